@@ -1,0 +1,144 @@
+# Everything a contributor runs. From a machine with Rust, Python >= 3.11 and make alone,
+# `make demo` and `make test` do the whole set-up: .venv, build tools from PyPI, wheel, run.
+# Stamp files make each step run once per change of what it depends on.
+
+SHELL := /bin/bash
+.SHELLFLAGS := -euo pipefail -c
+.DEFAULT_GOAL := help
+.DELETE_ON_ERROR:
+.NOTPARALLEL:
+MAKEFLAGS += --no-print-directory
+
+# The first interpreter that is new enough; override with `make PYTHON=/path/to/python test`.
+PYTHON ?= $(firstword $(foreach p,python3 python3.14 python3.13 python3.12 python3.11,\
+	$(shell $(p) -c 'import sys; sys.exit(sys.version_info < (3, 11))' 2>/dev/null && echo $(p))))
+VENV   := .venv
+BIN    := $(VENV)/bin
+BENCH  := .venv-bench
+LOCKED := $(if $(CI),--locked)
+comma  := ,
+BEGIN  := $(shell date +%s)
+PIP    := -m pip --disable-pip-version-check install --quiet
+
+RUST_SOURCES   := $(shell find src -type f 2>/dev/null)
+PYTHON_SOURCES := $(shell find python -type f ! -name '*.pyc' ! -name '*.so' 2>/dev/null)
+MANIFESTS      := Cargo.toml $(wildcard Cargo.lock) pyproject.toml README.md LICENSE-MIT LICENSE-APACHE
+
+export PIP_NO_INPUT := 1
+export CARGO_TERM_PROGRESS_WHEN := never
+
+# $(call step,title,command): runs the command under a heading and says how long it took.
+define step
+@printf '\n==> %s\n' "$(1)"; begin=$$SECONDS; { $(2); } || exit 1; printf '    done in %d s\n' $$((SECONDS - begin))
+endef
+
+.PHONY: help
+help: ## show this list
+	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-13s %s\n", $$1, $$2 }' Makefile
+
+# --- environments ------------------------------------------------------------------------------
+
+$(VENV)/.created:
+	@[ -n "$(PYTHON)" ] || { echo "error: no Python >= 3.11 on PATH; install one or run make PYTHON=/path/to/python3"; exit 1; }
+	@command -v cargo >/dev/null || { echo "error: no cargo on PATH; install Rust 1.95 or later"; exit 1; }
+	$(call step,create $(VENV) with $(PYTHON),$(PYTHON) -m venv $(VENV))
+	@touch $@
+
+$(VENV)/.maturin: $(VENV)/.created
+	$(call step,install maturin,$(BIN)/python $(PIP) 'maturin>=1.9.4$(comma)<2')
+	@touch $@
+
+$(VENV)/.dev: pyproject.toml tools/requirements.py $(VENV)/.created
+	$(call step,install the development tools,$(BIN)/python tools/requirements.py dev demo | xargs -d '\n' $(BIN)/python $(PIP))
+	@touch $@
+
+$(VENV)/.demo: pyproject.toml tools/requirements.py $(VENV)/.created
+	$(call step,install the packages of the demo,$(BIN)/python tools/requirements.py demo | xargs -d '\n' $(BIN)/python $(PIP))
+	@touch $@
+
+# --- the wheel ---------------------------------------------------------------------------------
+
+dist/.built: $(RUST_SOURCES) $(PYTHON_SOURCES) $(MANIFESTS) | $(VENV)/.maturin
+	@rm -f dist/*.whl
+	$(call step,build the wheel,$(BIN)/maturin build --release $(LOCKED) --quiet --interpreter $(BIN)/python --out dist)
+	@touch $@
+
+$(VENV)/.wheel: dist/.built
+	$(call step,install the wheel,$(BIN)/python $(PIP) --force-reinstall --no-deps dist/*.whl && $(BIN)/python $(PIP) dist/*.whl)
+	@touch $@
+
+.PHONY: wheel
+wheel: $(VENV)/.wheel ## build the wheel and install it into .venv
+
+.PHONY: demo
+demo: $(VENV)/.wheel $(VENV)/.demo ## train a network on handwritten digits; pictures go to examples/out
+	$(call step,examples/digits.py,$(BIN)/python examples/digits.py)
+
+# --- checks ------------------------------------------------------------------------------------
+
+.PHONY: test
+test: lint test-rust test-package test-python ## everything CI checks
+	@printf '\nall checks passed in %d s\n' $$(($$(date +%s) - $(BEGIN)))
+
+.PHONY: lint
+lint: $(VENV)/.dev ## formatting, clippy on both feature sets, ruff, unused dependencies
+	$(call step,cargo fmt --check,cargo fmt --check)
+	$(call step,ruff,$(BIN)/ruff format --check --quiet . && $(BIN)/ruff check --quiet .)
+	$(call step,unused dependencies,$(BIN)/python tools/dependencies.py)
+	$(call step,clippy: the Rust crate,cargo clippy $(LOCKED) --quiet --all-targets -- -D warnings)
+	$(call step,clippy: with the Python bindings,PYO3_PYTHON=$(abspath $(BIN)/python) cargo clippy $(LOCKED) --quiet --lib --features python -- -D warnings)
+
+.PHONY: test-rust
+test-rust: ## the Rust crate alone: unit, integration and doc tests, the Rust example
+	$(call step,cargo test,cargo test $(LOCKED) --quiet)
+	$(call step,examples/quickstart.rs,cargo run $(LOCKED) --quiet --example quickstart)
+	$(call step,cargo doc,RUSTDOCFLAGS='-D warnings' cargo doc $(LOCKED) --quiet --no-deps)
+
+.PHONY: test-package
+test-package: ## cargo package builds what it ships
+	$(call step,cargo package,cargo package $(LOCKED) --quiet --allow-dirty)
+
+.PHONY: test-python
+test-python: $(VENV)/.wheel $(VENV)/.dev ## the installed wheel: pytest, stubs, types
+	$(call step,the stub against the binary,$(BIN)/python -m mypy.stubtest --concise ferrograd._core)
+	$(call step,mypy,$(BIN)/python -m mypy)
+	$(call step,pytest,$(BIN)/python -m pytest -q --durations=5)
+
+.PHONY: fmt
+fmt: $(VENV)/.dev ## format Rust and Python
+	cargo fmt
+	$(BIN)/ruff format --quiet .
+	$(BIN)/ruff check --quiet --fix .
+
+.PHONY: stubs
+stubs: $(VENV)/.wheel ## write the operation part of _core.pyi and docs/operations.md
+	$(BIN)/python tools/stubs.py
+
+.PHONY: coverage
+coverage: $(VENV)/.wheel $(VENV)/.dev ## lines of the Python package that the tests run
+	$(BIN)/python -m coverage run -m pytest -q
+	$(BIN)/python -m coverage report
+
+.PHONY: docs
+docs: stubs ## the operation table and the Rust documentation
+	cargo doc --no-deps
+	@echo "docs/README.md is the index; Rust: target/doc/ferrograd/index.html"
+
+# --- measurements ------------------------------------------------------------------------------
+
+$(BENCH)/.created: benches/requirements.txt | $(VENV)/.created
+	$(call step,create $(BENCH): large$(comma) it holds PyTorch,$(PYTHON) -m venv $(BENCH) && $(BENCH)/bin/python $(PIP) -r benches/requirements.txt)
+	@touch $@
+
+$(BENCH)/.wheel: dist/.built $(BENCH)/.created
+	$(call step,install the wheel into $(BENCH),$(BENCH)/bin/python $(PIP) --force-reinstall --no-deps dist/*.whl)
+	@touch $@
+
+.PHONY: bench
+bench: $(BENCH)/.wheel ## time ours beside PyTorch and others (ARGS="--quick --only small")
+	$(BENCH)/bin/python benches/run.py $(ARGS)
+
+.PHONY: clean
+clean: ## remove everything that make created
+	cargo clean --quiet
+	rm -rf $(VENV) $(BENCH) dist docs/build examples/out .pytest_cache .mypy_cache .ruff_cache .hypothesis .coverage

@@ -1,0 +1,95 @@
+"""Times ferrograd beside PyTorch and others and prints a table of ratios: `make bench`.
+
+Every line is measured in interleaved rounds in this one process; a ratio above 1 means that ours is
+faster. `--only small,mlp` chooses cases by a part of their name or file, `--quick` is for a look.
+"""
+
+import argparse
+import importlib.util
+import json
+import os
+import platform
+import sys
+from pathlib import Path
+
+# One thread for the BLAS inside NumPy: its own pool would compete with what is timed.
+os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
+sys.path.insert(0, str(Path(__file__).resolve().parent))
+
+import footprint
+import harness
+from cases import ALL
+
+PEERS = ("torch", "jax", "autograd", "mygrad")
+
+
+def available(wanted: list[str]) -> list[str]:
+    """The peers that can be imported here."""
+    return [p for p in wanted if importlib.util.find_spec(p) is not None]
+
+
+def chosen(only: str | None) -> list[harness.Case]:
+    """The cases whose file or name contains one of the words."""
+    words = only.split(",") if only else [""]
+    return [
+        case
+        for file, cases in ALL.items()
+        for case in cases
+        if any(word in file or word in case.name for word in words)
+    ]
+
+
+def environment(peers: list[str]) -> dict[str, str]:
+    """What the figures depend on."""
+    from importlib.metadata import version
+
+    versions = {name: version(name) for name in ("ferrograd", "numpy", *peers)}
+    return {
+        "cpu": cpu_name(),
+        "cores": str(os.cpu_count()),
+        "python": platform.python_version(),
+        **versions,
+    }
+
+
+def cpu_name() -> str:
+    """The processor's model, where the system tells it."""
+    info = Path("/proc/cpuinfo")
+    lines = info.read_text().splitlines() if info.exists() else []
+    names = [line.split(":", 1)[1].strip() for line in lines if line.startswith("model name")]
+    return names[0] if names else platform.machine()
+
+
+def main() -> None:
+    """Reads the options, measures, prints."""
+    parser = argparse.ArgumentParser(description="time ferrograd beside other libraries")
+    parser.add_argument("--only", help="words, separated by commas: part of a case or file name")
+    parser.add_argument("--quick", action="store_true", help="fewer and shorter rounds")
+    parser.add_argument("--rounds", type=int, help="rounds per case (default 15, quick 5)")
+    parser.add_argument("--peers", default=",".join(PEERS))
+    parser.add_argument("--json", type=Path, help="also write everything measured to this file")
+    options = parser.parse_args()
+    cases = chosen(options.only)
+    if not cases:
+        sys.exit(f"no case matches {options.only!r}; the files are {', '.join(ALL)}")
+    peers = available(options.peers.split(","))
+    rounds = options.rounds or (5 if options.quick else 15)
+
+    facts = environment(peers)
+    print(", ".join(f"{name} {value}" for name, value in facts.items()))
+    print(f"best time of {rounds} interleaved rounds; ratio: median over the rounds\n")
+    columns = [p for p in peers if any(p in case.peers for case in cases)]
+    print(harness.heading(columns))
+    results = []
+    for case in cases:
+        results.append(harness.measure(case, peers, rounds, options.quick))
+        print(harness.line(results[-1], columns), flush=True)
+    if not options.only:
+        print(f"\n{footprint.table(['ferrograd', *peers], 2 if options.quick else 5)}")
+    if options.json:
+        report = {"environment": facts, "results": [harness.as_json(r) for r in results]}
+        options.json.write_text(json.dumps(report, indent=1))
+
+
+if __name__ == "__main__":
+    main()

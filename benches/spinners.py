@@ -1,0 +1,69 @@
+"""Tells whether two cores are really there at this moment.
+
+Owns: two child processes that count for a few milliseconds when asked. On a shared machine a second
+core comes and goes; a comparison of parallel code in a moment without it says nothing.
+Invariant: the children end with the parent.
+"""
+
+import atexit
+import multiprocessing
+import time
+from multiprocessing.connection import Connection
+
+SPIN_SECONDS = 0.02
+ENOUGH = 1.8
+
+_children: list[tuple[multiprocessing.Process, Connection]] = []
+_alone = 0.0
+
+
+def _spin() -> int:
+    count, end = 0, time.perf_counter() + SPIN_SECONDS
+    while time.perf_counter() < end:
+        count += 1
+    return count
+
+
+def _serve(pipe: Connection) -> None:
+    while pipe.recv():
+        pipe.send(_spin())
+
+
+def _start() -> None:
+    context = multiprocessing.get_context("spawn")
+    for _ in range(2):
+        ours, theirs = context.Pipe()
+        child = context.Process(target=_serve, args=(theirs,), daemon=True)
+        child.start()
+        _children.append((child, ours))
+    atexit.register(_stop)
+
+
+def _stop() -> None:
+    for child, pipe in _children:
+        pipe.send(False)
+        child.join(1)
+    _children.clear()
+
+
+def _count(which: list[int]) -> int:
+    """The sum of what these children count at the same time."""
+    for i in which:
+        _children[i][1].send(True)
+    return sum(_children[i][1].recv() for i in which)
+
+
+def cores() -> float:
+    """How many cores two spinners get, as multiples of the best that one has ever had alone."""
+    global _alone
+    if not _children:
+        _start()
+        _count([0, 1])
+        _alone = max(_count([0]) for _ in range(5))
+    _alone = max(_alone, _count([0]))
+    return _count([0, 1]) / _alone
+
+
+def two_cores() -> bool:
+    """Whether two independent spinners get at least 1.8 cores between them."""
+    return cores() >= ENOUGH

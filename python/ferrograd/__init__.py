@@ -1,0 +1,86 @@
+"""Differentiable NumPy on a Rust engine.
+
+`import ferrograd as fg`: tensors that record what is done to them, and gradients of any order. This
+file only re-exports; modules that cost import time are loaded when their name is first used.
+"""
+
+from importlib import import_module as _import_module
+from typing import TYPE_CHECKING, Any
+
+from ferrograd import _core, autograd, errors
+from ferrograd._core import *
+from ferrograd._core import Node as Node
+from ferrograd._core import __version__ as __version__
+from ferrograd._creation import (
+    arange as arange,
+    bool_ as bool_,
+    e as e,
+    empty as empty,
+    empty_like as empty_like,
+    eye as eye,
+    float32 as float32,
+    float64 as float64,
+    full as full,
+    full_like as full_like,
+    inf as inf,
+    int32 as int32,
+    int64 as int64,
+    linspace as linspace,
+    nan as nan,
+    newaxis as newaxis,
+    ones as ones,
+    ones_like as ones_like,
+    pi as pi,
+    uint8 as uint8,
+    zeros as zeros,
+    zeros_like as zeros_like,
+)
+from ferrograd._modes import (
+    enable_grad as enable_grad,
+    inference_mode as inference_mode,
+    no_grad as no_grad,
+    set_grad_enabled as set_grad_enabled,
+)
+from ferrograd._random import (
+    Generator as Generator,
+    manual_seed as manual_seed,
+    rand as rand,
+    rand_like as rand_like,
+    randint as randint,
+    randint_like as randint_like,
+    randn as randn,
+    randn_like as randn_like,
+    randperm as randperm,
+)
+
+if TYPE_CHECKING:
+    from ferrograd import nn as nn
+    from ferrograd._checking import GradcheckReport as GradcheckReport
+    from ferrograd._checking import gradcheck as gradcheck
+    from ferrograd._checking import gradgradcheck as gradgradcheck
+    from ferrograd._info import show_config as show_config
+
+array = _core.tensor
+
+_LAZY = {
+    "GradcheckReport": "ferrograd._checking",
+    "gradcheck": "ferrograd._checking",
+    "gradgradcheck": "ferrograd._checking",
+    "nn": "",
+    "show_config": "ferrograd._info",
+}
+
+
+def __getattr__(name: str) -> Any:
+    """Loads a lazy module or a name in it."""
+    home = _LAZY.get(name)
+    if home is None:
+        raise AttributeError(f"module 'ferrograd' has no attribute {name!r}")
+    value = getattr(_import_module(home), name) if home else _import_module(f"ferrograd.{name}")
+    globals()[name] = value
+    return value
+
+
+def __dir__() -> list[str]:
+    """Every public name, loaded or not."""
+    return sorted({*globals(), *_LAZY})

@@ -1,0 +1,138 @@
+"""Tensors made from nothing, dtypes and constants.
+
+Owns: the creation functions. NumPy computes what is not a constant; the core owns the memory.
+Invariant: floats get the default dtype unless `dtype` says otherwise.
+"""
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+from numpy.typing import DTypeLike
+
+from ferrograd._core import Tensor, _full, get_default_dtype, tensor
+
+float64 = np.dtype("float64")
+float32 = np.dtype("float32")
+int64 = np.dtype("int64")
+int32 = np.dtype("int32")
+uint8 = np.dtype("uint8")
+bool_ = np.dtype("bool")
+
+pi = np.pi
+e = np.e
+inf = np.inf
+nan = np.nan
+newaxis = None
+
+Shape = int | Sequence[int]
+
+
+def shape_of(op: str, sizes: tuple[Any, ...]) -> tuple[int, ...]:
+    """A shape given as several integers or as one sequence."""
+    if len(sizes) == 1 and not hasattr(sizes[0], "__index__"):
+        sizes = tuple(sizes[0])
+    try:
+        return tuple(size.__index__() for size in sizes)
+    except (AttributeError, TypeError):
+        raise TypeError(
+            f"{op}: the shape {sizes!r} holds something else than integers;"
+            " pass a tuple of integers or several integers"
+        ) from None
+
+
+def zeros(*shape: Any, dtype: DTypeLike = None, requires_grad: bool = False) -> Tensor:
+    """Zeros of a shape, given as a tuple or as several integers."""
+    return _full(shape_of("zeros", shape), 0, dtype, requires_grad)
+
+
+def ones(*shape: Any, dtype: DTypeLike = None, requires_grad: bool = False) -> Tensor:
+    """Ones of a shape, given as a tuple or as several integers."""
+    return _full(shape_of("ones", shape), 1, dtype, requires_grad)
+
+
+def empty(*shape: Any, dtype: DTypeLike = None, requires_grad: bool = False) -> Tensor:
+    """A tensor whose values do not matter; they are zeros."""
+    return _full(shape_of("empty", shape), 0, dtype, requires_grad)
+
+
+def full(
+    shape: Shape,
+    fill_value: bool | int | float,
+    *,
+    dtype: DTypeLike = None,
+    requires_grad: bool = False,
+) -> Tensor:
+    """One repeated number; its kind decides the dtype unless `dtype` does."""
+    if dtype is None and not isinstance(fill_value, float):
+        dtype = bool_ if isinstance(fill_value, bool) else int64
+    return _full(shape_of("full", (shape,)), fill_value, dtype, requires_grad)
+
+
+def zeros_like(x: Any, *, dtype: DTypeLike = None, requires_grad: bool = False) -> Tensor:
+    """Zeros of the shape and dtype of another tensor or array."""
+    return _full(tuple(x.shape), 0, dtype or x.dtype, requires_grad)
+
+
+def ones_like(x: Any, *, dtype: DTypeLike = None, requires_grad: bool = False) -> Tensor:
+    """Ones of the shape and dtype of another tensor or array."""
+    return _full(tuple(x.shape), 1, dtype or x.dtype, requires_grad)
+
+
+def empty_like(x: Any, *, dtype: DTypeLike = None, requires_grad: bool = False) -> Tensor:
+    """A tensor like another whose values do not matter; they are zeros."""
+    return _full(tuple(x.shape), 0, dtype or x.dtype, requires_grad)
+
+
+def full_like(
+    x: Any,
+    fill_value: bool | int | float,
+    *,
+    dtype: DTypeLike = None,
+    requires_grad: bool = False,
+) -> Tensor:
+    """One repeated number in the shape and dtype of another tensor or array."""
+    return _full(tuple(x.shape), fill_value, dtype or x.dtype, requires_grad)
+
+
+def arange(
+    start: float,
+    stop: float | None = None,
+    step: float = 1,
+    *,
+    dtype: DTypeLike = None,
+    requires_grad: bool = False,
+) -> Tensor:
+    """Evenly spaced numbers from `start` (or 0) up to but without `stop`."""
+    if stop is None:
+        start, stop = 0, start
+    if dtype is None and any(isinstance(x, float) for x in (start, stop, step)):
+        dtype = get_default_dtype()
+    return tensor(np.arange(start, stop, step), dtype=dtype, requires_grad=requires_grad)
+
+
+def linspace(
+    start: float,
+    stop: float,
+    num: int = 50,
+    *,
+    endpoint: bool = True,
+    dtype: DTypeLike = None,
+    requires_grad: bool = False,
+) -> Tensor:
+    """`num` evenly spaced numbers from `start` to `stop`."""
+    values = np.linspace(start, stop, num, endpoint=endpoint)
+    return tensor(values, dtype=dtype or get_default_dtype(), requires_grad=requires_grad)
+
+
+def eye(
+    n: int,
+    m: int | None = None,
+    *,
+    k: int = 0,
+    dtype: DTypeLike = None,
+    requires_grad: bool = False,
+) -> Tensor:
+    """Ones on a diagonal of an `n` by `m` matrix, zeros elsewhere."""
+    values = np.eye(n, m, k)
+    return tensor(values, dtype=dtype or get_default_dtype(), requires_grad=requires_grad)

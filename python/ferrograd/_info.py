@@ -1,0 +1,25 @@
+"""What this build and process run on.
+
+Owns: `show_config`. Never changes a setting.
+"""
+
+import platform
+
+import numpy as np
+
+from ferrograd._core import _config
+
+
+def show_config() -> None:
+    """Prints versions, SIMD level and threads."""
+    facts = _config()
+    rows = {
+        "ferrograd": facts["version"],
+        "python": platform.python_version(),
+        "numpy": np.__version__,
+        "machine": platform.machine(),
+        "simd": facts["simd"],
+        "threads": facts["threads"],
+        "operations": facts["operations"],
+    }
+    print("\n".join(f"{name:<12}{value}" for name, value in rows.items()))

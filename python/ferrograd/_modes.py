@@ -1,0 +1,202 @@
+"""Grad modes: context managers and decorators over the core's thread-local switch.
+
+Owns: `no_grad`, `enable_grad`, `set_grad_enabled`, `inference_mode`. Never keeps a mode itself.
+Invariant: what a `with` block, a decorated call or one step of a decorated generator or coroutine
+changed is restored when it ends, also when it raises.
+"""
+
+import functools
+import inspect
+import types
+from collections.abc import AsyncGenerator, Callable, Generator
+from typing import Any, Self, TypeVar, cast
+
+from ferrograd._core import _restore_mode, _switch_grad, _switch_inference
+
+__all__ = ["enable_grad", "inference_mode", "no_grad", "set_grad_enabled"]
+
+F = TypeVar("F", bound=Callable[..., Any])
+
+
+class _Mode:
+    """A mode to be in: reusable, re-entrant, usable from several threads one after another."""
+
+    __slots__ = ("_before",)
+
+    def __init__(self) -> None:
+        self._before: list[int] = []
+
+    def _switch(self) -> int:
+        raise NotImplementedError
+
+    def _fresh(self) -> "_Mode":
+        return type(self)()
+
+    def __enter__(self) -> Self:
+        self._before.append(self._switch())
+        return self
+
+    def __exit__(self, *exception: object) -> None:
+        _restore_mode(self._before.pop())
+
+    def __call__(self, function: F) -> F:
+        """Decorates a function, generator function, coroutine function or async generator."""
+        return _decorate(function, self._fresh)
+
+
+def _decorate(function: F, mode: Callable[[], _Mode]) -> F:
+    if inspect.isasyncgenfunction(function):
+        return cast(F, _around_async_generator(function, mode))
+    if inspect.iscoroutinefunction(function):
+
+        @functools.wraps(function)
+        async def coroutine(*args: Any, **kwargs: Any) -> Any:
+            return await _drive(function(*args, **kwargs), mode)
+
+        return cast(F, coroutine)
+    if inspect.isgeneratorfunction(function):
+
+        @functools.wraps(function)
+        def generator(*args: Any, **kwargs: Any) -> Any:
+            return (yield from _steps(function(*args, **kwargs), mode))
+
+        return cast(F, generator)
+
+    @functools.wraps(function)
+    def plain(*args: Any, **kwargs: Any) -> Any:
+        with mode():
+            return function(*args, **kwargs)
+
+    return cast(F, plain)
+
+
+def _steps(inner: Any, mode: Callable[[], _Mode]) -> Generator[Any, Any, Any]:
+    """Runs each step of a generator or coroutine in the mode; the consumer never sees it."""
+    try:
+        with mode():
+            out = inner.send(None)
+        while True:
+            try:
+                sent = yield out
+            except GeneratorExit:
+                with mode():
+                    inner.close()
+                raise
+            except BaseException as error:
+                with mode():
+                    out = inner.throw(error)
+            else:
+                with mode():
+                    out = inner.send(sent)
+    except StopIteration as end:
+        return end.value
+
+
+@types.coroutine
+def _drive(awaitable: Any, mode: Callable[[], _Mode]) -> Generator[Any, Any, Any]:
+    return (yield from _steps(awaitable, mode))
+
+
+def _around_async_generator(
+    function: Callable[..., Any], mode: Callable[[], _Mode]
+) -> Callable[..., Any]:
+    @functools.wraps(function)
+    async def async_generator(*args: Any, **kwargs: Any) -> AsyncGenerator[Any, Any]:
+        inner = function(*args, **kwargs)
+        step = inner.__anext__()
+        try:
+            while True:
+                try:
+                    out = await _drive(step, mode)
+                except StopAsyncIteration:
+                    return
+                try:
+                    sent = yield out
+                except GeneratorExit:
+                    raise
+                except BaseException as error:
+                    step = inner.athrow(error)
+                else:
+                    step = inner.asend(sent)
+        finally:
+            await _drive(inner.aclose(), mode)
+
+    return async_generator
+
+
+class _Switch(_Mode):
+    """A mode that is also a decorator without parentheses: `@no_grad`."""
+
+    __slots__ = ()
+
+    def __new__(cls, function: Callable[..., Any] | None = None) -> Any:
+        """`no_grad()` is a mode; `no_grad(f)` is `f` decorated."""
+        if function is None:
+            return super().__new__(cls)
+        return _decorate(function, cls)
+
+    def __init__(self, function: Callable[..., Any] | None = None) -> None:
+        super().__init__()
+
+
+class no_grad(_Switch):  # noqa: N801
+    """Operations inside are not recorded."""
+
+    __slots__ = ()
+
+    def _switch(self) -> int:
+        return _switch_grad(False)
+
+
+class enable_grad(_Switch):  # noqa: N801
+    """Operations inside are recorded, also within `no_grad`."""
+
+    __slots__ = ()
+
+    def _switch(self) -> int:
+        return _switch_grad(True)
+
+
+class set_grad_enabled(_Mode):  # noqa: N801
+    """Switches recording at once; as a context manager it switches back at the end."""
+
+    __slots__ = ("_mode",)
+
+    def __init__(self, mode: bool) -> None:
+        super().__init__()
+        self._mode = bool(mode)
+        self._before.append(_switch_grad(self._mode))
+
+    def __enter__(self) -> Self:
+        if not self._before:
+            self._before.append(_switch_grad(self._mode))
+        return self
+
+    def __call__(self, function: F) -> F:
+        """Decorates; the immediate switch is undone."""
+        if self._before:
+            _restore_mode(self._before.pop())
+        mode = self._mode
+        return _decorate(function, (enable_grad if mode else no_grad))
+
+
+class inference_mode(_Mode):  # noqa: N801
+    """`no_grad` for code whose results never meet autograd again."""
+
+    __slots__ = ("_mode",)
+
+    def __new__(cls, mode: bool | Callable[..., Any] = True) -> Any:
+        """`inference_mode()` is a mode; `inference_mode(f)` is `f` decorated."""
+        if callable(mode):
+            return _decorate(mode, cls)
+        return super().__new__(cls)
+
+    def __init__(self, mode: bool | Callable[..., Any] = True) -> None:
+        super().__init__()
+        self._mode = bool(mode)
+
+    def _fresh(self) -> "_Mode":
+        return cast(_Mode, type(self)(self._mode))
+
+    def _switch(self) -> int:
+        return _switch_inference(self._mode)

@@ -1,0 +1,121 @@
+"""NumPy's functions on tensors: `np.sin(t)`, `array * t`, `np.concatenate([t, a])`.
+
+Owns: the table from NumPy functions to ours, made from the `numpy` names of the registry. Never
+computes. Invariant: a result that would silently leave a graph is an error; a function that we do not
+have runs on arrays when no gradient is at stake.
+"""
+
+from collections.abc import Callable, Iterator
+from typing import Any
+
+import numpy as np
+
+from ferrograd import _core
+from ferrograd._core import Tensor, is_grad_enabled
+from ferrograd.errors import GraphCutError, NotDifferentiableError
+
+#: Names that only NumPy uses, by our name for the same argument.
+_RENAMED = {"a_min": "min", "a_max": "max", "newshape": "shape", "a": None, "x": None, "array": None}
+
+_ACCESSORS: dict[str, Callable[[Any], Any]] = {
+    "shape": lambda t: t.shape,
+    "ndim": lambda t: t.ndim,
+    "size": lambda t: int(t.size),
+}
+
+
+def _table() -> dict[Any, Callable[..., Any]]:
+    table: dict[Any, Callable[..., Any]] = {}
+    for row in _core._registry():
+        ours = getattr(_core, row["name"])
+        for path in row["numpy"]:
+            if path.startswith("scipy."):
+                table[path.rsplit(".", 1)[1]] = ours
+                continue
+            home: Any = np
+            for part in path.split("."):
+                home = getattr(home, part, None)
+            if home is not None:
+                table[home] = ours
+    return table
+
+
+_TABLE = _table()
+
+
+def _tensors(value: Any) -> Iterator[Tensor]:
+    if isinstance(value, Tensor):
+        yield value
+    elif isinstance(value, list | tuple):
+        for item in value:
+            yield from _tensors(item)
+    elif isinstance(value, dict):
+        yield from _tensors(list(value.values()))
+
+
+def _arrays(value: Any) -> Any:
+    if isinstance(value, Tensor):
+        return value.numpy()
+    if isinstance(value, list | tuple):
+        return type(value)(_arrays(item) for item in value)
+    if isinstance(value, dict):
+        return {key: _arrays(item) for key, item in value.items()}
+    return value
+
+
+def _on_arrays(function: Any, args: Any, kwargs: dict[str, Any]) -> Any:
+    """Runs NumPy's own function, unless that would cut a graph."""
+    if is_grad_enabled() and any(t.requires_grad for t in _tensors([args, kwargs])):
+        name = getattr(function, "__name__", str(function))
+        raise NotDifferentiableError(
+            f"numpy.{name}: ferrograd has no derivative for it, and an argument requires grad;"
+            " pass t.detach() if none is needed, or write it with functions of ferrograd"
+        )
+    return function(*_arrays(args), **_arrays(kwargs))
+
+
+def _into(out: Any, ufunc: Any, inputs: Any, kwargs: dict[str, Any]) -> Any:
+    """`array += t`: writes into an array what no graph can follow."""
+    if is_grad_enabled() and any(t.requires_grad for t in _tensors([inputs])):
+        raise GraphCutError(
+            f"numpy.{ufunc.__name__}: the result would silently leave the graph of a tensor that"
+            " requires grad; write a = a + t instead of a += t, or pass t.detach()"
+        )
+    ufunc(*_arrays(inputs), out=_arrays(out), **kwargs)
+    return out[0] if len(out) == 1 else out
+
+
+def array_ufunc(
+    ufunc: np.ufunc, method: str, inputs: tuple[Any, ...], kwargs: dict[str, Any] | None
+) -> Any:
+    """What `Tensor.__array_ufunc__` does."""
+    kwargs = dict(kwargs or {})
+    out = kwargs.pop("out", None)
+    if out is not None:
+        return _into(out, getattr(ufunc, method), inputs, kwargs)
+    ours = _TABLE.get(ufunc) or _TABLE.get(ufunc.__name__)
+    if method == "__call__" and ours is not None and not kwargs:
+        return ours(*inputs)
+    return _on_arrays(getattr(ufunc, method), inputs, kwargs)
+
+
+def array_function(func: Any, types: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+    """What `Tensor.__array_function__` does."""
+    ours = _TABLE.get(func)
+    if ours is None:
+        accessor = _ACCESSORS.get(func.__name__)
+        if accessor is not None and len(args) == 1 and not kwargs:
+            return accessor(args[0])
+        return _on_arrays(func, args, kwargs)
+    given = {}
+    for key, value in kwargs.items():
+        if value is None and key in {"out", "dtype", "initial"}:
+            continue
+        if value is np._NoValue:
+            continue
+        name = _RENAMED.get(key, key)
+        if name is None:
+            args = (value, *args)
+        else:
+            given[name] = value
+    return ours(*args, **given)

@@ -1,0 +1,103 @@
+"""Random tensors from NumPy's generators.
+
+Owns: the package's default generator and the functions that draw from one. Never draws from NumPy's
+global state. Invariant: the same seed gives the same numbers at any thread count.
+"""
+
+from typing import Any
+
+import numpy as np
+from numpy.typing import DTypeLike
+
+from ferrograd._core import Tensor, get_default_dtype, tensor
+from ferrograd._creation import shape_of
+
+
+class Generator:
+    """A source of random numbers: `numpy.random.Generator` under PyTorch's name."""
+
+    def __init__(self, seed: int | np.random.Generator | None = None) -> None:
+        self._seed = seed
+        self._rng: np.random.Generator | None = None
+
+    @property
+    def numpy(self) -> np.random.Generator:
+        """The NumPy generator behind it."""
+        if self._rng is None:
+            self._rng = np.random.default_rng(self._seed)
+        return self._rng
+
+    def manual_seed(self, seed: int) -> "Generator":
+        """Starts again from a seed."""
+        self._seed, self._rng = seed, None
+        return self
+
+
+_DEFAULT = Generator()
+
+
+def manual_seed(seed: int) -> Generator:
+    """Seeds the default generator and returns it."""
+    return _DEFAULT.manual_seed(seed)
+
+
+def _source(generator: Generator | np.random.Generator | None) -> np.random.Generator:
+    if isinstance(generator, np.random.Generator):
+        return generator
+    return (generator or _DEFAULT).numpy
+
+
+def rand(
+    *shape: Any,
+    generator: Generator | None = None,
+    dtype: DTypeLike = None,
+    requires_grad: bool = False,
+) -> Tensor:
+    """Uniform numbers in [0, 1)."""
+    values = _source(generator).random(shape_of("rand", shape))
+    return tensor(values, dtype=dtype or get_default_dtype(), requires_grad=requires_grad)
+
+
+def randn(
+    *shape: Any,
+    generator: Generator | None = None,
+    dtype: DTypeLike = None,
+    requires_grad: bool = False,
+) -> Tensor:
+    """Standard normal numbers."""
+    values = _source(generator).standard_normal(shape_of("randn", shape))
+    return tensor(values, dtype=dtype or get_default_dtype(), requires_grad=requires_grad)
+
+
+def randint(
+    low: int, *rest: Any, generator: Generator | None = None, dtype: DTypeLike = None
+) -> Tensor:
+    """Integers: `randint(high, shape)` or `randint(low, high, shape)`; `high` is excluded."""
+    if len(rest) == 1:
+        low, high, shape = 0, low, rest[0]
+    elif len(rest) == 2:
+        high, shape = rest
+    else:
+        raise TypeError("randint: wrong number of arguments; use randint([low,] high, shape)")
+    return tensor(_source(generator).integers(low, high, shape_of("randint", (shape,))), dtype=dtype)
+
+
+def randperm(n: int, *, generator: Generator | None = None) -> Tensor:
+    """A random permutation of the integers below `n`."""
+    return tensor(_source(generator).permutation(n))
+
+
+def rand_like(x: Tensor, *, dtype: DTypeLike = None, requires_grad: bool = False) -> Tensor:
+    """Uniform numbers in the shape and dtype of another tensor."""
+    return rand(x.shape, dtype=dtype or x.dtype, requires_grad=requires_grad)
+
+
+def randn_like(x: Tensor, *, dtype: DTypeLike = None, requires_grad: bool = False) -> Tensor:
+    """Standard normal numbers in the shape and dtype of another tensor."""
+    return randn(x.shape, dtype=dtype or x.dtype, requires_grad=requires_grad)
+
+
+def randint_like(x: Tensor, low: int, high: int | None = None) -> Tensor:
+    """Integers in the shape and dtype of another tensor."""
+    low, high = (0, low) if high is None else (low, high)
+    return randint(low, high, x.shape, dtype=x.dtype)

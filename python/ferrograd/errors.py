@@ -1,0 +1,29 @@
+"""Every exception and warning of ferrograd.
+
+Each inherits `FerrogradError` and the builtin a user would catch. The core makes them; only what pure
+Python raises is defined here.
+"""
+
+from ferrograd._core import (
+    ArgumentError as ArgumentError,
+    ArgumentTypeError as ArgumentTypeError,
+    AxisError as AxisError,
+    ContractError as ContractError,
+    CycleError as CycleError,
+    DTypeError as DTypeError,
+    FerrogradError as FerrogradError,
+    GradientError as GradientError,
+    GraphCutError as GraphCutError,
+    GraphCutWarning as GraphCutWarning,
+    GraphFreedError as GraphFreedError,
+    IndexOutOfRangeError as IndexOutOfRangeError,
+    InPlaceError as InPlaceError,
+    InternalError as InternalError,
+    NotDifferentiableError as NotDifferentiableError,
+    OutOfMemoryError as OutOfMemoryError,
+    ShapeError as ShapeError,
+)
+
+
+class GradcheckError(FerrogradError, RuntimeError):
+    """An analytic derivative that the numerical one contradicts."""

@@ -1,0 +1,3 @@
+"""Neural networks: functions now, modules later."""
+
+from ferrograd.nn import functional as functional

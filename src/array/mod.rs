@@ -1,0 +1,15 @@
+//! Buffers, their pool, shapes, strides and ndarray views: the bottom layer.
+mod layout;
+mod live;
+mod pool;
+mod shape;
+mod storage;
+mod views;
+
+pub use layout::Layout;
+pub use live::live_bytes;
+pub use pool::{cached_bytes, trim};
+pub use shape::{ShapeVec, broadcast_shapes, checked_numel, normalize_axes, normalize_axis};
+pub use storage::Storage;
+pub use views::from_array;
+pub(crate) use views::{array_view, fits};

@@ -1,0 +1,340 @@
+//! Counted buffers: one heap allocation holds the header and the data.
+//!
+//! Owns: the reference count, the version counter, the count of live writable exports, and the
+//! memory (or the owner of adopted memory). Never knows dtypes or shapes, never reads the data.
+//! Invariant: `ptr` is valid for `nbytes` bytes as long as one handle lives, aligned to 64 bytes
+//! from 1 KiB and to 16 below (adopted memory: as its owner aligned it).
+
+use std::alloc::{Layout as Block, alloc, dealloc};
+use std::any::Any;
+use std::ptr::NonNull;
+use std::sync::atomic::{AtomicU32, AtomicU64, AtomicUsize, Ordering, fence};
+
+use super::{live, pool};
+use crate::error::{Error, Result};
+
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Kind {
+    /// Header and data in one block of the allocator.
+    Block,
+    /// Header and data in one block of the pool.
+    Pooled,
+    /// The data belongs to `Adopted::owner`.
+    Adopted,
+}
+
+#[repr(C, align(16))]
+struct Header {
+    count: AtomicUsize,
+    ptr: *mut u8,
+    nbytes: usize,
+    /// The name of the last operation that changed the data: address, length in the top byte.
+    changed_by: AtomicU64,
+    version: AtomicU32,
+    exports: AtomicU32,
+    kind: Kind,
+    writable: bool,
+    /// Whether the owner of adopted memory may write to it.
+    foreign_writer: bool,
+}
+
+#[repr(C)]
+struct Adopted {
+    header: Header,
+    /// Bytes counted as ours: a vector we were given, not memory of another library.
+    counted: usize,
+    _owner: Box<dyn Any + Send + Sync>,
+}
+
+const HEADER: usize = size_of::<Header>();
+const WIDE: usize = 64;
+/// From this size on, the data is aligned to `WIDE` bytes.
+const WIDE_FROM: usize = 1 << 10;
+const MAX_BYTES: usize = isize::MAX as usize / 2;
+
+/// A counted buffer of raw bytes; `clone` shares it.
+pub struct Storage(NonNull<Header>);
+
+// SAFETY: the header's mutable fields are atomics; the data is plain bytes behind a raw pointer, and
+// whoever dereferences that pointer answers for races; owners of adopted memory are Send + Sync.
+unsafe impl Send for Storage {}
+// SAFETY: as above.
+unsafe impl Sync for Storage {}
+
+impl Storage {
+    /// A buffer of `nbytes` uninitialised bytes.
+    #[inline]
+    pub fn alloc(nbytes: usize) -> Result<Storage> {
+        if nbytes >= WIDE_FROM {
+            return Storage::alloc_wide(nbytes);
+        }
+        // SAFETY: the size is not zero.
+        let base = unsafe { alloc(small_block(nbytes)) };
+        // SAFETY: the header fits at the base and the data behind it.
+        unsafe { Storage::init(base, HEADER, nbytes, Kind::Block) }
+    }
+
+    /// A buffer of `nbytes` zero bytes.
+    pub fn zeroed(nbytes: usize) -> Result<Storage> {
+        let storage = Storage::alloc(nbytes)?;
+        // SAFETY: a new storage is exclusively ours and `nbytes` long.
+        unsafe { storage.ptr().write_bytes(0, nbytes) };
+        Ok(storage)
+    }
+
+    #[inline(never)]
+    fn alloc_wide(nbytes: usize) -> Result<Storage> {
+        if nbytes > MAX_BYTES {
+            return Err(out_of_memory(nbytes));
+        }
+        if nbytes >= pool::POOLED_FROM {
+            let base = pool::take(nbytes + WIDE);
+            // SAFETY: a pool block is page-aligned and holds the header and, 64 bytes on, the data.
+            return unsafe { Storage::init(base, WIDE, nbytes, Kind::Pooled) };
+        }
+        // SAFETY: the size is not zero.
+        let base = unsafe { alloc(wide_block(nbytes)) };
+        let offset = (base.addr() + HEADER).next_multiple_of(WIDE) - base.addr();
+        // SAFETY: `wide_block` leaves room for the header and the alignment.
+        unsafe { Storage::init(base, offset, nbytes, Kind::Block) }
+    }
+
+    /// # Safety
+    /// `base` is null or an unused block with the header at 0 and `nbytes` from `offset` on.
+    #[inline(always)]
+    unsafe fn init(base: *mut u8, offset: usize, nbytes: usize, kind: Kind) -> Result<Storage> {
+        let Some(header) = NonNull::new(base.cast::<Header>()) else {
+            return Err(out_of_memory(nbytes));
+        };
+        // SAFETY: the caller's contract.
+        unsafe { header.write(Header::new(base.add(offset), nbytes, kind)) };
+        live::add(nbytes as isize);
+        Ok(Storage(header))
+    }
+
+    /// Wraps memory that `owner` keeps alive. `writable` says that we may write to it, and then its
+    /// owner may, too.
+    ///
+    /// # Safety
+    /// `ptr` is valid for reads of `nbytes` bytes (and for writes, if `writable`) until `owner` is
+    /// dropped, and every byte is initialised.
+    pub unsafe fn adopt(
+        ptr: *mut u8,
+        nbytes: usize,
+        writable: bool,
+        owner: Box<dyn Any + Send + Sync>,
+    ) -> Storage {
+        let header = Header {
+            writable,
+            foreign_writer: writable,
+            ..Header::new(ptr, nbytes, Kind::Adopted)
+        };
+        Storage::boxed(Adopted { header, counted: 0, _owner: owner })
+    }
+
+    /// Takes a vector over without copying it; nobody else can write to it.
+    pub(super) fn from_vec<T: Send + Sync + 'static>(mut data: Vec<T>) -> Storage {
+        let nbytes = data.len() * size_of::<T>();
+        let header = Header::new(data.as_mut_ptr().cast(), nbytes, Kind::Adopted);
+        live::add(nbytes as isize);
+        Storage::boxed(Adopted { header, counted: nbytes, _owner: Box::new(data) })
+    }
+
+    fn boxed(adopted: Adopted) -> Storage {
+        Storage(NonNull::from(Box::leak(Box::new(adopted))).cast())
+    }
+
+    #[inline(always)]
+    fn header(&self) -> &Header {
+        // SAFETY: the header lives as long as a handle does.
+        unsafe { self.0.as_ref() }
+    }
+
+    /// The first byte of the data.
+    #[inline(always)]
+    pub fn ptr(&self) -> *mut u8 {
+        self.header().ptr
+    }
+
+    /// The length of the data in bytes.
+    #[inline(always)]
+    pub fn nbytes(&self) -> usize {
+        self.header().nbytes
+    }
+
+    /// How often the data was changed in place.
+    #[inline(always)]
+    pub fn version(&self) -> u32 {
+        self.header().version.load(Ordering::Acquire)
+    }
+
+    /// Notes a change of the data by the operation `op`.
+    pub fn bump_version(&self, op: &'static str) {
+        let name = if op.len() < 256 { op } else { "an operation" };
+        let word = name.as_ptr().expose_provenance() as u64 | (name.len() as u64) << 56;
+        self.header().changed_by.store(word, Ordering::Release);
+        self.header().version.fetch_add(1, Ordering::AcqRel);
+    }
+
+    /// The operation that changed the data last; empty when none did.
+    pub fn changed_by(&self) -> &'static str {
+        let word = self.header().changed_by.load(Ordering::Acquire);
+        if word == 0 {
+            return "";
+        }
+        let address = (word & (u64::MAX >> 8)) as usize;
+        let start = std::ptr::with_exposed_provenance::<u8>(address);
+        // SAFETY: `bump_version` packed address and length of a `&'static str` into one word; user
+        // space addresses leave the top byte free.
+        unsafe {
+            let bytes = std::slice::from_raw_parts(start, (word >> 56) as usize);
+            std::str::from_utf8_unchecked(bytes)
+        }
+    }
+
+    /// Whether this handle is the only one.
+    #[inline(always)]
+    pub fn is_unique(&self) -> bool {
+        self.header().count.load(Ordering::Acquire) == 1
+    }
+
+    /// Whether this handle is the only one and the memory is ours alone, so that it may be written
+    /// anew without anybody noticing.
+    #[inline(always)]
+    pub fn is_reusable(&self) -> bool {
+        let header = self.header();
+        self.is_unique() && header.kind != Kind::Adopted && header.exports.load(Ordering::Acquire) == 0
+    }
+
+    /// Whether two handles share one buffer.
+    #[inline(always)]
+    pub fn same(&self, other: &Storage) -> bool {
+        self.0 == other.0
+    }
+
+    /// Whether we may write to the data at all.
+    #[inline(always)]
+    pub fn is_writable(&self) -> bool {
+        self.header().writable
+    }
+
+    /// Whether somebody outside the engine can write to the data.
+    #[inline(always)]
+    pub fn may_be_written_elsewhere(&self) -> bool {
+        let header = self.header();
+        header.foreign_writer || header.exports.load(Ordering::Acquire) != 0
+    }
+
+    /// Counts an export through which others can write; `release_export` ends it.
+    pub fn export_writable(&self) {
+        self.header().exports.fetch_add(1, Ordering::AcqRel);
+    }
+
+    /// Ends one writable export.
+    pub fn release_export(&self) {
+        let fewer = |n: u32| n.checked_sub(1);
+        let _ = self.header().exports.fetch_update(Ordering::AcqRel, Ordering::Acquire, fewer);
+    }
+}
+
+impl Header {
+    #[inline(always)]
+    fn new(ptr: *mut u8, nbytes: usize, kind: Kind) -> Header {
+        Header {
+            count: AtomicUsize::new(1),
+            ptr,
+            nbytes,
+            changed_by: AtomicU64::new(0),
+            version: AtomicU32::new(0),
+            exports: AtomicU32::new(0),
+            kind,
+            writable: true,
+            foreign_writer: false,
+        }
+    }
+}
+
+impl Clone for Storage {
+    #[inline(always)]
+    fn clone(&self) -> Storage {
+        let before = self.header().count.fetch_add(1, Ordering::Relaxed);
+        if before > isize::MAX as usize {
+            // A count this large means handles were forgotten in a loop; wrapping would be unsound.
+            std::process::abort();
+        }
+        Storage(self.0)
+    }
+}
+
+impl Drop for Storage {
+    #[inline(always)]
+    fn drop(&mut self) {
+        let count = &self.header().count;
+        // The only handle cannot be cloned while it is being dropped, so 1 needs no decrement.
+        if count.load(Ordering::Acquire) != 1 {
+            if count.fetch_sub(1, Ordering::Release) != 1 {
+                return;
+            }
+            fence(Ordering::Acquire);
+        }
+        // SAFETY: this was the last handle.
+        unsafe { free(self.0) };
+    }
+}
+
+/// # Safety
+/// Nobody uses the storage any more.
+#[inline(always)]
+unsafe fn free(header: NonNull<Header>) {
+    // SAFETY: the header is alive until the deallocation below.
+    let (nbytes, kind) = unsafe { (header.as_ref().nbytes, header.as_ref().kind) };
+    if kind == Kind::Block && nbytes < WIDE_FROM {
+        live::add(-(nbytes as isize));
+        // SAFETY: `alloc` used the same layout.
+        unsafe { dealloc(header.as_ptr().cast(), small_block(nbytes)) };
+    } else {
+        // SAFETY: the caller's contract.
+        unsafe { free_other(header, nbytes, kind) };
+    }
+}
+
+/// # Safety
+/// Nobody uses the storage any more, and it is not a small block.
+#[inline(never)]
+unsafe fn free_other(header: NonNull<Header>, nbytes: usize, kind: Kind) {
+    match kind {
+        Kind::Block => {
+            live::add(-(nbytes as isize));
+            // SAFETY: `alloc_wide` used the same layout.
+            unsafe { dealloc(header.as_ptr().cast(), wide_block(nbytes)) };
+        }
+        Kind::Pooled => {
+            live::add(-(nbytes as isize));
+            // SAFETY: `alloc_wide` took the block with the same size.
+            unsafe { pool::give(header.as_ptr().cast(), nbytes + WIDE) };
+        }
+        Kind::Adopted => {
+            // SAFETY: `boxed` leaked this box.
+            let adopted = unsafe { Box::from_raw(header.cast::<Adopted>().as_ptr()) };
+            live::add(-(adopted.counted as isize));
+        }
+    }
+}
+
+#[inline(always)]
+fn small_block(nbytes: usize) -> Block {
+    // SAFETY: `nbytes` is below `WIDE_FROM`, so nothing overflows; 16 is a power of two.
+    unsafe { Block::from_size_align_unchecked(HEADER + nbytes, 16) }
+}
+
+#[inline(always)]
+fn wide_block(nbytes: usize) -> Block {
+    // SAFETY: `nbytes` is at most `MAX_BYTES`, so nothing overflows; 16 is a power of two.
+    unsafe { Block::from_size_align_unchecked(HEADER + WIDE + nbytes, 16) }
+}
+
+#[cold]
+#[inline(never)]
+fn out_of_memory(bytes: usize) -> Box<Error> {
+    Box::new(Error::Memory { bytes })
+}

@@ -1,0 +1,117 @@
+//! Modes, counters and settings of the engine.
+//!
+//! Owns: the switches Python's context managers use, and what `show_config` prints.
+//! Never keeps state of its own.
+
+use pyo3::prelude::*;
+use pyo3::types::{PyDict, PyList};
+
+use crate::bindings::errors::{bad_value, python};
+use crate::bindings::ffi::{python_default, takes_tensor};
+use crate::graph::{GRAD, INFERENCE, Mode, Value, grad_enabled};
+use crate::kernels::isa;
+use crate::ops::registry;
+use crate::tensor::Tensor;
+use crate::{array, threads};
+
+/// Whether operations of this thread are recorded.
+#[pyfunction]
+pub(crate) fn is_grad_enabled() -> bool {
+    grad_enabled()
+}
+
+/// Whether this thread is in inference mode.
+#[pyfunction]
+pub(crate) fn is_inference_mode_enabled() -> bool {
+    Mode::current().has(INFERENCE)
+}
+
+/// Switches recording on this thread and returns the mode word before.
+#[pyfunction]
+pub(crate) fn _switch_grad(on: bool) -> u32 {
+    let before = Mode::current();
+    before.with(GRAD, on).set();
+    before.0
+}
+
+/// Switches inference mode on this thread and returns the mode word before.
+#[pyfunction]
+pub(crate) fn _switch_inference(on: bool) -> u32 {
+    let before = Mode::current();
+    let grad = if on { before.with(GRAD, false) } else { before };
+    grad.with(INFERENCE, on).set();
+    before.0
+}
+
+/// Puts a mode word back.
+#[pyfunction]
+pub(crate) fn _restore_mode(word: u32) {
+    Mode(word).set();
+}
+
+/// How many threads kernels and the engine may use.
+#[pyfunction]
+pub(crate) fn get_num_threads() -> usize {
+    threads::num_threads()
+}
+
+/// Limits the threads that kernels and the engine may use.
+#[pyfunction]
+pub(crate) fn set_num_threads(py: Python<'_>, n: isize) -> PyResult<()> {
+    if n < 1 {
+        return Err(bad_value("set_num_threads", format!("n is {n}"), "give at least 1"));
+    }
+    py.detach(|| threads::set_num_threads(n as usize));
+    Ok(())
+}
+
+/// How many nodes of the graph are alive, leaves' accumulators included.
+#[pyfunction]
+pub(crate) fn live_nodes() -> usize {
+    Tensor::arena().live_nodes()
+}
+
+/// How many bytes the elements of all living tensors occupy.
+#[pyfunction]
+pub(crate) fn live_bytes() -> usize {
+    array::live_bytes()
+}
+
+/// What this build and process run on.
+#[pyfunction(name = "_config")]
+pub(crate) fn config(py: Python<'_>) -> PyResult<Bound<'_, PyDict>> {
+    let facts = PyDict::new(py);
+    facts.set_item("version", env!("CARGO_PKG_VERSION"))?;
+    facts.set_item("threads", threads::num_threads())?;
+    facts.set_item("simd", format!("{:?}", isa::level()).to_lowercase())?;
+    facts.set_item("operations", registry().len())?;
+    Ok(facts)
+}
+
+/// Every operation as a dict: name, aliases, family, doc, params, numpy, differentiable, method.
+#[pyfunction(name = "_registry")]
+pub(crate) fn registered(py: Python<'_>) -> PyResult<Bound<'_, PyList>> {
+    let rows = PyList::empty(py);
+    for decl in registry() {
+        let params = PyList::empty(py);
+        for param in decl.params {
+            let row = PyDict::new(py);
+            row.set_item("name", param.name)?;
+            row.set_item("kind", format!("{:?}", param.kind))?;
+            row.set_item("optional", param.optional)?;
+            row.set_item("default", param.default.map(python_default))?;
+            params.append(row)?;
+        }
+        let row = PyDict::new(py);
+        row.set_item("name", decl.name)?;
+        row.set_item("aliases", decl.aliases)?;
+        row.set_item("family", decl.family)?;
+        row.set_item("doc", decl.doc.trim())?;
+        row.set_item("params", params)?;
+        row.set_item("numpy", decl.numpy)?;
+        row.set_item("differentiable", decl.differentiable)?;
+        row.set_item("method", takes_tensor(decl))?;
+        rows.append(row)?;
+    }
+    python(Ok(rows))
+}

@@ -1,0 +1,226 @@
+//! Python objects to what operations take: tensors, numbers, dtypes, integers, index expressions.
+//!
+//! Owns: every such conversion and its error message. Never computes and never touches array memory:
+//! that is `numpy.rs`.
+//! Invariant: exact `bool`, `int` and `float` objects stay weak numbers; NumPy scalars are 0-d arrays.
+
+use pyo3::exceptions::PyOverflowError;
+use pyo3::prelude::*;
+use pyo3::types::{PyBool, PyEllipsis, PyFloat, PyInt, PyList, PySlice, PyTuple};
+use smallvec::SmallVec;
+
+use crate::bindings::dispatch;
+use crate::bindings::errors::{bad_type, to_python};
+use crate::bindings::numpy;
+use crate::bindings::tensor::PyTensor;
+use crate::dtype::DType;
+use crate::error::Error;
+use crate::ops::declare::{Arg, IndexItem, Ints, Operand, Output, Scalar};
+use crate::tensor::Tensor;
+
+/// The name of an object's type, for messages.
+#[cold]
+pub(crate) fn type_name(ob: &Bound<'_, PyAny>) -> String {
+    ob.get_type().name().map_or_else(|_| "object".into(), |name| name.to_string())
+}
+
+/// A Python number that stays weak; `None` for everything else, NumPy scalars included.
+#[inline]
+pub(crate) fn weak_number(ob: &Bound<'_, PyAny>) -> PyResult<Option<Scalar>> {
+    if let Ok(float) = ob.cast_exact::<PyFloat>() {
+        return Ok(Some(Scalar::Float(float.value())));
+    }
+    if ob.is_exact_instance_of::<PyInt>() {
+        return integer(ob).map(|i| Some(Scalar::Int(i)));
+    }
+    match ob.cast_exact::<PyBool>() {
+        Ok(flag) => Ok(Some(Scalar::Bool(flag.is_true()))),
+        Err(_) => Ok(None),
+    }
+}
+
+/// An integer, also from an object with `__index__`.
+pub(crate) fn integer(ob: &Bound<'_, PyAny>) -> PyResult<i64> {
+    ob.extract::<i64>().map_err(|error| {
+        if error.is_instance_of::<PyOverflowError>(ob.py()) {
+            PyOverflowError::new_err(format!(
+                "the integer {ob} does not fit in 64 bits; use a float, for example float({ob})"
+            ))
+        } else {
+            error
+        }
+    })
+}
+
+/// A tensor from a tensor, an array, a number or a nested sequence.
+///
+/// Arrays are shared, not copied; `None` when the object is nothing of the kind.
+pub(crate) fn tensor_like(op: &str, ob: &Bound<'_, PyAny>) -> PyResult<Option<Tensor>> {
+    if let Ok(tensor) = ob.cast::<PyTensor>() {
+        return Ok(Some(tensor.get().tensor.clone()));
+    }
+    if let Some(number) = weak_number(ob)? {
+        return Ok(Some(Tensor::scalar(number)));
+    }
+    if numpy::is_array(ob) {
+        return numpy::share(op, ob).map(Some);
+    }
+    if is_sequence(ob) {
+        return from_sequence(op, ob).map(Some);
+    }
+    if numpy::is_scalar(ob)? || ob.hasattr(pyo3::intern!(ob.py(), "__array__"))? {
+        return numpy::share_fresh(op, &numpy::asarray(op, ob)?).map(Some);
+    }
+    Ok(None)
+}
+
+/// A tensor from anything that acts as one, or a clear error.
+pub(crate) fn tensor_of(op: &str, name: &str, ob: &Bound<'_, PyAny>) -> PyResult<Tensor> {
+    tensor_like(op, ob)?.ok_or_else(|| {
+        bad_type(
+            op,
+            format!("{name} is a {}", type_name(ob)),
+            format!("pass a tensor, an array, a number or a nested sequence of numbers as {name}"),
+        )
+    })
+}
+
+/// A tensor, or a number that stays weak.
+#[inline]
+pub(crate) fn operand_of(op: &str, name: &str, ob: &Bound<'_, PyAny>) -> PyResult<Operand> {
+    if let Ok(tensor) = ob.cast::<PyTensor>() {
+        return Ok(Operand::Tensor(tensor.get().tensor.clone()));
+    }
+    match weak_number(ob)? {
+        Some(number) => Ok(Operand::Scalar(number)),
+        None => tensor_of(op, name, ob).map(Operand::Tensor),
+    }
+}
+
+fn is_sequence(ob: &Bound<'_, PyAny>) -> bool {
+    ob.is_instance_of::<PyList>() || ob.is_instance_of::<PyTuple>()
+}
+
+/// A tensor from a nested sequence; tensors inside are stacked, so that gradients reach them.
+pub(crate) fn from_sequence(op: &str, ob: &Bound<'_, PyAny>) -> PyResult<Tensor> {
+    if !holds_tensor(ob) {
+        return numpy::share_fresh(op, &numpy::asarray(op, ob)?);
+    }
+    let mut parts = Vec::new();
+    for item in ob.try_iter()? {
+        parts.push(tensor_of(op, "an element", &item?)?);
+    }
+    match dispatch::by_name("stack", &mut [Arg::Tensors(parts), Arg::Missing])? {
+        Output::Tensor(stacked) => Ok(stacked),
+        _ => Err(to_python(Box::new(Error::Internal {
+            op: op.to_owned().into(),
+            what: "stack did not return a tensor".into(),
+        }))),
+    }
+}
+
+/// Whether a nested sequence contains a tensor somewhere.
+pub(crate) fn holds_tensor(ob: &Bound<'_, PyAny>) -> bool {
+    let inside = |item: Bound<'_, PyAny>| {
+        item.is_instance_of::<PyTensor>() || (is_sequence(&item) && holds_tensor(&item))
+    };
+    is_sequence(ob) && ob.try_iter().is_ok_and(|items| items.flatten().any(inside))
+}
+
+/// Several tensors: a sequence of them, or the rows of one.
+pub(crate) fn tensors_of(op: &str, name: &str, ob: &Bound<'_, PyAny>) -> PyResult<Vec<Tensor>> {
+    let items = ob.try_iter().map_err(|_| {
+        bad_type(
+            op,
+            format!("{name} is a {}", type_name(ob)),
+            format!("pass a sequence of tensors as {name}"),
+        )
+    })?;
+    items.map(|item| tensor_of(op, "an element", &item?)).collect()
+}
+
+/// A list of integers from one integer or a sequence of them; `None` when it is neither.
+pub(crate) fn ints(ob: &Bound<'_, PyAny>) -> PyResult<Option<Ints>> {
+    if ob.is_exact_instance_of::<PyInt>() {
+        return Ok(Some(SmallVec::from_slice(&[integer(ob)?])));
+    }
+    if let Ok(index) = ob.call_method0(pyo3::intern!(ob.py(), "__index__")) {
+        return Ok(Some(SmallVec::from_slice(&[integer(&index)?])));
+    }
+    let Ok(items) = ob.try_iter() else { return Ok(None) };
+    if ob.is_instance_of::<pyo3::types::PyString>() {
+        return Ok(None);
+    }
+    let mut found = Ints::new();
+    for item in items {
+        match item?.extract::<i64>() {
+            Ok(i) => found.push(i),
+            Err(error) if error.is_instance_of::<PyOverflowError>(ob.py()) => return Err(error),
+            Err(_) => return Ok(None),
+        }
+    }
+    Ok(Some(found))
+}
+
+/// A dtype from a NumPy dtype, a scalar type, a name, or Python's `float`, `int`, `bool`.
+pub(crate) fn dtype_of(op: &str, ob: &Bound<'_, PyAny>) -> PyResult<DType> {
+    numpy::dtype_of(op, ob)
+}
+
+/// The parts of an index expression `t[key]`.
+pub(crate) fn index_of(key: &Bound<'_, PyAny>) -> PyResult<SmallVec<[IndexItem; 4]>> {
+    let mut items = SmallVec::new();
+    if let Ok(parts) = key.cast::<PyTuple>() {
+        for part in parts.iter() {
+            items.push(index_item(&part)?);
+        }
+    } else {
+        items.push(index_item(key)?);
+    }
+    Ok(items)
+}
+
+fn index_item(part: &Bound<'_, PyAny>) -> PyResult<IndexItem> {
+    if part.is_exact_instance_of::<PyInt>() {
+        return Ok(IndexItem::Int(integer(part)?));
+    }
+    if let Ok(slice) = part.cast::<PySlice>() {
+        return slice_item(slice);
+    }
+    if part.is_none() {
+        return Ok(IndexItem::NewAxis);
+    }
+    if part.is_instance_of::<PyEllipsis>() {
+        return Ok(IndexItem::Ellipsis);
+    }
+    if let Ok(tensor) = part.cast::<PyTensor>() {
+        return Ok(IndexItem::Array(tensor.get().tensor.clone()));
+    }
+    if is_sequence(part) && part.len()? == 0 {
+        return Ok(IndexItem::Array(Tensor::from_vec(Vec::<i64>::new(), &[0])?));
+    }
+    if let Some(array) = tensor_like("index", part)? {
+        if array.ndim() == 0 && !array.dtype().is_float() && array.dtype() != DType::Bool {
+            return Ok(IndexItem::Int(integer(part)?));
+        }
+        return Ok(IndexItem::Array(array));
+    }
+    Err(to_python(Box::new(Error::BadIndex {
+        op: "index".into(),
+        what: format!("a {} cannot index", type_name(part)),
+        remedy: "use integers, slices, None, ..., and integer or boolean arrays",
+    })))
+}
+
+fn slice_item(slice: &Bound<'_, PySlice>) -> PyResult<IndexItem> {
+    let py = slice.py();
+    let part = |name: &Bound<'_, pyo3::types::PyString>| -> PyResult<Option<i64>> {
+        let value = slice.getattr(name)?;
+        if value.is_none() { Ok(None) } else { value.extract().map(Some) }
+    };
+    Ok(IndexItem::Slice(
+        part(pyo3::intern!(py, "start"))?,
+        part(pyo3::intern!(py, "stop"))?,
+        part(pyo3::intern!(py, "step"))?,
+    ))
+}

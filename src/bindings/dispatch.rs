@@ -1,0 +1,276 @@
+//! One way into every registered operation: bind the arguments, convert them, call, wrap the result.
+//!
+//! Owns: argument binding (positions, keywords, aliases of names) and the messages about it, and the
+//! decision to release the GIL around large work. Never knows a single operation's meaning.
+//! Invariant: small calls keep the GIL; a call is released only when its operands are large.
+
+use std::collections::HashMap;
+use std::sync::LazyLock;
+
+use pyo3::prelude::*;
+use pyo3::types::{PyBool, PyList, PyString, PyTuple};
+use smallvec::SmallVec;
+
+use crate::bindings::convert::{self, type_name};
+use crate::bindings::errors::{bad_type, python};
+use crate::bindings::tensor::wrap;
+use crate::error::Result;
+use crate::ops::declare::{Arg, Kind, OpDecl, Operand, Output, Param};
+use crate::ops::registry;
+
+/// Operands that together hold more bytes than this are worth 50 ns to release the GIL.
+const DETACH_BYTES: usize = 64 << 10;
+/// A tensor of at most this many elements is small whatever its dtype.
+pub(crate) const SMALL: usize = DETACH_BYTES / 8;
+
+type Args = SmallVec<[Arg; 4]>;
+/// Positional arguments.
+pub(crate) type Positional<'py> = SmallVec<[Bound<'py, PyAny>; 4]>;
+/// Keyword arguments.
+pub(crate) type Keywords<'py> = SmallVec<[(Bound<'py, PyString>, Bound<'py, PyAny>); 2]>;
+
+static BY_NAME: LazyLock<HashMap<&'static str, &'static OpDecl>> =
+    LazyLock::new(|| registry().iter().map(|decl| (decl.name, *decl)).collect());
+
+/// The declaration with this name.
+pub(crate) fn find(name: &str) -> Option<&'static OpDecl> {
+    BY_NAME.get(name).copied()
+}
+
+/// Calls an operation that the bindings themselves need.
+pub(crate) fn by_name(name: &'static str, args: &mut [Arg]) -> PyResult<Output> {
+    match find(name) {
+        Some(decl) => python((decl.call)(args)),
+        None => Err(bad_type(name, "the operation does not exist", "report this")),
+    }
+}
+
+/// The same for one tensor in and one out.
+pub(crate) fn tensor_by_name(
+    name: &'static str,
+    args: &mut [Arg],
+) -> PyResult<crate::tensor::Tensor> {
+    match by_name(name, args)? {
+        Output::Tensor(tensor) => Ok(tensor),
+        _ => Err(bad_type(name, "the result is no tensor", "report this")),
+    }
+}
+
+/// Binds, converts, calls and wraps.
+pub(crate) fn call<'py>(
+    py: Python<'py>,
+    decl: &'static OpDecl,
+    positional: &[Bound<'py, PyAny>],
+    keywords: &[(Bound<'py, PyString>, Bound<'py, PyAny>)],
+) -> PyResult<Bound<'py, PyAny>> {
+    let mut args = bind(decl, positional, keywords)?;
+    let output = if weight(&args) > DETACH_BYTES {
+        py.detach(|| (decl.call)(&mut args))
+    } else {
+        (decl.call)(&mut args)
+    };
+    wrap_output(py, polish(decl, output)?)
+}
+
+/// Lets a message that cannot know its operation name it.
+fn polish<T>(decl: &OpDecl, result: Result<T>) -> PyResult<T> {
+    use crate::error::Error;
+    python(result.map_err(|mut error| {
+        if let Error::ArgumentType { op, .. } = &mut *error
+            && op == "arguments"
+        {
+            *op = decl.name.into();
+        }
+        error
+    }))
+}
+
+fn weight(args: &[Arg]) -> usize {
+    let bytes = |t: &crate::tensor::Tensor| t.size() * t.dtype().size();
+    args.iter()
+        .map(|arg| match arg {
+            Arg::Tensor(tensor) => bytes(tensor),
+            Arg::Tensors(tensors) => tensors.iter().map(bytes).sum(),
+            _ => 0,
+        })
+        .sum()
+}
+
+/// What an operation returned, as Python objects.
+pub(crate) fn wrap_output<'py>(py: Python<'py>, output: Output) -> PyResult<Bound<'py, PyAny>> {
+    match output {
+        Output::Tensor(tensor) => wrap(py, tensor),
+        Output::Bool(flag) => Ok(PyBool::new(py, flag).to_owned().into_any()),
+        Output::Tuple(parts) => {
+            let parts: PyResult<Vec<_>> = parts.into_iter().map(|part| wrap(py, part)).collect();
+            Ok(PyTuple::new(py, parts?)?.into_any())
+        }
+        Output::List(parts) => {
+            let parts: PyResult<Vec<_>> = parts.into_iter().map(|part| wrap(py, part)).collect();
+            Ok(PyList::new(py, parts?)?.into_any())
+        }
+    }
+}
+
+/// One converted argument per parameter.
+fn bind<'py>(
+    decl: &OpDecl,
+    positional: &[Bound<'py, PyAny>],
+    keywords: &[(Bound<'py, PyString>, Bound<'py, PyAny>)],
+) -> PyResult<Args> {
+    let params = decl.params;
+    let mut args: Args = params.iter().map(|_| Arg::Missing).collect();
+    let spread = bind_positional(decl, positional, &mut args)?;
+    for (key, value) in keywords {
+        let key = key.to_cow()?;
+        let Some(i) = parameter(decl, &key) else { return Err(unexpected(decl, &key)) };
+        refuse_ambiguous(decl, &key, keywords)?;
+        if i < positional.len() || spread == Some(i) {
+            return Err(complain(decl, format!("argument {:?} is given twice", params[i].name)));
+        }
+        args[i] = convert_arg(decl, &params[i], value)?;
+    }
+    for (arg, param) in args.iter().zip(params) {
+        if matches!(arg, Arg::Missing) && param.default.is_none() && !param.optional {
+            return Err(complain(decl, format!("missing argument {:?}", param.name)));
+        }
+    }
+    Ok(args)
+}
+
+/// Binds what was given by position; the index of a parameter that took several arguments.
+fn bind_positional(
+    decl: &OpDecl,
+    given: &[Bound<'_, PyAny>],
+    args: &mut Args,
+) -> PyResult<Option<usize>> {
+    let params = decl.params;
+    let last = params.len().wrapping_sub(1);
+    let several = params.last().is_some_and(|p| {
+        matches!(p.kind, Kind::Ints | Kind::Axes) && given.len() > params.len() && last > 0
+    });
+    let alone = if several { last } else { params.len() };
+    if given.len() > alone && !several {
+        let what = format!("takes {} arguments but {} were given", params.len(), given.len());
+        return Err(complain(decl, what));
+    }
+    for (i, value) in given.iter().take(alone).enumerate() {
+        args[i] = convert_arg(decl, &params[i], value)?;
+    }
+    if !several {
+        return Ok(None);
+    }
+    let mut ints = crate::ops::declare::Ints::new();
+    for value in &given[last..] {
+        match value.extract::<i64>() {
+            Ok(i) => ints.push(i),
+            Err(_) => return Err(wrong(decl, &params[last], "integers", value)),
+        }
+    }
+    args[last] = Arg::Ints(ints);
+    Ok(Some(last))
+}
+
+/// The parameter that a keyword means: its own name, or PyTorch's for it.
+fn parameter(decl: &OpDecl, key: &str) -> Option<usize> {
+    let position = |name: &str| decl.params.iter().position(|p| p.name == name);
+    position(key).or_else(|| match key {
+        "dim" | "dims" => position("axis").or_else(|| position("axes")),
+        "keepdim" => position("keepdims"),
+        "input" | "self" => Some(0),
+        "other" if decl.params.len() == 2 => Some(1),
+        "size" => position("shape"),
+        "correction" => position("ddof"),
+        _ => None,
+    })
+}
+
+/// Refuses `dim=` where the two habits differ silently.
+fn refuse_ambiguous(
+    decl: &OpDecl,
+    key: &str,
+    keywords: &[(Bound<'_, PyString>, Bound<'_, PyAny>)],
+) -> PyResult<()> {
+    if key != "dim" {
+        return Ok(());
+    }
+    let name = decl.name;
+    let (what, remedy) = match name {
+        "max" | "min" | "sort" | "median" => (
+            "dim= returns values and indices in PyTorch, axis= only values in NumPy",
+            format!("write {name}(x, axis=...) for the values and arg{} for the indices",
+                if name == "median" { "sort" } else { name }),
+        ),
+        "var" | "std" if !keywords.iter().any(|(k, _)| k.to_string_lossy() == "correction") => (
+            "dim= divides by n - 1 in PyTorch, axis= by n in NumPy",
+            format!("write {name}(x, axis=..., ddof=0) or {name}(x, dim=..., correction=1)"),
+        ),
+        _ => return Ok(()),
+    };
+    Err(bad_type(&format!("{name}()"), what, remedy))
+}
+
+#[cold]
+fn complain(decl: &OpDecl, what: String) -> PyErr {
+    let names: Vec<&str> = decl.params.iter().map(|p| p.name).collect();
+    let remedy = format!("the parameters are {}", names.join(", "));
+    bad_type(&format!("{}()", decl.name), what, remedy)
+}
+
+#[cold]
+fn unexpected(decl: &OpDecl, key: &str) -> PyErr {
+    complain(decl, format!("unexpected keyword argument {key:?}"))
+}
+
+#[cold]
+fn wrong(decl: &OpDecl, param: &Param, want: &str, value: &Bound<'_, PyAny>) -> PyErr {
+    bad_type(
+        decl.name,
+        format!("{} is a {}", param.name, type_name(value)),
+        format!("pass {want} as {}", param.name),
+    )
+}
+
+fn convert_arg(decl: &OpDecl, param: &Param, value: &Bound<'_, PyAny>) -> PyResult<Arg> {
+    if value.is_none() && (param.optional || matches!(param.kind, Kind::Axes)) {
+        return Ok(Arg::None);
+    }
+    let name = param.name;
+    match param.kind {
+        Kind::Tensor => convert::tensor_of(decl.name, name, value).map(Arg::Tensor),
+        Kind::Operand => match convert::operand_of(decl.name, name, value)? {
+            Operand::Tensor(tensor) => Ok(Arg::Tensor(tensor)),
+            Operand::Scalar(scalar) => Ok(Arg::Scalar(scalar)),
+        },
+        Kind::Tensors => convert::tensors_of(decl.name, name, value).map(Arg::Tensors),
+        Kind::Int => match value.extract::<i64>() {
+            Ok(i) => Ok(Arg::Scalar(crate::ops::declare::Scalar::Int(i))),
+            Err(_) => Err(wrong(decl, param, "an integer", value)),
+        },
+        Kind::Axes | Kind::Ints => match convert::ints(value)? {
+            Some(ints) => Ok(Arg::Ints(ints)),
+            None => Err(wrong(decl, param, "an integer or a tuple of integers", value)),
+        },
+        Kind::Bool => match value.extract::<bool>() {
+            Ok(flag) => Ok(Arg::Scalar(crate::ops::declare::Scalar::Bool(flag))),
+            Err(_) => Err(wrong(decl, param, "True or False", value)),
+        },
+        Kind::Float => convert_float(decl, param, value),
+        Kind::Str => match value.cast::<PyString>() {
+            Ok(text) => Ok(Arg::Str(text.to_cow()?.into_owned())),
+            Err(_) => Err(wrong(decl, param, "a string", value)),
+        },
+        Kind::DType => convert::dtype_of(decl.name, value).map(Arg::DType),
+        Kind::Index => Ok(Arg::Index(convert::index_of(value)?.into_vec())),
+    }
+}
+
+fn convert_float(decl: &OpDecl, param: &Param, value: &Bound<'_, PyAny>) -> PyResult<Arg> {
+    if let Some(number) = convert::weak_number(value)? {
+        return Ok(Arg::Scalar(number));
+    }
+    match value.extract::<f64>() {
+        Ok(float) => Ok(Arg::Scalar(crate::ops::declare::Scalar::Float(float))),
+        Err(_) => Err(wrong(decl, param, "a number", value)),
+    }
+}

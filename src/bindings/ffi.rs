@@ -1,0 +1,280 @@
+//! Functions and methods of `_core`, made from the registry without a macro per operation.
+//!
+//! Owns: the C entry points and the method definitions handed to CPython, which live for ever.
+//! Never binds an argument: that is `dispatch.rs`.
+//! Invariant: entry point `I` calls `registry()[I]`; no panic crosses into C.
+
+use std::ffi::{CString, c_char};
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::ptr;
+
+use pyo3::ffi as c;
+use pyo3::prelude::*;
+use pyo3::types::{PyDict, PyString, PyTuple, PyType};
+
+use crate::bindings::dispatch::{self, Keywords, Positional};
+use crate::bindings::errors::{bad_type, to_python};
+use crate::bindings::tensor::{PyTensor, wrap};
+use crate::error::Error;
+use crate::ops::declare::OpDecl;
+use crate::ops::registry;
+
+type Entry = unsafe extern "C" fn(
+    *mut c::PyObject,
+    *const *mut c::PyObject,
+    c::Py_ssize_t,
+    *mut c::PyObject,
+) -> *mut c::PyObject;
+
+/// # Safety
+/// Called by CPython as METH_FASTCALL | METH_KEYWORDS, attached.
+unsafe extern "C" fn entry<const I: usize>(
+    slf: *mut c::PyObject,
+    args: *const *mut c::PyObject,
+    nargs: c::Py_ssize_t,
+    kwnames: *mut c::PyObject,
+) -> *mut c::PyObject {
+    // SAFETY: the caller's contract.
+    unsafe { enter(I, slf, args, nargs as usize, kwnames) }
+}
+
+macro_rules! row {
+    ($r:expr) => {
+        [
+            entry::<{ $r * 16 }>, entry::<{ $r * 16 + 1 }>, entry::<{ $r * 16 + 2 }>,
+            entry::<{ $r * 16 + 3 }>, entry::<{ $r * 16 + 4 }>, entry::<{ $r * 16 + 5 }>,
+            entry::<{ $r * 16 + 6 }>, entry::<{ $r * 16 + 7 }>, entry::<{ $r * 16 + 8 }>,
+            entry::<{ $r * 16 + 9 }>, entry::<{ $r * 16 + 10 }>, entry::<{ $r * 16 + 11 }>,
+            entry::<{ $r * 16 + 12 }>, entry::<{ $r * 16 + 13 }>, entry::<{ $r * 16 + 14 }>,
+            entry::<{ $r * 16 + 15 }>,
+        ]
+    };
+}
+
+static ENTRIES: [[Entry; 16]; 32] = [
+    row!(0), row!(1), row!(2), row!(3), row!(4), row!(5), row!(6), row!(7),
+    row!(8), row!(9), row!(10), row!(11), row!(12), row!(13), row!(14), row!(15),
+    row!(16), row!(17), row!(18), row!(19), row!(20), row!(21), row!(22), row!(23),
+    row!(24), row!(25), row!(26), row!(27), row!(28), row!(29), row!(30), row!(31),
+];
+
+/// # Safety
+/// As `entry`.
+#[inline]
+unsafe fn enter(
+    index: usize,
+    slf: *mut c::PyObject,
+    args: *const *mut c::PyObject,
+    nargs: usize,
+    kwnames: *mut c::PyObject,
+) -> *mut c::PyObject {
+    let decl = registry()[index];
+    let method = !slf.is_null();
+    if let Some(unary) = decl.unary
+        && nargs + method as usize == 1
+        && kwnames.is_null()
+    {
+        // SAFETY: the one argument is `slf` or `args[0]`, both borrowed for the call; attached.
+        let done = unsafe { shortcut(unary, if method { slf } else { *args }) };
+        if !done.is_null() {
+            return done;
+        }
+    }
+    // SAFETY: the caller's contract.
+    unsafe { general(decl, slf, args, nargs, kwnames) }
+}
+
+/// The result for an exact tensor, or null, with no exception set, for the general path to repeat.
+///
+/// # Safety
+/// `ob` is a live object and the thread is attached.
+#[inline]
+unsafe fn shortcut(
+    unary: fn(&crate::tensor::Tensor) -> crate::error::Result<crate::tensor::Tensor>,
+    ob: *mut c::PyObject,
+) -> *mut c::PyObject {
+    // SAFETY: the caller's contract.
+    let (py, ob) = unsafe {
+        let py = Python::assume_attached();
+        (py, Borrowed::from_ptr(py, ob))
+    };
+    let Ok(tensor) = ob.cast_exact::<PyTensor>() else { return ptr::null_mut() };
+    let tensor = &tensor.get().tensor;
+    if tensor.size() > dispatch::SMALL {
+        return ptr::null_mut();
+    }
+    match catch_unwind(AssertUnwindSafe(|| unary(tensor))) {
+        Ok(Ok(result)) => wrap(py, result).map_or(ptr::null_mut(), Bound::into_ptr),
+        _ => ptr::null_mut(),
+    }
+}
+
+/// # Safety
+/// As `entry`.
+#[inline(never)]
+unsafe fn general(
+    decl: &'static OpDecl,
+    slf: *mut c::PyObject,
+    args: *const *mut c::PyObject,
+    nargs: usize,
+    kwnames: *mut c::PyObject,
+) -> *mut c::PyObject {
+    Python::attach(|py| {
+        let run = || -> PyResult<Bound<'_, PyAny>> {
+            // SAFETY: CPython passes borrowed, live objects: `nargs` positional ones, then one per
+            // keyword name.
+            let (positional, keywords) = unsafe { collect(py, slf, args, nargs, kwnames)? };
+            dispatch::call(py, decl, &positional, &keywords)
+        };
+        let result = catch_unwind(AssertUnwindSafe(run)).unwrap_or_else(|_| {
+            Err(to_python(Box::new(Error::Internal {
+                op: decl.name.into(),
+                what: "the operation panicked".into(),
+            })))
+        });
+        match result {
+            Ok(value) => value.into_ptr(),
+            Err(error) => {
+                error.restore(py);
+                ptr::null_mut()
+            }
+        }
+    })
+}
+
+/// # Safety
+/// The pointers are those of a METH_FASTCALL | METH_KEYWORDS call.
+unsafe fn collect<'py>(
+    py: Python<'py>,
+    slf: *mut c::PyObject,
+    args: *const *mut c::PyObject,
+    nargs: usize,
+    kwnames: *mut c::PyObject,
+) -> PyResult<(Positional<'py>, Keywords<'py>)> {
+    let mut positional = Positional::new();
+    let mut keywords = Keywords::new();
+    // SAFETY: the caller's contract.
+    unsafe {
+        if !slf.is_null() {
+            positional.push(Bound::from_borrowed_ptr(py, slf));
+        }
+        for i in 0..nargs {
+            positional.push(Bound::from_borrowed_ptr(py, *args.add(i)));
+        }
+        if !kwnames.is_null() {
+            let names = Bound::from_borrowed_ptr(py, kwnames).cast_into::<PyTuple>()?;
+            for (i, name) in names.iter().enumerate() {
+                let value = Bound::from_borrowed_ptr(py, *args.add(nargs + i));
+                keywords.push((name.cast_into::<PyString>()?, value));
+            }
+        }
+    }
+    Ok((positional, keywords))
+}
+
+fn leak(text: String) -> PyResult<*const c_char> {
+    Ok(CString::new(text)?.into_raw().cast_const())
+}
+
+/// The signature line that `inspect` reads, then the documentation.
+fn documentation(decl: &OpDecl, name: &str, method: bool) -> String {
+    let mut parts: Vec<String> = Vec::new();
+    for (i, param) in decl.params.iter().enumerate() {
+        let given = if method && i == 0 { "$self" } else { param.name };
+        parts.push(match param.default {
+            _ if i == 0 => given.to_owned(),
+            Some(default) => format!("{given}={}", python_default(default)),
+            None if param.optional => format!("{given}=None"),
+            None => given.to_owned(),
+        });
+        if method && i == 0 {
+            parts.push("/".into());
+        }
+    }
+    format!("{name}({})\n--\n\n{}", parts.join(", "), decl.doc.trim())
+}
+
+/// A default of a declaration as Python spells it.
+pub(crate) fn python_default(text: &str) -> String {
+    let text = text.trim();
+    let text = text.strip_prefix("Some(").and_then(|t| t.strip_suffix(')')).unwrap_or(text);
+    match text {
+        "true" => "True".into(),
+        "false" => "False".into(),
+        _ if text.contains("All") || text.contains("default") || text == "None" => "None".into(),
+        _ => text.trim_end_matches("isize").trim_end_matches("f64").replace(".to_owned()", ""),
+    }
+}
+
+fn definition(index: usize, name: &str, method: bool) -> PyResult<*mut c::PyMethodDef> {
+    let decl = registry()[index];
+    Ok(Box::into_raw(Box::new(c::PyMethodDef {
+        ml_name: leak(name.to_owned())?,
+        ml_meth: c::PyMethodDefPointer {
+            PyCFunctionFastWithKeywords: ENTRIES[index / 16][index % 16],
+        },
+        ml_flags: c::METH_FASTCALL | c::METH_KEYWORDS,
+        ml_doc: leak(documentation(decl, name, method))?,
+    })))
+}
+
+unsafe extern "C" {
+    /// Where an object keeps its attributes; exported by every CPython, absent from pyo3's declarations.
+    fn _PyObject_GetDictPtr(ob: *mut c::PyObject) -> *mut *mut c::PyObject;
+}
+
+/// The attributes of an object, if any was ever set; unlike `__dict__` it creates nothing.
+pub(crate) fn existing_dict<'py>(ob: &Bound<'py, PyAny>) -> Option<Bound<'py, PyDict>> {
+    // SAFETY: the object is live and the thread attached; the place of the dict, if there is one, is
+    // valid while the object is, and what it holds is borrowed until the reference is counted.
+    unsafe {
+        let place = _PyObject_GetDictPtr(ob.as_ptr());
+        let dict = if place.is_null() { ptr::null_mut() } else { *place };
+        Bound::from_borrowed_ptr_or_opt(ob.py(), dict)?.cast_into().ok()
+    }
+}
+
+/// Adds every operation, under each of its names, to the module and, where it fits, to `Tensor`.
+pub(crate) fn register(module: &Bound<'_, PyModule>, class: &Bound<'_, PyType>) -> PyResult<()> {
+    let count = registry().len();
+    if count > ENTRIES.len() * 16 {
+        return Err(bad_type("_core", format!("{count} operations"), "enlarge ENTRIES"));
+    }
+    for (index, decl) in registry().iter().enumerate() {
+        for name in std::iter::once(&decl.name).chain(decl.aliases) {
+            add_function(module, index, name)?;
+            if takes_tensor(decl) {
+                add_method(class, index, name)?;
+            }
+        }
+    }
+    Ok(())
+}
+
+/// Whether the first parameter is a tensor, so that the operation is a method as well.
+pub(crate) fn takes_tensor(decl: &OpDecl) -> bool {
+    use crate::ops::declare::Kind;
+    matches!(decl.params.first().map(|p| p.kind), Some(Kind::Tensor | Kind::Operand))
+}
+
+fn add_function(module: &Bound<'_, PyModule>, index: usize, name: &str) -> PyResult<()> {
+    let py = module.py();
+    // SAFETY: the definition is leaked, so it outlives the function object.
+    let function = unsafe {
+        let owner = module.name()?;
+        let function =
+            c::PyCFunction_NewEx(definition(index, name, false)?, ptr::null_mut(), owner.as_ptr());
+        Bound::from_owned_ptr_or_err(py, function)?
+    };
+    module.add(name, function)
+}
+
+fn add_method(class: &Bound<'_, PyType>, index: usize, name: &str) -> PyResult<()> {
+    let py = class.py();
+    // SAFETY: as in `add_function`; the descriptor keeps its own reference to the type.
+    let method = unsafe {
+        let method = c::PyDescr_NewMethod(class.as_type_ptr(), definition(index, name, true)?);
+        Bound::from_owned_ptr_or_err(py, method)?
+    };
+    class.setattr(name, method)
+}

@@ -1,0 +1,272 @@
+//! One call: run forward with recording off, then record the node and hand out fresh outputs.
+//!
+//! Owns: the order of the steps and what each output becomes. Never analyses a class or looks for tensors.
+//! Invariant: the edges of the inputs are taken before forward runs, and nothing is recorded when it fails.
+
+use std::sync::Arc;
+
+use pyo3::prelude::*;
+use smallvec::SmallVec;
+
+use crate::bindings::errors::to_python;
+use crate::bindings::ffi::existing_dict;
+use crate::bindings::function::arguments::Arguments;
+use crate::bindings::function::context::{FunctionContext, Marks};
+use crate::bindings::function::form::Form;
+use crate::bindings::function::outputs::{Outputs, as_tensor};
+use crate::bindings::function::rule::{Kept, Target, Trampoline};
+use crate::bindings::function::tree::Tree;
+use crate::bindings::tensor::wrap;
+use crate::error::Error;
+use crate::graph::{Flags, ModeGuard, SavedValues};
+use crate::ops::function::{Call, Keep, Spec, output};
+use crate::tensor::{Edge, Node, Tensor};
+
+/// A call that is being made.
+pub(super) struct Job<'a, 'py> {
+    pub(super) form: &'a Form,
+    pub(super) arguments: Arguments<'py>,
+    /// What backward is called on.
+    pub(super) target: Target,
+    /// Document 000's rules.
+    pub(super) strict: bool,
+}
+
+/// What becomes of an output.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Fate {
+    /// A fresh tensor under the node's edge.
+    Varies,
+    /// An argument changed in place: the same object, moved to the node.
+    Dirty,
+    /// An argument, or a tensor with a history of its own: a fresh tensor outside the graph.
+    Alias,
+    /// The object that forward returned.
+    Constant,
+}
+
+type Fates = SmallVec<[Fate; 2]>;
+
+/// What the node will keep.
+#[derive(Default)]
+struct Saving {
+    values: SavedValues<Tensor>,
+    kept: SmallVec<[Kept; 4]>,
+}
+
+impl Saving {
+    fn push(&mut self, keep: Keep, ob: &Bound<'_, PyAny>) {
+        let Some(tensor) = as_tensor(ob) else {
+            self.values.push(crate::graph::Saved::None);
+            return self.kept.push(Kept::Nothing);
+        };
+        let cut = keep == Keep::Other && tensor.is_cut();
+        self.values.push(keep.save(tensor));
+        self.kept.push(if cut { Kept::Cut } else { Kept::Tensor });
+    }
+}
+
+impl<'py> Job<'_, 'py> {
+    /// Calls `forward` and returns its outputs in the structure it gave them.
+    #[inline]
+    pub(super) fn run(
+        self,
+        py: Python<'py>,
+        forward: impl FnOnce(&Bound<'py, FunctionContext>) -> PyResult<Bound<'py, PyAny>>,
+    ) -> PyResult<Bound<'py, PyAny>> {
+        let call = Call::begin(self.arguments.values());
+        let slots = &self.arguments.slots;
+        let needs = slots.iter().map(|slot| slot.any(&|i| call.needs(i as usize))).collect();
+        let context = Bound::new(py, FunctionContext::for_call(needs))?;
+        let returned = {
+            let _off = ModeGuard::forward();
+            forward(&context)
+        };
+        let op = &self.form.name;
+        let returned = returned.inspect_err(|raised| {
+            // A note is a courtesy: an exception that takes none is raised without it.
+            let _ = raised.add_note(py, format!("raised in the forward of {op}").as_str());
+        })?;
+        let outputs = match self.strict {
+            true => Outputs::strict(op, &returned)?,
+            false => Outputs::find(op, &returned)?,
+        };
+        let marks = context.get().take_marks();
+        let fates = self.fates(&call, &outputs, &marks)?;
+        if fates.iter().any(|fate| matches!(fate, Fate::Varies | Fate::Dirty)) && call.recorded() {
+            return self.record(py, call, &context, &returned, outputs, &fates);
+        }
+        build(py, &outputs.tree, &returned, &mut |k| {
+            let y = &outputs.tensors[k];
+            match fates[k] {
+                Fate::Alias => Ok(wrap(py, outputs.tensor(k)?.detach())?.unbind()),
+                _ => Ok(y.clone().unbind()),
+            }
+        })
+    }
+
+    /// Decides what each output becomes.
+    fn fates(&self, call: &Call, outputs: &Outputs<'py>, marks: &Marks) -> PyResult<Fates> {
+        let mut fates = Fates::new();
+        for (k, y) in outputs.tensors.iter().enumerate() {
+            let tensor = outputs.tensor(k)?;
+            let listed = |list: &[Py<PyAny>]| list.iter().any(|ob| ob.is(y));
+            let varies =
+                call.recorded() && tensor.dtype().is_float() && !listed(&marks.constants);
+            let argument = self.arguments.position(y.as_any().as_unbound()).is_some();
+            fates.push(match () {
+                () if listed(&marks.dirty) => Fate::Dirty,
+                () if varies => Fate::Varies,
+                () if argument || tensor.requires_grad() => Fate::Alias,
+                () => Fate::Constant,
+            });
+        }
+        for dirty in &marks.dirty {
+            self.check_dirty(call, outputs, dirty)?;
+        }
+        Ok(fates)
+    }
+
+    fn check_dirty(&self, call: &Call, outputs: &Outputs<'py>, ob: &Py<PyAny>) -> PyResult<()> {
+        let refuse = |what: &str, remedy: &'static str| {
+            let op = self.form.name.to_string().into();
+            Err(to_python(Box::new(Error::InPlace { op, what: what.into(), remedy })))
+        };
+        let Some(i) = self.arguments.position(ob) else {
+            return refuse("mark_dirty names a tensor that is no argument", "mark arguments only");
+        };
+        if outputs.position(ob).is_none() {
+            return refuse(
+                "an argument marked dirty was not returned",
+                "return from forward every tensor that mark_dirty names",
+            );
+        }
+        let leaf = as_tensor(&self.arguments.tensors[i]).is_some_and(Tensor::is_leaf);
+        if call.needs(i) && leaf {
+            return refuse(
+                "a leaf that requires grad was changed in place",
+                "work on a clone() of it",
+            );
+        }
+        Ok(())
+    }
+
+    /// Records the node and attaches the outputs to it.
+    fn record(
+        self,
+        py: Python<'py>,
+        call: Call,
+        context: &Bound<'py, FunctionContext>,
+        returned: &Bound<'py, PyAny>,
+        outputs: Outputs<'py>,
+        fates: &Fates,
+    ) -> PyResult<Bound<'py, PyAny>> {
+        if !self.form.differentiable {
+            return Err(self.no_backward());
+        }
+        let saving = self.save(context, &outputs, fates)?;
+        let Outputs { tensors, tree } = outputs;
+        let tree = (!matches!(tree, Tree::Tensor(_))).then(|| Arc::new(tree));
+        let rule = Trampoline {
+            name: self.form.name.clone(),
+            target: self.target,
+            context: context.clone().unbind(),
+            slots: self.arguments.slots,
+            inputs: self.arguments.tensors.iter().filter_map(as_tensor).map(Spec::of).collect(),
+            outputs: tensors.iter().filter_map(as_tensor).map(Spec::of).collect(),
+            tree: tree.clone(),
+            kept: saving.kept,
+            raw_absent: context.get().raw_absent(),
+            strict: self.strict,
+        };
+        let node = call.record(Box::new(rule), saving.values, tensors.len(), Flags::FOREIGN);
+        context.get().settle(node.id());
+        let mut leaf = |k: usize| attach(&node, &tensors[k], k, fates[k]).map(Bound::unbind);
+        match &tree {
+            None => Ok(leaf(0)?.into_bound(py)),
+            Some(tree) => build(py, tree, returned, &mut leaf),
+        }
+    }
+
+    /// Classifies what forward saved, attributes that are outputs included.
+    fn save(
+        &self,
+        context: &Bound<'py, FunctionContext>,
+        outputs: &Outputs<'py>,
+        fates: &Fates,
+    ) -> PyResult<Saving> {
+        let py = context.py();
+        let mut saving = Saving::default();
+        for ob in context.get().take_waiting() {
+            saving.push(self.keep(&ob, outputs, fates), ob.bind(py));
+        }
+        let Some(attributes) = existing_dict(context.as_any()) else { return Ok(saving) };
+        for (name, value) in attributes.copy()?.iter() {
+            let keep = match as_tensor(&value) {
+                Some(_) => self.keep(value.as_unbound(), outputs, fates),
+                None => continue,
+            };
+            if let Keep::Output(_) = keep {
+                context.get().move_attribute(name.extract()?, saving.kept.len());
+                saving.push(keep, &value);
+                attributes.del_item(name)?;
+            }
+        }
+        Ok(saving)
+    }
+
+    /// What a saved object is to this call.
+    fn keep(&self, ob: &Py<PyAny>, outputs: &Outputs<'py>, fates: &Fates) -> Keep {
+        let place = outputs.position(ob);
+        let argument = self.arguments.position(ob);
+        match (argument, place) {
+            (_, Some(k)) if fates[k] == Fate::Dirty => Keep::Output(k as u32),
+            (Some(i), _) => Keep::Input(i as u32),
+            (None, Some(k)) if fates[k] == Fate::Varies => Keep::Output(k as u32),
+            _ => Keep::Other,
+        }
+    }
+
+    #[cold]
+    fn no_backward(&self) -> PyErr {
+        to_python(Box::new(Error::NotDifferentiable {
+            op: self.form.name.to_string().into(),
+            what: "the class has no backward and an argument requires grad".into(),
+            remedy: "define a static backward(ctx, *grads), or call it under no_grad()".into(),
+        }))
+    }
+}
+
+/// The structure that forward returned around new leaves.
+fn build<'py>(
+    py: Python<'py>,
+    tree: &Tree,
+    returned: &Bound<'py, PyAny>,
+    leaf: &mut dyn FnMut(usize) -> PyResult<Py<PyAny>>,
+) -> PyResult<Bound<'py, PyAny>> {
+    if let Tree::Tensor(k) = tree {
+        return Ok(leaf(*k as usize)?.into_bound(py));
+    }
+    // One tensor where a sequence is expected: document 000 allows forward to return it bare.
+    let template = as_tensor(returned).is_none().then_some(returned);
+    Ok(tree.build(py, template, &mut |k| leaf(k as usize))?.into_bound(py))
+}
+
+/// Output `k` as the caller receives it.
+fn attach<'py>(
+    node: &Node,
+    y: &Bound<'py, PyAny>,
+    k: usize,
+    fate: Fate,
+) -> PyResult<Bound<'py, PyAny>> {
+    let Some(tensor) = as_tensor(y) else { return Ok(y.clone()) };
+    match fate {
+        Fate::Varies => wrap(y.py(), output(node, tensor, k)),
+        Fate::Alias => wrap(y.py(), tensor.detach()),
+        Fate::Constant => Ok(y.clone()),
+        Fate::Dirty => {
+            tensor.rebase(Some(Edge::new(node.clone(), k as u32)));
+            Ok(y.clone())
+        }
+    }
+}

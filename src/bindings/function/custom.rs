@@ -1,0 +1,135 @@
+//! `fg.CustomFunction`: document 000, an instance that carries hyper-parameters.
+//!
+//! Owns: the abstract class with `apply`, `apply_many` and call. Never holds state of a call.
+//! Invariant: a class that lacks forward or backward cannot be instantiated.
+
+use pyo3::exceptions::PyTypeError;
+use pyo3::prelude::*;
+use pyo3::types::{PyDict, PyList, PyTuple, PyType};
+
+use crate::bindings::errors::bad_type;
+use crate::bindings::function::arguments::Arguments;
+use crate::bindings::function::call::Job;
+use crate::bindings::function::form::Form;
+use crate::bindings::function::outputs::contract;
+use crate::bindings::function::rule::Target;
+
+/// An operation with a derivative of your own whose instances carry parameters: subclass it with
+/// `forward(self, inputs, ctx)` and `backward(self, grad_outputs, ctx)`, which return sequences.
+///
+/// `apply` gives the first output, `apply_many` all of them; calling the instance is `apply`.
+#[pyclass(name = "CustomFunction", module = "ferrograd", subclass, frozen, weakref)]
+pub(crate) struct CustomFunction;
+
+impl CustomFunction {
+    fn invoke<'py>(
+        slf: &Bound<'py, Self>,
+        inputs: &Bound<'py, PyTuple>,
+    ) -> PyResult<Bound<'py, PyList>> {
+        let py = slf.py();
+        let form = Form::of(&slf.get_type(), None)?;
+        let form = form.get();
+        if let Some(i) = inputs.iter_borrowed().position(|ob| ob.is_none()) {
+            let what = format!("inputs must not be null: input {i} is None");
+            return Err(bad_type(&form.name, what, "pass a tensor"));
+        }
+        let job = Job {
+            form,
+            arguments: Arguments::find(form, inputs, None)?,
+            target: Target::Instance(slf.clone().into_any().unbind()),
+            strict: true,
+        };
+        let outputs = job.run(py, |context| {
+            slf.call_method1(pyo3::intern!(py, "forward"), (inputs, context))
+        })?;
+        Ok(outputs.cast_into()?)
+    }
+}
+
+#[pymethods]
+impl CustomFunction {
+    #[classattr]
+    #[pyo3(name = "_form")]
+    const FORM: Option<bool> = None;
+
+    #[new]
+    #[classmethod]
+    #[pyo3(signature = (*_args, **_kwargs))]
+    fn new(
+        cls: &Bound<'_, PyType>,
+        _args: &Bound<'_, PyTuple>,
+        _kwargs: Option<&Bound<'_, PyDict>>,
+    ) -> PyResult<CustomFunction> {
+        let base = cls.py().get_type::<CustomFunction>();
+        let mut missing = Vec::new();
+        for name in ["backward", "forward"] {
+            if cls.getattr(name)?.is(base.getattr(name)?) {
+                missing.push(format!("'{name}'"));
+            }
+        }
+        if missing.is_empty() {
+            return Ok(CustomFunction);
+        }
+        let (name, methods) = (cls.name()?, missing.join(", "));
+        let plural = if missing.len() > 1 { "s" } else { "" };
+        Err(PyTypeError::new_err(format!(
+            "Can't instantiate abstract class {name} without an implementation for abstract method{plural} {methods}"
+        )))
+    }
+
+    /// Computes the outputs from `inputs` and keeps in `ctx` what backward needs; returns a sequence of tensors.
+    #[allow(unused_variables)]
+    fn forward(&self, inputs: &Bound<'_, PyAny>, ctx: &Bound<'_, PyAny>) -> PyResult<Py<PyAny>> {
+        Err(abstract_method("forward"))
+    }
+
+    /// Computes the gradients of the inputs from those of the outputs; returns one tensor or None per input.
+    #[allow(unused_variables)]
+    fn backward(
+        &self,
+        grad_outputs: &Bound<'_, PyAny>,
+        ctx: &Bound<'_, PyAny>,
+    ) -> PyResult<Py<PyAny>> {
+        Err(abstract_method("backward"))
+    }
+
+    /// Calls the function and returns its first output.
+    #[pyo3(signature = (*inputs))]
+    fn apply<'py>(
+        slf: &Bound<'py, Self>,
+        inputs: &Bound<'py, PyTuple>,
+    ) -> PyResult<Bound<'py, PyAny>> {
+        let outputs = CustomFunction::invoke(slf, inputs)?;
+        if outputs.is_empty() {
+            let name = slf.get_type().name()?;
+            return Err(contract(format!(
+                "Function produced no outputs: the forward of {name} returned none; call apply_many for its effect"
+            )));
+        }
+        outputs.get_item(0)
+    }
+
+    /// Calls the function and returns all its outputs.
+    #[pyo3(signature = (*inputs))]
+    fn apply_many<'py>(
+        slf: &Bound<'py, Self>,
+        inputs: &Bound<'py, PyTuple>,
+    ) -> PyResult<Bound<'py, PyList>> {
+        CustomFunction::invoke(slf, inputs)
+    }
+
+    #[pyo3(signature = (*inputs))]
+    fn __call__<'py>(
+        slf: &Bound<'py, Self>,
+        inputs: &Bound<'py, PyTuple>,
+    ) -> PyResult<Bound<'py, PyAny>> {
+        CustomFunction::apply(slf, inputs)
+    }
+}
+
+#[cold]
+fn abstract_method(name: &str) -> PyErr {
+    pyo3::exceptions::PyNotImplementedError::new_err(format!(
+        "CustomFunction.{name} is abstract; implement it in the subclass"
+    ))
+}

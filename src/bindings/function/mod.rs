@@ -1,0 +1,21 @@
+//! Operations written in Python: one trampoline node under two faces.
+//!
+//! Owns: `Function` (static, ctx first), `CustomFunction` (an instance with parameters), their context, and the
+//! foreign rule through which the engine calls back. Never computes: gradients are checked by `ops::function`.
+//! Invariant: a call enters the graph through the same gate as every operation, or leaves no trace in it.
+
+mod arguments;
+mod call;
+mod context;
+mod custom;
+mod face;
+mod form;
+mod gradients;
+mod outputs;
+mod rule;
+mod saved;
+mod tree;
+
+pub(crate) use context::FunctionContext;
+pub(crate) use custom::CustomFunction;
+pub(crate) use face::{Function, once_differentiable};

@@ -1,0 +1,258 @@
+//! The trampoline: the node through which the engine calls a backward written in Python.
+//!
+//! Owns: what the call was made on, its context, and the places of tensors in arguments and outputs.
+//! Never owns a tensor: saved ones are the node's, lent to the context while backward runs.
+//! Invariant: one call per pass, attached, on the caller's thread; user exceptions pass unchanged.
+
+use std::any::Any;
+use std::borrow::Cow;
+use std::sync::Arc;
+
+use pyo3::prelude::*;
+use pyo3::types::{PyTuple, PyType};
+use smallvec::SmallVec;
+
+use crate::bindings::errors::from_python;
+use crate::bindings::ffi::existing_dict;
+use crate::bindings::function::arguments::Slots;
+use crate::bindings::function::context::FunctionContext;
+use crate::bindings::function::gradients::Accept;
+use crate::bindings::function::outputs::as_tensor;
+use crate::bindings::function::saved::{Loan, Restored};
+use crate::bindings::function::tree::Tree;
+use crate::bindings::tensor::wrap;
+use crate::error::{Error, Result};
+use crate::graph::{Context, Foreign, ModeGuard, Rule};
+use crate::ops::function::{Spec, refuse};
+use crate::tensor::{Edge, Tensor};
+
+/// What backward is called on.
+pub(super) enum Target {
+    /// A `Function`: its class.
+    Class(Py<PyType>),
+    /// A `CustomFunction`: the instance.
+    Instance(Py<PyAny>),
+}
+
+/// What a saved entry is.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(super) enum Kept {
+    /// Nothing.
+    Nothing,
+    /// A tensor.
+    Tensor,
+    /// An intermediate result of forward, whose history is missing.
+    Cut,
+}
+
+/// The rule of a node made by a custom function.
+pub(super) struct Trampoline {
+    pub(super) name: Arc<str>,
+    pub(super) target: Target,
+    pub(super) context: Py<FunctionContext>,
+    pub(super) slots: Slots,
+    pub(super) inputs: SmallVec<[Spec; 2]>,
+    pub(super) outputs: SmallVec<[Spec; 1]>,
+    /// The structure of the outputs; `None` for one tensor.
+    pub(super) tree: Option<Arc<Tree>>,
+    pub(super) kept: SmallVec<[Kept; 4]>,
+    pub(super) raw_absent: bool,
+    pub(super) strict: bool,
+}
+
+type Cx<'a> = Context<'a, Tensor>;
+/// Attributes of a context: names and values.
+type Attributes<'py> = Vec<(Bound<'py, PyAny>, Bound<'py, PyAny>)>;
+type Grads<'py> = SmallVec<[Bound<'py, PyAny>; 2]>;
+
+impl Trampoline {
+    pub(super) fn note(&self) -> String {
+        format!("raised in the backward of {}", self.name)
+    }
+
+    fn backward_of<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyAny>> {
+        let name = pyo3::intern!(py, "backward");
+        match &self.target {
+            Target::Instance(instance) => instance.bind(py).getattr(name),
+            Target::Class(class) => match class.bind(py).getattr_opt(name)? {
+                Some(backward) => Ok(backward),
+                None => class.bind(py).getattr(pyo3::intern!(py, "vjp")),
+            },
+        }
+    }
+
+    /// Restores the saved tensors; under `create_graph` the cut ones get an edge that refuses.
+    fn restore(&self, cx: &Cx<'_>) -> Result<Restored> {
+        let mut cut: Option<Edge> = None;
+        let mut restored = Restored::new();
+        for (i, kept) in self.kept.iter().enumerate() {
+            restored.push(match kept {
+                Kept::Nothing => None,
+                Kept::Cut if cx.create_graph() => {
+                    let edge = cut.get_or_insert_with(|| self.cut(cx));
+                    Some(cx.saved(i)?.detach().attach(edge.clone()))
+                }
+                _ => Some(cx.saved(i)?),
+            });
+        }
+        Ok(restored)
+    }
+
+    /// Where the gradient of an intermediate result of forward fails.
+    #[cold]
+    pub(super) fn cut(&self, cx: &Cx<'_>) -> Edge {
+        refuse(
+            self.name.to_string().into(),
+            "the second derivative flows through an intermediate result that forward kept, whose history was not \
+             recorded"
+                .into(),
+            "keep inputs or outputs with save_for_backward and compute the intermediate again in backward, or \
+             detach() it if it is a constant",
+            cx.node().edges().iter().cloned().collect(),
+        )
+    }
+
+    /// The arguments of backward: one gradient per output, in the outputs' structure.
+    fn gradients<'py>(&self, py: Python<'py>, cx: &mut Cx<'_>) -> PyResult<Grads<'py>> {
+        let mut leaf = |k: u32| -> PyResult<Py<PyAny>> {
+            match cx.take_grad(k as usize) {
+                Some(grad) => Ok(wrap(py, grad)?.unbind()),
+                None if self.raw_absent => Ok(py.None()),
+                None => Ok(wrap(py, self.outputs[k as usize].zeros()?)?.unbind()),
+            }
+        };
+        let mut one = |tree: &Tree| Ok(tree.build(py, None, &mut leaf)?.into_bound(py));
+        match self.tree.as_deref() {
+            None => one(&Tree::Tensor(0)).map(|grad| Grads::from_iter([grad])),
+            Some(Tree::Sequence(_, items)) => items.iter().map(one).collect(),
+            Some(tree) => one(tree).map(|grad| Grads::from_iter([grad])),
+        }
+    }
+
+    fn call<'py>(
+        &self,
+        py: Python<'py>,
+        backward: &Bound<'py, PyAny>,
+        grads: &Grads<'py>,
+    ) -> PyResult<Bound<'py, PyAny>> {
+        let context = self.context.bind(py);
+        if self.strict {
+            return backward.call1((PyTuple::new(py, grads)?, context));
+        }
+        match grads.as_slice() {
+            [grad] => backward.call1((context, grad)),
+            [a, b] => backward.call1((context, a, b)),
+            _ => {
+                let all = std::iter::once(context.as_any()).chain(grads);
+                backward.call1(PyTuple::new(py, all.collect::<Vec<_>>())?)
+            }
+        }
+    }
+
+    fn run(&self, py: Python<'_>, cx: &mut Cx<'_>) -> Result<()> {
+        let python = |raised| from_python(raised, self.note());
+        let backward = self.backward_of(py).map_err(python)?;
+        let once = cx.create_graph() && is_once(&backward).map_err(python)?;
+        let needs = self.slots.iter().map(|slot| slot.any(&|i| cx.wants(i as usize))).collect();
+        let restored = self.restore(cx)?;
+        let grads = self.gradients(py, cx).map_err(python)?;
+        let versions: SmallVec<[u32; 2]> = grads.iter().map(version).collect();
+        let context = self.context.get();
+        context.lend(Loan::new(restored, needs));
+        let returned = {
+            let _off = once.then(|| ModeGuard::grad(false));
+            let cut = if cx.create_graph() { self.cut_attributes(py, cx) } else { Ok(Vec::new()) };
+            cut.and_then(|cut| {
+                let returned = self.call(py, &backward, &grads);
+                self.put_back(py, cut)?;
+                returned
+            })
+        };
+        context.take_back();
+        let returned = returned.map_err(python)?;
+        if grads.iter().map(version).ne(versions) {
+            return Err(self.changed());
+        }
+        Accept { rule: self, once, grads: &grads }.take(&returned, cx)
+    }
+
+    /// Gives attributes that are intermediate results of forward an edge that refuses; returns the originals.
+    #[cold]
+    fn cut_attributes<'py>(&self, py: Python<'py>, cx: &Cx<'_>) -> PyResult<Attributes<'py>> {
+        let mut originals = Attributes::new();
+        let Some(dict) = existing_dict(self.context.bind(py).as_any()) else { return Ok(originals) };
+        let mut edge: Option<Edge> = None;
+        for (name, value) in dict.copy()?.iter() {
+            let Some(tensor) = as_tensor(&value).filter(|tensor| tensor.is_cut()) else { continue };
+            let edge = edge.get_or_insert_with(|| self.cut(cx)).clone();
+            dict.set_item(&name, wrap(py, tensor.detach().attach(edge))?)?;
+            originals.push((name, value));
+        }
+        Ok(originals)
+    }
+
+    fn put_back(&self, py: Python<'_>, originals: Attributes<'_>) -> PyResult<()> {
+        if originals.is_empty() {
+            return Ok(());
+        }
+        let dict = existing_dict(self.context.bind(py).as_any());
+        dict.map_or(Ok(()), |dict| {
+            originals.into_iter().try_for_each(|(name, value)| dict.set_item(name, value))
+        })
+    }
+
+    #[cold]
+    fn changed(&self) -> Box<Error> {
+        Box::new(Error::InPlace {
+            op: self.name.to_string().into(),
+            what: "backward changed a gradient it was given in place".into(),
+            remedy: "change a clone: g.clone()",
+        })
+    }
+}
+
+fn version(grad: &Bound<'_, PyAny>) -> u32 {
+    as_tensor(grad).map_or(0, Tensor::version)
+}
+
+/// Whether `once_differentiable` marked this backward.
+fn is_once(backward: &Bound<'_, PyAny>) -> PyResult<bool> {
+    match backward.getattr_opt(pyo3::intern!(backward.py(), "__once_differentiable__"))? {
+        Some(mark) => mark.is_truthy(),
+        None => Ok(false),
+    }
+}
+
+impl Rule<Tensor> for Trampoline {
+    fn name(&self) -> Cow<'static, str> {
+        Cow::Owned(self.name.to_string())
+    }
+
+    fn backward(&self, cx: &mut Cx<'_>) -> Result<()> {
+        Python::attach(|py| self.run(py, cx))
+    }
+
+    fn as_any(&self) -> Option<&dyn Any> {
+        Some(self)
+    }
+
+    fn foreign(&self) -> Option<&dyn Foreign> {
+        Some(self)
+    }
+}
+
+impl Foreign for Trampoline {
+    fn visit(&self, visit: &mut dyn FnMut(&dyn Any)) {
+        visit(self.context.as_any());
+        match &self.target {
+            Target::Class(class) => visit(class.as_any()),
+            Target::Instance(instance) => visit(instance),
+        }
+        let mut own = |ob: &Py<PyAny>| visit(ob);
+        self.slots.iter().for_each(|slot| slot.visit(&mut own));
+    }
+
+    fn clear(&self) {
+        self.context.get().release();
+    }
+}

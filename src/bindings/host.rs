@@ -1,0 +1,58 @@
+//! What the engine needs of Python: the GIL and the signals.
+//!
+//! Owns: the decision when a backward pass releases the GIL, and the exception a signal raised.
+//! Never looks inside a graph beyond its cost estimate.
+//! Invariant: an interrupted pass raises what Python's signal handler raised.
+
+use std::sync::{Mutex, PoisonError};
+
+use pyo3::prelude::*;
+
+use crate::bindings::errors::to_python;
+use crate::error::{Error, Result};
+use crate::graph::Host;
+use crate::tensor::Tensor;
+
+/// Passes estimated below this many nanoseconds keep the GIL: the engine runs them serially.
+const DETACH_NS: f32 = 150_000.0;
+
+/// The host of one pass.
+#[derive(Default)]
+struct Interpreter {
+    raised: Mutex<Option<PyErr>>,
+}
+
+impl Host for Interpreter {
+    fn attached(&self, batch: &mut dyn FnMut()) {
+        Python::attach(|_| batch());
+    }
+
+    fn interrupted(&self) -> bool {
+        Python::attach(|py| match py.check_signals() {
+            Ok(()) => false,
+            Err(raised) => {
+                *self.raised.lock().unwrap_or_else(PoisonError::into_inner) = Some(raised);
+                true
+            }
+        })
+    }
+}
+
+/// Runs a pass from these roots, without the GIL where it is worth it.
+pub(crate) fn run_pass<T: Send>(
+    py: Python<'_>,
+    roots: &[Tensor],
+    pass: impl FnOnce(&dyn Host) -> Result<T> + Send,
+) -> PyResult<T> {
+    let host = Interpreter::default();
+    let cost: f32 =
+        roots.iter().filter_map(|root| root.grad_fn()).map(|node| node.total_cost()).sum();
+    let result = if cost > DETACH_NS { py.detach(|| pass(&host)) } else { pass(&host) };
+    result.map_err(|error| match *error {
+        Error::Interrupted { .. } => {
+            let raised = host.raised.lock().unwrap_or_else(PoisonError::into_inner).take();
+            raised.unwrap_or_else(|| to_python(error))
+        }
+        _ => to_python(error),
+    })
+}

@@ -1,0 +1,13 @@
+//! The Python extension module `ferrograd._core`: classes, functions, errors; the whole GIL policy.
+mod autograd;
+mod config;
+mod convert;
+mod dispatch;
+mod errors;
+mod ffi;
+mod function;
+mod host;
+mod module;
+mod node;
+mod numpy;
+mod tensor;

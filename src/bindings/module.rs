@@ -1,0 +1,73 @@
+//! What `import ferrograd._core` executes.
+//!
+//! Owns: the list of everything the module holds. Never defines any of it.
+//! Invariant: `__all__` holds the public names only; errors and helpers are there without being in it.
+
+use pyo3::prelude::*;
+use pyo3::types::{PyList, PyType};
+
+use crate::bindings::{autograd, config, errors, ffi, function, node, numpy, tensor};
+
+/// Functions whose public place is not the package itself: `fg.grad` is another function.
+const ELSEWHERE: [&str; 2] = ["backward", "grad"];
+
+/// The compiled part of ferrograd.
+#[pymodule(name = "_core", gil_used = false)]
+fn core(m: &Bound<'_, PyModule>) -> PyResult<()> {
+    let py = m.py();
+    m.add("__version__", env!("CARGO_PKG_VERSION"))?;
+    m.add_class::<tensor::PyTensor>()?;
+    m.add_class::<tensor::TensorIterator>()?;
+    m.add_class::<node::PyNode>()?;
+    m.add_class::<numpy::Memory>()?;
+    m.add_class::<function::Function>()?;
+    m.add_class::<function::CustomFunction>()?;
+    m.add_class::<function::FunctionContext>()?;
+    ffi::register(m, &py.get_type::<tensor::PyTensor>())?;
+    functions(m)?;
+    for (name, class) in errors::types(py)? {
+        m.add(*name, class.bind(py))?;
+    }
+    publish(m)
+}
+
+fn functions(m: &Bound<'_, PyModule>) -> PyResult<()> {
+    m.add_function(wrap_pyfunction!(tensor::tensor, m)?)?;
+    m.add_function(wrap_pyfunction!(tensor::asarray, m)?)?;
+    m.add_function(wrap_pyfunction!(tensor::from_numpy, m)?)?;
+    m.add_function(wrap_pyfunction!(tensor::get_default_dtype, m)?)?;
+    m.add_function(wrap_pyfunction!(tensor::set_default_dtype, m)?)?;
+    m.add_function(wrap_pyfunction!(tensor::full, m)?)?;
+    m.add_function(wrap_pyfunction!(tensor::rebuild, m)?)?;
+    m.add_function(wrap_pyfunction!(autograd::backward, m)?)?;
+    m.add_function(wrap_pyfunction!(autograd::grad, m)?)?;
+    m.add_function(wrap_pyfunction!(function::once_differentiable, m)?)?;
+    m.add_function(wrap_pyfunction!(config::is_grad_enabled, m)?)?;
+    m.add_function(wrap_pyfunction!(config::is_inference_mode_enabled, m)?)?;
+    m.add_function(wrap_pyfunction!(config::_switch_grad, m)?)?;
+    m.add_function(wrap_pyfunction!(config::_switch_inference, m)?)?;
+    m.add_function(wrap_pyfunction!(config::_restore_mode, m)?)?;
+    m.add_function(wrap_pyfunction!(config::get_num_threads, m)?)?;
+    m.add_function(wrap_pyfunction!(config::set_num_threads, m)?)?;
+    m.add_function(wrap_pyfunction!(config::live_nodes, m)?)?;
+    m.add_function(wrap_pyfunction!(config::live_bytes, m)?)?;
+    m.add_function(wrap_pyfunction!(config::config, m)?)?;
+    m.add_function(wrap_pyfunction!(config::registered, m)?)?;
+    Ok(())
+}
+
+/// Narrows `__all__` to what `from ferrograd._core import *` may bring into the package.
+fn publish(m: &Bound<'_, PyModule>) -> PyResult<()> {
+    let hidden = |value: &Bound<'_, PyAny>, name: &str| {
+        let class = value.cast::<PyType>().is_ok_and(|class| !class.is(m.py().get_type::<tensor::PyTensor>()));
+        name.starts_with('_') || class || ELSEWHERE.contains(&name)
+    };
+    let public = PyList::empty(m.py());
+    for name in m.index()?.iter() {
+        let text: String = name.extract()?;
+        if !hidden(&m.getattr(text.as_str())?, &text) {
+            public.append(name)?;
+        }
+    }
+    m.setattr("__all__", public)
+}

@@ -1,0 +1,174 @@
+//! The class `Node`: one recorded operation as Python sees it.
+//!
+//! Owns: the counted handle on the node and the table by which a node finds its object again.
+//! Never changes a graph. Invariant: while one object of a node lives, wrapping the node yields it.
+
+use std::collections::HashMap;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+use pyo3::prelude::*;
+use pyo3::types::{PyDict, PyTuple, PyWeakrefMethods, PyWeakrefReference};
+
+use crate::graph::{Saved, Value};
+use crate::tensor::{Edge, Node, Tensor};
+
+/// One recorded operation: where a gradient comes from and where it goes.
+#[pyclass(name = "Node", module = "ferrograd", frozen, weakref)]
+pub(crate) struct PyNode {
+    pub(crate) node: Node,
+    serial: u64,
+}
+
+type Objects = HashMap<usize, (u64, Py<PyWeakrefReference>)>;
+
+static OBJECTS: Mutex<Option<Objects>> = Mutex::new(None);
+static SERIAL: AtomicU64 = AtomicU64::new(0);
+
+fn objects() -> MutexGuard<'static, Option<Objects>> {
+    OBJECTS.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+impl Drop for PyNode {
+    fn drop(&mut self) {
+        let mut table = objects();
+        let Some(objects) = table.as_mut() else { return };
+        let address = self.node.address();
+        let gone = match objects.get(&address) {
+            Some((serial, _)) if *serial == self.serial => objects.remove(&address),
+            _ => None,
+        };
+        drop(table);
+        drop(gone);
+    }
+}
+
+/// The Python object of a node: the one it already has, or a new one.
+pub(crate) fn wrap_node(py: Python<'_>, node: Node) -> PyResult<Bound<'_, PyNode>> {
+    let address = node.address();
+    let known = objects()
+        .as_ref()
+        .and_then(|objects| objects.get(&address))
+        .map(|(_, weak)| weak.clone_ref(py));
+    if let Some(object) = known.and_then(|weak| weak.bind(py).upgrade()) {
+        return Ok(object.cast_into()?);
+    }
+    let serial = SERIAL.fetch_add(1, Ordering::Relaxed);
+    let object = Bound::new(py, PyNode { node, serial })?;
+    let weak = PyWeakrefReference::new(object.as_any())?.unbind();
+    let before = objects().get_or_insert_default().insert(address, (serial, weak));
+    drop(before);
+    Ok(object)
+}
+
+/// The name of a node as users know it: `MultiplyBackward`, `AccumulateGrad`.
+pub(crate) fn display_name(node: &Node) -> String {
+    if node.flags().has(crate::graph::Flags::ACCUMULATOR) {
+        return "AccumulateGrad".into();
+    }
+    let name = node.name();
+    if name.ends_with("Backward") {
+        return name.into_owned();
+    }
+    let words = name.split(['_', ' ', '.']).filter(|word| !word.is_empty());
+    let camel: String = words
+        .map(|word| {
+            let mut letters = word.chars();
+            letters.next().map_or_else(String::new, |first| {
+                first.to_uppercase().chain(letters).collect::<String>()
+            })
+        })
+        .collect();
+    camel + "Backward"
+}
+
+/// The values a node saved, with names; the version check applies.
+fn saved_values(node: &Node) -> crate::error::Result<Vec<(String, Tensor)>> {
+    type Part = (String, <Tensor as Value>::Payload, Option<Edge>);
+    let parts = node.with_saved(|saved| {
+        let part = |(i, saved): (usize, &Saved<Tensor>)| -> Option<Part> {
+            match saved {
+                Saved::Input { payload, input } => {
+                    let edge = node.edges().get(*input as usize).cloned().flatten();
+                    Some((format!("input{input}"), payload.clone(), edge))
+                }
+                Saved::Output { payload, index } => {
+                    let edge = Edge::new(node.clone(), *index);
+                    Some((format!("output{index}"), payload.clone(), Some(edge)))
+                }
+                Saved::Value { payload, edge } => {
+                    Some((format!("saved{i}"), payload.clone(), edge.clone()))
+                }
+                Saved::Scalar(_) | Saved::Packed { .. } | Saved::None => None,
+            }
+        };
+        saved.iter().enumerate().filter_map(part).collect::<Vec<_>>()
+    });
+    let name = node.name();
+    parts
+        .ok_or_else(|| Box::new(crate::error::Error::GraphFreed { op: name.clone() }))?
+        .into_iter()
+        .map(|(key, payload, edge)| Ok((key, Tensor::unpack(payload, edge, &name)?)))
+        .collect()
+}
+
+#[pymethods]
+impl PyNode {
+    /// The name of the operation's derivative, such as `MultiplyBackward`.
+    fn name(&self) -> String {
+        display_name(&self.node)
+    }
+
+    /// Where the gradients of the inputs go: `(node, output index)` each, `(None, 0)` where none is needed.
+    #[getter]
+    fn next_functions<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyTuple>> {
+        let parts: PyResult<Vec<_>> = self
+            .node
+            .edges()
+            .iter()
+            .map(|edge| match edge {
+                Some(edge) => {
+                    (Some(wrap_node(py, edge.node().clone())?), edge.output()).into_pyobject(py)
+                }
+                None => (None::<Bound<'py, PyNode>>, 0).into_pyobject(py),
+            })
+            .collect();
+        PyTuple::new(py, parts?)
+    }
+
+    /// A dict for the user's own notes on this node; it lives as long as the node.
+    #[getter]
+    fn metadata<'py>(&self, py: Python<'py>) -> Bound<'py, PyDict> {
+        let extras = self.node.extras_or_new();
+        if let Some(known) = extras.metadata()
+            && let Some(dict) = known.downcast_ref::<Py<PyDict>>()
+        {
+            return dict.bind(py).clone();
+        }
+        let dict = PyDict::new(py);
+        extras.set_metadata(Arc::new(dict.clone().unbind()));
+        dict
+    }
+
+    /// The values kept for the derivative, by name.
+    #[getter]
+    fn saved<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyDict>> {
+        let named = PyDict::new(py);
+        for (name, tensor) in saved_values(&self.node)? {
+            named.set_item(name, crate::bindings::tensor::wrap(py, tensor)?)?;
+        }
+        Ok(named)
+    }
+
+    /// The leaf behind an `AccumulateGrad`, while its object lives.
+    #[getter]
+    fn variable<'py>(&self, py: Python<'py>) -> Option<Bound<'py, PyAny>> {
+        let rule = self.node.rule().as_any()?.downcast_ref::<crate::tensor::Accumulate>()?;
+        let leaf = rule.leaf()?;
+        crate::bindings::tensor::object_of(py, &leaf)
+    }
+
+    fn __repr__(&self) -> String {
+        format!("<{}>", display_name(&self.node))
+    }
+}

@@ -1,0 +1,286 @@
+//! The only door between tensors and NumPy's memory.
+//!
+//! Owns: sharing an array's memory with a tensor, exporting a tensor as an array, dtype translation.
+//! Never casts or reorders silently where sharing was asked for: what cannot be shared is copied once.
+//! Invariant: an exported array keeps the storage alive and is read-only unless it was counted as a
+//! writable export; a shared array is kept alive by the storage.
+
+use std::ffi::{c_int, c_void};
+use std::ptr;
+
+use numpy::npyffi::{
+    self, NPY_ARRAY_ALIGNED, NPY_ARRAY_C_CONTIGUOUS, NPY_ARRAY_WRITEABLE, NPY_TYPES,
+    PY_ARRAY_API, npy_intp,
+};
+use numpy::{PyArrayDescr, PyArrayDescrMethods, PyUntypedArray, PyUntypedArrayMethods};
+use pyo3::exceptions::PyValueError;
+use pyo3::prelude::*;
+use pyo3::sync::PyOnceLock;
+use pyo3::types::{PyDict, PyType};
+
+use crate::array::{Layout, Storage};
+use crate::bindings::convert::type_name;
+use crate::bindings::errors::{bad_type, bad_value, to_python};
+use crate::dtype::DType;
+use crate::error::Error;
+use crate::tensor::Tensor;
+
+/// The remedy of every dtype that no tensor has.
+const DTYPES: &str =
+    "use float64, float32, int64, int32, uint8 or bool, for example a.astype(np.float64)";
+
+/// Whether an object is an ndarray (or a subclass).
+#[inline]
+pub(crate) fn is_array(ob: &Bound<'_, PyAny>) -> bool {
+    ob.cast::<PyUntypedArray>().is_ok()
+}
+
+/// Whether an object is a NumPy scalar.
+pub(crate) fn is_scalar(ob: &Bound<'_, PyAny>) -> PyResult<bool> {
+    static GENERIC: PyOnceLock<Py<PyType>> = PyOnceLock::new();
+    ob.is_instance(GENERIC.import(ob.py(), "numpy", "generic")?.as_any())
+}
+
+/// `numpy.asarray`, with ragged and object data refused in our words.
+pub(crate) fn asarray<'py>(op: &str, ob: &Bound<'py, PyAny>) -> PyResult<Bound<'py, PyAny>> {
+    static ASARRAY: PyOnceLock<Py<PyAny>> = PyOnceLock::new();
+    let py = ob.py();
+    ASARRAY.import(py, "numpy", "asarray")?.call1((ob,)).map_err(|error| {
+        if error.is_instance_of::<PyValueError>(py) {
+            to_python(Box::new(Error::Shape {
+                op: op.to_owned().into(),
+                what: format!("the {} is ragged: its rows have different lengths", type_name(ob)),
+                remedy: "pad the rows or make one tensor of each",
+            }))
+        } else {
+            error
+        }
+    })
+}
+
+/// The dtype that an array has as it stands; `None` for a foreign byte order.
+fn native(descr: &Bound<'_, PyArrayDescr>) -> Option<DType> {
+    if descr.is_native_byteorder() == Some(false) { None } else { translate(descr) }
+}
+
+/// The dtype of the same kind and width, whatever the byte order.
+fn translate(descr: &Bound<'_, PyArrayDescr>) -> Option<DType> {
+    match (descr.kind(), descr.itemsize()) {
+        (b'f', 8) => Some(DType::F64),
+        (b'f', 4) => Some(DType::F32),
+        (b'i', 8) => Some(DType::I64),
+        (b'i', 4) => Some(DType::I32),
+        (b'u', 1) => Some(DType::U8),
+        (b'b', 1) => Some(DType::Bool),
+        _ => None,
+    }
+}
+
+#[cold]
+fn unsupported(op: &str, descr: &Bound<'_, PyArrayDescr>) -> PyErr {
+    let (what, remedy) = match descr.kind() {
+        b'O' => (
+            "an array of Python objects cannot become a tensor".to_owned(),
+            "give numbers of one kind; ragged rows must be padded",
+        ),
+        b'c' => (
+            format!("dtype {descr} is not supported: there are no complex tensors"),
+            "use the real and imaginary parts, a.real and a.imag",
+        ),
+        _ => (format!("dtype {descr} is not supported"), DTYPES),
+    };
+    to_python(Box::new(Error::Unsupported { op: op.to_owned().into(), what, remedy }))
+}
+
+/// A dtype from anything `numpy.dtype` accepts.
+pub(crate) fn dtype_of(op: &str, ob: &Bound<'_, PyAny>) -> PyResult<DType> {
+    let descr = PyArrayDescr::new(ob.py(), ob).map_err(|_| {
+        bad_type(op, format!("{} is not a dtype", display(ob)), "use one such as fg.float32")
+    })?;
+    native(&descr).ok_or_else(|| unsupported(op, &descr))
+}
+
+fn display(ob: &Bound<'_, PyAny>) -> String {
+    ob.repr().map_or_else(|_| type_name(ob), |text| text.to_string())
+}
+
+fn type_number(dtype: DType) -> NPY_TYPES {
+    match dtype {
+        DType::F64 => NPY_TYPES::NPY_DOUBLE,
+        DType::F32 => NPY_TYPES::NPY_FLOAT,
+        DType::I64 => NPY_TYPES::NPY_LONG,
+        DType::I32 => NPY_TYPES::NPY_INT,
+        DType::U8 => NPY_TYPES::NPY_UBYTE,
+        DType::Bool => NPY_TYPES::NPY_BOOL,
+    }
+}
+
+/// NumPy's object for a dtype, always the same one.
+pub(crate) fn descr(py: Python<'_>, dtype: DType) -> Bound<'_, PyAny> {
+    // SAFETY: the number is one of NumPy's builtin types; the call returns a new reference to the
+    // singleton, or null with an exception, which `from_owned_ptr` turns into a panic.
+    unsafe {
+        let descr = PY_ARRAY_API.PyArray_DescrFromType(py, type_number(dtype) as c_int);
+        Bound::from_owned_ptr(py, descr.cast())
+    }
+}
+
+/// A tensor that shares an array's memory where it can, and copies once where it cannot.
+pub(crate) fn share(op: &str, ob: &Bound<'_, PyAny>) -> PyResult<Tensor> {
+    let array = ob.cast::<PyUntypedArray>()?;
+    let writable = flags(array) & NPY_ARRAY_WRITEABLE != 0;
+    adopt(op, array, writable)
+}
+
+/// The same for an array that nobody else can write to, such as one just made.
+pub(crate) fn share_fresh(op: &str, ob: &Bound<'_, PyAny>) -> PyResult<Tensor> {
+    adopt(op, ob.cast::<PyUntypedArray>()?, false)
+}
+
+fn flags(array: &Bound<'_, PyUntypedArray>) -> c_int {
+    // SAFETY: the pointer is that of a live array object.
+    unsafe { (*array.as_array_ptr()).fields.flags }
+}
+
+fn data(array: &Bound<'_, PyUntypedArray>) -> *mut u8 {
+    // SAFETY: the pointer is that of a live array object.
+    unsafe { (*array.as_array_ptr()).fields.data.cast() }
+}
+
+fn adopt(op: &str, array: &Bound<'_, PyUntypedArray>, writable: bool) -> PyResult<Tensor> {
+    let descr = array.dtype();
+    let Some(dtype) = translate(&descr) else { return Err(unsupported(op, &descr)) };
+    let aligned = flags(array) & NPY_ARRAY_ALIGNED != 0;
+    // Bytes other than 0 and 1 would be no booleans to Rust, and others could write them later.
+    let shareable = aligned && native(&descr).is_some() && dtype != DType::Bool;
+    let size = dtype.size() as isize;
+    let (dims, strides) = (array.shape(), array.strides());
+    if array.is_empty() || !shareable || strides.iter().any(|s| s % size != 0) {
+        return copy(op, array, dtype);
+    }
+    let (mut low, mut high) = (0, size);
+    let mut steps = ShapeSteps::new();
+    for (&d, &s) in dims.iter().zip(strides) {
+        let reach = (d as isize - 1) * s;
+        low += reach.min(0);
+        high += reach.max(0);
+        steps.push(s / size);
+    }
+    let owner = Box::new(array.clone().unbind());
+    // SAFETY: the array object, which the owner keeps alive, guarantees `low..high` around its data
+    // pointer; NumPy initialises what it hands out as far as any byte is valid as a number.
+    let storage = unsafe {
+        Storage::adopt(data(array).offset(low), (high - low) as usize, writable, owner)
+    };
+    let layout = Layout::strided(dims, &steps, -low / size)?;
+    Ok(Tensor::assemble(storage, layout, dtype, None))
+}
+
+type ShapeSteps = smallvec::SmallVec<[isize; 8]>;
+
+/// A tensor of its own memory, from an array of any layout, byte order and real dtype.
+pub(crate) fn copy(
+    op: &str,
+    array: &Bound<'_, PyUntypedArray>,
+    dtype: DType,
+) -> PyResult<Tensor> {
+    let descr = array.dtype();
+    if !matches!(descr.kind(), b'f' | b'i' | b'u' | b'b') {
+        return Err(unsupported(op, &descr));
+    }
+    let out = Tensor::empty(array.shape(), dtype)?;
+    let nbytes = out.size() * dtype.size();
+    if native(&descr) == Some(dtype) && flags(array) & NPY_ARRAY_C_CONTIGUOUS != 0 {
+        // SAFETY: both hold `nbytes` bytes, and the new storage overlaps nothing.
+        unsafe { ptr::copy_nonoverlapping(data(array), out.ptr(), nbytes) };
+    } else {
+        let py = array.py();
+        let target = export(py, &out, true)?;
+        // SAFETY: both are live arrays of one shape; NumPy casts, reorders and swaps bytes.
+        let failed = unsafe {
+            PY_ARRAY_API.PyArray_CopyInto(py, target.as_ptr().cast(), array.as_array_ptr()) != 0
+        };
+        if failed {
+            return Err(PyErr::fetch(py));
+        }
+    }
+    if dtype == DType::Bool {
+        // SAFETY: the new storage holds `nbytes` initialised bytes that only we can reach.
+        let bytes = unsafe { std::slice::from_raw_parts_mut(out.ptr(), nbytes) };
+        bytes.iter_mut().for_each(|byte| *byte = (*byte != 0) as u8);
+    }
+    Ok(out)
+}
+
+/// The dtype a copy of this array gets when none is asked for.
+pub(crate) fn dtype_for_copy(op: &str, array: &Bound<'_, PyUntypedArray>) -> PyResult<DType> {
+    let descr = array.dtype();
+    translate(&descr).ok_or_else(|| unsupported(op, &descr))
+}
+
+/// Keeps a tensor's memory alive for an array; a writable one is counted by the storage.
+#[pyclass(name = "_Memory", module = "ferrograd._core", frozen)]
+pub(crate) struct Memory {
+    storage: Storage,
+    writable: bool,
+}
+
+impl Drop for Memory {
+    fn drop(&mut self) {
+        if self.writable {
+            self.storage.release_export();
+        }
+    }
+}
+
+/// An array over a tensor's memory.
+pub(crate) fn export<'py>(
+    py: Python<'py>,
+    tensor: &Tensor,
+    writable: bool,
+) -> PyResult<Bound<'py, PyAny>> {
+    let storage = tensor.storage().clone();
+    if writable {
+        if !storage.is_writable() {
+            return Err(bad_value(
+                "numpy",
+                "the memory is a read-only array's",
+                "use t.clone().numpy(writable=True)",
+            ));
+        }
+        storage.export_writable();
+    }
+    let base = Bound::new(py, Memory { storage, writable })?;
+    let size = tensor.dtype().size() as npy_intp;
+    let mut dims: ShapeSteps = tensor.shape().iter().map(|&d| d as npy_intp).collect();
+    let mut steps: ShapeSteps = tensor.layout().strides().iter().map(|&s| s * size).collect();
+    // SAFETY: the data pointer, shape and strides describe memory inside the storage, which the base
+    // object keeps alive; `SetBaseObject` steals the reference to it, also when it fails.
+    unsafe {
+        let class = npyffi::get_type_object(py, npyffi::NpyTypes::PyArray_Type);
+        let array = PY_ARRAY_API.PyArray_New(
+            py,
+            class,
+            dims.len() as c_int,
+            dims.as_mut_ptr(),
+            type_number(tensor.dtype()) as c_int,
+            steps.as_mut_ptr(),
+            tensor.ptr().cast::<c_void>(),
+            0,
+            if writable { NPY_ARRAY_WRITEABLE } else { 0 },
+            ptr::null_mut(),
+        );
+        let array = Bound::from_owned_ptr_or_err(py, array)?;
+        if PY_ARRAY_API.PyArray_SetBaseObject(py, array.as_ptr().cast(), base.into_ptr()) != 0 {
+            return Err(PyErr::fetch(py));
+        }
+        Ok(array)
+    }
+}
+
+/// A new, writable, C-contiguous array with a tensor's elements.
+pub(crate) fn fresh<'py>(py: Python<'py>, tensor: &Tensor) -> PyResult<Bound<'py, PyAny>> {
+    let kwargs = PyDict::new(py);
+    kwargs.set_item(pyo3::intern!(py, "order"), "C")?;
+    export(py, tensor, false)?.call_method(pyo3::intern!(py, "copy"), (), Some(&kwargs))
+}

@@ -1,0 +1,183 @@
+//! What a tensor says about itself: shape, dtype, memory, and views that need no arguments.
+//!
+//! Owns: the read-only attributes and the dtype shorthands. Never changes a tensor.
+//! Invariant: a dtype given out is NumPy's own object.
+
+use pyo3::prelude::*;
+use pyo3::sync::PyOnceLock;
+use pyo3::types::PyTuple;
+
+use crate::bindings::convert;
+use crate::bindings::dispatch::tensor_by_name;
+use crate::bindings::errors::bad_value;
+use crate::bindings::numpy;
+use crate::bindings::tensor::{PyTensor, wrap};
+use crate::dtype::DType;
+use crate::ops::cast::astype;
+use crate::ops::declare::{Arg, Ints};
+use crate::tensor::Tensor;
+
+/// The axes of `tensor` in another order, as a view.
+fn permuted<'py>(py: Python<'py>, tensor: &Tensor, axes: Ints) -> PyResult<Bound<'py, PyAny>> {
+    wrap(py, tensor_by_name("permute", &mut [Arg::Tensor(tensor.clone()), Arg::Ints(axes)])?)
+}
+
+fn converted(slf: &Bound<'_, PyTensor>, dtype: DType) -> PyResult<Py<PyAny>> {
+    let tensor = &slf.get().tensor;
+    if tensor.dtype() == dtype {
+        return Ok(slf.clone().into_any().unbind());
+    }
+    Ok(wrap(slf.py(), astype(tensor, dtype)?)?.unbind())
+}
+
+#[pymethods]
+impl PyTensor {
+    /// The size of each axis.
+    #[getter]
+    fn shape<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyTuple>> {
+        PyTuple::new(py, self.tensor.shape())
+    }
+
+    /// The number of axes.
+    #[getter]
+    fn ndim(&self) -> usize {
+        self.tensor.ndim()
+    }
+
+    /// The number of axes.
+    fn dim(&self) -> usize {
+        self.tensor.ndim()
+    }
+
+    /// The number of elements; calling it returns the shape, as PyTorch's `size()`.
+    #[getter]
+    fn size<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyAny>> {
+        static SIZE: PyOnceLock<Py<PyAny>> = PyOnceLock::new();
+        let class = SIZE.import(py, "ferrograd._size", "Size")?;
+        class.call1((self.tensor.size(), PyTuple::new(py, self.tensor.shape())?))
+    }
+
+    /// The number of elements.
+    fn numel(&self) -> usize {
+        self.tensor.size()
+    }
+
+    /// The element type, a NumPy dtype.
+    #[getter]
+    fn dtype<'py>(&self, py: Python<'py>) -> Bound<'py, PyAny> {
+        numpy::descr(py, self.tensor.dtype())
+    }
+
+    /// The bytes of one element.
+    #[getter]
+    fn itemsize(&self) -> usize {
+        self.tensor.dtype().size()
+    }
+
+    /// The bytes of one element.
+    fn element_size(&self) -> usize {
+        self.tensor.dtype().size()
+    }
+
+    /// The bytes of all elements.
+    #[getter]
+    fn nbytes(&self) -> usize {
+        self.tensor.size() * self.tensor.dtype().size()
+    }
+
+    /// The bytes to step per axis, as NumPy counts them.
+    #[getter]
+    fn strides<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyTuple>> {
+        let size = self.tensor.dtype().size() as isize;
+        PyTuple::new(py, self.tensor.layout().strides().iter().map(|s| s * size))
+    }
+
+    /// The elements to step per axis, as PyTorch counts them; one number for one axis.
+    #[pyo3(signature = (dim=None))]
+    fn stride<'py>(&self, py: Python<'py>, dim: Option<isize>) -> PyResult<Bound<'py, PyAny>> {
+        let strides = self.tensor.layout().strides();
+        let Some(dim) = dim else { return Ok(PyTuple::new(py, strides)?.into_any()) };
+        let axis = crate::array::normalize_axis("stride", dim, strides.len())?;
+        Ok(strides[axis].into_pyobject(py)?.into_any())
+    }
+
+    /// Whether the elements lie in C order without gaps.
+    fn is_contiguous(&self) -> bool {
+        self.tensor.is_contiguous()
+    }
+
+    /// Where the elements are: always `'cpu'`.
+    #[getter]
+    fn device(&self) -> &'static str {
+        "cpu"
+    }
+
+    /// How often the memory was changed in place; views and `detach()` share it.
+    #[getter]
+    fn _version(&self) -> u32 {
+        self.tensor.version()
+    }
+
+    /// The axes in reverse order, as a view.
+    #[getter(T)]
+    fn transposed<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyAny>> {
+        let axes = (0..self.tensor.ndim() as i64).rev().collect();
+        permuted(py, &self.tensor, axes)
+    }
+
+    /// The last two axes swapped, as a view.
+    #[getter(mT)]
+    fn matrix_transposed<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyAny>> {
+        let n = self.tensor.ndim();
+        if n < 2 {
+            let what = format!("the tensor has {n} dimensions");
+            return Err(bad_value("mT", what, "use it on matrices or batches of them"));
+        }
+        let mut axes: Ints = (0..n as i64).collect();
+        axes.swap(n - 1, n - 2);
+        permuted(py, &self.tensor, axes)
+    }
+
+    /// The same data as float64; recorded.
+    fn double(slf: &Bound<'_, Self>) -> PyResult<Py<PyAny>> {
+        converted(slf, DType::F64)
+    }
+
+    /// The same data as float32; recorded.
+    fn float(slf: &Bound<'_, Self>) -> PyResult<Py<PyAny>> {
+        converted(slf, DType::F32)
+    }
+
+    /// The same data as int64.
+    fn long(slf: &Bound<'_, Self>) -> PyResult<Py<PyAny>> {
+        converted(slf, DType::I64)
+    }
+
+    /// The same data as int32.
+    fn int(slf: &Bound<'_, Self>) -> PyResult<Py<PyAny>> {
+        converted(slf, DType::I32)
+    }
+
+    /// The same data as booleans.
+    fn bool(slf: &Bound<'_, Self>) -> PyResult<Py<PyAny>> {
+        converted(slf, DType::Bool)
+    }
+
+    /// The tensor itself: there is only the CPU.
+    fn cpu<'py>(slf: &Bound<'py, Self>) -> Bound<'py, Self> {
+        slf.clone()
+    }
+
+    /// The same data in another dtype, or on `'cpu'`.
+    fn to(slf: &Bound<'_, Self>, target: &Bound<'_, PyAny>) -> PyResult<Py<PyAny>> {
+        if let Ok(device) = target.extract::<String>()
+            && device.starts_with("cpu")
+        {
+            return Ok(slf.clone().into_any().unbind());
+        }
+        if let Ok(other) = target.cast::<PyTensor>() {
+            return converted(slf, other.get().tensor.dtype());
+        }
+        converted(slf, convert::dtype_of("to", target)?)
+    }
+}

@@ -1,0 +1,170 @@
+//! A tensor's place in the graph: gradient, leaf state, history, `backward`.
+//!
+//! Owns: the attributes and methods of autograd. Never walks the graph: `ops::autograd` does.
+//! Invariant: `t.grad is t.grad`, and what was assigned is what is read.
+
+use std::sync::Arc;
+
+use pyo3::prelude::*;
+
+use crate::bindings::autograd::{self, RetainedGrad};
+use crate::bindings::convert::{self, type_name};
+use crate::bindings::errors::{bad_type, python, to_python};
+use crate::bindings::node::{PyNode, wrap_node};
+use crate::bindings::tensor::{PyTensor, remember, wrap};
+use crate::error::Error;
+use crate::ops::declare::{Operand, Scalar};
+use crate::ops::inplace;
+
+#[pymethods]
+impl PyTensor {
+    /// Whether operations on this tensor are recorded.
+    #[getter]
+    fn requires_grad(&self) -> bool {
+        self.tensor.requires_grad()
+    }
+
+    #[setter]
+    fn set_requires_grad(slf: &Bound<'_, Self>, on: bool) -> PyResult<()> {
+        python(slf.get().tensor.set_requires_grad(on))
+    }
+
+    /// Sets `requires_grad` and returns the tensor.
+    #[pyo3(signature = (requires_grad=true))]
+    fn requires_grad_<'py>(slf: &Bound<'py, Self>, requires_grad: bool) -> PyResult<Bound<'py, Self>> {
+        slf.get().tensor.set_requires_grad(requires_grad)?;
+        remember(slf)?;
+        Ok(slf.clone())
+    }
+
+    /// Whether no operation produced this tensor.
+    #[getter]
+    fn is_leaf(&self) -> bool {
+        self.tensor.is_leaf()
+    }
+
+    /// The node that produced this tensor, or None for a leaf.
+    #[getter]
+    fn grad_fn<'py>(&self, py: Python<'py>) -> PyResult<Option<Bound<'py, PyNode>>> {
+        self.tensor.grad_fn().map(|node| wrap_node(py, node)).transpose()
+    }
+
+    /// The accumulated gradient, or None.
+    #[getter]
+    fn grad<'py>(&self, py: Python<'py>) -> PyResult<Option<Bound<'py, PyAny>>> {
+        self.tensor.grad().map(|grad| wrap(py, grad)).transpose()
+    }
+
+    #[setter]
+    fn set_grad(slf: &Bound<'_, Self>, grad: Option<&Bound<'_, PyAny>>) -> PyResult<()> {
+        let tensor = &slf.get().tensor;
+        let Some(grad) = grad else { return python(tensor.set_grad(None)) };
+        if let Ok(given) = grad.cast::<PyTensor>() {
+            if given.is(slf) {
+                return Err(bad_type("grad", "a tensor cannot be its own gradient", "clone() it"));
+            }
+            remember(given)?;
+            return python(tensor.set_grad(Some(given.get().tensor.clone())));
+        }
+        let given = convert::tensor_of("grad", "the gradient", grad)?;
+        python(tensor.set_grad(Some(given.into_owned()?)))
+    }
+
+    #[deleter]
+    fn delete_grad(slf: &Bound<'_, Self>) -> PyResult<()> {
+        python(slf.get().tensor.set_grad(None))
+    }
+
+    /// Forgets the gradient; with `set_to_none=False` fills it with zeros.
+    #[pyo3(signature = (set_to_none=true))]
+    fn zero_grad(&self, set_to_none: bool) -> PyResult<()> {
+        if set_to_none {
+            return python(self.tensor.set_grad(None));
+        }
+        match self.tensor.grad() {
+            Some(grad) => python(inplace::fill_(&grad, &Operand::Scalar(Scalar::Float(0.0)))),
+            None => Ok(()),
+        }
+    }
+
+    /// Computes the gradients of this tensor with respect to the leaves and adds them to their `grad`.
+    #[pyo3(signature = (gradient=None, retain_graph=None, create_graph=false, inputs=None))]
+    fn backward(
+        slf: &Bound<'_, Self>,
+        gradient: Option<&Bound<'_, PyAny>>,
+        retain_graph: Option<bool>,
+        create_graph: bool,
+        inputs: Option<&Bound<'_, PyAny>>,
+    ) -> PyResult<()> {
+        let root = slf.get().tensor.clone();
+        autograd::run_backward(slf.py(), vec![root], vec![gradient], retain_graph, create_graph, inputs)
+    }
+
+    /// The same data outside the graph; memory and version are shared.
+    fn detach<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyAny>> {
+        wrap(py, self.tensor.detach())
+    }
+
+    /// The same data outside the graph; setting it copies in place.
+    #[getter]
+    fn data<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyAny>> {
+        wrap(py, self.tensor.detach())
+    }
+
+    #[setter]
+    fn set_data(slf: &Bound<'_, Self>, value: &Bound<'_, PyAny>) -> PyResult<()> {
+        let value = convert::tensor_of("data", "the value", value)?;
+        python(inplace::copy_(&slf.get().tensor.detach(), &value.detach()))
+    }
+
+    /// Keeps this tensor's gradient in `grad` although it is no leaf.
+    fn retain_grad(slf: &Bound<'_, Self>) -> PyResult<()> {
+        let tensor = &slf.get().tensor;
+        if !tensor.requires_grad() {
+            return Err(to_python(Box::new(Error::State {
+                op: "retain_grad".into(),
+                what: "the tensor does not require grad".into(),
+                remedy: "set requires_grad=True on an input first",
+            })));
+        }
+        let Some(edge) = tensor.producer_edge() else { return Ok(()) };
+        let meta = tensor.ensure_meta();
+        if !meta.retains_grad() {
+            meta.set_retains_grad();
+            let sink = Arc::new(RetainedGrad::new(meta));
+            edge.node().extras_or_new().retain(edge.output(), sink);
+            remember(slf)?;
+        }
+        Ok(())
+    }
+
+    /// Whether `retain_grad()` was called on a tensor that is no leaf.
+    #[getter]
+    fn retains_grad(&self) -> bool {
+        self.tensor.meta().is_some_and(|meta| meta.retains_grad())
+    }
+
+    /// The name given to this tensor, or None.
+    #[getter]
+    fn name(&self) -> Option<String> {
+        self.tensor.name().map(|name| name.to_string())
+    }
+
+    #[setter]
+    fn set_name(slf: &Bound<'_, Self>, name: Option<&Bound<'_, PyAny>>) -> PyResult<()> {
+        let text = match name {
+            None => None,
+            Some(given) => Some(given.extract::<String>().map_err(|_| {
+                bad_type("name", format!("the name is a {}", type_name(given)), "give a string or None")
+            })?),
+        };
+        slf.get().tensor.set_name(text.as_deref());
+        remember(slf)
+    }
+
+    /// The index of this tensor among the outputs of its node.
+    #[getter]
+    fn output_nr(&self) -> u32 {
+        self.tensor.producer_edge().map_or(0, |edge| edge.output())
+    }
+}

@@ -1,0 +1,59 @@
+//! The Python object of a tensor and its identity.
+//!
+//! Owns: the class, and the weak reference by which a tensor with state finds its object again.
+//! Never computes. The handle inside is fixed: in-place operations change what it points to.
+//! Invariant: while the object of a tensor with state lives, wrapping that tensor yields it again.
+
+use std::sync::Arc;
+
+use pyo3::prelude::*;
+use pyo3::types::{PyWeakrefMethods, PyWeakrefReference};
+
+use crate::tensor::{Meta, Tensor};
+
+/// A multi-dimensional array that remembers how it was computed.
+#[pyclass(name = "Tensor", module = "ferrograd", frozen, weakref, subclass)]
+pub(crate) struct PyTensor {
+    pub(crate) tensor: Tensor,
+}
+
+/// The identity kept in a tensor's state: a weak reference to its Python object.
+struct Object(Py<PyWeakrefReference>);
+
+/// The Python object of a tensor: the one it already has, or a new one.
+#[inline]
+pub(crate) fn wrap(py: Python<'_>, tensor: Tensor) -> PyResult<Bound<'_, PyAny>> {
+    if tensor.meta().is_some() {
+        return wrap_known(py, tensor);
+    }
+    Ok(Bound::new(py, PyTensor { tensor })?.into_any())
+}
+
+#[cold]
+fn wrap_known(py: Python<'_>, tensor: Tensor) -> PyResult<Bound<'_, PyAny>> {
+    if let Some(object) = known_object(py, &tensor) {
+        return Ok(object);
+    }
+    let object = Bound::new(py, PyTensor { tensor })?;
+    remember(&object)?;
+    Ok(object.into_any())
+}
+
+/// The living object of a tensor with state.
+pub(crate) fn known_object<'py>(py: Python<'py>, tensor: &Tensor) -> Option<Bound<'py, PyAny>> {
+    object_of(py, tensor.meta()?)
+}
+
+/// The living object that a tensor's state leads to.
+pub(crate) fn object_of<'py>(py: Python<'py>, meta: &Meta) -> Option<Bound<'py, PyAny>> {
+    let identity = meta.identity()?;
+    let object: &Object = (*identity).downcast_ref()?;
+    object.0.bind(py).upgrade()
+}
+
+/// Makes this object the one its tensor's state leads to.
+pub(crate) fn remember(object: &Bound<'_, PyTensor>) -> PyResult<()> {
+    let weak = PyWeakrefReference::new(object.as_any())?;
+    object.get().tensor.ensure_meta().set_identity(Arc::new(Object(weak.unbind())));
+    Ok(())
+}

@@ -1,0 +1,232 @@
+//! `tensor`, `asarray`, `from_numpy` and `Tensor(...)`.
+//!
+//! Owns: what becomes a tensor and whether its memory is copied. Never reads array memory itself.
+//! Invariant: `tensor` copies; the other two share where NumPy's layout allows it.
+
+use std::sync::atomic::{AtomicU8, Ordering};
+
+use ::numpy::PyUntypedArray;
+use pyo3::prelude::*;
+
+use crate::bindings::convert::{self, type_name};
+use crate::bindings::dispatch;
+use crate::bindings::errors::{bad_type, bad_value};
+use crate::bindings::numpy;
+use crate::bindings::tensor::{PyTensor, remember};
+use crate::dtype::DType;
+use crate::ops::cast::astype;
+use crate::ops::declare::{Arg, Scalar};
+use crate::tensor::Tensor;
+
+/// The dtype that Python floats get: 0 is float64, 1 is float32.
+static DEFAULT: AtomicU8 = AtomicU8::new(0);
+
+/// The dtype of floats whose dtype nothing else decides.
+pub(crate) fn default_dtype() -> DType {
+    if DEFAULT.load(Ordering::Relaxed) == 0 { DType::F64 } else { DType::F32 }
+}
+
+/// The dtype that Python floats and the creation functions get.
+#[pyfunction]
+pub(crate) fn get_default_dtype(py: Python<'_>) -> Bound<'_, PyAny> {
+    numpy::descr(py, default_dtype())
+}
+
+/// Sets the dtype that Python floats and the creation functions get: float64 or float32.
+#[pyfunction]
+pub(crate) fn set_default_dtype(dtype: &Bound<'_, PyAny>) -> PyResult<()> {
+    let code = match convert::dtype_of("set_default_dtype", dtype)? {
+        DType::F64 => 0,
+        DType::F32 => 1,
+        other => {
+            let what = format!("dtype {other} is not a float");
+            return Err(bad_value("set_default_dtype", what, "use fg.float64 or fg.float32"));
+        }
+    };
+    DEFAULT.store(code, Ordering::Relaxed);
+    Ok(())
+}
+
+/// A tensor with its own memory from anything that converts to one.
+fn copied(data: &Bound<'_, PyAny>, dtype: Option<DType>) -> PyResult<Tensor> {
+    let op = "tensor";
+    if let Some(number) = convert::weak_number(data)? {
+        let natural = match number {
+            Scalar::Float(_) => default_dtype(),
+            Scalar::Int(_) => DType::I64,
+            Scalar::Bool(_) => DType::Bool,
+        };
+        return cast(Tensor::scalar(number), dtype.unwrap_or(natural));
+    }
+    if let Ok(array) = data.cast::<PyUntypedArray>() {
+        let dtype = dtype.map_or_else(|| numpy::dtype_for_copy(op, array), Ok)?;
+        return numpy::copy(op, array, dtype);
+    }
+    if let Ok(source) = data.cast::<PyTensor>() {
+        let source = &source.get().tensor;
+        let copy = dispatch::tensor_by_name("clone", &mut [Arg::Tensor(source.detach())])?;
+        return cast(copy, dtype.unwrap_or(source.dtype()));
+    }
+    sequence(op, data, dtype)
+}
+
+/// A tensor from a nested sequence or a foreign array.
+fn sequence(op: &str, data: &Bound<'_, PyAny>, dtype: Option<DType>) -> PyResult<Tensor> {
+    if data.is_none() || data.is_instance_of::<pyo3::types::PyString>() {
+        return Err(bad_type(
+            op,
+            format!("the data is a {}", type_name(data)),
+            "give a number, a nested sequence of numbers, an array or a tensor",
+        ));
+    }
+    if convert::holds_tensor(data) {
+        let stacked = convert::from_sequence(op, data)?;
+        return cast(stacked.clone(), dtype.unwrap_or(stacked.dtype()));
+    }
+    let array = numpy::asarray(op, data)?;
+    let array = array.cast::<PyUntypedArray>()?;
+    let dtype = match dtype {
+        Some(dtype) => dtype,
+        None => match numpy::dtype_for_copy(op, array)? {
+            // A list of Python floats arrives as float64 whatever the default is.
+            DType::F64 if data.is_instance_of::<pyo3::types::PyList>()
+                || data.is_instance_of::<pyo3::types::PyTuple>() => default_dtype(),
+            natural => natural,
+        },
+    };
+    numpy::copy(op, array, dtype)
+}
+
+fn cast(tensor: Tensor, dtype: DType) -> PyResult<Tensor> {
+    if tensor.dtype() == dtype { Ok(tensor) } else { Ok(astype(&tensor, dtype)?) }
+}
+
+fn dtype_option(op: &str, dtype: Option<&Bound<'_, PyAny>>) -> PyResult<Option<DType>> {
+    dtype.map(|ob| convert::dtype_of(op, ob)).transpose()
+}
+
+/// Gives a new tensor its leaf state.
+fn finish(object: &Bound<'_, PyTensor>, requires_grad: bool, name: Option<&str>) -> PyResult<()> {
+    let tensor = &object.get().tensor;
+    if requires_grad {
+        tensor.set_requires_grad(true)?;
+    }
+    if name.is_some() {
+        tensor.set_name(name);
+    }
+    if requires_grad || name.is_some() {
+        remember(object)?;
+    }
+    Ok(())
+}
+
+/// A tensor with its own memory.
+///
+/// `data` is a number, a nested sequence (also of tensors, which are stacked differentiably), an array or a
+/// tensor, whose values are copied.
+#[pyfunction]
+#[pyo3(signature = (data, *, dtype=None, requires_grad=false, name=None))]
+pub(crate) fn tensor<'py>(
+    data: &Bound<'py, PyAny>,
+    dtype: Option<&Bound<'py, PyAny>>,
+    requires_grad: bool,
+    name: Option<&str>,
+) -> PyResult<Bound<'py, PyTensor>> {
+    let tensor = copied(data, dtype_option("tensor", dtype)?)?;
+    let object = Bound::new(data.py(), PyTensor { tensor })?;
+    finish(&object, requires_grad, name)?;
+    Ok(object)
+}
+
+/// The tensor itself, or a tensor that shares the memory of an array where possible.
+#[pyfunction]
+#[pyo3(signature = (x, dtype=None))]
+pub(crate) fn asarray<'py>(
+    x: &Bound<'py, PyAny>,
+    dtype: Option<&Bound<'py, PyAny>>,
+) -> PyResult<Bound<'py, PyAny>> {
+    let py = x.py();
+    let dtype = dtype_option("asarray", dtype)?;
+    if let Ok(tensor) = x.cast::<PyTensor>() {
+        let own = tensor.get().tensor.dtype();
+        if dtype.is_none_or(|wanted| wanted == own) {
+            return Ok(x.clone());
+        }
+    }
+    let tensor = match x.cast::<PyUntypedArray>() {
+        Ok(array) if dtype.is_some_and(|d| numpy::dtype_for_copy("asarray", array).ok() != Some(d)) => {
+            numpy::copy("asarray", array, dtype.unwrap_or(DType::F64))?
+        }
+        Ok(_) => numpy::share("asarray", x)?,
+        Err(_) if x.is_none() => return Err(none("asarray")),
+        Err(_) => {
+            let tensor = match convert::weak_number(x)? {
+                Some(_) => copied(x, dtype)?,
+                None => convert::tensor_of("asarray", "the data", x)?,
+            };
+            cast(tensor.clone(), dtype.unwrap_or(tensor.dtype()))?
+        }
+    };
+    crate::bindings::tensor::wrap(py, tensor)
+}
+
+#[cold]
+fn none(op: &str) -> PyErr {
+    bad_type(op, "the data is None", "give a number, a sequence, an array or a tensor")
+}
+
+/// A tensor that shares the memory of an array.
+#[pyfunction]
+pub(crate) fn from_numpy<'py>(array: &Bound<'py, PyAny>) -> PyResult<Bound<'py, PyAny>> {
+    if !numpy::is_array(array) {
+        let what = format!("the argument is a {}", type_name(array));
+        return Err(bad_type("from_numpy", what, "pass a numpy.ndarray, or use fg.tensor"));
+    }
+    crate::bindings::tensor::wrap(array.py(), numpy::share("from_numpy", array)?)
+}
+
+/// A tensor of one repeated number.
+#[pyfunction(name = "_full")]
+pub(crate) fn full<'py>(
+    py: Python<'py>,
+    shape: Vec<i64>,
+    fill_value: &Bound<'py, PyAny>,
+    dtype: Option<&Bound<'py, PyAny>>,
+    requires_grad: bool,
+) -> PyResult<Bound<'py, PyTensor>> {
+    let dtype = dtype_option("full", dtype)?.unwrap_or_else(default_dtype);
+    let Some(value) = convert::weak_number(fill_value)? else {
+        let what = format!("fill_value is a {}", type_name(fill_value));
+        return Err(bad_type("full", what, "give a number"));
+    };
+    if let Some(negative) = shape.iter().find(|&&d| d < 0) {
+        let what = format!("the shape holds the negative size {negative}");
+        return Err(bad_value("full", what, "give sizes of at least 0"));
+    }
+    let dims: Vec<usize> = shape.iter().map(|&d| d as usize).collect();
+    let tensor = Tensor::full(&dims, value, dtype)?;
+    let object = Bound::new(py, PyTensor { tensor })?;
+    finish(&object, requires_grad, None)?;
+    Ok(object)
+}
+
+#[pymethods]
+impl PyTensor {
+    #[new]
+    #[pyo3(signature = (data, *, dtype=None, requires_grad=false, name=None))]
+    fn new(
+        data: &Bound<'_, PyAny>,
+        dtype: Option<&Bound<'_, PyAny>>,
+        requires_grad: bool,
+        name: Option<&str>,
+    ) -> PyResult<PyTensor> {
+        let tensor = copied(data, dtype_option("tensor", dtype)?)?;
+        if requires_grad {
+            tensor.set_requires_grad(true)?;
+        }
+        if name.is_some() {
+            tensor.set_name(name);
+        }
+        Ok(PyTensor { tensor })
+    }
+}

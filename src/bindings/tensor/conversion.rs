@@ -1,0 +1,139 @@
+//! Tensors to Python numbers, lists and arrays.
+//!
+//! Owns: the doors out of the graph, and the warnings and errors that keep them from being silent.
+//! Invariant: `item`, `tolist` and `numpy` are explicit and never complain; `float(t)` and `int(t)` warn
+//! and `__array__` raises where a gradient would be lost while recording.
+
+use pyo3::exceptions::PyTypeError;
+use pyo3::prelude::*;
+use pyo3::types::{PyBool, PyFloat, PyInt};
+
+use crate::bindings::errors::{bad_value, graph_cut_warning, to_python};
+use crate::bindings::numpy;
+use crate::bindings::tensor::PyTensor;
+use crate::dtype::DType;
+use crate::error::Error;
+use crate::graph::grad_enabled;
+use crate::tensor::Tensor;
+
+/// The one element as a Python number.
+pub(crate) fn item<'py>(py: Python<'py>, tensor: &Tensor) -> PyResult<Bound<'py, PyAny>> {
+    Ok(match tensor.dtype() {
+        DType::F64 => PyFloat::new(py, tensor.item::<f64>()?).into_any(),
+        DType::F32 => PyFloat::new(py, tensor.item::<f32>()? as f64).into_any(),
+        DType::I64 => tensor.item::<i64>()?.into_pyobject(py)?.into_any(),
+        DType::I32 => tensor.item::<i32>()?.into_pyobject(py)?.into_any(),
+        DType::U8 => tensor.item::<u8>()?.into_pyobject(py)?.into_any(),
+        DType::Bool => PyBool::new(py, tensor.item::<bool>()?).to_owned().into_any(),
+    })
+}
+
+/// Whether taking the values out of this tensor loses a gradient.
+fn cuts(tensor: &Tensor) -> bool {
+    grad_enabled() && tensor.requires_grad()
+}
+
+fn warn_cut(py: Python<'_>, tensor: &Tensor, call: &str) -> PyResult<()> {
+    if !cuts(tensor) {
+        return Ok(());
+    }
+    let text = format!(
+        "{call} leaves the graph of a tensor that requires grad; use item() if that is meant, or keep the tensor"
+    );
+    PyErr::warn(py, &graph_cut_warning(py), &std::ffi::CString::new(text)?, 1)
+}
+
+#[pymethods]
+impl PyTensor {
+    /// The one element as a Python number.
+    fn item<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyAny>> {
+        item(py, &self.tensor)
+    }
+
+    /// The elements as nested lists of Python numbers.
+    fn tolist<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyAny>> {
+        numpy::export(py, &self.tensor, false)?.call_method0(pyo3::intern!(py, "tolist"))
+    }
+
+    /// The elements as an array that shares the memory: read-only, unless `writable`.
+    ///
+    /// A writable array is only given out for a tensor that does not require grad; operations then copy
+    /// what they must keep.
+    #[pyo3(signature = (*, writable=false))]
+    fn numpy<'py>(&self, py: Python<'py>, writable: bool) -> PyResult<Bound<'py, PyAny>> {
+        if writable && self.tensor.requires_grad() {
+            return Err(bad_value(
+                "numpy",
+                "the tensor requires grad, and writing through the array would falsify gradients",
+                "use t.detach().clone().numpy(writable=True)",
+            ));
+        }
+        numpy::export(py, &self.tensor, writable)
+    }
+
+    fn __float__<'py>(&self, py: Python<'py>) -> PyResult<f64> {
+        warn_cut(py, &self.tensor, "float(t)")?;
+        item(py, &self.tensor)?.extract()
+    }
+
+    fn __int__<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyAny>> {
+        warn_cut(py, &self.tensor, "int(t)")?;
+        py.get_type::<PyInt>().call1((item(py, &self.tensor)?,))
+    }
+
+    fn __complex__<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyAny>> {
+        warn_cut(py, &self.tensor, "complex(t)")?;
+        py.get_type::<pyo3::types::PyComplex>().call1((item(py, &self.tensor)?,))
+    }
+
+    fn __bool__(&self, py: Python<'_>) -> PyResult<bool> {
+        if self.tensor.size() != 1 {
+            return Err(bad_value(
+                "bool",
+                format!("the truth value of a tensor with {} elements is ambiguous", self.tensor.size()),
+                "use t.any() or t.all()",
+            ));
+        }
+        item(py, &self.tensor)?.is_truthy()
+    }
+
+    fn __index__<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyAny>> {
+        let dtype = self.tensor.dtype();
+        if dtype.is_float() || dtype == DType::Bool || self.tensor.size() != 1 {
+            return Err(PyTypeError::new_err(
+                "only integer tensors of one element can be converted to an index",
+            ));
+        }
+        item(py, &self.tensor)
+    }
+
+    #[pyo3(signature = (dtype=None, copy=None))]
+    fn __array__<'py>(
+        &self,
+        py: Python<'py>,
+        dtype: Option<&Bound<'py, PyAny>>,
+        copy: Option<bool>,
+    ) -> PyResult<Bound<'py, PyAny>> {
+        if cuts(&self.tensor) {
+            return Err(to_python(Box::new(Error::GraphCut {
+                op: "__array__".into(),
+                remedy: "use fg.stack for several tensors, detach() or no_grad() to mean it, or a function of fg",
+            })));
+        }
+        let array = if copy == Some(true) {
+            numpy::fresh(py, &self.tensor)?
+        } else {
+            numpy::export(py, &self.tensor, false)?
+        };
+        let Some(dtype) = dtype else { return Ok(array) };
+        let wanted = ::numpy::PyArrayDescr::new(py, dtype)?;
+        if wanted.eq(numpy::descr(py, self.tensor.dtype()))? {
+            return Ok(array);
+        }
+        if copy == Some(false) {
+            let what = format!("a tensor of {} becomes {wanted} only by a copy", self.tensor.dtype());
+            return Err(bad_value("__array__", what, "leave copy= out"));
+        }
+        array.call_method1(pyo3::intern!(py, "astype"), (wanted,))
+    }
+}

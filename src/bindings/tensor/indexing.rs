@@ -1,0 +1,92 @@
+//! `t[key]`, `t[key] = value`, iteration and length.
+//!
+//! Owns: the container protocol of `Tensor`. Never resolves an index: `ops::index` does.
+//! Invariant: iterating yields `t[0], t[1], …`, each recorded on its own.
+
+use std::sync::atomic::{AtomicUsize, Ordering};
+
+use pyo3::exceptions::PyTypeError;
+use pyo3::prelude::*;
+use pyo3::types::PyInt;
+
+use crate::bindings::convert;
+use crate::bindings::dispatch::{self, SMALL};
+use crate::bindings::errors::python;
+use crate::bindings::tensor::{PyTensor, wrap};
+use crate::ops::compare;
+use crate::ops::declare::{Arg, IndexItem, Operand};
+use crate::ops::elementwise::{binary, binary_scalar};
+use crate::ops::{index, inplace};
+use crate::tensor::Tensor;
+
+#[pymethods]
+impl PyTensor {
+    fn __getitem__<'py>(&self, key: &Bound<'py, PyAny>) -> PyResult<Bound<'py, PyAny>> {
+        let py = key.py();
+        if key.is_exact_instance_of::<PyInt>() {
+            let item = IndexItem::Int(convert::integer(key)?);
+            return wrap(py, index::index(&self.tensor, &[item])?);
+        }
+        let items = convert::index_of(key)?;
+        let heavy = self.tensor.size() > SMALL
+            && items.iter().any(|item| matches!(item, IndexItem::Array(_)));
+        let compute = || index::index(&self.tensor, &items);
+        wrap(py, if heavy { py.detach(compute) } else { compute() }?)
+    }
+
+    fn __setitem__(&self, key: &Bound<'_, PyAny>, value: &Bound<'_, PyAny>) -> PyResult<()> {
+        let items = convert::index_of(key)?;
+        let operand = convert::operand_of("setitem", "the value", value)?;
+        python(inplace::set_index(&self.tensor, &items, &operand))
+    }
+
+    fn __len__(&self) -> PyResult<usize> {
+        length(&self.tensor).ok_or_else(|| PyTypeError::new_err("len() of a 0-d tensor"))
+    }
+
+    fn __iter__(slf: &Bound<'_, Self>) -> PyResult<TensorIterator> {
+        if slf.get().tensor.ndim() == 0 {
+            return Err(PyTypeError::new_err("iteration over a 0-d tensor; use item()"));
+        }
+        Ok(TensorIterator { tensor: slf.get().tensor.clone(), next: AtomicUsize::new(0) })
+    }
+
+    fn __contains__(&self, value: &Bound<'_, PyAny>) -> PyResult<bool> {
+        let same = match convert::operand_of("in", "the value", value)? {
+            Operand::Scalar(scalar) => binary_scalar(&compare::EQUAL, &self.tensor, scalar)?,
+            Operand::Tensor(other) => binary(&compare::EQUAL, &self.tensor, &other)?,
+        };
+        let any = dispatch::tensor_by_name("any", &mut [Arg::Tensor(same), Arg::Missing, Arg::Missing])?;
+        Ok(any.item::<bool>()?)
+    }
+}
+
+fn length(tensor: &Tensor) -> Option<usize> {
+    tensor.shape().first().copied()
+}
+
+/// The iterator over the first axis.
+#[pyclass(name = "TensorIterator", module = "ferrograd._core", frozen)]
+pub(crate) struct TensorIterator {
+    tensor: Tensor,
+    next: AtomicUsize,
+}
+
+#[pymethods]
+impl TensorIterator {
+    fn __iter__<'py>(slf: &Bound<'py, Self>) -> Bound<'py, Self> {
+        slf.clone()
+    }
+
+    fn __next__<'py>(&self, py: Python<'py>) -> PyResult<Option<Bound<'py, PyAny>>> {
+        let i = self.next.fetch_add(1, Ordering::Relaxed);
+        if i >= length(&self.tensor).unwrap_or(0) {
+            return Ok(None);
+        }
+        wrap(py, index::index(&self.tensor, &[IndexItem::Int(i as i64)])?).map(Some)
+    }
+
+    fn __length_hint__(&self) -> usize {
+        length(&self.tensor).unwrap_or(0).saturating_sub(self.next.load(Ordering::Relaxed))
+    }
+}

@@ -1,0 +1,16 @@
+//! The class `Tensor`: the struct, its identity, and its methods by topic.
+mod arithmetic;
+mod attributes;
+mod autograd;
+mod class;
+mod construct;
+mod conversion;
+mod display;
+mod indexing;
+mod pickle;
+mod protocols;
+
+pub(crate) use class::{PyTensor, object_of, remember, wrap};
+pub(crate) use construct::{asarray, from_numpy, full, get_default_dtype, set_default_dtype, tensor};
+pub(crate) use indexing::TensorIterator;
+pub(crate) use pickle::rebuild;

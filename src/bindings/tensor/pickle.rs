@@ -1,0 +1,63 @@
+//! Pickling and copying.
+//!
+//! Owns: what of a tensor survives: elements, requires_grad, grad and name of a leaf.
+//! Never serialises a graph. Invariant: a tensor with history refuses, and says how to drop it.
+
+use pyo3::prelude::*;
+use pyo3::types::PyTuple;
+
+use crate::bindings::errors::to_python;
+use crate::bindings::numpy;
+use crate::bindings::tensor::{PyTensor, remember};
+use crate::error::Error;
+use crate::tensor::Tensor;
+
+/// A leaf from its parts: what `pickle` and `copy` call.
+#[pyfunction(name = "_rebuild")]
+pub(crate) fn rebuild<'py>(
+    class: &Bound<'py, PyAny>,
+    array: &Bound<'py, PyAny>,
+    requires_grad: bool,
+    grad: Option<&Bound<'py, PyAny>>,
+    name: Option<&str>,
+) -> PyResult<Bound<'py, PyAny>> {
+    let py = array.py();
+    let object = class.call_method1(pyo3::intern!(py, "__new__"), (class, array))?;
+    let object = object.cast_into::<PyTensor>()?;
+    let tensor = &object.get().tensor;
+    tensor.set_requires_grad(requires_grad)?;
+    if name.is_some() {
+        tensor.set_name(name);
+    }
+    if let Some(grad) = grad {
+        tensor.set_grad(Some(owned(grad)?))?;
+    }
+    remember(&object)?;
+    Ok(object.into_any())
+}
+
+fn owned(array: &Bound<'_, PyAny>) -> PyResult<Tensor> {
+    let array = array.cast()?;
+    numpy::copy("pickle", array, numpy::dtype_for_copy("pickle", array)?)
+}
+
+#[pymethods]
+impl PyTensor {
+    fn __reduce__<'py>(slf: &Bound<'py, Self>) -> PyResult<Bound<'py, PyTuple>> {
+        let py = slf.py();
+        let tensor = &slf.get().tensor;
+        if !tensor.is_leaf() {
+            return Err(to_python(Box::new(Error::State {
+                op: "pickle".into(),
+                what: "a tensor with history cannot be pickled or copied".into(),
+                remedy: "use detach() for the values or clone() for a copy in the graph",
+            })));
+        }
+        static REBUILD: pyo3::sync::PyOnceLock<Py<PyAny>> = pyo3::sync::PyOnceLock::new();
+        let rebuild = REBUILD.import(py, "ferrograd._core", "_rebuild")?.clone();
+        let grad = tensor.grad().map(|grad| numpy::fresh(py, &grad)).transpose()?;
+        let name = tensor.name().map(|name| name.to_string());
+        let state = (slf.get_type(), numpy::fresh(py, tensor)?, tensor.requires_grad(), grad, name);
+        (rebuild, state).into_pyobject(py)
+    }
+}

@@ -1,0 +1,50 @@
+//! NumPy's protocols: `np.sin(t)`, `ndarray * t`, `np.concatenate([t, a])`.
+//!
+//! Owns: the hooks NumPy looks for; the table behind them is Python's (`_protocols.py`), driven by the
+//! `numpy` names of the registry. Never computes.
+
+use pyo3::prelude::*;
+use pyo3::sync::PyOnceLock;
+use pyo3::types::{PyDict, PyTuple};
+
+use crate::bindings::tensor::PyTensor;
+
+static UFUNC: PyOnceLock<Py<PyAny>> = PyOnceLock::new();
+static FUNCTION: PyOnceLock<Py<PyAny>> = PyOnceLock::new();
+
+#[pymethods]
+impl PyTensor {
+    #[pyo3(signature = (ufunc, method, *inputs, **kwargs))]
+    fn __array_ufunc__<'py>(
+        slf: &Bound<'py, Self>,
+        ufunc: &Bound<'py, PyAny>,
+        method: &Bound<'py, PyAny>,
+        inputs: &Bound<'py, PyTuple>,
+        kwargs: Option<&Bound<'py, PyDict>>,
+    ) -> PyResult<Bound<'py, PyAny>> {
+        let py = slf.py();
+        let apply = UFUNC.import(py, "ferrograd._protocols", "array_ufunc")?;
+        apply.call1((ufunc, method, inputs, kwargs))
+    }
+
+    fn __array_function__<'py>(
+        slf: &Bound<'py, Self>,
+        func: &Bound<'py, PyAny>,
+        types: &Bound<'py, PyAny>,
+        args: &Bound<'py, PyAny>,
+        kwargs: &Bound<'py, PyAny>,
+    ) -> PyResult<Bound<'py, PyAny>> {
+        let py = slf.py();
+        let apply = FUNCTION.import(py, "ferrograd._protocols", "array_function")?;
+        apply.call1((func, types, args, kwargs))
+    }
+
+    #[pyo3(signature = (*, api_version=None))]
+    fn __array_namespace__<'py>(
+        slf: &Bound<'py, Self>,
+        api_version: Option<&Bound<'py, PyAny>>,
+    ) -> PyResult<Bound<'py, PyModule>> {
+        let _ = api_version;
+        slf.py().import("ferrograd")
+    }
+}

@@ -1,0 +1,201 @@
+//! Every way an operation can fail: one enum, its message and its Python class, declared once.
+//!
+//! Owns: `Error`, `Result`, and the table of exception classes that the bindings create.
+//! Never formats anything on a path that succeeds.
+//! Invariant: a message reads `operation: what happened, with both values; what to do`.
+
+use std::any::Any;
+use std::borrow::Cow;
+use std::fmt;
+
+use crate::dtype::DType;
+
+/// Results of the crate; the error is boxed so that the happy path moves one word.
+pub type Result<T, E = Box<Error>> = std::result::Result<T, E>;
+
+/// An exception of a host language (Python), carried through Rust unchanged.
+pub struct ForeignError {
+    /// The host's exception object.
+    pub payload: Box<dyn Any + Send + Sync>,
+    /// The operation during which it was raised; the host attaches it as a note.
+    pub during: String,
+}
+
+impl fmt::Debug for ForeignError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "ForeignError(during {:?})", self.during)
+    }
+}
+
+/// A shape as messages print it: `(2, 3)`, `(4,)`, `()`.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Dims(pub Vec<usize>);
+
+impl From<&[usize]> for Dims {
+    fn from(dims: &[usize]) -> Dims {
+        Dims(dims.to_vec())
+    }
+}
+
+impl fmt::Display for Dims {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self.0.as_slice() {
+            [one] => write!(f, "({one},)"),
+            many => {
+                let parts: Vec<String> = many.iter().map(|d| d.to_string()).collect();
+                write!(f, "({})", parts.join(", "))
+            }
+        }
+    }
+}
+
+/// The name of an operation in a message.
+pub type Op = Cow<'static, str>;
+
+macro_rules! errors {
+    ($( $(#[doc = $doc:literal])* $variant:ident { $($field:ident : $ty:ty),* } => $class:ident, $msg:literal; )*) => {
+        /// What went wrong. Each variant is one row of `tests/test_errors.py`.
+        #[derive(Debug, thiserror::Error)]
+        #[allow(missing_docs)]
+        pub enum Error {
+            $( $(#[doc = $doc])* #[error($msg)] $variant { $($field: $ty),* }, )*
+            /// An exception of the host language.
+            #[error("{}: the host raised an exception", .0.during)]
+            Foreign(ForeignError),
+        }
+
+        impl Error {
+            /// The Python exception class of this variant.
+            pub fn class(&self) -> &'static str {
+                match self {
+                    $( Error::$variant { .. } => stringify!($class), )*
+                    Error::Foreign(_) => "Exception",
+                }
+            }
+
+            /// The variant's name.
+            pub fn variant(&self) -> &'static str {
+                match self {
+                    $( Error::$variant { .. } => stringify!($variant), )*
+                    Error::Foreign(_) => "Foreign",
+                }
+            }
+
+            /// Every variant's name, for the test that demands a row for each.
+            pub const VARIANTS: &'static [&'static str] = &[$( stringify!($variant) ),*];
+        }
+    };
+}
+
+errors! {
+    /// Two shapes that no broadcasting unites.
+    Broadcast { op: Op, a: Dims, b: Dims } => ShapeError,
+        "{op}: shapes {a} and {b} do not broadcast together; reshape or expand one of them";
+    /// A shape that the operation cannot take.
+    Shape { op: Op, what: String, remedy: &'static str } => ShapeError,
+        "{op}: {what}; {remedy}";
+    /// Matrix operands whose inner dimensions differ.
+    MatmulShapes { a: Dims, b: Dims } => ShapeError,
+        "matmul: shapes {a} and {b} do not multiply: the last dimension of the first must equal the second-last of the second (or its only one); transpose or reshape one of them";
+    /// A reshape that changes the number of elements.
+    Reshape { from: Dims, to: String } => ShapeError,
+        "reshape: cannot reshape {from} into {to}; the number of elements must stay the same";
+    /// More elements than an array can address.
+    TooLarge { op: Op, dims: Dims } => ShapeError,
+        "{op}: an array of shape {dims} has more elements than memory can address; use a smaller shape";
+    /// The allocator refused.
+    Memory { bytes: usize } => OutOfMemoryError,
+        "allocation: {bytes} bytes could not be allocated; free some tensors or use smaller ones";
+    /// An axis outside the array.
+    Axis { op: Op, axis: isize, ndim: usize } => AxisError,
+        "{op}: axis {axis} is out of bounds for an array of {ndim} dimensions; use an axis from -{ndim} to {ndim} - 1";
+    /// The same axis named twice.
+    RepeatedAxis { op: Op, axis: isize } => AxisError,
+        "{op}: axis {axis} is named more than once; name each axis once";
+    /// An index outside its axis.
+    IndexRange { op: Op, index: i64, axis: usize, size: usize } => IndexOutOfRangeError,
+        "{op}: index {index} is out of range for axis {axis} of size {size}; use an index from -{size} to {size} - 1";
+    /// An index of a kind that does not index.
+    BadIndex { op: Op, what: String, remedy: &'static str } => IndexOutOfRangeError,
+        "{op}: {what}; {remedy}";
+    /// A dtype that the operation does not take.
+    DType { op: Op, got: DType, remedy: &'static str } => DTypeError,
+        "{op}: dtype {got} is not supported; {remedy}";
+    /// Data that no tensor can hold.
+    Unsupported { op: Op, what: String, remedy: &'static str } => DTypeError,
+        "{op}: {what}; {remedy}";
+    /// An argument of the wrong type.
+    ArgumentType { op: Op, what: String, remedy: String } => ArgumentTypeError,
+        "{op}: {what}; {remedy}";
+    /// An argument of the right type and a value that makes no sense.
+    Argument { op: Op, what: String, remedy: String } => ArgumentError,
+        "{op}: {what}; {remedy}";
+    /// Only floating-point tensors have gradients.
+    NotFloat { op: Op, got: DType } => DTypeError,
+        "{op}: only floating-point tensors can require gradients, and this one is {got}; convert it with .astype(fg.float64)";
+    /// `backward` on something that no operation recorded.
+    NoGraph { op: Op } => GradientError,
+        "{op}: Tensor is not in the computational graph or graph is disabled; set requires_grad=True on an input and compute outside no_grad()";
+    /// A root that is not one element needs an explicit gradient.
+    NotScalar { op: Op, dims: Dims } => GradientError,
+        "{op}: Gradient must be provided for non-scalar tensors: the shape is {dims}; pass gradient= or reduce with .sum()";
+    /// A gradient whose shape is not its tensor's.
+    GradientShape { op: Op, got: Dims, want: Dims } => ShapeError,
+        "{op}: the gradient has shape {got} but its tensor has shape {want}; give a gradient of the tensor's shape";
+    /// A wanted input that the outputs do not depend on.
+    Unreachable { op: Op, index: usize } => GradientError,
+        "{op}: input {index} was not used to compute the outputs; pass allow_unused=True to get None, or materialize_grads=True to get zeros";
+    /// The saved values of a node are gone.
+    GraphFreed { op: Op } => GraphFreedError,
+        "backward: the saved values of \"{op}\" were freed by an earlier backward; pass retain_graph=True to the first call";
+    /// A saved value was changed in place before its use.
+    Modified { saved_by: Op, changed_by: Op, saved: u32, now: u32 } => InPlaceError,
+        "backward: a value saved by \"{saved_by}\" was changed in place by \"{changed_by}\" (version {saved} became {now}); change a clone() instead, or call backward first";
+    /// An in-place operation that autograd must refuse.
+    InPlace { op: Op, what: String, remedy: &'static str } => InPlaceError,
+        "{op}: {what}; {remedy}";
+    /// An operation has no derivative rule.
+    NotDifferentiable { op: Op, what: String, remedy: String } => NotDifferentiableError,
+        "{op}: {what}; {remedy}";
+    /// Leaving the graph without saying so.
+    GraphCut { op: Op, remedy: &'static str } => GraphCutError,
+        "{op}: the result would silently leave the graph of a tensor that requires grad; {remedy}";
+    /// A graph that would contain itself.
+    Cycle { op: Op, consumer: String, producer: String } => CycleError,
+        "{op}: an edge from \"{consumer}\" to \"{producer}\" would close a cycle; build the output from the inputs, not the inputs from the output";
+    /// A state in which the call makes no sense.
+    State { op: Op, what: String, remedy: &'static str } => GradientError,
+        "{op}: {what}; {remedy}";
+    /// A message that a source document fixes word for word.
+    Contract { what: String } => ContractError,
+        "{what}";
+    /// Gradients of a custom function: their number or their shapes.
+    Gradients { what: String } => ShapeError, "{what}";
+    /// A saved tensor that a custom function never saved.
+    SavedIndex { what: String } => IndexOutOfRangeError, "{what}";
+    /// A bug of ours, never of the user.
+    Internal { op: Op, what: String } => InternalError,
+        "{op}: internal error: {what}; please report it";
+    /// The user pressed Ctrl-C.
+    Interrupted { op: Op } => KeyboardInterrupt,
+        "{op}: interrupted; no gradient was changed";
+}
+
+/// The exception classes: name, Python bases (builtins), documentation.
+pub const CLASSES: &[(&str, &[&str], &str)] = &[
+    ("ShapeError", &["ValueError"], "Shapes that do not fit the operation or each other."),
+    ("AxisError", &["ValueError", "IndexError"], "An axis that the array does not have."),
+    ("DTypeError", &["TypeError"], "An element type that the operation does not take."),
+    ("ArgumentError", &["ValueError"], "An argument whose value makes no sense."),
+    ("ArgumentTypeError", &["TypeError"], "An argument of the wrong type."),
+    ("IndexOutOfRangeError", &["IndexError"], "An index outside its axis, or one that cannot index."),
+    ("OutOfMemoryError", &["MemoryError"], "An allocation that the system refused."),
+    ("GradientError", &["RuntimeError"], "A gradient that cannot be computed as asked."),
+    ("GraphFreedError", &["RuntimeError"], "A backward through saved values that are gone."),
+    ("InPlaceError", &["RuntimeError"], "An in-place change that would falsify a gradient."),
+    ("CycleError", &["RuntimeError"], "A graph that would contain itself."),
+    ("NotDifferentiableError", &["NotImplementedError"], "An operation without a derivative rule."),
+    ("GraphCutError", &["TypeError"], "A conversion that would silently cut the graph."),
+    ("ContractError", &["RuntimeError"], "A custom function that breaks its contract."),
+    ("InternalError", &["RuntimeError"], "A bug in ferrograd."),
+];

@@ -1,0 +1,294 @@
+//! Handles: the counted `NodeRef` and `Edge`, the uncounted `NodeId`, and the engine's borrowed `NodeBorrow`.
+//!
+//! Owns the counting protocol: a relaxed increment, a release decrement, an acquire fence at zero.
+//! Invariant: whoever can reach a node through `Deref` holds a count, or borrows from someone who does.
+
+use std::fmt;
+use std::marker::PhantomData;
+use std::ops::Deref;
+use std::ptr::NonNull;
+use std::sync::atomic::{AtomicU64, Ordering, fence};
+
+use super::local;
+use super::slot::{Slot, count, generation};
+use crate::graph::node::Node;
+use crate::graph::value::Value;
+
+/// A counted handle of a node.
+pub struct NodeRef<V: Value> {
+    slot: NonNull<Slot<V>>,
+}
+
+// SAFETY: a handle gives shared access to a `Node<V>` (which is `Sync`) and may drop it on any thread (`Send`);
+// the count is atomic.
+unsafe impl<V: Value> Send for NodeRef<V> where Node<V>: Send + Sync {}
+// SAFETY: as above.
+unsafe impl<V: Value> Sync for NodeRef<V> where Node<V>: Send + Sync {}
+
+#[inline]
+fn word<V: Value>(slot: &NonNull<Slot<V>>) -> &AtomicU64 {
+    // SAFETY: pages are never freed, and the header is only ever reached by shared references.
+    unsafe { &(*slot.as_ptr()).header.word }
+}
+
+#[inline]
+fn increment<V: Value>(slot: &NonNull<Slot<V>>) {
+    let before = word(slot).fetch_add(1, Ordering::Relaxed);
+    if count(before) > i32::MAX as u32 {
+        // Leaking two billion handles is the only way here; going on would let the count run into the generation.
+        std::process::abort();
+    }
+}
+
+impl<V: Value> NodeRef<V> {
+    /// # Safety
+    /// The caller passes on one count of an occupied slot.
+    #[inline]
+    pub(super) unsafe fn from_counted(slot: NonNull<Slot<V>>) -> NodeRef<V> {
+        NodeRef { slot }
+    }
+
+    /// The uncounted key of the node.
+    #[inline]
+    pub fn id(&self) -> NodeId<V> {
+        NodeId {
+            slot: self.slot,
+            generation: generation(word(&self.slot).load(Ordering::Relaxed)),
+        }
+    }
+
+    /// How many handles and edges count the node.
+    pub fn count(&self) -> u32 {
+        count(word(&self.slot).load(Ordering::Acquire))
+    }
+
+    /// An address that identifies the node as long as it lives.
+    #[inline]
+    pub fn address(&self) -> usize {
+        self.slot.as_ptr() as usize
+    }
+
+    #[inline]
+    pub(in crate::graph) fn borrow(&self) -> NodeBorrow<'_, V> {
+        NodeBorrow {
+            slot: self.slot,
+            owner: PhantomData,
+        }
+    }
+}
+
+impl<V: Value> Deref for NodeRef<V> {
+    type Target = Node<V>;
+
+    #[inline]
+    fn deref(&self) -> &Node<V> {
+        // SAFETY: the handle holds a count.
+        unsafe { Slot::node(self.slot) }
+    }
+}
+
+impl<V: Value> Clone for NodeRef<V> {
+    #[inline]
+    fn clone(&self) -> NodeRef<V> {
+        increment(&self.slot);
+        NodeRef { slot: self.slot }
+    }
+}
+
+impl<V: Value> Drop for NodeRef<V> {
+    #[inline]
+    fn drop(&mut self) {
+        if count(word(&self.slot).fetch_sub(1, Ordering::Release)) == 1 {
+            fence(Ordering::Acquire);
+            local::bury(self.slot.cast());
+        }
+    }
+}
+
+impl<V: Value> PartialEq for NodeRef<V> {
+    #[inline]
+    fn eq(&self, other: &NodeRef<V>) -> bool {
+        self.slot == other.slot
+    }
+}
+
+impl<V: Value> Eq for NodeRef<V> {}
+
+impl<V: Value> fmt::Debug for NodeRef<V> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        fmt::Debug::fmt(&**self, f)
+    }
+}
+
+/// The uncounted key of a node: it may outlive the node and then upgrades to `None`.
+pub struct NodeId<V: Value> {
+    slot: NonNull<Slot<V>>,
+    generation: u32,
+}
+
+// SAFETY: a key gives access only through `upgrade`, which counts atomically.
+unsafe impl<V: Value> Send for NodeId<V> where NodeRef<V>: Send {}
+// SAFETY: as above.
+unsafe impl<V: Value> Sync for NodeId<V> where NodeRef<V>: Sync {}
+
+impl<V: Value> NodeId<V> {
+    /// A counted handle, if the node still lives.
+    pub fn upgrade(&self) -> Option<NodeRef<V>> {
+        let word = word(&self.slot);
+        let mut now = word.load(Ordering::Relaxed);
+        loop {
+            if generation(now) != self.generation || count(now) == 0 {
+                return None;
+            }
+            if count(now) > i32::MAX as u32 {
+                std::process::abort();
+            }
+            // Acquire pairs with the store that published the node. Generation and count change in one exchange,
+            // so the count cannot go to a later occupant of the slot.
+            match word.compare_exchange_weak(now, now + 1, Ordering::Acquire, Ordering::Relaxed) {
+                Ok(_) => return Some(NodeRef { slot: self.slot }),
+                Err(changed) => now = changed,
+            }
+        }
+    }
+
+    /// Whether the node still lives (at this moment).
+    pub fn is_live(&self) -> bool {
+        let now = word(&self.slot).load(Ordering::Relaxed);
+        generation(now) == self.generation && count(now) > 0
+    }
+}
+
+impl<V: Value> Clone for NodeId<V> {
+    fn clone(&self) -> NodeId<V> {
+        *self
+    }
+}
+
+impl<V: Value> Copy for NodeId<V> {}
+
+impl<V: Value> PartialEq for NodeId<V> {
+    fn eq(&self, other: &NodeId<V>) -> bool {
+        self.slot == other.slot && self.generation == other.generation
+    }
+}
+
+impl<V: Value> Eq for NodeId<V> {}
+
+impl<V: Value> std::hash::Hash for NodeId<V> {
+    fn hash<H: std::hash::Hasher>(&self, state: &mut H) {
+        (self.slot.as_ptr() as usize, self.generation).hash(state);
+    }
+}
+
+impl<V: Value> fmt::Debug for NodeId<V> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(
+            f,
+            "NodeId({:#x}.{})",
+            self.slot.as_ptr() as usize,
+            self.generation
+        )
+    }
+}
+
+/// Where a gradient goes: a counted node and one of its outputs.
+pub struct Edge<V: Value> {
+    node: NodeRef<V>,
+    output: u32,
+}
+
+impl<V: Value> Edge<V> {
+    /// The edge to output `output` of `node`.
+    #[inline]
+    pub fn new(node: NodeRef<V>, output: u32) -> Edge<V> {
+        Edge { node, output }
+    }
+
+    /// The node that produced the value (or accumulates a leaf's gradient).
+    #[inline]
+    pub fn node(&self) -> &NodeRef<V> {
+        &self.node
+    }
+
+    /// Which of the node's outputs.
+    #[inline]
+    pub fn output(&self) -> u32 {
+        self.output
+    }
+}
+
+impl<V: Value> Clone for Edge<V> {
+    #[inline]
+    fn clone(&self) -> Edge<V> {
+        Edge {
+            node: self.node.clone(),
+            output: self.output,
+        }
+    }
+}
+
+impl<V: Value> PartialEq for Edge<V> {
+    fn eq(&self, other: &Edge<V>) -> bool {
+        self.node == other.node && self.output == other.output
+    }
+}
+
+impl<V: Value> Eq for Edge<V> {}
+
+impl<V: Value> fmt::Debug for Edge<V> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "Edge({:?}.{})", self.node, self.output)
+    }
+}
+
+/// A handle borrowed from an owner of a count: copied freely, counts nothing.
+pub(in crate::graph) struct NodeBorrow<'g, V: Value> {
+    slot: NonNull<Slot<V>>,
+    owner: PhantomData<&'g NodeRef<V>>,
+}
+
+// SAFETY: behaves as `&'g NodeRef<V>`.
+unsafe impl<V: Value> Send for NodeBorrow<'_, V> where NodeRef<V>: Sync {}
+// SAFETY: behaves as `&'g NodeRef<V>`.
+unsafe impl<V: Value> Sync for NodeBorrow<'_, V> where NodeRef<V>: Sync {}
+
+impl<'g, V: Value> NodeBorrow<'g, V> {
+    /// The node, for as long as the owner lives.
+    #[inline]
+    pub(in crate::graph) fn get(self) -> &'g Node<V> {
+        // SAFETY: the owner holds a count during `'g`.
+        unsafe { Slot::node(self.slot) }
+    }
+
+    /// A count of one's own.
+    #[inline]
+    pub(in crate::graph) fn to_ref(self) -> NodeRef<V> {
+        increment(&self.slot);
+        NodeRef { slot: self.slot }
+    }
+
+    /// An address that identifies the node.
+    #[inline]
+    pub(in crate::graph) fn address(self) -> usize {
+        self.slot.as_ptr() as usize
+    }
+}
+
+impl<V: Value> Clone for NodeBorrow<'_, V> {
+    #[inline]
+    fn clone(&self) -> Self {
+        *self
+    }
+}
+
+impl<V: Value> Copy for NodeBorrow<'_, V> {}
+
+impl<V: Value> Deref for NodeBorrow<'_, V> {
+    type Target = Node<V>;
+
+    #[inline]
+    fn deref(&self) -> &Node<V> {
+        self.get()
+    }
+}

@@ -1,0 +1,244 @@
+//! Shards: pages and free lists, each owned by at most one thread at a time.
+//!
+//! Owns never-moving pages. The owner carves and reuses slots without atomics; others push what they free on the
+//! remote list, which the owner takes as a whole. It knows slots only as headers and a layout.
+//! Invariant: only the thread that set `claimed` touches the fields behind `Cell`.
+
+use std::alloc;
+use std::cell::Cell;
+use std::ptr::{self, NonNull};
+use std::sync::atomic::{AtomicBool, AtomicPtr, AtomicU64, AtomicUsize, Ordering};
+
+use super::slot::{Header, Kind};
+
+const FIRST_PAGE: usize = 64;
+const LARGEST_PAGE: usize = 1024;
+
+/// Pages of slots with their free lists.
+#[repr(align(128))]
+pub(super) struct Shard {
+    kind: &'static Kind,
+    claimed: AtomicBool,
+    next: AtomicPtr<Shard>,
+    free: Cell<*mut Header>,
+    fresh: Cell<*mut u8>,
+    fresh_left: Cell<usize>,
+    page: Cell<usize>,
+    // Written by the owner alone, read by anybody.
+    carved: AtomicUsize,
+    taken: AtomicUsize,
+    returned: AtomicUsize,
+    remote: Remote,
+}
+
+/// What other threads write, on a cache line of its own.
+#[repr(align(128))]
+struct Remote {
+    free: AtomicPtr<Header>,
+    returned: AtomicUsize,
+}
+
+// SAFETY: the `Cell` fields and the plain lists are touched only by the thread that holds the claim, which passes
+// from thread to thread by a release store and an acquire exchange of `claimed`; everything else is atomic.
+unsafe impl Sync for Shard {}
+// SAFETY: as above; a shard has no tie to the thread that made it.
+unsafe impl Send for Shard {}
+
+/// All shards of an arena.
+pub(super) fn list(head: &AtomicPtr<Shard>) -> impl Iterator<Item = &'static Shard> {
+    let mut at = head.load(Ordering::Acquire);
+    std::iter::from_fn(move || {
+        // SAFETY: shards are leaked boxes, published by release exchanges, never freed.
+        let shard: &'static Shard = unsafe { at.as_ref()? };
+        at = shard.next.load(Ordering::Acquire);
+        Some(shard)
+    })
+}
+
+/// Claims a shard that no thread owns, or adds one.
+pub(super) fn claim(head: &AtomicPtr<Shard>, kind: &'static Kind) -> &'static Shard {
+    for shard in list(head) {
+        let free = !shard.claimed.load(Ordering::Relaxed);
+        if free
+            && shard
+                .claimed
+                .compare_exchange(false, true, Ordering::Acquire, Ordering::Relaxed)
+                .is_ok()
+        {
+            return shard;
+        }
+    }
+    let shard: &'static Shard = Box::leak(Box::new(Shard::claimed(kind)));
+    let this = ptr::from_ref(shard).cast_mut();
+    let mut first = head.load(Ordering::Relaxed);
+    loop {
+        shard.next.store(first, Ordering::Relaxed);
+        match head.compare_exchange_weak(first, this, Ordering::Release, Ordering::Relaxed) {
+            Ok(_) => return shard,
+            Err(now) => first = now,
+        }
+    }
+}
+
+impl Shard {
+    fn claimed(kind: &'static Kind) -> Shard {
+        Shard {
+            kind,
+            claimed: AtomicBool::new(true),
+            next: AtomicPtr::new(ptr::null_mut()),
+            free: Cell::new(ptr::null_mut()),
+            fresh: Cell::new(ptr::null_mut()),
+            fresh_left: Cell::new(0),
+            page: Cell::new(FIRST_PAGE),
+            carved: AtomicUsize::new(0),
+            taken: AtomicUsize::new(0),
+            returned: AtomicUsize::new(0),
+            remote: Remote {
+                free: AtomicPtr::new(ptr::null_mut()),
+                returned: AtomicUsize::new(0),
+            },
+        }
+    }
+
+    /// The slot type's properties.
+    #[inline]
+    pub(super) fn kind(&self) -> &'static Kind {
+        self.kind
+    }
+
+    /// Slots in use.
+    pub(super) fn live(&self) -> usize {
+        let returned = self
+            .returned
+            .load(Ordering::Relaxed)
+            .wrapping_add(self.remote.returned.load(Ordering::Relaxed));
+        self.taken.load(Ordering::Relaxed).wrapping_sub(returned)
+    }
+
+    /// Slots ever made.
+    pub(super) fn carved(&self) -> usize {
+        self.carved.load(Ordering::Relaxed)
+    }
+
+    /// Lets another thread claim the shard.
+    ///
+    /// # Safety
+    /// The current thread owns the shard and uses it no more.
+    pub(super) unsafe fn disclaim(&self) {
+        self.claimed.store(false, Ordering::Release);
+    }
+
+    /// A vacant slot.
+    ///
+    /// # Safety
+    /// The current thread owns the shard.
+    #[inline]
+    pub(super) unsafe fn pop(&'static self) -> NonNull<Header> {
+        step(&self.taken);
+        if let Some(head) = NonNull::new(self.free.get()) {
+            // SAFETY: slots on the free list are valid for ever, and the list is the owner's.
+            self.free
+                .set(unsafe { head.as_ref() }.next.load(Ordering::Relaxed));
+            return head;
+        }
+        self.pop_slow()
+    }
+
+    #[cold]
+    fn pop_slow(&'static self) -> NonNull<Header> {
+        // Acquire: the contents of a slot freed elsewhere are gone before it is written again.
+        if let Some(head) = NonNull::new(self.remote.free.swap(ptr::null_mut(), Ordering::Acquire))
+        {
+            // SAFETY: as in `pop`; the swap made the whole list the owner's.
+            self.free
+                .set(unsafe { head.as_ref() }.next.load(Ordering::Relaxed));
+            return head;
+        }
+        if self.fresh_left.get() == 0 {
+            self.add_page();
+        }
+        let at = self.fresh.get();
+        self.fresh_left.set(self.fresh_left.get() - 1);
+        step(&self.carved);
+        let header = at.cast::<Header>();
+        // SAFETY: `fresh_left` counted at least one more slot of `layout` at `at`; the header is its first field.
+        unsafe {
+            self.fresh.set(at.add(self.kind.layout.size()));
+            header.write(Header {
+                word: AtomicU64::new(0),
+                next: AtomicPtr::new(ptr::null_mut()),
+                shard: self,
+            });
+            NonNull::new_unchecked(header)
+        }
+    }
+
+    fn add_page(&self) {
+        let slots = self.page.get();
+        let one = self.kind.layout;
+        let layout =
+            alloc::Layout::from_size_align(one.size() * slots, one.align().max(64)).unwrap_or(one);
+        // SAFETY: the layout is not empty: a slot has a header.
+        let page = unsafe { alloc::alloc(layout) };
+        if page.is_null() {
+            alloc::handle_alloc_error(layout);
+        }
+        self.fresh.set(page);
+        self.fresh_left.set(layout.size() / one.size());
+        self.page.set((slots * 2).min(LARGEST_PAGE));
+    }
+
+    /// Takes back a vacant slot; `retire` keeps it out of the free list for ever.
+    ///
+    /// # Safety
+    /// The current thread owns the shard; the slot is vacant, the shard's own, and on no list.
+    #[inline]
+    pub(super) unsafe fn push(&self, header: NonNull<Header>, retire: bool) {
+        step(&self.returned);
+        if !retire {
+            // SAFETY: the slot is valid for ever and in nobody else's hands.
+            unsafe { header.as_ref() }
+                .next
+                .store(self.free.get(), Ordering::Relaxed);
+            self.free.set(header.as_ptr());
+        }
+    }
+
+    /// As `push`, from a thread that does not own the shard.
+    ///
+    /// # Safety
+    /// The slot is vacant, the shard's own, and on no list.
+    pub(super) unsafe fn push_remote(&self, header: NonNull<Header>, retire: bool) {
+        self.remote.returned.fetch_add(1, Ordering::Relaxed);
+        if retire {
+            return;
+        }
+        let mut first = self.remote.free.load(Ordering::Relaxed);
+        loop {
+            // SAFETY: the slot is valid for ever and in nobody else's hands until the exchange succeeds. The list
+            // is only ever taken as a whole, so a stale `first` cannot come back (no ABA).
+            unsafe { header.as_ref() }
+                .next
+                .store(first, Ordering::Relaxed);
+            let list = &self.remote.free;
+            match list.compare_exchange_weak(
+                first,
+                header.as_ptr(),
+                Ordering::Release,
+                Ordering::Relaxed,
+            ) {
+                Ok(_) => return,
+                Err(now) => first = now,
+            }
+        }
+    }
+}
+
+/// Adds one to a counter that only the owner writes.
+#[inline]
+fn step(counter: &AtomicUsize) {
+    counter.store(
+        counter.load(Ordering::Relaxed).wrapping_add(1),
+        Ordering::Relaxed,
+    );
+}

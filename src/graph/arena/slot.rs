@@ -1,0 +1,118 @@
+//! One slot: a header that every list and handle understands, and the place of a node.
+//!
+//! Owns the packed word `generation << 32 | count`. It never frees memory: a vacant slot is reused or retired.
+//! Invariant: the node is initialised exactly while the count is above zero or `vacate` runs.
+
+use std::alloc::Layout;
+use std::cell::UnsafeCell;
+use std::mem::MaybeUninit;
+use std::ptr::NonNull;
+use std::sync::atomic::{AtomicPtr, AtomicU64, Ordering};
+
+use super::handle::NodeRef;
+use super::local;
+use super::shard::Shard;
+use crate::graph::node::Node;
+use crate::graph::value::Value;
+
+/// The last generation: a slot that reaches it is retired.
+pub(super) const LAST_GENERATION: u32 = u32::MAX;
+
+/// The part of a slot that does not depend on the value type.
+#[repr(C)]
+pub(super) struct Header {
+    /// `generation << 32 | count`.
+    pub(super) word: AtomicU64,
+    /// The next slot of the list this one is on: free, remote or dead.
+    pub(super) next: AtomicPtr<Header>,
+    /// The shard that carved the slot.
+    pub(super) shard: &'static Shard,
+}
+
+/// What a shard must know about its slots' type.
+#[derive(Clone, Copy)]
+pub(super) struct Kind {
+    pub(super) layout: Layout,
+    /// Drops the contents and makes the slot vacant.
+    pub(super) vacate: unsafe fn(NonNull<Header>),
+}
+
+/// A header and the place of a node; the header comes first so that pointers to it are pointers to the slot.
+#[repr(C)]
+pub(super) struct Slot<V: Value> {
+    pub(super) header: Header,
+    node: UnsafeCell<MaybeUninit<Node<V>>>,
+}
+
+/// The generation in a word.
+#[inline]
+pub(super) fn generation(word: u64) -> u32 {
+    (word >> 32) as u32
+}
+
+/// The count in a word.
+#[inline]
+pub(super) fn count(word: u64) -> u32 {
+    word as u32
+}
+
+impl<V: Value> Slot<V> {
+    pub(super) const KIND: &'static Kind = &Kind {
+        layout: Layout::new::<Slot<V>>(),
+        vacate: Slot::<V>::vacate,
+    };
+
+    /// Writes the node and makes it visible with a count of one.
+    ///
+    /// # Safety
+    /// `slot` is vacant, of this type, and reached by nobody else.
+    #[inline]
+    pub(super) unsafe fn occupy(slot: NonNull<Slot<V>>, node: Node<V>) -> NodeRef<V> {
+        // SAFETY: the caller has the vacant slot to itself; the count is still zero, so no key can be upgraded
+        // before the release store below publishes the node.
+        unsafe {
+            (*(*slot.as_ptr()).node.get()).write(node);
+            let word = &(*slot.as_ptr()).header.word;
+            word.store(word.load(Ordering::Relaxed) | 1, Ordering::Release);
+            NodeRef::from_counted(slot)
+        }
+    }
+
+    /// The node.
+    ///
+    /// # Safety
+    /// The slot stays occupied (somebody counts it) during `'a`.
+    #[inline]
+    pub(super) unsafe fn node<'a>(slot: NonNull<Slot<V>>) -> &'a Node<V> {
+        // SAFETY: occupied slots hold an initialised node, and only shared references to it are ever made.
+        unsafe { (*(*slot.as_ptr()).node.get()).assume_init_ref() }
+    }
+
+    /// Drops the contents, changes the generation and puts the slot on a free list.
+    ///
+    /// # Safety
+    /// `header` begins a slot of this type whose count has just reached zero; called once per occupation.
+    unsafe fn vacate(header: NonNull<Header>) {
+        let slot = header.cast::<Slot<V>>();
+        let release = Release { header };
+        // SAFETY: a count of zero means that no handle is left and none can be made, so this is the only access.
+        // The slot is on no free list yet: code that runs in the drop and records gets another slot.
+        unsafe { (*(*slot.as_ptr()).node.get()).assume_init_drop() };
+        drop(release);
+    }
+}
+
+/// Gives the slot back, also when dropping its contents panicked.
+struct Release {
+    header: NonNull<Header>,
+}
+
+impl Drop for Release {
+    fn drop(&mut self) {
+        // SAFETY: pages are never freed, so the header is valid.
+        let header = unsafe { self.header.as_ref() };
+        let next = generation(header.word.load(Ordering::Relaxed)) + 1;
+        header.word.store(u64::from(next) << 32, Ordering::Relaxed);
+        local::give_back(self.header, next == LAST_GENERATION);
+    }
+}

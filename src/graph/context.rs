@@ -1,0 +1,169 @@
+//! What a derivative rule sees while it runs.
+//!
+//! Lends the gradients of the outputs and the saved values, and carries the gradients of the inputs to the engine.
+//! It never shows the engine's tables.
+//! Invariant: a gift to an input that the pass does not want is dropped, so rules may give unconditionally.
+
+use std::cell::Cell;
+
+use super::arena::{Edge, NodeBorrow};
+use super::engine::Gifts;
+use super::node::Node;
+use super::saved::Saved;
+use super::value::Value;
+use crate::error::{Error, Result};
+
+/// A running node: its gradients, its saved values, and where its gifts go.
+pub struct Context<'a, V: Value> {
+    node: NodeBorrow<'a, V>,
+    grads: &'a mut [Option<V>],
+    saved: &'a [Saved<V>],
+    targets: &'a [u32],
+    gifts: &'a mut dyn Gifts<V>,
+    create_graph: bool,
+    fault: Cell<Option<Box<Error>>>,
+}
+
+impl<'a, V: Value> Context<'a, V> {
+    #[inline]
+    pub(super) fn new(
+        node: NodeBorrow<'a, V>,
+        grads: &'a mut [Option<V>],
+        saved: &'a [Saved<V>],
+        targets: &'a [u32],
+        gifts: &'a mut dyn Gifts<V>,
+        create_graph: bool,
+    ) -> Context<'a, V> {
+        Context {
+            node,
+            grads,
+            saved,
+            targets,
+            gifts,
+            create_graph,
+            fault: Cell::new(None),
+        }
+    }
+
+    /// The gradient of output `k`; `None` if it received none.
+    #[inline]
+    pub fn grad(&self, k: usize) -> Option<&V> {
+        self.grads.get(k)?.as_ref()
+    }
+
+    /// The gradient of output `k`, owned: its buffer may be reused when nobody else shares it.
+    #[inline]
+    pub fn take_grad(&mut self, k: usize) -> Option<V> {
+        self.grads.get_mut(k)?.take()
+    }
+
+    /// How many outputs the operation has.
+    #[inline]
+    pub fn outputs(&self) -> usize {
+        self.grads.len()
+    }
+
+    /// How many inputs the operation has.
+    #[inline]
+    pub fn inputs(&self) -> usize {
+        self.targets.len()
+    }
+
+    /// Whether input `i` needs a gradient in this pass.
+    #[inline]
+    pub fn wants(&self, i: usize) -> bool {
+        self.targets.get(i).is_some_and(|t| *t != NOWHERE)
+    }
+
+    /// Whether the gradients are themselves recorded.
+    #[inline]
+    pub fn create_graph(&self) -> bool {
+        self.create_graph
+    }
+
+    /// The node whose rule is running.
+    #[inline]
+    pub fn node(&self) -> &Node<V> {
+        self.node.get()
+    }
+
+    /// Where the gradient of input `i` goes.
+    #[inline]
+    pub fn edge(&self, i: usize) -> Option<&Edge<V>> {
+        self.node.get().edges().get(i)?.as_ref()
+    }
+
+    /// Rebuilds saved entry `i`, with its edge if the pass records; fails if it was changed in place meanwhile.
+    #[inline]
+    pub fn saved(&self, i: usize) -> Result<V> {
+        match self.saved.get(i) {
+            Some(entry) => entry.unpack(self.node, self.create_graph),
+            None => Err(self.internal(format!("there is no saved entry {i}"))),
+        }
+    }
+
+    /// Saved number `i`. A wrong `i` or kind is a bug of the rule and fails the pass after the rule returns.
+    #[inline]
+    pub fn scalar(&self, i: usize) -> f64 {
+        match self.saved.get(i) {
+            Some(Saved::Scalar(x)) => *x,
+            _ => self.fail(self.internal(format!("saved entry {i} is no number"))),
+        }
+    }
+
+    /// How many entries were saved.
+    pub fn saved_count(&self) -> usize {
+        self.saved.len()
+    }
+
+    /// Whether entry `i` holds a value (not `Saved::None`, not a number).
+    pub fn has_saved(&self, i: usize) -> bool {
+        self.saved
+            .get(i)
+            .is_some_and(|entry| !matches!(entry, Saved::None | Saved::Scalar(_)))
+    }
+
+    /// Gives `v` as the gradient of input `i`, adding to what that input has. Dropped if the pass does not want it.
+    #[inline]
+    pub fn give(&mut self, i: usize, v: V) {
+        match self.targets.get(i) {
+            Some(&target) if target != NOWHERE => {
+                if let Err(error) = self.gifts.give(i, target, v) {
+                    self.fail(error);
+                }
+            }
+            Some(_) => {}
+            None => {
+                self.fail(self.internal(format!(
+                    "a gradient was given to input {i} of {}",
+                    self.inputs()
+                )));
+            }
+        }
+    }
+
+    /// The first failure of a call that returns no `Result`.
+    #[inline]
+    pub(super) fn into_fault(self) -> Option<Box<Error>> {
+        self.fault.into_inner()
+    }
+
+    #[cold]
+    fn fail(&self, error: Box<Error>) -> f64 {
+        let first = self.fault.take().unwrap_or(error);
+        self.fault.set(Some(first));
+        f64::NAN
+    }
+
+    #[cold]
+    fn internal(&self, what: String) -> Box<Error> {
+        Error::Internal {
+            op: self.node.get().name(),
+            what,
+        }
+        .into()
+    }
+}
+
+/// The target of an input that needs no gradient in this pass.
+pub(super) const NOWHERE: u32 = u32::MAX;

@@ -1,0 +1,100 @@
+//! What the parallel walk must know about a plan: counts, ranks, and where work hangs.
+//!
+//! Two linear passes over the plan, consumers first and producers first. Owns dense tables; runs nothing.
+//! Invariant: the ranks of an output's consumers are the order in which the serial walk adds their gifts.
+
+use super::plan::Plan;
+use crate::graph::context::NOWHERE;
+use crate::graph::node::Flags;
+use crate::graph::value::Value;
+
+/// The rank of an edge to an output that an earlier edge of the same node already serves.
+pub(super) const SAME: u32 = u32::MAX;
+/// The position of a node that does not run in the walk (a leaf).
+pub(super) const NO_POSITION: u32 = u32::MAX;
+
+/// Dense tables about a plan.
+pub(super) struct Facts {
+    /// Per output: its node.
+    pub(super) owner: Vec<u32>,
+    /// Per edge: its place among the consumers of its target, or `SAME`.
+    pub(super) ranks: Vec<u32>,
+    /// Per node: how many (consumer, output) pairs it waits for.
+    pub(super) awaited: Vec<u32>,
+    /// Per node: nanoseconds of its own and of what only it leads to.
+    pub(super) cones: Vec<f32>,
+    /// Per node: its place in the order.
+    pub(super) positions: Vec<u32>,
+    /// Nanoseconds of native work off the longest path.
+    pub(super) forkable: f32,
+}
+
+impl Facts {
+    pub(super) fn new<V: Value>(plan: &Plan<'_, V>) -> Facts {
+        let nodes = plan.items.len();
+        let mut facts = Facts {
+            owner: plan.owners(),
+            ranks: vec![SAME; plan.targets.len()],
+            awaited: vec![0; nodes],
+            cones: vec![0.0; nodes],
+            positions: vec![NO_POSITION; nodes],
+            forkable: 0.0,
+        };
+        facts.rank(plan);
+        facts.weigh(plan);
+        facts
+    }
+
+    /// Consumers first: who waits for whom, and in which order gifts are added.
+    fn rank<V: Value>(&mut self, plan: &Plan<'_, V>) {
+        let mut next = vec![0u32; plan.outputs as usize];
+        // The last consumer of each output, to recognise a second edge of the same node.
+        let mut last = vec![u32::MAX; plan.outputs as usize];
+        for (position, &k) in plan.order.iter().enumerate() {
+            self.positions[k as usize] = position as u32;
+            let first = plan.items[k as usize].edges as usize;
+            for (i, &target) in plan.targets_of(k).iter().enumerate() {
+                if target == NOWHERE {
+                    continue;
+                }
+                let target = target as usize;
+                if last[target] == k {
+                    continue;
+                }
+                last[target] = k;
+                self.ranks[first + i] = next[target];
+                next[target] += 1;
+                self.awaited[self.owner[target] as usize] += 1;
+            }
+        }
+    }
+
+    /// Producers first: cones, the longest path, and what could run beside it.
+    fn weigh<V: Value>(&mut self, plan: &Plan<'_, V>) {
+        let mut path = vec![0f32; plan.items.len()];
+        let (mut all, mut native, mut longest) = (0f64, 0f64, 0f32);
+        for &k in plan.order.iter().rev() {
+            let node = plan.items[k as usize].node.get();
+            let (mut cone, mut below) = (node.cost(), 0f32);
+            let first = plan.items[k as usize].edges as usize;
+            for (i, &target) in plan.targets_of(k).iter().enumerate() {
+                if target == NOWHERE || self.ranks[first + i] == SAME {
+                    continue;
+                }
+                let input = self.owner[target as usize] as usize;
+                below = below.max(path[input]);
+                if self.awaited[input] == 1 {
+                    cone += self.cones[input];
+                }
+            }
+            self.cones[k as usize] = cone;
+            path[k as usize] = node.cost() + below;
+            longest = longest.max(path[k as usize]);
+            all += f64::from(node.cost());
+            if !node.flags().has(Flags::FOREIGN) {
+                native += f64::from(node.cost());
+            }
+        }
+        self.forkable = (all - f64::from(longest)).min(native) as f32;
+    }
+}

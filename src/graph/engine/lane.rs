@@ -1,0 +1,345 @@
+//! What one thread does in a parallel walk.
+//!
+//! Owns a private stack of ready nodes, run depth-first, and gives the earliest of them away when another lane could
+//! use it. It holds no lock while a node runs.
+//! Invariant: a lane leaves with an empty stack unless the pass is over, and with the thread's mode as it was.
+
+use std::collections::VecDeque;
+use std::sync::atomic::Ordering;
+use std::thread;
+use std::time::{Duration, Instant};
+
+use super::facts::{NO_POSITION, SAME};
+use super::host::Host;
+use super::parallel::{OFFER_NS, SPINE_NS, Shared};
+use super::serial::Poll;
+use super::slots::Gift;
+use super::step::{self, Grads, Outcome};
+use super::table::Gifts;
+use crate::error::Result;
+use crate::graph::context::NOWHERE;
+use crate::graph::mode::{Mode, ModeGuard};
+use crate::graph::node::Flags;
+use crate::graph::value::Value;
+use crate::threads::{Crew, Hungry};
+
+/// How long a helper looks for work before it leaves.
+const PATIENCE: Duration = Duration::from_micros(100);
+/// How long the caller sleeps at most before it looks around.
+const NAP: Duration = Duration::from_millis(1);
+/// How many stack entries are considered for an offer.
+const CANDIDATES: usize = 8;
+
+/// One thread's part of the walk.
+pub(super) struct Lane<'l, 's, 'g, V: Value> {
+    shared: &'l Shared<'s, 'g, V>,
+    crew: &'l Crew,
+    /// The caller's host; `None` on a helper.
+    host: Option<&'l dyn Host>,
+    stack: VecDeque<u32>,
+    /// The cones of the stack.
+    load: f32,
+    ready: Vec<u32>,
+    staged: Staged<V>,
+    outcome: Outcome<V>,
+    poll: Poll,
+}
+
+/// A helper's visit.
+pub(super) fn help<V: Value>(shared: &Shared<'_, '_, V>, crew: &Crew) {
+    let _mode = ModeGuard::new(Mode::current());
+    Lane::new(shared, crew, None).work();
+}
+
+impl<'l, 's, 'g, V: Value> Lane<'l, 's, 'g, V> {
+    pub(super) fn new(
+        shared: &'l Shared<'s, 'g, V>,
+        crew: &'l Crew,
+        host: Option<&'l dyn Host>,
+    ) -> Lane<'l, 's, 'g, V> {
+        Lane {
+            shared,
+            crew,
+            host,
+            stack: VecDeque::new(),
+            load: 0.0,
+            ready: Vec::new(),
+            staged: Staged { gifts: Vec::new() },
+            outcome: Outcome::default(),
+            poll: Poll::default(),
+        }
+    }
+
+    /// Takes up the nodes that wait for nobody.
+    pub(super) fn begin(&mut self) {
+        let awaited = &self.shared.facts.awaited;
+        self.ready.extend(
+            self.shared
+                .plan
+                .order
+                .iter()
+                .filter(|k| awaited[**k as usize] == 0),
+        );
+        self.stow();
+    }
+
+    /// Runs nodes until the pass is over or, on a helper, nothing is to be had.
+    pub(super) fn work(&mut self) {
+        /// Ends the pass if a rule panics.
+        struct Alarm<'a, 's, 'g, V: Value>(&'a Shared<'s, 'g, V>);
+        impl<V: Value> Drop for Alarm<'_, '_, '_, V> {
+            fn drop(&mut self) {
+                if thread::panicking() {
+                    self.0.halt();
+                }
+            }
+        }
+        let _alarm = Alarm(self.shared);
+        loop {
+            if self.shared.stop_requested() {
+                break;
+            }
+            if self.host.is_some() && self.shared.has_mail() {
+                self.run_mail();
+            } else if let Some(k) = self.pop() {
+                self.run(k);
+            } else if self.shared.is_over() || !self.find_work() {
+                break;
+            }
+        }
+        self.shared.collect(std::mem::take(&mut self.outcome));
+    }
+
+    fn pop(&mut self) -> Option<u32> {
+        match self.stack.pop_back() {
+            Some(k) => {
+                self.load -= self.shared.facts.cones[k as usize];
+                Some(k)
+            }
+            None => self.shared.take_public(),
+        }
+    }
+
+    /// Runs the foreign nodes of the inbox in one attached batch.
+    fn run_mail(&mut self) {
+        let Some(host) = self.host else { return };
+        host.attached(&mut || {
+            while !self.shared.stop_requested()
+                && let Some(k) = self.shared.read_mail()
+            {
+                self.run(k);
+            }
+        });
+    }
+
+    fn run(&mut self, k: u32) {
+        match self.step(k) {
+            Ok(()) => {
+                self.stow();
+                self.shared.done();
+            }
+            Err(error) => self.shared.fail(k, error),
+        }
+    }
+
+    /// Runs node `k` and delivers what it gives.
+    fn step(&mut self, k: u32) -> Result<()> {
+        let plan = self.shared.plan;
+        let item = &plan.items[k as usize];
+        let node = item.node.get();
+        let mut grads = Grads::new();
+        for output in item.output..item.output + node.outputs() {
+            grads.push(self.shared.slots.take(output));
+        }
+        if grads.iter().any(Option::is_some) {
+            if let Some(host) = self.host {
+                self.poll
+                    .node(node.cost(), node.flags().has(Flags::FOREIGN), host)?;
+            }
+            step::run(
+                plan,
+                self.shared.terms,
+                k,
+                &mut grads,
+                &mut self.staged,
+                &mut self.outcome,
+            )?;
+            drop(grads);
+            self.shared.terms.enter();
+        }
+        self.deliver(k)
+    }
+
+    /// Hands the staged gifts to their outputs, and nothing to those that got none.
+    fn deliver(&mut self, k: u32) -> Result<()> {
+        let (plan, facts) = (self.shared.plan, self.shared.facts);
+        let first = plan.items[k as usize].edges as usize;
+        let gifts = &mut self.staged.gifts;
+        if gifts.len() > 1 {
+            // Stable: several gifts to one output stay in the order of giving.
+            gifts.sort_by_key(|gift| gift.0);
+        }
+        for (i, &target) in plan.targets_of(k).iter().enumerate() {
+            let rank = facts.ranks[first + i];
+            if target == NOWHERE || rank == SAME {
+                continue;
+            }
+            let from = gifts.partition_point(|gift| gift.0 < target);
+            let mine = gifts[from..].iter_mut().take_while(|gift| gift.0 == target);
+            let gift: Gift<V> = mine.filter_map(|gift| gift.1.take()).collect();
+            let added = self.shared.slots.deliver(target, rank, gift)?;
+            let owner = facts.owner[target as usize];
+            let awaited = &self.shared.awaited[owner as usize];
+            if added > 0
+                && awaited.fetch_sub(added, Ordering::AcqRel) == added
+                && facts.positions[owner as usize] != NO_POSITION
+            {
+                self.ready.push(owner);
+            }
+        }
+        gifts.clear();
+        Ok(())
+    }
+
+    /// Puts the nodes that became ready where they belong, then offers what another lane could use.
+    fn stow(&mut self) {
+        let (plan, facts) = (self.shared.plan, self.shared.facts);
+        let mut ready = std::mem::take(&mut self.ready);
+        // The latest on top, and above it cheap nodes off which much work hangs.
+        let is_spine = |k: u32| {
+            let cost = plan.items[k as usize].node.get().cost();
+            cost < SPINE_NS && facts.cones[k as usize] - cost >= OFFER_NS
+        };
+        if ready.len() > 1 {
+            ready.sort_by_key(|k| {
+                (
+                    is_spine(*k),
+                    std::cmp::Reverse(facts.positions[*k as usize]),
+                )
+            });
+        }
+        for k in ready.drain(..) {
+            if plan.items[k as usize]
+                .node
+                .get()
+                .flags()
+                .has(Flags::FOREIGN)
+            {
+                self.shared.post(k);
+            } else {
+                self.load += facts.cones[k as usize];
+                self.stack.push_back(k);
+            }
+        }
+        self.ready = ready;
+        if self.stack.len() > 1 && self.shared.most_helpers > 0 && self.shared.wants_offers() {
+            self.offer();
+        }
+    }
+
+    /// Gives away the earliest node worth it, if what remains is worth it too.
+    fn offer(&mut self) {
+        let cones = &self.shared.facts.cones;
+        let found = self
+            .stack
+            .iter()
+            .take(CANDIDATES)
+            .position(|k| cones[*k as usize] >= OFFER_NS);
+        let Some(i) = found else { return };
+        let given = cones[self.stack[i] as usize];
+        if i + 1 == self.stack.len() || self.load - given < OFFER_NS {
+            return;
+        }
+        let Some(k) = self.stack.remove(i) else {
+            return;
+        };
+        self.load -= given;
+        self.shared.offer(k);
+        if self.shared.hungry.load(Ordering::SeqCst) == 0 {
+            self.call_helper();
+        }
+    }
+
+    fn call_helper(&self) {
+        let helpers = &self.shared.helpers;
+        if helpers.fetch_add(1, Ordering::Relaxed) >= self.shared.most_helpers || !self.crew.call()
+        {
+            helpers.fetch_sub(1, Ordering::Relaxed);
+        }
+    }
+
+    /// Waits for work; false if there is none to wait for.
+    fn find_work(&mut self) -> bool {
+        self.shared.hungry.fetch_add(1, Ordering::SeqCst);
+        let found = match self.host {
+            Some(host) => self.wait_as_caller(host),
+            None => self.wait_as_helper(),
+        };
+        self.shared.hungry.fetch_sub(1, Ordering::SeqCst);
+        if self.host.is_none() && !found {
+            // Whoever offered just now saw this lane still hungry and called nobody: look once more.
+            if self.shared.has_public() {
+                return true;
+            }
+            self.shared.helpers.fetch_sub(1, Ordering::Relaxed);
+        }
+        found
+    }
+
+    fn wait_as_helper(&self) -> bool {
+        let hungry = Hungry::new();
+        let begin = Instant::now();
+        loop {
+            for _ in 0..32 {
+                if self.shared.is_over() {
+                    return false;
+                }
+                if self.shared.has_public() {
+                    return true;
+                }
+                std::hint::spin_loop();
+            }
+            if !hungry.help() && begin.elapsed() > PATIENCE {
+                return false;
+            }
+        }
+    }
+
+    fn wait_as_caller(&mut self, host: &dyn Host) -> bool {
+        let hungry = Hungry::new();
+        let begin = Instant::now();
+        loop {
+            if self.shared.is_over() || self.shared.has_public() || self.shared.has_mail() {
+                return true;
+            }
+            if let Err(error) = self.poll.check(host) {
+                self.shared.fail(0, error);
+                return true;
+            }
+            if hungry.help() {
+                continue;
+            }
+            if begin.elapsed() < PATIENCE {
+                std::hint::spin_loop();
+                continue;
+            }
+            self.shared.caller_sleeps.store(true, Ordering::SeqCst);
+            if !self.shared.is_over() && !self.shared.has_public() && !self.shared.has_mail() {
+                thread::park_timeout(NAP);
+            }
+            self.shared.caller_sleeps.store(false, Ordering::SeqCst);
+        }
+    }
+}
+
+/// The gifts of the running rule.
+struct Staged<V> {
+    gifts: Vec<(u32, Option<V>)>,
+}
+
+impl<V: Value> Gifts<V> for Staged<V> {
+    fn give(&mut self, _input: usize, target: u32, v: V) -> Result<()> {
+        self.gifts.push((target, Some(v)));
+        Ok(())
+    }
+}

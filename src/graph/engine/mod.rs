@@ -1,0 +1,20 @@
+//! The backward engine: discover, prune, walk, commit.
+//!
+//! Owns a pass from its roots to its commits. It never looks inside a value or a rule.
+//! Invariant: no leaf changes before the whole pass has succeeded (save where a leaf asks to be told at once), and the
+//! bits of every gradient are the same whatever the number of threads.
+
+mod facts;
+mod host;
+mod lane;
+mod parallel;
+mod pass;
+mod plan;
+mod serial;
+mod slots;
+mod step;
+mod table;
+
+pub use host::{Host, NoHost};
+pub use pass::{Pass, Targets};
+pub(super) use table::Gifts;

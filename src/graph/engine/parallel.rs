@@ -1,0 +1,224 @@
+//! The parallel walk: the caller and helpers run nodes from private stacks and share what is worth it.
+//!
+//! Owns the shared state of one pass; `lane.rs` is what each thread does with it. Helpers come from the pool on
+//! demand and leave when nothing is to be had; foreign nodes run on the caller only.
+//! Invariant: every node of the order runs or is skipped exactly once, after all its consumers; sums follow ranks,
+//! so that the schedule does not show in the bits.
+
+use std::collections::VecDeque;
+use std::sync::atomic::{AtomicBool, AtomicU32, AtomicUsize, Ordering};
+use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::thread::Thread;
+
+use super::facts::{Facts, NO_POSITION};
+use super::host::Host;
+use super::lane::{self, Lane};
+use super::plan::Plan;
+use super::serial;
+use super::slots::Slots;
+use super::step::{Outcome, Terms};
+use crate::error::{Error, Result};
+use crate::graph::value::Value;
+use crate::threads;
+
+/// Less work than this (estimated nanoseconds, forkable) stays serial.
+pub(super) const GATE_NS: f32 = 150_000.0;
+/// Less work than this is neither given away nor kept for oneself when giving.
+pub(super) const OFFER_NS: f32 = 5_000.0;
+/// A node cheaper than this runs ahead when work hangs off it.
+pub(super) const SPINE_NS: f32 = 1_000.0;
+
+/// The state that the lanes of a pass share.
+pub(super) struct Shared<'s, 'g, V: Value> {
+    pub(super) plan: &'s Plan<'g, V>,
+    pub(super) facts: &'s Facts,
+    pub(super) terms: Terms,
+    pub(super) slots: Slots<V>,
+    /// Per node: the consumers that have not delivered.
+    pub(super) awaited: Vec<AtomicU32>,
+    /// Nodes that any lane may take.
+    public: Mutex<VecDeque<u32>>,
+    public_len: AtomicUsize,
+    /// Foreign nodes, for the caller.
+    inbox: Mutex<Vec<u32>>,
+    inbox_len: AtomicUsize,
+    /// Nodes of the order that have not run.
+    remaining: AtomicUsize,
+    stop: AtomicBool,
+    failure: Mutex<Option<(u32, Box<Error>)>>,
+    outcomes: Mutex<Vec<Outcome<V>>>,
+    /// Lanes that look for work.
+    pub(super) hungry: AtomicUsize,
+    /// Helpers called and not gone.
+    pub(super) helpers: AtomicUsize,
+    pub(super) most_helpers: usize,
+    caller: Thread,
+    pub(super) caller_sleeps: AtomicBool,
+}
+
+fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+/// Runs the whole plan on up to `lanes` threads, the caller included.
+pub(super) fn walk<V: Value>(
+    plan: &Plan<'_, V>,
+    facts: &Facts,
+    terms: Terms,
+    host: &dyn Host,
+    seeds: Vec<V>,
+    lanes: usize,
+) -> Result<Outcome<V>> {
+    let shared = Shared::new(plan, facts, terms, lanes);
+    terms.enter();
+    for (&output, seed) in plan.roots.iter().zip(seeds) {
+        shared.slots.seed(output, seed)?;
+    }
+    threads::with_crew(&|crew| lane::help(&shared, crew), |crew| {
+        let mut lane = Lane::new(&shared, crew, Some(host));
+        lane.begin();
+        lane.work();
+    });
+    if let Some((_, error)) = lock(&shared.failure).take() {
+        return Err(error);
+    }
+    let mut outcome = Outcome::default();
+    for part in lock(&shared.outcomes).drain(..) {
+        outcome.captured.extend(part.captured);
+        outcome.stored.extend(part.stored);
+    }
+    serial::leaves(
+        plan,
+        terms,
+        host,
+        &mut |output| shared.slots.take(output),
+        &mut outcome,
+    )?;
+    Ok(outcome)
+}
+
+impl<'s, 'g, V: Value> Shared<'s, 'g, V> {
+    fn new(
+        plan: &'s Plan<'g, V>,
+        facts: &'s Facts,
+        terms: Terms,
+        lanes: usize,
+    ) -> Shared<'s, 'g, V> {
+        Shared {
+            plan,
+            facts,
+            terms,
+            slots: Slots::new(plan.outputs as usize, terms),
+            awaited: facts.awaited.iter().map(|n| AtomicU32::new(*n)).collect(),
+            public: Mutex::new(VecDeque::new()),
+            public_len: AtomicUsize::new(0),
+            inbox: Mutex::new(Vec::new()),
+            inbox_len: AtomicUsize::new(0),
+            remaining: AtomicUsize::new(plan.order.len()),
+            stop: AtomicBool::new(false),
+            failure: Mutex::new(None),
+            outcomes: Mutex::new(Vec::new()),
+            hungry: AtomicUsize::new(0),
+            helpers: AtomicUsize::new(0),
+            most_helpers: lanes.saturating_sub(1),
+            caller: std::thread::current(),
+            caller_sleeps: AtomicBool::new(false),
+        }
+    }
+
+    /// Whether the lanes must leave: all done, or something failed.
+    #[inline]
+    pub(super) fn is_over(&self) -> bool {
+        self.remaining.load(Ordering::Acquire) == 0 || self.stop.load(Ordering::Relaxed)
+    }
+
+    /// Whether something failed.
+    #[inline]
+    pub(super) fn stop_requested(&self) -> bool {
+        self.stop.load(Ordering::Relaxed)
+    }
+
+    /// One node of the order is done.
+    #[inline]
+    pub(super) fn done(&self) {
+        if self.remaining.fetch_sub(1, Ordering::AcqRel) == 1 {
+            self.wake_caller();
+        }
+    }
+
+    /// Keeps the failure that comes first in the order, and ends the pass.
+    pub(super) fn fail(&self, k: u32, error: Box<Error>) {
+        let position = match self.facts.positions.get(k as usize) {
+            Some(&position) => position,
+            None => NO_POSITION,
+        };
+        let mut failure = lock(&self.failure);
+        if failure.as_ref().is_none_or(|(first, _)| position < *first) {
+            *failure = Some((position, error));
+        }
+        drop(failure);
+        self.halt();
+    }
+
+    /// Ends the pass.
+    pub(super) fn halt(&self) {
+        self.stop.store(true, Ordering::Relaxed);
+        self.wake_caller();
+    }
+
+    pub(super) fn collect(&self, outcome: Outcome<V>) {
+        lock(&self.outcomes).push(outcome);
+    }
+
+    /// Whether the public queue has less than the hungry lanes could take.
+    #[inline]
+    pub(super) fn wants_offers(&self) -> bool {
+        self.public_len.load(Ordering::SeqCst) < self.hungry.load(Ordering::SeqCst).max(1)
+    }
+
+    #[inline]
+    pub(super) fn has_public(&self) -> bool {
+        self.public_len.load(Ordering::SeqCst) > 0
+    }
+
+    pub(super) fn offer(&self, k: u32) {
+        lock(&self.public).push_back(k);
+        self.public_len.fetch_add(1, Ordering::SeqCst);
+        self.wake_caller();
+    }
+
+    pub(super) fn take_public(&self) -> Option<u32> {
+        if !self.has_public() {
+            return None;
+        }
+        let k = lock(&self.public).pop_front()?;
+        self.public_len.fetch_sub(1, Ordering::SeqCst);
+        Some(k)
+    }
+
+    pub(super) fn post(&self, k: u32) {
+        lock(&self.inbox).push(k);
+        self.inbox_len.fetch_add(1, Ordering::SeqCst);
+        self.wake_caller();
+    }
+
+    #[inline]
+    pub(super) fn has_mail(&self) -> bool {
+        self.inbox_len.load(Ordering::SeqCst) > 0
+    }
+
+    /// The foreign node of the inbox that comes first in the order.
+    pub(super) fn read_mail(&self) -> Option<u32> {
+        let mut inbox = lock(&self.inbox);
+        let position = |k: &u32| self.facts.positions[*k as usize];
+        let (i, _) = inbox.iter().enumerate().min_by_key(|(_, k)| position(k))?;
+        self.inbox_len.fetch_sub(1, Ordering::SeqCst);
+        Some(inbox.swap_remove(i))
+    }
+
+    fn wake_caller(&self) {
+        if self.caller_sleeps.load(Ordering::SeqCst) {
+            self.caller.unpark();
+        }
+    }
+}

@@ -1,0 +1,127 @@
+//! A pass: the request, its validation, and the commits when everything has succeeded.
+//!
+//! Owns the roots, and through them the graph, until it ends.
+//! Invariant: a pass that fails or panics has changed no leaf, and the thread's mode is what it was.
+
+use super::facts::Facts;
+use super::host::Host;
+use super::parallel::{self, GATE_NS};
+use super::plan::Plan;
+use super::serial;
+use super::step::{Outcome, Terms};
+use crate::error::{Error, Result};
+use crate::graph::arena::Edge;
+use crate::graph::mode::{Mode, ModeGuard};
+use crate::graph::node::Flags;
+use crate::graph::value::Value;
+use crate::threads;
+
+/// Where the gradients of a pass go.
+pub enum Targets<V: Value> {
+    /// To every leaf that is reached.
+    Leaves,
+    /// To these leaves only; what does not lead to them does not run.
+    LeavesOf(Vec<Edge<V>>),
+    /// Back to the caller, one per edge; nothing is committed.
+    Capture(Vec<Edge<V>>),
+}
+
+/// A backward pass.
+pub struct Pass<'a, V: Value> {
+    /// Where it begins, with the gradients there; several on one output are summed in order.
+    pub roots: Vec<(Edge<V>, V)>,
+    /// Where it ends.
+    pub targets: Targets<V>,
+    /// Keep the saved values for another pass.
+    pub retain_graph: bool,
+    /// Record the computation of the gradients.
+    pub create_graph: bool,
+    /// The host's lock and signals.
+    pub host: &'a dyn Host,
+    /// The most threads to use.
+    pub threads: usize,
+}
+
+impl<V: Value> Pass<'_, V> {
+    /// An upper estimate of the pass's nanoseconds: a host may keep its lock during a short one.
+    pub fn estimate_ns(&self) -> f32 {
+        self.roots
+            .iter()
+            .map(|(edge, _)| edge.node().total_cost())
+            .sum()
+    }
+
+    /// Runs the pass. For `Capture`: one gradient per target, `None` where no root depends on it.
+    pub fn run(self) -> Result<Vec<Option<V>>> {
+        let cost = self.estimate_ns();
+        let (edges, seeds): (Vec<Edge<V>>, Vec<V>) = self.roots.into_iter().unzip();
+        let (plan, wanted, capture) = match &self.targets {
+            Targets::Leaves => (Plan::everything(&edges)?, 0, false),
+            Targets::LeavesOf(leaves) => {
+                check_leaves(leaves)?;
+                (Plan::toward(&edges, leaves)?, 0, false)
+            }
+            Targets::Capture(wanted) => (Plan::toward(&edges, wanted)?, wanted.len(), true),
+        };
+        let _mode = ModeGuard::new(Mode::current());
+        let terms = Terms::new(self.retain_graph, self.create_graph, capture);
+        let lanes = self.threads.min(threads::num_threads());
+        let facts = (lanes > 1 && cost >= GATE_NS).then(|| Facts::new(&plan));
+        let outcome = match facts {
+            Some(facts) if facts.forkable >= GATE_NS => {
+                parallel::walk(&plan, &facts, terms, self.host, seeds, lanes)?
+            }
+            _ => serial::walk(&plan, terms, self.host, seeds)?,
+        };
+        finish(&plan, terms, self.host, outcome, wanted)
+    }
+}
+
+fn check_leaves<V: Value>(leaves: &[Edge<V>]) -> Result<()> {
+    match leaves
+        .iter()
+        .position(|edge| !edge.node().flags().has(Flags::ACCUMULATOR))
+    {
+        None => Ok(()),
+        Some(i) => Err(Error::Argument {
+            op: "backward".into(),
+            what: format!("input {i} is no leaf"),
+            remedy: "pass leaves, or ask for the gradient of an intermediate with autograd.grad"
+                .into(),
+        }
+        .into()),
+    }
+}
+
+/// Commits and captures: only now does anything outside the pass change.
+fn finish<V: Value>(
+    plan: &Plan<'_, V>,
+    terms: Terms,
+    host: &dyn Host,
+    outcome: Outcome<V>,
+    wanted: usize,
+) -> Result<Vec<Option<V>>> {
+    terms.enter();
+    for (k, grad) in outcome.commits {
+        let node = plan.items[k as usize].node.get();
+        if !node.flags().has(Flags::FOREIGN) {
+            node.rule().commit(grad, terms.create_graph)?;
+            continue;
+        }
+        let (mut done, mut grad) = (Ok(()), Some(grad));
+        host.attached(&mut || {
+            if let Some(grad) = grad.take() {
+                done = node.rule().commit(grad, terms.create_graph);
+            }
+        });
+        done?;
+    }
+    for (sink, grad) in outcome.stored {
+        sink.store(grad, terms.create_graph)?;
+    }
+    let mut captured: Vec<Option<V>> = (0..wanted).map(|_| None).collect();
+    for (position, grad) in outcome.captured {
+        captured[position] = Some(grad);
+    }
+    Ok(captured)
+}

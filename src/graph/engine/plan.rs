@@ -1,0 +1,275 @@
+//! The plan of a pass: which nodes it reaches, in which order they run, and where every gradient goes.
+//!
+//! Borrows the graph from the roots and owns dense tables about it. It runs no rule and no foreign code.
+//! Invariant: in `order`, consumers come before producers (descending sequence number).
+
+use std::collections::HashMap;
+
+use crate::error::{Error, Result};
+use crate::graph::arena::{Edge, NodeBorrow, Stamps};
+use crate::graph::context::NOWHERE;
+use crate::graph::node::{Flags, Node};
+use crate::graph::value::Value;
+
+/// A reached node.
+pub(super) struct Item<'g, V: Value> {
+    pub(super) node: NodeBorrow<'g, V>,
+    /// The number of its output 0.
+    pub(super) output: u32,
+    /// Where its edges begin in `Plan::targets`.
+    pub(super) edges: u32,
+}
+
+/// Everything the walk needs to know about the graph.
+pub(super) struct Plan<'g, V: Value> {
+    /// The nodes, in order of discovery.
+    pub(super) items: Vec<Item<'g, V>>,
+    /// For every edge of every node: the output that receives the gradient, or `NOWHERE`.
+    pub(super) targets: Vec<u32>,
+    /// The nodes to run, consumers first.
+    pub(super) order: Vec<u32>,
+    /// Accumulators whose gradient is committed after the walk.
+    pub(super) leaves: Vec<u32>,
+    /// The outputs of the roots.
+    pub(super) roots: Vec<u32>,
+    /// How many outputs there are.
+    pub(super) outputs: u32,
+    /// Per node, what the targets ask of it; empty when everything runs.
+    pub(super) needs: Vec<u8>,
+    /// The outputs to capture with the position of the target, sorted by output.
+    pub(super) captures: Vec<(u32, u32)>,
+}
+
+/// Some input of the node leads to a target: its rule runs.
+pub(super) const RUN: u8 = 1;
+/// The node is a target itself.
+pub(super) const TARGET: u8 = 2;
+
+impl<'g, V: Value> Plan<'g, V> {
+    /// Plans a pass that reaches every leaf.
+    pub(super) fn everything(roots: &'g [Edge<V>]) -> Result<Plan<'g, V>> {
+        let mut finder = Finder::new();
+        finder.discover(roots)?;
+        Ok(finder.plan)
+    }
+
+    /// Plans a pass toward `targets` only.
+    pub(super) fn toward(roots: &'g [Edge<V>], targets: &[Edge<V>]) -> Result<Plan<'g, V>> {
+        let mut finder = Finder::new();
+        finder.discover(roots)?;
+        finder.mark(targets);
+        let mut plan = finder.plan;
+        plan.prune();
+        Ok(plan)
+    }
+
+    /// What the pass asks of node `k`.
+    #[inline]
+    pub(super) fn need(&self, k: u32) -> u8 {
+        if self.needs.is_empty() {
+            RUN
+        } else {
+            self.needs[k as usize]
+        }
+    }
+
+    /// The edge targets of node `k`.
+    #[inline]
+    pub(super) fn targets_of(&self, k: u32) -> &[u32] {
+        let item = &self.items[k as usize];
+        let start = item.edges as usize;
+        &self.targets[start..start + item.node.get().edges().len()]
+    }
+
+    /// The positions of the targets that ask for `output`.
+    pub(super) fn captures_of(&self, output: u32) -> impl Iterator<Item = usize> + '_ {
+        let from = self.captures.partition_point(|c| c.0 < output);
+        self.captures[from..]
+            .iter()
+            .take_while(move |c| c.0 == output)
+            .map(|c| c.1 as usize)
+    }
+
+    /// Per output: its node.
+    pub(super) fn owners(&self) -> Vec<u32> {
+        let mut owner = vec![0u32; self.outputs as usize];
+        for (k, item) in self.items.iter().enumerate() {
+            let first = item.output as usize;
+            owner[first..first + item.node.get().outputs() as usize].fill(k as u32);
+        }
+        owner
+    }
+
+    /// Keeps only what leads to a target.
+    fn prune(&mut self) {
+        let owner = self.owners();
+        for &k in self.order.iter().rev() {
+            let item = &self.items[k as usize];
+            let start = item.edges as usize;
+            for target in &mut self.targets[start..start + item.node.get().edges().len()] {
+                if *target == NOWHERE {
+                    continue;
+                }
+                if self.needs[owner[*target as usize] as usize] != 0 {
+                    self.needs[k as usize] |= RUN;
+                } else {
+                    *target = NOWHERE;
+                }
+            }
+        }
+        let needs = &self.needs;
+        self.order.retain(|k| needs[*k as usize] != 0);
+        self.leaves.retain(|k| needs[*k as usize] != 0);
+    }
+}
+
+/// How nodes find their dense index during discovery.
+enum Index {
+    Stamps(Stamps<'static>),
+    Map(HashMap<usize, u32>),
+}
+
+/// Builds a plan.
+struct Finder<'g, V: Value> {
+    plan: Plan<'g, V>,
+    index: Index,
+    outputs: usize,
+    last_seq: u64,
+    sorted: bool,
+}
+
+impl<'g, V: Value> Finder<'g, V> {
+    fn new() -> Finder<'g, V> {
+        let index = match V::arena().stamps() {
+            Some(stamps) => Index::Stamps(stamps),
+            None => Index::Map(HashMap::new()),
+        };
+        let plan = Plan {
+            items: Vec::with_capacity(8),
+            targets: Vec::with_capacity(16),
+            order: Vec::with_capacity(8),
+            leaves: Vec::new(),
+            roots: Vec::new(),
+            outputs: 0,
+            needs: Vec::new(),
+            captures: Vec::new(),
+        };
+        Finder {
+            plan,
+            index,
+            outputs: 0,
+            last_seq: u64::MAX,
+            sorted: true,
+        }
+    }
+
+    /// Breadth-first over a worklist: the list of items itself.
+    fn discover(&mut self, roots: &'g [Edge<V>]) -> Result<()> {
+        for root in roots {
+            let output = self.output(root);
+            self.plan.roots.push(output);
+        }
+        let mut k = 0;
+        while k < self.plan.items.len() {
+            self.plan.items[k].edges = self.plan.targets.len() as u32;
+            let node: &'g Node<V> = self.plan.items[k].node.get();
+            for edge in node.edges() {
+                let target = match edge {
+                    Some(edge) => self.output(edge),
+                    None => NOWHERE,
+                };
+                self.plan.targets.push(target);
+            }
+            k += 1;
+        }
+        let most = self
+            .plan
+            .targets
+            .len()
+            .max(self.outputs)
+            .max(self.plan.items.len());
+        if most >= Stamps::MAX {
+            let what = format!("the graph has {most} edges, more than the engine can number");
+            return Err(Error::Internal {
+                op: "backward".into(),
+                what,
+            }
+            .into());
+        }
+        self.plan.outputs = self.outputs as u32;
+        if !self.sorted {
+            self.sort();
+        }
+        Ok(())
+    }
+
+    /// The dense number of the output that `edge` points to; its node joins the plan on first sight.
+    #[inline]
+    fn output(&mut self, edge: &'g Edge<V>) -> u32 {
+        let node = edge.node().borrow();
+        let found = match &mut self.index {
+            Index::Stamps(stamps) => stamps.index(node.stamp()),
+            Index::Map(map) => map.get(&node.address()).copied(),
+        };
+        let k = match found {
+            Some(k) => k,
+            None => self.add(node),
+        };
+        self.plan.items[k as usize].output + edge.output()
+    }
+
+    fn add(&mut self, node: NodeBorrow<'g, V>) -> u32 {
+        let k = self.plan.items.len() as u32;
+        match &mut self.index {
+            // Past the last index stamps would alias; `discover` refuses such a graph when it ends.
+            Index::Stamps(stamps) => node.set_stamp(stamps.stamp(k & (Stamps::MAX as u32 - 1))),
+            Index::Map(map) => drop(map.insert(node.address(), k)),
+        }
+        self.plan.items.push(Item {
+            node,
+            output: self.outputs as u32,
+            edges: 0,
+        });
+        let node = node.get();
+        self.outputs += node.outputs() as usize;
+        if node.flags().has(Flags::ACCUMULATOR) && !node.rule().commits_at_once() {
+            self.plan.leaves.push(k);
+        } else {
+            self.sorted &= node.seq() <= self.last_seq;
+            self.last_seq = node.seq();
+            self.plan.order.push(k);
+        }
+        k
+    }
+
+    fn sort(&mut self) {
+        let items = &self.plan.items;
+        let mut keyed: Vec<(u64, u32)> = self
+            .plan
+            .order
+            .iter()
+            .map(|k| (!items[*k as usize].node.get().seq(), *k))
+            .collect();
+        keyed.sort_unstable();
+        self.plan.order.clear();
+        self.plan.order.extend(keyed.iter().map(|(_, k)| *k));
+    }
+
+    /// Notes the targets that were reached.
+    fn mark(&mut self, targets: &[Edge<V>]) {
+        self.plan.needs = vec![0; self.plan.items.len()];
+        for (position, edge) in targets.iter().enumerate() {
+            let node = edge.node().borrow();
+            let found = match &self.index {
+                Index::Stamps(stamps) => stamps.index(node.stamp()),
+                Index::Map(map) => map.get(&node.address()).copied(),
+            };
+            if let Some(k) = found {
+                self.plan.needs[k as usize] |= TARGET;
+                let output = self.plan.items[k as usize].output + edge.output();
+                self.plan.captures.push((output, position as u32));
+            }
+        }
+        self.plan.captures.sort_unstable();
+    }
+}

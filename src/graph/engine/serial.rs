@@ -1,0 +1,196 @@
+//! The serial walk: one loop over the plan, consumers first.
+//!
+//! Owns the table of gradients while it runs. It is what the parallel walk must equal bit by bit.
+//! Invariant: when a node is reached, all its consumers have run.
+
+use std::time::{Duration, Instant};
+
+use super::host::Host;
+use super::plan::Plan;
+use super::step::{self, Grads, Outcome, Terms};
+use super::table::Table;
+use crate::error::{Error, Result};
+use crate::graph::node::Flags;
+use crate::graph::value::Value;
+
+/// Runs the whole plan on this thread.
+pub(super) fn walk<V: Value>(
+    plan: &Plan<'_, V>,
+    terms: Terms,
+    host: &dyn Host,
+    seeds: Vec<V>,
+) -> Result<Outcome<V>> {
+    let mut table = Table::new(plan.outputs as usize, terms);
+    terms.enter();
+    for (&output, seed) in plan.roots.iter().zip(seeds) {
+        table.add(output, seed)?;
+    }
+    let mut walk = Walk {
+        plan,
+        terms,
+        host,
+        table,
+        outcome: Outcome::default(),
+        poll: Poll::default(),
+    };
+    walk.nodes()?;
+    let Walk {
+        mut table,
+        mut outcome,
+        ..
+    } = walk;
+    leaves(
+        plan,
+        terms,
+        host,
+        &mut |output| table.take(output),
+        &mut outcome,
+    )?;
+    Ok(outcome)
+}
+
+struct Walk<'w, 'g, V: Value> {
+    plan: &'w Plan<'g, V>,
+    terms: Terms,
+    host: &'w dyn Host,
+    table: Table<V>,
+    outcome: Outcome<V>,
+    poll: Poll,
+}
+
+impl<V: Value> Walk<'_, '_, V> {
+    fn nodes(&mut self) -> Result<()> {
+        let order = &self.plan.order;
+        let mut at = 0;
+        while at < order.len() {
+            if !self.is_foreign(order[at]) {
+                self.node(order[at])?;
+                at += 1;
+                continue;
+            }
+            let mut done = Ok(());
+            self.host.attached(&mut || {
+                while done.is_ok() && at < order.len() && self.is_foreign(order[at]) {
+                    done = self.node(order[at]);
+                    at += 1;
+                }
+            });
+            done?;
+        }
+        Ok(())
+    }
+
+    #[inline]
+    fn is_foreign(&self, k: u32) -> bool {
+        self.plan.items[k as usize]
+            .node
+            .get()
+            .flags()
+            .has(Flags::FOREIGN)
+    }
+
+    #[inline]
+    fn node(&mut self, k: u32) -> Result<()> {
+        let item = &self.plan.items[k as usize];
+        let node = item.node.get();
+        let mut grads = Grads::new();
+        let mut any = false;
+        for output in item.output..item.output + node.outputs() {
+            let grad = self.table.take(output);
+            any |= grad.is_some();
+            grads.push(grad);
+        }
+        if !any {
+            return Ok(());
+        }
+        self.poll
+            .node(node.cost(), node.flags().has(Flags::FOREIGN), self.host)?;
+        step::run(
+            self.plan,
+            self.terms,
+            k,
+            &mut grads,
+            &mut self.table,
+            &mut self.outcome,
+        )
+    }
+}
+
+/// Completes the leaves, whose gradients `take` yields, in the order of discovery.
+pub(super) fn leaves<V: Value>(
+    plan: &Plan<'_, V>,
+    terms: Terms,
+    host: &dyn Host,
+    take: &mut dyn FnMut(u32) -> Option<V>,
+    outcome: &mut Outcome<V>,
+) -> Result<()> {
+    for &k in &plan.leaves {
+        let item = &plan.items[k as usize];
+        let Some(grad) = take(item.output) else {
+            continue;
+        };
+        if !item.node.get().flags().has(Flags::FOREIGN) {
+            step::leaf(plan, terms, k, grad, outcome)?;
+            continue;
+        }
+        let (mut done, mut grad) = (Ok(()), Some(grad));
+        host.attached(&mut || {
+            if let Some(grad) = grad.take() {
+                done = step::leaf(plan, terms, k, grad, outcome);
+            }
+        });
+        done?;
+    }
+    Ok(())
+}
+
+/// Asks the host about signals every 20 ms or so, without reading the clock at every node.
+#[derive(Default)]
+pub(super) struct Poll {
+    nodes: u32,
+    estimate: f32,
+    last: Option<Instant>,
+}
+
+impl Poll {
+    const NODES: u32 = 64;
+    const ESTIMATE_NS: f32 = 1e6;
+    const EVERY: Duration = Duration::from_millis(20);
+
+    /// Counts a node that is about to run.
+    #[inline]
+    pub(super) fn node(&mut self, cost_ns: f32, foreign: bool, host: &dyn Host) -> Result<()> {
+        self.nodes += if foreign { Self::NODES } else { 1 };
+        self.estimate += cost_ns;
+        if self.nodes < Self::NODES && self.estimate < Self::ESTIMATE_NS {
+            return Ok(());
+        }
+        self.check(host)
+    }
+
+    /// Reads the clock, and asks if it is time.
+    #[cold]
+    pub(super) fn check(&mut self, host: &dyn Host) -> Result<()> {
+        self.nodes = 0;
+        self.estimate = 0.0;
+        let now = Instant::now();
+        match self.last {
+            Some(last) if now - last < Self::EVERY => Ok(()),
+            None => {
+                self.last = Some(now);
+                Ok(())
+            }
+            Some(_) => {
+                self.last = Some(now);
+                if host.interrupted() {
+                    Err(Error::Interrupted {
+                        op: "backward".into(),
+                    }
+                    .into())
+                } else {
+                    Ok(())
+                }
+            }
+        }
+    }
+}

@@ -1,0 +1,110 @@
+//! The gradients of a parallel pass: one slot per output, summed in the order of ranks.
+//!
+//! Owns the values and the order of their sums. The ready prefix of the ranks is summed as it arrives; a gift that
+//! comes too early waits in its slot. It never holds a lock while values are added or dropped.
+//! Invariant: a slot's sum is the left fold by rank that the serial walk computes.
+
+use std::collections::BTreeMap;
+use std::sync::{Mutex, MutexGuard, PoisonError};
+
+use smallvec::SmallVec;
+
+use super::step::Terms;
+use crate::error::Result;
+use crate::graph::value::Value;
+
+/// What one consumer gives to one output: nothing, usually one value, rarely several.
+pub(super) type Gift<V> = SmallVec<[V; 1]>;
+
+/// Gradients by output.
+pub(super) struct Slots<V> {
+    slots: Vec<Mutex<Slot<V>>>,
+    terms: Terms,
+}
+
+struct Slot<V> {
+    sum: Option<V>,
+    /// The rank whose turn it is.
+    turn: u32,
+    /// Somebody is adding: the sum is in their hands.
+    busy: bool,
+    early: BTreeMap<u32, Gift<V>>,
+}
+
+impl<V: Value> Slots<V> {
+    pub(super) fn new(outputs: usize, terms: Terms) -> Slots<V> {
+        let slot = || Slot {
+            sum: None,
+            turn: 0,
+            busy: false,
+            early: BTreeMap::new(),
+        };
+        Slots {
+            slots: (0..outputs).map(|_| Mutex::new(slot())).collect(),
+            terms,
+        }
+    }
+
+    fn lock(&self, output: u32) -> MutexGuard<'_, Slot<V>> {
+        self.slots[output as usize]
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Adds a root's gradient, before any consumer's.
+    pub(super) fn seed(&self, output: u32, v: V) -> Result<()> {
+        let before = self.lock(output).sum.take();
+        let sum = self.fold(before, std::iter::once(v))?;
+        self.lock(output).sum = sum;
+        Ok(())
+    }
+
+    /// Takes the finished gradient.
+    pub(super) fn take(&self, output: u32) -> Option<V> {
+        self.lock(output).sum.take()
+    }
+
+    /// Delivers the gift of the consumer of rank `rank`; returns how many consumers' gifts were added by this call.
+    pub(super) fn deliver(&self, output: u32, rank: u32, gift: Gift<V>) -> Result<u32> {
+        let mut slot = self.lock(output);
+        if slot.busy || slot.turn != rank {
+            slot.early.insert(rank, gift);
+            return Ok(0);
+        }
+        let (mut gift, mut added) = (gift, 0);
+        loop {
+            let before = slot.sum.take();
+            if before.is_none() && gift.len() <= 1 {
+                // Nothing to add up: no need to let go of the lock.
+                slot.sum = gift.pop();
+            } else if gift.is_empty() {
+                slot.sum = before;
+            } else {
+                slot.busy = true;
+                drop(slot);
+                let sum = self.fold(before, gift.drain(..))?;
+                slot = self.lock(output);
+                slot.sum = sum;
+                slot.busy = false;
+            }
+            slot.turn += 1;
+            added += 1;
+            let turn = slot.turn;
+            match slot.early.remove(&turn) {
+                Some(next) => gift = next,
+                None => return Ok(added),
+            }
+        }
+    }
+
+    fn fold(&self, sum: Option<V>, gifts: impl Iterator<Item = V>) -> Result<Option<V>> {
+        let mut sum = sum;
+        for v in gifts {
+            sum = Some(match sum {
+                Some(sum) => self.terms.sum(sum, &v)?,
+                None => v,
+            });
+        }
+        Ok(sum)
+    }
+}

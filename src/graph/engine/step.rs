@@ -1,0 +1,299 @@
+//! One node of a pass: hooks, captures, the saved values' release, the rule.
+//!
+//! Owns nothing; serial and parallel walks share it, which is half of why their bits agree.
+//! Invariant: no lock is held while a hook or a rule runs, and the thread's mode is the pass's for each of them.
+
+use std::sync::Arc;
+
+use smallvec::SmallVec;
+
+use super::plan::{Plan, RUN, TARGET};
+use super::table::Gifts;
+use crate::error::{Error, Result};
+use crate::graph::arena::{last_seq, set_last_seq};
+use crate::graph::context::{Context, NOWHERE};
+use crate::graph::hook::Sink;
+use crate::graph::mode::{GRAD, INFERENCE, Mode};
+use crate::graph::node::{Extras, Flags, Node};
+use crate::graph::value::Value;
+
+/// The gradients of a node's outputs.
+pub(super) type Grads<V> = SmallVec<[Option<V>; 1]>;
+
+/// What stays the same during a pass.
+#[derive(Clone, Copy)]
+pub(super) struct Terms {
+    pub(super) retain: bool,
+    pub(super) create_graph: bool,
+    /// Gradients of leaf targets are returned, not committed.
+    pub(super) capture: bool,
+    mode: Mode,
+    /// The sequence number from which every rule and every sum of gradients starts to count, so that what they record
+    /// is numbered alike on every lane.
+    seq: u64,
+}
+
+impl Terms {
+    pub(super) fn new(retain: bool, create_graph: bool, capture: bool) -> Terms {
+        let mode = Mode::current()
+            .with(INFERENCE, false)
+            .with(GRAD, create_graph);
+        Terms {
+            retain,
+            create_graph,
+            capture,
+            mode,
+            seq: last_seq(),
+        }
+    }
+
+    /// Prepares the thread for a rule, a hook or a commit.
+    #[inline]
+    pub(super) fn enter(self) {
+        self.mode.set();
+        set_last_seq(self.seq);
+    }
+
+    /// Adds gradients; recorded if the pass records.
+    #[inline]
+    pub(super) fn sum<V: Value>(self, acc: V, new: &V) -> Result<V> {
+        let seq = last_seq();
+        set_last_seq(self.seq);
+        let sum = V::accumulate(acc, new);
+        set_last_seq(seq);
+        sum
+    }
+}
+
+/// What a lane has collected for the end of the pass.
+pub(super) struct Outcome<V> {
+    pub(super) captured: Vec<(usize, V)>,
+    pub(super) stored: Vec<(Arc<dyn Sink<V>>, V)>,
+    pub(super) commits: Vec<(u32, V)>,
+}
+
+impl<V> Default for Outcome<V> {
+    fn default() -> Outcome<V> {
+        Outcome {
+            captured: Vec::new(),
+            stored: Vec::new(),
+            commits: Vec::new(),
+        }
+    }
+}
+
+/// Runs node `k` with its finished gradients; its gifts go to `gifts`.
+#[inline]
+pub(super) fn run<V: Value>(
+    plan: &Plan<'_, V>,
+    terms: Terms,
+    k: u32,
+    grads: &mut Grads<V>,
+    gifts: &mut dyn Gifts<V>,
+    outcome: &mut Outcome<V>,
+) -> Result<()> {
+    let item = &plan.items[k as usize];
+    let node = item.node.get();
+    let need = plan.need(k);
+    terms.enter();
+    let extras = node.extras();
+    if let Some(extras) = extras {
+        before(node, extras, grads, outcome)?;
+    }
+    if need & TARGET != 0 {
+        capture(plan, item.output, grads, outcome);
+    }
+    if need & RUN == 0 {
+        return Ok(());
+    }
+    if node.flags().has(Flags::ACCUMULATOR) {
+        return match grads.pop().flatten() {
+            Some(grad) => node.rule().commit(grad, terms.create_graph),
+            None => Ok(()),
+        };
+    }
+    match extras {
+        None => rule(plan, terms, k, grads, gifts),
+        Some(extras) => hooked_rule(plan, terms, k, extras, grads, gifts),
+    }
+}
+
+/// The rule alone, its saved values freed behind it unless the pass retains them.
+#[inline]
+fn rule<V: Value>(
+    plan: &Plan<'_, V>,
+    terms: Terms,
+    k: u32,
+    grads: &mut [Option<V>],
+    gifts: &mut dyn Gifts<V>,
+) -> Result<()> {
+    let item = &plan.items[k as usize];
+    let node: &Node<V> = item.node.get();
+    let targets = plan.targets_of(k);
+    let Some(mut saved) = node.saved.enter(!terms.retain) else {
+        return Err(Error::GraphFreed { op: node.name() }.into());
+    };
+    let mut cx = Context::new(
+        item.node,
+        grads,
+        saved.values(),
+        targets,
+        gifts,
+        terms.create_graph,
+    );
+    let done = node
+        .rule()
+        .backward(&mut cx)
+        .and_then(|()| cx.into_fault().map_or(Ok(()), Err));
+    if done.is_err() {
+        saved.restore();
+    }
+    done
+}
+
+/// Hooks on the outputs' gradients, retained gradients, then hooks on the node.
+#[cold]
+fn before<V: Value>(
+    node: &Node<V>,
+    extras: &Extras<V>,
+    grads: &mut Grads<V>,
+    outcome: &mut Outcome<V>,
+) -> Result<()> {
+    for (output, hook) in extras.output_hooks() {
+        if let Some(place) = grads.get_mut(output as usize)
+            && let Some(grad) = place.clone()
+            && let Some(new) = hook.call(grad)?
+        {
+            *place = Some(new);
+        }
+    }
+    for (output, sink) in extras.sinks() {
+        if let Some(Some(grad)) = grads.get(output as usize) {
+            outcome.stored.push((sink, grad.clone()));
+        }
+    }
+    for hook in extras.before_hooks() {
+        if let Some(new) = hook.call(None, grads)? {
+            *grads = counted(node, "outputs", new, grads.len())?.into();
+        }
+    }
+    Ok(())
+}
+
+/// A node hook must return as many gradients as it saw.
+fn counted<V: Value>(
+    node: &Node<V>,
+    of: &str,
+    new: Vec<Option<V>>,
+    want: usize,
+) -> Result<Vec<Option<V>>> {
+    if new.len() == want {
+        return Ok(new);
+    }
+    let what = format!(
+        "a hook on {:?} returned {} gradients for {want} {of}",
+        node.name(),
+        new.len()
+    );
+    let remedy = "return one entry for each, None where there is no gradient".into();
+    Err(Error::Argument {
+        op: "backward".into(),
+        what,
+        remedy,
+    }
+    .into())
+}
+
+fn capture<V: Value>(
+    plan: &Plan<'_, V>,
+    first: u32,
+    grads: &[Option<V>],
+    outcome: &mut Outcome<V>,
+) {
+    for (i, grad) in grads.iter().enumerate() {
+        if let Some(grad) = grad {
+            outcome.captured.extend(
+                plan.captures_of(first + i as u32)
+                    .map(|position| (position, grad.clone())),
+            );
+        }
+    }
+}
+
+/// The rule between its node's hooks: its gifts are held back until the hooks have seen them.
+#[cold]
+fn hooked_rule<V: Value>(
+    plan: &Plan<'_, V>,
+    terms: Terms,
+    k: u32,
+    extras: &Extras<V>,
+    grads: &mut Grads<V>,
+    gifts: &mut dyn Gifts<V>,
+) -> Result<()> {
+    let node = plan.items[k as usize].node.get();
+    let after = extras.after_hooks();
+    if after.is_empty() {
+        return rule(plan, terms, k, grads, gifts);
+    }
+    let outputs = grads.clone();
+    let targets = plan.targets_of(k);
+    let mut held = Held {
+        terms,
+        gifts: targets.iter().map(|_| None).collect(),
+    };
+    rule(plan, terms, k, grads, &mut held)?;
+    for hook in after {
+        terms.enter();
+        if let Some(new) = hook.call(Some(&held.gifts), &outputs)? {
+            held.gifts = counted(node, "inputs", new, held.gifts.len())?;
+        }
+    }
+    for (i, gift) in held.gifts.into_iter().enumerate() {
+        if let (Some(v), Some(&target)) = (gift, targets.get(i))
+            && target != NOWHERE
+        {
+            gifts.give(i, target, v)?;
+        }
+    }
+    Ok(())
+}
+
+/// Gifts by input.
+struct Held<V> {
+    terms: Terms,
+    gifts: Vec<Option<V>>,
+}
+
+impl<V: Value> Gifts<V> for Held<V> {
+    fn give(&mut self, input: usize, _target: u32, v: V) -> Result<()> {
+        let place = &mut self.gifts[input];
+        *place = Some(match place.take() {
+            Some(sum) => self.terms.sum(sum, &v)?,
+            None => v,
+        });
+        Ok(())
+    }
+}
+
+/// A leaf whose gradient is complete: its hooks, then captured or kept for the commit.
+pub(super) fn leaf<V: Value>(
+    plan: &Plan<'_, V>,
+    terms: Terms,
+    k: u32,
+    grad: V,
+    outcome: &mut Outcome<V>,
+) -> Result<()> {
+    let item = &plan.items[k as usize];
+    let mut grads: Grads<V> = SmallVec::new();
+    grads.push(Some(grad));
+    terms.enter();
+    if let Some(extras) = item.node.get().extras() {
+        before(item.node.get(), extras, &mut grads, outcome)?;
+    }
+    if terms.capture {
+        capture(plan, item.output, &grads, outcome);
+    } else if let Some(grad) = grads.pop().flatten() {
+        outcome.commits.push((k, grad));
+    }
+    Ok(())
+}

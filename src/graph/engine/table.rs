@@ -1,0 +1,83 @@
+//! The gradients that a serial pass holds at one moment.
+//!
+//! Owns the values; outputs are dense numbers, and places are reused as the wave passes, so a long chain stays in
+//! cache. It never decides an order: sums are left folds in the order of the calls.
+
+use super::step::Terms;
+use crate::error::Result;
+use crate::graph::value::Value;
+
+/// Takes the gradients that a rule gives.
+pub(in crate::graph) trait Gifts<V> {
+    /// Adds `v` to the gradient of output `target`; it comes from the rule's input `input`.
+    fn give(&mut self, input: usize, target: u32, v: V) -> Result<()>;
+}
+
+const ABSENT: u32 = u32::MAX;
+
+/// Gradients by output.
+pub(super) struct Table<V> {
+    terms: Terms,
+    place: Vec<u32>,
+    values: Vec<Option<V>>,
+    vacant: Vec<u32>,
+}
+
+impl<V: Value> Table<V> {
+    pub(super) fn new(outputs: usize, terms: Terms) -> Table<V> {
+        Table {
+            terms,
+            place: vec![ABSENT; outputs],
+            values: Vec::with_capacity(4),
+            vacant: Vec::with_capacity(4),
+        }
+    }
+
+    /// Adds `v` to the gradient of `output`.
+    #[inline]
+    pub(super) fn add(&mut self, output: u32, v: V) -> Result<()> {
+        let place = self.place[output as usize];
+        if place == ABSENT {
+            self.put(output, v);
+            return Ok(());
+        }
+        let value = &mut self.values[place as usize];
+        if let Some(sum) = value.take() {
+            *value = Some(self.terms.sum(sum, &v)?);
+        }
+        Ok(())
+    }
+
+    /// Takes the gradient of `output`.
+    #[inline]
+    pub(super) fn take(&mut self, output: u32) -> Option<V> {
+        let place = std::mem::replace(&mut self.place[output as usize], ABSENT);
+        if place == ABSENT {
+            return None;
+        }
+        self.vacant.push(place);
+        self.values[place as usize].take()
+    }
+
+    #[inline]
+    fn put(&mut self, output: u32, v: V) {
+        let place = match self.vacant.pop() {
+            Some(place) => {
+                self.values[place as usize] = Some(v);
+                place
+            }
+            None => {
+                self.values.push(Some(v));
+                (self.values.len() - 1) as u32
+            }
+        };
+        self.place[output as usize] = place;
+    }
+}
+
+impl<V: Value> Gifts<V> for Table<V> {
+    #[inline]
+    fn give(&mut self, _input: usize, target: u32, v: V) -> Result<()> {
+        self.add(target, v)
+    }
+}

@@ -1,0 +1,49 @@
+//! Callbacks that others attach to nodes, and the view of host objects that a garbage collector needs.
+//!
+//! Declares traits only; the bindings and the tensor layer implement them.
+//! Invariant: hooks are called with no lock held, on the lane that runs the node.
+
+use std::any::Any;
+
+use crate::error::Result;
+
+/// A hook on one output's gradient; it may replace the gradient.
+pub trait Hook<V>: Send + Sync {
+    /// Sees the finished gradient; `Some` replaces it.
+    fn call(&self, grad: V) -> Result<Option<V>>;
+
+    /// Host-language objects that the hook owns.
+    fn foreign(&self) -> Option<&dyn Foreign> {
+        None
+    }
+}
+
+/// A hook on a whole node: before its rule (`inputs` is `None`) or after it.
+pub trait NodeHook<V>: Send + Sync {
+    /// Before: may replace the gradients of the outputs. After: may replace those of the inputs.
+    fn call(
+        &self,
+        inputs: Option<&[Option<V>]>,
+        outputs: &[Option<V>],
+    ) -> Result<Option<Vec<Option<V>>>>;
+
+    /// Host-language objects that the hook owns.
+    fn foreign(&self) -> Option<&dyn Foreign> {
+        None
+    }
+}
+
+/// Where a retained intermediate gradient goes once the pass has succeeded.
+pub trait Sink<V>: Send + Sync {
+    /// Stores the gradient.
+    fn store(&self, grad: V, create_graph: bool) -> Result<()>;
+}
+
+/// Objects of a host language that a rule or hook owns.
+pub trait Foreign: Send + Sync {
+    /// Calls `visit` with each object.
+    fn visit(&self, visit: &mut dyn FnMut(&dyn Any));
+
+    /// Drops the objects (the collector found a cycle).
+    fn clear(&self);
+}

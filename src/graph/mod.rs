@@ -1,0 +1,37 @@
+//! The computational graph: a counted arena of nodes, saved values, modes, and the backward engine.
+//!
+//! Generic over `V: Value`; it never knows a tensor, a dtype, an operation's name or Python. What it needs from
+//! outside it declares as small traits: `Value`, `Rule`, `Hook`, `PackedValue`, `Foreign`, `Host`.
+//! Invariant: every node enters through `record`, and a node lives exactly as long as something counts it.
+//! States, ownership and memory ordering: `README.md` beside this file.
+
+mod arena;
+mod context;
+mod engine;
+mod hook;
+mod mode;
+mod node;
+mod record;
+mod rule;
+mod saved;
+mod value;
+
+pub use arena::{Arena, Edge, NodeId, NodeRef};
+pub use context::Context;
+pub use engine::{Host, NoHost, Pass, Targets};
+pub use hook::{Foreign, Hook, NodeHook, Sink};
+pub use mode::{
+    ANOMALY, FORWARD, GRAD, INFERENCE, Mode, ModeGuard, TRACING, grad_enabled, set_grad_enabled,
+};
+pub use node::{Extras, Flags, Node};
+pub use record::{record, recording};
+pub use rule::{Rule, RuleRef};
+pub use saved::{PackedValue, Saved};
+pub use value::Value;
+
+use smallvec::SmallVec;
+
+/// The inputs of a node: `None` where the operand needs no gradient.
+pub type Edges<V> = SmallVec<[Option<Edge<V>>; 2]>;
+/// What a node keeps for its derivative.
+pub type SavedValues<V> = SmallVec<[Saved<V>; 2]>;

@@ -1,0 +1,42 @@
+//! The one gate through which every operation enters the graph.
+//!
+//! Owns nothing; assigns sequence numbers and running costs and hands the node to the arena.
+//! Invariant: the inputs are counted before the node is visible, and `seq` exceeds that of every input.
+
+use super::arena::{self, NodeRef};
+use super::mode;
+use super::node::{Flags, Node};
+use super::rule::RuleRef;
+use super::value::Value;
+use super::{Edges, SavedValues};
+
+/// Whether operations of this thread record.
+#[inline]
+pub fn recording() -> bool {
+    mode::grad_enabled()
+}
+
+/// Creates the node of an operation whose output is already computed.
+///
+/// `cost_ns` estimates the node's backward. The caller attaches `Edge::new(node, k)` to output `k`.
+#[inline]
+pub fn record<V: Value>(
+    rule: RuleRef<V>,
+    inputs: Edges<V>,
+    saved: SavedValues<V>,
+    outputs: u32,
+    cost_ns: f32,
+    flags: Flags,
+) -> NodeRef<V> {
+    let mut newest = 0;
+    let mut total = cost_ns;
+    for edge in inputs.iter().flatten() {
+        let input = edge.node();
+        newest = newest.max(input.seq());
+        total += input.total_cost();
+    }
+    let seq = arena::next_seq(newest);
+    V::arena().insert(Node::new(
+        seq, rule, inputs, saved, outputs, cost_ns, total, flags,
+    ))
+}

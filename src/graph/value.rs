@@ -1,0 +1,32 @@
+//! What the graph asks of the values that flow through it.
+//!
+//! Owns nothing; the tensor layer implements it, and tests implement it for newtypes over `f64`.
+//! Invariant: a `Payload` holds data only, never an edge of its own, so that a saved value cannot count its own node.
+
+use super::arena::{Arena, Edge};
+use crate::error::Result;
+
+/// A value that operations record and gradients are made of.
+pub trait Value: Clone + Send + Sync + Sized + 'static {
+    /// What a saved value stores: the data without autograd state.
+    type Payload: Clone + Send + Sync + 'static;
+
+    /// The arena of this type's nodes: one static per type.
+    fn arena() -> &'static Arena<Self>;
+
+    /// The data, stripped of the edge.
+    fn pack(&self) -> Self::Payload;
+
+    /// Rebuilds a value; `edge` is `None` when recording is off or the value needed no gradient.
+    /// Fails with `Error::Modified { saved_by: op, .. }` if the data changed since `pack`.
+    fn unpack(payload: Self::Payload, edge: Option<Edge<Self>>, op: &str) -> Result<Self>;
+
+    /// Where this value's gradient goes; `None` when it needs none. For a leaf: the edge to its accumulator.
+    fn edge(&self) -> Option<Edge<Self>>;
+
+    /// How many bytes the payload keeps alive.
+    fn bytes(payload: &Self::Payload) -> usize;
+
+    /// `acc + new`. May reuse `acc`'s buffer if it is unique and recording is off; recorded when grad mode is on.
+    fn accumulate(acc: Self, new: &Self) -> Result<Self>;
+}

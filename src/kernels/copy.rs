@@ -1,0 +1,138 @@
+//! Copying between layouts of one dtype.
+//!
+//! Owns: the strided copy, with memcpy for runs, tiles for transposes, and blocks for threads. Never
+//! converts (see `cast`). Source and destination must not overlap.
+//! Invariant: every element of the destination is written exactly once.
+
+use std::ptr;
+
+use super::view::{Axes, View, ViewMut};
+use crate::dtype::DType;
+use crate::threads::parallel_for;
+
+/// Copies from this many bytes on are split over the threads, in blocks of half as much.
+const SPLIT_BYTES: usize = 2 << 20;
+/// Edge of the square tile of a transposing copy.
+const TILE: usize = 32;
+
+/// Copies `src` into `dst`, which has the same dims and does not overlap it.
+pub fn copy(dtype: DType, src: View, mut dst: ViewMut) {
+    assert_eq!(src.dims, dst.dims, "copy needs equal dims");
+    match dtype.size() {
+        8 => copy_words::<u64>(src, dst.reborrow()),
+        4 => copy_words::<u32>(src, dst.reborrow()),
+        _ => copy_words::<u8>(src, dst.reborrow()),
+    }
+}
+
+fn copy_words<W: Copy + Send + Sync>(src: View, dst: ViewMut) {
+    let numel = dst.numel();
+    if numel == 0 {
+        return;
+    }
+    let axes = Axes::new(dst.dims, [dst.strides, src.strides]).collapse(true);
+    let job = Job { src: src.ptr.cast::<W>(), dst: dst.ptr.cast::<W>() };
+    let outer = axes.dims.first().copied().unwrap_or(1);
+    let bytes = numel * size_of::<W>();
+    let blocks = if bytes < SPLIT_BYTES { 1 } else { (bytes / (SPLIT_BYTES / 2)).min(outer) };
+    if blocks <= 1 {
+        // SAFETY: the views are valid for every position of the axes and do not overlap.
+        return unsafe { job.run(&axes) };
+    }
+    parallel_for(blocks, &|i| {
+        let (start, end) = (i * outer / blocks, (i + 1) * outer / blocks);
+        let [to, from] = axes.strides[0];
+        let mut part = Axes { dims: axes.dims.clone(), strides: axes.strides.clone() };
+        part.dims[0] = end - start;
+        let job = job.shifted(to * start as isize, from * start as isize);
+        // SAFETY: as above; the blocks are disjoint along the first axis.
+        unsafe { job.run(&part) };
+    });
+}
+
+#[derive(Clone, Copy)]
+struct Job<W> {
+    src: *const W,
+    dst: *mut W,
+}
+// SAFETY: the pointers come from views, which are Send + Sync; jobs write disjoint parts.
+unsafe impl<W> Send for Job<W> {}
+// SAFETY: as above.
+unsafe impl<W> Sync for Job<W> {}
+
+impl<W: Copy> Job<W> {
+    fn shifted(&self, to: isize, from: isize) -> Job<W> {
+        Job { src: self.src.wrapping_offset(from), dst: self.dst.wrapping_offset(to) }
+    }
+
+    /// # Safety
+    /// Source and destination are valid for every position of the axes and do not overlap.
+    unsafe fn run(self, axes: &Axes<2>) {
+        let n = axes.dims.len();
+        if n == 0 {
+            // SAFETY: one element on either side.
+            return unsafe { *self.dst = *self.src };
+        }
+        let (inner, strides) = (axes.dims[n - 1], axes.strides[n - 1]);
+        let fastest = (0..n).min_by_key(|&i| axes.strides[i][1].unsigned_abs()).unwrap_or(n - 1);
+        let transposed = fastest != n - 1
+            && axes.strides[fastest][1] != 0
+            && axes.strides[fastest][1].unsigned_abs() < strides[1].unsigned_abs();
+        let mut outer = Axes { dims: axes.dims.clone(), strides: axes.strides.clone() };
+        outer.dims.truncate(n - 1);
+        outer.strides.truncate(n - 1);
+        if transposed {
+            let rows = outer.dims.remove(fastest);
+            let row = outer.strides.remove(fastest);
+            // SAFETY: the caller's contract.
+            outer.for_each(|at| unsafe {
+                self.shifted(at[0], at[1]).tiles([rows, inner], [row, strides]);
+            });
+        } else {
+            // SAFETY: the caller's contract.
+            outer.for_each(|at| unsafe { self.shifted(at[0], at[1]).line(inner, strides) });
+        }
+    }
+
+    /// # Safety
+    /// As `run`, for one axis.
+    #[inline(always)]
+    unsafe fn line(self, n: usize, [to, from]: [isize; 2]) {
+        // SAFETY: the caller's contract.
+        unsafe {
+            match (to, from) {
+                (1, 1) if n >= 8 => ptr::copy_nonoverlapping(self.src, self.dst, n),
+                (1, 0) => std::slice::from_raw_parts_mut(self.dst, n).fill(*self.src),
+                (1, _) => {
+                    for i in 0..n {
+                        *self.dst.add(i) = *self.src.offset(i as isize * from);
+                    }
+                }
+                _ => {
+                    for i in 0..n as isize {
+                        *self.dst.offset(i * to) = *self.src.offset(i * from);
+                    }
+                }
+            }
+        }
+    }
+
+    /// Copies a plane in square tiles, so that both sides stay within cache lines.
+    ///
+    /// # Safety
+    /// As `run`, for two axes.
+    unsafe fn tiles(self, dims: [usize; 2], strides: [[isize; 2]; 2]) {
+        for top in (0..dims[0]).step_by(TILE) {
+            for left in (0..dims[1]).step_by(TILE) {
+                let at = |k: usize| top as isize * strides[0][k] + left as isize * strides[1][k];
+                let tile = self.shifted(at(0), at(1));
+                let width = TILE.min(dims[1] - left);
+                for row in 0..TILE.min(dims[0] - top) as isize {
+                    let line = tile.shifted(row * strides[0][0], row * strides[0][1]);
+                    // SAFETY: the caller's contract.
+                    unsafe { line.line(width, strides[1]) };
+                }
+            }
+        }
+    }
+}

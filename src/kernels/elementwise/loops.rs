@@ -1,0 +1,347 @@
+//! The contiguous loops themselves, generic over the text that they apply.
+//!
+//! Owns: `Kernel` and `Predicate` (a text as a type), and the functions that turn one into the loops
+//! of every level. Never allocates, splits or looks at strides.
+//! Invariant: the loop body is one inlined text, compiled once per dtype and level.
+
+use super::table::{Loop, LoopTable};
+use crate::kernels::lane::Lane;
+use crate::kernels::math::WIDE_ABOVE;
+use crate::kernels::real::{Lit, Real};
+
+/// A text of `N` operands and `P` parameters that yields a value of the operands' type.
+pub trait Kernel<const N: usize, const P: usize> {
+    /// Whether the text takes sin, cos or tan, so that large arguments need another lane.
+    const WIDE: bool;
+    /// The text; implementations are `#[inline(always)]`.
+    fn eval<R: Real>(x: [R; N], p: [R; P]) -> R
+    where
+        f64: Lit<R>;
+}
+
+/// A text of `N` operands that yields a mask.
+pub trait Predicate<const N: usize> {
+    /// The text; implementations are `#[inline(always)]`.
+    fn eval<R: Real>(x: [R; N]) -> R::Mask
+    where
+        f64: Lit<R>;
+}
+
+/// Whether the baseline of this target has fused multiply-add.
+const BASE_FMA: bool = cfg!(any(target_arch = "aarch64", target_feature = "fma"));
+
+/// How many elements are examined at once for arguments too large for the fast trigonometry.
+const WIDE_CHUNK: usize = 512;
+
+/// The operand pointers of a loop, typed.
+///
+/// # Safety
+/// `ins` holds `N` pointers.
+#[inline(always)]
+unsafe fn operands<T, const N: usize>(ins: *const *const u8) -> [*const T; N] {
+    // SAFETY: the caller vouches for N pointers; thin pointers have one layout.
+    unsafe { *ins.cast::<[*const T; N]>() }
+}
+
+/// The lanes at index `i` of each operand.
+///
+/// # Safety
+/// Index `i` is inside every operand.
+#[inline(always)]
+unsafe fn lanes<T: Copy, const N: usize, const FMA: bool, const WIDE: bool>(
+    x: &[*const T; N],
+    i: usize,
+) -> [Lane<T, FMA, WIDE>; N]
+where
+    Lane<T, FMA, WIDE>: Real,
+{
+    let mut lanes = [Lane::lit(0.0); N];
+    let mut k = 0;
+    while k < N {
+        // SAFETY: the caller vouches for index i.
+        lanes[k] = Lane(unsafe { *x[k].add(i) });
+        k += 1;
+    }
+    lanes
+}
+
+/// The elements from `start` to `end` of a loop.
+///
+/// # Safety
+/// As `Loop`, for the elements named.
+#[inline(always)]
+unsafe fn span<K, T, const N: usize, const P: usize, const FMA: bool, const WIDE: bool>(
+    x: [*const T; N],
+    out: *mut T,
+    (start, end): (usize, usize),
+    params: &[f64; P],
+) where
+    K: Kernel<N, P>,
+    T: Copy,
+    Lane<T, FMA, WIDE>: Real,
+    f64: Lit<Lane<T, FMA, WIDE>>,
+{
+    let mut p = [Lane::<T, FMA, WIDE>::lit(0.0); P];
+    let mut k = 0;
+    while k < P {
+        p[k] = Lane::lit(params[k]);
+        k += 1;
+    }
+    for i in start..end {
+        // SAFETY: i is below the count that the caller vouches for.
+        unsafe { *out.add(i) = K::eval(lanes(&x, i), p).0 };
+    }
+}
+
+/// Whether an operand holds a value, in `start..end`, that the fast trigonometry cannot take.
+///
+/// # Safety
+/// The operands hold `end` elements.
+#[inline(always)]
+unsafe fn any_wide<T: Copy + Into<f64>, const N: usize>(
+    x: &[*const T; N],
+    (start, end): (usize, usize),
+) -> bool {
+    let mut wide = false;
+    let mut k = 0;
+    while k < N {
+        for i in start..end {
+            // SAFETY: the caller vouches for the elements.
+            let v: f64 = unsafe { *x[k].add(i) }.into();
+            wide |= v.abs() > WIDE_ABOVE;
+        }
+        k += 1;
+    }
+    wide
+}
+
+/// A whole loop.
+///
+/// # Safety
+/// As `Loop`.
+#[inline(always)]
+unsafe fn map<K, T, const N: usize, const P: usize, const FMA: bool>(
+    ins: *const *const u8,
+    out: *mut u8,
+    n: usize,
+    params: *const f64,
+) where
+    K: Kernel<N, P>,
+    T: Copy + Into<f64>,
+    Lane<T, FMA, false>: Real,
+    Lane<T, FMA, true>: Real,
+    f64: Lit<Lane<T, FMA, false>> + Lit<Lane<T, FMA, true>>,
+{
+    // SAFETY: the caller keeps the contract of `Loop`, which is what these calls ask for.
+    unsafe {
+        let x: [*const T; N] = operands(ins);
+        let out = out.cast::<T>();
+        let params = if P == 0 {
+            [0.0; P]
+        } else {
+            *params.cast::<[f64; P]>()
+        };
+        if !K::WIDE {
+            return span::<K, T, N, P, FMA, false>(x, out, (0, n), &params);
+        }
+        let mut start = 0;
+        while start < n {
+            let range = (start, n.min(start + WIDE_CHUNK));
+            if any_wide(&x, range) {
+                span::<K, T, N, P, FMA, true>(x, out, range, &params);
+            } else {
+                span::<K, T, N, P, FMA, false>(x, out, range, &params);
+            }
+            start = range.1;
+        }
+    }
+}
+
+/// A whole loop whose output is bool.
+///
+/// # Safety
+/// As `Loop`.
+#[inline(always)]
+unsafe fn map_mask<K, T, const N: usize, const FMA: bool>(
+    ins: *const *const u8,
+    out: *mut u8,
+    n: usize,
+) where
+    K: Predicate<N>,
+    T: Copy,
+    Lane<T, FMA>: Real<Mask = bool>,
+    f64: Lit<Lane<T, FMA>>,
+{
+    // SAFETY: the caller keeps the contract of `Loop`.
+    unsafe {
+        let x: [*const T; N] = operands(ins);
+        for i in 0..n {
+            *out.add(i) = K::eval::<Lane<T, FMA>>(lanes(&x, i)) as u8;
+        }
+    }
+}
+
+/// The integer loop of a text, called from a function that `loop_table!` makes for it.
+///
+/// # Safety
+/// As `Loop`, for `N` operands of `T` and an output of `O`.
+#[inline(always)]
+pub unsafe fn int_map<T: Copy, O, const N: usize>(
+    ins: *const *const u8,
+    out: *mut u8,
+    n: usize,
+    text: impl Fn([T; N]) -> O,
+) {
+    // SAFETY: the caller keeps the contract of `Loop`.
+    unsafe {
+        let x: [*const T; N] = operands(ins);
+        let out = out.cast::<O>();
+        for i in 0..n {
+            let mut v = [*x[0].add(i); N];
+            let mut k = 1;
+            while k < N {
+                v[k] = *x[k].add(i);
+                k += 1;
+            }
+            out.add(i).write(text(v));
+        }
+    }
+}
+
+macro_rules! levels {
+    ($map:ident, $mask:ident, $fma:expr $(, $feature:literal)?) => {
+        /// # Safety
+        /// As `Loop`, on a CPU of this level.
+        $( #[target_feature(enable = $feature)] )?
+        unsafe fn $map<K, T, const N: usize, const P: usize>(
+            ins: *const *const u8,
+            out: *mut u8,
+            n: usize,
+            params: *const f64,
+        ) where
+            K: Kernel<N, P>,
+            T: Copy + Into<f64>,
+            Lane<T, { $fma }, false>: Real,
+            Lane<T, { $fma }, true>: Real,
+            f64: Lit<Lane<T, { $fma }, false>> + Lit<Lane<T, { $fma }, true>>,
+        {
+            // SAFETY: the same contract.
+            unsafe { map::<K, T, N, P, { $fma }>(ins, out, n, params) }
+        }
+
+        /// # Safety
+        /// As `Loop`, on a CPU of this level.
+        $( #[target_feature(enable = $feature)] )?
+        unsafe fn $mask<K, T, const N: usize>(
+            ins: *const *const u8,
+            out: *mut u8,
+            n: usize,
+            _: *const f64,
+        ) where
+            K: Predicate<N>,
+            T: Copy,
+            Lane<T, { $fma }>: Real<Mask = bool>,
+            f64: Lit<Lane<T, { $fma }>>,
+        {
+            // SAFETY: the same contract.
+            unsafe { map_mask::<K, T, N, { $fma }>(ins, out, n) }
+        }
+    };
+}
+
+levels!(base, base_mask, BASE_FMA);
+#[cfg(all(target_arch = "x86_64", not(debug_assertions)))]
+levels!(avx2, avx2_mask, true, "avx2,fma");
+#[cfg(all(target_arch = "x86_64", not(debug_assertions)))]
+levels!(
+    avx512,
+    avx512_mask,
+    true,
+    "avx512f,avx512dq,avx512bw,avx512vl,avx2,fma"
+);
+
+#[cfg(any(not(target_arch = "x86_64"), debug_assertions))]
+use {base as avx2, base as avx512, base_mask as avx2_mask, base_mask as avx512_mask};
+
+const fn table(f64: [Loop; 3], f32: [Loop; 3]) -> LoopTable {
+    LoopTable {
+        float: true,
+        f64,
+        f32,
+        i64: None,
+        i32: None,
+        u8: None,
+        bool: None,
+        cost: 0.3,
+    }
+}
+
+/// The table of a text that vectorises.
+pub const fn float_table<K: Kernel<N, P>, const N: usize, const P: usize>() -> LoopTable {
+    table(
+        [
+            base::<K, f64, N, P>,
+            avx2::<K, f64, N, P>,
+            avx512::<K, f64, N, P>,
+        ],
+        [
+            base::<K, f32, N, P>,
+            avx2::<K, f32, N, P>,
+            avx512::<K, f32, N, P>,
+        ],
+    )
+}
+
+/// The table of a text that calls scalar functions: one loop serves every level.
+pub const fn call_table<K: Kernel<N, P>, const N: usize, const P: usize>() -> LoopTable {
+    table([base::<K, f64, N, P>; 3], [base::<K, f32, N, P>; 3])
+}
+
+/// The table of a text that yields a mask.
+pub const fn mask_table<K: Predicate<N>, const N: usize>() -> LoopTable {
+    table(
+        [
+            base_mask::<K, f64, N>,
+            avx2_mask::<K, f64, N>,
+            avx512_mask::<K, f64, N>,
+        ],
+        [
+            base_mask::<K, f32, N>,
+            avx2_mask::<K, f32, N>,
+            avx512_mask::<K, f32, N>,
+        ],
+    )
+}
+
+unsafe fn nothing(_: *const *const u8, _: *mut u8, _: usize, _: *const f64) {}
+
+/// The table of an operation on integers and bool, its rows still to be filled.
+pub const fn no_float_table() -> LoopTable {
+    LoopTable {
+        float: false,
+        ..table([nothing; 3], [nothing; 3])
+    }
+}
+
+/// # Safety
+/// As `Loop`, for a mask and two operands of `T`.
+unsafe fn choose<T: Copy>(ins: *const *const u8, out: *mut u8, n: usize, _: *const f64) {
+    // SAFETY: the caller keeps the contract of `Loop`.
+    unsafe {
+        let [mask, a, b] = operands::<u8, 3>(ins);
+        let (a, b, out) = (a.cast::<T>(), b.cast::<T>(), out.cast::<T>());
+        for i in 0..n {
+            let (x, y) = (*a.add(i), *b.add(i));
+            *out.add(i) = if *mask.add(i) != 0 { x } else { y };
+        }
+    }
+}
+
+/// The loop of `where`: operands (bool, a, b), for elements of this many bytes.
+pub const fn where_loop(itemsize: usize) -> Loop {
+    match itemsize {
+        8 => choose::<u64>,
+        4 => choose::<u32>,
+        _ => choose::<u8>,
+    }
+}

@@ -1,0 +1,12 @@
+//! Element-wise loops: tables of them, built from a text, and the one driver that runs them all.
+mod apply;
+mod drive;
+mod gather;
+pub mod loops;
+mod plan;
+mod table;
+
+pub use apply::{In, apply, select};
+pub use drive::{MAX_OPERANDS, Operand, OutOperand, run};
+pub use loops::{Kernel, Predicate, where_loop};
+pub use table::{Loop, LoopTable};

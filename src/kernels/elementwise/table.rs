@@ -1,0 +1,186 @@
+//! `LoopTable`: the contiguous loops of one operation, one per dtype and instruction-set level.
+//!
+//! Owns: the loop's type, the table, and `loop_table!`, which builds one from the operation's text.
+//! Never calls a loop: `run` does.
+//! Invariant: the loop of a level uses only instructions of that level.
+
+use crate::dtype::DType;
+use crate::kernels::isa;
+
+/// A loop over `n` contiguous elements: operands, output, count, parameters.
+///
+/// # Safety
+/// Each operand and the output hold `n` elements of the types that the loop is for, aligned;
+/// the output either does not overlap an operand or starts where it starts; the parameters are as
+/// many as the text names; the CPU has the loop's level.
+pub type Loop = unsafe fn(ins: *const *const u8, out: *mut u8, n: usize, params: *const f64);
+
+/// The loops of one operation.
+#[derive(Clone, Copy, Debug)]
+pub struct LoopTable {
+    /// Whether the operation takes floats; otherwise `f64` and `f32` hold nothing to call.
+    pub float: bool,
+    /// float64, by level.
+    pub f64: [Loop; 3],
+    /// float32, by level.
+    pub f32: [Loop; 3],
+    /// int64.
+    pub i64: Option<Loop>,
+    /// int32.
+    pub i32: Option<Loop>,
+    /// uint8.
+    pub u8: Option<Loop>,
+    /// bool; operands and output are bytes, 0 or 1.
+    pub bool: Option<Loop>,
+    /// Nanoseconds per float64 element on one core, for splitting and scheduling.
+    pub cost: f32,
+}
+
+impl LoopTable {
+    /// The loop for operands of this dtype at the current level.
+    #[inline]
+    pub fn get(&self, dtype: DType) -> Option<Loop> {
+        match dtype {
+            DType::F64 | DType::F32 if !self.float => None,
+            DType::F64 => Some(self.f64[isa::level() as usize]),
+            DType::F32 => Some(self.f32[isa::level() as usize]),
+            DType::I64 => self.i64,
+            DType::I32 => self.i32,
+            DType::U8 => self.u8,
+            DType::Bool => self.bool,
+        }
+    }
+
+    /// Nanoseconds per element of this dtype.
+    #[inline]
+    pub fn cost(&self, dtype: DType) -> f32 {
+        self.cost * dtype.size() as f32 / 8.0
+    }
+}
+
+/// Builds a `LoopTable` in a constant expression. One float row, then any of the integer rows, then
+/// the cost; `R` names the lane's type inside a float text.
+///
+/// * `float: |a, b| text;` all operands and the result have one float dtype; `|a; p, q| text` names
+///   parameters after the semicolon. Functions that the text calls must be `#[inline(always)]`.
+/// * `float_wide: …` instead when the text takes sin, cos or tan of anything.
+/// * `float_calls: …` instead when the text calls scalar library functions (one loop serves all levels).
+/// * `mask: |a, b| text;` instead when the text is a mask: the output is bool.
+/// * `no_float;` instead when the operation takes integers and bool only.
+/// * `ints: |a, b| text;` for i64, i32 and u8 (plain Rust on the integer type `T`), or `i64:`,
+///   `i32:`, `u8:` one by one; `bool:` on bytes that are 0 or 1. The result's type is `T` in a
+///   `float:` table, and bool in a `mask:` table.
+#[macro_export]
+#[doc(hidden)]
+macro_rules! loop_table {
+    (@count) => { 0 };
+    (@count $x:ident $($rest:ident)*) => { 1 + $crate::loop_table!(@count $($rest)*) };
+
+    (@kernel $K:ident [$($x:ident)*] [$($p:ident)*] $wide:literal $body:expr) => {
+        struct $K;
+        impl $crate::kernels::elementwise::Kernel<
+            { $crate::loop_table!(@count $($x)*) },
+            { $crate::loop_table!(@count $($p)*) },
+        > for $K {
+            const WIDE: bool = $wide;
+            #[inline(always)]
+            fn eval<R: $crate::kernels::real::Real>(
+                [$($x),*]: [R; $crate::loop_table!(@count $($x)*)],
+                [$($p),*]: [R; $crate::loop_table!(@count $($p)*)],
+            ) -> R
+            where
+                f64: $crate::kernels::real::Lit<R>,
+            {
+                $body
+            }
+        }
+    };
+
+    (@int [$T:ty => $O:ty] [$($x:ident)*] $body:expr) => {{
+        unsafe fn int_loop(ins: *const *const u8, out: *mut u8, n: usize, _: *const f64) {
+            #[inline(always)]
+            #[allow(clippy::unnecessary_cast, unused_comparisons, clippy::absurd_extreme_comparisons)]
+            fn text([$($x),*]: [$T; $crate::loop_table!(@count $($x)*)]) -> $O {
+                #[allow(dead_code)]
+                type T = $T;
+                $body
+            }
+            // SAFETY: the caller keeps the contract of `Loop`.
+            unsafe { $crate::kernels::elementwise::loops::int_map(ins, out, n, text) }
+        }
+        Some(int_loop as $crate::kernels::elementwise::Loop)
+    }};
+
+    (@rows $t:ident $O:tt) => {};
+    (@rows $t:ident [$($O:ty)?] ints: |$($x:ident),*| $body:expr; $($rest:tt)*) => {
+        $t.i64 = $crate::loop_table!(@row [$($O)?] i64 [$($x)*] $body);
+        $t.i32 = $crate::loop_table!(@row [$($O)?] i32 [$($x)*] $body);
+        $t.u8 = $crate::loop_table!(@row [$($O)?] u8 [$($x)*] $body);
+        $crate::loop_table!(@rows $t [$($O)?] $($rest)*);
+    };
+    (@rows $t:ident [$($O:ty)?] bool: |$($x:ident),*| $body:expr; $($rest:tt)*) => {
+        $t.bool = $crate::loop_table!(@row [$($O)?] u8 [$($x)*] $body);
+        $crate::loop_table!(@rows $t [$($O)?] $($rest)*);
+    };
+    (@rows $t:ident [$($O:ty)?] cost: $cost:expr; $($rest:tt)*) => {
+        $t.cost = $cost;
+        $crate::loop_table!(@rows $t [$($O)?] $($rest)*);
+    };
+    (@rows $t:ident [$($O:ty)?] $T:ident: |$($x:ident),*| $body:expr; $($rest:tt)*) => {
+        $t.$T = $crate::loop_table!(@row [$($O)?] $T [$($x)*] $body);
+        $crate::loop_table!(@rows $t [$($O)?] $($rest)*);
+    };
+    (@row [] $T:ident [$($x:ident)*] $body:expr) => {
+        $crate::loop_table!(@int [$T => $T] [$($x)*] $body)
+    };
+    (@row [$O:ty] $T:ident [$($x:ident)*] $body:expr) => {
+        $crate::loop_table!(@int [$T => $O] [$($x)*] $body)
+    };
+
+    (float: |$($x:ident),* $(; $($p:ident),*)?| $body:expr; $($rest:tt)*) => {{
+        $crate::loop_table!(@kernel K [$($x)*] [$($($p)*)?] false $body);
+        #[allow(unused_mut)]
+        let mut table = $crate::kernels::elementwise::loops::float_table::<K, _, _>();
+        $crate::loop_table!(@rows table [] $($rest)*);
+        table
+    }};
+    (float_wide: |$($x:ident),* $(; $($p:ident),*)?| $body:expr; $($rest:tt)*) => {{
+        $crate::loop_table!(@kernel K [$($x)*] [$($($p)*)?] true $body);
+        #[allow(unused_mut)]
+        let mut table = $crate::kernels::elementwise::loops::float_table::<K, _, _>();
+        $crate::loop_table!(@rows table [] $($rest)*);
+        table
+    }};
+    (float_calls: |$($x:ident),* $(; $($p:ident),*)?| $body:expr; $($rest:tt)*) => {{
+        $crate::loop_table!(@kernel K [$($x)*] [$($($p)*)?] false $body);
+        #[allow(unused_mut)]
+        let mut table = $crate::kernels::elementwise::loops::call_table::<K, _, _>();
+        $crate::loop_table!(@rows table [] $($rest)*);
+        table
+    }};
+    (no_float; $($rest:tt)*) => {{
+        let mut table = $crate::kernels::elementwise::loops::no_float_table();
+        $crate::loop_table!(@rows table [] $($rest)*);
+        table
+    }};
+    (mask: |$($x:ident),*| $body:expr; $($rest:tt)*) => {{
+        struct K;
+        impl $crate::kernels::elementwise::Predicate<
+            { $crate::loop_table!(@count $($x)*) },
+        > for K {
+            #[inline(always)]
+            fn eval<R: $crate::kernels::real::Real>(
+                [$($x),*]: [R; $crate::loop_table!(@count $($x)*)],
+            ) -> R::Mask
+            where
+                f64: $crate::kernels::real::Lit<R>,
+            {
+                $body
+            }
+        }
+        #[allow(unused_mut)]
+        let mut table = $crate::kernels::elementwise::loops::mask_table::<K, _>();
+        $crate::loop_table!(@rows table [bool] $($rest)*);
+        table
+    }};
+}

@@ -1,0 +1,70 @@
+//! Filling with one value.
+//!
+//! Owns: `fill` and `zero`. Never allocates. Invariant: elements outside the view stay untouched.
+
+use super::view::{Axes, ViewMut};
+use crate::dtype::{DType, Element};
+use crate::threads::parallel_for;
+
+/// Fills from this many bytes on are split over the threads.
+const SPLIT_BYTES: usize = 4 << 20;
+
+/// Writes `value`, converted to `dtype`, to every element.
+pub fn fill(dtype: DType, value: f64, out: ViewMut) {
+    match dtype {
+        DType::F64 => fill_words(value.to_bits(), out),
+        DType::F32 => fill_words((value as f32).to_bits(), out),
+        DType::I64 => fill_words(i64::from_f64(value) as u64, out),
+        DType::I32 => fill_words(i32::from_f64(value) as u32, out),
+        DType::U8 => fill_words(u8::from_f64(value), out),
+        DType::Bool => fill_words(bool::from_f64(value) as u8, out),
+    }
+}
+
+/// As `fill`, for integers that a float64 would round.
+pub fn fill_int(dtype: DType, value: i64, out: ViewMut) {
+    match dtype {
+        DType::I64 => fill_words(value as u64, out),
+        DType::I32 => fill_words(value as i32 as u32, out),
+        DType::U8 => fill_words(value as u8, out),
+        DType::Bool => fill_words((value != 0) as u8, out),
+        DType::F64 | DType::F32 => fill(dtype, value as f64, out),
+    }
+}
+
+/// Writes zero to every element.
+pub fn zero(dtype: DType, out: ViewMut) {
+    fill(dtype, 0.0, out);
+}
+
+struct Target<W>(*mut W);
+// SAFETY: the pointer comes from a ViewMut, which is Send + Sync; blocks are disjoint.
+unsafe impl<W> Sync for Target<W> {}
+
+fn fill_words<W: Copy + Send + Sync>(value: W, out: ViewMut) {
+    let numel = out.numel();
+    if numel == 0 {
+        return;
+    }
+    let target = Target(out.ptr.cast::<W>());
+    let target = &target;
+    if !out.is_contiguous() {
+        let mut axes = Axes::new(out.dims, [out.strides]).collapse(true);
+        let (inner, [step]) = (axes.dims.pop().unwrap_or(1), axes.strides.pop().unwrap_or([1]));
+        return axes.for_each(|[at]| {
+            for i in 0..inner as isize {
+                // SAFETY: the view is valid for every position of its axes.
+                unsafe { *target.0.offset(at + i * step) = value };
+            }
+        });
+    }
+    let bytes = numel * size_of::<W>();
+    let blocks = if bytes < SPLIT_BYTES { 1 } else { bytes / (SPLIT_BYTES / 2) };
+    parallel_for(blocks, &|i| {
+        let (start, end) = (i * numel / blocks, (i + 1) * numel / blocks);
+        // SAFETY: the view is contiguous and `numel` long; the blocks are disjoint. The memory may be
+        // uninitialised, but every bit pattern of `W` is valid and it is only written.
+        let part = unsafe { std::slice::from_raw_parts_mut(target.0.add(start), end - start) };
+        part.fill(value);
+    });
+}

@@ -1,0 +1,97 @@
+//! Matrix products without a micro-kernel: integers, booleans, and matrices of a few elements.
+//!
+//! Owns: one triple loop. Never splits. Invariant: integers wrap; a boolean product is an or of ands.
+
+use super::super::cast::Truth;
+use super::product::{Gemm, Mat, Size};
+
+/// Multiply-adds up to which the plain loop beats the packing of the micro-kernels.
+pub(super) const TINY: usize = 64;
+
+pub(super) trait Ring: Copy {
+    const ZERO: Self;
+    fn muladd(self, a: Self, b: Self) -> Self;
+}
+
+macro_rules! rings {
+    ($($t:ty, $zero:expr, |$c:ident, $a:ident, $b:ident| $e:expr;)*) => {$(
+        impl Ring for $t {
+            const ZERO: $t = $zero;
+            #[inline(always)]
+            fn muladd(self, $a: $t, $b: $t) -> $t {
+                let $c = self;
+                $e
+            }
+        }
+    )*};
+}
+rings! {
+    f64, 0.0, |c, a, b| c + a * b;
+    f32, 0.0, |c, a, b| c + a * b;
+    i64, 0, |c, a, b| c.wrapping_add(a.wrapping_mul(b));
+    i32, 0, |c, a, b| c.wrapping_add(a.wrapping_mul(b));
+    u8, 0, |c, a, b| c.wrapping_add(a.wrapping_mul(b));
+    Truth, Truth(0), |c, a, b| Truth(c.0 | ((a.0 != 0) & (b.0 != 0)) as u8);
+}
+
+macro_rules! plain_gemm {
+    ($($t:ty),*) => {$(
+        impl Gemm for $t {
+            unsafe fn gemm(s: Size, a: Mat<*const $t>, b: Mat<*const $t>, c: Mat<*mut $t>) {
+                // SAFETY: the caller's contract.
+                unsafe {
+                    if s.n >= 8 && b.cs == 1 && c.cs == 1 {
+                        by_rows(s, a, b, c)
+                    } else {
+                        product(s, a, b, c)
+                    }
+                }
+            }
+        }
+    )*};
+}
+plain_gemm!(i64, i32, u8, Truth);
+
+/// Each element of `c` as one running sum.
+///
+/// # Safety
+/// As `Gemm::gemm`.
+#[inline]
+pub(super) unsafe fn product<T: Ring>(s: Size, a: Mat<*const T>, b: Mat<*const T>, c: Mat<*mut T>) {
+    for i in 0..s.m as isize {
+        for j in 0..s.n as isize {
+            let mut sum = T::ZERO;
+            for p in 0..s.k as isize {
+                // SAFETY: the caller's contract.
+                let (x, y) = unsafe {
+                    (*a.ptr.offset(i * a.rs + p * a.cs), *b.ptr.offset(p * b.rs + j * b.cs))
+                };
+                sum = sum.muladd(x, y);
+            }
+            // SAFETY: the caller's contract.
+            unsafe { *c.ptr.offset(i * c.rs + j * c.cs) = sum };
+        }
+    }
+}
+
+/// Rows of `b` added to rows of `c`, which the compiler vectorises.
+///
+/// # Safety
+/// As `Gemm::gemm`, with unit column strides in `b` and `c`.
+unsafe fn by_rows<T: Ring>(s: Size, a: Mat<*const T>, b: Mat<*const T>, c: Mat<*mut T>) {
+    for i in 0..s.m as isize {
+        // SAFETY: the caller's contract; `c` is written before it is read.
+        unsafe {
+            let row = c.ptr.offset(i * c.rs);
+            for j in 0..s.n {
+                *row.add(j) = T::ZERO;
+            }
+            for p in 0..s.k as isize {
+                let (x, other) = (*a.ptr.offset(i * a.rs + p * a.cs), b.ptr.offset(p * b.rs));
+                for j in 0..s.n {
+                    *row.add(j) = (*row.add(j)).muladd(x, *other.add(j));
+                }
+            }
+        }
+    }
+}

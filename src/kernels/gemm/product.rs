@@ -1,0 +1,167 @@
+//! The product of two matrices with any strides.
+//!
+//! Owns: the trait `Gemm`, and the cutting of large products into blocks of rows or columns. Never
+//! transposes by copying: a transpose is a matter of strides. Never uses the gemm crate's own threads.
+//! Invariant: blocks follow from the shape, so the result is the same at any number of threads.
+
+use super::super::view::{View, ViewMut};
+use super::plain;
+use crate::dtype::DType;
+use crate::threads::parallel_for;
+
+/// One matrix operand: element (0, 0) and the strides of rows and columns.
+#[derive(Clone, Copy)]
+pub(super) struct Mat<P> {
+    pub(super) ptr: P,
+    pub(super) rs: isize,
+    pub(super) cs: isize,
+}
+
+// SAFETY: made from views, which are Send + Sync; blocks write disjoint parts.
+unsafe impl<P> Send for Mat<P> {}
+// SAFETY: as above.
+unsafe impl<P> Sync for Mat<P> {}
+
+/// Rows, columns and inner dimension.
+#[derive(Clone, Copy)]
+pub(super) struct Size {
+    pub(super) m: usize,
+    pub(super) n: usize,
+    pub(super) k: usize,
+}
+
+/// An element type with a matrix product.
+pub(super) trait Gemm: Copy + Send + Sync + 'static {
+    /// `c = a · b` on the calling thread.
+    ///
+    /// # Safety
+    /// The operands are valid for the sizes, and `c` overlaps neither.
+    unsafe fn gemm(s: Size, a: Mat<*const Self>, b: Mat<*const Self>, c: Mat<*mut Self>);
+}
+
+macro_rules! float_gemm {
+    ($($t:ty),*) => {$(
+        impl Gemm for $t {
+            #[inline]
+            unsafe fn gemm(s: Size, a: Mat<*const $t>, b: Mat<*const $t>, c: Mat<*mut $t>) {
+                if s.m * s.n * s.k <= plain::TINY {
+                    // SAFETY: the caller's contract.
+                    return unsafe { plain::product(s, a, b, c) };
+                }
+                // SAFETY: the caller's contract. The crate's alpha scales what was in `c`, which is
+                // not read, and its beta the product.
+                unsafe {
+                    gemm::gemm(
+                        s.m, s.n, s.k, c.ptr, c.cs, c.rs, false, a.ptr, a.cs, a.rs, b.ptr, b.cs, b.rs,
+                        0.0, 1.0, false, false, false, gemm::Parallelism::None,
+                    );
+                }
+            }
+        }
+    )*};
+}
+float_gemm!(f64, f32);
+
+/// Multiply-adds from which on a product is cut, and those of one block, about.
+const SPLIT: usize = 2 << 20;
+/// Blocks of one product at most; each packs the whole other operand anew.
+const MAX_BLOCKS: usize = 16;
+/// Blocks are multiples of the micro-kernels' height, so that only the last one has a tail.
+const GRAIN: usize = 48;
+
+/// `out = a · b` for matrices of `dtype` with any strides; `out` overlaps neither. The dims agree.
+pub fn matmul(dtype: DType, a: View, b: View, out: ViewMut) {
+    let ([m, k], [k2, n]) = (dims2(a.dims), dims2(b.dims));
+    assert!(k == k2 && dims2(out.dims) == [m, n], "matmul: the dims do not agree");
+    let size = Size { m, n, k };
+    macro_rules! go {
+        ($t:ty) => {{
+            let a = Mat { ptr: a.at::<$t>(0), rs: a.strides[0], cs: a.strides[1] };
+            let b = Mat { ptr: b.at::<$t>(0), rs: b.strides[0], cs: b.strides[1] };
+            let c = Mat { ptr: out.at::<$t>(0), rs: out.strides[0], cs: out.strides[1] };
+            // SAFETY: the views are valid for these sizes; the caller keeps them apart.
+            unsafe { product::<$t>(size, a, b, c) }
+        }};
+    }
+    match dtype {
+        DType::F64 => go!(f64),
+        DType::F32 => go!(f32),
+        DType::I64 => go!(i64),
+        DType::I32 => go!(i32),
+        DType::U8 => go!(u8),
+        DType::Bool => go!(super::super::cast::Truth),
+    }
+}
+
+fn dims2(dims: &[usize]) -> [usize; 2] {
+    assert_eq!(dims.len(), 2, "matmul takes matrices");
+    [dims[0], dims[1]]
+}
+
+/// The blocks of a product: how many, and whether they cut rows or columns.
+#[derive(Clone, Copy)]
+pub(super) struct Cut {
+    pub(super) blocks: usize,
+    rows: bool,
+}
+
+impl Cut {
+    pub(super) fn of(s: Size) -> Cut {
+        let rows = s.m >= s.n;
+        let work = s.m.saturating_mul(s.n).saturating_mul(s.k);
+        let grains = s.m.max(s.n) / GRAIN;
+        let blocks = if work < 2 * SPLIT { 1 } else { (work / SPLIT).min(grains).min(MAX_BLOCKS) };
+        Cut { blocks: blocks.max(1), rows }
+    }
+
+    /// Start and end of a block along an axis of `n`.
+    fn span(self, i: usize, n: usize) -> (usize, usize) {
+        let at = |i: usize| {
+            if i == self.blocks { n } else { i * (n / GRAIN) / self.blocks * GRAIN }
+        };
+        (at(i), at(i + 1))
+    }
+}
+
+/// Computes block `i` of a product.
+///
+/// # Safety
+/// As `Gemm::gemm`.
+pub(super) unsafe fn block<T: Gemm>(
+    cut: Cut,
+    i: usize,
+    s: Size,
+    a: Mat<*const T>,
+    b: Mat<*const T>,
+    c: Mat<*mut T>,
+) {
+    let (start, end) = cut.span(i, if cut.rows { s.m } else { s.n });
+    let skip = start as isize;
+    // SAFETY: the block lies inside the product.
+    unsafe {
+        if cut.rows {
+            let a = Mat { ptr: a.ptr.wrapping_offset(skip * a.rs), ..a };
+            let c = Mat { ptr: c.ptr.wrapping_offset(skip * c.rs), ..c };
+            T::gemm(Size { m: end - start, ..s }, a, b, c);
+        } else {
+            let b = Mat { ptr: b.ptr.wrapping_offset(skip * b.cs), ..b };
+            let c = Mat { ptr: c.ptr.wrapping_offset(skip * c.cs), ..c };
+            T::gemm(Size { n: end - start, ..s }, a, b, c);
+        }
+    }
+}
+
+/// # Safety
+/// As `Gemm::gemm`.
+unsafe fn product<T: Gemm>(s: Size, a: Mat<*const T>, b: Mat<*const T>, c: Mat<*mut T>) {
+    if s.m == 0 || s.n == 0 {
+        return;
+    }
+    let cut = Cut::of(s);
+    if cut.blocks == 1 {
+        // SAFETY: the caller's contract.
+        return unsafe { T::gemm(s, a, b, c) };
+    }
+    // SAFETY: the caller's contract; the blocks are disjoint.
+    parallel_for(cut.blocks, &|i| unsafe { block(cut, i, s, a, b, c) });
+}

@@ -1,0 +1,75 @@
+//! The instruction-set level that kernels run at.
+//!
+//! Owns: `Level` and the choice of one, made once per process from the CPU and `FERROGRAD_ISA`.
+//! Never holds code for an instruction set; a kernel keeps one loop per level and asks which.
+//! Invariant: a level is never above what the CPU has, so calling the loop of `level()` is sound.
+
+use std::sync::atomic::{AtomicU8, Ordering};
+
+/// A level of vector instructions; as an index it selects a loop.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
+#[repr(u8)]
+pub enum Level {
+    /// What the target always has (SSE2 on x86-64, NEON on aarch64).
+    Baseline,
+    /// AVX2 with FMA.
+    Avx2,
+    /// AVX-512 F, DQ, BW and VL.
+    Avx512,
+}
+
+impl Level {
+    /// Every level, lowest first.
+    pub const ALL: [Level; 3] = [Level::Baseline, Level::Avx2, Level::Avx512];
+
+    /// The name that `FERROGRAD_ISA` takes.
+    pub const fn name(self) -> &'static str {
+        match self {
+            Level::Baseline => "scalar",
+            Level::Avx2 => "avx2",
+            Level::Avx512 => "avx512",
+        }
+    }
+}
+
+/// The highest level that this CPU has.
+pub fn detected() -> Level {
+    #[cfg(target_arch = "x86_64")]
+    {
+        let avx2 = is_x86_feature_detected!("avx2") && is_x86_feature_detected!("fma");
+        let avx512 = is_x86_feature_detected!("avx512f")
+            && is_x86_feature_detected!("avx512dq")
+            && is_x86_feature_detected!("avx512bw")
+            && is_x86_feature_detected!("avx512vl");
+        if avx2 && avx512 {
+            return Level::Avx512;
+        }
+        if avx2 {
+            return Level::Avx2;
+        }
+    }
+    Level::Baseline
+}
+
+const UNSET: u8 = u8::MAX;
+static LEVEL: AtomicU8 = AtomicU8::new(UNSET);
+
+/// The level that kernels run at: `FERROGRAD_ISA` if it names a level, but never above the CPU's.
+#[inline(always)]
+pub fn level() -> Level {
+    match LEVEL.load(Ordering::Relaxed) {
+        0 => Level::Baseline,
+        1 => Level::Avx2,
+        2 => Level::Avx512,
+        _ => choose(),
+    }
+}
+
+#[cold]
+fn choose() -> Level {
+    let wanted = std::env::var("FERROGRAD_ISA").unwrap_or_default();
+    let named = Level::ALL.into_iter().find(|l| l.name() == wanted.trim());
+    let level = named.map_or(detected(), |l| l.min(detected()));
+    LEVEL.store(level as u8, Ordering::Relaxed);
+    level
+}

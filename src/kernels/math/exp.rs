@@ -1,0 +1,119 @@
+//! Exponentials: `e^x` as a polynomial on `|r| <= ln(2) / 2` times a power of two.
+//!
+//! The power is applied in two factors, so that overflow, underflow and subnormal results come out
+//! of the last multiplication correctly rounded. Error: below 1 ulp; `expm1` below 3 ulp.
+
+/// Defines the exponentials of one width.
+macro_rules! exponentials {
+    (
+        $module:ident, $t:ident, $round:ident,
+        mantissa: $mantissa:literal, bias: $bias:literal, ln2: ($ln2_hi:literal, $ln2_lo:literal),
+        range: $low:literal .. $high:literal, range2: $low2:literal .. $high2:literal,
+        all_one: $all_one:literal, poly: $poly:expr,
+    ) => {
+        /// Exponentials of one width.
+        #[allow(missing_docs)]
+        pub(super) mod $module {
+            use crate::kernels::math::basic::$round::{MAGIC, fma, horner};
+            use std::$t::consts::{LN_2, LOG2_E};
+
+            const BIASED: $t = MAGIC + $bias;
+            const POLY: [$t; $poly.len()] = $poly;
+
+            /// `2^k` for an integer `k` within the exponents of normal numbers.
+            #[inline(always)]
+            pub fn power_of_two(k: $t) -> $t {
+                $t::from_bits((k + BIASED).to_bits() << $mantissa)
+            }
+
+            /// `value * 2^k`, where `2^k` itself may overflow or be subnormal.
+            #[inline(always)]
+            pub fn scale<const FMA: bool>(value: $t, k: $t) -> $t {
+                let half = fma::<FMA>(k, 0.5, MAGIC) - MAGIC;
+                value * power_of_two(half) * power_of_two(k - half)
+            }
+
+            /// `x` limited to a range; NaN stays.
+            #[inline(always)]
+            fn limit(x: $t, low: $t, high: $t) -> $t {
+                let x = if x > high { high } else { x };
+                if x < low { low } else { x }
+            }
+
+            /// `e^r - 1` for a reduced argument.
+            #[inline(always)]
+            fn reduced_expm1<const FMA: bool>(r: $t) -> $t {
+                fma::<FMA>(r * r, horner::<FMA, _>(&POLY, r), r)
+            }
+
+            /// The integer `k` and the rest `r` with `x = k ln(2) + r`.
+            #[inline(always)]
+            fn reduce<const FMA: bool>(x: $t) -> ($t, $t) {
+                let k = fma::<FMA>(x, LOG2_E, MAGIC) - MAGIC;
+                let r = fma::<FMA>(k, -$ln2_hi, x);
+                (k, fma::<FMA>(k, -$ln2_lo, r))
+            }
+
+            /// `e^x = p * 2^k`, for `e^(x + low)` with a small `low`.
+            #[inline(always)]
+            pub fn exp_parts<const FMA: bool>(x: $t, low: $t) -> ($t, $t) {
+                let (k, r) = reduce::<FMA>(limit(x, $low, $high));
+                (1.0 + reduced_expm1::<FMA>(r + low), k)
+            }
+
+            /// `e^x` where the result is neither subnormal nor infinite.
+            #[inline(always)]
+            pub fn exp_moderate<const FMA: bool>(x: $t) -> $t {
+                let (k, r) = reduce::<FMA>(x);
+                (1.0 + reduced_expm1::<FMA>(r)) * power_of_two(k)
+            }
+
+            #[inline(always)]
+            pub fn exp<const FMA: bool>(x: $t) -> $t {
+                let (k, r) = reduce::<FMA>(limit(x, $low, $high));
+                scale::<FMA>(1.0 + reduced_expm1::<FMA>(r), k)
+            }
+
+            #[inline(always)]
+            pub fn exp2<const FMA: bool>(x: $t) -> $t {
+                let x = limit(x, $low2, $high2);
+                let k = (x + MAGIC) - MAGIC;
+                scale::<FMA>(1.0 + reduced_expm1::<FMA>((x - k) * LN_2), k)
+            }
+
+            #[inline(always)]
+            pub fn expm1<const FMA: bool>(x: $t) -> $t {
+                // Below the limit the result is -1 to the last bit.
+                let (k, r) = reduce::<FMA>(limit(x, $all_one, $high));
+                let p = reduced_expm1::<FMA>(r);
+                // 2^k (p + 1) - 1 as 2^k (p + (1 - 2^-k)): nothing cancels that is not exact.
+                let inverse = if k > 100.0 { 0.0 } else { power_of_two(-k) };
+                let result = scale::<FMA>(p + (1.0 - inverse), k);
+                if x.abs() < $t::EPSILON { x } else { result }
+            }
+
+            #[inline(always)]
+            pub fn sigmoid<const FMA: bool>(x: $t) -> $t {
+                let e = exp::<FMA>(-x.abs());
+                (if x >= 0.0 { 1.0 } else { e }) / (1.0 + e)
+            }
+        }
+    };
+}
+
+exponentials! {
+    w64, f64, round64,
+    mantissa: 52, bias: 1023.0, ln2: (0.6931471805598903, 5.497923018708371e-14),
+    range: -746.0 .. 712.0, range2: -1080.0 .. 1025.0, all_one: -40.0,
+    poly: [
+        0.5000000000000012, 0.166666666666667, 0.0416666666665196, 0.00833333333330767,
+        0.0013888888946231785, 0.0001984126991664773, 2.4801490519711575e-05,
+        2.7557216778633175e-06, 2.763113911846351e-07, 2.5117754319467917e-08,
+    ],
+}
+exponentials! {
+    w32, f32, round32,
+    mantissa: 23, bias: 127.0, ln2: (0.693_145_75, 1.428_606_8e-6),
+    range: -104.0 .. 91.0, range2: -151.0 .. 129.0, all_one: -20.0,
+    poly: [0.5, 0.16666515, 0.04166658, 0.008369304, 0.0013923296],
+}

@@ -1,0 +1,10 @@
+//! The functions for float32.
+pub use super::basic::calls32::*;
+pub use super::basic::round32::*;
+pub use super::erf::w32::*;
+pub use super::exp::w32::*;
+pub use super::hyperbolic::w32::*;
+pub use super::log::w32::*;
+pub use super::power::powf32 as powf;
+pub use super::special::w32::*;
+pub use super::trig::w32::*;

@@ -1,0 +1,20 @@
+//! Elementary and special functions on one float, in the two widths.
+//!
+//! Owns: the approximations. Each vectorising function is branch-free: reduce, evaluate a minimax
+//! polynomial, select at the edges. Rare ones are scalar code, or the standard library's.
+//! Never knows a buffer. Invariant: `FMA` decides whether products are fused, nothing else does, so
+//! a value does not depend on the vector width it was computed in.
+
+mod basic;
+mod erf;
+mod exp;
+pub mod f32;
+pub mod f64;
+mod hyperbolic;
+mod log;
+mod power;
+mod special;
+mod trig;
+
+/// Arguments above this magnitude need a `WIDE` lane for sin, cos and tan.
+pub const WIDE_ABOVE: ::core::primitive::f64 = 65536.0;

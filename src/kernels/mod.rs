@@ -1,0 +1,27 @@
+//! Loops over buffers: vectorised element-wise texts, reductions, matrix products, copies and casts.
+//!
+//! Owns: everything that reads or writes elements, the choice of instruction set, and splitting.
+//! Never knows a tensor, a graph or an operation's derivative.
+//! Invariant: a result depends on the operands only, not on the thread count.
+pub mod cast;
+pub mod copy;
+pub mod elementwise;
+pub mod fill;
+pub mod gemm;
+pub mod index;
+pub mod isa;
+pub mod lane;
+mod leveled;
+pub mod math;
+pub mod real;
+pub mod reduce;
+pub mod softmax;
+pub mod view;
+
+pub use cast::cast;
+pub use copy::copy;
+pub use elementwise::select;
+pub use fill::{fill, fill_int, zero};
+pub use gemm::{matmul, matmul_batch};
+pub use reduce::{Reduction, arg_reduce, reduce};
+pub use view::{View, ViewMut};

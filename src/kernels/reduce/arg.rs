@@ -1,0 +1,248 @@
+//! argmax and argmin along one axis: the first occurrence, and a NaN wins.
+//!
+//! Owns: the search by leaves (fold a leaf, remember the best leaf, look inside it at the end) and the
+//! row-wise search. Invariant: the result does not depend on how the work is split.
+
+use std::mem::MaybeUninit;
+
+use super::super::leveled::leveled;
+use super::super::view::{Axes, View, ViewMut};
+use super::fold::{Fold, LEAF, Max, Min};
+use super::inner::Partials;
+use crate::dtype::DType;
+use crate::threads::parallel_for;
+
+/// Elements of one piece of a split search.
+const PIECE: usize = 1 << 16;
+/// Neighbouring searches that run side by side.
+const TILE: usize = 256;
+
+/// A fold that picks one of its elements.
+trait Pick: Fold<In = Self::Item, Acc = Self::Item> {
+    type Item: Copy + PartialOrd + Send + Sync + 'static;
+    /// Whether `a` displaces `b`.
+    fn beats(a: Self::Item, b: Self::Item) -> bool;
+}
+
+macro_rules! picks {
+    ($($t:ty),*) => {$(
+        impl Pick for Max<$t> {
+            type Item = $t;
+            #[inline(always)]
+            #[allow(clippy::eq_op)]
+            fn beats(a: $t, b: $t) -> bool {
+                a > b || (a != a && b == b)
+            }
+        }
+        impl Pick for Min<$t> {
+            type Item = $t;
+            #[inline(always)]
+            #[allow(clippy::eq_op)]
+            fn beats(a: $t, b: $t) -> bool {
+                a < b || (a != a && b == b)
+            }
+        }
+    )*};
+}
+picks!(f64, f32, i64, i32, u8);
+
+/// Writes the index of the largest (or smallest) element along `axis` as int64. `out` has the dims of
+/// `input` without the axis, or with 1 in its place; the axis is not empty.
+pub fn arg_reduce(largest: bool, dtype: DType, input: View, axis: usize, out: ViewMut) {
+    match (largest, dtype) {
+        (true, DType::F64) => go::<Max<f64>>(input, axis, out),
+        (true, DType::F32) => go::<Max<f32>>(input, axis, out),
+        (true, DType::I64) => go::<Max<i64>>(input, axis, out),
+        (true, DType::I32) => go::<Max<i32>>(input, axis, out),
+        (true, DType::U8 | DType::Bool) => go::<Max<u8>>(input, axis, out),
+        (false, DType::F64) => go::<Min<f64>>(input, axis, out),
+        (false, DType::F32) => go::<Min<f32>>(input, axis, out),
+        (false, DType::I64) => go::<Min<i64>>(input, axis, out),
+        (false, DType::I32) => go::<Min<i32>>(input, axis, out),
+        (false, DType::U8 | DType::Bool) => go::<Min<u8>>(input, axis, out),
+    }
+}
+
+fn go<F: Pick>(input: View, axis: usize, out: ViewMut) {
+    let (n, step) = (input.dims[axis], input.strides[axis]);
+    assert!(n > 0, "arg_reduce of an empty axis");
+    let keepdims = out.dims.len() == input.dims.len();
+    let mut kept = Axes::<2>::new(&[], [&[], &[]]);
+    for other in (0..input.dims.len()).filter(|&i| i != axis) {
+        let at = if keepdims || other < axis { other } else { other - 1 };
+        assert_eq!(out.dims[at], input.dims[other], "arg_reduce: the dims of the output");
+        kept.dims.push(input.dims[other]);
+        kept.strides.push([input.strides[other], out.strides[at]]);
+    }
+    if kept.dims.contains(&0) {
+        return;
+    }
+    let mut kept = kept.collapse(true);
+    let results: usize = kept.dims.iter().product();
+    if results == 1 && n >= 2 * PIECE {
+        // SAFETY: the views are valid at their first position and along the axis.
+        return unsafe { *out.at::<i64>(0) = split::<F>(input.at(0), step, n) as i64 };
+    }
+    let inner = match kept.strides.last() {
+        Some(&[1, to]) if step != 1 && kept.dims[kept.dims.len() - 1] >= 8 => {
+            let width = kept.dims.pop().unwrap_or(1);
+            kept.strides.pop();
+            Some((width, to))
+        }
+        _ => None,
+    };
+    let positions: usize = kept.dims.iter().product();
+    let blocks = (results * n / PIECE).clamp(1, positions);
+    parallel_for(blocks, &|b| {
+        let (start, end) = (b * positions / blocks, (b + 1) * positions / blocks);
+        kept.for_range(start, end, &mut |[from, to]| {
+            // SAFETY: the views are valid for every position of their axes.
+            unsafe {
+                match inner {
+                    Some((width, by)) => side_by_side::<F>(
+                        (input.at(from), step, n), width, out.at(to), by,
+                    ),
+                    None => *out.at::<i64>(to) = search::<F>(input.at(from), step, n).1 as i64,
+                }
+            }
+        });
+    });
+}
+
+/// # Safety
+/// `n` elements, `step` apart, are readable.
+unsafe fn split<F: Pick>(p: *const F::In, step: isize, n: usize) -> usize {
+    let pieces = n.div_ceil(PIECE);
+    let mut found: Vec<(F::Item, usize)> = vec![(F::IDENTITY, 0); pieces];
+    let slots = Partials(found.as_mut_ptr());
+    let source = Partials(p.cast_mut());
+    parallel_for(pieces, &|i| {
+        let start = i * PIECE;
+        let len = PIECE.min(n - start);
+        // SAFETY: the caller's contract; every piece has its own slot.
+        unsafe {
+            let (value, at) = search::<F>(source.slot(0).offset(start as isize * step), step, len);
+            *slots.slot(i) = (value, start + at);
+        }
+    });
+    let mut best = found[0];
+    for &piece in &found[1..] {
+        if F::beats(piece.0, best.0) {
+            best = piece;
+        }
+    }
+    best.1
+}
+
+/// The picked element of a run and its index.
+///
+/// # Safety
+/// `n` elements, at least one, `step` apart, are readable.
+unsafe fn search<F: Pick>(p: *const F::In, step: isize, n: usize) -> (F::Item, usize) {
+    // SAFETY: the caller's contract; gathered leaves are written before they are read.
+    unsafe {
+        if step == 1 {
+            return leaves::<F>(p, n);
+        }
+        let mut buffer = [MaybeUninit::<F::In>::uninit(); LEAF];
+        let mut best: Option<(F::Item, usize)> = None;
+        for start in (0..n).step_by(LEAF) {
+            let len = LEAF.min(n - start);
+            for (i, slot) in buffer[..len].iter_mut().enumerate() {
+                slot.write(*p.offset((start + i) as isize * step));
+            }
+            let (value, at) = leaves::<F>(buffer.as_ptr().cast(), len);
+            if best.is_none_or(|(b, _)| F::beats(value, b)) {
+                best = Some((value, start + at));
+            }
+        }
+        best.unwrap_or((F::IDENTITY, 0))
+    }
+}
+
+leveled! {
+    /// The picked element of `n` neighbours and its index.
+    unsafe fn leaves<F: Pick>(p: *const F::In, n: usize) -> (F::Item, usize) = leaves_body
+}
+
+/// # Safety
+/// `n` elements, at least one, are readable.
+#[inline(always)]
+unsafe fn leaves_body<F: Pick>(p: *const F::In, n: usize) -> (F::Item, usize) {
+    // SAFETY: the leaves lie inside the `n` elements.
+    unsafe {
+        let (mut best, mut leaf) = (F::leaf(p, LEAF.min(n)), 0);
+        for start in (LEAF..n).step_by(LEAF) {
+            let value = F::leaf(p.add(start), LEAF.min(n - start));
+            if F::beats(value, best) {
+                (best, leaf) = (value, start);
+            }
+        }
+        // Neither displaces the other: equal, or both NaN. The fold started from its identity, which
+        // is also what a leaf of nothing but that value gives.
+        let same = |x: F::Item| !F::beats(x, best) && !F::beats(best, x);
+        let end = n.min(leaf + LEAF);
+        let at = (leaf..end).find(|&i| same(*p.add(i))).unwrap_or(leaf);
+        (best, at)
+    }
+}
+
+/// Searches `width` neighbouring columns at once.
+///
+/// # Safety
+/// `n` rows of `width` neighbours, `step` apart, are readable; `out` has room for `width` indices.
+unsafe fn side_by_side<F: Pick>(
+    (p, step, n): (*const F::In, isize, usize),
+    width: usize,
+    out: *mut i64,
+    by: isize,
+) {
+    let mut best = [F::IDENTITY; TILE];
+    let mut index = [0i64; TILE];
+    for left in (0..width).step_by(TILE) {
+        let len = TILE.min(width - left);
+        // SAFETY: the caller's contract.
+        unsafe {
+            columns::<F>(p.add(left), step, n, best.as_mut_ptr(), index.as_mut_ptr(), len);
+            for (j, &found) in index[..len].iter().enumerate() {
+                *out.offset((left + j) as isize * by) = found;
+            }
+        }
+    }
+}
+
+leveled! {
+    /// Keeps the best value and its row for `len` columns.
+    unsafe fn columns<F: Pick>(
+        p: *const F::In, step: isize, n: usize, best: *mut F::Item, index: *mut i64, len: usize,
+    ) = columns_body
+}
+
+/// # Safety
+/// `n` rows of `len` neighbours, `step` apart, are readable; `best` and `index` have `len` slots.
+#[inline(always)]
+unsafe fn columns_body<F: Pick>(
+    p: *const F::In,
+    step: isize,
+    n: usize,
+    best: *mut F::Item,
+    index: *mut i64,
+    len: usize,
+) {
+    // SAFETY: the caller's contract.
+    unsafe {
+        for j in 0..len {
+            *best.add(j) = *p.add(j);
+            *index.add(j) = 0;
+        }
+        for row in 1..n as isize {
+            let at = p.offset(row * step);
+            for j in 0..len {
+                let (value, old) = (*at.add(j), *best.add(j));
+                let wins = F::beats(value, old);
+                *best.add(j) = if wins { value } else { old };
+                *index.add(j) = if wins { row as i64 } else { *index.add(j) };
+            }
+        }
+    }
+}

@@ -1,0 +1,10 @@
+//! Reductions over any set of axes: sum, prod, max, min, any, all, count, argmax, argmin.
+mod arg;
+mod fold;
+mod inner;
+mod outer;
+mod run;
+
+pub use arg::arg_reduce;
+pub(super) use fold::{LEAF, Max, Sum, Tree, run as fold_run};
+pub use run::{Reduction, reduce};

@@ -1,0 +1,241 @@
+//! Reductions whose finest axis is kept: rows are merged into a row of accumulators.
+//!
+//! Owns: the tiles of accumulators, the grouping of narrow rows, and splitting into pieces.
+//! Invariant: one tile is a tree of pieces, a piece a tree of row blocks, a block a left fold; all sizes
+//! follow from the dims.
+
+use super::super::view::{Axes, View, ViewMut};
+use super::fold::{self, Fold, Tree};
+use super::inner::Partials;
+use super::run::Plan;
+use crate::threads::parallel_for;
+
+/// Accumulators of one tile: a few KiB, half of the L1 cache at most.
+const TILE: usize = 1024;
+/// Rows that are merged one after the other.
+const ROWS: usize = 32;
+/// Elements of one piece, about.
+const PIECE: usize = 1 << 16;
+
+/// The rows that one tile folds.
+struct Rows<'a> {
+    axes: &'a Axes<1>,
+    count: usize,
+    /// Set when the kept axis has a stride other than 1: a row is gathered before it is merged.
+    gather: Option<isize>,
+}
+
+pub(super) fn reduce<F: Fold>(plan: &Plan, input: View, out: ViewMut) {
+    let mut kept = Axes { dims: plan.kept.dims.clone(), strides: plan.kept.strides.clone() };
+    let width = kept.dims.pop().unwrap_or(1);
+    let [to_step, from_step] = kept.strides.pop().unwrap_or([1, 1]);
+    let mut axes = Axes { dims: plan.reduced.dims.clone(), strides: plan.reduced.strides.clone() };
+    // Rows that follow each other without a gap are grouped, so that narrow ones fill a tile.
+    let mut group = 1;
+    let mut tail = None;
+    if let ([dim], [[stride]]) = (axes.dims.as_mut_slice(), axes.strides.as_mut_slice())
+        && from_step == 1
+        && *stride == width as isize
+        && width < TILE / 4
+        && *dim >= 8
+    {
+        group = (TILE / 2 / width).min(*dim / 4);
+        let (groups, rest) = (*dim / group, *dim % group);
+        tail = Some(Tail { start: (groups * group * width) as isize, count: rest });
+        *dim = groups;
+        *stride *= group as isize;
+    }
+    let count: usize = axes.dims.iter().product();
+    let wide = width * group;
+    let tile = TILE.min(wide);
+    let tiles = wide.div_ceil(tile);
+    let piece_rows = (PIECE / tile).next_power_of_two();
+    let pieces = count.div_ceil(piece_rows);
+    let outer: usize = kept.dims.iter().product();
+    let gather = (from_step != 1).then_some(from_step);
+    let rows = Rows { axes: &axes, count, gather };
+    let job = Job { rows, tail, width, group, wide, tile, tiles, piece_rows, pieces, to_step };
+    job.run::<F>(&kept, outer, input, out);
+}
+
+/// Rows left over when the reduced axis is cut into groups: where they start and how many they are.
+struct Tail {
+    start: isize,
+    count: usize,
+}
+
+struct Job<'a> {
+    rows: Rows<'a>,
+    tail: Option<Tail>,
+    /// Results of one row, rows of one group, and their product.
+    width: usize,
+    group: usize,
+    wide: usize,
+    tile: usize,
+    tiles: usize,
+    piece_rows: usize,
+    pieces: usize,
+    to_step: isize,
+}
+
+impl Job<'_> {
+    fn run<F: Fold>(&self, kept: &Axes<2>, outer: usize, input: View, out: ViewMut) {
+        let units = self.pieces * self.tiles;
+        let elements = outer * self.wide * self.rows.count;
+        // With one piece per tile the blocks are whole outer positions, else pieces of a tile.
+        if self.pieces == 1 {
+            let blocks = (elements / PIECE).clamp(1, outer);
+            return parallel_for(blocks, &|b| {
+                let mut row = vec![F::IDENTITY; self.wide];
+                let (start, end) = (b * outer / blocks, (b + 1) * outer / blocks);
+                kept.for_range(start, end, &mut |[to, from]| {
+                    for t in 0..self.tiles {
+                        // SAFETY: the view is valid at every position; the row has `wide` slots.
+                        unsafe {
+                            let acc = row.as_mut_ptr().add(t * self.tile);
+                            self.fold_tile::<F>(input.at(from), t, 0, acc);
+                        }
+                    }
+                    // SAFETY: as above.
+                    unsafe { self.finish::<F>(&mut row, input.at(from), out.at(to)) };
+                });
+            });
+        }
+        let mut partial = vec![F::IDENTITY; self.pieces * self.wide];
+        for position in 0..outer {
+            kept.for_range(position, position + 1, &mut |[to, from]| {
+                let slots = Partials(partial.as_mut_ptr());
+                parallel_for(units, &|unit| {
+                    let (piece, t) = (unit / self.tiles, unit % self.tiles);
+                    let acc = slots.slot(piece * self.wide + t * self.tile);
+                    // SAFETY: the view is valid at every position; each unit has its own slots.
+                    unsafe { self.fold_tile::<F>(input.at(from), t, piece, acc) };
+                });
+                // SAFETY: as above.
+                unsafe {
+                    self.merge_pieces::<F>(&mut partial);
+                    self.finish::<F>(&mut partial[..self.wide], input.at(from), out.at(to));
+                }
+            });
+        }
+    }
+
+    /// Folds the rows of one piece, for one tile, into `acc`.
+    ///
+    /// # Safety
+    /// `p` is readable at every position of the rows; `acc` has the slots of the tile.
+    unsafe fn fold_tile<F: Fold>(&self, p: *const F::In, t: usize, piece: usize, acc: *mut F::Acc) {
+        let left = t * self.tile;
+        let n = self.tile.min(self.wide - left);
+        let start = piece * self.piece_rows;
+        let end = self.rows.count.min(start + self.piece_rows);
+        let mut stack: Vec<Vec<F::Acc>> = Vec::new();
+        let mut blocks = 0usize;
+        let mut first = start;
+        while first < end {
+            let last = end.min(first + ROWS);
+            // SAFETY: the caller's contract; the lower levels of the stack are `n` long.
+            unsafe {
+                let slots = std::slice::from_raw_parts_mut(acc, n);
+                slots.fill(F::IDENTITY);
+                self.fold_rows::<F>(p, left, n, first, last, acc);
+                let mut level = 0;
+                while blocks >> level & 1 == 1 {
+                    fold::merge_rows::<F>(acc, stack[level].as_ptr(), n);
+                    level += 1;
+                }
+                if last == end {
+                    // The last block takes what is left on the stack, smallest first.
+                    for (higher, part) in stack.iter().enumerate().skip(level) {
+                        if blocks >> higher & 1 == 1 {
+                            fold::merge_rows::<F>(acc, part.as_ptr(), n);
+                        }
+                    }
+                } else if level == stack.len() {
+                    stack.push(slots.to_vec());
+                } else {
+                    stack[level].copy_from_slice(slots);
+                }
+            }
+            blocks += 1;
+            first = last;
+        }
+    }
+
+    /// Merges rows `first..last` into `acc`.
+    ///
+    /// # Safety
+    /// As `fold_tile`.
+    unsafe fn fold_rows<F: Fold>(
+        &self,
+        p: *const F::In,
+        left: usize,
+        n: usize,
+        first: usize,
+        last: usize,
+        acc: *mut F::Acc,
+    ) {
+        let axes = self.rows.axes;
+        if let Some(step) = self.rows.gather {
+            let mut row = Vec::with_capacity(n);
+            axes.for_range(first, last, &mut |[at]| {
+                row.clear();
+                // SAFETY: the caller's contract.
+                row.extend((left..left + n).map(|j| unsafe { *p.offset(at + j as isize * step) }));
+                // SAFETY: as above; the row has `n` elements.
+                unsafe { fold::add_rows::<F>(acc, row.as_ptr(), n, 0, 1) };
+            });
+            return;
+        }
+        let p = p.wrapping_add(left);
+        if let ([_], [[stride]]) = (axes.dims.as_slice(), axes.strides.as_slice()) {
+            let at = p.wrapping_offset(first as isize * stride);
+            // SAFETY: the caller's contract.
+            return unsafe { fold::add_rows::<F>(acc, at, n, *stride, last - first) };
+        }
+        axes.for_range(first, last, &mut |[at]| {
+            // SAFETY: the caller's contract.
+            unsafe { fold::add_rows::<F>(acc, p.offset(at), n, 0, 1) };
+        });
+    }
+
+    /// Merges the pieces into the first.
+    fn merge_pieces<F: Fold>(&self, partial: &mut [F::Acc]) {
+        let mut gap = 1;
+        while gap < self.pieces {
+            for piece in (0..self.pieces - gap).step_by(2 * gap) {
+                let (low, high) = partial.split_at_mut((piece + gap) * self.wide);
+                let low = &mut low[piece * self.wide..];
+                // SAFETY: both are `wide` long and disjoint.
+                unsafe { fold::merge_rows::<F>(low.as_mut_ptr(), high.as_ptr(), self.wide) };
+            }
+            gap *= 2;
+        }
+    }
+
+    /// Merges the rows of a group and the rows left over, and writes the results.
+    ///
+    /// # Safety
+    /// `p` and `out` are valid at every position of the kept axis and the rows left over.
+    unsafe fn finish<F: Fold>(&self, row: &mut [F::Acc], p: *const F::In, out: *mut F::Acc) {
+        for j in 0..self.width {
+            let mut value = row[j];
+            if self.group > 1 {
+                let mut tree = Tree::new();
+                for k in 0..self.group {
+                    tree.push(row[k * self.width + j], F::merge);
+                }
+                value = tree.finish(F::merge).unwrap_or(value);
+            }
+            if let Some(tail) = &self.tail {
+                for k in 0..tail.count {
+                    let at = tail.start + (k * self.width + j) as isize;
+                    // SAFETY: the caller's contract.
+                    value = F::merge(value, F::load(unsafe { *p.offset(at) }));
+                }
+            }
+            // SAFETY: the caller's contract.
+            unsafe { *out.offset(j as isize * self.to_step) = value };
+        }
+    }
+}

@@ -1,0 +1,245 @@
+//! The common operand of kernels: a pointer with dims and strides.
+//!
+//! Owns: `View`, `ViewMut` and the collapsing of axes that every strided loop wants. Never owns memory.
+//! Invariant: a view made by `of` lies inside its storage; one made by `from_raw` is what its maker
+//! vouched for. Kernels trust views, and trust that the dtype passed along is the one stored.
+
+use std::marker::PhantomData;
+
+use smallvec::SmallVec;
+
+use crate::array::{Layout, Storage, fits};
+use crate::dtype::DType;
+
+/// An operand to read: strides count elements, `ptr` is element (0, 0, …).
+#[derive(Clone, Copy, Debug)]
+pub struct View<'a> {
+    pub(crate) ptr: *const u8,
+    pub(crate) dims: &'a [usize],
+    pub(crate) strides: &'a [isize],
+    life: PhantomData<&'a Storage>,
+}
+
+/// An operand to write, laid out as a `View`.
+#[derive(Debug)]
+pub struct ViewMut<'a> {
+    pub(crate) ptr: *mut u8,
+    pub(crate) dims: &'a [usize],
+    pub(crate) strides: &'a [isize],
+    life: PhantomData<&'a Storage>,
+}
+
+// SAFETY: a view is a borrowed description of plain elements; its maker vouches for the memory.
+unsafe impl Send for View<'_> {}
+// SAFETY: as above.
+unsafe impl Sync for View<'_> {}
+// SAFETY: as above; kernels split a `ViewMut` into disjoint parts before they share it.
+unsafe impl Send for ViewMut<'_> {}
+// SAFETY: as above.
+unsafe impl Sync for ViewMut<'_> {}
+
+impl<'a> View<'a> {
+    /// The elements of a storage that a layout addresses. The caller vouches that they are
+    /// initialised elements of `dtype`.
+    ///
+    /// # Panics
+    /// When the layout leaves the storage: a bug of the caller.
+    #[inline]
+    pub(crate) fn of(storage: &'a Storage, layout: &'a Layout, dtype: DType) -> View<'a> {
+        assert!(fits(storage, layout, dtype), "a layout outside its storage");
+        let ptr = storage.ptr().wrapping_offset(layout.offset() * dtype.size() as isize);
+        View { ptr, dims: layout.dims(), strides: layout.strides(), life: PhantomData }
+    }
+
+    /// A view of memory that the caller vouches for.
+    ///
+    /// # Safety
+    /// Every addressed element is initialised, of the dtype that the kernel is told, and readable
+    /// for `'a`; `dims` and `strides` have one length.
+    #[inline]
+    pub unsafe fn from_raw(ptr: *const u8, dims: &'a [usize], strides: &'a [isize]) -> View<'a> {
+        View { ptr, dims, strides, life: PhantomData }
+    }
+
+    /// The number of elements.
+    #[inline]
+    pub fn numel(&self) -> usize {
+        self.dims.iter().product()
+    }
+
+    /// The size of each axis.
+    #[inline]
+    pub fn dims(&self) -> &'a [usize] {
+        self.dims
+    }
+
+    /// The address of the element `offset` elements from the first.
+    #[inline(always)]
+    pub(crate) fn at<T>(&self, offset: isize) -> *const T {
+        self.ptr.cast::<T>().wrapping_offset(offset)
+    }
+
+    /// Whether the elements lie in C order without gaps.
+    #[inline]
+    pub fn is_contiguous(&self) -> bool {
+        is_c_order(self.dims, self.strides)
+    }
+}
+
+impl<'a> ViewMut<'a> {
+    /// The elements of a storage that a layout addresses, to be written. The caller vouches that it
+    /// may write: the storage is its own, or an in-place operation was admitted.
+    ///
+    /// # Panics
+    /// When the layout leaves the storage: a bug of the caller.
+    #[inline]
+    pub(crate) fn of(storage: &'a Storage, layout: &'a Layout, dtype: DType) -> ViewMut<'a> {
+        assert!(fits(storage, layout, dtype), "a layout outside its storage");
+        let ptr = storage.ptr().wrapping_offset(layout.offset() * dtype.size() as isize);
+        ViewMut { ptr, dims: layout.dims(), strides: layout.strides(), life: PhantomData }
+    }
+
+    /// A view of memory that the caller vouches for.
+    ///
+    /// # Safety
+    /// Every addressed element is writable for `'a`, has room for the dtype that the kernel is told,
+    /// and is touched by nobody else; `dims` and `strides` have one length.
+    #[inline]
+    pub unsafe fn from_raw(ptr: *mut u8, dims: &'a [usize], strides: &'a [isize]) -> ViewMut<'a> {
+        ViewMut { ptr, dims, strides, life: PhantomData }
+    }
+
+    /// The address of the element `offset` elements from the first.
+    #[inline(always)]
+    pub(crate) fn at<T>(&self, offset: isize) -> *mut T {
+        self.ptr.cast::<T>().wrapping_offset(offset)
+    }
+
+    /// The same elements to read, once they are written.
+    #[inline]
+    pub fn as_view(&self) -> View<'_> {
+        View { ptr: self.ptr, dims: self.dims, strides: self.strides, life: PhantomData }
+    }
+
+    /// The same elements to write, for a shorter time.
+    #[inline]
+    pub fn reborrow(&mut self) -> ViewMut<'_> {
+        ViewMut { ptr: self.ptr, dims: self.dims, strides: self.strides, life: PhantomData }
+    }
+
+    /// The number of elements.
+    #[inline]
+    pub fn numel(&self) -> usize {
+        self.dims.iter().product()
+    }
+
+    /// Whether the elements lie in C order without gaps.
+    #[inline]
+    pub fn is_contiguous(&self) -> bool {
+        is_c_order(self.dims, self.strides)
+    }
+}
+
+/// Whether dims and strides describe C order without gaps.
+#[inline]
+pub(crate) fn is_c_order(dims: &[usize], strides: &[isize]) -> bool {
+    let mut expected = 1isize;
+    for (&d, &s) in dims.iter().zip(strides).rev() {
+        if d != 1 {
+            if s != expected && d != 0 {
+                return dims.contains(&0);
+            }
+            expected = expected.wrapping_mul(d as isize);
+        }
+    }
+    true
+}
+
+/// Axes of one iteration over `N` operands: dims with a stride per operand.
+pub(crate) struct Axes<const N: usize> {
+    pub(crate) dims: SmallVec<[usize; 8]>,
+    pub(crate) strides: SmallVec<[[isize; N]; 8]>,
+}
+
+impl<const N: usize> Axes<N> {
+    /// Collects the axes of operands of the same dims.
+    pub(crate) fn new(dims: &[usize], strides: [&[isize]; N]) -> Axes<N> {
+        let per_axis = |i: usize| std::array::from_fn(|k| strides[k][i]);
+        Axes { dims: dims.into(), strides: (0..dims.len()).map(per_axis).collect() }
+    }
+
+    /// Drops axes of size 1, sorts the others by falling stride of operand 0 (then 1, …) when
+    /// `reorder` allows it, and merges neighbours that run on in every operand.
+    pub(crate) fn collapse(mut self, reorder: bool) -> Axes<N> {
+        let mut order: SmallVec<[usize; 8]> =
+            (0..self.dims.len()).filter(|&i| self.dims[i] != 1).collect();
+        if reorder {
+            let key = |i: usize| self.strides[i].map(isize::unsigned_abs);
+            order.sort_by(|&a, &b| key(b).cmp(&key(a)));
+        }
+        let mut out = Axes { dims: SmallVec::new(), strides: SmallVec::new() };
+        for &i in &order {
+            let (dim, stride) = (self.dims[i], self.strides[i]);
+            if let Some(last) = out.strides.last_mut() {
+                let runs_on = (0..N).all(|k| last[k] == stride[k].wrapping_mul(dim as isize));
+                if runs_on {
+                    *last = stride;
+                    if let Some(d) = out.dims.last_mut() {
+                        *d *= dim;
+                    }
+                    continue;
+                }
+            }
+            out.dims.push(dim);
+            out.strides.push(stride);
+        }
+        self = out;
+        self
+    }
+
+    /// Calls `body` with the offsets (in elements) of every combination of positions of the axes, in
+    /// C order.
+    #[inline]
+    pub(crate) fn for_each(&self, mut body: impl FnMut([isize; N])) {
+        let total: usize = self.dims.iter().product();
+        self.for_range(0, total, &mut body);
+    }
+
+    /// As `for_each`, for the positions `start..end` of the C order.
+    #[inline]
+    pub(crate) fn for_range(&self, start: usize, end: usize, body: &mut impl FnMut([isize; N])) {
+        if start >= end {
+            return;
+        }
+        let n = self.dims.len();
+        let mut index: SmallVec<[usize; 8]> = SmallVec::from_elem(0, n);
+        let mut at = [0isize; N];
+        let mut rest = start;
+        for axis in (0..n).rev() {
+            index[axis] = rest % self.dims[axis];
+            rest /= self.dims[axis];
+            for k in 0..N {
+                at[k] += index[axis] as isize * self.strides[axis][k];
+            }
+        }
+        for position in start..end {
+            body(at);
+            if position + 1 == end {
+                break;
+            }
+            for axis in (0..n).rev() {
+                index[axis] += 1;
+                for k in 0..N {
+                    at[k] += self.strides[axis][k];
+                }
+                if index[axis] < self.dims[axis] {
+                    break;
+                }
+                for k in 0..N {
+                    at[k] -= self.dims[axis] as isize * self.strides[axis][k];
+                }
+                index[axis] = 0;
+            }
+        }
+    }
+}

@@ -1,0 +1,401 @@
+//! Element-wise operations: one declaration, one gate, one backward for all of them.
+//!
+//! Owns: `Elementwise` (forward loops, derivatives, what to save), promotion and broadcasting of operands,
+//! and the rule that reads a derivative either as one fused loop or, under `create_graph`, as symbols.
+//! Never contains the formula of an operation: those are the declarations in the family files.
+//! Invariant: a derivative sees operands of one dtype and of the output's shape.
+
+use std::borrow::Cow;
+
+use smallvec::SmallVec;
+
+use crate::array::{Layout, broadcast_shapes};
+use crate::dtype::DType;
+use crate::error::{Error, Result};
+use crate::graph::{self, Context, Flags, Rule, RuleRef, Saved};
+use crate::kernels::elementwise::{In, LoopTable, apply};
+use crate::kernels::{View, ViewMut};
+use crate::ops::cast::astype;
+use crate::ops::declare::{Operand, Scalar};
+use crate::ops::shape::broadcast_to;
+use crate::ops::sym::{self, Sym};
+use crate::tensor::{Edge, Tensor};
+
+/// Where an argument of a derivative comes from.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Source {
+    /// The gradient of the output.
+    Grad,
+    /// Operand number `.0`.
+    Input(u8),
+    /// The output itself.
+    Output,
+}
+
+/// How the gradient of one operand is computed.
+pub enum Derivative {
+    /// The output's gradient unchanged.
+    Identity,
+    /// Zero everywhere.
+    Zero,
+    /// A formula of the sources.
+    Formula {
+        /// Its arguments, in the order of the text.
+        uses: &'static [Source],
+        /// The text as a loop.
+        table: &'static LoopTable,
+        /// The text as symbols: arguments, then parameters.
+        sym: fn(&[Sym]) -> Sym,
+    },
+}
+
+impl Derivative {
+    fn uses(&self) -> &'static [Source] {
+        match self {
+            Derivative::Formula { uses, .. } => uses,
+            _ => &[],
+        }
+    }
+}
+
+/// One element-wise operation.
+pub struct Elementwise {
+    /// Its name in the graph and in messages.
+    pub name: &'static str,
+    /// The forward loops.
+    pub forward: &'static LoopTable,
+    /// Whether the result is boolean whatever the operands are.
+    pub to_bool: bool,
+    /// What the derivatives use, in the order of the saved values.
+    pub saves: &'static [Source],
+    /// One derivative per operand; empty for a constant operation.
+    pub by: &'static [Derivative],
+}
+
+/// An operand whose dtype and shape are settled.
+#[derive(Clone, Copy)]
+enum Slot<'a> {
+    Tensor(&'a Tensor),
+    Scalar(Scalar),
+}
+
+impl<'a> Slot<'a> {
+    fn tensor(self) -> Option<&'a Tensor> {
+        match self {
+            Slot::Tensor(t) => Some(t),
+            Slot::Scalar(_) => None,
+        }
+    }
+
+    fn input(self) -> In<'a> {
+        match self {
+            Slot::Tensor(t) => In::View(t.view_of()),
+            Slot::Scalar(Scalar::Int(i)) => In::Int(i),
+            Slot::Scalar(s) => In::Float(s.as_f64()),
+        }
+    }
+}
+
+impl Tensor {
+    /// The kernel's view of this tensor.
+    #[inline]
+    pub(crate) fn view_of(&self) -> View<'_> {
+        View::of(self.storage(), self.layout(), self.dtype())
+    }
+
+    /// The kernel's view of a tensor that this operation may write.
+    #[inline]
+    pub(crate) fn view_mut(&self) -> ViewMut<'_> {
+        ViewMut::of(self.storage(), self.layout(), self.dtype())
+    }
+}
+
+impl Elementwise {
+    #[inline]
+    fn takes(&self, dtype: DType) -> bool {
+        self.forward.get(dtype).is_some()
+    }
+
+    fn compute_dtype(&self, common: DType) -> DType {
+        if self.takes(common) { common } else { common.to_float() }
+    }
+
+    /// Computes and records; operands agree in dtype and shape.
+    #[inline]
+    fn run<const N: usize>(
+        &'static self,
+        slots: [Slot<'_>; N],
+        layout: &Layout,
+        dtype: DType,
+        params: &[f64],
+    ) -> Result<Tensor> {
+        let out_dtype = if self.to_bool { DType::Bool } else { dtype };
+        let out = Tensor::empty(layout.dims(), out_dtype)?;
+        apply(self.forward, dtype, &slots.map(Slot::input), out.view_mut(), out_dtype, params);
+        if graph::recording() && !self.by.is_empty() && out_dtype.is_float() {
+            let edges = slots.map(|slot| slot.tensor().and_then(Tensor::grad_edge));
+            if edges.iter().any(Option::is_some) {
+                return Ok(self.record(slots, edges, out, params));
+            }
+        }
+        if self.by.is_empty() {
+            return Ok(out);
+        }
+        Ok(out.unrecorded(slots.iter().filter_map(|slot| slot.tensor())))
+    }
+
+    fn record<const N: usize>(
+        &'static self,
+        slots: [Slot<'_>; N],
+        edges: [Option<Edge>; N],
+        out: Tensor,
+        params: &[f64],
+    ) -> Tensor {
+        let dtype = out.dtype();
+        let mut saved: SmallVec<[Saved<Tensor>; 2]> = SmallVec::new();
+        for &source in self.saves {
+            let used = (0..N).any(|i| edges[i].is_some() && self.by[i].uses().contains(&source));
+            saved.push(match source {
+                _ if !used => Saved::None,
+                Source::Output => Saved::output(&out, 0),
+                Source::Input(k) => match slots[k as usize] {
+                    Slot::Scalar(s) => Saved::Scalar(s.as_f64()),
+                    Slot::Tensor(t) => Saved::input(t, u32::from(k)),
+                },
+                Source::Grad => Saved::None,
+            });
+        }
+        saved.extend(params.iter().map(|&p| Saved::Scalar(p)));
+        let cost = 40.0 + out.size() as f32 * self.forward.cost(dtype);
+        let node = graph::record(
+            RuleRef::Static(self),
+            edges.into_iter().collect(),
+            saved,
+            1,
+            cost,
+            Flags::NONE,
+        );
+        out.attach(Edge::new(node, 0))
+    }
+}
+
+/// Applies a one-operand operation.
+#[inline]
+pub fn unary(op: &'static Elementwise, x: &Tensor) -> Result<Tensor> {
+    unary_with(op, x, &[])
+}
+
+/// Applies a one-operand operation with parameters.
+#[inline]
+pub fn unary_with(op: &'static Elementwise, x: &Tensor, params: &[f64]) -> Result<Tensor> {
+    if op.takes(x.dtype()) {
+        return op.run([Slot::Tensor(x)], x.layout(), x.dtype(), params);
+    }
+    let x = astype(x, op.compute_dtype(x.dtype()))?;
+    op.run([Slot::Tensor(&x)], x.layout(), x.dtype(), params)
+}
+
+/// Applies a two-operand operation.
+#[inline]
+pub fn binary(op: &'static Elementwise, a: &Tensor, b: &Tensor) -> Result<Tensor> {
+    if a.dtype() == b.dtype() && a.shape() == b.shape() && op.takes(a.dtype()) {
+        return op.run([Slot::Tensor(a), Slot::Tensor(b)], a.layout(), a.dtype(), &[]);
+    }
+    binary_slow(op, a, b)
+}
+
+#[cold]
+#[inline(never)]
+fn binary_slow(op: &'static Elementwise, a: &Tensor, b: &Tensor) -> Result<Tensor> {
+    let [a, b] = settle(op, [a, b])?;
+    op.run([Slot::Tensor(&a), Slot::Tensor(&b)], a.layout(), a.dtype(), &[])
+}
+
+/// Brings operands to their common dtype and shape, through recorded casts and expansions.
+pub(crate) fn settle<const N: usize>(
+    op: &'static Elementwise,
+    xs: [&Tensor; N],
+) -> Result<[Tensor; N]> {
+    let shapes = xs.map(|x| x.shape());
+    let dims = broadcast_shapes(op.name, &shapes)?;
+    let common = xs.iter().skip(1).fold(xs[0].dtype(), |d, x| d.promote(x.dtype()));
+    let dtype = op.compute_dtype(common);
+    let mut settled = xs.map(Tensor::clone);
+    for x in &mut settled {
+        *x = broadcast_to_dims(&astype(x, dtype)?, &dims)?;
+    }
+    Ok(settled)
+}
+
+fn broadcast_to_dims(x: &Tensor, dims: &[usize]) -> Result<Tensor> {
+    if x.shape() == dims { Ok(x.clone()) } else { broadcast_to(x, dims) }
+}
+
+/// Applies a two-operand operation to a tensor and a number.
+#[inline]
+pub fn binary_scalar(op: &'static Elementwise, a: &Tensor, b: Scalar) -> Result<Tensor> {
+    let a = settle_scalar(op, a, b)?;
+    op.run([Slot::Tensor(&a), Slot::Scalar(b)], a.layout(), a.dtype(), &[])
+}
+
+/// Applies a two-operand operation to a number and a tensor.
+#[inline]
+pub fn scalar_binary(op: &'static Elementwise, a: Scalar, b: &Tensor) -> Result<Tensor> {
+    let b = settle_scalar(op, b, a)?;
+    op.run([Slot::Scalar(a), Slot::Tensor(&b)], b.layout(), b.dtype(), &[])
+}
+
+#[inline]
+fn settle_scalar<'a>(
+    op: &'static Elementwise,
+    x: &'a Tensor,
+    scalar: Scalar,
+) -> Result<Cow<'a, Tensor>> {
+    if x.dtype().is_float() && op.takes(x.dtype()) {
+        return Ok(Cow::Borrowed(x));
+    }
+    let dtype = op.compute_dtype(x.dtype().promote_weak(scalar.weak()));
+    check_range(op.name, dtype, scalar)?;
+    astype(x, dtype).map(Cow::Owned)
+}
+
+/// NumPy 2: a Python integer must fit the array's integer dtype.
+fn check_range(op: &'static str, dtype: DType, scalar: Scalar) -> Result<()> {
+    let Scalar::Int(value) = scalar else { return Ok(()) };
+    let fits = match dtype {
+        DType::I32 => i32::try_from(value).is_ok(),
+        DType::U8 => u8::try_from(value).is_ok(),
+        _ => true,
+    };
+    if fits {
+        return Ok(());
+    }
+    Err(Box::new(Error::Argument {
+        op: op.into(),
+        what: format!("the Python integer {value} is out of bounds for {dtype}"),
+        remedy: "convert the tensor with astype(fg.int64) first".into(),
+    }))
+}
+
+/// Applies a two-operand operation to anything that acts as a tensor.
+pub fn binary_operands(op: &'static Elementwise, a: &Operand, b: &Operand) -> Result<Tensor> {
+    match (a, b) {
+        (Operand::Tensor(a), Operand::Tensor(b)) => binary(op, a, b),
+        (Operand::Tensor(a), Operand::Scalar(b)) => binary_scalar(op, a, *b),
+        (Operand::Scalar(a), Operand::Tensor(b)) => scalar_binary(op, *a, b),
+        (Operand::Scalar(a), Operand::Scalar(b)) => binary_scalar(op, &Tensor::scalar(*a), *b),
+    }
+}
+
+/// What a derivative reads: tensors or constants, restored once.
+struct Operands {
+    values: SmallVec<[(Source, Read); 3]>,
+    params: SmallVec<[f64; 2]>,
+}
+
+enum Read {
+    Tensor(Tensor),
+    Scalar(f64),
+}
+
+impl Operands {
+    fn restore(
+        op: &Elementwise,
+        cx: &mut Context<'_, Tensor>,
+        uses: &[Source],
+        known: Option<Operands>,
+    ) -> Result<Operands> {
+        let mut all = known.unwrap_or_else(|| Operands {
+            values: SmallVec::new(),
+            params: (op.saves.len()..cx.saved_count()).map(|i| cx.scalar(i)).collect(),
+        });
+        for (slot, &source) in op.saves.iter().enumerate() {
+            if uses.contains(&source) && all.find(source).is_none() {
+                let value = if cx.has_saved(slot) {
+                    Read::Tensor(cx.saved(slot)?)
+                } else {
+                    Read::Scalar(cx.scalar(slot))
+                };
+                all.values.push((source, value));
+            }
+        }
+        Ok(all)
+    }
+
+    fn find(&self, source: Source) -> Option<&Read> {
+        self.values.iter().find(|(s, _)| *s == source).map(|(_, value)| value)
+    }
+}
+
+impl Rule<Tensor> for Elementwise {
+    fn name(&self) -> Cow<'static, str> {
+        Cow::Borrowed(self.name)
+    }
+
+    fn backward(&self, cx: &mut Context<'_, Tensor>) -> Result<()> {
+        let Some(g) = cx.take_grad(0) else { return Ok(()) };
+        let mut g = Some(g);
+        let wanted = (0..self.by.len()).filter(|&i| cx.wants(i)).count();
+        let (mut operands, mut done) = (None, 0);
+        for (i, derivative) in self.by.iter().enumerate() {
+            if !cx.wants(i) {
+                continue;
+            }
+            done += 1;
+            // The last derivative may write into the gradient's own buffer.
+            let taken = if done == wanted { g.take() } else { g.clone() };
+            let Some(g) = taken else { break };
+            let gradient = match derivative {
+                Derivative::Identity => g,
+                Derivative::Zero => Tensor::zeros(g.shape(), g.dtype())?,
+                Derivative::Formula { uses, table, sym } => {
+                    let read = Operands::restore(self, cx, uses, operands.take())?;
+                    let gradient = if cx.create_graph() {
+                        symbolic(&g, uses, *sym, &read)?
+                    } else {
+                        fused(&g, uses, table, &read)?
+                    };
+                    operands = Some(read);
+                    gradient
+                }
+            };
+            cx.give(i, gradient);
+        }
+        Ok(())
+    }
+}
+
+/// Reads the derivative as one loop; writes into the gradient's own buffer when nobody else has it.
+fn fused(g: &Tensor, uses: &[Source], table: &LoopTable, read: &Operands) -> Result<Tensor> {
+    let out = if g.is_contiguous() && g.storage().is_reusable() {
+        g.detach()
+    } else {
+        Tensor::empty(g.shape(), g.dtype())?
+    };
+    let inputs: SmallVec<[In<'_>; 4]> = uses
+        .iter()
+        .map(|&source| match read.find(source) {
+            Some(Read::Tensor(t)) => In::View(t.view_of()),
+            Some(Read::Scalar(s)) => In::Float(*s),
+            None => In::View(g.view_of()),
+        })
+        .collect();
+    apply(table, g.dtype(), &inputs, out.view_mut(), g.dtype(), &read.params);
+    Ok(out)
+}
+
+/// Reads the derivative as tensor operations, which record themselves.
+fn symbolic(g: &Tensor, uses: &[Source], text: fn(&[Sym]) -> Sym, read: &Operands) -> Result<Tensor> {
+    sym::evaluate(g, |tape| {
+        let mut arguments: SmallVec<[Sym; 6]> = SmallVec::new();
+        for &source in uses {
+            arguments.push(match read.find(source) {
+                Some(Read::Tensor(t)) => tape.tensor(t.clone()),
+                Some(Read::Scalar(s)) => tape.constant(*s),
+                None => tape.tensor(g.clone()),
+            });
+        }
+        arguments.extend(read.params.iter().map(|&p| tape.constant(p)));
+        text(&arguments)
+    })
+}

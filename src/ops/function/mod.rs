@@ -1,0 +1,20 @@
+//! Functions with a derivative that the user writes: the contract, and its Rust face.
+//!
+//! Owns: what one call records (`Call`), how returned gradients are checked (`Gradients`), the refusal of a second
+//! derivative that would be wrong (`refuse`), and `trait Function`. The Python trampoline stands on the same parts.
+//! Never a second mechanism: everything enters the graph through `graph::record`.
+//! Invariant: forward runs with recording off; an output is a fresh handle, never an input itself.
+
+mod call;
+mod context;
+mod cut;
+mod face;
+mod gradients;
+
+pub(crate) use call::output;
+pub use call::{Call, Keep, Spec};
+pub use context::FunctionContext;
+pub(crate) use context::{disposed, missing_key, out_of_range};
+pub(crate) use cut::refuse;
+pub use face::Function;
+pub use gradients::Gradients;

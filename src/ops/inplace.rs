@@ -1,0 +1,124 @@
+//! In-place changes: `x += y`, `x[i] = v`, `copy_`, `fill_`.
+//!
+//! Owns: the checks that keep a change from falsifying a gradient, the write, the version and the new history.
+//! Never lets a leaf that requires grad change while recording.
+//! Invariant: after a change the handle's history is that of its new value, and the version has moved on.
+
+use crate::dtype::DType;
+use crate::error::{Error, Result};
+use crate::graph;
+use crate::kernels;
+use crate::ops::cast::astype;
+use crate::ops::declare::{IndexItem, Operand};
+use crate::ops::elementwise::{Elementwise, binary_operands};
+use crate::ops::index::{index, plan};
+use crate::ops::shape::broadcast_to;
+use crate::ops::view::replay;
+use crate::tensor::Tensor;
+
+fn refuse(op: &'static str, what: &str, remedy: &'static str) -> Box<Error> {
+    Box::new(Error::InPlace { op: op.into(), what: what.into(), remedy })
+}
+
+/// The checks every change passes before anything is written.
+fn admit(op: &'static str, x: &Tensor, value: &Tensor) -> Result<()> {
+    if graph::recording() && x.requires_grad() && x.is_leaf() {
+        return Err(refuse(
+            op,
+            "a leaf that requires grad cannot be changed in place while recording",
+            "change it under no_grad(), or compute a new tensor",
+        ));
+    }
+    if !x.storage().is_writable() {
+        return Err(refuse(op, "the tensor's memory is read-only", "clone() it first"));
+    }
+    let strides = x.layout().strides().iter().zip(x.shape());
+    if strides.clone().any(|(&s, &d)| s == 0 && d > 1) {
+        return Err(refuse(
+            op,
+            "several elements of an expanded tensor share one memory location",
+            "clone() it first",
+        ));
+    }
+    if value.dtype() != x.dtype() && x.dtype().promote(value.dtype()) != x.dtype() {
+        return Err(Box::new(Error::DType {
+            op: op.into(),
+            got: value.dtype(),
+            remedy: "the result does not fit the tensor's dtype; convert it with astype first",
+        }));
+    }
+    Ok(())
+}
+
+/// Writes `value` (recorded or not) into `x` and moves its history there.
+pub(crate) fn overwrite(op: &'static str, x: &Tensor, value: &Tensor) -> Result<()> {
+    admit(op, x, value)?;
+    let value = broadcast_to(&astype(value, x.dtype())?, x.shape())?;
+    // The source may overlap the target (x[1:] = x[:-1]): then it is copied out first.
+    let source = if value.storage().same(x.storage()) { value.duplicate()? } else { value.detach() };
+    kernels::copy(x.dtype(), source.view_of(), x.view_mut());
+    x.storage().bump_version(op);
+    if graph::recording() && (x.requires_grad() || value.requires_grad()) {
+        x.rebase(value.grad_edge());
+    }
+    Ok(())
+}
+
+/// `x = op(x, value)` in place.
+pub fn binary_(op: &'static Elementwise, x: &Tensor, value: &Operand) -> Result<()> {
+    let result = binary_operands(op, &Operand::Tensor(x.clone()), value)?;
+    if result.shape() != x.shape() {
+        return Err(Box::new(Error::Broadcast {
+            op: op.name.into(),
+            a: x.shape().into(),
+            b: result.shape().into(),
+        }));
+    }
+    overwrite(op.name, x, &result)
+}
+
+/// `x[...] = value` for all elements.
+pub fn copy_(x: &Tensor, value: &Tensor) -> Result<()> {
+    overwrite("copy_", x, value)
+}
+
+/// Every element set to one value.
+pub fn fill_(x: &Tensor, value: &Operand) -> Result<()> {
+    match value {
+        Operand::Tensor(t) => overwrite("fill_", x, t),
+        Operand::Scalar(s) => overwrite("fill_", x, &Tensor::full(&[], *s, x.dtype())?),
+    }
+}
+
+/// `x[index] = value`.
+pub fn set_index(x: &Tensor, items: &[IndexItem], value: &Operand) -> Result<()> {
+    let value = match value {
+        Operand::Tensor(t) => t.clone(),
+        Operand::Scalar(s) => Tensor::full(&[], *s, x.dtype())?,
+    };
+    let plan = plan(x.shape(), items)?;
+    if plan.arrays.is_empty() && !(graph::recording() && (x.requires_grad() || value.requires_grad())) {
+        let target = x.with_layout(replay(x.layout(), &plan.steps));
+        return overwrite("setitem", &target, &value);
+    }
+    // Which element goes where follows from indexing the positions themselves.
+    let positions = positions(x)?;
+    let chosen = index(&positions, items)?;
+    admit("setitem", x, &value)?;
+    let value = broadcast_to(&astype(&value, x.dtype())?, chosen.shape())?;
+    let replaced = crate::ops::index::replace_at(x, &chosen, &value)?;
+    overwrite("setitem", x, &replaced)
+}
+
+/// The flat C-order position of every element, in the shape of `x`.
+fn positions(x: &Tensor) -> Result<Tensor> {
+    let all: Vec<i64> = (0..x.size() as i64).collect();
+    Tensor::from_vec(all, x.shape())
+}
+
+impl Tensor {
+    /// Whether the dtype of `other` fits into this tensor without loss of kind.
+    pub(crate) fn holds(&self, other: DType) -> bool {
+        self.dtype().promote(other) == self.dtype()
+    }
+}

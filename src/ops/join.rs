@@ -1,0 +1,106 @@
+//! Joining and splitting along an axis.
+//!
+//! Owns: concatenate, stack. Never makes an intermediate copy: pieces go straight into the result.
+//! Invariant: the gradient of a piece is a slice of the output's gradient.
+
+use crate::array::{ShapeVec, normalize_axis};
+use crate::dtype::DType;
+use crate::error::{Dims, Error, Result};
+use crate::kernels;
+use crate::ops::cast::astype;
+use crate::ops::declare::Tensors;
+use crate::ops::shape::reshape_dims;
+use crate::ops::structured::{Record, SavedList, finish, move_cost};
+use crate::ops::view::slice_axis;
+use crate::tensor::Tensor;
+
+fn common_dtype(op: &'static str, pieces: &[Tensor]) -> Result<DType> {
+    let first = pieces.first().ok_or_else(|| {
+        Box::new(Error::Argument {
+            op: op.into(),
+            what: "no tensors were given".into(),
+            remedy: "give at least one".into(),
+        })
+    })?;
+    Ok(pieces.iter().fold(first.dtype(), |d, x| d.promote(x.dtype())))
+}
+
+/// Joins pieces of one dtype along a valid axis.
+fn join(pieces: &[Tensor], axis: usize) -> Result<Tensor> {
+    let mut dims = ShapeVec::from_slice(pieces[0].shape());
+    for (i, piece) in pieces.iter().enumerate().skip(1) {
+        let fits = piece.ndim() == dims.len()
+            && (0..dims.len()).all(|a| a == axis || piece.shape()[a] == dims[a]);
+        if !fits {
+            return Err(Box::new(Error::Shape {
+                op: "concatenate".into(),
+                what: format!(
+                    "tensor {i} has shape {} and tensor 0 has {}",
+                    Dims::from(piece.shape()),
+                    Dims::from(pieces[0].shape())
+                ),
+                remedy: "the shapes must agree except along the joined axis",
+            }));
+        }
+        dims[axis] += piece.shape()[axis];
+    }
+    let out = Tensor::empty(&dims, pieces[0].dtype())?;
+    let mut start = 0;
+    for piece in pieces {
+        let len = piece.shape()[axis];
+        let target = out.with_layout(out.layout().slice(axis, start, 1, len));
+        kernels::copy(out.dtype(), piece.view_of(), target.view_mut());
+        start += len;
+    }
+    let inputs: Vec<&Tensor> = pieces.iter().collect();
+    Ok(finish(out, &inputs, |out| Record {
+        name: "concatenate",
+        cost: move_cost(out),
+        params: (axis, pieces.iter().map(|p| p.shape()[axis]).collect::<ShapeVec>()),
+        saved: SavedList::new(),
+        backward: |(axis, lengths), cx| {
+            let Some(g) = cx.take_grad(0) else { return Ok(()) };
+            let mut start = 0;
+            for (i, &len) in lengths.iter().enumerate() {
+                if cx.wants(i) {
+                    cx.give(i, slice_axis(&g, *axis, start, 1, len)?);
+                }
+                start += len;
+            }
+            Ok(())
+        },
+    }))
+}
+
+crate::operations! { family "joining";
+    /// Joined along an existing axis; None joins the flattened tensors. Derivative: the slices of `g`.
+    [numpy("concatenate", "concat"), aliases("cat", "concat")]
+    fn concatenate(tensors: Tensors, axis: Option<isize> = Some(0)) -> Tensor {
+        let dtype = common_dtype("concatenate", tensors)?;
+        let mut pieces = Vec::with_capacity(tensors.len());
+        for x in tensors {
+            let x = astype(x, dtype)?;
+            pieces.push(if axis.is_none() { reshape_dims(&x, &[x.size()])? } else { x });
+        }
+        let axis = normalize_axis("concatenate", axis.unwrap_or(0), pieces[0].ndim())?;
+        join(&pieces, axis)
+    }
+    /// Joined along a new axis; all shapes agree. Derivative: the slices of `g`.
+    [numpy("stack")]
+    fn stack(tensors: Tensors, axis: isize = 0) -> Tensor {
+        let dtype = common_dtype("stack", tensors)?;
+        let first = &tensors[0];
+        if let Some(i) = tensors.iter().position(|t| t.shape() != first.shape()) {
+            return Err(Box::new(Error::Shape {
+                op: "stack".into(),
+                what: format!("tensor {i} has shape {} and tensor 0 has {}", Dims::from(tensors[i].shape()), Dims::from(first.shape())),
+                remedy: "all shapes must agree",
+            }));
+        }
+        let axis = normalize_axis("stack", axis, first.ndim() + 1)?;
+        let mut dims = ShapeVec::from_slice(first.shape());
+        dims.insert(axis, 1);
+        let pieces = tensors.iter().map(|x| reshape_dims(&astype(x, dtype)?, &dims)).collect::<Result<Vec<_>>>()?;
+        join(&pieces, axis)
+    }
+}

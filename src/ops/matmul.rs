@@ -1,0 +1,109 @@
+//! Matrix products with NumPy's rules for vectors and batches.
+//!
+//! Owns: `matmul` and its derivative. Never materialises a transpose: swapped strides reach the kernel.
+//! Invariant: the rule sees at least two axes per operand; vectors are reshaped around it.
+
+use smallvec::smallvec;
+
+use crate::array::{ShapeVec, broadcast_shapes};
+use crate::dtype::DType;
+use crate::error::{Error, Result};
+use crate::graph::Saved;
+use crate::kernels;
+use crate::ops::cast::astype;
+use crate::ops::shape::{reshape_dims, sum_to, swap_axes};
+use crate::ops::structured::{Record, finish};
+use crate::tensor::Tensor;
+
+/// Multiply-adds that one nanosecond of one core does in float64, about.
+const FLOPS_PER_NS: f32 = 40.0;
+
+fn mismatch(a: &Tensor, b: &Tensor) -> Box<Error> {
+    Box::new(Error::MatmulShapes { a: a.shape().into(), b: b.shape().into() })
+}
+
+/// The product's dims and the nanoseconds it takes.
+fn product_dims(a: &Tensor, b: &Tensor) -> Result<(ShapeVec, f32)> {
+    let (m, k) = (a.shape()[a.ndim() - 2], a.shape()[a.ndim() - 1]);
+    let (k2, n) = (b.shape()[b.ndim() - 2], b.shape()[b.ndim() - 1]);
+    if k != k2 {
+        return Err(mismatch(a, b));
+    }
+    let lead = [&a.shape()[..a.ndim() - 2], &b.shape()[..b.ndim() - 2]];
+    let mut dims = broadcast_shapes("matmul", &lead).map_err(|_| mismatch(a, b))?;
+    let batch: usize = dims.iter().product();
+    dims.push(m);
+    dims.push(n);
+    Ok((dims, 100.0 + (batch * m * k * n) as f32 / FLOPS_PER_NS))
+}
+
+/// The product of operands of one float or integer dtype with at least two axes each.
+pub(crate) fn product(a: &Tensor, b: &Tensor) -> Result<Tensor> {
+    let (dims, cost) = product_dims(a, b)?;
+    let out = Tensor::empty(&dims, a.dtype())?;
+    if a.ndim() == 2 && b.ndim() == 2 {
+        kernels::matmul(a.dtype(), a.view_of(), b.view_of(), out.view_mut());
+    } else {
+        kernels::matmul_batch(a.dtype(), a.view_of(), b.view_of(), out.view_mut());
+    }
+    Ok(finish(out, &[a, b], |_| Record {
+        name: "matmul",
+        cost: 2.0 * cost,
+        params: (ShapeVec::from_slice(a.shape()), ShapeVec::from_slice(b.shape())),
+        saved: smallvec![
+            if b.requires_grad() { Saved::input(a, 0) } else { Saved::None },
+            if a.requires_grad() { Saved::input(b, 1) } else { Saved::None }
+        ],
+        backward: |(a_dims, b_dims), cx| {
+            let Some(g) = cx.take_grad(0) else { return Ok(()) };
+            if cx.wants(0) {
+                let b = cx.saved(1)?;
+                let ga = product(&g, &swap_axes(&b, b.ndim() - 2, b.ndim() - 1)?)?;
+                cx.give(0, sum_to(&ga, a_dims)?);
+            }
+            if cx.wants(1) {
+                let a = cx.saved(0)?;
+                let gb = product(&swap_axes(&a, a.ndim() - 2, a.ndim() - 1)?, &g)?;
+                cx.give(1, sum_to(&gb, b_dims)?);
+            }
+            Ok(())
+        },
+    }))
+}
+
+crate::operations! { family "matmul";
+    /// Matrix product: vectors are rows or columns, leading axes are batches that broadcast. Derivatives: `g bᵀ` and `aᵀ g`.
+    [numpy("matmul"), aliases("mm", "bmm")]
+    fn matmul(a: Tensor, b: Tensor) -> Tensor {
+        if a.ndim() == 0 || b.ndim() == 0 {
+            return Err(Box::new(Error::Shape {
+                op: "matmul".into(),
+                what: format!("operands of {} and {} dimensions", a.ndim(), b.ndim()),
+                remedy: "both need at least one dimension; use * for scalars",
+            }));
+        }
+        let common = a.dtype().promote(b.dtype());
+        // The kernel multiplies numbers; booleans are matched as int64 and read as truth again.
+        let dtype = if common == DType::Bool { DType::I64 } else { common };
+        let (mut x, mut y) = (astype(a, dtype)?, astype(b, dtype)?);
+        if x.shape()[x.ndim() - 1] != y.shape()[y.ndim().saturating_sub(2)] {
+            return Err(mismatch(a, b));
+        }
+        if a.ndim() == 1 {
+            x = reshape_dims(&x, &[1, x.size()])?;
+        }
+        if b.ndim() == 1 {
+            y = reshape_dims(&y, &[y.size(), 1])?;
+        }
+        let mut out = product(&x, &y)?;
+        let mut dims = ShapeVec::from_slice(out.shape());
+        if b.ndim() == 1 {
+            dims.pop();
+        }
+        if a.ndim() == 1 {
+            dims.remove(dims.len() - if b.ndim() == 1 { 1 } else { 2 });
+        }
+        out = reshape_dims(&out, &dims)?;
+        if common == DType::Bool { astype(&out, DType::Bool) } else { Ok(out) }
+    }
+}

@@ -1,0 +1,37 @@
+//! What a user can call: validate, compute, record; each derivative beside its forward.
+//!
+//! Owns: every operation and its rule, the registry the faces are generated from, `impl Value for Tensor`.
+//! Never sees a host language or the engine's tables.
+//! Invariant: an operation enters the graph through `graph::record` and nowhere else.
+
+#[macro_use]
+pub mod formula;
+#[macro_use]
+pub mod declare;
+
+pub mod activation;
+pub mod arith;
+pub mod autograd;
+pub mod cast;
+pub mod compare;
+pub mod create;
+pub mod elementwise;
+pub mod function;
+pub mod index;
+pub mod inplace;
+pub(crate) mod integer;
+pub mod join;
+pub mod math;
+pub mod matmul;
+mod operators;
+pub mod reduce;
+mod registry;
+pub mod select;
+pub mod shape;
+pub mod softmax;
+mod structured;
+pub mod sym;
+mod value;
+mod view;
+
+pub use registry::registry;

@@ -1,0 +1,217 @@
+//! Reductions over axes.
+//!
+//! Owns: sum, mean, max, min, prod, var, std and their derivatives, and how axes are resolved.
+//! Never sums in an order that depends on the thread count: the kernel's blocks are fixed.
+//! Invariant: a rule works on the keepdims form; dropping axes is a reshape.
+
+use smallvec::smallvec;
+
+use crate::array::{ShapeVec, normalize_axes};
+use crate::dtype::DType;
+use crate::error::{Error, Result};
+use crate::graph::Saved;
+use crate::kernels::{self, Reduction};
+use crate::ops::arith::{DIVIDE, MULTIPLY, SUBTRACT};
+use crate::ops::cast::astype;
+use crate::ops::compare::EQUAL;
+use crate::ops::declare::{Axes, Scalar};
+use crate::ops::elementwise::{binary, binary_scalar};
+use crate::ops::shape::{broadcast_to, reshape_dims};
+use crate::ops::structured::{Record, SavedList, finish, move_cost};
+use crate::tensor::Tensor;
+
+fn resolve(op: &'static str, axis: &Axes, ndim: usize) -> Result<ShapeVec> {
+    match axis.named() {
+        None => Ok((0..ndim).collect()),
+        Some(named) => {
+            let mut axes = normalize_axes(op, named, ndim)?;
+            axes.sort_unstable();
+            Ok(axes)
+        }
+    }
+}
+
+fn kept_dims(dims: &[usize], axes: &[usize]) -> ShapeVec {
+    dims.iter().enumerate().map(|(i, &d)| if axes.contains(&i) { 1 } else { d }).collect()
+}
+
+fn dropped_dims(dims: &[usize], axes: &[usize]) -> ShapeVec {
+    (0..dims.len()).filter(|i| !axes.contains(i)).map(|i| dims[i]).collect()
+}
+
+/// How many elements meet in one result.
+fn count(x: &Tensor, axes: &[usize]) -> usize {
+    axes.iter().map(|&a| x.shape()[a]).product()
+}
+
+/// Runs a reduction kernel; the result keeps the axes as size 1.
+fn reduced(op: Reduction, x: &Tensor, axes: &[usize], dtype: DType) -> Result<Tensor> {
+    let out = Tensor::empty(&kept_dims(x.shape(), axes), dtype)?;
+    kernels::reduce(op, x.dtype(), x.view_of(), axes, out.view_mut());
+    Ok(out)
+}
+
+fn finish_shape(out: Tensor, axes: &[usize], keepdims: bool) -> Result<Tensor> {
+    if keepdims || axes.is_empty() {
+        return Ok(out);
+    }
+    let dims = dropped_dims(out.shape(), axes);
+    reshape_dims(&out, &dims)
+}
+
+/// Sum over resolved axes.
+pub(crate) fn sum_over(x: &Tensor, axes: &[usize], keepdims: bool) -> Result<Tensor> {
+    let dtype = if x.dtype().is_float() { x.dtype() } else { DType::I64 };
+    let out = reduced(Reduction::Sum, x, axes, dtype)?;
+    // The result's final shape is settled before recording: one node, not two.
+    let dims = if keepdims { out.shape().into() } else { dropped_dims(x.shape(), axes) };
+    let out = out.with_layout(crate::array::Layout::contiguous(&dims)?);
+    Ok(finish(out, &[x], |_| Record {
+        name: "sum",
+        cost: move_cost(x),
+        params: (ShapeVec::from_slice(x.shape()), ShapeVec::from_slice(axes)),
+        saved: SavedList::new(),
+        backward: |(dims, axes), cx| {
+            let Some(g) = cx.take_grad(0) else { return Ok(()) };
+            let g = reshape_dims(&g, &kept_dims(dims, axes))?;
+            cx.give(0, broadcast_to(&g, dims)?);
+            Ok(())
+        },
+    }))
+}
+
+fn need_elements(op: &'static str, x: &Tensor, axes: &[usize]) -> Result<()> {
+    if count(x, axes) > 0 || x.size() > 0 || kept_dims(x.shape(), axes).contains(&0) {
+        return Ok(());
+    }
+    Err(Box::new(Error::Shape {
+        op: op.into(),
+        what: "zero elements have no extreme".into(),
+        remedy: "reduce over axes with at least one element",
+    }))
+}
+
+/// Maximum or minimum; the gradient is shared evenly among ties.
+fn extreme(op: Reduction, name: &'static str, x: &Tensor, axis: &Axes, keepdims: bool) -> Result<Tensor> {
+    let axes = resolve(name, axis, x.ndim())?;
+    need_elements(name, x, &axes)?;
+    let out = reduced(op, x, &axes, x.dtype())?;
+    let out = finish(out, &[x], |out| Record {
+        name,
+        cost: 4.0 * move_cost(x),
+        params: axes.clone(),
+        saved: smallvec![Saved::input(x, 0), Saved::output(out, 0)],
+        backward: |axes, cx| {
+            let Some(g) = cx.take_grad(0) else { return Ok(()) };
+            let (x, y) = (cx.saved(0)?, cx.saved(1)?);
+            // The choice is locally constant: the mask is a constant also at second order.
+            let mask = astype(&binary(&EQUAL, &x.detach(), &y.detach())?, g.dtype())?;
+            let share = binary(&DIVIDE, &mask, &sum_over(&mask, axes, true)?)?;
+            cx.give(0, binary(&MULTIPLY, &g, &share)?);
+            Ok(())
+        },
+    });
+    finish_shape(out, &axes, keepdims)
+}
+
+/// Mean over resolved axes, as a float.
+pub(crate) fn mean_over(x: &Tensor, axes: &[usize], keepdims: bool) -> Result<Tensor> {
+    let x = astype(x, x.dtype().to_float())?;
+    let n = count(&x, axes) as f64;
+    binary_scalar(&DIVIDE, &sum_over(&x, axes, keepdims)?, Scalar::Float(n))
+}
+
+/// Variance over resolved axes: `sum((x - mean)²) / (n - ddof)`.
+pub(crate) fn var_over(x: &Tensor, axes: &[usize], ddof: f64, keepdims: bool) -> Result<Tensor> {
+    let x = astype(x, x.dtype().to_float())?;
+    let centred = binary(&SUBTRACT, &x, &mean_over(&x, axes, true)?)?;
+    let squares = crate::ops::math::square(&centred)?;
+    let divisor = (count(&x, axes) as f64 - ddof).max(0.0);
+    binary_scalar(&DIVIDE, &sum_over(&squares, axes, keepdims)?, Scalar::Float(divisor))
+}
+
+crate::operations! { family "reduction";
+    /// Sum over the axes; integers and booleans sum as int64. Derivative: `g` repeated.
+    [numpy("sum")]
+    fn sum(x: Tensor, axis: Axes = Axes::All, keepdims: bool = false, dtype: Option<DType> = None) -> Tensor {
+        let x = dtype.map_or_else(|| Ok(x.clone()), |d| astype(x, d))?;
+        sum_over(&x, &resolve("sum", &axis, x.ndim())?, keepdims)
+    }
+    /// Mean over the axes, a float. Derivative: `g / n` repeated.
+    [numpy("mean")]
+    fn mean(x: Tensor, axis: Axes = Axes::All, keepdims: bool = false, dtype: Option<DType> = None) -> Tensor {
+        let x = dtype.map_or_else(|| Ok(x.clone()), |d| astype(x, d))?;
+        mean_over(&x, &resolve("mean", &axis, x.ndim())?, keepdims)
+    }
+    /// Largest element over the axes; NaN if there is one. Derivative: `g` to the largest, shared evenly among ties.
+    [numpy("max", "amax"), aliases("amax")]
+    fn max(x: Tensor, axis: Axes = Axes::All, keepdims: bool = false) -> Tensor {
+        extreme(Reduction::Max, "max", x, &axis, keepdims)
+    }
+    /// Smallest element over the axes; NaN if there is one. Derivative: `g` to the smallest, shared evenly among ties.
+    [numpy("min", "amin"), aliases("amin")]
+    fn min(x: Tensor, axis: Axes = Axes::All, keepdims: bool = false) -> Tensor {
+        extreme(Reduction::Min, "min", x, &axis, keepdims)
+    }
+    /// Variance over the axes, `sum((x - mean)²) / (n - ddof)`; `correction` is another name of `ddof`. Derivative: `2 g (x - mean) / (n - ddof)`.
+    [numpy("var")]
+    fn var(x: Tensor, axis: Axes = Axes::All, ddof: f64 = 0.0, keepdims: bool = false) -> Tensor {
+        var_over(x, &resolve("var", &axis, x.ndim())?, ddof, keepdims)
+    }
+    /// Standard deviation, the square root of `var`.
+    [numpy("std")]
+    fn std(x: Tensor, axis: Axes = Axes::All, ddof: f64 = 0.0, keepdims: bool = false) -> Tensor {
+        crate::ops::math::sqrt(&var_over(x, &resolve("std", &axis, x.ndim())?, ddof, keepdims)?)
+    }
+    /// Index of the first largest element, along an axis or over all.
+    [numpy("argmax"), constant]
+    fn argmax(x: Tensor, axis: Option<isize> = None, keepdims: bool = false) -> Tensor {
+        arg_extreme(true, "argmax", x, axis, keepdims)
+    }
+    /// Index of the first smallest element, along an axis or over all.
+    [numpy("argmin"), constant]
+    fn argmin(x: Tensor, axis: Option<isize> = None, keepdims: bool = false) -> Tensor {
+        arg_extreme(false, "argmin", x, axis, keepdims)
+    }
+    /// Whether all elements over the axes are true.
+    [numpy("all"), constant]
+    fn all(x: Tensor, axis: Axes = Axes::All, keepdims: bool = false) -> Tensor {
+        let axes = resolve("all", &axis, x.ndim())?;
+        finish_shape(reduced(Reduction::All, x, &axes, DType::Bool)?, &axes, keepdims)
+    }
+    /// Whether any element over the axes is true.
+    [numpy("any"), constant]
+    fn any(x: Tensor, axis: Axes = Axes::All, keepdims: bool = false) -> Tensor {
+        let axes = resolve("any", &axis, x.ndim())?;
+        finish_shape(reduced(Reduction::Any, x, &axes, DType::Bool)?, &axes, keepdims)
+    }
+    /// How many elements over the axes are not zero.
+    [numpy("count_nonzero"), constant]
+    fn count_nonzero(x: Tensor, axis: Axes = Axes::All, keepdims: bool = false) -> Tensor {
+        let truth = astype(&x.detach(), DType::Bool)?;
+        sum_over(&truth, &resolve("count_nonzero", &axis, x.ndim())?, keepdims)
+    }
+}
+
+fn arg_extreme(largest: bool, name: &'static str, x: &Tensor, axis: Option<isize>, keepdims: bool) -> Result<Tensor> {
+    let x = x.detach();
+    let (flat, axes) = match axis {
+        None => (reshape_dims(&x, &[x.size()])?, smallvec![0]),
+        Some(axis) => (x.clone(), resolve(name, &Axes::from(axis), x.ndim())?),
+    };
+    need_elements(name, &flat, &axes)?;
+    let out = Tensor::empty(&kept_dims(flat.shape(), &axes), DType::I64)?;
+    kernels::arg_reduce(largest, flat.dtype(), flat.view_of(), axes[0], out.view_mut());
+    match (axis, keepdims) {
+        (None, true) => reshape_dims(&out, &vec![1; x.ndim()]),
+        (None, false) => reshape_dims(&out, &[]),
+        _ => finish_shape(out, &axes, keepdims),
+    }
+}
+
+impl Tensor {
+    /// Sum of all elements.
+    pub fn sum_all(&self) -> Result<Tensor> {
+        self.sum(Axes::All, false, None)
+    }
+}

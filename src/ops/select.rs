@@ -1,0 +1,105 @@
+//! Choosing between values: `where`, `clip`.
+//!
+//! Owns: the masked selection and what follows from it. Never repairs a NaN of the branch not taken.
+//! Invariant: a mask is boolean and has no gradient.
+
+use crate::array::broadcast_shapes;
+use crate::dtype::DType;
+use crate::error::{Error, Result};
+use crate::kernels;
+use crate::ops::cast::astype;
+use crate::ops::declare::{Operand, Scalar};
+use crate::ops::shape::broadcast_to;
+use crate::ops::structured::{Record, finish, move_cost};
+use crate::graph::Saved;
+use crate::tensor::Tensor;
+use smallvec::smallvec;
+
+fn dtype_of(a: &Operand, b: &Operand) -> DType {
+    match (a, b) {
+        (Operand::Tensor(a), Operand::Tensor(b)) => a.dtype().promote(b.dtype()),
+        (Operand::Tensor(t), Operand::Scalar(s)) | (Operand::Scalar(s), Operand::Tensor(t)) => {
+            t.dtype().promote_weak(s.weak())
+        }
+        (Operand::Scalar(a), Operand::Scalar(b)) => {
+            Tensor::scalar(*a).dtype().promote(Tensor::scalar(*b).dtype())
+        }
+    }
+}
+
+fn settled(x: &Operand, dtype: DType) -> Result<Tensor> {
+    match x {
+        Operand::Tensor(t) => astype(t, dtype),
+        Operand::Scalar(s) => Tensor::full(&[], *s, dtype),
+    }
+}
+
+/// The selection itself, on operands of one dtype and shape.
+fn choose(mask: &Tensor, a: &Tensor, b: &Tensor) -> Result<Tensor> {
+    let out = Tensor::empty(mask.shape(), a.dtype())?;
+    kernels::select(a.dtype(), mask.view_of(), a.view_of(), b.view_of(), out.view_mut());
+    Ok(finish(out, &[a, b], |out| Record {
+        name: "where",
+        cost: 2.0 * move_cost(out),
+        params: (),
+        saved: smallvec![Saved::value(mask)],
+        backward: |(), cx| {
+            let Some(g) = cx.take_grad(0) else { return Ok(()) };
+            let mask = cx.saved(0)?;
+            let zero = broadcast_to(&Tensor::zeros(&[], g.dtype())?, g.shape())?;
+            if cx.wants(0) {
+                cx.give(0, choose(&mask, &g, &zero)?);
+            }
+            if cx.wants(1) {
+                cx.give(1, choose(&mask, &zero, &g)?);
+            }
+            Ok(())
+        },
+    }))
+}
+
+crate::operations! { family "selection";
+    /// `a` where `condition` holds, else `b`. Derivatives: `g` where taken, 0 elsewhere; a NaN in the branch not taken stays out of the value but not out of the gradient of what produced it.
+    [numpy("where")]
+    fn where_(condition: Tensor, a: Operand, b: Operand) -> Tensor {
+        let dtype = dtype_of(a, b);
+        let (a, b) = (settled(a, dtype)?, settled(b, dtype)?);
+        let mask = astype(&condition.detach(), DType::Bool)?;
+        let dims = broadcast_shapes("where", &[mask.shape(), a.shape(), b.shape()])?;
+        choose(&broadcast_to(&mask, &dims)?, &broadcast_to(&a, &dims)?, &broadcast_to(&b, &dims)?)
+    }
+    /// Limited to the range `min..max`; either bound may be None. Derivative: `g` inside and at the bounds, 0 outside.
+    [numpy("clip"), aliases("clamp")]
+    fn clip(x: Tensor, min: Option<Operand> = None, max: Option<Operand> = None) -> Tensor {
+        if min.is_none() && max.is_none() {
+            return Err(Box::new(Error::Argument {
+                op: "clip".into(),
+                what: "neither min nor max was given".into(),
+                remedy: "give at least one bound".into(),
+            }));
+        }
+        let mut out = x.clone();
+        if let Some(low) = min {
+            // NaN compares false both ways, so it stays where it is: in x it passes, as in NumPy.
+            let below = crate::ops::elementwise::binary_operands(&crate::ops::compare::LESS, &Operand::Tensor(out.detach()), low)?;
+            out = where_(&below, low, &Operand::Tensor(out))?;
+        }
+        if let Some(high) = max {
+            let above = crate::ops::elementwise::binary_operands(&crate::ops::compare::GREATER, &Operand::Tensor(out.detach()), high)?;
+            out = where_(&above, high, &Operand::Tensor(out))?;
+        }
+        Ok(out)
+    }
+}
+
+impl From<&Tensor> for Operand {
+    fn from(t: &Tensor) -> Operand {
+        Operand::Tensor(t.clone())
+    }
+}
+
+impl From<f64> for Operand {
+    fn from(value: f64) -> Operand {
+        Operand::Scalar(Scalar::Float(value))
+    }
+}

@@ -1,0 +1,250 @@
+//! Shape: views of the same elements in another arrangement.
+//!
+//! Owns: reshape, transpositions, new and dropped axes, broadcasting and its adjoint.
+//! Never copies where a view will do. Invariant: the backward of a view is the inverse view.
+
+use smallvec::{SmallVec, smallvec};
+
+use crate::array::{ShapeVec, broadcast_shapes, checked_numel, normalize_axes, normalize_axis};
+use crate::error::{Dims, Error, Result};
+use crate::ops::declare::{Axes, Ints};
+use crate::ops::reduce::sum_over;
+use crate::ops::structured::{Record, SavedList, VIEW_COST, finish, move_cost};
+use crate::tensor::Tensor;
+
+/// Resolves a reshape target with at most one `-1`.
+fn resolve(from: &[usize], to: &[i64]) -> Result<ShapeVec> {
+    let mismatch = || {
+        let text: Vec<String> = to.iter().map(|d| d.to_string()).collect();
+        Box::new(Error::Reshape { from: Dims::from(from), to: format!("({})", text.join(", ")) })
+    };
+    let numel: usize = from.iter().product();
+    let unknown = to.iter().filter(|&&d| d == -1).count();
+    if unknown > 1 || to.iter().any(|&d| d < -1) {
+        return Err(mismatch());
+    }
+    let known: ShapeVec = to.iter().filter(|&&d| d != -1).map(|&d| d as usize).collect();
+    let product = checked_numel("reshape", &known)?;
+    let fill = match unknown {
+        0 => 1,
+        _ if product == 0 || numel % product != 0 => return Err(mismatch()),
+        _ => numel / product,
+    };
+    if product * fill != numel {
+        return Err(mismatch());
+    }
+    Ok(to.iter().map(|&d| if d == -1 { fill } else { d as usize }).collect())
+}
+
+/// The same elements, in C order, under other dimensions; a view when the strides allow it.
+pub(crate) fn reshape_dims(x: &Tensor, dims: &[usize]) -> Result<Tensor> {
+    if x.shape() == dims {
+        return Ok(x.clone());
+    }
+    let out = match x.layout().reshape(dims) {
+        Some(layout) => x.with_layout(layout),
+        None => {
+            let copy = x.detach().contiguous()?;
+            let layout = copy.layout().reshape(dims);
+            copy.with_layout(layout.ok_or_else(|| {
+                Box::new(Error::Reshape { from: x.shape().into(), to: Dims::from(dims).to_string() })
+            })?)
+        }
+    };
+    Ok(finish(out, &[x], |_| Record {
+        name: "reshape",
+        cost: VIEW_COST,
+        params: ShapeVec::from_slice(x.shape()),
+        saved: SavedList::new(),
+        backward: |dims, cx| {
+            let Some(g) = cx.take_grad(0) else { return Ok(()) };
+            cx.give(0, reshape_dims(&g, dims)?);
+            Ok(())
+        },
+    }))
+}
+
+/// The axes in another order; a view.
+pub(crate) fn permute_axes(x: &Tensor, axes: &[usize]) -> Result<Tensor> {
+    let out = x.with_layout(x.layout().permute(axes));
+    Ok(finish(out, &[x], |_| Record {
+        name: "permute",
+        cost: VIEW_COST,
+        params: {
+            let mut inverse: ShapeVec = smallvec![0; axes.len()];
+            axes.iter().enumerate().for_each(|(i, &axis)| inverse[axis] = i);
+            inverse
+        },
+        saved: SavedList::new(),
+        backward: |inverse, cx| {
+            let Some(g) = cx.take_grad(0) else { return Ok(()) };
+            cx.give(0, permute_axes(&g, inverse)?);
+            Ok(())
+        },
+    }))
+}
+
+/// Two axes exchanged; a view.
+pub(crate) fn swap_axes(x: &Tensor, a: usize, b: usize) -> Result<Tensor> {
+    let mut axes: ShapeVec = (0..x.ndim()).collect();
+    axes.swap(a, b);
+    permute_axes(x, &axes)
+}
+
+/// Repeats along new and size-1 axes without copying; the adjoint is `sum_to`.
+pub fn broadcast_to(x: &Tensor, dims: &[usize]) -> Result<Tensor> {
+    if x.shape() == dims {
+        return Ok(x.clone());
+    }
+    let out = x.with_layout(x.layout().broadcast_to(dims)?);
+    Ok(finish(out, &[x], |out| Record {
+        name: "broadcast_to",
+        cost: move_cost(out),
+        params: ShapeVec::from_slice(x.shape()),
+        saved: SavedList::new(),
+        backward: |dims, cx| {
+            let Some(g) = cx.take_grad(0) else { return Ok(()) };
+            cx.give(0, sum_to(&g, dims)?);
+            Ok(())
+        },
+    }))
+}
+
+/// Sums a tensor to a shape that broadcasts to its own: the adjoint of `broadcast_to`.
+pub(crate) fn sum_to(x: &Tensor, dims: &[usize]) -> Result<Tensor> {
+    if x.shape() == dims {
+        return Ok(x.clone());
+    }
+    if x.ndim() < dims.len() || broadcast_shapes("sum_to_size", &[x.shape(), dims])?[..] != *x.shape() {
+        return Err(Box::new(Error::Shape {
+            op: "sum_to_size".into(),
+            what: format!("shape {} cannot be summed to {}", Dims::from(x.shape()), Dims::from(dims)),
+            remedy: "give a shape that broadcasts to the tensor's",
+        }));
+    }
+    let lead = x.ndim() - dims.len();
+    let axes: ShapeVec = (0..x.ndim())
+        .filter(|&axis| axis < lead || (dims[axis - lead] == 1 && x.shape()[axis] != 1))
+        .collect();
+    reshape_dims(&sum_over(x, &axes, true)?, dims)
+}
+
+fn usize_dims(op: &'static str, ints: &[i64]) -> Result<ShapeVec> {
+    ints.iter()
+        .map(|&d| usize::try_from(d).map_err(|_| negative_dimension(op, d)))
+        .collect()
+}
+
+#[cold]
+fn negative_dimension(op: &'static str, d: i64) -> Box<Error> {
+    Box::new(Error::Shape {
+        op: op.into(),
+        what: format!("a dimension of {d}"),
+        remedy: "give dimensions of 0 or more",
+    })
+}
+
+fn expand_target(x: &Tensor, shape: &[i64]) -> Result<ShapeVec> {
+    let lead = shape.len().saturating_sub(x.ndim());
+    let keep = |i: usize| i.checked_sub(lead).and_then(|k| x.shape().get(k)).map(|&d| d as i64);
+    let resolved: Ints =
+        shape.iter().enumerate().map(|(i, &d)| if d == -1 { keep(i).unwrap_or(-1) } else { d }).collect();
+    usize_dims("expand", &resolved)
+}
+
+fn squeeze_axes(x: &Tensor, axis: &Axes) -> Result<ShapeVec> {
+    let Some(named) = axis.named() else {
+        return Ok((0..x.ndim()).filter(|&a| x.shape()[a] == 1).collect());
+    };
+    let axes = normalize_axes("squeeze", named, x.ndim())?;
+    match axes.iter().find(|&&a| x.shape()[a] != 1) {
+        None => Ok(axes),
+        Some(&a) => Err(Box::new(Error::Shape {
+            op: "squeeze".into(),
+            what: format!("axis {a} has size {}, not 1", x.shape()[a]),
+            remedy: "squeeze only axes of size 1",
+        })),
+    }
+}
+
+fn reversed(x: &Tensor) -> ShapeVec {
+    (0..x.ndim()).rev().collect()
+}
+
+crate::operations! { family "shape";
+    /// The same elements under another shape; one dimension may be -1. A view where the strides allow it.
+    [numpy("reshape"), aliases("view")]
+    fn reshape(x: Tensor, shape: Ints) -> Tensor {
+        reshape_dims(x, &resolve(x.shape(), &shape)?)
+    }
+    /// One axis with all elements in C order; a view where the strides allow it.
+    [numpy("ravel")]
+    fn ravel(x: Tensor) -> Tensor {
+        reshape_dims(x, &[x.size()])
+    }
+    /// The axes in another order, reversed by default; a view. Two axes given as `transpose(i, j)` are swapped.
+    [numpy("transpose")]
+    fn transpose(x: Tensor, axes: Option<Ints> = None) -> Tensor {
+        let Some(axes) = axes else { return permute_axes(x, &reversed(x)) };
+        if axes.len() == 2 && x.ndim() == 2 && axes[0] == 0 && axes[1] == 1 {
+            return Err(Box::new(Error::Argument {
+                op: "transpose".into(),
+                what: "axes (0, 1) of a matrix are the identity in NumPy and a swap in PyTorch".into(),
+                remedy: "write swapaxes(0, 1) or permute(0, 1)".into(),
+            }));
+        }
+        if axes.len() == 2 && x.ndim() != 2 {
+            let a = normalize_axis("transpose", axes[0] as isize, x.ndim())?;
+            let b = normalize_axis("transpose", axes[1] as isize, x.ndim())?;
+            return swap_axes(x, a, b);
+        }
+        permute(x, axes)
+    }
+    /// The axes in the order given; a view.
+    [numpy("permute_dims"), aliases("permute_dims")]
+    fn permute(x: Tensor, axes: Ints) -> Tensor {
+        let named: SmallVec<[isize; 4]> = axes.iter().map(|&a| a as isize).collect();
+        let axes = normalize_axes("permute", &named, x.ndim())?;
+        if axes.len() != x.ndim() {
+            return Err(Box::new(Error::Shape {
+                op: "permute".into(),
+                what: format!("{} axes given for {} dimensions", axes.len(), x.ndim()),
+                remedy: "name every axis once",
+            }));
+        }
+        permute_axes(x, &axes)
+    }
+    /// Two axes exchanged; a view.
+    [numpy("swapaxes")]
+    fn swapaxes(x: Tensor, axis1: isize, axis2: isize) -> Tensor {
+        let a = normalize_axis("swapaxes", axis1, x.ndim())?;
+        swap_axes(x, a, normalize_axis("swapaxes", axis2, x.ndim())?)
+    }
+    /// Axes of size 1 dropped, all or those named; a view.
+    [numpy("squeeze")]
+    fn squeeze(x: Tensor, axis: Axes = Axes::All) -> Tensor {
+        let axes = squeeze_axes(x, &axis)?;
+        let dims: ShapeVec = (0..x.ndim()).filter(|a| !axes.contains(a)).map(|a| x.shape()[a]).collect();
+        reshape_dims(x, &dims)
+    }
+    /// A new axis of size 1 at a position of the result; a view.
+    [numpy("expand_dims"), aliases("expand_dims")]
+    fn unsqueeze(x: Tensor, axis: Axes) -> Tensor {
+        let named = axis.named().unwrap_or(&[]);
+        let axes = normalize_axes("unsqueeze", named, x.ndim() + named.len())?;
+        let mut old = x.shape().iter();
+        let dims: ShapeVec = (0..x.ndim() + named.len())
+            .map(|a| if axes.contains(&a) { 1 } else { old.next().copied().unwrap_or(1) })
+            .collect();
+        reshape_dims(x, &dims)
+    }
+    /// Repeats along new and size-1 axes without copying; -1 keeps a dimension. A read-only view in spirit: in-place writes are refused.
+    [numpy("broadcast_to"), aliases("broadcast_to")]
+    fn expand(x: Tensor, shape: Ints) -> Tensor {
+        broadcast_to(x, &expand_target(x, &shape)?)
+    }
+    /// Summed to a shape that broadcasts to this one; the adjoint of `broadcast_to`.
+    fn sum_to_size(x: Tensor, shape: Ints) -> Tensor {
+        sum_to(x, &usize_dims("sum_to_size", &shape)?)
+    }
+}

@@ -1,0 +1,191 @@
+//! Softmax, its logarithm, and cross entropy.
+//!
+//! Owns: the three and their derivatives. Never exponentiates anything above the row's maximum.
+//! Invariant: a row's probabilities sum to one; a row of -inf alone gives NaN, as SciPy does.
+
+use smallvec::smallvec;
+
+use crate::array::normalize_axis;
+use crate::dtype::DType;
+use crate::error::{Dims, Error, Result};
+use crate::graph::Saved;
+use crate::kernels::{self, View, ViewMut};
+use crate::ops::arith::{DIVIDE, MULTIPLY, SUBTRACT};
+use crate::ops::cast::astype;
+use crate::ops::compare::{equal, not_equal};
+use crate::ops::declare::{Axes, Scalar};
+use crate::ops::elementwise::{binary, binary_scalar};
+use crate::ops::reduce::sum_over;
+use crate::ops::shape::{reshape_dims, swap_axes};
+use crate::ops::structured::{Record, finish, move_cost};
+use crate::tensor::Tensor;
+
+fn float(x: &Tensor) -> Result<Tensor> {
+    astype(x, x.dtype().to_float())
+}
+
+type RowKernel = fn(DType, View<'_>, ViewMut<'_>);
+
+/// Runs a kernel that works along the last axis of contiguous rows, along any axis.
+fn along(x: &Tensor, axis: usize, kernel: RowKernel) -> Result<Tensor> {
+    let last = x.ndim() - 1;
+    let rows = swap_axes(&x.detach(), axis, last)?.contiguous()?;
+    let out = Tensor::empty(rows.shape(), x.dtype())?;
+    kernel(x.dtype(), rows.view_of(), out.view_mut());
+    swap_axes(&out, axis, last)
+}
+
+type RowGradient = fn(DType, View<'_>, View<'_>, ViewMut<'_>);
+
+/// The fused derivative from the result `y`, along any axis.
+fn along_backward(y: &Tensor, g: &Tensor, axis: usize, kernel: RowGradient) -> Result<Tensor> {
+    let last = y.ndim() - 1;
+    let rows = swap_axes(&y.detach(), axis, last)?.contiguous()?;
+    let g = swap_axes(&g.detach(), axis, last)?.contiguous()?;
+    let out = Tensor::empty(rows.shape(), y.dtype())?;
+    kernel(y.dtype(), rows.view_of(), g.view_of(), out.view_mut());
+    swap_axes(&out, axis, last)
+}
+
+fn softmax_axis(x: &Tensor, axis: usize) -> Result<Tensor> {
+    Ok(finish(along(x, axis, kernels::softmax::softmax)?, &[x], |out| Record {
+        name: "softmax",
+        cost: 6.0 * move_cost(out),
+        params: axis,
+        saved: smallvec![Saved::output(out, 0)],
+        backward: |&axis, cx| {
+            let Some(g) = cx.take_grad(0) else { return Ok(()) };
+            let y = cx.saved(0)?;
+            let gradient = if cx.create_graph() {
+                let mean = sum_over(&binary(&MULTIPLY, &g, &y)?, &[axis], true)?;
+                binary(&MULTIPLY, &y, &binary(&SUBTRACT, &g, &mean)?)?
+            } else {
+                along_backward(&y, &g, axis, kernels::softmax::softmax_backward)?
+            };
+            cx.give(0, gradient);
+            Ok(())
+        },
+    }))
+}
+
+fn log_softmax_axis(x: &Tensor, axis: usize) -> Result<Tensor> {
+    Ok(finish(along(x, axis, kernels::softmax::log_softmax)?, &[x], |out| Record {
+        name: "log_softmax",
+        cost: 6.0 * move_cost(out),
+        params: axis,
+        saved: smallvec![Saved::output(out, 0)],
+        backward: |&axis, cx| {
+            let Some(g) = cx.take_grad(0) else { return Ok(()) };
+            let y = cx.saved(0)?;
+            let gradient = if cx.create_graph() {
+                let total = sum_over(&g, &[axis], true)?;
+                binary(&SUBTRACT, &g, &binary(&MULTIPLY, &y.exp()?, &total)?)?
+            } else {
+                along_backward(&y, &g, axis, kernels::softmax::log_softmax_backward)?
+            };
+            cx.give(0, gradient);
+            Ok(())
+        },
+    }))
+}
+
+/// The loss of each row for class numbers (int64); the fused derivative needs two numbers per row.
+fn class_losses(x: &Tensor, target: &Tensor, ignore: i64) -> Result<Tensor> {
+    let rows = x.detach().contiguous()?;
+    let losses = Tensor::empty(target.shape(), x.dtype())?;
+    let stats = Tensor::empty(&[target.size(), 2], x.dtype())?;
+    let (view, classes) = (rows.view_of(), target.view_of());
+    kernels::softmax::cross_entropy(x.dtype(), view, classes, ignore, losses.view_mut(), stats.view_mut())?;
+    Ok(finish(losses, &[x], |_| Record {
+        name: "cross_entropy",
+        cost: 4.0 * move_cost(x),
+        params: ignore,
+        saved: smallvec![Saved::input(x, 0), Saved::value(target), Saved::value(&stats)],
+        backward: |&ignore, cx| {
+            let Some(g) = cx.take_grad(0) else { return Ok(()) };
+            let (x, target, stats) = (cx.saved(0)?, cx.saved(1)?, cx.saved(2)?);
+            let gradient = if cx.create_graph() {
+                recorded_gradient(&x, &target, ignore, &g)?
+            } else {
+                let (x, g) = (x.contiguous()?, g.contiguous()?);
+                let out = Tensor::empty(x.shape(), x.dtype())?;
+                kernels::softmax::cross_entropy_backward(
+                    x.dtype(), x.view_of(), target.view_of(), ignore, stats.view_of(), g.view_of(), out.view_mut(),
+                )?;
+                out
+            };
+            cx.give(0, gradient);
+            Ok(())
+        },
+    }))
+}
+
+/// `(softmax(x) - onehot(target)) g` in tensor operations; ignored rows are zero.
+fn recorded_gradient(x: &Tensor, target: &Tensor, ignore: i64, g: &Tensor) -> Result<Tensor> {
+    let classes: Vec<i64> = (0..x.shape()[1] as i64).collect();
+    let column = reshape_dims(target, &[target.size(), 1])?;
+    let chosen = astype(&equal(&column, &Tensor::from(classes))?, x.dtype())?;
+    let counted = astype(&not_equal(&column, &Tensor::from(ignore))?, x.dtype())?;
+    let weight = binary(&MULTIPLY, &reshape_dims(g, &[g.size(), 1])?, &counted)?;
+    binary(&MULTIPLY, &binary(&SUBTRACT, &softmax_axis(x, 1)?, &chosen)?, &weight)
+}
+
+fn check_targets(x: &Tensor, target: &Tensor) -> Result<()> {
+    let fits = if target.dtype().is_float() {
+        target.shape() == x.shape()
+    } else {
+        x.ndim() == 2 && target.shape() == &x.shape()[..1]
+    };
+    if fits {
+        return Ok(());
+    }
+    Err(Box::new(Error::Shape {
+        op: "cross_entropy".into(),
+        what: format!("logits of shape {} and targets of shape {}", Dims::from(x.shape()), Dims::from(target.shape())),
+        remedy: "give logits (rows, classes) with integer targets (rows,) or probabilities of the logits' shape",
+    }))
+}
+
+crate::operations! { family "softmax";
+    /// `e^x / sum(e^x)` along an axis. Derivative: `y (g - sum(g y))`.
+    [numpy("scipy.special.softmax")]
+    fn softmax(x: Tensor, axis: isize) -> Tensor {
+        softmax_axis(&float(x)?, normalize_axis("softmax", axis, x.ndim())?)
+    }
+    /// Logarithm of the softmax along an axis. Derivative: `g - softmax(x) sum(g)`.
+    [numpy("scipy.special.log_softmax")]
+    fn log_softmax(x: Tensor, axis: isize) -> Tensor {
+        log_softmax_axis(&float(x)?, normalize_axis("log_softmax", axis, x.ndim())?)
+    }
+    /// Mean negative log likelihood of targets under the softmax of logits (rows, classes); targets are class numbers or probabilities. Derivative: `(softmax(x) - target) g / rows`.
+    fn cross_entropy(x: Tensor, target: Tensor, ignore_index: isize = -100, reduction: String = "mean".to_owned()) -> Tensor {
+        check_targets(x, target)?;
+        let x = float(x)?;
+        if target.dtype().is_float() {
+            let log_p = log_softmax_axis(&x, 1)?;
+            let losses = sum_over(&binary(&MULTIPLY, &log_p, target)?, &[1], false)?.negative()?;
+            return reduce_losses("cross_entropy", &losses, &reduction);
+        }
+        let target = astype(&target.detach(), DType::I64)?;
+        let losses = class_losses(&x, &target, ignore_index as i64)?;
+        if reduction == "mean" {
+            let counted = target.to_vec::<i64>()?.iter().filter(|&&t| t != ignore_index as i64).count();
+            return binary_scalar(&DIVIDE, &losses.sum_all()?, Scalar::Float(counted as f64));
+        }
+        reduce_losses("cross_entropy", &losses, &reduction)
+    }
+}
+
+/// Applies a loss's `reduction` argument.
+pub(crate) fn reduce_losses(op: &'static str, losses: &Tensor, reduction: &str) -> Result<Tensor> {
+    match reduction {
+        "mean" => losses.mean(Axes::All, false, None),
+        "sum" => losses.sum_all(),
+        "none" => Ok(losses.clone()),
+        other => Err(Box::new(Error::Argument {
+            op: op.into(),
+            what: format!("reduction {other:?}"),
+            remedy: "use \"mean\", \"sum\" or \"none\"".into(),
+        })),
+    }
+}

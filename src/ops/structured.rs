@@ -1,0 +1,106 @@
+//! The short way to record an operation that is not element-wise.
+//!
+//! Owns: `Structured`, a rule made of parameters and a backward function, and `finish`, which records an
+//! output with it. Never computes.
+//! Invariant: nothing is built when nothing is recorded.
+
+use std::any::Any;
+use std::borrow::Cow;
+
+use smallvec::SmallVec;
+
+use crate::error::Result;
+use crate::graph::{self, Context, Flags, Rule, RuleRef, Saved};
+use crate::tensor::{Edge, Tensor};
+
+/// What a rule of the tensor graph sees.
+pub(crate) type Cx<'a> = Context<'a, Tensor>;
+
+/// The saved values of one node.
+pub(crate) type SavedList = SmallVec<[Saved<Tensor>; 2]>;
+
+/// A rule: parameters and a backward function written with tensor operations.
+pub(crate) struct Structured<P> {
+    name: &'static str,
+    params: P,
+    backward: fn(&P, &mut Cx<'_>) -> Result<()>,
+}
+
+impl<P: Send + Sync + 'static> Rule<Tensor> for Structured<P> {
+    fn name(&self) -> Cow<'static, str> {
+        Cow::Borrowed(self.name)
+    }
+
+    fn backward(&self, cx: &mut Cx<'_>) -> Result<()> {
+        (self.backward)(&self.params, cx)
+    }
+
+    fn as_any(&self) -> Option<&dyn Any> {
+        Some(&self.params)
+    }
+}
+
+/// The edges of the inputs, if this call is to be recorded.
+pub(crate) fn edges_of(inputs: &[&Tensor]) -> Option<SmallVec<[Option<Edge>; 2]>> {
+    if !graph::recording() || !inputs.iter().any(|x| x.requires_grad()) {
+        return None;
+    }
+    Some(inputs.iter().map(|x| x.grad_edge()).collect())
+}
+
+/// What one recorded operation needs beside its inputs and output.
+pub(crate) struct Record<P> {
+    pub(crate) name: &'static str,
+    /// Nanoseconds of its backward, estimated.
+    pub(crate) cost: f32,
+    pub(crate) params: P,
+    pub(crate) saved: SavedList,
+    pub(crate) backward: fn(&P, &mut Cx<'_>) -> Result<()>,
+}
+
+/// Records `out` as the result of an operation on `inputs`, if anything is to be recorded.
+/// `record` sees the output before it is attached, so that it can be saved.
+pub(crate) fn finish<P: Send + Sync + 'static>(
+    out: Tensor,
+    inputs: &[&Tensor],
+    record: impl FnOnce(&Tensor) -> Record<P>,
+) -> Tensor {
+    if !out.dtype().is_float() {
+        return out;
+    }
+    let Some(edges) = edges_of(inputs) else {
+        return out.unrecorded(inputs.iter().copied());
+    };
+    let Record { name, cost, params, saved, backward } = record(&out);
+    let rule = RuleRef::Boxed(Box::new(Structured { name, params, backward }));
+    let node = graph::record(rule, edges, saved, 1, cost, Flags::NONE);
+    out.attach(Edge::new(node, 0))
+}
+
+/// Records several outputs of one operation; those that are not floats stay outside the graph.
+pub(crate) fn finish_many<P: Send + Sync + 'static>(
+    outs: Vec<Tensor>,
+    inputs: &[&Tensor],
+    record: impl FnOnce(&[Tensor]) -> Record<P>,
+) -> Vec<Tensor> {
+    let Some(edges) = edges_of(inputs) else {
+        let mark = |out: Tensor| out.unrecorded(inputs.iter().copied());
+        return outs.into_iter().map(mark).collect();
+    };
+    let Record { name, cost, params, saved, backward } = record(&outs);
+    let rule = RuleRef::Boxed(Box::new(Structured { name, params, backward }));
+    let node = graph::record(rule, edges, saved, outs.len() as u32, cost, Flags::NONE);
+    let attach = |(i, out): (usize, Tensor)| match out.dtype().is_float() {
+        true => out.attach(Edge::new(node.clone(), i as u32)),
+        false => out,
+    };
+    outs.into_iter().enumerate().map(attach).collect()
+}
+
+/// The cost of moving the elements of a tensor once.
+pub(crate) fn move_cost(x: &Tensor) -> f32 {
+    40.0 + (x.size() * x.dtype().size()) as f32 / 20.0
+}
+
+/// The cost of a view's backward: no element is touched.
+pub(crate) const VIEW_COST: f32 = 60.0;

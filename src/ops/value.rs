@@ -1,0 +1,69 @@
+//! Tensors as the values of the graph.
+//!
+//! Owns: the arena of the tensor graph and the sum of gradients. Never decides an order of summation.
+//! Invariant: a gradient's buffer is written again only when nobody else can see it.
+
+use crate::error::Result;
+use crate::graph::{self, Arena, Value};
+use crate::kernels::elementwise::{In, apply};
+use crate::ops::arith::ADD;
+use crate::ops::elementwise::binary;
+use crate::tensor::{Edge, SavedTensor, Tensor};
+
+static ARENA: Arena<Tensor> = Arena::new();
+
+impl Value for Tensor {
+    type Payload = SavedTensor;
+
+    fn arena() -> &'static Arena<Tensor> {
+        &ARENA
+    }
+
+    #[inline]
+    fn pack(&self) -> SavedTensor {
+        SavedTensor::new(self)
+    }
+
+    #[inline]
+    fn unpack(payload: SavedTensor, edge: Option<Edge>, op: &str) -> Result<Tensor> {
+        payload.restore(edge, op)
+    }
+
+    #[inline]
+    fn edge(&self) -> Option<Edge> {
+        self.grad_edge()
+    }
+
+    fn bytes(payload: &SavedTensor) -> usize {
+        payload.nbytes()
+    }
+
+    fn accumulate(acc: Tensor, new: &Tensor) -> Result<Tensor> {
+        let plain = !graph::recording() || !(acc.requires_grad() || new.requires_grad());
+        let reusable = plain
+            && acc.is_contiguous()
+            && acc.storage().is_reusable()
+            && acc.shape() == new.shape()
+            && acc.dtype() == new.dtype();
+        if reusable {
+            acc.add_into(new);
+            return Ok(acc);
+        }
+        binary(&ADD, &acc, new)
+    }
+}
+
+impl Tensor {
+    /// Adds into this tensor's own buffer; shapes and dtypes agree.
+    fn add_into(&self, new: &Tensor) {
+        let inputs = [In::View(self.view_of()), In::View(new.view_of())];
+        apply(ADD.forward, self.dtype(), &inputs, self.view_mut(), self.dtype(), &[]);
+    }
+
+    /// Adds a finished gradient to a stored one, in place: both have the leaf's shape and dtype.
+    pub(crate) fn accumulate_in_place(&self, new: &Tensor) -> Result<()> {
+        self.add_into(new);
+        self.storage().bump_version("backward");
+        Ok(())
+    }
+}

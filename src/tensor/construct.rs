@@ -1,0 +1,124 @@
+//! Tensors from Rust data, and Rust data from tensors.
+//!
+//! Owns: conversions with slices, vectors, `ndarray` arrays and single elements.
+//! Never records: a constructor's result is a leaf outside the graph.
+//! Invariant: data that leaves is copied or borrowed under a guard that keeps the storage alive.
+
+use ndarray::{Array, ArrayD, ArrayViewD, Dimension, IxDyn};
+
+use crate::array::{self, Layout, Storage};
+use crate::dtype::{DType, Element};
+use crate::error::{Dims, Error, Result};
+use crate::tensor::Tensor;
+
+impl Tensor {
+    /// A contiguous tensor whose elements are not yet written.
+    #[inline]
+    pub(crate) fn empty(dims: &[usize], dtype: DType) -> Result<Tensor> {
+        let layout = Layout::contiguous(dims)?;
+        let storage = Storage::alloc(layout.numel() * dtype.size())?;
+        Ok(Tensor::assemble(storage, layout, dtype, None))
+    }
+
+    /// A tensor of this shape from elements in C order.
+    ///
+    /// # Errors
+    /// `Shape` when the number of elements is not the product of the dimensions.
+    pub fn from_vec<T: Element>(data: Vec<T>, dims: &[usize]) -> Result<Tensor> {
+        let len = data.len();
+        ArrayD::from_shape_vec(IxDyn(dims), data).map(Tensor::from).map_err(|_| {
+            Box::new(Error::Shape {
+                op: "from_vec".into(),
+                what: format!("{len} elements do not fill shape {}", Dims::from(dims)),
+                remedy: "give as many elements as the product of the dimensions",
+            })
+        })
+    }
+
+    /// The one element of a tensor of size 1.
+    ///
+    /// # Errors
+    /// `State` when there is not exactly one element; `DType` when `T` is not the tensor's element type.
+    pub fn item<T: Element>(&self) -> Result<T> {
+        if self.size() != 1 {
+            return Err(Box::new(Error::Argument {
+                op: "item".into(),
+                what: format!("the tensor has {} elements", self.size()),
+                remedy: "reduce or index it to one element first".into(),
+            }));
+        }
+        Ok(self.to_vec::<T>()?[0])
+    }
+
+    /// A read-only `ndarray` view of the elements; it keeps the storage alive.
+    ///
+    /// # Errors
+    /// `DType` when `T` is not the tensor's element type.
+    pub fn view<T: Element>(&self) -> Result<ViewGuard<T>> {
+        self.check_element::<T>("view")?;
+        Ok(ViewGuard { tensor: self.settled()?, element: std::marker::PhantomData })
+    }
+
+    /// The elements in C order.
+    ///
+    /// # Errors
+    /// `DType` when `T` is not the tensor's element type.
+    pub fn to_vec<T: Element>(&self) -> Result<Vec<T>> {
+        self.check_element::<T>("to_vec")?;
+        Ok(self.view::<T>()?.array().iter().copied().collect())
+    }
+
+    fn check_element<T: Element>(&self, op: &'static str) -> Result<()> {
+        if T::DTYPE == self.dtype() {
+            return Ok(());
+        }
+        Err(Box::new(Error::DType {
+            op: op.into(),
+            got: self.dtype(),
+            remedy: "ask for the tensor's own element type or convert it with astype",
+        }))
+    }
+}
+
+/// A borrowed view of a tensor's elements.
+pub struct ViewGuard<T: Element> {
+    tensor: Tensor,
+    element: std::marker::PhantomData<T>,
+}
+
+impl<T: Element> ViewGuard<T> {
+    /// The view itself.
+    pub fn array(&self) -> ArrayViewD<'_, T> {
+        let (storage, layout) = (self.tensor.storage(), self.tensor.layout());
+        match array::array_view(storage, layout, T::DTYPE) {
+            Some(view) => view,
+            None => unreachable!("a guard holds settled elements of its type"),
+        }
+    }
+}
+
+impl<T: Element, D: Dimension> From<Array<T, D>> for Tensor {
+    /// Takes the elements of an array of any rank.
+    ///
+    /// # Panics
+    /// When the system refuses the memory.
+    fn from(data: Array<T, D>) -> Tensor {
+        match array::from_array(data) {
+            Ok((storage, layout)) => Tensor::assemble(storage, layout, T::DTYPE, None),
+            Err(error) => panic!("{error}"),
+        }
+    }
+}
+
+impl<T: Element> From<Vec<T>> for Tensor {
+    fn from(data: Vec<T>) -> Tensor {
+        Tensor::from(Array::from_vec(data))
+    }
+}
+
+impl<T: Element> From<T> for Tensor {
+    /// A 0-d tensor.
+    fn from(value: T) -> Tensor {
+        Tensor::from(ndarray::arr0(value))
+    }
+}

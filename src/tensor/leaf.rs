@@ -1,0 +1,81 @@
+//! The accumulator: the node at which gradients of a leaf arrive.
+//!
+//! Owns: a weak pointer to the leaf's `Meta` and the leaf's shape. Never owns the leaf.
+//! Invariant: a leaf has at most one accumulator, held by its `Meta`.
+
+use std::any::Any;
+use std::borrow::Cow;
+use std::sync::{Arc, Weak};
+
+use smallvec::SmallVec;
+
+use crate::dtype::DType;
+use crate::error::{Error, Result};
+use crate::graph::{Context, Flags, Rule, RuleRef, record};
+use crate::tensor::{Edge, Meta, Tensor};
+
+/// The rule of an accumulator node.
+pub struct Accumulate {
+    leaf: Weak<Meta>,
+    dims: Box<[usize]>,
+    dtype: DType,
+}
+
+impl Accumulate {
+    /// Makes the accumulator of a leaf.
+    pub(crate) fn node_for(meta: &Arc<Meta>, leaf: &Tensor) -> Edge {
+        let rule = Accumulate {
+            leaf: Arc::downgrade(meta),
+            dims: leaf.shape().into(),
+            dtype: leaf.dtype(),
+        };
+        let node = record::<Tensor>(
+            RuleRef::Boxed(Box::new(rule)),
+            SmallVec::new(),
+            SmallVec::new(),
+            1,
+            0.0,
+            Flags::ACCUMULATOR,
+        );
+        Edge::new(node, 0)
+    }
+
+    /// The state of the leaf behind an edge, if the edge leads to an accumulator and a handle lives.
+    pub(crate) fn leaf_of(edge: &Edge) -> Option<Arc<Meta>> {
+        if !edge.node().flags().has(Flags::ACCUMULATOR) {
+            return None;
+        }
+        edge.node().rule().as_any()?.downcast_ref::<Accumulate>()?.leaf()
+    }
+
+    /// The state of the leaf, while a handle of it lives.
+    pub fn leaf(&self) -> Option<Arc<Meta>> {
+        self.leaf.upgrade()
+    }
+}
+
+impl Rule<Tensor> for Accumulate {
+    fn name(&self) -> Cow<'static, str> {
+        "accumulate".into()
+    }
+
+    fn backward(&self, _cx: &mut Context<'_, Tensor>) -> Result<()> {
+        Ok(())
+    }
+
+    fn commit(&self, grad: Tensor, create_graph: bool) -> Result<()> {
+        let Some(leaf) = self.leaf.upgrade() else { return Ok(()) };
+        if grad.shape() != &*self.dims || grad.dtype() != self.dtype {
+            return Err(Box::new(Error::GradientShape {
+                op: "backward".into(),
+                got: grad.shape().into(),
+                want: (&*self.dims).into(),
+            }));
+        }
+        leaf.accumulate(if create_graph { grad } else { grad.into_owned()? })
+    }
+
+    fn as_any(&self) -> Option<&dyn Any> {
+        Some(self)
+    }
+}

@@ -1,0 +1,124 @@
+//! What only some tensors have: gradient, leaf state, name, host identity, rebased history.
+//!
+//! Owns: that state, behind one lock; the flags the hot path asks for are atomics beside it.
+//! Never held by a node or a saved value: handles own it, the accumulator points back weakly.
+//! Invariant: no lock is held while values are dropped, except one serial commit to a leaf.
+
+use std::any::Any;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
+
+use crate::error::Result;
+use crate::graph::Value;
+use crate::tensor::{Accumulate, Edge, Tensor};
+
+/// The weak reference by which a host language finds its own object for a tensor again.
+pub type Identity = Arc<dyn Any + Send + Sync>;
+
+#[derive(Default)]
+struct State {
+    grad: Option<Tensor>,
+    name: Option<Arc<str>>,
+    identity: Option<Identity>,
+    edge: Option<Edge>,
+}
+
+/// The state of a leaf, of a named tensor, or of one with a host identity.
+#[derive(Default)]
+pub struct Meta {
+    requires_grad: AtomicBool,
+    rebased: AtomicBool,
+    retains_grad: AtomicBool,
+    accumulator: OnceLock<Edge>,
+    state: Mutex<State>,
+}
+
+impl Meta {
+    fn lock(&self) -> MutexGuard<'_, State> {
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Whether the leaf requires a gradient, or its in-place history does.
+    #[inline]
+    pub(crate) fn requires_grad(&self) -> bool {
+        self.requires_grad.load(Ordering::Relaxed)
+            || (self.rebased.load(Ordering::Acquire) && self.lock().edge.is_some())
+    }
+
+    pub(crate) fn set_requires_grad(&self, on: bool) {
+        self.requires_grad.store(on, Ordering::Relaxed);
+    }
+
+    /// The edge a consumer records, beyond the one in the handle.
+    #[inline]
+    pub(crate) fn current_edge(self: &Arc<Self>, tensor: &Tensor) -> Option<Edge> {
+        if self.rebased.load(Ordering::Acquire) {
+            return self.lock().edge.clone();
+        }
+        if !self.requires_grad.load(Ordering::Relaxed) {
+            return None;
+        }
+        Some(self.accumulator.get_or_init(|| Accumulate::node_for(self, tensor)).clone())
+    }
+
+    pub(crate) fn rebased_edge(&self) -> Option<Edge> {
+        if self.rebased.load(Ordering::Acquire) { self.lock().edge.clone() } else { None }
+    }
+
+    pub(crate) fn rebase(&self, edge: Option<Edge>) {
+        let _old = std::mem::replace(&mut self.lock().edge, edge);
+        self.rebased.store(true, Ordering::Release);
+    }
+
+    pub(crate) fn grad(&self) -> Option<Tensor> {
+        let state = self.lock();
+        let grad = state.grad.as_ref()?;
+        grad.ensure_meta();
+        Some(grad.clone())
+    }
+
+    pub(crate) fn set_grad(&self, grad: Option<Tensor>) {
+        let _old = std::mem::replace(&mut self.lock().grad, grad);
+    }
+
+    /// Adds a finished gradient; the lock is held for this one serial accumulation.
+    ///
+    /// Without history the stored gradient is changed in place, so that its identity survives.
+    pub(crate) fn accumulate(&self, grad: Tensor) -> Result<()> {
+        let mut state = self.lock();
+        match &state.grad {
+            None => state.grad = Some(grad),
+            Some(old) if old.requires_grad() || grad.requires_grad() => {
+                state.grad = Some(Tensor::accumulate(old.clone(), &grad)?);
+            }
+            Some(old) => old.accumulate_in_place(&grad)?,
+        }
+        Ok(())
+    }
+
+    pub(crate) fn retains_grad(&self) -> bool {
+        self.retains_grad.load(Ordering::Relaxed)
+    }
+
+    pub(crate) fn set_retains_grad(&self) {
+        self.retains_grad.store(true, Ordering::Relaxed);
+    }
+
+    pub(crate) fn name(&self) -> Option<Arc<str>> {
+        self.lock().name.clone()
+    }
+
+    pub(crate) fn set_name(&self, name: Option<&str>) {
+        self.lock().name = name.map(Arc::from);
+    }
+
+    /// The host's object for this tensor, if it ever had one.
+    pub fn identity(&self) -> Option<Identity> {
+        self.lock().identity.clone()
+    }
+
+    /// Remembers the host's object.
+    pub fn set_identity(&self, identity: Identity) {
+        let _old = self.lock().identity.replace(identity);
+    }
+}

@@ -1,0 +1,61 @@
+//! What a node keeps of a tensor: the data, without handle state.
+//!
+//! Owns: storage, layout, dtype and the version at the time of saving. Never owns a `Meta`.
+//! Invariant: restoring checks the version, so a value changed in place is never used.
+
+use crate::array::{Layout, Storage};
+use crate::dtype::DType;
+use crate::error::{Error, Result};
+use crate::tensor::{Accumulate, Edge, Tensor};
+
+/// A saved tensor.
+#[derive(Clone)]
+pub struct SavedTensor {
+    storage: Storage,
+    layout: Layout,
+    dtype: DType,
+    version: u32,
+}
+
+impl SavedTensor {
+    /// Keeps the data of `tensor` as it is now.
+    #[inline]
+    pub(crate) fn new(tensor: &Tensor) -> SavedTensor {
+        SavedTensor {
+            storage: tensor.storage().clone(),
+            layout: tensor.layout().clone(),
+            dtype: tensor.dtype(),
+            version: tensor.version(),
+        }
+    }
+
+    /// The tensor again, with the place in the graph it had.
+    #[inline]
+    pub(crate) fn restore(self, edge: Option<Edge>, saved_by: &str) -> Result<Tensor> {
+        let now = self.storage.version();
+        if now != self.version {
+            return Err(self.modified(saved_by, now));
+        }
+        let leaf = edge.as_ref().and_then(Accumulate::leaf_of);
+        let tensor = Tensor::assemble(self.storage, self.layout, self.dtype, edge);
+        Ok(match leaf {
+            Some(meta) => tensor.under(meta),
+            None => tensor,
+        })
+    }
+
+    #[cold]
+    fn modified(&self, saved_by: &str, now: u32) -> Box<Error> {
+        Box::new(Error::Modified {
+            saved_by: saved_by.to_owned().into(),
+            changed_by: self.storage.changed_by().into(),
+            saved: self.version,
+            now,
+        })
+    }
+
+    /// The bytes its storage holds.
+    pub fn nbytes(&self) -> usize {
+        self.storage.nbytes()
+    }
+}

@@ -1,0 +1,163 @@
+"""Writes what derives from the operation registry: the stub's operations and their documentation.
+
+Owns: the operation part of `python/ferrograd/_core.pyi` and `docs/operations.md`. The class part of
+the stub is written by hand in `tools/_core_classes.pyi`; the methods go where its marker stands.
+Never imports more of ferrograd than `_core._registry()`. `--check` compares instead of writing.
+Invariant: the same registry gives the same bytes.
+"""
+
+import argparse
+import difflib
+import sys
+from collections.abc import Iterable
+from pathlib import Path
+from typing import Any
+
+ROOT = Path(__file__).resolve().parent.parent
+CLASSES = ROOT / "tools" / "_core_classes.pyi"
+STUB = ROOT / "python" / "ferrograd" / "_core.pyi"
+TABLE = ROOT / "docs" / "operations.md"
+MARKER = "    # operations: written here by tools/stubs.py\n"
+HEADER = (
+    "# Written by tools/stubs.py from the registry and tools/_core_classes.pyi; edit those.\n\n"
+)
+
+# What a parameter of each kind takes. In the class, `int` and the like are methods: hence `_int`.
+TYPES = {
+    "Tensor": "TensorLike",
+    "Operand": "TensorLike",
+    "Tensors": "Sequence[TensorLike]",
+    "Int": "_int",
+    "Axes": "Axes",
+    "Ints": "Shape",
+    "Bool": "_bool",
+    "Float": "_float",
+    "Str": "str",
+    "DType": "DTypeLike",
+    "Index": "Any",
+}
+
+Row = dict[str, Any]
+
+
+def names(row: Row) -> list[str]:
+    """The operation's name and its aliases."""
+    return [row["name"], *row["aliases"]]
+
+
+def default_of(param: Row) -> str | None:
+    """The default as Python spells it; an optional parameter has None."""
+    if param["default"] is None:
+        return "None" if param["optional"] else None
+    return str(param["default"])
+
+
+def annotated(param: Row) -> str:
+    """A parameter of the stub: name, type, default."""
+    kind, default = TYPES[param["kind"]], default_of(param)
+    if (param["optional"] or default == "None") and kind not in ("Axes", "Any", "DTypeLike"):
+        kind += " | None"
+    return f"{param['name']}: {kind}" + ("" if default is None else f" = {default}")
+
+
+def signature(row: Row, *, method: bool) -> str:
+    """The parameters and the result; as a method, the first parameter is the receiver."""
+    first, *rest = row["params"] or [None]
+    parts = [annotated(param) for param in rest if param]
+    if method:
+        parts = ["self", *parts]
+    elif first:
+        parts = [annotated(first), *parts]
+    return f"({', '.join(parts)}) -> {row.get('returns', 'Tensor')}"
+
+
+def stub(registry: Iterable[Row], classes: str) -> str:
+    """The whole `_core.pyi`."""
+    methods, functions = [], []
+    for row in registry:
+        for name in names(row):
+            doc = f'"""{summary(row)}"""'
+            if row["method"]:
+                methods.append(f"    def {name}{signature(row, method=True)}: {doc}\n")
+            functions.append(f"def {name}{signature(row, method=False)}: {doc}\n")
+    if classes.count(MARKER) != 1:
+        raise ValueError(f"{CLASSES.name} must contain this line once:\n{MARKER}")
+    body = classes.replace(MARKER, "".join(methods))
+    return HEADER + body.rstrip("\n") + "\n\n" + "".join(functions)
+
+
+def summary(row: Row) -> str:
+    """The documentation on one line."""
+    return " ".join(row["doc"].split()).replace("\\", "\\\\")
+
+
+def table(registry: Iterable[Row]) -> str:
+    """`docs/operations.md`: a table for each family."""
+    lines = [
+        "# Operations",
+        "",
+        "Written by `make stubs` from the registry. ∂ marks the operations that have a derivative;",
+        "each of those has one of every order.",
+    ]
+    family = None
+    for row in registry:
+        if row["family"] != family:
+            family = row["family"]
+            lines += ["", f"## {family}", "", "| call | ∂ | NumPy | what it computes |"]
+            lines.append("|---|---|---|---|")
+        lines.append(table_line(row))
+    return "\n".join(lines) + "\n"
+
+
+def table_line(row: Row) -> str:
+    """One line of the documentation table."""
+    defaults = [(param["name"], default_of(param)) for param in row["params"]]
+    bare = ", ".join(name if value is None else f"{name}={value}" for name, value in defaults)
+    call = f"`{row['name']}({bare})`"
+    if row["aliases"]:
+        call += " also " + " ".join(f"`{alias}`" for alias in row["aliases"])
+    mark = "∂" if row["differentiable"] else ""
+    numpy = " ".join(f"`{name}`" for name in row["numpy"])
+    return f"| {call} | {mark} | {numpy} | {escaped(' '.join(row['doc'].split()))} |"
+
+
+def escaped(text: str) -> str:
+    """The text with the bars that would end a cell escaped."""
+    return text.replace("|", "\\|")
+
+
+def outputs() -> dict[Path, str]:
+    """What each generated file must contain."""
+    from ferrograd import _core
+
+    registry = sorted(_core._registry(), key=lambda row: (row["family"], row["name"]))
+    return {STUB: stub(registry, CLASSES.read_text()), TABLE: table(registry)}
+
+
+def stale() -> list[str]:
+    """The differences between the files and what they should contain."""
+    found: list[str] = []
+    for path, want in outputs().items():
+        have = path.read_text() if path.exists() else ""
+        name = str(path.relative_to(ROOT))
+        lines = have.splitlines(), want.splitlines()
+        found += difflib.unified_diff(*lines, name, "fresh", lineterm="")
+    return found
+
+
+def main() -> None:
+    """Writes the files, or with --check compares them."""
+    parser = argparse.ArgumentParser(
+        description="write the operation part of the stub and the docs"
+    )
+    parser.add_argument("--check", action="store_true", help="compare; exit 1 when a file is stale")
+    if parser.parse_args().check:
+        if differences := stale():
+            sys.exit("\n".join([*differences[:60], "", "stale; run `make stubs`"]))
+        return
+    for path, text in outputs().items():
+        path.write_text(text)
+
+
+if __name__ == "__main__":
+    main()
