@@ -5,7 +5,7 @@ mod graph_support;
 use std::borrow::Cow;
 use std::sync::{Arc, Mutex};
 
-use ferrograd::error::{Error, Result};
+use ferrograd::error::Result;
 use ferrograd::graph::{
     Context, Edge, Flags, Hook, NodeHook, Rule, RuleRef, Saved, Sink, Targets, grad_enabled, record,
 };

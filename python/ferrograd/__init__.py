@@ -9,6 +9,9 @@ from typing import TYPE_CHECKING, Any
 
 from ferrograd import _core, autograd, errors
 from ferrograd._core import *
+from ferrograd._core import CustomFunction as CustomFunction
+from ferrograd._core import Function as Function
+from ferrograd._core import FunctionContext as FunctionContext
 from ferrograd._core import Node as Node
 from ferrograd._core import __version__ as __version__
 from ferrograd._creation import (

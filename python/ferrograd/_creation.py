@@ -4,13 +4,17 @@ Owns: the creation functions. NumPy computes what is not a constant; the core ow
 Invariant: floats get the default dtype unless `dtype` says otherwise.
 """
 
+from __future__ import annotations
+
 from collections.abc import Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
-from numpy.typing import DTypeLike
 
 from ferrograd._core import Tensor, _full, get_default_dtype, tensor
+
+if TYPE_CHECKING:
+    from numpy.typing import DTypeLike
 
 float64 = np.dtype("float64")
 float32 = np.dtype("float32")

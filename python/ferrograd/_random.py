@@ -4,13 +4,17 @@ Owns: the package's default generator and the functions that draw from one. Neve
 global state. Invariant: the same seed gives the same numbers at any thread count.
 """
 
-from typing import Any
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
-from numpy.typing import DTypeLike
 
 from ferrograd._core import Tensor, get_default_dtype, tensor
 from ferrograd._creation import shape_of
+
+if TYPE_CHECKING:
+    from numpy.typing import DTypeLike
 
 
 class Generator:
@@ -27,7 +31,7 @@ class Generator:
             self._rng = np.random.default_rng(self._seed)
         return self._rng
 
-    def manual_seed(self, seed: int) -> "Generator":
+    def manual_seed(self, seed: int) -> Generator:
         """Starts again from a seed."""
         self._seed, self._rng = seed, None
         return self
@@ -42,14 +46,14 @@ def manual_seed(seed: int) -> Generator:
 
 
 def _source(generator: Generator | np.random.Generator | None) -> np.random.Generator:
-    if isinstance(generator, np.random.Generator):
-        return generator
-    return (generator or _DEFAULT).numpy
+    if generator is None:
+        return _DEFAULT.numpy
+    return generator.numpy if isinstance(generator, Generator) else generator
 
 
 def rand(
     *shape: Any,
-    generator: Generator | None = None,
+    generator: Generator | np.random.Generator | None = None,
     dtype: DTypeLike = None,
     requires_grad: bool = False,
 ) -> Tensor:
@@ -60,7 +64,7 @@ def rand(
 
 def randn(
     *shape: Any,
-    generator: Generator | None = None,
+    generator: Generator | np.random.Generator | None = None,
     dtype: DTypeLike = None,
     requires_grad: bool = False,
 ) -> Tensor:
@@ -70,7 +74,7 @@ def randn(
 
 
 def randint(
-    low: int, *rest: Any, generator: Generator | None = None, dtype: DTypeLike = None
+    low: int, *rest: Any, generator: Generator | np.random.Generator | None = None, dtype: DTypeLike = None
 ) -> Tensor:
     """Integers: `randint(high, shape)` or `randint(low, high, shape)`; `high` is excluded."""
     if len(rest) == 1:
@@ -82,7 +86,7 @@ def randint(
     return tensor(_source(generator).integers(low, high, shape_of("randint", (shape,))), dtype=dtype)
 
 
-def randperm(n: int, *, generator: Generator | None = None) -> Tensor:
+def randperm(n: int, *, generator: Generator | np.random.Generator | None = None) -> Tensor:
     """A random permutation of the integers below `n`."""
     return tensor(_source(generator).permutation(n))
 

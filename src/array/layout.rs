@@ -46,8 +46,13 @@ impl Layout {
     }
 
     /// C order from offset 0; an error when the size is not addressable.
+    #[inline]
     pub fn contiguous(dims: &[usize]) -> Result<Layout> {
-        checked_numel("shape", dims)?;
+        // Three dimensions below 2^16 are below the limit of checked_numel.
+        let small = dims.len() < INLINE && dims.iter().all(|&d| d < 1 << 16);
+        if !small {
+            checked_numel("shape", dims)?;
+        }
         Ok(Layout::contiguous_unchecked(dims))
     }
 
@@ -232,7 +237,19 @@ impl Layout {
     }
 
     /// Exchanges two axes.
+    #[inline]
     pub fn swap(&self, a: usize, b: usize) -> Layout {
+        if let Repr::Inline(meta, words) = &self.repr {
+            let mut words = *words;
+            words[..meta.ndim as usize].swap(a, b);
+            words[INLINE..INLINE + meta.ndim as usize].swap(a, b);
+            let mut out = Layout { repr: Repr::Inline(*meta, words), offset: self.offset };
+            let contiguous = is_c_order(out.dims(), out.strides());
+            if let Repr::Inline(meta, _) = &mut out.repr {
+                meta.contiguous = contiguous;
+            }
+            return out;
+        }
         let (mut dims, mut strides) = self.parts();
         dims.swap(a, b);
         strides.swap(a, b);

@@ -9,7 +9,7 @@ use pyo3::types::{PyList, PyType};
 use crate::bindings::{autograd, config, errors, ffi, function, node, numpy, tensor};
 
 /// Functions whose public place is not the package itself: `fg.grad` is another function.
-const ELSEWHERE: [&str; 2] = ["backward", "grad"];
+const ELSEWHERE: [&str; 3] = ["backward", "grad", "once_differentiable"];
 
 /// The compiled part of ferrograd.
 #[pymodule(name = "_core", gil_used = false)]

@@ -4,6 +4,8 @@
 //! averages: that is the caller's.
 //! Invariant: every row is shifted by its maximum, so nothing overflows that has a finite result.
 
+use std::mem::MaybeUninit;
+
 use super::lane::Lane;
 use super::leveled::leveled_fma;
 use super::real::Real;
@@ -274,16 +276,16 @@ leveled_fma! {
 /// `x` holds `n` elements.
 #[inline(always)]
 unsafe fn shifted_sum_body<T: Float, const FMA: bool>(x: *const T, n: usize, top: T) -> T {
-    let mut buffer = [T::ZERO; LEAF];
+    let mut buffer = [MaybeUninit::<T>::uninit(); LEAF];
     let mut tree = Tree::new();
     for start in (0..n).step_by(LEAF) {
         let len = LEAF.min(n - start);
         for (j, slot) in buffer[..len].iter_mut().enumerate() {
             // SAFETY: the caller's contract.
-            *slot = (unsafe { *x.add(start + j) } - top).exp::<FMA>();
+            slot.write((unsafe { *x.add(start + j) } - top).exp::<FMA>());
         }
-        // SAFETY: the buffer holds `len` elements.
-        tree.push(unsafe { T::total(buffer.as_ptr(), len) }, |a, b| a + b);
+        // SAFETY: the first `len` elements of the buffer were just written.
+        tree.push(unsafe { T::total(buffer.as_ptr().cast(), len) }, |a, b| a + b);
     }
     tree.finish(|a, b| a + b).unwrap_or(T::ZERO)
 }
@@ -302,17 +304,30 @@ unsafe fn soft_rows_body<T: Float, const FMA: bool>(
     n: usize,
     rows: usize,
 ) {
-    for row in 0..rows {
+    // Narrow rows share the loop of exponentials, so that it runs in full vectors.
+    let group = (LEAF / n.max(1)).max(1);
+    for first in (0..rows).step_by(group) {
+        let count = group.min(rows - first);
         // SAFETY: the caller's contract.
         unsafe {
-            let (x, out) = (x.add(row * n), out.add(row * n));
-            let top = T::largest(x, n);
-            for j in 0..n {
-                *out.add(j) = (*x.add(j) - top).exp::<FMA>();
+            let (x, out) = (x.add(first * n), out.add(first * n));
+            for row in 0..count {
+                let (x, out) = (x.add(row * n), out.add(row * n));
+                let top = T::largest(x, n);
+                for j in 0..n {
+                    let shifted = *x.add(j) - top;
+                    *out.add(j) = if group == 1 { shifted.exp::<FMA>() } else { shifted };
+                }
             }
-            let sum = T::total(out, n);
-            for j in 0..n {
-                *out.add(j) = *out.add(j) / sum;
+            for j in 0..if group == 1 { 0 } else { count * n } {
+                *out.add(j) = (*out.add(j)).exp::<FMA>();
+            }
+            for row in 0..count {
+                let out = out.add(row * n);
+                let sum = T::total(out, n);
+                for j in 0..n {
+                    *out.add(j) = *out.add(j) / sum;
+                }
             }
         }
     }

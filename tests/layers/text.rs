@@ -11,6 +11,8 @@ pub struct Source {
     pub path: PathBuf,
     pub original: String,
     pub code: Vec<char>,
+    /// Where each line ends.
+    breaks: Vec<usize>,
 }
 
 impl Source {
@@ -21,15 +23,17 @@ impl Source {
 
     pub fn new(path: PathBuf, original: String) -> Source {
         let code = blank(&original.chars().collect::<Vec<_>>());
+        let breaks = (0..code.len()).filter(|i| code[*i] == '\n').collect();
         Source {
             path,
             original,
             code,
+            breaks,
         }
     }
 
     fn line(&self, at: usize) -> usize {
-        1 + self.code[..at].iter().filter(|c| **c == '\n').count()
+        1 + self.breaks.partition_point(|end| *end < at)
     }
 
     /// The words of the code: (position, text), where a word is an identifier or one other mark.

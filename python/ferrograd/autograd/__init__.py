@@ -2,9 +2,11 @@
 
 from typing import TYPE_CHECKING, Any
 
+from ferrograd._core import Function as Function
 from ferrograd._core import backward as backward
 from ferrograd._core import grad as grad
 from ferrograd._core import is_grad_enabled as is_grad_enabled
+from ferrograd._core import once_differentiable as once_differentiable
 from ferrograd._modes import (
     enable_grad as enable_grad,
     inference_mode as inference_mode,

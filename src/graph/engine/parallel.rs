@@ -16,7 +16,7 @@ use super::lane::{self, Lane};
 use super::plan::Plan;
 use super::serial;
 use super::slots::Slots;
-use super::step::{Outcome, Terms};
+use super::step::{Outcome, Seeds, Terms};
 use crate::error::{Error, Result};
 use crate::graph::value::Value;
 use crate::threads;
@@ -66,7 +66,7 @@ pub(super) fn walk<V: Value>(
     facts: &Facts,
     terms: Terms,
     host: &dyn Host,
-    seeds: Vec<V>,
+    seeds: Seeds<V>,
     lanes: usize,
 ) -> Result<Outcome<V>> {
     let shared = Shared::new(plan, facts, terms, lanes);

@@ -3,12 +3,14 @@
 //! Owns the roots, and through them the graph, until it ends.
 //! Invariant: a pass that fails or panics has changed no leaf, and the thread's mode is what it was.
 
+use smallvec::SmallVec;
+
 use super::facts::Facts;
 use super::host::Host;
 use super::parallel::{self, GATE_NS};
 use super::plan::Plan;
 use super::serial;
-use super::step::{Outcome, Terms};
+use super::step::{Outcome, Seeds, Terms};
 use crate::error::{Error, Result};
 use crate::graph::arena::Edge;
 use crate::graph::mode::{Mode, ModeGuard};
@@ -54,7 +56,7 @@ impl<V: Value> Pass<'_, V> {
     /// Runs the pass. For `Capture`: one gradient per target, `None` where no root depends on it.
     pub fn run(self) -> Result<Vec<Option<V>>> {
         let cost = self.estimate_ns();
-        let (edges, seeds): (Vec<Edge<V>>, Vec<V>) = self.roots.into_iter().unzip();
+        let (edges, seeds): (SmallVec<[Edge<V>; 1]>, Seeds<V>) = self.roots.into_iter().unzip();
         let (plan, wanted, capture) = match &self.targets {
             Targets::Leaves => (Plan::everything(&edges)?, 0, false),
             Targets::LeavesOf(leaves) => {

@@ -5,6 +5,8 @@
 
 use std::collections::HashMap;
 
+use smallvec::SmallVec;
+
 use crate::error::{Error, Result};
 use crate::graph::arena::{Edge, NodeBorrow, Stamps};
 use crate::graph::context::NOWHERE;
@@ -23,15 +25,15 @@ pub(super) struct Item<'g, V: Value> {
 /// Everything the walk needs to know about the graph.
 pub(super) struct Plan<'g, V: Value> {
     /// The nodes, in order of discovery.
-    pub(super) items: Vec<Item<'g, V>>,
+    pub(super) items: SmallVec<[Item<'g, V>; 8]>,
     /// For every edge of every node: the output that receives the gradient, or `NOWHERE`.
-    pub(super) targets: Vec<u32>,
+    pub(super) targets: SmallVec<[u32; 16]>,
     /// The nodes to run, consumers first.
-    pub(super) order: Vec<u32>,
+    pub(super) order: SmallVec<[u32; 8]>,
     /// Accumulators whose gradient is committed after the walk.
-    pub(super) leaves: Vec<u32>,
+    pub(super) leaves: SmallVec<[u32; 8]>,
     /// The outputs of the roots.
-    pub(super) roots: Vec<u32>,
+    pub(super) roots: SmallVec<[u32; 4]>,
     /// How many outputs there are.
     pub(super) outputs: u32,
     /// Per node, what the targets ask of it; empty when everything runs.
@@ -145,11 +147,11 @@ impl<'g, V: Value> Finder<'g, V> {
             None => Index::Map(HashMap::new()),
         };
         let plan = Plan {
-            items: Vec::with_capacity(8),
-            targets: Vec::with_capacity(16),
-            order: Vec::with_capacity(8),
-            leaves: Vec::new(),
-            roots: Vec::new(),
+            items: SmallVec::new(),
+            targets: SmallVec::new(),
+            order: SmallVec::new(),
+            leaves: SmallVec::new(),
+            roots: SmallVec::new(),
             outputs: 0,
             needs: Vec::new(),
             captures: Vec::new(),

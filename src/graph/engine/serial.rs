@@ -7,7 +7,7 @@ use std::time::{Duration, Instant};
 
 use super::host::Host;
 use super::plan::Plan;
-use super::step::{self, Grads, Outcome, Terms};
+use super::step::{self, Grads, Outcome, Seeds, Terms};
 use super::table::Table;
 use crate::error::{Error, Result};
 use crate::graph::node::Flags;
@@ -18,7 +18,7 @@ pub(super) fn walk<V: Value>(
     plan: &Plan<'_, V>,
     terms: Terms,
     host: &dyn Host,
-    seeds: Vec<V>,
+    seeds: Seeds<V>,
 ) -> Result<Outcome<V>> {
     let mut table = Table::new(plan.outputs as usize, terms);
     terms.enter();

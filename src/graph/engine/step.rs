@@ -20,6 +20,9 @@ use crate::graph::value::Value;
 /// The gradients of a node's outputs.
 pub(super) type Grads<V> = SmallVec<[Option<V>; 1]>;
 
+/// The gradients at the roots.
+pub(super) type Seeds<V> = SmallVec<[V; 1]>;
+
 /// What stays the same during a pass.
 #[derive(Clone, Copy)]
 pub(super) struct Terms {

@@ -3,6 +3,8 @@
 //! Owns the values; outputs are dense numbers, and places are reused as the wave passes, so a long chain stays in
 //! cache. It never decides an order: sums are left folds in the order of the calls.
 
+use smallvec::{SmallVec, smallvec};
+
 use super::step::Terms;
 use crate::error::Result;
 use crate::graph::value::Value;
@@ -18,18 +20,18 @@ const ABSENT: u32 = u32::MAX;
 /// Gradients by output.
 pub(super) struct Table<V> {
     terms: Terms,
-    place: Vec<u32>,
+    place: SmallVec<[u32; 16]>,
     values: Vec<Option<V>>,
-    vacant: Vec<u32>,
+    vacant: SmallVec<[u32; 8]>,
 }
 
 impl<V: Value> Table<V> {
     pub(super) fn new(outputs: usize, terms: Terms) -> Table<V> {
         Table {
             terms,
-            place: vec![ABSENT; outputs],
+            place: smallvec![ABSENT; outputs],
             values: Vec::with_capacity(4),
-            vacant: Vec::with_capacity(4),
+            vacant: SmallVec::new(),
         }
     }
 

@@ -54,7 +54,9 @@ pub fn apply(
     out_dtype: DType,
     params: &[f64],
 ) {
-    let constants: SmallVec<[[u8; 8]; 4]> = ins.iter().map(|&i| bytes(i, dtype)).collect();
+    // As words, so that they are aligned for every dtype.
+    let constants: SmallVec<[u64; 4]> =
+        ins.iter().map(|&i| u64::from_ne_bytes(bytes(i, dtype))).collect();
     let operands: SmallVec<[Operand<'_>; 4]> = ins
         .iter()
         .zip(&constants)
@@ -64,7 +66,7 @@ pub fn apply(
                 Operand { ptr: view.ptr, strides: view.strides, itemsize: dtype.size() }
             }
             _ => Operand {
-                ptr: constant.as_ptr(),
+                ptr: std::ptr::from_ref(constant).cast(),
                 strides: &ZERO_STRIDES[..out.dims.len()],
                 itemsize: dtype.size(),
             },

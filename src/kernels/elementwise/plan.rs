@@ -8,7 +8,8 @@ use std::mem::MaybeUninit;
 
 use smallvec::SmallVec;
 
-use super::drive::{MAX_OPERANDS, Operand, OutOperand, Work, contiguous};
+use super::direct::{Work, contiguous};
+use super::drive::{MAX_OPERANDS, Operand, OutOperand};
 use super::gather::{gather, scatter};
 
 /// Elements of a tile: 4 KiB of float64 per operand.

@@ -78,7 +78,7 @@ fn run<T: Gemm>(
     out: ViewMut,
 ) {
     let items: usize = axes.dims.iter().product();
-    let cut = Cut::of(size);
+    let cut = Cut::of(size, c_strides[1].unsigned_abs() <= c_strides[0].unsigned_abs());
     let work = size.m.saturating_mul(size.n).saturating_mul(size.k).max(1);
     // Small products are grouped into blocks of items, large ones cut into blocks of their own.
     let per_block = if cut.blocks > 1 { 1 } else { (SPLIT / work).max(1) };

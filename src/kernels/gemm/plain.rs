@@ -3,10 +3,11 @@
 //! Owns: one triple loop. Never splits. Invariant: integers wrap; a boolean product is an or of ands.
 
 use super::super::cast::Truth;
+use super::super::leveled::leveled;
 use super::product::{Gemm, Mat, Size};
 
 /// Multiply-adds up to which the plain loop beats the packing of the micro-kernels.
-pub(super) const TINY: usize = 64;
+pub(super) const TINY: usize = 8 * 8 * 8;
 
 pub(super) trait Ring: Copy {
     const ZERO: Self;
@@ -74,11 +75,70 @@ pub(super) unsafe fn product<T: Ring>(s: Size, a: Mat<*const T>, b: Mat<*const T
     }
 }
 
-/// Rows of `b` added to rows of `c`, which the compiler vectorises.
-///
+leveled! {
+    /// A product of a few elements: tiles of sums that stay in registers.
+    pub(super) unsafe fn small<T: Ring>(
+        s: Size, a: Mat<*const T>, b: Mat<*const T>, c: Mat<*mut T>,
+    ) = small_body
+}
+
+/// # Safety
+/// As `Gemm::gemm`.
+#[inline(always)]
+unsafe fn small_body<T: Ring>(s: Size, a: Mat<*const T>, b: Mat<*const T>, c: Mat<*mut T>) {
+    const WIDE: usize = 8;
+    const HIGH: usize = 4;
+    let (wide, high) = (s.n / WIDE * WIDE, s.m / HIGH * HIGH);
+    if b.cs != 1 || wide == 0 || high == 0 {
+        // SAFETY: the caller's contract.
+        return unsafe { product(s, a, b, c) };
+    }
+    for i in (0..high).step_by(HIGH) {
+        for j in (0..wide).step_by(WIDE) {
+            let mut sums = [[T::ZERO; WIDE]; HIGH];
+            // SAFETY: the tile lies inside the product.
+            unsafe {
+                for p in 0..s.k as isize {
+                    let row = b.ptr.offset(p * b.rs + j as isize);
+                    let row: [T; WIDE] = std::array::from_fn(|q| *row.add(q));
+                    for (r, sums) in sums.iter_mut().enumerate() {
+                        let x = *a.ptr.offset((i + r) as isize * a.rs + p * a.cs);
+                        for (sum, &y) in sums.iter_mut().zip(&row) {
+                            *sum = sum.muladd(x, y);
+                        }
+                    }
+                }
+                for (r, sums) in sums.iter().enumerate() {
+                    for (q, &sum) in sums.iter().enumerate() {
+                        *c.ptr.offset((i + r) as isize * c.rs + (j + q) as isize * c.cs) = sum;
+                    }
+                }
+            }
+        }
+    }
+    // SAFETY: the columns beyond the tiles, then the rows beyond them.
+    unsafe {
+        let (left, top) = (wide as isize, high as isize);
+        let b_rest = Mat { ptr: b.ptr.wrapping_offset(left * b.cs), ..b };
+        let c_rest = Mat { ptr: c.ptr.wrapping_offset(left * c.cs), ..c };
+        product(Size { m: high, n: s.n - wide, ..s }, a, b_rest, c_rest);
+        let a_rest = Mat { ptr: a.ptr.wrapping_offset(top * a.rs), ..a };
+        let c_rest = Mat { ptr: c.ptr.wrapping_offset(top * c.rs), ..c };
+        product(Size { m: s.m - high, ..s }, a_rest, b, c_rest);
+    }
+}
+
+leveled! {
+    /// Rows of `b` added to rows of `c`, which the compiler vectorises.
+    unsafe fn by_rows<T: Ring>(
+        s: Size, a: Mat<*const T>, b: Mat<*const T>, c: Mat<*mut T>,
+    ) = by_rows_body
+}
+
 /// # Safety
 /// As `Gemm::gemm`, with unit column strides in `b` and `c`.
-unsafe fn by_rows<T: Ring>(s: Size, a: Mat<*const T>, b: Mat<*const T>, c: Mat<*mut T>) {
+#[inline(always)]
+unsafe fn by_rows_body<T: Ring>(s: Size, a: Mat<*const T>, b: Mat<*const T>, c: Mat<*mut T>) {
     for i in 0..s.m as isize {
         // SAFETY: the caller's contract; `c` is written before it is read.
         unsafe {

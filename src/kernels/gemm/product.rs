@@ -46,7 +46,7 @@ macro_rules! float_gemm {
             unsafe fn gemm(s: Size, a: Mat<*const $t>, b: Mat<*const $t>, c: Mat<*mut $t>) {
                 if s.m * s.n * s.k <= plain::TINY {
                     // SAFETY: the caller's contract.
-                    return unsafe { plain::product(s, a, b, c) };
+                    return unsafe { plain::small(s, a, b, c) };
                 }
                 // SAFETY: the caller's contract. The crate's alpha scales what was in `c`, which is
                 // not read, and its beta the product.
@@ -62,12 +62,15 @@ macro_rules! float_gemm {
 }
 float_gemm!(f64, f32);
 
-/// Multiply-adds from which on a product is cut, and those of one block, about.
+/// Multiply-adds worth a block; twice as many are cut.
 const SPLIT: usize = 2 << 20;
-/// Blocks of one product at most; each packs the whole other operand anew.
-const MAX_BLOCKS: usize = 16;
-/// Blocks are multiples of the micro-kernels' height, so that only the last one has a tail.
-const GRAIN: usize = 48;
+/// Blocks of one product at most.
+const MAX_BLOCKS: usize = 8;
+/// Blocks begin at multiples of this, and hold a few of it.
+const GRAIN: usize = 16;
+/// The least size of a block along the axis on which `out` is contiguous, where a cut costs nothing,
+/// and along the other, where each block packs the whole other operand anew.
+const LEAST: [usize; 2] = [3 * GRAIN, 12 * GRAIN];
 
 /// `out = a · b` for matrices of `dtype` with any strides; `out` overlaps neither. The dims agree.
 pub fn matmul(dtype: DType, a: View, b: View, out: ViewMut) {
@@ -106,12 +109,16 @@ pub(super) struct Cut {
 }
 
 impl Cut {
-    pub(super) fn of(s: Size) -> Cut {
-        let rows = s.m >= s.n;
+    /// The cut of a product whose result has its rows (else its columns) contiguous.
+    pub(super) fn of(s: Size, row_major: bool) -> Cut {
         let work = s.m.saturating_mul(s.n).saturating_mul(s.k);
-        let grains = s.m.max(s.n) / GRAIN;
-        let blocks = if work < 2 * SPLIT { 1 } else { (work / SPLIT).min(grains).min(MAX_BLOCKS) };
-        Cut { blocks: blocks.max(1), rows }
+        let wanted = if work < 2 * SPLIT { 1 } else { (work / SPLIT).min(MAX_BLOCKS) };
+        let (along, across) = if row_major { (s.n, s.m) } else { (s.m, s.n) };
+        let (cheap, dear) = ((along / LEAST[0]).min(wanted), (across / LEAST[1]).min(wanted));
+        let cut_along = cheap >= dear || cheap >= 4;
+        let blocks = if cut_along { cheap } else { dear };
+        // A power of two deals out evenly.
+        Cut { blocks: 1 << blocks.max(1).ilog2(), rows: cut_along != row_major }
     }
 
     /// Start and end of a block along an axis of `n`.
@@ -157,7 +164,7 @@ unsafe fn product<T: Gemm>(s: Size, a: Mat<*const T>, b: Mat<*const T>, c: Mat<*
     if s.m == 0 || s.n == 0 {
         return;
     }
-    let cut = Cut::of(s);
+    let cut = Cut::of(s, c.cs.unsigned_abs() <= c.rs.unsigned_abs());
     if cut.blocks == 1 {
         // SAFETY: the caller's contract.
         return unsafe { T::gemm(s, a, b, c) };

@@ -16,6 +16,8 @@ use crate::threads::parallel_for;
 const PIECE: usize = 1 << 16;
 /// Neighbouring searches that run side by side.
 const TILE: usize = 256;
+/// Elements that are compared at once when the best one is looked up.
+const CHUNK: usize = 64;
 
 /// A fold that picks one of its elements.
 trait Pick: Fold<In = Self::Item, Acc = Self::Item> {
@@ -171,6 +173,15 @@ leveled! {
 unsafe fn leaves_body<F: Pick>(p: *const F::In, n: usize) -> (F::Item, usize) {
     // SAFETY: the leaves lie inside the `n` elements.
     unsafe {
+        if n < 16 {
+            let (mut best, mut at) = (*p, 0);
+            for i in 1..n {
+                let wins = F::beats(*p.add(i), best);
+                best = if wins { *p.add(i) } else { best };
+                at = if wins { i } else { at };
+            }
+            return (best, at);
+        }
         let (mut best, mut leaf) = (F::leaf(p, LEAF.min(n)), 0);
         for start in (LEAF..n).step_by(LEAF) {
             let value = F::leaf(p.add(start), LEAF.min(n - start));
@@ -182,8 +193,15 @@ unsafe fn leaves_body<F: Pick>(p: *const F::In, n: usize) -> (F::Item, usize) {
         // is also what a leaf of nothing but that value gives.
         let same = |x: F::Item| !F::beats(x, best) && !F::beats(best, x);
         let end = n.min(leaf + LEAF);
-        let at = (leaf..end).find(|&i| same(*p.add(i))).unwrap_or(leaf);
-        (best, at)
+        let mut at = leaf;
+        while at + CHUNK <= end {
+            let hit = (at..at + CHUNK).fold(false, |hit, i| hit | same(*p.add(i)));
+            if hit {
+                break;
+            }
+            at += CHUNK;
+        }
+        (best, (at..end).find(|&i| same(*p.add(i))).unwrap_or(leaf))
     }
 }
 

@@ -35,7 +35,7 @@ pub(crate) trait Fold: 'static {
     }
 }
 
-/// Merges element `i` into lane `i % L`, then the lanes by halves.
+/// Merges element `i` into lane `i % L`, then the lanes by halves, then what does not fill the lanes.
 ///
 /// # Safety
 /// `n` elements are readable.
@@ -44,11 +44,7 @@ unsafe fn lanes<F: Fold + ?Sized, const L: usize>(p: *const F::In, n: usize) -> 
     // SAFETY: every index below is below `n`.
     unsafe {
         if n < 8 {
-            let mut acc = F::IDENTITY;
-            for i in 0..n {
-                acc = F::merge(acc, F::load(*p.add(i)));
-            }
-            return acc;
+            return in_order::<F>(p, n);
         }
         if n < L {
             return eight::<F>(p, n);
@@ -61,12 +57,21 @@ unsafe fn lanes<F: Fold + ?Sized, const L: usize>(p: *const F::In, n: usize) -> 
             }
             at = at.add(L);
         }
-        let rest = n % L;
-        for (j, lane) in lanes[..rest].iter_mut().enumerate() {
-            *lane = F::merge(*lane, F::load(*at.add(j)));
+        let total = halve::<F>(&mut lanes);
+        match n % L {
+            0 => total,
+            rest @ 1..8 => F::merge(total, in_order::<F>(at, rest)),
+            rest => F::merge(total, eight::<F>(at, rest)),
         }
-        halve::<F>(&mut lanes)
     }
+}
+
+/// # Safety
+/// `n` elements are readable.
+#[inline(always)]
+unsafe fn in_order<F: Fold + ?Sized>(p: *const F::In, n: usize) -> F::Acc {
+    // SAFETY: the caller's contract.
+    (0..n).fold(F::IDENTITY, |acc, i| F::merge(acc, F::load(unsafe { *p.add(i) })))
 }
 
 /// # Safety
@@ -318,6 +323,39 @@ macro_rules! truth_folds {
 
 float_folds! { f64, 32; f32, 64; }
 int_folds! { i64, 32; i32, 64; u8, 64; }
-truth_folds!(Truth, |x| x.0 != 0);
-fold!(Sum<Truth> -> i64, 0, 0, 32, |x| (x.0 != 0) as i64, |a, b| a + b);
+fold!(Any<Truth> -> u8, 0, 0, 64, |x| (x.0 != 0) as u8, |a, b| a | b);
+fold!(All<Truth> -> u8, 1, 1, 64, |x| (x.0 != 0) as u8, |a, b| a & b);
+
+/// The number of true bytes: a leaf fits lanes of single bytes, which are much faster to count in.
+impl Fold for Sum<Truth> {
+    type In = Truth;
+    type Acc = i64;
+    const IDENTITY: i64 = 0;
+    #[inline(always)]
+    fn load(x: Truth) -> i64 {
+        (x.0 != 0) as i64
+    }
+    #[inline(always)]
+    fn merge(a: i64, b: i64) -> i64 {
+        a + b
+    }
+    #[inline(always)]
+    unsafe fn leaf(p: *const Truth, n: usize) -> i64 {
+        let mut lanes = [0u8; 64];
+        let mut i = 0;
+        // SAFETY: every index is below `n`. A leaf adds at most LEAF / 64 to a lane.
+        unsafe {
+            while i + 64 <= n {
+                for (j, lane) in lanes.iter_mut().enumerate() {
+                    *lane += ((*p.add(i + j)).0 != 0) as u8;
+                }
+                i += 64;
+            }
+            let rest = (i..n).map(|i| Self::load(*p.add(i))).sum::<i64>();
+            rest + lanes.iter().map(|&lane| lane as i64).sum::<i64>()
+        }
+    }
+}
+const _: () = assert!(LEAF / 64 < 256);
+
 fold!(Prod<Truth> -> i64, 1, 1, 32, |x| (x.0 != 0) as i64, |a, b| a & b);

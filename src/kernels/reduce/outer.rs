@@ -39,7 +39,7 @@ pub(super) fn reduce<F: Fold>(plan: &Plan, input: View, out: ViewMut) {
         && width < TILE / 4
         && *dim >= 8
     {
-        group = (TILE / 2 / width).min(*dim / 4);
+        group = prev_power_of_two((TILE / 2 / width).min(*dim / 4));
         let (groups, rest) = (*dim / group, *dim % group);
         tail = Some(Tail { start: (groups * group * width) as isize, count: rest });
         *dim = groups;
@@ -56,6 +56,10 @@ pub(super) fn reduce<F: Fold>(plan: &Plan, input: View, out: ViewMut) {
     let rows = Rows { axes: &axes, count, gather };
     let job = Job { rows, tail, width, group, wide, tile, tiles, piece_rows, pieces, to_step };
     job.run::<F>(&kept, outer, input, out);
+}
+
+fn prev_power_of_two(n: usize) -> usize {
+    1 << n.ilog2()
 }
 
 /// Rows left over when the reduced axis is cut into groups: where they start and how many they are.
@@ -82,23 +86,22 @@ impl Job<'_> {
     fn run<F: Fold>(&self, kept: &Axes<2>, outer: usize, input: View, out: ViewMut) {
         let units = self.pieces * self.tiles;
         let elements = outer * self.wide * self.rows.count;
-        // With one piece per tile the blocks are whole outer positions, else pieces of a tile.
         if self.pieces == 1 {
-            let blocks = (elements / PIECE).clamp(1, outer);
+            // Every tile of every outer position is a result of its own.
+            let total = outer * self.tiles;
+            let blocks = (elements / PIECE).clamp(1, total);
             return parallel_for(blocks, &|b| {
-                let mut row = vec![F::IDENTITY; self.wide];
-                let (start, end) = (b * outer / blocks, (b + 1) * outer / blocks);
-                kept.for_range(start, end, &mut |[to, from]| {
-                    for t in 0..self.tiles {
-                        // SAFETY: the view is valid at every position; the row has `wide` slots.
+                let mut row = vec![F::IDENTITY; self.tile];
+                for unit in b * total / blocks..(b + 1) * total / blocks {
+                    let (position, t) = (unit / self.tiles, unit % self.tiles);
+                    kept.for_range(position, position + 1, &mut |[to, from]| {
+                        // SAFETY: the views are valid at every position; the row holds a tile.
                         unsafe {
-                            let acc = row.as_mut_ptr().add(t * self.tile);
-                            self.fold_tile::<F>(input.at(from), t, 0, acc);
+                            self.fold_tile::<F>(input.at(from), t, 0, row.as_mut_ptr());
+                            self.finish::<F>(&mut row, t, input.at(from), out.at(to));
                         }
-                    }
-                    // SAFETY: as above.
-                    unsafe { self.finish::<F>(&mut row, input.at(from), out.at(to)) };
-                });
+                    });
+                }
             });
         }
         let mut partial = vec![F::IDENTITY; self.pieces * self.wide];
@@ -114,7 +117,10 @@ impl Job<'_> {
                 // SAFETY: as above.
                 unsafe {
                     self.merge_pieces::<F>(&mut partial);
-                    self.finish::<F>(&mut partial[..self.wide], input.at(from), out.at(to));
+                    for t in 0..self.tiles {
+                        let row = &mut partial[t * self.tile..self.wide];
+                        self.finish::<F>(row, t, input.at(from), out.at(to));
+                    }
                 }
             });
         }
@@ -213,29 +219,35 @@ impl Job<'_> {
         }
     }
 
-    /// Merges the rows of a group and the rows left over, and writes the results.
+    /// Merges the rows of a group and the rows left over, and writes the results of tile `t`.
     ///
     /// # Safety
     /// `p` and `out` are valid at every position of the kept axis and the rows left over.
-    unsafe fn finish<F: Fold>(&self, row: &mut [F::Acc], p: *const F::In, out: *mut F::Acc) {
-        for j in 0..self.width {
-            let mut value = row[j];
-            if self.group > 1 {
-                let mut tree = Tree::new();
-                for k in 0..self.group {
-                    tree.push(row[k * self.width + j], F::merge);
-                }
-                value = tree.finish(F::merge).unwrap_or(value);
-            }
+    unsafe fn finish<F: Fold>(
+        &self,
+        row: &mut [F::Acc],
+        t: usize,
+        p: *const F::In,
+        out: *mut F::Acc,
+    ) {
+        let left = t * self.tile;
+        let n = if self.group > 1 { self.width } else { self.tile.min(self.wide - left) };
+        let mut group = self.group;
+        while group > 1 {
+            group /= 2;
+            let (low, high) = row.split_at_mut(group * n);
+            // SAFETY: both halves hold `group * n` accumulators and are disjoint.
+            unsafe { fold::merge_rows::<F>(low.as_mut_ptr(), high.as_ptr(), group * n) };
+        }
+        // SAFETY: the caller's contract.
+        unsafe {
             if let Some(tail) = &self.tail {
-                for k in 0..tail.count {
-                    let at = tail.start + (k * self.width + j) as isize;
-                    // SAFETY: the caller's contract.
-                    value = F::merge(value, F::load(unsafe { *p.offset(at) }));
-                }
+                let rest = p.offset(tail.start);
+                fold::add_rows::<F>(row.as_mut_ptr(), rest, n, n as isize, tail.count);
             }
-            // SAFETY: the caller's contract.
-            unsafe { *out.offset(j as isize * self.to_step) = value };
+            for (j, &value) in row[..n].iter().enumerate() {
+                *out.offset((left + j) as isize * self.to_step) = value;
+            }
         }
     }
 }

@@ -7,7 +7,7 @@ use smallvec::SmallVec;
 
 use super::super::cast::Truth;
 use super::super::view::{Axes, View, ViewMut};
-use super::fold::{All, Any, Count, Fold, Max, Min, Prod, Sum};
+use super::fold::{All, Any, Count, Fold, LEAF, Max, Min, Prod, Sum, run};
 use super::{inner, outer};
 use crate::dtype::DType;
 
@@ -90,26 +90,32 @@ pub fn reduce(op: Reduction, dtype: DType, input: View, axes: &[usize], out: Vie
 }
 
 fn truth(op: Reduction, dtype: DType, input: View, axes: &[usize], out: ViewMut) {
-    macro_rules! by_dtype {
+    macro_rules! by_number {
         ($fold:ident) => {
             match dtype {
                 DType::F64 => go::<$fold<f64>>(input, axes, out),
                 DType::F32 => go::<$fold<f32>>(input, axes, out),
                 DType::I64 => go::<$fold<i64>>(input, axes, out),
                 DType::I32 => go::<$fold<i32>>(input, axes, out),
-                DType::U8 => go::<$fold<u8>>(input, axes, out),
-                DType::Bool => go::<$fold<Truth>>(input, axes, out),
+                DType::U8 | DType::Bool => go::<$fold<u8>>(input, axes, out),
             }
         };
     }
     match op {
-        Reduction::Any => by_dtype!(Any),
-        Reduction::All => by_dtype!(All),
-        _ => by_dtype!(Count),
+        Reduction::Any => by_number!(Any),
+        Reduction::All => by_number!(All),
+        _ if dtype == DType::Bool => go::<Sum<Truth>>(input, axes, out),
+        _ => by_number!(Count),
     }
 }
 
 fn go<F: Fold>(input: View, axes: &[usize], out: ViewMut) {
+    // The most frequent case, small enough to feel the planning below.
+    let n = input.numel();
+    if axes.len() == input.dims.len() && (1..=LEAF).contains(&n) && input.is_contiguous() {
+        // SAFETY: the view holds `n` elements, and `out` one.
+        return unsafe { *out.at::<F::Acc>(0) = run::<F>(input.at(0), n) };
+    }
     let keepdims = out.dims.len() == input.dims.len();
     assert_eq!(out.dims.len() + if keepdims { 0 } else { axes.len() }, input.dims.len());
     let mut kept = Axes { dims: SmallVec::new(), strides: SmallVec::new() };
