@@ -21,8 +21,17 @@ fn naive<T: Element>(
 }
 
 const SIZES: &[[usize; 3]] = &[
-    [1, 1, 1], [2, 3, 4], [1, 5, 7], [5, 1, 7], [5, 7, 1], [8, 8, 8], [17, 9, 33], [0, 3, 2],
-    [3, 0, 2], [3, 2, 0], [33, 20, 26],
+    [1, 1, 1],
+    [2, 3, 4],
+    [1, 5, 7],
+    [5, 1, 7],
+    [5, 7, 1],
+    [8, 8, 8],
+    [17, 9, 33],
+    [0, 3, 2],
+    [3, 0, 2],
+    [3, 2, 0],
+    [33, 20, 26],
 ];
 
 fn check<T: Element>(make: impl Fn(&mut Rng) -> T, zero: T, muladd: impl Fn(T, T, T) -> T + Copy) {
@@ -38,7 +47,11 @@ fn check<T: Element>(make: impl Fn(&mut Rng) -> T, zero: T, muladd: impl Fn(T, T
                     let got = written(&[m, n], to, T::from_f64(1.0), |out| {
                         matmul(T::DTYPE, read(&a), read(&b), out);
                     });
-                    assert!(got == want, "{} {m} {k} {n} {of_a:?} {of_b:?} {to:?}", T::DTYPE);
+                    assert!(
+                        got == want,
+                        "{} {m} {k} {n} {of_a:?} {of_b:?} {to:?}",
+                        T::DTYPE
+                    );
                 }
             }
         }
@@ -50,30 +63,59 @@ fn check<T: Element>(make: impl Fn(&mut Rng) -> T, zero: T, muladd: impl Fn(T, T
 fn every_dtype_and_order() {
     check(|r| r.below(9) as f64 - 4.0, 0.0, |c, a, b| c + a * b);
     check(|r| r.below(9) as f32 - 4.0, 0.0, |c, a, b| c + a * b);
-    check(|r| r.next() as i64, 0, |c, a, b| c.wrapping_add(a.wrapping_mul(b)));
-    check(|r| r.next() as i32, 0, |c, a, b| c.wrapping_add(a.wrapping_mul(b)));
-    check(|r| r.next() as u8, 0, |c, a, b| c.wrapping_add(a.wrapping_mul(b)));
+    check(
+        |r| r.next() as i64,
+        0,
+        |c, a, b| c.wrapping_add(a.wrapping_mul(b)),
+    );
+    check(
+        |r| r.next() as i32,
+        0,
+        |c, a, b| c.wrapping_add(a.wrapping_mul(b)),
+    );
+    check(
+        |r| r.next() as u8,
+        0,
+        |c, a, b| c.wrapping_add(a.wrapping_mul(b)),
+    );
     check(|r| r.below(4) == 0, false, |c, a, b| c | (a & b));
 }
 
 #[test]
 fn large_products_are_the_same_at_any_thread_count() {
     let mut rng = Rng(9);
-    for [m, k, n] in [[300, 200, 310], [50, 300, 1000], [1001, 70, 131], [200, 5000, 40]] {
-        for (of_a, of_b) in [(Order::C, Order::C), (Order::Fortran, Order::C), (Order::C, Order::Fortran)] {
+    for [m, k, n] in [
+        [300, 200, 310],
+        [50, 300, 1000],
+        [1001, 70, 131],
+        [200, 5000, 40],
+    ] {
+        for (of_a, of_b) in [
+            (Order::C, Order::C),
+            (Order::Fortran, Order::C),
+            (Order::C, Order::Fortran),
+        ] {
             let a = Strided::new(&[m, k], of_a, || rng.small() / 3.0);
             let b = Strided::new(&[k, n], of_b, || rng.small() / 3.0);
             let (a, b) = (a.view(), b.view());
             let run = |threads| {
                 set_num_threads(threads);
-                written(&[m, n], Order::C, f64::NAN, |out| matmul(DType::F64, read(&a), read(&b), out))
+                written(&[m, n], Order::C, f64::NAN, |out| {
+                    matmul(DType::F64, read(&a), read(&b), out)
+                })
             };
             let (one, two, five) = (run(1), run(2), run(5));
             assert!(one == two && one == five, "{m} {k} {n}");
-            let matrix = |v: &ArrayViewD<f64>| v.to_owned().into_dimensionality::<ndarray::Ix2>().unwrap();
+            let matrix =
+                |v: &ArrayViewD<f64>| v.to_owned().into_dimensionality::<ndarray::Ix2>().unwrap();
             let want = matrix(&a).dot(&matrix(&b));
             let scale = k as f64 * 10.0;
-            assert!(one.iter().zip(&want).all(|(g, w)| (g - w).abs() < 1e-14 * scale), "{m} {k} {n}");
+            assert!(
+                one.iter()
+                    .zip(&want)
+                    .all(|(g, w)| (g - w).abs() < 1e-14 * scale),
+                "{m} {k} {n}"
+            );
         }
     }
 }
@@ -118,8 +160,16 @@ fn batches_broadcast() {
                         }
                         v
                     };
-                    let want = naive(&pick(&wide_a).view(), &pick(&wide_b).view(), 0.0, |c, a, b| c + a * b);
-                    assert!(pick(&got) == want, "{of_a:?} {of_b:?} {order:?} at {index:?}");
+                    let want = naive(
+                        &pick(&wide_a).view(),
+                        &pick(&wide_b).view(),
+                        0.0,
+                        |c, a, b| c + a * b,
+                    );
+                    assert!(
+                        pick(&got) == want,
+                        "{of_a:?} {of_b:?} {order:?} at {index:?}"
+                    );
                 }
             }
         }

@@ -9,11 +9,13 @@ from typing import TYPE_CHECKING, Any
 
 from ferrograd import _core, autograd, errors
 from ferrograd._core import *
-from ferrograd._core import CustomFunction as CustomFunction
-from ferrograd._core import Function as Function
-from ferrograd._core import FunctionContext as FunctionContext
-from ferrograd._core import Node as Node
-from ferrograd._core import __version__ as __version__
+from ferrograd._core import (
+    CustomFunction as CustomFunction,
+    Function as Function,
+    FunctionContext as FunctionContext,
+    Node as Node,
+    __version__ as __version__,
+)
 from ferrograd._creation import (
     arange as arange,
     bool_ as bool_,
@@ -58,9 +60,11 @@ from ferrograd._random import (
 
 if TYPE_CHECKING:
     from ferrograd import nn as nn
-    from ferrograd._checking import GradcheckReport as GradcheckReport
-    from ferrograd._checking import gradcheck as gradcheck
-    from ferrograd._checking import gradgradcheck as gradgradcheck
+    from ferrograd._checking import (
+        GradcheckReport as GradcheckReport,
+        gradcheck as gradcheck,
+        gradgradcheck as gradgradcheck,
+    )
     from ferrograd._info import show_config as show_config
 
 array = _core.tensor

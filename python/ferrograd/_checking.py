@@ -177,7 +177,9 @@ def _compare(
                 failures.append(
                     Mismatch(
                         o,
-                        tuple(int(x) for x in np.unravel_index(row, shapes[o])) if shapes[o] else (),
+                        tuple(int(x) for x in np.unravel_index(row, shapes[o]))
+                        if shapes[o]
+                        else (),
                         i,
                         tuple(int(x) for x in np.unravel_index(column, args[i].shape))
                         if args[i].shape
@@ -218,7 +220,9 @@ def gradcheck(
         for a, b in zip(rows, others, strict=True)
     )
     if not same:
-        notes.append("two backward passes gave different gradients: the function is not deterministic")
+        notes.append(
+            "two backward passes gave different gradients: the function is not deterministic"
+        )
     report = GradcheckReport(not failures and same, worst_abs, worst_rel, entries, failures, notes)
     if raise_exception and not report:
         raise GradcheckError(report.summary())

@@ -15,7 +15,14 @@ from ferrograd._core import Tensor, is_grad_enabled
 from ferrograd.errors import GraphCutError, NotDifferentiableError
 
 #: Names that only NumPy uses, by our name for the same argument.
-_RENAMED = {"a_min": "min", "a_max": "max", "newshape": "shape", "a": None, "x": None, "array": None}
+_RENAMED = {
+    "a_min": "min",
+    "a_max": "max",
+    "newshape": "shape",
+    "a": None,
+    "x": None,
+    "array": None,
+}
 
 _ACCESSORS: dict[str, Callable[[Any], Any]] = {
     "shape": lambda t: t.shape,

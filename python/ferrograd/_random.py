@@ -74,7 +74,10 @@ def randn(
 
 
 def randint(
-    low: int, *rest: Any, generator: Generator | np.random.Generator | None = None, dtype: DTypeLike = None
+    low: int,
+    *rest: Any,
+    generator: Generator | np.random.Generator | None = None,
+    dtype: DTypeLike = None,
 ) -> Tensor:
     """Integers: `randint(high, shape)` or `randint(low, high, shape)`; `high` is excluded."""
     if len(rest) == 1:
@@ -83,7 +86,9 @@ def randint(
         high, shape = rest
     else:
         raise TypeError("randint: wrong number of arguments; use randint([low,] high, shape)")
-    return tensor(_source(generator).integers(low, high, shape_of("randint", (shape,))), dtype=dtype)
+    return tensor(
+        _source(generator).integers(low, high, shape_of("randint", (shape,))), dtype=dtype
+    )
 
 
 def randperm(n: int, *, generator: Generator | np.random.Generator | None = None) -> Tensor:

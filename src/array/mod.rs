@@ -2,6 +2,7 @@
 mod layout;
 mod live;
 mod pool;
+mod restride;
 mod shape;
 mod storage;
 mod views;

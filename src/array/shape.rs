@@ -36,7 +36,11 @@ pub fn broadcast_shapes(op: &'static str, shapes: &[&[usize]]) -> Result<ShapeVe
 
 #[cold]
 fn mismatch(op: &'static str, a: &[usize], b: &[usize]) -> Box<Error> {
-    Box::new(Error::Broadcast { op: op.into(), a: a.into(), b: b.into() })
+    Box::new(Error::Broadcast {
+        op: op.into(),
+        a: a.into(),
+        b: b.into(),
+    })
 }
 
 /// An axis counted from the front.
@@ -44,7 +48,11 @@ fn mismatch(op: &'static str, a: &[usize], b: &[usize]) -> Box<Error> {
 pub fn normalize_axis(op: &'static str, axis: isize, ndim: usize) -> Result<usize> {
     let n = ndim as isize;
     if axis < -n || axis >= n {
-        return Err(Box::new(Error::Axis { op: op.into(), axis, ndim }));
+        return Err(Box::new(Error::Axis {
+            op: op.into(),
+            axis,
+            ndim,
+        }));
     }
     Ok(if axis < 0 { axis + n } else { axis } as usize)
 }
@@ -55,7 +63,10 @@ pub fn normalize_axes(op: &'static str, axes: &[isize], ndim: usize) -> Result<S
     for &axis in axes {
         let normal = normalize_axis(op, axis, ndim)?;
         if out.contains(&normal) {
-            return Err(Box::new(Error::RepeatedAxis { op: op.into(), axis }));
+            return Err(Box::new(Error::RepeatedAxis {
+                op: op.into(),
+                axis,
+            }));
         }
         out.push(normal);
     }
@@ -81,5 +92,8 @@ pub fn checked_numel(op: &'static str, dims: &[usize]) -> Result<usize> {
 
 #[cold]
 fn too_large(op: &'static str, dims: &[usize]) -> Box<Error> {
-    Box::new(Error::TooLarge { op: op.into(), dims: dims.into() })
+    Box::new(Error::TooLarge {
+        op: op.into(),
+        dims: dims.into(),
+    })
 }

@@ -93,7 +93,14 @@ mod tests {
         assert_eq!(view, array.clone().into_dyn());
         let odd = layout.swap(0, 1).slice(0, 5, -2, 3).slice(1, 3, -1, 4);
         let view = array_view::<f64>(&storage, &odd, DType::F64).unwrap();
-        assert_eq!(view, array.t().slice(ndarray::s![1..;2, ..]).slice(ndarray::s![..;-1, ..;-1]).into_dyn());
+        assert_eq!(
+            view,
+            array
+                .t()
+                .slice(ndarray::s![1..;2, ..])
+                .slice(ndarray::s![..;-1, ..;-1])
+                .into_dyn()
+        );
         let wide = layout.select(0, 2).broadcast_to(&[3, 6]).unwrap();
         let view = array_view::<f64>(&storage, &wide, DType::F64).unwrap();
         assert!(view.outer_iter().all(|row| row == array.row(2).into_dyn()));
@@ -116,7 +123,10 @@ mod tests {
         for dims in [&[][..], &[0], &[2, 0, 3]] {
             let array = ArrayD::<f32>::ones(IxDyn(dims));
             let (storage, layout) = from_array(array.clone()).unwrap();
-            assert_eq!(array_view::<f32>(&storage, &layout, DType::F32).unwrap(), array);
+            assert_eq!(
+                array_view::<f32>(&storage, &layout, DType::F32).unwrap(),
+                array
+            );
         }
     }
 }

@@ -68,8 +68,12 @@ pub(crate) fn tensor_like(op: &str, ob: &Bound<'_, PyAny>) -> PyResult<Option<Te
     if is_sequence(ob) {
         return from_sequence(op, ob).map(Some);
     }
-    if numpy::is_scalar(ob)? || ob.hasattr(pyo3::intern!(ob.py(), "__array__"))? {
+    if numpy::is_scalar(ob)? {
         return numpy::share_fresh(op, &numpy::asarray(op, ob)?).map(Some);
+    }
+    if ob.hasattr(pyo3::intern!(ob.py(), "__array__"))? {
+        // A foreign tensor: its library may write to the memory later.
+        return numpy::share(op, &numpy::asarray(op, ob)?).map(Some);
     }
     Ok(None)
 }

@@ -63,7 +63,8 @@ pub(crate) fn call<'py>(
     positional: &[Bound<'py, PyAny>],
     keywords: &[(Bound<'py, PyString>, Bound<'py, PyAny>)],
 ) -> PyResult<Bound<'py, PyAny>> {
-    let mut args = bind(decl, positional, keywords)?;
+    let mut args = Args::new();
+    bind(decl, positional, keywords, &mut args)?;
     let output = if weight(&args) > DETACH_BYTES {
         py.detach(|| (decl.call)(&mut args))
     } else {
@@ -117,10 +118,11 @@ fn bind<'py>(
     decl: &OpDecl,
     positional: &[Bound<'py, PyAny>],
     keywords: &[(Bound<'py, PyString>, Bound<'py, PyAny>)],
-) -> PyResult<Args> {
+    args: &mut Args,
+) -> PyResult<()> {
     let params = decl.params;
-    let mut args: Args = params.iter().map(|_| Arg::Missing).collect();
-    let spread = bind_positional(decl, positional, &mut args)?;
+    args.extend(params.iter().map(|_| Arg::Missing));
+    let spread = bind_positional(decl, positional, args)?;
     for (key, value) in keywords {
         let key = key.to_cow()?;
         let Some(i) = parameter(decl, &key) else { return Err(unexpected(decl, &key)) };
@@ -135,7 +137,7 @@ fn bind<'py>(
             return Err(complain(decl, format!("missing argument {:?}", param.name)));
         }
     }
-    Ok(args)
+    Ok(())
 }
 
 /// Binds what was given by position; the index of a parameter that took several arguments.
@@ -150,8 +152,11 @@ fn bind_positional(
         matches!(p.kind, Kind::Ints | Kind::Axes) && given.len() > params.len() && last > 0
     });
     let alone = if several { last } else { params.len() };
-    if given.len() > alone && !several {
-        let what = format!("takes {} arguments but {} were given", params.len(), given.len());
+    let limit = positional_limit(decl);
+    if given.len() > limit && !several {
+        let what = if limit == 1 { "1 argument".to_owned() } else { format!("{limit} arguments") };
+        let kind = if limit < params.len() { " by position" } else { "" };
+        let what = format!("takes at most {what}{kind} but {} were given", given.len());
         return Err(complain(decl, what));
     }
     for (i, value) in given.iter().take(alone).enumerate() {
@@ -169,6 +174,16 @@ fn bind_positional(
     }
     args[last] = Arg::Ints(ints);
     Ok(Some(last))
+}
+
+/// How many arguments may be given by position: in reductions, what follows `axis` goes by name,
+/// because NumPy's order differs.
+fn positional_limit(decl: &OpDecl) -> usize {
+    let axis = decl.params.iter().position(|p| p.name == "axis");
+    match axis {
+        Some(axis) if decl.family == "reduction" => axis + 1,
+        _ => decl.params.len(),
+    }
 }
 
 /// The parameter that a keyword means: its own name, or PyTorch's for it.

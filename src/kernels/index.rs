@@ -50,15 +50,17 @@ pub fn offsets(op: &'static str, indices: &[View], axes: &[Indexed]) -> Result<O
     for (index, &axis) in indices.iter().zip(axes) {
         assert_eq!(index.dims, indices[0].dims, "indices of equal dims");
         let (mut at, mut bad) = (0, None);
-        Axes::new(index.dims, [index.strides]).collapse(false).for_each(|[from]| {
-            // SAFETY: the view is valid for every position of its axes.
-            let i = unsafe { *index.at::<i64>(from) };
-            match position(i, axis.size) {
-                Some(p) => out[at] += p as isize * axis.stride,
-                None => bad = bad.or(Some(i)),
-            }
-            at += 1;
-        });
+        Axes::new(index.dims, [index.strides])
+            .collapse(false)
+            .for_each(|[from]| {
+                // SAFETY: the view is valid for every position of its axes.
+                let i = unsafe { *index.at::<i64>(from) };
+                match position(i, axis.size) {
+                    Some(p) => out[at] += p as isize * axis.stride,
+                    None => bad = bad.or(Some(i)),
+                }
+                at += 1;
+            });
         if let Some(index) = bad {
             return Err(out_of_range(op, index, axis));
         }
@@ -76,22 +78,35 @@ pub fn offsets_along(
     dims: &[usize],
     strides: &[isize],
 ) -> Result<Offsets> {
-    assert_eq!(index.dims.len(), dims.len(), "an index of the array's dimensions");
+    assert_eq!(
+        index.dims.len(),
+        dims.len(),
+        "an index of the array's dimensions"
+    );
     let fits = (0..dims.len()).all(|a| a == axis || index.dims[a] <= dims[a]);
     assert!(fits, "an index within the array");
-    let indexed = Indexed { axis, size: dims[axis], stride: strides[axis] };
-    let others: Vec<isize> =
-        strides.iter().enumerate().map(|(a, &s)| if a == axis { 0 } else { s }).collect();
+    let indexed = Indexed {
+        axis,
+        size: dims[axis],
+        stride: strides[axis],
+    };
+    let others: Vec<isize> = strides
+        .iter()
+        .enumerate()
+        .map(|(a, &s)| if a == axis { 0 } else { s })
+        .collect();
     let mut out = Vec::with_capacity(index.numel());
     let mut bad = None;
-    Axes::new(index.dims, [index.strides, &others]).collapse(false).for_each(|[from, at]| {
-        // SAFETY: the view is valid for every position of its axes.
-        let i = unsafe { *index.at::<i64>(from) };
-        match position(i, indexed.size) {
-            Some(p) => out.push(at + p as isize * indexed.stride),
-            None => bad = bad.or(Some(i)),
-        }
-    });
+    Axes::new(index.dims, [index.strides, &others])
+        .collapse(false)
+        .for_each(|[from, at]| {
+            // SAFETY: the view is valid for every position of its axes.
+            let i = unsafe { *index.at::<i64>(from) };
+            match position(i, indexed.size) {
+                Some(p) => out.push(at + p as isize * indexed.stride),
+                None => bad = bad.or(Some(i)),
+            }
+        });
     match bad {
         Some(index) => Err(out_of_range(op, index, indexed)),
         None => Ok(Offsets(out)),
@@ -102,47 +117,118 @@ pub fn offsets_along(
 /// strides.
 pub fn offsets_where(mask: View, strides: &[isize]) -> Offsets {
     let mut out = Vec::new();
-    Axes::new(mask.dims, [mask.strides, strides]).collapse(false).for_each(|[from, at]| {
-        // SAFETY: the view is valid for every position of its axes.
-        if unsafe { *mask.at::<Truth>(from) }.0 != 0 {
-            out.push(at);
-        }
-    });
+    Axes::new(mask.dims, [mask.strides, strides])
+        .collapse(false)
+        .for_each(|[from, at]| {
+            // SAFETY: the view is valid for every position of its axes.
+            if unsafe { *mask.at::<Truth>(from) }.0 != 0 {
+                out.push(at);
+            }
+        });
     Offsets(out)
 }
 
 #[inline(always)]
 fn position(index: i64, size: usize) -> Option<usize> {
-    let at = if index < 0 { index.wrapping_add(size as i64) } else { index };
+    let at = if index < 0 {
+        index.wrapping_add(size as i64)
+    } else {
+        index
+    };
     (0..size as i64).contains(&at).then_some(at as usize)
 }
 
 #[cold]
 fn out_of_range(op: &'static str, index: i64, axis: Indexed) -> Box<Error> {
-    Box::new(Error::IndexRange { op: op.into(), index, axis: axis.axis, size: axis.size })
+    Box::new(Error::IndexRange {
+        op: op.into(),
+        index,
+        axis: axis.axis,
+        size: axis.size,
+    })
 }
 
 /// `out[i, …] = src[offsets[i] + …]`: `src` has the axes that are not indexed, `out` one more in front.
 pub fn take(dtype: DType, src: View, offsets: &Offsets, out: ViewMut) {
-    assert!(out.dims[0] == offsets.len() && out.dims[1..] == *src.dims, "take: dims");
+    assert!(
+        out.dims[0] == offsets.len() && out.dims[1..] == *src.dims,
+        "take: dims"
+    );
     let axes = Axes::new(src.dims, [&out.strides[1..], src.strides]);
     let (by, from, to) = (out.strides[0], src.ptr, out.ptr);
     match dtype.size() {
-        8 => moved::<u64>(offsets, axes, Table { table: from.cast_mut(), rows: to, by }, false),
-        4 => moved::<u32>(offsets, axes, Table { table: from.cast_mut(), rows: to, by }, false),
-        _ => moved::<u8>(offsets, axes, Table { table: from.cast_mut(), rows: to, by }, false),
+        8 => moved::<u64>(
+            offsets,
+            axes,
+            Table {
+                table: from.cast_mut(),
+                rows: to,
+                by,
+            },
+            false,
+        ),
+        4 => moved::<u32>(
+            offsets,
+            axes,
+            Table {
+                table: from.cast_mut(),
+                rows: to,
+                by,
+            },
+            false,
+        ),
+        _ => moved::<u8>(
+            offsets,
+            axes,
+            Table {
+                table: from.cast_mut(),
+                rows: to,
+                by,
+            },
+            false,
+        ),
     }
 }
 
 /// `dst[offsets[i] + …] = src[i, …]`, in the order of `i`: the last of equal offsets stays.
 pub fn put(dtype: DType, dst: ViewMut, offsets: &Offsets, src: View) {
-    assert!(src.dims[0] == offsets.len() && src.dims[1..] == *dst.dims, "put: dims");
+    assert!(
+        src.dims[0] == offsets.len() && src.dims[1..] == *dst.dims,
+        "put: dims"
+    );
     let axes = Axes::new(dst.dims, [&src.strides[1..], dst.strides]);
     let (by, from, to) = (src.strides[0], src.ptr, dst.ptr);
     match dtype.size() {
-        8 => moved::<u64>(offsets, axes, Table { table: to, rows: from.cast_mut(), by }, true),
-        4 => moved::<u32>(offsets, axes, Table { table: to, rows: from.cast_mut(), by }, true),
-        _ => moved::<u8>(offsets, axes, Table { table: to, rows: from.cast_mut(), by }, true),
+        8 => moved::<u64>(
+            offsets,
+            axes,
+            Table {
+                table: to,
+                rows: from.cast_mut(),
+                by,
+            },
+            true,
+        ),
+        4 => moved::<u32>(
+            offsets,
+            axes,
+            Table {
+                table: to,
+                rows: from.cast_mut(),
+                by,
+            },
+            true,
+        ),
+        _ => moved::<u8>(
+            offsets,
+            axes,
+            Table {
+                table: to,
+                rows: from.cast_mut(),
+                by,
+            },
+            true,
+        ),
     }
 }
 
@@ -168,11 +254,21 @@ fn moved<W: Copy>(offsets: &Offsets, axes: Axes<2>, sides: Table, into_table: bo
     let sides = &sides;
     let one = |i: usize, offset: isize| {
         axes.for_each(|[in_row, in_table]| {
-            let row = sides.rows.cast::<W>().wrapping_offset(i as isize * sides.by + in_row);
+            let row = sides
+                .rows
+                .cast::<W>()
+                .wrapping_offset(i as isize * sides.by + in_row);
             let table = sides.table.cast::<W>().wrapping_offset(offset + in_table);
-            let (from, to) = if into_table { (row, table) } else { (table, row) };
-            let (from_step, to_step) =
-                if into_table { (row_step, table_step) } else { (table_step, row_step) };
+            let (from, to) = if into_table {
+                (row, table)
+            } else {
+                (table, row)
+            };
+            let (from_step, to_step) = if into_table {
+                (row_step, table_step)
+            } else {
+                (table_step, row_step)
+            };
             // SAFETY: the views are valid for every position, the offsets were checked, and the two
             // sides do not overlap.
             unsafe {
@@ -189,7 +285,11 @@ fn moved<W: Copy>(offsets: &Offsets, axes: Axes<2>, sides: Table, into_table: bo
     // Rows that are written into the table may coincide, so only reading is split.
     let n = offsets.len();
     let split = !into_table && n * inner * outer >= 2 * BLOCK;
-    let blocks = if split { (n * inner * outer / BLOCK).min(n) } else { 1 };
+    let blocks = if split {
+        (n * inner * outer / BLOCK).min(n)
+    } else {
+        1
+    };
     parallel_for(blocks, &|b| {
         for i in b * n / blocks..(b + 1) * n / blocks {
             one(i, offsets.0[i]);
@@ -199,7 +299,10 @@ fn moved<W: Copy>(offsets: &Offsets, axes: Axes<2>, sides: Table, into_table: bo
 
 /// `dst[offsets[i] + …] += src[i, …]`, in the order of `i`, in place. A boolean sum is an or.
 pub fn add_at(dtype: DType, dst: ViewMut, offsets: &Offsets, src: View) {
-    assert!(src.dims[0] == offsets.len() && src.dims[1..] == *dst.dims, "add_at: dims");
+    assert!(
+        src.dims[0] == offsets.len() && src.dims[1..] == *dst.dims,
+        "add_at: dims"
+    );
     match dtype {
         DType::F64 => added::<f64>(dst, offsets, src, |a, b| a + b),
         DType::F32 => added::<f32>(dst, offsets, src, |a, b| a + b),
@@ -223,7 +326,11 @@ fn added<T: Copy>(
     let by = src.strides[0];
     // Every block adds all rows to its own columns: disjoint, and in the order of the rows.
     let work = offsets.len() * inner * outer;
-    let blocks = if work >= 2 * BLOCK { (work / BLOCK).min(inner / 64).max(1) } else { 1 };
+    let blocks = if work >= 2 * BLOCK {
+        (work / BLOCK).min(inner / 64).max(1)
+    } else {
+        1
+    };
     parallel_for(blocks, &|b| {
         let (start, end) = (b * inner / blocks, (b + 1) * inner / blocks);
         for (i, &offset) in offsets.0.iter().enumerate() {

@@ -47,8 +47,15 @@ impl<'a> View<'a> {
     #[inline]
     pub(crate) fn of(storage: &'a Storage, layout: &'a Layout, dtype: DType) -> View<'a> {
         assert!(fits(storage, layout, dtype), "a layout outside its storage");
-        let ptr = storage.ptr().wrapping_offset(layout.offset() * dtype.size() as isize);
-        View { ptr, dims: layout.dims(), strides: layout.strides(), life: PhantomData }
+        let ptr = storage
+            .ptr()
+            .wrapping_offset(layout.offset() * dtype.size() as isize);
+        View {
+            ptr,
+            dims: layout.dims(),
+            strides: layout.strides(),
+            life: PhantomData,
+        }
     }
 
     /// A view of memory that the caller vouches for.
@@ -58,7 +65,12 @@ impl<'a> View<'a> {
     /// for `'a`; `dims` and `strides` have one length.
     #[inline]
     pub unsafe fn from_raw(ptr: *const u8, dims: &'a [usize], strides: &'a [isize]) -> View<'a> {
-        View { ptr, dims, strides, life: PhantomData }
+        View {
+            ptr,
+            dims,
+            strides,
+            life: PhantomData,
+        }
     }
 
     /// The number of elements.
@@ -95,8 +107,15 @@ impl<'a> ViewMut<'a> {
     #[inline]
     pub(crate) fn of(storage: &'a Storage, layout: &'a Layout, dtype: DType) -> ViewMut<'a> {
         assert!(fits(storage, layout, dtype), "a layout outside its storage");
-        let ptr = storage.ptr().wrapping_offset(layout.offset() * dtype.size() as isize);
-        ViewMut { ptr, dims: layout.dims(), strides: layout.strides(), life: PhantomData }
+        let ptr = storage
+            .ptr()
+            .wrapping_offset(layout.offset() * dtype.size() as isize);
+        ViewMut {
+            ptr,
+            dims: layout.dims(),
+            strides: layout.strides(),
+            life: PhantomData,
+        }
     }
 
     /// A view of memory that the caller vouches for.
@@ -106,7 +125,12 @@ impl<'a> ViewMut<'a> {
     /// and is touched by nobody else; `dims` and `strides` have one length.
     #[inline]
     pub unsafe fn from_raw(ptr: *mut u8, dims: &'a [usize], strides: &'a [isize]) -> ViewMut<'a> {
-        ViewMut { ptr, dims, strides, life: PhantomData }
+        ViewMut {
+            ptr,
+            dims,
+            strides,
+            life: PhantomData,
+        }
     }
 
     /// The address of the element `offset` elements from the first.
@@ -118,13 +142,23 @@ impl<'a> ViewMut<'a> {
     /// The same elements to read, once they are written.
     #[inline]
     pub fn as_view(&self) -> View<'_> {
-        View { ptr: self.ptr, dims: self.dims, strides: self.strides, life: PhantomData }
+        View {
+            ptr: self.ptr,
+            dims: self.dims,
+            strides: self.strides,
+            life: PhantomData,
+        }
     }
 
     /// The same elements to write, for a shorter time.
     #[inline]
     pub fn reborrow(&mut self) -> ViewMut<'_> {
-        ViewMut { ptr: self.ptr, dims: self.dims, strides: self.strides, life: PhantomData }
+        ViewMut {
+            ptr: self.ptr,
+            dims: self.dims,
+            strides: self.strides,
+            life: PhantomData,
+        }
     }
 
     /// The number of elements.
@@ -165,19 +199,26 @@ impl<const N: usize> Axes<N> {
     /// Collects the axes of operands of the same dims.
     pub(crate) fn new(dims: &[usize], strides: [&[isize]; N]) -> Axes<N> {
         let per_axis = |i: usize| std::array::from_fn(|k| strides[k][i]);
-        Axes { dims: dims.into(), strides: (0..dims.len()).map(per_axis).collect() }
+        Axes {
+            dims: dims.into(),
+            strides: (0..dims.len()).map(per_axis).collect(),
+        }
     }
 
     /// Drops axes of size 1, sorts the others by falling stride of operand 0 (then 1, …) when
     /// `reorder` allows it, and merges neighbours that run on in every operand.
     pub(crate) fn collapse(mut self, reorder: bool) -> Axes<N> {
-        let mut order: SmallVec<[usize; 8]> =
-            (0..self.dims.len()).filter(|&i| self.dims[i] != 1).collect();
+        let mut order: SmallVec<[usize; 8]> = (0..self.dims.len())
+            .filter(|&i| self.dims[i] != 1)
+            .collect();
         if reorder {
             let key = |i: usize| self.strides[i].map(isize::unsigned_abs);
-            order.sort_by(|&a, &b| key(b).cmp(&key(a)));
+            order.sort_by_key(|&i| std::cmp::Reverse(key(i)));
         }
-        let mut out = Axes { dims: SmallVec::new(), strides: SmallVec::new() };
+        let mut out = Axes {
+            dims: SmallVec::new(),
+            strides: SmallVec::new(),
+        };
         for &i in &order {
             let (dim, stride) = (self.dims[i], self.strides[i]);
             if let Some(last) = out.strides.last_mut() {
@@ -218,9 +259,7 @@ impl<const N: usize> Axes<N> {
         for axis in (0..n).rev() {
             index[axis] = rest % self.dims[axis];
             rest /= self.dims[axis];
-            for k in 0..N {
-                at[k] += index[axis] as isize * self.strides[axis][k];
-            }
+            step(&mut at, self.strides[axis], index[axis] as isize);
         }
         for position in start..end {
             body(at);
@@ -229,17 +268,21 @@ impl<const N: usize> Axes<N> {
             }
             for axis in (0..n).rev() {
                 index[axis] += 1;
-                for k in 0..N {
-                    at[k] += self.strides[axis][k];
-                }
+                step(&mut at, self.strides[axis], 1);
                 if index[axis] < self.dims[axis] {
                     break;
                 }
-                for k in 0..N {
-                    at[k] -= self.dims[axis] as isize * self.strides[axis][k];
-                }
+                step(&mut at, self.strides[axis], -(self.dims[axis] as isize));
                 index[axis] = 0;
             }
         }
+    }
+}
+
+/// Moves every operand `count` steps.
+#[inline(always)]
+fn step<const N: usize>(at: &mut [isize; N], strides: [isize; N], count: isize) {
+    for (at, stride) in at.iter_mut().zip(strides) {
+        *at += count * stride;
     }
 }

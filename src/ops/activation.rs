@@ -48,18 +48,4 @@ elementwise! { family "activation";
         forward { float: |x| x * x.sigmoid(); cost: 1.0; }
         by x { float |g, x| { let s = x.sigmoid(); g * (s * (1.0 + x * (1.0 - s))) } }
     }
-    /// `x` times the normal distribution function. Derivative: `g (cdf(x) + x pdf(x))`.
-    fn gelu_exact(x) = GELU {
-        forward { float: |x| x * x.normal_cdf(); cost: 1.6; }
-        by x { float |g, x| g * (x.normal_cdf() + x * (x * x * -0.5).exp() * 0.3989422804014327) }
-    }
-    /// The tanh approximation of gelu. Derivative: that of the formula.
-    fn gelu_tanh(x) = GELU_TANH {
-        forward { float: |x| x * 0.5 * (1.0 + ((x + x * x * x * 0.044715) * 0.7978845608028654).tanh()); cost: 1.6; }
-        by x { float |g, x| {
-            let t = ((x + x * x * x * 0.044715) * 0.7978845608028654).tanh();
-            let slope = (1.0 + x * x * 0.134145) * 0.7978845608028654;
-            g * ((1.0 + t) * 0.5 + x * 0.5 * (1.0 - t * t) * slope)
-        } }
-    }
 }

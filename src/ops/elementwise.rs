@@ -12,13 +12,13 @@ use smallvec::SmallVec;
 use crate::array::{Layout, broadcast_shapes};
 use crate::dtype::DType;
 use crate::error::{Error, Result};
-use crate::graph::{self, Context, Flags, Rule, RuleRef, Saved};
+use crate::graph::{self, Flags, RuleRef, Saved};
 use crate::kernels::elementwise::{In, LoopTable, apply};
 use crate::kernels::{View, ViewMut};
 use crate::ops::cast::astype;
 use crate::ops::declare::{Operand, Scalar};
 use crate::ops::shape::broadcast_to;
-use crate::ops::sym::{self, Sym};
+use crate::ops::sym::Sym;
 use crate::tensor::{Edge, Tensor};
 
 /// Where an argument of a derivative comes from.
@@ -285,117 +285,4 @@ pub fn binary_operands(op: &'static Elementwise, a: &Operand, b: &Operand) -> Re
         (Operand::Scalar(a), Operand::Tensor(b)) => scalar_binary(op, *a, b),
         (Operand::Scalar(a), Operand::Scalar(b)) => binary_scalar(op, &Tensor::scalar(*a), *b),
     }
-}
-
-/// What a derivative reads: tensors or constants, restored once.
-struct Operands {
-    values: SmallVec<[(Source, Read); 3]>,
-    params: SmallVec<[f64; 2]>,
-}
-
-enum Read {
-    Tensor(Tensor),
-    Scalar(f64),
-}
-
-impl Operands {
-    fn restore(
-        op: &Elementwise,
-        cx: &mut Context<'_, Tensor>,
-        uses: &[Source],
-        known: Option<Operands>,
-    ) -> Result<Operands> {
-        let mut all = known.unwrap_or_else(|| Operands {
-            values: SmallVec::new(),
-            params: (op.saves.len()..cx.saved_count()).map(|i| cx.scalar(i)).collect(),
-        });
-        for (slot, &source) in op.saves.iter().enumerate() {
-            if uses.contains(&source) && all.find(source).is_none() {
-                let value = if cx.has_saved(slot) {
-                    Read::Tensor(cx.saved(slot)?)
-                } else {
-                    Read::Scalar(cx.scalar(slot))
-                };
-                all.values.push((source, value));
-            }
-        }
-        Ok(all)
-    }
-
-    fn find(&self, source: Source) -> Option<&Read> {
-        self.values.iter().find(|(s, _)| *s == source).map(|(_, value)| value)
-    }
-}
-
-impl Rule<Tensor> for Elementwise {
-    fn name(&self) -> Cow<'static, str> {
-        Cow::Borrowed(self.name)
-    }
-
-    fn backward(&self, cx: &mut Context<'_, Tensor>) -> Result<()> {
-        let Some(g) = cx.take_grad(0) else { return Ok(()) };
-        let mut g = Some(g);
-        let wanted = (0..self.by.len()).filter(|&i| cx.wants(i)).count();
-        let (mut operands, mut done) = (None, 0);
-        for (i, derivative) in self.by.iter().enumerate() {
-            if !cx.wants(i) {
-                continue;
-            }
-            done += 1;
-            // The last derivative may write into the gradient's own buffer.
-            let taken = if done == wanted { g.take() } else { g.clone() };
-            let Some(g) = taken else { break };
-            let gradient = match derivative {
-                Derivative::Identity => g,
-                Derivative::Zero => Tensor::zeros(g.shape(), g.dtype())?,
-                Derivative::Formula { uses, table, sym } => {
-                    let read = Operands::restore(self, cx, uses, operands.take())?;
-                    let gradient = if cx.create_graph() {
-                        symbolic(&g, uses, *sym, &read)?
-                    } else {
-                        fused(&g, uses, table, &read)?
-                    };
-                    operands = Some(read);
-                    gradient
-                }
-            };
-            cx.give(i, gradient);
-        }
-        Ok(())
-    }
-}
-
-/// Reads the derivative as one loop; writes into the gradient's own buffer when nobody else has it.
-fn fused(g: &Tensor, uses: &[Source], table: &LoopTable, read: &Operands) -> Result<Tensor> {
-    let out = if g.is_contiguous() && g.storage().is_reusable() {
-        g.detach()
-    } else {
-        Tensor::empty(g.shape(), g.dtype())?
-    };
-    let inputs: SmallVec<[In<'_>; 4]> = uses
-        .iter()
-        .map(|&source| match read.find(source) {
-            Some(Read::Tensor(t)) => In::View(t.view_of()),
-            Some(Read::Scalar(s)) => In::Float(*s),
-            None => In::View(g.view_of()),
-        })
-        .collect();
-    apply(table, g.dtype(), &inputs, out.view_mut(), g.dtype(), &read.params);
-    Ok(out)
-}
-
-/// Reads the derivative as tensor operations, which record themselves.
-fn symbolic(g: &Tensor, uses: &[Source], text: fn(&[Sym]) -> Sym, read: &Operands) -> Result<Tensor> {
-    sym::evaluate(g, |tape| {
-        let mut arguments: SmallVec<[Sym; 6]> = SmallVec::new();
-        for &source in uses {
-            arguments.push(match read.find(source) {
-                Some(Read::Tensor(t)) => tape.tensor(t.clone()),
-                Some(Read::Scalar(s)) => tape.constant(*s),
-                None => tape.tensor(g.clone()),
-            });
-        }
-        arguments.extend(read.params.iter().map(|&p| tape.constant(p)));
-        text(&arguments)
-    })
 }

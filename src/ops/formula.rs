@@ -81,6 +81,38 @@ macro_rules! derivative_sources {
     ($kind:ident |$($arg:ident),* $(; $($p:ident),*)?| $body:expr) => { [$($crate::source!($arg)),*] };
 }
 
+/// The specs and Rust faces of element-wise operations, without registry rows: for operations that
+/// another one chooses between. The entries are those of `elementwise!`.
+#[macro_export]
+#[doc(hidden)]
+macro_rules! elementwise_specs {
+    ($(
+        $(#[doc = $doc:literal])*
+        $([$($key:ident $(($($value:literal),*))?),* $(,)?])?
+        fn $name:ident($($x:ident),+ $(; $($p:ident = $default:expr),+)?) = $spec:ident {
+            forward { $($forward:tt)* }
+            $( by $wrt:ident { $($by:tt)* } )*
+        }
+    )*) => {
+        $(
+            $(#[doc = $doc])*
+            pub static $spec: $crate::ops::elementwise::Elementwise = {
+                static FORWARD: $crate::kernels::elementwise::LoopTable = $crate::loop_table!($($forward)*);
+                const ALL: &[$crate::ops::elementwise::Source] = $crate::flat_sources!($({ $($by)* })*);
+                const SAVES: ([$crate::ops::elementwise::Source; 4], usize) = $crate::ops::formula::union(ALL);
+                $crate::ops::elementwise::Elementwise {
+                    name: $crate::ops::family::python_name(stringify!($name)),
+                    forward: &FORWARD,
+                    to_bool: $crate::is_mask!($($forward)*),
+                    saves: SAVES.0.split_at(SAVES.1).0,
+                    by: &[$($crate::derivative!($($by)*)),*],
+                }
+            };
+            $crate::elementwise_faces!([$($doc)*] $name $spec ($($x),+) $(($($p),+))?);
+        )*
+    };
+}
+
 /// Declares a family of element-wise operations. One entry:
 ///
 /// ```text
@@ -102,26 +134,17 @@ macro_rules! elementwise {
             $( by $wrt:ident { $($by:tt)* } )*
         }
     )*) => {
-        $(
+        $crate::elementwise_specs! {$(
             $(#[doc = $doc])*
-            pub static $spec: $crate::ops::elementwise::Elementwise = {
-                static FORWARD: $crate::kernels::elementwise::LoopTable = $crate::loop_table!($($forward)*);
-                const ALL: &[$crate::ops::elementwise::Source] = $crate::flat_sources!($({ $($by)* })*);
-                const SAVES: ([$crate::ops::elementwise::Source; 4], usize) = $crate::ops::formula::union(ALL);
-                $crate::ops::elementwise::Elementwise {
-                    name: $crate::ops::declare::python_name(stringify!($name)),
-                    forward: &FORWARD,
-                    to_bool: $crate::is_mask!($($forward)*),
-                    saves: SAVES.0.split_at(SAVES.1).0,
-                    by: &[$($crate::derivative!($($by)*)),*],
-                }
-            };
-            $crate::elementwise_faces!([$($doc)*] $name $spec ($($x),+) $(($($p),+))?);
-        )*
+            fn $name($($x),+ $(; $($p = $default),+)?) = $spec {
+                forward { $($forward)* }
+                $( by $wrt { $($by)* } )*
+            }
+        )*}
         /// The registry rows of this family.
         pub static DECLS: &[$crate::ops::declare::OpDecl] = &[$(
             $crate::ops::declare::OpDecl {
-                name: $crate::ops::declare::python_name(stringify!($name)),
+                name: $crate::ops::family::python_name(stringify!($name)),
                 aliases: $crate::decl_list!(aliases $($($key $(($($value),*))?,)*)?),
                 family: $family,
                 doc: concat!($($doc, "\n",)* ""),
@@ -235,7 +258,7 @@ macro_rules! elementwise_faces {
 #[doc(hidden)]
 macro_rules! elementwise_call {
     ($args:ident $name:ident $spec:ident ($x:ident) $(($($p:ident = $default:expr),+))?) => {{
-        use $crate::ops::declare::{IntoOutput, take_arg};
+        use $crate::ops::arguments::{IntoOutput, take_arg};
         let $x: $crate::tensor::Tensor = take_arg($args, 0, stringify!($x), None)?;
         let mut _next = 0;
         $($(
@@ -245,7 +268,8 @@ macro_rules! elementwise_call {
         Ok($name(&$x $(, $($p),+)?)?.into_output())
     }};
     ($args:ident $name:ident $spec:ident ($a:ident, $b:ident)) => {{
-        use $crate::ops::declare::{IntoOutput, Operand, take_arg};
+        use $crate::ops::arguments::{IntoOutput, take_arg};
+        use $crate::ops::declare::Operand;
         let $a: Operand = take_arg($args, 0, stringify!($a), None)?;
         let $b: Operand = take_arg($args, 1, stringify!($b), None)?;
         Ok($crate::ops::elementwise::binary_operands(&$spec, &$a, &$b)?.into_output())

@@ -116,9 +116,3 @@ fn positions(x: &Tensor) -> Result<Tensor> {
     Tensor::from_vec(all, x.shape())
 }
 
-impl Tensor {
-    /// Whether the dtype of `other` fits into this tensor without loss of kind.
-    pub(crate) fn holds(&self, other: DType) -> bool {
-        self.dtype().promote(other) == self.dtype()
-    }
-}

@@ -8,7 +8,7 @@ use crate::dtype::DType;
 use crate::error::{Dims, Error, Result};
 use crate::kernels;
 use crate::ops::cast::astype;
-use crate::ops::declare::Tensors;
+use crate::ops::arguments::Tensors;
 use crate::ops::shape::reshape_dims;
 use crate::ops::structured::{Record, SavedList, finish, move_cost};
 use crate::ops::view::slice_axis;

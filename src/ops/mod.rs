@@ -7,16 +7,20 @@
 #[macro_use]
 pub mod formula;
 #[macro_use]
-pub mod declare;
+pub mod family;
 
 pub mod activation;
+pub mod arguments;
 pub mod arith;
 pub mod autograd;
 pub mod cast;
+mod chain_rule;
 pub mod compare;
 pub mod create;
+pub mod declare;
 pub mod elementwise;
 pub mod function;
+pub mod gelu;
 pub mod index;
 pub mod inplace;
 pub(crate) mod integer;

@@ -2,11 +2,13 @@
 
 from typing import TYPE_CHECKING, Any
 
-from ferrograd._core import Function as Function
-from ferrograd._core import backward as backward
-from ferrograd._core import grad as grad
-from ferrograd._core import is_grad_enabled as is_grad_enabled
-from ferrograd._core import once_differentiable as once_differentiable
+from ferrograd._core import (
+    Function as Function,
+    backward as backward,
+    grad as grad,
+    is_grad_enabled as is_grad_enabled,
+    once_differentiable as once_differentiable,
+)
 from ferrograd._modes import (
     enable_grad as enable_grad,
     inference_mode as inference_mode,
@@ -15,8 +17,7 @@ from ferrograd._modes import (
 )
 
 if TYPE_CHECKING:
-    from ferrograd._checking import gradcheck as gradcheck
-    from ferrograd._checking import gradgradcheck as gradgradcheck
+    from ferrograd._checking import gradcheck as gradcheck, gradgradcheck as gradgradcheck
 
 _LAZY = ("gradcheck", "gradgradcheck")
 

@@ -8,6 +8,7 @@ use std::sync::Arc;
 use pyo3::prelude::*;
 use smallvec::SmallVec;
 
+use crate::bindings::collect::Counted;
 use crate::bindings::errors::to_python;
 use crate::bindings::ffi::existing_dict;
 use crate::bindings::function::arguments::Arguments;
@@ -178,6 +179,7 @@ impl<'py> Job<'_, 'py> {
             kept: saving.kept,
             raw_absent: context.get().raw_absent(),
             strict: self.strict,
+            _counted: Counted::new(),
         };
         let node = call.record(Box::new(rule), saving.values, tensors.len(), Flags::FOREIGN);
         context.get().settle(node.id());

@@ -12,6 +12,7 @@ use pyo3::prelude::*;
 use pyo3::types::{PyTuple, PyType};
 use smallvec::SmallVec;
 
+use crate::bindings::collect::Counted;
 use crate::bindings::errors::from_python;
 use crate::bindings::ffi::existing_dict;
 use crate::bindings::function::arguments::Slots;
@@ -58,6 +59,8 @@ pub(super) struct Trampoline {
     pub(super) kept: SmallVec<[Kept; 4]>,
     pub(super) raw_absent: bool,
     pub(super) strict: bool,
+    /// Tells the garbage collector that there is something to look for.
+    pub(super) _counted: Counted,
 }
 
 type Cx<'a> = Context<'a, Tensor>;

@@ -65,7 +65,10 @@ pub(super) unsafe fn product<T: Ring>(s: Size, a: Mat<*const T>, b: Mat<*const T
             for p in 0..s.k as isize {
                 // SAFETY: the caller's contract.
                 let (x, y) = unsafe {
-                    (*a.ptr.offset(i * a.rs + p * a.cs), *b.ptr.offset(p * b.rs + j * b.cs))
+                    (
+                        *a.ptr.offset(i * a.rs + p * a.cs),
+                        *b.ptr.offset(p * b.rs + j * b.cs),
+                    )
                 };
                 sum = sum.muladd(x, y);
             }
@@ -110,7 +113,8 @@ unsafe fn small_body<T: Ring>(s: Size, a: Mat<*const T>, b: Mat<*const T>, c: Ma
                 }
                 for (r, sums) in sums.iter().enumerate() {
                     for (q, &sum) in sums.iter().enumerate() {
-                        *c.ptr.offset((i + r) as isize * c.rs + (j + q) as isize * c.cs) = sum;
+                        *c.ptr
+                            .offset((i + r) as isize * c.rs + (j + q) as isize * c.cs) = sum;
                     }
                 }
             }
@@ -119,11 +123,32 @@ unsafe fn small_body<T: Ring>(s: Size, a: Mat<*const T>, b: Mat<*const T>, c: Ma
     // SAFETY: the columns beyond the tiles, then the rows beyond them.
     unsafe {
         let (left, top) = (wide as isize, high as isize);
-        let b_rest = Mat { ptr: b.ptr.wrapping_offset(left * b.cs), ..b };
-        let c_rest = Mat { ptr: c.ptr.wrapping_offset(left * c.cs), ..c };
-        product(Size { m: high, n: s.n - wide, ..s }, a, b_rest, c_rest);
-        let a_rest = Mat { ptr: a.ptr.wrapping_offset(top * a.rs), ..a };
-        let c_rest = Mat { ptr: c.ptr.wrapping_offset(top * c.rs), ..c };
+        let b_rest = Mat {
+            ptr: b.ptr.wrapping_offset(left * b.cs),
+            ..b
+        };
+        let c_rest = Mat {
+            ptr: c.ptr.wrapping_offset(left * c.cs),
+            ..c
+        };
+        product(
+            Size {
+                m: high,
+                n: s.n - wide,
+                ..s
+            },
+            a,
+            b_rest,
+            c_rest,
+        );
+        let a_rest = Mat {
+            ptr: a.ptr.wrapping_offset(top * a.rs),
+            ..a
+        };
+        let c_rest = Mat {
+            ptr: c.ptr.wrapping_offset(top * c.rs),
+            ..c
+        };
         product(Size { m: s.m - high, ..s }, a_rest, b, c_rest);
     }
 }

@@ -75,13 +75,28 @@ const LEAST: [usize; 2] = [3 * GRAIN, 12 * GRAIN];
 /// `out = a · b` for matrices of `dtype` with any strides; `out` overlaps neither. The dims agree.
 pub fn matmul(dtype: DType, a: View, b: View, out: ViewMut) {
     let ([m, k], [k2, n]) = (dims2(a.dims), dims2(b.dims));
-    assert!(k == k2 && dims2(out.dims) == [m, n], "matmul: the dims do not agree");
+    assert!(
+        k == k2 && dims2(out.dims) == [m, n],
+        "matmul: the dims do not agree"
+    );
     let size = Size { m, n, k };
     macro_rules! go {
         ($t:ty) => {{
-            let a = Mat { ptr: a.at::<$t>(0), rs: a.strides[0], cs: a.strides[1] };
-            let b = Mat { ptr: b.at::<$t>(0), rs: b.strides[0], cs: b.strides[1] };
-            let c = Mat { ptr: out.at::<$t>(0), rs: out.strides[0], cs: out.strides[1] };
+            let a = Mat {
+                ptr: a.at::<$t>(0),
+                rs: a.strides[0],
+                cs: a.strides[1],
+            };
+            let b = Mat {
+                ptr: b.at::<$t>(0),
+                rs: b.strides[0],
+                cs: b.strides[1],
+            };
+            let c = Mat {
+                ptr: out.at::<$t>(0),
+                rs: out.strides[0],
+                cs: out.strides[1],
+            };
             // SAFETY: the views are valid for these sizes; the caller keeps them apart.
             unsafe { product::<$t>(size, a, b, c) }
         }};
@@ -112,19 +127,33 @@ impl Cut {
     /// The cut of a product whose result has its rows (else its columns) contiguous.
     pub(super) fn of(s: Size, row_major: bool) -> Cut {
         let work = s.m.saturating_mul(s.n).saturating_mul(s.k);
-        let wanted = if work < 2 * SPLIT { 1 } else { (work / SPLIT).min(MAX_BLOCKS) };
+        let wanted = if work < 2 * SPLIT {
+            1
+        } else {
+            (work / SPLIT).min(MAX_BLOCKS)
+        };
         let (along, across) = if row_major { (s.n, s.m) } else { (s.m, s.n) };
-        let (cheap, dear) = ((along / LEAST[0]).min(wanted), (across / LEAST[1]).min(wanted));
+        let (cheap, dear) = (
+            (along / LEAST[0]).min(wanted),
+            (across / LEAST[1]).min(wanted),
+        );
         let cut_along = cheap >= dear || cheap >= 4;
         let blocks = if cut_along { cheap } else { dear };
         // A power of two deals out evenly.
-        Cut { blocks: 1 << blocks.max(1).ilog2(), rows: cut_along != row_major }
+        Cut {
+            blocks: 1 << blocks.max(1).ilog2(),
+            rows: cut_along != row_major,
+        }
     }
 
     /// Start and end of a block along an axis of `n`.
     fn span(self, i: usize, n: usize) -> (usize, usize) {
         let at = |i: usize| {
-            if i == self.blocks { n } else { i * (n / GRAIN) / self.blocks * GRAIN }
+            if i == self.blocks {
+                n
+            } else {
+                i * (n / GRAIN) / self.blocks * GRAIN
+            }
         };
         (at(i), at(i + 1))
     }
@@ -147,13 +176,41 @@ pub(super) unsafe fn block<T: Gemm>(
     // SAFETY: the block lies inside the product.
     unsafe {
         if cut.rows {
-            let a = Mat { ptr: a.ptr.wrapping_offset(skip * a.rs), ..a };
-            let c = Mat { ptr: c.ptr.wrapping_offset(skip * c.rs), ..c };
-            T::gemm(Size { m: end - start, ..s }, a, b, c);
+            let a = Mat {
+                ptr: a.ptr.wrapping_offset(skip * a.rs),
+                ..a
+            };
+            let c = Mat {
+                ptr: c.ptr.wrapping_offset(skip * c.rs),
+                ..c
+            };
+            T::gemm(
+                Size {
+                    m: end - start,
+                    ..s
+                },
+                a,
+                b,
+                c,
+            );
         } else {
-            let b = Mat { ptr: b.ptr.wrapping_offset(skip * b.cs), ..b };
-            let c = Mat { ptr: c.ptr.wrapping_offset(skip * c.cs), ..c };
-            T::gemm(Size { n: end - start, ..s }, a, b, c);
+            let b = Mat {
+                ptr: b.ptr.wrapping_offset(skip * b.cs),
+                ..b
+            };
+            let c = Mat {
+                ptr: c.ptr.wrapping_offset(skip * c.cs),
+                ..c
+            };
+            T::gemm(
+                Size {
+                    n: end - start,
+                    ..s
+                },
+                a,
+                b,
+                c,
+            );
         }
     }
 }

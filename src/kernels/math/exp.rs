@@ -1,7 +1,8 @@
 //! Exponentials: `e^x` as a polynomial on `|r| <= ln(2) / 2` times a power of two.
 //!
 //! The power is applied in two factors, so that overflow, underflow and subnormal results come out
-//! of the last multiplication correctly rounded. Error: `exp` below 1 ulp, `exp2` 1.1, `expm1` and `sigmoid` 2.
+//! of the last multiplication correctly rounded.
+//! Error: `exp` below 1 ulp, `exp2` below 1.1, `expm1` and `sigmoid` below 2.
 
 /// Defines the exponentials of one width.
 macro_rules! exponentials {

@@ -71,8 +71,15 @@ fn go<F: Pick>(input: View, axis: usize, out: ViewMut) {
     let keepdims = out.dims.len() == input.dims.len();
     let mut kept = Axes::<2>::new(&[], [&[], &[]]);
     for other in (0..input.dims.len()).filter(|&i| i != axis) {
-        let at = if keepdims || other < axis { other } else { other - 1 };
-        assert_eq!(out.dims[at], input.dims[other], "arg_reduce: the dims of the output");
+        let at = if keepdims || other < axis {
+            other
+        } else {
+            other - 1
+        };
+        assert_eq!(
+            out.dims[at], input.dims[other],
+            "arg_reduce: the dims of the output"
+        );
         kept.dims.push(input.dims[other]);
         kept.strides.push([input.strides[other], out.strides[at]]);
     }
@@ -101,9 +108,9 @@ fn go<F: Pick>(input: View, axis: usize, out: ViewMut) {
             // SAFETY: the views are valid for every position of their axes.
             unsafe {
                 match inner {
-                    Some((width, by)) => side_by_side::<F>(
-                        (input.at(from), step, n), width, out.at(to), by,
-                    ),
+                    Some((width, by)) => {
+                        side_by_side::<F>((input.at(from), step, n), width, out.at(to), by)
+                    }
                     None => *out.at::<i64>(to) = search::<F>(input.at(from), step, n).1 as i64,
                 }
             }
@@ -221,7 +228,14 @@ unsafe fn side_by_side<F: Pick>(
         let len = TILE.min(width - left);
         // SAFETY: the caller's contract.
         unsafe {
-            columns::<F>(p.add(left), step, n, best.as_mut_ptr(), index.as_mut_ptr(), len);
+            columns::<F>(
+                p.add(left),
+                step,
+                n,
+                best.as_mut_ptr(),
+                index.as_mut_ptr(),
+                len,
+            );
             for (j, &found) in index[..len].iter().enumerate() {
                 *out.offset((left + j) as isize * by) = found;
             }

@@ -70,8 +70,10 @@ unsafe fn lanes<F: Fold + ?Sized, const L: usize>(p: *const F::In, n: usize) -> 
 /// `n` elements are readable.
 #[inline(always)]
 unsafe fn in_order<F: Fold + ?Sized>(p: *const F::In, n: usize) -> F::Acc {
-    // SAFETY: the caller's contract.
-    (0..n).fold(F::IDENTITY, |acc, i| F::merge(acc, F::load(unsafe { *p.add(i) })))
+    (0..n).fold(F::IDENTITY, |acc, i| {
+        // SAFETY: the caller's contract.
+        F::merge(acc, F::load(unsafe { *p.add(i) }))
+    })
 }
 
 /// # Safety
@@ -116,7 +118,10 @@ pub(crate) struct Tree<A> {
 impl<A: Copy> Tree<A> {
     #[inline(always)]
     pub(crate) fn new() -> Tree<A> {
-        Tree { parts: [None; usize::BITS as usize], count: 0 }
+        Tree {
+            parts: [None; usize::BITS as usize],
+            count: 0,
+        }
     }
 
     #[inline(always)]

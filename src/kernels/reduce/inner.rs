@@ -27,7 +27,10 @@ struct Shape<'a> {
 }
 
 pub(super) fn reduce<F: Fold>(plan: &Plan, input: View, out: ViewMut) {
-    let mut rows = Axes { dims: plan.reduced.dims.clone(), strides: plan.reduced.strides.clone() };
+    let mut rows = Axes {
+        dims: plan.reduced.dims.clone(),
+        strides: plan.reduced.strides.clone(),
+    };
     let n = rows.dims.pop().unwrap_or(1);
     let [step] = rows.strides.pop().unwrap_or([1]);
     let count: usize = rows.dims.iter().product();
@@ -36,7 +39,15 @@ pub(super) fn reduce<F: Fold>(plan: &Plan, input: View, out: ViewMut) {
         _ => ((PIECE / n).max(1).next_power_of_two(), n),
     };
     let pieces = count.div_ceil(piece_rows) * if count == 1 { n.div_ceil(piece_n) } else { 1 };
-    let shape = Shape { rows: &rows, count, n, step, piece_rows, piece_n, pieces };
+    let shape = Shape {
+        rows: &rows,
+        count,
+        n,
+        step,
+        piece_rows,
+        piece_n,
+        pieces,
+    };
     let results: usize = plan.kept.dims.iter().product();
     if pieces == 1 {
         return many::<F>(plan, &shape, results, input, out);
@@ -57,7 +68,10 @@ pub(super) fn reduce<F: Fold>(plan: &Plan, input: View, out: ViewMut) {
 /// Results of one piece each, in blocks of results.
 fn many<F: Fold>(plan: &Plan, shape: &Shape, results: usize, input: View, out: ViewMut) {
     let per_block = (PIECE / (shape.n * shape.count)).max(1);
-    let mut kept = Axes { dims: plan.kept.dims.clone(), strides: plan.kept.strides.clone() };
+    let mut kept = Axes {
+        dims: plan.kept.dims.clone(),
+        strides: plan.kept.strides.clone(),
+    };
     let row_wise = shape.count == 1 && (shape.step == 1 || shape.n == 1) && !kept.dims.is_empty();
     if !row_wise {
         return parallel_for(blocks(results, per_block), &|block| {
@@ -137,11 +151,17 @@ impl Shape<'_> {
             // SAFETY: the caller's contract.
             return unsafe { strided::<F>(p.offset(start as isize * self.step), self.step, n) };
         }
-        let (start, end) = (i * self.piece_rows, self.count.min((i + 1) * self.piece_rows));
+        let (start, end) = (
+            i * self.piece_rows,
+            self.count.min((i + 1) * self.piece_rows),
+        );
         let mut tree = Tree::new();
         self.rows.for_range(start, end, &mut |[at]| {
             // SAFETY: the caller's contract.
-            tree.push(unsafe { strided::<F>(p.offset(at), self.step, self.n) }, F::merge);
+            tree.push(
+                unsafe { strided::<F>(p.offset(at), self.step, self.n) },
+                F::merge,
+            );
         });
         tree.finish(F::merge).unwrap_or(F::EMPTY)
     }
@@ -166,7 +186,10 @@ unsafe fn strided<F: Fold>(p: *const F::In, step: isize, n: usize) -> F::Acc {
             slot.write(unsafe { *p.offset((start + i) as isize * step) });
         }
         // SAFETY: the first `len` elements were just written.
-        tree.push(unsafe { fold::run::<F>(buffer.as_ptr().cast(), len) }, F::merge);
+        tree.push(
+            unsafe { fold::run::<F>(buffer.as_ptr().cast(), len) },
+            F::merge,
+        );
     }
     tree.finish(F::merge).unwrap_or(F::EMPTY)
 }

@@ -5,7 +5,7 @@
 //! follow from the dims.
 
 use super::super::view::{Axes, View, ViewMut};
-use super::fold::{self, Fold, Tree};
+use super::fold::{self, Fold};
 use super::inner::Partials;
 use super::run::Plan;
 use crate::threads::parallel_for;
@@ -26,10 +26,16 @@ struct Rows<'a> {
 }
 
 pub(super) fn reduce<F: Fold>(plan: &Plan, input: View, out: ViewMut) {
-    let mut kept = Axes { dims: plan.kept.dims.clone(), strides: plan.kept.strides.clone() };
+    let mut kept = Axes {
+        dims: plan.kept.dims.clone(),
+        strides: plan.kept.strides.clone(),
+    };
     let width = kept.dims.pop().unwrap_or(1);
     let [to_step, from_step] = kept.strides.pop().unwrap_or([1, 1]);
-    let mut axes = Axes { dims: plan.reduced.dims.clone(), strides: plan.reduced.strides.clone() };
+    let mut axes = Axes {
+        dims: plan.reduced.dims.clone(),
+        strides: plan.reduced.strides.clone(),
+    };
     // Rows that follow each other without a gap are grouped, so that narrow ones fill a tile.
     let mut group = 1;
     let mut tail = None;
@@ -41,7 +47,10 @@ pub(super) fn reduce<F: Fold>(plan: &Plan, input: View, out: ViewMut) {
     {
         group = prev_power_of_two((TILE / 2 / width).min(*dim / 4));
         let (groups, rest) = (*dim / group, *dim % group);
-        tail = Some(Tail { start: (groups * group * width) as isize, count: rest });
+        tail = Some(Tail {
+            start: (groups * group * width) as isize,
+            count: rest,
+        });
         *dim = groups;
         *stride *= group as isize;
     }
@@ -53,8 +62,23 @@ pub(super) fn reduce<F: Fold>(plan: &Plan, input: View, out: ViewMut) {
     let pieces = count.div_ceil(piece_rows);
     let outer: usize = kept.dims.iter().product();
     let gather = (from_step != 1).then_some(from_step);
-    let rows = Rows { axes: &axes, count, gather };
-    let job = Job { rows, tail, width, group, wide, tile, tiles, piece_rows, pieces, to_step };
+    let rows = Rows {
+        axes: &axes,
+        count,
+        gather,
+    };
+    let job = Job {
+        rows,
+        tail,
+        width,
+        group,
+        wide,
+        tile,
+        tiles,
+        piece_rows,
+        pieces,
+        to_step,
+    };
     job.run::<F>(&kept, outer, input, out);
 }
 
@@ -231,7 +255,11 @@ impl Job<'_> {
         out: *mut F::Acc,
     ) {
         let left = t * self.tile;
-        let n = if self.group > 1 { self.width } else { self.tile.min(self.wide - left) };
+        let n = if self.group > 1 {
+            self.width
+        } else {
+            self.tile.min(self.wide - left)
+        };
         let mut group = self.group;
         while group > 1 {
             group /= 2;

@@ -85,7 +85,9 @@ pub fn reduce(op: Reduction, dtype: DType, input: View, axes: &[usize], out: Vie
         (Reduction::Min, DType::U8) => go::<Min<u8>>(input, axes, out),
         (Reduction::Max, DType::Bool) => go::<Any<Truth>>(input, axes, out),
         (Reduction::Min, DType::Bool) => go::<All<Truth>>(input, axes, out),
-        (Reduction::Any | Reduction::All | Reduction::Count, _) => truth(op, dtype, input, axes, out),
+        (Reduction::Any | Reduction::All | Reduction::Count, _) => {
+            truth(op, dtype, input, axes, out)
+        }
     }
 }
 
@@ -117,9 +119,18 @@ fn go<F: Fold>(input: View, axes: &[usize], out: ViewMut) {
         return unsafe { *out.at::<F::Acc>(0) = run::<F>(input.at(0), n) };
     }
     let keepdims = out.dims.len() == input.dims.len();
-    assert_eq!(out.dims.len() + if keepdims { 0 } else { axes.len() }, input.dims.len());
-    let mut kept = Axes { dims: SmallVec::new(), strides: SmallVec::new() };
-    let mut reduced = Axes { dims: SmallVec::new(), strides: SmallVec::new() };
+    assert_eq!(
+        out.dims.len() + if keepdims { 0 } else { axes.len() },
+        input.dims.len()
+    );
+    let mut kept = Axes {
+        dims: SmallVec::new(),
+        strides: SmallVec::new(),
+    };
+    let mut reduced = Axes {
+        dims: SmallVec::new(),
+        strides: SmallVec::new(),
+    };
     for (axis, (&dim, &stride)) in input.dims.iter().zip(input.strides).enumerate() {
         if axes.contains(&axis) {
             reduced.dims.push(dim);
@@ -137,7 +148,10 @@ fn go<F: Fold>(input: View, axes: &[usize], out: ViewMut) {
     if reduced.dims.contains(&0) {
         return fill_empty::<F>(out);
     }
-    let plan = Plan { kept: by_input(kept), reduced: reduced.collapse(true) };
+    let plan = Plan {
+        kept: by_input(kept),
+        reduced: reduced.collapse(true),
+    };
     let finest = |strides: &mut dyn Iterator<Item = isize>| {
         strides.map(isize::unsigned_abs).min().unwrap_or(usize::MAX)
     };

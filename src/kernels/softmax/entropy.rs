@@ -1,0 +1,149 @@
+//! Cross-entropy of rows of logits with integer targets, forward and first-order backward.
+//!
+//! Owns: the per-row loss, its statistics and its gradient. Never weights or averages rows: that is the
+//! caller's. Invariant: a target that is neither a class nor `ignore` is an error before any work.
+
+use super::super::leveled::leveled_fma;
+use super::super::view::{View, ViewMut};
+use super::float::{Float, by_rows, float_dtype, shape, shifted_sum};
+use crate::dtype::DType;
+use crate::error::{Error, Result};
+
+/// Per row of `x` (rows, classes): `loss = -log_softmax(x)[target]`, 0 where the target is `ignore`.
+/// `stats` (rows, 2) receives what the backward needs: the row's maximum and the logarithm of the sum
+/// of the shifted exponentials. An error names a target that is no class.
+pub fn cross_entropy(
+    dtype: DType,
+    x: View,
+    targets: View,
+    ignore: i64,
+    loss: ViewMut,
+    stats: ViewMut,
+) -> Result<()> {
+    check_targets(x.dims, targets, ignore)?;
+    float_dtype!(dtype, entropy(x, targets, ignore, loss, stats));
+    Ok(())
+}
+
+fn check_targets(dims: &[usize], targets: View, ignore: i64) -> Result<()> {
+    assert!(
+        dims.len() == 2 && targets.dims == &dims[..1],
+        "cross_entropy: (rows, classes)"
+    );
+    for i in 0..dims[0] as isize {
+        // SAFETY: the view holds one int64 per row.
+        let target = unsafe { *targets.at::<i64>(i * targets.strides[0]) };
+        if target != ignore && !(0..dims[1] as i64).contains(&target) {
+            return Err(Box::new(Error::IndexRange {
+                op: "cross_entropy".into(),
+                index: target,
+                axis: 1,
+                size: dims[1],
+            }));
+        }
+    }
+    Ok(())
+}
+
+fn entropy<T: Float>(x: View, targets: View, ignore: i64, loss: ViewMut, stats: ViewMut) {
+    let (rows, n) = shape(
+        x.dims,
+        &[
+            x.is_contiguous(),
+            loss.is_contiguous(),
+            stats.is_contiguous(),
+        ],
+    );
+    assert!(loss.dims == [rows] && stats.dims == [rows, 2]);
+    by_rows(rows, n, &|first, count| {
+        for row in first as isize..(first + count) as isize {
+            // SAFETY: the views hold these rows; targets were checked to be classes.
+            unsafe {
+                let p = x.at::<T>(row * n as isize);
+                let target = *targets.at::<i64>(row * targets.strides[0]);
+                let top = T::largest(p, n);
+                let log_sum = shifted_sum::<T>(p, n, top).ln();
+                *stats.at::<T>(2 * row) = top;
+                *stats.at::<T>(2 * row + 1) = log_sum;
+                *loss.at::<T>(row) = match target {
+                    t if t == ignore => T::ZERO,
+                    t => (top - *p.offset(t as isize)) + log_sum,
+                };
+            }
+        }
+    });
+}
+
+/// `out = (softmax(x) - onehot(target)) * g`, row by row, from the statistics of the forward; zero
+/// where the target is `ignore`. `g` has one element per row (its stride may be 0).
+pub fn cross_entropy_backward(
+    dtype: DType,
+    x: View,
+    targets: View,
+    ignore: i64,
+    stats: View,
+    g: View,
+    out: ViewMut,
+) -> Result<()> {
+    check_targets(x.dims, targets, ignore)?;
+    float_dtype!(dtype, entropy_backward(x, targets, ignore, stats, g, out));
+    Ok(())
+}
+
+fn entropy_backward<T: Float>(
+    x: View,
+    targets: View,
+    ignore: i64,
+    stats: View,
+    g: View,
+    out: ViewMut,
+) {
+    let whole = [
+        x.is_contiguous(),
+        stats.is_contiguous(),
+        out.is_contiguous(),
+    ];
+    let (rows, n) = shape(x.dims, &whole);
+    assert!(g.dims == [rows] && stats.dims == [rows, 2] && out.dims == x.dims);
+    by_rows(rows, n, &|first, count| {
+        for row in first as isize..(first + count) as isize {
+            // SAFETY: the views hold these rows; targets were checked to be classes.
+            unsafe {
+                let (p, to) = (x.at::<T>(row * n as isize), out.at::<T>(row * n as isize));
+                let target = *targets.at::<i64>(row * targets.strides[0]);
+                if target == ignore {
+                    std::slice::from_raw_parts_mut(to, n).fill(T::ZERO);
+                    continue;
+                }
+                let (top, log_sum) = (*stats.at::<T>(2 * row), *stats.at::<T>(2 * row + 1));
+                let grad = *g.at::<T>(row * g.strides[0]);
+                scaled_exp::<T>(p, to, n, (top, log_sum), grad);
+                let slot = to.offset(target as isize);
+                *slot = *slot - grad;
+            }
+        }
+    });
+}
+
+leveled_fma! {
+    /// `out = exp((x - shift.0) - shift.1) * scale`.
+    unsafe fn scaled_exp<T: Float>(
+        x: *const T, out: *mut T, n: usize, shift: (T, T), scale: T,
+    ) = scaled_exp_body
+}
+
+/// # Safety
+/// `x` and `out` hold `n` elements.
+#[inline(always)]
+unsafe fn scaled_exp_body<T: Float, const FMA: bool>(
+    x: *const T,
+    out: *mut T,
+    n: usize,
+    shift: (T, T),
+    scale: T,
+) {
+    for j in 0..n {
+        // SAFETY: the caller's contract.
+        unsafe { *out.add(j) = ((*x.add(j) - shift.0) - shift.1).exp::<FMA>() * scale };
+    }
+}

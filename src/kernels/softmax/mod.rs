@@ -1,0 +1,7 @@
+//! Fused softmax, log-softmax and cross-entropy along the last axis of contiguous rows.
+mod entropy;
+mod float;
+mod rows;
+
+pub use entropy::{cross_entropy, cross_entropy_backward};
+pub use rows::{log_softmax, log_softmax_backward, softmax, softmax_backward};

@@ -1,0 +1,157 @@
+//! The Rust types an operation may take and return, and how a host's arguments become them.
+//!
+//! Owns: `FromArg`, `IntoOutput` and the defaults. Never knows a host language: `Arg` is all it sees.
+//! Invariant: a wrong argument is an error that names the parameter and what it wants.
+
+use smallvec::SmallVec;
+
+use crate::dtype::DType;
+use crate::error::{Error, Result};
+use crate::ops::declare::{Arg, Axes, IndexItem, Ints, Kind, Operand, Output, Scalar};
+use crate::tensor::Tensor;
+
+/// A Rust type that a parameter of an operation can have.
+pub trait FromArg: Sized {
+    /// How the Rust function receives it.
+    type Param<'a>
+    where
+        Self: 'a;
+    /// What the host may pass.
+    const KIND: Kind;
+    /// Whether the host's null is a value of its own.
+    const OPTIONAL: bool = false;
+    /// Converts; `name` is the parameter's, for the message.
+    fn from_arg(arg: Arg, name: &'static str) -> Result<Self>;
+    /// Lends it to the Rust function.
+    fn lend(&self) -> Self::Param<'_>;
+}
+
+/// The error of an argument whose type no conversion accepts.
+#[cold]
+pub fn wrong_type(name: &'static str, want: &'static str) -> Box<Error> {
+    Box::new(Error::ArgumentType {
+        op: "arguments".into(),
+        what: format!("{name} must be {want}"),
+        remedy: format!("pass {want} as {name}"),
+    })
+}
+
+macro_rules! from_arg {
+    ($t:ty, $kind:ident, $want:literal, [$($pattern:pat => $value:expr),+]) => {
+        impl FromArg for $t {
+            type Param<'a> = $t;
+            const KIND: Kind = Kind::$kind;
+            fn from_arg(arg: Arg, name: &'static str) -> Result<Self> {
+                match arg {
+                    $($pattern => Ok($value),)+
+                    _ => Err(wrong_type(name, $want)),
+                }
+            }
+            fn lend(&self) -> $t { self.clone() }
+        }
+    };
+}
+
+from_arg!(isize, Int, "an integer", [Arg::Scalar(Scalar::Int(i)) => i as isize, Arg::Scalar(Scalar::Bool(b)) => b as isize]);
+from_arg!(f64, Float, "a number", [Arg::Scalar(s) => s.as_f64()]);
+from_arg!(bool, Bool, "a boolean", [Arg::Scalar(Scalar::Bool(b)) => b, Arg::Scalar(s) => s.as_f64() != 0.0]);
+from_arg!(String, Str, "a string", [Arg::Str(s) => s]);
+from_arg!(DType, DType, "a dtype", [Arg::DType(d) => d]);
+from_arg!(Scalar, Float, "a number", [Arg::Scalar(s) => s]);
+from_arg!(Ints, Ints, "a tuple of integers", [Arg::Ints(i) => i, Arg::Scalar(Scalar::Int(i)) => SmallVec::from_slice(&[i])]);
+from_arg!(Axes, Axes, "None, an integer or a tuple of integers", [
+    Arg::None => Axes::All,
+    Arg::Scalar(Scalar::Int(i)) => Axes::from(i as isize),
+    Arg::Ints(i) => Axes::Named(i.iter().map(|&a| a as isize).collect())
+]);
+
+macro_rules! from_arg_ref {
+    ($t:ty, $lent:ty, $kind:ident, $want:literal, [$($pattern:pat => $value:expr),+]) => {
+        impl FromArg for $t {
+            type Param<'a> = &'a $lent;
+            const KIND: Kind = Kind::$kind;
+            fn from_arg(arg: Arg, name: &'static str) -> Result<Self> {
+                match arg {
+                    $($pattern => Ok($value),)+
+                    _ => Err(wrong_type(name, $want)),
+                }
+            }
+            fn lend(&self) -> &$lent { self }
+        }
+    };
+}
+
+from_arg_ref!(Tensor, Tensor, Tensor, "a tensor", [Arg::Tensor(t) => t, Arg::Scalar(s) => Tensor::scalar(s)]);
+from_arg_ref!(Operand, Operand, Operand, "a tensor or a number", [Arg::Tensor(t) => Operand::Tensor(t), Arg::Scalar(s) => Operand::Scalar(s)]);
+/// Several tensors, as the first parameter of an operation.
+pub type Tensors = Vec<Tensor>;
+
+from_arg_ref!(Tensors, [Tensor], Tensors, "a sequence of tensors", [Arg::Tensors(t) => t]);
+/// An index expression.
+pub type Key = Vec<IndexItem>;
+
+from_arg_ref!(Key, [IndexItem], Index, "an index", [Arg::Index(i) => i]);
+
+impl<T: FromArg> FromArg for Option<T> {
+    type Param<'a>
+        = Option<T::Param<'a>>
+    where
+        T: 'a;
+    const KIND: Kind = T::KIND;
+    const OPTIONAL: bool = true;
+    fn from_arg(arg: Arg, name: &'static str) -> Result<Self> {
+        match arg {
+            Arg::None | Arg::Missing => Ok(None),
+            given => T::from_arg(given, name).map(Some),
+        }
+    }
+    fn lend(&self) -> Option<T::Param<'_>> {
+        self.as_ref().map(|value| value.lend())
+    }
+}
+
+/// A Rust type that an operation can return.
+pub trait IntoOutput {
+    /// Wraps it for the host.
+    fn into_output(self) -> Output;
+}
+
+impl IntoOutput for Tensor {
+    fn into_output(self) -> Output {
+        Output::Tensor(self)
+    }
+}
+impl IntoOutput for Vec<Tensor> {
+    fn into_output(self) -> Output {
+        Output::List(self)
+    }
+}
+impl IntoOutput for (Tensor, Tensor) {
+    fn into_output(self) -> Output {
+        Output::Tuple(vec![self.0, self.1])
+    }
+}
+impl IntoOutput for (Tensor, Tensor, Tensor) {
+    fn into_output(self) -> Output {
+        Output::Tuple(vec![self.0, self.1, self.2])
+    }
+}
+impl IntoOutput for bool {
+    fn into_output(self) -> Output {
+        Output::Bool(self)
+    }
+}
+
+/// Takes argument `i`, or its default when it was not given.
+pub fn take_arg<T: FromArg>(
+    args: &mut [Arg],
+    i: usize,
+    name: &'static str,
+    default: Option<fn() -> T>,
+) -> Result<T> {
+    match (std::mem::replace(&mut args[i], Arg::Missing), default) {
+        (Arg::Missing, Some(default)) => Ok(default()),
+        (arg, _) => T::from_arg(arg, name),
+    }
+}
+

@@ -1,0 +1,128 @@
+//! The macro that turns one declaration of a structured operation into all its faces.
+//!
+//! Owns: `operations!`, which expands to the Rust function, the `Tensor` method and the registry row.
+//! Never contains an operation.
+//! Invariant: a name, its defaults and its documentation are written once, in the declaration.
+
+/// Declares a family of structured operations.
+///
+/// One entry is a documented function whose parameters have `FromArg` types and, optionally, defaults;
+/// it becomes a function, a method of `Tensor` (when marked `method`) and a row of `DECLS`.
+#[macro_export]
+#[doc(hidden)]
+macro_rules! operations {
+    (family $family:literal; $(
+        $(#[doc = $doc:literal])*
+        $([$($key:ident $(($($value:literal),*))?),* $(,)?])?
+        fn $name:ident($first:ident: $first_ty:ident $(, $arg:ident: $ty:ty $(= $default:expr)?)* $(,)?) -> $ret:ty $body:block
+    )*) => {
+        $(
+            $(#[doc = $doc])*
+            pub fn $name($first: <$first_ty as $crate::ops::arguments::FromArg>::Param<'_> $(, $arg: <$ty as $crate::ops::arguments::FromArg>::Param<'_>)*) -> $crate::error::Result<$ret> $body
+            $crate::decl_method!($first_ty [$($doc)*] $name($($arg: $ty),*) -> $ret);
+        )*
+        /// The registry rows of this family.
+        pub static DECLS: &[$crate::ops::declare::OpDecl] = &[$(
+            $crate::ops::declare::OpDecl {
+                name: $crate::ops::family::python_name(stringify!($name)),
+                aliases: $crate::decl_list!(aliases $($($key $(($($value),*))?,)*)?),
+                family: $family,
+                doc: concat!($($doc, "\n",)* ""),
+                params: &[
+                    $crate::ops::declare::Param {
+                        name: stringify!($first),
+                        kind: <$first_ty as $crate::ops::arguments::FromArg>::KIND,
+                        optional: <$first_ty as $crate::ops::arguments::FromArg>::OPTIONAL,
+                        default: None,
+                    }
+                    $(, $crate::ops::declare::Param {
+                        name: stringify!($arg),
+                        kind: <$ty as $crate::ops::arguments::FromArg>::KIND,
+                        optional: <$ty as $crate::ops::arguments::FromArg>::OPTIONAL,
+                        default: $crate::decl_default!($($default)?),
+                    })*
+                ],
+                numpy: $crate::decl_list!(numpy $($($key $(($($value),*))?,)*)?),
+                differentiable: $crate::decl_differentiable!($($($key,)*)?),
+                call: {
+                    fn call(args: &mut [$crate::ops::declare::Arg]) -> $crate::error::Result<$crate::ops::declare::Output> {
+                        use $crate::ops::arguments::{FromArg, IntoOutput, take_arg};
+                        let $first: $first_ty = take_arg(args, 0, stringify!($first), None)?;
+                        let mut _next = 1;
+                        $(
+                            let $arg: $ty = take_arg(args, _next, stringify!($arg), $crate::decl_default_fn!($ty $(, $default)?))?;
+                            _next += 1;
+                        )*
+                        Ok($name($first.lend() $(, $arg.lend())*)?.into_output())
+                    }
+                    call
+                },
+                unary: None,
+            }
+        ),*];
+    };
+}
+
+/// The Python spelling of a Rust function name: a trailing underscore avoids a keyword (`where_`).
+pub const fn python_name(name: &'static str) -> &'static str {
+    let bytes = name.as_bytes();
+    if bytes[bytes.len() - 1] == b'_' {
+        match std::str::from_utf8(bytes.split_at(bytes.len() - 1).0) {
+            Ok(short) => short,
+            Err(_) => name,
+        }
+    } else {
+        name
+    }
+}
+
+/// The method of `Tensor` for an operation whose first parameter is one.
+#[macro_export]
+#[doc(hidden)]
+macro_rules! decl_method {
+    (Tensor [$($doc:literal)*] $name:ident($($arg:ident: $ty:ty),*) -> $ret:ty) => {
+        impl $crate::tensor::Tensor {
+            $(#[doc = $doc])*
+            pub fn $name(&self $(, $arg: <$ty as $crate::ops::arguments::FromArg>::Param<'_>)*) -> $crate::error::Result<$ret> {
+                $name(self $(, $arg)*)
+            }
+        }
+    };
+    ($other:ident $($rest:tt)*) => {};
+}
+
+/// The values of one key of a declaration's option list: `[numpy("sum"), aliases("cat")]`.
+#[macro_export]
+#[doc(hidden)]
+macro_rules! decl_list {
+    (numpy) => { &[] };
+    (aliases) => { &[] };
+    (numpy numpy($($value:literal),*), $($rest:tt)*) => { &[$($value),*] };
+    (aliases aliases($($value:literal),*), $($rest:tt)*) => { &[$($value),*] };
+    ($want:ident $key:ident $(($($value:literal),*))?, $($rest:tt)*) => { $crate::decl_list!($want $($rest)*) };
+}
+
+/// Whether a declaration carries no `constant` mark.
+#[macro_export]
+#[doc(hidden)]
+macro_rules! decl_differentiable {
+    () => { true };
+    (constant, $($rest:ident,)*) => { false };
+    ($key:ident, $($rest:ident,)*) => { $crate::decl_differentiable!($($rest,)*) };
+}
+
+/// The text of a default, if there is one.
+#[macro_export]
+#[doc(hidden)]
+macro_rules! decl_default {
+    () => { None };
+    ($default:expr) => { Some(stringify!($default)) };
+}
+
+/// The maker of a default, if there is one.
+#[macro_export]
+#[doc(hidden)]
+macro_rules! decl_default_fn {
+    ($ty:ty) => { None };
+    ($ty:ty, $default:expr) => { Some({ fn default() -> $ty { $default } default }) };
+}
