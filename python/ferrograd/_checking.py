@@ -135,7 +135,7 @@ def _numeric(
             step[k] = eps
             step = step.reshape(base.shape)
             high, low = values(position, base + step), values(position, base - step)
-            per_element.append([(h - l) / (2 * eps) for h, l in zip(high, low, strict=True)])
+            per_element.append([(h - k) / (2 * eps) for h, k in zip(high, low, strict=True)])
         columns.append(per_element)
     count = len(_outputs(function, args))
     return [
@@ -147,6 +147,10 @@ def _numeric(
         ]
         for o in range(count)
     ]
+
+
+def _position(flat: int, shape: tuple[int, ...]) -> Index:
+    return tuple(int(x) for x in np.unravel_index(flat, shape)) if shape else ()
 
 
 def _compare(
@@ -174,20 +178,9 @@ def _compare(
             worst_rel = max(worst_rel, float(np.max(relative)))
             bad = ~same & ~(error <= atol + rtol * np.abs(n))
             for row, column in np.argwhere(bad):
-                failures.append(
-                    Mismatch(
-                        o,
-                        tuple(int(x) for x in np.unravel_index(row, shapes[o]))
-                        if shapes[o]
-                        else (),
-                        i,
-                        tuple(int(x) for x in np.unravel_index(column, args[i].shape))
-                        if args[i].shape
-                        else (),
-                        float(n[row, column]),
-                        float(a[row, column]),
-                    )
-                )
+                where = _position(row, shapes[o]), _position(column, args[i].shape)
+                values = float(n[row, column]), float(a[row, column])
+                failures.append(Mismatch(o, where[0], i, where[1], *values))
     return failures, worst_abs, worst_rel, entries
 
 
@@ -203,9 +196,9 @@ def gradcheck(
     """Compares the derivatives of `function(*inputs)` with central differences.
 
     Inputs that do not require grad are passed on unchecked. A function whose derivative is meant to
-    differ from its slope (straight-through estimators) cannot pass: test it by its values. Returns a
-    report that is true when every entry agrees; otherwise raises `GradcheckError` with it, unless
-    `raise_exception` is False.
+    differ from its slope (straight-through estimators) cannot pass: test it by its values. Returns
+    a report that is true when every entry agrees; otherwise raises `GradcheckError` with it,
+    unless `raise_exception` is False.
     """
     args, checked, notes = _prepared(inputs)
     analytic, shapes = _analytic(function, args, checked)

@@ -1,8 +1,8 @@
 """NumPy's functions on tensors: `np.sin(t)`, `array * t`, `np.concatenate([t, a])`.
 
 Owns: the table from NumPy functions to ours, made from the `numpy` names of the registry. Never
-computes. Invariant: a result that would silently leave a graph is an error; a function that we do not
-have runs on arrays when no gradient is at stake.
+computes. Invariant: a result that would silently leave a graph is an error; a function that we do
+not have runs on arrays when no gradient is at stake.
 """
 
 from collections.abc import Callable, Iterator

@@ -1,7 +1,7 @@
 """Every exception and warning of ferrograd.
 
-Each inherits `FerrogradError` and the builtin a user would catch. The core makes them; only what pure
-Python raises is defined here.
+Each inherits `FerrogradError` and the builtin a user would catch. The core makes them; only what
+pure Python raises is defined here.
 """
 
 from ferrograd._core import (

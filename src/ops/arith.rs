@@ -9,21 +9,21 @@ elementwise! { family "arithmetic";
     /// Sum, `a + b`. Derivative: `g` for both.
     [numpy("add")]
     fn add(a, b) = ADD {
-        forward { float: |a, b| a + b; ints: |a, b| a.wrapping_add(b); bool: |a, b| a | b; cost: 0.4; }
+        forward { float: |a, b| a + b; ints: |a, b| a.wrapping_add(b); bool: |a, b| a | b; cost: 0.22; }
         by a { identity }
         by b { identity }
     }
     /// Difference, `a - b`. Derivatives: `g` and `-g`.
     [numpy("subtract"), aliases("sub")]
     fn subtract(a, b) = SUBTRACT {
-        forward { float: |a, b| a - b; ints: |a, b| a.wrapping_sub(b); cost: 0.4; }
+        forward { float: |a, b| a - b; ints: |a, b| a.wrapping_sub(b); cost: 0.22; }
         by a { identity }
         by b { float |g| -g }
     }
     /// Product, `a * b`. Derivatives: `g b` and `g a`.
     [numpy("multiply"), aliases("mul")]
     fn multiply(a, b) = MULTIPLY {
-        forward { float: |a, b| a * b; ints: |a, b| a.wrapping_mul(b); bool: |a, b| a & b; cost: 0.4; }
+        forward { float: |a, b| a * b; ints: |a, b| a.wrapping_mul(b); bool: |a, b| a & b; cost: 0.22; }
         by a { float |g, b| g * b }
         by b { float |g, a| g * a }
     }
@@ -64,14 +64,14 @@ elementwise! { family "arithmetic";
     /// The larger operand; NaN if either is NaN. Derivative: `g` to the larger, half each at a tie.
     [numpy("maximum")]
     fn maximum(a, b) = MAXIMUM {
-        forward { float: |a, b| a.max(b); ints: |a, b| a.max(b); bool: |a, b| a | b; cost: 0.4; }
+        forward { float: |a, b| a.max(b); ints: |a, b| a.max(b); bool: |a, b| a | b; cost: 0.22; }
         by a { float |g, a, b| R::select(a.eq(b), g * 0.5, R::select(a.gt(b), g, R::lit(0.0))) }
         by b { float |g, a, b| R::select(a.eq(b), g * 0.5, R::select(b.gt(a), g, R::lit(0.0))) }
     }
     /// The smaller operand; NaN if either is NaN. Derivative: `g` to the smaller, half each at a tie.
     [numpy("minimum")]
     fn minimum(a, b) = MINIMUM {
-        forward { float: |a, b| a.min(b); ints: |a, b| a.min(b); bool: |a, b| a & b; cost: 0.4; }
+        forward { float: |a, b| a.min(b); ints: |a, b| a.min(b); bool: |a, b| a & b; cost: 0.22; }
         by a { float |g, a, b| R::select(a.eq(b), g * 0.5, R::select(a.lt(b), g, R::lit(0.0))) }
         by b { float |g, a, b| R::select(a.eq(b), g * 0.5, R::select(b.lt(a), g, R::lit(0.0))) }
     }
@@ -101,7 +101,7 @@ elementwise! { family "arithmetic";
     /// The magnitude of `a` with the sign of `b`. Derivatives: `g` times the sign change, and zero.
     [numpy("copysign")]
     fn copysign(a, b) = COPYSIGN {
-        forward { float: |a, b| a.copysign(b); cost: 0.4; }
+        forward { float: |a, b| a.copysign(b); cost: 0.22; }
         by a { float |g, a, y| R::select(a.eq(R::lit(0.0)), R::lit(0.0), g * (y / a)) }
         by b { zero }
     }

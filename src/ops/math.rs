@@ -21,7 +21,7 @@ elementwise! { family "elementwise";
     /// Square root; NaN below zero. Derivative: `g / (2 y)`, infinite at 0.
     [numpy("sqrt")]
     fn sqrt(x) = SQRT {
-        forward { float: |x| x.sqrt(); cost: 0.9; }
+        forward { float: |x| x.sqrt(); cost: 1.0; }
         by x { float |g, y| g * 0.5 / y }
     }
     /// Reciprocal square root. Derivative: `-g y / (2 x)`.
@@ -44,25 +44,25 @@ elementwise! { family "elementwise";
     /// Exponential. Derivative: `g y`.
     [numpy("exp")]
     fn exp(x) = EXP {
-        forward { float: |x| x.exp(); cost: 0.8; }
+        forward { float: |x| x.exp(); cost: 0.75; }
         by x { float |g, y| g * y }
     }
     /// `2^x`. Derivative: `g y ln 2`.
     [numpy("exp2")]
     fn exp2(x) = EXP2 {
-        forward { float: |x| x.exp2(); cost: 0.8; }
+        forward { float: |x| x.exp2(); cost: 0.75; }
         by x { float |g, y| g * y * std::f64::consts::LN_2 }
     }
     /// `e^x - 1`, accurate near zero. Derivative: `g e^x`.
     [numpy("expm1")]
     fn expm1(x) = EXPM1 {
-        forward { float: |x| x.expm1(); cost: 1.2; }
+        forward { float: |x| x.expm1(); cost: 1.5; }
         by x { float |g, x| g * x.exp() }
     }
     /// Natural logarithm. Derivative: `g / x`.
     [numpy("log")]
     fn log(x) = LOG {
-        forward { float: |x| x.ln(); cost: 0.9; }
+        forward { float: |x| x.ln(); cost: 1.0; }
         by x { float |g, x| g / x }
     }
     /// Logarithm to base 2. Derivative: `g / (x ln 2)`.
@@ -80,25 +80,25 @@ elementwise! { family "elementwise";
     /// `ln(1 + x)`, accurate near zero. Derivative: `g / (1 + x)`.
     [numpy("log1p")]
     fn log1p(x) = LOG1P {
-        forward { float: |x| x.log1p(); cost: 1.2; }
+        forward { float: |x| x.log1p(); cost: 1.5; }
         by x { float |g, x| g / (1.0 + x) }
     }
     /// Sine. Derivative: `g cos x`.
     [numpy("sin")]
     fn sin(x) = SIN {
-        forward { float_wide: |x| x.sin(); cost: 1.0; }
+        forward { float_wide: |x| x.sin(); cost: 1.4; }
         by x { float_wide |g, x| g * x.cos() }
     }
     /// Cosine. Derivative: `-g sin x`.
     [numpy("cos")]
     fn cos(x) = COS {
-        forward { float_wide: |x| x.cos(); cost: 1.0; }
+        forward { float_wide: |x| x.cos(); cost: 1.4; }
         by x { float_wide |g, x| -g * x.sin() }
     }
     /// Tangent. Derivative: `g (1 + y²)`.
     [numpy("tan")]
     fn tan(x) = TAN {
-        forward { float_wide: |x| x.tan(); cost: 2.0; }
+        forward { float_wide: |x| x.tan(); cost: 1.6; }
         by x { float |g, y| g * (1.0 + y * y) }
     }
     /// Inverse sine. Derivative: `g / sqrt(1 - x²)`.
@@ -122,49 +122,49 @@ elementwise! { family "elementwise";
     /// Hyperbolic sine. Derivative: `g cosh x`.
     [numpy("sinh")]
     fn sinh(x) = SINH {
-        forward { float_calls: |x| x.sinh(); cost: 8.0; }
-        by x { float_calls |g, x| g * x.cosh() }
+        forward { float: |x| x.sinh(); cost: 2.0; }
+        by x { float |g, x| g * x.cosh() }
     }
     /// Hyperbolic cosine. Derivative: `g sinh x`.
     [numpy("cosh")]
     fn cosh(x) = COSH {
-        forward { float_calls: |x| x.cosh(); cost: 8.0; }
-        by x { float_calls |g, x| g * x.sinh() }
+        forward { float: |x| x.cosh(); cost: 1.1; }
+        by x { float |g, x| g * x.sinh() }
     }
     /// Hyperbolic tangent. Derivative: `g (1 - y²)`.
     [numpy("tanh")]
     fn tanh(x) = TANH {
-        forward { float: |x| x.tanh(); cost: 0.9; }
+        forward { float: |x| x.tanh(); cost: 1.1; }
         by x { float |g, y| g * (1.0 - y * y) }
     }
     /// Inverse hyperbolic sine. Derivative: `g / sqrt(x² + 1)`.
     [numpy("arcsinh"), aliases("asinh")]
     fn arcsinh(x) = ARCSINH {
-        forward { float_calls: |x| x.asinh(); cost: 10.0; }
+        forward { float: |x| x.asinh(); cost: 4.0; }
         by x { float |g, x| g / (x * x + 1.0).sqrt() }
     }
     /// Inverse hyperbolic cosine. Derivative: `g / sqrt(x² - 1)`.
     [numpy("arccosh"), aliases("acosh")]
     fn arccosh(x) = ARCCOSH {
-        forward { float_calls: |x| x.acosh(); cost: 10.0; }
+        forward { float: |x| x.acosh(); cost: 4.0; }
         by x { float |g, x| g / ((x - 1.0).sqrt() * (x + 1.0).sqrt()) }
     }
     /// Inverse hyperbolic tangent. Derivative: `g / (1 - x²)`.
     [numpy("arctanh"), aliases("atanh")]
     fn arctanh(x) = ARCTANH {
-        forward { float_calls: |x| x.atanh(); cost: 10.0; }
+        forward { float: |x| x.atanh(); cost: 3.0; }
         by x { float |g, x| g / (1.0 - x * x) }
     }
     /// Error function. Derivative: `g 2/sqrt(pi) e^(-x²)`.
     [numpy("scipy.special.erf")]
     fn erf(x) = ERF {
-        forward { float: |x| x.erf(); cost: 1.5; }
+        forward { float: |x| x.erf(); cost: 2.0; }
         by x { float |g, x| g * (-(x * x)).exp() * std::f64::consts::FRAC_2_SQRT_PI }
     }
     /// Complementary error function, `1 - erf(x)`. Derivative: `-g 2/sqrt(pi) e^(-x²)`.
     [numpy("scipy.special.erfc")]
     fn erfc(x) = ERFC {
-        forward { float: |x| x.erfc(); cost: 2.0; }
+        forward { float: |x| x.erfc(); cost: 2.5; }
         by x { float |g, x| g * (-(x * x)).exp() * -std::f64::consts::FRAC_2_SQRT_PI }
     }
     /// Inverse error function. Derivative: `g sqrt(pi)/2 e^(y²)`.

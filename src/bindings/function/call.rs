@@ -12,6 +12,7 @@ use crate::bindings::collect::Counted;
 use crate::bindings::errors::to_python;
 use crate::bindings::ffi::existing_dict;
 use crate::bindings::function::arguments::Arguments;
+use crate::bindings::function::collect::Alive;
 use crate::bindings::function::context::{FunctionContext, Marks};
 use crate::bindings::function::form::Form;
 use crate::bindings::function::outputs::{Outputs, as_tensor};
@@ -169,6 +170,7 @@ impl<'py> Job<'_, 'py> {
         let Outputs { tensors, tree } = outputs;
         let tree = (!matches!(tree, Tree::Tensor(_))).then(|| Arc::new(tree));
         let rule = Trampoline {
+            alive: Alive::new(),
             name: self.form.name.clone(),
             target: self.target,
             context: context.clone().unbind(),

@@ -111,7 +111,8 @@ impl<'py> Accept<'_, 'py> {
                 "belongs to an argument that is not a tensor".into(),
                 "return None for it",
             )),
-            Tree::Sequence(_, slots) => {
+            Tree::Sequence(sequence) => {
+                let slots = &sequence.1;
                 let parts = self.parts(index, ob, slots.len())?;
                 slots.iter().zip(&parts).try_for_each(|(s, p)| self.walk(index, s, p, check, fitted))
             }
@@ -120,7 +121,7 @@ impl<'py> Accept<'_, 'py> {
                     let what = format!("is a {}, but the argument is a dict", type_name(ob));
                     return Err(self.wrong(index, what, "return a dict with its keys"));
                 };
-                for (key, slot) in slots {
+                for (key, slot) in slots.iter() {
                     let part = dict.get_item(key.bind(ob.py()));
                     if let Some(part) = part.map_err(|raised| from_python(raised, self.rule.note()))? {
                         self.walk(index, slot, &part, check, fitted)?;

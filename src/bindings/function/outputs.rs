@@ -18,7 +18,10 @@ use crate::tensor::Tensor;
 /// The tensor inside an object, if it is one.
 #[inline]
 pub(super) fn as_tensor<'a>(ob: &'a Bound<'_, PyAny>) -> Option<&'a Tensor> {
-    ob.cast::<PyTensor>().ok().map(|ob| &ob.get().tensor)
+    match ob.cast_exact::<PyTensor>() {
+        Ok(ob) => Some(&ob.get().tensor),
+        Err(_) => ob.cast::<PyTensor>().ok().map(|ob| &ob.get().tensor),
+    }
 }
 
 /// Whether an object is an ndarray or a NumPy scalar.
@@ -83,7 +86,7 @@ impl<'py> Outputs<'py> {
             });
             items.push(Tree::Tensor(i as u32));
         }
-        Ok(Outputs { tensors, tree: Tree::Sequence(Kind::List, items) })
+        Ok(Outputs { tensors, tree: Tree::Sequence(Box::new((Kind::List, items))) })
     }
 
     /// The tensor of output `k`.

@@ -16,6 +16,7 @@ use crate::bindings::collect::Counted;
 use crate::bindings::errors::from_python;
 use crate::bindings::ffi::existing_dict;
 use crate::bindings::function::arguments::Slots;
+use crate::bindings::function::collect::Alive;
 use crate::bindings::function::context::FunctionContext;
 use crate::bindings::function::gradients::Accept;
 use crate::bindings::function::outputs::as_tensor;
@@ -48,6 +49,7 @@ pub(super) enum Kept {
 
 /// The rule of a node made by a custom function.
 pub(super) struct Trampoline {
+    pub(super) alive: Alive,
     pub(super) name: Arc<str>,
     pub(super) target: Target,
     pub(super) context: Py<FunctionContext>,
@@ -127,7 +129,7 @@ impl Trampoline {
         let mut one = |tree: &Tree| Ok(tree.build(py, None, &mut leaf)?.into_bound(py));
         match self.tree.as_deref() {
             None => one(&Tree::Tensor(0)).map(|grad| Grads::from_iter([grad])),
-            Some(Tree::Sequence(_, items)) => items.iter().map(one).collect(),
+            Some(Tree::Sequence(sequence)) => sequence.1.iter().map(one).collect(),
             Some(tree) => one(tree).map(|grad| Grads::from_iter([grad])),
         }
     }
@@ -253,6 +255,11 @@ impl Foreign for Trampoline {
         }
         let mut own = |ob: &Py<PyAny>| visit(ob);
         self.slots.iter().for_each(|slot| slot.visit(&mut own));
+        if let Some(tree) = &self.tree
+            && Arc::strong_count(tree) == 1
+        {
+            tree.visit(&mut own);
+        }
     }
 
     fn clear(&self) {

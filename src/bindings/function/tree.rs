@@ -27,9 +27,9 @@ pub(super) enum Tree {
     /// The tensor with this number.
     Tensor(u32),
     /// A tuple or list.
-    Sequence(Kind, Vec<Tree>),
+    Sequence(Box<(Kind, Vec<Tree>)>),
     /// A dict: keys and values.
-    Mapping(Vec<(Py<PyAny>, Tree)>),
+    Mapping(Box<[(Py<PyAny>, Tree)]>),
 }
 
 /// Finds tensors and numbers them in order of appearance.
@@ -71,7 +71,7 @@ impl<'py> Search<'_, 'py> {
         let items =
             items.map(|item| self.tree(&item, depth + 1)).collect::<PyResult<Vec<Tree>>>()?;
         let empty = items.iter().all(|item| matches!(item, Tree::Constant));
-        Ok(if empty { Tree::Constant } else { Tree::Sequence(kind, items) })
+        Ok(if empty { Tree::Constant } else { Tree::Sequence(Box::new((kind, items))) })
     }
 
     fn mapping(&mut self, dict: &Bound<'py, PyDict>, depth: usize) -> PyResult<Tree> {
@@ -80,7 +80,7 @@ impl<'py> Search<'_, 'py> {
             items.push((key.unbind(), self.tree(&value, depth + 1)?));
         }
         let empty = items.iter().all(|(_, item)| matches!(item, Tree::Constant));
-        Ok(if empty { Tree::Constant } else { Tree::Mapping(items) })
+        Ok(if empty { Tree::Constant } else { Tree::Mapping(items.into()) })
     }
 }
 
@@ -114,7 +114,8 @@ impl Tree {
         match self {
             Tree::Constant => Ok(template.map_or_else(|| py.None(), |ob| ob.clone().unbind())),
             Tree::Tensor(number) => leaf(*number),
-            Tree::Sequence(kind, items) => {
+            Tree::Sequence(sequence) => {
+                let (kind, items) = &**sequence;
                 let mut built = Vec::with_capacity(items.len());
                 for (i, item) in items.iter().enumerate() {
                     let part = template.filter(|_| !matches!(item, Tree::Tensor(_)));
@@ -125,7 +126,7 @@ impl Tree {
             }
             Tree::Mapping(items) => {
                 let dict = PyDict::new(py);
-                for (key, item) in items {
+                for (key, item) in items.iter() {
                     let part = template.map(|ob| ob.get_item(key.bind(py))).transpose()?;
                     dict.set_item(key.bind(py), item.build(py, part.as_ref(), leaf)?)?;
                 }
@@ -139,7 +140,7 @@ impl Tree {
         match self {
             Tree::Constant => false,
             Tree::Tensor(number) => test(*number),
-            Tree::Sequence(_, items) => items.iter().any(|item| item.any(test)),
+            Tree::Sequence(sequence) => sequence.1.iter().any(|item| item.any(test)),
             Tree::Mapping(items) => items.iter().any(|(_, item)| item.any(test)),
         }
     }
@@ -148,11 +149,11 @@ impl Tree {
     pub(super) fn visit(&self, visit: &mut dyn FnMut(&Py<PyAny>)) {
         match self {
             Tree::Constant | Tree::Tensor(_) => {}
-            Tree::Sequence(kind, items) => {
-                if let Kind::Named(class) = kind {
+            Tree::Sequence(sequence) => {
+                if let Kind::Named(class) = &sequence.0 {
                     visit(class.as_any());
                 }
-                items.iter().for_each(|item| item.visit(visit));
+                sequence.1.iter().for_each(|item| item.visit(visit));
             }
             Tree::Mapping(items) => items.iter().for_each(|(key, item)| {
                 visit(key);
