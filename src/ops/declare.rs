@@ -188,6 +188,8 @@ pub struct OpDecl {
     pub params: &'static [Param],
     /// NumPy functions with the same meaning (`"tanh"`, `"linalg.norm"`).
     pub numpy: &'static [&'static str],
+    /// Where the function lives besides the methods: `"linalg"`, `"nn.functional"`; empty for the top level.
+    pub namespaces: &'static [&'static str],
     /// Whether it has a derivative.
     pub differentiable: bool,
     /// Calls it with one argument per parameter; takes the arguments out of the slice.

@@ -43,6 +43,7 @@ macro_rules! operations {
                     })*
                 ],
                 numpy: $crate::decl_list!(numpy $($($key $(($($value),*))?,)*)?),
+                namespaces: $crate::decl_list!(namespace $($($key $(($($value),*))?,)*)?),
                 differentiable: $crate::decl_differentiable!($($($key,)*)?),
                 call: {
                     fn call(args: &mut [$crate::ops::declare::Arg]) -> $crate::error::Result<$crate::ops::declare::Output> {
@@ -97,8 +98,10 @@ macro_rules! decl_method {
 macro_rules! decl_list {
     (numpy) => { &[] };
     (aliases) => { &[] };
+    (namespace) => { &[] };
     (numpy numpy($($value:literal),*), $($rest:tt)*) => { &[$($value),*] };
     (aliases aliases($($value:literal),*), $($rest:tt)*) => { &[$($value),*] };
+    (namespace namespace($($value:literal),*), $($rest:tt)*) => { &[$($value),*] };
     ($want:ident $key:ident $(($($value:literal),*))?, $($rest:tt)*) => { $crate::decl_list!($want $($rest)*) };
 }
 

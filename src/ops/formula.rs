@@ -150,6 +150,7 @@ macro_rules! elementwise {
                 doc: concat!($($doc, "\n",)* ""),
                 params: $crate::elementwise_params!(($($x),+) [$($($p = $default),+)?]),
                 numpy: $crate::decl_list!(numpy $($($key $(($($value),*))?,)*)?),
+                namespaces: $crate::decl_list!(namespace $($($key $(($($value),*))?,)*)?),
                 differentiable: !$spec.by.is_empty(),
                 call: {
                     fn call(args: &mut [$crate::ops::declare::Arg]) -> $crate::error::Result<$crate::ops::declare::Output> {

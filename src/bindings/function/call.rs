@@ -12,8 +12,7 @@ use crate::bindings::collect::Counted;
 use crate::bindings::errors::to_python;
 use crate::bindings::ffi::existing_dict;
 use crate::bindings::function::arguments::Arguments;
-use crate::bindings::function::collect::Alive;
-use crate::bindings::function::context::{FunctionContext, Marks};
+use crate::bindings::function::context::{FunctionContext, Marks, Told, Waiting};
 use crate::bindings::function::form::Form;
 use crate::bindings::function::outputs::{Outputs, as_tensor};
 use crate::bindings::function::rule::{Kept, Target, Trampoline};
@@ -93,10 +92,10 @@ impl<'py> Job<'_, 'py> {
             true => Outputs::strict(op, &returned)?,
             false => Outputs::find(op, &returned)?,
         };
-        let marks = context.get().take_marks();
-        let fates = self.fates(&call, &outputs, &marks)?;
+        let told = context.get().take_told(call.recorded());
+        let fates = self.fates(&call, &outputs, &told.marks)?;
         if fates.iter().any(|fate| matches!(fate, Fate::Varies | Fate::Dirty)) && call.recorded() {
-            return self.record(py, call, &context, &returned, outputs, &fates);
+            return self.record(call, &context, told, &returned, outputs, &fates);
         }
         build(py, &outputs.tree, &returned, &mut |k| {
             let y = &outputs.tensors[k];
@@ -156,21 +155,22 @@ impl<'py> Job<'_, 'py> {
     /// Records the node and attaches the outputs to it.
     fn record(
         self,
-        py: Python<'py>,
         call: Call,
         context: &Bound<'py, FunctionContext>,
+        told: Told,
         returned: &Bound<'py, PyAny>,
         outputs: Outputs<'py>,
         fates: &Fates,
     ) -> PyResult<Bound<'py, PyAny>> {
+        let py = context.py();
         if !self.form.differentiable {
             return Err(self.no_backward());
         }
-        let saving = self.save(context, &outputs, fates)?;
+        let saving = self.save(context, told.waiting, &outputs, fates)?;
         let Outputs { tensors, tree } = outputs;
         let tree = (!matches!(tree, Tree::Tensor(_))).then(|| Arc::new(tree));
         let rule = Trampoline {
-            alive: Alive::new(),
+            counted: Counted::new(),
             name: self.form.name.clone(),
             target: self.target,
             context: context.clone().unbind(),
@@ -179,7 +179,7 @@ impl<'py> Job<'_, 'py> {
             outputs: tensors.iter().filter_map(as_tensor).map(Spec::of).collect(),
             tree: tree.clone(),
             kept: saving.kept,
-            raw_absent: context.get().raw_absent(),
+            raw_absent: told.raw_absent,
             strict: self.strict,
             _counted: Counted::new(),
         };
@@ -196,12 +196,13 @@ impl<'py> Job<'_, 'py> {
     fn save(
         &self,
         context: &Bound<'py, FunctionContext>,
+        waiting: Waiting,
         outputs: &Outputs<'py>,
         fates: &Fates,
     ) -> PyResult<Saving> {
         let py = context.py();
         let mut saving = Saving::default();
-        for ob in context.get().take_waiting() {
+        for ob in waiting {
             saving.push(self.keep(&ob, outputs, fates), ob.bind(py));
         }
         let Some(attributes) = existing_dict(context.as_any()) else { return Ok(saving) };

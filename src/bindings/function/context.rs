@@ -24,7 +24,7 @@ use crate::tensor::Tensor;
 #[derive(Default)]
 struct State {
     /// Tensors to save, until the node takes them.
-    waiting: SmallVec<[Py<PyAny>; 2]>,
+    waiting: Waiting,
     /// The node, once there is one.
     node: Option<NodeId<Tensor>>,
     needs: SmallVec<[bool; 4]>,
@@ -42,6 +42,17 @@ struct Rare {
     marks: Marks,
     /// Attributes that are outputs of the call: name and place among the saved values.
     attributes: Vec<(String, usize)>,
+}
+
+/// Tensor objects to save.
+pub(super) type Waiting = SmallVec<[Py<PyAny>; 2]>;
+
+/// What forward told its context.
+pub(super) struct Told {
+    pub(super) waiting: Waiting,
+    pub(super) marks: Marks,
+    /// Whether backward sees `None` for outputs without a gradient.
+    pub(super) raw_absent: bool,
 }
 
 /// What forward declared about arguments and outputs.
@@ -71,19 +82,14 @@ impl FunctionContext {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// What forward marked; afterwards the context has no marks.
-    pub(super) fn take_marks(&self) -> Marks {
-        self.lock().rare.as_mut().map_or_else(Marks::default, |rare| std::mem::take(&mut rare.marks))
-    }
-
-    /// The tensors to save; the node keeps them from now on.
-    pub(super) fn take_waiting(&self) -> SmallVec<[Py<PyAny>; 2]> {
-        std::mem::take(&mut self.lock().waiting)
-    }
-
-    /// Whether backward sees `None` for outputs without a gradient.
-    pub(super) fn raw_absent(&self) -> bool {
-        self.lock().raw_absent
+    /// What forward told; the tensors to save are the node's from now on, if there will be one.
+    pub(super) fn take_told(&self, recorded: bool) -> Told {
+        let mut state = self.lock();
+        Told {
+            waiting: if recorded { std::mem::take(&mut state.waiting) } else { Waiting::new() },
+            marks: state.rare.as_mut().map_or_else(Marks::default, |r| std::mem::take(&mut r.marks)),
+            raw_absent: state.raw_absent,
+        }
     }
 
     /// Notes that the attribute `name` lives among the saved values at `place`.

@@ -16,7 +16,6 @@ use crate::bindings::collect::Counted;
 use crate::bindings::errors::from_python;
 use crate::bindings::ffi::existing_dict;
 use crate::bindings::function::arguments::Slots;
-use crate::bindings::function::collect::Alive;
 use crate::bindings::function::context::FunctionContext;
 use crate::bindings::function::gradients::Accept;
 use crate::bindings::function::outputs::as_tensor;
@@ -49,7 +48,7 @@ pub(super) enum Kept {
 
 /// The rule of a node made by a custom function.
 pub(super) struct Trampoline {
-    pub(super) alive: Alive,
+    pub(super) counted: Counted,
     pub(super) name: Arc<str>,
     pub(super) target: Target,
     pub(super) context: Py<FunctionContext>,

@@ -18,7 +18,7 @@ const COST_NS: f32 = 1_000.0;
 #[derive(Clone, Debug)]
 pub struct Spec {
     /// The dimensions.
-    pub dims: SmallVec<[usize; 4]>,
+    pub dims: SmallVec<[usize; 2]>,
     /// The element type.
     pub dtype: DType,
 }
