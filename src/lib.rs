@@ -26,4 +26,5 @@ pub use dtype::{DType, Element};
 pub use error::{Error, Result};
 pub use ops::autograd::{gradients as grad, no_grad};
 pub use ops::declare::{Axes, IndexItem, Ints, Operand, Scalar};
+pub use ops::function::{Function, FunctionContext};
 pub use tensor::Tensor;

@@ -102,7 +102,7 @@ fn foreign_nodes_run_on_the_caller() {
         let (x, gx) = leaf(1.0);
         let branch = |i: u64| {
             let native = sleeper(&sleeper(&x, 200, false), 200, false);
-            sleeper(&sleeper(&native, 20, i % 2 == 0), 100, false)
+            sleeper(&sleeper(&native, 20, i.is_multiple_of(2)), 100, false)
         };
         let root = (0..24).fold(plain(0.0), |sum, i| add(&sum, &branch(i)));
         let host = watching(None);

@@ -479,8 +479,12 @@ class TestContext:
         assert ctx.get_saved_object("axis") == 4
         assert ctx.saved_objects == [[1, 2], 4]
         assert ctx.saved_object_count == 2
-        with pytest.raises(IndexError, match="Valid range is 0 to 1"):
-            ctx.get_saved_object(2)
+        ctx.save_object("nothing", None)
+        assert ctx.get_saved_object("nothing") is None
+        with pytest.raises(TypeError, match="pass an object, or a key and an object"):
+            ctx.save_object()
+        with pytest.raises(IndexError, match="Valid range is 0 to 2"):
+            ctx.get_saved_object(3)
         with pytest.raises(KeyError):
             ctx.get_saved_object("other")
 

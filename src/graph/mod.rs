@@ -23,15 +23,8 @@ pub use hook::{Foreign, Hook, NodeHook, Sink};
 pub use mode::{
     ANOMALY, FORWARD, GRAD, INFERENCE, Mode, ModeGuard, TRACING, grad_enabled, set_grad_enabled,
 };
-pub use node::{Extras, Flags, Node};
+pub use node::{Edges, Extras, Flags, Node, SavedValues};
 pub use record::{record, recording};
 pub use rule::{Rule, RuleRef};
 pub use saved::{PackedValue, Saved};
 pub use value::Value;
-
-use smallvec::SmallVec;
-
-/// The inputs of a node: `None` where the operand needs no gradient.
-pub type Edges<V> = SmallVec<[Option<Edge<V>>; 2]>;
-/// What a node keeps for its derivative.
-pub type SavedValues<V> = SmallVec<[Saved<V>; 2]>;

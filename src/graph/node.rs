@@ -9,12 +9,18 @@ use std::fmt;
 use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
 
+use smallvec::SmallVec;
+
 use super::arena::{Edge, SavedCell};
 use super::hook::{Hook, NodeHook, Sink};
 use super::rule::{Rule, RuleRef};
 use super::saved::Saved;
 use super::value::Value;
-use super::{Edges, SavedValues};
+
+/// The inputs of a node: `None` where the operand needs no gradient.
+pub type Edges<V> = SmallVec<[Option<Edge<V>>; 2]>;
+/// What a node keeps for its derivative.
+pub type SavedValues<V> = SmallVec<[Saved<V>; 2]>;
 
 /// Properties of a node.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]

@@ -242,59 +242,71 @@ struct Table {
 // SAFETY: made from views, which are Send + Sync; blocks write disjoint parts.
 unsafe impl Sync for Table {}
 
+impl Table {
+    #[inline(always)]
+    fn row<W>(&self, at: isize) -> *mut W {
+        self.rows.cast::<W>().wrapping_offset(at)
+    }
+
+    #[inline(always)]
+    fn entry<W>(&self, at: isize) -> *mut W {
+        self.table.cast::<W>().wrapping_offset(at)
+    }
+}
+
 /// Moves rows between the table and its offsets; `axes` has the strides of a row, then of the table.
 fn moved<W: Copy>(offsets: &Offsets, axes: Axes<2>, sides: Table, into_table: bool) {
     let mut axes = axes.collapse(true);
-    let inner = axes.dims.pop().unwrap_or(1);
-    let [row_step, table_step] = axes.strides.pop().unwrap_or([1, 1]);
-    let outer: usize = axes.dims.iter().product();
-    if inner * outer == 0 {
+    let (inner, [row_step, table_step]) = axes.pop();
+    let work = offsets.len() * inner * axes.count();
+    if work == 0 {
         return;
     }
-    let sides = &sides;
-    let one = |i: usize, offset: isize| {
-        axes.for_each(|[in_row, in_table]| {
-            let row = sides
-                .rows
-                .cast::<W>()
-                .wrapping_offset(i as isize * sides.by + in_row);
-            let table = sides.table.cast::<W>().wrapping_offset(offset + in_table);
-            let (from, to) = if into_table {
-                (row, table)
-            } else {
-                (table, row)
-            };
-            let (from_step, to_step) = if into_table {
-                (row_step, table_step)
-            } else {
-                (table_step, row_step)
-            };
-            // SAFETY: the views are valid for every position, the offsets were checked, and the two
-            // sides do not overlap.
-            unsafe {
-                if from_step == 1 && to_step == 1 && inner >= 8 {
-                    std::ptr::copy_nonoverlapping(from, to, inner);
-                } else {
-                    for j in 0..inner as isize {
-                        *to.offset(j * to_step) = *from.offset(j * from_step);
-                    }
-                }
-            }
-        });
-    };
     // Rows that are written into the table may coincide, so only reading is split.
     let n = offsets.len();
-    let split = !into_table && n * inner * outer >= 2 * BLOCK;
-    let blocks = if split {
-        (n * inner * outer / BLOCK).min(n)
-    } else {
+    let blocks = if into_table || work < 2 * BLOCK {
         1
+    } else {
+        (work / BLOCK).min(n)
     };
+    let sides = &sides;
     parallel_for(blocks, &|b| {
         for i in b * n / blocks..(b + 1) * n / blocks {
-            one(i, offsets.0[i]);
+            axes.for_each(|[in_row, in_table]| {
+                let row = sides.row::<W>(i as isize * sides.by + in_row);
+                let table = sides.entry::<W>(offsets.0[i] + in_table);
+                // SAFETY: the views are valid for every position, the offsets were checked, and the
+                // two sides do not overlap.
+                unsafe {
+                    if into_table {
+                        move_line((row, row_step), (table, table_step), inner);
+                    } else {
+                        move_line((table, table_step), (row, row_step), inner);
+                    }
+                }
+            });
         }
     });
+}
+
+/// # Safety
+/// Both sides hold `n` elements, each at its step, and do not overlap.
+#[inline(always)]
+unsafe fn move_line<W: Copy>(
+    (from, from_step): (*mut W, isize),
+    (to, to_step): (*mut W, isize),
+    n: usize,
+) {
+    // SAFETY: the caller's contract.
+    unsafe {
+        if from_step == 1 && to_step == 1 && n >= 8 {
+            std::ptr::copy_nonoverlapping(from, to, n);
+        } else {
+            for j in 0..n as isize {
+                *to.offset(j * to_step) = *from.offset(j * from_step);
+            }
+        }
+    }
 }
 
 /// `dst[offsets[i] + …] += src[i, …]`, in the order of `i`, in place. A boolean sum is an or.
@@ -320,9 +332,8 @@ fn added<T: Copy>(
     add: impl Fn(T, T) -> T + Copy + Sync,
 ) {
     let mut axes = Axes::new(dst.dims, [dst.strides, &src.strides[1..]]).collapse(true);
-    let inner = axes.dims.pop().unwrap_or(1);
-    let [to_step, from_step] = axes.strides.pop().unwrap_or([1, 1]);
-    let outer: usize = axes.dims.iter().product();
+    let (inner, [to_step, from_step]) = axes.pop();
+    let outer = axes.count();
     let by = src.strides[0];
     // Every block adds all rows to its own columns: disjoint, and in the order of the rows.
     let work = offsets.len() * inner * outer;

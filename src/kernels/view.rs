@@ -190,6 +190,7 @@ pub(crate) fn is_c_order(dims: &[usize], strides: &[isize]) -> bool {
 }
 
 /// Axes of one iteration over `N` operands: dims with a stride per operand.
+#[derive(Clone)]
 pub(crate) struct Axes<const N: usize> {
     pub(crate) dims: SmallVec<[usize; 8]>,
     pub(crate) strides: SmallVec<[[isize; N]; 8]>,
@@ -205,6 +206,33 @@ impl<const N: usize> Axes<N> {
         }
     }
 
+    /// No axes: one position.
+    pub(crate) fn none() -> Axes<N> {
+        Axes {
+            dims: SmallVec::new(),
+            strides: SmallVec::new(),
+        }
+    }
+
+    /// Adds an innermost axis.
+    pub(crate) fn push(&mut self, dim: usize, strides: [isize; N]) {
+        self.dims.push(dim);
+        self.strides.push(strides);
+    }
+
+    /// Takes the innermost axis off: its size and strides, 1 and 1 when there is none.
+    pub(crate) fn pop(&mut self) -> (usize, [isize; N]) {
+        (
+            self.dims.pop().unwrap_or(1),
+            self.strides.pop().unwrap_or([1; N]),
+        )
+    }
+
+    /// The number of positions.
+    pub(crate) fn count(&self) -> usize {
+        self.dims.iter().product()
+    }
+
     /// Drops axes of size 1, sorts the others by falling stride of operand 0 (then 1, …) when
     /// `reorder` allows it, and merges neighbours that run on in every operand.
     pub(crate) fn collapse(mut self, reorder: bool) -> Axes<N> {
@@ -215,10 +243,7 @@ impl<const N: usize> Axes<N> {
             let key = |i: usize| self.strides[i].map(isize::unsigned_abs);
             order.sort_by_key(|&i| std::cmp::Reverse(key(i)));
         }
-        let mut out = Axes {
-            dims: SmallVec::new(),
-            strides: SmallVec::new(),
-        };
+        let mut out = Axes::none();
         for &i in &order {
             let (dim, stride) = (self.dims[i], self.strides[i]);
             if let Some(last) = out.strides.last_mut() {

@@ -15,12 +15,12 @@ use crate::bindings::function::arguments::Arguments;
 use crate::bindings::function::context::{FunctionContext, Marks, Told, Waiting};
 use crate::bindings::function::form::Form;
 use crate::bindings::function::outputs::{Outputs, as_tensor};
-use crate::bindings::function::rule::{Kept, Target, Trampoline};
+use crate::bindings::function::rule::{Target, Trampoline};
 use crate::bindings::function::tree::Tree;
 use crate::bindings::tensor::wrap;
 use crate::error::Error;
 use crate::graph::{Flags, ModeGuard, SavedValues};
-use crate::ops::function::{Call, Keep, Spec, output};
+use crate::ops::function::{Call, Keep, Kept, Spec, output};
 use crate::tensor::{Edge, Node, Tensor};
 
 /// A call that is being made.
@@ -61,9 +61,8 @@ impl Saving {
             self.values.push(crate::graph::Saved::None);
             return self.kept.push(Kept::Nothing);
         };
-        let cut = keep == Keep::Other && tensor.is_cut();
         self.values.push(keep.save(tensor));
-        self.kept.push(if cut { Kept::Cut } else { Kept::Tensor });
+        self.kept.push(keep.kept(tensor));
     }
 }
 
@@ -170,7 +169,6 @@ impl<'py> Job<'_, 'py> {
         let Outputs { tensors, tree } = outputs;
         let tree = (!matches!(tree, Tree::Tensor(_))).then(|| Arc::new(tree));
         let rule = Trampoline {
-            counted: Counted::new(),
             name: self.form.name.clone(),
             target: self.target,
             context: context.clone().unbind(),

@@ -250,13 +250,17 @@ impl FunctionContext {
     }
 
     /// Keeps an object: `save_object(value)` at the next index, `save_object(key, value)` under a key.
-    #[pyo3(signature = (key, value=None, /))]
-    fn save_object(&self, key: &Bound<'_, PyAny>, value: Option<&Bound<'_, PyAny>>) -> PyResult<()> {
-        let (name, ob) = match value {
-            None => (None, key),
-            Some(value) => (Some(key.extract::<String>()?), value),
+    #[pyo3(signature = (*entry))]
+    fn save_object(&self, entry: &Bound<'_, PyTuple>) -> PyResult<()> {
+        let (name, ob) = match entry.len() {
+            1 => (None, entry.get_item(0)?),
+            2 => (Some(entry.get_item(0)?.extract::<String>()?), entry.get_item(1)?),
+            n => {
+                let what = format!("{n} arguments were given");
+                return Err(bad_type("save_object", what, "pass an object, or a key and an object"));
+            }
         };
-        let ob = ob.clone().unbind();
+        let ob = ob.unbind();
         let mut state = self.lock();
         let objects = &mut state.rare.get_or_insert_default().objects;
         let same = name.as_ref().and_then(|n| objects.iter().position(|(k, _)| k.as_ref() == Some(n)));

@@ -24,7 +24,7 @@ use crate::bindings::function::tree::Tree;
 use crate::bindings::tensor::wrap;
 use crate::error::{Error, Result};
 use crate::graph::{Context, Foreign, ModeGuard, Rule};
-use crate::ops::function::{Spec, refuse};
+use crate::ops::function::{Kept, Spec, intermediate};
 use crate::tensor::{Edge, Tensor};
 
 /// What backward is called on.
@@ -35,20 +35,8 @@ pub(super) enum Target {
     Instance(Py<PyAny>),
 }
 
-/// What a saved entry is.
-#[derive(Clone, Copy, PartialEq, Eq)]
-pub(super) enum Kept {
-    /// Nothing.
-    Nothing,
-    /// A tensor.
-    Tensor,
-    /// An intermediate result of forward, whose history is missing.
-    Cut,
-}
-
 /// The rule of a node made by a custom function.
 pub(super) struct Trampoline {
-    pub(super) counted: Counted,
     pub(super) name: Arc<str>,
     pub(super) target: Target,
     pub(super) context: Py<FunctionContext>,
@@ -93,27 +81,13 @@ impl Trampoline {
             restored.push(match kept {
                 Kept::Nothing => None,
                 Kept::Cut if cx.create_graph() => {
-                    let edge = cut.get_or_insert_with(|| self.cut(cx));
+                    let edge = cut.get_or_insert_with(|| intermediate(self.name.to_string().into(), cx));
                     Some(cx.saved(i)?.detach().attach(edge.clone()))
                 }
                 _ => Some(cx.saved(i)?),
             });
         }
         Ok(restored)
-    }
-
-    /// Where the gradient of an intermediate result of forward fails.
-    #[cold]
-    pub(super) fn cut(&self, cx: &Cx<'_>) -> Edge {
-        refuse(
-            self.name.to_string().into(),
-            "the second derivative flows through an intermediate result that forward kept, whose history was not \
-             recorded"
-                .into(),
-            "keep inputs or outputs with save_for_backward and compute the intermediate again in backward, or \
-             detach() it if it is a constant",
-            cx.node().edges().iter().cloned().collect(),
-        )
     }
 
     /// The arguments of backward: one gradient per output, in the outputs' structure.
@@ -188,7 +162,7 @@ impl Trampoline {
         let mut edge: Option<Edge> = None;
         for (name, value) in dict.copy()?.iter() {
             let Some(tensor) = as_tensor(&value).filter(|tensor| tensor.is_cut()) else { continue };
-            let edge = edge.get_or_insert_with(|| self.cut(cx)).clone();
+            let edge = edge.get_or_insert_with(|| intermediate(self.name.to_string().into(), cx)).clone();
             dict.set_item(&name, wrap(py, tensor.detach().attach(edge))?)?;
             originals.push((name, value));
         }

@@ -110,7 +110,7 @@ fn run<T: Gemm>(
     b: View,
     out: ViewMut,
 ) {
-    let items: usize = axes.dims.iter().product();
+    let items = axes.count();
     let cut = Cut::of(
         size,
         c_strides[1].unsigned_abs() <= c_strides[0].unsigned_abs(),
@@ -133,21 +133,9 @@ fn run<T: Gemm>(
             many => (i / many, i / many + 1, i % many),
         };
         axes.for_range(start, end, &mut |[to, from_a, from_b]| {
-            let a = Mat {
-                ptr: a.at::<T>(from_a),
-                rs: a_strides[0],
-                cs: a_strides[1],
-            };
-            let b = Mat {
-                ptr: b.at::<T>(from_b),
-                rs: b_strides[0],
-                cs: b_strides[1],
-            };
-            let c = Mat {
-                ptr: out.at::<T>(to),
-                rs: c_strides[0],
-                cs: c_strides[1],
-            };
+            let a = Mat::new(a.at::<T>(from_a), a_strides);
+            let b = Mat::new(b.at::<T>(from_b), b_strides);
+            let c = Mat::new(out.at::<T>(to), c_strides);
             // SAFETY: the views are valid at every position; the caller keeps `out` apart, and the
             // blocks are disjoint.
             unsafe { block(cut, part, size, a, b, c) };

@@ -78,24 +78,38 @@ pub(super) unsafe fn product<T: Ring>(s: Size, a: Mat<*const T>, b: Mat<*const T
     }
 }
 
+/// Rows and columns of a tile of sums.
+const HIGH: usize = 4;
+const WIDE: usize = 8;
+
+/// A product of a few elements.
+///
+/// # Safety
+/// As `Gemm::gemm`.
+#[inline]
+pub(super) unsafe fn small<T: Ring>(s: Size, a: Mat<*const T>, b: Mat<*const T>, c: Mat<*mut T>) {
+    // SAFETY: the caller's contract.
+    unsafe {
+        if b.cs == 1 && s.n >= WIDE && s.m >= HIGH {
+            tiled(s, a, b, c);
+        } else {
+            product(s, a, b, c);
+        }
+    }
+}
+
 leveled! {
-    /// A product of a few elements: tiles of sums that stay in registers.
-    pub(super) unsafe fn small<T: Ring>(
+    /// A product in tiles of sums that stay in registers.
+    unsafe fn tiled<T: Ring>(
         s: Size, a: Mat<*const T>, b: Mat<*const T>, c: Mat<*mut T>,
-    ) = small_body
+    ) = tiled_body
 }
 
 /// # Safety
 /// As `Gemm::gemm`.
 #[inline(always)]
-unsafe fn small_body<T: Ring>(s: Size, a: Mat<*const T>, b: Mat<*const T>, c: Mat<*mut T>) {
-    const WIDE: usize = 8;
-    const HIGH: usize = 4;
+unsafe fn tiled_body<T: Ring>(s: Size, a: Mat<*const T>, b: Mat<*const T>, c: Mat<*mut T>) {
     let (wide, high) = (s.n / WIDE * WIDE, s.m / HIGH * HIGH);
-    if b.cs != 1 || wide == 0 || high == 0 {
-        // SAFETY: the caller's contract.
-        return unsafe { product(s, a, b, c) };
-    }
     for i in (0..high).step_by(HIGH) {
         for j in (0..wide).step_by(WIDE) {
             let mut sums = [[T::ZERO; WIDE]; HIGH];
@@ -120,36 +134,16 @@ unsafe fn small_body<T: Ring>(s: Size, a: Mat<*const T>, b: Mat<*const T>, c: Ma
             }
         }
     }
+    let right = Size {
+        m: high,
+        n: s.n - wide,
+        ..s
+    };
+    let below = Size { m: s.m - high, ..s };
     // SAFETY: the columns beyond the tiles, then the rows beyond them.
     unsafe {
-        let (left, top) = (wide as isize, high as isize);
-        let b_rest = Mat {
-            ptr: b.ptr.wrapping_offset(left * b.cs),
-            ..b
-        };
-        let c_rest = Mat {
-            ptr: c.ptr.wrapping_offset(left * c.cs),
-            ..c
-        };
-        product(
-            Size {
-                m: high,
-                n: s.n - wide,
-                ..s
-            },
-            a,
-            b_rest,
-            c_rest,
-        );
-        let a_rest = Mat {
-            ptr: a.ptr.wrapping_offset(top * a.rs),
-            ..a
-        };
-        let c_rest = Mat {
-            ptr: c.ptr.wrapping_offset(top * c.rs),
-            ..c
-        };
-        product(Size { m: s.m - high, ..s }, a_rest, b, c_rest);
+        product(right, a, b.from(0, wide), c.from(0, wide));
+        product(below, a.from(high, 0), b, c.from(high, 0));
     }
 }
 

@@ -22,6 +22,37 @@ unsafe impl<P> Send for Mat<P> {}
 // SAFETY: as above.
 unsafe impl<P> Sync for Mat<P> {}
 
+impl<P> Mat<P> {
+    /// Strides of rows and columns, as they come in pairs.
+    pub(super) fn new(ptr: P, [rs, cs]: [isize; 2]) -> Mat<P> {
+        Mat { ptr, rs, cs }
+    }
+}
+
+impl<T> Mat<*const T> {
+    /// The matrix from this row and column on.
+    #[inline(always)]
+    pub(super) fn from(self, row: usize, column: usize) -> Mat<*const T> {
+        let skip = row as isize * self.rs + column as isize * self.cs;
+        Mat {
+            ptr: self.ptr.wrapping_offset(skip),
+            ..self
+        }
+    }
+}
+
+impl<T> Mat<*mut T> {
+    /// The matrix from this row and column on.
+    #[inline(always)]
+    pub(super) fn from(self, row: usize, column: usize) -> Mat<*mut T> {
+        let skip = row as isize * self.rs + column as isize * self.cs;
+        Mat {
+            ptr: self.ptr.wrapping_offset(skip),
+            ..self
+        }
+    }
+}
+
 /// Rows, columns and inner dimension.
 #[derive(Clone, Copy)]
 pub(super) struct Size {
@@ -82,21 +113,9 @@ pub fn matmul(dtype: DType, a: View, b: View, out: ViewMut) {
     let size = Size { m, n, k };
     macro_rules! go {
         ($t:ty) => {{
-            let a = Mat {
-                ptr: a.at::<$t>(0),
-                rs: a.strides[0],
-                cs: a.strides[1],
-            };
-            let b = Mat {
-                ptr: b.at::<$t>(0),
-                rs: b.strides[0],
-                cs: b.strides[1],
-            };
-            let c = Mat {
-                ptr: out.at::<$t>(0),
-                rs: out.strides[0],
-                cs: out.strides[1],
-            };
+            let a = Mat::new(a.at::<$t>(0), [a.strides[0], a.strides[1]]);
+            let b = Mat::new(b.at::<$t>(0), [b.strides[0], b.strides[1]]);
+            let c = Mat::new(out.at::<$t>(0), [out.strides[0], out.strides[1]]);
             // SAFETY: the views are valid for these sizes; the caller keeps them apart.
             unsafe { product::<$t>(size, a, b, c) }
         }};
@@ -172,45 +191,13 @@ pub(super) unsafe fn block<T: Gemm>(
     c: Mat<*mut T>,
 ) {
     let (start, end) = cut.span(i, if cut.rows { s.m } else { s.n });
-    let skip = start as isize;
+    let len = end - start;
     // SAFETY: the block lies inside the product.
     unsafe {
         if cut.rows {
-            let a = Mat {
-                ptr: a.ptr.wrapping_offset(skip * a.rs),
-                ..a
-            };
-            let c = Mat {
-                ptr: c.ptr.wrapping_offset(skip * c.rs),
-                ..c
-            };
-            T::gemm(
-                Size {
-                    m: end - start,
-                    ..s
-                },
-                a,
-                b,
-                c,
-            );
+            T::gemm(Size { m: len, ..s }, a.from(start, 0), b, c.from(start, 0));
         } else {
-            let b = Mat {
-                ptr: b.ptr.wrapping_offset(skip * b.cs),
-                ..b
-            };
-            let c = Mat {
-                ptr: c.ptr.wrapping_offset(skip * c.cs),
-                ..c
-            };
-            T::gemm(
-                Size {
-                    n: end - start,
-                    ..s
-                },
-                a,
-                b,
-                c,
-            );
+            T::gemm(Size { n: len, ..s }, a, b.from(0, start), c.from(0, start));
         }
     }
 }

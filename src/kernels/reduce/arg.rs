@@ -68,39 +68,23 @@ pub fn arg_reduce(largest: bool, dtype: DType, input: View, axis: usize, out: Vi
 fn go<F: Pick>(input: View, axis: usize, out: ViewMut) {
     let (n, step) = (input.dims[axis], input.strides[axis]);
     assert!(n > 0, "arg_reduce of an empty axis");
-    let keepdims = out.dims.len() == input.dims.len();
-    let mut kept = Axes::<2>::new(&[], [&[], &[]]);
-    for other in (0..input.dims.len()).filter(|&i| i != axis) {
-        let at = if keepdims || other < axis {
-            other
-        } else {
-            other - 1
-        };
-        assert_eq!(
-            out.dims[at], input.dims[other],
-            "arg_reduce: the dims of the output"
-        );
-        kept.dims.push(input.dims[other]);
-        kept.strides.push([input.strides[other], out.strides[at]]);
-    }
+    let kept = other_axes(&input, axis, &out);
     if kept.dims.contains(&0) {
         return;
     }
     let mut kept = kept.collapse(true);
-    let results: usize = kept.dims.iter().product();
+    let results = kept.count();
     if results == 1 && n >= 2 * PIECE {
         // SAFETY: the views are valid at their first position and along the axis.
         return unsafe { *out.at::<i64>(0) = split::<F>(input.at(0), step, n) as i64 };
     }
     let inner = match kept.strides.last() {
         Some(&[1, to]) if step != 1 && kept.dims[kept.dims.len() - 1] >= 8 => {
-            let width = kept.dims.pop().unwrap_or(1);
-            kept.strides.pop();
-            Some((width, to))
+            Some((kept.pop().0, to))
         }
         _ => None,
     };
-    let positions: usize = kept.dims.iter().product();
+    let positions = kept.count();
     let blocks = (results * n / PIECE).clamp(1, positions);
     parallel_for(blocks, &|b| {
         let (start, end) = (b * positions / blocks, (b + 1) * positions / blocks);
@@ -116,6 +100,25 @@ fn go<F: Pick>(input: View, axis: usize, out: ViewMut) {
             }
         });
     });
+}
+
+/// The axes that are kept: strides of the input and the output.
+fn other_axes(input: &View, axis: usize, out: &ViewMut) -> Axes<2> {
+    let keepdims = out.dims.len() == input.dims.len();
+    let mut kept = Axes::none();
+    for other in (0..input.dims.len()).filter(|&i| i != axis) {
+        let at = if keepdims || other < axis {
+            other
+        } else {
+            other - 1
+        };
+        assert_eq!(
+            out.dims[at], input.dims[other],
+            "arg_reduce: the dims of the output"
+        );
+        kept.push(input.dims[other], [input.strides[other], out.strides[at]]);
+    }
+    kept
 }
 
 /// # Safety

@@ -27,13 +27,9 @@ struct Shape<'a> {
 }
 
 pub(super) fn reduce<F: Fold>(plan: &Plan, input: View, out: ViewMut) {
-    let mut rows = Axes {
-        dims: plan.reduced.dims.clone(),
-        strides: plan.reduced.strides.clone(),
-    };
-    let n = rows.dims.pop().unwrap_or(1);
-    let [step] = rows.strides.pop().unwrap_or([1]);
-    let count: usize = rows.dims.iter().product();
+    let mut rows = plan.reduced.clone();
+    let (n, [step]) = rows.pop();
+    let count = rows.count();
     let (piece_rows, piece_n) = match count {
         1 => (1, PIECE),
         _ => ((PIECE / n).max(1).next_power_of_two(), n),
@@ -48,7 +44,7 @@ pub(super) fn reduce<F: Fold>(plan: &Plan, input: View, out: ViewMut) {
         piece_n,
         pieces,
     };
-    let results: usize = plan.kept.dims.iter().product();
+    let results = plan.kept.count();
     if pieces == 1 {
         return many::<F>(plan, &shape, results, input, out);
     }
@@ -68,10 +64,7 @@ pub(super) fn reduce<F: Fold>(plan: &Plan, input: View, out: ViewMut) {
 /// Results of one piece each, in blocks of results.
 fn many<F: Fold>(plan: &Plan, shape: &Shape, results: usize, input: View, out: ViewMut) {
     let per_block = (PIECE / (shape.n * shape.count)).max(1);
-    let mut kept = Axes {
-        dims: plan.kept.dims.clone(),
-        strides: plan.kept.strides.clone(),
-    };
+    let mut kept = plan.kept.clone();
     let row_wise = shape.count == 1 && (shape.step == 1 || shape.n == 1) && !kept.dims.is_empty();
     if !row_wise {
         return parallel_for(blocks(results, per_block), &|block| {
@@ -83,8 +76,7 @@ fn many<F: Fold>(plan: &Plan, shape: &Shape, results: usize, input: View, out: V
         });
     }
     // Plain rows: one call folds all that lie evenly apart.
-    let line = kept.dims.pop().unwrap_or(1);
-    let [to_step, from_step] = kept.strides.pop().unwrap_or([1, 1]);
+    let (line, [to_step, from_step]) = kept.pop();
     let lines = results / line;
     parallel_for(blocks(results, per_block), &|block| {
         let (start, end) = span(block, results, per_block);

@@ -26,60 +26,58 @@ struct Rows<'a> {
 }
 
 pub(super) fn reduce<F: Fold>(plan: &Plan, input: View, out: ViewMut) {
-    let mut kept = Axes {
-        dims: plan.kept.dims.clone(),
-        strides: plan.kept.strides.clone(),
+    let mut kept = plan.kept.clone();
+    let (width, [to_step, from_step]) = kept.pop();
+    let mut axes = plan.reduced.clone();
+    let (group, tail) = if from_step == 1 {
+        grouped(&mut axes, width)
+    } else {
+        (1, None)
     };
-    let width = kept.dims.pop().unwrap_or(1);
-    let [to_step, from_step] = kept.strides.pop().unwrap_or([1, 1]);
-    let mut axes = Axes {
-        dims: plan.reduced.dims.clone(),
-        strides: plan.reduced.strides.clone(),
-    };
-    // Rows that follow each other without a gap are grouped, so that narrow ones fill a tile.
-    let mut group = 1;
-    let mut tail = None;
-    if let ([dim], [[stride]]) = (axes.dims.as_mut_slice(), axes.strides.as_mut_slice())
-        && from_step == 1
-        && *stride == width as isize
-        && width < TILE / 4
-        && *dim >= 8
-    {
-        group = prev_power_of_two((TILE / 2 / width).min(*dim / 4));
-        let (groups, rest) = (*dim / group, *dim % group);
-        tail = Some(Tail {
-            start: (groups * group * width) as isize,
-            count: rest,
-        });
-        *dim = groups;
-        *stride *= group as isize;
-    }
-    let count: usize = axes.dims.iter().product();
+    let count = axes.count();
     let wide = width * group;
     let tile = TILE.min(wide);
-    let tiles = wide.div_ceil(tile);
     let piece_rows = (PIECE / tile).next_power_of_two();
-    let pieces = count.div_ceil(piece_rows);
-    let outer: usize = kept.dims.iter().product();
     let gather = (from_step != 1).then_some(from_step);
-    let rows = Rows {
-        axes: &axes,
-        count,
-        gather,
-    };
     let job = Job {
-        rows,
+        rows: Rows {
+            axes: &axes,
+            count,
+            gather,
+        },
         tail,
         width,
         group,
         wide,
         tile,
-        tiles,
+        tiles: wide.div_ceil(tile),
         piece_rows,
-        pieces,
+        pieces: count.div_ceil(piece_rows),
         to_step,
     };
-    job.run::<F>(&kept, outer, input, out);
+    job.run::<F>(&kept, kept.count(), input, out);
+}
+
+/// Groups rows that follow each other without a gap, so that narrow ones fill a tile: how many make a
+/// group, and the rows left over.
+fn grouped(axes: &mut Axes<1>, width: usize) -> (usize, Option<Tail>) {
+    let ([dim], [[stride]]) = (axes.dims.as_mut_slice(), axes.strides.as_mut_slice()) else {
+        return (1, None);
+    };
+    if *stride != width as isize || width >= TILE / 4 || *dim < 8 {
+        return (1, None);
+    }
+    let group = prev_power_of_two((TILE / 2 / width).min(*dim / 4));
+    let (groups, count) = (*dim / group, *dim % group);
+    *dim = groups;
+    *stride *= group as isize;
+    (
+        group,
+        Some(Tail {
+            start: (groups * group * width) as isize,
+            count,
+        }),
+    )
 }
 
 fn prev_power_of_two(n: usize) -> usize {

@@ -3,8 +3,6 @@
 //! Owns: `Reduction` and the sorting of axes into kept and reduced ones. Never touches elements.
 //! Invariant: the plan depends on dims, strides and dtype only, never on the number of threads.
 
-use smallvec::SmallVec;
-
 use super::super::cast::Truth;
 use super::super::view::{Axes, View, ViewMut};
 use super::fold::{All, Any, Count, Fold, LEAF, Max, Min, Prod, Sum, run};
@@ -118,30 +116,7 @@ fn go<F: Fold>(input: View, axes: &[usize], out: ViewMut) {
         // SAFETY: the view holds `n` elements, and `out` one.
         return unsafe { *out.at::<F::Acc>(0) = run::<F>(input.at(0), n) };
     }
-    let keepdims = out.dims.len() == input.dims.len();
-    assert_eq!(
-        out.dims.len() + if keepdims { 0 } else { axes.len() },
-        input.dims.len()
-    );
-    let mut kept = Axes {
-        dims: SmallVec::new(),
-        strides: SmallVec::new(),
-    };
-    let mut reduced = Axes {
-        dims: SmallVec::new(),
-        strides: SmallVec::new(),
-    };
-    for (axis, (&dim, &stride)) in input.dims.iter().zip(input.strides).enumerate() {
-        if axes.contains(&axis) {
-            reduced.dims.push(dim);
-            reduced.strides.push([stride]);
-        } else {
-            let at = if keepdims { axis } else { kept.dims.len() };
-            assert_eq!(out.dims[at], dim, "reduce: the dims of the output");
-            kept.dims.push(dim);
-            kept.strides.push([out.strides[at], stride]);
-        }
-    }
+    let (kept, reduced) = sorted(&input, axes, &out);
     if kept.dims.contains(&0) {
         return;
     }
@@ -163,6 +138,28 @@ fn go<F: Fold>(input: View, axes: &[usize], out: ViewMut) {
     } else {
         outer::reduce::<F>(&plan, input, out);
     }
+}
+
+/// The kept axes (strides of the output and the input) and the reduced ones.
+fn sorted(input: &View, axes: &[usize], out: &ViewMut) -> (Axes<2>, Axes<1>) {
+    let keepdims = out.dims.len() == input.dims.len();
+    let missing = if keepdims { 0 } else { axes.len() };
+    assert_eq!(
+        out.dims.len() + missing,
+        input.dims.len(),
+        "reduce: the axes of the output"
+    );
+    let (mut kept, mut reduced) = (Axes::none(), Axes::none());
+    for (axis, (&dim, &stride)) in input.dims.iter().zip(input.strides).enumerate() {
+        if axes.contains(&axis) {
+            reduced.push(dim, [stride]);
+        } else {
+            let at = if keepdims { axis } else { kept.dims.len() };
+            assert_eq!(out.dims[at], dim, "reduce: the dims of the output");
+            kept.push(dim, [out.strides[at], stride]);
+        }
+    }
+    (kept, reduced)
 }
 
 /// Collapses kept axes in the order of the input's strides.

@@ -51,7 +51,27 @@ pub enum Keep {
     Other,
 }
 
+/// What a saved entry is when backward asks for it.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Kept {
+    /// Nothing.
+    Nothing,
+    /// A tensor with all its history.
+    Tensor,
+    /// An intermediate result of forward, whose history is missing.
+    Cut,
+}
+
 impl Keep {
+    /// What the entry for a tensor of this kind is.
+    pub fn kept(self, tensor: &Tensor) -> Kept {
+        match self {
+            Keep::Nothing => Kept::Nothing,
+            Keep::Other if tensor.is_cut() => Kept::Cut,
+            _ => Kept::Tensor,
+        }
+    }
+
     /// The entry of the node for a tensor of this kind.
     pub fn save(self, tensor: &Tensor) -> Saved<Tensor> {
         match self {

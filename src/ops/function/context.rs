@@ -13,7 +13,7 @@ use crate::error::{Error, Result};
 use crate::tensor::Tensor;
 
 /// An object that forward keeps for backward.
-pub type Object = Arc<dyn Any + Send + Sync>;
+pub(super) type Object = Arc<dyn Any + Send + Sync>;
 
 /// What forward hands to backward.
 #[derive(Default, Clone)]

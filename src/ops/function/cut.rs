@@ -41,3 +41,16 @@ pub(crate) fn refuse(
     let node = graph::record(rule, inputs, graph::SavedValues::new(), 1, 0.0, Flags::NONE);
     Edge::new(node, 0)
 }
+
+/// The edge of an intermediate result of `op`'s forward: its history was not recorded.
+#[cold]
+pub(crate) fn intermediate(op: Cow<'static, str>, cx: &Context<'_, Tensor>) -> Edge {
+    refuse(
+        op,
+        "the second derivative flows through an intermediate result that forward kept, whose history was not recorded"
+            .into(),
+        "keep inputs or outputs with save_for_backward and compute the intermediate again in backward, or detach() it \
+         if it is a constant",
+        cx.node().edges().iter().cloned().collect(),
+    )
+}

@@ -9,9 +9,9 @@ use std::borrow::Cow;
 use smallvec::SmallVec;
 
 use crate::error::{Error, Result};
-use crate::graph::{Context, Flags, ModeGuard, Rule, SavedValues};
+use crate::graph::{Context, Flags, ModeGuard, Rule, Saved, SavedValues};
 use crate::ops::function::call::{output, same};
-use crate::ops::function::{Call, FunctionContext, Gradients, Keep, Spec};
+use crate::ops::function::{Call, FunctionContext, Gradients, Keep, Kept, Spec, intermediate};
 use crate::tensor::Tensor;
 
 /// An operation with its own derivative.
@@ -77,7 +77,7 @@ pub trait Function: Clone + Send + Sync + 'static {
         let call = Call::begin(inputs.iter().copied());
         let mut cx = FunctionContext::new((0..inputs.len()).map(|i| call.needs(i)).collect());
         let raws = {
-            let _off = ModeGuard::grad(false);
+            let _off = ModeGuard::forward();
             self.forward(&mut cx, inputs)?
         };
         finish(self, call, cx, inputs, raws)
@@ -101,8 +101,8 @@ fn finish<F: Function>(
     let (mut kept, mut saved) = (SmallVec::new(), SavedValues::new());
     for tensor in std::mem::take(&mut cx.tensors) {
         let keep = kind(&call, inputs, &raws, tensor.as_ref());
-        saved.push(tensor.map_or(Keep::Nothing.save(&raws[0]), |t| keep.save(&t)));
-        kept.push(keep != Keep::Nothing);
+        kept.push(tensor.as_ref().map_or(Kept::Nothing, |t| keep.kept(t)));
+        saved.push(tensor.map_or(Saved::None, |t| keep.save(&t)));
     }
     cx.constants.clear();
     let rule = Trampoline {
@@ -132,7 +132,7 @@ fn kind(call: &Call, inputs: &[&Tensor], raws: &[Tensor], tensor: Option<&Tensor
 struct Trampoline<F> {
     function: F,
     cx: FunctionContext,
-    kept: SmallVec<[bool; 4]>,
+    kept: SmallVec<[Kept; 4]>,
     inputs: SmallVec<[Spec; 2]>,
     outputs: SmallVec<[Spec; 1]>,
 }
@@ -143,7 +143,14 @@ impl<F: Function> Trampoline<F> {
         let mut own = self.cx.clone();
         own.needs = (0..self.inputs.len()).map(|i| cx.wants(i)).collect();
         for (i, &kept) in self.kept.iter().enumerate() {
-            own.tensors.push(if kept { Some(cx.saved(i)?) } else { None });
+            own.tensors.push(match kept {
+                Kept::Nothing => None,
+                Kept::Cut if cx.create_graph() => {
+                    let edge = intermediate(self.function.name(), cx);
+                    Some(cx.saved(i)?.detach().attach(edge))
+                }
+                _ => Some(cx.saved(i)?),
+            });
         }
         Ok(own)
     }

@@ -12,9 +12,9 @@ mod face;
 mod gradients;
 
 pub(crate) use call::output;
-pub use call::{Call, Keep, Spec};
+pub use call::{Call, Keep, Kept, Spec};
 pub use context::FunctionContext;
 pub(crate) use context::{disposed, missing_key, out_of_range};
-pub(crate) use cut::refuse;
+pub(crate) use cut::{intermediate, refuse};
 pub use face::Function;
 pub use gradients::Gradients;

@@ -1,0 +1,171 @@
+"""The rows of the operation table that are not element-wise.
+
+Owns: selection, reductions, shape, joining, indexing, matrices, softmax, creation. What a row says:
+`cases.py`.
+"""
+
+from typing import Any
+
+import numpy as np
+from scipy import special
+
+from case_model import A, call, op
+
+
+def cross_entropy(x: Any, target: Any, ignore_index: int = -100, reduction: str = "mean") -> Any:
+    log_p = special.log_softmax(x, axis=1)
+    if target.dtype.kind == "f":
+        losses, kept = -np.sum(log_p * target, axis=1), np.ones(len(x), bool)
+    else:
+        kept = target != ignore_index
+        losses = -np.where(kept, log_p[np.arange(len(x)), np.where(kept, target, 0)], 0.0)
+    if reduction == "none":
+        return losses
+    return np.sum(losses) if reduction == "sum" else np.sum(losses) / np.sum(kept)
+
+
+def sum_to(x: Any, shape: Any) -> Any:
+    lead = x.ndim - len(shape)
+    axes = tuple(i for i in range(x.ndim) if i < lead or shape[i - lead] == 1)
+    return np.sum(x, axis=axes, keepdims=True).reshape(shape)
+
+
+def nested(*values: Any) -> Any:
+    """An array that is given, not made."""
+    return np.array(values)
+
+
+POSITIVE = {"low": 0.2, "high": 3.0}
+IDX = np.array([[2, 0, 2], [1, -1, 0]])
+MASK = np.array([[True, False, True, True], [False] * 4, [True] * 4])
+MAT, VEC = A(3, 4), A(4)
+GRID = A(2, 3, 4)
+#: A row of reductions: no axis, one, several, none, kept, empty, and large ones of every kind.
+DISTINCT = A(2, 3, 4, distinct=True)
+BIG = (A(60, 7001), A(7001, 60), A(420_011), A(9, 601, 78))
+BIG_CALLS = tuple(call(x, axis=a) for x, a in zip(BIG, (1, 0, None, (0, 2)), strict=True))
+_AXES: tuple[Any, ...] = (None, 0, -1, (0, 2), (2, 1, 0), ())
+REDUCED = (
+    *(call(DISTINCT, axis=a) for a in _AXES),
+    *(call(DISTINCT, axis=1, keepdims=True), call(A()), call(A(1), axis=0)),
+    call(A(2, 0, 3), axis=2),
+)
+SUMMED = (*REDUCED, call(A(2, 0, 3), axis=1), call(A(0)), call(A(0, 4), keepdims=True))
+ARG = tuple(call(DISTINCT, axis=a) for a in (None, 0, -1, 1))
+
+# fmt: off
+SELECTION = (
+    op("where", np.where, call(MASK, MAT, MAT), call(MASK, MAT, VEC), call(MASK, A(), MAT),
+       call(MASK[0], MAT, 1.5), call(True, MAT, MAT), call(MASK, 2, MAT),
+       call(MASK[:0], A(0, 4), A(4)),
+       large=(call(np.arange(400_003) % 3 == 0, A(400_003), A(400_003)),), ints="numpy"),
+    op("clip", np.clip, call(A(3, 4, avoid=(-1.0, 1.0)), -1.0, 1.0),
+       call(A(5, avoid=(0.5,)), None, 0.5),
+       call(A(5, avoid=(0.5,)), 0.5, None),
+       call(A(2, 3, low=-1, high=1), A(3, low=-3, high=-2), A(2, 1, low=2, high=3)),
+       call(A(4, low=-1, high=1), A(4, low=2, high=3), 5.0), call(A(0), 0.0, 1.0),
+       call(A(avoid=(0.0,)), 0.0, 1.0),
+       large=(call(A(400_003), -1.0, 1.0),),
+       kinks=(((0.0, 0.0, 1.0), (1.0,)), ((1.0, 0.0, 1.0), (1.0,)), ((2.0, 0.0, 1.0), (0.0,)))),
+)
+
+REDUCTIONS = (
+    op("sum", np.sum, *SUMMED, call(MAT, dtype=np.float64), large=BIG_CALLS, order=3, f32=1e-5),
+    op("mean", np.mean, *REDUCED, call(A(0, 3), axis=1), large=BIG_CALLS, order=3, f32=1e-5),
+    op("max", np.max, *REDUCED, large=BIG_CALLS, kinks=((([3.0, 3.0, 1.0],), ([0.5, 0.5, 0.0],)),)),
+    op("min", np.min, *REDUCED, large=BIG_CALLS, kinks=((([1.0, 3.0, 1.0],), ([0.5, 0.0, 0.5],)),)),
+    op("var", np.var, *REDUCED, call(MAT, axis=1, ddof=1), call(MAT, ddof=0.5), large=BIG_CALLS,
+       order=3, f32=1e-5, kinks=((([2.0],), ([0.0],)), (([2.0, 2.0],), ([0.0, 0.0],)))),
+    op("std", np.std, call(MAT), call(GRID, axis=(0, 2)), call(MAT, axis=-1, ddof=1, keepdims=True),
+       large=BIG_CALLS, order=3, f32=1e-5),
+    op("argmax", np.argmax, *ARG, call(MAT, axis=1, keepdims=True), call(A(0, 3), axis=1),
+       large=BIG_CALLS[:3], order=0),
+    op("argmin", np.argmin, *ARG, call(MAT, keepdims=True), call(A()), large=BIG_CALLS[:3],
+       order=0),
+    op("all", np.all, *SUMMED, large=BIG_CALLS, order=0),
+    op("any", np.any, *SUMMED, large=BIG_CALLS, order=0),
+    op("count_nonzero", np.count_nonzero, *SUMMED, large=BIG_CALLS, order=0),
+)
+
+SHAPES = (
+    op("reshape", np.reshape, call(GRID, (6, 4)), call(GRID, (-1,)), call(GRID, (4, -1, 2)),
+       call(A(1), ()),
+       call(A(), (1, 1)), call(A(0, 3), (3, 0)), call(GRID, (2, 3, 4)), call(GRID, 24)),
+    op("ravel", np.ravel, call(GRID), call(A()), call(A(0, 2))),
+    op("transpose", np.transpose, call(GRID), call(GRID, (1, 2, 0)), call(MAT, (1, 0)),
+       call(GRID, (-1, 0, 1)),
+       call(A()), call(VEC)),
+    op("permute", np.transpose, call(GRID, (2, 0, 1)), call(MAT, (0, 1)), call(A(), ())),
+    op("swapaxes", np.swapaxes, call(GRID, 0, 2), call(GRID, -1, 1), call(MAT, 0, 0)),
+    op("squeeze", np.squeeze, call(A(1, 3, 1)), call(A(1, 3, 1), axis=0),
+       call(A(1, 3, 1), axis=(0, -1)), call(A())),
+    op("unsqueeze", np.expand_dims, call(MAT, 0), call(MAT, -1), call(MAT, (0, 2)), call(A(), 0)),
+    op("expand", np.broadcast_to, call(VEC, (3, 4)), call(A(3, 1), (2, 3, 4)), call(A(), (2,)),
+       call(A(1), (0,))),
+    op("sum_to_size", sum_to, call(GRID, (3, 4)), call(GRID, (1, 4)), call(GRID, ()),
+       call(MAT, (3, 4))),
+)
+
+JOINING = (
+    op("concatenate", np.concatenate, call((MAT, A(2, 4))), call([MAT, A(3, 1)], axis=1),
+       call([MAT, VEC], axis=None),
+       call([A(0, 4), MAT]), call([MAT], axis=-1), large=(call([A(300, 700), A(300, 700)],
+       axis=1),)),
+    op("stack", np.stack, call([MAT, MAT]), call((VEC, VEC, VEC), axis=-1), call([A(), A()]),
+       call([A(0), A(0)], axis=1)),
+)
+
+INDEXING = (
+    op("index", lambda x, key: x[key], call(MAT, 1),
+       call(GRID, (slice(None, None, -2), None, ..., 1)), call(MAT, MASK),
+       call(GRID, (0, IDX)), call(GRID, (slice(None), IDX, slice(1, 3))),
+       call(GRID, (IDX[0] % 2, slice(None), IDX[0])),
+       call(MAT, (slice(2, 0, -1), slice(3, None))), call(A(5), [3, 3, 0]), call(MAT, ...),
+       call(MAT, ()),
+       call(GRID, (1, slice(None), [2, 2, 1])), call(MAT, []), call(A(), None),
+       call(MAT, (None, MASK, None)),
+       large=(call(A(3000, 70), np.arange(9000) * 7 % 3000),)),
+    op("take", np.take, call(MAT, IDX % 3), call(GRID, IDX, axis=1), call(VEC, 2),
+       call(MAT, [0, 0], axis=-1),
+       call(GRID, np.int64(1), axis=0), large=(call(A(3000, 70), np.arange(9000) * 7 % 3000,
+       axis=0),)),
+)
+
+MATRICES = (
+    op("matmul", np.matmul, call(MAT, A(4, 5)), call(A(4), A(4)), call(MAT, VEC), call(A(3), MAT),
+       call(GRID, A(4, 2)),
+       call(A(2, 1, 3, 4), A(5, 4, 2)), call(A(2, 3, 4), A(2, 4, 1)), call(A(2, 0), A(0, 3)),
+       call(A(0, 2), A(2, 3)),
+       call(A(4), A(2, 4, 3)), call(A(1, 1), A(1, 1)), call(A(5, 3, 4), A(4)), order=3, f32=1e-5,
+       large=(call(A(301, 203), A(203, 157)), call(A(40, 33, 57), A(40, 57, 21)),
+       call(A(999, 515), A(515)))),
+)
+
+SOFTMAX = (
+    op("softmax", special.softmax, call(MAT, axis=-1), call(MAT, axis=0), call(GRID, axis=1),
+       call(VEC, axis=0),
+       call(A(2, 1), axis=1), call(A(0, 3), axis=1), order=3, ints="float", f32=1e-5,
+       large=(call(A(600, 500), axis=1), call(A(600, 500), axis=0))),
+    op("log_softmax", special.log_softmax, call(MAT, axis=-1), call(MAT, axis=0),
+       call(GRID, axis=1), call(VEC, axis=0),
+       call(A(2, 1), axis=1), call(A(0, 3), axis=1), order=3, ints="float", f32=1e-5,
+       large=(call(A(600, 500), axis=1), call(A(600, 500), axis=0))),
+    op("cross_entropy", cross_entropy, call(MAT, nested(3, 0, 2)), call(MAT, nested(3, -100, 2)),
+       call(MAT, nested(1, 1, 1), reduction="sum"), call(MAT, nested(1, 2, 3), reduction="none"),
+       call(MAT, nested(1, 0, 3), ignore_index=0), call(MAT, A(3, 4, **POSITIVE)),
+       call(MAT, A(3, 4, **POSITIVE), reduction="none"), order=3, ints=None, f32=1e-5,
+       large=(call(A(900, 300), np.arange(900) % 300),)),
+)
+
+CREATION = (
+    op("astype", lambda x, dtype: x.astype(dtype), call(MAT, np.float64), call(MAT, "int64"),
+       call(A(), bool), order=1),
+    op("clone", np.copy, call(MAT), call(A()), call(A(0, 2)), order=3),
+    op("zeros_like", np.zeros_like, call(MAT), call(MAT, dtype=np.int32), order=0),
+    op("ones_like", np.ones_like, call(MAT), call(A(0), dtype=bool), order=0),
+    op("full_like", np.full_like, call(MAT, 2.5), call(MAT, 3, dtype=np.uint8), order=0),
+)
+
+# fmt: on
+
+CASES = (*(*SELECTION, *REDUCTIONS, *SHAPES, *JOINING, *INDEXING, *MATRICES, *SOFTMAX, *CREATION),)
