@@ -15,8 +15,11 @@ fn naive<T: Element>(
     muladd: impl Fn(T, T, T) -> T,
 ) -> ArrayD<T> {
     let (m, k, n) = (a.shape()[0], a.shape()[1], b.shape()[1]);
+    let (a, b): (Vec<T>, Vec<T>) = (a.iter().copied().collect(), b.iter().copied().collect());
     ArrayD::from_shape_fn(IxDyn(&[m, n]), |at| {
-        (0..k).fold(zero, |sum, p| muladd(sum, a[[at[0], p]], b[[p, at[1]]]))
+        (0..k).fold(zero, |sum, p| {
+            muladd(sum, a[at[0] * k + p], b[p * n + at[1]])
+        })
     })
 }
 

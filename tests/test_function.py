@@ -201,9 +201,7 @@ Pair = collections.namedtuple("Pair", ["left", "right"])
 class TestOutputs:
     @pytest.mark.parametrize("container", [tuple, list, lambda both: Pair(*both)])
     def test_several_outputs_keep_their_container(self, container: Any) -> None:
-        f = function(
-            lambda ctx, x: container([x * 2, x * 3]), lambda ctx, a, b: 2 * a + 3 * b
-        )
+        f = function(lambda ctx, x: container([x * 2, x * 3]), lambda ctx, a, b: 2 * a + 3 * b)
         x = leaf(1.0)
         out = f.apply(x)
         assert type(out) is type(container([1, 2]))
@@ -215,9 +213,7 @@ class TestOutputs:
             assert grads["name"] is None
             return 2 * grads["a"] + 3 * grads["b"][0]
 
-        f = function(
-            lambda ctx, x: {"a": x * 2, "b": [x * 3], "name": "out"}, backward
-        )
+        f = function(lambda ctx, x: {"a": x * 2, "b": [x * 3], "name": "out"}, backward)
         x = leaf(1.0)
         out = f.apply(x)
         assert out["name"] == "out"

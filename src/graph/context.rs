@@ -102,6 +102,17 @@ impl<'a, V: Value> Context<'a, V> {
         }
     }
 
+    /// The data of saved entry `i` in place, without its edge; the caller checks that it is unchanged.
+    #[inline]
+    pub fn payload(&self, i: usize) -> Option<&'a V::Payload> {
+        match self.saved.get(i)? {
+            Saved::Input { payload, .. }
+            | Saved::Value { payload, .. }
+            | Saved::Output { payload, .. } => Some(payload),
+            _ => None,
+        }
+    }
+
     /// Saved number `i`. A wrong `i` or kind is a bug of the rule and fails the pass after the rule returns.
     #[inline]
     pub fn scalar(&self, i: usize) -> f64 {

@@ -10,7 +10,7 @@ use smallvec::SmallVec;
 
 use crate::error::Result;
 use crate::graph::{Context, Rule};
-use crate::kernels::elementwise::{In, LoopTable, apply};
+use crate::kernels::elementwise::{Flat, FlatIn, In, LoopTable, apply, apply_flat};
 use crate::ops::elementwise::{Derivative, Elementwise, Source};
 use crate::ops::sym::{self, Sym};
 use crate::tensor::Tensor;
@@ -77,6 +77,12 @@ impl Rule<Tensor> for Elementwise {
                 Derivative::Identity => g,
                 Derivative::Zero => Tensor::zeros(g.shape(), g.dtype())?,
                 Derivative::Formula { uses, table, sym } => {
+                    if !cx.create_graph()
+                        && let Some(gradient) = self.fused_flat(cx, &g, uses, table)
+                    {
+                        cx.give(i, gradient);
+                        continue;
+                    }
                     let read = Operands::restore(self, cx, uses, operands.take())?;
                     let gradient = if cx.create_graph() {
                         symbolic(&g, uses, *sym, &read)?
@@ -93,13 +99,70 @@ impl Rule<Tensor> for Elementwise {
     }
 }
 
+impl Elementwise {
+    /// The saved entry of a source.
+    #[inline]
+    fn entry(&self, source: Source) -> usize {
+        self.saves.iter().position(|&s| s == source).unwrap_or(usize::MAX)
+    }
+
+    /// One operand of a small loop, in place.
+    #[inline]
+    fn flat_operand<'b>(
+        &self,
+        cx: &'b Context<'_, Tensor>,
+        g: &'b Tensor,
+        source: Source,
+    ) -> Option<FlatIn<'b>> {
+        if source == Source::Grad {
+            return g.flat().map(FlatIn::Elements);
+        }
+        let entry = self.entry(source);
+        match cx.payload(entry) {
+            Some(saved) => {
+                let (storage, layout, dtype) = saved.unchanged()?;
+                Flat::of(storage, layout, dtype).map(FlatIn::Elements)
+            }
+            None => Some(FlatIn::Number(In::Float(cx.scalar(entry)))),
+        }
+    }
+
+    /// The derivative as one small loop without restoring anything; `None` leaves it to `fused`,
+    /// which also reports what was changed in place.
+    #[inline]
+    fn fused_flat(
+        &self,
+        cx: &Context<'_, Tensor>,
+        g: &Tensor,
+        uses: &[Source],
+        table: &LoopTable,
+    ) -> Option<Tensor> {
+        let mut ins = [FlatIn::Number(In::Int(0)); 4];
+        for (input, &source) in ins.iter_mut().zip(uses) {
+            *input = self.flat_operand(cx, g, source)?;
+        }
+        let mut params = [0.0; 4];
+        for (k, param) in params.iter_mut().zip(self.saves.len()..cx.saved_count()) {
+            *k = cx.scalar(param);
+        }
+        let out = place(g).ok()?;
+        apply_flat(table, g.dtype(), ins.get(..uses.len())?, out.flat()?, &params).then_some(out)
+    }
+}
+
+/// Where a derivative is written: the gradient's own buffer when nobody else has it.
+#[inline]
+fn place(g: &Tensor) -> Result<Tensor> {
+    if g.is_contiguous() && g.storage().is_reusable() {
+        Ok(g.detach())
+    } else {
+        Tensor::empty_as(g.layout(), g.dtype())
+    }
+}
+
 /// Reads the derivative as one loop; writes into the gradient's own buffer when nobody else has it.
 fn fused(g: &Tensor, uses: &[Source], table: &LoopTable, read: &Operands) -> Result<Tensor> {
-    let out = if g.is_contiguous() && g.storage().is_reusable() {
-        g.detach()
-    } else {
-        Tensor::empty(g.shape(), g.dtype())?
-    };
+    let out = place(g)?;
     let inputs: SmallVec<[In<'_>; 4]> = uses
         .iter()
         .map(|&source| match read.find(source) {

@@ -13,7 +13,7 @@ use crate::array::{Layout, broadcast_shapes};
 use crate::dtype::DType;
 use crate::error::{Error, Result};
 use crate::graph::{self, Flags, RuleRef, Saved};
-use crate::kernels::elementwise::{In, LoopTable, apply};
+use crate::kernels::elementwise::{Flat, FlatIn, In, LoopTable, apply, apply_flat};
 use crate::kernels::{View, ViewMut};
 use crate::ops::cast::astype;
 use crate::ops::declare::{Operand, Scalar};
@@ -103,6 +103,12 @@ impl Tensor {
         View::of(self.storage(), self.layout(), self.dtype())
     }
 
+    /// The elements as one small contiguous run, if they are that.
+    #[inline]
+    pub(crate) fn flat(&self) -> Option<Flat<'_>> {
+        Flat::of(self.storage(), self.layout(), self.dtype())
+    }
+
     /// The kernel's view of a tensor that this operation may write.
     #[inline]
     pub(crate) fn view_mut(&self) -> ViewMut<'_> {
@@ -130,8 +136,10 @@ impl Elementwise {
         params: &[f64],
     ) -> Result<Tensor> {
         let out_dtype = if self.to_bool { DType::Bool } else { dtype };
-        let out = Tensor::empty(layout.dims(), out_dtype)?;
-        apply(self.forward, dtype, &slots.map(Slot::input), out.view_mut(), out_dtype, params);
+        let out = Tensor::empty_as(layout, out_dtype)?;
+        if !self.run_flat(&slots, &out, dtype, params) {
+            apply(self.forward, dtype, &slots.map(Slot::input), out.view_mut(), out_dtype, params);
+        }
         if graph::recording() && !self.by.is_empty() && out_dtype.is_float() {
             let edges = slots.map(|slot| slot.tensor().and_then(Tensor::grad_edge));
             if edges.iter().any(Option::is_some) {
@@ -144,6 +152,31 @@ impl Elementwise {
         Ok(out.unrecorded(slots.iter().filter_map(|slot| slot.tensor())))
     }
 
+    /// The call without a plan, for a few contiguous elements; says whether it was made.
+    #[inline]
+    fn run_flat<const N: usize>(
+        &self,
+        slots: &[Slot<'_>; N],
+        out: &Tensor,
+        dtype: DType,
+        params: &[f64],
+    ) -> bool {
+        let Some(target) = out.flat() else { return false };
+        let mut ins = [FlatIn::Number(In::Int(0)); N];
+        for (input, slot) in ins.iter_mut().zip(slots) {
+            *input = match slot {
+                Slot::Scalar(Scalar::Int(i)) => FlatIn::Number(In::Int(*i)),
+                Slot::Scalar(s) => FlatIn::Number(In::Float(s.as_f64())),
+                Slot::Tensor(t) => match t.flat() {
+                    Some(flat) => FlatIn::Elements(flat),
+                    None => return false,
+                },
+            };
+        }
+        apply_flat(self.forward, dtype, &ins, target, params)
+    }
+
+    #[inline(never)]
     fn record<const N: usize>(
         &'static self,
         slots: [Slot<'_>; N],

@@ -20,6 +20,18 @@ impl Tensor {
         Ok(Tensor::assemble(storage, layout, dtype, None))
     }
 
+    /// A contiguous tensor of the dims of a layout, its elements not yet written.
+    #[inline]
+    pub(crate) fn empty_as(like: &Layout, dtype: DType) -> Result<Tensor> {
+        if !like.is_contiguous() {
+            return Tensor::empty(like.dims(), dtype);
+        }
+        // Dims that one contiguous tensor has are known to be addressable; a wider dtype is checked
+        // by the allocation.
+        let storage = Storage::alloc(like.numel().saturating_mul(dtype.size()))?;
+        Ok(Tensor::assemble(storage, like.with_offset(0), dtype, None))
+    }
+
     /// A tensor of this shape from elements in C order.
     ///
     /// # Errors

@@ -54,6 +54,13 @@ impl SavedTensor {
         })
     }
 
+    /// The data in place, if nothing changed it since it was saved.
+    #[inline]
+    pub(crate) fn unchanged(&self) -> Option<(&Storage, &Layout, DType)> {
+        let same = self.storage.version() == self.version;
+        same.then_some((&self.storage, &self.layout, self.dtype))
+    }
+
     /// The bytes its storage holds.
     pub fn nbytes(&self) -> usize {
         self.storage.nbytes()

@@ -21,7 +21,9 @@ pub enum In<'a> {
     Int(i64),
 }
 
-fn bytes(input: In<'_>, dtype: DType) -> [u8; 8] {
+/// The bytes of a number in a dtype, as a word, so that they are aligned for every dtype.
+#[inline]
+pub(super) fn word(input: In<'_>, dtype: DType) -> u64 {
     let (float, int) = match input {
         In::Int(i) => (i as f64, i),
         In::Float(f) => (f, f as i64),
@@ -36,7 +38,7 @@ fn bytes(input: In<'_>, dtype: DType) -> [u8; 8] {
         DType::U8 => out[0] = int as u8,
         DType::Bool => out[0] = (float != 0.0) as u8,
     }
-    out
+    u64::from_ne_bytes(out)
 }
 
 const ZERO_STRIDES: [isize; 64] = [0; 64];
@@ -54,9 +56,7 @@ pub fn apply(
     out_dtype: DType,
     params: &[f64],
 ) {
-    // As words, so that they are aligned for every dtype.
-    let constants: SmallVec<[u64; 4]> =
-        ins.iter().map(|&i| u64::from_ne_bytes(bytes(i, dtype))).collect();
+    let constants: SmallVec<[u64; 4]> = ins.iter().map(|&i| word(i, dtype)).collect();
     let operands: SmallVec<[Operand<'_>; 4]> = ins
         .iter()
         .zip(&constants)

@@ -2,12 +2,15 @@
 mod apply;
 mod direct;
 mod drive;
+mod flat;
 mod gather;
 pub mod loops;
 mod plan;
 mod table;
 
 pub use apply::{In, apply, select};
+pub use flat::{Flat, FlatIn};
+pub(crate) use flat::apply_flat;
 pub use drive::{MAX_OPERANDS, Operand, OutOperand, run};
 pub use loops::{Kernel, Predicate, where_loop};
 pub use table::{Loop, LoopTable};

@@ -1,0 +1,79 @@
+//! The shortest way into a loop: a few contiguous elements per operand.
+//!
+//! Owns: `Flat`, a bounds-checked contiguous run, and the call without a plan for small ones.
+//! Never splits, gathers or pads; what it refuses goes through `apply`.
+//! Invariant: every operand has the output's element count, or is one number for one element.
+
+use std::marker::PhantomData;
+
+use super::LoopTable;
+use super::apply::{In, word};
+use super::drive::MAX_OPERANDS;
+use crate::array::{Layout, Storage};
+use crate::dtype::DType;
+
+/// Above this many elements the general driver's padding and splitting are worth their cost.
+const FEW: usize = 256;
+
+/// A contiguous run of elements inside a storage.
+#[derive(Clone, Copy)]
+pub struct Flat<'a> {
+    ptr: *mut u8,
+    n: usize,
+    life: PhantomData<&'a Storage>,
+}
+
+impl<'a> Flat<'a> {
+    /// The elements of a layout, if they are contiguous, few, and inside the storage.
+    #[inline(always)]
+    pub(crate) fn of(storage: &'a Storage, layout: &Layout, dtype: DType) -> Option<Flat<'a>> {
+        if !layout.is_contiguous() {
+            return None;
+        }
+        let (n, offset, size) = (layout.numel(), layout.offset(), dtype.size());
+        let inside = n <= FEW && offset >= 0 && (offset as usize + n) * size <= storage.nbytes();
+        let ptr = storage.ptr().wrapping_add(offset as usize * size);
+        inside.then_some(Flat { ptr, n, life: PhantomData })
+    }
+}
+
+/// An operand of a small call.
+#[derive(Clone, Copy)]
+pub enum FlatIn<'a> {
+    /// Elements.
+    Elements(Flat<'a>),
+    /// One number; only for one element.
+    Number(In<'a>),
+}
+
+/// Calls the loop for `dtype`, or refuses. The output is fresh, or an operand exactly.
+#[inline(always)]
+pub(crate) fn apply_flat(
+    table: &LoopTable,
+    dtype: DType,
+    ins: &[FlatIn<'_>],
+    out: Flat<'_>,
+    params: &[f64],
+) -> bool {
+    let mut numbers = [0u64; MAX_OPERANDS];
+    let mut ptrs = [std::ptr::null(); MAX_OPERANDS];
+    if ins.len() > MAX_OPERANDS {
+        return false;
+    }
+    for (k, input) in ins.iter().enumerate() {
+        ptrs[k] = match *input {
+            FlatIn::Elements(x) if x.n == out.n => x.ptr.cast_const(),
+            FlatIn::Number(number) if out.n == 1 => {
+                numbers[k] = word(number, dtype);
+                (&raw const numbers[k]).cast()
+            }
+            _ => return false,
+        };
+    }
+    let Some(f) = table.get(dtype) else { return false };
+    if out.n > 0 {
+        // SAFETY: every pointer addresses `out.n` elements of live storage, or a number for one.
+        unsafe { f(ptrs.as_ptr(), out.ptr, out.n, params.as_ptr()) };
+    }
+    true
+}

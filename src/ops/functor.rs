@@ -1,0 +1,296 @@
+//! The functors of document 001: scaled sum, general contraction, and fibers along one axis.
+//!
+//! Owns: `axpby`, `gemm`, `add_fiber`, `sum_fiber`, their exact axis rules, and the attribute record of their nodes.
+//! Never broadcasts: shapes agree or the call fails. Batch axes are the last ones, as the document has it.
+//! Invariant: one call is one node, and each derivative is written with these functors and views.
+
+use smallvec::{SmallVec, smallvec};
+
+use crate::array::ShapeVec;
+use crate::dtype::DType;
+use crate::error::{Dims, Error, Op, Result};
+use crate::graph::Saved;
+use crate::kernels::elementwise::{In, LoopTable, apply};
+use crate::ops::arith::MULTIPLY;
+use crate::ops::cast::astype;
+use crate::ops::contract::{contract, scale};
+use crate::ops::declare::Scalar;
+use crate::ops::elementwise::binary_scalar;
+use crate::ops::reduce::sum_over;
+use crate::ops::shape::{broadcast_to, reshape_dims};
+use crate::ops::structured::{Cx, Record, SavedList, finish, move_cost};
+use crate::tensor::Tensor;
+
+static AXPBY: LoopTable = crate::loop_table!(float: |a, b; alpha, beta| alpha * a + beta * b; cost: 0.25;);
+static SCALED: LoopTable = crate::loop_table!(float: |a; alpha| alpha * a; cost: 0.22;);
+
+/// What a functor's node remembers of its call, for introspection.
+#[derive(Clone, Copy, PartialEq, Debug)]
+pub enum Attributes {
+    /// `z = alpha x + beta y`.
+    Add {
+        /// The factor of `x`.
+        alpha: f64,
+        /// The factor of `y`.
+        beta: f64,
+    },
+    /// A contraction.
+    Gemm(Gemm),
+    /// `out = alpha fiber + beta tensor`.
+    AddFiber {
+        /// The factor of the fiber.
+        alpha: f64,
+        /// The factor of the tensor.
+        beta: f64,
+        /// Where the fiber lies.
+        fiber: Fiber,
+    },
+    /// `y = alpha Σ x`.
+    SumFiber {
+        /// The factor of the sum.
+        alpha: f64,
+        /// Where the fiber lies.
+        fiber: Fiber,
+    },
+}
+
+/// How `gemm` contracts: `C[M…, N…, B…] = alpha Σ_K A[M…, K…, B…] B[K…, N…, B…]`.
+#[derive(Clone, Copy, PartialEq, Debug)]
+pub struct Gemm {
+    /// The factor of the product.
+    pub alpha: f64,
+    /// Whether `a` is stored as `[K…, M…, B…]`.
+    pub trans_a: bool,
+    /// Whether `b` is stored as `[N…, K…, B…]`.
+    pub trans_b: bool,
+    /// How many axes are contracted.
+    pub ndim: usize,
+    /// How many trailing axes are batch axes.
+    pub batch_ndim: usize,
+}
+
+/// One axis of a tensor, beside its trailing batch axes.
+#[derive(Clone, Copy, PartialEq, Debug)]
+pub struct Fiber {
+    /// The axis.
+    pub axis: usize,
+    /// How many trailing axes are batch axes.
+    pub batch_ndim: usize,
+}
+
+/// The parameters of a functor's node: its attributes, and a shape that its derivative needs.
+pub(crate) struct Params {
+    pub(crate) attributes: Attributes,
+    dims: ShapeVec,
+}
+
+/// The attribute record of the node of a functor; `None` for any other node.
+pub fn attributes(node: &crate::tensor::Node) -> Option<Attributes> {
+    Some(node.rule().as_any()?.downcast_ref::<Params>()?.attributes)
+}
+
+#[cold]
+fn refuse(op: &'static str, what: String, remedy: &'static str) -> Box<Error> {
+    Box::new(Error::Shape { op: Op::Borrowed(op), what, remedy })
+}
+
+/// The operands in their common float dtype.
+fn settle(a: &Tensor, b: &Tensor) -> Result<(Tensor, Tensor)> {
+    let dtype = a.dtype().promote(b.dtype()).to_float();
+    Ok((astype(a, dtype)?, astype(b, dtype)?))
+}
+
+/// `alpha g`, recorded.
+fn times(g: &Tensor, alpha: f64) -> Result<Tensor> {
+    if alpha == 1.0 { Ok(g.clone()) } else { binary_scalar(&MULTIPLY, g, Scalar::Float(alpha)) }
+}
+
+/// `alpha x + beta y` of equal shapes. Derivatives: `alpha g` and `beta g`.
+///
+/// # Errors
+/// `Shape` when the shapes differ.
+pub fn axpby(alpha: f64, x: &Tensor, beta: f64, y: &Tensor) -> Result<Tensor> {
+    if x.shape() != y.shape() {
+        let (a, b) = (Dims::from(x.shape()), Dims::from(y.shape()));
+        let remedy = "give equal shapes, or use x + y, which broadcasts";
+        return Err(refuse("add", format!("x has shape {a} and y has shape {b}"), remedy));
+    }
+    let (x, y) = settle(x, y)?;
+    let out = Tensor::empty(x.shape(), x.dtype())?;
+    let ins = [In::View(x.view_of()), In::View(y.view_of())];
+    apply(&AXPBY, x.dtype(), &ins, out.view_mut(), x.dtype(), &[alpha, beta]);
+    Ok(finish(out, &[&x, &y], |out| Record {
+        name: "add",
+        cost: 2.0 * move_cost(out),
+        params: Params { attributes: Attributes::Add { alpha, beta }, dims: ShapeVec::new() },
+        saved: SavedList::new(),
+        backward: |params, cx| {
+            let Attributes::Add { alpha, beta } = params.attributes else { return Ok(()) };
+            let Some(g) = cx.take_grad(0) else { return Ok(()) };
+            if cx.wants(0) {
+                cx.give(0, times(&g, alpha)?);
+            }
+            if cx.wants(1) {
+                cx.give(1, times(&g, beta)?);
+            }
+            Ok(())
+        },
+    }))
+}
+
+/// The contraction that `rule` describes. Derivatives: contractions of `g` with the other operand.
+///
+/// # Errors
+/// `Shape` when an operand has too few axes, or the contracted or the batch axes differ.
+pub fn gemm(a: &Tensor, b: &Tensor, rule: Gemm) -> Result<Tensor> {
+    let (a, b) = settle(a, b)?;
+    let (out, cost) = contract(&a, &b, &rule)?;
+    Ok(finish(out, &[&a, &b], |_| Record {
+        name: "gemm",
+        cost: 2.0 * cost,
+        params: Params {
+            attributes: Attributes::Gemm(rule),
+            dims: smallvec![a.ndim() - rule.ndim - rule.batch_ndim, b.ndim() - rule.ndim - rule.batch_ndim],
+        },
+        saved: smallvec![
+            if b.requires_grad() { Saved::input(&a, 0) } else { Saved::None },
+            if a.requires_grad() { Saved::input(&b, 1) } else { Saved::None }
+        ],
+        backward: gemm_backward,
+    }))
+}
+
+fn gemm_backward(params: &Params, cx: &mut Cx<'_>) -> Result<()> {
+    let Attributes::Gemm(rule) = params.attributes else { return Ok(()) };
+    let Some(g) = cx.take_grad(0) else { return Ok(()) };
+    let (m_ndim, n_ndim) = (params.dims[0], params.dims[1]);
+    if cx.wants(0) {
+        let b = cx.saved(1)?;
+        let over = |trans_a, trans_b| Gemm { trans_a, trans_b, ndim: n_ndim, ..rule };
+        let ga = match rule.trans_a {
+            false => gemm(&g, &b, over(false, !rule.trans_b))?,
+            true => gemm(&b, &g, over(rule.trans_b, true))?,
+        };
+        cx.give(0, ga);
+    }
+    if cx.wants(1) {
+        let a = cx.saved(0)?;
+        let over = |trans_a, trans_b| Gemm { trans_a, trans_b, ndim: m_ndim, ..rule };
+        let gb = match rule.trans_b {
+            false => gemm(&a, &g, over(!rule.trans_a, false))?,
+            true => gemm(&g, &a, over(true, rule.trans_a))?,
+        };
+        cx.give(1, gb);
+    }
+    Ok(())
+}
+
+impl Fiber {
+    /// Checks that the axis lies before the batch axes of a tensor with these dims.
+    fn check(self, op: &'static str, dims: &[usize]) -> Result<()> {
+        let (ndim, batch) = (dims.len(), self.batch_ndim);
+        if batch < ndim && self.axis < ndim - batch {
+            return Ok(());
+        }
+        let what = format!("axis {} with batch_ndim {batch} for a tensor of {ndim} dimensions", self.axis);
+        Err(refuse(op, what, "need 0 <= axis < ndim - batch_ndim"))
+    }
+
+    /// The shape of the fiber: its axis, then the batch axes.
+    fn dims(self, dims: &[usize]) -> ShapeVec {
+        let mut own: ShapeVec = smallvec![dims[self.axis]];
+        own.extend_from_slice(&dims[dims.len() - self.batch_ndim..]);
+        own
+    }
+
+    /// The fiber's shape among the tensor's axes, 1 elsewhere.
+    fn spread_dims(self, dims: &[usize]) -> ShapeVec {
+        let first_batch = dims.len() - self.batch_ndim;
+        let keep = |i: usize| i == self.axis || i >= first_batch;
+        dims.iter().enumerate().map(|(i, &d)| if keep(i) { d } else { 1 }).collect()
+    }
+
+    /// The fiber repeated along the tensor's other axes; a view.
+    fn spread(self, fiber: &Tensor, dims: &[usize]) -> Result<Tensor> {
+        broadcast_to(&reshape_dims(fiber, &self.spread_dims(dims))?, dims)
+    }
+}
+
+/// `alpha fiber[i_axis, i_batch…] + beta tensor[i]`; with `beta` 0 the tensor's values are not read.
+/// Derivatives: `sum_fiber` of `alpha g`, and `beta g`.
+///
+/// # Errors
+/// `Shape` when the axis is not before the batch axes, or the fiber's shape is not the axis and the batch axes.
+pub fn add_fiber(alpha: f64, fiber: &Tensor, beta: f64, tensor: &Tensor, place: Fiber) -> Result<Tensor> {
+    place.check("add_fiber", tensor.shape())?;
+    let want = place.dims(tensor.shape());
+    if fiber.shape() != &want[..] {
+        let (got, want) = (Dims::from(fiber.shape()), Dims::from(&want[..]));
+        let remedy = "give a fiber of the axis and the trailing batch axes of the tensor";
+        return Err(refuse("add_fiber", format!("the fiber has shape {got} but must have {want}"), remedy));
+    }
+    let (fiber, tensor) = settle(fiber, tensor)?;
+    let out = Tensor::empty(tensor.shape(), tensor.dtype())?;
+    let spread = place.spread(&fiber.detach(), tensor.shape())?;
+    add_scaled(alpha, &spread, beta, &tensor, &out);
+    Ok(finish(out, &[&fiber, &tensor], |out| Record {
+        name: "add_fiber",
+        cost: 2.0 * move_cost(out),
+        params: Params {
+            attributes: Attributes::AddFiber { alpha, beta, fiber: place },
+            dims: ShapeVec::new(),
+        },
+        saved: SavedList::new(),
+        backward: |params, cx| {
+            let Attributes::AddFiber { alpha, beta, fiber } = params.attributes else { return Ok(()) };
+            let Some(g) = cx.take_grad(0) else { return Ok(()) };
+            if cx.wants(0) {
+                cx.give(0, sum_fiber(&g, fiber, alpha)?);
+            }
+            if cx.wants(1) {
+                cx.give(1, times(&g, beta)?);
+            }
+            Ok(())
+        },
+    }))
+}
+
+/// Fills `out`; operands and `out` agree in shape and dtype.
+fn add_scaled(alpha: f64, x: &Tensor, beta: f64, y: &Tensor, out: &Tensor) {
+    let dtype: DType = out.dtype();
+    let (x, y) = (In::View(x.view_of()), In::View(y.view_of()));
+    if beta == 0.0 {
+        apply(&SCALED, dtype, &[x], out.view_mut(), dtype, &[alpha]);
+    } else {
+        apply(&AXPBY, dtype, &[x, y], out.view_mut(), dtype, &[alpha, beta]);
+    }
+}
+
+/// `alpha` times the sum over every axis but one and the trailing batch axes: `y[k, b…]`.
+/// Derivative: `alpha g` repeated along the summed axes.
+///
+/// # Errors
+/// `Shape` when the axis is not before the batch axes.
+pub fn sum_fiber(x: &Tensor, place: Fiber, alpha: f64) -> Result<Tensor> {
+    place.check("sum_fiber", x.shape())?;
+    let x = astype(x, x.dtype().to_float())?;
+    let axes: SmallVec<[usize; 4]> =
+        (0..x.ndim() - place.batch_ndim).filter(|&axis| axis != place.axis).collect();
+    let out = sum_over(&x.detach(), &axes, false)?;
+    scale(&out, alpha);
+    Ok(finish(out, &[&x], |_| Record {
+        name: "sum_fiber",
+        cost: move_cost(&x),
+        params: Params {
+            attributes: Attributes::SumFiber { alpha, fiber: place },
+            dims: ShapeVec::from_slice(x.shape()),
+        },
+        saved: SavedList::new(),
+        backward: |params, cx| {
+            let Attributes::SumFiber { alpha, fiber } = params.attributes else { return Ok(()) };
+            let Some(g) = cx.take_grad(0) else { return Ok(()) };
+            cx.give(0, fiber.spread(&times(&g, alpha)?, &params.dims)?);
+            Ok(())
+        },
+    }))
+}

@@ -1,0 +1,90 @@
+"""What the tests derived from the operation table share.
+
+Owns: finding an operation, making tensors of a call, comparing results, other memory layouts.
+Never names an operation.
+"""
+
+from collections.abc import Iterator
+from typing import Any
+
+import numpy as np
+
+import ferrograd as fg
+from case_model import Call, Case
+from cases import CASES
+
+REGISTRY = {row["name"]: row for row in fg._core._registry()}
+ROWS = list(CASES.values())
+DTYPES = (np.float64, np.float32, np.int64, np.int32, np.uint8, np.bool_)
+
+
+def function(case: Case) -> Any:
+    """The operation as users call it."""
+    found: Any = fg
+    for part in (case.path or case.name).split("."):
+        found = getattr(found, part)
+    return found
+
+
+def parts(result: Any) -> list[Any]:
+    return list(result) if isinstance(result, tuple | list) else [result]
+
+
+def tensors(arrays: list[np.ndarray], *, grad: bool = False) -> list[fg.Tensor]:
+    return [fg.tensor(a, requires_grad=grad and a.dtype.kind == "f") for a in arrays]
+
+
+def with_arrays(case: Case) -> Iterator[Call]:
+    """The calls that have an array to vary."""
+    return (call for call in case.calls if call.arrays())
+
+
+def same(
+    actual: Any, expected: Any, *, rtol: float, atol: float = 0.0, dtype: bool = True, why: Any = ""
+) -> None:
+    """Asserts equal structure, shape, dtype and values, NaN in the same places."""
+    for ours, theirs in zip(parts(actual), parts(expected), strict=True):
+        theirs = np.asarray(theirs)
+        assert isinstance(ours, fg.Tensor), why
+        assert ours.shape == theirs.shape, why
+        assert not dtype or ours.dtype == theirs.dtype, (ours.dtype, theirs.dtype, why)
+        found = ours.detach().numpy()
+        if theirs.dtype.kind == "f":
+            finite = np.abs(theirs[np.isfinite(theirs)])
+            slack = atol * (finite.max() if finite.size else 1.0)
+            np.testing.assert_allclose(found, theirs, rtol, slack, equal_nan=True, err_msg=str(why))
+        else:
+            np.testing.assert_array_equal(found, theirs, err_msg=str(why))
+
+
+def same_zeros(actual: fg.Tensor, expected: Any, why: Any = "") -> None:
+    """Asserts that zeros have the same sign."""
+    theirs = np.asarray(expected)
+    zero = theirs == 0
+    ours = actual.detach().numpy()
+    np.testing.assert_array_equal(np.signbit(ours[zero]), np.signbit(theirs[zero]), str(why))
+
+
+def gradients(case: Case, call: Call, inputs: list[fg.Tensor], seed: int = 7) -> list[np.ndarray]:
+    """The gradients of the inputs, with fixed random weights on the outputs."""
+    rng = np.random.default_rng(seed)
+    outputs = [o for o in parts(call.apply(function(case), inputs)) if o.requires_grad]
+    weights = [rng.standard_normal(o.shape) for o in outputs]
+    found = fg.autograd.grad(outputs, inputs, weights, materialize_grads=True)
+    return [g.numpy().copy() for g in found]
+
+
+def arranged(array: np.ndarray, how: str) -> np.ndarray:
+    """The same values (for "broadcast": those of the first row) in another memory layout."""
+    if how == "transposed":
+        return np.ascontiguousarray(array.T).T
+    flip = tuple(slice(None, None, -1) for _ in array.shape)
+    if how == "negative":
+        return np.ascontiguousarray(array[flip])[flip]
+    if how == "broadcast":
+        return np.broadcast_to(array[:1].copy(), array.shape) if array.ndim else array
+    assert how == "strided"
+    room = np.full([2 * n + 1 for n in array.shape], np.nan, array.dtype)
+    view = room[tuple(slice(1, None, 2) for _ in array.shape)]
+    view[...] = array
+    return view

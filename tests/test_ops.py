@@ -1,0 +1,247 @@
+"""Values of every operation, derived from the table: nothing here names an operation.
+
+Owns: parity with NumPy and SciPy in value, dtype and shape, for every layout, dtype, special value
+and way to call. Derivatives: `test_op_derivatives.py`.
+"""
+
+import itertools
+import os
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+import ferrograd as fg
+from case_model import Case
+from op_support import (
+    DTYPES,
+    REGISTRY,
+    ROWS,
+    arranged,
+    function,
+    gradients,
+    parts,
+    same,
+    same_zeros,
+    tensors,
+    with_arrays,
+)
+
+ELEMENTWISE = [case for case in ROWS if case.operands]
+STRUCTURED = [case for case in ROWS if not case.operands and any(with_arrays(case))]
+INTS = DTYPES[2:]
+
+
+def rows(cases: list[Case]) -> Any:
+    return pytest.mark.parametrize("case", cases, ids=lambda case: case.name)
+
+
+def test_every_op_has_a_case() -> None:
+    named = {case.name for case in ROWS}
+    assert set(REGISTRY) - named == set(), "operations without a row"
+    assert named - set(REGISTRY) == set(), "rows without an operation"
+
+
+@rows(ROWS)
+def test_value(case: Case) -> None:
+    for call in case.calls:
+        arrays = call.arrays()
+        actual = call.apply(function(case), tensors(arrays))
+        same(actual, call.apply(case.ref, arrays), rtol=case.rtol, atol=case.rtol, why=call)
+
+
+@rows(ROWS)
+def test_recorded_exactly_when_differentiable(case: Case) -> None:
+    row = REGISTRY[case.name]
+    assert row["differentiable"] == (case.order > 0)
+    for call in with_arrays(case):
+        inputs = tensors(call.arrays(), grad=True)
+        results = parts(call.apply(function(case), inputs))
+        for result in results:
+            recorded = case.order > 0 and result.dtype.kind == "f"
+            assert result.requires_grad is recorded, call
+            assert (result.grad_fn is not None) is recorded or result is inputs[0], call
+        with fg.no_grad():
+            fresh = parts(call.apply(function(case), tensors(call.arrays())))
+        assert all(not r.requires_grad and r.is_leaf for r in fresh), call
+
+
+@rows(ROWS)
+def test_arrays_and_methods_and_aliases_are_the_same_operation(case: Case) -> None:
+    row = REGISTRY[case.name]
+    call = next(with_arrays(case), case.calls[0])
+    arrays = call.arrays()
+    plain = [r.numpy() for r in parts(call.apply(function(case), tensors(arrays)))]
+
+    def check(result: Any) -> None:
+        for ours, wanted in zip(parts(result), plain, strict=True):
+            np.testing.assert_array_equal(ours.numpy(), wanted)
+            assert ours.dtype == wanted.dtype
+
+    check(call.apply(function(case), arrays))
+    for alias in row["aliases"]:
+        check(call.apply(getattr(fg, alias), tensors(arrays)))
+    first, *rest = call.filled(tensors(arrays))
+    if row["method"] and isinstance(first, fg.Tensor):
+        for name in (case.name, *row["aliases"]):
+            check(getattr(first, name)(*rest, **call.kwargs))
+
+
+@rows([case for case in ROWS if any(with_arrays(case))])
+@pytest.mark.parametrize("how", ["transposed", "negative", "strided", "broadcast"])
+def test_layouts(case: Case, how: str) -> None:
+    for call in itertools.islice(with_arrays(case), 4):
+        views = [arranged(a, how) for a in call.arrays()]
+        inputs = [fg.from_numpy(v).requires_grad_() for v in views]
+        assert all(t.strides == v.strides for t, v in zip(inputs, views, strict=True) if v.size)
+        actual = call.apply(function(case), inputs)
+        same(actual, call.apply(case.ref, views), rtol=case.rtol, atol=case.rtol, why=call)
+        if case.order:
+            plain = tensors([np.ascontiguousarray(v) for v in views], grad=True)
+            found = gradients(case, call, inputs)
+            for ours, wanted in zip(found, gradients(case, call, plain), strict=True):
+                np.testing.assert_allclose(ours, wanted, 1e-12, 1e-13, err_msg=str(call))
+
+
+@rows(ELEMENTWISE)
+@pytest.mark.parametrize("dtype", [np.float64, np.float32], ids=lambda d: d.__name__)
+def test_special_values(case: Case, dtype: Any) -> None:
+    with np.errstate(all="ignore"):
+        grid = np.meshgrid(*[np.array(case.points, dtype)] * case.operands)
+        wide = case.ref(*[g.astype(np.float64) for g in grid], **case.options)
+        expected = wide.astype(dtype) if wide.dtype.kind == "f" else wide
+    actual = function(case)(*tensors(grid), **case.options)
+    single = dtype == np.float32
+    rtol = max(case.f32, case.points_rtol) if single else case.points_rtol
+    assert actual.dtype == expected.dtype
+    tiny = 0.0 if wide.dtype.kind != "f" else float(np.finfo(dtype).smallest_subnormal)
+    np.testing.assert_allclose(actual.numpy(), expected, rtol, 2 * tiny, equal_nan=True)
+    if wide.dtype.kind == "f" and not single:
+        same_zeros(actual, expected, grid)
+
+
+@rows(STRUCTURED)
+@pytest.mark.parametrize(
+    "values", [[np.nan], [np.inf], [-np.inf, np.inf], [0.0, -0.0]], ids=["nan", "inf", "infs", "0"]
+)
+def test_special_values_among_others(case: Case, values: list[float]) -> None:
+    call = next(with_arrays(case))
+    arrays = call.arrays()
+    for i, array in enumerate(arrays):
+        flat = array.reshape(-1)
+        flat[i::5] = np.resize(values, flat[i::5].shape)
+    with np.errstate(all="ignore"):
+        expected = call.apply(case.ref, arrays)
+    same(call.apply(function(case), tensors(arrays)), expected, rtol=1e-12, atol=1e-13, why=call)
+
+
+def settled(expected: Any) -> np.ndarray:
+    """A reference of the dtype that we have where NumPy has a narrower or unsigned one."""
+    expected = np.asarray(expected)
+    kind = {"u8": np.int64, "i1": np.int64, "i2": np.int64, "f2": np.float64}
+    return expected.astype(kind.get(expected.dtype.str[1:], expected.dtype))
+
+
+def integers(case: Case, dtypes: tuple[Any, ...]) -> tuple[list[np.ndarray], Any]:
+    """Arrays of these dtypes for the first call, and what is expected of them."""
+    call = next(with_arrays(case))
+    rng = np.random.default_rng(3)
+    arrays = [rng.integers(0, 5, a.shape).astype(d) for a, d in zip(call.arrays(), dtypes, strict=True)]
+    given = [a.astype(np.float64) if case.ints == "float" else a for a in arrays]
+    try:
+        with np.errstate(all="ignore"):
+            return arrays, settled(call.apply(case.ref, given))
+    except TypeError:
+        return arrays, TypeError
+
+
+@rows([case for case in ELEMENTWISE + STRUCTURED if case.ints])
+def test_integers_and_booleans(case: Case) -> None:
+    call = next(with_arrays(case))
+    count = len(call.arrays())
+    pairs = itertools.product(INTS, INTS) if count == 2 else ((d,) * count for d in INTS)
+    for dtypes in pairs:
+        arrays, expected = integers(case, dtypes)
+        why = [d.__name__ for d in dtypes]
+        if expected is TypeError:
+            with pytest.raises(fg.errors.DTypeError):
+                print(why, call.apply(function(case), tensors(arrays)))
+        else:
+            actual = call.apply(function(case), tensors(arrays))
+            same(actual, expected, rtol=1e-12, why=why)
+            assert not actual.requires_grad
+
+
+@rows([case for case in ELEMENTWISE if case.operands == 2])
+def test_python_numbers_are_weak(case: Case) -> None:
+    for dtype, number in itertools.product(DTYPES, (True, 2, 2.5)):
+        array = np.array([1, 1, 1]).astype(dtype)
+        exact = array.dtype.kind != "f" and not isinstance(number, float)
+        if case.ints == "float" and exact:
+            continue
+        for flip in (False, True):
+            ours = (number, fg.tensor(array)) if flip else (fg.tensor(array), number)
+            theirs = (number, array) if flip else (array, number)
+            try:
+                expected = settled(case.ref(*theirs))
+            except TypeError:
+                with pytest.raises(fg.errors.DTypeError):
+                    print(dtype, number, function(case)(*ours))
+                continue
+            same(function(case)(*ours), expected, rtol=1e-6, why=(dtype, number, flip))
+
+
+def numpy_functions(case: Case) -> list[Any]:
+    """The functions of NumPy and the ufuncs of SciPy that mean this operation."""
+    found = []
+    for path in REGISTRY.get(case.name, {}).get("numpy", ()):
+        home: Any = np
+        if path.startswith("scipy."):
+            home = __import__("scipy.special").special
+            path = path.rsplit(".", 1)[1]
+        for name in path.split("."):
+            home = getattr(home, name)
+        if isinstance(home, np.ufunc) or home.__module__.startswith("numpy"):
+            found.append(home)
+    return found
+
+
+@rows([case for case in ROWS if numpy_functions(case)])
+def test_numpy_protocol(case: Case) -> None:
+    for theirs, call in itertools.product(numpy_functions(case), case.calls):
+        inputs = tensors(call.arrays(), grad=True)
+        if not inputs or (isinstance(theirs, np.ufunc) and call.kwargs):
+            continue
+        ours = call.apply(function(case), inputs)
+        through = call.apply(theirs, inputs)
+        assert isinstance(through, fg.Tensor), theirs
+        np.testing.assert_array_equal(through.detach().numpy(), ours.detach().numpy())
+        assert through.requires_grad is ours.requires_grad, (theirs, call)
+        if len(inputs) == 2 and isinstance(theirs, np.ufunc):
+            mixed = theirs(inputs[0].detach().numpy(), inputs[1])
+            assert isinstance(mixed, fg.Tensor)
+            assert mixed.requires_grad is ours.requires_grad
+            np.testing.assert_array_equal(mixed.detach().numpy(), ours.detach().numpy())
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("level", ["scalar", "avx2"])
+def test_simd_levels(level: str) -> None:
+    """The element-wise rows again, on the loops of another instruction set."""
+    env = {**os.environ, "FERROGRAD_ISA": level}
+    keys = "test_value or test_special_values or test_first_order or test_float32"
+    files = [str(Path(__file__).with_name(n)) for n in ("test_ops.py", "test_op_derivatives.py")]
+    command = [sys.executable, "-m", "pytest", "-q", "-x", "-p", "no:cacheprovider", "-k", keys]
+    done = subprocess.run([*command, *files], env=env, capture_output=True, text=True)
+    assert done.returncode == 0, done.stdout[-3000:]
+    assert "passed" in done.stdout
+
+
+def test_the_level_of_the_environment_is_used() -> None:
+    script = "import ferrograd as fg; print(fg._core._config()['simd'])"
+    env = {**os.environ, "FERROGRAD_ISA": "scalar"}
+    done = subprocess.run([sys.executable, "-c", script], env=env, capture_output=True, text=True)
+    assert done.stdout.strip() == "baseline", done.stderr
