@@ -41,7 +41,7 @@ MASK = np.array([[True, False, True, True], [False] * 4, [True] * 4])
 MAT, VEC = A(3, 4), A(4)
 GRID = A(2, 3, 4)
 #: A row of reductions: no axis, one, several, none, kept, empty, and large ones of every kind.
-DISTINCT = A(2, 3, 4, distinct=True)
+DISTINCT = A(2, 3, 4, low=-1.0, high=2.5, distinct=True)
 BIG = (A(60, 7001), A(7001, 60), A(420_011), A(9, 601, 78))
 BIG_CALLS = tuple(call(x, axis=a) for x, a in zip(BIG, (1, 0, None, (0, 2)), strict=True))
 _AXES: tuple[Any, ...] = (None, 0, -1, (0, 2), (2, 1, 0), ())

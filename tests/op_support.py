@@ -85,6 +85,6 @@ def arranged(array: np.ndarray, how: str) -> np.ndarray:
         return np.broadcast_to(array[:1].copy(), array.shape) if array.ndim else array
     assert how == "strided"
     room = np.full([2 * n + 1 for n in array.shape], np.nan, array.dtype)
-    view = room[tuple(slice(1, None, 2) for _ in array.shape)]
+    view = room[(*(slice(1, None, 2) for _ in array.shape), ...)]
     view[...] = array
     return view

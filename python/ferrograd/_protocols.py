@@ -37,13 +37,14 @@ def _table() -> dict[Any, Callable[..., Any]]:
         ours = getattr(_core, row["name"])
         for path in row["numpy"]:
             if path.startswith("scipy."):
-                table[path.rsplit(".", 1)[1]] = ours
+                table.setdefault(path.rsplit(".", 1)[1], ours)
                 continue
             home: Any = np
             for part in path.split("."):
                 home = getattr(home, part, None)
             if home is not None:
-                table[home] = ours
+                # NumPy has several names for one function: the first operation to claim it wins.
+                table.setdefault(home, ours)
     return table
 
 

@@ -110,7 +110,8 @@ pub(crate) fn registered(py: Python<'_>) -> PyResult<Bound<'_, PyList>> {
         row.set_item("params", params)?;
         row.set_item("numpy", decl.numpy)?;
         row.set_item("differentiable", decl.differentiable)?;
-        row.set_item("method", takes_tensor(decl))?;
+        row.set_item("namespaces", decl.namespaces)?;
+        row.set_item("method", decl.is_top_level() && takes_tensor(decl))?;
         rows.append(row)?;
     }
     python(Ok(rows))

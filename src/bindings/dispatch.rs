@@ -13,6 +13,7 @@ use smallvec::SmallVec;
 
 use crate::bindings::convert::{self, type_name};
 use crate::bindings::errors::{bad_type, python};
+use crate::bindings::scope;
 use crate::bindings::tensor::wrap;
 use crate::error::Result;
 use crate::ops::declare::{Arg, Kind, OpDecl, Operand, Output, Param};
@@ -30,7 +31,10 @@ pub(crate) type Positional<'py> = SmallVec<[Bound<'py, PyAny>; 4]>;
 pub(crate) type Keywords<'py> = SmallVec<[(Bound<'py, PyString>, Bound<'py, PyAny>); 2]>;
 
 static BY_NAME: LazyLock<HashMap<&'static str, &'static OpDecl>> =
-    LazyLock::new(|| registry().iter().map(|decl| (decl.name, *decl)).collect());
+    LazyLock::new(|| {
+        let top = registry().iter().filter(|decl| decl.is_top_level());
+        top.map(|decl| (decl.name, *decl)).collect()
+    });
 
 /// The declaration with this name.
 pub(crate) fn find(name: &str) -> Option<&'static OpDecl> {
@@ -70,7 +74,11 @@ pub(crate) fn call<'py>(
     } else {
         (decl.call)(&mut args)
     };
-    wrap_output(py, polish(decl, output)?)
+    let result = wrap_output(py, polish(decl, output)?)?;
+    if scope::active() {
+        scope::dispatched(py, decl, positional, keywords, &result)?;
+    }
+    Ok(result)
 }
 
 /// Lets a message that cannot know its operation name it.

@@ -14,6 +14,7 @@ use pyo3::types::{PyDict, PyString, PyTuple, PyType};
 
 use crate::bindings::dispatch::{self, Keywords, Positional};
 use crate::bindings::errors::{bad_type, to_python};
+use crate::bindings::scope;
 use crate::bindings::tensor::{PyTensor, wrap};
 use crate::error::Error;
 use crate::ops::declare::OpDecl;
@@ -73,6 +74,7 @@ unsafe fn enter(
     if let Some(unary) = decl.unary
         && nargs + method as usize == 1
         && kwnames.is_null()
+        && !scope::active()
     {
         // SAFETY: the one argument is `slf` or `args[0]`, both borrowed for the call; attached.
         let done = unsafe { shortcut(unary, if method { slf } else { *args }) };
@@ -234,21 +236,36 @@ pub(crate) fn existing_dict<'py>(ob: &Bound<'py, PyAny>) -> Option<Bound<'py, Py
     }
 }
 
-/// Adds every operation, under each of its names, to the module and, where it fits, to `Tensor`.
+/// Adds every operation, under each of its names, where it belongs: to the module and, where it fits,
+/// to `Tensor`, or to the namespaces its declaration names (`_namespaces`, a dict of dicts).
 pub(crate) fn register(module: &Bound<'_, PyModule>, class: &Bound<'_, PyType>) -> PyResult<()> {
     let count = registry().len();
     if count > ENTRIES.len() * 16 {
         return Err(bad_type("_core", format!("{count} operations"), "enlarge ENTRIES"));
     }
+    let namespaces = PyDict::new(module.py());
     for (index, decl) in registry().iter().enumerate() {
         for name in std::iter::once(&decl.name).chain(decl.aliases) {
-            add_function(module, index, name)?;
-            if takes_tensor(decl) {
-                add_method(class, index, name)?;
+            if decl.is_top_level() {
+                module.add(*name, function(module, index, name)?)?;
+                if takes_tensor(decl) {
+                    add_method(class, index, name)?;
+                }
+            }
+            for space in decl.namespaces.iter().filter(|space| !space.is_empty()) {
+                let members = match namespaces.get_item(space)? {
+                    Some(members) => members.cast_into::<PyDict>()?,
+                    None => {
+                        let fresh = PyDict::new(module.py());
+                        namespaces.set_item(space, &fresh)?;
+                        fresh
+                    }
+                };
+                members.set_item(name, function(module, index, name)?)?;
             }
         }
     }
-    Ok(())
+    module.add("_namespaces", namespaces)
 }
 
 /// Whether the first parameter is a tensor, so that the operation is a method as well.
@@ -257,21 +274,18 @@ pub(crate) fn takes_tensor(decl: &OpDecl) -> bool {
     matches!(decl.params.first().map(|p| p.kind), Some(Kind::Tensor | Kind::Operand))
 }
 
-fn add_function(module: &Bound<'_, PyModule>, index: usize, name: &str) -> PyResult<()> {
-    let py = module.py();
+fn function<'py>(module: &Bound<'py, PyModule>, index: usize, name: &str) -> PyResult<Bound<'py, PyAny>> {
+    let owner = module.name()?;
     // SAFETY: the definition is leaked, so it outlives the function object.
-    let function = unsafe {
-        let owner = module.name()?;
-        let function =
-            c::PyCFunction_NewEx(definition(index, name, false)?, ptr::null_mut(), owner.as_ptr());
-        Bound::from_owned_ptr_or_err(py, function)?
-    };
-    module.add(name, function)
+    unsafe {
+        let made = c::PyCFunction_NewEx(definition(index, name, false)?, ptr::null_mut(), owner.as_ptr());
+        Bound::from_owned_ptr_or_err(module.py(), made)
+    }
 }
 
 fn add_method(class: &Bound<'_, PyType>, index: usize, name: &str) -> PyResult<()> {
     let py = class.py();
-    // SAFETY: as in `add_function`; the descriptor keeps its own reference to the type.
+    // SAFETY: as in `function`; the descriptor keeps its own reference to the type.
     let method = unsafe {
         let method = c::PyDescr_NewMethod(class.as_type_ptr(), definition(index, name, true)?);
         Bound::from_owned_ptr_or_err(py, method)?

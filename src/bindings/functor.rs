@@ -1,18 +1,16 @@
-//! The functors of document 001 as Python calls them, and the attribute records of nodes.
+//! The functors of document 001 as Python calls them.
 //!
-//! Owns: conversion of their arguments, the output's name, and `Node.attrs` and `Node.context`.
+//! Owns: conversion of their arguments, the output's name, and the attribute record as a dict.
 //! Never checks an axis or a shape: `ops::functor` does.
-//! Invariant: a node's attributes are those of its call, also after a backward freed what it saved.
+//! Invariant: a call without a name and without observers costs no more than any operation.
 
 use pyo3::prelude::*;
 use pyo3::types::{PyDict, PyTuple};
 
 use crate::bindings::convert::tensor_of;
 use crate::bindings::errors::{bad_type, bad_value};
-use crate::bindings::function::context_of;
-use crate::bindings::node::PyNode;
 use crate::bindings::scope;
-use crate::bindings::tensor::{PyTensor, remember, run, wrap};
+use crate::bindings::tensor::{PyTensor, remember, run};
 use crate::error::Result;
 use crate::graph::{FORWARD, GRAD, Mode};
 use crate::ops::functor::{self, Attributes, Fiber, Gemm};
@@ -76,7 +74,7 @@ impl<'py> Call<'_, 'py> {
         };
         if scope::active() {
             let inputs = PyTuple::new(py, self.inputs)?;
-            scope::note(py, self.op, &inputs, Some(&record(py, &self.attributes)?), &out)?;
+            scope::note(py, self.op, &inputs, Some(record(py, &self.attributes)?.as_any()), &out)?;
         }
         Ok(out)
     }
@@ -156,7 +154,7 @@ pub(crate) fn _sum_fiber<'py>(
 }
 
 /// The attributes of a functor's node by name.
-fn record<'py>(py: Python<'py>, attributes: &Attributes) -> PyResult<Bound<'py, PyDict>> {
+pub(crate) fn record<'py>(py: Python<'py>, attributes: &Attributes) -> PyResult<Bound<'py, PyDict>> {
     let named = PyDict::new(py);
     let place = |fiber: &Fiber| -> PyResult<()> {
         named.set_item("axis", fiber.axis)?;
@@ -185,49 +183,4 @@ fn record<'py>(py: Python<'py>, attributes: &Attributes) -> PyResult<Bound<'py, 
         }
     }
     Ok(named)
-}
-
-#[pymethods]
-impl PyNode {
-    /// The attributes of the call that made this node: a dict for functors, what a custom function gave as
-    /// `attrs`, and an empty dict for other operations.
-    #[getter]
-    fn attrs<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyAny>> {
-        if let Some(attributes) = functor::attributes(&self.node) {
-            return Ok(record(py, &attributes)?.into_any());
-        }
-        let given = match context_of(py, &self.node) {
-            Some(context) => context.getattr_opt(pyo3::intern!(py, "attrs"))?,
-            None => None,
-        };
-        Ok(given.unwrap_or_else(|| PyDict::new(py).into_any()))
-    }
-
-    /// The context of a custom function's call, or None for other operations.
-    #[getter]
-    fn context<'py>(&self, py: Python<'py>) -> Option<Bound<'py, PyAny>> {
-        context_of(py, &self.node)
-    }
-
-    /// How many outputs the operation has.
-    #[getter]
-    fn output_count(&self) -> u32 {
-        self.node.outputs()
-    }
-
-    /// Runs the derivative of this operation once: one gradient or None per output in, one gradient or None
-    /// per input out; nothing else happens. With `create_graph` the result is recorded.
-    #[pyo3(signature = (gradients, create_graph=false))]
-    fn vjp<'py>(
-        &self,
-        gradients: Vec<Option<Bound<'py, PyTensor>>>,
-        create_graph: bool,
-        py: Python<'py>,
-    ) -> PyResult<Bound<'py, PyTuple>> {
-        let gradients = gradients.into_iter().map(|g| g.map(|g| g.get().tensor.clone())).collect();
-        let found = crate::bindings::host::run_node(py, &self.node, gradients, create_graph)?;
-        let found: PyResult<Vec<_>> =
-            found.into_iter().map(|g| g.map(|g| wrap(py, g)).transpose()).collect();
-        PyTuple::new(py, found?)
-    }
 }

@@ -6,7 +6,9 @@
 use pyo3::prelude::*;
 use pyo3::types::{PyList, PyType};
 
-use crate::bindings::{autograd, config, errors, ffi, function, node, numpy, tensor};
+use crate::bindings::{
+    autograd, config, errors, ffi, function, functor, introspect, node, numpy, scope, tensor,
+};
 
 /// Functions whose public place is not the package itself: `fg.grad` is another function.
 const ELSEWHERE: [&str; 3] = ["backward", "grad", "once_differentiable"];
@@ -19,6 +21,7 @@ fn core(m: &Bound<'_, PyModule>) -> PyResult<()> {
     m.add_class::<tensor::PyTensor>()?;
     m.add_class::<tensor::TensorIterator>()?;
     m.add_class::<node::PyNode>()?;
+    m.add_class::<introspect::WeakNode>()?;
     m.add_class::<numpy::Memory>()?;
     m.add_class::<function::Function>()?;
     m.add_class::<function::CustomFunction>()?;
@@ -53,6 +56,19 @@ fn functions(m: &Bound<'_, PyModule>) -> PyResult<()> {
     m.add_function(wrap_pyfunction!(config::live_bytes, m)?)?;
     m.add_function(wrap_pyfunction!(config::config, m)?)?;
     m.add_function(wrap_pyfunction!(config::registered, m)?)?;
+    functors(m)
+}
+
+/// What `ferrograd.functors` and graph scopes are made of.
+fn functors(m: &Bound<'_, PyModule>) -> PyResult<()> {
+    m.add_function(wrap_pyfunction!(functor::_add, m)?)?;
+    m.add_function(wrap_pyfunction!(functor::_gemm, m)?)?;
+    m.add_function(wrap_pyfunction!(functor::_add_fiber, m)?)?;
+    m.add_function(wrap_pyfunction!(functor::_sum_fiber, m)?)?;
+    m.add_function(wrap_pyfunction!(functor::_switch_forward, m)?)?;
+    m.add_function(wrap_pyfunction!(introspect::_output_of, m)?)?;
+    m.add_function(wrap_pyfunction!(scope::_observe, m)?)?;
+    m.add_function(wrap_pyfunction!(scope::_unobserve, m)?)?;
     Ok(())
 }
 

@@ -18,7 +18,7 @@ mod value;
 
 pub use arena::{Arena, Edge, NodeId, NodeRef};
 pub use context::Context;
-pub use engine::{Host, NoHost, Pass, Targets};
+pub use engine::{Host, NoHost, Pass, Targets, vjp};
 pub use hook::{Foreign, Hook, NodeHook, Sink};
 pub use mode::{
     ANOMALY, FORWARD, GRAD, INFERENCE, Mode, ModeGuard, TRACING, grad_enabled, set_grad_enabled,

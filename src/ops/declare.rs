@@ -188,7 +188,7 @@ pub struct OpDecl {
     pub params: &'static [Param],
     /// NumPy functions with the same meaning (`"tanh"`, `"linalg.norm"`).
     pub numpy: &'static [&'static str],
-    /// Where the function lives besides the methods: `"linalg"`, `"nn.functional"`; empty for the top level.
+    /// Where the function lives: `"linalg"`, `"nn.functional"`, `""` for the top level, which no entry means too.
     pub namespaces: &'static [&'static str],
     /// Whether it has a derivative.
     pub differentiable: bool,
@@ -198,3 +198,10 @@ pub struct OpDecl {
     pub unary: Option<fn(&Tensor) -> Result<Tensor>>,
 }
 
+
+impl OpDecl {
+    /// Whether the operation is a function of the package itself.
+    pub fn is_top_level(&self) -> bool {
+        self.namespaces.is_empty() || self.namespaces.contains(&"")
+    }
+}

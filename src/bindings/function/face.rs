@@ -12,6 +12,7 @@ use crate::bindings::function::call::Job;
 use crate::bindings::function::context::FunctionContext;
 use crate::bindings::function::form::Form;
 use crate::bindings::function::rule::Target;
+use crate::bindings::scope;
 use crate::error::Error;
 
 /// An operation with a derivative of your own: subclass it with static `forward` and `backward`.
@@ -64,7 +65,7 @@ impl Function {
             target: Target::Class(cls.clone().unbind()),
             strict: false,
         };
-        job.run(py, |context| match &form.setup {
+        let output = job.run(py, |context| match &form.setup {
             None => call_with(&forward, context, args, kwargs),
             Some(setup) => {
                 let output = forward.call(args, kwargs)?;
@@ -72,7 +73,11 @@ impl Function {
                 setup.bind(py).call1((context, inputs, &output))?;
                 Ok(output)
             }
-        })
+        })?;
+        if scope::active() {
+            scope::called(cls.as_any(), &form.name, args, &output)?;
+        }
+        Ok(output)
     }
 }
 

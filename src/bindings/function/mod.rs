@@ -19,3 +19,4 @@ mod tree;
 pub(crate) use context::FunctionContext;
 pub(crate) use custom::CustomFunction;
 pub(crate) use face::{Function, once_differentiable};
+pub(crate) use rule::context_of;

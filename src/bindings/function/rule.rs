@@ -201,6 +201,12 @@ fn is_once(backward: &Bound<'_, PyAny>) -> PyResult<bool> {
     }
 }
 
+/// The context of a custom function's node; `None` for any other node.
+pub(crate) fn context_of<'py>(py: Python<'py>, node: &crate::tensor::Node) -> Option<Bound<'py, PyAny>> {
+    let rule = node.rule().as_any()?.downcast_ref::<Trampoline>()?;
+    Some(rule.context.bind(py).clone().into_any())
+}
+
 impl Rule<Tensor> for Trampoline {
     fn name(&self) -> Cow<'static, str> {
         Cow::Owned(self.name.to_string())

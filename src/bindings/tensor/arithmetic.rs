@@ -11,6 +11,7 @@ use pyo3::types::PyNotImplemented;
 use crate::bindings::convert;
 use crate::bindings::dispatch::{self, SMALL};
 use crate::bindings::errors::{bad_type, python};
+use crate::bindings::scope;
 use crate::bindings::tensor::{PyTensor, wrap};
 use crate::error::Result;
 use crate::ops::declare::{Arg, Operand, Scalar};
@@ -38,8 +39,33 @@ pub(crate) fn run<'py>(
     }
 }
 
+/// The result of an operator, told to the graph scopes of this thread.
 #[inline]
-fn forward<'py>(op: &'static Elementwise, a: &Tensor, other: &Bound<'py, PyAny>) -> Object<'py> {
+fn told<'py>(name: &str, operands: &[&Bound<'py, PyAny>], result: Object<'py>) -> Object<'py> {
+    if scope::active()
+        && let Ok(value) = &result
+        && value.is_instance_of::<PyTensor>()
+    {
+        scope::operator(name, operands, value)?;
+    }
+    result
+}
+
+#[inline]
+fn forward<'py>(
+    op: &'static Elementwise,
+    slf: &Bound<'py, PyTensor>,
+    other: &Bound<'py, PyAny>,
+) -> Object<'py> {
+    told(op.name, &[slf.as_any(), other], forward_result(op, &slf.get().tensor, other))
+}
+
+#[inline]
+fn forward_result<'py>(
+    op: &'static Elementwise,
+    a: &Tensor,
+    other: &Bound<'py, PyAny>,
+) -> Object<'py> {
     let py = other.py();
     if let Ok(b) = other.cast_exact::<PyTensor>() {
         let b = &b.get().tensor;
@@ -55,7 +81,20 @@ fn forward<'py>(op: &'static Elementwise, a: &Tensor, other: &Bound<'py, PyAny>)
 }
 
 #[inline]
-fn reflected<'py>(op: &'static Elementwise, b: &Tensor, other: &Bound<'py, PyAny>) -> Object<'py> {
+fn reflected<'py>(
+    op: &'static Elementwise,
+    slf: &Bound<'py, PyTensor>,
+    other: &Bound<'py, PyAny>,
+) -> Object<'py> {
+    told(op.name, &[other, slf.as_any()], reflected_result(op, &slf.get().tensor, other))
+}
+
+#[inline]
+fn reflected_result<'py>(
+    op: &'static Elementwise,
+    b: &Tensor,
+    other: &Bound<'py, PyAny>,
+) -> Object<'py> {
     let py = other.py();
     if let Some(scalar) = convert::weak_number(other)? {
         return run(py, b.size(), || scalar_binary(op, scalar, b));
@@ -66,9 +105,15 @@ fn reflected<'py>(op: &'static Elementwise, b: &Tensor, other: &Bound<'py, PyAny
     }
 }
 
-fn in_place(op: &'static Elementwise, a: &Tensor, other: &Bound<'_, PyAny>) -> PyResult<()> {
+fn in_place(
+    op: &'static Elementwise,
+    slf: &Bound<'_, PyTensor>,
+    other: &Bound<'_, PyAny>,
+) -> PyResult<()> {
     let operand = convert::operand_of(op.name, "the operand", other)?;
-    python(inplace::binary_(op, a, &operand))
+    python(inplace::binary_(op, &slf.get().tensor, &operand))?;
+    let result = Ok(slf.as_any().clone());
+    told(op.name, &[slf.as_any(), other], result).map(|_| ())
 }
 
 /// An operator that is not in every build of the registry, such as `&`.
@@ -115,92 +160,110 @@ fn refuse_modulo(modulo: &Bound<'_, PyAny>) -> PyResult<()> {
 
 #[pymethods]
 impl PyTensor {
-    fn __add__<'py>(&self, other: &Bound<'py, PyAny>) -> Object<'py> {
-        forward(&arith::ADD, &self.tensor, other)
+    fn __add__<'py>(slf: &Bound<'py, Self>, other: &Bound<'py, PyAny>) -> Object<'py> {
+        forward(&arith::ADD, slf, other)
     }
-    fn __radd__<'py>(&self, other: &Bound<'py, PyAny>) -> Object<'py> {
-        reflected(&arith::ADD, &self.tensor, other)
+    fn __radd__<'py>(slf: &Bound<'py, Self>, other: &Bound<'py, PyAny>) -> Object<'py> {
+        reflected(&arith::ADD, slf, other)
     }
-    fn __iadd__(&self, other: &Bound<'_, PyAny>) -> PyResult<()> {
-        in_place(&arith::ADD, &self.tensor, other)
+    fn __iadd__(slf: &Bound<'_, Self>, other: &Bound<'_, PyAny>) -> PyResult<()> {
+        in_place(&arith::ADD, slf, other)
     }
-    fn __sub__<'py>(&self, other: &Bound<'py, PyAny>) -> Object<'py> {
-        forward(&arith::SUBTRACT, &self.tensor, other)
+    fn __sub__<'py>(slf: &Bound<'py, Self>, other: &Bound<'py, PyAny>) -> Object<'py> {
+        forward(&arith::SUBTRACT, slf, other)
     }
-    fn __rsub__<'py>(&self, other: &Bound<'py, PyAny>) -> Object<'py> {
-        reflected(&arith::SUBTRACT, &self.tensor, other)
+    fn __rsub__<'py>(slf: &Bound<'py, Self>, other: &Bound<'py, PyAny>) -> Object<'py> {
+        reflected(&arith::SUBTRACT, slf, other)
     }
-    fn __isub__(&self, other: &Bound<'_, PyAny>) -> PyResult<()> {
-        in_place(&arith::SUBTRACT, &self.tensor, other)
+    fn __isub__(slf: &Bound<'_, Self>, other: &Bound<'_, PyAny>) -> PyResult<()> {
+        in_place(&arith::SUBTRACT, slf, other)
     }
-    fn __mul__<'py>(&self, other: &Bound<'py, PyAny>) -> Object<'py> {
-        forward(&arith::MULTIPLY, &self.tensor, other)
+    fn __mul__<'py>(slf: &Bound<'py, Self>, other: &Bound<'py, PyAny>) -> Object<'py> {
+        forward(&arith::MULTIPLY, slf, other)
     }
-    fn __rmul__<'py>(&self, other: &Bound<'py, PyAny>) -> Object<'py> {
-        reflected(&arith::MULTIPLY, &self.tensor, other)
+    fn __rmul__<'py>(slf: &Bound<'py, Self>, other: &Bound<'py, PyAny>) -> Object<'py> {
+        reflected(&arith::MULTIPLY, slf, other)
     }
-    fn __imul__(&self, other: &Bound<'_, PyAny>) -> PyResult<()> {
-        in_place(&arith::MULTIPLY, &self.tensor, other)
+    fn __imul__(slf: &Bound<'_, Self>, other: &Bound<'_, PyAny>) -> PyResult<()> {
+        in_place(&arith::MULTIPLY, slf, other)
     }
-    fn __truediv__<'py>(&self, other: &Bound<'py, PyAny>) -> Object<'py> {
-        forward(&arith::DIVIDE, &self.tensor, other)
+    fn __truediv__<'py>(slf: &Bound<'py, Self>, other: &Bound<'py, PyAny>) -> Object<'py> {
+        forward(&arith::DIVIDE, slf, other)
     }
-    fn __rtruediv__<'py>(&self, other: &Bound<'py, PyAny>) -> Object<'py> {
-        reflected(&arith::DIVIDE, &self.tensor, other)
+    fn __rtruediv__<'py>(slf: &Bound<'py, Self>, other: &Bound<'py, PyAny>) -> Object<'py> {
+        reflected(&arith::DIVIDE, slf, other)
     }
-    fn __itruediv__(&self, other: &Bound<'_, PyAny>) -> PyResult<()> {
-        in_place(&arith::DIVIDE, &self.tensor, other)
+    fn __itruediv__(slf: &Bound<'_, Self>, other: &Bound<'_, PyAny>) -> PyResult<()> {
+        in_place(&arith::DIVIDE, slf, other)
     }
-    fn __floordiv__<'py>(&self, other: &Bound<'py, PyAny>) -> Object<'py> {
-        forward(&arith::FLOOR_DIVIDE, &self.tensor, other)
+    fn __floordiv__<'py>(slf: &Bound<'py, Self>, other: &Bound<'py, PyAny>) -> Object<'py> {
+        forward(&arith::FLOOR_DIVIDE, slf, other)
     }
-    fn __rfloordiv__<'py>(&self, other: &Bound<'py, PyAny>) -> Object<'py> {
-        reflected(&arith::FLOOR_DIVIDE, &self.tensor, other)
+    fn __rfloordiv__<'py>(slf: &Bound<'py, Self>, other: &Bound<'py, PyAny>) -> Object<'py> {
+        reflected(&arith::FLOOR_DIVIDE, slf, other)
     }
-    fn __mod__<'py>(&self, other: &Bound<'py, PyAny>) -> Object<'py> {
-        forward(&arith::REMAINDER, &self.tensor, other)
+    fn __mod__<'py>(slf: &Bound<'py, Self>, other: &Bound<'py, PyAny>) -> Object<'py> {
+        forward(&arith::REMAINDER, slf, other)
     }
-    fn __rmod__<'py>(&self, other: &Bound<'py, PyAny>) -> Object<'py> {
-        reflected(&arith::REMAINDER, &self.tensor, other)
+    fn __rmod__<'py>(slf: &Bound<'py, Self>, other: &Bound<'py, PyAny>) -> Object<'py> {
+        reflected(&arith::REMAINDER, slf, other)
     }
-    fn __pow__<'py>(&self, other: &Bound<'py, PyAny>, modulo: &Bound<'py, PyAny>) -> Object<'py> {
+    fn __pow__<'py>(
+        slf: &Bound<'py, Self>,
+        other: &Bound<'py, PyAny>,
+        modulo: &Bound<'py, PyAny>,
+    ) -> Object<'py> {
         refuse_modulo(modulo)?;
-        forward(&arith::POWER, &self.tensor, other)
+        forward(&arith::POWER, slf, other)
     }
-    fn __rpow__<'py>(&self, other: &Bound<'py, PyAny>, modulo: &Bound<'py, PyAny>) -> Object<'py> {
+    fn __rpow__<'py>(
+        slf: &Bound<'py, Self>,
+        other: &Bound<'py, PyAny>,
+        modulo: &Bound<'py, PyAny>,
+    ) -> Object<'py> {
         refuse_modulo(modulo)?;
-        reflected(&arith::POWER, &self.tensor, other)
+        reflected(&arith::POWER, slf, other)
     }
-    fn __ipow__(&self, other: &Bound<'_, PyAny>, _modulo: &Bound<'_, PyAny>) -> PyResult<()> {
-        in_place(&arith::POWER, &self.tensor, other)
+    fn __ipow__(
+        slf: &Bound<'_, Self>,
+        other: &Bound<'_, PyAny>,
+        _modulo: &Bound<'_, PyAny>,
+    ) -> PyResult<()> {
+        in_place(&arith::POWER, slf, other)
     }
 
-    fn __matmul__<'py>(&self, other: &Bound<'py, PyAny>) -> Object<'py> {
-        let py = other.py();
-        if let Ok(b) = other.cast::<PyTensor>() {
-            return product(&self.tensor, &b.get().tensor, py);
-        }
-        match convert::tensor_like("matmul", other)? {
-            Some(b) => product(&self.tensor, &b, py),
-            None => Ok(not_implemented(py)),
-        }
+    fn __matmul__<'py>(slf: &Bound<'py, Self>, other: &Bound<'py, PyAny>) -> Object<'py> {
+        let (py, a) = (other.py(), &slf.get().tensor);
+        let result = match other.cast::<PyTensor>() {
+            Ok(b) => product(a, &b.get().tensor, py),
+            Err(_) => match convert::tensor_like("matmul", other)? {
+                Some(b) => product(a, &b, py),
+                None => Ok(not_implemented(py)),
+            },
+        };
+        told("matmul", &[slf.as_any(), other], result)
     }
-    fn __rmatmul__<'py>(&self, other: &Bound<'py, PyAny>) -> Object<'py> {
+    fn __rmatmul__<'py>(slf: &Bound<'py, Self>, other: &Bound<'py, PyAny>) -> Object<'py> {
         let py = other.py();
-        match convert::tensor_like("matmul", other)? {
-            Some(a) => product(&a, &self.tensor, py),
+        let result = match convert::tensor_like("matmul", other)? {
+            Some(a) => product(&a, &slf.get().tensor, py),
             None => Ok(not_implemented(py)),
-        }
+        };
+        told("matmul", &[other, slf.as_any()], result)
     }
 
-    fn __neg__<'py>(&self, py: Python<'py>) -> Object<'py> {
-        run(py, self.tensor.size(), || unary(&arith::NEGATIVE, &self.tensor))
+    fn __neg__<'py>(slf: &Bound<'py, Self>) -> Object<'py> {
+        let x = &slf.get().tensor;
+        let result = run(slf.py(), x.size(), || unary(&arith::NEGATIVE, x));
+        told("negative", &[slf.as_any()], result)
     }
     fn __pos__<'py>(slf: &Bound<'py, Self>) -> Bound<'py, PyAny> {
         slf.clone().into_any()
     }
-    fn __abs__<'py>(&self, py: Python<'py>) -> Object<'py> {
-        wrap(py, dispatch::tensor_by_name("abs", &mut [Arg::Tensor(self.tensor.clone())])?)
+    fn __abs__<'py>(slf: &Bound<'py, Self>) -> Object<'py> {
+        let x = slf.get().tensor.clone();
+        let result = wrap(slf.py(), dispatch::tensor_by_name("abs", &mut [Arg::Tensor(x)])?);
+        told("abs", &[slf.as_any()], result)
     }
     fn __invert__<'py>(&self, py: Python<'py>) -> Object<'py> {
         let flip = if self.tensor.dtype() == crate::dtype::DType::Bool {
@@ -232,7 +295,11 @@ impl PyTensor {
         bitwise("bitwise_xor", self, other, true)
     }
 
-    fn __richcmp__<'py>(&self, other: &Bound<'py, PyAny>, op: CompareOp) -> Object<'py> {
+    fn __richcmp__<'py>(
+        slf: &Bound<'py, Self>,
+        other: &Bound<'py, PyAny>,
+        op: CompareOp,
+    ) -> Object<'py> {
         let spec = match op {
             CompareOp::Lt => &compare::LESS,
             CompareOp::Le => &compare::LESS_EQUAL,
@@ -241,7 +308,7 @@ impl PyTensor {
             CompareOp::Gt => &compare::GREATER,
             CompareOp::Ge => &compare::GREATER_EQUAL,
         };
-        forward(spec, &self.tensor, other)
+        forward(spec, slf, other)
     }
 
     fn __hash__(slf: &Bound<'_, Self>) -> isize {

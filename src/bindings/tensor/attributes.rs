@@ -11,15 +11,29 @@ use crate::bindings::convert;
 use crate::bindings::dispatch::tensor_by_name;
 use crate::bindings::errors::bad_value;
 use crate::bindings::numpy;
+use crate::bindings::scope;
 use crate::bindings::tensor::{PyTensor, wrap};
 use crate::dtype::DType;
 use crate::ops::cast::astype;
 use crate::ops::declare::{Arg, Ints};
-use crate::tensor::Tensor;
 
 /// The axes of `tensor` in another order, as a view.
-fn permuted<'py>(py: Python<'py>, tensor: &Tensor, axes: Ints) -> PyResult<Bound<'py, PyAny>> {
-    wrap(py, tensor_by_name("permute", &mut [Arg::Tensor(tensor.clone()), Arg::Ints(axes)])?)
+fn permuted<'py>(slf: &Bound<'py, PyTensor>, axes: Ints) -> PyResult<Bound<'py, PyAny>> {
+    let tensor = slf.get().tensor.clone();
+    let out = tensor_by_name("permute", &mut [Arg::Tensor(tensor), Arg::Ints(axes)])?;
+    told("permute", slf, wrap(slf.py(), out)?)
+}
+
+/// A result told to the graph scopes of this thread.
+fn told<'py>(
+    name: &str,
+    slf: &Bound<'py, PyTensor>,
+    result: Bound<'py, PyAny>,
+) -> PyResult<Bound<'py, PyAny>> {
+    if scope::active() {
+        scope::operator(name, &[slf.as_any()], &result)?;
+    }
+    Ok(result)
 }
 
 fn converted(slf: &Bound<'_, PyTensor>, dtype: DType) -> PyResult<Py<PyAny>> {
@@ -27,7 +41,7 @@ fn converted(slf: &Bound<'_, PyTensor>, dtype: DType) -> PyResult<Py<PyAny>> {
     if tensor.dtype() == dtype {
         return Ok(slf.clone().into_any().unbind());
     }
-    Ok(wrap(slf.py(), astype(tensor, dtype)?)?.unbind())
+    Ok(told("astype", slf, wrap(slf.py(), astype(tensor, dtype)?)?)?.unbind())
 }
 
 #[pymethods]
@@ -120,22 +134,21 @@ impl PyTensor {
 
     /// The axes in reverse order, as a view.
     #[getter(T)]
-    fn transposed<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyAny>> {
-        let axes = (0..self.tensor.ndim() as i64).rev().collect();
-        permuted(py, &self.tensor, axes)
+    fn transposed<'py>(slf: &Bound<'py, Self>) -> PyResult<Bound<'py, PyAny>> {
+        permuted(slf, (0..slf.get().tensor.ndim() as i64).rev().collect())
     }
 
     /// The last two axes swapped, as a view.
     #[getter(mT)]
-    fn matrix_transposed<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyAny>> {
-        let n = self.tensor.ndim();
+    fn matrix_transposed<'py>(slf: &Bound<'py, Self>) -> PyResult<Bound<'py, PyAny>> {
+        let n = slf.get().tensor.ndim();
         if n < 2 {
             let what = format!("the tensor has {n} dimensions");
             return Err(bad_value("mT", what, "use it on matrices or batches of them"));
         }
         let mut axes: Ints = (0..n as i64).collect();
         axes.swap(n - 1, n - 2);
-        permuted(py, &self.tensor, axes)
+        permuted(slf, axes)
     }
 
     /// The same data as float64; recorded.

@@ -12,6 +12,7 @@ use pyo3::types::PyInt;
 use crate::bindings::convert;
 use crate::bindings::dispatch::{self, SMALL};
 use crate::bindings::errors::python;
+use crate::bindings::scope;
 use crate::bindings::tensor::{PyTensor, wrap};
 use crate::ops::compare;
 use crate::ops::declare::{Arg, IndexItem, Operand};
@@ -21,23 +22,29 @@ use crate::tensor::Tensor;
 
 #[pymethods]
 impl PyTensor {
-    fn __getitem__<'py>(&self, key: &Bound<'py, PyAny>) -> PyResult<Bound<'py, PyAny>> {
-        let py = key.py();
-        if key.is_exact_instance_of::<PyInt>() {
-            let item = IndexItem::Int(convert::integer(key)?);
-            return wrap(py, index::index(&self.tensor, &[item])?);
+    fn __getitem__<'py>(
+        slf: &Bound<'py, Self>,
+        key: &Bound<'py, PyAny>,
+    ) -> PyResult<Bound<'py, PyAny>> {
+        let item = get_item(&slf.get().tensor, key)?;
+        if scope::active() {
+            scope::operator("index", &[slf.as_any(), key], &item)?;
         }
-        let items = convert::index_of(key)?;
-        let heavy = self.tensor.size() > SMALL
-            && items.iter().any(|item| matches!(item, IndexItem::Array(_)));
-        let compute = || index::index(&self.tensor, &items);
-        wrap(py, if heavy { py.detach(compute) } else { compute() }?)
+        Ok(item)
     }
 
-    fn __setitem__(&self, key: &Bound<'_, PyAny>, value: &Bound<'_, PyAny>) -> PyResult<()> {
+    fn __setitem__(
+        slf: &Bound<'_, Self>,
+        key: &Bound<'_, PyAny>,
+        value: &Bound<'_, PyAny>,
+    ) -> PyResult<()> {
         let items = convert::index_of(key)?;
         let operand = convert::operand_of("setitem", "the value", value)?;
-        python(inplace::set_index(&self.tensor, &items, &operand))
+        python(inplace::set_index(&slf.get().tensor, &items, &operand))?;
+        if scope::active() {
+            scope::operator("setitem", &[slf.as_any(), key, value], slf.as_any())?;
+        }
+        Ok(())
     }
 
     fn __len__(&self) -> PyResult<usize> {
@@ -59,6 +66,19 @@ impl PyTensor {
         let any = dispatch::tensor_by_name("any", &mut [Arg::Tensor(same), Arg::Missing, Arg::Missing])?;
         Ok(any.item::<bool>()?)
     }
+}
+
+fn get_item<'py>(tensor: &Tensor, key: &Bound<'py, PyAny>) -> PyResult<Bound<'py, PyAny>> {
+    let py = key.py();
+    if key.is_exact_instance_of::<PyInt>() {
+        let item = IndexItem::Int(convert::integer(key)?);
+        return wrap(py, index::index(tensor, &[item])?);
+    }
+    let items = convert::index_of(key)?;
+    let heavy =
+        tensor.size() > SMALL && items.iter().any(|item| matches!(item, IndexItem::Array(_)));
+    let compute = || index::index(tensor, &items);
+    wrap(py, if heavy { py.detach(compute) } else { compute() }?)
 }
 
 fn length(tensor: &Tensor) -> Option<usize> {

@@ -11,10 +11,12 @@ mod parallel;
 mod pass;
 mod plan;
 mod serial;
+mod single;
 mod slots;
 mod step;
 mod table;
 
 pub use host::{Host, NoHost};
 pub use pass::{Pass, Targets};
+pub use single::vjp;
 pub(super) use table::Gifts;

@@ -13,7 +13,7 @@ use crate::error::{Error, Result};
 use crate::graph::arena::{last_seq, set_last_seq};
 use crate::graph::context::{Context, NOWHERE};
 use crate::graph::hook::Sink;
-use crate::graph::mode::{GRAD, INFERENCE, Mode};
+use crate::graph::mode::{GRAD, INFERENCE, Mode, TRACING};
 use crate::graph::node::{Extras, Flags, Node};
 use crate::graph::value::Value;
 
@@ -39,7 +39,7 @@ pub(super) struct Terms {
 impl Terms {
     pub(super) fn new(retain: bool, create_graph: bool, capture: bool) -> Terms {
         let mode = Mode::current()
-            .with(INFERENCE, false)
+            .with(INFERENCE | TRACING, false)
             .with(GRAD, create_graph);
         Terms {
             retain,

@@ -1,0 +1,111 @@
+//! What a node tells beyond its name: attributes, context, its derivative on its own.
+//!
+//! Owns: those members of `Node`, and the uncounted handle by which a log refers to a node.
+//! Never changes a graph. Invariant: a node's attributes are those of its call, also when its saved values are gone.
+
+use std::panic::{AssertUnwindSafe, catch_unwind};
+
+use pyo3::prelude::*;
+use pyo3::types::{PyDict, PyTuple};
+
+use crate::bindings::errors::{bad_value, python};
+use crate::bindings::function::context_of;
+use crate::bindings::functor::record;
+use crate::bindings::node::{PyNode, wrap_node};
+use crate::bindings::tensor::{PyTensor, wrap};
+use crate::graph::{self, NodeId};
+use crate::ops::functor;
+use crate::tensor::{Edge, Tensor};
+
+#[pymethods]
+impl PyNode {
+    /// The attributes of the call that made this node: a dict for functors, what a custom function's context holds as
+    /// `attrs`, and an empty dict for other operations.
+    #[getter]
+    fn attrs<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyAny>> {
+        if let Some(attributes) = functor::attributes(&self.node) {
+            return Ok(record(py, &attributes)?.into_any());
+        }
+        let given = match context_of(py, &self.node) {
+            Some(context) => context.getattr_opt(pyo3::intern!(py, "attrs"))?,
+            None => None,
+        };
+        Ok(given.unwrap_or_else(|| PyDict::new(py).into_any()))
+    }
+
+    /// The context of a custom function's call; None for other operations.
+    #[getter]
+    fn context<'py>(&self, py: Python<'py>) -> Option<Bound<'py, PyAny>> {
+        context_of(py, &self.node)
+    }
+
+    /// How many outputs the operation has.
+    #[getter]
+    fn output_count(&self) -> u32 {
+        self.node.outputs()
+    }
+
+    /// Runs the derivative of this operation once and changes nothing: takes one gradient or None per output,
+    /// gives one gradient or None per input. With `create_graph` the result is recorded.
+    #[pyo3(signature = (gradients, create_graph=false))]
+    fn vjp<'py>(
+        &self,
+        py: Python<'py>,
+        gradients: Vec<Option<Bound<'py, PyTensor>>>,
+        create_graph: bool,
+    ) -> PyResult<Bound<'py, PyTuple>> {
+        let gradients =
+            gradients.into_iter().map(|g| g.map(|g| g.get().tensor.clone())).collect();
+        // A gradient whose shape the operation does not expect may be noticed only by a kernel.
+        let run = AssertUnwindSafe(|| graph::vjp(&self.node, gradients, create_graph));
+        let found = catch_unwind(run).unwrap_or_else(|_| Err(misfit()));
+        let found: PyResult<Vec<_>> =
+            python(found)?.into_iter().map(|g| g.map(|g| wrap(py, g)).transpose()).collect();
+        PyTuple::new(py, found?)
+    }
+}
+
+#[cold]
+fn misfit() -> Box<crate::error::Error> {
+    Box::new(crate::error::Error::Shape {
+        op: "vjp".into(),
+        what: "a gradient does not fit the operation's output".into(),
+        remedy: "give gradients of the outputs' shapes and dtypes",
+    })
+}
+
+/// The tensor at output `index` of a node that has the values of `like`: a root from which backward can start.
+#[pyfunction]
+pub(crate) fn _output_of<'py>(
+    node: &Bound<'py, PyNode>,
+    index: u32,
+    like: &Bound<'py, PyTensor>,
+) -> PyResult<Bound<'py, PyAny>> {
+    let node = &node.get().node;
+    if index >= node.outputs() {
+        let what = format!("output {index} of an operation with {} outputs", node.outputs());
+        return Err(bad_value("backward", what, "name an existing output"));
+    }
+    wrap(like.py(), like.get().tensor.detach().attach(Edge::new(node.clone(), index)))
+}
+
+/// A node that is not kept alive.
+#[pyclass(name = "_WeakNode", module = "ferrograd._core", frozen)]
+pub(crate) struct WeakNode(NodeId<Tensor>);
+
+#[pymethods]
+impl WeakNode {
+    /// The node that produced a tensor.
+    #[new]
+    fn new(tensor: &Bound<'_, PyTensor>) -> PyResult<WeakNode> {
+        match tensor.get().tensor.grad_fn() {
+            Some(node) => Ok(WeakNode(node.id())),
+            None => Err(bad_value("node", "no operation produced the tensor", "pass a recorded result")),
+        }
+    }
+
+    /// The node, or None when it is gone.
+    fn __call__<'py>(&self, py: Python<'py>) -> PyResult<Option<Bound<'py, PyNode>>> {
+        self.0.upgrade().map(|node| wrap_node(py, node)).transpose()
+    }
+}
