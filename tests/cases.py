@@ -20,8 +20,8 @@ AWAY = {"low": 0.5, "high": 3.0}
 KINK_AT_0: dict[str, Any] = {"avoid": (0.0,)}
 HALVES = (-2.5, -1.5, -0.5, 0.5, 1.5, 2.5)
 WHOLES = (-2.0, -1.0, 0.0, 1.0, 2.0)
-#: Without the poles of the gamma function, where libraries differ.
-NO_POLES = tuple(x for x in POINTS if x > 0 or np.isnan(x) or x not in np.round(POINTS))
+#: Without the poles of the gamma function and what is next to them, where libraries differ.
+NO_POLES = tuple(x for x in POINTS if not x <= 1e-300 or (-1e300 < x < -1e-8 and x % 1))
 
 
 def arg(name: str) -> Any:
@@ -71,9 +71,9 @@ ARITHMETIC = (
     binary("floor_divide", np.floor_divide, {}, AWAY, order=2, heavy=True),
     binary("remainder", np.remainder, {}, AWAY, order=2, heavy=True, f32=1e-5),
     binary("fmod", np.fmod, {}, AWAY, order=2, heavy=True, f32=1e-5),
-    binary("maximum", np.maximum, order=2,
+    binary("maximum", np.maximum, order=2, signed_zeros=False, note="NumPy's depends on the CPU",
            kinks=(((1.0, 1.0), (0.5, 0.5)), ((2.0, 1.0), (1.0, 0.0)))),
-    binary("minimum", np.minimum, order=2,
+    binary("minimum", np.minimum, order=2, signed_zeros=False, note="NumPy's depends on the CPU",
            kinks=(((1.0, 1.0), (0.5, 0.5)), ((2.0, 1.0), (0.0, 1.0)))),
     binary("arctan2", np.arctan2, {}, AWAY, heavy=True, ints="float"),
     binary("hypot", np.hypot, AWAY, AWAY, heavy=True, ints="float",
@@ -111,9 +111,10 @@ MATHS = (
     unary("arctanh", np.arctanh, -0.8, 0.8, ints="float", kinks=(((1.0,), (INF,)),)),
     unary("erf", special.erf, ints="float"),
     unary("erfc", special.erfc, ints="float", f32=1e-5),
-    unary("erfinv", special.erfinv, -0.8, 0.8, ints="float", heavy=True, f32=1e-5),
+    unary("erfinv", special.erfinv, -0.8, 0.8, ints="float", heavy=True, f32=1e-5,
+          signed_zeros=False, note="erfinv(-0.0) is -0.0; SciPy's is 0.0"),
     unary("lgamma", special.gammaln, 0.5, 5.0, avoid=(1.0, 2.0), ints="float", heavy=True,
-       f32=1e-5),
+          f32=1e-5, points=NO_POLES, note="at -inf: inf as in C; SciPy's is -inf"),
     unary("digamma", special.digamma, 0.5, 5.0, avoid=(1.46,), ints="float", heavy=True, f32=1e-5,
           points=NO_POLES),
     unary("deg2rad", np.deg2rad, ints="float"),
@@ -130,17 +131,19 @@ MATHS = (
 
 ACTIVATIONS = (
     unary("relu", lambda x: relu_like(x, 0, None), ints="float", **KINK_AT_0,
-          kinks=(((0.0,), (0.0,)),)),
+          signed_zeros=False, note="-0.0 stays -0.0", kinks=(((0.0,), (0.0,)),)),
     unary("relu6", lambda x: relu_like(x, 0, 6), -3, 8, avoid=(0.0, 6.0), ints="float",
           kinks=(((0.0,), (0.0,)), ((6.0,), (0.0,)))),
     unary("leaky_relu", leaky_relu, ints="float", **KINK_AT_0, options={"negative_slope": 0.2},
           more=(call(A(3, **KINK_AT_0)), call(A(3, **KINK_AT_0), 0.3)),
           kinks=(((0.0,), (0.01,)), ((0.0, 0.5), (0.5,)))),
     unary("elu", elu, ints="float", **KINK_AT_0, options={"alpha": 1.5},
+          signed_zeros=False, note="-0.0 stays -0.0",
           more=(call(A(3, **KINK_AT_0)), call(A(3, **KINK_AT_0), 0.3)),
           kinks=(((0.0,), (1.0,)), ((0.0, 0.5), (0.5,)))),
     unary("sigmoid", special.expit, ints="float"),
-    unary("logsigmoid", special.log_expit, ints="float"),
+    unary("logsigmoid", special.log_expit, ints="float", signed_zeros=False,
+          note="far above zero it is 0.0; SciPy's is -0.0"),
     unary("softplus", lambda x: np.logaddexp(0, x), ints="float"),
     unary("softsign", lambda x: x / (1 + np.abs(x)), ints="float", **KINK_AT_0),
     unary("silu", lambda x: x * special.expit(x), ints="float"),

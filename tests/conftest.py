@@ -19,6 +19,12 @@ settings.load_profile("ferrograd")
 THREADS = (1, 2, 4, 8)
 
 
+def pytest_collection_finish() -> None:
+    """Spares the collections around every test what collecting the tests has made."""
+    gc.collect()
+    gc.freeze()
+
+
 @pytest.hookimpl(hookwrapper=True)
 def pytest_runtest_makereport(item: pytest.Item) -> Iterator[None]:
     """Remembers on the item whether its test failed: a failure's traceback keeps tensors alive."""

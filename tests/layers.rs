@@ -54,6 +54,7 @@ const CRATES: &[(&str, &[&str])] = &[
     ("pyo3", &["bindings"]),
     ("numpy", &["bindings"]),
     ("gemm", &["kernels"]),
+    ("nalgebra", &["kernels"]),
     ("rayon", &["threads"]),
     ("libc", &["threads", "array"]),
     ("ndarray", &["array", "kernels", "tensor", "ops"]),

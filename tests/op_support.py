@@ -77,10 +77,10 @@ def gradients(case: Case, call: Call, inputs: list[fg.Tensor], seed: int = 7) ->
 def arranged(array: np.ndarray, how: str) -> np.ndarray:
     """The same values (for "broadcast": those of the first row) in another memory layout."""
     if how == "transposed":
-        return np.ascontiguousarray(array.T).T
-    flip = tuple(slice(None, None, -1) for _ in array.shape)
+        return np.array(array.T, order="C").T
+    flip = (*(slice(None, None, -1) for _ in array.shape), ...)
     if how == "negative":
-        return np.ascontiguousarray(array[flip])[flip]
+        return np.array(array[flip], order="C")[flip]
     if how == "broadcast":
         return np.broadcast_to(array[:1].copy(), array.shape) if array.ndim else array
     assert how == "strided"

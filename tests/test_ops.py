@@ -100,7 +100,7 @@ def test_layouts(case: Case, how: str) -> None:
         actual = call.apply(function(case), inputs)
         same(actual, call.apply(case.ref, views), rtol=case.rtol, atol=case.rtol, why=call)
         if case.order:
-            plain = tensors([np.ascontiguousarray(v) for v in views], grad=True)
+            plain = tensors([np.array(v, order="C") for v in views], grad=True)
             found = gradients(case, call, inputs)
             for ours, wanted in zip(found, gradients(case, call, plain), strict=True):
                 np.testing.assert_allclose(ours, wanted, 1e-12, 1e-13, err_msg=str(call))
@@ -118,8 +118,8 @@ def test_special_values(case: Case, dtype: Any) -> None:
     rtol = max(case.f32, case.points_rtol) if single else case.points_rtol
     assert actual.dtype == expected.dtype
     tiny = 0.0 if wide.dtype.kind != "f" else float(np.finfo(dtype).smallest_subnormal)
-    np.testing.assert_allclose(actual.numpy(), expected, rtol, 2 * tiny, equal_nan=True)
-    if wide.dtype.kind == "f" and not single:
+    np.testing.assert_allclose(actual.numpy(), expected, rtol, 1000 * tiny, equal_nan=True)
+    if wide.dtype.kind == "f" and not single and case.signed_zeros:
         same_zeros(actual, expected, grid)
 
 
@@ -149,7 +149,9 @@ def integers(case: Case, dtypes: tuple[Any, ...]) -> tuple[list[np.ndarray], Any
     """Arrays of these dtypes for the first call, and what is expected of them."""
     call = next(with_arrays(case))
     rng = np.random.default_rng(3)
-    arrays = [rng.integers(0, 5, a.shape).astype(d) for a, d in zip(call.arrays(), dtypes, strict=True)]
+    arrays = [
+        rng.integers(0, 5, a.shape).astype(d) for a, d in zip(call.arrays(), dtypes, strict=True)
+    ]
     given = [a.astype(np.float64) if case.ints == "float" else a for a in arrays]
     try:
         with np.errstate(all="ignore"):

@@ -6,19 +6,22 @@ from typing import Any, Self, TypeAlias, final
 
 import numpy as np
 from numpy.typing import ArrayLike, DTypeLike, NDArray
+from typing_extensions import disjoint_base
 
 __version__: str
+_namespaces: dict[str, dict[str, Any]]
 
-TensorLike: TypeAlias = Tensor | ArrayLike
-Axes: TypeAlias = int | Sequence[int] | None
-Shape: TypeAlias = int | Sequence[int]
+_TensorLike: TypeAlias = Tensor | ArrayLike
+_Axes: TypeAlias = int | Sequence[int] | None
+_Shape: TypeAlias = int | Sequence[int]
 
+@disjoint_base
 class Tensor:
     """A multi-dimensional array that remembers how it was computed."""
 
     def __new__(
         cls,
-        data: TensorLike,
+        data: _TensorLike,
         *,
         dtype: DTypeLike | None = None,
         requires_grad: _bool = False,
@@ -70,7 +73,6 @@ class Tensor:
     def bool(self) -> Tensor: ...
     def cpu(self) -> Self: ...
     def to(self, target: Any) -> Tensor: ...
-    def copy(self) -> Tensor: ...
     def item(self) -> Any: ...
     def tolist(self) -> Any: ...
     def numpy(self, *, writable: _bool = False) -> NDArray[Any]: ...
@@ -80,7 +82,7 @@ class Tensor:
     def detach(self) -> Tensor: ...
     def backward(
         self,
-        gradient: TensorLike | None = None,
+        gradient: _TensorLike | None = None,
         retain_graph: _bool | None = None,
         create_graph: _bool = False,
         inputs: Tensor | Sequence[Tensor] | None = None,
@@ -111,7 +113,7 @@ class Tensor:
     def __isub__(self, other: Any, /) -> Self: ...
     def __imul__(self, other: Any, /) -> Self: ...
     def __itruediv__(self, other: Any, /) -> Self: ...
-    def __ipow__(self, other: Any, /) -> Self: ...
+    def __ipow__(self, other: Any, /) -> Self: ...  # type: ignore[misc]
     def __lt__(self, other: Any, /) -> Tensor: ...
     def __le__(self, other: Any, /) -> Tensor: ...
     def __gt__(self, other: Any, /) -> Tensor: ...
@@ -141,13 +143,13 @@ class Tensor:
     # operations: written here by tools/stubs.py
 
 def tensor(
-    data: TensorLike,
+    data: _TensorLike,
     *,
     dtype: DTypeLike | None = None,
     requires_grad: bool = False,
     name: str | None = None,
 ) -> Tensor: ...
-def asarray(x: TensorLike, dtype: DTypeLike | None = None) -> Tensor: ...
+def asarray(x: _TensorLike, dtype: DTypeLike | None = None) -> Tensor: ...
 def from_numpy(array: NDArray[Any]) -> Tensor: ...
 def get_default_dtype() -> np.dtype[Any]: ...
 def set_default_dtype(dtype: DTypeLike) -> None: ...
@@ -160,16 +162,29 @@ def live_bytes() -> int: ...
 def _switch_grad(on: bool) -> int: ...
 def _switch_inference(on: bool) -> int: ...
 def _restore_mode(word: int) -> None: ...
+def _full(
+    shape: Sequence[int],
+    fill_value: float,
+    dtype: DTypeLike | None,
+    requires_grad: bool,
+) -> Tensor: ...
+def _rebuild(
+    class_: type[Tensor],
+    array: NDArray[Any],
+    requires_grad: bool,
+    grad: NDArray[Any] | None,
+    name: str | None,
+) -> Tensor: ...
 def _config() -> dict[str, Any]: ...
 def _registry() -> list[dict[str, Any]]: ...
-def _backward(
+def backward(
     tensors: Tensor | Sequence[Tensor],
     grad_tensors: Any = None,
     retain_graph: bool | None = None,
     create_graph: bool = False,
     inputs: Tensor | Sequence[Tensor] | None = None,
 ) -> None: ...
-def _grad(
+def grad(
     outputs: Tensor | Sequence[Tensor],
     inputs: Any,
     grad_outputs: Any = None,
@@ -192,12 +207,15 @@ class Node:
     def variable(self) -> Tensor | None: ...
     def name(self) -> str: ...
 
-class FunctionContext:
+class _Attributes:
+    def __getattr__(self, name: str, /) -> Any: ...
+    def __setattr__(self, name: str, value: Any, /) -> None: ...
+
+@final
+class FunctionContext(_Attributes):
     """What forward keeps for backward: one for each call of a custom function."""
 
     def __new__(cls) -> Self: ...
-    def __getattr__(self, name: str, /) -> Any: ...
-    def __setattr__(self, name: str, value: Any, /) -> None: ...
     @property
     def saved_tensors(self) -> tuple[Any, ...]: ...
     @property
@@ -237,3 +255,54 @@ class CustomFunction:
     def __call__(self, *inputs: Any) -> Tensor: ...
 
 def once_differentiable(backward: Callable[..., Any]) -> Callable[..., Any]: ...
+
+class FerrogradError(Exception):
+    """What every exception of ferrograd inherits, beside the builtin that fits."""
+
+class ShapeError(FerrogradError, ValueError):
+    """Shapes that do not fit the operation or each other."""
+
+class AxisError(FerrogradError, ValueError, IndexError):
+    """An axis that the array does not have."""
+
+class DTypeError(FerrogradError, TypeError):
+    """An element type that the operation does not take."""
+
+class ArgumentError(FerrogradError, ValueError):
+    """An argument whose value makes no sense."""
+
+class ArgumentTypeError(FerrogradError, TypeError):
+    """An argument of the wrong type."""
+
+class IndexOutOfRangeError(FerrogradError, IndexError):
+    """An index outside its axis, or one that cannot index."""
+
+class OutOfMemoryError(FerrogradError, MemoryError):
+    """An allocation that the system refused."""
+
+class GradientError(FerrogradError, RuntimeError):
+    """A gradient that cannot be computed as asked."""
+
+class GraphFreedError(FerrogradError, RuntimeError):
+    """A backward through saved values that are gone."""
+
+class InPlaceError(FerrogradError, RuntimeError):
+    """An in-place change that would falsify a gradient."""
+
+class CycleError(FerrogradError, RuntimeError):
+    """A graph that would contain itself."""
+
+class NotDifferentiableError(FerrogradError, NotImplementedError):
+    """An operation without a derivative rule."""
+
+class GraphCutError(FerrogradError, TypeError):
+    """A conversion that would silently cut the graph."""
+
+class ContractError(FerrogradError, RuntimeError):
+    """A custom function that breaks its contract."""
+
+class InternalError(FerrogradError, RuntimeError):
+    """A bug in ferrograd."""
+
+class GraphCutWarning(UserWarning):
+    """A conversion to a Python number that leaves a graph."""

@@ -2,7 +2,7 @@
 
 Owns: the operation part of `python/ferrograd/_core.pyi` and `docs/operations.md`. The class part of
 the stub is written by hand in `tools/_core_classes.pyi`; the methods go where its marker stands.
-Never imports more of ferrograd than `_core._registry()`. `--check` compares instead of writing.
+Never imports more of ferrograd than `_core`. `--check` compares instead of writing.
 Invariant: the same registry gives the same bytes.
 """
 
@@ -24,17 +24,21 @@ HEADER = (
 
 # What a parameter of each kind takes. In the class, `int` and the like are methods: hence `_int`.
 TYPES = {
-    "Tensor": "TensorLike",
-    "Operand": "TensorLike",
-    "Tensors": "Sequence[TensorLike]",
+    "Tensor": "_TensorLike",
+    "Operand": "_TensorLike",
+    "Tensors": "Sequence[_TensorLike]",
+    "Several": "_TensorLike",
+    "Condition": "_TensorLike",
     "Int": "_int",
-    "Axes": "Axes",
-    "Ints": "Shape",
+    "Axes": "_Axes",
+    "Ints": "_Shape",
     "Bool": "_bool",
     "Float": "_float",
     "Str": "str",
+    "Order": "_float | str",
     "DType": "DTypeLike",
     "Index": "Any",
+    "Nested": "_int | Sequence[_int | Sequence[_int]]",
 }
 
 Row = dict[str, Any]
@@ -55,9 +59,10 @@ def default_of(param: Row) -> str | None:
 def annotated(param: Row) -> str:
     """A parameter of the stub: name, type, default."""
     kind, default = TYPES[param["kind"]], default_of(param)
-    if (param["optional"] or default == "None") and kind not in ("Axes", "Any", "DTypeLike"):
+    if (param["optional"] or default == "None") and kind not in ("_Axes", "Any"):
         kind += " | None"
-    return f"{param['name']}: {kind}" + ("" if default is None else f" = {default}")
+    star = "*" if param["kind"] == "Several" else ""
+    return f"{star}{param['name']}: {kind}" + ("" if default is None else f" = {default}")
 
 
 def signature(row: Row, *, method: bool) -> str:
@@ -71,7 +76,7 @@ def signature(row: Row, *, method: bool) -> str:
     return f"({', '.join(parts)}) -> {row.get('returns', 'Tensor')}"
 
 
-def stub(registry: Iterable[Row], classes: str) -> str:
+def stub(registry: Iterable[Row], classes: str, public: Iterable[str]) -> str:
     """The whole `_core.pyi`."""
     methods, functions = [], []
     for row in registry:
@@ -83,6 +88,8 @@ def stub(registry: Iterable[Row], classes: str) -> str:
     if classes.count(MARKER) != 1:
         raise ValueError(f"{CLASSES.name} must contain this line once:\n{MARKER}")
     body = classes.replace(MARKER, "".join(methods))
+    exported = "".join(f"    {name!r},\n" for name in sorted(public)).replace("'", '"')
+    functions.append(f"\n__all__ = [\n{exported}]\n")
     return HEADER + body.rstrip("\n") + "\n\n" + "".join(functions)
 
 
@@ -131,7 +138,7 @@ def outputs() -> dict[Path, str]:
     from ferrograd import _core
 
     registry = sorted(_core._registry(), key=lambda row: (row["family"], row["name"]))
-    return {STUB: stub(registry, CLASSES.read_text()), TABLE: table(registry)}
+    return {STUB: stub(registry, CLASSES.read_text(), _core.__all__), TABLE: table(registry)}
 
 
 def stale() -> list[str]:

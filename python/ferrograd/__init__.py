@@ -59,21 +59,32 @@ from ferrograd._random import (
 )
 
 if TYPE_CHECKING:
-    from ferrograd import nn as nn
+    from ferrograd import functions as functions, functors as functors, nn as nn, optim as optim
+    from ferrograd._backward import (
+        BackwardPass as BackwardPass,
+        GradientComputer as GradientComputer,
+    )
     from ferrograd._checking import (
         GradcheckReport as GradcheckReport,
         gradcheck as gradcheck,
         gradgradcheck as gradgradcheck,
     )
+    from ferrograd._graph import Graph as Graph
     from ferrograd._info import show_config as show_config
 
 array = _core.tensor
 
 _LAZY = {
+    "BackwardPass": "ferrograd._backward",
+    "GradientComputer": "ferrograd._backward",
+    "Graph": "ferrograd._graph",
     "GradcheckReport": "ferrograd._checking",
     "gradcheck": "ferrograd._checking",
     "gradgradcheck": "ferrograd._checking",
+    "functions": "",
+    "functors": "",
     "nn": "",
+    "optim": "",
     "show_config": "ferrograd._info",
 }
 

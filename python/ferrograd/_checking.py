@@ -126,7 +126,7 @@ def _numeric(
         with no_grad():
             return [o.detach().numpy().ravel().copy() for o in _outputs(function, moved)]
 
-    columns: list[list[np.ndarray]] = []
+    columns: list[list[list[np.ndarray]]] = []
     for position in checked:
         base = args[position].detach().numpy()
         per_element = []

@@ -34,9 +34,9 @@ Shape = int | Sequence[int]
 
 def shape_of(op: str, sizes: tuple[Any, ...]) -> tuple[int, ...]:
     """A shape given as several integers or as one sequence."""
-    if len(sizes) == 1 and not hasattr(sizes[0], "__index__"):
-        sizes = tuple(sizes[0])
     try:
+        if len(sizes) == 1 and not hasattr(sizes[0], "__index__"):
+            sizes = tuple(sizes[0])
         return tuple(size.__index__() for size in sizes)
     except (AttributeError, TypeError):
         raise TypeError(
@@ -45,17 +45,17 @@ def shape_of(op: str, sizes: tuple[Any, ...]) -> tuple[int, ...]:
         ) from None
 
 
-def zeros(*shape: Any, dtype: DTypeLike = None, requires_grad: bool = False) -> Tensor:
+def zeros(*shape: Any, dtype: DTypeLike | None = None, requires_grad: bool = False) -> Tensor:
     """Zeros of a shape, given as a tuple or as several integers."""
     return _full(shape_of("zeros", shape), 0, dtype, requires_grad)
 
 
-def ones(*shape: Any, dtype: DTypeLike = None, requires_grad: bool = False) -> Tensor:
+def ones(*shape: Any, dtype: DTypeLike | None = None, requires_grad: bool = False) -> Tensor:
     """Ones of a shape, given as a tuple or as several integers."""
     return _full(shape_of("ones", shape), 1, dtype, requires_grad)
 
 
-def empty(*shape: Any, dtype: DTypeLike = None, requires_grad: bool = False) -> Tensor:
+def empty(*shape: Any, dtype: DTypeLike | None = None, requires_grad: bool = False) -> Tensor:
     """A tensor whose values do not matter; they are zeros."""
     return _full(shape_of("empty", shape), 0, dtype, requires_grad)
 
@@ -64,7 +64,7 @@ def full(
     shape: Shape,
     fill_value: bool | int | float,
     *,
-    dtype: DTypeLike = None,
+    dtype: DTypeLike | None = None,
     requires_grad: bool = False,
 ) -> Tensor:
     """One repeated number; its kind decides the dtype unless `dtype` does."""
@@ -73,17 +73,17 @@ def full(
     return _full(shape_of("full", (shape,)), fill_value, dtype, requires_grad)
 
 
-def zeros_like(x: Any, *, dtype: DTypeLike = None, requires_grad: bool = False) -> Tensor:
+def zeros_like(x: Any, *, dtype: DTypeLike | None = None, requires_grad: bool = False) -> Tensor:
     """Zeros of the shape and dtype of another tensor or array."""
     return _full(tuple(x.shape), 0, dtype or x.dtype, requires_grad)
 
 
-def ones_like(x: Any, *, dtype: DTypeLike = None, requires_grad: bool = False) -> Tensor:
+def ones_like(x: Any, *, dtype: DTypeLike | None = None, requires_grad: bool = False) -> Tensor:
     """Ones of the shape and dtype of another tensor or array."""
     return _full(tuple(x.shape), 1, dtype or x.dtype, requires_grad)
 
 
-def empty_like(x: Any, *, dtype: DTypeLike = None, requires_grad: bool = False) -> Tensor:
+def empty_like(x: Any, *, dtype: DTypeLike | None = None, requires_grad: bool = False) -> Tensor:
     """A tensor like another whose values do not matter; they are zeros."""
     return _full(tuple(x.shape), 0, dtype or x.dtype, requires_grad)
 
@@ -92,7 +92,7 @@ def full_like(
     x: Any,
     fill_value: bool | int | float,
     *,
-    dtype: DTypeLike = None,
+    dtype: DTypeLike | None = None,
     requires_grad: bool = False,
 ) -> Tensor:
     """One repeated number in the shape and dtype of another tensor or array."""
@@ -104,7 +104,7 @@ def arange(
     stop: float | None = None,
     step: float = 1,
     *,
-    dtype: DTypeLike = None,
+    dtype: DTypeLike | None = None,
     requires_grad: bool = False,
 ) -> Tensor:
     """Evenly spaced numbers from `start` (or 0) up to but without `stop`."""
@@ -121,7 +121,7 @@ def linspace(
     num: int = 50,
     *,
     endpoint: bool = True,
-    dtype: DTypeLike = None,
+    dtype: DTypeLike | None = None,
     requires_grad: bool = False,
 ) -> Tensor:
     """`num` evenly spaced numbers from `start` to `stop`."""
@@ -134,7 +134,7 @@ def eye(
     m: int | None = None,
     *,
     k: int = 0,
-    dtype: DTypeLike = None,
+    dtype: DTypeLike | None = None,
     requires_grad: bool = False,
 ) -> Tensor:
     """Ones on a diagonal of an `n` by `m` matrix, zeros elsewhere."""

@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from ferrograd import _core
+import ferrograd._core as _core
 from ferrograd._core import Tensor, is_grad_enabled
 from ferrograd.errors import GraphCutError, NotDifferentiableError
 
@@ -45,7 +45,13 @@ def _table() -> dict[Any, Callable[..., Any]]:
             if home is not None:
                 # NumPy has several names for one function: the first operation to claim it wins.
                 table.setdefault(home, ours)
+    table[np.transpose] = _transpose
     return table
+
+
+def _transpose(a: Any, axes: Any = None) -> Any:
+    """NumPy's meaning of the axes, which `transpose` refuses where PyTorch's differs."""
+    return _core.transpose(a) if axes is None else _core.permute(a, axes)
 
 
 _TABLE = _table()
@@ -71,10 +77,19 @@ def _arrays(value: Any) -> Any:
     return value
 
 
+def _name(function: Any) -> str:
+    """The name of a function, or of the ufunc whose method it is."""
+    ufunc = getattr(function, "__self__", None)
+    if not isinstance(ufunc, np.ufunc):
+        return str(getattr(function, "__name__", function))
+    method = function.__name__
+    return ufunc.__name__ if method == "__call__" else f"{ufunc.__name__}.{method}"
+
+
 def _on_arrays(function: Any, args: Any, kwargs: dict[str, Any]) -> Any:
     """Runs NumPy's own function, unless that would cut a graph."""
     if is_grad_enabled() and any(t.requires_grad for t in _tensors([args, kwargs])):
-        name = getattr(function, "__name__", str(function))
+        name = _name(function)
         raise NotDifferentiableError(
             f"numpy.{name}: ferrograd has no derivative for it, and an argument requires grad;"
             " pass t.detach() if none is needed, or write it with functions of ferrograd"
@@ -86,7 +101,7 @@ def _into(out: Any, ufunc: Any, inputs: Any, kwargs: dict[str, Any]) -> Any:
     """`array += t`: writes into an array what no graph can follow."""
     if is_grad_enabled() and any(t.requires_grad for t in _tensors([inputs])):
         raise GraphCutError(
-            f"numpy.{ufunc.__name__}: the result would silently leave the graph of a tensor that"
+            f"numpy.{_name(ufunc)}: the result would silently leave the graph of a tensor that"
             " requires grad; write a = a + t instead of a += t, or pass t.detach()"
         )
     ufunc(*_arrays(inputs), out=_arrays(out), **kwargs)

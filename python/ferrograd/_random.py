@@ -54,7 +54,7 @@ def _source(generator: Generator | np.random.Generator | None) -> np.random.Gene
 def rand(
     *shape: Any,
     generator: Generator | np.random.Generator | None = None,
-    dtype: DTypeLike = None,
+    dtype: DTypeLike | None = None,
     requires_grad: bool = False,
 ) -> Tensor:
     """Uniform numbers in [0, 1)."""
@@ -65,7 +65,7 @@ def rand(
 def randn(
     *shape: Any,
     generator: Generator | np.random.Generator | None = None,
-    dtype: DTypeLike = None,
+    dtype: DTypeLike | None = None,
     requires_grad: bool = False,
 ) -> Tensor:
     """Standard normal numbers."""
@@ -77,7 +77,7 @@ def randint(
     low: int,
     *rest: Any,
     generator: Generator | np.random.Generator | None = None,
-    dtype: DTypeLike = None,
+    dtype: DTypeLike | None = None,
 ) -> Tensor:
     """Integers: `randint(high, shape)` or `randint(low, high, shape)`; `high` is excluded."""
     if len(rest) == 1:
@@ -96,12 +96,12 @@ def randperm(n: int, *, generator: Generator | np.random.Generator | None = None
     return tensor(_source(generator).permutation(n))
 
 
-def rand_like(x: Tensor, *, dtype: DTypeLike = None, requires_grad: bool = False) -> Tensor:
+def rand_like(x: Tensor, *, dtype: DTypeLike | None = None, requires_grad: bool = False) -> Tensor:
     """Uniform numbers in the shape and dtype of another tensor."""
     return rand(x.shape, dtype=dtype or x.dtype, requires_grad=requires_grad)
 
 
-def randn_like(x: Tensor, *, dtype: DTypeLike = None, requires_grad: bool = False) -> Tensor:
+def randn_like(x: Tensor, *, dtype: DTypeLike | None = None, requires_grad: bool = False) -> Tensor:
     """Standard normal numbers in the shape and dtype of another tensor."""
     return randn(x.shape, dtype=dtype or x.dtype, requires_grad=requires_grad)
 

@@ -27,3 +27,7 @@ from ferrograd._core import (
 
 class GradcheckError(FerrogradError, RuntimeError):
     """An analytic derivative that the numerical one contradicts."""
+
+
+class StateDictError(FerrogradError, ValueError):
+    """A state whose keys, shapes or dtypes do not fit the module."""

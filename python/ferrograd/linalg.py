@@ -3,7 +3,7 @@
 Owns: nothing; the registry says which operations belong here.
 """
 
-from ferrograd import _core
+import ferrograd._core as _core
 
 _members = _core._namespaces.get("linalg", {})
 globals().update(_members)

@@ -15,7 +15,7 @@ use crate::bindings::numpy;
 use crate::bindings::tensor::PyTensor;
 use crate::dtype::DType;
 use crate::error::Error;
-use crate::ops::declare::{Arg, IndexItem, Ints, Operand, Output, Scalar};
+use crate::ops::declare::{Arg, IndexItem, Ints, Nested, Operand, Output, Scalar};
 use crate::tensor::Tensor;
 
 /// The name of an object's type, for messages.
@@ -101,7 +101,7 @@ pub(crate) fn operand_of(op: &str, name: &str, ob: &Bound<'_, PyAny>) -> PyResul
     }
 }
 
-fn is_sequence(ob: &Bound<'_, PyAny>) -> bool {
+pub(crate) fn is_sequence(ob: &Bound<'_, PyAny>) -> bool {
     ob.is_instance_of::<PyList>() || ob.is_instance_of::<PyTuple>()
 }
 
@@ -164,6 +164,28 @@ pub(crate) fn ints(ob: &Bound<'_, PyAny>) -> PyResult<Option<Ints>> {
         }
     }
     Ok(Some(found))
+}
+
+/// One integer, or a list per element of a sequence; `None` when it is neither.
+pub(crate) fn nested(ob: &Bound<'_, PyAny>) -> PyResult<Option<Nested>> {
+    if ob.is_exact_instance_of::<PyInt>() {
+        return Ok(Some(Nested::One(integer(ob)?)));
+    }
+    if let Ok(index) = ob.call_method0(pyo3::intern!(ob.py(), "__index__")) {
+        return Ok(Some(Nested::One(integer(&index)?)));
+    }
+    if ob.is_instance_of::<pyo3::types::PyString>() {
+        return Ok(None);
+    }
+    let Ok(items) = ob.try_iter() else { return Ok(None) };
+    let mut lists = Vec::new();
+    for item in items {
+        match ints(&item?)? {
+            Some(list) => lists.push(list),
+            None => return Ok(None),
+        }
+    }
+    Ok(Some(Nested::Each(lists)))
 }
 
 /// A dtype from a NumPy dtype, a scalar type, a name, or Python's `float`, `int`, `bool`.

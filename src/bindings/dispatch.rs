@@ -130,12 +130,17 @@ fn bind<'py>(
 ) -> PyResult<()> {
     let params = decl.params;
     args.extend(params.iter().map(|_| Arg::Missing));
-    let spread = bind_positional(decl, positional, args)?;
+    let several = params.first().is_some_and(|p| p.kind == Kind::Several);
+    let given = if several { 1 } else { positional.len() };
+    let spread = match several {
+        true => bind_several(decl, positional, args)?,
+        false => bind_positional(decl, positional, args)?,
+    };
     for (key, value) in keywords {
         let key = key.to_cow()?;
         let Some(i) = parameter(decl, &key) else { return Err(unexpected(decl, &key)) };
         refuse_ambiguous(decl, &key, keywords)?;
-        if i < positional.len() || spread == Some(i) {
+        if i < given || spread == Some(i) {
             return Err(complain(decl, format!("argument {:?} is given twice", params[i].name)));
         }
         args[i] = convert_arg(decl, &params[i], value)?;
@@ -146,6 +151,17 @@ fn bind<'py>(
         }
     }
     Ok(())
+}
+
+/// Binds everything given by position to the first parameter.
+fn bind_several(
+    decl: &OpDecl,
+    given: &[Bound<'_, PyAny>],
+    args: &mut Args,
+) -> PyResult<Option<usize>> {
+    let tensor = |value| convert::tensor_of(decl.name, "an argument", value);
+    args[0] = Arg::Tensors(given.iter().map(tensor).collect::<PyResult<_>>()?);
+    Ok(None)
 }
 
 /// Binds what was given by position; the index of a parameter that took several arguments.
@@ -159,6 +175,8 @@ fn bind_positional(
     let several = params.last().is_some_and(|p| {
         matches!(p.kind, Kind::Ints | Kind::Axes) && given.len() > params.len() && last > 0
     });
+    let spread_tensors = spreads_tensors(decl, given);
+    let several = several || spread_tensors;
     let alone = if several { last } else { params.len() };
     let limit = positional_limit(decl);
     if given.len() > limit && !several {
@@ -173,6 +191,11 @@ fn bind_positional(
     if !several {
         return Ok(None);
     }
+    if spread_tensors {
+        let tensors = given[last..].iter().map(|value| convert::tensor_of(decl.name, params[last].name, value));
+        args[last] = Arg::Tensors(tensors.collect::<PyResult<_>>()?);
+        return Ok(Some(last));
+    }
     let mut ints = crate::ops::declare::Ints::new();
     for value in &given[last..] {
         match value.extract::<i64>() {
@@ -182,6 +205,14 @@ fn bind_positional(
     }
     args[last] = Arg::Ints(ints);
     Ok(Some(last))
+}
+
+/// Whether a last parameter of several tensors was given as arguments of their own, not as one list.
+fn spreads_tensors(decl: &OpDecl, given: &[Bound<'_, PyAny>]) -> bool {
+    let last = decl.params.len().wrapping_sub(1);
+    let takes = decl.params.last().is_some_and(|p| p.kind == Kind::Tensors) && last > 0;
+    let one = given.len() == last + 1;
+    takes && given.len() > last && !(one && convert::is_sequence(&given[last]))
 }
 
 /// How many arguments may be given by position: in reductions, what follows `axis` goes by name,
@@ -204,6 +235,12 @@ fn parameter(decl: &OpDecl, key: &str) -> Option<usize> {
         "other" if decl.params.len() == 2 => Some(1),
         "size" => position("shape"),
         "correction" => position("ddof"),
+        "diagonal" => position("k"),
+        "dim1" => position("axis1"),
+        "dim2" => position("axis2"),
+        "shifts" => position("shift"),
+        "value" => position("src"),
+        "p" => position("ord"),
         _ => None,
     })
 }
@@ -260,12 +297,12 @@ fn convert_arg(decl: &OpDecl, param: &Param, value: &Bound<'_, PyAny>) -> PyResu
     }
     let name = param.name;
     match param.kind {
-        Kind::Tensor => convert::tensor_of(decl.name, name, value).map(Arg::Tensor),
+        Kind::Tensor | Kind::Condition => convert::tensor_of(decl.name, name, value).map(Arg::Tensor),
         Kind::Operand => match convert::operand_of(decl.name, name, value)? {
             Operand::Tensor(tensor) => Ok(Arg::Tensor(tensor)),
             Operand::Scalar(scalar) => Ok(Arg::Scalar(scalar)),
         },
-        Kind::Tensors => convert::tensors_of(decl.name, name, value).map(Arg::Tensors),
+        Kind::Tensors | Kind::Several => convert::tensors_of(decl.name, name, value).map(Arg::Tensors),
         Kind::Int => match value.extract::<i64>() {
             Ok(i) => Ok(Arg::Scalar(crate::ops::declare::Scalar::Int(i))),
             Err(_) => Err(wrong(decl, param, "an integer", value)),
@@ -274,11 +311,19 @@ fn convert_arg(decl: &OpDecl, param: &Param, value: &Bound<'_, PyAny>) -> PyResu
             Some(ints) => Ok(Arg::Ints(ints)),
             None => Err(wrong(decl, param, "an integer or a tuple of integers", value)),
         },
+        Kind::Nested => match convert::nested(value)? {
+            Some(lists) => Ok(Arg::Nested(lists)),
+            None => Err(wrong(decl, param, "an integer or a sequence of integers or of sequences of them", value)),
+        },
         Kind::Bool => match value.extract::<bool>() {
             Ok(flag) => Ok(Arg::Scalar(crate::ops::declare::Scalar::Bool(flag))),
             Err(_) => Err(wrong(decl, param, "True or False", value)),
         },
         Kind::Float => convert_float(decl, param, value),
+        Kind::Order => match value.cast::<PyString>() {
+            Ok(text) => Ok(Arg::Str(text.to_cow()?.into_owned())),
+            Err(_) => convert_float(decl, param, value),
+        },
         Kind::Str => match value.cast::<PyString>() {
             Ok(text) => Ok(Arg::Str(text.to_cow()?.into_owned())),
             Err(_) => Err(wrong(decl, param, "a string", value)),

@@ -204,7 +204,12 @@ pub(crate) fn python_default(text: &str) -> String {
         "true" => "True".into(),
         "false" => "False".into(),
         _ if text.contains("All") || text.contains("default") || text == "None" => "None".into(),
-        _ => text.trim_end_matches("isize").trim_end_matches("f64").replace(".to_owned()", ""),
+        _ => text
+            .trim_end_matches("isize")
+            .trim_end_matches("f64")
+            .replace(".to_owned()", "")
+            .replace("Ints::from_slice(&[", "(")
+            .replace("])", ")"),
     }
 }
 

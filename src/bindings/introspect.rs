@@ -9,9 +9,10 @@ use pyo3::prelude::*;
 use pyo3::types::{PyDict, PyTuple};
 
 use crate::bindings::errors::{bad_value, python};
-use crate::bindings::function::context_of;
+use crate::bindings::function::{self, context_of};
 use crate::bindings::functor::record;
 use crate::bindings::node::{PyNode, wrap_node};
+use crate::bindings::numpy;
 use crate::bindings::tensor::{PyTensor, wrap};
 use crate::graph::{self, NodeId};
 use crate::ops::functor;
@@ -37,6 +38,21 @@ impl PyNode {
     #[getter]
     fn context<'py>(&self, py: Python<'py>) -> Option<Bound<'py, PyAny>> {
         context_of(py, &self.node)
+    }
+
+    /// The operation's name as the engine has it: `multiply`, `sum`, or a custom function's class.
+    #[getter]
+    fn op_name(&self) -> String {
+        self.node.name().into_owned()
+    }
+
+    /// Shape and dtype of an output, where they are known: of a custom function, and of the output through which
+    /// this node was reached by `grad_fn`; None otherwise.
+    fn output_spec<'py>(&self, py: Python<'py>, index: u32) -> PyResult<Option<Bound<'py, PyTuple>>> {
+        let rule = function::output_specs(&self.node).and_then(|specs| specs.get(index as usize));
+        let Some(spec) = rule.or_else(|| self.known(index)) else { return Ok(None) };
+        let dims = PyTuple::new(py, spec.dims.iter())?;
+        Ok(Some((dims, numpy::descr(py, spec.dtype)).into_pyobject(py)?))
     }
 
     /// How many outputs the operation has.
@@ -102,6 +118,12 @@ impl WeakNode {
             Some(node) => Ok(WeakNode(node.id())),
             None => Err(bad_value("node", "no operation produced the tensor", "pass a recorded result")),
         }
+    }
+
+    /// This node.
+    #[staticmethod]
+    fn of(node: &Bound<'_, PyNode>) -> WeakNode {
+        WeakNode(node.get().node.id())
     }
 
     /// The node, or None when it is gone.

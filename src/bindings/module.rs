@@ -10,8 +10,10 @@ use crate::bindings::{
     autograd, config, errors, ffi, function, functor, introspect, node, numpy, scope, tensor,
 };
 
-/// Functions whose public place is not the package itself: `fg.grad` is another function.
-const ELSEWHERE: [&str; 3] = ["backward", "grad", "once_differentiable"];
+/// Functions whose public place is not the package itself: `fg.grad` is another function, and the
+/// package's own `_like` functions take more arguments.
+const ELSEWHERE: [&str; 6] =
+    ["backward", "full_like", "grad", "once_differentiable", "ones_like", "zeros_like"];
 
 /// The compiled part of ferrograd.
 #[pymodule(name = "_core", gil_used = false)]

@@ -5,12 +5,13 @@
 
 use std::collections::HashMap;
 use std::sync::atomic::{AtomicU64, Ordering};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
 
 use pyo3::prelude::*;
 use pyo3::types::{PyDict, PyTuple, PyWeakrefMethods, PyWeakrefReference};
 
 use crate::graph::{Saved, Value};
+use crate::ops::function::Spec;
 use crate::tensor::{Edge, Node, Tensor};
 
 /// One recorded operation: where a gradient comes from and where it goes.
@@ -18,6 +19,22 @@ use crate::tensor::{Edge, Node, Tensor};
 pub(crate) struct PyNode {
     pub(crate) node: Node,
     serial: u64,
+    /// What is known of one output: its number, shape and dtype.
+    output: OnceLock<(u32, Spec)>,
+}
+
+impl PyNode {
+    /// Remembers that `tensor` is an output of this node.
+    pub(crate) fn know(&self, tensor: &Tensor) {
+        if let Some(edge) = tensor.producer_edge() {
+            let _ = self.output.set((edge.output(), Spec::of(tensor)));
+        }
+    }
+
+    /// Shape and dtype of output `index`, if an output of this node was seen.
+    pub(crate) fn known(&self, index: u32) -> Option<&Spec> {
+        self.output.get().filter(|(known, _)| *known == index).map(|(_, spec)| spec)
+    }
 }
 
 type Objects = HashMap<usize, (u64, Py<PyWeakrefReference>)>;
@@ -54,7 +71,7 @@ pub(crate) fn wrap_node(py: Python<'_>, node: Node) -> PyResult<Bound<'_, PyNode
         return Ok(object.cast_into()?);
     }
     let serial = SERIAL.fetch_add(1, Ordering::Relaxed);
-    let object = Bound::new(py, PyNode { node, serial })?;
+    let object = Bound::new(py, PyNode { node, serial, output: OnceLock::new() })?;
     let weak = PyWeakrefReference::new(object.as_any())?.unbind();
     let before = objects().get_or_insert_default().insert(address, (serial, weak));
     drop(before);

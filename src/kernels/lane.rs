@@ -133,6 +133,6 @@ both! {
     plain { abs, sqrt, cbrt, asin, acos, atan, erfinv, lgamma, digamma }
     fused { exp, exp2, expm1, ln, log2, log10, log1p, sinh, cosh, tanh, asinh, acosh, atanh, sigmoid, erf, erfc, floor, ceil, round, trunc }
     wide { sin, cos, tan }
-    plain2 { atan2, hypot, max, min, copysign, fmod, polygamma }
+    plain2 { atan2, hypot, max, min, copysign, fmod, polygamma, sinc }
     fused2 { powf }
 }

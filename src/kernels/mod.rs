@@ -12,9 +12,13 @@ pub mod index;
 pub mod isa;
 pub mod lane;
 mod leveled;
+#[cfg(feature = "linalg")]
+pub mod linalg;
 pub mod math;
+pub mod order;
 pub mod real;
 pub mod reduce;
+pub mod scan;
 pub mod softmax;
 pub mod view;
 

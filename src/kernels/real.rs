@@ -72,7 +72,8 @@ macro_rules! for_each_real_binary {
             min "The smaller; NaN if either is NaN.",
             copysign "The magnitude of `self` with the sign of `o`.",
             fmod "Remainder with the sign of `self`, as C.",
-            polygamma "Derivative of order `o` of `digamma`, for an integer `o` of at least 0."
+            polygamma "Derivative of order `o` of `digamma`, for an integer `o` of at least 0.",
+            sinc "Derivative of order `o` of `sin(pi x) / (pi x)`, for an integer `o` of at least 0."
         }
     };
 }
@@ -160,10 +161,13 @@ pub trait Real:
     /// `ln(e^self + e^o)` without overflow.
     #[inline(always)]
     fn logaddexp(self, o: Self) -> Self {
-        let (top, gap) = (self.max(o), (self - o).abs());
-        // Equal infinities: their difference is NaN, their logaddexp is themselves.
-        let gap = Self::select(self.eq(o), Self::lit(0.0), gap);
-        top + (-gap).exp().log1p()
+        self.max(o) + (-self.gap(o).abs()).exp().log1p()
+    }
+    /// `self - o`, and 0 between equal infinities.
+    #[inline(always)]
+    fn gap(self, o: Self) -> Self {
+        let infinite = self.abs().eq(Self::lit(f64::INFINITY));
+        Self::select(Self::mask_and(self.eq(o), infinite), Self::lit(0.0), self - o)
     }
     /// The cumulative distribution function of the normal distribution, accurate in both tails.
     #[inline(always)]

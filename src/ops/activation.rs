@@ -48,4 +48,49 @@ elementwise! { family "activation";
         forward { float: |x| x * x.sigmoid(); cost: 1.0; }
         by x { float |g, x| { let s = x.sigmoid(); g * (s * (1.0 + x * (1.0 - s))) } }
     }
+    /// Scaled elu, self-normalising: `scale elu(x, alpha)` with its two fixed constants. Derivative: `g scale`, and `g scale alpha e^x` below zero.
+    fn selu(x) = SELU {
+        forward { float: |x| R::select(x.gt(R::lit(0.0)), x * 1.0507009873554805, x.min(R::lit(0.0)).expm1() * 1.7580993408473766); cost: 1.0; }
+        by x { float |g, x| R::select(x.gt(R::lit(0.0)), g * 1.0507009873554805, g * x.min(R::lit(0.0)).exp() * 1.7580993408473766) }
+    }
+    /// Elu with a continuous slope: `alpha (e^(x / alpha) - 1)` below zero. Derivative: `g`, and `g e^(x / alpha)` below.
+    fn celu(x; alpha = 1.0) = CELU {
+        forward { float: |x; alpha| R::select(x.gt(R::lit(0.0)), x, alpha * (x.min(R::lit(0.0)) / alpha).expm1()); cost: 1.1; }
+        by x { float |g, x; alpha| R::select(x.gt(R::lit(0.0)), g, g * (x.min(R::lit(0.0)) / alpha).exp()) }
+    }
+    /// `x tanh(softplus(x))`. Derivative: `g (t + x s (1 - t²))` with `s = sigmoid(x)` and `t = tanh(softplus(x))`.
+    fn mish(x) = MISH {
+        forward { float: |x| { let q = (-x).sigmoid(); x * (x.sigmoid() * (1.0 + q) / (1.0 + q * q)) }; cost: 2.2; }
+        by x { float |g, x| {
+            // tanh(softplus(x)) without the kinks of a stable softplus, so that every order is right at 0.
+            let (s, q) = (x.sigmoid(), (-x).sigmoid());
+            let norm = 1.0 + q * q;
+            g * (s * (1.0 + q) / norm + x * s * (q * q * 4.0 / (norm * norm)))
+        } }
+    }
+    /// The inverse of `sigmoid`, `ln(x / (1 - x))`; NaN outside 0..1. Derivative: `g / (x (1 - x))`.
+    [numpy("scipy.special.logit")]
+    fn logit(x) = LOGIT {
+        forward { float: |x| {
+            // Around 1/2 the logarithm would lose the digits of its small value.
+            let middle = (x - 0.5).abs().lt(R::lit(0.2));
+            R::select(middle, (x + x - 1.0).atanh() * 2.0, (x / (1.0 - x)).ln())
+        }; cost: 4.0; }
+        by x { float |g, x| g / (x * (1.0 - x)) }
+    }
+    /// Limited to the range `min_val..max_val`. Derivative: `g` strictly inside, 0 elsewhere.
+    fn hardtanh(x; min_val = -1.0, max_val = 1.0) = HARDTANH {
+        forward { float: |x; low, high| x.max(low).min(high); cost: 0.3; }
+        by x { float |g, x; low, high| R::select(R::mask_and(x.gt(low), x.lt(high)), g, R::lit(0.0)) }
+    }
+    /// The straight line `x / 6 + 1/2`, limited to 0..1. Derivative: `g / 6` strictly inside, 0 elsewhere.
+    fn hardsigmoid(x) = HARDSIGMOID {
+        forward { float: |x| ((x + 3.0).max(R::lit(0.0)).min(R::lit(6.0))) / 6.0; cost: 0.5; }
+        by x { float |g, x| R::select(R::mask_and(x.gt(R::lit(-3.0)), x.lt(R::lit(3.0))), g / 6.0, R::lit(0.0)) }
+    }
+    /// `x hardsigmoid(x)`. Derivative: `g (x / 3 + 1/2)` between -3 and 3, `g` above, 0 below.
+    fn hardswish(x) = HARDSWISH {
+        forward { float: |x| R::select(x.le(R::lit(-3.0)), R::lit(0.0), x * (x + 3.0).min(R::lit(6.0)) / 6.0); cost: 0.6; }
+        by x { float |g, x| R::select(x.ge(R::lit(3.0)), g, R::select(x.le(R::lit(-3.0)), R::lit(0.0), g * (x / 3.0 + 0.5))) }
+    }
 }

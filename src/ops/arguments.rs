@@ -7,7 +7,7 @@ use smallvec::SmallVec;
 
 use crate::dtype::DType;
 use crate::error::{Error, Result};
-use crate::ops::declare::{Arg, Axes, IndexItem, Ints, Kind, Operand, Output, Scalar};
+use crate::ops::declare::{Arg, Axes, IndexItem, Ints, Kind, Nested, Operand, Output, Scalar};
 use crate::tensor::Tensor;
 
 /// A Rust type that a parameter of an operation can have.
@@ -59,11 +59,23 @@ from_arg!(String, Str, "a string", [Arg::Str(s) => s]);
 from_arg!(DType, DType, "a dtype", [Arg::DType(d) => d]);
 from_arg!(Scalar, Float, "a number", [Arg::Scalar(s) => s]);
 from_arg!(Ints, Ints, "a tuple of integers", [Arg::Ints(i) => i, Arg::Scalar(Scalar::Int(i)) => SmallVec::from_slice(&[i])]);
+from_arg!(Nested, Nested, "an integer or a sequence of integers or of sequences of them", [Arg::Nested(n) => n, Arg::Scalar(Scalar::Int(i)) => Nested::One(i)]);
 from_arg!(Axes, Axes, "None, an integer or a tuple of integers", [
     Arg::None => Axes::All,
     Arg::Scalar(Scalar::Int(i)) => Axes::from(i as isize),
     Arg::Ints(i) => Axes::Named(i.iter().map(|&a| a as isize).collect())
 ]);
+
+/// The order of a norm: a number, or a name.
+#[derive(Clone, PartialEq, Debug)]
+pub enum Order {
+    /// A number, infinities included.
+    Number(f64),
+    /// `"fro"`, `"nuc"`.
+    Name(String),
+}
+
+from_arg!(Order, Order, "a number or a name", [Arg::Scalar(s) => Order::Number(s.as_f64()), Arg::Str(s) => Order::Name(s)]);
 
 macro_rules! from_arg_ref {
     ($t:ty, $lent:ty, $kind:ident, $want:literal, [$($pattern:pat => $value:expr),+]) => {
@@ -87,6 +99,33 @@ from_arg_ref!(Operand, Operand, Operand, "a tensor or a number", [Arg::Tensor(t)
 pub type Tensors = Vec<Tensor>;
 
 from_arg_ref!(Tensors, [Tensor], Tensors, "a sequence of tensors", [Arg::Tensors(t) => t]);
+
+/// Several tensors, each an argument of its own, as the first parameter of an operation.
+pub struct Several(Vec<Tensor>);
+
+from_arg_ref!(Several, [Tensor], Several, "tensors", [Arg::Tensors(t) => Several(t)]);
+
+impl std::ops::Deref for Several {
+    type Target = [Tensor];
+    fn deref(&self) -> &[Tensor] {
+        &self.0
+    }
+}
+
+/// A tensor of truth values that comes first without being what the call is about: never a method.
+pub struct Condition(Tensor);
+
+from_arg_ref!(Condition, Tensor, Condition, "a tensor", [
+    Arg::Tensor(t) => Condition(t),
+    Arg::Scalar(s) => Condition(Tensor::scalar(s))
+]);
+
+impl std::ops::Deref for Condition {
+    type Target = Tensor;
+    fn deref(&self) -> &Tensor {
+        &self.0
+    }
+}
 /// An index expression.
 pub type Key = Vec<IndexItem>;
 
@@ -124,6 +163,23 @@ impl IntoOutput for Tensor {
 impl IntoOutput for Vec<Tensor> {
     fn into_output(self) -> Output {
         Output::List(self)
+    }
+}
+
+/// One tensor or a tuple of them, as the arguments ask.
+pub enum OneOrTuple {
+    /// One tensor.
+    One(Tensor),
+    /// A tuple, of any length.
+    Tuple(Vec<Tensor>),
+}
+
+impl IntoOutput for OneOrTuple {
+    fn into_output(self) -> Output {
+        match self {
+            OneOrTuple::One(tensor) => Output::Tensor(tensor),
+            OneOrTuple::Tuple(tensors) => Output::Tuple(tensors),
+        }
     }
 }
 impl IntoOutput for (Tensor, Tensor) {

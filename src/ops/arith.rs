@@ -34,9 +34,10 @@ elementwise! { family "arithmetic";
         by a { float |g, b| g / b }
         by b { float |g, b, y| -g * y / b }
     }
-    /// Power, `a ** b`. Derivatives: `g b a^(b-1)`, zero where `b` is 0, and `g y ln a`, zero where `a` is 0 and `b` is not negative.
+    /// Power, `a ** b`. Derivatives: `g b a^(b-1)`, zero where `b` is 0, and `g y ln a`, zero where `a` is 0 and `b` is not negative. Integers to negative integer powers are refused, as in NumPy.
     [numpy("power", "float_power"), aliases("pow")]
     fn power(a, b) = POWER {
+        guard crate::ops::integer::refuse_negative_power;
         forward { float: |a, b| a.powf(b);
             i64: |a, b| crate::ops::integer::power(a, b); i32: |a, b| crate::ops::integer::power(a as i64, b as i64) as i32;
             u8: |a, b| crate::ops::integer::power(a as i64, b as i64) as u8; cost: 3.0; }

@@ -100,6 +100,15 @@ pub enum IndexItem {
 /// A list of integers: a shape, a permutation, repeats.
 pub type Ints = SmallVec<[i64; 4]>;
 
+/// Integers in one of two depths: a single one for all, or a list per place.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub enum Nested {
+    /// One integer.
+    One(i64),
+    /// A list of integers each; an integer in such a place is a list of one.
+    Each(Vec<Ints>),
+}
+
 /// An argument as the host language passes it.
 #[derive(Clone)]
 pub enum Arg {
@@ -113,6 +122,8 @@ pub enum Arg {
     Scalar(Scalar),
     /// Several integers.
     Ints(Ints),
+    /// One integer or several lists of them.
+    Nested(Nested),
     /// Several tensors.
     Tensors(Vec<Tensor>),
     /// A string.
@@ -130,20 +141,28 @@ pub enum Kind {
     Tensor,
     /// A tensor, or a number that stays weak.
     Operand,
-    /// A sequence of tensors.
+    /// A sequence of tensors; as the last parameter also given as several arguments.
     Tensors,
+    /// All arguments given by position, each a tensor.
+    Several,
+    /// A tensor of truth values that is no method's subject.
+    Condition,
     /// One integer.
     Int,
     /// None, an integer or a tuple of integers.
     Axes,
     /// A shape or a list of integers; as a method or trailing parameter also given as several arguments.
     Ints,
+    /// One integer, or a sequence of integers and sequences of integers.
+    Nested,
     /// A boolean.
     Bool,
     /// A float.
     Float,
     /// A string.
     Str,
+    /// A number or the name of one: the order of a norm.
+    Order,
     /// A dtype.
     DType,
     /// An index expression.

@@ -58,6 +58,9 @@ impl Derivative {
     }
 }
 
+/// A check of operands beyond dtype and shape; its error names them.
+pub type Guard = fn(&[Slot<'_>], DType) -> Result<()>;
+
 /// One element-wise operation.
 pub struct Elementwise {
     /// Its name in the graph and in messages.
@@ -66,6 +69,8 @@ pub struct Elementwise {
     pub forward: &'static LoopTable,
     /// Whether the result is boolean whatever the operands are.
     pub to_bool: bool,
+    /// What it refuses although it has a loop for the dtype.
+    pub guard: Option<Guard>,
     /// What the derivatives use, in the order of the saved values.
     pub saves: &'static [Source],
     /// One derivative per operand; empty for a constant operation.
@@ -74,8 +79,10 @@ pub struct Elementwise {
 
 /// An operand whose dtype and shape are settled.
 #[derive(Clone, Copy)]
-enum Slot<'a> {
+pub enum Slot<'a> {
+    /// Elements.
     Tensor(&'a Tensor),
+    /// One number for all elements.
     Scalar(Scalar),
 }
 
@@ -122,8 +129,20 @@ impl Elementwise {
         self.forward.get(dtype).is_some()
     }
 
-    fn compute_dtype(&self, common: DType) -> DType {
-        if self.takes(common) { common } else { common.to_float() }
+    /// The dtype to compute in: the operands' own, else the float (or integer) that stands for it.
+    fn compute_dtype(&self, common: DType) -> Result<DType> {
+        let stand_in = if self.forward.float { common.to_float() } else { DType::I64 };
+        match common {
+            _ if self.takes(common) => Ok(common),
+            _ if self.forward.float || common == DType::Bool => Ok(stand_in),
+            _ => Err(self.refuse(common)),
+        }
+    }
+
+    #[cold]
+    fn refuse(&self, got: DType) -> Box<Error> {
+        let remedy = "use an integer or boolean dtype, as astype(fg.int64) gives";
+        Box::new(Error::DType { op: self.name.into(), got, remedy })
     }
 
     /// Computes and records; operands agree in dtype and shape.
@@ -135,6 +154,9 @@ impl Elementwise {
         dtype: DType,
         params: &[f64],
     ) -> Result<Tensor> {
+        if let Some(guard) = self.guard {
+            guard(&slots, dtype)?;
+        }
         let out_dtype = if self.to_bool { DType::Bool } else { dtype };
         let out = Tensor::empty_as(layout, out_dtype)?;
         if !self.run_flat(&slots, &out, dtype, params) {
@@ -224,7 +246,7 @@ pub fn unary_with(op: &'static Elementwise, x: &Tensor, params: &[f64]) -> Resul
     if op.takes(x.dtype()) {
         return op.run([Slot::Tensor(x)], x.layout(), x.dtype(), params);
     }
-    let x = astype(x, op.compute_dtype(x.dtype()))?;
+    let x = astype(x, op.compute_dtype(x.dtype())?)?;
     op.run([Slot::Tensor(&x)], x.layout(), x.dtype(), params)
 }
 
@@ -252,7 +274,7 @@ pub(crate) fn settle<const N: usize>(
     let shapes = xs.map(|x| x.shape());
     let dims = broadcast_shapes(op.name, &shapes)?;
     let common = xs.iter().skip(1).fold(xs[0].dtype(), |d, x| d.promote(x.dtype()));
-    let dtype = op.compute_dtype(common);
+    let dtype = op.compute_dtype(common)?;
     let mut settled = xs.map(Tensor::clone);
     for x in &mut settled {
         *x = broadcast_to_dims(&astype(x, dtype)?, &dims)?;
@@ -287,7 +309,7 @@ fn settle_scalar<'a>(
     if x.dtype().is_float() && op.takes(x.dtype()) {
         return Ok(Cow::Borrowed(x));
     }
-    let dtype = op.compute_dtype(x.dtype().promote_weak(scalar.weak()));
+    let dtype = op.compute_dtype(x.dtype().promote_weak(scalar.weak()))?;
     check_range(op.name, dtype, scalar)?;
     astype(x, dtype).map(Cow::Owned)
 }

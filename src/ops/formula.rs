@@ -90,6 +90,7 @@ macro_rules! elementwise_specs {
         $(#[doc = $doc:literal])*
         $([$($key:ident $(($($value:literal),*))?),* $(,)?])?
         fn $name:ident($($x:ident),+ $(; $($p:ident = $default:expr),+)?) = $spec:ident {
+            $(guard $guard:path;)?
             forward { $($forward:tt)* }
             $( by $wrt:ident { $($by:tt)* } )*
         }
@@ -104,6 +105,7 @@ macro_rules! elementwise_specs {
                     name: $crate::ops::family::python_name(stringify!($name)),
                     forward: &FORWARD,
                     to_bool: $crate::is_mask!($($forward)*),
+                    guard: $crate::optional!($($guard)?),
                     saves: SAVES.0.split_at(SAVES.1).0,
                     by: &[$($crate::derivative!($($by)*)),*],
                 }
@@ -113,7 +115,16 @@ macro_rules! elementwise_specs {
     };
 }
 
-/// Declares a family of element-wise operations. One entry:
+/// An optional part of a declaration.
+#[macro_export]
+#[doc(hidden)]
+macro_rules! optional {
+    () => { None };
+    ($value:expr) => { Some($value) };
+}
+
+/// Declares a family of element-wise operations. One entry (`guard path::to::check;` may precede
+/// `forward`, for operands that the loops take and the operation does not):
 ///
 /// ```text
 /// /// Documentation; the formula and its derivative.
@@ -130,6 +141,7 @@ macro_rules! elementwise {
         $(#[doc = $doc:literal])*
         $([$($key:ident $(($($value:literal),*))?),* $(,)?])?
         fn $name:ident($($x:ident),+ $(; $($p:ident = $default:expr),+)?) = $spec:ident {
+            $(guard $guard:path;)?
             forward { $($forward:tt)* }
             $( by $wrt:ident { $($by:tt)* } )*
         }
@@ -137,6 +149,7 @@ macro_rules! elementwise {
         $crate::elementwise_specs! {$(
             $(#[doc = $doc])*
             fn $name($($x),+ $(; $($p = $default),+)?) = $spec {
+                $(guard $guard;)?
                 forward { $($forward)* }
                 $( by $wrt { $($by)* } )*
             }

@@ -1,19 +1,16 @@
-//! In-place changes: `x += y`, `x[i] = v`, `copy_`, `fill_`.
+//! In-place changes: `x += y`, `copy_`, `fill_`.
 //!
 //! Owns: the checks that keep a change from falsifying a gradient, the write, the version and the new history.
 //! Never lets a leaf that requires grad change while recording.
 //! Invariant: after a change the handle's history is that of its new value, and the version has moved on.
 
-use crate::dtype::DType;
 use crate::error::{Error, Result};
 use crate::graph;
 use crate::kernels;
 use crate::ops::cast::astype;
-use crate::ops::declare::{IndexItem, Operand};
+use crate::ops::declare::Operand;
 use crate::ops::elementwise::{Elementwise, binary_operands};
-use crate::ops::index::{index, plan};
 use crate::ops::shape::broadcast_to;
-use crate::ops::view::replay;
 use crate::tensor::Tensor;
 
 fn refuse(op: &'static str, what: &str, remedy: &'static str) -> Box<Error> {
@@ -21,7 +18,7 @@ fn refuse(op: &'static str, what: &str, remedy: &'static str) -> Box<Error> {
 }
 
 /// The checks every change passes before anything is written.
-fn admit(op: &'static str, x: &Tensor, value: &Tensor) -> Result<()> {
+pub(crate) fn admit_write(op: &'static str, x: &Tensor) -> Result<()> {
     if graph::recording() && x.requires_grad() && x.is_leaf() {
         return Err(refuse(
             op,
@@ -40,6 +37,12 @@ fn admit(op: &'static str, x: &Tensor, value: &Tensor) -> Result<()> {
             "clone() it first",
         ));
     }
+    Ok(())
+}
+
+/// The checks of a change whose value must not lose by its conversion.
+fn admit(op: &'static str, x: &Tensor, value: &Tensor) -> Result<()> {
+    admit_write(op, x)?;
     if value.dtype() != x.dtype() && x.dtype().promote(value.dtype()) != x.dtype() {
         return Err(Box::new(Error::DType {
             op: op.into(),
@@ -89,30 +92,3 @@ pub fn fill_(x: &Tensor, value: &Operand) -> Result<()> {
         Operand::Scalar(s) => overwrite("fill_", x, &Tensor::full(&[], *s, x.dtype())?),
     }
 }
-
-/// `x[index] = value`.
-pub fn set_index(x: &Tensor, items: &[IndexItem], value: &Operand) -> Result<()> {
-    let value = match value {
-        Operand::Tensor(t) => t.clone(),
-        Operand::Scalar(s) => Tensor::full(&[], *s, x.dtype())?,
-    };
-    let plan = plan(x.shape(), items)?;
-    if plan.arrays.is_empty() && !(graph::recording() && (x.requires_grad() || value.requires_grad())) {
-        let target = x.with_layout(replay(x.layout(), &plan.steps));
-        return overwrite("setitem", &target, &value);
-    }
-    // Which element goes where follows from indexing the positions themselves.
-    let positions = positions(x)?;
-    let chosen = index(&positions, items)?;
-    admit("setitem", x, &value)?;
-    let value = broadcast_to(&astype(&value, x.dtype())?, chosen.shape())?;
-    let replaced = crate::ops::index::replace_at(x, &chosen, &value)?;
-    overwrite("setitem", x, &replaced)
-}
-
-/// The flat C-order position of every element, in the shape of `x`.
-fn positions(x: &Tensor) -> Result<Tensor> {
-    let all: Vec<i64> = (0..x.size() as i64).collect();
-    Tensor::from_vec(all, x.shape())
-}
-

@@ -1,6 +1,6 @@
-//! Joining and splitting along an axis.
+//! Joining along an axis.
 //!
-//! Owns: concatenate, stack. Never makes an intermediate copy: pieces go straight into the result.
+//! Owns: concatenate, stack and their kin. Never makes an intermediate copy: pieces go straight into the result.
 //! Invariant: the gradient of a piece is a slice of the output's gradient.
 
 use crate::array::{ShapeVec, normalize_axis};
@@ -9,6 +9,7 @@ use crate::error::{Dims, Error, Result};
 use crate::kernels;
 use crate::ops::cast::astype;
 use crate::ops::arguments::Tensors;
+use crate::ops::grid::{at_least_1d, at_least_2d, at_least_3d};
 use crate::ops::shape::reshape_dims;
 use crate::ops::structured::{Record, SavedList, finish, move_cost};
 use crate::ops::view::slice_axis;
@@ -26,7 +27,7 @@ fn common_dtype(op: &'static str, pieces: &[Tensor]) -> Result<DType> {
 }
 
 /// Joins pieces of one dtype along a valid axis.
-fn join(pieces: &[Tensor], axis: usize) -> Result<Tensor> {
+pub(crate) fn join(pieces: &[Tensor], axis: usize) -> Result<Tensor> {
     let mut dims = ShapeVec::from_slice(pieces[0].shape());
     for (i, piece) in pieces.iter().enumerate().skip(1) {
         let fits = piece.ndim() == dims.len()
@@ -72,6 +73,16 @@ fn join(pieces: &[Tensor], axis: usize) -> Result<Tensor> {
     }))
 }
 
+/// The tensors with at least so many dimensions, as NumPy's stacking functions see them.
+fn raised(tensors: &[Tensor], to: fn(&Tensor) -> Result<Tensor>) -> Result<Vec<Tensor>> {
+    tensors.iter().map(to).collect()
+}
+
+/// A vector as a column, anything of more dimensions as it is.
+fn column(x: &Tensor) -> Result<Tensor> {
+    if x.ndim() < 2 { reshape_dims(x, &[x.size(), 1]) } else { Ok(x.clone()) }
+}
+
 crate::operations! { family "joining";
     /// Joined along an existing axis; None joins the flattened tensors. Derivative: the slices of `g`.
     [numpy("concatenate", "concat"), aliases("cat", "concat")]
@@ -102,5 +113,27 @@ crate::operations! { family "joining";
         dims.insert(axis, 1);
         let pieces = tensors.iter().map(|x| reshape_dims(&astype(x, dtype)?, &dims)).collect::<Result<Vec<_>>>()?;
         join(&pieces, axis)
+    }
+    /// Joined along axis 0, vectors as rows.
+    [numpy("vstack"), aliases("row_stack")]
+    fn vstack(tensors: Tensors) -> Tensor {
+        concatenate(&raised(tensors, at_least_2d)?, Some(0))
+    }
+    /// Joined along axis 1, vectors along axis 0.
+    [numpy("hstack")]
+    fn hstack(tensors: Tensors) -> Tensor {
+        let raised = raised(tensors, at_least_1d)?;
+        let axis = if raised.first().is_some_and(|x| x.ndim() == 1) { 0 } else { 1 };
+        concatenate(&raised, Some(axis))
+    }
+    /// Joined along axis 2, after vectors became `(1, n, 1)` and matrices `(m, n, 1)`.
+    [numpy("dstack")]
+    fn dstack(tensors: Tensors) -> Tensor {
+        concatenate(&raised(tensors, at_least_3d)?, Some(2))
+    }
+    /// Joined along axis 1, vectors as columns.
+    [numpy("column_stack")]
+    fn column_stack(tensors: Tensors) -> Tensor {
+        concatenate(&raised(tensors, column)?, Some(1))
     }
 }

@@ -221,18 +221,18 @@ elementwise! { family "elementwise";
         forward { float: |x| x.trunc(); ints: |x| x; bool: |x| x; cost: 0.4; }
         by x { zero }
     }
-    /// Derivative of order `b` (an integer) of `digamma` at `a`. Derivative: `g` times that of order `b + 1`.
-    fn polygamma_at(a, b) = POLYGAMMA {
-        forward { float_calls: |a, b| a.polygamma(b); cost: 60.0; }
-        by a { float_calls |g, a, b| g * a.polygamma(b + 1.0) }
-        by b { zero }
+    /// `sin(pi x) / (pi x)`, 1 at 0. Derivative: `g` times that of the next order, finite at 0 for every order.
+    [numpy("sinc")]
+    fn sinc(x) = SINC {
+        forward { float_wide: |x| R::select(x.eq(R::lit(0.0)), R::lit(1.0), (x * std::f64::consts::PI).sin() / (x * std::f64::consts::PI)); cost: 2.0; }
+        by x { float_calls |g, x| g * x.sinc(R::lit(1.0)) }
     }
 }
 
 /// The operation that a method of `Real` stands for when a derivative records itself.
 pub(crate) mod real {
     use crate::ops::elementwise::Elementwise;
-    use crate::ops::{activation, arith};
+    use crate::ops::{activation, arith, orders};
 
     macro_rules! stands_for {
         ($($method:ident $module:ident::$spec:ident),* $(,)?) => {$(
@@ -249,6 +249,7 @@ pub(crate) mod real {
         sigmoid activation::SIGMOID, erf math::ERF, erfc math::ERFC, erfinv math::ERFINV,
         lgamma math::LGAMMA, digamma math::DIGAMMA, floor math::FLOOR, ceil math::CEIL, round math::RINT,
         trunc math::TRUNC, powf arith::POWER, atan2 arith::ARCTAN2, hypot arith::HYPOT, max arith::MAXIMUM,
-        min arith::MINIMUM, copysign arith::COPYSIGN, fmod arith::FMOD, polygamma math::POLYGAMMA,
+        min arith::MINIMUM, copysign arith::COPYSIGN, fmod arith::FMOD, polygamma orders::POLYGAMMA,
+        sinc orders::SINC_ORDER,
     }
 }

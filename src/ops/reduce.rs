@@ -16,11 +16,13 @@ use crate::ops::cast::astype;
 use crate::ops::compare::EQUAL;
 use crate::ops::declare::{Axes, Scalar};
 use crate::ops::elementwise::{binary, binary_scalar};
-use crate::ops::shape::{broadcast_to, reshape_dims};
+use crate::ops::norms::root;
+use crate::ops::scan::product_of_others;
+use crate::ops::shape::{broadcast_to, permute_axes, reshape_dims};
 use crate::ops::structured::{Record, SavedList, finish, move_cost};
 use crate::tensor::Tensor;
 
-fn resolve(op: &'static str, axis: &Axes, ndim: usize) -> Result<ShapeVec> {
+pub(crate) fn resolve(op: &'static str, axis: &Axes, ndim: usize) -> Result<ShapeVec> {
     match axis.named() {
         None => Ok((0..ndim).collect()),
         Some(named) => {
@@ -31,27 +33,27 @@ fn resolve(op: &'static str, axis: &Axes, ndim: usize) -> Result<ShapeVec> {
     }
 }
 
-fn kept_dims(dims: &[usize], axes: &[usize]) -> ShapeVec {
+pub(crate) fn kept_dims(dims: &[usize], axes: &[usize]) -> ShapeVec {
     dims.iter().enumerate().map(|(i, &d)| if axes.contains(&i) { 1 } else { d }).collect()
 }
 
-fn dropped_dims(dims: &[usize], axes: &[usize]) -> ShapeVec {
+pub(crate) fn dropped_dims(dims: &[usize], axes: &[usize]) -> ShapeVec {
     (0..dims.len()).filter(|i| !axes.contains(i)).map(|i| dims[i]).collect()
 }
 
 /// How many elements meet in one result.
-fn count(x: &Tensor, axes: &[usize]) -> usize {
+pub(crate) fn count(x: &Tensor, axes: &[usize]) -> usize {
     axes.iter().map(|&a| x.shape()[a]).product()
 }
 
 /// Runs a reduction kernel; the result keeps the axes as size 1.
-fn reduced(op: Reduction, x: &Tensor, axes: &[usize], dtype: DType) -> Result<Tensor> {
+pub(crate) fn reduced(op: Reduction, x: &Tensor, axes: &[usize], dtype: DType) -> Result<Tensor> {
     let out = Tensor::empty(&kept_dims(x.shape(), axes), dtype)?;
     kernels::reduce(op, x.dtype(), x.view_of(), axes, out.view_mut());
     Ok(out)
 }
 
-fn finish_shape(out: Tensor, axes: &[usize], keepdims: bool) -> Result<Tensor> {
+pub(crate) fn finish_shape(out: Tensor, axes: &[usize], keepdims: bool) -> Result<Tensor> {
     if keepdims || axes.is_empty() {
         return Ok(out);
     }
@@ -80,7 +82,7 @@ pub(crate) fn sum_over(x: &Tensor, axes: &[usize], keepdims: bool) -> Result<Ten
     }))
 }
 
-fn need_elements(op: &'static str, x: &Tensor, axes: &[usize]) -> Result<()> {
+pub(crate) fn need_elements(op: &'static str, x: &Tensor, axes: &[usize]) -> Result<()> {
     if count(x, axes) > 0 || x.size() > 0 || kept_dims(x.shape(), axes).contains(&0) {
         return Ok(());
     }
@@ -91,15 +93,20 @@ fn need_elements(op: &'static str, x: &Tensor, axes: &[usize]) -> Result<()> {
     }))
 }
 
-/// Maximum or minimum; the gradient is shared evenly among ties.
+/// Maximum or minimum over axes as the host names them.
 fn extreme(op: Reduction, name: &'static str, x: &Tensor, axis: &Axes, keepdims: bool) -> Result<Tensor> {
     let axes = resolve(name, axis, x.ndim())?;
     need_elements(name, x, &axes)?;
-    let out = reduced(op, x, &axes, x.dtype())?;
-    let out = finish(out, &[x], |out| Record {
+    finish_shape(extreme_over(op, name, x, &axes)?, &axes, keepdims)
+}
+
+/// Maximum or minimum over resolved axes, which stay as size 1; the gradient is shared evenly among ties.
+pub(crate) fn extreme_over(op: Reduction, name: &'static str, x: &Tensor, axes: &[usize]) -> Result<Tensor> {
+    let out = reduced(op, x, axes, x.dtype())?;
+    Ok(finish(out, &[x], |out| Record {
         name,
         cost: 4.0 * move_cost(x),
-        params: axes.clone(),
+        params: ShapeVec::from_slice(axes),
         saved: smallvec![Saved::input(x, 0), Saved::output(out, 0)],
         backward: |axes, cx| {
             let Some(g) = cx.take_grad(0) else { return Ok(()) };
@@ -110,8 +117,7 @@ fn extreme(op: Reduction, name: &'static str, x: &Tensor, axis: &Axes, keepdims:
             cx.give(0, binary(&MULTIPLY, &g, &share)?);
             Ok(())
         },
-    });
-    finish_shape(out, &axes, keepdims)
+    }))
 }
 
 /// Mean over resolved axes, as a float.
@@ -130,12 +136,59 @@ pub(crate) fn var_over(x: &Tensor, axes: &[usize], ddof: f64, keepdims: bool) ->
     binary_scalar(&DIVIDE, &sum_over(&squares, axes, keepdims)?, Scalar::Float(divisor))
 }
 
+/// The axes after all others, merged into one: one line per result.
+pub(crate) fn lines(x: &Tensor, axes: &[usize]) -> Result<Tensor> {
+    let mut order: ShapeVec = (0..x.ndim()).filter(|a| !axes.contains(a)).collect();
+    order.extend_from_slice(axes);
+    let mut dims = dropped_dims(x.shape(), axes);
+    dims.push(count(x, axes));
+    reshape_dims(&permute_axes(x, &order)?, &dims)
+}
+
+/// The inverse of `lines`, for a tensor that had `dims`.
+fn from_lines(x: &Tensor, dims: &[usize], axes: &[usize]) -> Result<Tensor> {
+    let mut order: ShapeVec = (0..dims.len()).filter(|a| !axes.contains(a)).collect();
+    order.extend_from_slice(axes);
+    let spread: ShapeVec = order.iter().map(|&a| dims[a]).collect();
+    let mut inverse: ShapeVec = smallvec![0; order.len()];
+    order.iter().enumerate().for_each(|(i, &a)| inverse[a] = i);
+    permute_axes(&reshape_dims(x, &spread)?, &inverse)
+}
+
+/// Product over resolved axes.
+fn prod_over(x: &Tensor, axes: &[usize], keepdims: bool) -> Result<Tensor> {
+    let dtype = if x.dtype().is_float() { x.dtype() } else { DType::I64 };
+    let out = finish(reduced(Reduction::Prod, x, axes, dtype)?, &[x], |_| Record {
+        name: "prod",
+        cost: 10.0 * move_cost(x),
+        params: ShapeVec::from_slice(axes),
+        saved: smallvec![Saved::input(x, 0)],
+        backward: |axes, cx| {
+            let Some(g) = cx.take_grad(0) else { return Ok(()) };
+            let x = cx.saved(0)?;
+            let lines = lines(&x, axes)?;
+            // Never the product over the element: the products of the others are exact at zeros.
+            let others = product_of_others(&lines, lines.ndim() - 1)?;
+            cx.give(0, binary(&MULTIPLY, &g, &from_lines(&others, x.shape(), axes)?)?);
+            Ok(())
+        },
+    });
+    finish_shape(out, axes, keepdims)
+}
+
 crate::operations! { family "reduction";
     /// Sum over the axes; integers and booleans sum as int64. Derivative: `g` repeated.
     [numpy("sum")]
     fn sum(x: Tensor, axis: Axes = Axes::All, keepdims: bool = false, dtype: Option<DType> = None) -> Tensor {
         let x = dtype.map_or_else(|| Ok(x.clone()), |d| astype(x, d))?;
         sum_over(&x, &resolve("sum", &axis, x.ndim())?, keepdims)
+    }
+    /// Product over the axes; integers and booleans in int64. Derivative: `g` times the product of the others, exact also where elements are zero.
+    [numpy("prod")]
+    fn prod(x: Tensor, axis: Axes = Axes::All, keepdims: bool = false, dtype: Option<DType> = None) -> Tensor {
+        let x = dtype.map_or_else(|| Ok(x.clone()), |d| astype(x, d))?;
+        let out = prod_over(&x, &resolve("prod", &axis, x.ndim())?, keepdims)?;
+        dtype.map_or_else(|| Ok(out.clone()), |d| astype(&out, d))
     }
     /// Mean over the axes, a float. Derivative: `g / n` repeated.
     [numpy("mean")]
@@ -158,10 +211,10 @@ crate::operations! { family "reduction";
     fn var(x: Tensor, axis: Axes = Axes::All, ddof: f64 = 0.0, keepdims: bool = false) -> Tensor {
         var_over(x, &resolve("var", &axis, x.ndim())?, ddof, keepdims)
     }
-    /// Standard deviation, the square root of `var`.
+    /// Standard deviation, the square root of `var`. Derivative: that of the root, and 0 where the deviation is 0.
     [numpy("std")]
     fn std(x: Tensor, axis: Axes = Axes::All, ddof: f64 = 0.0, keepdims: bool = false) -> Tensor {
-        crate::ops::math::sqrt(&var_over(x, &resolve("std", &axis, x.ndim())?, ddof, keepdims)?)
+        root(&var_over(x, &resolve("std", &axis, x.ndim())?, ddof, keepdims)?)
     }
     /// Index of the first largest element, along an axis or over all.
     [numpy("argmax"), constant]

@@ -7,18 +7,58 @@ use std::sync::LazyLock;
 
 use crate::ops::declare::OpDecl;
 use crate::ops::{
-    activation, arith, cast, compare, create, gelu, index, join, math, matmul, reduce, select, shape, softmax,
+    activation, along, arith, bitwise, blend, cast, choice, closeness, compare, create, diagonal,
+    einsum, extremes, flip, gelu, grid, index, join, logsumexp, math, matmul, nan, nonzero, norms,
+    numerical, order, orders, pad, products, quantile, reduce, repeat, rounding, scan, select,
+    shape, softmax, split, statistics, window,
 };
 
 /// Every operation, in the order of the families.
 pub fn registry() -> &'static [&'static OpDecl] {
     static ALL: LazyLock<Vec<&'static OpDecl>> = LazyLock::new(|| {
-        let families: [&'static [OpDecl]; 14] = [
-            arith::DECLS, math::DECLS, activation::DECLS, gelu::DECLS, compare::DECLS, select::DECLS, reduce::DECLS,
-            shape::DECLS, join::DECLS, index::DECLS, matmul::DECLS, softmax::DECLS, cast::DECLS,
+        let families: &[&'static [OpDecl]] = &[
+            arith::DECLS,
+            math::DECLS,
+            orders::DECLS,
+            rounding::DECLS,
+            extremes::DECLS,
+            activation::DECLS,
+            gelu::DECLS,
+            compare::DECLS,
+            closeness::DECLS,
+            bitwise::DECLS,
+            select::DECLS,
+            blend::DECLS,
+            reduce::DECLS,
+            shape::DECLS,
+            join::DECLS,
+            index::DECLS,
+            matmul::DECLS,
+            products::DECLS,
+            einsum::DECLS,
+            softmax::DECLS,
+            cast::DECLS,
             create::DECLS,
+            nonzero::DECLS,
+            split::DECLS,
+            flip::DECLS,
+            grid::DECLS,
+            repeat::DECLS,
+            diagonal::DECLS,
+            window::DECLS,
+            pad::DECLS,
+            along::DECLS,
+            choice::DECLS,
+            scan::DECLS,
+            norms::DECLS,
+            logsumexp::DECLS,
+            order::DECLS,
+            nan::DECLS,
+            quantile::DECLS,
+            statistics::DECLS,
+            numerical::DECLS,
         ];
-        families.into_iter().flatten().collect()
+        families.iter().copied().flatten().collect()
     });
     &ALL
 }

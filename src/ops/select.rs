@@ -34,8 +34,24 @@ fn settled(x: &Operand, dtype: DType) -> Result<Tensor> {
     }
 }
 
+/// `a` where `condition` holds, else `b`; all broadcast.
+pub fn where_(condition: &Tensor, a: &Operand, b: &Operand) -> Result<Tensor> {
+    let dtype = dtype_of(a, b);
+    let (a, b) = (settled(a, dtype)?, settled(b, dtype)?);
+    let mask = astype(&condition.detach(), DType::Bool)?;
+    let dims = broadcast_shapes("where", &[mask.shape(), a.shape(), b.shape()])?;
+    choose(&broadcast_to(&mask, &dims)?, &broadcast_to(&a, &dims)?, &broadcast_to(&b, &dims)?)
+}
+
+impl Tensor {
+    /// `a` where this holds, else `b`; all broadcast.
+    pub fn where_(&self, a: &Operand, b: &Operand) -> Result<Tensor> {
+        where_(self, a, b)
+    }
+}
+
 /// The selection itself, on operands of one dtype and shape.
-fn choose(mask: &Tensor, a: &Tensor, b: &Tensor) -> Result<Tensor> {
+pub(crate) fn choose(mask: &Tensor, a: &Tensor, b: &Tensor) -> Result<Tensor> {
     let out = Tensor::empty(mask.shape(), a.dtype())?;
     kernels::select(a.dtype(), mask.view_of(), a.view_of(), b.view_of(), out.view_mut());
     Ok(finish(out, &[a, b], |out| Record {
@@ -59,15 +75,6 @@ fn choose(mask: &Tensor, a: &Tensor, b: &Tensor) -> Result<Tensor> {
 }
 
 crate::operations! { family "selection";
-    /// `a` where `condition` holds, else `b`. Derivatives: `g` where taken, 0 elsewhere; a NaN in the branch not taken stays out of the value but not out of the gradient of what produced it.
-    [numpy("where")]
-    fn where_(condition: Tensor, a: Operand, b: Operand) -> Tensor {
-        let dtype = dtype_of(a, b);
-        let (a, b) = (settled(a, dtype)?, settled(b, dtype)?);
-        let mask = astype(&condition.detach(), DType::Bool)?;
-        let dims = broadcast_shapes("where", &[mask.shape(), a.shape(), b.shape()])?;
-        choose(&broadcast_to(&mask, &dims)?, &broadcast_to(&a, &dims)?, &broadcast_to(&b, &dims)?)
-    }
     /// Limited to the range `min..max`; either bound may be None. Derivative: `g` inside and at the bounds, 0 outside.
     [numpy("clip"), aliases("clamp")]
     fn clip(x: Tensor, min: Option<Operand> = None, max: Option<Operand> = None) -> Tensor {

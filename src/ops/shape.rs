@@ -1,6 +1,6 @@
 //! Shape: views of the same elements in another arrangement.
 //!
-//! Owns: reshape, transpositions, new and dropped axes, broadcasting and its adjoint.
+//! Owns: reshape, view, flatten, transpositions, new and dropped axes, broadcasting and its adjoint.
 //! Never copies where a view will do. Invariant: the backward of a view is the inverse view.
 
 use smallvec::{SmallVec, smallvec};
@@ -16,7 +16,8 @@ use crate::tensor::Tensor;
 fn resolve(from: &[usize], to: &[i64]) -> Result<ShapeVec> {
     let mismatch = || {
         let text: Vec<String> = to.iter().map(|d| d.to_string()).collect();
-        Box::new(Error::Reshape { from: Dims::from(from), to: format!("({})", text.join(", ")) })
+        let comma = if to.len() == 1 { "," } else { "" };
+        Box::new(Error::Reshape { from: Dims::from(from), to: format!("({}{comma})", text.join(", ")) })
     };
     let numel: usize = from.iter().product();
     let unknown = to.iter().filter(|&&d| d == -1).count();
@@ -173,9 +174,46 @@ fn reversed(x: &Tensor) -> ShapeVec {
 
 crate::operations! { family "shape";
     /// The same elements under another shape; one dimension may be -1. A view where the strides allow it.
-    [numpy("reshape"), aliases("view")]
+    [numpy("reshape")]
     fn reshape(x: Tensor, shape: Ints) -> Tensor {
         reshape_dims(x, &resolve(x.shape(), &shape)?)
+    }
+    /// The same elements under another shape, never copied: refused where the strides do not allow it.
+    fn view_(x: Tensor, shape: Ints) -> Tensor {
+        let dims = resolve(x.shape(), &shape)?;
+        if x.layout().reshape(&dims).is_some() {
+            return reshape_dims(x, &dims);
+        }
+        Err(Box::new(Error::Shape {
+            op: "view".into(),
+            what: format!("a tensor of shape {} whose elements are not in order in memory has no view of shape {}", Dims::from(x.shape()), Dims::from(&dims[..])),
+            remedy: "use reshape, which copies where it must",
+        }))
+    }
+    /// A copy with one axis, all elements in C order; with `start_dim` or `end_dim`, those axes merged into one, a view where the strides allow it.
+    fn flatten(x: Tensor, start_dim: Option<isize> = None, end_dim: Option<isize> = None) -> Tensor {
+        if start_dim.is_none() && end_dim.is_none() {
+            return reshape_dims(&x.copied("flatten")?, &[x.size()]);
+        }
+        if x.ndim() == 0 {
+            normalize_axis("flatten", start_dim.unwrap_or(0), 1)?;
+            normalize_axis("flatten", end_dim.unwrap_or(-1), 1)?;
+            return reshape_dims(x, &[1]);
+        }
+        let start = normalize_axis("flatten", start_dim.unwrap_or(0), x.ndim())?;
+        let end = normalize_axis("flatten", end_dim.unwrap_or(-1), x.ndim())?;
+        if end < start {
+            return Err(Box::new(Error::Argument {
+                op: "flatten".into(),
+                what: format!("start_dim {start} comes after end_dim {end}"),
+                remedy: "give start_dim <= end_dim".into(),
+            }));
+        }
+        let dims = x.shape();
+        let mut merged = ShapeVec::from_slice(&dims[..start]);
+        merged.push(dims[start..=end].iter().product());
+        merged.extend_from_slice(&dims[end + 1..]);
+        reshape_dims(x, &merged)
     }
     /// One axis with all elements in C order; a view where the strides allow it.
     [numpy("ravel")]
@@ -186,19 +224,19 @@ crate::operations! { family "shape";
     [numpy("transpose")]
     fn transpose(x: Tensor, axes: Option<Ints> = None) -> Tensor {
         let Some(axes) = axes else { return permute_axes(x, &reversed(x)) };
-        if axes.len() == 2 && x.ndim() == 2 && axes[0] == 0 && axes[1] == 1 {
-            return Err(Box::new(Error::Argument {
-                op: "transpose".into(),
-                what: "axes (0, 1) of a matrix are the identity in NumPy and a swap in PyTorch".into(),
-                remedy: "write swapaxes(0, 1) or permute(0, 1)".into(),
-            }));
+        if axes.len() != 2 {
+            return permute(x, axes);
         }
-        if axes.len() == 2 && x.ndim() != 2 {
-            let a = normalize_axis("transpose", axes[0] as isize, x.ndim())?;
-            let b = normalize_axis("transpose", axes[1] as isize, x.ndim())?;
+        let a = normalize_axis("transpose", axes[0] as isize, x.ndim())?;
+        let b = normalize_axis("transpose", axes[1] as isize, x.ndim())?;
+        if x.ndim() != 2 || (a, b) != (0, 1) {
             return swap_axes(x, a, b);
         }
-        permute(x, axes)
+        Err(Box::new(Error::Argument {
+            op: "transpose".into(),
+            what: "axes (0, 1) of a matrix are the identity in NumPy and a swap in PyTorch".into(),
+            remedy: "write swapaxes(0, 1) or permute(0, 1)".into(),
+        }))
     }
     /// The axes in the order given; a view.
     [numpy("permute_dims"), aliases("permute_dims")]
@@ -215,10 +253,28 @@ crate::operations! { family "shape";
         permute_axes(x, &axes)
     }
     /// Two axes exchanged; a view.
-    [numpy("swapaxes")]
+    [numpy("swapaxes"), aliases("swapdims")]
     fn swapaxes(x: Tensor, axis1: isize, axis2: isize) -> Tensor {
         let a = normalize_axis("swapaxes", axis1, x.ndim())?;
         swap_axes(x, a, normalize_axis("swapaxes", axis2, x.ndim())?)
+    }
+    /// Axes moved to other positions, the rest in order; a view.
+    [numpy("moveaxis"), aliases("movedim")]
+    fn moveaxis(x: Tensor, source: Ints, destination: Ints) -> Tensor {
+        let named = |ints: &Ints| -> SmallVec<[isize; 4]> { ints.iter().map(|&a| a as isize).collect() };
+        let from = normalize_axes("moveaxis", &named(&source), x.ndim())?;
+        let to = normalize_axes("moveaxis", &named(&destination), x.ndim())?;
+        if from.len() != to.len() {
+            return Err(Box::new(Error::Argument {
+                op: "moveaxis".into(),
+                what: format!("{} axes and {} destinations", from.len(), to.len()),
+                remedy: "give as many destinations as axes".into(),
+            }));
+        }
+        let mut rest = (0..x.ndim()).filter(|a| !from.contains(a));
+        let at = |i: usize| to.iter().position(|&t| t == i).map(|k| from[k]);
+        let order: ShapeVec = (0..x.ndim()).filter_map(|i| at(i).or_else(|| rest.next())).collect();
+        permute_axes(x, &order)
     }
     /// Axes of size 1 dropped, all or those named; a view.
     [numpy("squeeze")]
@@ -228,14 +284,14 @@ crate::operations! { family "shape";
         reshape_dims(x, &dims)
     }
     /// A new axis of size 1 at a position of the result; a view.
-    [numpy("expand_dims"), aliases("expand_dims")]
-    fn unsqueeze(x: Tensor, axis: Axes) -> Tensor {
-        let named = axis.named().unwrap_or(&[]);
-        let axes = normalize_axes("unsqueeze", named, x.ndim() + named.len())?;
+    [numpy("expand_dims"), aliases("unsqueeze")]
+    fn expand_dims(x: Tensor, axis: Ints) -> Tensor {
+        let named: SmallVec<[isize; 4]> = axis.iter().map(|&a| a as isize).collect();
+        let ndim = x.ndim() + named.len();
+        let axes = normalize_axes("expand_dims", &named, ndim)?;
         let mut old = x.shape().iter();
-        let dims: ShapeVec = (0..x.ndim() + named.len())
-            .map(|a| if axes.contains(&a) { 1 } else { old.next().copied().unwrap_or(1) })
-            .collect();
+        let dims: ShapeVec =
+            (0..ndim).map(|a| if axes.contains(&a) { 1 } else { old.next().copied().unwrap_or(1) }).collect();
         reshape_dims(x, &dims)
     }
     /// Repeats along new and size-1 axes without copying; -1 keeps a dimension. A read-only view in spirit: in-place writes are refused.

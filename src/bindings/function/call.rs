@@ -76,7 +76,10 @@ impl<'py> Job<'_, 'py> {
     ) -> PyResult<Bound<'py, PyAny>> {
         let call = Call::begin(self.arguments.values());
         let slots = &self.arguments.slots;
-        let needs = slots.iter().map(|slot| slot.any(&|i| call.needs(i as usize))).collect();
+        let needs = slots
+            .iter()
+            .map(|slot| slot.any(&|i| call.needs(i as usize)))
+            .collect();
         let context = Bound::new(py, FunctionContext::for_call(needs))?;
         let returned = {
             let _off = ModeGuard::forward();
@@ -93,7 +96,11 @@ impl<'py> Job<'_, 'py> {
         };
         let told = context.get().take_told(call.recorded());
         let fates = self.fates(&call, &outputs, &told.marks)?;
-        if fates.iter().any(|fate| matches!(fate, Fate::Varies | Fate::Dirty)) && call.recorded() {
+        if fates
+            .iter()
+            .any(|fate| matches!(fate, Fate::Varies | Fate::Dirty))
+            && call.recorded()
+        {
             return self.record(call, &context, told, &returned, outputs, &fates);
         }
         build(py, &outputs.tree, &returned, &mut |k| {
@@ -111,8 +118,7 @@ impl<'py> Job<'_, 'py> {
         for (k, y) in outputs.tensors.iter().enumerate() {
             let tensor = outputs.tensor(k)?;
             let listed = |list: &[Py<PyAny>]| list.iter().any(|ob| ob.is(y));
-            let varies =
-                call.recorded() && tensor.dtype().is_float() && !listed(&marks.constants);
+            let varies = call.recorded() && tensor.dtype().is_float() && !listed(&marks.constants);
             let argument = self.arguments.position(y.as_any().as_unbound()).is_some();
             fates.push(match () {
                 () if listed(&marks.dirty) => Fate::Dirty,
@@ -130,10 +136,17 @@ impl<'py> Job<'_, 'py> {
     fn check_dirty(&self, call: &Call, outputs: &Outputs<'py>, ob: &Py<PyAny>) -> PyResult<()> {
         let refuse = |what: &str, remedy: &'static str| {
             let op = self.form.name.to_string().into();
-            Err(to_python(Box::new(Error::InPlace { op, what: what.into(), remedy })))
+            Err(to_python(Box::new(Error::InPlace {
+                op,
+                what: what.into(),
+                remedy,
+            })))
         };
         let Some(i) = self.arguments.position(ob) else {
-            return refuse("mark_dirty names a tensor that is no argument", "mark arguments only");
+            return refuse(
+                "mark_dirty names a tensor that is no argument",
+                "mark arguments only",
+            );
         };
         if outputs.position(ob).is_none() {
             return refuse(
@@ -173,7 +186,13 @@ impl<'py> Job<'_, 'py> {
             target: self.target,
             context: context.clone().unbind(),
             slots: self.arguments.slots,
-            inputs: self.arguments.tensors.iter().filter_map(as_tensor).map(Spec::of).collect(),
+            inputs: self
+                .arguments
+                .tensors
+                .iter()
+                .filter_map(as_tensor)
+                .map(Spec::of)
+                .collect(),
             outputs: tensors.iter().filter_map(as_tensor).map(Spec::of).collect(),
             tree: tree.clone(),
             kept: saving.kept,
@@ -203,14 +222,18 @@ impl<'py> Job<'_, 'py> {
         for ob in waiting {
             saving.push(self.keep(&ob, outputs, fates), ob.bind(py));
         }
-        let Some(attributes) = existing_dict(context.as_any()) else { return Ok(saving) };
+        let Some(attributes) = existing_dict(context.as_any()) else {
+            return Ok(saving);
+        };
         for (name, value) in attributes.copy()?.iter() {
             let keep = match as_tensor(&value) {
                 Some(_) => self.keep(value.as_unbound(), outputs, fates),
                 None => continue,
             };
             if let Keep::Output(_) = keep {
-                context.get().move_attribute(name.extract()?, saving.kept.len());
+                context
+                    .get()
+                    .move_attribute(name.extract()?, saving.kept.len());
                 saving.push(keep, &value);
                 attributes.del_item(name)?;
             }
@@ -252,7 +275,9 @@ fn build<'py>(
     }
     // One tensor where a sequence is expected: document 000 allows forward to return it bare.
     let template = as_tensor(returned).is_none().then_some(returned);
-    Ok(tree.build(py, template, &mut |k| leaf(k as usize))?.into_bound(py))
+    Ok(tree
+        .build(py, template, &mut |k| leaf(k as usize))?
+        .into_bound(py))
 }
 
 /// Output `k` as the caller receives it.
@@ -262,7 +287,9 @@ fn attach<'py>(
     k: usize,
     fate: Fate,
 ) -> PyResult<Bound<'py, PyAny>> {
-    let Some(tensor) = as_tensor(y) else { return Ok(y.clone()) };
+    let Some(tensor) = as_tensor(y) else {
+        return Ok(y.clone());
+    };
     match fate {
         Fate::Varies => wrap(y.py(), output(node, tensor, k)),
         Fate::Alias => wrap(y.py(), tensor.detach()),

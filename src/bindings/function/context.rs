@@ -1,14 +1,13 @@
 //! `FunctionContext`: what forward hands to backward, under PyTorch's names and document 000's.
 //!
-//! Owns: tensors until the node takes them, objects, marks and Python attributes. Never a saved tensor after forward.
+//! Owns: tensors until the node takes them, objects and marks. Never a saved tensor after forward.
 //! Invariant: fresh for each call, and no Python code or destructor runs while the lock is held.
 
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
-use pyo3::exceptions::{PyAttributeError, PyKeyError};
-use pyo3::gc::{PyTraverseError, PyVisit};
+use pyo3::exceptions::PyKeyError;
 use pyo3::prelude::*;
-use pyo3::types::{PyList, PyString, PyTuple};
+use pyo3::types::{PyString, PyTuple};
 use smallvec::SmallVec;
 
 use crate::bindings::convert::type_name;
@@ -17,31 +16,31 @@ use crate::bindings::function::outputs::as_tensor;
 use crate::bindings::function::saved::{Loan, Restored, from_node, object};
 use crate::error::Error;
 use crate::graph::NodeId;
-use crate::ops::function::{disposed, missing_key, out_of_range};
+use crate::ops::function::{disposed, missing_key};
 use crate::tensor::Tensor;
 
 /// What a context holds of one call.
 #[derive(Default)]
-struct State {
+pub(super) struct State {
     /// Tensors to save, until the node takes them.
-    waiting: Waiting,
+    pub(super) waiting: Waiting,
     /// The node, once there is one.
-    node: Option<NodeId<Tensor>>,
-    needs: SmallVec<[bool; 4]>,
-    raw_absent: bool,
-    cleared: bool,
-    loans: Vec<Loan>,
-    rare: Option<Box<Rare>>,
+    pub(super) node: Option<NodeId<Tensor>>,
+    pub(super) needs: SmallVec<[bool; 4]>,
+    pub(super) raw_absent: bool,
+    pub(super) cleared: bool,
+    pub(super) loans: Vec<Loan>,
+    pub(super) rare: Option<Box<Rare>>,
 }
 
 /// What few calls use.
 #[derive(Default)]
-struct Rare {
-    keys: Vec<(String, usize)>,
-    objects: Vec<(Option<String>, Py<PyAny>)>,
-    marks: Marks,
+pub(super) struct Rare {
+    pub(super) keys: Vec<(String, usize)>,
+    pub(super) objects: Vec<(Option<String>, Py<PyAny>)>,
+    pub(super) marks: Marks,
     /// Attributes that are outputs of the call: name and place among the saved values.
-    attributes: Vec<(String, usize)>,
+    pub(super) attributes: Vec<(String, usize)>,
 }
 
 /// Tensor objects to save.
@@ -68,17 +67,22 @@ pub(super) struct Marks {
 #[pyclass(name = "FunctionContext", module = "ferrograd", frozen, dict, weakref)]
 #[derive(Default)]
 pub(crate) struct FunctionContext {
-    state: Mutex<State>,
+    pub(super) state: Mutex<State>,
 }
 
 impl FunctionContext {
     #[inline]
     pub(super) fn for_call(needs: SmallVec<[bool; 4]>) -> FunctionContext {
-        FunctionContext { state: Mutex::new(State { needs, ..State::default() }) }
+        FunctionContext {
+            state: Mutex::new(State {
+                needs,
+                ..State::default()
+            }),
+        }
     }
 
     #[inline]
-    fn lock(&self) -> MutexGuard<'_, State> {
+    pub(super) fn lock(&self) -> MutexGuard<'_, State> {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
@@ -86,15 +90,26 @@ impl FunctionContext {
     pub(super) fn take_told(&self, recorded: bool) -> Told {
         let mut state = self.lock();
         Told {
-            waiting: if recorded { std::mem::take(&mut state.waiting) } else { Waiting::new() },
-            marks: state.rare.as_mut().map_or_else(Marks::default, |r| std::mem::take(&mut r.marks)),
+            waiting: if recorded {
+                std::mem::take(&mut state.waiting)
+            } else {
+                Waiting::new()
+            },
+            marks: state
+                .rare
+                .as_mut()
+                .map_or_else(Marks::default, |r| std::mem::take(&mut r.marks)),
             raw_absent: state.raw_absent,
         }
     }
 
     /// Notes that the attribute `name` lives among the saved values at `place`.
     pub(super) fn move_attribute(&self, name: String, place: usize) {
-        self.lock().rare.get_or_insert_default().attributes.push((name, place));
+        self.lock()
+            .rare
+            .get_or_insert_default()
+            .attributes
+            .push((name, place));
     }
 
     /// Notes the node that keeps the saved tensors.
@@ -110,7 +125,11 @@ impl FunctionContext {
     /// Takes back what this thread was lent last.
     pub(super) fn take_back(&self) {
         let mut state = self.lock();
-        let loan = state.loans.iter().rposition(Loan::is_mine).map(|i| state.loans.swap_remove(i));
+        let loan = state
+            .loans
+            .iter()
+            .rposition(Loan::is_mine)
+            .map(|i| state.loans.swap_remove(i));
         drop(state);
         drop(loan);
     }
@@ -124,7 +143,7 @@ impl FunctionContext {
     }
 
     /// The saved tensors after forward; `None` while they still wait in the context.
-    fn restored(&self) -> PyResult<Option<Restored>> {
+    pub(super) fn restored(&self) -> PyResult<Option<Restored>> {
         let state = self.lock();
         if state.cleared {
             return Err(to_python(disposed()));
@@ -132,26 +151,49 @@ impl FunctionContext {
         if let Some(loan) = state.loans.iter().rev().find(|loan| loan.is_mine()) {
             return Ok(Some(loan.tensors.clone()));
         }
-        let Some(node) = state.node else { return Ok(None) };
+        let Some(node) = state.node else {
+            return Ok(None);
+        };
         drop(state);
         from_node(node).map(Some)
     }
 
     /// The objects of the saved tensors, attributes that are outputs left out.
-    fn saved<'py>(&self, py: Python<'py>) -> PyResult<SmallVec<[Bound<'py, PyAny>; 2]>> {
+    pub(super) fn saved<'py>(&self, py: Python<'py>) -> PyResult<SmallVec<[Bound<'py, PyAny>; 2]>> {
         let Some(mut restored) = self.restored()? else {
-            return Ok(self.lock().waiting.iter().map(|ob| ob.bind(py).clone()).collect());
+            return Ok(self
+                .lock()
+                .waiting
+                .iter()
+                .map(|ob| ob.bind(py).clone())
+                .collect());
         };
-        let attributes = self.lock().rare.as_ref().map_or(0, |rare| rare.attributes.len());
+        let attributes = self
+            .lock()
+            .rare
+            .as_ref()
+            .map_or(0, |rare| rare.attributes.len());
         restored.truncate(restored.len() - attributes);
-        restored.into_iter().map(|tensor| object(py, tensor)).collect()
+        restored
+            .into_iter()
+            .map(|tensor| object(py, tensor))
+            .collect()
     }
 
     /// Keeps a tensor object at the next place, or at `at`.
-    fn wait(&self, op: &str, ob: &Bound<'_, PyAny>, at: Option<usize>) -> PyResult<usize> {
+    pub(super) fn wait(
+        &self,
+        op: &str,
+        ob: &Bound<'_, PyAny>,
+        at: Option<usize>,
+    ) -> PyResult<usize> {
         if as_tensor(ob).is_none() && !ob.is_none() {
             let what = format!("a {} cannot be saved as a tensor", type_name(ob));
-            return Err(bad_type(op, what, "keep other objects as attributes of ctx: ctx.k = k"));
+            return Err(bad_type(
+                op,
+                what,
+                "keep other objects as attributes of ctx: ctx.k = k",
+            ));
         }
         let mut state = self.lock();
         if state.node.is_some() || !state.loans.is_empty() {
@@ -174,17 +216,26 @@ impl FunctionContext {
         Ok(place)
     }
 
-    fn mark(&self, obs: &Bound<'_, PyTuple>, list: fn(&mut Marks) -> &mut Vec<Py<PyAny>>) {
+    pub(super) fn mark(
+        &self,
+        obs: &Bound<'_, PyTuple>,
+        list: fn(&mut Marks) -> &mut Vec<Py<PyAny>>,
+    ) {
         let mut state = self.lock();
         list(&mut state.rare.get_or_insert_default().marks).extend(obs.iter().map(Bound::unbind));
     }
 
-    fn place(&self, key: &Bound<'_, PyAny>) -> PyResult<Option<usize>> {
-        let Ok(key) = key.cast::<PyString>() else { return Ok(None) };
+    pub(super) fn place(&self, key: &Bound<'_, PyAny>) -> PyResult<Option<usize>> {
+        let Ok(key) = key.cast::<PyString>() else {
+            return Ok(None);
+        };
         let key = key.to_str()?;
         let state = self.lock();
         let keys = state.rare.iter().flat_map(|rare| &rare.keys);
-        let place = keys.into_iter().find(|(known, _)| known == key).map(|(_, i)| *i);
+        let place = keys
+            .into_iter()
+            .find(|(known, _)| known == key)
+            .map(|(_, i)| *i);
         let cleared = state.cleared;
         drop(state);
         match place {
@@ -192,208 +243,5 @@ impl FunctionContext {
             None if cleared => Err(to_python(disposed())),
             None => Err(PyKeyError::new_err(missing_key(key).to_string())),
         }
-    }
-}
-
-#[pymethods]
-impl FunctionContext {
-    #[new]
-    fn new() -> FunctionContext {
-        FunctionContext::default()
-    }
-
-    /// Keeps tensors (or None) for backward; a further call appends.
-    #[pyo3(signature = (*tensors))]
-    fn save_for_backward(&self, tensors: &Bound<'_, PyTuple>) -> PyResult<()> {
-        for ob in tensors.iter_borrowed() {
-            self.wait("save_for_backward", &ob, None)?;
-        }
-        Ok(())
-    }
-
-    /// The saved tensors, in the order of saving.
-    #[getter]
-    fn saved_tensors<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyTuple>> {
-        PyTuple::new(py, self.saved(py)?)
-    }
-
-    /// Keeps a tensor under a key; the same key again replaces it.
-    fn save_tensor(&self, key: &str, tensor: &Bound<'_, PyAny>) -> PyResult<()> {
-        let known = {
-            let state = self.lock();
-            let mut keys = state.rare.iter().flat_map(|rare| &rare.keys);
-            keys.find(|(k, _)| k == key).map(|(_, i)| *i)
-        };
-        let place = self.wait("save_tensor", tensor, known)?;
-        if known.is_none() {
-            self.lock().rare.get_or_insert_default().keys.push((key.to_owned(), place));
-        }
-        Ok(())
-    }
-
-    /// One saved tensor, by its index or by the key under which it was saved.
-    fn get_saved_tensor<'py>(&self, index: &Bound<'py, PyAny>) -> PyResult<Bound<'py, PyAny>> {
-        let py = index.py();
-        let place = match self.place(index)? {
-            Some(place) => place as i64,
-            None => index.extract::<i64>()?,
-        };
-        let saved = self.saved(py)?;
-        let found = usize::try_from(place).ok().and_then(|i| saved.get(i).cloned());
-        found.ok_or_else(|| to_python(out_of_range(place, saved.len())))
-    }
-
-    /// How many tensors were saved.
-    #[getter]
-    fn saved_tensor_count(&self, py: Python<'_>) -> PyResult<usize> {
-        Ok(self.saved(py)?.len())
-    }
-
-    /// Keeps an object: `save_object(value)` at the next index, `save_object(key, value)` under a key.
-    #[pyo3(signature = (*entry))]
-    fn save_object(&self, entry: &Bound<'_, PyTuple>) -> PyResult<()> {
-        let (name, ob) = match entry.len() {
-            1 => (None, entry.get_item(0)?),
-            2 => (Some(entry.get_item(0)?.extract::<String>()?), entry.get_item(1)?),
-            n => {
-                let what = format!("{n} arguments were given");
-                return Err(bad_type("save_object", what, "pass an object, or a key and an object"));
-            }
-        };
-        let ob = ob.unbind();
-        let mut state = self.lock();
-        let objects = &mut state.rare.get_or_insert_default().objects;
-        let same = name.as_ref().and_then(|n| objects.iter().position(|(k, _)| k.as_ref() == Some(n)));
-        let old = match same {
-            Some(i) => Some(std::mem::replace(&mut objects[i].1, ob)),
-            None => {
-                objects.push((name, ob));
-                None
-            }
-        };
-        drop(state);
-        drop(old);
-        Ok(())
-    }
-
-    /// One saved object, by its index or its key.
-    fn get_saved_object<'py>(&self, key: &Bound<'py, PyAny>) -> PyResult<Bound<'py, PyAny>> {
-        let py = key.py();
-        let name = key.cast::<PyString>().ok().map(|k| k.to_string());
-        let index = if name.is_some() { 0 } else { key.extract::<i64>()? };
-        let state = self.lock();
-        if state.cleared {
-            return Err(to_python(disposed()));
-        }
-        let objects: Vec<_> = state.rare.iter().flat_map(|rare| &rare.objects).collect();
-        if let Some(name) = name {
-            let found = objects.iter().find(|(k, _)| k.as_deref() == Some(&name));
-            return match found {
-                Some((_, ob)) => Ok(ob.bind(py).clone()),
-                None => Err(PyKeyError::new_err(format!("no object was saved under the key {name:?}"))),
-            };
-        }
-        let found = usize::try_from(index).ok().and_then(|i| objects.get(i));
-        match found {
-            Some((_, ob)) => Ok(ob.bind(py).clone()),
-            None => {
-                let what = match objects.len() {
-                    0 => format!("Object index {index} is out of range: no objects were saved"),
-                    n => format!("Object index {index} is out of range. Valid range is 0 to {}", n - 1),
-                };
-                Err(to_python(Box::new(Error::SavedIndex { what })))
-            }
-        }
-    }
-
-    /// The saved objects, in the order of saving.
-    #[getter]
-    fn saved_objects<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyList>> {
-        let state = self.lock();
-        let objects = state.rare.iter().flat_map(|rare| &rare.objects);
-        let objects: Vec<_> = objects.map(|(_, ob)| ob.bind(py).clone()).collect();
-        drop(state);
-        PyList::new(py, objects)
-    }
-
-    /// How many objects were saved.
-    #[getter]
-    fn saved_object_count(&self) -> usize {
-        self.lock().rare.as_ref().map_or(0, |rare| rare.objects.len())
-    }
-
-    /// Drops everything the context keeps; a second call does nothing.
-    fn clear(&self) {
-        let mut state = self.lock();
-        let needs = state.needs.clone();
-        let node = state.node.take();
-        let old = std::mem::replace(&mut *state, State { needs, cleared: true, ..State::default() });
-        drop(state);
-        drop(old);
-        if let Some(node) = node.and_then(|id| id.upgrade()) {
-            node.free_saved();
-        }
-    }
-
-    /// The same as `clear`.
-    fn dispose(&self) {
-        self.clear();
-    }
-
-    /// For each argument of forward, whether it needs a gradient; in backward, whether this pass asks for it.
-    #[getter]
-    fn needs_input_grad<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyTuple>> {
-        let state = self.lock();
-        let mine = state.loans.iter().rev().find(|loan| loan.is_mine());
-        let needs = mine.map_or(&state.needs, |loan| &loan.needs).clone();
-        drop(state);
-        PyTuple::new(py, needs)
-    }
-
-    /// Declares arguments that forward changed in place; it must return them.
-    #[pyo3(signature = (*tensors))]
-    fn mark_dirty(&self, tensors: &Bound<'_, PyTuple>) {
-        self.mark(tensors, |marks| &mut marks.dirty);
-    }
-
-    /// Declares outputs constant: they will not require a gradient.
-    #[pyo3(signature = (*outputs))]
-    fn mark_non_differentiable(&self, outputs: &Bound<'_, PyTuple>) {
-        self.mark(outputs, |marks| &mut marks.constants);
-    }
-
-    /// Whether backward sees zeros (the default) or None for outputs that received no gradient.
-    fn set_materialize_grads(&self, value: bool) {
-        self.lock().raw_absent = !value;
-    }
-
-    /// Attributes that were outputs of the call live with the saved tensors.
-    fn __getattr__<'py>(slf: &Bound<'py, Self>, name: &str) -> PyResult<Bound<'py, PyAny>> {
-        let own = slf.get();
-        let place = {
-            let state = own.lock();
-            let mut kept = state.rare.iter().flat_map(|rare| &rare.attributes);
-            kept.find(|(known, _)| known == name).map(|(_, i)| *i)
-        };
-        if let Some(place) = place
-            && let Some(restored) = own.restored()?
-        {
-            return object(slf.py(), restored.into_iter().nth(place).flatten());
-        }
-        Err(PyAttributeError::new_err(format!(
-            "the context has no attribute {name:?}: forward did not set it"
-        )))
-    }
-
-    fn __traverse__(&self, visit: PyVisit<'_>) -> Result<(), PyTraverseError> {
-        let Ok(state) = self.state.try_lock() else { return Ok(()) };
-        state.waiting.iter().try_for_each(|ob| visit.call(ob))?;
-        let Some(rare) = &state.rare else { return Ok(()) };
-        rare.objects.iter().try_for_each(|(_, ob)| visit.call(ob))?;
-        rare.marks.dirty.iter().chain(&rare.marks.constants).try_for_each(|ob| visit.call(ob))
-    }
-
-    fn __clear__(&self) {
-        self.release();
     }
 }

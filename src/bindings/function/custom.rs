@@ -19,7 +19,13 @@ use crate::bindings::scope;
 /// `forward(self, inputs, ctx)` and `backward(self, grad_outputs, ctx)`, which return sequences.
 ///
 /// `apply` gives the first output, `apply_many` all of them; calling the instance is `apply`.
-#[pyclass(name = "CustomFunction", module = "ferrograd", subclass, frozen, weakref)]
+#[pyclass(
+    name = "CustomFunction",
+    module = "ferrograd",
+    subclass,
+    frozen,
+    weakref
+)]
 pub(crate) struct CustomFunction;
 
 impl CustomFunction {

@@ -114,7 +114,10 @@ impl<'py> Accept<'_, 'py> {
             Tree::Sequence(sequence) => {
                 let slots = &sequence.1;
                 let parts = self.parts(index, ob, slots.len())?;
-                slots.iter().zip(&parts).try_for_each(|(s, p)| self.walk(index, s, p, check, fitted))
+                slots
+                    .iter()
+                    .zip(&parts)
+                    .try_for_each(|(s, p)| self.walk(index, s, p, check, fitted))
             }
             Tree::Mapping(slots) => {
                 let Ok(dict) = ob.cast::<PyDict>() else {
@@ -123,7 +126,9 @@ impl<'py> Accept<'_, 'py> {
                 };
                 for (key, slot) in slots.iter() {
                     let part = dict.get_item(key.bind(ob.py()));
-                    if let Some(part) = part.map_err(|raised| from_python(raised, self.rule.note()))? {
+                    if let Some(part) =
+                        part.map_err(|raised| from_python(raised, self.rule.note()))?
+                    {
                         self.walk(index, slot, &part, check, fitted)?;
                     }
                 }
@@ -147,12 +152,19 @@ impl<'py> Accept<'_, 'py> {
         match parts {
             Some(parts) if parts.len() == expected => Ok(parts),
             Some(parts) => {
-                let what = format!("has {} entries, but the argument has {expected}", parts.len());
+                let what = format!(
+                    "has {} entries, but the argument has {expected}",
+                    parts.len()
+                );
                 Err(self.wrong(index, what, "return one gradient or None for each entry"))
             }
             None => {
                 let what = format!("is a {}, but the argument is a sequence", type_name(ob));
-                Err(self.wrong(index, what, "return a list or tuple with one gradient for each entry"))
+                Err(self.wrong(
+                    index,
+                    what,
+                    "return a list or tuple with one gradient for each entry",
+                ))
             }
         }
     }
@@ -172,7 +184,11 @@ impl<'py> Accept<'_, 'py> {
         if let Some(number) = weak_number(ob).map_err(python)? {
             let number = astype(&Tensor::scalar(number), spec.dtype)?;
             // A number stands for itself at every element; document 000 wants equal shapes.
-            return if self.rule.strict { Ok(number) } else { broadcast_to(&number, &spec.dims) };
+            return if self.rule.strict {
+                Ok(number)
+            } else {
+                broadcast_to(&number, &spec.dims)
+            };
         }
         if is_numpy(ob).map_err(python)? {
             return tensor_of(&self.rule.name, "a gradient", ob).map_err(python);
@@ -200,7 +216,12 @@ impl<'py> Accept<'_, 'py> {
             };
         }
         let mut inputs: Edges<Tensor> = cx.node().edges().iter().cloned().collect();
-        inputs.extend(self.grads.iter().filter_map(as_tensor).map(Tensor::grad_edge));
+        inputs.extend(
+            self.grads
+                .iter()
+                .filter_map(as_tensor)
+                .map(Tensor::grad_edge),
+        );
         let edge = refuse(
             self.rule.name.to_string().into(),
             "trying to differentiate twice a function whose backward is marked with once_differentiable"

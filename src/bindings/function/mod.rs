@@ -7,6 +7,7 @@
 mod arguments;
 mod call;
 mod context;
+mod context_methods;
 mod custom;
 mod face;
 mod form;
@@ -19,4 +20,4 @@ mod tree;
 pub(crate) use context::FunctionContext;
 pub(crate) use custom::CustomFunction;
 pub(crate) use face::{Function, once_differentiable};
-pub(crate) use rule::context_of;
+pub(crate) use rule::{context_of, output_specs};

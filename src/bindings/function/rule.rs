@@ -81,7 +81,8 @@ impl Trampoline {
             restored.push(match kept {
                 Kept::Nothing => None,
                 Kept::Cut if cx.create_graph() => {
-                    let edge = cut.get_or_insert_with(|| intermediate(self.name.to_string().into(), cx));
+                    let edge =
+                        cut.get_or_insert_with(|| intermediate(self.name.to_string().into(), cx));
                     Some(cx.saved(i)?.detach().attach(edge.clone()))
                 }
                 _ => Some(cx.saved(i)?),
@@ -131,7 +132,11 @@ impl Trampoline {
         let python = |raised| from_python(raised, self.note());
         let backward = self.backward_of(py).map_err(python)?;
         let once = cx.create_graph() && is_once(&backward).map_err(python)?;
-        let needs = self.slots.iter().map(|slot| slot.any(&|i| cx.wants(i as usize))).collect();
+        let needs = self
+            .slots
+            .iter()
+            .map(|slot| slot.any(&|i| cx.wants(i as usize)))
+            .collect();
         let restored = self.restore(cx)?;
         let grads = self.gradients(py, cx).map_err(python)?;
         let versions: SmallVec<[u32; 2]> = grads.iter().map(version).collect();
@@ -139,7 +144,11 @@ impl Trampoline {
         context.lend(Loan::new(restored, needs));
         let returned = {
             let _off = once.then(|| ModeGuard::grad(false));
-            let cut = if cx.create_graph() { self.cut_attributes(py, cx) } else { Ok(Vec::new()) };
+            let cut = if cx.create_graph() {
+                self.cut_attributes(py, cx)
+            } else {
+                Ok(Vec::new())
+            };
             cut.and_then(|cut| {
                 let returned = self.call(py, &backward, &grads);
                 self.put_back(py, cut)?;
@@ -151,18 +160,29 @@ impl Trampoline {
         if grads.iter().map(version).ne(versions) {
             return Err(self.changed());
         }
-        Accept { rule: self, once, grads: &grads }.take(&returned, cx)
+        Accept {
+            rule: self,
+            once,
+            grads: &grads,
+        }
+        .take(&returned, cx)
     }
 
     /// Gives attributes that are intermediate results of forward an edge that refuses; returns the originals.
     #[cold]
     fn cut_attributes<'py>(&self, py: Python<'py>, cx: &Cx<'_>) -> PyResult<Attributes<'py>> {
         let mut originals = Attributes::new();
-        let Some(dict) = existing_dict(self.context.bind(py).as_any()) else { return Ok(originals) };
+        let Some(dict) = existing_dict(self.context.bind(py).as_any()) else {
+            return Ok(originals);
+        };
         let mut edge: Option<Edge> = None;
         for (name, value) in dict.copy()?.iter() {
-            let Some(tensor) = as_tensor(&value).filter(|tensor| tensor.is_cut()) else { continue };
-            let edge = edge.get_or_insert_with(|| intermediate(self.name.to_string().into(), cx)).clone();
+            let Some(tensor) = as_tensor(&value).filter(|tensor| tensor.is_cut()) else {
+                continue;
+            };
+            let edge = edge
+                .get_or_insert_with(|| intermediate(self.name.to_string().into(), cx))
+                .clone();
             dict.set_item(&name, wrap(py, tensor.detach().attach(edge))?)?;
             originals.push((name, value));
         }
@@ -175,7 +195,9 @@ impl Trampoline {
         }
         let dict = existing_dict(self.context.bind(py).as_any());
         dict.map_or(Ok(()), |dict| {
-            originals.into_iter().try_for_each(|(name, value)| dict.set_item(name, value))
+            originals
+                .into_iter()
+                .try_for_each(|(name, value)| dict.set_item(name, value))
         })
     }
 
@@ -201,8 +223,16 @@ fn is_once(backward: &Bound<'_, PyAny>) -> PyResult<bool> {
     }
 }
 
+/// Shape and dtype of the outputs of a custom function's node; `None` for any other node.
+pub(crate) fn output_specs(node: &crate::tensor::Node) -> Option<&[Spec]> {
+    Some(&node.rule().as_any()?.downcast_ref::<Trampoline>()?.outputs)
+}
+
 /// The context of a custom function's node; `None` for any other node.
-pub(crate) fn context_of<'py>(py: Python<'py>, node: &crate::tensor::Node) -> Option<Bound<'py, PyAny>> {
+pub(crate) fn context_of<'py>(
+    py: Python<'py>,
+    node: &crate::tensor::Node,
+) -> Option<Bound<'py, PyAny>> {
     let rule = node.rule().as_any()?.downcast_ref::<Trampoline>()?;
     Some(rule.context.bind(py).clone().into_any())
 }

@@ -46,7 +46,10 @@ impl PyTensor {
     /// The node that produced this tensor, or None for a leaf.
     #[getter]
     fn grad_fn<'py>(&self, py: Python<'py>) -> PyResult<Option<Bound<'py, PyNode>>> {
-        self.tensor.grad_fn().map(|node| wrap_node(py, node)).transpose()
+        let Some(node) = self.tensor.grad_fn() else { return Ok(None) };
+        let node = wrap_node(py, node)?;
+        node.get().know(&self.tensor);
+        Ok(Some(node))
     }
 
     /// The accumulated gradient, or None.

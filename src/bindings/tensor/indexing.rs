@@ -17,7 +17,7 @@ use crate::bindings::tensor::{PyTensor, wrap};
 use crate::ops::compare;
 use crate::ops::declare::{Arg, IndexItem, Operand};
 use crate::ops::elementwise::{binary, binary_scalar};
-use crate::ops::{index, inplace};
+use crate::ops::{assign, index};
 use crate::tensor::Tensor;
 
 #[pymethods]
@@ -40,7 +40,7 @@ impl PyTensor {
     ) -> PyResult<()> {
         let items = convert::index_of(key)?;
         let operand = convert::operand_of("setitem", "the value", value)?;
-        python(inplace::set_index(&slf.get().tensor, &items, &operand))?;
+        python(assign::set_index(&slf.get().tensor, &items, &operand))?;
         if scope::active() {
             scope::operator("setitem", &[slf.as_any(), key, value], slf.as_any())?;
         }

@@ -15,14 +15,14 @@ use crate::tensor::Tensor;
 /// A leaf from its parts: what `pickle` and `copy` call.
 #[pyfunction(name = "_rebuild")]
 pub(crate) fn rebuild<'py>(
-    class: &Bound<'py, PyAny>,
+    class_: &Bound<'py, PyAny>,
     array: &Bound<'py, PyAny>,
     requires_grad: bool,
     grad: Option<&Bound<'py, PyAny>>,
     name: Option<&str>,
 ) -> PyResult<Bound<'py, PyAny>> {
     let py = array.py();
-    let object = class.call_method1(pyo3::intern!(py, "__new__"), (class, array))?;
+    let object = class_.call_method1(pyo3::intern!(py, "__new__"), (class_, array))?;
     let object = object.cast_into::<PyTensor>()?;
     let tensor = &object.get().tensor;
     tensor.set_requires_grad(requires_grad)?;

@@ -6,5 +6,6 @@ pub use super::exp::w32::*;
 pub use super::hyperbolic::w32::*;
 pub use super::log::w32::*;
 pub use super::power::powf32 as powf;
+pub use super::sinc::w32::*;
 pub use super::special::w32::*;
 pub use super::trig::w32::*;

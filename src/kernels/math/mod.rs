@@ -13,6 +13,7 @@ pub mod f64;
 mod hyperbolic;
 mod log;
 mod power;
+mod sinc;
 mod special;
 mod trig;
 

@@ -56,7 +56,11 @@ pub trait Function: Clone + Send + Sync + 'static {
     ///
     /// # Errors
     /// Whatever the computation reports.
-    fn backward(&self, cx: &FunctionContext, grads: &[Option<Tensor>]) -> Result<Vec<Option<Tensor>>>;
+    fn backward(
+        &self,
+        cx: &FunctionContext,
+        grads: &[Option<Tensor>],
+    ) -> Result<Vec<Option<Tensor>>>;
 
     /// Calls the function and returns its first output.
     ///
@@ -64,7 +68,10 @@ pub trait Function: Clone + Send + Sync + 'static {
     /// Those of `forward`; `Contract` when it produced no outputs.
     fn apply(&self, inputs: &[&Tensor]) -> Result<Tensor> {
         self.apply_many(inputs)?.into_iter().next().ok_or_else(|| {
-            let what = format!("Function produced no outputs: the forward of {} returned none", self.name());
+            let what = format!(
+                "Function produced no outputs: the forward of {} returned none",
+                self.name()
+            );
             Box::new(Error::Contract { what })
         })
     }
@@ -93,7 +100,9 @@ fn finish<F: Function>(
 ) -> Result<Vec<Tensor>> {
     let varies: SmallVec<[bool; 4]> = raws
         .iter()
-        .map(|y| call.recorded() && y.dtype().is_float() && !cx.constants.iter().any(|c| same(c, y)))
+        .map(|y| {
+            call.recorded() && y.dtype().is_float() && !cx.constants.iter().any(|c| same(c, y))
+        })
         .collect();
     if !varies.contains(&true) {
         return Ok(raws.iter().map(Tensor::detach).collect());
@@ -113,12 +122,20 @@ fn finish<F: Function>(
         outputs: raws.iter().map(Spec::of).collect(),
     };
     let node = call.record(Box::new(rule), saved, raws.len(), Flags::NONE);
-    let attach = |(k, y): (usize, &Tensor)| if varies[k] { output(&node, y, k) } else { y.detach() };
+    let attach = |(k, y): (usize, &Tensor)| {
+        if varies[k] {
+            output(&node, y, k)
+        } else {
+            y.detach()
+        }
+    };
     Ok(raws.iter().enumerate().map(attach).collect())
 }
 
 fn kind(call: &Call, inputs: &[&Tensor], raws: &[Tensor], tensor: Option<&Tensor>) -> Keep {
-    let Some(tensor) = tensor else { return Keep::Nothing };
+    let Some(tensor) = tensor else {
+        return Keep::Nothing;
+    };
     if let Some(i) = call.input_like(inputs, tensor) {
         return Keep::Input(i as u32);
     }
@@ -176,7 +193,9 @@ impl<F: Function> Rule<Tensor> for Trampoline<F> {
         let name = self.function.name();
         let mut check = Gradients::new(&name, true);
         let expected = self.inputs.len();
-        check.count(expected, returned.len(), || returned[expected..].iter().all(Option::is_none))?;
+        check.count(expected, returned.len(), || {
+            returned[expected..].iter().all(Option::is_none)
+        })?;
         let mut fitted: SmallVec<[(usize, Tensor); 2]> = SmallVec::new();
         for (i, (gradient, spec)) in returned.into_iter().zip(&self.inputs).enumerate() {
             let Some(gradient) = gradient else { continue };
@@ -187,7 +206,14 @@ impl<F: Function> Rule<Tensor> for Trampoline<F> {
         check.finish()?;
         for (i, gradient) in fitted {
             if cx.wants(i) {
-                cx.give(i, if cx.create_graph() { gradient } else { gradient.detach() });
+                cx.give(
+                    i,
+                    if cx.create_graph() {
+                        gradient
+                    } else {
+                        gradient.detach()
+                    },
+                );
             }
         }
         Ok(())

@@ -21,7 +21,11 @@ impl<'a> Gradients<'a> {
     /// For the function `op`; `strict` accepts equal shapes only, otherwise a gradient that broadcasting explains is
     /// summed to the input's shape.
     pub fn new(op: &'a str, strict: bool) -> Gradients<'a> {
-        Gradients { op, strict, wrong: Vec::new() }
+        Gradients {
+            op,
+            strict,
+            wrong: Vec::new(),
+        }
     }
 
     /// Checks the number of gradients; `extra` tells whether the surplus ones are all absent.
@@ -63,7 +67,8 @@ impl<'a> Gradients<'a> {
     #[cold]
     fn wrong_shape(&mut self, index: usize, gradient: &Tensor, want: &Spec) {
         let (actual, expected) = (Dims::from(gradient.shape()), Dims::from(&want.dims[..]));
-        let mut text = format!("Gradient at index {index} has shape {actual} but expected {expected}");
+        let mut text =
+            format!("Gradient at index {index} has shape {actual} but expected {expected}");
         if expands_to(&want.dims, gradient.shape()) {
             text += &format!(" (sum_to_size({expected}) would reduce it)");
         }
@@ -91,5 +96,9 @@ impl<'a> Gradients<'a> {
 /// Whether broadcasting `dims` can give `wide`.
 fn expands_to(dims: &[usize], wide: &[usize]) -> bool {
     dims.len() <= wide.len()
-        && dims.iter().rev().zip(wide.iter().rev()).all(|(&d, &w)| d == w || d == 1)
+        && dims
+            .iter()
+            .rev()
+            .zip(wide.iter().rev())
+            .all(|(&d, &w)| d == w || d == 1)
 }

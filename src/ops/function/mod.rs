@@ -11,10 +11,14 @@ mod cut;
 mod face;
 mod gradients;
 
+#[cfg(feature = "python")]
 pub(crate) use call::output;
 pub use call::{Call, Keep, Kept, Spec};
 pub use context::FunctionContext;
+#[cfg(feature = "python")]
 pub(crate) use context::{disposed, missing_key, out_of_range};
-pub(crate) use cut::{intermediate, refuse};
+pub(crate) use cut::intermediate;
+#[cfg(feature = "python")]
+pub(crate) use cut::refuse;
 pub use face::Function;
 pub use gradients::Gradients;

@@ -1,152 +1,16 @@
-//! Indexed access: gather, scatter and scatter-add by precomputed offsets.
+//! Moving rows to and from offsets: gather, scatter and scatter-add.
 //!
-//! Owns: the translation of integer indices and masks into element offsets, with their range checks,
-//! and the loops that move rows to and from those offsets. Never parses an index expression.
-//! Invariant: `Offsets` lie inside the axes they were made for; rows are added in the order of the
-//! offsets, so a scatter-add is the same at any number of threads.
+//! Owns: the loops and their splitting. Never checks an offset: `Offsets` are inside by construction.
+//! Invariant: rows are added in the order of the offsets, so a scatter-add is the same at any number of
+//! threads.
 
-use super::cast::Truth;
-use super::view::{Axes, View, ViewMut};
+use super::super::view::{Axes, View, ViewMut};
+use super::offsets::Offsets;
 use crate::dtype::DType;
-use crate::error::{Error, Result};
 use crate::threads::parallel_for;
 
 /// Elements per block of a split.
 const BLOCK: usize = 1 << 16;
-
-/// Positions, in elements, relative to the first element of the array they were made for.
-#[derive(Clone, Debug)]
-pub struct Offsets(Vec<isize>);
-
-impl Offsets {
-    /// How many there are.
-    pub fn len(&self) -> usize {
-        self.0.len()
-    }
-
-    /// Whether there are none.
-    pub fn is_empty(&self) -> bool {
-        self.0.is_empty()
-    }
-}
-
-/// One indexed axis: its number (for messages), size and stride.
-#[derive(Clone, Copy, Debug)]
-pub struct Indexed {
-    /// The number of the axis.
-    pub axis: usize,
-    /// Its size.
-    pub size: usize,
-    /// Its stride in elements.
-    pub stride: isize,
-}
-
-/// The offset of every combination `indices[0][p], indices[1][p], …` in C order of `p`. The views are
-/// int64 and have equal dims (broadcast before); negative indices count from the end.
-pub fn offsets(op: &'static str, indices: &[View], axes: &[Indexed]) -> Result<Offsets> {
-    assert_eq!(indices.len(), axes.len(), "one index per axis");
-    let numel = indices.first().map_or(1, View::numel);
-    let mut out = vec![0isize; numel];
-    for (index, &axis) in indices.iter().zip(axes) {
-        assert_eq!(index.dims, indices[0].dims, "indices of equal dims");
-        let (mut at, mut bad) = (0, None);
-        Axes::new(index.dims, [index.strides])
-            .collapse(false)
-            .for_each(|[from]| {
-                // SAFETY: the view is valid for every position of its axes.
-                let i = unsafe { *index.at::<i64>(from) };
-                match position(i, axis.size) {
-                    Some(p) => out[at] += p as isize * axis.stride,
-                    None => bad = bad.or(Some(i)),
-                }
-                at += 1;
-            });
-        if let Some(index) = bad {
-            return Err(out_of_range(op, index, axis));
-        }
-    }
-    Ok(Offsets(out))
-}
-
-/// The offsets of `take_along_axis`: those of `index` itself, with the value of `index` in the place
-/// of its coordinate along `axis`. `dims` and `strides` are the array's; `index` (int64) has dims that
-/// do not exceed them on the other axes.
-pub fn offsets_along(
-    op: &'static str,
-    index: View,
-    axis: usize,
-    dims: &[usize],
-    strides: &[isize],
-) -> Result<Offsets> {
-    assert_eq!(
-        index.dims.len(),
-        dims.len(),
-        "an index of the array's dimensions"
-    );
-    let fits = (0..dims.len()).all(|a| a == axis || index.dims[a] <= dims[a]);
-    assert!(fits, "an index within the array");
-    let indexed = Indexed {
-        axis,
-        size: dims[axis],
-        stride: strides[axis],
-    };
-    let others: Vec<isize> = strides
-        .iter()
-        .enumerate()
-        .map(|(a, &s)| if a == axis { 0 } else { s })
-        .collect();
-    let mut out = Vec::with_capacity(index.numel());
-    let mut bad = None;
-    Axes::new(index.dims, [index.strides, &others])
-        .collapse(false)
-        .for_each(|[from, at]| {
-            // SAFETY: the view is valid for every position of its axes.
-            let i = unsafe { *index.at::<i64>(from) };
-            match position(i, indexed.size) {
-                Some(p) => out.push(at + p as isize * indexed.stride),
-                None => bad = bad.or(Some(i)),
-            }
-        });
-    match bad {
-        Some(index) => Err(out_of_range(op, index, indexed)),
-        None => Ok(Offsets(out)),
-    }
-}
-
-/// The offsets of the true elements of a mask, in C order, in an array of the mask's dims with these
-/// strides.
-pub fn offsets_where(mask: View, strides: &[isize]) -> Offsets {
-    let mut out = Vec::new();
-    Axes::new(mask.dims, [mask.strides, strides])
-        .collapse(false)
-        .for_each(|[from, at]| {
-            // SAFETY: the view is valid for every position of its axes.
-            if unsafe { *mask.at::<Truth>(from) }.0 != 0 {
-                out.push(at);
-            }
-        });
-    Offsets(out)
-}
-
-#[inline(always)]
-fn position(index: i64, size: usize) -> Option<usize> {
-    let at = if index < 0 {
-        index.wrapping_add(size as i64)
-    } else {
-        index
-    };
-    (0..size as i64).contains(&at).then_some(at as usize)
-}
-
-#[cold]
-fn out_of_range(op: &'static str, index: i64, axis: Indexed) -> Box<Error> {
-    Box::new(Error::IndexRange {
-        op: op.into(),
-        index,
-        axis: axis.axis,
-        size: axis.size,
-    })
-}
 
 /// `out[i, …] = src[offsets[i] + …]`: `src` has the axes that are not indexed, `out` one more in front.
 pub fn take(dtype: DType, src: View, offsets: &Offsets, out: ViewMut) {

@@ -1,0 +1,177 @@
+"""`AutogradFunction`: the base of every functor (document 001).
+
+Owns: `run`, `register_op` and `any_input_requires_grad`. Never computes or records: `run` calls the
+forward it is given, and the trampoline of `CustomFunction` records.
+Invariant: a result requires grad when this thread records and some input does; otherwise there is
+no node, and a graph scope still lists the call.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Sequence
+from typing import Any, ClassVar
+
+from ferrograd._core import Node, Tensor, is_grad_enabled
+from ferrograd.errors import ArgumentTypeError, CycleError, GradientError
+from ferrograd.functors._operation import (
+    Backward,
+    Call,
+    Op,
+    Registration,
+    function,
+    named,
+    tensors,
+)
+
+
+class AutogradFunction:
+    """An operation on tensors with a derivative of its own: subclass it and call the instance.
+
+    A subclass defines static `build_forward(...)`, which ends in a call of `run`, and static
+    `build_backward(op)`, which returns one gradient or None for each input. Instances carry no
+    state.
+
+    >>> import ferrograd as fg
+    >>> class Square(fg.functors.AutogradFunction):
+    ...     @staticmethod
+    ...     def build_forward(x, name=None):
+    ...         return Square.run([x], None, lambda: x * x, name=name)
+    ...     @staticmethod
+    ...     def build_backward(op):
+    ...         return [2 * op.inputs[0] * op.grad_outputs[0]]
+    >>> x = fg.tensor(3.0, requires_grad=True)
+    >>> Square()(x).backward()
+    >>> x.grad.item()
+    6.0
+    """
+
+    build_forward: ClassVar[Callable[..., Tensor]]
+    build_backward: ClassVar[Callable[[Op], Any]]
+
+    def __call__(self, *args: Any, **kwargs: Any) -> Tensor:
+        """Calls `build_forward`."""
+        build = getattr(type(self), "build_forward", None)
+        if build is None:
+            raise ArgumentTypeError(
+                f"{type(self).__name__}: the functor has no build_forward;"
+                " define it as a static method that returns run(...)"
+            )
+        return build(*args, **kwargs)
+
+    def __repr__(self) -> str:
+        return f"{type(self).__name__}()"
+
+    @classmethod
+    def run(
+        cls,
+        inputs: Sequence[Tensor],
+        attrs: Any,
+        forward_fn: Callable[[], Tensor],
+        backward_fn: Backward | None = None,
+        name: str | None = None,
+    ) -> Tensor:
+        """Computes one output with `forward_fn()`, recording off, and records the call as one node.
+
+        `backward_fn(op)` sees `op.inputs op.outputs op.attrs op.grad_outputs` and returns one
+        gradient or None for each input; left out, it is the class's `build_backward`. The node
+        carries the class's name and `attrs` (`out.grad_fn.attrs`), the output carries `name`.
+        Differentiable again when `backward_fn` uses tensor operations on what `op` holds.
+
+        Errors: `ArgumentTypeError` for null inputs or functions, `ContractError` when a function
+        returns null, `ShapeError` for gradients of the wrong number or shape.
+        """
+        given = tensors(cls.__name__, "inputs", inputs)
+        forward = function(cls.__name__, "forward_fn", forward_fn)
+        call = named(Call, cls.__name__)(attrs, forward, cls._backward(backward_fn))
+        out = call.apply(*given)
+        if name is not None:
+            out.name = name
+        return out
+
+    @classmethod
+    def register_op(
+        cls,
+        inputs: Sequence[Tensor],
+        outputs: Tensor | Sequence[Tensor],
+        attrs: Any = None,
+        backward_fn: Backward | None = None,
+        name: str | None = None,
+    ) -> None:
+        """Makes one node the producer of outputs that are already computed.
+
+        The rule is as for `run`. The outputs must be fresh: computed with recording off, or
+        detached. When nothing is to be recorded they stay as they are. `name` names the first
+        output.
+
+        Errors: those of `run`; `CycleError` when an input depends on an output, `GradientError`
+        when an output has a producer or is a leaf that requires grad.
+        """
+        op = f"{cls.__name__}.register_op"
+        given, made = tensors(op, "inputs", inputs), tensors(op, "outputs", outputs)
+        backward = cls._backward(backward_fn)
+        _check_outputs(cls.__name__, given, made)
+        floats = [y for y in made if y.dtype.kind == "f"]
+        if floats:
+            call = named(Registration, cls.__name__)(attrs, None, backward)
+            call.count = len(given)
+            call.apply_many(*given, *floats)
+        if name is not None and made:
+            made[0].name = name
+
+    @staticmethod
+    def any_input_requires_grad(inputs: Iterable[Tensor]) -> bool:
+        """Whether some input requires grad; None entries do not."""
+        return any(x is not None and x.requires_grad for x in inputs)
+
+    @classmethod
+    def _backward(cls, given: Backward | None) -> Backward:
+        if given is None:
+            given = getattr(cls, "build_backward", None)
+        return function(cls.__name__, "backward_fn", given)  # type: ignore[no-any-return]
+
+
+def _check_outputs(op: str, inputs: list[Tensor], outputs: list[Tensor]) -> None:
+    """Refuses an output that an input depends on, or that has a place in a graph already."""
+    for k, out in enumerate(outputs):
+        for i, x in enumerate(inputs):
+            if x is out:
+                raise _cycle(op, f"input {i}", f"output {k}", out)
+        if not out.requires_grad:
+            continue
+        for i, x in enumerate(inputs):
+            if _depends(x, out):
+                raise _cycle(op, f"input {i}", f"output {k}", out)
+        if not is_grad_enabled():
+            continue
+        what = "is a leaf that requires grad" if out.is_leaf else f"comes from {out.grad_fn!r}"
+        raise GradientError(
+            f"register_op: output {k} of {op} {what}; compute it under no_grad(), or pass its"
+            " detach()"
+        )
+
+
+def _cycle(op: str, source: str, target: str, out: Tensor) -> CycleError:
+    label = f" ({out.name})" if out.name else ""
+    return CycleError(
+        f'register_op: an edge from "{op}" to its {source} would close a cycle, because {source}'
+        f' depends on "{target}{label}"; build the output from the inputs, not the inputs from the'
+        " output"
+    )
+
+
+def _depends(x: Tensor, out: Tensor) -> bool:
+    """Whether the graph of `x` reaches `out`."""
+    if x.grad_fn is None:
+        return False
+    goal = out.grad_fn
+    pending: list[Node] = [x.grad_fn]
+    seen: dict[int, Node] = {}
+    while pending:
+        node = pending.pop()
+        if id(node) in seen:
+            continue
+        seen[id(node)] = node
+        if node is goal or (goal is None and node.variable is out):
+            return True
+        pending.extend(n for n, _ in node.next_functions if n is not None)
+    return False

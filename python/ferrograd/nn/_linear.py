@@ -1,0 +1,193 @@
+"""`Linear` and `MLP`.
+
+Owns: both modules and the checks of what they are given. Never multiplies: the functors do.
+Invariant: a weight is [in, out] (document 001), unlike PyTorch's.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, ClassVar
+
+from ferrograd._core import Tensor, get_default_dtype
+from ferrograd._random import Generator
+from ferrograd.errors import ArgumentError, ArgumentTypeError, DTypeError, ShapeError
+from ferrograd.nn import init
+from ferrograd.nn._activation import activation
+from ferrograd.nn._module import Module
+from ferrograd.nn._parameter import Parameter
+from ferrograd.nn.functional import linear
+
+if TYPE_CHECKING:
+    import numpy as np
+    from numpy.typing import DTypeLike
+
+
+class Linear(Module):
+    """`y = x W + b` over the last axis of x; W is [in, out], b is [out].
+
+    Shapes: x is […, in], y is […, out]. `bias` is True, False, or an existing tensor; `weight` is
+    an existing tensor to be tied: it may have more than two axes, [in, …, out], and then
+    `in_features` and `out_features` may be left out. A fresh weight and bias are uniform in
+    ±1/√in.
+    Each call is two nodes, Gemm and AddFiber.
+    Errors: `ShapeError` for a scalar input, for `Expected {in}, got {k}` in the last axis and for
+    ties whose rank or sizes do not fit; `DTypeError` for ties of different dtypes or no floats;
+    `ArgumentError` for sizes below 1.
+
+    >>> import ferrograd as fg
+    >>> layer = fg.nn.Linear(8, 4)
+    >>> layer(fg.ones(2, 3, 8)).shape, layer.weight.shape
+    ((2, 3, 4), (8, 4))
+    """
+
+    weight_is_in_out: ClassVar[bool] = True
+    bias: Parameter | None
+
+    def __init__(
+        self,
+        in_features: int | None = None,
+        out_features: int | None = None,
+        bias: bool | Tensor = True,
+        *,
+        weight: Tensor | None = None,
+        dtype: DTypeLike | None = None,
+        generator: Generator | np.random.Generator | None = None,
+        name: str | None = None,
+    ) -> None:
+        super().__init__(name)
+        fresh = weight is None
+        if weight is None:
+            sizes = _size("in_features", in_features), _size("out_features", out_features)
+            weight = init.empty_parameter(sizes, dtype or get_default_dtype())
+        else:
+            _check_weight(weight, in_features, out_features, dtype)
+        self.in_features, self.out_features = int(weight.shape[0]), int(weight.shape[-1])
+        if isinstance(bias, Tensor):
+            _check_bias(bias, weight)
+        elif bias:
+            bias_tensor = init.empty_parameter((self.out_features,), weight.dtype)
+            init.uniform_(bias_tensor, *init.bounds(self.in_features), generator=generator)
+            bias = bias_tensor
+        if fresh:
+            init.uniform_(weight, *init.bounds(self.in_features), generator=generator)
+        self.register_parameter("weight", weight)
+        if isinstance(bias, Tensor):
+            self.register_parameter("bias", bias)
+        else:
+            self.bias = None
+
+    def forward(self, input: Tensor) -> Tensor:
+        """The product with the weight, plus the bias."""
+        return linear(self._checked(input), self.weight, self.bias)
+
+    def _checked(self, input: Any) -> Any:
+        if input is None:
+            raise ArgumentTypeError("Linear: inputs must not be null: input is None; pass a tensor")
+        shape = getattr(input, "shape", None)
+        if shape is None:
+            return input
+        if len(shape) == 0:
+            raise ShapeError(
+                f"Linear: the input is a scalar; give at least one axis, of size {self.in_features}"
+            )
+        if shape[-1] != self.in_features:
+            raise ShapeError(
+                f"Linear: Expected {self.in_features}, got {shape[-1]}: the last axis of the input,"
+                f" of shape {tuple(shape)}, does not fit the weight"
+            )
+        return input
+
+    def extra_repr(self) -> str:
+        """The sizes."""
+        return (
+            f"in_features={self.in_features}, out_features={self.out_features},"
+            f" bias={self.bias is not None}"
+        )
+
+
+def _size(name: str, value: int | None) -> int:
+    if value is None or isinstance(value, bool) or not hasattr(value, "__index__"):
+        raise ArgumentTypeError(f"Linear: {name} is {value!r}; give an integer")
+    if value < 1:
+        raise ArgumentError(f"Linear: {name} is {value}; give at least 1")
+    return int(value)
+
+
+def _check_weight(
+    weight: Any, in_features: int | None, out_features: int | None, dtype: DTypeLike | None
+) -> None:
+    if not isinstance(weight, Tensor):
+        raise ArgumentTypeError(
+            f"Linear: the weight is a {type(weight).__name__}; pass a Parameter to tie"
+        )
+    if weight.ndim < 2:
+        raise ShapeError(
+            f"Linear: the weight has {weight.ndim} dimensions; it needs at least 2, [in, out]"
+        )
+    given = (in_features, out_features)
+    own = (weight.shape[0], weight.shape[-1])
+    for name, want, have in zip(("in_features", "out_features"), given, own, strict=True):
+        if want is not None and want != have:
+            raise ShapeError(
+                f"Linear: {name} is {want} but the weight has shape {tuple(weight.shape)};"
+                " give a weight [in, out]"
+            )
+    if weight.dtype.kind != "f" or (dtype is not None and weight.dtype != dtype):
+        raise DTypeError(f"Linear: the weight has dtype {weight.dtype}; give one of {dtype}")
+
+
+def _check_bias(bias: Tensor, weight: Tensor) -> None:
+    if bias.ndim != 1:
+        raise ShapeError(f"Linear: the bias has {bias.ndim} dimensions; it needs 1")
+    if bias.shape[0] != weight.shape[-1]:
+        raise ShapeError(
+            f"Linear: the bias has {bias.shape[0]} entries but the weight has {weight.shape[-1]}"
+            " outputs; they must agree"
+        )
+    if bias.dtype != weight.dtype:
+        raise DTypeError(
+            f"Linear: the bias has dtype {bias.dtype} and the weight {weight.dtype}; convert one"
+        )
+
+
+class MLP(Module):
+    """Linear, activation, linear: children `fc1`, `activation`, `fc2`.
+
+    `out_features` defaults to `in_features`, the activation to gelu ("relu", "silu",
+    "gelu_tanh" or a module otherwise); as in document 001 there are no biases unless asked for.
+    Shapes: […, in] to […, out].
+
+    >>> import ferrograd as fg
+    >>> mlp = fg.nn.MLP(8, 32)
+    >>> mlp(fg.ones(2, 8)).shape, [name for name, _ in mlp.named_parameters()]
+    ((2, 8), ['fc1.weight', 'fc2.weight'])
+    """
+
+    def __init__(
+        self,
+        in_features: int,
+        hidden_features: int,
+        out_features: int | None = None,
+        activation: str | Module = "gelu",
+        bias: bool = False,
+        *,
+        dtype: DTypeLike | None = None,
+        generator: Generator | np.random.Generator | None = None,
+        name: str | None = None,
+    ) -> None:
+        super().__init__(name)
+        middle = _activation(activation)
+        last = in_features if out_features is None else out_features
+        self.fc1 = Linear(
+            in_features, hidden_features, bias, dtype=dtype, generator=generator
+        )
+        self.activation = middle
+        self.fc2 = Linear(hidden_features, last, bias, dtype=dtype, generator=generator)
+
+    def forward(self, input: Tensor) -> Tensor:
+        """Both products with the activation between them."""
+        return self.fc2(self.activation(self.fc1(input)))
+
+
+def _activation(given: str | Module) -> Module:
+    return given if isinstance(given, Module) else activation(given)

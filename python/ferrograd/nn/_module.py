@@ -1,0 +1,331 @@
+"""`Module`: a callable that owns parameters, buffers and other modules.
+
+Owns: registration, the walks over what is registered, and the call. Never computes.
+Invariant: a walk lists a shared parameter or module once, under its first name.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from typing import TYPE_CHECKING, Any, Self
+
+from ferrograd._core import Tensor
+from ferrograd.errors import ArgumentError, ArgumentTypeError
+from ferrograd.nn import _state, _wrap
+from ferrograd.nn._parameter import Parameter
+
+if TYPE_CHECKING:
+    from numpy.typing import DTypeLike
+
+_TABLES = ("_parameters", "_buffers", "_modules")
+
+
+class Module:
+    """Base of every layer: subclass it, assign parameters and modules, define `forward`.
+
+    Assigning a `Parameter` or a `Module` to an attribute registers it under that name. Calling the
+    module calls `forward`; `build_forward` is the same call.
+
+    >>> import ferrograd as fg
+    >>> class Scale(fg.nn.Module):
+    ...     def __init__(self):
+    ...         super().__init__()
+    ...         self.factor = fg.nn.Parameter([2.0])
+    ...     def forward(self, x):
+    ...         return self.factor * x
+    >>> Scale()(fg.tensor([3.0])).tolist(), [name for name, _ in Scale().named_parameters()]
+    ([6.0], ['factor'])
+    """
+
+    training: bool
+    name: str | None
+
+    def __init__(self, name: str | None = None) -> None:
+        for table in _TABLES:
+            object.__setattr__(self, table, {})
+        object.__setattr__(self, "_unsaved", set())
+        object.__setattr__(self, "training", True)
+        object.__setattr__(self, "name", name)
+
+    # --- the call --------------------------------------------------------------------------
+
+    def forward(self, *args: Any, **kwargs: Any) -> Any:
+        """Computes the module's result; every subclass that is called defines it."""
+        raise NotImplementedError(f"{type(self).__name__} defines no forward")
+
+    def __call__(self, *args: Any, **kwargs: Any) -> Any:
+        """Calls `forward`."""
+        return self.forward(*args, **kwargs)
+
+    def build_forward(self, *args: Any, **kwargs: Any) -> Any:
+        """Document 001's name of the call."""
+        return self(*args, **kwargs)
+
+    wrap_forward = _wrap.wrap_forward
+
+    # --- registration ----------------------------------------------------------------------
+
+    def register_parameter(self, name: str, parameter: Tensor) -> None:
+        """Registers a parameter, or a leaf that requires grad, under a name.
+
+        Errors: `ArgumentTypeError` for None or anything that is no such tensor, `ArgumentError` for
+        a name that is empty, has a dot or is taken.
+        """
+        leaf = isinstance(parameter, Tensor) and parameter.is_leaf
+        if not leaf or not (isinstance(parameter, Parameter) or parameter.requires_grad):
+            raise ArgumentTypeError(
+                f"{type(self).__name__}.register_parameter: {name!r} is"
+                f" {_kind(parameter)}; register a Parameter, or a leaf that requires grad"
+            )
+        self._register("_parameters", name, parameter)
+
+    def register_buffer(self, name: str, tensor: Tensor, persistent: bool = True) -> None:
+        """Registers a tensor that is no parameter: it never requires grad.
+
+        A leaf that requires grad stops doing so; a result with history is refused. With
+        `persistent=False` it is left out of `state_dict`.
+        """
+        if not isinstance(tensor, Tensor):
+            raise ArgumentTypeError(
+                f"{type(self).__name__}.register_buffer: {name!r} is {_kind(tensor)};"
+                " register a tensor"
+            )
+        if not tensor.is_leaf:
+            raise ArgumentError(
+                f"{type(self).__name__}.register_buffer: {name!r} has a history; register its"
+                " detach()"
+            )
+        self._register("_buffers", name, tensor)
+        tensor.requires_grad = False
+        if not persistent:
+            self._unsaved.add(name)
+
+    def register_module(self, name: str, module: Module) -> None:
+        """Registers a child module under a name."""
+        if not isinstance(module, Module):
+            raise ArgumentTypeError(
+                f"{type(self).__name__}.register_module: {name!r} is {_kind(module)};"
+                " register a Module"
+            )
+        if any(found is self for found in module.modules()):
+            raise ArgumentError(
+                f"{type(self).__name__}.register_module: {name!r} contains this module; a module"
+                " cannot be inside itself"
+            )
+        self._register("_modules", name, module)
+
+    add_module = register_module
+
+    def _register(self, table: str, name: str, value: Any) -> None:
+        self._ready()
+        if not isinstance(name, str) or not name or "." in name:
+            raise ArgumentError(
+                f"{type(self).__name__}: {name!r} cannot name a member; give a string without dots"
+            )
+        own = self.__dict__[table]
+        if name not in own and (hasattr(type(self), name) or name in self._names()):
+            raise ArgumentError(
+                f"{type(self).__name__}: the name {name!r} is taken; choose another one"
+            )
+        self.__dict__.pop(name, None)
+        own[name] = value
+
+    def _ready(self) -> None:
+        if "_parameters" not in self.__dict__:
+            raise AttributeError(
+                f"{type(self).__name__}: call super().__init__() before assigning parameters or"
+                " modules"
+            )
+
+    def _names(self) -> set[str]:
+        return {name for table in _TABLES for name in self.__dict__[table]}
+
+    def __setattr__(self, name: str, value: Any) -> None:
+        """Registers parameters and modules; everything else is a plain attribute."""
+        if isinstance(value, Parameter | Module):
+            self._ready()
+            table = "_parameters" if isinstance(value, Parameter) else "_modules"
+            self._forget(name, but=table)
+            register = self.register_parameter if table == "_parameters" else self.register_module
+            register(name, value)  # type: ignore[arg-type]
+        elif name in self.__dict__.get("_buffers", ()) and isinstance(value, Tensor):
+            self.register_buffer(name, value, persistent=name not in self._unsaved)
+        else:
+            self._forget(name)
+            object.__setattr__(self, name, value)
+
+    def _forget(self, name: str, but: str | None = None) -> None:
+        for table in _TABLES:
+            if table != but:
+                self.__dict__.get(table, {}).pop(name, None)
+
+    def __getattr__(self, name: str) -> Any:
+        """Finds what is registered; only called when there is no such attribute."""
+        for table in _TABLES:
+            found = self.__dict__.get(table, {})
+            if name in found:
+                return found[name]
+        raise AttributeError(f"{type(self).__name__!r} object has no attribute {name!r}")
+
+    def __delattr__(self, name: str) -> None:
+        if name in self._names():
+            self._forget(name)
+        else:
+            object.__delattr__(self, name)
+
+    def __dir__(self) -> list[str]:
+        return sorted({*super().__dir__(), *self._names()})
+
+    # --- walks -----------------------------------------------------------------------------
+
+    def named_modules(self, prefix: str = "") -> Iterator[tuple[str, Module]]:
+        """This module and all below, depth first, with dotted names; each once."""
+        seen: set[int] = set()
+        pending: list[tuple[str, Module]] = [(prefix, self)]
+        while pending:
+            name, module = pending.pop()
+            if id(module) in seen:
+                continue
+            seen.add(id(module))
+            yield name, module
+            children = reversed(module._modules.items())
+            pending.extend((_join(name, key), child) for key, child in children)
+
+    def modules(self) -> Iterator[Module]:
+        """This module and all below, depth first, each once."""
+        return (module for _, module in self.named_modules())
+
+    def named_children(self) -> Iterator[tuple[str, Module]]:
+        """The modules registered here, with their names; each once."""
+        seen: set[int] = set()
+        for name, child in self._modules.items():
+            if id(child) not in seen:
+                seen.add(id(child))
+                yield name, child
+
+    def children(self) -> Iterator[Module]:
+        """The modules registered here, each once."""
+        return (child for _, child in self.named_children())
+
+    def _members(self, table: str, prefix: str, recurse: bool) -> Iterator[tuple[str, Tensor]]:
+        seen: set[int] = set()
+        owners = self.named_modules(prefix) if recurse else iter([(prefix, self)])
+        for owner, module in owners:
+            for name, tensor in module.__dict__[table].items():
+                if id(tensor) not in seen:
+                    seen.add(id(tensor))
+                    yield _join(owner, name), tensor
+
+    def named_parameters(
+        self, prefix: str = "", recurse: bool = True
+    ) -> Iterator[tuple[str, Parameter]]:
+        """The parameters with dotted names such as `mlp.fc1.weight`; a shared one once."""
+        return self._members("_parameters", prefix, recurse)  # type: ignore[return-value]
+
+    def parameters(self, recurse: bool = True) -> Iterator[Parameter]:
+        """The parameters, a shared one once."""
+        return (parameter for _, parameter in self.named_parameters(recurse=recurse))
+
+    def named_buffers(
+        self, prefix: str = "", recurse: bool = True
+    ) -> Iterator[tuple[str, Tensor]]:
+        """The buffers with dotted names."""
+        return self._members("_buffers", prefix, recurse)
+
+    def buffers(self, recurse: bool = True) -> Iterator[Tensor]:
+        """The buffers."""
+        return (buffer for _, buffer in self.named_buffers(recurse=recurse))
+
+    def parameter_gradients(self, recurse: bool = True) -> list[tuple[Parameter, Tensor]]:
+        """Pairs of a parameter and its gradient, where there is one."""
+        pairs = ((p, p.grad) for p in self.parameters(recurse))
+        return [(p, grad) for p, grad in pairs if grad is not None]
+
+    def apply(self, function: Callable[[Module], Any]) -> Self:
+        """Calls a function with every module, children first."""
+        for child in self.children():
+            child.apply(function)
+        function(self)
+        return self
+
+    # --- state -----------------------------------------------------------------------------
+
+    def train(self, mode: bool = True) -> Self:
+        """Sets `training` on this module and all below."""
+        for module in self.modules():
+            object.__setattr__(module, "training", bool(mode))
+        return self
+
+    def eval(self) -> Self:
+        """`train(False)`."""
+        return self.train(False)
+
+    def zero_grad(self, set_to_none: bool = True) -> None:
+        """Forgets every parameter's gradient, or fills it with zeros."""
+        for parameter in self.parameters():
+            parameter.zero_grad(set_to_none)
+
+    def requires_grad_(self, requires_grad: bool = True) -> Self:
+        """Sets `requires_grad` of every parameter."""
+        for parameter in self.parameters():
+            parameter.requires_grad_(requires_grad)
+        return self
+
+    def to(self, dtype: DTypeLike) -> Self:
+        """Replaces parameters and float buffers by ones of another float dtype; sharing stays.
+
+        They are new tensors without gradients: make optimisers afterwards.
+        """
+        _state.convert(self, dtype)
+        return self
+
+    def state_dict(self, prefix: str = "") -> dict[str, Tensor]:
+        """Dotted names and the tensors of parameters and persistent buffers, outside the graph.
+
+        The tensors share memory with the module; a shared parameter appears under each name.
+        """
+        return _state.state_dict(self, prefix)
+
+    def load_state_dict(
+        self, state: dict[str, Any], strict: bool = True, layout: str | None = None
+    ) -> _state.LoadReport:
+        """Copies tensors or arrays into parameters and buffers, in place.
+
+        Keys that are missing or unknown are an error unless `strict` is False; shapes and dtypes
+        that do not fit always are. Everything wrong is reported at once and nothing is changed.
+        `layout="torch"` transposes the weights of linear layers, which PyTorch keeps as [out, in].
+        """
+        return _state.load(self, state, strict, layout)
+
+    # --- display ---------------------------------------------------------------------------
+
+    def extra_repr(self) -> str:
+        """What `repr` shows of this module itself."""
+        return ""
+
+    def __repr__(self) -> str:
+        head = f"{type(self).__name__}("
+        children = [
+            f"  ({name}): " + repr(child).replace("\n", "\n  ")
+            for name, child in self._modules.items()
+        ]
+        if not children:
+            return f"{head}{self.extra_repr()})"
+        first = f"{head}{self.extra_repr()}" if self.extra_repr() else head
+        return "\n".join([first, *children, ")"])
+
+    def to_string(self) -> str:
+        """The tree that `repr` shows."""
+        return repr(self)
+
+
+def _join(prefix: str, name: str) -> str:
+    return f"{prefix}.{name}" if prefix else name
+
+
+def _kind(value: Any) -> str:
+    if value is None:
+        return "None"
+    if isinstance(value, Tensor):
+        return "a tensor with history" if not value.is_leaf else "a tensor without requires_grad"
+    return f"a {type(value).__name__}"

@@ -1,0 +1,59 @@
+"""`Parameter`: a tensor that a module registers by itself.
+
+Owns: that class. Never behaves differently from a tensor in an operation.
+Invariant: a parameter is a leaf of a float dtype.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, Self
+
+import numpy as np
+
+from ferrograd._core import Tensor, get_default_dtype
+from ferrograd.errors import ArgumentTypeError, DTypeError
+
+if TYPE_CHECKING:
+    from numpy.typing import DTypeLike
+
+
+class Parameter(Tensor):
+    """A leaf that requires grad; assigned to an attribute of a module, it is registered there.
+
+    `data` (a tensor, an array or nested sequences) is copied; integers become the default float.
+    Errors: `DTypeError` for a dtype that is no float, `ArgumentTypeError` for None.
+
+    >>> import ferrograd as fg
+    >>> w = fg.nn.Parameter([[1.0, 2.0]])
+    >>> w.is_leaf, w.requires_grad, w.shape
+    (True, True, (1, 2))
+    """
+
+    def __new__(
+        cls,
+        data: Any,
+        requires_grad: bool = True,
+        *,
+        dtype: DTypeLike | None = None,
+        name: str | None = None,
+    ) -> Self:
+        """Copies the data and remembers this object as the leaf's."""
+        if data is None:
+            raise ArgumentTypeError(f"{cls.__name__}: the data is None; pass a tensor or an array")
+        if dtype is None:
+            own = getattr(data, "dtype", None)
+            kind = np.dtype(own).kind if own is not None else None
+            if kind is not None and kind != "f":
+                dtype = get_default_dtype()
+            elif kind is None and np.asarray(data).dtype.kind != "f":
+                dtype = get_default_dtype()
+        if dtype is not None and np.dtype(dtype).kind != "f":
+            raise DTypeError(
+                f"{cls.__name__}: dtype {np.dtype(dtype)} is not supported; use a float dtype"
+            )
+        self = super().__new__(cls, data, dtype=dtype, name=name)
+        self.requires_grad_(requires_grad)
+        return self
+
+    def __repr__(self) -> str:
+        return f"Parameter containing:\n{super().__repr__()}"

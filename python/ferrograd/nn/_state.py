@@ -1,0 +1,132 @@
+"""Saving and loading what a module holds.
+
+Owns: `state_dict`, `load` with its report, and the change of dtype. Never registers anything.
+Invariant: a load that fails has changed nothing.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from ferrograd._core import Tensor
+from ferrograd.errors import ArgumentError, ArgumentTypeError, DTypeError, StateDictError
+
+if TYPE_CHECKING:
+    from numpy.typing import DTypeLike
+
+    from ferrograd.nn._module import Module
+
+
+@dataclass(frozen=True)
+class LoadReport:
+    """What a load found: keys the state lacks, and keys the module does not know."""
+
+    missing_keys: list[str] = field(default_factory=list)
+    unexpected_keys: list[str] = field(default_factory=list)
+    mismatches: list[str] = field(default_factory=list)
+
+    def __str__(self) -> str:
+        rows = [
+            *(f"  missing:    {key}" for key in self.missing_keys),
+            *(f"  unexpected: {key}" for key in self.unexpected_keys),
+            *(f"  mismatch:   {text}" for text in self.mismatches),
+        ]
+        return "\n".join(rows) if rows else "  all keys match"
+
+
+def _entries(module: Module, prefix: str) -> dict[str, tuple[Module, Tensor]]:
+    """Every saved name with its owner and its tensor; names of shared members included."""
+    found: dict[str, tuple[Module, Tensor]] = {}
+    pending = [(prefix, module)]
+    while pending:
+        path, owner = pending.pop()
+        start = f"{path}." if path else ""
+        for name, tensor in owner._parameters.items():
+            found[start + name] = owner, tensor
+        for name, tensor in owner._buffers.items():
+            if name not in owner._unsaved:
+                found[start + name] = owner, tensor
+        children = reversed(owner._modules.items())
+        pending.extend((start + name, child) for name, child in children)
+    return found
+
+
+def state_dict(module: Module, prefix: str) -> dict[str, Tensor]:
+    """The saved tensors by name, detached."""
+    return {key: tensor.detach() for key, (_, tensor) in _entries(module, prefix).items()}
+
+
+def load(module: Module, state: dict[str, Any], strict: bool, layout: str | None) -> LoadReport:
+    """Checks everything, then copies."""
+    if not hasattr(state, "items"):
+        raise ArgumentTypeError(
+            f"load_state_dict: the state is a {type(state).__name__}; pass a dict of tensors"
+        )
+    if layout not in (None, "torch"):
+        raise ArgumentError(f'load_state_dict: layout={layout!r}; use None or "torch"')
+    entries = _entries(module, "")
+    missing = [key for key in entries if key not in state]
+    unexpected = [key for key in state if key not in entries]
+    values: dict[str, np.ndarray] = {}
+    mismatches = []
+    for key, (owner, tensor) in entries.items():
+        if key in state:
+            turned = layout == "torch" and key.endswith("weight") and _is_linear(owner)
+            values[key] = _array(state[key], turned)
+            mismatches += _misfit(key, values[key], tensor)
+    report = LoadReport(missing, unexpected, mismatches)
+    if mismatches or (strict and (missing or unexpected)):
+        raise StateDictError(
+            f"load_state_dict: the state does not fit {type(module).__name__}; nothing was"
+            f" changed\n{report}"
+        )
+    for key, value in values.items():
+        entries[key][1].data = value.astype(entries[key][1].dtype, copy=False)
+    return report
+
+
+def _is_linear(owner: Module) -> bool:
+    return bool(getattr(type(owner), "weight_is_in_out", False))
+
+
+def _array(value: Any, turned: bool) -> np.ndarray:
+    if isinstance(value, Tensor):
+        value = value.detach().numpy()
+    elif hasattr(value, "detach"):
+        value = value.detach().cpu().numpy()
+    array = np.asarray(value)
+    return array.T if turned and array.ndim == 2 else array
+
+
+def _misfit(key: str, value: np.ndarray, tensor: Tensor) -> list[str]:
+    wrong = []
+    if value.shape != tuple(tensor.shape):
+        wrong.append(f"{key} has shape {value.shape}, the module's has {tuple(tensor.shape)}")
+    if not np.can_cast(value.dtype, tensor.dtype, "same_kind"):
+        wrong.append(f"{key} has dtype {value.dtype}, the module's has {tensor.dtype}")
+    return wrong
+
+
+def convert(module: Module, dtype: DTypeLike) -> None:
+    """Gives every module below new parameters and float buffers of a dtype."""
+    target = np.dtype(dtype)
+    if target.kind != "f":
+        raise DTypeError(f"to: dtype {target} is not supported; use a float dtype")
+    made: dict[int, tuple[Tensor, Tensor]] = {}
+
+    def converted(tensor: Tensor) -> Tensor:
+        if tensor.dtype == target or tensor.dtype.kind != "f":
+            return tensor
+        if id(tensor) not in made:
+            fresh = type(tensor)(tensor.detach(), dtype=target, name=tensor.name)
+            fresh.requires_grad_(tensor.requires_grad)
+            made[id(tensor)] = tensor, fresh
+        return made[id(tensor)][1]
+
+    for owner in module.modules():
+        for table in (owner._parameters, owner._buffers):
+            for name, tensor in table.items():
+                table[name] = converted(tensor)

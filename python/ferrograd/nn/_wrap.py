@@ -1,0 +1,78 @@
+"""A module with a backward of its own: one node for the whole call (document 001).
+
+Owns: `wrap_forward`. Never records by itself: it ends in the same call as every functor.
+Invariant: what the forward calls is not recorded, and the result requires grad exactly when any
+operation on the same inputs would.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+from ferrograd._core import Tensor, _restore_mode, _switch_forward
+from ferrograd.errors import ArgumentError, ArgumentTypeError, ContractError
+from ferrograd.functors._operation import Call, Op, function, named, tensors
+
+
+def wrap_forward(
+    self: Any,
+    input: Tensor,
+    forward_fn: Callable[[Tensor], Tensor],
+    inputs_fn: Callable[[], Sequence[Tensor]],
+    backward_fn: Callable[[Op], Any],
+) -> Tensor:
+    """Runs `forward_fn(input)` with recording off and records the whole call as one node.
+
+    `inputs_fn()`, called after the forward, lists everything that needs a gradient; it must contain
+    `input`, and is what `backward_fn(op)` sees as `op.inputs`. `backward_fn` returns one gradient
+    or None for each. The node owns what its backward needs, so the module may go away.
+    Errors: `ArgumentTypeError` for a null input or function, `ArgumentError` when the inputs lack
+    `input`, `ContractError` when the forward or the backward returns null, `ShapeError` for
+    gradients of the wrong number or shape.
+    Source: document 001, wrap_forward.
+
+    >>> import ferrograd as fg
+    >>> class Manual(fg.nn.Module):
+    ...     def __init__(self):
+    ...         super().__init__()
+    ...         self.weight = fg.nn.Parameter([[2.0], [3.0]])
+    ...     def forward(self, x):
+    ...         return self.wrap_forward(
+    ...             x, lambda x: x @ self.weight, lambda: [x, self.weight], self.backward)
+    ...     @staticmethod
+    ...     def backward(op):
+    ...         (x, w), (g,) = op.inputs, op.grad_outputs
+    ...         return g @ w.T, x.T @ g
+    >>> layer = Manual()
+    >>> layer(fg.ones(1, 2)).backward()
+    >>> layer.weight.grad.tolist()
+    [[1.0], [1.0]]
+    """
+    name = type(self).__name__
+    if not isinstance(input, Tensor):
+        raise ArgumentTypeError(
+            f"{name}.wrap_forward: inputs must not be null: input is"
+            f" {'None' if input is None else 'a ' + type(input).__name__}; pass a tensor"
+        )
+    for what, given in (("forward_fn", forward_fn), ("inputs_fn", inputs_fn)):
+        if not callable(given):
+            function(f"{name}.wrap_forward", what, given)
+    function(f"{name}.wrap_forward", "backward_fn", backward_fn)
+    before = _switch_forward()
+    try:
+        out = forward_fn(input)
+    finally:
+        _restore_mode(before)
+    if not isinstance(out, Tensor):
+        what = "null" if out is None else f"a {type(out).__name__}"
+        raise ContractError(
+            f"Forward pass returned {what}: the forward_fn of {name} must return one tensor"
+        )
+    sources = tensors(f"{name}.wrap_forward", "the result of inputs_fn", inputs_fn())
+    if not any(x is input for x in sources):
+        raise ArgumentError(
+            f"{name}.wrap_forward: inputs_fn() does not contain the input; list the input first,"
+            " then the parameters"
+        )
+    return named(Call, name)(None, lambda: out, backward_fn).apply(*sources)

@@ -1,0 +1,149 @@
+"""`Optimizer`: parameter groups, state, and the step around a rule.
+
+Owns: what every optimiser has. Never computes an update: subclasses do, one parameter at a time.
+Invariant: a step runs with recording off and changes parameters in place; a parameter without a
+gradient is left alone, and a step that fails in its checks has changed nothing.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from typing import Any
+
+import numpy as np
+
+from ferrograd._core import Tensor, tensor
+from ferrograd._modes import enable_grad, no_grad
+from ferrograd.errors import ArgumentError, ArgumentTypeError
+
+Group = dict[str, Any]
+
+
+class Optimizer:
+    """Base of the optimisers: subclass it with `defaults` and `_update(parameter, grad, …)`."""
+
+    def __init__(self, params: Iterable[Any], defaults: Group) -> None:
+        self.defaults = defaults
+        self.param_groups: list[Group] = []
+        self.state: dict[Tensor, dict[str, Any]] = {}
+        if isinstance(params, Tensor):
+            raise ArgumentTypeError(
+                f"{type(self).__name__}: params is one tensor; pass a sequence of parameters"
+            )
+        given = list(params)
+        if not given:
+            raise ArgumentError(f"{type(self).__name__}: there are no parameters; pass some")
+        groups = given if isinstance(given[0], dict) else [{"params": given}]
+        for group in groups:
+            self.add_param_group(group)
+
+    def add_param_group(self, group: Group) -> None:
+        """Adds parameters with options of their own; the others are the defaults."""
+        op = type(self).__name__
+        params = group["params"]
+        params = [params] if isinstance(params, Tensor) else list(params)
+        known = {id(p) for own in self.param_groups for p in own["params"]}
+        for i, p in enumerate(params):
+            if not isinstance(p, Tensor) or not p.is_leaf:
+                what = "a result with history" if isinstance(p, Tensor) else f"{type(p).__name__}"
+                raise ArgumentTypeError(f"{op}: parameter {i} is {what}; pass leaf tensors")
+            if id(p) in known:
+                raise ArgumentError(f"{op}: parameter {i} is there twice; list each once")
+            known.add(id(p))
+        unknown = set(group) - {"params", *self.defaults}
+        if unknown:
+            raise ArgumentError(f"{op}: {sorted(unknown)} are no options; use {[*self.defaults]}")
+        full = {**self.defaults, **group, "params": params}
+        self._check(full)
+        self.param_groups.append(full)
+
+    def _check(self, group: Group) -> None:
+        """Raises for options that make no sense."""
+
+    def zero_grad(self, set_to_none: bool = True) -> None:
+        """Forgets every parameter's gradient, or fills it with zeros."""
+        for group in self.param_groups:
+            for p in group["params"]:
+                p.zero_grad(set_to_none)
+
+    def step(self, closure: Callable[[], Any] | None = None) -> Any:
+        """Changes every parameter that has a gradient; returns what `closure` gave.
+
+        `closure`, if there is one, is called first, with recording on: it computes the loss and its
+        gradients.
+        """
+        loss = None
+        if closure is not None:
+            with enable_grad():
+                loss = closure()
+        with no_grad():
+            for group in self.param_groups:
+                for p in group["params"]:
+                    if p.grad is not None:
+                        state = self.state.setdefault(p, {})
+                        p.data = self._update(p.detach(), p.grad.detach(), state, group)
+        return loss
+
+    def _update(self, p: Tensor, grad: Tensor, state: dict[str, Any], group: Group) -> Tensor:
+        """The parameter's next value."""
+        raise NotImplementedError
+
+    def state_dict(self) -> dict[str, Any]:
+        """Options and state; parameters are numbered in the order of the groups."""
+        numbers: dict[int, int] = {}
+        groups = []
+        for group in self.param_groups:
+            for p in group["params"]:
+                numbers[id(p)] = len(numbers)
+            own = {key: value for key, value in group.items() if key != "params"}
+            groups.append({**own, "params": [numbers[id(p)] for p in group["params"]]})
+        state = {numbers[id(p)]: dict(entry) for p, entry in self.state.items()}
+        return {"state": state, "param_groups": groups}
+
+    def load_state_dict(self, state_dict: dict[str, Any]) -> None:
+        """Takes over options and state; the groups must have the same sizes."""
+        op = f"{type(self).__name__}.load_state_dict"
+        groups = state_dict["param_groups"]
+        sizes = [len(group["params"]) for group in self.param_groups]
+        given = [len(group["params"]) for group in groups]
+        if sizes != given:
+            raise ArgumentError(f"{op}: groups of {given} parameters do not fit groups of {sizes}")
+        params = [p for group in self.param_groups for p in group["params"]]
+        numbers = [number for group in groups for number in group["params"]]
+        by_number = dict(zip(numbers, params, strict=True))
+        loaded = {}
+        for number, entry in state_dict["state"].items():
+            p = by_number[int(number)]
+            loaded[p] = {key: _copied(op, key, value, p) for key, value in entry.items()}
+        for group, new in zip(self.param_groups, groups, strict=True):
+            group.update({key: value for key, value in new.items() if key != "params"})
+        self.state = loaded
+
+    def __repr__(self) -> str:
+        lines = [f"{type(self).__name__} ("]
+        for i, group in enumerate(self.param_groups):
+            options = ", ".join(f"{k}={v}" for k, v in group.items() if k != "params")
+            lines.append(f"  group {i}: {len(group['params'])} parameters, {options}")
+        return "\n".join([*lines, ")"])
+
+
+def _copied(op: str, key: str, value: Any, p: Tensor) -> Any:
+    if not isinstance(value, Tensor | np.ndarray):
+        return value
+    if tuple(value.shape) != tuple(p.shape):
+        raise ArgumentError(
+            f"{op}: {key} has shape {tuple(value.shape)} but its parameter {tuple(p.shape)}"
+        )
+    return tensor(value, dtype=p.dtype)
+
+
+def at_least(op: str, name: str, value: float, least: float = 0.0) -> None:
+    """Raises for a number below the least one, NaN included."""
+    if not value >= least:
+        raise ArgumentError(f"{op}: {name} is {value}; give at least {least:g}")
+
+
+def betas(op: str, given: tuple[float, float]) -> None:
+    """Raises for decay rates outside [0, 1)."""
+    if len(given) != 2 or not all(0.0 <= beta < 1.0 for beta in given):
+        raise ArgumentError(f"{op}: betas are {given}; give two numbers from 0 to below 1")

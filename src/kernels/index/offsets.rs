@@ -1,0 +1,175 @@
+//! Where indexed elements lie: integer indices and masks as element offsets.
+//!
+//! Owns: `Offsets` and the range checks behind them. Never moves an element and never parses an index
+//! expression. Invariant: `Offsets` lie inside the axes they were made for.
+
+use super::super::cast::Truth;
+use super::super::view::{Axes, View};
+use crate::error::{Error, Result};
+
+/// Positions, in elements, relative to the first element of the array they were made for.
+#[derive(Clone, Debug)]
+pub struct Offsets(pub(super) Vec<isize>);
+
+impl Offsets {
+    /// How many there are.
+    pub fn len(&self) -> usize {
+        self.0.len()
+    }
+
+    /// Whether there are none.
+    pub fn is_empty(&self) -> bool {
+        self.0.is_empty()
+    }
+
+    /// The positions themselves.
+    pub fn iter(&self) -> impl Iterator<Item = isize> + '_ {
+        self.0.iter().copied()
+    }
+
+    /// The same positions under other strides: for each indexed axis, in order, its stride here (of C
+    /// order, positive and falling) and its stride there.
+    pub fn restrided(&self, axes: &[(isize, isize)]) -> Offsets {
+        let moved = |&offset: &isize| {
+            let mut rest = offset;
+            axes.iter().fold(0, |at, &(here, there)| {
+                let coordinate = rest / here;
+                rest %= here;
+                at + coordinate * there
+            })
+        };
+        Offsets(self.0.iter().map(moved).collect())
+    }
+
+    /// For each position, whether no later one equals it; `None` when all differ.
+    pub fn last_of_each(&self) -> Option<Vec<bool>> {
+        if self.0.windows(2).all(|pair| pair[0] < pair[1]) {
+            return None;
+        }
+        let mut order: Vec<usize> = (0..self.0.len()).collect();
+        order.sort_by_key(|&i| self.0[i]);
+        let mut last = vec![true; order.len()];
+        for pair in order.windows(2) {
+            last[pair[0]] = self.0[pair[0]] != self.0[pair[1]];
+        }
+        (!last.iter().all(|&l| l)).then_some(last)
+    }
+}
+
+/// One indexed axis: its number (for messages), size and stride.
+#[derive(Clone, Copy, Debug)]
+pub struct Indexed {
+    /// The number of the axis.
+    pub axis: usize,
+    /// Its size.
+    pub size: usize,
+    /// Its stride in elements.
+    pub stride: isize,
+}
+
+/// The offset of every combination `indices[0][p], indices[1][p], …` in C order of `p`. The views are
+/// int64 and have equal dims (broadcast before); negative indices count from the end.
+pub fn offsets(op: &'static str, indices: &[View], axes: &[Indexed]) -> Result<Offsets> {
+    assert_eq!(indices.len(), axes.len(), "one index per axis");
+    let numel = indices.first().map_or(1, View::numel);
+    let mut out = vec![0isize; numel];
+    for (index, &axis) in indices.iter().zip(axes) {
+        assert_eq!(index.dims, indices[0].dims, "indices of equal dims");
+        let (mut at, mut bad) = (0, None);
+        Axes::new(index.dims, [index.strides])
+            .collapse(false)
+            .for_each(|[from]| {
+                // SAFETY: the view is valid for every position of its axes.
+                let i = unsafe { *index.at::<i64>(from) };
+                match position(i, axis.size) {
+                    Some(p) => out[at] += p as isize * axis.stride,
+                    None => bad = bad.or(Some(i)),
+                }
+                at += 1;
+            });
+        if let Some(index) = bad {
+            return Err(out_of_range(op, index, axis));
+        }
+    }
+    Ok(Offsets(out))
+}
+
+/// The offsets of `take_along_axis`: those of `index` itself, with the value of `index` in the place
+/// of its coordinate along `axis`. `dims` and `strides` are the array's; `index` (int64) has dims that
+/// do not exceed them on the other axes.
+pub fn offsets_along(
+    op: &'static str,
+    index: View,
+    axis: usize,
+    dims: &[usize],
+    strides: &[isize],
+) -> Result<Offsets> {
+    assert_eq!(
+        index.dims.len(),
+        dims.len(),
+        "an index of the array's dimensions"
+    );
+    let fits = (0..dims.len()).all(|a| a == axis || index.dims[a] <= dims[a]);
+    assert!(fits, "an index within the array");
+    let indexed = Indexed {
+        axis,
+        size: dims[axis],
+        stride: strides[axis],
+    };
+    let others: Vec<isize> = strides
+        .iter()
+        .enumerate()
+        .map(|(a, &s)| if a == axis { 0 } else { s })
+        .collect();
+    let mut out = Vec::with_capacity(index.numel());
+    let mut bad = None;
+    Axes::new(index.dims, [index.strides, &others])
+        .collapse(false)
+        .for_each(|[from, at]| {
+            // SAFETY: the view is valid for every position of its axes.
+            let i = unsafe { *index.at::<i64>(from) };
+            match position(i, indexed.size) {
+                Some(p) => out.push(at + p as isize * indexed.stride),
+                None => bad = bad.or(Some(i)),
+            }
+        });
+    match bad {
+        Some(index) => Err(out_of_range(op, index, indexed)),
+        None => Ok(Offsets(out)),
+    }
+}
+
+/// The offsets of the true elements of a mask, in C order, in an array of the mask's dims with these
+/// strides.
+pub fn offsets_where(mask: View, strides: &[isize]) -> Offsets {
+    let mut out = Vec::new();
+    Axes::new(mask.dims, [mask.strides, strides])
+        .collapse(false)
+        .for_each(|[from, at]| {
+            // SAFETY: the view is valid for every position of its axes.
+            if unsafe { *mask.at::<Truth>(from) }.0 != 0 {
+                out.push(at);
+            }
+        });
+    Offsets(out)
+}
+
+#[inline(always)]
+fn position(index: i64, size: usize) -> Option<usize> {
+    let at = if index < 0 {
+        index.wrapping_add(size as i64)
+    } else {
+        index
+    };
+    (0..size as i64).contains(&at).then_some(at as usize)
+}
+
+#[cold]
+fn out_of_range(op: &'static str, index: i64, axis: Indexed) -> Box<Error> {
+    Box::new(Error::IndexRange {
+        op: op.into(),
+        index,
+        axis: axis.axis,
+        size: axis.size,
+    })
+}

@@ -1,0 +1,163 @@
+//! Cholesky, QR, singular values and symmetric eigenvalues.
+//!
+//! Owns: the conventions that users of LAPACK know: signs of R, falling singular values, rising eigenvalues.
+//! Never iterates for ever: a limit on the sweeps makes a matrix fail instead.
+//! Invariant: an item that fails is named by its index, and its output is not read.
+
+use nalgebra::{Cholesky, DMatrix, QR, SVD, SymmetricEigen};
+
+use super::super::view::{View, ViewMut};
+use super::stack::{Stack, each};
+use crate::dtype::DType;
+
+/// The sweeps after which an iteration is given up.
+fn limit(n: usize) -> usize {
+    1000 + 100 * n
+}
+
+/// A power of two by which all elements become at most 1 in magnitude, and what undoes it; `None` for NaN and infinity.
+fn scale(a: &DMatrix<f64>) -> Option<f64> {
+    let largest = a.iter().fold(0.0f64, |m, x| if x.is_nan() { f64::NAN } else { m.max(x.abs()) });
+    match largest {
+        0.0 => Some(1.0),
+        m if m.is_finite() => Some(m.log2().ceil().clamp(-1000.0, 1000.0).exp2()),
+        _ => None,
+    }
+}
+
+/// The lower factor `l` of `a = l lᵀ`, reading the lower triangle; the error is the index of a matrix that is not
+/// positive definite.
+pub fn cholesky(dtype: DType, a: View, out: ViewMut) -> Result<(), usize> {
+    let (a, out) = (Stack::matrices(a, dtype), Stack::matrices_mut(out, dtype));
+    each(out.count(), a.rows.pow(3), |index| match Cholesky::new(a.load(index)) {
+        Some(factor) => {
+            let l = factor.unpack();
+            out.store(index, |i, k| l[(i, k)]);
+            true
+        }
+        None => false,
+    })
+}
+
+/// What to multiply column `i` of Q and row `i` of R with, so that their signs are LAPACK's.
+fn signs(packed: &DMatrix<f64>, r: &DMatrix<f64>) -> Vec<f64> {
+    let mut past = 1.0;
+    let count = packed.nrows().min(packed.ncols());
+    let flip = |i: usize| {
+        if r[(i, i)] == 0.0 {
+            return 1.0;
+        }
+        // The reflection's axis has the sign of the pivot; without a tail LAPACK does not reflect.
+        let pivot = packed[(i, i)].signum() * past;
+        let tail = (i + 1..packed.nrows()).any(|k| packed[(k, i)] != 0.0);
+        past *= -packed[(i, i)].signum();
+        if tail { -pivot } else { pivot }
+    };
+    (0..count).map(flip).collect()
+}
+
+/// `q` with orthonormal columns and upper triangular `r`, both reduced, with `q r = a`.
+pub fn qr(dtype: DType, a: View, q: ViewMut, r: ViewMut) {
+    let (a, q) = (Stack::matrices(a, dtype), Stack::matrices_mut(q, dtype));
+    let r = Stack::matrices_mut(r, dtype);
+    let work = a.rows * a.columns * a.rows.min(a.columns);
+    let _ = each(a.count(), work, |index| {
+        let matrix = a.load(index);
+        let unit = scale(&matrix).unwrap_or(1.0);
+        let factors = QR::new(matrix / unit);
+        let upper = factors.r();
+        let sign = signs(factors.qr_internal(), &upper);
+        let orthonormal = factors.q();
+        q.store(index, |i, k| orthonormal[(i, k)] * sign[k]);
+        r.store(index, |i, k| if i > k { 0.0 } else { upper[(i, k)] * sign[i] * unit });
+        true
+    });
+}
+
+/// Orthonormal columns completed to an orthogonal matrix, whose first columns they are.
+pub fn complete(dtype: DType, u: View, out: ViewMut) {
+    let (u, out) = (Stack::matrices(u, dtype), Stack::matrices_mut(out, dtype));
+    let _ = each(out.count(), u.rows.pow(3), |index| {
+        let given = u.load(index);
+        let known = given.ncols();
+        let square = given.clone().resize(u.rows, u.rows, 0.0);
+        let whole = if known == 0 { DMatrix::identity(u.rows, u.rows) } else { QR::new(square).q() };
+        out.store(index, |i, k| if k < known { given[(i, k)] } else { whole[(i, k)] });
+        true
+    });
+}
+
+type Triple = (DMatrix<f64>, Vec<f64>, DMatrix<f64>);
+
+/// Singular vectors and falling singular values; `None` when the iteration does not converge.
+fn decompose(a: DMatrix<f64>) -> Option<Triple> {
+    let unit = scale(&a)?;
+    let n = a.nrows().min(a.ncols());
+    let svd = SVD::try_new(a / unit, true, true, f64::EPSILON, limit(n))?;
+    let values = svd.singular_values.iter().map(|s| s * unit).collect();
+    Some((svd.u?, values, svd.v_t?))
+}
+
+/// `a = u diag(s) vt`, reduced; the error is the index of a matrix with NaN or infinity, or whose iteration did
+/// not converge.
+pub fn svd(dtype: DType, a: View, u: ViewMut, s: ViewMut, vt: ViewMut) -> Result<(), usize> {
+    let (a, u) = (Stack::matrices(a, dtype), Stack::matrices_mut(u, dtype));
+    let (s, vt) = (Stack::columns_mut(s, dtype), Stack::matrices_mut(vt, dtype));
+    if s.rows == 0 {
+        return Ok(());
+    }
+    let work = 8 * a.rows * a.columns * a.rows.min(a.columns);
+    each(a.count(), work, |index| match decompose(a.load(index)) {
+        Some((left, values, right)) => {
+            u.store(index, |i, k| left[(i, k)]);
+            s.store(index, |i, _| values[i]);
+            vt.store(index, |i, k| right[(i, k)]);
+            true
+        }
+        None => false,
+    })
+}
+
+/// Rising eigenvalues and orthonormal eigenvectors (columns) of symmetric matrices, of which one triangle is read;
+/// the error is as in `svd`.
+pub fn eigh(dtype: DType, a: View, lower: bool, w: ViewMut, v: ViewMut) -> Result<(), usize> {
+    let a = Stack::matrices(a, dtype);
+    let (w, v) = (Stack::columns_mut(w, dtype), Stack::matrices_mut(v, dtype));
+    if a.rows == 0 {
+        return Ok(());
+    }
+    each(a.count(), 8 * a.rows.pow(3), |index| {
+        let mut matrix = a.load(index);
+        if lower {
+            matrix.fill_upper_triangle_with_lower_triangle();
+        } else {
+            matrix.fill_lower_triangle_with_upper_triangle();
+        }
+        let Some(unit) = scale(&matrix) else { return false };
+        let Some(eigen) = SymmetricEigen::try_new(matrix / unit, f64::EPSILON, limit(a.rows)) else {
+            return false;
+        };
+        let mut order: Vec<usize> = (0..a.rows).collect();
+        order.sort_by(|&i, &k| eigen.eigenvalues[i].total_cmp(&eigen.eigenvalues[k]));
+        w.store(index, |i, _| eigen.eigenvalues[order[i]] * unit);
+        v.store(index, |i, k| eigen.eigenvectors[(i, order[k])]);
+        true
+    })
+}
+
+/// The matrix of cofactors, `det(a) a⁻ᵀ` continued to singular matrices: the derivative of the determinant.
+pub fn cofactor(dtype: DType, a: View, out: ViewMut) -> Result<(), usize> {
+    let (a, out) = (Stack::matrices(a, dtype), Stack::matrices_mut(out, dtype));
+    let n = a.rows;
+    if n == 0 {
+        return Ok(());
+    }
+    each(out.count(), 8 * n.pow(3), |index| {
+        let Some((u, s, vt)) = decompose(a.load(index)) else { return false };
+        let sign = u.determinant().signum() * vt.determinant().signum();
+        let others = |i: usize| (0..n).filter(|&k| k != i).map(|k| s[k]).product::<f64>();
+        let weights: Vec<f64> = (0..n).map(|i| sign * others(i)).collect();
+        out.store(index, |i, k| (0..n).map(|p| u[(i, p)] * weights[p] * vt[(p, k)]).sum());
+        true
+    })
+}

@@ -1,0 +1,7 @@
+//! Matrix factorisations and what follows from them, for stacks of matrices of either float type.
+mod factor;
+mod solve;
+mod stack;
+
+pub use factor::{cholesky, cofactor, complete, eigh, qr, svd};
+pub use solve::{det, inverse, slogdet, solve, solve_triangular};

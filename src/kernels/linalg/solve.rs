@@ -1,0 +1,103 @@
+//! Determinants, inverses and solutions, from the LU factorisation and from triangles.
+//!
+//! Owns: which factor is read for which answer. Never decides what a failure means to a user.
+//! Invariant: an item that fails is named by its index, and its output is not read.
+
+use nalgebra::{DMatrix, LU};
+
+use super::super::view::{View, ViewMut};
+use super::stack::{Stack, each};
+use crate::dtype::DType;
+
+/// Sign and logarithm of the magnitude of a determinant.
+fn log_det(a: DMatrix<f64>) -> (f64, f64) {
+    let n = a.nrows();
+    let lu = LU::new(a);
+    let (upper, mut sign, mut log) = (lu.u(), lu.p().determinant::<f64>(), 0.0);
+    for i in 0..n {
+        let pivot: f64 = upper[(i, i)];
+        if pivot == 0.0 {
+            return (0.0, f64::NEG_INFINITY);
+        }
+        sign *= pivot.signum();
+        log += pivot.abs().ln();
+    }
+    (sign, log)
+}
+
+/// Determinants of square matrices; 1 for one without elements.
+pub fn det(dtype: DType, a: View, out: ViewMut) {
+    let (a, out) = (Stack::matrices(a, dtype), Stack::numbers_mut(out, dtype));
+    let _ = each(out.count(), a.rows.pow(3), |index| {
+        let lu = LU::new(a.load(index));
+        let upper = lu.u();
+        let product = (0..a.rows).fold(lu.p().determinant::<f64>(), |d, i| d * upper[(i, i)]);
+        out.store(index, |_, _| product);
+        true
+    });
+}
+
+/// Signs and logarithms of the magnitudes of determinants; 0 and -inf for a singular matrix.
+pub fn slogdet(dtype: DType, a: View, sign: ViewMut, log: ViewMut) {
+    let a = Stack::matrices(a, dtype);
+    let (sign, log) = (Stack::numbers_mut(sign, dtype), Stack::numbers_mut(log, dtype));
+    let _ = each(sign.count(), a.rows.pow(3), |index| {
+        let (s, l) = log_det(a.load(index));
+        sign.store(index, |_, _| s);
+        log.store(index, |_, _| l);
+        true
+    });
+}
+
+/// `a⁻¹`; the error is the index of a singular matrix.
+pub fn inverse(dtype: DType, a: View, out: ViewMut) -> Result<(), usize> {
+    let (a, out) = (Stack::matrices(a, dtype), Stack::matrices_mut(out, dtype));
+    each(out.count(), 2 * a.rows.pow(3), |index| match LU::new(a.load(index)).try_inverse() {
+        Some(inverse) => {
+            out.store(index, |i, k| inverse[(i, k)]);
+            true
+        }
+        None => false,
+    })
+}
+
+/// `a⁻¹ b` for matrices `b`; the error is the index of a singular matrix.
+pub fn solve(dtype: DType, a: View, b: View, out: ViewMut) -> Result<(), usize> {
+    let (a, b) = (Stack::matrices(a, dtype), Stack::matrices(b, dtype));
+    let out = Stack::matrices_mut(out, dtype);
+    let work = a.rows.pow(2) * (a.rows + b.columns);
+    each(out.count(), work, |index| match LU::new(a.load(index)).solve(&b.load(index)) {
+        Some(x) => {
+            out.store(index, |i, k| x[(i, k)]);
+            true
+        }
+        None => false,
+    })
+}
+
+/// `a⁻¹ b` for triangular `a`, of which one triangle is read, or `a⁻ᵀ b`; the error is the index of a matrix
+/// with a zero on its diagonal.
+pub fn solve_triangular(
+    dtype: DType,
+    a: View,
+    b: View,
+    out: ViewMut,
+    (lower, transposed, unit): (bool, bool, bool),
+) -> Result<(), usize> {
+    let (a, b) = (Stack::matrices(a, dtype), Stack::matrices(b, dtype));
+    let out = Stack::matrices_mut(out, dtype);
+    each(out.count(), a.rows.pow(2) * b.columns, |index| {
+        let (mut a, mut x) = (a.load(index), b.load(index));
+        if unit {
+            a.fill_diagonal(1.0);
+        }
+        let solved = match (lower, transposed) {
+            (true, false) => a.solve_lower_triangular_mut(&mut x),
+            (false, false) => a.solve_upper_triangular_mut(&mut x),
+            (true, true) => a.tr_solve_lower_triangular_mut(&mut x),
+            (false, true) => a.tr_solve_upper_triangular_mut(&mut x),
+        };
+        out.store(index, |i, k| x[(i, k)]);
+        solved
+    })
+}

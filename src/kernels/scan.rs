@@ -1,0 +1,188 @@
+//! Running folds along one axis: sums, products, extremes, linear recurrences.
+//!
+//! Owns: the walk over lines of an axis and the folds. Each line is folded by one thread, front to back.
+//! Never reduces the rank. Invariant: element `i` of a line depends on the elements up to `i` only.
+
+use super::view::{Axes, View, ViewMut};
+use crate::dtype::DType;
+use crate::threads::parallel_for;
+
+/// Elements per block of a split.
+const BLOCK: usize = 1 << 15;
+
+/// A fold whose every step is kept.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Scan {
+    /// Sums; integers wrap.
+    Sum,
+    /// Products; integers wrap.
+    Prod,
+    /// Logarithms of sums of exponentials; floats only.
+    LogSum,
+}
+
+/// The lines of one axis in `N` operands of the same dims.
+pub(super) struct Lines<const N: usize> {
+    others: Axes<N>,
+    /// The elements of a line.
+    pub(super) len: usize,
+    /// How far apart they are in each operand.
+    pub(super) steps: [isize; N],
+}
+
+impl<const N: usize> Lines<N> {
+    pub(super) fn new(dims: &[usize], axis: usize, strides: [&[isize]; N]) -> Lines<N> {
+        let mut others = Axes::new(dims, strides);
+        let (len, steps) = (others.dims.remove(axis), others.strides.remove(axis));
+        Lines { others, len, steps }
+    }
+
+    /// Calls `body` with the first offsets of every line, possibly from several threads.
+    pub(super) fn each(&self, body: impl Fn([isize; N]) + Sync) {
+        let count = self.others.count();
+        if count == 0 || self.len == 0 {
+            return;
+        }
+        let blocks = (count.saturating_mul(self.len) / BLOCK).clamp(1, count);
+        parallel_for(blocks, &|b| {
+            let (start, end) = (b * count / blocks, (b + 1) * count / blocks);
+            self.others.for_range(start, end, &mut |at| body(at));
+        });
+    }
+}
+
+/// Writes the running fold of `input` along `axis`; all of `dtype`, with equal dims.
+///
+/// # Panics
+/// When the dims differ or the dtype has no such fold: bugs of the caller.
+pub fn scan(op: Scan, dtype: DType, input: View, axis: usize, out: ViewMut) {
+    match (op, dtype) {
+        (Scan::Sum, DType::F64) => fold::<f64>(input, axis, out, |a, b| a + b),
+        (Scan::Sum, DType::F32) => fold::<f32>(input, axis, out, |a, b| a + b),
+        (Scan::Sum, DType::I64) => fold::<i64>(input, axis, out, i64::wrapping_add),
+        (Scan::Sum, DType::I32) => fold::<i32>(input, axis, out, i32::wrapping_add),
+        (Scan::Sum, DType::U8) => fold::<u8>(input, axis, out, u8::wrapping_add),
+        (Scan::Sum, DType::Bool) => fold::<u8>(input, axis, out, |a, b| a | b),
+        (Scan::Prod, DType::F64) => fold::<f64>(input, axis, out, |a, b| a * b),
+        (Scan::Prod, DType::F32) => fold::<f32>(input, axis, out, |a, b| a * b),
+        (Scan::Prod, DType::I64) => fold::<i64>(input, axis, out, i64::wrapping_mul),
+        (Scan::Prod, DType::I32) => fold::<i32>(input, axis, out, i32::wrapping_mul),
+        (Scan::Prod, DType::U8) => fold::<u8>(input, axis, out, u8::wrapping_mul),
+        (Scan::Prod, DType::Bool) => fold::<u8>(input, axis, out, |a, b| a & b),
+        (Scan::LogSum, DType::F64) => fold::<f64>(input, axis, out, log_add),
+        (Scan::LogSum, DType::F32) => {
+            fold::<f32>(input, axis, out, |a, b| log_add(f64::from(a), f64::from(b)) as f32);
+        }
+        (Scan::LogSum, _) => unreachable!("logarithms of integers are floats"),
+    }
+}
+
+/// `ln(e^a + e^b)`; equal infinities stay themselves.
+fn log_add(a: f64, b: f64) -> f64 {
+    if a == b && a.is_infinite() {
+        return a;
+    }
+    (if a > b { a } else { b }) + (-(a - b).abs()).exp().ln_1p()
+}
+
+fn fold<T: Copy>(input: View, axis: usize, out: ViewMut, step: impl Fn(T, T) -> T + Sync) {
+    assert!(input.dims == out.dims, "scan: dims");
+    let lines = Lines::new(input.dims, axis, [input.strides, out.strides]);
+    let [from_step, to_step] = lines.steps;
+    lines.each(|[from, to]| {
+        // SAFETY: the views are valid for every position of their axes, and lines are disjoint in `out`.
+        unsafe {
+            let mut state = *input.at::<T>(from);
+            *out.at::<T>(to) = state;
+            for i in 1..lines.len as isize {
+                state = step(state, *input.at::<T>(from + i * from_step));
+                *out.at::<T>(to + i * to_step) = state;
+            }
+        }
+    });
+}
+
+/// `s[i] = a[i] s[i - 1] + b[i]` along `axis`, with 0 before the first; floats only.
+///
+/// # Panics
+/// When the dims differ or the dtype is no float: bugs of the caller.
+pub fn recurrence(dtype: DType, a: View, b: View, axis: usize, out: ViewMut) {
+    match dtype {
+        DType::F64 => linear::<f64>(a, b, axis, out, 0.0, |a, s, b| a * s + b),
+        DType::F32 => linear::<f32>(a, b, axis, out, 0.0, |a, s, b| a * s + b),
+        _ => unreachable!("a recurrence of floats"),
+    }
+}
+
+fn linear<T: Copy + Sync>(
+    a: View,
+    b: View,
+    axis: usize,
+    out: ViewMut,
+    zero: T,
+    step: impl Fn(T, T, T) -> T + Sync,
+) {
+    assert!(a.dims == out.dims && b.dims == out.dims, "recurrence: dims");
+    let lines = Lines::new(out.dims, axis, [a.strides, b.strides, out.strides]);
+    let [a_step, b_step, to_step] = lines.steps;
+    lines.each(|[at_a, at_b, to]| {
+        // SAFETY: as in `fold`.
+        unsafe {
+            let mut state = zero;
+            for i in 0..lines.len as isize {
+                let (a, b) = (*a.at::<T>(at_a + i * a_step), *b.at::<T>(at_b + i * b_step));
+                // The first factor has nothing to multiply: not even a NaN of it counts.
+                state = if i == 0 { b } else { step(a, state, b) };
+                *out.at::<T>(to + i * to_step) = state;
+            }
+        }
+    });
+}
+
+/// Writes the index (int64) of the running extreme along `axis`: the last of equals; a NaN stays.
+///
+/// # Panics
+/// When the dims differ: a bug of the caller.
+pub fn scan_extreme(largest: bool, dtype: DType, input: View, axis: usize, out: ViewMut) {
+    macro_rules! by {
+        ($t:ty) => {
+            if largest {
+                extreme::<$t>(input, axis, out, |x, best| x >= best)
+            } else {
+                extreme::<$t>(input, axis, out, |x, best| x <= best)
+            }
+        };
+    }
+    match dtype {
+        DType::F64 => by!(f64),
+        DType::F32 => by!(f32),
+        DType::I64 => by!(i64),
+        DType::I32 => by!(i32),
+        DType::U8 | DType::Bool => by!(u8),
+    }
+}
+
+#[allow(clippy::eq_op)]
+fn extreme<T: Copy + PartialEq>(
+    input: View,
+    axis: usize,
+    out: ViewMut,
+    reaches: impl Fn(T, T) -> bool + Sync,
+) {
+    assert!(input.dims == out.dims, "scan_extreme: dims");
+    let lines = Lines::new(input.dims, axis, [input.strides, out.strides]);
+    let [from_step, to_step] = lines.steps;
+    lines.each(|[from, to]| {
+        // SAFETY: as in `fold`.
+        unsafe {
+            let (mut best, mut index) = (*input.at::<T>(from), 0i64);
+            for i in 0..lines.len as isize {
+                let x = *input.at::<T>(from + i * from_step);
+                if x != x || (best == best && reaches(x, best)) {
+                    (best, index) = (x, i as i64);
+                }
+                *out.at::<i64>(to + i * to_step) = index;
+            }
+        }
+    });
+}

@@ -1,0 +1,82 @@
+//! Finding the elements that are not zero.
+//!
+//! Owns: nonzero, argwhere, flatnonzero, and `where` with one argument. Never differentiates: positions
+//! are constants. Invariant: positions come in C order.
+
+use crate::array::Layout;
+use crate::dtype::DType;
+use crate::error::{Error, Result};
+use crate::kernels::index::offsets_where;
+use crate::ops::arguments::{Condition, OneOrTuple};
+use crate::ops::cast::astype;
+use crate::ops::declare::Operand;
+use crate::ops::select;
+use crate::tensor::Tensor;
+
+/// The flat C-order positions of true elements.
+fn flat_positions(mask: &Tensor) -> Result<Vec<i64>> {
+    let order = Layout::contiguous(mask.shape())?;
+    Ok(offsets_where(mask.view_of(), order.strides()).iter().map(|at| at as i64).collect())
+}
+
+fn truth(x: &Tensor) -> Result<Tensor> {
+    astype(&x.detach(), DType::Bool)
+}
+
+/// The positions of true elements of a mask, one int64 array per axis; a 0-d mask has one axis of size 1.
+pub(crate) fn coordinates(mask: &Tensor) -> Result<Vec<Tensor>> {
+    let mut rest = flat_positions(mask)?;
+    if mask.ndim() <= 1 {
+        return Ok(vec![Tensor::from(rest)]);
+    }
+    let order = Layout::contiguous(mask.shape())?;
+    let mut along = |stride: isize| {
+        let stride = stride as i64;
+        let axis: Vec<i64> = rest.iter().map(|&at| at / stride).collect();
+        rest.iter_mut().for_each(|at| *at %= stride);
+        Tensor::from(axis)
+    };
+    Ok(order.strides().iter().map(|&stride| along(stride)).collect())
+}
+
+crate::operations! { family "searching";
+    /// The positions of elements that are not zero, in C order: one int64 array per axis.
+    [numpy("nonzero"), constant]
+    fn nonzero(x: Tensor) -> OneOrTuple {
+        if x.ndim() == 0 {
+            return Err(Box::new(Error::Shape {
+                op: "nonzero".into(),
+                what: "a 0-d tensor has no axis to give positions along".into(),
+                remedy: "call atleast_1d first",
+            }));
+        }
+        Ok(OneOrTuple::Tuple(coordinates(&truth(x)?)?))
+    }
+    /// The positions of elements that are not zero, one row each.
+    [numpy("argwhere"), constant]
+    fn argwhere(x: Tensor) -> Tensor {
+        let found = flat_positions(&truth(x)?)?.len();
+        if x.ndim() == 0 {
+            return Tensor::empty(&[found, 0], DType::I64);
+        }
+        crate::ops::join::stack(&coordinates(&truth(x)?)?, 1)
+    }
+    /// The positions, in the flattened tensor, of elements that are not zero.
+    [numpy("flatnonzero"), constant]
+    fn flatnonzero(x: Tensor) -> Tensor {
+        Ok(Tensor::from(flat_positions(&truth(x)?)?))
+    }
+    /// `a` where `condition` holds, else `b`; with the condition alone, the positions where it holds. Derivatives: `g` where taken, 0 elsewhere; a NaN in the branch not taken stays out of the value but not out of the gradient of what produced it.
+    [numpy("where")]
+    fn where_(condition: Condition, a: Option<Operand> = None, b: Option<Operand> = None) -> OneOrTuple {
+        match (a, b) {
+            (Some(a), Some(b)) => Ok(OneOrTuple::One(select::where_(condition, a, b)?)),
+            (None, None) => nonzero(condition),
+            _ => Err(Box::new(Error::Argument {
+                op: "where".into(),
+                what: "one of the two choices is missing".into(),
+                remedy: "give both a and b, or neither for the positions".into(),
+            })),
+        }
+    }
+}

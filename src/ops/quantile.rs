@@ -1,0 +1,166 @@
+//! Order statistics: range, median, quantiles.
+//!
+//! Owns: ptp, median, quantile, percentile. Values are taken by sorted indices, so gradients reach the elements.
+//! Never sorts more of a line than it reads. Invariant: a line with a NaN gives NaN.
+
+use crate::array::{Layout, ShapeVec};
+use crate::dtype::DType;
+use crate::error::{Error, Result};
+use crate::kernels::Reduction;
+use crate::ops::arith::{ADD, DIVIDE, MULTIPLY, SUBTRACT};
+use crate::ops::cast::astype;
+use crate::ops::compare::{EQUAL, isnan};
+use crate::ops::declare::{Axes, Operand, Scalar};
+use crate::ops::elementwise::{binary, binary_operands};
+use crate::ops::order::order_along;
+use crate::ops::reduce::{extreme_over, finish_shape, kept_dims, lines, mean_over, need_elements, reduced, resolve};
+use crate::ops::scan::taken_along;
+use crate::ops::select::where_;
+use crate::ops::shape::{permute_axes, reshape_dims};
+use crate::tensor::Tensor;
+
+/// Lines of at least one element, as floats, sorted as far as they are read.
+struct Ordered {
+    lines: Tensor,
+    /// The indices of the smallest elements, in order.
+    index: Tensor,
+    /// Whether a line holds a NaN; the last axis has size 1.
+    spoiled: Tensor,
+}
+
+impl Ordered {
+    fn new(x: &Tensor, axes: &[usize], wanted: usize) -> Result<Ordered> {
+        let lines = lines(x, axes)?;
+        let last = lines.ndim() - 1;
+        let index = order_along(&lines, last, wanted, false)?;
+        let spoiled = reduced(Reduction::Any, &isnan(&lines.detach())?, &[last], DType::Bool)?;
+        Ok(Ordered { lines, index, spoiled })
+    }
+
+    fn last(&self) -> usize {
+        self.lines.ndim() - 1
+    }
+
+    /// The elements at ranks `ranks[0]`, `ranks[1]`, … of every line, as the last axis.
+    fn at(&self, op: &'static str, ranks: &[usize]) -> Result<Tensor> {
+        let mut dims = ShapeVec::from_slice(self.index.shape());
+        dims[self.last()] = ranks.len();
+        let chosen = Tensor::empty(&dims, DType::I64)?;
+        for (k, &rank) in ranks.iter().enumerate() {
+            let column = |layout: &Layout, i| layout.slice(self.last(), i, 1, 1);
+            let from = self.index.with_layout(column(self.index.layout(), rank));
+            let to = chosen.with_layout(column(chosen.layout(), k));
+            crate::kernels::copy(DType::I64, from.view_of(), to.view_mut());
+        }
+        taken_along(op, &self.lines, self.last(), &chosen)
+    }
+
+    /// `value`, but NaN for lines that hold one.
+    fn unless_spoiled(&self, value: &Tensor) -> Result<Tensor> {
+        where_(&self.spoiled, &Operand::Scalar(Scalar::Float(f64::NAN)), &Operand::Tensor(value.clone()))
+    }
+}
+
+/// The mean of the middle elements; the axes stay as size 1.
+fn median_over(x: &Tensor, axes: &[usize]) -> Result<Tensor> {
+    let n: usize = axes.iter().map(|&a| x.shape()[a]).product();
+    let dims = kept_dims(x.shape(), axes);
+    if n == 0 {
+        return Tensor::full(&dims, Scalar::Float(f64::NAN), x.dtype());
+    }
+    let ordered = Ordered::new(x, axes, n / 2 + 1)?;
+    let middle = if n % 2 == 1 { vec![n / 2] } else { vec![n / 2 - 1, n / 2] };
+    let mean = mean_over(&ordered.at("median", &middle)?, &[ordered.last()], true)?;
+    reshape_dims(&ordered.unless_spoiled(&mean)?, &dims)
+}
+
+fn level_error(op: &'static str, what: String) -> Box<Error> {
+    Box::new(Error::Argument { op: op.into(), what, remedy: "give levels from 0 to 1 (0 to 100 for percentile)".into() })
+}
+
+/// The quantiles at levels `q` over the axes; the axes of `q` come first.
+fn quantile_over(op: &'static str, x: &Tensor, q: &Operand, axes: &[usize], keepdims: bool) -> Result<Tensor> {
+    need_elements(op, x, axes)?;
+    let n: usize = axes.iter().map(|&a| x.shape()[a]).product();
+    let levels = match q {
+        Operand::Scalar(s) => Tensor::full(&[], *s, x.dtype())?,
+        Operand::Tensor(t) => astype(t, t.dtype().to_float())?,
+    };
+    let exact = match q {
+        Operand::Scalar(s) => vec![s.as_f64()],
+        Operand::Tensor(_) => astype(&levels.detach(), DType::F64)?.to_vec::<f64>()?,
+    };
+    if let Some(q) = exact.iter().find(|q| !(0.0..=1.0).contains(*q)) {
+        return Err(level_error(op, format!("level {q}")));
+    }
+    let mut shape = ShapeVec::from_slice(levels.shape());
+    shape.extend(kept_dims(x.shape(), axes));
+    let values = if shape.contains(&0) {
+        Tensor::zeros(&shape, x.dtype().promote(levels.dtype()))?
+    } else {
+        let rows = interpolated(op, &Ordered::new(x, axes, highest(&exact, n) + 1)?, &levels, &exact, n)?;
+        let mut order: ShapeVec = [rows.ndim() - 1].into_iter().collect();
+        order.extend(0..rows.ndim() - 1);
+        reshape_dims(&permute_axes(&rows, &order)?, &shape)?
+    };
+    let shifted: ShapeVec = axes.iter().map(|a| a + levels.ndim()).collect();
+    finish_shape(values, &shifted, keepdims)
+}
+
+/// The highest rank that any level reads.
+fn highest(levels: &[f64], n: usize) -> usize {
+    levels.iter().map(|q| (q * (n - 1) as f64).ceil() as usize).max().unwrap_or(0).min(n - 1)
+}
+
+/// One quantile per level, as the last axis.
+fn interpolated(op: &'static str, ordered: &Ordered, levels: &Tensor, exact: &[f64], n: usize) -> Result<Tensor> {
+    let last = (n - 1) as f64;
+    let low: Vec<usize> = exact.iter().map(|q| ((q * last).floor() as usize).min(n - 1)).collect();
+    let high: Vec<usize> = low.iter().map(|&i| (i + 1).min(highest(exact, n))).collect();
+    let (a, b) = (ordered.at(op, &low)?, ordered.at(op, &high)?);
+    // Between the two neighbours; recorded, so that the level itself has a derivative.
+    let floor = Tensor::from(low.iter().map(|&i| i as f64).collect::<Vec<_>>());
+    let place = binary_operands(&MULTIPLY, &Operand::Tensor(reshape_dims(levels, &[exact.len()])?), &Operand::Scalar(Scalar::Float(last)))?;
+    let part = binary(&SUBTRACT, &place, &astype(&floor, levels.dtype())?)?;
+    let value = binary(&ADD, &a, &binary(&MULTIPLY, &binary(&SUBTRACT, &b, &a)?, &part)?)?;
+    // Equal neighbours need no interpolation, which infinities would not survive.
+    let equal = binary(&EQUAL, &a.detach(), &b.detach())?;
+    let infinite = crate::ops::compare::logical_and(&equal, &crate::ops::compare::isinf(&a.detach())?)?;
+    ordered.unless_spoiled(&where_(&infinite, &Operand::Tensor(a), &Operand::Tensor(value))?)
+}
+
+crate::operations! { family "reduction";
+    /// Range over the axes, `max - min`. Derivative: `g` to the largest and `-g` to the smallest, shared evenly among ties.
+    [numpy("ptp")]
+    fn ptp(x: Tensor, axis: Axes = Axes::All, keepdims: bool = false) -> Tensor {
+        let axes = resolve("ptp", &axis, x.ndim())?;
+        need_elements("ptp", x, &axes)?;
+        let high = extreme_over(Reduction::Max, "max", x, &axes)?;
+        let low = extreme_over(Reduction::Min, "min", x, &axes)?;
+        finish_shape(binary(&SUBTRACT, &high, &low)?, &axes, keepdims)
+    }
+    /// Median over the axes, the mean of the middle two if the count is even; NaN if there is one. Derivative: `g` to the middle element, half each to two.
+    [numpy("median")]
+    fn median(x: Tensor, axis: Axes = Axes::All, keepdims: bool = false) -> Tensor {
+        let x = astype(x, x.dtype().to_float())?;
+        let axes = resolve("median", &axis, x.ndim())?;
+        finish_shape(median_over(&x, &axes)?, &axes, keepdims)
+    }
+    /// Quantiles at levels `q` from 0 to 1, between neighbours by linear interpolation; the axes of `q` come first. Derivatives: `g` to the two neighbours by their weight; the slope between them by `q`.
+    [numpy("quantile")]
+    fn quantile(x: Tensor, q: Operand, axis: Axes = Axes::All, keepdims: bool = false) -> Tensor {
+        let x = astype(x, x.dtype().to_float())?;
+        quantile_over("quantile", &x, q, &resolve("quantile", &axis, x.ndim())?, keepdims)
+    }
+    /// Quantiles at levels `q` from 0 to 100, between neighbours by linear interpolation; the axes of `q` come first.
+    [numpy("percentile")]
+    fn percentile(x: Tensor, q: Operand, axis: Axes = Axes::All, keepdims: bool = false) -> Tensor {
+        let x = astype(x, x.dtype().to_float())?;
+        let hundred = Operand::Scalar(Scalar::Float(100.0));
+        let level = match q {
+            Operand::Scalar(s) => Operand::Scalar(Scalar::Float(s.as_f64() / 100.0)),
+            tensor => Operand::Tensor(binary_operands(&DIVIDE, tensor, &hundred)?),
+        };
+        quantile_over("percentile", &x, &level, &resolve("percentile", &axis, x.ndim())?, keepdims)
+    }
+}
