@@ -34,7 +34,9 @@ _ACCESSORS: dict[str, Callable[[Any], Any]] = {
 def _table() -> dict[Any, Callable[..., Any]]:
     table: dict[Any, Callable[..., Any]] = {}
     for row in _core._registry():
-        ours = getattr(_core, row["name"])
+        spaces = row["namespaces"]
+        home_of = _core.__dict__ if not spaces or "" in spaces else _core._namespaces[spaces[0]]
+        ours = home_of[row["name"]]
         for path in row["numpy"]:
             if path.startswith("scipy."):
                 table.setdefault(path.rsplit(".", 1)[1], ours)

@@ -18,7 +18,9 @@ use crate::bindings::scope;
 use crate::bindings::tensor::{PyTensor, wrap};
 use crate::error::Error;
 use crate::ops::declare::OpDecl;
+use crate::ops::elementwise::binary;
 use crate::ops::registry;
+use crate::tensor::Tensor;
 
 type Entry = unsafe extern "C" fn(
     *mut c::PyObject,
@@ -70,14 +72,17 @@ unsafe fn enter(
     kwnames: *mut c::PyObject,
 ) -> *mut c::PyObject {
     let decl = registry()[index];
-    let method = !slf.is_null();
-    if let Some(unary) = decl.unary
-        && nargs + method as usize == 1
-        && kwnames.is_null()
-        && !scope::active()
-    {
-        // SAFETY: the one argument is `slf` or `args[0]`, both borrowed for the call; attached.
-        let done = unsafe { shortcut(unary, if method { slf } else { *args }) };
+    if kwnames.is_null() && !scope::active() {
+        // SAFETY: the arguments are `slf`, if it is there, and `nargs` more; attached.
+        let done = unsafe {
+            match (slf.is_null(), nargs) {
+                (false, 0) => alone(decl, slf),
+                (true, 1) => alone(decl, *args),
+                (false, 1) => paired(decl, slf, *args),
+                (true, 2) => paired(decl, *args, *args.add(1)),
+                _ => ptr::null_mut(),
+            }
+        };
         if !done.is_null() {
             return done;
         }
@@ -86,29 +91,56 @@ unsafe fn enter(
     unsafe { general(decl, slf, args, nargs, kwnames) }
 }
 
-/// The result for an exact tensor, or null, with no exception set, for the general path to repeat.
+/// The small tensor that an object is exactly.
+///
+/// # Safety
+/// `ob` is a live object and the thread is attached.
+#[inline(always)]
+unsafe fn small<'a>(ob: *mut c::PyObject) -> Option<&'a Tensor> {
+    // SAFETY: the caller's contract; the class is frozen, so the tensor stays where it is while the
+    // caller's argument lives.
+    unsafe {
+        let ob = Borrowed::<PyAny>::from_ptr(Python::assume_attached(), ob);
+        let tensor = &(*ptr::from_ref(ob.cast_exact::<PyTensor>().ok()?.get())).tensor;
+        (tensor.size() <= dispatch::SMALL).then_some(tensor)
+    }
+}
+
+/// The result for one exact tensor and all defaults, or null, with no exception set, for the general
+/// path to repeat.
 ///
 /// # Safety
 /// `ob` is a live object and the thread is attached.
 #[inline]
-unsafe fn shortcut(
-    unary: fn(&crate::tensor::Tensor) -> crate::error::Result<crate::tensor::Tensor>,
-    ob: *mut c::PyObject,
-) -> *mut c::PyObject {
-    // SAFETY: the caller's contract.
-    let (py, ob) = unsafe {
-        let py = Python::assume_attached();
-        (py, Borrowed::from_ptr(py, ob))
-    };
-    let Ok(tensor) = ob.cast_exact::<PyTensor>() else { return ptr::null_mut() };
-    let tensor = &tensor.get().tensor;
-    if tensor.size() > dispatch::SMALL {
+unsafe fn alone(decl: &OpDecl, ob: *mut c::PyObject) -> *mut c::PyObject {
+    if decl.unary.is_none() && decl.plain.is_none() {
         return ptr::null_mut();
     }
-    match catch_unwind(AssertUnwindSafe(|| unary(tensor))) {
-        Ok(Ok(result)) => wrap(py, result).map_or(ptr::null_mut(), Bound::into_ptr),
-        _ => ptr::null_mut(),
-    }
+    // SAFETY: the caller's contract.
+    let (Some(x), py) = (unsafe { small(ob) }, unsafe { Python::assume_attached() }) else {
+        return ptr::null_mut();
+    };
+    let run = || match (decl.unary, decl.plain) {
+        (Some(unary), _) => wrap(py, unary(x).ok()?).ok(),
+        (None, Some(plain)) => dispatch::wrap_output(py, plain(x).ok()?).ok(),
+        (None, None) => None,
+    };
+    catch_unwind(AssertUnwindSafe(run)).ok().flatten().map_or(ptr::null_mut(), Bound::into_ptr)
+}
+
+/// The same for two exact tensors.
+///
+/// # Safety
+/// `a` and `b` are live objects and the thread is attached.
+#[inline]
+unsafe fn paired(decl: &OpDecl, a: *mut c::PyObject, b: *mut c::PyObject) -> *mut c::PyObject {
+    let Some(op) = decl.binary else { return ptr::null_mut() };
+    // SAFETY: the caller's contract.
+    let (Some(a), Some(b)) = (unsafe { (small(a), small(b)) }) else { return ptr::null_mut() };
+    // SAFETY: the caller's contract.
+    let py = unsafe { Python::assume_attached() };
+    let run = || wrap(py, binary(op, a, b).ok()?).ok();
+    catch_unwind(AssertUnwindSafe(run)).ok().flatten().map_or(ptr::null_mut(), Bound::into_ptr)
 }
 
 /// # Safety

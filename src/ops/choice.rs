@@ -127,14 +127,16 @@ crate::operations! { family "choosing";
         }
         masks("select", condlist)?;
         let zero = Operand::Scalar(Scalar::Int(0));
-        let mut out = default.unwrap_or(&zero).clone();
+        let default = default.unwrap_or(&zero);
+        let dtype = choicelist.iter().fold(choicelist[0].dtype(), |d, choice| d.promote(choice.dtype()));
+        let (dtype, mut out) = match default {
+            Operand::Scalar(s) => (dtype.promote_weak(s.weak()), Tensor::full(&[], *s, dtype.promote_weak(s.weak()))?),
+            Operand::Tensor(t) => (dtype.promote(t.dtype()), astype(t, dtype.promote(t.dtype()))?),
+        };
         for (condition, choice) in condlist.iter().zip(choicelist).rev() {
-            out = Operand::Tensor(where_(condition, &Operand::Tensor(choice.clone()), &out)?);
+            out = where_(condition, &Operand::Tensor(astype(choice, dtype)?), &Operand::Tensor(out))?;
         }
-        match out {
-            Operand::Tensor(out) => Ok(out),
-            Operand::Scalar(s) => Ok(Tensor::scalar(s)),
-        }
+        Ok(out)
     }
     /// A new last axis with 1 at the index and 0 elsewhere, int64; as many classes as the largest index needs by default.
     [constant]

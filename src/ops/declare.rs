@@ -8,6 +8,7 @@ use smallvec::SmallVec;
 
 use crate::dtype::{DType, Weak};
 use crate::error::Result;
+use crate::ops::elementwise::Elementwise;
 use crate::tensor::Tensor;
 
 /// A number of the host language. It promotes weakly and is a constant of the graph.
@@ -213,8 +214,12 @@ pub struct OpDecl {
     pub differentiable: bool,
     /// Calls it with one argument per parameter; takes the arguments out of the slice.
     pub call: fn(&mut [Arg]) -> Result<Output>,
-    /// The shortcut for one tensor and all defaults.
+    /// The shortcut for one tensor and all defaults, of an element-wise operation.
     pub unary: Option<fn(&Tensor) -> Result<Tensor>>,
+    /// The same for any other operation.
+    pub plain: Option<fn(&Tensor) -> Result<Output>>,
+    /// The operation itself, if it is element-wise of two operands.
+    pub binary: Option<&'static Elementwise>,
 }
 
 

@@ -134,6 +134,8 @@ impl Elementwise {
         let stand_in = if self.forward.float { common.to_float() } else { DType::I64 };
         match common {
             _ if self.takes(common) => Ok(common),
+            // NumPy refuses these too, or answers in int8, which we do not have.
+            DType::Bool if self.forward.float && self.takes(DType::I64) => Err(self.refuse(common)),
             _ if self.forward.float || common == DType::Bool => Ok(stand_in),
             _ => Err(self.refuse(common)),
         }
@@ -141,7 +143,10 @@ impl Elementwise {
 
     #[cold]
     fn refuse(&self, got: DType) -> Box<Error> {
-        let remedy = "use an integer or boolean dtype, as astype(fg.int64) gives";
+        let remedy = match got {
+            DType::Bool => "convert it with astype(fg.int64), or use a logical operation",
+            _ => "use an integer or boolean dtype, as astype(fg.int64) gives",
+        };
         Box::new(Error::DType { op: self.name.into(), got, remedy })
     }
 

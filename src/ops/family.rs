@@ -59,6 +59,8 @@ macro_rules! operations {
                     call
                 },
                 unary: None,
+                plain: $crate::plain_shortcut!($first_ty $name [] $([$ty $(, $default)?])*),
+                binary: None,
             }
         ),*];
     };
@@ -75,6 +77,26 @@ pub const fn python_name(name: &'static str) -> &'static str {
     } else {
         name
     }
+}
+
+/// The shortcut of an operation that one tensor is enough for: every other parameter has a default.
+#[macro_export]
+#[doc(hidden)]
+macro_rules! plain_shortcut {
+    (Tensor $name:ident [$([$ty:ty, $default:expr])*]) => {
+        Some({
+            fn shortcut(x: &$crate::tensor::Tensor) -> $crate::error::Result<$crate::ops::declare::Output> {
+                #[allow(unused_imports)]
+                use $crate::ops::arguments::{FromArg, IntoOutput};
+                Ok($name(x $(, { let value: $ty = $default; value }.lend())*)?.into_output())
+            }
+            shortcut
+        })
+    };
+    (Tensor $name:ident [$($done:tt)*] [$ty:ty, $default:expr] $($rest:tt)*) => {
+        $crate::plain_shortcut!(Tensor $name [$($done)* [$ty, $default]] $($rest)*)
+    };
+    ($($other:tt)*) => { None };
 }
 
 /// The method of `Tensor` for an operation whose first parameter is one.

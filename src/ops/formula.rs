@@ -172,6 +172,8 @@ macro_rules! elementwise {
                     call
                 },
                 unary: $crate::unary_shortcut!($spec ($($x),+) [$($($default),+)?]),
+                plain: None,
+                binary: $crate::binary_spec!($spec ($($x),+)),
             }
         ),*];
     };
@@ -302,5 +304,13 @@ macro_rules! unary_shortcut {
             shortcut
         })
     };
+    ($($other:tt)*) => { None };
+}
+
+/// The operation itself, if it has two operands.
+#[macro_export]
+#[doc(hidden)]
+macro_rules! binary_spec {
+    ($spec:ident ($a:ident, $b:ident)) => { Some(&$spec) };
     ($($other:tt)*) => { None };
 }

@@ -15,7 +15,7 @@ elementwise! { family "elementwise";
     /// Square, `x²`. Derivative: `2 g x`.
     [numpy("square")]
     fn square(x) = SQUARE {
-        forward { float: |x| x * x; ints: |x| x.wrapping_mul(x); bool: |x| x; cost: 0.3; }
+        forward { float: |x| x * x; ints: |x| x.wrapping_mul(x); cost: 0.3; }
         by x { float |g, x| g * 2.0 * x }
     }
     /// Square root; NaN below zero. Derivative: `g / (2 y)`, infinite at 0.

@@ -18,14 +18,32 @@ pub struct SavedTensor {
 }
 
 impl SavedTensor {
-    /// Keeps the data of `tensor` as it is now.
+    /// Keeps the data of `tensor` as it is now: by sharing it, or by a copy where somebody outside the
+    /// engine could write to it without moving the version.
     #[inline]
     pub(crate) fn new(tensor: &Tensor) -> SavedTensor {
+        if tensor.storage().may_be_written_elsewhere() {
+            return SavedTensor::copied(tensor);
+        }
+        SavedTensor::shared(tensor)
+    }
+
+    #[inline]
+    fn shared(tensor: &Tensor) -> SavedTensor {
         SavedTensor {
             storage: tensor.storage().clone(),
             layout: tensor.layout().clone(),
             dtype: tensor.dtype(),
             version: tensor.version(),
+        }
+    }
+
+    #[cold]
+    fn copied(tensor: &Tensor) -> SavedTensor {
+        // Out of memory for the copy: the shared data is still what was computed with until then.
+        match tensor.duplicate() {
+            Ok(copy) => SavedTensor::shared(&copy),
+            Err(_) => SavedTensor::shared(tensor),
         }
     }
 
