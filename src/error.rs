@@ -130,6 +130,9 @@ errors! {
     /// An argument of the right type and a value that makes no sense.
     Argument { op: Op, what: String, remedy: String } => ArgumentError,
         "{op}: {what}; {remedy}";
+    /// A matrix for which the operation has no answer.
+    Matrix { op: Op, what: String, remedy: &'static str } => MatrixError,
+        "{op}: {what}; {remedy}";
     /// Only floating-point tensors have gradients.
     NotFloat { op: Op, got: DType } => DTypeError,
         "{op}: only floating-point tensors can require gradients, and this one is {got}; convert it with .astype(fg.float64)";
@@ -190,6 +193,7 @@ pub const CLASSES: &[(&str, &[&str], &str)] = &[
     ("ArgumentTypeError", &["TypeError"], "An argument of the wrong type."),
     ("IndexOutOfRangeError", &["IndexError"], "An index outside its axis, or one that cannot index."),
     ("OutOfMemoryError", &["MemoryError"], "An allocation that the system refused."),
+    ("MatrixError", &["ValueError"], "A matrix that is singular, not positive definite, or not finite."),
     ("GradientError", &["RuntimeError"], "A gradient that cannot be computed as asked."),
     ("GraphFreedError", &["RuntimeError"], "A backward through saved values that are gone."),
     ("InPlaceError", &["RuntimeError"], "An in-place change that would falsify a gradient."),

@@ -100,6 +100,8 @@ class Case:
     f32: float = 2e-6
     #: What integers become: "numpy", as the reference says; "float"; None: not taken.
     ints: str | None = "numpy"
+    #: Whether float32 becomes float64, as in NumPy's function.
+    wide: bool = False
     #: Element-wise: the special values to compare at; empty: none.
     points: tuple[float, ...] = ()
     #: Relative tolerance at the special values.
@@ -112,10 +114,15 @@ class Case:
     operands: int = 0
     #: Keyword arguments of each call of an element-wise row.
     options: dict[str, Any] = field(default_factory=dict)
-    #: The attribute path below `fg`, where it is not the name.
+    #: The name below `fg`, where it is not `name` alone: "linalg.det".
     path: str = ""
     #: Why a tolerance is loose or a check left out.
     note: str = ""
+
+    @property
+    def key(self) -> str:
+        """The name by which the registry and users know the operation."""
+        return self.path or self.name
 
     def __post_init__(self) -> None:
         assert self.ints in ("numpy", "float", None), self.name

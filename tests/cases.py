@@ -1,18 +1,20 @@
 """The operation table: what every operation computes, where, to which order, how exactly.
 
-Adding an operation = its declaration in `src/ops/` + one row: here if it is element-wise, else in
-`cases_arrays.py`. `test_ops.py` derives every check from the rows; `test_every_op_has_a_case` holds
-the table and the registry equal. A row names a NumPy or SciPy reference that takes the same
-arguments; `case_model.py` has the words.
+Adding an operation = its declaration in `src/ops/` + one row: here or in the `cases_*.py` of its
+family, all of which are read. `test_ops.py` and `test_op_derivatives.py` derive every check from
+the rows; `test_every_op_has_a_case` holds the table and the registry equal. A row names a NumPy or
+SciPy reference that takes the same arguments; `case_model.py` has the words.
 """
 
+from importlib import import_module
+from itertools import chain
+from pathlib import Path
 from typing import Any
 
 import numpy as np
 from scipy import special
 
-import cases_arrays
-from case_model import POINTS, A, binary, call, op, predicate, unary
+from case_model import POINTS, A, binary, call, predicate, unary
 
 INF, NAN = np.inf, np.nan
 POSITIVE = {"low": 0.2, "high": 3.0}
@@ -39,11 +41,6 @@ def leaky_relu(x: Any, negative_slope: float = 0.01) -> Any:
 
 def elu(x: Any, alpha: float = 1.0) -> Any:
     return np.where(x > 0, x, alpha * np.expm1(np.minimum(x, 0)))
-
-
-def digamma_derivative(a: Any, b: Any) -> Any:
-    a, b = np.broadcast_arrays(a, b)
-    return np.where(b == 0, special.digamma(a), special.polygamma(b.astype(int), a))
 
 
 def gelu(x: Any, approximate: str = "none") -> Any:
@@ -123,10 +120,6 @@ MATHS = (
     unary("ceil", np.ceil, avoid=WHOLES, order=2),
     unary("rint", np.rint, avoid=HALVES, order=2),
     unary("trunc", np.trunc, avoid=WHOLES, order=2),
-    op("polygamma_at", digamma_derivative, call(A(3, 4, **AWAY), 1), call(A(5, **AWAY), 2),
-       call(A(2, 2, **AWAY), nested(0, 3)), ints=None, f32=1e-4,
-       note="the series is summed in float32",
-       large=(call(A(20_011, **AWAY), 1),)),
 )
 
 ACTIVATIONS = (
@@ -160,8 +153,6 @@ COMPARISONS = (
 
 # fmt: on
 
-CASES = {
-    case.name: case
-    for family in (ARITHMETIC, MATHS, ACTIVATIONS, COMPARISONS, cases_arrays.CASES)
-    for case in family
-}
+FAMILIES = [import_module(path.stem) for path in sorted(Path(__file__).parent.glob("cases_*.py"))]
+ELEMENTWISE = (*ARITHMETIC, *MATHS, *ACTIVATIONS, *COMPARISONS)
+CASES = {case.key: case for case in chain(ELEMENTWISE, *(family.CASES for family in FAMILIES))}

@@ -131,10 +131,6 @@ INDEXING = (
        call(GRID, (1, slice(None), [2, 2, 1])), call(MAT, []), call(A(), None),
        call(MAT, (None, MASK, None)),
        large=(call(A(3000, 70), np.arange(9000) * 7 % 3000),)),
-    op("take", np.take, call(MAT, IDX % 3), call(GRID, IDX, axis=1), call(VEC, 2),
-       call(MAT, [0, 0], axis=-1),
-       call(GRID, np.int64(1), axis=0), large=(call(A(3000, 70), np.arange(9000) * 7 % 3000,
-       axis=0),)),
 )
 
 MATRICES = (

@@ -13,7 +13,15 @@ import ferrograd as fg
 from case_model import Call, Case
 from cases import CASES
 
-REGISTRY = {row["name"]: row for row in fg._core._registry()}
+
+
+def qualified(row: dict[str, Any]) -> str:
+    """The name below `fg`: "sum", "linalg.det"."""
+    spaces = row["namespaces"]
+    return row["name"] if not spaces or "" in spaces else f"{spaces[0]}.{row['name']}"
+
+
+REGISTRY = {qualified(row): row for row in fg._core._registry()}
 ROWS = list(CASES.values())
 DTYPES = (np.float64, np.float32, np.int64, np.int32, np.uint8, np.bool_)
 
@@ -21,12 +29,15 @@ DTYPES = (np.float64, np.float32, np.int64, np.int32, np.uint8, np.bool_)
 def function(case: Case) -> Any:
     """The operation as users call it."""
     found: Any = fg
-    for part in (case.path or case.name).split("."):
+    for part in case.key.split("."):
         found = getattr(found, part)
     return found
 
 
 def parts(result: Any) -> list[Any]:
+    """The tensors or arrays of a result; one truth value is a 0-d tensor."""
+    if isinstance(result, bool):
+        return [fg.tensor(result)]
     return list(result) if isinstance(result, tuple | list) else [result]
 
 

@@ -13,6 +13,7 @@ import numpy as np
 import pytest
 
 import ferrograd as fg
+from ferrograd import linalg
 
 ERRORS = Path(__file__).resolve().parent.parent / "src" / "error.rs"
 
@@ -187,6 +188,8 @@ TABLE: list[Row] = [
     ("Argument", lambda: leaf(2).numpy(writable=True),
      "numpy: the tensor requires grad, and writing through the array would falsify gradients; use"
      " t.detach().clone().numpy(writable=True)"),
+    ("Matrix", lambda: linalg.inv(fg.zeros(2, 2)),
+     "inv: the matrix is singular; use pinv or lstsq, or add a multiple of the identity"),
     ("NotFloat", lambda: fg.tensor([1], requires_grad=True),
      "requires_grad: only floating-point tensors can require gradients, and this one is int64;"
      " convert it with .astype(fg.float64)"),
@@ -301,7 +304,11 @@ def test_every_variant_has_a_row_or_a_reason() -> None:
             ("CycleError", RuntimeError),
             ("InternalError", RuntimeError),
         ),
-        *(("NotDifferentiableError", NotImplementedError), ("GraphCutError", TypeError)),
+        *(
+            ("MatrixError", ValueError),
+            ("NotDifferentiableError", NotImplementedError),
+            ("GraphCutError", TypeError),
+        ),
         *(("ContractError", RuntimeError), ("GradcheckError", RuntimeError)),
         ("GraphCutWarning", UserWarning),
     ],

@@ -12,7 +12,7 @@ import numpy as np
 import pytest
 
 import ferrograd as fg
-from ferrograd import Tensor, functors as F
+from ferrograd import Tensor, functors as F  # noqa: N812
 
 RNG = np.random.default_rng(1)
 
@@ -290,9 +290,7 @@ IDS = [row[0].__name__ for row in CALLS]
 
 
 def tensors(arguments: tuple[Any, ...]) -> list[Any]:
-    return [
-        fg.tensor(x, requires_grad=True) if isinstance(x, np.ndarray) else x for x in arguments
-    ]
+    return [fg.tensor(x, requires_grad=True) if isinstance(x, np.ndarray) else x for x in arguments]
 
 
 @pytest.mark.parametrize(("functor", "function", "arguments", "attrs"), CALLS, ids=IDS)

@@ -19,7 +19,7 @@ THREADS = (1, 2, 4, 8)
 
 
 def rows(cases: list[Case]) -> Any:
-    return pytest.mark.parametrize("case", cases, ids=lambda case: case.name)
+    return pytest.mark.parametrize("case", cases, ids=lambda case: case.key)
 
 
 def as_function(case: Case, call: Call) -> Any:
@@ -65,7 +65,7 @@ def test_float32(case: Case) -> None:
         ours = parts(call.apply(function(case), tensors(single)))
         wide = parts(call.apply(function(case), tensors(double)))
         same(ours, [w.numpy() for w in wide], rtol=case.f32, atol=case.f32, dtype=False, why=call)
-        asked = "dtype" in call.kwargs or any(
+        asked = case.wide or "dtype" in call.kwargs or any(
             isinstance(a, np.ndarray | type | np.dtype) for a in call.args
         )
         if not asked:

@@ -59,7 +59,13 @@ from ferrograd._random import (
 )
 
 if TYPE_CHECKING:
-    from ferrograd import functions as functions, functors as functors, nn as nn, optim as optim
+    from ferrograd import (
+        functions as functions,
+        functors as functors,
+        linalg as linalg,
+        nn as nn,
+        optim as optim,
+    )
     from ferrograd._backward import (
         BackwardPass as BackwardPass,
         GradientComputer as GradientComputer,
@@ -83,6 +89,7 @@ _LAZY = {
     "gradgradcheck": "ferrograd._checking",
     "functions": "",
     "functors": "",
+    "linalg": "",
     "nn": "",
     "optim": "",
     "show_config": "ferrograd._info",

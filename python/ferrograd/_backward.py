@@ -208,9 +208,7 @@ class GradientComputer:
         return results
 
     @staticmethod
-    def numerical_gradient(
-        f: Callable[[Tensor], Any], x: Tensor, epsilon: float = 1e-6
-    ) -> Tensor:
+    def numerical_gradient(f: Callable[[Tensor], Any], x: Tensor, epsilon: float = 1e-6) -> Tensor:
         """The gradient of `f(x)`, one element, by central differences in float64.
 
         A float32 `x` is differentiated in float64 too: in float32 a step of 1e-6 is lost in

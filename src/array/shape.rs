@@ -7,6 +7,9 @@ use smallvec::SmallVec;
 
 use crate::error::{Error, Result};
 
+/// The most axes of an array, as in NumPy.
+pub const MOST_AXES: usize = 64;
+
 /// A list of dimensions or axes; four fit without the heap.
 pub type ShapeVec = SmallVec<[usize; 4]>;
 
@@ -78,6 +81,9 @@ pub fn normalize_axes(op: &'static str, axes: &[isize], ndim: usize) -> Result<S
 /// A dimension of 0 does not excuse the others: their product must be addressable, too, so that
 /// strides never overflow.
 pub fn checked_numel(op: &'static str, dims: &[usize]) -> Result<usize> {
+    if dims.len() > MOST_AXES {
+        return Err(too_many(op, dims.len()));
+    }
     let mut numel = 1usize;
     let mut empty = false;
     for &d in dims {
@@ -88,6 +94,15 @@ pub fn checked_numel(op: &'static str, dims: &[usize]) -> Result<usize> {
         }
     }
     Ok(if empty { 0 } else { numel })
+}
+
+#[cold]
+fn too_many(op: &'static str, ndim: usize) -> Box<Error> {
+    Box::new(Error::Shape {
+        op: op.into(),
+        what: format!("{ndim} dimensions"),
+        remedy: "use at most 64",
+    })
 }
 
 #[cold]

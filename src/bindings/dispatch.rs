@@ -236,6 +236,7 @@ fn parameter(decl: &OpDecl, key: &str) -> Option<usize> {
         "size" => position("shape"),
         "correction" => position("ddof"),
         "diagonal" => position("k"),
+        "UPLO" => position("uplo"),
         "dim1" => position("axis1"),
         "dim2" => position("axis2"),
         "shifts" => position("shift"),

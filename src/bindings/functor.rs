@@ -4,6 +4,8 @@
 //! Never checks an axis or a shape: `ops::functor` does.
 //! Invariant: a call without a name and without observers costs no more than any operation.
 
+use std::borrow::Cow;
+
 use pyo3::prelude::*;
 use pyo3::types::{PyDict, PyTuple};
 
@@ -12,26 +14,19 @@ use crate::bindings::errors::{bad_type, bad_value};
 use crate::bindings::scope;
 use crate::bindings::tensor::{PyTensor, remember, run};
 use crate::error::Result;
-use crate::graph::{FORWARD, GRAD, Mode};
 use crate::ops::functor::{self, Attributes, Fiber, Gemm};
+use crate::ops::gelu::gelu_default;
 use crate::tensor::Tensor;
 
-/// Switches to the mode in which a forward of the user's runs, and returns the mode word before.
-#[pyfunction]
-pub(crate) fn _switch_forward() -> u32 {
-    let before = Mode::current();
-    before.with(GRAD, false).with(FORWARD, true).set();
-    before.0
-}
-
-fn operand(op: &str, name: &str, ob: &Bound<'_, PyAny>) -> PyResult<Tensor> {
-    if let Ok(tensor) = ob.cast_exact::<PyTensor>() {
-        return Ok(tensor.get().tensor.clone());
+#[inline]
+fn operand<'a>(op: &str, name: &str, ob: &'a Bound<'_, PyAny>) -> PyResult<Cow<'a, Tensor>> {
+    if let Ok(tensor) = ob.cast::<PyTensor>() {
+        return Ok(Cow::Borrowed(&tensor.get().tensor));
     }
     if ob.is_none() {
         return Err(bad_type(op, format!("inputs must not be null: {name} is None"), "pass a tensor"));
     }
-    tensor_of(op, name, ob)
+    tensor_of(op, name, ob).map(Cow::Owned)
 }
 
 fn count(op: &str, name: &str, given: isize) -> PyResult<usize> {
@@ -48,7 +43,7 @@ struct Call<'a, 'py> {
     op: &'static str,
     inputs: &'a [&'a Bound<'py, PyAny>],
     name: Option<&'a str>,
-    attributes: Attributes,
+    attributes: Option<Attributes>,
 }
 
 impl<'py> Call<'_, 'py> {
@@ -74,7 +69,8 @@ impl<'py> Call<'_, 'py> {
         };
         if scope::active() {
             let inputs = PyTuple::new(py, self.inputs)?;
-            scope::note(py, self.op, &inputs, Some(record(py, &self.attributes)?.as_any()), &out)?;
+            let attributes = self.attributes.map(|all| record(py, &all)).transpose()?;
+            scope::note(py, self.op, &inputs, attributes.as_ref().map(Bound::as_any), &out)?;
         }
         Ok(out)
     }
@@ -91,7 +87,7 @@ pub(crate) fn _add<'py>(
     name: Option<&str>,
 ) -> PyResult<Bound<'py, PyAny>> {
     let (a, b) = (operand("add", "x", x)?, operand("add", "y", y)?);
-    let call = Call { op: "add", inputs: &[x, y], name, attributes: Attributes::Add { alpha, beta } };
+    let call = Call { op: "add", inputs: &[x, y], name, attributes: Some(Attributes::Add { alpha, beta }) };
     call.output(x.py(), a.size(), || functor::axpby(alpha, &a, beta, &b))
 }
 
@@ -112,7 +108,7 @@ pub(crate) fn _gemm<'py>(
     let (x, y) = (operand("gemm", "a", a)?, operand("gemm", "b", b)?);
     let (ndim, batch_ndim) = (count("gemm", "ndim", ndim)?, count("gemm", "batch_ndim", batch_ndim)?);
     let rule = Gemm { alpha, trans_a, trans_b, ndim, batch_ndim };
-    let call = Call { op: "gemm", inputs: &[a, b], name, attributes: Attributes::Gemm(rule) };
+    let call = Call { op: "gemm", inputs: &[a, b], name, attributes: Some(Attributes::Gemm(rule)) };
     call.output(a.py(), x.size().saturating_mul(y.size()) / 64, || functor::gemm(&x, &y, rule))
 }
 
@@ -131,7 +127,7 @@ pub(crate) fn _add_fiber<'py>(
     let op = "add_fiber";
     let (f, t) = (operand(op, "fiber", fiber)?, operand(op, "tensor", tensor)?);
     let place = self::fiber(op, axis, batch_ndim)?;
-    let attributes = Attributes::AddFiber { alpha, beta, fiber: place };
+    let attributes = Some(Attributes::AddFiber { alpha, beta, fiber: place });
     let call = Call { op, inputs: &[fiber, tensor], name, attributes };
     call.output(fiber.py(), t.size(), || functor::add_fiber(alpha, &f, beta, &t, place))
 }
@@ -149,8 +145,17 @@ pub(crate) fn _sum_fiber<'py>(
     let op = "sum_fiber";
     let t = operand(op, "x", x)?;
     let place = fiber(op, axis, batch_ndim)?;
-    let call = Call { op, inputs: &[x], name, attributes: Attributes::SumFiber { alpha, fiber: place } };
+    let call = Call { op, inputs: &[x], name, attributes: Some(Attributes::SumFiber { alpha, fiber: place }) };
     call.output(x.py(), t.size(), || functor::sum_fiber(&t, place, alpha))
+}
+
+/// `x` times the normal distribution function.
+#[pyfunction]
+#[pyo3(signature = (x, name=None))]
+pub(crate) fn _gelu<'py>(x: &Bound<'py, PyAny>, name: Option<&str>) -> PyResult<Bound<'py, PyAny>> {
+    let t = operand("gelu", "x", x)?;
+    let call = Call { op: "gelu", inputs: &[x], name, attributes: None };
+    call.output(x.py(), t.size(), || gelu_default(&t))
 }
 
 /// The attributes of a functor's node by name.

@@ -27,10 +27,7 @@ impl PyNode {
         if let Some(attributes) = functor::attributes(&self.node) {
             return Ok(record(py, &attributes)?.into_any());
         }
-        let given = match context_of(py, &self.node) {
-            Some(context) => context.getattr_opt(pyo3::intern!(py, "attrs"))?,
-            None => None,
-        };
+        let given = function::attributes_of(py, &self.node)?;
         Ok(given.unwrap_or_else(|| PyDict::new(py).into_any()))
     }
 

@@ -67,7 +67,9 @@ fn functors(m: &Bound<'_, PyModule>) -> PyResult<()> {
     m.add_function(wrap_pyfunction!(functor::_gemm, m)?)?;
     m.add_function(wrap_pyfunction!(functor::_add_fiber, m)?)?;
     m.add_function(wrap_pyfunction!(functor::_sum_fiber, m)?)?;
-    m.add_function(wrap_pyfunction!(functor::_switch_forward, m)?)?;
+    m.add_function(wrap_pyfunction!(functor::_gelu, m)?)?;
+    m.add_function(wrap_pyfunction!(function::_run, m)?)?;
+    m.add_function(wrap_pyfunction!(function::_wrap_forward, m)?)?;
     m.add_function(wrap_pyfunction!(introspect::_output_of, m)?)?;
     m.add_function(wrap_pyfunction!(scope::_observe, m)?)?;
     m.add_function(wrap_pyfunction!(scope::_unobserve, m)?)?;

@@ -7,7 +7,7 @@ use crate::array::{ShapeVec, broadcast_shapes, normalize_axis};
 use crate::error::{Dims, Error, Result};
 use crate::ops::declare::Operand;
 use crate::ops::places::{Places, add_rows, integers, put_rows, take_rows, value_for};
-use crate::ops::shape::{broadcast_to, reshape_dims};
+use crate::ops::shape::{axis_or_flat, broadcast_to, reshape_dims};
 use crate::ops::view::slice_axis;
 use crate::tensor::Tensor;
 
@@ -75,14 +75,6 @@ fn spread(op: &'static str, x: &Tensor, indices: &Tensor, axis: usize) -> Result
         dims
     };
     Ok((broadcast_to(x, &with(x.shape()[axis]))?, broadcast_to(indices, &with(indices.shape()[axis]))?))
-}
-
-/// `x` and the axis; flattened when no axis is given.
-fn axis_or_flat(op: &'static str, x: &Tensor, axis: Option<isize>) -> Result<(Tensor, usize)> {
-    match axis {
-        None => Ok((reshape_dims(x, &[x.size()])?, 0)),
-        Some(axis) => Ok((x.clone(), normalize_axis(op, axis, x.ndim())?)),
-    }
 }
 
 crate::operations! { family "along an axis";

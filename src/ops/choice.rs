@@ -16,19 +16,11 @@ use crate::ops::nonzero::coordinates;
 use crate::ops::places::{Places, add_rows, integers, take_rows, value_for};
 use crate::ops::repeat::take_along;
 use crate::ops::select::where_;
-use crate::ops::shape::{broadcast_to, permute_axes, reshape_dims};
+use crate::ops::shape::{axis_or_flat, broadcast_to, permute_axes, reshape_dims};
 use crate::tensor::Tensor;
 
 fn bad(op: &'static str, what: String, remedy: &str) -> Box<Error> {
     Box::new(Error::Argument { op: op.into(), what, remedy: remedy.into() })
-}
-
-/// `x` and the axis; flattened when no axis is given.
-fn axis_or_flat(op: &'static str, x: &Tensor, axis: Option<isize>) -> Result<(Tensor, usize)> {
-    match axis {
-        None => Ok((reshape_dims(x, &[x.size()])?, 0)),
-        Some(axis) => Ok((x.clone(), normalize_axis(op, axis, x.ndim())?)),
-    }
 }
 
 /// Indices brought into an axis of `size` elements as the mode says.

@@ -75,8 +75,33 @@ fn refuse(what: String) -> Box<Error> {
     Box::new(Error::Shape { op: "gemm".into(), what, remedy })
 }
 
+/// Two matrices and one contracted axis: nothing to group.
+#[inline]
+fn plain(a: &Tensor, b: &Tensor, rule: &Gemm) -> Result<Option<(Tensor, f32)>> {
+    let (&[a0, a1], &[b0, b1]) = (a.shape(), b.shape()) else { return Ok(None) };
+    let (m, k) = if rule.trans_a { (a1, a0) } else { (a0, a1) };
+    let (inner, n) = if rule.trans_b { (b1, b0) } else { (b0, b1) };
+    if (rule.ndim, rule.batch_ndim, inner) != (1, 0, k) {
+        return Ok(None);
+    }
+    let turned = |x: &Tensor| x.with_layout(x.layout().permute(&[1, 0]));
+    let (x, y) = (rule.trans_a.then(|| turned(a)), rule.trans_b.then(|| turned(b)));
+    let (x, y) = (x.as_ref().unwrap_or(a), y.as_ref().unwrap_or(b));
+    let out = Tensor::empty(&[m, n], a.dtype())?;
+    kernels::matmul(a.dtype(), x.view_of(), y.view_of(), out.view_mut());
+    scale(&out, rule.alpha);
+    Ok(Some((out, 100.0 + (m * n * k) as f32 / FLOPS_PER_NS)))
+}
+
 /// The product, not recorded, and the nanoseconds it takes.
 pub(crate) fn contract(a: &Tensor, b: &Tensor, rule: &Gemm) -> Result<(Tensor, f32)> {
+    match plain(a, b, rule)? {
+        Some(done) => Ok(done),
+        None => grouped(a, b, rule),
+    }
+}
+
+fn grouped(a: &Tensor, b: &Tensor, rule: &Gemm) -> Result<(Tensor, f32)> {
     let left = Groups::of("a", a, rule, rule.trans_a)?;
     let right = Groups::of("b", b, rule, !rule.trans_b)?;
     let differ = |what: &str, x: &[usize], y: &[usize]| {

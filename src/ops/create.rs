@@ -4,11 +4,20 @@
 //! Invariant: the result owns fresh storage that nobody else sees.
 
 use crate::dtype::DType;
-use crate::error::Result;
+use crate::error::{Error, Result};
 use crate::kernels;
 use crate::ops::declare::Scalar;
 use crate::ops::structured::{Record, SavedList, finish, move_cost};
 use crate::tensor::Tensor;
+
+/// An empty list with room for `n` elements; an error where the system refuses the memory.
+pub(crate) fn room<T>(n: usize) -> Result<Vec<T>> {
+    let mut list = Vec::new();
+    match list.try_reserve_exact(n) {
+        Ok(()) => Ok(list),
+        Err(_) => Err(Box::new(Error::Memory { bytes: n.saturating_mul(size_of::<T>()) })),
+    }
+}
 
 impl Tensor {
     /// A tensor of one repeated number.

@@ -5,6 +5,7 @@
 
 use crate::array::{ShapeVec, normalize_axis};
 use crate::error::{Error, Result};
+use crate::ops::create::room;
 use crate::ops::reduce::sum_over;
 use crate::ops::select::choose;
 use crate::ops::shape::{broadcast_to, reshape_dims};
@@ -43,8 +44,9 @@ fn on_diagonal(op: &'static str, x: &Tensor, offset: isize, axis1: usize, axis2:
 
 /// Which elements of the last two axes lie on or below a diagonal, or above it.
 fn triangle(rows: usize, columns: usize, k: isize, below: bool) -> Result<Tensor> {
-    crate::array::checked_numel("triangle", &[rows, columns])?;
-    let mut mask = vec![!below; rows * columns];
+    let numel = crate::array::checked_numel("triangle", &[rows, columns])?;
+    let mut mask = room(numel)?;
+    mask.resize(numel, !below);
     for (i, row) in mask.chunks_exact_mut(columns.max(1)).enumerate() {
         let kept = (i as isize).saturating_add(k).saturating_add(1).clamp(0, columns as isize) as usize;
         row[..kept].fill(below);

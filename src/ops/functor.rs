@@ -4,6 +4,8 @@
 //! Never broadcasts: shapes agree or the call fails. Batch axes are the last ones, as the document has it.
 //! Invariant: one call is one node, and each derivative is written with these functors and views.
 
+use std::borrow::Cow;
+
 use smallvec::{SmallVec, smallvec};
 
 use crate::array::ShapeVec;
@@ -95,9 +97,15 @@ fn refuse(op: &'static str, what: String, remedy: &'static str) -> Box<Error> {
 }
 
 /// The operands in their common float dtype.
-fn settle(a: &Tensor, b: &Tensor) -> Result<(Tensor, Tensor)> {
+#[inline]
+fn settle<'a>(a: &'a Tensor, b: &'a Tensor) -> Result<(Cow<'a, Tensor>, Cow<'a, Tensor>)> {
     let dtype = a.dtype().promote(b.dtype()).to_float();
-    Ok((astype(a, dtype)?, astype(b, dtype)?))
+    Ok((float(a, dtype)?, float(b, dtype)?))
+}
+
+#[inline]
+fn float(x: &Tensor, dtype: DType) -> Result<Cow<'_, Tensor>> {
+    if x.dtype() == dtype { Ok(Cow::Borrowed(x)) } else { astype(x, dtype).map(Cow::Owned) }
 }
 
 /// `alpha g`, recorded.
@@ -144,8 +152,9 @@ pub fn axpby(alpha: f64, x: &Tensor, beta: f64, y: &Tensor) -> Result<Tensor> {
 /// `Shape` when an operand has too few axes, or the contracted or the batch axes differ.
 pub fn gemm(a: &Tensor, b: &Tensor, rule: Gemm) -> Result<Tensor> {
     let (a, b) = settle(a, b)?;
-    let (out, cost) = contract(&a, &b, &rule)?;
-    Ok(finish(out, &[&a, &b], |_| Record {
+    let (a, b) = (&*a, &*b);
+    let (out, cost) = contract(a, b, &rule)?;
+    Ok(finish(out, &[a, b], |_| Record {
         name: "gemm",
         cost: 2.0 * cost,
         params: Params {
@@ -153,8 +162,8 @@ pub fn gemm(a: &Tensor, b: &Tensor, rule: Gemm) -> Result<Tensor> {
             dims: smallvec![a.ndim() - rule.ndim - rule.batch_ndim, b.ndim() - rule.ndim - rule.batch_ndim],
         },
         saved: smallvec![
-            if b.requires_grad() { Saved::input(&a, 0) } else { Saved::None },
-            if a.requires_grad() { Saved::input(&b, 1) } else { Saved::None }
+            if b.requires_grad() { Saved::input(a, 0) } else { Saved::None },
+            if a.requires_grad() { Saved::input(b, 1) } else { Saved::None }
         ],
         backward: gemm_backward,
     }))
@@ -273,7 +282,7 @@ fn add_scaled(alpha: f64, x: &Tensor, beta: f64, y: &Tensor, out: &Tensor) {
 /// `Shape` when the axis is not before the batch axes.
 pub fn sum_fiber(x: &Tensor, place: Fiber, alpha: f64) -> Result<Tensor> {
     place.check("sum_fiber", x.shape())?;
-    let x = astype(x, x.dtype().to_float())?;
+    let x = float(x, x.dtype().to_float())?;
     let axes: SmallVec<[usize; 4]> =
         (0..x.ndim() - place.batch_ndim).filter(|&axis| axis != place.axis).collect();
     let out = sum_over(&x.detach(), &axes, false)?;

@@ -9,7 +9,7 @@ use crate::graph;
 use crate::kernels;
 use crate::ops::cast::astype;
 use crate::ops::declare::Operand;
-use crate::ops::elementwise::{Elementwise, binary_operands};
+use crate::ops::elementwise::{Elementwise, Source, binary_operands};
 use crate::ops::shape::broadcast_to;
 use crate::tensor::Tensor;
 
@@ -67,9 +67,27 @@ pub(crate) fn overwrite(op: &'static str, x: &Tensor, value: &Tensor) -> Result<
     Ok(())
 }
 
+/// `x` as an operand whose values a derivative may keep: a copy where the change would overtake them.
+fn operand(op: &'static Elementwise, x: &Tensor) -> Result<Operand> {
+    let keeps = op.saves.iter().any(|source| matches!(source, Source::Input(_)));
+    if !keeps || !graph::recording() {
+        return Ok(Operand::Tensor(x.clone()));
+    }
+    let copy = x.duplicate()?;
+    Ok(Operand::Tensor(match x.grad_edge() {
+        Some(edge) => copy.attach(edge),
+        None => copy,
+    }))
+}
+
 /// `x = op(x, value)` in place.
 pub fn binary_(op: &'static Elementwise, x: &Tensor, value: &Operand) -> Result<()> {
-    let result = binary_operands(op, &Operand::Tensor(x.clone()), value)?;
+    let result = match value {
+        Operand::Tensor(v) if v.storage().same(x.storage()) => {
+            binary_operands(op, &operand(op, x)?, &operand(op, v)?)?
+        }
+        _ => binary_operands(op, &operand(op, x)?, value)?,
+    };
     if result.shape() != x.shape() {
         return Err(Box::new(Error::Broadcast {
             op: op.name.into(),

@@ -40,6 +40,8 @@ pub mod inplace;
 pub(crate) mod integer;
 pub mod join;
 pub mod logsumexp;
+#[cfg(feature = "linalg")]
+pub mod linalg;
 pub mod math;
 pub mod matmul;
 pub mod nan;

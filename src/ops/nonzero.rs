@@ -16,7 +16,7 @@ use crate::tensor::Tensor;
 /// The flat C-order positions of true elements.
 fn flat_positions(mask: &Tensor) -> Result<Vec<i64>> {
     let order = Layout::contiguous(mask.shape())?;
-    Ok(offsets_where(mask.view_of(), order.strides()).iter().map(|at| at as i64).collect())
+    Ok(offsets_where(mask.view_of(), order.strides())?.iter().map(|at| at as i64).collect())
 }
 
 fn truth(x: &Tensor) -> Result<Tensor> {

@@ -6,12 +6,14 @@
 
 use crate::array::{ShapeVec, normalize_axes};
 use crate::error::{Error, Result};
+use crate::kernels::Reduction;
 use crate::ops::arguments::Order;
+use crate::ops::arith::POWER;
 use crate::ops::cast::astype;
 use crate::ops::declare::{Axes, Scalar};
 use crate::ops::elementwise::{binary_scalar, unary_with};
-use crate::ops::math::{abs_, sign, square};
-use crate::ops::reduce::{finish_shape, resolve, sum_over};
+use crate::ops::math::{abs_, square};
+use crate::ops::reduce::{count, extreme_over, finish_shape, resolve, sum_over};
 use crate::tensor::Tensor;
 
 elementwise_specs! {
@@ -22,6 +24,20 @@ elementwise_specs! {
             let zero = y.eq(R::lit(0.0));
             R::select(zero, R::lit(0.0), g * 0.5 / R::select(zero, R::lit(1.0), y))
         } }
+    }
+    /// `|x|^p`, whose derivative is 0 at 0. Derivative: `g p sign(x) |x|^(p - 1)`.
+    fn power_of_magnitude(x; p = 1.0) = POWER_OF_MAGNITUDE {
+        forward { float: |x; p| x.abs().powf(p); cost: 3.0; }
+        by x { float |g, x; p| {
+            let zero = x.eq(R::lit(0.0));
+            let safe = R::select(zero, R::lit(1.0), x);
+            R::select(zero, R::lit(0.0), g * p * safe.sign() * safe.abs().powf(p - 1.0))
+        } }
+    }
+    /// 1 for what is not zero, a NaN included. Derivative: zero.
+    fn mark_nonzero(x) = MARK_NONZERO {
+        forward { float: |x| R::select(x.eq(R::lit(0.0)), R::lit(0.0), R::lit(1.0)); cost: 0.3; }
+        by x { zero }
     }
     /// Power `e` of what is not negative, whose derivative is 0 at 0. Derivative: `g e x^(e - 1)`.
     fn root_of_order(x; e = 0.5) = ROOT_OF_ORDER {
@@ -37,24 +53,31 @@ fn unknown(what: String) -> Box<Error> {
     Box::new(Error::Argument {
         op: "norm".into(),
         what,
-        remedy: "use a number, inf or -inf for vectors, and 'fro', 1, -1, inf or -inf for matrices; \
-                 the others follow from fg.linalg.svd"
-            .into(),
+        remedy: "use a number, inf or -inf for vectors, and 'fro', 'nuc', 1, -1, 2, -2, inf or -inf for matrices".into(),
     })
+}
+
+/// The largest of what is not negative, 0 of nothing; the axes stay as size 1.
+fn largest(x: &Tensor, axes: &[usize]) -> Result<Tensor> {
+    if count(x, axes) == 0 {
+        return sum_over(x, axes, true);
+    }
+    extreme_over(Reduction::Max, "max", x, axes)
 }
 
 /// The norm of the elements over resolved axes, which stay as size 1.
 fn vector(x: &Tensor, order: f64, axes: &[usize]) -> Result<Tensor> {
     let named = || Axes::Named(axes.iter().map(|&a| a as isize).collect());
+    let even = order > 0.0 && order % 2.0 == 0.0;
     match order {
         2.0 => root(&sum_over(&square(x)?, axes, true)?),
         1.0 => sum_over(&abs_(x)?, axes, true),
-        f64::INFINITY => abs_(x)?.max(named(), true),
+        f64::INFINITY => largest(&abs_(x)?, axes),
         f64::NEG_INFINITY => abs_(x)?.min(named(), true),
-        // Counts, with a derivative of zero.
-        0.0 => sum_over(&abs_(&sign(x)?)?, axes, true),
+        0.0 => sum_over(&mark_nonzero(x)?, axes, true),
         p => {
-            let powers = binary_scalar(&crate::ops::arith::POWER, &abs_(x)?, Scalar::Float(p))?;
+            // A power without a kink at 0 keeps all its derivatives there.
+            let powers = if even { binary_scalar(&POWER, x, Scalar::Float(p))? } else { power_of_magnitude(x, p)? };
             unary_with(&ROOT_OF_ORDER, &sum_over(&powers, axes, true)?, &[1.0 / p])
         }
     }
@@ -67,13 +90,34 @@ fn matrix(x: &Tensor, order: &Order, rows: usize, columns: usize) -> Result<Tens
     let along = |axis: usize| Axes::from(axis as isize);
     match order {
         Order::Name(name) if matches!(name.as_str(), "fro" | "f") => vector(x, 2.0, &both),
-        Order::Number(1.0) => sums(rows)?.max(along(columns), true),
+        Order::Number(1.0) => largest(&sums(rows)?, &[columns]),
         Order::Number(-1.0) => sums(rows)?.min(along(columns), true),
-        Order::Number(f64::INFINITY) => sums(columns)?.max(along(rows), true),
+        Order::Number(f64::INFINITY) => largest(&sums(columns)?, &[rows]),
         Order::Number(f64::NEG_INFINITY) => sums(columns)?.min(along(rows), true),
+        #[cfg(feature = "linalg")]
+        Order::Number(2.0 | -2.0) => spectral(x, order, rows, columns),
+        #[cfg(feature = "linalg")]
+        Order::Name(name) if name == "nuc" => spectral(x, order, rows, columns),
         Order::Number(n) => Err(unknown(format!("order {n} of a matrix"))),
         Order::Name(name) => Err(unknown(format!("order {name:?} of a matrix"))),
     }
+}
+
+/// The orders that singular values decide.
+#[cfg(feature = "linalg")]
+fn spectral(x: &Tensor, order: &Order, rows: usize, columns: usize) -> Result<Tensor> {
+    let mut axes: ShapeVec = (0..x.ndim()).filter(|&a| a != rows && a != columns).collect();
+    axes.extend([rows, columns]);
+    let values = crate::ops::linalg::svd::svdvals(&crate::ops::shape::permute_axes(x, &axes)?)?;
+    let last = Axes::from(-1);
+    let out = match order {
+        Order::Number(2.0) => root(&square(&values.max(last, false)?)?)?,
+        Order::Number(_) => root(&square(&values.min(last, false)?)?)?,
+        Order::Name(_) => abs_(&values)?.sum(last, false, None)?,
+    };
+    let mut dims = ShapeVec::from_slice(x.shape());
+    (dims[rows], dims[columns]) = (1, 1);
+    crate::ops::shape::reshape_dims(&out, &dims)
 }
 
 fn number(order: &Order) -> Result<f64> {

@@ -18,11 +18,12 @@ use crate::ops::elementwise::{binary, binary_scalar};
 use crate::ops::join::concatenate;
 use crate::ops::order::{search, vector};
 use crate::ops::reduce::sum_over;
+use crate::ops::rounding::nan_to_num;
 use crate::ops::scan::{reversed, taken_along};
 use crate::ops::select::where_;
 use crate::ops::shape::{broadcast_to, reshape_dims};
 use crate::ops::structured::{Record, finish, move_cost};
-use crate::ops::view::{Step, embed, slice_axis, view_through};
+use crate::ops::view::{Step, slice_axis, view_through};
 use crate::tensor::Tensor;
 
 fn empty_input(op: &'static str) -> Box<Error> {
@@ -67,7 +68,7 @@ fn correlate(a: &Tensor, v: &Tensor) -> Result<Tensor> {
             let Some(g) = cx.take_grad(0) else { return Ok(()) };
             let (a, v) = (cx.saved(0)?, cx.saved(1)?);
             if cx.wants(0) {
-                cx.give(0, correlate(&padded(&g, v.size() - 1)?, &reversed(&v, 0)?)?);
+                cx.give(0, convolve_full(&g, &v)?);
             }
             if cx.wants(1) {
                 cx.give(1, correlate(&a, &g)?);
@@ -77,10 +78,29 @@ fn correlate(a: &Tensor, v: &Tensor) -> Result<Tensor> {
     }))
 }
 
-/// A vector between `by` zeros on either side.
-fn padded(x: &Tensor, by: usize) -> Result<Tensor> {
-    let len = x.size();
-    embed(x, &[len + 2 * by], &[Step::Slice { axis: 0, start: by, step: 1, len }])
+/// `out[k] = sum_j a[k - j] v[j]` wherever both have elements.
+fn convolve_full(a: &Tensor, v: &Tensor) -> Result<Tensor> {
+    let (n, m) = (a.size(), v.size());
+    let (x, y) = (a.detach().contiguous()?, v.detach().contiguous()?);
+    let out = Tensor::zeros(&[n + m - 1], a.dtype())?;
+    kernels::convolve::convolve(a.dtype(), x.view_of(), y.view_of(), out.view_mut());
+    Ok(finish(out, &[a, v], |out| Record {
+        name: "convolve",
+        cost: 2.0 * move_cost(out) * m as f32,
+        params: (),
+        saved: smallvec![Saved::input(a, 0), Saved::input(v, 1)],
+        backward: |(), cx| {
+            let Some(g) = cx.take_grad(0) else { return Ok(()) };
+            let (a, v) = (cx.saved(0)?, cx.saved(1)?);
+            if cx.wants(0) {
+                cx.give(0, correlate(&g, &v)?);
+            }
+            if cx.wants(1) {
+                cx.give(1, correlate(&g, &a)?);
+            }
+            Ok(())
+        },
+    }))
 }
 
 /// The knots and values left of each place, as pairs `(x0, x1)`, `(f0, f1)`.
@@ -163,8 +183,9 @@ crate::operations! { family "numerical";
         }
         let (first, last) = (end(&fp, 0)?, end(&fp, fp.size() - 1)?);
         let inside = if xp.size() == 1 {
-            // One knot has no slope; zero times the place keeps its shape and its NaN.
-            binary(&ADD, &first, &binary_scalar(&MULTIPLY, &x, Scalar::Float(0.0))?)?
+            // One knot has no slope: zero times a finite place keeps the shape, and a gradient of 0.
+            let place = nan_to_num(&x, 0.0, None, None)?;
+            binary(&ADD, &first, &binary_scalar(&MULTIPLY, &place, Scalar::Float(0.0))?)?
         } else {
             let [x0, x1, f0, f1] = segments(&x, &xp, &fp)?;
             let slope = binary(&DIVIDE, &binary(&SUBTRACT, &f1, &f0)?, &binary(&SUBTRACT, &x1, &x0)?)?;
@@ -185,11 +206,10 @@ crate::operations! { family "numerical";
         }
         let (long, short) = if a.size() >= v.size() { (a, v) } else { (v, a) };
         let (n, m) = (long.size(), short.size());
-        let short = reversed(&short, 0)?;
         let out = match mode.as_str() {
-            "valid" => correlate(&long, &short)?,
-            "full" => correlate(&padded(&long, m - 1)?, &short)?,
-            "same" => slice_axis(&correlate(&padded(&long, m - 1)?, &short)?, 0, (m - 1) / 2, 1, n)?,
+            "valid" => correlate(&long, &reversed(&short, 0)?)?,
+            "full" => convolve_full(&long, &short)?,
+            "same" => slice_axis(&convolve_full(&long, &short)?, 0, (m - 1) / 2, 1, n)?,
             other => return Err(Box::new(Error::Argument {
                 op: "convolve".into(),
                 what: format!("mode {other:?}"),

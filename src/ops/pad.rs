@@ -8,6 +8,7 @@ use crate::array::{Layout, ShapeVec, broadcast_shapes};
 use crate::error::{Dims, Error, Result};
 use crate::kernels;
 use crate::ops::cast::astype;
+use crate::ops::create::room;
 use crate::ops::declare::{Ints, Scalar};
 use crate::ops::join::join;
 use crate::ops::places::integers;
@@ -112,9 +113,9 @@ fn extended(x: &Tensor, widths: &Widths, beyond: Beyond) -> Result<Tensor> {
         if n == 0 {
             return Err(bad(format!("axis {axis} has no element to show beyond its border"), "use mode=\"constant\""));
         }
-        crate::array::checked_numel("pad", &[before, after, 2])?;
-        let rows = (-(before as i64)..n + after as i64).map(|at| beyond.source(at, n));
-        out = take_along("pad", &out, axis, &Tensor::from(rows.collect::<Vec<_>>()))?;
+        let mut rows = room(before.saturating_add(after).saturating_add(n as usize))?;
+        rows.extend((-(before as i64)..n + after as i64).map(|at| beyond.source(at, n)));
+        out = take_along("pad", &out, axis, &Tensor::from(rows))?;
     }
     if out.storage().same(x.storage()) { out.copied("pad") } else { Ok(out) }
 }

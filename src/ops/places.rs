@@ -48,7 +48,7 @@ impl Places {
         let layout = Layout::contiguous(dims)?;
         let axes: ShapeVec = (first..first + mask.ndim()).collect();
         let strides = &layout.strides()[first..first + mask.ndim()];
-        let offsets = kernels::index::offsets_where(mask.view_of(), strides);
+        let offsets = kernels::index::offsets_where(mask.view_of(), strides)?;
         Ok(Places { axes, dims: dims.into(), offsets: Arc::new(offsets) })
     }
 

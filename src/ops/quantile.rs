@@ -9,7 +9,7 @@ use crate::error::{Error, Result};
 use crate::kernels::Reduction;
 use crate::ops::arith::{ADD, DIVIDE, MULTIPLY, SUBTRACT};
 use crate::ops::cast::astype;
-use crate::ops::compare::{EQUAL, isnan};
+use crate::ops::compare::isnan;
 use crate::ops::declare::{Axes, Operand, Scalar};
 use crate::ops::elementwise::{binary, binary_operands};
 use crate::ops::order::order_along;
@@ -98,7 +98,8 @@ fn quantile_over(op: &'static str, x: &Tensor, q: &Operand, axes: &[usize], keep
     let values = if shape.contains(&0) {
         Tensor::zeros(&shape, x.dtype().promote(levels.dtype()))?
     } else {
-        let rows = interpolated(op, &Ordered::new(x, axes, highest(&exact, n) + 1)?, &levels, &exact, n)?;
+        let read = exact.iter().map(|&q| neighbours(q, n).1 + 1).max().unwrap_or(0);
+        let rows = interpolated(op, &Ordered::new(x, axes, read)?, &levels, &exact, n)?;
         let mut order: ShapeVec = [rows.ndim() - 1].into_iter().collect();
         order.extend(0..rows.ndim() - 1);
         reshape_dims(&permute_axes(&rows, &order)?, &shape)?
@@ -107,26 +108,23 @@ fn quantile_over(op: &'static str, x: &Tensor, q: &Operand, axes: &[usize], keep
     finish_shape(values, &shifted, keepdims)
 }
 
-/// The highest rank that any level reads.
-fn highest(levels: &[f64], n: usize) -> usize {
-    levels.iter().map(|q| (q * (n - 1) as f64).ceil() as usize).max().unwrap_or(0).min(n - 1)
+/// The ranks of the neighbours below and above a level.
+fn neighbours(level: f64, n: usize) -> (usize, usize) {
+    let low = ((level * (n - 1) as f64).floor() as usize).min(n - 1);
+    (low, (low + 1).min(n - 1))
 }
 
 /// One quantile per level, as the last axis.
 fn interpolated(op: &'static str, ordered: &Ordered, levels: &Tensor, exact: &[f64], n: usize) -> Result<Tensor> {
     let last = (n - 1) as f64;
-    let low: Vec<usize> = exact.iter().map(|q| ((q * last).floor() as usize).min(n - 1)).collect();
-    let high: Vec<usize> = low.iter().map(|&i| (i + 1).min(highest(exact, n))).collect();
+    let (low, high): (Vec<usize>, Vec<usize>) = exact.iter().map(|&q| neighbours(q, n)).unzip();
     let (a, b) = (ordered.at(op, &low)?, ordered.at(op, &high)?);
     // Between the two neighbours; recorded, so that the level itself has a derivative.
     let floor = Tensor::from(low.iter().map(|&i| i as f64).collect::<Vec<_>>());
     let place = binary_operands(&MULTIPLY, &Operand::Tensor(reshape_dims(levels, &[exact.len()])?), &Operand::Scalar(Scalar::Float(last)))?;
     let part = binary(&SUBTRACT, &place, &astype(&floor, levels.dtype())?)?;
     let value = binary(&ADD, &a, &binary(&MULTIPLY, &binary(&SUBTRACT, &b, &a)?, &part)?)?;
-    // Equal neighbours need no interpolation, which infinities would not survive.
-    let equal = binary(&EQUAL, &a.detach(), &b.detach())?;
-    let infinite = crate::ops::compare::logical_and(&equal, &crate::ops::compare::isinf(&a.detach())?)?;
-    ordered.unless_spoiled(&where_(&infinite, &Operand::Tensor(a), &Operand::Tensor(value))?)
+    ordered.unless_spoiled(&value)
 }
 
 crate::operations! { family "reduction";

@@ -13,6 +13,9 @@ use crate::ops::{
     shape, softmax, split, statistics, window,
 };
 
+#[cfg(feature = "linalg")]
+use crate::ops::linalg;
+
 /// Every operation, in the order of the families.
 pub fn registry() -> &'static [&'static OpDecl] {
     static ALL: LazyLock<Vec<&'static OpDecl>> = LazyLock::new(|| {
@@ -36,6 +39,22 @@ pub fn registry() -> &'static [&'static OpDecl] {
             matmul::DECLS,
             products::DECLS,
             einsum::DECLS,
+            #[cfg(feature = "linalg")]
+            linalg::solve::DECLS,
+            #[cfg(feature = "linalg")]
+            linalg::determinant::DECLS,
+            #[cfg(feature = "linalg")]
+            linalg::cholesky::DECLS,
+            #[cfg(feature = "linalg")]
+            linalg::qr::DECLS,
+            #[cfg(feature = "linalg")]
+            linalg::svd::DECLS,
+            #[cfg(feature = "linalg")]
+            linalg::eigh::DECLS,
+            #[cfg(feature = "linalg")]
+            linalg::lstsq::DECLS,
+            #[cfg(feature = "linalg")]
+            linalg::chain::DECLS,
             softmax::DECLS,
             cast::DECLS,
             create::DECLS,

@@ -3,11 +3,12 @@
 //! Owns: repeat, tile. Never loops over elements: a broadcast and a copy, or a gather.
 //! Invariant: the gradient of an element is the sum over its repetitions.
 
-use crate::array::{ShapeVec, normalize_axis};
+use crate::array::ShapeVec;
 use crate::error::{Error, Result};
+use crate::ops::create::room;
 use crate::ops::declare::Ints;
 use crate::ops::places::{Places, integers, take_rows};
-use crate::ops::shape::{broadcast_to, permute_axes, reshape_dims};
+use crate::ops::shape::{axis_or_flat, broadcast_to, permute_axes, reshape_dims};
 use crate::tensor::Tensor;
 
 fn negative(op: &'static str, n: i64) -> Box<Error> {
@@ -60,11 +61,11 @@ fn repeat_each(x: &Tensor, axis: usize, counts: &[i64]) -> Result<Tensor> {
         }));
     }
     let total = counts.iter().try_fold(0i64, |sum, &n| sum.checked_add(n));
-    if total.is_none_or(|total| total > isize::MAX as i64 / 64) {
-        return Err(too_large("repeat", x));
+    let mut rows = room(total.ok_or_else(|| too_large("repeat", x))? as usize)?;
+    for (i, &n) in counts.iter().enumerate() {
+        rows.extend(std::iter::repeat_n(i as i64, n as usize));
     }
-    let rows = counts.iter().enumerate().flat_map(|(i, &n)| std::iter::repeat_n(i as i64, n as usize));
-    take_along("repeat", x, axis, &Tensor::from(rows.collect::<Vec<_>>()))
+    take_along("repeat", x, axis, &Tensor::from(rows))
 }
 
 crate::operations! { family "repetition";
@@ -75,10 +76,7 @@ crate::operations! { family "repetition";
         if let Some(&n) = counts.iter().find(|&&n| n < 0) {
             return Err(negative("repeat", n));
         }
-        let (x, axis) = match axis {
-            None => (reshape_dims(x, &[x.size()])?, 0),
-            Some(axis) => (x.clone(), normalize_axis("repeat", axis, x.ndim())?),
-        };
+        let (x, axis) = axis_or_flat("repeat", x, axis)?;
         match counts[..] {
             [n] if repeats.ndim() < 2 => repeat_evenly(&x, axis, n as usize),
             _ => repeat_each(&x, axis, &counts),

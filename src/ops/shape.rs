@@ -130,6 +130,15 @@ pub(crate) fn sum_to(x: &Tensor, dims: &[usize]) -> Result<Tensor> {
     reshape_dims(&sum_over(x, &axes, true)?, dims)
 }
 
+/// `x` and an axis of it; without an axis, the flattened tensor. A 0-d tensor counts as a vector of one.
+pub(crate) fn axis_or_flat(op: &'static str, x: &Tensor, axis: Option<isize>) -> Result<(Tensor, usize)> {
+    let axis = axis.filter(|&axis| x.ndim() > 0 || !(-1..=0).contains(&axis));
+    match axis {
+        None => Ok((reshape_dims(x, &[x.size()])?, 0)),
+        Some(axis) => Ok((x.clone(), normalize_axis(op, axis, x.ndim())?)),
+    }
+}
+
 fn usize_dims(op: &'static str, ints: &[i64]) -> Result<ShapeVec> {
     ints.iter()
         .map(|&d| usize::try_from(d).map_err(|_| negative_dimension(op, d)))
@@ -157,6 +166,10 @@ fn squeeze_axes(x: &Tensor, axis: &Axes) -> Result<ShapeVec> {
     let Some(named) = axis.named() else {
         return Ok((0..x.ndim()).filter(|&a| x.shape()[a] == 1).collect());
     };
+    // A 0-d tensor counts as a vector of one.
+    if x.ndim() == 0 && matches!(named, [0 | -1]) {
+        return Ok(ShapeVec::new());
+    }
     let axes = normalize_axes("squeeze", named, x.ndim())?;
     match axes.iter().find(|&&a| x.shape()[a] != 1) {
         None => Ok(axes),

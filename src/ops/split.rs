@@ -13,6 +13,9 @@ use crate::ops::view::slice_axis;
 use crate::ops::arguments::OneOrTuple;
 use crate::tensor::Tensor;
 
+/// The most parts of an axis with fewer elements.
+const MOST: usize = 1 << 16;
+
 /// What the rule of a split needs.
 struct Parts {
     axis: usize,
@@ -102,8 +105,8 @@ fn divide(op: &'static str, x: &Tensor, sections: &Tensor, axis: isize, uneven: 
         return split_at(x, axis, starts.zip(ends).map(|(start, end)| (start, end.max(start))).collect());
     }
     let n = given.item::<i64>()?;
-    if n < 1 || n as usize > isize::MAX as usize / 64 {
-        return Err(bad(op, format!("{n} parts"), "give at least 1 part"));
+    if n < 1 || n as usize > size.max(MOST) {
+        return Err(bad(op, format!("{n} parts of an axis of size {size}"), "give at least 1 part and no more than there are elements"));
     }
     if !uneven && size % n as usize != 0 {
         return Err(bad(op, format!("axis {axis} of size {size} does not divide into {n} equal parts"), "use array_split or chunk for uneven parts"));
@@ -160,7 +163,7 @@ crate::operations! { family "splitting";
         let size = x.shape()[axis];
         let len = size.div_ceil(chunks as usize).max(1);
         // An empty axis gives as many empty parts as were asked for.
-        let n = if size == 0 { (chunks as usize).min(1 << 20) } else { size.div_ceil(len) };
+        let n = if size == 0 { (chunks as usize).min(MOST) } else { size.div_ceil(len) };
         let bounds = (0..n).map(|i| ((i * len).min(size), ((i + 1) * len).min(size))).collect();
         Ok(OneOrTuple::Tuple(split_at(x, axis, bounds)?))
     }

@@ -125,7 +125,11 @@ fn joined(op: &'static str, x: &Tensor, y: Option<&Tensor>, rowvar: bool) -> Res
     let rows = observations(op, x, rowvar)?;
     match y {
         None => Ok(rows),
-        Some(y) => concatenate(&[rows, observations(op, y, rowvar)?], Some(0)),
+        // A second operand of one row is a row whatever `rowvar` says, as in NumPy.
+        Some(y) => {
+            let row = y.ndim() == 2 && y.shape()[0] == 1;
+            concatenate(&[rows, observations(op, y, rowvar || row)?], Some(0))
+        }
     }
 }
 

@@ -3,7 +3,7 @@
 //! Owns: the rules of NumPy's `x[...]` and the parsed form, `Subscript`. Never moves an element.
 //! Invariant: arrays index axes of the view, ascending; integers beside arrays count as arrays.
 
-use crate::array::{ShapeVec, broadcast_shapes};
+use crate::array::{ShapeVec, broadcast_shapes, checked_numel};
 use crate::dtype::DType;
 use crate::error::{Dims, Error, Result};
 use crate::ops::declare::IndexItem;
@@ -79,13 +79,19 @@ impl Reader<'_> {
         self.target += 1;
     }
 
-    fn int(&mut self, index: i64) -> Result<()> {
+    /// An index of the next axis, counted from the front.
+    fn resolved(&self, index: i64) -> Result<usize> {
         let (axis, size) = (self.source, self.dims[self.source]);
         let resolved = if index < 0 { index + size as i64 } else { index };
         if resolved < 0 || resolved >= size as i64 {
             return Err(Box::new(Error::IndexRange { op: "index".into(), index, axis, size }));
         }
-        self.steps.push(Step::Select { axis: self.target, index: resolved as usize });
+        Ok(resolved as usize)
+    }
+
+    fn int(&mut self, index: i64) -> Result<()> {
+        let index = self.resolved(index)?;
+        self.steps.push(Step::Select { axis: self.target, index });
         self.source += 1;
         Ok(())
     }
@@ -160,7 +166,10 @@ pub(crate) fn subscript(dims: &[usize], items: &[IndexItem]) -> Result<Subscript
     };
     for (position, item) in items.iter().enumerate() {
         match item {
-            IndexItem::Int(i) if arrays => reader.array(position, &Tensor::from(*i))?,
+            IndexItem::Int(i) if arrays => {
+                let index = reader.resolved(*i)? as i64;
+                reader.array(position, &Tensor::from(index))?;
+            }
             IndexItem::Int(i) => reader.int(*i)?,
             IndexItem::Slice(a, b, c) => reader.slice(*a, *b, *c)?,
             IndexItem::NewAxis => reader.new_axis(),
@@ -169,6 +178,7 @@ pub(crate) fn subscript(dims: &[usize], items: &[IndexItem]) -> Result<Subscript
         }
     }
     (reader.source..dims.len()).for_each(|axis| reader.view.push(dims[axis]));
+    checked_numel("index", &reader.view)?;
     let chosen = if arrays { Some(choose(&reader)?) } else { None };
     Ok(Subscript { steps: reader.steps, chosen })
 }

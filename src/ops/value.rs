@@ -21,7 +21,7 @@ impl Value for Tensor {
 
     #[inline]
     fn pack(&self) -> SavedTensor {
-        if self.storage().may_be_written_elsewhere() { kept_apart(self) } else { SavedTensor::new(self) }
+        SavedTensor::new(self)
     }
 
     #[inline]
@@ -71,11 +71,4 @@ impl Tensor {
         self.storage().bump_version("backward");
         Ok(())
     }
-}
-
-/// A copy of data that others can write to: what is saved must not change behind a gradient's back.
-#[cold]
-fn kept_apart(x: &Tensor) -> SavedTensor {
-    // Without memory for a copy the data itself is kept, as for everything else.
-    x.duplicate().map_or_else(|_| SavedTensor::new(x), |copy| SavedTensor::new(&copy))
 }

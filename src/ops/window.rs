@@ -5,7 +5,7 @@
 
 use smallvec::SmallVec;
 
-use crate::array::{ShapeVec, normalize_axis};
+use crate::array::{ShapeVec, checked_numel, normalize_axis};
 use crate::error::{Error, Result};
 use crate::ops::declare::{Axes, Ints};
 use crate::ops::places::{Places, spread_rows};
@@ -36,6 +36,7 @@ impl Windows {
 /// Windows along one axis; their elements are a new last axis.
 fn windows(x: &Tensor, axis: usize, size: usize, step: usize) -> Result<Tensor> {
     let out = x.with_layout(x.layout().unfold(axis, size, step));
+    checked_numel("unfold", out.shape())?;
     Ok(finish(out, &[x], |out| Record {
         name: "unfold",
         cost: 2.0 * move_cost(out),

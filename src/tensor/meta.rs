@@ -28,7 +28,6 @@ struct State {
 pub struct Meta {
     requires_grad: AtomicBool,
     rebased: AtomicBool,
-    retains_grad: AtomicBool,
     accumulator: OnceLock<Edge>,
     state: Mutex<State>,
 }
@@ -94,14 +93,6 @@ impl Meta {
             Some(old) => old.accumulate_in_place(&grad)?,
         }
         Ok(())
-    }
-
-    pub(crate) fn retains_grad(&self) -> bool {
-        self.retains_grad.load(Ordering::Relaxed)
-    }
-
-    pub(crate) fn set_retains_grad(&self) {
-        self.retains_grad.store(true, Ordering::Relaxed);
     }
 
     pub(crate) fn name(&self) -> Option<Arc<str>> {

@@ -165,7 +165,8 @@ def _collect(value: Any, tensors: list[Tensor]) -> bool:
     if isinstance(value, dict):
         value = list(value.values())
     if isinstance(value, list | tuple):
-        return any([_collect(item, tensors) for item in value])
+        found = [_collect(item, tensors) for item in value]
+        return True in found
     return False
 
 
@@ -174,7 +175,9 @@ class Reached(Graph):
 
     def __init__(self, tensor: Tensor) -> None:
         if not isinstance(tensor, Tensor):
-            raise ArgumentTypeError(f"Graph.of: the argument is a {type(tensor).__name__}; pass a tensor")
+            raise ArgumentTypeError(
+                f"Graph.of: the argument is a {type(tensor).__name__}; pass a tensor"
+            )
         if not tensor.requires_grad:
             raise GradientError(
                 "Graph.of: Tensor is not in the computational graph or graph is disabled; set"
@@ -259,5 +262,6 @@ def _in_order(root: Node) -> list[Node]:
         elif id(node) not in done:
             done[id(node)] = node
             pending.append((node, True))
-            pending.extend((n, False) for n, _ in node.next_functions if n is not None)
+            sources = reversed(node.next_functions)
+            pending.extend((n, False) for n, _ in sources if n is not None)
     return order

@@ -11,17 +11,9 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Sequence
 from typing import Any, ClassVar
 
-from ferrograd._core import Node, Tensor, is_grad_enabled
+from ferrograd._core import Node, Tensor, _run, is_grad_enabled
 from ferrograd.errors import ArgumentTypeError, CycleError, GradientError
-from ferrograd.functors._operation import (
-    Backward,
-    Call,
-    Op,
-    Registration,
-    function,
-    named,
-    tensors,
-)
+from ferrograd.functors._operation import Backward, Op, function, registration, tensors
 
 
 class AutogradFunction:
@@ -80,13 +72,9 @@ class AutogradFunction:
         Errors: `ArgumentTypeError` for null inputs or functions, `ContractError` when a function
         returns null, `ShapeError` for gradients of the wrong number or shape.
         """
-        given = tensors(cls.__name__, "inputs", inputs)
-        forward = function(cls.__name__, "forward_fn", forward_fn)
-        call = named(Call, cls.__name__)(attrs, forward, cls._backward(backward_fn))
-        out = call.apply(*given)
-        if name is not None:
-            out.name = name
-        return out
+        if backward_fn is None:
+            backward_fn = getattr(cls, "build_backward", None)
+        return _run(cls, inputs, attrs, forward_fn, backward_fn, name)
 
     @classmethod
     def register_op(
@@ -108,12 +96,13 @@ class AutogradFunction:
         """
         op = f"{cls.__name__}.register_op"
         given, made = tensors(op, "inputs", inputs), tensors(op, "outputs", outputs)
-        backward = cls._backward(backward_fn)
+        if backward_fn is None:
+            backward_fn = getattr(cls, "build_backward", None)
+        backward = function(op, "backward_fn", backward_fn)
         _check_outputs(cls.__name__, given, made)
         floats = [y for y in made if y.dtype.kind == "f"]
         if floats:
-            call = named(Registration, cls.__name__)(attrs, None, backward)
-            call.count = len(given)
+            call = registration(cls.__name__)(attrs, len(given), backward)
             call.apply_many(*given, *floats)
         if name is not None and made:
             made[0].name = name
@@ -122,12 +111,6 @@ class AutogradFunction:
     def any_input_requires_grad(inputs: Iterable[Tensor]) -> bool:
         """Whether some input requires grad; None entries do not."""
         return any(x is not None and x.requires_grad for x in inputs)
-
-    @classmethod
-    def _backward(cls, given: Backward | None) -> Backward:
-        if given is None:
-            given = getattr(cls, "build_backward", None)
-        return function(cls.__name__, "backward_fn", given)  # type: ignore[no-any-return]
 
 
 def _check_outputs(op: str, inputs: list[Tensor], outputs: list[Tensor]) -> None:

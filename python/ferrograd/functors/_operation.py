@@ -1,7 +1,7 @@
 """One recorded call of a functor or of a module with its own backward.
 
-Owns: `Op`, what a backward function sees, and the custom function behind `run`, `register_op` and
-`wrap_forward`. Never records: the trampoline of `CustomFunction` does.
+Owns: `Op`, what a backward function sees (the core makes it for `run` and `wrap_forward`), and the
+custom function behind `register_op`. Never records: the trampoline of `CustomFunction` does.
 Invariant: an operation keeps its inputs and outputs as saved values of its node, nowhere else.
 """
 
@@ -49,79 +49,50 @@ class Op:
         return f"Op({self.name}: {shapes}; {self.attrs})"
 
 
-class Call(CustomFunction):
-    """One call: its attributes, its forward until it has run, and its backward."""
+class Registration(CustomFunction):
+    """A rule for outputs that exist already: they move to the node, as if changed in place."""
 
-    def __init__(
-        self, attrs: Any, forward_fn: Callable[[], Any] | None, backward_fn: Backward
-    ) -> None:
+    def __init__(self, attrs: Any, count: int, backward_fn: Backward) -> None:
         self.attrs = attrs
-        self.forward_fn = forward_fn
+        self.count = count
         self.backward_fn = backward_fn
 
     def forward(self, inputs: tuple[Any, ...], ctx: FunctionContext) -> Any:
-        """Runs the forward function, once; with recording off."""
-        compute, self.forward_fn = self.forward_fn, None
-        outputs = compute() if compute is not None else None
-        if not isinstance(outputs, list | tuple):
-            outputs = [outputs]
-        ctx.attrs = self.attrs
-        ctx.save_for_backward(*inputs, *(y for y in outputs if isinstance(y, Tensor)))
-        return outputs
-
-    def backward(self, grad_outputs: tuple[Any, ...], ctx: FunctionContext) -> Any:
-        """Calls the backward function with the operation."""
-        return self.backward_fn(self._op(grad_outputs, ctx))
-
-    def _op(self, grad_outputs: tuple[Any, ...], ctx: FunctionContext) -> Op:
-        saved = ctx.saved_tensors
-        count = len(saved) - len(grad_outputs)
-        return Op(
-            type(self).__name__,
-            saved[:count],
-            saved[count:],
-            self.attrs,
-            grad_outputs,
-            ctx.needs_input_grad[:count],
-        )
-
-
-class Registration(Call):
-    """A rule for outputs that exist already: they move to the node, as if changed in place."""
-
-    count: int
-
-    def forward(self, inputs: tuple[Any, ...], ctx: FunctionContext) -> Any:
         """Takes the outputs, which follow the inputs among the arguments."""
-        sources, outputs = inputs[: self.count], list(inputs[self.count :])
+        outputs = list(inputs[self.count :])
         ctx.attrs = self.attrs
         ctx.mark_dirty(*outputs)
-        ctx.save_for_backward(*sources, *outputs)
+        ctx.save_for_backward(*inputs)
         return outputs
 
     def backward(self, grad_outputs: tuple[Any, ...], ctx: FunctionContext) -> Any:
         """Calls the backward function; the outputs, being arguments too, get no gradient."""
-        given = super().backward(grad_outputs, ctx)
+        name, saved = type(self).__name__, ctx.saved_tensors
+        inputs, outputs = saved[: self.count], saved[self.count :]
+        needs = ctx.needs_input_grad[: self.count]
+        given = self.backward_fn(Op(name, inputs, outputs, self.attrs, grad_outputs, needs))
         if given is None:
             return None
         if not isinstance(given, list | tuple):
             given = [given]
         if len(given) < self.count or any(g is not None for g in given[self.count :]):
             raise ShapeError(
-                f"Expected {self.count} gradients but got {len(given)}: the backward of"
-                f" {type(self).__name__} returns one gradient or None for each input"
+                f"Expected {self.count} gradients but got {len(given)}: the backward of {name}"
+                " returns one gradient or None for each input"
             )
         return [*given[: self.count], *([None] * len(grad_outputs))]
 
 
-_CLASSES: dict[tuple[type[Call], str], type[Call]] = {}
+_REGISTRATIONS: dict[str, type[Registration]] = {}
 
 
-def named(base: type[Call], name: str) -> type[Call]:
+def registration(name: str) -> type[Registration]:
     """The class whose name the nodes of an operation carry."""
-    found = _CLASSES.get((base, name))
+    found = _REGISTRATIONS.get(name)
     if found is None:
-        found = _CLASSES[base, name] = type(name, (base,), {"__doc__": base.__doc__})
+        found = _REGISTRATIONS[name] = type(
+            name, (Registration,), {"__doc__": Registration.__doc__}
+        )
     return found
 
 

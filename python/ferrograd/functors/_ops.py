@@ -10,14 +10,13 @@ from __future__ import annotations
 from typing import Any
 
 from ferrograd import _core
-from ferrograd._core import Tensor, gelu as _gelu, grad
+from ferrograd._core import Tensor, grad
 from ferrograd._modes import enable_grad, set_grad_enabled
-from ferrograd.errors import ArgumentTypeError
 from ferrograd.functors._base import AutogradFunction
 from ferrograd.functors._operation import Op
 
 _add, _gemm = _core._add, _core._gemm
-_add_fiber, _sum_fiber = _core._add_fiber, _core._sum_fiber
+_add_fiber, _sum_fiber, _gelu = _core._add_fiber, _core._sum_fiber, _core._gelu
 
 
 def add(alpha: float, x: Tensor, beta: float, y: Tensor, name: str | None = None) -> Tensor:
@@ -121,12 +120,7 @@ def gelu(x: Tensor, name: str | None = None) -> Tensor:
     >>> round(fg.functors.gelu(fg.tensor(1.0)).item(), 6)
     0.841345
     """
-    if x is None:
-        raise ArgumentTypeError("gelu: inputs must not be null: x is None; pass a tensor")
-    out = _gelu(x)
-    if name is not None:
-        out.name = name
-    return out
+    return _gelu(x, name)
 
 
 class _Builtin(AutogradFunction):

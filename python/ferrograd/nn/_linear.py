@@ -178,9 +178,7 @@ class MLP(Module):
         super().__init__(name)
         middle = _activation(activation)
         last = in_features if out_features is None else out_features
-        self.fc1 = Linear(
-            in_features, hidden_features, bias, dtype=dtype, generator=generator
-        )
+        self.fc1 = Linear(in_features, hidden_features, bias, dtype=dtype, generator=generator)
         self.activation = middle
         self.fc2 = Linear(hidden_features, last, bias, dtype=dtype, generator=generator)
 

@@ -226,9 +226,7 @@ class Module:
         """The parameters, a shared one once."""
         return (parameter for _, parameter in self.named_parameters(recurse=recurse))
 
-    def named_buffers(
-        self, prefix: str = "", recurse: bool = True
-    ) -> Iterator[tuple[str, Tensor]]:
+    def named_buffers(self, prefix: str = "", recurse: bool = True) -> Iterator[tuple[str, Tensor]]:
         """The buffers with dotted names."""
         return self._members("_buffers", prefix, recurse)
 

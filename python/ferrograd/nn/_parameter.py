@@ -42,10 +42,7 @@ class Parameter(Tensor):
             raise ArgumentTypeError(f"{cls.__name__}: the data is None; pass a tensor or an array")
         if dtype is None:
             own = getattr(data, "dtype", None)
-            kind = np.dtype(own).kind if own is not None else None
-            if kind is not None and kind != "f":
-                dtype = get_default_dtype()
-            elif kind is None and np.asarray(data).dtype.kind != "f":
+            if np.dtype(np.asarray(data).dtype if own is None else own).kind != "f":
                 dtype = get_default_dtype()
         if dtype is not None and np.dtype(dtype).kind != "f":
             raise DTypeError(

@@ -1,6 +1,6 @@
 """A module with a backward of its own: one node for the whole call (document 001).
 
-Owns: `wrap_forward`. Never records by itself: it ends in the same call as every functor.
+Owns: `wrap_forward`. Never records by itself: the core does, as for every functor.
 Invariant: what the forward calls is not recorded, and the result requires grad exactly when any
 operation on the same inputs would.
 """
@@ -10,9 +10,8 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from ferrograd._core import Tensor, _restore_mode, _switch_forward
-from ferrograd.errors import ArgumentError, ArgumentTypeError, ContractError
-from ferrograd.functors._operation import Call, Op, function, named, tensors
+from ferrograd._core import Tensor, _wrap_forward
+from ferrograd.functors._operation import Op
 
 
 def wrap_forward(
@@ -49,30 +48,4 @@ def wrap_forward(
     >>> layer.weight.grad.tolist()
     [[1.0], [1.0]]
     """
-    name = type(self).__name__
-    if not isinstance(input, Tensor):
-        raise ArgumentTypeError(
-            f"{name}.wrap_forward: inputs must not be null: input is"
-            f" {'None' if input is None else 'a ' + type(input).__name__}; pass a tensor"
-        )
-    for what, given in (("forward_fn", forward_fn), ("inputs_fn", inputs_fn)):
-        if not callable(given):
-            function(f"{name}.wrap_forward", what, given)
-    function(f"{name}.wrap_forward", "backward_fn", backward_fn)
-    before = _switch_forward()
-    try:
-        out = forward_fn(input)
-    finally:
-        _restore_mode(before)
-    if not isinstance(out, Tensor):
-        what = "null" if out is None else f"a {type(out).__name__}"
-        raise ContractError(
-            f"Forward pass returned {what}: the forward_fn of {name} must return one tensor"
-        )
-    sources = tensors(f"{name}.wrap_forward", "the result of inputs_fn", inputs_fn())
-    if not any(x is input for x in sources):
-        raise ArgumentError(
-            f"{name}.wrap_forward: inputs_fn() does not contain the input; list the input first,"
-            " then the parameters"
-        )
-    return named(Call, name)(None, lambda: out, backward_fn).apply(*sources)
+    return _wrap_forward(type(self), input, forward_fn, inputs_fn, backward_fn)

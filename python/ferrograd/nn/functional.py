@@ -7,6 +7,8 @@ Invariant: weights are [in, out], and every loss multiplies by the gradient that
 from typing import Any
 
 from ferrograd._core import (
+    Tensor,
+    asarray,
     cross_entropy as cross_entropy,
     gelu as gelu,
     log_softmax as log_softmax,
@@ -15,7 +17,6 @@ from ferrograd._core import (
     softmax as softmax,
     tanh as tanh,
 )
-from ferrograd._core import Tensor, asarray
 from ferrograd.errors import ArgumentError, ShapeError
 from ferrograd.functors._ops import add_fiber, gemm
 
@@ -41,7 +42,7 @@ def checked_reduction(op: str, reduction: str) -> str:
 
 
 def mse_loss(input: Tensor, target: Any, reduction: str = "mean") -> Tensor:
-    """`(input - target)²`, its mean, or its sum. Derivative: `2 g (input - target)`, over n for the mean.
+    """`(input - target)²`, its mean, or its sum. dinput = `2 g (input - target)`, / n for the mean.
 
     Shapes: input and target agree, nothing broadcasts; 0-d, or their shape for "none".
     Errors: `ShapeError` for unequal shapes, `ArgumentError` for an unknown reduction.

@@ -90,7 +90,8 @@ impl<'py> Job<'_, 'py> {
             // A note is a courtesy: an exception that takes none is raised without it.
             let _ = raised.add_note(py, format!("raised in the forward of {op}").as_str());
         })?;
-        let outputs = match self.strict {
+        let many = self.strict && !matches!(self.target, Target::Op { .. });
+        let outputs = match many {
             true => Outputs::strict(op, &returned)?,
             false => Outputs::find(op, &returned)?,
         };

@@ -195,7 +195,7 @@ impl FunctionContext {
 
     /// For each argument of forward, whether it needs a gradient; in backward, whether this pass asks for it.
     #[getter]
-    fn needs_input_grad<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyTuple>> {
+    pub(super) fn needs_input_grad<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyTuple>> {
         let state = self.lock();
         let mine = state.loans.iter().rev().find(|loan| loan.is_mine());
         let needs = mine.map_or(&state.needs, |loan| &loan.needs).clone();

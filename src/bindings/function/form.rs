@@ -55,6 +55,29 @@ impl Form {
         Form::analyse(class, forward)
     }
 
+    /// The form of a class that is no function itself: its name, and a derivative.
+    #[inline]
+    pub(super) fn of_owner<'py>(class: &Bound<'py, PyType>) -> PyResult<Bound<'py, Form>> {
+        let (py, place) = (class.py(), class.as_ptr() as usize);
+        if let Some(known) = class.getattr_opt(pyo3::intern!(py, "_op_form"))?
+            && let Ok(form) = known.cast_into_exact::<Form>()
+            && form.get().class == place
+        {
+            return Ok(form);
+        }
+        let form = Form {
+            class: place,
+            name: class.name()?.to_string().into(),
+            forward: None,
+            setup: None,
+            differentiable: true,
+            signature: PyOnceLock::new(),
+        };
+        let form = Bound::new(py, form)?;
+        class.setattr(pyo3::intern!(py, "_op_form"), &form)?;
+        Ok(form)
+    }
+
     #[cold]
     fn analyse<'py>(
         class: &Bound<'py, PyType>,

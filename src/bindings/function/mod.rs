@@ -9,6 +9,7 @@ mod call;
 mod context;
 mod context_methods;
 mod custom;
+mod direct;
 mod face;
 mod form;
 mod gradients;
@@ -19,5 +20,6 @@ mod tree;
 
 pub(crate) use context::FunctionContext;
 pub(crate) use custom::CustomFunction;
+pub(crate) use direct::{_run, _wrap_forward};
 pub(crate) use face::{Function, once_differentiable};
-pub(crate) use rule::{context_of, output_specs};
+pub(crate) use rule::{attributes_of, context_of, output_specs};

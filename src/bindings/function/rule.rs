@@ -17,6 +17,7 @@ use crate::bindings::errors::from_python;
 use crate::bindings::ffi::existing_dict;
 use crate::bindings::function::arguments::Slots;
 use crate::bindings::function::context::FunctionContext;
+use crate::bindings::function::direct;
 use crate::bindings::function::gradients::Accept;
 use crate::bindings::function::outputs::as_tensor;
 use crate::bindings::function::saved::{Loan, Restored};
@@ -33,6 +34,11 @@ pub(super) enum Target {
     Class(Py<PyType>),
     /// A `CustomFunction`: the instance.
     Instance(Py<PyAny>),
+    /// A call of `run` or `wrap_forward`: its backward function and its attributes.
+    Op {
+        backward: Py<PyAny>,
+        attrs: Py<PyAny>,
+    },
 }
 
 /// The rule of a node made by a custom function.
@@ -66,6 +72,7 @@ impl Trampoline {
         let name = pyo3::intern!(py, "backward");
         match &self.target {
             Target::Instance(instance) => instance.bind(py).getattr(name),
+            Target::Op { backward, .. } => Ok(backward.bind(py).clone()),
             Target::Class(class) => match class.bind(py).getattr_opt(name)? {
                 Some(backward) => Ok(backward),
                 None => class.bind(py).getattr(pyo3::intern!(py, "vjp")),
@@ -115,6 +122,11 @@ impl Trampoline {
         grads: &Grads<'py>,
     ) -> PyResult<Bound<'py, PyAny>> {
         let context = self.context.bind(py);
+        if let Target::Op { attrs, .. } = &self.target {
+            let grads = PyTuple::new(py, grads)?;
+            let op = direct::op(&self.name, self.slots.len(), attrs, grads, context)?;
+            return backward.call1((op,));
+        }
         if self.strict {
             return backward.call1((PyTuple::new(py, grads)?, context));
         }
@@ -228,6 +240,19 @@ pub(crate) fn output_specs(node: &crate::tensor::Node) -> Option<&[Spec]> {
     Some(&node.rule().as_any()?.downcast_ref::<Trampoline>()?.outputs)
 }
 
+/// The attributes of a custom function's call, if it has any.
+pub(crate) fn attributes_of<'py>(
+    py: Python<'py>,
+    node: &crate::tensor::Node,
+) -> PyResult<Option<Bound<'py, PyAny>>> {
+    let rule = node.rule().as_any().and_then(|rule| rule.downcast_ref::<Trampoline>());
+    match rule.map(|rule| (&rule.target, &rule.context)) {
+        None => Ok(None),
+        Some((Target::Op { attrs, .. }, _)) => Ok(Some(attrs.bind(py).clone())),
+        Some((_, context)) => context.bind(py).getattr_opt(pyo3::intern!(py, "attrs")),
+    }
+}
+
 /// The context of a custom function's node; `None` for any other node.
 pub(crate) fn context_of<'py>(
     py: Python<'py>,
@@ -261,6 +286,10 @@ impl Foreign for Trampoline {
         match &self.target {
             Target::Class(class) => visit(class.as_any()),
             Target::Instance(instance) => visit(instance),
+            Target::Op { backward, attrs } => {
+                visit(backward);
+                visit(attrs);
+            }
         }
         let mut own = |ob: &Py<PyAny>| visit(ob);
         self.slots.iter().for_each(|slot| slot.visit(&mut own));

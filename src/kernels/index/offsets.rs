@@ -72,21 +72,25 @@ pub struct Indexed {
 pub fn offsets(op: &'static str, indices: &[View], axes: &[Indexed]) -> Result<Offsets> {
     assert_eq!(indices.len(), axes.len(), "one index per axis");
     let numel = indices.first().map_or(1, View::numel);
-    let mut out = vec![0isize; numel];
+    let mut out = room(numel)?;
+    out.resize(numel, 0isize);
     for (index, &axis) in indices.iter().zip(axes) {
         assert_eq!(index.dims, indices[0].dims, "indices of equal dims");
-        let (mut at, mut bad) = (0, None);
-        Axes::new(index.dims, [index.strides])
-            .collapse(false)
-            .for_each(|[from]| {
+        let mut walk = Axes::new(index.dims, [index.strides]).collapse(false);
+        let (inner, [step]) = walk.pop();
+        let (mut done, mut bad) = (0, None);
+        walk.for_each(|[from]| {
+            let line = &mut out[done..done + inner];
+            done += inner;
+            for (j, out) in line.iter_mut().enumerate() {
                 // SAFETY: the view is valid for every position of its axes.
-                let i = unsafe { *index.at::<i64>(from) };
+                let i = unsafe { *index.at::<i64>(from + j as isize * step) };
                 match position(i, axis.size) {
-                    Some(p) => out[at] += p as isize * axis.stride,
+                    Some(p) => *out += p as isize * axis.stride,
                     None => bad = bad.or(Some(i)),
                 }
-                at += 1;
-            });
+            }
+        });
         if let Some(index) = bad {
             return Err(out_of_range(op, index, axis));
         }
@@ -121,7 +125,7 @@ pub fn offsets_along(
         .enumerate()
         .map(|(a, &s)| if a == axis { 0 } else { s })
         .collect();
-    let mut out = Vec::with_capacity(index.numel());
+    let mut out = room(index.numel())?;
     let mut bad = None;
     Axes::new(index.dims, [index.strides, &others])
         .collapse(false)
@@ -141,17 +145,36 @@ pub fn offsets_along(
 
 /// The offsets of the true elements of a mask, in C order, in an array of the mask's dims with these
 /// strides.
-pub fn offsets_where(mask: View, strides: &[isize]) -> Offsets {
-    let mut out = Vec::new();
-    Axes::new(mask.dims, [mask.strides, strides])
-        .collapse(false)
-        .for_each(|[from, at]| {
-            // SAFETY: the view is valid for every position of its axes.
-            if unsafe { *mask.at::<Truth>(from) }.0 != 0 {
-                out.push(at);
-            }
-        });
-    Offsets(out)
+pub fn offsets_where(mask: View, strides: &[isize]) -> Result<Offsets> {
+    let mut axes = Axes::new(mask.dims, [mask.strides, strides]).collapse(false);
+    let (inner, [mask_step, step]) = axes.pop();
+    // SAFETY: the view is valid for every position of its axes.
+    let holds = |from: isize| usize::from(unsafe { *mask.at::<Truth>(from) }.0 != 0);
+    let mut count = 0;
+    axes.for_each(|[from, _]| {
+        count += (0..inner as isize).map(|j| holds(from + j * mask_step)).sum::<usize>();
+    });
+    // Every position is written where the next one goes, and stays if it holds: no branch to mispredict.
+    let mut out = room(count + 1)?;
+    out.resize(count + 1, 0);
+    let mut next = 0;
+    axes.for_each(|[from, at]| {
+        for j in 0..inner as isize {
+            out[next] = at + j * step;
+            next += holds(from + j * mask_step);
+        }
+    });
+    out.truncate(count);
+    Ok(Offsets(out))
+}
+
+/// An empty list with room for `n` offsets.
+fn room(n: usize) -> Result<Vec<isize>> {
+    let mut list = Vec::new();
+    match list.try_reserve_exact(n) {
+        Ok(()) => Ok(list),
+        Err(_) => Err(Box::new(Error::Memory { bytes: n.saturating_mul(size_of::<isize>()) })),
+    }
 }
 
 #[inline(always)]

@@ -134,21 +134,19 @@ fn moved<W: Copy>(offsets: &Offsets, axes: Axes<2>, sides: Table, into_table: bo
         (work / BLOCK).min(n)
     };
     let sides = &sides;
+    let single = axes.dims.is_empty();
     parallel_for(blocks, &|b| {
         for i in b * n / blocks..(b + 1) * n / blocks {
-            axes.for_each(|[in_row, in_table]| {
-                let row = sides.row::<W>(i as isize * sides.by + in_row);
-                let table = sides.entry::<W>(offsets.0[i] + in_table);
+            let (in_rows, in_table) = (i as isize * sides.by, offsets.0[i]);
+            let line = |[row, table]: [isize; 2]| {
+                let row = (sides.row::<W>(in_rows + row), row_step);
+                let table = (sides.entry::<W>(in_table + table), table_step);
+                let (from, to) = if into_table { (row, table) } else { (table, row) };
                 // SAFETY: the views are valid for every position, the offsets were checked, and the
                 // two sides do not overlap.
-                unsafe {
-                    if into_table {
-                        move_line((row, row_step), (table, table_step), inner);
-                    } else {
-                        move_line((table, table_step), (row, row_step), inner);
-                    }
-                }
-            });
+                unsafe { move_line(from, to, inner) };
+            };
+            if single { line([0, 0]) } else { axes.for_each(line) }
         }
     });
 }
@@ -197,7 +195,7 @@ fn added<T: Copy>(
 ) {
     let mut axes = Axes::new(dst.dims, [dst.strides, &src.strides[1..]]).collapse(true);
     let (inner, [to_step, from_step]) = axes.pop();
-    let outer = axes.count();
+    let (outer, single) = (axes.count(), axes.dims.is_empty());
     let by = src.strides[0];
     // Every block adds all rows to its own columns: disjoint, and in the order of the rows.
     let work = offsets.len() * inner * outer;
@@ -209,13 +207,14 @@ fn added<T: Copy>(
     parallel_for(blocks, &|b| {
         let (start, end) = (b * inner / blocks, (b + 1) * inner / blocks);
         for (i, &offset) in offsets.0.iter().enumerate() {
-            axes.for_each(|[to, from]| {
+            let line = |[to, from]: [isize; 2]| {
                 let to = dst.at::<T>(offset + to + start as isize * to_step);
                 let from = src.at::<T>(i as isize * by + from + start as isize * from_step);
                 // SAFETY: the views are valid for every position, the offsets were checked, and the
                 // two sides do not overlap.
                 unsafe { add_line((to, to_step), (from, from_step), end - start, add) };
-            });
+            };
+            if single { line([0, 0]) } else { axes.for_each(line) }
         }
     });
 }

@@ -65,6 +65,9 @@ pub fn inverse(dtype: DType, a: View, out: ViewMut) -> Result<(), usize> {
 pub fn solve(dtype: DType, a: View, b: View, out: ViewMut) -> Result<(), usize> {
     let (a, b) = (Stack::matrices(a, dtype), Stack::matrices(b, dtype));
     let out = Stack::matrices_mut(out, dtype);
+    if out.rows * out.columns == 0 {
+        return Ok(());
+    }
     let work = a.rows.pow(2) * (a.rows + b.columns);
     each(out.count(), work, |index| match LU::new(a.load(index)).solve(&b.load(index)) {
         Some(x) => {
@@ -86,6 +89,9 @@ pub fn solve_triangular(
 ) -> Result<(), usize> {
     let (a, b) = (Stack::matrices(a, dtype), Stack::matrices(b, dtype));
     let out = Stack::matrices_mut(out, dtype);
+    if out.rows * out.columns == 0 {
+        return Ok(());
+    }
     each(out.count(), a.rows.pow(2) * b.columns, |index| {
         let (mut a, mut x) = (a.load(index), b.load(index));
         if unit {

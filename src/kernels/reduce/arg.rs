@@ -9,6 +9,7 @@ use super::super::leveled::leveled;
 use super::super::view::{Axes, View, ViewMut};
 use super::fold::{Fold, LEAF, Max, Min};
 use super::inner::Partials;
+use super::run::with_copy;
 use crate::dtype::DType;
 use crate::threads::parallel_for;
 
@@ -46,7 +47,7 @@ macro_rules! picks {
         }
     )*};
 }
-picks!(f64, f32, i64, i32, u8);
+picks!(f64, f32, i64);
 
 /// Writes the index of the largest (or smallest) element along `axis` as int64. `out` has the dims of
 /// `input` without the axis, or with 1 in its place; the axis is not empty.
@@ -55,13 +56,12 @@ pub fn arg_reduce(largest: bool, dtype: DType, input: View, axis: usize, out: Vi
         (true, DType::F64) => go::<Max<f64>>(input, axis, out),
         (true, DType::F32) => go::<Max<f32>>(input, axis, out),
         (true, DType::I64) => go::<Max<i64>>(input, axis, out),
-        (true, DType::I32) => go::<Max<i32>>(input, axis, out),
-        (true, DType::U8 | DType::Bool) => go::<Max<u8>>(input, axis, out),
         (false, DType::F64) => go::<Min<f64>>(input, axis, out),
         (false, DType::F32) => go::<Min<f32>>(input, axis, out),
         (false, DType::I64) => go::<Min<i64>>(input, axis, out),
-        (false, DType::I32) => go::<Min<i32>>(input, axis, out),
-        (false, DType::U8 | DType::Bool) => go::<Min<u8>>(input, axis, out),
+        _ => with_copy(dtype, DType::I64, input, |copied| {
+            arg_reduce(largest, DType::I64, copied, axis, out);
+        }),
     }
 }
 

@@ -264,8 +264,6 @@ pub(crate) struct Sum<T>(PhantomData<T>);
 pub(super) struct Prod<T>(PhantomData<T>);
 pub(crate) struct Max<T>(PhantomData<T>);
 pub(super) struct Min<T>(PhantomData<T>);
-/// Number of elements that are not zero.
-pub(super) struct Count<T>(PhantomData<T>);
 pub(super) struct Any<T>(PhantomData<T>);
 pub(super) struct All<T>(PhantomData<T>);
 
@@ -304,7 +302,6 @@ macro_rules! float_folds {
               |a, b| if b > a || b != b { b } else { a });
         fold!(Min<$t> -> $t, <$t>::INFINITY, <$t>::INFINITY, $lanes, |x| x,
               |a, b| if b < a || b != b { b } else { a });
-        truth_folds!($t, |x| x != 0.0);
     )*};
 }
 
@@ -314,22 +311,13 @@ macro_rules! int_folds {
         fold!(Prod<$t> -> i64, 1, 1, 32, |x| x as i64, |a, b| a.wrapping_mul(b));
         fold!(Max<$t> -> $t, <$t>::MIN, <$t>::MIN, $lanes, |x| x, |a, b| if b > a { b } else { a });
         fold!(Min<$t> -> $t, <$t>::MAX, <$t>::MAX, $lanes, |x| x, |a, b| if b < a { b } else { a });
-        truth_folds!($t, |x| x != 0);
     )*};
 }
 
-macro_rules! truth_folds {
-    ($t:ty, |$x:ident| $true:expr) => {
-        fold!(Count<$t> -> i64, 0, 0, 32, |$x| ($true) as i64, |a, b| a + b);
-        fold!(Any<$t> -> u8, 0, 0, 64, |$x| ($true) as u8, |a, b| a | b);
-        fold!(All<$t> -> u8, 1, 1, 64, |$x| ($true) as u8, |a, b| a & b);
-    };
-}
-
 float_folds! { f64, 32; f32, 64; }
-int_folds! { i64, 32; i32, 64; u8, 64; }
-fold!(Any<Truth> -> u8, 0, 0, 64, |x| (x.0 != 0) as u8, |a, b| a | b);
-fold!(All<Truth> -> u8, 1, 1, 64, |x| (x.0 != 0) as u8, |a, b| a & b);
+int_folds! { i64, 32; }
+fold!(Any<u8> -> u8, 0, 0, 64, |x| (x != 0) as u8, |a, b| a | b);
+fold!(All<u8> -> u8, 1, 1, 64, |x| (x != 0) as u8, |a, b| a & b);
 
 /// The number of true bytes: a leaf fits lanes of single bytes, which are much faster to count in.
 impl Fold for Sum<Truth> {
@@ -363,4 +351,3 @@ impl Fold for Sum<Truth> {
 }
 const _: () = assert!(LEAF / 64 < 256);
 
-fold!(Prod<Truth> -> i64, 1, 1, 32, |x| (x.0 != 0) as i64, |a, b| a & b);

@@ -3,9 +3,11 @@
 //! Owns: `Reduction` and the sorting of axes into kept and reduced ones. Never touches elements.
 //! Invariant: the plan depends on dims, strides and dtype only, never on the number of threads.
 
-use super::super::cast::Truth;
+use smallvec::SmallVec;
+
+use super::super::cast::{Truth, cast};
 use super::super::view::{Axes, View, ViewMut};
-use super::fold::{All, Any, Count, Fold, LEAF, Max, Min, Prod, Sum, run};
+use super::fold::{All, Any, Fold, LEAF, Max, Min, Prod, Sum, run};
 use super::{inner, outer};
 use crate::dtype::DType;
 
@@ -62,51 +64,60 @@ pub fn reduce(op: Reduction, dtype: DType, input: View, axes: &[usize], out: Vie
         (Reduction::Sum, DType::F64) => go::<Sum<f64>>(input, axes, out),
         (Reduction::Sum, DType::F32) => go::<Sum<f32>>(input, axes, out),
         (Reduction::Sum, DType::I64) => go::<Sum<i64>>(input, axes, out),
-        (Reduction::Sum, DType::I32) => go::<Sum<i32>>(input, axes, out),
-        (Reduction::Sum, DType::U8) => go::<Sum<u8>>(input, axes, out),
-        (Reduction::Sum, DType::Bool) => go::<Sum<Truth>>(input, axes, out),
+        (Reduction::Sum | Reduction::Count, DType::Bool) => go::<Sum<Truth>>(input, axes, out),
         (Reduction::Prod, DType::F64) => go::<Prod<f64>>(input, axes, out),
         (Reduction::Prod, DType::F32) => go::<Prod<f32>>(input, axes, out),
         (Reduction::Prod, DType::I64) => go::<Prod<i64>>(input, axes, out),
-        (Reduction::Prod, DType::I32) => go::<Prod<i32>>(input, axes, out),
-        (Reduction::Prod, DType::U8) => go::<Prod<u8>>(input, axes, out),
-        (Reduction::Prod, DType::Bool) => go::<Prod<Truth>>(input, axes, out),
         (Reduction::Max, DType::F64) => go::<Max<f64>>(input, axes, out),
         (Reduction::Max, DType::F32) => go::<Max<f32>>(input, axes, out),
         (Reduction::Max, DType::I64) => go::<Max<i64>>(input, axes, out),
-        (Reduction::Max, DType::I32) => go::<Max<i32>>(input, axes, out),
-        (Reduction::Max, DType::U8) => go::<Max<u8>>(input, axes, out),
         (Reduction::Min, DType::F64) => go::<Min<f64>>(input, axes, out),
         (Reduction::Min, DType::F32) => go::<Min<f32>>(input, axes, out),
         (Reduction::Min, DType::I64) => go::<Min<i64>>(input, axes, out),
-        (Reduction::Min, DType::I32) => go::<Min<i32>>(input, axes, out),
-        (Reduction::Min, DType::U8) => go::<Min<u8>>(input, axes, out),
-        (Reduction::Max, DType::Bool) => go::<Any<Truth>>(input, axes, out),
-        (Reduction::Min, DType::Bool) => go::<All<Truth>>(input, axes, out),
+        (Reduction::Max | Reduction::Any, DType::Bool) => go::<Any<u8>>(input, axes, out),
+        (Reduction::Min | Reduction::All, DType::Bool) => go::<All<u8>>(input, axes, out),
         (Reduction::Any | Reduction::All | Reduction::Count, _) => {
-            truth(op, dtype, input, axes, out)
+            converted(op, dtype, DType::Bool, input, axes, out)
         }
+        _ => converted(op, dtype, DType::I64, input, axes, out),
     }
 }
 
-fn truth(op: Reduction, dtype: DType, input: View, axes: &[usize], out: ViewMut) {
-    macro_rules! by_number {
-        ($fold:ident) => {
-            match dtype {
-                DType::F64 => go::<$fold<f64>>(input, axes, out),
-                DType::F32 => go::<$fold<f32>>(input, axes, out),
-                DType::I64 => go::<$fold<i64>>(input, axes, out),
-                DType::I32 => go::<$fold<i32>>(input, axes, out),
-                DType::U8 | DType::Bool => go::<$fold<u8>>(input, axes, out),
-            }
-        };
+/// Reduces a copy of the elements in another dtype: rare combinations share the loops of common ones.
+fn converted(op: Reduction, from: DType, to: DType, input: View, axes: &[usize], out: ViewMut) {
+    with_copy(from, to, input, |copied| {
+        if op.out_dtype(to) == op.out_dtype(from) {
+            return reduce(op, to, copied, axes, out);
+        }
+        let mut wide = vec![0u64; out.numel()];
+        let strides = c_strides(out.dims);
+        // SAFETY: eight bytes for every element, which nobody else sees.
+        let result = unsafe { ViewMut::from_raw(wide.as_mut_ptr().cast(), out.dims, &strides) };
+        reduce(op, to, copied, axes, result);
+        // SAFETY: as above; the results are written now.
+        let result = unsafe { View::from_raw(wide.as_ptr().cast(), out.dims, &strides) };
+        cast(to, from, result, out);
+    });
+}
+
+/// Lends a contiguous copy of the elements in another dtype.
+pub(super) fn with_copy(from: DType, to: DType, input: View, body: impl FnOnce(View)) {
+    let mut copy = vec![0u64; input.numel()];
+    let strides = c_strides(input.dims);
+    // SAFETY: the copy has eight bytes for every element, and nobody else sees it.
+    let target = unsafe { ViewMut::from_raw(copy.as_mut_ptr().cast(), input.dims, &strides) };
+    cast(from, to, input, target);
+    // SAFETY: as above; the elements are written now.
+    body(unsafe { View::from_raw(copy.as_ptr().cast(), input.dims, &strides) });
+}
+
+/// The strides of C order.
+fn c_strides(dims: &[usize]) -> SmallVec<[isize; 6]> {
+    let mut strides: SmallVec<[isize; 6]> = dims.iter().map(|_| 1).collect();
+    for axis in (1..dims.len()).rev() {
+        strides[axis - 1] = strides[axis] * dims[axis].max(1) as isize;
     }
-    match op {
-        Reduction::Any => by_number!(Any),
-        Reduction::All => by_number!(All),
-        _ if dtype == DType::Bool => go::<Sum<Truth>>(input, axes, out),
-        _ => by_number!(Count),
-    }
+    strides
 }
 
 fn go<F: Fold>(input: View, axes: &[usize], out: ViewMut) {

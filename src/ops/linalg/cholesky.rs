@@ -1,0 +1,54 @@
+//! The Cholesky factor.
+//!
+//! Owns: `cholesky` and its derivative. Never checks the triangle it does not read.
+//! Invariant: the gradient is symmetric, as if both triangles held the same variables.
+
+use smallvec::smallvec;
+
+use super::common::{cost, mul, refuse, square, symmetric, t};
+use super::solve::{Reading, solved_triangular};
+use crate::error::Result;
+use crate::graph::Saved;
+use crate::kernels;
+use crate::ops::diagonal::tril;
+use crate::ops::linalg::common::mm;
+use crate::ops::structured::{Record, finish};
+use crate::tensor::Tensor;
+
+/// 1 below the diagonal, 1/2 on it, 0 above it.
+fn half_diagonal(n: usize, like: &Tensor) -> Result<Tensor> {
+    let weight = |i: usize, k: usize| if i > k { 1.0 } else if i == k { 0.5 } else { 0.0 };
+    let all = (0..n * n).map(|p| weight(p / n.max(1), p % n.max(1))).collect();
+    Tensor::from_vec::<f64>(all, &[n, n])?.cast_like(like)
+}
+
+fn lower_factor(a: &Tensor) -> Result<Tensor> {
+    let out = Tensor::empty(a.shape(), a.dtype())?;
+    kernels::linalg::cholesky(a.dtype(), a.view_of(), out.view_mut()).map_err(|i| {
+        refuse("cholesky", a, i, "is not positive definite", "check its symmetry, or add a multiple of the identity")
+    })?;
+    Ok(finish(out, &[a], |out| Record {
+        name: "cholesky",
+        cost: cost(a, 3.0),
+        params: (),
+        saved: smallvec![Saved::output(out, 0)],
+        backward: |(), cx| {
+            let Some(g) = cx.take_grad(0) else { return Ok(()) };
+            let l = cx.saved(0)?;
+            let inner = mul(&mm(&t(&l)?, &tril(&g, 0)?)?, &half_diagonal(l.shape()[l.ndim() - 1], &l)?)?;
+            let up = Reading { lower: true, transposed: true, unit: false };
+            let left = solved_triangular(&l, &inner, up)?;
+            cx.give(0, symmetric(&solved_triangular(&l, &t(&left)?, up)?)?);
+            Ok(())
+        },
+    }))
+}
+
+crate::operations! { family "linear algebra";
+    /// The triangular factor of positive definite matrices: `l lᵀ = x`, or `uᵀ u = x` with upper=True; the other triangle of `x` is not read. Derivative: `l⁻ᵀ φ(lᵀ g) l⁻¹` made symmetric, `φ` being the lower triangle with half its diagonal.
+    [numpy("linalg.cholesky"), namespace("linalg")]
+    fn cholesky(x: Tensor, upper: bool = false) -> Tensor {
+        let x = square("cholesky", x)?;
+        if upper { t(&lower_factor(&t(&x)?)?) } else { lower_factor(&x) }
+    }
+}

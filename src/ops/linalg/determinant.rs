@@ -1,0 +1,114 @@
+//! Determinants and their logarithms.
+//!
+//! Owns: `det`, `slogdet` and their derivatives, also where a determinant is zero.
+//! Never divides by a determinant: at a singular matrix the cofactors come from the singular values, or, to be
+//! differentiated again, from the minors.
+//! Invariant: the gradient of `det` is finite for every finite matrix.
+
+use smallvec::smallvec;
+
+use super::common::{columns, cost, each, lead, mul, square, t, unsettled};
+use super::solve::{inverse, times_inverse_transposed};
+use crate::dtype::DType;
+use crate::error::{Error, Result};
+use crate::graph::Saved;
+use crate::kernels;
+use crate::ops::cast::astype;
+use crate::ops::declare::IndexItem;
+use crate::ops::index::index;
+use crate::ops::structured::{Record, finish, finish_many};
+use crate::tensor::Tensor;
+
+/// The largest singular matrix whose minors are differentiated one by one.
+const MINORS: usize = 12;
+
+/// Each element's minor with its sign: `det` of what is left without its row and column.
+fn cofactors_by_minors(a: &Tensor) -> Result<Tensor> {
+    let n = columns(a) as i64;
+    if n == 1 {
+        return Tensor::ones(a.shape(), a.dtype());
+    }
+    let others = |skip: i64| (0..n).filter(move |&i| i != skip);
+    let (mut rows, mut cols, mut signs) = (Vec::new(), Vec::new(), Vec::new());
+    for i in 0..n {
+        for k in 0..n {
+            signs.push(if (i + k) % 2 == 0 { 1.0 } else { -1.0 });
+            rows.extend(others(i).flat_map(|r| others(k).map(move |_| r)));
+            cols.extend(others(i).flat_map(|_| others(k)));
+        }
+    }
+    let (n, m) = (n as usize, n as usize - 1);
+    let at = |list: Vec<i64>| Ok::<_, Box<Error>>(IndexItem::Array(Tensor::from_vec(list, &[n, n, m, m])?));
+    let minors = index(a, &[IndexItem::Ellipsis, at(rows)?, at(cols)?])?;
+    mul(&determinants(&minors)?, &Tensor::from_vec::<f64>(signs, &[n, n])?.cast_like(a)?)
+}
+
+/// The derivative of the determinant by the matrix.
+fn cofactors(a: &Tensor, d: &Tensor, again: bool) -> Result<Tensor> {
+    let values = astype(&d.detach(), DType::F64)?.to_vec::<f64>()?;
+    if values.iter().all(|v| v.is_finite() && v.abs() > f64::MIN_POSITIVE)
+        && let Ok(inverse) = inverse("det", a)
+    {
+        return mul(&each(d)?, &t(&inverse)?);
+    }
+    if !again {
+        let out = Tensor::empty(a.shape(), a.dtype())?;
+        kernels::linalg::cofactor(a.dtype(), a.view_of(), out.view_mut()).map_err(|i| unsettled("det", a, i))?;
+        return Ok(out);
+    }
+    if columns(a) <= MINORS {
+        return cofactors_by_minors(a);
+    }
+    Err(Box::new(Error::NotDifferentiable {
+        op: "det".into(),
+        what: format!("the second derivative at a singular matrix of {} rows", columns(a)),
+        remedy: format!("it is computed up to {MINORS} rows; use slogdet away from singular matrices"),
+    }))
+}
+
+fn determinants(a: &Tensor) -> Result<Tensor> {
+    let out = Tensor::empty(lead(a), a.dtype())?;
+    kernels::linalg::det(a.dtype(), a.view_of(), out.view_mut());
+    Ok(finish(out, &[a], |out| Record {
+        name: "det",
+        cost: cost(a, 2.0),
+        params: (),
+        saved: smallvec![Saved::input(a, 0), Saved::output(out, 0)],
+        backward: |(), cx| {
+            let Some(g) = cx.take_grad(0) else { return Ok(()) };
+            let (a, d) = (cx.saved(0)?, cx.saved(1)?);
+            let slopes = cofactors(&a, &d, cx.create_graph())?;
+            cx.give(0, mul(&each(&g)?, &slopes)?);
+            Ok(())
+        },
+    }))
+}
+
+crate::operations! { family "linear algebra";
+    /// Determinant of square matrices. Derivative: `g` times the cofactors, `det(x) x⁻ᵀ` where `x` is invertible.
+    [numpy("linalg.det"), namespace("linalg")]
+    fn det(x: Tensor) -> Tensor {
+        determinants(&square("det", x)?)
+    }
+    /// `(sign, logabsdet)` of square matrices; 0 and -inf for a singular one. Derivative: `g x⁻ᵀ` of the logarithm, none of the sign; a singular matrix is refused.
+    [numpy("linalg.slogdet"), namespace("linalg")]
+    fn slogdet(x: Tensor) -> (Tensor, Tensor) {
+        let a = square("slogdet", x)?;
+        let (sign, log) = (Tensor::empty(lead(&a), a.dtype())?, Tensor::empty(lead(&a), a.dtype())?);
+        kernels::linalg::slogdet(a.dtype(), a.view_of(), sign.view_mut(), log.view_mut());
+        let mut outs = finish_many(vec![log], &[&a], |_| Record {
+            name: "slogdet",
+            cost: cost(&a, 2.0),
+            params: (),
+            saved: smallvec![Saved::input(&a, 0)],
+            backward: |(), cx| {
+                let Some(g) = cx.take_grad(0) else { return Ok(()) };
+                let a = cx.saved(0)?;
+                cx.give(0, times_inverse_transposed("slogdet", &g, &a)?);
+                Ok(())
+            },
+        });
+        let log = outs.pop().unwrap_or_else(|| sign.clone());
+        Ok((sign, log))
+    }
+}

@@ -1,0 +1,70 @@
+//! Eigenvalues and eigenvectors of symmetric matrices.
+//!
+//! Owns: `eigh`, `eigvalsh` and their derivative. Never reads the other triangle.
+//! Invariant: the gradient is symmetric; that of eigenvalues alone is finite for every matrix.
+
+use smallvec::smallvec;
+
+use super::common::{columns, cost, mm, square, symmetric, t, unsettled, with_last};
+use super::svd::over_gaps;
+use crate::error::{Error, Result};
+use crate::graph::Saved;
+use crate::kernels;
+use crate::ops::diagonal::diag_embed;
+use crate::ops::linalg::common::add;
+use crate::ops::structured::{Record, finish_many};
+use crate::tensor::Tensor;
+
+fn decomposed(op: &'static str, a: &Tensor, triangle: &str) -> Result<(Tensor, Tensor)> {
+    let lower = match triangle {
+        "L" | "l" => true,
+        "U" | "u" => false,
+        other => {
+            return Err(Box::new(Error::Argument {
+                op: op.into(),
+                what: format!("uplo={other:?}"),
+                remedy: "use \"L\" for the lower triangle or \"U\" for the upper".into(),
+            }));
+        }
+    };
+    let a = square(op, a)?;
+    let w = Tensor::empty(&with_last(&a, &[columns(&a)]), a.dtype())?;
+    let v = Tensor::empty(a.shape(), a.dtype())?;
+    kernels::linalg::eigh(a.dtype(), a.view_of(), lower, w.view_mut(), v.view_mut())
+        .map_err(|i| unsettled(op, &a, i))?;
+    let mut outs = finish_many(vec![w, v], &[&a], |outs| Record {
+        name: "eigh",
+        cost: cost(&a, 4.0),
+        params: (),
+        saved: smallvec![Saved::output(&outs[0], 0), Saved::output(&outs[1], 1)],
+        backward: |(), cx| {
+            let (w, v) = (cx.saved(0)?, cx.saved(1)?);
+            let (gw, gv) = (cx.take_grad(0), cx.take_grad(1));
+            let mut core = match &gw {
+                Some(gw) => diag_embed(gw, 0, -2, -1)?,
+                None => Tensor::zeros(v.shape(), v.dtype())?,
+            };
+            if let Some(gv) = &gv {
+                let mixing = mm(&t(&v)?, gv)?;
+                core = add(&core, &over_gaps(&mixing, &w, &w, &mixing)?)?;
+            }
+            cx.give(0, symmetric(&mm(&mm(&v, &core)?, &t(&v)?)?)?);
+            Ok(())
+        },
+    });
+    let v = outs.pop();
+    outs.pop().zip(v).ok_or_else(|| Box::new(Error::Internal { op: op.into(), what: "a factor is missing".into() }))
+}
+
+crate::operations! { family "linear algebra";
+    /// `(w, v)`: rising eigenvalues and eigenvectors (columns) of symmetric matrices, of which the triangle `uplo` is read. Derivative: symmetric; finite in `w`; NaN in vectors of equal eigenvalues, which have none, unless their gradient is zero. Signs of vectors are arbitrary.
+    [numpy("linalg.eigh"), namespace("linalg")]
+    fn eigh(x: Tensor, uplo: String = "L".to_owned()) -> (Tensor, Tensor) {
+        decomposed("eigh", x, &uplo)
+    }
+    /// Rising eigenvalues of symmetric matrices. Derivative: `v diag(g) vᵀ`.
+    [numpy("linalg.eigvalsh"), namespace("linalg")]
+    fn eigvalsh(x: Tensor, uplo: String = "L".to_owned()) -> Tensor {
+        Ok(decomposed("eigvalsh", x, &uplo)?.0)
+    }
+}

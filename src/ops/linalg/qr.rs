@@ -1,0 +1,116 @@
+//! The QR factorisation, and orthonormal columns completed to a basis.
+//!
+//! Owns: `qr`, `complete` and their derivatives. Never pivots.
+//! Invariant: signs are LAPACK's; the derivative wants the first columns independent.
+
+use smallvec::smallvec;
+
+use super::common::{add, columns, cost, matrices, mm, rows, some_columns, sub, t, with_last};
+use super::solve::{Reading, solved_triangular};
+use crate::error::{Error, Result};
+use crate::graph::Saved;
+use crate::kernels;
+use crate::ops::arguments::OneOrTuple;
+use crate::ops::diagonal::{tril, triu};
+use crate::ops::join::concatenate;
+use crate::ops::structured::{Cx, Record, finish, finish_many};
+use crate::tensor::Tensor;
+
+/// The gradient of a matrix with independent columns, from those of its factors.
+fn tall_gradient(q: &Tensor, r: &Tensor, gq: &Tensor, gr: &Tensor) -> Result<Tensor> {
+    let m = sub(&mm(r, &t(&triu(gr, 0)?)?)?, &mm(&t(gq)?, q)?)?;
+    // The lower triangle of `m` on both sides of the diagonal.
+    let mirrored = add(&tril(&m, 0)?, &t(&tril(&m, -1)?)?)?;
+    let right = add(gq, &mm(q, &mirrored)?)?;
+    let plain = Reading { lower: false, transposed: false, unit: false };
+    t(&solved_triangular(r, &t(&right)?, plain)?)
+}
+
+/// A gradient, or zeros where none arrived.
+pub(super) fn or_zeros(g: Option<Tensor>, like: &Tensor) -> Result<Tensor> {
+    g.map_or_else(|| Tensor::zeros(like.shape(), like.dtype()), Ok)
+}
+
+fn gradient(cx: &mut Cx<'_>) -> Result<()> {
+    let (q, r) = (cx.saved(0)?, cx.saved(1)?);
+    let gq = or_zeros(cx.take_grad(0), &q)?;
+    let gr = or_zeros(cx.take_grad(1), &r)?;
+    let (m, n) = (rows(&r), columns(&r));
+    if n <= m {
+        cx.give(0, tall_gradient(&q, &r, &gq, &gr)?);
+        return Ok(());
+    }
+    // Wide: the factors of the first columns; the others are `q` times the rest of `r`.
+    let (head, tail) = (some_columns(&r, 0, m)?, some_columns(&r, m, n - m)?);
+    let g_tail = some_columns(&gr, m, n - m)?;
+    let gq = add(&gq, &mm(&mm(&q, &tail)?, &t(&g_tail)?)?)?;
+    let left = tall_gradient(&q, &head, &gq, &some_columns(&gr, 0, m)?)?;
+    cx.give(0, concatenate(&[left, mm(&q, &g_tail)?], Some(-1))?);
+    Ok(())
+}
+
+/// The reduced factors.
+fn reduced(a: &Tensor) -> Result<(Tensor, Tensor)> {
+    let k = rows(a).min(columns(a));
+    let q = Tensor::empty(&with_last(a, &[rows(a), k]), a.dtype())?;
+    let r = Tensor::empty(&with_last(a, &[k, columns(a)]), a.dtype())?;
+    kernels::linalg::qr(a.dtype(), a.view_of(), q.view_mut(), r.view_mut());
+    let mut outs = finish_many(vec![q, r], &[a], |outs| Record {
+        name: "qr",
+        cost: cost(a, 4.0),
+        params: (),
+        saved: smallvec![Saved::output(&outs[0], 0), Saved::output(&outs[1], 1)],
+        backward: |(), cx| gradient(cx),
+    });
+    let r = outs.pop();
+    outs.pop().zip(r).ok_or_else(|| Box::new(Error::Internal { op: "qr".into(), what: "a factor is missing".into() }))
+}
+
+/// Orthonormal columns completed to a square orthogonal matrix. The new columns are any basis of the rest, so
+/// only functions of their span have a derivative.
+pub(super) fn complete(u: &Tensor) -> Result<Tensor> {
+    let known = columns(u);
+    if known == rows(u) {
+        return Ok(u.clone());
+    }
+    let out = Tensor::empty(&with_last(u, &[rows(u), rows(u)]), u.dtype())?;
+    kernels::linalg::complete(u.dtype(), u.view_of(), out.view_mut());
+    Ok(finish(out, &[u], |out| Record {
+        name: "complete",
+        cost: cost(out, 2.0),
+        params: known,
+        saved: smallvec![Saved::output(out, 0)],
+        backward: |&known, cx| {
+            let Some(g) = cx.take_grad(0) else { return Ok(()) };
+            let out = cx.saved(0)?;
+            let others = columns(&out) - known;
+            let (u, rest) = (some_columns(&out, 0, known)?, some_columns(&out, known, others)?);
+            let (gu, g_rest) = (some_columns(&g, 0, known)?, some_columns(&g, known, others)?);
+            cx.give(0, sub(&gu, &mm(&rest, &mm(&t(&g_rest)?, &u)?)?)?);
+            Ok(())
+        },
+    }))
+}
+
+crate::operations! { family "linear algebra";
+    /// `(q, r)` with orthonormal columns `q` and upper triangular `r`, `q r = x`; mode "reduced" (q is m×k, k the smaller dimension), "complete" (q is m×m) or "r" (`r` alone). Derivative: `(g_q + q L) r⁻ᵀ`, `L` the mirrored lower triangle of `r g_rᵀ - g_qᵀ q`.
+    [numpy("linalg.qr"), namespace("linalg")]
+    fn qr(x: Tensor, mode: String = "reduced".to_owned()) -> OneOrTuple {
+        let x = matrices("qr", x)?;
+        let (q, r) = reduced(&x)?;
+        match mode.as_str() {
+            "reduced" => Ok(OneOrTuple::Tuple(vec![q, r])),
+            "r" => Ok(OneOrTuple::One(r)),
+            "complete" => {
+                let below = rows(&x) - rows(&r);
+                let zeros = Tensor::zeros(&with_last(&r, &[below, columns(&r)]), r.dtype())?;
+                Ok(OneOrTuple::Tuple(vec![complete(&q)?, concatenate(&[r, zeros], Some(-2))?]))
+            }
+            other => Err(Box::new(Error::Argument {
+                op: "qr".into(),
+                what: format!("mode={other:?}"),
+                remedy: "use \"reduced\", \"complete\" or \"r\"".into(),
+            })),
+        }
+    }
+}

@@ -1,0 +1,201 @@
+//! Singular values and vectors, and the pseudo-inverse made of them.
+//!
+//! Owns: `svd`, `svdvals`, `pinv`, their derivatives, and what happens where values coincide.
+//! Never guesses: vectors of equal values have no derivative, and get NaN where their gradient is not zero.
+//! Invariant: gradients of the values alone are finite for every matrix.
+
+use smallvec::smallvec;
+
+use super::common::{across, add, columns, cost, down, matrices, mm, mul, negative, rows, skew, sub, t, unsettled, with_last};
+use super::qr::complete;
+use crate::dtype::DType;
+use crate::error::{Error, Result};
+use crate::graph::Saved;
+use crate::kernels;
+use crate::ops::arguments::OneOrTuple;
+use crate::ops::arith::divide;
+use crate::ops::cast::astype;
+use crate::ops::compare::{equal, logical_and, logical_or, not_equal};
+use crate::ops::declare::{Axes, Operand, Scalar};
+use crate::ops::diagonal::diag_embed;
+use crate::ops::select::where_;
+use crate::ops::structured::{Cx, Record, finish, finish_many};
+use crate::tensor::Tensor;
+
+fn number(value: f64) -> Operand {
+    Operand::Scalar(Scalar::Float(value))
+}
+
+/// The machine epsilon of a float dtype.
+pub(super) fn epsilon(dtype: DType) -> f64 {
+    if dtype == DType::F32 { f64::from(f32::EPSILON) } else { f64::EPSILON }
+}
+
+/// Which pairs of different positions hold values that cannot be told apart.
+fn coincide(values: &Tensor) -> Result<Tensor> {
+    let v = astype(&values.detach(), DType::F64)?;
+    let n = v.shape()[v.ndim() - 1];
+    let noise = mul(&v.abs_()?.max(Axes::from(-1), true)?, &Tensor::from(n as f64 * epsilon(values.dtype())))?;
+    let near = crate::ops::compare::less_equal(&sub(&down(&v)?, &across(&v)?)?.abs_()?, &down(&noise)?)?;
+    let positions = Tensor::from((0..n as i64).collect::<Vec<_>>());
+    logical_and(&near, &not_equal(&down(&positions)?, &across(&positions)?)?)
+}
+
+/// `m / (values_k - values_i)` off the diagonal and 0 on it. Where the values coincide: 0 if nothing is asked of
+/// the vectors' mixing there (`asked` is zero both ways), else NaN.
+pub(super) fn over_gaps(m: &Tensor, values: &Tensor, distinct_by: &Tensor, asked: &Tensor) -> Result<Tensor> {
+    if m.size() == 0 {
+        return Ok(m.clone());
+    }
+    let close = coincide(distinct_by)?;
+    let gaps = sub(&across(values)?, &down(values)?)?;
+    let n = values.shape()[values.ndim() - 1];
+    let positions = Tensor::from((0..n as i64).collect::<Vec<_>>());
+    let skip = logical_or(&close, &equal(&down(&positions)?, &across(&positions)?)?)?;
+    let safe = where_(&skip, &number(1.0), &Operand::Tensor(gaps))?;
+    let quotient = where_(&skip, &number(0.0), &Operand::Tensor(divide(m, &safe)?))?;
+    let asked = asked.detach();
+    let touched = logical_or(&not_equal(&asked, &Tensor::from(0.0f64).cast_like(&asked)?)?, &not_equal(&t(&asked)?, &Tensor::from(0.0f64).cast_like(&asked)?)?)?;
+    where_(&logical_and(&close, &touched)?, &number(f64::NAN), &Operand::Tensor(quotient))
+}
+
+/// What reaches the matrix from the vectors on one side: the inner part, and the part outside their span.
+struct Side {
+    inner: Tensor,
+    outer: Option<Tensor>,
+}
+
+/// `v` the vectors as columns, `g` their gradient.
+fn side(v: &Tensor, g: &Tensor, s: &Tensor) -> Result<Side> {
+    let w = mm(&t(v)?, g)?;
+    let inner = over_gaps(&skew(&w)?, &mul(s, s)?, s, &w)?;
+    if rows(v) == columns(v) {
+        return Ok(Side { inner, outer: None });
+    }
+    let outside = sub(g, &mm(v, &w)?)?;
+    // A vector of the value 0 that nothing is asked of stays out of the division.
+    let s = across(s)?;
+    let idle = logical_and(&equal(&s.detach(), &Tensor::from(0.0f64).cast_like(&s)?)?, &equal(&outside.detach(), &Tensor::from(0.0f64).cast_like(&s)?)?)?;
+    let safe = where_(&idle, &number(1.0), &Operand::Tensor(s))?;
+    Ok(Side { inner, outer: Some(divide(&outside, &safe)?) })
+}
+
+fn gradient(cx: &mut Cx<'_>) -> Result<()> {
+    let (u, s, vt) = (cx.saved(0)?, cx.saved(1)?, cx.saved(2)?);
+    let (gu, gs, gvt) = (cx.take_grad(0), cx.take_grad(1), cx.take_grad(2));
+    let mut core = match &gs {
+        Some(gs) => diag_embed(gs, 0, -2, -1)?,
+        None => Tensor::zeros(&with_last(&u, &[columns(&u), columns(&u)]), u.dtype())?,
+    };
+    let mut rest: Option<Tensor> = None;
+    let mut more = |part: Tensor| -> Result<()> {
+        rest = Some(match rest.take() {
+            Some(sum) => add(&sum, &part)?,
+            None => part,
+        });
+        Ok(())
+    };
+    if let Some(gu) = &gu {
+        let left = side(&u, gu, &s)?;
+        core = add(&core, &mul(&left.inner, &across(&s)?)?)?;
+        if let Some(outer) = left.outer {
+            more(mm(&outer, &vt)?)?;
+        }
+    }
+    if let Some(gvt) = &gvt {
+        let right = side(&t(&vt)?, &t(gvt)?, &s)?;
+        core = add(&core, &mul(&right.inner, &down(&s)?)?)?;
+        if let Some(outer) = right.outer {
+            more(mm(&u, &t(&outer)?)?)?;
+        }
+    }
+    more(mm(&mm(&u, &core)?, &vt)?)?;
+    if let Some(total) = rest {
+        cx.give(0, total);
+    }
+    Ok(())
+}
+
+/// The reduced factors outside the graph.
+fn factors(op: &'static str, a: &Tensor) -> Result<[Tensor; 3]> {
+    let k = rows(a).min(columns(a));
+    let u = Tensor::empty(&with_last(a, &[rows(a), k]), a.dtype())?;
+    let s = Tensor::empty(&with_last(a, &[k]), a.dtype())?;
+    let vt = Tensor::empty(&with_last(a, &[k, columns(a)]), a.dtype())?;
+    kernels::linalg::svd(a.dtype(), a.view_of(), u.view_mut(), s.view_mut(), vt.view_mut())
+        .map_err(|i| unsettled(op, a, i))?;
+    Ok([u, s, vt])
+}
+
+/// The reduced factors, recorded.
+pub(super) fn reduced(op: &'static str, a: &Tensor) -> Result<[Tensor; 3]> {
+    let outs = finish_many(factors(op, a)?.to_vec(), &[a], |outs| Record {
+        name: "svd",
+        cost: cost(a, 6.0),
+        params: (),
+        saved: smallvec![Saved::output(&outs[0], 0), Saved::output(&outs[1], 1), Saved::output(&outs[2], 2)],
+        backward: |(), cx| gradient(cx),
+    });
+    outs.try_into().map_err(|_| Box::new(Error::Internal { op: op.into(), what: "a factor is missing".into() }))
+}
+
+/// The pseudo-inverse of float matrices; singular values below `cutoff` times the largest count as 0.
+pub(super) fn pseudo_inverse(a: &Tensor, cutoff: f64) -> Result<Tensor> {
+    let [u, s, vt] = factors("pinv", a)?;
+    let cut = if s.size() == 0 { s.clone() } else { mul(&s.max(Axes::from(-1), true)?, &Tensor::from(cutoff).cast_like(&s)?)? };
+    let kept = crate::ops::compare::greater(&s, &cut)?;
+    let safe = where_(&kept, &Operand::Tensor(s), &number(1.0))?;
+    let reciprocal = where_(&kept, &Operand::Tensor(safe.reciprocal()?), &number(0.0))?;
+    let out = mm(&mul(&t(&vt)?, &across(&reciprocal)?)?, &t(&u)?)?;
+    Ok(finish(out, &[a], |out| Record {
+        name: "pinv",
+        cost: cost(a, 6.0),
+        params: (),
+        saved: smallvec![Saved::input(a, 0), Saved::output(out, 0)],
+        backward: |(), cx| {
+            let Some(g) = cx.take_grad(0) else { return Ok(()) };
+            let (a, p) = (cx.saved(0)?, cx.saved(1)?);
+            let (pt, gt) = (t(&p)?, t(&g)?);
+            let inner = negative(&mm(&mm(&pt, &g)?, &pt)?)?;
+            // What the rank lets through: (1 - a p) gᵀ p pᵀ + pᵀ p gᵀ (1 - p a).
+            let left = mm(&mm(&gt, &p)?, &pt)?;
+            let left = sub(&left, &mm(&a, &mm(&p, &left)?)?)?;
+            let right = mm(&pt, &mm(&p, &gt)?)?;
+            let right = sub(&right, &mm(&mm(&right, &p)?, &a)?)?;
+            cx.give(0, add(&inner, &add(&left, &right)?)?);
+            Ok(())
+        },
+    }))
+}
+
+/// The relative size below which singular values count as zero, unless the caller says otherwise.
+pub(super) fn default_cutoff(a: &Tensor) -> f64 {
+    rows(a).max(columns(a)) as f64 * epsilon(a.dtype())
+}
+
+crate::operations! { family "linear algebra";
+    /// `(u, s, vh)` with `u diag(s) vh = x`, singular values falling; square `u` and `vh` unless full_matrices=False; `s` alone with compute_uv=False. Derivative: finite in `s`; NaN in vectors of equal singular values, which have none, unless their gradient is zero. Signs of vectors are arbitrary.
+    [numpy("linalg.svd"), namespace("linalg")]
+    fn svd(x: Tensor, full_matrices: bool = true, compute_uv: bool = true) -> OneOrTuple {
+        let [u, s, vt] = reduced("svd", &matrices("svd", x)?)?;
+        if !compute_uv {
+            return Ok(OneOrTuple::One(s));
+        }
+        if !full_matrices {
+            return Ok(OneOrTuple::Tuple(vec![u, s, vt]));
+        }
+        Ok(OneOrTuple::Tuple(vec![complete(&u)?, s, t(&complete(&t(&vt)?)?)?]))
+    }
+    /// Singular values, falling. Derivative: `u diag(g) vh`.
+    [numpy("linalg.svdvals"), namespace("linalg")]
+    fn svdvals(x: Tensor) -> Tensor {
+        let [_, s, _] = reduced("svdvals", &matrices("svdvals", x)?)?;
+        Ok(s)
+    }
+    /// The Moore-Penrose inverse; singular values up to `rcond` times the largest count as zero (the larger dimension times the machine epsilon if None). Derivative: that of a matrix of constant rank.
+    [numpy("linalg.pinv"), namespace("linalg")]
+    fn pinv(x: Tensor, rcond: Option<f64> = None) -> Tensor {
+        let x = matrices("pinv", x)?;
+        pseudo_inverse(&x, rcond.unwrap_or_else(|| default_cutoff(&x)))
+    }
+}

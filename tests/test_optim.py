@@ -1,0 +1,185 @@
+"""`fg.optim`: every option against PyTorch's own numbers, and what an optimiser refuses.
+
+The golden numbers are `golden/optimizers.json`, written by the script of the same name.
+"""
+
+import json
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+import ferrograd as fg
+from ferrograd import Tensor
+
+GOLDEN = json.loads((Path(__file__).parent / "golden" / "optimizers.json").read_text())
+
+
+def loss_of(w: Tensor, b: Tensor) -> Tensor:
+    return ((fg.sin(w) * w).sum() + ((w * b - 1.0) ** 2).sum() + (b * b * b * b).sum()) / 3.0
+
+
+def start() -> tuple[Tensor, Tensor]:
+    w, b = (fg.tensor(GOLDEN["start"][k], requires_grad=True) for k in "wb")
+    return w, b
+
+
+def run(optimizer: Any, w: Tensor, b: Tensor, steps: int) -> list[float]:
+    losses = []
+    for _ in range(steps):
+        optimizer.zero_grad()
+        loss = loss_of(w, b)
+        loss.backward()
+        losses.append(loss.item())
+        optimizer.step()
+    return losses
+
+
+@pytest.mark.parametrize(
+    "case", GOLDEN["cases"], ids=lambda c: f"{c['optimizer']}-{len(c['options'])}"
+)
+def test_a_hundred_steps_equal_pytorch(case: dict[str, Any]) -> None:
+    w, b = start()
+    optimizer = getattr(fg.optim, case["optimizer"])([w, b], **case["options"])
+    losses = run(optimizer, w, b, GOLDEN["steps"])
+    np.testing.assert_allclose(w.detach().numpy(), case["w"], rtol=1e-12, atol=1e-12)
+    np.testing.assert_allclose(b.detach().numpy(), case["b"], rtol=1e-12, atol=1e-12)
+    picked = [losses[0], losses[49], losses[-1]]
+    np.testing.assert_allclose(picked, case["losses"], rtol=1e-12, atol=1e-12)
+
+
+def test_a_step_changes_the_same_leaf_in_place() -> None:
+    w, b = start()
+    alias, version = w.detach(), w._version
+    run(fg.optim.SGD([w, b], lr=0.1), w, b, 1)
+    assert w.is_leaf
+    assert w.requires_grad
+    assert w._version > version
+    np.testing.assert_array_equal(alias.numpy(), w.detach().numpy())
+
+
+def test_backward_after_a_step_through_an_old_graph_is_an_error() -> None:
+    w, b = start()
+    loss = loss_of(w, b)
+    loss.backward(retain_graph=True)
+    fg.optim.SGD([w, b], lr=0.1).step()
+    with pytest.raises(fg.errors.InPlaceError):
+        loss.backward()
+
+
+def test_a_parameter_without_a_gradient_is_left_alone() -> None:
+    w, b = start()
+    optimizer = fg.optim.Adam([w, b], lr=0.1)
+    (w * w).sum().backward()
+    before = b.tolist()
+    optimizer.step()
+    assert b.tolist() == before
+    assert b not in optimizer.state
+    assert w.tolist() != GOLDEN["start"]["w"]
+
+
+def test_zero_grad_forgets_or_fills() -> None:
+    w, b = start()
+    optimizer = fg.optim.SGD([w, b])
+    loss_of(w, b).backward()
+    optimizer.zero_grad(set_to_none=False)
+    assert w.grad is not None
+    assert not w.grad.numpy().any()
+    optimizer.zero_grad()
+    assert w.grad is None
+
+
+def test_parameter_groups_have_their_own_options() -> None:
+    w, b = start()
+    optimizer = fg.optim.SGD([{"params": [w], "lr": 0.0}, {"params": b}], lr=0.1)
+    run(optimizer, w, b, 1)
+    assert w.tolist() == GOLDEN["start"]["w"]
+    assert b.tolist() != GOLDEN["start"]["b"]
+    assert [group["lr"] for group in optimizer.param_groups] == [0.0, 0.1]
+    assert "group 1: 1 parameters, lr=0.1" in repr(optimizer)
+
+
+def test_a_closure_is_called_with_recording_on() -> None:
+    w, b = start()
+    optimizer = fg.optim.SGD([w, b], lr=0.1)
+
+    def closure() -> float:
+        assert fg.is_grad_enabled()
+        optimizer.zero_grad()
+        loss = loss_of(w, b)
+        loss.backward()
+        return float(loss.item())
+
+    with fg.no_grad():
+        assert optimizer.step(closure) == pytest.approx(loss_of(*start()).item())
+    assert w.tolist() != GOLDEN["start"]["w"]
+
+
+@pytest.mark.parametrize("name", ["SGD", "Adam", "AdamW"])
+def test_state_survives_a_round_trip(name: str) -> None:
+    options = {"momentum": 0.9} if name == "SGD" else {"amsgrad": True}
+    make = getattr(fg.optim, name)
+    w, b = start()
+    first = make([w, b], lr=0.05, **options)
+    run(first, w, b, 5)
+    v, c = (fg.tensor(t.detach(), requires_grad=True) for t in (w, b))
+    second = make([v, c], lr=0.01)
+    second.load_state_dict(first.state_dict())
+    run(first, w, b, 5)
+    run(second, v, c, 5)
+    np.testing.assert_array_equal(v.detach().numpy(), w.detach().numpy())
+    assert second.param_groups[0]["lr"] == 0.05
+
+
+def test_a_state_of_other_sizes_is_refused() -> None:
+    w, b = start()
+    first, second = fg.optim.SGD([w, b], momentum=0.9), fg.optim.SGD([w])
+    with pytest.raises(fg.errors.ArgumentError, match=r"groups of \[2\] .* fit groups of \[1\]"):
+        second.load_state_dict(first.state_dict())
+    run(first, w, b, 1)
+    state = first.state_dict()
+    state["state"][0]["momentum_buffer"] = np.zeros(7)
+    with pytest.raises(fg.errors.ArgumentError, match=r"momentum_buffer has shape \(7,\)"):
+        first.load_state_dict(state)
+
+
+@pytest.mark.parametrize(
+    ("make", "message"),
+    [
+        (lambda w: fg.optim.SGD(w), "params is one tensor"),
+        (lambda w: fg.optim.SGD([]), "there are no parameters"),
+        (lambda w: fg.optim.SGD([w, w]), "parameter 1 is there twice"),
+        (lambda w: fg.optim.SGD([w * 2]), "a result with history"),
+        (lambda w: fg.optim.SGD([1.0]), "parameter 0 is float"),
+        (lambda w: fg.optim.SGD([w], lr=-1), "SGD: lr is -1; give at least 0"),
+        (lambda w: fg.optim.SGD([w], lr=float("nan")), "lr is nan"),
+        (lambda w: fg.optim.SGD([w], momentum=-1), "momentum is -1"),
+        (lambda w: fg.optim.SGD([w], nesterov=True), "nesterov needs a momentum"),
+        (
+            lambda w: fg.optim.SGD([w], nesterov=True, momentum=0.9, dampening=0.1),
+            "nesterov needs a momentum",
+        ),
+        (lambda w: fg.optim.Adam([w], betas=(1.0, 0.9)), "betas are"),
+        (lambda w: fg.optim.Adam([w], eps=-1), "Adam: eps is -1"),
+        (lambda w: fg.optim.AdamW([w], weight_decay=-1), "AdamW: weight_decay is -1"),
+        (lambda w: fg.optim.SGD([{"params": [w], "rate": 1}]), "'rate'"),
+    ],
+)
+def test_what_makes_no_sense_is_refused(make: Any, message: str) -> None:
+    with pytest.raises((ValueError, TypeError), match=message):
+        make(fg.ones(2, requires_grad=True))
+
+
+def test_an_optimiser_trains_a_module() -> None:
+    rng = np.random.default_rng(0)
+    x = rng.standard_normal((64, 3))
+    y = x @ np.array([[1.0], [-2.0], [0.5]]) + 0.3
+    layer = fg.nn.Linear(3, 1)
+    optimizer = fg.optim.Adam(layer.parameters(), lr=0.05)
+    criterion = fg.nn.MSELoss()
+    for _ in range(300):
+        optimizer.zero_grad()
+        criterion(layer(x), y).backward()
+        optimizer.step()
+    np.testing.assert_allclose(layer.weight.detach().numpy().ravel(), [1.0, -2.0, 0.5], atol=1e-3)
