@@ -87,10 +87,6 @@ def quietly(function: Any) -> Any:
     return call_it
 
 
-def sort(x: Any, axis: Any = -1, descending: bool = False) -> Any:
-    return -np.sort(-x, axis=axis) if descending else np.sort(x, axis=axis)
-
-
 def partitioned(x: Any, kth: Any, axis: Any = -1) -> Any:
     return np.sort(x, axis=axis)
 
@@ -150,8 +146,8 @@ SCANS = (
 )
 
 ORDERING = (
-    op("sort", sort, *(c for c in scanned() if c.args != (A(),)), call(DISTINCT, axis=None),
-       call(MAT, descending=True), large=BIG[:2], ints=None),
+    op("sort", np.sort, *(c for c in scanned() if c.args != (A(),)), call(DISTINCT, axis=None),
+       large=BIG[:2], ints=None),
     op("argsort", lambda x, axis=-1: np.argsort(x, axis=axis, stable=True), call(DISTINCT),
        call(DISTINCT, axis=0), call(MAT, axis=None), call(A(0, 3), axis=1), order=0),
     op("partition", partitioned, call(DISTINCT, 2), call(DISTINCT, (0, 1), axis=1),
@@ -167,8 +163,8 @@ ORDERING = (
 )
 
 STATISTICS = (
-    op("average", np.average, *reduced()[:-1], call(MAT, axis=1, weights=np.arange(1.0, 5)),
-       call(GRID, axis=(2, 0), weights=np.arange(1.0, 9).reshape(4, 2)), order=3, f32=1e-5),
+    op("average", np.average, *reduced()[:-1], call(MAT, 1, np.arange(1.0, 5)),
+       call(GRID, (2, 0), np.arange(1.0, 9).reshape(4, 2)), order=3, f32=1e-5),
     op("cov", np.cov, call(MAT), call(MAT, rowvar=False), call(MAT, MAT), call(A(5)),
        call(MAT, bias=True), call(MAT, ddof=0), call(VEC, VEC),
        call(MAT, fweights=np.array([1, 2, 1, 3])), call(MAT, aweights=np.array([0.5, 2, 1, 3])),

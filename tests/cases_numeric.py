@@ -42,8 +42,9 @@ def hardswish(x: Any) -> Any:
 
 
 def xlogy(a: Any, b: Any) -> Any:
-    """SciPy's, to which a Python boolean is no weak number."""
-    return special.xlogy(*(float(v) if isinstance(v, bool) else v for v in (a, b)))
+    """SciPy's, to which Python numbers are not weak."""
+    dtype = np.result_type(a, b)
+    return special.xlogy(np.asarray(a, dtype), np.asarray(b, dtype))
 
 
 def bits(name: str, *calls: Any) -> Any:
@@ -76,7 +77,7 @@ CASES = (
           ints="float", kinks=(((3.0,), (0.0,)),)),
     unary("hardswish", hardswish, -5, 5, avoid=(-3.0, 3.0), order=2, ints="float",
           signed_zeros=False, note="-0.0 stays -0.0", kinks=(((3.0,), (1.0,)), ((-3.0,), (0.0,)))),
-    unary("sinc", np.sinc, ints="float", points_rtol=1e-7, f32=1e-5,
+    unary("sinc", np.sinc, -2.9, 2.9, ints="float", points_rtol=1e-7, f32=1e-5,
           note="sin(pi x) of huge x is as good as pi x", kinks=(((0.0,), (0.0,)),),
           points=tuple(x for x in POINTS if x == 0 or not np.isfinite(x) or abs(x) < 4 and x % 1)),
     op("polygamma", special.polygamma, call(1, A(3, 4, **AWAY)), call(0, A(5, **AWAY)),
@@ -99,7 +100,7 @@ CASES = (
            kinks=(((0.0, 0.0), (0.0, 0.0)), ((0.0, 2.0), (np.log(2.0), 0.0)))),
     op("lerp", lambda x, end, weight: x + weight * (end - x), call(MAT, MAT, 0.3),
        call(MAT, VEC, A(3, 1)), call(A(), A(), A()), call(A(0), 2.0, 0.5), order=3, ints="numpy"),
-    op("addcmul", lambda x, a, b, value=1: x + value * a * b, call(MAT, MAT, VEC),
+    op("addcmul", lambda x, a, b, value=1: x + (a * b if value == 1 else value * a * b), call(MAT, MAT, VEC),
        call(A(), VEC, A(3, 1), value=0.5), call(A(0), A(0), A(1)), order=3),
     op("addcdiv", lambda x, a, b, value=1.0: x + value * a / b, call(MAT, MAT, A(4, **AWAY)),
        call(A(), VEC, A(3, 1, **AWAY), value=0.5), call(A(0), A(0), A(1, **AWAY)), order=3),

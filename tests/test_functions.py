@@ -111,7 +111,7 @@ def test_stable_softmax_at_third_order() -> None:
 def test_stable_softmax_refuses_bad_axes() -> None:
     with pytest.raises(fg.errors.AxisError):
         functions.StableSoftmax(2)(fg.ones(2, 2))
-    with pytest.raises(TypeError, match="axis is .* give an integer"):
+    with pytest.raises(TypeError, match="give an integer"):
         functions.StableSoftmax(1.5)
 
 

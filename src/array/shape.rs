@@ -8,7 +8,7 @@ use smallvec::SmallVec;
 use crate::error::{Error, Result};
 
 /// The most axes of an array, as in NumPy.
-pub const MOST_AXES: usize = 64;
+const MOST_AXES: usize = 64;
 
 /// A list of dimensions or axes; four fit without the heap.
 pub type ShapeVec = SmallVec<[usize; 4]>;

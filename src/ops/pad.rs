@@ -142,7 +142,7 @@ fn widths_of(given: &Tensor, ndim: usize) -> Result<Widths> {
 
 /// PyTorch's pairs, from the last axis on; negative widths crop.
 fn cropped(x: &Tensor, pad: &[i64], crop: bool) -> Result<(Tensor, Widths)> {
-    if pad.len() % 2 != 0 || pad.len() / 2 > x.ndim() {
+    if !pad.len().is_multiple_of(2) || pad.len() / 2 > x.ndim() {
         return Err(bad(
             format!("{} widths for {} axes", pad.len(), x.ndim()),
             "give two per axis, for the last axis first",

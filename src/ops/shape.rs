@@ -28,7 +28,7 @@ fn resolve(from: &[usize], to: &[i64]) -> Result<ShapeVec> {
     let product = checked_numel("reshape", &known)?;
     let fill = match unknown {
         0 => 1,
-        _ if product == 0 || numel % product != 0 => return Err(mismatch()),
+        _ if product == 0 || !numel.is_multiple_of(product) => return Err(mismatch()),
         _ => numel / product,
     };
     if product * fill != numel {

@@ -108,7 +108,7 @@ fn divide(op: &'static str, x: &Tensor, sections: &Tensor, axis: isize, uneven: 
     if n < 1 || n as usize > size.max(MOST) {
         return Err(bad(op, format!("{n} parts of an axis of size {size}"), "give at least 1 part and no more than there are elements"));
     }
-    if !uneven && size % n as usize != 0 {
+    if !uneven && !size.is_multiple_of(n as usize) {
         return Err(bad(op, format!("axis {axis} of size {size} does not divide into {n} equal parts"), "use array_split or chunk for uneven parts"));
     }
     split_at(x, axis, even(size, n as usize))

@@ -28,6 +28,7 @@ struct State {
 pub struct Meta {
     requires_grad: AtomicBool,
     rebased: AtomicBool,
+    retains_grad: AtomicBool,
     accumulator: OnceLock<Edge>,
     state: Mutex<State>,
 }
@@ -93,6 +94,16 @@ impl Meta {
             Some(old) => old.accumulate_in_place(&grad)?,
         }
         Ok(())
+    }
+
+    /// Whether a tensor that is no leaf keeps its gradient.
+    pub fn retains_grad(&self) -> bool {
+        self.retains_grad.load(Ordering::Relaxed)
+    }
+
+    /// Marks a tensor that is no leaf as keeping its gradient.
+    pub fn set_retains_grad(&self) {
+        self.retains_grad.store(true, Ordering::Relaxed);
     }
 
     pub(crate) fn name(&self) -> Option<Arc<str>> {

@@ -39,7 +39,7 @@ class Graph:
 
     @staticmethod
     def of(tensor: Tensor) -> Graph:
-        """The graph that a tensor was computed by, as far as it was recorded."""
+        """The recorded graph that a tensor was computed by; it holds the tensor."""
         return Reached(tensor)
 
     def __enter__(self) -> Self:
@@ -171,7 +171,7 @@ def _collect(value: Any, tensors: list[Tensor]) -> bool:
 
 
 class Reached(Graph):
-    """The recorded graph behind one tensor, read when it is asked for."""
+    """The recorded graph behind one tensor, which it holds, read when it is asked for."""
 
     def __init__(self, tensor: Tensor) -> None:
         if not isinstance(tensor, Tensor):
@@ -184,8 +184,7 @@ class Reached(Graph):
                 " requires_grad=True on an input and compute outside no_grad()"
             )
         super().__init__()
-        self._root = Value(0, tensor)
-        self._root_node = None if tensor.grad_fn is None else _WeakNode(tensor)
+        self._root = tensor
         self._outputs: dict[tuple[int, int], Value] = {}
 
     def __enter__(self) -> Self:
@@ -194,17 +193,13 @@ class Reached(Graph):
     def _refresh(self) -> None:
         self.clear()
         self._outputs.clear()
-        root = None if self._root_node is None else self._root_node()
+        root = self._root.grad_fn
         if root is None:
-            tensor = self._root.tensor
-            if tensor is not None:
-                self._value(tensor)
+            self._value(self._root)
             return
         for node in _in_order(root):
             self._list(node)
-        tensor = self._root.tensor
-        if tensor is not None and tensor.grad_fn is root:
-            self._replace(root, tensor)
+        self._replace(root, self._root)
 
     def _list(self, node: Node) -> None:
         leaf = node.name() == "AccumulateGrad"

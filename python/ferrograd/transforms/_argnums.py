@@ -1,0 +1,136 @@
+"""Which arguments a transform differentiates.
+
+Owns: the check of `f` and `argnums`, and the search for those arguments in a call.
+Invariant: an argument is found by position, by name, or as a default; never guessed.
+"""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Callable
+from typing import Any
+
+from ferrograd._core import Tensor
+from ferrograd.errors import ArgumentError, ArgumentTypeError
+
+Argnums = int | str | tuple[int | str, ...] | list[int | str]
+
+
+class Wanted:
+    """The differentiated arguments of one transform."""
+
+    __slots__ = ("function", "items", "op", "single")
+
+    def __init__(
+        self, op: str, function: Any, argnums: Argnums | None, argnum: Argnums | None
+    ) -> None:
+        self.op = op
+        self.function = function
+        if not callable(function):
+            raise _no_function(op, function)
+        if argnum is not None:
+            if argnums is not None and argnums != 0:
+                raise ArgumentTypeError(f"{op}: argnum and argnums are both given; keep argnums")
+            argnums = argnum
+        self.items, self.single = _checked(op, 0 if argnums is None else argnums)
+
+    def find(self, args: list[Any], kwargs: dict[str, Any]) -> list[tuple[int | str, Any]]:
+        """The place of each differentiated argument, an index or a name, and its value."""
+        found = []
+        for item in self.items:
+            if isinstance(item, int) and -len(args) <= item < len(args):
+                place: int | str = item % len(args)
+            elif isinstance(item, str) and item in kwargs:
+                place = item
+            else:
+                place = self._by_signature(item, args, kwargs)
+            value = args[place] if isinstance(place, int) else kwargs[place]
+            found.append((place, value))
+        if len({place for place, _ in found}) != len(found):
+            raise ArgumentError(
+                f"{self.op}: argnums {self.items} name an argument twice; name each once"
+            )
+        return found
+
+    def label(self, place: int | str) -> str:
+        """How messages call an argument."""
+        return f"argument {place}" if isinstance(place, int) else f"the argument {place!r}"
+
+    def _by_signature(self, item: int | str, args: list[Any], kwargs: dict[str, Any]) -> int | str:
+        """Looks up a name among positions, and a position among names and defaults."""
+        try:
+            parameters = list(inspect.signature(self.function).parameters.values())
+        except (TypeError, ValueError):
+            parameters = []
+        plain = [p for p in parameters if p.kind in (p.POSITIONAL_ONLY, p.POSITIONAL_OR_KEYWORD)]
+        if isinstance(item, int):
+            match = plain[item] if 0 <= item < len(plain) else None
+        else:
+            for k, parameter in enumerate(plain[: len(args)]):
+                if parameter.name == item:
+                    return k
+            match = next((p for p in parameters if p.name == item), None)
+        if match is None or match.kind in (match.VAR_POSITIONAL, match.VAR_KEYWORD):
+            raise self._missing(item, args, kwargs, [p.name for p in parameters])
+        if match.name not in kwargs:
+            if match.default is match.empty:
+                raise self._missing(item, args, kwargs, [p.name for p in parameters])
+            kwargs[match.name] = match.default
+        return match.name
+
+    def _missing(
+        self, item: int | str, args: list[Any], kwargs: dict[str, Any], names: list[str]
+    ) -> Exception:
+        given = f"{len(args)} positional argument{'' if len(args) == 1 else 's'}"
+        if kwargs:
+            given += " and " + ", ".join(map(repr, kwargs))
+        known = f"; its parameters are ({', '.join(names)})" if names else ""
+        return ArgumentError(
+            f"{self.op}: argnums names argument {item!r}, but"
+            f" {name_of(self.function)} was called with {given}{known}; pass that argument or"
+            " change argnums"
+        )
+
+
+def name_of(function: Any) -> str:
+    """A function's name for messages."""
+    return str(getattr(function, "__name__", None) or type(function).__name__)
+
+
+def _checked(op: str, argnums: Any) -> tuple[tuple[int | str, ...], bool]:
+    single = not isinstance(argnums, tuple | list)
+    items = (argnums,) if single else tuple(argnums)
+    if not items:
+        raise ArgumentError(f"{op}: argnums is empty; name at least one argument")
+    for item in items:
+        if isinstance(item, str):
+            continue
+        if isinstance(item, bool) or not hasattr(item, "__index__"):
+            raise ArgumentTypeError(
+                f"{op}: argnums is {argnums!r}; give an integer, a name, or a tuple of them"
+            )
+    return tuple(i if isinstance(i, str) else i.__index__() for i in items), single
+
+
+def _no_function(op: str, given: Any) -> Exception:
+    tensors = isinstance(given, Tensor) or (
+        isinstance(given, list | tuple) and any(isinstance(g, Tensor) for g in given)
+    )
+    if tensors:
+        other = f"fg.{op} transforms a function"
+        if op in ("grad", "value_and_grad", "elementwise_grad"):
+            other += "; for gradients of tensors call fg.autograd.grad(outputs, inputs)"
+        else:
+            other += "; pass the function that computed the tensor"
+        return ArgumentTypeError(f"{op}: the first argument is a tensor, but {other}")
+    return ArgumentTypeError(
+        f"{op}: the first argument is a {type(given).__name__}; pass the function to differentiate"
+    )
+
+
+def named(wrapper: Callable[..., Any], function: Any, prefix: str) -> Callable[..., Any]:
+    """Gives a transformed function a name and, for its signature, the original."""
+    wrapper.__name__ = wrapper.__qualname__ = f"{prefix}_{name_of(function)}"
+    wrapper.__doc__ = getattr(function, "__doc__", None)
+    wrapper.__wrapped__ = function  # type: ignore[attr-defined]
+    return wrapper

@@ -1,0 +1,141 @@
+"""Nested containers: taken apart into leaves, and put together again from others.
+
+Owns: tuples, lists, dicts, named tuples and dataclasses as trees. Never looks into a leaf.
+Invariant: what `build` returns has the classes, keys and order of what `flatten` was given. None is
+a tree without leaves; a dataclass field with `metadata={"static": True}` is kept as it is.
+"""
+
+from __future__ import annotations
+
+import copy
+import dataclasses
+from collections.abc import Callable, Iterator, Sequence
+from typing import Any
+
+import numpy as np
+
+from ferrograd._core import Tensor
+
+_LEAVES = frozenset({np.ndarray, Tensor, float, int, bool, str, np.float64, np.float32})
+
+
+class Tree:
+    """The shape of a nested value: what its nodes are, and how to make them again."""
+
+    __slots__ = ("children", "keys", "kind", "rebuild")
+
+    def __init__(
+        self,
+        kind: type | None,
+        keys: tuple[Any, ...],
+        children: list[Tree],
+        rebuild: Callable[[list[Any]], Any],
+    ) -> None:
+        self.kind = kind
+        self.keys = keys
+        self.children = children
+        self.rebuild = rebuild
+
+    def build(self, leaves: Iterator[Any]) -> Any:
+        """The value with these leaves in place of its own."""
+        if self is LEAF:
+            return next(leaves)
+        return self.rebuild([child.build(leaves) for child in self.children])
+
+    def same(self, other: Tree) -> bool:
+        """Whether both have the same containers, lengths and keys."""
+        if self is LEAF or other is LEAF:
+            return self is other
+        return (
+            self.kind is other.kind
+            and self.keys == other.keys
+            and len(self.children) == len(other.children)
+            and all(map(Tree.same, self.children, other.children))
+        )
+
+    def count(self) -> int:
+        """The number of leaves."""
+        return 1 if self is LEAF else sum(child.count() for child in self.children)
+
+    def paths(self, start: str = "") -> Iterator[str]:
+        """Where each leaf is: `['w'][0]`."""
+        if self is LEAF:
+            yield start
+            return
+        for key, child in zip(self.keys, self.children, strict=True):
+            yield from child.paths(f"{start}{key}")
+
+    def __str__(self) -> str:
+        if self is LEAF:
+            return "*"
+        if self.kind is None:
+            return "None"
+        inner = ", ".join(
+            f"{key}: {child}" for key, child in zip(self.keys, self.children, strict=True)
+        )
+        return f"{self.kind.__name__}({inner})"
+
+
+LEAF = Tree(None, ("",), [], lambda leaves: leaves[0])
+_NOTHING = Tree(None, (), [], lambda leaves: None)
+
+
+def flatten(value: Any, leaves: list[Any]) -> Tree:
+    """Appends the leaves of a nested value and returns its tree."""
+    kind = type(value)
+    if kind in _LEAVES:
+        leaves.append(value)
+        return LEAF
+    if value is None:
+        return _NOTHING
+    parts = _parts(value, kind)
+    if parts is None:
+        leaves.append(value)
+        return LEAF
+    keys, items, rebuild = parts
+    return Tree(kind, keys, [flatten(item, leaves) for item in items], rebuild)
+
+
+Parts = tuple[tuple[str, ...], Sequence[Any], Callable[[list[Any]], Any]]
+
+
+def _parts(value: Any, kind: type) -> Parts | None:
+    """The keys, items and maker of a container; None for anything else."""
+    if isinstance(value, tuple | list):
+        keys = tuple(f"[{i}]" for i in range(len(value)))
+        if kind is list:
+            return keys, value, list
+        if hasattr(kind, "_fields"):
+            return tuple(f".{name}" for name in value._fields), value, lambda new: kind(*new)
+        return keys, value, kind
+    if isinstance(value, dict):
+        keys = tuple(f"[{key!r}]" for key in value)
+        return keys, list(value.values()), _dict_maker(value, kind)
+    if dataclasses.is_dataclass(value) and not isinstance(value, type):
+        names = [f.name for f in dataclasses.fields(value) if not f.metadata.get("static")]
+        items = [getattr(value, name) for name in names]
+        return tuple(f".{name}" for name in names), items, _dataclass_maker(value, names)
+    return None
+
+
+def _dict_maker(value: dict[Any, Any], kind: type) -> Callable[[list[Any]], Any]:
+    names = list(value)
+    if kind is dict:
+        return lambda new: dict(zip(names, new, strict=True))
+
+    def make(new: list[Any]) -> Any:
+        made = copy.copy(value)
+        made.update(zip(names, new, strict=True))
+        return made
+
+    return make
+
+
+def _dataclass_maker(value: Any, names: list[str]) -> Callable[[list[Any]], Any]:
+    def make(new: list[Any]) -> Any:
+        made = copy.copy(value)
+        for name, item in zip(names, new, strict=True):
+            object.__setattr__(made, name, item)
+        return made
+
+    return make

@@ -1,0 +1,119 @@
+"""What goes into a transform and what comes out: arrays and numbers to tensors and back.
+
+Owns: the kinds of leaf (`TENSOR`, `ARRAY`, `SCALAR`, `FLOAT`), the conversion of each, and the
+messages about values that no derivative can be taken of.
+Invariant: an array that leaves is fresh, writable, C-contiguous and of the dtype that came in.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from ferrograd._core import Tensor, tensor
+from ferrograd.errors import ArgumentTypeError, DTypeError
+
+TENSOR, ARRAY, SCALAR, FLOAT = range(4)
+
+#: The doors to integers and complex numbers, and what to do instead.
+_REMEDY = {
+    "i": "pass x.astype(float)",
+    "u": "pass x.astype(float)",
+    "b": "pass x.astype(float)",
+    "c": "complex derivatives are not supported; differentiate with respect to x.real and x.imag",
+    "O": "an array of objects has no derivative; pass a list or tuple of float arrays",
+    "f": "pass x.astype(np.float64) or x.astype(np.float32)",
+}
+
+
+def enter(op: str, where: str, value: Any, recording: bool) -> tuple[Tensor, int]:
+    """A tensor of its own that stands for an argument, and the argument's kind.
+
+    A tensor that records stays connected: the new one is computed from it, so that an outer
+    derivative sees through this one and neither is mistaken for the other.
+    """
+    kind = type(value)
+    if isinstance(value, Tensor):
+        if value.dtype.kind != "f":
+            raise _refused(op, where, value)
+        if value.requires_grad and recording:
+            return value.clone(), TENSOR
+        return value.detach().clone().requires_grad_(), TENSOR
+    if kind is float:
+        return tensor(value, dtype=np.float64, requires_grad=True), FLOAT
+    if isinstance(value, np.ndarray | np.floating) and value.dtype.char in "fd":
+        plain = np.asarray(value)
+        return (
+            tensor(plain, requires_grad=True),
+            ARRAY if isinstance(value, np.ndarray) else SCALAR,
+        )
+    raise _refused(op, where, value)
+
+
+def _refused(op: str, where: str, value: Any) -> Exception:
+    dtype = getattr(value, "dtype", None)
+    if isinstance(value, np.ndarray | np.generic | Tensor) and isinstance(dtype, np.dtype):
+        what = "a tensor" if isinstance(value, Tensor) else "an array"
+        remedy = _REMEDY.get(dtype.kind, "pass an array of floats")
+        return DTypeError(
+            f"{op}: {where} is {what} of dtype {dtype}, not float64 or float32; {remedy}"
+        )
+    if isinstance(value, bool):
+        return DTypeError(f"{op}: {where} is the bool {value}; pass a float or an array of floats")
+    if isinstance(value, int):
+        return DTypeError(f"{op}: {where} is the integer {value}; pass {value}.0")
+    if isinstance(value, complex):
+        return DTypeError(f"{op}: {where} is the complex number {value}; {_REMEDY['c']}")
+    shown = f"the string {value!r}" if isinstance(value, str) else f"a {type(value).__name__}"
+    return ArgumentTypeError(
+        f"{op}: {where} is {shown}, and no derivative exists with respect to it; give floats, float"
+        " arrays, tensors or containers of them, and pass everything else in another argument"
+    )
+
+
+def array_of(found: Tensor) -> np.ndarray:
+    """A gradient that nothing else holds, as an array without a copy where it lies in C order."""
+    array = found.numpy(writable=True)
+    return array if array.flags.c_contiguous else array.copy()
+
+
+def leave(kind: int, found: Tensor) -> Any:
+    """A derivative as what its argument was; one that is still recorded stays a tensor."""
+    if kind == TENSOR or found.requires_grad:
+        return found
+    if kind == ARRAY:
+        return array_of(found)
+    if found.ndim:
+        return array_of(found)
+    return found.item() if kind == FLOAT else found.numpy().copy()[()]
+
+
+def zeros(kind: int, like: Tensor) -> Any:
+    """The derivative of what does not depend on an argument."""
+    if kind == FLOAT:
+        return 0.0
+    array = np.zeros(like.shape, like.dtype)
+    if kind == TENSOR:
+        return tensor(array)
+    return array if kind == ARRAY else array[()]
+
+
+def common(kinds: Sequence[int]) -> int:
+    """The kind in which results come back: tensors before arrays before floats."""
+    if not kinds:
+        return ARRAY
+    lowest = min(kinds)
+    return ARRAY if lowest == SCALAR else lowest
+
+
+def value_of(kind: int, out: Any, attached: bool) -> Any:
+    """A function's result as the caller's kind; a number for one element without axes."""
+    if not isinstance(out, Tensor) or (attached and out.requires_grad):
+        return out
+    if kind == TENSOR:
+        return out.detach()
+    if kind == FLOAT and out.ndim == 0:
+        return out.item()
+    return out.detach().numpy().copy()[()]

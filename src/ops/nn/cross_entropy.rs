@@ -1,0 +1,198 @@
+//! Cross entropy and negative log likelihood of classes.
+//!
+//! Owns: class numbers and probabilities as targets, weights, ignored rows, label smoothing, any number of axes.
+//! Never exponentiates anything above a row's maximum: the fused rows of `softmax` and log_softmax do the work.
+//! Invariant: classes are axis 1 (axis 0 of a vector); an ignored row adds to neither the sum nor its divisor.
+
+use super::loss::{reduce, unknown_reduction};
+use crate::array::ShapeVec;
+use crate::dtype::DType;
+use crate::error::{Dims, Error, Result};
+use crate::ops::along::gather;
+use crate::ops::arith::{ADD, DIVIDE, MULTIPLY};
+use crate::ops::cast::astype;
+use crate::ops::compare::{EQUAL, NOT_EQUAL};
+use crate::ops::declare::{Operand, Scalar};
+use crate::ops::elementwise::{binary, binary_scalar};
+use crate::ops::reduce::sum_over;
+use crate::ops::select::where_;
+use crate::ops::shape::{permute_axes, reshape_dims};
+use crate::ops::softmax::{class_losses, log_softmax_axis};
+use crate::tensor::Tensor;
+
+/// Rows of classes, and the shape the losses have in the end.
+struct Rows {
+    x: Tensor,
+    dims: ShapeVec,
+}
+
+/// `x` with its classes last, as (rows, classes).
+fn rows_of(op: &'static str, x: &Tensor) -> Result<Rows> {
+    let classes = match x.ndim() {
+        0 => {
+            return Err(Box::new(Error::Shape {
+                op: op.into(),
+                what: "an input of 0 dimensions".into(),
+                remedy: "give (classes), (rows, classes) or (rows, classes, …)",
+            }));
+        }
+        1 => 0,
+        _ => 1,
+    };
+    let mut order: ShapeVec = (0..x.ndim()).filter(|&a| a != classes).collect();
+    let dims: ShapeVec = order.iter().map(|&a| x.shape()[a]).collect();
+    order.push(classes);
+    let rows: usize = dims.iter().product();
+    let x = reshape_dims(&permute_axes(x, &order)?, &[rows, x.shape()[classes]])?;
+    Ok(Rows { x, dims })
+}
+
+#[cold]
+fn unfit(op: &'static str, x: &Tensor, what: &str, target: &Tensor) -> Box<Error> {
+    Box::new(Error::Shape {
+        op: op.into(),
+        what: format!("input of shape {} and {what} of shape {}", Dims::from(x.shape()), Dims::from(target.shape())),
+        remedy: "classes are axis 1 of the input; class numbers have its shape without that axis, probabilities the whole, weights one element per class",
+    })
+}
+
+/// Weights of the classes, if they fit.
+fn class_weights(op: &'static str, x: &Tensor, rows: &Rows, weight: Option<&Tensor>) -> Result<Option<Tensor>> {
+    match weight {
+        None => Ok(None),
+        Some(w) if w.shape() == [rows.x.shape()[1]] => astype(w, rows.x.dtype()).map(Some),
+        Some(w) => Err(unfit(op, x, "weight", w)),
+    }
+}
+
+/// Class numbers of the rows, as int64.
+fn class_numbers(op: &'static str, x: &Tensor, rows: &Rows, target: &Tensor, ignore: i64) -> Result<Tensor> {
+    if target.shape() != &rows.dims[..] || target.dtype() == DType::Bool || target.dtype().is_float() {
+        return Err(unfit(op, x, &format!("{} target", target.dtype()), target));
+    }
+    let classes = rows.x.shape()[1];
+    let numbers = reshape_dims(&astype(&target.detach(), DType::I64)?, &[target.size()])?.contiguous()?;
+    let wrong = |&&t: &&i64| t != ignore && !(0..classes as i64).contains(&t);
+    match numbers.to_vec::<i64>()?.iter().find(wrong) {
+        Some(&index) => Err(Box::new(Error::IndexRange { op: op.into(), index, axis: x.ndim().min(2) - 1, size: classes })),
+        None => Ok(numbers),
+    }
+}
+
+/// One element of each row by its number; 0 where the row is ignored.
+fn chosen(table: &Tensor, numbers: &Tensor, ignore: i64) -> Result<Tensor> {
+    let ignored = binary_scalar(&EQUAL, numbers, Scalar::Int(ignore))?;
+    if table.size() == 0 {
+        return Tensor::zeros(numbers.shape(), table.dtype());
+    }
+    let safe = where_(&ignored, &Operand::Scalar(Scalar::Int(0)), &Operand::Tensor(numbers.clone()))?;
+    let column = reshape_dims(&safe, &[safe.size(), 1])?;
+    let taken = reshape_dims(&gather(table, 1, &column)?, numbers.shape())?;
+    where_(&ignored, &Operand::Scalar(Scalar::Float(0.0)), &Operand::Tensor(taken))
+}
+
+/// What each row counts in a mean: its class's weight, 0 where it is ignored.
+fn row_weights(numbers: &Tensor, weight: Option<&Tensor>, ignore: i64, dtype: DType) -> Result<Tensor> {
+    match weight {
+        None => astype(&binary_scalar(&NOT_EQUAL, numbers, Scalar::Int(ignore))?, dtype),
+        Some(w) => {
+            let table = crate::ops::shape::broadcast_to(&reshape_dims(w, &[1, w.size()])?, &[numbers.size(), w.size()])?;
+            chosen(&table, numbers, ignore)
+        }
+    }
+}
+
+/// Reduces rows of losses; the mean divides by the sum of `counts`.
+fn finish_rows(op: &'static str, losses: &Tensor, counts: &Tensor, dims: &[usize], reduction: &str) -> Result<Tensor> {
+    match reduction {
+        "mean" => binary(&DIVIDE, &losses.sum_all()?, &counts.sum_all()?),
+        "sum" => losses.sum_all(),
+        "none" => reshape_dims(losses, dims),
+        other => Err(unknown_reduction(op, other)),
+    }
+}
+
+/// Losses of probabilities, one per row.
+fn soft_losses(logs: &Tensor, target: &Tensor, weight: Option<&Tensor>, smoothing: f64) -> Result<Tensor> {
+    let mut target = astype(target, logs.dtype())?;
+    if smoothing > 0.0 {
+        let kept = binary_scalar(&MULTIPLY, &target, Scalar::Float(1.0 - smoothing))?;
+        target = binary_scalar(&ADD, &kept, Scalar::Float(smoothing / logs.shape()[1] as f64))?;
+    }
+    let mut parts = binary(&MULTIPLY, logs, &target)?;
+    if let Some(weight) = weight {
+        parts = binary(&MULTIPLY, &parts, weight)?;
+    }
+    sum_over(&parts, &[1], false)?.negative()
+}
+
+/// Losses of class numbers with smoothing, one per row; `each` are the losses without it.
+fn smoothed(logs: &Tensor, each: &Tensor, numbers: &Tensor, weight: Option<&Tensor>, ignore: i64, smoothing: f64) -> Result<Tensor> {
+    let all = match weight {
+        Some(weight) => binary(&MULTIPLY, logs, weight)?,
+        None => logs.clone(),
+    };
+    let spread = sum_over(&all, &[1], false)?;
+    let counted = binary_scalar(&NOT_EQUAL, numbers, Scalar::Int(ignore))?;
+    let spread = where_(&counted, &Operand::Tensor(spread), &Operand::Scalar(Scalar::Float(0.0)))?;
+    let share = -smoothing / logs.shape()[1] as f64;
+    let kept = binary_scalar(&MULTIPLY, each, Scalar::Float(1.0 - smoothing))?;
+    binary(&ADD, &kept, &binary_scalar(&MULTIPLY, &spread, Scalar::Float(share))?)
+}
+
+fn check_smoothing(smoothing: f64) -> Result<()> {
+    if (0.0..=1.0).contains(&smoothing) {
+        return Ok(());
+    }
+    Err(Box::new(Error::Argument {
+        op: "cross_entropy".into(),
+        what: format!("label_smoothing={smoothing}"),
+        remedy: "give a number from 0 to 1".into(),
+    }))
+}
+
+fn float(x: &Tensor) -> Result<Tensor> {
+    astype(x, x.dtype().to_float())
+}
+
+crate::operations! { family "losses";
+    /// Cross entropy of the softmax of logits (rows, classes, …) against class numbers (rows, …) or probabilities of the logits' shape; rows with the number `ignore_index` do not count, `weight` has one element per class and the mean divides by the weights that count. Derivative: `g (softmax(x) - target)`, over that divisor for the mean.
+    [namespace("", "nn.functional")]
+    fn cross_entropy(x: Tensor, target: Tensor, weight: Option<Tensor> = None, ignore_index: isize = -100, reduction: String = "mean".to_owned(), label_smoothing: f64 = 0.0) -> Tensor {
+        check_smoothing(label_smoothing)?;
+        let (rows, ignore) = (rows_of("cross_entropy", &float(x)?)?, ignore_index as i64);
+        let weight = class_weights("cross_entropy", x, &rows, weight)?;
+        if target.dtype().is_float() {
+            if target.shape() != x.shape() {
+                return Err(unfit("cross_entropy", x, "target", target));
+            }
+            let target = rows_of("cross_entropy", target)?.x;
+            let losses = soft_losses(&log_softmax_axis(&rows.x, 1)?, &target, weight.as_ref(), label_smoothing)?;
+            return reduce("cross_entropy", &reshape_dims(&losses, &rows.dims)?, &reduction);
+        }
+        let numbers = class_numbers("cross_entropy", x, &rows, target, ignore)?;
+        let counts = row_weights(&numbers, weight.as_ref(), ignore, rows.x.dtype())?;
+        let mut losses = class_losses(&rows.x, &numbers, ignore)?;
+        if weight.is_some() {
+            losses = binary(&MULTIPLY, &losses, &counts)?;
+        }
+        if label_smoothing > 0.0 {
+            let logs = log_softmax_axis(&rows.x, 1)?;
+            losses = smoothed(&logs, &losses, &numbers, weight.as_ref(), ignore, label_smoothing)?;
+        }
+        finish_rows("cross_entropy", &losses, &counts, &rows.dims, &reduction)
+    }
+    /// Negative log likelihood: minus the log-probability (rows, classes, …) of each class number (rows, …), with the weights and ignored rows of `cross_entropy`. Derivative: `-g` at the numbers.
+    [namespace("nn.functional")]
+    fn nll_loss(x: Tensor, target: Tensor, weight: Option<Tensor> = None, ignore_index: isize = -100, reduction: String = "mean".to_owned()) -> Tensor {
+        let (rows, ignore) = (rows_of("nll_loss", &float(x)?)?, ignore_index as i64);
+        let weight = class_weights("nll_loss", x, &rows, weight)?;
+        let numbers = class_numbers("nll_loss", x, &rows, target, ignore)?;
+        let counts = row_weights(&numbers, weight.as_ref(), ignore, rows.x.dtype())?;
+        let mut losses = chosen(&rows.x, &numbers, ignore)?.negative()?;
+        if weight.is_some() {
+            losses = binary(&MULTIPLY, &losses, &counts)?;
+        }
+        finish_rows("nll_loss", &losses, &counts, &rows.dims, &reduction)
+    }
+}

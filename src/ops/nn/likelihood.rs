@@ -1,0 +1,88 @@
+//! Losses of probabilities and log-probabilities.
+//!
+//! Owns: binary cross entropies, Kullback-Leibler divergence. Never takes the logarithm of what it can avoid:
+//! logits stay logits.
+//! Invariant: a target of 0 or 1 gives a finite loss for finite logits.
+
+use super::loss::{alike, reduce, unknown_reduction};
+use crate::error::Result;
+use crate::ops::arith::{ADD, MULTIPLY, SUBTRACT};
+use crate::ops::declare::Scalar;
+use crate::ops::elementwise::{binary, binary_scalar, scalar_binary, unary};
+use crate::ops::activation::SOFTPLUS;
+use crate::tensor::Tensor;
+
+elementwise_specs! {
+    /// `-b ln a - (1 - b) ln(1 - a)`, logarithms limited to -100. Derivatives: `g (a - b) / (a (1 - a))`, and `g (ln(1 - a) - ln a)`.
+    fn bernoulli(a, b) = BERNOULLI {
+        forward { float: |a, b| (b - 1.0) * (-a).log1p().max(R::lit(-100.0)) - b * a.ln().max(R::lit(-100.0)); cost: 2.5; }
+        by a { float |g, a, b| g * (a - b) / ((1.0 - a) * a).max(R::lit(1e-12)) }
+        by b { float |g, a| g * ((-a).log1p().max(R::lit(-100.0)) - a.ln().max(R::lit(-100.0))) }
+    }
+    /// `bernoulli(sigmoid(a), b)` without the sigmoid. Derivatives: `g (sigmoid(a) - b)` and `-g a`.
+    fn bernoulli_logits(a, b) = BERNOULLI_LOGITS {
+        forward { float: |a, b| a.max(R::lit(0.0)) - a * b + (-a.abs()).exp().log1p(); cost: 2.0; }
+        by a { float |g, a, b| g * (a.sigmoid() - b) }
+        by b { float |g, a| -g * a }
+    }
+    /// `b (ln b - a)`, 0 where `b` is 0. Derivatives: `-g b`, and `g (ln b + 1 - a)`, 0 where `b` is 0.
+    fn divergence(a, b) = DIVERGENCE {
+        forward { float: |a, b| {
+            let some = b.gt(R::lit(0.0));
+            R::select(some, b * (R::select(some, b, R::lit(1.0)).ln() - a), R::lit(0.0))
+        }; cost: 1.2; }
+        by a { float |g, b| -g * b }
+        by b { float |g, a, b| {
+            let some = b.gt(R::lit(0.0));
+            R::select(some, g * (R::select(some, b, R::lit(1.0)).ln() + 1.0 - a), R::lit(0.0))
+        } }
+    }
+    /// `e^b (b - a)`. Derivatives: `-g e^b` and `g e^b (b - a + 1)`.
+    fn log_divergence(a, b) = LOG_DIVERGENCE {
+        forward { float: |a, b| b.exp() * (b - a); cost: 1.0; }
+        by a { float |g, b| -g * b.exp() }
+        by b { float |g, a, b| g * b.exp() * (b - a + 1.0) }
+    }
+}
+
+/// The losses, multiplied by weights that broadcast to them.
+fn weighted(losses: Tensor, weight: Option<&Tensor>) -> Result<Tensor> {
+    match weight {
+        Some(weight) => binary(&MULTIPLY, &losses, weight),
+        None => Ok(losses),
+    }
+}
+
+crate::operations! { family "losses";
+    /// Cross entropy of probabilities `x` against targets in 0..1; logarithms are limited to -100. Derivative: `g (x - target) / (x (1 - x))`.
+    [namespace("nn.functional")]
+    fn binary_cross_entropy(x: Tensor, target: Tensor, weight: Option<Tensor> = None, reduction: String = "mean".to_owned()) -> Tensor {
+        let (x, target) = alike("binary_cross_entropy", x, target)?;
+        let losses = weighted(binary(&BERNOULLI, &x, &target)?, weight)?;
+        reduce("binary_cross_entropy", &losses, &reduction)
+    }
+    /// Cross entropy of the sigmoid of logits `x` against targets in 0..1; `pos_weight` multiplies the loss of positive targets. Derivative: `g (sigmoid(x) - target)`.
+    [namespace("nn.functional")]
+    fn binary_cross_entropy_with_logits(x: Tensor, target: Tensor, weight: Option<Tensor> = None, reduction: String = "mean".to_owned(), pos_weight: Option<Tensor> = None) -> Tensor {
+        let (x, target) = alike("binary_cross_entropy_with_logits", x, target)?;
+        let mut losses = binary(&BERNOULLI_LOGITS, &x, &target)?;
+        if let Some(pos_weight) = pos_weight {
+            // The positive part once more, pos_weight - 1 times.
+            let extra = binary(&MULTIPLY, &target, &binary_scalar(&SUBTRACT, pos_weight, Scalar::Float(1.0))?)?;
+            let positive = unary(&SOFTPLUS, &x.negative()?)?;
+            losses = binary(&ADD, &losses, &binary(&MULTIPLY, &extra, &positive)?)?;
+        }
+        reduce("binary_cross_entropy_with_logits", &weighted(losses, weight)?, &reduction)
+    }
+    /// Kullback-Leibler divergence of log-probabilities `x` from `target`, probabilities or (log_target) their logarithms; "batchmean" divides the sum by the first dimension. Derivative: `-g target`.
+    [namespace("nn.functional")]
+    fn kl_div(x: Tensor, target: Tensor, reduction: String = "mean".to_owned(), log_target: bool = false) -> Tensor {
+        let (x, target) = alike("kl_div", x, target)?;
+        let losses = binary(if log_target { &LOG_DIVERGENCE } else { &DIVERGENCE }, &x, &target)?;
+        if reduction != "batchmean" {
+            return reduce("kl_div", &losses, &reduction);
+        }
+        let Some(&rows) = losses.shape().first() else { return Err(unknown_reduction("kl_div", "batchmean of a 0-d tensor")) };
+        scalar_binary(&MULTIPLY, Scalar::Float(1.0 / rows as f64), &losses.sum_all()?)
+    }
+}
