@@ -1,4 +1,6 @@
 //! `trait Function`: document 000's contract in Rust, without Python.
+use std::slice::from_ref;
+
 use ferrograd::graph::NoHost;
 use ferrograd::ops::autograd::{GradOptions, grad as grad_with};
 use ferrograd::{DType, Error, Function, FunctionContext, Result, Tensor, grad, no_grad};
@@ -14,11 +16,9 @@ fn again(y: &Tensor, x: &Tensor) -> Result<Tensor> {
         create_graph: true,
         ..GradOptions::default()
     };
-    Ok(
-        grad_with(&[y.clone()], &[x.clone()], &[], &options, &NoHost)?
-            .remove(0)
-            .expect("reached"),
-    )
+    Ok(grad_with(from_ref(y), from_ref(x), &[], &options, &NoHost)?
+        .remove(0)
+        .expect("reached"))
 }
 
 fn values(x: &Tensor) -> Vec<f64> {
@@ -129,7 +129,7 @@ fn a_second_derivative_through_an_intermediate_is_refused() -> Result<()> {
     };
     let x = Tensor::from(3.0).with_grad();
     assert_eq!(
-        values(&grad(&[twice.apply(&[&x])?], &[x.clone()])?[0]),
+        values(&grad(&[twice.apply(&[&x])?], from_ref(&x))?[0]),
         [12.0]
     );
     let g = again(&twice.apply(&[&x])?, &x)?;
@@ -172,9 +172,9 @@ fn several_outputs_one_backward_absent_ones_are_zeros() -> Result<()> {
     };
     let x = leaf(&[1.0]);
     let outputs = split.apply_many(&[&x])?;
-    assert_eq!(values(&grad(&outputs, &[x.clone()])?[0]), [5.0]);
+    assert_eq!(values(&grad(&outputs, from_ref(&x))?[0]), [5.0]);
     assert_eq!(
-        values(&grad(&split.apply_many(&[&x])?[1..], &[x.clone()])?[0]),
+        values(&grad(&split.apply_many(&[&x])?[1..], from_ref(&x))?[0]),
         [3.0]
     );
     Ok(())
@@ -194,7 +194,7 @@ fn absent_gradients_can_stay_absent() -> Result<()> {
     };
     let x = leaf(&[1.0]);
     assert_eq!(
-        values(&grad(&split.apply_many(&[&x])?[1..], &[x.clone()])?[0]),
+        values(&grad(&split.apply_many(&[&x])?[1..], from_ref(&x))?[0]),
         [3.0]
     );
     Ok(())

@@ -77,7 +77,11 @@ fn vector(x: &Tensor, order: f64, axes: &[usize]) -> Result<Tensor> {
         0.0 => sum_over(&mark_nonzero(x)?, axes, true),
         p => {
             // A power without a kink at 0 keeps all its derivatives there.
-            let powers = if even { binary_scalar(&POWER, x, Scalar::Float(p))? } else { power_of_magnitude(x, p)? };
+            let powers = if even {
+                binary_scalar(&POWER, x, Scalar::Float(p))?
+            } else {
+                power_of_magnitude(x, p)?
+            };
             unary_with(&ROOT_OF_ORDER, &sum_over(&powers, axes, true)?, &[1.0 / p])
         }
     }
@@ -106,7 +110,9 @@ fn matrix(x: &Tensor, order: &Order, rows: usize, columns: usize) -> Result<Tens
 /// The orders that singular values decide.
 #[cfg(feature = "linalg")]
 fn spectral(x: &Tensor, order: &Order, rows: usize, columns: usize) -> Result<Tensor> {
-    let mut axes: ShapeVec = (0..x.ndim()).filter(|&a| a != rows && a != columns).collect();
+    let mut axes: ShapeVec = (0..x.ndim())
+        .filter(|&a| a != rows && a != columns)
+        .collect();
     axes.extend([rows, columns]);
     let values = crate::ops::linalg::svd::svdvals(&crate::ops::shape::permute_axes(x, &axes)?)?;
     let last = Axes::from(-1);

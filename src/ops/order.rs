@@ -20,7 +20,12 @@ use crate::tensor::Tensor;
 use crate::with_dtype;
 
 /// The indices of the first `wanted` elements in order along an axis.
-pub(crate) fn order_along(x: &Tensor, axis: usize, wanted: usize, descending: bool) -> Result<Tensor> {
+pub(crate) fn order_along(
+    x: &Tensor,
+    axis: usize,
+    wanted: usize,
+    descending: bool,
+) -> Result<Tensor> {
     let mut dims = ShapeVec::from_slice(x.shape());
     dims[axis] = wanted;
     let index = Tensor::empty(&dims, DType::I64)?;
@@ -90,7 +95,10 @@ fn places<T: Key>(a: &[T], values: &[T], right: bool) -> Vec<i64> {
         Ordering::Equal => right,
         Ordering::Greater => false,
     };
-    values.iter().map(|&value| a.partition_point(|x| before(x, value)) as i64).collect()
+    values
+        .iter()
+        .map(|&value| a.partition_point(|x| before(x, value)) as i64)
+        .collect()
 }
 
 /// A tensor of one axis, or an error that shows its shape.
@@ -100,7 +108,10 @@ pub(crate) fn vector<'a>(op: &'static str, x: &'a Tensor) -> Result<&'a Tensor> 
     }
     Err(Box::new(Error::Shape {
         op: op.into(),
-        what: format!("a tensor of shape {} where a vector is needed", Dims::from(x.shape())),
+        what: format!(
+            "a tensor of shape {} where a vector is needed",
+            Dims::from(x.shape())
+        ),
         remedy: "give a vector, as ravel() makes one",
     }))
 }

@@ -13,7 +13,9 @@ use crate::ops::compare::isnan;
 use crate::ops::declare::{Axes, Operand, Scalar};
 use crate::ops::elementwise::{binary, binary_operands};
 use crate::ops::order::order_along;
-use crate::ops::reduce::{extreme_over, finish_shape, kept_dims, lines, mean_over, need_elements, reduced, resolve};
+use crate::ops::reduce::{
+    extreme_over, finish_shape, kept_dims, lines, mean_over, need_elements, reduced, resolve,
+};
 use crate::ops::scan::taken_along;
 use crate::ops::select::where_;
 use crate::ops::shape::{permute_axes, reshape_dims};
@@ -33,8 +35,17 @@ impl Ordered {
         let lines = lines(x, axes)?;
         let last = lines.ndim() - 1;
         let index = order_along(&lines, last, wanted, false)?;
-        let spoiled = reduced(Reduction::Any, &isnan(&lines.detach())?, &[last], DType::Bool)?;
-        Ok(Ordered { lines, index, spoiled })
+        let spoiled = reduced(
+            Reduction::Any,
+            &isnan(&lines.detach())?,
+            &[last],
+            DType::Bool,
+        )?;
+        Ok(Ordered {
+            lines,
+            index,
+            spoiled,
+        })
     }
 
     fn last(&self) -> usize {
@@ -57,7 +68,11 @@ impl Ordered {
 
     /// `value`, but NaN for lines that hold one.
     fn unless_spoiled(&self, value: &Tensor) -> Result<Tensor> {
-        where_(&self.spoiled, &Operand::Scalar(Scalar::Float(f64::NAN)), &Operand::Tensor(value.clone()))
+        where_(
+            &self.spoiled,
+            &Operand::Scalar(Scalar::Float(f64::NAN)),
+            &Operand::Tensor(value.clone()),
+        )
     }
 }
 
@@ -69,17 +84,31 @@ fn median_over(x: &Tensor, axes: &[usize]) -> Result<Tensor> {
         return Tensor::full(&dims, Scalar::Float(f64::NAN), x.dtype());
     }
     let ordered = Ordered::new(x, axes, n / 2 + 1)?;
-    let middle = if n % 2 == 1 { vec![n / 2] } else { vec![n / 2 - 1, n / 2] };
+    let middle = if n % 2 == 1 {
+        vec![n / 2]
+    } else {
+        vec![n / 2 - 1, n / 2]
+    };
     let mean = mean_over(&ordered.at("median", &middle)?, &[ordered.last()], true)?;
     reshape_dims(&ordered.unless_spoiled(&mean)?, &dims)
 }
 
 fn level_error(op: &'static str, what: String) -> Box<Error> {
-    Box::new(Error::Argument { op: op.into(), what, remedy: "give levels from 0 to 1 (0 to 100 for percentile)".into() })
+    Box::new(Error::Argument {
+        op: op.into(),
+        what,
+        remedy: "give levels from 0 to 1 (0 to 100 for percentile)".into(),
+    })
 }
 
 /// The quantiles at levels `q` over the axes; the axes of `q` come first.
-fn quantile_over(op: &'static str, x: &Tensor, q: &Operand, axes: &[usize], keepdims: bool) -> Result<Tensor> {
+fn quantile_over(
+    op: &'static str,
+    x: &Tensor,
+    q: &Operand,
+    axes: &[usize],
+    keepdims: bool,
+) -> Result<Tensor> {
     need_elements(op, x, axes)?;
     let n: usize = axes.iter().map(|&a| x.shape()[a]).product();
     let levels = match q {
@@ -98,7 +127,11 @@ fn quantile_over(op: &'static str, x: &Tensor, q: &Operand, axes: &[usize], keep
     let values = if shape.contains(&0) {
         Tensor::zeros(&shape, x.dtype().promote(levels.dtype()))?
     } else {
-        let read = exact.iter().map(|&q| neighbours(q, n).1 + 1).max().unwrap_or(0);
+        let read = exact
+            .iter()
+            .map(|&q| neighbours(q, n).1 + 1)
+            .max()
+            .unwrap_or(0);
         let rows = interpolated(op, &Ordered::new(x, axes, read)?, &levels, &exact, n)?;
         let mut order: ShapeVec = [rows.ndim() - 1].into_iter().collect();
         order.extend(0..rows.ndim() - 1);
@@ -115,15 +148,29 @@ fn neighbours(level: f64, n: usize) -> (usize, usize) {
 }
 
 /// One quantile per level, as the last axis.
-fn interpolated(op: &'static str, ordered: &Ordered, levels: &Tensor, exact: &[f64], n: usize) -> Result<Tensor> {
+fn interpolated(
+    op: &'static str,
+    ordered: &Ordered,
+    levels: &Tensor,
+    exact: &[f64],
+    n: usize,
+) -> Result<Tensor> {
     let last = (n - 1) as f64;
     let (low, high): (Vec<usize>, Vec<usize>) = exact.iter().map(|&q| neighbours(q, n)).unzip();
     let (a, b) = (ordered.at(op, &low)?, ordered.at(op, &high)?);
     // Between the two neighbours; recorded, so that the level itself has a derivative.
     let floor = Tensor::from(low.iter().map(|&i| i as f64).collect::<Vec<_>>());
-    let place = binary_operands(&MULTIPLY, &Operand::Tensor(reshape_dims(levels, &[exact.len()])?), &Operand::Scalar(Scalar::Float(last)))?;
+    let place = binary_operands(
+        &MULTIPLY,
+        &Operand::Tensor(reshape_dims(levels, &[exact.len()])?),
+        &Operand::Scalar(Scalar::Float(last)),
+    )?;
     let part = binary(&SUBTRACT, &place, &astype(&floor, levels.dtype())?)?;
-    let value = binary(&ADD, &a, &binary(&MULTIPLY, &binary(&SUBTRACT, &b, &a)?, &part)?)?;
+    let value = binary(
+        &ADD,
+        &a,
+        &binary(&MULTIPLY, &binary(&SUBTRACT, &b, &a)?, &part)?,
+    )?;
     ordered.unless_spoiled(&value)
 }
 

@@ -35,7 +35,14 @@ fn line(op: &'static str, x: &Tensor, axis: Option<isize>) -> Result<(Tensor, us
 
 /// The dtype that a running sum or product has: NumPy's, integers widened to int64.
 fn widened(x: &Tensor, dtype: Option<DType>) -> Result<Tensor> {
-    astype(x, dtype.unwrap_or(if x.dtype().is_float() { x.dtype() } else { DType::I64 }))
+    astype(
+        x,
+        dtype.unwrap_or(if x.dtype().is_float() {
+            x.dtype()
+        } else {
+            DType::I64
+        }),
+    )
 }
 
 /// An axis back to front; a view.
@@ -50,14 +57,32 @@ pub(crate) fn reversed(x: &Tensor, axis: usize) -> Result<Tensor> {
 fn moved_up(x: &Tensor, axis: usize) -> Result<Tensor> {
     let len = x.shape()[axis].saturating_sub(1);
     let kept = slice_axis(x, axis, 0, 1, len)?;
-    embed(&kept, x.shape(), &[Step::Slice { axis, start: 1, step: 1, len }])
+    embed(
+        &kept,
+        x.shape(),
+        &[Step::Slice {
+            axis,
+            start: 1,
+            step: 1,
+            len,
+        }],
+    )
 }
 
 /// The elements moved one place down an axis; the last place is 0.
 fn moved_down(x: &Tensor, axis: usize) -> Result<Tensor> {
     let len = x.shape()[axis].saturating_sub(1);
     let kept = slice_axis(x, axis, 1.min(x.shape()[axis]), 1, len)?;
-    embed(&kept, x.shape(), &[Step::Slice { axis, start: 0, step: 1, len }])
+    embed(
+        &kept,
+        x.shape(),
+        &[Step::Slice {
+            axis,
+            start: 0,
+            step: 1,
+            len,
+        }],
+    )
 }
 
 fn folded(op: Scan, x: &Tensor, axis: usize) -> Result<Tensor> {
@@ -76,7 +101,9 @@ fn recurrence(a: &Tensor, b: &Tensor, axis: usize) -> Result<Tensor> {
         params: axis,
         saved: smallvec![Saved::input(a, 0), Saved::output(out, 0)],
         backward: |&axis, cx| {
-            let Some(g) = cx.take_grad(0) else { return Ok(()) };
+            let Some(g) = cx.take_grad(0) else {
+                return Ok(());
+            };
             let h = recurrence_from_end(&cx.saved(0)?, &g, axis)?;
             if cx.wants(0) {
                 cx.give(0, binary(&MULTIPLY, &h, &moved_up(&cx.saved(1)?, axis)?)?);
@@ -100,7 +127,9 @@ pub(crate) fn cumulative_sum(x: &Tensor, axis: usize) -> Result<Tensor> {
         params: axis,
         saved: SavedList::new(),
         backward: |&axis, cx| {
-            let Some(g) = cx.take_grad(0) else { return Ok(()) };
+            let Some(g) = cx.take_grad(0) else {
+                return Ok(());
+            };
             let from_end = cumulative_sum(&reversed(&g, axis)?, axis)?;
             cx.give(0, reversed(&from_end, axis)?);
             Ok(())
@@ -115,7 +144,9 @@ pub(crate) fn cumulative_product(x: &Tensor, axis: usize) -> Result<Tensor> {
         params: axis,
         saved: smallvec![Saved::input(x, 0), Saved::output(out, 0)],
         backward: |&axis, cx| {
-            let Some(g) = cx.take_grad(0) else { return Ok(()) };
+            let Some(g) = cx.take_grad(0) else {
+                return Ok(());
+            };
             let (x, y) = (cx.saved(0)?, cx.saved(1)?);
             let after = recurrence_from_end(&x, &g, axis)?;
             cx.give(0, binary(&MULTIPLY, &before(&y, axis)?, &after)?);
@@ -133,7 +164,10 @@ fn before(y: &Tensor, axis: usize) -> Result<Tensor> {
     let mut dims = y.shape().to_vec();
     dims[axis] = 1;
     let first = Tensor::ones(&dims, y.dtype())?;
-    concatenate(&[first, slice_axis(y, axis, 0, 1, n - 1)?], Some(axis as isize))
+    concatenate(
+        &[first, slice_axis(y, axis, 0, 1, n - 1)?],
+        Some(axis as isize),
+    )
 }
 
 /// The product of all other elements of each line, exact whatever is zero.
@@ -146,7 +180,11 @@ pub(crate) fn product_of_others(x: &Tensor, axis: usize) -> Result<Tensor> {
 /// 0 in place of -inf, so that a difference of two of them is no NaN.
 pub(crate) fn without_minus_infinity(y: &Tensor) -> Result<Tensor> {
     let empty = binary_scalar(&EQUAL, &y.detach(), Scalar::Float(f64::NEG_INFINITY))?;
-    where_(&empty, &Operand::Scalar(Scalar::Float(0.0)), &Operand::Tensor(y.clone()))
+    where_(
+        &empty,
+        &Operand::Scalar(Scalar::Float(0.0)),
+        &Operand::Tensor(y.clone()),
+    )
 }
 
 fn cumulative_logsumexp(x: &Tensor, axis: usize) -> Result<Tensor> {
@@ -156,7 +194,9 @@ fn cumulative_logsumexp(x: &Tensor, axis: usize) -> Result<Tensor> {
         params: axis,
         saved: smallvec![Saved::input(x, 0), Saved::output(out, 0)],
         backward: |&axis, cx| {
-            let Some(g) = cx.take_grad(0) else { return Ok(()) };
+            let Some(g) = cx.take_grad(0) else {
+                return Ok(());
+            };
             let (x, y) = (cx.saved(0)?, cx.saved(1)?);
             // Relative to the running value, every factor is at most 1: nothing overflows.
             let level = without_minus_infinity(&y)?;
@@ -170,7 +210,12 @@ fn cumulative_logsumexp(x: &Tensor, axis: usize) -> Result<Tensor> {
 }
 
 /// Running extremes and the index of each: the last of equals, and a NaN stays.
-fn cumulative_extreme(op: &'static str, largest: bool, x: &Tensor, axis: Option<isize>) -> Result<(Tensor, Tensor)> {
+fn cumulative_extreme(
+    op: &'static str,
+    largest: bool,
+    x: &Tensor,
+    axis: Option<isize>,
+) -> Result<(Tensor, Tensor)> {
     let (x, axis) = line(op, x, axis)?;
     let index = Tensor::empty(x.shape(), DType::I64)?;
     kernels::scan::scan_extreme(largest, x.dtype(), x.view_of(), axis, index.view_mut());
@@ -178,7 +223,12 @@ fn cumulative_extreme(op: &'static str, largest: bool, x: &Tensor, axis: Option<
 }
 
 /// The elements that indices (int64, of the dims of `x` except along the axis) choose along an axis.
-pub(crate) fn taken_along(op: &'static str, x: &Tensor, axis: usize, index: &Tensor) -> Result<Tensor> {
+pub(crate) fn taken_along(
+    op: &'static str,
+    x: &Tensor,
+    axis: usize,
+    index: &Tensor,
+) -> Result<Tensor> {
     let rows = take_rows(x, &Places::along(op, x.shape(), axis, index)?)?;
     reshape_dims(&rows, index.shape())
 }

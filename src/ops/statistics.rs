@@ -31,7 +31,11 @@ fn spread_weights(x: &Tensor, weights: &Tensor, axis: &Axes) -> Result<Tensor> {
     if named.is_empty() || weights.shape() != &want[..] {
         return Err(Box::new(Error::Shape {
             op: "average".into(),
-            what: format!("weights of shape {} for a tensor of shape {}", Dims::from(weights.shape()), Dims::from(x.shape())),
+            what: format!(
+                "weights of shape {} for a tensor of shape {}",
+                Dims::from(weights.shape()),
+                Dims::from(x.shape())
+            ),
             remedy: "give weights of the tensor's shape, or of the size of the axis named",
         }));
     }
@@ -78,7 +82,10 @@ fn sample_weights(op: &'static str, weights: &Tensor, samples: usize) -> Result<
     }
     Err(Box::new(Error::Shape {
         op: op.into(),
-        what: format!("weights of shape {} for {samples} observations", Dims::from(weights.shape())),
+        what: format!(
+            "weights of shape {} for {samples} observations",
+            Dims::from(weights.shape())
+        ),
         remedy: "give one weight per observation",
     }))
 }
@@ -101,7 +108,11 @@ fn covariance(x: &Tensor, weights: &Weights<'_>, ddof: f64) -> Result<Tensor> {
     let Some(all) = all else {
         let gap = binary(&SUBTRACT, x, &mean_over(x, &[1], true)?)?;
         let divisor = (samples as f64 - ddof).max(0.0);
-        return binary_scalar(&DIVIDE, &matmul(&gap, &swap_axes(&gap, 0, 1)?)?, Scalar::Float(divisor));
+        return binary_scalar(
+            &DIVIDE,
+            &matmul(&gap, &swap_axes(&gap, 0, 1)?)?,
+            Scalar::Float(divisor),
+        );
     };
     let row = reshape_dims(&all, &[1, samples])?;
     let (mean, total) = weighted_mean(x, &row, &[1])?;
@@ -109,7 +120,11 @@ fn covariance(x: &Tensor, weights: &Weights<'_>, ddof: f64) -> Result<Tensor> {
     let lost = match &importance {
         Some(a) if ddof != 0.0 => {
             let squares = sum_over(&binary(&MULTIPLY, &all, a)?, &[0], false)?;
-            binary_scalar(&MULTIPLY, &binary(&DIVIDE, &squares, &total)?, Scalar::Float(ddof))?
+            binary_scalar(
+                &MULTIPLY,
+                &binary(&DIVIDE, &squares, &total)?,
+                Scalar::Float(ddof),
+            )?
         }
         _ => Tensor::from(ddof),
     };
