@@ -100,7 +100,7 @@ test-package: ## cargo package builds what it ships
 
 .PHONY: test-python
 test-python: $(VENV)/.wheel $(VENV)/.dev ## the installed wheel: pytest, stubs, types
-	$(call step,the stub against the binary,$(BIN)/python -m mypy.stubtest --concise ferrograd._core)
+	$(call step,the stub against the binary,$(BIN)/python -m mypy.stubtest --concise ferrograd._core ferrograd.linalg ferrograd.nn._operations)
 	$(call step,mypy,$(BIN)/python -m mypy)
 	$(call step,pytest,$(BIN)/python -m pytest -q --durations=5)
 

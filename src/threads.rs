@@ -70,6 +70,10 @@ fn pool(workers: usize) -> Option<&'static rayon::ThreadPool> {
     }
 }
 
+/// As large as a main thread's: passes within passes nest as deep on a worker as on the caller.
+/// Only what is touched costs memory.
+const WORKER_STACK: usize = 8 << 20;
+
 #[cold]
 fn build_pool(now: *mut rayon::ThreadPool, workers: usize) -> Option<&'static rayon::ThreadPool> {
     forget_pool_at_fork();
@@ -77,6 +81,7 @@ fn build_pool(now: *mut rayon::ThreadPool, workers: usize) -> Option<&'static ra
     let built = rayon::ThreadPoolBuilder::new()
         .num_threads(workers)
         .thread_name(|i| format!("ferrograd-{i}"))
+        .stack_size(WORKER_STACK)
         .build()
         .ok()?;
     let built = Box::into_raw(Box::new(built));

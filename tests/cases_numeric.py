@@ -20,6 +20,9 @@ BITS = np.array([[5, 0, 12, -3], [7, 64, -64, 1]])
 #: Where `exp` neither over- nor underflows: the reference of mish is no better.
 MODERATE = tuple(x for x in POINTS if not abs(x) > 700)
 
+#: Where the sine of pi x is not the rounding of pi alone.
+FRACTIONS = tuple(x for x in POINTS if x == 0 or not np.isfinite(x) or (abs(x) < 4 and x % 1))
+
 
 def selu(x: Any) -> Any:
     return SELU_SCALE * np.where(x > 0, x, SELU_ALPHA * np.expm1(np.minimum(x, 0)))
@@ -45,6 +48,10 @@ def xlogy(a: Any, b: Any) -> Any:
     """SciPy's, to which Python numbers are not weak."""
     dtype = np.result_type(a, b)
     return special.xlogy(np.asarray(a, dtype), np.asarray(b, dtype))
+
+
+def addcmul(x: Any, a: Any, b: Any, value: float = 1) -> Any:
+    return x + (a * b if value == 1 else value * a * b)
 
 
 def bits(name: str, *calls: Any) -> Any:
@@ -79,7 +86,7 @@ CASES = (
           signed_zeros=False, note="-0.0 stays -0.0", kinks=(((3.0,), (1.0,)), ((-3.0,), (0.0,)))),
     unary("sinc", np.sinc, -2.9, 2.9, ints="float", points_rtol=1e-7, f32=1e-5,
           note="sin(pi x) of huge x is as good as pi x", kinks=(((0.0,), (0.0,)),),
-          points=tuple(x for x in POINTS if x == 0 or not np.isfinite(x) or abs(x) < 4 and x % 1)),
+          points=FRACTIONS),
     op("polygamma", special.polygamma, call(1, A(3, 4, **AWAY)), call(0, A(5, **AWAY)),
        call(3, A(**AWAY)), call(2, A(0)), ints=None, f32=1e-4, rtol=1e-11,
        note="a series, summed in float64; SciPy's loses some ulp",
@@ -100,7 +107,7 @@ CASES = (
            kinks=(((0.0, 0.0), (0.0, 0.0)), ((0.0, 2.0), (np.log(2.0), 0.0)))),
     op("lerp", lambda x, end, weight: x + weight * (end - x), call(MAT, MAT, 0.3),
        call(MAT, VEC, A(3, 1)), call(A(), A(), A()), call(A(0), 2.0, 0.5), order=3, ints="numpy"),
-    op("addcmul", lambda x, a, b, value=1: x + (a * b if value == 1 else value * a * b), call(MAT, MAT, VEC),
+    op("addcmul", addcmul, call(MAT, MAT, VEC),
        call(A(), VEC, A(3, 1), value=0.5), call(A(0), A(0), A(1)), order=3),
     op("addcdiv", lambda x, a, b, value=1.0: x + value * a / b, call(MAT, MAT, A(4, **AWAY)),
        call(A(), VEC, A(3, 1, **AWAY), value=0.5), call(A(0), A(0), A(1, **AWAY)), order=3),

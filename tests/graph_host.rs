@@ -10,7 +10,7 @@ use std::time::{Duration, Instant};
 use ferrograd::error::Result;
 use ferrograd::graph::{Context, Edge, Flags, Host, Pass, Rule, RuleRef, Saved, Targets, record};
 use ferrograd::threads::{parallel_for, set_num_threads};
-use graph_support::Random;
+use graph_support::{Random, on_a_main_stack};
 use smallvec::smallvec;
 
 /// A cost above the gate, so that a pass is worth several threads.
@@ -207,6 +207,10 @@ fn deeper(x: &Inner, depth: f64) -> Inner {
 
 #[test]
 fn parallel_passes_within_parallel_passes() {
+    on_a_main_stack(nested_passes);
+}
+
+fn nested_passes() {
     use inner::*;
     enough_threads();
     {

@@ -9,6 +9,7 @@ use ferrograd::error::Result;
 use ferrograd::graph::{
     Context, Edge, Flags, Hook, NodeHook, Rule, RuleRef, Saved, Sink, Targets, grad_enabled, record,
 };
+use graph_support::on_a_main_stack;
 use smallvec::smallvec;
 
 fn variant<T>(result: Result<T>) -> &'static str {
@@ -120,6 +121,10 @@ value!(Nested, nested);
 
 #[test]
 fn passes_within_passes() {
+    on_a_main_stack(nested_passes);
+}
+
+fn nested_passes() {
     use nested::*;
     /// Runs a pass of its own, to the depth of the saved number.
     struct Inner;

@@ -14,7 +14,6 @@ from case_model import Call, Case
 from cases import CASES
 
 
-
 def qualified(row: dict[str, Any]) -> str:
     """The name below `fg`: "sum", "linalg.det"."""
     spaces = row["namespaces"]

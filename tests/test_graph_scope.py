@@ -3,7 +3,8 @@
 import contextlib
 import gc
 import threading
-from typing import Any
+from dataclasses import dataclass
+from typing import Any, NamedTuple
 
 import numpy as np
 import pytest
@@ -160,6 +161,38 @@ def test_custom_functions_and_what_their_forward_calls() -> None:
     assert graph.ops[1].attrs == {"arg1": 2.0}
     assert graph.ops[1].node is y.grad_fn
     assert graph.ops[5].attrs == {"k": 1}
+
+
+class Scales(NamedTuple):
+    k: int
+
+
+@dataclass
+class Record:
+    k: int
+
+
+class Plain:
+    def __init__(self) -> None:
+        self.k = 1
+
+
+@pytest.mark.parametrize(
+    "attrs", [{"k": 1}, Scales(1), Record(1), Plain()], ids=lambda v: type(v).__name__
+)
+def test_attributes_of_any_form_are_listed_by_name(attrs: Any) -> None:
+    x = leaf(1.0)
+    with Graph() as graph:
+        F.AutogradFunction.run([x], attrs, lambda: x * 1, lambda op: op.grad_outputs)
+    assert graph.ops[1].attrs == {"k": 1}
+
+
+def test_attributes_that_have_no_names() -> None:
+    x = leaf(1.0)
+    with Graph() as graph:
+        y = F.AutogradFunction.run([x], 5, lambda: x * 1, lambda op: op.grad_outputs)
+    assert graph.ops[1].attrs == {"attrs": 5}
+    assert y.grad_fn.attrs == 5
 
 
 def test_in_place_operations_are_listed() -> None:

@@ -65,8 +65,10 @@ def test_float32(case: Case) -> None:
         ours = parts(call.apply(function(case), tensors(single)))
         wide = parts(call.apply(function(case), tensors(double)))
         same(ours, [w.numpy() for w in wide], rtol=case.f32, atol=case.f32, dtype=False, why=call)
-        asked = case.wide or "dtype" in call.kwargs or any(
-            isinstance(a, np.ndarray | type | np.dtype) for a in call.args
+        asked = (
+            case.wide
+            or "dtype" in call.kwargs
+            or any(isinstance(a, np.ndarray | type | np.dtype) for a in call.args)
         )
         if not asked:
             theirs = [np.dtype("f4") if w.dtype == np.float64 else w.dtype for w in wide]

@@ -178,11 +178,11 @@ def _rebuild(
 def _config() -> dict[str, Any]: ...
 def _registry() -> list[dict[str, Any]]: ...
 def _add(
-    alpha: float, x: TensorLike, beta: float, y: TensorLike, name: str | None = None
+    alpha: float, x: _TensorLike, beta: float, y: _TensorLike, name: str | None = None
 ) -> Tensor: ...
 def _gemm(
-    a: TensorLike,
-    b: TensorLike,
+    a: _TensorLike,
+    b: _TensorLike,
     alpha: float = 1.0,
     trans_a: bool = False,
     trans_b: bool = False,
@@ -192,17 +192,17 @@ def _gemm(
 ) -> Tensor: ...
 def _add_fiber(
     alpha: float,
-    fiber: TensorLike,
+    fiber: _TensorLike,
     beta: float,
-    tensor: TensorLike,
+    tensor: _TensorLike,
     axis: int = 0,
     batch_ndim: int = 0,
     name: str | None = None,
 ) -> Tensor: ...
 def _sum_fiber(
-    x: TensorLike, axis: int = 0, batch_ndim: int = 0, alpha: float = 1.0, name: str | None = None
+    x: _TensorLike, axis: int = 0, batch_ndim: int = 0, alpha: float = 1.0, name: str | None = None
 ) -> Tensor: ...
-def _gelu(x: TensorLike, name: str | None = None) -> Tensor: ...
+def _gelu(x: _TensorLike, name: str | None = None) -> Tensor: ...
 def _run(
     owner: type,
     inputs: Sequence[Tensor],

@@ -1,7 +1,8 @@
 """Writes what derives from the operation registry: the stub's operations and their documentation.
 
-Owns: the operation part of `python/ferrograd/_core.pyi` and `docs/operations.md`. The class part of
-the stub is written by hand in `tools/_core_classes.pyi`; the methods go where its marker stands.
+Owns: the operation part of `python/ferrograd/_core.pyi`, the stubs of the namespaces and
+`docs/operations.md`. The class part of the stub is written by hand in `tools/_core_classes.pyi`; the
+methods go where its marker stands.
 Never imports more of ferrograd than `_core`. `--check` compares instead of writing.
 Invariant: the same registry gives the same bytes.
 """
@@ -17,10 +18,26 @@ ROOT = Path(__file__).resolve().parent.parent
 CLASSES = ROOT / "tools" / "_core_classes.pyi"
 STUB = ROOT / "python" / "ferrograd" / "_core.pyi"
 TABLE = ROOT / "docs" / "operations.md"
+SPACES = {
+    "linalg": ROOT / "python" / "ferrograd" / "linalg.pyi",
+    "nn.functional": ROOT / "python" / "ferrograd" / "nn" / "_operations.pyi",
+}
 MARKER = "    # operations: written here by tools/stubs.py\n"
 HEADER = (
     "# Written by tools/stubs.py from the registry and tools/_core_classes.pyi; edit those.\n\n"
 )
+IMPORTS = """\
+from builtins import bool as _bool
+from builtins import float as _float
+from builtins import int as _int
+from collections.abc import Sequence
+from typing import Any
+
+from numpy.typing import DTypeLike
+
+from ferrograd._core import Tensor, _Axes, _Shape, _TensorLike
+
+"""
 
 # What a parameter of each kind takes. In the class, `int` and the like are methods: hence `_int`.
 TYPES = {
@@ -39,6 +56,15 @@ TYPES = {
     "DType": "DTypeLike",
     "Index": "Any",
     "Nested": "_int | Sequence[_int | Sequence[_int]]",
+}
+
+RETURNS = {
+    "Tensor": "Tensor",
+    "Pair": "tuple[Tensor, Tensor]",
+    "Triple": "tuple[Tensor, Tensor, Tensor]",
+    "List": "list[Tensor]",
+    "OneOrTuple": "Any",
+    "Bool": "_bool",
 }
 
 Row = dict[str, Any]
@@ -73,24 +99,44 @@ def signature(row: Row, *, method: bool) -> str:
         parts = ["self", *parts]
     elif first:
         parts = [annotated(first), *parts]
-    return f"({', '.join(parts)}) -> {row.get('returns', 'Tensor')}"
+    return f"({', '.join(parts)}) -> {RETURNS[row['returns']]}"
 
 
-def stub(registry: Iterable[Row], classes: str, public: Iterable[str]) -> str:
+def belongs(row: Row, space: str) -> bool:
+    """Whether the function lives in this namespace; "" is the package itself."""
+    return space in (row["namespaces"] or [""])
+
+
+def definitions(registry: Iterable[Row], *, method: bool) -> str:
+    """One line for each name of these operations."""
+    indent = "    " if method else ""
+    return "".join(
+        f'{indent}def {name}{signature(row, method=method)}: """{summary(row)}"""\n'
+        for row in registry
+        for name in names(row)
+    )
+
+
+def exports(public: Iterable[str]) -> str:
+    """The list of public names."""
+    return "\n__all__ = [\n" + "".join(f'    "{name}",\n' for name in sorted(public)) + "]\n"
+
+
+def namespace_stub(registry: Iterable[Row], space: str) -> str:
+    """The stub of one namespace."""
+    rows = [row for row in registry if belongs(row, space)]
+    public = [name for row in rows for name in names(row)]
+    return HEADER + IMPORTS + definitions(rows, method=False) + exports(public)
+
+
+def stub(registry: list[Row], classes: str, public: Iterable[str]) -> str:
     """The whole `_core.pyi`."""
-    methods, functions = [], []
-    for row in registry:
-        for name in names(row):
-            doc = f'"""{summary(row)}"""'
-            if row["method"]:
-                methods.append(f"    def {name}{signature(row, method=True)}: {doc}\n")
-            functions.append(f"def {name}{signature(row, method=False)}: {doc}\n")
+    methods = definitions((row for row in registry if row["method"]), method=True)
+    functions = definitions((row for row in registry if belongs(row, "")), method=False)
     if classes.count(MARKER) != 1:
         raise ValueError(f"{CLASSES.name} must contain this line once:\n{MARKER}")
-    body = classes.replace(MARKER, "".join(methods))
-    exported = "".join(f"    {name!r},\n" for name in sorted(public)).replace("'", '"')
-    functions.append(f"\n__all__ = [\n{exported}]\n")
-    return HEADER + body.rstrip("\n") + "\n\n" + "".join(functions)
+    body = classes.replace(MARKER, methods)
+    return HEADER + body.rstrip("\n") + "\n\n" + functions + exports(public)
 
 
 def summary(row: Row) -> str:
@@ -120,7 +166,8 @@ def table_line(row: Row) -> str:
     """One line of the documentation table."""
     defaults = [(param["name"], default_of(param)) for param in row["params"]]
     bare = ", ".join(name if value is None else f"{name}={value}" for name, value in defaults)
-    call = f"`{row['name']}({bare})`"
+    space = "" if belongs(row, "") else row["namespaces"][0] + "."
+    call = f"`{space}{row['name']}({bare})`"
     if row["aliases"]:
         call += " also " + " ".join(f"`{alias}`" for alias in row["aliases"])
     mark = "∂" if row["differentiable"] else ""
@@ -138,7 +185,9 @@ def outputs() -> dict[Path, str]:
     from ferrograd import _core
 
     registry = sorted(_core._registry(), key=lambda row: (row["family"], row["name"]))
-    return {STUB: stub(registry, CLASSES.read_text(), _core.__all__), TABLE: table(registry)}
+    spaces = {path: namespace_stub(registry, space) for space, path in SPACES.items()}
+    core = stub(registry, CLASSES.read_text(), _core.__all__)
+    return {STUB: core, **spaces, TABLE: table(registry)}
 
 
 def stale() -> list[str]:

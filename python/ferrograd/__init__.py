@@ -77,10 +77,46 @@ if TYPE_CHECKING:
     )
     from ferrograd._graph import Graph as Graph
     from ferrograd._info import show_config as show_config
+    from ferrograd.transforms import (
+        check_grads as check_grads,
+        elementwise_grad as elementwise_grad,
+        grad as grad,
+        hessian as hessian,
+        hvp as hvp,
+        jacobian as jacobian,
+        jvp as jvp,
+        make_ggnvp as make_ggnvp,
+        make_hvp as make_hvp,
+        make_jvp as make_jvp,
+        make_vjp as make_vjp,
+        value_and_grad as value_and_grad,
+        vjp as vjp,
+    )
 
 array = _core.tensor
 
+_TRANSFORMS = (
+    "check_grads",
+    "elementwise_grad",
+    "grad",
+    "hessian",
+    "hvp",
+    "jacobian",
+    "jvp",
+    "make_ggnvp",
+    "make_hvp",
+    "make_jvp",
+    "make_vjp",
+    "value_and_grad",
+    "vjp",
+)
+
 _LAZY = {
+    **dict.fromkeys(_TRANSFORMS, "ferrograd.transforms"),
+    "extend": "",
+    "numpy": "",
+    "scipy": "",
+    "transforms": "",
     "BackwardPass": "ferrograd._backward",
     "GradientComputer": "ferrograd._backward",
     "Graph": "ferrograd._graph",

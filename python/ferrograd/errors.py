@@ -19,6 +19,7 @@ from ferrograd._core import (
     IndexOutOfRangeError as IndexOutOfRangeError,
     InPlaceError as InPlaceError,
     InternalError as InternalError,
+    MatrixError as MatrixError,
     NotDifferentiableError as NotDifferentiableError,
     OutOfMemoryError as OutOfMemoryError,
     ShapeError as ShapeError,

@@ -88,7 +88,8 @@ pub(crate) fn config(py: Python<'_>) -> PyResult<Bound<'_, PyDict>> {
     Ok(facts)
 }
 
-/// Every operation as a dict: name, aliases, family, doc, params, numpy, differentiable, method.
+/// Every operation as a dict: name, aliases, family, doc, params, returns, numpy,
+/// differentiable, namespaces, method.
 #[pyfunction(name = "_registry")]
 pub(crate) fn registered(py: Python<'_>) -> PyResult<Bound<'_, PyList>> {
     let rows = PyList::empty(py);
@@ -108,6 +109,7 @@ pub(crate) fn registered(py: Python<'_>) -> PyResult<Bound<'_, PyList>> {
         row.set_item("family", decl.family)?;
         row.set_item("doc", decl.doc.trim())?;
         row.set_item("params", params)?;
+        row.set_item("returns", format!("{:?}", decl.returns))?;
         row.set_item("numpy", decl.numpy)?;
         row.set_item("differentiable", decl.differentiable)?;
         row.set_item("namespaces", decl.namespaces)?;

@@ -238,11 +238,19 @@ fn index_item(part: &Bound<'_, PyAny>) -> PyResult<IndexItem> {
     })))
 }
 
+/// A bound of a slice; one beyond 64 bits means the end on its side, as in Python.
+fn bound(value: &Bound<'_, PyAny>) -> PyResult<i64> {
+    value.extract::<i64>().or_else(|error| match error.is_instance_of::<PyOverflowError>(value.py()) {
+        true => Ok(if value.lt(0)? { i64::MIN } else { i64::MAX }),
+        false => Err(error),
+    })
+}
+
 fn slice_item(slice: &Bound<'_, PySlice>) -> PyResult<IndexItem> {
     let py = slice.py();
     let part = |name: &Bound<'_, pyo3::types::PyString>| -> PyResult<Option<i64>> {
         let value = slice.getattr(name)?;
-        if value.is_none() { Ok(None) } else { value.extract().map(Some) }
+        if value.is_none() { Ok(None) } else { bound(&value).map(Some) }
     };
     Ok(IndexItem::Slice(
         part(pyo3::intern!(py, "start"))?,

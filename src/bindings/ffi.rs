@@ -231,7 +231,8 @@ fn documentation(decl: &OpDecl, name: &str, method: bool) -> String {
 /// A default of a declaration as Python spells it.
 pub(crate) fn python_default(text: &str) -> String {
     let text = text.trim();
-    let text = text.strip_prefix("Some(").and_then(|t| t.strip_suffix(')')).unwrap_or(text);
+    let inside = |before: &str| text.strip_prefix(before).and_then(|t| t.strip_suffix(')'));
+    let text = inside("Some(").or_else(|| inside("int(")).unwrap_or(text);
     match text {
         "true" => "True".into(),
         "false" => "False".into(),

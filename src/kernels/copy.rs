@@ -14,6 +14,8 @@ use crate::threads::parallel_for;
 const SPLIT_BYTES: usize = 2 << 20;
 /// Edge of the square tile of a transposing copy.
 const TILE: usize = 32;
+/// An innermost axis of at most this size is no line of its own.
+const SHORT: usize = 4;
 
 /// Copies `src` into `dst`, which has the same dims and does not overlap it.
 pub fn copy(dtype: DType, src: View, mut dst: ViewMut) {
@@ -99,7 +101,16 @@ impl<W: Copy> Job<W> {
         };
         outer.dims.truncate(n - 1);
         outer.strides.truncate(n - 1);
-        if transposed {
+        if inner <= SHORT && n > 1 && outer.dims[n - 2] > inner {
+            // A short innermost axis would spend its time between lines: the next one becomes the line.
+            let (line, step) = (outer.dims[n - 2], outer.strides[n - 2]);
+            outer.dims.truncate(n - 2);
+            outer.strides.truncate(n - 2);
+            // SAFETY: the caller's contract.
+            outer.for_each(|at| unsafe {
+                self.shifted(at[0], at[1]).tiles([inner, line], [strides, step]);
+            });
+        } else if transposed {
             let rows = outer.dims.remove(fastest);
             let row = outer.strides.remove(fastest);
             // SAFETY: the caller's contract.

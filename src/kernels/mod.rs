@@ -5,6 +5,7 @@
 //! Invariant: a result depends on the operands only, not on the thread count.
 pub mod cast;
 pub mod convolve;
+pub mod convolution;
 pub mod copy;
 pub mod elementwise;
 pub mod fill;
@@ -16,7 +17,9 @@ mod leveled;
 #[cfg(feature = "linalg")]
 pub mod linalg;
 pub mod math;
+pub mod normalize;
 pub mod order;
+pub mod pooling;
 pub mod real;
 pub mod reduce;
 pub mod scan;

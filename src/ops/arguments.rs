@@ -7,7 +7,7 @@ use smallvec::SmallVec;
 
 use crate::dtype::DType;
 use crate::error::{Error, Result};
-use crate::ops::declare::{Arg, Axes, IndexItem, Ints, Kind, Nested, Operand, Output, Scalar};
+use crate::ops::declare::{Arg, Axes, IndexItem, Ints, Kind, Nested, Operand, Output, Returns, Scalar};
 use crate::tensor::Tensor;
 
 /// A Rust type that a parameter of an operation can have.
@@ -151,16 +151,20 @@ impl<T: FromArg> FromArg for Option<T> {
 
 /// A Rust type that an operation can return.
 pub trait IntoOutput {
+    /// What the host receives.
+    const RETURNS: Returns;
     /// Wraps it for the host.
     fn into_output(self) -> Output;
 }
 
 impl IntoOutput for Tensor {
+    const RETURNS: Returns = Returns::Tensor;
     fn into_output(self) -> Output {
         Output::Tensor(self)
     }
 }
 impl IntoOutput for Vec<Tensor> {
+    const RETURNS: Returns = Returns::List;
     fn into_output(self) -> Output {
         Output::List(self)
     }
@@ -175,6 +179,7 @@ pub enum OneOrTuple {
 }
 
 impl IntoOutput for OneOrTuple {
+    const RETURNS: Returns = Returns::OneOrTuple;
     fn into_output(self) -> Output {
         match self {
             OneOrTuple::One(tensor) => Output::Tensor(tensor),
@@ -183,16 +188,19 @@ impl IntoOutput for OneOrTuple {
     }
 }
 impl IntoOutput for (Tensor, Tensor) {
+    const RETURNS: Returns = Returns::Pair;
     fn into_output(self) -> Output {
         Output::Tuple(vec![self.0, self.1])
     }
 }
 impl IntoOutput for (Tensor, Tensor, Tensor) {
+    const RETURNS: Returns = Returns::Triple;
     fn into_output(self) -> Output {
         Output::Tuple(vec![self.0, self.1, self.2])
     }
 }
 impl IntoOutput for bool {
+    const RETURNS: Returns = Returns::Bool;
     fn into_output(self) -> Output {
         Output::Bool(self)
     }

@@ -10,7 +10,7 @@ use crate::graph;
 use crate::kernels;
 use crate::ops::cast::astype;
 use crate::ops::declare::{IndexItem, Operand};
-use crate::ops::inplace::admit_write;
+use crate::ops::inplace::{admit_write, refuse_part_of_constant};
 use crate::ops::places::{clear_rows, take_kept};
 use crate::ops::shape::{broadcast_to, reshape_dims};
 use crate::ops::structured::{Record, SavedList, finish, move_cost};
@@ -115,9 +115,15 @@ pub fn set_index(x: &Tensor, items: &[IndexItem], value: &Operand) -> Result<()>
     let value = fitted(x, &region, value)?;
     // The source may overlap the target (x[1:] = x[:-1]): then it is copied out first.
     let source = if value.storage().same(x.storage()) { value.duplicate()? } else { value.detach() };
+    let recorded = graph::recording() && (x.requires_grad() || value.requires_grad());
+    if recorded {
+        refuse_part_of_constant("setitem", x)?;
+    }
+    // Edges are taken before the version moves: they are the history of the values until then.
+    let mut history = x.producer_edge();
+    let had_history = history.is_some();
     region.write(x, &source)?;
-    x.storage().bump_version("setitem");
-    if graph::recording() && (x.requires_grad() || value.requires_grad()) {
+    if recorded {
         let inputs = [x, &value];
         let changed = finish(x.detach(), &inputs, |out| Record {
             name: "setitem",
@@ -135,7 +141,11 @@ pub fn set_index(x: &Tensor, items: &[IndexItem], value: &Operand) -> Result<()>
                 Ok(())
             },
         });
-        x.rebase(changed.grad_edge());
+        history = changed.grad_edge();
+    }
+    x.storage().bump_version("setitem");
+    if recorded || had_history {
+        x.rebase(history);
     }
     Ok(())
 }

@@ -37,14 +37,27 @@ impl<'a> Groups<'a> {
         };
         let (matrix, batch) = dims.split_at(dims.len() - rule.batch_ndim);
         let (first, second) = matrix.split_at(if inner_first { rule.ndim } else { own });
-        let (own, inner) = if inner_first { (second, first) } else { (first, second) };
-        Ok(Groups { own, inner, batch, inner_first })
+        let (own, inner) = if inner_first {
+            (second, first)
+        } else {
+            (first, second)
+        };
+        Ok(Groups {
+            own,
+            inner,
+            batch,
+            inner_first,
+        })
     }
 
     /// The operand as `[own, inner]`, or `[batch, own, inner]` where there are batch axes.
     fn matrices(&self, x: &Tensor) -> Result<Tensor> {
         let (own, inner) = (size(self.own), size(self.inner));
-        let (first, second) = if self.inner_first { (inner, own) } else { (own, inner) };
+        let (first, second) = if self.inner_first {
+            (inner, own)
+        } else {
+            (own, inner)
+        };
         let plain = x.detach();
         let merged = match self.batch.is_empty() {
             true => reshape_dims(&plain, &[first, second])?,
@@ -72,20 +85,29 @@ fn size(dims: &[usize]) -> usize {
 #[cold]
 fn refuse(what: String) -> Box<Error> {
     let remedy = "a is [M…, K…, batch…] and b is [K…, N…, batch…], with M, K and K, N exchanged by trans_a and trans_b";
-    Box::new(Error::Shape { op: "gemm".into(), what, remedy })
+    Box::new(Error::Shape {
+        op: "gemm".into(),
+        what,
+        remedy,
+    })
 }
 
 /// Two matrices and one contracted axis: nothing to group.
 #[inline]
 fn plain(a: &Tensor, b: &Tensor, rule: &Gemm) -> Result<Option<(Tensor, f32)>> {
-    let (&[a0, a1], &[b0, b1]) = (a.shape(), b.shape()) else { return Ok(None) };
+    let (&[a0, a1], &[b0, b1]) = (a.shape(), b.shape()) else {
+        return Ok(None);
+    };
     let (m, k) = if rule.trans_a { (a1, a0) } else { (a0, a1) };
     let (inner, n) = if rule.trans_b { (b1, b0) } else { (b0, b1) };
     if (rule.ndim, rule.batch_ndim, inner) != (1, 0, k) {
         return Ok(None);
     }
     let turned = |x: &Tensor| x.with_layout(x.layout().permute(&[1, 0]));
-    let (x, y) = (rule.trans_a.then(|| turned(a)), rule.trans_b.then(|| turned(b)));
+    let (x, y) = (
+        rule.trans_a.then(|| turned(a)),
+        rule.trans_b.then(|| turned(b)),
+    );
     let (x, y) = (x.as_ref().unwrap_or(a), y.as_ref().unwrap_or(b));
     let out = Tensor::empty(&[m, n], a.dtype())?;
     kernels::matmul(a.dtype(), x.view_of(), y.view_of(), out.view_mut());
@@ -105,7 +127,11 @@ fn grouped(a: &Tensor, b: &Tensor, rule: &Gemm) -> Result<(Tensor, f32)> {
     let left = Groups::of("a", a, rule, rule.trans_a)?;
     let right = Groups::of("b", b, rule, !rule.trans_b)?;
     let differ = |what: &str, x: &[usize], y: &[usize]| {
-        refuse(format!("the {what} dimensions of a are {} and those of b are {}", Dims::from(x), Dims::from(y)))
+        refuse(format!(
+            "the {what} dimensions of a are {} and those of b are {}",
+            Dims::from(x),
+            Dims::from(y)
+        ))
     };
     if left.inner != right.inner {
         return Err(differ("contracted", left.inner, right.inner));
@@ -145,6 +171,13 @@ fn columns(layout: &Layout) -> Layout {
 pub(crate) fn scale(out: &Tensor, alpha: f64) {
     if alpha != 1.0 {
         let ins = [In::View(out.view_of()), In::Float(alpha)];
-        apply(MULTIPLY.forward, out.dtype(), &ins, out.view_mut(), out.dtype(), &[]);
+        apply(
+            MULTIPLY.forward,
+            out.dtype(),
+            &ins,
+            out.view_mut(),
+            out.dtype(),
+            &[],
+        );
     }
 }

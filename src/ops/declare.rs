@@ -194,6 +194,23 @@ pub enum Output {
     Bool(bool),
 }
 
+/// The types of what an operation returns.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Returns {
+    /// One tensor.
+    Tensor,
+    /// A tuple of two tensors.
+    Pair,
+    /// A tuple of three tensors.
+    Triple,
+    /// A list of tensors.
+    List,
+    /// One tensor or a tuple of them, as the arguments ask.
+    OneOrTuple,
+    /// A boolean.
+    Bool,
+}
+
 /// One operation as the registry knows it.
 pub struct OpDecl {
     /// The name of the function and of the method.
@@ -206,6 +223,8 @@ pub struct OpDecl {
     pub doc: &'static str,
     /// Its parameters.
     pub params: &'static [Param],
+    /// What it returns.
+    pub returns: Returns,
     /// NumPy functions with the same meaning (`"tanh"`, `"linalg.norm"`).
     pub numpy: &'static [&'static str],
     /// Where the function lives: `"linalg"`, `"nn.functional"`, `""` for the top level, which no entry means too.
@@ -221,7 +240,6 @@ pub struct OpDecl {
     /// The operation itself, if it is element-wise of two operands.
     pub binary: Option<&'static Elementwise>,
 }
-
 
 impl OpDecl {
     /// Whether the operation is a function of the package itself.

@@ -18,6 +18,7 @@ macro_rules! operations {
     )*) => {
         $(
             $(#[doc = $doc])*
+            #[allow(clippy::too_many_arguments, reason = "an operation's parameters are its signature")]
             pub fn $name($first: <$first_ty as $crate::ops::arguments::FromArg>::Param<'_> $(, $arg: <$ty as $crate::ops::arguments::FromArg>::Param<'_>)*) -> $crate::error::Result<$ret> $body
             $crate::decl_method!($first_ty [$($doc)*] $name($($arg: $ty),*) -> $ret);
         )*
@@ -42,6 +43,7 @@ macro_rules! operations {
                         default: $crate::decl_default!($($default)?),
                     })*
                 ],
+                returns: <$ret as $crate::ops::arguments::IntoOutput>::RETURNS,
                 numpy: $crate::decl_list!(numpy $($($key $(($($value),*))?,)*)?),
                 namespaces: $crate::decl_list!(namespace $($($key $(($($value),*))?,)*)?),
                 differentiable: $crate::decl_differentiable!($($($key,)*)?),
@@ -106,6 +108,7 @@ macro_rules! decl_method {
     (Tensor [$($doc:literal)*] $name:ident($($arg:ident: $ty:ty),*) -> $ret:ty) => {
         impl $crate::tensor::Tensor {
             $(#[doc = $doc])*
+            #[allow(clippy::too_many_arguments, reason = "an operation's parameters are its signature")]
             pub fn $name(&self $(, $arg: <$ty as $crate::ops::arguments::FromArg>::Param<'_>)*) -> $crate::error::Result<$ret> {
                 $name(self $(, $arg)*)
             }

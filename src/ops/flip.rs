@@ -33,33 +33,31 @@ pub(crate) fn flip_axes(x: &Tensor, axes: &[usize]) -> Result<Tensor> {
     }))
 }
 
-/// The elements moved on by `shift` along an axis, those that leave coming in at the front.
-fn rolled(x: &Tensor, axis: usize, shift: usize) -> Result<Tensor> {
-    let n = x.shape()[axis];
+/// The elements moved on along axes, each named once, by shifts within them; those that leave come in at the front.
+fn rolled(x: &Tensor, moves: &[(usize, usize)]) -> Result<Tensor> {
     let out = Tensor::empty(x.shape(), x.dtype())?;
-    for (from, to, len) in [(0, shift, n - shift), (n - shift, 0, shift)] {
-        let source = x.with_layout(x.layout().slice(axis, from, 1, len));
-        let target = out.with_layout(out.layout().slice(axis, to, 1, len));
-        kernels::copy(x.dtype(), source.view_of(), target.view_mut());
+    // Along each axis there are two blocks: what stays inside, and what comes in at the front.
+    for choice in 0..1usize << moves.len() {
+        let (mut from, mut to) = (x.layout().clone(), out.layout().clone());
+        for (bit, &(axis, shift)) in moves.iter().enumerate() {
+            let n = x.shape()[axis];
+            let inside = choice >> bit & 1 == 0;
+            let (source, target, len) = if inside { (0, shift, n - shift) } else { (n - shift, 0, shift) };
+            from = from.slice(axis, source, 1, len);
+            to = to.slice(axis, target, 1, len);
+        }
+        kernels::copy(x.dtype(), x.with_layout(from).view_of(), out.with_layout(to).view_mut());
     }
     Ok(out)
 }
 
 /// Rolled along several axes.
 fn roll_axes(x: &Tensor, moves: &[(usize, usize)]) -> Result<Tensor> {
-    let mut out = x.detach();
-    for &(axis, shift) in moves {
-        out = rolled(&out, axis, shift)?;
-    }
-    if moves.is_empty() {
-        out = x.duplicate()?;
-    }
-    let back = moves.iter().map(|&(axis, shift)| (axis, (x.shape()[axis] - shift) % x.shape()[axis].max(1)));
-    let back: Vec<(usize, usize)> = back.collect();
+    let out = rolled(x, moves)?;
     Ok(finish(out, &[x], |out| Record {
         name: "roll",
         cost: move_cost(out),
-        params: back,
+        params: moves.iter().map(|&(axis, shift)| (axis, x.shape()[axis] - shift)).collect::<Vec<_>>(),
         saved: SavedList::new(),
         backward: |back, cx| {
             let Some(g) = cx.take_grad(0) else { return Ok(()) };
@@ -79,16 +77,14 @@ fn paired(x: &Tensor, shift: &[i64], axes: &[isize]) -> Result<Vec<(usize, usize
             remedy: "give one shift per axis, or one shift for all axes".into(),
         }));
     }
-    let mut moves = Vec::new();
+    let mut by: ShapeVec = x.shape().iter().map(|_| 0).collect();
     for i in 0..n {
         let axis = normalize_axis("roll", axes[i % axes.len()], x.ndim())?;
         let size = x.shape()[axis] as i64;
-        let by = shift[i % shift.len()].checked_rem_euclid(size).unwrap_or(0);
-        if by > 0 {
-            moves.push((axis, by as usize));
-        }
+        let shift = shift[i % shift.len()].checked_rem_euclid(size).unwrap_or(0) as usize;
+        by[axis] = (by[axis] + shift) % size.max(1) as usize;
     }
-    Ok(moves)
+    Ok(by.iter().copied().enumerate().filter(|&(_, shift)| shift > 0).collect())
 }
 
 fn need_dims(op: &'static str, x: &Tensor, least: usize) -> Result<()> {

@@ -162,6 +162,7 @@ macro_rules! elementwise {
                 family: $family,
                 doc: concat!($($doc, "\n",)* ""),
                 params: $crate::elementwise_params!(($($x),+) [$($($p = $default),+)?]),
+                returns: $crate::ops::declare::Returns::Tensor,
                 numpy: $crate::decl_list!(numpy $($($key $(($($value),*))?,)*)?),
                 namespaces: $crate::decl_list!(namespace $($($key $(($($value),*))?,)*)?),
                 differentiable: !$spec.by.is_empty(),

@@ -10,7 +10,7 @@ use smallvec::{SmallVec, smallvec};
 
 use crate::array::ShapeVec;
 use crate::dtype::DType;
-use crate::error::{Dims, Error, Op, Result};
+use crate::error::{Dims, Result};
 use crate::graph::Saved;
 use crate::kernels::elementwise::{In, LoopTable, apply};
 use crate::ops::arith::MULTIPLY;
@@ -18,12 +18,14 @@ use crate::ops::cast::astype;
 use crate::ops::contract::{contract, scale};
 use crate::ops::declare::Scalar;
 use crate::ops::elementwise::binary_scalar;
+pub use crate::ops::fiber::Fiber;
+use crate::ops::fiber::refuse;
 use crate::ops::reduce::sum_over;
-use crate::ops::shape::{broadcast_to, reshape_dims};
 use crate::ops::structured::{Cx, Record, SavedList, finish, move_cost};
 use crate::tensor::Tensor;
 
-static AXPBY: LoopTable = crate::loop_table!(float: |a, b; alpha, beta| alpha * a + beta * b; cost: 0.25;);
+static AXPBY: LoopTable =
+    crate::loop_table!(float: |a, b; alpha, beta| alpha * a + beta * b; cost: 0.25;);
 static SCALED: LoopTable = crate::loop_table!(float: |a; alpha| alpha * a; cost: 0.22;);
 
 /// What a functor's node remembers of its call, for introspection.
@@ -71,15 +73,6 @@ pub struct Gemm {
     pub batch_ndim: usize,
 }
 
-/// One axis of a tensor, beside its trailing batch axes.
-#[derive(Clone, Copy, PartialEq, Debug)]
-pub struct Fiber {
-    /// The axis.
-    pub axis: usize,
-    /// How many trailing axes are batch axes.
-    pub batch_ndim: usize,
-}
-
 /// The parameters of a functor's node: its attributes, and a shape that its derivative needs.
 pub(crate) struct Params {
     pub(crate) attributes: Attributes,
@@ -91,11 +84,6 @@ pub fn attributes(node: &crate::tensor::Node) -> Option<Attributes> {
     Some(node.rule().as_any()?.downcast_ref::<Params>()?.attributes)
 }
 
-#[cold]
-fn refuse(op: &'static str, what: String, remedy: &'static str) -> Box<Error> {
-    Box::new(Error::Shape { op: Op::Borrowed(op), what, remedy })
-}
-
 /// The operands in their common float dtype.
 #[inline]
 fn settle<'a>(a: &'a Tensor, b: &'a Tensor) -> Result<(Cow<'a, Tensor>, Cow<'a, Tensor>)> {
@@ -105,12 +93,20 @@ fn settle<'a>(a: &'a Tensor, b: &'a Tensor) -> Result<(Cow<'a, Tensor>, Cow<'a, 
 
 #[inline]
 fn float(x: &Tensor, dtype: DType) -> Result<Cow<'_, Tensor>> {
-    if x.dtype() == dtype { Ok(Cow::Borrowed(x)) } else { astype(x, dtype).map(Cow::Owned) }
+    if x.dtype() == dtype {
+        Ok(Cow::Borrowed(x))
+    } else {
+        astype(x, dtype).map(Cow::Owned)
+    }
 }
 
 /// `alpha g`, recorded.
 fn times(g: &Tensor, alpha: f64) -> Result<Tensor> {
-    if alpha == 1.0 { Ok(g.clone()) } else { binary_scalar(&MULTIPLY, g, Scalar::Float(alpha)) }
+    if alpha == 1.0 {
+        Ok(g.clone())
+    } else {
+        binary_scalar(&MULTIPLY, g, Scalar::Float(alpha))
+    }
 }
 
 /// `alpha x + beta y` of equal shapes. Derivatives: `alpha g` and `beta g`.
@@ -121,20 +117,38 @@ pub fn axpby(alpha: f64, x: &Tensor, beta: f64, y: &Tensor) -> Result<Tensor> {
     if x.shape() != y.shape() {
         let (a, b) = (Dims::from(x.shape()), Dims::from(y.shape()));
         let remedy = "give equal shapes, or use x + y, which broadcasts";
-        return Err(refuse("add", format!("x has shape {a} and y has shape {b}"), remedy));
+        return Err(refuse(
+            "add",
+            format!("x has shape {a} and y has shape {b}"),
+            remedy,
+        ));
     }
     let (x, y) = settle(x, y)?;
     let out = Tensor::empty(x.shape(), x.dtype())?;
     let ins = [In::View(x.view_of()), In::View(y.view_of())];
-    apply(&AXPBY, x.dtype(), &ins, out.view_mut(), x.dtype(), &[alpha, beta]);
+    apply(
+        &AXPBY,
+        x.dtype(),
+        &ins,
+        out.view_mut(),
+        x.dtype(),
+        &[alpha, beta],
+    );
     Ok(finish(out, &[&x, &y], |out| Record {
         name: "add",
         cost: 2.0 * move_cost(out),
-        params: Params { attributes: Attributes::Add { alpha, beta }, dims: ShapeVec::new() },
+        params: Params {
+            attributes: Attributes::Add { alpha, beta },
+            dims: ShapeVec::new(),
+        },
         saved: SavedList::new(),
         backward: |params, cx| {
-            let Attributes::Add { alpha, beta } = params.attributes else { return Ok(()) };
-            let Some(g) = cx.take_grad(0) else { return Ok(()) };
+            let Attributes::Add { alpha, beta } = params.attributes else {
+                return Ok(());
+            };
+            let Some(g) = cx.take_grad(0) else {
+                return Ok(());
+            };
             if cx.wants(0) {
                 cx.give(0, times(&g, alpha)?);
             }
@@ -159,23 +173,43 @@ pub fn gemm(a: &Tensor, b: &Tensor, rule: Gemm) -> Result<Tensor> {
         cost: 2.0 * cost,
         params: Params {
             attributes: Attributes::Gemm(rule),
-            dims: smallvec![a.ndim() - rule.ndim - rule.batch_ndim, b.ndim() - rule.ndim - rule.batch_ndim],
+            dims: smallvec![
+                a.ndim() - rule.ndim - rule.batch_ndim,
+                b.ndim() - rule.ndim - rule.batch_ndim
+            ],
         },
         saved: smallvec![
-            if b.requires_grad() { Saved::input(a, 0) } else { Saved::None },
-            if a.requires_grad() { Saved::input(b, 1) } else { Saved::None }
+            if b.requires_grad() {
+                Saved::input(a, 0)
+            } else {
+                Saved::None
+            },
+            if a.requires_grad() {
+                Saved::input(b, 1)
+            } else {
+                Saved::None
+            }
         ],
         backward: gemm_backward,
     }))
 }
 
 fn gemm_backward(params: &Params, cx: &mut Cx<'_>) -> Result<()> {
-    let Attributes::Gemm(rule) = params.attributes else { return Ok(()) };
-    let Some(g) = cx.take_grad(0) else { return Ok(()) };
+    let Attributes::Gemm(rule) = params.attributes else {
+        return Ok(());
+    };
+    let Some(g) = cx.take_grad(0) else {
+        return Ok(());
+    };
     let (m_ndim, n_ndim) = (params.dims[0], params.dims[1]);
     if cx.wants(0) {
         let b = cx.saved(1)?;
-        let over = |trans_a, trans_b| Gemm { trans_a, trans_b, ndim: n_ndim, ..rule };
+        let over = |trans_a, trans_b| Gemm {
+            trans_a,
+            trans_b,
+            ndim: n_ndim,
+            ..rule
+        };
         let ga = match rule.trans_a {
             false => gemm(&g, &b, over(false, !rule.trans_b))?,
             true => gemm(&b, &g, over(rule.trans_b, true))?,
@@ -184,7 +218,12 @@ fn gemm_backward(params: &Params, cx: &mut Cx<'_>) -> Result<()> {
     }
     if cx.wants(1) {
         let a = cx.saved(0)?;
-        let over = |trans_a, trans_b| Gemm { trans_a, trans_b, ndim: m_ndim, ..rule };
+        let over = |trans_a, trans_b| Gemm {
+            trans_a,
+            trans_b,
+            ndim: m_ndim,
+            ..rule
+        };
         let gb = match rule.trans_b {
             false => gemm(&a, &g, over(!rule.trans_a, false))?,
             true => gemm(&g, &a, over(true, rule.trans_a))?,
@@ -194,50 +233,20 @@ fn gemm_backward(params: &Params, cx: &mut Cx<'_>) -> Result<()> {
     Ok(())
 }
 
-impl Fiber {
-    /// Checks that the axis lies before the batch axes of a tensor with these dims.
-    fn check(self, op: &'static str, dims: &[usize]) -> Result<()> {
-        let (ndim, batch) = (dims.len(), self.batch_ndim);
-        if batch < ndim && self.axis < ndim - batch {
-            return Ok(());
-        }
-        let what = format!("axis {} with batch_ndim {batch} for a tensor of {ndim} dimensions", self.axis);
-        Err(refuse(op, what, "need 0 <= axis < ndim - batch_ndim"))
-    }
-
-    /// The shape of the fiber: its axis, then the batch axes.
-    fn dims(self, dims: &[usize]) -> ShapeVec {
-        let mut own: ShapeVec = smallvec![dims[self.axis]];
-        own.extend_from_slice(&dims[dims.len() - self.batch_ndim..]);
-        own
-    }
-
-    /// The fiber's shape among the tensor's axes, 1 elsewhere.
-    fn spread_dims(self, dims: &[usize]) -> ShapeVec {
-        let first_batch = dims.len() - self.batch_ndim;
-        let keep = |i: usize| i == self.axis || i >= first_batch;
-        dims.iter().enumerate().map(|(i, &d)| if keep(i) { d } else { 1 }).collect()
-    }
-
-    /// The fiber repeated along the tensor's other axes; a view.
-    fn spread(self, fiber: &Tensor, dims: &[usize]) -> Result<Tensor> {
-        broadcast_to(&reshape_dims(fiber, &self.spread_dims(dims))?, dims)
-    }
-}
-
 /// `alpha fiber[i_axis, i_batch…] + beta tensor[i]`; with `beta` 0 the tensor's values are not read.
 /// Derivatives: `sum_fiber` of `alpha g`, and `beta g`.
 ///
 /// # Errors
 /// `Shape` when the axis is not before the batch axes, or the fiber's shape is not the axis and the batch axes.
-pub fn add_fiber(alpha: f64, fiber: &Tensor, beta: f64, tensor: &Tensor, place: Fiber) -> Result<Tensor> {
+pub fn add_fiber(
+    alpha: f64,
+    fiber: &Tensor,
+    beta: f64,
+    tensor: &Tensor,
+    place: Fiber,
+) -> Result<Tensor> {
     place.check("add_fiber", tensor.shape())?;
-    let want = place.dims(tensor.shape());
-    if fiber.shape() != &want[..] {
-        let (got, want) = (Dims::from(fiber.shape()), Dims::from(&want[..]));
-        let remedy = "give a fiber of the axis and the trailing batch axes of the tensor";
-        return Err(refuse("add_fiber", format!("the fiber has shape {got} but must have {want}"), remedy));
-    }
+    place.check_fiber(fiber, tensor.shape())?;
     let (fiber, tensor) = settle(fiber, tensor)?;
     let out = Tensor::empty(tensor.shape(), tensor.dtype())?;
     let spread = place.spread(&fiber.detach(), tensor.shape())?;
@@ -246,13 +255,21 @@ pub fn add_fiber(alpha: f64, fiber: &Tensor, beta: f64, tensor: &Tensor, place: 
         name: "add_fiber",
         cost: 2.0 * move_cost(out),
         params: Params {
-            attributes: Attributes::AddFiber { alpha, beta, fiber: place },
+            attributes: Attributes::AddFiber {
+                alpha,
+                beta,
+                fiber: place,
+            },
             dims: ShapeVec::new(),
         },
         saved: SavedList::new(),
         backward: |params, cx| {
-            let Attributes::AddFiber { alpha, beta, fiber } = params.attributes else { return Ok(()) };
-            let Some(g) = cx.take_grad(0) else { return Ok(()) };
+            let Attributes::AddFiber { alpha, beta, fiber } = params.attributes else {
+                return Ok(());
+            };
+            let Some(g) = cx.take_grad(0) else {
+                return Ok(());
+            };
             if cx.wants(0) {
                 cx.give(0, sum_fiber(&g, fiber, alpha)?);
             }
@@ -271,7 +288,14 @@ fn add_scaled(alpha: f64, x: &Tensor, beta: f64, y: &Tensor, out: &Tensor) {
     if beta == 0.0 {
         apply(&SCALED, dtype, &[x], out.view_mut(), dtype, &[alpha]);
     } else {
-        apply(&AXPBY, dtype, &[x, y], out.view_mut(), dtype, &[alpha, beta]);
+        apply(
+            &AXPBY,
+            dtype,
+            &[x, y],
+            out.view_mut(),
+            dtype,
+            &[alpha, beta],
+        );
     }
 }
 
@@ -283,21 +307,29 @@ fn add_scaled(alpha: f64, x: &Tensor, beta: f64, y: &Tensor, out: &Tensor) {
 pub fn sum_fiber(x: &Tensor, place: Fiber, alpha: f64) -> Result<Tensor> {
     place.check("sum_fiber", x.shape())?;
     let x = float(x, x.dtype().to_float())?;
-    let axes: SmallVec<[usize; 4]> =
-        (0..x.ndim() - place.batch_ndim).filter(|&axis| axis != place.axis).collect();
+    let axes: SmallVec<[usize; 4]> = (0..x.ndim() - place.batch_ndim)
+        .filter(|&axis| axis != place.axis)
+        .collect();
     let out = sum_over(&x.detach(), &axes, false)?;
     scale(&out, alpha);
     Ok(finish(out, &[&x], |_| Record {
         name: "sum_fiber",
         cost: move_cost(&x),
         params: Params {
-            attributes: Attributes::SumFiber { alpha, fiber: place },
+            attributes: Attributes::SumFiber {
+                alpha,
+                fiber: place,
+            },
             dims: ShapeVec::from_slice(x.shape()),
         },
         saved: SavedList::new(),
         backward: |params, cx| {
-            let Attributes::SumFiber { alpha, fiber } = params.attributes else { return Ok(()) };
-            let Some(g) = cx.take_grad(0) else { return Ok(()) };
+            let Attributes::SumFiber { alpha, fiber } = params.attributes else {
+                return Ok(());
+            };
+            let Some(g) = cx.take_grad(0) else {
+                return Ok(());
+            };
             cx.give(0, fiber.spread(&times(&g, alpha)?, &params.dims)?);
             Ok(())
         },

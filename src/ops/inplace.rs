@@ -53,16 +53,35 @@ fn admit(op: &'static str, x: &Tensor, value: &Tensor) -> Result<()> {
     Ok(())
 }
 
+/// A part of a constant must not gain a history that the constant itself would not know of.
+pub(crate) fn refuse_part_of_constant(op: &'static str, x: &Tensor) -> Result<()> {
+    let part = x.size() * x.dtype().size() < x.storage().nbytes() && !x.storage().is_unique();
+    if !part || x.requires_grad() {
+        return Ok(());
+    }
+    Err(refuse(
+        op,
+        "the tensor is a view of a constant, which would not learn of the gradient",
+        "write to the constant itself: base[index] = value",
+    ))
+}
+
 /// Writes `value` (recorded or not) into `x` and moves its history there.
 pub(crate) fn overwrite(op: &'static str, x: &Tensor, value: &Tensor) -> Result<()> {
     admit(op, x, value)?;
     let value = broadcast_to(&astype(value, x.dtype())?, x.shape())?;
     // The source may overlap the target (x[1:] = x[:-1]): then it is copied out first.
     let source = if value.storage().same(x.storage()) { value.duplicate()? } else { value.detach() };
+    // Edges are taken before the version moves. Changed without recording, a handle keeps its history.
+    let recorded = graph::recording() && (x.requires_grad() || value.requires_grad());
+    if recorded {
+        refuse_part_of_constant(op, x)?;
+    }
+    let history = if recorded { value.grad_edge() } else { x.producer_edge() };
     kernels::copy(x.dtype(), source.view_of(), x.view_mut());
     x.storage().bump_version(op);
-    if graph::recording() && (x.requires_grad() || value.requires_grad()) {
-        x.rebase(value.grad_edge());
+    if recorded || history.is_some() {
+        x.rebase(history);
     }
     Ok(())
 }

@@ -9,6 +9,7 @@ use crate::error::{Error, Result};
 use crate::kernels::index::offsets_where;
 use crate::ops::arguments::{Condition, OneOrTuple};
 use crate::ops::cast::astype;
+use crate::ops::create::room;
 use crate::ops::declare::Operand;
 use crate::ops::select;
 use crate::tensor::Tensor;
@@ -25,18 +26,27 @@ fn truth(x: &Tensor) -> Result<Tensor> {
 
 /// The positions of true elements of a mask, one int64 array per axis; a 0-d mask has one axis of size 1.
 pub(crate) fn coordinates(mask: &Tensor) -> Result<Vec<Tensor>> {
-    let mut rest = flat_positions(mask)?;
+    let flat = flat_positions(mask)?;
     if mask.ndim() <= 1 {
-        return Ok(vec![Tensor::from(rest)]);
+        return Ok(vec![Tensor::from(flat)]);
     }
-    let order = Layout::contiguous(mask.shape())?;
-    let mut along = |stride: isize| {
-        let stride = stride as i64;
-        let axis: Vec<i64> = rest.iter().map(|&at| at / stride).collect();
-        rest.iter_mut().for_each(|at| *at %= stride);
-        Tensor::from(axis)
-    };
-    Ok(order.strides().iter().map(|&stride| along(stride)).collect())
+    let (&last, outer) = mask.shape().split_last().unwrap_or((&1, &[]));
+    let mut along = (0..mask.ndim()).map(|_| room(flat.len())).collect::<Result<Vec<Vec<i64>>>>()?;
+    // Positions rise, so the outer coordinates change only where a row ends.
+    let (mut row, mut start, mut end) = (vec![0i64; outer.len()], 0, 0);
+    for at in flat {
+        if at >= end {
+            let mut number = at / last as i64;
+            (start, end) = (number * last as i64, (number + 1) * last as i64);
+            for (coordinate, &size) in row.iter_mut().zip(outer).rev() {
+                *coordinate = number % size as i64;
+                number /= size as i64;
+            }
+        }
+        along.iter_mut().zip(&row).for_each(|(axis, &coordinate)| axis.push(coordinate));
+        along[outer.len()].push(at - start);
+    }
+    Ok(along.into_iter().map(Tensor::from).collect())
 }
 
 crate::operations! { family "searching";

@@ -12,7 +12,7 @@ use crate::ops::create::room;
 use crate::ops::declare::{Ints, Scalar};
 use crate::ops::join::join;
 use crate::ops::places::integers;
-use crate::ops::repeat::take_along;
+use crate::ops::repeat::add_along;
 use crate::ops::shape::broadcast_to;
 use crate::ops::structured::{Record, SavedList, finish, move_cost};
 use crate::ops::view::{Step, slice_axis, view_through};
@@ -102,22 +102,59 @@ fn bordered_each(x: &Tensor, widths: &Widths, values: &Tensor) -> Result<Tensor>
     Ok(out)
 }
 
-/// A border that shows elements of `x`.
-fn extended(x: &Tensor, widths: &Widths, beyond: Beyond) -> Result<Tensor> {
-    let mut out = x.clone();
+/// For each padded axis, the elements of `x` that the result shows along it.
+type Shown = Vec<(usize, Tensor)>;
+
+fn shown(x: &Tensor, widths: &Widths, beyond: Beyond) -> Result<Shown> {
+    let mut all = Vec::new();
     for (axis, &(before, after)) in widths.iter().enumerate() {
+        let n = x.shape()[axis] as i64;
         if before + after == 0 {
             continue;
         }
-        let n = x.shape()[axis] as i64;
         if n == 0 {
             return Err(bad(format!("axis {axis} has no element to show beyond its border"), "use mode=\"constant\""));
         }
         let mut rows = room(before.saturating_add(after).saturating_add(n as usize))?;
         rows.extend((-(before as i64)..n + after as i64).map(|at| beyond.source(at, n)));
-        out = take_along("pad", &out, axis, &Tensor::from(rows))?;
+        all.push((axis, Tensor::from(rows)));
     }
-    if out.storage().same(x.storage()) { out.copied("pad") } else { Ok(out) }
+    Ok(all)
+}
+
+/// A border that shows elements of `x`, written slice by slice.
+fn extended(x: &Tensor, widths: &Widths, beyond: Beyond) -> Result<Tensor> {
+    let shown = shown(x, widths, beyond)?;
+    let (dims, steps) = framed(x, widths)?;
+    let out = Tensor::empty(&dims, x.dtype())?;
+    let mut whole = steps.iter().fold(out.layout().clone(), |layout, step| step.apply(&layout));
+    kernels::copy(x.dtype(), x.view_of(), out.with_layout(whole.clone()).view_mut());
+    for (axis, rows) in &shown {
+        // What is complete so far, with this axis in its full length.
+        let wider: Vec<Step> = steps.iter().copied().filter(|step| step.axis() > *axis).collect();
+        whole = wider.iter().fold(out.layout().clone(), |layout, step| step.apply(&layout));
+        let before = widths[*axis].0;
+        let inside = before..before + x.shape()[*axis];
+        for (at, &row) in rows.to_vec::<i64>()?.iter().enumerate().filter(|(at, _)| !inside.contains(at)) {
+            let source = out.with_layout(whole.select(*axis, before + row as usize));
+            let target = out.with_layout(whole.select(*axis, at));
+            kernels::copy(x.dtype(), source.view_of(), target.view_mut());
+        }
+    }
+    Ok(finish(out, &[x], |out| Record {
+        name: "pad",
+        cost: 2.0 * move_cost(out),
+        params: (shown, ShapeVec::from_slice(x.shape())),
+        saved: SavedList::new(),
+        backward: |(shown, dims), cx| {
+            let Some(mut g) = cx.take_grad(0) else { return Ok(()) };
+            for (axis, rows) in shown.iter().rev() {
+                g = add_along("pad", &g, *axis, rows, dims[*axis])?;
+            }
+            cx.give(0, g);
+            Ok(())
+        },
+    }))
 }
 
 /// `(before, after)` for every axis, from what broadcasts to one row per axis.

@@ -9,9 +9,9 @@ use crate::error::{Error, Result};
 use crate::kernels::Reduction;
 use crate::ops::arith::{ADD, DIVIDE, MULTIPLY, SUBTRACT};
 use crate::ops::cast::astype;
-use crate::ops::compare::isnan;
+use crate::ops::compare::{GREATER_EQUAL, isnan};
 use crate::ops::declare::{Axes, Operand, Scalar};
-use crate::ops::elementwise::{binary, binary_operands};
+use crate::ops::elementwise::{binary, binary_operands, binary_scalar};
 use crate::ops::order::order_along;
 use crate::ops::reduce::{
     extreme_over, finish_shape, kept_dims, lines, mean_over, need_elements, reduced, resolve,
@@ -147,6 +147,18 @@ fn neighbours(level: f64, n: usize) -> (usize, usize) {
     (low, (low + 1).min(n - 1))
 }
 
+/// How far each level lies between its neighbours; recorded if the level has a derivative.
+fn fraction(levels: &Tensor, exact: &[f64], low: &[usize], last: f64) -> Result<Tensor> {
+    if !levels.requires_grad() {
+        let parts = exact.iter().zip(low).map(|(q, &i)| q * last - i as f64);
+        return astype(&Tensor::from(parts.collect::<Vec<_>>()), levels.dtype());
+    }
+    let floor = Tensor::from(low.iter().map(|&i| i as f64).collect::<Vec<_>>());
+    let flat = reshape_dims(levels, &[exact.len()])?;
+    let place = binary_scalar(&MULTIPLY, &flat, Scalar::Float(last))?;
+    binary(&SUBTRACT, &place, &astype(&floor, levels.dtype())?)
+}
+
 /// One quantile per level, as the last axis.
 fn interpolated(
     op: &'static str,
@@ -158,18 +170,16 @@ fn interpolated(
     let last = (n - 1) as f64;
     let (low, high): (Vec<usize>, Vec<usize>) = exact.iter().map(|&q| neighbours(q, n)).unzip();
     let (a, b) = (ordered.at(op, &low)?, ordered.at(op, &high)?);
-    // Between the two neighbours; recorded, so that the level itself has a derivative.
-    let floor = Tensor::from(low.iter().map(|&i| i as f64).collect::<Vec<_>>());
-    let place = binary_operands(
-        &MULTIPLY,
-        &Operand::Tensor(reshape_dims(levels, &[exact.len()])?),
-        &Operand::Scalar(Scalar::Float(last)),
-    )?;
-    let part = binary(&SUBTRACT, &place, &astype(&floor, levels.dtype())?)?;
+    let part = fraction(levels, exact, &low, last)?;
+    // From the nearer neighbour, as NumPy does: an infinite one is reached, or not, at the same levels.
+    let far = binary_scalar(&GREATER_EQUAL, &part.detach(), Scalar::Float(0.5))?;
+    let back = binary_scalar(&SUBTRACT, &part, Scalar::Float(1.0))?;
+    let part = where_(&far, &Operand::Tensor(back), &Operand::Tensor(part))?;
+    let step = binary(&MULTIPLY, &binary(&SUBTRACT, &b, &a)?, &part)?;
     let value = binary(
         &ADD,
-        &a,
-        &binary(&MULTIPLY, &binary(&SUBTRACT, &b, &a)?, &part)?,
+        &where_(&far, &Operand::Tensor(b), &Operand::Tensor(a))?,
+        &step,
     )?;
     ordered.unless_spoiled(&value)
 }

@@ -181,7 +181,8 @@ crate::operations! { family "reduction";
     [numpy("sum")]
     fn sum(x: Tensor, axis: Axes = Axes::All, keepdims: bool = false, dtype: Option<DType> = None) -> Tensor {
         let x = dtype.map_or_else(|| Ok(x.clone()), |d| astype(x, d))?;
-        sum_over(&x, &resolve("sum", &axis, x.ndim())?, keepdims)
+        let out = sum_over(&x, &resolve("sum", &axis, x.ndim())?, keepdims)?;
+        dtype.map_or_else(|| Ok(out.clone()), |d| astype(&out, d))
     }
     /// Product over the axes; integers and booleans in int64. Derivative: `g` times the product of the others, exact also where elements are zero.
     [numpy("prod")]

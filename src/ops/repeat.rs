@@ -7,7 +7,7 @@ use crate::array::ShapeVec;
 use crate::error::{Error, Result};
 use crate::ops::create::room;
 use crate::ops::declare::Ints;
-use crate::ops::places::{Places, integers, take_rows};
+use crate::ops::places::{Places, integers, spread_rows, take_rows};
 use crate::ops::shape::{axis_or_flat, broadcast_to, permute_axes, reshape_dims};
 use crate::tensor::Tensor;
 
@@ -37,6 +37,15 @@ pub(crate) fn take_along(op: &'static str, x: &Tensor, axis: usize, rows: &Tenso
     }
     let order: ShapeVec = (1..=axis).chain([0]).chain(axis + 1..taken.ndim()).collect();
     permute_axes(&taken, &order)
+}
+
+/// The adjoint of `take_along`: the slices of `g` added to the rows they came from, of an axis of `size`.
+pub(crate) fn add_along(op: &'static str, g: &Tensor, axis: usize, rows: &Tensor, size: usize) -> Result<Tensor> {
+    let mut dims = ShapeVec::from_slice(g.shape());
+    dims[axis] = size;
+    let places = Places::indexed(op, &dims, &[axis], std::slice::from_ref(rows))?;
+    let order: ShapeVec = [axis].into_iter().chain((0..g.ndim()).filter(|&a| a != axis)).collect();
+    spread_rows(&permute_axes(g, &order)?, &places)
 }
 
 /// Every element of an axis the same number of times.

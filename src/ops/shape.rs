@@ -45,6 +45,7 @@ pub(crate) fn reshape_dims(x: &Tensor, dims: &[usize]) -> Result<Tensor> {
     let out = match x.layout().reshape(dims) {
         Some(layout) => x.with_layout(layout),
         None => {
+            checked_numel("reshape", dims)?;
             let copy = x.detach().contiguous()?;
             let layout = copy.layout().reshape(dims);
             copy.with_layout(layout.ok_or_else(|| {

@@ -1,4 +1,4 @@
-//! Softmax, its logarithm, and cross entropy.
+//! Softmax, its logarithm, and the losses of rows of logits.
 //!
 //! Owns: the three and their derivatives. Never exponentiates anything above the row's maximum.
 //! Invariant: a row's probabilities sum to one; a row of -inf alone gives NaN, as SciPy does.
@@ -7,14 +7,13 @@ use smallvec::smallvec;
 
 use crate::array::normalize_axis;
 use crate::dtype::DType;
-use crate::error::{Dims, Error, Result};
+use crate::error::Result;
 use crate::graph::Saved;
 use crate::kernels::{self, View, ViewMut};
-use crate::ops::arith::{DIVIDE, MULTIPLY, SUBTRACT};
+use crate::ops::arith::{MULTIPLY, SUBTRACT};
 use crate::ops::cast::astype;
 use crate::ops::compare::{equal, not_equal};
-use crate::ops::declare::{Axes, Scalar};
-use crate::ops::elementwise::{binary, binary_scalar};
+use crate::ops::elementwise::binary;
 use crate::ops::reduce::sum_over;
 use crate::ops::shape::{reshape_dims, swap_axes};
 use crate::ops::structured::{Record, finish, move_cost};
@@ -47,7 +46,7 @@ fn along_backward(y: &Tensor, g: &Tensor, axis: usize, kernel: RowGradient) -> R
     swap_axes(&out, axis, last)
 }
 
-fn softmax_axis(x: &Tensor, axis: usize) -> Result<Tensor> {
+pub(crate) fn softmax_axis(x: &Tensor, axis: usize) -> Result<Tensor> {
     Ok(finish(along(x, axis, kernels::softmax::softmax)?, &[x], |out| Record {
         name: "softmax",
         cost: 6.0 * move_cost(out),
@@ -68,7 +67,7 @@ fn softmax_axis(x: &Tensor, axis: usize) -> Result<Tensor> {
     }))
 }
 
-fn log_softmax_axis(x: &Tensor, axis: usize) -> Result<Tensor> {
+pub(crate) fn log_softmax_axis(x: &Tensor, axis: usize) -> Result<Tensor> {
     Ok(finish(along(x, axis, kernels::softmax::log_softmax)?, &[x], |out| Record {
         name: "log_softmax",
         cost: 6.0 * move_cost(out),
@@ -90,7 +89,7 @@ fn log_softmax_axis(x: &Tensor, axis: usize) -> Result<Tensor> {
 }
 
 /// The loss of each row for class numbers (int64); the fused derivative needs two numbers per row.
-fn class_losses(x: &Tensor, target: &Tensor, ignore: i64) -> Result<Tensor> {
+pub(crate) fn class_losses(x: &Tensor, target: &Tensor, ignore: i64) -> Result<Tensor> {
     let rows = x.detach().contiguous()?;
     let losses = Tensor::empty(target.shape(), x.dtype())?;
     let stats = Tensor::empty(&[target.size(), 2], x.dtype())?;
@@ -130,22 +129,6 @@ fn recorded_gradient(x: &Tensor, target: &Tensor, ignore: i64, g: &Tensor) -> Re
     binary(&MULTIPLY, &binary(&SUBTRACT, &softmax_axis(x, 1)?, &chosen)?, &weight)
 }
 
-fn check_targets(x: &Tensor, target: &Tensor) -> Result<()> {
-    let fits = if target.dtype().is_float() {
-        target.shape() == x.shape()
-    } else {
-        x.ndim() == 2 && target.shape() == &x.shape()[..1]
-    };
-    if fits {
-        return Ok(());
-    }
-    Err(Box::new(Error::Shape {
-        op: "cross_entropy".into(),
-        what: format!("logits of shape {} and targets of shape {}", Dims::from(x.shape()), Dims::from(target.shape())),
-        remedy: "give logits (rows, classes) with integer targets (rows,) or probabilities of the logits' shape",
-    }))
-}
-
 crate::operations! { family "softmax";
     /// `e^x / sum(e^x)` along an axis. Derivative: `y (g - sum(g y))`.
     [numpy("scipy.special.softmax")]
@@ -156,36 +139,5 @@ crate::operations! { family "softmax";
     [numpy("scipy.special.log_softmax")]
     fn log_softmax(x: Tensor, axis: isize) -> Tensor {
         log_softmax_axis(&float(x)?, normalize_axis("log_softmax", axis, x.ndim())?)
-    }
-    /// Mean negative log likelihood of targets under the softmax of logits (rows, classes); targets are class numbers or probabilities. Derivative: `(softmax(x) - target) g / rows`.
-    fn cross_entropy(x: Tensor, target: Tensor, ignore_index: isize = -100, reduction: String = "mean".to_owned()) -> Tensor {
-        check_targets(x, target)?;
-        let x = float(x)?;
-        if target.dtype().is_float() {
-            let log_p = log_softmax_axis(&x, 1)?;
-            let losses = sum_over(&binary(&MULTIPLY, &log_p, target)?, &[1], false)?.negative()?;
-            return reduce_losses("cross_entropy", &losses, &reduction);
-        }
-        let target = astype(&target.detach(), DType::I64)?;
-        let losses = class_losses(&x, &target, ignore_index as i64)?;
-        if reduction == "mean" {
-            let counted = target.to_vec::<i64>()?.iter().filter(|&&t| t != ignore_index as i64).count();
-            return binary_scalar(&DIVIDE, &losses.sum_all()?, Scalar::Float(counted as f64));
-        }
-        reduce_losses("cross_entropy", &losses, &reduction)
-    }
-}
-
-/// Applies a loss's `reduction` argument.
-pub(crate) fn reduce_losses(op: &'static str, losses: &Tensor, reduction: &str) -> Result<Tensor> {
-    match reduction {
-        "mean" => losses.mean(Axes::All, false, None),
-        "sum" => losses.sum_all(),
-        "none" => Ok(losses.clone()),
-        other => Err(Box::new(Error::Argument {
-            op: op.into(),
-            what: format!("reduction {other:?}"),
-            remedy: "use \"mean\", \"sum\" or \"none\"".into(),
-        })),
     }
 }

@@ -23,6 +23,14 @@ pub(crate) enum Step {
 }
 
 impl Step {
+    /// The axis it is about, the first of two.
+    pub(crate) fn axis(self) -> usize {
+        match self {
+            Step::Slice { axis, .. } | Step::Select { axis, .. } | Step::Insert { axis } => axis,
+            Step::Diagonal { axis1, .. } => axis1,
+        }
+    }
+
     pub(crate) fn apply(self, layout: &Layout) -> Layout {
         match self {
             Step::Slice { axis, start, step, len } => layout.slice(axis, start, step, len),

@@ -11,7 +11,7 @@ use crate::dtype::DType;
 use crate::error::{Error, Result};
 use crate::graph::{FORWARD, Mode};
 use crate::graph::Flags;
-use crate::tensor::{Edge, Meta};
+use crate::tensor::{Edge, Meta, Stale};
 
 /// A multi-dimensional array that remembers how it was computed.
 ///
@@ -31,6 +31,8 @@ pub struct Tensor {
     layout: Layout,
     dtype: DType,
     cut: bool,
+    /// The storage's version when this handle got its edge: what the edge is the history of.
+    version: u32,
     edge: Option<Edge>,
     meta: OnceLock<Arc<Meta>>,
 }
@@ -44,7 +46,8 @@ impl Tensor {
         dtype: DType,
         edge: Option<Edge>,
     ) -> Tensor {
-        Tensor { storage, layout, dtype, cut: false, edge, meta: OnceLock::new() }
+        let version = if edge.is_some() { storage.version() } else { 0 };
+        Tensor { storage, layout, dtype, cut: false, version, edge, meta: OnceLock::new() }
     }
 
     /// The same data under another layout, outside the graph.
@@ -56,6 +59,7 @@ impl Tensor {
     /// The same data with a place in the graph.
     #[inline]
     pub(crate) fn attach(mut self, edge: Edge) -> Tensor {
+        self.version = self.storage.version();
         self.edge = Some(edge);
         self
     }
@@ -169,12 +173,23 @@ impl Tensor {
     }
 
     /// The edge a consumer of this tensor records: its producer's output, or a leaf's accumulator.
+    /// Where the values are no longer those that were produced, it leads to a node that says so.
     #[inline]
     pub fn grad_edge(&self) -> Option<Edge> {
         match self.meta() {
-            None => self.edge.clone(),
-            Some(meta) => meta.current_edge(self).or_else(|| self.edge.clone()),
+            None => self.produced_edge(),
+            Some(meta) if meta.is_rebased() => meta.rebased_edge(&self.storage),
+            Some(meta) => meta.leaf_edge(self).or_else(|| self.produced_edge()),
         }
+    }
+
+    #[inline]
+    fn produced_edge(&self) -> Option<Edge> {
+        let edge = self.edge.as_ref()?;
+        if self.storage.version() == self.version {
+            return Some(edge.clone());
+        }
+        Some(Stale::edge(edge, &self.storage))
     }
 
     /// The node that produced this tensor, or `None` for a leaf.
@@ -184,13 +199,16 @@ impl Tensor {
 
     /// The edge to the producer; a leaf has none.
     pub(crate) fn producer_edge(&self) -> Option<Edge> {
-        let rebased = self.meta().and_then(|meta| meta.rebased_edge());
-        rebased.or_else(|| self.edge.clone()).filter(|edge| !edge.node().flags().has(Flags::ACCUMULATOR))
+        let edge = match self.meta() {
+            Some(meta) if meta.is_rebased() => meta.rebased_edge(&self.storage),
+            _ => self.edge.clone(),
+        };
+        edge.filter(|edge| !edge.node().flags().has(Flags::ACCUMULATOR))
     }
 
     /// Moves this handle's history to `edge` after its storage was changed in place.
     pub(crate) fn rebase(&self, edge: Option<Edge>) {
-        self.ensure_meta().rebase(edge);
+        self.ensure_meta().rebase(edge, self.storage.version());
     }
 
     /// The accumulated gradient of a leaf, or of a tensor that retains its own.

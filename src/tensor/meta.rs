@@ -8,9 +8,10 @@ use std::any::Any;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
 
+use crate::array::Storage;
 use crate::error::Result;
 use crate::graph::Value;
-use crate::tensor::{Accumulate, Edge, Tensor};
+use crate::tensor::{Accumulate, Edge, Stale, Tensor};
 
 /// The weak reference by which a host language finds its own object for a tensor again.
 pub type Identity = Arc<dyn Any + Send + Sync>;
@@ -20,7 +21,9 @@ struct State {
     grad: Option<Tensor>,
     name: Option<Arc<str>>,
     identity: Option<Identity>,
+    /// The history after an in-place change, and the version it is the history of.
     edge: Option<Edge>,
+    version: u32,
 }
 
 /// The state of a leaf, of a named tensor, or of one with a host identity.
@@ -42,31 +45,44 @@ impl Meta {
     #[inline]
     pub(crate) fn requires_grad(&self) -> bool {
         self.requires_grad.load(Ordering::Relaxed)
-            || (self.rebased.load(Ordering::Acquire) && self.lock().edge.is_some())
+            || (self.is_rebased() && self.lock().edge.is_some())
     }
 
     pub(crate) fn set_requires_grad(&self, on: bool) {
         self.requires_grad.store(on, Ordering::Relaxed);
     }
 
-    /// The edge a consumer records, beyond the one in the handle.
+    /// Whether an in-place change moved the history here.
     #[inline]
-    pub(crate) fn current_edge(self: &Arc<Self>, tensor: &Tensor) -> Option<Edge> {
-        if self.rebased.load(Ordering::Acquire) {
-            return self.lock().edge.clone();
-        }
+    pub(crate) fn is_rebased(&self) -> bool {
+        self.rebased.load(Ordering::Acquire)
+    }
+
+    /// The edge to a leaf's accumulator, made when it is first asked for.
+    #[inline]
+    pub(crate) fn leaf_edge(self: &Arc<Self>, tensor: &Tensor) -> Option<Edge> {
         if !self.requires_grad.load(Ordering::Relaxed) {
             return None;
         }
         Some(self.accumulator.get_or_init(|| Accumulate::node_for(self, tensor)).clone())
     }
 
-    pub(crate) fn rebased_edge(&self) -> Option<Edge> {
-        if self.rebased.load(Ordering::Acquire) { self.lock().edge.clone() } else { None }
+    /// The history after the last in-place change through this handle.
+    pub(crate) fn rebased_edge(&self, storage: &Storage) -> Option<Edge> {
+        let (edge, version) = {
+            let state = self.lock();
+            (state.edge.clone()?, state.version)
+        };
+        let current = storage.version() == version;
+        Some(if current { edge } else { Stale::edge(&edge, storage) })
     }
 
-    pub(crate) fn rebase(&self, edge: Option<Edge>) {
-        let _old = std::mem::replace(&mut self.lock().edge, edge);
+    pub(crate) fn rebase(&self, edge: Option<Edge>, version: u32) {
+        let _old = {
+            let mut state = self.lock();
+            state.version = version;
+            std::mem::replace(&mut state.edge, edge)
+        };
         self.rebased.store(true, Ordering::Release);
     }
 

@@ -9,11 +9,13 @@ mod handle;
 mod leaf;
 mod meta;
 mod saved;
+mod stale;
 
 pub use handle::Tensor;
 pub use leaf::Accumulate;
 pub use meta::{Identity, Meta};
 pub use saved::SavedTensor;
+pub(crate) use stale::Stale;
 
 /// An edge of the graph of tensors.
 pub type Edge = crate::graph::Edge<Tensor>;

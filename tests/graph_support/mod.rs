@@ -20,6 +20,12 @@ impl Counter {
     }
 }
 
+/// Runs a test on the stack of a main thread: an unoptimised frame is several times a release one.
+pub fn on_a_main_stack(test: fn()) {
+    let main = std::thread::Builder::new().stack_size(8 << 20);
+    main.spawn(test).unwrap().join().unwrap();
+}
+
 /// A small deterministic generator (splitmix64).
 pub struct Random(pub u64);
 

@@ -7,21 +7,21 @@
 use std::path::{Path, PathBuf};
 
 /// One file: its path, its text, and its code without comments and literals.
-pub struct Source {
-    pub path: PathBuf,
-    pub original: String,
-    pub code: Vec<char>,
+pub(crate) struct Source {
+    pub(crate) path: PathBuf,
+    pub(crate) original: String,
+    pub(crate) code: Vec<char>,
     /// Where each line ends.
     breaks: Vec<usize>,
 }
 
 impl Source {
-    pub fn read(root: &Path, path: PathBuf) -> Source {
+    pub(crate) fn read(root: &Path, path: PathBuf) -> Source {
         let original = std::fs::read_to_string(root.join(&path)).expect("UTF-8 text");
         Source::new(path, original)
     }
 
-    pub fn new(path: PathBuf, original: String) -> Source {
+    pub(crate) fn new(path: PathBuf, original: String) -> Source {
         let code = blank(&original.chars().collect::<Vec<_>>());
         let breaks = (0..code.len()).filter(|i| code[*i] == '\n').collect();
         Source {
@@ -60,7 +60,7 @@ impl Source {
     }
 
     /// Lines that name an external crate: `name::…`, `use name`, `extern crate name`.
-    pub fn lines_naming_crate(&self, name: &str) -> Vec<usize> {
+    pub(crate) fn lines_naming_crate(&self, name: &str) -> Vec<usize> {
         let words = self.words();
         let text = |i: usize| words.get(i).map_or("", |(_, w)| w.as_str());
         let starts_a_path =
@@ -77,7 +77,7 @@ impl Source {
     }
 
     /// The items at the top of the file, each as its words up to `;` or with its opening brace.
-    pub fn items(&self) -> Vec<(usize, String)> {
+    pub(crate) fn items(&self) -> Vec<(usize, String)> {
         let mut items = Vec::new();
         let (mut depth, mut start, mut item) = (0usize, None, String::new());
         for (at, word) in without_attributes(self.words()) {
@@ -223,7 +223,7 @@ fn module(path: &Path) -> Vec<String> {
 }
 
 /// Every path from the crate's root that the file names, `use` groups spread, `super` resolved.
-pub fn paths(source: &Source) -> Vec<(usize, String)> {
+pub(crate) fn paths(source: &Source) -> Vec<(usize, String)> {
     let words = source.words();
     let text = |i: usize| words.get(i).map_or("", |(_, w)| w.as_str());
     let home = module(&source.path);
@@ -287,7 +287,7 @@ fn spread_group(
 }
 
 /// Lines on which the keyword `unsafe` stands.
-pub fn unsafe_lines(source: &Source) -> Vec<usize> {
+pub(crate) fn unsafe_lines(source: &Source) -> Vec<usize> {
     let words = source.words();
     words
         .iter()
@@ -297,7 +297,7 @@ pub fn unsafe_lines(source: &Source) -> Vec<usize> {
 }
 
 /// Every function with a body: (line, name, number of lines from `fn` to its closing brace).
-pub fn functions(source: &Source) -> Vec<(usize, String, usize)> {
+pub(crate) fn functions(source: &Source) -> Vec<(usize, String, usize)> {
     let words = source.words();
     let mut found = Vec::new();
     for i in 0..words.len().saturating_sub(1) {

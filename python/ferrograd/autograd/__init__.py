@@ -1,5 +1,6 @@
 """PyTorch's face of autograd: `fg.autograd.backward`, `fg.autograd.grad` and their kin."""
 
+from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 from ferrograd._core import (
@@ -18,6 +19,7 @@ from ferrograd._modes import (
 
 if TYPE_CHECKING:
     from ferrograd._checking import gradcheck as gradcheck, gradgradcheck as gradgradcheck
+    from ferrograd.autograd import functional as functional
 
 _LAZY = ("gradcheck", "gradgradcheck")
 
@@ -28,4 +30,6 @@ def __getattr__(name: str) -> Any:
         from ferrograd import _checking
 
         return getattr(_checking, name)
+    if name == "functional":
+        return import_module("ferrograd.autograd.functional")
     raise AttributeError(f"module 'ferrograd.autograd' has no attribute {name!r}")

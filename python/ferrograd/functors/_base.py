@@ -48,7 +48,7 @@ class AutogradFunction:
                 f"{type(self).__name__}: the functor has no build_forward;"
                 " define it as a static method that returns run(...)"
             )
-        return build(*args, **kwargs)
+        return build(*args, **kwargs)  # type: ignore[no-any-return]
 
     def __repr__(self) -> str:
         return f"{type(self).__name__}()"

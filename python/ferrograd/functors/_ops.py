@@ -152,7 +152,7 @@ class Add(_Builtin):
     """`Add()(alpha, x, beta, y, "z")` is `add(alpha, x, beta, y, "z")`."""
 
     build_forward = staticmethod(add)
-    __call__ = staticmethod(add)  # type: ignore[assignment]
+    __call__ = staticmethod(add)
 
     @staticmethod
     def _again(inputs: list[Tensor], attrs: dict[str, Any]) -> Tensor:
@@ -163,18 +163,18 @@ class Gemm(_Builtin):
     """`Gemm()(a, b, …)` is `gemm(a, b, …)`."""
 
     build_forward = staticmethod(gemm)
-    __call__ = staticmethod(gemm)  # type: ignore[assignment]
+    __call__ = staticmethod(gemm)
 
     @staticmethod
     def _again(inputs: list[Tensor], attrs: dict[str, Any]) -> Tensor:
-        return gemm(*inputs, **attrs)
+        return gemm(inputs[0], inputs[1], **attrs)
 
 
 class AddFiber(_Builtin):
     """`AddFiber()(alpha, fiber, beta, tensor, …)` is `add_fiber(alpha, fiber, beta, tensor, …)`."""
 
     build_forward = staticmethod(add_fiber)
-    __call__ = staticmethod(add_fiber)  # type: ignore[assignment]
+    __call__ = staticmethod(add_fiber)
 
     @staticmethod
     def _again(inputs: list[Tensor], attrs: dict[str, Any]) -> Tensor:
@@ -185,19 +185,19 @@ class SumFiber(_Builtin):
     """`SumFiber()(x, …)` is `sum_fiber(x, …)`."""
 
     build_forward = staticmethod(sum_fiber)
-    __call__ = staticmethod(sum_fiber)  # type: ignore[assignment]
+    __call__ = staticmethod(sum_fiber)
 
     @staticmethod
     def _again(inputs: list[Tensor], attrs: dict[str, Any]) -> Tensor:
-        return sum_fiber(*inputs, **attrs)
+        return sum_fiber(inputs[0], **attrs)
 
 
 class Gelu(_Builtin):
     """`Gelu()(x)` is `gelu(x)`."""
 
     build_forward = staticmethod(gelu)
-    __call__ = staticmethod(gelu)  # type: ignore[assignment]
+    __call__ = staticmethod(gelu)
 
     @staticmethod
     def _again(inputs: list[Tensor], attrs: dict[str, Any]) -> Tensor:
-        return gelu(*inputs)
+        return gelu(inputs[0])

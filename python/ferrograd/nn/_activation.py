@@ -6,6 +6,7 @@ Invariant: an activation holds its options and nothing else.
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any, ClassVar
 
 from ferrograd import _core
@@ -117,7 +118,7 @@ class Identity(Module):
         return input
 
 
-_NAMES = {
+_NAMES: dict[str, Callable[[], Module]] = {
     "gelu": lambda: GELU(),
     "gelu_tanh": lambda: GELU(approximate="tanh"),
     "gelutanh": lambda: GELU(approximate="tanh"),

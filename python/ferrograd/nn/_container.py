@@ -91,7 +91,7 @@ class ModuleDict(Module):
 
     def __getitem__(self, key: str) -> Module:
         """The module of a name."""
-        return self._modules[key]  # type: ignore[no-any-return]
+        return self._modules[key]
 
     def __len__(self) -> int:
         return len(self._modules)

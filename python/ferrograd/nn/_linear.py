@@ -184,7 +184,8 @@ class MLP(Module):
 
     def forward(self, input: Tensor) -> Tensor:
         """Both products with the activation between them."""
-        return self.fc2(self.activation(self.fc1(input)))
+        out: Tensor = self.fc2(self.activation(self.fc1(input)))
+        return out
 
 
 def _activation(given: str | Module) -> Module:

@@ -39,6 +39,10 @@ class Module:
 
     training: bool
     name: str | None
+    _parameters: dict[str, Tensor]
+    _buffers: dict[str, Tensor]
+    _modules: dict[str, Module]
+    _unsaved: set[str]
 
     def __init__(self, name: str | None = None) -> None:
         for table in _TABLES:

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from ferrograd._core import Tensor
+from ferrograd._core import Tensor, asarray
 from ferrograd.errors import ArgumentError, ArgumentTypeError, DTypeError, StateDictError
 
 if TYPE_CHECKING:
@@ -84,7 +84,8 @@ def load(module: Module, state: dict[str, Any], strict: bool, layout: str | None
             f" changed\n{report}"
         )
     for key, value in values.items():
-        entries[key][1].data = value.astype(entries[key][1].dtype, copy=False)
+        tensor = entries[key][1]
+        tensor.data = asarray(value.astype(tensor.dtype, copy=False))
     return report
 
 

@@ -59,7 +59,7 @@ def mse_loss(input: Tensor, target: Any, reduction: str = "mean") -> Tensor:
             f" {tuple(target.shape)}; they must agree"
         )
     difference = input - target
-    squares = difference * difference
+    squares: Tensor = difference * difference
     if reduction == "none":
         return squares
     return squares.mean() if reduction == "mean" else squares.sum()

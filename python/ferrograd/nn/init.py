@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from ferrograd._core import Tensor
+from ferrograd._core import Tensor, asarray
 from ferrograd._random import Generator, _source
 from ferrograd.errors import ArgumentError, ShapeError
 from ferrograd.nn._parameter import Parameter
@@ -43,7 +43,7 @@ def bounds(fan_in: int) -> tuple[float, float]:
 
 
 def _fill(tensor: Tensor, values: np.ndarray) -> Tensor:
-    tensor.data = values.astype(tensor.dtype, copy=False)
+    tensor.data = asarray(values.astype(tensor.dtype, copy=False))
     return tensor
 
 

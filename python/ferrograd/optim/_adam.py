@@ -61,8 +61,11 @@ class Adam(Optimizer):
         betas(op, group["betas"])
 
     def _update(self, p: Tensor, grad: Tensor, state: dict[str, Any], group: Group) -> Tensor:
+        beta1: float
+        beta2: float
         beta1, beta2 = group["betas"]
-        lr, decay = group["lr"], group["weight_decay"]
+        lr: float = group["lr"]
+        decay: float = group["weight_decay"]
         if group["maximize"]:
             grad = -grad
         if decay != 0 and self.decoupled:
@@ -74,14 +77,16 @@ class Adam(Optimizer):
             if group["amsgrad"]:
                 state["max_exp_avg_sq"] = zeros_like(p)
         state["step"] += 1
-        mean = state["exp_avg"] = state["exp_avg"] + (1.0 - beta1) * (grad - state["exp_avg"])
-        square = state["exp_avg_sq"] * beta2 + (1.0 - beta2) * grad * grad
-        state["exp_avg_sq"] = square
+        mean: Tensor = state["exp_avg"] + (1.0 - beta1) * (grad - state["exp_avg"])
+        square: Tensor = state["exp_avg_sq"] * beta2 + (1.0 - beta2) * grad * grad
+        state.update(exp_avg=mean, exp_avg_sq=square)
         if group["amsgrad"]:
             square = state["max_exp_avg_sq"] = maximum(state["max_exp_avg_sq"], square)
-        step_size = lr / (1.0 - beta1 ** state["step"])
-        scale = math.sqrt(1.0 - beta2 ** state["step"])
-        return p - step_size * mean / (sqrt(square) / scale + group["eps"])
+        count: int = state["step"]
+        step_size = lr / (1.0 - beta1**count)
+        scale = math.sqrt(1.0 - beta2**count)
+        eps: float = group["eps"]
+        return p - step_size * mean / (sqrt(square) / scale + eps)
 
 
 class AdamW(Adam):

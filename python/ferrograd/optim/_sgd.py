@@ -70,4 +70,5 @@ class SGD(Optimizer):
                 buffer = momentum * before + (1.0 - group["dampening"]) * grad
             state["momentum_buffer"] = buffer
             grad = grad + momentum * buffer if group["nesterov"] else buffer
-        return p - group["lr"] * grad
+        lr: float = group["lr"]
+        return p - lr * grad

@@ -19,7 +19,7 @@ Argnums = int | str | tuple[int | str, ...] | list[int | str]
 class Wanted:
     """The differentiated arguments of one transform."""
 
-    __slots__ = ("function", "items", "op", "single")
+    __slots__ = ("function", "items", "op", "position", "single")
 
     def __init__(
         self, op: str, function: Any, argnums: Argnums | None, argnum: Argnums | None
@@ -33,6 +33,9 @@ class Wanted:
                 raise ArgumentTypeError(f"{op}: argnum and argnums are both given; keep argnums")
             argnums = argnum
         self.items, self.single = _checked(op, 0 if argnums is None else argnums)
+        first = self.items[0]
+        #: The one argument by its place from the left; -1 when it is given in another way.
+        self.position = first if self.single and isinstance(first, int) else -1
 
     def find(self, args: list[Any], kwargs: dict[str, Any]) -> list[tuple[int | str, Any]]:
         """The place of each differentiated argument, an index or a name, and its value."""
@@ -73,7 +76,7 @@ class Wanted:
         if match is None or match.kind in (match.VAR_POSITIONAL, match.VAR_KEYWORD):
             raise self._missing(item, args, kwargs, [p.name for p in parameters])
         if match.name not in kwargs:
-            if match.default is match.empty:
+            if match.default is match.empty or isinstance(item, int):
                 raise self._missing(item, args, kwargs, [p.name for p in parameters])
             kwargs[match.name] = match.default
         return match.name
@@ -124,7 +127,8 @@ def _no_function(op: str, given: Any) -> Exception:
             other += "; pass the function that computed the tensor"
         return ArgumentTypeError(f"{op}: the first argument is a tensor, but {other}")
     return ArgumentTypeError(
-        f"{op}: the first argument is a {type(given).__name__}; pass the function to differentiate"
+        f"{op}: the first argument is of type {type(given).__name__}; pass the function to"
+        " differentiate"
     )
 
 

@@ -105,8 +105,9 @@ def _parts(value: Any, kind: type) -> Parts | None:
         keys = tuple(f"[{i}]" for i in range(len(value)))
         if kind is list:
             return keys, value, list
-        if hasattr(kind, "_fields"):
-            return tuple(f".{name}" for name in value._fields), value, lambda new: kind(*new)
+        fields = getattr(kind, "_fields", None)
+        if fields is not None:
+            return tuple(f".{name}" for name in fields), value, lambda new: kind(*new)
         return keys, value, kind
     if isinstance(value, dict):
         keys = tuple(f"[{key!r}]" for key in value)

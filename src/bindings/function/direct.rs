@@ -71,7 +71,11 @@ fn single<'py>(op: &str, returned: Bound<'py, PyAny>) -> PyResult<Bound<'py, PyA
         )));
     }
     let what = format!("forward_fn returned a {}", type_name(&returned));
-    Err(bad_type(op, what, "return one tensor; use register_op for several outputs"))
+    Err(bad_type(
+        op,
+        what,
+        "return one tensor; use register_op for several outputs",
+    ))
 }
 
 /// Records `output`, which `forward` computes, as a function of `inputs`.
@@ -99,12 +103,21 @@ fn record<'py>(
     let output = job.run(py, |context| {
         let output = single(&form.name, forward()?)?;
         let context = context.get();
-        inputs.iter().chain([&output]).try_for_each(|ob| context.wait("save_for_backward", ob, None).map(|_| ()))?;
+        inputs
+            .iter()
+            .chain([&output])
+            .try_for_each(|ob| context.wait("save_for_backward", ob, None).map(|_| ()))?;
         Ok(output)
     })?;
     if scope::active() {
         let inputs = PyTuple::new(py, &inputs)?;
-        scope::note(py, &form.name, &inputs, Some(attrs).filter(|a| !a.is_none()), &output)?;
+        scope::note(
+            py,
+            &form.name,
+            &inputs,
+            Some(attrs).filter(|a| !a.is_none()),
+            &output,
+        )?;
     }
     Ok(output)
 }
@@ -164,7 +177,11 @@ pub(crate) fn _wrap_forward<'py>(
     let inputs = sources(op, "the result of inputs_fn", &inputs_fn.call0()?)?;
     if !inputs.iter().any(|ob| ob.is(input)) {
         let what = "the result of inputs_fn does not contain the input";
-        return Err(bad_value(op, what, "list the input first, then the parameters"));
+        return Err(bad_value(
+            op,
+            what,
+            "list the input first, then the parameters",
+        ));
     }
     let none = py.None().into_bound(py);
     record(form, inputs, &none, backward_fn, || Ok(output))

@@ -68,6 +68,10 @@ impl PyTensor {
                 "use t.detach().clone().numpy(writable=True)",
             ));
         }
+        if writable {
+            // What was saved or recorded before cannot be copied any more: the version tells on it.
+            self.tensor.storage().bump_version("numpy(writable=True)");
+        }
         numpy::export(py, &self.tensor, writable)
     }
 

@@ -73,29 +73,53 @@ pub fn offsets(op: &'static str, indices: &[View], axes: &[Indexed]) -> Result<O
     assert_eq!(indices.len(), axes.len(), "one index per axis");
     let numel = indices.first().map_or(1, View::numel);
     let mut out = room(numel)?;
-    out.resize(numel, 0isize);
-    for (index, &axis) in indices.iter().zip(axes) {
+    if indices.is_empty() {
+        out.push(0);
+    }
+    for (number, (index, &axis)) in indices.iter().zip(axes).enumerate() {
         assert_eq!(index.dims, indices[0].dims, "indices of equal dims");
         let mut walk = Axes::new(index.dims, [index.strides]).collapse(false);
         let (inner, [step]) = walk.pop();
-        let (mut done, mut bad) = (0, None);
+        let mut bad = Bad::default();
+        let mut done = 0;
         walk.for_each(|[from]| {
-            let line = &mut out[done..done + inner];
-            done += inner;
-            for (j, out) in line.iter_mut().enumerate() {
-                // SAFETY: the view is valid for every position of its axes.
-                let i = unsafe { *index.at::<i64>(from + j as isize * step) };
-                match position(i, axis.size) {
-                    Some(p) => *out += p as isize * axis.stride,
-                    None => bad = bad.or(Some(i)),
-                }
+            // SAFETY: the view is valid for every position of its axes.
+            let line = (0..inner as isize).map(|j| unsafe { *index.at::<i64>(from + j * step) });
+            let placed = line.map(|i| bad.position(i, axis.size) * axis.stride);
+            if number == 0 {
+                out.extend(placed);
+            } else {
+                out[done..].iter_mut().zip(placed).for_each(|(out, at)| *out += at);
             }
+            done += inner;
         });
-        if let Some(index) = bad {
-            return Err(out_of_range(op, index, axis));
-        }
+        bad.check(op, axis)?;
     }
     Ok(Offsets(out))
+}
+
+/// The first index found outside its axis.
+#[derive(Default)]
+struct Bad(Option<i64>);
+
+impl Bad {
+    /// An index counted from the front; one outside counts as 0 and is remembered.
+    #[inline(always)]
+    fn position(&mut self, index: i64, size: usize) -> isize {
+        let at = if index < 0 { index.wrapping_add(size as i64) } else { index };
+        if (at as u64) < size as u64 {
+            return at as isize;
+        }
+        self.0 = self.0.or(Some(index));
+        0
+    }
+
+    fn check(self, op: &'static str, axis: Indexed) -> Result<()> {
+        match self.0 {
+            None => Ok(()),
+            Some(index) => Err(out_of_range(op, index, axis)),
+        }
+    }
 }
 
 /// The offsets of `take_along_axis`: those of `index` itself, with the value of `index` in the place
@@ -126,21 +150,18 @@ pub fn offsets_along(
         .map(|(a, &s)| if a == axis { 0 } else { s })
         .collect();
     let mut out = room(index.numel())?;
-    let mut bad = None;
-    Axes::new(index.dims, [index.strides, &others])
-        .collapse(false)
-        .for_each(|[from, at]| {
+    let mut bad = Bad::default();
+    let mut walk = Axes::new(index.dims, [index.strides, &others]).collapse(false);
+    let (inner, [step, by]) = walk.pop();
+    walk.for_each(|[from, at]| {
+        out.extend((0..inner as isize).map(|j| {
             // SAFETY: the view is valid for every position of its axes.
-            let i = unsafe { *index.at::<i64>(from) };
-            match position(i, indexed.size) {
-                Some(p) => out.push(at + p as isize * indexed.stride),
-                None => bad = bad.or(Some(i)),
-            }
-        });
-    match bad {
-        Some(index) => Err(out_of_range(op, index, indexed)),
-        None => Ok(Offsets(out)),
-    }
+            let i = unsafe { *index.at::<i64>(from + j * step) };
+            at + j * by + bad.position(i, indexed.size) * indexed.stride
+        }));
+    });
+    bad.check(op, indexed)?;
+    Ok(Offsets(out))
 }
 
 /// The offsets of the true elements of a mask, in C order, in an array of the mask's dims with these
@@ -175,16 +196,6 @@ fn room(n: usize) -> Result<Vec<isize>> {
         Ok(()) => Ok(list),
         Err(_) => Err(Box::new(Error::Memory { bytes: n.saturating_mul(size_of::<isize>()) })),
     }
-}
-
-#[inline(always)]
-fn position(index: i64, size: usize) -> Option<usize> {
-    let at = if index < 0 {
-        index.wrapping_add(size as i64)
-    } else {
-        index
-    };
-    (0..size as i64).contains(&at).then_some(at as usize)
 }
 
 #[cold]

@@ -136,7 +136,19 @@ fn moved<W: Copy>(offsets: &Offsets, axes: Axes<2>, sides: Table, into_table: bo
     let sides = &sides;
     let single = axes.dims.is_empty();
     parallel_for(blocks, &|b| {
-        for i in b * n / blocks..(b + 1) * n / blocks {
+        let (start, end) = (b * n / blocks, (b + 1) * n / blocks);
+        if work == n {
+            // Rows of one element.
+            for (i, &offset) in offsets.0[start..end].iter().enumerate() {
+                let row = sides.row::<W>((start + i) as isize * sides.by);
+                let entry = sides.entry::<W>(offset);
+                let (from, to) = if into_table { (row, entry) } else { (entry, row) };
+                // SAFETY: as below.
+                unsafe { *to = *from };
+            }
+            return;
+        }
+        for i in start..end {
             let (in_rows, in_table) = (i as isize * sides.by, offsets.0[i]);
             let line = |[row, table]: [isize; 2]| {
                 let row = (sides.row::<W>(in_rows + row), row_step);

@@ -4,24 +4,26 @@
 //! Never iterates for ever: a limit on the sweeps makes a matrix fail instead.
 //! Invariant: an item that fails is named by its index, and its output is not read.
 
-use nalgebra::{Cholesky, DMatrix, QR, SVD, SymmetricEigen};
+use nalgebra::{Cholesky, DMatrix, QR, SymmetricEigen};
 
 use super::super::view::{View, ViewMut};
+use super::singular::{self, Singular};
 use super::stack::{Stack, each};
 use crate::dtype::DType;
 
 /// The sweeps after which an iteration is given up.
-fn limit(n: usize) -> usize {
+pub(super) fn limit(n: usize) -> usize {
     1000 + 100 * n
 }
 
 /// A power of two by which all elements become at most 1 in magnitude, and what undoes it; `None` for NaN and infinity.
 fn scale(a: &DMatrix<f64>) -> Option<f64> {
-    let largest = a.iter().fold(0.0f64, |m, x| if x.is_nan() { f64::NAN } else { m.max(x.abs()) });
-    match largest {
+    if !a.iter().all(|x| x.is_finite()) {
+        return None;
+    }
+    match a.iter().fold(0.0f64, |m, x| m.max(x.abs())) {
         0.0 => Some(1.0),
-        m if m.is_finite() => Some(m.log2().ceil().clamp(-1000.0, 1000.0).exp2()),
-        _ => None,
+        m => Some(m.log2().ceil().clamp(-1000.0, 1000.0).exp2()),
     }
 }
 
@@ -87,15 +89,12 @@ pub fn complete(dtype: DType, u: View, out: ViewMut) {
     });
 }
 
-type Triple = (DMatrix<f64>, Vec<f64>, DMatrix<f64>);
-
-/// Singular vectors and falling singular values; `None` when the iteration does not converge.
-fn decompose(a: DMatrix<f64>) -> Option<Triple> {
+/// Singular vectors and falling singular values; `None` for NaN and infinity, or without convergence.
+fn decompose(a: DMatrix<f64>) -> Option<Singular> {
     let unit = scale(&a)?;
-    let n = a.nrows().min(a.ncols());
-    let svd = SVD::try_new(a / unit, true, true, f64::EPSILON, limit(n))?;
-    let values = svd.singular_values.iter().map(|s| s * unit).collect();
-    Some((svd.u?, values, svd.v_t?))
+    let mut found = singular::decompose(&(a / unit))?;
+    found.s.iter_mut().for_each(|s| *s *= unit);
+    Some(found)
 }
 
 /// `a = u diag(s) vt`, reduced; the error is the index of a matrix with NaN or infinity, or whose iteration did
@@ -108,10 +107,10 @@ pub fn svd(dtype: DType, a: View, u: ViewMut, s: ViewMut, vt: ViewMut) -> Result
     }
     let work = 8 * a.rows * a.columns * a.rows.min(a.columns);
     each(a.count(), work, |index| match decompose(a.load(index)) {
-        Some((left, values, right)) => {
-            u.store(index, |i, k| left[(i, k)]);
-            s.store(index, |i, _| values[i]);
-            vt.store(index, |i, k| right[(i, k)]);
+        Some(found) => {
+            u.store(index, |i, k| found.u[(i, k)]);
+            s.store(index, |i, _| found.s[i]);
+            vt.store(index, |i, k| found.vt[(i, k)]);
             true
         }
         None => false,
@@ -153,7 +152,7 @@ pub fn cofactor(dtype: DType, a: View, out: ViewMut) -> Result<(), usize> {
         return Ok(());
     }
     each(out.count(), 8 * n.pow(3), |index| {
-        let Some((u, s, vt)) = decompose(a.load(index)) else { return false };
+        let Some(Singular { u, s, vt }) = decompose(a.load(index)) else { return false };
         let sign = u.determinant().signum() * vt.determinant().signum();
         let others = |i: usize| (0..n).filter(|&k| k != i).map(|k| s[k]).product::<f64>();
         let weights: Vec<f64> = (0..n).map(|i| sign * others(i)).collect();

@@ -1,5 +1,6 @@
 //! Matrix factorisations and what follows from them, for stacks of matrices of either float type.
 mod factor;
+mod singular;
 mod solve;
 mod stack;
 

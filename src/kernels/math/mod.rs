@@ -17,5 +17,4 @@ mod sinc;
 mod special;
 mod trig;
 
-/// Arguments above this magnitude need a `WIDE` lane for sin, cos and tan.
-pub const WIDE_ABOVE: ::core::primitive::f64 = 65536.0;
+pub use trig::WIDE_ABOVE;

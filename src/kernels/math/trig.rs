@@ -4,6 +4,9 @@
 //! The reduction is exact enough up to `WIDE_ABOVE`; beyond, a `WIDE` value takes the standard
 //! library's function, another becomes NaN. Error: sine and cosine below 1 ulp, tangent below 2.
 
+/// Arguments above this magnitude need a `WIDE` lane for sin, cos and tan.
+pub const WIDE_ABOVE: f64 = 65536.0;
+
 /// The multiple of pi/2 of one argument: its two low bits, and the rest in two parts.
 #[derive(Clone, Copy)]
 struct Reduced<T> {
@@ -102,8 +105,7 @@ macro_rules! trigonometry {
         /// Trigonometry of one width.
         #[allow(missing_docs)]
         pub(super) mod $module {
-            use super::Reduced;
-            use crate::kernels::math::WIDE_ABOVE;
+            use super::{Reduced, WIDE_ABOVE};
             use crate::kernels::math::basic::$round::{fma, horner};
 
             const SIN: [$t; $sin.len()] = $sin;

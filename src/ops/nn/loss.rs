@@ -119,6 +119,9 @@ crate::operations! { family "losses";
     [namespace("nn.functional")]
     fn smooth_l1_loss(x: Tensor, target: Tensor, reduction: String = "mean".to_owned(), beta: f64 = 1.0) -> Tensor {
         at_least("smooth_l1_loss", "beta", beta, 0.0, false)?;
+        if beta == 0.0 {
+            return l1_loss(x, target, reduction);
+        }
         let (x, target) = alike("smooth_l1_loss", x, target)?;
         reduce("smooth_l1_loss", &unary_with(&SMOOTH_L1, &binary(&SUBTRACT, &x, &target)?, &[beta])?, &reduction)
     }

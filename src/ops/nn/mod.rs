@@ -1,7 +1,10 @@
 //! Functions of neural networks: what users find under `nn.functional`.
 pub mod attention;
+pub mod convolution;
 pub mod cross_entropy;
 pub mod dense;
+mod geometry;
 pub mod likelihood;
 pub mod loss;
 pub mod normalize;
+pub mod pooling;

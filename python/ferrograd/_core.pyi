@@ -1,0 +1,1222 @@
+# Written by tools/stubs.py from the registry and tools/_core_classes.pyi; edit those.
+
+from builtins import bool as _bool
+from builtins import float as _float
+from builtins import int as _int
+from collections.abc import Callable, Iterator, Sequence
+from typing import Any, Self, TypeAlias, final
+
+import numpy as np
+from numpy.typing import ArrayLike, DTypeLike, NDArray
+from typing_extensions import disjoint_base
+
+__version__: str
+_namespaces: dict[str, dict[str, Any]]
+
+_TensorLike: TypeAlias = Tensor | ArrayLike
+_Axes: TypeAlias = int | Sequence[int] | None
+_Shape: TypeAlias = int | Sequence[int]
+
+@disjoint_base
+class Tensor:
+    """A multi-dimensional array that remembers how it was computed."""
+
+    def __new__(
+        cls,
+        data: _TensorLike,
+        *,
+        dtype: DTypeLike | None = None,
+        requires_grad: _bool = False,
+        name: str | None = None,
+    ) -> Self: ...
+    @property
+    def shape(self) -> tuple[_int, ...]: ...
+    @property
+    def ndim(self) -> _int: ...
+    @property
+    def size(self) -> Any: ...
+    @property
+    def dtype(self) -> np.dtype[Any]: ...
+    @property
+    def itemsize(self) -> _int: ...
+    @property
+    def nbytes(self) -> _int: ...
+    @property
+    def strides(self) -> tuple[_int, ...]: ...
+    @property
+    def device(self) -> str: ...
+    @property
+    def T(self) -> Tensor: ...  # noqa: N802
+    @property
+    def mT(self) -> Tensor: ...  # noqa: N802
+    @property
+    def is_leaf(self) -> _bool: ...
+    @property
+    def grad_fn(self) -> Node | None: ...
+    @property
+    def retains_grad(self) -> _bool: ...
+    @property
+    def output_nr(self) -> _int: ...
+    @property
+    def _version(self) -> _int: ...
+    requires_grad: bool
+    grad: Tensor | None
+    data: Tensor
+    name: str | None
+    def dim(self) -> _int: ...
+    def numel(self) -> _int: ...
+    def element_size(self) -> _int: ...
+    def stride(self, dim: _int | None = None) -> Any: ...
+    def is_contiguous(self) -> _bool: ...
+    def double(self) -> Tensor: ...
+    def float(self) -> Tensor: ...
+    def long(self) -> Tensor: ...
+    def int(self) -> Tensor: ...
+    def bool(self) -> Tensor: ...
+    def cpu(self) -> Self: ...
+    def to(self, target: Any) -> Tensor: ...
+    def item(self) -> Any: ...
+    def tolist(self) -> Any: ...
+    def numpy(self, *, writable: _bool = False) -> NDArray[Any]: ...
+    def requires_grad_(self, requires_grad: _bool = True) -> Self: ...
+    def zero_grad(self, set_to_none: _bool = True) -> None: ...
+    def retain_grad(self) -> None: ...
+    def detach(self) -> Tensor: ...
+    def backward(
+        self,
+        gradient: _TensorLike | None = None,
+        retain_graph: _bool | None = None,
+        create_graph: _bool = False,
+        inputs: Tensor | Sequence[Tensor] | None = None,
+    ) -> None: ...
+    def __add__(self, other: Any, /) -> Tensor: ...
+    def __radd__(self, other: Any, /) -> Tensor: ...
+    def __sub__(self, other: Any, /) -> Tensor: ...
+    def __rsub__(self, other: Any, /) -> Tensor: ...
+    def __mul__(self, other: Any, /) -> Tensor: ...
+    def __rmul__(self, other: Any, /) -> Tensor: ...
+    def __truediv__(self, other: Any, /) -> Tensor: ...
+    def __rtruediv__(self, other: Any, /) -> Tensor: ...
+    def __floordiv__(self, other: Any, /) -> Tensor: ...
+    def __rfloordiv__(self, other: Any, /) -> Tensor: ...
+    def __mod__(self, other: Any, /) -> Tensor: ...
+    def __rmod__(self, other: Any, /) -> Tensor: ...
+    def __pow__(self, other: Any, modulo: None = None, /) -> Tensor: ...
+    def __rpow__(self, other: Any, modulo: None = None, /) -> Tensor: ...
+    def __matmul__(self, other: Any, /) -> Tensor: ...
+    def __rmatmul__(self, other: Any, /) -> Tensor: ...
+    def __and__(self, other: Any, /) -> Tensor: ...
+    def __rand__(self, other: Any, /) -> Tensor: ...
+    def __or__(self, other: Any, /) -> Tensor: ...
+    def __ror__(self, other: Any, /) -> Tensor: ...
+    def __xor__(self, other: Any, /) -> Tensor: ...
+    def __rxor__(self, other: Any, /) -> Tensor: ...
+    def __iadd__(self, other: Any, /) -> Self: ...
+    def __isub__(self, other: Any, /) -> Self: ...
+    def __imul__(self, other: Any, /) -> Self: ...
+    def __itruediv__(self, other: Any, /) -> Self: ...
+    def __ipow__(self, other: Any, /) -> Self: ...  # type: ignore[misc]
+    def __lt__(self, other: Any, /) -> Tensor: ...
+    def __le__(self, other: Any, /) -> Tensor: ...
+    def __gt__(self, other: Any, /) -> Tensor: ...
+    def __ge__(self, other: Any, /) -> Tensor: ...
+    def __eq__(self, other: Any, /) -> Tensor: ...  # type: ignore[override]
+    def __ne__(self, other: Any, /) -> Tensor: ...  # type: ignore[override]
+    def __neg__(self) -> Tensor: ...
+    def __pos__(self) -> Self: ...
+    def __abs__(self) -> Tensor: ...
+    def __invert__(self) -> Tensor: ...
+    def __hash__(self) -> _int: ...
+    def __len__(self) -> _int: ...
+    def __bool__(self) -> _bool: ...
+    def __float__(self) -> _float: ...
+    def __int__(self) -> _int: ...
+    def __complex__(self) -> complex: ...
+    def __index__(self) -> _int: ...
+    def __iter__(self) -> Iterator[Tensor]: ...
+    def __contains__(self, value: Any, /) -> _bool: ...
+    def __getitem__(self, key: Any, /) -> Tensor: ...
+    def __setitem__(self, key: Any, value: Any, /) -> None: ...
+    def __format__(self, spec: str, /) -> str: ...
+    def __array__(self, dtype: DTypeLike | None = None, copy: _bool | None = None) -> NDArray[Any]: ...
+    def __array_ufunc__(self, ufunc: Any, method: str, *inputs: Any, **kwargs: Any) -> Any: ...
+    def __array_function__(self, func: Any, types: Any, args: Any, kwargs: Any) -> Any: ...
+    def __array_namespace__(self, *, api_version: str | None = None) -> Any: ...
+    def celu(self, alpha: _float = 1.0) -> Tensor: """Elu with a continuous slope: `alpha (e^(x / alpha) - 1)` below zero. Derivative: `g`, and `g e^(x / alpha)` below."""
+    def elu(self, alpha: _float = 1.0) -> Tensor: """`x` above zero, `alpha (e^x - 1)` below. Derivative: `g`, and `g alpha e^x` below."""
+    def gelu(self, approximate: str = "none") -> Tensor: """`x` times the normal distribution function, or its tanh approximation with `approximate="tanh"`. Derivative: `g (cdf(x) + x pdf(x))`."""
+    def hardsigmoid(self) -> Tensor: """The straight line `x / 6 + 1/2`, limited to 0..1. Derivative: `g / 6` strictly inside, 0 elsewhere."""
+    def hardswish(self) -> Tensor: """`x hardsigmoid(x)`. Derivative: `g (x / 3 + 1/2)` between -3 and 3, `g` above, 0 below."""
+    def hardtanh(self, min_val: _float = -1.0, max_val: _float = 1.0) -> Tensor: """Limited to the range `min_val..max_val`. Derivative: `g` strictly inside, 0 elsewhere."""
+    def leaky_relu(self, negative_slope: _float = 0.01) -> Tensor: """`x` above zero, `slope x` below. Derivative: `g` above zero, `slope g` elsewhere."""
+    def logit(self) -> Tensor: """The inverse of `sigmoid`, `ln(x / (1 - x))`; NaN outside 0..1. Derivative: `g / (x (1 - x))`."""
+    def logsigmoid(self) -> Tensor: """Logarithm of the logistic function. Derivative: `g sigmoid(-x)`."""
+    def mish(self) -> Tensor: """`x tanh(softplus(x))`. Derivative: `g (t + x s (1 - t²))` with `s = sigmoid(x)` and `t = tanh(softplus(x))`."""
+    def relu(self) -> Tensor: """Rectified linear unit, `max(x, 0)`. Derivative: `g` where `x > 0`, 0 elsewhere and at 0."""
+    def relu6(self) -> Tensor: """`min(max(x, 0), 6)`. Derivative: `g` between 0 and 6, 0 elsewhere and at both ends."""
+    def selu(self) -> Tensor: """Scaled elu, self-normalising: `scale elu(x, alpha)` with its two fixed constants. Derivative: `g scale`, and `g scale alpha e^x` below zero."""
+    def sigmoid(self) -> Tensor: """Logistic function, `1 / (1 + e^-x)`. Derivative: `g y (1 - y)`."""
+    def expit(self) -> Tensor: """Logistic function, `1 / (1 + e^-x)`. Derivative: `g y (1 - y)`."""
+    def silu(self) -> Tensor: """`x sigmoid(x)`. Derivative: `g s (1 + x (1 - s))` with `s = sigmoid(x)`."""
+    def swish(self) -> Tensor: """`x sigmoid(x)`. Derivative: `g s (1 + x (1 - s))` with `s = sigmoid(x)`."""
+    def softplus(self) -> Tensor: """`ln(1 + e^x)`. Derivative: `g sigmoid(x)`."""
+    def softsign(self) -> Tensor: """`x / (1 + |x|)`. Derivative: `g / (1 + |x|)²`."""
+    def gather(self, axis: _int, index: _TensorLike) -> Tensor: """PyTorch's gather: `out[i, j, …] = x[index[i, j, …], j, …]` for axis 0. Derivative: `g`, accumulated where an index repeats."""
+    def put_along_axis(self, indices: _TensorLike, values: _TensorLike, axis: _int | None = -1) -> Tensor: """A copy with `values` at the indices along an axis; the last of a repeated index stays. Derivatives: of `x`, `g` elsewhere; of `values`, `g` where they stayed."""
+    def scatter(self, axis: _int, index: _TensorLike, src: _TensorLike) -> Tensor: """PyTorch's scatter: a copy with `out[index[i, j, …], j, …] = src[i, j, …]` for axis 0; the last of a repeated index stays. Derivatives: of `x`, `g` elsewhere; of `src`, `g` where it stayed."""
+    def scatter_add(self, axis: _int, index: _TensorLike, src: _TensorLike) -> Tensor: """As `scatter`, but added to what is there; repeated indices accumulate. Derivatives: of `x`, `g`; of `src`, `g` gathered."""
+    def take_along_axis(self, indices: _TensorLike, axis: _int | None = -1) -> Tensor: """The elements at the indices along an axis, which broadcast with the other axes; `axis=None` means the flattened tensor. Derivative: `g`, accumulated where an index repeats."""
+    def take_along_dim(self, indices: _TensorLike, axis: _int | None = -1) -> Tensor: """The elements at the indices along an axis, which broadcast with the other axes; `axis=None` means the flattened tensor. Derivative: `g`, accumulated where an index repeats."""
+    def add(self, b: _TensorLike) -> Tensor: """Sum, `a + b`. Derivative: `g` for both."""
+    def arctan2(self, b: _TensorLike) -> Tensor: """Angle of the point (`b`, `a`). Derivatives: `g b / (a² + b²)` and `-g a / (a² + b²)`."""
+    def atan2(self, b: _TensorLike) -> Tensor: """Angle of the point (`b`, `a`). Derivatives: `g b / (a² + b²)` and `-g a / (a² + b²)`."""
+    def copysign(self, b: _TensorLike) -> Tensor: """The magnitude of `a` with the sign of `b`. Derivatives: `g` times the sign change, and zero."""
+    def divide(self, b: _TensorLike) -> Tensor: """Quotient, `a / b`; integers divide as float64. Derivatives: `g / b` and `-g y / b`."""
+    def div(self, b: _TensorLike) -> Tensor: """Quotient, `a / b`; integers divide as float64. Derivatives: `g / b` and `-g y / b`."""
+    def true_divide(self, b: _TensorLike) -> Tensor: """Quotient, `a / b`; integers divide as float64. Derivatives: `g / b` and `-g y / b`."""
+    def floor_divide(self, b: _TensorLike) -> Tensor: """Largest integer not above the quotient, as Python's `//`. Derivative: zero."""
+    def fmod(self, b: _TensorLike) -> Tensor: """Remainder with the sign of the dividend, as C's `fmod`. Derivatives: `g` and `-g trunc(a / b)`."""
+    def hypot(self, b: _TensorLike) -> Tensor: """`sqrt(a² + b²)`. Derivatives: `g a / y` and `g b / y`, zero at the origin."""
+    def maximum(self, b: _TensorLike) -> Tensor: """The larger operand; NaN if either is NaN. Derivative: `g` to the larger, half each at a tie."""
+    def minimum(self, b: _TensorLike) -> Tensor: """The smaller operand; NaN if either is NaN. Derivative: `g` to the smaller, half each at a tie."""
+    def multiply(self, b: _TensorLike) -> Tensor: """Product, `a * b`. Derivatives: `g b` and `g a`."""
+    def mul(self, b: _TensorLike) -> Tensor: """Product, `a * b`. Derivatives: `g b` and `g a`."""
+    def negative(self) -> Tensor: """Negative, `-x`. Derivative: `-g`."""
+    def neg(self) -> Tensor: """Negative, `-x`. Derivative: `-g`."""
+    def power(self, b: _TensorLike) -> Tensor: """Power, `a ** b`. Derivatives: `g b a^(b-1)`, zero where `b` is 0, and `g y ln a`, zero where `a` is 0 and `b` is not negative. Integers to negative integer powers are refused, as in NumPy."""
+    def pow(self, b: _TensorLike) -> Tensor: """Power, `a ** b`. Derivatives: `g b a^(b-1)`, zero where `b` is 0, and `g y ln a`, zero where `a` is 0 and `b` is not negative. Integers to negative integer powers are refused, as in NumPy."""
+    def remainder(self, b: _TensorLike) -> Tensor: """Remainder with the sign of the divisor, as Python's `%`. Derivatives: `g` and `-g floor(a / b)`."""
+    def mod(self, b: _TensorLike) -> Tensor: """Remainder with the sign of the divisor, as Python's `%`. Derivatives: `g` and `-g floor(a / b)`."""
+    def subtract(self, b: _TensorLike) -> Tensor: """Difference, `a - b`. Derivatives: `g` and `-g`."""
+    def sub(self, b: _TensorLike) -> Tensor: """Difference, `a - b`. Derivatives: `g` and `-g`."""
+    def bitwise_and(self, b: _TensorLike) -> Tensor: """Bits set in both; the truth of both for booleans."""
+    def bitwise_not(self) -> Tensor: """Bits not set; the falsehood of booleans."""
+    def invert(self) -> Tensor: """Bits not set; the falsehood of booleans."""
+    def bitwise_invert(self) -> Tensor: """Bits not set; the falsehood of booleans."""
+    def bitwise_or(self, b: _TensorLike) -> Tensor: """Bits set in either; the truth of either for booleans."""
+    def bitwise_xor(self, b: _TensorLike) -> Tensor: """Bits set in exactly one; the truth of exactly one for booleans."""
+    def left_shift(self, b: _TensorLike) -> Tensor: """`a * 2**b` without overflow checks; 0 where all bits are shifted out or `b` is negative."""
+    def bitwise_left_shift(self, b: _TensorLike) -> Tensor: """`a * 2**b` without overflow checks; 0 where all bits are shifted out or `b` is negative."""
+    def right_shift(self, b: _TensorLike) -> Tensor: """`a // 2**b`; only the sign is left where all bits are shifted out or `b` is negative."""
+    def bitwise_right_shift(self, b: _TensorLike) -> Tensor: """`a // 2**b`; only the sign is left where all bits are shifted out or `b` is negative."""
+    def astype(self, dtype: DTypeLike) -> Tensor: """The same values in another dtype; floats to integers truncate. Derivative: `g` in the input's dtype."""
+    def embedding(self, weight: _TensorLike, padding_idx: _int | None = None) -> Tensor: """Rows of `weight` by their numbers `x`, of any shape; the row `padding_idx` gets no gradient. Derivative: `g`, accumulated where a number repeats."""
+    def index_add(self, axis: _int, index: _TensorLike, source: _TensorLike, alpha: _float = Scalar::Int(1)) -> Tensor: """A copy with `alpha * source` added to the rows of an axis, by their numbers; repeated numbers accumulate. Derivatives: of `x`, `g`; of `source`, `alpha` times the rows of `g`."""
+    def index_select(self, axis: _int, index: _TensorLike) -> Tensor: """The rows of an axis by their numbers. Derivative: `g`, accumulated where a number repeats."""
+    def masked_fill(self, mask: _TensorLike, value: _TensorLike) -> Tensor: """`value` where the mask holds, else `x`. Derivatives: of `x`, `g` where the mask does not hold; of `value`, `g` summed where it does."""
+    def masked_select(self, mask: _TensorLike) -> Tensor: """The elements where the mask holds, in C order; both broadcast. Derivative: `g` where they stood."""
+    def one_hot(self, num_classes: _int = -1) -> Tensor: """A new last axis with 1 at the index and 0 elsewhere, int64; as many classes as the largest index needs by default."""
+    def take(self, indices: _TensorLike, axis: _int | None = None, mode: str = "raise") -> Tensor: """The elements at integer positions along an axis (or of the flattened tensor); `mode` says what an index outside does: raise, wrap or clip. Derivative: `g`, accumulated where an index repeats."""
+    def allclose(self, b: _TensorLike, rtol: _float = 1e-05, atol: _float = 1e-08, equal_nan: _bool = False) -> _bool: """Whether all elements are close, as `isclose` has it."""
+    def array_equal(self, b: _TensorLike, equal_nan: _bool = False) -> _bool: """Whether shapes and all elements are equal; NaN equals NaN with `equal_nan`."""
+    def equal(self, b: _TensorLike) -> Tensor: """Element-wise `a == b`."""
+    def eq(self, b: _TensorLike) -> Tensor: """Element-wise `a == b`."""
+    def greater(self, b: _TensorLike) -> Tensor: """Element-wise `a > b`."""
+    def gt(self, b: _TensorLike) -> Tensor: """Element-wise `a > b`."""
+    def greater_equal(self, b: _TensorLike) -> Tensor: """Element-wise `a >= b`."""
+    def ge(self, b: _TensorLike) -> Tensor: """Element-wise `a >= b`."""
+    def isclose(self, b: _TensorLike, rtol: _float = 1e-05, atol: _float = 1e-08, equal_nan: _bool = False) -> Tensor: """Element-wise `|a - b| <= atol + rtol |b|`; infinities are close to themselves, NaN to NaN with `equal_nan`."""
+    def isfinite(self) -> Tensor: """Whether each element is neither infinite nor NaN."""
+    def isinf(self) -> Tensor: """Whether each element is infinite."""
+    def isnan(self) -> Tensor: """Whether each element is NaN."""
+    def less(self, b: _TensorLike) -> Tensor: """Element-wise `a < b`."""
+    def lt(self, b: _TensorLike) -> Tensor: """Element-wise `a < b`."""
+    def less_equal(self, b: _TensorLike) -> Tensor: """Element-wise `a <= b`."""
+    def le(self, b: _TensorLike) -> Tensor: """Element-wise `a <= b`."""
+    def logical_and(self, b: _TensorLike) -> Tensor: """Element-wise truth of both."""
+    def logical_not(self) -> Tensor: """Element-wise falsehood."""
+    def logical_or(self, b: _TensorLike) -> Tensor: """Element-wise truth of either."""
+    def logical_xor(self, b: _TensorLike) -> Tensor: """Element-wise truth of exactly one."""
+    def not_equal(self, b: _TensorLike) -> Tensor: """Element-wise `a != b`."""
+    def ne(self, b: _TensorLike) -> Tensor: """Element-wise `a != b`."""
+    def clone(self) -> Tensor: """A copy with storage of its own. Derivative: `g`."""
+    def copy(self) -> Tensor: """A copy with storage of its own. Derivative: `g`."""
+    def full_like(self, fill_value: _float, dtype: DTypeLike | None = None) -> Tensor: """One repeated number of the same shape and dtype."""
+    def ones_like(self, dtype: DTypeLike | None = None) -> Tensor: """Ones of the same shape and dtype."""
+    def zeros_like(self, dtype: DTypeLike | None = None) -> Tensor: """Zeros of the same shape and dtype."""
+    def cummax(self, axis: _int | None = None) -> Tensor: """Running maximum along an axis (or of the flattened tensor) and its index, the last of equals. Derivative: `g` to the element chosen."""
+    def cummin(self, axis: _int | None = None) -> Tensor: """Running minimum along an axis (or of the flattened tensor) and its index, the last of equals. Derivative: `g` to the element chosen."""
+    def cumprod(self, axis: _int | None = None, dtype: DTypeLike | None = None) -> Tensor: """Running product along an axis (or of the flattened tensor). Derivative: exact also where elements are zero."""
+    def cumsum(self, axis: _int | None = None, dtype: DTypeLike | None = None) -> Tensor: """Running sum along an axis (or of the flattened tensor). Derivative: the running sum of `g` from the end."""
+    def logcumsumexp(self, axis: _int | None = None) -> Tensor: """Running `ln(sum(e^x))` along an axis (or of the flattened tensor), without overflow. Derivative: the share of each element in all later sums."""
+    def diag(self, k: _int = 0) -> Tensor: """The diagonal of a matrix (a view), or a matrix with this vector on its diagonal."""
+    def diag_embed(self, offset: _int = 0, axis1: _int = -2, axis2: _int = -1) -> Tensor: """Matrices with the last axis on their diagonal; `axis1` and `axis2` are axes of the result."""
+    def diagflat(self, k: _int = 0) -> Tensor: """A matrix with the elements, in C order, on its diagonal."""
+    def diagonal(self, offset: _int = 0, axis1: _int = 0, axis2: _int = 1) -> Tensor: """The diagonal of two axes, which disappear, as the last axis; a view. Derivative: `g` on that diagonal, zeros elsewhere."""
+    def trace(self, offset: _int = 0, axis1: _int = 0, axis2: _int = 1) -> Tensor: """The sum of a diagonal of two axes. Derivative: `g` on that diagonal."""
+    def tril(self, k: _int = 0) -> Tensor: """The elements on and below diagonal `k` of the last two axes, zeros elsewhere. Derivative: the same of `g`."""
+    def triu(self, k: _int = 0) -> Tensor: """The elements on and above diagonal `k` of the last two axes, zeros elsewhere. Derivative: the same of `g`."""
+    def abs(self) -> Tensor: """Absolute value. Derivative: `g sign(x)`, 0 at 0."""
+    def absolute(self) -> Tensor: """Absolute value. Derivative: `g sign(x)`, 0 at 0."""
+    def addcdiv(self, a: _TensorLike, b: _TensorLike, value: _float = 1.0) -> Tensor: """`x + value a / b`. Derivatives: `g`, `g value / b` and `-g value a / b²`."""
+    def addcmul(self, a: _TensorLike, b: _TensorLike, value: _float = 1.0) -> Tensor: """`x + value a b`. Derivatives: `g`, `g value b` and `g value a`."""
+    def arccos(self) -> Tensor: """Inverse cosine. Derivative: `-g / sqrt(1 - x²)`."""
+    def acos(self) -> Tensor: """Inverse cosine. Derivative: `-g / sqrt(1 - x²)`."""
+    def arccosh(self) -> Tensor: """Inverse hyperbolic cosine. Derivative: `g / sqrt(x² - 1)`."""
+    def acosh(self) -> Tensor: """Inverse hyperbolic cosine. Derivative: `g / sqrt(x² - 1)`."""
+    def arcsin(self) -> Tensor: """Inverse sine. Derivative: `g / sqrt(1 - x²)`."""
+    def asin(self) -> Tensor: """Inverse sine. Derivative: `g / sqrt(1 - x²)`."""
+    def arcsinh(self) -> Tensor: """Inverse hyperbolic sine. Derivative: `g / sqrt(x² + 1)`."""
+    def asinh(self) -> Tensor: """Inverse hyperbolic sine. Derivative: `g / sqrt(x² + 1)`."""
+    def arctan(self) -> Tensor: """Inverse tangent. Derivative: `g / (1 + x²)`."""
+    def atan(self) -> Tensor: """Inverse tangent. Derivative: `g / (1 + x²)`."""
+    def arctanh(self) -> Tensor: """Inverse hyperbolic tangent. Derivative: `g / (1 - x²)`."""
+    def atanh(self) -> Tensor: """Inverse hyperbolic tangent. Derivative: `g / (1 - x²)`."""
+    def cbrt(self) -> Tensor: """Cube root. Derivative: `g / (3 y²)`."""
+    def ceil(self) -> Tensor: """Smallest integer not below. Derivative: zero."""
+    def cos(self) -> Tensor: """Cosine. Derivative: `-g sin x`."""
+    def cosh(self) -> Tensor: """Hyperbolic cosine. Derivative: `g sinh x`."""
+    def deg2rad(self) -> Tensor: """Degrees to radians."""
+    def radians(self) -> Tensor: """Degrees to radians."""
+    def digamma(self) -> Tensor: """Derivative of `lgamma`. Derivative: `g polygamma(1, x)`."""
+    def psi(self) -> Tensor: """Derivative of `lgamma`. Derivative: `g polygamma(1, x)`."""
+    def erf(self) -> Tensor: """Error function. Derivative: `g 2/sqrt(pi) e^(-x²)`."""
+    def erfc(self) -> Tensor: """Complementary error function, `1 - erf(x)`. Derivative: `-g 2/sqrt(pi) e^(-x²)`."""
+    def erfinv(self) -> Tensor: """Inverse error function. Derivative: `g sqrt(pi)/2 e^(y²)`."""
+    def exp(self) -> Tensor: """Exponential. Derivative: `g y`."""
+    def exp2(self) -> Tensor: """`2^x`. Derivative: `g y ln 2`."""
+    def expm1(self) -> Tensor: """`e^x - 1`, accurate near zero. Derivative: `g e^x`."""
+    def floor(self) -> Tensor: """Largest integer not above. Derivative: zero."""
+    def lerp(self, end: _TensorLike, weight: _TensorLike) -> Tensor: """Linear interpolation, `x + weight (end - x)`. Derivatives: `g (1 - weight)`, `g weight` and `g (end - x)`."""
+    def lgamma(self) -> Tensor: """Logarithm of the absolute value of the gamma function. Derivative: `g digamma(x)`."""
+    def gammaln(self) -> Tensor: """Logarithm of the absolute value of the gamma function. Derivative: `g digamma(x)`."""
+    def log(self) -> Tensor: """Natural logarithm. Derivative: `g / x`."""
+    def log10(self) -> Tensor: """Logarithm to base 10. Derivative: `g / (x ln 10)`."""
+    def log1p(self) -> Tensor: """`ln(1 + x)`, accurate near zero. Derivative: `g / (1 + x)`."""
+    def log2(self) -> Tensor: """Logarithm to base 2. Derivative: `g / (x ln 2)`."""
+    def nan_to_num(self, nan: _float = 0.0, posinf: _float | None = None, neginf: _float | None = None) -> Tensor: """NaN replaced by `nan`, infinities by `posinf` and `neginf` (the largest finite numbers by default). Derivative: `g` where `x` was finite, 0 elsewhere."""
+    def rad2deg(self) -> Tensor: """Radians to degrees."""
+    def degrees(self) -> Tensor: """Radians to degrees."""
+    def reciprocal(self) -> Tensor: """Reciprocal, `1 / x`; integers become float64. Derivative: `-g y²`."""
+    def rint(self) -> Tensor: """Nearest integer, ties to even. Derivative: zero."""
+    def round(self, decimals: _int = 0) -> Tensor: """Nearest number with so many decimals, ties to even; negative `decimals` round before the point. Derivative: zero."""
+    def around(self, decimals: _int = 0) -> Tensor: """Nearest number with so many decimals, ties to even; negative `decimals` round before the point. Derivative: zero."""
+    def rsqrt(self) -> Tensor: """Reciprocal square root. Derivative: `-g y / (2 x)`."""
+    def sign(self) -> Tensor: """Sign: -1, 0 or 1; NaN for NaN. Derivative: zero."""
+    def sin(self) -> Tensor: """Sine. Derivative: `g cos x`."""
+    def sinc(self) -> Tensor: """`sin(pi x) / (pi x)`, 1 at 0. Derivative: `g` times that of the next order, finite at 0 for every order."""
+    def sinh(self) -> Tensor: """Hyperbolic sine. Derivative: `g cosh x`."""
+    def sqrt(self) -> Tensor: """Square root; NaN below zero. Derivative: `g / (2 y)`, infinite at 0."""
+    def square(self) -> Tensor: """Square, `x²`. Derivative: `2 g x`."""
+    def tan(self) -> Tensor: """Tangent. Derivative: `g (1 + y²)`."""
+    def tanh(self) -> Tensor: """Hyperbolic tangent. Derivative: `g (1 - y²)`."""
+    def trunc(self) -> Tensor: """Integer part. Derivative: zero."""
+    def fix(self) -> Tensor: """Integer part. Derivative: zero."""
+    def fmax(self, b: _TensorLike) -> Tensor: """The larger operand; a NaN loses against a number. Derivative: `g` to the larger, half each at a tie."""
+    def fmin(self, b: _TensorLike) -> Tensor: """The smaller operand; a NaN loses against a number. Derivative: `g` to the smaller, half each at a tie."""
+    def heaviside(self, b: _TensorLike) -> Tensor: """0 below zero, `b` at zero, 1 above; NaN for NaN. Derivatives: zero by `a`; `g` by `b` where `a` is 0."""
+    def logaddexp(self, b: _TensorLike) -> Tensor: """`ln(e^a + e^b)` without overflow. Derivatives: `g sigmoid(a - b)` and `g sigmoid(b - a)`."""
+    def logaddexp2(self, b: _TensorLike) -> Tensor: """`log2(2^a + 2^b)` without overflow. Derivatives: `g 2^(a - y)` and `g 2^(b - y)`."""
+    def xlogy(self, b: _TensorLike) -> Tensor: """`a ln b`, and 0 where `a` is 0 unless `b` is NaN. Derivatives: `g ln b` and `g a / b`, zero where `a` is 0 and `b` leaves the domain."""
+    def index(self, key: Any) -> Tensor: """NumPy's `x[index]`: integers, slices, None and ... give a view; integer and boolean arrays give a copy. Derivative: `g` at the chosen elements, accumulated where an index repeats."""
+    def matmul(self, b: _TensorLike) -> Tensor: """Matrix product: vectors are rows or columns, leading axes are batches that broadcast. Derivatives: `g bᵀ` and `aᵀ g`."""
+    def mm(self, b: _TensorLike) -> Tensor: """Matrix product: vectors are rows or columns, leading axes are batches that broadcast. Derivatives: `g bᵀ` and `aᵀ g`."""
+    def bmm(self, b: _TensorLike) -> Tensor: """Matrix product: vectors are rows or columns, leading axes are batches that broadcast. Derivatives: `g bᵀ` and `aᵀ g`."""
+    def convolve(self, v: _TensorLike, mode: str = "full") -> Tensor: """Discrete convolution of two vectors, `sum_j a[j] v[k - j]`: `"full"`, `"same"` as the longer, or `"valid"`, where they overlap wholly. Derivatives: correlations of `g`."""
+    def diff(self, n: _int = 1, axis: _int = -1, prepend: _TensorLike | None = None, append: _TensorLike | None = None) -> Tensor: """Differences of neighbours along an axis, `n` times; of booleans, whether they differ. Derivative: the negative differences of `g`."""
+    def interp(self, xp: _TensorLike, fp: _TensorLike, left: _TensorLike | None = None, right: _TensorLike | None = None) -> Tensor: """Piecewise linear interpolation at `x` of the values `fp` at ascending knots `xp`; beyond them `left` and `right`, or the values at the ends. Derivatives: the slope by `x`, the weights by `fp`."""
+    def polyval(self, x: _TensorLike) -> Tensor: """The polynomial with coefficients `p`, highest first, at `x`, by Horner's rule. Derivatives: the derived polynomial by `x`, powers of `x` by `p`."""
+    def trapezoid(self, x: _TensorLike | None = None, dx: _float = 1.0, axis: _int = -1) -> Tensor: """Integral along an axis by the trapezoidal rule, over places `x` or steps of `dx`. Derivative: `g` times half the steps on either side."""
+    def trapz(self, x: _TensorLike | None = None, dx: _float = 1.0, axis: _int = -1) -> Tensor: """Integral along an axis by the trapezoidal rule, over places `x` or steps of `dx`. Derivative: `g` times half the steps on either side."""
+    def argsort(self, axis: _int | None = -1, descending: _bool = False) -> Tensor: """The indices that sort along an axis (None: flattened); equal elements keep their order."""
+    def partition(self, kth: _Shape, axis: _int | None = -1) -> Tensor: """The elements along an axis such that those at `kth` are where sorting puts them. Derivative: `g` back to where each came from."""
+    def searchsorted(self, v: _TensorLike, side: str = "left", sorter: _TensorLike | None = None) -> Tensor: """Where to insert the values of `v` in the ordered vector `a`, before equal elements or, with `side="right"`, after them."""
+    def sort(self, axis: _int | None = -1, descending: _bool = False) -> Any: """The elements in ascending order along an axis (None: flattened), or descending; a NaN is above every number. Derivative: `g` back to where each came from."""
+    def topk(self, k: _int, axis: _int = -1, largest: _bool = True, sorted: _bool = True) -> tuple[Tensor, Tensor]: """The `k` largest (or smallest) elements along an axis, in order, and their indices. Derivative: `g` to the elements chosen."""
+    def unique(self, return_index: _bool = False, return_inverse: _bool = False, return_counts: _bool = False) -> Tensor: """The distinct elements in ascending order, and, as asked, the index of the first of each, for every element the index of its value, and the counts."""
+    def pad(self, pad_width: _TensorLike, mode: str = "constant", constant_values: _TensorLike | None = None) -> Tensor: """NumPy's pad: `pad_width` is one number, `(before, after)`, or a pair per axis; `mode` is constant, edge, reflect, symmetric or wrap. Derivative: `g` summed over the places that show an element."""
+    def cross(self, b: _TensorLike, axisa: _int = -1, axisb: _int = -1, axisc: _int = -1, axis: _int | None = None) -> Tensor: """Cross product of vectors of 3 components along an axis; `axis` overrides the other three. Derivatives: `b × g` and `g × a`."""
+    def dot(self, b: _TensorLike) -> Tensor: """Inner product of vectors, product of matrices, or the sum over the last axis of `a` and the second-last of `b`; a number multiplies. Derivatives: `g bᵀ` and `aᵀ g`."""
+    def inner(self, b: _TensorLike) -> Tensor: """Sum of products over the last axes of both; a number multiplies. Derivatives: `g b` and `gᵀ a`."""
+    def kron(self, b: _TensorLike) -> Tensor: """Kronecker product: every element of `a` times the whole of `b`, as blocks. Derivatives: sums of `g` times the other operand over its blocks."""
+    def outer(self, b: _TensorLike) -> Tensor: """All products of an element of `a` with one of `b`, both flattened: (a.size, b.size). Derivatives: `g b` and `gᵀ a`."""
+    def ger(self, b: _TensorLike) -> Tensor: """All products of an element of `a` with one of `b`, both flattened: (a.size, b.size). Derivatives: `g b` and `gᵀ a`."""
+    def tensordot(self, b: _TensorLike, axes: _int | Sequence[_int | Sequence[_int]] = Nested::One(2)) -> Tensor: """Sum of products over the last `axes` axes of `a` and the first of `b`, or over a pair of lists of axes. Derivatives: the same contraction of `g` with the other operand."""
+    def vdot(self, b: _TensorLike) -> Tensor: """Sum of the products of all elements, both flattened. Derivatives: `g b` and `g a`."""
+    def all(self, axis: _Axes = None, keepdims: _bool = False) -> Tensor: """Whether all elements over the axes are true."""
+    def any(self, axis: _Axes = None, keepdims: _bool = False) -> Tensor: """Whether any element over the axes is true."""
+    def argmax(self, axis: _int | None = None, keepdims: _bool = False) -> Tensor: """Index of the first largest element, along an axis or over all."""
+    def argmin(self, axis: _int | None = None, keepdims: _bool = False) -> Tensor: """Index of the first smallest element, along an axis or over all."""
+    def count_nonzero(self, axis: _Axes = None, keepdims: _bool = False) -> Tensor: """How many elements over the axes are not zero."""
+    def logsumexp(self, axis: _Axes = None, keepdims: _bool = False) -> Tensor: """`ln(sum(e^x))` over the axes, without overflow; -inf for lines of -inf. Derivative: `g e^(x - y)`, the share of each element."""
+    def max(self, axis: _Axes = None, keepdims: _bool = False) -> Tensor: """Largest element over the axes; NaN if there is one. Derivative: `g` to the largest, shared evenly among ties."""
+    def amax(self, axis: _Axes = None, keepdims: _bool = False) -> Tensor: """Largest element over the axes; NaN if there is one. Derivative: `g` to the largest, shared evenly among ties."""
+    def mean(self, axis: _Axes = None, keepdims: _bool = False, dtype: DTypeLike | None = None) -> Tensor: """Mean over the axes, a float. Derivative: `g / n` repeated."""
+    def median(self, axis: _Axes = None, keepdims: _bool = False) -> Tensor: """Median over the axes, the mean of the middle two if the count is even; NaN if there is one. Derivative: `g` to the middle element, half each to two."""
+    def min(self, axis: _Axes = None, keepdims: _bool = False) -> Tensor: """Smallest element over the axes; NaN if there is one. Derivative: `g` to the smallest, shared evenly among ties."""
+    def amin(self, axis: _Axes = None, keepdims: _bool = False) -> Tensor: """Smallest element over the axes; NaN if there is one. Derivative: `g` to the smallest, shared evenly among ties."""
+    def nanmax(self, axis: _Axes = None, keepdims: _bool = False) -> Tensor: """Largest element over the axes that is not NaN; NaN if all are. Derivative: `g` to the largest, shared evenly among ties."""
+    def nanmean(self, axis: _Axes = None, keepdims: _bool = False) -> Tensor: """Mean over the axes of what is not NaN. Derivative: `g / n` repeated, 0 for a NaN."""
+    def nanmin(self, axis: _Axes = None, keepdims: _bool = False) -> Tensor: """Smallest element over the axes that is not NaN; NaN if all are. Derivative: `g` to the smallest, shared evenly among ties."""
+    def nanstd(self, axis: _Axes = None, ddof: _float = 0.0, keepdims: _bool = False) -> Tensor: """Standard deviation over the axes of what is not NaN, the square root of `nanvar`."""
+    def nansum(self, axis: _Axes = None, keepdims: _bool = False) -> Tensor: """Sum over the axes, a NaN counting as 0. Derivative: `g` repeated, 0 for a NaN."""
+    def nanvar(self, axis: _Axes = None, ddof: _float = 0.0, keepdims: _bool = False) -> Tensor: """Variance over the axes of what is not NaN. Derivative: `2 g (x - mean) / (n - ddof)`, 0 for a NaN."""
+    def norm(self, ord: _float | str | None = None, axis: _Axes = None, keepdims: _bool = False) -> Tensor: """NumPy's norm: of the flattened tensor by default; with an order, of a vector or a matrix; along one axis, or of the matrices of two. Derivative: 0 where the norm is 0."""
+    def percentile(self, q: _TensorLike, axis: _Axes = None, keepdims: _bool = False) -> Tensor: """Quantiles at levels `q` from 0 to 100, between neighbours by linear interpolation; the axes of `q` come first."""
+    def prod(self, axis: _Axes = None, keepdims: _bool = False, dtype: DTypeLike | None = None) -> Tensor: """Product over the axes; integers and booleans in int64. Derivative: `g` times the product of the others, exact also where elements are zero."""
+    def ptp(self, axis: _Axes = None, keepdims: _bool = False) -> Tensor: """Range over the axes, `max - min`. Derivative: `g` to the largest and `-g` to the smallest, shared evenly among ties."""
+    def quantile(self, q: _TensorLike, axis: _Axes = None, keepdims: _bool = False) -> Tensor: """Quantiles at levels `q` from 0 to 1, between neighbours by linear interpolation; the axes of `q` come first. Derivatives: `g` to the two neighbours by their weight; the slope between them by `q`."""
+    def std(self, axis: _Axes = None, ddof: _float = 0.0, keepdims: _bool = False) -> Tensor: """Standard deviation, the square root of `var`. Derivative: that of the root, and 0 where the deviation is 0."""
+    def sum(self, axis: _Axes = None, keepdims: _bool = False, dtype: DTypeLike | None = None) -> Tensor: """Sum over the axes; integers and booleans sum as int64. Derivative: `g` repeated."""
+    def var(self, axis: _Axes = None, ddof: _float = 0.0, keepdims: _bool = False) -> Tensor: """Variance over the axes, `sum((x - mean)²) / (n - ddof)`; `correction` is another name of `ddof`. Derivative: `2 g (x - mean) / (n - ddof)`."""
+    def repeat(self, repeats: _TensorLike, axis: _int | None = None) -> Tensor: """Each element of an axis (of the flattened tensor by default) so many times: one number for all or one for each. Derivative: `g` summed over the repetitions."""
+    def repeat_interleave(self, repeats: _TensorLike, axis: _int | None = None) -> Tensor: """Each element of an axis (of the flattened tensor by default) so many times: one number for all or one for each. Derivative: `g` summed over the repetitions."""
+    def tile(self, reps: _Shape) -> Tensor: """The whole tensor side by side, so many times along each axis; missing axes come first. Derivative: `g` summed over the copies."""
+    def flip(self, axis: _Axes = None) -> Tensor: """The order of elements reversed along the axes, all by default; a view. Derivative: `g` reversed."""
+    def fliplr(self) -> Tensor: """Reversed along axis 1; a view."""
+    def flipud(self) -> Tensor: """Reversed along axis 0; a view."""
+    def roll(self, shift: _Shape, axis: _Axes = None) -> Tensor: """The elements moved on along the axes (of the flattened tensor by default), those that leave coming in at the front. Derivative: `g` rolled back."""
+    def rot90(self, k: _int = 1, axes: _Shape = (0, 1)) -> Tensor: """Turned by 90 degrees `k` times in the plane of two axes, from the first towards the second; a view."""
+    def argwhere(self) -> Tensor: """The positions of elements that are not zero, one row each."""
+    def flatnonzero(self) -> Tensor: """The positions, in the flattened tensor, of elements that are not zero."""
+    def nonzero(self) -> Any: """The positions of elements that are not zero, in C order: one int64 array per axis."""
+    def clip(self, min: _TensorLike | None = None, max: _TensorLike | None = None) -> Tensor: """Limited to the range `min..max`; either bound may be None. Derivative: `g` inside and at the bounds, 0 outside."""
+    def clamp(self, min: _TensorLike | None = None, max: _TensorLike | None = None) -> Tensor: """Limited to the range `min..max`; either bound may be None. Derivative: `g` inside and at the bounds, 0 outside."""
+    def expand(self, shape: _Shape) -> Tensor: """Repeats along new and size-1 axes without copying; -1 keeps a dimension. A read-only view in spirit: in-place writes are refused."""
+    def broadcast_to(self, shape: _Shape) -> Tensor: """Repeats along new and size-1 axes without copying; -1 keeps a dimension. A read-only view in spirit: in-place writes are refused."""
+    def expand_dims(self, axis: _Shape) -> Tensor: """A new axis of size 1 at a position of the result; a view."""
+    def unsqueeze(self, axis: _Shape) -> Tensor: """A new axis of size 1 at a position of the result; a view."""
+    def flatten(self, start_dim: _int | None = None, end_dim: _int | None = None) -> Tensor: """A copy with one axis, all elements in C order; with `start_dim` or `end_dim`, those axes merged into one, a view where the strides allow it."""
+    def moveaxis(self, source: _Shape, destination: _Shape) -> Tensor: """Axes moved to other positions, the rest in order; a view."""
+    def movedim(self, source: _Shape, destination: _Shape) -> Tensor: """Axes moved to other positions, the rest in order; a view."""
+    def permute(self, axes: _Shape) -> Tensor: """The axes in the order given; a view."""
+    def permute_dims(self, axes: _Shape) -> Tensor: """The axes in the order given; a view."""
+    def ravel(self) -> Tensor: """One axis with all elements in C order; a view where the strides allow it."""
+    def reshape(self, shape: _Shape) -> Tensor: """The same elements under another shape; one dimension may be -1. A view where the strides allow it."""
+    def squeeze(self, axis: _Axes = None) -> Tensor: """Axes of size 1 dropped, all or those named; a view."""
+    def sum_to_size(self, shape: _Shape) -> Tensor: """Summed to a shape that broadcasts to this one; the adjoint of `broadcast_to`."""
+    def swapaxes(self, axis1: _int, axis2: _int) -> Tensor: """Two axes exchanged; a view."""
+    def swapdims(self, axis1: _int, axis2: _int) -> Tensor: """Two axes exchanged; a view."""
+    def transpose(self, axes: _Shape | None = None) -> Tensor: """The axes in another order, reversed by default; a view. Two axes given as `transpose(i, j)` are swapped."""
+    def view(self, shape: _Shape) -> Tensor: """The same elements under another shape, never copied: refused where the strides do not allow it."""
+    def cross_entropy(self, target: _TensorLike, ignore_index: _int = -100, reduction: str = "mean") -> Tensor: """Mean negative log likelihood of targets under the softmax of logits (rows, classes); targets are class numbers or probabilities. Derivative: `(softmax(x) - target) g / rows`."""
+    def log_softmax(self, axis: _int) -> Tensor: """Logarithm of the softmax along an axis. Derivative: `g - softmax(x) sum(g)`."""
+    def softmax(self, axis: _int) -> Tensor: """`e^x / sum(e^x)` along an axis. Derivative: `y (g - sum(g y))`."""
+    def array_split(self, indices_or_sections: _TensorLike, axis: _int = 0) -> list[Tensor]: """As `split`, where `n` need not divide the axis: the first parts are longer by one."""
+    def tensor_split(self, indices_or_sections: _TensorLike, axis: _int = 0) -> list[Tensor]: """As `split`, where `n` need not divide the axis: the first parts are longer by one."""
+    def chunk(self, chunks: _int, axis: _int = 0) -> list[Tensor]: """At most `chunks` parts of equal length, the last one shorter where it must be; views."""
+    def dsplit(self, indices_or_sections: _TensorLike) -> list[Tensor]: """`split` along axis 2 of at least three."""
+    def hsplit(self, indices_or_sections: _TensorLike) -> list[Tensor]: """`split` along axis 1, or axis 0 of a vector."""
+    def narrow(self, axis: _int, start: _int, length: _int) -> Tensor: """`length` elements of an axis from `start` on; a view."""
+    def split(self, indices_or_sections: _TensorLike, axis: _int = 0) -> list[Tensor]: """`n` equal parts, or the parts between the indices given; views. Refused when `n` does not divide the axis. Derivative: the parts' gradients joined."""
+    def unbind(self, axis: _int = 0) -> list[Tensor]: """The slices along an axis, which disappears; views."""
+    def unstack(self, axis: _int = 0) -> list[Tensor]: """The slices along an axis, which disappears; views."""
+    def vsplit(self, indices_or_sections: _TensorLike) -> list[Tensor]: """`split` along axis 0 of at least two."""
+    def average(self, axis: _Axes = None, weights: _TensorLike | None = None, keepdims: _bool = False) -> Tensor: """Weighted mean over the axes, `sum(x w) / sum(w)`; the plain mean without weights. Weights have the tensor's shape or that of the axes named."""
+    def corrcoef(self, y: _TensorLike | None = None, rowvar: _bool = True) -> Tensor: """Correlation coefficients of variables (rows, or columns with `rowvar=False`) in float64, from -1 to 1."""
+    def cov(self, y: _TensorLike | None = None, rowvar: _bool = True, bias: _bool = False, ddof: _int | None = None, fweights: _TensorLike | None = None, aweights: _TensorLike | None = None) -> Tensor: """Covariance matrix of variables (rows, or columns with `rowvar=False`) in float64, divided by `n - ddof` with `ddof` 1, or 0 with `bias`."""
+    def sliding_window_view(self, window_shape: _Shape, axis: _Axes = None) -> Tensor: """Every window of a shape, as NumPy's of the same name: one new last axis for each axis of the window. A view."""
+    def unfold(self, axis: _int, size: _int, step: _int) -> Tensor: """Windows of `size` elements along an axis, `step` apart; their elements are a new last axis. A view. Derivative: `g` summed over the windows that contain an element."""
+
+def tensor(
+    data: _TensorLike,
+    *,
+    dtype: DTypeLike | None = None,
+    requires_grad: bool = False,
+    name: str | None = None,
+) -> Tensor: ...
+def asarray(x: _TensorLike, dtype: DTypeLike | None = None) -> Tensor: ...
+def from_numpy(array: NDArray[Any]) -> Tensor: ...
+def get_default_dtype() -> np.dtype[Any]: ...
+def set_default_dtype(dtype: DTypeLike) -> None: ...
+def is_grad_enabled() -> bool: ...
+def is_inference_mode_enabled() -> bool: ...
+def get_num_threads() -> int: ...
+def set_num_threads(n: int) -> None: ...
+def live_nodes() -> int: ...
+def live_bytes() -> int: ...
+def _switch_grad(on: bool) -> int: ...
+def _switch_inference(on: bool) -> int: ...
+def _restore_mode(word: int) -> None: ...
+def _full(
+    shape: Sequence[int],
+    fill_value: float,
+    dtype: DTypeLike | None,
+    requires_grad: bool,
+) -> Tensor: ...
+def _rebuild(
+    class_: type[Tensor],
+    array: NDArray[Any],
+    requires_grad: bool,
+    grad: NDArray[Any] | None,
+    name: str | None,
+) -> Tensor: ...
+def _config() -> dict[str, Any]: ...
+def _registry() -> list[dict[str, Any]]: ...
+def _add(
+    alpha: float, x: _TensorLike, beta: float, y: _TensorLike, name: str | None = None
+) -> Tensor: ...
+def _gemm(
+    a: _TensorLike,
+    b: _TensorLike,
+    alpha: float = 1.0,
+    trans_a: bool = False,
+    trans_b: bool = False,
+    ndim: int = 1,
+    batch_ndim: int = 0,
+    name: str | None = None,
+) -> Tensor: ...
+def _add_fiber(
+    alpha: float,
+    fiber: _TensorLike,
+    beta: float,
+    tensor: _TensorLike,
+    axis: int = 0,
+    batch_ndim: int = 0,
+    name: str | None = None,
+) -> Tensor: ...
+def _sum_fiber(
+    x: _TensorLike, axis: int = 0, batch_ndim: int = 0, alpha: float = 1.0, name: str | None = None
+) -> Tensor: ...
+def _gelu(x: _TensorLike, name: str | None = None) -> Tensor: ...
+def _run(
+    owner: type,
+    inputs: Sequence[Tensor],
+    attrs: Any,
+    forward_fn: Callable[[], Any],
+    backward_fn: Callable[[Any], Any] | None,
+    name: str | None,
+) -> Tensor: ...
+def _wrap_forward(
+    owner: type,
+    input: Tensor,
+    forward_fn: Callable[[Tensor], Any],
+    inputs_fn: Callable[[], Sequence[Tensor]],
+    backward_fn: Callable[[Any], Any],
+) -> Tensor: ...
+def _output_of(node: Node, index: int, like: Tensor) -> Tensor: ...
+def _observe(observer: Callable[..., None]) -> None: ...
+def _unobserve(observer: Callable[..., None]) -> None: ...
+def backward(
+    tensors: Tensor | Sequence[Tensor],
+    grad_tensors: Any = None,
+    retain_graph: bool | None = None,
+    create_graph: bool = False,
+    inputs: Tensor | Sequence[Tensor] | None = None,
+) -> None: ...
+def grad(
+    outputs: Tensor | Sequence[Tensor],
+    inputs: Any,
+    grad_outputs: Any = None,
+    retain_graph: bool | None = None,
+    create_graph: bool = False,
+    allow_unused: bool | None = None,
+    materialize_grads: bool = False,
+) -> Any: ...
+@final
+class Node:
+    """A recorded operation: what backward will run."""
+
+    @property
+    def next_functions(self) -> tuple[tuple[Node | None, int], ...]: ...
+    @property
+    def metadata(self) -> dict[Any, Any]: ...
+    @property
+    def saved(self) -> dict[str, Tensor]: ...
+    @property
+    def variable(self) -> Tensor | None: ...
+    @property
+    def attrs(self) -> Any: ...
+    @property
+    def context(self) -> FunctionContext | None: ...
+    @property
+    def op_name(self) -> str: ...
+    @property
+    def output_count(self) -> _int: ...
+    def output_spec(self, index: _int) -> tuple[tuple[_int, ...], np.dtype[Any]] | None: ...
+    def vjp(
+        self, gradients: Sequence[Tensor | None], create_graph: _bool = False
+    ) -> tuple[Tensor | None, ...]: ...
+    def name(self) -> str: ...
+
+@final
+class _WeakNode:
+    """A node that is not kept alive."""
+
+    def __new__(cls, tensor: Tensor) -> Self: ...
+    @staticmethod
+    def of(node: Node) -> _WeakNode: ...
+    def __call__(self) -> Node | None: ...
+
+class _Attributes:
+    def __getattr__(self, name: str, /) -> Any: ...
+    def __setattr__(self, name: str, value: Any, /) -> None: ...
+
+@final
+class FunctionContext(_Attributes):
+    """What forward keeps for backward: one for each call of a custom function."""
+
+    def __new__(cls) -> Self: ...
+    @property
+    def saved_tensors(self) -> tuple[Any, ...]: ...
+    @property
+    def saved_tensor_count(self) -> int: ...
+    @property
+    def saved_objects(self) -> list[Any]: ...
+    @property
+    def saved_object_count(self) -> int: ...
+    @property
+    def needs_input_grad(self) -> tuple[_bool, ...]: ...
+    def save_for_backward(self, *tensors: Tensor | None) -> None: ...
+    def save_tensor(self, key: str, tensor: Tensor | None) -> None: ...
+    def get_saved_tensor(self, index: int | str) -> Any: ...
+    def save_object(self, *entry: Any) -> None: ...
+    def get_saved_object(self, key: int | str) -> Any: ...
+    def clear(self) -> None: ...
+    def dispose(self) -> None: ...
+    def mark_dirty(self, *tensors: Tensor) -> None: ...
+    def mark_non_differentiable(self, *outputs: Tensor) -> None: ...
+    def set_materialize_grads(self, value: _bool) -> None: ...
+
+class Function:
+    """An operation with a derivative of your own, as two static methods."""
+
+    def __new__(cls, *_args: Any, **_kwargs: Any) -> Self: ...
+    @classmethod
+    def apply(cls, *args: Any, **kwargs: Any) -> Any: ...
+
+class CustomFunction:
+    """An operation with a derivative of your own whose instances carry parameters."""
+
+    def __new__(cls, *_args: Any, **_kwargs: Any) -> Self: ...
+    def forward(self, inputs: tuple[Any, ...], ctx: FunctionContext) -> Any: ...
+    def backward(self, grad_outputs: tuple[Any, ...], ctx: FunctionContext) -> Any: ...
+    def apply(self, *inputs: Any) -> Tensor: ...
+    def apply_many(self, *inputs: Any) -> list[Tensor]: ...
+    def __call__(self, *inputs: Any) -> Tensor: ...
+
+def once_differentiable(backward: Callable[..., Any]) -> Callable[..., Any]: ...
+
+class FerrogradError(Exception):
+    """What every exception of ferrograd inherits, beside the builtin that fits."""
+
+class ShapeError(FerrogradError, ValueError):
+    """Shapes that do not fit the operation or each other."""
+
+class AxisError(FerrogradError, ValueError, IndexError):
+    """An axis that the array does not have."""
+
+class DTypeError(FerrogradError, TypeError):
+    """An element type that the operation does not take."""
+
+class ArgumentError(FerrogradError, ValueError):
+    """An argument whose value makes no sense."""
+
+class ArgumentTypeError(FerrogradError, TypeError):
+    """An argument of the wrong type."""
+
+class IndexOutOfRangeError(FerrogradError, IndexError):
+    """An index outside its axis, or one that cannot index."""
+
+class OutOfMemoryError(FerrogradError, MemoryError):
+    """An allocation that the system refused."""
+
+class GradientError(FerrogradError, RuntimeError):
+    """A gradient that cannot be computed as asked."""
+
+class GraphFreedError(FerrogradError, RuntimeError):
+    """A backward through saved values that are gone."""
+
+class InPlaceError(FerrogradError, RuntimeError):
+    """An in-place change that would falsify a gradient."""
+
+class CycleError(FerrogradError, RuntimeError):
+    """A graph that would contain itself."""
+
+class NotDifferentiableError(FerrogradError, NotImplementedError):
+    """An operation without a derivative rule."""
+
+class GraphCutError(FerrogradError, TypeError):
+    """A conversion that would silently cut the graph."""
+
+class ContractError(FerrogradError, RuntimeError):
+    """A custom function that breaks its contract."""
+
+class InternalError(FerrogradError, RuntimeError):
+    """A bug in ferrograd."""
+
+class GraphCutWarning(UserWarning):
+    """A conversion to a Python number that leaves a graph."""
+
+def celu(x: _TensorLike, alpha: _float = 1.0) -> Tensor: """Elu with a continuous slope: `alpha (e^(x / alpha) - 1)` below zero. Derivative: `g`, and `g e^(x / alpha)` below."""
+def elu(x: _TensorLike, alpha: _float = 1.0) -> Tensor: """`x` above zero, `alpha (e^x - 1)` below. Derivative: `g`, and `g alpha e^x` below."""
+def gelu(x: _TensorLike, approximate: str = "none") -> Tensor: """`x` times the normal distribution function, or its tanh approximation with `approximate="tanh"`. Derivative: `g (cdf(x) + x pdf(x))`."""
+def hardsigmoid(x: _TensorLike) -> Tensor: """The straight line `x / 6 + 1/2`, limited to 0..1. Derivative: `g / 6` strictly inside, 0 elsewhere."""
+def hardswish(x: _TensorLike) -> Tensor: """`x hardsigmoid(x)`. Derivative: `g (x / 3 + 1/2)` between -3 and 3, `g` above, 0 below."""
+def hardtanh(x: _TensorLike, min_val: _float = -1.0, max_val: _float = 1.0) -> Tensor: """Limited to the range `min_val..max_val`. Derivative: `g` strictly inside, 0 elsewhere."""
+def leaky_relu(x: _TensorLike, negative_slope: _float = 0.01) -> Tensor: """`x` above zero, `slope x` below. Derivative: `g` above zero, `slope g` elsewhere."""
+def logit(x: _TensorLike) -> Tensor: """The inverse of `sigmoid`, `ln(x / (1 - x))`; NaN outside 0..1. Derivative: `g / (x (1 - x))`."""
+def logsigmoid(x: _TensorLike) -> Tensor: """Logarithm of the logistic function. Derivative: `g sigmoid(-x)`."""
+def mish(x: _TensorLike) -> Tensor: """`x tanh(softplus(x))`. Derivative: `g (t + x s (1 - t²))` with `s = sigmoid(x)` and `t = tanh(softplus(x))`."""
+def relu(x: _TensorLike) -> Tensor: """Rectified linear unit, `max(x, 0)`. Derivative: `g` where `x > 0`, 0 elsewhere and at 0."""
+def relu6(x: _TensorLike) -> Tensor: """`min(max(x, 0), 6)`. Derivative: `g` between 0 and 6, 0 elsewhere and at both ends."""
+def selu(x: _TensorLike) -> Tensor: """Scaled elu, self-normalising: `scale elu(x, alpha)` with its two fixed constants. Derivative: `g scale`, and `g scale alpha e^x` below zero."""
+def sigmoid(x: _TensorLike) -> Tensor: """Logistic function, `1 / (1 + e^-x)`. Derivative: `g y (1 - y)`."""
+def expit(x: _TensorLike) -> Tensor: """Logistic function, `1 / (1 + e^-x)`. Derivative: `g y (1 - y)`."""
+def silu(x: _TensorLike) -> Tensor: """`x sigmoid(x)`. Derivative: `g s (1 + x (1 - s))` with `s = sigmoid(x)`."""
+def swish(x: _TensorLike) -> Tensor: """`x sigmoid(x)`. Derivative: `g s (1 + x (1 - s))` with `s = sigmoid(x)`."""
+def softplus(x: _TensorLike) -> Tensor: """`ln(1 + e^x)`. Derivative: `g sigmoid(x)`."""
+def softsign(x: _TensorLike) -> Tensor: """`x / (1 + |x|)`. Derivative: `g / (1 + |x|)²`."""
+def gather(x: _TensorLike, axis: _int, index: _TensorLike) -> Tensor: """PyTorch's gather: `out[i, j, …] = x[index[i, j, …], j, …]` for axis 0. Derivative: `g`, accumulated where an index repeats."""
+def put_along_axis(x: _TensorLike, indices: _TensorLike, values: _TensorLike, axis: _int | None = -1) -> Tensor: """A copy with `values` at the indices along an axis; the last of a repeated index stays. Derivatives: of `x`, `g` elsewhere; of `values`, `g` where they stayed."""
+def scatter(x: _TensorLike, axis: _int, index: _TensorLike, src: _TensorLike) -> Tensor: """PyTorch's scatter: a copy with `out[index[i, j, …], j, …] = src[i, j, …]` for axis 0; the last of a repeated index stays. Derivatives: of `x`, `g` elsewhere; of `src`, `g` where it stayed."""
+def scatter_add(x: _TensorLike, axis: _int, index: _TensorLike, src: _TensorLike) -> Tensor: """As `scatter`, but added to what is there; repeated indices accumulate. Derivatives: of `x`, `g`; of `src`, `g` gathered."""
+def take_along_axis(x: _TensorLike, indices: _TensorLike, axis: _int | None = -1) -> Tensor: """The elements at the indices along an axis, which broadcast with the other axes; `axis=None` means the flattened tensor. Derivative: `g`, accumulated where an index repeats."""
+def take_along_dim(x: _TensorLike, indices: _TensorLike, axis: _int | None = -1) -> Tensor: """The elements at the indices along an axis, which broadcast with the other axes; `axis=None` means the flattened tensor. Derivative: `g`, accumulated where an index repeats."""
+def add(a: _TensorLike, b: _TensorLike) -> Tensor: """Sum, `a + b`. Derivative: `g` for both."""
+def arctan2(a: _TensorLike, b: _TensorLike) -> Tensor: """Angle of the point (`b`, `a`). Derivatives: `g b / (a² + b²)` and `-g a / (a² + b²)`."""
+def atan2(a: _TensorLike, b: _TensorLike) -> Tensor: """Angle of the point (`b`, `a`). Derivatives: `g b / (a² + b²)` and `-g a / (a² + b²)`."""
+def copysign(a: _TensorLike, b: _TensorLike) -> Tensor: """The magnitude of `a` with the sign of `b`. Derivatives: `g` times the sign change, and zero."""
+def divide(a: _TensorLike, b: _TensorLike) -> Tensor: """Quotient, `a / b`; integers divide as float64. Derivatives: `g / b` and `-g y / b`."""
+def div(a: _TensorLike, b: _TensorLike) -> Tensor: """Quotient, `a / b`; integers divide as float64. Derivatives: `g / b` and `-g y / b`."""
+def true_divide(a: _TensorLike, b: _TensorLike) -> Tensor: """Quotient, `a / b`; integers divide as float64. Derivatives: `g / b` and `-g y / b`."""
+def floor_divide(a: _TensorLike, b: _TensorLike) -> Tensor: """Largest integer not above the quotient, as Python's `//`. Derivative: zero."""
+def fmod(a: _TensorLike, b: _TensorLike) -> Tensor: """Remainder with the sign of the dividend, as C's `fmod`. Derivatives: `g` and `-g trunc(a / b)`."""
+def hypot(a: _TensorLike, b: _TensorLike) -> Tensor: """`sqrt(a² + b²)`. Derivatives: `g a / y` and `g b / y`, zero at the origin."""
+def maximum(a: _TensorLike, b: _TensorLike) -> Tensor: """The larger operand; NaN if either is NaN. Derivative: `g` to the larger, half each at a tie."""
+def minimum(a: _TensorLike, b: _TensorLike) -> Tensor: """The smaller operand; NaN if either is NaN. Derivative: `g` to the smaller, half each at a tie."""
+def multiply(a: _TensorLike, b: _TensorLike) -> Tensor: """Product, `a * b`. Derivatives: `g b` and `g a`."""
+def mul(a: _TensorLike, b: _TensorLike) -> Tensor: """Product, `a * b`. Derivatives: `g b` and `g a`."""
+def negative(x: _TensorLike) -> Tensor: """Negative, `-x`. Derivative: `-g`."""
+def neg(x: _TensorLike) -> Tensor: """Negative, `-x`. Derivative: `-g`."""
+def power(a: _TensorLike, b: _TensorLike) -> Tensor: """Power, `a ** b`. Derivatives: `g b a^(b-1)`, zero where `b` is 0, and `g y ln a`, zero where `a` is 0 and `b` is not negative. Integers to negative integer powers are refused, as in NumPy."""
+def pow(a: _TensorLike, b: _TensorLike) -> Tensor: """Power, `a ** b`. Derivatives: `g b a^(b-1)`, zero where `b` is 0, and `g y ln a`, zero where `a` is 0 and `b` is not negative. Integers to negative integer powers are refused, as in NumPy."""
+def remainder(a: _TensorLike, b: _TensorLike) -> Tensor: """Remainder with the sign of the divisor, as Python's `%`. Derivatives: `g` and `-g floor(a / b)`."""
+def mod(a: _TensorLike, b: _TensorLike) -> Tensor: """Remainder with the sign of the divisor, as Python's `%`. Derivatives: `g` and `-g floor(a / b)`."""
+def subtract(a: _TensorLike, b: _TensorLike) -> Tensor: """Difference, `a - b`. Derivatives: `g` and `-g`."""
+def sub(a: _TensorLike, b: _TensorLike) -> Tensor: """Difference, `a - b`. Derivatives: `g` and `-g`."""
+def atleast_1d(*tensors: _TensorLike) -> Tensor: """Each tensor with at least one dimension; a tuple for several."""
+def atleast_2d(*tensors: _TensorLike) -> Tensor: """Each tensor with at least two dimensions, `(n,)` becoming `(1, n)`; a tuple for several."""
+def atleast_3d(*tensors: _TensorLike) -> Tensor: """Each tensor with at least three dimensions, `(n,)` becoming `(1, n, 1)` and `(m, n)` `(m, n, 1)`; a tuple for several."""
+def broadcast_arrays(*tensors: _TensorLike) -> list[Tensor]: """The tensors under their common shape, without copying."""
+def broadcast_tensors(*tensors: _TensorLike) -> list[Tensor]: """The tensors under their common shape, without copying."""
+def meshgrid(*tensors: _TensorLike, indexing: str = "xy", sparse: _bool = False, copy: _bool = True) -> list[Tensor]: """The coordinates of a grid from those of its axes: `indexing` is `"xy"` (the first two axes exchanged) or `"ij"`."""
+def bitwise_and(a: _TensorLike, b: _TensorLike) -> Tensor: """Bits set in both; the truth of both for booleans."""
+def bitwise_not(x: _TensorLike) -> Tensor: """Bits not set; the falsehood of booleans."""
+def invert(x: _TensorLike) -> Tensor: """Bits not set; the falsehood of booleans."""
+def bitwise_invert(x: _TensorLike) -> Tensor: """Bits not set; the falsehood of booleans."""
+def bitwise_or(a: _TensorLike, b: _TensorLike) -> Tensor: """Bits set in either; the truth of either for booleans."""
+def bitwise_xor(a: _TensorLike, b: _TensorLike) -> Tensor: """Bits set in exactly one; the truth of exactly one for booleans."""
+def left_shift(a: _TensorLike, b: _TensorLike) -> Tensor: """`a * 2**b` without overflow checks; 0 where all bits are shifted out or `b` is negative."""
+def bitwise_left_shift(a: _TensorLike, b: _TensorLike) -> Tensor: """`a * 2**b` without overflow checks; 0 where all bits are shifted out or `b` is negative."""
+def right_shift(a: _TensorLike, b: _TensorLike) -> Tensor: """`a // 2**b`; only the sign is left where all bits are shifted out or `b` is negative."""
+def bitwise_right_shift(a: _TensorLike, b: _TensorLike) -> Tensor: """`a // 2**b`; only the sign is left where all bits are shifted out or `b` is negative."""
+def astype(x: _TensorLike, dtype: DTypeLike) -> Tensor: """The same values in another dtype; floats to integers truncate. Derivative: `g` in the input's dtype."""
+def compress(condition: _TensorLike, x: _TensorLike, axis: _int | None = None) -> Tensor: """The rows of an axis (or the elements of the flattened tensor) for which the condition, one value each, holds."""
+def embedding(x: _TensorLike, weight: _TensorLike, padding_idx: _int | None = None) -> Tensor: """Rows of `weight` by their numbers `x`, of any shape; the row `padding_idx` gets no gradient. Derivative: `g`, accumulated where a number repeats."""
+def index_add(x: _TensorLike, axis: _int, index: _TensorLike, source: _TensorLike, alpha: _float = Scalar::Int(1)) -> Tensor: """A copy with `alpha * source` added to the rows of an axis, by their numbers; repeated numbers accumulate. Derivatives: of `x`, `g`; of `source`, `alpha` times the rows of `g`."""
+def index_select(x: _TensorLike, axis: _int, index: _TensorLike) -> Tensor: """The rows of an axis by their numbers. Derivative: `g`, accumulated where a number repeats."""
+def masked_fill(x: _TensorLike, mask: _TensorLike, value: _TensorLike) -> Tensor: """`value` where the mask holds, else `x`. Derivatives: of `x`, `g` where the mask does not hold; of `value`, `g` summed where it does."""
+def masked_select(x: _TensorLike, mask: _TensorLike) -> Tensor: """The elements where the mask holds, in C order; both broadcast. Derivative: `g` where they stood."""
+def one_hot(x: _TensorLike, num_classes: _int = -1) -> Tensor: """A new last axis with 1 at the index and 0 elsewhere, int64; as many classes as the largest index needs by default."""
+def select(condlist: Sequence[_TensorLike], choicelist: Sequence[_TensorLike], default: _TensorLike | None = None) -> Tensor: """For each element the choice of the first condition that holds there, else `default`; all broadcast."""
+def take(x: _TensorLike, indices: _TensorLike, axis: _int | None = None, mode: str = "raise") -> Tensor: """The elements at integer positions along an axis (or of the flattened tensor); `mode` says what an index outside does: raise, wrap or clip. Derivative: `g`, accumulated where an index repeats."""
+def allclose(a: _TensorLike, b: _TensorLike, rtol: _float = 1e-05, atol: _float = 1e-08, equal_nan: _bool = False) -> _bool: """Whether all elements are close, as `isclose` has it."""
+def array_equal(a: _TensorLike, b: _TensorLike, equal_nan: _bool = False) -> _bool: """Whether shapes and all elements are equal; NaN equals NaN with `equal_nan`."""
+def equal(a: _TensorLike, b: _TensorLike) -> Tensor: """Element-wise `a == b`."""
+def eq(a: _TensorLike, b: _TensorLike) -> Tensor: """Element-wise `a == b`."""
+def greater(a: _TensorLike, b: _TensorLike) -> Tensor: """Element-wise `a > b`."""
+def gt(a: _TensorLike, b: _TensorLike) -> Tensor: """Element-wise `a > b`."""
+def greater_equal(a: _TensorLike, b: _TensorLike) -> Tensor: """Element-wise `a >= b`."""
+def ge(a: _TensorLike, b: _TensorLike) -> Tensor: """Element-wise `a >= b`."""
+def isclose(a: _TensorLike, b: _TensorLike, rtol: _float = 1e-05, atol: _float = 1e-08, equal_nan: _bool = False) -> Tensor: """Element-wise `|a - b| <= atol + rtol |b|`; infinities are close to themselves, NaN to NaN with `equal_nan`."""
+def isfinite(x: _TensorLike) -> Tensor: """Whether each element is neither infinite nor NaN."""
+def isinf(x: _TensorLike) -> Tensor: """Whether each element is infinite."""
+def isnan(x: _TensorLike) -> Tensor: """Whether each element is NaN."""
+def less(a: _TensorLike, b: _TensorLike) -> Tensor: """Element-wise `a < b`."""
+def lt(a: _TensorLike, b: _TensorLike) -> Tensor: """Element-wise `a < b`."""
+def less_equal(a: _TensorLike, b: _TensorLike) -> Tensor: """Element-wise `a <= b`."""
+def le(a: _TensorLike, b: _TensorLike) -> Tensor: """Element-wise `a <= b`."""
+def logical_and(a: _TensorLike, b: _TensorLike) -> Tensor: """Element-wise truth of both."""
+def logical_not(x: _TensorLike) -> Tensor: """Element-wise falsehood."""
+def logical_or(a: _TensorLike, b: _TensorLike) -> Tensor: """Element-wise truth of either."""
+def logical_xor(a: _TensorLike, b: _TensorLike) -> Tensor: """Element-wise truth of exactly one."""
+def not_equal(a: _TensorLike, b: _TensorLike) -> Tensor: """Element-wise `a != b`."""
+def ne(a: _TensorLike, b: _TensorLike) -> Tensor: """Element-wise `a != b`."""
+def clone(x: _TensorLike) -> Tensor: """A copy with storage of its own. Derivative: `g`."""
+def copy(x: _TensorLike) -> Tensor: """A copy with storage of its own. Derivative: `g`."""
+def full_like(x: _TensorLike, fill_value: _float, dtype: DTypeLike | None = None) -> Tensor: """One repeated number of the same shape and dtype."""
+def ones_like(x: _TensorLike, dtype: DTypeLike | None = None) -> Tensor: """Ones of the same shape and dtype."""
+def zeros_like(x: _TensorLike, dtype: DTypeLike | None = None) -> Tensor: """Zeros of the same shape and dtype."""
+def cummax(x: _TensorLike, axis: _int | None = None) -> Tensor: """Running maximum along an axis (or of the flattened tensor) and its index, the last of equals. Derivative: `g` to the element chosen."""
+def cummin(x: _TensorLike, axis: _int | None = None) -> Tensor: """Running minimum along an axis (or of the flattened tensor) and its index, the last of equals. Derivative: `g` to the element chosen."""
+def cumprod(x: _TensorLike, axis: _int | None = None, dtype: DTypeLike | None = None) -> Tensor: """Running product along an axis (or of the flattened tensor). Derivative: exact also where elements are zero."""
+def cumsum(x: _TensorLike, axis: _int | None = None, dtype: DTypeLike | None = None) -> Tensor: """Running sum along an axis (or of the flattened tensor). Derivative: the running sum of `g` from the end."""
+def logcumsumexp(x: _TensorLike, axis: _int | None = None) -> Tensor: """Running `ln(sum(e^x))` along an axis (or of the flattened tensor), without overflow. Derivative: the share of each element in all later sums."""
+def diag(x: _TensorLike, k: _int = 0) -> Tensor: """The diagonal of a matrix (a view), or a matrix with this vector on its diagonal."""
+def diag_embed(x: _TensorLike, offset: _int = 0, axis1: _int = -2, axis2: _int = -1) -> Tensor: """Matrices with the last axis on their diagonal; `axis1` and `axis2` are axes of the result."""
+def diagflat(x: _TensorLike, k: _int = 0) -> Tensor: """A matrix with the elements, in C order, on its diagonal."""
+def diagonal(x: _TensorLike, offset: _int = 0, axis1: _int = 0, axis2: _int = 1) -> Tensor: """The diagonal of two axes, which disappear, as the last axis; a view. Derivative: `g` on that diagonal, zeros elsewhere."""
+def trace(x: _TensorLike, offset: _int = 0, axis1: _int = 0, axis2: _int = 1) -> Tensor: """The sum of a diagonal of two axes. Derivative: `g` on that diagonal."""
+def tril(x: _TensorLike, k: _int = 0) -> Tensor: """The elements on and below diagonal `k` of the last two axes, zeros elsewhere. Derivative: the same of `g`."""
+def triu(x: _TensorLike, k: _int = 0) -> Tensor: """The elements on and above diagonal `k` of the last two axes, zeros elsewhere. Derivative: the same of `g`."""
+def abs(x: _TensorLike) -> Tensor: """Absolute value. Derivative: `g sign(x)`, 0 at 0."""
+def absolute(x: _TensorLike) -> Tensor: """Absolute value. Derivative: `g sign(x)`, 0 at 0."""
+def addcdiv(x: _TensorLike, a: _TensorLike, b: _TensorLike, value: _float = 1.0) -> Tensor: """`x + value a / b`. Derivatives: `g`, `g value / b` and `-g value a / b²`."""
+def addcmul(x: _TensorLike, a: _TensorLike, b: _TensorLike, value: _float = 1.0) -> Tensor: """`x + value a b`. Derivatives: `g`, `g value b` and `g value a`."""
+def arccos(x: _TensorLike) -> Tensor: """Inverse cosine. Derivative: `-g / sqrt(1 - x²)`."""
+def acos(x: _TensorLike) -> Tensor: """Inverse cosine. Derivative: `-g / sqrt(1 - x²)`."""
+def arccosh(x: _TensorLike) -> Tensor: """Inverse hyperbolic cosine. Derivative: `g / sqrt(x² - 1)`."""
+def acosh(x: _TensorLike) -> Tensor: """Inverse hyperbolic cosine. Derivative: `g / sqrt(x² - 1)`."""
+def arcsin(x: _TensorLike) -> Tensor: """Inverse sine. Derivative: `g / sqrt(1 - x²)`."""
+def asin(x: _TensorLike) -> Tensor: """Inverse sine. Derivative: `g / sqrt(1 - x²)`."""
+def arcsinh(x: _TensorLike) -> Tensor: """Inverse hyperbolic sine. Derivative: `g / sqrt(x² + 1)`."""
+def asinh(x: _TensorLike) -> Tensor: """Inverse hyperbolic sine. Derivative: `g / sqrt(x² + 1)`."""
+def arctan(x: _TensorLike) -> Tensor: """Inverse tangent. Derivative: `g / (1 + x²)`."""
+def atan(x: _TensorLike) -> Tensor: """Inverse tangent. Derivative: `g / (1 + x²)`."""
+def arctanh(x: _TensorLike) -> Tensor: """Inverse hyperbolic tangent. Derivative: `g / (1 - x²)`."""
+def atanh(x: _TensorLike) -> Tensor: """Inverse hyperbolic tangent. Derivative: `g / (1 - x²)`."""
+def cbrt(x: _TensorLike) -> Tensor: """Cube root. Derivative: `g / (3 y²)`."""
+def ceil(x: _TensorLike) -> Tensor: """Smallest integer not below. Derivative: zero."""
+def cos(x: _TensorLike) -> Tensor: """Cosine. Derivative: `-g sin x`."""
+def cosh(x: _TensorLike) -> Tensor: """Hyperbolic cosine. Derivative: `g sinh x`."""
+def deg2rad(x: _TensorLike) -> Tensor: """Degrees to radians."""
+def radians(x: _TensorLike) -> Tensor: """Degrees to radians."""
+def digamma(x: _TensorLike) -> Tensor: """Derivative of `lgamma`. Derivative: `g polygamma(1, x)`."""
+def psi(x: _TensorLike) -> Tensor: """Derivative of `lgamma`. Derivative: `g polygamma(1, x)`."""
+def erf(x: _TensorLike) -> Tensor: """Error function. Derivative: `g 2/sqrt(pi) e^(-x²)`."""
+def erfc(x: _TensorLike) -> Tensor: """Complementary error function, `1 - erf(x)`. Derivative: `-g 2/sqrt(pi) e^(-x²)`."""
+def erfinv(x: _TensorLike) -> Tensor: """Inverse error function. Derivative: `g sqrt(pi)/2 e^(y²)`."""
+def exp(x: _TensorLike) -> Tensor: """Exponential. Derivative: `g y`."""
+def exp2(x: _TensorLike) -> Tensor: """`2^x`. Derivative: `g y ln 2`."""
+def expm1(x: _TensorLike) -> Tensor: """`e^x - 1`, accurate near zero. Derivative: `g e^x`."""
+def floor(x: _TensorLike) -> Tensor: """Largest integer not above. Derivative: zero."""
+def lerp(x: _TensorLike, end: _TensorLike, weight: _TensorLike) -> Tensor: """Linear interpolation, `x + weight (end - x)`. Derivatives: `g (1 - weight)`, `g weight` and `g (end - x)`."""
+def lgamma(x: _TensorLike) -> Tensor: """Logarithm of the absolute value of the gamma function. Derivative: `g digamma(x)`."""
+def gammaln(x: _TensorLike) -> Tensor: """Logarithm of the absolute value of the gamma function. Derivative: `g digamma(x)`."""
+def log(x: _TensorLike) -> Tensor: """Natural logarithm. Derivative: `g / x`."""
+def log10(x: _TensorLike) -> Tensor: """Logarithm to base 10. Derivative: `g / (x ln 10)`."""
+def log1p(x: _TensorLike) -> Tensor: """`ln(1 + x)`, accurate near zero. Derivative: `g / (1 + x)`."""
+def log2(x: _TensorLike) -> Tensor: """Logarithm to base 2. Derivative: `g / (x ln 2)`."""
+def nan_to_num(x: _TensorLike, nan: _float = 0.0, posinf: _float | None = None, neginf: _float | None = None) -> Tensor: """NaN replaced by `nan`, infinities by `posinf` and `neginf` (the largest finite numbers by default). Derivative: `g` where `x` was finite, 0 elsewhere."""
+def polygamma(n: _int, x: _TensorLike) -> Tensor: """Derivative of order `n` of `digamma`. Derivative: `g polygamma(n + 1, x)`."""
+def rad2deg(x: _TensorLike) -> Tensor: """Radians to degrees."""
+def degrees(x: _TensorLike) -> Tensor: """Radians to degrees."""
+def reciprocal(x: _TensorLike) -> Tensor: """Reciprocal, `1 / x`; integers become float64. Derivative: `-g y²`."""
+def rint(x: _TensorLike) -> Tensor: """Nearest integer, ties to even. Derivative: zero."""
+def round(x: _TensorLike, decimals: _int = 0) -> Tensor: """Nearest number with so many decimals, ties to even; negative `decimals` round before the point. Derivative: zero."""
+def around(x: _TensorLike, decimals: _int = 0) -> Tensor: """Nearest number with so many decimals, ties to even; negative `decimals` round before the point. Derivative: zero."""
+def rsqrt(x: _TensorLike) -> Tensor: """Reciprocal square root. Derivative: `-g y / (2 x)`."""
+def sign(x: _TensorLike) -> Tensor: """Sign: -1, 0 or 1; NaN for NaN. Derivative: zero."""
+def sin(x: _TensorLike) -> Tensor: """Sine. Derivative: `g cos x`."""
+def sinc(x: _TensorLike) -> Tensor: """`sin(pi x) / (pi x)`, 1 at 0. Derivative: `g` times that of the next order, finite at 0 for every order."""
+def sinh(x: _TensorLike) -> Tensor: """Hyperbolic sine. Derivative: `g cosh x`."""
+def sqrt(x: _TensorLike) -> Tensor: """Square root; NaN below zero. Derivative: `g / (2 y)`, infinite at 0."""
+def square(x: _TensorLike) -> Tensor: """Square, `x²`. Derivative: `2 g x`."""
+def tan(x: _TensorLike) -> Tensor: """Tangent. Derivative: `g (1 + y²)`."""
+def tanh(x: _TensorLike) -> Tensor: """Hyperbolic tangent. Derivative: `g (1 - y²)`."""
+def trunc(x: _TensorLike) -> Tensor: """Integer part. Derivative: zero."""
+def fix(x: _TensorLike) -> Tensor: """Integer part. Derivative: zero."""
+def fmax(a: _TensorLike, b: _TensorLike) -> Tensor: """The larger operand; a NaN loses against a number. Derivative: `g` to the larger, half each at a tie."""
+def fmin(a: _TensorLike, b: _TensorLike) -> Tensor: """The smaller operand; a NaN loses against a number. Derivative: `g` to the smaller, half each at a tie."""
+def heaviside(a: _TensorLike, b: _TensorLike) -> Tensor: """0 below zero, `b` at zero, 1 above; NaN for NaN. Derivatives: zero by `a`; `g` by `b` where `a` is 0."""
+def logaddexp(a: _TensorLike, b: _TensorLike) -> Tensor: """`ln(e^a + e^b)` without overflow. Derivatives: `g sigmoid(a - b)` and `g sigmoid(b - a)`."""
+def logaddexp2(a: _TensorLike, b: _TensorLike) -> Tensor: """`log2(2^a + 2^b)` without overflow. Derivatives: `g 2^(a - y)` and `g 2^(b - y)`."""
+def xlogy(a: _TensorLike, b: _TensorLike) -> Tensor: """`a ln b`, and 0 where `a` is 0 unless `b` is NaN. Derivatives: `g ln b` and `g a / b`, zero where `a` is 0 and `b` leaves the domain."""
+def index(x: _TensorLike, key: Any) -> Tensor: """NumPy's `x[index]`: integers, slices, None and ... give a view; integer and boolean arrays give a copy. Derivative: `g` at the chosen elements, accumulated where an index repeats."""
+def column_stack(tensors: Sequence[_TensorLike]) -> Tensor: """Joined along axis 1, vectors as columns."""
+def concatenate(tensors: Sequence[_TensorLike], axis: _int | None = 0) -> Tensor: """Joined along an existing axis; None joins the flattened tensors. Derivative: the slices of `g`."""
+def cat(tensors: Sequence[_TensorLike], axis: _int | None = 0) -> Tensor: """Joined along an existing axis; None joins the flattened tensors. Derivative: the slices of `g`."""
+def concat(tensors: Sequence[_TensorLike], axis: _int | None = 0) -> Tensor: """Joined along an existing axis; None joins the flattened tensors. Derivative: the slices of `g`."""
+def dstack(tensors: Sequence[_TensorLike]) -> Tensor: """Joined along axis 2, after vectors became `(1, n, 1)` and matrices `(m, n, 1)`."""
+def hstack(tensors: Sequence[_TensorLike]) -> Tensor: """Joined along axis 1, vectors along axis 0."""
+def stack(tensors: Sequence[_TensorLike], axis: _int = 0) -> Tensor: """Joined along a new axis; all shapes agree. Derivative: the slices of `g`."""
+def vstack(tensors: Sequence[_TensorLike]) -> Tensor: """Joined along axis 0, vectors as rows."""
+def row_stack(tensors: Sequence[_TensorLike]) -> Tensor: """Joined along axis 0, vectors as rows."""
+def matmul(a: _TensorLike, b: _TensorLike) -> Tensor: """Matrix product: vectors are rows or columns, leading axes are batches that broadcast. Derivatives: `g bᵀ` and `aᵀ g`."""
+def mm(a: _TensorLike, b: _TensorLike) -> Tensor: """Matrix product: vectors are rows or columns, leading axes are batches that broadcast. Derivatives: `g bᵀ` and `aᵀ g`."""
+def bmm(a: _TensorLike, b: _TensorLike) -> Tensor: """Matrix product: vectors are rows or columns, leading axes are batches that broadcast. Derivatives: `g bᵀ` and `aᵀ g`."""
+def convolve(a: _TensorLike, v: _TensorLike, mode: str = "full") -> Tensor: """Discrete convolution of two vectors, `sum_j a[j] v[k - j]`: `"full"`, `"same"` as the longer, or `"valid"`, where they overlap wholly. Derivatives: correlations of `g`."""
+def diff(x: _TensorLike, n: _int = 1, axis: _int = -1, prepend: _TensorLike | None = None, append: _TensorLike | None = None) -> Tensor: """Differences of neighbours along an axis, `n` times; of booleans, whether they differ. Derivative: the negative differences of `g`."""
+def interp(x: _TensorLike, xp: _TensorLike, fp: _TensorLike, left: _TensorLike | None = None, right: _TensorLike | None = None) -> Tensor: """Piecewise linear interpolation at `x` of the values `fp` at ascending knots `xp`; beyond them `left` and `right`, or the values at the ends. Derivatives: the slope by `x`, the weights by `fp`."""
+def polyval(p: _TensorLike, x: _TensorLike) -> Tensor: """The polynomial with coefficients `p`, highest first, at `x`, by Horner's rule. Derivatives: the derived polynomial by `x`, powers of `x` by `p`."""
+def trapezoid(y: _TensorLike, x: _TensorLike | None = None, dx: _float = 1.0, axis: _int = -1) -> Tensor: """Integral along an axis by the trapezoidal rule, over places `x` or steps of `dx`. Derivative: `g` times half the steps on either side."""
+def trapz(y: _TensorLike, x: _TensorLike | None = None, dx: _float = 1.0, axis: _int = -1) -> Tensor: """Integral along an axis by the trapezoidal rule, over places `x` or steps of `dx`. Derivative: `g` times half the steps on either side."""
+def argsort(x: _TensorLike, axis: _int | None = -1, descending: _bool = False) -> Tensor: """The indices that sort along an axis (None: flattened); equal elements keep their order."""
+def partition(x: _TensorLike, kth: _Shape, axis: _int | None = -1) -> Tensor: """The elements along an axis such that those at `kth` are where sorting puts them. Derivative: `g` back to where each came from."""
+def searchsorted(a: _TensorLike, v: _TensorLike, side: str = "left", sorter: _TensorLike | None = None) -> Tensor: """Where to insert the values of `v` in the ordered vector `a`, before equal elements or, with `side="right"`, after them."""
+def sort(x: _TensorLike, axis: _int | None = -1, descending: _bool = False) -> Any: """The elements in ascending order along an axis (None: flattened), or descending; a NaN is above every number. Derivative: `g` back to where each came from."""
+def topk(x: _TensorLike, k: _int, axis: _int = -1, largest: _bool = True, sorted: _bool = True) -> tuple[Tensor, Tensor]: """The `k` largest (or smallest) elements along an axis, in order, and their indices. Derivative: `g` to the elements chosen."""
+def unique(x: _TensorLike, return_index: _bool = False, return_inverse: _bool = False, return_counts: _bool = False) -> Tensor: """The distinct elements in ascending order, and, as asked, the index of the first of each, for every element the index of its value, and the counts."""
+def pad(x: _TensorLike, pad_width: _TensorLike, mode: str = "constant", constant_values: _TensorLike | None = None) -> Tensor: """NumPy's pad: `pad_width` is one number, `(before, after)`, or a pair per axis; `mode` is constant, edge, reflect, symmetric or wrap. Derivative: `g` summed over the places that show an element."""
+def cross(a: _TensorLike, b: _TensorLike, axisa: _int = -1, axisb: _int = -1, axisc: _int = -1, axis: _int | None = None) -> Tensor: """Cross product of vectors of 3 components along an axis; `axis` overrides the other three. Derivatives: `b × g` and `g × a`."""
+def dot(a: _TensorLike, b: _TensorLike) -> Tensor: """Inner product of vectors, product of matrices, or the sum over the last axis of `a` and the second-last of `b`; a number multiplies. Derivatives: `g bᵀ` and `aᵀ g`."""
+def einsum(subscripts: str, operands: Sequence[_TensorLike]) -> Tensor: """Einstein summation: `"ij,jk->ik"` names the axes of the operands and of the result; labels that the result leaves out are summed, a repeated label reads the diagonal, `...` broadcasts. Without `->`, labels that appear once are kept, in alphabetical order. Derivatives: the same summation with `g` in the operand's place."""
+def inner(a: _TensorLike, b: _TensorLike) -> Tensor: """Sum of products over the last axes of both; a number multiplies. Derivatives: `g b` and `gᵀ a`."""
+def kron(a: _TensorLike, b: _TensorLike) -> Tensor: """Kronecker product: every element of `a` times the whole of `b`, as blocks. Derivatives: sums of `g` times the other operand over its blocks."""
+def outer(a: _TensorLike, b: _TensorLike) -> Tensor: """All products of an element of `a` with one of `b`, both flattened: (a.size, b.size). Derivatives: `g b` and `gᵀ a`."""
+def ger(a: _TensorLike, b: _TensorLike) -> Tensor: """All products of an element of `a` with one of `b`, both flattened: (a.size, b.size). Derivatives: `g b` and `gᵀ a`."""
+def tensordot(a: _TensorLike, b: _TensorLike, axes: _int | Sequence[_int | Sequence[_int]] = Nested::One(2)) -> Tensor: """Sum of products over the last `axes` axes of `a` and the first of `b`, or over a pair of lists of axes. Derivatives: the same contraction of `g` with the other operand."""
+def vdot(a: _TensorLike, b: _TensorLike) -> Tensor: """Sum of the products of all elements, both flattened. Derivatives: `g b` and `g a`."""
+def all(x: _TensorLike, axis: _Axes = None, keepdims: _bool = False) -> Tensor: """Whether all elements over the axes are true."""
+def any(x: _TensorLike, axis: _Axes = None, keepdims: _bool = False) -> Tensor: """Whether any element over the axes is true."""
+def argmax(x: _TensorLike, axis: _int | None = None, keepdims: _bool = False) -> Tensor: """Index of the first largest element, along an axis or over all."""
+def argmin(x: _TensorLike, axis: _int | None = None, keepdims: _bool = False) -> Tensor: """Index of the first smallest element, along an axis or over all."""
+def count_nonzero(x: _TensorLike, axis: _Axes = None, keepdims: _bool = False) -> Tensor: """How many elements over the axes are not zero."""
+def logsumexp(x: _TensorLike, axis: _Axes = None, keepdims: _bool = False) -> Tensor: """`ln(sum(e^x))` over the axes, without overflow; -inf for lines of -inf. Derivative: `g e^(x - y)`, the share of each element."""
+def max(x: _TensorLike, axis: _Axes = None, keepdims: _bool = False) -> Tensor: """Largest element over the axes; NaN if there is one. Derivative: `g` to the largest, shared evenly among ties."""
+def amax(x: _TensorLike, axis: _Axes = None, keepdims: _bool = False) -> Tensor: """Largest element over the axes; NaN if there is one. Derivative: `g` to the largest, shared evenly among ties."""
+def mean(x: _TensorLike, axis: _Axes = None, keepdims: _bool = False, dtype: DTypeLike | None = None) -> Tensor: """Mean over the axes, a float. Derivative: `g / n` repeated."""
+def median(x: _TensorLike, axis: _Axes = None, keepdims: _bool = False) -> Tensor: """Median over the axes, the mean of the middle two if the count is even; NaN if there is one. Derivative: `g` to the middle element, half each to two."""
+def min(x: _TensorLike, axis: _Axes = None, keepdims: _bool = False) -> Tensor: """Smallest element over the axes; NaN if there is one. Derivative: `g` to the smallest, shared evenly among ties."""
+def amin(x: _TensorLike, axis: _Axes = None, keepdims: _bool = False) -> Tensor: """Smallest element over the axes; NaN if there is one. Derivative: `g` to the smallest, shared evenly among ties."""
+def nanmax(x: _TensorLike, axis: _Axes = None, keepdims: _bool = False) -> Tensor: """Largest element over the axes that is not NaN; NaN if all are. Derivative: `g` to the largest, shared evenly among ties."""
+def nanmean(x: _TensorLike, axis: _Axes = None, keepdims: _bool = False) -> Tensor: """Mean over the axes of what is not NaN. Derivative: `g / n` repeated, 0 for a NaN."""
+def nanmin(x: _TensorLike, axis: _Axes = None, keepdims: _bool = False) -> Tensor: """Smallest element over the axes that is not NaN; NaN if all are. Derivative: `g` to the smallest, shared evenly among ties."""
+def nanstd(x: _TensorLike, axis: _Axes = None, ddof: _float = 0.0, keepdims: _bool = False) -> Tensor: """Standard deviation over the axes of what is not NaN, the square root of `nanvar`."""
+def nansum(x: _TensorLike, axis: _Axes = None, keepdims: _bool = False) -> Tensor: """Sum over the axes, a NaN counting as 0. Derivative: `g` repeated, 0 for a NaN."""
+def nanvar(x: _TensorLike, axis: _Axes = None, ddof: _float = 0.0, keepdims: _bool = False) -> Tensor: """Variance over the axes of what is not NaN. Derivative: `2 g (x - mean) / (n - ddof)`, 0 for a NaN."""
+def norm(x: _TensorLike, ord: _float | str | None = None, axis: _Axes = None, keepdims: _bool = False) -> Tensor: """NumPy's norm: of the flattened tensor by default; with an order, of a vector or a matrix; along one axis, or of the matrices of two. Derivative: 0 where the norm is 0."""
+def percentile(x: _TensorLike, q: _TensorLike, axis: _Axes = None, keepdims: _bool = False) -> Tensor: """Quantiles at levels `q` from 0 to 100, between neighbours by linear interpolation; the axes of `q` come first."""
+def prod(x: _TensorLike, axis: _Axes = None, keepdims: _bool = False, dtype: DTypeLike | None = None) -> Tensor: """Product over the axes; integers and booleans in int64. Derivative: `g` times the product of the others, exact also where elements are zero."""
+def ptp(x: _TensorLike, axis: _Axes = None, keepdims: _bool = False) -> Tensor: """Range over the axes, `max - min`. Derivative: `g` to the largest and `-g` to the smallest, shared evenly among ties."""
+def quantile(x: _TensorLike, q: _TensorLike, axis: _Axes = None, keepdims: _bool = False) -> Tensor: """Quantiles at levels `q` from 0 to 1, between neighbours by linear interpolation; the axes of `q` come first. Derivatives: `g` to the two neighbours by their weight; the slope between them by `q`."""
+def std(x: _TensorLike, axis: _Axes = None, ddof: _float = 0.0, keepdims: _bool = False) -> Tensor: """Standard deviation, the square root of `var`. Derivative: that of the root, and 0 where the deviation is 0."""
+def sum(x: _TensorLike, axis: _Axes = None, keepdims: _bool = False, dtype: DTypeLike | None = None) -> Tensor: """Sum over the axes; integers and booleans sum as int64. Derivative: `g` repeated."""
+def var(x: _TensorLike, axis: _Axes = None, ddof: _float = 0.0, keepdims: _bool = False) -> Tensor: """Variance over the axes, `sum((x - mean)²) / (n - ddof)`; `correction` is another name of `ddof`. Derivative: `2 g (x - mean) / (n - ddof)`."""
+def repeat(x: _TensorLike, repeats: _TensorLike, axis: _int | None = None) -> Tensor: """Each element of an axis (of the flattened tensor by default) so many times: one number for all or one for each. Derivative: `g` summed over the repetitions."""
+def repeat_interleave(x: _TensorLike, repeats: _TensorLike, axis: _int | None = None) -> Tensor: """Each element of an axis (of the flattened tensor by default) so many times: one number for all or one for each. Derivative: `g` summed over the repetitions."""
+def tile(x: _TensorLike, reps: _Shape) -> Tensor: """The whole tensor side by side, so many times along each axis; missing axes come first. Derivative: `g` summed over the copies."""
+def flip(x: _TensorLike, axis: _Axes = None) -> Tensor: """The order of elements reversed along the axes, all by default; a view. Derivative: `g` reversed."""
+def fliplr(x: _TensorLike) -> Tensor: """Reversed along axis 1; a view."""
+def flipud(x: _TensorLike) -> Tensor: """Reversed along axis 0; a view."""
+def roll(x: _TensorLike, shift: _Shape, axis: _Axes = None) -> Tensor: """The elements moved on along the axes (of the flattened tensor by default), those that leave coming in at the front. Derivative: `g` rolled back."""
+def rot90(x: _TensorLike, k: _int = 1, axes: _Shape = (0, 1)) -> Tensor: """Turned by 90 degrees `k` times in the plane of two axes, from the first towards the second; a view."""
+def argwhere(x: _TensorLike) -> Tensor: """The positions of elements that are not zero, one row each."""
+def flatnonzero(x: _TensorLike) -> Tensor: """The positions, in the flattened tensor, of elements that are not zero."""
+def nonzero(x: _TensorLike) -> Any: """The positions of elements that are not zero, in C order: one int64 array per axis."""
+def where(condition: _TensorLike, a: _TensorLike | None = None, b: _TensorLike | None = None) -> Tensor: """`a` where `condition` holds, else `b`; with the condition alone, the positions where it holds. Derivatives: `g` where taken, 0 elsewhere; a NaN in the branch not taken stays out of the value but not out of the gradient of what produced it."""
+def clip(x: _TensorLike, min: _TensorLike | None = None, max: _TensorLike | None = None) -> Tensor: """Limited to the range `min..max`; either bound may be None. Derivative: `g` inside and at the bounds, 0 outside."""
+def clamp(x: _TensorLike, min: _TensorLike | None = None, max: _TensorLike | None = None) -> Tensor: """Limited to the range `min..max`; either bound may be None. Derivative: `g` inside and at the bounds, 0 outside."""
+def expand(x: _TensorLike, shape: _Shape) -> Tensor: """Repeats along new and size-1 axes without copying; -1 keeps a dimension. A read-only view in spirit: in-place writes are refused."""
+def broadcast_to(x: _TensorLike, shape: _Shape) -> Tensor: """Repeats along new and size-1 axes without copying; -1 keeps a dimension. A read-only view in spirit: in-place writes are refused."""
+def expand_dims(x: _TensorLike, axis: _Shape) -> Tensor: """A new axis of size 1 at a position of the result; a view."""
+def unsqueeze(x: _TensorLike, axis: _Shape) -> Tensor: """A new axis of size 1 at a position of the result; a view."""
+def flatten(x: _TensorLike, start_dim: _int | None = None, end_dim: _int | None = None) -> Tensor: """A copy with one axis, all elements in C order; with `start_dim` or `end_dim`, those axes merged into one, a view where the strides allow it."""
+def moveaxis(x: _TensorLike, source: _Shape, destination: _Shape) -> Tensor: """Axes moved to other positions, the rest in order; a view."""
+def movedim(x: _TensorLike, source: _Shape, destination: _Shape) -> Tensor: """Axes moved to other positions, the rest in order; a view."""
+def permute(x: _TensorLike, axes: _Shape) -> Tensor: """The axes in the order given; a view."""
+def permute_dims(x: _TensorLike, axes: _Shape) -> Tensor: """The axes in the order given; a view."""
+def ravel(x: _TensorLike) -> Tensor: """One axis with all elements in C order; a view where the strides allow it."""
+def reshape(x: _TensorLike, shape: _Shape) -> Tensor: """The same elements under another shape; one dimension may be -1. A view where the strides allow it."""
+def squeeze(x: _TensorLike, axis: _Axes = None) -> Tensor: """Axes of size 1 dropped, all or those named; a view."""
+def sum_to_size(x: _TensorLike, shape: _Shape) -> Tensor: """Summed to a shape that broadcasts to this one; the adjoint of `broadcast_to`."""
+def swapaxes(x: _TensorLike, axis1: _int, axis2: _int) -> Tensor: """Two axes exchanged; a view."""
+def swapdims(x: _TensorLike, axis1: _int, axis2: _int) -> Tensor: """Two axes exchanged; a view."""
+def transpose(x: _TensorLike, axes: _Shape | None = None) -> Tensor: """The axes in another order, reversed by default; a view. Two axes given as `transpose(i, j)` are swapped."""
+def view(x: _TensorLike, shape: _Shape) -> Tensor: """The same elements under another shape, never copied: refused where the strides do not allow it."""
+def cross_entropy(x: _TensorLike, target: _TensorLike, ignore_index: _int = -100, reduction: str = "mean") -> Tensor: """Mean negative log likelihood of targets under the softmax of logits (rows, classes); targets are class numbers or probabilities. Derivative: `(softmax(x) - target) g / rows`."""
+def log_softmax(x: _TensorLike, axis: _int) -> Tensor: """Logarithm of the softmax along an axis. Derivative: `g - softmax(x) sum(g)`."""
+def softmax(x: _TensorLike, axis: _int) -> Tensor: """`e^x / sum(e^x)` along an axis. Derivative: `y (g - sum(g y))`."""
+def array_split(x: _TensorLike, indices_or_sections: _TensorLike, axis: _int = 0) -> list[Tensor]: """As `split`, where `n` need not divide the axis: the first parts are longer by one."""
+def tensor_split(x: _TensorLike, indices_or_sections: _TensorLike, axis: _int = 0) -> list[Tensor]: """As `split`, where `n` need not divide the axis: the first parts are longer by one."""
+def chunk(x: _TensorLike, chunks: _int, axis: _int = 0) -> list[Tensor]: """At most `chunks` parts of equal length, the last one shorter where it must be; views."""
+def dsplit(x: _TensorLike, indices_or_sections: _TensorLike) -> list[Tensor]: """`split` along axis 2 of at least three."""
+def hsplit(x: _TensorLike, indices_or_sections: _TensorLike) -> list[Tensor]: """`split` along axis 1, or axis 0 of a vector."""
+def narrow(x: _TensorLike, axis: _int, start: _int, length: _int) -> Tensor: """`length` elements of an axis from `start` on; a view."""
+def split(x: _TensorLike, indices_or_sections: _TensorLike, axis: _int = 0) -> list[Tensor]: """`n` equal parts, or the parts between the indices given; views. Refused when `n` does not divide the axis. Derivative: the parts' gradients joined."""
+def unbind(x: _TensorLike, axis: _int = 0) -> list[Tensor]: """The slices along an axis, which disappears; views."""
+def unstack(x: _TensorLike, axis: _int = 0) -> list[Tensor]: """The slices along an axis, which disappears; views."""
+def vsplit(x: _TensorLike, indices_or_sections: _TensorLike) -> list[Tensor]: """`split` along axis 0 of at least two."""
+def average(x: _TensorLike, axis: _Axes = None, weights: _TensorLike | None = None, keepdims: _bool = False) -> Tensor: """Weighted mean over the axes, `sum(x w) / sum(w)`; the plain mean without weights. Weights have the tensor's shape or that of the axes named."""
+def corrcoef(x: _TensorLike, y: _TensorLike | None = None, rowvar: _bool = True) -> Tensor: """Correlation coefficients of variables (rows, or columns with `rowvar=False`) in float64, from -1 to 1."""
+def cov(x: _TensorLike, y: _TensorLike | None = None, rowvar: _bool = True, bias: _bool = False, ddof: _int | None = None, fweights: _TensorLike | None = None, aweights: _TensorLike | None = None) -> Tensor: """Covariance matrix of variables (rows, or columns with `rowvar=False`) in float64, divided by `n - ddof` with `ddof` 1, or 0 with `bias`."""
+def sliding_window_view(x: _TensorLike, window_shape: _Shape, axis: _Axes = None) -> Tensor: """Every window of a shape, as NumPy's of the same name: one new last axis for each axis of the window. A view."""
+def unfold(x: _TensorLike, axis: _int, size: _int, step: _int) -> Tensor: """Windows of `size` elements along an axis, `step` apart; their elements are a new last axis. A view. Derivative: `g` summed over the windows that contain an element."""
+
+__all__ = [
+    "Tensor",
+    "abs",
+    "absolute",
+    "acos",
+    "acosh",
+    "add",
+    "addcdiv",
+    "addcmul",
+    "all",
+    "allclose",
+    "amax",
+    "amin",
+    "any",
+    "arccos",
+    "arccosh",
+    "arcsin",
+    "arcsinh",
+    "arctan",
+    "arctan2",
+    "arctanh",
+    "argmax",
+    "argmin",
+    "argsort",
+    "argwhere",
+    "around",
+    "array_equal",
+    "array_split",
+    "asarray",
+    "asin",
+    "asinh",
+    "astype",
+    "atan",
+    "atan2",
+    "atanh",
+    "atleast_1d",
+    "atleast_2d",
+    "atleast_3d",
+    "average",
+    "bitwise_and",
+    "bitwise_invert",
+    "bitwise_left_shift",
+    "bitwise_not",
+    "bitwise_or",
+    "bitwise_right_shift",
+    "bitwise_xor",
+    "bmm",
+    "broadcast_arrays",
+    "broadcast_tensors",
+    "broadcast_to",
+    "cat",
+    "cbrt",
+    "ceil",
+    "celu",
+    "chunk",
+    "clamp",
+    "clip",
+    "clone",
+    "column_stack",
+    "compress",
+    "concat",
+    "concatenate",
+    "convolve",
+    "copy",
+    "copysign",
+    "corrcoef",
+    "cos",
+    "cosh",
+    "count_nonzero",
+    "cov",
+    "cross",
+    "cross_entropy",
+    "cummax",
+    "cummin",
+    "cumprod",
+    "cumsum",
+    "deg2rad",
+    "degrees",
+    "diag",
+    "diag_embed",
+    "diagflat",
+    "diagonal",
+    "diff",
+    "digamma",
+    "div",
+    "divide",
+    "dot",
+    "dsplit",
+    "dstack",
+    "einsum",
+    "elu",
+    "embedding",
+    "eq",
+    "equal",
+    "erf",
+    "erfc",
+    "erfinv",
+    "exp",
+    "exp2",
+    "expand",
+    "expand_dims",
+    "expit",
+    "expm1",
+    "fix",
+    "flatnonzero",
+    "flatten",
+    "flip",
+    "fliplr",
+    "flipud",
+    "floor",
+    "floor_divide",
+    "fmax",
+    "fmin",
+    "fmod",
+    "from_numpy",
+    "gammaln",
+    "gather",
+    "ge",
+    "gelu",
+    "ger",
+    "get_default_dtype",
+    "get_num_threads",
+    "greater",
+    "greater_equal",
+    "gt",
+    "hardsigmoid",
+    "hardswish",
+    "hardtanh",
+    "heaviside",
+    "hsplit",
+    "hstack",
+    "hypot",
+    "index",
+    "index_add",
+    "index_select",
+    "inner",
+    "interp",
+    "invert",
+    "is_grad_enabled",
+    "is_inference_mode_enabled",
+    "isclose",
+    "isfinite",
+    "isinf",
+    "isnan",
+    "kron",
+    "le",
+    "leaky_relu",
+    "left_shift",
+    "lerp",
+    "less",
+    "less_equal",
+    "lgamma",
+    "live_bytes",
+    "live_nodes",
+    "log",
+    "log10",
+    "log1p",
+    "log2",
+    "log_softmax",
+    "logaddexp",
+    "logaddexp2",
+    "logcumsumexp",
+    "logical_and",
+    "logical_not",
+    "logical_or",
+    "logical_xor",
+    "logit",
+    "logsigmoid",
+    "logsumexp",
+    "lt",
+    "masked_fill",
+    "masked_select",
+    "matmul",
+    "max",
+    "maximum",
+    "mean",
+    "median",
+    "meshgrid",
+    "min",
+    "minimum",
+    "mish",
+    "mm",
+    "mod",
+    "moveaxis",
+    "movedim",
+    "mul",
+    "multiply",
+    "nan_to_num",
+    "nanmax",
+    "nanmean",
+    "nanmin",
+    "nanstd",
+    "nansum",
+    "nanvar",
+    "narrow",
+    "ne",
+    "neg",
+    "negative",
+    "nonzero",
+    "norm",
+    "not_equal",
+    "one_hot",
+    "outer",
+    "pad",
+    "partition",
+    "percentile",
+    "permute",
+    "permute_dims",
+    "polygamma",
+    "polyval",
+    "pow",
+    "power",
+    "prod",
+    "psi",
+    "ptp",
+    "put_along_axis",
+    "quantile",
+    "rad2deg",
+    "radians",
+    "ravel",
+    "reciprocal",
+    "relu",
+    "relu6",
+    "remainder",
+    "repeat",
+    "repeat_interleave",
+    "reshape",
+    "right_shift",
+    "rint",
+    "roll",
+    "rot90",
+    "round",
+    "row_stack",
+    "rsqrt",
+    "scatter",
+    "scatter_add",
+    "searchsorted",
+    "select",
+    "selu",
+    "set_default_dtype",
+    "set_num_threads",
+    "sigmoid",
+    "sign",
+    "silu",
+    "sin",
+    "sinc",
+    "sinh",
+    "sliding_window_view",
+    "softmax",
+    "softplus",
+    "softsign",
+    "sort",
+    "split",
+    "sqrt",
+    "square",
+    "squeeze",
+    "stack",
+    "std",
+    "sub",
+    "subtract",
+    "sum",
+    "sum_to_size",
+    "swapaxes",
+    "swapdims",
+    "swish",
+    "take",
+    "take_along_axis",
+    "take_along_dim",
+    "tan",
+    "tanh",
+    "tensor",
+    "tensor_split",
+    "tensordot",
+    "tile",
+    "topk",
+    "trace",
+    "transpose",
+    "trapezoid",
+    "trapz",
+    "tril",
+    "triu",
+    "true_divide",
+    "trunc",
+    "unbind",
+    "unfold",
+    "unique",
+    "unsqueeze",
+    "unstack",
+    "var",
+    "vdot",
+    "view",
+    "vsplit",
+    "vstack",
+    "where",
+    "xlogy",
+]

@@ -1,0 +1,156 @@
+"""PyTorch's functional derivatives: `jacobian hessian vjp jvp vhp hvp` of functions of tensors.
+
+Owns: that calling convention. Never differentiates: the transforms do.
+Invariant: results belong to no graph unless `create_graph` is set.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+from ferrograd._core import Tensor, ones_like
+from ferrograd._modes import set_grad_enabled
+from ferrograd.errors import ArgumentError, ArgumentTypeError, GradientError
+from ferrograd.transforms import _forward, _matrix, _reverse
+from ferrograd.transforms._argnums import Wanted, name_of
+from ferrograd.transforms._trace import outputs_of, pull, trace
+
+Inputs = Tensor | tuple[Tensor, ...]
+
+
+def jacobian(
+    func: Callable[..., Any],
+    inputs: Inputs,
+    create_graph: bool = False,
+    strict: bool = False,
+    vectorize: bool = False,
+) -> Any:
+    """All derivatives of `func(*inputs)`; tuples of results outside, of inputs inside.
+
+    `strict` refuses results that do not depend on an input; `vectorize` changes nothing.
+    """
+    args, keep = _prepared("jacobian", func, inputs, strict)
+    with set_grad_enabled(create_graph):
+        return _matrix.jacobian(func, keep)(*args)
+
+
+def hessian(
+    func: Callable[..., Any],
+    inputs: Inputs,
+    create_graph: bool = False,
+    strict: bool = False,
+    vectorize: bool = False,
+) -> Any:
+    """All second derivatives of a scalar function; a tuple of tuples for several inputs."""
+    args, keep = _prepared("hessian", func, inputs, strict)
+    with set_grad_enabled(create_graph):
+        return _matrix.hessian(func, keep)(*args)
+
+
+def vjp(
+    func: Callable[..., Any],
+    inputs: Inputs,
+    v: Any = None,
+    create_graph: bool = False,
+    strict: bool = False,
+) -> tuple[Any, Any]:
+    """`(func(*inputs), vᵀJ)`; `v` may be left out for a result of one element."""
+    args, keep = _prepared("vjp", func, inputs, strict)
+    with set_grad_enabled(create_graph):
+        pull_back, value = _reverse.make_vjp(func, keep)(*args)
+        if v is None:
+            v = _one("vjp", "result", value)
+        return value, pull_back(v)
+
+
+def jvp(
+    func: Callable[..., Any],
+    inputs: Inputs,
+    v: Any = None,
+    create_graph: bool = False,
+    strict: bool = False,
+) -> tuple[Any, Any]:
+    """`(func(*inputs), Jv)`; `v` may be left out for an input of one element."""
+    args, keep = _prepared("jvp", func, inputs, strict)
+    with set_grad_enabled(create_graph):
+        push = _forward.make_jvp(func, keep)(*args)
+        if v is None:
+            v = _one("jvp", "input", inputs)
+        value, change = push(v)
+        return value, change
+
+
+def hvp(
+    func: Callable[..., Any],
+    inputs: Inputs,
+    v: Any = None,
+    create_graph: bool = False,
+    strict: bool = False,
+) -> tuple[Any, Any]:
+    """`(func(*inputs), Hv)` for a scalar function."""
+    return _curvature("hvp", func, inputs, v, create_graph, strict)
+
+
+def vhp(
+    func: Callable[..., Any],
+    inputs: Inputs,
+    v: Any = None,
+    create_graph: bool = False,
+    strict: bool = False,
+) -> tuple[Any, Any]:
+    """`(func(*inputs), vᵀH)` for a scalar function; the Hessian is symmetric."""
+    return _curvature("vhp", func, inputs, v, create_graph, strict)
+
+
+def _curvature(
+    op: str, func: Callable[..., Any], inputs: Inputs, v: Any, create_graph: bool, strict: bool
+) -> tuple[Any, Any]:
+    args, keep = _prepared(op, func, inputs, strict)
+    if v is None:
+        v = _one(op, "input", inputs)
+
+    def slope_and_value(*values: Any) -> tuple[Any, Any]:
+        value, slope = _reverse.value_and_grad(func, keep)(*values)
+        return slope, value
+
+    with set_grad_enabled(create_graph):
+        pull_back, _, value = _reverse.pulling(Wanted(op, slope_and_value, keep, None), True)(*args)
+        return value, pull_back(v)
+
+
+def _prepared(
+    op: str, func: Callable[..., Any], inputs: Any, strict: bool
+) -> tuple[tuple[Tensor, ...], int | tuple[int, ...]]:
+    """The inputs as arguments, and which of them to differentiate."""
+    args = inputs if isinstance(inputs, tuple) else (inputs,)
+    if not args or not all(isinstance(x, Tensor) for x in args):
+        raise ArgumentTypeError(
+            f"{op}: inputs is {type(inputs).__name__}; give a tensor or a tuple of tensors, or use"
+            f" fg.{'hvp' if op == 'vhp' else op} for arrays"
+        )
+    keep: int | tuple[int, ...] = tuple(range(len(args))) if isinstance(inputs, tuple) else 0
+    if strict:
+        _refuse_independent(op, func, args, keep)
+    return args, keep
+
+
+def _refuse_independent(op: str, func: Callable[..., Any], args: Any, keep: Any) -> None:
+    found = trace(Wanted(op, func, keep, None), args, {})
+    outputs, _ = outputs_of(found)
+    for k, out in enumerate(outputs):
+        seeds = [ones_like(out)] if isinstance(out, Tensor) else None
+        for i, slope in enumerate(pull([out], found.tensors, seeds, retain=True)):
+            if slope is None:
+                raise GradientError(
+                    f"{op}: output {k} of {name_of(func)} does not depend on input {i}; leave out"
+                    " strict=True to get zeros"
+                )
+
+
+def _one(op: str, whose: str, value: Any) -> Tensor:
+    """The vector that may be left out: 1 for one element."""
+    single = value[0] if isinstance(value, tuple) and len(value) == 1 else value
+    if not isinstance(single, Tensor) or single.numel() != 1:
+        raise ArgumentError(f"{op}: the {whose} has more than one element; give v of its shape")
+    return ones_like(single)

@@ -1,0 +1,51 @@
+# Written by tools/stubs.py from the registry and tools/_core_classes.pyi; edit those.
+
+from builtins import bool as _bool
+from builtins import float as _float
+from builtins import int as _int
+from collections.abc import Sequence
+from typing import Any
+
+from numpy.typing import DTypeLike
+
+from ferrograd._core import Tensor, _Axes, _Shape, _TensorLike
+
+def cholesky(x: _TensorLike, upper: _bool = False) -> Tensor: """The triangular factor of positive definite matrices: `l lᵀ = x`, or `uᵀ u = x` with upper=True; the other triangle of `x` is not read. Derivative: `l⁻ᵀ φ(lᵀ g) l⁻¹` made symmetric, `φ` being the lower triangle with half its diagonal."""
+def det(x: _TensorLike) -> Tensor: """Determinant of square matrices. Derivative: `g` times the cofactors, `det(x) x⁻ᵀ` where `x` is invertible."""
+def eigh(x: _TensorLike, uplo: str = "L") -> tuple[Tensor, Tensor]: """`(w, v)`: rising eigenvalues and eigenvectors (columns) of symmetric matrices, of which the triangle `uplo` is read. Derivative: symmetric; finite in `w`; NaN in vectors of equal eigenvalues, which have none, unless their gradient is zero. Signs of vectors are arbitrary."""
+def eigvalsh(x: _TensorLike, uplo: str = "L") -> Tensor: """Rising eigenvalues of symmetric matrices. Derivative: `v diag(g) vᵀ`."""
+def inv(x: _TensorLike) -> Tensor: """Inverse of square matrices. Derivative: `-yᵀ g yᵀ`."""
+def lstsq(a: _TensorLike, b: _TensorLike, rcond: _float | None = None) -> Any: """`(x, residuals, rank, s)`: the `x` of least norm that minimises `|a x - b|²`, the minima where `a` has full column rank and more rows than columns (else empty), the rank, the singular values of `a`. Derivatives: those of `pinv(a) b`."""
+def matrix_power(x: _TensorLike, n: _int) -> Tensor: """Square matrices to an integer power; the inverse's for a negative one, the identity for 0. Derivative: that of the product."""
+def multi_dot(arrays: Sequence[_TensorLike]) -> Tensor: """The product of two or more matrices in the order of least work; the first and last may be vectors. Derivatives: those of `matmul`."""
+def pinv(x: _TensorLike, rcond: _float | None = None) -> Tensor: """The Moore-Penrose inverse; singular values up to `rcond` times the largest count as zero (the larger dimension times the machine epsilon if None). Derivative: that of a matrix of constant rank."""
+def qr(x: _TensorLike, mode: str = "reduced") -> tuple[Tensor, Tensor]: """`(q, r)` with orthonormal columns `q` and upper triangular `r`, `q r = x`; mode "reduced" (q is m×k, k the smaller dimension), "complete" (q is m×m) or "r" (`r` alone). Derivative: `(g_q + q L) r⁻ᵀ`, `L` the mirrored lower triangle of `r g_rᵀ - g_qᵀ q`."""
+def slogdet(x: _TensorLike) -> tuple[Tensor, Tensor]: """`(sign, logabsdet)` of square matrices; 0 and -inf for a singular one. Derivative: `g x⁻ᵀ` of the logarithm, none of the sign; a singular matrix is refused."""
+def solve(a: _TensorLike, b: _TensorLike) -> Tensor: """The solution of `a x = b` for square `a`; `b` is a vector or a stack of matrices. Derivatives: `a⁻ᵀ g` for `b`, and minus its product with `xᵀ` for `a`."""
+def solve_triangular(a: _TensorLike, b: _TensorLike, trans: _int = 0, lower: _bool = False, unit_diagonal: _bool = False) -> Tensor: """The solution of `a x = b` (of `aᵀ x = b` with trans=1) for triangular `a`, of which the other triangle is not read. Derivatives: as those of `solve`, the triangle of it for `a`."""
+def svd(x: _TensorLike, full_matrices: _bool = True, compute_uv: _bool = True) -> tuple[Tensor, Tensor, Tensor]: """`(u, s, vh)` with `u diag(s) vh = x`, singular values falling; square `u` and `vh` unless full_matrices=False; `s` alone with compute_uv=False. Derivative: finite in `s`; NaN in vectors of equal singular values, which have none, unless their gradient is zero. Signs of vectors are arbitrary."""
+def svdvals(x: _TensorLike) -> Tensor: """Singular values, falling. Derivative: `u diag(g) vh`."""
+def matrix_norm(x: _TensorLike, ord: _float | str | None = None, axis: _Axes = None, keepdims: _bool = False) -> Tensor: """The norm of the matrices in the last two axes, or in the two named; Frobenius by default. Derivative: 0 where the norm is 0."""
+def norm(x: _TensorLike, ord: _float | str | None = None, axis: _Axes = None, keepdims: _bool = False) -> Tensor: """NumPy's norm: of the flattened tensor by default; with an order, of a vector or a matrix; along one axis, or of the matrices of two. Derivative: 0 where the norm is 0."""
+def vector_norm(x: _TensorLike, ord: _float = 2.0, axis: _Axes = None, keepdims: _bool = False) -> Tensor: """The norm of all elements over the axes, `sum(|x|^ord)^(1/ord)`. Derivative: 0 where the norm is 0."""
+
+__all__ = [
+    "cholesky",
+    "det",
+    "eigh",
+    "eigvalsh",
+    "inv",
+    "lstsq",
+    "matrix_norm",
+    "matrix_power",
+    "multi_dot",
+    "norm",
+    "pinv",
+    "qr",
+    "slogdet",
+    "solve",
+    "solve_triangular",
+    "svd",
+    "svdvals",
+    "vector_norm",
+]

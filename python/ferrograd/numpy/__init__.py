@@ -1,0 +1,20 @@
+"""NumPy's namespace for code to be differentiated: `import ferrograd.numpy as np`.
+
+Arrays give arrays, as in NumPy; tensors, which a transform passes in, give tensors.
+"""
+
+from typing import Any
+
+from ferrograd.numpy import fft as fft, linalg as linalg, random as random
+from ferrograd.numpy._face import members as _members
+
+_names = _members()
+globals().update(_names)
+__all__ = sorted(_names)
+
+
+def __getattr__(name: str) -> Any:
+    """Every other name is NumPy's."""
+    import numpy
+
+    return getattr(numpy, name)

@@ -1,0 +1,166 @@
+"""NumPy's functions, with a short way to ours where an argument is a tensor.
+
+Owns: the face of each function and the creation of arrays from nested lists of tensors. Never
+computes. Invariant: without a tensor among the arguments the call is NumPy's own.
+"""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+from ferrograd import _core, _protocols
+from ferrograd._core import Tensor, tensor
+from ferrograd.errors import ArgumentError
+
+_METHODS = ("accumulate", "at", "outer", "reduce", "reduceat", "nin", "nout", "identity", "types")
+
+
+def face(theirs: Any, ours: Callable[..., Any]) -> Callable[..., Any]:
+    """A function that is `ours` for tensors and `theirs` for everything else."""
+
+    def either(*args: Any, **kwargs: Any) -> Any:
+        for a in args:
+            kind = type(a)
+            if kind is Tensor:
+                return theirs(*args, **kwargs) if kwargs else ours(*args)
+            if (kind is list or kind is tuple) and holds_tensor(a):
+                return _protocols.array_function(theirs, None, args, kwargs)
+        return theirs(*args, **kwargs)
+
+    for name in _METHODS if isinstance(theirs, np.ufunc) else ():
+        setattr(either, name, getattr(theirs, name))
+    either.__name__ = either.__qualname__ = theirs.__name__
+    either.__doc__ = theirs.__doc__
+    return either
+
+
+def holds_tensor(value: Any) -> bool:
+    """Whether a tensor is somewhere in nested lists and tuples."""
+    return isinstance(value, Tensor) or (
+        isinstance(value, list | tuple) and any(map(holds_tensor, value))
+    )
+
+
+def faces(home: Any) -> dict[str, Any]:
+    """The public names of a NumPy module, with faces where we have an operation."""
+    names: dict[str, Any] = {}
+    for name in getattr(home, "__all__", None) or dir(home):
+        if name.startswith("_"):
+            continue
+        theirs = getattr(home, name)
+        try:
+            ours = _protocols._TABLE.get(theirs)
+        except TypeError:
+            ours = None
+        names[name] = theirs if ours is None else face(theirs, ours)
+    return names
+
+
+def members() -> dict[str, Any]:
+    """Everything that `ferrograd.numpy` offers beside its modules."""
+    names = faces(np)
+    for module in ("fft", "linalg", "random"):
+        names.pop(module, None)
+    for own in (append, array, full, full_like, imag, iscomplexobj, isrealobj, linspace, real):
+        names[own.__name__] = functools.wraps(getattr(np, own.__name__))(own)
+    for alias in ("asarray", "asanyarray", "ascontiguousarray", "asarray_chkfinite"):
+        names[alias] = _as_array(getattr(np, alias))
+    names["conj"] = names["conjugate"] = _conjugate
+    return names
+
+
+def array(object: Any, dtype: Any = None, **kwargs: Any) -> Any:
+    """An array; from tensors, also deep in lists, a tensor that keeps their gradients."""
+    if not holds_tensor(object):
+        return np.array(object, dtype=dtype, **kwargs)
+    made = object.clone() if isinstance(object, Tensor) else tensor(object)
+    return _shaped(made, dtype, kwargs.get("ndmin", 0))
+
+
+def _as_array(theirs: Any) -> Callable[..., Any]:
+    def as_array(a: Any, dtype: Any = None, **kwargs: Any) -> Any:
+        if not holds_tensor(a):
+            return theirs(a, dtype=dtype, **kwargs)
+        return _shaped(a if isinstance(a, Tensor) else tensor(a), dtype, 0)
+
+    return functools.wraps(theirs)(as_array)
+
+
+def _shaped(made: Tensor, dtype: Any, ndmin: int) -> Tensor:
+    if dtype is not None and made.dtype != np.dtype(dtype):
+        made = made.astype(dtype)
+    if made.ndim < ndmin:
+        made = made.reshape((1,) * (ndmin - made.ndim) + tuple(made.shape))
+    return made
+
+
+def full(shape: Any, fill_value: Any, dtype: Any = None, **kwargs: Any) -> Any:
+    """One value everywhere."""
+    if not holds_tensor(fill_value):
+        return np.full(shape, fill_value, dtype, **kwargs)
+    return _core.broadcast_to(_shaped(tensor_of(fill_value), dtype, 0), shape).clone()
+
+
+def full_like(a: Any, fill_value: Any, dtype: Any = None, **kwargs: Any) -> Any:
+    """One value everywhere, in the shape of another array."""
+    if not holds_tensor(fill_value):
+        return np.full_like(a, fill_value, dtype, **kwargs)
+    return full(np.shape(a), fill_value, dtype or a.dtype)
+
+
+def linspace(start: Any, stop: Any, num: int = 50, endpoint: bool = True, **kwargs: Any) -> Any:
+    """Evenly spaced numbers between two ends."""
+    if not holds_tensor([start, stop]):
+        return np.linspace(start, stop, num, endpoint, **kwargs)
+    if kwargs:
+        raise ArgumentError(
+            f"linspace: {', '.join(kwargs)} cannot be used with tensors; leave it out"
+        )
+    step = np.linspace(0.0, 1.0, num, endpoint).reshape(
+        (num,) + (1,) * max(map(np.ndim, (start, stop)))
+    )
+    return start + (stop - start) * step
+
+
+def append(arr: Any, values: Any, axis: int | None = None) -> Any:
+    """The values after the array."""
+    if not holds_tensor([arr, values]):
+        return np.append(arr, values, axis)
+    parts = [tensor_of(arr), tensor_of(values)]
+    if axis is None:
+        return _core.concatenate([part.reshape(-1) for part in parts])
+    return _core.concatenate(parts, axis)
+
+
+def tensor_of(value: Any) -> Tensor:
+    """A tensor as it is, anything else as a new one."""
+    return value if isinstance(value, Tensor) else tensor(value)
+
+
+def real(val: Any) -> Any:
+    """The real part: of a tensor, itself."""
+    return val if isinstance(val, Tensor) else np.real(val)
+
+
+def imag(val: Any) -> Any:
+    """The imaginary part: of a tensor, zeros."""
+    return np.zeros(val.shape, val.dtype) if isinstance(val, Tensor) else np.imag(val)
+
+
+def isrealobj(x: Any) -> bool:
+    """Whether the dtype is real, as that of every tensor."""
+    return isinstance(x, Tensor) or bool(np.isrealobj(x))
+
+
+def iscomplexobj(x: Any) -> bool:
+    """Whether the dtype is complex, as that of no tensor."""
+    return not isinstance(x, Tensor) and bool(np.iscomplexobj(x))
+
+
+def _conjugate(x: Any, *args: Any, **kwargs: Any) -> Any:
+    """The complex conjugate: of a tensor, itself."""
+    return x if isinstance(x, Tensor) else np.conjugate(x, *args, **kwargs)

@@ -1,0 +1,26 @@
+"""Our operations under SciPy's names.
+
+Owns: the choice of what a call returns: an array for arrays, a tensor where a tensor came in.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+from ferrograd._core import Tensor
+from ferrograd.numpy._face import holds_tensor
+
+
+def face(ours: Callable[..., Any], name: str) -> Callable[..., Any]:
+    """An operation that gives arrays for arrays."""
+
+    def either(*args: Any, **kwargs: Any) -> Any:
+        out = ours(*args, **kwargs)
+        if isinstance(out, Tensor) and not holds_tensor([*args, *kwargs.values()]):
+            return out.numpy().copy()[()]
+        return out
+
+    either.__name__ = either.__qualname__ = name
+    either.__doc__ = ours.__doc__
+    return either

@@ -1,0 +1,18 @@
+"""The Dirichlet distribution."""
+
+from typing import Any
+
+import ferrograd.numpy as np
+from ferrograd.scipy.special import gammaln, xlogy
+
+
+def logpdf(x: Any, alpha: Any) -> Any:
+    """The logarithm of the density."""
+    alpha = np.asarray(alpha)
+    constant = gammaln(np.sum(alpha)) - np.sum(gammaln(alpha))
+    return constant + np.sum((xlogy(alpha - 1.0, np.asarray(x).T)).T, 0)
+
+
+def pdf(x: Any, alpha: Any) -> Any:
+    """The density."""
+    return np.exp(logpdf(x, alpha))

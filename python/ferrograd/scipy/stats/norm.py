@@ -1,0 +1,26 @@
+"""The normal distribution."""
+
+from typing import Any
+
+import ferrograd.numpy as np
+from ferrograd.scipy import special
+
+
+def logpdf(x: Any, loc: Any = 0.0, scale: Any = 1.0) -> Any:
+    """The logarithm of the density."""
+    return -(((x - loc) / scale) ** 2) / 2 - np.log(scale) - np.log(2 * np.pi) / 2
+
+
+def pdf(x: Any, loc: Any = 0.0, scale: Any = 1.0) -> Any:
+    """The density."""
+    return np.exp(logpdf(x, loc, scale))
+
+
+def cdf(x: Any, loc: Any = 0.0, scale: Any = 1.0) -> Any:
+    """The distribution function."""
+    return special.ndtr((x - loc) / scale)
+
+
+def sf(x: Any, loc: Any = 0.0, scale: Any = 1.0) -> Any:
+    """One minus the distribution function, exact in the tail."""
+    return special.ndtr(-(x - loc) / scale)

@@ -1,0 +1,173 @@
+"""`check_grads`: derivatives of a function against finite differences, to any order.
+
+Owns: the comparison along one random direction, forward and reverse, and its recursion into the
+derivatives themselves. Invariant: the check is deterministic.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import numpy as np
+
+from ferrograd._core import Tensor, tensor
+from ferrograd._modes import no_grad
+from ferrograd.errors import ArgumentError, GradcheckError
+from ferrograd.transforms._argnums import name_of
+from ferrograd.transforms._forward import jvp
+from ferrograd.transforms._reverse import vjp
+from ferrograd.transforms._tree import flatten
+
+STEP, ATOL, RTOL = 1e-6, 1e-6, 1e-5
+
+
+class CheckError(GradcheckError, AssertionError):
+    """A derivative that finite differences contradict."""
+
+
+def check_grads(
+    f: Callable[..., Any],
+    modes: str | Sequence[str] = ("fwd", "rev"),
+    order: int = 2,
+    *,
+    eps: float = STEP,
+    atol: float = ATOL,
+    rtol: float = RTOL,
+) -> Callable[..., None]:
+    """The function of arguments at which the derivatives of `f` are checked.
+
+    Every argument made of floats is varied, in one random direction; integers and other arguments
+    are passed on. `order` counts derivatives: the second order checks the derivative of the first.
+    Errors: `GradcheckError`, an `AssertionError` too, that shows both values.
+
+    >>> import numpy as np
+    >>> import ferrograd as fg
+    >>> fg.check_grads(np.sin, order=2)(np.array([0.5, 1.0]))
+    """
+    chosen = (modes,) if isinstance(modes, str) else tuple(modes)
+    if not chosen or any(m not in ("fwd", "rev") for m in chosen):
+        raise ArgumentError(f"check_grads: modes is {modes!r}; give 'fwd', 'rev' or both")
+    if isinstance(order, bool) or not isinstance(order, int) or order < 1:
+        raise ArgumentError(f"check_grads: order is {order!r}; give 1 or more")
+
+    def check(*args: Any, **kwargs: Any) -> None:
+        varied = [k for k, a in enumerate(args) if _floats(a)]
+        if not varied:
+            raise ArgumentError("check_grads: no argument is made of floats; pass float arrays")
+
+        def of_floats(*values: Any) -> Any:
+            full = list(args)
+            for k, value in zip(varied, values, strict=True):
+                full[k] = value
+            return f(*full, **kwargs)
+
+        random = np.random.default_rng(0)
+        _Check(name_of(f), chosen, random, eps, atol, rtol).run(
+            of_floats, tuple(args[k] for k in varied), order
+        )
+
+    return check
+
+
+def _floats(value: Any) -> bool:
+    leaves: list[Any] = []
+    flatten(value, leaves)
+    return bool(leaves) and all(
+        type(leaf) is float
+        or (isinstance(leaf, Tensor | np.ndarray | np.floating) and leaf.dtype.kind == "f")
+        for leaf in leaves
+    )
+
+
+class _Check:
+    def __init__(
+        self,
+        name: str,
+        modes: tuple[str, ...],
+        random: np.random.Generator,
+        eps: float,
+        atol: float,
+        rtol: float,
+    ) -> None:
+        self.name = name
+        self.modes = modes
+        self.random = random
+        self.eps, self.atol, self.rtol = eps, atol, rtol
+
+    def run(self, f: Callable[..., Any], args: tuple[Any, ...], order: int) -> None:
+        """Checks one order and goes on to the next with the derivatives as functions."""
+        for mode in self.modes:
+            direction = self._like(args)
+            slope = self._numeric(f, args, direction)
+            weights = self._like(slope)
+            expected = _dot(weights, slope)
+            if mode == "fwd":
+                found = _dot(weights, jvp(f, args, direction)[1])
+            else:
+                found = _dot(vjp(f, *args)[1](weights), direction)
+            self._compare(mode, expected, found, order)
+            if order > 1:
+                self.run(self._derivative(f, mode, weights, direction), args, order - 1)
+
+    @staticmethod
+    def _derivative(
+        f: Callable[..., Any], mode: str, weights: Any, direction: Any
+    ) -> Callable[..., Any]:
+        if mode == "fwd":
+            return lambda *values: jvp(f, values, direction)[1]
+        return lambda *values: vjp(f, *values)[1](weights)
+
+    def _like(self, value: Any) -> Any:
+        """Random numbers of the same structure and shapes."""
+        return _mapped(lambda leaf: self.random.standard_normal(np.shape(leaf)), value)
+
+    def _numeric(self, f: Callable[..., Any], args: Any, direction: Any) -> Any:
+        """The change of the results in a direction by central differences, in float64."""
+        with no_grad():
+            high = f(*_moved(args, direction, self.eps))
+            low = f(*_moved(args, direction, -self.eps))
+        return _mapped(lambda a, b: (_plain(a) - _plain(b)) / (2 * self.eps), high, low)
+
+    def _compare(self, mode: str, expected: float, found: float, order: int) -> None:
+        scale = max(abs(expected), abs(found))
+        if not abs(expected - found) <= self.atol + self.rtol * scale:
+            which = "forward" if mode == "fwd" else "reverse"
+            raise CheckError(
+                f"check_grads: the {which} derivative of {self.name} is {found:.9g} along a random"
+                f" direction, finite differences give {expected:.9g} ({order - 1} further orders"
+                " were still to check); correct the rule, or check where the function is smooth"
+            )
+
+
+def _plain(leaf: Any) -> Any:
+    return leaf.detach().numpy() if isinstance(leaf, Tensor) else np.asarray(leaf)
+
+
+def _mapped(function: Callable[..., Any], *values: Any) -> Any:
+    """Applies a function to corresponding leaves."""
+    columns: list[list[Any]] = []
+    tree = None
+    for value in values:
+        leaves: list[Any] = []
+        tree = flatten(value, leaves)
+        columns.append(leaves)
+    assert tree is not None
+    return tree.build(function(*row) for row in zip(*columns, strict=True))
+
+
+def _moved(args: Any, direction: Any, step: float) -> Any:
+    """The arguments a step further, as tensors: the function sees what a transform shows it."""
+    return _mapped(
+        lambda leaf, along: tensor(np.asarray(_plain(leaf), dtype=np.float64) + step * along),
+        args,
+        direction,
+    )
+
+
+def _dot(one: Any, other: Any) -> float:
+    """The sum of products of two nested values."""
+    products = _mapped(lambda a, b: float(np.sum(_plain(a) * _plain(b))), one, other)
+    leaves: list[Any] = []
+    flatten(products, leaves)
+    return float(sum(leaves))

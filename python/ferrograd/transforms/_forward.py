@@ -1,0 +1,242 @@
+"""Derivatives along a direction: `jvp`, `make_jvp`, `hvp`, `make_hvp`, `make_ggnvp`.
+
+Owns: forward products from two pulls: a pull is linear in its cotangent, and pulling that linear
+map back pushes a tangent forward. Invariant: the cost is a small multiple of the function's.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import numpy as np
+
+from ferrograd._core import Tensor, tensor
+from ferrograd.errors import ArgumentError
+from ferrograd.transforms._argnums import Argnums, Wanted, name_of, named
+from ferrograd.transforms._reverse import left, make_vjp, matched, recorded, scalar
+from ferrograd.transforms._trace import Trace, outputs_of, pull, trace, traced
+from ferrograd.transforms._values import value_of
+
+
+class Pushforward:
+    """The linear map from changes of the arguments to changes of the results."""
+
+    def __init__(self, found: Trace) -> None:
+        self.found = found
+        self.outputs, self.tree = outputs_of(found)
+        self.attached = found.attached(self.outputs)
+        self._recorded = [
+            k for k, o in enumerate(self.outputs) if isinstance(o, Tensor) and o.requires_grad
+        ]
+        self._seeds = [
+            tensor(np.zeros(self.outputs[k].shape, self.outputs[k].dtype), requires_grad=True)
+            for k in self._recorded
+        ]
+        self._slopes: Sequence[Tensor | None] = pull(
+            [self.outputs[k] for k in self._recorded],
+            found.tensors,
+            self._seeds,
+            create=True,
+        )
+
+    @property
+    def value(self) -> Any:
+        """What the function returned."""
+        return self.tree.build(
+            value_of(self.found.kind, out, self.attached) for out in self.outputs
+        )
+
+    def push(self, tangents: list[Tensor]) -> Any:
+        """The change of the results, in their structure."""
+        create = self.attached or recorded(tangents)
+        pairs = [
+            (s, t)
+            for s, t in zip(self._slopes, tangents, strict=True)
+            if s is not None and s.requires_grad
+        ]
+        moved = pull(
+            [s for s, _ in pairs], self._seeds, [t for _, t in pairs], create=create, retain=True
+        )
+        changes: list[Any] = [None] * len(self.outputs)
+        for k, change in zip(self._recorded, moved, strict=True):
+            changes[k] = change
+        kind = self.found.kind
+        return self.tree.build(
+            _still(kind, out) if change is None else value_of(kind, change, create)
+            for out, change in zip(self.outputs, changes, strict=True)
+        )
+
+    def __call__(self, tangents: Any) -> tuple[Any, Any]:
+        """`(value, change)` for tangents in the structure of the arguments."""
+        vectors = matched(
+            self.found.wanted.op,
+            "the tangent",
+            tangents,
+            self.found.structure(),
+            self.found.tensors,
+            "arguments",
+        )
+        return self.value, self.push(vectors)
+
+
+def _still(kind: int, out: Any) -> Any:
+    """The change of a result that does not depend on the arguments."""
+    dtype = out.dtype if isinstance(out, Tensor) else np.float64
+    return value_of(kind, tensor(np.zeros(np.shape(out), dtype)), False)
+
+
+def jvp(
+    f: Callable[..., Any], primals: Sequence[Any], tangents: Sequence[Any], has_aux: bool = False
+) -> tuple[Any, ...]:
+    """`(f(*primals), change)`: the derivative of `f` in the direction of the tangents.
+
+    Primals and tangents are tuples or lists with one entry for each argument. With `has_aux`, `f`
+    returns `(value, aux)` and the result is `(value, change, aux)`.
+
+    >>> import ferrograd as fg
+    >>> fg.jvp(lambda x, y: x * y, (2.0, 3.0), (1.0, 0.0))
+    (6.0, 3.0)
+    """
+    for name, given in (("primals", primals), ("tangents", tangents)):
+        if not isinstance(given, tuple | list):
+            raise ArgumentError(
+                f"jvp: {name} is a {type(given).__name__}; give a tuple with one entry for each"
+                " argument"
+            )
+    if not primals or len(primals) != len(tangents):
+        raise ArgumentError(
+            f"jvp: {len(primals)} primals and {len(tangents)} tangents; give one tangent for each"
+            " primal"
+        )
+    found = trace(Wanted("jvp", f, tuple(range(len(primals))), None), primals, {})
+    if has_aux:
+        found.split_aux()
+    pushforward = Pushforward(found)
+    value, change = pushforward(tuple(tangents))
+    if has_aux:
+        return value, change, found.leave_aux(pushforward.attached)
+    return value, change
+
+
+def make_jvp(
+    f: Callable[..., Any],
+    argnums: Argnums = 0,
+    has_aux: bool = False,
+    *,
+    argnum: Argnums | None = None,
+) -> Callable[..., Any]:
+    """The function that gives `push`: `push(tangent)` is `(value, change)`.
+
+    With `has_aux` it gives `(push, aux)`.
+    """
+    wanted = Wanted("make_jvp", f, argnums, argnum)
+
+    def make(*args: Any, **kwargs: Any) -> Any:
+        found = trace(wanted, args, kwargs)
+        if has_aux:
+            found.split_aux()
+        push = Pushforward(found)
+        return (push, found.leave_aux(push.attached)) if has_aux else push
+
+    return named(make, f, "jvp_of")
+
+
+def hvp(
+    f: Callable[..., Any], argnums: Argnums = 0, *, argnum: Argnums | None = None
+) -> Callable[..., Any]:
+    """The function of the arguments and a vector that gives the Hessian times that vector.
+
+    >>> import numpy as np
+    >>> import ferrograd as fg
+    >>> fg.hvp(lambda x: np.sum(x**3))(np.array([1.0, 2.0]), np.array([1.0, 0.0]))
+    array([6., 0.])
+    """
+    wanted = Wanted("hvp", f, argnums, argnum)
+
+    def product(*args: Any, **kwargs: Any) -> Any:
+        if len(args) < 2 and not kwargs:
+            raise ArgumentError(
+                f"hvp: called with {len(args)} arguments; pass those of the function and a vector"
+                " like the differentiated ones: hvp(f)(x, v)"
+            )
+        return Curvature(traced(wanted, args[:-1], kwargs))(args[-1])
+
+    product.__name__ = product.__qualname__ = f"hvp_of_{name_of(f)}"
+    return product
+
+
+class Curvature:
+    """The linear map of a Hessian."""
+
+    def __init__(self, found: Trace) -> None:
+        self._found = found
+        out = scalar(found)
+        self._outputs = [] if out is None or not out.requires_grad else [out]
+        self._attached = found.attached(self._outputs)
+        self._slopes = pull(self._outputs, found.tensors, None, create=True)
+
+    def gradient(self) -> Any:
+        """The first derivative."""
+        found = self._found
+        slopes = [
+            s if s is None or (self._attached and s.requires_grad) else s.detach().clone()
+            for s in self._slopes
+        ]
+        return found.tree(left(found, slopes))
+
+    def __call__(self, vector: Any) -> Any:
+        """The Hessian times a vector of the structure of the arguments."""
+        found = self._found
+        vectors = matched(
+            found.wanted.op, "the vector", vector, found.structure(), found.tensors, "arguments"
+        )
+        create = self._attached or recorded(vectors)
+        pairs = [
+            (s, v)
+            for s, v in zip(self._slopes, vectors, strict=True)
+            if s is not None and s.requires_grad
+        ]
+        moved = pull(
+            [s for s, _ in pairs],
+            found.tensors,
+            [v for _, v in pairs],
+            create=create,
+            retain=True,
+        )
+        return found.tree(left(found, moved))
+
+
+def make_hvp(
+    f: Callable[..., Any], argnums: Argnums = 0, *, argnum: Argnums | None = None
+) -> Callable[..., Any]:
+    """The function that gives `(product, gradient)`: `product(v)` is the Hessian times `v`."""
+    wanted = Wanted("make_hvp", f, argnums, argnum)
+
+    def make(*args: Any, **kwargs: Any) -> tuple[Curvature, Any]:
+        product = Curvature(traced(wanted, args, kwargs))
+        return product, product.gradient()
+
+    return named(make, f, "hvp_of")
+
+
+def _half_square(x: Any) -> Any:
+    return (x * x).sum() / 2
+
+
+def make_ggnvp(
+    f: Callable[..., Any], g: Callable[..., Any] = _half_square, f_argnum: int = 0
+) -> Callable[..., Any]:
+    """The function that gives `product`: generalised Gauss-Newton matrix of `g(f(x))` times `v`.
+
+    The matrix is JᵀHJ with the Jacobian J of `f` and the Hessian H of the scalar `g`.
+    """
+    wanted = Wanted("make_ggnvp", f, f_argnum, None)
+    curvature = hvp(g)
+
+    def make(*args: Any, **kwargs: Any) -> Callable[[Any], Any]:
+        pull_back, value = make_vjp(f, f_argnum)(*args, **kwargs)
+        push = make_jvp(f, f_argnum)(*args, **kwargs)
+        return lambda vector: pull_back(curvature(value, push(vector)[1]))
+
+    return named(make, wanted.function, "ggnvp_of")

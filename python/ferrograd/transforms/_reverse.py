@@ -1,0 +1,316 @@
+"""Gradients of functions: `grad`, `value_and_grad`, `elementwise_grad`, `vjp`, `make_vjp`.
+
+Owns: the transforms that need one pull through the graph. Never traverses it: the core does.
+Invariant: what comes out has the structure and the kind of the differentiated arguments.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import numpy as np
+
+from ferrograd._core import Tensor, grad as _grad, tensor
+from ferrograd.errors import ArgumentError, ShapeError
+from ferrograd.transforms._argnums import Argnums, Wanted, name_of, named
+from ferrograd.transforms._trace import (
+    GRAD,
+    Trace,
+    check_output,
+    described,
+    leave_tree,
+    mode,
+    no_value,
+    outputs_of,
+    pull,
+    quick,
+    quick_trace,
+    trace,
+    traced,
+)
+from ferrograd.transforms._tree import Tree, flatten
+from ferrograd.transforms._values import FLOAT, array_of, leave, value_of, zeros
+
+
+def grad(
+    f: Callable[..., Any],
+    argnums: Argnums = 0,
+    has_aux: bool = False,
+    *,
+    argnum: Argnums | None = None,
+) -> Callable[..., Any]:
+    """The function that gives the gradient of a scalar function.
+
+    `argnums` names the arguments to differentiate, by position or by name; several give a tuple.
+    Arguments may be floats, arrays, tensors or containers of them; the gradient has the same
+    structure and kind. With `has_aux`, `f` returns `(value, aux)` and the result is
+    `(gradient, aux)`. Differentiable to any order by nesting.
+    Errors: `TypeError` for integer or other arguments that have no derivative, and for results that
+    are no number; `ValueError` when `f` gives more than one number.
+
+    >>> import numpy as np
+    >>> import ferrograd as fg
+    >>> fg.grad(lambda x: np.sum(x**2))(np.array([1.0, 2.0]))
+    array([2., 4.])
+    """
+    wanted = Wanted("grad", f, argnums, argnum)
+
+    position = wanted.position
+
+    def gradient(*args: Any, **kwargs: Any) -> Any:
+        hit = quick(f, position, args, kwargs)
+        if hit is None:
+            found = trace(wanted, args, kwargs)
+        else:
+            before, leaf, kind, out = hit
+            if type(out) is Tensor and not out.ndim and out.requires_grad and not leaf._version:
+                slope = _grad(out, leaf, None, None, False, True)[0]
+                if slope is not None:
+                    return slope.item() if kind == FLOAT else array_of(slope)
+            found = quick_trace(wanted, before, leaf, kind, out)
+        if has_aux:
+            found.split_aux()
+        attached, slope = _gradient(found)
+        return (slope, found.leave_aux(attached)) if has_aux else slope
+
+    return named(gradient, f, "grad_of")
+
+
+def value_and_grad(
+    f: Callable[..., Any],
+    argnums: Argnums = 0,
+    has_aux: bool = False,
+    *,
+    argnum: Argnums | None = None,
+) -> Callable[..., Any]:
+    """As `grad`, with the value: `(value, gradient)`, or `((value, aux), gradient)`.
+
+    `scipy.optimize.minimize(fg.value_and_grad(f), x0, jac=True)` works as it stands.
+
+    >>> import ferrograd as fg
+    >>> fg.value_and_grad(lambda x: x**3)(2.0)
+    (8.0, 12.0)
+    """
+    wanted = Wanted("value_and_grad", f, argnums, argnum)
+
+    position = wanted.position
+
+    def both(*args: Any, **kwargs: Any) -> Any:
+        hit = quick(f, position, args, kwargs)
+        if hit is None:
+            found = trace(wanted, args, kwargs)
+        else:
+            before, leaf, kind, out = hit
+            if type(out) is Tensor and not out.ndim and out.requires_grad and not leaf._version:
+                slope = _grad(out, leaf, None, None, False, True)[0]
+                if slope is not None:
+                    value = out.item()
+                    if kind == FLOAT:
+                        return value, slope.item()
+                    return out.dtype.type(value), array_of(slope)
+            found = quick_trace(wanted, before, leaf, kind, out)
+        if has_aux:
+            found.split_aux()
+        attached, slope = _gradient(found)
+        value = value_of(found.kind, found.result, attached)
+        return ((value, found.leave_aux(attached)), slope) if has_aux else (value, slope)
+
+    return named(both, f, "value_and_grad_of")
+
+
+def _gradient(found: Trace) -> tuple[bool, Any]:
+    """Whether results stay in a graph, and the gradient of a scalar result."""
+    out = found.result
+    if type(out) is not Tensor or out.ndim:
+        out = scalar(found)
+    elif not out.requires_grad:
+        check_output(found.wanted, out)
+    if out is None or not out.requires_grad:
+        return False, found.tree(list(map(zeros, found.kinds, found.tensors)))
+    attached = found.attached((out,))
+    return attached, found.tree(left(found, _grad(out, found.tensors, None, None, attached, True)))
+
+
+def left(found: Trace, slopes: Sequence[Tensor | None]) -> list[Any]:
+    """Derivatives in the kinds of the arguments, zeros where there is none."""
+    return [
+        zeros(kind, x) if slope is None else leave(kind, slope)
+        for kind, x, slope in zip(found.kinds, found.tensors, slopes, strict=True)
+    ]
+
+
+def scalar(found: Trace) -> Tensor | None:
+    """The one number a function returned; None when it is a constant."""
+    out, wanted = found.result, found.wanted
+    if out is None:
+        raise no_value(wanted)
+    if isinstance(out, tuple | list | dict):
+        raise ArgumentError(
+            f"{wanted.op}: {name_of(wanted.function)} returned {described(out)}, not one number;"
+            " return a scalar, put the rest into aux (return value, aux with has_aux=True), or use"
+            " jacobian"
+        )
+    check_output(wanted, out)
+    size = int(np.size(out)) if not isinstance(out, Tensor) else out.numel()
+    if size != 1:
+        raise ShapeError(
+            f"{wanted.op}: {name_of(wanted.function)} returned {described(out)}, not one number;"
+            " use jacobian for all derivatives, elementwise_grad for one per element, vjp for a"
+            " weighted sum, or reduce it with sum()"
+        )
+    return out if isinstance(out, Tensor) else None
+
+
+def elementwise_grad(
+    f: Callable[..., Any],
+    argnums: Argnums = 0,
+    has_aux: bool = False,
+    *,
+    argnum: Argnums | None = None,
+) -> Callable[..., Any]:
+    """The derivative of each element of an element-wise function: the gradient of its sum.
+
+    >>> import numpy as np
+    >>> import ferrograd as fg
+    >>> fg.elementwise_grad(np.square)(np.array([1.0, 2.0]))
+    array([2., 4.])
+    """
+    wanted = Wanted("elementwise_grad", f, argnums, argnum)
+
+    def gradient(*args: Any, **kwargs: Any) -> Any:
+        found = traced(wanted, args, kwargs)
+        if has_aux:
+            found.split_aux()
+        outputs, _ = outputs_of(found)
+        attached = found.attached(outputs)
+        seeds = [np.ones(o.shape) if isinstance(o, Tensor) else None for o in outputs]
+        slopes = pull(outputs, found.tensors, seeds, create=attached)
+        slope = found.tree(left(found, slopes))
+        return (slope, found.leave_aux(attached)) if has_aux else slope
+
+    return named(gradient, f, "elementwise_grad_of")
+
+
+class Pullback:
+    """The linear map from derivatives of the results to derivatives of the arguments."""
+
+    def __init__(self, found: Trace) -> None:
+        self._found = found
+        self._outputs, self.tree = outputs_of(found)
+        self.attached = found.attached(self._outputs)
+
+    def __repr__(self) -> str:
+        return f"<pullback of {name_of(self._found.wanted.function)}>"
+
+    @property
+    def value(self) -> Any:
+        """What the function returned."""
+        return leave_tree(self._found.result, self._found.kind, self.attached)
+
+    def __call__(self, cotangents: Any) -> Any:
+        """Pulls weights of the results, in their structure, back to the arguments."""
+        found = self._found
+        seeds = matched(
+            found.wanted.op, "the cotangent", cotangents, self.tree, self._outputs, "results"
+        )
+        create = self.attached or recorded(seeds)
+        slopes = pull(self._outputs, found.tensors, seeds, create=create, retain=True)
+        return found.tree(left(found, slopes))
+
+
+def recorded(vectors: Sequence[Tensor]) -> bool:
+    """Whether somebody may differentiate by these vectors."""
+    return bool(mode() & GRAD) and any(v.requires_grad for v in vectors)
+
+
+def matched(
+    op: str, what: str, given: Any, tree: Tree, like: list[Any], whose: str
+) -> list[Tensor]:
+    """Vectors in the structure of `tree`, as tensors of the shapes and dtypes of `like`."""
+    leaves: list[Any] = []
+    other = flatten(given, leaves)
+    if len(leaves) != len(like) or not (tree.same(other) or len(like) == 1):
+        raise ArgumentError(
+            f"{op}: {what} has the structure {other}, but the {whose} have {tree}; give one of the"
+            " same structure"
+        )
+    vectors = []
+    for path, leaf, x in zip(tree.paths(), leaves, like, strict=True):
+        dtype = x.dtype if isinstance(x, Tensor) else np.float64
+        if isinstance(leaf, Tensor):
+            vector = leaf if leaf.dtype == dtype else leaf.astype(dtype)
+        else:
+            vector = tensor(leaf, dtype=dtype)
+        shape = tuple(np.shape(x))
+        if tuple(vector.shape) != shape:
+            raise ShapeError(
+                f"{op}: {what}{path} has shape {tuple(vector.shape)}, but the {whose} have {shape};"
+                " give one of the same shape"
+            )
+        vectors.append(vector)
+    return vectors
+
+
+def vjp(f: Callable[..., Any], *primals: Any, has_aux: bool = False) -> tuple[Any, ...]:
+    """`(f(*primals), pull)`, where `pull(cotangent)` gives one derivative for each primal.
+
+    With `has_aux`, `f` returns `(value, aux)` and so does this: `(value, pull, aux)`. The cotangent
+    has the structure of the value; `pull` may be called any number of times.
+
+    >>> import numpy as np
+    >>> import ferrograd as fg
+    >>> y, pull = fg.vjp(np.multiply, np.array([1.0, 2.0]), np.array([3.0, 4.0]))
+    >>> pull(np.array([1.0, 10.0]))
+    (array([ 3., 40.]), array([ 1., 20.]))
+    """
+    if not primals:
+        raise ArgumentError("vjp: there are no primals; call vjp(f, x, ...)")
+    found = trace(Wanted("vjp", f, tuple(range(len(primals))), None), primals, {})
+    if has_aux:
+        found.split_aux()
+    pullback = Pullback(found)
+    if has_aux:
+        return pullback.value, pullback, found.leave_aux(pullback.attached)
+    return pullback.value, pullback
+
+
+def make_vjp(
+    f: Callable[..., Any],
+    argnums: Argnums = 0,
+    has_aux: bool = False,
+    *,
+    argnum: Argnums | None = None,
+) -> Callable[..., Any]:
+    """The function that gives `(pull, value)`: `pull(cotangent)` is the derivative of `argnums`.
+
+    With `has_aux`, `(pull, value, aux)`.
+    """
+    return pulling(Wanted("make_vjp", f, argnums, argnum), has_aux)
+
+
+def pulling(wanted: Wanted, has_aux: bool = False) -> Callable[..., Any]:
+    """`make_vjp` under the name of the transform it serves."""
+
+    def pull_and_value(*args: Any, **kwargs: Any) -> tuple[Any, ...]:
+        found = trace(wanted, args, kwargs)
+        if has_aux:
+            found.split_aux()
+        pullback = Pullback(found)
+        if has_aux:
+            return pullback, pullback.value, found.leave_aux(pullback.attached)
+        return pullback, pullback.value
+
+    return named(pull_and_value, wanted.function, "vjp_of")
+
+
+__all__ = [
+    "Pullback",
+    "elementwise_grad",
+    "grad",
+    "make_vjp",
+    "matched",
+    "pulling",
+    "value_and_grad",
+    "vjp",
+]

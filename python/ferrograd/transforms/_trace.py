@@ -1,0 +1,325 @@
+"""One call of a function under differentiation.
+
+Owns: the arguments as tensors, the mode in which the function runs, and the decision whether the
+derivative stays in a graph. Never computes a derivative.
+Invariant: the caller's grad mode is back when the function has returned or raised; every argument
+is a tensor of its own, so that nested derivatives with respect to one value stay apart.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import numpy as np
+
+from ferrograd._core import Node, Tensor, _restore_mode, _switch_grad, grad as _grad, tensor
+from ferrograd.errors import ArgumentTypeError, DTypeError, InPlaceError
+from ferrograd.transforms._argnums import Wanted, name_of
+from ferrograd.transforms._tree import LEAF, Tree, flatten
+from ferrograd.transforms._values import ARRAY, FLOAT, TENSOR, common, enter, value_of
+
+#: Bits of the core's mode word: recording, inference, a transform is running.
+GRAD, INFERENCE, TRANSFORM = 1, 2, 32
+
+
+class Trace:
+    """The differentiated arguments of a call, what it returned, and how results leave."""
+
+    __slots__ = ("aux", "before", "kinds", "result", "tensors", "trees", "wanted")
+
+    def __init__(
+        self,
+        wanted: Wanted,
+        before: int,
+        trees: list[Tree],
+        tensors: list[Tensor],
+        kinds: list[int],
+        result: Any,
+    ) -> None:
+        self.wanted = wanted
+        self.before = before
+        self.trees = trees
+        self.tensors = tensors
+        self.kinds = kinds
+        self.result = result
+        self.aux: Any = None
+
+    @property
+    def kind(self) -> int:
+        """The kind of values that belong to no single argument."""
+        return common(self.kinds)
+
+    def split_aux(self) -> None:
+        """Takes the auxiliary part off the result."""
+        if not isinstance(self.result, tuple) or len(self.result) != 2:
+            raise ArgumentTypeError(
+                f"{self.wanted.op}: with has_aux=True {name_of(self.wanted.function)} must return"
+                f" (value, aux), but it returned {described(self.result)}"
+            )
+        self.result, self.aux = self.result
+
+    def attached(self, outputs: Sequence[Any]) -> bool:
+        """Whether a derivative of these must stay differentiable by somebody else."""
+        if not self.before & GRAD:
+            return False
+        if any(not x.is_leaf for x in self.tensors):
+            return True
+        if not self.before & TRANSFORM and TENSOR not in self.kinds:
+            return False
+        return _foreign(outputs, self.tensors)
+
+    def tree(self, values: list[Any]) -> Any:
+        """One value for each differentiated leaf, in the structure of the arguments."""
+        leaves = iter(values)
+        parts = [tree.build(leaves) for tree in self.trees]
+        return parts[0] if self.wanted.single else tuple(parts)
+
+    def structure(self) -> Tree:
+        """The structure of the differentiated arguments."""
+        if self.wanted.single:
+            return self.trees[0]
+        return Tree(tuple, tuple(f"[{i}]" for i in range(len(self.trees))), self.trees, tuple)
+
+    def leave_aux(self, attached: bool) -> Any:
+        """The auxiliary part without tensors that only the derivative needed."""
+        return leave_tree(self.aux, self.kind, attached)
+
+
+def leave_tree(value: Any, kind: int, attached: bool) -> Any:
+    """A result of the function with its tensors as what the caller works with."""
+    if isinstance(value, Tensor):
+        return value_of(kind, value, attached)
+    leaves: list[Any] = []
+    tree = flatten(value, leaves)
+    if not any(isinstance(leaf, Tensor) for leaf in leaves):
+        return value
+    return tree.build(value_of(kind, leaf, attached) for leaf in leaves)
+
+
+def run(before: int, function: Callable[..., Any], args: Any, kwargs: dict[str, Any]) -> Any:
+    """Calls a function recording, as part of a transform, and restores the caller's mode."""
+    _restore_mode((before | GRAD | TRANSFORM) & ~INFERENCE)
+    try:
+        return function(*args, **kwargs)
+    finally:
+        _restore_mode(before)
+
+
+def mode() -> int:
+    """The mode word of this thread."""
+    before: int = _switch_grad(True)
+    _restore_mode(before)
+    return before
+
+
+def trace(wanted: Wanted, args: Sequence[Any], kwargs: dict[str, Any]) -> Trace:
+    """Calls the function with tensors in place of the differentiated arguments."""
+    before = mode()
+    recording = bool(before & GRAD)
+    args, kwargs = list(args), dict(kwargs)
+    trees: list[Tree] = []
+    tensors: list[Tensor] = []
+    kinds: list[int] = []
+    for place, value in wanted.find(args, kwargs):
+        first = len(tensors)
+        tree = _entered(wanted, place, value, recording, tensors, kinds)
+        trees.append(tree)
+        new = tensors[first] if tree is LEAF else tree.build(iter(tensors[first:]))
+        if isinstance(place, int):
+            args[place] = new
+        else:
+            kwargs[place] = new
+    result = run(before, wanted.function, args, kwargs)
+    found = Trace(wanted, before, trees, tensors, kinds, result)
+    refuse_changed(found)
+    return found
+
+
+def _entered(
+    wanted: Wanted,
+    place: int | str,
+    value: Any,
+    recording: bool,
+    tensors: list[Tensor],
+    kinds: list[int],
+) -> Tree:
+    if value is None:
+        raise ArgumentTypeError(
+            f"{wanted.op}: {wanted.label(place)} is None; pass floats, or change argnums"
+        )
+    leaves: list[Any] = []
+    tree = flatten(value, leaves)
+    for path, leaf in zip(tree.paths(), leaves, strict=True):
+        entered, kind = enter(wanted.op, wanted.label(place) + path, leaf, recording)
+        tensors.append(entered)
+        kinds.append(kind)
+    return tree
+
+
+def refuse_changed(found: Trace) -> None:
+    """Refuses a function that wrote to its argument: the derivative would be of the new value."""
+    for x in found.tensors:
+        if x._version:
+            raise InPlaceError(
+                f"{found.wanted.op}: {name_of(found.wanted.function)} changed a differentiated"
+                " argument in place; work on a copy of it, x = x.copy()"
+            )
+
+
+def quick(
+    function: Callable[..., Any], position: int, args: tuple[Any, ...], kwargs: dict[str, Any]
+) -> tuple[int, Tensor, int, Any] | None:
+    """`trace` for the usual call, one float array or float outside every other transform.
+
+    Gives the mode before, the argument as a tensor, its kind and the result; None when the call
+    is not of this sort, and then nothing has happened.
+    """
+    if not 0 <= position < len(args):
+        return None
+    x = args[position]
+    if type(x) is float:
+        kind = FLOAT
+    elif type(x) is np.ndarray and x.dtype.char in "df":
+        kind = ARRAY
+    else:
+        return None
+    before: int = _switch_grad(True)
+    try:
+        if before & (TRANSFORM | INFERENCE):
+            return None
+        leaf = tensor(x, requires_grad=True)
+        _restore_mode(before | GRAD | TRANSFORM)
+        if len(args) == 1:
+            result = function(leaf, **kwargs)
+        else:
+            result = function(*args[:position], leaf, *args[position + 1 :], **kwargs)
+    finally:
+        _restore_mode(before)
+    return before, leaf, kind, result
+
+
+def quick_trace(wanted: Wanted, before: int, leaf: Tensor, kind: int, result: Any) -> Trace:
+    """The trace of a quick call."""
+    found = Trace(wanted, before, ONE, [leaf], [kind], result)
+    refuse_changed(found)
+    return found
+
+
+def traced(wanted: Wanted, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Trace:
+    """The trace of a call, by the quick way where it is open."""
+    hit = quick(wanted.function, wanted.position, args, kwargs)
+    return trace(wanted, args, kwargs) if hit is None else quick_trace(wanted, *hit)
+
+
+#: The trees of a quick trace.
+ONE = [LEAF]
+
+
+def _foreign(outputs: Sequence[Any], own: Sequence[Tensor]) -> bool:
+    """Whether results depend on a tensor that requires grad and is none of these."""
+    mine = {id(x) for x in own}
+    pending: list[Node] = []
+    for out in outputs:
+        if not isinstance(out, Tensor) or not out.requires_grad:
+            continue
+        if out.grad_fn is not None:
+            pending.append(out.grad_fn)
+        elif id(out) not in mine:
+            return True
+    seen: dict[int, Node] = {}
+    while pending:
+        node = pending.pop()
+        if id(node) in seen:
+            continue
+        seen[id(node)] = node
+        sources = [source for source, _ in node.next_functions if source is not None]
+        if not sources and id(node.variable) not in mine:
+            return True
+        pending.extend(sources)
+    return False
+
+
+def outputs_of(found: Trace) -> tuple[list[Any], Tree]:
+    """The leaves of the result, each a float tensor or a constant, and their tree."""
+    if found.result is None:
+        raise no_value(found.wanted)
+    leaves: list[Any] = []
+    tree = flatten(found.result, leaves)
+    for path, leaf in zip(tree.paths(), leaves, strict=True):
+        check_output(found.wanted, leaf, path)
+    if not leaves:
+        raise no_value(found.wanted, found.result)
+    return leaves, tree
+
+
+def check_output(wanted: Wanted, value: Any, path: str = "") -> None:
+    """Refuses a result that no derivative exists of."""
+    if isinstance(value, Tensor):
+        if value.dtype.kind != "f":
+            raise DTypeError(
+                f"{wanted.op}: {name_of(wanted.function)} returned {described(value)}{_at(path)},"
+                " which is not differentiable; return floats, or return it as aux (has_aux=True)"
+            )
+        return
+    numeric = isinstance(value, int | float | np.number | np.bool_) or (
+        isinstance(value, np.ndarray) and value.dtype.kind in "fiub"
+    )
+    if isinstance(value, complex | np.complexfloating) or (
+        isinstance(value, np.ndarray) and value.dtype.kind == "c"
+    ):
+        raise DTypeError(
+            f"{wanted.op}: {name_of(wanted.function)} returned {described(value)}{_at(path)};"
+            " complex derivatives are not supported, return real and imaginary parts"
+        )
+    if not numeric:
+        raise ArgumentTypeError(
+            f"{wanted.op}: {name_of(wanted.function)} returned {described(value)}{_at(path)};"
+            " return floats, arrays or containers of them, the rest as aux (has_aux=True)"
+        )
+
+
+def _at(path: str) -> str:
+    return f" at {path}" if path else ""
+
+
+def no_value(wanted: Wanted, result: Any = None) -> Exception:
+    """The error of a function that returned nothing to differentiate."""
+    hint = "; is a return statement missing?" if result is None else ""
+    return ArgumentTypeError(
+        f"{wanted.op}: {name_of(wanted.function)} returned {described(result)}, which holds no"
+        f" number to differentiate{hint}"
+    )
+
+
+def described(value: Any) -> str:
+    """A result in words."""
+    if value is None:
+        return "None"
+    if isinstance(value, Tensor | np.ndarray):
+        what = "a tensor" if isinstance(value, Tensor) else "an array"
+        return f"{what} of shape {tuple(value.shape)} and dtype {value.dtype}"
+    if isinstance(value, list | tuple | dict):
+        return f"a {type(value).__name__} of {len(value)}"
+    if isinstance(value, str):
+        return f"the string {value!r}"
+    return f"a {type(value).__name__}"
+
+
+def pull(
+    outputs: Sequence[Any],
+    inputs: Sequence[Tensor],
+    seeds: Sequence[Any] | None,
+    *,
+    create: bool = False,
+    retain: bool | None = None,
+) -> Sequence[Tensor | None]:
+    """The gradients of the recorded ones among outputs, weighted by seeds; None where unused."""
+    roots = [(o, k) for k, o in enumerate(outputs) if isinstance(o, Tensor) and o.requires_grad]
+    if not roots:
+        return [None] * len(inputs)
+    weights = None if seeds is None else [seeds[k] for _, k in roots]
+    found: Sequence[Tensor | None] = _grad(
+        [o for o, _ in roots], inputs, weights, retain, create, True
+    )
+    return found

@@ -1,0 +1,230 @@
+//! Pooling of planes: largest elements with their places, sums, and the adjoints of both.
+//!
+//! Owns: their loops over windows. Never divides: a mean is a sum times a constant.
+//! Invariant: planes are independent, so any split of them gives the same result; of equal elements the first is
+//! the largest, and a NaN is larger than any number.
+
+use super::convolution::Geometry;
+use super::view::{View, ViewMut};
+use crate::dtype::{DType, Element};
+use crate::threads::parallel_for;
+
+/// Elements per block of a split.
+const SPLIT: usize = 1 << 15;
+
+trait Number: Element + std::ops::Add<Output = Self> + Default {
+    const LEAST: Self;
+    fn nan(self) -> bool;
+}
+impl Number for f64 {
+    const LEAST: f64 = f64::NEG_INFINITY;
+    fn nan(self) -> bool {
+        self.is_nan()
+    }
+}
+impl Number for f32 {
+    const LEAST: f32 = f32::NEG_INFINITY;
+    fn nan(self) -> bool {
+        self.is_nan()
+    }
+}
+
+/// Addresses that the planes share; each plane is touched by one thread.
+#[derive(Clone, Copy)]
+struct At<A, B, C>(*const A, *mut B, *mut C);
+// SAFETY: the pointers come from views, which are Send + Sync; planes are disjoint.
+unsafe impl<A, B, C> Send for At<A, B, C> {}
+// SAFETY: as above.
+unsafe impl<A, B, C> Sync for At<A, B, C> {}
+
+/// Runs `body` for every plane.
+fn by_planes(g: &Geometry, body: impl Fn(usize) + Sync) {
+    if g.batch * g.spots() * g.plane() == 0 {
+        return;
+    }
+    let work = g.batch.saturating_mul(g.spots() * g.kernel[0] * g.kernel[1]);
+    let blocks = (work / SPLIT).clamp(1, g.batch);
+    parallel_for(blocks, &|block| {
+        for plane in block * g.batch / blocks..(block + 1) * g.batch / blocks {
+            body(plane);
+        }
+    });
+}
+
+/// The places of an axis under the window at `at`: first, step, count.
+#[inline(always)]
+fn window(g: &Geometry, axis: usize, at: usize) -> (usize, usize, usize) {
+    let (start, step) = (at * g.stride[axis], g.dilation[axis]);
+    let skipped = g.padding[axis].saturating_sub(start).div_ceil(step).min(g.kernel[axis]);
+    let end = (g.image[axis] + g.padding[axis]).saturating_sub(start).div_ceil(step).min(g.kernel[axis]);
+    let first = (start + skipped * step).saturating_sub(g.padding[axis]);
+    (first, step, end.saturating_sub(skipped))
+}
+
+/// Calls `body(spot, place)` for every spot of a result and every place of the image under its window, and `next(spot)`
+/// after each spot.
+#[inline(always)]
+fn windows(g: &Geometry, mut body: impl FnMut(usize, usize), mut next: impl FnMut(usize)) {
+    let columns: Vec<_> = (0..g.result[1]).map(|at| window(g, 1, at)).collect();
+    for i in 0..g.result[0] {
+        let (top, down, rows) = window(g, 0, i);
+        for (k, &(left, right, width)) in columns.iter().enumerate() {
+            let spot = i * g.result[1] + k;
+            for row in 0..rows {
+                let line = (top + row * down) * g.image[1] + left;
+                for column in 0..width {
+                    body(spot, line + column * right);
+                }
+            }
+            next(spot);
+        }
+    }
+}
+
+fn check(g: &Geometry, image: &[usize], result: &[usize], whole: &[bool]) {
+    assert!(whole.iter().all(|&c| c), "pooling takes contiguous planes");
+    assert!(
+        image == [g.batch, g.image[0], g.image[1]] && result == [g.batch, g.result[0], g.result[1]],
+        "pooling: the shapes do not agree"
+    );
+}
+
+macro_rules! float {
+    ($dtype:expr, $f:ident($($arg:expr),*)) => {
+        match $dtype {
+            DType::F64 => $f::<f64>($($arg),*),
+            DType::F32 => $f::<f32>($($arg),*),
+            other => panic!("pooling of {other}"),
+        }
+    };
+}
+
+/// The largest element of each window and (int64) its place in the plane, -1 for a window outside the image.
+pub fn largest(dtype: DType, g: &Geometry, x: View, y: ViewMut, places: ViewMut) {
+    check(g, x.dims, y.dims, &[x.is_contiguous(), y.is_contiguous(), places.is_contiguous()]);
+    assert_eq!(places.dims, y.dims);
+    float!(dtype, largest_of(g, x, y, places));
+}
+
+fn largest_of<T: Number>(g: &Geometry, x: View, y: ViewMut, places: ViewMut) {
+    let at = At(x.at::<T>(0), y.at::<T>(0), places.at::<i64>(0));
+    by_planes(g, |plane| {
+        let at = &at;
+        // SAFETY: `check` holds the views to the geometry.
+        let (from, to, chosen) = unsafe {
+            let skip = plane * g.spots();
+            (at.0.add(plane * g.plane()), at.1.add(skip), at.2.add(skip))
+        };
+        let best = std::cell::Cell::new((T::LEAST, -1i64));
+        windows(
+            g,
+            |_, place| {
+                // SAFETY: windows stay inside the image.
+                let value = unsafe { *from.add(place) };
+                let (so_far, found) = best.get();
+                if value > so_far || found < 0 || (value.nan() && !so_far.nan()) {
+                    best.set((value, place as i64));
+                }
+            },
+            // SAFETY: spots stay inside the result.
+            |spot| unsafe {
+                (*to.add(spot), *chosen.add(spot)) = best.replace((T::LEAST, -1));
+            },
+        );
+    });
+}
+
+/// The elements at places that `largest` found; 0 at -1.
+pub fn take(dtype: DType, g: &Geometry, x: View, places: View, y: ViewMut) {
+    check(g, x.dims, y.dims, &[x.is_contiguous(), y.is_contiguous(), places.is_contiguous()]);
+    assert_eq!(places.dims, y.dims);
+    float!(dtype, take_of(g, x, places, y));
+}
+
+fn take_of<T: Number>(g: &Geometry, x: View, places: View, y: ViewMut) {
+    let at = At(x.at::<T>(0), y.at::<T>(0), places.at::<i64>(0).cast_mut());
+    by_planes(g, |plane| {
+        let at = &at;
+        for spot in plane * g.spots()..(plane + 1) * g.spots() {
+            // SAFETY: `check` holds the views to the geometry; places lie inside their plane.
+            unsafe {
+                *at.1.add(spot) = match *at.2.add(spot) {
+                    place if place < 0 => T::default(),
+                    place => *at.0.add(plane * g.plane() + place as usize),
+                };
+            }
+        }
+    });
+}
+
+/// Elements of `y` added at their places: the adjoint of `take`.
+pub fn put(dtype: DType, g: &Geometry, y: View, places: View, x: ViewMut) {
+    check(g, x.dims, y.dims, &[x.is_contiguous(), y.is_contiguous(), places.is_contiguous()]);
+    assert_eq!(places.dims, y.dims);
+    float!(dtype, put_of(g, y, places, x));
+}
+
+fn put_of<T: Number>(g: &Geometry, y: View, places: View, x: ViewMut) {
+    let at = At(y.at::<T>(0), x.at::<T>(0), places.at::<i64>(0).cast_mut());
+    by_planes(g, |plane| {
+        let at = &at;
+        for spot in plane * g.spots()..(plane + 1) * g.spots() {
+            // SAFETY: as in `take`; the plane is this thread's.
+            unsafe {
+                let place = *at.2.add(spot);
+                if place >= 0 {
+                    let slot = at.1.add(plane * g.plane() + place as usize);
+                    *slot = *slot + *at.0.add(spot);
+                }
+            }
+        }
+    });
+}
+
+/// The sum of each window.
+pub fn sums(dtype: DType, g: &Geometry, x: View, y: ViewMut) {
+    check(g, x.dims, y.dims, &[x.is_contiguous(), y.is_contiguous()]);
+    float!(dtype, sums_of(g, x, y));
+}
+
+fn sums_of<T: Number>(g: &Geometry, x: View, y: ViewMut) {
+    let at = At(x.at::<T>(0), y.at::<T>(0), std::ptr::null_mut::<T>());
+    by_planes(g, |plane| {
+        let at = &at;
+        let sum = std::cell::Cell::new(T::default());
+        // SAFETY: `check` holds the views to the geometry; windows stay inside the image.
+        unsafe {
+            let (from, to) = (at.0.add(plane * g.plane()), at.1.add(plane * g.spots()));
+            windows(
+                g,
+                |_, place| sum.set(sum.get() + *from.add(place)),
+                |spot| *to.add(spot) = sum.replace(T::default()),
+            );
+        }
+    });
+}
+
+/// Each element of `y` added to its window, in `x` that holds zeros: the adjoint of `sums`.
+pub fn spread(dtype: DType, g: &Geometry, y: View, x: ViewMut) {
+    check(g, x.dims, y.dims, &[x.is_contiguous(), y.is_contiguous()]);
+    float!(dtype, spread_of(g, y, x));
+}
+
+fn spread_of<T: Number>(g: &Geometry, y: View, x: ViewMut) {
+    let at = At(y.at::<T>(0), x.at::<T>(0), std::ptr::null_mut::<T>());
+    by_planes(g, |plane| {
+        let at = &at;
+        // SAFETY: as in `sums`; the plane is this thread's.
+        unsafe {
+            let (from, to) = (at.0.add(plane * g.spots()), at.1.add(plane * g.plane()));
+            windows(
+                g,
+                |spot, place| {
+                    let slot = to.add(place);
+                    *slot = *slot + *from.add(spot);
+                },
+                |_| {},
+            );
+        }
+    });
+}

@@ -1,0 +1,116 @@
+//! Attention and rotary positions.
+//!
+//! Owns: `scaled_dot_product_attention`, `rope`. Never keeps a mask in the graph: masks are constants.
+//! Invariant: a query whose keys are all masked gives NaN, as a softmax of nothing does.
+
+use crate::array::checked_numel;
+use crate::dtype::DType;
+use crate::error::{Dims, Error, Result};
+use crate::ops::arith::{ADD, MULTIPLY, SUBTRACT};
+use crate::ops::cast::astype;
+use crate::ops::declare::{Operand, Scalar};
+use crate::ops::elementwise::{binary, binary_scalar};
+use crate::ops::join::{concatenate, stack};
+use crate::ops::matmul::matmul;
+use crate::ops::select::where_;
+use crate::ops::shape::{broadcast_to, reshape_dims, swap_axes};
+use crate::ops::softmax::softmax_axis;
+use crate::ops::view::slice_axis;
+use crate::tensor::Tensor;
+
+#[cold]
+fn unfit(op: &'static str, what: String, remedy: &'static str) -> Box<Error> {
+    Box::new(Error::Shape { op: op.into(), what, remedy })
+}
+
+/// Which keys a query may see: those up to its own position.
+fn causal(queries: usize, keys: usize) -> Result<Tensor> {
+    checked_numel("scaled_dot_product_attention", &[queries, keys])?;
+    let seen = (0..queries * keys).map(|i| i % keys.max(1) <= i / keys.max(1)).collect();
+    Tensor::from_vec::<bool>(seen, &[queries, keys])
+}
+
+fn check(q: &Tensor, k: &Tensor, v: &Tensor) -> Result<()> {
+    let fits = q.ndim() >= 2
+        && k.ndim() >= 2
+        && v.ndim() >= 2
+        && q.shape()[q.ndim() - 1] == k.shape()[k.ndim() - 1]
+        && k.shape()[k.ndim() - 2] == v.shape()[v.ndim() - 2];
+    if fits {
+        return Ok(());
+    }
+    let dims = |x: &Tensor| Dims::from(x.shape());
+    Err(unfit(
+        "scaled_dot_product_attention",
+        format!("query {}, key {} and value {}", dims(q), dims(k), dims(v)),
+        "give query (…, L, E), key (…, S, E) and value (…, S, V)",
+    ))
+}
+
+/// Scores with the mask applied: booleans say which keys are seen, numbers are added.
+fn masked(scores: &Tensor, mask: &Tensor) -> Result<Tensor> {
+    if mask.dtype() != DType::Bool {
+        return binary(&ADD, scores, &astype(mask, scores.dtype())?);
+    }
+    where_(mask, &Operand::Tensor(scores.clone()), &Operand::Scalar(Scalar::Float(f64::NEG_INFINITY)))
+}
+
+/// Cosines and sines of every position's angles, (positions, pairs).
+fn angles(positions: &Tensor, pairs: usize, base: f64, dtype: DType) -> Result<(Tensor, Tensor)> {
+    let rates: Vec<f64> = (0..pairs).map(|i| base.powf(-(i as f64) / pairs as f64)).collect();
+    let positions = astype(&positions.detach(), DType::F64)?;
+    let column = reshape_dims(&positions, &[positions.size(), 1])?;
+    let angle = binary(&MULTIPLY, &column, &Tensor::from(rates))?;
+    Ok((astype(&angle.cos()?, dtype)?, astype(&angle.sin()?, dtype)?))
+}
+
+/// Every other element of the last axis.
+fn alternate(x: &Tensor, start: usize, pairs: usize) -> Result<Tensor> {
+    slice_axis(x, x.ndim() - 1, start, 2, pairs)
+}
+
+crate::operations! { family "attention";
+    /// `softmax(q kᵀ scale + mask) v` for queries (…, L, E), keys (…, S, E) and values (…, S, V); `scale` is 1/sqrt(E) unless given; a boolean mask says which keys are seen, is_causal those up to the query's position. Derivatives: those of its parts.
+    [namespace("nn.functional")]
+    fn scaled_dot_product_attention(query: Tensor, key: Tensor, value: Tensor, attn_mask: Option<Tensor> = None, is_causal: bool = false, scale: Option<f64> = None) -> Tensor {
+        check(query, key, value)?;
+        let dtype = query.dtype().promote(key.dtype()).promote(value.dtype()).to_float();
+        let (q, k, v) = (astype(query, dtype)?, astype(key, dtype)?, astype(value, dtype)?);
+        let scale = scale.unwrap_or_else(|| 1.0 / (q.shape()[q.ndim() - 1] as f64).sqrt());
+        let q = binary_scalar(&MULTIPLY, &q, Scalar::Float(scale))?;
+        let mut scores = matmul(&q, &swap_axes(&k, k.ndim() - 2, k.ndim() - 1)?)?;
+        if is_causal {
+            scores = masked(&scores, &causal(q.shape()[q.ndim() - 2], k.shape()[k.ndim() - 2])?)?;
+        }
+        if let Some(mask) = attn_mask {
+            scores = masked(&scores, mask)?;
+        }
+        matmul(&softmax_axis(&scores, scores.ndim() - 1)?, &v)
+    }
+    /// Rotary positions on (…, L, E): pair `i` of the last axis turns by `position / base^(2i/E)`; pairs are the two halves, or neighbours with interleaved=True; positions count from 0 unless given. Derivative: `g` turned back.
+    [namespace("nn.functional")]
+    fn rope(x: Tensor, positions: Option<Tensor> = None, base: f64 = 10000.0, interleaved: bool = false) -> Tensor {
+        let x = astype(x, x.dtype().to_float())?;
+        if x.ndim() < 2 || x.shape()[x.ndim() - 1] % 2 == 1 {
+            return Err(unfit("rope", format!("an input of shape {}", Dims::from(x.shape())), "give (…, positions, elements) with an even number of elements"));
+        }
+        let (length, pairs, last) = (x.shape()[x.ndim() - 2], x.shape()[x.ndim() - 1] / 2, x.ndim() - 1);
+        let positions = match positions {
+            Some(given) if given.size() == length => given.clone(),
+            Some(given) => return Err(unfit("rope", format!("positions of shape {} for {length} rows", Dims::from(given.shape())), "give one position per row")),
+            None => Tensor::from((0..length as i64).collect::<Vec<_>>()),
+        };
+        let (cos, sin) = angles(&positions, pairs, base, x.dtype())?;
+        let (a, b) = match interleaved {
+            true => (alternate(&x, 0, pairs)?, alternate(&x, 1, pairs)?),
+            false => (slice_axis(&x, last, 0, 1, pairs)?, slice_axis(&x, last, pairs, 1, pairs)?),
+        };
+        let mul = |x: &Tensor, y: &Tensor| binary(&MULTIPLY, x, &broadcast_to(y, x.shape())?);
+        let first = binary(&SUBTRACT, &mul(&a, &cos)?, &mul(&b, &sin)?)?;
+        let second = binary(&ADD, &mul(&b, &cos)?, &mul(&a, &sin)?)?;
+        if !interleaved {
+            return concatenate(&[first, second], Some(-1));
+        }
+        reshape_dims(&stack(&[first, second], -1)?, x.shape())
+    }
+}

@@ -1,0 +1,238 @@
+//! Convolution of sequences and images, and transposed convolution.
+//!
+//! Owns: the three recorded products of images, kernels and results; each is the derivative of the other two, so
+//! every order follows. Never unfolds an image as a whole: the kernels work in tiles.
+//! Invariant: operands are contiguous, of one float dtype, and agree with the geometry.
+
+use smallvec::{SmallVec, smallvec};
+
+use super::geometry::{Motion, of_images, pair, reach, unfit};
+use crate::error::{Dims, Result};
+use crate::graph::Saved;
+use crate::kernels::convolution::{self, Geometry};
+use crate::ops::arith::ADD;
+use crate::ops::cast::astype;
+use crate::ops::declare::Ints;
+use crate::ops::elementwise::binary;
+use crate::ops::reduce::sum_over;
+use crate::ops::shape::reshape_dims;
+use crate::ops::structured::{Record, finish};
+use crate::tensor::Tensor;
+
+/// Nanoseconds of one product.
+fn cost(g: &Geometry) -> f32 {
+    let depth = g.channels[0] / g.groups * g.kernel[0] * g.kernel[1];
+    200.0 + (g.batch * g.channels[1] * g.result[0] * g.result[1]) as f32 * depth as f32 / 20.0
+}
+
+fn image_dims(g: &Geometry) -> [usize; 4] {
+    [g.batch, g.channels[0], g.image[0], g.image[1]]
+}
+
+fn kernel_dims(g: &Geometry) -> [usize; 4] {
+    [g.channels[1], g.channels[0] / g.groups, g.kernel[0], g.kernel[1]]
+}
+
+fn result_dims(g: &Geometry) -> [usize; 4] {
+    [g.batch, g.channels[1], g.result[0], g.result[1]]
+}
+
+/// The convolution of images with kernels.
+fn convolved(g: &Geometry, x: &Tensor, w: &Tensor, bias: Option<&Tensor>) -> Result<Tensor> {
+    let (x, w) = (x.contiguous()?, w.contiguous()?);
+    let bias = bias.map(|b| b.contiguous()).transpose()?;
+    let out = Tensor::empty(&result_dims(g), x.dtype())?;
+    convolution::convolve(x.dtype(), g, x.view_of(), w.view_of(), bias.as_ref().map(|b| b.view_of()), out.view_mut())?;
+    let mut inputs: SmallVec<[&Tensor; 3]> = smallvec![&x, &w];
+    inputs.extend(&bias);
+    Ok(finish(out, &inputs, |_| Record {
+        name: "conv2d",
+        cost: 2.0 * cost(g),
+        params: *g,
+        saved: smallvec![
+            if w.requires_grad() { Saved::input(&x, 0) } else { Saved::None },
+            if x.requires_grad() { Saved::input(&w, 1) } else { Saved::None }
+        ],
+        backward: |g, cx| {
+            let Some(gy) = cx.take_grad(0) else { return Ok(()) };
+            if cx.wants(0) {
+                let gx = spread(g, &gy, &cx.saved(1)?)?;
+                cx.give(0, gx);
+            }
+            if cx.wants(1) {
+                let gw = correlated(g, &cx.saved(0)?, &gy)?;
+                cx.give(1, gw);
+            }
+            if cx.inputs() > 2 && cx.wants(2) {
+                cx.give(2, sum_over(&gy, &[0, 2, 3], false)?);
+            }
+            Ok(())
+        },
+    }))
+}
+
+/// Results spread back over images: the derivative of `convolved` by the images.
+fn spread(g: &Geometry, y: &Tensor, w: &Tensor) -> Result<Tensor> {
+    let (y, w) = (y.contiguous()?, w.contiguous()?);
+    let out = Tensor::empty(&image_dims(g), y.dtype())?;
+    convolution::spread(y.dtype(), g, y.view_of(), w.view_of(), out.view_mut())?;
+    Ok(finish(out, &[&y, &w], |_| Record {
+        name: "conv_transpose2d",
+        cost: 2.0 * cost(g),
+        params: *g,
+        saved: smallvec![Saved::input(&y, 0), Saved::input(&w, 1)],
+        backward: |g, cx| {
+            let Some(gx) = cx.take_grad(0) else { return Ok(()) };
+            if cx.wants(0) {
+                let gy = convolved(g, &gx, &cx.saved(1)?, None)?;
+                cx.give(0, gy);
+            }
+            if cx.wants(1) {
+                let gw = correlated(g, &gx, &cx.saved(0)?)?;
+                cx.give(1, gw);
+            }
+            Ok(())
+        },
+    }))
+}
+
+/// Sums of products of images and results: the derivative of `convolved` by the kernels.
+fn correlated(g: &Geometry, x: &Tensor, y: &Tensor) -> Result<Tensor> {
+    let (x, y) = (x.contiguous()?, y.contiguous()?);
+    let out = Tensor::empty(&kernel_dims(g), x.dtype())?;
+    convolution::correlate(x.dtype(), g, x.view_of(), y.view_of(), out.view_mut())?;
+    Ok(finish(out, &[&x, &y], |_| Record {
+        name: "correlate2d",
+        cost: 2.0 * cost(g),
+        params: *g,
+        saved: smallvec![Saved::input(&x, 0), Saved::input(&y, 1)],
+        backward: |g, cx| {
+            let Some(gw) = cx.take_grad(0) else { return Ok(()) };
+            if cx.wants(0) {
+                let gx = spread(g, &cx.saved(1)?, &gw)?;
+                cx.give(0, gx);
+            }
+            if cx.wants(1) {
+                let gy = convolved(g, &cx.saved(0)?, &gw, None)?;
+                cx.give(1, gy);
+            }
+            Ok(())
+        },
+    }))
+}
+
+/// Input, weight and bias in one float dtype, with a batch axis and two spatial axes.
+struct Operands {
+    x: Tensor,
+    w: Tensor,
+    bias: Option<Tensor>,
+    /// Axes of the result that were not in the input.
+    batched: bool,
+    axes: usize,
+}
+
+impl Operands {
+    fn new(op: &'static str, x: &Tensor, w: &Tensor, bias: Option<&Tensor>, axes: usize) -> Result<Operands> {
+        let batched = x.ndim() == axes + 2;
+        if (!batched && x.ndim() != axes + 1) || w.ndim() != axes + 2 {
+            let what = format!("input of shape {} and weight of shape {}", Dims::from(x.shape()), Dims::from(w.shape()));
+            return Err(unfit(op, what, "give input (batch, channels, …) or (channels, …), and a weight of one more axis than that without the batch"));
+        }
+        let dtype = x.dtype().promote(w.dtype()).to_float();
+        let four = |t: &Tensor, batch: bool| {
+            let mut dims = t.shape().to_vec();
+            if !batch {
+                dims.insert(0, 1);
+            }
+            if axes == 1 {
+                dims.insert(2, 1);
+            }
+            reshape_dims(&astype(t, dtype)?, &dims)
+        };
+        let bias = bias.map(|b| astype(b, dtype)).transpose()?;
+        Ok(Operands { x: four(x, batched)?, w: four(w, true)?, bias, batched, axes })
+    }
+
+    fn check_bias(&self, op: &'static str, channels: usize) -> Result<()> {
+        match &self.bias {
+            Some(b) if b.shape() != [channels] => {
+                Err(unfit(op, format!("bias of shape {} for {channels} channels", Dims::from(b.shape())), "give one element per channel of the result"))
+            }
+            _ => Ok(()),
+        }
+    }
+
+    /// The result with the axes of the input.
+    fn restore(&self, out: &Tensor) -> Result<Tensor> {
+        let mut dims = out.shape().to_vec();
+        if self.axes == 1 {
+            dims.remove(2);
+        }
+        if !self.batched {
+            dims.remove(0);
+        }
+        reshape_dims(out, &dims)
+    }
+}
+
+fn forward(op: &'static str, operands: &Operands, motion: &Motion, groups: isize) -> Result<Tensor> {
+    let geometry = of_images(op, operands.x.shape(), operands.w.shape(), motion, groups)?;
+    operands.check_bias(op, geometry.channels[1])?;
+    operands.restore(&convolved(&geometry, &operands.x, &operands.w, operands.bias.as_ref())?)
+}
+
+/// The geometry of which a transposed convolution is the adjoint.
+fn transposed(op: &'static str, operands: &Operands, motion: &Motion, more: [usize; 2], groups: isize) -> Result<Geometry> {
+    let (y, w) = (operands.x.shape(), operands.w.shape());
+    let size = |axis: usize| {
+        let whole = reach(w[2 + axis], motion.dilation[axis])
+            .and_then(|r| y[2 + axis].checked_sub(1)?.checked_mul(motion.stride[axis])?.checked_add(r + more[axis]));
+        whole.and_then(|n| n.checked_sub(2 * motion.padding[axis])).filter(|&n| n > 0).ok_or_else(|| {
+            let what = format!("input of shape {} with weight of shape {}, padding {}", Dims::from(y), Dims::from(w), motion.padding[axis]);
+            unfit(op, what, "the result would have no elements; use less padding")
+        })
+    };
+    let count = usize::try_from(groups).ok().filter(|&g| g > 0).unwrap_or(1);
+    let image = [y[0], w[1].saturating_mul(count), size(0)?, size(1)?];
+    if y[1] != w[0] || (0..2).any(|a| more[a] >= motion.stride[a].max(motion.dilation[a])) {
+        let what = format!("input of {} channels, weight of shape {}, output_padding {more:?}", y[1], Dims::from(w));
+        return Err(unfit(op, what, "the weight is (in, out / groups, …), and output_padding is less than stride or dilation"));
+    }
+    let mut geometry = of_images(op, &image, w, motion, groups)?;
+    geometry.result = [y[2], y[3]];
+    Ok(geometry)
+}
+
+fn int(value: i64) -> Ints {
+    SmallVec::from_slice(&[value])
+}
+
+crate::operations! { family "convolution";
+    /// Convolution of sequences (N, C, L) with kernels (O, C / groups, k), as in PyTorch: a cross-correlation. Derivatives: `g` spread back through the weight, and the products of `g` with the windows of `x`.
+    [namespace("nn.functional")]
+    fn conv1d(x: Tensor, weight: Tensor, bias: Option<Tensor> = None, stride: Ints = int(1), padding: Ints = int(0), dilation: Ints = int(1), groups: isize = 1) -> Tensor {
+        let operands = Operands::new("conv1d", x, weight, bias, 1)?;
+        forward("conv1d", &operands, &Motion::of("conv1d", 1, &stride, &padding, &dilation)?, groups)
+    }
+    /// Convolution of images (N, C, H, W) with kernels (O, C / groups, kh, kw), as in PyTorch: a cross-correlation. Derivatives: `g` spread back through the weight, and the products of `g` with the windows of `x`.
+    [namespace("nn.functional")]
+    fn conv2d(x: Tensor, weight: Tensor, bias: Option<Tensor> = None, stride: Ints = int(1), padding: Ints = int(0), dilation: Ints = int(1), groups: isize = 1) -> Tensor {
+        let operands = Operands::new("conv2d", x, weight, bias, 2)?;
+        forward("conv2d", &operands, &Motion::of("conv2d", 2, &stride, &padding, &dilation)?, groups)
+    }
+    /// Images (N, C, H, W) spread through kernels (C, O / groups, kh, kw): the adjoint of `conv2d`. Derivatives: the convolution of `g`, and the products of the windows of `g` with `x`.
+    [namespace("nn.functional")]
+    fn conv_transpose2d(x: Tensor, weight: Tensor, bias: Option<Tensor> = None, stride: Ints = int(1), padding: Ints = int(0), output_padding: Ints = int(0), groups: isize = 1, dilation: Ints = int(1)) -> Tensor {
+        let op = "conv_transpose2d";
+        let operands = Operands::new(op, x, weight, bias, 2)?;
+        let motion = Motion::of(op, 2, &stride, &padding, &dilation)?;
+        let more = pair(op, "output_padding", &output_padding, 2, 0, 0)?;
+        let geometry = transposed(op, &operands, &motion, more, groups)?;
+        operands.check_bias(op, geometry.channels[0])?;
+        let mut out = spread(&geometry, &operands.x, &operands.w)?;
+        if let Some(bias) = &operands.bias {
+            out = binary(&ADD, &out, &reshape_dims(bias, &[1, bias.size(), 1, 1])?)?;
+        }
+        operands.restore(&out)
+    }
+}

@@ -1,0 +1,241 @@
+//! Pooling: the largest or the mean of windows.
+//!
+//! Owns: the recorded moves between planes and their windows, each the derivative of its partner.
+//! Never pads with a number: a window at the border sees fewer elements.
+//! Invariant: places of largest elements are constants, chosen once; planes are contiguous.
+
+use smallvec::{SmallVec, smallvec};
+
+use super::geometry::{Motion, bad, pair, planes, unfit};
+use crate::dtype::DType;
+use crate::error::{Dims, Result};
+use crate::graph::Saved;
+use crate::kernels::convolution::Geometry;
+use crate::kernels::pooling;
+use crate::ops::arith::MULTIPLY;
+use crate::ops::cast::astype;
+use crate::ops::declare::Ints;
+use crate::ops::elementwise::binary;
+use crate::ops::join::concatenate;
+use crate::ops::reduce::mean_over;
+use crate::ops::shape::reshape_dims;
+use crate::ops::structured::{Record, SavedList, finish, move_cost};
+use crate::ops::view::slice_axis;
+use crate::tensor::Tensor;
+
+fn image_dims(g: &Geometry) -> [usize; 3] {
+    [g.batch, g.image[0], g.image[1]]
+}
+
+fn result_dims(g: &Geometry) -> [usize; 3] {
+    [g.batch, g.result[0], g.result[1]]
+}
+
+fn cost(g: &Geometry) -> f32 {
+    100.0 + (g.batch * g.result[0] * g.result[1] * g.kernel[0] * g.kernel[1]) as f32
+}
+
+/// The elements at chosen places.
+fn taken(g: &Geometry, x: &Tensor, places: &Tensor) -> Result<Tensor> {
+    let x = x.contiguous()?;
+    let out = Tensor::empty(&result_dims(g), x.dtype())?;
+    pooling::take(x.dtype(), g, x.view_of(), places.view_of(), out.view_mut());
+    Ok(recorded_take(g, &x, places, out))
+}
+
+fn recorded_take(g: &Geometry, x: &Tensor, places: &Tensor, out: Tensor) -> Tensor {
+    finish(out, &[x], |_| Record {
+        name: "max_pool2d",
+        cost: move_cost(x),
+        params: *g,
+        saved: smallvec![Saved::value(places)],
+        backward: |g, cx| {
+            let Some(gy) = cx.take_grad(0) else { return Ok(()) };
+            let gx = put(g, &gy, &cx.saved(0)?)?;
+            cx.give(0, gx);
+            Ok(())
+        },
+    })
+}
+
+/// Elements added at chosen places: the adjoint of `taken`.
+fn put(g: &Geometry, y: &Tensor, places: &Tensor) -> Result<Tensor> {
+    let y = y.contiguous()?;
+    let out = Tensor::zeros(&image_dims(g), y.dtype())?;
+    pooling::put(y.dtype(), g, y.view_of(), places.view_of(), out.view_mut());
+    Ok(finish(out, &[&y], |_| Record {
+        name: "max_unpool2d",
+        cost: move_cost(&y),
+        params: *g,
+        saved: smallvec![Saved::value(places)],
+        backward: |g, cx| {
+            let Some(gx) = cx.take_grad(0) else { return Ok(()) };
+            let gy = taken(g, &gx, &cx.saved(0)?)?;
+            cx.give(0, gy);
+            Ok(())
+        },
+    }))
+}
+
+/// The sums of windows.
+fn summed(g: &Geometry, x: &Tensor) -> Result<Tensor> {
+    let x = x.contiguous()?;
+    let out = Tensor::empty(&result_dims(g), x.dtype())?;
+    if x.size() == 0 {
+        return Tensor::zeros(&result_dims(g), x.dtype());
+    }
+    pooling::sums(x.dtype(), g, x.view_of(), out.view_mut());
+    Ok(finish(out, &[&x], |_| Record {
+        name: "avg_pool2d",
+        cost: cost(g),
+        params: *g,
+        saved: SavedList::new(),
+        backward: |g, cx| {
+            let Some(gy) = cx.take_grad(0) else { return Ok(()) };
+            cx.give(0, spread(g, &gy)?);
+            Ok(())
+        },
+    }))
+}
+
+/// Elements added to their windows: the adjoint of `summed`.
+fn spread(g: &Geometry, y: &Tensor) -> Result<Tensor> {
+    let y = y.contiguous()?;
+    let out = Tensor::zeros(&image_dims(g), y.dtype())?;
+    pooling::spread(y.dtype(), g, y.view_of(), out.view_mut());
+    Ok(finish(out, &[&y], |_| Record {
+        name: "avg_unpool2d",
+        cost: cost(g),
+        params: *g,
+        saved: SavedList::new(),
+        backward: |g, cx| {
+            let Some(gx) = cx.take_grad(0) else { return Ok(()) };
+            cx.give(0, summed(g, &gx)?);
+            Ok(())
+        },
+    }))
+}
+
+/// What a call of a pooling operation gives beside the input.
+struct Call<'a> {
+    op: &'static str,
+    axes: usize,
+    kernel: &'a Ints,
+    stride: Option<&'a Ints>,
+    padding: &'a Ints,
+    dilation: &'a Ints,
+    up: bool,
+}
+
+/// The planes of an input, the windows over them, and the shape of the result.
+fn prepare(x: &Tensor, call: &Call<'_>) -> Result<(Tensor, Geometry, Vec<usize>)> {
+    let op = call.op;
+    let x = astype(x, x.dtype().to_float())?;
+    let (mut dims, batch, image) = planes(op, &x, call.axes)?;
+    let kernel = pair(op, "kernel_size", call.kernel, call.axes, 1, 1)?;
+    let motion = Motion::of(op, call.axes, call.stride.unwrap_or(call.kernel), call.padding, call.dilation)?;
+    if (0..2).any(|a| motion.padding[a] > kernel[a] / 2) {
+        return Err(bad(op, format!("padding {:?} for windows of {kernel:?}", motion.padding), "pad by at most half the window"));
+    }
+    let steps = |axis: usize| motion.steps(op, axis, image[axis], kernel[axis], call.up);
+    let result = [steps(0)?, steps(1)?];
+    dims.extend(&result[2 - call.axes..]);
+    let geometry = Geometry {
+        batch,
+        channels: [1, 1],
+        image,
+        kernel,
+        result,
+        stride: motion.stride,
+        padding: motion.padding,
+        dilation: motion.dilation,
+        groups: 1,
+    };
+    Ok((reshape_dims(&x, &image_dims(&geometry))?, geometry, dims))
+}
+
+fn max_pool(x: &Tensor, call: &Call<'_>) -> Result<Tensor> {
+    let (x, g, dims) = prepare(x, call)?;
+    let x = x.contiguous()?;
+    let (out, places) = (Tensor::empty(&result_dims(&g), x.dtype())?, Tensor::empty(&result_dims(&g), DType::I64)?);
+    if g.image.contains(&0) && out.size() > 0 {
+        return Err(unfit(call.op, "windows without elements".into(), "give images with elements"));
+    }
+    pooling::largest(x.dtype(), &g, x.view_of(), out.view_mut(), places.view_mut());
+    reshape_dims(&recorded_take(&g, &x, &places, out), &dims)
+}
+
+/// The number of elements that count at each position of an axis.
+fn counts(g: &Geometry, axis: usize, with_padding: bool) -> Vec<usize> {
+    let (padding, image) = (g.padding[axis], g.image[axis]);
+    let span = |at: usize| {
+        let (start, end) = (at * g.stride[axis], at * g.stride[axis] + g.kernel[axis]);
+        match with_padding {
+            true => end.min(image + 2 * padding) - start,
+            false => end.min(image + padding).saturating_sub(start.max(padding)),
+        }
+    };
+    (0..g.result[axis]).map(span).collect()
+}
+
+/// What a window's sum is multiplied with, (rows, columns).
+fn shares(g: &Geometry, with_padding: bool, divisor: Option<f64>) -> Result<Tensor> {
+    let (rows, columns) = (counts(g, 0, with_padding), counts(g, 1, with_padding));
+    let share = |n: usize| if n == 0 { 0.0 } else { 1.0 / divisor.unwrap_or(n as f64) };
+    let all = rows.iter().flat_map(|r| columns.iter().map(move |c| share(r * c))).collect();
+    Tensor::from_vec::<f64>(all, &g.result)
+}
+
+/// Means of windows whose sizes differ by one at most, along an axis.
+fn adapt(x: &Tensor, axis: usize, size: usize) -> Result<Tensor> {
+    let n = x.shape()[axis];
+    if size == n {
+        return Ok(x.clone());
+    }
+    let mut parts = Vec::with_capacity(size);
+    for i in 0..size {
+        let (start, end) = (i * n / size, ((i + 1) * n).div_ceil(size));
+        parts.push(mean_over(&slice_axis(x, axis, start, 1, end - start)?, &[axis], true)?);
+    }
+    concatenate(&parts, Some(axis as isize))
+}
+
+fn int(value: i64) -> Ints {
+    SmallVec::from_slice(&[value])
+}
+
+crate::operations! { family "pooling";
+    /// Largest element of windows along the last axis; stride is the window's size unless given. Derivative: `g` to the largest, the first of equals.
+    [namespace("nn.functional")]
+    fn max_pool1d(x: Tensor, kernel_size: Ints, stride: Option<Ints> = None, padding: Ints = int(0), dilation: Ints = int(1), ceil_mode: bool = false) -> Tensor {
+        max_pool(x, &Call { op: "max_pool1d", axes: 1, kernel: &kernel_size, stride: stride.as_ref(), padding: &padding, dilation: &dilation, up: ceil_mode })
+    }
+    /// Largest element of windows over the last two axes; stride is the window's size unless given. Derivative: `g` to the largest, the first of equals.
+    [namespace("nn.functional")]
+    fn max_pool2d(x: Tensor, kernel_size: Ints, stride: Option<Ints> = None, padding: Ints = int(0), dilation: Ints = int(1), ceil_mode: bool = false) -> Tensor {
+        max_pool(x, &Call { op: "max_pool2d", axes: 2, kernel: &kernel_size, stride: stride.as_ref(), padding: &padding, dilation: &dilation, up: ceil_mode })
+    }
+    /// Mean of windows over the last two axes, with the padding as zeros unless count_include_pad=False, or the sum over `divisor_override`; stride is the window's size unless given. Derivative: `g` shared by the window.
+    [namespace("nn.functional")]
+    fn avg_pool2d(x: Tensor, kernel_size: Ints, stride: Option<Ints> = None, padding: Ints = int(0), ceil_mode: bool = false, count_include_pad: bool = true, divisor_override: Option<f64> = None) -> Tensor {
+        if divisor_override == Some(0.0) {
+            return Err(bad("avg_pool2d", "divisor_override=0".into(), "give another number"));
+        }
+        let call = Call { op: "avg_pool2d", axes: 2, kernel: &kernel_size, stride: stride.as_ref(), padding: &padding, dilation: &int(1), up: ceil_mode };
+        let (x, g, dims) = prepare(x, &call)?;
+        let shares = astype(&shares(&g, count_include_pad, divisor_override)?, x.dtype())?;
+        reshape_dims(&binary(&MULTIPLY, &summed(&g, &x)?, &shares)?, &dims)
+    }
+    /// Means of the windows that divide the last two axes into `output_size` parts. Derivative: `g` shared by the window.
+    [namespace("nn.functional")]
+    fn adaptive_avg_pool2d(x: Tensor, output_size: Ints) -> Tensor {
+        let op = "adaptive_avg_pool2d";
+        let x = astype(x, x.dtype().to_float())?;
+        let (_, _, image) = planes(op, &x, 2)?;
+        let size = pair(op, "output_size", &output_size, 2, 1, 1)?;
+        if (0..2).any(|a| image[a] == 0 || size[a] > 1 << 24) {
+            return Err(unfit(op, format!("input of shape {} for {size:?}", Dims::from(x.shape())), "give images with elements, and a size that fits memory"));
+        }
+        adapt(&adapt(&x, x.ndim() - 2, size[0])?, x.ndim() - 1, size[1])
+    }
+}

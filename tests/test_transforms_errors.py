@@ -1,0 +1,184 @@
+"""Transforms used wrongly: each call, the class of its error, and what the message says."""
+
+import re
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+import pytest
+
+import ferrograd as fg
+
+X = np.linspace(0.1, 1.0, 5)
+
+
+def written(x: Any) -> Any:
+    x[0] = 1.0
+    return x.sum()
+
+
+def two(a: Any, b: Any) -> Any:
+    return a
+
+
+Row = tuple[Callable[[], Any], type[Exception], str]
+
+ARGUMENTS: dict[str, Row] = {
+    "tensor": (lambda: fg.grad(fg.tensor(X)), TypeError, "fg.autograd.grad(outputs, inputs)"),
+    "tensors": (lambda: fg.grad([fg.tensor(X)]), TypeError, "fg.autograd.grad(outputs, inputs)"),
+    "no function": (lambda: fg.grad(3), TypeError, "pass the function to differentiate"),
+    "integer": (lambda: fg.grad(np.sin)(3), TypeError, "argument 0 is the integer 3; pass 3.0"),
+    "bool": (lambda: fg.grad(np.sin)(True), TypeError, "argument 0 is the bool True"),
+    "integers": (lambda: fg.grad(np.sum)(np.arange(3)), TypeError, "pass x.astype(float)"),
+    "numpy integer": (lambda: fg.grad(np.sin)(np.int64(3)), TypeError, "dtype int64"),
+    "integer tensor": (
+        lambda: fg.grad(np.sum)(fg.tensor([1, 2])),
+        TypeError,
+        "argument 0 is a tensor of dtype int64",
+    ),
+    "objects": (
+        lambda: fg.grad(np.sum)(np.array([1.0, "a"], dtype=object)),
+        TypeError,
+        "an array of objects has no derivative",
+    ),
+    "half": (lambda: fg.grad(np.sum)(X.astype(np.float16)), TypeError, "not float64 or float32"),
+    "complex": (
+        lambda: fg.grad(np.sum)(X * 1j),
+        TypeError,
+        "complex derivatives are not supported",
+    ),
+    "complex number": (lambda: fg.grad(np.sin)(1j), TypeError, "complex derivatives"),
+    "string": (lambda: fg.grad(np.sum)("a"), TypeError, "argument 0 is the string 'a'"),
+    "none": (lambda: fg.grad(np.sum)(None), TypeError, "argument 0 is None"),
+    "set": (lambda: fg.grad(np.sum)({1.0}), TypeError, "argument 0 is a set"),
+    "string inside": (
+        lambda: fg.grad(lambda p: p["x"].sum())({"x": X, "n": [1.0, "name"]}),
+        TypeError,
+        "argument 0['n'][1] is the string 'name'",
+    ),
+    "integer inside": (
+        lambda: fg.grad(lambda p: p[0])((X, 3)),
+        TypeError,
+        "argument 0[1] is the integer 3",
+    ),
+    "named": (
+        lambda: fg.grad(lambda x, n: x, argnums="n")(1.0, n=3),
+        TypeError,
+        "the argument 'n' is the integer 3",
+    ),
+    "position": (lambda: fg.grad(two, 3)(1.0, 2.0), ValueError, "argnums names argument 3"),
+    "default by position": (lambda: fg.grad(np.sum, 3)(X), ValueError, "argnums names argument 3"),
+    "unknown name": (lambda: fg.grad(two, "q")(1.0, 2.0), ValueError, "parameters are (a, b)"),
+    "missing name": (lambda: fg.grad(two, "b")(1.0), ValueError, "argnums names argument 'b'"),
+    "twice": (lambda: fg.grad(two, (0, "a"))(1.0, 2.0), ValueError, "name an argument twice"),
+    "bool argnums": (lambda: fg.grad(two, True), TypeError, "argnums is True"),
+    "float argnums": (lambda: fg.grad(two, 1.5), TypeError, "argnums is 1.5"),
+    "no argnums": (lambda: fg.grad(two, ()), ValueError, "argnums is empty"),
+    "both": (lambda: fg.grad(two, 1, argnum=0), TypeError, "argnum and argnums are both given"),
+    "no primals": (lambda: fg.vjp(np.sin), ValueError, "there are no primals"),
+    "bare primal": (lambda: fg.jvp(np.sin, 1.0, 1.0), ValueError, "primals is a float"),
+    "tangents": (lambda: fg.jvp(np.sin, (1.0,), ()), ValueError, "1 primals and 0 tangents"),
+    "tangent shape": (
+        lambda: fg.jvp(np.sin, (X,), (X[:2],)),
+        ValueError,
+        "has shape (2,), but the arguments have (5,)",
+    ),
+    "cotangent shape": (
+        lambda: fg.vjp(np.sin, X)[1](X[:2]),
+        ValueError,
+        "has shape (2,), but the results have (5,)",
+    ),
+    "cotangent structure": (
+        lambda: fg.vjp(lambda x: (x, x), X)[1]([X, X]),
+        ValueError,
+        "the cotangent has the structure list",
+    ),
+    "no vector": (lambda: fg.hvp(np.sum)(X), ValueError, "hvp(f)(x, v)"),
+    "vector shape": (lambda: fg.hvp(np.sum)(X, X[:1]), ValueError, "hvp: the cotangent has shape"),
+    "modes": (lambda: fg.check_grads(np.sin, modes="x"), ValueError, "modes is 'x'"),
+    "order": (lambda: fg.check_grads(np.sin, order=0), ValueError, "order is 0"),
+    "nothing to check": (lambda: fg.check_grads(np.sin)(3), ValueError, "made of floats"),
+    "functional": (
+        lambda: fg.autograd.functional.jacobian(np.sin, X),
+        TypeError,
+        "give a tensor or a tuple of tensors",
+    ),
+}
+
+RESULTS: dict[str, Row] = {
+    "vector": (lambda: fg.grad(np.sin)(X), ValueError, "use jacobian for all derivatives"),
+    "constant vector": (lambda: fg.grad(lambda x: X)(X), ValueError, "an array of shape (5,)"),
+    "none": (lambda: fg.grad(lambda x: None)(X), TypeError, "is a return statement missing?"),
+    "none in jacobian": (lambda: fg.jacobian(lambda x: None)(X), TypeError, "returned None"),
+    "empty": (lambda: fg.jacobian(lambda x: ())(X), TypeError, "returned a tuple of 0"),
+    "string": (lambda: fg.grad(lambda x: "s")(X), TypeError, "returned the string 's'"),
+    "tuple": (lambda: fg.grad(lambda x: (x.sum(), 1.0))(X), ValueError, "has_aux=True"),
+    "list": (lambda: fg.grad(lambda x: [x])(1.0), ValueError, "returned a list of 1"),
+    "mixture": (
+        lambda: fg.jacobian(lambda x: {"a": x, "b": "s"})(X),
+        TypeError,
+        "returned the string 's' at ['b']",
+    ),
+    "integer": (lambda: fg.grad(lambda x: x.argmax())(X), TypeError, "not differentiable"),
+    "comparison": (lambda: fg.grad(lambda x: x > 0)(1.0), TypeError, "dtype bool"),
+    "complex": (lambda: fg.grad(lambda x: 1j)(1.0), TypeError, "real and imaginary parts"),
+    "aux": (
+        lambda: fg.value_and_grad(np.sum, has_aux=True)(X),
+        TypeError,
+        "must return (value, aux)",
+    ),
+}
+
+INSIDE: dict[str, Row] = {
+    "fft": (lambda: fg.grad(lambda x: np.fft.fft(x).sum())(X), NotImplementedError, "numpy.fft"),
+    "foreign": (
+        lambda: fg.grad(lambda x: np.unwrap(x).sum())(X),
+        NotImplementedError,
+        "ferrograd has no derivative",
+    ),
+    "written": (lambda: fg.grad(written)(X), RuntimeError, "cannot be changed in place"),
+    "written inside": (
+        lambda: fg.grad(lambda y: fg.grad(written)(y * 2).sum())(X),
+        RuntimeError,
+        "changed a differentiated argument in place",
+    ),
+    "array of tensors": (
+        lambda: fg.grad(lambda x: np.array([x, x]).sum())(1.0),
+        TypeError,
+        "use fg.stack",
+    ),
+    "foreign array": (
+        lambda: fg.grad(lambda x: np.asarray(x).sum())(X),
+        TypeError,
+        "silently leave the graph",
+    ),
+    "user error": (lambda: fg.grad(lambda x: {}["key"])(X), KeyError, "key"),
+}
+
+ROWS = {
+    f"{group}: {name}": row
+    for group, rows in (("argument", ARGUMENTS), ("result", RESULTS), ("inside", INSIDE))
+    for name, row in rows.items()
+}
+
+
+@pytest.mark.parametrize("row", ROWS.values(), ids=list(ROWS))
+def test_message(row: Row) -> None:
+    call, kind, text = row
+    with pytest.raises(kind, match=re.escape(text)):
+        call()
+    assert fg.is_grad_enabled()
+
+
+def test_an_error_inside_restores_the_mode() -> None:
+    with fg.no_grad():
+        with pytest.raises(ZeroDivisionError):
+            fg.grad(lambda x: 1 / 0)(1.0)
+        assert not fg.is_grad_enabled()
+
+
+def test_an_error_does_not_make_later_calls_nested() -> None:
+    with pytest.raises(ZeroDivisionError):
+        fg.grad(lambda x: 1 / 0)(1.0)
+    w = fg.tensor(2.0, requires_grad=True)
+    assert type(fg.grad(lambda x: x * w)(3.0)) is float
