@@ -94,7 +94,7 @@ ARGUMENTS: dict[str, Row] = {
         "the cotangent has the structure list",
     ),
     "no vector": (lambda: fg.hvp(np.sum)(X), ValueError, "hvp(f)(x, v)"),
-    "vector shape": (lambda: fg.hvp(np.sum)(X, X[:1]), ValueError, "hvp: the cotangent has shape"),
+    "vector shape": (lambda: fg.hvp(np.sum)(X, X[:1]), ValueError, "hvp: the vector has shape"),
     "modes": (lambda: fg.check_grads(np.sin, modes="x"), ValueError, "modes is 'x'"),
     "order": (lambda: fg.check_grads(np.sin, order=0), ValueError, "order is 0"),
     "nothing to check": (lambda: fg.check_grads(np.sin)(3), ValueError, "made of floats"),

@@ -345,6 +345,9 @@ class IndexOutOfRangeError(FerrogradError, IndexError):
 class OutOfMemoryError(FerrogradError, MemoryError):
     """An allocation that the system refused."""
 
+class MatrixError(FerrogradError, ValueError):
+    """A matrix that the operation cannot factor."""
+
 class GradientError(FerrogradError, RuntimeError):
     """A gradient that cannot be computed as asked."""
 

@@ -201,7 +201,7 @@ class Tensor:
     def bitwise_right_shift(self, b: _TensorLike) -> Tensor: """`a // 2**b`; only the sign is left where all bits are shifted out or `b` is negative."""
     def astype(self, dtype: DTypeLike) -> Tensor: """The same values in another dtype; floats to integers truncate. Derivative: `g` in the input's dtype."""
     def embedding(self, weight: _TensorLike, padding_idx: _int | None = None) -> Tensor: """Rows of `weight` by their numbers `x`, of any shape; the row `padding_idx` gets no gradient. Derivative: `g`, accumulated where a number repeats."""
-    def index_add(self, axis: _int, index: _TensorLike, source: _TensorLike, alpha: _float = Scalar::Int(1)) -> Tensor: """A copy with `alpha * source` added to the rows of an axis, by their numbers; repeated numbers accumulate. Derivatives: of `x`, `g`; of `source`, `alpha` times the rows of `g`."""
+    def index_add(self, axis: _int, index: _TensorLike, source: _TensorLike, alpha: _float = 1) -> Tensor: """A copy with `alpha * source` added to the rows of an axis, by their numbers; repeated numbers accumulate. Derivatives: of `x`, `g`; of `source`, `alpha` times the rows of `g`."""
     def index_select(self, axis: _int, index: _TensorLike) -> Tensor: """The rows of an axis by their numbers. Derivative: `g`, accumulated where a number repeats."""
     def masked_fill(self, mask: _TensorLike, value: _TensorLike) -> Tensor: """`value` where the mask holds, else `x`. Derivatives: of `x`, `g` where the mask does not hold; of `value`, `g` summed where it does."""
     def masked_select(self, mask: _TensorLike) -> Tensor: """The elements where the mask holds, in C order; both broadcast. Derivative: `g` where they stood."""
@@ -331,7 +331,7 @@ class Tensor:
     def kron(self, b: _TensorLike) -> Tensor: """Kronecker product: every element of `a` times the whole of `b`, as blocks. Derivatives: sums of `g` times the other operand over its blocks."""
     def outer(self, b: _TensorLike) -> Tensor: """All products of an element of `a` with one of `b`, both flattened: (a.size, b.size). Derivatives: `g b` and `gᵀ a`."""
     def ger(self, b: _TensorLike) -> Tensor: """All products of an element of `a` with one of `b`, both flattened: (a.size, b.size). Derivatives: `g b` and `gᵀ a`."""
-    def tensordot(self, b: _TensorLike, axes: _int | Sequence[_int | Sequence[_int]] = Nested::One(2)) -> Tensor: """Sum of products over the last `axes` axes of `a` and the first of `b`, or over a pair of lists of axes. Derivatives: the same contraction of `g` with the other operand."""
+    def tensordot(self, b: _TensorLike, axes: _int | Sequence[_int | Sequence[_int]] = 2) -> Tensor: """Sum of products over the last `axes` axes of `a` and the first of `b`, or over a pair of lists of axes. Derivatives: the same contraction of `g` with the other operand."""
     def vdot(self, b: _TensorLike) -> Tensor: """Sum of the products of all elements, both flattened. Derivatives: `g b` and `g a`."""
     def all(self, axis: _Axes = None, keepdims: _bool = False) -> Tensor: """Whether all elements over the axes are true."""
     def any(self, axis: _Axes = None, keepdims: _bool = False) -> Tensor: """Whether any element over the axes is true."""
@@ -611,6 +611,9 @@ class IndexOutOfRangeError(FerrogradError, IndexError):
 class OutOfMemoryError(FerrogradError, MemoryError):
     """An allocation that the system refused."""
 
+class MatrixError(FerrogradError, ValueError):
+    """A matrix that the operation cannot factor."""
+
 class GradientError(FerrogradError, RuntimeError):
     """A gradient that cannot be computed as asked."""
 
@@ -704,7 +707,7 @@ def bitwise_right_shift(a: _TensorLike, b: _TensorLike) -> Tensor: """`a // 2**b
 def astype(x: _TensorLike, dtype: DTypeLike) -> Tensor: """The same values in another dtype; floats to integers truncate. Derivative: `g` in the input's dtype."""
 def compress(condition: _TensorLike, x: _TensorLike, axis: _int | None = None) -> Tensor: """The rows of an axis (or the elements of the flattened tensor) for which the condition, one value each, holds."""
 def embedding(x: _TensorLike, weight: _TensorLike, padding_idx: _int | None = None) -> Tensor: """Rows of `weight` by their numbers `x`, of any shape; the row `padding_idx` gets no gradient. Derivative: `g`, accumulated where a number repeats."""
-def index_add(x: _TensorLike, axis: _int, index: _TensorLike, source: _TensorLike, alpha: _float = Scalar::Int(1)) -> Tensor: """A copy with `alpha * source` added to the rows of an axis, by their numbers; repeated numbers accumulate. Derivatives: of `x`, `g`; of `source`, `alpha` times the rows of `g`."""
+def index_add(x: _TensorLike, axis: _int, index: _TensorLike, source: _TensorLike, alpha: _float = 1) -> Tensor: """A copy with `alpha * source` added to the rows of an axis, by their numbers; repeated numbers accumulate. Derivatives: of `x`, `g`; of `source`, `alpha` times the rows of `g`."""
 def index_select(x: _TensorLike, axis: _int, index: _TensorLike) -> Tensor: """The rows of an axis by their numbers. Derivative: `g`, accumulated where a number repeats."""
 def masked_fill(x: _TensorLike, mask: _TensorLike, value: _TensorLike) -> Tensor: """`value` where the mask holds, else `x`. Derivatives: of `x`, `g` where the mask does not hold; of `value`, `g` summed where it does."""
 def masked_select(x: _TensorLike, mask: _TensorLike) -> Tensor: """The elements where the mask holds, in C order; both broadcast. Derivative: `g` where they stood."""
@@ -846,7 +849,7 @@ def inner(a: _TensorLike, b: _TensorLike) -> Tensor: """Sum of products over the
 def kron(a: _TensorLike, b: _TensorLike) -> Tensor: """Kronecker product: every element of `a` times the whole of `b`, as blocks. Derivatives: sums of `g` times the other operand over its blocks."""
 def outer(a: _TensorLike, b: _TensorLike) -> Tensor: """All products of an element of `a` with one of `b`, both flattened: (a.size, b.size). Derivatives: `g b` and `gᵀ a`."""
 def ger(a: _TensorLike, b: _TensorLike) -> Tensor: """All products of an element of `a` with one of `b`, both flattened: (a.size, b.size). Derivatives: `g b` and `gᵀ a`."""
-def tensordot(a: _TensorLike, b: _TensorLike, axes: _int | Sequence[_int | Sequence[_int]] = Nested::One(2)) -> Tensor: """Sum of products over the last `axes` axes of `a` and the first of `b`, or over a pair of lists of axes. Derivatives: the same contraction of `g` with the other operand."""
+def tensordot(a: _TensorLike, b: _TensorLike, axes: _int | Sequence[_int | Sequence[_int]] = 2) -> Tensor: """Sum of products over the last `axes` axes of `a` and the first of `b`, or over a pair of lists of axes. Derivatives: the same contraction of `g` with the other operand."""
 def vdot(a: _TensorLike, b: _TensorLike) -> Tensor: """Sum of the products of all elements, both flattened. Derivatives: `g b` and `g a`."""
 def all(x: _TensorLike, axis: _Axes = None, keepdims: _bool = False) -> Tensor: """Whether all elements over the axes are true."""
 def any(x: _TensorLike, axis: _Axes = None, keepdims: _bool = False) -> Tensor: """Whether any element over the axes is true."""

@@ -60,6 +60,8 @@ static FAMILIES: &[&[OpDecl]] = &[
     nn::cross_entropy::DECLS,
     nn::normalize::DECLS,
     nn::attention::DECLS,
+    nn::convolution::DECLS,
+    nn::pooling::DECLS,
     cast::DECLS,
     create::DECLS,
     nonzero::DECLS,

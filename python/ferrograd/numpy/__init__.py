@@ -6,11 +6,7 @@ Arrays give arrays, as in NumPy; tensors, which a transform passes in, give tens
 from typing import Any
 
 from ferrograd.numpy import fft as fft, linalg as linalg, random as random
-from ferrograd.numpy._face import members as _members
-
-_names = _members()
-globals().update(_names)
-__all__ = sorted(_names)
+from ferrograd.numpy._names import *
 
 
 def __getattr__(name: str) -> Any:

@@ -64,7 +64,7 @@ def grad(
             found = trace(wanted, args, kwargs)
         else:
             before, leaf, kind, out = hit
-            if type(out) is Tensor and not out.ndim and out.requires_grad and not leaf._version:
+            if not has_aux and _smooth(out, leaf):
                 slope = _grad(out, leaf, None, None, False, True)[0]
                 if slope is not None:
                     return slope.item() if kind == FLOAT else array_of(slope)
@@ -102,7 +102,7 @@ def value_and_grad(
             found = trace(wanted, args, kwargs)
         else:
             before, leaf, kind, out = hit
-            if type(out) is Tensor and not out.ndim and out.requires_grad and not leaf._version:
+            if not has_aux and _smooth(out, leaf):
                 slope = _grad(out, leaf, None, None, False, True)[0]
                 if slope is not None:
                     value = out.item()
@@ -117,6 +117,11 @@ def value_and_grad(
         return ((value, found.leave_aux(attached)), slope) if has_aux else (value, slope)
 
     return named(both, f, "value_and_grad_of")
+
+
+def _smooth(out: Any, leaf: Tensor) -> bool:
+    """Whether a result is one recorded number of an argument that is still what it was."""
+    return type(out) is Tensor and not out.ndim and out.requires_grad and not leaf._version
 
 
 def _gradient(found: Trace) -> tuple[bool, Any]:
