@@ -270,7 +270,7 @@ class _WeakNode:
     def __new__(cls, tensor: Tensor) -> Self: ...
     @staticmethod
     def of(node: Node) -> _WeakNode: ...
-    def __call__(self) -> Node | None: ...
+    def __call__(self, *args: Any, **kwargs: Any) -> Node | None: ...
 
 class _Attributes:
     def __getattr__(self, name: str, /) -> Any: ...
@@ -346,7 +346,7 @@ class OutOfMemoryError(FerrogradError, MemoryError):
     """An allocation that the system refused."""
 
 class MatrixError(FerrogradError, ValueError):
-    """A matrix that the operation cannot factor."""
+    """A matrix that is singular, not positive definite, or not finite."""
 
 class GradientError(FerrogradError, RuntimeError):
     """A gradient that cannot be computed as asked."""

@@ -216,6 +216,7 @@ fn documentation(decl: &OpDecl, name: &str, method: bool) -> String {
     for (i, param) in decl.params.iter().enumerate() {
         let given = if method && i == 0 { "$self" } else { param.name };
         parts.push(match param.default {
+            _ if param.kind == Kind::Several => format!("*{given}"),
             _ if i == 0 => given.to_owned(),
             Some(default) => format!("{given}={}", python_default(default)),
             None if param.optional => format!("{given}=None"),
@@ -309,7 +310,6 @@ pub(crate) fn register(module: &Bound<'_, PyModule>, class: &Bound<'_, PyType>) 
 
 /// Whether the first parameter is a tensor, so that the operation is a method as well.
 pub(crate) fn takes_tensor(decl: &OpDecl) -> bool {
-    use crate::ops::declare::Kind;
     matches!(decl.params.first().map(|p| p.kind), Some(Kind::Tensor | Kind::Operand))
 }
 

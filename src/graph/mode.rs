@@ -15,6 +15,8 @@ pub const ANOMALY: u32 = 4;
 pub const TRACING: u32 = 8;
 /// The forward of a custom function runs: results that vary with an input are marked.
 pub const FORWARD: u32 = 16;
+/// A transform is differentiating a function: leaving the graph there would lose a gradient silently.
+pub const TRANSFORM: u32 = 32;
 
 thread_local! {
     static MODE: Cell<u32> = const { Cell::new(GRAD) };

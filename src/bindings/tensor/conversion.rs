@@ -1,19 +1,19 @@
 //! Tensors to Python numbers, lists and arrays.
 //!
 //! Owns: the doors out of the graph, and the warnings and errors that keep them from being silent.
-//! Invariant: `item`, `tolist` and `numpy` are explicit and never complain; `float(t)` and `int(t)` warn
-//! and `__array__` raises where a gradient would be lost while recording.
+//! Invariant: `item`, `tolist` and `numpy` are explicit and complain only inside a transform; `float(t)` and
+//! `int(t)` warn and `__array__` raises where a gradient would be lost while recording.
 
 use pyo3::exceptions::PyTypeError;
 use pyo3::prelude::*;
 use pyo3::types::{PyBool, PyFloat, PyInt};
 
-use crate::bindings::errors::{bad_value, graph_cut_warning, to_python};
+use crate::bindings::errors::{bad_value, graph_cut_warning, python, to_python};
 use crate::bindings::numpy;
 use crate::bindings::tensor::PyTensor;
 use crate::dtype::DType;
 use crate::error::Error;
-use crate::graph::grad_enabled;
+use crate::graph::{Mode, TRANSFORM, grad_enabled};
 use crate::tensor::Tensor;
 
 /// The one element as a Python number.
@@ -33,7 +33,19 @@ fn cuts(tensor: &Tensor) -> bool {
     grad_enabled() && tensor.requires_grad()
 }
 
-fn warn_cut(py: Python<'_>, tensor: &Tensor, call: &str) -> PyResult<()> {
+/// Inside a transform every way out of the graph is refused, not only the implicit ones.
+fn refuse_in_transform(tensor: &Tensor, call: &'static str) -> PyResult<()> {
+    if !Mode::current().has(TRANSFORM) || !cuts(tensor) {
+        return Ok(());
+    }
+    python(Err(Box::new(Error::GraphCut {
+        op: call.into(),
+        remedy: "keep the tensor, or use detach() where no gradient is meant",
+    })))
+}
+
+fn warn_cut(py: Python<'_>, tensor: &Tensor, call: &'static str) -> PyResult<()> {
+    refuse_in_transform(tensor, call)?;
     if !cuts(tensor) {
         return Ok(());
     }
@@ -47,11 +59,13 @@ fn warn_cut(py: Python<'_>, tensor: &Tensor, call: &str) -> PyResult<()> {
 impl PyTensor {
     /// The one element as a Python number.
     fn item<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyAny>> {
+        refuse_in_transform(&self.tensor, "item")?;
         item(py, &self.tensor)
     }
 
     /// The elements as nested lists of Python numbers.
     fn tolist<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyAny>> {
+        refuse_in_transform(&self.tensor, "tolist")?;
         numpy::export(py, &self.tensor, false)?.call_method0(pyo3::intern!(py, "tolist"))
     }
 
@@ -61,6 +75,7 @@ impl PyTensor {
     /// what they must keep.
     #[pyo3(signature = (*, writable=false))]
     fn numpy<'py>(&self, py: Python<'py>, writable: bool) -> PyResult<Bound<'py, PyAny>> {
+        refuse_in_transform(&self.tensor, "numpy")?;
         if writable && self.tensor.requires_grad() {
             return Err(bad_value(
                 "numpy",
