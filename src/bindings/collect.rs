@@ -5,9 +5,11 @@
 //! alive are reported; reporting too few is safe, reporting a shared one is not.
 
 use std::any::Any;
+use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
 use pyo3::prelude::*;
+use pyo3::types::PyDict;
 use pyo3::{PyTraverseError, PyVisit};
 
 use crate::bindings::node::PyNode;
@@ -37,13 +39,31 @@ impl Drop for Counted {
     }
 }
 
+/// A node's `metadata`: the user's own dict, which may lead back to the node.
+pub(crate) struct Notes {
+    pub(crate) dict: Py<PyDict>,
+    _counted: Counted,
+}
+
+impl Notes {
+    pub(crate) fn new(dict: Py<PyDict>) -> Notes {
+        Notes { dict, _counted: Counted::new() }
+    }
+}
+
+/// What a walk finds.
+enum Found<'a> {
+    Rule(&'a dyn Foreign),
+    Notes(&'a Node, Arc<dyn Any + Send + Sync>),
+}
+
 /// Calls `found` with every owner of Python objects that only `root`'s holder keeps alive.
 ///
 /// `held` is how often the holder and this call count `root`.
 fn walk<E>(
     root: &Node,
     held: u32,
-    mut found: impl FnMut(&dyn Foreign) -> Result<(), E>,
+    mut found: impl FnMut(Found<'_>) -> Result<(), E>,
 ) -> Result<(), E> {
     if root.count() > held {
         return Ok(());
@@ -53,7 +73,10 @@ fn walk<E>(
     while let Some(node) = stack.pop() {
         seen += 1;
         if let Some(foreign) = node.rule().foreign() {
-            found(foreign)?;
+            found(Found::Rule(foreign))?;
+        }
+        if let Some(notes) = node.extras().and_then(|extras| extras.metadata()) {
+            found(Found::Notes(node, notes))?;
         }
         if seen == LIMIT {
             break;
@@ -64,7 +87,13 @@ fn walk<E>(
     Ok(())
 }
 
-fn report(foreign: &dyn Foreign, visit: &PyVisit<'_>) -> Result<(), PyTraverseError> {
+fn report(found: Found<'_>, visit: &PyVisit<'_>) -> Result<(), PyTraverseError> {
+    let foreign = match found {
+        Found::Rule(foreign) => foreign,
+        Found::Notes(_, notes) => {
+            return notes.downcast_ref::<Notes>().map_or(Ok(()), |notes| visit.call(&notes.dict));
+        }
+    };
     let mut result = Ok(());
     foreign.visit(&mut |object: &dyn Any| {
         if result.is_ok()
@@ -78,15 +107,18 @@ fn report(foreign: &dyn Foreign, visit: &PyVisit<'_>) -> Result<(), PyTraverseEr
 
 fn traverse(root: Option<Node>, held: u32, visit: PyVisit<'_>) -> Result<(), PyTraverseError> {
     match root {
-        Some(root) => walk(&root, held, |foreign| report(foreign, &visit)),
+        Some(root) => walk(&root, held, |found| report(found, &visit)),
         None => Ok(()),
     }
 }
 
 fn clear(root: Option<Node>, held: u32) {
     let Some(root) = root else { return };
-    let _ = walk(&root, held, |foreign| -> Result<(), ()> {
-        foreign.clear();
+    let _ = walk(&root, held, |found| -> Result<(), ()> {
+        match found {
+            Found::Rule(foreign) => foreign.clear(),
+            Found::Notes(node, _) => node.extras_or_new().set_metadata(Arc::new(())),
+        }
         Ok(())
     });
 }

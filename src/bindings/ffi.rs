@@ -17,7 +17,7 @@ use crate::bindings::errors::{bad_type, to_python};
 use crate::bindings::scope;
 use crate::bindings::tensor::{PyTensor, wrap};
 use crate::error::Error;
-use crate::ops::declare::OpDecl;
+use crate::ops::declare::{Kind, OpDecl};
 use crate::ops::elementwise::binary;
 use crate::ops::registry;
 use crate::tensor::Tensor;

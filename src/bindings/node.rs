@@ -10,6 +10,7 @@ use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
 use pyo3::prelude::*;
 use pyo3::types::{PyDict, PyTuple, PyWeakrefMethods, PyWeakrefReference};
 
+use crate::bindings::collect::Notes;
 use crate::graph::{Saved, Value};
 use crate::ops::function::Spec;
 use crate::tensor::{Edge, Node, Tensor};
@@ -158,12 +159,12 @@ impl PyNode {
     fn metadata<'py>(&self, py: Python<'py>) -> Bound<'py, PyDict> {
         let extras = self.node.extras_or_new();
         if let Some(known) = extras.metadata()
-            && let Some(dict) = known.downcast_ref::<Py<PyDict>>()
+            && let Some(notes) = known.downcast_ref::<Notes>()
         {
-            return dict.bind(py).clone();
+            return notes.dict.bind(py).clone();
         }
         let dict = PyDict::new(py);
-        extras.set_metadata(Arc::new(dict.clone().unbind()));
+        extras.set_metadata(Arc::new(Notes::new(dict.clone().unbind())));
         dict
     }
 

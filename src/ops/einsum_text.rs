@@ -27,7 +27,10 @@ pub(super) struct Plan {
 
 impl Plan {
     pub(super) fn size(&self, label: Label) -> usize {
-        self.sizes.iter().find(|(l, _)| *l == label).map_or(1, |(_, size)| *size)
+        self.sizes
+            .iter()
+            .find(|(l, _)| *l == label)
+            .map_or(1, |(_, size)| *size)
     }
 
     pub(super) fn dims(&self, labels: &[Label]) -> ShapeVec {
@@ -45,15 +48,26 @@ impl Plan {
             if let Some(k) = labels[..i].iter().position(|&l| l == label)
                 && dims[k] != d
             {
-                let what = format!("{} repeats in operand {index} on axes of size {} and {d}", spell(label), dims[k]);
-                return Err(refuse(what, "a repeated label reads a diagonal: its axes must have one size"));
+                let what = format!(
+                    "{} repeats in operand {index} on axes of size {} and {d}",
+                    spell(label),
+                    dims[k]
+                );
+                return Err(refuse(
+                    what,
+                    "a repeated label reads a diagonal: its axes must have one size",
+                ));
             }
             match self.sizes.iter_mut().find(|(l, _)| *l == label) {
                 None => self.sizes.push((label, d)),
                 Some((_, size)) if *size == d || d == 1 => {}
                 Some((_, size)) if *size == 1 => *size = d,
                 Some((_, size)) => {
-                    let what = format!("{} has size {size} and, in operand {index} of shape {}, {d}", spell(label), Dims::from(dims));
+                    let what = format!(
+                        "{} has size {size} and, in operand {index} of shape {}, {d}",
+                        spell(label),
+                        Dims::from(dims)
+                    );
                     return Err(refuse(what, "axes of one label must have one size, or 1"));
                 }
             }
@@ -71,7 +85,11 @@ fn spell(label: Label) -> String {
 
 #[cold]
 fn refuse(what: String, remedy: &'static str) -> Box<Error> {
-    Box::new(Error::Shape { op: "einsum".into(), what, remedy })
+    Box::new(Error::Shape {
+        op: "einsum".into(),
+        what,
+        remedy,
+    })
 }
 
 /// The labels of one term; `...` stands for `rest` axes.
@@ -84,7 +102,10 @@ fn labels_of(term: &str, rest: usize) -> Result<Labels> {
         for letter in piece.chars() {
             if !letter.is_ascii_alphabetic() {
                 let what = format!("{letter:?} in the term \"{term}\"");
-                return Err(refuse(what, "use letters, commas, one \"...\" per term and one \"->\""));
+                return Err(refuse(
+                    what,
+                    "use letters, commas, one \"...\" per term and one \"->\"",
+                ));
             }
             labels.push(letter as Label);
         }
@@ -97,36 +118,63 @@ fn ellipsis(term: &str, index: usize, ndim: usize) -> Result<Option<usize>> {
     let named = term.chars().filter(char::is_ascii_alphabetic).count();
     let found = term.matches("...").count();
     if found > 1 {
-        return Err(refuse(format!("the term \"{term}\" has {found} \"...\""), "write \"...\" once per term"));
+        return Err(refuse(
+            format!("the term \"{term}\" has {found} \"...\""),
+            "write \"...\" once per term",
+        ));
     }
     if (found == 0 && named != ndim) || named > ndim {
         let what = format!("the term \"{term}\" names {named} axes and operand {index} has {ndim}");
-        return Err(refuse(what, "name every axis, or stand \"...\" for the others"));
+        return Err(refuse(
+            what,
+            "name every axis, or stand \"...\" for the others",
+        ));
     }
     Ok((found == 1).then_some(ndim - named))
 }
 
 /// The labels of a result that the text does not name: the `...`, then what appears once.
 fn implicit(inputs: &[Labels], rest: usize) -> Labels {
-    let all: Vec<Label> = inputs.iter().flatten().copied().filter(|&l| l < ELLIPSIS).collect();
-    let mut once: Labels = all.iter().copied().filter(|l| all.iter().filter(|k| *k == l).count() == 1).collect();
+    let all: Vec<Label> = inputs
+        .iter()
+        .flatten()
+        .copied()
+        .filter(|&l| l < ELLIPSIS)
+        .collect();
+    let mut once: Labels = all
+        .iter()
+        .copied()
+        .filter(|l| all.iter().filter(|k| *k == l).count() == 1)
+        .collect();
     once.sort_unstable();
-    (0..rest as Label).rev().map(|k| ELLIPSIS + k).chain(once).collect()
+    (0..rest as Label)
+        .rev()
+        .map(|k| ELLIPSIS + k)
+        .chain(once)
+        .collect()
 }
 
 fn explicit(text: &str, inputs: &[Labels], rest: usize) -> Result<Labels> {
     let dots = text.matches("...").count();
     if dots > 1 || (dots == 0 && rest > 0) {
-        let what = format!("the output \"{text}\" has {dots} \"...\" and the operands' covers {rest} axes");
+        let what = format!(
+            "the output \"{text}\" has {dots} \"...\" and the operands' covers {rest} axes"
+        );
         return Err(refuse(what, "write \"...\" once in the output"));
     }
     let labels = labels_of(text, rest)?;
     for (i, label) in labels.iter().enumerate() {
         if labels[..i].contains(label) {
-            return Err(refuse(format!("{} appears twice in the output", spell(*label)), "name each axis of the result once"));
+            return Err(refuse(
+                format!("{} appears twice in the output", spell(*label)),
+                "name each axis of the result once",
+            ));
         }
         if !inputs.iter().any(|input| input.contains(label)) {
-            return Err(refuse(format!("{} of the output is in no operand", spell(*label)), "use labels of the operands"));
+            return Err(refuse(
+                format!("{} of the output is in no operand", spell(*label)),
+                "use labels of the operands",
+            ));
         }
     }
     Ok(labels)
@@ -141,10 +189,21 @@ pub(super) fn plan(text: &str, operands: &[Tensor]) -> Result<Plan> {
     };
     let terms: Vec<&str> = left.split(',').collect();
     if terms.len() != operands.len() || operands.is_empty() {
-        let what = format!("\"{text}\" has {} terms for {} operands", terms.len(), operands.len());
-        return Err(refuse(what, "give one term per operand, separated by commas"));
+        let what = format!(
+            "\"{text}\" has {} terms for {} operands",
+            terms.len(),
+            operands.len()
+        );
+        return Err(refuse(
+            what,
+            "give one term per operand, separated by commas",
+        ));
     }
-    let mut plan = Plan { inputs: Vec::new(), output: Labels::new(), sizes: Vec::new() };
+    let mut plan = Plan {
+        inputs: Vec::new(),
+        output: Labels::new(),
+        sizes: Vec::new(),
+    };
     let mut rest = 0;
     for (index, (term, x)) in terms.iter().zip(operands).enumerate() {
         let covered = ellipsis(term, index, x.ndim())?.unwrap_or(0);

@@ -152,7 +152,7 @@ class Add(_Builtin):
     """`Add()(alpha, x, beta, y, "z")` is `add(alpha, x, beta, y, "z")`."""
 
     build_forward = staticmethod(add)
-    __call__ = staticmethod(add)
+    __call__ = staticmethod(_add)
 
     @staticmethod
     def _again(inputs: list[Tensor], attrs: dict[str, Any]) -> Tensor:
@@ -163,7 +163,7 @@ class Gemm(_Builtin):
     """`Gemm()(a, b, …)` is `gemm(a, b, …)`."""
 
     build_forward = staticmethod(gemm)
-    __call__ = staticmethod(gemm)
+    __call__ = staticmethod(_gemm)
 
     @staticmethod
     def _again(inputs: list[Tensor], attrs: dict[str, Any]) -> Tensor:
@@ -174,7 +174,7 @@ class AddFiber(_Builtin):
     """`AddFiber()(alpha, fiber, beta, tensor, …)` is `add_fiber(alpha, fiber, beta, tensor, …)`."""
 
     build_forward = staticmethod(add_fiber)
-    __call__ = staticmethod(add_fiber)
+    __call__ = staticmethod(_add_fiber)
 
     @staticmethod
     def _again(inputs: list[Tensor], attrs: dict[str, Any]) -> Tensor:
@@ -185,7 +185,7 @@ class SumFiber(_Builtin):
     """`SumFiber()(x, …)` is `sum_fiber(x, …)`."""
 
     build_forward = staticmethod(sum_fiber)
-    __call__ = staticmethod(sum_fiber)
+    __call__ = staticmethod(_sum_fiber)
 
     @staticmethod
     def _again(inputs: list[Tensor], attrs: dict[str, Any]) -> Tensor:
@@ -196,7 +196,7 @@ class Gelu(_Builtin):
     """`Gelu()(x)` is `gelu(x)`."""
 
     build_forward = staticmethod(gelu)
-    __call__ = staticmethod(gelu)
+    __call__ = staticmethod(_gelu)
 
     @staticmethod
     def _again(inputs: list[Tensor], attrs: dict[str, Any]) -> Tensor:

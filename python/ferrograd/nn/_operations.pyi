@@ -10,8 +10,44 @@ from numpy.typing import DTypeLike
 
 from ferrograd._core import Tensor, _Axes, _Shape, _TensorLike
 
+def rope(x: _TensorLike, positions: _TensorLike | None = None, base: _float = 10000.0, interleaved: _bool = False) -> Tensor: """Rotary positions on (…, L, E): pair `i` of the last axis turns by `position / base^(2i/E)`; pairs are the two halves, or neighbours with interleaved=True; positions count from 0 unless given. Derivative: `g` turned back."""
+def scaled_dot_product_attention(query: _TensorLike, key: _TensorLike, value: _TensorLike, attn_mask: _TensorLike | None = None, is_causal: _bool = False, scale: _float | None = None) -> Tensor: """`softmax(q kᵀ scale + mask) v` for queries (…, L, E), keys (…, S, E) and values (…, S, V); `scale` is 1/sqrt(E) unless given; a boolean mask says which keys are seen, is_causal those up to the query's position. Derivatives: those of its parts."""
+def dropout_mask(x: _TensorLike, mask: _TensorLike, p: _float = 0.5) -> Tensor: """`x` where the mask holds, divided by the share `1 - p` that is kept, 0 elsewhere. Derivative: the same of `g`."""
+def linear(x: _TensorLike, weight: _TensorLike, bias: _TensorLike | None = None) -> Tensor: """`x weight + bias` over the last axis of `x`; the weight is (in, out), the bias (out). Derivatives: `g weightᵀ`, `xᵀ g` and `g` summed over the rows."""
+def binary_cross_entropy(x: _TensorLike, target: _TensorLike, weight: _TensorLike | None = None, reduction: str = "mean") -> Tensor: """Cross entropy of probabilities `x` against targets in 0..1; logarithms are limited to -100. Derivative: `g (x - target) / (x (1 - x))`."""
+def binary_cross_entropy_with_logits(x: _TensorLike, target: _TensorLike, weight: _TensorLike | None = None, reduction: str = "mean", pos_weight: _TensorLike | None = None) -> Tensor: """Cross entropy of the sigmoid of logits `x` against targets in 0..1; `pos_weight` multiplies the loss of positive targets. Derivative: `g (sigmoid(x) - target)`."""
+def cosine_similarity(x1: _TensorLike, x2: _TensorLike, axis: _int = 1, eps: _float = 1e-8) -> Tensor: """The cosine of the angle between vectors along an axis; lengths count as at least `eps`. Derivative: that of `x1·x2 / (|x1| |x2|)`, finite at zero."""
+def cross_entropy(x: _TensorLike, target: _TensorLike, weight: _TensorLike | None = None, ignore_index: _int = -100, reduction: str = "mean", label_smoothing: _float = 0.0) -> Tensor: """Cross entropy of the softmax of logits (rows, classes, …) against class numbers (rows, …) or probabilities of the logits' shape; rows with the number `ignore_index` do not count, `weight` has one element per class and the mean divides by the weights that count. Derivative: `g (softmax(x) - target)`, over that divisor for the mean."""
+def huber_loss(x: _TensorLike, target: _TensorLike, reduction: str = "mean", delta: _float = 1.0) -> Tensor: """`d² / 2` up to `delta` and `delta (|d| - delta / 2)` beyond, `d = x - target`. Derivative: `g` times `d` limited to ±delta."""
+def kl_div(x: _TensorLike, target: _TensorLike, reduction: str = "mean", log_target: _bool = False) -> Tensor: """Kullback-Leibler divergence of log-probabilities `x` from `target`, probabilities or (log_target) their logarithms; "batchmean" divides the sum by the first dimension. Derivative: `-g target`."""
+def l1_loss(x: _TensorLike, target: _TensorLike, reduction: str = "mean") -> Tensor: """Absolute differences: their mean, their sum, or all of them. Derivative: `g sign(x - target)`, 0 where they are equal, over n for the mean."""
+def mse_loss(x: _TensorLike, target: _TensorLike, reduction: str = "mean") -> Tensor: """Squared differences: their mean, their sum, or all of them. Derivative: `2 g (x - target)`, over n for the mean."""
+def nll_loss(x: _TensorLike, target: _TensorLike, weight: _TensorLike | None = None, ignore_index: _int = -100, reduction: str = "mean") -> Tensor: """Negative log likelihood: minus the log-probability (rows, classes, …) of each class number (rows, …), with the weights and ignored rows of `cross_entropy`. Derivative: `-g` at the numbers."""
+def smooth_l1_loss(x: _TensorLike, target: _TensorLike, reduction: str = "mean", beta: _float = 1.0) -> Tensor: """`d² / (2 beta)` below `beta` and `|d| - beta / 2` from there, `d = x - target`. Derivative: `g d / beta`, and `g sign(d)`."""
+def batch_norm(x: _TensorLike, running_mean: _TensorLike | None = None, running_var: _TensorLike | None = None, weight: _TensorLike | None = None, bias: _TensorLike | None = None, training: _bool = False, momentum: _float = 0.1, eps: _float = 1e-5) -> Tensor: """Normalises each channel (axis 1) over all rows: with the batch's mean and variance while training, moving the running ones (in place) towards them, else with the running ones; then one weight and bias per channel. Derivative: as that of `layer_norm` while training, else `g weight / sqrt(var + eps)`."""
+def group_norm(x: _TensorLike, num_groups: _int, weight: _TensorLike | None = None, bias: _TensorLike | None = None, eps: _float = 1e-5) -> Tensor: """`layer_norm` of groups of channels (axis 1) of each row, then one weight and bias per channel. Derivative: as that of `layer_norm`."""
+def layer_norm(x: _TensorLike, normalized_shape: _Shape, weight: _TensorLike | None = None, bias: _TensorLike | None = None, eps: _float = 1e-5) -> Tensor: """`(x - mean) / sqrt(var + eps) weight + bias` over the last dimensions, whose sizes are `normalized_shape`. Derivative: `r (g - mean(g) - y mean(g y))` with `r` the reciprocal deviation and `y` the normalised rows."""
+def rms_norm(x: _TensorLike, normalized_shape: _Shape, weight: _TensorLike | None = None, eps: _float | None = None) -> Tensor: """`x / sqrt(mean(x²) + eps) weight` over the last dimensions, whose sizes are `normalized_shape`; eps is the machine epsilon unless given. Derivative: `r (g - y mean(g y))`."""
 def pad(x: _TensorLike, pad: _Shape, mode: str = "constant", value: _float | None = None) -> Tensor: """PyTorch's pad: widths in pairs, the last axis first; `mode` is constant (negative widths crop), reflect, replicate or circular."""
 
 __all__ = [
+    "batch_norm",
+    "binary_cross_entropy",
+    "binary_cross_entropy_with_logits",
+    "cosine_similarity",
+    "cross_entropy",
+    "dropout_mask",
+    "group_norm",
+    "huber_loss",
+    "kl_div",
+    "l1_loss",
+    "layer_norm",
+    "linear",
+    "mse_loss",
+    "nll_loss",
     "pad",
+    "rms_norm",
+    "rope",
+    "scaled_dot_product_attention",
+    "smooth_l1_loss",
 ]

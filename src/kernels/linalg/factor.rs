@@ -31,13 +31,15 @@ fn scale(a: &DMatrix<f64>) -> Option<f64> {
 /// positive definite.
 pub fn cholesky(dtype: DType, a: View, out: ViewMut) -> Result<(), usize> {
     let (a, out) = (Stack::matrices(a, dtype), Stack::matrices_mut(out, dtype));
-    each(out.count(), a.rows.pow(3), |index| match Cholesky::new(a.load(index)) {
-        Some(factor) => {
-            let l = factor.unpack();
-            out.store(index, |i, k| l[(i, k)]);
-            true
+    each(out.count(), a.rows.pow(3), |index| {
+        match Cholesky::new(a.load(index)) {
+            Some(factor) => {
+                let l = factor.unpack();
+                out.store(index, |i, k| l[(i, k)]);
+                true
+            }
+            None => false,
         }
-        None => false,
     })
 }
 
@@ -71,7 +73,13 @@ pub fn qr(dtype: DType, a: View, q: ViewMut, r: ViewMut) {
         let sign = signs(factors.qr_internal(), &upper);
         let orthonormal = factors.q();
         q.store(index, |i, k| orthonormal[(i, k)] * sign[k]);
-        r.store(index, |i, k| if i > k { 0.0 } else { upper[(i, k)] * sign[i] * unit });
+        r.store(index, |i, k| {
+            if i > k {
+                0.0
+            } else {
+                upper[(i, k)] * sign[i] * unit
+            }
+        });
         true
     });
 }
@@ -83,8 +91,18 @@ pub fn complete(dtype: DType, u: View, out: ViewMut) {
         let given = u.load(index);
         let known = given.ncols();
         let square = given.clone().resize(u.rows, u.rows, 0.0);
-        let whole = if known == 0 { DMatrix::identity(u.rows, u.rows) } else { QR::new(square).q() };
-        out.store(index, |i, k| if k < known { given[(i, k)] } else { whole[(i, k)] });
+        let whole = if known == 0 {
+            DMatrix::identity(u.rows, u.rows)
+        } else {
+            QR::new(square).q()
+        };
+        out.store(index, |i, k| {
+            if k < known {
+                given[(i, k)]
+            } else {
+                whole[(i, k)]
+            }
+        });
         true
     });
 }
@@ -132,8 +150,11 @@ pub fn eigh(dtype: DType, a: View, lower: bool, w: ViewMut, v: ViewMut) -> Resul
         } else {
             matrix.fill_lower_triangle_with_upper_triangle();
         }
-        let Some(unit) = scale(&matrix) else { return false };
-        let Some(eigen) = SymmetricEigen::try_new(matrix / unit, f64::EPSILON, limit(a.rows)) else {
+        let Some(unit) = scale(&matrix) else {
+            return false;
+        };
+        let Some(eigen) = SymmetricEigen::try_new(matrix / unit, f64::EPSILON, limit(a.rows))
+        else {
             return false;
         };
         let mut order: Vec<usize> = (0..a.rows).collect();
@@ -152,11 +173,15 @@ pub fn cofactor(dtype: DType, a: View, out: ViewMut) -> Result<(), usize> {
         return Ok(());
     }
     each(out.count(), 8 * n.pow(3), |index| {
-        let Some(Singular { u, s, vt }) = decompose(a.load(index)) else { return false };
+        let Some(Singular { u, s, vt }) = decompose(a.load(index)) else {
+            return false;
+        };
         let sign = u.determinant().signum() * vt.determinant().signum();
         let others = |i: usize| (0..n).filter(|&k| k != i).map(|k| s[k]).product::<f64>();
         let weights: Vec<f64> = (0..n).map(|i| sign * others(i)).collect();
-        out.store(index, |i, k| (0..n).map(|p| u[(i, p)] * weights[p] * vt[(p, k)]).sum());
+        out.store(index, |i, k| {
+            (0..n).map(|p| u[(i, p)] * weights[p] * vt[(p, k)]).sum()
+        });
         true
     })
 }

@@ -40,7 +40,10 @@ pub fn det(dtype: DType, a: View, out: ViewMut) {
 /// Signs and logarithms of the magnitudes of determinants; 0 and -inf for a singular matrix.
 pub fn slogdet(dtype: DType, a: View, sign: ViewMut, log: ViewMut) {
     let a = Stack::matrices(a, dtype);
-    let (sign, log) = (Stack::numbers_mut(sign, dtype), Stack::numbers_mut(log, dtype));
+    let (sign, log) = (
+        Stack::numbers_mut(sign, dtype),
+        Stack::numbers_mut(log, dtype),
+    );
     let _ = each(sign.count(), a.rows.pow(3), |index| {
         let (s, l) = log_det(a.load(index));
         sign.store(index, |_, _| s);
@@ -52,12 +55,14 @@ pub fn slogdet(dtype: DType, a: View, sign: ViewMut, log: ViewMut) {
 /// `a⁻¹`; the error is the index of a singular matrix.
 pub fn inverse(dtype: DType, a: View, out: ViewMut) -> Result<(), usize> {
     let (a, out) = (Stack::matrices(a, dtype), Stack::matrices_mut(out, dtype));
-    each(out.count(), 2 * a.rows.pow(3), |index| match LU::new(a.load(index)).try_inverse() {
-        Some(inverse) => {
-            out.store(index, |i, k| inverse[(i, k)]);
-            true
+    each(out.count(), 2 * a.rows.pow(3), |index| {
+        match LU::new(a.load(index)).try_inverse() {
+            Some(inverse) => {
+                out.store(index, |i, k| inverse[(i, k)]);
+                true
+            }
+            None => false,
         }
-        None => false,
     })
 }
 
@@ -69,12 +74,14 @@ pub fn solve(dtype: DType, a: View, b: View, out: ViewMut) -> Result<(), usize> 
         return Ok(());
     }
     let work = a.rows.pow(2) * (a.rows + b.columns);
-    each(out.count(), work, |index| match LU::new(a.load(index)).solve(&b.load(index)) {
-        Some(x) => {
-            out.store(index, |i, k| x[(i, k)]);
-            true
+    each(out.count(), work, |index| {
+        match LU::new(a.load(index)).solve(&b.load(index)) {
+            Some(x) => {
+                out.store(index, |i, k| x[(i, k)]);
+                true
+            }
+            None => false,
         }
-        None => false,
     })
 }
 

@@ -32,13 +32,30 @@ unsafe impl Send for Stack<'_> {}
 unsafe impl Sync for Stack<'_> {}
 
 impl<'a> Stack<'a> {
-    fn new(ptr: *mut u8, dims: &'a [usize], strides: &'a [isize], own: usize, dtype: DType) -> Stack<'a> {
-        assert!(dtype.is_float() && dims.len() >= own, "linalg takes float matrices");
+    fn new(
+        ptr: *mut u8,
+        dims: &'a [usize],
+        strides: &'a [isize],
+        own: usize,
+        dtype: DType,
+    ) -> Stack<'a> {
+        assert!(
+            dtype.is_float() && dims.len() >= own,
+            "linalg takes float matrices"
+        );
         let (lead, own_dims) = dims.split_at(dims.len() - own);
         let (lead_strides, own_strides) = strides.split_at(lead.len());
         let part = |i: usize, none: usize| own_dims.get(i).copied().unwrap_or(none);
         let step = |i: usize| own_strides.get(i).copied().unwrap_or(0);
-        Stack { ptr, dtype, lead, lead_strides, rows: part(0, 1), columns: part(1, 1), strides: [step(0), step(1)] }
+        Stack {
+            ptr,
+            dtype,
+            lead,
+            lead_strides,
+            rows: part(0, 1),
+            columns: part(1, 1),
+            strides: [step(0), step(1)],
+        }
     }
 
     /// The last two axes are matrices.

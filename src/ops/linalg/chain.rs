@@ -34,7 +34,10 @@ fn multiply(xs: &[Tensor], split: &[Vec<usize>], i: usize, k: usize) -> Result<T
         return Ok(xs[i].clone());
     }
     let at = split[i][k];
-    matmul(&multiply(xs, split, i, at)?, &multiply(xs, split, at + 1, k)?)
+    matmul(
+        &multiply(xs, split, i, at)?,
+        &multiply(xs, split, at + 1, k)?,
+    )
 }
 
 /// The operands as matrices: the first may be a row, the last a column.
@@ -59,7 +62,12 @@ fn as_matrices(xs: &[Tensor]) -> Result<Vec<Tensor>> {
         if columns(&out[i]) != rows(&out[i + 1]) {
             return Err(Box::new(Error::Shape {
                 op: "multi_dot".into(),
-                what: format!("operand {i} has {} columns and operand {} has {} rows", columns(&out[i]), i + 1, rows(&out[i + 1])),
+                what: format!(
+                    "operand {i} has {} columns and operand {} has {} rows",
+                    columns(&out[i]),
+                    i + 1,
+                    rows(&out[i + 1])
+                ),
                 remedy: "neighbours must multiply",
             }));
         }
@@ -88,8 +96,14 @@ fn power(x: &Tensor, mut n: u64) -> Result<Tensor> {
 
 fn identity(like: &Tensor) -> Result<Tensor> {
     let n = columns(like);
-    let eye = (0..n * n).map(|p| if p % (n + 1) == 0 { 1.0 } else { 0.0 }).collect();
-    broadcast_to(&crate::ops::cast::astype(&Tensor::from_vec::<f64>(eye, &[n, n])?, like.dtype())?, like.shape())?.contiguous()
+    let eye = (0..n * n)
+        .map(|p| if p % (n + 1) == 0 { 1.0 } else { 0.0 })
+        .collect();
+    broadcast_to(
+        &crate::ops::cast::astype(&Tensor::from_vec::<f64>(eye, &[n, n])?, like.dtype())?,
+        like.shape(),
+    )?
+    .contiguous()
 }
 
 crate::operations! { family "linear algebra";

@@ -17,15 +17,31 @@ use crate::tensor::Tensor;
 
 /// 1 below the diagonal, 1/2 on it, 0 above it.
 fn half_diagonal(n: usize, like: &Tensor) -> Result<Tensor> {
-    let weight = |i: usize, k: usize| if i > k { 1.0 } else if i == k { 0.5 } else { 0.0 };
-    let all = (0..n * n).map(|p| weight(p / n.max(1), p % n.max(1))).collect();
+    let weight = |i: usize, k: usize| {
+        if i > k {
+            1.0
+        } else if i == k {
+            0.5
+        } else {
+            0.0
+        }
+    };
+    let all = (0..n * n)
+        .map(|p| weight(p / n.max(1), p % n.max(1)))
+        .collect();
     Tensor::from_vec::<f64>(all, &[n, n])?.cast_like(like)
 }
 
 fn lower_factor(a: &Tensor) -> Result<Tensor> {
     let out = Tensor::empty(a.shape(), a.dtype())?;
     kernels::linalg::cholesky(a.dtype(), a.view_of(), out.view_mut()).map_err(|i| {
-        refuse("cholesky", a, i, "is not positive definite", "check its symmetry, or add a multiple of the identity")
+        refuse(
+            "cholesky",
+            a,
+            i,
+            "is not positive definite",
+            "check its symmetry, or add a multiple of the identity",
+        )
     })?;
     Ok(finish(out, &[a], |out| Record {
         name: "cholesky",
@@ -33,10 +49,19 @@ fn lower_factor(a: &Tensor) -> Result<Tensor> {
         params: (),
         saved: smallvec![Saved::output(out, 0)],
         backward: |(), cx| {
-            let Some(g) = cx.take_grad(0) else { return Ok(()) };
+            let Some(g) = cx.take_grad(0) else {
+                return Ok(());
+            };
             let l = cx.saved(0)?;
-            let inner = mul(&mm(&t(&l)?, &tril(&g, 0)?)?, &half_diagonal(l.shape()[l.ndim() - 1], &l)?)?;
-            let up = Reading { lower: true, transposed: true, unit: false };
+            let inner = mul(
+                &mm(&t(&l)?, &tril(&g, 0)?)?,
+                &half_diagonal(l.shape()[l.ndim() - 1], &l)?,
+            )?;
+            let up = Reading {
+                lower: true,
+                transposed: true,
+                unit: false,
+            };
             let left = solved_triangular(&l, &inner, up)?;
             cx.give(0, symmetric(&solved_triangular(&l, &t(&left)?, up)?)?);
             Ok(())

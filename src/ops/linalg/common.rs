@@ -150,18 +150,40 @@ fn place(x: &Tensor, index: usize) -> String {
 
 /// The error of a matrix for which the operation has no answer.
 #[cold]
-pub(super) fn refuse(op: &'static str, x: &Tensor, index: usize, is: &str, remedy: &'static str) -> Box<Error> {
-    Box::new(Error::Matrix { op: op.into(), what: format!("{} {is}", place(x, index)), remedy })
+pub(super) fn refuse(
+    op: &'static str,
+    x: &Tensor,
+    index: usize,
+    is: &str,
+    remedy: &'static str,
+) -> Box<Error> {
+    Box::new(Error::Matrix {
+        op: op.into(),
+        what: format!("{} {is}", place(x, index)),
+        remedy,
+    })
 }
 
 #[cold]
 pub(super) fn singular(op: &'static str, x: &Tensor, index: usize) -> Box<Error> {
-    refuse(op, x, index, "is singular", "use pinv or lstsq, or add a multiple of the identity")
+    refuse(
+        op,
+        x,
+        index,
+        "is singular",
+        "use pinv or lstsq, or add a multiple of the identity",
+    )
 }
 
 #[cold]
 pub(super) fn unsettled(op: &'static str, x: &Tensor, index: usize) -> Box<Error> {
-    refuse(op, x, index, "holds NaN or infinity, or its iteration did not converge", "check where the values come from")
+    refuse(
+        op,
+        x,
+        index,
+        "holds NaN or infinity, or its iteration did not converge",
+        "check where the values come from",
+    )
 }
 
 /// Nanoseconds of `n` multiply-adds of a factorisation, about.

@@ -38,22 +38,30 @@ fn cofactors_by_minors(a: &Tensor) -> Result<Tensor> {
         }
     }
     let (n, m) = (n as usize, n as usize - 1);
-    let at = |list: Vec<i64>| Ok::<_, Box<Error>>(IndexItem::Array(Tensor::from_vec(list, &[n, n, m, m])?));
+    let at = |list: Vec<i64>| {
+        Ok::<_, Box<Error>>(IndexItem::Array(Tensor::from_vec(list, &[n, n, m, m])?))
+    };
     let minors = index(a, &[IndexItem::Ellipsis, at(rows)?, at(cols)?])?;
-    mul(&determinants(&minors)?, &Tensor::from_vec::<f64>(signs, &[n, n])?.cast_like(a)?)
+    mul(
+        &determinants(&minors)?,
+        &Tensor::from_vec::<f64>(signs, &[n, n])?.cast_like(a)?,
+    )
 }
 
 /// The derivative of the determinant by the matrix.
 fn cofactors(a: &Tensor, d: &Tensor, again: bool) -> Result<Tensor> {
     let values = astype(&d.detach(), DType::F64)?.to_vec::<f64>()?;
-    if values.iter().all(|v| v.is_finite() && v.abs() > f64::MIN_POSITIVE)
+    if values
+        .iter()
+        .all(|v| v.is_finite() && v.abs() > f64::MIN_POSITIVE)
         && let Ok(inverse) = inverse("det", a)
     {
         return mul(&each(d)?, &t(&inverse)?);
     }
     if !again {
         let out = Tensor::empty(a.shape(), a.dtype())?;
-        kernels::linalg::cofactor(a.dtype(), a.view_of(), out.view_mut()).map_err(|i| unsettled("det", a, i))?;
+        kernels::linalg::cofactor(a.dtype(), a.view_of(), out.view_mut())
+            .map_err(|i| unsettled("det", a, i))?;
         return Ok(out);
     }
     if columns(a) <= MINORS {
@@ -61,8 +69,13 @@ fn cofactors(a: &Tensor, d: &Tensor, again: bool) -> Result<Tensor> {
     }
     Err(Box::new(Error::NotDifferentiable {
         op: "det".into(),
-        what: format!("the second derivative at a singular matrix of {} rows", columns(a)),
-        remedy: format!("it is computed up to {MINORS} rows; use slogdet away from singular matrices"),
+        what: format!(
+            "the second derivative at a singular matrix of {} rows",
+            columns(a)
+        ),
+        remedy: format!(
+            "it is computed up to {MINORS} rows; use slogdet away from singular matrices"
+        ),
     }))
 }
 
@@ -75,7 +88,9 @@ fn determinants(a: &Tensor) -> Result<Tensor> {
         params: (),
         saved: smallvec![Saved::input(a, 0), Saved::output(out, 0)],
         backward: |(), cx| {
-            let Some(g) = cx.take_grad(0) else { return Ok(()) };
+            let Some(g) = cx.take_grad(0) else {
+                return Ok(());
+            };
             let (a, d) = (cx.saved(0)?, cx.saved(1)?);
             let slopes = cofactors(&a, &d, cx.create_graph())?;
             cx.give(0, mul(&each(&g)?, &slopes)?);

@@ -53,7 +53,12 @@ fn decomposed(op: &'static str, a: &Tensor, triangle: &str) -> Result<(Tensor, T
         },
     });
     let v = outs.pop();
-    outs.pop().zip(v).ok_or_else(|| Box::new(Error::Internal { op: op.into(), what: "a factor is missing".into() }))
+    outs.pop().zip(v).ok_or_else(|| {
+        Box::new(Error::Internal {
+            op: op.into(),
+            what: "a factor is missing".into(),
+        })
+    })
 }
 
 crate::operations! { family "linear algebra";

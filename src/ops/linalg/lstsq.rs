@@ -20,7 +20,11 @@ fn check(a: &Tensor, b: &Tensor) -> Result<()> {
     }
     Err(Box::new(Error::Shape {
         op: "lstsq".into(),
-        what: format!("a of shape {} and b of shape {}", Dims::from(a.shape()), Dims::from(b.shape())),
+        what: format!(
+            "a of shape {} and b of shape {}",
+            Dims::from(a.shape()),
+            Dims::from(b.shape())
+        ),
         remedy: "give a matrix a, and b as a vector or matrix with as many rows",
     }))
 }

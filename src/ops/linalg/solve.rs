@@ -5,7 +5,9 @@
 
 use smallvec::smallvec;
 
-use super::common::{columns, cost, each, lead, matrices, mm, mul, negative, paired, rows, singular, square, t};
+use super::common::{
+    columns, cost, each, lead, matrices, mm, mul, negative, paired, rows, singular, square, t,
+};
 use crate::array::ShapeVec;
 use crate::error::{Dims, Error, Result};
 use crate::graph::Saved;
@@ -18,14 +20,17 @@ use crate::tensor::Tensor;
 /// The inverse of float matrices; `op` is named when one is singular.
 pub(super) fn inverse(op: &'static str, a: &Tensor) -> Result<Tensor> {
     let out = Tensor::empty(a.shape(), a.dtype())?;
-    kernels::linalg::inverse(a.dtype(), a.view_of(), out.view_mut()).map_err(|i| singular(op, a, i))?;
+    kernels::linalg::inverse(a.dtype(), a.view_of(), out.view_mut())
+        .map_err(|i| singular(op, a, i))?;
     Ok(finish(out, &[a], |out| Record {
         name: "inv",
         cost: cost(a, 2.0),
         params: (),
         saved: smallvec![Saved::output(out, 0)],
         backward: |(), cx| {
-            let Some(g) = cx.take_grad(0) else { return Ok(()) };
+            let Some(g) = cx.take_grad(0) else {
+                return Ok(());
+            };
             let y = t(&cx.saved(0)?)?;
             cx.give(0, negative(&mm(&mm(&y, &g)?, &y)?)?);
             Ok(())
@@ -36,14 +41,17 @@ pub(super) fn inverse(op: &'static str, a: &Tensor) -> Result<Tensor> {
 /// Solutions of float systems whose stacks have one shape.
 fn solved(a: &Tensor, b: &Tensor) -> Result<Tensor> {
     let out = Tensor::empty(b.shape(), b.dtype())?;
-    kernels::linalg::solve(a.dtype(), a.view_of(), b.view_of(), out.view_mut()).map_err(|i| singular("solve", a, i))?;
+    kernels::linalg::solve(a.dtype(), a.view_of(), b.view_of(), out.view_mut())
+        .map_err(|i| singular("solve", a, i))?;
     Ok(finish(out, &[a, b], |out| Record {
         name: "solve",
         cost: cost(a, 2.0),
         params: (),
         saved: smallvec![Saved::input(a, 0), Saved::output(out, 0)],
         backward: |(), cx| {
-            let Some(g) = cx.take_grad(0) else { return Ok(()) };
+            let Some(g) = cx.take_grad(0) else {
+                return Ok(());
+            };
             let gb = solved(&t(&cx.saved(0)?)?, &g)?;
             if cx.wants(0) {
                 cx.give(0, negative(&mm(&gb, &t(&cx.saved(1)?)?)?)?);
@@ -74,13 +82,30 @@ pub(super) fn solved_triangular(a: &Tensor, b: &Tensor, how: Reading) -> Result<
         params: how,
         saved: smallvec![Saved::input(a, 0), Saved::output(out, 0)],
         backward: |&how, cx| {
-            let Some(g) = cx.take_grad(0) else { return Ok(()) };
-            let gb = solved_triangular(&cx.saved(0)?, &g, Reading { transposed: !how.transposed, ..how })?;
+            let Some(g) = cx.take_grad(0) else {
+                return Ok(());
+            };
+            let gb = solved_triangular(
+                &cx.saved(0)?,
+                &g,
+                Reading {
+                    transposed: !how.transposed,
+                    ..how
+                },
+            )?;
             if cx.wants(0) {
                 let x = cx.saved(1)?;
-                let whole = if how.transposed { mm(&x, &t(&gb)?)? } else { mm(&gb, &t(&x)?)? };
+                let whole = if how.transposed {
+                    mm(&x, &t(&gb)?)?
+                } else {
+                    mm(&gb, &t(&x)?)?
+                };
                 let k = isize::from(how.unit);
-                let part = if how.lower { tril(&whole, -k)? } else { triu(&whole, k)? };
+                let part = if how.lower {
+                    tril(&whole, -k)?
+                } else {
+                    triu(&whole, k)?
+                };
                 cx.give(0, negative(&part)?);
             }
             cx.give(1, gb);
@@ -98,11 +123,22 @@ fn system(
 ) -> Result<Tensor> {
     let a = square(op, a)?;
     let vector = b.ndim() == 1;
-    let b = matrices(op, &if vector { reshape_dims(b, &[b.size(), 1])? } else { b.clone() })?;
+    let b = matrices(
+        op,
+        &if vector {
+            reshape_dims(b, &[b.size(), 1])?
+        } else {
+            b.clone()
+        },
+    )?;
     if rows(&a) != rows(&b) {
         return Err(Box::new(Error::Shape {
             op: op.into(),
-            what: format!("a of shape {} and b of {} rows", Dims::from(a.shape()), rows(&b)),
+            what: format!(
+                "a of shape {} and b of {} rows",
+                Dims::from(a.shape()),
+                rows(&b)
+            ),
             remedy: "b must have as many rows as a",
         }));
     }

@@ -6,7 +6,10 @@
 
 use smallvec::smallvec;
 
-use super::common::{across, add, columns, cost, down, matrices, mm, mul, negative, rows, skew, sub, t, unsettled, with_last};
+use super::common::{
+    across, add, columns, cost, down, matrices, mm, mul, negative, rows, skew, sub, t, unsettled,
+    with_last,
+};
 use super::qr::complete;
 use crate::dtype::DType;
 use crate::error::{Error, Result};
@@ -28,22 +31,35 @@ fn number(value: f64) -> Operand {
 
 /// The machine epsilon of a float dtype.
 pub(super) fn epsilon(dtype: DType) -> f64 {
-    if dtype == DType::F32 { f64::from(f32::EPSILON) } else { f64::EPSILON }
+    if dtype == DType::F32 {
+        f64::from(f32::EPSILON)
+    } else {
+        f64::EPSILON
+    }
 }
 
 /// Which pairs of different positions hold values that cannot be told apart.
 fn coincide(values: &Tensor) -> Result<Tensor> {
     let v = astype(&values.detach(), DType::F64)?;
     let n = v.shape()[v.ndim() - 1];
-    let noise = mul(&v.abs_()?.max(Axes::from(-1), true)?, &Tensor::from(n as f64 * epsilon(values.dtype())))?;
-    let near = crate::ops::compare::less_equal(&sub(&down(&v)?, &across(&v)?)?.abs_()?, &down(&noise)?)?;
+    let noise = mul(
+        &v.abs_()?.max(Axes::from(-1), true)?,
+        &Tensor::from(n as f64 * epsilon(values.dtype())),
+    )?;
+    let near =
+        crate::ops::compare::less_equal(&sub(&down(&v)?, &across(&v)?)?.abs_()?, &down(&noise)?)?;
     let positions = Tensor::from((0..n as i64).collect::<Vec<_>>());
     logical_and(&near, &not_equal(&down(&positions)?, &across(&positions)?)?)
 }
 
 /// `m / (values_k - values_i)` off the diagonal and 0 on it. Where the values coincide: 0 if nothing is asked of
 /// the vectors' mixing there (`asked` is zero both ways), else NaN.
-pub(super) fn over_gaps(m: &Tensor, values: &Tensor, distinct_by: &Tensor, asked: &Tensor) -> Result<Tensor> {
+pub(super) fn over_gaps(
+    m: &Tensor,
+    values: &Tensor,
+    distinct_by: &Tensor,
+    asked: &Tensor,
+) -> Result<Tensor> {
     if m.size() == 0 {
         return Ok(m.clone());
     }
@@ -55,8 +71,15 @@ pub(super) fn over_gaps(m: &Tensor, values: &Tensor, distinct_by: &Tensor, asked
     let safe = where_(&skip, &number(1.0), &Operand::Tensor(gaps))?;
     let quotient = where_(&skip, &number(0.0), &Operand::Tensor(divide(m, &safe)?))?;
     let asked = asked.detach();
-    let touched = logical_or(&not_equal(&asked, &Tensor::from(0.0f64).cast_like(&asked)?)?, &not_equal(&t(&asked)?, &Tensor::from(0.0f64).cast_like(&asked)?)?)?;
-    where_(&logical_and(&close, &touched)?, &number(f64::NAN), &Operand::Tensor(quotient))
+    let touched = logical_or(
+        &not_equal(&asked, &Tensor::from(0.0f64).cast_like(&asked)?)?,
+        &not_equal(&t(&asked)?, &Tensor::from(0.0f64).cast_like(&asked)?)?,
+    )?;
+    where_(
+        &logical_and(&close, &touched)?,
+        &number(f64::NAN),
+        &Operand::Tensor(quotient),
+    )
 }
 
 /// What reaches the matrix from the vectors on one side: the inner part, and the part outside their span.
@@ -75,9 +98,15 @@ fn side(v: &Tensor, g: &Tensor, s: &Tensor) -> Result<Side> {
     let outside = sub(g, &mm(v, &w)?)?;
     // A vector of the value 0 that nothing is asked of stays out of the division.
     let s = across(s)?;
-    let idle = logical_and(&equal(&s.detach(), &Tensor::from(0.0f64).cast_like(&s)?)?, &equal(&outside.detach(), &Tensor::from(0.0f64).cast_like(&s)?)?)?;
+    let idle = logical_and(
+        &equal(&s.detach(), &Tensor::from(0.0f64).cast_like(&s)?)?,
+        &equal(&outside.detach(), &Tensor::from(0.0f64).cast_like(&s)?)?,
+    )?;
     let safe = where_(&idle, &number(1.0), &Operand::Tensor(s))?;
-    Ok(Side { inner, outer: Some(divide(&outside, &safe)?) })
+    Ok(Side {
+        inner,
+        outer: Some(divide(&outside, &safe)?),
+    })
 }
 
 fn gradient(cx: &mut Cx<'_>) -> Result<()> {
@@ -122,8 +151,14 @@ fn factors(op: &'static str, a: &Tensor) -> Result<[Tensor; 3]> {
     let u = Tensor::empty(&with_last(a, &[rows(a), k]), a.dtype())?;
     let s = Tensor::empty(&with_last(a, &[k]), a.dtype())?;
     let vt = Tensor::empty(&with_last(a, &[k, columns(a)]), a.dtype())?;
-    kernels::linalg::svd(a.dtype(), a.view_of(), u.view_mut(), s.view_mut(), vt.view_mut())
-        .map_err(|i| unsettled(op, a, i))?;
+    kernels::linalg::svd(
+        a.dtype(),
+        a.view_of(),
+        u.view_mut(),
+        s.view_mut(),
+        vt.view_mut(),
+    )
+    .map_err(|i| unsettled(op, a, i))?;
     Ok([u, s, vt])
 }
 
@@ -133,16 +168,32 @@ pub(super) fn reduced(op: &'static str, a: &Tensor) -> Result<[Tensor; 3]> {
         name: "svd",
         cost: cost(a, 6.0),
         params: (),
-        saved: smallvec![Saved::output(&outs[0], 0), Saved::output(&outs[1], 1), Saved::output(&outs[2], 2)],
+        saved: smallvec![
+            Saved::output(&outs[0], 0),
+            Saved::output(&outs[1], 1),
+            Saved::output(&outs[2], 2)
+        ],
         backward: |(), cx| gradient(cx),
     });
-    outs.try_into().map_err(|_| Box::new(Error::Internal { op: op.into(), what: "a factor is missing".into() }))
+    outs.try_into().map_err(|_| {
+        Box::new(Error::Internal {
+            op: op.into(),
+            what: "a factor is missing".into(),
+        })
+    })
 }
 
 /// The pseudo-inverse of float matrices; singular values below `cutoff` times the largest count as 0.
 pub(super) fn pseudo_inverse(a: &Tensor, cutoff: f64) -> Result<Tensor> {
     let [u, s, vt] = factors("pinv", a)?;
-    let cut = if s.size() == 0 { s.clone() } else { mul(&s.max(Axes::from(-1), true)?, &Tensor::from(cutoff).cast_like(&s)?)? };
+    let cut = if s.size() == 0 {
+        s.clone()
+    } else {
+        mul(
+            &s.max(Axes::from(-1), true)?,
+            &Tensor::from(cutoff).cast_like(&s)?,
+        )?
+    };
     let kept = crate::ops::compare::greater(&s, &cut)?;
     let safe = where_(&kept, &Operand::Tensor(s), &number(1.0))?;
     let reciprocal = where_(&kept, &Operand::Tensor(safe.reciprocal()?), &number(0.0))?;
@@ -153,7 +204,9 @@ pub(super) fn pseudo_inverse(a: &Tensor, cutoff: f64) -> Result<Tensor> {
         params: (),
         saved: smallvec![Saved::input(a, 0), Saved::output(out, 0)],
         backward: |(), cx| {
-            let Some(g) = cx.take_grad(0) else { return Ok(()) };
+            let Some(g) = cx.take_grad(0) else {
+                return Ok(());
+            };
             let (a, p) = (cx.saved(0)?, cx.saved(1)?);
             let (pt, gt) = (t(&p)?, t(&g)?);
             let inner = negative(&mm(&mm(&pt, &g)?, &pt)?)?;

@@ -30,7 +30,12 @@ fn image_dims(g: &Geometry) -> [usize; 4] {
 }
 
 fn kernel_dims(g: &Geometry) -> [usize; 4] {
-    [g.channels[1], g.channels[0] / g.groups, g.kernel[0], g.kernel[1]]
+    [
+        g.channels[1],
+        g.channels[0] / g.groups,
+        g.kernel[0],
+        g.kernel[1],
+    ]
 }
 
 fn result_dims(g: &Geometry) -> [usize; 4] {
@@ -42,7 +47,14 @@ fn convolved(g: &Geometry, x: &Tensor, w: &Tensor, bias: Option<&Tensor>) -> Res
     let (x, w) = (x.contiguous()?, w.contiguous()?);
     let bias = bias.map(|b| b.contiguous()).transpose()?;
     let out = Tensor::empty(&result_dims(g), x.dtype())?;
-    convolution::convolve(x.dtype(), g, x.view_of(), w.view_of(), bias.as_ref().map(|b| b.view_of()), out.view_mut())?;
+    convolution::convolve(
+        x.dtype(),
+        g,
+        x.view_of(),
+        w.view_of(),
+        bias.as_ref().map(|b| b.view_of()),
+        out.view_mut(),
+    )?;
     let mut inputs: SmallVec<[&Tensor; 3]> = smallvec![&x, &w];
     inputs.extend(&bias);
     Ok(finish(out, &inputs, |_| Record {
@@ -50,11 +62,21 @@ fn convolved(g: &Geometry, x: &Tensor, w: &Tensor, bias: Option<&Tensor>) -> Res
         cost: 2.0 * cost(g),
         params: *g,
         saved: smallvec![
-            if w.requires_grad() { Saved::input(&x, 0) } else { Saved::None },
-            if x.requires_grad() { Saved::input(&w, 1) } else { Saved::None }
+            if w.requires_grad() {
+                Saved::input(&x, 0)
+            } else {
+                Saved::None
+            },
+            if x.requires_grad() {
+                Saved::input(&w, 1)
+            } else {
+                Saved::None
+            }
         ],
         backward: |g, cx| {
-            let Some(gy) = cx.take_grad(0) else { return Ok(()) };
+            let Some(gy) = cx.take_grad(0) else {
+                return Ok(());
+            };
             if cx.wants(0) {
                 let gx = spread(g, &gy, &cx.saved(1)?)?;
                 cx.give(0, gx);
@@ -82,7 +104,9 @@ fn spread(g: &Geometry, y: &Tensor, w: &Tensor) -> Result<Tensor> {
         params: *g,
         saved: smallvec![Saved::input(&y, 0), Saved::input(&w, 1)],
         backward: |g, cx| {
-            let Some(gx) = cx.take_grad(0) else { return Ok(()) };
+            let Some(gx) = cx.take_grad(0) else {
+                return Ok(());
+            };
             if cx.wants(0) {
                 let gy = convolved(g, &gx, &cx.saved(1)?, None)?;
                 cx.give(0, gy);
@@ -107,7 +131,9 @@ fn correlated(g: &Geometry, x: &Tensor, y: &Tensor) -> Result<Tensor> {
         params: *g,
         saved: smallvec![Saved::input(&x, 0), Saved::input(&y, 1)],
         backward: |g, cx| {
-            let Some(gw) = cx.take_grad(0) else { return Ok(()) };
+            let Some(gw) = cx.take_grad(0) else {
+                return Ok(());
+            };
             if cx.wants(0) {
                 let gx = spread(g, &cx.saved(1)?, &gw)?;
                 cx.give(0, gx);
@@ -132,11 +158,25 @@ struct Operands {
 }
 
 impl Operands {
-    fn new(op: &'static str, x: &Tensor, w: &Tensor, bias: Option<&Tensor>, axes: usize) -> Result<Operands> {
+    fn new(
+        op: &'static str,
+        x: &Tensor,
+        w: &Tensor,
+        bias: Option<&Tensor>,
+        axes: usize,
+    ) -> Result<Operands> {
         let batched = x.ndim() == axes + 2;
         if (!batched && x.ndim() != axes + 1) || w.ndim() != axes + 2 {
-            let what = format!("input of shape {} and weight of shape {}", Dims::from(x.shape()), Dims::from(w.shape()));
-            return Err(unfit(op, what, "give input (batch, channels, …) or (channels, …), and a weight of one more axis than that without the batch"));
+            let what = format!(
+                "input of shape {} and weight of shape {}",
+                Dims::from(x.shape()),
+                Dims::from(w.shape())
+            );
+            return Err(unfit(
+                op,
+                what,
+                "give input (batch, channels, …) or (channels, …), and a weight of one more axis than that without the batch",
+            ));
         }
         let dtype = x.dtype().promote(w.dtype()).to_float();
         let four = |t: &Tensor, batch: bool| {
@@ -150,14 +190,25 @@ impl Operands {
             reshape_dims(&astype(t, dtype)?, &dims)
         };
         let bias = bias.map(|b| astype(b, dtype)).transpose()?;
-        Ok(Operands { x: four(x, batched)?, w: four(w, true)?, bias, batched, axes })
+        Ok(Operands {
+            x: four(x, batched)?,
+            w: four(w, true)?,
+            bias,
+            batched,
+            axes,
+        })
     }
 
     fn check_bias(&self, op: &'static str, channels: usize) -> Result<()> {
         match &self.bias {
-            Some(b) if b.shape() != [channels] => {
-                Err(unfit(op, format!("bias of shape {} for {channels} channels", Dims::from(b.shape())), "give one element per channel of the result"))
-            }
+            Some(b) if b.shape() != [channels] => Err(unfit(
+                op,
+                format!(
+                    "bias of shape {} for {channels} channels",
+                    Dims::from(b.shape())
+                ),
+                "give one element per channel of the result",
+            )),
             _ => Ok(()),
         }
     }
@@ -175,28 +226,68 @@ impl Operands {
     }
 }
 
-fn forward(op: &'static str, operands: &Operands, motion: &Motion, groups: isize) -> Result<Tensor> {
+fn forward(
+    op: &'static str,
+    operands: &Operands,
+    motion: &Motion,
+    groups: isize,
+) -> Result<Tensor> {
     let geometry = of_images(op, operands.x.shape(), operands.w.shape(), motion, groups)?;
     operands.check_bias(op, geometry.channels[1])?;
-    operands.restore(&convolved(&geometry, &operands.x, &operands.w, operands.bias.as_ref())?)
+    operands.restore(&convolved(
+        &geometry,
+        &operands.x,
+        &operands.w,
+        operands.bias.as_ref(),
+    )?)
 }
 
 /// The geometry of which a transposed convolution is the adjoint.
-fn transposed(op: &'static str, operands: &Operands, motion: &Motion, more: [usize; 2], groups: isize) -> Result<Geometry> {
+fn transposed(
+    op: &'static str,
+    operands: &Operands,
+    motion: &Motion,
+    more: [usize; 2],
+    groups: isize,
+) -> Result<Geometry> {
     let (y, w) = (operands.x.shape(), operands.w.shape());
     let size = |axis: usize| {
-        let whole = reach(w[2 + axis], motion.dilation[axis])
-            .and_then(|r| y[2 + axis].checked_sub(1)?.checked_mul(motion.stride[axis])?.checked_add(r + more[axis]));
-        whole.and_then(|n| n.checked_sub(2 * motion.padding[axis])).filter(|&n| n > 0).ok_or_else(|| {
-            let what = format!("input of shape {} with weight of shape {}, padding {}", Dims::from(y), Dims::from(w), motion.padding[axis]);
-            unfit(op, what, "the result would have no elements; use less padding")
-        })
+        let whole = reach(w[2 + axis], motion.dilation[axis]).and_then(|r| {
+            y[2 + axis]
+                .checked_sub(1)?
+                .checked_mul(motion.stride[axis])?
+                .checked_add(r + more[axis])
+        });
+        whole
+            .and_then(|n| n.checked_sub(2 * motion.padding[axis]))
+            .filter(|&n| n > 0)
+            .ok_or_else(|| {
+                let what = format!(
+                    "input of shape {} with weight of shape {}, padding {}",
+                    Dims::from(y),
+                    Dims::from(w),
+                    motion.padding[axis]
+                );
+                unfit(
+                    op,
+                    what,
+                    "the result would have no elements; use less padding",
+                )
+            })
     };
     let count = usize::try_from(groups).ok().filter(|&g| g > 0).unwrap_or(1);
     let image = [y[0], w[1].saturating_mul(count), size(0)?, size(1)?];
     if y[1] != w[0] || (0..2).any(|a| more[a] >= motion.stride[a].max(motion.dilation[a])) {
-        let what = format!("input of {} channels, weight of shape {}, output_padding {more:?}", y[1], Dims::from(w));
-        return Err(unfit(op, what, "the weight is (in, out / groups, …), and output_padding is less than stride or dilation"));
+        let what = format!(
+            "input of {} channels, weight of shape {}, output_padding {more:?}",
+            y[1],
+            Dims::from(w)
+        );
+        return Err(unfit(
+            op,
+            what,
+            "the weight is (in, out / groups, …), and output_padding is less than stride or dilation",
+        ));
     }
     let mut geometry = of_images(op, &image, w, motion, groups)?;
     geometry.result = [y[2], y[3]];

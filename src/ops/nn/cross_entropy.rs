@@ -51,13 +51,22 @@ fn rows_of(op: &'static str, x: &Tensor) -> Result<Rows> {
 fn unfit(op: &'static str, x: &Tensor, what: &str, target: &Tensor) -> Box<Error> {
     Box::new(Error::Shape {
         op: op.into(),
-        what: format!("input of shape {} and {what} of shape {}", Dims::from(x.shape()), Dims::from(target.shape())),
+        what: format!(
+            "input of shape {} and {what} of shape {}",
+            Dims::from(x.shape()),
+            Dims::from(target.shape())
+        ),
         remedy: "classes are axis 1 of the input; class numbers have its shape without that axis, probabilities the whole, weights one element per class",
     })
 }
 
 /// Weights of the classes, if they fit.
-fn class_weights(op: &'static str, x: &Tensor, rows: &Rows, weight: Option<&Tensor>) -> Result<Option<Tensor>> {
+fn class_weights(
+    op: &'static str,
+    x: &Tensor,
+    rows: &Rows,
+    weight: Option<&Tensor>,
+) -> Result<Option<Tensor>> {
     match weight {
         None => Ok(None),
         Some(w) if w.shape() == [rows.x.shape()[1]] => astype(w, rows.x.dtype()).map(Some),
@@ -66,15 +75,30 @@ fn class_weights(op: &'static str, x: &Tensor, rows: &Rows, weight: Option<&Tens
 }
 
 /// Class numbers of the rows, as int64.
-fn class_numbers(op: &'static str, x: &Tensor, rows: &Rows, target: &Tensor, ignore: i64) -> Result<Tensor> {
-    if target.shape() != &rows.dims[..] || target.dtype() == DType::Bool || target.dtype().is_float() {
+fn class_numbers(
+    op: &'static str,
+    x: &Tensor,
+    rows: &Rows,
+    target: &Tensor,
+    ignore: i64,
+) -> Result<Tensor> {
+    if target.shape() != &rows.dims[..]
+        || target.dtype() == DType::Bool
+        || target.dtype().is_float()
+    {
         return Err(unfit(op, x, &format!("{} target", target.dtype()), target));
     }
     let classes = rows.x.shape()[1];
-    let numbers = reshape_dims(&astype(&target.detach(), DType::I64)?, &[target.size()])?.contiguous()?;
+    let numbers =
+        reshape_dims(&astype(&target.detach(), DType::I64)?, &[target.size()])?.contiguous()?;
     let wrong = |&&t: &&i64| t != ignore && !(0..classes as i64).contains(&t);
     match numbers.to_vec::<i64>()?.iter().find(wrong) {
-        Some(&index) => Err(Box::new(Error::IndexRange { op: op.into(), index, axis: x.ndim().min(2) - 1, size: classes })),
+        Some(&index) => Err(Box::new(Error::IndexRange {
+            op: op.into(),
+            index,
+            axis: x.ndim().min(2) - 1,
+            size: classes,
+        })),
         None => Ok(numbers),
     }
 }
@@ -85,25 +109,50 @@ fn chosen(table: &Tensor, numbers: &Tensor, ignore: i64) -> Result<Tensor> {
     if table.size() == 0 {
         return Tensor::zeros(numbers.shape(), table.dtype());
     }
-    let safe = where_(&ignored, &Operand::Scalar(Scalar::Int(0)), &Operand::Tensor(numbers.clone()))?;
+    let safe = where_(
+        &ignored,
+        &Operand::Scalar(Scalar::Int(0)),
+        &Operand::Tensor(numbers.clone()),
+    )?;
     let column = reshape_dims(&safe, &[safe.size(), 1])?;
     let taken = reshape_dims(&gather(table, 1, &column)?, numbers.shape())?;
-    where_(&ignored, &Operand::Scalar(Scalar::Float(0.0)), &Operand::Tensor(taken))
+    where_(
+        &ignored,
+        &Operand::Scalar(Scalar::Float(0.0)),
+        &Operand::Tensor(taken),
+    )
 }
 
 /// What each row counts in a mean: its class's weight, 0 where it is ignored.
-fn row_weights(numbers: &Tensor, weight: Option<&Tensor>, ignore: i64, dtype: DType) -> Result<Tensor> {
+fn row_weights(
+    numbers: &Tensor,
+    weight: Option<&Tensor>,
+    ignore: i64,
+    dtype: DType,
+) -> Result<Tensor> {
     match weight {
-        None => astype(&binary_scalar(&NOT_EQUAL, numbers, Scalar::Int(ignore))?, dtype),
+        None => astype(
+            &binary_scalar(&NOT_EQUAL, numbers, Scalar::Int(ignore))?,
+            dtype,
+        ),
         Some(w) => {
-            let table = crate::ops::shape::broadcast_to(&reshape_dims(w, &[1, w.size()])?, &[numbers.size(), w.size()])?;
+            let table = crate::ops::shape::broadcast_to(
+                &reshape_dims(w, &[1, w.size()])?,
+                &[numbers.size(), w.size()],
+            )?;
             chosen(&table, numbers, ignore)
         }
     }
 }
 
 /// Reduces rows of losses; the mean divides by the sum of `counts`.
-fn finish_rows(op: &'static str, losses: &Tensor, counts: &Tensor, dims: &[usize], reduction: &str) -> Result<Tensor> {
+fn finish_rows(
+    op: &'static str,
+    losses: &Tensor,
+    counts: &Tensor,
+    dims: &[usize],
+    reduction: &str,
+) -> Result<Tensor> {
     match reduction {
         "mean" => binary(&DIVIDE, &losses.sum_all()?, &counts.sum_all()?),
         "sum" => losses.sum_all(),
@@ -113,11 +162,20 @@ fn finish_rows(op: &'static str, losses: &Tensor, counts: &Tensor, dims: &[usize
 }
 
 /// Losses of probabilities, one per row.
-fn soft_losses(logs: &Tensor, target: &Tensor, weight: Option<&Tensor>, smoothing: f64) -> Result<Tensor> {
+fn soft_losses(
+    logs: &Tensor,
+    target: &Tensor,
+    weight: Option<&Tensor>,
+    smoothing: f64,
+) -> Result<Tensor> {
     let mut target = astype(target, logs.dtype())?;
     if smoothing > 0.0 {
         let kept = binary_scalar(&MULTIPLY, &target, Scalar::Float(1.0 - smoothing))?;
-        target = binary_scalar(&ADD, &kept, Scalar::Float(smoothing / logs.shape()[1] as f64))?;
+        target = binary_scalar(
+            &ADD,
+            &kept,
+            Scalar::Float(smoothing / logs.shape()[1] as f64),
+        )?;
     }
     let mut parts = binary(&MULTIPLY, logs, &target)?;
     if let Some(weight) = weight {
@@ -127,17 +185,32 @@ fn soft_losses(logs: &Tensor, target: &Tensor, weight: Option<&Tensor>, smoothin
 }
 
 /// Losses of class numbers with smoothing, one per row; `each` are the losses without it.
-fn smoothed(logs: &Tensor, each: &Tensor, numbers: &Tensor, weight: Option<&Tensor>, ignore: i64, smoothing: f64) -> Result<Tensor> {
+fn smoothed(
+    logs: &Tensor,
+    each: &Tensor,
+    numbers: &Tensor,
+    weight: Option<&Tensor>,
+    ignore: i64,
+    smoothing: f64,
+) -> Result<Tensor> {
     let all = match weight {
         Some(weight) => binary(&MULTIPLY, logs, weight)?,
         None => logs.clone(),
     };
     let spread = sum_over(&all, &[1], false)?;
     let counted = binary_scalar(&NOT_EQUAL, numbers, Scalar::Int(ignore))?;
-    let spread = where_(&counted, &Operand::Tensor(spread), &Operand::Scalar(Scalar::Float(0.0)))?;
+    let spread = where_(
+        &counted,
+        &Operand::Tensor(spread),
+        &Operand::Scalar(Scalar::Float(0.0)),
+    )?;
     let share = -smoothing / logs.shape()[1] as f64;
     let kept = binary_scalar(&MULTIPLY, each, Scalar::Float(1.0 - smoothing))?;
-    binary(&ADD, &kept, &binary_scalar(&MULTIPLY, &spread, Scalar::Float(share))?)
+    binary(
+        &ADD,
+        &kept,
+        &binary_scalar(&MULTIPLY, &spread, Scalar::Float(share))?,
+    )
 }
 
 fn check_smoothing(smoothing: f64) -> Result<()> {

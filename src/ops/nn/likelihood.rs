@@ -6,10 +6,10 @@
 
 use super::loss::{alike, reduce, unknown_reduction};
 use crate::error::Result;
+use crate::ops::activation::SOFTPLUS;
 use crate::ops::arith::{ADD, MULTIPLY, SUBTRACT};
 use crate::ops::declare::Scalar;
 use crate::ops::elementwise::{binary, binary_scalar, scalar_binary, unary};
-use crate::ops::activation::SOFTPLUS;
 use crate::tensor::Tensor;
 
 elementwise_specs! {

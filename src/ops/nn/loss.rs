@@ -69,7 +69,11 @@ pub(super) fn alike(op: &'static str, x: &Tensor, target: &Tensor) -> Result<(Te
     if x.shape() != target.shape() {
         return Err(Box::new(Error::Shape {
             op: op.into(),
-            what: format!("input of shape {} and target of shape {}", Dims::from(x.shape()), Dims::from(target.shape())),
+            what: format!(
+                "input of shape {} and target of shape {}",
+                Dims::from(x.shape()),
+                Dims::from(target.shape())
+            ),
             remedy: "give equal shapes; reshape or broadcast one of them first",
         }));
     }
@@ -85,7 +89,10 @@ fn at_least(op: &'static str, name: &str, value: f64, bound: f64, strict: bool) 
     Err(Box::new(Error::Argument {
         op: op.into(),
         what: format!("{name}={value}"),
-        remedy: format!("give a number {} {bound}", if strict { "above" } else { "of at least" }),
+        remedy: format!(
+            "give a number {} {bound}",
+            if strict { "above" } else { "of at least" }
+        ),
     }))
 }
 

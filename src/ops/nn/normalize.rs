@@ -27,7 +27,13 @@ fn mul(a: &Tensor, b: &Tensor) -> Result<Tensor> {
 
 /// `r (g - mean(g) - y mean(g y)) - r² y h / n`, with `y` and `r` the results, `g` and `h` their gradients; without
 /// `mean(g)` where the mean was not taken off.
-fn recorded(y: &Tensor, r: &Tensor, g: Option<&Tensor>, h: Option<&Tensor>, centred: bool) -> Result<Tensor> {
+fn recorded(
+    y: &Tensor,
+    r: &Tensor,
+    g: Option<&Tensor>,
+    h: Option<&Tensor>,
+    centred: bool,
+) -> Result<Tensor> {
     let column = reshape_dims(r, &[r.size(), 1])?;
     let mut total = Tensor::zeros(y.shape(), y.dtype())?;
     if let Some(g) = g {
@@ -38,7 +44,11 @@ fn recorded(y: &Tensor, r: &Tensor, g: Option<&Tensor>, h: Option<&Tensor>, cent
         total = mul(&part, &column)?;
     }
     if let Some(h) = h {
-        let h = binary_scalar(&MULTIPLY, &reshape_dims(h, &[h.size(), 1])?, Scalar::Float(-1.0 / y.shape()[1] as f64))?;
+        let h = binary_scalar(
+            &MULTIPLY,
+            &reshape_dims(h, &[h.size(), 1])?,
+            Scalar::Float(-1.0 / y.shape()[1] as f64),
+        )?;
         total = binary(&ADD, &total, &mul(y, &mul(&mul(&column, &column)?, &h)?)?)?;
     }
     Ok(total)
@@ -47,24 +57,48 @@ fn recorded(y: &Tensor, r: &Tensor, g: Option<&Tensor>, h: Option<&Tensor>, cent
 fn gradient(centred: bool, cx: &mut Cx<'_>) -> Result<()> {
     let (y, r) = (cx.saved(0)?, cx.saved(1)?);
     let (g, h) = (cx.take_grad(0), cx.take_grad(1));
-    let fused = if cx.create_graph() || h.is_some() { None } else { g.as_ref() };
-    cx.give(0, match fused {
-        Some(g) => {
-            let g = g.contiguous()?;
-            let out = Tensor::empty(y.shape(), y.dtype())?;
-            kernels::normalize::backward(y.dtype(), y.view_of(), r.view_of(), g.view_of(), centred, out.view_mut());
-            out
-        }
-        None => recorded(&y, &r, g.as_ref(), h.as_ref(), centred)?,
-    });
+    let fused = if cx.create_graph() || h.is_some() {
+        None
+    } else {
+        g.as_ref()
+    };
+    cx.give(
+        0,
+        match fused {
+            Some(g) => {
+                let g = g.contiguous()?;
+                let out = Tensor::empty(y.shape(), y.dtype())?;
+                kernels::normalize::backward(
+                    y.dtype(),
+                    y.view_of(),
+                    r.view_of(),
+                    g.view_of(),
+                    centred,
+                    out.view_mut(),
+                );
+                out
+            }
+            None => recorded(&y, &r, g.as_ref(), h.as_ref(), centred)?,
+        },
+    );
     Ok(())
 }
 
 /// Rows (rows, n) with mean 0 (if `centred`) and mean square 1, but for `eps`.
 fn normalized(x: &Tensor, eps: f64, centred: bool) -> Result<Tensor> {
     let rows = x.contiguous()?;
-    let (y, r) = (Tensor::empty(x.shape(), x.dtype())?, Tensor::empty(&x.shape()[..1], x.dtype())?);
-    kernels::normalize::forward(x.dtype(), rows.view_of(), eps, centred, y.view_mut(), r.view_mut());
+    let (y, r) = (
+        Tensor::empty(x.shape(), x.dtype())?,
+        Tensor::empty(&x.shape()[..1], x.dtype())?,
+    );
+    kernels::normalize::forward(
+        x.dtype(),
+        rows.view_of(),
+        eps,
+        centred,
+        y.view_mut(),
+        r.view_mut(),
+    );
     let outs = finish_many(vec![y, r], &[x], |outs| Record {
         name: "normalize",
         cost: 4.0 * move_cost(x),
@@ -72,7 +106,12 @@ fn normalized(x: &Tensor, eps: f64, centred: bool) -> Result<Tensor> {
         saved: smallvec![Saved::output(&outs[0], 0), Saved::output(&outs[1], 1)],
         backward: |&centred, cx| gradient(centred, cx),
     });
-    outs.into_iter().next().ok_or_else(|| Box::new(Error::Internal { op: "normalize".into(), what: "no result".into() }))
+    outs.into_iter().next().ok_or_else(|| {
+        Box::new(Error::Internal {
+            op: "normalize".into(),
+            what: "no result".into(),
+        })
+    })
 }
 
 /// `y weight + bias`, both broadcast.
@@ -89,7 +128,11 @@ fn affine(y: Tensor, weight: Option<Tensor>, bias: Option<Tensor>) -> Result<Ten
 
 #[cold]
 fn unfit(op: &'static str, x: &Tensor, what: String, remedy: &'static str) -> Box<Error> {
-    Box::new(Error::Shape { op: op.into(), what: format!("input of shape {} with {what}", Dims::from(x.shape())), remedy })
+    Box::new(Error::Shape {
+        op: op.into(),
+        what: format!("input of shape {} with {what}", Dims::from(x.shape())),
+        remedy,
+    })
 }
 
 fn float(x: &Tensor) -> Result<Tensor> {
@@ -97,22 +140,54 @@ fn float(x: &Tensor) -> Result<Tensor> {
 }
 
 /// Normalises over the last axes, whose shape is `shape`.
-fn over_last(op: &'static str, x: &Tensor, shape: &[i64], eps: f64, centred: bool) -> Result<Tensor> {
+fn over_last(
+    op: &'static str,
+    x: &Tensor,
+    shape: &[i64],
+    eps: f64,
+    centred: bool,
+) -> Result<Tensor> {
     let x = float(x)?;
-    let tail = x.ndim().checked_sub(shape.len()).map(|lead| &x.shape()[lead..]);
-    if shape.is_empty() || tail.is_none_or(|tail| tail.iter().zip(shape).any(|(&d, &s)| s != d as i64)) {
-        return Err(unfit(op, &x, format!("normalized_shape {shape:?}"), "give the sizes of the last dimensions"));
+    let tail = x
+        .ndim()
+        .checked_sub(shape.len())
+        .map(|lead| &x.shape()[lead..]);
+    if shape.is_empty()
+        || tail.is_none_or(|tail| tail.iter().zip(shape).any(|(&d, &s)| s != d as i64))
+    {
+        return Err(unfit(
+            op,
+            &x,
+            format!("normalized_shape {shape:?}"),
+            "give the sizes of the last dimensions",
+        ));
     }
     let n: usize = shape.iter().map(|&d| d as usize).product();
     let rows: usize = x.shape()[..x.ndim() - shape.len()].iter().product();
-    reshape_dims(&normalized(&reshape_dims(&x, &[rows, n])?, eps, centred)?, x.shape())
+    reshape_dims(
+        &normalized(&reshape_dims(&x, &[rows, n])?, eps, centred)?,
+        x.shape(),
+    )
 }
 
 /// A parameter with the shape of what was normalised.
-fn like_last(op: &'static str, x: &Tensor, p: Option<&Tensor>, shape: &[i64]) -> Result<Option<Tensor>> {
+fn like_last(
+    op: &'static str,
+    x: &Tensor,
+    p: Option<&Tensor>,
+    shape: &[i64],
+) -> Result<Option<Tensor>> {
     match p {
-        Some(p) if p.shape().len() != shape.len() || p.shape().iter().zip(shape).any(|(&d, &s)| s != d as i64) => {
-            Err(unfit(op, x, format!("a parameter of shape {}", Dims::from(p.shape())), "weight and bias have the normalized shape"))
+        Some(p)
+            if p.shape().len() != shape.len()
+                || p.shape().iter().zip(shape).any(|(&d, &s)| s != d as i64) =>
+        {
+            Err(unfit(
+                op,
+                x,
+                format!("a parameter of shape {}", Dims::from(p.shape())),
+                "weight and bias have the normalized shape",
+            ))
         }
         other => Ok(other.cloned()),
     }
@@ -125,7 +200,9 @@ fn per_channel(op: &'static str, x: &Tensor, p: Option<&Tensor>) -> Result<Optio
         let what = format!("a parameter of shape {}", Dims::from(p.shape()));
         return Err(unfit(op, x, what, "give one element per channel, axis 1"));
     }
-    let dims: ShapeVec = (0..x.ndim()).map(|a| if a == 1 { p.size() } else { 1 }).collect();
+    let dims: ShapeVec = (0..x.ndim())
+        .map(|a| if a == 1 { p.size() } else { 1 })
+        .collect();
     reshape_dims(p, &dims).map(Some)
 }
 
@@ -133,7 +210,12 @@ fn need_channels(op: &'static str, x: &Tensor) -> Result<()> {
     if x.ndim() >= 2 {
         return Ok(());
     }
-    Err(unfit(op, x, format!("{} dimensions", x.ndim()), "give (rows, channels, …)"))
+    Err(unfit(
+        op,
+        x,
+        format!("{} dimensions", x.ndim()),
+        "give (rows, channels, …)",
+    ))
 }
 
 /// The channels as rows, everything else as columns; and back.
@@ -155,9 +237,15 @@ fn rows_as_channels(rows: &Tensor, dims: &[usize]) -> Result<Tensor> {
 
 /// `running = (1 - momentum) running + momentum value`, in place.
 fn follow(running: Option<&Tensor>, value: &Tensor, momentum: f64) -> Result<()> {
-    let Some(running) = running else { return Ok(()) };
+    let Some(running) = running else {
+        return Ok(());
+    };
     let old = binary_scalar(&MULTIPLY, &running.detach(), Scalar::Float(1.0 - momentum))?;
-    let new = binary_scalar(&MULTIPLY, &astype(value, running.dtype())?, Scalar::Float(momentum))?;
+    let new = binary_scalar(
+        &MULTIPLY,
+        &astype(value, running.dtype())?,
+        Scalar::Float(momentum),
+    )?;
     overwrite("batch_norm", running, &binary(&ADD, &old, &new)?)
 }
 
@@ -168,7 +256,11 @@ fn track(rows: &Tensor, mean: Option<&Tensor>, var: Option<&Tensor>, momentum: f
     }
     let rows = rows.detach();
     follow(mean, &mean_over(&rows, &[1], false)?, momentum)?;
-    follow(var, &crate::ops::reduce::var_over(&rows, &[1], 1.0, false)?, momentum)
+    follow(
+        var,
+        &crate::ops::reduce::var_over(&rows, &[1], 1.0, false)?,
+        momentum,
+    )
 }
 
 /// Normalises with given statistics.

@@ -50,7 +50,9 @@ fn recorded_take(g: &Geometry, x: &Tensor, places: &Tensor, out: Tensor) -> Tens
         params: *g,
         saved: smallvec![Saved::value(places)],
         backward: |g, cx| {
-            let Some(gy) = cx.take_grad(0) else { return Ok(()) };
+            let Some(gy) = cx.take_grad(0) else {
+                return Ok(());
+            };
             let gx = put(g, &gy, &cx.saved(0)?)?;
             cx.give(0, gx);
             Ok(())
@@ -69,7 +71,9 @@ fn put(g: &Geometry, y: &Tensor, places: &Tensor) -> Result<Tensor> {
         params: *g,
         saved: smallvec![Saved::value(places)],
         backward: |g, cx| {
-            let Some(gx) = cx.take_grad(0) else { return Ok(()) };
+            let Some(gx) = cx.take_grad(0) else {
+                return Ok(());
+            };
             let gy = taken(g, &gx, &cx.saved(0)?)?;
             cx.give(0, gy);
             Ok(())
@@ -91,7 +95,9 @@ fn summed(g: &Geometry, x: &Tensor) -> Result<Tensor> {
         params: *g,
         saved: SavedList::new(),
         backward: |g, cx| {
-            let Some(gy) = cx.take_grad(0) else { return Ok(()) };
+            let Some(gy) = cx.take_grad(0) else {
+                return Ok(());
+            };
             cx.give(0, spread(g, &gy)?);
             Ok(())
         },
@@ -109,7 +115,9 @@ fn spread(g: &Geometry, y: &Tensor) -> Result<Tensor> {
         params: *g,
         saved: SavedList::new(),
         backward: |g, cx| {
-            let Some(gx) = cx.take_grad(0) else { return Ok(()) };
+            let Some(gx) = cx.take_grad(0) else {
+                return Ok(());
+            };
             cx.give(0, summed(g, &gx)?);
             Ok(())
         },
@@ -133,9 +141,19 @@ fn prepare(x: &Tensor, call: &Call<'_>) -> Result<(Tensor, Geometry, Vec<usize>)
     let x = astype(x, x.dtype().to_float())?;
     let (mut dims, batch, image) = planes(op, &x, call.axes)?;
     let kernel = pair(op, "kernel_size", call.kernel, call.axes, 1, 1)?;
-    let motion = Motion::of(op, call.axes, call.stride.unwrap_or(call.kernel), call.padding, call.dilation)?;
+    let motion = Motion::of(
+        op,
+        call.axes,
+        call.stride.unwrap_or(call.kernel),
+        call.padding,
+        call.dilation,
+    )?;
     if (0..2).any(|a| motion.padding[a] > kernel[a] / 2) {
-        return Err(bad(op, format!("padding {:?} for windows of {kernel:?}", motion.padding), "pad by at most half the window"));
+        return Err(bad(
+            op,
+            format!("padding {:?} for windows of {kernel:?}", motion.padding),
+            "pad by at most half the window",
+        ));
     }
     let steps = |axis: usize| motion.steps(op, axis, image[axis], kernel[axis], call.up);
     let result = [steps(0)?, steps(1)?];
@@ -157,11 +175,24 @@ fn prepare(x: &Tensor, call: &Call<'_>) -> Result<(Tensor, Geometry, Vec<usize>)
 fn max_pool(x: &Tensor, call: &Call<'_>) -> Result<Tensor> {
     let (x, g, dims) = prepare(x, call)?;
     let x = x.contiguous()?;
-    let (out, places) = (Tensor::empty(&result_dims(&g), x.dtype())?, Tensor::empty(&result_dims(&g), DType::I64)?);
+    let (out, places) = (
+        Tensor::empty(&result_dims(&g), x.dtype())?,
+        Tensor::empty(&result_dims(&g), DType::I64)?,
+    );
     if g.image.contains(&0) && out.size() > 0 {
-        return Err(unfit(call.op, "windows without elements".into(), "give images with elements"));
+        return Err(unfit(
+            call.op,
+            "windows without elements".into(),
+            "give images with elements",
+        ));
     }
-    pooling::largest(x.dtype(), &g, x.view_of(), out.view_mut(), places.view_mut());
+    pooling::largest(
+        x.dtype(),
+        &g,
+        x.view_of(),
+        out.view_mut(),
+        places.view_mut(),
+    );
     reshape_dims(&recorded_take(&g, &x, &places, out), &dims)
 }
 
@@ -181,8 +212,17 @@ fn counts(g: &Geometry, axis: usize, with_padding: bool) -> Vec<usize> {
 /// What a window's sum is multiplied with, (rows, columns).
 fn shares(g: &Geometry, with_padding: bool, divisor: Option<f64>) -> Result<Tensor> {
     let (rows, columns) = (counts(g, 0, with_padding), counts(g, 1, with_padding));
-    let share = |n: usize| if n == 0 { 0.0 } else { 1.0 / divisor.unwrap_or(n as f64) };
-    let all = rows.iter().flat_map(|r| columns.iter().map(move |c| share(r * c))).collect();
+    let share = |n: usize| {
+        if n == 0 {
+            0.0
+        } else {
+            1.0 / divisor.unwrap_or(n as f64)
+        }
+    };
+    let all = rows
+        .iter()
+        .flat_map(|r| columns.iter().map(move |c| share(r * c)))
+        .collect();
     Tensor::from_vec::<f64>(all, &g.result)
 }
 
@@ -195,7 +235,11 @@ fn adapt(x: &Tensor, axis: usize, size: usize) -> Result<Tensor> {
     let mut parts = Vec::with_capacity(size);
     for i in 0..size {
         let (start, end) = (i * n / size, ((i + 1) * n).div_ceil(size));
-        parts.push(mean_over(&slice_axis(x, axis, start, 1, end - start)?, &[axis], true)?);
+        parts.push(mean_over(
+            &slice_axis(x, axis, start, 1, end - start)?,
+            &[axis],
+            true,
+        )?);
     }
     concatenate(&parts, Some(axis as isize))
 }

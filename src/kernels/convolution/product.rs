@@ -1,0 +1,303 @@
+//! The product of images and kernels, and both of its adjoints.
+//!
+//! Owns: the splitting into blocks and tiles. Never multiplies itself: each tile is one product of the gemm crate.
+//! All operands are contiguous.
+//! Invariant: tiles and blocks follow from the shapes, and sums over tiles run in one order, so the result is the
+//! same at any number of threads.
+
+use super::super::view::{View, ViewMut};
+use super::geometry::Geometry;
+use super::tiles::{Number, Scratch, gather, multiply, scatter};
+use crate::dtype::DType;
+use crate::error::Result;
+use crate::threads::parallel_for;
+
+/// Multiply-adds worth a block.
+const SPLIT: usize = 1 << 20;
+/// Partial sums of a weight's gradient at most.
+const PARTS: usize = 8;
+
+/// Pointers that blocks share: each writes its own part.
+#[derive(Clone, Copy)]
+struct Shared<T>(*const T, *const T, *mut T);
+// SAFETY: the pointers come from views, which are Send + Sync; blocks write disjoint parts.
+unsafe impl<T> Send for Shared<T> {}
+// SAFETY: as above.
+unsafe impl<T> Sync for Shared<T> {}
+
+fn check(g: &Geometry, x: &[usize], w: &[usize], y: &[usize], whole: &[bool]) {
+    let [own, _] = g.own();
+    assert!(
+        whole.iter().all(|&c| c),
+        "convolution takes contiguous operands"
+    );
+    assert!(
+        x == [g.batch, g.channels[0], g.image[0], g.image[1]]
+            && w == [g.channels[1], own, g.kernel[0], g.kernel[1]]
+            && y == [g.batch, g.channels[1], g.result[0], g.result[1]],
+        "convolution: the shapes do not agree"
+    );
+}
+
+/// `y = x * w` (+ `bias` per channel).
+pub fn convolve(
+    dtype: DType,
+    g: &Geometry,
+    x: View,
+    w: View,
+    bias: Option<View>,
+    y: ViewMut,
+) -> Result<()> {
+    check(
+        g,
+        x.dims,
+        w.dims,
+        y.dims,
+        &[x.is_contiguous(), w.is_contiguous(), y.is_contiguous()],
+    );
+    assert!(bias.is_none_or(|b| b.dims == [g.channels[1]] && b.is_contiguous()));
+    match dtype {
+        DType::F64 => product::<f64>(
+            g,
+            Shared(x.at(0), w.at(0), y.at(0)),
+            bias.map(|b| Shared(b.at(0), b.at(0), y.at(0))),
+        ),
+        DType::F32 => product::<f32>(
+            g,
+            Shared(x.at(0), w.at(0), y.at(0)),
+            bias.map(|b| Shared(b.at(0), b.at(0), y.at(0))),
+        ),
+        other => panic!("convolution of {other}"),
+    }
+}
+
+fn product<T: Number>(g: &Geometry, at: Shared<T>, bias: Option<Shared<T>>) -> Result<()> {
+    let [own, out] = g.own();
+    let (depth, spots) = (own * g.taps(), g.spots());
+    if spots * out * g.batch == 0 {
+        return Ok(());
+    }
+    let (rows, scratch) = (g.tile_rows(depth), Scratch::default());
+    let tiles = g.result[0].div_ceil(rows);
+    let all = g.batch * g.groups * tiles;
+    let work = (rows * g.result[1])
+        .saturating_mul(out)
+        .saturating_mul(depth);
+    let blocks = (all.saturating_mul(work) / SPLIT).clamp(1, all);
+    parallel_for(blocks, &|block| {
+        let (at, bias) = (&at, &bias);
+        let Some(mut columns) = scratch.zeros(if g.direct() {
+            0
+        } else {
+            depth * rows * g.result[1]
+        }) else {
+            return;
+        };
+        for job in block * all / blocks..(block + 1) * all / blocks {
+            let (image, group, first) = (
+                job / (g.groups * tiles),
+                job / tiles % g.groups,
+                job % tiles * rows,
+            );
+            let (rows, skip) = (rows.min(g.result[0] - first), first * g.result[1]);
+            let width = rows * g.result[1];
+            // SAFETY: `check` holds the operands to the geometry, and each job writes its own part of `y`.
+            unsafe {
+                let x = at.0.add((image * g.channels[0] + group * own) * g.plane());
+                let w = at.1.add(group * out * depth);
+                let y =
+                    at.2.add((image * g.channels[1] + group * out) * spots + skip);
+                for channel in 0..out {
+                    let start = bias.map_or(T::default(), |b| *b.0.add(group * out + channel));
+                    std::slice::from_raw_parts_mut(y.add(channel * spots), width).fill(start);
+                }
+                let from = if g.direct() {
+                    (x.add(skip), spots, 1)
+                } else {
+                    gather(g, x, own, first, rows, columns.as_mut_ptr());
+                    (columns.as_ptr(), width, 1)
+                };
+                multiply(
+                    (out, width, depth),
+                    (w, depth, 1),
+                    from,
+                    (y, spots, 1),
+                    true,
+                );
+            }
+        }
+    });
+    scratch.finish()
+}
+
+/// `x = y` spread back through `w`: the adjoint of `convolve` by its image, and a transposed convolution.
+pub fn spread(dtype: DType, g: &Geometry, y: View, w: View, x: ViewMut) -> Result<()> {
+    check(
+        g,
+        x.dims,
+        w.dims,
+        y.dims,
+        &[x.is_contiguous(), w.is_contiguous(), y.is_contiguous()],
+    );
+    match dtype {
+        DType::F64 => spread_images::<f64>(g, Shared(y.at(0), w.at(0), x.at(0))),
+        DType::F32 => spread_images::<f32>(g, Shared(y.at(0), w.at(0), x.at(0))),
+        other => panic!("convolution of {other}"),
+    }
+}
+
+fn spread_images<T: Number>(g: &Geometry, at: Shared<T>) -> Result<()> {
+    let [own, out] = g.own();
+    let (spots, taps) = (g.spots(), g.taps());
+    // A block has some channels of one image: it alone adds to them, tile after tile.
+    let work = (spots * taps).saturating_mul(out).max(1);
+    let share = (SPLIT / work).clamp(1, own.max(1));
+    let (shares, scratch) = (own.div_ceil(share), Scratch::default());
+    parallel_for(g.batch * g.groups * shares, &|job| {
+        let at = &at;
+        let (image, group, part) = (
+            job / (g.groups * shares),
+            job / shares % g.groups,
+            job % shares,
+        );
+        let (channel, channels) = (part * share, share.min(own - part * share));
+        let depth = channels * taps;
+        let rows = g.tile_rows(depth);
+        let Some(mut columns) = scratch.zeros(depth * rows * g.result[1]) else {
+            return;
+        };
+        // SAFETY: `check` holds the operands to the geometry, and each job writes its own channels of `x`.
+        unsafe {
+            let x =
+                at.2.add((image * g.channels[0] + group * own + channel) * g.plane());
+            std::slice::from_raw_parts_mut(x, channels * g.plane()).fill(T::default());
+            let w = at.1.add(group * out * own * taps + channel * taps);
+            for first in (0..g.result[0]).step_by(rows) {
+                let rows = rows.min(g.result[0] - first);
+                let width = rows * g.result[1];
+                let y =
+                    at.0.add((image * g.channels[1] + group * out) * spots + first * g.result[1]);
+                let to = columns.as_mut_ptr();
+                multiply(
+                    (depth, width, out),
+                    (w, 1, own * taps),
+                    (y, spots, 1),
+                    (to, width, 1),
+                    false,
+                );
+                scatter(g, to, channels, first, rows, x);
+            }
+        }
+    });
+    scratch.finish()
+}
+
+/// `w` = the sum of products of `y` with the windows of `x`: the adjoint of `convolve` by its kernels.
+pub fn correlate(dtype: DType, g: &Geometry, x: View, y: View, w: ViewMut) -> Result<()> {
+    check(
+        g,
+        x.dims,
+        w.dims,
+        y.dims,
+        &[x.is_contiguous(), w.is_contiguous(), y.is_contiguous()],
+    );
+    match dtype {
+        DType::F64 => correlate_images::<f64>(g, Shared(x.at(0), y.at(0), w.at(0))),
+        DType::F32 => correlate_images::<f32>(g, Shared(x.at(0), y.at(0), w.at(0))),
+        other => panic!("convolution of {other}"),
+    }
+}
+
+fn correlate_images<T: Number>(g: &Geometry, at: Shared<T>) -> Result<()> {
+    let [own, out] = g.own();
+    let size = out * own * g.taps();
+    let work = size
+        .saturating_mul(g.spots())
+        .saturating_mul(g.batch * g.groups);
+    // Partial sums over fixed parts of the batch, then added in order.
+    let parts = (work / SPLIT)
+        .clamp(1, PARTS)
+        .min(((1 << 22) / (size * g.groups).max(1)).max(1))
+        .min(g.batch.max(1));
+    let scratch = Scratch::default();
+    let Some(mut sums) = scratch.zeros((parts - 1) * size * g.groups) else {
+        return scratch.finish();
+    };
+    let rest = Shared(at.0, at.1, sums.as_mut_ptr());
+    let depth = own * g.taps();
+    let columns_of_a_tile = if g.direct() {
+        0
+    } else {
+        depth * g.tile_rows(depth) * g.result[1]
+    };
+    parallel_for(parts * g.groups, &|job| {
+        let (at, rest) = (&at, &rest);
+        let (part, group) = (job / g.groups, job % g.groups);
+        let Some(columns) = scratch.zeros(columns_of_a_tile) else {
+            return;
+        };
+        // SAFETY: each job writes its own part: the first ones the result, the others the partial sums.
+        unsafe {
+            let to = match part.checked_sub(1) {
+                None => at.2.add(group * size),
+                Some(part) => rest.2.add((part * g.groups + group) * size),
+            };
+            correlate_part(
+                g,
+                at,
+                (group, part * g.batch / parts..(part + 1) * g.batch / parts),
+                columns,
+                to,
+            );
+        }
+    });
+    // SAFETY: the result holds `size` elements per group, all written above.
+    let total = unsafe { std::slice::from_raw_parts_mut(at.2, size * g.groups) };
+    for part in sums.chunks_exact((size * g.groups).max(1)) {
+        for (sum, more) in total.iter_mut().zip(part) {
+            *sum = *sum + *more;
+        }
+    }
+    scratch.finish()
+}
+
+/// The sum over some images for one group.
+///
+/// # Safety
+/// `at` holds the operands of the geometry, `columns` a tile (unless direct), and `to` the kernels of a group.
+unsafe fn correlate_part<T: Number>(
+    g: &Geometry,
+    at: &Shared<T>,
+    (group, images): (usize, std::ops::Range<usize>),
+    mut columns: Vec<T>,
+    to: *mut T,
+) {
+    let [own, out] = g.own();
+    let (depth, spots) = (own * g.taps(), g.spots());
+    let rows = g.tile_rows(depth);
+    // SAFETY: the caller's contract.
+    unsafe {
+        std::slice::from_raw_parts_mut(to, out * depth).fill(T::default());
+        for image in images {
+            let x = at.0.add((image * g.channels[0] + group * own) * g.plane());
+            let y = at.1.add((image * g.channels[1] + group * out) * spots);
+            for first in (0..g.result[0]).step_by(rows) {
+                let rows = rows.min(g.result[0] - first);
+                let (width, skip) = (rows * g.result[1], first * g.result[1]);
+                let windows = if g.direct() {
+                    (x.add(skip), 1, spots)
+                } else {
+                    gather(g, x, own, first, rows, columns.as_mut_ptr());
+                    (columns.as_ptr(), 1, width)
+                };
+                multiply(
+                    (out, depth, width),
+                    (y.add(skip), spots, 1),
+                    windows,
+                    (to, depth, 1),
+                    true,
+                );
+            }
+        }
+    }
+}
