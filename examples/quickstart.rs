@@ -27,21 +27,14 @@ fn main() -> Result<()> {
             println!("step {step:3}: loss {:.6}", loss.item::<f64>()?);
         }
     }
-    println!(
-        "y = {:.3} x + {:.3}",
-        slope.item::<f64>()?,
-        offset.item::<f64>()?
-    );
+    println!("y = {:.3} x + {:.3}", slope.item::<f64>()?, offset.item::<f64>()?);
     assert!((slope.item::<f64>()? - 2.0).abs() < 0.02);
     assert!((offset.item::<f64>()? + 1.0).abs() < 0.02);
 
     // Gradients are tensors: differentiate them again. d²(x³)/dx² = 6 x.
     let t = Tensor::from(2.0).with_grad();
     let cube = &(&t * &t) * &t;
-    let recorded = GradOptions {
-        create_graph: true,
-        ..GradOptions::default()
-    };
+    let recorded = GradOptions { create_graph: true, ..GradOptions::default() };
     let first = grad(&[cube], std::slice::from_ref(&t), &[], &recorded, &NoHost)?.remove(0);
     let first = first.expect("cube depends on t");
     let second = gradients(std::slice::from_ref(&first), &[t])?.remove(0);

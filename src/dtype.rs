@@ -160,12 +160,30 @@ impl Element for bool {
 macro_rules! with_dtype {
     ($dtype:expr, $T:ident => $body:expr) => {
         match $dtype {
-            $crate::dtype::DType::F64 => { type $T = f64; $body }
-            $crate::dtype::DType::F32 => { type $T = f32; $body }
-            $crate::dtype::DType::I64 => { type $T = i64; $body }
-            $crate::dtype::DType::I32 => { type $T = i32; $body }
-            $crate::dtype::DType::U8 => { type $T = u8; $body }
-            $crate::dtype::DType::Bool => { type $T = bool; $body }
+            $crate::dtype::DType::F64 => {
+                type $T = f64;
+                $body
+            }
+            $crate::dtype::DType::F32 => {
+                type $T = f32;
+                $body
+            }
+            $crate::dtype::DType::I64 => {
+                type $T = i64;
+                $body
+            }
+            $crate::dtype::DType::I32 => {
+                type $T = i32;
+                $body
+            }
+            $crate::dtype::DType::U8 => {
+                type $T = u8;
+                $body
+            }
+            $crate::dtype::DType::Bool => {
+                type $T = bool;
+                $body
+            }
         }
     };
 }

@@ -44,9 +44,8 @@ pub fn set_num_threads(n: usize) {
 
 #[cold]
 fn decide_limit() -> usize {
-    let wish = std::env::var("FERROGRAD_NUM_THREADS")
-        .ok()
-        .and_then(|text| text.trim().parse().ok());
+    let wish =
+        std::env::var("FERROGRAD_NUM_THREADS").ok().and_then(|text| text.trim().parse().ok());
     let n = match wish {
         None | Some(0) => available(),
         Some(n) => n,
@@ -125,9 +124,7 @@ unsafe impl Sync for Offers {}
 impl Offers {
     fn lock(&self) -> MutexGuard<'_, Vec<Arc<Gate>>> {
         // SAFETY: see `Sync`.
-        unsafe { &*self.0.get() }
-            .lock()
-            .unwrap_or_else(PoisonError::into_inner)
+        unsafe { &*self.0.get() }.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
@@ -156,14 +153,9 @@ impl Gate {
         }
         // SAFETY: counted as inside an open gate: the leader is still in `with_crew` and keeps the closure alive.
         let work = unsafe { &*self.work };
-        let crew = Crew {
-            gate: Arc::clone(self),
-        };
+        let crew = Crew { gate: Arc::clone(self) };
         if let Err(panic) = catch_unwind(AssertUnwindSafe(|| work(&crew))) {
-            self.panic
-                .lock()
-                .unwrap_or_else(PoisonError::into_inner)
-                .get_or_insert(panic);
+            self.panic.lock().unwrap_or_else(PoisonError::into_inner).get_or_insert(panic);
         }
         self.leave();
         true
@@ -181,11 +173,7 @@ impl Gate {
         let mut turns = 0u32;
         while self.state.load(Ordering::Acquire) != CLOSED {
             turns += 1;
-            if turns < 2000 {
-                std::hint::spin_loop()
-            } else {
-                thread::park()
-            }
+            if turns < 2000 { std::hint::spin_loop() } else { thread::park() }
         }
     }
 }
@@ -242,19 +230,12 @@ pub fn with_crew<R>(work: &(dyn Fn(&Crew) + Sync), lead: impl FnOnce(&Crew) -> R
         work,
         panic: Mutex::new(None),
     };
-    let crew = Crew {
-        gate: Arc::new(gate),
-    };
+    let crew = Crew { gate: Arc::new(gate) };
     let result = {
         let _closing = Closing(&crew.gate);
         lead(&crew)
     };
-    let panic = crew
-        .gate
-        .panic
-        .lock()
-        .unwrap_or_else(PoisonError::into_inner)
-        .take();
+    let panic = crew.gate.panic.lock().unwrap_or_else(PoisonError::into_inner).take();
     match panic {
         Some(panic) => resume_unwind(panic),
         None => result,
@@ -267,9 +248,7 @@ pub fn with_crew<R>(work: &(dyn Fn(&Crew) + Sync), lead: impl FnOnce(&Crew) -> R
 pub fn parallel_for(blocks: usize, f: &(dyn Fn(usize) + Sync)) {
     let most = num_threads();
     let helpers = blocks.min(most).saturating_sub(1);
-    let idle = (most - 1)
-        .saturating_sub(CALLED.load(Ordering::Relaxed))
-        .min(helpers);
+    let idle = (most - 1).saturating_sub(CALLED.load(Ordering::Relaxed)).min(helpers);
     let hungry = helpers > 0 && HUNGRY.load(Ordering::Relaxed) > 0;
     if idle == 0 && !hungry {
         return (0..blocks).for_each(f);

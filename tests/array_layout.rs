@@ -10,10 +10,7 @@ use strided::Rng;
 fn positions(layout: &Layout) -> Vec<isize> {
     let mut out = vec![layout.offset()];
     for (&d, &s) in layout.dims().iter().zip(layout.strides()) {
-        out = out
-            .iter()
-            .flat_map(|at| (0..d as isize).map(move |i| at + i * s))
-            .collect();
+        out = out.iter().flat_map(|at| (0..d as isize).map(move |i| at + i * s)).collect();
     }
     out
 }
@@ -21,30 +18,18 @@ fn positions(layout: &Layout) -> Vec<isize> {
 /// An array whose elements are their own positions.
 fn memory(dims: &[usize]) -> ArrayD<isize> {
     let n = dims.iter().product::<usize>() as isize;
-    Array::from_iter(0..n)
-        .into_shape_with_order(IxDyn(dims))
-        .unwrap()
+    Array::from_iter(0..n).into_shape_with_order(IxDyn(dims)).unwrap()
 }
 
 fn same(layout: &Layout, view: &ArrayViewD<isize>) {
     assert_eq!(layout.dims(), view.shape());
-    assert_eq!(
-        positions(layout),
-        view.iter().copied().collect::<Vec<_>>(),
-        "{layout:?}"
-    );
+    assert_eq!(positions(layout), view.iter().copied().collect::<Vec<_>>(), "{layout:?}");
     assert_eq!(layout.numel(), view.len());
     assert_eq!(layout.ndim(), view.ndim());
-    assert_eq!(
-        layout.is_contiguous(),
-        view.is_empty() || view.is_standard_layout(),
-        "{layout:?}"
-    );
-    let ends = positions(layout)
-        .into_iter()
-        .fold(None, |ends: Option<(isize, isize)>, at| {
-            Some(ends.map_or((at, at), |(low, high)| (low.min(at), high.max(at))))
-        });
+    assert_eq!(layout.is_contiguous(), view.is_empty() || view.is_standard_layout(), "{layout:?}");
+    let ends = positions(layout).into_iter().fold(None, |ends: Option<(isize, isize)>, at| {
+        Some(ends.map_or((at, at), |(low, high)| (low.min(at), high.max(at))))
+    });
     assert_eq!(layout.extent(), ends, "{layout:?}");
 }
 
@@ -115,22 +100,11 @@ fn reshape_agrees_with_a_copy_and_refuses_only_what_needs_one() {
             (layout, view) = step(&mut rng, layout, view);
         }
         let flat = [layout.numel()];
-        let splits = [
-            flat.to_vec(),
-            [&[1], view.shape(), &[1]].concat(),
-            vec![2, flat[0] / 2],
-        ];
-        for target in splits
-            .iter()
-            .filter(|t| t.iter().product::<usize>() == flat[0])
-        {
+        let splits = [flat.to_vec(), [&[1], view.shape(), &[1]].concat(), vec![2, flat[0] / 2]];
+        for target in splits.iter().filter(|t| t.iter().product::<usize>() == flat[0]) {
             if let Some(out) = layout.reshape(target) {
                 assert_eq!(out.dims(), target.as_slice());
-                assert_eq!(
-                    positions(&out),
-                    positions(&layout),
-                    "{layout:?} to {target:?}"
-                );
+                assert_eq!(positions(&out), positions(&layout), "{layout:?} to {target:?}");
             } else {
                 let evenly = |p: &[isize]| p.windows(3).all(|w| w[1] - w[0] == w[2] - w[1]);
                 let whole = target.len() == 1 && evenly(&positions(&layout));
@@ -140,19 +114,9 @@ fn reshape_agrees_with_a_copy_and_refuses_only_what_needs_one() {
     }
     let layout = Layout::contiguous(&[4, 6]).unwrap();
     assert!(layout.reshape(&[5, 5]).is_none());
-    assert_eq!(
-        layout.swap(0, 1).reshape(&[3, 2, 4]).unwrap().strides(),
-        [2, 1, 6]
-    );
+    assert_eq!(layout.swap(0, 1).reshape(&[3, 2, 4]).unwrap().strides(), [2, 1, 6]);
     assert!(layout.swap(0, 1).reshape(&[24]).is_none());
-    assert_eq!(
-        Layout::contiguous(&[0, 3])
-            .unwrap()
-            .reshape(&[7, 0])
-            .unwrap()
-            .dims(),
-        [7, 0]
-    );
+    assert_eq!(Layout::contiguous(&[0, 3]).unwrap().reshape(&[7, 0]).unwrap().dims(), [7, 0]);
 }
 
 #[test]
@@ -162,16 +126,10 @@ fn broadcasting_repeats_without_memory() {
     assert_eq!(wide.strides(), [0, 1, 0]);
     assert!(!wide.is_contiguous());
     let failed = layout.broadcast_to(&[2, 4]).unwrap_err().to_string();
-    assert!(
-        failed.starts_with("broadcast_to: shapes (3, 1) and (2, 4)"),
-        "{failed}"
-    );
+    assert!(failed.starts_with("broadcast_to: shapes (3, 1) and (2, 4)"), "{failed}");
     assert!(layout.broadcast_to(&[3]).is_err());
     let six = Layout::contiguous(&[1, 2, 1, 2, 1, 2]).unwrap();
-    assert_eq!(
-        six.broadcast_to(&[3, 2, 3, 2, 3, 2]).unwrap().strides(),
-        [0, 4, 0, 2, 0, 1]
-    );
+    assert_eq!(six.broadcast_to(&[3, 2, 3, 2, 3, 2]).unwrap().strides(), [0, 4, 0, 2, 0, 1]);
 }
 
 #[test]
@@ -184,22 +142,12 @@ fn diagonals_and_windows() {
             .map(|i| data[[i as usize, (i + k) as usize]])
             .collect();
         assert_eq!(positions(&layout.diagonal(k, 0, 1)), want, "offset {k}");
-        assert_eq!(
-            positions(&layout.swap(0, 1).diagonal(-k, 0, 1)),
-            want,
-            "offset {k}"
-        );
+        assert_eq!(positions(&layout.swap(0, 1).diagonal(-k, 0, 1)), want, "offset {k}");
     }
     let cube = Layout::contiguous(&[2, 3, 3]).unwrap().diagonal(1, 1, 2);
-    assert_eq!(
-        (cube.dims(), cube.strides(), cube.offset()),
-        (&[2, 2][..], &[9, 4][..], 1)
-    );
+    assert_eq!((cube.dims(), cube.strides(), cube.offset()), (&[2, 2][..], &[9, 4][..], 1));
     let windows = Layout::contiguous(&[7, 2]).unwrap().unfold(0, 3, 2);
-    assert_eq!(
-        (windows.dims(), windows.strides()),
-        (&[3, 2, 3][..], &[4, 1, 2][..])
-    );
+    assert_eq!((windows.dims(), windows.strides()), (&[3, 2, 3][..], &[4, 1, 2][..]));
 }
 
 #[test]
@@ -232,13 +180,8 @@ fn shapes_broadcast_as_in_numpy() {
         let got = broadcast_shapes("add", shapes);
         assert_eq!(got.as_ref().ok().map(|s| s.as_slice()), *want, "{shapes:?}");
     }
-    let text = broadcast_shapes("add", &[&[2, 3], &[2]])
-        .unwrap_err()
-        .to_string();
-    assert!(
-        text.starts_with("add: shapes (2, 3) and (2,) do not broadcast"),
-        "{text}"
-    );
+    let text = broadcast_shapes("add", &[&[2, 3], &[2]]).unwrap_err().to_string();
+    assert!(text.starts_with("add: shapes (2, 3) and (2,) do not broadcast"), "{text}");
 }
 
 #[test]
@@ -246,35 +189,18 @@ fn axes_are_counted_from_either_end_and_named_once() {
     assert_eq!(normalize_axis("sum", -1, 3).unwrap(), 2);
     assert_eq!(normalize_axis("sum", 2, 3).unwrap(), 2);
     for axis in [-4, 3, isize::MIN, isize::MAX] {
-        assert_eq!(
-            normalize_axis("sum", axis, 3).unwrap_err().variant(),
-            "Axis"
-        );
+        assert_eq!(normalize_axis("sum", axis, 3).unwrap_err().variant(), "Axis");
     }
-    assert_eq!(
-        normalize_axes("sum", &[-1, 0], 3).unwrap().as_slice(),
-        [2, 0]
-    );
-    assert_eq!(
-        normalize_axes("sum", &[2, -1], 3).unwrap_err().variant(),
-        "RepeatedAxis"
-    );
+    assert_eq!(normalize_axes("sum", &[-1, 0], 3).unwrap().as_slice(), [2, 0]);
+    assert_eq!(normalize_axes("sum", &[2, -1], 3).unwrap_err().variant(), "RepeatedAxis");
 }
 
 #[test]
 fn sizes_beyond_memory_are_refused() {
     assert_eq!(checked_numel("zeros", &[3, 4]).unwrap(), 12);
     assert_eq!(checked_numel("zeros", &[3, 0]).unwrap(), 0);
-    for dims in [
-        &[usize::MAX][..],
-        &[1 << 40, 1 << 40],
-        &[1 << 60],
-        &[0, usize::MAX],
-    ] {
-        assert_eq!(
-            checked_numel("zeros", dims).unwrap_err().variant(),
-            "TooLarge"
-        );
+    for dims in [&[usize::MAX][..], &[1 << 40, 1 << 40], &[1 << 60], &[0, usize::MAX]] {
+        assert_eq!(checked_numel("zeros", dims).unwrap_err().variant(), "TooLarge");
         assert!(Layout::contiguous(dims).is_err());
     }
 }

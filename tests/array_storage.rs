@@ -16,19 +16,7 @@ fn alone() -> std::sync::MutexGuard<'static, ()> {
 fn bytes_are_counted_exactly() {
     let _alone = alone();
     let before = live_bytes();
-    let sizes = [
-        0,
-        1,
-        8,
-        1000,
-        1023,
-        1024,
-        1025,
-        70_000,
-        1 << 20,
-        (1 << 20) + 1,
-        9 << 20,
-    ];
+    let sizes = [0, 1, 8, 1000, 1023, 1024, 1025, 70_000, 1 << 20, (1 << 20) + 1, 9 << 20];
     let storages: Vec<Storage> = sizes.iter().map(|&n| Storage::alloc(n).unwrap()).collect();
     assert_eq!(live_bytes() - before, sizes.iter().sum::<usize>());
     let shared = storages.clone();
@@ -184,10 +172,7 @@ fn arrays_are_taken_over() {
     large.invert_axis(ndarray::Axis(0));
     let (taken, layout) = from_array(large).unwrap();
     assert_eq!(taken.ptr() as usize, address as usize);
-    assert_eq!(
-        (layout.dims(), layout.strides()),
-        (&[60, 50][..], &[-1, 60][..])
-    );
+    assert_eq!((layout.dims(), layout.strides()), (&[60, 50][..], &[-1, 60][..]));
     assert_eq!(layout.offset(), 59);
     assert!(!taken.may_be_written_elsewhere() && taken.is_writable());
     assert_eq!(live_bytes() - before, 32 + 50 * 60 * 4);

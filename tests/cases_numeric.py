@@ -60,14 +60,26 @@ def bits(name: str, *calls: Any) -> Any:
 
 def pairs_of_bits(name: str) -> Any:
     low, high = BITS.astype(np.uint8), np.array([[True], [False]])
-    return bits(name, call(BITS, BITS[0]), call(BITS, 6), call(low, low[:1]), call(high, high.T),
-                call(BITS[:, :0], BITS[:, :0]), call(BITS.astype(np.int32), np.array(9)))
+    return bits(
+        name,
+        call(BITS, BITS[0]),
+        call(BITS, 6),
+        call(low, low[:1]),
+        call(high, high.T),
+        call(BITS[:, :0], BITS[:, :0]),
+        call(BITS.astype(np.int32), np.array(9)),
+    )
 
 
 def shift(name: str) -> Any:
     far = np.array([0, 1, 31, 63, 64, 100, -1])
-    return bits(name, call(BITS, np.array([0, 1, 5, 70])), call(BITS, 3), call(np.array(-9), far),
-                call(np.arange(7, dtype=np.uint8), np.array(7, np.uint8)))
+    return bits(
+        name,
+        call(BITS, np.array([0, 1, 5, 70])),
+        call(BITS, 3),
+        call(np.array(-9), far),
+        call(np.arange(7, dtype=np.uint8), np.array(7, np.uint8)),
+    )
 
 
 # fmt: off

@@ -12,13 +12,8 @@ fn leaf(values: &[f64]) -> Tensor {
 }
 
 fn again(y: &Tensor, x: &Tensor) -> Result<Tensor> {
-    let options = GradOptions {
-        create_graph: true,
-        ..GradOptions::default()
-    };
-    Ok(grad_with(from_ref(y), from_ref(x), &[], &options, &NoHost)?
-        .remove(0)
-        .expect("reached"))
+    let options = GradOptions { create_graph: true, ..GradOptions::default() };
+    Ok(grad_with(from_ref(y), from_ref(x), &[], &options, &NoHost)?.remove(0).expect("reached"))
 }
 
 fn values(x: &Tensor) -> Vec<f64> {
@@ -48,11 +43,7 @@ fn product() -> Plain {
             Ok(vec![inputs[0].multiply(inputs[1])?])
         },
         backward: |cx, grads| {
-            let (a, b, g) = (
-                cx.saved(0)?,
-                cx.saved(1)?,
-                grads[0].as_ref().expect("one output"),
-            );
+            let (a, b, g) = (cx.saved(0)?, cx.saved(1)?, grads[0].as_ref().expect("one output"));
             Ok(vec![Some(g.multiply(b)?), Some(g.multiply(a)?)])
         },
     }
@@ -67,10 +58,7 @@ fn identity() -> Plain {
 
 /// Its backward returns `wrong`.
 fn returning(wrong: fn(&FunctionContext, &[Option<Tensor>]) -> Result<Grads>) -> Plain {
-    Plain {
-        forward: |_, inputs| Ok(vec![inputs[0] * 1.0]),
-        backward: wrong,
-    }
+    Plain { forward: |_, inputs| Ok(vec![inputs[0] * 1.0]), backward: wrong }
 }
 
 #[test]
@@ -92,12 +80,7 @@ fn a_saved_output_makes_no_cycle_and_differentiates() -> Result<()> {
             Ok(vec![y])
         },
         backward: |cx, grads| {
-            Ok(vec![Some(
-                grads[0]
-                    .as_ref()
-                    .expect("one output")
-                    .multiply(cx.saved(0)?)?,
-            )])
+            Ok(vec![Some(grads[0].as_ref().expect("one output").multiply(cx.saved(0)?)?)])
         },
     };
     let x = Tensor::from(0.5).with_grad();
@@ -122,16 +105,11 @@ fn a_second_derivative_through_an_intermediate_is_refused() -> Result<()> {
         },
         backward: |cx, grads| {
             let g = grads[0].as_ref().expect("one output");
-            Ok(vec![Some(
-                g.multiply(&cx.saved(1)?.add(&(cx.saved(0)? * 2.0))?)?,
-            )])
+            Ok(vec![Some(g.multiply(&cx.saved(1)?.add(&(cx.saved(0)? * 2.0))?)?)])
         },
     };
     let x = Tensor::from(3.0).with_grad();
-    assert_eq!(
-        values(&grad(&[twice.apply(&[&x])?], from_ref(&x))?[0]),
-        [12.0]
-    );
+    assert_eq!(values(&grad(&[twice.apply(&[&x])?], from_ref(&x))?[0]), [12.0]);
     let g = again(&twice.apply(&[&x])?, &x)?;
     let error = again(&g, &x).expect_err("refused");
     assert!(matches!(*error, Error::NotDifferentiable { .. }), "{error}");
@@ -163,20 +141,14 @@ fn several_outputs_one_backward_absent_ones_are_zeros() -> Result<()> {
     let split = Plain {
         forward: |_, inputs| Ok(vec![inputs[0] * 2.0, inputs[0] * 3.0]),
         backward: |_, grads| {
-            let (a, b) = (
-                grads[0].as_ref().expect("zeros"),
-                grads[1].as_ref().expect("zeros"),
-            );
+            let (a, b) = (grads[0].as_ref().expect("zeros"), grads[1].as_ref().expect("zeros"));
             Ok(vec![Some((a * 2.0).add(&(b * 3.0))?)])
         },
     };
     let x = leaf(&[1.0]);
     let outputs = split.apply_many(&[&x])?;
     assert_eq!(values(&grad(&outputs, from_ref(&x))?[0]), [5.0]);
-    assert_eq!(
-        values(&grad(&split.apply_many(&[&x])?[1..], from_ref(&x))?[0]),
-        [3.0]
-    );
+    assert_eq!(values(&grad(&split.apply_many(&[&x])?[1..], from_ref(&x))?[0]), [3.0]);
     Ok(())
 }
 
@@ -193,10 +165,7 @@ fn absent_gradients_can_stay_absent() -> Result<()> {
         },
     };
     let x = leaf(&[1.0]);
-    assert_eq!(
-        values(&grad(&split.apply_many(&[&x])?[1..], from_ref(&x))?[0]),
-        [3.0]
-    );
+    assert_eq!(values(&grad(&split.apply_many(&[&x])?[1..], from_ref(&x))?[0]), [3.0]);
     Ok(())
 }
 
@@ -249,16 +218,10 @@ fn keys_and_objects() -> Result<()> {
         },
         backward: |cx, grads| {
             assert_eq!(values(cx.saved_under("x")?), [7.0]);
-            assert_eq!(
-                cx.object_under::<String>("name").map(String::as_str),
-                Some("f")
-            );
+            assert_eq!(cx.object_under::<String>("name").map(String::as_str), Some("f"));
             assert!(cx.saved_under("y").is_err() && cx.object::<u8>(0).is_none());
             let text = cx.saved(2).expect_err("two were saved").to_string();
-            assert_eq!(
-                text,
-                "Tensor index 2 is out of range. Valid range is 0 to 1"
-            );
+            assert_eq!(text, "Tensor index 2 is out of range. Valid range is 0 to 1");
             let k = *cx.object::<f64>(0).expect("a number");
             Ok(vec![grads[0].as_ref().map(|g| g * k)])
         },
@@ -276,33 +239,17 @@ fn a_cleared_context_says_so() {
     cx.clear();
     cx.clear();
     let text = cx.saved(0).expect_err("cleared").to_string();
-    assert!(
-        text.starts_with("Cannot retrieve tensor from disposed context"),
-        "{text}"
-    );
+    assert!(text.starts_with("Cannot retrieve tensor from disposed context"), "{text}");
 }
 
 #[test]
 fn wrong_gradients_have_the_exact_messages() -> Result<()> {
     let x = leaf(&[1.0, 2.0]);
     let shape = returning(|_, _| Ok(vec![Some(Tensor::from(vec![1.0; 3]))]));
-    let text = shape
-        .apply(&[&x])?
-        .sum_all()?
-        .backward()
-        .expect_err("shape")
-        .to_string();
-    assert!(
-        text.starts_with("Gradient at index 0 has shape (3,) but expected (2,)"),
-        "{text}"
-    );
+    let text = shape.apply(&[&x])?.sum_all()?.backward().expect_err("shape").to_string();
+    assert!(text.starts_with("Gradient at index 0 has shape (3,) but expected (2,)"), "{text}");
     let count = returning(|_, _| Ok(vec![None, Some(Tensor::from(1.0))]));
-    let text = count
-        .apply(&[&x])?
-        .sum_all()?
-        .backward()
-        .expect_err("count")
-        .to_string();
+    let text = count.apply(&[&x])?.sum_all()?.backward().expect_err("count").to_string();
     assert!(text.starts_with("Expected 1 gradients but got 2"), "{text}");
     assert!(x.grad().is_none());
     let extra = returning(|_, grads| Ok(vec![grads[0].clone(), None, None]));
@@ -311,10 +258,7 @@ fn wrong_gradients_have_the_exact_messages() -> Result<()> {
 
 #[test]
 fn no_outputs() -> Result<()> {
-    let none = Plain {
-        forward: |_, _| Ok(Vec::new()),
-        backward: |_, _| Ok(Vec::new()),
-    };
+    let none = Plain { forward: |_, _| Ok(Vec::new()), backward: |_, _| Ok(Vec::new()) };
     let x = leaf(&[1.0]);
     assert!(none.apply_many(&[&x])?.is_empty());
     let text = none.apply(&[&x]).map(|_| ()).expect_err("none").to_string();
@@ -335,21 +279,10 @@ fn saved_values_are_freed_unless_retained() -> Result<()> {
 #[test]
 fn errors_of_the_user_pass_and_recording_is_restored() {
     let broken = Plain {
-        forward: |_, _| {
-            Err(Box::new(Error::Contract {
-                what: "mine".into(),
-            }))
-        },
+        forward: |_, _| Err(Box::new(Error::Contract { what: "mine".into() })),
         backward: |_, grads| Ok(grads.to_vec()),
     };
     let x = leaf(&[1.0]);
-    assert_eq!(
-        broken
-            .apply(&[&x])
-            .map(|_| ())
-            .expect_err("mine")
-            .to_string(),
-        "mine"
-    );
+    assert_eq!(broken.apply(&[&x]).map(|_| ()).expect_err("mine").to_string(), "mine");
     assert!(x.multiply(&x).expect("same shape").requires_grad());
 }

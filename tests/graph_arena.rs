@@ -57,24 +57,12 @@ fn deep_links_through_saved_edges_only() {
         let mut y = leaf(1.0).0;
         for _ in 0..200_000 {
             let saved = smallvec![Saved::value(&y)];
-            let node = record(
-                RuleRef::Static(&Nothing),
-                smallvec![],
-                saved,
-                1,
-                0.0,
-                Flags::NONE,
-            );
+            let node = record(RuleRef::Static(&Nothing), smallvec![], saved, 1, 0.0, Flags::NONE);
             y.edge = Some(ferrograd::graph::Edge::new(node, 0));
         }
         drop(y);
     };
-    thread::Builder::new()
-        .stack_size(256 * 1024)
-        .spawn(run)
-        .unwrap()
-        .join()
-        .unwrap();
+    thread::Builder::new().stack_size(256 * 1024).spawn(run).unwrap().join().unwrap();
     assert_eq!(live(), 0);
 }
 
@@ -111,11 +99,7 @@ fn slots_are_reused() {
         drop(mul(&mul(&x, &x), &x));
     }
     assert_eq!(live(), 0);
-    assert!(
-        Reuse::arena().capacity() <= 8,
-        "{}",
-        Reuse::arena().capacity()
-    );
+    assert!(Reuse::arena().capacity() <= 8, "{}", Reuse::arena().capacity());
 }
 
 value!(Remote, remote);
@@ -140,11 +124,7 @@ fn nodes_may_be_dropped_by_other_threads() {
     }
     assert_eq!(live(), 0);
     // What the others freed comes back to the owner.
-    assert!(
-        Remote::arena().capacity() < 4 * 200 * 11,
-        "{}",
-        Remote::arena().capacity()
-    );
+    assert!(Remote::arena().capacity() < 4 * 200 * 11, "{}", Remote::arena().capacity());
 }
 
 value!(Exits, exits);
@@ -154,19 +134,11 @@ fn shards_pass_from_thread_to_thread() {
     use exits::*;
     let mut kept = Vec::new();
     for _ in 0..100 {
-        kept.push(
-            thread::spawn(|| mul(&leaf(2.0).0, &leaf(3.0).0))
-                .join()
-                .unwrap(),
-        );
+        kept.push(thread::spawn(|| mul(&leaf(2.0).0, &leaf(3.0).0)).join().unwrap());
     }
     assert_eq!(live(), 300);
     // One shard (of 64 slots at first), whatever the number of threads that lived one after another.
-    assert!(
-        Exits::arena().capacity() <= 300,
-        "{}",
-        Exits::arena().capacity()
-    );
+    assert!(Exits::arena().capacity() <= 300, "{}", Exits::arena().capacity());
     drop(kept);
     assert_eq!(live(), 0);
 }
@@ -231,10 +203,7 @@ fn destructors_may_record_and_drop() {
         let edges = smallvec![y.edge.clone()];
         let rule = RuleRef::Boxed(Box::new(Ends(Some(y))));
         let node = record(rule, edges, smallvec![], 1, 0.0, Flags::NONE);
-        y = Reenter {
-            x: 0.0,
-            edge: Some(ferrograd::graph::Edge::new(node, 0)),
-        };
+        y = Reenter { x: 0.0, edge: Some(ferrograd::graph::Edge::new(node, 0)) };
     }
     drop(y);
     assert_eq!(live(), 0);
@@ -259,10 +228,7 @@ fn threads_share_graphs_keys_and_passes() {
             seen
         })
     };
-    let want = grad(&add(&h, &h), &[&x], true).unwrap()[0]
-        .as_ref()
-        .unwrap()
-        .x;
+    let want = grad(&add(&h, &h), &[&x], true).unwrap()[0].as_ref().unwrap().x;
     thread::scope(|scope| {
         for _ in 0..4 {
             scope.spawn(|| {
@@ -293,9 +259,7 @@ fn one_of_two_freeing_passes_wins() {
         let (x, gx) = leaf(2.0);
         let y = mul(&x, &x);
         let done: Vec<bool> = thread::scope(|scope| {
-            let runs: Vec<_> = (0..2)
-                .map(|_| scope.spawn(|| backward(&y).is_ok()))
-                .collect();
+            let runs: Vec<_> = (0..2).map(|_| scope.spawn(|| backward(&y).is_ok())).collect();
             runs.into_iter().map(|run| run.join().unwrap()).collect()
         });
         assert_eq!(done.iter().filter(|ok| **ok).count(), 1);

@@ -92,11 +92,7 @@ fn several_roots_are_summed() {
         let y = mul(&x, &x);
         let edge = y.edge.clone().unwrap();
         let leaf_edge = x.edge.clone().unwrap();
-        let roots = vec![
-            (edge.clone(), plain(1.0)),
-            (edge, plain(0.5)),
-            (leaf_edge, plain(7.0)),
-        ];
+        let roots = vec![(edge.clone(), plain(1.0)), (edge, plain(0.5)), (leaf_edge, plain(7.0))];
         let pass = Pass {
             roots,
             targets: Targets::Leaves,
@@ -154,13 +150,7 @@ fn what_leads_nowhere_does_not_run() {
         let (w, gw) = leaf(3.0);
         let side = attach(w.x, &Forbidden, &[&w], smallvec![], 1.0);
         let y = mul(&mul(&x, &x), &side);
-        pass(
-            &y,
-            Targets::LeavesOf(vec![x.edge.clone().unwrap()]),
-            true,
-            false,
-        )
-        .unwrap();
+        pass(&y, Targets::LeavesOf(vec![x.edge.clone().unwrap()]), true, false).unwrap();
         assert_eq!(value_of(&gx), Some(12.0));
         assert_eq!(value_of(&gw), None);
         // The captured node itself does not run either, only what is above it.
@@ -184,18 +174,9 @@ fn saved_values_are_freed_unless_retained() {
         backward(&y).unwrap();
         assert_eq!(value_of(&gx), Some(8.0));
         let again = backward(&y);
-        assert!(
-            again
-                .as_ref()
-                .unwrap_err()
-                .to_string()
-                .contains("freed by an earlier backward")
-        );
+        assert!(again.as_ref().unwrap_err().to_string().contains("freed by an earlier backward"));
         assert_eq!(variant(again), "GraphFreed");
-        assert_eq!(
-            variant(pass(&y, Targets::Leaves, true, false)),
-            "GraphFreed"
-        );
+        assert_eq!(variant(pass(&y, Targets::Leaves, true, false)), "GraphFreed");
         assert_eq!(value_of(&gx), Some(8.0));
         // Nothing saved, nothing freed: runs twice.
         let z = add(&x, &x);
@@ -230,10 +211,7 @@ fn derivatives_to_the_fourth_order() {
             (v.powi(3) + 12.0 * v * v + 36.0 * v + 24.0) * e,
         ];
         for (got, want) in got.iter().zip(want) {
-            assert!(
-                (got - want).abs() < 1e-12 * want.abs().max(1.0),
-                "{got} {want}"
-            );
+            assert!((got - want).abs() < 1e-12 * want.abs().max(1.0), "{got} {want}");
         }
     }
     assert_eq!(live(), 0);

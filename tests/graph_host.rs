@@ -80,18 +80,8 @@ fn sleeper(x: &Task, micros: u64, foreign: bool) -> Task {
     let home = foreign.then(|| thread::current().id());
     let flags = if foreign { Flags::FOREIGN } else { Flags::NONE };
     let rule = RuleRef::Boxed(Box::new(Sleep { micros, home }));
-    let node = record(
-        rule,
-        smallvec![x.edge.clone()],
-        smallvec![],
-        1,
-        HEAVY,
-        flags,
-    );
-    Task {
-        x: x.x,
-        edge: Some(Edge::new(node, 0)),
-    }
+    let node = record(rule, smallvec![x.edge.clone()], smallvec![], 1, HEAVY, flags);
+    Task { x: x.x, edge: Some(Edge::new(node, 0)) }
 }
 
 #[test]
@@ -144,11 +134,7 @@ fn an_interrupt_ends_the_pass_soon() {
     enough_threads();
     for threads in [1, 2] {
         let (x, gx) = leaf(1.0);
-        let chain = || {
-            (0..500).fold(x.clone(), |y, _| {
-                attach(y.x, &Slow, &[&y], smallvec![], 5e6)
-            })
-        };
+        let chain = || (0..500).fold(x.clone(), |y, _| attach(y.x, &Slow, &[&y], smallvec![], 5e6));
         let root = add(&chain(), &chain());
         let host = watching(Some(Duration::from_millis(100)));
         let roots = vec![(root.edge.clone().unwrap(), plain(1.0))];
@@ -163,11 +149,7 @@ fn an_interrupt_ends_the_pass_soon() {
             threads,
         };
         assert_eq!(pass.run().unwrap_err().variant(), "Interrupted");
-        assert!(
-            begin.elapsed() < Duration::from_millis(400),
-            "{:?}",
-            begin.elapsed()
-        );
+        assert!(begin.elapsed() < Duration::from_millis(400), "{:?}", begin.elapsed());
         assert_eq!(value_of(&gx), None);
     }
     assert_eq!(live(), 0);

@@ -66,24 +66,11 @@ fn independent_branches_run_on_different_threads() {
     enough_threads();
     {
         let (x, gx) = leaf(1.0);
-        let barrier = Arc::new(Barrier {
-            inside: Mutex::default(),
-            full: Condvar::new(),
-        });
+        let barrier = Arc::new(Barrier { inside: Mutex::default(), full: Condvar::new() });
         let branch = || {
             let rule = RuleRef::Boxed(Box::new(Meeting(Arc::clone(&barrier))));
-            let node = record(
-                rule,
-                smallvec![x.edge.clone()],
-                smallvec![],
-                1,
-                HEAVY,
-                Flags::NONE,
-            );
-            Meet {
-                x: 1.0,
-                edge: Some(Edge::new(node, 0)),
-            }
+            let node = record(rule, smallvec![x.edge.clone()], smallvec![], 1, HEAVY, Flags::NONE);
+            Meet { x: 1.0, edge: Some(Edge::new(node, 0)) }
         };
         let y = add(&branch(), &branch());
         pass_threads(&y, Targets::Leaves, false, false, 2).unwrap();
@@ -134,24 +121,11 @@ fn knot(inputs: [&Bits; 3], random: &mut Random, flags: Flags) -> [Bits; 2] {
     use bits::*;
     let edges = inputs.iter().map(|v| v.edge.clone()).collect();
     let spin = random.below(400) as f64;
-    let mut saved: ferrograd::graph::SavedValues<Bits> = inputs
-        .iter()
-        .enumerate()
-        .map(|(i, v)| Saved::input(*v, i as u32))
-        .collect();
+    let mut saved: ferrograd::graph::SavedValues<Bits> =
+        inputs.iter().enumerate().map(|(i, v)| Saved::input(*v, i as u32)).collect();
     saved.push(Saved::Scalar(spin));
-    let node = record(
-        RuleRef::Static(&Knot),
-        edges,
-        saved,
-        2,
-        2000.0 + 40.0 * spin as f32,
-        flags,
-    );
-    let out = |k| Bits {
-        x: 0.2 + random_x(k),
-        edge: Some(Edge::new(node.clone(), k)),
-    };
+    let node = record(RuleRef::Static(&Knot), edges, saved, 2, 2000.0 + 40.0 * spin as f32, flags);
+    let out = |k| Bits { x: 0.2 + random_x(k), edge: Some(Edge::new(node.clone(), k)) };
     [out(0), out(1)]
 }
 
@@ -166,9 +140,7 @@ fn random_graph(seed: u64, nodes: usize) -> (Bits, Vec<Bits>) {
     let leaves: Vec<Bits> = (0..5).map(|_| leaf(random.unit()).0).collect();
     let mut pool = leaves.clone();
     for _ in 0..nodes {
-        let back = pool
-            .len()
-            .min(if random.below(4) == 0 { usize::MAX } else { 12 });
+        let back = pool.len().min(if random.below(4) == 0 { usize::MAX } else { 12 });
         let mut pick = || pool[pool.len() - 1 - random.below(back)].clone();
         let (a, b, c) = (pick(), pick(), pick());
         match random.below(4) {
@@ -178,30 +150,18 @@ fn random_graph(seed: u64, nodes: usize) -> (Bits, Vec<Bits>) {
             _ => pool.extend(knot([&a, &b, &c], &mut random, Flags::FOREIGN)),
         }
     }
-    let root = pool
-        .iter()
-        .rev()
-        .take(10)
-        .fold(plain(1.0), |sum, v| add(&sum, v));
+    let root = pool.iter().rev().take(10).fold(plain(1.0), |sum, v| add(&sum, v));
     (root, leaves)
 }
 
 fn bits_of(grads: &[Option<Bits>]) -> Vec<Option<u64>> {
-    grads
-        .iter()
-        .map(|g| g.as_ref().map(|g| g.x.to_bits()))
-        .collect()
+    grads.iter().map(|g| g.as_ref().map(|g| g.x.to_bits())).collect()
 }
 
 /// The gradients, and those of the sum of the gradients: a pass over what the first pass recorded.
 fn two_orders(root: &Bits, leaves: &[Bits], host: &dyn Host, threads: usize) -> Vec<Option<u64>> {
     use bits::*;
-    let edges = || {
-        leaves
-            .iter()
-            .map(|v| v.edge.clone().unwrap())
-            .collect::<Vec<_>>()
-    };
+    let edges = || leaves.iter().map(|v| v.edge.clone().unwrap()).collect::<Vec<_>>();
     let run = |root: &Bits, create_graph, threads| {
         let roots = vec![(root.edge.clone().unwrap(), plain(1.0))];
         Pass {
@@ -217,10 +177,7 @@ fn two_orders(root: &Bits, leaves: &[Bits], host: &dyn Host, threads: usize) -> 
     let mut result = bits_of(&run(root, false, threads).unwrap());
     let first = run(root, true, threads).unwrap();
     result.extend(bits_of(&first));
-    let sum = first
-        .iter()
-        .flatten()
-        .fold(plain(0.0), |sum, g| add(&sum, g));
+    let sum = first.iter().flatten().fold(plain(0.0), |sum, g| add(&sum, g));
     if sum.edge.is_some() {
         result.extend(bits_of(&run(&sum, false, 1).unwrap()));
         result.extend(bits_of(&run(&sum, false, threads).unwrap()));
@@ -305,10 +262,7 @@ impl Rule<Trouble> for Maybe {
     fn backward(&self, cx: &mut Context<'_, Trouble>) -> Result<()> {
         match self.0 {
             "error" => {
-                return Err(ferrograd::error::Error::Contract {
-                    what: "failed".into(),
-                }
-                .into());
+                return Err(ferrograd::error::Error::Contract { what: "failed".into() }.into());
             }
             "panic" => panic!("a rule panicked"),
             _ => {}
@@ -329,26 +283,10 @@ fn failures_change_no_leaf() {
         let (x, gx) = leaf(1.0);
         let mut sum = plain(0.0);
         for i in 0..16 {
-            let rule = RuleRef::Boxed(Box::new(Maybe(if i == round % 16 {
-                trouble
-            } else {
-                "fine"
-            })));
-            let node = record(
-                rule,
-                smallvec![x.edge.clone()],
-                smallvec![],
-                1,
-                HEAVY,
-                Flags::NONE,
-            );
-            sum = add(
-                &sum,
-                &Trouble {
-                    x: 1.0,
-                    edge: Some(Edge::new(node, 0)),
-                },
-            );
+            let rule =
+                RuleRef::Boxed(Box::new(Maybe(if i == round % 16 { trouble } else { "fine" })));
+            let node = record(rule, smallvec![x.edge.clone()], smallvec![], 1, HEAVY, Flags::NONE);
+            sum = add(&sum, &Trouble { x: 1.0, edge: Some(Edge::new(node, 0)) });
         }
         let run = || pass_threads(&sum, Targets::Leaves, false, false, 4);
         match std::panic::catch_unwind(std::panic::AssertUnwindSafe(run)) {

@@ -40,13 +40,8 @@ fn the_mode_inside_rules_is_create_graph() {
     }
     {
         let (x, gx) = leaf(1.0);
-        let y = attach(
-            1.0,
-            &Look,
-            &[&attach(1.0, &Look, &[&x], smallvec![], 1.0)],
-            smallvec![],
-            1.0,
-        );
+        let y =
+            attach(1.0, &Look, &[&attach(1.0, &Look, &[&x], smallvec![], 1.0)], smallvec![], 1.0);
         for create in [false, true] {
             pass(&y, Targets::Leaves, true, create).unwrap();
             assert!(grad_enabled());
@@ -71,10 +66,7 @@ mod failing {
             "failing".into()
         }
         fn backward(&self, _: &mut Context<'_, Fails>) -> Result<()> {
-            Err(Error::Contract {
-                what: "failing: no".into(),
-            }
-            .into())
+            Err(Error::Contract { what: "failing: no".into() }.into())
         }
     }
 
@@ -105,10 +97,7 @@ fn a_failing_rule_changes_no_leaf() {
         let panic = std::panic::catch_unwind(std::panic::AssertUnwindSafe(|| {
             pass(&y, Targets::Leaves, true, true)
         }));
-        assert_eq!(
-            *panic.err().unwrap().downcast::<&str>().unwrap(),
-            "a rule panicked"
-        );
+        assert_eq!(*panic.err().unwrap().downcast::<&str>().unwrap(), "a rule panicked");
         assert_eq!((value_of(&gx), value_of(&gz)), (None, None));
         assert!(grad_enabled());
         // The graph is still usable for what works.
@@ -190,10 +179,7 @@ fn mistakes_of_a_rule_are_errors() {
                 1.0,
                 Flags::NONE,
             );
-            let y = Wrong {
-                x: 1.0,
-                edge: Some(Edge::new(node, 0)),
-            };
+            let y = Wrong { x: 1.0, edge: Some(Edge::new(node, 0)) };
             assert_eq!(variant(pass(&y, Targets::Leaves, true, false)), "Internal");
             assert_eq!(variant(backward(&y)), "Internal");
         }
@@ -228,14 +214,8 @@ impl NodeHook<Hooked> for See {
     ) -> Result<Option<Vec<Option<Hooked>>>> {
         let number = |v: &Option<Hooked>| v.as_ref().map_or(f64::NAN, |v| v.x);
         let inputs = inputs.map(|inputs| inputs.iter().map(number).collect());
-        self.seen
-            .lock()
-            .unwrap()
-            .push((inputs, number(&outputs[0])));
-        Ok(self
-            .answer
-            .as_ref()
-            .map(|a| a.iter().map(|x| Some(hooked::plain(*x))).collect()))
+        self.seen.lock().unwrap().push((inputs, number(&outputs[0])));
+        Ok(self.answer.as_ref().map(|a| a.iter().map(|x| Some(hooked::plain(*x))).collect()))
     }
 }
 
@@ -264,15 +244,10 @@ fn hooks_see_and_replace_gradients() {
         extras.retain(0, keep.clone());
         extras.before(before.clone());
         extras.after(after.clone());
-        let doubled = Arc::new(See {
-            answer: Some(vec![100.0, 200.0]),
-            ..See::default()
-        });
+        let doubled = Arc::new(See { answer: Some(vec![100.0, 200.0]), ..See::default() });
         let key = extras.after(doubled);
         let leaf_node = x.edge.as_ref().unwrap().node();
-        leaf_node
-            .extras_or_new()
-            .on_output(0, Arc::new(Times(-1.0)));
+        leaf_node.extras_or_new().on_output(0, Arc::new(Times(-1.0)));
         pass(&y, Targets::Leaves, true, false).unwrap();
         assert_eq!(*keep.0.lock().unwrap(), Some(5.0));
         assert_eq!(*before.seen.lock().unwrap(), [(None, 5.0)]);
@@ -281,23 +256,11 @@ fn hooks_see_and_replace_gradients() {
         extras.remove(key);
         // Captured gradients have passed the hooks too.
         let got = grad(&y, &[&x, &h], true).unwrap();
-        assert_eq!(
-            got.iter()
-                .map(|g| g.as_ref().unwrap().x)
-                .collect::<Vec<_>>(),
-            [-15.0, 5.0]
-        );
-        extras.after(Arc::new(See {
-            answer: Some(vec![1.0]),
-            ..See::default()
-        }));
+        assert_eq!(got.iter().map(|g| g.as_ref().unwrap().x).collect::<Vec<_>>(), [-15.0, 5.0]);
+        extras.after(Arc::new(See { answer: Some(vec![1.0]), ..See::default() }));
         let wrong = pass(&y, Targets::Leaves, true, false);
         assert!(
-            wrong
-                .as_ref()
-                .unwrap_err()
-                .to_string()
-                .contains("returned 1 gradients for 2 inputs")
+            wrong.as_ref().unwrap_err().to_string().contains("returned 1 gradients for 2 inputs")
         );
         assert_eq!((value_of(&gx), value_of(&gw)), (Some(-100.0), Some(200.0)));
     }
@@ -348,20 +311,10 @@ fn a_leaf_may_be_told_at_once() {
         let log = Arc::new(Mutex::new(Vec::new()));
         let (x, gx) = leaf(1.0);
         let says = RuleRef::Boxed(Box::new(Says(Arc::clone(&log))));
-        let early = record(
-            says,
-            smallvec![x.edge.clone()],
-            smallvec![],
-            1,
-            1.0,
-            Flags::NONE,
-        );
+        let early = record(says, smallvec![x.edge.clone()], smallvec![], 1, 1.0, Flags::NONE);
         let tell = RuleRef::Boxed(Box::new(Tell(Arc::clone(&log))));
         let late = record(tell, smallvec![], smallvec![], 1, 0.0, Flags::ACCUMULATOR);
-        let of = |node| AtOnce {
-            x: 1.0,
-            edge: Some(Edge::new(node, 0)),
-        };
+        let of = |node| AtOnce { x: 1.0, edge: Some(Edge::new(node, 0)) };
         backward(&mul(&of(early), &of(late))).unwrap();
         assert_eq!(*log.lock().unwrap(), ["commit", "early operation"]);
         assert_eq!(value_of(&gx), Some(1.0));

@@ -23,10 +23,7 @@ fn parallel_for_runs_every_block_once() {
     let panics = std::panic::catch_unwind(|| {
         parallel_for(100, &|i| assert!(i != 57, "block {i}"));
     });
-    assert_eq!(
-        *panics.unwrap_err().downcast::<String>().unwrap(),
-        "block 57"
-    );
+    assert_eq!(*panics.unwrap_err().downcast::<String>().unwrap(), "block 57");
 }
 
 #[cfg(unix)]

@@ -68,16 +68,10 @@ fn copy_reads_broadcast_axes() {
             i
         }
     });
-    let wide = src
-        .view()
-        .broadcast(ndarray::IxDyn(&[2, 3, 4]))
-        .unwrap()
-        .to_owned();
+    let wide = src.view().broadcast(ndarray::IxDyn(&[2, 3, 4])).unwrap().to_owned();
     let view = src.view();
     let wide_view = view.broadcast(ndarray::IxDyn(&[2, 3, 4])).unwrap();
-    let got = written(&[2, 3, 4], Order::C, 0i32, |out| {
-        copy(DType::I32, read(&wide_view), out)
-    });
+    let got = written(&[2, 3, 4], Order::C, 0i32, |out| copy(DType::I32, read(&wide_view), out));
     assert_eq!(got, wide);
 }
 
@@ -102,11 +96,7 @@ fn casts_follow_as() {
     let floats = [0.0, -0.0, 1.5, -2.5, 300.0, 1e20, f64::NAN];
     casts(&floats[..5], &[0i64, 0, 1, -2, 300], 9);
     casts(&floats[..6], &[0.0f32, -0.0, 1.5, -2.5, 300.0, 1e20], 9.0);
-    casts(
-        &floats,
-        &[false, false, true, true, true, true, true],
-        false,
-    );
+    casts(&floats, &[false, false, true, true, true, true, true], false);
     casts(&[1e20, -1e20, f64::NAN], &[i32::MAX, i32::MIN, 0], 9);
     casts(&[0i64, 1, -1, 1 << 40], &[0i32, 1, -1, 0], 9);
     casts(&[0i64, 255, 256, -1], &[0u8, 255, 0, 255], 9);
@@ -114,21 +104,13 @@ fn casts_follow_as() {
     casts(&[true, false, true], &[1.0f64, 0.0, 1.0], 9.0);
     casts(&[true, false, true], &[1u8, 0, 1], 9);
     casts(&[0u8, 200, 255], &[0.0f32, 200.0, 255.0], 9.0);
-    casts(
-        &[i32::MIN, i32::MAX],
-        &[i32::MIN as f64, i32::MAX as f64],
-        9.0,
-    );
+    casts(&[i32::MIN, i32::MAX], &[i32::MIN as f64, i32::MAX as f64], 9.0);
 }
 
 #[test]
 fn casts_every_order_and_size() {
     let mut rng = Rng(3);
-    for dims in SHAPES
-        .iter()
-        .copied()
-        .chain([&[900, 801][..], &[700_001], &[4, 300_000]])
-    {
+    for dims in SHAPES.iter().copied().chain([&[900, 801][..], &[700_001], &[4, 300_000]]) {
         for order in ORDERS {
             let src = Strided::new(dims, order, || rng.small());
             let view = src.view();
@@ -152,11 +134,7 @@ fn fill_stays_inside_the_view() {
     {
         let mut view = out.view_mut();
         let (dims, strides) = (view.shape().to_vec(), view.strides().to_vec());
-        fill_int(
-            DType::I64,
-            i64::MAX,
-            strided::write(&mut view, &dims, &strides),
-        );
+        fill_int(DType::I64, i64::MAX, strided::write(&mut view, &dims, &strides));
     }
     assert!(out.view().iter().all(|&v| v == i64::MAX));
     let got = written(&[3], Order::C, true, |out| fill(DType::Bool, 0.0, out));

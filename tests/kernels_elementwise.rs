@@ -35,28 +35,16 @@ fn offset(flat: usize, dims: &[usize], strides: &[isize]) -> isize {
 }
 
 fn operand(data: &[f64], start: usize, strides: &'static [isize]) -> Operand<'static> {
-    Operand {
-        ptr: data[start..].as_ptr().cast(),
-        strides,
-        itemsize: 8,
-    }
+    Operand { ptr: data[start..].as_ptr().cast(), strides, itemsize: 8 }
 }
 
 /// Computes `3 x + y` over strided operands and compares each element.
 fn check(dims: &[usize], x: Operand<'_>, y: Operand<'_>, out_strides: Option<Vec<isize>>) {
     let n: usize = dims.iter().product();
     let strides = out_strides.unwrap_or_else(|| c_strides(dims));
-    let last: isize = dims
-        .iter()
-        .zip(&strides)
-        .map(|(&d, &s)| (d as isize - 1) * s)
-        .sum();
+    let last: isize = dims.iter().zip(&strides).map(|(&d, &s)| (d as isize - 1) * s).sum();
     let mut out = vec![f64::NAN; last as usize + 1];
-    let target = OutOperand {
-        ptr: out.as_mut_ptr().cast(),
-        strides: &strides,
-        itemsize: 8,
-    };
+    let target = OutOperand { ptr: out.as_mut_ptr().cast(), strides: &strides, itemsize: 8 };
     let f = AXPY.get(DType::F64).unwrap();
     // SAFETY: the operands address their data over the whole shape, the output is its own.
     unsafe { run(f, &[x, y], target, dims, &[3.0], 0.3) };
@@ -67,10 +55,7 @@ fn check(dims: &[usize], x: Operand<'_>, y: Operand<'_>, out_strides: Option<Vec
     for flat in 0..n {
         let got = out[offset(flat, dims, &strides) as usize];
         let (a, b) = (at(&x, flat), at(&y, flat));
-        assert!(
-            (got - (a * 3.0 + b)).abs() < 1e-9,
-            "{dims:?} at {flat}: {got} from {a}, {b}"
-        );
+        assert!((got - (a * 3.0 + b)).abs() < 1e-9, "{dims:?} at {flat}: {got} from {a}, {b}");
     }
 }
 
@@ -86,26 +71,11 @@ fn layouts_of_every_kind() {
     check(&[700, 3], flat(&[3, 1]), flat(&[0, 1]), None);
     check(&[3, 700], flat(&[700, 1]), flat(&[1, 0]), None);
     check(&[300, 200], flat(&[1, 300]), flat(&[0, 0]), None);
-    check(
-        &[4, 5, 6, 7],
-        flat(&[210, 1, 35, 5]),
-        flat(&[0, 7, 0, 1]),
-        None,
-    );
-    check(
-        &[2, 1, 600, 2],
-        flat(&[1200, 9, 2, 1]),
-        flat(&[0, 0, 2, 1]),
-        None,
-    );
+    check(&[4, 5, 6, 7], flat(&[210, 1, 35, 5]), flat(&[0, 7, 0, 1]), None);
+    check(&[2, 1, 600, 2], flat(&[1200, 9, 2, 1]), flat(&[0, 0, 2, 1]), None);
     check(&[500, 500], flat(&[500, 1]), flat(&[1, 500]), None);
     check(&[6, 5], flat(&[5, 1]), flat(&[5, 1]), Some(vec![1, 6]));
-    check(
-        &[30, 300],
-        flat(&[300, 1]),
-        flat(&[0, 1]),
-        Some(vec![600, 2]),
-    );
+    check(&[30, 300], flat(&[300, 1]), flat(&[0, 1]), Some(vec![600, 2]));
 }
 
 #[test]
@@ -115,61 +85,24 @@ fn in_place_and_split() {
         let one = 1.0;
         let ptr = x.as_mut_ptr().cast::<u8>();
         let ins = [
-            Operand {
-                ptr,
-                strides: &[1],
-                itemsize: 8,
-            },
-            Operand {
-                ptr: std::ptr::from_ref(&one).cast(),
-                strides: &[0],
-                itemsize: 8,
-            },
+            Operand { ptr, strides: &[1], itemsize: 8 },
+            Operand { ptr: std::ptr::from_ref(&one).cast(), strides: &[0], itemsize: 8 },
         ];
-        let out = OutOperand {
-            ptr,
-            strides: &[1],
-            itemsize: 8,
-        };
+        let out = OutOperand { ptr, strides: &[1], itemsize: 8 };
         // SAFETY: the output is the first operand exactly.
         unsafe { run(ADD.get(DType::F64).unwrap(), &ins, out, &[n], &[], 0.3) };
-        assert!(
-            x.iter().enumerate().all(|(i, &v)| v == i as f64 + 1.0),
-            "{n}"
-        );
+        assert!(x.iter().enumerate().all(|(i, &v)| v == i as f64 + 1.0), "{n}");
     }
     let x = vec![1.5; 1_000_000];
-    check(
-        &[1000, 1000],
-        operand(&x, 0, &[1000, 1]),
-        operand(&x, 0, &[1, 1000]),
-        None,
-    );
+    check(&[1000, 1000], operand(&x, 0, &[1000, 1]), operand(&x, 0, &[1, 1000]), None);
 }
 
 #[test]
 fn empty_shapes_touch_nothing() {
-    let nowhere = Operand {
-        ptr: std::ptr::null(),
-        strides: &[0, 1],
-        itemsize: 8,
-    };
-    let out = OutOperand {
-        ptr: std::ptr::null_mut(),
-        strides: &[0, 1],
-        itemsize: 8,
-    };
+    let nowhere = Operand { ptr: std::ptr::null(), strides: &[0, 1], itemsize: 8 };
+    let out = OutOperand { ptr: std::ptr::null_mut(), strides: &[0, 1], itemsize: 8 };
     // SAFETY: there are no elements.
-    unsafe {
-        run(
-            AXPY.get(DType::F64).unwrap(),
-            &[nowhere; 2],
-            out,
-            &[3, 0],
-            &[1.0],
-            0.3,
-        )
-    };
+    unsafe { run(AXPY.get(DType::F64).unwrap(), &[nowhere; 2], out, &[3, 0], &[1.0], 0.3) };
 }
 
 #[test]
@@ -178,37 +111,18 @@ fn integers_masks_and_choices() {
     let ins = [a, b].map(|v: [i32; 4]| Box::new(v));
     let ops: Vec<Operand<'_>> = ins
         .iter()
-        .map(|v| Operand {
-            ptr: v.as_ptr().cast(),
-            strides: &[1],
-            itemsize: 4,
-        })
+        .map(|v| Operand { ptr: v.as_ptr().cast(), strides: &[1], itemsize: 4 })
         .collect();
     let mut sum = [0i32; 4];
     let mut less = [9u8; 4];
     let mut chosen = [0i32; 4];
-    let to = |ptr, itemsize| OutOperand {
-        ptr,
-        strides: &[1],
-        itemsize,
-    };
+    let to = |ptr, itemsize| OutOperand { ptr, strides: &[1], itemsize };
     // SAFETY: four elements each, of the loops' types.
     unsafe {
         let out = to(sum.as_mut_ptr().cast(), 4);
         run(ADD.get(DType::I32).unwrap(), &ops, out, &[4], &[], 0.1);
-        run(
-            LESS.get(DType::I32).unwrap(),
-            &ops,
-            to(less.as_mut_ptr(), 1),
-            &[4],
-            &[],
-            0.1,
-        );
-        let mask = Operand {
-            ptr: less.as_ptr(),
-            strides: &[1],
-            itemsize: 1,
-        };
+        run(LESS.get(DType::I32).unwrap(), &ops, to(less.as_mut_ptr(), 1), &[4], &[], 0.1);
+        let mask = Operand { ptr: less.as_ptr(), strides: &[1], itemsize: 1 };
         let out = to(chosen.as_mut_ptr().cast(), 4);
         run(where_loop(4), &[mask, ops[0], ops[1]], out, &[4], &[], 0.1);
     }

@@ -17,9 +17,7 @@ fn naive<T: Element>(
     let (m, k, n) = (a.shape()[0], a.shape()[1], b.shape()[1]);
     let (a, b): (Vec<T>, Vec<T>) = (a.iter().copied().collect(), b.iter().copied().collect());
     ArrayD::from_shape_fn(IxDyn(&[m, n]), |at| {
-        (0..k).fold(zero, |sum, p| {
-            muladd(sum, a[at[0] * k + p], b[p * n + at[1]])
-        })
+        (0..k).fold(zero, |sum, p| muladd(sum, a[at[0] * k + p], b[p * n + at[1]]))
     })
 }
 
@@ -50,11 +48,7 @@ fn check<T: Element>(make: impl Fn(&mut Rng) -> T, zero: T, muladd: impl Fn(T, T
                     let got = written(&[m, n], to, T::from_f64(1.0), |out| {
                         matmul(T::DTYPE, read(&a), read(&b), out);
                     });
-                    assert!(
-                        got == want,
-                        "{} {m} {k} {n} {of_a:?} {of_b:?} {to:?}",
-                        T::DTYPE
-                    );
+                    assert!(got == want, "{} {m} {k} {n} {of_a:?} {of_b:?} {to:?}", T::DTYPE);
                 }
             }
         }
@@ -66,38 +60,19 @@ fn check<T: Element>(make: impl Fn(&mut Rng) -> T, zero: T, muladd: impl Fn(T, T
 fn every_dtype_and_order() {
     check(|r| r.below(9) as f64 - 4.0, 0.0, |c, a, b| c + a * b);
     check(|r| r.below(9) as f32 - 4.0, 0.0, |c, a, b| c + a * b);
-    check(
-        |r| r.next() as i64,
-        0,
-        |c, a, b| c.wrapping_add(a.wrapping_mul(b)),
-    );
-    check(
-        |r| r.next() as i32,
-        0,
-        |c, a, b| c.wrapping_add(a.wrapping_mul(b)),
-    );
-    check(
-        |r| r.next() as u8,
-        0,
-        |c, a, b| c.wrapping_add(a.wrapping_mul(b)),
-    );
+    check(|r| r.next() as i64, 0, |c, a, b| c.wrapping_add(a.wrapping_mul(b)));
+    check(|r| r.next() as i32, 0, |c, a, b| c.wrapping_add(a.wrapping_mul(b)));
+    check(|r| r.next() as u8, 0, |c, a, b| c.wrapping_add(a.wrapping_mul(b)));
     check(|r| r.below(4) == 0, false, |c, a, b| c | (a & b));
 }
 
 #[test]
 fn large_products_are_the_same_at_any_thread_count() {
     let mut rng = Rng(9);
-    for [m, k, n] in [
-        [300, 200, 310],
-        [50, 300, 1000],
-        [1001, 70, 131],
-        [200, 5000, 40],
-    ] {
-        for (of_a, of_b) in [
-            (Order::C, Order::C),
-            (Order::Fortran, Order::C),
-            (Order::C, Order::Fortran),
-        ] {
+    for [m, k, n] in [[300, 200, 310], [50, 300, 1000], [1001, 70, 131], [200, 5000, 40]] {
+        for (of_a, of_b) in
+            [(Order::C, Order::C), (Order::Fortran, Order::C), (Order::C, Order::Fortran)]
+        {
             let a = Strided::new(&[m, k], of_a, || rng.small() / 3.0);
             let b = Strided::new(&[k, n], of_b, || rng.small() / 3.0);
             let (a, b) = (a.view(), b.view());
@@ -114,9 +89,7 @@ fn large_products_are_the_same_at_any_thread_count() {
             let want = matrix(&a).dot(&matrix(&b));
             let scale = k as f64 * 10.0;
             assert!(
-                one.iter()
-                    .zip(&want)
-                    .all(|(g, w)| (g - w).abs() < 1e-14 * scale),
+                one.iter().zip(&want).all(|(g, w)| (g - w).abs() < 1e-14 * scale),
                 "{m} {k} {n}"
             );
         }
@@ -163,16 +136,11 @@ fn batches_broadcast() {
                         }
                         v
                     };
-                    let want = naive(
-                        &pick(&wide_a).view(),
-                        &pick(&wide_b).view(),
-                        0.0,
-                        |c, a, b| c + a * b,
-                    );
-                    assert!(
-                        pick(&got) == want,
-                        "{of_a:?} {of_b:?} {order:?} at {index:?}"
-                    );
+                    let want =
+                        naive(&pick(&wide_a).view(), &pick(&wide_b).view(), 0.0, |c, a, b| {
+                            c + a * b
+                        });
+                    assert!(pick(&got) == want, "{of_a:?} {of_b:?} {order:?} at {index:?}");
                 }
             }
         }

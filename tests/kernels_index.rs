@@ -10,11 +10,7 @@ use ndarray::{ArrayD, ArrayViewD, Axis, IxDyn};
 use strided::{ORDERS, Order, Rng, Strided, read, write, written};
 
 fn axis_of(view: &ArrayViewD<f64>, axis: usize) -> Indexed {
-    Indexed {
-        axis,
-        size: view.shape()[axis],
-        stride: view.strides()[axis],
-    }
+    Indexed { axis, size: view.shape()[axis], stride: view.strides()[axis] }
 }
 
 fn ints(values: &[i64], dims: &[usize]) -> ArrayD<i64> {
@@ -42,10 +38,7 @@ fn takes_rows_along_any_axis() {
                     for (i, &which) in index.iter().enumerate() {
                         let which = which.rem_euclid(size) as usize;
                         let want = view.index_axis(Axis(axis), which);
-                        assert!(
-                            got.index_axis(Axis(0), i) == want,
-                            "{dims:?} {order:?} {axis}"
-                        );
+                        assert!(got.index_axis(Axis(0), i) == want, "{dims:?} {order:?} {axis}");
                     }
                 }
             }
@@ -66,9 +59,7 @@ fn several_indices_pick_points() {
         assert!(at.len() == 4 && !at.is_empty());
         let plane = view.index_axis(Axis(0), 0);
         let rest = plane.index_axis(Axis(0), 0);
-        let got = written(&[4, 3], Order::C, 0.0, |out| {
-            take(DType::F64, read(&rest), &at, out)
-        });
+        let got = written(&[4, 3], Order::C, 0.0, |out| take(DType::F64, read(&rest), &at, out));
         for (i, (r, c)) in [(0, 4), (3, 0), (3, 1), (2, 0)].into_iter().enumerate() {
             for k in 0..3 {
                 assert_eq!(got[[i, k]], view[[r, c, k]], "{order:?}");
@@ -81,15 +72,7 @@ fn several_indices_pick_points() {
 fn out_of_range_is_an_error_that_names_the_index() {
     let index = ints(&[0, -4, 9], &[3]);
     let view = index.view();
-    let failed = offsets(
-        "take",
-        &[read(&view)],
-        &[Indexed {
-            axis: 2,
-            size: 3,
-            stride: 1,
-        }],
-    );
+    let failed = offsets("take", &[read(&view)], &[Indexed { axis: 2, size: 3, stride: 1 }]);
     let text = failed.unwrap_err().to_string();
     assert_eq!(
         text,
@@ -97,18 +80,7 @@ fn out_of_range_is_an_error_that_names_the_index() {
     );
     let smallest = ints(&[i64::MIN], &[1]);
     let view = smallest.view();
-    assert!(
-        offsets(
-            "take",
-            &[read(&view)],
-            &[Indexed {
-                axis: 0,
-                size: 3,
-                stride: 1
-            }]
-        )
-        .is_err()
-    );
+    assert!(offsets("take", &[read(&view)], &[Indexed { axis: 0, size: 3, stride: 1 }]).is_err());
     assert!(offsets_along("along", read(&view), 0, &[5], &[1]).is_err());
 }
 
@@ -141,17 +113,11 @@ fn masks_select_in_c_order() {
         let mask = Strided::new(&[6, 7], Order::Fortran, || rng.below(3) == 0);
         let mask_view = mask.view();
         let at = offsets_where(read(&mask_view), view.strides()).unwrap();
-        let want: Vec<f64> = view
-            .iter()
-            .zip(mask_view.iter())
-            .filter(|p| *p.1)
-            .map(|p| *p.0)
-            .collect();
+        let want: Vec<f64> =
+            view.iter().zip(mask_view.iter()).filter(|p| *p.1).map(|p| *p.0).collect();
         // SAFETY: the first element of the view, as a 0-d array.
         let point = unsafe { View::from_raw(view.as_ptr().cast(), &[], &[]) };
-        let got = written(&[at.len()], Order::C, 0.0, |out| {
-            take(DType::F64, point, &at, out)
-        });
+        let got = written(&[at.len()], Order::C, 0.0, |out| take(DType::F64, point, &at, out));
         assert_eq!(got.into_raw_vec_and_offset().0, want);
     }
 }
@@ -182,17 +148,13 @@ fn scatter_keeps_the_last_and_scatter_add_keeps_all() {
             let index = ArrayD::from_shape_fn(IxDyn(&[n]), |_| rng.below(40) as i64 - 20);
             let src = Strided::new(&[&[n], row].concat(), order, || rng.small());
             let (view, dims) = (src.view(), [&[20], row].concat());
-            let (put, added) = (
-                scattered(&dims, &index, &view, false),
-                scattered(&dims, &index, &view, true),
-            );
+            let (put, added) =
+                (scattered(&dims, &index, &view, false), scattered(&dims, &index, &view, true));
             let mut want_put = ArrayD::<f64>::zeros(IxDyn(&dims));
             let mut want_added = want_put.clone();
             for (i, &at) in index.iter().enumerate() {
                 let at = at.rem_euclid(20) as usize;
-                want_put
-                    .index_axis_mut(Axis(0), at)
-                    .assign(&view.index_axis(Axis(0), i));
+                want_put.index_axis_mut(Axis(0), at).assign(&view.index_axis(Axis(0), i));
                 let mut slot = want_added.index_axis_mut(Axis(0), at);
                 slot += &view.index_axis(Axis(0), i);
             }

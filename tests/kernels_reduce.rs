@@ -29,17 +29,12 @@ const SHAPES: &[&[usize]] = &[
 
 /// Every set of axes of `ndim` axes.
 fn axis_sets(ndim: usize) -> Vec<Vec<usize>> {
-    (0..1usize << ndim)
-        .map(|bits| (0..ndim).filter(|&a| bits >> a & 1 == 1).collect())
-        .collect()
+    (0..1usize << ndim).map(|bits| (0..ndim).filter(|&a| bits >> a & 1 == 1).collect()).collect()
 }
 
 fn kept(dims: &[usize], axes: &[usize], keepdims: bool) -> Vec<usize> {
     let one = |a: usize| if axes.contains(&a) { 1 } else { dims[a] };
-    (0..dims.len())
-        .filter(|a| keepdims || !axes.contains(a))
-        .map(one)
-        .collect()
+    (0..dims.len()).filter(|a| keepdims || !axes.contains(a)).map(one).collect()
 }
 
 /// The fold of all elements that share a position of the kept axes.
@@ -51,9 +46,8 @@ fn naive<T: Copy, R: Clone>(
 ) -> ArrayD<R> {
     let mut out = ArrayD::from_elem(IxDyn(&kept(view.shape(), axes, true)), start);
     for (index, &value) in view.indexed_iter() {
-        let at: Vec<usize> = (0..view.ndim())
-            .map(|a| if axes.contains(&a) { 0 } else { index[a] })
-            .collect();
+        let at: Vec<usize> =
+            (0..view.ndim()).map(|a| if axes.contains(&a) { 0 } else { index[a] }).collect();
         let slot = &mut out[IxDyn(&at)];
         *slot = step(slot, value);
     }
@@ -93,110 +87,42 @@ fn check<T: Element, R: Element>(
 fn sums() {
     check(Reduction::Sum, |r| r.small(), 0.0f64, |s, x| s + x);
     check(Reduction::Sum, |r| r.small() as f32, 0.0f32, |s, x| s + x);
-    check(
-        Reduction::Sum,
-        |r| r.next() as i64,
-        0i64,
-        |s, x| s.wrapping_add(x),
-    );
-    check(
-        Reduction::Sum,
-        |r| r.next() as i32,
-        0i64,
-        |s, x| s.wrapping_add(x as i64),
-    );
-    check(
-        Reduction::Sum,
-        |r| r.next() as u8,
-        0i64,
-        |s, x| s + x as i64,
-    );
-    check(
-        Reduction::Sum,
-        |r| r.below(2) == 1,
-        0i64,
-        |s, x| s + x as i64,
-    );
+    check(Reduction::Sum, |r| r.next() as i64, 0i64, |s, x| s.wrapping_add(x));
+    check(Reduction::Sum, |r| r.next() as i32, 0i64, |s, x| s.wrapping_add(x as i64));
+    check(Reduction::Sum, |r| r.next() as u8, 0i64, |s, x| s + x as i64);
+    check(Reduction::Sum, |r| r.below(2) == 1, 0i64, |s, x| s + x as i64);
 }
 
 #[test]
 fn products() {
     let unit = |r: &mut Rng| [1.0, -1.0, 1.0, -1.0][r.below(4)];
     check(Reduction::Prod, unit, 1.0f64, |s, x| s * x);
-    check(
-        Reduction::Prod,
-        |r| r.next() as i32,
-        1i64,
-        |s, x| s.wrapping_mul(x as i64),
-    );
+    check(Reduction::Prod, |r| r.next() as i32, 1i64, |s, x| s.wrapping_mul(x as i64));
 }
 
 #[test]
 fn extremes() {
-    check(
-        Reduction::Max,
-        |r| r.small(),
-        f64::NEG_INFINITY,
-        |s, x| s.max(x),
-    );
-    check(
-        Reduction::Min,
-        |r| r.small() as f32,
-        f32::INFINITY,
-        |s, x| s.min(x),
-    );
-    check(
-        Reduction::Max,
-        |r| r.next() as i64,
-        i64::MIN,
-        |s, x| (*s).max(x),
-    );
-    check(
-        Reduction::Min,
-        |r| r.next() as u8,
-        u8::MAX,
-        |s, x| (*s).min(x),
-    );
+    check(Reduction::Max, |r| r.small(), f64::NEG_INFINITY, |s, x| s.max(x));
+    check(Reduction::Min, |r| r.small() as f32, f32::INFINITY, |s, x| s.min(x));
+    check(Reduction::Max, |r| r.next() as i64, i64::MIN, |s, x| (*s).max(x));
+    check(Reduction::Min, |r| r.next() as u8, u8::MAX, |s, x| (*s).min(x));
     check(Reduction::Max, |r| r.below(9) == 0, false, |s, x| *s | x);
 }
 
 #[test]
 fn truth() {
-    check(
-        Reduction::Any,
-        |r| r.below(20) as f64 - 19.0,
-        false,
-        |s, x| *s | (x != 0.0),
-    );
-    check(
-        Reduction::All,
-        |r| r.below(20) as i64,
-        true,
-        |s, x| *s & (x != 0),
-    );
-    check(
-        Reduction::Count,
-        |r| r.below(3) as u8,
-        0i64,
-        |s, x| s + (x != 0) as i64,
-    );
-    check(
-        Reduction::Count,
-        |r| r.below(3) == 0,
-        0i64,
-        |s, x| s + x as i64,
-    );
+    check(Reduction::Any, |r| r.below(20) as f64 - 19.0, false, |s, x| *s | (x != 0.0));
+    check(Reduction::All, |r| r.below(20) as i64, true, |s, x| *s & (x != 0));
+    check(Reduction::Count, |r| r.below(3) as u8, 0i64, |s, x| s + (x != 0) as i64);
+    check(Reduction::Count, |r| r.below(3) == 0, 0i64, |s, x| s + x as i64);
 }
 
 #[test]
 fn of_nothing() {
     let src = Strided::new(&[2, 0], Order::C, || 1.0f64);
     let view = src.view();
-    let run = |op| {
-        written(&[2], Order::C, 9.0f64, |out| {
-            reduce(op, DType::F64, read(&view), &[1], out)
-        })
-    };
+    let run =
+        |op| written(&[2], Order::C, 9.0f64, |out| reduce(op, DType::F64, read(&view), &[1], out));
     let sum = run(Reduction::Sum);
     assert!(sum.iter().all(|v| *v == 0.0 && v.is_sign_positive()));
     assert!(run(Reduction::Prod).iter().all(|v| *v == 1.0));
@@ -246,13 +172,7 @@ fn nan_propagates_wherever_it_stands() {
 #[test]
 fn large_sums_are_accurate_and_the_same_at_any_thread_count() {
     let mut rng = Rng(11);
-    for dims in [
-        &[3_000_001][..],
-        &[1500, 1400],
-        &[100_000, 7],
-        &[7, 200_001],
-        &[60, 70, 301],
-    ] {
+    for dims in [&[3_000_001][..], &[1500, 1400], &[100_000, 7], &[7, 200_001], &[60, 70, 301]] {
         let src = Strided::new(dims, Order::C, || rng.small() + 0.1);
         let view = src.view();
         for axes in axis_sets(dims.len()).into_iter().filter(|a| !a.is_empty()) {
@@ -265,30 +185,15 @@ fn large_sums_are_accurate_and_the_same_at_any_thread_count() {
             };
             let (one, two, five) = (sum(1), sum(2), sum(5));
             let bits = |a: &ArrayD<f64>| a.iter().map(|v| v.to_bits()).collect::<Vec<_>>();
-            assert!(
-                bits(&one) == bits(&two) && bits(&one) == bits(&five),
-                "{dims:?} {axes:?}"
-            );
-            let exact = naive(
-                &view,
-                &axes,
-                (0.0, 0.0),
-                |&(hi, lo): &(f64, f64), x: f64| {
-                    let sum = hi + x;
-                    let lost = if hi.abs() >= x.abs() {
-                        (hi - sum) + x
-                    } else {
-                        (x - sum) + hi
-                    };
-                    (sum, lo + lost)
-                },
-            );
+            assert!(bits(&one) == bits(&two) && bits(&one) == bits(&five), "{dims:?} {axes:?}");
+            let exact = naive(&view, &axes, (0.0, 0.0), |&(hi, lo): &(f64, f64), x: f64| {
+                let sum = hi + x;
+                let lost = if hi.abs() >= x.abs() { (hi - sum) + x } else { (x - sum) + hi };
+                (sum, lo + lost)
+            });
             for (got, (hi, lo)) in one.iter().zip(exact.iter()) {
                 let want = hi + lo;
-                assert!(
-                    (got - want).abs() <= 1e-11 * want.abs().max(1.0),
-                    "{got} for {want}"
-                );
+                assert!((got - want).abs() <= 1e-11 * want.abs().max(1.0), "{got} for {want}");
             }
         }
     }
@@ -309,11 +214,7 @@ fn naive_arg<T: Element>(view: &ArrayViewD<T>, axis: usize, largest: bool) -> Ar
 
 fn check_arg<T: Element>(make: impl Fn(&mut Rng) -> T) {
     let mut rng = Rng(5);
-    for dims in SHAPES
-        .iter()
-        .copied()
-        .chain([&[300_001][..], &[3, 4, 2000], &[2000, 600]])
-    {
+    for dims in SHAPES.iter().copied().chain([&[300_001][..], &[3, 4, 2000], &[2000, 600]]) {
         for order in ORDERS {
             let src = Strided::new(dims, order, || make(&mut rng));
             let view = src.view();
@@ -334,13 +235,7 @@ fn check_arg<T: Element>(make: impl Fn(&mut Rng) -> T) {
 #[test]
 fn arg_reductions_find_the_first() {
     check_arg(|r| r.small());
-    check_arg(|r| {
-        if r.below(50) == 0 {
-            f32::NAN
-        } else {
-            r.small() as f32
-        }
-    });
+    check_arg(|r| if r.below(50) == 0 { f32::NAN } else { r.small() as f32 });
     check_arg(|r| r.below(40) as i64 - 20);
     check_arg(|r| r.below(2) == 1);
     check_arg(|r| [f64::NEG_INFINITY, f64::INFINITY, f64::NAN][r.below(2)]);

@@ -8,15 +8,7 @@ use ferrograd::threads::set_num_threads;
 use ndarray::ArrayD;
 use strided::{Order, Rng, Strided, read, written};
 
-const SHAPES: &[[usize; 2]] = &[
-    [1, 1],
-    [3, 5],
-    [4, 33],
-    [2, 1500],
-    [70, 10],
-    [0, 4],
-    [500, 300],
-];
+const SHAPES: &[[usize; 2]] = &[[1, 1], [3, 5], [4, 33], [2, 1500], [70, 10], [0, 4], [500, 300]];
 
 /// log-softmax of each row, by its definition in f64.
 fn log_softmax_by_definition(x: &ArrayD<f64>) -> ArrayD<f64> {
@@ -31,10 +23,7 @@ fn log_softmax_by_definition(x: &ArrayD<f64>) -> ArrayD<f64> {
 
 fn close(got: &ArrayD<f64>, want: &ArrayD<f64>, tolerance: f64, what: &str) {
     for (g, w) in got.iter().zip(want) {
-        assert!(
-            (g - w).abs() <= tolerance * (1.0 + w.abs()),
-            "{what}: {g} for {w}"
-        );
+        assert!((g - w).abs() <= tolerance * (1.0 + w.abs()), "{what}: {g} for {w}");
     }
 }
 
@@ -47,16 +36,12 @@ fn both_widths(
 ) {
     let views: Vec<_> = operands.iter().map(|a| a.view()).collect();
     let read64: Vec<_> = views.iter().map(read).collect();
-    let got = written(dims, Order::C, 0.0f64, |out| {
-        kernel(DType::F64, &read64, out)
-    });
+    let got = written(dims, Order::C, 0.0f64, |out| kernel(DType::F64, &read64, out));
     close(&got, want, 1e-13, what);
     let single: Vec<ArrayD<f32>> = operands.iter().map(|a| a.mapv(|v| v as f32)).collect();
     let views: Vec<_> = single.iter().map(|a| a.view()).collect();
     let read32: Vec<_> = views.iter().map(read).collect();
-    let got = written(dims, Order::C, 0.0f32, |out| {
-        kernel(DType::F32, &read32, out)
-    });
+    let got = written(dims, Order::C, 0.0f32, |out| kernel(DType::F32, &read32, out));
     close(&got.mapv(|v| v as f64), want, 2e-5, what);
 }
 
@@ -64,20 +49,12 @@ fn both_widths(
 fn forward_and_backward_follow_the_definitions() {
     let mut rng = Rng(1);
     for dims in SHAPES {
-        let x = Strided::new(dims, Order::C, || rng.small())
-            .view()
-            .to_owned();
-        let g = Strided::new(dims, Order::C, || rng.small())
-            .view()
-            .to_owned();
+        let x = Strided::new(dims, Order::C, || rng.small()).view().to_owned();
+        let g = Strided::new(dims, Order::C, || rng.small()).view().to_owned();
         let log = log_softmax_by_definition(&x);
         let soft = log.mapv(f64::exp);
-        both_widths(dims, &[&x], &soft, "softmax", |d, v, out| {
-            softmax(d, v[0], out)
-        });
-        both_widths(dims, &[&x], &log, "log_softmax", |d, v, out| {
-            log_softmax(d, v[0], out)
-        });
+        both_widths(dims, &[&x], &soft, "softmax", |d, v, out| softmax(d, v[0], out));
+        both_widths(dims, &[&x], &log, "log_softmax", |d, v, out| log_softmax(d, v[0], out));
         let (mut back, mut log_back) = (g.clone(), g.clone());
         for r in 0..dims[0] {
             let dot: f64 = (0..dims[1]).map(|c| g[[r, c]] * soft[[r, c]]).sum();
@@ -87,25 +64,13 @@ fn forward_and_backward_follow_the_definitions() {
                 log_back[[r, c]] = g[[r, c]] - soft[[r, c]] * sum;
             }
         }
-        both_widths(
-            dims,
-            &[&soft, &g],
-            &back,
-            "softmax_backward",
-            |d, v, out| {
-                softmax_backward(d, v[0], v[1], out);
-            },
-        );
+        both_widths(dims, &[&soft, &g], &back, "softmax_backward", |d, v, out| {
+            softmax_backward(d, v[0], v[1], out);
+        });
         if dims[1] < 1000 {
-            both_widths(
-                dims,
-                &[&log, &g],
-                &log_back,
-                "log_softmax_backward",
-                |d, v, out| {
-                    log_softmax_backward(d, v[0], v[1], out);
-                },
-            );
+            both_widths(dims, &[&log, &g], &log_back, "log_softmax_backward", |d, v, out| {
+                log_softmax_backward(d, v[0], v[1], out);
+            });
         }
     }
 }
@@ -115,9 +80,7 @@ fn cross_entropy_and_its_gradient() {
     let mut rng = Rng(2);
     for dims in SHAPES {
         let [rows, classes] = *dims;
-        let x = Strided::new(dims, Order::C, || rng.small())
-            .view()
-            .to_owned();
+        let x = Strided::new(dims, Order::C, || rng.small()).view().to_owned();
         let mut targets = ndarray::Array1::from_shape_fn(rows, |_| rng.below(classes) as i64);
         if rows > 2 {
             targets[1] = -100;
@@ -133,28 +96,16 @@ fn cross_entropy_and_its_gradient() {
         });
         let stats_view = stats.view();
         let grad = written(dims, Order::C, 9.0f64, |out| {
-            let (x, t, s, g) = (
-                read(&x_view),
-                read(&t_view),
-                read(&stats_view),
-                read(&g_view),
-            );
+            let (x, t, s, g) = (read(&x_view), read(&t_view), read(&stats_view), read(&g_view));
             cross_entropy_backward(DType::F64, x, t, -100, s, g, out).unwrap();
         });
         for r in 0..rows {
             let t = targets[r];
             let want = if t < 0 { 0.0 } else { -log[[r, t as usize]] };
-            assert!(
-                (loss[[r]] - want).abs() < 1e-12 * (1.0 + want),
-                "{dims:?} row {r}"
-            );
+            assert!((loss[[r]] - want).abs() < 1e-12 * (1.0 + want), "{dims:?} row {r}");
             for c in 0..classes {
                 let hit = if t == c as i64 { 1.0 } else { 0.0 };
-                let want = if t < 0 {
-                    0.0
-                } else {
-                    (log[[r, c]].exp() - hit) * g[[r]]
-                };
+                let want = if t < 0 { 0.0 } else { (log[[r, c]].exp() - hit) * g[[r]] };
                 assert!((grad[[r, c]] - want).abs() < 1e-12, "{dims:?} at {r}, {c}");
             }
         }
@@ -169,34 +120,21 @@ fn a_target_that_is_no_class_is_an_error() {
     written(&[2, 2], Order::C, 0.0f32, |stats| {
         written(&[2], Order::C, 0.0f32, |loss| {
             let failed = cross_entropy(DType::F32, read(&x_view), read(&t_view), -100, loss, stats);
-            assert!(
-                failed
-                    .unwrap_err()
-                    .to_string()
-                    .contains("index 3 is out of range")
-            );
+            assert!(failed.unwrap_err().to_string().contains("index 3 is out of range"));
         });
     });
 }
 
 #[test]
 fn extreme_rows_stay_finite_and_nan_spreads_over_its_row_only() {
-    let x = ndarray::arr2(&[
-        [1e4, 0.0, -1e4],
-        [f64::NAN, 0.0, 1.0],
-        [f64::NEG_INFINITY, 0.0, 0.0],
-    ]);
+    let x = ndarray::arr2(&[[1e4, 0.0, -1e4], [f64::NAN, 0.0, 1.0], [f64::NEG_INFINITY, 0.0, 0.0]]);
     let x = x.into_dyn();
     let view = x.view();
-    let got = written(&[3, 3], Order::C, 9.0f64, |out| {
-        softmax(DType::F64, read(&view), out)
-    });
+    let got = written(&[3, 3], Order::C, 9.0f64, |out| softmax(DType::F64, read(&view), out));
     assert_eq!(got.as_slice().unwrap()[..3], [1.0, 0.0, 0.0]);
     assert!((0..3).all(|c| got[[1, c]].is_nan()));
     assert_eq!(got.as_slice().unwrap()[6..], [0.0, 0.5, 0.5]);
-    let got = written(&[3, 3], Order::C, 9.0f64, |out| {
-        log_softmax(DType::F64, read(&view), out)
-    });
+    let got = written(&[3, 3], Order::C, 9.0f64, |out| log_softmax(DType::F64, read(&view), out));
     assert_eq!(got.as_slice().unwrap()[..3], [0.0, -1e4, -2e4]);
     assert_eq!(got[[2, 0]], f64::NEG_INFINITY);
 }
@@ -204,15 +142,11 @@ fn extreme_rows_stay_finite_and_nan_spreads_over_its_row_only() {
 #[test]
 fn the_thread_count_changes_nothing() {
     let mut rng = Rng(3);
-    let x = Strided::new(&[3000, 70], Order::C, || rng.small())
-        .view()
-        .to_owned();
+    let x = Strided::new(&[3000, 70], Order::C, || rng.small()).view().to_owned();
     let view = x.view();
     let run = |threads| {
         set_num_threads(threads);
-        written(&[3000, 70], Order::C, 0.0f64, |out| {
-            softmax(DType::F64, read(&view), out)
-        })
+        written(&[3000, 70], Order::C, 0.0f64, |out| softmax(DType::F64, read(&view), out))
     };
     let one = run(1);
     assert!(one == run(2) && one == run(5));

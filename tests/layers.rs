@@ -22,18 +22,8 @@ const MAY_USE: &[(&str, &[&str])] = &[
     ("kernels", &["dtype", "error", "threads", "array"]),
     ("graph", &["error", "threads"]),
     ("tensor", &["dtype", "error", "threads", "graph", "array"]),
-    (
-        "ops",
-        &[
-            "dtype", "error", "threads", "array", "kernels", "graph", "tensor",
-        ],
-    ),
-    (
-        "bindings",
-        &[
-            "dtype", "error", "threads", "array", "graph", "tensor", "ops",
-        ],
-    ),
+    ("ops", &["dtype", "error", "threads", "array", "kernels", "graph", "tensor"]),
+    ("bindings", &["dtype", "error", "threads", "array", "graph", "tensor", "ops"]),
 ];
 
 /// Exceptions: (layer, path it may name all the same).
@@ -92,11 +82,7 @@ fn files(folder: &str, extension: &str) -> Vec<PathBuf> {
             if path.is_dir() {
                 pending.push(path);
             } else if path.extension().is_some_and(|e| e == extension) {
-                found.push(
-                    path.strip_prefix(root())
-                        .expect("under the root")
-                        .to_path_buf(),
-                );
+                found.push(path.strip_prefix(root()).expect("under the root").to_path_buf());
             }
         }
     }
@@ -105,10 +91,7 @@ fn files(folder: &str, extension: &str) -> Vec<PathBuf> {
 }
 
 fn sources() -> Vec<Source> {
-    files("src", "rs")
-        .into_iter()
-        .map(|path| Source::read(&root(), path))
-        .collect()
+    files("src", "rs").into_iter().map(|path| Source::read(&root(), path)).collect()
 }
 
 /// The layer of a file, or None for `src/lib.rs`, which may name everything.
@@ -120,11 +103,7 @@ fn layer(path: &Path) -> Option<String> {
 
 fn report(rule: &str, problems: Vec<String>) {
     let count = problems.len();
-    assert!(
-        problems.is_empty(),
-        "{rule} ({count}):\n  {}\n",
-        problems.join("\n  ")
-    );
+    assert!(problems.is_empty(), "{rule} ({count}):\n  {}\n", problems.join("\n  "));
 }
 
 /// What is wrong with `layer` naming `path` (without `crate::`), if anything.
@@ -135,16 +114,11 @@ fn forbidden(layer: &str, path: &str) -> Option<String> {
         return None;
     }
     if let Some((_, part)) = PRIVATE.iter().find(|(l, p)| *l == layer && within(p)) {
-        return Some(format!(
-            "crate::{part} is internal; use what its layer re-exports"
-        ));
+        return Some(format!("crate::{part} is internal; use what its layer re-exports"));
     }
     // A name that is no layer is a macro or an item of the crate's root.
     let known = MAY_USE.iter().any(|(name, _)| *name == target);
-    let allowed = MAY_USE
-        .iter()
-        .find(|(name, _)| *name == layer)
-        .map_or(&[][..], |(_, a)| a);
+    let allowed = MAY_USE.iter().find(|(name, _)| *name == layer).map_or(&[][..], |(_, a)| a);
     (known && !allowed.contains(&target))
         .then(|| format!("`{layer}` may use {allowed:?} only; move the code or pass the value in"))
 }
@@ -157,10 +131,7 @@ fn layers_point_one_way() {
             continue;
         };
         if !MAY_USE.iter().any(|(name, _)| *name == layer) {
-            problems.push(format!(
-                "{}: `{layer}` is no layer of the table",
-                source.path.display()
-            ));
+            problems.push(format!("{}: `{layer}` is no layer of the table", source.path.display()));
         }
         for (line, path) in paths(&source) {
             if let Some(why) = forbidden(&layer, &path) {
@@ -204,38 +175,26 @@ fn unsafe_stays_where_its_contract_is_kept() {
             }));
         }
     }
-    report(
-        "`unsafe` stands outside the files that may hold it",
-        problems,
-    );
+    report("`unsafe` stands outside the files that may hold it", problems);
 }
 
 #[test]
 fn files_stay_short() {
     let mut all = files("src", "rs");
-    for (folder, extension) in [
-        ("tests", "rs"),
-        ("examples", "rs"),
-        ("python/ferrograd", "py"),
-        ("tools", "py"),
-    ] {
+    for (folder, extension) in
+        [("tests", "rs"), ("examples", "rs"), ("python/ferrograd", "py"), ("tools", "py")]
+    {
         all.extend(files(folder, extension));
     }
     for folder in ["benches", "examples", "tests"] {
         all.extend(files(folder, "py"));
     }
     let long = all.into_iter().filter_map(|path| {
-        let lines = fs::read_to_string(root().join(&path))
-            .expect("UTF-8 text")
-            .lines()
-            .count();
+        let lines = fs::read_to_string(root().join(&path)).expect("UTF-8 text").lines().count();
         let place = path.display();
         (lines > FILE_LINES).then(|| format!("{place}: {lines} lines; split it by concern"))
     });
-    report(
-        &format!("a file is longer than {FILE_LINES} lines"),
-        long.collect(),
-    );
+    report(&format!("a file is longer than {FILE_LINES} lines"), long.collect());
 }
 
 #[test]
@@ -245,36 +204,24 @@ fn functions_stay_short() {
         for (line, name, length) in functions(&source) {
             if length > FUNCTION_LINES {
                 let place = source.path.display();
-                problems.push(format!(
-                    "{place}:{line}: fn {name} has {length} lines; split it"
-                ));
+                problems.push(format!("{place}:{line}: fn {name} has {length} lines; split it"));
             }
         }
     }
-    report(
-        &format!("a function is longer than {FUNCTION_LINES} lines"),
-        problems,
-    );
+    report(&format!("a function is longer than {FUNCTION_LINES} lines"), problems);
 }
 
 #[test]
 fn roots_only_re_export() {
     let mut problems = Vec::new();
     for source in sources() {
-        let name = source
-            .path
-            .file_name()
-            .expect("a file")
-            .to_string_lossy()
-            .into_owned();
+        let name = source.path.file_name().expect("a file").to_string_lossy().into_owned();
         if name != "mod.rs" && name != "lib.rs" {
             continue;
         }
         for (line, item) in source.items() {
             // An alias fixes a type parameter of what it re-exports, so it may stand here.
-            let mut words = item
-                .split_whitespace()
-                .filter(|w| !matches!(*w, "pub" | "(" | ")"));
+            let mut words = item.split_whitespace().filter(|w| !matches!(*w, "pub" | "(" | ")"));
             let fine = match words.next() {
                 Some("use" | "type") => true,
                 Some("mod") => !item.contains('{'),
@@ -282,10 +229,7 @@ fn roots_only_re_export() {
             };
             if !fine {
                 let place = source.path.display();
-                problems.push(format!(
-                    "{place}:{line}: `{}` belongs to its own file",
-                    item.trim()
-                ));
+                problems.push(format!("{place}:{line}: `{}` belongs to its own file", item.trim()));
             }
         }
     }
@@ -320,14 +264,8 @@ fn the_reader_sees_what_it_must() {
     assert_eq!(unsafe_lines(&source), [11]);
     assert_eq!(source.lines_naming_crate("numpy"), [11]);
     assert!(source.lines_naming_crate("libc").is_empty());
-    let lengths: Vec<_> = functions(&source)
-        .into_iter()
-        .map(|(_, name, n)| (name, n))
-        .collect();
-    assert_eq!(
-        lengths,
-        [("f".into(), 1), ("long".into(), 4), ("g".into(), 1)]
-    );
+    let lengths: Vec<_> = functions(&source).into_iter().map(|(_, name, n)| (name, n)).collect();
+    assert_eq!(lengths, [("f".into(), 1), ("long".into(), 4), ("g".into(), 1)]);
     assert!(forbidden("array", "ops::add").is_some());
     assert!(forbidden("graph", "dtype::DType").is_some());
     assert!(forbidden("ops", "graph::engine::Pass").is_some());
@@ -342,8 +280,5 @@ fn every_module_says_what_it_owns() {
         .filter(|s| !s.original.trim_start().starts_with("//!"))
         .map(|s| format!("{}: begins without a `//!` comment", s.path.display()))
         .collect();
-    report(
-        "a module does not say what it owns",
-        silent.into_iter().collect(),
-    );
+    report("a module does not say what it owns", silent.into_iter().collect());
 }

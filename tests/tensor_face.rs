@@ -6,10 +6,7 @@ use ferrograd::ops::autograd::{GradOptions, grad as grad_with};
 use ferrograd::{Axes, DType, Error, Tensor, grad, no_grad};
 
 fn again(y: &Tensor, x: &Tensor) -> Tensor {
-    let options = GradOptions {
-        create_graph: true,
-        ..GradOptions::default()
-    };
+    let options = GradOptions { create_graph: true, ..GradOptions::default() };
     let found = grad_with(from_ref(y), from_ref(x), &[], &options, &NoHost);
     found.expect("a gradient").remove(0).expect("reached")
 }
@@ -29,10 +26,7 @@ fn third_order_of_tanh_follows_from_one_text() {
 
 #[test]
 fn linear_regression_gradients() {
-    let (w, b) = (
-        Tensor::from(1.0f64).with_grad(),
-        Tensor::from(3.0f64).with_grad(),
-    );
+    let (w, b) = (Tensor::from(1.0f64).with_grad(), Tensor::from(3.0f64).with_grad());
     let x = Tensor::from(2.0f64);
     let error = &(&(&w * &x) + &b) - 8.0;
     (&error * &error).backward().unwrap();
@@ -46,26 +40,16 @@ fn broadcasting_sums_back() {
     let b = Tensor::from(vec![1.0, 2.0, 3.0]).with_grad();
     (&a * &b).sum_all().unwrap().backward().unwrap();
     assert_eq!(b.grad().unwrap().to_vec::<f64>().unwrap(), [2.0; 3]);
-    assert_eq!(
-        a.grad().unwrap().to_vec::<f64>().unwrap(),
-        [1.0, 2.0, 3.0, 1.0, 2.0, 3.0]
-    );
+    assert_eq!(a.grad().unwrap().to_vec::<f64>().unwrap(), [1.0, 2.0, 3.0, 1.0, 2.0, 3.0]);
 }
 
 #[test]
 fn matmul_gradients_use_strides() {
-    let a = Tensor::from_vec((0..6).map(f64::from).collect(), &[2, 3])
-        .unwrap()
-        .with_grad();
-    let b = Tensor::from_vec((0..12).map(f64::from).collect(), &[3, 4])
-        .unwrap()
-        .with_grad();
+    let a = Tensor::from_vec((0..6).map(f64::from).collect(), &[2, 3]).unwrap().with_grad();
+    let b = Tensor::from_vec((0..12).map(f64::from).collect(), &[3, 4]).unwrap().with_grad();
     let y = a.matmul(&b).unwrap().sum(Axes::All, false, None).unwrap();
     let found = grad(&[y], &[a, b]).unwrap();
-    assert_eq!(
-        found[0].to_vec::<f64>().unwrap(),
-        [6.0, 22.0, 38.0, 6.0, 22.0, 38.0]
-    );
+    assert_eq!(found[0].to_vec::<f64>().unwrap(), [6.0, 22.0, 38.0, 6.0, 22.0, 38.0]);
     assert_eq!(found[1].to_vec::<f64>().unwrap()[..4], [3.0; 4]);
 }
 

@@ -40,14 +40,8 @@ impl Layout {
     /// The layout of one element.
     #[inline]
     pub const fn scalar() -> Layout {
-        let meta = Meta {
-            ndim: 0,
-            contiguous: true,
-        };
-        Layout {
-            repr: Repr::Inline(meta, [0; 2 * INLINE]),
-            offset: 0,
-        }
+        let meta = Meta { ndim: 0, contiguous: true };
+        Layout { repr: Repr::Inline(meta, [0; 2 * INLINE]), offset: 0 }
     }
 
     /// C order from offset 0; an error when the size is not addressable.
@@ -65,10 +59,7 @@ impl Layout {
     #[inline]
     pub(super) fn contiguous_unchecked(dims: &[usize]) -> Layout {
         let n = dims.len();
-        let meta = Meta {
-            ndim: n as u32,
-            contiguous: true,
-        };
+        let meta = Meta { ndim: n as u32, contiguous: true };
         let fill = |words: &mut [usize], at: usize| {
             let mut stride = 1;
             for axis in (0..n).rev() {
@@ -80,17 +71,11 @@ impl Layout {
         if n <= INLINE {
             let mut words = [0; 2 * INLINE];
             fill(&mut words, INLINE);
-            return Layout {
-                repr: Repr::Inline(meta, words),
-                offset: 0,
-            };
+            return Layout { repr: Repr::Inline(meta, words), offset: 0 };
         }
         let mut words = vec![0; 2 * n].into_boxed_slice();
         fill(&mut words, n);
-        Layout {
-            repr: Repr::Heap(meta, words),
-            offset: 0,
-        }
+        Layout { repr: Repr::Heap(meta, words), offset: 0 }
     }
 
     /// A layout from its parts, for memory that others laid out. The caller answers for the strides
@@ -108,10 +93,7 @@ impl Layout {
 
     pub(super) fn raw(dims: &[usize], strides: &[isize], offset: isize) -> Layout {
         let n = dims.len();
-        let meta = Meta {
-            ndim: n as u32,
-            contiguous: is_c_order(dims, strides),
-        };
+        let meta = Meta { ndim: n as u32, contiguous: is_c_order(dims, strides) };
         let fill = |words: &mut [usize], at: usize| {
             words[..n].copy_from_slice(dims);
             for (word, &stride) in words[at..at + n].iter_mut().zip(strides) {
@@ -121,17 +103,11 @@ impl Layout {
         if n <= INLINE {
             let mut words = [0; 2 * INLINE];
             fill(&mut words, INLINE);
-            return Layout {
-                repr: Repr::Inline(meta, words),
-                offset,
-            };
+            return Layout { repr: Repr::Inline(meta, words), offset };
         }
         let mut words = vec![0; 2 * n].into_boxed_slice();
         fill(&mut words, n);
-        Layout {
-            repr: Repr::Heap(meta, words),
-            offset,
-        }
+        Layout { repr: Repr::Heap(meta, words), offset }
     }
 
     /// The size of each axis.
@@ -205,10 +181,7 @@ impl Layout {
         let n = meta.ndim as usize;
         words[..n].swap(a, b);
         words[INLINE..INLINE + n].swap(a, b);
-        let mut out = Layout {
-            repr: Repr::Inline(meta, words),
-            offset: self.offset,
-        };
+        let mut out = Layout { repr: Repr::Inline(meta, words), offset: self.offset };
         let contiguous = is_c_order(out.dims(), out.strides());
         out.repr = Repr::Inline(Meta { contiguous, ..meta }, words);
         Some(out)
@@ -217,10 +190,7 @@ impl Layout {
     /// The same axes from another offset; the caller answers for its staying inside the storage.
     #[inline]
     pub fn with_offset(&self, offset: isize) -> Layout {
-        Layout {
-            repr: self.repr.clone(),
-            offset,
-        }
+        Layout { repr: self.repr.clone(), offset }
     }
 }
 
@@ -239,13 +209,7 @@ fn is_c_order(dims: &[usize], strides: &[isize]) -> bool {
 
 impl std::fmt::Debug for Layout {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        write!(
-            f,
-            "Layout({:?}, {:?}, {})",
-            self.dims(),
-            self.strides(),
-            self.offset
-        )
+        write!(f, "Layout({:?}, {:?}, {})", self.dims(), self.strides(), self.offset)
     }
 }
 

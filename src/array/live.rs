@@ -60,10 +60,7 @@ pub(super) fn add(delta: isize) {
     }
     // SAFETY: counters are never freed; this one is written by this thread alone.
     let bytes = unsafe { &(*mine).bytes };
-    bytes.store(
-        bytes.load(Ordering::Relaxed).wrapping_add(delta),
-        Ordering::Release,
-    );
+    bytes.store(bytes.load(Ordering::Relaxed).wrapping_add(delta), Ordering::Release);
 }
 
 #[cold]
@@ -87,9 +84,7 @@ fn take_counter() -> *const Counter {
     while !at.is_null() {
         // SAFETY: published counters are never freed.
         let counter = unsafe { &*at };
-        let free = counter
-            .taken
-            .compare_exchange(false, true, Ordering::AcqRel, Ordering::Relaxed);
+        let free = counter.taken.compare_exchange(false, true, Ordering::AcqRel, Ordering::Relaxed);
         if free.is_ok() {
             return counter;
         }
@@ -132,9 +127,6 @@ mod tests {
             // SAFETY: published counters are never freed.
             at = unsafe { (*at).next };
         }
-        assert!(
-            counters < 50,
-            "{counters} counters for threads that ran one at a time"
-        );
+        assert!(counters < 50, "{counters} counters for threads that ran one at a time");
     }
 }

@@ -24,10 +24,7 @@ struct Cache {
     bytes: usize,
 }
 
-static CACHE: Mutex<Cache> = Mutex::new(Cache {
-    blocks: Vec::new(),
-    bytes: 0,
-});
+static CACHE: Mutex<Cache> = Mutex::new(Cache { blocks: Vec::new(), bytes: 0 });
 
 /// Tries the lock for about a microsecond; the holder only moves a few words.
 fn lock() -> Option<MutexGuard<'static, Cache>> {
@@ -45,11 +42,7 @@ fn lock() -> Option<MutexGuard<'static, Cache>> {
 fn class(size: usize) -> Option<Block> {
     let step = 1usize << (size.ilog2() - 3);
     let rounded = size.checked_next_multiple_of(step)?;
-    let align = if rounded >= HUGE_FROM {
-        HUGE_PAGE
-    } else {
-        4096
-    };
+    let align = if rounded >= HUGE_FROM { HUGE_PAGE } else { 4096 };
     Block::from_size_align(rounded, align).ok()
 }
 
@@ -139,13 +132,7 @@ mod tests {
 
     #[test]
     fn a_class_is_its_own_class_and_wastes_little() {
-        for size in [
-            1 << 20,
-            (1 << 20) + 1,
-            3_000_000,
-            (4 << 20) + 64,
-            (1 << 30) + 7,
-        ] {
+        for size in [1 << 20, (1 << 20) + 1, 3_000_000, (4 << 20) + 64, (1 << 30) + 7] {
             let block = class(size).unwrap();
             assert!(block.size() >= size && block.size() - size <= size / 8);
             assert_eq!(class(block.size()), Some(block));

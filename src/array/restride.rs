@@ -14,10 +14,7 @@ use crate::error::{Error, Result};
 /// first); a violation is a bug of the caller and panics.
 impl Layout {
     fn parts(&self) -> (Dims, Strides) {
-        (
-            Dims::from_slice(self.dims()),
-            Strides::from_slice(self.strides()),
-        )
+        (Dims::from_slice(self.dims()), Strides::from_slice(self.strides()))
     }
 
     /// Repeats axes of size 1, and adds leading axes, with stride 0.
@@ -49,10 +46,7 @@ impl Layout {
         assert_eq!(axes.len(), self.ndim(), "permute needs every axis");
         let mut seen: SmallVec<[bool; 8]> = SmallVec::from_elem(false, axes.len());
         for &axis in axes {
-            assert!(
-                !std::mem::replace(&mut seen[axis], true),
-                "permute repeats an axis"
-            );
+            assert!(!std::mem::replace(&mut seen[axis], true), "permute repeats an axis");
         }
         let dims: Dims = axes.iter().map(|&a| self.dims()[a]).collect();
         let strides: Strides = axes.iter().map(|&a| self.strides()[a]).collect();
@@ -92,11 +86,7 @@ impl Layout {
     /// Element `i` of an axis, which disappears.
     pub fn select(&self, axis: usize, i: usize) -> Layout {
         let (mut dims, mut strides) = self.parts();
-        assert!(
-            i < dims[axis],
-            "index {i} on an axis of size {}",
-            dims[axis]
-        );
+        assert!(i < dims[axis], "index {i} on an axis of size {}", dims[axis]);
         let offset = self.offset() + i as isize * strides[axis];
         dims.remove(axis);
         strides.remove(axis);
@@ -108,23 +98,14 @@ impl Layout {
         let (mut dims, mut strides) = self.parts();
         let mut offset = self.offset();
         if len > 0 {
-            let last = (len as isize - 1)
-                .checked_mul(step)
-                .and_then(|r| r.checked_add_unsigned(start));
+            let last =
+                (len as isize - 1).checked_mul(step).and_then(|r| r.checked_add_unsigned(start));
             let inside = last.is_some_and(|l| l >= 0 && (l as usize) < dims[axis]);
-            assert!(
-                inside && start < dims[axis],
-                "slice outside an axis of size {}",
-                dims[axis]
-            );
+            assert!(inside && start < dims[axis], "slice outside an axis of size {}", dims[axis]);
             offset += start as isize * strides[axis];
         }
         dims[axis] = len;
-        strides[axis] = if len > 1 {
-            strides[axis] * step
-        } else {
-            strides[axis]
-        };
+        strides[axis] = if len > 1 { strides[axis] * step } else { strides[axis] };
         Layout::raw(&dims, &strides, offset)
     }
 
@@ -152,18 +133,11 @@ impl Layout {
     /// Windows of `size` along an axis, `step` apart; the window's elements are a new last axis.
     pub fn unfold(&self, axis: usize, size: usize, step: usize) -> Layout {
         let (mut dims, mut strides) = self.parts();
-        assert!(
-            size <= dims[axis] && step > 0,
-            "windows of {size}, {step} apart"
-        );
+        assert!(size <= dims[axis] && step > 0, "windows of {size}, {step} apart");
         dims.push(size);
         strides.push(strides[axis]);
         dims[axis] = (dims[axis] - size) / step + 1;
-        strides[axis] = if dims[axis] > 1 {
-            strides[axis] * step as isize
-        } else {
-            strides[axis]
-        };
+        strides[axis] = if dims[axis] > 1 { strides[axis] * step as isize } else { strides[axis] };
         Layout::raw(&dims, &strides, self.offset())
     }
 

@@ -39,11 +39,7 @@ pub fn broadcast_shapes(op: &'static str, shapes: &[&[usize]]) -> Result<ShapeVe
 
 #[cold]
 fn mismatch(op: &'static str, a: &[usize], b: &[usize]) -> Box<Error> {
-    Box::new(Error::Broadcast {
-        op: op.into(),
-        a: a.into(),
-        b: b.into(),
-    })
+    Box::new(Error::Broadcast { op: op.into(), a: a.into(), b: b.into() })
 }
 
 /// An axis counted from the front.
@@ -51,11 +47,7 @@ fn mismatch(op: &'static str, a: &[usize], b: &[usize]) -> Box<Error> {
 pub fn normalize_axis(op: &'static str, axis: isize, ndim: usize) -> Result<usize> {
     let n = ndim as isize;
     if axis < -n || axis >= n {
-        return Err(Box::new(Error::Axis {
-            op: op.into(),
-            axis,
-            ndim,
-        }));
+        return Err(Box::new(Error::Axis { op: op.into(), axis, ndim }));
     }
     Ok(if axis < 0 { axis + n } else { axis } as usize)
 }
@@ -66,10 +58,7 @@ pub fn normalize_axes(op: &'static str, axes: &[isize], ndim: usize) -> Result<S
     for &axis in axes {
         let normal = normalize_axis(op, axis, ndim)?;
         if out.contains(&normal) {
-            return Err(Box::new(Error::RepeatedAxis {
-                op: op.into(),
-                axis,
-            }));
+            return Err(Box::new(Error::RepeatedAxis { op: op.into(), axis }));
         }
         out.push(normal);
     }
@@ -107,8 +96,5 @@ fn too_many(op: &'static str, ndim: usize) -> Box<Error> {
 
 #[cold]
 fn too_large(op: &'static str, dims: &[usize]) -> Box<Error> {
-    Box::new(Error::TooLarge {
-        op: op.into(),
-        dims: dims.into(),
-    })
+    Box::new(Error::TooLarge { op: op.into(), dims: dims.into() })
 }

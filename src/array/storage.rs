@@ -129,11 +129,7 @@ impl Storage {
             foreign_writer: writable,
             ..Header::new(ptr, nbytes, Kind::Adopted)
         };
-        Storage::boxed(Adopted {
-            header,
-            counted: 0,
-            _owner: owner,
-        })
+        Storage::boxed(Adopted { header, counted: 0, _owner: owner })
     }
 
     /// Takes a vector over without copying it; nobody else can write to it.
@@ -141,11 +137,7 @@ impl Storage {
         let nbytes = data.len() * size_of::<T>();
         let header = Header::new(data.as_mut_ptr().cast(), nbytes, Kind::Adopted);
         live::add(nbytes as isize);
-        Storage::boxed(Adopted {
-            header,
-            counted: nbytes,
-            _owner: Box::new(data),
-        })
+        Storage::boxed(Adopted { header, counted: nbytes, _owner: Box::new(data) })
     }
 
     fn boxed(adopted: Adopted) -> Storage {
@@ -243,10 +235,7 @@ impl Storage {
     /// Ends one writable export.
     pub fn release_export(&self) {
         let fewer = |n: u32| n.checked_sub(1);
-        let _ = self
-            .header()
-            .exports
-            .fetch_update(Ordering::AcqRel, Ordering::Acquire, fewer);
+        let _ = self.header().exports.fetch_update(Ordering::AcqRel, Ordering::Acquire, fewer);
     }
 }
 

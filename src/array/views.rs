@@ -95,11 +95,7 @@ mod tests {
         let view = array_view::<f64>(&storage, &odd, DType::F64).unwrap();
         assert_eq!(
             view,
-            array
-                .t()
-                .slice(ndarray::s![1..;2, ..])
-                .slice(ndarray::s![..;-1, ..;-1])
-                .into_dyn()
+            array.t().slice(ndarray::s![1..;2, ..]).slice(ndarray::s![..;-1, ..;-1]).into_dyn()
         );
         let wide = layout.select(0, 2).broadcast_to(&[3, 6]).unwrap();
         let view = array_view::<f64>(&storage, &wide, DType::F64).unwrap();
@@ -123,10 +119,7 @@ mod tests {
         for dims in [&[][..], &[0], &[2, 0, 3]] {
             let array = ArrayD::<f32>::ones(IxDyn(dims));
             let (storage, layout) = from_array(array.clone()).unwrap();
-            assert_eq!(
-                array_view::<f32>(&storage, &layout, DType::F32).unwrap(),
-                array
-            );
+            assert_eq!(array_view::<f32>(&storage, &layout, DType::F32).unwrap(), array);
         }
     }
 }

@@ -62,13 +62,23 @@ fn tensors(op: &str, name: &str, ob: &Bound<'_, PyAny>) -> PyResult<Vec<Tensor>>
 }
 
 /// The gradients that belong to `roots`: None, one for one, or a sequence.
-fn gradients(op: &str, roots: &[Tensor], ob: Option<&Bound<'_, PyAny>>) -> PyResult<Vec<Option<Tensor>>> {
-    let Some(ob) = ob else { return Ok(vec![None; roots.len()]) };
+fn gradients(
+    op: &str,
+    roots: &[Tensor],
+    ob: Option<&Bound<'_, PyAny>>,
+) -> PyResult<Vec<Option<Tensor>>> {
+    let Some(ob) = ob else {
+        return Ok(vec![None; roots.len()]);
+    };
     let several = ob.is_instance_of::<pyo3::types::PyList>() || ob.is_instance_of::<PyTuple>();
     if !several {
         if roots.len() != 1 {
             let what = format!("there are {} outputs and one gradient", roots.len());
-            return Err(bad_value(op, what, "give a sequence with one gradient or None per output"));
+            return Err(bad_value(
+                op,
+                what,
+                "give a sequence with one gradient or None per output",
+            ));
         }
         return Ok(vec![gradient(op, &roots[0], Some(ob))?]);
     }
@@ -81,7 +91,9 @@ fn gradients(op: &str, roots: &[Tensor], ob: Option<&Bound<'_, PyAny>>) -> PyRes
 }
 
 fn gradient(op: &str, root: &Tensor, ob: Option<&Bound<'_, PyAny>>) -> PyResult<Option<Tensor>> {
-    let Some(ob) = ob.filter(|ob| !ob.is_none()) else { return Ok(None) };
+    let Some(ob) = ob.filter(|ob| !ob.is_none()) else {
+        return Ok(None);
+    };
     if let Ok(given) = ob.cast::<PyTensor>() {
         return Ok(Some(given.get().tensor.clone()));
     }
@@ -129,8 +141,7 @@ fn pass(
 ) -> PyResult<()> {
     let inputs = inputs.map(|ob| targets("backward", ob)).transpose()?;
     run_pass(py, &roots, |host| {
-        let options =
-            BackwardOptions { retain_graph, create_graph, inputs: inputs.as_deref() };
+        let options = BackwardOptions { retain_graph, create_graph, inputs: inputs.as_deref() };
         engine::backward(&roots, &grads, &options, host)
     })
 }

@@ -151,7 +151,9 @@ pub(crate) fn ints(ob: &Bound<'_, PyAny>) -> PyResult<Option<Ints>> {
     if let Ok(index) = ob.call_method0(pyo3::intern!(ob.py(), "__index__")) {
         return Ok(Some(SmallVec::from_slice(&[integer(&index)?])));
     }
-    let Ok(items) = ob.try_iter() else { return Ok(None) };
+    let Ok(items) = ob.try_iter() else {
+        return Ok(None);
+    };
     if ob.is_instance_of::<pyo3::types::PyString>() {
         return Ok(None);
     }
@@ -177,7 +179,9 @@ pub(crate) fn nested(ob: &Bound<'_, PyAny>) -> PyResult<Option<Nested>> {
     if ob.is_instance_of::<pyo3::types::PyString>() {
         return Ok(None);
     }
-    let Ok(items) = ob.try_iter() else { return Ok(None) };
+    let Ok(items) = ob.try_iter() else {
+        return Ok(None);
+    };
     let mut lists = Vec::new();
     for item in items {
         match ints(&item?)? {
@@ -240,9 +244,11 @@ fn index_item(part: &Bound<'_, PyAny>) -> PyResult<IndexItem> {
 
 /// A bound of a slice; one beyond 64 bits means the end on its side, as in Python.
 fn bound(value: &Bound<'_, PyAny>) -> PyResult<i64> {
-    value.extract::<i64>().or_else(|error| match error.is_instance_of::<PyOverflowError>(value.py()) {
-        true => Ok(if value.lt(0)? { i64::MIN } else { i64::MAX }),
-        false => Err(error),
+    value.extract::<i64>().or_else(|error| {
+        match error.is_instance_of::<PyOverflowError>(value.py()) {
+            true => Ok(if value.lt(0)? { i64::MIN } else { i64::MAX }),
+            false => Err(error),
+        }
     })
 }
 

@@ -30,11 +30,10 @@ pub(crate) type Positional<'py> = SmallVec<[Bound<'py, PyAny>; 4]>;
 /// Keyword arguments.
 pub(crate) type Keywords<'py> = SmallVec<[(Bound<'py, PyString>, Bound<'py, PyAny>); 2]>;
 
-static BY_NAME: LazyLock<HashMap<&'static str, &'static OpDecl>> =
-    LazyLock::new(|| {
-        let top = registry().iter().filter(|decl| decl.is_top_level());
-        top.map(|decl| (decl.name, *decl)).collect()
-    });
+static BY_NAME: LazyLock<HashMap<&'static str, &'static OpDecl>> = LazyLock::new(|| {
+    let top = registry().iter().filter(|decl| decl.is_top_level());
+    top.map(|decl| (decl.name, *decl)).collect()
+});
 
 /// The declaration with this name.
 pub(crate) fn find(name: &str) -> Option<&'static OpDecl> {
@@ -138,7 +137,9 @@ fn bind<'py>(
     };
     for (key, value) in keywords {
         let key = key.to_cow()?;
-        let Some(i) = parameter(decl, &key) else { return Err(unexpected(decl, &key)) };
+        let Some(i) = parameter(decl, &key) else {
+            return Err(unexpected(decl, &key));
+        };
         refuse_ambiguous(decl, &key, keywords)?;
         if i < given || spread == Some(i) {
             return Err(complain(decl, format!("argument {:?} is given twice", params[i].name)));
@@ -192,7 +193,9 @@ fn bind_positional(
         return Ok(None);
     }
     if spread_tensors {
-        let tensors = given[last..].iter().map(|value| convert::tensor_of(decl.name, params[last].name, value));
+        let tensors = given[last..]
+            .iter()
+            .map(|value| convert::tensor_of(decl.name, params[last].name, value));
         args[last] = Arg::Tensors(tensors.collect::<PyResult<_>>()?);
         return Ok(Some(last));
     }
@@ -259,8 +262,10 @@ fn refuse_ambiguous(
     let (what, remedy) = match name {
         "max" | "min" | "sort" | "median" => (
             "dim= returns values and indices in PyTorch, axis= only values in NumPy",
-            format!("write {name}(x, axis=...) for the values and arg{} for the indices",
-                if name == "median" { "sort" } else { name }),
+            format!(
+                "write {name}(x, axis=...) for the values and arg{} for the indices",
+                if name == "median" { "sort" } else { name }
+            ),
         ),
         "var" | "std" if !keywords.iter().any(|(k, _)| k.to_string_lossy() == "correction") => (
             "dim= divides by n - 1 in PyTorch, axis= by n in NumPy",
@@ -298,12 +303,16 @@ fn convert_arg(decl: &OpDecl, param: &Param, value: &Bound<'_, PyAny>) -> PyResu
     }
     let name = param.name;
     match param.kind {
-        Kind::Tensor | Kind::Condition => convert::tensor_of(decl.name, name, value).map(Arg::Tensor),
+        Kind::Tensor | Kind::Condition => {
+            convert::tensor_of(decl.name, name, value).map(Arg::Tensor)
+        }
         Kind::Operand => match convert::operand_of(decl.name, name, value)? {
             Operand::Tensor(tensor) => Ok(Arg::Tensor(tensor)),
             Operand::Scalar(scalar) => Ok(Arg::Scalar(scalar)),
         },
-        Kind::Tensors | Kind::Several => convert::tensors_of(decl.name, name, value).map(Arg::Tensors),
+        Kind::Tensors | Kind::Several => {
+            convert::tensors_of(decl.name, name, value).map(Arg::Tensors)
+        }
         Kind::Int => match value.extract::<i64>() {
             Ok(i) => Ok(Arg::Scalar(crate::ops::declare::Scalar::Int(i))),
             Err(_) => Err(wrong(decl, param, "an integer", value)),
@@ -314,7 +323,12 @@ fn convert_arg(decl: &OpDecl, param: &Param, value: &Bound<'_, PyAny>) -> PyResu
         },
         Kind::Nested => match convert::nested(value)? {
             Some(lists) => Ok(Arg::Nested(lists)),
-            None => Err(wrong(decl, param, "an integer or a sequence of integers or of sequences of them", value)),
+            None => Err(wrong(
+                decl,
+                param,
+                "an integer or a sequence of integers or of sequences of them",
+                value,
+            )),
         },
         Kind::Bool => match value.extract::<bool>() {
             Ok(flag) => Ok(Arg::Scalar(crate::ops::declare::Scalar::Bool(flag))),

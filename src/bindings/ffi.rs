@@ -44,21 +44,59 @@ unsafe extern "C" fn entry<const I: usize>(
 macro_rules! row {
     ($r:expr) => {
         [
-            entry::<{ $r * 16 }>, entry::<{ $r * 16 + 1 }>, entry::<{ $r * 16 + 2 }>,
-            entry::<{ $r * 16 + 3 }>, entry::<{ $r * 16 + 4 }>, entry::<{ $r * 16 + 5 }>,
-            entry::<{ $r * 16 + 6 }>, entry::<{ $r * 16 + 7 }>, entry::<{ $r * 16 + 8 }>,
-            entry::<{ $r * 16 + 9 }>, entry::<{ $r * 16 + 10 }>, entry::<{ $r * 16 + 11 }>,
-            entry::<{ $r * 16 + 12 }>, entry::<{ $r * 16 + 13 }>, entry::<{ $r * 16 + 14 }>,
+            entry::<{ $r * 16 }>,
+            entry::<{ $r * 16 + 1 }>,
+            entry::<{ $r * 16 + 2 }>,
+            entry::<{ $r * 16 + 3 }>,
+            entry::<{ $r * 16 + 4 }>,
+            entry::<{ $r * 16 + 5 }>,
+            entry::<{ $r * 16 + 6 }>,
+            entry::<{ $r * 16 + 7 }>,
+            entry::<{ $r * 16 + 8 }>,
+            entry::<{ $r * 16 + 9 }>,
+            entry::<{ $r * 16 + 10 }>,
+            entry::<{ $r * 16 + 11 }>,
+            entry::<{ $r * 16 + 12 }>,
+            entry::<{ $r * 16 + 13 }>,
+            entry::<{ $r * 16 + 14 }>,
             entry::<{ $r * 16 + 15 }>,
         ]
     };
 }
 
 static ENTRIES: [[Entry; 16]; 32] = [
-    row!(0), row!(1), row!(2), row!(3), row!(4), row!(5), row!(6), row!(7),
-    row!(8), row!(9), row!(10), row!(11), row!(12), row!(13), row!(14), row!(15),
-    row!(16), row!(17), row!(18), row!(19), row!(20), row!(21), row!(22), row!(23),
-    row!(24), row!(25), row!(26), row!(27), row!(28), row!(29), row!(30), row!(31),
+    row!(0),
+    row!(1),
+    row!(2),
+    row!(3),
+    row!(4),
+    row!(5),
+    row!(6),
+    row!(7),
+    row!(8),
+    row!(9),
+    row!(10),
+    row!(11),
+    row!(12),
+    row!(13),
+    row!(14),
+    row!(15),
+    row!(16),
+    row!(17),
+    row!(18),
+    row!(19),
+    row!(20),
+    row!(21),
+    row!(22),
+    row!(23),
+    row!(24),
+    row!(25),
+    row!(26),
+    row!(27),
+    row!(28),
+    row!(29),
+    row!(30),
+    row!(31),
 ];
 
 /// # Safety
@@ -134,9 +172,13 @@ unsafe fn alone(decl: &OpDecl, ob: *mut c::PyObject) -> *mut c::PyObject {
 /// `a` and `b` are live objects and the thread is attached.
 #[inline]
 unsafe fn paired(decl: &OpDecl, a: *mut c::PyObject, b: *mut c::PyObject) -> *mut c::PyObject {
-    let Some(op) = decl.binary else { return ptr::null_mut() };
+    let Some(op) = decl.binary else {
+        return ptr::null_mut();
+    };
     // SAFETY: the caller's contract.
-    let (Some(a), Some(b)) = (unsafe { (small(a), small(b)) }) else { return ptr::null_mut() };
+    let (Some(a), Some(b)) = (unsafe { (small(a), small(b)) }) else {
+        return ptr::null_mut();
+    };
     // SAFETY: the caller's contract.
     let py = unsafe { Python::assume_attached() };
     let run = || wrap(py, binary(op, a, b).ok()?).ok();
@@ -313,11 +355,16 @@ pub(crate) fn takes_tensor(decl: &OpDecl) -> bool {
     matches!(decl.params.first().map(|p| p.kind), Some(Kind::Tensor | Kind::Operand))
 }
 
-fn function<'py>(module: &Bound<'py, PyModule>, index: usize, name: &str) -> PyResult<Bound<'py, PyAny>> {
+fn function<'py>(
+    module: &Bound<'py, PyModule>,
+    index: usize,
+    name: &str,
+) -> PyResult<Bound<'py, PyAny>> {
     let owner = module.name()?;
     // SAFETY: the definition is leaked, so it outlives the function object.
     unsafe {
-        let made = c::PyCFunction_NewEx(definition(index, name, false)?, ptr::null_mut(), owner.as_ptr());
+        let made =
+            c::PyCFunction_NewEx(definition(index, name, false)?, ptr::null_mut(), owner.as_ptr());
         Bound::from_owned_ptr_or_err(module.py(), made)
     }
 }

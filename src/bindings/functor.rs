@@ -35,19 +35,12 @@ fn operand<'a>(op: &str, name: &str, ob: &'a Bound<'_, PyAny>) -> PyResult<Cow<'
 
 fn count(op: &str, name: &str, given: isize) -> PyResult<usize> {
     usize::try_from(given).map_err(|_| {
-        bad_value(
-            op,
-            format!("{name} is {given}"),
-            format!("give a {name} of at least 0"),
-        )
+        bad_value(op, format!("{name} is {given}"), format!("give a {name} of at least 0"))
     })
 }
 
 fn fiber(op: &str, axis: isize, batch_ndim: isize) -> PyResult<Fiber> {
-    Ok(Fiber {
-        axis: count(op, "axis", axis)?,
-        batch_ndim: count(op, "batch_ndim", batch_ndim)?,
-    })
+    Ok(Fiber { axis: count(op, "axis", axis)?, batch_ndim: count(op, "batch_ndim", batch_ndim)? })
 }
 
 /// What every call needs beside its operands.
@@ -82,13 +75,7 @@ impl<'py> Call<'_, 'py> {
         if scope::active() {
             let inputs = PyTuple::new(py, self.inputs)?;
             let attributes = self.attributes.map(|all| record(py, &all)).transpose()?;
-            scope::note(
-                py,
-                self.op,
-                &inputs,
-                attributes.as_ref().map(Bound::as_any),
-                &out,
-            )?;
+            scope::note(py, self.op, &inputs, attributes.as_ref().map(Bound::as_any), &out)?;
         }
         Ok(out)
     }
@@ -129,26 +116,11 @@ pub(crate) fn _gemm<'py>(
     name: Option<&str>,
 ) -> PyResult<Bound<'py, PyAny>> {
     let (x, y) = (operand("gemm", "a", a)?, operand("gemm", "b", b)?);
-    let (ndim, batch_ndim) = (
-        count("gemm", "ndim", ndim)?,
-        count("gemm", "batch_ndim", batch_ndim)?,
-    );
-    let rule = Gemm {
-        alpha,
-        trans_a,
-        trans_b,
-        ndim,
-        batch_ndim,
-    };
-    let call = Call {
-        op: "gemm",
-        inputs: &[a, b],
-        name,
-        attributes: Some(Attributes::Gemm(rule)),
-    };
-    call.output(a.py(), x.size().saturating_mul(y.size()) / 64, || {
-        functor::gemm(&x, &y, rule)
-    })
+    let (ndim, batch_ndim) =
+        (count("gemm", "ndim", ndim)?, count("gemm", "batch_ndim", batch_ndim)?);
+    let rule = Gemm { alpha, trans_a, trans_b, ndim, batch_ndim };
+    let call = Call { op: "gemm", inputs: &[a, b], name, attributes: Some(Attributes::Gemm(rule)) };
+    call.output(a.py(), x.size().saturating_mul(y.size()) / 64, || functor::gemm(&x, &y, rule))
 }
 
 /// `alpha` times a fiber, added to `beta` times a tensor.
@@ -166,20 +138,9 @@ pub(crate) fn _add_fiber<'py>(
     let op = "add_fiber";
     let (f, t) = (operand(op, "fiber", fiber)?, operand(op, "tensor", tensor)?);
     let place = self::fiber(op, axis, batch_ndim)?;
-    let attributes = Some(Attributes::AddFiber {
-        alpha,
-        beta,
-        fiber: place,
-    });
-    let call = Call {
-        op,
-        inputs: &[fiber, tensor],
-        name,
-        attributes,
-    };
-    call.output(fiber.py(), t.size(), || {
-        functor::add_fiber(alpha, &f, beta, &t, place)
-    })
+    let attributes = Some(Attributes::AddFiber { alpha, beta, fiber: place });
+    let call = Call { op, inputs: &[fiber, tensor], name, attributes };
+    call.output(fiber.py(), t.size(), || functor::add_fiber(alpha, &f, beta, &t, place))
 }
 
 /// `alpha` times the sum over every axis but one and the trailing batch axes.
@@ -199,10 +160,7 @@ pub(crate) fn _sum_fiber<'py>(
         op,
         inputs: &[x],
         name,
-        attributes: Some(Attributes::SumFiber {
-            alpha,
-            fiber: place,
-        }),
+        attributes: Some(Attributes::SumFiber { alpha, fiber: place }),
     };
     call.output(x.py(), t.size(), || functor::sum_fiber(&t, place, alpha))
 }
@@ -212,12 +170,7 @@ pub(crate) fn _sum_fiber<'py>(
 #[pyo3(signature = (x, name=None))]
 pub(crate) fn _gelu<'py>(x: &Bound<'py, PyAny>, name: Option<&str>) -> PyResult<Bound<'py, PyAny>> {
     let t = operand("gelu", "x", x)?;
-    let call = Call {
-        op: "gelu",
-        inputs: &[x],
-        name,
-        attributes: None,
-    };
+    let call = Call { op: "gelu", inputs: &[x], name, attributes: None };
     call.output(x.py(), t.size(), || gelu_default(&t))
 }
 

@@ -55,9 +55,7 @@ impl PyNode {
             return Ok(None);
         };
         let dims = PyTuple::new(py, spec.dims.iter())?;
-        Ok(Some(
-            (dims, numpy::descr(py, spec.dtype)).into_pyobject(py)?,
-        ))
+        Ok(Some((dims, numpy::descr(py, spec.dtype)).into_pyobject(py)?))
     }
 
     /// How many outputs the operation has.
@@ -75,17 +73,12 @@ impl PyNode {
         gradients: Vec<Option<Bound<'py, PyTensor>>>,
         create_graph: bool,
     ) -> PyResult<Bound<'py, PyTuple>> {
-        let gradients = gradients
-            .into_iter()
-            .map(|g| g.map(|g| g.get().tensor.clone()))
-            .collect();
+        let gradients = gradients.into_iter().map(|g| g.map(|g| g.get().tensor.clone())).collect();
         // A gradient whose shape the operation does not expect may be noticed only by a kernel.
         let run = AssertUnwindSafe(|| graph::vjp(&self.node, gradients, create_graph));
         let found = catch_unwind(run).unwrap_or_else(|_| Err(misfit()));
-        let found: PyResult<Vec<_>> = python(found)?
-            .into_iter()
-            .map(|g| g.map(|g| wrap(py, g)).transpose())
-            .collect();
+        let found: PyResult<Vec<_>> =
+            python(found)?.into_iter().map(|g| g.map(|g| wrap(py, g)).transpose()).collect();
         PyTuple::new(py, found?)
     }
 }
@@ -108,19 +101,10 @@ pub(crate) fn _output_of<'py>(
 ) -> PyResult<Bound<'py, PyAny>> {
     let node = &node.get().node;
     if index >= node.outputs() {
-        let what = format!(
-            "output {index} of an operation with {} outputs",
-            node.outputs()
-        );
+        let what = format!("output {index} of an operation with {} outputs", node.outputs());
         return Err(bad_value("backward", what, "name an existing output"));
     }
-    wrap(
-        like.py(),
-        like.get()
-            .tensor
-            .detach()
-            .attach(Edge::new(node.clone(), index)),
-    )
+    wrap(like.py(), like.get().tensor.detach().attach(Edge::new(node.clone(), index)))
 }
 
 /// A node that is not kept alive.
@@ -134,11 +118,9 @@ impl WeakNode {
     fn new(tensor: &Bound<'_, PyTensor>) -> PyResult<WeakNode> {
         match tensor.get().tensor.grad_fn() {
             Some(node) => Ok(WeakNode(node.id())),
-            None => Err(bad_value(
-                "node",
-                "no operation produced the tensor",
-                "pass a recorded result",
-            )),
+            None => {
+                Err(bad_value("node", "no operation produced the tensor", "pass a recorded result"))
+            }
         }
     }
 

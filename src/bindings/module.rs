@@ -79,7 +79,9 @@ fn functors(m: &Bound<'_, PyModule>) -> PyResult<()> {
 /// Narrows `__all__` to what `from ferrograd._core import *` may bring into the package.
 fn publish(m: &Bound<'_, PyModule>) -> PyResult<()> {
     let hidden = |value: &Bound<'_, PyAny>, name: &str| {
-        let class = value.cast::<PyType>().is_ok_and(|class| !class.is(m.py().get_type::<tensor::PyTensor>()));
+        let class = value
+            .cast::<PyType>()
+            .is_ok_and(|class| !class.is(m.py().get_type::<tensor::PyTensor>()));
         name.starts_with('_') || class || ELSEWHERE.contains(&name)
     };
     let public = PyList::empty(m.py());

@@ -50,7 +50,9 @@ fn objects() -> MutexGuard<'static, Option<Objects>> {
 impl Drop for PyNode {
     fn drop(&mut self) {
         let mut table = objects();
-        let Some(objects) = table.as_mut() else { return };
+        let Some(objects) = table.as_mut() else {
+            return;
+        };
         let address = self.node.address();
         let gone = match objects.get(&address) {
             Some((serial, _)) if *serial == self.serial => objects.remove(&address),

@@ -9,8 +9,8 @@ use std::ffi::{c_int, c_void};
 use std::ptr;
 
 use numpy::npyffi::{
-    self, NPY_ARRAY_ALIGNED, NPY_ARRAY_C_CONTIGUOUS, NPY_ARRAY_WRITEABLE, NPY_TYPES,
-    PY_ARRAY_API, npy_intp,
+    self, NPY_ARRAY_ALIGNED, NPY_ARRAY_C_CONTIGUOUS, NPY_ARRAY_WRITEABLE, NPY_TYPES, PY_ARRAY_API,
+    npy_intp,
 };
 use numpy::{PyArrayDescr, PyArrayDescrMethods, PyUntypedArray, PyUntypedArrayMethods};
 use pyo3::exceptions::PyValueError;
@@ -149,7 +149,9 @@ fn data(array: &Bound<'_, PyUntypedArray>) -> *mut u8 {
 
 fn adopt(op: &str, array: &Bound<'_, PyUntypedArray>, writable: bool) -> PyResult<Tensor> {
     let descr = array.dtype();
-    let Some(dtype) = translate(&descr) else { return Err(unsupported(op, &descr)) };
+    let Some(dtype) = translate(&descr) else {
+        return Err(unsupported(op, &descr));
+    };
     let aligned = flags(array) & NPY_ARRAY_ALIGNED != 0;
     // Bytes other than 0 and 1 would be no booleans to Rust, and others could write them later.
     let shareable = aligned && native(&descr).is_some() && dtype != DType::Bool;
@@ -169,9 +171,8 @@ fn adopt(op: &str, array: &Bound<'_, PyUntypedArray>, writable: bool) -> PyResul
     let owner = Box::new(array.clone().unbind());
     // SAFETY: the array object, which the owner keeps alive, guarantees `low..high` around its data
     // pointer; NumPy initialises what it hands out as far as any byte is valid as a number.
-    let storage = unsafe {
-        Storage::adopt(data(array).offset(low), (high - low) as usize, writable, owner)
-    };
+    let storage =
+        unsafe { Storage::adopt(data(array).offset(low), (high - low) as usize, writable, owner) };
     let layout = Layout::strided(dims, &steps, -low / size)?;
     Ok(Tensor::assemble(storage, layout, dtype, None))
 }
@@ -179,11 +180,7 @@ fn adopt(op: &str, array: &Bound<'_, PyUntypedArray>, writable: bool) -> PyResul
 type ShapeSteps = smallvec::SmallVec<[isize; 8]>;
 
 /// A tensor of its own memory, from an array of any layout, byte order and real dtype.
-pub(crate) fn copy(
-    op: &str,
-    array: &Bound<'_, PyUntypedArray>,
-    dtype: DType,
-) -> PyResult<Tensor> {
+pub(crate) fn copy(op: &str, array: &Bound<'_, PyUntypedArray>, dtype: DType) -> PyResult<Tensor> {
     let descr = array.dtype();
     if !matches!(descr.kind(), b'f' | b'i' | b'u' | b'b') {
         return Err(unsupported(op, &descr));

@@ -93,13 +93,7 @@ pub(crate) fn dispatched<'py>(
     for (name, ob) in keywords {
         attributes.set_item(name, ob)?;
     }
-    note(
-        py,
-        decl.name,
-        &PyTuple::empty(py),
-        Some(attributes.as_any()),
-        result,
-    )
+    note(py, decl.name, &PyTuple::empty(py), Some(attributes.as_any()), result)
 }
 
 fn spread<'py>(before: &Bound<'py, PyAny>, ob: &Bound<'py, PyAny>) -> PyResult<Bound<'py, PyAny>> {

@@ -34,15 +34,7 @@ impl<'a, V: Value> Context<'a, V> {
         gifts: &'a mut dyn Gifts<V>,
         create_graph: bool,
     ) -> Context<'a, V> {
-        Context {
-            node,
-            grads,
-            saved,
-            targets,
-            gifts,
-            create_graph,
-            fault: Cell::new(None),
-        }
+        Context { node, grads, saved, targets, gifts, create_graph, fault: Cell::new(None) }
     }
 
     /// The gradient of output `k`; `None` if it received none.
@@ -129,9 +121,7 @@ impl<'a, V: Value> Context<'a, V> {
 
     /// Whether entry `i` holds a value (not `Saved::None`, not a number).
     pub fn has_saved(&self, i: usize) -> bool {
-        self.saved
-            .get(i)
-            .is_some_and(|entry| !matches!(entry, Saved::None | Saved::Scalar(_)))
+        self.saved.get(i).is_some_and(|entry| !matches!(entry, Saved::None | Saved::Scalar(_)))
     }
 
     /// Gives `v` as the gradient of input `i`, adding to what that input has. Dropped if the pass does not want it.
@@ -145,10 +135,12 @@ impl<'a, V: Value> Context<'a, V> {
             }
             Some(_) => {}
             None => {
-                self.fail(self.internal(format!(
-                    "a gradient was given to input {i} of {}",
-                    self.inputs()
-                )));
+                self.fail(
+                    self.internal(format!(
+                        "a gradient was given to input {i} of {}",
+                        self.inputs()
+                    )),
+                );
             }
         }
     }
@@ -168,11 +160,7 @@ impl<'a, V: Value> Context<'a, V> {
 
     #[cold]
     fn internal(&self, what: String) -> Box<Error> {
-        Error::Internal {
-            op: self.node.get().name(),
-            what,
-        }
-        .into()
+        Error::Internal { op: self.node.get().name(), what }.into()
     }
 }
 

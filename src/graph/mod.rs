@@ -21,7 +21,8 @@ pub use context::Context;
 pub use engine::{Host, NoHost, Pass, Targets, vjp};
 pub use hook::{Foreign, Hook, NodeHook, Sink};
 pub use mode::{
-    ANOMALY, FORWARD, GRAD, INFERENCE, Mode, ModeGuard, TRACING, TRANSFORM, grad_enabled, set_grad_enabled,
+    ANOMALY, FORWARD, GRAD, INFERENCE, Mode, ModeGuard, TRACING, TRANSFORM, grad_enabled,
+    set_grad_enabled,
 };
 pub use node::{Edges, Extras, Flags, Node, SavedValues};
 pub use record::{record, recording};

@@ -49,11 +49,7 @@ impl Mode {
     #[inline]
     #[must_use]
     pub fn with(self, bits: u32, on: bool) -> Mode {
-        if on {
-            Mode(self.0 | bits)
-        } else {
-            Mode(self.0 & !bits)
-        }
+        if on { Mode(self.0 | bits) } else { Mode(self.0 & !bits) }
     }
 }
 
@@ -82,10 +78,7 @@ pub struct ModeGuard {
 impl ModeGuard {
     /// Sets the whole word.
     pub fn new(mode: Mode) -> ModeGuard {
-        ModeGuard {
-            before: mode.set(),
-            not_send: std::marker::PhantomData,
-        }
+        ModeGuard { before: mode.set(), not_send: std::marker::PhantomData }
     }
 
     /// Switches `bits`, keeping the others.

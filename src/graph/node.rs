@@ -204,10 +204,7 @@ impl<V: Value> Default for Extras<V> {
             metadata: None,
             call_site: None,
         };
-        Extras {
-            lists: Mutex::new(lists),
-            next_key: AtomicU64::new(1),
-        }
+        Extras { lists: Mutex::new(lists), next_key: AtomicU64::new(1) }
     }
 }
 
@@ -252,26 +249,10 @@ impl<V: Value> Extras<V> {
     pub fn remove(&self, key: u64) {
         let mut lists = self.lists();
         let gone = (
-            lists
-                .outputs
-                .iter()
-                .position(|h| h.0 == key)
-                .map(|i| lists.outputs.remove(i)),
-            lists
-                .sinks
-                .iter()
-                .position(|h| h.0 == key)
-                .map(|i| lists.sinks.remove(i)),
-            lists
-                .before
-                .iter()
-                .position(|h| h.0 == key)
-                .map(|i| lists.before.remove(i)),
-            lists
-                .after
-                .iter()
-                .position(|h| h.0 == key)
-                .map(|i| lists.after.remove(i)),
+            lists.outputs.iter().position(|h| h.0 == key).map(|i| lists.outputs.remove(i)),
+            lists.sinks.iter().position(|h| h.0 == key).map(|i| lists.sinks.remove(i)),
+            lists.before.iter().position(|h| h.0 == key).map(|i| lists.before.remove(i)),
+            lists.after.iter().position(|h| h.0 == key).map(|i| lists.after.remove(i)),
         );
         drop(lists);
         drop(gone);
@@ -279,38 +260,22 @@ impl<V: Value> Extras<V> {
 
     /// The hooks on outputs, in the order of registration.
     pub fn output_hooks(&self) -> Vec<(u32, Arc<dyn Hook<V>>)> {
-        self.lists()
-            .outputs
-            .iter()
-            .map(|(_, k, h)| (*k, Arc::clone(h)))
-            .collect()
+        self.lists().outputs.iter().map(|(_, k, h)| (*k, Arc::clone(h))).collect()
     }
 
     /// The sinks of retained gradients.
     pub fn sinks(&self) -> Vec<(u32, Arc<dyn Sink<V>>)> {
-        self.lists()
-            .sinks
-            .iter()
-            .map(|(_, k, s)| (*k, Arc::clone(s)))
-            .collect()
+        self.lists().sinks.iter().map(|(_, k, s)| (*k, Arc::clone(s))).collect()
     }
 
     /// The hooks that run before the rule.
     pub fn before_hooks(&self) -> Vec<Arc<dyn NodeHook<V>>> {
-        self.lists()
-            .before
-            .iter()
-            .map(|(_, h)| Arc::clone(h))
-            .collect()
+        self.lists().before.iter().map(|(_, h)| Arc::clone(h)).collect()
     }
 
     /// The hooks that run after the rule.
     pub fn after_hooks(&self) -> Vec<Arc<dyn NodeHook<V>>> {
-        self.lists()
-            .after
-            .iter()
-            .map(|(_, h)| Arc::clone(h))
-            .collect()
+        self.lists().after.iter().map(|(_, h)| Arc::clone(h)).collect()
     }
 
     /// The user's object attached to the node.

@@ -36,7 +36,5 @@ pub fn record<V: Value>(
         total += input.total_cost();
     }
     let seq = arena::next_seq(newest);
-    V::arena().insert(Node::new(
-        seq, rule, inputs, saved, outputs, cost_ns, total, flags,
-    ))
+    V::arena().insert(Node::new(seq, rule, inputs, saved, outputs, cost_ns, total, flags))
 }

@@ -54,28 +54,19 @@ pub enum Saved<V: Value> {
 impl<V: Value> Saved<V> {
     /// Saves a value that is neither input nor output, with its edge.
     pub fn value(value: &V) -> Saved<V> {
-        Saved::Value {
-            payload: value.pack(),
-            edge: value.edge(),
-        }
+        Saved::Value { payload: value.pack(), edge: value.edge() }
     }
 
     /// Saves input number `input` of the node.
     #[inline]
     pub fn input(value: &V, input: u32) -> Saved<V> {
-        Saved::Input {
-            payload: value.pack(),
-            input,
-        }
+        Saved::Input { payload: value.pack(), input }
     }
 
     /// Saves output number `index` of the node.
     #[inline]
     pub fn output(value: &V, index: u32) -> Saved<V> {
-        Saved::Output {
-            payload: value.pack(),
-            index,
-        }
+        Saved::Output { payload: value.pack(), index }
     }
 
     /// How many bytes the entry keeps alive.
@@ -105,19 +96,16 @@ impl<V: Value> Saved<V> {
                 let edge = record.then(|| Edge::new(node.to_ref(), *index));
                 V::unpack(payload.clone(), edge, &name)
             }
-            Saved::Value { payload, edge } => V::unpack(
-                payload.clone(),
-                if record { edge.clone() } else { None },
-                &name,
-            ),
+            Saved::Value { payload, edge } => {
+                V::unpack(payload.clone(), if record { edge.clone() } else { None }, &name)
+            }
             Saved::Packed { packed, edge } => {
                 packed.unpack(if record { edge.clone() } else { None }, &name)
             }
-            Saved::Scalar(_) | Saved::None => Err(Error::Internal {
-                op: name,
-                what: "a saved entry holds no value".into(),
+            Saved::Scalar(_) | Saved::None => {
+                Err(Error::Internal { op: name, what: "a saved entry holds no value".into() }
+                    .into())
             }
-            .into()),
         }
     }
 }

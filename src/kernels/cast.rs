@@ -106,14 +106,10 @@ fn run<A: Copy, B: Convert<A>>(src: View, dst: ViewMut) {
         part(0, rows, 0, inner);
     } else if rows == 1 {
         let blocks = inner.div_ceil(BLOCK);
-        parallel_for(blocks, &|i| {
-            part(0, 1, i * BLOCK, BLOCK.min(inner - i * BLOCK))
-        });
+        parallel_for(blocks, &|i| part(0, 1, i * BLOCK, BLOCK.min(inner - i * BLOCK)));
     } else {
         let blocks = (numel / BLOCK).min(rows);
-        parallel_for(blocks, &|i| {
-            part(i * rows / blocks, (i + 1) * rows / blocks, 0, inner)
-        });
+        parallel_for(blocks, &|i| part(i * rows / blocks, (i + 1) * rows / blocks, 0, inner));
     }
 }
 

@@ -24,10 +24,7 @@ pub fn convolve(dtype: DType, a: View, v: View, out: ViewMut) {
 fn full<T: Copy>(a: View, v: View, out: ViewMut, add: impl Fn(T, T, T) -> T) {
     let (n, m) = (a.numel(), v.numel());
     assert!(n > 0 && m > 0 && out.numel() == n + m - 1, "convolve: dims");
-    assert!(
-        a.is_contiguous() && v.is_contiguous() && out.is_contiguous(),
-        "convolve: gaps"
-    );
+    assert!(a.is_contiguous() && v.is_contiguous() && out.is_contiguous(), "convolve: gaps");
     // SAFETY: the views are contiguous and hold so many elements; `out` is nobody else's.
     let (a, v, out) = unsafe {
         (

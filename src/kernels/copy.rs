@@ -33,17 +33,10 @@ fn copy_words<W: Copy + Send + Sync>(src: View, dst: ViewMut) {
         return;
     }
     let axes = Axes::new(dst.dims, [dst.strides, src.strides]).collapse(true);
-    let job = Job {
-        src: src.ptr.cast::<W>(),
-        dst: dst.ptr.cast::<W>(),
-    };
+    let job = Job { src: src.ptr.cast::<W>(), dst: dst.ptr.cast::<W>() };
     let outer = axes.dims.first().copied().unwrap_or(1);
     let bytes = numel * size_of::<W>();
-    let blocks = if bytes < SPLIT_BYTES {
-        1
-    } else {
-        (bytes / (SPLIT_BYTES / 2)).min(outer)
-    };
+    let blocks = if bytes < SPLIT_BYTES { 1 } else { (bytes / (SPLIT_BYTES / 2)).min(outer) };
     if blocks <= 1 {
         // SAFETY: the views are valid for every position of the axes and do not overlap.
         return unsafe { job.run(&axes) };
@@ -51,10 +44,7 @@ fn copy_words<W: Copy + Send + Sync>(src: View, dst: ViewMut) {
     parallel_for(blocks, &|i| {
         let (start, end) = (i * outer / blocks, (i + 1) * outer / blocks);
         let [to, from] = axes.strides[0];
-        let mut part = Axes {
-            dims: axes.dims.clone(),
-            strides: axes.strides.clone(),
-        };
+        let mut part = Axes { dims: axes.dims.clone(), strides: axes.strides.clone() };
         part.dims[0] = end - start;
         let job = job.shifted(to * start as isize, from * start as isize);
         // SAFETY: as above; the blocks are disjoint along the first axis.
@@ -74,10 +64,7 @@ unsafe impl<W> Sync for Job<W> {}
 
 impl<W: Copy> Job<W> {
     fn shifted(&self, to: isize, from: isize) -> Job<W> {
-        Job {
-            src: self.src.wrapping_offset(from),
-            dst: self.dst.wrapping_offset(to),
-        }
+        Job { src: self.src.wrapping_offset(from), dst: self.dst.wrapping_offset(to) }
     }
 
     /// # Safety
@@ -89,16 +76,11 @@ impl<W: Copy> Job<W> {
             return unsafe { *self.dst = *self.src };
         }
         let (inner, strides) = (axes.dims[n - 1], axes.strides[n - 1]);
-        let fastest = (0..n)
-            .min_by_key(|&i| axes.strides[i][1].unsigned_abs())
-            .unwrap_or(n - 1);
+        let fastest = (0..n).min_by_key(|&i| axes.strides[i][1].unsigned_abs()).unwrap_or(n - 1);
         let transposed = fastest != n - 1
             && axes.strides[fastest][1] != 0
             && axes.strides[fastest][1].unsigned_abs() < strides[1].unsigned_abs();
-        let mut outer = Axes {
-            dims: axes.dims.clone(),
-            strides: axes.strides.clone(),
-        };
+        let mut outer = Axes { dims: axes.dims.clone(), strides: axes.strides.clone() };
         outer.dims.truncate(n - 1);
         outer.strides.truncate(n - 1);
         if inner <= SHORT && n > 1 && outer.dims[n - 2] > inner {
@@ -115,8 +97,7 @@ impl<W: Copy> Job<W> {
             let row = outer.strides.remove(fastest);
             // SAFETY: the caller's contract.
             outer.for_each(|at| unsafe {
-                self.shifted(at[0], at[1])
-                    .tiles([rows, inner], [row, strides]);
+                self.shifted(at[0], at[1]).tiles([rows, inner], [row, strides]);
             });
         } else {
             // SAFETY: the caller's contract.

@@ -50,10 +50,7 @@ fn fill_words<W: Copy + Send + Sync>(value: W, out: ViewMut) {
     let target = &target;
     if !out.is_contiguous() {
         let mut axes = Axes::new(out.dims, [out.strides]).collapse(true);
-        let (inner, [step]) = (
-            axes.dims.pop().unwrap_or(1),
-            axes.strides.pop().unwrap_or([1]),
-        );
+        let (inner, [step]) = (axes.dims.pop().unwrap_or(1), axes.strides.pop().unwrap_or([1]));
         return axes.for_each(|[at]| {
             for i in 0..inner as isize {
                 // SAFETY: the view is valid for every position of its axes.
@@ -62,11 +59,7 @@ fn fill_words<W: Copy + Send + Sync>(value: W, out: ViewMut) {
         });
     }
     let bytes = numel * size_of::<W>();
-    let blocks = if bytes < SPLIT_BYTES {
-        1
-    } else {
-        bytes / (SPLIT_BYTES / 2)
-    };
+    let blocks = if bytes < SPLIT_BYTES { 1 } else { bytes / (SPLIT_BYTES / 2) };
     parallel_for(blocks, &|i| {
         let (start, end) = (i * numel / blocks, (i + 1) * numel / blocks);
         // SAFETY: the view is contiguous and `numel` long; the blocks are disjoint. The memory may be

@@ -4,8 +4,8 @@
 //! Never knows a tensor, a graph or an operation's derivative.
 //! Invariant: a result depends on the operands only, not on the thread count.
 pub mod cast;
-pub mod convolve;
 pub mod convolution;
+pub mod convolve;
 pub mod copy;
 pub mod elementwise;
 pub mod fill;

@@ -57,19 +57,13 @@ fn by_rows(rows: usize, n: usize, body: &(dyn Fn(usize, usize) + Sync)) {
 }
 
 fn shape(x: &View, others: &[bool]) -> (usize, usize) {
-    assert!(
-        x.dims.len() == 2 && others.iter().all(|&c| c),
-        "normalize takes contiguous (rows, n)"
-    );
+    assert!(x.dims.len() == 2 && others.iter().all(|&c| c), "normalize takes contiguous (rows, n)");
     (x.dims[0], x.dims[1])
 }
 
 /// `y = (x - mean) r` with `r = 1 / sqrt(mean((x - mean)²) + eps)` for each row; without `centred` the mean counts as 0.
 pub fn forward(dtype: DType, x: View, eps: f64, centred: bool, y: ViewMut, r: ViewMut) {
-    let (rows, n) = shape(
-        &x,
-        &[x.is_contiguous(), y.is_contiguous(), r.is_contiguous()],
-    );
+    let (rows, n) = shape(&x, &[x.is_contiguous(), y.is_contiguous(), r.is_contiguous()]);
     assert!(y.dims == x.dims && r.dims == [rows]);
     by_rows(rows, n, &|first, count| {
         let (row, skip) = (first as isize, (first * n) as isize);
@@ -108,11 +102,7 @@ unsafe fn forward_rows_body<T: Number>(
         // SAFETY: the caller's contract.
         unsafe {
             let (x, y) = (x.add(row * n), y.add(row * n));
-            let mean = if centred {
-                sum(n, |i| *x.add(i)) / n as f64
-            } else {
-                0.0
-            };
+            let mean = if centred { sum(n, |i| *x.add(i)) / n as f64 } else { 0.0 };
             let mean = T::from_f64(mean);
             let square = |i: usize| {
                 let d = *x.add(i) - mean;
@@ -129,12 +119,7 @@ unsafe fn forward_rows_body<T: Number>(
 
 /// The gradient of `forward` from its results: `r (g - mean(g) - y mean(g y))`, without `mean(g)` unless `centred`.
 pub fn backward(dtype: DType, y: View, r: View, g: View, centred: bool, out: ViewMut) {
-    let whole = [
-        y.is_contiguous(),
-        r.is_contiguous(),
-        g.is_contiguous(),
-        out.is_contiguous(),
-    ];
+    let whole = [y.is_contiguous(), r.is_contiguous(), g.is_contiguous(), out.is_contiguous()];
     let (rows, n) = shape(&y, &whole);
     assert!(g.dims == y.dims && out.dims == y.dims && r.dims == [rows]);
     by_rows(rows, n, &|first, count| {
@@ -190,11 +175,7 @@ unsafe fn backward_rows_body<T: Number>(
         // SAFETY: the caller's contract.
         unsafe {
             let (y, g, out) = (y.add(row * n), g.add(row * n), out.add(row * n));
-            let mean = if centred {
-                sum(n, |i| *g.add(i)) / n as f64
-            } else {
-                0.0
-            };
+            let mean = if centred { sum(n, |i| *g.add(i)) / n as f64 } else { 0.0 };
             let slope = sum(n, |i| *g.add(i) * *y.add(i)) / n as f64;
             let (mean, slope, scale) = (T::from_f64(mean), T::from_f64(slope), *r.add(row));
             for i in 0..n {

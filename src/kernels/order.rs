@@ -81,11 +81,7 @@ fn ordered<T: Key>(
     descending: bool,
 ) -> impl Iterator<Item = usize> {
     let compare = |a: &(T, usize), b: &(T, usize)| {
-        let order = if descending {
-            b.0.order(a.0)
-        } else {
-            a.0.order(b.0)
-        };
+        let order = if descending { b.0.order(a.0) } else { a.0.order(b.0) };
         order.then(a.1.cmp(&b.1))
     };
     if wanted > 0 && wanted < pairs.len() {

@@ -42,9 +42,7 @@ fn by_planes(g: &Geometry, body: impl Fn(usize) + Sync) {
     if g.batch * g.spots() * g.plane() == 0 {
         return;
     }
-    let work = g
-        .batch
-        .saturating_mul(g.spots() * g.kernel[0] * g.kernel[1]);
+    let work = g.batch.saturating_mul(g.spots() * g.kernel[0] * g.kernel[1]);
     let blocks = (work / SPLIT).clamp(1, g.batch);
     parallel_for(blocks, &|block| {
         for plane in block * g.batch / blocks..(block + 1) * g.batch / blocks {
@@ -57,14 +55,9 @@ fn by_planes(g: &Geometry, body: impl Fn(usize) + Sync) {
 #[inline(always)]
 fn window(g: &Geometry, axis: usize, at: usize) -> (usize, usize, usize) {
     let (start, step) = (at * g.stride[axis], g.dilation[axis]);
-    let skipped = g.padding[axis]
-        .saturating_sub(start)
-        .div_ceil(step)
-        .min(g.kernel[axis]);
-    let end = (g.image[axis] + g.padding[axis])
-        .saturating_sub(start)
-        .div_ceil(step)
-        .min(g.kernel[axis]);
+    let skipped = g.padding[axis].saturating_sub(start).div_ceil(step).min(g.kernel[axis]);
+    let end =
+        (g.image[axis] + g.padding[axis]).saturating_sub(start).div_ceil(step).min(g.kernel[axis]);
     let first = (start + skipped * step).saturating_sub(g.padding[axis]);
     (first, step, end.saturating_sub(skipped))
 }
@@ -109,12 +102,7 @@ macro_rules! float {
 
 /// The largest element of each window and (int64) its place in the plane, -1 for a window outside the image.
 pub fn largest(dtype: DType, g: &Geometry, x: View, y: ViewMut, places: ViewMut) {
-    check(
-        g,
-        x.dims,
-        y.dims,
-        &[x.is_contiguous(), y.is_contiguous(), places.is_contiguous()],
-    );
+    check(g, x.dims, y.dims, &[x.is_contiguous(), y.is_contiguous(), places.is_contiguous()]);
     assert_eq!(places.dims, y.dims);
     float!(dtype, largest_of(g, x, y, places));
 }
@@ -149,12 +137,7 @@ fn largest_of<T: Number>(g: &Geometry, x: View, y: ViewMut, places: ViewMut) {
 
 /// The elements at places that `largest` found; 0 at -1.
 pub fn take(dtype: DType, g: &Geometry, x: View, places: View, y: ViewMut) {
-    check(
-        g,
-        x.dims,
-        y.dims,
-        &[x.is_contiguous(), y.is_contiguous(), places.is_contiguous()],
-    );
+    check(g, x.dims, y.dims, &[x.is_contiguous(), y.is_contiguous(), places.is_contiguous()]);
     assert_eq!(places.dims, y.dims);
     float!(dtype, take_of(g, x, places, y));
 }
@@ -177,12 +160,7 @@ fn take_of<T: Number>(g: &Geometry, x: View, places: View, y: ViewMut) {
 
 /// Elements of `y` added at their places: the adjoint of `take`.
 pub fn put(dtype: DType, g: &Geometry, y: View, places: View, x: ViewMut) {
-    check(
-        g,
-        x.dims,
-        y.dims,
-        &[x.is_contiguous(), y.is_contiguous(), places.is_contiguous()],
-    );
+    check(g, x.dims, y.dims, &[x.is_contiguous(), y.is_contiguous(), places.is_contiguous()]);
     assert_eq!(places.dims, y.dims);
     float!(dtype, put_of(g, y, places, x));
 }

@@ -71,9 +71,7 @@ pub fn scan(op: Scan, dtype: DType, input: View, axis: usize, out: ViewMut) {
         (Scan::Prod, DType::Bool) => fold::<u8>(input, axis, out, |a, b| a & b),
         (Scan::LogSum, DType::F64) => fold::<f64>(input, axis, out, log_add),
         (Scan::LogSum, DType::F32) => {
-            fold::<f32>(input, axis, out, |a, b| {
-                log_add(f64::from(a), f64::from(b)) as f32
-            });
+            fold::<f32>(input, axis, out, |a, b| log_add(f64::from(a), f64::from(b)) as f32);
         }
         (Scan::LogSum, _) => unreachable!("logarithms of integers are floats"),
     }

@@ -47,15 +47,8 @@ impl<'a> View<'a> {
     #[inline]
     pub(crate) fn of(storage: &'a Storage, layout: &'a Layout, dtype: DType) -> View<'a> {
         assert!(fits(storage, layout, dtype), "a layout outside its storage");
-        let ptr = storage
-            .ptr()
-            .wrapping_offset(layout.offset() * dtype.size() as isize);
-        View {
-            ptr,
-            dims: layout.dims(),
-            strides: layout.strides(),
-            life: PhantomData,
-        }
+        let ptr = storage.ptr().wrapping_offset(layout.offset() * dtype.size() as isize);
+        View { ptr, dims: layout.dims(), strides: layout.strides(), life: PhantomData }
     }
 
     /// A view of memory that the caller vouches for.
@@ -65,12 +58,7 @@ impl<'a> View<'a> {
     /// for `'a`; `dims` and `strides` have one length.
     #[inline]
     pub unsafe fn from_raw(ptr: *const u8, dims: &'a [usize], strides: &'a [isize]) -> View<'a> {
-        View {
-            ptr,
-            dims,
-            strides,
-            life: PhantomData,
-        }
+        View { ptr, dims, strides, life: PhantomData }
     }
 
     /// The number of elements.
@@ -107,15 +95,8 @@ impl<'a> ViewMut<'a> {
     #[inline]
     pub(crate) fn of(storage: &'a Storage, layout: &'a Layout, dtype: DType) -> ViewMut<'a> {
         assert!(fits(storage, layout, dtype), "a layout outside its storage");
-        let ptr = storage
-            .ptr()
-            .wrapping_offset(layout.offset() * dtype.size() as isize);
-        ViewMut {
-            ptr,
-            dims: layout.dims(),
-            strides: layout.strides(),
-            life: PhantomData,
-        }
+        let ptr = storage.ptr().wrapping_offset(layout.offset() * dtype.size() as isize);
+        ViewMut { ptr, dims: layout.dims(), strides: layout.strides(), life: PhantomData }
     }
 
     /// A view of memory that the caller vouches for.
@@ -125,12 +106,7 @@ impl<'a> ViewMut<'a> {
     /// and is touched by nobody else; `dims` and `strides` have one length.
     #[inline]
     pub unsafe fn from_raw(ptr: *mut u8, dims: &'a [usize], strides: &'a [isize]) -> ViewMut<'a> {
-        ViewMut {
-            ptr,
-            dims,
-            strides,
-            life: PhantomData,
-        }
+        ViewMut { ptr, dims, strides, life: PhantomData }
     }
 
     /// The address of the element `offset` elements from the first.
@@ -142,23 +118,13 @@ impl<'a> ViewMut<'a> {
     /// The same elements to read, once they are written.
     #[inline]
     pub fn as_view(&self) -> View<'_> {
-        View {
-            ptr: self.ptr,
-            dims: self.dims,
-            strides: self.strides,
-            life: PhantomData,
-        }
+        View { ptr: self.ptr, dims: self.dims, strides: self.strides, life: PhantomData }
     }
 
     /// The same elements to write, for a shorter time.
     #[inline]
     pub fn reborrow(&mut self) -> ViewMut<'_> {
-        ViewMut {
-            ptr: self.ptr,
-            dims: self.dims,
-            strides: self.strides,
-            life: PhantomData,
-        }
+        ViewMut { ptr: self.ptr, dims: self.dims, strides: self.strides, life: PhantomData }
     }
 
     /// The number of elements.
@@ -200,18 +166,12 @@ impl<const N: usize> Axes<N> {
     /// Collects the axes of operands of the same dims.
     pub(crate) fn new(dims: &[usize], strides: [&[isize]; N]) -> Axes<N> {
         let per_axis = |i: usize| std::array::from_fn(|k| strides[k][i]);
-        Axes {
-            dims: dims.into(),
-            strides: (0..dims.len()).map(per_axis).collect(),
-        }
+        Axes { dims: dims.into(), strides: (0..dims.len()).map(per_axis).collect() }
     }
 
     /// No axes: one position.
     pub(crate) fn none() -> Axes<N> {
-        Axes {
-            dims: SmallVec::new(),
-            strides: SmallVec::new(),
-        }
+        Axes { dims: SmallVec::new(), strides: SmallVec::new() }
     }
 
     /// Adds an innermost axis.
@@ -222,10 +182,7 @@ impl<const N: usize> Axes<N> {
 
     /// Takes the innermost axis off: its size and strides, 1 and 1 when there is none.
     pub(crate) fn pop(&mut self) -> (usize, [isize; N]) {
-        (
-            self.dims.pop().unwrap_or(1),
-            self.strides.pop().unwrap_or([1; N]),
-        )
+        (self.dims.pop().unwrap_or(1), self.strides.pop().unwrap_or([1; N]))
     }
 
     /// The number of positions.
@@ -236,9 +193,8 @@ impl<const N: usize> Axes<N> {
     /// Drops axes of size 1, sorts the others by falling stride of operand 0 (then 1, …) when
     /// `reorder` allows it, and merges neighbours that run on in every operand.
     pub(crate) fn collapse(mut self, reorder: bool) -> Axes<N> {
-        let mut order: SmallVec<[usize; 8]> = (0..self.dims.len())
-            .filter(|&i| self.dims[i] != 1)
-            .collect();
+        let mut order: SmallVec<[usize; 8]> =
+            (0..self.dims.len()).filter(|&i| self.dims[i] != 1).collect();
         if reorder {
             let key = |i: usize| self.strides[i].map(isize::unsigned_abs);
             order.sort_by_key(|&i| std::cmp::Reverse(key(i)));

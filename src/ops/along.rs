@@ -11,7 +11,13 @@ use crate::ops::shape::{axis_or_flat, broadcast_to, reshape_dims};
 use crate::ops::view::slice_axis;
 use crate::tensor::Tensor;
 
-fn shapes(op: &'static str, what: &str, a: &[usize], b: &[usize], remedy: &'static str) -> Box<Error> {
+fn shapes(
+    op: &'static str,
+    what: &str,
+    a: &[usize],
+    b: &[usize],
+    remedy: &'static str,
+) -> Box<Error> {
     let what = format!("{what} of shape {} for a tensor of shape {}", Dims::from(a), Dims::from(b));
     Box::new(Error::Shape { op: op.into(), what, remedy })
 }
@@ -32,7 +38,8 @@ impl Along {
     fn new(op: &'static str, x: &Tensor, axis: isize, index: &Tensor) -> Result<Along> {
         let (x, index) = (raised(x)?, raised(&integers(op, index)?)?);
         let axis = normalize_axis(op, axis, x.ndim())?;
-        let fits = index.ndim() == x.ndim() && (0..x.ndim()).all(|a| a == axis || index.shape()[a] <= x.shape()[a]);
+        let fits = index.ndim() == x.ndim()
+            && (0..x.ndim()).all(|a| a == axis || index.shape()[a] <= x.shape()[a]);
         if !fits {
             let remedy = "give as many axes, and no more elements along the other axes";
             return Err(shapes(op, "an index", index.shape(), x.shape(), remedy));
@@ -48,8 +55,15 @@ impl Along {
         if src.ndim() == 0 {
             return broadcast_to(&src, &[self.places.len()]);
         }
-        if src.ndim() != dims.len() || src.shape().iter().zip(dims).any(|(have, want)| have < want) {
-            return Err(shapes(op, "an index", dims, src.shape(), "give a source at least as large as the index"));
+        if src.ndim() != dims.len() || src.shape().iter().zip(dims).any(|(have, want)| have < want)
+        {
+            return Err(shapes(
+                op,
+                "an index",
+                dims,
+                src.shape(),
+                "give a source at least as large as the index",
+            ));
         }
         let mut cut = src;
         for (axis, &len) in dims.iter().enumerate() {
@@ -74,7 +88,10 @@ fn spread(op: &'static str, x: &Tensor, indices: &Tensor, axis: usize) -> Result
         dims[axis] = own;
         dims
     };
-    Ok((broadcast_to(x, &with(x.shape()[axis]))?, broadcast_to(indices, &with(indices.shape()[axis]))?))
+    Ok((
+        broadcast_to(x, &with(x.shape()[axis]))?,
+        broadcast_to(indices, &with(indices.shape()[axis]))?,
+    ))
 }
 
 crate::operations! { family "along an axis";

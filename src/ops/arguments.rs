@@ -7,7 +7,9 @@ use smallvec::SmallVec;
 
 use crate::dtype::DType;
 use crate::error::{Error, Result};
-use crate::ops::declare::{Arg, Axes, IndexItem, Ints, Kind, Nested, Operand, Output, Returns, Scalar};
+use crate::ops::declare::{
+    Arg, Axes, IndexItem, Ints, Kind, Nested, Operand, Output, Returns, Scalar,
+};
 use crate::tensor::Tensor;
 
 /// A Rust type that a parameter of an operation can have.
@@ -218,4 +220,3 @@ pub fn take_arg<T: FromArg>(
         (arg, _) => T::from_arg(arg, name),
     }
 }
-

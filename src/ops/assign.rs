@@ -72,7 +72,9 @@ impl Region {
             params: self.clone(),
             saved: SavedList::new(),
             backward: |region, cx| {
-                let Some(g) = cx.take_grad(0) else { return Ok(()) };
+                let Some(g) = cx.take_grad(0) else {
+                    return Ok(());
+                };
                 cx.give(0, region.clear(&g)?);
                 Ok(())
             },
@@ -102,7 +104,11 @@ fn fitted(x: &Tensor, region: &Region, value: &Operand) -> Result<Tensor> {
     }
     Err(Box::new(Error::Shape {
         op: "setitem".into(),
-        what: format!("a value of shape {} for elements of shape {}", Dims::from(value.shape()), Dims::from(&dims[..])),
+        what: format!(
+            "a value of shape {} for elements of shape {}",
+            Dims::from(value.shape()),
+            Dims::from(&dims[..])
+        ),
         remedy: "give a value that broadcasts to the elements it replaces",
     }))
 }
@@ -114,7 +120,8 @@ pub fn set_index(x: &Tensor, items: &[IndexItem], value: &Operand) -> Result<()>
     let region = Region { steps: plan.steps, chosen: plan.chosen };
     let value = fitted(x, &region, value)?;
     // The source may overlap the target (x[1:] = x[:-1]): then it is copied out first.
-    let source = if value.storage().same(x.storage()) { value.duplicate()? } else { value.detach() };
+    let source =
+        if value.storage().same(x.storage()) { value.duplicate()? } else { value.detach() };
     let recorded = graph::recording() && (x.requires_grad() || value.requires_grad());
     if recorded {
         refuse_part_of_constant("setitem", x)?;
@@ -131,7 +138,9 @@ pub fn set_index(x: &Tensor, items: &[IndexItem], value: &Operand) -> Result<()>
             params: region,
             saved: SavedList::new(),
             backward: |region, cx| {
-                let Some(g) = cx.take_grad(0) else { return Ok(()) };
+                let Some(g) = cx.take_grad(0) else {
+                    return Ok(());
+                };
                 if cx.wants(1) {
                     cx.give(1, region.read_kept(&g)?);
                 }

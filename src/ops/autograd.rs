@@ -39,7 +39,9 @@ fn root(op: &'static str, output: &Tensor, gradient: Option<&Tensor>) -> Result<
     let gradient = match gradient {
         Some(g) => given(op, output, g)?,
         None if output.size() == 1 => Tensor::ones(output.shape(), output.dtype())?,
-        None => return Err(Box::new(Error::NotScalar { op: op.into(), dims: output.shape().into() })),
+        None => {
+            return Err(Box::new(Error::NotScalar { op: op.into(), dims: output.shape().into() }));
+        }
     };
     Ok((edge, gradient))
 }
@@ -62,7 +64,11 @@ fn given(op: &'static str, output: &Tensor, gradient: &Tensor) -> Result<Tensor>
     astype(gradient, output.dtype())
 }
 
-fn roots(op: &'static str, outputs: &[Tensor], gradients: &[Option<Tensor>]) -> Result<Vec<(Edge, Tensor)>> {
+fn roots(
+    op: &'static str,
+    outputs: &[Tensor],
+    gradients: &[Option<Tensor>],
+) -> Result<Vec<(Edge, Tensor)>> {
     if !gradients.is_empty() && gradients.len() != outputs.len() {
         return Err(Box::new(Error::Argument {
             op: op.into(),

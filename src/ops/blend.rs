@@ -11,11 +11,8 @@ use crate::tensor::Tensor;
 
 /// `x` plus `value` times a product or quotient.
 fn add_scaled(x: &Tensor, value: f64, term: Tensor) -> Result<Tensor> {
-    let term = if value == 1.0 {
-        term
-    } else {
-        binary_scalar(&MULTIPLY, &term, Scalar::Float(value))?
-    };
+    let term =
+        if value == 1.0 { term } else { binary_scalar(&MULTIPLY, &term, Scalar::Float(value))? };
     binary(&ADD, x, &term)
 }
 

@@ -61,7 +61,9 @@ impl Rule<Tensor> for Elementwise {
     }
 
     fn backward(&self, cx: &mut Context<'_, Tensor>) -> Result<()> {
-        let Some(g) = cx.take_grad(0) else { return Ok(()) };
+        let Some(g) = cx.take_grad(0) else {
+            return Ok(());
+        };
         let mut g = Some(g);
         let wanted = (0..self.by.len()).filter(|&i| cx.wants(i)).count();
         let (mut operands, mut done) = (None, 0);
@@ -176,7 +178,12 @@ fn fused(g: &Tensor, uses: &[Source], table: &LoopTable, read: &Operands) -> Res
 }
 
 /// Reads the derivative as tensor operations, which record themselves.
-fn symbolic(g: &Tensor, uses: &[Source], text: fn(&[Sym]) -> Sym, read: &Operands) -> Result<Tensor> {
+fn symbolic(
+    g: &Tensor,
+    uses: &[Source],
+    text: fn(&[Sym]) -> Sym,
+    read: &Operands,
+) -> Result<Tensor> {
     sym::evaluate(g, |tape| {
         let mut arguments: SmallVec<[Sym; 6]> = SmallVec::new();
         for &source in uses {

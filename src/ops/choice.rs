@@ -30,7 +30,9 @@ fn settled(indices: Tensor, mode: &str, size: usize) -> Result<Tensor> {
         "raise" => return Ok(indices),
         "wrap" => i64::rem_euclid,
         "clip" => |i, n| i.clamp(0, n - 1),
-        other => return Err(bad("take", format!("mode {other:?}"), "use raise, wrap or clip")),
+        other => {
+            return Err(bad("take", format!("mode {other:?}"), "use raise, wrap or clip"));
+        }
     };
     if n == 0 {
         return Ok(indices);
@@ -51,7 +53,11 @@ fn take_axis(op: &'static str, x: &Tensor, axis: usize, indices: &Tensor) -> Res
 /// PyTorch's index of rows: one axis, or none for a single row.
 fn row_numbers(op: &'static str, index: &Tensor) -> Result<Tensor> {
     if index.ndim() > 1 {
-        return Err(bad(op, format!("an index of {} dimensions", index.ndim()), "give one of 1 dimension"));
+        return Err(bad(
+            op,
+            format!("an index of {} dimensions", index.ndim()),
+            "give one of 1 dimension",
+        ));
     }
     let index = integers(op, index)?;
     reshape_dims(&index, &[index.size()])
@@ -60,7 +66,11 @@ fn row_numbers(op: &'static str, index: &Tensor) -> Result<Tensor> {
 fn masks(op: &'static str, conditions: &[Tensor]) -> Result<()> {
     match conditions.iter().find(|c| c.dtype() != DType::Bool) {
         None => Ok(()),
-        Some(other) => Err(Box::new(Error::DType { op: op.into(), got: other.dtype(), remedy: "give boolean conditions" })),
+        Some(other) => Err(Box::new(Error::DType {
+            op: op.into(),
+            got: other.dtype(),
+            remedy: "give boolean conditions",
+        })),
     }
 }
 

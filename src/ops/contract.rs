@@ -37,27 +37,14 @@ impl<'a> Groups<'a> {
         };
         let (matrix, batch) = dims.split_at(dims.len() - rule.batch_ndim);
         let (first, second) = matrix.split_at(if inner_first { rule.ndim } else { own });
-        let (own, inner) = if inner_first {
-            (second, first)
-        } else {
-            (first, second)
-        };
-        Ok(Groups {
-            own,
-            inner,
-            batch,
-            inner_first,
-        })
+        let (own, inner) = if inner_first { (second, first) } else { (first, second) };
+        Ok(Groups { own, inner, batch, inner_first })
     }
 
     /// The operand as `[own, inner]`, or `[batch, own, inner]` where there are batch axes.
     fn matrices(&self, x: &Tensor) -> Result<Tensor> {
         let (own, inner) = (size(self.own), size(self.inner));
-        let (first, second) = if self.inner_first {
-            (inner, own)
-        } else {
-            (own, inner)
-        };
+        let (first, second) = if self.inner_first { (inner, own) } else { (own, inner) };
         let plain = x.detach();
         let merged = match self.batch.is_empty() {
             true => reshape_dims(&plain, &[first, second])?,
@@ -85,11 +72,7 @@ fn size(dims: &[usize]) -> usize {
 #[cold]
 fn refuse(what: String) -> Box<Error> {
     let remedy = "a is [M…, K…, batch…] and b is [K…, N…, batch…], with M, K and K, N exchanged by trans_a and trans_b";
-    Box::new(Error::Shape {
-        op: "gemm".into(),
-        what,
-        remedy,
-    })
+    Box::new(Error::Shape { op: "gemm".into(), what, remedy })
 }
 
 /// Two matrices and one contracted axis: nothing to group.
@@ -104,10 +87,7 @@ fn plain(a: &Tensor, b: &Tensor, rule: &Gemm) -> Result<Option<(Tensor, f32)>> {
         return Ok(None);
     }
     let turned = |x: &Tensor| x.with_layout(x.layout().permute(&[1, 0]));
-    let (x, y) = (
-        rule.trans_a.then(|| turned(a)),
-        rule.trans_b.then(|| turned(b)),
-    );
+    let (x, y) = (rule.trans_a.then(|| turned(a)), rule.trans_b.then(|| turned(b)));
     let (x, y) = (x.as_ref().unwrap_or(a), y.as_ref().unwrap_or(b));
     let out = Tensor::empty(&[m, n], a.dtype())?;
     kernels::matmul(a.dtype(), x.view_of(), y.view_of(), out.view_mut());
@@ -171,13 +151,6 @@ fn columns(layout: &Layout) -> Layout {
 pub(crate) fn scale(out: &Tensor, alpha: f64) {
     if alpha != 1.0 {
         let ins = [In::View(out.view_of()), In::Float(alpha)];
-        apply(
-            MULTIPLY.forward,
-            out.dtype(),
-            &ins,
-            out.view_mut(),
-            out.dtype(),
-            &[],
-        );
+        apply(MULTIPLY.forward, out.dtype(), &ins, out.view_mut(), out.dtype(), &[]);
     }
 }

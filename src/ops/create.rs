@@ -61,7 +61,11 @@ impl Tensor {
     /// The same data where only we can write to it and every element is aligned, outside the graph.
     pub(crate) fn settled(&self) -> Result<Tensor> {
         let aligned = (self.ptr() as usize).is_multiple_of(self.dtype().size());
-        if self.storage().may_be_written_elsewhere() || !aligned { self.duplicate() } else { Ok(self.detach()) }
+        if self.storage().may_be_written_elsewhere() || !aligned {
+            self.duplicate()
+        } else {
+            Ok(self.detach())
+        }
     }
 
     /// The same elements in C order: this tensor if they are already, else a recorded copy.

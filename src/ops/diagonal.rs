@@ -26,11 +26,21 @@ fn need_dims(op: &'static str, x: &Tensor, fits: bool, remedy: &'static str) -> 
     if fits {
         return Ok(());
     }
-    Err(Box::new(Error::Shape { op: op.into(), what: format!("a tensor of {} dimensions", x.ndim()), remedy }))
+    Err(Box::new(Error::Shape {
+        op: op.into(),
+        what: format!("a tensor of {} dimensions", x.ndim()),
+        remedy,
+    }))
 }
 
 /// The last axis of `x` on a diagonal of two new axes of the result.
-fn on_diagonal(op: &'static str, x: &Tensor, offset: isize, axis1: usize, axis2: usize) -> Result<Tensor> {
+fn on_diagonal(
+    op: &'static str,
+    x: &Tensor,
+    offset: isize,
+    axis1: usize,
+    axis2: usize,
+) -> Result<Tensor> {
     let n = x.shape()[x.ndim() - 1];
     let edge = n
         .checked_add(offset.unsigned_abs())
@@ -48,7 +58,8 @@ fn triangle(rows: usize, columns: usize, k: isize, below: bool) -> Result<Tensor
     let mut mask = room(numel)?;
     mask.resize(numel, !below);
     for (i, row) in mask.chunks_exact_mut(columns.max(1)).enumerate() {
-        let kept = (i as isize).saturating_add(k).saturating_add(1).clamp(0, columns as isize) as usize;
+        let kept =
+            (i as isize).saturating_add(k).saturating_add(1).clamp(0, columns as isize) as usize;
         row[..kept].fill(below);
     }
     Tensor::from_vec(mask, &[rows, columns])

@@ -34,20 +34,12 @@ impl Part {
     fn new(x: &Tensor, labels: &Labels, plan: &Plan) -> Result<Part> {
         let (mut labels, mut steps) = (labels.clone(), Vec::new());
         while let Some((axis1, axis2)) = repeated(&labels) {
-            steps.push(Step::Diagonal {
-                offset: 0,
-                axis1,
-                axis2,
-            });
+            steps.push(Step::Diagonal { offset: 0, axis1, axis2 });
             let label = labels.remove(axis2);
             labels.remove(axis1);
             labels.push(label);
         }
-        let x = if steps.is_empty() {
-            x.clone()
-        } else {
-            view_through(x, "diagonal", steps)?
-        };
+        let x = if steps.is_empty() { x.clone() } else { view_through(x, "diagonal", steps)? };
         let (mut dims, mut kept) = (ShapeVec::new(), Labels::new());
         for (&label, &d) in labels.iter().zip(x.shape()) {
             if d == plan.size(label) {
@@ -55,37 +47,23 @@ impl Part {
                 kept.push(label);
             }
         }
-        Ok(Part {
-            x: reshape_dims(&x, &dims)?,
-            labels: kept,
-        })
+        Ok(Part { x: reshape_dims(&x, &dims)?, labels: kept })
     }
 
     /// Summed over the labels that nobody asks for any more.
     fn summed(self, keep: impl Fn(Label) -> bool) -> Result<Part> {
-        let axes: ShapeVec = (0..self.labels.len())
-            .filter(|&i| !keep(self.labels[i]))
-            .collect();
+        let axes: ShapeVec = (0..self.labels.len()).filter(|&i| !keep(self.labels[i])).collect();
         if axes.is_empty() {
             return Ok(self);
         }
         let x = astype(&sum_over(&self.x, &axes, false)?, self.x.dtype())?;
-        Ok(Part {
-            x,
-            labels: self
-                .labels
-                .into_iter()
-                .filter(|&label| keep(label))
-                .collect(),
-        })
+        Ok(Part { x, labels: self.labels.into_iter().filter(|&label| keep(label)).collect() })
     }
 
     /// The axes in the order of these labels, all of which it has.
     fn ordered(&self, labels: &[Label]) -> Result<Tensor> {
-        let axes: ShapeVec = labels
-            .iter()
-            .filter_map(|l| self.labels.iter().position(|k| k == l))
-            .collect();
+        let axes: ShapeVec =
+            labels.iter().filter_map(|l| self.labels.iter().position(|k| k == l)).collect();
         if axes.iter().enumerate().all(|(i, &axis)| i == axis) {
             return Ok(self.x.clone());
         }
@@ -96,21 +74,14 @@ impl Part {
     fn spread(&self, labels: &[Label], plan: &Plan) -> Result<Tensor> {
         let has = |label: &Label| self.labels.contains(label);
         let own: Labels = labels.iter().copied().filter(has).collect();
-        let dims: ShapeVec = labels
-            .iter()
-            .map(|l| if has(l) { plan.size(*l) } else { 1 })
-            .collect();
+        let dims: ShapeVec =
+            labels.iter().map(|l| if has(l) { plan.size(*l) } else { 1 }).collect();
         reshape_dims(&self.ordered(&own)?, &dims)
     }
 }
 
 fn repeated(labels: &[Label]) -> Option<(usize, usize)> {
-    (1..labels.len()).find_map(|k| {
-        labels[..k]
-            .iter()
-            .position(|&l| l == labels[k])
-            .map(|i| (i, k))
-    })
+    (1..labels.len()).find_map(|k| labels[..k].iter().position(|&l| l == labels[k]).map(|i| (i, k)))
 }
 
 /// The product of two parts, summed over the labels that `keep` does not want.
@@ -119,10 +90,7 @@ fn pair(a: Part, b: Part, plan: &Plan, keep: &dyn Fn(Label) -> bool) -> Result<P
     let a = a.summed(|l| keep(l) || own_b.contains(&l))?;
     let b = b.summed(|l| keep(l) || own_a.contains(&l))?;
     let pick = |from: &Labels, want: &dyn Fn(Label) -> bool| {
-        from.iter()
-            .copied()
-            .filter(|&l| want(l))
-            .collect::<Labels>()
+        from.iter().copied().filter(|&l| want(l)).collect::<Labels>()
     };
     let batch = pick(&a.labels, &|l| own_b.contains(&l) && keep(l));
     let inner = pick(&a.labels, &|l| own_b.contains(&l) && !keep(l));
@@ -143,29 +111,21 @@ fn pair(a: Part, b: Part, plan: &Plan, keep: &dyn Fn(Label) -> bool) -> Result<P
         reshape_dims(&part.ordered(&order)?, &dims)
     };
     let x = product(&matrix(&a, &rows, &inner)?, &matrix(&b, &inner, &columns)?)?;
-    Ok(Part {
-        x: reshape_dims(&x, &plan.dims(&labels))?,
-        labels,
-    })
+    Ok(Part { x: reshape_dims(&x, &plan.dims(&labels))?, labels })
 }
 
 /// The two parts whose product takes the fewest multiplications; the earliest of equals.
 fn cheapest(parts: &[Part], plan: &Plan) -> (usize, usize) {
     let cost = |i: usize, k: usize| {
-        let both = parts[i].labels.iter().chain(
-            parts[k]
-                .labels
-                .iter()
-                .filter(|l| !parts[i].labels.contains(l)),
-        );
+        let both = parts[i]
+            .labels
+            .iter()
+            .chain(parts[k].labels.iter().filter(|l| !parts[i].labels.contains(l)));
         both.map(|&l| plan.size(l) as f64).product::<f64>()
     };
     let pairs = (0..parts.len()).flat_map(|i| (i + 1..parts.len()).map(move |k| (i, k)));
-    let best = pairs.min_by(|&(i, k), &(p, q)| {
-        cost(i, k)
-            .partial_cmp(&cost(p, q))
-            .unwrap_or(Ordering::Equal)
-    });
+    let best = pairs
+        .min_by(|&(i, k), &(p, q)| cost(i, k).partial_cmp(&cost(p, q)).unwrap_or(Ordering::Equal));
     best.unwrap_or((0, 1))
 }
 

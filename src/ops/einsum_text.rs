@@ -27,10 +27,7 @@ pub(super) struct Plan {
 
 impl Plan {
     pub(super) fn size(&self, label: Label) -> usize {
-        self.sizes
-            .iter()
-            .find(|(l, _)| *l == label)
-            .map_or(1, |(_, size)| *size)
+        self.sizes.iter().find(|(l, _)| *l == label).map_or(1, |(_, size)| *size)
     }
 
     pub(super) fn dims(&self, labels: &[Label]) -> ShapeVec {
@@ -85,11 +82,7 @@ fn spell(label: Label) -> String {
 
 #[cold]
 fn refuse(what: String, remedy: &'static str) -> Box<Error> {
-    Box::new(Error::Shape {
-        op: "einsum".into(),
-        what,
-        remedy,
-    })
+    Box::new(Error::Shape { op: "einsum".into(), what, remedy })
 }
 
 /// The labels of one term; `...` stands for `rest` axes.
@@ -125,33 +118,18 @@ fn ellipsis(term: &str, index: usize, ndim: usize) -> Result<Option<usize>> {
     }
     if (found == 0 && named != ndim) || named > ndim {
         let what = format!("the term \"{term}\" names {named} axes and operand {index} has {ndim}");
-        return Err(refuse(
-            what,
-            "name every axis, or stand \"...\" for the others",
-        ));
+        return Err(refuse(what, "name every axis, or stand \"...\" for the others"));
     }
     Ok((found == 1).then_some(ndim - named))
 }
 
 /// The labels of a result that the text does not name: the `...`, then what appears once.
 fn implicit(inputs: &[Labels], rest: usize) -> Labels {
-    let all: Vec<Label> = inputs
-        .iter()
-        .flatten()
-        .copied()
-        .filter(|&l| l < ELLIPSIS)
-        .collect();
-    let mut once: Labels = all
-        .iter()
-        .copied()
-        .filter(|l| all.iter().filter(|k| *k == l).count() == 1)
-        .collect();
+    let all: Vec<Label> = inputs.iter().flatten().copied().filter(|&l| l < ELLIPSIS).collect();
+    let mut once: Labels =
+        all.iter().copied().filter(|l| all.iter().filter(|k| *k == l).count() == 1).collect();
     once.sort_unstable();
-    (0..rest as Label)
-        .rev()
-        .map(|k| ELLIPSIS + k)
-        .chain(once)
-        .collect()
+    (0..rest as Label).rev().map(|k| ELLIPSIS + k).chain(once).collect()
 }
 
 fn explicit(text: &str, inputs: &[Labels], rest: usize) -> Result<Labels> {
@@ -189,21 +167,10 @@ pub(super) fn plan(text: &str, operands: &[Tensor]) -> Result<Plan> {
     };
     let terms: Vec<&str> = left.split(',').collect();
     if terms.len() != operands.len() || operands.is_empty() {
-        let what = format!(
-            "\"{text}\" has {} terms for {} operands",
-            terms.len(),
-            operands.len()
-        );
-        return Err(refuse(
-            what,
-            "give one term per operand, separated by commas",
-        ));
+        let what = format!("\"{text}\" has {} terms for {} operands", terms.len(), operands.len());
+        return Err(refuse(what, "give one term per operand, separated by commas"));
     }
-    let mut plan = Plan {
-        inputs: Vec::new(),
-        output: Labels::new(),
-        sizes: Vec::new(),
-    };
+    let mut plan = Plan { inputs: Vec::new(), output: Labels::new(), sizes: Vec::new() };
     let mut rest = 0;
     for (index, (term, x)) in terms.iter().zip(operands).enumerate() {
         let covered = ellipsis(term, index, x.ndim())?.unwrap_or(0);

@@ -188,7 +188,9 @@ impl Elementwise {
         dtype: DType,
         params: &[f64],
     ) -> bool {
-        let Some(target) = out.flat() else { return false };
+        let Some(target) = out.flat() else {
+            return false;
+        };
         let mut ins = [FlatIn::Number(In::Int(0)); N];
         for (input, slot) in ins.iter_mut().zip(slots) {
             *input = match slot {
@@ -321,7 +323,9 @@ fn settle_scalar<'a>(
 
 /// NumPy 2: a Python integer must fit the array's integer dtype.
 fn check_range(op: &'static str, dtype: DType, scalar: Scalar) -> Result<()> {
-    let Scalar::Int(value) = scalar else { return Ok(()) };
+    let Scalar::Int(value) = scalar else {
+        return Ok(());
+    };
     let fits = match dtype {
         DType::I32 => i32::try_from(value).is_ok(),
         DType::U8 => u8::try_from(value).is_ok(),

@@ -143,14 +143,27 @@ macro_rules! decl_differentiable {
 #[macro_export]
 #[doc(hidden)]
 macro_rules! decl_default {
-    () => { None };
-    ($default:expr) => { Some(stringify!($default)) };
+    () => {
+        None
+    };
+    ($default:expr) => {
+        Some(stringify!($default))
+    };
 }
 
 /// The maker of a default, if there is one.
 #[macro_export]
 #[doc(hidden)]
 macro_rules! decl_default_fn {
-    ($ty:ty) => { None };
-    ($ty:ty, $default:expr) => { Some({ fn default() -> $ty { $default } default }) };
+    ($ty:ty) => {
+        None
+    };
+    ($ty:ty, $default:expr) => {
+        Some({
+            fn default() -> $ty {
+                $default
+            }
+            default
+        })
+    };
 }

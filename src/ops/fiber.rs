@@ -12,11 +12,7 @@ use crate::tensor::Tensor;
 
 #[cold]
 pub(crate) fn refuse(op: &'static str, what: String, remedy: &'static str) -> Box<Error> {
-    Box::new(Error::Shape {
-        op: Op::Borrowed(op),
-        what,
-        remedy,
-    })
+    Box::new(Error::Shape { op: Op::Borrowed(op), what, remedy })
 }
 
 /// One axis of a tensor, beside its trailing batch axes.
@@ -35,10 +31,8 @@ impl Fiber {
         if batch < ndim && self.axis < ndim - batch {
             return Ok(());
         }
-        let what = format!(
-            "axis {} with batch_ndim {batch} for a tensor of {ndim} dimensions",
-            self.axis
-        );
+        let what =
+            format!("axis {} with batch_ndim {batch} for a tensor of {ndim} dimensions", self.axis);
         Err(refuse(op, what, "need 0 <= axis < ndim - batch_ndim"))
     }
 
@@ -53,10 +47,7 @@ impl Fiber {
     fn spread_dims(self, dims: &[usize]) -> ShapeVec {
         let first_batch = dims.len() - self.batch_ndim;
         let keep = |i: usize| i == self.axis || i >= first_batch;
-        dims.iter()
-            .enumerate()
-            .map(|(i, &d)| if keep(i) { d } else { 1 })
-            .collect()
+        dims.iter().enumerate().map(|(i, &d)| if keep(i) { d } else { 1 }).collect()
     }
 
     /// The fiber repeated along the tensor's other axes; a view.

@@ -26,7 +26,9 @@ pub(crate) fn flip_axes(x: &Tensor, axes: &[usize]) -> Result<Tensor> {
         params: ShapeVec::from_slice(axes),
         saved: SavedList::new(),
         backward: |axes, cx| {
-            let Some(g) = cx.take_grad(0) else { return Ok(()) };
+            let Some(g) = cx.take_grad(0) else {
+                return Ok(());
+            };
             cx.give(0, flip_axes(&g, axes)?);
             Ok(())
         },
@@ -42,7 +44,8 @@ fn rolled(x: &Tensor, moves: &[(usize, usize)]) -> Result<Tensor> {
         for (bit, &(axis, shift)) in moves.iter().enumerate() {
             let n = x.shape()[axis];
             let inside = choice >> bit & 1 == 0;
-            let (source, target, len) = if inside { (0, shift, n - shift) } else { (n - shift, 0, shift) };
+            let (source, target, len) =
+                if inside { (0, shift, n - shift) } else { (n - shift, 0, shift) };
             from = from.slice(axis, source, 1, len);
             to = to.slice(axis, target, 1, len);
         }
@@ -57,10 +60,15 @@ fn roll_axes(x: &Tensor, moves: &[(usize, usize)]) -> Result<Tensor> {
     Ok(finish(out, &[x], |out| Record {
         name: "roll",
         cost: move_cost(out),
-        params: moves.iter().map(|&(axis, shift)| (axis, x.shape()[axis] - shift)).collect::<Vec<_>>(),
+        params: moves
+            .iter()
+            .map(|&(axis, shift)| (axis, x.shape()[axis] - shift))
+            .collect::<Vec<_>>(),
         saved: SavedList::new(),
         backward: |back, cx| {
-            let Some(g) = cx.take_grad(0) else { return Ok(()) };
+            let Some(g) = cx.take_grad(0) else {
+                return Ok(());
+            };
             cx.give(0, roll_axes(&g, back)?);
             Ok(())
         },

@@ -37,12 +37,24 @@ const fn same(a: Source, b: Source) -> bool {
 #[macro_export]
 #[doc(hidden)]
 macro_rules! source {
-    (g) => { $crate::ops::elementwise::Source::Grad };
-    (x) => { $crate::ops::elementwise::Source::Input(0) };
-    (a) => { $crate::ops::elementwise::Source::Input(0) };
-    (b) => { $crate::ops::elementwise::Source::Input(1) };
-    (c) => { $crate::ops::elementwise::Source::Input(2) };
-    (y) => { $crate::ops::elementwise::Source::Output };
+    (g) => {
+        $crate::ops::elementwise::Source::Grad
+    };
+    (x) => {
+        $crate::ops::elementwise::Source::Input(0)
+    };
+    (a) => {
+        $crate::ops::elementwise::Source::Input(0)
+    };
+    (b) => {
+        $crate::ops::elementwise::Source::Input(1)
+    };
+    (c) => {
+        $crate::ops::elementwise::Source::Input(2)
+    };
+    (y) => {
+        $crate::ops::elementwise::Source::Output
+    };
 }
 
 /// One derivative of an element-wise operation.
@@ -119,8 +131,12 @@ macro_rules! elementwise_specs {
 #[macro_export]
 #[doc(hidden)]
 macro_rules! optional {
-    () => { None };
-    ($value:expr) => { Some($value) };
+    () => {
+        None
+    };
+    ($value:expr) => {
+        Some($value)
+    };
 }
 
 /// Declares a family of element-wise operations. One entry (`guard path::to::check;` may precede
@@ -206,8 +222,12 @@ macro_rules! flat_sources {
 #[macro_export]
 #[doc(hidden)]
 macro_rules! is_mask {
-    (mask: $($rest:tt)*) => { true };
-    ($($rest:tt)*) => { false };
+    (mask: $($rest:tt)*) => {
+        true
+    };
+    ($($rest:tt)*) => {
+        false
+    };
 }
 
 /// The parameters of a registry row. Numbers stay weak where there is a second operand to meet.
@@ -312,6 +332,10 @@ macro_rules! unary_shortcut {
 #[macro_export]
 #[doc(hidden)]
 macro_rules! binary_spec {
-    ($spec:ident ($a:ident, $b:ident)) => { Some(&$spec) };
-    ($($other:tt)*) => { None };
+    ($spec:ident ($a:ident, $b:ident)) => {
+        Some(&$spec)
+    };
+    ($($other:tt)*) => {
+        None
+    };
 }

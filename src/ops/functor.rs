@@ -93,20 +93,12 @@ fn settle<'a>(a: &'a Tensor, b: &'a Tensor) -> Result<(Cow<'a, Tensor>, Cow<'a, 
 
 #[inline]
 fn float(x: &Tensor, dtype: DType) -> Result<Cow<'_, Tensor>> {
-    if x.dtype() == dtype {
-        Ok(Cow::Borrowed(x))
-    } else {
-        astype(x, dtype).map(Cow::Owned)
-    }
+    if x.dtype() == dtype { Ok(Cow::Borrowed(x)) } else { astype(x, dtype).map(Cow::Owned) }
 }
 
 /// `alpha g`, recorded.
 fn times(g: &Tensor, alpha: f64) -> Result<Tensor> {
-    if alpha == 1.0 {
-        Ok(g.clone())
-    } else {
-        binary_scalar(&MULTIPLY, g, Scalar::Float(alpha))
-    }
+    if alpha == 1.0 { Ok(g.clone()) } else { binary_scalar(&MULTIPLY, g, Scalar::Float(alpha)) }
 }
 
 /// `alpha x + beta y` of equal shapes. Derivatives: `alpha g` and `beta g`.
@@ -117,30 +109,16 @@ pub fn axpby(alpha: f64, x: &Tensor, beta: f64, y: &Tensor) -> Result<Tensor> {
     if x.shape() != y.shape() {
         let (a, b) = (Dims::from(x.shape()), Dims::from(y.shape()));
         let remedy = "give equal shapes, or use x + y, which broadcasts";
-        return Err(refuse(
-            "add",
-            format!("x has shape {a} and y has shape {b}"),
-            remedy,
-        ));
+        return Err(refuse("add", format!("x has shape {a} and y has shape {b}"), remedy));
     }
     let (x, y) = settle(x, y)?;
     let out = Tensor::empty(x.shape(), x.dtype())?;
     let ins = [In::View(x.view_of()), In::View(y.view_of())];
-    apply(
-        &AXPBY,
-        x.dtype(),
-        &ins,
-        out.view_mut(),
-        x.dtype(),
-        &[alpha, beta],
-    );
+    apply(&AXPBY, x.dtype(), &ins, out.view_mut(), x.dtype(), &[alpha, beta]);
     Ok(finish(out, &[&x, &y], |out| Record {
         name: "add",
         cost: 2.0 * move_cost(out),
-        params: Params {
-            attributes: Attributes::Add { alpha, beta },
-            dims: ShapeVec::new(),
-        },
+        params: Params { attributes: Attributes::Add { alpha, beta }, dims: ShapeVec::new() },
         saved: SavedList::new(),
         backward: |params, cx| {
             let Attributes::Add { alpha, beta } = params.attributes else {
@@ -179,16 +157,8 @@ pub fn gemm(a: &Tensor, b: &Tensor, rule: Gemm) -> Result<Tensor> {
             ],
         },
         saved: smallvec![
-            if b.requires_grad() {
-                Saved::input(a, 0)
-            } else {
-                Saved::None
-            },
-            if a.requires_grad() {
-                Saved::input(b, 1)
-            } else {
-                Saved::None
-            }
+            if b.requires_grad() { Saved::input(a, 0) } else { Saved::None },
+            if a.requires_grad() { Saved::input(b, 1) } else { Saved::None }
         ],
         backward: gemm_backward,
     }))
@@ -204,12 +174,7 @@ fn gemm_backward(params: &Params, cx: &mut Cx<'_>) -> Result<()> {
     let (m_ndim, n_ndim) = (params.dims[0], params.dims[1]);
     if cx.wants(0) {
         let b = cx.saved(1)?;
-        let over = |trans_a, trans_b| Gemm {
-            trans_a,
-            trans_b,
-            ndim: n_ndim,
-            ..rule
-        };
+        let over = |trans_a, trans_b| Gemm { trans_a, trans_b, ndim: n_ndim, ..rule };
         let ga = match rule.trans_a {
             false => gemm(&g, &b, over(false, !rule.trans_b))?,
             true => gemm(&b, &g, over(rule.trans_b, true))?,
@@ -218,12 +183,7 @@ fn gemm_backward(params: &Params, cx: &mut Cx<'_>) -> Result<()> {
     }
     if cx.wants(1) {
         let a = cx.saved(0)?;
-        let over = |trans_a, trans_b| Gemm {
-            trans_a,
-            trans_b,
-            ndim: m_ndim,
-            ..rule
-        };
+        let over = |trans_a, trans_b| Gemm { trans_a, trans_b, ndim: m_ndim, ..rule };
         let gb = match rule.trans_b {
             false => gemm(&a, &g, over(!rule.trans_a, false))?,
             true => gemm(&g, &a, over(true, rule.trans_a))?,
@@ -255,11 +215,7 @@ pub fn add_fiber(
         name: "add_fiber",
         cost: 2.0 * move_cost(out),
         params: Params {
-            attributes: Attributes::AddFiber {
-                alpha,
-                beta,
-                fiber: place,
-            },
+            attributes: Attributes::AddFiber { alpha, beta, fiber: place },
             dims: ShapeVec::new(),
         },
         saved: SavedList::new(),
@@ -288,14 +244,7 @@ fn add_scaled(alpha: f64, x: &Tensor, beta: f64, y: &Tensor, out: &Tensor) {
     if beta == 0.0 {
         apply(&SCALED, dtype, &[x], out.view_mut(), dtype, &[alpha]);
     } else {
-        apply(
-            &AXPBY,
-            dtype,
-            &[x, y],
-            out.view_mut(),
-            dtype,
-            &[alpha, beta],
-        );
+        apply(&AXPBY, dtype, &[x, y], out.view_mut(), dtype, &[alpha, beta]);
     }
 }
 
@@ -307,19 +256,15 @@ fn add_scaled(alpha: f64, x: &Tensor, beta: f64, y: &Tensor, out: &Tensor) {
 pub fn sum_fiber(x: &Tensor, place: Fiber, alpha: f64) -> Result<Tensor> {
     place.check("sum_fiber", x.shape())?;
     let x = float(x, x.dtype().to_float())?;
-    let axes: SmallVec<[usize; 4]> = (0..x.ndim() - place.batch_ndim)
-        .filter(|&axis| axis != place.axis)
-        .collect();
+    let axes: SmallVec<[usize; 4]> =
+        (0..x.ndim() - place.batch_ndim).filter(|&axis| axis != place.axis).collect();
     let out = sum_over(&x.detach(), &axes, false)?;
     scale(&out, alpha);
     Ok(finish(out, &[&x], |_| Record {
         name: "sum_fiber",
         cost: move_cost(&x),
         params: Params {
-            attributes: Attributes::SumFiber {
-                alpha,
-                fiber: place,
-            },
+            attributes: Attributes::SumFiber { alpha, fiber: place },
             dims: ShapeVec::from_slice(x.shape()),
         },
         saved: SavedList::new(),

@@ -28,8 +28,10 @@ impl Chosen {
             return Ok(out);
         }
         let lead = self.dims.len();
-        let order: ShapeVec =
-            (lead..lead + self.before).chain(0..lead).chain(lead + self.before..out.ndim()).collect();
+        let order: ShapeVec = (lead..lead + self.before)
+            .chain(0..lead)
+            .chain(lead + self.before..out.ndim())
+            .collect();
         permute_axes(&out, &order)
     }
 

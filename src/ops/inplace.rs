@@ -71,7 +71,8 @@ pub(crate) fn overwrite(op: &'static str, x: &Tensor, value: &Tensor) -> Result<
     admit(op, x, value)?;
     let value = broadcast_to(&astype(value, x.dtype())?, x.shape())?;
     // The source may overlap the target (x[1:] = x[:-1]): then it is copied out first.
-    let source = if value.storage().same(x.storage()) { value.duplicate()? } else { value.detach() };
+    let source =
+        if value.storage().same(x.storage()) { value.duplicate()? } else { value.detach() };
     // Edges are taken before the version moves. Changed without recording, a handle keeps its history.
     let recorded = graph::recording() && (x.requires_grad() || value.requires_grad());
     if recorded {

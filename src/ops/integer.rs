@@ -5,8 +5,8 @@
 
 use crate::dtype::DType;
 use crate::error::{Error, Result};
-use crate::ops::declare::{Axes, Scalar};
 use crate::ops::cast::astype;
+use crate::ops::declare::{Axes, Scalar};
 use crate::ops::elementwise::Slot;
 
 /// `a // b`, rounded down; 0 when `b` is 0.

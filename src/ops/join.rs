@@ -7,8 +7,8 @@ use crate::array::{ShapeVec, normalize_axis};
 use crate::dtype::DType;
 use crate::error::{Dims, Error, Result};
 use crate::kernels;
-use crate::ops::cast::astype;
 use crate::ops::arguments::Tensors;
+use crate::ops::cast::astype;
 use crate::ops::grid::{at_least_1d, at_least_2d, at_least_3d};
 use crate::ops::shape::reshape_dims;
 use crate::ops::structured::{Record, SavedList, finish, move_cost};
@@ -60,7 +60,9 @@ pub(crate) fn join(pieces: &[Tensor], axis: usize) -> Result<Tensor> {
         params: (axis, pieces.iter().map(|p| p.shape()[axis]).collect::<ShapeVec>()),
         saved: SavedList::new(),
         backward: |(axis, lengths), cx| {
-            let Some(g) = cx.take_grad(0) else { return Ok(()) };
+            let Some(g) = cx.take_grad(0) else {
+                return Ok(());
+            };
             let mut start = 0;
             for (i, &len) in lengths.iter().enumerate() {
                 if cx.wants(i) {

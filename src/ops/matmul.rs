@@ -55,7 +55,9 @@ pub(crate) fn product(a: &Tensor, b: &Tensor) -> Result<Tensor> {
             if a.requires_grad() { Saved::input(b, 1) } else { Saved::None }
         ],
         backward: |(a_dims, b_dims), cx| {
-            let Some(g) = cx.take_grad(0) else { return Ok(()) };
+            let Some(g) = cx.take_grad(0) else {
+                return Ok(());
+            };
             if cx.wants(0) {
                 let b = cx.saved(1)?;
                 let ga = product(&g, &swap_axes(&b, b.ndim() - 2, b.ndim() - 1)?)?;

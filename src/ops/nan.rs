@@ -31,18 +31,11 @@ fn replaced(x: &Tensor, value: f64) -> Result<Tensor> {
 
 /// How many elements over the axes are numbers, as a float; the axes stay as size 1.
 fn numbers(x: &Tensor, axes: &[usize], dtype: DType) -> Result<Tensor> {
-    astype(
-        &sum_over(&logical_not(&isnan(&x.detach())?)?, axes, true)?,
-        dtype,
-    )
+    astype(&sum_over(&logical_not(&isnan(&x.detach())?)?, axes, true)?, dtype)
 }
 
 fn mean_of_numbers(x: &Tensor, axes: &[usize]) -> Result<Tensor> {
-    binary(
-        &DIVIDE,
-        &sum_over(&replaced(x, 0.0)?, axes, true)?,
-        &numbers(x, axes, x.dtype())?,
-    )
+    binary(&DIVIDE, &sum_over(&replaced(x, 0.0)?, axes, true)?, &numbers(x, axes, x.dtype())?)
 }
 
 fn extreme_of_numbers(
@@ -54,21 +47,14 @@ fn extreme_of_numbers(
 ) -> Result<Tensor> {
     let axes = resolve(op, axis, x.ndim())?;
     need_elements(op, x, &axes)?;
-    let (kind, worst) = if largest {
-        (Reduction::Max, f64::NEG_INFINITY)
-    } else {
-        (Reduction::Min, f64::INFINITY)
-    };
+    let (kind, worst) =
+        if largest { (Reduction::Max, f64::NEG_INFINITY) } else { (Reduction::Min, f64::INFINITY) };
     let out = extreme_over(kind, op, &replaced(x, worst)?, &axes)?;
     if !x.dtype().is_float() {
         return finish_shape(out, &axes, keepdims);
     }
     let none = reduced(Reduction::All, &isnan(&x.detach())?, &axes, DType::Bool)?;
-    finish_shape(
-        where_(&none, &number(f64::NAN), &Operand::Tensor(out))?,
-        &axes,
-        keepdims,
-    )
+    finish_shape(where_(&none, &number(f64::NAN), &Operand::Tensor(out))?, &axes, keepdims)
 }
 
 /// Variance of what is not NaN; NaN where `ddof` leaves nothing to divide by.
@@ -76,11 +62,7 @@ fn variance(x: &Tensor, axes: &[usize], ddof: f64) -> Result<Tensor> {
     let x = astype(x, x.dtype().to_float())?;
     let gap = binary(&SUBTRACT, &x, &mean_of_numbers(&x, axes)?)?;
     let gap = where_(&isnan(&x)?, &number(0.0), &Operand::Tensor(gap))?;
-    let divisor = binary_scalar(
-        &SUBTRACT,
-        &numbers(&x, axes, x.dtype())?,
-        Scalar::Float(ddof),
-    )?;
+    let divisor = binary_scalar(&SUBTRACT, &numbers(&x, axes, x.dtype())?, Scalar::Float(ddof))?;
     let nothing = binary_scalar(&LESS_EQUAL, &divisor, Scalar::Float(0.0))?;
     let divisor = where_(&nothing, &number(f64::NAN), &Operand::Tensor(divisor))?;
     binary(&DIVIDE, &sum_over(&square(&gap)?, axes, true)?, &divisor)

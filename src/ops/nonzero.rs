@@ -31,7 +31,8 @@ pub(crate) fn coordinates(mask: &Tensor) -> Result<Vec<Tensor>> {
         return Ok(vec![Tensor::from(flat)]);
     }
     let (&last, outer) = mask.shape().split_last().unwrap_or((&1, &[]));
-    let mut along = (0..mask.ndim()).map(|_| room(flat.len())).collect::<Result<Vec<Vec<i64>>>>()?;
+    let mut along =
+        (0..mask.ndim()).map(|_| room(flat.len())).collect::<Result<Vec<Vec<i64>>>>()?;
     // Positions rise, so the outer coordinates change only where a row ends.
     let (mut row, mut start, mut end) = (vec![0i64; outer.len()], 0, 0);
     for at in flat {

@@ -110,9 +110,7 @@ fn matrix(x: &Tensor, order: &Order, rows: usize, columns: usize) -> Result<Tens
 /// The orders that singular values decide.
 #[cfg(feature = "linalg")]
 fn spectral(x: &Tensor, order: &Order, rows: usize, columns: usize) -> Result<Tensor> {
-    let mut axes: ShapeVec = (0..x.ndim())
-        .filter(|&a| a != rows && a != columns)
-        .collect();
+    let mut axes: ShapeVec = (0..x.ndim()).filter(|&a| a != rows && a != columns).collect();
     axes.extend([rows, columns]);
     let values = crate::ops::linalg::svd::svdvals(&crate::ops::shape::permute_axes(x, &axes)?)?;
     let last = Axes::from(-1);

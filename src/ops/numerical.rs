@@ -38,10 +38,7 @@ fn empty_input(op: &'static str) -> Box<Error> {
 fn neighbours(x: &Tensor, axis: usize) -> Result<(Tensor, Tensor)> {
     let n = x.shape()[axis];
     let len = n.saturating_sub(1);
-    Ok((
-        slice_axis(x, axis, n - len, 1, len)?,
-        slice_axis(x, axis, 0, 1, len)?,
-    ))
+    Ok((slice_axis(x, axis, n - len, 1, len)?, slice_axis(x, axis, 0, 1, len)?))
 }
 
 /// What `diff` puts before or after: one slice of a number, or a tensor as it is.
@@ -64,12 +61,7 @@ fn correlate(a: &Tensor, v: &Tensor) -> Result<Tensor> {
     let windows = a.with_layout(a.layout().unfold(0, m, 1));
     let column = v.with_layout(v.layout().insert_axis(1));
     let out = Tensor::empty(&[n - m + 1, 1], a.dtype())?;
-    kernels::matmul(
-        a.dtype(),
-        windows.view_of(),
-        column.view_of(),
-        out.view_mut(),
-    );
+    kernels::matmul(a.dtype(), windows.view_of(), column.view_of(), out.view_mut());
     let out = out.with_layout(crate::array::Layout::contiguous(&[n - m + 1])?);
     Ok(finish(out, &[a, v], |out| Record {
         name: "convolve",
@@ -123,20 +115,10 @@ fn convolve_full(a: &Tensor, v: &Tensor) -> Result<Tensor> {
 fn segments(x: &Tensor, xp: &Tensor, fp: &Tensor) -> Result<[Tensor; 4]> {
     let most = xp.size() as i64 - 2;
     let right = search(xp, x, true)?.to_vec::<i64>()?;
-    let left = Tensor::from(
-        right
-            .iter()
-            .map(|&i| (i - 1).clamp(0, most))
-            .collect::<Vec<_>>(),
-    );
+    let left = Tensor::from(right.iter().map(|&i| (i - 1).clamp(0, most)).collect::<Vec<_>>());
     let next = binary_scalar(&ADD, &left, Scalar::Int(1))?;
     let at = |t: &Tensor, i: &Tensor| reshape_dims(&taken_along("interp", t, 0, i)?, x.shape());
-    Ok([
-        at(xp, &left)?,
-        at(xp, &next)?,
-        at(fp, &left)?,
-        at(fp, &next)?,
-    ])
+    Ok([at(xp, &left)?, at(xp, &next)?, at(fp, &left)?, at(fp, &next)?])
 }
 
 /// One end of a vector, 0-d.
@@ -155,11 +137,7 @@ fn beyond(
 ) -> Result<Tensor> {
     let mask = binary(test, &x.detach(), &knot.detach())?;
     let nearest = Operand::Tensor(nearest.clone());
-    where_(
-        &mask,
-        outside.unwrap_or(&nearest),
-        &Operand::Tensor(value.clone()),
-    )
+    where_(&mask, outside.unwrap_or(&nearest), &Operand::Tensor(value.clone()))
 }
 
 crate::operations! { family "numerical";

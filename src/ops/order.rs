@@ -95,10 +95,7 @@ fn places<T: Key>(a: &[T], values: &[T], right: bool) -> Vec<i64> {
         Ordering::Equal => right,
         Ordering::Greater => false,
     };
-    values
-        .iter()
-        .map(|&value| a.partition_point(|x| before(x, value)) as i64)
-        .collect()
+    values.iter().map(|&value| a.partition_point(|x| before(x, value)) as i64).collect()
 }
 
 /// A tensor of one axis, or an error that shows its shape.
@@ -108,10 +105,7 @@ pub(crate) fn vector<'a>(op: &'static str, x: &'a Tensor) -> Result<&'a Tensor> 
     }
     Err(Box::new(Error::Shape {
         op: op.into(),
-        what: format!(
-            "a tensor of shape {} where a vector is needed",
-            Dims::from(x.shape())
-        ),
+        what: format!("a tensor of shape {} where a vector is needed", Dims::from(x.shape())),
         remedy: "give a vector, as ravel() makes one",
     }))
 }

@@ -57,7 +57,9 @@ fn framed(x: &Tensor, widths: &Widths) -> Result<(ShapeVec, Vec<Step>)> {
     let mut steps = Vec::new();
     for (axis, (&(before, after), &len)) in widths.iter().zip(x.shape()).enumerate() {
         let size = before.checked_add(after).and_then(|w| w.checked_add(len));
-        dims.push(size.ok_or_else(|| Box::new(Error::TooLarge { op: "pad".into(), dims: x.shape().into() }))?);
+        dims.push(size.ok_or_else(|| {
+            Box::new(Error::TooLarge { op: "pad".into(), dims: x.shape().into() })
+        })?);
         if before + after > 0 {
             steps.push(Step::Slice { axis, start: before, step: 1, len });
         }
@@ -69,8 +71,10 @@ fn framed(x: &Tensor, widths: &Widths) -> Result<(ShapeVec, Vec<Step>)> {
 fn bordered(x: &Tensor, widths: &Widths, value: &Tensor) -> Result<Tensor> {
     let (dims, steps) = framed(x, widths)?;
     let out = Tensor::empty(&dims, x.dtype())?;
-    let inner = out.with_layout(steps.iter().fold(out.layout().clone(), |layout, step| step.apply(&layout)));
-    let whole = value.with_layout(Layout::scalar().with_offset(value.layout().offset()).broadcast_to(&dims)?);
+    let inner = out
+        .with_layout(steps.iter().fold(out.layout().clone(), |layout, step| step.apply(&layout)));
+    let whole = value
+        .with_layout(Layout::scalar().with_offset(value.layout().offset()).broadcast_to(&dims)?);
     kernels::copy(x.dtype(), whole.view_of(), out.view_mut());
     kernels::copy(x.dtype(), x.view_of(), inner.view_mut());
     drop(inner);
@@ -80,7 +84,9 @@ fn bordered(x: &Tensor, widths: &Widths, value: &Tensor) -> Result<Tensor> {
         params: steps,
         saved: SavedList::new(),
         backward: |steps, cx| {
-            let Some(g) = cx.take_grad(0) else { return Ok(()) };
+            let Some(g) = cx.take_grad(0) else {
+                return Ok(());
+            };
             cx.give(0, view_through(&g, "pad", steps.clone())?);
             Ok(())
         },
@@ -92,7 +98,8 @@ fn bordered_each(x: &Tensor, widths: &Widths, values: &Tensor) -> Result<Tensor>
     let mut out = x.clone();
     for (axis, &(before, after)) in widths.iter().enumerate() {
         let block = |side: usize, len: usize| {
-            let steps = vec![Step::Select { axis: 0, index: axis }, Step::Select { axis: 0, index: side }];
+            let steps =
+                vec![Step::Select { axis: 0, index: axis }, Step::Select { axis: 0, index: side }];
             let mut dims = ShapeVec::from_slice(out.shape());
             dims[axis] = len;
             broadcast_to(&view_through(values, "pad", steps)?, &dims)
@@ -113,7 +120,10 @@ fn shown(x: &Tensor, widths: &Widths, beyond: Beyond) -> Result<Shown> {
             continue;
         }
         if n == 0 {
-            return Err(bad(format!("axis {axis} has no element to show beyond its border"), "use mode=\"constant\""));
+            return Err(bad(
+                format!("axis {axis} has no element to show beyond its border"),
+                "use mode=\"constant\"",
+            ));
         }
         let mut rows = room(before.saturating_add(after).saturating_add(n as usize))?;
         rows.extend((-(before as i64)..n + after as i64).map(|at| beyond.source(at, n)));
@@ -135,7 +145,9 @@ fn extended(x: &Tensor, widths: &Widths, beyond: Beyond) -> Result<Tensor> {
         whole = wider.iter().fold(out.layout().clone(), |layout, step| step.apply(&layout));
         let before = widths[*axis].0;
         let inside = before..before + x.shape()[*axis];
-        for (at, &row) in rows.to_vec::<i64>()?.iter().enumerate().filter(|(at, _)| !inside.contains(at)) {
+        for (at, &row) in
+            rows.to_vec::<i64>()?.iter().enumerate().filter(|(at, _)| !inside.contains(at))
+        {
             let source = out.with_layout(whole.select(*axis, before + row as usize));
             let target = out.with_layout(whole.select(*axis, at));
             kernels::copy(x.dtype(), source.view_of(), target.view_mut());
@@ -147,7 +159,9 @@ fn extended(x: &Tensor, widths: &Widths, beyond: Beyond) -> Result<Tensor> {
         params: (shown, ShapeVec::from_slice(x.shape())),
         saved: SavedList::new(),
         backward: |(shown, dims), cx| {
-            let Some(mut g) = cx.take_grad(0) else { return Ok(()) };
+            let Some(mut g) = cx.take_grad(0) else {
+                return Ok(());
+            };
             for (axis, rows) in shown.iter().rev() {
                 g = add_along("pad", &g, *axis, rows, dims[*axis])?;
             }
@@ -193,7 +207,10 @@ fn cropped(x: &Tensor, pad: &[i64], crop: bool) -> Result<(Tensor, Widths)> {
         let (front, back) = (pair[0].min(0).saturating_neg(), pair[1].min(0).saturating_neg());
         let kept = size.saturating_sub(front).saturating_sub(back);
         if kept < 0 || (!crop && kept != size) {
-            return Err(bad(format!("widths {} and {} on axis {axis} of size {size}", pair[0], pair[1]), "crop no more than there is, and only with mode=\"constant\""));
+            return Err(bad(
+                format!("widths {} and {} on axis {axis} of size {size}", pair[0], pair[1]),
+                "crop no more than there is, and only with mode=\"constant\"",
+            ));
         }
         if kept != size {
             out = slice_axis(&out, axis, front as usize, 1, kept as usize)?;
@@ -208,7 +225,14 @@ fn within_once(x: &Tensor, widths: &Widths, spare: usize) -> Result<()> {
     for (axis, &(before, after)) in widths.iter().enumerate() {
         let most = x.shape()[axis].saturating_sub(spare);
         if before.max(after) > most {
-            return Err(bad(format!("a width of {} on axis {axis} of size {}", before.max(after), x.shape()[axis]), &format!("give widths of at most {most}")));
+            return Err(bad(
+                format!(
+                    "a width of {} on axis {axis} of size {}",
+                    before.max(after),
+                    x.shape()[axis]
+                ),
+                &format!("give widths of at most {most}"),
+            ));
         }
     }
     Ok(())

@@ -32,7 +32,12 @@ pub(crate) struct Places {
 
 impl Places {
     /// The combinations `arrays[0][p], arrays[1][p], …` of int64 arrays of one shape, over ascending axes.
-    pub(crate) fn indexed(op: &'static str, dims: &[usize], axes: &[usize], arrays: &[Tensor]) -> Result<Places> {
+    pub(crate) fn indexed(
+        op: &'static str,
+        dims: &[usize],
+        axes: &[usize],
+        arrays: &[Tensor],
+    ) -> Result<Places> {
         let layout = Layout::contiguous(dims)?;
         let indexed: Vec<Indexed> = axes
             .iter()
@@ -54,10 +59,20 @@ impl Places {
 
     /// One position for every element of `index` (int64): its own coordinates, with its value along `axis`.
     /// No other dimension of `index` exceeds the array's.
-    pub(crate) fn along(op: &'static str, dims: &[usize], axis: usize, index: &Tensor) -> Result<Places> {
+    pub(crate) fn along(
+        op: &'static str,
+        dims: &[usize],
+        axis: usize,
+        index: &Tensor,
+    ) -> Result<Places> {
         let layout = Layout::contiguous(dims)?;
-        let offsets = kernels::index::offsets_along(op, index.view_of(), axis, dims, layout.strides())?;
-        Ok(Places { axes: (0..dims.len()).collect(), dims: dims.into(), offsets: Arc::new(offsets) })
+        let offsets =
+            kernels::index::offsets_along(op, index.view_of(), axis, dims, layout.strides())?;
+        Ok(Places {
+            axes: (0..dims.len()).collect(),
+            dims: dims.into(),
+            offsets: Arc::new(offsets),
+        })
     }
 
     /// Refuses an array of other dims: offsets would lead outside it.
@@ -130,7 +145,9 @@ pub(crate) fn take_rows(x: &Tensor, places: &Places) -> Result<Tensor> {
         params: places.clone(),
         saved: SavedList::new(),
         backward: |places, cx| {
-            let Some(g) = cx.take_grad(0) else { return Ok(()) };
+            let Some(g) = cx.take_grad(0) else {
+                return Ok(());
+            };
             cx.give(0, spread_rows(&g, places)?);
             Ok(())
         },
@@ -157,7 +174,9 @@ pub(crate) fn spread_rows(rows: &Tensor, places: &Places) -> Result<Tensor> {
         params: places.clone(),
         saved: SavedList::new(),
         backward: |places, cx| {
-            let Some(g) = cx.take_grad(0) else { return Ok(()) };
+            let Some(g) = cx.take_grad(0) else {
+                return Ok(());
+            };
             cx.give(0, take_rows(&g, places)?);
             Ok(())
         },
@@ -165,7 +184,12 @@ pub(crate) fn spread_rows(rows: &Tensor, places: &Places) -> Result<Tensor> {
 }
 
 /// A copy of `x` to which the rows are added at the places.
-pub(crate) fn add_rows(name: &'static str, x: &Tensor, places: &Places, rows: &Tensor) -> Result<Tensor> {
+pub(crate) fn add_rows(
+    name: &'static str,
+    x: &Tensor,
+    places: &Places,
+    rows: &Tensor,
+) -> Result<Tensor> {
     let out = x.duplicate()?;
     accumulate(&out, places, rows)?;
     Ok(finish(out, &[x, rows], |out| Record {
@@ -174,7 +198,9 @@ pub(crate) fn add_rows(name: &'static str, x: &Tensor, places: &Places, rows: &T
         params: places.clone(),
         saved: SavedList::new(),
         backward: |places, cx| {
-            let Some(g) = cx.take_grad(0) else { return Ok(()) };
+            let Some(g) = cx.take_grad(0) else {
+                return Ok(());
+            };
             if cx.wants(1) {
                 cx.give(1, take_rows(&g, places)?);
             }
@@ -185,7 +211,12 @@ pub(crate) fn add_rows(name: &'static str, x: &Tensor, places: &Places, rows: &T
 }
 
 /// A copy of `x` in which the rows stand at the places; the last of a repeated position stays.
-pub(crate) fn put_rows(name: &'static str, x: &Tensor, places: &Places, rows: &Tensor) -> Result<Tensor> {
+pub(crate) fn put_rows(
+    name: &'static str,
+    x: &Tensor,
+    places: &Places,
+    rows: &Tensor,
+) -> Result<Tensor> {
     let out = x.duplicate()?;
     places.write(&out, rows)?;
     Ok(finish(out, &[x, rows], |out| Record {
@@ -194,7 +225,9 @@ pub(crate) fn put_rows(name: &'static str, x: &Tensor, places: &Places, rows: &T
         params: places.clone(),
         saved: SavedList::new(),
         backward: |places, cx| {
-            let Some(g) = cx.take_grad(0) else { return Ok(()) };
+            let Some(g) = cx.take_grad(0) else {
+                return Ok(());
+            };
             if cx.wants(1) {
                 cx.give(1, take_kept(&g, places)?);
             }
@@ -209,7 +242,9 @@ pub(crate) fn put_rows(name: &'static str, x: &Tensor, places: &Places, rows: &T
 /// The rows at the places, with zeros for those that a later repetition overwrote: the adjoint of a write.
 pub(crate) fn take_kept(g: &Tensor, places: &Places) -> Result<Tensor> {
     let rows = take_rows(g, places)?;
-    let Some(winners) = places.winners() else { return Ok(rows) };
+    let Some(winners) = places.winners() else {
+        return Ok(rows);
+    };
     let mut dims: ShapeVec = smallvec![1; rows.ndim()];
     dims[0] = places.len();
     let mask = broadcast_to(&reshape_dims(&winners, &dims)?, rows.shape())?;
@@ -227,7 +262,9 @@ pub(crate) fn clear_rows(x: &Tensor, places: &Places) -> Result<Tensor> {
         params: places.clone(),
         saved: SavedList::new(),
         backward: |places, cx| {
-            let Some(g) = cx.take_grad(0) else { return Ok(()) };
+            let Some(g) = cx.take_grad(0) else {
+                return Ok(());
+            };
             cx.give(0, clear_rows(&g, places)?);
             Ok(())
         },
@@ -253,7 +290,9 @@ pub(crate) fn integers(op: &'static str, indices: &Tensor) -> Result<Tensor> {
 pub(crate) fn value_for(op: &'static str, x: &Tensor, value: &Operand) -> Result<Tensor> {
     match value {
         Operand::Tensor(t) if x.dtype().promote(t.dtype()) == x.dtype() => astype(t, x.dtype()),
-        Operand::Scalar(s) if x.dtype().promote_weak(s.weak()) == x.dtype() => Tensor::full(&[], *s, x.dtype()),
+        Operand::Scalar(s) if x.dtype().promote_weak(s.weak()) == x.dtype() => {
+            Tensor::full(&[], *s, x.dtype())
+        }
         other => Err(Box::new(Error::DType {
             op: op.into(),
             got: match other {

@@ -23,11 +23,7 @@ use crate::tensor::Tensor;
 pub(crate) fn settle(a: &Tensor, b: &Tensor) -> Result<(Tensor, Tensor, DType)> {
     let common = a.dtype().promote(b.dtype());
     // The kernels add numbers; a boolean product is read as truth again at the end.
-    let dtype = if common == DType::Bool {
-        DType::I64
-    } else {
-        common
-    };
+    let dtype = if common == DType::Bool { DType::I64 } else { common };
     Ok((astype(a, dtype)?, astype(b, dtype)?, common))
 }
 
@@ -52,10 +48,8 @@ pub(crate) fn contract(
     a_axes: &[usize],
     b_axes: &[usize],
 ) -> Result<Tensor> {
-    if let Some((&i, &k)) = a_axes
-        .iter()
-        .zip(b_axes)
-        .find(|(i, k)| a.shape()[**i] != b.shape()[**k])
+    if let Some((&i, &k)) =
+        a_axes.iter().zip(b_axes).find(|(i, k)| a.shape()[**i] != b.shape()[**k])
     {
         return Err(Box::new(Error::Shape {
             op: op.into(),
@@ -88,16 +82,10 @@ fn tensordot_axes(a: &Tensor, b: &Tensor, axes: &Nested) -> Result<(ShapeVec, Sh
     };
     match axes {
         Nested::One(n) => {
-            let n = usize::try_from(*n)
-                .ok()
-                .filter(|&n| n <= a.ndim() && n <= b.ndim())
-                .ok_or_else(|| {
-                    bad(format!(
-                        "axes={n} for {} and {} dimensions",
-                        a.ndim(),
-                        b.ndim()
-                    ))
-                })?;
+            let n =
+                usize::try_from(*n).ok().filter(|&n| n <= a.ndim() && n <= b.ndim()).ok_or_else(
+                    || bad(format!("axes={n} for {} and {} dimensions", a.ndim(), b.ndim())),
+                )?;
             Ok(((a.ndim() - n..a.ndim()).collect(), (0..n).collect()))
         }
         Nested::Each(lists) => {
@@ -105,17 +93,10 @@ fn tensordot_axes(a: &Tensor, b: &Tensor, axes: &Nested) -> Result<(ShapeVec, Sh
                 return Err(bad(format!("{} lists of axes", lists.len())));
             };
             if left.len() != right.len() {
-                return Err(bad(format!(
-                    "{} axes of a and {} of b",
-                    left.len(),
-                    right.len()
-                )));
+                return Err(bad(format!("{} axes of a and {} of b", left.len(), right.len())));
             }
-            let signed = |list: &Ints| {
-                list.iter()
-                    .map(|&a| a as isize)
-                    .collect::<SmallVec<[isize; 4]>>()
-            };
+            let signed =
+                |list: &Ints| list.iter().map(|&a| a as isize).collect::<SmallVec<[isize; 4]>>();
             let left = normalize_axes("tensordot", &signed(left), a.ndim())?;
             Ok((left, normalize_axes("tensordot", &signed(right), b.ndim())?))
         }
@@ -128,10 +109,7 @@ fn components(x: &Tensor, axis: isize, name: &str) -> Result<[Tensor; 3]> {
     if x.shape()[axis] != 3 {
         return Err(Box::new(Error::Shape {
             op: "cross".into(),
-            what: format!(
-                "{name} has {} components along axis {axis}",
-                x.shape()[axis]
-            ),
+            what: format!("{name} has {} components along axis {axis}", x.shape()[axis]),
             remedy: "give vectors of 3 components; append a zero to vectors of 2",
         }));
     }
@@ -142,8 +120,7 @@ fn components(x: &Tensor, axis: isize, name: &str) -> Result<[Tensor; 3]> {
 /// Dims of `x` with ones in front, up to `ndim`, and a 1 before (`after` = 0) or after each.
 fn spread(x: &Tensor, ndim: usize, after: usize) -> ShapeVec {
     let own = std::iter::repeat_n(1, ndim - x.ndim()).chain(x.shape().iter().copied());
-    own.flat_map(|d| if after == 1 { [d, 1] } else { [1, d] })
-        .collect()
+    own.flat_map(|d| if after == 1 { [d, 1] } else { [1, d] }).collect()
 }
 
 crate::operations! { family "products";

@@ -35,17 +35,8 @@ impl Ordered {
         let lines = lines(x, axes)?;
         let last = lines.ndim() - 1;
         let index = order_along(&lines, last, wanted, false)?;
-        let spoiled = reduced(
-            Reduction::Any,
-            &isnan(&lines.detach())?,
-            &[last],
-            DType::Bool,
-        )?;
-        Ok(Ordered {
-            lines,
-            index,
-            spoiled,
-        })
+        let spoiled = reduced(Reduction::Any, &isnan(&lines.detach())?, &[last], DType::Bool)?;
+        Ok(Ordered { lines, index, spoiled })
     }
 
     fn last(&self) -> usize {
@@ -84,11 +75,7 @@ fn median_over(x: &Tensor, axes: &[usize]) -> Result<Tensor> {
         return Tensor::full(&dims, Scalar::Float(f64::NAN), x.dtype());
     }
     let ordered = Ordered::new(x, axes, n / 2 + 1)?;
-    let middle = if n % 2 == 1 {
-        vec![n / 2]
-    } else {
-        vec![n / 2 - 1, n / 2]
-    };
+    let middle = if n % 2 == 1 { vec![n / 2] } else { vec![n / 2 - 1, n / 2] };
     let mean = mean_over(&ordered.at("median", &middle)?, &[ordered.last()], true)?;
     reshape_dims(&ordered.unless_spoiled(&mean)?, &dims)
 }
@@ -127,11 +114,7 @@ fn quantile_over(
     let values = if shape.contains(&0) {
         Tensor::zeros(&shape, x.dtype().promote(levels.dtype()))?
     } else {
-        let read = exact
-            .iter()
-            .map(|&q| neighbours(q, n).1 + 1)
-            .max()
-            .unwrap_or(0);
+        let read = exact.iter().map(|&q| neighbours(q, n).1 + 1).max().unwrap_or(0);
         let rows = interpolated(op, &Ordered::new(x, axes, read)?, &levels, &exact, n)?;
         let mut order: ShapeVec = [rows.ndim() - 1].into_iter().collect();
         order.extend(0..rows.ndim() - 1);
@@ -176,11 +159,7 @@ fn interpolated(
     let back = binary_scalar(&SUBTRACT, &part, Scalar::Float(1.0))?;
     let part = where_(&far, &Operand::Tensor(back), &Operand::Tensor(part))?;
     let step = binary(&MULTIPLY, &binary(&SUBTRACT, &b, &a)?, &part)?;
-    let value = binary(
-        &ADD,
-        &where_(&far, &Operand::Tensor(b), &Operand::Tensor(a))?,
-        &step,
-    )?;
+    let value = binary(&ADD, &where_(&far, &Operand::Tensor(b), &Operand::Tensor(a))?, &step)?;
     ordered.unless_spoiled(&value)
 }
 

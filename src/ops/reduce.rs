@@ -74,7 +74,9 @@ pub(crate) fn sum_over(x: &Tensor, axes: &[usize], keepdims: bool) -> Result<Ten
         params: (ShapeVec::from_slice(x.shape()), ShapeVec::from_slice(axes)),
         saved: SavedList::new(),
         backward: |(dims, axes), cx| {
-            let Some(g) = cx.take_grad(0) else { return Ok(()) };
+            let Some(g) = cx.take_grad(0) else {
+                return Ok(());
+            };
             let g = reshape_dims(&g, &kept_dims(dims, axes))?;
             cx.give(0, broadcast_to(&g, dims)?);
             Ok(())
@@ -94,14 +96,25 @@ pub(crate) fn need_elements(op: &'static str, x: &Tensor, axes: &[usize]) -> Res
 }
 
 /// Maximum or minimum over axes as the host names them.
-fn extreme(op: Reduction, name: &'static str, x: &Tensor, axis: &Axes, keepdims: bool) -> Result<Tensor> {
+fn extreme(
+    op: Reduction,
+    name: &'static str,
+    x: &Tensor,
+    axis: &Axes,
+    keepdims: bool,
+) -> Result<Tensor> {
     let axes = resolve(name, axis, x.ndim())?;
     need_elements(name, x, &axes)?;
     finish_shape(extreme_over(op, name, x, &axes)?, &axes, keepdims)
 }
 
 /// Maximum or minimum over resolved axes, which stay as size 1; the gradient is shared evenly among ties.
-pub(crate) fn extreme_over(op: Reduction, name: &'static str, x: &Tensor, axes: &[usize]) -> Result<Tensor> {
+pub(crate) fn extreme_over(
+    op: Reduction,
+    name: &'static str,
+    x: &Tensor,
+    axes: &[usize],
+) -> Result<Tensor> {
     let out = reduced(op, x, axes, x.dtype())?;
     Ok(finish(out, &[x], |out| Record {
         name,
@@ -109,7 +122,9 @@ pub(crate) fn extreme_over(op: Reduction, name: &'static str, x: &Tensor, axes: 
         params: ShapeVec::from_slice(axes),
         saved: smallvec![Saved::input(x, 0), Saved::output(out, 0)],
         backward: |axes, cx| {
-            let Some(g) = cx.take_grad(0) else { return Ok(()) };
+            let Some(g) = cx.take_grad(0) else {
+                return Ok(());
+            };
             let (x, y) = (cx.saved(0)?, cx.saved(1)?);
             // The choice is locally constant: the mask is a constant also at second order.
             let mask = astype(&binary(&EQUAL, &x.detach(), &y.detach())?, g.dtype())?;
@@ -158,20 +173,24 @@ fn from_lines(x: &Tensor, dims: &[usize], axes: &[usize]) -> Result<Tensor> {
 /// Product over resolved axes.
 fn prod_over(x: &Tensor, axes: &[usize], keepdims: bool) -> Result<Tensor> {
     let dtype = if x.dtype().is_float() { x.dtype() } else { DType::I64 };
-    let out = finish(reduced(Reduction::Prod, x, axes, dtype)?, &[x], |_| Record {
-        name: "prod",
-        cost: 10.0 * move_cost(x),
-        params: ShapeVec::from_slice(axes),
-        saved: smallvec![Saved::input(x, 0)],
-        backward: |axes, cx| {
-            let Some(g) = cx.take_grad(0) else { return Ok(()) };
-            let x = cx.saved(0)?;
-            let lines = lines(&x, axes)?;
-            // Never the product over the element: the products of the others are exact at zeros.
-            let others = product_of_others(&lines, lines.ndim() - 1)?;
-            cx.give(0, binary(&MULTIPLY, &g, &from_lines(&others, x.shape(), axes)?)?);
-            Ok(())
-        },
+    let out = finish(reduced(Reduction::Prod, x, axes, dtype)?, &[x], |_| {
+        Record {
+            name: "prod",
+            cost: 10.0 * move_cost(x),
+            params: ShapeVec::from_slice(axes),
+            saved: smallvec![Saved::input(x, 0)],
+            backward: |axes, cx| {
+                let Some(g) = cx.take_grad(0) else {
+                    return Ok(());
+                };
+                let x = cx.saved(0)?;
+                let lines = lines(&x, axes)?;
+                // Never the product over the element: the products of the others are exact at zeros.
+                let others = product_of_others(&lines, lines.ndim() - 1)?;
+                cx.give(0, binary(&MULTIPLY, &g, &from_lines(&others, x.shape(), axes)?)?);
+                Ok(())
+            },
+        }
     });
     finish_shape(out, axes, keepdims)
 }
@@ -247,7 +266,13 @@ crate::operations! { family "reduction";
     }
 }
 
-fn arg_extreme(largest: bool, name: &'static str, x: &Tensor, axis: Option<isize>, keepdims: bool) -> Result<Tensor> {
+fn arg_extreme(
+    largest: bool,
+    name: &'static str,
+    x: &Tensor,
+    axis: Option<isize>,
+    keepdims: bool,
+) -> Result<Tensor> {
     let x = x.detach();
     let (flat, axes) = match axis {
         None => (reshape_dims(&x, &[x.size()])?, smallvec![0]),

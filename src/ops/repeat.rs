@@ -29,7 +29,12 @@ fn owned(out: Tensor, x: &Tensor, op: &'static str) -> Result<Tensor> {
 }
 
 /// Rows of `x` along an axis, by their numbers.
-pub(crate) fn take_along(op: &'static str, x: &Tensor, axis: usize, rows: &Tensor) -> Result<Tensor> {
+pub(crate) fn take_along(
+    op: &'static str,
+    x: &Tensor,
+    axis: usize,
+    rows: &Tensor,
+) -> Result<Tensor> {
     let places = Places::indexed(op, x.shape(), &[axis], &[reshape_dims(rows, &[rows.size()])?])?;
     let taken = take_rows(x, &places)?;
     if axis == 0 {
@@ -40,7 +45,13 @@ pub(crate) fn take_along(op: &'static str, x: &Tensor, axis: usize, rows: &Tenso
 }
 
 /// The adjoint of `take_along`: the slices of `g` added to the rows they came from, of an axis of `size`.
-pub(crate) fn add_along(op: &'static str, g: &Tensor, axis: usize, rows: &Tensor, size: usize) -> Result<Tensor> {
+pub(crate) fn add_along(
+    op: &'static str,
+    g: &Tensor,
+    axis: usize,
+    rows: &Tensor,
+    size: usize,
+) -> Result<Tensor> {
     let mut dims = ShapeVec::from_slice(g.shape());
     dims[axis] = size;
     let places = Places::indexed(op, &dims, &[axis], std::slice::from_ref(rows))?;
@@ -55,7 +66,8 @@ fn repeat_evenly(x: &Tensor, axis: usize, n: usize) -> Result<Tensor> {
     let split = reshape_dims(x, &dims)?;
     dims[axis + 1] = n;
     let spread = broadcast_to(&split, &dims)?;
-    let merged = dims.remove(axis + 1).checked_mul(dims[axis]).ok_or_else(|| too_large("repeat", x))?;
+    let merged =
+        dims.remove(axis + 1).checked_mul(dims[axis]).ok_or_else(|| too_large("repeat", x))?;
     dims[axis] = merged;
     owned(reshape_dims(&spread, &dims)?, x, "repeat")
 }

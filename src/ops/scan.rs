@@ -35,14 +35,7 @@ fn line(op: &'static str, x: &Tensor, axis: Option<isize>) -> Result<(Tensor, us
 
 /// The dtype that a running sum or product has: NumPy's, integers widened to int64.
 fn widened(x: &Tensor, dtype: Option<DType>) -> Result<Tensor> {
-    astype(
-        x,
-        dtype.unwrap_or(if x.dtype().is_float() {
-            x.dtype()
-        } else {
-            DType::I64
-        }),
-    )
+    astype(x, dtype.unwrap_or(if x.dtype().is_float() { x.dtype() } else { DType::I64 }))
 }
 
 /// An axis back to front; a view.
@@ -57,32 +50,14 @@ pub(crate) fn reversed(x: &Tensor, axis: usize) -> Result<Tensor> {
 fn moved_up(x: &Tensor, axis: usize) -> Result<Tensor> {
     let len = x.shape()[axis].saturating_sub(1);
     let kept = slice_axis(x, axis, 0, 1, len)?;
-    embed(
-        &kept,
-        x.shape(),
-        &[Step::Slice {
-            axis,
-            start: 1,
-            step: 1,
-            len,
-        }],
-    )
+    embed(&kept, x.shape(), &[Step::Slice { axis, start: 1, step: 1, len }])
 }
 
 /// The elements moved one place down an axis; the last place is 0.
 fn moved_down(x: &Tensor, axis: usize) -> Result<Tensor> {
     let len = x.shape()[axis].saturating_sub(1);
     let kept = slice_axis(x, axis, 1.min(x.shape()[axis]), 1, len)?;
-    embed(
-        &kept,
-        x.shape(),
-        &[Step::Slice {
-            axis,
-            start: 0,
-            step: 1,
-            len,
-        }],
-    )
+    embed(&kept, x.shape(), &[Step::Slice { axis, start: 0, step: 1, len }])
 }
 
 fn folded(op: Scan, x: &Tensor, axis: usize) -> Result<Tensor> {
@@ -164,10 +139,7 @@ fn before(y: &Tensor, axis: usize) -> Result<Tensor> {
     let mut dims = y.shape().to_vec();
     dims[axis] = 1;
     let first = Tensor::ones(&dims, y.dtype())?;
-    concatenate(
-        &[first, slice_axis(y, axis, 0, 1, n - 1)?],
-        Some(axis as isize),
-    )
+    concatenate(&[first, slice_axis(y, axis, 0, 1, n - 1)?], Some(axis as isize))
 }
 
 /// The product of all other elements of each line, exact whatever is zero.
@@ -180,11 +152,7 @@ pub(crate) fn product_of_others(x: &Tensor, axis: usize) -> Result<Tensor> {
 /// 0 in place of -inf, so that a difference of two of them is no NaN.
 pub(crate) fn without_minus_infinity(y: &Tensor) -> Result<Tensor> {
     let empty = binary_scalar(&EQUAL, &y.detach(), Scalar::Float(f64::NEG_INFINITY))?;
-    where_(
-        &empty,
-        &Operand::Scalar(Scalar::Float(0.0)),
-        &Operand::Tensor(y.clone()),
-    )
+    where_(&empty, &Operand::Scalar(Scalar::Float(0.0)), &Operand::Tensor(y.clone()))
 }
 
 fn cumulative_logsumexp(x: &Tensor, axis: usize) -> Result<Tensor> {

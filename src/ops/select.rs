@@ -6,12 +6,12 @@
 use crate::array::broadcast_shapes;
 use crate::dtype::DType;
 use crate::error::{Error, Result};
+use crate::graph::Saved;
 use crate::kernels;
 use crate::ops::cast::astype;
 use crate::ops::declare::{Operand, Scalar};
 use crate::ops::shape::broadcast_to;
 use crate::ops::structured::{Record, finish, move_cost};
-use crate::graph::Saved;
 use crate::tensor::Tensor;
 use smallvec::smallvec;
 
@@ -60,7 +60,9 @@ pub(crate) fn choose(mask: &Tensor, a: &Tensor, b: &Tensor) -> Result<Tensor> {
         params: (),
         saved: smallvec![Saved::value(mask)],
         backward: |(), cx| {
-            let Some(g) = cx.take_grad(0) else { return Ok(()) };
+            let Some(g) = cx.take_grad(0) else {
+                return Ok(());
+            };
             let mask = cx.saved(0)?;
             let zero = broadcast_to(&Tensor::zeros(&[], g.dtype())?, g.shape())?;
             if cx.wants(0) {

@@ -17,7 +17,10 @@ fn resolve(from: &[usize], to: &[i64]) -> Result<ShapeVec> {
     let mismatch = || {
         let text: Vec<String> = to.iter().map(|d| d.to_string()).collect();
         let comma = if to.len() == 1 { "," } else { "" };
-        Box::new(Error::Reshape { from: Dims::from(from), to: format!("({}{comma})", text.join(", ")) })
+        Box::new(Error::Reshape {
+            from: Dims::from(from),
+            to: format!("({}{comma})", text.join(", ")),
+        })
     };
     let numel: usize = from.iter().product();
     let unknown = to.iter().filter(|&&d| d == -1).count();
@@ -49,7 +52,10 @@ pub(crate) fn reshape_dims(x: &Tensor, dims: &[usize]) -> Result<Tensor> {
             let copy = x.detach().contiguous()?;
             let layout = copy.layout().reshape(dims);
             copy.with_layout(layout.ok_or_else(|| {
-                Box::new(Error::Reshape { from: x.shape().into(), to: Dims::from(dims).to_string() })
+                Box::new(Error::Reshape {
+                    from: x.shape().into(),
+                    to: Dims::from(dims).to_string(),
+                })
             })?)
         }
     };
@@ -59,7 +65,9 @@ pub(crate) fn reshape_dims(x: &Tensor, dims: &[usize]) -> Result<Tensor> {
         params: ShapeVec::from_slice(x.shape()),
         saved: SavedList::new(),
         backward: |dims, cx| {
-            let Some(g) = cx.take_grad(0) else { return Ok(()) };
+            let Some(g) = cx.take_grad(0) else {
+                return Ok(());
+            };
             cx.give(0, reshape_dims(&g, dims)?);
             Ok(())
         },
@@ -79,7 +87,9 @@ pub(crate) fn permute_axes(x: &Tensor, axes: &[usize]) -> Result<Tensor> {
         },
         saved: SavedList::new(),
         backward: |inverse, cx| {
-            let Some(g) = cx.take_grad(0) else { return Ok(()) };
+            let Some(g) = cx.take_grad(0) else {
+                return Ok(());
+            };
             cx.give(0, permute_axes(&g, inverse)?);
             Ok(())
         },
@@ -105,7 +115,9 @@ pub fn broadcast_to(x: &Tensor, dims: &[usize]) -> Result<Tensor> {
         params: ShapeVec::from_slice(x.shape()),
         saved: SavedList::new(),
         backward: |dims, cx| {
-            let Some(g) = cx.take_grad(0) else { return Ok(()) };
+            let Some(g) = cx.take_grad(0) else {
+                return Ok(());
+            };
             cx.give(0, sum_to(&g, dims)?);
             Ok(())
         },
@@ -117,10 +129,16 @@ pub(crate) fn sum_to(x: &Tensor, dims: &[usize]) -> Result<Tensor> {
     if x.shape() == dims {
         return Ok(x.clone());
     }
-    if x.ndim() < dims.len() || broadcast_shapes("sum_to_size", &[x.shape(), dims])?[..] != *x.shape() {
+    if x.ndim() < dims.len()
+        || broadcast_shapes("sum_to_size", &[x.shape(), dims])?[..] != *x.shape()
+    {
         return Err(Box::new(Error::Shape {
             op: "sum_to_size".into(),
-            what: format!("shape {} cannot be summed to {}", Dims::from(x.shape()), Dims::from(dims)),
+            what: format!(
+                "shape {} cannot be summed to {}",
+                Dims::from(x.shape()),
+                Dims::from(dims)
+            ),
             remedy: "give a shape that broadcasts to the tensor's",
         }));
     }
@@ -132,7 +150,11 @@ pub(crate) fn sum_to(x: &Tensor, dims: &[usize]) -> Result<Tensor> {
 }
 
 /// `x` and an axis of it; without an axis, the flattened tensor. A 0-d tensor counts as a vector of one.
-pub(crate) fn axis_or_flat(op: &'static str, x: &Tensor, axis: Option<isize>) -> Result<(Tensor, usize)> {
+pub(crate) fn axis_or_flat(
+    op: &'static str,
+    x: &Tensor,
+    axis: Option<isize>,
+) -> Result<(Tensor, usize)> {
     let axis = axis.filter(|&axis| x.ndim() > 0 || !(-1..=0).contains(&axis));
     match axis {
         None => Ok((reshape_dims(x, &[x.size()])?, 0)),
@@ -141,9 +163,7 @@ pub(crate) fn axis_or_flat(op: &'static str, x: &Tensor, axis: Option<isize>) ->
 }
 
 fn usize_dims(op: &'static str, ints: &[i64]) -> Result<ShapeVec> {
-    ints.iter()
-        .map(|&d| usize::try_from(d).map_err(|_| negative_dimension(op, d)))
-        .collect()
+    ints.iter().map(|&d| usize::try_from(d).map_err(|_| negative_dimension(op, d))).collect()
 }
 
 #[cold]
@@ -158,8 +178,11 @@ fn negative_dimension(op: &'static str, d: i64) -> Box<Error> {
 fn expand_target(x: &Tensor, shape: &[i64]) -> Result<ShapeVec> {
     let lead = shape.len().saturating_sub(x.ndim());
     let keep = |i: usize| i.checked_sub(lead).and_then(|k| x.shape().get(k)).map(|&d| d as i64);
-    let resolved: Ints =
-        shape.iter().enumerate().map(|(i, &d)| if d == -1 { keep(i).unwrap_or(-1) } else { d }).collect();
+    let resolved: Ints = shape
+        .iter()
+        .enumerate()
+        .map(|(i, &d)| if d == -1 { keep(i).unwrap_or(-1) } else { d })
+        .collect();
     usize_dims("expand", &resolved)
 }
 

@@ -53,7 +53,9 @@ pub(crate) fn softmax_axis(x: &Tensor, axis: usize) -> Result<Tensor> {
         params: axis,
         saved: smallvec![Saved::output(out, 0)],
         backward: |&axis, cx| {
-            let Some(g) = cx.take_grad(0) else { return Ok(()) };
+            let Some(g) = cx.take_grad(0) else {
+                return Ok(());
+            };
             let y = cx.saved(0)?;
             let gradient = if cx.create_graph() {
                 let mean = sum_over(&binary(&MULTIPLY, &g, &y)?, &[axis], true)?;
@@ -74,7 +76,9 @@ pub(crate) fn log_softmax_axis(x: &Tensor, axis: usize) -> Result<Tensor> {
         params: axis,
         saved: smallvec![Saved::output(out, 0)],
         backward: |&axis, cx| {
-            let Some(g) = cx.take_grad(0) else { return Ok(()) };
+            let Some(g) = cx.take_grad(0) else {
+                return Ok(());
+            };
             let y = cx.saved(0)?;
             let gradient = if cx.create_graph() {
                 let total = sum_over(&g, &[axis], true)?;
@@ -94,14 +98,23 @@ pub(crate) fn class_losses(x: &Tensor, target: &Tensor, ignore: i64) -> Result<T
     let losses = Tensor::empty(target.shape(), x.dtype())?;
     let stats = Tensor::empty(&[target.size(), 2], x.dtype())?;
     let (view, classes) = (rows.view_of(), target.view_of());
-    kernels::softmax::cross_entropy(x.dtype(), view, classes, ignore, losses.view_mut(), stats.view_mut())?;
+    kernels::softmax::cross_entropy(
+        x.dtype(),
+        view,
+        classes,
+        ignore,
+        losses.view_mut(),
+        stats.view_mut(),
+    )?;
     Ok(finish(losses, &[x], |_| Record {
         name: "cross_entropy",
         cost: 4.0 * move_cost(x),
         params: ignore,
         saved: smallvec![Saved::input(x, 0), Saved::value(target), Saved::value(&stats)],
         backward: |&ignore, cx| {
-            let Some(g) = cx.take_grad(0) else { return Ok(()) };
+            let Some(g) = cx.take_grad(0) else {
+                return Ok(());
+            };
             let (x, target, stats) = (cx.saved(0)?, cx.saved(1)?, cx.saved(2)?);
             let gradient = if cx.create_graph() {
                 recorded_gradient(&x, &target, ignore, &g)?
@@ -109,7 +122,13 @@ pub(crate) fn class_losses(x: &Tensor, target: &Tensor, ignore: i64) -> Result<T
                 let (x, g) = (x.contiguous()?, g.contiguous()?);
                 let out = Tensor::empty(x.shape(), x.dtype())?;
                 kernels::softmax::cross_entropy_backward(
-                    x.dtype(), x.view_of(), target.view_of(), ignore, stats.view_of(), g.view_of(), out.view_mut(),
+                    x.dtype(),
+                    x.view_of(),
+                    target.view_of(),
+                    ignore,
+                    stats.view_of(),
+                    g.view_of(),
+                    out.view_mut(),
                 )?;
                 out
             };

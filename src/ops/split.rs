@@ -5,12 +5,12 @@
 
 use crate::array::{ShapeVec, normalize_axis};
 use crate::error::{Error, Result};
+use crate::ops::arguments::OneOrTuple;
 use crate::ops::join::join;
 use crate::ops::places::integers;
 use crate::ops::shape::{broadcast_to, reshape_dims};
 use crate::ops::structured::{Record, SavedList, finish_many, move_cost};
 use crate::ops::view::slice_axis;
-use crate::ops::arguments::OneOrTuple;
 use crate::tensor::Tensor;
 
 /// The most parts of an axis with fewer elements.
@@ -36,7 +36,10 @@ impl Parts {
     /// Whether the parts follow each other and cover the axis.
     fn tile(&self) -> bool {
         let mut at = 0;
-        let meet = self.bounds.iter().all(|&(start, end)| std::mem::replace(&mut at, end.max(start)) == start);
+        let meet = self
+            .bounds
+            .iter()
+            .all(|&(start, end)| std::mem::replace(&mut at, end.max(start)) == start);
         meet && at == self.dims[self.axis]
     }
 }
@@ -50,7 +53,8 @@ fn parts(x: &Tensor, parts: Parts) -> Result<Vec<Tensor>> {
     let outs: Vec<Tensor> = parts.bounds.iter().map(cut).collect();
     if !parts.tile() {
         // Indices that overlap or leave gaps: each part is a slice of its own.
-        let slice = |&(start, end): &(usize, usize)| slice_axis(x, parts.axis, start, 1, end - start);
+        let slice =
+            |&(start, end): &(usize, usize)| slice_axis(x, parts.axis, start, 1, end - start);
         return parts.bounds.iter().map(slice).collect();
     }
     Ok(finish_many(outs, &[x], |_| Record {
@@ -60,7 +64,9 @@ fn parts(x: &Tensor, parts: Parts) -> Result<Vec<Tensor>> {
         saved: SavedList::new(),
         backward: |parts, cx| {
             let mut given = (0..parts.bounds.len()).map(|i| cx.take_grad(i)).collect::<Vec<_>>();
-            let Some(dtype) = given.iter().flatten().next().map(Tensor::dtype) else { return Ok(()) };
+            let Some(dtype) = given.iter().flatten().next().map(Tensor::dtype) else {
+                return Ok(());
+            };
             let zero = Tensor::zeros(&[], dtype)?;
             let pieces = parts
                 .bounds
@@ -92,7 +98,13 @@ fn even(size: usize, n: usize) -> Vec<(usize, usize)> {
 }
 
 /// NumPy's split: a number of parts, or the indices between them.
-fn divide(op: &'static str, x: &Tensor, sections: &Tensor, axis: isize, uneven: bool) -> Result<Vec<Tensor>> {
+fn divide(
+    op: &'static str,
+    x: &Tensor,
+    sections: &Tensor,
+    axis: isize,
+    uneven: bool,
+) -> Result<Vec<Tensor>> {
     let axis = normalize_axis(op, axis, x.ndim())?;
     let size = x.shape()[axis];
     let given = integers(op, sections)?;
@@ -102,14 +114,26 @@ fn divide(op: &'static str, x: &Tensor, sections: &Tensor, axis: isize, uneven: 
         let inner = given.to_vec::<i64>()?;
         let starts = std::iter::once(0).chain(inner.iter().map(|&i| clamp(i)));
         let ends = inner.iter().map(|&i| clamp(i)).chain([size as usize]);
-        return split_at(x, axis, starts.zip(ends).map(|(start, end)| (start, end.max(start))).collect());
+        return split_at(
+            x,
+            axis,
+            starts.zip(ends).map(|(start, end)| (start, end.max(start))).collect(),
+        );
     }
     let n = given.item::<i64>()?;
     if n < 1 || n as usize > size.max(MOST) {
-        return Err(bad(op, format!("{n} parts of an axis of size {size}"), "give at least 1 part and no more than there are elements"));
+        return Err(bad(
+            op,
+            format!("{n} parts of an axis of size {size}"),
+            "give at least 1 part and no more than there are elements",
+        ));
     }
     if !uneven && !size.is_multiple_of(n as usize) {
-        return Err(bad(op, format!("axis {axis} of size {size} does not divide into {n} equal parts"), "use array_split or chunk for uneven parts"));
+        return Err(bad(
+            op,
+            format!("axis {axis} of size {size} does not divide into {n} equal parts"),
+            "use array_split or chunk for uneven parts",
+        ));
     }
     split_at(x, axis, even(size, n as usize))
 }

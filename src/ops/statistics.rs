@@ -120,11 +120,7 @@ fn covariance(x: &Tensor, weights: &Weights<'_>, ddof: f64) -> Result<Tensor> {
     let lost = match &importance {
         Some(a) if ddof != 0.0 => {
             let squares = sum_over(&binary(&MULTIPLY, &all, a)?, &[0], false)?;
-            binary_scalar(
-                &MULTIPLY,
-                &binary(&DIVIDE, &squares, &total)?,
-                Scalar::Float(ddof),
-            )?
+            binary_scalar(&MULTIPLY, &binary(&DIVIDE, &squares, &total)?, Scalar::Float(ddof))?
         }
         _ => Tensor::from(ddof),
     };

@@ -104,7 +104,12 @@ impl Reader<'_> {
         let size = self.dims[self.source];
         let (first, len) = slice_bounds(start, stop, step, size);
         if !(first == 0 && len == size && step == 1) {
-            self.steps.push(Step::Slice { axis: self.target, start: first, step: step as isize, len });
+            self.steps.push(Step::Slice {
+                axis: self.target,
+                start: first,
+                step: step as isize,
+                len,
+            });
         }
         self.keep(len);
         Ok(())
@@ -130,7 +135,11 @@ impl Reader<'_> {
         let covered = &self.dims[self.source..self.source + index.ndim()];
         if index.shape() != covered {
             return Err(bad(
-                format!("a boolean index of shape {} over axes of shape {}", Dims::from(index.shape()), Dims::from(covered)),
+                format!(
+                    "a boolean index of shape {} over axes of shape {}",
+                    Dims::from(index.shape()),
+                    Dims::from(covered)
+                ),
                 "give a mask of the shape it covers",
             ));
         }
@@ -173,7 +182,9 @@ pub(crate) fn subscript(dims: &[usize], items: &[IndexItem]) -> Result<Subscript
             IndexItem::Int(i) => reader.int(*i)?,
             IndexItem::Slice(a, b, c) => reader.slice(*a, *b, *c)?,
             IndexItem::NewAxis => reader.new_axis(),
-            IndexItem::Ellipsis => (used..dims.len()).for_each(|_| reader.keep(dims[reader.source])),
+            IndexItem::Ellipsis => {
+                (used..dims.len()).for_each(|_| reader.keep(dims[reader.source]))
+            }
             IndexItem::Array(t) => reader.array(position, t)?,
         }
     }
@@ -191,7 +202,11 @@ fn choose(reader: &Reader<'_>) -> Result<Chosen> {
     if let [(first, mask)] = &reader.arrays[..]
         && mask.dtype() == DType::Bool
     {
-        let mask = if mask.ndim() == 0 { mask.with_layout(mask.layout().insert_axis(0)) } else { mask.clone() };
+        let mask = if mask.ndim() == 0 {
+            mask.with_layout(mask.layout().insert_axis(0))
+        } else {
+            mask.clone()
+        };
         let places = Places::masked(&reader.view, *first, &mask)?;
         let dims = ShapeVec::from_slice(&[places.len()]);
         return Ok(Chosen { places, dims, before });

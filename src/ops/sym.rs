@@ -10,11 +10,11 @@ use std::ops::{Add, Div, Mul, Neg, Sub};
 
 use crate::error::Result;
 use crate::kernels::real::Real;
-use crate::{for_each_real_binary, for_each_real_unary};
 use crate::ops::declare::{Operand, Scalar};
 use crate::ops::elementwise::{Elementwise, binary_operands, unary};
 use crate::ops::{arith, compare, math};
 use crate::tensor::Tensor;
+use crate::{for_each_real_binary, for_each_real_unary};
 
 #[derive(Default)]
 struct TapeState {
@@ -78,9 +78,8 @@ pub(crate) fn evaluate(g: &Tensor, text: impl FnOnce(&Tape) -> Sym) -> Result<Te
     // Evaluations nest only through a rule that runs inside an operation: each cuts back to its start.
     let start = TAPE.with_borrow(|tape| tape.values.len());
     let result = read(text(&Tape(())));
-    let (_dropped, error) = TAPE.with_borrow_mut(|tape| {
-        (tape.values.split_off(start), tape.failed.take())
-    });
+    let (_dropped, error) =
+        TAPE.with_borrow_mut(|tape| (tape.values.split_off(start), tape.failed.take()));
     match (error, result) {
         (Some(error), _) => Err(error),
         (None, Operand::Tensor(value)) => Ok(value),

@@ -57,7 +57,13 @@ impl Tensor {
     /// Adds into this tensor's own buffer; shapes and dtypes agree.
     fn add_into(&self, new: &Tensor) {
         if let (Some(a), Some(b)) = (self.flat(), new.flat())
-            && apply_flat(ADD.forward, self.dtype(), &[FlatIn::Elements(a), FlatIn::Elements(b)], a, &[])
+            && apply_flat(
+                ADD.forward,
+                self.dtype(),
+                &[FlatIn::Elements(a), FlatIn::Elements(b)],
+                a,
+                &[],
+            )
         {
             return;
         }

@@ -58,7 +58,9 @@ pub(crate) fn view_through(x: &Tensor, name: &'static str, steps: Vec<Step>) -> 
         params: (ShapeVec::from_slice(x.shape()), steps),
         saved: SavedList::new(),
         backward: |(dims, steps), cx| {
-            let Some(g) = cx.take_grad(0) else { return Ok(()) };
+            let Some(g) = cx.take_grad(0) else {
+                return Ok(());
+            };
             cx.give(0, embed(&g, dims, steps)?);
             Ok(())
         },
@@ -94,7 +96,9 @@ pub(crate) fn embed(g: &Tensor, dims: &[usize], steps: &[Step]) -> Result<Tensor
         params: steps.to_vec(),
         saved: SavedList::new(),
         backward: |steps, cx| {
-            let Some(g) = cx.take_grad(0) else { return Ok(()) };
+            let Some(g) = cx.take_grad(0) else {
+                return Ok(());
+            };
             cx.give(0, view_through(&g, "view", steps.clone())?);
             Ok(())
         },
@@ -102,6 +106,12 @@ pub(crate) fn embed(g: &Tensor, dims: &[usize], steps: &[Step]) -> Result<Tensor
 }
 
 /// A slice along one axis; a view.
-pub(crate) fn slice_axis(x: &Tensor, axis: usize, start: usize, step: isize, len: usize) -> Result<Tensor> {
+pub(crate) fn slice_axis(
+    x: &Tensor,
+    axis: usize,
+    start: usize,
+    step: isize,
+    len: usize,
+) -> Result<Tensor> {
     view_through(x, "slice", vec![Step::Slice { axis, start, step, len }])
 }

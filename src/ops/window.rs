@@ -26,9 +26,15 @@ impl Windows {
     fn fold(&self, g: &Tensor) -> Result<Tensor> {
         let count = g.shape()[self.axis];
         let rows = (0..count).flat_map(|i| (0..self.size).map(move |j| (i * self.step + j) as i64));
-        let places = Places::indexed("unfold", &self.dims, &[self.axis], &[Tensor::from(rows.collect::<Vec<_>>())])?;
+        let places = Places::indexed(
+            "unfold",
+            &self.dims,
+            &[self.axis],
+            &[Tensor::from(rows.collect::<Vec<_>>())],
+        )?;
         let last = g.ndim() - 1;
-        let order: ShapeVec = [self.axis, last].into_iter().chain((0..last).filter(|&a| a != self.axis)).collect();
+        let order: ShapeVec =
+            [self.axis, last].into_iter().chain((0..last).filter(|&a| a != self.axis)).collect();
         spread_rows(&reshape_dims(&permute_axes(g, &order)?, &places.row_dims())?, &places)
     }
 }
@@ -43,7 +49,9 @@ fn windows(x: &Tensor, axis: usize, size: usize, step: usize) -> Result<Tensor> 
         params: Windows { dims: x.shape().into(), axis, size, step },
         saved: SavedList::new(),
         backward: |windows, cx| {
-            let Some(g) = cx.take_grad(0) else { return Ok(()) };
+            let Some(g) = cx.take_grad(0) else {
+                return Ok(());
+            };
             cx.give(0, windows.fold(&g)?);
             Ok(())
         },

@@ -9,8 +9,8 @@ use std::sync::{Arc, OnceLock};
 use crate::array::{Layout, Storage};
 use crate::dtype::DType;
 use crate::error::{Error, Result};
-use crate::graph::{FORWARD, Mode};
 use crate::graph::Flags;
+use crate::graph::{FORWARD, Mode};
 use crate::tensor::{Edge, Meta, Stale};
 
 /// A multi-dimensional array that remembers how it was computed.

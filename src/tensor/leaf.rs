@@ -64,7 +64,9 @@ impl Rule<Tensor> for Accumulate {
     }
 
     fn commit(&self, grad: Tensor, create_graph: bool) -> Result<()> {
-        let Some(leaf) = self.leaf.upgrade() else { return Ok(()) };
+        let Some(leaf) = self.leaf.upgrade() else {
+            return Ok(());
+        };
         if grad.shape() != &*self.dims || grad.dtype() != self.dtype {
             return Err(Box::new(Error::GradientShape {
                 op: "backward".into(),

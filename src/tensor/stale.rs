@@ -22,7 +22,8 @@ impl Stale {
     /// An edge to a node that refuses, in place of an edge whose values were changed.
     #[cold]
     pub(crate) fn edge(instead_of: &Edge, storage: &Storage) -> Edge {
-        let rule = Stale { produced_by: instead_of.node().name(), changed_by: storage.changed_by() };
+        let rule =
+            Stale { produced_by: instead_of.node().name(), changed_by: storage.changed_by() };
         let rule = RuleRef::Boxed(Box::new(rule));
         // The old edge stays the input: whoever asks for what lies behind it meets the refusal first.
         let inputs = SmallVec::from_elem(Some(instead_of.clone()), 1);

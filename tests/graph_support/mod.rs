@@ -87,11 +87,7 @@ macro_rules! value {
                     8
                 }
                 fn accumulate(acc: $name, new: &$name) -> Result<$name> {
-                    Ok(if recording() {
-                        add(&acc, new)
-                    } else {
-                        plain(acc.x + new.x)
-                    })
+                    Ok(if recording() { add(&acc, new) } else { plain(acc.x + new.x) })
                 }
             }
 
@@ -134,13 +130,7 @@ macro_rules! value {
                 let grad: Grad = Arc::default();
                 let rule = RuleRef::Boxed(Box::new(Accumulate(Arc::downgrade(&grad))));
                 let node = record(rule, smallvec![], smallvec![], 1, 0.0, Flags::ACCUMULATOR);
-                (
-                    $name {
-                        x,
-                        edge: Some(Edge::new(node, 0)),
-                    },
-                    grad,
-                )
+                ($name { x, edge: Some(Edge::new(node, 0)) }, grad)
             }
 
             pub fn value_of(grad: &Grad) -> Option<f64> {
@@ -160,10 +150,7 @@ macro_rules! value {
                 }
                 let edges = inputs.iter().map(|v| v.edge.clone()).collect();
                 let node = record(RuleRef::Static(rule), edges, saved, 1, cost, Flags::NONE);
-                $name {
-                    x,
-                    edge: Some(Edge::new(node, 0)),
-                }
+                $name { x, edge: Some(Edge::new(node, 0)) }
             }
 
             struct Mul;
@@ -261,10 +248,7 @@ macro_rules! value {
                 let edges = smallvec![a.edge.clone()];
                 let saved = smallvec![Saved::Scalar(2.0), Saved::Scalar(3.0)];
                 let node = record(RuleRef::Static(&Split), edges, saved, 2, 50.0, Flags::NONE);
-                let out = |x, k| $name {
-                    x,
-                    edge: Some(Edge::new(node.clone(), k)),
-                };
+                let out = |x, k| $name { x, edge: Some(Edge::new(node.clone(), k)) };
                 (out(2.0 * a.x, 0), out(3.0 * a.x, 1))
             }
 
@@ -285,15 +269,7 @@ macro_rules! value {
                 threads: usize,
             ) -> Result<Vec<Option<$name>>> {
                 let roots = vec![(root.edge.clone().expect("root has an edge"), plain(1.0))];
-                Pass {
-                    roots,
-                    targets,
-                    retain_graph,
-                    create_graph,
-                    host: &NoHost,
-                    threads,
-                }
-                .run()
+                Pass { roots, targets, retain_graph, create_graph, host: &NoHost, threads }.run()
             }
 
             /// Leaves get their gradients; the graph is freed.
@@ -303,10 +279,7 @@ macro_rules! value {
 
             /// The gradients with respect to `wrt`.
             pub fn grad(root: &$name, wrt: &[&$name], create: bool) -> Result<Vec<Option<$name>>> {
-                let edges = wrt
-                    .iter()
-                    .map(|v| v.edge.clone().expect("has an edge"))
-                    .collect();
+                let edges = wrt.iter().map(|v| v.edge.clone().expect("has an edge")).collect();
                 pass(root, Targets::Capture(edges), create, create)
             }
         }

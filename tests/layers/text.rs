@@ -24,12 +24,7 @@ impl Source {
     pub(crate) fn new(path: PathBuf, original: String) -> Source {
         let code = blank(&original.chars().collect::<Vec<_>>());
         let breaks = (0..code.len()).filter(|i| code[*i] == '\n').collect();
-        Source {
-            path,
-            original,
-            code,
-            breaks,
-        }
+        Source { path, original, code, breaks }
     }
 
     fn line(&self, at: usize) -> usize {
@@ -43,9 +38,7 @@ impl Source {
         while at < self.code.len() {
             let c = self.code[at];
             let end = if is_name(c) {
-                (at..self.code.len())
-                    .find(|i| !is_name(self.code[*i]))
-                    .unwrap_or(self.code.len())
+                (at..self.code.len()).find(|i| !is_name(self.code[*i])).unwrap_or(self.code.len())
             } else if c == ':' && self.code.get(at + 1) == Some(&':') {
                 at + 2
             } else {
@@ -70,10 +63,7 @@ impl Source {
                 && starts_a_path(*i)
                 && (text(i + 1) == "::" || (*i > 0 && matches!(text(i - 1), "use" | "crate")))
         };
-        (0..words.len())
-            .filter(hit)
-            .map(|i| self.line(words[i].0))
-            .collect()
+        (0..words.len()).filter(hit).map(|i| self.line(words[i].0)).collect()
     }
 
     /// The items at the top of the file, each as its words up to `;` or with its opening brace.
@@ -209,11 +199,8 @@ fn raw_string_end(text: &[char], at: usize) -> usize {
 
 /// The module of a file as path segments: `src/array/pool.rs` → `array`, `pool`.
 fn module(path: &Path) -> Vec<String> {
-    let mut parts: Vec<String> = path
-        .components()
-        .skip(1)
-        .map(|c| c.as_os_str().to_string_lossy().into_owned())
-        .collect();
+    let mut parts: Vec<String> =
+        path.components().skip(1).map(|c| c.as_os_str().to_string_lossy().into_owned()).collect();
     let last = parts.pop().unwrap_or_default();
     let stem = last.trim_end_matches(".rs");
     if !matches!(stem, "mod" | "lib") {
@@ -267,11 +254,7 @@ fn spread_group(
             return i + 1;
         }
         if is_word(text(i)) {
-            path = if path.is_empty() {
-                text(i).into()
-            } else {
-                format!("{path}::{}", text(i))
-            };
+            path = if path.is_empty() { text(i).into() } else { format!("{path}::{}", text(i)) };
             i += 1;
         }
         if text(i) != "::" {
@@ -289,11 +272,7 @@ fn spread_group(
 /// Lines on which the keyword `unsafe` stands.
 pub(crate) fn unsafe_lines(source: &Source) -> Vec<usize> {
     let words = source.words();
-    words
-        .iter()
-        .filter(|(_, w)| w == "unsafe")
-        .map(|(at, _)| source.line(*at))
-        .collect()
+    words.iter().filter(|(_, w)| w == "unsafe").map(|(at, _)| source.line(*at)).collect()
 }
 
 /// Every function with a body: (line, name, number of lines from `fn` to its closing brace).
@@ -307,11 +286,7 @@ pub(crate) fn functions(source: &Source) -> Vec<(usize, String, usize)> {
         let mut open = i;
         while open < words.len() && !matches!(words[open].1.as_str(), "{" | ";") {
             // A constant expression in the signature, such as `[u8; 4]`, is no end.
-            open = if words[open].1 == "[" {
-                closing(&words, open, "[", "]")
-            } else {
-                open
-            } + 1;
+            open = if words[open].1 == "[" { closing(&words, open, "[", "]") } else { open } + 1;
         }
         if words.get(open).is_some_and(|w| w.1 == "{") {
             let first = source.line(words[i].0);

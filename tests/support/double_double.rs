@@ -67,9 +67,7 @@ impl Dd {
     pub(crate) fn sin(self, quadrants: i64) -> Dd {
         const PIO2: Dd = Dd(std::f64::consts::FRAC_PI_2, 6.123233995736766e-17);
         let k = (self.0 / PIO2.0).round();
-        let rest = self
-            .add(Dd(PIO2.0, 0.0).mul(Dd(-k, 0.0)))
-            .add(Dd(PIO2.1, 0.0).mul(Dd(-k, 0.0)));
+        let rest = self.add(Dd(PIO2.0, 0.0).mul(Dd(-k, 0.0))).add(Dd(PIO2.1, 0.0).mul(Dd(-k, 0.0)));
         let rest = rest.add(Dd(1.4973849048591833e-33 * k, 0.0));
         let q = (k as i64 + quadrants).rem_euclid(4);
         let value = rest.series(i32::from(q % 2 == 0), 2, true);
@@ -77,11 +75,8 @@ impl Dd {
     }
     pub(crate) fn tanh(self) -> Dd {
         let (up, down) = (self.exp(), self.neg().exp());
-        let difference = if self.0.abs() < 0.5 {
-            self.series(1, 2, false).scale(1)
-        } else {
-            up.add(down.neg())
-        };
+        let difference =
+            if self.0.abs() < 0.5 { self.series(1, 2, false).scale(1) } else { up.add(down.neg()) };
         difference.div(up.add(down))
     }
     pub(crate) fn sigmoid(self) -> Dd {

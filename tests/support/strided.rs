@@ -35,13 +35,8 @@ pub enum Order {
     Rotated,
 }
 
-pub const ORDERS: [Order; 5] = [
-    Order::C,
-    Order::Fortran,
-    Order::Reversed,
-    Order::EverySecond,
-    Order::Rotated,
-];
+pub const ORDERS: [Order; 5] =
+    [Order::C, Order::Fortran, Order::Reversed, Order::EverySecond, Order::Rotated];
 
 /// An array of `dims` filled by `make`, together with the memory that holds it in `order`.
 pub struct Strided<T> {
@@ -60,11 +55,7 @@ impl<T: Clone> Strided<T> {
             _ => {}
         }
         let base = ArrayD::from_shape_simple_fn(IxDyn(&memory), &mut make);
-        Strided {
-            base,
-            order,
-            dims: dims.to_vec(),
-        }
+        Strided { base, order, dims: dims.to_vec() }
     }
 
     pub fn view(&self) -> ArrayViewD<'_, T> {

@@ -19,6 +19,7 @@ from ferrograd._core import (
 )
 from ferrograd.errors import ArgumentError, ShapeError
 from ferrograd.functors._ops import add_fiber, gemm
+from ferrograd.nn._operations import *  # noqa: F403 - the registry lists them
 
 
 def linear(input: Tensor, weight: Tensor, bias: Tensor | None = None) -> Tensor:

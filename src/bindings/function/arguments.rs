@@ -30,10 +30,7 @@ impl<'py> Arguments<'py> {
         args: &Bound<'py, PyTuple>,
         kwargs: Option<&Bound<'py, PyDict>>,
     ) -> PyResult<Arguments<'py>> {
-        let mut found = Arguments {
-            tensors: SmallVec::new(),
-            slots: SmallVec::new(),
-        };
+        let mut found = Arguments { tensors: SmallVec::new(), slots: SmallVec::new() };
         for arg in args.iter_borrowed() {
             let tree = found.tree(&form.name, &arg)?;
             found.slots.push(tree);
@@ -52,11 +49,7 @@ impl<'py> Arguments<'py> {
         }
         let (mut count, tensors) = (self.tensors.len() as u32, &mut self.tensors);
         let mut leaf = |ob: &Bound<'py, PyAny>| Ok(tensor_leaf(tensors, &mut count, ob));
-        Search {
-            leaf: &mut leaf,
-            op,
-        }
-        .tree(arg, 0)
+        Search { leaf: &mut leaf, op }.tree(arg, 0)
     }
 
     fn keywords(&mut self, form: &Form, given: usize, kwargs: &Bound<'py, PyDict>) -> PyResult<()> {

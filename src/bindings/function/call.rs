@@ -76,10 +76,7 @@ impl<'py> Job<'_, 'py> {
     ) -> PyResult<Bound<'py, PyAny>> {
         let call = Call::begin(self.arguments.values());
         let slots = &self.arguments.slots;
-        let needs = slots
-            .iter()
-            .map(|slot| slot.any(&|i| call.needs(i as usize)))
-            .collect();
+        let needs = slots.iter().map(|slot| slot.any(&|i| call.needs(i as usize))).collect();
         let context = Bound::new(py, FunctionContext::for_call(needs))?;
         let returned = {
             let _off = ModeGuard::forward();
@@ -97,11 +94,7 @@ impl<'py> Job<'_, 'py> {
         };
         let told = context.get().take_told(call.recorded());
         let fates = self.fates(&call, &outputs, &told.marks)?;
-        if fates
-            .iter()
-            .any(|fate| matches!(fate, Fate::Varies | Fate::Dirty))
-            && call.recorded()
-        {
+        if fates.iter().any(|fate| matches!(fate, Fate::Varies | Fate::Dirty)) && call.recorded() {
             return self.record(call, &context, told, &returned, outputs, &fates);
         }
         build(py, &outputs.tree, &returned, &mut |k| {
@@ -137,17 +130,10 @@ impl<'py> Job<'_, 'py> {
     fn check_dirty(&self, call: &Call, outputs: &Outputs<'py>, ob: &Py<PyAny>) -> PyResult<()> {
         let refuse = |what: &str, remedy: &'static str| {
             let op = self.form.name.to_string().into();
-            Err(to_python(Box::new(Error::InPlace {
-                op,
-                what: what.into(),
-                remedy,
-            })))
+            Err(to_python(Box::new(Error::InPlace { op, what: what.into(), remedy })))
         };
         let Some(i) = self.arguments.position(ob) else {
-            return refuse(
-                "mark_dirty names a tensor that is no argument",
-                "mark arguments only",
-            );
+            return refuse("mark_dirty names a tensor that is no argument", "mark arguments only");
         };
         if outputs.position(ob).is_none() {
             return refuse(
@@ -187,13 +173,7 @@ impl<'py> Job<'_, 'py> {
             target: self.target,
             context: context.clone().unbind(),
             slots: self.arguments.slots,
-            inputs: self
-                .arguments
-                .tensors
-                .iter()
-                .filter_map(as_tensor)
-                .map(Spec::of)
-                .collect(),
+            inputs: self.arguments.tensors.iter().filter_map(as_tensor).map(Spec::of).collect(),
             outputs: tensors.iter().filter_map(as_tensor).map(Spec::of).collect(),
             tree: tree.clone(),
             kept: saving.kept,
@@ -232,9 +212,7 @@ impl<'py> Job<'_, 'py> {
                 None => continue,
             };
             if let Keep::Output(_) = keep {
-                context
-                    .get()
-                    .move_attribute(name.extract()?, saving.kept.len());
+                context.get().move_attribute(name.extract()?, saving.kept.len());
                 saving.push(keep, &value);
                 attributes.del_item(name)?;
             }
@@ -276,9 +254,7 @@ fn build<'py>(
     }
     // One tensor where a sequence is expected: document 000 allows forward to return it bare.
     let template = as_tensor(returned).is_none().then_some(returned);
-    Ok(tree
-        .build(py, template, &mut |k| leaf(k as usize))?
-        .into_bound(py))
+    Ok(tree.build(py, template, &mut |k| leaf(k as usize))?.into_bound(py))
 }
 
 /// Output `k` as the caller receives it.

@@ -73,12 +73,7 @@ pub(crate) struct FunctionContext {
 impl FunctionContext {
     #[inline]
     pub(super) fn for_call(needs: SmallVec<[bool; 4]>) -> FunctionContext {
-        FunctionContext {
-            state: Mutex::new(State {
-                needs,
-                ..State::default()
-            }),
-        }
+        FunctionContext { state: Mutex::new(State { needs, ..State::default() }) }
     }
 
     #[inline]
@@ -90,11 +85,7 @@ impl FunctionContext {
     pub(super) fn take_told(&self, recorded: bool) -> Told {
         let mut state = self.lock();
         Told {
-            waiting: if recorded {
-                std::mem::take(&mut state.waiting)
-            } else {
-                Waiting::new()
-            },
+            waiting: if recorded { std::mem::take(&mut state.waiting) } else { Waiting::new() },
             marks: state
                 .rare
                 .as_mut()
@@ -105,11 +96,7 @@ impl FunctionContext {
 
     /// Notes that the attribute `name` lives among the saved values at `place`.
     pub(super) fn move_attribute(&self, name: String, place: usize) {
-        self.lock()
-            .rare
-            .get_or_insert_default()
-            .attributes
-            .push((name, place));
+        self.lock().rare.get_or_insert_default().attributes.push((name, place));
     }
 
     /// Notes the node that keeps the saved tensors.
@@ -125,11 +112,7 @@ impl FunctionContext {
     /// Takes back what this thread was lent last.
     pub(super) fn take_back(&self) {
         let mut state = self.lock();
-        let loan = state
-            .loans
-            .iter()
-            .rposition(Loan::is_mine)
-            .map(|i| state.loans.swap_remove(i));
+        let loan = state.loans.iter().rposition(Loan::is_mine).map(|i| state.loans.swap_remove(i));
         drop(state);
         drop(loan);
     }
@@ -161,23 +144,11 @@ impl FunctionContext {
     /// The objects of the saved tensors, attributes that are outputs left out.
     pub(super) fn saved<'py>(&self, py: Python<'py>) -> PyResult<SmallVec<[Bound<'py, PyAny>; 2]>> {
         let Some(mut restored) = self.restored()? else {
-            return Ok(self
-                .lock()
-                .waiting
-                .iter()
-                .map(|ob| ob.bind(py).clone())
-                .collect());
+            return Ok(self.lock().waiting.iter().map(|ob| ob.bind(py).clone()).collect());
         };
-        let attributes = self
-            .lock()
-            .rare
-            .as_ref()
-            .map_or(0, |rare| rare.attributes.len());
+        let attributes = self.lock().rare.as_ref().map_or(0, |rare| rare.attributes.len());
         restored.truncate(restored.len() - attributes);
-        restored
-            .into_iter()
-            .map(|tensor| object(py, tensor))
-            .collect()
+        restored.into_iter().map(|tensor| object(py, tensor)).collect()
     }
 
     /// Keeps a tensor object at the next place, or at `at`.
@@ -189,11 +160,7 @@ impl FunctionContext {
     ) -> PyResult<usize> {
         if as_tensor(ob).is_none() && !ob.is_none() {
             let what = format!("a {} cannot be saved as a tensor", type_name(ob));
-            return Err(bad_type(
-                op,
-                what,
-                "keep other objects as attributes of ctx: ctx.k = k",
-            ));
+            return Err(bad_type(op, what, "keep other objects as attributes of ctx: ctx.k = k"));
         }
         let mut state = self.lock();
         if state.node.is_some() || !state.loans.is_empty() {
@@ -232,10 +199,7 @@ impl FunctionContext {
         let key = key.to_str()?;
         let state = self.lock();
         let keys = state.rare.iter().flat_map(|rare| &rare.keys);
-        let place = keys
-            .into_iter()
-            .find(|(known, _)| known == key)
-            .map(|(_, i)| *i);
+        let place = keys.into_iter().find(|(known, _)| known == key).map(|(_, i)| *i);
         let cleared = state.cleared;
         drop(state);
         match place {

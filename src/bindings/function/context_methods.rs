@@ -45,11 +45,7 @@ impl FunctionContext {
         };
         let place = self.wait("save_tensor", tensor, known)?;
         if known.is_none() {
-            self.lock()
-                .rare
-                .get_or_insert_default()
-                .keys
-                .push((key.to_owned(), place));
+            self.lock().rare.get_or_insert_default().keys.push((key.to_owned(), place));
         }
         Ok(())
     }
@@ -62,9 +58,7 @@ impl FunctionContext {
             None => index.extract::<i64>()?,
         };
         let saved = self.saved(py)?;
-        let found = usize::try_from(place)
-            .ok()
-            .and_then(|i| saved.get(i).cloned());
+        let found = usize::try_from(place).ok().and_then(|i| saved.get(i).cloned());
         found.ok_or_else(|| to_python(out_of_range(place, saved.len())))
     }
 
@@ -79,10 +73,7 @@ impl FunctionContext {
     fn save_object(&self, entry: &Bound<'_, PyTuple>) -> PyResult<()> {
         let (name, ob) = match entry.len() {
             1 => (None, entry.get_item(0)?),
-            2 => (
-                Some(entry.get_item(0)?.extract::<String>()?),
-                entry.get_item(1)?,
-            ),
+            2 => (Some(entry.get_item(0)?.extract::<String>()?), entry.get_item(1)?),
             n => {
                 let what = format!("{n} arguments were given");
                 return Err(bad_type(
@@ -95,9 +86,8 @@ impl FunctionContext {
         let ob = ob.unbind();
         let mut state = self.lock();
         let objects = &mut state.rare.get_or_insert_default().objects;
-        let same = name
-            .as_ref()
-            .and_then(|n| objects.iter().position(|(k, _)| k.as_ref() == Some(n)));
+        let same =
+            name.as_ref().and_then(|n| objects.iter().position(|(k, _)| k.as_ref() == Some(n)));
         let old = match same {
             Some(i) => Some(std::mem::replace(&mut objects[i].1, ob)),
             None => {
@@ -114,11 +104,7 @@ impl FunctionContext {
     fn get_saved_object<'py>(&self, key: &Bound<'py, PyAny>) -> PyResult<Bound<'py, PyAny>> {
         let py = key.py();
         let name = key.cast::<PyString>().ok().map(|k| k.to_string());
-        let index = if name.is_some() {
-            0
-        } else {
-            key.extract::<i64>()?
-        };
+        let index = if name.is_some() { 0 } else { key.extract::<i64>()? };
         let state = self.lock();
         if state.cleared {
             return Err(to_python(disposed()));
@@ -128,9 +114,9 @@ impl FunctionContext {
             let found = objects.iter().find(|(k, _)| k.as_deref() == Some(&name));
             return match found {
                 Some((_, ob)) => Ok(ob.bind(py).clone()),
-                None => Err(PyKeyError::new_err(format!(
-                    "no object was saved under the key {name:?}"
-                ))),
+                None => {
+                    Err(PyKeyError::new_err(format!("no object was saved under the key {name:?}")))
+                }
             };
         }
         let found = usize::try_from(index).ok().and_then(|i| objects.get(i));
@@ -162,10 +148,7 @@ impl FunctionContext {
     /// How many objects were saved.
     #[getter]
     fn saved_object_count(&self) -> usize {
-        self.lock()
-            .rare
-            .as_ref()
-            .map_or(0, |rare| rare.objects.len())
+        self.lock().rare.as_ref().map_or(0, |rare| rare.objects.len())
     }
 
     /// Drops everything the context keeps; a second call does nothing.
@@ -173,14 +156,8 @@ impl FunctionContext {
         let mut state = self.lock();
         let needs = state.needs.clone();
         let node = state.node.take();
-        let old = std::mem::replace(
-            &mut *state,
-            State {
-                needs,
-                cleared: true,
-                ..State::default()
-            },
-        );
+        let old =
+            std::mem::replace(&mut *state, State { needs, cleared: true, ..State::default() });
         drop(state);
         drop(old);
         if let Some(node) = node.and_then(|id| id.upgrade()) {
@@ -247,11 +224,7 @@ impl FunctionContext {
             return Ok(());
         };
         rare.objects.iter().try_for_each(|(_, ob)| visit.call(ob))?;
-        rare.marks
-            .dirty
-            .iter()
-            .chain(&rare.marks.constants)
-            .try_for_each(|ob| visit.call(ob))
+        rare.marks.dirty.iter().chain(&rare.marks.constants).try_for_each(|ob| visit.call(ob))
     }
 
     fn __clear__(&self) {

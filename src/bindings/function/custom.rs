@@ -19,13 +19,7 @@ use crate::bindings::scope;
 /// `forward(self, inputs, ctx)` and `backward(self, grad_outputs, ctx)`, which return sequences.
 ///
 /// `apply` gives the first output, `apply_many` all of them; calling the instance is `apply`.
-#[pyclass(
-    name = "CustomFunction",
-    module = "ferrograd",
-    subclass,
-    frozen,
-    weakref
-)]
+#[pyclass(name = "CustomFunction", module = "ferrograd", subclass, frozen, weakref)]
 pub(crate) struct CustomFunction;
 
 impl CustomFunction {
@@ -46,9 +40,8 @@ impl CustomFunction {
             target: Target::Instance(slf.clone().into_any().unbind()),
             strict: true,
         };
-        let outputs = job.run(py, |context| {
-            slf.call_method1(pyo3::intern!(py, "forward"), (inputs, context))
-        })?;
+        let outputs = job
+            .run(py, |context| slf.call_method1(pyo3::intern!(py, "forward"), (inputs, context)))?;
         if scope::active() {
             scope::called(slf.as_any(), &form.name, inputs, &outputs)?;
         }

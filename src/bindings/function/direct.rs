@@ -71,11 +71,7 @@ fn single<'py>(op: &str, returned: Bound<'py, PyAny>) -> PyResult<Bound<'py, PyA
         )));
     }
     let what = format!("forward_fn returned a {}", type_name(&returned));
-    Err(bad_type(
-        op,
-        what,
-        "return one tensor; use register_op for several outputs",
-    ))
+    Err(bad_type(op, what, "return one tensor; use register_op for several outputs"))
 }
 
 /// Records `output`, which `forward` computes, as a function of `inputs`.
@@ -87,10 +83,7 @@ fn record<'py>(
     forward: impl FnOnce() -> PyResult<Bound<'py, PyAny>>,
 ) -> PyResult<Bound<'py, PyAny>> {
     let py = attrs.py();
-    let target = Target::Op {
-        backward: backward.clone().unbind(),
-        attrs: attrs.clone().unbind(),
-    };
+    let target = Target::Op { backward: backward.clone().unbind(), attrs: attrs.clone().unbind() };
     let job = Job {
         form,
         arguments: Arguments {
@@ -111,13 +104,7 @@ fn record<'py>(
     })?;
     if scope::active() {
         let inputs = PyTuple::new(py, &inputs)?;
-        scope::note(
-            py,
-            &form.name,
-            &inputs,
-            Some(attrs).filter(|a| !a.is_none()),
-            &output,
-        )?;
+        scope::note(py, &form.name, &inputs, Some(attrs).filter(|a| !a.is_none()), &output)?;
     }
     Ok(output)
 }
@@ -177,11 +164,7 @@ pub(crate) fn _wrap_forward<'py>(
     let inputs = sources(op, "the result of inputs_fn", &inputs_fn.call0()?)?;
     if !inputs.iter().any(|ob| ob.is(input)) {
         let what = "the result of inputs_fn does not contain the input";
-        return Err(bad_value(
-            op,
-            what,
-            "list the input first, then the parameters",
-        ));
+        return Err(bad_value(op, what, "list the input first, then the parameters"));
     }
     let none = py.None().into_bound(py);
     record(form, inputs, &none, backward_fn, || Ok(output))

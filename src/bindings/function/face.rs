@@ -117,9 +117,7 @@ fn no_forward(cls: &Bound<'_, PyType>) -> PyResult<PyErr> {
 /// Marks a backward that must not be differentiated again: it may use anything, and a second derivative raises.
 #[pyfunction]
 pub(crate) fn once_differentiable<'py>(backward: Bound<'py, PyAny>) -> PyResult<Bound<'py, PyAny>> {
-    let function = backward
-        .getattr_opt("__func__")?
-        .unwrap_or_else(|| backward.clone());
+    let function = backward.getattr_opt("__func__")?.unwrap_or_else(|| backward.clone());
     function.setattr("__once_differentiable__", true)?;
     Ok(backward)
 }

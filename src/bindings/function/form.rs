@@ -110,10 +110,7 @@ impl Form {
     pub(super) fn signature(&self, py: Python<'_>) -> PyResult<&Signature> {
         self.signature.get_or_try_init(py, || {
             let Some(forward) = &self.forward else {
-                return Ok(Signature {
-                    positional: Vec::new(),
-                    keywords: Vec::new(),
-                });
+                return Ok(Signature { positional: Vec::new(), keywords: Vec::new() });
             };
             Signature::read(forward.bind(py), self.setup.is_none())
         })
@@ -124,24 +121,15 @@ impl Signature {
     fn read(forward: &Bound<'_, PyAny>, skip_context: bool) -> PyResult<Signature> {
         let py = forward.py();
         let inspect = py.import("inspect")?;
-        let parameters = inspect
-            .call_method1("signature", (forward,))?
-            .getattr("parameters")?;
+        let parameters = inspect.call_method1("signature", (forward,))?.getattr("parameters")?;
         let empty = inspect.getattr("_empty")?;
-        let mut signature = Signature {
-            positional: Vec::new(),
-            keywords: Vec::new(),
-        };
+        let mut signature = Signature { positional: Vec::new(), keywords: Vec::new() };
         let values = parameters.call_method0("values")?;
         for parameter in values.try_iter()?.skip(usize::from(skip_context)) {
             let parameter = parameter?;
             let name = parameter.getattr("name")?.cast_into::<PyString>()?.unbind();
             let default = parameter.getattr("default")?;
-            let default = if default.is(&empty) {
-                None
-            } else {
-                Some(default.unbind())
-            };
+            let default = if default.is(&empty) { None } else { Some(default.unbind()) };
             match parameter.getattr("kind")?.extract::<u8>()? {
                 0 | 1 => signature.positional.push((name, default)),
                 3 => signature.keywords.push(name),
@@ -157,11 +145,7 @@ impl Signature {
         py: Python<'_>,
         name: &Bound<'_, PyAny>,
     ) -> PyResult<Option<usize>> {
-        let names = self
-            .positional
-            .iter()
-            .map(|(name, _)| name)
-            .chain(&self.keywords);
+        let names = self.positional.iter().map(|(name, _)| name).chain(&self.keywords);
         for (i, known) in names.enumerate() {
             if known.bind(py).as_any().eq(name)? {
                 return Ok(Some(i));
@@ -183,10 +167,7 @@ impl Signature {
         }
         let mut bound: Vec<Bound<'py, PyAny>> = args.iter().collect();
         for (name, default) in self.positional.iter().skip(args.len()) {
-            let given = kwargs
-                .map(|all| all.get_item(name.bind(py)))
-                .transpose()?
-                .flatten();
+            let given = kwargs.map(|all| all.get_item(name.bind(py))).transpose()?.flatten();
             match (given, default) {
                 (Some(value), _) => bound.push(value),
                 (None, Some(default)) => bound.push(default.bind(py).clone()),

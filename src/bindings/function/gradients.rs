@@ -152,10 +152,7 @@ impl<'py> Accept<'_, 'py> {
         match parts {
             Some(parts) if parts.len() == expected => Ok(parts),
             Some(parts) => {
-                let what = format!(
-                    "has {} entries, but the argument has {expected}",
-                    parts.len()
-                );
+                let what = format!("has {} entries, but the argument has {expected}", parts.len());
                 Err(self.wrong(index, what, "return one gradient or None for each entry"))
             }
             None => {
@@ -184,11 +181,7 @@ impl<'py> Accept<'_, 'py> {
         if let Some(number) = weak_number(ob).map_err(python)? {
             let number = astype(&Tensor::scalar(number), spec.dtype)?;
             // A number stands for itself at every element; document 000 wants equal shapes.
-            return if self.rule.strict {
-                Ok(number)
-            } else {
-                broadcast_to(&number, &spec.dims)
-            };
+            return if self.rule.strict { Ok(number) } else { broadcast_to(&number, &spec.dims) };
         }
         if is_numpy(ob).map_err(python)? {
             return tensor_of(&self.rule.name, "a gradient", ob).map_err(python);
@@ -216,12 +209,7 @@ impl<'py> Accept<'_, 'py> {
             };
         }
         let mut inputs: Edges<Tensor> = cx.node().edges().iter().cloned().collect();
-        inputs.extend(
-            self.grads
-                .iter()
-                .filter_map(as_tensor)
-                .map(Tensor::grad_edge),
-        );
+        inputs.extend(self.grads.iter().filter_map(as_tensor).map(Tensor::grad_edge));
         let edge = refuse(
             self.rule.name.to_string().into(),
             "trying to differentiate twice a function whose backward is marked with once_differentiable"

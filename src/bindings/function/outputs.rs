@@ -42,10 +42,7 @@ impl<'py> Outputs<'py> {
         let mut tensors = SmallVec::new();
         if returned.is_exact_instance_of::<PyTensor>() {
             tensors.push(returned.clone());
-            return Ok(Outputs {
-                tensors,
-                tree: Tree::Tensor(0),
-            });
+            return Ok(Outputs { tensors, tree: Tree::Tensor(0) });
         }
         let mut leaf = |ob: &Bound<'py, PyAny>| {
             let tensor = match as_tensor(ob) {
@@ -56,11 +53,7 @@ impl<'py> Outputs<'py> {
             tensors.push(tensor);
             Ok(Some(tensors.len() as u32 - 1))
         };
-        let tree = Search {
-            leaf: &mut leaf,
-            op,
-        }
-        .tree(returned, 0)?;
+        let tree = Search { leaf: &mut leaf, op }.tree(returned, 0)?;
         Ok(Outputs { tensors, tree })
     }
 
@@ -93,10 +86,7 @@ impl<'py> Outputs<'py> {
             });
             items.push(Tree::Tensor(i as u32));
         }
-        Ok(Outputs {
-            tensors,
-            tree: Tree::Sequence(Box::new((Kind::List, items))),
-        })
+        Ok(Outputs { tensors, tree: Tree::Sequence(Box::new((Kind::List, items))) })
     }
 
     /// The tensor of output `k`.

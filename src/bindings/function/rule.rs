@@ -35,10 +35,7 @@ pub(super) enum Target {
     /// A `CustomFunction`: the instance.
     Instance(Py<PyAny>),
     /// A call of `run` or `wrap_forward`: its backward function and its attributes.
-    Op {
-        backward: Py<PyAny>,
-        attrs: Py<PyAny>,
-    },
+    Op { backward: Py<PyAny>, attrs: Py<PyAny> },
 }
 
 /// The rule of a node made by a custom function.
@@ -144,11 +141,7 @@ impl Trampoline {
         let python = |raised| from_python(raised, self.note());
         let backward = self.backward_of(py).map_err(python)?;
         let once = cx.create_graph() && is_once(&backward).map_err(python)?;
-        let needs = self
-            .slots
-            .iter()
-            .map(|slot| slot.any(&|i| cx.wants(i as usize)))
-            .collect();
+        let needs = self.slots.iter().map(|slot| slot.any(&|i| cx.wants(i as usize))).collect();
         let restored = self.restore(cx)?;
         let grads = self.gradients(py, cx).map_err(python)?;
         let versions: SmallVec<[u32; 2]> = grads.iter().map(version).collect();
@@ -156,11 +149,7 @@ impl Trampoline {
         context.lend(Loan::new(restored, needs));
         let returned = {
             let _off = once.then(|| ModeGuard::grad(false));
-            let cut = if cx.create_graph() {
-                self.cut_attributes(py, cx)
-            } else {
-                Ok(Vec::new())
-            };
+            let cut = if cx.create_graph() { self.cut_attributes(py, cx) } else { Ok(Vec::new()) };
             cut.and_then(|cut| {
                 let returned = self.call(py, &backward, &grads);
                 self.put_back(py, cut)?;
@@ -172,12 +161,7 @@ impl Trampoline {
         if grads.iter().map(version).ne(versions) {
             return Err(self.changed());
         }
-        Accept {
-            rule: self,
-            once,
-            grads: &grads,
-        }
-        .take(&returned, cx)
+        Accept { rule: self, once, grads: &grads }.take(&returned, cx)
     }
 
     /// Gives attributes that are intermediate results of forward an edge that refuses; returns the originals.
@@ -192,9 +176,8 @@ impl Trampoline {
             let Some(tensor) = as_tensor(&value).filter(|tensor| tensor.is_cut()) else {
                 continue;
             };
-            let edge = edge
-                .get_or_insert_with(|| intermediate(self.name.to_string().into(), cx))
-                .clone();
+            let edge =
+                edge.get_or_insert_with(|| intermediate(self.name.to_string().into(), cx)).clone();
             dict.set_item(&name, wrap(py, tensor.detach().attach(edge))?)?;
             originals.push((name, value));
         }
@@ -207,9 +190,7 @@ impl Trampoline {
         }
         let dict = existing_dict(self.context.bind(py).as_any());
         dict.map_or(Ok(()), |dict| {
-            originals
-                .into_iter()
-                .try_for_each(|(name, value)| dict.set_item(name, value))
+            originals.into_iter().try_for_each(|(name, value)| dict.set_item(name, value))
         })
     }
 

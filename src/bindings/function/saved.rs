@@ -32,11 +32,7 @@ pub(super) fn this_thread() -> usize {
 impl Loan {
     /// For the current thread.
     pub(super) fn new(tensors: Restored, needs: SmallVec<[bool; 4]>) -> Loan {
-        Loan {
-            thread: this_thread(),
-            tensors,
-            needs,
-        }
+        Loan { thread: this_thread(), tensors, needs }
     }
 
     /// Whether it was made for this thread.
@@ -58,10 +54,9 @@ pub(super) fn from_node(id: NodeId<Tensor>) -> PyResult<Restored> {
     let node = id.upgrade().ok_or_else(freed)?;
     let held: Option<SmallVec<[_; 2]>> = node.with_saved(|saved| {
         let hold = |entry: &Saved<Tensor>| match entry {
-            Saved::Input { payload, input } => Some((
-                payload.clone(),
-                node.edges().get(*input as usize).cloned().flatten(),
-            )),
+            Saved::Input { payload, input } => {
+                Some((payload.clone(), node.edges().get(*input as usize).cloned().flatten()))
+            }
             Saved::Value { payload, edge } => Some((payload.clone(), edge.clone())),
             Saved::Output { payload, index } => {
                 Some((payload.clone(), Some(Edge::new(node.clone(), *index))))

@@ -68,15 +68,10 @@ impl<'py> Search<'_, 'py> {
         items: impl Iterator<Item = Bound<'py, PyAny>>,
         depth: usize,
     ) -> PyResult<Tree> {
-        let items = items
-            .map(|item| self.tree(&item, depth + 1))
-            .collect::<PyResult<Vec<Tree>>>()?;
+        let items =
+            items.map(|item| self.tree(&item, depth + 1)).collect::<PyResult<Vec<Tree>>>()?;
         let empty = items.iter().all(|item| matches!(item, Tree::Constant));
-        Ok(if empty {
-            Tree::Constant
-        } else {
-            Tree::Sequence(Box::new((kind, items)))
-        })
+        Ok(if empty { Tree::Constant } else { Tree::Sequence(Box::new((kind, items))) })
     }
 
     fn mapping(&mut self, dict: &Bound<'py, PyDict>, depth: usize) -> PyResult<Tree> {
@@ -85,11 +80,7 @@ impl<'py> Search<'_, 'py> {
             items.push((key.unbind(), self.tree(&value, depth + 1)?));
         }
         let empty = items.iter().all(|(_, item)| matches!(item, Tree::Constant));
-        Ok(if empty {
-            Tree::Constant
-        } else {
-            Tree::Mapping(items.into())
-        })
+        Ok(if empty { Tree::Constant } else { Tree::Mapping(items.into()) })
     }
 }
 
@@ -97,11 +88,7 @@ fn kind_of(tuple: &Bound<'_, PyTuple>) -> PyResult<Kind> {
     let class = tuple.get_type();
     let named = !tuple.is_exact_instance_of::<PyTuple>()
         && class.hasattr(pyo3::intern!(tuple.py(), "_make"))?;
-    Ok(if named {
-        Kind::Named(class.unbind())
-    } else {
-        Kind::Tuple
-    })
+    Ok(if named { Kind::Named(class.unbind()) } else { Kind::Tuple })
 }
 
 impl Kind {
@@ -109,9 +96,9 @@ impl Kind {
         match self {
             Kind::List => Ok(PyList::new(py, items)?.into_any()),
             Kind::Tuple => Ok(PyTuple::new(py, items)?.into_any()),
-            Kind::Named(class) => class
-                .bind(py)
-                .call_method1(pyo3::intern!(py, "_make"), (PyList::new(py, items)?,)),
+            Kind::Named(class) => {
+                class.bind(py).call_method1(pyo3::intern!(py, "_make"), (PyList::new(py, items)?,))
+            }
         }
     }
 }

@@ -110,7 +110,9 @@ impl PyTensor {
     #[pyo3(signature = (dim=None))]
     fn stride<'py>(&self, py: Python<'py>, dim: Option<isize>) -> PyResult<Bound<'py, PyAny>> {
         let strides = self.tensor.layout().strides();
-        let Some(dim) = dim else { return Ok(PyTuple::new(py, strides)?.into_any()) };
+        let Some(dim) = dim else {
+            return Ok(PyTuple::new(py, strides)?.into_any());
+        };
         let axis = crate::array::normalize_axis("stride", dim, strides.len())?;
         Ok(strides[axis].into_pyobject(py)?.into_any())
     }

@@ -31,7 +31,10 @@ impl PyTensor {
 
     /// Sets `requires_grad` and returns the tensor.
     #[pyo3(signature = (requires_grad=true))]
-    fn requires_grad_<'py>(slf: &Bound<'py, Self>, requires_grad: bool) -> PyResult<Bound<'py, Self>> {
+    fn requires_grad_<'py>(
+        slf: &Bound<'py, Self>,
+        requires_grad: bool,
+    ) -> PyResult<Bound<'py, Self>> {
         slf.get().tensor.set_requires_grad(requires_grad)?;
         remember(slf)?;
         Ok(slf.clone())
@@ -46,7 +49,9 @@ impl PyTensor {
     /// The node that produced this tensor, or None for a leaf.
     #[getter]
     fn grad_fn<'py>(&self, py: Python<'py>) -> PyResult<Option<Bound<'py, PyNode>>> {
-        let Some(node) = self.tensor.grad_fn() else { return Ok(None) };
+        let Some(node) = self.tensor.grad_fn() else {
+            return Ok(None);
+        };
         let node = wrap_node(py, node)?;
         node.get().know(&self.tensor);
         Ok(Some(node))
@@ -61,7 +66,9 @@ impl PyTensor {
     #[setter]
     fn set_grad(slf: &Bound<'_, Self>, grad: Option<&Bound<'_, PyAny>>) -> PyResult<()> {
         let tensor = &slf.get().tensor;
-        let Some(grad) = grad else { return python(tensor.set_grad(None)) };
+        let Some(grad) = grad else {
+            return python(tensor.set_grad(None));
+        };
         if let Ok(given) = grad.cast::<PyTensor>() {
             if given.is(slf) {
                 return Err(bad_type("grad", "a tensor cannot be its own gradient", "clone() it"));
@@ -100,7 +107,14 @@ impl PyTensor {
         inputs: Option<&Bound<'_, PyAny>>,
     ) -> PyResult<()> {
         let root = slf.get().tensor.clone();
-        autograd::run_backward(slf.py(), vec![root], vec![gradient], retain_graph, create_graph, inputs)
+        autograd::run_backward(
+            slf.py(),
+            vec![root],
+            vec![gradient],
+            retain_graph,
+            create_graph,
+            inputs,
+        )
     }
 
     /// The same data outside the graph; memory and version are shared.
@@ -130,7 +144,9 @@ impl PyTensor {
                 remedy: "set requires_grad=True on an input first",
             })));
         }
-        let Some(edge) = tensor.producer_edge() else { return Ok(()) };
+        let Some(edge) = tensor.producer_edge() else {
+            return Ok(());
+        };
         let meta = tensor.ensure_meta();
         if !meta.retains_grad() {
             meta.set_retains_grad();
@@ -158,7 +174,11 @@ impl PyTensor {
         let text = match name {
             None => None,
             Some(given) => Some(given.extract::<String>().map_err(|_| {
-                bad_type("name", format!("the name is a {}", type_name(given)), "give a string or None")
+                bad_type(
+                    "name",
+                    format!("the name is a {}", type_name(given)),
+                    "give a string or None",
+                )
             })?),
         };
         slf.get().tensor.set_name(text.as_deref());

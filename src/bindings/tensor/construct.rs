@@ -89,8 +89,12 @@ fn sequence(op: &str, data: &Bound<'_, PyAny>, dtype: Option<DType>) -> PyResult
         Some(dtype) => dtype,
         None => match numpy::dtype_for_copy(op, array)? {
             // A list of Python floats arrives as float64 whatever the default is.
-            DType::F64 if data.is_instance_of::<pyo3::types::PyList>()
-                || data.is_instance_of::<pyo3::types::PyTuple>() => default_dtype(),
+            DType::F64
+                if data.is_instance_of::<pyo3::types::PyList>()
+                    || data.is_instance_of::<pyo3::types::PyTuple>() =>
+            {
+                default_dtype()
+            }
             natural => natural,
         },
     };
@@ -154,7 +158,9 @@ pub(crate) fn asarray<'py>(
         }
     }
     let tensor = match x.cast::<PyUntypedArray>() {
-        Ok(array) if dtype.is_some_and(|d| numpy::dtype_for_copy("asarray", array).ok() != Some(d)) => {
+        Ok(array)
+            if dtype.is_some_and(|d| numpy::dtype_for_copy("asarray", array).ok() != Some(d)) =>
+        {
             numpy::copy("asarray", array, dtype.unwrap_or(DType::F64))?
         }
         Ok(_) => numpy::share("asarray", x)?,

@@ -109,7 +109,10 @@ impl PyTensor {
         if self.tensor.size() != 1 {
             return Err(bad_value(
                 "bool",
-                format!("the truth value of a tensor with {} elements is ambiguous", self.tensor.size()),
+                format!(
+                    "the truth value of a tensor with {} elements is ambiguous",
+                    self.tensor.size()
+                ),
                 "use t.any() or t.all()",
             ));
         }
@@ -150,7 +153,8 @@ impl PyTensor {
             return Ok(array);
         }
         if copy == Some(false) {
-            let what = format!("a tensor of {} becomes {wanted} only by a copy", self.tensor.dtype());
+            let what =
+                format!("a tensor of {} becomes {wanted} only by a copy", self.tensor.dtype());
             return Err(bad_value("__array__", what, "leave copy= out"));
         }
         array.call_method1(pyo3::intern!(py, "astype"), (wanted,))

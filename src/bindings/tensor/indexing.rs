@@ -63,7 +63,8 @@ impl PyTensor {
             Operand::Scalar(scalar) => binary_scalar(&compare::EQUAL, &self.tensor, scalar)?,
             Operand::Tensor(other) => binary(&compare::EQUAL, &self.tensor, &other)?,
         };
-        let any = dispatch::tensor_by_name("any", &mut [Arg::Tensor(same), Arg::Missing, Arg::Missing])?;
+        let any =
+            dispatch::tensor_by_name("any", &mut [Arg::Tensor(same), Arg::Missing, Arg::Missing])?;
         Ok(any.item::<bool>()?)
     }
 }

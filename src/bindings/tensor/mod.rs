@@ -12,6 +12,8 @@ mod protocols;
 
 pub(crate) use arithmetic::run;
 pub(crate) use class::{PyTensor, object_of, remember, wrap};
-pub(crate) use construct::{asarray, from_numpy, full, get_default_dtype, set_default_dtype, tensor};
+pub(crate) use construct::{
+    asarray, from_numpy, full, get_default_dtype, set_default_dtype, tensor,
+};
 pub(crate) use indexing::TensorIterator;
 pub(crate) use pickle::rebuild;

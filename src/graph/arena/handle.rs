@@ -51,10 +51,7 @@ impl<V: Value> NodeRef<V> {
     /// The uncounted key of the node.
     #[inline]
     pub fn id(&self) -> NodeId<V> {
-        NodeId {
-            slot: self.slot,
-            generation: generation(word(&self.slot).load(Ordering::Relaxed)),
-        }
+        NodeId { slot: self.slot, generation: generation(word(&self.slot).load(Ordering::Relaxed)) }
     }
 
     /// How many handles and edges count the node.
@@ -70,10 +67,7 @@ impl<V: Value> NodeRef<V> {
 
     #[inline]
     pub(in crate::graph) fn borrow(&self) -> NodeBorrow<'_, V> {
-        NodeBorrow {
-            slot: self.slot,
-            owner: PhantomData,
-        }
+        NodeBorrow { slot: self.slot, owner: PhantomData }
     }
 }
 
@@ -183,12 +177,7 @@ impl<V: Value> std::hash::Hash for NodeId<V> {
 
 impl<V: Value> fmt::Debug for NodeId<V> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(
-            f,
-            "NodeId({:#x}.{})",
-            self.slot.as_ptr() as usize,
-            self.generation
-        )
+        write!(f, "NodeId({:#x}.{})", self.slot.as_ptr() as usize, self.generation)
     }
 }
 
@@ -221,10 +210,7 @@ impl<V: Value> Edge<V> {
 impl<V: Value> Clone for Edge<V> {
     #[inline]
     fn clone(&self) -> Edge<V> {
-        Edge {
-            node: self.node.clone(),
-            output: self.output,
-        }
+        Edge { node: self.node.clone(), output: self.output }
     }
 }
 

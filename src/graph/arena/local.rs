@@ -137,9 +137,7 @@ pub(super) fn give_back(header: NonNull<Header>, retire: bool) {
 pub(super) fn bury(header: NonNull<Header>) {
     LOCAL.with(|local| {
         // SAFETY: pages are never freed; a dead slot is on no other list.
-        unsafe { header.as_ref() }
-            .next
-            .store(local.dead.get(), Ordering::Relaxed);
+        unsafe { header.as_ref() }.next.store(local.dead.get(), Ordering::Relaxed);
         local.dead.set(header.as_ptr());
         if local.burying.replace(true) {
             return;

@@ -30,10 +30,7 @@ impl<V: Value> SavedCell<V> {
     #[inline]
     pub(in crate::graph) fn new(values: SavedValues<V>) -> SavedCell<V> {
         let state = if values.is_empty() { EMPTY } else { 0 };
-        SavedCell {
-            state: AtomicU32::new(state),
-            values: UnsafeCell::new(values),
-        }
+        SavedCell { state: AtomicU32::new(state), values: UnsafeCell::new(values) }
     }
 
     /// Use of the values; `spend` frees them when the last user has left. `None` if they are spent.
@@ -56,11 +53,7 @@ impl<V: Value> SavedCell<V> {
                 Ordering::Relaxed,
             ) {
                 Ok(_) => {
-                    return Some(InUse {
-                        cell: self,
-                        counted: true,
-                        spends: spend,
-                    });
+                    return Some(InUse { cell: self, counted: true, spends: spend });
                 }
                 Err(changed) => now = changed,
             }

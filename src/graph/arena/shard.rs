@@ -93,10 +93,7 @@ impl Shard {
             carved: AtomicUsize::new(0),
             taken: AtomicUsize::new(0),
             returned: AtomicUsize::new(0),
-            remote: Remote {
-                free: AtomicPtr::new(ptr::null_mut()),
-                returned: AtomicUsize::new(0),
-            },
+            remote: Remote { free: AtomicPtr::new(ptr::null_mut()), returned: AtomicUsize::new(0) },
         }
     }
 
@@ -137,8 +134,7 @@ impl Shard {
         step(&self.taken);
         if let Some(head) = NonNull::new(self.free.get()) {
             // SAFETY: slots on the free list are valid for ever, and the list is the owner's.
-            self.free
-                .set(unsafe { head.as_ref() }.next.load(Ordering::Relaxed));
+            self.free.set(unsafe { head.as_ref() }.next.load(Ordering::Relaxed));
             return head;
         }
         self.pop_slow()
@@ -150,8 +146,7 @@ impl Shard {
         if let Some(head) = NonNull::new(self.remote.free.swap(ptr::null_mut(), Ordering::Acquire))
         {
             // SAFETY: as in `pop`; the swap made the whole list the owner's.
-            self.free
-                .set(unsafe { head.as_ref() }.next.load(Ordering::Relaxed));
+            self.free.set(unsafe { head.as_ref() }.next.load(Ordering::Relaxed));
             return head;
         }
         if self.fresh_left.get() == 0 {
@@ -197,9 +192,7 @@ impl Shard {
         step(&self.returned);
         if !retire {
             // SAFETY: the slot is valid for ever and in nobody else's hands.
-            unsafe { header.as_ref() }
-                .next
-                .store(self.free.get(), Ordering::Relaxed);
+            unsafe { header.as_ref() }.next.store(self.free.get(), Ordering::Relaxed);
             self.free.set(header.as_ptr());
         }
     }
@@ -217,9 +210,7 @@ impl Shard {
         loop {
             // SAFETY: the slot is valid for ever and in nobody else's hands until the exchange succeeds. The list
             // is only ever taken as a whole, so a stale `first` cannot come back (no ABA).
-            unsafe { header.as_ref() }
-                .next
-                .store(first, Ordering::Relaxed);
+            unsafe { header.as_ref() }.next.store(first, Ordering::Relaxed);
             let list = &self.remote.free;
             match list.compare_exchange_weak(
                 first,
@@ -237,8 +228,5 @@ impl Shard {
 /// Adds one to a counter that only the owner writes.
 #[inline]
 fn step(counter: &AtomicUsize) {
-    counter.store(
-        counter.load(Ordering::Relaxed).wrapping_add(1),
-        Ordering::Relaxed,
-    );
+    counter.store(counter.load(Ordering::Relaxed).wrapping_add(1), Ordering::Relaxed);
 }

@@ -57,10 +57,8 @@ pub(super) fn count(word: u64) -> u32 {
 }
 
 impl<V: Value> Slot<V> {
-    pub(super) const KIND: &'static Kind = &Kind {
-        layout: Layout::new::<Slot<V>>(),
-        vacate: Slot::<V>::vacate,
-    };
+    pub(super) const KIND: &'static Kind =
+        &Kind { layout: Layout::new::<Slot<V>>(), vacate: Slot::<V>::vacate };
 
     /// Writes the node and makes it visible with a count of one.
     ///

@@ -61,19 +61,14 @@ impl<V: Value> Arena<V> {
 
     /// The right to write stamps into nodes, held by one pass at a time; `None`: use a map instead.
     pub(in crate::graph) fn stamps(&self) -> Option<Stamps<'_>> {
-        self.stamping
-            .compare_exchange(false, true, Ordering::Acquire, Ordering::Relaxed)
-            .ok()?;
+        self.stamping.compare_exchange(false, true, Ordering::Acquire, Ordering::Relaxed).ok()?;
         let task = self.task.load(Ordering::Relaxed) + 1;
         if task >= 1 << (64 - Stamps::INDEX_BITS) {
             // The task numbers are used up: the right is never granted again.
             return None;
         }
         self.task.store(task, Ordering::Relaxed);
-        Some(Stamps {
-            right: &self.stamping,
-            task,
-        })
+        Some(Stamps { right: &self.stamping, task })
     }
 }
 

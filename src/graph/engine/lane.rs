@@ -73,13 +73,7 @@ impl<'l, 's, 'g, V: Value> Lane<'l, 's, 'g, V> {
     /// Takes up the nodes that wait for nobody.
     pub(super) fn begin(&mut self) {
         let awaited = &self.shared.facts.awaited;
-        self.ready.extend(
-            self.shared
-                .plan
-                .order
-                .iter()
-                .filter(|k| awaited[**k as usize] == 0),
-        );
+        self.ready.extend(self.shared.plan.order.iter().filter(|k| awaited[**k as usize] == 0));
         self.stow();
     }
 
@@ -153,17 +147,9 @@ impl<'l, 's, 'g, V: Value> Lane<'l, 's, 'g, V> {
         }
         if grads.iter().any(Option::is_some) {
             if let Some(host) = self.host {
-                self.poll
-                    .node(node.cost(), node.flags().has(Flags::FOREIGN), host)?;
+                self.poll.node(node.cost(), node.flags().has(Flags::FOREIGN), host)?;
             }
-            step::run(
-                plan,
-                self.shared.terms,
-                k,
-                &mut grads,
-                &mut self.staged,
-                &mut self.outcome,
-            )?;
+            step::run(plan, self.shared.terms, k, &mut grads, &mut self.staged, &mut self.outcome)?;
             drop(grads);
             self.shared.terms.enter();
         }
@@ -211,20 +197,10 @@ impl<'l, 's, 'g, V: Value> Lane<'l, 's, 'g, V> {
             cost < SPINE_NS && facts.cones[k as usize] - cost >= OFFER_NS
         };
         if ready.len() > 1 {
-            ready.sort_by_key(|k| {
-                (
-                    is_spine(*k),
-                    std::cmp::Reverse(facts.positions[*k as usize]),
-                )
-            });
+            ready.sort_by_key(|k| (is_spine(*k), std::cmp::Reverse(facts.positions[*k as usize])));
         }
         for k in ready.drain(..) {
-            if plan.items[k as usize]
-                .node
-                .get()
-                .flags()
-                .has(Flags::FOREIGN)
-            {
+            if plan.items[k as usize].node.get().flags().has(Flags::FOREIGN) {
                 self.shared.post(k);
             } else {
                 self.load += facts.cones[k as usize];
@@ -240,11 +216,7 @@ impl<'l, 's, 'g, V: Value> Lane<'l, 's, 'g, V> {
     /// Gives away the earliest node worth it, if what remains is worth it too.
     fn offer(&mut self) {
         let cones = &self.shared.facts.cones;
-        let found = self
-            .stack
-            .iter()
-            .take(CANDIDATES)
-            .position(|k| cones[*k as usize] >= OFFER_NS);
+        let found = self.stack.iter().take(CANDIDATES).position(|k| cones[*k as usize] >= OFFER_NS);
         let Some(i) = found else { return };
         let given = cones[self.stack[i] as usize];
         if i + 1 == self.stack.len() || self.load - given < OFFER_NS {

@@ -47,10 +47,7 @@ pub struct Pass<'a, V: Value> {
 impl<V: Value> Pass<'_, V> {
     /// An upper estimate of the pass's nanoseconds: a host may keep its lock during a short one.
     pub fn estimate_ns(&self) -> f32 {
-        self.roots
-            .iter()
-            .map(|(edge, _)| edge.node().total_cost())
-            .sum()
+        self.roots.iter().map(|(edge, _)| edge.node().total_cost()).sum()
     }
 
     /// Runs the pass. For `Capture`: one gradient per target, `None` where no root depends on it.
@@ -80,10 +77,7 @@ impl<V: Value> Pass<'_, V> {
 }
 
 fn check_leaves<V: Value>(leaves: &[Edge<V>]) -> Result<()> {
-    match leaves
-        .iter()
-        .position(|edge| !edge.node().flags().has(Flags::ACCUMULATOR))
-    {
+    match leaves.iter().position(|edge| !edge.node().flags().has(Flags::ACCUMULATOR)) {
         None => Ok(()),
         Some(i) => Err(Error::Argument {
             op: "backward".into(),

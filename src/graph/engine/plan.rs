@@ -68,11 +68,7 @@ impl<'g, V: Value> Plan<'g, V> {
     /// What the pass asks of node `k`.
     #[inline]
     pub(super) fn need(&self, k: u32) -> u8 {
-        if self.needs.is_empty() {
-            RUN
-        } else {
-            self.needs[k as usize]
-        }
+        if self.needs.is_empty() { RUN } else { self.needs[k as usize] }
     }
 
     /// The edge targets of node `k`.
@@ -86,10 +82,7 @@ impl<'g, V: Value> Plan<'g, V> {
     /// The positions of the targets that ask for `output`.
     pub(super) fn captures_of(&self, output: u32) -> impl Iterator<Item = usize> + '_ {
         let from = self.captures.partition_point(|c| c.0 < output);
-        self.captures[from..]
-            .iter()
-            .take_while(move |c| c.0 == output)
-            .map(|c| c.1 as usize)
+        self.captures[from..].iter().take_while(move |c| c.0 == output).map(|c| c.1 as usize)
     }
 
     /// Per output: its node.
@@ -156,13 +149,7 @@ impl<'g, V: Value> Finder<'g, V> {
             needs: Vec::new(),
             captures: Vec::new(),
         };
-        Finder {
-            plan,
-            index,
-            outputs: 0,
-            last_seq: u64::MAX,
-            sorted: true,
-        }
+        Finder { plan, index, outputs: 0, last_seq: u64::MAX, sorted: true }
     }
 
     /// Breadth-first over a worklist: the list of items itself.
@@ -184,19 +171,10 @@ impl<'g, V: Value> Finder<'g, V> {
             }
             k += 1;
         }
-        let most = self
-            .plan
-            .targets
-            .len()
-            .max(self.outputs)
-            .max(self.plan.items.len());
+        let most = self.plan.targets.len().max(self.outputs).max(self.plan.items.len());
         if most >= Stamps::MAX {
             let what = format!("the graph has {most} edges, more than the engine can number");
-            return Err(Error::Internal {
-                op: "backward".into(),
-                what,
-            }
-            .into());
+            return Err(Error::Internal { op: "backward".into(), what }.into());
         }
         self.plan.outputs = self.outputs as u32;
         if !self.sorted {
@@ -227,11 +205,7 @@ impl<'g, V: Value> Finder<'g, V> {
             Index::Stamps(stamps) => node.set_stamp(stamps.stamp(k & (Stamps::MAX as u32 - 1))),
             Index::Map(map) => drop(map.insert(node.address(), k)),
         }
-        self.plan.items.push(Item {
-            node,
-            output: self.outputs as u32,
-            edges: 0,
-        });
+        self.plan.items.push(Item { node, output: self.outputs as u32, edges: 0 });
         let node = node.get();
         self.outputs += node.outputs() as usize;
         if node.flags().has(Flags::ACCUMULATOR) && !node.rule().commits_at_once() {
@@ -246,12 +220,8 @@ impl<'g, V: Value> Finder<'g, V> {
 
     fn sort(&mut self) {
         let items = &self.plan.items;
-        let mut keyed: Vec<(u64, u32)> = self
-            .plan
-            .order
-            .iter()
-            .map(|k| (!items[*k as usize].node.get().seq(), *k))
-            .collect();
+        let mut keyed: Vec<(u64, u32)> =
+            self.plan.order.iter().map(|k| (!items[*k as usize].node.get().seq(), *k)).collect();
         keyed.sort_unstable();
         self.plan.order.clear();
         self.plan.order.extend(keyed.iter().map(|(_, k)| *k));

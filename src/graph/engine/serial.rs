@@ -25,27 +25,11 @@ pub(super) fn walk<V: Value>(
     for (&output, seed) in plan.roots.iter().zip(seeds) {
         table.add(output, seed)?;
     }
-    let mut walk = Walk {
-        plan,
-        terms,
-        host,
-        table,
-        outcome: Outcome::default(),
-        poll: Poll::default(),
-    };
+    let mut walk =
+        Walk { plan, terms, host, table, outcome: Outcome::default(), poll: Poll::default() };
     walk.nodes()?;
-    let Walk {
-        mut table,
-        mut outcome,
-        ..
-    } = walk;
-    leaves(
-        plan,
-        terms,
-        host,
-        &mut |output| table.take(output),
-        &mut outcome,
-    )?;
+    let Walk { mut table, mut outcome, .. } = walk;
+    leaves(plan, terms, host, &mut |output| table.take(output), &mut outcome)?;
     Ok(outcome)
 }
 
@@ -82,11 +66,7 @@ impl<V: Value> Walk<'_, '_, V> {
 
     #[inline]
     fn is_foreign(&self, k: u32) -> bool {
-        self.plan.items[k as usize]
-            .node
-            .get()
-            .flags()
-            .has(Flags::FOREIGN)
+        self.plan.items[k as usize].node.get().flags().has(Flags::FOREIGN)
     }
 
     #[inline]
@@ -103,16 +83,8 @@ impl<V: Value> Walk<'_, '_, V> {
         if !any {
             return Ok(());
         }
-        self.poll
-            .node(node.cost(), node.flags().has(Flags::FOREIGN), self.host)?;
-        step::run(
-            self.plan,
-            self.terms,
-            k,
-            &mut grads,
-            &mut self.table,
-            &mut self.outcome,
-        )
+        self.poll.node(node.cost(), node.flags().has(Flags::FOREIGN), self.host)?;
+        step::run(self.plan, self.terms, k, &mut grads, &mut self.table, &mut self.outcome)
     }
 }
 
@@ -183,10 +155,7 @@ impl Poll {
             Some(_) => {
                 self.last = Some(now);
                 if host.interrupted() {
-                    Err(Error::Interrupted {
-                        op: "backward".into(),
-                    }
-                    .into())
+                    Err(Error::Interrupted { op: "backward".into() }.into())
                 } else {
                     Ok(())
                 }

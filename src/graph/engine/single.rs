@@ -53,15 +53,9 @@ pub fn vjp<V: Value>(
     let mode = ModeGuard::new(Mode::current());
     let terms = Terms::new(true, create_graph, true);
     terms.enter();
-    let targets: Vec<u32> = node
-        .edges()
-        .iter()
-        .map(|edge| if edge.is_some() { 0 } else { NOWHERE })
-        .collect();
-    let mut collected = Collected {
-        terms,
-        gifts: targets.iter().map(|_| None).collect(),
-    };
+    let targets: Vec<u32> =
+        node.edges().iter().map(|edge| if edge.is_some() { 0 } else { NOWHERE }).collect();
+    let mut collected = Collected { terms, gifts: targets.iter().map(|_| None).collect() };
     let mut cx = Context::new(
         node.borrow(),
         &mut gradients,

@@ -33,22 +33,12 @@ struct Slot<V> {
 
 impl<V: Value> Slots<V> {
     pub(super) fn new(outputs: usize, terms: Terms) -> Slots<V> {
-        let slot = || Slot {
-            sum: None,
-            turn: 0,
-            busy: false,
-            early: BTreeMap::new(),
-        };
-        Slots {
-            slots: (0..outputs).map(|_| Mutex::new(slot())).collect(),
-            terms,
-        }
+        let slot = || Slot { sum: None, turn: 0, busy: false, early: BTreeMap::new() };
+        Slots { slots: (0..outputs).map(|_| Mutex::new(slot())).collect(), terms }
     }
 
     fn lock(&self, output: u32) -> MutexGuard<'_, Slot<V>> {
-        self.slots[output as usize]
-            .lock()
-            .unwrap_or_else(PoisonError::into_inner)
+        self.slots[output as usize].lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     /// Adds a root's gradient, before any consumer's.

@@ -38,16 +38,8 @@ pub(super) struct Terms {
 
 impl Terms {
     pub(super) fn new(retain: bool, create_graph: bool, capture: bool) -> Terms {
-        let mode = Mode::current()
-            .with(INFERENCE | TRACING, false)
-            .with(GRAD, create_graph);
-        Terms {
-            retain,
-            create_graph,
-            capture,
-            mode,
-            seq: last_seq(),
-        }
+        let mode = Mode::current().with(INFERENCE | TRACING, false).with(GRAD, create_graph);
+        Terms { retain, create_graph, capture, mode, seq: last_seq() }
     }
 
     /// Prepares the thread for a rule, a hook or a commit.
@@ -77,11 +69,7 @@ pub(super) struct Outcome<V> {
 
 impl<V> Default for Outcome<V> {
     fn default() -> Outcome<V> {
-        Outcome {
-            captured: Vec::new(),
-            stored: Vec::new(),
-            commits: Vec::new(),
-        }
+        Outcome { captured: Vec::new(), stored: Vec::new(), commits: Vec::new() }
     }
 }
 
@@ -136,18 +124,8 @@ fn rule<V: Value>(
     let Some(mut saved) = node.saved.enter(!terms.retain) else {
         return Err(Error::GraphFreed { op: node.name() }.into());
     };
-    let mut cx = Context::new(
-        item.node,
-        grads,
-        saved.values(),
-        targets,
-        gifts,
-        terms.create_graph,
-    );
-    let done = node
-        .rule()
-        .backward(&mut cx)
-        .and_then(|()| cx.into_fault().map_or(Ok(()), Err));
+    let mut cx = Context::new(item.node, grads, saved.values(), targets, gifts, terms.create_graph);
+    let done = node.rule().backward(&mut cx).and_then(|()| cx.into_fault().map_or(Ok(()), Err));
     if done.is_err() {
         saved.restore();
     }
@@ -193,18 +171,10 @@ fn counted<V: Value>(
     if new.len() == want {
         return Ok(new);
     }
-    let what = format!(
-        "a hook on {:?} returned {} gradients for {want} {of}",
-        node.name(),
-        new.len()
-    );
+    let what =
+        format!("a hook on {:?} returned {} gradients for {want} {of}", node.name(), new.len());
     let remedy = "return one entry for each, None where there is no gradient".into();
-    Err(Error::Argument {
-        op: "backward".into(),
-        what,
-        remedy,
-    }
-    .into())
+    Err(Error::Argument { op: "backward".into(), what, remedy }.into())
 }
 
 fn capture<V: Value>(
@@ -216,8 +186,7 @@ fn capture<V: Value>(
     for (i, grad) in grads.iter().enumerate() {
         if let Some(grad) = grad {
             outcome.captured.extend(
-                plan.captures_of(first + i as u32)
-                    .map(|position| (position, grad.clone())),
+                plan.captures_of(first + i as u32).map(|position| (position, grad.clone())),
             );
         }
     }
@@ -240,10 +209,7 @@ fn hooked_rule<V: Value>(
     }
     let outputs = grads.clone();
     let targets = plan.targets_of(k);
-    let mut held = Held {
-        terms,
-        gifts: targets.iter().map(|_| None).collect(),
-    };
+    let mut held = Held { terms, gifts: targets.iter().map(|_| None).collect() };
     rule(plan, terms, k, grads, &mut held)?;
     for hook in after {
         terms.enter();

@@ -4,7 +4,7 @@
 //! Never touches an element. Invariant: sizes agree with each other; whoever makes one has checked that.
 
 /// Elements of one tile of columns, about: it stays in the second-level cache.
-const TILE: usize = 1 << 15;
+const TILE: usize = 1 << 16;
 
 /// What a convolution is: sizes of the images, the kernels and the result, and how the kernel moves.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -63,9 +63,7 @@ impl Geometry {
     pub(in crate::kernels) fn inside(&self, axis: usize, k: usize) -> (usize, usize) {
         let (step, shift) = (self.stride[axis], k * self.dilation[axis]);
         let low = self.padding[axis].saturating_sub(shift).div_ceil(step);
-        let high = (self.image[axis] + self.padding[axis])
-            .saturating_sub(shift)
-            .div_ceil(step);
+        let high = (self.image[axis] + self.padding[axis]).saturating_sub(shift).div_ceil(step);
         let high = high.min(self.result[axis]);
         (low.min(high), high)
     }

@@ -14,7 +14,7 @@ use crate::threads::parallel_for;
 
 /// Multiply-adds worth a block.
 const SPLIT: usize = 1 << 20;
-/// Partial sums of a weight's gradient at most.
+/// Parts into which a small batch, or the sum of a weight's gradient, is cut at most.
 const PARTS: usize = 8;
 
 /// Pointers that blocks share: each writes its own part.
@@ -27,10 +27,7 @@ unsafe impl<T> Sync for Shared<T> {}
 
 fn check(g: &Geometry, x: &[usize], w: &[usize], y: &[usize], whole: &[bool]) {
     let [own, _] = g.own();
-    assert!(
-        whole.iter().all(|&c| c),
-        "convolution takes contiguous operands"
-    );
+    assert!(whole.iter().all(|&c| c), "convolution takes contiguous operands");
     assert!(
         x == [g.batch, g.channels[0], g.image[0], g.image[1]]
             && w == [g.channels[1], own, g.kernel[0], g.kernel[1]]
@@ -48,13 +45,7 @@ pub fn convolve(
     bias: Option<View>,
     y: ViewMut,
 ) -> Result<()> {
-    check(
-        g,
-        x.dims,
-        w.dims,
-        y.dims,
-        &[x.is_contiguous(), w.is_contiguous(), y.is_contiguous()],
-    );
+    check(g, x.dims, w.dims, y.dims, &[x.is_contiguous(), w.is_contiguous(), y.is_contiguous()]);
     assert!(bias.is_none_or(|b| b.dims == [g.channels[1]] && b.is_contiguous()));
     match dtype {
         DType::F64 => product::<f64>(
@@ -80,33 +71,25 @@ fn product<T: Number>(g: &Geometry, at: Shared<T>, bias: Option<Shared<T>>) -> R
     let (rows, scratch) = (g.tile_rows(depth), Scratch::default());
     let tiles = g.result[0].div_ceil(rows);
     let all = g.batch * g.groups * tiles;
-    let work = (rows * g.result[1])
-        .saturating_mul(out)
-        .saturating_mul(depth);
+    let work = (rows * g.result[1]).saturating_mul(out).saturating_mul(depth);
     let blocks = (all.saturating_mul(work) / SPLIT).clamp(1, all);
     parallel_for(blocks, &|block| {
         let (at, bias) = (&at, &bias);
-        let Some(mut columns) = scratch.zeros(if g.direct() {
-            0
-        } else {
-            depth * rows * g.result[1]
-        }) else {
+        let Some(mut columns) =
+            scratch.zeros(if g.direct() { 0 } else { depth * rows * g.result[1] })
+        else {
             return;
         };
         for job in block * all / blocks..(block + 1) * all / blocks {
-            let (image, group, first) = (
-                job / (g.groups * tiles),
-                job / tiles % g.groups,
-                job % tiles * rows,
-            );
+            let (image, group, first) =
+                (job / (g.groups * tiles), job / tiles % g.groups, job % tiles * rows);
             let (rows, skip) = (rows.min(g.result[0] - first), first * g.result[1]);
             let width = rows * g.result[1];
             // SAFETY: `check` holds the operands to the geometry, and each job writes its own part of `y`.
             unsafe {
                 let x = at.0.add((image * g.channels[0] + group * own) * g.plane());
                 let w = at.1.add(group * out * depth);
-                let y =
-                    at.2.add((image * g.channels[1] + group * out) * spots + skip);
+                let y = at.2.add((image * g.channels[1] + group * out) * spots + skip);
                 for channel in 0..out {
                     let start = bias.map_or(T::default(), |b| *b.0.add(group * out + channel));
                     std::slice::from_raw_parts_mut(y.add(channel * spots), width).fill(start);
@@ -117,13 +100,7 @@ fn product<T: Number>(g: &Geometry, at: Shared<T>, bias: Option<Shared<T>>) -> R
                     gather(g, x, own, first, rows, columns.as_mut_ptr());
                     (columns.as_ptr(), width, 1)
                 };
-                multiply(
-                    (out, width, depth),
-                    (w, depth, 1),
-                    from,
-                    (y, spots, 1),
-                    true,
-                );
+                multiply((out, width, depth), (w, depth, 1), from, (y, spots, 1), true);
             }
         }
     });
@@ -132,13 +109,7 @@ fn product<T: Number>(g: &Geometry, at: Shared<T>, bias: Option<Shared<T>>) -> R
 
 /// `x = y` spread back through `w`: the adjoint of `convolve` by its image, and a transposed convolution.
 pub fn spread(dtype: DType, g: &Geometry, y: View, w: View, x: ViewMut) -> Result<()> {
-    check(
-        g,
-        x.dims,
-        w.dims,
-        y.dims,
-        &[x.is_contiguous(), w.is_contiguous(), y.is_contiguous()],
-    );
+    check(g, x.dims, w.dims, y.dims, &[x.is_contiguous(), w.is_contiguous(), y.is_contiguous()]);
     match dtype {
         DType::F64 => spread_images::<f64>(g, Shared(y.at(0), w.at(0), x.at(0))),
         DType::F32 => spread_images::<f32>(g, Shared(y.at(0), w.at(0), x.at(0))),
@@ -149,17 +120,16 @@ pub fn spread(dtype: DType, g: &Geometry, y: View, w: View, x: ViewMut) -> Resul
 fn spread_images<T: Number>(g: &Geometry, at: Shared<T>) -> Result<()> {
     let [own, out] = g.own();
     let (spots, taps) = (g.spots(), g.taps());
-    // A block has some channels of one image: it alone adds to them, tile after tile.
-    let work = (spots * taps).saturating_mul(out).max(1);
-    let share = (SPLIT / work).clamp(1, own.max(1));
+    // A block has some channels of one image: it alone adds to them, tile after tile. Few images are cut finer.
+    let jobs = g.batch * g.groups;
+    let work = (spots * taps * own).saturating_mul(out);
+    let shares = PARTS.div_ceil(jobs.max(1)).min(work / SPLIT).clamp(1, own.max(1));
+    let share = own.div_ceil(shares).max(1);
     let (shares, scratch) = (own.div_ceil(share), Scratch::default());
     parallel_for(g.batch * g.groups * shares, &|job| {
         let at = &at;
-        let (image, group, part) = (
-            job / (g.groups * shares),
-            job / shares % g.groups,
-            job % shares,
-        );
+        let (image, group, part) =
+            (job / (g.groups * shares), job / shares % g.groups, job % shares);
         let (channel, channels) = (part * share, share.min(own - part * share));
         let depth = channels * taps;
         let rows = g.tile_rows(depth);
@@ -168,8 +138,7 @@ fn spread_images<T: Number>(g: &Geometry, at: Shared<T>) -> Result<()> {
         };
         // SAFETY: `check` holds the operands to the geometry, and each job writes its own channels of `x`.
         unsafe {
-            let x =
-                at.2.add((image * g.channels[0] + group * own + channel) * g.plane());
+            let x = at.2.add((image * g.channels[0] + group * own + channel) * g.plane());
             std::slice::from_raw_parts_mut(x, channels * g.plane()).fill(T::default());
             let w = at.1.add(group * out * own * taps + channel * taps);
             for first in (0..g.result[0]).step_by(rows) {
@@ -194,13 +163,7 @@ fn spread_images<T: Number>(g: &Geometry, at: Shared<T>) -> Result<()> {
 
 /// `w` = the sum of products of `y` with the windows of `x`: the adjoint of `convolve` by its kernels.
 pub fn correlate(dtype: DType, g: &Geometry, x: View, y: View, w: ViewMut) -> Result<()> {
-    check(
-        g,
-        x.dims,
-        w.dims,
-        y.dims,
-        &[x.is_contiguous(), w.is_contiguous(), y.is_contiguous()],
-    );
+    check(g, x.dims, w.dims, y.dims, &[x.is_contiguous(), w.is_contiguous(), y.is_contiguous()]);
     match dtype {
         DType::F64 => correlate_images::<f64>(g, Shared(x.at(0), y.at(0), w.at(0))),
         DType::F32 => correlate_images::<f32>(g, Shared(x.at(0), y.at(0), w.at(0))),
@@ -211,9 +174,7 @@ pub fn correlate(dtype: DType, g: &Geometry, x: View, y: View, w: ViewMut) -> Re
 fn correlate_images<T: Number>(g: &Geometry, at: Shared<T>) -> Result<()> {
     let [own, out] = g.own();
     let size = out * own * g.taps();
-    let work = size
-        .saturating_mul(g.spots())
-        .saturating_mul(g.batch * g.groups);
+    let work = size.saturating_mul(g.spots()).saturating_mul(g.batch * g.groups);
     // Partial sums over fixed parts of the batch, then added in order.
     let parts = (work / SPLIT)
         .clamp(1, PARTS)
@@ -225,11 +186,7 @@ fn correlate_images<T: Number>(g: &Geometry, at: Shared<T>) -> Result<()> {
     };
     let rest = Shared(at.0, at.1, sums.as_mut_ptr());
     let depth = own * g.taps();
-    let columns_of_a_tile = if g.direct() {
-        0
-    } else {
-        depth * g.tile_rows(depth) * g.result[1]
-    };
+    let columns_of_a_tile = if g.direct() { 0 } else { depth * g.tile_rows(depth) * g.result[1] };
     parallel_for(parts * g.groups, &|job| {
         let (at, rest) = (&at, &rest);
         let (part, group) = (job / g.groups, job % g.groups);

@@ -149,8 +149,7 @@ impl Scratch {
     pub(super) fn zeros<T: Number>(&self, len: usize) -> Option<Vec<T>> {
         let mut buffer = Vec::new();
         if buffer.try_reserve_exact(len).is_err() {
-            self.0
-                .fetch_max(len.saturating_mul(size_of::<T>()), Ordering::Relaxed);
+            self.0.fetch_max(len.saturating_mul(size_of::<T>()), Ordering::Relaxed);
             return None;
         }
         buffer.resize(len, T::default());

@@ -80,7 +80,10 @@ pub fn apply(
 
 /// `a` where the mask (bool) holds, else `b`, both of `dtype`; all dims agree.
 pub fn select(dtype: DType, mask: View<'_>, a: View<'_>, b: View<'_>, out: ViewMut<'_>) {
-    assert!(mask.dims == out.dims && a.dims == out.dims && b.dims == out.dims, "operands of one shape");
+    assert!(
+        mask.dims == out.dims && a.dims == out.dims && b.dims == out.dims,
+        "operands of one shape"
+    );
     let size = dtype.size();
     let operands = [
         Operand { ptr: mask.ptr, strides: mask.strides, itemsize: 1 },

@@ -58,11 +58,7 @@ unsafe fn pad(size: usize, from: *const u8, to: *mut u8, count: usize, total: us
 
 impl Work {
     pub(super) fn new(f: Loop, params: &[f64], cost: f32) -> Work {
-        Work {
-            f,
-            params: params.as_ptr(),
-            pad: PAYS_PADDING.contains(&cost),
-        }
+        Work { f, params: params.as_ptr(), pad: PAYS_PADDING.contains(&cost) }
     }
 
     /// Calls the loop, with the elements beyond the last whole vector padded to one.
@@ -165,11 +161,7 @@ impl Direct {
         if !contiguous(dims, out.strides) {
             return None;
         }
-        let mut table = [In {
-            ptr: std::ptr::null(),
-            size: 0,
-            value: false,
-        }; MAX_OPERANDS];
+        let mut table = [In { ptr: std::ptr::null(), size: 0, value: false }; MAX_OPERANDS];
         let mut values = false;
         for (x, slot) in ins.iter().zip(&mut table) {
             let value = !contiguous(dims, x.strides);
@@ -177,20 +169,10 @@ impl Direct {
                 return None;
             }
             values |= value;
-            *slot = In {
-                ptr: x.ptr,
-                size: x.itemsize,
-                value,
-            };
+            *slot = In { ptr: x.ptr, size: x.itemsize, value };
         }
         let out = (out.ptr, out.itemsize);
-        Some(Direct {
-            work,
-            ins: table,
-            count: ins.len(),
-            out,
-            values,
-        })
+        Some(Direct { work, ins: table, count: ins.len(), out, values })
     }
 
     /// # Safety

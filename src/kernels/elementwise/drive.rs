@@ -104,18 +104,12 @@ unsafe fn run_many(
             &|start, end| unsafe { plan.span(start, end) }
         }
     };
-    if n as f32 * cost < SPLIT_ABOVE {
-        body(0, n)
-    } else {
-        split(n, cost, body)
-    }
+    if n as f32 * cost < SPLIT_ABOVE { body(0, n) } else { split(n, cost, body) }
 }
 
 /// Runs `body` on the fixed blocks of `0..n`, on the pool when it has idle threads.
 #[cold]
 fn split(n: usize, cost: f32, body: &(dyn Fn(usize, usize) + Sync)) {
     let block = ((BLOCK / cost) as usize).next_multiple_of(BLOCK_UNIT);
-    threads::parallel_for(n.div_ceil(block), &|i| {
-        body(i * block, n.min((i + 1) * block))
-    });
+    threads::parallel_for(n.div_ceil(block), &|i| body(i * block, n.min((i + 1) * block)));
 }

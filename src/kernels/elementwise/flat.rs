@@ -70,7 +70,9 @@ pub(crate) fn apply_flat(
             _ => return false,
         };
     }
-    let Some(f) = table.get(dtype) else { return false };
+    let Some(f) = table.get(dtype) else {
+        return false;
+    };
     if out.n > 0 {
         // SAFETY: every pointer addresses `out.n` elements of live storage, or a number for one.
         unsafe { f(ptrs.as_ptr(), out.ptr, out.n, params.as_ptr()) };

@@ -136,11 +136,7 @@ unsafe fn map<K, T, const N: usize, const P: usize, const FMA: bool>(
     unsafe {
         let x: [*const T; N] = operands(ins);
         let out = out.cast::<T>();
-        let params = if P == 0 {
-            [0.0; P]
-        } else {
-            *params.cast::<[f64; P]>()
-        };
+        let params = if P == 0 { [0.0; P] } else { *params.cast::<[f64; P]>() };
         if !K::WIDE {
             return span::<K, T, N, P, FMA, false>(x, out, (0, n), &params);
         }
@@ -253,42 +249,20 @@ levels!(base, base_mask, BASE_FMA);
 #[cfg(all(target_arch = "x86_64", not(debug_assertions)))]
 levels!(avx2, avx2_mask, true, "avx2,fma");
 #[cfg(all(target_arch = "x86_64", not(debug_assertions)))]
-levels!(
-    avx512,
-    avx512_mask,
-    true,
-    "avx512f,avx512dq,avx512bw,avx512vl,avx2,fma"
-);
+levels!(avx512, avx512_mask, true, "avx512f,avx512dq,avx512bw,avx512vl,avx2,fma");
 
 #[cfg(any(not(target_arch = "x86_64"), debug_assertions))]
 use {base as avx2, base as avx512, base_mask as avx2_mask, base_mask as avx512_mask};
 
 const fn table(f64: [Loop; 3], f32: [Loop; 3]) -> LoopTable {
-    LoopTable {
-        float: true,
-        f64,
-        f32,
-        i64: None,
-        i32: None,
-        u8: None,
-        bool: None,
-        cost: 0.3,
-    }
+    LoopTable { float: true, f64, f32, i64: None, i32: None, u8: None, bool: None, cost: 0.3 }
 }
 
 /// The table of a text that vectorises.
 pub const fn float_table<K: Kernel<N, P>, const N: usize, const P: usize>() -> LoopTable {
     table(
-        [
-            base::<K, f64, N, P>,
-            avx2::<K, f64, N, P>,
-            avx512::<K, f64, N, P>,
-        ],
-        [
-            base::<K, f32, N, P>,
-            avx2::<K, f32, N, P>,
-            avx512::<K, f32, N, P>,
-        ],
+        [base::<K, f64, N, P>, avx2::<K, f64, N, P>, avx512::<K, f64, N, P>],
+        [base::<K, f32, N, P>, avx2::<K, f32, N, P>, avx512::<K, f32, N, P>],
     )
 }
 
@@ -300,16 +274,8 @@ pub const fn call_table<K: Kernel<N, P>, const N: usize, const P: usize>() -> Lo
 /// The table of a text that yields a mask.
 pub const fn mask_table<K: Predicate<N>, const N: usize>() -> LoopTable {
     table(
-        [
-            base_mask::<K, f64, N>,
-            avx2_mask::<K, f64, N>,
-            avx512_mask::<K, f64, N>,
-        ],
-        [
-            base_mask::<K, f32, N>,
-            avx2_mask::<K, f32, N>,
-            avx512_mask::<K, f32, N>,
-        ],
+        [base_mask::<K, f64, N>, avx2_mask::<K, f64, N>, avx512_mask::<K, f64, N>],
+        [base_mask::<K, f32, N>, avx2_mask::<K, f32, N>, avx512_mask::<K, f32, N>],
     )
 }
 
@@ -317,10 +283,7 @@ unsafe fn nothing(_: *const *const u8, _: *mut u8, _: usize, _: *const f64) {}
 
 /// The table of an operation on integers and bool, its rows still to be filled.
 pub const fn no_float_table() -> LoopTable {
-    LoopTable {
-        float: false,
-        ..table([nothing; 3], [nothing; 3])
-    }
+    LoopTable { float: false, ..table([nothing; 3], [nothing; 3]) }
 }
 
 /// # Safety

@@ -9,8 +9,8 @@ mod plan;
 mod table;
 
 pub use apply::{In, apply, select};
-pub use flat::{Flat, FlatIn};
-pub(crate) use flat::apply_flat;
 pub use drive::{MAX_OPERANDS, Operand, OutOperand, run};
+pub(crate) use flat::apply_flat;
+pub use flat::{Flat, FlatIn};
 pub use loops::{Kernel, Predicate, where_loop};
 pub use table::{Loop, LoopTable};

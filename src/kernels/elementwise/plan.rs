@@ -72,10 +72,7 @@ impl Plan {
         let mut plan = Plan {
             work,
             dims: order.iter().map(|&axis| dims[axis]).collect(),
-            ins: ins
-                .iter()
-                .map(|x| arg(x.ptr.cast_mut(), x.strides, x.itemsize))
-                .collect(),
+            ins: ins.iter().map(|x| arg(x.ptr.cast_mut(), x.strides, x.itemsize)).collect(),
             out: arg(out.ptr, out.strides, out.itemsize),
             by_row: false,
             tiled: false,
@@ -85,11 +82,7 @@ impl Plan {
         for k in 0..plan.ins.len() {
             plan.ins[k].access = plan.access(&plan.ins[k]);
         }
-        plan.out.access = if in_place {
-            Access::Tile
-        } else {
-            plan.access(&plan.out)
-        };
+        plan.out.access = if in_place { Access::Tile } else { plan.access(&plan.out) };
         let tiled = |a: &Arg| matches!(a.access, Access::Tile | Access::Value);
         plan.tiled = tiled(&plan.out) || plan.ins.iter().any(tiled);
         plan
@@ -131,9 +124,7 @@ impl Plan {
     /// The range is inside the shape.
     pub(super) unsafe fn span(&self, start: usize, end: usize) {
         let mut tiles = [[MaybeUninit::uninit(); TILE]; MAX_OPERANDS + 1];
-        let (out_tile, tiles) = tiles
-            .split_last_mut()
-            .expect("there is a tile for the output");
+        let (out_tile, tiles) = tiles.split_last_mut().expect("there is a tile for the output");
         let mut sizes = [0; MAX_OPERANDS];
         for (k, a) in self.ins.iter().enumerate() {
             sizes[k] = a.size;

@@ -42,11 +42,7 @@ fn operand(
         None => 0,
     };
     let batch_strides = (0..batch.len()).map(stride).collect();
-    (
-        batch_strides,
-        [dims[own], dims[own + 1]],
-        [strides[own], strides[own + 1]],
-    )
+    (batch_strides, [dims[own], dims[own + 1]], [strides[own], strides[own + 1]])
 }
 
 fn go<T: Gemm>(a: View, b: View, out: ViewMut) {
@@ -55,10 +51,7 @@ fn go<T: Gemm>(a: View, b: View, out: ViewMut) {
     let (a_batch, [m, k], [a_rs, a_cs]) = operand(a.dims, a.strides, batch);
     let (b_batch, [k2, n], [b_rs, b_cs]) = operand(b.dims, b.strides, batch);
     let (c_batch, c_dims, [c_rs, c_cs]) = operand(out.dims, out.strides, batch);
-    assert!(
-        k == k2 && c_dims == [m, n],
-        "matmul_batch: the dims do not agree"
-    );
+    assert!(k == k2 && c_dims == [m, n], "matmul_batch: the dims do not agree");
     if out.numel() == 0 {
         return;
     }
@@ -71,32 +64,10 @@ fn go<T: Gemm>(a: View, b: View, out: ViewMut) {
         axes.dims.pop();
         axes.strides.pop();
         size.m *= dim;
-        let (c_rs, a_rs) = if m == 1 {
-            (c_step, a_step)
-        } else {
-            (c_rs, a_rs)
-        };
-        return run::<T>(
-            &axes,
-            size,
-            [a_rs, a_cs],
-            [b_rs, b_cs],
-            [c_rs, c_cs],
-            a,
-            b,
-            out,
-        );
+        let (c_rs, a_rs) = if m == 1 { (c_step, a_step) } else { (c_rs, a_rs) };
+        return run::<T>(&axes, size, [a_rs, a_cs], [b_rs, b_cs], [c_rs, c_cs], a, b, out);
     }
-    run::<T>(
-        &axes,
-        size,
-        [a_rs, a_cs],
-        [b_rs, b_cs],
-        [c_rs, c_cs],
-        a,
-        b,
-        out,
-    );
+    run::<T>(&axes, size, [a_rs, a_cs], [b_rs, b_cs], [c_rs, c_cs], a, b, out);
 }
 
 #[allow(clippy::too_many_arguments)]
@@ -111,22 +82,11 @@ fn run<T: Gemm>(
     out: ViewMut,
 ) {
     let items = axes.count();
-    let cut = Cut::of(
-        size,
-        c_strides[1].unsigned_abs() <= c_strides[0].unsigned_abs(),
-    );
+    let cut = Cut::of(size, c_strides[1].unsigned_abs() <= c_strides[0].unsigned_abs());
     let work = size.m.saturating_mul(size.n).saturating_mul(size.k).max(1);
     // Small products are grouped into blocks of items, large ones cut into blocks of their own.
-    let per_block = if cut.blocks > 1 {
-        1
-    } else {
-        (SPLIT / work).max(1)
-    };
-    let blocks = if cut.blocks > 1 {
-        items * cut.blocks
-    } else {
-        (items / per_block).max(1)
-    };
+    let per_block = if cut.blocks > 1 { 1 } else { (SPLIT / work).max(1) };
+    let blocks = if cut.blocks > 1 { items * cut.blocks } else { (items / per_block).max(1) };
     parallel_for(blocks, &|i| {
         let (start, end, part) = match cut.blocks {
             1 => (i * items / blocks, (i + 1) * items / blocks, 0),

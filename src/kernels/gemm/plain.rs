@@ -65,10 +65,7 @@ pub(super) unsafe fn product<T: Ring>(s: Size, a: Mat<*const T>, b: Mat<*const T
             for p in 0..s.k as isize {
                 // SAFETY: the caller's contract.
                 let (x, y) = unsafe {
-                    (
-                        *a.ptr.offset(i * a.rs + p * a.cs),
-                        *b.ptr.offset(p * b.rs + j * b.cs),
-                    )
+                    (*a.ptr.offset(i * a.rs + p * a.cs), *b.ptr.offset(p * b.rs + j * b.cs))
                 };
                 sum = sum.muladd(x, y);
             }
@@ -127,18 +124,13 @@ unsafe fn tiled_body<T: Ring>(s: Size, a: Mat<*const T>, b: Mat<*const T>, c: Ma
                 }
                 for (r, sums) in sums.iter().enumerate() {
                     for (q, &sum) in sums.iter().enumerate() {
-                        *c.ptr
-                            .offset((i + r) as isize * c.rs + (j + q) as isize * c.cs) = sum;
+                        *c.ptr.offset((i + r) as isize * c.rs + (j + q) as isize * c.cs) = sum;
                     }
                 }
             }
         }
     }
-    let right = Size {
-        m: high,
-        n: s.n - wide,
-        ..s
-    };
+    let right = Size { m: high, n: s.n - wide, ..s };
     let below = Size { m: s.m - high, ..s };
     // SAFETY: the columns beyond the tiles, then the rows beyond them.
     unsafe {

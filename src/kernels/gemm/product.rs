@@ -34,10 +34,7 @@ impl<T> Mat<*const T> {
     #[inline(always)]
     pub(super) fn from(self, row: usize, column: usize) -> Mat<*const T> {
         let skip = row as isize * self.rs + column as isize * self.cs;
-        Mat {
-            ptr: self.ptr.wrapping_offset(skip),
-            ..self
-        }
+        Mat { ptr: self.ptr.wrapping_offset(skip), ..self }
     }
 }
 
@@ -46,10 +43,7 @@ impl<T> Mat<*mut T> {
     #[inline(always)]
     pub(super) fn from(self, row: usize, column: usize) -> Mat<*mut T> {
         let skip = row as isize * self.rs + column as isize * self.cs;
-        Mat {
-            ptr: self.ptr.wrapping_offset(skip),
-            ..self
-        }
+        Mat { ptr: self.ptr.wrapping_offset(skip), ..self }
     }
 }
 
@@ -106,10 +100,7 @@ const LEAST: [usize; 2] = [3 * GRAIN, 12 * GRAIN];
 /// `out = a · b` for matrices of `dtype` with any strides; `out` overlaps neither. The dims agree.
 pub fn matmul(dtype: DType, a: View, b: View, out: ViewMut) {
     let ([m, k], [k2, n]) = (dims2(a.dims), dims2(b.dims));
-    assert!(
-        k == k2 && dims2(out.dims) == [m, n],
-        "matmul: the dims do not agree"
-    );
+    assert!(k == k2 && dims2(out.dims) == [m, n], "matmul: the dims do not agree");
     let size = Size { m, n, k };
     macro_rules! go {
         ($t:ty) => {{
@@ -146,33 +137,19 @@ impl Cut {
     /// The cut of a product whose result has its rows (else its columns) contiguous.
     pub(super) fn of(s: Size, row_major: bool) -> Cut {
         let work = s.m.saturating_mul(s.n).saturating_mul(s.k);
-        let wanted = if work < 2 * SPLIT {
-            1
-        } else {
-            (work / SPLIT).min(MAX_BLOCKS)
-        };
+        let wanted = if work < 2 * SPLIT { 1 } else { (work / SPLIT).min(MAX_BLOCKS) };
         let (along, across) = if row_major { (s.n, s.m) } else { (s.m, s.n) };
-        let (cheap, dear) = (
-            (along / LEAST[0]).min(wanted),
-            (across / LEAST[1]).min(wanted),
-        );
+        let (cheap, dear) = ((along / LEAST[0]).min(wanted), (across / LEAST[1]).min(wanted));
         let cut_along = cheap >= dear || cheap >= 4;
         let blocks = if cut_along { cheap } else { dear };
         // A power of two deals out evenly.
-        Cut {
-            blocks: 1 << blocks.max(1).ilog2(),
-            rows: cut_along != row_major,
-        }
+        Cut { blocks: 1 << blocks.max(1).ilog2(), rows: cut_along != row_major }
     }
 
     /// Start and end of a block along an axis of `n`.
     fn span(self, i: usize, n: usize) -> (usize, usize) {
         let at = |i: usize| {
-            if i == self.blocks {
-                n
-            } else {
-                i * (n / GRAIN) / self.blocks * GRAIN
-            }
+            if i == self.blocks { n } else { i * (n / GRAIN) / self.blocks * GRAIN }
         };
         (at(i), at(i + 1))
     }

@@ -132,23 +132,12 @@ pub fn offsets_along(
     dims: &[usize],
     strides: &[isize],
 ) -> Result<Offsets> {
-    assert_eq!(
-        index.dims.len(),
-        dims.len(),
-        "an index of the array's dimensions"
-    );
+    assert_eq!(index.dims.len(), dims.len(), "an index of the array's dimensions");
     let fits = (0..dims.len()).all(|a| a == axis || index.dims[a] <= dims[a]);
     assert!(fits, "an index within the array");
-    let indexed = Indexed {
-        axis,
-        size: dims[axis],
-        stride: strides[axis],
-    };
-    let others: Vec<isize> = strides
-        .iter()
-        .enumerate()
-        .map(|(a, &s)| if a == axis { 0 } else { s })
-        .collect();
+    let indexed = Indexed { axis, size: dims[axis], stride: strides[axis] };
+    let others: Vec<isize> =
+        strides.iter().enumerate().map(|(a, &s)| if a == axis { 0 } else { s }).collect();
     let mut out = room(index.numel())?;
     let mut bad = Bad::default();
     let mut walk = Axes::new(index.dims, [index.strides, &others]).collapse(false);
@@ -200,10 +189,5 @@ fn room(n: usize) -> Result<Vec<isize>> {
 
 #[cold]
 fn out_of_range(op: &'static str, index: i64, axis: Indexed) -> Box<Error> {
-    Box::new(Error::IndexRange {
-        op: op.into(),
-        index,
-        axis: axis.axis,
-        size: axis.size,
-    })
+    Box::new(Error::IndexRange { op: op.into(), index, axis: axis.axis, size: axis.size })
 }

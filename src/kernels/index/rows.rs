@@ -14,85 +14,25 @@ const BLOCK: usize = 1 << 16;
 
 /// `out[i, …] = src[offsets[i] + …]`: `src` has the axes that are not indexed, `out` one more in front.
 pub fn take(dtype: DType, src: View, offsets: &Offsets, out: ViewMut) {
-    assert!(
-        out.dims[0] == offsets.len() && out.dims[1..] == *src.dims,
-        "take: dims"
-    );
+    assert!(out.dims[0] == offsets.len() && out.dims[1..] == *src.dims, "take: dims");
     let axes = Axes::new(src.dims, [&out.strides[1..], src.strides]);
     let (by, from, to) = (out.strides[0], src.ptr, out.ptr);
     match dtype.size() {
-        8 => moved::<u64>(
-            offsets,
-            axes,
-            Table {
-                table: from.cast_mut(),
-                rows: to,
-                by,
-            },
-            false,
-        ),
-        4 => moved::<u32>(
-            offsets,
-            axes,
-            Table {
-                table: from.cast_mut(),
-                rows: to,
-                by,
-            },
-            false,
-        ),
-        _ => moved::<u8>(
-            offsets,
-            axes,
-            Table {
-                table: from.cast_mut(),
-                rows: to,
-                by,
-            },
-            false,
-        ),
+        8 => moved::<u64>(offsets, axes, Table { table: from.cast_mut(), rows: to, by }, false),
+        4 => moved::<u32>(offsets, axes, Table { table: from.cast_mut(), rows: to, by }, false),
+        _ => moved::<u8>(offsets, axes, Table { table: from.cast_mut(), rows: to, by }, false),
     }
 }
 
 /// `dst[offsets[i] + …] = src[i, …]`, in the order of `i`: the last of equal offsets stays.
 pub fn put(dtype: DType, dst: ViewMut, offsets: &Offsets, src: View) {
-    assert!(
-        src.dims[0] == offsets.len() && src.dims[1..] == *dst.dims,
-        "put: dims"
-    );
+    assert!(src.dims[0] == offsets.len() && src.dims[1..] == *dst.dims, "put: dims");
     let axes = Axes::new(dst.dims, [&src.strides[1..], dst.strides]);
     let (by, from, to) = (src.strides[0], src.ptr, dst.ptr);
     match dtype.size() {
-        8 => moved::<u64>(
-            offsets,
-            axes,
-            Table {
-                table: to,
-                rows: from.cast_mut(),
-                by,
-            },
-            true,
-        ),
-        4 => moved::<u32>(
-            offsets,
-            axes,
-            Table {
-                table: to,
-                rows: from.cast_mut(),
-                by,
-            },
-            true,
-        ),
-        _ => moved::<u8>(
-            offsets,
-            axes,
-            Table {
-                table: to,
-                rows: from.cast_mut(),
-                by,
-            },
-            true,
-        ),
+        8 => moved::<u64>(offsets, axes, Table { table: to, rows: from.cast_mut(), by }, true),
+        4 => moved::<u32>(offsets, axes, Table { table: to, rows: from.cast_mut(), by }, true),
+        _ => moved::<u8>(offsets, axes, Table { table: to, rows: from.cast_mut(), by }, true),
     }
 }
 
@@ -128,11 +68,7 @@ fn moved<W: Copy>(offsets: &Offsets, axes: Axes<2>, sides: Table, into_table: bo
     }
     // Rows that are written into the table may coincide, so only reading is split.
     let n = offsets.len();
-    let blocks = if into_table || work < 2 * BLOCK {
-        1
-    } else {
-        (work / BLOCK).min(n)
-    };
+    let blocks = if into_table || work < 2 * BLOCK { 1 } else { (work / BLOCK).min(n) };
     let sides = &sides;
     let single = axes.dims.is_empty();
     parallel_for(blocks, &|b| {
@@ -185,10 +121,7 @@ unsafe fn move_line<W: Copy>(
 
 /// `dst[offsets[i] + …] += src[i, …]`, in the order of `i`, in place. A boolean sum is an or.
 pub fn add_at(dtype: DType, dst: ViewMut, offsets: &Offsets, src: View) {
-    assert!(
-        src.dims[0] == offsets.len() && src.dims[1..] == *dst.dims,
-        "add_at: dims"
-    );
+    assert!(src.dims[0] == offsets.len() && src.dims[1..] == *dst.dims, "add_at: dims");
     match dtype {
         DType::F64 => added::<f64>(dst, offsets, src, |a, b| a + b),
         DType::F32 => added::<f32>(dst, offsets, src, |a, b| a + b),
@@ -211,11 +144,7 @@ fn added<T: Copy>(
     let by = src.strides[0];
     // Every block adds all rows to its own columns: disjoint, and in the order of the rows.
     let work = offsets.len() * inner * outer;
-    let blocks = if work >= 2 * BLOCK {
-        (work / BLOCK).min(inner / 64).max(1)
-    } else {
-        1
-    };
+    let blocks = if work >= 2 * BLOCK { (work / BLOCK).min(inner / 64).max(1) } else { 1 };
     parallel_for(blocks, &|b| {
         let (start, end) = (b * inner / blocks, (b + 1) * inner / blocks);
         for (i, &offset) in offsets.0.iter().enumerate() {

@@ -31,15 +31,13 @@ fn scale(a: &DMatrix<f64>) -> Option<f64> {
 /// positive definite.
 pub fn cholesky(dtype: DType, a: View, out: ViewMut) -> Result<(), usize> {
     let (a, out) = (Stack::matrices(a, dtype), Stack::matrices_mut(out, dtype));
-    each(out.count(), a.rows.pow(3), |index| {
-        match Cholesky::new(a.load(index)) {
-            Some(factor) => {
-                let l = factor.unpack();
-                out.store(index, |i, k| l[(i, k)]);
-                true
-            }
-            None => false,
+    each(out.count(), a.rows.pow(3), |index| match Cholesky::new(a.load(index)) {
+        Some(factor) => {
+            let l = factor.unpack();
+            out.store(index, |i, k| l[(i, k)]);
+            true
         }
+        None => false,
     })
 }
 
@@ -73,13 +71,7 @@ pub fn qr(dtype: DType, a: View, q: ViewMut, r: ViewMut) {
         let sign = signs(factors.qr_internal(), &upper);
         let orthonormal = factors.q();
         q.store(index, |i, k| orthonormal[(i, k)] * sign[k]);
-        r.store(index, |i, k| {
-            if i > k {
-                0.0
-            } else {
-                upper[(i, k)] * sign[i] * unit
-            }
-        });
+        r.store(index, |i, k| if i > k { 0.0 } else { upper[(i, k)] * sign[i] * unit });
         true
     });
 }
@@ -91,18 +83,9 @@ pub fn complete(dtype: DType, u: View, out: ViewMut) {
         let given = u.load(index);
         let known = given.ncols();
         let square = given.clone().resize(u.rows, u.rows, 0.0);
-        let whole = if known == 0 {
-            DMatrix::identity(u.rows, u.rows)
-        } else {
-            QR::new(square).q()
-        };
-        out.store(index, |i, k| {
-            if k < known {
-                given[(i, k)]
-            } else {
-                whole[(i, k)]
-            }
-        });
+        let whole =
+            if known == 0 { DMatrix::identity(u.rows, u.rows) } else { QR::new(square).q() };
+        out.store(index, |i, k| if k < known { given[(i, k)] } else { whole[(i, k)] });
         true
     });
 }
@@ -179,9 +162,7 @@ pub fn cofactor(dtype: DType, a: View, out: ViewMut) -> Result<(), usize> {
         let sign = u.determinant().signum() * vt.determinant().signum();
         let others = |i: usize| (0..n).filter(|&k| k != i).map(|k| s[k]).product::<f64>();
         let weights: Vec<f64> = (0..n).map(|i| sign * others(i)).collect();
-        out.store(index, |i, k| {
-            (0..n).map(|p| u[(i, p)] * weights[p] * vt[(p, k)]).sum()
-        });
+        out.store(index, |i, k| (0..n).map(|p| u[(i, p)] * weights[p] * vt[(p, k)]).sum());
         true
     })
 }

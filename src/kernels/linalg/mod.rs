@@ -3,6 +3,7 @@ mod factor;
 mod singular;
 mod solve;
 mod stack;
+mod triangle;
 
 pub use factor::{cholesky, cofactor, complete, eigh, qr, svd};
 pub use solve::{det, inverse, slogdet, solve, solve_triangular};

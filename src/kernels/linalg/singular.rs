@@ -18,11 +18,7 @@ pub(super) struct Singular {
 
 impl Singular {
     fn transposed(self) -> Singular {
-        Singular {
-            u: self.vt.transpose(),
-            s: self.s,
-            vt: self.u.transpose(),
-        }
+        Singular { u: self.vt.transpose(), s: self.s, vt: self.u.transpose() }
     }
 
     /// Whether it multiplies back to `a` and its vectors are orthonormal.
@@ -36,10 +32,7 @@ impl Singular {
         let k = self.s.len();
         close(product * &self.vt - a, a.norm())
             && close(self.u.tr_mul(&self.u) - DMatrix::identity(k, k), 1.0)
-            && close(
-                &self.vt * self.vt.transpose() - DMatrix::identity(k, k),
-                1.0,
-            )
+            && close(&self.vt * self.vt.transpose() - DMatrix::identity(k, k), 1.0)
     }
 }
 
@@ -48,11 +41,7 @@ pub(super) fn decompose(a: &DMatrix<f64>) -> Option<Singular> {
     let n = a.nrows().min(a.ncols());
     let first = SVD::try_new(a.clone(), true, true, 5.0 * f64::EPSILON, limit(n)).and_then(|svd| {
         let s = svd.singular_values.iter().copied().collect();
-        Some(Singular {
-            u: svd.u?,
-            s,
-            vt: svd.v_t?,
-        })
+        Some(Singular { u: svd.u?, s, vt: svd.v_t? })
     });
     if let Some(found) = first.filter(|found| found.holds(a)) {
         return Some(found);
@@ -75,19 +64,10 @@ fn by_eigenvectors(a: &DMatrix<f64>) -> Option<Singular> {
     let mut order: Vec<usize> = (0..2 * n).collect();
     order.sort_by(|&i, &k| eigen.eigenvalues[k].total_cmp(&eigen.eigenvalues[i]));
     let half = |start: usize| {
-        orthonormal(DMatrix::from_fn(n, n, |i, k| {
-            eigen.eigenvectors[(start + i, order[k])]
-        }))
+        orthonormal(DMatrix::from_fn(n, n, |i, k| eigen.eigenvectors[(start + i, order[k])]))
     };
-    let s = order[..n]
-        .iter()
-        .map(|&i| eigen.eigenvalues[i].max(0.0))
-        .collect();
-    Some(Singular {
-        u: q * half(0),
-        s,
-        vt: half(n).transpose(),
-    })
+    let s = order[..n].iter().map(|&i| eigen.eigenvalues[i].max(0.0)).collect();
+    Some(Singular { u: q * half(0), s, vt: half(n).transpose() })
 }
 
 /// The columns made orthonormal, each without what the ones before it hold.
@@ -116,15 +96,9 @@ mod tests {
             state ^= state << 17;
             (state >> 11) as f64 / (1u64 << 53) as f64 * 2.0 - 1.0
         };
-        for (m, n, rank) in [
-            (4, 3, 2),
-            (3, 4, 2),
-            (8, 3, 2),
-            (4, 4, 1),
-            (5, 5, 3),
-            (2, 2, 1),
-            (6, 6, 0),
-        ] {
+        for (m, n, rank) in
+            [(4, 3, 2), (3, 4, 2), (8, 3, 2), (4, 4, 1), (5, 5, 3), (2, 2, 1), (6, 6, 0)]
+        {
             for _ in 0..400 {
                 let left = DMatrix::from_fn(m, rank, |_, _| next());
                 let right = DMatrix::from_fn(rank, n, |_, _| next());

@@ -7,6 +7,7 @@ use nalgebra::{DMatrix, LU};
 
 use super::super::view::{View, ViewMut};
 use super::stack::{Stack, each};
+use super::triangle::{self, solve_general};
 use crate::dtype::DType;
 
 /// Sign and logarithm of the magnitude of a determinant.
@@ -40,10 +41,7 @@ pub fn det(dtype: DType, a: View, out: ViewMut) {
 /// Signs and logarithms of the magnitudes of determinants; 0 and -inf for a singular matrix.
 pub fn slogdet(dtype: DType, a: View, sign: ViewMut, log: ViewMut) {
     let a = Stack::matrices(a, dtype);
-    let (sign, log) = (
-        Stack::numbers_mut(sign, dtype),
-        Stack::numbers_mut(log, dtype),
-    );
+    let (sign, log) = (Stack::numbers_mut(sign, dtype), Stack::numbers_mut(log, dtype));
     let _ = each(sign.count(), a.rows.pow(3), |index| {
         let (s, l) = log_det(a.load(index));
         sign.store(index, |_, _| s);
@@ -52,17 +50,19 @@ pub fn slogdet(dtype: DType, a: View, sign: ViewMut, log: ViewMut) {
     });
 }
 
+/// Writes a solution, if there is one.
+fn keep(out: &Stack<'_>, index: usize, solution: Option<DMatrix<f64>>) -> bool {
+    let Some(x) = solution else { return false };
+    out.store(index, |i, k| x[(i, k)]);
+    true
+}
+
 /// `a⁻¹`; the error is the index of a singular matrix.
 pub fn inverse(dtype: DType, a: View, out: ViewMut) -> Result<(), usize> {
     let (a, out) = (Stack::matrices(a, dtype), Stack::matrices_mut(out, dtype));
     each(out.count(), 2 * a.rows.pow(3), |index| {
-        match LU::new(a.load(index)).try_inverse() {
-            Some(inverse) => {
-                out.store(index, |i, k| inverse[(i, k)]);
-                true
-            }
-            None => false,
-        }
+        let identity = DMatrix::identity(a.rows, a.rows);
+        keep(&out, index, solve_general(a.load(index), identity))
     })
 }
 
@@ -70,23 +70,12 @@ pub fn inverse(dtype: DType, a: View, out: ViewMut) -> Result<(), usize> {
 pub fn solve(dtype: DType, a: View, b: View, out: ViewMut) -> Result<(), usize> {
     let (a, b) = (Stack::matrices(a, dtype), Stack::matrices(b, dtype));
     let out = Stack::matrices_mut(out, dtype);
-    if out.rows * out.columns == 0 {
-        return Ok(());
-    }
     let work = a.rows.pow(2) * (a.rows + b.columns);
-    each(out.count(), work, |index| {
-        match LU::new(a.load(index)).solve(&b.load(index)) {
-            Some(x) => {
-                out.store(index, |i, k| x[(i, k)]);
-                true
-            }
-            None => false,
-        }
-    })
+    each(out.count(), work, |index| keep(&out, index, solve_general(a.load(index), b.load(index))))
 }
 
-/// `a⁻¹ b` for triangular `a`, of which one triangle is read, or `a⁻ᵀ b`; the error is the index of a matrix
-/// with a zero on its diagonal.
+/// `a⁻¹ b` for triangular `a`, of which one triangle is read, or `a⁻ᵀ b`; the error is the index of a
+/// matrix with a zero on its diagonal.
 pub fn solve_triangular(
     dtype: DType,
     a: View,
@@ -96,21 +85,15 @@ pub fn solve_triangular(
 ) -> Result<(), usize> {
     let (a, b) = (Stack::matrices(a, dtype), Stack::matrices(b, dtype));
     let out = Stack::matrices_mut(out, dtype);
-    if out.rows * out.columns == 0 {
-        return Ok(());
-    }
     each(out.count(), a.rows.pow(2) * b.columns, |index| {
         let (mut a, mut x) = (a.load(index), b.load(index));
+        if transposed {
+            a.transpose_mut();
+        }
         if unit {
             a.fill_diagonal(1.0);
         }
-        let solved = match (lower, transposed) {
-            (true, false) => a.solve_lower_triangular_mut(&mut x),
-            (false, false) => a.solve_upper_triangular_mut(&mut x),
-            (true, true) => a.tr_solve_lower_triangular_mut(&mut x),
-            (false, true) => a.tr_solve_upper_triangular_mut(&mut x),
-        };
-        out.store(index, |i, k| x[(i, k)]);
-        solved
+        let solved = triangle::solve(&a, lower != transposed, &mut x);
+        keep(&out, index, solved.then_some(x))
     })
 }

@@ -39,10 +39,7 @@ impl<'a> Stack<'a> {
         own: usize,
         dtype: DType,
     ) -> Stack<'a> {
-        assert!(
-            dtype.is_float() && dims.len() >= own,
-            "linalg takes float matrices"
-        );
+        assert!(dtype.is_float() && dims.len() >= own, "linalg takes float matrices");
         let (lead, own_dims) = dims.split_at(dims.len() - own);
         let (lead_strides, own_strides) = strides.split_at(lead.len());
         let part = |i: usize, none: usize| own_dims.get(i).copied().unwrap_or(none);

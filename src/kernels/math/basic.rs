@@ -72,11 +72,7 @@ macro_rules! round {
 
             #[inline(always)]
             pub fn trunc<const FMA: bool>(x: $t) -> $t {
-                if FMA {
-                    x.trunc()
-                } else {
-                    floor::<FMA>(x.abs()).copysign(x)
-                }
+                if FMA { x.trunc() } else { floor::<FMA>(x.abs()).copysign(x) }
             }
 
             /// Added to a number, leaves its nearest integer in the low bits of the sum.
@@ -84,13 +80,7 @@ macro_rules! round {
         }
     };
 }
-round!(
-    round64,
-    f64,
-    134217729.0,
-    6755399441055744.0,
-    4503599627370496.0
-);
+round!(round64, f64, 134217729.0, 6755399441055744.0, 4503599627370496.0);
 round!(round32, f32, 4097.0, 12582912.0, 8388608.0);
 
 /// Defines the functions that one instruction, or the standard library, computes.

@@ -33,11 +33,7 @@ macro_rules! exponentials {
             #[inline(always)]
             pub fn scale<const FMA: bool>(value: $t, k: $t) -> $t {
                 let half = fma::<FMA>(k, 0.5, MAGIC) - MAGIC;
-                let rest = if k > $vanished {
-                    power_of_two(k - half)
-                } else {
-                    0.0
-                };
+                let rest = if k > $vanished { power_of_two(k - half) } else { 0.0 };
                 value * power_of_two(half) * rest
             }
 

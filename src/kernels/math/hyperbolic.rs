@@ -27,16 +27,8 @@ macro_rules! hyperbolic {
                 let limited = if a > $saturated { $saturated } else { a };
                 let grown = exp_moderate::<FMA>(limited + limited) + 1.0;
                 let small = a < 0.5625;
-                let over = if small {
-                    a * z * horner::<FMA, _>(&P, z)
-                } else {
-                    -2.0
-                };
-                let under = if small {
-                    horner::<FMA, _>(&Q, z)
-                } else {
-                    grown
-                };
+                let over = if small { a * z * horner::<FMA, _>(&P, z) } else { -2.0 };
+                let under = if small { horner::<FMA, _>(&Q, z) } else { grown };
                 let base = if small { a } else { 1.0 };
                 (base + over / under).copysign(x)
             }

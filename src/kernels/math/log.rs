@@ -81,17 +81,9 @@ macro_rules! logarithms {
                 let lost = (1.0 - (sum - added)) + (x - added);
                 let (k, m) = split(sum);
                 // What 1 + x lost, in units of the mantissa; nothing once x dwarfs the 1.
-                let lost = if k > 100.0 {
-                    0.0
-                } else {
-                    lost * power_of_two(-k)
-                };
+                let lost = if k > 100.0 { 0.0 } else { lost * power_of_two(-k) };
                 let value = edges(sum, join::<FMA>(k, (m - 1.0) + lost));
-                if x.abs() < 0.5 * $t::EPSILON {
-                    x
-                } else {
-                    value
-                }
+                if x.abs() < 0.5 * $t::EPSILON { x } else { value }
             }
         }
     };

@@ -15,21 +15,9 @@ fn finish<const FMA: bool>(x: f64, y: f64, magnitude: f64) -> f64 {
     let odd = whole & (trunc::<FMA>(half) != half);
     // The magnitudes 0, 1 and infinity, where y ln |x| is 0 times infinity.
     let a = x.abs();
-    let magnitude = if (a == 1.0) & !y.is_nan() {
-        1.0
-    } else {
-        magnitude
-    };
-    let value = if odd {
-        magnitude.copysign(x)
-    } else {
-        magnitude
-    };
-    let value = if (x < 0.0) & (x > f64::NEG_INFINITY) & !whole {
-        f64::NAN
-    } else {
-        value
-    };
+    let magnitude = if (a == 1.0) & !y.is_nan() { 1.0 } else { magnitude };
+    let value = if odd { magnitude.copysign(x) } else { magnitude };
+    let value = if (x < 0.0) & (x > f64::NEG_INFINITY) & !whole { f64::NAN } else { value };
     if (y == 0.0) | (x == 1.0) { 1.0 } else { value }
 }
 
@@ -39,11 +27,7 @@ pub fn powf64<const FMA: bool>(x: f64, y: f64) -> f64 {
     let a = x.abs();
     let (high, low) = ln_extended::<FMA>(a);
     let edge = !((a > 0.0) & (a < f64::INFINITY));
-    let (high, low) = if edge {
-        (edges(a, high), 0.0)
-    } else {
-        (high, low)
-    };
+    let (high, low) = if edge { (edges(a, high), 0.0) } else { (high, low) };
     let (p, p_low) = two_prod::<FMA>(high, y);
     let p_low = p_low + low * y;
     // Far beyond the range of the exponential the low part means nothing, and may be NaN.

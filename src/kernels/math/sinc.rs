@@ -28,15 +28,13 @@ pub fn sinc(x: f64, n: f64) -> f64 {
     let (order, t) = (n as u32, PI * x);
     let (sin, cos) = t.sin_cos();
     let value = if t.abs() > n.max(1.0) {
-        (1..=order).fold(sin / t, |below, k| {
-            (turned(sin, cos, k) - f64::from(k) * below) / t
-        })
+        (1..=order).fold(sin / t, |below, k| (turned(sin, cos, k) - f64::from(k) * below) / t)
     } else {
         // The error of starting from 0 shrinks by |t| / k < 1 in every step.
         let start = 2 * order + 60;
-        (order + 1..=start).rev().fold(0.0, |above, k| {
-            (turned(sin, cos, k) - t * above) / f64::from(k)
-        })
+        (order + 1..=start)
+            .rev()
+            .fold(0.0, |above, k| (turned(sin, cos, k) - t * above) / f64::from(k))
     };
     value * PI.powi(order as i32)
 }

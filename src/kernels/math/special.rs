@@ -196,11 +196,7 @@ pub fn erfinv(x: f64) -> f64 {
     let mut y = ((t * t - l / SHAPE).sqrt() - t).sqrt();
     for _ in 0..2 {
         // 1 - a is exact where the complement is what keeps the digits.
-        let miss = if a < 0.5 {
-            erf::<false>(y) - a
-        } else {
-            (1.0 - a) - erfc::<false>(y)
-        };
+        let miss = if a < 0.5 { erf::<false>(y) - a } else { (1.0 - a) - erfc::<false>(y) };
         let step = miss * HALF_ROOT_PI * (y * y).exp();
         y -= step / (1.0 + y * step);
     }

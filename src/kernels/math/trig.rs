@@ -46,20 +46,12 @@ impl Reduced<f64> {
             let a = fma::<FMA>(-k, std::f64::consts::FRAC_PI_2, x);
             let (b, b_low) = two_prod::<FMA>(k, 6.123233995736765e-17);
             let (high, error) = two_diff!(a, b);
-            (
-                t,
-                high,
-                fma::<FMA>(-k, 1.0828566739219139e-32, error - b_low),
-            )
+            (t, high, fma::<FMA>(-k, 1.0828566739219139e-32, error - b_low))
         } else {
             reduce_split(x)
         };
         let rest = high + low;
-        Reduced {
-            quadrant: t.to_bits() as u32,
-            rest,
-            low: (high - rest) + low,
-        }
+        Reduced { quadrant: t.to_bits() as u32, rest, low: (high - rest) + low }
     }
 }
 
@@ -75,20 +67,12 @@ impl Reduced<f32> {
             let (high, error) = two_diff!(a, b);
             let low = fma::<FMA>(-k, PIO2_32[1], error - b_low);
             let rest = high + low;
-            return Reduced {
-                quadrant: t.to_bits(),
-                rest,
-                low: (high - rest) + low,
-            };
+            return Reduced { quadrant: t.to_bits(), rest, low: (high - rest) + low };
         }
         let (t, high, low) = reduce_split(x as f64);
         let rest = (high + low) as f32;
         let low = (high - rest as f64) + low;
-        Reduced {
-            quadrant: t.to_bits() as u32,
-            rest,
-            low: low as f32,
-        }
+        Reduced { quadrant: t.to_bits() as u32, rest, low: low as f32 }
     }
 }
 
@@ -131,11 +115,7 @@ macro_rules! trigonometry {
                 let (s, c) = both::<FMA>(&reduced);
                 let value = if q & 1 == 0 { s } else { c };
                 let value = if q & 2 == 0 { value } else { -value };
-                if x.abs() <= WIDE_ABOVE as $t {
-                    value
-                } else {
-                    $t::NAN
-                }
+                if x.abs() <= WIDE_ABOVE as $t { value } else { $t::NAN }
             }
 
             /// Whether the library has to do it: larger, infinite or NaN, in a `WIDE` lane.
@@ -171,11 +151,7 @@ macro_rules! trigonometry {
                 let odd = reduced.quadrant & 1 != 0;
                 let value = (if odd { -c } else { s }) / (if odd { s } else { c });
                 let value = if x.abs() < $tiny { x } else { value };
-                if x.abs() <= WIDE_ABOVE as $t {
-                    value
-                } else {
-                    $t::NAN
-                }
+                if x.abs() <= WIDE_ABOVE as $t { value } else { $t::NAN }
             }
         }
     };

@@ -107,15 +107,8 @@ fn other_axes(input: &View, axis: usize, out: &ViewMut) -> Axes<2> {
     let keepdims = out.dims.len() == input.dims.len();
     let mut kept = Axes::none();
     for other in (0..input.dims.len()).filter(|&i| i != axis) {
-        let at = if keepdims || other < axis {
-            other
-        } else {
-            other - 1
-        };
-        assert_eq!(
-            out.dims[at], input.dims[other],
-            "arg_reduce: the dims of the output"
-        );
+        let at = if keepdims || other < axis { other } else { other - 1 };
+        assert_eq!(out.dims[at], input.dims[other], "arg_reduce: the dims of the output");
         kept.push(input.dims[other], [input.strides[other], out.strides[at]]);
     }
     kept
@@ -231,14 +224,7 @@ unsafe fn side_by_side<F: Pick>(
         let len = TILE.min(width - left);
         // SAFETY: the caller's contract.
         unsafe {
-            columns::<F>(
-                p.add(left),
-                step,
-                n,
-                best.as_mut_ptr(),
-                index.as_mut_ptr(),
-                len,
-            );
+            columns::<F>(p.add(left), step, n, best.as_mut_ptr(), index.as_mut_ptr(), len);
             for (j, &found) in index[..len].iter().enumerate() {
                 *out.offset((left + j) as isize * by) = found;
             }

@@ -118,10 +118,7 @@ pub(crate) struct Tree<A> {
 impl<A: Copy> Tree<A> {
     #[inline(always)]
     pub(crate) fn new() -> Tree<A> {
-        Tree {
-            parts: [None; usize::BITS as usize],
-            count: 0,
-        }
+        Tree { parts: [None; usize::BITS as usize], count: 0 }
     }
 
     #[inline(always)]
@@ -350,4 +347,3 @@ impl Fold for Sum<Truth> {
     }
 }
 const _: () = assert!(LEAF / 64 < 256);
-

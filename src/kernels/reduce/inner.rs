@@ -35,15 +35,7 @@ pub(super) fn reduce<F: Fold>(plan: &Plan, input: View, out: ViewMut) {
         _ => ((PIECE / n).max(1).next_power_of_two(), n),
     };
     let pieces = count.div_ceil(piece_rows) * if count == 1 { n.div_ceil(piece_n) } else { 1 };
-    let shape = Shape {
-        rows: &rows,
-        count,
-        n,
-        step,
-        piece_rows,
-        piece_n,
-        pieces,
-    };
+    let shape = Shape { rows: &rows, count, n, step, piece_rows, piece_n, pieces };
     let results = plan.kept.count();
     if pieces == 1 {
         return many::<F>(plan, &shape, results, input, out);
@@ -143,17 +135,11 @@ impl Shape<'_> {
             // SAFETY: the caller's contract.
             return unsafe { strided::<F>(p.offset(start as isize * self.step), self.step, n) };
         }
-        let (start, end) = (
-            i * self.piece_rows,
-            self.count.min((i + 1) * self.piece_rows),
-        );
+        let (start, end) = (i * self.piece_rows, self.count.min((i + 1) * self.piece_rows));
         let mut tree = Tree::new();
         self.rows.for_range(start, end, &mut |[at]| {
             // SAFETY: the caller's contract.
-            tree.push(
-                unsafe { strided::<F>(p.offset(at), self.step, self.n) },
-                F::merge,
-            );
+            tree.push(unsafe { strided::<F>(p.offset(at), self.step, self.n) }, F::merge);
         });
         tree.finish(F::merge).unwrap_or(F::EMPTY)
     }
@@ -178,10 +164,7 @@ unsafe fn strided<F: Fold>(p: *const F::In, step: isize, n: usize) -> F::Acc {
             slot.write(unsafe { *p.offset((start + i) as isize * step) });
         }
         // SAFETY: the first `len` elements were just written.
-        tree.push(
-            unsafe { fold::run::<F>(buffer.as_ptr().cast(), len) },
-            F::merge,
-        );
+        tree.push(unsafe { fold::run::<F>(buffer.as_ptr().cast(), len) }, F::merge);
     }
     tree.finish(F::merge).unwrap_or(F::EMPTY)
 }

@@ -29,22 +29,14 @@ pub(super) fn reduce<F: Fold>(plan: &Plan, input: View, out: ViewMut) {
     let mut kept = plan.kept.clone();
     let (width, [to_step, from_step]) = kept.pop();
     let mut axes = plan.reduced.clone();
-    let (group, tail) = if from_step == 1 {
-        grouped(&mut axes, width)
-    } else {
-        (1, None)
-    };
+    let (group, tail) = if from_step == 1 { grouped(&mut axes, width) } else { (1, None) };
     let count = axes.count();
     let wide = width * group;
     let tile = TILE.min(wide);
     let piece_rows = (PIECE / tile).next_power_of_two();
     let gather = (from_step != 1).then_some(from_step);
     let job = Job {
-        rows: Rows {
-            axes: &axes,
-            count,
-            gather,
-        },
+        rows: Rows { axes: &axes, count, gather },
         tail,
         width,
         group,
@@ -71,13 +63,7 @@ fn grouped(axes: &mut Axes<1>, width: usize) -> (usize, Option<Tail>) {
     let (groups, count) = (*dim / group, *dim % group);
     *dim = groups;
     *stride *= group as isize;
-    (
-        group,
-        Some(Tail {
-            start: (groups * group * width) as isize,
-            count,
-        }),
-    )
+    (group, Some(Tail { start: (groups * group * width) as isize, count }))
 }
 
 fn prev_power_of_two(n: usize) -> usize {
@@ -253,11 +239,7 @@ impl Job<'_> {
         out: *mut F::Acc,
     ) {
         let left = t * self.tile;
-        let n = if self.group > 1 {
-            self.width
-        } else {
-            self.tile.min(self.wide - left)
-        };
+        let n = if self.group > 1 { self.width } else { self.tile.min(self.wide - left) };
         let mut group = self.group;
         while group > 1 {
             group /= 2;

@@ -134,10 +134,7 @@ fn go<F: Fold>(input: View, axes: &[usize], out: ViewMut) {
     if reduced.dims.contains(&0) {
         return fill_empty::<F>(out);
     }
-    let plan = Plan {
-        kept: by_input(kept),
-        reduced: reduced.collapse(true),
-    };
+    let plan = Plan { kept: by_input(kept), reduced: reduced.collapse(true) };
     let finest = |strides: &mut dyn Iterator<Item = isize>| {
         strides.map(isize::unsigned_abs).min().unwrap_or(usize::MAX)
     };
@@ -155,11 +152,7 @@ fn go<F: Fold>(input: View, axes: &[usize], out: ViewMut) {
 fn sorted(input: &View, axes: &[usize], out: &ViewMut) -> (Axes<2>, Axes<1>) {
     let keepdims = out.dims.len() == input.dims.len();
     let missing = if keepdims { 0 } else { axes.len() };
-    assert_eq!(
-        out.dims.len() + missing,
-        input.dims.len(),
-        "reduce: the axes of the output"
-    );
+    assert_eq!(out.dims.len() + missing, input.dims.len(), "reduce: the axes of the output");
     let (mut kept, mut reduced) = (Axes::none(), Axes::none());
     for (axis, (&dim, &stride)) in input.dims.iter().zip(input.strides).enumerate() {
         if axes.contains(&axis) {

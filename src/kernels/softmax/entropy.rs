@@ -26,10 +26,7 @@ pub fn cross_entropy(
 }
 
 fn check_targets(dims: &[usize], targets: View, ignore: i64) -> Result<()> {
-    assert!(
-        dims.len() == 2 && targets.dims == &dims[..1],
-        "cross_entropy: (rows, classes)"
-    );
+    assert!(dims.len() == 2 && targets.dims == &dims[..1], "cross_entropy: (rows, classes)");
     for i in 0..dims[0] as isize {
         // SAFETY: the view holds one int64 per row.
         let target = unsafe { *targets.at::<i64>(i * targets.strides[0]) };
@@ -46,14 +43,8 @@ fn check_targets(dims: &[usize], targets: View, ignore: i64) -> Result<()> {
 }
 
 fn entropy<T: Float>(x: View, targets: View, ignore: i64, loss: ViewMut, stats: ViewMut) {
-    let (rows, n) = shape(
-        x.dims,
-        &[
-            x.is_contiguous(),
-            loss.is_contiguous(),
-            stats.is_contiguous(),
-        ],
-    );
+    let (rows, n) =
+        shape(x.dims, &[x.is_contiguous(), loss.is_contiguous(), stats.is_contiguous()]);
     assert!(loss.dims == [rows] && stats.dims == [rows, 2]);
     by_rows(rows, n, &|first, count| {
         for row in first as isize..(first + count) as isize {
@@ -98,11 +89,7 @@ fn entropy_backward<T: Float>(
     g: View,
     out: ViewMut,
 ) {
-    let whole = [
-        x.is_contiguous(),
-        stats.is_contiguous(),
-        out.is_contiguous(),
-    ];
+    let whole = [x.is_contiguous(), stats.is_contiguous(), out.is_contiguous()];
     let (rows, n) = shape(x.dims, &whole);
     assert!(g.dims == [rows] && stats.dims == [rows, 2] && out.dims == x.dims);
     by_rows(rows, n, &|first, count| {

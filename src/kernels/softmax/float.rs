@@ -76,10 +76,7 @@ pub(super) use float_dtype;
 
 /// Rows and columns of contiguous operands of equal dims.
 pub(super) fn shape(dims: &[usize], contiguous: &[bool]) -> (usize, usize) {
-    assert!(
-        contiguous.iter().all(|&c| c),
-        "softmax takes contiguous rows"
-    );
+    assert!(contiguous.iter().all(|&c| c), "softmax takes contiguous rows");
     let columns = dims.last().copied().unwrap_or(1);
     (dims.iter().rev().skip(1).product(), columns)
 }
@@ -118,9 +115,7 @@ pub(super) unsafe fn shifted_sum_body<T: Float, const FMA: bool>(
             slot.write((unsafe { *x.add(start + j) } - top).exp::<FMA>());
         }
         // SAFETY: the first `len` elements of the buffer were just written.
-        tree.push(unsafe { T::total(buffer.as_ptr().cast(), len) }, |a, b| {
-            a + b
-        });
+        tree.push(unsafe { T::total(buffer.as_ptr().cast(), len) }, |a, b| a + b);
     }
     tree.finish(|a, b| a + b).unwrap_or(T::ZERO)
 }

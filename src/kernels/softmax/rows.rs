@@ -88,11 +88,7 @@ unsafe fn soft_rows_body<T: Float, const FMA: bool>(
                 let top = T::largest(x, n);
                 for j in 0..n {
                     let shifted = *x.add(j) - top;
-                    *out.add(j) = if group == 1 {
-                        shifted.exp::<FMA>()
-                    } else {
-                        shifted
-                    };
+                    *out.add(j) = if group == 1 { shifted.exp::<FMA>() } else { shifted };
                 }
             }
             for j in 0..if group == 1 { 0 } else { count * n } {

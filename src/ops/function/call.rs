@@ -26,10 +26,7 @@ pub struct Spec {
 impl Spec {
     /// Those of `tensor`.
     pub fn of(tensor: &Tensor) -> Spec {
-        Spec {
-            dims: SmallVec::from_slice(tensor.shape()),
-            dtype: tensor.dtype(),
-        }
+        Spec { dims: SmallVec::from_slice(tensor.shape()), dtype: tensor.dtype() }
     }
 
     /// Zeros of this shape and dtype.
@@ -96,10 +93,7 @@ impl Call {
     /// Takes the edges of the inputs, if this thread records.
     pub fn begin<'a>(inputs: impl Iterator<Item = &'a Tensor>) -> Call {
         if !graph::recording() {
-            return Call {
-                edges: SmallVec::new(),
-                recorded: false,
-            };
+            return Call { edges: SmallVec::new(), recorded: false };
         }
         let edges: Edges<Tensor> = inputs.map(Tensor::grad_edge).collect();
         let recorded = edges.iter().any(Option::is_some);
@@ -120,9 +114,7 @@ impl Call {
 
     /// The input whose data and history `tensor` is, if any.
     pub fn input_like(&self, inputs: &[&Tensor], tensor: &Tensor) -> Option<usize> {
-        inputs
-            .iter()
-            .position(|x| same(x, tensor) && x.grad_edge() == tensor.grad_edge())
+        inputs.iter().position(|x| same(x, tensor) && x.grad_edge() == tensor.grad_edge())
     }
 
     /// Records the node.

@@ -29,16 +29,12 @@ pub struct FunctionContext {
 
 impl FunctionContext {
     pub(super) fn new(needs: SmallVec<[bool; 4]>) -> FunctionContext {
-        FunctionContext {
-            needs,
-            ..FunctionContext::default()
-        }
+        FunctionContext { needs, ..FunctionContext::default() }
     }
 
     /// Keeps tensors for backward; a further call appends.
     pub fn save_for_backward<'a>(&mut self, tensors: impl IntoIterator<Item = &'a Tensor>) {
-        self.tensors
-            .extend(tensors.into_iter().map(|t| Some(t.clone())));
+        self.tensors.extend(tensors.into_iter().map(|t| Some(t.clone())));
     }
 
     /// Keeps a tensor, or its absence, at the next position.
@@ -73,11 +69,7 @@ impl FunctionContext {
     /// # Errors
     /// `Contract` after `clear`.
     pub fn saved_tensors(&self) -> Result<&[Option<Tensor>]> {
-        if self.cleared {
-            Err(disposed())
-        } else {
-            Ok(&self.tensors)
-        }
+        if self.cleared { Err(disposed()) } else { Ok(&self.tensors) }
     }
 
     /// Saved tensor number `i`.
@@ -86,10 +78,7 @@ impl FunctionContext {
     /// `SavedIndex` outside the range or where nothing was saved; `Contract` after `clear`.
     pub fn saved(&self, i: usize) -> Result<&Tensor> {
         let tensors = self.saved_tensors()?;
-        tensors
-            .get(i)
-            .and_then(Option::as_ref)
-            .ok_or_else(|| out_of_range(i as i64, tensors.len()))
+        tensors.get(i).and_then(Option::as_ref).ok_or_else(|| out_of_range(i as i64, tensors.len()))
     }
 
     /// The tensor saved under a key.
@@ -111,10 +100,7 @@ impl FunctionContext {
 
     /// The object saved under a key, if there is one and it is a `T`.
     pub fn object_under<T: Any>(&self, key: &str) -> Option<&T> {
-        let (_, object) = self
-            .objects
-            .iter()
-            .find(|(k, _)| k.as_deref() == Some(key))?;
+        let (_, object) = self.objects.iter().find(|(k, _)| k.as_deref() == Some(key))?;
         object.downcast_ref()
     }
 
@@ -156,10 +142,7 @@ pub(crate) fn disposed() -> Box<Error> {
 pub(crate) fn out_of_range(i: i64, n: usize) -> Box<Error> {
     let what = match n {
         0 => format!("Tensor index {i} is out of range: no tensors were saved"),
-        n => format!(
-            "Tensor index {i} is out of range. Valid range is 0 to {}",
-            n - 1
-        ),
+        n => format!("Tensor index {i} is out of range. Valid range is 0 to {}", n - 1),
     };
     Box::new(Error::SavedIndex { what })
 }

@@ -123,11 +123,7 @@ fn finish<F: Function>(
     };
     let node = call.record(Box::new(rule), saved, raws.len(), Flags::NONE);
     let attach = |(k, y): (usize, &Tensor)| {
-        if varies[k] {
-            output(&node, y, k)
-        } else {
-            y.detach()
-        }
+        if varies[k] { output(&node, y, k) } else { y.detach() }
     };
     Ok(raws.iter().enumerate().map(attach).collect())
 }
@@ -193,9 +189,8 @@ impl<F: Function> Rule<Tensor> for Trampoline<F> {
         let name = self.function.name();
         let mut check = Gradients::new(&name, true);
         let expected = self.inputs.len();
-        check.count(expected, returned.len(), || {
-            returned[expected..].iter().all(Option::is_none)
-        })?;
+        check
+            .count(expected, returned.len(), || returned[expected..].iter().all(Option::is_none))?;
         let mut fitted: SmallVec<[(usize, Tensor); 2]> = SmallVec::new();
         for (i, (gradient, spec)) in returned.into_iter().zip(&self.inputs).enumerate() {
             let Some(gradient) = gradient else { continue };
@@ -206,14 +201,7 @@ impl<F: Function> Rule<Tensor> for Trampoline<F> {
         check.finish()?;
         for (i, gradient) in fitted {
             if cx.wants(i) {
-                cx.give(
-                    i,
-                    if cx.create_graph() {
-                        gradient
-                    } else {
-                        gradient.detach()
-                    },
-                );
+                cx.give(i, if cx.create_graph() { gradient } else { gradient.detach() });
             }
         }
         Ok(())

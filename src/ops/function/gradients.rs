@@ -21,11 +21,7 @@ impl<'a> Gradients<'a> {
     /// For the function `op`; `strict` accepts equal shapes only, otherwise a gradient that broadcasting explains is
     /// summed to the input's shape.
     pub fn new(op: &'a str, strict: bool) -> Gradients<'a> {
-        Gradients {
-            op,
-            strict,
-            wrong: Vec::new(),
-        }
+        Gradients { op, strict, wrong: Vec::new() }
     }
 
     /// Checks the number of gradients; `extra` tells whether the surplus ones are all absent.
@@ -96,9 +92,5 @@ impl<'a> Gradients<'a> {
 /// Whether broadcasting `dims` can give `wide`.
 fn expands_to(dims: &[usize], wide: &[usize]) -> bool {
     dims.len() <= wide.len()
-        && dims
-            .iter()
-            .rev()
-            .zip(wide.iter().rev())
-            .all(|(&d, &w)| d == w || d == 1)
+        && dims.iter().rev().zip(wide.iter().rev()).all(|(&d, &w)| d == w || d == 1)
 }

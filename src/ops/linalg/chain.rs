@@ -34,10 +34,7 @@ fn multiply(xs: &[Tensor], split: &[Vec<usize>], i: usize, k: usize) -> Result<T
         return Ok(xs[i].clone());
     }
     let at = split[i][k];
-    matmul(
-        &multiply(xs, split, i, at)?,
-        &multiply(xs, split, at + 1, k)?,
-    )
+    matmul(&multiply(xs, split, i, at)?, &multiply(xs, split, at + 1, k)?)
 }
 
 /// The operands as matrices: the first may be a row, the last a column.
@@ -96,9 +93,7 @@ fn power(x: &Tensor, mut n: u64) -> Result<Tensor> {
 
 fn identity(like: &Tensor) -> Result<Tensor> {
     let n = columns(like);
-    let eye = (0..n * n)
-        .map(|p| if p % (n + 1) == 0 { 1.0 } else { 0.0 })
-        .collect();
+    let eye = (0..n * n).map(|p| if p % (n + 1) == 0 { 1.0 } else { 0.0 }).collect();
     broadcast_to(
         &crate::ops::cast::astype(&Tensor::from_vec::<f64>(eye, &[n, n])?, like.dtype())?,
         like.shape(),

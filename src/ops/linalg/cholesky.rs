@@ -26,9 +26,7 @@ fn half_diagonal(n: usize, like: &Tensor) -> Result<Tensor> {
             0.0
         }
     };
-    let all = (0..n * n)
-        .map(|p| weight(p / n.max(1), p % n.max(1)))
-        .collect();
+    let all = (0..n * n).map(|p| weight(p / n.max(1), p % n.max(1))).collect();
     Tensor::from_vec::<f64>(all, &[n, n])?.cast_like(like)
 }
 
@@ -53,15 +51,9 @@ fn lower_factor(a: &Tensor) -> Result<Tensor> {
                 return Ok(());
             };
             let l = cx.saved(0)?;
-            let inner = mul(
-                &mm(&t(&l)?, &tril(&g, 0)?)?,
-                &half_diagonal(l.shape()[l.ndim() - 1], &l)?,
-            )?;
-            let up = Reading {
-                lower: true,
-                transposed: true,
-                unit: false,
-            };
+            let inner =
+                mul(&mm(&t(&l)?, &tril(&g, 0)?)?, &half_diagonal(l.shape()[l.ndim() - 1], &l)?)?;
+            let up = Reading { lower: true, transposed: true, unit: false };
             let left = solved_triangular(&l, &inner, up)?;
             cx.give(0, symmetric(&solved_triangular(&l, &t(&left)?, up)?)?);
             Ok(())

@@ -157,22 +157,12 @@ pub(super) fn refuse(
     is: &str,
     remedy: &'static str,
 ) -> Box<Error> {
-    Box::new(Error::Matrix {
-        op: op.into(),
-        what: format!("{} {is}", place(x, index)),
-        remedy,
-    })
+    Box::new(Error::Matrix { op: op.into(), what: format!("{} {is}", place(x, index)), remedy })
 }
 
 #[cold]
 pub(super) fn singular(op: &'static str, x: &Tensor, index: usize) -> Box<Error> {
-    refuse(
-        op,
-        x,
-        index,
-        "is singular",
-        "use pinv or lstsq, or add a multiple of the identity",
-    )
+    refuse(op, x, index, "is singular", "use pinv or lstsq, or add a multiple of the identity")
 }
 
 #[cold]

@@ -42,18 +42,13 @@ fn cofactors_by_minors(a: &Tensor) -> Result<Tensor> {
         Ok::<_, Box<Error>>(IndexItem::Array(Tensor::from_vec(list, &[n, n, m, m])?))
     };
     let minors = index(a, &[IndexItem::Ellipsis, at(rows)?, at(cols)?])?;
-    mul(
-        &determinants(&minors)?,
-        &Tensor::from_vec::<f64>(signs, &[n, n])?.cast_like(a)?,
-    )
+    mul(&determinants(&minors)?, &Tensor::from_vec::<f64>(signs, &[n, n])?.cast_like(a)?)
 }
 
 /// The derivative of the determinant by the matrix.
 fn cofactors(a: &Tensor, d: &Tensor, again: bool) -> Result<Tensor> {
     let values = astype(&d.detach(), DType::F64)?.to_vec::<f64>()?;
-    if values
-        .iter()
-        .all(|v| v.is_finite() && v.abs() > f64::MIN_POSITIVE)
+    if values.iter().all(|v| v.is_finite() && v.abs() > f64::MIN_POSITIVE)
         && let Ok(inverse) = inverse("det", a)
     {
         return mul(&each(d)?, &t(&inverse)?);
@@ -69,10 +64,7 @@ fn cofactors(a: &Tensor, d: &Tensor, again: bool) -> Result<Tensor> {
     }
     Err(Box::new(Error::NotDifferentiable {
         op: "det".into(),
-        what: format!(
-            "the second derivative at a singular matrix of {} rows",
-            columns(a)
-        ),
+        what: format!("the second derivative at a singular matrix of {} rows", columns(a)),
         remedy: format!(
             "it is computed up to {MINORS} rows; use slogdet away from singular matrices"
         ),

@@ -54,10 +54,7 @@ fn decomposed(op: &'static str, a: &Tensor, triangle: &str) -> Result<(Tensor, T
     });
     let v = outs.pop();
     outs.pop().zip(v).ok_or_else(|| {
-        Box::new(Error::Internal {
-            op: op.into(),
-            what: "a factor is missing".into(),
-        })
+        Box::new(Error::Internal { op: op.into(), what: "a factor is missing".into() })
     })
 }
 

@@ -22,11 +22,7 @@ fn tall_gradient(q: &Tensor, r: &Tensor, gq: &Tensor, gr: &Tensor) -> Result<Ten
     // The lower triangle of `m` on both sides of the diagonal.
     let mirrored = add(&tril(&m, 0)?, &t(&tril(&m, -1)?)?)?;
     let right = add(gq, &mm(q, &mirrored)?)?;
-    let plain = Reading {
-        lower: false,
-        transposed: false,
-        unit: false,
-    };
+    let plain = Reading { lower: false, transposed: false, unit: false };
     t(&solved_triangular(r, &t(&right)?, plain)?)
 }
 
@@ -68,10 +64,7 @@ fn reduced(a: &Tensor) -> Result<(Tensor, Tensor)> {
     });
     let r = outs.pop();
     outs.pop().zip(r).ok_or_else(|| {
-        Box::new(Error::Internal {
-            op: "qr".into(),
-            what: "a factor is missing".into(),
-        })
+        Box::new(Error::Internal { op: "qr".into(), what: "a factor is missing".into() })
     })
 }
 
@@ -95,14 +88,8 @@ pub(super) fn complete(u: &Tensor) -> Result<Tensor> {
             };
             let out = cx.saved(0)?;
             let others = columns(&out) - known;
-            let (u, rest) = (
-                some_columns(&out, 0, known)?,
-                some_columns(&out, known, others)?,
-            );
-            let (gu, g_rest) = (
-                some_columns(&g, 0, known)?,
-                some_columns(&g, known, others)?,
-            );
+            let (u, rest) = (some_columns(&out, 0, known)?, some_columns(&out, known, others)?);
+            let (gu, g_rest) = (some_columns(&g, 0, known)?, some_columns(&g, known, others)?);
             cx.give(0, sub(&gu, &mm(&rest, &mm(&t(&g_rest)?, &u)?)?)?);
             Ok(())
         },

@@ -88,24 +88,13 @@ pub(super) fn solved_triangular(a: &Tensor, b: &Tensor, how: Reading) -> Result<
             let gb = solved_triangular(
                 &cx.saved(0)?,
                 &g,
-                Reading {
-                    transposed: !how.transposed,
-                    ..how
-                },
+                Reading { transposed: !how.transposed, ..how },
             )?;
             if cx.wants(0) {
                 let x = cx.saved(1)?;
-                let whole = if how.transposed {
-                    mm(&x, &t(&gb)?)?
-                } else {
-                    mm(&gb, &t(&x)?)?
-                };
+                let whole = if how.transposed { mm(&x, &t(&gb)?)? } else { mm(&gb, &t(&x)?)? };
                 let k = isize::from(how.unit);
-                let part = if how.lower {
-                    tril(&whole, -k)?
-                } else {
-                    triu(&whole, k)?
-                };
+                let part = if how.lower { tril(&whole, -k)? } else { triu(&whole, k)? };
                 cx.give(0, negative(&part)?);
             }
             cx.give(1, gb);
@@ -123,22 +112,11 @@ fn system(
 ) -> Result<Tensor> {
     let a = square(op, a)?;
     let vector = b.ndim() == 1;
-    let b = matrices(
-        op,
-        &if vector {
-            reshape_dims(b, &[b.size(), 1])?
-        } else {
-            b.clone()
-        },
-    )?;
+    let b = matrices(op, &if vector { reshape_dims(b, &[b.size(), 1])? } else { b.clone() })?;
     if rows(&a) != rows(&b) {
         return Err(Box::new(Error::Shape {
             op: op.into(),
-            what: format!(
-                "a of shape {} and b of {} rows",
-                Dims::from(a.shape()),
-                rows(&b)
-            ),
+            what: format!("a of shape {} and b of {} rows", Dims::from(a.shape()), rows(&b)),
             remedy: "b must have as many rows as a",
         }));
     }

@@ -31,11 +31,7 @@ fn number(value: f64) -> Operand {
 
 /// The machine epsilon of a float dtype.
 pub(super) fn epsilon(dtype: DType) -> f64 {
-    if dtype == DType::F32 {
-        f64::from(f32::EPSILON)
-    } else {
-        f64::EPSILON
-    }
+    if dtype == DType::F32 { f64::from(f32::EPSILON) } else { f64::EPSILON }
 }
 
 /// Which pairs of different positions hold values that cannot be told apart.
@@ -75,11 +71,7 @@ pub(super) fn over_gaps(
         &not_equal(&asked, &Tensor::from(0.0f64).cast_like(&asked)?)?,
         &not_equal(&t(&asked)?, &Tensor::from(0.0f64).cast_like(&asked)?)?,
     )?;
-    where_(
-        &logical_and(&close, &touched)?,
-        &number(f64::NAN),
-        &Operand::Tensor(quotient),
-    )
+    where_(&logical_and(&close, &touched)?, &number(f64::NAN), &Operand::Tensor(quotient))
 }
 
 /// What reaches the matrix from the vectors on one side: the inner part, and the part outside their span.
@@ -103,10 +95,7 @@ fn side(v: &Tensor, g: &Tensor, s: &Tensor) -> Result<Side> {
         &equal(&outside.detach(), &Tensor::from(0.0f64).cast_like(&s)?)?,
     )?;
     let safe = where_(&idle, &number(1.0), &Operand::Tensor(s))?;
-    Ok(Side {
-        inner,
-        outer: Some(divide(&outside, &safe)?),
-    })
+    Ok(Side { inner, outer: Some(divide(&outside, &safe)?) })
 }
 
 fn gradient(cx: &mut Cx<'_>) -> Result<()> {
@@ -151,14 +140,8 @@ fn factors(op: &'static str, a: &Tensor) -> Result<[Tensor; 3]> {
     let u = Tensor::empty(&with_last(a, &[rows(a), k]), a.dtype())?;
     let s = Tensor::empty(&with_last(a, &[k]), a.dtype())?;
     let vt = Tensor::empty(&with_last(a, &[k, columns(a)]), a.dtype())?;
-    kernels::linalg::svd(
-        a.dtype(),
-        a.view_of(),
-        u.view_mut(),
-        s.view_mut(),
-        vt.view_mut(),
-    )
-    .map_err(|i| unsettled(op, a, i))?;
+    kernels::linalg::svd(a.dtype(), a.view_of(), u.view_mut(), s.view_mut(), vt.view_mut())
+        .map_err(|i| unsettled(op, a, i))?;
     Ok([u, s, vt])
 }
 
@@ -176,10 +159,7 @@ pub(super) fn reduced(op: &'static str, a: &Tensor) -> Result<[Tensor; 3]> {
         backward: |(), cx| gradient(cx),
     });
     outs.try_into().map_err(|_| {
-        Box::new(Error::Internal {
-            op: op.into(),
-            what: "a factor is missing".into(),
-        })
+        Box::new(Error::Internal { op: op.into(), what: "a factor is missing".into() })
     })
 }
 
@@ -189,10 +169,7 @@ pub(super) fn pseudo_inverse(a: &Tensor, cutoff: f64) -> Result<Tensor> {
     let cut = if s.size() == 0 {
         s.clone()
     } else {
-        mul(
-            &s.max(Axes::from(-1), true)?,
-            &Tensor::from(cutoff).cast_like(&s)?,
-        )?
+        mul(&s.max(Axes::from(-1), true)?, &Tensor::from(cutoff).cast_like(&s)?)?
     };
     let kept = crate::ops::compare::greater(&s, &cut)?;
     let safe = where_(&kept, &Operand::Tensor(s), &number(1.0))?;

@@ -20,19 +20,13 @@ use crate::tensor::Tensor;
 
 #[cold]
 fn unfit(op: &'static str, what: String, remedy: &'static str) -> Box<Error> {
-    Box::new(Error::Shape {
-        op: op.into(),
-        what,
-        remedy,
-    })
+    Box::new(Error::Shape { op: op.into(), what, remedy })
 }
 
 /// Which keys a query may see: those up to its own position.
 fn causal(queries: usize, keys: usize) -> Result<Tensor> {
     checked_numel("scaled_dot_product_attention", &[queries, keys])?;
-    let seen = (0..queries * keys)
-        .map(|i| i % keys.max(1) <= i / keys.max(1))
-        .collect();
+    let seen = (0..queries * keys).map(|i| i % keys.max(1) <= i / keys.max(1)).collect();
     Tensor::from_vec::<bool>(seen, &[queries, keys])
 }
 
@@ -67,9 +61,7 @@ fn masked(scores: &Tensor, mask: &Tensor) -> Result<Tensor> {
 
 /// Cosines and sines of every position's angles, (positions, pairs).
 fn angles(positions: &Tensor, pairs: usize, base: f64, dtype: DType) -> Result<(Tensor, Tensor)> {
-    let rates: Vec<f64> = (0..pairs)
-        .map(|i| base.powf(-(i as f64) / pairs as f64))
-        .collect();
+    let rates: Vec<f64> = (0..pairs).map(|i| base.powf(-(i as f64) / pairs as f64)).collect();
     let positions = astype(&positions.detach(), DType::F64)?;
     let column = reshape_dims(&positions, &[positions.size(), 1])?;
     let angle = binary(&MULTIPLY, &column, &Tensor::from(rates))?;

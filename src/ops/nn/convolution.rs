@@ -30,12 +30,7 @@ fn image_dims(g: &Geometry) -> [usize; 4] {
 }
 
 fn kernel_dims(g: &Geometry) -> [usize; 4] {
-    [
-        g.channels[1],
-        g.channels[0] / g.groups,
-        g.kernel[0],
-        g.kernel[1],
-    ]
+    [g.channels[1], g.channels[0] / g.groups, g.kernel[0], g.kernel[1]]
 }
 
 fn result_dims(g: &Geometry) -> [usize; 4] {
@@ -62,16 +57,8 @@ fn convolved(g: &Geometry, x: &Tensor, w: &Tensor, bias: Option<&Tensor>) -> Res
         cost: 2.0 * cost(g),
         params: *g,
         saved: smallvec![
-            if w.requires_grad() {
-                Saved::input(&x, 0)
-            } else {
-                Saved::None
-            },
-            if x.requires_grad() {
-                Saved::input(&w, 1)
-            } else {
-                Saved::None
-            }
+            if w.requires_grad() { Saved::input(&x, 0) } else { Saved::None },
+            if x.requires_grad() { Saved::input(&w, 1) } else { Saved::None }
         ],
         backward: |g, cx| {
             let Some(gy) = cx.take_grad(0) else {
@@ -190,23 +177,14 @@ impl Operands {
             reshape_dims(&astype(t, dtype)?, &dims)
         };
         let bias = bias.map(|b| astype(b, dtype)).transpose()?;
-        Ok(Operands {
-            x: four(x, batched)?,
-            w: four(w, true)?,
-            bias,
-            batched,
-            axes,
-        })
+        Ok(Operands { x: four(x, batched)?, w: four(w, true)?, bias, batched, axes })
     }
 
     fn check_bias(&self, op: &'static str, channels: usize) -> Result<()> {
         match &self.bias {
             Some(b) if b.shape() != [channels] => Err(unfit(
                 op,
-                format!(
-                    "bias of shape {} for {channels} channels",
-                    Dims::from(b.shape())
-                ),
+                format!("bias of shape {} for {channels} channels", Dims::from(b.shape())),
                 "give one element per channel of the result",
             )),
             _ => Ok(()),
@@ -234,12 +212,7 @@ fn forward(
 ) -> Result<Tensor> {
     let geometry = of_images(op, operands.x.shape(), operands.w.shape(), motion, groups)?;
     operands.check_bias(op, geometry.channels[1])?;
-    operands.restore(&convolved(
-        &geometry,
-        &operands.x,
-        &operands.w,
-        operands.bias.as_ref(),
-    )?)
+    operands.restore(&convolved(&geometry, &operands.x, &operands.w, operands.bias.as_ref())?)
 }
 
 /// The geometry of which a transposed convolution is the adjoint.
@@ -258,22 +231,17 @@ fn transposed(
                 .checked_mul(motion.stride[axis])?
                 .checked_add(r + more[axis])
         });
-        whole
-            .and_then(|n| n.checked_sub(2 * motion.padding[axis]))
-            .filter(|&n| n > 0)
-            .ok_or_else(|| {
+        whole.and_then(|n| n.checked_sub(2 * motion.padding[axis])).filter(|&n| n > 0).ok_or_else(
+            || {
                 let what = format!(
                     "input of shape {} with weight of shape {}, padding {}",
                     Dims::from(y),
                     Dims::from(w),
                     motion.padding[axis]
                 );
-                unfit(
-                    op,
-                    what,
-                    "the result would have no elements; use less padding",
-                )
-            })
+                unfit(op, what, "the result would have no elements; use less padding")
+            },
+        )
     };
     let count = usize::try_from(groups).ok().filter(|&g| g > 0).unwrap_or(1);
     let image = [y[0], w[1].saturating_mul(count), size(0)?, size(1)?];

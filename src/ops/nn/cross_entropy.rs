@@ -109,18 +109,11 @@ fn chosen(table: &Tensor, numbers: &Tensor, ignore: i64) -> Result<Tensor> {
     if table.size() == 0 {
         return Tensor::zeros(numbers.shape(), table.dtype());
     }
-    let safe = where_(
-        &ignored,
-        &Operand::Scalar(Scalar::Int(0)),
-        &Operand::Tensor(numbers.clone()),
-    )?;
+    let safe =
+        where_(&ignored, &Operand::Scalar(Scalar::Int(0)), &Operand::Tensor(numbers.clone()))?;
     let column = reshape_dims(&safe, &[safe.size(), 1])?;
     let taken = reshape_dims(&gather(table, 1, &column)?, numbers.shape())?;
-    where_(
-        &ignored,
-        &Operand::Scalar(Scalar::Float(0.0)),
-        &Operand::Tensor(taken),
-    )
+    where_(&ignored, &Operand::Scalar(Scalar::Float(0.0)), &Operand::Tensor(taken))
 }
 
 /// What each row counts in a mean: its class's weight, 0 where it is ignored.
@@ -131,10 +124,7 @@ fn row_weights(
     dtype: DType,
 ) -> Result<Tensor> {
     match weight {
-        None => astype(
-            &binary_scalar(&NOT_EQUAL, numbers, Scalar::Int(ignore))?,
-            dtype,
-        ),
+        None => astype(&binary_scalar(&NOT_EQUAL, numbers, Scalar::Int(ignore))?, dtype),
         Some(w) => {
             let table = crate::ops::shape::broadcast_to(
                 &reshape_dims(w, &[1, w.size()])?,
@@ -171,11 +161,7 @@ fn soft_losses(
     let mut target = astype(target, logs.dtype())?;
     if smoothing > 0.0 {
         let kept = binary_scalar(&MULTIPLY, &target, Scalar::Float(1.0 - smoothing))?;
-        target = binary_scalar(
-            &ADD,
-            &kept,
-            Scalar::Float(smoothing / logs.shape()[1] as f64),
-        )?;
+        target = binary_scalar(&ADD, &kept, Scalar::Float(smoothing / logs.shape()[1] as f64))?;
     }
     let mut parts = binary(&MULTIPLY, logs, &target)?;
     if let Some(weight) = weight {
@@ -199,18 +185,10 @@ fn smoothed(
     };
     let spread = sum_over(&all, &[1], false)?;
     let counted = binary_scalar(&NOT_EQUAL, numbers, Scalar::Int(ignore))?;
-    let spread = where_(
-        &counted,
-        &Operand::Tensor(spread),
-        &Operand::Scalar(Scalar::Float(0.0)),
-    )?;
+    let spread = where_(&counted, &Operand::Tensor(spread), &Operand::Scalar(Scalar::Float(0.0)))?;
     let share = -smoothing / logs.shape()[1] as f64;
     let kept = binary_scalar(&MULTIPLY, each, Scalar::Float(1.0 - smoothing))?;
-    binary(
-        &ADD,
-        &kept,
-        &binary_scalar(&MULTIPLY, &spread, Scalar::Float(share))?,
-    )
+    binary(&ADD, &kept, &binary_scalar(&MULTIPLY, &spread, Scalar::Float(share))?)
 }
 
 fn check_smoothing(smoothing: f64) -> Result<()> {

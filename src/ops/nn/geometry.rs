@@ -12,20 +12,12 @@ pub(super) type Pair = [usize; 2];
 
 #[cold]
 pub(super) fn bad(op: &'static str, what: String, remedy: &str) -> Box<Error> {
-    Box::new(Error::Argument {
-        op: op.into(),
-        what,
-        remedy: remedy.into(),
-    })
+    Box::new(Error::Argument { op: op.into(), what, remedy: remedy.into() })
 }
 
 #[cold]
 pub(super) fn unfit(op: &'static str, what: String, remedy: &'static str) -> Box<Error> {
-    Box::new(Error::Shape {
-        op: op.into(),
-        what,
-        remedy,
-    })
+    Box::new(Error::Shape { op: op.into(), what, remedy })
 }
 
 /// One number per spatial axis, of `axes` 1 or 2; a missing first axis gets `first`.
@@ -40,11 +32,7 @@ pub(super) fn pair(
     let fits = given.len() == 1 || given.len() == axes;
     // What memory cannot address is refused here, so that sums of a few of them never overflow.
     if !fits || given.iter().any(|&v| v < least || v > 1 << 40) {
-        let want = if axes == 1 {
-            "one integer"
-        } else {
-            "an integer or a pair of integers"
-        };
+        let want = if axes == 1 { "one integer" } else { "an integer or a pair of integers" };
         return Err(bad(
             op,
             format!("{name}={:?}", given.as_slice()),
@@ -52,11 +40,7 @@ pub(super) fn pair(
         ));
     }
     let value = |i: usize| given[i.min(given.len() - 1)] as usize;
-    Ok(if axes == 1 {
-        [first, value(0)]
-    } else {
-        [value(0), value(1)]
-    })
+    Ok(if axes == 1 { [first, value(0)] } else { [value(0), value(1)] })
 }
 
 /// How far a kernel reaches along an axis.
@@ -108,13 +92,11 @@ impl Motion {
         };
         let steps = room / stride + 1;
         // A partial window must begin inside the image or the padding before it.
-        Ok(
-            if up && room % stride > 0 && steps * stride < image + padding {
-                steps + 1
-            } else {
-                steps
-            },
-        )
+        Ok(if up && room % stride > 0 && steps * stride < image + padding {
+            steps + 1
+        } else {
+            steps
+        })
     }
 }
 
@@ -142,10 +124,7 @@ pub(super) fn of_images(
             "the weight is (out, in / groups, …), and groups divides both",
         ));
     }
-    let result = [
-        motion.steps(op, 0, x[2], w[2], false)?,
-        motion.steps(op, 1, x[3], w[3], false)?,
-    ];
+    let result = [motion.steps(op, 0, x[2], w[2], false)?, motion.steps(op, 1, x[3], w[3], false)?];
     Ok(Geometry {
         batch: x[0],
         channels: [x[1], w[0]],
@@ -176,10 +155,6 @@ pub(super) fn planes(
     Ok((
         front.to_vec(),
         front.iter().product(),
-        if axes == 1 {
-            [1, own[0]]
-        } else {
-            [own[0], own[1]]
-        },
+        if axes == 1 { [1, own[0]] } else { [own[0], own[1]] },
     ))
 }

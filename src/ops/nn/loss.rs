@@ -89,10 +89,7 @@ fn at_least(op: &'static str, name: &str, value: f64, bound: f64, strict: bool) 
     Err(Box::new(Error::Argument {
         op: op.into(),
         what: format!("{name}={value}"),
-        remedy: format!(
-            "give a number {} {bound}",
-            if strict { "above" } else { "of at least" }
-        ),
+        remedy: format!("give a number {} {bound}", if strict { "above" } else { "of at least" }),
     }))
 }
 

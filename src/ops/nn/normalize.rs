@@ -57,11 +57,7 @@ fn recorded(
 fn gradient(centred: bool, cx: &mut Cx<'_>) -> Result<()> {
     let (y, r) = (cx.saved(0)?, cx.saved(1)?);
     let (g, h) = (cx.take_grad(0), cx.take_grad(1));
-    let fused = if cx.create_graph() || h.is_some() {
-        None
-    } else {
-        g.as_ref()
-    };
+    let fused = if cx.create_graph() || h.is_some() { None } else { g.as_ref() };
     cx.give(
         0,
         match fused {
@@ -87,10 +83,7 @@ fn gradient(centred: bool, cx: &mut Cx<'_>) -> Result<()> {
 /// Rows (rows, n) with mean 0 (if `centred`) and mean square 1, but for `eps`.
 fn normalized(x: &Tensor, eps: f64, centred: bool) -> Result<Tensor> {
     let rows = x.contiguous()?;
-    let (y, r) = (
-        Tensor::empty(x.shape(), x.dtype())?,
-        Tensor::empty(&x.shape()[..1], x.dtype())?,
-    );
+    let (y, r) = (Tensor::empty(x.shape(), x.dtype())?, Tensor::empty(&x.shape()[..1], x.dtype())?);
     kernels::normalize::forward(
         x.dtype(),
         rows.view_of(),
@@ -107,10 +100,7 @@ fn normalized(x: &Tensor, eps: f64, centred: bool) -> Result<Tensor> {
         backward: |&centred, cx| gradient(centred, cx),
     });
     outs.into_iter().next().ok_or_else(|| {
-        Box::new(Error::Internal {
-            op: "normalize".into(),
-            what: "no result".into(),
-        })
+        Box::new(Error::Internal { op: "normalize".into(), what: "no result".into() })
     })
 }
 
@@ -148,10 +138,7 @@ fn over_last(
     centred: bool,
 ) -> Result<Tensor> {
     let x = float(x)?;
-    let tail = x
-        .ndim()
-        .checked_sub(shape.len())
-        .map(|lead| &x.shape()[lead..]);
+    let tail = x.ndim().checked_sub(shape.len()).map(|lead| &x.shape()[lead..]);
     if shape.is_empty()
         || tail.is_none_or(|tail| tail.iter().zip(shape).any(|(&d, &s)| s != d as i64))
     {
@@ -164,10 +151,7 @@ fn over_last(
     }
     let n: usize = shape.iter().map(|&d| d as usize).product();
     let rows: usize = x.shape()[..x.ndim() - shape.len()].iter().product();
-    reshape_dims(
-        &normalized(&reshape_dims(&x, &[rows, n])?, eps, centred)?,
-        x.shape(),
-    )
+    reshape_dims(&normalized(&reshape_dims(&x, &[rows, n])?, eps, centred)?, x.shape())
 }
 
 /// A parameter with the shape of what was normalised.
@@ -200,9 +184,7 @@ fn per_channel(op: &'static str, x: &Tensor, p: Option<&Tensor>) -> Result<Optio
         let what = format!("a parameter of shape {}", Dims::from(p.shape()));
         return Err(unfit(op, x, what, "give one element per channel, axis 1"));
     }
-    let dims: ShapeVec = (0..x.ndim())
-        .map(|a| if a == 1 { p.size() } else { 1 })
-        .collect();
+    let dims: ShapeVec = (0..x.ndim()).map(|a| if a == 1 { p.size() } else { 1 }).collect();
     reshape_dims(p, &dims).map(Some)
 }
 
@@ -210,12 +192,7 @@ fn need_channels(op: &'static str, x: &Tensor) -> Result<()> {
     if x.ndim() >= 2 {
         return Ok(());
     }
-    Err(unfit(
-        op,
-        x,
-        format!("{} dimensions", x.ndim()),
-        "give (rows, channels, …)",
-    ))
+    Err(unfit(op, x, format!("{} dimensions", x.ndim()), "give (rows, channels, …)"))
 }
 
 /// The channels as rows, everything else as columns; and back.
@@ -241,11 +218,7 @@ fn follow(running: Option<&Tensor>, value: &Tensor, momentum: f64) -> Result<()>
         return Ok(());
     };
     let old = binary_scalar(&MULTIPLY, &running.detach(), Scalar::Float(1.0 - momentum))?;
-    let new = binary_scalar(
-        &MULTIPLY,
-        &astype(value, running.dtype())?,
-        Scalar::Float(momentum),
-    )?;
+    let new = binary_scalar(&MULTIPLY, &astype(value, running.dtype())?, Scalar::Float(momentum))?;
     overwrite("batch_norm", running, &binary(&ADD, &old, &new)?)
 }
 
@@ -256,11 +229,7 @@ fn track(rows: &Tensor, mean: Option<&Tensor>, var: Option<&Tensor>, momentum: f
     }
     let rows = rows.detach();
     follow(mean, &mean_over(&rows, &[1], false)?, momentum)?;
-    follow(
-        var,
-        &crate::ops::reduce::var_over(&rows, &[1], 1.0, false)?,
-        momentum,
-    )
+    follow(var, &crate::ops::reduce::var_over(&rows, &[1], 1.0, false)?, momentum)
 }
 
 /// Normalises with given statistics.

@@ -141,13 +141,8 @@ fn prepare(x: &Tensor, call: &Call<'_>) -> Result<(Tensor, Geometry, Vec<usize>)
     let x = astype(x, x.dtype().to_float())?;
     let (mut dims, batch, image) = planes(op, &x, call.axes)?;
     let kernel = pair(op, "kernel_size", call.kernel, call.axes, 1, 1)?;
-    let motion = Motion::of(
-        op,
-        call.axes,
-        call.stride.unwrap_or(call.kernel),
-        call.padding,
-        call.dilation,
-    )?;
+    let motion =
+        Motion::of(op, call.axes, call.stride.unwrap_or(call.kernel), call.padding, call.dilation)?;
     if (0..2).any(|a| motion.padding[a] > kernel[a] / 2) {
         return Err(bad(
             op,
@@ -175,24 +170,12 @@ fn prepare(x: &Tensor, call: &Call<'_>) -> Result<(Tensor, Geometry, Vec<usize>)
 fn max_pool(x: &Tensor, call: &Call<'_>) -> Result<Tensor> {
     let (x, g, dims) = prepare(x, call)?;
     let x = x.contiguous()?;
-    let (out, places) = (
-        Tensor::empty(&result_dims(&g), x.dtype())?,
-        Tensor::empty(&result_dims(&g), DType::I64)?,
-    );
+    let (out, places) =
+        (Tensor::empty(&result_dims(&g), x.dtype())?, Tensor::empty(&result_dims(&g), DType::I64)?);
     if g.image.contains(&0) && out.size() > 0 {
-        return Err(unfit(
-            call.op,
-            "windows without elements".into(),
-            "give images with elements",
-        ));
+        return Err(unfit(call.op, "windows without elements".into(), "give images with elements"));
     }
-    pooling::largest(
-        x.dtype(),
-        &g,
-        x.view_of(),
-        out.view_mut(),
-        places.view_mut(),
-    );
+    pooling::largest(x.dtype(), &g, x.view_of(), out.view_mut(), places.view_mut());
     reshape_dims(&recorded_take(&g, &x, &places, out), &dims)
 }
 
@@ -213,16 +196,9 @@ fn counts(g: &Geometry, axis: usize, with_padding: bool) -> Vec<usize> {
 fn shares(g: &Geometry, with_padding: bool, divisor: Option<f64>) -> Result<Tensor> {
     let (rows, columns) = (counts(g, 0, with_padding), counts(g, 1, with_padding));
     let share = |n: usize| {
-        if n == 0 {
-            0.0
-        } else {
-            1.0 / divisor.unwrap_or(n as f64)
-        }
+        if n == 0 { 0.0 } else { 1.0 / divisor.unwrap_or(n as f64) }
     };
-    let all = rows
-        .iter()
-        .flat_map(|r| columns.iter().map(move |c| share(r * c)))
-        .collect();
+    let all = rows.iter().flat_map(|r| columns.iter().map(move |c| share(r * c))).collect();
     Tensor::from_vec::<f64>(all, &g.result)
 }
 
@@ -235,11 +211,7 @@ fn adapt(x: &Tensor, axis: usize, size: usize) -> Result<Tensor> {
     let mut parts = Vec::with_capacity(size);
     for i in 0..size {
         let (start, end) = (i * n / size, ((i + 1) * n).div_ceil(size));
-        parts.push(mean_over(
-            &slice_axis(x, axis, start, 1, end - start)?,
-            &[axis],
-            true,
-        )?);
+        parts.push(mean_over(&slice_axis(x, axis, start, 1, end - start)?, &[axis], true)?);
     }
     concatenate(&parts, Some(axis as isize))
 }
