@@ -222,3 +222,26 @@ class TestSecondOrder:
         f.apply(x).backward()
         assert x.grad.item() == 5.0
         assert not x.grad.requires_grad
+
+
+def test_an_intermediate_in_a_closure_refuses_at_second_order() -> None:
+    kept: dict[str, fg.Tensor] = {}
+
+    class Leaky(fg.Function):
+        @staticmethod
+        def forward(ctx: Any, x: fg.Tensor) -> fg.Tensor:
+            kept["e"] = x.exp()
+            ctx.save_for_backward(x)
+            return kept["e"] * x
+
+        @staticmethod
+        def backward(ctx: Any, g: fg.Tensor) -> fg.Tensor:
+            (x,) = ctx.saved_tensors
+            doubled = kept["e"] * 2
+            return g * doubled * 0.5 * (1 + x)
+
+    x = fg.tensor([1.0, 2.0], requires_grad=True)
+    (first,) = fg.autograd.grad(Leaky.apply(x).sum(), x, create_graph=True)
+    with pytest.raises(fg.errors.NotDifferentiableError, match="intermediate"):
+        fg.autograd.grad(first.sum(), x)
+    kept.clear()

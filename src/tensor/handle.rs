@@ -11,6 +11,7 @@ use crate::dtype::DType;
 use crate::error::{Error, Result};
 use crate::graph::Flags;
 use crate::graph::{FORWARD, Mode};
+use crate::tensor::cut::cut_edge;
 use crate::tensor::{Edge, Meta, Stale};
 
 /// A multi-dimensional array that remembers how it was computed.
@@ -161,7 +162,9 @@ impl Tensor {
     /// Whether operations on this tensor are recorded.
     #[inline]
     pub fn requires_grad(&self) -> bool {
-        self.edge.is_some() || self.meta().is_some_and(|meta| meta.requires_grad())
+        self.edge.is_some()
+            || self.meta().is_some_and(|meta| meta.requires_grad())
+            || (self.cut && cut_edge().is_some())
     }
 
     /// Whether no operation produced this tensor.
@@ -185,7 +188,9 @@ impl Tensor {
 
     #[inline]
     fn produced_edge(&self) -> Option<Edge> {
-        let edge = self.edge.as_ref()?;
+        let Some(edge) = self.edge.as_ref() else {
+            return if self.cut { cut_edge() } else { None };
+        };
         if self.storage.version() == self.version {
             return Some(edge.clone());
         }

@@ -5,12 +5,14 @@
 //! Invariant: no node and no saved value owns a `Meta`; handles do.
 
 mod construct;
+mod cut;
 mod handle;
 mod leaf;
 mod meta;
 mod saved;
 mod stale;
 
+pub(crate) use cut::with_cut_edge;
 pub use handle::Tensor;
 pub use leaf::Accumulate;
 pub use meta::{Identity, Meta};

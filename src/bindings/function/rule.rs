@@ -26,7 +26,7 @@ use crate::bindings::tensor::wrap;
 use crate::error::{Error, Result};
 use crate::graph::{Context, Foreign, ModeGuard, Rule};
 use crate::ops::function::{Kept, Spec, intermediate};
-use crate::tensor::{Edge, Tensor};
+use crate::tensor::{Edge, Tensor, with_cut_edge};
 
 /// What backward is called on.
 pub(super) enum Target {
@@ -249,7 +249,12 @@ impl Rule<Tensor> for Trampoline {
     }
 
     fn backward(&self, cx: &mut Cx<'_>) -> Result<()> {
-        Python::attach(|py| self.run(py, cx))
+        if !cx.create_graph() {
+            return Python::attach(|py| self.run(py, cx));
+        }
+        // Whatever forward left behind outside the context, in a closure say, refuses as well.
+        let edge = intermediate(self.name.to_string().into(), cx);
+        with_cut_edge(edge, || Python::attach(|py| self.run(py, cx)))
     }
 
     fn as_any(&self) -> Option<&dyn Any> {

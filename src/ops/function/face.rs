@@ -12,7 +12,7 @@ use crate::error::{Error, Result};
 use crate::graph::{Context, Flags, ModeGuard, Rule, Saved, SavedValues};
 use crate::ops::function::call::{output, same};
 use crate::ops::function::{Call, FunctionContext, Gradients, Keep, Kept, Spec, intermediate};
-use crate::tensor::Tensor;
+use crate::tensor::{Tensor, with_cut_edge};
 
 /// An operation with its own derivative.
 ///
@@ -185,7 +185,13 @@ impl<F: Function> Rule<Tensor> for Trampoline<F> {
     fn backward(&self, cx: &mut Context<'_, Tensor>) -> Result<()> {
         let own = self.context(cx)?;
         let grads = self.gradients(cx)?;
-        let returned = self.function.backward(&own, &grads)?;
+        let run = || self.function.backward(&own, &grads);
+        let returned = if cx.create_graph() {
+            // What forward left behind outside the context refuses as well.
+            with_cut_edge(intermediate(self.function.name(), cx), run)?
+        } else {
+            run()?
+        };
         let name = self.function.name();
         let mut check = Gradients::new(&name, true);
         let expected = self.inputs.len();
