@@ -114,6 +114,10 @@ class Case:
     operands: int = 0
     #: Keyword arguments of each call of an element-wise row.
     options: dict[str, Any] = field(default_factory=dict)
+    #: What is compared where the operation alone is not smooth or not unique: a function of it.
+    through: Callable[[Any], Callable[..., Any]] | None = None
+    #: Whether NaN and infinity among the values are left out: a factorisation has no meaning there.
+    finite: bool = False
     #: The name below `fg`, where it is not `name` alone: "linalg.det".
     path: str = ""
     #: Why a tolerance is loose or a check left out.

@@ -18,18 +18,6 @@ def log_softmax(x: Any, axis: int) -> Any:
     return low - np.log(np.sum(np.exp(low), axis=axis, keepdims=True))
 
 
-def cross_entropy(x: Any, target: Any, ignore_index: int = -100, reduction: str = "mean") -> Any:
-    log_p = log_softmax(x, axis=1)
-    if target.dtype.kind == "f":
-        losses, kept = -np.sum(log_p * target, axis=1), np.ones(len(x), bool)
-    else:
-        kept = target != ignore_index
-        losses = -np.where(kept, log_p[np.arange(len(x)), np.where(kept, target, 0)], 0.0)
-    if reduction == "none":
-        return losses
-    return np.sum(losses) if reduction == "sum" else np.sum(losses) / np.sum(kept)
-
-
 def sum_to(x: Any, shape: Any) -> Any:
     lead = x.ndim - len(shape)
     axes = tuple(i for i in range(x.ndim) if i < lead or shape[i - lead] == 1)
@@ -152,11 +140,6 @@ SOFTMAX = (
        call(GRID, axis=1), call(VEC, axis=0),
        call(A(2, 1), axis=1), call(A(0, 3), axis=1), order=3, ints="float", f32=1e-5,
        large=(call(A(600, 500), axis=1), call(A(600, 500), axis=0))),
-    op("cross_entropy", cross_entropy, call(MAT, nested(3, 0, 2)), call(MAT, nested(3, -100, 2)),
-       call(MAT, nested(1, 1, 1), reduction="sum"), call(MAT, nested(1, 2, 3), reduction="none"),
-       call(MAT, nested(1, 0, 3), ignore_index=0), call(MAT, A(3, 4, **POSITIVE)),
-       call(MAT, A(3, 4, **POSITIVE), reduction="none"), order=3, ints=None, f32=1e-5,
-       large=(call(A(900, 300), np.arange(900) % 300),)),
 )
 
 CREATION = (

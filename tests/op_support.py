@@ -26,11 +26,16 @@ DTYPES = (np.float64, np.float32, np.int64, np.int32, np.uint8, np.bool_)
 
 
 def function(case: Case) -> Any:
-    """The operation as users call it."""
+    """The operation as users call it, or what its row makes of it."""
     found: Any = fg
     for part in case.key.split("."):
         found = getattr(found, part)
-    return found
+    return case.through(found) if case.through else found
+
+
+def reference(case: Case) -> Any:
+    """What the operation is compared with."""
+    return case.through(case.ref) if case.through else case.ref
 
 
 def parts(result: Any) -> list[Any]:

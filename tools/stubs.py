@@ -82,8 +82,10 @@ def default_of(param: Row) -> str | None:
     return str(param["default"])
 
 
-def annotated(param: Row) -> str:
-    """A parameter of the stub: name, type, default."""
+def annotated(param: Row, *, last: bool = False) -> str:
+    """A parameter of the stub: name, type, default; a last one may take several tensors."""
+    if last and param["kind"] == "Tensors":
+        return f"*{param['name']}: _TensorLike | Sequence[_TensorLike]"
     kind, default = TYPES[param["kind"]], default_of(param)
     if (param["optional"] or default == "None") and kind not in ("_Axes", "Any"):
         kind += " | None"
@@ -94,7 +96,7 @@ def annotated(param: Row) -> str:
 def signature(row: Row, *, method: bool) -> str:
     """The parameters and the result; as a method, the first parameter is the receiver."""
     first, *rest = row["params"] or [None]
-    parts = [annotated(param) for param in rest if param]
+    parts = [annotated(param, last=param is rest[-1]) for param in rest]
     if method:
         parts = ["self", *parts]
     elif first:

@@ -12,6 +12,9 @@ from ferrograd._core import Tensor, _Axes, _Shape, _TensorLike
 
 def rope(x: _TensorLike, positions: _TensorLike | None = None, base: _float = 10000.0, interleaved: _bool = False) -> Tensor: """Rotary positions on (…, L, E): pair `i` of the last axis turns by `position / base^(2i/E)`; pairs are the two halves, or neighbours with interleaved=True; positions count from 0 unless given. Derivative: `g` turned back."""
 def scaled_dot_product_attention(query: _TensorLike, key: _TensorLike, value: _TensorLike, attn_mask: _TensorLike | None = None, is_causal: _bool = False, scale: _float | None = None) -> Tensor: """`softmax(q kᵀ scale + mask) v` for queries (…, L, E), keys (…, S, E) and values (…, S, V); `scale` is 1/sqrt(E) unless given; a boolean mask says which keys are seen, is_causal those up to the query's position. Derivatives: those of its parts."""
+def conv1d(x: _TensorLike, weight: _TensorLike, bias: _TensorLike | None = None, stride: _Shape = 1, padding: _Shape = 0, dilation: _Shape = 1, groups: _int = 1) -> Tensor: """Convolution of sequences (N, C, L) with kernels (O, C / groups, k), as in PyTorch: a cross-correlation. Derivatives: `g` spread back through the weight, and the products of `g` with the windows of `x`."""
+def conv2d(x: _TensorLike, weight: _TensorLike, bias: _TensorLike | None = None, stride: _Shape = 1, padding: _Shape = 0, dilation: _Shape = 1, groups: _int = 1) -> Tensor: """Convolution of images (N, C, H, W) with kernels (O, C / groups, kh, kw), as in PyTorch: a cross-correlation. Derivatives: `g` spread back through the weight, and the products of `g` with the windows of `x`."""
+def conv_transpose2d(x: _TensorLike, weight: _TensorLike, bias: _TensorLike | None = None, stride: _Shape = 1, padding: _Shape = 0, output_padding: _Shape = 0, groups: _int = 1, dilation: _Shape = 1) -> Tensor: """Images (N, C, H, W) spread through kernels (C, O / groups, kh, kw): the adjoint of `conv2d`. Derivatives: the convolution of `g`, and the products of the windows of `g` with `x`."""
 def dropout_mask(x: _TensorLike, mask: _TensorLike, p: _float = 0.5) -> Tensor: """`x` where the mask holds, divided by the share `1 - p` that is kept, 0 elsewhere. Derivative: the same of `g`."""
 def linear(x: _TensorLike, weight: _TensorLike, bias: _TensorLike | None = None) -> Tensor: """`x weight + bias` over the last axis of `x`; the weight is (in, out), the bias (out). Derivatives: `g weightᵀ`, `xᵀ g` and `g` summed over the rows."""
 def binary_cross_entropy(x: _TensorLike, target: _TensorLike, weight: _TensorLike | None = None, reduction: str = "mean") -> Tensor: """Cross entropy of probabilities `x` against targets in 0..1; logarithms are limited to -100. Derivative: `g (x - target) / (x (1 - x))`."""
@@ -29,11 +32,20 @@ def group_norm(x: _TensorLike, num_groups: _int, weight: _TensorLike | None = No
 def layer_norm(x: _TensorLike, normalized_shape: _Shape, weight: _TensorLike | None = None, bias: _TensorLike | None = None, eps: _float = 1e-5) -> Tensor: """`(x - mean) / sqrt(var + eps) weight + bias` over the last dimensions, whose sizes are `normalized_shape`. Derivative: `r (g - mean(g) - y mean(g y))` with `r` the reciprocal deviation and `y` the normalised rows."""
 def rms_norm(x: _TensorLike, normalized_shape: _Shape, weight: _TensorLike | None = None, eps: _float | None = None) -> Tensor: """`x / sqrt(mean(x²) + eps) weight` over the last dimensions, whose sizes are `normalized_shape`; eps is the machine epsilon unless given. Derivative: `r (g - y mean(g y))`."""
 def pad(x: _TensorLike, pad: _Shape, mode: str = "constant", value: _float | None = None) -> Tensor: """PyTorch's pad: widths in pairs, the last axis first; `mode` is constant (negative widths crop), reflect, replicate or circular."""
+def adaptive_avg_pool2d(x: _TensorLike, output_size: _Shape) -> Tensor: """Means of the windows that divide the last two axes into `output_size` parts. Derivative: `g` shared by the window."""
+def avg_pool2d(x: _TensorLike, kernel_size: _Shape, stride: _Shape | None = None, padding: _Shape = 0, ceil_mode: _bool = False, count_include_pad: _bool = True, divisor_override: _float | None = None) -> Tensor: """Mean of windows over the last two axes, with the padding as zeros unless count_include_pad=False, or the sum over `divisor_override`; stride is the window's size unless given. Derivative: `g` shared by the window."""
+def max_pool1d(x: _TensorLike, kernel_size: _Shape, stride: _Shape | None = None, padding: _Shape = 0, dilation: _Shape = 1, ceil_mode: _bool = False) -> Tensor: """Largest element of windows along the last axis; stride is the window's size unless given. Derivative: `g` to the largest, the first of equals."""
+def max_pool2d(x: _TensorLike, kernel_size: _Shape, stride: _Shape | None = None, padding: _Shape = 0, dilation: _Shape = 1, ceil_mode: _bool = False) -> Tensor: """Largest element of windows over the last two axes; stride is the window's size unless given. Derivative: `g` to the largest, the first of equals."""
 
 __all__ = [
+    "adaptive_avg_pool2d",
+    "avg_pool2d",
     "batch_norm",
     "binary_cross_entropy",
     "binary_cross_entropy_with_logits",
+    "conv1d",
+    "conv2d",
+    "conv_transpose2d",
     "cosine_similarity",
     "cross_entropy",
     "dropout_mask",
@@ -43,6 +55,8 @@ __all__ = [
     "l1_loss",
     "layer_norm",
     "linear",
+    "max_pool1d",
+    "max_pool2d",
     "mse_loss",
     "nll_loss",
     "pad",

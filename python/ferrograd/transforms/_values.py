@@ -115,5 +115,5 @@ def value_of(kind: int, out: Any, attached: bool) -> Any:
     if kind == TENSOR:
         return out.detach()
     if kind == FLOAT and out.ndim == 0:
-        return out.item()
+        return out.detach().item()
     return out.detach().numpy().copy()[()]

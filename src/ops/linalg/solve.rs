@@ -142,7 +142,7 @@ crate::operations! { family "linear algebra";
         system("solve", a, b, solved)
     }
     /// The solution of `a x = b` (of `aᵀ x = b` with trans=1) for triangular `a`, of which the other triangle is not read. Derivatives: as those of `solve`, the triangle of it for `a`.
-    [numpy("scipy.linalg.solve_triangular"), namespace("linalg")]
+    [namespace("linalg")]
     fn solve_triangular(a: Tensor, b: Tensor, trans: isize = 0, lower: bool = false, unit_diagonal: bool = false) -> Tensor {
         let transposed = match trans {
             0 => false,

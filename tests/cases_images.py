@@ -1,0 +1,203 @@
+"""The rows of the operation table that move windows over images.
+
+Owns: convolution and pooling, each beside its definition in NumPy. What a row says: `cases.py`.
+"""
+
+import itertools
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+from case_model import A, Case, call, op
+
+IMAGE, STRIPS = A(2, 3, 5, 6), A(2, 3, 7)
+PIXELS = A(2, 3, 5, 6, distinct=True)
+LINES = A(2, 3, 7, distinct=True)
+
+Function = Callable[..., Any]
+
+
+def two(value: Any) -> tuple[int, int]:
+    return tuple(value) if isinstance(value, tuple) else (value, value)
+
+
+def conv2d(
+    x: Any,
+    w: Any,
+    bias: Any = None,
+    stride: Any = 1,
+    padding: Any = 0,
+    dilation: Any = 1,
+    groups: int = 1,
+) -> Any:
+    """By its definition: the sum over every tap of the kernel."""
+    if x.ndim == 3:
+        return conv2d(x[None], w, bias, stride, padding, dilation, groups)[0]
+    (si, sj), (pi, pj), (di, dj) = two(stride), two(padding), two(dilation)
+    x = np.pad(x, ((0, 0), (0, 0), (pi, pi), (pj, pj)))
+    rows = (x.shape[2] - di * (w.shape[2] - 1) - 1) // si + 1
+    columns = (x.shape[3] - dj * (w.shape[3] - 1) - 1) // sj + 1
+    x = x.reshape(len(x), groups, x.shape[1] // groups, *x.shape[2:])
+    w = w.reshape(groups, -1, *w.shape[1:])
+    out = np.zeros((len(x), groups, w.shape[1], rows, columns), x.dtype)
+    for i, j in np.ndindex(w.shape[3:]):
+        ends = i * di + rows * si, j * dj + columns * sj
+        seen = x[..., i * di : ends[0] : si, j * dj : ends[1] : sj]
+        out += np.einsum("ngchw,goc->ngohw", seen, w[..., i, j])
+    out = out.reshape(len(x), groups * w.shape[1], rows, columns)
+    return out if bias is None else out + bias[:, None, None]
+
+
+def conv1d(x: Any, w: Any, bias: Any = None, groups: int = 1, **steps: Any) -> Any:
+    both = {name: (int(name != "padding"), value) for name, value in steps.items()}
+    return conv2d(x[..., None, :], w[..., None, :], bias, groups=groups, **both)[..., 0, :]
+
+
+def conv_transpose2d(
+    x: Any,
+    w: Any,
+    bias: Any = None,
+    stride: Any = 1,
+    padding: Any = 0,
+    output_padding: Any = 0,
+    groups: int = 1,
+    dilation: Any = 1,
+) -> Any:
+    """By its definition: every element adds the kernel, times itself, to its place."""
+    (si, sj), (pi, pj), (di, dj) = two(stride), two(padding), two(dilation)
+    (oi, oj), (n, _, h, wide) = two(output_padding), x.shape
+    rows = (h - 1) * si + di * (w.shape[2] - 1) + 1
+    columns = (wide - 1) * sj + dj * (w.shape[3] - 1) + 1
+    out = np.zeros((n, groups, w.shape[1], rows + oi, columns + oj), x.dtype)
+    x = x.reshape(n, groups, -1, h, wide)
+    w = w.reshape(groups, -1, *w.shape[1:])
+    for i, j in np.ndindex(w.shape[3:]):
+        ends = i * di + h * si, j * dj + wide * sj
+        part = np.einsum("ngchw,gco->ngohw", x, w[..., i, j])
+        out[..., i * di : ends[0] : si, j * dj : ends[1] : sj] += part
+    out = out[..., pi : rows + oi - pi, pj : columns + oj - pj].reshape(
+        n, -1, rows + oi - 2 * pi, columns + oj - 2 * pj
+    )
+    return out if bias is None else out + bias[:, None, None]
+
+
+def windows(n: int, size: int, step: int, pad: int, apart: int, up: bool) -> list[list[int]]:
+    """The places under each window of an axis, those outside it included."""
+    room = n + 2 * pad - apart * (size - 1) - 1
+    count = room // step + 1
+    if up and room % step and count * step < n + pad:
+        count += 1
+    return [[i * step - pad + k * apart for k in range(size)] for i in range(count)]
+
+
+def pooled(x: Any, fold: Function, axes: list[list[list[int]]]) -> Any:
+    out = np.empty((*x.shape[:-2], len(axes[0]), len(axes[1])), x.dtype)
+    for (i, rows), (j, columns) in itertools.product(*map(enumerate, axes)):
+        out[..., i, j] = fold(x, rows, columns)
+    return out
+
+
+def inside(places: list[int], n: int) -> list[int]:
+    return [p for p in places if 0 <= p < n]
+
+
+def max_pool2d(
+    x: Any,
+    kernel_size: Any,
+    stride: Any = None,
+    padding: Any = 0,
+    dilation: Any = 1,
+    ceil_mode: bool = False,
+) -> Any:
+    sizes, steps, pads = two(kernel_size), two(stride or kernel_size), two(padding)
+    spec = zip(x.shape[-2:], sizes, steps, pads, two(dilation), strict=True)
+    axes = [windows(*axis, ceil_mode) for axis in spec]
+
+    def largest(x: Any, rows: list[int], columns: list[int]) -> Any:
+        seen = np.ix_(inside(rows, x.shape[-2]), inside(columns, x.shape[-1]))
+        return x[(..., *seen)].max((-2, -1))
+
+    return pooled(x, largest, axes)
+
+
+def max_pool1d(x: Any, kernel_size: int, stride: Any = None, **options: Any) -> Any:
+    both = {k: (int(k != "padding"), v) if k != "ceil_mode" else v for k, v in options.items()}
+    step = (1, stride or kernel_size)
+    return max_pool2d(x[..., None, :], (1, kernel_size), step, **both)[..., 0, :]
+
+
+def avg_pool2d(
+    x: Any,
+    kernel_size: Any,
+    stride: Any = None,
+    padding: Any = 0,
+    ceil_mode: bool = False,
+    count_include_pad: bool = True,
+    divisor_override: Any = None,
+) -> Any:
+    sizes, pads = two(kernel_size), two(padding)
+    steps = two(stride or kernel_size)
+    spec = zip(x.shape[-2:], sizes, steps, pads, (1, 1), strict=True)
+    axes = [windows(*axis, ceil_mode) for axis in spec]
+
+    def mean(x: Any, rows: list[int], columns: list[int]) -> Any:
+        seen = [inside(p, n) for p, n in zip((rows, columns), x.shape[-2:], strict=True)]
+        spots = seen
+        if count_include_pad:
+            reach = [n + p for n, p in zip(x.shape[-2:], pads, strict=True)]
+            spots = [[k for k in p if k < r] for p, r in zip((rows, columns), reach, strict=True)]
+        count = divisor_override or len(spots[0]) * len(spots[1])
+        return x[(..., *np.ix_(*seen))].sum((-2, -1)) / count
+
+    return pooled(x, mean, axes)
+
+
+def adaptive_avg_pool2d(x: Any, output_size: Any) -> Any:
+    axes = [
+        [list(range(i * n // o, -(-(i + 1) * n // o))) for i in range(o)]
+        for n, o in zip(x.shape[-2:], two(output_size), strict=True)
+    ]
+    return pooled(x, lambda x, r, c: x[(..., *np.ix_(r, c))].mean((-2, -1)), axes)
+
+
+def row(name: str, ref: Function, *calls: Any, **over: Any) -> Case:
+    """A row of `fg.nn.functional`."""
+    return op(name, ref, *calls, path=f"nn.functional.{name}", **{"ints": None, **over})
+
+
+# fmt: off
+IMAGES = (
+    row("conv1d", conv1d, call(STRIPS, A(4, 3, 3)), call(STRIPS, A(4, 3, 3), A(4)),
+        call(STRIPS, A(4, 3, 3), stride=2, padding=1), call(A(3, 7), A(2, 3, 2)),
+        call(A(2, 4, 7), A(4, 2, 3), A(4), dilation=2, groups=2, padding=3), f32=1e-5, finite=True),
+    row("conv2d", conv2d, call(IMAGE, A(2, 3, 3, 2)), call(IMAGE, A(2, 3, 3, 2), A(2)),
+        call(IMAGE, A(4, 3, 3, 2), stride=2, padding=1),
+        call(IMAGE, A(2, 3, 3, 2), A(2), (2, 1), (0, 2), (1, 2)),
+        call(A(2, 4, 5, 6), A(4, 2, 3, 3), A(4), groups=2, padding=1),
+        call(A(2, 4, 5, 6), A(8, 1, 3, 3), groups=4, padding=2, stride=3, dilation=2),
+        call(A(2, 4, 3, 3), A(5, 4, 1, 1), A(5)), call(A(2, 4, 3, 3), A(6, 2, 1, 1), groups=2),
+        call(A(2, 4, 4, 3), A(5, 4, 1, 1), stride=2), call(A(3, 4, 4), A(2, 3, 4, 4)),
+        call(A(1, 1, 2, 2), A(1, 1, 3, 3), padding=3, stride=2), call(A(0, 3, 4, 4), A(2, 3, 3, 3)),
+        f32=1e-5, finite=True, large=(call(A(9, 8, 20, 20), A(12, 8, 3, 3), A(12), padding=1),)),
+    row("conv_transpose2d", conv_transpose2d, call(A(2, 3, 3, 4), A(3, 2, 3, 2), A(2)),
+        call(A(2, 3, 4, 3), A(3, 4, 3, 2), stride=2, padding=1, output_padding=1),
+        call(A(2, 4, 3, 3), A(4, 2, 3, 3), A(4), (2, 3), 1, (1, 0), 2, 2), f32=1e-5, finite=True,
+        large=(call(A(3, 16, 20, 20), A(16, 12, 3, 3)),)),
+    row("max_pool1d", max_pool1d, call(LINES, 2), call(LINES, 3, 1, padding=1, dilation=2),
+        call(LINES, 3, ceil_mode=True), finite=True),
+    row("max_pool2d", max_pool2d, call(PIXELS, 2), call(PIXELS, 3, stride=2, padding=1),
+        call(PIXELS, (3, 2), (1, 2), (1, 0), (1, 2)), call(PIXELS, 2, ceil_mode=True),
+        call(A(5, 6, distinct=True), 3), finite=True,
+        kinks=((([[1.0, 1.0], [0.0, 1.0]], 2), ([[1.0, 0.0], [0.0, 0.0]],)),),
+        large=(call(A(8, 8, 20, 20, distinct=True), 3, 2),)),
+    row("avg_pool2d", avg_pool2d, call(IMAGE, 2), call(IMAGE, 3, stride=2, padding=1),
+        call(IMAGE, (3, 2), (1, 2), (1, 0), count_include_pad=False), call(IMAGE, 2, ceil_mode=True),
+        call(IMAGE, 3, 2, 1, True, False), call(IMAGE, 3, divisor_override=5), f32=1e-5,
+        finite=True, large=(call(A(8, 8, 20, 20), 3, 2),)),
+    row("adaptive_avg_pool2d", adaptive_avg_pool2d, call(A(2, 3, 7, 5), (3, 2)), call(IMAGE, 1),
+        call(A(1, 2, 4, 4), (4, 2)), call(A(3, 3), (5, 4)), f32=1e-5, finite=True),
+)
+# fmt: on
+
+CASES = IMAGES
