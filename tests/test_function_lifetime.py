@@ -272,3 +272,22 @@ def test_gradcheck_to_second_order() -> None:
     assert fg.gradcheck(lambda t: Cube.apply(t, 2.0), (x,))
     assert fg.gradgradcheck(lambda t: Cube.apply(t, 2.0), (x,))
     assert fg.gradgradcheck(Exp.apply, (x,))
+
+
+def test_a_class_that_was_called_can_be_collected() -> None:
+    def use() -> Any:
+        class Once(fg.Function):
+            @staticmethod
+            def forward(ctx: Any, x: fg.Tensor) -> fg.Tensor:
+                return x * 2
+
+            @staticmethod
+            def backward(ctx: Any, g: fg.Tensor) -> fg.Tensor:
+                return g * 2 if Once else g
+
+        Once.apply(fg.tensor(1.0, requires_grad=True)).backward()
+        return weakref.ref(Once)
+
+    gone = use()
+    gc.collect()
+    assert gone() is None

@@ -9,6 +9,7 @@ use std::sync::Arc;
 use pyo3::prelude::*;
 use pyo3::sync::PyOnceLock;
 use pyo3::types::{PyDict, PyString, PyTuple, PyType};
+use pyo3::{PyTraverseError, PyVisit};
 
 use crate::bindings::errors::{bad_type, to_python};
 use crate::error::Error;
@@ -114,6 +115,15 @@ impl Form {
             };
             Signature::read(forward.bind(py), self.setup.is_none())
         })
+    }
+}
+
+#[pymethods]
+impl Form {
+    /// The class owns its form, and the form the class's functions: a cycle the collector must see.
+    fn __traverse__(&self, visit: PyVisit<'_>) -> Result<(), PyTraverseError> {
+        visit.call(&self.forward)?;
+        visit.call(&self.setup)
     }
 }
 
