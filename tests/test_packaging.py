@@ -193,6 +193,11 @@ def test_the_registry_is_plain_data():
 
     rows = _core._registry()
     assert json.loads(json.dumps(rows)) == json.loads(json.dumps(rows))
-    names = [n for row in rows for n in (row["name"], *row["aliases"])]
+    names = [
+        (space, name)
+        for row in rows
+        for space in row["namespaces"] or [""]
+        for name in (row["name"], *row["aliases"])
+    ]
     assert len(names) == len(set(names)), "an operation or alias is declared twice"
     assert all(row["doc"] for row in rows), "an operation has no documentation"

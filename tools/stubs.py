@@ -85,7 +85,7 @@ def default_of(param: Row) -> str | None:
 def annotated(param: Row, *, last: bool = False) -> str:
     """A parameter of the stub: name, type, default; a last one may take several tensors."""
     if last and param["kind"] == "Tensors":
-        return f"*{param['name']}: _TensorLike | Sequence[_TensorLike]"
+        return f"{param['name']}: _TensorLike | Sequence[_TensorLike]"
     kind, default = TYPES[param["kind"]], default_of(param)
     if (param["optional"] or default == "None") and kind not in ("_Axes", "Any"):
         kind += " | None"

@@ -22,7 +22,9 @@ from ferrograd.functors._ops import add_fiber, gemm
 from ferrograd.nn._operations import *  # noqa: F403 - the registry lists them
 
 
-def linear(input: Tensor, weight: Tensor, bias: Tensor | None = None) -> Tensor:
+def linear(  # type: ignore[no-redef]
+    input: Tensor, weight: Tensor, bias: Tensor | None = None
+) -> Tensor:
     """`input @ weight + bias` over the last axis; the weight is [in, …, out], the bias [out].
 
     Shapes: […, in] to […, out]. Errors: `ShapeError` when the sizes do not fit.
@@ -42,7 +44,9 @@ def checked_reduction(op: str, reduction: str) -> str:
     return reduction
 
 
-def mse_loss(input: Tensor, target: Any, reduction: str = "mean") -> Tensor:
+def mse_loss(  # type: ignore[no-redef]
+    input: Tensor, target: Any, reduction: str = "mean"
+) -> Tensor:
     """`(input - target)²`, its mean, or its sum. dinput = `2 g (input - target)`, / n for the mean.
 
     Shapes: input and target agree, nothing broadcasts; 0-d, or their shape for "none".
