@@ -8,7 +8,7 @@ ratio compares two times of the same round; a busy moment spoils a round, not th
 import gc
 import statistics
 import timeit
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -144,6 +144,24 @@ def line(result: Result, peers: Iterable[str]) -> str:
             cells += ["", ""]
     goal = "" if case.goal is None else f"≥ {case.goal:g}"
     return f"| {' | '.join([*cells, goal])} |"
+
+
+def summary(results: Sequence[Result], peers: Iterable[str]) -> str:
+    """For each peer the geometric mean of the ratios, and the cases in which ours is the slower."""
+    lines = []
+    for peer in peers:
+        medians = {
+            r.case.name: statistics.median(r.ratios(peer))
+            for r in results
+            if r.times[OURS] and peer in r.times
+        }
+        slower = sorted((ratio, name) for name, ratio in medians.items() if ratio < 1)
+        mean = statistics.geometric_mean(medians.values())
+        listed = ", ".join(f"{name} {ratio:.2f}" for ratio, name in slower) or "none"
+        lines.append(
+            f"{peer}: geometric mean {mean:.2f} over {len(medians)} cases; below 1: {listed}"
+        )
+    return "\n".join(lines)
 
 
 def as_json(result: Result) -> dict[str, Any]:

@@ -20,7 +20,7 @@ import footprint
 import harness
 from cases import ALL
 
-PEERS = ("torch", "jax", "autograd", "mygrad")
+PEERS = ("numpy", "torch", "jax", "autograd", "mygrad")
 
 
 def available(wanted: list[str]) -> list[str]:
@@ -43,7 +43,7 @@ def environment(peers: list[str]) -> dict[str, str]:
     """What the figures depend on."""
     from importlib.metadata import version
 
-    versions = {name: version(name) for name in ("ferrograd", "numpy", *peers)}
+    versions = {name: version(name) for name in dict.fromkeys(("ferrograd", "numpy", *peers))}
     return {
         "cpu": cpu_name(),
         "cores": str(os.cpu_count()),
@@ -84,6 +84,8 @@ def main() -> None:
     for case in cases:
         results.append(harness.measure(case, peers, rounds, options.quick))
         print(harness.line(results[-1], columns), flush=True)
+    if len(results) > 1:
+        print(f"\n{harness.summary(results, columns)}")
     if not options.only:
         print(f"\n{footprint.table(['ferrograd', *peers], 2 if options.quick else 5)}")
     if options.json:

@@ -1,10 +1,12 @@
 """The cases of `make bench`, one file per concern."""
 
-from . import branches, chain, function, mlp, small
+from . import branches, chain, elementwise, folds, function, mlp, small
 
 ALL = {
     "small": small.CASES,
     "function": function.CASES,
+    "elementwise": elementwise.CASES,
+    "folds": folds.CASES,
     "chain": chain.CASES,
     "branches": branches.CASES,
     "mlp": mlp.CASES,
