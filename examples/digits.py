@@ -8,13 +8,8 @@ any number of threads.
     python examples/digits.py --seed 0 --threads 2
 """
 
-import argparse
 import time
 from pathlib import Path
-
-import matplotlib
-
-matplotlib.use("Agg")  # pictures go to files: no display is needed
 
 import matplotlib.pyplot as plt
 import numpy as np
@@ -23,10 +18,10 @@ from sklearn.model_selection import train_test_split
 from tqdm import tqdm
 
 import ferrograd as fg
+import support
 
 HIDDEN, BATCH, EPOCHS = 128, 32, 60
 RATE, MOMENTUM, DECAY, NOISE = 0.2, 0.9, 5e-4, 0.2
-OUT = Path(__file__).resolve().parent / "out"
 
 
 class Swish(fg.Function):
@@ -112,7 +107,7 @@ def predict(images: np.ndarray, parameters: list[fg.Tensor]) -> np.ndarray:
         return network(images, parameters).argmax(axis=1).numpy()
 
 
-def picture_of_loss(losses: list[float], path: Path) -> None:
+def picture_of_loss(losses: list[float], folder: Path) -> None:
     """The loss of every batch and its running mean."""
     figure, axes = plt.subplots(figsize=(6, 4))
     window = max(1, len(losses) // 30)
@@ -121,11 +116,10 @@ def picture_of_loss(losses: list[float], path: Path) -> None:
     axes.plot(np.arange(window - 1, len(losses)), mean, label=f"mean of {window} batches")
     axes.set(xlabel="step", ylabel="cross-entropy", yscale="log", title="Training loss")
     axes.legend()
-    figure.savefig(path, dpi=120, bbox_inches="tight")
-    plt.close(figure)
+    support.save(figure, folder, "loss.png")
 
 
-def picture_of_confusion(labels: np.ndarray, guesses: np.ndarray, path: Path) -> None:
+def picture_of_confusion(labels: np.ndarray, guesses: np.ndarray, folder: Path) -> None:
     """How often each digit was taken for each other one."""
     counts = np.zeros((10, 10), dtype=int)
     np.add.at(counts, (labels, guesses), 1)
@@ -136,11 +130,10 @@ def picture_of_confusion(labels: np.ndarray, guesses: np.ndarray, path: Path) ->
         axes.text(column, row, count or "", ha="center", va="center", color=colour)
     axes.set(xlabel="predicted", ylabel="true", xticks=range(10), yticks=range(10))
     axes.set_title("Confusion on the test images")
-    figure.savefig(path, dpi=120, bbox_inches="tight")
-    plt.close(figure)
+    support.save(figure, folder, "confusion.png")
 
 
-def picture_of_digits(images, labels, guesses, path: Path) -> None:
+def picture_of_digits(images, labels, guesses, folder: Path) -> None:
     """Some test digits with their predictions, mistakes first and in red."""
     order = np.argsort(guesses == labels, kind="stable")[:24]
     figure, grid = plt.subplots(3, 8, figsize=(9, 4))
@@ -151,20 +144,15 @@ def picture_of_digits(images, labels, guesses, path: Path) -> None:
         axes.set_title(title, fontsize=9, color="black" if right else "red")
         axes.axis("off")
     figure.suptitle("Predictions on test images, mistakes first")
-    figure.savefig(path, dpi=120, bbox_inches="tight")
-    plt.close(figure)
+    support.save(figure, folder, "predictions.png")
 
 
 def main() -> None:
     """Checks, trains, measures, draws."""
-    parser = argparse.ArgumentParser(description="train a network on handwritten digits")
-    parser.add_argument("--seed", type=int, default=0)
-    parser.add_argument("--threads", type=int, help="threads of the engine (default: all cores)")
-    parser.add_argument("--epochs", type=int, default=EPOCHS)
-    parser.add_argument("--out", type=Path, default=OUT, help="folder for the pictures")
-    options = parser.parse_args()
-    if options.threads:
-        fg.set_num_threads(options.threads)
+    options = support.options(
+        "train a network on handwritten digits", threads=fg.get_num_threads(), epochs=EPOCHS
+    )
+    fg.set_num_threads(options.threads)
     rng = np.random.default_rng(options.seed)
     begin = time.perf_counter()
 
@@ -177,11 +165,9 @@ def main() -> None:
     print(f"final loss: {np.mean(losses[-20:]):.6f}")
     print(f"test accuracy: {100 * accuracy:.2f} %")
 
-    options.out.mkdir(parents=True, exist_ok=True)
-    picture_of_loss(losses, options.out / "loss.png")
-    picture_of_confusion(test_labels, guesses, options.out / "confusion.png")
-    picture_of_digits(test_images, test_labels, guesses, options.out / "predictions.png")
-    print(f"pictures: loss.png, confusion.png, predictions.png in {options.out}")
+    picture_of_loss(losses, options.out)
+    picture_of_confusion(test_labels, guesses, options.out)
+    picture_of_digits(test_images, test_labels, guesses, options.out)
     print(f"took {time.perf_counter() - begin:.1f} s with {fg.get_num_threads()} threads")
 
 

@@ -12,9 +12,8 @@ import pytest
 ROOT = Path(__file__).resolve().parent.parent
 
 
-def digits(out: Path, threads: int, *more: str) -> str:
-    command = [sys.executable, str(ROOT / "examples" / "digits.py"), "--out", str(out)]
-    command += ["--threads", str(threads), *more]
+def example(name: str, out: Path, *more: str) -> str:
+    command = [sys.executable, str(ROOT / "examples" / f"{name}.py"), "--out", str(out), *more]
     done = subprocess.run(
         command,
         capture_output=True,
@@ -27,8 +26,12 @@ def digits(out: Path, threads: int, *more: str) -> str:
     return done.stdout
 
 
+def digits(out: Path, threads: int, *more: str) -> str:
+    return example("digits", out, "--threads", str(threads), *more)
+
+
 def number(name: str, output: str) -> str:
-    found = re.search(rf"{name}: ([\d.]+)", output)
+    found = re.search(rf"{name}: (-?[\d.]+(?:e-?\d+)?)", output)
     assert found, output
     return found[1]
 
@@ -48,3 +51,24 @@ def test_digits_give_the_same_numbers_at_any_thread_count(tmp_path):
     outputs = [digits(tmp_path, threads, "--epochs", "2") for threads in (1, 2, 4, 8)]
     assert len({number("final loss", output) for output in outputs}) == 1
     assert len({number("test accuracy", output) for output in outputs}) == 1
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    ("name", "options", "measure", "low", "high"),
+    [
+        ("logistic_regression", [], "Newton-CG accuracy", 95, 100),
+        ("gaussian_process", ["--count", "120"], "inside the 95 % band", 90, 99),
+        ("vae", ["--epochs", "6"], "test bound", 20, 30),
+        ("ode", ["--every", "5"], "mean squared residual", 0.3, 1.5),
+        ("hmc", ["--samples", "500"], "largest error of a mean", 0, 0.6),
+        ("variational", ["--steps", "800"], "test accuracy", 95, 100),
+        ("physics", [], "misses by", 0, 1e-5),
+        ("fixed_point", [], "accuracy", 95, 100),
+        ("lstm", ["--steps", "25"], "loss at last", 2, 3.6),
+    ],
+)
+def test_examples_reach_what_they_print(tmp_path, name, options, measure, low, high):
+    output = example(name, tmp_path, *options)
+    assert low <= float(number(measure, output)) <= high
+    assert (tmp_path / f"{name}.png").read_bytes().startswith(b"\x89PNG")
