@@ -30,6 +30,7 @@ from op_support import (
     reference,
     same,
     same_zeros,
+    settled,
     tensors,
     with_arrays,
 )
@@ -143,20 +144,6 @@ def test_special_values_among_others(case: Case, values: list[float]) -> None:
     with np.errstate(all="ignore"):
         expected = call.apply(reference(case), arrays)
     same(call.apply(function(case), tensors(arrays)), expected, rtol=1e-12, atol=1e-13, why=call)
-
-
-def settled(expected: Any) -> Any:
-    """A reference of the dtype that we have where NumPy has a narrower or unsigned one.
-
-    Arithmetic of two booleans, which NumPy does in int8 or refuses, is refused.
-    """
-    if isinstance(expected, tuple | list):
-        return [settled(part) for part in expected]
-    expected = np.asarray(expected)
-    if expected.dtype == np.int8:
-        raise TypeError
-    kind = {"u8": np.int64, "i2": np.int64, "f2": np.float64}
-    return expected.astype(kind.get(expected.dtype.str[1:], expected.dtype))
 
 
 def integers(case: Case, dtypes: tuple[Any, ...]) -> tuple[list[np.ndarray], Any]:

@@ -7,11 +7,14 @@ Invariant: floats get the default dtype unless `dtype` says otherwise.
 from __future__ import annotations
 
 from collections.abc import Sequence
+from math import ceil, isfinite, prod
+from numbers import Real
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from ferrograd._core import Tensor, _full, get_default_dtype, tensor
+from ferrograd._core import Tensor, _full, asarray, get_default_dtype, tensor
+from ferrograd.errors import ArgumentError, ArgumentTypeError, ShapeError
 
 if TYPE_CHECKING:
     from numpy.typing import DTypeLike
@@ -29,6 +32,9 @@ inf = np.inf
 nan = np.nan
 newaxis = None
 
+#: Elements of eight bytes that an address can tell apart.
+LARGEST = 2**60
+
 Shape = int | Sequence[int]
 
 
@@ -37,12 +43,41 @@ def shape_of(op: str, sizes: tuple[Any, ...]) -> tuple[int, ...]:
     try:
         if len(sizes) == 1 and not hasattr(sizes[0], "__index__"):
             sizes = tuple(sizes[0])
-        return tuple(size.__index__() for size in sizes)
+        shape = tuple(size.__index__() for size in sizes)
     except (AttributeError, TypeError):
-        raise TypeError(
+        raise ArgumentTypeError(
             f"{op}: the shape {sizes!r} holds something else than integers;"
             " pass a tuple of integers or several integers"
         ) from None
+    for size in shape:
+        if size < 0:
+            raise ArgumentError(
+                f"{op}: the shape holds the negative size {size}; give sizes of at least 0"
+            )
+    if prod(shape) > LARGEST:
+        raise ShapeError(
+            f"{op}: an array of shape {shape} has more elements than memory can address; use a"
+            " smaller shape"
+        )
+    return shape
+
+
+def pattern(op: str, x: Any) -> Any:
+    """What gives a shape and a dtype: a tensor, an array, or numbers that become one."""
+    if hasattr(x, "shape") and hasattr(x, "dtype"):
+        return x
+    if isinstance(x, int | float | list | tuple):
+        return asarray(x)
+    raise ArgumentTypeError(f"{op}: x is a {type(x).__name__}; pass a tensor, an array or numbers")
+
+
+def check_numbers(op: str, **values: Any) -> None:
+    """Refuses arguments that are no finite numbers."""
+    for name, value in values.items():
+        if not isinstance(value, Real):
+            raise ArgumentTypeError(f"{op}: {name} is a {type(value).__name__}; pass a number")
+        if not isfinite(value):
+            raise ArgumentError(f"{op}: {name} is {value}; pass a finite number")
 
 
 def zeros(*shape: Any, dtype: DTypeLike | None = None, requires_grad: bool = False) -> Tensor:
@@ -68,6 +103,8 @@ def full(
     requires_grad: bool = False,
 ) -> Tensor:
     """One repeated number; its kind decides the dtype unless `dtype` does."""
+    if isinstance(fill_value, np.generic):
+        fill_value = fill_value.item()
     if dtype is None and not isinstance(fill_value, float):
         dtype = bool_ if isinstance(fill_value, bool) else int64
     return _full(shape_of("full", (shape,)), fill_value, dtype, requires_grad)
@@ -75,16 +112,19 @@ def full(
 
 def zeros_like(x: Any, *, dtype: DTypeLike | None = None, requires_grad: bool = False) -> Tensor:
     """Zeros of the shape and dtype of another tensor or array."""
+    x = pattern("zeros_like", x)
     return _full(tuple(x.shape), 0, dtype or x.dtype, requires_grad)
 
 
 def ones_like(x: Any, *, dtype: DTypeLike | None = None, requires_grad: bool = False) -> Tensor:
     """Ones of the shape and dtype of another tensor or array."""
+    x = pattern("ones_like", x)
     return _full(tuple(x.shape), 1, dtype or x.dtype, requires_grad)
 
 
 def empty_like(x: Any, *, dtype: DTypeLike | None = None, requires_grad: bool = False) -> Tensor:
     """A tensor like another whose values do not matter; they are zeros."""
+    x = pattern("empty_like", x)
     return _full(tuple(x.shape), 0, dtype or x.dtype, requires_grad)
 
 
@@ -96,6 +136,7 @@ def full_like(
     requires_grad: bool = False,
 ) -> Tensor:
     """One repeated number in the shape and dtype of another tensor or array."""
+    x = pattern("full_like", x)
     return _full(tuple(x.shape), fill_value, dtype or x.dtype, requires_grad)
 
 
@@ -110,6 +151,10 @@ def arange(
     """Evenly spaced numbers from `start` (or 0) up to but without `stop`."""
     if stop is None:
         start, stop = 0, start
+    check_numbers("arange", start=start, stop=stop, step=step)
+    if step == 0:
+        raise ArgumentError("arange: step is 0; give a step that leads from start to stop")
+    shape_of("arange", (max(ceil((stop - start) / step), 0),))
     if dtype is None and any(isinstance(x, float) for x in (start, stop, step)):
         dtype = get_default_dtype()
     return tensor(np.arange(start, stop, step), dtype=dtype, requires_grad=requires_grad)
@@ -125,6 +170,7 @@ def linspace(
     requires_grad: bool = False,
 ) -> Tensor:
     """`num` evenly spaced numbers from `start` to `stop`."""
+    (num,) = shape_of("linspace", (num,))
     values = np.linspace(start, stop, num, endpoint=endpoint)
     return tensor(values, dtype=dtype or get_default_dtype(), requires_grad=requires_grad)
 
@@ -138,5 +184,6 @@ def eye(
     requires_grad: bool = False,
 ) -> Tensor:
     """Ones on a diagonal of an `n` by `m` matrix, zeros elsewhere."""
+    shape_of("eye", (n, n if m is None else m))
     values = np.eye(n, m, k)
     return tensor(values, dtype=dtype or get_default_dtype(), requires_grad=requires_grad)

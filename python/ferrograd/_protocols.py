@@ -11,18 +11,9 @@ from typing import Any
 import numpy as np
 
 import ferrograd._core as _core
+from ferrograd import _keywords, _ufuncs
 from ferrograd._core import Tensor, is_grad_enabled
-from ferrograd.errors import GraphCutError, NotDifferentiableError
-
-#: Names that only NumPy uses, by our name for the same argument.
-_RENAMED = {
-    "a_min": "min",
-    "a_max": "max",
-    "newshape": "shape",
-    "a": None,
-    "x": None,
-    "array": None,
-}
+from ferrograd.errors import NotDifferentiableError
 
 _ACCESSORS: dict[str, Callable[[Any], Any]] = {
     "shape": lambda t: t.shape,
@@ -31,12 +22,17 @@ _ACCESSORS: dict[str, Callable[[Any], Any]] = {
 }
 
 
+#: The parameters of each operation, by the operation.
+_PARAMETERS: dict[Callable[..., Any], list[dict[str, Any]]] = {}
+
+
 def _table() -> dict[Any, Callable[..., Any]]:
     table: dict[Any, Callable[..., Any]] = {}
     for row in _core._registry():
         spaces = row["namespaces"]
         home_of = _core.__dict__ if not spaces or "" in spaces else _core._namespaces[spaces[0]]
         ours = home_of[row["name"]]
+        _PARAMETERS[ours] = row["params"]
         for path in row["numpy"]:
             if path.startswith("scipy."):
                 table.setdefault(path.rsplit(".", 1)[1], ours)
@@ -47,6 +43,7 @@ def _table() -> dict[Any, Callable[..., Any]]:
             if home is not None:
                 # NumPy has several names for one function: the first operation to claim it wins.
                 table.setdefault(home, ours)
+    _PARAMETERS[_transpose] = _PARAMETERS[_core.transpose]
     table[np.transpose] = _transpose
     return table
 
@@ -57,6 +54,14 @@ def _transpose(a: Any, axes: Any = None) -> Any:
 
 
 _TABLE = _table()
+#: Made when a function is first called.
+_SPELLINGS: dict[Any, _keywords.Spelling] = {}
+
+
+def _spelling(function: Any, ours: Any) -> _keywords.Spelling:
+    parameters = _PARAMETERS[ours]
+    names, kinds = [p["name"] for p in parameters], [p["kind"] for p in parameters]
+    return _SPELLINGS.setdefault(function, _keywords.Spelling(function, names, kinds))
 
 
 def _tensors(value: Any) -> Iterator[Tensor]:
@@ -88,40 +93,32 @@ def _name(function: Any) -> str:
     return ufunc.__name__ if method == "__call__" else f"{ufunc.__name__}.{method}"
 
 
-def _on_arrays(function: Any, args: Any, kwargs: dict[str, Any]) -> Any:
+def _on_arrays(
+    function: Any,
+    args: Any,
+    kwargs: dict[str, Any],
+    why: str = "ferrograd has no derivative for it",
+) -> Any:
     """Runs NumPy's own function, unless that would cut a graph."""
     if is_grad_enabled() and any(t.requires_grad for t in _tensors([args, kwargs])):
         name = _name(function)
         raise NotDifferentiableError(
-            f"numpy.{name}: ferrograd has no derivative for it, and an argument requires grad;"
+            f"numpy.{name}: {why}, and an argument requires grad;"
             " pass t.detach() if none is needed, or write it with functions of ferrograd"
         )
     return function(*_arrays(args), **_arrays(kwargs))
-
-
-def _into(out: Any, ufunc: Any, inputs: Any, kwargs: dict[str, Any]) -> Any:
-    """`array += t`: writes into an array what no graph can follow."""
-    if is_grad_enabled() and any(t.requires_grad for t in _tensors([inputs])):
-        raise GraphCutError(
-            f"numpy.{_name(ufunc)}: the result would silently leave the graph of a tensor that"
-            " requires grad; write a = a + t instead of a += t, or pass t.detach()"
-        )
-    ufunc(*_arrays(inputs), out=_arrays(out), **kwargs)
-    return out[0] if len(out) == 1 else out
 
 
 def array_ufunc(
     ufunc: np.ufunc, method: str, inputs: tuple[Any, ...], kwargs: dict[str, Any] | None
 ) -> Any:
     """What `Tensor.__array_ufunc__` does."""
-    kwargs = dict(kwargs or {})
-    out = kwargs.pop("out", None)
-    if out is not None:
-        return _into(out, getattr(ufunc, method), inputs, kwargs)
     ours = _TABLE.get(ufunc) or _TABLE.get(ufunc.__name__)
-    if method == "__call__" and ours is not None and not kwargs:
-        return ours(*inputs)
-    return _on_arrays(getattr(ufunc, method), inputs, kwargs)
+    if ours is not None:
+        if method == "__call__" and not kwargs:
+            return ours(*inputs)
+        return _ufuncs.method(ufunc, method, ours, inputs, dict(kwargs or {}))
+    return _on_arrays(getattr(ufunc, method), inputs, dict(kwargs or {}))
 
 
 def array_function(func: Any, types: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
@@ -132,15 +129,10 @@ def array_function(func: Any, types: Any, args: tuple[Any, ...], kwargs: dict[st
         if accessor is not None and len(args) == 1 and not kwargs:
             return accessor(args[0])
         return _on_arrays(func, args, kwargs)
-    given = {}
-    for key, value in kwargs.items():
-        if value is None and key in {"out", "dtype", "initial"}:
-            continue
-        if value is np._NoValue:
-            continue
-        name = _RENAMED.get(key, key)
-        if name is None:
-            args = (value, *args)
-        else:
-            given[name] = value
-    return ours(*args, **given)
+    spelling = _SPELLINGS.get(func) or _spelling(func, ours)
+    if not kwargs and len(args) <= spelling.direct:
+        return ours(*args)
+    try:
+        return _keywords.call(spelling, ours, args, kwargs)
+    except _keywords.UnsupportedArgumentError as argument:
+        return _on_arrays(func, args, kwargs, f"{argument} has no counterpart")

@@ -12,6 +12,7 @@ import numpy as np
 
 from ferrograd._core import Tensor, get_default_dtype, tensor
 from ferrograd._creation import shape_of
+from ferrograd.errors import ArgumentError, ArgumentTypeError
 
 if TYPE_CHECKING:
     from numpy.typing import DTypeLike
@@ -85,7 +86,13 @@ def randint(
     elif len(rest) == 2:
         high, shape = rest
     else:
-        raise TypeError("randint: wrong number of arguments; use randint([low,] high, shape)")
+        raise ArgumentTypeError(
+            "randint: wrong number of arguments; use randint([low,] high, shape)"
+        )
+    if not all(hasattr(end, "__index__") for end in (low, high)) or low >= high:
+        raise ArgumentError(
+            f"randint: the range from {low!r} to {high!r} holds no integer; give low < high"
+        )
     return tensor(
         _source(generator).integers(low, high, shape_of("randint", (shape,))), dtype=dtype
     )
@@ -93,6 +100,7 @@ def randint(
 
 def randperm(n: int, *, generator: Generator | np.random.Generator | None = None) -> Tensor:
     """A random permutation of the integers below `n`."""
+    shape_of("randperm", (n,))
     return tensor(_source(generator).permutation(n))
 
 

@@ -1,0 +1,227 @@
+"""What NumPy's ufuncs take besides operands, and their methods, on tensors.
+
+Owns: `reduce`, `accumulate`, `reduceat` and `outer` of every ufunc whose operation we have, and the
+keywords `out`, `where` and `dtype`. Never computes: everything is composed of operations.
+Invariant: a keyword is obeyed or refused with the reason, and no result leaves a graph silently.
+"""
+
+from collections.abc import Callable
+from functools import reduce as fold
+from typing import Any
+
+import numpy as np
+
+import ferrograd._core as _core
+from ferrograd._core import Tensor, is_grad_enabled
+from ferrograd.errors import (
+    ArgumentError,
+    ArgumentTypeError,
+    GraphCutError,
+    NotDifferentiableError,
+    ShapeError,
+)
+
+Operation = Callable[..., Any]
+
+#: Folds and running folds that are operations of their own.
+_REDUCE: dict[Any, Operation] = {
+    np.add: _core.sum,
+    np.multiply: _core.prod,
+    np.maximum: _core.max,
+    np.minimum: _core.min,
+    np.logical_and: _core.all,
+    np.logical_or: _core.any,
+    np.logaddexp: _core.logsumexp,
+}
+_ACCUMULATE: dict[Any, Operation] = {
+    np.add: _core.cumsum,
+    np.multiply: _core.cumprod,
+    np.logaddexp: _core.logcumsumexp,
+    np.maximum: lambda x, axis: _core.cummax(x, axis)[0],
+    np.minimum: lambda x, axis: _core.cummin(x, axis)[0],
+}
+#: Keywords that choose among results that are the same here.
+_HARMLESS = {"casting": ("same_kind", "safe"), "order": ("K", "C", "A"), "subok": (True, False)}
+
+
+def unwritable(name: str) -> GraphCutError:
+    """The refusal to write into an array what a graph holds."""
+    return GraphCutError(
+        f"numpy.{name}: the result would silently leave the graph of a tensor that"
+        " requires grad; write a = a + t instead of a += t, or pass t.detach()"
+    )
+
+
+def write(name: str, out: Any, result: Tensor, where: Any = True) -> Any:
+    """Writes a result into `out`, a tensor (recorded) or an array (if no graph loses it)."""
+    if isinstance(out, Tensor):
+        fits = tuple(out.shape) == tuple(result.shape)
+        if fits or where is not True:
+            out[...] = result if where is True else _core.where(where, result, out)
+            return out
+    elif is_grad_enabled() and result.requires_grad:
+        raise unwritable(name)
+    elif not isinstance(out, np.ndarray):
+        raise ArgumentTypeError(f"numpy.{name}: out is a {type(out).__name__}; pass an array")
+    elif out.shape == tuple(result.shape) or where is not True:
+        mask = where.numpy() if isinstance(where, Tensor) else where
+        np.copyto(out, result.detach().numpy(), casting="same_kind", where=mask)
+        return out
+    raise ShapeError(
+        f"numpy.{name}: out has shape {tuple(out.shape)} and the result"
+        f" {tuple(result.shape)}; they must agree"
+    )
+
+
+def cast(name: str, x: Tensor, dtype: Any) -> Tensor:
+    """In another dtype, unless that loses a kind of number silently."""
+    if not np.can_cast(x.dtype, dtype, "same_kind"):
+        raise ArgumentTypeError(
+            f"numpy.{name}: cannot cast {x.dtype} to {np.dtype(dtype)} silently; use astype"
+        )
+    return x.astype(dtype)
+
+
+def check_harmless(name: str, kwargs: dict[str, Any]) -> None:
+    """Refuses what is left of the keywords, unless it changes nothing."""
+    for key, value in kwargs.items():
+        if value is not None and value not in _HARMLESS.get(key, ()):
+            raise ArgumentError(
+                f"numpy.{name}: {key}={value!r} has no counterpart on tensors; leave it out, or"
+                " pass arrays, as t.detach().numpy() is"
+            )
+
+
+def call(ufunc: np.ufunc, ours: Operation, inputs: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+    """`ufunc(*inputs, out=, where=, dtype=)`."""
+    name = ufunc.__name__
+    outs = kwargs.pop("out", None)
+    where = kwargs.pop("where", True)
+    dtype = kwargs.pop("dtype", None)
+    check_harmless(name, kwargs)
+    if where is not True and outs is None:
+        raise ArgumentError(
+            f"numpy.{name}: where= without out= leaves the other elements undefined; write"
+            f" np.where(mask, np.{name}(...), other)"
+        )
+    if dtype is not None:
+        inputs = tuple(cast(name, _core.asarray(x), dtype) for x in inputs)
+    result = ours(*inputs)
+    if dtype is not None and result.dtype != np.dtype(dtype):
+        raise ArgumentTypeError(
+            f"numpy.{name}: dtype={np.dtype(dtype)} but the result is {result.dtype}; use"
+            " astype on the operands or on the result"
+        )
+    return result if outs is None else write(name, outs[0], result, where)
+
+
+def _line(op: str, x: Any, axis: Any) -> tuple[Tensor, int]:
+    """The operand with one axis to walk along."""
+    x = _core.asarray(x)
+    if not hasattr(axis, "__index__") or x.ndim == 0:
+        raise ArgumentTypeError(
+            f"numpy.{op}: axis={axis!r} of an array of {x.ndim} dimensions; name one axis of at"
+            " least one dimension"
+        )
+    axis = axis.__index__()
+    return x, axis + x.ndim if axis < 0 else axis
+
+
+def _folded(ours: Operation, op: str, x: Any, axis: Any, keepdims: bool, initial: Any) -> Tensor:
+    """A fold without an operation of its own, from the first element on."""
+    x, axis = _line(op, x, axis)
+    parts = list(_core.unbind(x, axis))
+    if initial is not None:
+        parts.insert(
+            0,
+            _core.broadcast_to(
+                _core.asarray(initial).astype(x.dtype), x.shape[:axis] + x.shape[axis + 1 :]
+            ),
+        )
+    if not parts:
+        raise ShapeError(f"numpy.{op}: zero elements have no {op}; give initial=")
+    out: Tensor = fold(ours, parts)
+    return _core.expand_dims(out, axis) if keepdims else out
+
+
+def _reduce(ufunc: np.ufunc, ours: Operation, x: Any, kwargs: dict[str, Any]) -> Any:
+    op = f"{ufunc.__name__}.reduce"
+    axis = kwargs.pop("axis", 0)
+    keepdims = bool(kwargs.pop("keepdims", False))
+    initial = kwargs.pop("initial", None)
+    initial = None if initial is np._NoValue else initial
+    where, dtype = kwargs.pop("where", True), kwargs.pop("dtype", None)
+    check_harmless(op, kwargs)
+    x = _core.asarray(x) if dtype is None else cast(op, _core.asarray(x), dtype)
+    if where is not True:
+        rest = ufunc.identity if ufunc.identity is not None else initial
+        if rest is None:
+            raise ArgumentError(f"numpy.{op}: no element may be chosen; give initial= with where=")
+        x = _core.where(where, x, rest)
+    whole = _REDUCE.get(ufunc)
+    if whole is None:
+        return _folded(ours, op, x, axis, keepdims, initial)
+    result = whole(x, axis=axis, keepdims=keepdims)
+    return result if initial is None else ours(initial, result)
+
+
+def _accumulate(ufunc: np.ufunc, ours: Operation, x: Any, kwargs: dict[str, Any]) -> Any:
+    op = f"{ufunc.__name__}.accumulate"
+    x, axis = _line(op, x, kwargs.pop("axis", 0))
+    dtype = kwargs.pop("dtype", None)
+    check_harmless(op, kwargs)
+    x = x if dtype is None else cast(op, x, dtype)
+    whole = _ACCUMULATE.get(ufunc)
+    if whole is not None:
+        return whole(x, axis)
+    sums = list(_core.unbind(x, axis))
+    for i in range(1, len(sums)):
+        sums[i] = ours(sums[i - 1], sums[i])
+    return _core.stack(sums, axis) if sums else ours(x, x)
+
+
+def _reduceat(ufunc: np.ufunc, ours: Operation, inputs: Any, kwargs: dict[str, Any]) -> Any:
+    op = f"{ufunc.__name__}.reduceat"
+    x, axis = _line(op, inputs[0], kwargs.pop("axis", 0))
+    dtype = kwargs.pop("dtype", None)
+    check_harmless(op, kwargs)
+    x = x if dtype is None else cast(op, x, dtype)
+    size = x.shape[axis]
+    starts = [int(i) for i in np.asarray(inputs[1])]
+    if any(not 0 <= i < size for i in starts):
+        raise IndexError(f"numpy.{op}: indices {starts} of an axis of size {size}; stay within it")
+    pieces = []
+    for start, stop in zip(starts, [*starts[1:], size], strict=True):
+        length = max(stop - start, 1)
+        pieces.append(_reduce(ufunc, ours, _core.narrow(x, axis, start, length), {"axis": axis}))
+    return _core.stack(pieces, axis)
+
+
+def _outer(ufunc: np.ufunc, ours: Operation, inputs: Any, kwargs: dict[str, Any]) -> Any:
+    a, b = (_core.asarray(x) for x in inputs)
+    return call(ufunc, ours, (a.reshape((*a.shape, *(1 for _ in b.shape))), b), kwargs)
+
+
+def method(
+    ufunc: np.ufunc, how: str, ours: Operation, inputs: tuple[Any, ...], kwargs: dict[str, Any]
+) -> Any:
+    """`ufunc.reduce(…)` and its like; `ours` is the operation that the ufunc means."""
+    if how == "__call__":
+        return call(ufunc, ours, inputs, kwargs)
+    name = f"{ufunc.__name__}.{how}"
+    if how == "outer":
+        return _outer(ufunc, ours, inputs, kwargs)
+    if how == "at" or ufunc.signature is not None:
+        raise NotDifferentiableError(
+            f"numpy.{name}: tensors have no counterpart; use fg.index_add, fg.scatter_add or"
+            " t[index] += values, or pass arrays, as t.detach().numpy() is"
+        )
+    outs = kwargs.pop("out", None)
+    outs = outs if isinstance(outs, tuple) else (outs,)
+    if how == "reduce":
+        result = _reduce(ufunc, ours, inputs[0], kwargs)
+    elif how == "accumulate":
+        result = _accumulate(ufunc, ours, inputs[0], kwargs)
+    else:
+        result = _reduceat(ufunc, ours, inputs, kwargs)
+    return result if outs[0] is None else write(name, outs[0], result)
