@@ -114,10 +114,13 @@ fmt: $(VENV)/.dev ## format Rust and Python
 stubs: $(VENV)/.wheel ## write the operation part of _core.pyi and docs/operations.md
 	$(BIN)/python tools/stubs.py
 
+$(VENV)/.coverage: pyproject.toml tools/requirements.py $(VENV)/.dev
+	$(call step,install the tools that read Rust coverage,$(BIN)/python tools/requirements.py coverage | xargs -d '\n' $(BIN)/python $(PIP))
+	@touch $@
+
 .PHONY: coverage
-coverage: $(VENV)/.wheel $(VENV)/.dev ## lines of the Python package that the tests run
-	$(BIN)/python -m coverage run -m pytest -q
-	$(BIN)/python -m coverage report
+coverage: $(VENV)/.coverage ## lines of the Python package and of the Rust trampoline that the tests run
+	$(BIN)/python tools/coverage_report.py $(ARGS)
 
 .PHONY: docs
 docs: stubs ## the operation table and the Rust documentation

@@ -286,3 +286,97 @@ fn errors_of_the_user_pass_and_recording_is_restored() {
     assert_eq!(broken.apply(&[&x]).map(|_| ()).expect_err("mine").to_string(), "mine");
     assert!(x.multiply(&x).expect("same shape").requires_grad());
 }
+
+#[test]
+fn one_instance_applied_twice_before_one_backward() -> Result<()> {
+    let (f, a, b, c) = (product(), leaf(&[2.0]), leaf(&[3.0]), leaf(&[5.0]));
+    let (first, second) = (f.apply(&[&a, &b])?, f.apply(&[&a, &c])?);
+    first.add(&second)?.backward()?;
+    let found = [&a, &b, &c].map(|x| values(&x.grad().expect("reached"))[0]);
+    assert_eq!(found, [8.0, 2.0, 2.0]);
+    Ok(())
+}
+
+#[test]
+fn nested_functions_and_operations_mix() -> Result<()> {
+    let cube = Plain {
+        forward: |cx, inputs| {
+            let x = inputs[0];
+            let square = product().apply(&[x, x])?;
+            assert!(!square.requires_grad(), "nothing is recorded inside forward");
+            cx.save_for_backward([x]);
+            Ok(vec![product().apply(&[&square, x])?])
+        },
+        backward: |cx, grads| {
+            let (x, g) = (cx.saved(0)?, grads[0].as_ref().expect("one output"));
+            let square = product().apply(&[x, x])?;
+            Ok(vec![Some(product().apply(&[&(g * 3.0), &square])?)])
+        },
+    };
+    let x = Tensor::from(2.0).with_grad();
+    let mut y = product().apply(&[&cube.apply(&[&x])?.multiply(&x)?, &x])?;
+    let mut found = Vec::new();
+    for _ in 0..3 {
+        y = again(&y, &x)?;
+        found.push(y.item::<f64>()?);
+    }
+    assert_eq!(found, [80.0, 160.0, 240.0], "the derivatives of x⁵ at 2");
+    Ok(())
+}
+
+#[test]
+fn one_output_twice_gives_two_places_in_the_graph() -> Result<()> {
+    let twins = Plain {
+        forward: |_, inputs| {
+            let y = inputs[0] * 2.0;
+            Ok(vec![y.clone(), y])
+        },
+        backward: |_, grads| {
+            let (a, b) = (grads[0].as_ref().expect("zeros"), grads[1].as_ref().expect("zeros"));
+            Ok(vec![Some(a.add(b)? * 2.0)])
+        },
+    };
+    let x = leaf(&[1.0]);
+    let outputs = twins.apply_many(&[&x])?;
+    (&outputs[0] * 10.0).add(&outputs[1])?.backward()?;
+    assert_eq!(values(&x.grad().expect("reached")), [22.0]);
+    Ok(())
+}
+
+#[test]
+fn every_wrong_gradient_is_reported_at_once() -> Result<()> {
+    let wrong = Plain {
+        forward: |_, inputs| Ok(vec![inputs[0].add(inputs[1])?]),
+        backward: |_, _| {
+            let wide = Tensor::from(ndarray::array![[1.0, 1.0]]);
+            Ok(vec![Some(Tensor::from(vec![1.0; 3])), Some(wide)])
+        },
+    };
+    let (a, b) = (leaf(&[1.0, 2.0]), leaf(&[3.0, 4.0]));
+    let error = wrong.apply(&[&a, &b])?.sum_all()?.backward().expect_err("both").to_string();
+    assert!(error.contains("Gradient at index 0 has shape (3,) but expected (2,)"), "{error}");
+    assert!(error.contains("Gradient at index 1 has shape (1, 2) but expected (2,)"), "{error}");
+    assert!(error.contains("sum_to_size"), "{error}");
+    assert!(a.grad().is_none() && b.grad().is_none());
+    Ok(())
+}
+
+#[test]
+fn the_same_key_replaces_and_each_call_has_its_own_context() -> Result<()> {
+    let keeps = Plain {
+        forward: |cx, inputs| {
+            assert!(cx.saved_under("x").is_err(), "a fresh context");
+            cx.save_tensor("x", &(inputs[0] * 100.0));
+            cx.save_tensor("x", inputs[0]);
+            Ok(vec![inputs[0].multiply(inputs[0])?])
+        },
+        backward: |cx, grads| {
+            let g = grads[0].as_ref().expect("one output");
+            Ok(vec![Some((g * 2.0).multiply(cx.saved_under("x")?)?)])
+        },
+    };
+    let x = leaf(&[3.0]);
+    keeps.apply(&[&keeps.apply(&[&x])?])?.backward()?;
+    assert_eq!(values(&x.grad().expect("reached")), [108.0]);
+    Ok(())
+}

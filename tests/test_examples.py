@@ -72,3 +72,11 @@ def test_examples_reach_what_they_print(tmp_path, name, options, measure, low, h
     output = example(name, tmp_path, *options)
     assert low <= float(number(measure, output)) <= high
     assert (tmp_path / f"{name}.png").read_bytes().startswith(b"\x89PNG")
+
+
+def test_modules_have_the_losses_of_operators(tmp_path):
+    output = example("modules", tmp_path)
+    assert (tmp_path / "modules.png").read_bytes().startswith(b"\x89PNG")
+    assert "LinearManual" in output
+    assert float(number("test accuracy", output)) >= 90
+    assert float(number("largest difference from operators", output)) <= 1e-12

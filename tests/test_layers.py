@@ -219,7 +219,7 @@ def test_cross_entropy_loss(reduction: str) -> None:
 
 
 def test_losses_refuse_shapes_and_reductions() -> None:
-    with pytest.raises(ValueError, match=r"the input has shape \(2,\) and the target \(2, 1\)"):
+    with pytest.raises(ValueError, match=r"input of shape \(2,\) and target of shape \(2, 1\)"):
         nn.MSELoss()(fg.ones(2), fg.ones(2, 1))
     with pytest.raises(ValueError, match="reduction='avg'"):
         nn.MSELoss("avg")

@@ -219,7 +219,7 @@ def test_attributes_can_be_replaced_and_deleted() -> None:
 
 
 def test_forward_must_be_defined() -> None:
-    with pytest.raises(NotImplementedError, match="Module defines no forward"):
+    with pytest.raises(NotImplementedError, match="Module: the module has no forward; define"):
         nn.Module()(1)
 
 

@@ -34,9 +34,8 @@ fn operand<'a>(op: &str, name: &str, ob: &'a Bound<'_, PyAny>) -> PyResult<Cow<'
 }
 
 fn count(op: &str, name: &str, given: isize) -> PyResult<usize> {
-    usize::try_from(given).map_err(|_| {
-        bad_value(op, format!("{name} is {given}"), format!("give a {name} of at least 0"))
-    })
+    usize::try_from(given)
+        .map_err(|_| bad_value(op, format!("{name} is {given}"), "use 0 or more".to_owned()))
 }
 
 fn fiber(op: &str, axis: isize, batch_ndim: isize) -> PyResult<Fiber> {

@@ -27,6 +27,7 @@ fn core(m: &Bound<'_, PyModule>) -> PyResult<()> {
     m.add_class::<numpy::Memory>()?;
     m.add_class::<function::Function>()?;
     m.add_class::<function::CustomFunction>()?;
+    function::mark(&m.py().get_type::<function::CustomFunction>())?;
     m.add_class::<function::FunctionContext>()?;
     ffi::register(m, &py.get_type::<tensor::PyTensor>())?;
     functions(m)?;

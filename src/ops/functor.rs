@@ -80,6 +80,19 @@ pub(crate) struct Params {
 }
 
 /// The attribute record of the node of a functor; `None` for any other node.
+///
+/// ```
+/// # use ferrograd::{Result, Tensor};
+/// use ferrograd::ops::functor::{Attributes, attributes, axpby};
+///
+/// # fn main() -> Result<()> {
+/// let x = Tensor::from(vec![1.0, 2.0]).with_grad();
+/// let z = axpby(2.0, &x, 3.0, &x)?;
+/// let node = z.grad_fn().expect("recorded");
+/// assert_eq!(attributes(&node), Some(Attributes::Add { alpha: 2.0, beta: 3.0 }));
+/// # Ok(())
+/// # }
+/// ```
 pub fn attributes(node: &crate::tensor::Node) -> Option<Attributes> {
     Some(node.rule().as_any()?.downcast_ref::<Params>()?.attributes)
 }
@@ -102,6 +115,20 @@ fn times(g: &Tensor, alpha: f64) -> Result<Tensor> {
 }
 
 /// `alpha x + beta y` of equal shapes. Derivatives: `alpha g` and `beta g`.
+///
+/// ```
+/// # use ferrograd::{Result, Tensor};
+/// use ferrograd::ops::functor::axpby;
+///
+/// # fn main() -> Result<()> {
+/// let (x, y) = (Tensor::from(1.0).with_grad(), Tensor::from(10.0).with_grad());
+/// let z = axpby(2.0, &x, 3.0, &y)?;
+/// assert_eq!(z.item::<f64>()?, 32.0);
+/// z.backward()?;
+/// assert_eq!(y.grad().expect("reached").item::<f64>()?, 3.0);
+/// # Ok(())
+/// # }
+/// ```
 ///
 /// # Errors
 /// `Shape` when the shapes differ.
@@ -139,6 +166,21 @@ pub fn axpby(alpha: f64, x: &Tensor, beta: f64, y: &Tensor) -> Result<Tensor> {
 }
 
 /// The contraction that `rule` describes. Derivatives: contractions of `g` with the other operand.
+///
+/// ```
+/// # use ferrograd::{Result, Tensor};
+/// use ferrograd::ops::functor::{Gemm, gemm};
+///
+/// # fn main() -> Result<()> {
+/// let rule = Gemm { alpha: 0.5, trans_a: false, trans_b: true, ndim: 1, batch_ndim: 0 };
+/// let (a, b) = (Tensor::from(vec![1.0, 2.0]).with_grad(), Tensor::from(vec![3.0, 4.0]));
+/// let y = gemm(&a, &b, rule)?; // one contracted axis, no M and no N axes
+/// assert_eq!(y.item::<f64>()?, 5.5);
+/// y.backward()?;
+/// assert_eq!(a.grad().expect("reached").to_vec::<f64>()?, [1.5, 2.0]);
+/// # Ok(())
+/// # }
+/// ```
 ///
 /// # Errors
 /// `Shape` when an operand has too few axes, or the contracted or the batch axes differ.
@@ -196,6 +238,22 @@ fn gemm_backward(params: &Params, cx: &mut Cx<'_>) -> Result<()> {
 /// `alpha fiber[i_axis, i_batch…] + beta tensor[i]`; with `beta` 0 the tensor's values are not read.
 /// Derivatives: `sum_fiber` of `alpha g`, and `beta g`.
 ///
+/// ```
+/// # use ferrograd::{Result, Tensor};
+/// use ferrograd::ops::functor::{Fiber, add_fiber, sum_fiber};
+///
+/// # fn main() -> Result<()> {
+/// let place = Fiber { axis: 1, batch_ndim: 0 };
+/// let bias = Tensor::from(vec![1.0, 2.0]).with_grad();
+/// let rows = Tensor::from(ndarray::array![[0.0, 0.0], [5.0, 5.0], [7.0, 7.0]]);
+/// let out = add_fiber(1.0, &bias, 1.0, &rows, place)?;
+/// assert_eq!(sum_fiber(&out, place, 1.0)?.to_vec::<f64>()?, [15.0, 18.0]);
+/// out.sum_all()?.backward()?;
+/// assert_eq!(bias.grad().expect("reached").to_vec::<f64>()?, [3.0, 3.0]);
+/// # Ok(())
+/// # }
+/// ```
+///
 /// # Errors
 /// `Shape` when the axis is not before the batch axes, or the fiber's shape is not the axis and the batch axes.
 pub fn add_fiber(
@@ -250,6 +308,18 @@ fn add_scaled(alpha: f64, x: &Tensor, beta: f64, y: &Tensor, out: &Tensor) {
 
 /// `alpha` times the sum over every axis but one and the trailing batch axes: `y[k, b…]`.
 /// Derivative: `alpha g` repeated along the summed axes.
+///
+/// ```
+/// # use ferrograd::{Result, Tensor};
+/// use ferrograd::ops::functor::{Fiber, sum_fiber};
+///
+/// # fn main() -> Result<()> {
+/// let x = Tensor::from(ndarray::array![[1.0, 2.0], [3.0, 4.0]]).with_grad();
+/// let columns = sum_fiber(&x, Fiber { axis: 1, batch_ndim: 0 }, 0.5)?;
+/// assert_eq!(columns.to_vec::<f64>()?, [2.0, 3.0]);
+/// # Ok(())
+/// # }
+/// ```
 ///
 /// # Errors
 /// `Shape` when the axis is not before the batch axes.

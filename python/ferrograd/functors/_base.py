@@ -73,7 +73,7 @@ class AutogradFunction:
         returns null, `ShapeError` for gradients of the wrong number or shape.
         """
         if backward_fn is None:
-            backward_fn = getattr(cls, "build_backward", None)
+            backward_fn = cls._rule()
         return _run(cls, inputs, attrs, forward_fn, backward_fn, name)
 
     @classmethod
@@ -97,7 +97,7 @@ class AutogradFunction:
         op = f"{cls.__name__}.register_op"
         given, made = tensors(op, "inputs", inputs), tensors(op, "outputs", outputs)
         if backward_fn is None:
-            backward_fn = getattr(cls, "build_backward", None)
+            backward_fn = cls._rule()
         backward = function(op, "backward_fn", backward_fn)
         _check_outputs(cls.__name__, given, made)
         floats = [y for y in made if y.dtype.kind == "f"]
@@ -106,6 +106,17 @@ class AutogradFunction:
             call.apply_many(*given, *floats)
         if name is not None and made:
             made[0].name = name
+
+    @classmethod
+    def _rule(cls) -> Backward:
+        """The class's own rule, for a call that gives none."""
+        rule: Backward | None = getattr(cls, "build_backward", None)
+        if rule is None:
+            raise ArgumentTypeError(
+                f"{cls.__name__}: backward_fn is a NoneType and the functor has no build_backward;"
+                " define it as a static method, or pass backward_fn"
+            )
+        return rule
 
     @staticmethod
     def any_input_requires_grad(inputs: Iterable[Tensor]) -> bool:

@@ -11,11 +11,11 @@ from typing import TYPE_CHECKING, Any, ClassVar
 from ferrograd._core import Tensor, get_default_dtype
 from ferrograd._random import Generator
 from ferrograd.errors import ArgumentError, ArgumentTypeError, DTypeError, ShapeError
+from ferrograd.functors._ops import add_fiber, gemm
 from ferrograd.nn import init
 from ferrograd.nn._activation import activation
 from ferrograd.nn._module import Module
 from ferrograd.nn._parameter import Parameter
-from ferrograd.nn.functional import linear
 
 if TYPE_CHECKING:
     import numpy as np
@@ -78,7 +78,8 @@ class Linear(Module):
 
     def forward(self, input: Tensor) -> Tensor:
         """The product with the weight, plus the bias."""
-        return linear(self._checked(input), self.weight, self.bias)
+        out = gemm(self._checked(input), self.weight)
+        return out if self.bias is None else add_fiber(1.0, self.bias, 1.0, out, out.ndim - 1)
 
     def _checked(self, input: Any) -> Any:
         if input is None:

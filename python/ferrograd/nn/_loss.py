@@ -9,8 +9,16 @@ from __future__ import annotations
 from typing import Any
 
 from ferrograd._core import Tensor
+from ferrograd.errors import ArgumentError
 from ferrograd.nn import functional as F  # noqa: N812
 from ferrograd.nn._module import Module
+
+
+def _checked_reduction(op: str, reduction: str) -> str:
+    """The reduction, if it is one."""
+    if reduction not in ("mean", "sum", "none"):
+        raise ArgumentError(f'{op}: reduction={reduction!r}; use "mean", "sum" or "none"')
+    return reduction
 
 
 class MSELoss(Module):
@@ -23,7 +31,7 @@ class MSELoss(Module):
 
     def __init__(self, reduction: str = "mean", name: str | None = None) -> None:
         super().__init__(name)
-        self.reduction = F.checked_reduction("MSELoss", reduction)
+        self.reduction = _checked_reduction("MSELoss", reduction)
 
     def forward(self, input: Tensor, target: Any) -> Tensor:
         """The loss."""
@@ -46,7 +54,7 @@ class CrossEntropyLoss(Module):
 
     def __init__(self, name: str | None = None, **options: Any) -> None:
         super().__init__(name)
-        F.checked_reduction("CrossEntropyLoss", options.get("reduction", "mean"))
+        _checked_reduction("CrossEntropyLoss", options.get("reduction", "mean"))
         self.options = options
 
     def forward(self, input: Tensor, target: Any) -> Tensor:

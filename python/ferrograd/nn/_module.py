@@ -55,7 +55,9 @@ class Module:
 
     def forward(self, *args: Any, **kwargs: Any) -> Any:
         """Computes the module's result; every subclass that is called defines it."""
-        raise NotImplementedError(f"{type(self).__name__} defines no forward")
+        raise NotImplementedError(
+            f"{type(self).__name__}: the module has no forward; define forward(self, …)"
+        )
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
         """Calls `forward`."""

@@ -3,9 +3,11 @@
 //! Owns: the abstract class with `apply`, `apply_many` and call. Never holds state of a call.
 //! Invariant: a class that lacks forward or backward cannot be instantiated.
 
+use std::collections::BTreeSet;
+
 use pyo3::exceptions::PyTypeError;
 use pyo3::prelude::*;
-use pyo3::types::{PyDict, PyList, PyTuple, PyType};
+use pyo3::types::{PyDict, PyFrozenSet, PyList, PySuper, PyTuple, PyType};
 
 use crate::bindings::errors::bad_type;
 use crate::bindings::function::arguments::Arguments;
@@ -63,21 +65,33 @@ impl CustomFunction {
         _args: &Bound<'_, PyTuple>,
         _kwargs: Option<&Bound<'_, PyDict>>,
     ) -> PyResult<CustomFunction> {
-        let base = cls.py().get_type::<CustomFunction>();
-        let mut missing = Vec::new();
-        for name in ["backward", "forward"] {
-            if cls.getattr(name)?.is(base.getattr(name)?) {
-                missing.push(format!("'{name}'"));
-            }
-        }
-        if missing.is_empty() {
+        let form = Form::of(cls, None)?;
+        if form.get().complete.get(cls.py()).is_some() {
             return Ok(CustomFunction);
         }
-        let (name, methods) = (cls.name()?, missing.join(", "));
+        let missing = mark(cls)?;
+        if missing.is_empty() {
+            form.get().complete.get_or_init(cls.py(), || ());
+            return Ok(CustomFunction);
+        }
         let plural = if missing.len() > 1 { "s" } else { "" };
         Err(PyTypeError::new_err(format!(
-            "Can't instantiate abstract class {name} without an implementation for abstract method{plural} {methods}"
+            "Can't instantiate abstract class {} without an implementation for abstract method{plural} '{}'",
+            cls.name()?,
+            missing.into_iter().collect::<Vec<_>>().join("', '")
         )))
+    }
+
+    /// Marks a class that is still incomplete as abstract, as `abc` does.
+    #[classmethod]
+    #[pyo3(signature = (**kwargs))]
+    fn __init_subclass__(
+        cls: &Bound<'_, PyType>,
+        kwargs: Option<&Bound<'_, PyDict>>,
+    ) -> PyResult<()> {
+        let base = cls.py().get_type::<CustomFunction>();
+        PySuper::new(&base, cls)?.call_method("__init_subclass__", (), kwargs)?;
+        mark(cls).map(drop)
     }
 
     /// Computes the outputs from `inputs` and keeps in `ctx` what backward needs; returns a sequence of tensors.
@@ -128,6 +142,33 @@ impl CustomFunction {
     ) -> PyResult<Bound<'py, PyAny>> {
         CustomFunction::apply(slf, inputs)
     }
+}
+
+/// The methods that the class has yet to define, sorted: document 000's two, and what `abc` finds in a class that uses it.
+fn missing(cls: &Bound<'_, PyType>) -> PyResult<BTreeSet<String>> {
+    let base = cls.py().get_type::<CustomFunction>();
+    let mut missing = BTreeSet::new();
+    if let Some(declared) = cls.getattr_opt("__abstractmethods__")? {
+        for name in declared.try_iter()? {
+            missing.insert(name?.extract()?);
+        }
+    }
+    for name in ["backward", "forward"] {
+        missing.remove(name);
+        if cls.getattr(name)?.is(base.getattr(name)?) {
+            missing.insert(name.to_owned());
+        }
+    }
+    Ok(missing)
+}
+
+/// Sets what `inspect.isabstract` and `object.__new__` read to the methods that are missing now.
+pub(crate) fn mark(cls: &Bound<'_, PyType>) -> PyResult<BTreeSet<String>> {
+    let missing = missing(cls)?;
+    if !missing.is_empty() || cls.hasattr("__abstractmethods__")? {
+        cls.setattr("__abstractmethods__", PyFrozenSet::new(cls.py(), &missing)?)?;
+    }
+    Ok(missing)
 }
 
 #[cold]

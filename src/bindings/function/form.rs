@@ -32,6 +32,8 @@ pub(crate) struct Form {
     pub(super) setup: Option<Py<PyAny>>,
     /// Whether there is a derivative.
     pub(super) differentiable: bool,
+    /// Whether a `CustomFunction` of the class was found to lack nothing.
+    pub(super) complete: PyOnceLock<()>,
     signature: PyOnceLock<Signature>,
 }
 
@@ -72,6 +74,7 @@ impl Form {
             forward: None,
             setup: None,
             differentiable: true,
+            complete: PyOnceLock::new(),
             signature: PyOnceLock::new(),
         };
         let form = Bound::new(py, form)?;
@@ -100,6 +103,7 @@ impl Form {
             forward: forward.map(|f| f.clone().unbind()),
             setup: class.getattr_opt("setup_context")?.map(Bound::unbind),
             differentiable: backward.is_some() || vjp.is_some(),
+            complete: PyOnceLock::new(),
             signature: PyOnceLock::new(),
         };
         let form = Bound::new(class.py(), form)?;

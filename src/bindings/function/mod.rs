@@ -19,7 +19,7 @@ mod saved;
 mod tree;
 
 pub(crate) use context::FunctionContext;
-pub(crate) use custom::CustomFunction;
+pub(crate) use custom::{CustomFunction, mark};
 pub(crate) use direct::{_run, _wrap_forward};
 pub(crate) use face::{Function, once_differentiable};
 pub(crate) use rule::{attributes_of, context_of, output_specs};

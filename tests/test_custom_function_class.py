@@ -1,0 +1,54 @@
+"""`fg.CustomFunction` as a class: which subclasses are abstract, and how they say so."""
+
+import inspect
+from abc import ABC, abstractmethod
+from typing import Generic, TypeVar
+
+import pytest
+
+import ferrograd as fg
+from ferrograd import CustomFunction, FunctionContext, Tensor
+
+T = TypeVar("T")
+
+
+class Incomplete(CustomFunction):
+    def forward(self, inputs: tuple[Tensor, ...], ctx: FunctionContext) -> list[Tensor]:
+        return list(inputs)
+
+
+def test_an_incomplete_subclass_cannot_be_instantiated() -> None:
+    with pytest.raises(TypeError, match=r"abstract class Incomplete.*method 'backward'"):
+        Incomplete()
+    with pytest.raises(TypeError, match=r"abstract class CustomFunction.*'backward', 'forward'"):
+        CustomFunction()
+
+
+def test_abstract_classes_are_marked_as_abc_marks_them() -> None:
+    class Whole(Incomplete, Generic[T]):
+        def backward(self, grads: tuple[Tensor, ...], ctx: FunctionContext) -> list[Tensor]:
+            return list(grads)
+
+    assert inspect.isabstract(CustomFunction)
+    assert inspect.isabstract(Incomplete)
+    assert not inspect.isabstract(Whole)
+    assert isinstance(Whole[int](), Whole)
+
+
+def test_methods_declared_with_abc_count_too() -> None:
+    class Named(Incomplete, ABC):
+        @abstractmethod
+        def label(self) -> str: ...
+
+    with pytest.raises(TypeError, match=r"abstract class Named.*methods 'backward', 'label'"):
+        Named()
+
+
+def test_a_method_given_to_the_class_later_completes_it() -> None:
+    class Later(Incomplete):
+        pass
+
+    with pytest.raises(TypeError, match="'backward'"):
+        Later()
+    Later.backward = lambda self, grads, ctx: list(grads)  # type: ignore[method-assign]
+    assert Later()(fg.ones(1)).tolist() == [1.0]
