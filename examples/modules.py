@@ -9,12 +9,12 @@ seed, has the same losses to 1e-12: modules are a thin face over the same engine
 
 from collections.abc import Callable
 
+import matplotlib.pyplot as plt
 import numpy as np
-import support
-from matplotlib import pyplot as plt
 from sklearn.datasets import load_digits
 
 import ferrograd as fg
+import support
 from ferrograd import nn
 
 HIDDEN, BATCH, RATE = 64, 64, 0.3
