@@ -157,6 +157,9 @@ errors! {
     /// An in-place operation that autograd must refuse.
     InPlace { op: Op, what: String, remedy: &'static str } => InPlaceError,
         "{op}: {what}; {remedy}";
+    /// A tensor of inference mode where autograd needs a normal one.
+    Inference { op: Op, what: &'static str, remedy: &'static str } => InferenceError,
+        "{op}: {what}; {remedy}";
     /// An operation has no derivative rule.
     NotDifferentiable { op: Op, what: String, remedy: String } => NotDifferentiableError,
         "{op}: {what}; {remedy}";
@@ -205,6 +208,11 @@ pub const CLASSES: &[(&str, &[&str], &str)] = &[
     ("GradientError", &["RuntimeError"], "A gradient that cannot be computed as asked."),
     ("GraphFreedError", &["RuntimeError"], "A backward through saved values that are gone."),
     ("InPlaceError", &["RuntimeError"], "An in-place change that would falsify a gradient."),
+    (
+        "InferenceError",
+        &["RuntimeError"],
+        "A tensor made in inference mode where autograd needs a normal one.",
+    ),
     ("CycleError", &["RuntimeError"], "A graph that would contain itself."),
     ("NotDifferentiableError", &["NotImplementedError"], "An operation without a derivative rule."),
     ("GraphCutError", &["TypeError"], "A conversion that would silently cut the graph."),

@@ -32,6 +32,11 @@ def freed() -> None:
     y.backward()
 
 
+def made_in_inference_mode() -> fg.Tensor:
+    with fg.inference_mode():
+        return ones(2) * 1
+
+
 def modified() -> None:
     w = ones(2)
     y = (leaf(2) * w).sum()
@@ -244,6 +249,9 @@ TABLE: list[Row] = [
      " no_grad(), or compute a new tensor"),
     ("InPlace", lambda: ones(1).expand(3).__setitem__(..., 1.0),
      "setitem: several elements of an expanded tensor share one memory location; clone() it first"),
+    ("Inference", lambda: made_in_inference_mode().requires_grad_(),
+     "requires_grad: a tensor made in inference mode was to require grad; clone() it outside"
+     " inference mode"),
     ("NotDifferentiable", lambda: Rootless.apply(leaf(2)),
      "Rootless: the class has no backward and an argument requires grad; define a static"
      " backward(ctx,"

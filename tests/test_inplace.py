@@ -5,7 +5,6 @@ function without changes in place, in value and in gradient.
 """
 
 from collections.abc import Callable
-from contextlib import suppress
 from typing import Any
 
 import numpy as np
@@ -182,14 +181,15 @@ TABLE: dict[str, tuple[Body, Body]] = {
     "masked": (masked, lambda x: fg.where(np.eye(3, 4, dtype=bool), 0.0, x) * x),
     "chosen": (chosen, lambda x: at(x, ([0, 2], [1, 3]), x[1, :2]) ** 2),
     "overlapping": (overlapping, lambda x: fg.concatenate([x[:1], x[:2]]) ** 2),
-}
-VIEWS: dict[str, tuple[Body, Body]] = {
-    "row": (through_a_row, through_a_row_apart),
-    "slice": (through_a_slice, through_a_slice_apart),
-    "transpose": (through_a_transpose, through_a_transpose_apart),
-    "views of views": (through_views_of_views, through_views_of_views_apart),
-    "taken before": (a_view_taken_before, lambda x: (x[0] * x[0]) ** 2),
-    "a constant": (a_constant_through_its_view, lambda x: at(fg.zeros(3, 4), 1, x[0]) * x),
+    "through a row": (through_a_row, through_a_row_apart),
+    "through a slice": (through_a_slice, through_a_slice_apart),
+    "through a transpose": (through_a_transpose, through_a_transpose_apart),
+    "through views of views": (through_views_of_views, through_views_of_views_apart),
+    "a view taken before": (a_view_taken_before, lambda x: (x[0] * x[0]) ** 2),
+    "a constant through its view": (
+        a_constant_through_its_view,
+        lambda x: at(fg.zeros(3, 4), 1, x[0]) * x,
+    ),
 }
 
 
@@ -212,13 +212,6 @@ def compare(body: Body, apart: Body) -> None:
 @pytest.mark.parametrize("name", TABLE)
 def test_changes_have_the_gradients_of_what_they_compute(name: str) -> None:
     compare(*TABLE[name])
-
-
-@pytest.mark.parametrize("name", VIEWS)
-def test_changes_through_views_are_right_or_refused(name: str) -> None:
-    """A view that is changed shares its base's memory: never a wrong gradient without an error."""
-    with suppress(fg.errors.InPlaceError):
-        compare(*VIEWS[name])
 
 
 SETTERS: tuple[Any, ...] = (

@@ -119,6 +119,16 @@ def definitions(registry: Iterable[Row], *, method: bool) -> str:
     )
 
 
+def changes(registry: Iterable[Row]) -> str:
+    """One line for each name of the methods that change their tensor in place."""
+    rows = [row for row in registry if row["in_place"]]
+    return "".join(
+        f'    def {name}_{signature(row, method=True)}: """`{name}` in place."""\n'
+        for row in rows
+        for name in names(row)
+    ).replace(" -> Tensor:", " -> Self:")
+
+
 def exports(public: Iterable[str]) -> str:
     """The list of public names."""
     return "\n__all__ = [\n" + "".join(f'    "{name}",\n' for name in sorted(public)) + "]\n"
@@ -134,6 +144,7 @@ def namespace_stub(registry: Iterable[Row], space: str) -> str:
 def stub(registry: list[Row], classes: str, public: Iterable[str]) -> str:
     """The whole `_core.pyi`."""
     methods = definitions((row for row in registry if row["method"]), method=True)
+    methods += changes(registry)
     functions = definitions((row for row in registry if belongs(row, "")), method=False)
     if classes.count(MARKER) != 1:
         raise ValueError(f"{CLASSES.name} must contain this line once:\n{MARKER}")
@@ -152,7 +163,8 @@ def table(registry: Iterable[Row]) -> str:
         "# Operations",
         "",
         "Written by `make stubs` from the registry. ∂ marks the operations that have a derivative;",
-        "each of those has one of every order.",
+        "each of those has one of every order. ✎ marks those that are also methods which change",
+        "their tensor in place, each name with an underscore behind it (`x.exp_()`, `x.add_(y)`).",
     ]
     family = None
     for row in registry:
@@ -172,9 +184,9 @@ def table_line(row: Row) -> str:
     call = f"`{space}{row['name']}({bare})`"
     if row["aliases"]:
         call += " also " + " ".join(f"`{alias}`" for alias in row["aliases"])
-    mark = "∂" if row["differentiable"] else ""
+    mark = ("∂" if row["differentiable"] else "") + (" ✎" if row["in_place"] else "")
     numpy = " ".join(f"`{name}`" for name in row["numpy"])
-    return f"| {call} | {mark} | {numpy} | {escaped(' '.join(row['doc'].split()))} |"
+    return f"| {call} | {mark.strip()} | {numpy} | {escaped(' '.join(row['doc'].split()))} |"
 
 
 def escaped(text: str) -> str:

@@ -17,6 +17,7 @@ from ferrograd._core import (
     GraphCutWarning as GraphCutWarning,
     GraphFreedError as GraphFreedError,
     IndexOutOfRangeError as IndexOutOfRangeError,
+    InferenceError as InferenceError,
     InPlaceError as InPlaceError,
     InternalError as InternalError,
     MatrixError as MatrixError,

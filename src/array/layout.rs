@@ -172,6 +172,34 @@ impl Layout {
         Some((low, high))
     }
 
+    /// Whether no two elements share a position. A layout may be called overlapping although it is not when
+    /// its axes interleave.
+    pub fn is_injective(&self) -> bool {
+        let mut axes: SmallVec<[(usize, usize); 8]> = self
+            .strides()
+            .iter()
+            .zip(self.dims())
+            .filter(|(_, d)| **d != 1)
+            .map(|(s, d)| (s.unsigned_abs(), *d))
+            .collect();
+        if axes.iter().any(|axis| axis.1 == 0) {
+            return true;
+        }
+        axes.sort_unstable();
+        let mut reach = 0;
+        axes.iter().all(|&(stride, size)| {
+            let apart = stride > reach;
+            reach += stride * (size - 1);
+            apart
+        })
+    }
+
+    /// Whether the elements fill a range of positions without gaps.
+    pub fn is_dense(&self) -> bool {
+        let span = self.extent().map_or(0, |(low, high)| high - low + 1);
+        self.is_injective() && span as usize == self.numel()
+    }
+
     /// Two axes exchanged in place, when they are inline.
     #[inline]
     pub(super) fn swapped_inline(&self, a: usize, b: usize) -> Option<Layout> {

@@ -1,4 +1,5 @@
 //! Buffers, their pool, shapes, strides and ndarray views: the bottom layer.
+mod changes;
 mod layout;
 mod live;
 mod pool;

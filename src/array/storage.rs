@@ -1,15 +1,18 @@
 //! Counted buffers: one heap allocation holds the header and the data.
 //!
-//! Owns: the reference count, the version counter, the count of live writable exports, and the
-//! memory (or the owner of adopted memory). Never knows dtypes or shapes, never reads the data.
+//! Owns: the reference counts, the version counter, the count of live writable exports, the note that the
+//! layers above keep, and the memory (or the owner of adopted memory). Never knows dtypes or shapes, never
+//! reads the data.
 //! Invariant: `ptr` is valid for `nbytes` bytes as long as one handle lives, aligned to 64 bytes
-//! from 1 KiB and to 16 below (adopted memory: as its owner aligned it).
+//! from 1 KiB and to 16 below (adopted memory: as its owner aligned it). Guests share data and version
+//! but not the note, which goes with the last handle that is no guest: so a note may lead to guests.
 
 use std::alloc::{Layout as Block, alloc, dealloc};
 use std::any::Any;
 use std::ptr::NonNull;
-use std::sync::atomic::{AtomicU32, AtomicU64, AtomicUsize, Ordering, fence};
+use std::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, Ordering, fence};
 
+use super::changes::Changes;
 use super::{live, pool};
 use crate::error::{Error, Result};
 
@@ -24,18 +27,19 @@ enum Kind {
 }
 
 #[repr(C, align(16))]
-struct Header {
-    count: AtomicUsize,
+pub(super) struct Header {
+    /// Guests in the upper half, other handles in the lower.
+    count: AtomicU64,
     ptr: *mut u8,
     nbytes: usize,
-    /// The name of the last operation that changed the data: address, length in the top byte.
-    changed_by: AtomicU64,
-    version: AtomicU32,
+    pub(super) changes: Changes,
+    pub(super) version: AtomicU32,
     exports: AtomicU32,
     kind: Kind,
     writable: bool,
     /// Whether the owner of adopted memory may write to it.
     foreign_writer: bool,
+    pub(super) marked: AtomicBool,
 }
 
 #[repr(C)]
@@ -47,12 +51,17 @@ struct Adopted {
 }
 
 const HEADER: usize = size_of::<Header>();
+const _: () = assert!(HEADER == 48);
 const WIDE: usize = 64;
 /// From this size on, the data is aligned to `WIDE` bytes.
 const WIDE_FROM: usize = 1 << 10;
 const MAX_BYTES: usize = isize::MAX as usize / 2;
+/// What a guest counts.
+const GUEST: u64 = 1 << 32;
+/// Counts above these mean handles forgotten in a loop; wrapping would be unsound.
+const OVERFLOW: u64 = GUEST << 31 | 1 << 31;
 
-/// A counted buffer of raw bytes; `clone` shares it.
+/// A counted buffer of raw bytes; `clone` shares it. The lowest bit of the address marks a guest.
 pub struct Storage(NonNull<Header>);
 
 // SAFETY: the header's mutable fields are atomics; the data is plain bytes behind a raw pointer, and
@@ -145,9 +154,46 @@ impl Storage {
     }
 
     #[inline(always)]
-    fn header(&self) -> &Header {
+    fn base(&self) -> *mut Header {
+        self.0.as_ptr().map_addr(|address| address & !1)
+    }
+
+    #[inline(always)]
+    pub(super) fn header(&self) -> &Header {
         // SAFETY: the header lives as long as a handle does.
-        unsafe { self.0.as_ref() }
+        unsafe { &*self.base() }
+    }
+
+    /// What this handle counts.
+    #[inline(always)]
+    fn unit(&self) -> u64 {
+        1 << ((self.0.addr().get() as u64 & 1) << 5)
+    }
+
+    /// Whether this handle shares the data but not the note.
+    #[inline(always)]
+    pub fn is_guest(&self) -> bool {
+        self.unit() == GUEST
+    }
+
+    /// A handle that shares the data but not the note.
+    #[inline]
+    pub fn guest(&self) -> Storage {
+        self.count_up(GUEST);
+        Storage(self.0.map_addr(|address| address | 1))
+    }
+
+    /// A handle that shares the note as well; for memory that has none.
+    pub fn host(&self) -> Storage {
+        self.count_up(1);
+        Storage(NonNull::new(self.base()).unwrap_or(self.0))
+    }
+
+    #[inline(always)]
+    fn count_up(&self, unit: u64) {
+        if self.header().count.fetch_add(unit, Ordering::Relaxed) & OVERFLOW != 0 {
+            std::process::abort();
+        }
     }
 
     /// The first byte of the data.
@@ -168,34 +214,10 @@ impl Storage {
         self.header().version.load(Ordering::Acquire)
     }
 
-    /// Notes a change of the data by the operation `op`.
-    pub fn bump_version(&self, op: &'static str) {
-        let name = if op.len() < 256 { op } else { "an operation" };
-        let word = name.as_ptr().expose_provenance() as u64 | (name.len() as u64) << 56;
-        self.header().changed_by.store(word, Ordering::Release);
-        self.header().version.fetch_add(1, Ordering::AcqRel);
-    }
-
-    /// The operation that changed the data last; empty when none did.
-    pub fn changed_by(&self) -> &'static str {
-        let word = self.header().changed_by.load(Ordering::Acquire);
-        if word == 0 {
-            return "";
-        }
-        let address = (word & (u64::MAX >> 8)) as usize;
-        let start = std::ptr::with_exposed_provenance::<u8>(address);
-        // SAFETY: `bump_version` packed address and length of a `&'static str` into one word; user
-        // space addresses leave the top byte free.
-        unsafe {
-            let bytes = std::slice::from_raw_parts(start, (word >> 56) as usize);
-            std::str::from_utf8_unchecked(bytes)
-        }
-    }
-
     /// Whether this handle is the only one.
     #[inline(always)]
     pub fn is_unique(&self) -> bool {
-        self.header().count.load(Ordering::Acquire) == 1
+        self.header().count.load(Ordering::Acquire) == self.unit()
     }
 
     /// Whether this handle is the only one and the memory is ours alone, so that it may be written
@@ -211,7 +233,7 @@ impl Storage {
     /// Whether two handles share one buffer.
     #[inline(always)]
     pub fn same(&self, other: &Storage) -> bool {
-        self.0 == other.0
+        self.base() == other.base()
     }
 
     /// Whether we may write to the data at all.
@@ -243,15 +265,16 @@ impl Header {
     #[inline(always)]
     fn new(ptr: *mut u8, nbytes: usize, kind: Kind) -> Header {
         Header {
-            count: AtomicUsize::new(1),
+            count: AtomicU64::new(1),
             ptr,
             nbytes,
-            changed_by: AtomicU64::new(0),
+            changes: Changes::none(),
             version: AtomicU32::new(0),
             exports: AtomicU32::new(0),
             kind,
             writable: true,
             foreign_writer: false,
+            marked: AtomicBool::new(false),
         }
     }
 }
@@ -259,11 +282,7 @@ impl Header {
 impl Clone for Storage {
     #[inline(always)]
     fn clone(&self) -> Storage {
-        let before = self.header().count.fetch_add(1, Ordering::Relaxed);
-        if before > isize::MAX as usize {
-            // A count this large means handles were forgotten in a loop; wrapping would be unsound.
-            std::process::abort();
-        }
+        self.count_up(self.unit());
         Storage(self.0)
     }
 }
@@ -271,16 +290,38 @@ impl Clone for Storage {
 impl Drop for Storage {
     #[inline(always)]
     fn drop(&mut self) {
-        let count = &self.header().count;
-        // The only handle cannot be cloned while it is being dropped, so 1 needs no decrement.
-        if count.load(Ordering::Acquire) != 1 {
-            if count.fetch_sub(1, Ordering::Release) != 1 {
+        let (header, unit) = (self.header(), self.unit());
+        // The only handle cannot be cloned while it is being dropped, so it needs no decrement.
+        if header.count.load(Ordering::Acquire) != unit {
+            if !header.changes.is_empty() {
+                return self.leave();
+            }
+            if header.count.fetch_sub(unit, Ordering::Release) != unit {
                 return;
             }
             fence(Ordering::Acquire);
         }
         // SAFETY: this was the last handle.
-        unsafe { free(self.0) };
+        unsafe { free(NonNull::new_unchecked(self.base())) };
+    }
+}
+
+impl Storage {
+    /// Drops a handle on changed data: the last one that is no guest takes the note along, while it still
+    /// counts as a guest.
+    #[cold]
+    #[inline(never)]
+    fn leave(&mut self) {
+        let count = &self.header().count;
+        if !self.is_guest() && count.fetch_add(GUEST - 1, Ordering::AcqRel) as u32 == 1 {
+            self.header().changes.forget_note();
+        }
+        if count.fetch_sub(GUEST, Ordering::Release) != GUEST {
+            return;
+        }
+        fence(Ordering::Acquire);
+        // SAFETY: this was the last handle.
+        unsafe { free(NonNull::new_unchecked(self.base())) };
     }
 }
 
@@ -289,7 +330,14 @@ impl Drop for Storage {
 #[inline(always)]
 unsafe fn free(header: NonNull<Header>) {
     // SAFETY: the header is alive until the deallocation below.
-    let (nbytes, kind) = unsafe { (header.as_ref().nbytes, header.as_ref().kind) };
+    let (nbytes, kind, changed) = unsafe {
+        let header = header.as_ref();
+        (header.nbytes, header.kind, !header.changes.is_empty())
+    };
+    if changed {
+        // SAFETY: the field is not used again; adopted memory drops it a second time, empty.
+        unsafe { (*header.as_ptr()).changes = Changes::none() };
+    }
     if kind == Kind::Block && nbytes < WIDE_FROM {
         live::add(-(nbytes as isize));
         // SAFETY: `alloc` used the same layout.

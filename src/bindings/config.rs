@@ -10,7 +10,7 @@ use crate::bindings::errors::{bad_value, python};
 use crate::bindings::ffi::{python_default, takes_tensor};
 use crate::graph::{GRAD, INFERENCE, Mode, Value, grad_enabled};
 use crate::kernels::isa;
-use crate::ops::registry;
+use crate::ops::{in_place_name, registry};
 use crate::tensor::Tensor;
 use crate::{array, threads};
 
@@ -89,7 +89,7 @@ pub(crate) fn config(py: Python<'_>) -> PyResult<Bound<'_, PyDict>> {
 }
 
 /// Every operation as a dict: name, aliases, family, doc, params, returns, numpy,
-/// differentiable, namespaces, method.
+/// differentiable, namespaces, method, in_place.
 #[pyfunction(name = "_registry")]
 pub(crate) fn registered(py: Python<'_>) -> PyResult<Bound<'_, PyList>> {
     let rows = PyList::empty(py);
@@ -114,6 +114,7 @@ pub(crate) fn registered(py: Python<'_>) -> PyResult<Bound<'_, PyList>> {
         row.set_item("differentiable", decl.differentiable)?;
         row.set_item("namespaces", decl.namespaces)?;
         row.set_item("method", decl.is_top_level() && takes_tensor(decl))?;
+        row.set_item("in_place", in_place_name(decl).is_some())?;
         rows.append(row)?;
     }
     python(Ok(rows))

@@ -17,7 +17,7 @@ use crate::bindings::scope;
 use crate::bindings::tensor::wrap;
 use crate::error::Result;
 use crate::ops::declare::{Arg, Kind, OpDecl, Operand, Output, Param};
-use crate::ops::registry;
+use crate::ops::{in_place_name, inplace, registry};
 
 /// Operands that together hold more bytes than this are worth 50 ns to release the GIL.
 const DETACH_BYTES: usize = 64 << 10;
@@ -78,6 +78,29 @@ pub(crate) fn call<'py>(
         scope::dispatched(py, decl, positional, keywords, &result)?;
     }
     Ok(result)
+}
+
+/// The same in place: what the operation returns takes the place of the receiver's elements.
+pub(crate) fn change<'py>(
+    py: Python<'py>,
+    decl: &'static OpDecl,
+    positional: &[Bound<'py, PyAny>],
+    keywords: &[(Bound<'py, PyString>, Bound<'py, PyAny>)],
+) -> PyResult<Bound<'py, PyAny>> {
+    let mut args = Args::new();
+    bind(decl, positional, keywords, &mut args)?;
+    let name = in_place_name(decl).unwrap_or(decl.name);
+    let output = if weight(&args) > DETACH_BYTES {
+        py.detach(|| inplace::apply(decl, name, &mut args))
+    } else {
+        inplace::apply(decl, name, &mut args)
+    };
+    polish(decl, output)?;
+    let receiver = positional[0].clone();
+    if scope::active() {
+        scope::dispatched(py, decl, positional, keywords, &receiver)?;
+    }
+    Ok(receiver)
 }
 
 /// Lets a message that cannot know its operation name it.

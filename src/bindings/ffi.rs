@@ -19,9 +19,15 @@ use crate::bindings::tensor::{PyTensor, wrap};
 use crate::error::Error;
 use crate::ops::declare::{Kind, OpDecl};
 use crate::ops::elementwise::binary;
-use crate::ops::registry;
+use crate::ops::{in_place_name, registry};
 use crate::tensor::Tensor;
 
+type Call = for<'py> fn(
+    Python<'py>,
+    &'static OpDecl,
+    &[Bound<'py, PyAny>],
+    &[(Bound<'py, PyString>, Bound<'py, PyAny>)],
+) -> PyResult<Bound<'py, PyAny>>;
 type Entry = unsafe extern "C" fn(
     *mut c::PyObject,
     *const *mut c::PyObject,
@@ -41,63 +47,34 @@ unsafe extern "C" fn entry<const I: usize>(
     unsafe { enter(I, slf, args, nargs as usize, kwnames) }
 }
 
-macro_rules! row {
-    ($r:expr) => {
-        [
-            entry::<{ $r * 16 }>,
-            entry::<{ $r * 16 + 1 }>,
-            entry::<{ $r * 16 + 2 }>,
-            entry::<{ $r * 16 + 3 }>,
-            entry::<{ $r * 16 + 4 }>,
-            entry::<{ $r * 16 + 5 }>,
-            entry::<{ $r * 16 + 6 }>,
-            entry::<{ $r * 16 + 7 }>,
-            entry::<{ $r * 16 + 8 }>,
-            entry::<{ $r * 16 + 9 }>,
-            entry::<{ $r * 16 + 10 }>,
-            entry::<{ $r * 16 + 11 }>,
-            entry::<{ $r * 16 + 12 }>,
-            entry::<{ $r * 16 + 13 }>,
-            entry::<{ $r * 16 + 14 }>,
-            entry::<{ $r * 16 + 15 }>,
-        ]
-    };
+/// # Safety
+/// As `entry`.
+unsafe extern "C" fn change<const I: usize>(
+    slf: *mut c::PyObject,
+    args: *const *mut c::PyObject,
+    nargs: c::Py_ssize_t,
+    kwnames: *mut c::PyObject,
+) -> *mut c::PyObject {
+    // SAFETY: the caller's contract.
+    unsafe { general(dispatch::change, registry()[I], slf, args, nargs as usize, kwnames) }
 }
 
-static ENTRIES: [[Entry; 16]; 32] = [
-    row!(0),
-    row!(1),
-    row!(2),
-    row!(3),
-    row!(4),
-    row!(5),
-    row!(6),
-    row!(7),
-    row!(8),
-    row!(9),
-    row!(10),
-    row!(11),
-    row!(12),
-    row!(13),
-    row!(14),
-    row!(15),
-    row!(16),
-    row!(17),
-    row!(18),
-    row!(19),
-    row!(20),
-    row!(21),
-    row!(22),
-    row!(23),
-    row!(24),
-    row!(25),
-    row!(26),
-    row!(27),
-    row!(28),
-    row!(29),
-    row!(30),
-    row!(31),
-];
+type Entries = [[Entry; 16]; 32];
+
+macro_rules! entries {
+    ($entry:ident) => {
+        entries!($entry 0 1 2 3 4 5 6 7 8 9 10 11 12 13 14 15 16 17 18 19 20 21 22 23 24 25 26 27 28 29 30 31)
+    };
+    ($entry:ident $($row:literal)*) => { [$(entries!(@row $entry $row)),*] };
+    (@row $entry:ident $row:literal) => {
+        entries!(@of $entry $row: 0 1 2 3 4 5 6 7 8 9 10 11 12 13 14 15)
+    };
+    (@of $entry:ident $row:literal: $($k:literal)*) => { [$($entry::<{ $row * 16 + $k }>),*] };
+}
+
+static ENTRIES: Entries = entries!(entry);
+/// The entry points of the methods that change their receiver.
+static CHANGES: Entries = entries!(change);
 
 /// # Safety
 /// As `entry`.
@@ -126,7 +103,7 @@ unsafe fn enter(
         }
     }
     // SAFETY: the caller's contract.
-    unsafe { general(decl, slf, args, nargs, kwnames) }
+    unsafe { general(dispatch::call, decl, slf, args, nargs, kwnames) }
 }
 
 /// The small tensor that an object is exactly.
@@ -189,6 +166,7 @@ unsafe fn paired(decl: &OpDecl, a: *mut c::PyObject, b: *mut c::PyObject) -> *mu
 /// As `entry`.
 #[inline(never)]
 unsafe fn general(
+    call: Call,
     decl: &'static OpDecl,
     slf: *mut c::PyObject,
     args: *const *mut c::PyObject,
@@ -200,7 +178,7 @@ unsafe fn general(
             // SAFETY: CPython passes borrowed, live objects: `nargs` positional ones, then one per
             // keyword name.
             let (positional, keywords) = unsafe { collect(py, slf, args, nargs, kwnames)? };
-            dispatch::call(py, decl, &positional, &keywords)
+            call(py, decl, &positional, &keywords)
         };
         let result = catch_unwind(AssertUnwindSafe(run)).unwrap_or_else(|_| {
             Err(to_python(Box::new(Error::Internal {
@@ -290,12 +268,17 @@ pub(crate) fn python_default(text: &str) -> String {
     }
 }
 
-fn definition(index: usize, name: &str, method: bool) -> PyResult<*mut c::PyMethodDef> {
+fn definition(
+    entries: &Entries,
+    index: usize,
+    name: &str,
+    method: bool,
+) -> PyResult<*mut c::PyMethodDef> {
     let decl = registry()[index];
     Ok(Box::into_raw(Box::new(c::PyMethodDef {
         ml_name: leak(name.to_owned())?,
         ml_meth: c::PyMethodDefPointer {
-            PyCFunctionFastWithKeywords: ENTRIES[index / 16][index % 16],
+            PyCFunctionFastWithKeywords: entries[index / 16][index % 16],
         },
         ml_flags: c::METH_FASTCALL | c::METH_KEYWORDS,
         ml_doc: leak(documentation(decl, name, method))?,
@@ -331,7 +314,10 @@ pub(crate) fn register(module: &Bound<'_, PyModule>, class: &Bound<'_, PyType>) 
             if decl.is_top_level() {
                 module.add(*name, function(module, index, name)?)?;
                 if takes_tensor(decl) {
-                    add_method(class, index, name)?;
+                    add_method(class, &ENTRIES, index, name)?;
+                }
+                if in_place_name(decl).is_some() {
+                    add_method(class, &CHANGES, index, &format!("{name}_"))?;
                 }
             }
             for space in decl.namespaces.iter().filter(|space| !space.is_empty()) {
@@ -363,17 +349,26 @@ fn function<'py>(
     let owner = module.name()?;
     // SAFETY: the definition is leaked, so it outlives the function object.
     unsafe {
-        let made =
-            c::PyCFunction_NewEx(definition(index, name, false)?, ptr::null_mut(), owner.as_ptr());
+        let made = c::PyCFunction_NewEx(
+            definition(&ENTRIES, index, name, false)?,
+            ptr::null_mut(),
+            owner.as_ptr(),
+        );
         Bound::from_owned_ptr_or_err(module.py(), made)
     }
 }
 
-fn add_method(class: &Bound<'_, PyType>, index: usize, name: &str) -> PyResult<()> {
+fn add_method(
+    class: &Bound<'_, PyType>,
+    entries: &Entries,
+    index: usize,
+    name: &str,
+) -> PyResult<()> {
     let py = class.py();
     // SAFETY: as in `function`; the descriptor keeps its own reference to the type.
     let method = unsafe {
-        let method = c::PyDescr_NewMethod(class.as_type_ptr(), definition(index, name, true)?);
+        let method =
+            c::PyDescr_NewMethod(class.as_type_ptr(), definition(entries, index, name, true)?);
         Bound::from_owned_ptr_or_err(py, method)?
     };
     class.setattr(name, method)

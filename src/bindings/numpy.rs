@@ -236,7 +236,7 @@ pub(crate) fn export<'py>(
     tensor: &Tensor,
     writable: bool,
 ) -> PyResult<Bound<'py, PyAny>> {
-    let storage = tensor.storage().clone();
+    let storage = tensor.storage().guest();
     if writable {
         if !storage.is_writable() {
             return Err(bad_value(

@@ -10,80 +10,16 @@ use crate::graph;
 use crate::kernels;
 use crate::ops::cast::astype;
 use crate::ops::declare::{IndexItem, Operand};
-use crate::ops::inplace::{admit_write, refuse_part_of_constant};
+use crate::ops::inplace::{admit_write, finish_write, recorded};
 use crate::ops::places::{clear_rows, take_kept};
 use crate::ops::shape::{broadcast_to, reshape_dims};
 use crate::ops::structured::{Record, SavedList, finish, move_cost};
 use crate::ops::subscript::{Chosen, subscript};
-use crate::ops::view::{Step, replay, view_through};
-use crate::tensor::Tensor;
-
-/// The elements that an index expression names: a view, and places of it.
-#[derive(Clone)]
-struct Region {
-    steps: Vec<Step>,
-    chosen: Option<Chosen>,
-}
-
-impl Region {
-    fn view(&self, x: &Tensor) -> Tensor {
-        x.with_layout(replay(x.layout(), &self.steps))
-    }
-
-    fn dims(&self, x: &Tensor) -> crate::array::ShapeVec {
-        match &self.chosen {
-            None => self.view(x).shape().into(),
-            Some(chosen) => chosen.result_dims(),
-        }
-    }
-
-    /// Writes a value of the region's dims, of the dtype of `x`. Records nothing.
-    fn write(&self, x: &Tensor, value: &Tensor) -> Result<()> {
-        let view = self.view(x);
-        match &self.chosen {
-            None => kernels::copy(x.dtype(), value.view_of(), view.view_mut()),
-            Some(chosen) => chosen.places.write(&view, &chosen.rows(&value.detach())?)?,
-        }
-        Ok(())
-    }
-
-    /// What the value written there gets of the gradient `g`.
-    fn read_kept(&self, g: &Tensor) -> Result<Tensor> {
-        let view = view_through(g, "index", self.steps.clone())?;
-        match &self.chosen {
-            None => Ok(view),
-            Some(chosen) => chosen.arranged(&take_kept(&view, &chosen.places)?),
-        }
-    }
-
-    /// `x` with zeros in the region; its own adjoint.
-    fn clear(&self, x: &Tensor) -> Result<Tensor> {
-        if let Some(chosen) = &self.chosen
-            && self.steps.is_empty()
-        {
-            return clear_rows(x, &chosen.places);
-        }
-        let out = x.duplicate()?;
-        let zero = Tensor::zeros(&[], x.dtype())?;
-        self.write(&out, &broadcast_to(&zero, &self.dims(x))?)?;
-        Ok(finish(out, &[x], |out| Record {
-            name: "clear",
-            cost: move_cost(out),
-            params: self.clone(),
-            saved: SavedList::new(),
-            backward: |region, cx| {
-                let Some(g) = cx.take_grad(0) else {
-                    return Ok(());
-                };
-                cx.give(0, region.clear(&g)?);
-                Ok(())
-            },
-        }))
-    }
-}
+use crate::ops::view::{replay, view_through};
+use crate::tensor::{Edge, Tensor};
 
 /// The value in the dtype and dims of the region; as in NumPy, leading axes of size 1 are dropped.
-fn fitted(x: &Tensor, region: &Region, value: &Operand) -> Result<Tensor> {
+fn fitted(x: &Tensor, dims: &[usize], value: &Operand) -> Result<Tensor> {
     let value = match value {
         Operand::Tensor(t) => t.clone(),
         Operand::Scalar(s) => Tensor::full(&[], *s, x.dtype())?,
@@ -95,66 +31,72 @@ fn fitted(x: &Tensor, region: &Region, value: &Operand) -> Result<Tensor> {
         }));
     }
     let value = astype(&value, x.dtype())?;
-    let dims = region.dims(x);
     let extra = value.ndim().saturating_sub(dims.len());
     let lead = value.shape()[..extra].iter().take_while(|&&d| d == 1).count();
     let value = reshape_dims(&value, &value.shape()[lead..])?;
-    if broadcast_shapes("setitem", &[&dims, value.shape()]).is_ok_and(|both| both == dims) {
-        return broadcast_to(&value, &dims);
+    if broadcast_shapes("setitem", &[dims, value.shape()]).is_ok_and(|both| both[..] == *dims) {
+        return broadcast_to(&value, dims);
     }
     Err(Box::new(Error::Shape {
         op: "setitem".into(),
         what: format!(
             "a value of shape {} for elements of shape {}",
             Dims::from(value.shape()),
-            Dims::from(&dims[..])
+            Dims::from(dims)
         ),
         remedy: "give a value that broadcasts to the elements it replaces",
     }))
 }
 
+/// The history of `shown` after `value` was written to chosen places of it.
+fn scattered(shown: &Tensor, chosen: &Chosen, value: &Tensor) -> Option<Edge> {
+    let changed = finish(shown.detach(), &[shown, value], |out| Record {
+        name: "setitem",
+        cost: move_cost(out),
+        params: chosen.clone(),
+        saved: SavedList::new(),
+        backward: |chosen, cx| {
+            let Some(g) = cx.take_grad(0) else {
+                return Ok(());
+            };
+            if cx.wants(1) {
+                cx.give(1, chosen.arranged(&take_kept(&g, &chosen.places)?)?);
+            }
+            if cx.wants(0) {
+                cx.give(0, clear_rows(&g, &chosen.places)?);
+            }
+            Ok(())
+        },
+    });
+    changed.grad_edge()
+}
+
 /// `x[index] = value`.
 pub fn set_index(x: &Tensor, items: &[IndexItem], value: &Operand) -> Result<()> {
-    admit_write("setitem", x)?;
+    let needs = matches!(value, Operand::Tensor(t) if t.requires_grad());
+    let recorded = recorded(x, needs && x.dtype().is_float());
+    admit_write("setitem", x, recorded)?;
     let plan = subscript(x.shape(), items)?;
-    let region = Region { steps: plan.steps, chosen: plan.chosen };
-    let value = fitted(x, &region, value)?;
+    let view = x.detach().relaid(replay(x.layout(), &plan.steps));
+    let dims = plan.chosen.as_ref().map_or_else(|| view.shape().into(), Chosen::result_dims);
+    let value = fitted(x, &dims, value)?;
+    let varies = needs || value.is_cut();
     // The source may overlap the target (x[1:] = x[:-1]): then it is copied out first.
     let source =
         if value.storage().same(x.storage()) { value.duplicate()? } else { value.detach() };
-    let recorded = graph::recording() && (x.requires_grad() || value.requires_grad());
-    if recorded {
-        refuse_part_of_constant("setitem", x)?;
-    }
     // Edges are taken before the version moves: they are the history of the values until then.
-    let mut history = x.producer_edge();
-    let had_history = history.is_some();
-    region.write(x, &source)?;
-    if recorded {
-        let inputs = [x, &value];
-        let changed = finish(x.detach(), &inputs, |out| Record {
-            name: "setitem",
-            cost: move_cost(out),
-            params: region,
-            saved: SavedList::new(),
-            backward: |region, cx| {
-                let Some(g) = cx.take_grad(0) else {
-                    return Ok(());
-                };
-                if cx.wants(1) {
-                    cx.give(1, region.read_kept(&g)?);
-                }
-                if cx.wants(0) {
-                    cx.give(0, region.clear(&g)?);
-                }
-                Ok(())
-            },
-        });
-        history = changed.grad_edge();
+    let history = match &plan.chosen {
+        _ if !recorded => None,
+        None => Some(value.grad_edge()),
+        Some(chosen) if plan.steps.is_empty() => Some(scattered(x, chosen, &value)),
+        Some(chosen) => {
+            Some(scattered(&view_through(x, "index", plan.steps.clone())?, chosen, &value))
+        }
+    };
+    match &plan.chosen {
+        None => kernels::copy(x.dtype(), source.view_of(), view.view_mut()),
+        Some(chosen) => chosen.places.write(&view, &chosen.rows(&source)?)?,
     }
-    x.storage().bump_version("setitem");
-    if recorded || had_history {
-        x.rebase(history);
-    }
+    finish_write("setitem", x, &view, history, varies);
     Ok(())
 }

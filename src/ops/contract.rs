@@ -51,7 +51,7 @@ impl<'a> Groups<'a> {
             false => reshape_dims(&plain, &[first, second, size(self.batch)])?,
         };
         let layout = matrix_layout(merged.layout(), self.inner_first);
-        Ok(merged.with_layout(layout))
+        Ok(merged.relaid(layout))
     }
 }
 

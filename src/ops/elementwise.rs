@@ -170,7 +170,7 @@ impl Elementwise {
         if graph::recording() && !self.by.is_empty() && out_dtype.is_float() {
             let edges = slots.map(|slot| slot.tensor().and_then(Tensor::grad_edge));
             if edges.iter().any(Option::is_some) {
-                return Ok(self.record(slots, edges, out, params));
+                return self.record(slots, edges, out, params);
             }
         }
         if self.by.is_empty() {
@@ -212,7 +212,7 @@ impl Elementwise {
         edges: [Option<Edge>; N],
         out: Tensor,
         params: &[f64],
-    ) -> Tensor {
+    ) -> Result<Tensor> {
         let dtype = out.dtype();
         let mut saved: SmallVec<[Saved<Tensor>; 2]> = SmallVec::new();
         for &source in self.saves {
@@ -222,6 +222,7 @@ impl Elementwise {
                 Source::Output => Saved::output(&out, 0),
                 Source::Input(k) => match slots[k as usize] {
                     Slot::Scalar(s) => Saved::Scalar(s.as_f64()),
+                    Slot::Tensor(t) if t.is_inference() => return Err(saves_inference(self.name)),
                     Slot::Tensor(t) => Saved::input(t, u32::from(k)),
                 },
                 Source::Grad => Saved::None,
@@ -237,8 +238,18 @@ impl Elementwise {
             cost,
             Flags::NONE,
         );
-        out.attach(Edge::new(node, 0))
+        Ok(out.attach(Edge::new(node, 0)))
     }
+}
+
+/// The refusal to keep a tensor of inference mode for a derivative.
+#[cold]
+pub(crate) fn saves_inference(op: &'static str) -> Box<Error> {
+    Box::new(Error::Inference {
+        op: op.into(),
+        what: "a tensor made in inference mode cannot be saved for backward",
+        remedy: "clone() it, or make it under no_grad() instead of inference_mode()",
+    })
 }
 
 /// Applies a one-operand operation.

@@ -1,36 +1,83 @@
-//! In-place changes: `x += y`, `copy_`, `fill_`.
+//! In-place changes: `x += y`, `x.exp_()`, `copy_`, `fill_`.
 //!
 //! Owns: the checks that keep a change from falsifying a gradient, the write, the version and the new history.
 //! Never lets a leaf that requires grad change while recording.
-//! Invariant: after a change the handle's history is that of its new value, and the version has moved on.
+//! Invariant: after a change every tensor that shares the memory has the history of its new values.
 
 use crate::error::{Error, Result};
-use crate::graph;
+use crate::graph::{self, FORWARD, INFERENCE, Mode};
 use crate::kernels;
 use crate::ops::cast::astype;
-use crate::ops::declare::Operand;
+use crate::ops::declare::{Arg, OpDecl, Operand, Output};
 use crate::ops::elementwise::{Elementwise, Source, binary_operands};
 use crate::ops::shape::broadcast_to;
-use crate::tensor::Tensor;
+use crate::ops::structured::{Record, SavedList, finish, move_cost};
+use crate::tensor::{Marks, Tensor, same_elements};
 
 fn refuse(op: &'static str, what: &str, remedy: &'static str) -> Box<Error> {
     Box::new(Error::InPlace { op: op.into(), what: what.into(), remedy })
 }
 
-/// The checks every change passes before anything is written.
-pub(crate) fn admit_write(op: &'static str, x: &Tensor) -> Result<()> {
-    if graph::recording() && x.requires_grad() && x.is_leaf() {
-        return Err(refuse(
-            op,
+/// Whether writing something that does or does not require grad to `x` makes history.
+pub(crate) fn recorded(x: &Tensor, value_requires_grad: bool) -> bool {
+    graph::recording() && (value_requires_grad || x.requires_grad())
+}
+
+/// The refusals of a recorded change whose history could not be told.
+pub(crate) fn admit_history(op: &'static str, x: &Tensor) -> Result<()> {
+    let marks = x.marks();
+    let (what, remedy) = if x.requires_grad() && x.is_leaf() {
+        (
             "a leaf that requires grad cannot be changed in place while recording",
             "change it under no_grad(), or compute a new tensor",
-        ));
+        )
+    } else if x.shows_leaf() {
+        (
+            "a view of a leaf that requires grad cannot be changed in place while recording",
+            "change it under no_grad(), or change a clone() of the leaf",
+        )
+    } else if marks.has(Marks::CUSTOM) {
+        (
+            "a view that a custom function returned cannot be changed in place: its backward would be bypassed",
+            "return a clone() from forward, or change a clone()",
+        )
+    } else if marks.has(Marks::SIBLING) {
+        (
+            "one of several views that one operation made cannot be changed in place",
+            "index the tensor instead, or compute a new tensor",
+        )
+    } else if marks.has(Marks::INFERENCE_VIEW) {
+        (
+            "a view made in inference mode cannot be changed in place while recording",
+            "make the view and the change both inside inference_mode() or both outside",
+        )
+    } else if marks.has(Marks::UNRECORDED) {
+        (
+            "a view made under no_grad() cannot be changed in place while recording",
+            "make the view and the change both inside no_grad() or both outside",
+        )
+    } else {
+        return Ok(());
+    };
+    Err(refuse(op, what, remedy))
+}
+
+/// The checks every change passes before anything is written.
+pub(crate) fn admit_write(op: &'static str, x: &Tensor, recorded: bool) -> Result<()> {
+    if recorded {
+        admit_history(op, x)?;
+    }
+    if x.is_inference() && !Mode::current().has(INFERENCE) {
+        return Err(Box::new(Error::Inference {
+            op: op.into(),
+            what: "a tensor made in inference mode cannot be changed outside it",
+            remedy: "change a clone()",
+        }));
     }
     if !x.storage().is_writable() {
         return Err(refuse(op, "the tensor's memory is read-only", "clone() it first"));
     }
-    let strides = x.layout().strides().iter().zip(x.shape());
-    if strides.clone().any(|(&s, &d)| s == 0 && d > 1) {
+    if !x.layout().is_injective() {
         return Err(refuse(
             op,
             "several elements of an expanded tensor share one memory location",
@@ -40,93 +87,166 @@ pub(crate) fn admit_write(op: &'static str, x: &Tensor) -> Result<()> {
     Ok(())
 }
 
-/// The checks of a change whose value must not lose by its conversion.
-fn admit(op: &'static str, x: &Tensor, value: &Tensor) -> Result<()> {
-    admit_write(op, x)?;
-    if value.dtype() != x.dtype() && x.dtype().promote(value.dtype()) != x.dtype() {
-        return Err(Box::new(Error::DType {
-            op: op.into(),
-            got: value.dtype(),
-            remedy: "the result does not fit the tensor's dtype; convert it with astype first",
-        }));
+/// What is read and what is written may be the same elements, or others, but not partly the same.
+fn admit_source(op: &'static str, x: &Tensor, source: &Tensor) -> Result<()> {
+    if !source.storage().same(x.storage()) || same_elements(source.layout(), x.layout()) {
+        return Ok(());
     }
-    Ok(())
-}
-
-/// A part of a constant must not gain a history that the constant itself would not know of.
-pub(crate) fn refuse_part_of_constant(op: &'static str, x: &Tensor) -> Result<()> {
-    let part = x.size() * x.dtype().size() < x.storage().nbytes() && !x.storage().is_unique();
-    if !part || x.requires_grad() {
+    let (Some((a, b)), Some((c, d))) = (x.layout().extent(), source.layout().extent()) else {
+        return Ok(());
+    };
+    if a > d || c > b || !x.layout().is_dense() || !source.layout().is_dense() {
         return Ok(());
     }
     Err(refuse(
         op,
-        "the tensor is a view of a constant, which would not learn of the gradient",
-        "write to the constant itself: base[index] = value",
+        "the elements read and the elements written partly share memory",
+        "clone() the operand first",
     ))
 }
 
-/// Writes `value` (recorded or not) into `x` and moves its history there.
-pub(crate) fn overwrite(op: &'static str, x: &Tensor, value: &Tensor) -> Result<()> {
-    admit(op, x, value)?;
+fn admit_dtype(op: &'static str, x: &Tensor, value: &Tensor) -> Result<()> {
+    if value.dtype() == x.dtype() || x.dtype().promote(value.dtype()) == x.dtype() {
+        return Ok(());
+    }
+    Err(Box::new(Error::DType {
+        op: op.into(),
+        got: value.dtype(),
+        remedy: "the result does not fit the tensor's dtype; convert it with astype first",
+    }))
+}
+
+/// After the bytes of `region` (a handle on memory of `x`) were written: the version and the history.
+pub(crate) fn finish_write(
+    op: &'static str,
+    x: &Tensor,
+    region: &Tensor,
+    history: Option<Option<crate::tensor::Edge>>,
+    varies: bool,
+) {
+    let version = x.storage().bump_version(op);
+    if let Some(edge) = history {
+        x.wrote(op, region.layout(), edge, version);
+    } else if varies && Mode::current().has(FORWARD) {
+        x.wrote_cut();
+    }
+}
+
+/// Writes `value` into `x`. Where it was computed from the old values of `x`, its history is all of theirs.
+pub(crate) fn overwrite(
+    op: &'static str,
+    x: &Tensor,
+    value: &Tensor,
+    from_old: bool,
+) -> Result<()> {
+    let recorded = recorded(x, value.requires_grad());
+    admit_write(op, x, recorded)?;
+    admit_dtype(op, x, value)?;
     let value = broadcast_to(&astype(value, x.dtype())?, x.shape())?;
-    // The source may overlap the target (x[1:] = x[:-1]): then it is copied out first.
-    let source =
-        if value.storage().same(x.storage()) { value.duplicate()? } else { value.detach() };
-    // Edges are taken before the version moves. Changed without recording, a handle keeps its history.
-    let recorded = graph::recording() && (x.requires_grad() || value.requires_grad());
-    if recorded {
-        refuse_part_of_constant(op, x)?;
-    }
-    let history = if recorded { value.grad_edge() } else { x.producer_edge() };
-    kernels::copy(x.dtype(), source.view_of(), x.view_mut());
-    x.storage().bump_version(op);
-    if recorded || history.is_some() {
-        x.rebase(history);
-    }
+    let varies = value.requires_grad() || value.is_cut();
+    // Edges are taken before the version moves: they are the history of the values until then.
+    let history = recorded.then(|| if from_old { value.clone() } else { replaced(op, x, &value) });
+    let history = history.map(|value| value.grad_edge());
+    kernels::copy(x.dtype(), value.view_of(), x.view_mut());
+    finish_write(op, x, x, history, varies);
     Ok(())
 }
 
-/// `x` as an operand whose values a derivative may keep: a copy where the change would overtake them.
-fn operand(op: &'static Elementwise, x: &Tensor) -> Result<Operand> {
-    let keeps = op.saves.iter().any(|source| matches!(source, Source::Input(_)));
-    if !keeps || !graph::recording() {
-        return Ok(Operand::Tensor(x.clone()));
-    }
+/// `value` as what took the place of `x`, whose gradient is zero.
+fn replaced(op: &'static str, x: &Tensor, value: &Tensor) -> Tensor {
+    finish(value.detach(), &[x, value], |out| Record {
+        name: op,
+        cost: move_cost(out),
+        params: (),
+        saved: SavedList::new(),
+        backward: |(), cx| {
+            let Some(g) = cx.take_grad(0) else {
+                return Ok(());
+            };
+            if cx.wants(0) {
+                cx.give(0, Tensor::zeros(g.shape(), g.dtype())?);
+            }
+            cx.give(1, g);
+            Ok(())
+        },
+    })
+}
+
+/// A copy of `x` with its history: what a derivative keeps of it outlives the change.
+fn kept(x: &Tensor) -> Result<Tensor> {
     let copy = x.duplicate()?;
-    Ok(Operand::Tensor(match x.grad_edge() {
+    Ok(match x.grad_edge() {
         Some(edge) => copy.attach(edge),
         None => copy,
-    }))
+    })
+}
+
+fn fits(op: &'static str, x: &Tensor, result: &Tensor) -> Result<()> {
+    if result.shape() == x.shape() {
+        return Ok(());
+    }
+    Err(Box::new(Error::Broadcast { op: op.into(), a: x.shape().into(), b: result.shape().into() }))
 }
 
 /// `x = op(x, value)` in place.
 pub fn binary_(op: &'static Elementwise, x: &Tensor, value: &Operand) -> Result<()> {
+    admit_write(op.name, x, recorded(x, false))?;
+    let keeps = graph::recording() && op.saves.iter().any(|s| matches!(s, Source::Input(_)));
+    let own = |t: &Tensor| -> Result<Operand> {
+        Ok(Operand::Tensor(if keeps { kept(t)? } else { t.clone() }))
+    };
     let result = match value {
         Operand::Tensor(v) if v.storage().same(x.storage()) => {
-            binary_operands(op, &operand(op, x)?, &operand(op, v)?)?
+            admit_source(op.name, x, v)?;
+            binary_operands(op, &own(x)?, &own(v)?)?
         }
-        _ => binary_operands(op, &operand(op, x)?, value)?,
+        _ => binary_operands(op, &own(x)?, value)?,
     };
-    if result.shape() != x.shape() {
-        return Err(Box::new(Error::Broadcast {
-            op: op.name.into(),
-            a: x.shape().into(),
-            b: result.shape().into(),
-        }));
+    fits(op.name, x, &result)?;
+    overwrite(op.name, x, &result, true)
+}
+
+/// `x = operation(x, …)` in place, for the arguments of a call whose first is `x`.
+pub fn apply(decl: &OpDecl, name: &'static str, args: &mut [Arg]) -> Result<()> {
+    let Some(Arg::Tensor(x)) = args.first().cloned() else {
+        return Err(refuse(name, "the receiver is no tensor", "call it on a tensor"));
+    };
+    admit_write(name, &x, recorded(&x, false))?;
+    for arg in args.iter_mut() {
+        if let Arg::Tensor(t) = arg
+            && t.storage().same(x.storage())
+        {
+            admit_source(name, &x, t)?;
+            if graph::recording() && t.dtype().is_float() {
+                *t = kept(t)?;
+            }
+        }
     }
-    overwrite(op.name, x, &result)
+    let Output::Tensor(result) = (decl.call)(args)? else {
+        return Err(refuse(name, "the result is no tensor", "use the function instead"));
+    };
+    fits(name, &x, &result)?;
+    // An operation without an effect may hand its operand back.
+    let result = if result.storage().same(x.storage()) { kept(&result)? } else { result };
+    overwrite(name, &x, &result, true)
 }
 
 /// `x[...] = value` for all elements.
 pub fn copy_(x: &Tensor, value: &Tensor) -> Result<()> {
-    overwrite("copy_", x, value)
+    admit_source("copy_", x, value)?;
+    let source = if value.storage().same(x.storage()) { kept(value)? } else { value.clone() };
+    overwrite("copy_", x, &source, false)
 }
 
 /// Every element set to one value.
 pub fn fill_(x: &Tensor, value: &Operand) -> Result<()> {
     match value {
-        Operand::Tensor(t) => overwrite("fill_", x, t),
-        Operand::Scalar(s) => overwrite("fill_", x, &Tensor::full(&[], *s, x.dtype())?),
+        Operand::Tensor(t) => copy_named("fill_", x, t),
+        Operand::Scalar(s) => copy_named("fill_", x, &Tensor::full(&[], *s, x.dtype())?),
     }
+}
+
+fn copy_named(op: &'static str, x: &Tensor, value: &Tensor) -> Result<()> {
+    let source = if value.storage().same(x.storage()) { kept(value)? } else { value.clone() };
+    overwrite(op, x, &source, false)
 }

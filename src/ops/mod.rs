@@ -53,6 +53,7 @@ pub mod numerical;
 mod operators;
 pub mod order;
 pub mod orders;
+mod overwritten;
 pub mod pad;
 mod places;
 pub mod products;
@@ -74,4 +75,4 @@ mod value;
 mod view;
 pub mod window;
 
-pub use registry::registry;
+pub use registry::{in_place_name, registry};

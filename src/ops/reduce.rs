@@ -67,7 +67,7 @@ pub(crate) fn sum_over(x: &Tensor, axes: &[usize], keepdims: bool) -> Result<Ten
     let out = reduced(Reduction::Sum, x, axes, dtype)?;
     // The result's final shape is settled before recording: one node, not two.
     let dims = if keepdims { out.shape().into() } else { dropped_dims(x.shape(), axes) };
-    let out = out.with_layout(crate::array::Layout::contiguous(&dims)?);
+    let out = out.relaid(crate::array::Layout::contiguous(&dims)?);
     Ok(finish(out, &[x], |_| Record {
         name: "sum",
         cost: move_cost(x),

@@ -3,9 +3,10 @@
 //! Owns: the order of the families. Never changes at run time.
 //! Invariant: a name or an alias appears once.
 
+use std::collections::HashMap;
 use std::sync::LazyLock;
 
-use crate::ops::declare::OpDecl;
+use crate::ops::declare::{Kind, OpDecl, Returns};
 use crate::ops::{
     activation, along, arith, bitwise, blend, cast, choice, closeness, compare, create, diagonal,
     einsum, extremes, flip, gelu, grid, index, join, logsumexp, math, matmul, nan, nn, nonzero,
@@ -89,4 +90,42 @@ pub fn registry() -> &'static [&'static OpDecl] {
     static ALL: LazyLock<Vec<&'static OpDecl>> =
         LazyLock::new(|| FAMILIES.iter().copied().flatten().collect());
     &ALL
+}
+
+/// Families whose operations keep the shape of their first operand, or broadcast it.
+const CHANGING: [&str; 6] =
+    ["arithmetic", "elementwise", "extremes", "activation", "bitwise", "selection"];
+/// Other operations whose result can take the place of their first operand.
+const ALSO_CHANGING: [&str; 12] = [
+    "cumprod",
+    "cumsum",
+    "index_add",
+    "logical_and",
+    "logical_not",
+    "logical_or",
+    "logical_xor",
+    "masked_fill",
+    "scatter",
+    "scatter_add",
+    "tril",
+    "triu",
+];
+
+/// The name of the method that changes its tensor in place (`"exp_"`), if the operation has one.
+pub fn in_place_name(decl: &OpDecl) -> Option<&'static str> {
+    static NAMES: LazyLock<HashMap<&'static str, &'static str>> = LazyLock::new(|| {
+        let all = registry().iter().filter(|decl| decl.is_top_level() && changes(decl));
+        all.map(|decl| (decl.name, &*format!("{}_", decl.name).leak())).collect()
+    });
+    if !decl.is_top_level() {
+        return None;
+    }
+    NAMES.get(decl.name).copied()
+}
+
+fn changes(decl: &OpDecl) -> bool {
+    let takes = decl.params.first().map(|param| param.kind);
+    decl.returns == Returns::Tensor
+        && matches!(takes, Some(Kind::Tensor | Kind::Operand))
+        && (CHANGING.contains(&decl.family) || ALSO_CHANGING.contains(&decl.name))
 }

@@ -51,7 +51,7 @@ pub(crate) fn reshape_dims(x: &Tensor, dims: &[usize]) -> Result<Tensor> {
             checked_numel("reshape", dims)?;
             let copy = x.detach().contiguous()?;
             let layout = copy.layout().reshape(dims);
-            copy.with_layout(layout.ok_or_else(|| {
+            copy.relaid(layout.ok_or_else(|| {
                 Box::new(Error::Reshape {
                     from: x.shape().into(),
                     to: Dims::from(dims).to_string(),

@@ -11,7 +11,7 @@ use smallvec::SmallVec;
 
 use crate::error::Result;
 use crate::graph::{self, Context, Flags, Rule, RuleRef, Saved};
-use crate::tensor::{Edge, Tensor};
+use crate::tensor::{Edge, Marks, Tensor};
 
 /// What a rule of the tensor graph sees.
 pub(crate) type Cx<'a> = Context<'a, Tensor>;
@@ -24,6 +24,16 @@ pub(crate) struct Structured<P> {
     name: &'static str,
     params: P,
     backward: fn(&P, &mut Cx<'_>) -> Result<()>,
+}
+
+impl<P> Structured<P> {
+    pub(crate) fn new(
+        name: &'static str,
+        params: P,
+        backward: fn(&P, &mut Cx<'_>) -> Result<()>,
+    ) -> Structured<P> {
+        Structured { name, params, backward }
+    }
 }
 
 impl<P: Send + Sync + 'static> Rule<Tensor> for Structured<P> {
@@ -83,15 +93,16 @@ pub(crate) fn finish_many<P: Send + Sync + 'static>(
     inputs: &[&Tensor],
     record: impl FnOnce(&[Tensor]) -> Record<P>,
 ) -> Vec<Tensor> {
+    let sibling = |out: Tensor| if out.is_view() { out.marked(Marks::SIBLING) } else { out };
     let Some(edges) = edges_of(inputs) else {
-        let mark = |out: Tensor| out.unrecorded(inputs.iter().copied());
+        let mark = |out: Tensor| sibling(out).unrecorded(inputs.iter().copied());
         return outs.into_iter().map(mark).collect();
     };
     let Record { name, cost, params, saved, backward } = record(&outs);
     let rule = RuleRef::Boxed(Box::new(Structured { name, params, backward }));
     let node = graph::record(rule, edges, saved, outs.len() as u32, cost, Flags::NONE);
     let attach = |(i, out): (usize, Tensor)| match out.dtype().is_float() {
-        true => out.attach(Edge::new(node.clone(), i as u32)),
+        true => sibling(out).attach(Edge::new(node.clone(), i as u32)),
         false => out,
     };
     outs.into_iter().enumerate().map(attach).collect()

@@ -55,7 +55,7 @@ impl Value for Tensor {
 
 impl Tensor {
     /// Adds into this tensor's own buffer; shapes and dtypes agree.
-    fn add_into(&self, new: &Tensor) {
+    pub(crate) fn add_into(&self, new: &Tensor) {
         if let (Some(a), Some(b)) = (self.flat(), new.flat())
             && apply_flat(
                 ADD.forward,

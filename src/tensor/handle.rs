@@ -1,7 +1,8 @@
 //! The tensor handle and its accessors.
 //!
 //! Owns: the struct every operation takes and returns. Never computes.
-//! Invariant: `edge` never changes after construction; a later history (in-place change) lives in `Meta`.
+//! Invariant: `edge` never changes after construction; a later history (in-place change) lives in `Meta` and in
+//! the family's `History`.
 
 use std::fmt;
 use std::sync::{Arc, OnceLock};
@@ -9,10 +10,8 @@ use std::sync::{Arc, OnceLock};
 use crate::array::{Layout, Storage};
 use crate::dtype::DType;
 use crate::error::{Error, Result};
-use crate::graph::Flags;
-use crate::graph::{FORWARD, Mode};
-use crate::tensor::cut::cut_edge;
-use crate::tensor::{Edge, Meta, Stale};
+use crate::graph::{FORWARD, GRAD, INFERENCE, Mode};
+use crate::tensor::{Edge, Marks, Meta};
 
 /// A multi-dimensional array that remembers how it was computed.
 ///
@@ -28,14 +27,14 @@ use crate::tensor::{Edge, Meta, Stale};
 /// ```
 #[derive(Clone)]
 pub struct Tensor {
-    storage: Storage,
-    layout: Layout,
-    dtype: DType,
-    cut: bool,
-    /// The storage's version when this handle got its edge: what the edge is the history of.
-    version: u32,
-    edge: Option<Edge>,
-    meta: OnceLock<Arc<Meta>>,
+    pub(super) storage: Storage,
+    pub(super) layout: Layout,
+    pub(super) dtype: DType,
+    pub(super) marks: Marks,
+    /// The storage's version when this handle got its edge, or its lack of one.
+    pub(super) version: u32,
+    pub(super) edge: Option<Edge>,
+    pub(super) meta: OnceLock<Arc<Meta>>,
 }
 
 impl Tensor {
@@ -47,14 +46,26 @@ impl Tensor {
         dtype: DType,
         edge: Option<Edge>,
     ) -> Tensor {
-        let version = if edge.is_some() { storage.version() } else { 0 };
-        Tensor { storage, layout, dtype, cut: false, version, edge, meta: OnceLock::new() }
+        let (marks, version) = (Marks::default(), storage.version());
+        Tensor { storage, layout, dtype, marks, version, edge, meta: OnceLock::new() }
     }
 
-    /// The same data under another layout, outside the graph.
+    /// The same data under another layout, outside the graph: a view.
     #[inline]
     pub(crate) fn with_layout(&self, layout: Layout) -> Tensor {
-        Tensor::assemble(self.storage.clone(), layout, self.dtype, None)
+        let mut view = Tensor::assemble(self.storage.clone(), layout, self.dtype, None);
+        view.marks = self.marks.and(Marks::VIEW);
+        if self.marks.has(Marks::DETACHED) {
+            self.link(&view);
+        }
+        view
+    }
+
+    /// This handle under another layout.
+    #[inline]
+    pub(crate) fn relaid(mut self, layout: Layout) -> Tensor {
+        self.layout = layout;
+        self
     }
 
     /// The same data with a place in the graph.
@@ -65,20 +76,61 @@ impl Tensor {
         self
     }
 
+    #[inline(always)]
+    pub(crate) fn marks(&self) -> Marks {
+        self.marks
+    }
+
+    /// The same handle with more marks.
+    #[inline]
+    pub(crate) fn marked(mut self, marks: Marks) -> Tensor {
+        self.marks = self.marks.and(marks);
+        self
+    }
+
     /// Whether a custom function's forward computed this from an input that requires grad, without recording.
     #[inline]
     pub(crate) fn is_cut(&self) -> bool {
-        self.cut
+        self.marks.has(Marks::CUT)
+            || (self.storage.version() != self.version && self.history_is_cut())
     }
 
-    /// This result of an operation that was not recorded; inside a custom function's forward it is marked when it
-    /// varies with an input that requires grad.
+    /// This result of an operation that was not recorded, with the marks of the mode that it was made in.
     #[inline]
-    pub(crate) fn unrecorded<'a>(mut self, mut inputs: impl Iterator<Item = &'a Tensor>) -> Tensor {
-        if Mode::current().has(FORWARD) && self.dtype.is_float() {
-            self.cut = inputs.any(|x| x.cut || x.requires_grad());
+    pub(crate) fn unrecorded<'a>(self, inputs: impl Iterator<Item = &'a Tensor>) -> Tensor {
+        let mode = Mode::current();
+        if mode.has(GRAD) { self } else { self.made_in(mode, inputs) }
+    }
+
+    /// A view made without recording must not be changed with it; inside a custom function's forward, a result is
+    /// marked when it varies with an input that requires grad.
+    fn made_in<'a>(mut self, mode: Mode, mut inputs: impl Iterator<Item = &'a Tensor>) -> Tensor {
+        let view = self.marks.has(Marks::VIEW);
+        if mode.has(INFERENCE) {
+            let normal = view && !self.marks.has(Marks::INFERENCE);
+            let mark = if normal { Marks::INFERENCE_VIEW } else { Marks::INFERENCE };
+            self.marks = self.marks.and(mark);
+        } else if view {
+            self.marks = self.marks.and(Marks::UNRECORDED);
+        }
+        if mode.has(FORWARD)
+            && self.dtype.is_float()
+            && inputs.any(|x| x.is_cut() || x.requires_grad())
+        {
+            self.marks = self.marks.and(Marks::CUT);
         }
         self
+    }
+
+    /// Whether this was made in inference mode, so that nothing may save it.
+    #[inline]
+    pub fn is_inference(&self) -> bool {
+        self.marks.has(Marks::INFERENCE)
+    }
+
+    /// Whether this shows memory of another tensor.
+    pub fn is_view(&self) -> bool {
+        self.marks.has(Marks::VIEW)
     }
 
     /// The same data outside the graph, in the same handle.
@@ -86,6 +138,16 @@ impl Tensor {
     pub(crate) fn without_history(mut self) -> Tensor {
         self.edge = None;
         self.meta = OnceLock::new();
+        self.owner()
+    }
+
+    /// This only handle of its memory, which is therefore neither a view nor a guest.
+    pub(crate) fn owner(mut self) -> Tensor {
+        let made = self.marks.has(Marks::INFERENCE) || self.marks.has(Marks::INFERENCE_VIEW);
+        self.marks = if made { Marks::INFERENCE } else { Marks::default() };
+        if self.storage.is_guest() {
+            self.storage = self.storage.host();
+        }
         self
     }
 
@@ -159,63 +221,6 @@ impl Tensor {
         self.meta.get_or_init(Arc::default)
     }
 
-    /// Whether operations on this tensor are recorded.
-    #[inline]
-    pub fn requires_grad(&self) -> bool {
-        self.edge.is_some()
-            || self.meta().is_some_and(|meta| meta.requires_grad())
-            || (self.cut && cut_edge().is_some())
-    }
-
-    /// Whether no operation produced this tensor.
-    pub fn is_leaf(&self) -> bool {
-        match self.grad_fn() {
-            None => true,
-            Some(node) => node.flags().has(Flags::ACCUMULATOR),
-        }
-    }
-
-    /// The edge a consumer of this tensor records: its producer's output, or a leaf's accumulator.
-    /// Where the values are no longer those that were produced, it leads to a node that says so.
-    #[inline]
-    pub fn grad_edge(&self) -> Option<Edge> {
-        match self.meta() {
-            None => self.produced_edge(),
-            Some(meta) if meta.is_rebased() => meta.rebased_edge(&self.storage),
-            Some(meta) => meta.leaf_edge(self).or_else(|| self.produced_edge()),
-        }
-    }
-
-    #[inline]
-    fn produced_edge(&self) -> Option<Edge> {
-        let Some(edge) = self.edge.as_ref() else {
-            return if self.cut { cut_edge() } else { None };
-        };
-        if self.storage.version() == self.version {
-            return Some(edge.clone());
-        }
-        Some(Stale::edge(edge, &self.storage))
-    }
-
-    /// The node that produced this tensor, or `None` for a leaf.
-    pub fn grad_fn(&self) -> Option<crate::tensor::Node> {
-        self.producer_edge().map(|edge| edge.node().clone())
-    }
-
-    /// The edge to the producer; a leaf has none.
-    pub(crate) fn producer_edge(&self) -> Option<Edge> {
-        let edge = match self.meta() {
-            Some(meta) if meta.is_rebased() => meta.rebased_edge(&self.storage),
-            _ => self.edge.clone(),
-        };
-        edge.filter(|edge| !edge.node().flags().has(Flags::ACCUMULATOR))
-    }
-
-    /// Moves this handle's history to `edge` after its storage was changed in place.
-    pub(crate) fn rebase(&self, edge: Option<Edge>) {
-        self.ensure_meta().rebase(edge, self.storage.version());
-    }
-
     /// The accumulated gradient of a leaf, or of a tensor that retains its own.
     pub fn grad(&self) -> Option<Tensor> {
         self.meta().and_then(|meta| meta.grad())
@@ -241,36 +246,6 @@ impl Tensor {
         }
         self.ensure_meta().set_grad(grad);
         Ok(())
-    }
-
-    /// Marks a leaf as requiring a gradient, or takes the mark away.
-    pub fn set_requires_grad(&self, on: bool) -> Result<()> {
-        if !self.is_leaf() {
-            if on {
-                return Ok(());
-            }
-            return Err(Box::new(Error::State {
-                op: "requires_grad".into(),
-                what: "only leaf tensors can change requires_grad".into(),
-                remedy: "use detach() for a tensor outside the graph",
-            }));
-        }
-        if on && !self.dtype.is_float() {
-            return Err(Box::new(Error::NotFloat { op: "requires_grad".into(), got: self.dtype }));
-        }
-        self.ensure_meta().set_requires_grad(on);
-        Ok(())
-    }
-
-    /// This tensor as a leaf that requires a gradient. # Panics: if the dtype is not a float.
-    pub fn with_grad(self) -> Tensor {
-        self.set_requires_grad(true).expect("a float leaf");
-        self
-    }
-
-    /// The same data outside the graph; storage and version are shared.
-    pub fn detach(&self) -> Tensor {
-        self.with_layout(self.layout.clone())
     }
 
     /// The user's name for this tensor.

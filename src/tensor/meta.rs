@@ -8,10 +8,10 @@ use std::any::Any;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
 
-use crate::array::Storage;
 use crate::error::Result;
 use crate::graph::Value;
-use crate::tensor::{Accumulate, Edge, Stale, Tensor};
+use crate::tensor::history::History;
+use crate::tensor::{Accumulate, Edge, Tensor};
 
 /// The weak reference by which a host language finds its own object for a tensor again.
 pub type Identity = Arc<dyn Any + Send + Sync>;
@@ -33,6 +33,8 @@ pub struct Meta {
     rebased: AtomicBool,
     retains_grad: AtomicBool,
     accumulator: OnceLock<Edge>,
+    /// The changes of a detached tensor and its views.
+    family: OnceLock<Arc<History>>,
     state: Mutex<State>,
 }
 
@@ -41,11 +43,10 @@ impl Meta {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Whether the leaf requires a gradient, or its in-place history does.
+    /// Whether the leaf requires a gradient.
     #[inline]
     pub(crate) fn requires_grad(&self) -> bool {
         self.requires_grad.load(Ordering::Relaxed)
-            || (self.is_rebased() && self.lock().edge.is_some())
     }
 
     pub(crate) fn set_requires_grad(&self, on: bool) {
@@ -67,14 +68,22 @@ impl Meta {
         Some(self.accumulator.get_or_init(|| Accumulate::node_for(self, tensor)).clone())
     }
 
-    /// The history after the last in-place change through this handle.
-    pub(crate) fn rebased_edge(&self, storage: &Storage) -> Option<Edge> {
-        let (edge, version) = {
-            let state = self.lock();
-            (state.edge.clone()?, state.version)
-        };
-        let current = storage.version() == version;
-        Some(if current { edge } else { Stale::edge(&edge, storage) })
+    /// The history after the changes up to a version, and that version.
+    pub(crate) fn rebased(&self) -> (Option<Edge>, u32) {
+        let state = self.lock();
+        (state.edge.clone(), state.version)
+    }
+
+    pub(crate) fn family(&self) -> Option<Arc<History>> {
+        self.family.get().cloned()
+    }
+
+    pub(crate) fn family_or_new(&self) -> Arc<History> {
+        Arc::clone(self.family.get_or_init(Arc::default))
+    }
+
+    pub(crate) fn set_family(&self, family: Arc<History>) {
+        let _ = self.family.set(family);
     }
 
     pub(crate) fn rebase(&self, edge: Option<Edge>, version: u32) {

@@ -1,23 +1,27 @@
 //! The handle users hold: counted storage, layout, dtype, and its place in the graph.
 //!
-//! Owns: `Tensor`, `Meta` (what only some tensors have) and the accumulator of a leaf.
+//! Owns: `Tensor`, `Meta` (what only some tensors have), the accumulator of a leaf, and the history of memory
+//! that was changed in place.
 //! Never does arithmetic: that is `ops`.
 //! Invariant: no node and no saved value owns a `Meta`; handles do.
 
 mod construct;
 mod cut;
 mod handle;
+mod history;
 mod leaf;
+mod marks;
 mod meta;
+mod place;
 mod saved;
-mod stale;
 
 pub(crate) use cut::with_cut_edge;
 pub use handle::Tensor;
+pub(crate) use history::{Write, same_elements};
 pub use leaf::Accumulate;
+pub(crate) use marks::Marks;
 pub use meta::{Identity, Meta};
 pub use saved::SavedTensor;
-pub(crate) use stale::Stale;
 
 /// An edge of the graph of tensors.
 pub type Edge = crate::graph::Edge<Tensor>;

@@ -31,7 +31,7 @@ impl SavedTensor {
     #[inline]
     fn shared(tensor: &Tensor) -> SavedTensor {
         SavedTensor {
-            storage: tensor.storage().clone(),
+            storage: tensor.storage().guest(),
             layout: tensor.layout().clone(),
             dtype: tensor.dtype(),
             version: tensor.version(),

@@ -9,7 +9,7 @@ use pyo3::prelude::*;
 use smallvec::SmallVec;
 
 use crate::bindings::collect::Counted;
-use crate::bindings::errors::to_python;
+use crate::bindings::errors::{python, to_python};
 use crate::bindings::ffi::existing_dict;
 use crate::bindings::function::arguments::Arguments;
 use crate::bindings::function::context::{FunctionContext, Marks, Told, Waiting};
@@ -21,6 +21,7 @@ use crate::bindings::tensor::wrap;
 use crate::error::Error;
 use crate::graph::{Flags, ModeGuard, SavedValues};
 use crate::ops::function::{Call, Keep, Kept, Spec, output};
+use crate::ops::inplace;
 use crate::tensor::{Edge, Node, Tensor};
 
 /// A call that is being made.
@@ -100,7 +101,7 @@ impl<'py> Job<'_, 'py> {
         build(py, &outputs.tree, &returned, &mut |k| {
             let y = &outputs.tensors[k];
             match fates[k] {
-                Fate::Alias => Ok(wrap(py, outputs.tensor(k)?.detach())?.unbind()),
+                Fate::Alias => Ok(wrap(py, outputs.tensor(k)?.apart())?.unbind()),
                 _ => Ok(y.clone().unbind()),
             }
         })
@@ -141,13 +142,17 @@ impl<'py> Job<'_, 'py> {
                 "return from forward every tensor that mark_dirty names",
             );
         }
-        let leaf = as_tensor(&self.arguments.tensors[i]).is_some_and(Tensor::is_leaf);
-        if call.needs(i) && leaf {
+        let Some(tensor) = as_tensor(&self.arguments.tensors[i]) else { return Ok(()) };
+        if call.needs(i) && tensor.is_leaf() {
             return refuse(
                 "a leaf that requires grad was changed in place",
                 "work on a clone() of it",
             );
         }
+        if call.recorded() {
+            python(inplace::admit_history("mark_dirty", tensor))?;
+        }
+        tensor.storage().bump_version("mark_dirty");
         Ok(())
     }
 
@@ -183,7 +188,9 @@ impl<'py> Job<'_, 'py> {
         };
         let node = call.record(Box::new(rule), saving.values, tensors.len(), Flags::FOREIGN);
         context.get().settle(node.id());
-        let mut leaf = |k: usize| attach(&node, &tensors[k], k, fates[k]).map(Bound::unbind);
+        let inputs = &self.arguments.tensors;
+        let mut leaf =
+            |k: usize| attach(&node, &tensors[k], k, fates[k], inputs).map(Bound::unbind);
         match &tree {
             None => Ok(leaf(0)?.into_bound(py)),
             Some(tree) => build(py, tree, returned, &mut leaf),
@@ -263,16 +270,18 @@ fn attach<'py>(
     y: &Bound<'py, PyAny>,
     k: usize,
     fate: Fate,
+    inputs: &[Bound<'py, PyAny>],
 ) -> PyResult<Bound<'py, PyAny>> {
     let Some(tensor) = as_tensor(y) else {
         return Ok(y.clone());
     };
     match fate {
-        Fate::Varies => wrap(y.py(), output(node, tensor, k)),
-        Fate::Alias => wrap(y.py(), tensor.detach()),
+        Fate::Varies => wrap(y.py(), output(node, tensor, k, inputs.iter().filter_map(as_tensor))),
+        Fate::Alias => wrap(y.py(), tensor.apart()),
         Fate::Constant => Ok(y.clone()),
         Fate::Dirty => {
-            tensor.rebase(Some(Edge::new(node.clone(), k as u32)));
+            let edge = Edge::new(node.clone(), k as u32);
+            tensor.wrote("mark_dirty", tensor.layout(), Some(edge), tensor.version());
             Ok(y.clone())
         }
     }

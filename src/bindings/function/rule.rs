@@ -89,7 +89,7 @@ impl Trampoline {
                         cut.get_or_insert_with(|| intermediate(self.name.to_string().into(), cx));
                     Some(cx.saved(i)?.detach().attach(edge.clone()))
                 }
-                _ => Some(cx.saved(i)?),
+                _ => Some(cx.saved(i)?.on_loan()),
             });
         }
         Ok(restored)

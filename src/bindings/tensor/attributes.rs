@@ -9,17 +9,18 @@ use pyo3::types::PyTuple;
 
 use crate::bindings::convert;
 use crate::bindings::dispatch::tensor_by_name;
-use crate::bindings::errors::bad_value;
+use crate::bindings::errors::{bad_value, to_python};
 use crate::bindings::numpy;
 use crate::bindings::scope;
 use crate::bindings::tensor::{PyTensor, wrap};
 use crate::dtype::DType;
+use crate::error::Error;
 use crate::ops::cast::astype;
 use crate::ops::declare::{Arg, Ints};
 
 /// The axes of `tensor` in another order, as a view.
 fn permuted<'py>(slf: &Bound<'py, PyTensor>, axes: Ints) -> PyResult<Bound<'py, PyAny>> {
-    let tensor = slf.get().tensor.clone();
+    let tensor = slf.get().tensor.sharing();
     let out = tensor_by_name("permute", &mut [Arg::Tensor(tensor), Arg::Ints(axes)])?;
     told("permute", slf, wrap(slf.py(), out)?)
 }
@@ -130,8 +131,15 @@ impl PyTensor {
 
     /// How often the memory was changed in place; views and `detach()` share it.
     #[getter]
-    fn _version(&self) -> u32 {
-        self.tensor.version()
+    fn _version(&self) -> PyResult<u32> {
+        if self.tensor.is_inference() {
+            return Err(to_python(Box::new(Error::Inference {
+                op: "_version".into(),
+                what: "a tensor made in inference mode does not count its changes",
+                remedy: "clone() it outside inference mode",
+            })));
+        }
+        Ok(self.tensor.version())
     }
 
     /// The axes in reverse order, as a view.

@@ -119,19 +119,19 @@ impl PyTensor {
 
     /// The same data outside the graph; memory and version are shared.
     fn detach<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyAny>> {
-        wrap(py, self.tensor.detach())
+        wrap(py, self.tensor.apart())
     }
 
     /// The same data outside the graph; setting it copies in place.
     #[getter]
     fn data<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyAny>> {
-        wrap(py, self.tensor.detach())
+        wrap(py, self.tensor.apart())
     }
 
     #[setter]
     fn set_data(slf: &Bound<'_, Self>, value: &Bound<'_, PyAny>) -> PyResult<()> {
         let value = convert::tensor_of("data", "the value", value)?;
-        python(inplace::copy_(&slf.get().tensor.detach(), &value.detach()))
+        python(inplace::copy_(&slf.get().tensor.apart(), &value.detach()))
     }
 
     /// Keeps this tensor's gradient in `grad` although it is no leaf.

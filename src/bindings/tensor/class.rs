@@ -26,6 +26,9 @@ pub(crate) fn wrap(py: Python<'_>, tensor: Tensor) -> PyResult<Bound<'_, PyAny>>
     if tensor.meta().is_some() {
         return wrap_known(py, tensor);
     }
+    // The memory of a view that an operation made of its own intermediate is the view's alone.
+    let alone = tensor.is_view() && tensor.storage().is_unique();
+    let tensor = if alone { tensor.owner() } else { tensor };
     Ok(Bound::new(py, PyTensor { tensor })?.into_any())
 }
 

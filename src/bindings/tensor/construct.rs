@@ -210,7 +210,7 @@ pub(crate) fn full<'py>(
         return Err(bad_value("full", what, "give sizes of at least 0"));
     }
     let dims: Vec<usize> = shape.iter().map(|&d| d as usize).collect();
-    let tensor = Tensor::full(&dims, value, dtype)?;
+    let tensor = Tensor::full(&dims, value, dtype)?.in_mode();
     let object = Bound::new(py, PyTensor { tensor })?;
     finish(&object, requires_grad, None)?;
     Ok(object)

@@ -55,7 +55,7 @@ impl PyTensor {
         if slf.get().tensor.ndim() == 0 {
             return Err(PyTypeError::new_err("iteration over a 0-d tensor; use item()"));
         }
-        Ok(TensorIterator { tensor: slf.get().tensor.clone(), next: AtomicUsize::new(0) })
+        Ok(TensorIterator { tensor: slf.get().tensor.sharing(), next: AtomicUsize::new(0) })
     }
 
     fn __contains__(&self, value: &Bound<'_, PyAny>) -> PyResult<bool> {

@@ -7,6 +7,7 @@ mod construct;
 mod conversion;
 mod display;
 mod indexing;
+mod inplace;
 mod pickle;
 mod protocols;
 

@@ -9,7 +9,7 @@ use crate::array::Layout;
 use crate::dtype::DType;
 use crate::error::Result;
 use crate::graph::{self, Edges, Flags, Rule, RuleRef, Saved, SavedValues};
-use crate::tensor::{Edge, Node, Tensor};
+use crate::tensor::{Edge, Marks, Node, Tensor};
 
 /// The estimated cost of a backward that the user wrote, in nanoseconds.
 const COST_NS: f32 = 1_000.0;
@@ -140,7 +140,16 @@ pub(super) fn same(a: &Tensor, b: &Tensor) -> bool {
         && place(a.layout()) == place(b.layout())
 }
 
-/// The fresh handle of output `k`: the data of `raw` under the node's edge.
-pub(crate) fn output(node: &Node, raw: &Tensor, k: usize) -> Tensor {
-    raw.detach().attach(Edge::new(node.clone(), k as u32))
+/// The fresh handle of output `k`: the data of `raw` under the node's edge. A view of anything that lives on must
+/// not be changed in place: the change would bypass the function's backward.
+pub(crate) fn output<'a>(
+    node: &Node,
+    raw: &Tensor,
+    k: usize,
+    mut inputs: impl Iterator<Item = &'a Tensor>,
+) -> Tensor {
+    let shared = inputs.any(|x| x.storage().same(raw.storage()))
+        || (raw.is_view() && !raw.storage().is_unique());
+    raw.renewed(if shared { Marks::VIEW.and(Marks::CUSTOM) } else { Marks::default() })
+        .attach(Edge::new(node.clone(), k as u32))
 }

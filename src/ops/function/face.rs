@@ -123,7 +123,7 @@ fn finish<F: Function>(
     };
     let node = call.record(Box::new(rule), saved, raws.len(), Flags::NONE);
     let attach = |(k, y): (usize, &Tensor)| {
-        if varies[k] { output(&node, y, k) } else { y.detach() }
+        if varies[k] { output(&node, y, k, inputs.iter().copied()) } else { y.detach() }
     };
     Ok(raws.iter().enumerate().map(attach).collect())
 }

@@ -219,7 +219,7 @@ fn follow(running: Option<&Tensor>, value: &Tensor, momentum: f64) -> Result<()>
     };
     let old = binary_scalar(&MULTIPLY, &running.detach(), Scalar::Float(1.0 - momentum))?;
     let new = binary_scalar(&MULTIPLY, &astype(value, running.dtype())?, Scalar::Float(momentum))?;
-    overwrite("batch_norm", running, &binary(&ADD, &old, &new)?)
+    overwrite("batch_norm", running, &binary(&ADD, &old, &new)?, true)
 }
 
 /// Moves the running mean and (unbiased) variance towards those of this batch.

@@ -1,0 +1,165 @@
+//! What a storage remembers of the changes made to it.
+//!
+//! Owns: version and note of a storage as its handles see them, and one word, which is empty, the name of the last change, or the address of a record with that name and a
+//! note of the layers above. Never reads the note.
+//! Invariant: a record, once made, lives as long as the storage; nothing is dropped under its lock.
+
+use std::any::Any;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Arc, Mutex, PoisonError};
+
+use super::Storage;
+
+/// What the layers above keep beside the data.
+pub(super) type Note = Arc<dyn Any + Send + Sync>;
+
+/// Empty, a name (address, length in the top byte), or the address of a `Record` (top byte 0).
+pub(super) struct Changes(AtomicU64);
+
+struct Record {
+    name: AtomicU64,
+    note: Mutex<Option<Note>>,
+}
+
+const ADDRESS: u64 = u64::MAX >> 8;
+
+fn encode(name: &'static str) -> u64 {
+    let name = if name.is_empty() || name.len() > 255 { "an operation" } else { name };
+    name.as_ptr().expose_provenance() as u64 | (name.len() as u64) << 56
+}
+
+fn decode(word: u64) -> &'static str {
+    if word == 0 {
+        return "";
+    }
+    let start = std::ptr::with_exposed_provenance::<u8>((word & ADDRESS) as usize);
+    // SAFETY: `encode` packed address and length of a `&'static str` into one word; user space addresses leave
+    // the top byte free.
+    unsafe {
+        let bytes = std::slice::from_raw_parts(start, (word >> 56) as usize);
+        std::str::from_utf8_unchecked(bytes)
+    }
+}
+
+impl Changes {
+    #[inline(always)]
+    pub(super) fn none() -> Changes {
+        Changes(AtomicU64::new(0))
+    }
+
+    /// Whether there is nothing to remember.
+    #[inline(always)]
+    pub(super) fn is_empty(&self) -> bool {
+        self.0.load(Ordering::Relaxed) == 0
+    }
+
+    fn record(&self) -> Option<&Record> {
+        let word = self.0.load(Ordering::Acquire);
+        if word == 0 || word & !ADDRESS != 0 {
+            return None;
+        }
+        let record = std::ptr::with_exposed_provenance::<Record>(word as usize);
+        // SAFETY: a word without a length is the address of a record that `record_or_new` leaked; it is freed
+        // only by the drop of `self`.
+        Some(unsafe { &*record })
+    }
+
+    fn record_or_new(&self) -> &Record {
+        loop {
+            if let Some(record) = self.record() {
+                return record;
+            }
+            let name = self.0.load(Ordering::Acquire);
+            let fresh = Record { name: AtomicU64::new(name), note: Mutex::new(None) };
+            let fresh = Box::into_raw(Box::new(fresh));
+            let word = fresh.expose_provenance() as u64;
+            if self.0.compare_exchange(name, word, Ordering::AcqRel, Ordering::Acquire).is_err() {
+                // SAFETY: nobody else has seen this address.
+                drop(unsafe { Box::from_raw(fresh) });
+            }
+        }
+    }
+
+    /// Remembers the name of the last change.
+    pub(super) fn set_name(&self, name: &'static str) {
+        let word = encode(name);
+        let before = self.0.load(Ordering::Acquire);
+        let plain = before == 0 || before & !ADDRESS != 0;
+        if plain
+            && self.0.compare_exchange(before, word, Ordering::AcqRel, Ordering::Acquire).is_ok()
+        {
+            return;
+        }
+        self.record_or_new().name.store(word, Ordering::Release);
+    }
+
+    /// The name of the last change; empty when there was none.
+    pub(super) fn name(&self) -> &'static str {
+        match self.record() {
+            Some(record) => decode(record.name.load(Ordering::Acquire)),
+            None => decode(self.0.load(Ordering::Acquire)),
+        }
+    }
+
+    /// The note, if there is one.
+    pub(super) fn note(&self) -> Option<Note> {
+        self.record()?.note.lock().unwrap_or_else(PoisonError::into_inner).clone()
+    }
+
+    /// The note, made now if there was none.
+    pub(super) fn note_or(&self, make: impl FnOnce() -> Note) -> Note {
+        let mut note = self.record_or_new().note.lock().unwrap_or_else(PoisonError::into_inner);
+        note.get_or_insert_with(make).clone()
+    }
+
+    /// Forgets the note.
+    pub(super) fn forget_note(&self) {
+        let gone = self
+            .record()
+            .and_then(|record| record.note.lock().unwrap_or_else(PoisonError::into_inner).take());
+        drop(gone);
+    }
+}
+
+impl Drop for Changes {
+    fn drop(&mut self) {
+        if let Some(record) = self.record() {
+            let record = std::ptr::from_ref(record).cast_mut();
+            // SAFETY: `record_or_new` made it from a box, and nobody else reaches it any more.
+            drop(unsafe { Box::from_raw(record) });
+        }
+    }
+}
+
+impl Storage {
+    /// Remembers a change of the data by the operation `op`; returns the new version.
+    pub fn bump_version(&self, op: &'static str) -> u32 {
+        self.header().changes.set_name(op);
+        self.header().version.fetch_add(1, Ordering::AcqRel).wrapping_add(1)
+    }
+
+    /// The operation that changed the data last; empty when none did.
+    pub fn changed_by(&self) -> &'static str {
+        self.header().changes.name()
+    }
+
+    /// What the layers above keep beside the data; a guest has none.
+    pub fn note(&self) -> Option<Note> {
+        if self.is_guest() { None } else { self.header().changes.note() }
+    }
+
+    /// The same, made now if there was none.
+    pub fn note_or(&self, make: impl FnOnce() -> Note) -> Note {
+        if self.is_guest() { make() } else { self.header().changes.note_or(make) }
+    }
+
+    /// A bit for the layers above; guests see it, too.
+    pub fn is_marked(&self) -> bool {
+        self.header().marked.load(Ordering::Relaxed)
+    }
+
+    /// Sets that bit.
+    pub fn mark(&self, on: bool) {
+        self.header().marked.store(on, Ordering::Relaxed);
+    }
+}

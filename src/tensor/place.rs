@@ -1,0 +1,165 @@
+//! A tensor's place in the graph: whether it has one, which, and how it gets and leaves it.
+//!
+//! Owns: the edge that consumers record, the state of leaves, and every form of `detach`. Never records.
+//! Invariant: the edge is that of the values as they are now, whoever changed them in place.
+
+use crate::error::{Error, Result};
+use crate::graph::{Flags, INFERENCE, Mode};
+use crate::tensor::cut::cut_edge;
+use crate::tensor::{Edge, Marks, Tensor};
+
+impl Tensor {
+    /// Whether operations on this tensor are recorded.
+    #[inline]
+    pub fn requires_grad(&self) -> bool {
+        match self.meta() {
+            None if self.edge.is_some() => true,
+            None if self.version == self.storage.version() && !self.marks.has(Marks::CUT) => false,
+            Some(meta) if meta.requires_grad() => true,
+            Some(meta) if !meta.is_rebased() && self.edge.is_some() => true,
+            _ => self.grad_edge().is_some(),
+        }
+    }
+
+    /// Whether no operation produced this tensor.
+    pub fn is_leaf(&self) -> bool {
+        match self.grad_fn() {
+            None => true,
+            Some(node) => node.flags().has(Flags::ACCUMULATOR),
+        }
+    }
+
+    /// The edge a consumer of this tensor records: its producer's output, or a leaf's accumulator.
+    #[inline]
+    pub fn grad_edge(&self) -> Option<Edge> {
+        let edge = match self.meta() {
+            None => self.produced_edge(),
+            Some(meta) => meta.leaf_edge(self).or_else(|| self.produced_edge()),
+        };
+        edge.or_else(|| if self.is_cut() { cut_edge() } else { None })
+    }
+
+    /// The history of the values as they are now.
+    #[inline]
+    fn produced_edge(&self) -> Option<Edge> {
+        let version = self.storage.version();
+        match self.meta() {
+            Some(meta) if meta.is_rebased() => {
+                let (edge, since) = meta.rebased();
+                if since == version { edge } else { self.changed_edge(edge.as_ref(), since) }
+            }
+            _ if self.version == version => self.edge.clone(),
+            _ => self.changed_edge(self.edge.as_ref(), self.version),
+        }
+    }
+
+    /// The node that produced this tensor, or `None` for a leaf.
+    pub fn grad_fn(&self) -> Option<crate::tensor::Node> {
+        self.producer_edge().map(|edge| edge.node().clone())
+    }
+
+    /// The edge to the producer; a leaf has none.
+    pub(crate) fn producer_edge(&self) -> Option<Edge> {
+        self.produced_edge().filter(|edge| !edge.node().flags().has(Flags::ACCUMULATOR))
+    }
+
+    /// Marks a leaf as requiring a gradient, or takes the mark away.
+    pub fn set_requires_grad(&self, on: bool) -> Result<()> {
+        if !self.is_leaf() {
+            if on {
+                return Ok(());
+            }
+            return Err(Box::new(Error::State {
+                op: "requires_grad".into(),
+                what: "only leaf tensors can change requires_grad".into(),
+                remedy: "use detach() for a tensor outside the graph",
+            }));
+        }
+        if on && !self.dtype.is_float() {
+            return Err(Box::new(Error::NotFloat { op: "requires_grad".into(), got: self.dtype }));
+        }
+        if on && self.is_inference() && !Mode::current().has(INFERENCE) {
+            return Err(Box::new(Error::Inference {
+                op: "requires_grad".into(),
+                what: "a tensor made in inference mode was to require grad",
+                remedy: "clone() it outside inference mode",
+            }));
+        }
+        self.ensure_meta().set_requires_grad(on);
+        self.mark_leaf(on);
+        Ok(())
+    }
+
+    /// This tensor as a leaf that requires a gradient. # Panics: if the dtype is not a float.
+    pub fn with_grad(self) -> Tensor {
+        self.set_requires_grad(true).expect("a float leaf");
+        self
+    }
+
+    /// The same data outside the graph; storage and version are shared.
+    #[inline]
+    pub fn detach(&self) -> Tensor {
+        let mut same =
+            Tensor::assemble(self.storage.clone(), self.layout.clone(), self.dtype, None);
+        same.marks = self.marks;
+        same
+    }
+
+    /// A handle on the same data outside the graph, with these marks and no others.
+    pub(crate) fn renewed(&self, marks: Marks) -> Tensor {
+        let mut renewed = self.detach();
+        let detached = self.storage.is_guest();
+        renewed.marks = if detached { marks.and(Marks::DETACHED) } else { marks };
+        renewed
+    }
+}
+
+/// What only objects of a host language need: there, several tensors may change one memory.
+#[cfg(feature = "python")]
+impl Tensor {
+    /// This new tensor, marked when it is made in inference mode.
+    pub(crate) fn in_mode(self) -> Tensor {
+        if Mode::current().has(INFERENCE) { self.marked(Marks::INFERENCE) } else { self }
+    }
+
+    /// A clone through which views and changes of a detached tensor find its family.
+    #[inline]
+    pub(crate) fn sharing(&self) -> Tensor {
+        if self.marks.has(Marks::DETACHED) {
+            self.ensure_meta();
+        }
+        self.clone()
+    }
+
+    /// This restored value as one that users may take views of and change.
+    pub(crate) fn on_loan(self) -> Tensor {
+        if self.meta().is_some() { self } else { self.marked(Marks::DETACHED) }
+    }
+
+    /// The same data as a tensor with a history of its own: `detach` as users know it.
+    pub(crate) fn apart(&self) -> Tensor {
+        let guest = self.storage.guest();
+        let mut apart = Tensor::assemble(guest, self.layout.clone(), self.dtype, None);
+        apart.marks = Marks::DETACHED;
+        if self.is_inference() {
+            apart.marks = apart.marks.and(Marks::INFERENCE);
+        }
+        apart
+    }
+
+    /// Takes this tensor out of the graph; its leaf state goes, too. Views keep the history they have.
+    pub(crate) fn detach_in_place(&self) -> Result<()> {
+        if self.is_view() {
+            return Err(Box::new(Error::State {
+                op: "detach_".into(),
+                what: "a view cannot be detached in place".into(),
+                remedy: "use detach() instead",
+            }));
+        }
+        if self.is_leaf() {
+            return self.set_requires_grad(false);
+        }
+        self.ensure_meta().rebase(None, self.storage.version());
+        Ok(())
+    }
+}

@@ -1,0 +1,87 @@
+"""Methods that change their tensor, `x.exp_()`, derived from the operation table.
+
+Owns: each against its function, in value and in derivatives of first and second order, on a tensor
+and through a view of one. Names no operation but in the test that the registry was read.
+"""
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+import pytest
+
+import ferrograd as fg
+from case_model import A, Call, Case
+from op_support import REGISTRY, ROWS, function
+
+CHANGING = [case for case in ROWS if REGISTRY[case.key]["in_place"] and case.through is None]
+
+Change = Callable[[fg.Tensor, Case, Call, list[Any]], fg.Tensor]
+
+
+def fitting(case: Case, call: Call) -> bool:
+    """Whether the result can take the place of the first operand."""
+    if not (call.args and isinstance(call.args[0], A)) or call.kwargs.get("dtype"):
+        return False
+    arrays = call.arrays()
+    result = np.asarray(call.apply(case.ref, arrays))
+    return result.shape == arrays[0].shape and result.dtype.kind in "fb"
+
+
+def plain(x: fg.Tensor, case: Case, call: Call, rest: list[Any]) -> fg.Tensor:
+    return call.apply(function(case), [x * 1, *rest])
+
+
+def changed(x: fg.Tensor, case: Case, call: Call, rest: list[Any]) -> fg.Tensor:
+    y = x * 1
+    arguments = call.filled([y, *rest])[1:]
+    assert getattr(y, f"{case.name}_")(*arguments, **call.kwargs) is y
+    return y
+
+
+def changed_through_a_view(x: fg.Tensor, case: Case, call: Call, rest: list[Any]) -> fg.Tensor:
+    base = fg.stack([x, x])
+    arguments = call.filled([x, *rest])[1:]
+    getattr(base[1], f"{case.name}_")(*arguments, **call.kwargs)
+    np.testing.assert_array_equal(base[0].detach().numpy(), x.detach().numpy())
+    return base[1]
+
+
+def derivatives(change: Change, case: Case, call: Call) -> list[np.ndarray]:
+    """The value, and the first and second derivatives in all operands."""
+    leaves = [fg.tensor(a, requires_grad=True) for a in call.arrays()]
+    y = change(leaves[0], case, call, list(leaves[1:])) * 1
+    found = [y.detach().numpy()]
+    weights = fg.tensor(np.linspace(-1, 1, y.numel()).reshape(y.shape))
+    if case.order:
+        options: Any = {"create_graph": True, "materialize_grads": True}
+        first = fg.autograd.grad((y * weights).sum(), leaves, **options)
+        curved = sum((g * x).sum() for g, x in zip(first, leaves, strict=True))
+        second = fg.autograd.grad(curved, leaves, materialize_grads=True)
+        found += [g.detach().numpy() for g in (*first, *second)]
+    return found
+
+
+@pytest.mark.parametrize("change", [changed, changed_through_a_view])
+@pytest.mark.parametrize("case", CHANGING, ids=lambda case: case.key)
+def test_a_method_in_place_is_its_function(case: Case, change: Change) -> None:
+    calls = [call for call in case.calls if fitting(case, call)]
+    for call in calls:
+        ours, theirs = derivatives(change, case, call), derivatives(plain, case, call)
+        for a, b in zip(ours, theirs, strict=True):
+            np.testing.assert_allclose(a, b, 1e-12, 1e-12)
+
+
+def test_the_registry_says_which_methods_there_are() -> None:
+    names = {f"{n}_" for row in REGISTRY.values() if row["in_place"] for n in row["aliases"]}
+    names |= {f"{row['name']}_" for row in REGISTRY.values() if row["in_place"]}
+    wanted = """add_ sub_ mul_ div_ pow_ neg_ exp_ sin_ sqrt_ tanh_ relu_ clamp_ masked_fill_
+        index_add_ abs_ sigmoid_ log_ reciprocal_ scatter_ round_ floor_ cumsum_ tril_ lerp_"""
+    assert set(wanted.split()) <= names
+    assert all(callable(getattr(fg.Tensor, name)) for name in names)
+    unfit = {"sum_", "reshape_", "matmul_", "index_", "astype_", "clone_", "isnan_"}
+    assert not unfit & set(dir(fg.Tensor))
+    tested = {case.key for case in CHANGING if any(fitting(case, c) for c in case.calls)}
+    integers = {row["name"] for row in REGISTRY.values() if row["family"] == "bitwise"}
+    untested = {key for key, row in REGISTRY.items() if row["in_place"]} - tested - integers
+    assert not untested, "no call of its row fits the receiver"
