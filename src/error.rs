@@ -182,6 +182,9 @@ errors! {
     /// A bug of ours, never of the user.
     Internal { op: Op, what: String } => InternalError,
         "{op}: internal error: {what}; please report it";
+    /// A computation that is being repeated has yielded what was asked for: ends it, never reaches the user.
+    Enough { op: Op } => BaseException,
+        "{op}: all saved values are computed again";
     /// The user pressed Ctrl-C.
     Interrupted { op: Op } => KeyboardInterrupt,
         "{op}: interrupted; no gradient was changed";

@@ -279,6 +279,7 @@ TABLE: list[Row] = [
 REASONS = {
     "Internal": "a bug of ours: nothing known raises it",
     "Interrupted": "a signal during a backward: test_autograd.py sends one",
+    "Enough": "ends the repetition of a checkpoint: test_checkpoint.py sees that it stays inside",
     "Cycle": "an edge always goes to an older node; tests/graph_*.rs closes one by hand",
 }
 

@@ -75,8 +75,10 @@ if TYPE_CHECKING:
         gradcheck as gradcheck,
         gradgradcheck as gradgradcheck,
     )
+    from ferrograd._checkpoint import checkpoint as checkpoint
     from ferrograd._graph import Graph as Graph
     from ferrograd._info import show_config as show_config
+    from ferrograd.autograd import graph as graph
     from ferrograd.transforms import (
         check_grads as check_grads,
         elementwise_grad as elementwise_grad,
@@ -120,6 +122,8 @@ _LAZY = {
     "BackwardPass": "ferrograd._backward",
     "GradientComputer": "ferrograd._backward",
     "Graph": "ferrograd._graph",
+    "checkpoint": "ferrograd._checkpoint",
+    "graph": "ferrograd.autograd",
     "GradcheckReport": "ferrograd._checking",
     "gradcheck": "ferrograd._checking",
     "gradgradcheck": "ferrograd._checking",

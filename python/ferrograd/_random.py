@@ -6,6 +6,7 @@ global state. Invariant: the same seed gives the same numbers at any thread coun
 
 from __future__ import annotations
 
+import weakref
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -18,12 +19,17 @@ if TYPE_CHECKING:
     from numpy.typing import DTypeLike
 
 
+_GENERATORS: weakref.WeakSet[Generator] = weakref.WeakSet()
+States = list[tuple["weakref.ref[Generator]", dict[str, Any]]]
+
+
 class Generator:
     """A source of random numbers: `numpy.random.Generator` under PyTorch's name."""
 
     def __init__(self, seed: int | np.random.Generator | None = None) -> None:
         self._seed = seed
         self._rng: np.random.Generator | None = None
+        _GENERATORS.add(self)
 
     @property
     def numpy(self) -> np.random.Generator:
@@ -39,6 +45,18 @@ class Generator:
 
 
 _DEFAULT = Generator()
+
+
+def generator_states() -> States:
+    """Where every living generator stands."""
+    return [(weakref.ref(each), dict(each.numpy.bit_generator.state)) for each in _GENERATORS]
+
+
+def set_generator_states(states: States) -> None:
+    """Puts generators back where they stood."""
+    for generator, state in states:
+        if (living := generator()) is not None:
+            living.numpy.bit_generator.state = state
 
 
 def manual_seed(seed: int) -> Generator:

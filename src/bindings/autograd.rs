@@ -1,46 +1,31 @@
 //! `backward` and `grad` as Python calls them.
 //!
-//! Owns: sequences, dicts and arrays as arguments of a pass, and the sink of retained gradients.
+//! Owns: sequences, dicts, arrays and gradient edges as arguments of a pass.
 //! Never walks the graph: `ops::autograd` does.
 //! Invariant: a gradient given as an array or a number gets its tensor's dtype; a tensor must have it.
-
-use std::sync::{Arc, Weak};
 
 use pyo3::prelude::*;
 use pyo3::types::{PyDict, PyTuple};
 
 use crate::bindings::convert::{self, type_name};
+use crate::bindings::edge::GradientEdge;
 use crate::bindings::errors::{bad_type, bad_value};
 use crate::bindings::host::run_pass;
-use crate::bindings::tensor::{PyTensor, wrap};
-use crate::error::Result;
-use crate::graph::Sink;
-use crate::ops::autograd::{self as engine, BackwardOptions, GradOptions};
+use crate::bindings::tensor::{PyTensor, remember, wrap};
+use crate::graph::Flags;
+use crate::ops::autograd::{self as engine, BackwardOptions, GradOptions, Point};
 use crate::ops::cast::astype;
-use crate::tensor::{Meta, Tensor};
+use crate::tensor::Tensor;
 
-/// Stores the gradient of a tensor that is no leaf in its state, if a handle still lives.
-pub(crate) struct RetainedGrad(Weak<Meta>);
+type Objects<'py> = Vec<Bound<'py, PyAny>>;
 
-impl RetainedGrad {
-    pub(crate) fn new(meta: &Arc<Meta>) -> RetainedGrad {
-        RetainedGrad(Arc::downgrade(meta))
-    }
-}
-
-impl Sink<Tensor> for RetainedGrad {
-    fn store(&self, grad: Tensor, create_graph: bool) -> Result<()> {
-        match self.0.upgrade() {
-            Some(meta) => meta.accumulate(if create_graph { grad } else { grad.into_owned()? }),
-            None => Ok(()),
-        }
-    }
-}
-
-/// One tensor, or a sequence of them.
-fn tensors(op: &str, name: &str, ob: &Bound<'_, PyAny>) -> PyResult<Vec<Tensor>> {
-    if let Ok(one) = ob.cast::<PyTensor>() {
-        return Ok(vec![one.get().tensor.clone()]);
+/// One tensor or gradient edge, or a sequence of them.
+fn several<'py>(op: &str, name: &str, ob: &Bound<'py, PyAny>) -> PyResult<Objects<'py>> {
+    let one = |ob: &Bound<'py, PyAny>| {
+        ob.is_instance_of::<PyTensor>() || ob.is_instance_of::<GradientEdge>()
+    };
+    if one(ob) {
+        return Ok(vec![ob.clone()]);
     }
     let refuse = |ob: &Bound<'_, PyAny>| {
         bad_type(
@@ -49,22 +34,27 @@ fn tensors(op: &str, name: &str, ob: &Bound<'_, PyAny>) -> PyResult<Vec<Tensor>>
             format!("give a tensor or a sequence of tensors as {name}"),
         )
     };
-    let items = ob.try_iter().map_err(|_| refuse(ob))?;
-    items
-        .map(|item| {
-            let item = item?;
-            match item.cast::<PyTensor>() {
-                Ok(tensor) => Ok(tensor.get().tensor.clone()),
-                Err(_) => Err(refuse(&item)),
-            }
-        })
-        .collect()
+    let items: Objects<'py> =
+        ob.try_iter().map_err(|_| refuse(ob))?.collect::<PyResult<Objects<'py>>>()?;
+    match items.iter().find(|item| !one(item)) {
+        None => Ok(items),
+        Some(other) => Err(refuse(other)),
+    }
+}
+
+/// The points at which a pass begins.
+fn roots(op: &'static str, name: &str, ob: &Bound<'_, PyAny>) -> PyResult<Vec<Point>> {
+    let root = |ob: &Bound<'_, PyAny>| match ob.cast::<PyTensor>() {
+        Ok(tensor) => Ok(Point::root(op, &tensor.get().tensor)?),
+        Err(_) => Ok(ob.cast::<GradientEdge>()?.get().point.clone()),
+    };
+    several(op, name, ob)?.iter().map(root).collect()
 }
 
 /// The gradients that belong to `roots`: None, one for one, or a sequence.
 fn gradients(
     op: &str,
-    roots: &[Tensor],
+    roots: &[Point],
     ob: Option<&Bound<'_, PyAny>>,
 ) -> PyResult<Vec<Option<Tensor>>> {
     let Some(ob) = ob else {
@@ -90,7 +80,7 @@ fn gradients(
     roots.iter().zip(&items).map(|(root, item)| gradient(op, root, Some(item))).collect()
 }
 
-fn gradient(op: &str, root: &Tensor, ob: Option<&Bound<'_, PyAny>>) -> PyResult<Option<Tensor>> {
+fn gradient(op: &str, root: &Point, ob: Option<&Bound<'_, PyAny>>) -> PyResult<Option<Tensor>> {
     let Some(ob) = ob.filter(|ob| !ob.is_none()) else {
         return Ok(None);
     };
@@ -98,18 +88,18 @@ fn gradient(op: &str, root: &Tensor, ob: Option<&Bound<'_, PyAny>>) -> PyResult<
         return Ok(Some(given.get().tensor.clone()));
     }
     let given = convert::tensor_of(op, "the gradient", ob)?;
-    if given.dtype() == root.dtype() {
+    if given.dtype() == root.spec.dtype {
         // The array's owner may change it later; gradients are values.
         return Ok(Some(given.into_owned()?));
     }
-    Ok(Some(astype(&given, root.dtype())?))
+    Ok(Some(astype(&given, root.spec.dtype)?))
 }
 
-/// What `inputs=` names: a tensor, a sequence, or the values of a dict.
-fn targets(op: &str, ob: &Bound<'_, PyAny>) -> PyResult<Vec<Tensor>> {
-    let found = match ob.cast::<PyDict>() {
-        Ok(dict) => tensors(op, "inputs", dict.values().as_any())?,
-        Err(_) => tensors(op, "inputs", ob)?,
+/// What `inputs=` names: a tensor, a gradient edge, a sequence, or the values of a dict.
+fn inputs_of<'py>(op: &str, ob: &Bound<'py, PyAny>) -> PyResult<Objects<'py>> {
+    let found = match ob.cast_exact::<PyDict>() {
+        Ok(dict) => several(op, "inputs", dict.values().as_any())?,
+        Err(_) => several(op, "inputs", ob)?,
     };
     if found.is_empty() {
         return Err(bad_value(op, "inputs is empty", "name at least one tensor or leave it out"));
@@ -117,36 +107,56 @@ fn targets(op: &str, ob: &Bound<'_, PyAny>) -> PyResult<Vec<Tensor>> {
     Ok(found)
 }
 
+/// Where a backward accumulates; tensors that are no leaves retain their gradient from now on.
+fn targets(ob: &Bound<'_, PyAny>) -> PyResult<Vec<Point>> {
+    let target = |(i, ob): (usize, &Bound<'_, PyAny>)| {
+        if let Ok(tensor) = ob.cast::<PyTensor>() {
+            let point = engine::target("backward", i, &tensor.get().tensor)?;
+            if !tensor.get().tensor.is_leaf() {
+                remember(tensor)?;
+            }
+            return Ok(point);
+        }
+        let point = ob.cast::<GradientEdge>()?.get().point.clone();
+        if point.edge.node().flags().has(Flags::ACCUMULATOR) {
+            return Ok(point);
+        }
+        let what = format!("input {i} is the gradient edge of a tensor that is no leaf");
+        Err(bad_value("backward", what, "pass the tensor itself, or use autograd.grad"))
+    };
+    inputs_of("backward", ob)?.iter().enumerate().map(target).collect()
+}
+
 /// Runs a backward pass that adds to `.grad`.
 pub(crate) fn run_backward(
-    py: Python<'_>,
-    roots: Vec<Tensor>,
-    given: Vec<Option<&Bound<'_, PyAny>>>,
+    root: &Bound<'_, PyTensor>,
+    gradient: Option<&Bound<'_, PyAny>>,
     retain_graph: Option<bool>,
     create_graph: bool,
     inputs: Option<&Bound<'_, PyAny>>,
 ) -> PyResult<()> {
-    let grads: PyResult<Vec<Option<Tensor>>> =
-        roots.iter().zip(given).map(|(root, ob)| gradient("backward", root, ob)).collect();
-    pass(py, roots, grads?, retain_graph, create_graph, inputs)
+    let root_point = Point::root("backward", &root.get().tensor)?;
+    let grad = self::gradient("backward", &root_point, gradient)?;
+    pass(root.py(), vec![root_point], vec![grad], retain_graph, create_graph, inputs)
 }
 
 fn pass(
     py: Python<'_>,
-    roots: Vec<Tensor>,
+    roots: Vec<Point>,
     grads: Vec<Option<Tensor>>,
     retain_graph: Option<bool>,
     create_graph: bool,
     inputs: Option<&Bound<'_, PyAny>>,
 ) -> PyResult<()> {
-    let inputs = inputs.map(|ob| targets("backward", ob)).transpose()?;
-    run_pass(py, &roots, |host| {
-        let options = BackwardOptions { retain_graph, create_graph, inputs: inputs.as_deref() };
-        engine::backward(&roots, &grads, &options, host)
+    let targets = inputs.map(targets).transpose()?;
+    run_pass(py, roots, |roots, host| {
+        let options = BackwardOptions { retain_graph, create_graph, inputs: None };
+        engine::backward_from(roots, targets, &grads, &options, host)
     })
 }
 
-/// Computes the sum of the gradients of `tensors` and adds it to the `grad` of the leaves.
+/// Computes the sum of the gradients of `tensors` and adds it to the `grad` of the leaves; with `inputs` only to the
+/// `grad` of those, which need not be leaves.
 #[pyfunction]
 #[pyo3(signature = (tensors, grad_tensors=None, retain_graph=None, create_graph=false, inputs=None))]
 pub(crate) fn backward(
@@ -157,7 +167,7 @@ pub(crate) fn backward(
     create_graph: bool,
     inputs: Option<&Bound<'_, PyAny>>,
 ) -> PyResult<()> {
-    let roots = self::tensors("backward", "tensors", tensors)?;
+    let roots = roots("backward", "tensors", tensors)?;
     let grads = gradients("backward", &roots, grad_tensors)?;
     pass(py, roots, grads, retain_graph, create_graph, inputs)
 }
@@ -183,21 +193,27 @@ pub(crate) fn grad<'py>(
             "leave allow_unused out: unused inputs then get zeros",
         ));
     }
-    let roots = tensors("grad", "outputs", outputs)?;
+    let roots = roots("grad", "outputs", outputs)?;
     let grads = gradients("grad", &roots, grad_outputs)?;
-    let wanted = targets("grad", inputs)?;
-    let found = run_pass(py, &roots, |host| {
+    let point = |(i, ob): (usize, &Bound<'py, PyAny>)| match ob.cast::<PyTensor>() {
+        Ok(tensor) => Ok(Point::target("grad", i, &tensor.get().tensor)?),
+        Err(_) => Ok(ob.cast::<GradientEdge>()?.get().point.clone()),
+    };
+    let wanted: PyResult<Vec<Point>> =
+        inputs_of("grad", inputs)?.iter().enumerate().map(point).collect();
+    let wanted = wanted?;
+    let found = run_pass(py, roots, |roots, host| {
         let options = GradOptions {
             retain_graph,
             create_graph,
             allow_unused: allow_unused.unwrap_or(materialize_grads),
             materialize: materialize_grads,
         };
-        engine::grad(&roots, &wanted, &grads, &options, host)
+        engine::grad_at(roots, &wanted, &grads, &options, host)
     })?;
     let found: PyResult<Vec<Option<Bound<'py, PyAny>>>> =
         found.into_iter().map(|grad| grad.map(|grad| wrap(py, grad)).transpose()).collect();
-    let Ok(dict) = inputs.cast::<PyDict>() else {
+    let Ok(dict) = inputs.cast_exact::<PyDict>() else {
         return Ok(PyTuple::new(py, found?)?.into_any());
     };
     let named = PyDict::new(py);

@@ -5,23 +5,27 @@
 //! alive are reported; reporting too few is safe, reporting a shared one is not.
 
 use std::any::Any;
+use std::collections::HashMap;
+use std::slice;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 
 use pyo3::prelude::*;
 use pyo3::types::PyDict;
 use pyo3::{PyTraverseError, PyVisit};
 
+use crate::bindings::edge::GradientEdge;
 use crate::bindings::node::PyNode;
 use crate::bindings::tensor::PyTensor;
-use crate::graph::Foreign;
+use crate::graph::{Flags, Foreign};
 use crate::tensor::Node;
 
 /// How many rules with Python objects live; at zero no walk starts.
 static LIVE: AtomicUsize = AtomicUsize::new(0);
 
-/// A walk ends after this many nodes.
-const LIMIT: usize = 1024;
+/// A walk of a young collection ends after this many nodes: it must not cost more than what was allocated since the
+/// last one. A full collection, which is rare, looks at all of them.
+const YOUNG: usize = 1024;
 
 /// Counts its owner as a rule that holds Python objects.
 pub(crate) struct Counted(());
@@ -51,45 +55,103 @@ impl Notes {
     }
 }
 
+/// Whether the collection that is running looks at everything.
+static FULL: AtomicBool = AtomicBool::new(false);
+
+/// Told by Python when a collection starts and ends.
+#[pyfunction]
+pub(crate) fn _collecting(phase: &str, info: &Bound<'_, PyDict>) -> PyResult<()> {
+    let generation = info.get_item("generation")?;
+    let full = generation.map(|g| g.extract::<u32>()).transpose()?.is_some_and(|g| g >= 2);
+    FULL.store(full && phase == "start", Ordering::Relaxed);
+    Ok(())
+}
+
 /// What a walk finds.
 enum Found<'a> {
-    Rule(&'a dyn Foreign),
+    Owner(&'a dyn Foreign),
     Notes(&'a Node, Arc<dyn Any + Send + Sync>),
 }
 
-/// Calls `found` with every owner of Python objects that only `root`'s holder keeps alive.
+/// A walk over the nodes that one holder alone keeps alive.
 ///
-/// `held` is how often the holder and this call count `root`.
-fn walk<E>(
-    root: &Node,
-    held: u32,
-    mut found: impl FnMut(Found<'_>) -> Result<(), E>,
-) -> Result<(), E> {
-    if root.count() > held {
-        return Ok(());
+/// A node is reached when all its counts are accounted for: those of the holder, the walk's own, and those of nodes
+/// that were reached before.
+struct Walk<'a, F> {
+    found: F,
+    counted: HashMap<usize, u32>,
+    /// Owners that several nodes share, and how many of them were met.
+    shared: HashMap<usize, usize>,
+    ready: Vec<&'a Node>,
+    left: usize,
+}
+
+impl<'a, E, F: FnMut(Found<'_>) -> Result<(), E>> Walk<'a, F> {
+    /// Visits everything that is kept by the holder of `roots`, each of which stands for `counts` of the node.
+    fn run(roots: &'a [Node], counts: u32, found: F) -> Result<(), E> {
+        let left = if FULL.load(Ordering::Relaxed) { usize::MAX } else { YOUNG };
+        let (counted, shared) = (HashMap::new(), HashMap::new());
+        let mut walk = Walk { found, counted, shared, ready: Vec::new(), left };
+        roots.iter().for_each(|root| walk.reach(root, counts));
+        while let Some(node) = walk.ready.pop() {
+            walk.visit(node)?;
+            if walk.left == 0 {
+                break;
+            }
+            walk.left -= 1;
+            node.edges().iter().flatten().for_each(|edge| walk.reach(edge.node(), 1));
+        }
+        Ok(())
     }
-    let mut stack = vec![root];
-    let mut seen = 0;
-    while let Some(node) = stack.pop() {
-        seen += 1;
+
+    #[inline]
+    fn reach(&mut self, node: &'a Node, counts: u32) {
+        let all = node.count();
+        if all > counts {
+            let known = self.counted.entry(node.address()).or_insert(0);
+            *known += counts;
+            if *known != all {
+                return;
+            }
+        }
+        self.ready.push(node);
+    }
+
+    fn visit(&mut self, node: &'a Node) -> Result<(), E> {
         if let Some(foreign) = node.rule().foreign() {
-            found(Found::Rule(foreign))?;
+            (self.found)(Found::Owner(foreign))?;
         }
-        if let Some(notes) = node.extras().and_then(|extras| extras.metadata()) {
-            found(Found::Notes(node, notes))?;
+        if !node.flags().has(Flags::FOREIGN) && node.extras().is_none() {
+            return Ok(());
         }
-        if seen == LIMIT {
-            break;
+        let mut result = Ok(());
+        let (found, shared) = (&mut self.found, &mut self.shared);
+        let mut owner = |foreign: &dyn Foreign| {
+            let all = foreign.shared().is_none_or(|(id, count)| {
+                let met = shared.entry(id).or_insert(0);
+                *met += 1;
+                *met == count
+            });
+            if all && result.is_ok() {
+                result = found(Found::Owner(foreign));
+            }
+        };
+        node.foreign_saved(&mut owner);
+        if let Some(extras) = node.extras() {
+            extras.foreign(&mut owner);
+            result?;
+            if let Some(notes) = extras.metadata() {
+                return (self.found)(Found::Notes(node, notes));
+            }
+            return Ok(());
         }
-        let edges = node.edges().iter().flatten().map(|edge| edge.node());
-        stack.extend(edges.filter(|below| below.count() == 1));
+        result
     }
-    Ok(())
 }
 
 fn report(found: Found<'_>, visit: &PyVisit<'_>) -> Result<(), PyTraverseError> {
     let foreign = match found {
-        Found::Rule(foreign) => foreign,
+        Found::Owner(foreign) => foreign,
         Found::Notes(_, notes) => {
             return notes.downcast_ref::<Notes>().map_or(Ok(()), |notes| visit.call(&notes.dict));
         }
@@ -105,18 +167,14 @@ fn report(found: Found<'_>, visit: &PyVisit<'_>) -> Result<(), PyTraverseError> 
     result
 }
 
-fn traverse(root: Option<Node>, held: u32, visit: PyVisit<'_>) -> Result<(), PyTraverseError> {
-    match root {
-        Some(root) => walk(&root, held, |found| report(found, &visit)),
-        None => Ok(()),
-    }
+fn traverse(roots: &[Node], counts: u32, visit: &PyVisit<'_>) -> Result<(), PyTraverseError> {
+    Walk::run(roots, counts, |found| report(found, visit))
 }
 
-fn clear(root: Option<Node>, held: u32) {
-    let Some(root) = root else { return };
-    let _ = walk(&root, held, |found| -> Result<(), ()> {
+fn clear(roots: &[Node], counts: u32) {
+    let _ = Walk::run(roots, counts, |found| -> Result<(), ()> {
         match found {
-            Found::Rule(foreign) => foreign.clear(),
+            Found::Owner(foreign) => foreign.clear(),
             Found::Notes(node, _) => node.extras_or_new().set_metadata(Arc::new(())),
         }
         Ok(())
@@ -127,15 +185,18 @@ fn idle() -> bool {
     LIVE.load(Ordering::Relaxed) == 0
 }
 
+/// The nodes that a tensor object holds: clones, so that each stands for two counts.
+const CLONES: u32 = 2;
+
 #[pymethods]
 impl PyTensor {
     fn __traverse__(&self, visit: PyVisit<'_>) -> Result<(), PyTraverseError> {
-        if idle() { Ok(()) } else { traverse(self.tensor.grad_fn(), 2, visit) }
+        if idle() { Ok(()) } else { traverse(&self.tensor.owned_nodes(), CLONES, &visit) }
     }
 
     fn __clear__(&self) {
         if !idle() {
-            clear(self.tensor.grad_fn(), 2);
+            clear(&self.tensor.owned_nodes(), CLONES);
         }
     }
 }
@@ -143,12 +204,25 @@ impl PyTensor {
 #[pymethods]
 impl PyNode {
     fn __traverse__(&self, visit: PyVisit<'_>) -> Result<(), PyTraverseError> {
-        if idle() { Ok(()) } else { traverse(Some(self.node.clone()), 2, visit) }
+        if idle() { Ok(()) } else { traverse(slice::from_ref(&self.node), 1, &visit) }
     }
 
     fn __clear__(&self) {
         if !idle() {
-            clear(Some(self.node.clone()), 2);
+            clear(slice::from_ref(&self.node), 1);
+        }
+    }
+}
+
+#[pymethods]
+impl GradientEdge {
+    fn __traverse__(&self, visit: PyVisit<'_>) -> Result<(), PyTraverseError> {
+        if idle() { Ok(()) } else { traverse(slice::from_ref(self.point.edge.node()), 1, &visit) }
+    }
+
+    fn __clear__(&self) {
+        if !idle() {
+            clear(slice::from_ref(self.point.edge.node()), 1);
         }
     }
 }

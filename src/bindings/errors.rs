@@ -5,7 +5,7 @@
 //! Invariant: a Python exception that travels through Rust comes back as the same object, with a note
 //! that says which operation it interrupted.
 
-use pyo3::exceptions::{PyException, PyKeyboardInterrupt, PyUserWarning};
+use pyo3::exceptions::{PyBaseException, PyException, PyKeyboardInterrupt, PyUserWarning};
 use pyo3::prelude::*;
 use pyo3::sync::PyOnceLock;
 use pyo3::types::{PyDict, PyTuple, PyType};
@@ -60,6 +60,7 @@ fn class<'py>(py: Python<'py>, name: &str) -> Bound<'py, PyType> {
     let known = types(py).ok().and_then(|all| all.iter().find(|(known, _)| *known == name));
     match known {
         Some((_, class)) => class.bind(py).clone(),
+        None if name == "BaseException" => py.get_type::<PyBaseException>(),
         None if name == "KeyboardInterrupt" => py.get_type::<PyKeyboardInterrupt>(),
         None => py.get_type::<PyException>(),
     }

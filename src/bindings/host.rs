@@ -4,14 +4,16 @@
 //! Never looks inside a graph beyond its cost estimate.
 //! Invariant: an interrupted pass raises what Python's signal handler raised.
 
+use std::cell::Cell;
 use std::sync::{Mutex, PoisonError};
 
+use pyo3::exceptions::PyRecursionError;
 use pyo3::prelude::*;
 
 use crate::bindings::errors::to_python;
 use crate::error::{Error, Result};
 use crate::graph::Host;
-use crate::tensor::Tensor;
+use crate::ops::autograd::Point;
 
 /// Passes estimated below this many nanoseconds keep the GIL: the engine runs them serially.
 const DETACH_NS: f32 = 150_000.0;
@@ -38,16 +40,47 @@ impl Host for Interpreter {
     }
 }
 
+/// How deep passes may nest on one thread: each level takes Rust and Python stack.
+const DEEPEST: u32 = 320;
+
+thread_local! {
+    static DEPTH: Cell<u32> = const { Cell::new(0) };
+}
+
+/// One level of passes within passes.
+struct Level;
+
+impl Level {
+    fn enter() -> PyResult<Level> {
+        let depth = DEPTH.get();
+        if depth == DEEPEST {
+            return Err(PyRecursionError::new_err(format!(
+                "backward: passes within passes are nested more than {DEEPEST} deep on this thread; \
+                 start the inner ones outside the backward of a function"
+            )));
+        }
+        DEPTH.set(depth + 1);
+        Ok(Level)
+    }
+}
+
+impl Drop for Level {
+    fn drop(&mut self) {
+        DEPTH.set(DEPTH.get() - 1);
+    }
+}
+
 /// Runs a pass from these roots, without the GIL where it is worth it.
 pub(crate) fn run_pass<T: Send>(
     py: Python<'_>,
-    roots: &[Tensor],
-    pass: impl FnOnce(&dyn Host) -> Result<T> + Send,
+    roots: Vec<Point>,
+    pass: impl FnOnce(Vec<Point>, &dyn Host) -> Result<T> + Send,
 ) -> PyResult<T> {
+    let _level = Level::enter()?;
     let host = Interpreter::default();
-    let cost: f32 =
-        roots.iter().filter_map(|root| root.grad_fn()).map(|node| node.total_cost()).sum();
-    let result = if cost > DETACH_NS { py.detach(|| pass(&host)) } else { pass(&host) };
+    let cost: f32 = roots.iter().map(|root| root.edge.node().total_cost()).sum();
+    let result =
+        if cost > DETACH_NS { py.detach(|| pass(roots, &host)) } else { pass(roots, &host) };
     result.map_err(|error| match *error {
         Error::Interrupted { .. } => {
             let raised = host.raised.lock().unwrap_or_else(PoisonError::into_inner).take();

@@ -77,8 +77,12 @@ impl PyNode {
         // A gradient whose shape the operation does not expect may be noticed only by a kernel.
         let run = AssertUnwindSafe(|| graph::vjp(&self.node, gradients, create_graph));
         let found = catch_unwind(run).unwrap_or_else(|_| Err(misfit()));
+        let _mode = graph::ModeGuard::grad(create_graph);
+        let separate = |g: Option<Tensor>| g.map(|g| g.separate(create_graph)).transpose();
+        let found: Vec<_> =
+            python(found.and_then(|all| all.into_iter().map(separate).collect::<Result<_, _>>()))?;
         let found: PyResult<Vec<_>> =
-            python(found)?.into_iter().map(|g| g.map(|g| wrap(py, g)).transpose()).collect();
+            found.into_iter().map(|g| g.map(|g| wrap(py, g)).transpose()).collect();
         PyTuple::new(py, found?)
     }
 }

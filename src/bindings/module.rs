@@ -7,13 +7,22 @@ use pyo3::prelude::*;
 use pyo3::types::{PyList, PyType};
 
 use crate::bindings::{
-    autograd, config, errors, ffi, function, functor, introspect, node, numpy, scope, tensor,
+    autograd, collect, config, edge, errors, ffi, function, functor, group, hooks, introspect,
+    node, numpy, packing, scope, tensor,
 };
 
 /// Functions whose public place is not the package itself: `fg.grad` is another function, and the
 /// package's own `_like` functions take more arguments.
-const ELSEWHERE: [&str; 6] =
-    ["backward", "full_like", "grad", "once_differentiable", "ones_like", "zeros_like"];
+const ELSEWHERE: [&str; 8] = [
+    "backward",
+    "full_like",
+    "get_gradient_edge",
+    "grad",
+    "once_differentiable",
+    "ones_like",
+    "register_multi_grad_hook",
+    "zeros_like",
+];
 
 /// The compiled part of ferrograd.
 #[pymodule(name = "_core", gil_used = false)]
@@ -25,6 +34,8 @@ fn core(m: &Bound<'_, PyModule>) -> PyResult<()> {
     m.add_class::<node::PyNode>()?;
     m.add_class::<introspect::WeakNode>()?;
     m.add_class::<numpy::Memory>()?;
+    m.add_class::<edge::GradientEdge>()?;
+    m.add_class::<hooks::RemovableHandle>()?;
     m.add_class::<function::Function>()?;
     m.add_class::<function::CustomFunction>()?;
     function::mark(&m.py().get_type::<function::CustomFunction>())?;
@@ -59,6 +70,14 @@ fn functions(m: &Bound<'_, PyModule>) -> PyResult<()> {
     m.add_function(wrap_pyfunction!(config::live_bytes, m)?)?;
     m.add_function(wrap_pyfunction!(config::config, m)?)?;
     m.add_function(wrap_pyfunction!(config::registered, m)?)?;
+    m.add_function(wrap_pyfunction!(edge::get_gradient_edge, m)?)?;
+    m.add_function(wrap_pyfunction!(group::register_multi_grad_hook, m)?)?;
+    m.add_function(wrap_pyfunction!(packing::_push_saved_hooks, m)?)?;
+    m.add_function(wrap_pyfunction!(packing::_pop_saved_hooks, m)?)?;
+    m.add_function(wrap_pyfunction!(packing::_increment_version, m)?)?;
+    m.add_function(wrap_pyfunction!(packing::_checkpoint, m)?)?;
+    let callbacks = m.py().import("gc")?.getattr("callbacks")?;
+    callbacks.call_method1("append", (wrap_pyfunction!(collect::_collecting, m)?,))?;
     functors(m)
 }
 

@@ -7,13 +7,15 @@ use std::collections::HashMap;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
 
+use pyo3::exceptions::PyAttributeError;
 use pyo3::prelude::*;
 use pyo3::types::{PyDict, PyTuple, PyWeakrefMethods, PyWeakrefReference};
 
 use crate::bindings::collect::Notes;
-use crate::graph::{Saved, Value};
+use crate::bindings::hooks::{self, RemovableHandle};
+use crate::graph::{Origin, Saved};
 use crate::ops::function::Spec;
-use crate::tensor::{Edge, Node, Tensor};
+use crate::tensor::{Node, Tensor};
 
 /// One recorded operation: where a gradient comes from and where it goes.
 #[pyclass(name = "Node", module = "ferrograd", frozen, weakref)]
@@ -104,23 +106,17 @@ pub(crate) fn display_name(node: &Node) -> String {
 
 /// The values a node saved, with names; the version check applies.
 fn saved_values(node: &Node) -> crate::error::Result<Vec<(String, Tensor)>> {
-    type Part = (String, <Tensor as Value>::Payload, Option<Edge>);
     let parts = node.with_saved(|saved| {
-        let part = |(i, saved): (usize, &Saved<Tensor>)| -> Option<Part> {
-            match saved {
-                Saved::Input { payload, input } => {
-                    let edge = node.edges().get(*input as usize).cloned().flatten();
-                    Some((format!("input{input}"), payload.clone(), edge))
+        let part = |(i, saved): (usize, &Saved<Tensor>)| {
+            let name = match saved {
+                Saved::Input { input, .. } | Saved::Packed { origin: Origin::Input(input), .. } => {
+                    format!("input{input}")
                 }
-                Saved::Output { payload, index } => {
-                    let edge = Edge::new(node.clone(), *index);
-                    Some((format!("output{index}"), payload.clone(), Some(edge)))
-                }
-                Saved::Value { payload, edge } => {
-                    Some((format!("saved{i}"), payload.clone(), edge.clone()))
-                }
-                Saved::Scalar(_) | Saved::Packed { .. } | Saved::None => None,
-            }
+                Saved::Output { index, .. }
+                | Saved::Packed { origin: Origin::Output(index), .. } => format!("output{index}"),
+                _ => format!("saved{i}"),
+            };
+            Some((name, saved.hold(node)?))
         };
         saved.iter().enumerate().filter_map(part).collect::<Vec<_>>()
     });
@@ -128,8 +124,18 @@ fn saved_values(node: &Node) -> crate::error::Result<Vec<(String, Tensor)>> {
     parts
         .ok_or_else(|| Box::new(crate::error::Error::GraphFreed { op: name.clone() }))?
         .into_iter()
-        .map(|(key, payload, edge)| Ok((key, Tensor::unpack(payload, edge, &name)?)))
+        .map(|(key, held)| Ok((key, held.restore(&name)?)))
         .collect()
+}
+
+/// What PyTorch calls a saved value.
+fn saved_alias(name: &str) -> Option<&str> {
+    match name.strip_prefix("_saved_")? {
+        "self" => Some("input0"),
+        "other" => Some("input1"),
+        "result" => Some("output0"),
+        other => Some(other),
+    }
 }
 
 #[pymethods]
@@ -186,6 +192,39 @@ impl PyNode {
         let rule = self.node.rule().as_any()?.downcast_ref::<crate::tensor::Accumulate>()?;
         let leaf = rule.leaf()?;
         crate::bindings::tensor::object_of(py, &leaf)
+    }
+
+    /// Calls `hook(grad_outputs)` before this node runs; a tuple it returns replaces the gradients of the outputs.
+    fn register_prehook(&self, hook: &Bound<'_, PyAny>) -> PyResult<RemovableHandle> {
+        hooks::before(&self.node, hook)
+    }
+
+    /// Calls `hook(grad_inputs, grad_outputs)` after this node ran; a tuple it returns replaces the gradients of the
+    /// inputs.
+    fn register_hook(&self, hook: &Bound<'_, PyAny>) -> PyResult<RemovableHandle> {
+        hooks::after(&self.node, hook)
+    }
+
+    /// A number that grows with every operation: backward runs nodes in descending order.
+    fn _sequence_nr(&self) -> u64 {
+        self.node.seq()
+    }
+
+    /// Always True: a node exists only where a gradient is needed.
+    #[getter]
+    fn requires_grad(&self) -> bool {
+        true
+    }
+
+    /// `_saved_self`, `_saved_other`, `_saved_result`: PyTorch's names for values in `saved`.
+    fn __getattr__<'py>(&self, py: Python<'py>, name: &str) -> PyResult<Bound<'py, PyAny>> {
+        if let Some(alias) = saved_alias(name) {
+            let found = saved_values(&self.node)?.into_iter().find(|(known, _)| known == alias);
+            if let Some((_, tensor)) = found {
+                return crate::bindings::tensor::wrap(py, tensor);
+            }
+        }
+        Err(PyAttributeError::new_err(format!("a Node has no attribute {name:?}")))
     }
 
     fn __repr__(&self) -> String {

@@ -8,17 +8,25 @@ use std::cell::RefCell;
 use pyo3::prelude::*;
 use pyo3::types::{PyDict, PyString, PyTuple};
 
-use crate::graph::{FORWARD, Mode, ModeGuard, TRACING};
+use crate::graph::{FORWARD, Mode, ModeGuard, PACKING, TRACING, take_packing_failure};
 use crate::ops::declare::OpDecl;
 
 thread_local! {
     static OBSERVERS: RefCell<Vec<Py<PyAny>>> = const { RefCell::new(Vec::new()) };
 }
 
-/// Whether this thread observes its operations.
+/// Whether something is to be done after each operation of this thread: it is observed, or what it saves is packed.
 #[inline]
 pub(crate) fn active() -> bool {
-    Mode::current().has(TRACING)
+    Mode::current().0 & (TRACING | PACKING) != 0
+}
+
+/// Whether this thread observes its operations; raises what the packing of the last one raised.
+fn observed() -> PyResult<bool> {
+    match take_packing_failure() {
+        Some(error) => Err(error.into()),
+        None => Ok(Mode::current().has(TRACING)),
+    }
 }
 
 /// Calls `observer(name, arguments, attributes, result, inside)` after every operation called on this thread.
@@ -49,6 +57,9 @@ pub(crate) fn note<'py>(
     attributes: Option<&Bound<'py, PyAny>>,
     result: &Bound<'py, PyAny>,
 ) -> PyResult<()> {
+    if !observed()? {
+        return Ok(());
+    }
     let observers: Vec<Py<PyAny>> =
         OBSERVERS.with_borrow(|all| all.iter().map(|ob| ob.clone_ref(py)).collect());
     let inside = Mode::current().has(FORWARD);
@@ -79,6 +90,9 @@ pub(crate) fn dispatched<'py>(
     keywords: &[(Bound<'py, PyString>, Bound<'py, PyAny>)],
     result: &Bound<'py, PyAny>,
 ) -> PyResult<()> {
+    if !observed()? {
+        return Ok(());
+    }
     let attributes = PyDict::new(py);
     let last = decl.params.len().saturating_sub(1);
     for (i, ob) in positional.iter().enumerate() {

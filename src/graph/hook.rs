@@ -4,13 +4,25 @@
 //! Invariant: hooks are called with no lock held, on the lane that runs the node.
 
 use std::any::Any;
+use std::sync::Weak;
 
+use super::arena::NodeId;
+use super::value::Value;
 use crate::error::Result;
 
+/// The pass that calls a hook.
+pub trait Running<V: Value> {
+    /// Alive until the pass ends: tells this pass from all others.
+    fn token(&self) -> Weak<()>;
+
+    /// Whether this pass computes the gradient of an output (unless every derivative on the way gives none).
+    fn reaches(&self, node: &NodeId<V>, output: u32) -> bool;
+}
+
 /// A hook on one output's gradient; it may replace the gradient.
-pub trait Hook<V>: Send + Sync {
+pub trait Hook<V: Value>: Send + Sync {
     /// Sees the finished gradient; `Some` replaces it.
-    fn call(&self, grad: V) -> Result<Option<V>>;
+    fn call(&self, grad: V, pass: &dyn Running<V>) -> Result<Option<V>>;
 
     /// Host-language objects that the hook owns.
     fn foreign(&self) -> Option<&dyn Foreign> {
@@ -46,4 +58,9 @@ pub trait Foreign: Send + Sync {
 
     /// Drops the objects (the collector found a cycle).
     fn clear(&self);
+
+    /// For an owner that several nodes share: what identifies it, and how many hold it.
+    fn shared(&self) -> Option<(usize, usize)> {
+        None
+    }
 }

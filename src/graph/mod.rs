@@ -8,9 +8,11 @@
 mod arena;
 mod context;
 mod engine;
+mod extras;
 mod hook;
 mod mode;
 mod node;
+mod packing;
 mod record;
 mod rule;
 mod saved;
@@ -19,13 +21,15 @@ mod value;
 pub use arena::{Arena, Edge, NodeId, NodeRef};
 pub use context::Context;
 pub use engine::{Host, NoHost, Pass, Targets, vjp};
-pub use hook::{Foreign, Hook, NodeHook, Sink};
+pub use extras::Extras;
+pub use hook::{Foreign, Hook, NodeHook, Running, Sink};
 pub use mode::{
-    ANOMALY, FORWARD, GRAD, INFERENCE, Mode, ModeGuard, TRACING, TRANSFORM, grad_enabled,
+    ANOMALY, FORWARD, GRAD, INFERENCE, Mode, ModeGuard, PACKING, TRACING, TRANSFORM, grad_enabled,
     set_grad_enabled,
 };
-pub use node::{Edges, Extras, Flags, Node, SavedValues};
+pub use node::{Edges, Flags, Node, SavedValues};
+pub use packing::{Pack, PackedValue, take_packing_failure};
 pub use record::{record, recording};
 pub use rule::{Rule, RuleRef};
-pub use saved::{PackedValue, Saved};
+pub use saved::{Held, Origin, Saved};
 pub use value::Value;

@@ -17,6 +17,8 @@ pub const TRACING: u32 = 8;
 pub const FORWARD: u32 = 16;
 /// A transform is differentiating a function: leaving the graph there would lose a gradient silently.
 pub const TRANSFORM: u32 = 32;
+/// What operations save is packed by the thread's saved-value hooks.
+pub const PACKING: u32 = 64;
 
 thread_local! {
     static MODE: Cell<u32> = const { Cell::new(GRAD) };

@@ -3,16 +3,16 @@
 //! Owns its rule, its counted input edges and its saved values; it never owns a tensor's `.grad` or its own outputs.
 //! Invariant: everything but the saved state, the stamp, the flags and the extras is fixed at creation.
 
-use std::any::Any;
 use std::borrow::Cow;
 use std::fmt;
+use std::sync::OnceLock;
 use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
-use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
 
 use smallvec::SmallVec;
 
 use super::arena::{Edge, SavedCell};
-use super::hook::{Hook, NodeHook, Sink};
+use super::extras::Extras;
+use super::hook::Foreign;
 use super::rule::{Rule, RuleRef};
 use super::saved::Saved;
 use super::value::Value;
@@ -146,6 +146,19 @@ impl<V: Value> Node<V> {
         self.saved.enter(false).map(|saved| f(saved.values()))
     }
 
+    /// Shows every owner of host objects among the packed saved values.
+    pub fn foreign_saved(&self, found: &mut dyn FnMut(&dyn Foreign)) {
+        self.with_saved(|saved| {
+            for entry in saved {
+                if let Saved::Packed { packed, .. } = entry
+                    && let Some(foreign) = packed.foreign()
+                {
+                    found(foreign);
+                }
+            }
+        });
+    }
+
     /// Drops the saved values; later passes through this node fail as after a backward.
     pub fn free_saved(&self) {
         drop(self.saved.enter(true));
@@ -162,6 +175,12 @@ impl<V: Value> Node<V> {
         self.extras.get_or_init(Box::default)
     }
 
+    /// Accumulator nodes only: whether the gradient is committed as soon as it is complete, because somebody waits for
+    /// it.
+    pub(super) fn commits_at_once(&self) -> bool {
+        self.rule.commits_at_once() || self.extras().is_some_and(Extras::awaits_commit)
+    }
+
     #[inline]
     pub(super) fn stamp(&self) -> u64 {
         self.stamp.load(Ordering::Relaxed)
@@ -176,127 +195,5 @@ impl<V: Value> Node<V> {
 impl<V: Value> fmt::Debug for Node<V> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "Node({} #{})", self.name(), self.seq)
-    }
-}
-
-/// What only some nodes have.
-pub struct Extras<V: Value> {
-    lists: Mutex<Lists<V>>,
-    next_key: AtomicU64,
-}
-
-struct Lists<V> {
-    outputs: Vec<(u64, u32, Arc<dyn Hook<V>>)>,
-    sinks: Vec<(u64, u32, Arc<dyn Sink<V>>)>,
-    before: Vec<(u64, Arc<dyn NodeHook<V>>)>,
-    after: Vec<(u64, Arc<dyn NodeHook<V>>)>,
-    metadata: Option<Arc<dyn Any + Send + Sync>>,
-    call_site: Option<Arc<str>>,
-}
-
-impl<V: Value> Default for Extras<V> {
-    fn default() -> Extras<V> {
-        let lists = Lists {
-            outputs: Vec::new(),
-            sinks: Vec::new(),
-            before: Vec::new(),
-            after: Vec::new(),
-            metadata: None,
-            call_site: None,
-        };
-        Extras { lists: Mutex::new(lists), next_key: AtomicU64::new(1) }
-    }
-}
-
-impl<V: Value> Extras<V> {
-    fn lists(&self) -> MutexGuard<'_, Lists<V>> {
-        self.lists.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-
-    fn key(&self) -> u64 {
-        self.next_key.fetch_add(1, Ordering::Relaxed)
-    }
-
-    /// Attaches a hook to the gradient of one output; returns the key for `remove`.
-    pub fn on_output(&self, output: u32, hook: Arc<dyn Hook<V>>) -> u64 {
-        let key = self.key();
-        self.lists().outputs.push((key, output, hook));
-        key
-    }
-
-    /// Attaches a sink that stores one output's gradient after the pass.
-    pub fn retain(&self, output: u32, sink: Arc<dyn Sink<V>>) -> u64 {
-        let key = self.key();
-        self.lists().sinks.push((key, output, sink));
-        key
-    }
-
-    /// Attaches a hook that runs before the rule.
-    pub fn before(&self, hook: Arc<dyn NodeHook<V>>) -> u64 {
-        let key = self.key();
-        self.lists().before.push((key, hook));
-        key
-    }
-
-    /// Attaches a hook that runs after the rule.
-    pub fn after(&self, hook: Arc<dyn NodeHook<V>>) -> u64 {
-        let key = self.key();
-        self.lists().after.push((key, hook));
-        key
-    }
-
-    /// Detaches what `key` names; the hook is dropped with no lock held.
-    pub fn remove(&self, key: u64) {
-        let mut lists = self.lists();
-        let gone = (
-            lists.outputs.iter().position(|h| h.0 == key).map(|i| lists.outputs.remove(i)),
-            lists.sinks.iter().position(|h| h.0 == key).map(|i| lists.sinks.remove(i)),
-            lists.before.iter().position(|h| h.0 == key).map(|i| lists.before.remove(i)),
-            lists.after.iter().position(|h| h.0 == key).map(|i| lists.after.remove(i)),
-        );
-        drop(lists);
-        drop(gone);
-    }
-
-    /// The hooks on outputs, in the order of registration.
-    pub fn output_hooks(&self) -> Vec<(u32, Arc<dyn Hook<V>>)> {
-        self.lists().outputs.iter().map(|(_, k, h)| (*k, Arc::clone(h))).collect()
-    }
-
-    /// The sinks of retained gradients.
-    pub fn sinks(&self) -> Vec<(u32, Arc<dyn Sink<V>>)> {
-        self.lists().sinks.iter().map(|(_, k, s)| (*k, Arc::clone(s))).collect()
-    }
-
-    /// The hooks that run before the rule.
-    pub fn before_hooks(&self) -> Vec<Arc<dyn NodeHook<V>>> {
-        self.lists().before.iter().map(|(_, h)| Arc::clone(h)).collect()
-    }
-
-    /// The hooks that run after the rule.
-    pub fn after_hooks(&self) -> Vec<Arc<dyn NodeHook<V>>> {
-        self.lists().after.iter().map(|(_, h)| Arc::clone(h)).collect()
-    }
-
-    /// The user's object attached to the node.
-    pub fn metadata(&self) -> Option<Arc<dyn Any + Send + Sync>> {
-        self.lists().metadata.clone()
-    }
-
-    /// Attaches an object to the node.
-    pub fn set_metadata(&self, metadata: Arc<dyn Any + Send + Sync>) {
-        let before = self.lists().metadata.replace(metadata);
-        drop(before);
-    }
-
-    /// Where the operation was called (anomaly mode).
-    pub fn call_site(&self) -> Option<Arc<str>> {
-        self.lists().call_site.clone()
-    }
-
-    /// Remembers where the operation was called.
-    pub fn set_call_site(&self, site: Arc<str>) {
-        let before = self.lists().call_site.replace(site);
-        drop(before);
     }
 }

@@ -4,8 +4,9 @@
 //! Invariant: the inputs are counted before the node is visible, and `seq` exceeds that of every input.
 
 use super::arena::{self, NodeRef};
-use super::mode;
+use super::mode::{self, Mode, PACKING};
 use super::node::{Flags, Node};
+use super::packing;
 use super::rule::RuleRef;
 use super::value::Value;
 use super::{Edges, SavedValues};
@@ -28,6 +29,11 @@ pub fn record<V: Value>(
     cost_ns: f32,
     flags: Flags,
 ) -> NodeRef<V> {
+    let (mut saved, mut flags) = (saved, flags);
+    if !saved.is_empty() && Mode::current().has(PACKING) && packing::pack(&rule.name(), &mut saved)
+    {
+        flags = flags | Flags::FOREIGN;
+    }
     let mut newest = 0;
     let mut total = cost_ns;
     for edge in inputs.iter().flatten() {

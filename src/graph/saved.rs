@@ -5,14 +5,19 @@
 
 use std::sync::Arc;
 
-use super::arena::{Edge, NodeBorrow};
+use super::arena::{Edge, NodeBorrow, NodeRef};
+use super::packing::PackedValue;
 use super::value::Value;
 use crate::error::{Error, Result};
 
-/// A saved value that the user's hooks packed.
-pub trait PackedValue<V: Value>: Send + Sync {
-    /// Rebuilds the value.
-    fn unpack(&self, edge: Option<Edge<V>>, op: &str) -> Result<V>;
+/// Where the gradient of a packed value goes.
+pub enum Origin<V: Value> {
+    /// To the node's own edge of this input.
+    Input(u32),
+    /// To the node itself: the value is this output.
+    Output(u32),
+    /// Elsewhere.
+    Edge(Option<Edge<V>>),
 }
 
 /// One entry of a node's saved state.
@@ -40,12 +45,12 @@ pub enum Saved<V: Value> {
     },
     /// A number.
     Scalar(f64),
-    /// A value packed by saved-value hooks, with its edge.
+    /// A value packed by saved-value hooks.
     Packed {
         /// The packed form.
         packed: Arc<dyn PackedValue<V>>,
         /// Where its gradient goes.
-        edge: Option<Edge<V>>,
+        origin: Origin<V>,
     },
     /// Nothing: keeps the positions of the others.
     None,
@@ -79,33 +84,79 @@ impl<V: Value> Saved<V> {
         }
     }
 
+    /// Takes the value out of its node, to be rebuilt outside; `None` if the entry holds none.
+    pub fn hold(&self, node: &NodeRef<V>) -> Option<Held<V>> {
+        self.held(Some(node.borrow()), true)
+    }
+
+    /// Rebuilds a value that was saved outside a node, with its edge.
+    pub fn restore(&self, op: &str) -> Result<V> {
+        self.rebuild(None, true, op)
+    }
+
+    fn held(&self, node: Option<NodeBorrow<'_, V>>, record: bool) -> Option<Held<V>> {
+        let input = |i: u32| node?.get().edges().get(i as usize).cloned().flatten();
+        let output = |k: u32| node.map(|node| Edge::new(node.to_ref(), k));
+        let (data, edge) = match self {
+            Saved::Input { payload, input: i } => {
+                (Data::Plain(payload.clone()), if record { input(*i) } else { None })
+            }
+            Saved::Output { payload, index } => {
+                (Data::Plain(payload.clone()), if record { output(*index) } else { None })
+            }
+            Saved::Value { payload, edge } => {
+                (Data::Plain(payload.clone()), if record { edge.clone() } else { None })
+            }
+            Saved::Packed { packed, origin } => {
+                let edge = match origin {
+                    _ if !record => None,
+                    Origin::Input(i) => input(*i),
+                    Origin::Output(k) => output(*k),
+                    Origin::Edge(edge) => edge.clone(),
+                };
+                (Data::Packed(Arc::clone(packed)), edge)
+            }
+            Saved::Scalar(_) | Saved::None => return None,
+        };
+        Some(Held { data, edge })
+    }
+
+    #[inline]
+    fn rebuild(&self, node: Option<NodeBorrow<'_, V>>, record: bool, op: &str) -> Result<V> {
+        match self.held(node, record) {
+            Some(held) => held.restore(op),
+            None => {
+                let what = "a saved entry holds no value".into();
+                Err(Error::Internal { op: op.to_owned().into(), what }.into())
+            }
+        }
+    }
+
     /// Rebuilds the value; its edge only if the pass records.
     #[inline]
     pub(super) fn unpack(&self, node: NodeBorrow<'_, V>, record: bool) -> Result<V> {
-        let name = node.get().rule().name();
-        match self {
-            Saved::Input { payload, input } => {
-                let edge = if record {
-                    node.get().edges().get(*input as usize).cloned().flatten()
-                } else {
-                    None
-                };
-                V::unpack(payload.clone(), edge, &name)
-            }
-            Saved::Output { payload, index } => {
-                let edge = record.then(|| Edge::new(node.to_ref(), *index));
-                V::unpack(payload.clone(), edge, &name)
-            }
-            Saved::Value { payload, edge } => {
-                V::unpack(payload.clone(), if record { edge.clone() } else { None }, &name)
-            }
-            Saved::Packed { packed, edge } => {
-                packed.unpack(if record { edge.clone() } else { None }, &name)
-            }
-            Saved::Scalar(_) | Saved::None => {
-                Err(Error::Internal { op: name, what: "a saved entry holds no value".into() }
-                    .into())
-            }
+        self.rebuild(Some(node), record, &node.get().rule().name())
+    }
+}
+
+enum Data<V: Value> {
+    Plain(V::Payload),
+    Packed(Arc<dyn PackedValue<V>>),
+}
+
+/// A saved value taken out of its node.
+pub struct Held<V: Value> {
+    data: Data<V>,
+    edge: Option<Edge<V>>,
+}
+
+impl<V: Value> Held<V> {
+    /// Rebuilds the value that `op` saved.
+    #[inline]
+    pub fn restore(self, op: &str) -> Result<V> {
+        match self.data {
+            Data::Plain(payload) => V::unpack(payload, self.edge, op),
+            Data::Packed(packed) => packed.unpack(self.edge, op),
         }
     }
 }

@@ -3,7 +3,10 @@
 //! Owns nothing; the tensor layer implements it, and tests implement it for newtypes over `f64`.
 //! Invariant: a `Payload` holds data only, never an edge of its own, so that a saved value cannot count its own node.
 
+use std::sync::Arc;
+
 use super::arena::{Arena, Edge};
+use super::packing::Pack;
 use crate::error::Result;
 
 /// A value that operations record and gradients are made of.
@@ -26,6 +29,11 @@ pub trait Value: Clone + Send + Sync + Sized + 'static {
 
     /// How many bytes the payload keeps alive.
     fn bytes(payload: &Self::Payload) -> usize;
+
+    /// What packs saved values on this thread while the mode `PACKING` is on.
+    fn packer() -> Option<Arc<dyn Pack<Self>>> {
+        None
+    }
 
     /// `acc + new`. May reuse `acc`'s buffer if it is unique and recording is off; recorded when grad mode is on.
     fn accumulate(acc: Self, new: &Self) -> Result<Self>;

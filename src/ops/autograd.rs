@@ -1,13 +1,55 @@
 //! Starting a backward: the checks, the roots, and what becomes of the gradients.
 //!
-//! Owns: `backward` and `grad` on tensors. Never traverses: the graph's engine does.
+//! Owns: `backward` and `grad` on tensors and on points of the graph. Never traverses: the graph's engine does.
 //! Invariant: every root has a gradient of its own shape and dtype before the pass starts.
 
 use crate::error::{Error, Result};
-use crate::graph::{Host, Pass, Targets};
+use crate::graph::{Host, ModeGuard, Pass, Targets};
 use crate::ops::cast::astype;
+use crate::ops::function::Spec;
 use crate::tensor::{Edge, Tensor};
 use crate::threads;
+
+/// A point of the graph where a pass may begin or end: a tensor's place, without the tensor.
+#[derive(Clone)]
+pub struct Point {
+    /// The output of a node, or a leaf's accumulator.
+    pub edge: Edge,
+    /// Shape and dtype of the values there.
+    pub spec: Spec,
+}
+
+impl Point {
+    /// The place of a tensor; `None` if it does not require grad.
+    pub fn of(tensor: &Tensor) -> Option<Point> {
+        Some(Point { edge: tensor.grad_edge()?, spec: Spec::of(tensor) })
+    }
+
+    /// Where a pass may begin.
+    ///
+    /// # Errors
+    /// `NoGraph` when the tensor was not recorded.
+    pub fn root(op: &'static str, tensor: &Tensor) -> Result<Point> {
+        Point::of(tensor).ok_or_else(|| Box::new(Error::NoGraph { op: op.into() }))
+    }
+
+    /// Where a pass may end: input number `index`.
+    ///
+    /// # Errors
+    /// `State` when the tensor does not require grad.
+    pub fn target(op: &'static str, index: usize, tensor: &Tensor) -> Result<Point> {
+        Point::of(tensor).ok_or_else(|| not_required(op, index))
+    }
+}
+
+#[cold]
+fn not_required(op: &'static str, index: usize) -> Box<Error> {
+    Box::new(Error::State {
+        op: op.into(),
+        what: format!("input {index} does not require grad"),
+        remedy: "set requires_grad=True on it before computing the outputs",
+    })
+}
 
 /// How a backward runs.
 #[derive(Clone, Copy, Default)]
@@ -16,7 +58,7 @@ pub struct BackwardOptions<'a> {
     pub retain_graph: Option<bool>,
     /// Record the backward itself.
     pub create_graph: bool,
-    /// Accumulate only into these leaves.
+    /// Accumulate only into these; those that are no leaves retain their gradient from now on.
     pub inputs: Option<&'a [Tensor]>,
 }
 
@@ -33,25 +75,20 @@ pub struct GradOptions {
     pub materialize: bool,
 }
 
-/// The edge at which a root's gradient starts, with that gradient.
-fn root(op: &'static str, output: &Tensor, gradient: Option<&Tensor>) -> Result<(Edge, Tensor)> {
-    let edge = output.grad_edge().ok_or_else(|| Box::new(Error::NoGraph { op: op.into() }))?;
-    let gradient = match gradient {
-        Some(g) => given(op, output, g)?,
-        None if output.size() == 1 => Tensor::ones(output.shape(), output.dtype())?,
-        None => {
-            return Err(Box::new(Error::NotScalar { op: op.into(), dims: output.shape().into() }));
-        }
+/// The gradient at which a root starts.
+fn seed(op: &'static str, root: &Point, gradient: Option<&Tensor>) -> Result<Tensor> {
+    let Spec { dims, dtype } = &root.spec;
+    let Some(gradient) = gradient else {
+        return match dims.iter().product::<usize>() {
+            1 => Tensor::ones(dims, *dtype),
+            _ => Err(Box::new(Error::NotScalar { op: op.into(), dims: (&dims[..]).into() })),
+        };
     };
-    Ok((edge, gradient))
-}
-
-fn given(op: &'static str, output: &Tensor, gradient: &Tensor) -> Result<Tensor> {
-    if gradient.shape() != output.shape() {
+    if gradient.shape() != &dims[..] {
         return Err(Box::new(Error::GradientShape {
             op: op.into(),
             got: gradient.shape().into(),
-            want: output.shape().into(),
+            want: (&dims[..]).into(),
         }));
     }
     if !gradient.dtype().is_float() {
@@ -61,40 +98,25 @@ fn given(op: &'static str, output: &Tensor, gradient: &Tensor) -> Result<Tensor>
             remedy: "give a floating-point gradient",
         }));
     }
-    astype(gradient, output.dtype())
+    Ok(astype(gradient, *dtype)?.taken_back())
 }
 
-fn roots(
+fn seeded(
     op: &'static str,
-    outputs: &[Tensor],
+    roots: Vec<Point>,
     gradients: &[Option<Tensor>],
 ) -> Result<Vec<(Edge, Tensor)>> {
-    if !gradients.is_empty() && gradients.len() != outputs.len() {
+    if !gradients.is_empty() && gradients.len() != roots.len() {
         return Err(Box::new(Error::Argument {
             op: op.into(),
-            what: format!("{} outputs and {} gradients", outputs.len(), gradients.len()),
+            what: format!("{} outputs and {} gradients", roots.len(), gradients.len()),
             remedy: "give one gradient (or None) per output".into(),
         }));
     }
     let gradient = |i: usize| gradients.get(i).and_then(Option::as_ref);
-    outputs.iter().enumerate().map(|(i, output)| root(op, output, gradient(i))).collect()
-}
-
-fn target_edges(op: &'static str, inputs: &[Tensor]) -> Result<Vec<Edge>> {
-    inputs
-        .iter()
-        .enumerate()
-        .map(|(i, input)| input.grad_edge().ok_or_else(|| not_required(op, i)))
-        .collect()
-}
-
-#[cold]
-fn not_required(op: &'static str, index: usize) -> Box<Error> {
-    Box::new(Error::State {
-        op: op.into(),
-        what: format!("input {index} does not require grad"),
-        remedy: "set requires_grad=True on it before computing the outputs",
-    })
+    let seed = |(i, root): (usize, Point)| Ok((seed(op, &root, gradient(i))?, root.edge));
+    let seeds = roots.into_iter().enumerate().map(seed);
+    seeds.map(|both| both.map(|(seed, edge): (Tensor, Edge)| (edge, seed))).collect()
 }
 
 /// Accumulates the gradients of `outputs` into the leaves they depend on.
@@ -108,14 +130,40 @@ pub fn backward(
     options: &BackwardOptions<'_>,
     host: &dyn Host,
 ) -> Result<()> {
-    let roots = roots("backward", outputs, gradients)?;
-    let targets = match options.inputs {
-        None => Targets::Leaves,
-        Some(inputs) => Targets::LeavesOf(target_edges("backward", inputs)?),
-    };
+    let roots = outputs.iter().map(|output| Point::root("backward", output));
+    let target = |(i, input)| target("backward", i, input);
+    let targets = options.inputs.map(|inputs| inputs.iter().enumerate().map(target).collect());
+    let targets = targets.transpose()?;
+    backward_from(roots.collect::<Result<_>>()?, targets, gradients, options, host)
+}
+
+/// An end of a pass that accumulates: input number `index`. One that is no leaf retains its gradient from now on.
+///
+/// # Errors
+/// `State` when the tensor does not require grad.
+pub fn target(op: &'static str, index: usize, tensor: &Tensor) -> Result<Point> {
+    let point = Point::target(op, index, tensor)?;
+    tensor.retain_grad()?;
+    Ok(point)
+}
+
+/// `backward` from points of the graph, toward `targets` only if there are any; `options.inputs` is not looked at.
+///
+/// # Errors
+/// As [`backward`].
+pub fn backward_from(
+    roots: Vec<Point>,
+    targets: Option<Vec<Point>>,
+    gradients: &[Option<Tensor>],
+    options: &BackwardOptions<'_>,
+    host: &dyn Host,
+) -> Result<()> {
     let pass = Pass {
-        roots,
-        targets,
+        roots: seeded("backward", roots, gradients)?,
+        targets: match targets {
+            None => Targets::Leaves,
+            Some(points) => Targets::LeavesOf(points.into_iter().map(|p| p.edge).collect()),
+        },
         retain_graph: options.retain_graph.unwrap_or(options.create_graph),
         create_graph: options.create_graph,
         host,
@@ -135,10 +183,31 @@ pub fn grad(
     options: &GradOptions,
     host: &dyn Host,
 ) -> Result<Vec<Option<Tensor>>> {
-    let roots = roots("grad", outputs, gradients)?;
+    let roots = outputs.iter().map(|output| Point::root("grad", output));
+    let wanted = inputs.iter().enumerate().map(|(i, input)| Point::target("grad", i, input));
+    grad_at(
+        roots.collect::<Result<_>>()?,
+        &wanted.collect::<Result<Vec<_>>>()?,
+        gradients,
+        options,
+        host,
+    )
+}
+
+/// `grad` between points of the graph.
+///
+/// # Errors
+/// As [`grad`].
+pub fn grad_at(
+    roots: Vec<Point>,
+    wanted: &[Point],
+    gradients: &[Option<Tensor>],
+    options: &GradOptions,
+    host: &dyn Host,
+) -> Result<Vec<Option<Tensor>>> {
     let pass = Pass {
-        roots,
-        targets: Targets::Capture(target_edges("grad", inputs)?),
+        roots: seeded("grad", roots, gradients)?,
+        targets: Targets::Capture(wanted.iter().map(|point| point.edge.clone()).collect()),
         retain_graph: options.retain_graph.unwrap_or(options.create_graph),
         create_graph: options.create_graph,
         host,
@@ -147,18 +216,17 @@ pub fn grad(
     let mut found = pass.run()?;
     for (i, gradient) in found.iter_mut().enumerate() {
         if gradient.is_none() && options.materialize {
-            *gradient = Some(Tensor::zeros(inputs[i].shape(), inputs[i].dtype())?);
+            let zeros = wanted[i].spec.zeros()?;
+            *gradient = Some(if options.create_graph { zeros.with_grad() } else { zeros });
         }
         if gradient.is_none() && !options.allow_unused {
             return Err(Box::new(Error::Unreachable { op: "grad".into(), index: i }));
         }
     }
-    if options.create_graph { Ok(found) } else { separated(found) }
-}
-
-/// Gradients that leave the engine are values: no two share memory with each other or with anything else.
-fn separated(found: Vec<Option<Tensor>>) -> Result<Vec<Option<Tensor>>> {
-    found.into_iter().map(|g| g.map(Tensor::into_owned).transpose()).collect()
+    // Gradients that leave the engine are values: no two share memory with each other or with anything else.
+    let _mode = ModeGuard::grad(options.create_graph);
+    let separate = |g: Option<Tensor>| g.map(|g| g.separate(options.create_graph)).transpose();
+    found.into_iter().map(separate).collect()
 }
 
 impl Tensor {

@@ -125,6 +125,7 @@ impl Elementwise {
                 let (storage, layout, dtype) = saved.unchanged()?;
                 Flat::of(storage, layout, dtype).map(FlatIn::Elements)
             }
+            None if cx.has_saved(entry) => None,
             None => Some(FlatIn::Number(In::Float(cx.scalar(entry)))),
         }
     }

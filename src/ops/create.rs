@@ -98,6 +98,16 @@ impl Tensor {
             self.duplicate()
         }
     }
+
+    /// A finished gradient as a value of its own, that shares memory with nothing: with its history if `create_graph`.
+    pub(crate) fn separate(self, create_graph: bool) -> Result<Tensor> {
+        let alone = self.is_contiguous() && self.storage().is_reusable();
+        match create_graph {
+            true if alone => Ok(self),
+            true => self.copied("clone"),
+            false => self.into_owned(),
+        }
+    }
 }
 
 crate::operations! { family "creation";

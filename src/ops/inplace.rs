@@ -18,6 +18,18 @@ fn refuse(op: &'static str, what: &str, remedy: &'static str) -> Box<Error> {
     Box::new(Error::InPlace { op: op.into(), what: what.into(), remedy })
 }
 
+/// A gradient that user code was given shares its memory with others.
+pub(crate) fn refuse_lent(op: &'static str, x: &Tensor) -> Result<()> {
+    if !x.is_lent() {
+        return Ok(());
+    }
+    Err(refuse(
+        op,
+        "the gradient that a hook or a backward was given is read-only",
+        "change a clone of it: g = g.clone()",
+    ))
+}
+
 /// Whether writing something that does or does not require grad to `x` makes history.
 pub(crate) fn recorded(x: &Tensor, value_requires_grad: bool) -> bool {
     graph::recording() && (value_requires_grad || x.requires_grad())
@@ -74,6 +86,7 @@ pub(crate) fn admit_write(op: &'static str, x: &Tensor, recorded: bool) -> Resul
             remedy: "change a clone()",
         }));
     }
+    refuse_lent(op, x)?;
     if !x.storage().is_writable() {
         return Err(refuse(op, "the tensor's memory is read-only", "clone() it first"));
     }

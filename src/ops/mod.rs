@@ -19,6 +19,7 @@ pub mod bitwise;
 pub mod blend;
 pub mod cast;
 mod chain_rule;
+pub mod checkpoint;
 pub mod choice;
 pub mod closeness;
 pub mod compare;

@@ -3,12 +3,14 @@
 //! Owns: the arena of the tensor graph and the sum of gradients. Never decides an order of summation.
 //! Invariant: a gradient's buffer is written again only when nobody else can see it.
 
+use std::sync::Arc;
+
 use crate::error::Result;
-use crate::graph::{self, Arena, Value};
+use crate::graph::{self, Arena, Pack, Value};
 use crate::kernels::elementwise::{FlatIn, In, apply, apply_flat};
 use crate::ops::arith::ADD;
 use crate::ops::elementwise::binary;
-use crate::tensor::{Edge, SavedTensor, Tensor};
+use crate::tensor::{Edge, SavedTensor, Tensor, packing};
 
 static ARENA: Arena<Tensor> = Arena::new();
 
@@ -36,6 +38,10 @@ impl Value for Tensor {
 
     fn bytes(payload: &SavedTensor) -> usize {
         payload.nbytes()
+    }
+
+    fn packer() -> Option<Arc<dyn Pack<Tensor>>> {
+        packing::packer()
     }
 
     fn accumulate(acc: Tensor, new: &Tensor) -> Result<Tensor> {

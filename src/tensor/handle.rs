@@ -11,7 +11,7 @@ use crate::array::{Layout, Storage};
 use crate::dtype::DType;
 use crate::error::{Error, Result};
 use crate::graph::{FORWARD, GRAD, INFERENCE, Mode};
-use crate::tensor::{Edge, Marks, Meta};
+use crate::tensor::{Edge, Marks, Meta, retain};
 
 /// A multi-dimensional array that remembers how it was computed.
 ///
@@ -86,6 +86,30 @@ impl Tensor {
     pub(crate) fn marked(mut self, marks: Marks) -> Tensor {
         self.marks = self.marks.and(marks);
         self
+    }
+
+    /// This gradient as user code may see it: other gradients may share its memory, so changing it in place refuses.
+    #[cfg(feature = "python")]
+    pub(crate) fn read_only(self) -> Tensor {
+        // A handle with state is somebody's own; the lent one is another.
+        let lent = match (self.meta().is_some(), self.grad_edge()) {
+            (false, _) => self,
+            (true, None) => self.detach(),
+            (true, Some(edge)) => self.detach().attach(edge),
+        };
+        lent.marked(Marks::LENT)
+    }
+
+    /// A gradient that comes back from user code.
+    pub(crate) fn taken_back(mut self) -> Tensor {
+        self.marks = self.marks.without(Marks::LENT);
+        self
+    }
+
+    /// Whether this is a gradient lent to user code, or a view of one.
+    #[inline]
+    pub(crate) fn is_lent(&self) -> bool {
+        self.marks.has(Marks::LENT)
     }
 
     /// Whether a custom function's forward computed this from an input that requires grad, without recording.
@@ -219,6 +243,16 @@ impl Tensor {
     /// The state of this handle, installed now if it had none.
     pub(crate) fn ensure_meta(&self) -> &Arc<Meta> {
         self.meta.get_or_init(Arc::default)
+    }
+
+    /// The nodes that this handle alone holds, one entry for each count; none that another handle's state holds too.
+    #[cfg(feature = "python")]
+    pub(crate) fn owned_nodes(&self) -> Vec<crate::tensor::Node> {
+        let mut nodes: Vec<_> = self.edge.iter().map(|edge| edge.node().clone()).collect();
+        if let Some(meta) = self.meta().filter(|meta| Arc::strong_count(meta) == 1) {
+            meta.owned_nodes(&mut nodes);
+        }
+        nodes
     }
 
     /// The accumulated gradient of a leaf, or of a tensor that retains its own.

@@ -9,7 +9,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use crate::array::Layout;
-use crate::tensor::{Edge, Marks, Tensor};
+use crate::tensor::{Edge, Marks, Tensor, retain};
 
 /// One recorded change.
 #[derive(Clone)]
@@ -117,7 +117,9 @@ impl Tensor {
             Some(edge) if same_elements(&last.region, self.layout()) => edge.clone(),
             _ => self.overwritten(own.cloned(), writes),
         };
-        self.ensure_meta().rebase(Some(edge.clone()), version);
+        let meta = self.ensure_meta();
+        meta.rebase(Some(edge.clone()), version);
+        retain::follow(meta, Some(&edge));
         Some(edge)
     }
 

@@ -74,7 +74,7 @@ impl Rule<Tensor> for Accumulate {
                 want: (&*self.dims).into(),
             }));
         }
-        leaf.accumulate(if create_graph { grad } else { grad.into_owned()? })
+        leaf.accumulate(grad.separate(create_graph)?)
     }
 
     fn as_any(&self) -> Option<&dyn Any> {

@@ -1,11 +1,11 @@
 //! Marks of a handle: what it is to the memory it shows.
 //!
-//! Owns: one byte of bits. Never says anything about the graph.
+//! Owns: a word of bits. Never says anything about the graph.
 //! Invariant: a view takes over its base's marks; only a handle that starts a family of its own has none.
 
 /// A set of marks.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
-pub(crate) struct Marks(u8);
+pub(crate) struct Marks(u16);
 
 impl Marks {
     /// An unrecorded result of a custom function's forward, which varies with an input.
@@ -24,11 +24,19 @@ impl Marks {
     pub(crate) const INFERENCE_VIEW: Marks = Marks(64);
     /// Made in inference mode.
     pub(crate) const INFERENCE: Marks = Marks(128);
+    /// A gradient that a hook or a backward was given: reading only.
+    pub(crate) const LENT: Marks = Marks(256);
 
     /// Whether all of `other` is set.
     #[inline(always)]
     pub(crate) fn has(self, other: Marks) -> bool {
         self.0 & other.0 == other.0
+    }
+
+    /// With none of `other`.
+    #[inline(always)]
+    pub(crate) fn without(self, other: Marks) -> Marks {
+        Marks(self.0 & !other.0)
     }
 
     /// With `other` as well.

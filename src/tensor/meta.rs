@@ -10,7 +10,10 @@ use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
 
 use crate::error::Result;
 use crate::graph::Value;
+#[cfg(feature = "python")]
+use crate::tensor::Node;
 use crate::tensor::history::History;
+use crate::tensor::retain::Retained;
 use crate::tensor::{Accumulate, Edge, Tensor};
 
 /// The weak reference by which a host language finds its own object for a tensor again.
@@ -24,6 +27,8 @@ struct State {
     /// The history after an in-place change, and the version it is the history of.
     edge: Option<Edge>,
     version: u32,
+    /// Where the gradient of a tensor that is no leaf is retained.
+    retained: Option<Retained>,
 }
 
 /// The state of a leaf, of a named tensor, or of one with a host identity.
@@ -31,7 +36,6 @@ struct State {
 pub struct Meta {
     requires_grad: AtomicBool,
     rebased: AtomicBool,
-    retains_grad: AtomicBool,
     accumulator: OnceLock<Edge>,
     /// The changes of a detached tensor and its views.
     family: OnceLock<Arc<History>>,
@@ -102,6 +106,19 @@ impl Meta {
         Some(grad.clone())
     }
 
+    /// Adds the nodes that this state holds.
+    #[cfg(feature = "python")]
+    pub(super) fn owned_nodes(&self, nodes: &mut Vec<Node>) {
+        nodes.extend(self.accumulator.get().map(|edge| edge.node().clone()));
+        let Ok(state) = self.state.try_lock() else {
+            return;
+        };
+        nodes.extend(state.edge.as_ref().map(|edge| edge.node().clone()));
+        if let Some(grad) = &state.grad {
+            nodes.extend(grad.owned_nodes());
+        }
+    }
+
     pub(crate) fn set_grad(&self, grad: Option<Tensor>) {
         let _old = std::mem::replace(&mut self.lock().grad, grad);
     }
@@ -116,6 +133,9 @@ impl Meta {
             Some(old) if old.requires_grad() || grad.requires_grad() => {
                 state.grad = Some(Tensor::accumulate(old.clone(), &grad)?);
             }
+            Some(old) if old.is_lent() => {
+                state.grad = Some(Tensor::accumulate(old.clone().taken_back(), &grad)?);
+            }
             Some(old) => old.accumulate_in_place(&grad)?,
         }
         Ok(())
@@ -123,12 +143,12 @@ impl Meta {
 
     /// Whether a tensor that is no leaf keeps its gradient.
     pub fn retains_grad(&self) -> bool {
-        self.retains_grad.load(Ordering::Relaxed)
+        self.lock().retained.is_some()
     }
 
-    /// Marks a tensor that is no leaf as keeping its gradient.
-    pub fn set_retains_grad(&self) {
-        self.retains_grad.store(true, Ordering::Relaxed);
+    /// Notes where the gradient is retained from now on; returns the place before.
+    pub(super) fn set_retained(&self, place: Option<Retained>) -> Option<Retained> {
+        std::mem::replace(&mut self.lock().retained, place)
     }
 
     pub(crate) fn name(&self) -> Option<Arc<str>> {

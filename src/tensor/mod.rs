@@ -12,7 +12,9 @@ mod history;
 mod leaf;
 mod marks;
 mod meta;
+pub(crate) mod packing;
 mod place;
+mod retain;
 mod saved;
 
 pub(crate) use cut::with_cut_edge;

@@ -141,6 +141,9 @@ impl Tensor {
         let guest = self.storage.guest();
         let mut apart = Tensor::assemble(guest, self.layout.clone(), self.dtype, None);
         apart.marks = Marks::DETACHED;
+        if self.is_lent() {
+            apart.marks = apart.marks.and(Marks::LENT);
+        }
         if self.is_inference() {
             apart.marks = apart.marks.and(Marks::INFERENCE);
         }

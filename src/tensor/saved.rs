@@ -54,12 +54,7 @@ impl SavedTensor {
         if now != self.version {
             return Err(self.modified(saved_by, now));
         }
-        let leaf = edge.as_ref().and_then(Accumulate::leaf_of);
-        let tensor = Tensor::assemble(self.storage, self.layout, self.dtype, edge);
-        Ok(match leaf {
-            Some(meta) => tensor.under(meta),
-            None => tensor,
-        })
+        Ok(Tensor::assemble(self.storage, self.layout, self.dtype, None).placed(edge))
     }
 
     #[cold]
@@ -82,5 +77,19 @@ impl SavedTensor {
     /// The bytes its storage holds.
     pub fn nbytes(&self) -> usize {
         self.storage.nbytes()
+    }
+}
+
+impl Tensor {
+    /// A restored value in the place of the graph that it had; a leaf finds its own state again.
+    #[inline]
+    pub(crate) fn placed(self, edge: Option<Edge>) -> Tensor {
+        let Some(edge) = edge else {
+            return self;
+        };
+        match Accumulate::leaf_of(&edge) {
+            Some(meta) => self.attach(edge).under(meta),
+            None => self.attach(edge),
+        }
     }
 }

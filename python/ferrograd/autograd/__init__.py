@@ -19,9 +19,11 @@ from ferrograd._modes import (
 
 if TYPE_CHECKING:
     from ferrograd._checking import gradcheck as gradcheck, gradgradcheck as gradgradcheck
-    from ferrograd.autograd import functional as functional
+    from ferrograd._checkpoint import run as checkpoint
+    from ferrograd.autograd import functional as functional, graph as graph
 
 _LAZY = ("gradcheck", "gradgradcheck")
+_MODULES = ("functional", "graph")
 
 
 def __getattr__(name: str) -> Any:
@@ -30,6 +32,10 @@ def __getattr__(name: str) -> Any:
         from ferrograd import _checking
 
         return getattr(_checking, name)
-    if name == "functional":
-        return import_module("ferrograd.autograd.functional")
+    if name in _MODULES:
+        return import_module(f"ferrograd.autograd.{name}")
+    if name == "checkpoint":
+        from ferrograd._checkpoint import run
+
+        return run
     raise AttributeError(f"module 'ferrograd.autograd' has no attribute {name!r}")

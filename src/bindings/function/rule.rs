@@ -22,8 +22,9 @@ use crate::bindings::function::gradients::Accept;
 use crate::bindings::function::outputs::as_tensor;
 use crate::bindings::function::saved::{Loan, Restored};
 use crate::bindings::function::tree::Tree;
+use crate::bindings::hooks::lent;
 use crate::bindings::tensor::wrap;
-use crate::error::{Error, Result};
+use crate::error::Result;
 use crate::graph::{Context, Foreign, ModeGuard, Rule};
 use crate::ops::function::{Kept, Spec, intermediate};
 use crate::tensor::{Edge, Tensor, with_cut_edge};
@@ -99,9 +100,9 @@ impl Trampoline {
     fn gradients<'py>(&self, py: Python<'py>, cx: &mut Cx<'_>) -> PyResult<Grads<'py>> {
         let mut leaf = |k: u32| -> PyResult<Py<PyAny>> {
             match cx.take_grad(k as usize) {
-                Some(grad) => Ok(wrap(py, grad)?.unbind()),
+                Some(grad) => Ok(lent(py, grad)?.unbind()),
                 None if self.raw_absent => Ok(py.None()),
-                None => Ok(wrap(py, self.outputs[k as usize].zeros()?)?.unbind()),
+                None => Ok(lent(py, self.outputs[k as usize].zeros()?)?.unbind()),
             }
         };
         let mut one = |tree: &Tree| Ok(tree.build(py, None, &mut leaf)?.into_bound(py));
@@ -144,7 +145,6 @@ impl Trampoline {
         let needs = self.slots.iter().map(|slot| slot.any(&|i| cx.wants(i as usize))).collect();
         let restored = self.restore(cx)?;
         let grads = self.gradients(py, cx).map_err(python)?;
-        let versions: SmallVec<[u32; 2]> = grads.iter().map(version).collect();
         let context = self.context.get();
         context.lend(Loan::new(restored, needs));
         let returned = {
@@ -158,9 +158,6 @@ impl Trampoline {
         };
         context.take_back();
         let returned = returned.map_err(python)?;
-        if grads.iter().map(version).ne(versions) {
-            return Err(self.changed());
-        }
         Accept { rule: self, once, grads: &grads }.take(&returned, cx)
     }
 
@@ -193,19 +190,6 @@ impl Trampoline {
             originals.into_iter().try_for_each(|(name, value)| dict.set_item(name, value))
         })
     }
-
-    #[cold]
-    fn changed(&self) -> Box<Error> {
-        Box::new(Error::InPlace {
-            op: self.name.to_string().into(),
-            what: "backward changed a gradient it was given in place".into(),
-            remedy: "change a clone: g.clone()",
-        })
-    }
-}
-
-fn version(grad: &Bound<'_, PyAny>) -> u32 {
-    as_tensor(grad).map_or(0, Tensor::version)
 }
 
 /// Whether `once_differentiable` marked this backward.

@@ -9,8 +9,8 @@ use smallvec::SmallVec;
 
 use crate::bindings::function::outputs::contract;
 use crate::bindings::tensor::wrap;
-use crate::graph::{NodeId, Saved, Value};
-use crate::tensor::{Edge, Tensor};
+use crate::graph::{Held, NodeId};
+use crate::tensor::Tensor;
 
 /// Saved tensors, restored; `None` where nothing was saved.
 pub(super) type Restored = SmallVec<[Option<Tensor>; 2]>;
@@ -52,24 +52,10 @@ pub(super) fn from_node(id: NodeId<Tensor>) -> PyResult<Restored> {
         )
     };
     let node = id.upgrade().ok_or_else(freed)?;
-    let held: Option<SmallVec<[_; 2]>> = node.with_saved(|saved| {
-        let hold = |entry: &Saved<Tensor>| match entry {
-            Saved::Input { payload, input } => {
-                Some((payload.clone(), node.edges().get(*input as usize).cloned().flatten()))
-            }
-            Saved::Value { payload, edge } => Some((payload.clone(), edge.clone())),
-            Saved::Output { payload, index } => {
-                Some((payload.clone(), Some(Edge::new(node.clone(), *index))))
-            }
-            _ => None,
-        };
-        saved.iter().map(hold).collect()
-    });
+    let held: Option<SmallVec<[_; 2]>> =
+        node.with_saved(|saved| saved.iter().map(|entry| entry.hold(&node)).collect());
     let name = node.name();
-    let restore = |held: Option<(_, _)>| match held {
-        Some((payload, edge)) => Tensor::unpack(payload, edge, &name).map(Some),
-        None => Ok(None),
-    };
+    let restore = |held: Option<Held<Tensor>>| held.map(|held| held.restore(&name)).transpose();
     let restored: crate::error::Result<Restored> =
         held.ok_or_else(freed)?.into_iter().map(restore).collect();
     Ok(restored?)

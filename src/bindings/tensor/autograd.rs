@@ -3,16 +3,13 @@
 //! Owns: the attributes and methods of autograd. Never walks the graph: `ops::autograd` does.
 //! Invariant: `t.grad is t.grad`, and what was assigned is what is read.
 
-use std::sync::Arc;
-
 use pyo3::prelude::*;
 
-use crate::bindings::autograd::{self, RetainedGrad};
+use crate::bindings::autograd;
 use crate::bindings::convert::{self, type_name};
-use crate::bindings::errors::{bad_type, python, to_python};
+use crate::bindings::errors::{bad_type, python};
 use crate::bindings::node::{PyNode, wrap_node};
 use crate::bindings::tensor::{PyTensor, remember, wrap};
-use crate::error::Error;
 use crate::ops::declare::{Operand, Scalar};
 use crate::ops::inplace;
 
@@ -106,15 +103,7 @@ impl PyTensor {
         create_graph: bool,
         inputs: Option<&Bound<'_, PyAny>>,
     ) -> PyResult<()> {
-        let root = slf.get().tensor.clone();
-        autograd::run_backward(
-            slf.py(),
-            vec![root],
-            vec![gradient],
-            retain_graph,
-            create_graph,
-            inputs,
-        )
+        autograd::run_backward(slf, gradient, retain_graph, create_graph, inputs)
     }
 
     /// The same data outside the graph; memory and version are shared.
@@ -136,22 +125,8 @@ impl PyTensor {
 
     /// Keeps this tensor's gradient in `grad` although it is no leaf.
     fn retain_grad(slf: &Bound<'_, Self>) -> PyResult<()> {
-        let tensor = &slf.get().tensor;
-        if !tensor.requires_grad() {
-            return Err(to_python(Box::new(Error::State {
-                op: "retain_grad".into(),
-                what: "the tensor does not require grad".into(),
-                remedy: "set requires_grad=True on an input first",
-            })));
-        }
-        let Some(edge) = tensor.producer_edge() else {
-            return Ok(());
-        };
-        let meta = tensor.ensure_meta();
-        if !meta.retains_grad() {
-            meta.set_retains_grad();
-            let sink = Arc::new(RetainedGrad::new(meta));
-            edge.node().extras_or_new().retain(edge.output(), sink);
+        slf.get().tensor.retain_grad()?;
+        if slf.get().tensor.meta().is_some_and(|meta| meta.retains_grad()) {
             remember(slf)?;
         }
         Ok(())

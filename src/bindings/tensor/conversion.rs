@@ -14,6 +14,7 @@ use crate::bindings::tensor::PyTensor;
 use crate::dtype::DType;
 use crate::error::Error;
 use crate::graph::{Mode, TRANSFORM, grad_enabled};
+use crate::ops::inplace::refuse_lent;
 use crate::tensor::Tensor;
 
 /// The one element as a Python number.
@@ -84,6 +85,7 @@ impl PyTensor {
             ));
         }
         if writable {
+            refuse_lent("numpy", &self.tensor)?;
             // What was saved or recorded before cannot be copied any more: the version tells on it.
             self.tensor.storage().bump_version("numpy(writable=True)");
         }

@@ -146,6 +146,11 @@ impl<V: Value> NodeId<V> {
         }
     }
 
+    /// The address of the node as long as it lives.
+    pub(in crate::graph) fn address(&self) -> usize {
+        self.slot.as_ptr() as usize
+    }
+
     /// Whether the node still lives (at this moment).
     pub fn is_live(&self) -> bool {
         let now = word(&self.slot).load(Ordering::Relaxed);

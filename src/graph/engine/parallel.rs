@@ -87,7 +87,7 @@ pub(super) fn walk<V: Value>(
         outcome.captured.extend(part.captured);
         outcome.stored.extend(part.stored);
     }
-    serial::leaves(plan, terms, host, &mut |output| shared.slots.take(output), &mut outcome)?;
+    serial::leaves(plan, terms, &mut |output| shared.slots.take(output), &mut outcome);
     Ok(outcome)
 }
 

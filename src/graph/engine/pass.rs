@@ -11,7 +11,7 @@ use super::parallel::{self, GATE_NS};
 use super::plan::Plan;
 use super::serial;
 use super::step::{Outcome, Seeds, Terms};
-use crate::error::{Error, Result};
+use crate::error::Result;
 use crate::graph::arena::Edge;
 use crate::graph::mode::{Mode, ModeGuard};
 use crate::graph::node::Flags;
@@ -22,7 +22,7 @@ use crate::threads;
 pub enum Targets<V: Value> {
     /// To every leaf that is reached.
     Leaves,
-    /// To these leaves only; what does not lead to them does not run.
+    /// To these leaves, and to the sinks of these outputs, only; what does not lead to them does not run.
     LeavesOf(Vec<Edge<V>>),
     /// Back to the caller, one per edge; nothing is committed.
     Capture(Vec<Edge<V>>),
@@ -56,15 +56,12 @@ impl<V: Value> Pass<'_, V> {
         let (edges, seeds): (SmallVec<[Edge<V>; 1]>, Seeds<V>) = self.roots.into_iter().unzip();
         let (plan, wanted, capture) = match &self.targets {
             Targets::Leaves => (Plan::everything(&edges)?, 0, false),
-            Targets::LeavesOf(leaves) => {
-                check_leaves(leaves)?;
-                (Plan::toward(&edges, leaves)?, 0, false)
-            }
+            Targets::LeavesOf(wanted) => (Plan::toward(&edges, wanted)?, 0, false),
             Targets::Capture(wanted) => (Plan::toward(&edges, wanted)?, wanted.len(), true),
         };
         let _mode = ModeGuard::new(Mode::current());
         let terms = Terms::new(self.retain_graph, self.create_graph, capture);
-        let lanes = self.threads.min(threads::num_threads());
+        let lanes = if terms.packs() { 1 } else { self.threads.min(threads::num_threads()) };
         let facts = (lanes > 1 && cost >= GATE_NS).then(|| Facts::new(&plan));
         let outcome = match facts {
             Some(facts) if facts.forkable >= GATE_NS => {
@@ -73,19 +70,6 @@ impl<V: Value> Pass<'_, V> {
             _ => serial::walk(&plan, terms, self.host, seeds)?,
         };
         finish(&plan, terms, self.host, outcome, wanted)
-    }
-}
-
-fn check_leaves<V: Value>(leaves: &[Edge<V>]) -> Result<()> {
-    match leaves.iter().position(|edge| !edge.node().flags().has(Flags::ACCUMULATOR)) {
-        None => Ok(()),
-        Some(i) => Err(Error::Argument {
-            op: "backward".into(),
-            what: format!("input {i} is no leaf"),
-            remedy: "pass leaves, or ask for the gradient of an intermediate with autograd.grad"
-                .into(),
-        }
-        .into()),
     }
 }
 

@@ -4,12 +4,14 @@
 //! Invariant: in `order`, consumers come before producers (descending sequence number).
 
 use std::collections::HashMap;
+use std::sync::{Arc, OnceLock, Weak};
 
 use smallvec::SmallVec;
 
 use crate::error::{Error, Result};
-use crate::graph::arena::{Edge, NodeBorrow, Stamps};
+use crate::graph::arena::{Edge, NodeBorrow, NodeId, Stamps};
 use crate::graph::context::NOWHERE;
+use crate::graph::hook::Running;
 use crate::graph::node::{Flags, Node};
 use crate::graph::value::Value;
 
@@ -40,6 +42,7 @@ pub(super) struct Plan<'g, V: Value> {
     pub(super) needs: Vec<u8>,
     /// The outputs to capture with the position of the target, sorted by output.
     pub(super) captures: Vec<(u32, u32)>,
+    token: OnceLock<Arc<()>>,
 }
 
 /// Some input of the node leads to a target: its rule runs.
@@ -118,6 +121,21 @@ impl<'g, V: Value> Plan<'g, V> {
     }
 }
 
+impl<V: Value> Running<V> for Plan<'_, V> {
+    fn token(&self) -> Weak<()> {
+        Arc::downgrade(self.token.get_or_init(Arc::default))
+    }
+
+    fn reaches(&self, node: &NodeId<V>, output: u32) -> bool {
+        let place = self.items.iter().find(|item| item.node.address() == node.address());
+        let Some(output) = place.filter(|_| node.is_live()).map(|item| item.output + output) else {
+            return false;
+        };
+        let gives = |k: &u32| self.need(*k) & RUN != 0 && self.targets_of(*k).contains(&output);
+        self.roots.contains(&output) || self.order.iter().any(gives)
+    }
+}
+
 /// How nodes find their dense index during discovery.
 enum Index {
     Stamps(Stamps<'static>),
@@ -131,6 +149,8 @@ struct Finder<'g, V: Value> {
     outputs: usize,
     last_seq: u64,
     sorted: bool,
+    /// Leaves whose hooks run during the walk.
+    hooked: Vec<u32>,
 }
 
 impl<'g, V: Value> Finder<'g, V> {
@@ -148,8 +168,9 @@ impl<'g, V: Value> Finder<'g, V> {
             outputs: 0,
             needs: Vec::new(),
             captures: Vec::new(),
+            token: OnceLock::new(),
         };
-        Finder { plan, index, outputs: 0, last_seq: u64::MAX, sorted: true }
+        Finder { plan, index, outputs: 0, last_seq: u64::MAX, sorted: true, hooked: Vec::new() }
     }
 
     /// Breadth-first over a worklist: the list of items itself.
@@ -177,7 +198,7 @@ impl<'g, V: Value> Finder<'g, V> {
             return Err(Error::Internal { op: "backward".into(), what }.into());
         }
         self.plan.outputs = self.outputs as u32;
-        if !self.sorted {
+        if !self.sorted || !self.hooked.is_empty() {
             self.sort();
         }
         Ok(())
@@ -208,23 +229,48 @@ impl<'g, V: Value> Finder<'g, V> {
         self.plan.items.push(Item { node, output: self.outputs as u32, edges: 0 });
         let node = node.get();
         self.outputs += node.outputs() as usize;
-        if node.flags().has(Flags::ACCUMULATOR) && !node.rule().commits_at_once() {
+        let leaf = node.flags().has(Flags::ACCUMULATOR);
+        if leaf && node.extras().is_none() && !node.commits_at_once() {
             self.plan.leaves.push(k);
+            return k;
+        }
+        self.plan.order.push(k);
+        if leaf {
+            self.hooked.push(k);
         } else {
             self.sorted &= node.seq() <= self.last_seq;
             self.last_seq = node.seq();
-            self.plan.order.push(k);
         }
         k
     }
 
     fn sort(&mut self) {
+        let due = self.due();
         let items = &self.plan.items;
-        let mut keyed: Vec<(u64, u32)> =
-            self.plan.order.iter().map(|k| (!items[*k as usize].node.get().seq(), *k)).collect();
+        let key = |&k: &u32| match due.get(items[k as usize].output as usize) {
+            Some(&seq) if items[k as usize].node.flags().has(Flags::ACCUMULATOR) => (!seq, true, k),
+            _ => (!items[k as usize].node.seq(), false, k),
+        };
+        let mut keyed: Vec<(u64, bool, u32)> = self.plan.order.iter().map(key).collect();
         keyed.sort_unstable();
         self.plan.order.clear();
-        self.plan.order.extend(keyed.iter().map(|(_, k)| *k));
+        self.plan.order.extend(keyed.iter().map(|(_, _, k)| *k));
+    }
+
+    /// Per output, the sequence number of the consumer that runs last: a leaf with hooks runs right after it, however
+    /// old the leaf itself is. Empty if no leaf has hooks.
+    fn due(&self) -> Vec<u64> {
+        if self.hooked.is_empty() {
+            return Vec::new();
+        }
+        let mut due = vec![u64::MAX; self.outputs];
+        for (k, item) in self.plan.items.iter().enumerate() {
+            for &target in self.plan.targets_of(k as u32).iter().filter(|t| **t != NOWHERE) {
+                let last = &mut due[target as usize];
+                *last = item.node.seq().min(*last);
+            }
+        }
+        due
     }
 
     /// Notes the targets that were reached.

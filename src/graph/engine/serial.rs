@@ -29,7 +29,7 @@ pub(super) fn walk<V: Value>(
         Walk { plan, terms, host, table, outcome: Outcome::default(), poll: Poll::default() };
     walk.nodes()?;
     let Walk { mut table, mut outcome, .. } = walk;
-    leaves(plan, terms, host, &mut |output| table.take(output), &mut outcome)?;
+    leaves(plan, terms, &mut |output| table.take(output), &mut outcome);
     Ok(outcome)
 }
 
@@ -88,32 +88,18 @@ impl<V: Value> Walk<'_, '_, V> {
     }
 }
 
-/// Completes the leaves, whose gradients `take` yields, in the order of discovery.
+/// Completes the leaves without hooks, whose gradients `take` yields, in the order of discovery.
 pub(super) fn leaves<V: Value>(
     plan: &Plan<'_, V>,
     terms: Terms,
-    host: &dyn Host,
     take: &mut dyn FnMut(u32) -> Option<V>,
     outcome: &mut Outcome<V>,
-) -> Result<()> {
+) {
     for &k in &plan.leaves {
-        let item = &plan.items[k as usize];
-        let Some(grad) = take(item.output) else {
-            continue;
-        };
-        if !item.node.get().flags().has(Flags::FOREIGN) {
-            step::leaf(plan, terms, k, grad, outcome)?;
-            continue;
+        if let Some(grad) = take(plan.items[k as usize].output) {
+            step::leaf(plan, terms, k, grad, outcome);
         }
-        let (mut done, mut grad) = (Ok(()), Some(grad));
-        host.attached(&mut || {
-            if let Some(grad) = grad.take() {
-                done = step::leaf(plan, terms, k, grad, outcome);
-            }
-        });
-        done?;
     }
-    Ok(())
 }
 
 /// Asks the host about signals every 20 ms or so, without reading the clock at every node.

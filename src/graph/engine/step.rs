@@ -12,9 +12,11 @@ use super::table::Gifts;
 use crate::error::{Error, Result};
 use crate::graph::arena::{last_seq, set_last_seq};
 use crate::graph::context::{Context, NOWHERE};
+use crate::graph::extras::Extras;
 use crate::graph::hook::Sink;
-use crate::graph::mode::{GRAD, INFERENCE, Mode, TRACING};
-use crate::graph::node::{Extras, Flags, Node};
+use crate::graph::mode::{GRAD, INFERENCE, Mode, PACKING, TRACING};
+use crate::graph::node::{Flags, Node};
+use crate::graph::packing::take_packing_failure;
 use crate::graph::value::Value;
 
 /// The gradients of a node's outputs.
@@ -38,8 +40,16 @@ pub(super) struct Terms {
 
 impl Terms {
     pub(super) fn new(retain: bool, create_graph: bool, capture: bool) -> Terms {
-        let mode = Mode::current().with(INFERENCE | TRACING, false).with(GRAD, create_graph);
+        let now = Mode::current();
+        let packs = create_graph && now.has(PACKING);
+        let mode = now.with(INFERENCE | TRACING, false).with(GRAD, create_graph);
+        let mode = mode.with(PACKING, packs);
         Terms { retain, create_graph, capture, mode, seq: last_seq() }
+    }
+
+    /// Whether what the pass records is packed, which only the caller's thread can do.
+    pub(super) fn packs(self) -> bool {
+        self.mode.has(PACKING)
     }
 
     /// Prepares the thread for a rule, a hook or a commit.
@@ -89,19 +99,16 @@ pub(super) fn run<V: Value>(
     terms.enter();
     let extras = node.extras();
     if let Some(extras) = extras {
-        before(node, extras, grads, outcome)?;
+        outputs(plan, terms, extras, grads, outcome)?;
     }
-    if need & TARGET != 0 {
+    if need & TARGET != 0 && terms.capture {
         capture(plan, item.output, grads, outcome);
+    }
+    if node.flags().has(Flags::ACCUMULATOR) {
+        return if terms.capture { Ok(()) } else { commit(node, terms, k, grads, outcome) };
     }
     if need & RUN == 0 {
         return Ok(());
-    }
-    if node.flags().has(Flags::ACCUMULATOR) {
-        return match grads.pop().flatten() {
-            Some(grad) => node.rule().commit(grad, terms.create_graph),
-            None => Ok(()),
-        };
     }
     match extras {
         None => rule(plan, terms, k, grads, gifts),
@@ -125,26 +132,30 @@ fn rule<V: Value>(
         return Err(Error::GraphFreed { op: node.name() }.into());
     };
     let mut cx = Context::new(item.node, grads, saved.values(), targets, gifts, terms.create_graph);
-    let done = node.rule().backward(&mut cx).and_then(|()| cx.into_fault().map_or(Ok(()), Err));
+    let mut done = node.rule().backward(&mut cx).and_then(|()| cx.into_fault().map_or(Ok(()), Err));
+    if terms.packs() {
+        done = done.and_then(|()| take_packing_failure().map_or(Ok(()), Err));
+    }
     if done.is_err() {
         saved.restore();
     }
     done
 }
 
-/// Hooks on the outputs' gradients, retained gradients, then hooks on the node.
+/// Hooks on the outputs' gradients, then retained gradients.
 #[cold]
-fn before<V: Value>(
-    node: &Node<V>,
+fn outputs<V: Value>(
+    plan: &Plan<'_, V>,
+    terms: Terms,
     extras: &Extras<V>,
     grads: &mut Grads<V>,
     outcome: &mut Outcome<V>,
 ) -> Result<()> {
     for (output, hook) in extras.output_hooks() {
-        if let Some(place) = grads.get_mut(output as usize)
-            && let Some(grad) = place.clone()
-            && let Some(new) = hook.call(grad)?
-        {
+        let Some(place) = grads.get_mut(output as usize) else { continue };
+        let Some(grad) = place.clone() else { continue };
+        terms.enter();
+        if let Some(new) = hook.call(grad, plan)? {
             *place = Some(new);
         }
     }
@@ -153,10 +164,54 @@ fn before<V: Value>(
             outcome.stored.push((sink, grad.clone()));
         }
     }
+    terms.enter();
+    Ok(())
+}
+
+/// Hooks on the node, before its rule or its commit.
+fn before<V: Value>(
+    node: &Node<V>,
+    terms: Terms,
+    extras: &Extras<V>,
+    grads: &mut Grads<V>,
+) -> Result<()> {
     for hook in extras.before_hooks() {
+        terms.enter();
         if let Some(new) = hook.call(None, grads)? {
             *grads = counted(node, "outputs", new, grads.len())?.into();
         }
+    }
+    terms.enter();
+    Ok(())
+}
+
+/// A leaf in the walk: committed now if somebody waits for that, else after the pass.
+#[cold]
+fn commit<V: Value>(
+    node: &Node<V>,
+    terms: Terms,
+    k: u32,
+    grads: &mut Grads<V>,
+    outcome: &mut Outcome<V>,
+) -> Result<()> {
+    if let Some(extras) = node.extras() {
+        before(node, terms, extras, grads)?;
+    }
+    let after = node.extras().map(Extras::after_hooks).unwrap_or_default();
+    // Without hooks that see the gradient it is handed over whole, so that its buffer need not be copied.
+    let seen = if after.is_empty() { Grads::new() } else { grads.clone() };
+    let Some(grad) = grads.pop().flatten() else {
+        return Ok(());
+    };
+    if !node.commits_at_once() {
+        outcome.commits.push((k, grad));
+        return Ok(());
+    }
+    node.rule().commit(grad, terms.create_graph)?;
+    let committed = node.extras().map(Extras::committed_hooks).unwrap_or_default();
+    for hook in committed.into_iter().chain(after) {
+        terms.enter();
+        hook.call(Some(&[]), &seen)?;
     }
     Ok(())
 }
@@ -203,6 +258,7 @@ fn hooked_rule<V: Value>(
     gifts: &mut dyn Gifts<V>,
 ) -> Result<()> {
     let node = plan.items[k as usize].node.get();
+    before(node, terms, extras, grads)?;
     let after = extras.after_hooks();
     if after.is_empty() {
         return rule(plan, terms, k, grads, gifts);
@@ -244,25 +300,17 @@ impl<V: Value> Gifts<V> for Held<V> {
     }
 }
 
-/// A leaf whose gradient is complete: its hooks, then captured or kept for the commit.
+/// A leaf without hooks whose gradient is complete: captured or kept for the commit.
 pub(super) fn leaf<V: Value>(
     plan: &Plan<'_, V>,
     terms: Terms,
     k: u32,
     grad: V,
     outcome: &mut Outcome<V>,
-) -> Result<()> {
-    let item = &plan.items[k as usize];
-    let mut grads: Grads<V> = SmallVec::new();
-    grads.push(Some(grad));
-    terms.enter();
-    if let Some(extras) = item.node.get().extras() {
-        before(item.node.get(), extras, &mut grads, outcome)?;
-    }
+) {
     if terms.capture {
-        capture(plan, item.output, &grads, outcome);
-    } else if let Some(grad) = grads.pop().flatten() {
+        capture(plan, plan.items[k as usize].output, &[Some(grad)], outcome);
+    } else {
         outcome.commits.push((k, grad));
     }
-    Ok(())
 }

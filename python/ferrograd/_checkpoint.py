@@ -1,0 +1,98 @@
+"""Checkpointing: trade time for memory by computing a part of the forward again in the backward.
+
+Owns: `checkpoint` in both spellings and the random state of the repetition. Never keeps tensors:
+the core keeps the arguments as saved values. Invariant: a repetition draws the same numbers from
+ferrograd's generators as the first run, and leaves them as it found them.
+"""
+
+import functools
+from collections.abc import Callable
+from typing import Any, ParamSpec, TypeVar
+
+from ferrograd._core import _checkpoint, is_grad_enabled
+from ferrograd._random import generator_states, set_generator_states
+
+__all__ = ["checkpoint", "run"]
+
+P = ParamSpec("P")
+R = TypeVar("R")
+
+
+def run(
+    function: Callable[..., R],
+    /,
+    *args: Any,
+    preserve_rng_state: bool = True,
+    early_stop: bool = True,
+    use_reentrant: bool = False,
+    **kwargs: Any,
+) -> R:
+    """Calls `function(*args, **kwargs)` and keeps nothing of what it saves for the backward.
+
+    The backward calls it again, with the same arguments, when it first needs one of the saved
+    values. Works with `backward` and `grad`, at any order and inside other checkpoints.
+
+    Args:
+        function: must do the same when it runs again. What it reads besides its arguments must not
+            have changed.
+        preserve_rng_state: whether the repetition draws the same random numbers.
+        early_stop: whether the repetition ends as soon as it has saved what the first run saved.
+        use_reentrant: accepted for PyTorch's sake; only False exists.
+
+    Raises:
+        ArgumentError: in the backward, when the repetition saves other tensors than the first run.
+
+    ```python
+    import ferrograd as fg
+    x = fg.ones(4, requires_grad=True)
+    y = fg.autograd.checkpoint(lambda x: (x.exp() + 1).log(), x)
+    y.sum().backward()
+    ```
+    """
+    if use_reentrant:
+        raise NotImplementedError(
+            "checkpoint: use_reentrant=True does not exist; leave it out, the other kind does more"
+        )
+    return _call(function, args, kwargs, preserve_rng_state, early_stop)
+
+
+def _call(
+    function: Callable[..., R],
+    args: tuple[Any, ...],
+    kwargs: dict[str, Any],
+    preserve_rng_state: bool,
+    early_stop: bool,
+) -> R:
+    if not is_grad_enabled():
+        return function(*args, **kwargs)
+    again: Callable[..., R] = function
+    if preserve_rng_state:
+        states = generator_states()
+
+        def again(*args: Any, **kwargs: Any) -> R:
+            before = generator_states()
+            set_generator_states(states)
+            try:
+                return function(*args, **kwargs)
+            finally:
+                set_generator_states(before)
+
+    result: R = _checkpoint(function, again, args, kwargs, early_stop)
+    return result
+
+
+def checkpoint(function: Callable[P, R]) -> Callable[P, R]:
+    """`function`, each call of which is checkpointed.
+
+    ```python
+    import ferrograd as fg
+    block = fg.checkpoint(lambda x: (x.exp() + 1).log())
+    gradient = fg.grad(lambda x: block(x).sum())(fg.ones(4))
+    ```
+    """
+
+    @functools.wraps(function)
+    def checkpointed(*args: P.args, **kwargs: P.kwargs) -> R:
+        return _call(function, args, kwargs, True, True)
+
+    return checkpointed

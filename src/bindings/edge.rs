@@ -1,0 +1,55 @@
+//! `GradientEdge`: a point of the graph without the tensor that was there.
+//!
+//! Owns: the class and `get_gradient_edge`. Never keeps values alive, only the graph below.
+//! Invariant: it stands for the gradient of its tensor as it was when the edge was taken.
+
+use pyo3::prelude::*;
+
+use crate::bindings::hooks::edge_of;
+use crate::bindings::node::{PyNode, wrap_node};
+use crate::bindings::tensor::PyTensor;
+use crate::ops::autograd::Point;
+use crate::ops::function::Spec;
+
+/// The place of a tensor in the graph: usable instead of the tensor as output or input of `autograd.grad` and as root
+/// of `autograd.backward`.
+#[pyclass(name = "GradientEdge", module = "ferrograd.autograd.graph", frozen)]
+pub(crate) struct GradientEdge {
+    pub(crate) point: Point,
+}
+
+#[pymethods]
+impl GradientEdge {
+    /// The node that produced the tensor, or the leaf's `AccumulateGrad`.
+    #[getter]
+    fn node<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyNode>> {
+        wrap_node(py, self.point.edge.node().clone())
+    }
+
+    /// Which output of the node.
+    #[getter]
+    fn output_nr(&self) -> u32 {
+        self.point.edge.output()
+    }
+
+    fn __eq__(&self, other: &Bound<'_, PyAny>) -> bool {
+        other.cast::<GradientEdge>().is_ok_and(|other| other.get().point.edge == self.point.edge)
+    }
+
+    fn __hash__(&self) -> usize {
+        self.point.edge.node().address() ^ self.point.edge.output() as usize
+    }
+
+    fn __repr__(&self) -> String {
+        let name = crate::bindings::node::display_name(self.point.edge.node());
+        format!("GradientEdge(node=<{name}>, output_nr={})", self.point.edge.output())
+    }
+}
+
+/// The place of `tensor` in the graph; it may be dropped then.
+#[pyfunction]
+pub(crate) fn get_gradient_edge(tensor: &Bound<'_, PyTensor>) -> PyResult<GradientEdge> {
+    let tensor = &tensor.get().tensor;
+    let edge = edge_of("get_gradient_edge", tensor)?;
+    Ok(GradientEdge { point: Point { edge, spec: Spec::of(tensor) } })
+}

@@ -1,0 +1,341 @@
+//! Hooks written in Python: on gradients, on nodes, on several gradients at once.
+//!
+//! Owns: the objects that the graph calls, what they may return, and the handles that remove them.
+//! Never decides an order: the engine does. Invariant: a hook sees read-only gradients, and what it returns has the
+//! shape and dtype of what it replaces.
+
+use std::any::Any;
+use std::sync::{Arc, Mutex, PoisonError};
+
+use pyo3::prelude::*;
+use pyo3::types::{PyList, PyTuple};
+
+use crate::bindings::collect::Counted;
+use crate::bindings::convert::{tensor_of, type_name};
+use crate::bindings::errors::{bad_type, from_python, to_python};
+use crate::bindings::tensor::{PyTensor, object_of, remember, wrap};
+use crate::error::{Error, Result};
+use crate::graph::{Flags, Foreign, Hook, NodeHook, NodeId, Running, recording};
+use crate::ops::cast::astype;
+use crate::ops::function::Spec;
+use crate::tensor::{Edge, Meta, Node, Tensor};
+
+/// A Python function that the graph owns; the collector may take it away.
+pub(crate) struct Callback {
+    function: Mutex<Option<Py<PyAny>>>,
+    _counted: Counted,
+}
+
+impl Callback {
+    /// # Errors
+    /// `ArgumentTypeError` when the object cannot be called.
+    pub(crate) fn new(op: &str, function: &Bound<'_, PyAny>) -> PyResult<Callback> {
+        if !function.is_callable() {
+            let what = format!("a {} cannot be called", type_name(function));
+            return Err(bad_type(op, what, "pass a function"));
+        }
+        let function = Mutex::new(Some(function.clone().unbind()));
+        Ok(Callback { function, _counted: Counted::new() })
+    }
+
+    /// The function; `None` after the collector cleared it.
+    pub(crate) fn get<'py>(&self, py: Python<'py>) -> Option<Bound<'py, PyAny>> {
+        let function = self.function.lock().unwrap_or_else(PoisonError::into_inner);
+        function.as_ref().map(|function| function.bind(py).clone())
+    }
+}
+
+impl Foreign for Callback {
+    fn visit(&self, visit: &mut dyn FnMut(&dyn Any)) {
+        if let Ok(function) = self.function.try_lock()
+            && let Some(function) = &*function
+        {
+            visit(function);
+        }
+    }
+
+    fn clear(&self) {
+        let gone = self.function.lock().unwrap_or_else(PoisonError::into_inner).take();
+        drop(gone);
+    }
+}
+
+/// A hook's name for messages.
+fn name_of(function: &Bound<'_, PyAny>) -> String {
+    let name = function.getattr_opt("__qualname__").ok().flatten();
+    let name = name.and_then(|name| name.extract::<String>().ok());
+    format!("hook {}", name.unwrap_or_else(|| type_name(function)))
+}
+
+fn note(function: &Bound<'_, PyAny>) -> String {
+    format!("raised in the {}", name_of(function))
+}
+
+/// A gradient as a Python object that must not be changed.
+pub(crate) fn lent(py: Python<'_>, grad: Tensor) -> PyResult<Bound<'_, PyAny>> {
+    wrap(py, grad.read_only())
+}
+
+fn lent_all<'py>(py: Python<'py>, grads: &[Option<Tensor>]) -> PyResult<Bound<'py, PyTuple>> {
+    let grads: PyResult<Vec<_>> =
+        grads.iter().map(|grad| grad.clone().map(|grad| lent(py, grad)).transpose()).collect();
+    PyTuple::new(py, grads?)
+}
+
+/// What a hook returned in place of a gradient of this shape and dtype; `None` keeps it.
+fn replacement(
+    function: &Bound<'_, PyAny>,
+    returned: &Bound<'_, PyAny>,
+    like: &Spec,
+) -> Result<Option<Tensor>> {
+    if returned.is_none() {
+        return Ok(None);
+    }
+    let (new, given) = match returned.cast::<PyTensor>() {
+        Ok(tensor) => (tensor.get().tensor.clone().taken_back(), true),
+        Err(_) => {
+            let name = name_of(function);
+            let new = tensor_of(&name, "the returned gradient", returned);
+            (new.map_err(|raised| from_python(raised, ""))?.into_owned()?, false)
+        }
+    };
+    if new.shape() != &like.dims[..] {
+        return Err(Box::new(Error::GradientShape {
+            op: name_of(function).into(),
+            got: new.shape().into(),
+            want: (&like.dims[..]).into(),
+        }));
+    }
+    if given && new.dtype() != like.dtype {
+        let what = format!("the gradient is {} and the hook returned {}", like.dtype, new.dtype());
+        let remedy = "return a gradient of the same dtype, or an array, which is converted".into();
+        return Err(Error::ArgumentType { op: name_of(function).into(), what, remedy }.into());
+    }
+    let new = astype(&new, like.dtype)?;
+    Ok(Some(if recording() { new } else { new.detach() }))
+}
+
+/// A hook on one gradient.
+struct OnGradient(Callback);
+
+impl Hook<Tensor> for OnGradient {
+    fn call(&self, grad: Tensor, _pass: &dyn Running<Tensor>) -> Result<Option<Tensor>> {
+        Python::attach(|py| {
+            let Some(function) = self.0.get(py) else { return Ok(None) };
+            let like = Spec::of(&grad);
+            let returned = lent(py, grad).and_then(|grad| function.call1((grad,)));
+            let returned = returned.map_err(|raised| from_python(raised, note(&function)))?;
+            replacement(&function, &returned, &like)
+        })
+    }
+
+    fn foreign(&self) -> Option<&dyn Foreign> {
+        Some(&self.0)
+    }
+}
+
+/// A hook on a node, before (`f(grad_outputs)`) or after it (`f(grad_inputs, grad_outputs)`).
+struct OnNode(Callback);
+
+impl OnNode {
+    /// The gradients that replace `old`.
+    fn replaced(
+        function: &Bound<'_, PyAny>,
+        returned: &Bound<'_, PyAny>,
+        old: &[Option<Tensor>],
+    ) -> Result<Option<Vec<Option<Tensor>>>> {
+        if returned.is_none() {
+            return Ok(None);
+        }
+        let items: Vec<Bound<'_, PyAny>> = match returned.cast::<PyTuple>() {
+            Ok(tuple) => tuple.iter().collect(),
+            Err(_) => vec![returned.clone()],
+        };
+        if items.len() != old.len() {
+            let what = format!("{} gradients were returned for {}", items.len(), old.len());
+            let remedy = "return one entry for each, None where there is no gradient".into();
+            return Err(Error::Argument { op: name_of(function).into(), what, remedy }.into());
+        }
+        let replace = |(item, old): (&Bound<'_, PyAny>, &Option<Tensor>)| match old {
+            Some(old) => Ok(replacement(function, item, &Spec::of(old))?.or(Some(old.clone()))),
+            None if item.is_none() => Ok(None),
+            None => Err(Box::new(Error::Argument {
+                op: name_of(function).into(),
+                what: "a gradient was returned where there is none".into(),
+                remedy: "return None there".into(),
+            })),
+        };
+        items.iter().zip(old).map(replace).collect::<Result<Vec<_>>>().map(Some)
+    }
+}
+
+impl NodeHook<Tensor> for OnNode {
+    fn call(
+        &self,
+        inputs: Option<&[Option<Tensor>]>,
+        outputs: &[Option<Tensor>],
+    ) -> Result<Option<Vec<Option<Tensor>>>> {
+        Python::attach(|py| {
+            let Some(function) = self.0.get(py) else { return Ok(None) };
+            let returned = lent_all(py, outputs).and_then(|outputs| match inputs {
+                None => function.call1((outputs,)),
+                Some(inputs) => function.call1((lent_all(py, inputs)?, outputs)),
+            });
+            let returned = returned.map_err(|raised| from_python(raised, note(&function)))?;
+            OnNode::replaced(&function, &returned, inputs.unwrap_or(outputs))
+        })
+    }
+
+    fn foreign(&self) -> Option<&dyn Foreign> {
+        Some(&self.0)
+    }
+}
+
+/// A hook on a leaf whose gradient has been accumulated: `f(leaf)`.
+struct OnCommit {
+    callback: Callback,
+    leaf: std::sync::Weak<Meta>,
+}
+
+impl NodeHook<Tensor> for OnCommit {
+    fn call(
+        &self,
+        _inputs: Option<&[Option<Tensor>]>,
+        _outputs: &[Option<Tensor>],
+    ) -> Result<Option<Vec<Option<Tensor>>>> {
+        Python::attach(|py| {
+            let leaf = self.leaf.upgrade().and_then(|meta| object_of(py, &meta));
+            if let (Some(function), Some(leaf)) = (self.callback.get(py), leaf) {
+                let done = function.call1((leaf,));
+                done.map_err(|raised| from_python(raised, note(&function)))?;
+            }
+            Ok(None)
+        })
+    }
+
+    fn foreign(&self) -> Option<&dyn Foreign> {
+        Some(&self.callback)
+    }
+}
+
+/// What removes a hook: call `remove()`, or use it in a `with` statement.
+#[pyclass(name = "RemovableHandle", module = "ferrograd.autograd.graph", frozen)]
+pub(crate) struct RemovableHandle {
+    places: Vec<(NodeId<Tensor>, u64)>,
+}
+
+impl RemovableHandle {
+    pub(super) fn new(places: Vec<(NodeId<Tensor>, u64)>) -> RemovableHandle {
+        RemovableHandle { places }
+    }
+
+    fn one(node: &Node, key: u64) -> RemovableHandle {
+        RemovableHandle::new(vec![(node.id(), key)])
+    }
+}
+
+#[pymethods]
+impl RemovableHandle {
+    /// Removes the hook; a second call does nothing.
+    fn remove(&self) {
+        for (id, key) in &self.places {
+            if let Some(node) = id.upgrade() {
+                node.extras_or_new().remove(*key);
+            }
+        }
+    }
+
+    fn __enter__(slf: Bound<'_, Self>) -> Bound<'_, Self> {
+        slf
+    }
+
+    #[pyo3(signature = (*_exception))]
+    fn __exit__(&self, _exception: &Bound<'_, PyTuple>) {
+        self.remove();
+    }
+}
+
+/// Attaches a hook to the gradient that arrives at `edge`.
+pub(super) fn attach(edge: &Edge, hook: Arc<dyn Hook<Tensor>>) -> (NodeId<Tensor>, u64) {
+    let node = edge.node();
+    let key = node.extras_or_new().on_output(edge.output(), hook);
+    node.add_flags(Flags::FOREIGN);
+    (node.id(), key)
+}
+
+/// The edge at which a hook on `tensor` stands.
+pub(super) fn edge_of(op: &'static str, tensor: &Tensor) -> PyResult<Edge> {
+    tensor.grad_edge().ok_or_else(|| {
+        to_python(Box::new(Error::State {
+            op: op.into(),
+            what: "the tensor does not require grad, so no gradient will arrive".into(),
+            remedy: "set requires_grad=True on it, or on an input of its computation",
+        }))
+    })
+}
+
+#[pymethods]
+impl PyTensor {
+    /// Calls `hook(grad)` when the gradient of this tensor is complete; what it returns, if not None, replaces the
+    /// gradient. The gradient is read-only. Returns a handle with `remove()`.
+    fn register_hook(slf: &Bound<'_, Self>, hook: &Bound<'_, PyAny>) -> PyResult<RemovableHandle> {
+        let edge = edge_of("register_hook", &slf.get().tensor)?;
+        let hook = OnGradient(Callback::new("register_hook", hook)?);
+        Ok(RemovableHandle::new(vec![attach(&edge, Arc::new(hook))]))
+    }
+
+    /// Calls `hook(leaf)` in `backward` as soon as the gradient has been added to `leaf.grad`.
+    fn register_post_accumulate_grad_hook(
+        slf: &Bound<'_, Self>,
+        hook: &Bound<'_, PyAny>,
+    ) -> PyResult<RemovableHandle> {
+        let op = "register_post_accumulate_grad_hook";
+        let tensor = &slf.get().tensor;
+        if !tensor.is_leaf() {
+            return Err(to_python(Box::new(Error::State {
+                op: op.into(),
+                what: "the tensor is no leaf".into(),
+                remedy: "use register_hook(), or retain_grad() to keep the gradient",
+            })));
+        }
+        let edge = edge_of(op, tensor)?;
+        remember(slf)?;
+        let leaf = Arc::downgrade(tensor.ensure_meta());
+        let hook = OnCommit { callback: Callback::new(op, hook)?, leaf };
+        let node = edge.node();
+        let key = node.extras_or_new().committed(Arc::new(hook));
+        node.add_flags(Flags::FOREIGN);
+        Ok(RemovableHandle::one(node, key))
+    }
+}
+
+/// Attaches `hook(grad_outputs)`, which runs before the node.
+pub(super) fn before(node: &Node, hook: &Bound<'_, PyAny>) -> PyResult<RemovableHandle> {
+    let hook = OnNode(Callback::new("register_prehook", hook)?);
+    let key = node.extras_or_new().before(Arc::new(hook));
+    node.add_flags(Flags::FOREIGN);
+    Ok(RemovableHandle::one(node, key))
+}
+
+/// Attaches `hook(grad_inputs, grad_outputs)`, which runs after the node.
+pub(super) fn after(node: &Node, hook: &Bound<'_, PyAny>) -> PyResult<RemovableHandle> {
+    let hook = OnNode(Callback::new("register_hook", hook)?);
+    let key = node.extras_or_new().after(Arc::new(hook));
+    node.add_flags(Flags::FOREIGN);
+    Ok(RemovableHandle::one(node, key))
+}
+
+/// A list of gradients, read-only.
+pub(super) fn lent_list<'py>(
+    py: Python<'py>,
+    grads: Vec<Option<Tensor>>,
+) -> PyResult<Bound<'py, PyList>> {
+    let grads: PyResult<Vec<_>> =
+        grads.into_iter().map(|grad| grad.map(|grad| lent(py, grad)).transpose()).collect();
+    PyList::new(py, grads?)
+}
+
+/// The exception of a hook, on its way through the engine.
+pub(super) fn raised_in(function: &Bound<'_, PyAny>, raised: PyErr) -> Box<Error> {
+    from_python(raised, note(function))
+}

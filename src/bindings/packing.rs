@@ -1,0 +1,239 @@
+//! Saved-tensor hooks written in Python, and checkpoints of Python functions.
+//!
+//! Owns: the packed objects and the Python functions that rebuild tensors. Never decides when: the graph does.
+//! Invariant: what unpack returns has the shape and dtype of what pack was given.
+
+use std::any::Any;
+use std::sync::{Arc, Mutex, PoisonError};
+
+use pyo3::prelude::*;
+use pyo3::types::{PyDict, PyString, PyTuple};
+
+use crate::bindings::convert::{tensor_of, type_name};
+use crate::bindings::errors::{bad_type, from_python};
+use crate::bindings::hooks::Callback;
+use crate::bindings::tensor::{PyTensor, wrap};
+use crate::error::{Dims, Error, Result};
+use crate::graph::{Foreign, GRAD, Mode, ModeGuard, PACKING, Pack, PackedValue, TRACING};
+use crate::ops::checkpoint::{Repeat, checkpoint_with};
+use crate::ops::function::Spec;
+use crate::tensor::{Edge, Tensor, packing};
+
+/// A pair of functions that pack and unpack.
+struct Hooks {
+    pack: Callback,
+    unpack: Arc<Callback>,
+}
+
+impl Pack<Tensor> for Hooks {
+    fn pack(&self, value: Tensor, _op: &str) -> Result<Arc<dyn PackedValue<Tensor>>> {
+        Python::attach(|py| {
+            let (spec, version) = (Spec::of(&value), value.version());
+            let python =
+                |raised| from_python(raised, "raised in the pack hook of saved_tensors_hooks");
+            let Some(pack) = self.pack.get(py) else {
+                return Err(python(bad_type("pack", "the hook is gone", "report this")));
+            };
+            let object = wrap(py, value.clone()).and_then(|value| pack.call1((value,)));
+            let object = object.map_err(python)?.unbind();
+            if value.version() != version {
+                return Err(Error::InPlace {
+                    op: "pack".into(),
+                    what: "the pack hook changed the tensor that is being saved in place".into(),
+                    remedy: "change a clone of it: t = t.clone()",
+                }
+                .into());
+            }
+            let object = Mutex::new(Some(object));
+            Ok(Arc::new(Packed { object, unpack: self.unpack.clone(), spec }) as Arc<_>)
+        })
+    }
+}
+
+/// What pack returned for one saved tensor.
+struct Packed {
+    object: Mutex<Option<Py<PyAny>>>,
+    unpack: Arc<Callback>,
+    spec: Spec,
+}
+
+impl Packed {
+    fn checked(&self, tensor: &Tensor) -> Result<()> {
+        let Spec { dims, dtype } = &self.spec;
+        if tensor.shape() == &dims[..] && tensor.dtype() == *dtype {
+            return Ok(());
+        }
+        let (want, got) = (Dims::from(&dims[..]), Dims::from(tensor.shape()));
+        Err(Box::new(Error::Shape {
+            op: "unpack".into(),
+            what: format!(
+                "the unpack hook returned shape {got} and dtype {} for shape {want} and dtype {dtype}",
+                tensor.dtype()
+            ),
+            remedy: "return the tensor that pack was given, or an equal one",
+        }))
+    }
+}
+
+impl PackedValue<Tensor> for Packed {
+    fn unpack(&self, edge: Option<Edge>, _op: &str) -> Result<Tensor> {
+        let _off = ModeGuard::new(Mode::current().with(GRAD | PACKING | TRACING, false));
+        Python::attach(|py| {
+            let python =
+                |raised| from_python(raised, "raised in the unpack hook of saved_tensors_hooks");
+            let object = self.object.lock().unwrap_or_else(PoisonError::into_inner);
+            let object = object.as_ref().map(|object| object.clone_ref(py));
+            let (Some(unpack), Some(object)) = (self.unpack.get(py), object) else {
+                return Err(python(bad_type("unpack", "the hook is gone", "report this")));
+            };
+            let returned = unpack.call1((object,)).map_err(python)?;
+            let tensor = match returned.cast::<PyTensor>() {
+                Ok(tensor) => tensor.get().tensor.clone(),
+                Err(_) => tensor_of("unpack", "the result of the unpack hook", &returned)
+                    .map_err(python)?,
+            };
+            self.checked(&tensor)?;
+            Ok(tensor.detach().placed(edge))
+        })
+    }
+
+    fn foreign(&self) -> Option<&dyn Foreign> {
+        Some(self)
+    }
+}
+
+impl Foreign for Packed {
+    fn visit(&self, visit: &mut dyn FnMut(&dyn Any)) {
+        if let Ok(object) = self.object.try_lock()
+            && let Some(object) = &*object
+        {
+            visit(object);
+        }
+    }
+
+    fn clear(&self) {
+        let gone = self.object.lock().unwrap_or_else(PoisonError::into_inner).take();
+        drop(gone);
+    }
+}
+
+/// Packs what this thread saves with `pack`, until `_pop_saved_hooks`.
+#[pyfunction]
+pub(crate) fn _push_saved_hooks(
+    pack: &Bound<'_, PyAny>,
+    unpack: &Bound<'_, PyAny>,
+) -> PyResult<()> {
+    let op = "saved_tensors_hooks";
+    let hooks =
+        Hooks { pack: Callback::new(op, pack)?, unpack: Arc::new(Callback::new(op, unpack)?) };
+    packing::push(Arc::new(hooks));
+    Ok(())
+}
+
+/// Ends the innermost hooks of this thread.
+#[pyfunction]
+pub(crate) fn _pop_saved_hooks() {
+    packing::pop();
+}
+
+/// Notes that somebody else changed the memory of a tensor.
+#[pyfunction]
+pub(crate) fn _increment_version(tensor: &Bound<'_, PyTensor>) {
+    tensor.get().tensor.storage().bump_version("increment_version");
+}
+
+/// An argument of a checkpointed call: tensors are saved values of the call, not objects.
+enum Argument {
+    Tensor(usize),
+    Object(Py<PyAny>),
+}
+
+/// A Python function with the arguments it was called with.
+struct Again {
+    function: Callback,
+    args: Vec<Argument>,
+    kwargs: Vec<(Py<PyString>, Argument)>,
+}
+
+impl Again {
+    fn call(&self, py: Python<'_>, inputs: Vec<Tensor>) -> PyResult<()> {
+        let Some(function) = self.function.get(py) else {
+            return Err(bad_type("checkpoint", "the function is gone", "report this"));
+        };
+        let tensors: Vec<Bound<'_, PyAny>> =
+            inputs.into_iter().map(|input| wrap(py, input)).collect::<PyResult<_>>()?;
+        let value = |argument: &Argument| match argument {
+            Argument::Tensor(i) => tensors[*i].clone(),
+            Argument::Object(object) => object.bind(py).clone(),
+        };
+        let kwargs = PyDict::new(py);
+        for (name, argument) in &self.kwargs {
+            kwargs.set_item(name, value(argument))?;
+        }
+        let args = PyTuple::new(py, self.args.iter().map(value))?;
+        function.call(args, Some(&kwargs)).map(drop)
+    }
+}
+
+impl Repeat for Again {
+    fn repeat(&self, inputs: Vec<Tensor>) -> Result<()> {
+        Python::attach(|py| {
+            let call = self.call(py, inputs);
+            call.map_err(|raised| {
+                from_python(raised, "raised when a checkpoint was computed again")
+            })
+        })
+    }
+
+    fn foreign(&self) -> Option<&dyn Foreign> {
+        Some(self)
+    }
+}
+
+impl Foreign for Again {
+    fn visit(&self, visit: &mut dyn FnMut(&dyn Any)) {
+        self.function.visit(visit);
+        let named = self.kwargs.iter().map(|(_, argument)| argument);
+        for argument in self.args.iter().chain(named) {
+            if let Argument::Object(object) = argument {
+                visit(object);
+            }
+        }
+    }
+
+    fn clear(&self) {
+        self.function.clear();
+    }
+}
+
+/// Calls `function(*args, **kwargs)` without keeping what it saves; `again` is called with the same in the backward.
+#[pyfunction]
+pub(crate) fn _checkpoint<'py>(
+    function: &Bound<'py, PyAny>,
+    again: &Bound<'py, PyAny>,
+    args: &Bound<'py, PyTuple>,
+    kwargs: &Bound<'py, PyDict>,
+    early_stop: bool,
+) -> PyResult<Bound<'py, PyAny>> {
+    let mut tensors: Vec<Tensor> = Vec::new();
+    let mut argument = |ob: Bound<'py, PyAny>| match ob.cast::<PyTensor>() {
+        Ok(tensor) => {
+            tensors.push(tensor.get().tensor.clone());
+            Argument::Tensor(tensors.len() - 1)
+        }
+        Err(_) => Argument::Object(ob.unbind()),
+    };
+    let positional = args.iter().map(&mut argument).collect();
+    let mut named = Vec::with_capacity(kwargs.len());
+    for (name, value) in kwargs.iter() {
+        let Ok(name) = name.cast_into::<PyString>() else {
+            let what = format!("a keyword is a {}", type_name(&value));
+            return Err(bad_type("checkpoint", what, "name arguments by strings"));
+        };
+        named.push((name.unbind(), argument(value)));
+    }
+    let again =
+        Again { function: Callback::new("checkpoint", again)?, args: positional, kwargs: named };
+    let inputs: Vec<&Tensor> = tensors.iter().collect();
+    checkpoint_with(&inputs, Box::new(again), early_stop, || function.call(args, Some(kwargs)))
+}

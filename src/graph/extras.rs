@@ -1,0 +1,172 @@
+//! What only some nodes have: hooks, retained gradients, metadata, a call site.
+//!
+//! Owns the lists and the keys by which entries are removed; what a hook captures is its owner's business.
+//! Invariant: no hook, sink or metadata is called or dropped while the lock is held.
+
+use std::any::Any;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+use super::hook::{Foreign, Hook, NodeHook, Sink};
+use super::value::Value;
+
+/// Entries under their keys, in the order of registration.
+type Keyed<T> = Vec<(u64, T)>;
+
+/// The attachments of one node.
+pub struct Extras<V: Value> {
+    lists: Mutex<Lists<V>>,
+    next_key: AtomicU64,
+}
+
+struct Lists<V: Value> {
+    outputs: Keyed<(u32, Arc<dyn Hook<V>>)>,
+    sinks: Keyed<(u32, Arc<dyn Sink<V>>)>,
+    before: Keyed<Arc<dyn NodeHook<V>>>,
+    committed: Keyed<Arc<dyn NodeHook<V>>>,
+    after: Keyed<Arc<dyn NodeHook<V>>>,
+    metadata: Option<Arc<dyn Any + Send + Sync>>,
+    call_site: Option<Arc<str>>,
+}
+
+impl<V: Value> Default for Extras<V> {
+    fn default() -> Extras<V> {
+        let lists = Lists {
+            outputs: Vec::new(),
+            sinks: Vec::new(),
+            before: Vec::new(),
+            committed: Vec::new(),
+            after: Vec::new(),
+            metadata: None,
+            call_site: None,
+        };
+        Extras { lists: Mutex::new(lists), next_key: AtomicU64::new(1) }
+    }
+}
+
+fn values<T: Clone>(list: &Keyed<T>) -> Vec<T> {
+    list.iter().map(|(_, entry)| entry.clone()).collect()
+}
+
+fn take<T>(list: &mut Keyed<T>, key: u64) -> Option<(u64, T)> {
+    list.iter().position(|(known, _)| *known == key).map(|i| list.remove(i))
+}
+
+impl<V: Value> Extras<V> {
+    fn lists(&self) -> MutexGuard<'_, Lists<V>> {
+        self.lists.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn add<T>(&self, entry: T, list: fn(&mut Lists<V>) -> &mut Keyed<T>) -> u64 {
+        let key = self.next_key.fetch_add(1, Ordering::Relaxed);
+        list(&mut self.lists()).push((key, entry));
+        key
+    }
+
+    /// Attaches a hook to the gradient of one output; returns the key for `remove`.
+    pub fn on_output(&self, output: u32, hook: Arc<dyn Hook<V>>) -> u64 {
+        self.add((output, hook), |lists| &mut lists.outputs)
+    }
+
+    /// Attaches a sink that stores one output's gradient after the pass.
+    pub fn retain(&self, output: u32, sink: Arc<dyn Sink<V>>) -> u64 {
+        self.add((output, sink), |lists| &mut lists.sinks)
+    }
+
+    /// Attaches a hook that runs before the rule.
+    pub fn before(&self, hook: Arc<dyn NodeHook<V>>) -> u64 {
+        self.add(hook, |lists| &mut lists.before)
+    }
+
+    /// Attaches a hook that runs after the rule; at a leaf, after the commit.
+    pub fn after(&self, hook: Arc<dyn NodeHook<V>>) -> u64 {
+        self.add(hook, |lists| &mut lists.after)
+    }
+
+    /// Accumulator nodes only: attaches a hook that runs as soon as the gradient is committed, before those of `after`;
+    /// what it returns is ignored.
+    pub fn committed(&self, hook: Arc<dyn NodeHook<V>>) -> u64 {
+        self.add(hook, |lists| &mut lists.committed)
+    }
+
+    /// Detaches what `key` names; the hook is dropped with no lock held.
+    pub fn remove(&self, key: u64) {
+        let mut lists = self.lists();
+        let gone = (
+            take(&mut lists.outputs, key),
+            take(&mut lists.sinks, key),
+            take(&mut lists.before, key),
+            take(&mut lists.committed, key),
+            take(&mut lists.after, key),
+        );
+        drop(lists);
+        drop(gone);
+    }
+
+    /// The hooks on outputs, in the order of registration.
+    pub fn output_hooks(&self) -> Vec<(u32, Arc<dyn Hook<V>>)> {
+        values(&self.lists().outputs)
+    }
+
+    /// The sinks of retained gradients.
+    pub fn sinks(&self) -> Vec<(u32, Arc<dyn Sink<V>>)> {
+        values(&self.lists().sinks)
+    }
+
+    /// The hooks that run before the rule.
+    pub fn before_hooks(&self) -> Vec<Arc<dyn NodeHook<V>>> {
+        values(&self.lists().before)
+    }
+
+    /// The hooks that run when a leaf's gradient is committed.
+    pub fn committed_hooks(&self) -> Vec<Arc<dyn NodeHook<V>>> {
+        values(&self.lists().committed)
+    }
+
+    /// The hooks that run after the rule.
+    pub fn after_hooks(&self) -> Vec<Arc<dyn NodeHook<V>>> {
+        values(&self.lists().after)
+    }
+
+    /// Whether somebody waits for the commit of a leaf's gradient.
+    pub(super) fn awaits_commit(&self) -> bool {
+        let lists = self.lists();
+        !lists.committed.is_empty() || !lists.after.is_empty()
+    }
+
+    /// Shows every owner of host objects among the hooks; none if another thread is changing them.
+    pub fn foreign(&self, found: &mut dyn FnMut(&dyn Foreign)) {
+        let Ok(lists) = self.lists.try_lock() else {
+            return;
+        };
+        let outputs = values(&lists.outputs);
+        let mut nodes = values(&lists.before);
+        nodes.extend(values(&lists.committed));
+        nodes.extend(values(&lists.after));
+        drop(lists);
+        outputs.iter().filter_map(|(_, hook)| hook.foreign()).for_each(&mut *found);
+        nodes.iter().filter_map(|hook| hook.foreign()).for_each(found);
+    }
+
+    /// The user's object attached to the node.
+    pub fn metadata(&self) -> Option<Arc<dyn Any + Send + Sync>> {
+        self.lists().metadata.clone()
+    }
+
+    /// Attaches an object to the node.
+    pub fn set_metadata(&self, metadata: Arc<dyn Any + Send + Sync>) {
+        let before = self.lists().metadata.replace(metadata);
+        drop(before);
+    }
+
+    /// Where the operation was called (anomaly mode).
+    pub fn call_site(&self) -> Option<Arc<str>> {
+        self.lists().call_site.clone()
+    }
+
+    /// Remembers where the operation was called.
+    pub fn set_call_site(&self, site: Arc<str>) {
+        let before = self.lists().call_site.replace(site);
+        drop(before);
+    }
+}
