@@ -5,7 +5,7 @@
 //! Invariant: a repetition runs with recording on but feeds no gradient; only what it saves is taken.
 
 use std::any::Any;
-use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use smallvec::SmallVec;
@@ -72,18 +72,20 @@ impl Frame {
             wanted: index,
             found: Mutex::new(None),
             next: AtomicUsize::new(0),
+            ended: AtomicBool::new(false),
         });
         let _mode = ModeGuard::new(self.mode);
         let inputs = inputs?;
         let done = with_packer(replay.clone(), || self.computation.repeat(inputs));
         let done = done.and_then(|()| take_packing_failure().map_or(Ok(()), Err));
         let seen = replay.next.load(Ordering::Relaxed);
-        if !(self.early_stop && seen >= replay.expected) {
+        let ended = replay.ended.load(Ordering::Relaxed);
+        if !ended {
             done?;
         }
         let found = replay.found.lock().unwrap_or_else(PoisonError::into_inner).take();
         match found {
-            Some(value) if seen >= replay.expected => Ok(value),
+            Some(value) if ended || seen == replay.expected => Ok(value),
             _ => Err(different(format!(
                 "the first run saved {} tensors and the repetition {seen}",
                 replay.expected
@@ -173,6 +175,8 @@ struct Replay {
     wanted: usize,
     found: Mutex<Option<SavedTensor>>,
     next: AtomicUsize,
+    /// Whether the repetition was told to end.
+    ended: AtomicBool,
 }
 
 /// A value that a repetition saved, for a pass within the repetition itself.
@@ -220,6 +224,7 @@ impl Pack<Tensor> for Replay {
         let i = self.next.fetch_add(1, Ordering::Relaxed);
         self.fill(i, &value)?;
         if self.frame.early_stop && i + 1 >= self.expected {
+            self.ended.store(true, Ordering::Relaxed);
             return Err(Error::Enough { op: OP.into() }.into());
         }
         Ok(Arc::new(Kept(value.pack())))

@@ -11,7 +11,7 @@ use crate::array::{Layout, Storage};
 use crate::dtype::DType;
 use crate::error::{Error, Result};
 use crate::graph::{FORWARD, GRAD, INFERENCE, Mode};
-use crate::tensor::{Edge, Marks, Meta, retain};
+use crate::tensor::{Edge, Marks, Meta};
 
 /// A multi-dimensional array that remembers how it was computed.
 ///
