@@ -166,6 +166,9 @@ errors! {
     /// Leaving the graph without saying so.
     GraphCut { op: Op, remedy: &'static str } => GraphCutError,
         "{op}: the result would silently leave the graph of a tensor that requires grad; {remedy}";
+    /// Memory that cannot be exchanged with another library as asked.
+    Exchange { op: Op, what: String, remedy: &'static str } => ExchangeError,
+        "{op}: {what}; {remedy}";
     /// A graph that would contain itself.
     Cycle { op: Op, consumer: String, producer: String } => CycleError,
         "{op}: an edge from \"{consumer}\" to \"{producer}\" would close a cycle; build the output from the inputs, not the inputs from the output";
@@ -219,6 +222,7 @@ pub const CLASSES: &[(&str, &[&str], &str)] = &[
     ("CycleError", &["RuntimeError"], "A graph that would contain itself."),
     ("NotDifferentiableError", &["NotImplementedError"], "An operation without a derivative rule."),
     ("GraphCutError", &["TypeError"], "A conversion that would silently cut the graph."),
+    ("ExchangeError", &["BufferError"], "Memory that cannot be exchanged with another library."),
     ("ContractError", &["RuntimeError"], "A custom function that breaks its contract."),
     ("InternalError", &["RuntimeError"], "A bug in ferrograd."),
 ];

@@ -3,7 +3,7 @@ use std::sync::Arc;
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
-use ferrograd::array::{Storage, cached_bytes, from_array, live_bytes, trim};
+use ferrograd::array::{Access, Storage, cached_bytes, from_array, live_bytes, trim};
 
 /// The counters are global: one test at a time.
 static ALONE: Mutex<()> = Mutex::new(());
@@ -124,20 +124,20 @@ fn adopted_memory_lives_as_long_as_a_handle() {
     let _alone = alone();
     let before = live_bytes();
     let drops = Arc::new(AtomicUsize::new(0));
-    for writable in [false, true] {
+    for access in [Access::Frozen, Access::Foreign, Access::Shared] {
         let mut owner = Box::new(Owner(drops.clone(), vec![7; 100]));
         let ptr = owner.1.as_mut_ptr();
         // SAFETY: the vector is valid until its owner is dropped.
-        let storage = unsafe { Storage::adopt(ptr, 100, writable, owner) };
-        assert_eq!(storage.is_writable(), writable);
-        assert_eq!(storage.may_be_written_elsewhere(), writable);
+        let storage = unsafe { Storage::adopt(ptr, 100, access, owner) };
+        assert_eq!(storage.is_writable(), access == Access::Shared);
+        assert_eq!(storage.may_be_written_elsewhere(), access != Access::Frozen);
         let other = storage.clone();
         drop(storage);
         // SAFETY: `other` keeps the memory alive.
         assert_eq!(unsafe { *other.ptr().add(99) }, 7);
         assert_eq!(live_bytes(), before);
     }
-    assert_eq!(drops.load(Ordering::SeqCst), 2);
+    assert_eq!(drops.load(Ordering::SeqCst), 3);
 }
 
 #[test]

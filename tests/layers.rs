@@ -58,7 +58,7 @@ const UNSAFE: &[&str] = &[
     "src/graph/arena/",
     "src/graph/arena.rs",
     "src/bindings/numpy.rs",
-    "src/bindings/dlpack.rs",
+    "src/bindings/dlpack/",
     "src/bindings/ffi.rs",
     "src/threads.rs",
 ];

@@ -256,6 +256,8 @@ TABLE: list[Row] = [
      "Rootless: the class has no backward and an argument requires grad; define a static"
      " backward(ctx,"
      " *grads), or call it under no_grad()"),
+    ("Exchange", lambda: ones(2).__dlpack__(stream=1),
+     "__dlpack__: a stream was given, and the CPU has none; pass stream=None"),
     ("GraphCut", lambda: np.asarray(leaf(2)),
      "__array__: the result would silently leave the graph of a tensor that requires grad; use"
      " fg.stack for several tensors, detach() or no_grad() to mean it, or a function of fg"),

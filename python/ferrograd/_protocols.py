@@ -13,6 +13,7 @@ import numpy as np
 import ferrograd._core as _core
 from ferrograd import _keywords, _ufuncs
 from ferrograd._core import Tensor, is_grad_enabled
+from ferrograd._detached import detached
 from ferrograd.errors import NotDifferentiableError
 
 _ACCESSORS: dict[str, Callable[[Any], Any]] = {
@@ -74,16 +75,6 @@ def _tensors(value: Any) -> Iterator[Tensor]:
         yield from _tensors(list(value.values()))
 
 
-def _arrays(value: Any) -> Any:
-    if isinstance(value, Tensor):
-        return value.numpy()
-    if isinstance(value, list | tuple):
-        return type(value)(_arrays(item) for item in value)
-    if isinstance(value, dict):
-        return {key: _arrays(item) for key, item in value.items()}
-    return value
-
-
 def _name(function: Any) -> str:
     """The name of a function, or of the ufunc whose method it is."""
     ufunc = getattr(function, "__self__", None)
@@ -93,20 +84,33 @@ def _name(function: Any) -> str:
     return ufunc.__name__ if method == "__call__" else f"{ufunc.__name__}.{method}"
 
 
-def _on_arrays(
-    function: Any,
-    args: Any,
-    kwargs: dict[str, Any],
-    why: str = "ferrograd has no derivative for it",
-) -> Any:
+def _qualified(function: Any) -> str:
+    """The name with the module of NumPy it is in: `fft.rfft`."""
+    module = str(getattr(function, "__module__", None) or "numpy").split(".")
+    home = f"{module[1]}." if len(module) == 2 and module[1] in ("fft", "linalg") else ""
+    return home + _name(function)
+
+
+def _on_arrays(function: Any, args: Any, kwargs: dict[str, Any], why: str | None = None) -> Any:
     """Runs NumPy's own function, unless that would cut a graph."""
     if is_grad_enabled() and any(t.requires_grad for t in _tensors([args, kwargs])):
-        name = _name(function)
-        raise NotDifferentiableError(
-            f"numpy.{name}: {why}, and an argument requires grad;"
-            " pass t.detach() if none is needed, or write it with functions of ferrograd"
-        )
-    return function(*_arrays(args), **_arrays(kwargs))
+        from ferrograd._composed import REASONS
+
+        reason = REASONS.get(getattr(function, "__self__", function)) or REASONS.get(function)
+        if reason is None or why is not None:
+            reason = (
+                f"{why or 'ferrograd has no derivative for it'}, and an argument requires grad;"
+                " pass t.detach() if none is needed, or write it with functions of ferrograd"
+            )
+        raise NotDifferentiableError(f"numpy.{_qualified(function)}: {reason}")
+    return function(*detached(args), **detached(kwargs))
+
+
+def _composed(function: Any) -> Callable[..., Any] | None:
+    """Our composition for a function of NumPy's that no single operation stands for."""
+    from ferrograd._composed import COMPOSED
+
+    return COMPOSED.get(function)
 
 
 def array_ufunc(
@@ -118,6 +122,9 @@ def array_ufunc(
         if method == "__call__" and not kwargs:
             return ours(*inputs)
         return _ufuncs.method(ufunc, method, ours, inputs, dict(kwargs or {}))
+    composed = None if method != "__call__" or kwargs else _composed(ufunc)
+    if composed is not None:
+        return composed(*inputs)
     return _on_arrays(getattr(ufunc, method), inputs, dict(kwargs or {}))
 
 
@@ -128,7 +135,8 @@ def array_function(func: Any, types: Any, args: tuple[Any, ...], kwargs: dict[st
         accessor = _ACCESSORS.get(func.__name__)
         if accessor is not None and len(args) == 1 and not kwargs:
             return accessor(args[0])
-        return _on_arrays(func, args, kwargs)
+        composed = _composed(func)
+        return _on_arrays(func, args, kwargs) if composed is None else composed(*args, **kwargs)
     spelling = _SPELLINGS.get(func) or _spelling(func, ours)
     if not kwargs and len(args) <= spelling.direct:
         return ours(*args)

@@ -11,6 +11,7 @@ from ferrograd._core import (
     ContractError as ContractError,
     CycleError as CycleError,
     DTypeError as DTypeError,
+    ExchangeError as ExchangeError,
     FerrogradError as FerrogradError,
     GradientError as GradientError,
     GraphCutError as GraphCutError,

@@ -12,9 +12,8 @@ import functools
 from collections.abc import Callable
 from typing import Any
 
-import numpy as np
-
 from ferrograd._core import Function, FunctionContext, Tensor, is_grad_enabled, tensor
+from ferrograd._detached import detached
 from ferrograd.errors import ArgumentTypeError, NotDifferentiableError
 
 #: Makes the pullback of one argument: `rule(ans, *args, **kwargs)` gives `g -> gradient`.
@@ -75,7 +74,7 @@ class _Bound:
 
     def __init__(self, primitive: Primitive, kwargs: dict[str, Any]) -> None:
         self.primitive = primitive
-        self.kwargs = _arrays(kwargs)
+        self.kwargs = detached(kwargs)
 
 
 class _Call(Function):
@@ -84,7 +83,7 @@ class _Call(Function):
     @staticmethod
     def forward(ctx: FunctionContext, bound: _Bound, *args: Any) -> Any:
         """Runs the function on arrays."""
-        out = bound.primitive.function(*map(_arrays, args), **bound.kwargs)
+        out = bound.primitive.function(*map(detached, args), **bound.kwargs)
         several = isinstance(out, list | tuple)
         outs = tuple(tensor(o) for o in out) if several else (tensor(out),)
         tensors = [a for a in args if isinstance(a, Tensor)]
@@ -98,7 +97,7 @@ class _Call(Function):
     @staticmethod
     def backward(ctx: FunctionContext, *grads: Any) -> Any:
         """Asks the rules of the arguments that need a gradient."""
-        see = (lambda t: t) if is_grad_enabled() else _array
+        see: Callable[[Any], Any] = (lambda t: t) if is_grad_enabled() else detached
         saved = [see(t) for t in ctx.saved_tensors]
         count = len(ctx.places)
         args = list(ctx.args)
@@ -156,21 +155,6 @@ def defvjp(
                 f"defvjp: a rule is a {type(rule).__name__}; give a function or None"
             )
     function.rules.update(zip(places, rules, strict=True))
-
-
-def _array(value: Tensor) -> np.ndarray:
-    return value.detach().numpy()
-
-
-def _arrays(value: Any) -> Any:
-    """Arguments with arrays in place of tensors."""
-    if isinstance(value, Tensor):
-        return _array(value)
-    if type(value) in (list, tuple):
-        return type(value)(map(_arrays, value))
-    if isinstance(value, dict):
-        return {key: _arrays(item) for key, item in value.items()}
-    return value
 
 
 def _recorded(value: Any) -> bool:

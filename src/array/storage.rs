@@ -16,6 +16,17 @@ use super::changes::Changes;
 use super::{live, pool};
 use crate::error::{Error, Result};
 
+/// Who may write to adopted memory.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Access {
+    /// We and its owner.
+    Shared,
+    /// Its owner only.
+    Foreign,
+    /// Nobody.
+    Frozen,
+}
+
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Kind {
     /// Header and data in one block of the allocator.
@@ -121,21 +132,20 @@ impl Storage {
         Ok(Storage(header))
     }
 
-    /// Wraps memory that `owner` keeps alive. `writable` says that we may write to it, and then its
-    /// owner may, too.
+    /// Wraps memory that `owner` keeps alive.
     ///
     /// # Safety
-    /// `ptr` is valid for reads of `nbytes` bytes (and for writes, if `writable`) until `owner` is
-    /// dropped, and every byte is initialised.
+    /// `ptr` is valid for reads of `nbytes` bytes (and for writes, if `access` says that we write)
+    /// until `owner` is dropped, and every byte is initialised.
     pub unsafe fn adopt(
         ptr: *mut u8,
         nbytes: usize,
-        writable: bool,
+        access: Access,
         owner: Box<dyn Any + Send + Sync>,
     ) -> Storage {
         let header = Header {
-            writable,
-            foreign_writer: writable,
+            writable: access == Access::Shared,
+            foreign_writer: access != Access::Frozen,
             ..Header::new(ptr, nbytes, Kind::Adopted)
         };
         Storage::boxed(Adopted { header, counted: 0, _owner: owner })

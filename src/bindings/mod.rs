@@ -4,6 +4,7 @@ mod collect;
 mod config;
 mod convert;
 mod dispatch;
+mod dlpack;
 mod edge;
 mod errors;
 mod ffi;

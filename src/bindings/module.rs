@@ -7,8 +7,8 @@ use pyo3::prelude::*;
 use pyo3::types::{PyList, PyType};
 
 use crate::bindings::{
-    autograd, collect, config, edge, errors, ffi, function, functor, group, hooks, introspect,
-    node, numpy, packing, scope, tensor,
+    autograd, collect, config, dlpack, edge, errors, ffi, function, functor, group, hooks,
+    introspect, node, numpy, packing, scope, tensor,
 };
 
 /// Functions whose public place is not the package itself: `fg.grad` is another function, and the
@@ -52,6 +52,7 @@ fn functions(m: &Bound<'_, PyModule>) -> PyResult<()> {
     m.add_function(wrap_pyfunction!(tensor::tensor, m)?)?;
     m.add_function(wrap_pyfunction!(tensor::asarray, m)?)?;
     m.add_function(wrap_pyfunction!(tensor::from_numpy, m)?)?;
+    m.add_function(wrap_pyfunction!(dlpack::from_dlpack, m)?)?;
     m.add_function(wrap_pyfunction!(tensor::get_default_dtype, m)?)?;
     m.add_function(wrap_pyfunction!(tensor::set_default_dtype, m)?)?;
     m.add_function(wrap_pyfunction!(tensor::full, m)?)?;

@@ -18,7 +18,7 @@ use pyo3::prelude::*;
 use pyo3::sync::PyOnceLock;
 use pyo3::types::{PyDict, PyType};
 
-use crate::array::{Layout, Storage};
+use crate::array::{Access, Layout, Storage};
 use crate::bindings::convert::type_name;
 use crate::bindings::errors::{bad_type, bad_value, to_python};
 use crate::dtype::DType;
@@ -128,13 +128,13 @@ pub(crate) fn descr(py: Python<'_>, dtype: DType) -> Bound<'_, PyAny> {
 /// A tensor that shares an array's memory where it can, and copies once where it cannot.
 pub(crate) fn share(op: &str, ob: &Bound<'_, PyAny>) -> PyResult<Tensor> {
     let array = ob.cast::<PyUntypedArray>()?;
-    let writable = flags(array) & NPY_ARRAY_WRITEABLE != 0;
-    adopt(op, array, writable)
+    let ours = flags(array) & NPY_ARRAY_WRITEABLE != 0;
+    adopt(op, array, if ours { Access::Shared } else { Access::Foreign })
 }
 
 /// The same for an array that nobody else can write to, such as one just made.
 pub(crate) fn share_fresh(op: &str, ob: &Bound<'_, PyAny>) -> PyResult<Tensor> {
-    adopt(op, ob.cast::<PyUntypedArray>()?, false)
+    adopt(op, ob.cast::<PyUntypedArray>()?, Access::Frozen)
 }
 
 fn flags(array: &Bound<'_, PyUntypedArray>) -> c_int {
@@ -147,7 +147,23 @@ fn data(array: &Bound<'_, PyUntypedArray>) -> *mut u8 {
     unsafe { (*array.as_array_ptr()).fields.data.cast() }
 }
 
-fn adopt(op: &str, array: &Bound<'_, PyUntypedArray>, writable: bool) -> PyResult<Tensor> {
+/// The tensor's memory that an array is a view of, if it is one.
+fn exported<'py>(array: &Bound<'py, PyUntypedArray>) -> Option<Bound<'py, Memory>> {
+    let mut array = array.clone();
+    loop {
+        // SAFETY: the pointer is that of a live array object, which holds its base, if it has one.
+        let base = unsafe {
+            let base = (*array.as_array_ptr()).fields.base;
+            Bound::from_borrowed_ptr_or_opt(array.py(), base)?
+        };
+        match base.cast_into::<Memory>() {
+            Ok(memory) => return Some(memory),
+            Err(other) => array = other.into_inner().cast_into().ok()?,
+        }
+    }
+}
+
+fn adopt(op: &str, array: &Bound<'_, PyUntypedArray>, access: Access) -> PyResult<Tensor> {
     let descr = array.dtype();
     let Some(dtype) = translate(&descr) else {
         return Err(unsupported(op, &descr));
@@ -168,11 +184,20 @@ fn adopt(op: &str, array: &Bound<'_, PyUntypedArray>, writable: bool) -> PyResul
         high += reach.max(0);
         steps.push(s / size);
     }
+    if let Some(memory) = exported(array) {
+        // Our own memory comes home: its version then sees what each handle writes.
+        let storage = memory.get().storage.clone();
+        let offset = data(array).addr() as isize - storage.ptr().addr() as isize;
+        if offset % size == 0 {
+            let layout = Layout::strided(dims, &steps, offset / size)?;
+            return Ok(Tensor::assemble(storage, layout, dtype, None));
+        }
+    }
     let owner = Box::new(array.clone().unbind());
     // SAFETY: the array object, which the owner keeps alive, guarantees `low..high` around its data
     // pointer; NumPy initialises what it hands out as far as any byte is valid as a number.
     let storage =
-        unsafe { Storage::adopt(data(array).offset(low), (high - low) as usize, writable, owner) };
+        unsafe { Storage::adopt(data(array).offset(low), (high - low) as usize, access, owner) };
     let layout = Layout::strided(dims, &steps, -low / size)?;
     Ok(Tensor::assemble(storage, layout, dtype, None))
 }

@@ -1,6 +1,13 @@
-"""The functions of SciPy that people differentiate: `ferrograd.scipy.{special, stats, linalg}`.
+"""The functions of SciPy that people differentiate.
 
-Arrays give arrays and tensors give tensors; SciPy itself is not needed.
+Arrays give arrays and tensors give tensors; SciPy itself is loaded only by what it computes.
 """
 
-from ferrograd.scipy import linalg as linalg, special as special, stats as stats
+from ferrograd.scipy import (
+    integrate as integrate,
+    linalg as linalg,
+    misc as misc,
+    signal as signal,
+    special as special,
+    stats as stats,
+)

@@ -12,14 +12,20 @@ from ferrograd._core import Tensor
 from ferrograd.numpy._face import holds_tensor
 
 
+def _array(out: Any) -> Any:
+    return out.numpy().copy()[()] if isinstance(out, Tensor) else out
+
+
 def face(ours: Callable[..., Any], name: str) -> Callable[..., Any]:
     """An operation that gives arrays for arrays."""
 
     def either(*args: Any, **kwargs: Any) -> Any:
         out = ours(*args, **kwargs)
-        if isinstance(out, Tensor) and not holds_tensor([*args, *kwargs.values()]):
-            return out.numpy().copy()[()]
-        return out
+        if holds_tensor([*args, *kwargs.values()]):
+            return out
+        if isinstance(out, tuple):
+            return tuple(map(_array, out))
+        return _array(out)
 
     either.__name__ = either.__qualname__ = name
     either.__doc__ = ours.__doc__

@@ -1,10 +1,119 @@
-"""`scipy.linalg` as far as ferrograd has derivatives."""
+"""`scipy.linalg` as far as ferrograd has derivatives.
 
+Owns: SciPy's argument order and its conventions where they differ from NumPy's. Never factorises:
+that is the core, or SciPy for functions of matrices.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import ferrograd.numpy as np
 from ferrograd import _core
+from ferrograd.errors import NotDifferentiableError
+from ferrograd.extend import Primitive as _Primitive
 from ferrograd.scipy._face import face as _face
+from ferrograd.scipy._library import library as _library, of_scipy as _of_scipy
 
 _space = _core._namespaces["linalg"]
-_NAMES = ("cholesky", "det", "eigh", "inv", "lstsq", "pinv", "qr", "solve_triangular", "svd")
+_cholesky = _face(_space["cholesky"], "cholesky")
+_triangular = _face(_space["solve_triangular"], "solve_triangular")
+_eigh = _face(_space["eigh"], "eigh")
 
-globals().update({name: _face(_space[name], name) for name in _NAMES if name in _space})
-__all__ = [name for name in _NAMES if name in _space]
+det = _face(_space["det"], "det")
+inv = _face(_space["inv"], "inv")
+lstsq = _face(_space["lstsq"], "lstsq")
+pinv = _face(_space["pinv"], "pinv")
+svdvals = _face(_space["svdvals"], "svdvals")
+
+
+def cholesky(a: Any, lower: bool = False, overwrite_a: bool = False) -> Any:
+    """The triangular factor of a positive definite matrix, by default the upper one."""
+    return _cholesky(a, upper=not lower)
+
+
+def solve(a: Any, b: Any, lower: bool = False, **options: Any) -> Any:
+    """The solution of `a x = b`."""
+    _no_options("solve", options)
+    return np.linalg.solve(np.asarray(a), np.asarray(b))
+
+
+def solve_triangular(
+    a: Any, b: Any, trans: Any = 0, lower: bool = False, unit_diagonal: bool = False, **options: Any
+) -> Any:
+    """The solution of `a x = b` for triangular `a`."""
+    _no_options("solve_triangular", options)
+    trans = {"N": 0, "T": 1, "C": 1}.get(trans, trans)
+    return _triangular(a, b, trans, lower, unit_diagonal)
+
+
+def svd(a: Any, full_matrices: bool = True, compute_uv: bool = True, **options: Any) -> Any:
+    """Singular value decomposition `(u, s, vh)`."""
+    _no_options("svd", options)
+    return np.linalg.svd(a, full_matrices, compute_uv)
+
+
+def qr(a: Any, overwrite_a: bool = False, lwork: Any = None, mode: str = "full") -> Any:
+    """QR decomposition `(q, r)`."""
+    return np.linalg.qr(a, {"full": "complete", "economic": "reduced"}.get(mode, mode))
+
+
+def eigh(a: Any, b: Any = None, lower: bool = True, **options: Any) -> Any:
+    """Eigenvalues and eigenvectors of a symmetric matrix."""
+    _no_options("eigh", {**options, "b": b})
+    return np.linalg.eigh(a, "L" if lower else "U")
+
+
+def block_diag(*arrays: Any) -> Any:
+    """The matrices along the diagonal of a larger one."""
+    blocks = [np.atleast_2d(a) for a in arrays]
+    widths = [np.shape(b)[1] for b in blocks]
+    rows = [
+        [
+            block if k == j else np.zeros((np.shape(block)[0], width))
+            for j, width in enumerate(widths)
+        ]
+        for k, block in enumerate(blocks)
+    ]
+    return np.block(rows)
+
+
+def _no_options(name: str, options: dict[str, Any]) -> None:
+    for key, value in options.items():
+        known = key in ("overwrite_a", "overwrite_b", "check_finite", "lapack_driver")
+        if not known and value is not None and value is not False:
+            raise NotDifferentiableError(
+                f"scipy.linalg.{name}: {key}={value!r} has no derivative here; leave it out"
+            )
+
+
+solve_sylvester: _Primitive = _of_scipy(
+    "linalg.solve_sylvester",
+    lambda ans, a, b, q: lambda g: -solve_sylvester(a.T, b.T, g) @ ans.T,
+    lambda ans, a, b, q: lambda g: -ans.T @ solve_sylvester(a.T, b.T, g),
+    lambda ans, a, b, q: lambda g: solve_sylvester(a.T, b.T, g),
+)
+
+
+def _real_root(a: Any) -> Any:
+    found = _library("linalg.sqrtm")(a)
+    if np.iscomplexobj(found):
+        raise NotDifferentiableError(
+            "scipy.linalg.sqrtm: the root is complex, and there are no complex tensors; pass a"
+            " matrix without negative eigenvalues"
+        )
+    return found
+
+
+sqrtm: _Primitive = _of_scipy(
+    "linalg.sqrtm", lambda ans, a: lambda g: solve_sylvester(ans.T, ans.T, g)
+)
+sqrtm.function = _real_root
+expm: _Primitive = _of_scipy("linalg.expm", lambda ans, a: lambda g: _expm_pull(a, g))
+
+
+def _expm_pull(a: Any, g: Any) -> Any:
+    """The derivative of `expm` is a corner of `expm` of a matrix twice as large."""
+    n = np.shape(a)[-1]
+    corner = np.block([[a.T, g], [np.zeros((n, n)), a.T]])
+    return expm(corner)[:n, n:]

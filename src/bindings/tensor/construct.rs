@@ -10,6 +10,7 @@ use pyo3::prelude::*;
 
 use crate::bindings::convert::{self, type_name};
 use crate::bindings::dispatch;
+use crate::bindings::dlpack;
 use crate::bindings::errors::{bad_type, bad_value};
 use crate::bindings::numpy;
 use crate::bindings::tensor::{PyTensor, remember};
@@ -165,6 +166,10 @@ pub(crate) fn asarray<'py>(
         }
         Ok(_) => numpy::share("asarray", x)?,
         Err(_) if x.is_none() => return Err(none("asarray")),
+        Err(_) if dlpack::produces(x)? => {
+            let shared = dlpack::shared(x)?;
+            cast(shared.clone(), dtype.unwrap_or(shared.dtype()))?
+        }
         Err(_) => {
             let tensor = match convert::weak_number(x)? {
                 Some(_) => copied(x, dtype)?,

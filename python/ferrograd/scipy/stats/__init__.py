@@ -1,10 +1,12 @@
-"""Densities of `scipy.stats`: `norm t gamma beta dirichlet multivariate_normal`."""
+"""Distributions of `scipy.stats`: their densities, and distribution functions where known."""
 
 from ferrograd.scipy.stats import (
     beta as beta,
+    chi2 as chi2,
     dirichlet as dirichlet,
     gamma as gamma,
     multivariate_normal as multivariate_normal,
     norm as norm,
+    poisson as poisson,
     t as t,
 )

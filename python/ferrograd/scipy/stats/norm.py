@@ -21,6 +21,21 @@ def cdf(x: Any, loc: Any = 0.0, scale: Any = 1.0) -> Any:
     return special.ndtr((x - loc) / scale)
 
 
+def logcdf(x: Any, loc: Any = 0.0, scale: Any = 1.0) -> Any:
+    """The logarithm of the distribution function, exact in the tail."""
+    return special.log_ndtr((x - loc) / scale)
+
+
 def sf(x: Any, loc: Any = 0.0, scale: Any = 1.0) -> Any:
     """One minus the distribution function, exact in the tail."""
     return special.ndtr(-(x - loc) / scale)
+
+
+def logsf(x: Any, loc: Any = 0.0, scale: Any = 1.0) -> Any:
+    """The logarithm of `sf`."""
+    return special.log_ndtr(-(x - loc) / scale)
+
+
+def ppf(q: Any, loc: Any = 0.0, scale: Any = 1.0) -> Any:
+    """The quantile of a probability."""
+    return special.ndtri(q) * scale + loc

@@ -3,7 +3,7 @@
 from typing import Any
 
 import ferrograd.numpy as np
-from ferrograd.scipy.special import gammaln
+from ferrograd.scipy.special import gammaln, stdtr
 
 
 def logpdf(x: Any, df: Any, loc: Any = 0.0, scale: Any = 1.0) -> Any:
@@ -16,3 +16,18 @@ def logpdf(x: Any, df: Any, loc: Any = 0.0, scale: Any = 1.0) -> Any:
 def pdf(x: Any, df: Any, loc: Any = 0.0, scale: Any = 1.0) -> Any:
     """The density."""
     return np.exp(logpdf(x, df, loc, scale))
+
+
+def cdf(x: Any, df: Any, loc: Any = 0.0, scale: Any = 1.0) -> Any:
+    """The distribution function; `df` must not require grad."""
+    return stdtr(df, (x - loc) / scale)
+
+
+def logcdf(x: Any, df: Any, loc: Any = 0.0, scale: Any = 1.0) -> Any:
+    """The logarithm of the distribution function."""
+    return np.log(cdf(x, df, loc, scale))
+
+
+def sf(x: Any, df: Any, loc: Any = 0.0, scale: Any = 1.0) -> Any:
+    """One minus the distribution function."""
+    return stdtr(df, -(x - loc) / scale)

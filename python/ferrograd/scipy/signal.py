@@ -1,0 +1,81 @@
+"""`scipy.signal.convolve` of any number of axes, with axes to sum over.
+
+Owns: the choice of axes. The product is one contraction of windows with the reversed kernel.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy
+
+import ferrograd.numpy as np
+from ferrograd.errors import ArgumentError, ShapeError
+
+Axes = Sequence[Sequence[int]]
+
+
+def convolve(
+    A: Any, B: Any, axes: Axes | None = None, dot_axes: Axes = ((), ()), mode: str = "full"
+) -> Any:
+    """Convolution over axes of two arrays.
+
+    `axes` and `dot_axes` give for each array the axes that are convolved and those that are summed
+    over; by default all are convolved. The result has the remaining axes of `A`, those of `B`, then
+    the convolved ones. `mode` is 'full' or 'valid'.
+    """
+    if mode not in ("full", "valid"):
+        raise ArgumentError(f"signal.convolve: mode is {mode!r}; give 'full' or 'valid'")
+    axes = (range(np.ndim(A)), range(np.ndim(B))) if axes is None else axes
+    pairs, dots = [_positive(axes, A, B), _positive(dot_axes, A, B)]
+    if len(pairs[0]) != len(pairs[1]) or len(dots[0]) != len(dots[1]):
+        raise ArgumentError(
+            f"signal.convolve: axes {axes} and dot_axes {dot_axes} name different numbers of axes;"
+            " name as many of A as of B"
+        )
+    sizes = [[np.shape(X)[k] for k in own] for X, own in zip((A, B), pairs, strict=True)]
+    if (
+        mode == "valid"
+        and all(a <= b for a, b in zip(*sizes, strict=True))
+        and sizes[0] != sizes[1]
+    ):
+        swapped = convolve(B, A, (pairs[1], pairs[0]), (dots[1], dots[0]), mode)
+        return _exchange(swapped, np.ndim(B) - len(pairs[1]) - len(dots[1]), len(pairs[0]))
+    if mode == "valid" and any(a < b for a, b in zip(*sizes, strict=True)):
+        raise ShapeError(
+            f"signal.convolve: convolved sizes {sizes[0]} and {sizes[1]}; in mode 'valid' one must"
+            " be at least as large as the other on every axis"
+        )
+    if mode == "full":
+        width = [(0, 0)] * np.ndim(A)
+        for k, size in zip(pairs[0], sizes[1], strict=True):
+            width[k] = (size - 1, size - 1)
+        A = np.pad(A, width)
+    windows = numpy.lib.stride_tricks.sliding_window_view(A, tuple(sizes[1]), axis=tuple(pairs[0]))
+    inner = range(np.ndim(A), np.ndim(A) + len(pairs[0]))
+    kernel = np.flip(B, tuple(pairs[1])) if pairs[1] else B
+    made = np.tensordot(windows, kernel, axes=([*inner, *dots[0]], [*pairs[1], *dots[1]]))
+    return _ordered(made, np.ndim(A), pairs[0], dots[0])
+
+
+def _positive(axes: Axes, A: Any, B: Any) -> tuple[list[int], list[int]]:
+    """The axes of both arrays, counted from the front."""
+    first, second = axes
+    return [k % np.ndim(A) for k in first], [k % np.ndim(B) for k in second]
+
+
+def _ordered(made: Any, ndim: int, convolved: list[int], summed: list[int]) -> Any:
+    """Moves the convolved axes of the first array to the end."""
+    kept = [k for k in range(ndim) if k not in summed]
+    places = [kept.index(k) for k in convolved]
+    count = len(convolved)
+    return np.moveaxis(made, places, range(np.ndim(made) - count, np.ndim(made)))
+
+
+def _exchange(made: Any, first: int, convolved: int) -> Any:
+    """Puts the remaining axes of the other array first."""
+    ndim = np.ndim(made)
+    second = ndim - convolved - first
+    order = [*range(first, first + second), *range(first), *range(ndim - convolved, ndim)]
+    return np.transpose(made, order)

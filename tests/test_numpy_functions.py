@@ -1,0 +1,181 @@
+"""NumPy's functions on tensors that are compositions of our operations.
+
+Owns: values, dtypes and shapes beside NumPy's own, derivatives of first and second order beside
+central differences, functions that write, and functions that must refuse.
+"""
+
+import io
+import warnings
+from typing import Any
+
+import numpy as np
+import pytest
+from numpy.testing import assert_allclose
+
+import ferrograd as fg
+from ferrograd._composed import COMPOSED
+from ferrograd._composed._table import numpy_function
+from numpy_cases import ELSEWHERE, ROWS, Row
+
+pytestmark = pytest.mark.filterwarnings("ignore")
+
+
+def ids(row: Row) -> str:
+    return row.path
+
+
+def test_every_composition_has_a_row_or_a_reason() -> None:
+    paths = {row.path for row in ROWS}.union(*(names.split() for names in ELSEWHERE.values()))
+    known = {numpy_function(path) for path in paths}
+    assert not [f for f in COMPOSED if f not in known]
+
+
+@pytest.mark.parametrize("row", ROWS, ids=ids)
+def test_values_shapes_and_dtypes_are_those_of_numpy(row: Row) -> None:
+    expected = row.call(*row.arrays)
+    found = row.call(*(fg.tensor(a, requires_grad=True) for a in row.arrays))
+    if isinstance(expected, np.ndarray | np.floating) and row.derivative:
+        assert isinstance(found, fg.Tensor)
+        assert found.requires_grad
+        assert found.dtype == expected.dtype
+    if isinstance(found, fg.Tensor):
+        assert tuple(found.shape) == expected.shape
+        assert_allclose(found.detach().numpy(), expected, rtol=1e-10, atol=1e-12)
+    else:
+        assert np.array_equal(found, expected)
+
+
+@pytest.mark.parametrize("row", [r for r in ROWS if r.derivative], ids=ids)
+def test_derivatives_of_first_and_second_order(row: Row) -> None:
+    arrays = [np.where(np.isnan(a), np.arange(a.size).reshape(a.shape) / 7, a) for a in row.arrays]
+    fg.gradcheck(row.call, tuple(fg.tensor(a, requires_grad=True) for a in arrays))
+    fg.check_grads(lambda *a: np.sum(np.sin(row.call(*a))), "rev", 2, rtol=1e-3)(*arrays)
+
+
+@pytest.mark.parametrize("row", [r for r in ROWS if r.derivative], ids=ids)
+def test_inside_a_transform(row: Row) -> None:
+    slope = fg.grad(lambda a, *rest: np.sum(row.call(a, *rest)))(*row.arrays)
+    assert slope.shape == row.arrays[0].shape
+
+
+@pytest.mark.parametrize("row", [r for r in ROWS if r.path != "polydiv"], ids=ids)
+def test_dtypes_of_float32_are_those_of_numpy(row: Row) -> None:
+    arrays = [a.astype(np.float32) for a in row.arrays]
+    expected, found = row.call(*arrays), row.call(*map(fg.tensor, arrays))
+    if isinstance(found, fg.Tensor):
+        assert found.dtype == np.asarray(expected).dtype
+        assert_allclose(found.numpy(), expected, rtol=2e-3, atol=2e-3)
+
+
+def test_nan_gets_no_gradient() -> None:
+    a = np.array([1.0, np.nan, 3.0, 2.0])
+    for f in (np.nanprod, np.nanmedian, np.nancumsum):
+        slope = fg.grad(lambda x, f=f: np.sum(f(x)))(a)
+        assert slope[1] == 0, f
+        assert np.all(np.isfinite(slope)), f
+
+
+class TestWriting:
+    """Functions whose first argument changes."""
+
+    @pytest.mark.parametrize(
+        "write",
+        [
+            lambda a, v: np.copyto(a, v[:3].reshape(3, 1)),
+            lambda a, v: np.copyto(a, v[0], where=np.eye(3, 4, dtype=bool)),
+            lambda a, v: np.putmask(a, np.arange(12).reshape(3, 4) % 3 == 0, v),
+            lambda a, v: np.place(a, np.arange(12).reshape(3, 4) % 3 == 0, v[:2]),
+            lambda a, v: np.put(a, [1, -1, 4], v),
+            lambda a, v: np.put(a, [1, 14], v, mode="wrap"),
+            lambda a, v: np.fill_diagonal(a, v[:3]),
+            lambda a, v: np.put_along_axis(a, np.array([[1], [0], [3]]), v[:3].reshape(3, 1), 1),
+        ],
+    )
+    def test_a_tensor_takes_what_numpy_writes(self, write: Any) -> None:
+        base, source = np.arange(12.0).reshape(3, 4), np.array([10.0, 20, 30, 40])
+        expected = base.copy()
+        write(expected, source)
+        target, v = fg.tensor(base), fg.tensor(source, requires_grad=True)
+        write(target, v)
+        assert_allclose(target.detach().numpy(), expected)
+        (target * np.arange(12.0).reshape(3, 4)).sum().backward()
+
+        def total(values: np.ndarray) -> float:
+            a = base.copy()
+            write(a, values)
+            return float((a * np.arange(12.0).reshape(3, 4)).sum())
+
+        numeric = [(total(source + d) - total(source - d)) / 2e-3 for d in 1e-3 * np.eye(4)]
+        assert_allclose(v.grad.numpy(), numeric, atol=1e-8)
+
+    def test_an_array_takes_no_recorded_value(self) -> None:
+        a, v = np.zeros(3), fg.ones(3, requires_grad=True)
+        for write in (
+            lambda: np.copyto(a, v),
+            lambda: np.put(a, [0], v),
+            lambda: np.place(a, a == 0, v),
+            lambda: np.putmask(a, a == 0, v),
+            lambda: np.fill_diagonal(a, v),
+            lambda: np.put_along_axis(a, np.array([0]), v[:1], 0),
+        ):
+            with pytest.raises((fg.errors.GraphCutError, ValueError)):
+                write()
+        assert not a.any()
+        np.copyto(a, v.detach())
+        assert a.tolist() == [1, 1, 1]
+
+
+class TestRefusals:
+    """What has no derivative says so at the call, and works where none is needed."""
+
+    @pytest.mark.parametrize(
+        ("call", "reason"),
+        [
+            (lambda t: np.fft.fft(t), "complex"),
+            (lambda t: np.fft.irfft(t), "complex"),
+            (lambda t: np.roots(t), "complex"),
+            (lambda t: np.linalg.eig(np.outer(t, t)), "complex"),
+            (lambda t: np.linalg.eigvals(np.outer(t, t)), "complex"),
+            (lambda t: np.nextafter(t, 1.0), "bits"),
+            (lambda t: np.frexp(t), "bits"),
+            (lambda t: np.spacing(t), "bits"),
+            (lambda t: np.histogram(t), "no derivative"),
+            (lambda t: np.union1d(t, t), "no derivative"),
+            (lambda t: np.sort_complex(t), "no derivative"),
+        ],
+    )
+    def test_a_recorded_argument_is_refused_with_the_reason(self, call: Any, reason: str) -> None:
+        t = fg.tensor([1.0, 2.0, 3.0], requires_grad=True)
+        with pytest.raises(fg.errors.NotDifferentiableError, match=reason):
+            call(t)
+        with pytest.raises(NotImplementedError, match=reason):
+            fg.grad(call)(np.array([1.0, 2.0, 3.0]))
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            call(t.detach())
+            with fg.no_grad():
+                call(t)
+
+    def test_arguments_that_cannot_be_honoured_are_refused(self) -> None:
+        t = fg.tensor([1.0, 2.0, 3.0], requires_grad=True)
+        for call in (
+            lambda: np.nancumsum(t, out=np.zeros(3)),
+            lambda: np.nanprod(t, where=np.array([True, False, True])),
+            lambda: np.polyfit(t, t, 1, full=True),
+            lambda: np.nanmedian(t, out=np.zeros(())),
+        ):
+            with pytest.raises((ValueError, TypeError), match="tensors"):
+                call()
+        with pytest.raises(NotImplementedError, match="linear"):
+            np.nanquantile(t, 0.5, method="nearest")
+
+    def test_an_insertion_that_would_round_a_recorded_value(self) -> None:
+        with pytest.raises(NotImplementedError, match="int64"):
+            np.insert(fg.arange(3), 1, fg.tensor(0.5, requires_grad=True))
+
+    def test_saving_is_an_explicit_way_out(self) -> None:
+        t = fg.tensor([1.0, 2.0], requires_grad=True)
+        for save in (np.save, np.savez, np.savetxt, np.savez_compressed):
+            file = io.BytesIO()
+            save(file, t)
+            assert file.tell()

@@ -1,0 +1,97 @@
+"""`ferrograd.scipy` beside SciPy: values, kinds, derivatives, refusals."""
+
+from typing import Any
+
+import numpy as np
+import pytest
+from numpy.testing import assert_allclose
+
+import ferrograd as fg
+import ferrograd.numpy as fnp
+from ferrograd.scipy import integrate, linalg, signal, special, stats
+from ferrograd.scipy.misc import logsumexp
+from scipy_cases import ROWS, Row
+
+
+def ids(row: Row) -> str:
+    return row.name
+
+
+@pytest.mark.parametrize("row", ROWS, ids=ids)
+def test_arrays_give_the_arrays_of_scipy(row: Row) -> None:
+    expected, found = row.theirs(*row.arrays), row.ours(*row.arrays)
+    assert not isinstance(found, fg.Tensor)
+    assert np.shape(found) == np.shape(expected)
+    assert_allclose(found, expected, rtol=2e-9, atol=1e-12)
+
+
+@pytest.mark.parametrize("row", ROWS, ids=ids)
+def test_tensors_give_tensors_with_derivatives(row: Row) -> None:
+    tensors = tuple(fg.tensor(a, requires_grad=True) for a in row.arrays)
+    found = row.ours(*tensors)
+    assert isinstance(found, fg.Tensor)
+    assert_allclose(found.detach().numpy(), row.theirs(*row.arrays), rtol=2e-9, atol=1e-12)
+    fg.gradcheck(row.ours, tensors, rtol=1e-3, atol=1e-5)
+
+
+@pytest.mark.parametrize("row", [r for r in ROWS if r.order > 1], ids=ids)
+def test_second_derivatives(row: Row) -> None:
+    check = fg.check_grads(
+        lambda *a: fnp.sum(fnp.sin(row.ours(*a))), "rev", 2, rtol=1e-3, atol=1e-4
+    )
+    check(*row.arrays)
+
+
+def test_outside_the_support_densities_vanish_and_gradients_stay_finite() -> None:
+    outside = np.array([-1.0, 0.5, 3.0])
+    for f in (
+        lambda x: stats.gamma.pdf(x, 2.0),
+        lambda x: stats.beta.pdf(x, 2.0, 3.0),
+        lambda x: stats.gamma.cdf(x, 2.0),
+        lambda x: stats.beta.cdf(x, 2.0, 3.0),
+    ):
+        slope = fg.grad(lambda x, f=f: fnp.sum(f(x)))(outside)
+        assert slope[0] == 0
+        assert np.all(np.isfinite(slope))
+    assert stats.gamma.logpdf(-1.0, 2.0) == -np.inf
+    assert stats.poisson.logpmf(0.5, 2.0) == -np.inf
+
+
+@pytest.mark.parametrize(
+    "call",
+    [
+        lambda a: stats.gamma.cdf(1.0, a),
+        lambda a: stats.t.cdf(1.0, a),
+        lambda a: stats.beta.cdf(0.5, a, 1.0),
+        lambda a: special.iv(a, 1.0),
+        lambda a: special.gammainc(a, 1.0),
+        lambda a: linalg.sqrtm(-a * np.eye(2)),
+        lambda a: linalg.eigh(a * np.eye(2), np.eye(2)),
+        lambda a: stats.multivariate_normal.logpdf(a, allow_singular=True),
+    ],
+)
+def test_what_has_no_derivative_says_so(call: Any) -> None:
+    with pytest.raises(NotImplementedError):
+        fg.grad(lambda a: fnp.sum(call(a)))(2.0)
+
+
+def test_wrong_axes_of_a_convolution() -> None:
+    a, b = np.ones((4, 4)), np.ones((2, 5))
+    with pytest.raises(ValueError, match="valid"):
+        signal.convolve(a, b, mode="valid")
+    with pytest.raises(ValueError, match="mode"):
+        signal.convolve(a, b, mode="same")
+    with pytest.raises(ValueError, match="axes"):
+        signal.convolve(a, b, axes=([0], [0, 1]))
+
+
+def test_an_ode_without_arguments() -> None:
+    times = np.array([0.0, 1.0])
+    end = fg.value_and_grad(
+        lambda y: integrate.odeint(lambda y, t: -y, fnp.array([y]), times, rtol=1e-10)[1, 0]
+    )
+    assert end(2.0) == pytest.approx((2 * np.exp(-1), np.exp(-1)), rel=1e-7)
+
+
+def test_older_names() -> None:
+    assert logsumexp is special.logsumexp
