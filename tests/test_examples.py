@@ -80,3 +80,12 @@ def test_modules_have_the_losses_of_operators(tmp_path):
     assert "LinearManual" in output
     assert float(number("test accuracy", output)) >= 90
     assert float(number("largest difference from operators", output)) <= 1e-12
+
+
+def test_spilled_tensors_leave_memory_and_give_the_same_gradients():
+    script = str(ROOT / "examples" / "spill_to_disk.py")
+    done = subprocess.run(
+        [sys.executable, script, "5", "2000"], capture_output=True, text=True, timeout=100
+    )
+    assert done.returncode == 0, done.stderr
+    assert "spilled: 0 KiB and 5 files; the gradients are equal" in done.stdout

@@ -252,6 +252,7 @@ impl Tensor {
         if let Some(meta) = self.meta().filter(|meta| Arc::strong_count(meta) == 1) {
             meta.owned_nodes(&mut nodes);
         }
+        self.written_nodes(&mut nodes);
         nodes
     }
 

@@ -123,6 +123,21 @@ impl Tensor {
         Some(edge)
     }
 
+    /// Adds the nodes that the changes of this memory hold, if nobody else holds the memory.
+    #[cfg(feature = "python")]
+    pub(super) fn written_nodes(&self, nodes: &mut Vec<crate::tensor::Node>) {
+        if !self.storage().is_unique() {
+            return;
+        }
+        let Some(history) = self.history() else {
+            return;
+        };
+        if let Ok(writes) = history.writes.try_lock() {
+            let edges = writes.iter().filter_map(|write| write.edge.as_ref());
+            nodes.extend(edges.map(|edge| edge.node().clone()));
+        }
+    }
+
     /// Whether this shows memory of a leaf that requires grad.
     pub(crate) fn shows_leaf(&self) -> bool {
         if !self.storage().is_guest() {

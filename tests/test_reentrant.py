@@ -1,0 +1,151 @@
+"""Passes within passes, and passes that fail: what they leave and what they refuse.
+
+Owns: depth, the traps of custom backwards (facts 1d), and every `.grad` after a failure.
+"""
+
+import sys
+import threading
+from typing import Any
+
+import pytest
+
+import ferrograd as fg
+
+grad = fg.autograd.grad
+
+
+def leaf(*values: float) -> fg.Tensor:
+    return fg.tensor(list(values) or [1.0, 2.0], requires_grad=True)
+
+
+class TestFailures:
+    def test_a_failing_backward_leaves_every_grad_untouched(self) -> None:
+        x, w, told = leaf(), leaf(), leaf()
+        told.register_post_accumulate_grad_hook(lambda p: None)
+        y = x * 2
+        y.register_hook(lambda g: 1 / 0)
+        retained = w * 1
+        retained.retain_grad()
+        for create_graph in (False, True):
+            loss = (y * retained * told).sum()
+            with pytest.raises(ZeroDivisionError):
+                loss.backward(retain_graph=True, create_graph=create_graph)
+            assert (x.grad, w.grad, retained.grad) == (None, None, None)
+        assert told.grad is not None, "a leaf whose hook already ran keeps what the hook saw"
+
+    def test_save_for_backward_twice_appends(self) -> None:
+        class Product(fg.Function):
+            @staticmethod
+            def forward(ctx: Any, a: fg.Tensor, b: fg.Tensor) -> fg.Tensor:
+                ctx.save_for_backward(a)
+                ctx.save_for_backward(b)
+                return a * b
+
+            @staticmethod
+            def backward(ctx: Any, g: fg.Tensor) -> Any:
+                a, b = ctx.saved_tensors
+                return g * b, g * a
+
+        a, b = leaf(2.0), leaf(3.0)
+        Product.apply(a, b).sum().backward()
+        assert (a.grad.tolist(), b.grad.tolist()) == ([3.0], [2.0])
+
+    def test_second_order_through_a_saved_intermediate_raises(self) -> None:
+        class Twice(fg.Function):
+            @staticmethod
+            def forward(ctx: Any, x: fg.Tensor) -> fg.Tensor:
+                t = 2 * x
+                ctx.save_for_backward(t)
+                return t * x
+
+            @staticmethod
+            def backward(ctx: Any, g: fg.Tensor) -> fg.Tensor:
+                (t,) = ctx.saved_tensors
+                return g * 2 * t
+
+        x = leaf(3.0)
+        (g,) = grad(Twice.apply(x).sum(), x, create_graph=True)
+        assert g.tolist() == [12.0]
+        with pytest.raises(NotImplementedError, match="intermediate result"):
+            grad(g.sum(), x)
+
+    def test_needs_input_grad_is_narrowed_to_this_pass(self) -> None:
+        seen = []
+
+        class F(fg.Function):
+            @staticmethod
+            def forward(ctx: Any, a: fg.Tensor, b: fg.Tensor, k: float) -> fg.Tensor:
+                seen.append(ctx.needs_input_grad)
+                return a * b * k
+
+            @staticmethod
+            def backward(ctx: Any, g: fg.Tensor) -> Any:
+                seen.append(ctx.needs_input_grad)
+                return g, g, None
+
+        a, b = leaf(), leaf()
+        y = F.apply(a, b, 2.0).sum()
+        grad(y, b)
+        y.backward()
+        assert seen == [(True, True, False), (False, True, False), (True, True, False)]
+
+
+def nested(depth: int) -> fg.Tensor:
+    """A result whose backward runs a backward, `depth` levels deep."""
+
+    class Level(fg.Function):
+        @staticmethod
+        def forward(ctx: Any, x: fg.Tensor, depth: int) -> fg.Tensor:
+            ctx.depth = depth
+            return x * 1
+
+        @staticmethod
+        def backward(ctx: Any, g: fg.Tensor) -> Any:
+            if ctx.depth:
+                with fg.enable_grad():
+                    x = fg.ones(1, requires_grad=True)
+                    Level.apply(x, ctx.depth - 1).backward()
+                return g + x.grad, None
+            return g, None
+
+    x = fg.ones(1, requires_grad=True)
+    Level.apply(x, depth).backward()
+    return x.grad
+
+
+class TestReentrantBackward:
+    def test_runs_to_completion_first(self) -> None:
+        assert nested(3).tolist() == [4.0]
+
+    @pytest.mark.parametrize("where", ["main thread", "other thread"])
+    def test_depth_300(self, where: str) -> None:
+        got: list[Any] = []
+        if where == "main thread":
+            got = nested(299).tolist()
+        else:
+            thread = threading.Thread(target=lambda: got.extend(nested(299).tolist()))
+            thread.start()
+            thread.join()
+        assert got == [300.0]
+
+    @pytest.mark.parametrize("limit", [1_000, 100_000])
+    def test_deeper_is_a_clean_recursion_error(self, limit: int) -> None:
+        before = sys.getrecursionlimit()
+        sys.setrecursionlimit(limit)
+        try:
+            with pytest.raises(RecursionError):
+                nested(5_000)
+        finally:
+            sys.setrecursionlimit(before)
+        assert nested(3).tolist() == [4.0]
+
+    def test_in_a_hook(self) -> None:
+        x, inner = leaf(), leaf()
+
+        @fg.enable_grad()
+        def hook(g: fg.Tensor) -> None:
+            (inner * 2).sum().backward()
+
+        x.register_hook(hook)
+        x.sum().backward()
+        assert inner.grad.tolist() == [2.0, 2.0]
