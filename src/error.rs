@@ -49,6 +49,16 @@ impl fmt::Display for Dims {
     }
 }
 
+/// The call site of an operation in a message; prints nothing when it is not known.
+#[derive(Clone, PartialEq, Eq, Debug, Default)]
+pub struct CalledAt(pub Option<String>);
+
+impl fmt::Display for CalledAt {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        self.0.as_ref().map_or(Ok(()), |site| write!(f, " (called at {site})"))
+    }
+}
+
 /// The name of an operation in a message.
 pub type Op = Cow<'static, str>;
 
@@ -62,6 +72,9 @@ macro_rules! errors {
             /// An exception of the host language.
             #[error("{}: the host raised an exception", .0.during)]
             Foreign(ForeignError),
+            /// Another error, with what helps to find its cause.
+            #[error("{error}\n{note}")]
+            Noted { error: Box<Error>, note: String },
         }
 
         impl Error {
@@ -70,6 +83,7 @@ macro_rules! errors {
                 match self {
                     $( Error::$variant { .. } => stringify!($class), )*
                     Error::Foreign(_) => "Exception",
+                    Error::Noted { error, .. } => error.class(),
                 }
             }
 
@@ -78,6 +92,7 @@ macro_rules! errors {
                 match self {
                     $( Error::$variant { .. } => stringify!($variant), )*
                     Error::Foreign(_) => "Foreign",
+                    Error::Noted { error, .. } => error.variant(),
                 }
             }
 
@@ -152,8 +167,8 @@ errors! {
     GraphFreed { op: Op } => GraphFreedError,
         "backward: the saved values of \"{op}\" were freed by an earlier backward; pass retain_graph=True to the first call";
     /// A saved value was changed in place before its use.
-    Modified { saved_by: Op, changed_by: Op, saved: u32, now: u32 } => InPlaceError,
-        "backward: a value saved by \"{saved_by}\" was changed in place by \"{changed_by}\" (version {saved} became {now}); change a clone() instead, or call backward first";
+    Modified { saved_by: Op, saved_at: CalledAt, changed_by: Op, changed_at: CalledAt, saved: u32, now: u32 } => InPlaceError,
+        "backward: a value saved by \"{saved_by}\"{saved_at} was changed in place by \"{changed_by}\"{changed_at} (version {saved} became {now}); change a clone() instead, or call backward first";
     /// An in-place operation that autograd must refuse.
     InPlace { op: Op, what: String, remedy: &'static str } => InPlaceError,
         "{op}: {what}; {remedy}";

@@ -292,8 +292,13 @@ def declared() -> dict[str, tuple[str, re.Pattern[str]]]:
     rows = re.findall(r'(\w+) \{[^}]*\} => (\w+),\s*"((?:[^"\\]|\\.)*)";', source)
     found = {}
     for variant, name, text in rows:
-        parts = re.split(r"\{\w+\}", text.replace('\\"', '"'))
-        found[variant] = name, re.compile(".+".join(map(re.escape, parts)), re.DOTALL)
+        # A call site prints nothing when it was not recorded.
+        parts = re.split(r"(\{\w+\})", text.replace('\\"', '"'))
+        patterns = [
+            re.escape(part) if i % 2 == 0 else ".*" if part.endswith("_at}") else ".+"
+            for i, part in enumerate(parts)
+        ]
+        found[variant] = name, re.compile("".join(patterns), re.DOTALL)
     return found
 
 

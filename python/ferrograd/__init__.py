@@ -8,6 +8,11 @@ from importlib import import_module as _import_module
 from typing import TYPE_CHECKING, Any
 
 from ferrograd import _core, autograd, errors
+from ferrograd._anomaly import (
+    detect_anomaly as detect_anomaly,
+    record_call_sites as record_call_sites,
+    set_detect_anomaly as set_detect_anomaly,
+)
 from ferrograd._core import *
 from ferrograd._core import (
     CustomFunction as CustomFunction,
@@ -76,6 +81,7 @@ if TYPE_CHECKING:
         gradgradcheck as gradgradcheck,
     )
     from ferrograd._checkpoint import checkpoint as checkpoint
+    from ferrograd._explain import explain_no_grad as explain_no_grad
     from ferrograd._graph import Graph as Graph
     from ferrograd._info import show_config as show_config
     from ferrograd.autograd import graph as graph
@@ -123,6 +129,7 @@ _LAZY = {
     "GradientComputer": "ferrograd._backward",
     "Graph": "ferrograd._graph",
     "checkpoint": "ferrograd._checkpoint",
+    "explain_no_grad": "ferrograd._explain",
     "graph": "ferrograd.autograd",
     "GradcheckReport": "ferrograd._checking",
     "gradcheck": "ferrograd._checking",

@@ -157,7 +157,31 @@ class enable_grad(_Switch):  # noqa: N801
         return _switch_grad(True)
 
 
-class set_grad_enabled(_Mode):  # noqa: N801
+class _Immediate(_Mode):
+    """A mode that acts when it is made; as a context manager it switches back at the end."""
+
+    __slots__ = ()
+
+    def _begin(self) -> None:
+        """Switches now; a subclass calls this when it is set up."""
+        self._before.append(self._switch())
+
+    def _fresh(self) -> _Mode:
+        raise NotImplementedError
+
+    def __enter__(self) -> Self:
+        if not self._before:
+            self._begin()
+        return self
+
+    def __call__(self, function: F) -> F:
+        """Decorates; the immediate switch is undone."""
+        if self._before:
+            _restore_mode(self._before.pop())
+        return _decorate(function, self._fresh)
+
+
+class set_grad_enabled(_Immediate):  # noqa: N801
     """Switches recording at once; as a context manager it switches back at the end."""
 
     __slots__ = ("_mode",)
@@ -165,19 +189,13 @@ class set_grad_enabled(_Mode):  # noqa: N801
     def __init__(self, mode: bool) -> None:
         super().__init__()
         self._mode = bool(mode)
-        self._before.append(_switch_grad(self._mode))
+        self._begin()
 
-    def __enter__(self) -> Self:
-        if not self._before:
-            self._before.append(_switch_grad(self._mode))
-        return self
+    def _switch(self) -> int:
+        return _switch_grad(self._mode)
 
-    def __call__(self, function: F) -> F:
-        """Decorates; the immediate switch is undone."""
-        if self._before:
-            _restore_mode(self._before.pop())
-        mode = self._mode
-        return _decorate(function, (enable_grad if mode else no_grad))
+    def _fresh(self) -> _Mode:
+        return cast(_Mode, enable_grad() if self._mode else no_grad())
 
 
 class inference_mode(_Mode):  # noqa: N801

@@ -1,19 +1,19 @@
 //! What a storage remembers of the changes made to it.
 //!
-//! Owns: version and note of a storage as its handles see them, and one word, which is empty, the name of the last change, or the address of a record with that name and a
-//! note of the layers above. Never reads the note.
+//! Owns: version and note of a storage as its handles see them, and one word, which is empty, the last change as
+//! `author` packs it, or the address of a record with that and a note of the layers above. Never reads the note.
 //! Invariant: a record, once made, lives as long as the storage; nothing is dropped under its lock.
 
 use std::any::Any;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 
-use super::Storage;
+use super::{Storage, author};
 
 /// What the layers above keep beside the data.
 pub(super) type Note = Arc<dyn Any + Send + Sync>;
 
-/// Empty, a name (address, length in the top byte), or the address of a `Record` (top byte 0).
+/// Empty, a name as `author` packs it (top byte not 0), or the address of a `Record` (top byte 0).
 pub(super) struct Changes(AtomicU64);
 
 struct Record {
@@ -22,24 +22,6 @@ struct Record {
 }
 
 const ADDRESS: u64 = u64::MAX >> 8;
-
-fn encode(name: &'static str) -> u64 {
-    let name = if name.is_empty() || name.len() > 255 { "an operation" } else { name };
-    name.as_ptr().expose_provenance() as u64 | (name.len() as u64) << 56
-}
-
-fn decode(word: u64) -> &'static str {
-    if word == 0 {
-        return "";
-    }
-    let start = std::ptr::with_exposed_provenance::<u8>((word & ADDRESS) as usize);
-    // SAFETY: `encode` packed address and length of a `&'static str` into one word; user space addresses leave
-    // the top byte free.
-    unsafe {
-        let bytes = std::slice::from_raw_parts(start, (word >> 56) as usize);
-        std::str::from_utf8_unchecked(bytes)
-    }
-}
 
 impl Changes {
     #[inline(always)]
@@ -80,9 +62,8 @@ impl Changes {
         }
     }
 
-    /// Remembers the name of the last change.
-    pub(super) fn set_name(&self, name: &'static str) {
-        let word = encode(name);
+    /// Remembers the last change, as `author` packs it.
+    fn set(&self, word: u64) {
         let before = self.0.load(Ordering::Acquire);
         let plain = before == 0 || before & !ADDRESS != 0;
         if plain
@@ -93,11 +74,11 @@ impl Changes {
         self.record_or_new().name.store(word, Ordering::Release);
     }
 
-    /// The name of the last change; empty when there was none.
-    pub(super) fn name(&self) -> &'static str {
+    /// The last change, as `author` packs it; zero when there was none.
+    fn last(&self) -> u64 {
         match self.record() {
-            Some(record) => decode(record.name.load(Ordering::Acquire)),
-            None => decode(self.0.load(Ordering::Acquire)),
+            Some(record) => record.name.load(Ordering::Acquire),
+            None => self.0.load(Ordering::Acquire),
         }
     }
 
@@ -134,13 +115,27 @@ impl Drop for Changes {
 impl Storage {
     /// Remembers a change of the data by the operation `op`; returns the new version.
     pub fn bump_version(&self, op: &'static str) -> u32 {
-        self.header().changes.set_name(op);
+        self.changed(author::named(op))
+    }
+
+    /// The same, with the place in the program that called the operation.
+    pub fn bump_version_at(&self, op: &'static str, site: &str) -> u32 {
+        self.changed(author::called_at(op, site))
+    }
+
+    fn changed(&self, by: u64) -> u32 {
+        self.header().changes.set(by);
         self.header().version.fetch_add(1, Ordering::AcqRel).wrapping_add(1)
     }
 
     /// The operation that changed the data last; empty when none did.
     pub fn changed_by(&self) -> &'static str {
-        self.header().changes.name()
+        author::op(self.header().changes.last())
+    }
+
+    /// Where the program called that operation, if it was noted.
+    pub fn changed_at(&self) -> Option<&'static str> {
+        author::site(self.header().changes.last())
     }
 
     /// What the layers above keep beside the data; a guest has none.

@@ -1,4 +1,5 @@
 //! Buffers, their pool, shapes, strides and ndarray views: the bottom layer.
+mod author;
 mod changes;
 mod layout;
 mod live;

@@ -76,6 +76,12 @@ pub(crate) fn graph_cut_warning(py: Python<'_>) -> Bound<'_, PyType> {
 pub(crate) fn to_python(error: Box<Error>) -> PyErr {
     Python::attach(|py| match *error {
         Error::Foreign(foreign) => returning(py, foreign),
+        Error::Noted { error, note } => {
+            let raised = to_python(error);
+            // A courtesy, as in `returning`.
+            let _ = raised.add_note(py, note.as_str());
+            raised
+        }
         error => PyErr::from_type(class(py, error.class()), (error.to_string(),)),
     })
 }

@@ -15,7 +15,7 @@ use crate::bindings::node::{PyNode, wrap_node};
 use crate::bindings::numpy;
 use crate::bindings::tensor::{PyTensor, wrap};
 use crate::graph::{self, NodeId};
-use crate::ops::functor;
+use crate::ops::{functor, inspect};
 use crate::tensor::{Edge, Tensor};
 
 #[pymethods]
@@ -138,4 +138,22 @@ impl WeakNode {
     fn __call__<'py>(&self, py: Python<'py>) -> PyResult<Option<Bound<'py, PyNode>>> {
         self.0.upgrade().map(|node| wrap_node(py, node)).transpose()
     }
+}
+
+/// The graph behind a tensor in numbers, as a dict; `shares` holds `(name, nodes, saved bytes)` by operation.
+#[pyfunction]
+pub(crate) fn _graph_facts<'py>(tensor: &Bound<'py, PyTensor>) -> PyResult<Bound<'py, PyDict>> {
+    let py = tensor.py();
+    let found = inspect::facts(&tensor.get().tensor);
+    let facts = PyDict::new(py);
+    facts.set_item("operations", found.operations)?;
+    facts.set_item("leaves", found.leaves)?;
+    facts.set_item("edges", found.edges)?;
+    facts.set_item("depth", found.depth)?;
+    facts.set_item("node_bytes", found.node_bytes)?;
+    facts.set_item("saved_bytes", found.saved_bytes)?;
+    let shares: Vec<_> =
+        found.shares.into_iter().map(|s| (s.name, s.nodes, s.saved_bytes)).collect();
+    facts.set_item("shares", shares)?;
+    Ok(facts)
 }

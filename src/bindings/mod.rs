@@ -19,4 +19,5 @@ mod node;
 mod numpy;
 mod packing;
 mod scope;
+mod site;
 mod tensor;

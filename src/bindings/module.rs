@@ -8,7 +8,7 @@ use pyo3::types::{PyList, PyType};
 
 use crate::bindings::{
     autograd, collect, config, dlpack, edge, errors, ffi, function, functor, group, hooks,
-    introspect, node, numpy, packing, scope, tensor,
+    introspect, node, numpy, packing, scope, site, tensor,
 };
 
 /// Functions whose public place is not the package itself: `fg.grad` is another function, and the
@@ -28,6 +28,7 @@ const ELSEWHERE: [&str; 8] = [
 #[pymodule(name = "_core", gil_used = false)]
 fn core(m: &Bound<'_, PyModule>) -> PyResult<()> {
     let py = m.py();
+    site::register();
     m.add("__version__", env!("CARGO_PKG_VERSION"))?;
     m.add_class::<tensor::PyTensor>()?;
     m.add_class::<tensor::TensorIterator>()?;
@@ -65,6 +66,11 @@ fn functions(m: &Bound<'_, PyModule>) -> PyResult<()> {
     m.add_function(wrap_pyfunction!(config::_switch_grad, m)?)?;
     m.add_function(wrap_pyfunction!(config::_switch_inference, m)?)?;
     m.add_function(wrap_pyfunction!(config::_restore_mode, m)?)?;
+    m.add_function(wrap_pyfunction!(site::_switch_anomaly, m)?)?;
+    m.add_function(wrap_pyfunction!(site::_switch_sites, m)?)?;
+    m.add_function(wrap_pyfunction!(site::is_anomaly_enabled, m)?)?;
+    m.add_function(wrap_pyfunction!(site::is_anomaly_check_nan_enabled, m)?)?;
+    m.add_function(wrap_pyfunction!(site::_cut_by, m)?)?;
     m.add_function(wrap_pyfunction!(config::get_num_threads, m)?)?;
     m.add_function(wrap_pyfunction!(config::set_num_threads, m)?)?;
     m.add_function(wrap_pyfunction!(config::live_nodes, m)?)?;
@@ -92,6 +98,7 @@ fn functors(m: &Bound<'_, PyModule>) -> PyResult<()> {
     m.add_function(wrap_pyfunction!(function::_run, m)?)?;
     m.add_function(wrap_pyfunction!(function::_wrap_forward, m)?)?;
     m.add_function(wrap_pyfunction!(introspect::_output_of, m)?)?;
+    m.add_function(wrap_pyfunction!(introspect::_graph_facts, m)?)?;
     m.add_function(wrap_pyfunction!(scope::_observe, m)?)?;
     m.add_function(wrap_pyfunction!(scope::_unobserve, m)?)?;
     Ok(())

@@ -23,7 +23,7 @@ use crate::bindings::convert::type_name;
 use crate::bindings::errors::{bad_type, bad_value, to_python};
 use crate::dtype::DType;
 use crate::error::Error;
-use crate::tensor::Tensor;
+use crate::tensor::{Cause, Lost, Tensor};
 
 /// The remedy of every dtype that no tensor has.
 const DTYPES: &str =
@@ -199,7 +199,31 @@ fn adopt(op: &str, array: &Bound<'_, PyUntypedArray>, access: Access) -> PyResul
     let storage =
         unsafe { Storage::adopt(data(array).offset(low), (high - low) as usize, access, owner) };
     let layout = Layout::strided(dims, &steps, -low / size)?;
-    Ok(Tensor::assemble(storage, layout, dtype, None))
+    let tensor = Tensor::assemble(storage, layout, dtype, None);
+    note_origin(array, &tensor);
+    Ok(tensor)
+}
+
+/// Tells a tensor made of an array over another tensor's memory why it has no history.
+fn note_origin(array: &Bound<'_, PyUntypedArray>, tensor: &Tensor) {
+    let mut base = owner(array);
+    // An array over a tensor is its own base or the base of a view; NumPy keeps such chains short.
+    for _ in 0..8 {
+        let Some(object) = base else { return };
+        if let Ok(memory) = object.cast::<Memory>() {
+            return tensor.lose(&memory.get().lost);
+        }
+        base = object.cast::<PyUntypedArray>().ok().and_then(owner);
+    }
+}
+
+/// The object whose memory an array uses, if it is not the array's own.
+fn owner<'py>(array: &Bound<'py, PyUntypedArray>) -> Option<Bound<'py, PyAny>> {
+    // SAFETY: the pointer is that of a live array object, whose base is null or a live object.
+    unsafe {
+        let base = (*array.as_array_ptr()).fields.base;
+        Bound::from_borrowed_ptr_or_opt(array.py(), base)
+    }
 }
 
 type ShapeSteps = smallvec::SmallVec<[isize; 8]>;
@@ -231,6 +255,7 @@ pub(crate) fn copy(op: &str, array: &Bound<'_, PyUntypedArray>, dtype: DType) ->
         let bytes = unsafe { std::slice::from_raw_parts_mut(out.ptr(), nbytes) };
         bytes.iter_mut().for_each(|byte| *byte = (*byte != 0) as u8);
     }
+    note_origin(array, &out);
     Ok(out)
 }
 
@@ -245,6 +270,8 @@ pub(crate) fn dtype_for_copy(op: &str, array: &Bound<'_, PyUntypedArray>) -> PyR
 pub(crate) struct Memory {
     storage: Storage,
     writable: bool,
+    /// Why a tensor made of the array again has no history.
+    lost: Lost,
 }
 
 impl Drop for Memory {
@@ -272,7 +299,8 @@ pub(crate) fn export<'py>(
         }
         storage.export_writable();
     }
-    let base = Bound::new(py, Memory { storage, writable })?;
+    let lost = tensor.lost_in(Cause::Array);
+    let base = Bound::new(py, Memory { storage, writable, lost })?;
     let size = tensor.dtype().size() as npy_intp;
     let mut dims: ShapeSteps = tensor.shape().iter().map(|&d| d as npy_intp).collect();
     let mut steps: ShapeSteps = tensor.layout().strides().iter().map(|&s| s * size).collect();

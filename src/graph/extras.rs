@@ -4,7 +4,7 @@
 //! Invariant: no hook, sink or metadata is called or dropped while the lock is held.
 
 use std::any::Any;
-use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use super::hook::{Foreign, Hook, NodeHook, Sink};
@@ -17,6 +17,7 @@ type Keyed<T> = Vec<(u64, T)>;
 pub struct Extras<V: Value> {
     lists: Mutex<Lists<V>>,
     next_key: AtomicU64,
+    nan: AtomicBool,
 }
 
 struct Lists<V: Value> {
@@ -40,7 +41,11 @@ impl<V: Value> Default for Extras<V> {
             metadata: None,
             call_site: None,
         };
-        Extras { lists: Mutex::new(lists), next_key: AtomicU64::new(1) }
+        Extras {
+            lists: Mutex::new(lists),
+            next_key: AtomicU64::new(1),
+            nan: AtomicBool::new(false),
+        }
     }
 }
 
@@ -159,7 +164,17 @@ impl<V: Value> Extras<V> {
         drop(before);
     }
 
-    /// Where the operation was called (anomaly mode).
+    /// Whether the operation's result held NaN when it was recorded (anomaly mode).
+    pub fn holds_nan(&self) -> bool {
+        self.nan.load(Ordering::Relaxed)
+    }
+
+    /// Remembers that the operation's result holds NaN.
+    pub fn mark_nan(&self) {
+        self.nan.store(true, Ordering::Relaxed);
+    }
+
+    /// Where the operation was called, one line for each call, if a mode asked for it.
     pub fn call_site(&self) -> Option<Arc<str>> {
         self.lists().call_site.clone()
     }

@@ -16,6 +16,7 @@ mod packing;
 mod record;
 mod rule;
 mod saved;
+mod site;
 mod value;
 
 pub use arena::{Arena, Edge, NodeId, NodeRef};
@@ -24,12 +25,13 @@ pub use engine::{Host, NoHost, Pass, Targets, vjp};
 pub use extras::Extras;
 pub use hook::{Foreign, Hook, NodeHook, Running, Sink};
 pub use mode::{
-    ANOMALY, FORWARD, GRAD, INFERENCE, Mode, ModeGuard, PACKING, TRACING, TRANSFORM, grad_enabled,
-    set_grad_enabled,
+    ANOMALY, CHECK_NAN, FORWARD, GRAD, INFERENCE, Mode, ModeGuard, PACKING, SITES, TRACING,
+    TRANSFORM, grad_enabled, set_grad_enabled,
 };
 pub use node::{Edges, Flags, Node, SavedValues};
 pub use packing::{Pack, PackedValue, take_packing_failure};
 pub use record::{record, recording};
 pub use rule::{Rule, RuleRef};
 pub use saved::{Held, Origin, Saved};
+pub use site::{Caller, here, latest, set_caller};
 pub use value::Value;

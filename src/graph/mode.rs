@@ -9,7 +9,7 @@ use std::cell::Cell;
 pub const GRAD: u32 = 1;
 /// Results never take part in autograd.
 pub const INFERENCE: u32 = 2;
-/// Backward checks every gradient and names the forward call.
+/// Errors of backward name the forward call, and its passes are serial.
 pub const ANOMALY: u32 = 4;
 /// Operations are logged for introspection.
 pub const TRACING: u32 = 8;
@@ -19,6 +19,10 @@ pub const FORWARD: u32 = 16;
 pub const TRANSFORM: u32 = 32;
 /// What operations save is packed by the thread's saved-value hooks.
 pub const PACKING: u32 = 64;
+/// Nodes and in-place changes remember where the program called them.
+pub const SITES: u32 = 256;
+/// Anomaly mode also looks for NaN.
+pub const CHECK_NAN: u32 = 512;
 
 thread_local! {
     static MODE: Cell<u32> = const { Cell::new(GRAD) };

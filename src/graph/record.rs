@@ -8,6 +8,7 @@ use super::mode::{self, Mode, PACKING};
 use super::node::{Flags, Node};
 use super::packing;
 use super::rule::RuleRef;
+use super::site;
 use super::value::Value;
 use super::{Edges, SavedValues};
 
@@ -42,5 +43,10 @@ pub fn record<V: Value>(
         total += input.total_cost();
     }
     let seq = arena::next_seq(newest);
-    V::arena().insert(Node::new(seq, rule, inputs, saved, outputs, cost_ns, total, flags))
+    let node =
+        V::arena().insert(Node::new(seq, rule, inputs, saved, outputs, cost_ns, total, flags));
+    if site::watched(Mode::current()) {
+        site::remember(&node);
+    }
+    node
 }

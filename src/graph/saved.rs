@@ -7,8 +7,9 @@ use std::sync::Arc;
 
 use super::arena::{Edge, NodeBorrow, NodeRef};
 use super::packing::PackedValue;
+use super::site;
 use super::value::Value;
-use crate::error::{Error, Result};
+use crate::error::{CalledAt, Error, Result};
 
 /// Where the gradient of a packed value goes.
 pub enum Origin<V: Value> {
@@ -135,7 +136,8 @@ impl<V: Value> Saved<V> {
     /// Rebuilds the value; its edge only if the pass records.
     #[inline]
     pub(super) fn unpack(&self, node: NodeBorrow<'_, V>, record: bool) -> Result<V> {
-        self.rebuild(Some(node), record, &node.get().rule().name())
+        let name = node.get().rule().name();
+        self.rebuild(Some(node), record, &name).map_err(|error| located(node, error))
     }
 }
 
@@ -159,4 +161,15 @@ impl<V: Value> Held<V> {
             Data::Packed(packed) => packed.unpack(self.edge, op),
         }
     }
+}
+
+/// The error with the call site of the operation that saved, where it is known.
+#[cold]
+fn located<V: Value>(node: NodeBorrow<'_, V>, mut error: Box<Error>) -> Box<Error> {
+    if let Error::Modified { saved_at, .. } = &mut *error
+        && let Some(site) = node.get().extras().and_then(|extras| extras.call_site())
+    {
+        *saved_at = CalledAt(Some(site::latest(&site).to_owned()));
+    }
+    error
 }

@@ -35,6 +35,11 @@ pub trait Value: Clone + Send + Sync + Sized + 'static {
         None
     }
 
+    /// Whether an element is not a number; asked in anomaly mode only.
+    fn holds_nan(&self) -> bool {
+        false
+    }
+
     /// `acc + new`. May reuse `acc`'s buffer if it is unique and recording is off; recorded when grad mode is on.
     fn accumulate(acc: Self, new: &Self) -> Result<Self>;
 }

@@ -105,7 +105,7 @@ impl Tensor {
         match create_graph {
             true if alone => Ok(self),
             true => self.copied("clone"),
-            false => self.into_owned(),
+            false => Ok(self.into_owned()?.without_graph()),
         }
     }
 }

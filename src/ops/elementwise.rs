@@ -173,10 +173,8 @@ impl Elementwise {
                 return self.record(slots, edges, out, params);
             }
         }
-        if self.by.is_empty() {
-            return Ok(out);
-        }
-        Ok(out.unrecorded(slots.iter().filter_map(|slot| slot.tensor())))
+        let operands = slots.iter().filter_map(|slot| slot.tensor());
+        Ok(if self.by.is_empty() { out.underived(operands) } else { out.unrecorded(operands) })
     }
 
     /// The call without a plan, for a few contiguous elements; says whether it was made.

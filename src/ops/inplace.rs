@@ -137,7 +137,7 @@ pub(crate) fn finish_write(
     history: Option<Option<crate::tensor::Edge>>,
     varies: bool,
 ) {
-    let version = x.storage().bump_version(op);
+    let version = x.changed_in_place(op);
     if let Some(edge) = history {
         x.wrote(op, region.layout(), edge, version);
     } else if varies && Mode::current().has(FORWARD) {

@@ -39,6 +39,7 @@ pub mod gelu;
 pub mod grid;
 pub mod index;
 pub mod inplace;
+pub mod inspect;
 pub(crate) mod integer;
 pub mod join;
 #[cfg(feature = "linalg")]

@@ -76,7 +76,7 @@ pub(crate) fn finish<P: Send + Sync + 'static>(
     record: impl FnOnce(&Tensor) -> Record<P>,
 ) -> Tensor {
     if !out.dtype().is_float() {
-        return out;
+        return out.underived(inputs.iter().copied());
     }
     let Some(edges) = edges_of(inputs) else {
         return out.unrecorded(inputs.iter().copied());
@@ -103,7 +103,7 @@ pub(crate) fn finish_many<P: Send + Sync + 'static>(
     let node = graph::record(rule, edges, saved, outs.len() as u32, cost, Flags::NONE);
     let attach = |(i, out): (usize, Tensor)| match out.dtype().is_float() {
         true => sibling(out).attach(Edge::new(node.clone(), i as u32)),
-        false => out,
+        false => out.underived(inputs.iter().copied()),
     };
     outs.into_iter().enumerate().map(attach).collect()
 }

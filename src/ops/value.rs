@@ -5,6 +5,7 @@
 
 use std::sync::Arc;
 
+use crate::dtype::DType;
 use crate::error::Result;
 use crate::graph::{self, Arena, Pack, Value};
 use crate::kernels::elementwise::{FlatIn, In, apply, apply_flat};
@@ -42,6 +43,14 @@ impl Value for Tensor {
 
     fn packer() -> Option<Arc<dyn Pack<Tensor>>> {
         packing::packer()
+    }
+
+    fn holds_nan(&self) -> bool {
+        match self.dtype() {
+            DType::F64 => self.view::<f64>().is_ok_and(|v| v.array().iter().any(|x| x.is_nan())),
+            DType::F32 => self.view::<f32>().is_ok_and(|v| v.array().iter().any(|x| x.is_nan())),
+            _ => false,
+        }
     }
 
     fn accumulate(acc: Tensor, new: &Tensor) -> Result<Tensor> {

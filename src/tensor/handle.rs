@@ -10,8 +10,8 @@ use std::sync::{Arc, OnceLock};
 use crate::array::{Layout, Storage};
 use crate::dtype::DType;
 use crate::error::{Error, Result};
-use crate::graph::{FORWARD, GRAD, INFERENCE, Mode};
-use crate::tensor::{Edge, Marks, Meta};
+use crate::graph::{self, CHECK_NAN, FORWARD, GRAD, INFERENCE, Mode, Value};
+use crate::tensor::{Edge, Lost, Marks, Meta};
 
 /// A multi-dimensional array that remembers how it was computed.
 ///
@@ -31,6 +31,8 @@ pub struct Tensor {
     pub(super) layout: Layout,
     pub(super) dtype: DType,
     pub(super) marks: Marks,
+    /// Why there is no history, for `explain_no_grad`.
+    pub(super) lost: Lost,
     /// The storage's version when this handle got its edge, or its lack of one.
     pub(super) version: u32,
     pub(super) edge: Option<Edge>,
@@ -46,8 +48,8 @@ impl Tensor {
         dtype: DType,
         edge: Option<Edge>,
     ) -> Tensor {
-        let (marks, version) = (Marks::default(), storage.version());
-        Tensor { storage, layout, dtype, marks, version, edge, meta: OnceLock::new() }
+        let (marks, lost, version) = (Marks::default(), Lost::not(), storage.version());
+        Tensor { storage, layout, dtype, marks, lost, version, edge, meta: OnceLock::new() }
     }
 
     /// The same data under another layout, outside the graph: a view.
@@ -72,8 +74,27 @@ impl Tensor {
     #[inline]
     pub(crate) fn attach(mut self, edge: Edge) -> Tensor {
         self.version = self.storage.version();
+        if let Some(extras) = edge.node().extras() {
+            self.note_nan(extras);
+        }
         self.edge = Some(edge);
         self
+    }
+
+    /// In anomaly mode an operation remembers that its result held NaN.
+    #[cold]
+    fn note_nan(&self, extras: &graph::Extras<Tensor>) {
+        if Mode::current().has(CHECK_NAN) && self.holds_nan() {
+            extras.mark_nan();
+        }
+    }
+
+    /// Tells the other handles of the memory that `op` changed it; returns the new version.
+    pub(crate) fn changed_in_place(&self, op: &'static str) -> u32 {
+        match graph::here() {
+            None => self.storage.bump_version(op),
+            Some(site) => self.storage.bump_version_at(op, graph::latest(&site)),
+        }
     }
 
     #[inline(always)]
@@ -121,9 +142,20 @@ impl Tensor {
 
     /// This result of an operation that was not recorded, with the marks of the mode that it was made in.
     #[inline]
-    pub(crate) fn unrecorded<'a>(self, inputs: impl Iterator<Item = &'a Tensor>) -> Tensor {
+    pub(crate) fn unrecorded<'a>(
+        mut self,
+        inputs: impl Iterator<Item = &'a Tensor> + Clone,
+    ) -> Tensor {
         let mode = Mode::current();
+        self.lost = Lost::of(inputs.clone(), mode);
         if mode.has(GRAD) { self } else { self.made_in(mode, inputs) }
+    }
+
+    /// This result of an operation that has no derivative there.
+    #[inline]
+    pub(crate) fn underived<'a>(mut self, inputs: impl Iterator<Item = &'a Tensor>) -> Tensor {
+        self.lost = Lost::of(inputs, Mode::current());
+        self
     }
 
     /// A view made without recording must not be changed with it; inside a custom function's forward, a result is

@@ -6,7 +6,7 @@
 use crate::error::{Error, Result};
 use crate::graph::{Flags, INFERENCE, Mode};
 use crate::tensor::cut::cut_edge;
-use crate::tensor::{Edge, Marks, Tensor};
+use crate::tensor::{Cause, Edge, Marks, Tensor};
 
 impl Tensor {
     /// Whether operations on this tensor are recorded.
@@ -102,7 +102,7 @@ impl Tensor {
         let mut same =
             Tensor::assemble(self.storage.clone(), self.layout.clone(), self.dtype, None);
         same.marks = self.marks;
-        same
+        same.cut_from(self, Cause::Detach)
     }
 
     /// A handle on the same data outside the graph, with these marks and no others.

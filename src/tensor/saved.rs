@@ -5,7 +5,7 @@
 
 use crate::array::{Layout, Storage};
 use crate::dtype::DType;
-use crate::error::{Error, Result};
+use crate::error::{CalledAt, Error, Result};
 use crate::tensor::{Accumulate, Edge, Tensor};
 
 /// A saved tensor.
@@ -61,7 +61,9 @@ impl SavedTensor {
     fn modified(&self, saved_by: &str, now: u32) -> Box<Error> {
         Box::new(Error::Modified {
             saved_by: saved_by.to_owned().into(),
+            saved_at: CalledAt::default(),
             changed_by: self.storage.changed_by().into(),
+            changed_at: CalledAt(self.storage.changed_at().map(str::to_owned)),
             saved: self.version,
             now,
         })
@@ -72,6 +74,11 @@ impl SavedTensor {
     pub(crate) fn unchanged(&self) -> Option<(&Storage, &Layout, DType)> {
         let same = self.storage.version() == self.version;
         same.then_some((&self.storage, &self.layout, self.dtype))
+    }
+
+    /// An address that identifies its storage while it lives.
+    pub fn address(&self) -> usize {
+        self.storage.ptr().addr()
     }
 
     /// The bytes its storage holds.

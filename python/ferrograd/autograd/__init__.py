@@ -3,10 +3,16 @@
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
+from ferrograd._anomaly import (
+    detect_anomaly as detect_anomaly,
+    set_detect_anomaly as set_detect_anomaly,
+)
 from ferrograd._core import (
     Function as Function,
     backward as backward,
     grad as grad,
+    is_anomaly_check_nan_enabled as is_anomaly_check_nan_enabled,
+    is_anomaly_enabled as is_anomaly_enabled,
     is_grad_enabled as is_grad_enabled,
     once_differentiable as once_differentiable,
 )

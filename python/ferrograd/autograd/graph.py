@@ -1,6 +1,6 @@
-"""`fg.autograd.graph`: the graph as an object: nodes, edges, hooks and saved tensors.
+"""`fg.autograd.graph`, also `fg.graph`: the graph as an object.
 
-This file only re-exports.
+Nodes, edges, hooks and saved tensors; pictures and figures. This file only re-exports.
 """
 
 from ferrograd._core import (
@@ -9,6 +9,15 @@ from ferrograd._core import (
     RemovableHandle as RemovableHandle,
     get_gradient_edge as get_gradient_edge,
     register_multi_grad_hook as register_multi_grad_hook,
+)
+from ferrograd._graph.inspect import (
+    GraphMemory as GraphMemory,
+    GraphSummary as GraphSummary,
+    OperationShare as OperationShare,
+    memory as memory,
+    summary as summary,
+    to_dot as to_dot,
+    to_mermaid as to_mermaid,
 )
 from ferrograd.autograd._saved import (
     disable_saved_tensors_hooks as disable_saved_tensors_hooks,

@@ -152,7 +152,7 @@ impl<'py> Job<'_, 'py> {
         if call.recorded() {
             python(inplace::admit_history("mark_dirty", tensor))?;
         }
-        tensor.storage().bump_version("mark_dirty");
+        tensor.changed_in_place("mark_dirty");
         Ok(())
     }
 

@@ -17,7 +17,7 @@ use crate::bindings::tensor::{PyTensor, remember};
 use crate::dtype::DType;
 use crate::ops::cast::astype;
 use crate::ops::declare::{Arg, Scalar};
-use crate::tensor::Tensor;
+use crate::tensor::{Cause, Tensor};
 
 /// The dtype that Python floats get: 0 is float64, 1 is float32.
 static DEFAULT: AtomicU8 = AtomicU8::new(0);
@@ -66,7 +66,8 @@ fn copied(data: &Bound<'_, PyAny>, dtype: Option<DType>) -> PyResult<Tensor> {
     if let Ok(source) = data.cast::<PyTensor>() {
         let source = &source.get().tensor;
         let copy = dispatch::tensor_by_name("clone", &mut [Arg::Tensor(source.detach())])?;
-        return cast(copy, dtype.unwrap_or(source.dtype()));
+        let copy = cast(copy, dtype.unwrap_or(source.dtype()))?;
+        return Ok(copy.cut_from(source, Cause::Copy));
     }
     sequence(op, data, dtype)
 }

@@ -87,7 +87,7 @@ impl PyTensor {
         if writable {
             refuse_lent("numpy", &self.tensor)?;
             // What was saved or recorded before cannot be copied any more: the version tells on it.
-            self.tensor.storage().bump_version("numpy(writable=True)");
+            self.tensor.changed_in_place("numpy(writable=True)");
         }
         numpy::export(py, &self.tensor, writable)
     }

@@ -20,6 +20,7 @@ use crate::error::Result;
 use crate::graph::context::NOWHERE;
 use crate::graph::mode::{Mode, ModeGuard};
 use crate::graph::node::Flags;
+use crate::graph::site;
 use crate::graph::value::Value;
 use crate::threads::{Crew, Hungry};
 
@@ -48,6 +49,7 @@ pub(super) struct Lane<'l, 's, 'g, V: Value> {
 /// A helper's visit.
 pub(super) fn help<V: Value>(shared: &Shared<'_, '_, V>, crew: &Crew) {
     let _mode = ModeGuard::new(Mode::current());
+    let _lent = site::lend(shared.site.clone());
     Lane::new(shared, crew, None).work();
 }
 

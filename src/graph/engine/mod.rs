@@ -15,6 +15,7 @@ mod single;
 mod slots;
 mod step;
 mod table;
+mod watch;
 
 pub use host::{Host, NoHost};
 pub use pass::{Pass, Targets};

@@ -7,7 +7,7 @@
 
 use std::collections::VecDeque;
 use std::sync::atomic::{AtomicBool, AtomicU32, AtomicUsize, Ordering};
-use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::thread::Thread;
 
 use super::facts::{Facts, NO_POSITION};
@@ -18,6 +18,7 @@ use super::serial;
 use super::slots::Slots;
 use super::step::{Outcome, Seeds, Terms};
 use crate::error::{Error, Result};
+use crate::graph::site;
 use crate::graph::value::Value;
 use crate::threads;
 
@@ -33,6 +34,8 @@ pub(super) struct Shared<'s, 'g, V: Value> {
     pub(super) plan: &'s Plan<'g, V>,
     pub(super) facts: &'s Facts,
     pub(super) terms: Terms,
+    /// Where the pass was called, for helpers, which cannot ask the host.
+    pub(super) site: Option<Arc<str>>,
     pub(super) slots: Slots<V>,
     /// Per node: the consumers that have not delivered.
     pub(super) awaited: Vec<AtomicU32>,
@@ -102,6 +105,7 @@ impl<'s, 'g, V: Value> Shared<'s, 'g, V> {
             plan,
             facts,
             terms,
+            site: site::here(),
             slots: Slots::new(plan.outputs as usize, terms),
             awaited: facts.awaited.iter().map(|n| AtomicU32::new(*n)).collect(),
             public: Mutex::new(VecDeque::new()),

@@ -11,10 +11,12 @@ use super::parallel::{self, GATE_NS};
 use super::plan::Plan;
 use super::serial;
 use super::step::{Outcome, Seeds, Terms};
+use super::watch;
 use crate::error::Result;
 use crate::graph::arena::Edge;
-use crate::graph::mode::{Mode, ModeGuard};
+use crate::graph::mode::{ANOMALY, Mode, ModeGuard};
 use crate::graph::node::Flags;
+use crate::graph::site;
 use crate::graph::value::Value;
 use crate::threads;
 
@@ -61,7 +63,10 @@ impl<V: Value> Pass<'_, V> {
         };
         let _mode = ModeGuard::new(Mode::current());
         let terms = Terms::new(self.retain_graph, self.create_graph, capture);
-        let lanes = if terms.packs() { 1 } else { self.threads.min(threads::num_threads()) };
+        // Serial when anomalies are looked for: the first is then found first.
+        let serial = terms.packs() || Mode::current().has(ANOMALY);
+        let lanes = if serial { 1 } else { self.threads.min(threads::num_threads()) };
+        let _lent = site::lend(site::here());
         let facts = (lanes > 1 && cost >= GATE_NS).then(|| Facts::new(&plan));
         let outcome = match facts {
             Some(facts) if facts.forkable >= GATE_NS => {
@@ -82,6 +87,11 @@ fn finish<V: Value>(
     wanted: usize,
 ) -> Result<Vec<Option<V>>> {
     terms.enter();
+    if terms.checks() {
+        for (k, grad) in &outcome.commits {
+            watch::arriving(plan.items[*k as usize].node.get(), grad)?;
+        }
+    }
     for (k, grad) in outcome.commits {
         let node = plan.items[k as usize].node.get();
         if !node.flags().has(Flags::FOREIGN) {

@@ -9,14 +9,16 @@ use smallvec::SmallVec;
 
 use super::plan::{Plan, RUN, TARGET};
 use super::table::Gifts;
+use super::watch;
 use crate::error::{Error, Result};
 use crate::graph::arena::{last_seq, set_last_seq};
 use crate::graph::context::{Context, NOWHERE};
 use crate::graph::extras::Extras;
 use crate::graph::hook::Sink;
-use crate::graph::mode::{GRAD, INFERENCE, Mode, PACKING, TRACING};
+use crate::graph::mode::{CHECK_NAN, GRAD, INFERENCE, Mode, PACKING, TRACING};
 use crate::graph::node::{Flags, Node};
 use crate::graph::packing::take_packing_failure;
+use crate::graph::site;
 use crate::graph::value::Value;
 
 /// The gradients of a node's outputs.
@@ -50,6 +52,12 @@ impl Terms {
     /// Whether what the pass records is packed, which only the caller's thread can do.
     pub(super) fn packs(self) -> bool {
         self.mode.has(PACKING)
+    }
+
+    /// Whether gradients are looked at for NaN.
+    #[inline]
+    pub(super) fn checks(self) -> bool {
+        self.mode.has(CHECK_NAN)
     }
 
     /// Prepares the thread for a rule, a hook or a commit.
@@ -116,9 +124,24 @@ pub(super) fn run<V: Value>(
     }
 }
 
-/// The rule alone, its saved values freed behind it unless the pass retains them.
+/// The rule alone, watched if the mode asks for it.
 #[inline]
 fn rule<V: Value>(
+    plan: &Plan<'_, V>,
+    terms: Terms,
+    k: u32,
+    grads: &mut [Option<V>],
+    gifts: &mut dyn Gifts<V>,
+) -> Result<()> {
+    if site::watched(terms.mode) {
+        return watch::rule(plan, terms, k, grads, gifts);
+    }
+    bare_rule(plan, terms, k, grads, gifts)
+}
+
+/// The rule, its saved values freed behind it unless the pass retains them.
+#[inline]
+pub(super) fn bare_rule<V: Value>(
     plan: &Plan<'_, V>,
     terms: Terms,
     k: u32,
@@ -129,17 +152,17 @@ fn rule<V: Value>(
     let node: &Node<V> = item.node.get();
     let targets = plan.targets_of(k);
     let Some(mut saved) = node.saved.enter(!terms.retain) else {
-        return Err(Error::GraphFreed { op: node.name() }.into());
+        return Err(watch::explained(node, Error::GraphFreed { op: node.name() }.into()));
     };
     let mut cx = Context::new(item.node, grads, saved.values(), targets, gifts, terms.create_graph);
     let mut done = node.rule().backward(&mut cx).and_then(|()| cx.into_fault().map_or(Ok(()), Err));
     if terms.packs() {
         done = done.and_then(|()| take_packing_failure().map_or(Ok(()), Err));
     }
-    if done.is_err() {
+    done.map_err(|error| {
         saved.restore();
-    }
-    done
+        watch::explained(node, error)
+    })
 }
 
 /// Hooks on the outputs' gradients, then retained gradients.

@@ -1,0 +1,205 @@
+"""`gradcheck` and `gradgradcheck`.
+
+Owns: what is checked beside the entries: determinism, gradients that are not given, dtypes.
+Invariant: a check that fails says what it compared; the caller's tensors are as before.
+"""
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import numpy as np
+
+from ferrograd._checking import jacobians
+from ferrograd._checking.jacobians import Problem, prepared, pulled
+from ferrograd._checking.report import Comparison, GradcheckReport, Jacobians, largest_difference
+from ferrograd._core import Tensor, grad, tensor
+from ferrograd._modes import enable_grad
+from ferrograd.errors import GradcheckError
+
+
+def gradcheck(
+    function: Callable[..., Any],
+    inputs: Any,
+    *,
+    eps: float = 1e-6,
+    atol: float = 1e-5,
+    rtol: float = 1e-3,
+    raise_exception: bool = True,
+    nondet_tol: float = 0.0,
+    check_undefined_grad: bool = True,
+    check_grad_dtypes: bool = False,
+    fast_mode: bool = False,
+) -> GradcheckReport:
+    """Compares the derivatives of `function(*inputs)` with central differences.
+
+    The tensors that require grad are checked, in float64; if there are none, the float arrays are.
+    What else is given is passed on as it is. Beside the entries it checks that two backward passes
+    agree (to `nondet_tol`), and, with `check_undefined_grad`, that a function of several outputs
+    takes a missing gradient as zeros. `check_grad_dtypes` checks that each gradient has its input's
+    dtype. `fast_mode` compares one random projection for each output and input instead of every
+    entry: two evaluations for each input. A function whose derivative is meant to differ from its
+    slope (straight-through estimators) cannot pass: test it by its values.
+
+    Returns a report that is true when all agrees; otherwise raises `GradcheckError` with it, unless
+    `raise_exception` is False.
+
+    >>> import ferrograd as fg
+    >>> print(fg.gradcheck(fg.sin, fg.tensor([0.5, 1.0], requires_grad=True)).summary())
+    gradcheck passed: 4 entries, largest error ... absolute, ... relative
+    """
+    problem = prepared(function, inputs)
+    notes = list(problem.notes)
+    found = _projections(problem, eps) if fast_mode else _entries(problem, eps)
+    comparison = Comparison()
+    numeric, analytic, shapes, difference = found
+    for o, (rows_n, rows_a) in enumerate(zip(numeric, analytic, strict=True)):
+        for i, n, a in zip(problem.checked, rows_n, rows_a, strict=True):
+            of_input = None if fast_mode else tuple(problem.args[i].shape)
+            comparison.add((o, i), (shapes[o], of_input), (n, a), (atol, rtol))
+    faults = []
+    if difference > nondet_tol:
+        faults.append(
+            "two backward passes gave different gradients: the function is not deterministic"
+            f" (they differ by {difference:.3g}, nondet_tol is {nondet_tol:.3g})"
+        )
+    if check_undefined_grad:
+        faults += _undefined(problem)
+    if check_grad_dtypes:
+        faults += _dtypes(function, inputs)
+    report = GradcheckReport(
+        not comparison.failures and not faults,
+        comparison.worst_abs,
+        comparison.worst_rel,
+        comparison.entries,
+        comparison.failures,
+        notes + faults,
+    )
+    if raise_exception and not report:
+        raise GradcheckError(report.summary())
+    return report
+
+
+Found = tuple[Jacobians, Jacobians, list[Any], float]
+
+
+def _entries(problem: Problem, eps: float) -> Found:
+    analytic, shapes = jacobians.analytic(problem)
+    again, _ = jacobians.analytic(problem)
+    numeric = jacobians.numeric(problem, eps, len(shapes))
+    return numeric, analytic, list(shapes), largest_difference(analytic, again)
+
+
+def _projections(problem: Problem, eps: float) -> Found:
+    numeric, analytic = jacobians.projected(problem, eps)
+    _, again = jacobians.projected(problem, eps)
+    return numeric, analytic, [None] * len(analytic), largest_difference(analytic, again)
+
+
+def _undefined(problem: Problem) -> list[str]:
+    """What goes wrong when only some of several outputs of one operation get a gradient."""
+    with enable_grad():
+        outputs = problem.outputs(problem.args)
+    ones = [np.ones(o.shape) for o in outputs]
+    if sum(o.requires_grad for o in outputs) < 2:
+        return []
+    faults = []
+    for k, output in enumerate(outputs):
+        if not output.requires_grad:
+            continue
+        zeros = [one * (i == k) for i, one in enumerate(ones)]
+        try:
+            alone = pulled(problem, [output], [ones[k]])
+        except Exception as error:
+            faults.append(f"with a gradient for output {k} alone backward raised {error!r}")
+            continue
+        beside = pulled(problem, outputs, zeros)
+        for i, one, other in zip(problem.checked, alone, beside, strict=True):
+            a, b = (np.zeros(1) if g is None else g.detach().numpy() for g in (one, other))
+            if not np.allclose(a, b, equal_nan=True):
+                faults.append(
+                    f"a missing gradient is not taken as zeros: with a gradient for output {k}"
+                    f" alone, that of input {i} differs from the one with zeros for the others"
+                )
+    return faults
+
+
+def _dtypes(function: Callable[..., Any], inputs: Any) -> list[str]:
+    """Which gradients have not the dtype of the inputs as they were given."""
+    given = [inputs] if isinstance(inputs, Tensor | np.ndarray) else list(inputs)
+    problem = prepared(function, given)
+    for i in problem.checked:
+        problem.args[i] = problem.args[i].detach().astype(given[i].dtype).requires_grad_()
+    with enable_grad():
+        outputs = problem.outputs(problem.args)
+    found = pulled(problem, outputs, [np.ones(o.shape) for o in outputs])
+    return [
+        f"the gradient of input {i} is {gradient.dtype}, and the input is {given[i].dtype}"
+        for i, gradient in zip(problem.checked, found, strict=True)
+        if gradient is not None and gradient.dtype != given[i].dtype
+    ]
+
+
+def gradgradcheck(
+    function: Callable[..., Any],
+    inputs: Any,
+    grad_outputs: Sequence[Any] | None = None,
+    *,
+    eps: float = 1e-6,
+    atol: float = 1e-5,
+    rtol: float = 1e-3,
+    raise_exception: bool = True,
+    nondet_tol: float = 0.0,
+    fast_mode: bool = False,
+) -> GradcheckReport:
+    """Checks the second derivatives: `gradcheck` of the gradient.
+
+    `grad_outputs` are the vectors the gradient is taken with, random ones by default; tensors or
+    arrays.
+    """
+    problem = prepared(function, inputs)
+    outputs = problem.outputs(problem.args)
+    if grad_outputs is None:
+        rng = np.random.default_rng(0)
+        grad_outputs = [tensor(rng.standard_normal(o.shape)) for o in outputs]
+    elif isinstance(grad_outputs, Tensor | np.ndarray):
+        grad_outputs = [grad_outputs]
+    seeds = [tensor(g, dtype=np.float64, requires_grad=True) for g in grad_outputs]
+    return gradcheck(
+        _first_order(problem),
+        [*problem.args, *seeds],
+        eps=eps,
+        atol=atol,
+        rtol=rtol,
+        raise_exception=raise_exception,
+        nondet_tol=nondet_tol,
+        fast_mode=fast_mode,
+    )
+
+
+def _first_order(problem: Problem) -> Callable[..., list[Tensor]]:
+    """The gradients as a function of the inputs and of the vectors they are taken with."""
+    count = len(problem.args)
+
+    def first_order(*values: Any) -> list[Tensor]:
+        own, vectors = list(values[:count]), list(values[count:])
+        with enable_grad():
+            for i in problem.checked:
+                if not own[i].requires_grad:
+                    own[i] = own[i].detach().requires_grad_()
+            pairs = [
+                (o, v)
+                for o, v in zip(problem.outputs(own), vectors, strict=True)
+                if o.requires_grad
+            ]
+            return list(
+                grad(
+                    [o for o, _ in pairs],
+                    [own[i] for i in problem.checked],
+                    [v for _, v in pairs],
+                    create_graph=True,
+                    allow_unused=True,
+                    materialize_grads=True,
+                )
+            )
+
+    return first_order

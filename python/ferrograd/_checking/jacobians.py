@@ -1,0 +1,180 @@
+"""Jacobians of a function: by backward, by central differences, and random projections of both.
+
+Owns: the prepared problem and the four computations. Never compares.
+Invariant: the caller's tensors, their gradients and the grad mode are as before; everything is
+computed in float64.
+"""
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from ferrograd._checking.report import Jacobians
+from ferrograd._core import Tensor, grad, tensor
+from ferrograd._modes import enable_grad, no_grad
+from ferrograd.errors import ArgumentError
+
+
+@dataclass
+class Problem:
+    """A function with float64 leaves in place of the inputs to check."""
+
+    function: Callable[..., Any]
+    args: list[Any]
+    #: Positions of the inputs to check.
+    checked: list[int]
+    notes: list[str]
+
+    @property
+    def leaves(self) -> list[Tensor]:
+        """The inputs to check."""
+        return [self.args[i] for i in self.checked]
+
+    def outputs(self, args: Sequence[Any]) -> list[Tensor]:
+        """The differentiable results for these arguments."""
+        result = self.function(*args)
+        given = result if isinstance(result, tuple | list) else [result]
+        found = [tensor(o) if isinstance(o, np.ndarray | np.floating) else o for o in given]
+        return [o for o in found if isinstance(o, Tensor) and o.dtype.kind == "f"]
+
+
+def prepared(function: Callable[..., Any], inputs: Any) -> Problem:
+    """The problem: tensors that require grad are checked, or, if there are none, float arrays."""
+    single = isinstance(inputs, Tensor | np.ndarray)
+    given = [inputs] if single else list(inputs)
+    floats = [
+        i
+        for i, value in enumerate(given)
+        if isinstance(value, Tensor | np.ndarray) and value.dtype.kind == "f"
+    ]
+    tensors = [i for i in floats if isinstance(given[i], Tensor)]
+    checked = [i for i in tensors if given[i].requires_grad]
+    if not checked:
+        checked = [i for i in floats if i not in tensors]
+    if not checked:
+        raise ArgumentError(
+            "gradcheck: no input requires grad; set requires_grad=True on at least one, or give"
+            " float arrays"
+        )
+    notes = [
+        f"input {i} is {given[i].dtype} and was checked in float64"
+        for i in sorted({*tensors, *checked})
+        if given[i].dtype != np.float64
+    ]
+    for i in {*tensors, *checked}:
+        value = given[i]
+        values = value.detach().numpy() if isinstance(value, Tensor) else value
+        given[i] = tensor(values, dtype=np.float64)
+        if i in checked:
+            given[i].requires_grad_()
+    return Problem(function, given, checked, notes)
+
+
+def pulled(
+    problem: Problem, outputs: Sequence[Tensor], seeds: Sequence[Any], **options: Any
+) -> list[Tensor | None]:
+    """The gradients of the checked inputs for these gradients of the outputs."""
+    pairs = [(o, s) for o, s in zip(outputs, seeds, strict=True) if o.requires_grad]
+    if not pairs:
+        return [None] * len(problem.checked)
+    found = grad(
+        [o for o, _ in pairs],
+        problem.leaves,
+        [s for _, s in pairs],
+        retain_graph=True,
+        allow_unused=True,
+        **options,
+    )
+    return list(found)
+
+
+def _alone(outputs: Sequence[Tensor], k: int, seed: np.ndarray) -> list[np.ndarray]:
+    """A gradient for output `k`, and zeros for the others."""
+    return [seed if i == k else np.zeros(o.shape) for i, o in enumerate(outputs)]
+
+
+def analytic(problem: Problem) -> tuple[Jacobians, list[tuple[int, ...]]]:
+    """Jacobians by backward, and the shapes of the outputs."""
+    with enable_grad():
+        outputs = problem.outputs(problem.args)
+    jacobians = []
+    for o, output in enumerate(outputs):
+        rows = [np.zeros((int(output.size), int(leaf.size))) for leaf in problem.leaves]
+        for k in range(int(output.size)) if output.requires_grad else ():
+            seed = np.zeros(int(output.size))
+            seed[k] = 1.0
+            found = pulled(problem, outputs, _alone(outputs, o, seed.reshape(output.shape)))
+            for row, gradient in zip(rows, found, strict=True):
+                if gradient is not None:
+                    row[k] = gradient.detach().numpy().ravel()
+        jacobians.append(rows)
+    return jacobians, [tuple(output.shape) for output in outputs]
+
+
+def _moved(problem: Problem, position: int, array: np.ndarray) -> list[np.ndarray]:
+    args = list(problem.args)
+    args[position] = tensor(array)
+    with no_grad():
+        return [o.detach().numpy().ravel().copy() for o in problem.outputs(args)]
+
+
+def _slopes(problem: Problem, position: int, step: np.ndarray, eps: float) -> list[np.ndarray]:
+    """Central differences of the outputs along `step`."""
+    base = problem.args[position].detach().numpy()
+    high = _moved(problem, position, base + eps * step)
+    low = _moved(problem, position, base - eps * step)
+    return [(h - k) / (2 * eps) for h, k in zip(high, low, strict=True)]
+
+
+def numeric(problem: Problem, eps: float, count: int) -> Jacobians:
+    """Jacobians of `count` outputs by central differences."""
+    columns: list[list[list[np.ndarray]]] = []
+    for position in problem.checked:
+        shape = problem.args[position].shape
+        size = int(problem.args[position].size)
+        unit = np.eye(size).reshape(size, *shape) if size else np.zeros((0, *shape))
+        columns.append([_slopes(problem, position, step, eps) for step in unit])
+    return [
+        [
+            np.stack([element[o] for element in per_input], axis=1)
+            if per_input
+            else np.zeros((0, 0))
+            for per_input in columns
+        ]
+        for o in range(count)
+    ]
+
+
+def projected(problem: Problem, eps: float) -> tuple[Jacobians, Jacobians]:
+    """`vᵀJu` for each output and input, numeric and analytic: two evaluations for each input."""
+    rng = np.random.default_rng(0)
+    with enable_grad():
+        outputs = problem.outputs(problem.args)
+    left = [_direction(rng, tuple(o.shape)) for o in outputs]
+    right = [_direction(rng, tuple(leaf.shape)) for leaf in problem.leaves]
+    slopes = [
+        _slopes(problem, position, u, eps)
+        for position, u in zip(problem.checked, right, strict=True)
+    ]
+    by_difference = [
+        [np.array([[np.vdot(v, slope[o])]]) for slope in slopes] for o, v in enumerate(left)
+    ]
+    by_backward = []
+    for o, v in enumerate(left):
+        found = pulled(problem, outputs, _alone(outputs, o, v))
+        by_backward.append(
+            [
+                np.array([[0.0 if g is None else np.vdot(g.detach().numpy(), u)]])
+                for g, u in zip(found, right, strict=True)
+            ]
+        )
+    return by_difference, by_backward
+
+
+def _direction(rng: np.random.Generator, shape: tuple[int, ...]) -> np.ndarray:
+    """A random vector of length 1."""
+    vector = rng.uniform(0.5, 1.5, shape) * rng.choice([-1.0, 1.0], shape)
+    length = float(np.linalg.norm(vector))
+    return np.asarray(vector / length if length else vector)

@@ -1,0 +1,110 @@
+//! Where the Python program is when the core is called, and why a tensor has no history.
+//!
+//! Owns: the walk over Python frames, the switches of the modes that ask for it, and `_cut_by`.
+//! Never keeps a frame. Invariant: frames of this package are left out, so a site is a line of the user's program.
+
+use std::sync::Arc;
+
+use pyo3::prelude::*;
+use pyo3::sync::PyOnceLock;
+
+use crate::bindings::tensor::PyTensor;
+use crate::graph::{self, ANOMALY, CHECK_NAN, Caller, Mode, SITES};
+use crate::tensor::Cause;
+
+/// The most frames of a whole site.
+const DEEPEST: usize = 16;
+
+struct Interpreter;
+
+impl Caller for Interpreter {
+    fn here(&self, whole: bool) -> Option<Arc<str>> {
+        let most = if whole { DEEPEST } else { 1 };
+        // A frame that cannot be read leaves the site unknown; it must not fail the operation.
+        Python::attach(|py| frames(py, most).ok()).map(Arc::from)
+    }
+}
+
+/// Lets the engine ask where the program is.
+pub(crate) fn register() {
+    graph::set_caller(&Interpreter);
+}
+
+/// The folder of this package.
+fn package(py: Python<'_>) -> PyResult<&'static str> {
+    static FOLDER: PyOnceLock<String> = PyOnceLock::new();
+    FOLDER
+        .get_or_try_init(py, || {
+            let file: String = py.import("ferrograd")?.getattr("__file__")?.extract()?;
+            let end = file.rfind(['/', '\\']).map_or(file.len(), |i| i + 1);
+            Ok(file[..end].to_owned())
+        })
+        .map(String::as_str)
+}
+
+/// `file:line in function` of the innermost frames of the user's program, the innermost last.
+fn frames(py: Python<'_>, most: usize) -> PyResult<String> {
+    static GET_FRAME: PyOnceLock<Py<PyAny>> = PyOnceLock::new();
+    let package = package(py)?;
+    let mut lines: Vec<String> = Vec::new();
+    let mut frame = GET_FRAME.import(py, "sys", "_getframe")?.call0()?;
+    while !frame.is_none() && lines.len() < most {
+        let code = frame.getattr("f_code")?;
+        let file: String = code.getattr("co_filename")?.extract()?;
+        if !file.starts_with(package) {
+            let line: usize = frame.getattr("f_lineno")?.extract()?;
+            let function: String = code.getattr("co_qualname")?.extract()?;
+            lines.push(format!("{file}:{line} in {function}"));
+        }
+        frame = frame.getattr("f_back")?;
+    }
+    lines.reverse();
+    Ok(lines.join("\n"))
+}
+
+/// Switches anomaly mode on this thread and returns the mode word before.
+#[pyfunction]
+pub(crate) fn _switch_anomaly(on: bool, check_nan: bool) -> u32 {
+    let before = Mode::current();
+    before.with(ANOMALY, on).with(CHECK_NAN, on && check_nan).set();
+    before.0
+}
+
+/// Switches the record of call sites on this thread and returns the mode word before.
+#[pyfunction]
+pub(crate) fn _switch_sites(on: bool) -> u32 {
+    let before = Mode::current();
+    before.with(SITES, on).set();
+    before.0
+}
+
+/// Whether this thread is in anomaly mode.
+#[pyfunction]
+pub(crate) fn is_anomaly_enabled() -> bool {
+    Mode::current().has(ANOMALY)
+}
+
+/// Whether anomaly mode looks for NaN on this thread.
+#[pyfunction]
+pub(crate) fn is_anomaly_check_nan_enabled() -> bool {
+    Mode::current().has(CHECK_NAN)
+}
+
+/// What cut a tensor from the graph, and where the program did it: two strings or None.
+#[pyfunction]
+pub(crate) fn _cut_by(tensor: &Bound<'_, PyTensor>) -> (Option<&'static str>, Option<String>) {
+    let Some((cause, site)) = tensor.get().tensor.cut_by() else {
+        return (None, None);
+    };
+    let name = match cause {
+        Cause::Detach => "detach",
+        Cause::NoGrad => "no_grad",
+        Cause::Inference => "inference_mode",
+        Cause::NotDifferentiable => "not_differentiable",
+        Cause::Array => "array",
+        Cause::Copy => "copy",
+        Cause::Forward => "forward",
+        Cause::Backward => "backward",
+    };
+    (Some(name), site.map(|site| graph::latest(&site).to_owned()))
+}

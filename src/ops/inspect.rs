@@ -1,0 +1,110 @@
+//! What a recorded graph holds: counted without running anything.
+//!
+//! Owns the walk and its sums. Never changes a graph and keeps nothing of it.
+//! Invariant: every node and every buffer that nodes keep is counted once, however often it is reached.
+
+use std::collections::{HashMap, HashSet};
+
+use crate::graph::{Flags, Node as GraphNode, Saved};
+use crate::tensor::{Node, Tensor};
+
+/// The part of the nodes of one operation in a graph.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct OpShare {
+    /// The operation's name.
+    pub name: String,
+    /// How many nodes it has.
+    pub nodes: usize,
+    /// The bytes of the buffers they keep; one that several operations keep counts for the earliest.
+    pub saved_bytes: usize,
+}
+
+/// A graph in numbers.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct GraphFacts {
+    /// Recorded operations.
+    pub operations: usize,
+    /// Leaves that take gradients.
+    pub leaves: usize,
+    /// Connections between operations, and of operations with leaves.
+    pub edges: usize,
+    /// The most operations on one path.
+    pub depth: usize,
+    /// The bytes of the nodes themselves.
+    pub node_bytes: usize,
+    /// The bytes of all buffers that nodes keep for backward.
+    pub saved_bytes: usize,
+    /// By operation, those that keep most first.
+    pub shares: Vec<OpShare>,
+}
+
+/// The graph behind `tensor` in numbers; all zero where nothing was recorded.
+pub fn facts(tensor: &Tensor) -> GraphFacts {
+    let mut facts = GraphFacts::default();
+    let nodes = reached(tensor);
+    let mut depths: HashMap<usize, usize> = HashMap::with_capacity(nodes.len());
+    let mut buffers: HashSet<usize> = HashSet::new();
+    let mut shares: HashMap<String, OpShare> = HashMap::new();
+    for node in &nodes {
+        facts.node_bytes += size_of::<GraphNode<Tensor>>();
+        if node.flags().has(Flags::ACCUMULATOR) {
+            facts.leaves += 1;
+            continue;
+        }
+        facts.operations += 1;
+        let mut deepest = 0;
+        for edge in node.edges().iter().flatten() {
+            facts.edges += 1;
+            deepest = deepest.max(depths.get(&edge.node().address()).copied().unwrap_or(0));
+        }
+        depths.insert(node.address(), deepest + 1);
+        facts.depth = facts.depth.max(deepest + 1);
+        let saved_bytes = kept(node, &mut buffers);
+        facts.saved_bytes += saved_bytes;
+        let name = node.name().into_owned();
+        let share = shares.entry(name).or_insert_with_key(|name| OpShare {
+            name: name.clone(),
+            nodes: 0,
+            saved_bytes: 0,
+        });
+        share.nodes += 1;
+        share.saved_bytes += saved_bytes;
+    }
+    facts.shares = shares.into_values().collect();
+    facts
+        .shares
+        .sort_by(|a, b| (b.saved_bytes, b.nodes, &a.name).cmp(&(a.saved_bytes, a.nodes, &b.name)));
+    facts
+}
+
+/// The nodes behind a tensor, inputs before what uses them.
+fn reached(tensor: &Tensor) -> Vec<Node> {
+    let mut pending: Vec<Node> =
+        tensor.grad_edge().map(|edge| edge.node().clone()).into_iter().collect();
+    let mut seen: HashSet<usize> = pending.iter().map(|node| node.address()).collect();
+    let mut found = Vec::new();
+    while let Some(node) = pending.pop() {
+        for edge in node.edges().iter().flatten() {
+            if seen.insert(edge.node().address()) {
+                pending.push(edge.node().clone());
+            }
+        }
+        found.push(node);
+    }
+    found.sort_by_key(|node| node.seq());
+    found
+}
+
+/// The bytes of the buffers that a node keeps and that are not in `buffers` yet.
+fn kept(node: &Node, buffers: &mut HashSet<usize>) -> usize {
+    let sum = node.with_saved(|saved| {
+        let payloads = saved.iter().filter_map(|entry| match entry {
+            Saved::Input { payload, .. }
+            | Saved::Value { payload, .. }
+            | Saved::Output { payload, .. } => Some(payload),
+            Saved::Scalar(_) | Saved::Packed { .. } | Saved::None => None,
+        });
+        payloads.filter(|p| buffers.insert(p.address())).map(|p| p.nbytes()).sum()
+    });
+    sum.unwrap_or(0)
+}

@@ -1,0 +1,172 @@
+//! Why a tensor has no history although what it was computed from had one.
+//!
+//! Owns the reason, two bytes in every handle, and the places in the program that a mode asked to remember.
+//! Never changes what a gradient is: it is read by `explain_no_grad` alone.
+//! Invariant: a reason passes from operands to results that are not recorded; zero means that none is known.
+
+use std::sync::atomic::{AtomicU16, Ordering};
+use std::sync::{Arc, Mutex, PoisonError};
+
+use crate::graph::{self, FORWARD, GRAD, INFERENCE, Mode};
+use crate::tensor::Tensor;
+
+/// What cut a tensor from the graph.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Cause {
+    /// `detach()`, or `.data`.
+    Detach,
+    /// An operation with recording off.
+    NoGrad,
+    /// An operation in inference mode.
+    Inference,
+    /// An operation whose result has no derivative: integers, booleans, steps.
+    NotDifferentiable,
+    /// The values went through an array's memory.
+    Array,
+    /// `tensor(t)`, which copies values only.
+    Copy,
+    /// Inside the forward of a custom function, and not one of its differentiable results.
+    Forward,
+    /// A backward without `create_graph`.
+    Backward,
+}
+
+/// In the order of their numbers, which begin at 1.
+const CAUSES: [Cause; 8] = [
+    Cause::Detach,
+    Cause::NoGrad,
+    Cause::Inference,
+    Cause::NotDifferentiable,
+    Cause::Array,
+    Cause::Copy,
+    Cause::Forward,
+    Cause::Backward,
+];
+/// From here on a number stands for a cause and a place.
+const PLACED: u16 = 16;
+/// More places than this are not remembered.
+const MOST_PLACES: usize = 50_000;
+
+static PLACES: Mutex<Vec<(u16, Arc<str>)>> = Mutex::new(Vec::new());
+
+/// A handle's reason.
+#[derive(Default)]
+pub(crate) struct Lost(AtomicU16);
+
+impl Clone for Lost {
+    #[inline]
+    fn clone(&self) -> Lost {
+        Lost(AtomicU16::new(self.get()))
+    }
+}
+
+impl Lost {
+    /// None is known.
+    #[inline]
+    pub(crate) const fn not() -> Lost {
+        Lost(AtomicU16::new(0))
+    }
+
+    #[inline]
+    fn get(&self) -> u16 {
+        self.0.load(Ordering::Relaxed)
+    }
+
+    /// The reason of a result that is not recorded.
+    #[inline]
+    pub(super) fn of<'a>(inputs: impl Iterator<Item = &'a Tensor>, mode: Mode) -> Lost {
+        let mut passed_on = 0;
+        for input in inputs {
+            if input.requires_grad() {
+                return Lost::here(match () {
+                    () if mode.has(FORWARD) => Cause::Forward,
+                    () if mode.has(INFERENCE) => Cause::Inference,
+                    () if !mode.has(GRAD) => Cause::NoGrad,
+                    () => Cause::NotDifferentiable,
+                });
+            }
+            if passed_on == 0 {
+                passed_on = input.lost.get();
+            }
+        }
+        Lost(AtomicU16::new(passed_on))
+    }
+
+    /// A cause that acts here, with the place if a mode asks for it.
+    #[inline]
+    pub(crate) fn here(cause: Cause) -> Lost {
+        let number = cause as u16 + 1;
+        match graph::here() {
+            None => Lost(AtomicU16::new(number)),
+            Some(site) => Lost(AtomicU16::new(placed(number, site))),
+        }
+    }
+
+    #[inline]
+    pub(crate) fn set(&self, other: &Lost) {
+        self.0.store(other.get(), Ordering::Relaxed);
+    }
+
+    /// The cause and, if it was remembered, the place.
+    pub(crate) fn cause(&self) -> Option<(Cause, Option<Arc<str>>)> {
+        let number = self.get();
+        let (number, site) = match number.checked_sub(PLACED) {
+            None => (number, None),
+            Some(i) => {
+                let places = PLACES.lock().unwrap_or_else(PoisonError::into_inner);
+                let (number, site) = places.get(i as usize)?;
+                (*number, Some(Arc::clone(site)))
+            }
+        };
+        let cause = CAUSES.get(usize::from(number).checked_sub(1)?)?;
+        Some((*cause, site))
+    }
+}
+
+#[cold]
+fn placed(number: u16, site: Arc<str>) -> u16 {
+    let mut places = PLACES.lock().unwrap_or_else(PoisonError::into_inner);
+    let known = places.iter().position(|(n, s)| *n == number && *s == site);
+    let index = match known {
+        Some(index) => index,
+        None if places.len() >= MOST_PLACES => return number,
+        None => {
+            places.push((number, site));
+            places.len() - 1
+        }
+    };
+    PLACED + index as u16
+}
+
+impl Tensor {
+    /// What tensors have lost that get these values by way of `cause`.
+    pub(crate) fn lost_in(&self, cause: Cause) -> Lost {
+        if self.requires_grad() { Lost::here(cause) } else { self.lost.clone() }
+    }
+
+    /// Notes why this tensor has no history.
+    pub(crate) fn lose(&self, lost: &Lost) {
+        self.lost.set(lost);
+    }
+
+    /// This tensor, which has no history because of `cause`, if `from` would have given it one.
+    #[inline]
+    pub(crate) fn cut_from(self, from: &Tensor, cause: Cause) -> Tensor {
+        self.lose(&from.lost_in(cause));
+        self
+    }
+
+    /// This gradient of a backward that was not recorded.
+    #[inline]
+    pub(crate) fn without_graph(self) -> Tensor {
+        if !self.requires_grad() {
+            self.lost.set(&Lost::here(Cause::Backward));
+        }
+        self
+    }
+
+    /// What cut this tensor from the graph of what it was computed from, and where, as far as that is known.
+    pub fn cut_by(&self) -> Option<(Cause, Option<Arc<str>>)> {
+        self.lost.cause()
+    }
+}
