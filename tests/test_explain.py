@@ -31,6 +31,13 @@ def array_of(x: fg.Tensor) -> Any:
         return np.asarray(x)
 
 
+@fg.no_grad()
+def written(x: fg.Tensor) -> fg.Tensor:
+    out = fg.zeros(2)
+    out[:] = x
+    return out
+
+
 class Marked(fg.Function):
     """A function with a result that is no differentiable one."""
 
@@ -58,6 +65,7 @@ CUTS: dict[str, tuple[Callable[[fg.Tensor], Any], str]] = {
     "a reduction under no_grad": (fg.no_grad()(lambda x: x.sum()), "no_grad()"),
     "set_grad_enabled": (fg.set_grad_enabled(False)(lambda x: x * 2), "no_grad()"),
     "inference_mode": (inferred, "inference_mode()"),
+    "a write under no_grad": (written, "no_grad()"),
     "an integer cast": (lambda x: x.astype(np.int64).astype(np.float64), "cast to integers"),
     "a comparison": (lambda x: (x > 0) * 1.0, "a comparison"),
     "floor_divide": (lambda x: fg.equal(x, 1.0).astype(np.float64), "a comparison"),

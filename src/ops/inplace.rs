@@ -12,7 +12,7 @@ use crate::ops::declare::{Arg, OpDecl, Operand, Output};
 use crate::ops::elementwise::{Elementwise, Source, binary_operands};
 use crate::ops::shape::broadcast_to;
 use crate::ops::structured::{Record, SavedList, finish, move_cost};
-use crate::tensor::{Marks, Tensor, same_elements};
+use crate::tensor::{Cause, Lost, Marks, Tensor, same_elements};
 
 fn refuse(op: &'static str, what: &str, remedy: &'static str) -> Box<Error> {
     Box::new(Error::InPlace { op: op.into(), what: what.into(), remedy })
@@ -140,8 +140,11 @@ pub(crate) fn finish_write(
     let version = x.changed_in_place(op);
     if let Some(edge) = history {
         x.wrote(op, region.layout(), edge, version);
-    } else if varies && Mode::current().has(FORWARD) {
-        x.wrote_cut();
+    } else if varies {
+        x.lose(&Lost::here(Cause::NoGrad));
+        if Mode::current().has(FORWARD) {
+            x.wrote_cut();
+        }
     }
 }
 

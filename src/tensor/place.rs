@@ -147,7 +147,7 @@ impl Tensor {
         if self.is_inference() {
             apart.marks = apart.marks.and(Marks::INFERENCE);
         }
-        apart
+        apart.cut_from(self, Cause::Detach)
     }
 
     /// Takes this tensor out of the graph; its leaf state goes, too. Views keep the history they have.
