@@ -190,7 +190,9 @@ fn adopt(op: &str, array: &Bound<'_, PyUntypedArray>, access: Access) -> PyResul
         let offset = data(array).addr() as isize - storage.ptr().addr() as isize;
         if offset % size == 0 {
             let layout = Layout::strided(dims, &steps, offset / size)?;
-            return Ok(Tensor::assemble(storage, layout, dtype, None));
+            let tensor = Tensor::assemble(storage, layout, dtype, None);
+            tensor.lose(&memory.get().lost);
+            return Ok(tensor);
         }
     }
     let owner = Box::new(array.clone().unbind());
@@ -199,31 +201,7 @@ fn adopt(op: &str, array: &Bound<'_, PyUntypedArray>, access: Access) -> PyResul
     let storage =
         unsafe { Storage::adopt(data(array).offset(low), (high - low) as usize, access, owner) };
     let layout = Layout::strided(dims, &steps, -low / size)?;
-    let tensor = Tensor::assemble(storage, layout, dtype, None);
-    note_origin(array, &tensor);
-    Ok(tensor)
-}
-
-/// Tells a tensor made of an array over another tensor's memory why it has no history.
-fn note_origin(array: &Bound<'_, PyUntypedArray>, tensor: &Tensor) {
-    let mut base = owner(array);
-    // An array over a tensor is its own base or the base of a view; NumPy keeps such chains short.
-    for _ in 0..8 {
-        let Some(object) = base else { return };
-        if let Ok(memory) = object.cast::<Memory>() {
-            return tensor.lose(&memory.get().lost);
-        }
-        base = object.cast::<PyUntypedArray>().ok().and_then(owner);
-    }
-}
-
-/// The object whose memory an array uses, if it is not the array's own.
-fn owner<'py>(array: &Bound<'py, PyUntypedArray>) -> Option<Bound<'py, PyAny>> {
-    // SAFETY: the pointer is that of a live array object, whose base is null or a live object.
-    unsafe {
-        let base = (*array.as_array_ptr()).fields.base;
-        Bound::from_borrowed_ptr_or_opt(array.py(), base)
-    }
+    Ok(Tensor::assemble(storage, layout, dtype, None))
 }
 
 type ShapeSteps = smallvec::SmallVec<[isize; 8]>;
@@ -255,7 +233,9 @@ pub(crate) fn copy(op: &str, array: &Bound<'_, PyUntypedArray>, dtype: DType) ->
         let bytes = unsafe { std::slice::from_raw_parts_mut(out.ptr(), nbytes) };
         bytes.iter_mut().for_each(|byte| *byte = (*byte != 0) as u8);
     }
-    note_origin(array, &out);
+    if let Some(memory) = exported(array) {
+        out.lose(&memory.get().lost);
+    }
     Ok(out)
 }
 
