@@ -53,7 +53,7 @@ macro_rules! compare {
 
 macro_rules! lane {
     ($t:ident: plain { $($plain:ident),* } fused { $($fused:ident),* } wide { $($wide:ident),* }
-     plain2 { $($plain2:ident),* } fused2 { $($fused2:ident),* }) => {
+     plain2 { $($plain2:ident),* } fused2 { $($fused2:ident),* } wide2 { $($wide2:ident),* }) => {
         operators!($t: Add add +, Sub sub -, Mul mul *, Div div /);
 
         impl<const FMA: bool, const WIDE: bool> Neg for Lane<$t, FMA, WIDE> {
@@ -118,6 +118,12 @@ macro_rules! lane {
                     Lane(math::$t::$fused2::<FMA>(self.0, o.0))
                 }
             )*
+            $(
+                #[inline(always)]
+                fn $wide2(self, o: Self) -> Self {
+                    Lane(math::$t::$wide2::<FMA, WIDE>(self.0, o.0))
+                }
+            )*
         }
     };
 }
@@ -130,9 +136,10 @@ macro_rules! both {
 }
 
 both! {
-    plain { abs, sqrt, cbrt, asin, acos, atan, erfinv, lgamma, digamma }
-    fused { exp, exp2, expm1, ln, log2, log10, log1p, sinh, cosh, tanh, asinh, acosh, atanh, sigmoid, erf, erfc, floor, ceil, round, trunc }
+    plain { abs, sqrt, lgamma, digamma }
+    fused { erfinv, cbrt, asin, acos, atan, exp, exp2, expm1, ln, log2, log10, log1p, sinh, cosh, tanh, asinh, acosh, atanh, sigmoid, erf, erfc, normal_cdf, floor, ceil, round, trunc }
     wide { sin, cos, tan }
-    plain2 { atan2, hypot, max, min, copysign, fmod, polygamma, sinc }
-    fused2 { powf }
+    plain2 { max, min, copysign, polygamma, sinc }
+    fused2 { powf, atan2, hypot }
+    wide2 { fmod }
 }

@@ -29,7 +29,7 @@ elementwise! { family "activation";
     /// Logarithm of the logistic function. Derivative: `g sigmoid(-x)`.
     [numpy("scipy.special.log_expit")]
     fn logsigmoid(x) = LOGSIGMOID {
-        forward { float: |x| x.min(R::lit(0.0)) - (-x.abs()).exp().log1p(); cost: 1.6; }
+        forward { float: |x| -((-x.abs()).exp().log1p() - x.min(R::lit(0.0))); cost: 1.6; }
         by x { float |g, x| g * (-x).sigmoid() }
     }
     /// `ln(1 + e^x)`. Derivative: `g sigmoid(x)`.

@@ -40,25 +40,25 @@ elementwise! { family "arithmetic";
         guard crate::ops::integer::refuse_negative_power;
         forward { float: |a, b| a.powf(b);
             i64: |a, b| crate::ops::integer::power(a, b); i32: |a, b| crate::ops::integer::power(a as i64, b as i64) as i32;
-            u8: |a, b| crate::ops::integer::power(a as i64, b as i64) as u8; cost: 3.0; }
+            u8: |a, b| crate::ops::integer::power(a as i64, b as i64) as u8; cost: 4.0; }
         by a { float |g, a, b| R::select(b.eq(R::lit(0.0)), R::lit(0.0), g * (b * a.powf(b - 1.0))) }
         by b { float |g, a, b, y| R::select(R::mask_and(a.eq(R::lit(0.0)), b.ge(R::lit(0.0))), R::lit(0.0), g * y * a.ln()) }
     }
     /// Largest integer not above the quotient, as Python's `//`. Derivative: zero.
     [numpy("floor_divide")]
     fn floor_divide(a, b) = FLOOR_DIVIDE {
-        forward { float: |a, b| a.floor_div(b);
+        forward { float_remainder: |a, b| a.floor_div(b);
             i64: |a, b| crate::ops::integer::floor_divide(a, b); i32: |a, b| crate::ops::integer::floor_divide(a as i64, b as i64) as i32;
-            u8: |a, b| crate::ops::integer::floor_divide(a as i64, b as i64) as u8; cost: 3.0; }
+            u8: |a, b| crate::ops::integer::floor_divide(a as i64, b as i64) as u8; cost: 2.2; }
         by a { zero }
         by b { zero }
     }
     /// Remainder with the sign of the divisor, as Python's `%`. Derivatives: `g` and `-g floor(a / b)`.
     [numpy("remainder", "mod"), aliases("mod")]
     fn remainder(a, b) = REMAINDER {
-        forward { float: |a, b| a.rem(b);
+        forward { float_remainder: |a, b| a.rem(b);
             i64: |a, b| crate::ops::integer::remainder(a, b); i32: |a, b| crate::ops::integer::remainder(a as i64, b as i64) as i32;
-            u8: |a, b| crate::ops::integer::remainder(a as i64, b as i64) as u8; cost: 3.0; }
+            u8: |a, b| crate::ops::integer::remainder(a as i64, b as i64) as u8; cost: 1.0; }
         by a { identity }
         by b { float |g, a, b| -g * (a / b).floor() }
     }
@@ -79,23 +79,23 @@ elementwise! { family "arithmetic";
     /// Remainder with the sign of the dividend, as C's `fmod`. Derivatives: `g` and `-g trunc(a / b)`.
     [numpy("fmod")]
     fn fmod(a, b) = FMOD {
-        forward { float: |a, b| a.fmod(b);
+        forward { float_remainder: |a, b| a.fmod(b);
             i64: |a, b| crate::ops::integer::fmod(a, b); i32: |a, b| crate::ops::integer::fmod(a as i64, b as i64) as i32;
-            u8: |a, b| crate::ops::integer::fmod(a as i64, b as i64) as u8; cost: 3.0; }
+            u8: |a, b| crate::ops::integer::fmod(a as i64, b as i64) as u8; cost: 1.0; }
         by a { identity }
         by b { float |g, a, b| -g * (a / b).trunc() }
     }
     /// Angle of the point (`b`, `a`). Derivatives: `g b / (a² + b²)` and `-g a / (a² + b²)`.
     [numpy("arctan2"), aliases("atan2")]
     fn arctan2(a, b) = ARCTAN2 {
-        forward { float_calls: |a, b| a.atan2(b); cost: 12.0; }
+        forward { float: |a, b| a.atan2(b); cost: 2.5; }
         by a { float |g, a, b| g * b / (a * a + b * b) }
         by b { float |g, a, b| -g * a / (a * a + b * b) }
     }
     /// `sqrt(a² + b²)`. Derivatives: `g a / y` and `g b / y`, zero at the origin.
     [numpy("hypot")]
     fn hypot(a, b) = HYPOT {
-        forward { float_calls: |a, b| a.hypot(b); cost: 6.0; }
+        forward { float: |a, b| a.hypot(b); cost: 1.2; }
         by a { float |g, a, y| R::select(y.eq(R::lit(0.0)), R::lit(0.0), g * (a / y)) }
         by b { float |g, b, y| R::select(y.eq(R::lit(0.0)), R::lit(0.0), g * (b / y)) }
     }

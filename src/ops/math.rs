@@ -32,7 +32,7 @@ elementwise! { family "elementwise";
     /// Cube root. Derivative: `g / (3 y²)`.
     [numpy("cbrt")]
     fn cbrt(x) = CBRT {
-        forward { float_calls: |x| x.cbrt(); cost: 10.0; }
+        forward { float: |x| x.cbrt(); cost: 2.0; }
         by x { float |g, y| g / (y * y * 3.0) }
     }
     /// Reciprocal, `1 / x`; integers become float64. Derivative: `-g y²`.
@@ -74,7 +74,7 @@ elementwise! { family "elementwise";
     /// Logarithm to base 10. Derivative: `g / (x ln 10)`.
     [numpy("log10")]
     fn log10(x) = LOG10 {
-        forward { float: |x| x.log10(); cost: 1.0; }
+        forward { float: |x| x.log10(); cost: 1.4; }
         by x { float |g, x| g / (x * std::f64::consts::LN_10) }
     }
     /// `ln(1 + x)`, accurate near zero. Derivative: `g / (1 + x)`.
@@ -104,25 +104,25 @@ elementwise! { family "elementwise";
     /// Inverse sine. Derivative: `g / sqrt(1 - x²)`.
     [numpy("arcsin"), aliases("asin")]
     fn arcsin(x) = ARCSIN {
-        forward { float_calls: |x| x.asin(); cost: 8.0; }
+        forward { float: |x| x.asin(); cost: 1.4; }
         by x { float |g, x| g / (1.0 - x * x).sqrt() }
     }
     /// Inverse cosine. Derivative: `-g / sqrt(1 - x²)`.
     [numpy("arccos"), aliases("acos")]
     fn arccos(x) = ARCCOS {
-        forward { float_calls: |x| x.acos(); cost: 8.0; }
+        forward { float: |x| x.acos(); cost: 1.4; }
         by x { float |g, x| -g / (1.0 - x * x).sqrt() }
     }
     /// Inverse tangent. Derivative: `g / (1 + x²)`.
     [numpy("arctan"), aliases("atan")]
     fn arctan(x) = ARCTAN {
-        forward { float_calls: |x| x.atan(); cost: 8.0; }
+        forward { float: |x| x.atan(); cost: 1.2; }
         by x { float |g, x| g / (1.0 + x * x) }
     }
     /// Hyperbolic sine. Derivative: `g cosh x`.
     [numpy("sinh")]
     fn sinh(x) = SINH {
-        forward { float: |x| x.sinh(); cost: 2.0; }
+        forward { float: |x| x.sinh(); cost: 1.6; }
         by x { float |g, x| g * x.cosh() }
     }
     /// Hyperbolic cosine. Derivative: `g sinh x`.
@@ -140,19 +140,19 @@ elementwise! { family "elementwise";
     /// Inverse hyperbolic sine. Derivative: `g / sqrt(x² + 1)`.
     [numpy("arcsinh"), aliases("asinh")]
     fn arcsinh(x) = ARCSINH {
-        forward { float: |x| x.asinh(); cost: 4.0; }
+        forward { float: |x| x.asinh(); cost: 2.8; }
         by x { float |g, x| g / (x * x + 1.0).sqrt() }
     }
     /// Inverse hyperbolic cosine. Derivative: `g / sqrt(x² - 1)`.
     [numpy("arccosh"), aliases("acosh")]
     fn arccosh(x) = ARCCOSH {
-        forward { float: |x| x.acosh(); cost: 4.0; }
+        forward { float: |x| x.acosh(); cost: 2.6; }
         by x { float |g, x| g / ((x - 1.0).sqrt() * (x + 1.0).sqrt()) }
     }
     /// Inverse hyperbolic tangent. Derivative: `g / (1 - x²)`.
     [numpy("arctanh"), aliases("atanh")]
     fn arctanh(x) = ARCTANH {
-        forward { float: |x| x.atanh(); cost: 3.0; }
+        forward { float: |x| x.atanh(); cost: 1.7; }
         by x { float |g, x| g / (1.0 - x * x) }
     }
     /// Error function. Derivative: `g 2/sqrt(pi) e^(-x²)`.
@@ -170,7 +170,7 @@ elementwise! { family "elementwise";
     /// Inverse error function. Derivative: `g sqrt(pi)/2 e^(y²)`.
     [numpy("scipy.special.erfinv")]
     fn erfinv(x) = ERFINV {
-        forward { float_calls: |x| x.erfinv(); cost: 15.0; }
+        forward { float: |x| x.erfinv(); cost: 5.9; }
         by x { float |g, y| g * (y * y).exp() * 0.886226925452758 }
     }
     /// Logarithm of the absolute value of the gamma function. Derivative: `g digamma(x)`.

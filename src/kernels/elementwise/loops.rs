@@ -6,13 +6,24 @@
 
 use super::table::{Loop, LoopTable};
 use crate::kernels::lane::Lane;
-use crate::kernels::math::WIDE_ABOVE;
+use crate::kernels::math::Argument;
 use crate::kernels::real::{Lit, Real};
+
+/// Which arguments of a text need `WIDE` lanes.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Wide {
+    /// None do.
+    Never,
+    /// Large ones: the text takes sin, cos or tan.
+    Angles,
+    /// Those whose quotient is large: the text takes the remainder of its two operands.
+    Quotients,
+}
 
 /// A text of `N` operands and `P` parameters that yields a value of the operands' type.
 pub trait Kernel<const N: usize, const P: usize> {
-    /// Whether the text takes sin, cos or tan, so that large arguments need another lane.
-    const WIDE: bool;
+    /// Which arguments need another lane.
+    const WIDE: Wide;
     /// The text; implementations are `#[inline(always)]`.
     fn eval<R: Real>(x: [R; N], p: [R; P]) -> R
     where
@@ -30,7 +41,7 @@ pub trait Predicate<const N: usize> {
 /// Whether the baseline of this target has fused multiply-add.
 const BASE_FMA: bool = cfg!(any(target_arch = "aarch64", target_feature = "fma"));
 
-/// How many elements are examined at once for arguments too large for the fast trigonometry.
+/// How many elements are examined at once for arguments that need `WIDE` lanes.
 const WIDE_CHUNK: usize = 512;
 
 /// The operand pointers of a loop, typed.
@@ -93,22 +104,29 @@ unsafe fn span<K, T, const N: usize, const P: usize, const FMA: bool, const WIDE
     }
 }
 
-/// Whether an operand holds a value, in `start..end`, that the fast trigonometry cannot take.
+/// Whether the operands hold values, in `start..end`, that need `WIDE` lanes.
 ///
 /// # Safety
 /// The operands hold `end` elements.
 #[inline(always)]
-unsafe fn any_wide<T: Copy + Into<f64>, const N: usize>(
+unsafe fn any_wide<T: Argument, const N: usize>(
+    which: Wide,
     x: &[*const T; N],
     (start, end): (usize, usize),
 ) -> bool {
     let mut wide = false;
     let mut k = 0;
+    if which == Wide::Quotients {
+        for i in start..end {
+            // SAFETY: the caller vouches for the elements.
+            wide |= unsafe { (*x[0].add(i)).is_far_quotient(*x[N - 1].add(i)) };
+        }
+        return wide;
+    }
     while k < N {
         for i in start..end {
             // SAFETY: the caller vouches for the elements.
-            let v: f64 = unsafe { *x[k].add(i) }.into();
-            wide |= v.abs() > WIDE_ABOVE;
+            wide |= unsafe { (*x[k].add(i)).is_wide_angle() };
         }
         k += 1;
     }
@@ -127,7 +145,7 @@ unsafe fn map<K, T, const N: usize, const P: usize, const FMA: bool>(
     params: *const f64,
 ) where
     K: Kernel<N, P>,
-    T: Copy + Into<f64>,
+    T: Argument,
     Lane<T, FMA, false>: Real,
     Lane<T, FMA, true>: Real,
     f64: Lit<Lane<T, FMA, false>> + Lit<Lane<T, FMA, true>>,
@@ -137,13 +155,13 @@ unsafe fn map<K, T, const N: usize, const P: usize, const FMA: bool>(
         let x: [*const T; N] = operands(ins);
         let out = out.cast::<T>();
         let params = if P == 0 { [0.0; P] } else { *params.cast::<[f64; P]>() };
-        if !K::WIDE {
+        if K::WIDE == Wide::Never {
             return span::<K, T, N, P, FMA, false>(x, out, (0, n), &params);
         }
         let mut start = 0;
         while start < n {
             let range = (start, n.min(start + WIDE_CHUNK));
-            if any_wide(&x, range) {
+            if any_wide(K::WIDE, &x, range) {
                 span::<K, T, N, P, FMA, true>(x, out, range, &params);
             } else {
                 span::<K, T, N, P, FMA, false>(x, out, range, &params);
@@ -216,7 +234,7 @@ macro_rules! levels {
             params: *const f64,
         ) where
             K: Kernel<N, P>,
-            T: Copy + Into<f64>,
+            T: Argument,
             Lane<T, { $fma }, false>: Real,
             Lane<T, { $fma }, true>: Real,
             f64: Lit<Lane<T, { $fma }, false>> + Lit<Lane<T, { $fma }, true>>,

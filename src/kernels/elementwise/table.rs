@@ -64,6 +64,7 @@ impl LoopTable {
 /// * `float: |a, b| text;` all operands and the result have one float dtype; `|a; p, q| text` names
 ///   parameters after the semicolon. Functions that the text calls must be `#[inline(always)]`.
 /// * `float_wide: …` instead when the text takes sin, cos or tan of anything.
+/// * `float_remainder: …` instead when the text takes the remainder of its two operands.
 /// * `float_calls: …` instead when the text calls scalar library functions (one loop serves all levels).
 /// * `mask: |a, b| text;` instead when the text is a mask: the output is bool.
 /// * `no_float;` instead when the operation takes integers and bool only.
@@ -76,13 +77,14 @@ macro_rules! loop_table {
     (@count) => { 0 };
     (@count $x:ident $($rest:ident)*) => { 1 + $crate::loop_table!(@count $($rest)*) };
 
-    (@kernel $K:ident [$($x:ident)*] [$($p:ident)*] $wide:literal $body:expr) => {
+    (@kernel $K:ident [$($x:ident)*] [$($p:ident)*] $wide:ident $body:expr) => {
         struct $K;
         impl $crate::kernels::elementwise::Kernel<
             { $crate::loop_table!(@count $($x)*) },
             { $crate::loop_table!(@count $($p)*) },
         > for $K {
-            const WIDE: bool = $wide;
+            const WIDE: $crate::kernels::elementwise::loops::Wide =
+                $crate::kernels::elementwise::loops::Wide::$wide;
             #[inline(always)]
             fn eval<R: $crate::kernels::real::Real>(
                 [$($x),*]: [R; $crate::loop_table!(@count $($x)*)],
@@ -138,21 +140,28 @@ macro_rules! loop_table {
     };
 
     (float: |$($x:ident),* $(; $($p:ident),*)?| $body:expr; $($rest:tt)*) => {{
-        $crate::loop_table!(@kernel K [$($x)*] [$($($p)*)?] false $body);
+        $crate::loop_table!(@kernel K [$($x)*] [$($($p)*)?] Never $body);
         #[allow(unused_mut)]
         let mut table = $crate::kernels::elementwise::loops::float_table::<K, _, _>();
         $crate::loop_table!(@rows table [] $($rest)*);
         table
     }};
     (float_wide: |$($x:ident),* $(; $($p:ident),*)?| $body:expr; $($rest:tt)*) => {{
-        $crate::loop_table!(@kernel K [$($x)*] [$($($p)*)?] true $body);
+        $crate::loop_table!(@kernel K [$($x)*] [$($($p)*)?] Angles $body);
+        #[allow(unused_mut)]
+        let mut table = $crate::kernels::elementwise::loops::float_table::<K, _, _>();
+        $crate::loop_table!(@rows table [] $($rest)*);
+        table
+    }};
+    (float_remainder: |$($x:ident),* $(; $($p:ident),*)?| $body:expr; $($rest:tt)*) => {{
+        $crate::loop_table!(@kernel K [$($x)*] [$($($p)*)?] Quotients $body);
         #[allow(unused_mut)]
         let mut table = $crate::kernels::elementwise::loops::float_table::<K, _, _>();
         $crate::loop_table!(@rows table [] $($rest)*);
         table
     }};
     (float_calls: |$($x:ident),* $(; $($p:ident),*)?| $body:expr; $($rest:tt)*) => {{
-        $crate::loop_table!(@kernel K [$($x)*] [$($($p)*)?] false $body);
+        $crate::loop_table!(@kernel K [$($x)*] [$($($p)*)?] Never $body);
         #[allow(unused_mut)]
         let mut table = $crate::kernels::elementwise::loops::call_table::<K, _, _>();
         $crate::loop_table!(@rows table [] $($rest)*);

@@ -42,6 +42,16 @@ macro_rules! round {
                 (p, ((ah * bh - p) + ah * bl + al * bh) + al * bl)
             }
 
+            /// `c - a * b`, for an `a * b` so close to `c` that the difference is exact.
+            #[inline(always)]
+            pub fn residue<const FMA: bool>(c: $t, a: $t, b: $t) -> $t {
+                if FMA {
+                    return (-a).mul_add(b, c);
+                }
+                let (p, low) = two_prod::<FMA>(a, b);
+                (c - p) - low
+            }
+
             /// To the nearest integer, without instructions for it: by adding a number so large
             /// that only integers remain.
             #[inline(always)]
@@ -99,10 +109,6 @@ macro_rules! calls {
             }
             unary!(abs);
             unary!(sqrt);
-            unary!(cbrt);
-            unary!(asin);
-            unary!(acos);
-            unary!(atan);
 
             #[inline(always)]
             pub fn max(a: $t, b: $t) -> $t {
@@ -117,21 +123,6 @@ macro_rules! calls {
             #[inline(always)]
             pub fn copysign(a: $t, b: $t) -> $t {
                 a.copysign(b)
-            }
-
-            #[inline(always)]
-            pub fn fmod(a: $t, b: $t) -> $t {
-                a % b
-            }
-
-            #[inline(always)]
-            pub fn atan2(a: $t, b: $t) -> $t {
-                a.atan2(b)
-            }
-
-            #[inline(always)]
-            pub fn hypot(a: $t, b: $t) -> $t {
-                a.hypot(b)
             }
         }
     };

@@ -39,7 +39,7 @@ macro_rules! exponentials {
 
             /// `x` limited to a range; NaN stays.
             #[inline(always)]
-            fn limit(x: $t, low: $t, high: $t) -> $t {
+            pub fn limit(x: $t, low: $t, high: $t) -> $t {
                 let x = if x > high { high } else { x };
                 if x < low { low } else { x }
             }
@@ -85,15 +85,28 @@ macro_rules! exponentials {
                 scale::<FMA>(1.0 + reduced_expm1::<FMA>((x - k) * LN_2), k)
             }
 
+            /// `(e^x - 1) 2^shift`.
             #[inline(always)]
-            pub fn expm1<const FMA: bool>(x: $t) -> $t {
+            fn expm1_scaled<const FMA: bool>(x: $t, shift: $t) -> $t {
                 // Below the limit the result is -1 to the last bit.
                 let (k, r) = reduce::<FMA>(limit(x, $all_one, $high));
                 let p = reduced_expm1::<FMA>(r);
                 // 2^k (p + 1) - 1 as 2^k (p + (1 - 2^-k)): nothing cancels that is not exact.
                 let inverse = if k > 100.0 { 0.0 } else { power_of_two(-k) };
-                let result = scale::<FMA>(p + (1.0 - inverse), k);
+                scale::<FMA>(p + (1.0 - inverse), k + shift)
+            }
+
+            #[inline(always)]
+            pub fn expm1<const FMA: bool>(x: $t) -> $t {
+                let result = expm1_scaled::<FMA>(x, 0.0);
                 if x.abs() < $t::EPSILON { x } else { result }
+            }
+
+            /// `(e^x - 1) / 2`, which overflows later.
+            #[inline(always)]
+            pub fn half_expm1<const FMA: bool>(x: $t) -> $t {
+                let result = expm1_scaled::<FMA>(x, -1.0);
+                if x.abs() < $t::EPSILON { 0.5 * x } else { result }
             }
 
             #[inline(always)]

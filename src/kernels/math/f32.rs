@@ -2,10 +2,14 @@
 pub use super::basic::calls32::*;
 pub use super::basic::round32::*;
 pub use super::erf::w32::*;
+pub use super::erfinv::w32::*;
 pub use super::exp::w32::*;
 pub use super::hyperbolic::w32::*;
+pub use super::inverse::w32::*;
 pub use super::log::w32::*;
-pub use super::power::powf32 as powf;
+pub use super::power::w32::*;
+pub use super::remainder::w32::*;
+pub use super::root::w32::*;
 pub use super::sinc::w32::*;
 pub use super::special::w32::*;
 pub use super::trig::w32::*;

@@ -1,7 +1,7 @@
-//! Logarithms: `x = 2^k m` with `m` in `[sqrt(1/2), sqrt(2))`, and `ln(m) = 2 artanh(s)` with
-//! `s = f / (2 + f)`, `f = m - 1`, as an odd polynomial in `s`.
+//! Logarithms: `x = 2^k m` with `m` in `[sqrt(1/2), sqrt(2))`, and `ln(m)`, with `f = m - 1`,
+//! as `2 artanh(s)` with `s = f / (2 + f)`, an odd polynomial in `s`.
 //!
-//! Error: `ln` below 1 ulp, the others below 2 ulp. `ln_extended` gives twice the digits, for powers.
+//! Error: `ln` below 1 ulp, the others below 2 ulp.
 
 /// Defines the logarithms of one width.
 macro_rules! logarithms {
@@ -9,14 +9,16 @@ macro_rules! logarithms {
         $module:ident, $t:ident, $bits:ident, $round:ident, $exp:ident,
         mantissa: $mantissa:literal, exponent_mask: $mask:literal, root_half: $root_half:literal,
         one_integer: $one:literal, lift: ($lift:literal, $lift_power:literal),
-        ln2: ($ln2_hi:literal, $ln2_lo:literal), poly: $poly:expr,
+        ln2: ($ln2_hi:literal, $ln2_lo:literal),
+        log10: ($log10_2_hi:literal, $log10_2_lo:literal, $log10e_lo:literal),
+        poly: $poly:expr,
     ) => {
         /// Logarithms of one width.
         #[allow(missing_docs)]
         pub(super) mod $module {
-            use crate::kernels::math::basic::$round::{fma, horner};
+            use crate::kernels::math::basic::$round::{fma, horner, two_prod};
             use crate::kernels::math::exp::$exp::power_of_two;
-            use std::$t::consts::LOG2_E;
+            use std::$t::consts::{LOG2_E, LOG10_E};
 
             const POLY: [$t; $poly.len()] = $poly;
             const MANTISSA: $bits = (1 << $mantissa) - 1;
@@ -37,9 +39,9 @@ macro_rules! logarithms {
             /// `ln(1 + f)` less `f - f²/2`, and `f²/2`.
             #[inline(always)]
             fn tail<const FMA: bool>(f: $t) -> ($t, $t) {
+                let half_square = 0.5 * f * f;
                 let s = f / (2.0 + f);
                 let z = s * s;
-                let half_square = 0.5 * f * f;
                 let r = z * horner::<FMA, _>(&POLY, z);
                 (s * (half_square + r), half_square)
             }
@@ -54,7 +56,7 @@ macro_rules! logarithms {
 
             /// The value at 0, below 0, at infinity and NaN; elsewhere `value`.
             #[inline(always)]
-            pub(crate) fn edges(x: $t, value: $t) -> $t {
+            fn edges(x: $t, value: $t) -> $t {
                 let value = if x < $t::INFINITY { value } else { x };
                 let value = if x > 0.0 { value } else { $t::NAN };
                 if x == 0.0 { $t::NEG_INFINITY } else { value }
@@ -72,6 +74,22 @@ macro_rules! logarithms {
                 let f = m - 1.0;
                 let (t, half_square) = tail::<FMA>(f);
                 edges(x, fma::<FMA>(f - (half_square - t), LOG2_E, k))
+            }
+
+            #[inline(always)]
+            pub fn log10<const FMA: bool>(x: $t) -> $t {
+                let (k, m) = split(x);
+                let f = m - 1.0;
+                let (t, half_square) = tail::<FMA>(f);
+                // The logarithm in two parts, the product with k exact: powers of ten give integers.
+                let high = f - half_square;
+                let low = ((f - high) - half_square) + t;
+                let (p, p_low) = two_prod::<FMA>(high, LOG10_E);
+                let base = k * $log10_2_hi;
+                let sum = base + p;
+                let lost = (base - sum) + p;
+                let rest = fma::<FMA>(low, LOG10_E, fma::<FMA>(high, $log10e_lo, p_low));
+                edges(x, sum + (fma::<FMA>(k, $log10_2_lo, rest) + lost))
             }
 
             #[inline(always)]
@@ -94,6 +112,7 @@ logarithms! {
     mantissa: 52, exponent_mask: 1023, root_half: 0x3fe6_a09e_667f_3bcd,
     one_integer: 4503599627370496.0f64, lift: (18014398509481984.0, 54.0),
     ln2: (0.6931471805598903, 5.497923018708371e-14),
+    log10: (0.30102999566383914, 1.42050232272661e-13, 1.098319650216765e-17),
     poly: [
         0.6666666666666731, 0.3999999999942358, 0.2857142874274129, 0.22222198356476758,
         0.18183583179414828, 0.15313403692744879, 0.14803859381047904,
@@ -104,76 +123,20 @@ logarithms! {
     mantissa: 23, exponent_mask: 127, root_half: 0x3f35_04f3,
     one_integer: 8388608.0f32, lift: (33554432.0, 25.0),
     ln2: (0.693_145_75, 1.428_606_8e-6),
+    log10: (0.301_025_4, 4.605_039e-6, -1.010_305e-8),
     poly: [0.66666776, 0.39977443, 0.2987711],
 }
 
 /// Logarithms of float64.
 #[allow(missing_docs)]
 pub(super) mod w64 {
-    pub(crate) use super::logs64::{edges, split};
-    pub use super::logs64::{ln, log1p, log2};
-    use crate::kernels::math::basic::round64::{fma, horner, two_prod};
-    use std::f64::consts::LOG10_E;
-
-    /// The series of `2 artanh(s) / s` after `2 + 2/3 s²`, in `s²`.
-    const TAIL: [f64; 8] = [
-        0.3999999999999999,
-        0.2857142857143822,
-        0.22222222218897378,
-        0.18181818731660243,
-        0.1538456485488391,
-        0.13336054985700088,
-        0.11679412306144688,
-        0.11955788762695105,
-    ];
-
-    /// `ln(x)` for finite `x > 0`, as a sum of two numbers, to about 2^-64 of its size.
-    #[inline(always)]
-    pub fn ln_extended<const FMA: bool>(x: f64) -> (f64, f64) {
-        let (k, m) = split(x);
-        let f = m - 1.0;
-        let d = 2.0 + f;
-        let d_low = f - (d - 2.0);
-        let inverse = 1.0 / d;
-        let s = f * inverse;
-        let (p, p_low) = two_prod::<FMA>(s, d);
-        let s_low = (((f - p) - p_low) - s * d_low) * inverse;
-        let (z, z_low) = two_prod::<FMA>(s, s);
-        let z_low = fma::<FMA>(2.0 * s, s_low, z_low);
-        // w = 2/3 z + z² tail, then (2 + w) s, all in pairs.
-        let (w, w_low) = two_prod::<FMA>(z, 0.6666666666666666);
-        let w_low = w_low + z * 3.700743415417188e-17 + z_low * 0.6666666666666666;
-        let rest = z * z * horner::<FMA, _>(&TAIL, z);
-        let (w, w_low) = (w + rest, ((w - (w + rest)) + rest) + w_low);
-        let v = 2.0 + w;
-        let v_low = ((2.0 - v) + w) + w_low;
-        let (a, a_low) = two_prod::<FMA>(s, v);
-        let a_low = a_low + s * v_low + s_low * v;
-        let b = k * 0.6931471805598903;
-        let b_low = k * 5.497923018708371e-14;
-        let sum = b + a;
-        let low = ((b - sum) + a) + (a_low + b_low);
-        let high = sum + low;
-        (high, (sum - high) + low)
-    }
-
-    /// Computed in pairs, so that powers of ten give integers.
-    #[inline(always)]
-    pub fn log10<const FMA: bool>(x: f64) -> f64 {
-        let (h, l) = ln_extended::<FMA>(x);
-        let (p, p_low) = two_prod::<FMA>(h, LOG10_E);
-        let low = p_low + h * 1.098319650216765e-17 + l * LOG10_E;
-        edges(x, p + low)
-    }
+    pub(crate) use super::logs64::split;
+    pub use super::logs64::{ln, log1p, log2, log10};
 }
 
 /// Logarithms of float32.
 #[allow(missing_docs)]
 pub(super) mod w32 {
-    pub use super::logs32::{ln, log1p, log2};
-
-    #[inline(always)]
-    pub fn log10<const FMA: bool>(x: f32) -> f32 {
-        (super::logs64::ln::<FMA>(x as f64) * std::f64::consts::LOG10_E) as f32
-    }
+    pub(crate) use super::logs32::split;
+    pub use super::logs32::{ln, log1p, log2, log10};
 }

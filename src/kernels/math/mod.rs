@@ -5,16 +5,21 @@
 //! Never knows a buffer. Invariant: `FMA` decides whether products are fused, nothing else does, so
 //! a value does not depend on the vector width it was computed in.
 
+mod argument;
 mod basic;
 mod erf;
+mod erfinv;
 mod exp;
 pub mod f32;
 pub mod f64;
 mod hyperbolic;
+mod inverse;
 mod log;
 mod power;
+mod remainder;
+mod root;
 mod sinc;
 mod special;
 mod trig;
 
-pub use trig::WIDE_ABOVE;
+pub use argument::Argument;

@@ -1,11 +1,9 @@
-//! The gamma family and the inverse error function: scalar code, in float64 for both widths.
+//! The gamma family: scalar code, in float64 for both widths.
 //!
-//! Error: `erfinv` a few ulp; `lgamma`, `digamma` and `polygamma` about 1e-15 of the larger of the
+//! Error: `lgamma`, `digamma` and `polygamma` about 1e-15 of the larger of the
 //! value and 1 (relative precision is lost near the zeros of the first two on the negative axis).
 
 use std::f64::consts::PI;
-
-use super::erf::w64::{erf, erfc};
 
 /// `lgamma(2 + t) / t` on `|t| <= 1/2`.
 const LGAMMA_TWO: [f64; 21] = [
@@ -176,33 +174,6 @@ fn hurwitz_zeta(s: f64, x: f64) -> f64 {
     sum + tail
 }
 
-/// Inverse of the error function: a closed approximation, then two steps of Halley's method.
-#[inline(never)]
-pub fn erfinv(x: f64) -> f64 {
-    let a = x.abs();
-    if a.is_nan() || a > 1.0 {
-        return f64::NAN;
-    }
-    if a == 1.0 {
-        return f64::INFINITY.copysign(x);
-    }
-    const HALF_ROOT_PI: f64 = 0.886_226_925_452_758;
-    if a < 1e-8 {
-        return x * HALF_ROOT_PI;
-    }
-    const SHAPE: f64 = 0.147;
-    let l = ((1.0 - a) * (1.0 + a)).ln();
-    let t = 2.0 / (PI * SHAPE) + 0.5 * l;
-    let mut y = ((t * t - l / SHAPE).sqrt() - t).sqrt();
-    for _ in 0..2 {
-        // 1 - a is exact where the complement is what keeps the digits.
-        let miss = if a < 0.5 { erf::<false>(y) - a } else { (1.0 - a) - erfc::<false>(y) };
-        let step = miss * HALF_ROOT_PI * (y * y).exp();
-        y -= step / (1.0 + y * step);
-    }
-    y.copysign(x)
-}
-
 /// The same for float32.
 #[allow(missing_docs)]
 pub(super) mod w32 {
@@ -211,9 +182,6 @@ pub(super) mod w32 {
     }
     pub fn digamma(x: f32) -> f32 {
         super::digamma(x as f64) as f32
-    }
-    pub fn erfinv(x: f32) -> f32 {
-        super::erfinv(x as f64) as f32
     }
     pub fn polygamma(x: f32, n: f32) -> f32 {
         super::polygamma(x as f64, n as f64) as f32

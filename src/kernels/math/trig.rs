@@ -5,7 +5,7 @@
 //! library's function, another becomes NaN. Error: sine and cosine below 1 ulp, tangent below 2.
 
 /// Arguments above this magnitude need a `WIDE` lane for sin, cos and tan.
-pub const WIDE_ABOVE: f64 = 65536.0;
+pub(super) const WIDE_ABOVE: f64 = 65536.0;
 
 /// The multiple of pi/2 of one argument: its two low bits, and the rest in two parts.
 #[derive(Clone, Copy)]
@@ -15,12 +15,12 @@ struct Reduced<T> {
     low: T,
 }
 
-/// The difference and the error of its rounding, whichever is larger.
+/// The difference and the error of its rounding, for an `a` that is a multiple of the last digit of
+/// `b`: what a subtraction from the argument leaves is one, whichever of the two is larger.
 macro_rules! two_diff {
     ($a:ident, $b:ident) => {{
         let high = $a - $b;
-        let back = high - $a;
-        (high, ($a - (high - back)) - ($b + back))
+        (high, ($a - high) - $b)
     }};
 }
 

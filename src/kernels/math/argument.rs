@@ -1,0 +1,30 @@
+//! What a loop asks of its arguments before it chooses between fast lanes and `WIDE` ones.
+//!
+//! Owns: the questions, for both widths. Never computes a function. Invariant: where the answer is no,
+//! the fast lane has the value.
+
+use super::{remainder, trig::WIDE_ABOVE};
+
+/// An argument, as the loops examine it before they choose between fast and `WIDE` lanes.
+pub trait Argument: Copy {
+    /// Whether sin, cos and tan need a `WIDE` lane.
+    fn is_wide_angle(self) -> bool;
+    /// Whether the remainder of `self / o` needs a `WIDE` lane.
+    fn is_far_quotient(self, o: Self) -> bool;
+}
+
+macro_rules! argument {
+    ($($t:ident $module:ident),*) => {$(
+        impl Argument for $t {
+            #[inline(always)]
+            fn is_wide_angle(self) -> bool {
+                self.abs() > WIDE_ABOVE as $t
+            }
+            #[inline(always)]
+            fn is_far_quotient(self, o: Self) -> bool {
+                remainder::$module::is_far_quotient(self, o)
+            }
+        }
+    )*};
+}
+argument!(f64 w64, f32 w32);

@@ -1,0 +1,37 @@
+//! The remainder of a division, exact: from the quotient where that is small enough to be known to the
+//! last digit, else by the standard library in a `WIDE` value, and NaN in another.
+
+/// Defines the remainder of one width.
+macro_rules! remainder {
+    ($module:ident, $t:ident, $round:ident, most: $most:literal, range: $low:literal .. $high:literal) => {
+        /// The remainder of one width.
+        #[allow(missing_docs)]
+        pub(crate) mod $module {
+            use crate::kernels::math::basic::$round::{residue, trunc};
+
+            /// Whether the quotient has so many digits, or an operand is so extreme, that only a
+            /// `WIDE` value has the remainder.
+            #[inline(always)]
+            pub fn is_far_quotient(a: $t, b: $t) -> bool {
+                let (a, b) = (a.abs(), b.abs());
+                !((a <= b * $most) & (a < $high) & (b > $low) & (b < $high))
+            }
+
+            #[inline(always)]
+            pub fn fmod<const FMA: bool, const WIDE: bool>(a: $t, b: $t) -> $t {
+                let far = is_far_quotient(a, b);
+                if WIDE && far {
+                    return a % b;
+                }
+                let (u, v) = (a.abs(), b.abs());
+                // The rounded quotient may be one too large, never too small.
+                let rest = residue::<FMA>(u, trunc::<FMA>(u / v), v);
+                let rest = if rest < 0.0 { rest + v } else { rest };
+                if far { <$t>::NAN } else { rest.copysign(a) }
+            }
+        }
+    };
+}
+
+remainder!(w64, f64, round64, most: 4503599627370496.0, range: 1e-280 .. 1e290);
+remainder!(w32, f32, round32, most: 8388608.0, range: 1e-30 .. 1e34);
