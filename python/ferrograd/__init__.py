@@ -87,9 +87,15 @@ if TYPE_CHECKING:
     from ferrograd.autograd import graph as graph
     from ferrograd.transforms import (
         check_grads as check_grads,
+        deriv as deriv,
         elementwise_grad as elementwise_grad,
         grad as grad,
+        grad_and_aux as grad_and_aux,
+        grad_named as grad_named,
         hessian as hessian,
+        hessian_tensor_product as hessian_tensor_product,
+        hessian_vector_product as hessian_vector_product,
+        holomorphic_grad as holomorphic_grad,
         hvp as hvp,
         jacobian as jacobian,
         jvp as jvp,
@@ -97,7 +103,10 @@ if TYPE_CHECKING:
         make_hvp as make_hvp,
         make_jvp as make_jvp,
         make_vjp as make_vjp,
+        multigrad_dict as multigrad_dict,
+        tensor_jacobian_product as tensor_jacobian_product,
         value_and_grad as value_and_grad,
+        vector_jacobian_product as vector_jacobian_product,
         vjp as vjp,
     )
 
@@ -105,9 +114,15 @@ array = _core.tensor
 
 _TRANSFORMS = (
     "check_grads",
+    "deriv",
     "elementwise_grad",
     "grad",
+    "grad_and_aux",
+    "grad_named",
     "hessian",
+    "hessian_tensor_product",
+    "hessian_vector_product",
+    "holomorphic_grad",
     "hvp",
     "jacobian",
     "jvp",
@@ -115,13 +130,22 @@ _TRANSFORMS = (
     "make_hvp",
     "make_jvp",
     "make_vjp",
+    "multigrad_dict",
+    "tensor_jacobian_product",
     "value_and_grad",
+    "vector_jacobian_product",
     "vjp",
 )
 
 _LAZY = {
     **dict.fromkeys(_TRANSFORMS, "ferrograd.transforms"),
+    "builtins": "",
+    "differential_operators": "",
     "extend": "",
+    "misc": "",
+    "primitive": "ferrograd.extend",
+    "test_util": "",
+    "tracer": "",
     "numpy": "",
     "scipy": "",
     "transforms": "",

@@ -9,7 +9,7 @@ the derivative is itself differentiated.
 from __future__ import annotations
 
 import functools
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from typing import Any
 
 from ferrograd._core import Function, FunctionContext, Tensor, is_grad_enabled, tensor
@@ -19,7 +19,23 @@ from ferrograd.errors import ArgumentTypeError, NotDifferentiableError
 #: Makes the pullback of one argument: `rule(ans, *args, **kwargs)` gives `g -> gradient`.
 Rule = Callable[..., Callable[[Any], Any]]
 
-__all__ = ["Primitive", "defvjp", "primitive"]
+#: The class of values that are recorded.
+Box = Tensor
+
+__all__ = [
+    "Box",
+    "Primitive",
+    "def_linear",
+    "defjvp",
+    "defjvp_argnum",
+    "defjvp_argnums",
+    "defvjp",
+    "defvjp_argnum",
+    "defvjp_argnums",
+    "notrace_primitive",
+    "primitive",
+    "register_notrace",
+]
 
 
 class Primitive:
@@ -32,6 +48,8 @@ class Primitive:
             )
         self.function = function
         self.rules: dict[int, Rule | None] = {}
+        #: Makes the pullback of several arguments at once; it stands for missing rules.
+        self.joint: Callable[..., Callable[[Any], Any]] | None = None
         functools.update_wrapper(self, function)
 
     def __repr__(self) -> str:
@@ -50,12 +68,25 @@ class Primitive:
         if is_grad_enabled():
             self._refuse_hidden(args, kwargs)
             for i, a in enumerate(args):
-                if isinstance(a, Tensor) and a.requires_grad and i not in self.rules:
+                if self.joint is None and _recorded(a) and i not in self.rules:
                     raise NotDifferentiableError(
                         f"{self._name}: argument {i} requires grad and has no rule; define one with"
                         f" defvjp({self._name}, ..., argnums=[{i}]), or None for a zero derivative"
                     )
         return _Call.apply(_Bound(self, kwargs), *args)
+
+    def pull(
+        self, wanted: list[int], ans: Any, args: list[Any], kwargs: dict[str, Any], g: Any
+    ) -> Iterator[tuple[int, Any]]:
+        """The gradients of the wanted arguments, by their own rules or by the joint one."""
+        joint = [i for i in wanted if i not in self.rules]
+        for i in wanted:
+            rule = self.rules.get(i)
+            if rule is not None:
+                yield i, rule(ans, *args, **kwargs)(g)
+        if joint and self.joint is not None:
+            slopes = self.joint(tuple(joint), ans, tuple(args), kwargs)(g)
+            yield from zip(joint, slopes, strict=True)
 
     def _refuse_hidden(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> None:
         """Rules see positional arguments; a gradient anywhere else would be lost."""
@@ -108,10 +139,9 @@ class _Call(Function):
         g = gradients[0] if ctx.several is None else tuple(gradients)
         bound = ctx.bound
         found: list[Any] = [None] * (len(args) + 1)
-        for i in ctx.places:
-            rule = bound.primitive.rules.get(i)
-            if rule is not None and ctx.needs_input_grad[i + 1]:
-                found[i + 1] = rule(ans, *args, **bound.kwargs)(g)
+        wanted = [i for i in ctx.places if ctx.needs_input_grad[i + 1]]
+        for i, slope in bound.primitive.pull(wanted, ans, args, bound.kwargs, g):
+            found[i + 1] = slope
         return tuple(found)
 
 
@@ -155,6 +185,52 @@ def defvjp(
                 f"defvjp: a rule is a {type(rule).__name__}; give a function or None"
             )
     function.rules.update(zip(places, rules, strict=True))
+
+
+def defvjp_argnum(function: Primitive, maker: Callable[..., Callable[[Any], Any]]) -> None:
+    """Defines all derivatives by one maker: `maker(argnum, ans, args, kwargs)` gives a pullback."""
+
+    def joint(argnums: Any, ans: Any, args: Any, kwargs: Any) -> Callable[[Any], Any]:
+        pulls = [maker(argnum, ans, args, kwargs) for argnum in argnums]
+        return lambda g: tuple(pull(g) for pull in pulls)
+
+    defvjp_argnums(function, joint)
+
+
+def defvjp_argnums(function: Primitive, maker: Callable[..., Callable[[Any], Any]]) -> None:
+    """Defines all derivatives together: `maker(argnums, ans, args, kwargs)(g)` gives one each."""
+    if not isinstance(function, Primitive) or not callable(maker):
+        raise ArgumentTypeError(
+            f"defvjp_argnums: got a {type(function).__name__} and a {type(maker).__name__}; give a"
+            " @primitive and a function"
+        )
+    function.joint = maker
+
+
+def defjvp(function: Primitive, *rules: Any, argnums: Any = None) -> None:
+    """Takes forward rules, which nothing needs: forward products follow from `defvjp`'s rules."""
+    if not isinstance(function, Primitive):
+        raise ArgumentTypeError(
+            f"defjvp: the first argument is a {type(function).__name__}; decorate the function with"
+            " @primitive first"
+        )
+
+
+defjvp_argnum = defjvp_argnums = def_linear = defjvp
+
+
+def notrace_primitive(function: Callable[..., Any]) -> Callable[..., Any]:
+    """A function whose results have no derivative: it sees arrays, and nothing is recorded."""
+
+    @functools.wraps(function)
+    def apply(*args: Any, **kwargs: Any) -> Any:
+        return function(*detached(args), **detached(kwargs))
+
+    return apply
+
+
+def register_notrace(trace_type: Any, function: Any) -> None:
+    """Takes what `notrace_primitive` has said already."""
 
 
 def _recorded(value: Any) -> bool:

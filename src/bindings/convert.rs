@@ -6,7 +6,7 @@
 
 use pyo3::exceptions::PyOverflowError;
 use pyo3::prelude::*;
-use pyo3::types::{PyBool, PyEllipsis, PyFloat, PyInt, PyList, PySlice, PyTuple};
+use pyo3::types::{PyBool, PyComplex, PyEllipsis, PyFloat, PyInt, PyList, PySlice, PyTuple};
 use smallvec::SmallVec;
 
 use crate::bindings::dispatch;
@@ -75,7 +75,19 @@ pub(crate) fn tensor_like(op: &str, ob: &Bound<'_, PyAny>) -> PyResult<Option<Te
         // A foreign tensor: its library may write to the memory later.
         return numpy::share(op, &numpy::asarray(op, ob)?).map(Some);
     }
+    if ob.is_instance_of::<PyComplex>() {
+        return Err(complex(op, ob));
+    }
     Ok(None)
+}
+
+#[cold]
+fn complex(op: &str, ob: &Bound<'_, PyAny>) -> PyErr {
+    to_python(Box::new(Error::Unsupported {
+        op: op.to_owned().into(),
+        what: format!("the complex number {ob} meets a tensor, and there are no complex tensors"),
+        remedy: "compute with real and imaginary parts",
+    }))
 }
 
 /// A tensor from anything that acts as one, or a clear error.

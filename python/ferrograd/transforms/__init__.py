@@ -9,6 +9,17 @@ from ferrograd.transforms._forward import (
     make_jvp as make_jvp,
 )
 from ferrograd.transforms._matrix import hessian as hessian, jacobian as jacobian
+from ferrograd.transforms._named import (
+    deriv as deriv,
+    grad_and_aux as grad_and_aux,
+    grad_named as grad_named,
+    hessian_tensor_product as hessian_tensor_product,
+    hessian_vector_product as hessian_vector_product,
+    holomorphic_grad as holomorphic_grad,
+    multigrad_dict as multigrad_dict,
+    tensor_jacobian_product as tensor_jacobian_product,
+    vector_jacobian_product as vector_jacobian_product,
+)
 from ferrograd.transforms._reverse import (
     elementwise_grad as elementwise_grad,
     grad as grad,

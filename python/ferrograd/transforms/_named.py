@@ -1,0 +1,112 @@
+"""Derivatives under other names and conventions: by names of arguments, products with a vector.
+
+Owns: the conventions. Never differentiates: the other transforms do.
+"""
+
+from __future__ import annotations
+
+import inspect
+from collections import OrderedDict
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+from ferrograd._core import Tensor
+from ferrograd.errors import ArgumentError, NotDifferentiableError
+from ferrograd.transforms._argnums import Argnums, named
+from ferrograd.transforms._forward import hvp, make_jvp
+from ferrograd.transforms._reverse import grad, make_vjp
+
+
+def grad_named(f: Callable[..., Any], argname: str) -> Callable[..., Any]:
+    """The gradient by the argument of this name.
+
+    >>> import ferrograd as fg
+    >>> fg.grad_named(lambda x, scale: scale * x**2, "x")(3.0, 2.0)
+    12.0
+    """
+    return grad(f, argname)
+
+
+def multigrad_dict(f: Callable[..., Any]) -> Callable[..., Any]:
+    """The gradients by all arguments, in a dict by their names.
+
+    >>> import ferrograd as fg
+    >>> dict(fg.multigrad_dict(lambda x, y: x * y)(2.0, 3.0))
+    {'x': 3.0, 'y': 2.0}
+    """
+    signature = inspect.signature(f)
+
+    def gradients(*args: Any, **kwargs: Any) -> Any:
+        bound = signature.bind(*args, **kwargs)
+        bound.apply_defaults()
+        arguments = OrderedDict(bound.arguments)
+
+        def of_dict(values: dict[str, Any]) -> Any:
+            bound.arguments.update(values)
+            return f(*bound.args, **bound.kwargs)
+
+        return grad(of_dict)(arguments)
+
+    return named(gradients, f, "multigrad_of")
+
+
+def grad_and_aux(
+    f: Callable[..., Any], argnums: Argnums = 0, *, argnum: Argnums | None = None
+) -> Callable[..., Any]:
+    """`(gradient, aux)` of a function that returns `(value, aux)`."""
+    return grad(f, argnums, True, argnum=argnum)
+
+
+def deriv(
+    f: Callable[..., Any], argnums: Argnums = 0, *, argnum: Argnums | None = None
+) -> Callable[..., Any]:
+    """The derivative in the direction of all ones, of any number of results."""
+    make = make_jvp(f, argnums, argnum=argnum)
+    place = argnums if argnum is None else argnum
+    if not isinstance(place, int):
+        raise ArgumentError(f"deriv: argnums is {place!r}; give one position")
+
+    def derivative(*args: Any, **kwargs: Any) -> Any:
+        x = args[place]
+        along = np.ones(np.shape(x)) if np.ndim(x) else 1.0
+        return make(*args, **kwargs)(along)[1]
+
+    return named(derivative, f, "derivative_of")
+
+
+def holomorphic_grad(f: Callable[..., Any], argnum: int = 0) -> Callable[..., Any]:
+    """Refuses: there are no complex tensors."""
+    raise NotDifferentiableError(
+        "holomorphic_grad: complex derivatives are not supported, because there are no complex"
+        " tensors; differentiate real and imaginary parts with grad"
+    )
+
+
+def hessian_tensor_product(f: Callable[..., Any], argnum: int = 0) -> Callable[..., Any]:
+    """The function of the arguments and a tensor that gives the Hessian times the tensor."""
+    return hvp(f, argnum)
+
+
+def tensor_jacobian_product(f: Callable[..., Any], argnum: int = 0) -> Callable[..., Any]:
+    """The function of the arguments and a tensor that gives the tensor times the Jacobian."""
+    make = make_vjp(f, argnum)
+
+    def product(*args: Any, **kwargs: Any) -> Any:
+        if len(args) < 2:
+            raise ArgumentError(
+                f"vector_jacobian_product: called with {len(args)} arguments; pass those of the"
+                " function and a vector like its result"
+            )
+        pull, value = make(*args[:-1], **kwargs)
+        vector = args[-1]
+        if not isinstance(vector, Tensor) and np.ndim(value):
+            vector = np.asarray(vector, dtype=float)
+        return pull(vector)
+
+    return named(product, f, "vector_jacobian_product_of")
+
+
+hessian_vector_product = hessian_tensor_product
+vector_jacobian_product = tensor_jacobian_product
