@@ -11,7 +11,7 @@ use std::cell::UnsafeCell;
 use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
 use std::ptr;
 use std::sync::atomic::{AtomicPtr, AtomicUsize, Ordering};
-use std::sync::{Arc, Mutex, MutexGuard, Once, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, Once, OnceLock, PoisonError};
 use std::thread::{self, Thread};
 
 /// The limit on threads, the caller included; 0 = not decided yet.
@@ -35,6 +35,17 @@ pub fn num_threads() -> usize {
         0 => decide_limit(),
         n => n,
     }
+}
+
+/// How many threads a backward pass may run nodes on: `FERROGRAD_LANES`, else as many as may work at once. With 1, nodes
+/// run one after the other and threads help only within them.
+pub fn num_lanes() -> usize {
+    static WISH: OnceLock<usize> = OnceLock::new();
+    let wish = WISH.get_or_init(|| {
+        let text = std::env::var("FERROGRAD_LANES").ok();
+        text.and_then(|text| text.trim().parse().ok()).filter(|&n| n > 0).unwrap_or(usize::MAX)
+    });
+    num_threads().min(*wish)
 }
 
 /// Limits the threads that work at once, the caller included; 0 restores the default.
@@ -240,6 +251,12 @@ pub fn with_crew<R>(work: &(dyn Fn(&Crew) + Sync), lead: impl FnOnce(&Crew) -> R
         Some(panic) => resume_unwind(panic),
         None => result,
     }
+}
+
+/// How many threads could help the caller now.
+pub fn spare() -> usize {
+    let idle = (num_threads() - 1).saturating_sub(CALLED.load(Ordering::Relaxed));
+    idle.max(HUNGRY.load(Ordering::Relaxed))
 }
 
 /// Runs `f(0)` … `f(blocks - 1)`, on several threads when some are to spare. The caller decides whether it pays.

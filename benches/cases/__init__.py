@@ -1,6 +1,6 @@
 """The cases of `make bench`, one file per concern."""
 
-from . import branches, chain, elementwise, folds, function, mlp, small
+from . import blocks, branches, chain, elementwise, folds, function, mlp, small
 
 ALL = {
     "small": small.CASES,
@@ -8,6 +8,7 @@ ALL = {
     "elementwise": elementwise.CASES,
     "folds": folds.CASES,
     "chain": chain.CASES,
+    "blocks": blocks.CASES,
     "branches": branches.CASES,
     "mlp": mlp.CASES,
 }

@@ -1,4 +1,7 @@
-"""Backward through 64 independent branches: what running branches side by side brings."""
+"""Backward through graphs of many shapes: what running their branches side by side brings.
+
+Each graph is built once and timed with one thread and with two; `lanes` compares the schedules.
+"""
 
 from typing import Any
 
@@ -8,31 +11,39 @@ from harness import Case
 
 from .common import tensor
 
-BRANCHES = 64
+BACKWARD = "loss.backward(retain_graph=True)"
 
 
-def matmuls(library: str) -> dict[str, Any]:
-    """Each branch: two times a 192x192 product and tanh."""
-    rng = np.random.default_rng(0)
-    x = tensor(library, rng.normal(size=(192, 192)) / 14, grad=True, dtype="float32")
-    loss = 0.0
-    for _ in range(BRANCHES):
-        y = x
-        for _ in range(2):
-            weight = rng.normal(size=(192, 192)) / 14
-            y = (y @ tensor(library, weight, grad=True, dtype="float32")).tanh()
-        loss = loss + y.sum()
-    return {"loss": loss}
+def normal(library: str, rng: Any, *shape: int, dtype: str = "float32", grad: bool = True) -> Any:
+    """Normal numbers whose products keep their size."""
+    return tensor(library, rng.normal(size=shape) / shape[0] ** 0.5, grad=grad, dtype=dtype)
+
+
+def matmuls(branches: int, depth: int, n: int) -> Any:
+    """Each branch: `depth` times a product of n × n and tanh."""
+
+    def setup(library: str) -> dict[str, Any]:
+        rng = np.random.default_rng(0)
+        x = normal(library, rng, n, n)
+        loss = 0.0
+        for _ in range(branches):
+            y = x
+            for _ in range(depth):
+                y = (y @ normal(library, rng, n, n)).tanh()
+            loss = loss + y.sum()
+        return {"loss": loss}
+
+    return setup
 
 
 def elementwise(size: int) -> Any:
-    """Each branch: a handful of element-wise operations on `size` elements."""
+    """64 branches of a handful of element-wise operations on `size` elements."""
 
     def setup(library: str) -> dict[str, Any]:
         rng = np.random.default_rng(0)
         x = tensor(library, rng.normal(size=size), grad=True)
         loss = 0.0
-        for _ in range(BRANCHES):
+        for _ in range(64):
             w = tensor(library, rng.normal(size=size), grad=True)
             loss = loss + ((x * w).tanh() * w).sum()
         return {"loss": loss}
@@ -40,14 +51,58 @@ def elementwise(size: int) -> Any:
     return setup
 
 
-BACKWARD = "loss.backward(retain_graph=True)"
+def chain(library: str) -> dict[str, Any]:
+    """2 000 operations on 100 elements, one after the other."""
+    rng = np.random.default_rng(0)
+    x, w = normal(library, rng, 100), tensor(library, np.ones(100), grad=True, dtype="float32")
+    y = x
+    for _ in range(1_000):
+        y = (y * w).tanh()
+    return {"loss": y.sum()}
+
+
+def residual(library: str) -> dict[str, Any]:
+    """12 blocks of a network 256 wide, batch 128: y + relu(y a) b."""
+    rng = np.random.default_rng(0)
+    y = normal(library, rng, 128, 256)
+    for _ in range(12):
+        y = y + (y @ normal(library, rng, 256, 256)).relu() @ normal(library, rng, 256, 256)
+    return {"loss": y.sum()}
+
+
+def wide(library: str) -> dict[str, Any]:
+    """Four layers 1 024 wide, batch 256."""
+    rng = np.random.default_rng(0)
+    y = normal(library, rng, 256, 1024, grad=False)
+    for _ in range(4):
+        y = (y @ normal(library, rng, 1024, 1024)).tanh()
+    return {"loss": y.sum()}
+
+
+def lattice(library: str) -> dict[str, Any]:
+    """500 random sums of products of earlier results, 20 × 20 each: many medium dependencies."""
+    rng = np.random.default_rng(0)
+    nodes = [normal(library, rng, 40, 40) for _ in range(8)]
+    for _ in range(500):
+        i, j = rng.integers(max(0, len(nodes) - 40), len(nodes), 2)
+        nodes.append((nodes[i] @ nodes[j]).tanh())
+    loss = nodes[-1].sum()
+    for node in nodes[-40:-1]:
+        loss = loss + node.sum()
+    return {"loss": loss}
+
 
 CASES = [
-    Case(f"64 branches, {what}: backward", BACKWARD, setup, threads=threads, unit="ms")
+    Case(f"backward: {what}", BACKWARD, setup, threads=threads, unit="ms")
     for what, setup in [
-        ("2 × (192² matmul, tanh)", matmuls),
-        ("1 000 elements", elementwise(1_000)),
-        ("100 000 elements", elementwise(100_000)),
+        ("64 branches of 2 × (192² matmul, tanh)", matmuls(64, 2, 192)),
+        ("32 branches of 3 × (64² matmul, tanh)", matmuls(32, 3, 64)),
+        ("64 branches, 1 000 elements", elementwise(1_000)),
+        ("64 branches, 100 000 elements", elementwise(100_000)),
+        ("chain of 2 000 operations", chain),
+        ("residual network 256 wide", residual),
+        ("MLP 1 024 wide", wide),
+        ("random lattice of 500 × (40² matmul, tanh)", lattice),
     ]
     for threads in (1, 2)
 ]

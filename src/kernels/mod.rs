@@ -30,6 +30,6 @@ pub use cast::cast;
 pub use copy::copy;
 pub use elementwise::select;
 pub use fill::{fill, fill_int, zero};
-pub use gemm::{matmul, matmul_batch};
+pub use gemm::{matmul, matmul_batch, matmul_both};
 pub use reduce::{Reduction, arg_reduce, reduce};
 pub use view::{View, ViewMut};

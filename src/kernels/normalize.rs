@@ -1,30 +1,40 @@
-//! Normalisation of rows, forward and first-order backward.
+//! Normalisation of rows with one weight and one bias per column, forward and first-order backward.
 //!
-//! Owns: both loops. Never scales or shifts by parameters: those are element-wise operations.
-//! Invariant: sums run over fixed blocks in float64, so a result depends on the row alone.
+//! Owns: both loops and the sums over rows for the parameters. Never keeps the normalised rows: they follow from the
+//! row and its statistics.
+//! Invariant: sums over a row run over fixed blocks in float64, sums over rows over blocks that follow from the shape,
+//! so a result is the same at any number of threads.
 
 use std::ops::{Add, Mul, Sub};
 
 use super::leveled::leveled;
 use super::view::{View, ViewMut};
 use crate::dtype::{DType, Element};
+use crate::error::{Error, Result};
 use crate::threads::parallel_for;
 
 /// Running sums that a block has side by side.
-const LANES: usize = 16;
+const LANES: usize = 32;
 /// Elements per block of a sum.
 const BLOCK: usize = 1024;
 /// Elements per block of a split.
 const SPLIT: usize = 1 << 15;
+/// Rows at most in one running sum for a parameter.
+const MOST_ROWS: usize = 256;
 
-trait Number: Element + Add<Output = Self> + Sub<Output = Self> + Mul<Output = Self> {
-    const ZERO: Self;
-}
-impl Number for f64 {
-    const ZERO: f64 = 0.0;
-}
-impl Number for f32 {
-    const ZERO: f32 = 0.0;
+trait Number: Element + Add<Output = Self> + Sub<Output = Self> + Mul<Output = Self> + Default {}
+impl Number for f64 {}
+impl Number for f32 {}
+
+/// Calls `$f::<T>` for the float type of a dtype; other dtypes never get here.
+macro_rules! float_dtype {
+    ($dtype:expr, $f:ident($($arg:expr),*)) => {
+        match $dtype {
+            DType::F64 => $f::<f64>($($arg),*),
+            DType::F32 => $f::<f32>($($arg),*),
+            other => panic!("normalisation of {other}"),
+        }
+    };
 }
 
 /// The sum of `term(0..n)`.
@@ -32,76 +42,129 @@ impl Number for f32 {
 fn sum<T: Number>(n: usize, term: impl Fn(usize) -> T) -> f64 {
     let mut total = 0.0;
     for start in (0..n).step_by(BLOCK) {
-        let len = BLOCK.min(n - start);
-        let mut lanes = [T::ZERO; LANES];
-        for at in (0..len / LANES * LANES).step_by(LANES) {
-            for (k, lane) in lanes.iter_mut().enumerate() {
-                *lane = *lane + term(start + at + k);
-            }
-        }
-        for (lane, at) in lanes.iter_mut().zip(len / LANES * LANES..len) {
-            *lane = *lane + term(start + at);
-        }
-        total += lanes.iter().map(|lane| lane.to_f64()).sum::<f64>();
+        let end = n.min(start + BLOCK);
+        let wide = start + (end - start) / LANES * LANES;
+        let narrow = wide + (end - wide) / 8 * 8;
+        total += side_by_side::<T, LANES>(start, wide, &term).to_f64();
+        total += side_by_side::<T, 8>(wide, narrow, &term).to_f64();
+        total += (narrow..end).fold(T::default(), |sum, i| sum + term(i)).to_f64();
     }
     total
 }
 
-/// Runs `body(first row, rows)` over all rows, split when there is much to do.
-fn by_rows(rows: usize, n: usize, body: &(dyn Fn(usize, usize) + Sync)) {
-    let blocks = (rows * n / SPLIT).clamp(1, rows.max(1));
-    parallel_for(blocks, &|i| {
-        let (start, end) = (i * rows / blocks, (i + 1) * rows / blocks);
-        body(start, end - start);
-    });
+/// The sum of `term(start..end)`, a multiple of `L` terms, in `L` running sums that are then added by halves.
+#[inline(always)]
+fn side_by_side<T: Number, const L: usize>(
+    start: usize,
+    end: usize,
+    term: impl Fn(usize) -> T,
+) -> T {
+    let mut lanes = [T::default(); L];
+    for at in (start..end).step_by(L) {
+        for (k, lane) in lanes.iter_mut().enumerate() {
+            *lane = *lane + term(at + k);
+        }
+    }
+    let mut width = L;
+    while width > 1 {
+        width /= 2;
+        for k in 0..width {
+            lanes[k] = lanes[k] + lanes[k + width];
+        }
+    }
+    lanes[0]
 }
 
+/// Rows and columns of contiguous operands.
 fn shape(x: &View, others: &[bool]) -> (usize, usize) {
     assert!(x.dims.len() == 2 && others.iter().all(|&c| c), "normalize takes contiguous (rows, n)");
     (x.dims[0], x.dims[1])
 }
 
-/// `y = (x - mean) r` with `r = 1 / sqrt(mean((x - mean)²) + eps)` for each row; without `centred` the mean counts as 0.
-pub fn forward(dtype: DType, x: View, eps: f64, centred: bool, y: ViewMut, r: ViewMut) {
-    let (rows, n) = shape(&x, &[x.is_contiguous(), y.is_contiguous(), r.is_contiguous()]);
-    assert!(y.dims == x.dims && r.dims == [rows]);
-    by_rows(rows, n, &|first, count| {
-        let (row, skip) = (first as isize, (first * n) as isize);
-        // SAFETY: the views are contiguous and hold these rows.
-        unsafe {
-            match dtype {
-                DType::F64 => {
-                    forward_rows::<f64>(x.at(skip), y.at(skip), r.at(row), n, count, eps, centred)
-                }
-                _ => forward_rows::<f32>(x.at(skip), y.at(skip), r.at(row), n, count, eps, centred),
-            }
-        }
+/// Whether a parameter has one element per column.
+fn fits(p: Option<View>, n: usize) -> bool {
+    p.is_none_or(|p| p.dims == [n] && p.is_contiguous())
+}
+
+/// A pointer that may be missing.
+fn pointer<T: Element>(p: Option<View>) -> *const T {
+    p.map_or(std::ptr::null(), |p| p.at(0))
+}
+
+/// `y = (x - mean) r weight + bias` with `r = 1 / sqrt(mean((x - mean)²) + eps)` for each row; without `centred` the mean
+/// counts as 0. `stats` (rows, 2) receives the mean and `r`.
+pub fn forward(
+    dtype: DType,
+    x: View,
+    [weight, bias]: [Option<View>; 2],
+    eps: f64,
+    centred: bool,
+    y: ViewMut,
+    stats: ViewMut,
+) {
+    let (rows, n) = shape(&x, &[x.is_contiguous(), y.is_contiguous(), stats.is_contiguous()]);
+    assert!(y.dims == x.dims && stats.dims == [rows, 2] && fits(weight, n) && fits(bias, n));
+    let blocks = (rows * n / SPLIT).clamp(1, rows.max(1));
+    parallel_for(blocks, &|i| {
+        let (first, end) = (i * rows / blocks, (i + 1) * rows / blocks);
+        float_dtype!(
+            dtype,
+            some_forward(x, [weight, bias], &y, &stats, (first, end - first, eps, centred))
+        );
     });
+}
+
+fn some_forward<T: Number>(
+    x: View,
+    [weight, bias]: [Option<View>; 2],
+    y: &ViewMut,
+    stats: &ViewMut,
+    (first, rows, eps, centred): (usize, usize, f64, bool),
+) {
+    let (n, skip) = (x.dims[1], (first * x.dims[1]) as isize);
+    let at = Forward::<T> {
+        x: x.at(skip),
+        weight: pointer(weight),
+        bias: pointer(bias),
+        y: y.at(skip),
+        stats: stats.at(2 * first as isize),
+    };
+    // SAFETY: the views are contiguous and hold these rows; the parameters hold `n` elements.
+    unsafe { forward_rows(at, n, rows, eps, centred) };
+}
+
+/// The operands of some rows; parameters may be null.
+#[derive(Clone, Copy)]
+struct Forward<T> {
+    x: *const T,
+    weight: *const T,
+    bias: *const T,
+    y: *mut T,
+    stats: *mut T,
 }
 
 leveled! {
     /// `rows` rows of `n`.
     unsafe fn forward_rows<T: Number>(
-        x: *const T, y: *mut T, r: *mut T, n: usize, rows: usize, eps: f64, centred: bool,
+        at: Forward<T>, n: usize, rows: usize, eps: f64, centred: bool,
     ) = forward_rows_body
 }
 
 /// # Safety
-/// `x` and `y` hold `rows` rows of `n` elements, `r` one element per row.
+/// `x` and `y` hold `rows` rows of `n` elements, `stats` two elements per row, parameters `n` elements.
 #[inline(always)]
 unsafe fn forward_rows_body<T: Number>(
-    x: *const T,
-    y: *mut T,
-    r: *mut T,
+    at: Forward<T>,
     n: usize,
     rows: usize,
     eps: f64,
     centred: bool,
 ) {
+    let Forward { weight, bias, .. } = at;
     for row in 0..rows {
         // SAFETY: the caller's contract.
         unsafe {
-            let (x, y) = (x.add(row * n), y.add(row * n));
+            let (x, y) = (at.x.add(row * n), at.y.add(row * n));
             let mean = if centred { sum(n, |i| *x.add(i)) / n as f64 } else { 0.0 };
             let mean = T::from_f64(mean);
             let square = |i: usize| {
@@ -109,78 +172,182 @@ unsafe fn forward_rows_body<T: Number>(
                 d * d
             };
             let scale = T::from_f64((sum(n, square) / n as f64 + eps).sqrt().recip());
-            *r.add(row) = scale;
-            for i in 0..n {
-                *y.add(i) = (*x.add(i) - mean) * scale;
+            *at.stats.add(2 * row) = mean;
+            *at.stats.add(2 * row + 1) = scale;
+            let normal = |i: usize| (*x.add(i) - mean) * scale;
+            match (weight.is_null(), bias.is_null()) {
+                (true, true) => fill(n, y, normal),
+                (false, true) => fill(n, y, |i| normal(i) * *weight.add(i)),
+                (true, false) => fill(n, y, |i| normal(i) + *bias.add(i)),
+                (false, false) => fill(n, y, |i| normal(i) * *weight.add(i) + *bias.add(i)),
             }
         }
     }
 }
 
-/// The gradient of `forward` from its results: `r (g - mean(g) - y mean(g y))`, without `mean(g)` unless `centred`.
-pub fn backward(dtype: DType, y: View, r: View, g: View, centred: bool, out: ViewMut) {
-    let whole = [y.is_contiguous(), r.is_contiguous(), g.is_contiguous(), out.is_contiguous()];
-    let (rows, n) = shape(&y, &whole);
-    assert!(g.dims == y.dims && out.dims == y.dims && r.dims == [rows]);
-    by_rows(rows, n, &|first, count| {
-        let (row, skip) = (first as isize, (first * n) as isize);
-        // SAFETY: the views are contiguous and hold these rows.
-        unsafe {
-            match dtype {
-                DType::F64 => {
-                    backward_rows::<f64>(
-                        y.at(skip),
-                        r.at(row),
-                        g.at(skip),
-                        out.at(skip),
-                        n,
-                        count,
-                        centred,
-                    );
-                }
-                _ => backward_rows::<f32>(
-                    y.at(skip),
-                    r.at(row),
-                    g.at(skip),
-                    out.at(skip),
-                    n,
-                    count,
-                    centred,
-                ),
-            }
-        }
+/// # Safety
+/// `y` holds `n` elements.
+#[inline(always)]
+unsafe fn fill<T>(n: usize, y: *mut T, value: impl Fn(usize) -> T) {
+    for i in 0..n {
+        // SAFETY: the caller's contract.
+        unsafe { *y.add(i) = value(i) };
+    }
+}
+
+/// What a backward computes; what is `None` is not wanted.
+pub struct Gradients<'a> {
+    /// `r (h - mean(h) - y mean(h y))` with `h = g weight` and `y` the normalised row; without `mean(h)` unless `centred`.
+    pub x: Option<ViewMut<'a>>,
+    /// The sum of `g y` over the rows.
+    pub weight: Option<ViewMut<'a>>,
+    /// The sum of `g` over the rows.
+    pub bias: Option<ViewMut<'a>>,
+}
+
+/// The gradients of `forward` from its operands and statistics.
+pub fn backward(
+    dtype: DType,
+    x: View,
+    weight: Option<View>,
+    stats: View,
+    g: View,
+    centred: bool,
+    out: Gradients,
+) -> Result<()> {
+    let (_, n) = shape(&x, &[x.is_contiguous(), stats.is_contiguous(), g.is_contiguous()]);
+    assert!(g.dims == x.dims && stats.dims == [x.dims[0], 2] && fits(weight, n));
+    assert!(out.x.as_ref().is_none_or(|o| o.dims == x.dims && o.is_contiguous()));
+    for sums in [&out.weight, &out.bias].into_iter().flatten() {
+        assert!(sums.dims == [n] && sums.is_contiguous());
+    }
+    float_dtype!(dtype, all_backward(x, weight, stats, g, centred, out))
+}
+
+fn all_backward<T: Number>(
+    x: View,
+    weight: Option<View>,
+    stats: View,
+    g: View,
+    centred: bool,
+    out: Gradients,
+) -> Result<()> {
+    let (rows, n) = (x.dims[0], x.dims[1]);
+    let summed = out.weight.is_some() || out.bias.is_some();
+    let most = if summed { rows.div_ceil(MOST_ROWS) } else { 1 };
+    let blocks = (rows * n / SPLIT).max(most).clamp(1, rows.max(1));
+    // Per block: the sums for the weight, then those for the bias.
+    let mut sums = zeros::<T>(if summed { 2 * n * blocks } else { 0 })?;
+    let partial = Partial(sums.as_mut_ptr());
+    parallel_for(blocks, &|i| {
+        let (first, partial) = (i * rows / blocks, &partial);
+        let skip = (first * n) as isize;
+        let slot = |wanted: bool, part: usize| match wanted {
+            true => partial.0.wrapping_add((2 * i + part) * n),
+            false => std::ptr::null_mut(),
+        };
+        let at = Backward::<T> {
+            x: x.at(skip),
+            weight: pointer(weight),
+            stats: stats.at(2 * first as isize),
+            g: g.at(skip),
+            out: out.x.as_ref().map_or(std::ptr::null_mut(), |o| o.at(skip)),
+            to_weight: slot(out.weight.is_some(), 0),
+            to_bias: slot(out.bias.is_some(), 1),
+        };
+        // SAFETY: the views hold these rows, and each block has its own part of `sums`.
+        unsafe { backward_rows(at, n, (i + 1) * rows / blocks - first, centred) };
     });
+    for (part, to) in [&out.weight, &out.bias].into_iter().enumerate() {
+        let Some(to) = to else { continue };
+        for i in 0..n {
+            let total: f64 = (0..blocks).map(|b| sums[(2 * b + part) * n + i].to_f64()).sum();
+            // SAFETY: the view is contiguous and holds `n` elements.
+            unsafe { *to.at::<T>(i as isize) = T::from_f64(total) };
+        }
+    }
+    Ok(())
+}
+
+/// The sums of the blocks, each of which writes its own.
+struct Partial<T>(*mut T);
+// SAFETY: blocks write disjoint parts.
+unsafe impl<T> Sync for Partial<T> {}
+
+fn zeros<T: Number>(len: usize) -> Result<Vec<T>> {
+    let mut buffer = Vec::new();
+    if buffer.try_reserve_exact(len).is_err() {
+        return Err(Box::new(Error::Memory { bytes: len.saturating_mul(size_of::<T>()) }));
+    }
+    buffer.resize(len, T::default());
+    Ok(buffer)
+}
+
+/// The operands of some rows; the weight and what is not wanted are null.
+#[derive(Clone, Copy)]
+struct Backward<T> {
+    x: *const T,
+    weight: *const T,
+    stats: *const T,
+    g: *const T,
+    out: *mut T,
+    to_weight: *mut T,
+    to_bias: *mut T,
 }
 
 leveled! {
     /// `rows` rows of `n`.
     unsafe fn backward_rows<T: Number>(
-        y: *const T, r: *const T, g: *const T, out: *mut T, n: usize, rows: usize, centred: bool,
+        at: Backward<T>, n: usize, rows: usize, centred: bool,
     ) = backward_rows_body
 }
 
 /// # Safety
-/// `y`, `g` and `out` hold `rows` rows of `n` elements, `r` one element per row.
+/// `x`, `g` and `out` hold `rows` rows of `n` elements, `stats` two elements per row, the others `n` elements.
 #[inline(always)]
-unsafe fn backward_rows_body<T: Number>(
-    y: *const T,
-    r: *const T,
-    g: *const T,
-    out: *mut T,
-    n: usize,
-    rows: usize,
-    centred: bool,
-) {
+unsafe fn backward_rows_body<T: Number>(at: Backward<T>, n: usize, rows: usize, centred: bool) {
     for row in 0..rows {
         // SAFETY: the caller's contract.
         unsafe {
-            let (y, g, out) = (y.add(row * n), g.add(row * n), out.add(row * n));
-            let mean = if centred { sum(n, |i| *g.add(i)) / n as f64 } else { 0.0 };
-            let slope = sum(n, |i| *g.add(i) * *y.add(i)) / n as f64;
-            let (mean, slope, scale) = (T::from_f64(mean), T::from_f64(slope), *r.add(row));
-            for i in 0..n {
-                *out.add(i) = ((*g.add(i) - mean) - *y.add(i) * slope) * scale;
+            let (x, g) = (at.x.add(row * n), at.g.add(row * n));
+            let (mean, scale) = (*at.stats.add(2 * row), *at.stats.add(2 * row + 1));
+            let normal = |i: usize| (*x.add(i) - mean) * scale;
+            let (to_weight, to_bias, weight) = (at.to_weight, at.to_bias, at.weight);
+            if !to_weight.is_null() {
+                fill(n, to_weight, |i| *to_weight.add(i) + *g.add(i) * normal(i));
+            }
+            if !to_bias.is_null() {
+                fill(n, to_bias, |i| *to_bias.add(i) + *g.add(i));
+            }
+            if at.out.is_null() {
+                continue;
+            }
+            let out = at.out.add(row * n);
+            if weight.is_null() {
+                slope(n, out, |i| *g.add(i), normal, scale, centred);
+            } else {
+                slope(n, out, |i| *g.add(i) * *weight.add(i), normal, scale, centred);
             }
         }
     }
+}
+
+/// `out = scale (h - mean(h) - y mean(h y))`.
+///
+/// # Safety
+/// `out` holds `n` elements.
+#[inline(always)]
+unsafe fn slope<T: Number>(
+    n: usize,
+    out: *mut T,
+    h: impl Fn(usize) -> T,
+    y: impl Fn(usize) -> T,
+    scale: T,
+    centred: bool,
+) {
+    let mean = if centred { sum(n, &h) / n as f64 } else { 0.0 };
+    let slope = sum(n, |i| h(i) * y(i)) / n as f64;
+    let (mean, slope) = (T::from_f64(mean), T::from_f64(slope));
+    // SAFETY: the caller's contract.
+    unsafe { fill(n, out, |i| ((h(i) - mean) - y(i) * slope) * scale) };
 }

@@ -167,7 +167,7 @@ pub fn backward_from(
         retain_graph: options.retain_graph.unwrap_or(options.create_graph),
         create_graph: options.create_graph,
         host,
-        threads: threads::num_threads(),
+        threads: threads::num_lanes(),
     };
     pass.run().map(|_| ())
 }
@@ -211,7 +211,7 @@ pub fn grad_at(
         retain_graph: options.retain_graph.unwrap_or(options.create_graph),
         create_graph: options.create_graph,
         host,
-        threads: threads::num_threads(),
+        threads: threads::num_lanes(),
     };
     let mut found = pass.run()?;
     for (i, gradient) in found.iter_mut().enumerate() {

@@ -37,14 +37,29 @@ fn product_dims(a: &Tensor, b: &Tensor) -> Result<(ShapeVec, f32)> {
     Ok((dims, 100.0 + (batch * m * k * n) as f32 / FLOPS_PER_NS))
 }
 
+fn transposed(x: &Tensor) -> Result<Tensor> {
+    swap_axes(x, x.ndim() - 2, x.ndim() - 1)
+}
+
+/// `g bᵀ` and `aᵀ g`, unrecorded, on two threads where it pays.
+fn both_gradients(a: &Tensor, b: &Tensor, g: &Tensor) -> Result<[Tensor; 2]> {
+    let (a, b) = (transposed(a)?, transposed(b)?);
+    let (ga, gb) = (product_dims(g, &b)?.0, product_dims(&a, g)?.0);
+    let outs = [Tensor::empty(&ga, g.dtype())?, Tensor::empty(&gb, g.dtype())?];
+    let [ga, gb] = outs.each_ref().map(Tensor::view_mut);
+    let (a, b, g_view) = (a.view_of(), b.view_of(), g.view_of());
+    kernels::matmul_both(g.dtype(), [(g_view, b, ga), (a, g_view, gb)]);
+    Ok(outs)
+}
+
 /// The product of operands of one float or integer dtype with at least two axes each.
 pub(crate) fn product(a: &Tensor, b: &Tensor) -> Result<Tensor> {
     let (dims, cost) = product_dims(a, b)?;
     let out = Tensor::empty(&dims, a.dtype())?;
     if a.ndim() == 2 && b.ndim() == 2 {
-        kernels::matmul(a.dtype(), a.view_of(), b.view_of(), out.view_mut());
+        kernels::matmul(a.dtype(), a.view_of(), b.view_of(), &out.view_mut());
     } else {
-        kernels::matmul_batch(a.dtype(), a.view_of(), b.view_of(), out.view_mut());
+        kernels::matmul_batch(a.dtype(), a.view_of(), b.view_of(), &out.view_mut());
     }
     Ok(finish(out, &[a, b], |_| Record {
         name: "matmul",
@@ -58,15 +73,17 @@ pub(crate) fn product(a: &Tensor, b: &Tensor) -> Result<Tensor> {
             let Some(g) = cx.take_grad(0) else {
                 return Ok(());
             };
-            if cx.wants(0) {
-                let b = cx.saved(1)?;
-                let ga = product(&g, &swap_axes(&b, b.ndim() - 2, b.ndim() - 1)?)?;
+            if cx.wants(0) && cx.wants(1) && !cx.create_graph() {
+                let [ga, gb] = both_gradients(&cx.saved(0)?, &cx.saved(1)?, &g)?;
                 cx.give(0, sum_to(&ga, a_dims)?);
+                cx.give(1, sum_to(&gb, b_dims)?);
+                return Ok(());
+            }
+            if cx.wants(0) {
+                cx.give(0, sum_to(&product(&g, &transposed(&cx.saved(1)?)?)?, a_dims)?);
             }
             if cx.wants(1) {
-                let a = cx.saved(0)?;
-                let gb = product(&swap_axes(&a, a.ndim() - 2, a.ndim() - 1)?, &g)?;
-                cx.give(1, sum_to(&gb, b_dims)?);
+                cx.give(1, sum_to(&product(&transposed(&cx.saved(0)?)?, &g)?, b_dims)?);
             }
             Ok(())
         },
@@ -97,8 +114,13 @@ crate::operations! { family "matmul";
         if b.ndim() == 1 {
             y = reshape_dims(&y, &[y.size(), 1])?;
         }
+        // One matrix for a whole batch: a single tall product, whose derivative by it is one as well.
+        let mut dims = product_dims(&x, &y)?.0;
+        if y.ndim() == 2 && x.ndim() > 2 && x.is_contiguous() {
+            let rows = x.shape()[..x.ndim() - 1].iter().product();
+            x = reshape_dims(&x, &[rows, y.shape()[0]])?;
+        }
         let mut out = product(&x, &y)?;
-        let mut dims = ShapeVec::from_slice(out.shape());
         if b.ndim() == 1 {
             dims.pop();
         }

@@ -61,7 +61,7 @@ fn correlate(a: &Tensor, v: &Tensor) -> Result<Tensor> {
     let windows = a.with_layout(a.layout().unfold(0, m, 1));
     let column = v.with_layout(v.layout().insert_axis(1));
     let out = Tensor::empty(&[n - m + 1, 1], a.dtype())?;
-    kernels::matmul(a.dtype(), windows.view_of(), column.view_of(), out.view_mut());
+    kernels::matmul(a.dtype(), windows.view_of(), column.view_of(), &out.view_mut());
     let out = out.relaid(crate::array::Layout::contiguous(&[n - m + 1])?);
     Ok(finish(out, &[a, v], |out| Record {
         name: "convolve",

@@ -3,6 +3,7 @@
 //! Two linear passes over the plan, consumers first and producers first. Owns dense tables; runs nothing.
 //! Invariant: the ranks of an output's consumers are the order in which the serial walk adds their gifts.
 
+use super::parallel::OFFER_NS;
 use super::plan::Plan;
 use crate::graph::context::NOWHERE;
 use crate::graph::node::Flags;
@@ -25,7 +26,7 @@ pub(super) struct Facts {
     pub(super) cones: Vec<f32>,
     /// Per node: its place in the order.
     pub(super) positions: Vec<u32>,
-    /// Nanoseconds of native work off the longest path.
+    /// Nanoseconds of native work off the longest path, as far as it hangs together in pieces worth giving away.
     pub(super) forkable: f32,
 }
 
@@ -72,7 +73,7 @@ impl Facts {
     /// Producers first: cones, the longest path, and what could run beside it.
     fn weigh<V: Value>(&mut self, plan: &Plan<'_, V>) {
         let mut path = vec![0f32; plan.items.len()];
-        let (mut all, mut native, mut longest) = (0f64, 0f64, 0f32);
+        let (mut all, mut native, mut longest, mut pieces) = (0f64, 0f64, 0f32, 0f64);
         for &k in plan.order.iter().rev() {
             let node = plan.items[k as usize].node.get();
             let (mut cone, mut below) = (node.cost(), 0f32);
@@ -88,6 +89,10 @@ impl Facts {
                 }
             }
             self.cones[k as usize] = cone;
+            // The cone of a node with one consumer is part of that consumer's.
+            if self.awaited[k as usize] != 1 && cone >= OFFER_NS {
+                pieces += f64::from(cone);
+            }
             path[k as usize] = node.cost() + below;
             longest = longest.max(path[k as usize]);
             all += f64::from(node.cost());
@@ -95,6 +100,6 @@ impl Facts {
                 native += f64::from(node.cost());
             }
         }
-        self.forkable = (all - f64::from(longest)).min(native) as f32;
+        self.forkable = (all - f64::from(longest)).min(native).min(pieces) as f32;
     }
 }

@@ -1,19 +1,22 @@
 //! Batches of matrix products, with broadcast batch axes.
 //!
 //! Owns: the walk over the batch, the merging of a batch into one tall product when the strides
-//! permit, and the splitting of both. Invariant: as for one product, blocks follow from the shapes.
+//! permit, and the splitting of both. Invariant: as for one product, no element depends on its block.
 
 use super::super::view::{Axes, View, ViewMut};
-use super::product::{Cut, Gemm, Mat, Size, block};
+use super::product::{Cut, Gemm, Lie, Mat, Size, block, matmul};
 use crate::dtype::DType;
-use crate::threads::parallel_for;
+use crate::threads::{parallel_for, spare};
 
-/// Multiply-adds worth a block of a split batch.
-const SPLIT: usize = 2 << 20;
+/// Multiply-adds worth a block of a batch, about 6 µs of float32 (`benches/run.py --only batch`).
+const SPLIT: usize = 1 << 19;
+
+/// Multiply-adds that make a product worth another thread while the caller computes a second one.
+const PAIR: usize = 1 << 19;
 
 /// `out[…] = a[…] · b[…]` over the leading axes of `out`, to which those of `a` and `b` broadcast;
 /// every operand has at least two axes, and the last two are the matrices. `out` overlaps neither.
-pub fn matmul_batch(dtype: DType, a: View, b: View, out: ViewMut) {
+pub fn matmul_batch(dtype: DType, a: View, b: View, out: &ViewMut) {
     match dtype {
         DType::F64 => go::<f64>(a, b, out),
         DType::F32 => go::<f32>(a, b, out),
@@ -21,6 +24,22 @@ pub fn matmul_batch(dtype: DType, a: View, b: View, out: ViewMut) {
         DType::I32 => go::<i32>(a, b, out),
         DType::U8 => go::<u8>(a, b, out),
         DType::Bool => go::<super::super::cast::Truth>(a, b, out),
+    }
+}
+
+/// Two products that have nothing to do with each other, the second on another thread if one is to
+/// spare and they are worth it: cheaper than cutting both.
+pub fn matmul_both(dtype: DType, [first, second]: [(View, View, ViewMut); 2]) {
+    let run = |(a, b, out): &(View, View, ViewMut)| match out.dims.len() {
+        2 => matmul(dtype, *a, *b, out),
+        _ => matmul_batch(dtype, *a, *b, out),
+    };
+    let depth = first.0.dims.last().copied().unwrap_or(0);
+    if spare() > 0 && first.2.numel().saturating_mul(depth) >= PAIR {
+        parallel_for(2, &|i| run(if i == 0 { &first } else { &second }));
+    } else {
+        run(&first);
+        run(&second);
     }
 }
 
@@ -45,7 +64,7 @@ fn operand(
     (batch_strides, [dims[own], dims[own + 1]], [strides[own], strides[own + 1]])
 }
 
-fn go<T: Gemm>(a: View, b: View, out: ViewMut) {
+fn go<T: Gemm>(a: View, b: View, out: &ViewMut) {
     assert!(out.dims.len() >= 2, "matmul_batch takes matrices");
     let batch = &out.dims[..out.dims.len() - 2];
     let (a_batch, [m, k], [a_rs, a_cs]) = operand(a.dims, a.strides, batch);
@@ -79,26 +98,29 @@ fn run<T: Gemm>(
     c_strides: [isize; 2],
     a: View,
     b: View,
-    out: ViewMut,
+    out: &ViewMut,
 ) {
     let items = axes.count();
-    let cut = Cut::of(size, c_strides[1].unsigned_abs() <= c_strides[0].unsigned_abs());
+    // Each product is cut only where there are fewer of them than threads.
+    let threads = (1 + spare()).div_ceil(items.max(1));
+    let cut = Cut::of(size, Lie::of(a_strides, b_strides, c_strides), threads);
     let work = size.m.saturating_mul(size.n).saturating_mul(size.k).max(1);
-    // Small products are grouped into blocks of items, large ones cut into blocks of their own.
-    let per_block = if cut.blocks > 1 { 1 } else { (SPLIT / work).max(1) };
-    let blocks = if cut.blocks > 1 { items * cut.blocks } else { (items / per_block).max(1) };
+    let per_block = if cut.shared { 1 } else { (SPLIT / work).max(1) };
+    let parts = if cut.shared { cut.blocks } else { 1 };
+    let blocks = if cut.shared { items * parts } else { (items / per_block).max(1) };
     parallel_for(blocks, &|i| {
-        let (start, end, part) = match cut.blocks {
-            1 => (i * items / blocks, (i + 1) * items / blocks, 0),
-            many => (i / many, i / many + 1, i % many),
+        let (start, end) = match cut.shared {
+            true => (i / parts, i / parts + 1),
+            false => (i * items / blocks, (i + 1) * items / blocks),
         };
+        let mine = if cut.shared { i % parts..i % parts + 1 } else { 0..cut.blocks };
         axes.for_range(start, end, &mut |[to, from_a, from_b]| {
             let a = Mat::new(a.at::<T>(from_a), a_strides);
             let b = Mat::new(b.at::<T>(from_b), b_strides);
             let c = Mat::new(out.at::<T>(to), c_strides);
             // SAFETY: the views are valid at every position; the caller keeps `out` apart, and the
             // blocks are disjoint.
-            unsafe { block(cut, part, size, a, b, c) };
+            mine.clone().for_each(|part| unsafe { block(cut, part, size, a, b, c) });
         });
     });
 }

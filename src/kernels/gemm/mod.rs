@@ -3,5 +3,5 @@ mod batch;
 mod plain;
 mod product;
 
-pub use batch::matmul_batch;
+pub use batch::{matmul_batch, matmul_both};
 pub use product::matmul;

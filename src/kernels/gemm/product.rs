@@ -2,12 +2,14 @@
 //!
 //! Owns: the trait `Gemm`, and the cutting of large products into blocks of rows or columns. Never
 //! transposes by copying: a transpose is a matter of strides. Never uses the gemm crate's own threads.
-//! Invariant: blocks follow from the shape, so the result is the same at any number of threads.
+//! Invariant: an element of a product is the same sum in the same order in whichever block it lies, so
+//! blocks may follow the threads to spare. Products with vectors have no such promise from the crate:
+//! their blocks follow from the shape.
 
 use super::super::view::{View, ViewMut};
 use super::plain;
 use crate::dtype::DType;
-use crate::threads::parallel_for;
+use crate::threads::{parallel_for, spare};
 
 /// One matrix operand: element (0, 0) and the strides of rows and columns.
 #[derive(Clone, Copy)]
@@ -87,18 +89,18 @@ macro_rules! float_gemm {
 }
 float_gemm!(f64, f32);
 
-/// Multiply-adds worth a block; twice as many are cut.
-const SPLIT: usize = 2 << 20;
-/// Blocks of one product at most.
-const MAX_BLOCKS: usize = 8;
-/// Blocks begin at multiples of this, and hold a few of it.
+/// Multiply-adds worth a block of a product, about 12 µs of float32 (`benches/run.py --only blocks`).
+const SPLIT: usize = 1 << 20;
+/// Multiply-adds worth a block of a product with a vector, and its blocks at most.
+const VECTOR: (usize, usize) = (2 << 20, 8);
+/// Blocks begin at multiples of this.
 const GRAIN: usize = 16;
-/// The least size of a block along the axis on which `out` is contiguous, where a cut costs nothing,
-/// and along the other, where each block packs the whole other operand anew.
-const LEAST: [usize; 2] = [3 * GRAIN, 12 * GRAIN];
+/// The least size of a block of a product that is larger than this in the other direction. The crate
+/// cuts the inner dimension of products up to 64 × 64 differently, so a block never becomes one.
+const LEAST: usize = 64;
 
 /// `out = a · b` for matrices of `dtype` with any strides; `out` overlaps neither. The dims agree.
-pub fn matmul(dtype: DType, a: View, b: View, out: ViewMut) {
+pub fn matmul(dtype: DType, a: View, b: View, out: &ViewMut) {
     let ([m, k], [k2, n]) = (dims2(a.dims), dims2(b.dims));
     assert!(k == k2 && dims2(out.dims) == [m, n], "matmul: the dims do not agree");
     let size = Size { m, n, k };
@@ -126,24 +128,59 @@ fn dims2(dims: &[usize]) -> [usize; 2] {
     [dims[0], dims[1]]
 }
 
+/// How the operands of a product lie in memory.
+#[derive(Clone, Copy)]
+pub(super) struct Lie {
+    /// The result has its rows contiguous, else its columns.
+    row_major: bool,
+    /// The operand that gives the result its other axis is contiguous along that axis, not along the
+    /// inner one: each block along the contiguous axis of the result packs all of it anew.
+    across: bool,
+}
+
+impl Lie {
+    /// From the strides of rows and columns.
+    pub(super) fn of(a: [isize; 2], b: [isize; 2], c: [isize; 2]) -> Lie {
+        let tall = |s: [isize; 2]| s[0].unsigned_abs() < s[1].unsigned_abs();
+        let row_major = !tall(c);
+        Lie { row_major, across: if row_major { tall(a) } else { !tall(b) } }
+    }
+}
+
 /// The blocks of a product: how many, and whether they cut rows or columns.
 #[derive(Clone, Copy)]
 pub(super) struct Cut {
     pub(super) blocks: usize,
+    /// Whether a block is worth another thread.
+    pub(super) shared: bool,
     rows: bool,
 }
 
 impl Cut {
-    /// The cut of a product whose result has its rows (else its columns) contiguous.
-    pub(super) fn of(s: Size, row_major: bool) -> Cut {
+    /// The cut of a product that `threads` threads could work on.
+    pub(super) fn of(s: Size, lie: Lie, threads: usize) -> Cut {
         let work = s.m.saturating_mul(s.n).saturating_mul(s.k);
-        let wanted = if work < 2 * SPLIT { 1 } else { (work / SPLIT).min(MAX_BLOCKS) };
-        let (along, across) = if row_major { (s.n, s.m) } else { (s.m, s.n) };
-        let (cheap, dear) = ((along / LEAST[0]).min(wanted), (across / LEAST[1]).min(wanted));
-        let cut_along = cheap >= dear || cheap >= 4;
-        let blocks = if cut_along { cheap } else { dear };
-        // A power of two deals out evenly.
-        Cut { blocks: 1 << blocks.max(1).ilog2(), rows: cut_along != row_major }
+        let (along, across) = if lie.row_major { (s.n, s.m) } else { (s.m, s.n) };
+        let cut = |blocks: usize, cuts_along: bool| Cut {
+            blocks: blocks.max(1),
+            shared: blocks > 1 && work >= 2 * SPLIT,
+            rows: cuts_along != lie.row_major,
+        };
+        if along.min(across) == 1 {
+            let blocks = (work / VECTOR.0).min(VECTOR.1).min(along.max(across) / LEAST).max(1);
+            return cut(1 << blocks.ilog2(), across == 1);
+        }
+        let most = |n: usize, other: usize| n / if other > LEAST { LEAST } else { LEAST + GRAIN };
+        let wanted = if work < 2 * SPLIT { 1 } else { work / SPLIT };
+        if !lie.across {
+            let share = if threads > 1 { 2 * threads } else { 1 };
+            return cut(most(along, across).min(wanted).min(share), true);
+        }
+        // Narrow blocks are multiplied without packing, which for a narrow result beats packing once.
+        if (2 * LEAST..=4 * LEAST).contains(&along) && across > LEAST {
+            return cut(along / LEAST, true);
+        }
+        cut(most(across, along).min(wanted).min(threads), false)
     }
 
     /// Start and end of a block along an axis of `n`.
@@ -185,11 +222,9 @@ unsafe fn product<T: Gemm>(s: Size, a: Mat<*const T>, b: Mat<*const T>, c: Mat<*
     if s.m == 0 || s.n == 0 {
         return;
     }
-    let cut = Cut::of(s, c.cs.unsigned_abs() <= c.rs.unsigned_abs());
-    if cut.blocks == 1 {
-        // SAFETY: the caller's contract.
-        return unsafe { T::gemm(s, a, b, c) };
-    }
+    let lie = Lie::of([a.rs, a.cs], [b.rs, b.cs], [c.rs, c.cs]);
+    let cut = Cut::of(s, lie, 1 + spare());
     // SAFETY: the caller's contract; the blocks are disjoint.
-    parallel_for(cut.blocks, &|i| unsafe { block(cut, i, s, a, b, c) });
+    let part = |i| unsafe { block(cut, i, s, a, b, c) };
+    if cut.shared { parallel_for(cut.blocks, &part) } else { (0..cut.blocks).for_each(part) }
 }

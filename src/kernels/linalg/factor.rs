@@ -4,11 +4,13 @@
 //! Never iterates for ever: a limit on the sweeps makes a matrix fail instead.
 //! Invariant: an item that fails is named by its index, and its output is not read.
 
-use nalgebra::{Cholesky, DMatrix, QR, SymmetricEigen};
+use nalgebra::{Cholesky, DMatrix, DMatrixViewMut, QR, SymmetricEigen};
 
 use super::super::view::{View, ViewMut};
+use super::product::subtract;
 use super::singular::{self, Singular};
 use super::stack::{Stack, each};
+use super::triangle;
 use crate::dtype::DType;
 
 /// The sweeps after which an iteration is given up.
@@ -31,14 +33,41 @@ fn scale(a: &DMatrix<f64>) -> Option<f64> {
 /// positive definite.
 pub fn cholesky(dtype: DType, a: View, out: ViewMut) -> Result<(), usize> {
     let (a, out) = (Stack::matrices(a, dtype), Stack::matrices_mut(out, dtype));
-    each(out.count(), a.rows.pow(3), |index| match Cholesky::new(a.load(index)) {
-        Some(factor) => {
-            let l = factor.unpack();
-            out.store(index, |i, k| l[(i, k)]);
-            true
+    each(out.count(), a.rows.pow(3), |index| {
+        let mut matrix = a.load(index);
+        if !lower_factor(matrix.as_view_mut()) {
+            return false;
         }
-        None => false,
+        out.store(index, |i, k| if i < k { 0.0 } else { matrix[(i, k)] });
+        true
     })
+}
+
+/// Rows up to which the library's own factorisation runs.
+const LEAF: usize = 24;
+
+/// The lower triangle becomes its Cholesky factor, by halves; false when the matrix is not positive definite.
+fn lower_factor(mut a: DMatrixViewMut<'_, f64>) -> bool {
+    let n = a.nrows();
+    if n <= LEAF {
+        let Some(factor) = Cholesky::new(a.clone_owned()) else { return false };
+        a.copy_from(factor.l_dirty());
+        return true;
+    }
+    let half = n / 2;
+    let (mut left, mut right) = a.columns_range_pair_mut(..half, half..);
+    let (mut first, mut below) = left.rows_range_pair_mut(..half, half..);
+    if !lower_factor(first.as_view_mut()) {
+        return false;
+    }
+    let mut across = below.transpose();
+    if !triangle::lower(first.as_view(), across.as_view_mut()) {
+        return false;
+    }
+    below.copy_from(&across.transpose());
+    let mut last = right.rows_range_mut(half..);
+    subtract(&mut last, below.as_view(), across.as_view());
+    lower_factor(last)
 }
 
 /// What to multiply column `i` of Q and row `i` of R with, so that their signs are LAPACK's.

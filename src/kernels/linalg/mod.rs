@@ -1,5 +1,7 @@
 //! Matrix factorisations and what follows from them, for stacks of matrices of either float type.
 mod factor;
+mod lu;
+mod product;
 mod singular;
 mod solve;
 mod stack;

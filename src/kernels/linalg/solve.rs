@@ -3,20 +3,19 @@
 //! Owns: which factor is read for which answer. Never decides what a failure means to a user.
 //! Invariant: an item that fails is named by its index, and its output is not read.
 
-use nalgebra::{DMatrix, LU};
+use nalgebra::DMatrix;
 
 use super::super::view::{View, ViewMut};
+use super::lu::Lu;
 use super::stack::{Stack, each};
 use super::triangle::{self, solve_general};
 use crate::dtype::DType;
 
 /// Sign and logarithm of the magnitude of a determinant.
 fn log_det(a: DMatrix<f64>) -> (f64, f64) {
-    let n = a.nrows();
-    let lu = LU::new(a);
-    let (upper, mut sign, mut log) = (lu.u(), lu.p().determinant::<f64>(), 0.0);
-    for i in 0..n {
-        let pivot: f64 = upper[(i, i)];
+    let Lu { packed, mut sign, .. } = Lu::new(a);
+    let mut log = 0.0;
+    for &pivot in packed.diagonal().iter() {
         if pivot == 0.0 {
             return (0.0, f64::NEG_INFINITY);
         }
@@ -30,9 +29,8 @@ fn log_det(a: DMatrix<f64>) -> (f64, f64) {
 pub fn det(dtype: DType, a: View, out: ViewMut) {
     let (a, out) = (Stack::matrices(a, dtype), Stack::numbers_mut(out, dtype));
     let _ = each(out.count(), a.rows.pow(3), |index| {
-        let lu = LU::new(a.load(index));
-        let upper = lu.u();
-        let product = (0..a.rows).fold(lu.p().determinant::<f64>(), |d, i| d * upper[(i, i)]);
+        let Lu { packed, sign, .. } = Lu::new(a.load(index));
+        let product = packed.diagonal().iter().fold(sign, |d, pivot| d * pivot);
         out.store(index, |_, _| product);
         true
     });

@@ -3,49 +3,73 @@
 //! Owns: the recursion that turns most of the work into matrix products. Never factorises.
 //! Invariant: a zero on the diagonal is reported, not divided by.
 
-use nalgebra::{DMatrix, DMatrixView, DMatrixViewMut, LU};
+use nalgebra::{DMatrix, DMatrixView, DMatrixViewMut};
+
+use super::lu::Lu;
+use super::product::subtract;
 
 /// Rows up to which the library's own substitution runs.
-const LEAF: usize = 32;
+const LEAF: usize = 16;
+
+/// A triangle of a matrix.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Triangle {
+    Upper,
+    Lower,
+    /// With ones on the diagonal, whatever is stored there.
+    UnitLower,
+}
 
 /// `x = a⁻¹ x` for a triangle of `a`; false when a diagonal element is zero.
 pub(super) fn solve(a: &DMatrix<f64>, lower: bool, x: &mut DMatrix<f64>) -> bool {
-    halves(a.as_view(), lower, x.as_view_mut())
+    let triangle = if lower { Triangle::Lower } else { Triangle::Upper };
+    halves(a.as_view(), triangle, x.as_view_mut())
 }
 
-fn halves(a: DMatrixView<'_, f64>, lower: bool, mut x: DMatrixViewMut<'_, f64>) -> bool {
+/// `x = a⁻¹ x` for the lower triangle of `a` with ones on its diagonal.
+pub(super) fn unit_lower(a: DMatrixView<'_, f64>, x: DMatrixViewMut<'_, f64>) {
+    halves(a, Triangle::UnitLower, x);
+}
+
+/// `x = a⁻¹ x` for the lower triangle of `a`; false when a diagonal element is zero.
+pub(super) fn lower(a: DMatrixView<'_, f64>, x: DMatrixViewMut<'_, f64>) -> bool {
+    halves(a, Triangle::Lower, x)
+}
+
+fn halves(a: DMatrixView<'_, f64>, triangle: Triangle, mut x: DMatrixViewMut<'_, f64>) -> bool {
     let (n, columns) = x.shape();
     if n == 0 || columns == 0 {
         return true;
     }
     if n <= LEAF {
-        return match lower {
-            true => a.solve_lower_triangular_mut(&mut x),
-            false => a.solve_upper_triangular_mut(&mut x),
+        return match triangle {
+            Triangle::Lower => a.solve_lower_triangular_mut(&mut x),
+            Triangle::Upper => a.solve_upper_triangular_mut(&mut x),
+            Triangle::UnitLower => a.solve_lower_triangular_with_diag_mut(&mut x, 1.0),
         };
     }
     let half = n / 2;
     let rest = n - half;
     let (first, last) = (a.view((0, 0), (half, half)), a.view((half, half), (rest, rest)));
     let (mut top, mut bottom) = x.rows_range_pair_mut(..half, half..);
-    if lower {
-        if !halves(first, true, top.as_view_mut()) {
+    if triangle != Triangle::Upper {
+        if !halves(first, triangle, top.as_view_mut()) {
             return false;
         }
-        bottom.gemm(-1.0, &a.view((half, 0), (rest, half)), &top, 1.0);
-        return halves(last, true, bottom.as_view_mut());
+        subtract(&mut bottom, a.view((half, 0), (rest, half)), top.as_view());
+        return halves(last, triangle, bottom.as_view_mut());
     }
-    if !halves(last, false, bottom.as_view_mut()) {
+    if !halves(last, triangle, bottom.as_view_mut()) {
         return false;
     }
-    top.gemm(-1.0, &a.view((0, half), (half, rest)), &bottom, 1.0);
-    halves(first, false, top.as_view_mut())
+    subtract(&mut top, a.view((0, half), (half, rest)), bottom.as_view());
+    halves(first, triangle, top.as_view_mut())
 }
 
 /// `a⁻¹ b`; `None` when `a` is singular.
-pub(super) fn solve_general(a: DMatrix<f64>, mut b: DMatrix<f64>) -> Option<DMatrix<f64>> {
-    let lu = LU::new(a);
-    lu.p().permute_rows(&mut b);
-    let solved = solve(&lu.l(), true, &mut b) && solve(&lu.u(), false, &mut b);
-    solved.then_some(b)
+pub(super) fn solve_general(a: DMatrix<f64>, b: DMatrix<f64>) -> Option<DMatrix<f64>> {
+    let Lu { packed, order, .. } = Lu::new(a);
+    let mut x = b.select_rows(&order);
+    unit_lower(packed.as_view(), x.as_view_mut());
+    solve(&packed, false, &mut x).then_some(x)
 }

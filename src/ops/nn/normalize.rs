@@ -2,9 +2,9 @@
 //!
 //! Owns: `normalized`, the one recorded form of them all, and the layouts that bring each to rows.
 //! Never divides by a deviation without its `eps`.
-//! Invariant: the derivative is written in the results alone, so it holds at every order.
+//! Invariant: the derivative in tensor operations starts from the saved input, so it holds at every order.
 
-use smallvec::smallvec;
+use smallvec::{SmallVec, smallvec};
 
 use crate::array::ShapeVec;
 use crate::error::{Dims, Error, Result};
@@ -16,92 +16,129 @@ use crate::ops::declare::{Ints, Scalar};
 use crate::ops::elementwise::{binary, binary_scalar};
 use crate::ops::inplace::overwrite;
 use crate::ops::math::rsqrt;
-use crate::ops::reduce::mean_over;
+use crate::ops::reduce::{mean_over, sum_over};
 use crate::ops::shape::{permute_axes, reshape_dims};
-use crate::ops::structured::{Cx, Record, finish_many, move_cost};
+use crate::ops::structured::{Cx, Record, finish, move_cost};
 use crate::tensor::Tensor;
 
 fn mul(a: &Tensor, b: &Tensor) -> Result<Tensor> {
     binary(&MULTIPLY, a, b)
 }
 
-/// `r (g - mean(g) - y mean(g y)) - r² y h / n`, with `y` and `r` the results, `g` and `h` their gradients; without
-/// `mean(g)` where the mean was not taken off.
-fn recorded(
-    y: &Tensor,
-    r: &Tensor,
-    g: Option<&Tensor>,
-    h: Option<&Tensor>,
-    centred: bool,
-) -> Result<Tensor> {
-    let column = reshape_dims(r, &[r.size(), 1])?;
-    let mut total = Tensor::zeros(y.shape(), y.dtype())?;
-    if let Some(g) = g {
-        let mut part = binary(&SUBTRACT, g, &mul(y, &mean_over(&mul(g, y)?, &[1], true)?)?)?;
-        if centred {
-            part = binary(&SUBTRACT, &part, &mean_over(g, &[1], true)?)?;
-        }
-        total = mul(&part, &column)?;
-    }
-    if let Some(h) = h {
-        let h = binary_scalar(
-            &MULTIPLY,
-            &reshape_dims(h, &[h.size(), 1])?,
-            Scalar::Float(-1.0 / y.shape()[1] as f64),
-        )?;
-        total = binary(&ADD, &total, &mul(y, &mul(&mul(&column, &column)?, &h)?)?)?;
-    }
-    Ok(total)
+/// The normalised rows and their reciprocal deviations in tensor operations, for derivatives of the derivative.
+fn recorded(x: &Tensor, eps: f64, centred: bool) -> Result<(Tensor, Tensor)> {
+    let centre = match centred {
+        true => binary(&SUBTRACT, x, &mean_over(x, &[1], true)?)?,
+        false => x.clone(),
+    };
+    let square = mean_over(&mul(&centre, &centre)?, &[1], true)?;
+    let r = rsqrt(&binary_scalar(&ADD, &square, Scalar::Float(eps))?)?;
+    Ok((mul(&centre, &r)?, r))
 }
 
-fn gradient(centred: bool, cx: &mut Cx<'_>) -> Result<()> {
-    let (y, r) = (cx.saved(0)?, cx.saved(1)?);
-    let (g, h) = (cx.take_grad(0), cx.take_grad(1));
-    let fused = if cx.create_graph() || h.is_some() { None } else { g.as_ref() };
-    cx.give(
-        0,
-        match fused {
-            Some(g) => {
-                let g = g.contiguous()?;
-                let out = Tensor::empty(y.shape(), y.dtype())?;
-                kernels::normalize::backward(
-                    y.dtype(),
-                    y.view_of(),
-                    r.view_of(),
-                    g.view_of(),
-                    centred,
-                    out.view_mut(),
-                );
-                out
-            }
-            None => recorded(&y, &r, g.as_ref(), h.as_ref(), centred)?,
-        },
-    );
+/// What the backward of `normalized` must know; the parameters follow `x` among the inputs.
+struct Params {
+    eps: f64,
+    centred: bool,
+    weight: bool,
+    bias: bool,
+}
+
+impl Params {
+    fn input_of_bias(&self) -> usize {
+        1 + usize::from(self.weight)
+    }
+}
+
+fn gradient(p: &Params, cx: &mut Cx<'_>) -> Result<()> {
+    let Some(g) = cx.take_grad(0) else {
+        return Ok(());
+    };
+    if cx.create_graph() { recorded_gradient(p, g, cx) } else { fused_gradient(p, &g, cx) }
+}
+
+/// `r (h - mean(h) - y mean(h y))` with `h = g weight`, and the sums of `g y` and `g` over the rows.
+fn recorded_gradient(p: &Params, g: Tensor, cx: &mut Cx<'_>) -> Result<()> {
+    let (y, r) = recorded(&cx.saved(0)?, p.eps, p.centred)?;
+    let h = if p.weight { mul(&g, &cx.saved(1)?)? } else { g.clone() };
+    let mut slope = binary(&SUBTRACT, &h, &mul(&y, &mean_over(&mul(&h, &y)?, &[1], true)?)?)?;
+    if p.centred {
+        slope = binary(&SUBTRACT, &slope, &mean_over(&h, &[1], true)?)?;
+    }
+    cx.give(0, mul(&slope, &r)?);
+    if p.weight {
+        cx.give(1, sum_over(&mul(&g, &y)?, &[0], false)?);
+    }
+    if p.bias {
+        cx.give(p.input_of_bias(), sum_over(&g, &[0], false)?);
+    }
     Ok(())
 }
 
-/// Rows (rows, n) with mean 0 (if `centred`) and mean square 1, but for `eps`.
-fn normalized(x: &Tensor, eps: f64, centred: bool) -> Result<Tensor> {
-    let rows = x.contiguous()?;
-    let (y, r) = (Tensor::empty(x.shape(), x.dtype())?, Tensor::empty(&x.shape()[..1], x.dtype())?);
+fn fused_gradient(p: &Params, g: &Tensor, cx: &mut Cx<'_>) -> Result<()> {
+    let (x, g, stats) = (cx.saved(0)?.contiguous()?, g.contiguous()?, cx.saved(2)?);
+    let weight = if p.weight { Some(cx.saved(1)?.contiguous()?) } else { None };
+    let room = |wanted: bool, dims: &[usize]| match wanted {
+        true => Tensor::empty(dims, x.dtype()).map(Some),
+        false => Ok(None),
+    };
+    let columns = &x.shape()[1..];
+    let outs = [
+        room(cx.wants(0), x.shape())?,
+        room(p.weight && cx.wants(1), columns)?,
+        room(p.bias && cx.wants(p.input_of_bias()), columns)?,
+    ];
+    let [to_x, to_weight, to_bias] = outs.each_ref().map(|out| out.as_ref().map(Tensor::view_mut));
+    kernels::normalize::backward(
+        x.dtype(),
+        x.view_of(),
+        weight.as_ref().map(Tensor::view_of),
+        stats.view_of(),
+        g.view_of(),
+        p.centred,
+        kernels::normalize::Gradients { x: to_x, weight: to_weight, bias: to_bias },
+    )?;
+    for (input, out) in [0, 1, p.input_of_bias()].into_iter().zip(outs) {
+        if let Some(out) = out {
+            cx.give(input, out);
+        }
+    }
+    Ok(())
+}
+
+/// Rows (rows, n) with mean 0 (if `centred`) and mean square 1, but for `eps`, times `weight` plus `bias`, which have one
+/// element per column.
+fn normalized(
+    x: &Tensor,
+    [weight, bias]: [Option<&Tensor>; 2],
+    eps: f64,
+    centred: bool,
+) -> Result<Tensor> {
+    let flat = |p: Option<&Tensor>| p.map(Tensor::contiguous).transpose();
+    let (rows, w, b) = (x.contiguous()?, flat(weight)?, flat(bias)?);
+    let y = Tensor::empty(x.shape(), x.dtype())?;
+    let stats = Tensor::empty(&[x.shape()[0], 2], x.dtype())?;
     kernels::normalize::forward(
         x.dtype(),
         rows.view_of(),
+        [w.as_ref().map(Tensor::view_of), b.as_ref().map(Tensor::view_of)],
         eps,
         centred,
         y.view_mut(),
-        r.view_mut(),
+        stats.view_mut(),
     );
-    let outs = finish_many(vec![y, r], &[x], |outs| Record {
+    let inputs: SmallVec<[&Tensor; 3]> = [Some(x), weight, bias].into_iter().flatten().collect();
+    Ok(finish(y, &inputs, |_| Record {
         name: "normalize",
         cost: 4.0 * move_cost(x),
-        params: centred,
-        saved: smallvec![Saved::output(&outs[0], 0), Saved::output(&outs[1], 1)],
-        backward: |&centred, cx| gradient(centred, cx),
-    });
-    outs.into_iter().next().ok_or_else(|| {
-        Box::new(Error::Internal { op: "normalize".into(), what: "no result".into() })
-    })
+        params: Params { eps, centred, weight: weight.is_some(), bias: bias.is_some() },
+        saved: smallvec![
+            Saved::input(x, 0),
+            weight.map_or(Saved::None, |w| Saved::input(w, 1)),
+            Saved::value(&stats),
+        ],
+        backward: gradient,
+    }))
 }
 
 /// `y weight + bias`, both broadcast.
@@ -129,38 +166,46 @@ fn float(x: &Tensor) -> Result<Tensor> {
     astype(x, x.dtype().to_float())
 }
 
-/// Normalises over the last axes, whose shape is `shape`.
+/// Normalises over the last axes, whose shape is `shape`, with parameters of that shape.
 fn over_last(
     op: &'static str,
     x: &Tensor,
     shape: &[i64],
+    parameters: [Option<&Tensor>; 2],
     eps: f64,
     centred: bool,
 ) -> Result<Tensor> {
-    let x = float(x)?;
     let tail = x.ndim().checked_sub(shape.len()).map(|lead| &x.shape()[lead..]);
     if shape.is_empty()
         || tail.is_none_or(|tail| tail.iter().zip(shape).any(|(&d, &s)| s != d as i64))
     {
         return Err(unfit(
             op,
-            &x,
+            x,
             format!("normalized_shape {shape:?}"),
             "give the sizes of the last dimensions",
         ));
     }
     let n: usize = shape.iter().map(|&d| d as usize).product();
     let rows: usize = x.shape()[..x.ndim() - shape.len()].iter().product();
-    reshape_dims(&normalized(&reshape_dims(&x, &[rows, n])?, eps, centred)?, x.shape())
+    let [weight, bias] = parameters.map(|p| like_last(op, x, p, shape));
+    let (weight, bias) = (weight?, bias?);
+    let given = [weight, bias].into_iter().flatten();
+    let dtype = given.fold(x.dtype().to_float(), |dtype, p| dtype.promote(p.dtype()));
+    let row = |p: Option<&Tensor>| p.map(|p| reshape_dims(&astype(p, dtype)?, &[n])).transpose();
+    let (weight, bias) = (row(weight)?, row(bias)?);
+    let rows = reshape_dims(&astype(x, dtype)?, &[rows, n])?;
+    let y = normalized(&rows, [weight.as_ref(), bias.as_ref()], eps, centred)?;
+    reshape_dims(&y, x.shape())
 }
 
 /// A parameter with the shape of what was normalised.
-fn like_last(
+fn like_last<'p>(
     op: &'static str,
     x: &Tensor,
-    p: Option<&Tensor>,
+    p: Option<&'p Tensor>,
     shape: &[i64],
-) -> Result<Option<Tensor>> {
+) -> Result<Option<&'p Tensor>> {
     match p {
         Some(p)
             if p.shape().len() != shape.len()
@@ -173,7 +218,7 @@ fn like_last(
                 "weight and bias have the normalized shape",
             ))
         }
-        other => Ok(other.cloned()),
+        other => Ok(other),
     }
 }
 
@@ -242,17 +287,14 @@ crate::operations! { family "normalisation";
     /// `(x - mean) / sqrt(var + eps) weight + bias` over the last dimensions, whose sizes are `normalized_shape`. Derivative: `r (g - mean(g) - y mean(g y))` with `r` the reciprocal deviation and `y` the normalised rows.
     [namespace("nn.functional")]
     fn layer_norm(x: Tensor, normalized_shape: Ints, weight: Option<Tensor> = None, bias: Option<Tensor> = None, eps: f64 = 1e-5) -> Tensor {
-        let y = over_last("layer_norm", x, &normalized_shape, eps, true)?;
-        let parameter = |p| like_last("layer_norm", x, p, &normalized_shape);
-        affine(y, parameter(weight)?, parameter(bias)?)
+        over_last("layer_norm", x, &normalized_shape, [weight, bias], eps, true)
     }
     /// `x / sqrt(mean(x²) + eps) weight` over the last dimensions, whose sizes are `normalized_shape`; eps is the machine epsilon unless given. Derivative: `r (g - y mean(g y))`.
     [namespace("nn.functional")]
     fn rms_norm(x: Tensor, normalized_shape: Ints, weight: Option<Tensor> = None, eps: Option<f64> = None) -> Tensor {
         let single = x.dtype().to_float() == crate::dtype::DType::F32;
         let eps = eps.unwrap_or(if single { f64::from(f32::EPSILON) } else { f64::EPSILON });
-        let y = over_last("rms_norm", x, &normalized_shape, eps, false)?;
-        affine(y, like_last("rms_norm", x, weight, &normalized_shape)?, None)
+        over_last("rms_norm", x, &normalized_shape, [weight, None], eps, false)
     }
     /// `layer_norm` of groups of channels (axis 1) of each row, then one weight and bias per channel. Derivative: as that of `layer_norm`.
     [namespace("nn.functional")]
@@ -265,7 +307,7 @@ crate::operations! { family "normalisation";
         };
         let rows = x.shape()[0] * groups;
         let n = x.shape()[1] / groups * x.shape()[2..].iter().product::<usize>();
-        let y = reshape_dims(&normalized(&reshape_dims(&x, &[rows, n])?, eps, true)?, x.shape())?;
+        let y = reshape_dims(&normalized(&reshape_dims(&x, &[rows, n])?, [None, None], eps, true)?, x.shape())?;
         affine(y, per_channel("group_norm", &x, weight)?, per_channel("group_norm", &x, bias)?)
     }
     /// Normalises each channel (axis 1) over all rows: with the batch's mean and variance while training, moving the running ones (in place) towards them, else with the running ones; then one weight and bias per channel. Derivative: as that of `layer_norm` while training, else `g weight / sqrt(var + eps)`.
@@ -288,7 +330,7 @@ crate::operations! { family "normalisation";
                 if rows.shape()[1] < 2 {
                     return Err(unfit("batch_norm", &x, "one value per channel".into(), "train with more than one value per channel"));
                 }
-                let y = normalized(&rows, eps, true)?;
+                let y = normalized(&rows, [None, None], eps, true)?;
                 track(&rows, running_mean, running_var, momentum)?;
                 rows_as_channels(&y, x.shape())?
             }
