@@ -13,6 +13,7 @@ use crate::bindings::errors::from_python;
 use crate::bindings::function::outputs::{as_tensor, is_numpy};
 use crate::bindings::function::rule::Trampoline;
 use crate::bindings::function::tree::Tree;
+use crate::bindings::numpy::is_scalar;
 use crate::error::{Error, Result};
 use crate::graph::{Context, Edges};
 use crate::ops::cast::astype;
@@ -184,7 +185,9 @@ impl<'py> Accept<'_, 'py> {
             return if self.rule.strict { Ok(number) } else { broadcast_to(&number, &spec.dims) };
         }
         if is_numpy(ob).map_err(python)? {
-            return tensor_of(&self.rule.name, "a gradient", ob).map_err(python);
+            let gradient = tensor_of(&self.rule.name, "a gradient", ob).map_err(python)?;
+            let number = !self.rule.strict && is_scalar(ob).map_err(python)?;
+            return if number { broadcast_to(&gradient, &spec.dims) } else { Ok(gradient) };
         }
         let what = format!("is a {}", type_name(ob));
         Err(self.wrong(index, what, "return a tensor, an array, a number or None"))

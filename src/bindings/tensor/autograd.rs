@@ -3,6 +3,7 @@
 //! Owns: the attributes and methods of autograd. Never walks the graph: `ops::autograd` does.
 //! Invariant: `t.grad is t.grad`, and what was assigned is what is read.
 
+use pyo3::exceptions::PyUserWarning;
 use pyo3::prelude::*;
 
 use crate::bindings::autograd;
@@ -12,6 +13,16 @@ use crate::bindings::node::{PyNode, wrap_node};
 use crate::bindings::tensor::{PyTensor, remember, wrap};
 use crate::ops::declare::{Operand, Scalar};
 use crate::ops::inplace;
+use crate::tensor::Tensor;
+
+/// Warns where a gradient is looked for that no backward keeps.
+fn warn_not_kept(py: Python<'_>, tensor: &Tensor) -> PyResult<()> {
+    if tensor.is_leaf() || tensor.meta().is_some_and(|meta| meta.retains_grad()) {
+        return Ok(());
+    }
+    let text = c"grad: the tensor is no leaf, so backward does not keep its gradient; call retain_grad() before";
+    PyErr::warn(py, &py.get_type::<PyUserWarning>(), text, 1)
+}
 
 #[pymethods]
 impl PyTensor {
@@ -57,7 +68,13 @@ impl PyTensor {
     /// The accumulated gradient, or None.
     #[getter]
     fn grad<'py>(&self, py: Python<'py>) -> PyResult<Option<Bound<'py, PyAny>>> {
-        self.tensor.grad().map(|grad| wrap(py, grad)).transpose()
+        match self.tensor.grad() {
+            Some(grad) => wrap(py, grad).map(Some),
+            None => {
+                warn_not_kept(py, &self.tensor)?;
+                Ok(None)
+            }
+        }
     }
 
     #[setter]
