@@ -16,6 +16,12 @@ MAT, VEC, GRID = A(3, 4), A(4), A(2, 3, 4)
 DISTINCT = A(2, 3, 4, low=-1.0, high=2.5, distinct=True)
 AWAY = {"low": 0.5, "high": 3.0}
 MIXED = np.array([[1.0, NAN, -2.0, 0.5], [3.0, 0.25, NAN, NAN]])
+ROWS = np.array([[1.0, 2.0], [0.0, 5.0], [1.0, 2.0], [0.0, -1.0]])
+METHODS = (
+    *("inverted_cdf", "averaged_inverted_cdf", "closest_observation", "interpolated_inverted_cdf"),
+    *("hazen", "weibull", "median_unbiased", "normal_unbiased", "linear"),
+    *("lower", "higher", "midpoint", "nearest"),
+)
 _AXES: tuple[Any, ...] = (None, 0, -1, (0, 2), (2, 1, 0))
 _SPLIT: tuple[Any, ...] = (((60, 7001), 1), ((7001, 60), 0), ((90_011,), None))
 BIG = tuple(call(A(*shape), axis=axis) for shape, axis in _SPLIT)
@@ -102,9 +108,12 @@ REDUCTIONS = (
        kinks=((([3.0, 1.0, 2.0],), ([0.0, 0.0, 1.0],)), (([4.0, 1.0],), ([0.5, 0.5],)))),
     op("quantile", np.quantile, call(DISTINCT, 0.3), call(DISTINCT, 0.3, axis=-1),
        call(DISTINCT, 0.77, axis=(0, 2), keepdims=True), call(A(5, distinct=True), 0.9),
-       call(MAT, np.array([0.1, 0.5, 1.0]), axis=1), call(A(), 0.4), call(A(1), 0.0), ints=None),
+       call(MAT, np.array([0.1, 0.5, 1.0]), axis=1), call(A(), 0.4), call(A(1), 0.0),
+       *(call(DISTINCT, 0.37, axis=(0, 2), method=m) for m in METHODS),
+       *(call(MAT, np.array([0.0, 0.125, 0.5, 1.0]), method=m) for m in METHODS), ints=None),
     op("percentile", np.percentile, call(DISTINCT, 30.0), call(DISTINCT, 30, axis=-1),
-       call(MAT, np.array([10.0, 50.0]), axis=0), call(A(), 40.0), ints=None),
+       call(MAT, np.array([10.0, 50.0]), axis=0), call(A(), 40.0),
+       call(MAT, 30.0, method="hazen"), call(MAT, 62.5, axis=0, method="lower"), ints=None),
     op("norm", np.linalg.norm, call(MAT), call(VEC, 3), call(VEC, 1), call(VEC, 0), call(A()),
        call(GRID, axis=1), call(GRID, 1, axis=(0, 2)), call(MAT, np.inf), call(MAT, -1),
        call(MAT, "fro"), call(DISTINCT, np.inf, axis=0), call(A(0)),
@@ -158,7 +167,9 @@ ORDERING = (
        call(A(5, distinct=True), 5), call(VEC, 0), ints=None),
     op("unique", np.unique, call(np.array([3, 1, 3, 2])), call(MIXED), call(A(0)),
        call(np.array([[2, 1], [2, 2]]), return_index=True, return_inverse=True,
-            return_counts=True), call(A()), order=0),
+            return_counts=True), call(A()), call(np.array([[2, 1, 2], [0, 1, 0]]), axis=1),
+       call(ROWS, axis=0, return_index=True, return_inverse=True, return_counts=True),
+       call(np.ones((2, 0)), axis=0), call(ROWS, return_inverse=True), order=0),
     op("searchsorted", np.searchsorted, call(np.array([1.0, 2.0, 2.0, 4.0]), MAT),
        call(np.arange(4), 2.0, side="right"), call(np.arange(4.0), A(0)),
        call(np.array([2.0, 0.0, 1.0]), VEC, sorter=np.array([1, 2, 0])), order=0, ints=None),
@@ -166,7 +177,8 @@ ORDERING = (
 
 STATISTICS = (
     op("average", np.average, *reduced()[:-1], call(MAT, 1, np.arange(1.0, 5)),
-       call(GRID, (2, 0), np.arange(1.0, 9).reshape(4, 2)), order=3, f32=1e-5),
+       call(GRID, (2, 0), np.arange(1.0, 9).reshape(4, 2)),
+       call(MAT, 1, A(4, **AWAY), returned=True, keepdims=True), order=3, f32=1e-5),
     op("cov", np.cov, call(MAT), call(MAT, rowvar=False), call(MAT, MAT), call(A(5)),
        call(MAT, bias=True), call(MAT, ddof=0), call(VEC, VEC),
        call(MAT, fweights=np.array([1, 2, 1, 3])), call(MAT, aweights=np.array([0.5, 2, 1, 3])),
@@ -184,7 +196,9 @@ RECIPES = (
     op("interp", np.interp, call(A(5, low=0.1, high=0.9), np.arange(3.0), A(3)),
        call(A(2, 2, low=1.1, high=1.9), np.arange(3.0), A(3), left=-1.0, right=2.0),
        call(A(low=0.1, high=0.9), np.arange(2.0), A(2)), call(A(0), np.arange(2.0), A(2)),
-       call(A(3, low=4, high=5), np.arange(2.0), A(2)), ints=None, f32=1e-5),
+       call(A(3, low=4, high=5), np.arange(2.0), A(2)),
+       call(A(5, low=-2, high=7), np.array([0.3, 2.1, 1.2, 4.4]), A(4), period=3.0),
+       call(A(3, low=-0.4, high=0.4), np.array([0.75]), A(1), period=-1.0), ints=None, f32=1e-5),
     op("convolve", np.convolve, call(A(6), A(3)), call(A(3), A(6)), call(A(6), A(3), mode="valid"),
        call(A(6), A(4), "same"), call(A(1), A(1)), order=3, f32=1e-5,
        large=(call(A(5000), A(60)),)),

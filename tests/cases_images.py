@@ -34,8 +34,13 @@ def conv2d(
     """By its definition: the sum over every tap of the kernel."""
     if x.ndim == 3:
         return conv2d(x[None], w, bias, stride, padding, dilation, groups)[0]
-    (si, sj), (pi, pj), (di, dj) = two(stride), two(padding), two(dilation)
-    x = np.pad(x, ((0, 0), (0, 0), (pi, pi), (pj, pj)))
+    (si, sj), (di, dj) = two(stride), two(dilation)
+    if padding == "same":
+        spare = [d * (k - 1) for d, k in zip((di, dj), w.shape[2:], strict=True)]
+        sides = [(n // 2, n - n // 2) for n in spare]
+    else:
+        sides = [(p, p) for p in two(0 if padding == "valid" else padding)]
+    x = np.pad(x, ((0, 0), (0, 0), *sides))
     rows = (x.shape[2] - di * (w.shape[2] - 1) - 1) // si + 1
     columns = (x.shape[3] - dj * (w.shape[3] - 1) - 1) // sj + 1
     x = x.reshape(len(x), groups, x.shape[1] // groups, *x.shape[2:])
@@ -50,7 +55,10 @@ def conv2d(
 
 
 def conv1d(x: Any, w: Any, bias: Any = None, groups: int = 1, **steps: Any) -> Any:
-    both = {name: (int(name != "padding"), value) for name, value in steps.items()}
+    both = {
+        name: value if isinstance(value, str) else (int(name != "padding"), value)
+        for name, value in steps.items()
+    }
     return conv2d(x[..., None, :], w[..., None, :], bias, groups=groups, **both)[..., 0, :]
 
 
@@ -109,6 +117,7 @@ def max_pool2d(
     padding: Any = 0,
     dilation: Any = 1,
     ceil_mode: bool = False,
+    return_indices: bool = False,
 ) -> Any:
     sizes, steps, pads = two(kernel_size), two(stride or kernel_size), two(padding)
     spec = zip(x.shape[-2:], sizes, steps, pads, two(dilation), strict=True)
@@ -118,13 +127,20 @@ def max_pool2d(
         seen = np.ix_(inside(rows, x.shape[-2]), inside(columns, x.shape[-1]))
         return x[(..., *seen)].max((-2, -1))
 
-    return pooled(x, largest, axes)
+    out = pooled(x, largest, axes)
+    if not return_indices:
+        return out
+    flat = np.broadcast_to(np.arange(x.shape[-2] * x.shape[-1]), (*x.shape[:-2], 1, x[0, 0].size))
+    matches = x.reshape(*x.shape[:-2], 1, -1) == out.reshape(*out.shape[:-2], -1, 1)
+    return out, np.where(matches, flat, -1).max(-1).reshape(out.shape)
 
 
 def max_pool1d(x: Any, kernel_size: int, stride: Any = None, **options: Any) -> Any:
-    both = {k: (int(k != "padding"), v) if k != "ceil_mode" else v for k, v in options.items()}
+    pairs = {"padding": 0, "dilation": 1}
+    both = {k: (pairs[k], v) if k in pairs else v for k, v in options.items()}
     step = (1, stride or kernel_size)
-    return max_pool2d(x[..., None, :], (1, kernel_size), step, **both)[..., 0, :]
+    found = max_pool2d(x[..., None, :], (1, kernel_size), step, **both)
+    return tuple(f[..., 0, :] for f in found) if type(found) is tuple else found[..., 0, :]
 
 
 def avg_pool2d(
@@ -170,9 +186,12 @@ def row(name: str, ref: Function, *calls: Any, **over: Any) -> Case:
 IMAGES = (
     row("conv1d", conv1d, call(STRIPS, A(4, 3, 3)), call(STRIPS, A(4, 3, 3), A(4)),
         call(STRIPS, A(4, 3, 3), stride=2, padding=1), call(A(3, 7), A(2, 3, 2)),
-        call(A(2, 4, 7), A(4, 2, 3), A(4), dilation=2, groups=2, padding=3), f32=1e-5, finite=True),
+        call(A(2, 4, 7), A(4, 2, 3), A(4), dilation=2, groups=2, padding=3),
+        call(STRIPS, A(4, 3, 4), padding="same"), call(STRIPS, A(4, 3, 2), padding="valid"), f32=1e-5, finite=True),
     row("conv2d", conv2d, call(IMAGE, A(2, 3, 3, 2)), call(IMAGE, A(2, 3, 3, 2), A(2)),
         call(IMAGE, A(4, 3, 3, 2), stride=2, padding=1),
+        call(IMAGE, A(2, 3, 2, 3), A(2), padding="same"), call(IMAGE, A(2, 3, 3, 2), padding="valid"),
+        call(IMAGE, A(2, 3, 3, 2), padding="same", dilation=(1, 3)),
         call(IMAGE, A(2, 3, 3, 2), A(2), (2, 1), (0, 2), (1, 2)),
         call(A(2, 4, 5, 6), A(4, 2, 3, 3), A(4), groups=2, padding=1),
         call(A(2, 4, 5, 6), A(8, 1, 3, 3), groups=4, padding=2, stride=3, dilation=2),
@@ -185,9 +204,10 @@ IMAGES = (
         call(A(2, 4, 3, 3), A(4, 2, 3, 3), A(4), (2, 3), 1, (1, 0), 2, 2), f32=1e-5, finite=True,
         large=(call(A(3, 16, 20, 20), A(16, 12, 3, 3)),)),
     row("max_pool1d", max_pool1d, call(LINES, 2), call(LINES, 3, 1, padding=1, dilation=2),
-        call(LINES, 3, ceil_mode=True), finite=True),
+        call(LINES, 3, ceil_mode=True), call(LINES, 3, return_indices=True), finite=True),
     row("max_pool2d", max_pool2d, call(PIXELS, 2), call(PIXELS, 3, stride=2, padding=1),
         call(PIXELS, (3, 2), (1, 2), (1, 0), (1, 2)), call(PIXELS, 2, ceil_mode=True),
+        call(PIXELS, 3, 1, 1, return_indices=True),
         call(A(5, 6, distinct=True), 3), finite=True,
         kinks=((([[1.0, 1.0], [0.0, 1.0]], 2), ([[1.0, 0.0], [0.0, 0.0]],)),),
         large=(call(A(8, 8, 20, 20, distinct=True), 3, 2),)),

@@ -25,11 +25,17 @@ ROWS = list(CASES.values())
 DTYPES = (np.float64, np.float32, np.int64, np.int32, np.uint8, np.bool_)
 
 
-def function(case: Case) -> Any:
-    """The operation as users call it, or what its row makes of it."""
+def plain(case: Case) -> Any:
+    """The operation itself."""
     found: Any = fg
     for part in case.key.split("."):
         found = getattr(found, part)
+    return found
+
+
+def function(case: Case) -> Any:
+    """The operation as users call it, or what its row makes of it."""
+    found = plain(case)
     return case.through(found) if case.through else found
 
 

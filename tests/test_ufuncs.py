@@ -208,7 +208,7 @@ SPELLINGS: list[Callable[[Any, Any], Any]] = [
 REFUSED: list[tuple[Callable[[Any], Any], str]] = [
     (lambda t: np.sort(t, order="f"), "numpy.sort: order='f'"),
     (lambda t: np.ravel(t, order="F"), "numpy.ravel: order='F'"),
-    (lambda t: np.linalg.svd(t, hermitian=True), "numpy.svd: hermitian=True"),
+    (lambda t: np.linalg.svd(t, hermitian=True), "numpy.linalg.svd: hermitian=True"),
     (lambda t: np.median(t, 0, out=np.zeros(4)), "numpy.median: the result would silently"),
     (lambda t: np.max(t, where=MASK), "numpy.max: no element may be chosen"),
     (lambda t: np.maximum.reduce(t, where=MASK), "numpy.maximum.reduce: no element may be chosen"),

@@ -55,6 +55,7 @@ TYPES = {
     "Order": "_float | str",
     "DType": "DTypeLike",
     "Index": "Any",
+    "Padding": "_Shape | str",
     "Nested": "_int | Sequence[_int | Sequence[_int]]",
 }
 

@@ -82,17 +82,17 @@ def check_numbers(op: str, **values: Any) -> None:
 
 def zeros(*shape: Any, dtype: DTypeLike | None = None, requires_grad: bool = False) -> Tensor:
     """Zeros of a shape, given as a tuple or as several integers."""
-    return _full(shape_of("zeros", shape), 0, dtype, requires_grad)
+    return _full("zeros", shape_of("zeros", shape), 0, dtype, requires_grad)
 
 
 def ones(*shape: Any, dtype: DTypeLike | None = None, requires_grad: bool = False) -> Tensor:
     """Ones of a shape, given as a tuple or as several integers."""
-    return _full(shape_of("ones", shape), 1, dtype, requires_grad)
+    return _full("ones", shape_of("ones", shape), 1, dtype, requires_grad)
 
 
 def empty(*shape: Any, dtype: DTypeLike | None = None, requires_grad: bool = False) -> Tensor:
     """A tensor whose values do not matter; they are zeros."""
-    return _full(shape_of("empty", shape), 0, dtype, requires_grad)
+    return _full("empty", shape_of("empty", shape), 0, dtype, requires_grad)
 
 
 def full(
@@ -107,25 +107,25 @@ def full(
         fill_value = fill_value.item()
     if dtype is None and not isinstance(fill_value, float):
         dtype = bool_ if isinstance(fill_value, bool) else int64
-    return _full(shape_of("full", (shape,)), fill_value, dtype, requires_grad)
+    return _full("full", shape_of("full", (shape,)), fill_value, dtype, requires_grad)
 
 
 def zeros_like(x: Any, *, dtype: DTypeLike | None = None, requires_grad: bool = False) -> Tensor:
     """Zeros of the shape and dtype of another tensor or array."""
     x = pattern("zeros_like", x)
-    return _full(tuple(x.shape), 0, dtype or x.dtype, requires_grad)
+    return _full("zeros_like", tuple(x.shape), 0, dtype or x.dtype, requires_grad)
 
 
 def ones_like(x: Any, *, dtype: DTypeLike | None = None, requires_grad: bool = False) -> Tensor:
     """Ones of the shape and dtype of another tensor or array."""
     x = pattern("ones_like", x)
-    return _full(tuple(x.shape), 1, dtype or x.dtype, requires_grad)
+    return _full("ones_like", tuple(x.shape), 1, dtype or x.dtype, requires_grad)
 
 
 def empty_like(x: Any, *, dtype: DTypeLike | None = None, requires_grad: bool = False) -> Tensor:
     """A tensor like another whose values do not matter; they are zeros."""
     x = pattern("empty_like", x)
-    return _full(tuple(x.shape), 0, dtype or x.dtype, requires_grad)
+    return _full("empty_like", tuple(x.shape), 0, dtype or x.dtype, requires_grad)
 
 
 def full_like(
@@ -137,7 +137,7 @@ def full_like(
 ) -> Tensor:
     """One repeated number in the shape and dtype of another tensor or array."""
     x = pattern("full_like", x)
-    return _full(tuple(x.shape), fill_value, dtype or x.dtype, requires_grad)
+    return _full("full_like", tuple(x.shape), fill_value, dtype or x.dtype, requires_grad)
 
 
 def arange(

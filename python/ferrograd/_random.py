@@ -64,7 +64,8 @@ def manual_seed(seed: int) -> Generator:
     return _DEFAULT.manual_seed(seed)
 
 
-def _source(generator: Generator | np.random.Generator | None) -> np.random.Generator:
+def source(generator: Generator | np.random.Generator | None) -> np.random.Generator:
+    """The NumPy generator that is meant; the default one for None."""
     if generator is None:
         return _DEFAULT.numpy
     return generator.numpy if isinstance(generator, Generator) else generator
@@ -77,7 +78,7 @@ def rand(
     requires_grad: bool = False,
 ) -> Tensor:
     """Uniform numbers in [0, 1)."""
-    values = _source(generator).random(shape_of("rand", shape))
+    values = source(generator).random(shape_of("rand", shape))
     return tensor(values, dtype=dtype or get_default_dtype(), requires_grad=requires_grad)
 
 
@@ -88,7 +89,7 @@ def randn(
     requires_grad: bool = False,
 ) -> Tensor:
     """Standard normal numbers."""
-    values = _source(generator).standard_normal(shape_of("randn", shape))
+    values = source(generator).standard_normal(shape_of("randn", shape))
     return tensor(values, dtype=dtype or get_default_dtype(), requires_grad=requires_grad)
 
 
@@ -111,15 +112,13 @@ def randint(
         raise ArgumentError(
             f"randint: the range from {low!r} to {high!r} holds no integer; give low < high"
         )
-    return tensor(
-        _source(generator).integers(low, high, shape_of("randint", (shape,))), dtype=dtype
-    )
+    return tensor(source(generator).integers(low, high, shape_of("randint", (shape,))), dtype=dtype)
 
 
 def randperm(n: int, *, generator: Generator | np.random.Generator | None = None) -> Tensor:
     """A random permutation of the integers below `n`."""
     shape_of("randperm", (n,))
-    return tensor(_source(generator).permutation(n))
+    return tensor(source(generator).permutation(n))
 
 
 def rand_like(x: Tensor, *, dtype: DTypeLike | None = None, requires_grad: bool = False) -> Tensor:

@@ -340,19 +340,8 @@ fn convert_arg(decl: &OpDecl, param: &Param, value: &Bound<'_, PyAny>) -> PyResu
             Ok(i) => Ok(Arg::Scalar(crate::ops::declare::Scalar::Int(i))),
             Err(_) => Err(wrong(decl, param, "an integer", value)),
         },
-        Kind::Axes | Kind::Ints => match convert::ints(value)? {
-            Some(ints) => Ok(Arg::Ints(ints)),
-            None => Err(wrong(decl, param, "an integer or a tuple of integers", value)),
-        },
-        Kind::Nested => match convert::nested(value)? {
-            Some(lists) => Ok(Arg::Nested(lists)),
-            None => Err(wrong(
-                decl,
-                param,
-                "an integer or a sequence of integers or of sequences of them",
-                value,
-            )),
-        },
+        Kind::Axes | Kind::Ints => convert_ints(decl, param, value),
+        Kind::Padding | Kind::Nested => convert_ints(decl, param, value),
         Kind::Bool => match value.extract::<bool>() {
             Ok(flag) => Ok(Arg::Scalar(crate::ops::declare::Scalar::Bool(flag))),
             Err(_) => Err(wrong(decl, param, "True or False", value)),
@@ -369,6 +358,22 @@ fn convert_arg(decl: &OpDecl, param: &Param, value: &Bound<'_, PyAny>) -> PyResu
         Kind::DType => convert::dtype_of(decl.name, value).map(Arg::DType),
         Kind::Index => Ok(Arg::Index(convert::index_of(value)?.into_vec())),
     }
+}
+
+/// Integers, alone, in a sequence or in several; a padding may be a name instead.
+fn convert_ints(decl: &OpDecl, param: &Param, value: &Bound<'_, PyAny>) -> PyResult<Arg> {
+    let (found, want) = match param.kind {
+        Kind::Nested => (
+            convert::nested(value)?.map(Arg::Nested),
+            "an integer or a sequence of integers or of sequences of them",
+        ),
+        Kind::Padding => match value.cast::<PyString>() {
+            Ok(text) => (Some(Arg::Str(text.to_cow()?.into_owned())), ""),
+            Err(_) => (convert::ints(value)?.map(Arg::Ints), "integers, \"valid\" or \"same\""),
+        },
+        _ => (convert::ints(value)?.map(Arg::Ints), "an integer or a tuple of integers"),
+    };
+    found.ok_or_else(|| wrong(decl, param, want, value))
 }
 
 fn convert_float(decl: &OpDecl, param: &Param, value: &Bound<'_, PyAny>) -> PyResult<Arg> {

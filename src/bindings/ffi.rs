@@ -253,7 +253,7 @@ fn documentation(decl: &OpDecl, name: &str, method: bool) -> String {
 pub(crate) fn python_default(text: &str) -> String {
     let text = text.trim();
     let inside = |before: &str| text.strip_prefix(before).and_then(|t| t.strip_suffix(')'));
-    let wrappers = ["Some(", "int(", "Scalar::Int(", "Nested::One(", "Axes::from("];
+    let wrappers = ["Some(", "int(", "width(", "Scalar::Int(", "Nested::One(", "Axes::from("];
     let text = wrappers.iter().find_map(|wrapper| inside(wrapper)).unwrap_or(text);
     match text {
         "true" => "True".into(),

@@ -79,6 +79,20 @@ pub enum Order {
 
 from_arg!(Order, Order, "a number or a name", [Arg::Scalar(s) => Order::Number(s.as_f64()), Arg::Str(s) => Order::Name(s)]);
 
+/// How much a convolution pads: widths, or a rule.
+#[derive(Clone, PartialEq, Debug)]
+pub enum Padding {
+    /// One width for all axes, or one for each.
+    Widths(Ints),
+    /// `"valid"`: none; `"same"`: what keeps the size.
+    Rule(String),
+}
+
+from_arg!(Padding, Padding, "an integer, a tuple of integers, \"valid\" or \"same\"", [
+    Arg::Ints(i) => Padding::Widths(i),
+    Arg::Str(s) => Padding::Rule(s)
+]);
+
 macro_rules! from_arg_ref {
     ($t:ty, $lent:ty, $kind:ident, $want:literal, [$($pattern:pat => $value:expr),+]) => {
         impl FromArg for $t {

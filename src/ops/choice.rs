@@ -113,12 +113,14 @@ crate::operations! { family "choosing";
     }
     /// The elements where the mask holds, in C order; both broadcast. Derivative: `g` where they stood.
     fn masked_select(x: Tensor, mask: Tensor) -> Tensor {
+        masks("masked_select", std::slice::from_ref(mask))?;
         let dims = broadcast_shapes("masked_select", &[x.shape(), mask.shape()])?;
         let mask = broadcast_to(&astype(&mask.detach(), DType::Bool)?, &dims)?;
         take_rows(&broadcast_to(x, &dims)?, &Places::masked(&dims, 0, &mask)?)
     }
     /// `value` where the mask holds, else `x`. Derivatives: of `x`, `g` where the mask does not hold; of `value`, `g` summed where it does.
     fn masked_fill(x: Tensor, mask: Tensor, value: Operand) -> Tensor {
+        masks("masked_fill", std::slice::from_ref(mask))?;
         where_(mask, &Operand::Tensor(value_for("masked_fill", x, value)?), &Operand::Tensor(x.clone()))
     }
     /// For each element the choice of the first condition that holds there, else `default`; all broadcast.

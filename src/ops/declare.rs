@@ -156,6 +156,8 @@ pub enum Kind {
     Ints,
     /// One integer, or a sequence of integers and sequences of integers.
     Nested,
+    /// An integer, several of them, or the name of a rule that gives them.
+    Padding,
     /// A boolean.
     Bool,
     /// A float.

@@ -114,7 +114,8 @@ crate::operations! { family "diagonals";
     /// The sum of a diagonal of two axes. Derivative: `g` on that diagonal.
     [numpy("trace")]
     fn trace(x: Tensor, offset: isize = 0, axis1: isize = 0, axis2: isize = 1) -> Tensor {
-        let line = diagonal(x, offset, axis1, axis2)?;
+        let (axis1, axis2) = plane("trace", axis1, axis2, x.ndim())?;
+        let line = view_through(x, "diagonal", vec![Step::Diagonal { offset, axis1, axis2 }])?;
         sum_over(&line, &[line.ndim() - 1], false)
     }
 }

@@ -139,7 +139,7 @@ crate::operations! { family "reversal";
             });
             return reshape_dims(&roll_axes(&flat, &paired(&flat, &[total], &[0])?)?, x.shape());
         };
-        if shift.is_empty() || named.is_empty() {
+        if shift.len() + named.len() <= 1 {
             return roll_axes(x, &[]);
         }
         roll_axes(x, &paired(x, &shift, named)?)

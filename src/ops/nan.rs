@@ -13,7 +13,9 @@ use crate::ops::declare::{Axes, Operand, Scalar};
 use crate::ops::elementwise::{binary, binary_scalar};
 use crate::ops::math::square;
 use crate::ops::norms::root;
-use crate::ops::reduce::{extreme_over, finish_shape, need_elements, reduced, resolve, sum_over};
+use crate::ops::reduce::{
+    extreme_over, finish_shape, need_elements, reduced, resolve, resolve_fold, sum_over,
+};
 use crate::ops::select::where_;
 use crate::tensor::Tensor;
 
@@ -45,7 +47,7 @@ fn extreme_of_numbers(
     axis: &Axes,
     keepdims: bool,
 ) -> Result<Tensor> {
-    let axes = resolve(op, axis, x.ndim())?;
+    let axes = resolve_fold(op, axis, x.ndim())?;
     need_elements(op, x, &axes)?;
     let (kind, worst) =
         if largest { (Reduction::Max, f64::NEG_INFINITY) } else { (Reduction::Min, f64::INFINITY) };
@@ -72,7 +74,7 @@ crate::operations! { family "reduction";
     /// Sum over the axes, a NaN counting as 0. Derivative: `g` repeated, 0 for a NaN.
     [numpy("nansum")]
     fn nansum(x: Tensor, axis: Axes = Axes::All, keepdims: bool = false) -> Tensor {
-        sum_over(&replaced(x, 0.0)?, &resolve("nansum", &axis, x.ndim())?, keepdims)
+        sum_over(&replaced(x, 0.0)?, &resolve_fold("nansum", &axis, x.ndim())?, keepdims)
     }
     /// Mean over the axes of what is not NaN. Derivative: `g / n` repeated, 0 for a NaN.
     [numpy("nanmean")]

@@ -10,13 +10,13 @@ use crate::dtype::DType;
 use crate::error::{Error, Result};
 use crate::graph::Saved;
 use crate::kernels;
-use crate::ops::arith::{ADD, DIVIDE, MULTIPLY, SUBTRACT};
+use crate::ops::arith::{ADD, DIVIDE, MULTIPLY, REMAINDER, SUBTRACT};
 use crate::ops::cast::astype;
 use crate::ops::compare::{GREATER, LESS, NOT_EQUAL};
 use crate::ops::declare::{Operand, Scalar};
 use crate::ops::elementwise::{binary, binary_scalar};
 use crate::ops::join::concatenate;
-use crate::ops::order::{search, vector};
+use crate::ops::order::{order_along, search, vector};
 use crate::ops::reduce::sum_over;
 use crate::ops::rounding::nan_to_num;
 use crate::ops::scan::{reversed, taken_along};
@@ -140,6 +140,28 @@ fn beyond(
     where_(&mask, outside.unwrap_or(&nearest), &Operand::Tensor(value.clone()))
 }
 
+/// Places and knots within one period, in order, with one more knot on either side.
+fn wrapped(x: &Tensor, xp: &Tensor, fp: &Tensor, period: f64) -> Result<(Tensor, Tensor, Tensor)> {
+    if period == 0.0 || !period.is_finite() {
+        return Err(Box::new(Error::Argument {
+            op: "interp".into(),
+            what: format!("a period of {period}"),
+            remedy: "give a finite period other than 0".into(),
+        }));
+    }
+    let period = period.abs();
+    let inside = |x: &Tensor| binary_scalar(&REMAINDER, x, Scalar::Float(period));
+    let xp = inside(xp)?;
+    let order = order_along(&xp.detach(), 0, xp.size(), false)?;
+    let (xp, fp) = (taken_along("interp", &xp, 0, &order)?, taken_along("interp", fp, 0, &order)?);
+    let ends = |v: &Tensor, by: f64| -> Result<Tensor> {
+        let one =
+            |i: usize, by: f64| binary_scalar(&ADD, &slice_axis(v, 0, i, 1, 1)?, Scalar::Float(by));
+        concatenate(&[one(v.size() - 1, -by)?, v.clone(), one(0, by)?], Some(0))
+    };
+    Ok((inside(x)?, ends(&xp, period)?, ends(&fp, 0.0)?))
+}
+
 crate::operations! { family "numerical";
     /// Differences of neighbours along an axis, `n` times; of booleans, whether they differ. Derivative: the negative differences of `g`.
     [numpy("diff")]
@@ -182,9 +204,9 @@ crate::operations! { family "numerical";
         let axis = areas.ndim() + axis - y.ndim();
         binary_scalar(&DIVIDE, &sum_over(&areas, &[axis], false)?, Scalar::Float(2.0))
     }
-    /// Piecewise linear interpolation at `x` of the values `fp` at ascending knots `xp`; beyond them `left` and `right`, or the values at the ends. Derivatives: the slope by `x`, the weights by `fp`.
+    /// Piecewise linear interpolation at `x` of the values `fp` at ascending knots `xp`; beyond them `left` and `right`, or the values at the ends. With a `period`, the knots go round it in any order. Derivatives: the slope by `x`, the weights by `fp`.
     [numpy("interp")]
-    fn interp(x: Tensor, xp: Tensor, fp: Tensor, left: Option<Operand> = None, right: Option<Operand> = None) -> Tensor {
+    fn interp(x: Tensor, xp: Tensor, fp: Tensor, left: Option<Operand> = None, right: Option<Operand> = None, period: Option<f64> = None) -> Tensor {
         let (x, xp, fp) = (astype(x, DType::F64)?, astype(vector("interp", xp)?, DType::F64)?, astype(vector("interp", fp)?, DType::F64)?);
         if xp.size() != fp.size() {
             return Err(Box::new(Error::Shape {
@@ -196,6 +218,11 @@ crate::operations! { family "numerical";
         if xp.size() == 0 {
             return Err(empty_input("interp"));
         }
+        let (x, xp, fp) = match period {
+            None => (x, xp, fp),
+            Some(period) => wrapped(&x, &xp, &fp, period)?,
+        };
+        let (left, right) = if period.is_some() { (None, None) } else { (left, right) };
         let (first, last) = (end(&fp, 0)?, end(&fp, fp.size() - 1)?);
         let inside = if xp.size() == 1 {
             // One knot has no slope: zero times a finite place keeps the shape, and a gradient of 0.

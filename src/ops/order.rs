@@ -1,6 +1,6 @@
-//! Sorting and searching: order, largest elements, distinct elements, places in an order.
+//! Sorting and searching: order, largest elements, places in an order.
 //!
-//! Owns: sort, argsort, topk, partition, unique, searchsorted. The kernel finds indices; values are taken by them.
+//! Owns: sort, argsort, topk, partition, searchsorted. The kernel finds indices; values are taken by them.
 //! Never sorts in place. Invariant: sorting is stable, a NaN comes after every number, and a gradient goes
 //! to the element that was chosen.
 
@@ -10,7 +10,6 @@ use crate::array::{ShapeVec, normalize_axis};
 use crate::dtype::DType;
 use crate::error::{Dims, Error, Result};
 use crate::kernels::{self, order::Key};
-use crate::ops::arguments::OneOrTuple;
 use crate::ops::cast::astype;
 use crate::ops::declare::Ints;
 use crate::ops::places::integers;
@@ -52,39 +51,6 @@ fn out_of_range(op: &'static str, what: String, size: usize) -> Box<Error> {
         op: op.into(),
         what: format!("{what} of an axis of size {size}"),
         remedy: "stay within the axis".into(),
-    })
-}
-
-/// What `unique` finds in the flattened elements.
-struct Distinct {
-    /// The index of the first of each value, in the order of the values.
-    first: Vec<i64>,
-    /// For every element, which value it has.
-    inverse: Vec<i64>,
-    counts: Vec<i64>,
-}
-
-fn distinct(x: &Tensor) -> Result<Distinct> {
-    let flat = reshape_dims(&x.detach(), &[x.size()])?;
-    let order = order_along(&flat, 0, x.size(), false)?.to_vec::<i64>()?;
-    with_dtype!(x.dtype(), T => {
-        let values = flat.to_vec::<T>()?;
-        let mut found = Distinct { first: vec![], inverse: vec![0; values.len()], counts: vec![] };
-        let mut last: Option<T> = None;
-        for at in order {
-            let value = values[at as usize];
-            if last.is_some_and(|last| last.order(value) == Ordering::Equal) {
-                if let Some(count) = found.counts.last_mut() {
-                    *count += 1;
-                }
-            } else {
-                found.first.push(at);
-                found.counts.push(1);
-            }
-            found.inverse[at as usize] = found.first.len() as i64 - 1;
-            last = Some(value);
-        }
-        Ok(found)
     })
 }
 
@@ -152,28 +118,6 @@ crate::operations! { family "ordering";
         };
         let index = order_along(x, axis, wanted, largest)?;
         Ok((taken_along("topk", x, axis, &index)?, index))
-    }
-    /// The distinct elements in ascending order, and, as asked, the index of the first of each, for every element the index of its value, and the counts.
-    [numpy("unique"), constant]
-    fn unique(x: Tensor, return_index: bool = false, return_inverse: bool = false, return_counts: bool = false) -> OneOrTuple {
-        let found = distinct(x)?;
-        let first = Tensor::from(found.first);
-        let flat = reshape_dims(&x.detach(), &[x.size()])?;
-        let values = taken_along("unique", &flat, 0, &first)?;
-        if !(return_index || return_inverse || return_counts) {
-            return Ok(OneOrTuple::One(values));
-        }
-        let mut parts = vec![values];
-        if return_index {
-            parts.push(first);
-        }
-        if return_inverse {
-            parts.push(Tensor::from_vec(found.inverse, x.shape())?);
-        }
-        if return_counts {
-            parts.push(Tensor::from(found.counts));
-        }
-        Ok(OneOrTuple::Tuple(parts))
     }
     /// Where to insert the values of `v` in the ordered vector `a`, before equal elements or, with `side="right"`, after them.
     [numpy("searchsorted"), constant]

@@ -11,6 +11,7 @@ use crate::ops::cast::astype;
 use crate::ops::create::room;
 use crate::ops::declare::{Ints, Scalar};
 use crate::ops::join::join;
+use crate::ops::pad_modes::{Statistic, filled, ramped, turned};
 use crate::ops::places::integers;
 use crate::ops::repeat::add_along;
 use crate::ops::shape::broadcast_to;
@@ -238,31 +239,61 @@ fn within_once(x: &Tensor, widths: &Widths, spare: usize) -> Result<()> {
     Ok(())
 }
 
+/// The modes that summarise elements.
+const STATISTICS: &[(&str, Statistic)] = &[
+    ("maximum", Statistic::Largest),
+    ("minimum", Statistic::Smallest),
+    ("mean", Statistic::Mean),
+    ("median", Statistic::Median),
+];
+
+/// Refuses an argument that another mode has.
+fn belongs(name: &str, given: bool, mode: &str, fits: bool) -> Result<()> {
+    if !given || fits {
+        return Ok(());
+    }
+    Err(bad(format!("{name} with mode {mode:?}"), "use it with the mode that reads it"))
+}
+
+/// A border of given values, zeros by default.
+fn constant(x: &Tensor, widths: &Widths, values: Option<&Tensor>) -> Result<Tensor> {
+    let values = match values {
+        None => Tensor::zeros(&[], x.dtype())?,
+        Some(values) => astype(values, x.dtype())?,
+    };
+    if values.size() == 1 && !values.requires_grad() {
+        return bordered(x, widths, &values);
+    }
+    bordered_each(x, widths, &per_axis("constant_values", &values, x.ndim())?)
+}
+
 crate::operations! { family "padding";
-    /// NumPy's pad: `pad_width` is one number, `(before, after)`, or a pair per axis; `mode` is constant, edge, reflect, symmetric or wrap. Derivative: `g` summed over the places that show an element.
+    /// NumPy's pad: `pad_width` is one number, `(before, after)`, or a pair per axis; `mode` is constant (of `constant_values`), edge, reflect, symmetric, wrap, linear_ramp (to `end_values`), maximum, minimum, mean, median (of `stat_length` elements), or empty. Derivative: `g` summed over the places that show an element.
     [numpy("pad")]
-    fn pad(x: Tensor, pad_width: Tensor, mode: String = "constant".to_owned(), constant_values: Option<Tensor> = None) -> Tensor {
+    fn pad(x: Tensor, pad_width: Tensor, mode: String = "constant".to_owned(), constant_values: Option<Tensor> = None, end_values: Option<Tensor> = None, stat_length: Option<Tensor> = None, reflect_type: String = "even".to_owned()) -> Tensor {
         let widths = widths_of(pad_width, x.ndim())?;
+        let statistic = STATISTICS.iter().find(|(name, _)| *name == mode).map(|(_, kind)| *kind);
+        belongs("constant_values", constant_values.is_some(), &mode, mode == "constant")?;
+        belongs("end_values", end_values.is_some(), &mode, mode == "linear_ramp")?;
+        belongs("stat_length", stat_length.is_some(), &mode, statistic.is_some())?;
+        belongs("reflect_type", reflect_type != "even", &mode, reflect_type == "odd" && (mode == "reflect" || mode == "symmetric"))?;
+        if let Some(kind) = statistic {
+            let lengths = stat_length.map(|given| per_axis("stat_length", &integers("pad", given)?, x.ndim())?.to_vec::<i64>()).transpose()?;
+            return filled(x, &widths, kind, lengths.as_deref());
+        }
         let beyond = match mode.as_str() {
-            "constant" => {
-                let values = match constant_values {
-                    None => Tensor::zeros(&[], x.dtype())?,
-                    Some(values) => astype(values, x.dtype())?,
-                };
-                if values.size() == 1 && !values.requires_grad() {
-                    return bordered(x, &widths, &values);
-                }
-                return bordered_each(x, &widths, &per_axis("constant_values", &values, x.ndim())?);
+            "constant" | "empty" => return constant(x, &widths, constant_values),
+            "linear_ramp" => {
+                let zero = Tensor::zeros(&[], x.dtype())?;
+                return ramped(x, &widths, &per_axis("end_values", end_values.unwrap_or(&zero), x.ndim())?);
             }
+            "reflect" | "symmetric" if reflect_type == "odd" => return turned(x, &widths, mode == "symmetric"),
             "edge" => Beyond::Edge,
             "reflect" => Beyond::Reflect,
             "symmetric" => Beyond::Symmetric,
             "wrap" => Beyond::Wrap,
-            other => return Err(bad(format!("mode {other:?}"), "use constant, edge, reflect, symmetric or wrap")),
+            other => return Err(bad(format!("mode {other:?}"), "use constant, edge, reflect, symmetric, wrap, linear_ramp, maximum, minimum, mean, median or empty")),
         };
-        if constant_values.is_some() {
-            return Err(bad(format!("constant_values with mode {mode:?}"), "use them with mode=\"constant\""));
-        }
         extended(x, &widths, beyond)
     }
     /// PyTorch's pad: widths in pairs, the last axis first; `mode` is constant (negative widths crop), reflect, replicate or circular.

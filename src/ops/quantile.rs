@@ -13,8 +13,10 @@ use crate::ops::compare::{GREATER_EQUAL, isnan};
 use crate::ops::declare::{Axes, Operand, Scalar};
 use crate::ops::elementwise::{binary, binary_operands, binary_scalar};
 use crate::ops::order::order_along;
+use crate::ops::quantile_method::{Line, Method, Spot};
 use crate::ops::reduce::{
     extreme_over, finish_shape, kept_dims, lines, mean_over, need_elements, reduced, resolve,
+    resolve_fold,
 };
 use crate::ops::scan::taken_along;
 use crate::ops::select::where_;
@@ -95,7 +97,9 @@ fn quantile_over(
     q: &Operand,
     axes: &[usize],
     keepdims: bool,
+    method: &str,
 ) -> Result<Tensor> {
+    let method = Method::named(op, method)?;
     need_elements(op, x, axes)?;
     let n: usize = axes.iter().map(|&a| x.shape()[a]).product();
     let levels = match q {
@@ -114,8 +118,10 @@ fn quantile_over(
     let values = if shape.contains(&0) {
         Tensor::zeros(&shape, x.dtype().promote(levels.dtype()))?
     } else {
-        let read = exact.iter().map(|&q| neighbours(q, n).1 + 1).max().unwrap_or(0);
-        let rows = interpolated(op, &Ordered::new(x, axes, read)?, &levels, &exact, n)?;
+        let spots: Vec<Spot> = exact.iter().map(|&q| method.spot(q, n)).collect();
+        let read = spots.iter().map(|spot| spot.high + 1).max().unwrap_or(0);
+        let ordered = Ordered::new(x, axes, read)?;
+        let rows = interpolated(op, &ordered, &levels, &exact, &spots, method.line(n))?;
         let mut order: ShapeVec = [rows.ndim() - 1].into_iter().collect();
         order.extend(0..rows.ndim() - 1);
         reshape_dims(&permute_axes(&rows, &order)?, &shape)?
@@ -124,22 +130,16 @@ fn quantile_over(
     finish_shape(values, &shifted, keepdims)
 }
 
-/// The ranks of the neighbours below and above a level.
-fn neighbours(level: f64, n: usize) -> (usize, usize) {
-    let low = ((level * (n - 1) as f64).floor() as usize).min(n - 1);
-    (low, (low + 1).min(n - 1))
-}
-
-/// How far each level lies between its neighbours; recorded if the level has a derivative.
-fn fraction(levels: &Tensor, exact: &[f64], low: &[usize], last: f64) -> Result<Tensor> {
-    if !levels.requires_grad() {
-        let parts = exact.iter().zip(low).map(|(q, &i)| q * last - i as f64);
-        return astype(&Tensor::from(parts.collect::<Vec<_>>()), levels.dtype());
-    }
-    let floor = Tensor::from(low.iter().map(|&i| i as f64).collect::<Vec<_>>());
+/// How far each level lies between its neighbours; recorded if the level has a derivative there.
+fn fraction(levels: &Tensor, exact: &[f64], spots: &[Spot], line: Option<Line>) -> Result<Tensor> {
+    let Some(line) = line.filter(|_| levels.requires_grad()) else {
+        let parts: Vec<f64> = spots.iter().map(|spot| spot.part).collect();
+        return astype(&Tensor::from(parts), levels.dtype());
+    };
+    let floor: Vec<f64> = spots.iter().map(|spot| spot.low as f64 - line.start).collect();
     let flat = reshape_dims(levels, &[exact.len()])?;
-    let place = binary_scalar(&MULTIPLY, &flat, Scalar::Float(last))?;
-    binary(&SUBTRACT, &place, &astype(&floor, levels.dtype())?)
+    let place = binary_scalar(&MULTIPLY, &flat, Scalar::Float(line.slope))?;
+    binary(&SUBTRACT, &place, &astype(&Tensor::from(floor), levels.dtype())?)
 }
 
 /// One quantile per level, as the last axis.
@@ -148,12 +148,12 @@ fn interpolated(
     ordered: &Ordered,
     levels: &Tensor,
     exact: &[f64],
-    n: usize,
+    spots: &[Spot],
+    line: Option<Line>,
 ) -> Result<Tensor> {
-    let last = (n - 1) as f64;
-    let (low, high): (Vec<usize>, Vec<usize>) = exact.iter().map(|&q| neighbours(q, n)).unzip();
+    let (low, high): (Vec<usize>, Vec<usize>) = spots.iter().map(|s| (s.low, s.high)).unzip();
     let (a, b) = (ordered.at(op, &low)?, ordered.at(op, &high)?);
-    let part = fraction(levels, exact, &low, last)?;
+    let part = fraction(levels, exact, spots, line)?;
     // From the nearer neighbour, as NumPy does: an infinite one is reached, or not, at the same levels.
     let far = binary_scalar(&GREATER_EQUAL, &part.detach(), Scalar::Float(0.5))?;
     let back = binary_scalar(&SUBTRACT, &part, Scalar::Float(1.0))?;
@@ -167,7 +167,7 @@ crate::operations! { family "reduction";
     /// Range over the axes, `max - min`. Derivative: `g` to the largest and `-g` to the smallest, shared evenly among ties.
     [numpy("ptp")]
     fn ptp(x: Tensor, axis: Axes = Axes::All, keepdims: bool = false) -> Tensor {
-        let axes = resolve("ptp", &axis, x.ndim())?;
+        let axes = resolve_fold("ptp", &axis, x.ndim())?;
         need_elements("ptp", x, &axes)?;
         let high = extreme_over(Reduction::Max, "max", x, &axes)?;
         let low = extreme_over(Reduction::Min, "min", x, &axes)?;
@@ -180,21 +180,21 @@ crate::operations! { family "reduction";
         let axes = resolve("median", &axis, x.ndim())?;
         finish_shape(median_over(&x, &axes)?, &axes, keepdims)
     }
-    /// Quantiles at levels `q` from 0 to 1, between neighbours by linear interpolation; the axes of `q` come first. Derivatives: `g` to the two neighbours by their weight; the slope between them by `q`.
+    /// Quantiles at levels `q` from 0 to 1, between neighbours by NumPy's `method`; the axes of `q` come first. Derivatives: `g` to the two neighbours by their weight; the slope between them by `q`.
     [numpy("quantile")]
-    fn quantile(x: Tensor, q: Operand, axis: Axes = Axes::All, keepdims: bool = false) -> Tensor {
+    fn quantile(x: Tensor, q: Operand, axis: Axes = Axes::All, keepdims: bool = false, method: String = "linear".to_owned()) -> Tensor {
         let x = astype(x, x.dtype().to_float())?;
-        quantile_over("quantile", &x, q, &resolve("quantile", &axis, x.ndim())?, keepdims)
+        quantile_over("quantile", &x, q, &resolve("quantile", &axis, x.ndim())?, keepdims, &method)
     }
-    /// Quantiles at levels `q` from 0 to 100, between neighbours by linear interpolation; the axes of `q` come first.
+    /// Quantiles at levels `q` from 0 to 100, between neighbours by NumPy's `method`; the axes of `q` come first.
     [numpy("percentile")]
-    fn percentile(x: Tensor, q: Operand, axis: Axes = Axes::All, keepdims: bool = false) -> Tensor {
+    fn percentile(x: Tensor, q: Operand, axis: Axes = Axes::All, keepdims: bool = false, method: String = "linear".to_owned()) -> Tensor {
         let x = astype(x, x.dtype().to_float())?;
         let hundred = Operand::Scalar(Scalar::Float(100.0));
         let level = match q {
             Operand::Scalar(s) => Operand::Scalar(Scalar::Float(s.as_f64() / 100.0)),
             tensor => Operand::Tensor(binary_operands(&DIVIDE, tensor, &hundred)?),
         };
-        quantile_over("percentile", &x, &level, &resolve("percentile", &axis, x.ndim())?, keepdims)
+        quantile_over("percentile", &x, &level, &resolve("percentile", &axis, x.ndim())?, keepdims, &method)
     }
 }

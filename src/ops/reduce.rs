@@ -33,6 +33,14 @@ pub(crate) fn resolve(op: &'static str, axis: &Axes, ndim: usize) -> Result<Shap
     }
 }
 
+/// The same for folds of any element with the next, where NumPy lets a 0-d tensor have an axis 0.
+pub(crate) fn resolve_fold(op: &'static str, axis: &Axes, ndim: usize) -> Result<ShapeVec> {
+    match axis.named() {
+        Some([0 | -1]) if ndim == 0 => Ok(ShapeVec::new()),
+        _ => resolve(op, axis, ndim),
+    }
+}
+
 pub(crate) fn kept_dims(dims: &[usize], axes: &[usize]) -> ShapeVec {
     dims.iter().enumerate().map(|(i, &d)| if axes.contains(&i) { 1 } else { d }).collect()
 }
@@ -103,7 +111,7 @@ fn extreme(
     axis: &Axes,
     keepdims: bool,
 ) -> Result<Tensor> {
-    let axes = resolve(name, axis, x.ndim())?;
+    let axes = resolve_fold(name, axis, x.ndim())?;
     need_elements(name, x, &axes)?;
     finish_shape(extreme_over(op, name, x, &axes)?, &axes, keepdims)
 }
@@ -200,19 +208,22 @@ crate::operations! { family "reduction";
     [numpy("sum")]
     fn sum(x: Tensor, axis: Axes = Axes::All, keepdims: bool = false, dtype: Option<DType> = None) -> Tensor {
         let x = dtype.map_or_else(|| Ok(x.clone()), |d| astype(x, d))?;
-        let out = sum_over(&x, &resolve("sum", &axis, x.ndim())?, keepdims)?;
+        let out = sum_over(&x, &resolve_fold("sum", &axis, x.ndim())?, keepdims)?;
         dtype.map_or_else(|| Ok(out.clone()), |d| astype(&out, d))
     }
     /// Product over the axes; integers and booleans in int64. Derivative: `g` times the product of the others, exact also where elements are zero.
     [numpy("prod")]
     fn prod(x: Tensor, axis: Axes = Axes::All, keepdims: bool = false, dtype: Option<DType> = None) -> Tensor {
         let x = dtype.map_or_else(|| Ok(x.clone()), |d| astype(x, d))?;
-        let out = prod_over(&x, &resolve("prod", &axis, x.ndim())?, keepdims)?;
+        let out = prod_over(&x, &resolve_fold("prod", &axis, x.ndim())?, keepdims)?;
         dtype.map_or_else(|| Ok(out.clone()), |d| astype(&out, d))
     }
     /// Mean over the axes, a float. Derivative: `g / n` repeated.
     [numpy("mean")]
     fn mean(x: Tensor, axis: Axes = Axes::All, keepdims: bool = false, dtype: Option<DType> = None) -> Tensor {
+        if let Some(got) = dtype.filter(|d| !d.is_float()) {
+            return Err(Box::new(Error::DType { op: "mean".into(), got, remedy: "give a float dtype, and cast the mean" }));
+        }
         let x = dtype.map_or_else(|| Ok(x.clone()), |d| astype(x, d))?;
         mean_over(&x, &resolve("mean", &axis, x.ndim())?, keepdims)
     }
@@ -249,20 +260,20 @@ crate::operations! { family "reduction";
     /// Whether all elements over the axes are true.
     [numpy("all"), constant]
     fn all(x: Tensor, axis: Axes = Axes::All, keepdims: bool = false) -> Tensor {
-        let axes = resolve("all", &axis, x.ndim())?;
+        let axes = resolve_fold("all", &axis, x.ndim())?;
         finish_shape(reduced(Reduction::All, x, &axes, DType::Bool)?, &axes, keepdims)
     }
     /// Whether any element over the axes is true.
     [numpy("any"), constant]
     fn any(x: Tensor, axis: Axes = Axes::All, keepdims: bool = false) -> Tensor {
-        let axes = resolve("any", &axis, x.ndim())?;
+        let axes = resolve_fold("any", &axis, x.ndim())?;
         finish_shape(reduced(Reduction::Any, x, &axes, DType::Bool)?, &axes, keepdims)
     }
     /// How many elements over the axes are not zero.
     [numpy("count_nonzero"), constant]
     fn count_nonzero(x: Tensor, axis: Axes = Axes::All, keepdims: bool = false) -> Tensor {
         let truth = astype(&x.detach(), DType::Bool)?;
-        sum_over(&truth, &resolve("count_nonzero", &axis, x.ndim())?, keepdims)
+        sum_over(&truth, &resolve_fold("count_nonzero", &axis, x.ndim())?, keepdims)
     }
 }
 
@@ -276,6 +287,7 @@ fn arg_extreme(
     let x = x.detach();
     let (flat, axes) = match axis {
         None => (reshape_dims(&x, &[x.size()])?, smallvec![0]),
+        Some(0 | -1) if x.ndim() == 0 => return Tensor::zeros(&[], DType::I64),
         Some(axis) => (x.clone(), resolve(name, &Axes::from(axis), x.ndim())?),
     };
     need_elements(name, &flat, &axes)?;

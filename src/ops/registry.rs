@@ -9,9 +9,9 @@ use std::sync::LazyLock;
 use crate::ops::declare::{Kind, OpDecl, Returns};
 use crate::ops::{
     activation, along, arith, bitwise, blend, cast, choice, closeness, compare, create, diagonal,
-    einsum, extremes, flip, gelu, grid, index, join, logsumexp, math, matmul, nan, nn, nonzero,
-    norms, numerical, order, orders, pad, products, quantile, reduce, repeat, rounding, scan,
-    select, shape, softmax, split, statistics, window,
+    distinct, einsum, extremes, flip, gelu, grid, index, join, logsumexp, math, matmul, nan, nn,
+    nonzero, norms, numerical, order, orders, pad, products, quantile, reduce, repeat, rounding,
+    scan, select, shape, softmax, split, statistics, window,
 };
 
 #[cfg(feature = "linalg")]
@@ -79,6 +79,7 @@ static FAMILIES: &[&[OpDecl]] = &[
     norms::DECLS,
     logsumexp::DECLS,
     order::DECLS,
+    distinct::DECLS,
     nan::DECLS,
     quantile::DECLS,
     statistics::DECLS,

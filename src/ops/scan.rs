@@ -33,6 +33,11 @@ fn line(op: &'static str, x: &Tensor, axis: Option<isize>) -> Result<(Tensor, us
     }
 }
 
+/// NumPy's running sums take a 0-d tensor for one of one element.
+fn at_least_1d(x: &Tensor) -> Result<Tensor> {
+    if x.ndim() == 0 { reshape_dims(x, &[1]) } else { Ok(x.clone()) }
+}
+
 /// The dtype that a running sum or product has: NumPy's, integers widened to int64.
 fn widened(x: &Tensor, dtype: Option<DType>) -> Result<Tensor> {
     astype(x, dtype.unwrap_or(if x.dtype().is_float() { x.dtype() } else { DType::I64 }))
@@ -205,13 +210,13 @@ crate::operations! { family "cumulative";
     /// Running sum along an axis (or of the flattened tensor). Derivative: the running sum of `g` from the end.
     [numpy("cumsum", "cumulative_sum")]
     fn cumsum(x: Tensor, axis: Option<isize> = None, dtype: Option<DType> = None) -> Tensor {
-        let (x, axis) = line("cumsum", &widened(x, dtype)?, axis)?;
+        let (x, axis) = line("cumsum", &widened(&at_least_1d(x)?, dtype)?, axis)?;
         cumulative_sum(&x, axis)
     }
     /// Running product along an axis (or of the flattened tensor). Derivative: exact also where elements are zero.
     [numpy("cumprod", "cumulative_prod")]
     fn cumprod(x: Tensor, axis: Option<isize> = None, dtype: Option<DType> = None) -> Tensor {
-        let (x, axis) = line("cumprod", &widened(x, dtype)?, axis)?;
+        let (x, axis) = line("cumprod", &widened(&at_least_1d(x)?, dtype)?, axis)?;
         cumulative_product(&x, axis)
     }
     /// Running `ln(sum(e^x))` along an axis (or of the flattened tensor), without overflow. Derivative: the share of each element in all later sums.

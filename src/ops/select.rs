@@ -9,7 +9,9 @@ use crate::error::{Error, Result};
 use crate::graph::Saved;
 use crate::kernels;
 use crate::ops::cast::astype;
+use crate::ops::compare::{GREATER, LESS, LOGICAL_OR, isnan};
 use crate::ops::declare::{Operand, Scalar};
+use crate::ops::elementwise::{Elementwise, binary, binary_operands};
 use crate::ops::shape::broadcast_to;
 use crate::ops::structured::{Record, finish, move_cost};
 use crate::tensor::Tensor;
@@ -76,6 +78,20 @@ pub(crate) fn choose(mask: &Tensor, a: &Tensor, b: &Tensor) -> Result<Tensor> {
     }))
 }
 
+/// Where an element is past a bound, or the bound is NaN; a NaN in `x` compares false and passes.
+fn beyond(test: &'static Elementwise, x: &Tensor, bound: &Operand) -> Result<Tensor> {
+    let past = binary_operands(test, &Operand::Tensor(x.detach()), bound)?;
+    match bound {
+        Operand::Scalar(s) if s.as_f64().is_nan() => {
+            Tensor::full(past.shape(), Scalar::Bool(true), DType::Bool)
+        }
+        Operand::Tensor(t) if t.dtype().is_float() => {
+            binary(&LOGICAL_OR, &past, &isnan(&t.detach())?)
+        }
+        _ => Ok(past),
+    }
+}
+
 crate::operations! { family "selection";
     /// Limited to the range `min..max`; either bound may be None. Derivative: `g` inside and at the bounds, 0 outside.
     [numpy("clip"), aliases("clamp")]
@@ -89,13 +105,10 @@ crate::operations! { family "selection";
         }
         let mut out = x.clone();
         if let Some(low) = min {
-            // NaN compares false both ways, so it stays where it is: in x it passes, as in NumPy.
-            let below = crate::ops::elementwise::binary_operands(&crate::ops::compare::LESS, &Operand::Tensor(out.detach()), low)?;
-            out = where_(&below, low, &Operand::Tensor(out))?;
+            out = where_(&beyond(&LESS, &out, low)?, low, &Operand::Tensor(out))?;
         }
         if let Some(high) = max {
-            let above = crate::ops::elementwise::binary_operands(&crate::ops::compare::GREATER, &Operand::Tensor(out.detach()), high)?;
-            out = where_(&above, high, &Operand::Tensor(out))?;
+            out = where_(&beyond(&GREATER, &out, high)?, high, &Operand::Tensor(out))?;
         }
         Ok(out)
     }

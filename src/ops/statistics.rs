@@ -7,6 +7,7 @@
 use crate::array::{ShapeVec, normalize_axes};
 use crate::dtype::DType;
 use crate::error::{Dims, Error, Result};
+use crate::ops::arguments::OneOrTuple;
 use crate::ops::arith::{DIVIDE, MULTIPLY, SUBTRACT};
 use crate::ops::cast::astype;
 use crate::ops::compare::EQUAL;
@@ -15,9 +16,9 @@ use crate::ops::elementwise::{binary, binary_scalar};
 use crate::ops::join::concatenate;
 use crate::ops::math::sqrt;
 use crate::ops::matmul::matmul;
-use crate::ops::reduce::{finish_shape, mean_over, resolve, sum_over};
+use crate::ops::reduce::{count, finish_shape, mean_over, resolve, sum_over};
 use crate::ops::select::clip;
-use crate::ops::shape::{permute_axes, reshape_dims, squeeze, swap_axes};
+use crate::ops::shape::{broadcast_to, permute_axes, reshape_dims, squeeze, swap_axes};
 use crate::ops::view::{Step, view_through};
 use crate::tensor::Tensor;
 
@@ -145,14 +146,22 @@ fn joined(op: &'static str, x: &Tensor, y: Option<&Tensor>, rowvar: bool) -> Res
 }
 
 crate::operations! { family "statistics";
-    /// Weighted mean over the axes, `sum(x w) / sum(w)`; the plain mean without weights. Weights have the tensor's shape or that of the axes named.
+    /// Weighted mean over the axes, `sum(x w) / sum(w)`; the plain mean without weights. Weights have the tensor's shape or that of the axes named. With `returned`, also the sums of the weights.
     [numpy("average")]
-    fn average(x: Tensor, axis: Axes = Axes::All, weights: Option<Tensor> = None, keepdims: bool = false) -> Tensor {
+    fn average(x: Tensor, axis: Axes = Axes::All, weights: Option<Tensor> = None, keepdims: bool = false, returned: bool = false) -> OneOrTuple {
         let x = astype(x, x.dtype().to_float())?;
         let axes = resolve("average", &axis, x.ndim())?;
-        let Some(weights) = weights else { return mean_over(&x, &axes, keepdims) };
-        let weights = spread_weights(&x, weights, &axis)?;
-        finish_shape(weighted_mean(&x, &weights, &axes)?.0, &axes, keepdims)
+        let (mean, total) = match weights {
+            None => (mean_over(&x, &axes, true)?, Tensor::full(&[], Scalar::Float(count(&x, &axes) as f64), x.dtype())?),
+            Some(weights) => weighted_mean(&x, &spread_weights(&x, weights, &axis)?, &axes)?,
+        };
+        let dims = ShapeVec::from_slice(mean.shape());
+        let mean = finish_shape(mean, &axes, keepdims)?;
+        if !returned {
+            return Ok(OneOrTuple::One(mean));
+        }
+        let total = finish_shape(broadcast_to(&astype(&total, mean.dtype())?, &dims)?.contiguous()?, &axes, keepdims)?;
+        Ok(OneOrTuple::Tuple(vec![mean, total]))
     }
     /// Covariance matrix of variables (rows, or columns with `rowvar=False`) in float64, divided by `n - ddof` with `ddof` 1, or 0 with `bias`.
     [numpy("cov")]

@@ -1,16 +1,32 @@
 """Functions of neural networks: the operations under PyTorch's names.
 
-Owns: the namespace; every function is an operation of the core.
+Owns: the namespace; every function is an operation of the core, `dropout` with a mask drawn for it.
 Invariant: weights are [in, out], and every loss multiplies by the gradient that arrives.
 """
 
 from ferrograd._core import (
+    celu as celu,
     cross_entropy as cross_entropy,
+    elu as elu,
+    embedding as embedding,
     gelu as gelu,
+    hardsigmoid as hardsigmoid,
+    hardswish as hardswish,
+    hardtanh as hardtanh,
+    leaky_relu as leaky_relu,
     log_softmax as log_softmax,
+    logsigmoid as logsigmoid,
+    mish as mish,
+    one_hot as one_hot,
     relu as relu,
+    relu6 as relu6,
+    selu as selu,
     sigmoid as sigmoid,
+    silu as silu,
     softmax as softmax,
+    softplus as softplus,
+    softsign as softsign,
     tanh as tanh,
 )
+from ferrograd.nn._dropout import dropout as dropout
 from ferrograd.nn._operations import *  # noqa: F403 - the registry lists them

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from ferrograd._core import Tensor, asarray
-from ferrograd._random import Generator, _source
+from ferrograd._random import Generator, source
 from ferrograd.errors import ArgumentError, ShapeError
 from ferrograd.nn._parameter import Parameter
 
@@ -66,14 +66,14 @@ def uniform_(
     tensor: Tensor, low: float = 0.0, high: float = 1.0, generator: Source = None
 ) -> Tensor:
     """Fills with uniform numbers in [low, high)."""
-    return _fill(tensor, _source(generator).uniform(low, high, tensor.shape))
+    return _fill(tensor, source(generator).uniform(low, high, tensor.shape))
 
 
 def normal_(
     tensor: Tensor, mean: float = 0.0, std: float = 1.0, generator: Source = None
 ) -> Tensor:
     """Fills with normal numbers."""
-    return _fill(tensor, _source(generator).normal(mean, std, tensor.shape))
+    return _fill(tensor, source(generator).normal(mean, std, tensor.shape))
 
 
 def fans(tensor: Tensor) -> tuple[int, int]:

@@ -194,9 +194,14 @@ impl PyTensor {
     /// The same data in another dtype, or on `'cpu'`.
     fn to(slf: &Bound<'_, Self>, target: &Bound<'_, PyAny>) -> PyResult<Py<PyAny>> {
         if let Ok(device) = target.extract::<String>()
-            && device.starts_with("cpu")
+            && let name = device.split(':').next().unwrap_or_default()
+            && ["cpu", "cuda", "mps", "xpu", "meta"].contains(&name)
         {
-            return Ok(slf.clone().into_any().unbind());
+            if name == "cpu" {
+                return Ok(slf.clone().into_any().unbind());
+            }
+            let what = format!("there is no device {device:?}; tensors live in main memory");
+            return Err(bad_value("to", what, "use \"cpu\", or leave it out"));
         }
         if let Ok(other) = target.cast::<PyTensor>() {
             return converted(slf, other.get().tensor.dtype());

@@ -201,19 +201,20 @@ pub(crate) fn from_numpy<'py>(array: &Bound<'py, PyAny>) -> PyResult<Bound<'py, 
 #[pyfunction(name = "_full")]
 pub(crate) fn full<'py>(
     py: Python<'py>,
+    op: &str,
     shape: Vec<i64>,
     fill_value: &Bound<'py, PyAny>,
     dtype: Option<&Bound<'py, PyAny>>,
     requires_grad: bool,
 ) -> PyResult<Bound<'py, PyTensor>> {
-    let dtype = dtype_option("full", dtype)?.unwrap_or_else(default_dtype);
+    let dtype = dtype_option(op, dtype)?.unwrap_or_else(default_dtype);
     let Some(value) = convert::weak_number(fill_value)? else {
         let what = format!("fill_value is a {}", type_name(fill_value));
-        return Err(bad_type("full", what, "give a number"));
+        return Err(bad_type(op, what, "give a number"));
     };
     if let Some(negative) = shape.iter().find(|&&d| d < 0) {
         let what = format!("the shape holds the negative size {negative}");
-        return Err(bad_value("full", what, "give sizes of at least 0"));
+        return Err(bad_value(op, what, "give sizes of at least 0"));
     }
     let dims: Vec<usize> = shape.iter().map(|&d| d as usize).collect();
     let tensor = Tensor::full(&dims, value, dtype)?.in_mode();

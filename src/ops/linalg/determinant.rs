@@ -45,10 +45,24 @@ fn cofactors_by_minors(a: &Tensor) -> Result<Tensor> {
     mul(&determinants(&minors)?, &Tensor::from_vec::<f64>(signs, &[n, n])?.cast_like(a)?)
 }
 
+/// Whether every determinant is finite and at least `share` of the product of its rows' lengths.
+fn regular(a: &Tensor, d: &Tensor, share: f64) -> Result<bool> {
+    let n = columns(a);
+    let values = astype(&d.detach(), DType::F64)?.to_vec::<f64>()?;
+    let elements = astype(&a.detach(), DType::F64)?.to_vec::<f64>()?;
+    Ok(values.iter().enumerate().all(|(i, v)| {
+        let rows = elements[i * n * n..(i + 1) * n * n].chunks_exact(n.max(1));
+        let most: f64 = rows.map(|row| row.iter().map(|x| x * x).sum::<f64>().ln() / 2.0).sum();
+        v.is_finite() && v.abs() > f64::MIN_POSITIVE && v.abs().ln() >= most + share.ln()
+    }))
+}
+
 /// The derivative of the determinant by the matrix.
 fn cofactors(a: &Tensor, d: &Tensor, again: bool) -> Result<Tensor> {
-    let values = astype(&d.detach(), DType::F64)?.to_vec::<f64>()?;
-    if values.iter().all(|v| v.is_finite() && v.abs() > f64::MIN_POSITIVE)
+    // Nearly singular, the inverse is inaccurate, and its derivative, where two large terms cancel, more so.
+    let by_minors = again && columns(a) <= MINORS;
+    if (regular(a, d, if by_minors { 1e-3 } else { 1e-8 })?
+        || (again && !by_minors && regular(a, d, 0.0)?))
         && let Ok(inverse) = inverse("det", a)
     {
         return mul(&each(d)?, &t(&inverse)?);
@@ -59,7 +73,7 @@ fn cofactors(a: &Tensor, d: &Tensor, again: bool) -> Result<Tensor> {
             .map_err(|i| unsettled("det", a, i))?;
         return Ok(out);
     }
-    if columns(a) <= MINORS {
+    if by_minors {
         return cofactors_by_minors(a);
     }
     Err(Box::new(Error::NotDifferentiable {

@@ -6,10 +6,11 @@
 
 use smallvec::{SmallVec, smallvec};
 
-use super::geometry::{Motion, of_images, pair, reach, unfit};
+use super::geometry::{Motion, bad, of_images, pair, reach, unfit};
 use crate::error::{Dims, Result};
 use crate::graph::Saved;
 use crate::kernels::convolution::{self, Geometry};
+use crate::ops::arguments::Padding;
 use crate::ops::arith::ADD;
 use crate::ops::cast::astype;
 use crate::ops::declare::Ints;
@@ -204,13 +205,53 @@ impl Operands {
     }
 }
 
+/// The widths of a padding; `"same"` pads the end of the images itself where an axis needs one more there.
+fn widths(
+    op: &'static str,
+    operands: &mut Operands,
+    axes: usize,
+    stride: &Ints,
+    padding: &Padding,
+    dilation: &Ints,
+) -> Result<Ints> {
+    let rule = match padding {
+        Padding::Widths(widths) => return Ok(widths.clone()),
+        Padding::Rule(rule) if rule == "valid" => return Ok(int(0)),
+        Padding::Rule(rule) => rule,
+    };
+    if rule != "same" || stride.iter().any(|&s| s != 1) {
+        return Err(bad(
+            op,
+            format!("padding={rule:?} with stride {:?}", stride.as_slice()),
+            "use \"valid\", \"same\" with a stride of 1, or widths",
+        ));
+    }
+    let dilation = pair(op, "dilation", dilation, axes, 1, 1)?;
+    let (mut found, mut ends) = (Ints::new(), Ints::new());
+    let kernel = &operands.w.shape()[2..];
+    for (&size, &apart) in kernel.iter().zip(&dilation).skip(2 - axes) {
+        let all = reach(size, apart).map_or(0, |r| r - 1);
+        found.push((all / 2) as i64);
+        ends.insert_many(0, [0, (all % 2) as i64]);
+    }
+    if ends.iter().any(|&end| end > 0) {
+        operands.x = operands.x.pad_(ends, "constant".to_owned(), None)?;
+    }
+    Ok(found)
+}
+
 fn forward(
     op: &'static str,
-    operands: &Operands,
-    motion: &Motion,
+    mut operands: Operands,
+    axes: usize,
+    stride: &Ints,
+    padding: &Padding,
+    dilation: &Ints,
     groups: isize,
 ) -> Result<Tensor> {
-    let geometry = of_images(op, operands.x.shape(), operands.w.shape(), motion, groups)?;
+    let padding = widths(op, &mut operands, axes, stride, padding, dilation)?;
+    let motion = Motion::of(op, axes, stride, &padding, dilation)?;
+    let geometry = of_images(op, operands.x.shape(), operands.w.shape(), &motion, groups)?;
     operands.check_bias(op, geometry.channels[1])?;
     operands.restore(&convolved(&geometry, &operands.x, &operands.w, operands.bias.as_ref())?)
 }
@@ -262,22 +303,24 @@ fn transposed(
     Ok(geometry)
 }
 
+fn width(value: i64) -> Padding {
+    Padding::Widths(int(value))
+}
+
 fn int(value: i64) -> Ints {
     SmallVec::from_slice(&[value])
 }
 
 crate::operations! { family "convolution";
-    /// Convolution of sequences (N, C, L) with kernels (O, C / groups, k), as in PyTorch: a cross-correlation. Derivatives: `g` spread back through the weight, and the products of `g` with the windows of `x`.
+    /// Convolution of sequences (N, C, L) with kernels (O, C / groups, k), as in PyTorch: a cross-correlation; padding may be a rule, `valid` or `same`. Derivatives: `g` spread back through the weight, and the products of `g` with the windows of `x`.
     [namespace("nn.functional")]
-    fn conv1d(x: Tensor, weight: Tensor, bias: Option<Tensor> = None, stride: Ints = int(1), padding: Ints = int(0), dilation: Ints = int(1), groups: isize = 1) -> Tensor {
-        let operands = Operands::new("conv1d", x, weight, bias, 1)?;
-        forward("conv1d", &operands, &Motion::of("conv1d", 1, &stride, &padding, &dilation)?, groups)
+    fn conv1d(x: Tensor, weight: Tensor, bias: Option<Tensor> = None, stride: Ints = int(1), padding: Padding = width(0), dilation: Ints = int(1), groups: isize = 1) -> Tensor {
+        forward("conv1d", Operands::new("conv1d", x, weight, bias, 1)?, 1, &stride, &padding, &dilation, groups)
     }
-    /// Convolution of images (N, C, H, W) with kernels (O, C / groups, kh, kw), as in PyTorch: a cross-correlation. Derivatives: `g` spread back through the weight, and the products of `g` with the windows of `x`.
+    /// Convolution of images (N, C, H, W) with kernels (O, C / groups, kh, kw), as in PyTorch: a cross-correlation; padding may be a rule, `valid` or `same`. Derivatives: `g` spread back through the weight, and the products of `g` with the windows of `x`.
     [namespace("nn.functional")]
-    fn conv2d(x: Tensor, weight: Tensor, bias: Option<Tensor> = None, stride: Ints = int(1), padding: Ints = int(0), dilation: Ints = int(1), groups: isize = 1) -> Tensor {
-        let operands = Operands::new("conv2d", x, weight, bias, 2)?;
-        forward("conv2d", &operands, &Motion::of("conv2d", 2, &stride, &padding, &dilation)?, groups)
+    fn conv2d(x: Tensor, weight: Tensor, bias: Option<Tensor> = None, stride: Ints = int(1), padding: Padding = width(0), dilation: Ints = int(1), groups: isize = 1) -> Tensor {
+        forward("conv2d", Operands::new("conv2d", x, weight, bias, 2)?, 2, &stride, &padding, &dilation, groups)
     }
     /// Images (N, C, H, W) spread through kernels (C, O / groups, kh, kw): the adjoint of `conv2d`. Derivatives: the convolution of `g`, and the products of the windows of `g` with `x`.
     [namespace("nn.functional")]

@@ -28,12 +28,12 @@ elementwise_specs! {
     /// `b (ln b - a)`, 0 where `b` is 0. Derivatives: `-g b`, and `g (ln b + 1 - a)`, 0 where `b` is 0.
     fn divergence(a, b) = DIVERGENCE {
         forward { float: |a, b| {
-            let some = b.gt(R::lit(0.0));
+            let some = b.ne(R::lit(0.0));
             R::select(some, b * (R::select(some, b, R::lit(1.0)).ln() - a), R::lit(0.0))
         }; cost: 1.2; }
         by a { float |g, b| -g * b }
         by b { float |g, a, b| {
-            let some = b.gt(R::lit(0.0));
+            let some = b.ne(R::lit(0.0));
             R::select(some, g * (R::select(some, b, R::lit(1.0)).ln() + 1.0 - a), R::lit(0.0))
         } }
     }

@@ -12,6 +12,7 @@ use crate::error::{Dims, Result};
 use crate::graph::Saved;
 use crate::kernels::convolution::Geometry;
 use crate::kernels::pooling;
+use crate::ops::arguments::OneOrTuple;
 use crate::ops::arith::MULTIPLY;
 use crate::ops::cast::astype;
 use crate::ops::declare::Ints;
@@ -167,7 +168,7 @@ fn prepare(x: &Tensor, call: &Call<'_>) -> Result<(Tensor, Geometry, Vec<usize>)
     Ok((reshape_dims(&x, &image_dims(&geometry))?, geometry, dims))
 }
 
-fn max_pool(x: &Tensor, call: &Call<'_>) -> Result<Tensor> {
+fn max_pool(x: &Tensor, call: &Call<'_>, indices: bool) -> Result<OneOrTuple> {
     let (x, g, dims) = prepare(x, call)?;
     let x = x.contiguous()?;
     let (out, places) =
@@ -176,7 +177,11 @@ fn max_pool(x: &Tensor, call: &Call<'_>) -> Result<Tensor> {
         return Err(unfit(call.op, "windows without elements".into(), "give images with elements"));
     }
     pooling::largest(x.dtype(), &g, x.view_of(), out.view_mut(), places.view_mut());
-    reshape_dims(&recorded_take(&g, &x, &places, out), &dims)
+    let largest = reshape_dims(&recorded_take(&g, &x, &places, out), &dims)?;
+    Ok(match indices {
+        true => OneOrTuple::Tuple(vec![largest, reshape_dims(&places, &dims)?]),
+        false => OneOrTuple::One(largest),
+    })
 }
 
 /// The number of elements that count at each position of an axis.
@@ -221,15 +226,15 @@ fn int(value: i64) -> Ints {
 }
 
 crate::operations! { family "pooling";
-    /// Largest element of windows along the last axis; stride is the window's size unless given. Derivative: `g` to the largest, the first of equals.
+    /// Largest element of windows along the last axis; stride is the window's size unless given; with return_indices also the place of each in its plane. Derivative: `g` to the largest, the first of equals.
     [namespace("nn.functional")]
-    fn max_pool1d(x: Tensor, kernel_size: Ints, stride: Option<Ints> = None, padding: Ints = int(0), dilation: Ints = int(1), ceil_mode: bool = false) -> Tensor {
-        max_pool(x, &Call { op: "max_pool1d", axes: 1, kernel: &kernel_size, stride: stride.as_ref(), padding: &padding, dilation: &dilation, up: ceil_mode })
+    fn max_pool1d(x: Tensor, kernel_size: Ints, stride: Option<Ints> = None, padding: Ints = int(0), dilation: Ints = int(1), ceil_mode: bool = false, return_indices: bool = false) -> OneOrTuple {
+        max_pool(x, &Call { op: "max_pool1d", axes: 1, kernel: &kernel_size, stride: stride.as_ref(), padding: &padding, dilation: &dilation, up: ceil_mode }, return_indices)
     }
-    /// Largest element of windows over the last two axes; stride is the window's size unless given. Derivative: `g` to the largest, the first of equals.
+    /// Largest element of windows over the last two axes; stride is the window's size unless given; with return_indices also the place of each in its plane. Derivative: `g` to the largest, the first of equals.
     [namespace("nn.functional")]
-    fn max_pool2d(x: Tensor, kernel_size: Ints, stride: Option<Ints> = None, padding: Ints = int(0), dilation: Ints = int(1), ceil_mode: bool = false) -> Tensor {
-        max_pool(x, &Call { op: "max_pool2d", axes: 2, kernel: &kernel_size, stride: stride.as_ref(), padding: &padding, dilation: &dilation, up: ceil_mode })
+    fn max_pool2d(x: Tensor, kernel_size: Ints, stride: Option<Ints> = None, padding: Ints = int(0), dilation: Ints = int(1), ceil_mode: bool = false, return_indices: bool = false) -> OneOrTuple {
+        max_pool(x, &Call { op: "max_pool2d", axes: 2, kernel: &kernel_size, stride: stride.as_ref(), padding: &padding, dilation: &dilation, up: ceil_mode }, return_indices)
     }
     /// Mean of windows over the last two axes, with the padding as zeros unless count_include_pad=False, or the sum over `divisor_override`; stride is the window's size unless given. Derivative: `g` shared by the window.
     [namespace("nn.functional")]
