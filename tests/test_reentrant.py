@@ -7,6 +7,7 @@ import sys
 import threading
 from typing import Any
 
+import numpy as np
 import pytest
 
 import ferrograd as fg
@@ -149,3 +150,46 @@ class TestReentrantBackward:
         x.register_hook(hook)
         x.sum().backward()
         assert inner.grad.tolist() == [2.0, 2.0]
+
+
+class TestThreads:
+    def test_hooks_inside_a_parallel_backward_change_no_bit(self, threads: int) -> None:
+        rng = np.random.default_rng(0)
+        x = fg.tensor(rng.standard_normal((96, 96)), requires_grad=True)
+        ws = [fg.tensor(rng.standard_normal((96, 96)) / 10) for _ in range(8)]
+
+        def run(seen: list[int] | None) -> fg.Tensor:
+            parts = []
+            for i, w in enumerate(ws):
+                h = (x @ w).tanh()
+                if seen is not None:
+                    h.register_hook(lambda g, i=i: seen.append(i))
+                    h.grad_fn.register_hook(lambda gi, go: None)
+                parts.append((h @ w).tanh().sum())
+            return sum(parts)
+
+        seen: list[int] = []
+        (got,) = grad(run(seen), x)
+        (want,) = grad(run(None), x)
+        assert sorted(seen) == list(range(8))
+        np.testing.assert_array_equal(got.numpy(), want.numpy())
+
+    def test_hooks_of_a_shared_leaf_run_in_every_thread_s_pass(self) -> None:
+        x, seen = leaf(), []
+        x.register_hook(lambda g: seen.append(threading.get_ident()))
+        x.register_post_accumulate_grad_hook(lambda p: seen.append(threading.get_ident()))
+        started = threading.Barrier(4)
+
+        def work() -> None:
+            started.wait()
+            for _ in range(25):
+                (x * 2).sum().backward()
+
+        workers = [threading.Thread(target=work) for _ in range(4)]
+        for worker in workers:
+            worker.start()
+        for worker in workers:
+            worker.join()
+        assert len(seen) == 200
+        assert len(set(seen)) == 4
+        assert x.grad.tolist() == [200.0, 200.0]

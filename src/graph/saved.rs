@@ -87,46 +87,48 @@ impl<V: Value> Saved<V> {
 
     /// Takes the value out of its node, to be rebuilt outside; `None` if the entry holds none.
     pub fn hold(&self, node: &NodeRef<V>) -> Option<Held<V>> {
-        self.held(Some(node.borrow()), true)
+        let data = match self {
+            Saved::Input { payload, .. }
+            | Saved::Value { payload, .. }
+            | Saved::Output { payload, .. } => Data::Plain(payload.clone()),
+            Saved::Packed { packed, .. } => Data::Packed(Arc::clone(packed)),
+            Saved::Scalar(_) | Saved::None => return None,
+        };
+        Some(Held { data, edge: self.edge(Some(node.borrow())) })
     }
 
     /// Rebuilds a value that was saved outside a node, with its edge.
     pub fn restore(&self, op: &str) -> Result<V> {
-        self.rebuild(None, true, op)
+        self.rebuild(self.edge(None), op)
     }
 
-    fn held(&self, node: Option<NodeBorrow<'_, V>>, record: bool) -> Option<Held<V>> {
+    /// Where the value's gradient goes.
+    #[inline]
+    fn edge(&self, node: Option<NodeBorrow<'_, V>>) -> Option<Edge<V>> {
         let input = |i: u32| node?.get().edges().get(i as usize).cloned().flatten();
         let output = |k: u32| node.map(|node| Edge::new(node.to_ref(), k));
-        let (data, edge) = match self {
-            Saved::Input { payload, input: i } => {
-                (Data::Plain(payload.clone()), if record { input(*i) } else { None })
+        match self {
+            Saved::Input { input: i, .. } | Saved::Packed { origin: Origin::Input(i), .. } => {
+                input(*i)
             }
-            Saved::Output { payload, index } => {
-                (Data::Plain(payload.clone()), if record { output(*index) } else { None })
+            Saved::Output { index: k, .. } | Saved::Packed { origin: Origin::Output(k), .. } => {
+                output(*k)
             }
-            Saved::Value { payload, edge } => {
-                (Data::Plain(payload.clone()), if record { edge.clone() } else { None })
+            Saved::Value { edge, .. } | Saved::Packed { origin: Origin::Edge(edge), .. } => {
+                edge.clone()
             }
-            Saved::Packed { packed, origin } => {
-                let edge = match origin {
-                    _ if !record => None,
-                    Origin::Input(i) => input(*i),
-                    Origin::Output(k) => output(*k),
-                    Origin::Edge(edge) => edge.clone(),
-                };
-                (Data::Packed(Arc::clone(packed)), edge)
-            }
-            Saved::Scalar(_) | Saved::None => return None,
-        };
-        Some(Held { data, edge })
+            Saved::Scalar(_) | Saved::None => None,
+        }
     }
 
     #[inline]
-    fn rebuild(&self, node: Option<NodeBorrow<'_, V>>, record: bool, op: &str) -> Result<V> {
-        match self.held(node, record) {
-            Some(held) => held.restore(op),
-            None => {
+    fn rebuild(&self, edge: Option<Edge<V>>, op: &str) -> Result<V> {
+        match self {
+            Saved::Input { payload, .. }
+            | Saved::Value { payload, .. }
+            | Saved::Output { payload, .. } => V::unpack(payload.clone(), edge, op),
+            Saved::Packed { packed, .. } => packed.unpack(edge, op),
+            Saved::Scalar(_) | Saved::None => {
                 let what = "a saved entry holds no value".into();
                 Err(Error::Internal { op: op.to_owned().into(), what }.into())
             }
@@ -136,8 +138,8 @@ impl<V: Value> Saved<V> {
     /// Rebuilds the value; its edge only if the pass records.
     #[inline]
     pub(super) fn unpack(&self, node: NodeBorrow<'_, V>, record: bool) -> Result<V> {
-        let name = node.get().rule().name();
-        self.rebuild(Some(node), record, &name).map_err(|error| located(node, error))
+        let edge = if record { self.edge(Some(node)) } else { None };
+        self.rebuild(edge, &node.get().rule().name())
     }
 }
 
