@@ -191,6 +191,9 @@ const CLONES: u32 = 2;
 #[pymethods]
 impl PyTensor {
     fn __traverse__(&self, visit: PyVisit<'_>) -> Result<(), PyTraverseError> {
+        if let Some(base) = &self.base {
+            visit.call(base)?;
+        }
         if idle() { Ok(()) } else { traverse(&self.tensor.owned_nodes(), CLONES, &visit) }
     }
 

@@ -14,10 +14,12 @@ use smallvec::SmallVec;
 use crate::bindings::convert::{self, type_name};
 use crate::bindings::errors::{bad_type, python};
 use crate::bindings::scope;
-use crate::bindings::tensor::wrap;
+use crate::bindings::tensor::{PyTensor, wrap, wrap_of};
 use crate::error::Result;
+use crate::ops::autograd::admit_saved;
 use crate::ops::declare::{Arg, Kind, OpDecl, Operand, Output, Param};
 use crate::ops::{in_place_name, inplace, registry};
+use crate::tensor::Tensor;
 
 /// Operands that together hold more bytes than this are worth 50 ns to release the GIL.
 const DETACH_BYTES: usize = 64 << 10;
@@ -49,10 +51,7 @@ pub(crate) fn by_name(name: &'static str, args: &mut [Arg]) -> PyResult<Output> 
 }
 
 /// The same for one tensor in and one out.
-pub(crate) fn tensor_by_name(
-    name: &'static str,
-    args: &mut [Arg],
-) -> PyResult<crate::tensor::Tensor> {
+pub(crate) fn tensor_by_name(name: &'static str, args: &mut [Arg]) -> PyResult<Tensor> {
     match by_name(name, args)? {
         Output::Tensor(tensor) => Ok(tensor),
         _ => Err(bad_type(name, "the result is no tensor", "report this")),
@@ -68,12 +67,16 @@ pub(crate) fn call<'py>(
 ) -> PyResult<Bound<'py, PyAny>> {
     let mut args = Args::new();
     bind(decl, positional, keywords, &mut args)?;
-    let output = if weight(&args) > DETACH_BYTES {
+    let inference = args.iter().any(|arg| matches!(arg, Arg::Tensor(t) if t.is_inference()));
+    let output = if inference {
+        admit_saved(decl.name, || (decl.call)(&mut args))
+    } else if weight(&args) > DETACH_BYTES {
         py.detach(|| (decl.call)(&mut args))
     } else {
         (decl.call)(&mut args)
     };
-    let result = wrap_output(py, polish(decl, output)?)?;
+    let source = positional.first().and_then(|ob| ob.cast::<PyTensor>().ok());
+    let result = wrap_output(py, polish(decl, output)?, source)?;
     if scope::active() {
         scope::dispatched(py, decl, positional, keywords, &result)?;
     }
@@ -117,7 +120,7 @@ fn polish<T>(decl: &OpDecl, result: Result<T>) -> PyResult<T> {
 }
 
 fn weight(args: &[Arg]) -> usize {
-    let bytes = |t: &crate::tensor::Tensor| t.size() * t.dtype().size();
+    let bytes = |t: &Tensor| t.size() * t.dtype().size();
     args.iter()
         .map(|arg| match arg {
             Arg::Tensor(tensor) => bytes(tensor),
@@ -127,19 +130,22 @@ fn weight(args: &[Arg]) -> usize {
         .sum()
 }
 
-/// What an operation returned, as Python objects.
-pub(crate) fn wrap_output<'py>(py: Python<'py>, output: Output) -> PyResult<Bound<'py, PyAny>> {
+/// What an operation returned, as Python objects; `source` is what parts of it may be views of.
+pub(crate) fn wrap_output<'py>(
+    py: Python<'py>,
+    output: Output,
+    source: Option<&Bound<'py, PyTensor>>,
+) -> PyResult<Bound<'py, PyAny>> {
+    let one = |tensor| match source {
+        Some(source) => wrap_of(source, tensor),
+        None => wrap(py, tensor),
+    };
+    let all = |parts: Vec<Tensor>| parts.into_iter().map(one).collect::<PyResult<Vec<_>>>();
     match output {
-        Output::Tensor(tensor) => wrap(py, tensor),
+        Output::Tensor(tensor) => one(tensor),
         Output::Bool(flag) => Ok(PyBool::new(py, flag).to_owned().into_any()),
-        Output::Tuple(parts) => {
-            let parts: PyResult<Vec<_>> = parts.into_iter().map(|part| wrap(py, part)).collect();
-            Ok(PyTuple::new(py, parts?)?.into_any())
-        }
-        Output::List(parts) => {
-            let parts: PyResult<Vec<_>> = parts.into_iter().map(|part| wrap(py, part)).collect();
-            Ok(PyList::new(py, parts?)?.into_any())
-        }
+        Output::Tuple(parts) => Ok(PyTuple::new(py, all(parts)?)?.into_any()),
+        Output::List(parts) => Ok(PyList::new(py, all(parts)?)?.into_any()),
     }
 }
 

@@ -135,9 +135,11 @@ unsafe fn alone(decl: &OpDecl, ob: *mut c::PyObject) -> *mut c::PyObject {
     let (Some(x), py) = (unsafe { small(ob) }, unsafe { Python::assume_attached() }) else {
         return ptr::null_mut();
     };
+    // SAFETY: `small` saw an exact tensor.
+    let source = || unsafe { Bound::from_borrowed_ptr(py, ob).cast_into_unchecked::<PyTensor>() };
     let run = || match (decl.unary, decl.plain) {
         (Some(unary), _) => wrap(py, unary(x).ok()?).ok(),
-        (None, Some(plain)) => dispatch::wrap_output(py, plain(x).ok()?).ok(),
+        (None, Some(plain)) => dispatch::wrap_output(py, plain(x).ok()?, Some(&source())).ok(),
         (None, None) => None,
     };
     catch_unwind(AssertUnwindSafe(run)).ok().flatten().map_or(ptr::null_mut(), Bound::into_ptr)

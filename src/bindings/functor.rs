@@ -66,7 +66,7 @@ impl<'py> Call<'_, 'py> {
                     compute()?
                 };
                 tensor.set_name(Some(name));
-                let object = Bound::new(py, PyTensor { tensor })?;
+                let object = Bound::new(py, PyTensor::from(tensor))?;
                 remember(&object)?;
                 object.into_any()
             }

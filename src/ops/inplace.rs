@@ -30,9 +30,9 @@ pub(crate) fn refuse_lent(op: &'static str, x: &Tensor) -> Result<()> {
     ))
 }
 
-/// Whether writing something that does or does not require grad to `x` makes history.
+/// Whether writing something that does or does not require grad to `x` makes history, or would have to.
 pub(crate) fn recorded(x: &Tensor, value_requires_grad: bool) -> bool {
-    graph::recording() && (value_requires_grad || x.requires_grad())
+    graph::recording() && (value_requires_grad || x.requires_grad() || x.marks().has(Marks::VARIES))
 }
 
 /// The refusals of a recorded change whose history could not be told.

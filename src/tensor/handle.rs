@@ -169,10 +169,13 @@ impl Tensor {
         } else if view {
             self.marks = self.marks.and(Marks::UNRECORDED);
         }
-        if mode.has(FORWARD)
+        let varies = (view || mode.has(FORWARD))
             && self.dtype.is_float()
-            && inputs.any(|x| x.is_cut() || x.requires_grad())
-        {
+            && inputs.any(|x| x.requires_grad() || x.is_cut() || x.marks.has(Marks::VARIES));
+        if varies && view {
+            self.marks = self.marks.and(Marks::VARIES);
+        }
+        if varies && mode.has(FORWARD) {
             self.marks = self.marks.and(Marks::CUT);
         }
         self

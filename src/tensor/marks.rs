@@ -27,6 +27,9 @@ impl Marks {
     /// A gradient that a hook or a backward was given: reading only.
     pub(crate) const LENT: Marks = Marks(256);
 
+    /// A view, made while recording was off, of a tensor that requires grad.
+    pub(crate) const VARIES: Marks = Marks(256);
+
     /// Whether all of `other` is set.
     #[inline(always)]
     pub(crate) fn has(self, other: Marks) -> bool {

@@ -26,7 +26,7 @@ pub use lost::Cause;
 pub(crate) use lost::Lost;
 pub(crate) use marks::Marks;
 pub use meta::{Identity, Meta};
-pub use saved::SavedTensor;
+pub use saved::{SavedTensor, take_inference_fault};
 
 /// An edge of the graph of tensors.
 pub type Edge = crate::graph::Edge<Tensor>;

@@ -3,10 +3,22 @@
 //! Owns: storage, layout, dtype and the version at the time of saving. Never owns a `Meta`.
 //! Invariant: restoring checks the version, so a value changed in place is never used.
 
+use std::cell::Cell;
+
 use crate::array::{Layout, Storage};
 use crate::dtype::DType;
 use crate::error::{CalledAt, Error, Result};
 use crate::tensor::{Accumulate, Edge, Tensor};
+
+thread_local! {
+    /// Whether a tensor made in inference mode was saved on this thread. Saving cannot fail, its caller can.
+    static FAULT: Cell<bool> = const { Cell::new(false) };
+}
+
+/// Whether a tensor made in inference mode was saved on this thread since the last call.
+pub fn take_inference_fault() -> bool {
+    FAULT.replace(false)
+}
 
 /// A saved tensor.
 #[derive(Clone)]
@@ -22,6 +34,9 @@ impl SavedTensor {
     /// engine could write to it without moving the version.
     #[inline]
     pub(crate) fn new(tensor: &Tensor) -> SavedTensor {
+        if tensor.is_inference() {
+            FAULT.set(true);
+        }
         if tensor.storage().may_be_written_elsewhere() {
             return SavedTensor::copied(tensor);
         }

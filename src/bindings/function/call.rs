@@ -20,9 +20,10 @@ use crate::bindings::function::tree::Tree;
 use crate::bindings::tensor::wrap;
 use crate::error::Error;
 use crate::graph::{Flags, ModeGuard, SavedValues};
+use crate::ops::elementwise::saves_inference;
 use crate::ops::function::{Call, Keep, Kept, Spec, output};
 use crate::ops::inplace;
-use crate::tensor::{Edge, Node, Tensor};
+use crate::tensor::{Edge, Node, Tensor, take_inference_fault};
 
 /// A call that is being made.
 pub(super) struct Job<'a, 'py> {
@@ -170,7 +171,11 @@ impl<'py> Job<'_, 'py> {
         if !self.form.differentiable {
             return Err(self.no_backward());
         }
+        take_inference_fault();
         let saving = self.save(context, told.waiting, &outputs, fates)?;
+        if take_inference_fault() {
+            return Err(to_python(saves_inference("save_for_backward")));
+        }
         let Outputs { tensors, tree } = outputs;
         let tree = (!matches!(tree, Tree::Tensor(_))).then(|| Arc::new(tree));
         let rule = Trampoline {

@@ -14,6 +14,7 @@ use crate::bindings::errors::{bad_type, python};
 use crate::bindings::scope;
 use crate::bindings::tensor::{PyTensor, wrap};
 use crate::error::Result;
+use crate::ops::autograd::admit_saved;
 use crate::ops::declare::{Arg, Operand, Scalar};
 use crate::ops::elementwise::{Elementwise, binary, binary_scalar, scalar_binary, unary};
 use crate::ops::{arith, compare, inplace, matmul};
@@ -125,7 +126,7 @@ fn named<'py>(name: &'static str, a: Operand, b: Operand, py: Python<'py>) -> Ob
         Operand::Tensor(tensor) => Arg::Tensor(tensor),
         Operand::Scalar(scalar) => Arg::Scalar(scalar),
     };
-    dispatch::wrap_output(py, dispatch::by_name(name, &mut [arg(a), arg(b)])?)
+    dispatch::wrap_output(py, dispatch::by_name(name, &mut [arg(a), arg(b)])?, None)
 }
 
 fn bitwise<'py>(
@@ -148,7 +149,12 @@ fn bitwise<'py>(
 
 fn product<'py>(a: &Tensor, b: &Tensor, py: Python<'py>) -> Object<'py> {
     let inner = a.shape().last().copied().unwrap_or(1);
-    run(py, a.size().max(b.size()).saturating_mul(inner) / 8, || matmul::matmul(a, b))
+    run(py, a.size().max(b.size()).saturating_mul(inner) / 8, || {
+        if a.is_inference() || b.is_inference() {
+            return admit_saved("matmul", || matmul::matmul(a, b));
+        }
+        matmul::matmul(a, b)
+    })
 }
 
 fn refuse_modulo(modulo: &Bound<'_, PyAny>) -> PyResult<()> {

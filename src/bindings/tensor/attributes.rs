@@ -12,7 +12,7 @@ use crate::bindings::dispatch::tensor_by_name;
 use crate::bindings::errors::{bad_value, to_python};
 use crate::bindings::numpy;
 use crate::bindings::scope;
-use crate::bindings::tensor::{PyTensor, wrap};
+use crate::bindings::tensor::{PyTensor, wrap, wrap_of};
 use crate::dtype::DType;
 use crate::error::Error;
 use crate::ops::cast::astype;
@@ -22,7 +22,7 @@ use crate::ops::declare::{Arg, Ints};
 fn permuted<'py>(slf: &Bound<'py, PyTensor>, axes: Ints) -> PyResult<Bound<'py, PyAny>> {
     let tensor = slf.get().tensor.sharing();
     let out = tensor_by_name("permute", &mut [Arg::Tensor(tensor), Arg::Ints(axes)])?;
-    told("permute", slf, wrap(slf.py(), out)?)
+    told("permute", slf, wrap_of(slf, out)?)
 }
 
 /// A result told to the graph scopes of this thread.

@@ -15,6 +15,14 @@ use crate::tensor::{Meta, Tensor};
 #[pyclass(name = "Tensor", module = "ferrograd", frozen, weakref, subclass)]
 pub(crate) struct PyTensor {
     pub(crate) tensor: Tensor,
+    /// The object whose memory this one shows.
+    pub(crate) base: Option<Py<PyTensor>>,
+}
+
+impl From<Tensor> for PyTensor {
+    fn from(tensor: Tensor) -> PyTensor {
+        PyTensor { tensor, base: None }
+    }
 }
 
 /// The identity kept in a tensor's state: a weak reference to its Python object.
@@ -29,7 +37,36 @@ pub(crate) fn wrap(py: Python<'_>, tensor: Tensor) -> PyResult<Bound<'_, PyAny>>
     // The memory of a view that an operation made of its own intermediate is the view's alone.
     let alone = tensor.is_view() && tensor.storage().is_unique();
     let tensor = if alone { tensor.owner() } else { tensor };
-    Ok(Bound::new(py, PyTensor { tensor })?.into_any())
+    Ok(Bound::new(py, PyTensor::from(tensor))?.into_any())
+}
+
+/// The same for a result of an operation on `source`, which it may be a view of.
+#[inline]
+pub(crate) fn wrap_of<'py>(
+    source: &Bound<'py, PyTensor>,
+    tensor: Tensor,
+) -> PyResult<Bound<'py, PyAny>> {
+    if !tensor.is_view() {
+        return wrap(source.py(), tensor);
+    }
+    wrap_view(source, tensor)
+}
+
+#[inline(never)]
+fn wrap_view<'py>(source: &Bound<'py, PyTensor>, tensor: Tensor) -> PyResult<Bound<'py, PyAny>> {
+    let py = source.py();
+    let PyTensor { tensor: from, base } = source.get();
+    let known = tensor.meta().is_some_and(|meta| object_of(py, meta).is_some());
+    if known || !tensor.storage().same(from.storage()) {
+        return wrap(py, tensor);
+    }
+    let base = base.as_ref().map_or_else(|| source.clone().unbind(), |base| base.clone_ref(py));
+    let linked = tensor.meta().is_some();
+    let object = Bound::new(py, PyTensor { tensor, base: Some(base) })?;
+    if linked {
+        remember(&object)?;
+    }
+    Ok(object.into_any())
 }
 
 #[cold]
@@ -37,7 +74,7 @@ fn wrap_known(py: Python<'_>, tensor: Tensor) -> PyResult<Bound<'_, PyAny>> {
     if let Some(object) = known_object(py, &tensor) {
         return Ok(object);
     }
-    let object = Bound::new(py, PyTensor { tensor })?;
+    let object = Bound::new(py, PyTensor::from(tensor))?;
     remember(&object)?;
     Ok(object.into_any())
 }

@@ -138,8 +138,8 @@ pub(crate) fn tensor<'py>(
     requires_grad: bool,
     name: Option<&str>,
 ) -> PyResult<Bound<'py, PyTensor>> {
-    let tensor = copied(data, dtype_option("tensor", dtype)?)?;
-    let object = Bound::new(data.py(), PyTensor { tensor })?;
+    let tensor = copied(data, dtype_option("tensor", dtype)?)?.in_mode();
+    let object = Bound::new(data.py(), PyTensor::from(tensor))?;
     finish(&object, requires_grad, name)?;
     Ok(object)
 }
@@ -218,7 +218,7 @@ pub(crate) fn full<'py>(
     }
     let dims: Vec<usize> = shape.iter().map(|&d| d as usize).collect();
     let tensor = Tensor::full(&dims, value, dtype)?.in_mode();
-    let object = Bound::new(py, PyTensor { tensor })?;
+    let object = Bound::new(py, PyTensor::from(tensor))?;
     finish(&object, requires_grad, None)?;
     Ok(object)
 }
@@ -233,13 +233,13 @@ impl PyTensor {
         requires_grad: bool,
         name: Option<&str>,
     ) -> PyResult<PyTensor> {
-        let tensor = copied(data, dtype_option("tensor", dtype)?)?;
+        let tensor = copied(data, dtype_option("tensor", dtype)?)?.in_mode();
         if requires_grad {
             tensor.set_requires_grad(true)?;
         }
         if name.is_some() {
             tensor.set_name(name);
         }
-        Ok(PyTensor { tensor })
+        Ok(PyTensor::from(tensor))
     }
 }

@@ -13,7 +13,7 @@ use crate::bindings::convert;
 use crate::bindings::dispatch::{self, SMALL};
 use crate::bindings::errors::python;
 use crate::bindings::scope;
-use crate::bindings::tensor::{PyTensor, wrap};
+use crate::bindings::tensor::{PyTensor, wrap_of};
 use crate::ops::compare;
 use crate::ops::declare::{Arg, IndexItem, Operand};
 use crate::ops::elementwise::{binary, binary_scalar};
@@ -26,7 +26,7 @@ impl PyTensor {
         slf: &Bound<'py, Self>,
         key: &Bound<'py, PyAny>,
     ) -> PyResult<Bound<'py, PyAny>> {
-        let item = get_item(&slf.get().tensor, key)?;
+        let item = get_item(slf, key)?;
         if scope::active() {
             scope::operator("index", &[slf.as_any(), key], &item)?;
         }
@@ -55,7 +55,7 @@ impl PyTensor {
         if slf.get().tensor.ndim() == 0 {
             return Err(PyTypeError::new_err("iteration over a 0-d tensor; use item()"));
         }
-        Ok(TensorIterator { tensor: slf.get().tensor.sharing(), next: AtomicUsize::new(0) })
+        Ok(TensorIterator { tensor: slf.clone().unbind(), next: AtomicUsize::new(0) })
     }
 
     fn __contains__(&self, value: &Bound<'_, PyAny>) -> PyResult<bool> {
@@ -69,17 +69,20 @@ impl PyTensor {
     }
 }
 
-fn get_item<'py>(tensor: &Tensor, key: &Bound<'py, PyAny>) -> PyResult<Bound<'py, PyAny>> {
-    let py = key.py();
+fn get_item<'py>(
+    slf: &Bound<'py, PyTensor>,
+    key: &Bound<'py, PyAny>,
+) -> PyResult<Bound<'py, PyAny>> {
+    let (py, tensor) = (key.py(), &slf.get().tensor);
     if key.is_exact_instance_of::<PyInt>() {
         let item = IndexItem::Int(convert::integer(key)?);
-        return wrap(py, index::index(tensor, &[item])?);
+        return wrap_of(slf, index::index(tensor, &[item])?);
     }
     let items = convert::index_of(key)?;
     let heavy =
         tensor.size() > SMALL && items.iter().any(|item| matches!(item, IndexItem::Array(_)));
     let compute = || index::index(tensor, &items);
-    wrap(py, if heavy { py.detach(compute) } else { compute() }?)
+    wrap_of(slf, if heavy { py.detach(compute) } else { compute() }?)
 }
 
 fn length(tensor: &Tensor) -> Option<usize> {
@@ -89,7 +92,7 @@ fn length(tensor: &Tensor) -> Option<usize> {
 /// The iterator over the first axis.
 #[pyclass(name = "TensorIterator", module = "ferrograd._core", frozen)]
 pub(crate) struct TensorIterator {
-    tensor: Tensor,
+    tensor: Py<PyTensor>,
     next: AtomicUsize,
 }
 
@@ -101,13 +104,17 @@ impl TensorIterator {
 
     fn __next__<'py>(&self, py: Python<'py>) -> PyResult<Option<Bound<'py, PyAny>>> {
         let i = self.next.fetch_add(1, Ordering::Relaxed);
-        if i >= length(&self.tensor).unwrap_or(0) {
+        let source = self.tensor.bind(py);
+        let tensor = &source.get().tensor;
+        if i >= length(tensor).unwrap_or(0) {
             return Ok(None);
         }
-        wrap(py, index::index(&self.tensor, &[IndexItem::Int(i as i64)])?).map(Some)
+        wrap_of(source, index::index(tensor, &[IndexItem::Int(i as i64)])?).map(Some)
     }
 
     fn __length_hint__(&self) -> usize {
-        length(&self.tensor).unwrap_or(0).saturating_sub(self.next.load(Ordering::Relaxed))
+        length(&self.tensor.get().tensor)
+            .unwrap_or(0)
+            .saturating_sub(self.next.load(Ordering::Relaxed))
     }
 }

@@ -66,6 +66,12 @@ impl PyTensor {
         self.tensor.is_inference()
     }
 
+    /// The tensor whose memory this view shows, or None.
+    #[getter]
+    fn _base(&self, py: Python<'_>) -> Option<Py<PyTensor>> {
+        self.base.as_ref().map(|base| base.clone_ref(py))
+    }
+
     /// Whether the tensor shows memory of another one.
     fn _is_view(&self) -> bool {
         self.tensor.is_view()
