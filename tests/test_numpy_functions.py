@@ -179,3 +179,57 @@ class TestRefusals:
             file = io.BytesIO()
             save(file, t)
             assert file.tell()
+
+
+class TestOrder:
+    """`order="F"`: the first axis runs fastest."""
+
+    @pytest.mark.parametrize("order", ["C", "F"])
+    def test_reshape_ravel_and_flatten(self, order: Any) -> None:
+        a = np.arange(24.0).reshape(2, 3, 4)
+        for call in (
+            lambda x: np.reshape(x, (4, -1), order=order),
+            lambda x: x.reshape((6, 4), order=order),
+            lambda x: x.reshape(6, 4, order=order),
+            lambda x: np.ravel(x, order=order),
+            lambda x: np.ravel(x, order),
+            lambda x: x.ravel(order=order),
+            lambda x: x.flatten(order=order),
+        ):
+            assert_allclose(call(fg.tensor(a)).numpy(), call(a))
+            fg.check_grads(call, "rev", 1)(a)
+
+    def test_memory_order_means_nothing_here(self) -> None:
+        for call in (
+            lambda: fg.ones(2, 3).ravel(order="K"),
+            lambda: fg.reshape(fg.ones(2, 3), (3, 2), order="A"),
+        ):
+            with pytest.raises(ValueError, match="no order of its own"):
+                call()
+
+
+def test_a_size_is_a_number_to_operators() -> None:
+    x = fg.tensor([1.0, 2.0], requires_grad=True)
+    (x * x.size + x.size / x).sum().backward()
+    assert x.grad.tolist() == [0.0, 1.5]
+
+
+def test_einsum_with_numbered_axes() -> None:
+    a, b = np.arange(6.0).reshape(2, 3), np.arange(12.0).reshape(3, 4)
+    for call in (
+        lambda a, b: np.einsum(a, [0, 1], b, [1, 2], [2, 0]),
+        lambda a, b: np.einsum(a, [0, 1], b, [1, 2]),
+        lambda a, b: np.einsum(a, [..., 1], [...]) + b.sum(),
+    ):
+        assert_allclose(call(fg.tensor(a), fg.tensor(b)).numpy(), call(a, b))
+
+
+def test_real_tensors_have_the_parts_of_complex_ones() -> None:
+    x = fg.tensor([1.0, -2.0], requires_grad=True)
+    assert x.real is x
+    assert x.conj() is x
+    assert x.conjugate() is x
+    assert x.imag.tolist() == [0.0, 0.0]
+    for call in (lambda: 1j * x, lambda: x / 2j, lambda: fg.add(x, 1j), lambda: x @ 1j):
+        with pytest.raises(TypeError, match="no complex tensors"):
+            call()

@@ -1,6 +1,6 @@
 """The cases of `make bench`, one file per concern."""
 
-from . import blocks, branches, chain, elementwise, folds, function, mlp, small
+from . import blocks, branches, chain, elementwise, folds, function, mlp, small, transforms
 
 ALL = {
     "small": small.CASES,
@@ -11,4 +11,5 @@ ALL = {
     "blocks": blocks.CASES,
     "branches": branches.CASES,
     "mlp": mlp.CASES,
+    "transforms": transforms.CASES,
 }

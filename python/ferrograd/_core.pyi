@@ -154,6 +154,12 @@ class Tensor:
     def __array__(self, dtype: DTypeLike | None = None, copy: _bool | None = None) -> NDArray[Any]: ...
     def __array_ufunc__(self, ufunc: Any, method: str, *inputs: Any, **kwargs: Any) -> Any: ...
     def __array_function__(self, func: Any, types: Any, args: Any, kwargs: Any) -> Any: ...
+    @property
+    def real(self) -> Tensor: ...
+    @property
+    def imag(self) -> Tensor: ...
+    def conj(self) -> Tensor: ...
+    def conjugate(self) -> Tensor: ...
     def __dlpack__(self, **kwargs: Any) -> Any: ...
     def __dlpack_device__(self) -> tuple[_int, _int]: ...
     def __array_namespace__(self, *, api_version: str | None = None) -> Any: ...
@@ -392,13 +398,13 @@ class Tensor:
     def broadcast_to(self, shape: _Shape) -> Tensor: """Repeats along new and size-1 axes without copying; -1 keeps a dimension. A read-only view in spirit: in-place writes are refused."""
     def expand_dims(self, axis: _Shape) -> Tensor: """A new axis of size 1 at a position of the result; a view."""
     def unsqueeze(self, axis: _Shape) -> Tensor: """A new axis of size 1 at a position of the result; a view."""
-    def flatten(self, start_dim: _int | None = None, end_dim: _int | None = None) -> Tensor: """A copy with one axis, all elements in C order; with `start_dim` or `end_dim`, those axes merged into one, a view where the strides allow it."""
+    def flatten(self, start_dim: _int | None = None, end_dim: _int | None = None, order: str = "C") -> Tensor: """A copy with one axis, all elements in C order (`order="F"`: the first axis runs fastest); with `start_dim` or `end_dim`, those axes merged into one, a view where the strides allow it."""
     def moveaxis(self, source: _Shape, destination: _Shape) -> Tensor: """Axes moved to other positions, the rest in order; a view."""
     def movedim(self, source: _Shape, destination: _Shape) -> Tensor: """Axes moved to other positions, the rest in order; a view."""
     def permute(self, axes: _Shape) -> Tensor: """The axes in the order given; a view."""
     def permute_dims(self, axes: _Shape) -> Tensor: """The axes in the order given; a view."""
-    def ravel(self) -> Tensor: """One axis with all elements in C order; a view where the strides allow it."""
-    def reshape(self, shape: _Shape) -> Tensor: """The same elements under another shape; one dimension may be -1. A view where the strides allow it."""
+    def ravel(self, order: str = "C") -> Tensor: """One axis with all elements in C order (`order="F"`: the first axis runs fastest); a view where the strides allow it."""
+    def reshape(self, shape: _Shape, order: str = "C") -> Tensor: """The same elements under another shape; one dimension may be -1. A view where the strides allow it. With `order="F"`, the first axis of both shapes runs fastest."""
     def squeeze(self, axis: _Axes = None) -> Tensor: """Axes of size 1 dropped, all or those named; a view."""
     def sum_to_size(self, shape: _Shape) -> Tensor: """Summed to a shape that broadcasts to this one; the adjoint of `broadcast_to`."""
     def swapaxes(self, axis1: _int, axis2: _int) -> Tensor: """Two axes exchanged; a view."""
@@ -1094,13 +1100,13 @@ def expand(x: _TensorLike, shape: _Shape) -> Tensor: """Repeats along new and si
 def broadcast_to(x: _TensorLike, shape: _Shape) -> Tensor: """Repeats along new and size-1 axes without copying; -1 keeps a dimension. A read-only view in spirit: in-place writes are refused."""
 def expand_dims(x: _TensorLike, axis: _Shape) -> Tensor: """A new axis of size 1 at a position of the result; a view."""
 def unsqueeze(x: _TensorLike, axis: _Shape) -> Tensor: """A new axis of size 1 at a position of the result; a view."""
-def flatten(x: _TensorLike, start_dim: _int | None = None, end_dim: _int | None = None) -> Tensor: """A copy with one axis, all elements in C order; with `start_dim` or `end_dim`, those axes merged into one, a view where the strides allow it."""
+def flatten(x: _TensorLike, start_dim: _int | None = None, end_dim: _int | None = None, order: str = "C") -> Tensor: """A copy with one axis, all elements in C order (`order="F"`: the first axis runs fastest); with `start_dim` or `end_dim`, those axes merged into one, a view where the strides allow it."""
 def moveaxis(x: _TensorLike, source: _Shape, destination: _Shape) -> Tensor: """Axes moved to other positions, the rest in order; a view."""
 def movedim(x: _TensorLike, source: _Shape, destination: _Shape) -> Tensor: """Axes moved to other positions, the rest in order; a view."""
 def permute(x: _TensorLike, axes: _Shape) -> Tensor: """The axes in the order given; a view."""
 def permute_dims(x: _TensorLike, axes: _Shape) -> Tensor: """The axes in the order given; a view."""
-def ravel(x: _TensorLike) -> Tensor: """One axis with all elements in C order; a view where the strides allow it."""
-def reshape(x: _TensorLike, shape: _Shape) -> Tensor: """The same elements under another shape; one dimension may be -1. A view where the strides allow it."""
+def ravel(x: _TensorLike, order: str = "C") -> Tensor: """One axis with all elements in C order (`order="F"`: the first axis runs fastest); a view where the strides allow it."""
+def reshape(x: _TensorLike, shape: _Shape, order: str = "C") -> Tensor: """The same elements under another shape; one dimension may be -1. A view where the strides allow it. With `order="F"`, the first axis of both shapes runs fastest."""
 def squeeze(x: _TensorLike, axis: _Axes = None) -> Tensor: """Axes of size 1 dropped, all or those named; a view."""
 def sum_to_size(x: _TensorLike, shape: _Shape) -> Tensor: """Summed to a shape that broadcasts to this one; the adjoint of `broadcast_to`."""
 def swapaxes(x: _TensorLike, axis1: _int, axis2: _int) -> Tensor: """Two axes exchanged; a view."""

@@ -148,9 +148,6 @@ def _dropped(x: Tensor, others: dict[str, Any]) -> Tensor:
 def _check_rest(spelling: Spelling, rest: dict[str, Any]) -> None:
     for key, value in rest.items():
         harmless = _HARMLESS.get(key, ())
-        strict = key == "order" and spelling.name in {"reshape", "ravel"}
-        if strict and value != "C":
-            raise UnsupportedArgumentError(f"{key}={value!r}")
         if value is not None and harmless is not None and value not in harmless:
             raise UnsupportedArgumentError(f"{key}={value!r}")
 

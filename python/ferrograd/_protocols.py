@@ -6,6 +6,7 @@ not have runs on arrays when no gradient is at stake.
 """
 
 from collections.abc import Callable, Iterator
+from string import ascii_letters
 from typing import Any
 
 import numpy as np
@@ -44,14 +45,31 @@ def _table() -> dict[Any, Callable[..., Any]]:
             if home is not None:
                 # NumPy has several names for one function: the first operation to claim it wins.
                 table.setdefault(home, ours)
-    _PARAMETERS[_transpose] = _PARAMETERS[_core.transpose]
-    table[np.transpose] = _transpose
+    for theirs, ours, as_numpy in (
+        (np.transpose, _core.transpose, _transpose),
+        (np.einsum, _core.einsum, _einsum),
+    ):
+        _PARAMETERS[as_numpy] = _PARAMETERS[ours]
+        table[theirs] = as_numpy
     return table
 
 
-def _transpose(a: Any, axes: Any = None) -> Any:
+def _transpose(x: Any, axes: Any = None) -> Any:
     """NumPy's meaning of the axes, which `transpose` refuses where PyTorch's differs."""
-    return _core.transpose(a) if axes is None else _core.permute(a, axes)
+    return _core.transpose(x) if axes is None else _core.permute(x, axes)
+
+
+def _einsum(subscripts: Any, *operands: Any) -> Any:
+    """Also the form without a string: each operand followed by the numbers of its axes."""
+    if isinstance(subscripts, str):
+        return _core.einsum(subscripts, *operands)
+
+    def text(labels: Any) -> str:
+        return "".join("..." if k is Ellipsis else ascii_letters[k] for k in labels)
+
+    parts = [subscripts, *operands]
+    result = "->" + text(parts.pop()) if len(parts) % 2 else ""
+    return _core.einsum(",".join(map(text, parts[1::2])) + result, *parts[::2])
 
 
 _TABLE = _table()

@@ -2,7 +2,7 @@
 //!
 //! Owns: every such conversion and its error message. Never computes and never touches array memory:
 //! that is `numpy.rs`.
-//! Invariant: exact `bool`, `int` and `float` objects stay weak numbers; NumPy scalars are 0-d arrays.
+//! Invariant: `bool`, `int` and exact `float` objects stay weak numbers; NumPy scalars are 0-d arrays.
 
 use pyo3::exceptions::PyOverflowError;
 use pyo3::prelude::*;
@@ -33,10 +33,14 @@ pub(crate) fn weak_number(ob: &Bound<'_, PyAny>) -> PyResult<Option<Scalar>> {
     if ob.is_exact_instance_of::<PyInt>() {
         return integer(ob).map(|i| Some(Scalar::Int(i)));
     }
-    match ob.cast_exact::<PyBool>() {
-        Ok(flag) => Ok(Some(Scalar::Bool(flag.is_true()))),
-        Err(_) => Ok(None),
+    if let Ok(flag) = ob.cast_exact::<PyBool>() {
+        return Ok(Some(Scalar::Bool(flag.is_true())));
     }
+    // A subclass of int, such as `t.size` or a member of an enumeration, is a number like any other.
+    if ob.is_instance_of::<PyInt>() {
+        return integer(ob).map(|i| Some(Scalar::Int(i)));
+    }
+    Ok(None)
 }
 
 /// An integer, also from an object with `__index__`.

@@ -159,10 +159,14 @@ fn bind<'py>(
     let params = decl.params;
     args.extend(params.iter().map(|_| Arg::Missing));
     let several = params.first().is_some_and(|p| p.kind == Kind::Several);
-    let given = if several { 1 } else { positional.len() };
     let spread = match several {
         true => bind_several(decl, positional, args)?,
         false => bind_positional(decl, positional, args)?,
+    };
+    let given = match spread {
+        Some(last) => last + 1,
+        None if several => 1,
+        None => positional.len(),
     };
     for (key, value) in keywords {
         let key = key.to_cow()?;
@@ -200,7 +204,7 @@ fn bind_positional(
     given: &[Bound<'_, PyAny>],
     args: &mut Args,
 ) -> PyResult<Option<usize>> {
-    let params = decl.params;
+    let params = &decl.params[..decl.params.len() - by_name_only(decl)];
     let last = params.len().wrapping_sub(1);
     let several = params.last().is_some_and(|p| {
         matches!(p.kind, Kind::Ints | Kind::Axes) && given.len() > params.len() && last > 0
@@ -245,6 +249,15 @@ fn spreads_tensors(decl: &OpDecl, given: &[Bound<'_, PyAny>]) -> bool {
     let takes = decl.params.last().is_some_and(|p| p.kind == Kind::Tensors) && last > 0;
     let one = given.len() == last + 1;
     takes && given.len() > last && !(one && convert::is_sequence(&given[last]))
+}
+
+/// How many parameters at the end go by name only where several integers may be given before them.
+fn by_name_only(decl: &OpDecl) -> usize {
+    let ints = |p: &Param| matches!(p.kind, Kind::Axes | Kind::Ints);
+    match decl.params {
+        [.., before, last] if last.name == "order" && ints(before) => 1,
+        _ => 0,
+    }
 }
 
 /// How many arguments may be given by position: in reductions, what follows `axis` goes by name,

@@ -209,11 +209,30 @@ fn reversed(x: &Tensor) -> ShapeVec {
     (0..x.ndim()).rev().collect()
 }
 
+/// Whether elements are taken with the first axis running fastest.
+fn columns_first(op: &'static str, order: &str) -> Result<bool> {
+    match order {
+        "C" => Ok(false),
+        "F" => Ok(true),
+        _ => Err(Box::new(Error::Argument {
+            op: op.into(),
+            what: format!("order={order:?}"),
+            remedy: "give \"C\" or \"F\"; a tensor's memory has no order of its own".into(),
+        })),
+    }
+}
+
 crate::operations! { family "shape";
-    /// The same elements under another shape; one dimension may be -1. A view where the strides allow it.
+    /// The same elements under another shape; one dimension may be -1. A view where the strides allow it. With `order="F"`, the first axis of both shapes runs fastest.
     [numpy("reshape")]
-    fn reshape(x: Tensor, shape: Ints) -> Tensor {
-        reshape_dims(x, &resolve(x.shape(), &shape)?)
+    fn reshape(x: Tensor, shape: Ints, order: String = "C".to_owned()) -> Tensor {
+        let dims = resolve(x.shape(), &shape)?;
+        if !columns_first("reshape", &order)? {
+            return reshape_dims(x, &dims);
+        }
+        let backwards: ShapeVec = dims.iter().rev().copied().collect();
+        let out = reshape_dims(&permute_axes(x, &reversed(x))?, &backwards)?;
+        permute_axes(&out, &reversed(&out))
     }
     /// The same elements under another shape, never copied: refused where the strides do not allow it.
     fn view_(x: Tensor, shape: Ints) -> Tensor {
@@ -227,8 +246,11 @@ crate::operations! { family "shape";
             remedy: "use reshape, which copies where it must",
         }))
     }
-    /// A copy with one axis, all elements in C order; with `start_dim` or `end_dim`, those axes merged into one, a view where the strides allow it.
-    fn flatten(x: Tensor, start_dim: Option<isize> = None, end_dim: Option<isize> = None) -> Tensor {
+    /// A copy with one axis, all elements in C order (`order="F"`: the first axis runs fastest); with `start_dim` or `end_dim`, those axes merged into one, a view where the strides allow it.
+    fn flatten(x: Tensor, start_dim: Option<isize> = None, end_dim: Option<isize> = None, order: String = "C".to_owned()) -> Tensor {
+        if columns_first("flatten", &order)? {
+            return flatten(&permute_axes(x, &reversed(x))?, start_dim, end_dim, "C".to_owned());
+        }
         if start_dim.is_none() && end_dim.is_none() {
             return reshape_dims(&x.copied("flatten")?, &[x.size()]);
         }
@@ -252,9 +274,12 @@ crate::operations! { family "shape";
         merged.extend_from_slice(&dims[end + 1..]);
         reshape_dims(x, &merged)
     }
-    /// One axis with all elements in C order; a view where the strides allow it.
+    /// One axis with all elements in C order (`order="F"`: the first axis runs fastest); a view where the strides allow it.
     [numpy("ravel")]
-    fn ravel(x: Tensor) -> Tensor {
+    fn ravel(x: Tensor, order: String = "C".to_owned()) -> Tensor {
+        if columns_first("ravel", &order)? {
+            return reshape_dims(&permute_axes(x, &reversed(x))?, &[x.size()]);
+        }
         reshape_dims(x, &[x.size()])
     }
     /// The axes in another order, reversed by default; a view. Two axes given as `transpose(i, j)` are swapped.

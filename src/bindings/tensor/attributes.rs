@@ -53,6 +53,28 @@ impl PyTensor {
         PyTuple::new(py, self.tensor.shape())
     }
 
+    /// The tensor itself: there are no complex ones.
+    #[getter]
+    fn real<'py>(slf: &Bound<'py, Self>) -> Bound<'py, Self> {
+        slf.clone()
+    }
+
+    /// Zeros: there are no complex tensors.
+    #[getter]
+    fn imag<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyAny>> {
+        wrap(py, crate::tensor::Tensor::zeros(self.tensor.shape(), self.tensor.dtype())?)
+    }
+
+    /// The tensor itself: there are no complex ones.
+    fn conj<'py>(slf: &Bound<'py, Self>) -> Bound<'py, Self> {
+        slf.clone()
+    }
+
+    /// The tensor itself: there are no complex ones.
+    fn conjugate<'py>(slf: &Bound<'py, Self>) -> Bound<'py, Self> {
+        slf.clone()
+    }
+
     /// The number of axes.
     #[getter]
     fn ndim(&self) -> usize {
