@@ -110,6 +110,14 @@ def inside(places: list[int], n: int) -> list[int]:
     return [p for p in places if 0 <= p < n]
 
 
+def place(x: Any, rows: list[int], columns: list[int]) -> Any:
+    """Where in the plane the first largest element of a window is."""
+    rows, columns = inside(rows, x.shape[-2]), inside(columns, x.shape[-1])
+    seen = x[(..., *np.ix_(rows, columns))]
+    row, column = np.divmod(seen.reshape(*seen.shape[:-2], -1).argmax(-1), len(columns))
+    return np.array(rows)[row] * x.shape[-1] + np.array(columns)[column]
+
+
 def max_pool2d(
     x: Any,
     kernel_size: Any,
@@ -130,9 +138,7 @@ def max_pool2d(
     out = pooled(x, largest, axes)
     if not return_indices:
         return out
-    flat = np.broadcast_to(np.arange(x.shape[-2] * x.shape[-1]), (*x.shape[:-2], 1, x[0, 0].size))
-    matches = x.reshape(*x.shape[:-2], 1, -1) == out.reshape(*out.shape[:-2], -1, 1)
-    return out, np.where(matches, flat, -1).max(-1).reshape(out.shape)
+    return out, pooled(x, place, axes).astype(np.int64)
 
 
 def max_pool1d(x: Any, kernel_size: int, stride: Any = None, **options: Any) -> Any:

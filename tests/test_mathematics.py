@@ -304,6 +304,26 @@ def test_kinks_and_ties_follow_the_stated_convention() -> None:
     assert slope(lambda x: fg.cummax(x)[0], [1.0, 1.0, 0.0]) == [[1.0, 2.0, 0.0]]
 
 
+FOLDS = ("sum", "prod", "max", "min", "all", "any", "argmax", "argmin", "ptp", "count_nonzero")
+
+
+@pytest.mark.parametrize("name", [*FOLDS, "nansum", "nanmax", "nanmin", "cumsum", "cumprod"])
+@pytest.mark.parametrize("axis", [0, -1])
+def test_a_number_has_an_axis_zero_where_numpy_gives_it_one(name: str, axis: int) -> None:
+    ours = getattr(fg, name)(leaf(3.0), axis=axis)
+    theirs = np.asarray(getattr(np, name)(np.array(3.0), axis=axis))
+    assert ours.shape == theirs.shape
+    assert ours.tolist() == theirs.tolist()
+    with pytest.raises(fg.errors.AxisError):
+        getattr(fg, name)(leaf(3.0), axis=1)
+
+
+def test_clip_by_nan_is_nan() -> None:
+    x = np.array([1.0, 2.0, 3.0])
+    for bounds in ((NAN, 2.0), (0.0, NAN), (np.array([NAN, 0.0, 5.0]), 2.5)):
+        np.testing.assert_array_equal(fg.clip(fg.tensor(x), *bounds), np.clip(x, *bounds))
+
+
 def test_where_does_not_repair_the_branch_not_taken() -> None:
     x = leaf([0.0, 4.0])
     fg.where(x > 0, fg.sqrt(x), 0.0).sum().backward()

@@ -18,7 +18,9 @@ import ferrograd as fg
 from case_model import Case
 from op_support import DTYPES, REGISTRY, ROWS, parts, plain, reference, settled
 
-EXAMPLES = 25 * int(os.environ.get("FERROGRAD_FUZZ", "1"))
+#: Examples for each operation where nothing else is asked for.
+FEW = 15
+EXAMPLES = FEW * int(os.environ.get("FERROGRAD_FUZZ", "1"))
 OURS = tuple(
     c for c in vars(fg.errors).values() if isinstance(c, type) and issubclass(c, Exception)
 )
@@ -255,7 +257,7 @@ def test_any_arguments(case: Case) -> None:
     @settings(
         max_examples=EXAMPLES,
         deadline=None,
-        derandomize=EXAMPLES == 25,
+        derandomize=EXAMPLES == FEW,
         suppress_health_check=list(HealthCheck),
         database=None,
     )

@@ -64,6 +64,17 @@ def test_the_readme_has_a_tour():
     assert blocks(ROOT / "README.md", "python")
 
 
+def test_the_operation_of_contributing_is_the_one_of_the_source():
+    entry, row, *_ = [
+        body
+        for kind, _, body in BLOCK.findall((ROOT / "CONTRIBUTING.md").read_text())
+        if kind == "text"
+    ]
+    source = (ROOT / "src" / "ops" / "activation.rs").read_text()
+    assert "".join(f"    {line}\n" for line in entry.splitlines()) in source
+    assert row.strip() in (ROOT / "tests" / "cases.py").read_text()
+
+
 def test_the_rust_of_the_readme_is_the_quickstart():
     example = (ROOT / "examples" / "quickstart.rs").read_text()
     code = [block for _, block in blocks(ROOT / "README.md", "rust")]
