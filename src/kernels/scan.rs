@@ -10,6 +10,9 @@ use crate::threads::parallel_for;
 /// Elements per block of a split.
 const BLOCK: usize = 1 << 15;
 
+/// Neighbouring lines that are folded together; fewer than a tenth of it are not worth it.
+const STRIP: usize = 256;
+
 /// A fold whose every step is kept.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Scan {
@@ -35,6 +38,12 @@ impl<const N: usize> Lines<N> {
         let mut others = Axes::new(dims, strides);
         let (len, steps) = (others.dims.remove(axis), others.strides.remove(axis));
         Lines { others, len, steps }
+    }
+
+    /// The axis across which lines lie side by side in every operand, if there are enough of them.
+    fn neighbours(&self) -> Option<usize> {
+        let mut axes = self.others.dims.iter().zip(&self.others.strides);
+        axes.position(|(&dim, strides)| dim > STRIP / 10 && strides.iter().all(|&s| s == 1))
     }
 
     /// Calls `body` with the first offsets of every line, possibly from several threads.
@@ -89,6 +98,11 @@ fn fold<T: Copy>(input: View, axis: usize, out: ViewMut, step: impl Fn(T, T) -> 
     assert!(input.dims == out.dims, "scan: dims");
     let lines = Lines::new(input.dims, axis, [input.strides, out.strides]);
     let [from_step, to_step] = lines.steps;
+    if from_step != 1
+        && let Some(axis) = lines.neighbours()
+    {
+        return side_by_side(lines, axis, &input, &out, step);
+    }
     lines.each(|[from, to]| {
         // SAFETY: the views are valid for every position of their axes, and lines are disjoint in `out`.
         unsafe {
@@ -98,6 +112,46 @@ fn fold<T: Copy>(input: View, axis: usize, out: ViewMut, step: impl Fn(T, T) -> 
                 state = step(state, *input.at::<T>(from + i * from_step));
                 *out.at::<T>(to + i * to_step) = state;
             }
+        }
+    });
+}
+
+/// Folds lines that are neighbours in memory together: row after row instead of column after column.
+fn side_by_side<T: Copy>(
+    lines: Lines<2>,
+    axis: usize,
+    input: &View,
+    out: &ViewMut,
+    step: impl Fn(T, T) -> T + Sync,
+) {
+    let Lines { mut others, len, steps: [from_step, to_step] } = lines;
+    let (width, _) = (others.dims.remove(axis), others.strides.remove(axis));
+    let strips = width.div_ceil(STRIP);
+    let units = others.count() * strips;
+    if units * len == 0 {
+        return;
+    }
+    let blocks = (others.count().saturating_mul(width * len) / BLOCK).clamp(1, units);
+    let strip = |from: isize, to: isize, n: usize| {
+        // SAFETY: as in `fold`, for `n` neighbouring lines.
+        unsafe {
+            let (mut from, mut to) = (input.at::<T>(from), out.at::<T>(to));
+            std::ptr::copy_nonoverlapping(from, to, n);
+            for _ in 1..len {
+                let before = to;
+                (from, to) = (from.offset(from_step), to.offset(to_step));
+                for j in 0..n {
+                    *to.add(j) = step(*before.add(j), *from.add(j));
+                }
+            }
+        }
+    };
+    parallel_for(blocks, &|b| {
+        for unit in b * units / blocks..(b + 1) * units / blocks {
+            let (position, at) = (unit / strips, unit % strips * STRIP);
+            others.for_range(position, position + 1, &mut |[from, to]| {
+                strip(from + at as isize, to + at as isize, STRIP.min(width - at));
+            });
         }
     });
 }
@@ -185,4 +239,74 @@ fn extreme<T: Copy + PartialEq>(
             }
         }
     });
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// The running sums of a row-major matrix along `axis`, by the kernel and one by one.
+    fn sums(rows: usize, columns: usize, axis: usize) -> (Vec<i64>, Vec<i64>) {
+        let x: Vec<i64> = (0..rows * columns).map(|i| (i * i % 97) as i64 - 40).collect();
+        let (dims, strides) = ([rows, columns], [columns as isize, 1]);
+        let mut got = vec![0i64; x.len()];
+        // SAFETY: both vectors hold the matrix.
+        let (input, out) = unsafe {
+            (
+                View::from_raw(x.as_ptr().cast(), &dims, &strides),
+                ViewMut::from_raw(got.as_mut_ptr().cast(), &dims, &strides),
+            )
+        };
+        scan(Scan::Sum, DType::I64, input, axis, out);
+        let mut want = x;
+        let back = if axis == 0 { columns } else { 1 };
+        for i in 0..want.len() {
+            let first = if axis == 0 { i < columns } else { i % columns == 0 };
+            if !first {
+                want[i] += want[i - back];
+            }
+        }
+        (got, want)
+    }
+
+    #[test]
+    fn lines_side_by_side_fold_as_single_lines_do() {
+        for (rows, columns) in [(1, 1), (7, 3), (5, 26), (4, 255), (3, 256), (6, 257), (40, 2000)] {
+            for axis in [0, 1] {
+                let (got, want) = sums(rows, columns, axis);
+                assert_eq!(got, want, "{rows} x {columns} along {axis}");
+            }
+        }
+    }
+
+    #[test]
+    fn the_last_of_equal_extremes_wins_and_a_nan_stays() {
+        let x = [1.0, 3.0, 3.0, 2.0, f64::NAN, 9.0];
+        let mut index = [0i64; 6];
+        // SAFETY: both arrays hold six elements.
+        let (input, out) = unsafe {
+            (
+                View::from_raw(x.as_ptr().cast(), &[6], &[1]),
+                ViewMut::from_raw(index.as_mut_ptr().cast(), &[6], &[1]),
+            )
+        };
+        scan_extreme(true, DType::F64, input, 0, out);
+        assert_eq!(index, [0, 1, 2, 2, 4, 4]);
+    }
+
+    #[test]
+    fn a_recurrence_starts_from_nothing() {
+        let (a, b, mut s) = ([f64::NAN, 2.0, 3.0], [1.0, 1.0, 1.0], [0.0; 3]);
+        // SAFETY: the arrays hold three elements.
+        unsafe {
+            recurrence(
+                DType::F64,
+                View::from_raw(a.as_ptr().cast(), &[3], &[1]),
+                View::from_raw(b.as_ptr().cast(), &[3], &[1]),
+                0,
+                ViewMut::from_raw(s.as_mut_ptr().cast(), &[3], &[1]),
+            );
+        }
+        assert_eq!(s, [1.0, 3.0, 10.0]);
+    }
 }

@@ -38,6 +38,7 @@ elementwise! { family "arithmetic";
     [numpy("power", "float_power"), aliases("pow")]
     fn power(a, b) = POWER {
         guard crate::ops::integer::refuse_negative_power;
+        beside_number crate::ops::powers::of_number;
         forward { float: |a, b| a.powf(b);
             i64: |a, b| crate::ops::integer::power(a, b); i32: |a, b| crate::ops::integer::power(a as i64, b as i64) as i32;
             u8: |a, b| crate::ops::integer::power(a as i64, b as i64) as u8; cost: 4.0; }

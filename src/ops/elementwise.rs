@@ -71,6 +71,8 @@ pub struct Elementwise {
     pub to_bool: bool,
     /// What it refuses although it has a loop for the dtype.
     pub guard: Option<Guard>,
+    /// What computes the same of one float operand beside this number on the right.
+    pub beside_number: Option<fn(f64) -> Option<&'static Elementwise>>,
     /// What the derivatives use, in the order of the saved values.
     pub saves: &'static [Source],
     /// One derivative per operand; empty for a constant operation.
@@ -305,6 +307,12 @@ fn broadcast_to_dims(x: &Tensor, dims: &[usize]) -> Result<Tensor> {
 /// Applies a two-operand operation to a tensor and a number.
 #[inline]
 pub fn binary_scalar(op: &'static Elementwise, a: &Tensor, b: Scalar) -> Result<Tensor> {
+    if let Some(beside) = op.beside_number
+        && a.dtype().is_float()
+        && let Some(same) = beside(b.as_f64())
+    {
+        return unary(same, a);
+    }
     let a = settle_scalar(op, a, b)?;
     op.run([Slot::Tensor(&a), Slot::Scalar(b)], a.layout(), a.dtype(), &[])
 }

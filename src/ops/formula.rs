@@ -103,6 +103,7 @@ macro_rules! elementwise_specs {
         $([$($key:ident $(($($value:literal),*))?),* $(,)?])?
         fn $name:ident($($x:ident),+ $(; $($p:ident = $default:expr),+)?) = $spec:ident {
             $(guard $guard:path;)?
+            $(beside_number $beside:path;)?
             forward { $($forward:tt)* }
             $( by $wrt:ident { $($by:tt)* } )*
         }
@@ -118,6 +119,7 @@ macro_rules! elementwise_specs {
                     forward: &FORWARD,
                     to_bool: $crate::is_mask!($($forward)*),
                     guard: $crate::optional!($($guard)?),
+                    beside_number: $crate::optional!($($beside)?),
                     saves: SAVES.0.split_at(SAVES.1).0,
                     by: &[$($crate::derivative!($($by)*)),*],
                 }
@@ -140,7 +142,8 @@ macro_rules! optional {
 }
 
 /// Declares a family of element-wise operations. One entry (`guard path::to::check;` may precede
-/// `forward`, for operands that the loops take and the operation does not):
+/// `forward`, for operands that the loops take and the operation does not, and `beside_number path;`
+/// for numbers on the right with which another operation computes the same):
 ///
 /// ```text
 /// /// Documentation; the formula and its derivative.
@@ -158,6 +161,7 @@ macro_rules! elementwise {
         $([$($key:ident $(($($value:literal),*))?),* $(,)?])?
         fn $name:ident($($x:ident),+ $(; $($p:ident = $default:expr),+)?) = $spec:ident {
             $(guard $guard:path;)?
+            $(beside_number $beside:path;)?
             forward { $($forward:tt)* }
             $( by $wrt:ident { $($by:tt)* } )*
         }
@@ -166,6 +170,7 @@ macro_rules! elementwise {
             $(#[doc = $doc])*
             fn $name($($x),+ $(; $($p = $default),+)?) = $spec {
                 $(guard $guard;)?
+                $(beside_number $beside;)?
                 forward { $($forward)* }
                 $( by $wrt { $($by)* } )*
             }

@@ -60,6 +60,7 @@ mod overwritten;
 pub mod pad;
 mod pad_modes;
 mod places;
+pub mod powers;
 pub mod products;
 pub mod quantile;
 mod quantile_method;

@@ -13,7 +13,7 @@ use crate::ops::cast::astype;
 use crate::ops::declare::{Axes, Scalar};
 use crate::ops::elementwise::{binary_scalar, unary_with};
 use crate::ops::math::{abs_, square};
-use crate::ops::reduce::{count, extreme_over, finish_shape, resolve, sum_over};
+use crate::ops::reduce::{count, extreme_over, finish_shape, resolve, squares_over, sum_over};
 use crate::tensor::Tensor;
 
 elementwise_specs! {
@@ -70,7 +70,7 @@ fn vector(x: &Tensor, order: f64, axes: &[usize]) -> Result<Tensor> {
     let named = || Axes::Named(axes.iter().map(|&a| a as isize).collect());
     let even = order > 0.0 && order % 2.0 == 0.0;
     match order {
-        2.0 => root(&sum_over(&square(x)?, axes, true)?),
+        2.0 => root(&squares_over(x, axes, true)?),
         1.0 => sum_over(&abs_(x)?, axes, true),
         f64::INFINITY => largest(&abs_(x)?, axes),
         f64::NEG_INFINITY => abs_(x)?.min(named(), true),

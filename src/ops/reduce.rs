@@ -92,6 +92,29 @@ pub(crate) fn sum_over(x: &Tensor, axes: &[usize], keepdims: bool) -> Result<Ten
     }))
 }
 
+/// Sum of the squares of floats over resolved axes. Derivative: `2 g x`.
+pub(crate) fn squares_over(x: &Tensor, axes: &[usize], keepdims: bool) -> Result<Tensor> {
+    let out = reduced(Reduction::SumSquares, x, axes, x.dtype())?;
+    let dims = if keepdims { out.shape().into() } else { dropped_dims(x.shape(), axes) };
+    let out = out.relaid(crate::array::Layout::contiguous(&dims)?);
+    Ok(finish(out, &[x], |_| Record {
+        name: "sum_of_squares",
+        cost: 2.0 * move_cost(x),
+        params: ShapeVec::from_slice(axes),
+        saved: smallvec![Saved::input(x, 0)],
+        backward: |axes, cx| {
+            let Some(g) = cx.take_grad(0) else {
+                return Ok(());
+            };
+            let x = cx.saved(0)?;
+            let twice = binary_scalar(&MULTIPLY, &g, Scalar::Float(2.0))?;
+            let twice = reshape_dims(&twice, &kept_dims(x.shape(), axes))?;
+            cx.give(0, binary(&MULTIPLY, &twice, &x)?);
+            Ok(())
+        },
+    }))
+}
+
 pub(crate) fn need_elements(op: &'static str, x: &Tensor, axes: &[usize]) -> Result<()> {
     if count(x, axes) > 0 || x.size() > 0 || kept_dims(x.shape(), axes).contains(&0) {
         return Ok(());
@@ -154,9 +177,8 @@ pub(crate) fn mean_over(x: &Tensor, axes: &[usize], keepdims: bool) -> Result<Te
 pub(crate) fn var_over(x: &Tensor, axes: &[usize], ddof: f64, keepdims: bool) -> Result<Tensor> {
     let x = astype(x, x.dtype().to_float())?;
     let centred = binary(&SUBTRACT, &x, &mean_over(&x, axes, true)?)?;
-    let squares = crate::ops::math::square(&centred)?;
     let divisor = (count(&x, axes) as f64 - ddof).max(0.0);
-    binary_scalar(&DIVIDE, &sum_over(&squares, axes, keepdims)?, Scalar::Float(divisor))
+    binary_scalar(&DIVIDE, &squares_over(&centred, axes, keepdims)?, Scalar::Float(divisor))
 }
 
 /// The axes after all others, merged into one: one line per result.

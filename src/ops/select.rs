@@ -11,7 +11,7 @@ use crate::kernels;
 use crate::ops::cast::astype;
 use crate::ops::compare::{GREATER, LESS, LOGICAL_OR, isnan};
 use crate::ops::declare::{Operand, Scalar};
-use crate::ops::elementwise::{Elementwise, binary, binary_operands};
+use crate::ops::elementwise::{Elementwise, binary, binary_operands, unary_with};
 use crate::ops::shape::broadcast_to;
 use crate::ops::structured::{Record, finish, move_cost};
 use crate::tensor::Tensor;
@@ -92,6 +92,26 @@ fn beyond(test: &'static Elementwise, x: &Tensor, bound: &Operand) -> Result<Ten
     }
 }
 
+elementwise_specs! {
+    /// Limited to the range of two numbers; NaN stays. Derivative: `g` inside and at the bounds, 0 outside.
+    fn limited(x; low = 0.0, high = 1.0) = LIMITED {
+        forward { float: |x; low, high| {
+            let raised = R::select(x.lt(low), low, x);
+            R::select(raised.gt(high), high, raised)
+        }; cost: 0.3; }
+        by x { float |g, x; low, high| R::select(R::mask_or(x.lt(low), x.gt(high)), R::lit(0.0), g) }
+    }
+}
+
+/// The number that a bound is, or what stands for a missing one; None if it is a tensor or NaN.
+fn number(bound: Option<&Operand>, missing: f64) -> Option<f64> {
+    match bound {
+        None => Some(missing),
+        Some(Operand::Scalar(s)) => Some(s.as_f64()).filter(|v| !v.is_nan()),
+        Some(Operand::Tensor(_)) => None,
+    }
+}
+
 crate::operations! { family "selection";
     /// Limited to the range `min..max`; either bound may be None. Derivative: `g` inside and at the bounds, 0 outside.
     [numpy("clip"), aliases("clamp")]
@@ -102,6 +122,9 @@ crate::operations! { family "selection";
                 what: "neither min nor max was given".into(),
                 remedy: "give at least one bound".into(),
             }));
+        }
+        if let (true, Some(low), Some(high)) = (x.dtype().is_float(), number(min, f64::NEG_INFINITY), number(max, f64::INFINITY)) {
+            return unary_with(&LIMITED, x, &[low, high]);
         }
         let mut out = x.clone();
         if let Some(low) = min {

@@ -42,7 +42,7 @@ pub trait Predicate<const N: usize> {
 const BASE_FMA: bool = cfg!(any(target_arch = "aarch64", target_feature = "fma"));
 
 /// How many elements are examined at once for arguments that need `WIDE` lanes.
-const WIDE_CHUNK: usize = 512;
+const WIDE_CHUNK: usize = 2048;
 
 /// The operand pointers of a loop, typed.
 ///

@@ -46,6 +46,8 @@ const BERNOULLI: [f64; 10] = [
 
 /// Beyond this the asymptotic series are exact to the last bit.
 const LARGE: f64 = 12.0;
+/// And with all ten Bernoulli numbers, beyond this.
+const LARGE_FOR_ALL: f64 = 8.0;
 
 /// Whether the gamma function has a pole here.
 fn is_pole(x: f64) -> bool {
@@ -113,14 +115,14 @@ pub fn digamma(x: f64) -> f64 {
         return digamma(1.0 - x) - PI / (PI * (x - x.round())).tan();
     }
     let (mut x, mut sum) = (x, 0.0);
-    while x < LARGE {
+    while x < LARGE_FOR_ALL {
         sum -= 1.0 / x;
         x += 1.0;
     }
     let inverse = 1.0 / (x * x);
     let mut power = inverse;
     let mut series = 0.0;
-    for (k, b) in BERNOULLI.iter().take(8).enumerate() {
+    for (k, b) in BERNOULLI.iter().enumerate() {
         series += b / (2.0 * (k as f64 + 1.0)) * power;
         power *= inverse;
     }

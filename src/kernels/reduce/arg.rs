@@ -7,8 +7,9 @@ use std::mem::MaybeUninit;
 
 use super::super::leveled::leveled;
 use super::super::view::{Axes, View, ViewMut};
-use super::fold::{Fold, LEAF, Max, Min};
+use super::fold::{Fold, LEAF};
 use super::inner::Partials;
+use super::kinds::{Max, Min};
 use super::run::with_copy;
 use crate::dtype::DType;
 use crate::threads::parallel_for;

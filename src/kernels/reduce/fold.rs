@@ -1,13 +1,10 @@
 //! What a reduction does to elements: load, identity, merge; and the loops over a run of them.
 //!
-//! Owns: the trait `Fold`, its implementations, and the block loops with their fixed association.
+//! Owns: the trait `Fold` and the block loops with their fixed association.
 //! Never walks strides, never splits work.
 //! Invariant: the order in which a loop merges depends on the number of elements only, so the result
 //! is the same at every instruction-set level and thread count.
 
-use std::marker::PhantomData;
-
-use super::super::cast::Truth;
 use super::super::leveled::leveled;
 
 /// Elements that are merged into lanes before the lanes are merged: the leaf of the pairwise tree.
@@ -40,7 +37,7 @@ pub(crate) trait Fold: 'static {
 /// # Safety
 /// `n` elements are readable.
 #[inline(always)]
-unsafe fn lanes<F: Fold + ?Sized, const L: usize>(p: *const F::In, n: usize) -> F::Acc {
+pub(super) unsafe fn lanes<F: Fold + ?Sized, const L: usize>(p: *const F::In, n: usize) -> F::Acc {
     // SAFETY: every index below is below `n`.
     unsafe {
         if n < 8 {
@@ -52,6 +49,7 @@ unsafe fn lanes<F: Fold + ?Sized, const L: usize>(p: *const F::In, n: usize) -> 
         let mut lanes = [F::IDENTITY; L];
         let mut at = p;
         for _ in 0..n / L {
+            prefetch(at, L);
             for (j, lane) in lanes.iter_mut().enumerate() {
                 *lane = F::merge(*lane, F::load(*at.add(j)));
             }
@@ -66,10 +64,28 @@ unsafe fn lanes<F: Fold + ?Sized, const L: usize>(p: *const F::In, n: usize) -> 
     }
 }
 
+/// How many bytes ahead of the elements in work the next ones are called for: the processor's own
+/// prediction stops at every page.
+const AHEAD: usize = 2048;
+
+/// Calls for the cache lines of `n` elements that lie `AHEAD` of `at`, if this target can.
+#[inline(always)]
+pub(super) fn prefetch<T>(at: *const T, n: usize) {
+    #[cfg(target_arch = "x86_64")]
+    for line in (0..n * size_of::<T>()).step_by(64) {
+        use std::arch::x86_64::{_MM_HINT_T0, _mm_prefetch};
+        let line = at.cast::<i8>().wrapping_add(AHEAD + line);
+        // SAFETY: a prefetch reads nothing, whatever the address is.
+        unsafe { _mm_prefetch(line, _MM_HINT_T0) };
+    }
+    #[cfg(not(target_arch = "x86_64"))]
+    let _ = (at, n);
+}
+
 /// # Safety
 /// `n` elements are readable.
 #[inline(always)]
-unsafe fn in_order<F: Fold + ?Sized>(p: *const F::In, n: usize) -> F::Acc {
+pub(super) unsafe fn in_order<F: Fold + ?Sized>(p: *const F::In, n: usize) -> F::Acc {
     (0..n).fold(F::IDENTITY, |acc, i| {
         // SAFETY: the caller's contract.
         F::merge(acc, F::load(unsafe { *p.add(i) }))
@@ -97,7 +113,7 @@ unsafe fn eight<F: Fold + ?Sized>(p: *const F::In, n: usize) -> F::Acc {
 }
 
 #[inline(always)]
-fn halve<F: Fold + ?Sized>(lanes: &mut [F::Acc]) -> F::Acc {
+pub(super) fn halve<F: Fold + ?Sized>(lanes: &mut [F::Acc]) -> F::Acc {
     let mut width = lanes.len();
     while width > 1 {
         width /= 2;
@@ -256,94 +272,3 @@ leveled! {
         a: *mut F::Acc, b: *const F::Acc, n: usize,
     ) = merge_rows_body
 }
-
-pub(crate) struct Sum<T>(PhantomData<T>);
-pub(super) struct Prod<T>(PhantomData<T>);
-pub(crate) struct Max<T>(PhantomData<T>);
-pub(super) struct Min<T>(PhantomData<T>);
-pub(super) struct Any<T>(PhantomData<T>);
-pub(super) struct All<T>(PhantomData<T>);
-
-macro_rules! fold {
-    ($f:ident<$t:ty> -> $acc:ty, $identity:expr, $empty:expr, $lanes:literal,
-     |$x:ident| $load:expr, |$a:ident, $b:ident| $merge:expr) => {
-        impl Fold for $f<$t> {
-            type In = $t;
-            type Acc = $acc;
-            const IDENTITY: $acc = $identity;
-            const EMPTY: $acc = $empty;
-            #[inline(always)]
-            fn load($x: $t) -> $acc {
-                $load
-            }
-            #[inline(always)]
-            fn merge($a: $acc, $b: $acc) -> $acc {
-                $merge
-            }
-            #[inline(always)]
-            unsafe fn leaf(p: *const $t, n: usize) -> $acc {
-                // SAFETY: the caller's contract.
-                unsafe { lanes::<Self, $lanes>(p, n) }
-            }
-        }
-    };
-}
-
-macro_rules! float_folds {
-    ($($t:ty, $lanes:literal;)*) => {$(
-        // -0.0 is the identity of floating-point addition: -0.0 + 0.0 is 0.0.
-        fold!(Sum<$t> -> $t, -0.0, 0.0, $lanes, |x| x, |a, b| a + b);
-        fold!(Prod<$t> -> $t, 1.0, 1.0, $lanes, |x| x, |a, b| a * b);
-        // A NaN replaces anything, and nothing replaces a NaN.
-        fold!(Max<$t> -> $t, <$t>::NEG_INFINITY, <$t>::NEG_INFINITY, $lanes, |x| x,
-              |a, b| if b > a || b != b { b } else { a });
-        fold!(Min<$t> -> $t, <$t>::INFINITY, <$t>::INFINITY, $lanes, |x| x,
-              |a, b| if b < a || b != b { b } else { a });
-    )*};
-}
-
-macro_rules! int_folds {
-    ($($t:ty, $lanes:literal;)*) => {$(
-        fold!(Sum<$t> -> i64, 0, 0, 32, |x| x as i64, |a, b| a.wrapping_add(b));
-        fold!(Prod<$t> -> i64, 1, 1, 32, |x| x as i64, |a, b| a.wrapping_mul(b));
-        fold!(Max<$t> -> $t, <$t>::MIN, <$t>::MIN, $lanes, |x| x, |a, b| if b > a { b } else { a });
-        fold!(Min<$t> -> $t, <$t>::MAX, <$t>::MAX, $lanes, |x| x, |a, b| if b < a { b } else { a });
-    )*};
-}
-
-float_folds! { f64, 32; f32, 64; }
-int_folds! { i64, 32; }
-fold!(Any<u8> -> u8, 0, 0, 64, |x| (x != 0) as u8, |a, b| a | b);
-fold!(All<u8> -> u8, 1, 1, 64, |x| (x != 0) as u8, |a, b| a & b);
-
-/// The number of true bytes: a leaf fits lanes of single bytes, which are much faster to count in.
-impl Fold for Sum<Truth> {
-    type In = Truth;
-    type Acc = i64;
-    const IDENTITY: i64 = 0;
-    #[inline(always)]
-    fn load(x: Truth) -> i64 {
-        (x.0 != 0) as i64
-    }
-    #[inline(always)]
-    fn merge(a: i64, b: i64) -> i64 {
-        a + b
-    }
-    #[inline(always)]
-    unsafe fn leaf(p: *const Truth, n: usize) -> i64 {
-        let mut lanes = [0u8; 64];
-        let mut i = 0;
-        // SAFETY: every index is below `n`. A leaf adds at most LEAF / 64 to a lane.
-        unsafe {
-            while i + 64 <= n {
-                for (j, lane) in lanes.iter_mut().enumerate() {
-                    *lane += ((*p.add(i + j)).0 != 0) as u8;
-                }
-                i += 64;
-            }
-            let rest = (i..n).map(|i| Self::load(*p.add(i))).sum::<i64>();
-            rest + lanes.iter().map(|&lane| lane as i64).sum::<i64>()
-        }
-    }
-}
-const _: () = assert!(LEAF / 64 < 256);

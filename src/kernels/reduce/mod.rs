@@ -2,9 +2,11 @@
 mod arg;
 mod fold;
 mod inner;
+mod kinds;
 mod outer;
 mod run;
 
 pub use arg::arg_reduce;
-pub(super) use fold::{LEAF, Max, Sum, Tree, run as fold_run};
+pub(super) use fold::{LEAF, Tree, run as fold_run};
+pub(super) use kinds::{Max, Sum};
 pub use run::{Reduction, reduce};

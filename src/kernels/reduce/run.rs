@@ -7,7 +7,8 @@ use smallvec::SmallVec;
 
 use super::super::cast::{Truth, cast};
 use super::super::view::{Axes, View, ViewMut};
-use super::fold::{All, Any, Fold, LEAF, Max, Min, Prod, Sum, run};
+use super::fold::{Fold, LEAF, run};
+use super::kinds::{All, Any, Max, Min, Prod, Sum, SumSquares};
 use super::{inner, outer};
 use crate::dtype::DType;
 
@@ -16,6 +17,8 @@ use crate::dtype::DType;
 pub enum Reduction {
     /// Pairwise sum; integers and booleans in int64.
     Sum,
+    /// Pairwise sum of squares; floats only.
+    SumSquares,
     /// Product; integers and booleans in int64.
     Prod,
     /// Largest element; NaN if there is one.
@@ -35,6 +38,7 @@ impl Reduction {
     pub const fn out_dtype(self, input: DType) -> DType {
         match self {
             Reduction::Sum | Reduction::Prod if input.is_float() => input,
+            Reduction::SumSquares => input,
             Reduction::Sum | Reduction::Prod | Reduction::Count => DType::I64,
             Reduction::Max | Reduction::Min => input,
             Reduction::Any | Reduction::All => DType::Bool,
@@ -76,6 +80,13 @@ pub fn reduce(op: Reduction, dtype: DType, input: View, axes: &[usize], out: Vie
         (Reduction::Min, DType::I64) => go::<Min<i64>>(input, axes, out),
         (Reduction::Max | Reduction::Any, DType::Bool) => go::<Any<u8>>(input, axes, out),
         (Reduction::Min | Reduction::All, DType::Bool) => go::<All<u8>>(input, axes, out),
+        (Reduction::Any, DType::F64) => go::<Any<f64>>(input, axes, out),
+        (Reduction::Any, DType::F32) => go::<Any<f32>>(input, axes, out),
+        (Reduction::All, DType::F64) => go::<All<f64>>(input, axes, out),
+        (Reduction::All, DType::F32) => go::<All<f32>>(input, axes, out),
+        (Reduction::SumSquares, DType::F64) => go::<SumSquares<f64>>(input, axes, out),
+        (Reduction::SumSquares, DType::F32) => go::<SumSquares<f32>>(input, axes, out),
+        (Reduction::SumSquares, _) => unreachable!("squares of floats"),
         (Reduction::Any | Reduction::All | Reduction::Count, _) => {
             converted(op, dtype, DType::Bool, input, axes, out)
         }
