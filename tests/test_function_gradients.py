@@ -245,3 +245,30 @@ def test_an_intermediate_in_a_closure_refuses_at_second_order() -> None:
     with pytest.raises(fg.errors.NotDifferentiableError, match="intermediate"):
         fg.autograd.grad(first.sum(), x)
     kept.clear()
+
+
+@pytest.mark.parametrize("write", ["setitem", "view", "method"])
+def test_an_intermediate_written_to_a_buffer_refuses_at_second_order(write: str) -> None:
+    class Buffered(fg.Function):
+        @staticmethod
+        def forward(ctx: Any, x: fg.Tensor) -> fg.Tensor:
+            kept = fg.zeros(2, 2)
+            if write == "setitem":
+                kept[0] = x * 2
+            elif write == "view":
+                kept[0].add_(x * 2)
+            else:
+                kept.add_(x * 2)
+            ctx.save_for_backward(x, kept)
+            return kept[0] * x
+
+        @staticmethod
+        def backward(ctx: Any, g: fg.Tensor) -> fg.Tensor:
+            x, kept = ctx.saved_tensors
+            return g * (x * 2 + kept[0])
+
+    x = fg.tensor([1.0, 2.0], requires_grad=True)
+    (first,) = fg.autograd.grad(Buffered.apply(x).sum(), x, create_graph=True)
+    np.testing.assert_array_equal(first.detach().numpy(), 4 * np.array([1.0, 2.0]))
+    with pytest.raises(fg.errors.NotDifferentiableError, match="intermediate"):
+        fg.autograd.grad(first.sum(), x)

@@ -139,7 +139,8 @@ impl<V: Value> Saved<V> {
     #[inline]
     pub(super) fn unpack(&self, node: NodeBorrow<'_, V>, record: bool) -> Result<V> {
         let edge = if record { self.edge(Some(node)) } else { None };
-        self.rebuild(edge, &node.get().rule().name())
+        let restored = self.rebuild(edge, &node.get().rule().name());
+        restored.map_err(|error| located(node, error))
     }
 }
 
