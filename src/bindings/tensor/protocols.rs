@@ -45,6 +45,6 @@ impl PyTensor {
         api_version: Option<&Bound<'py, PyAny>>,
     ) -> PyResult<Bound<'py, PyModule>> {
         let _ = api_version;
-        slf.py().import("ferrograd")
+        slf.py().import("ferrograd._array_api")
     }
 }
