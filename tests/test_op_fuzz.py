@@ -193,6 +193,10 @@ WIDER = {
     "einsum": "a list holds operands, as in PyTorch",
     "select": "None is the default",
     "nn.functional.dropout_mask": "a probability of 1 drops everything",
+    "expand": "-1 keeps a dimension, as in PyTorch",
+    "trapezoid": "steps of unsigned places wrap, as in NumPy",
+    "take_along_axis": "an empty list is an index of nothing",
+    "nn.functional.scaled_dot_product_attention": "only booleans and floats are masks",
     "full_like": "numbers outside the range of uint8 wrap",
     "astype": "C leaves negative floats as uint8 open; here they are 0",
 }

@@ -113,19 +113,23 @@ def full(
 def zeros_like(x: Any, *, dtype: DTypeLike | None = None, requires_grad: bool = False) -> Tensor:
     """Zeros of the shape and dtype of another tensor or array."""
     x = pattern("zeros_like", x)
-    return _full("zeros_like", tuple(x.shape), 0, dtype or x.dtype, requires_grad)
+    return _full(
+        "zeros_like", tuple(x.shape), 0, x.dtype if dtype is None else dtype, requires_grad
+    )
 
 
 def ones_like(x: Any, *, dtype: DTypeLike | None = None, requires_grad: bool = False) -> Tensor:
     """Ones of the shape and dtype of another tensor or array."""
     x = pattern("ones_like", x)
-    return _full("ones_like", tuple(x.shape), 1, dtype or x.dtype, requires_grad)
+    return _full("ones_like", tuple(x.shape), 1, x.dtype if dtype is None else dtype, requires_grad)
 
 
 def empty_like(x: Any, *, dtype: DTypeLike | None = None, requires_grad: bool = False) -> Tensor:
     """A tensor like another whose values do not matter; they are zeros."""
     x = pattern("empty_like", x)
-    return _full("empty_like", tuple(x.shape), 0, dtype or x.dtype, requires_grad)
+    return _full(
+        "empty_like", tuple(x.shape), 0, x.dtype if dtype is None else dtype, requires_grad
+    )
 
 
 def full_like(
@@ -137,7 +141,9 @@ def full_like(
 ) -> Tensor:
     """One repeated number in the shape and dtype of another tensor or array."""
     x = pattern("full_like", x)
-    return _full("full_like", tuple(x.shape), fill_value, dtype or x.dtype, requires_grad)
+    return _full(
+        "full_like", tuple(x.shape), fill_value, x.dtype if dtype is None else dtype, requires_grad
+    )
 
 
 def arange(

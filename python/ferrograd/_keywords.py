@@ -71,7 +71,8 @@ class Spelling:
         same = [p.name for p in theirs if p.name in names]
         self.ours: dict[str, str] = {}
         for i, parameter in enumerate(theirs):
-            name = _RENAMED.get(parameter.name, parameter.name)
+            own = parameter.name in names
+            name = parameter.name if own else _RENAMED.get(parameter.name, parameter.name)
             if name in names:
                 self.ours[parameter.name] = name
             elif parameter.name not in _EXTRA and names[i : i + 1] and names[i] not in same:

@@ -79,7 +79,15 @@ fn observations(op: &'static str, x: &Tensor, rowvar: bool) -> Result<Tensor> {
 
 fn sample_weights(op: &'static str, weights: &Tensor, samples: usize) -> Result<Tensor> {
     if weights.shape() == [samples] {
-        return astype(weights, DType::F64);
+        let weights = astype(weights, DType::F64)?;
+        if let Some(w) = weights.detach().to_vec::<f64>()?.into_iter().find(|w| *w < 0.0) {
+            return Err(Box::new(Error::Argument {
+                op: op.into(),
+                what: format!("a weight of {w}"),
+                remedy: "give weights of 0 or more".into(),
+            }));
+        }
+        return Ok(weights);
     }
     Err(Box::new(Error::Shape {
         op: op.into(),
