@@ -89,10 +89,14 @@ lint: $(VENV)/.dev ## formatting, clippy on both feature sets, ruff, unused depe
 	$(call step,clippy: with the Python bindings,PYO3_PYTHON=$(abspath $(BIN)/python) cargo clippy $(LOCKED) --quiet --lib --features python -- -D warnings)
 
 .PHONY: test-rust
-test-rust: ## the Rust crate alone: unit, integration and doc tests, the Rust example
+test-rust: loom ## the Rust crate alone: unit, integration and doc tests, the Rust example
 	$(call step,cargo test,cargo test $(LOCKED) --quiet)
 	$(call step,examples/quickstart.rs,cargo run $(LOCKED) --quiet --example quickstart)
 	$(call step,cargo doc,RUSTDOCFLAGS='-D warnings' cargo doc $(LOCKED) --quiet --no-deps)
+
+.PHONY: loom
+loom: ## the arena's counting protocols under loom
+	$(call step,loom,cargo test $(LOCKED) --quiet --lib --manifest-path tests/loom/Cargo.toml --target-dir target/loom)
 
 .PHONY: test-package
 test-package: ## cargo package builds what it ships

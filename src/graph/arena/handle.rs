@@ -1,16 +1,16 @@
 //! Handles: the counted `NodeRef` and `Edge`, the uncounted `NodeId`, and the engine's borrowed `NodeBorrow`.
 //!
-//! Owns the counting protocol: a relaxed increment, a release decrement, an acquire fence at zero.
+//! Owns what a handle may do; `word.rs` has the counting protocol.
 //! Invariant: whoever can reach a node through `Deref` holds a count, or borrows from someone who does.
 
 use std::fmt;
 use std::marker::PhantomData;
 use std::ops::Deref;
 use std::ptr::NonNull;
-use std::sync::atomic::{AtomicU64, Ordering, fence};
 
 use super::local;
-use super::slot::{Slot, count, generation};
+use super::slot::Slot;
+use super::word::Word;
 use crate::graph::node::Node;
 use crate::graph::value::Value;
 
@@ -26,18 +26,9 @@ unsafe impl<V: Value> Send for NodeRef<V> where Node<V>: Send + Sync {}
 unsafe impl<V: Value> Sync for NodeRef<V> where Node<V>: Send + Sync {}
 
 #[inline]
-fn word<V: Value>(slot: &NonNull<Slot<V>>) -> &AtomicU64 {
+fn word<V: Value>(slot: &NonNull<Slot<V>>) -> &Word {
     // SAFETY: pages are never freed, and the header is only ever reached by shared references.
     unsafe { &(*slot.as_ptr()).header.word }
-}
-
-#[inline]
-fn increment<V: Value>(slot: &NonNull<Slot<V>>) {
-    let before = word(slot).fetch_add(1, Ordering::Relaxed);
-    if count(before) > i32::MAX as u32 {
-        // Leaking two billion handles is the only way here; going on would let the count run into the generation.
-        std::process::abort();
-    }
 }
 
 impl<V: Value> NodeRef<V> {
@@ -51,12 +42,12 @@ impl<V: Value> NodeRef<V> {
     /// The uncounted key of the node.
     #[inline]
     pub fn id(&self) -> NodeId<V> {
-        NodeId { slot: self.slot, generation: generation(word(&self.slot).load(Ordering::Relaxed)) }
+        NodeId { slot: self.slot, generation: word(&self.slot).generation() }
     }
 
     /// How many handles and edges count the node.
     pub fn count(&self) -> u32 {
-        count(word(&self.slot).load(Ordering::Acquire))
+        word(&self.slot).count()
     }
 
     /// An address that identifies the node as long as it lives.
@@ -84,7 +75,7 @@ impl<V: Value> Deref for NodeRef<V> {
 impl<V: Value> Clone for NodeRef<V> {
     #[inline]
     fn clone(&self) -> NodeRef<V> {
-        increment(&self.slot);
+        word(&self.slot).increment();
         NodeRef { slot: self.slot }
     }
 }
@@ -92,8 +83,7 @@ impl<V: Value> Clone for NodeRef<V> {
 impl<V: Value> Drop for NodeRef<V> {
     #[inline]
     fn drop(&mut self) {
-        if count(word(&self.slot).fetch_sub(1, Ordering::Release)) == 1 {
-            fence(Ordering::Acquire);
+        if word(&self.slot).decrement() {
             local::bury(self.slot.cast());
         }
     }
@@ -128,22 +118,7 @@ unsafe impl<V: Value> Sync for NodeId<V> where NodeRef<V>: Sync {}
 impl<V: Value> NodeId<V> {
     /// A counted handle, if the node still lives.
     pub fn upgrade(&self) -> Option<NodeRef<V>> {
-        let word = word(&self.slot);
-        let mut now = word.load(Ordering::Relaxed);
-        loop {
-            if generation(now) != self.generation || count(now) == 0 {
-                return None;
-            }
-            if count(now) > i32::MAX as u32 {
-                std::process::abort();
-            }
-            // Acquire pairs with the store that published the node. Generation and count change in one exchange,
-            // so the count cannot go to a later occupant of the slot.
-            match word.compare_exchange_weak(now, now + 1, Ordering::Acquire, Ordering::Relaxed) {
-                Ok(_) => return Some(NodeRef { slot: self.slot }),
-                Err(changed) => now = changed,
-            }
-        }
+        word(&self.slot).upgrade(self.generation).then(|| NodeRef { slot: self.slot })
     }
 
     /// The address of the node as long as it lives.
@@ -153,8 +128,7 @@ impl<V: Value> NodeId<V> {
 
     /// Whether the node still lives (at this moment).
     pub fn is_live(&self) -> bool {
-        let now = word(&self.slot).load(Ordering::Relaxed);
-        generation(now) == self.generation && count(now) > 0
+        word(&self.slot).is_live(self.generation)
     }
 }
 
@@ -255,7 +229,7 @@ impl<'g, V: Value> NodeBorrow<'g, V> {
     /// A count of one's own.
     #[inline]
     pub(in crate::graph) fn to_ref(self) -> NodeRef<V> {
-        increment(&self.slot);
+        word(&self.slot).increment();
         NodeRef { slot: self.slot }
     }
 

@@ -7,10 +7,14 @@
 
 mod handle;
 mod local;
+mod returns;
 mod saved_cell;
 mod shard;
 mod slot;
 mod store;
+mod sync;
+mod users;
+mod word;
 
 pub(super) use handle::NodeBorrow;
 pub use handle::{Edge, NodeId, NodeRef};

@@ -7,9 +7,11 @@
 use std::alloc;
 use std::cell::Cell;
 use std::ptr::{self, NonNull};
-use std::sync::atomic::{AtomicBool, AtomicPtr, AtomicU64, AtomicUsize, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicPtr, AtomicUsize, Ordering};
 
+use super::returns::Returns;
 use super::slot::{Header, Kind};
+use super::word::Word;
 
 const FIRST_PAGE: usize = 64;
 const LARGEST_PAGE: usize = 1024;
@@ -34,7 +36,7 @@ pub(super) struct Shard {
 /// What other threads write, on a cache line of its own.
 #[repr(align(128))]
 struct Remote {
-    free: AtomicPtr<Header>,
+    free: Returns,
     returned: AtomicUsize,
 }
 
@@ -93,7 +95,7 @@ impl Shard {
             carved: AtomicUsize::new(0),
             taken: AtomicUsize::new(0),
             returned: AtomicUsize::new(0),
-            remote: Remote { free: AtomicPtr::new(ptr::null_mut()), returned: AtomicUsize::new(0) },
+            remote: Remote { free: Returns::new(), returned: AtomicUsize::new(0) },
         }
     }
 
@@ -142,10 +144,8 @@ impl Shard {
 
     #[cold]
     fn pop_slow(&'static self) -> NonNull<Header> {
-        // Acquire: the contents of a slot freed elsewhere are gone before it is written again.
-        if let Some(head) = NonNull::new(self.remote.free.swap(ptr::null_mut(), Ordering::Acquire))
-        {
-            // SAFETY: as in `pop`; the swap made the whole list the owner's.
+        if let Some(head) = self.remote.free.take() {
+            // SAFETY: as in `pop`; the whole list is the owner's now.
             self.free.set(unsafe { head.as_ref() }.next.load(Ordering::Relaxed));
             return head;
         }
@@ -160,7 +160,7 @@ impl Shard {
         unsafe {
             self.fresh.set(at.add(self.kind.layout.size()));
             header.write(Header {
-                word: AtomicU64::new(0),
+                word: Word::new(),
                 next: AtomicPtr::new(ptr::null_mut()),
                 shard: self,
             });
@@ -206,22 +206,8 @@ impl Shard {
         if retire {
             return;
         }
-        let mut first = self.remote.free.load(Ordering::Relaxed);
-        loop {
-            // SAFETY: the slot is valid for ever and in nobody else's hands until the exchange succeeds. The list
-            // is only ever taken as a whole, so a stale `first` cannot come back (no ABA).
-            unsafe { header.as_ref() }.next.store(first, Ordering::Relaxed);
-            let list = &self.remote.free;
-            match list.compare_exchange_weak(
-                first,
-                header.as_ptr(),
-                Ordering::Release,
-                Ordering::Relaxed,
-            ) {
-                Ok(_) => return,
-                Err(now) => first = now,
-            }
-        }
+        // SAFETY: the caller's contract; headers are valid for ever.
+        unsafe { self.remote.free.push(header) };
     }
 }
 

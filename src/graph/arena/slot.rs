@@ -1,17 +1,18 @@
 //! One slot: a header that every list and handle understands, and the place of a node.
 //!
-//! Owns the packed word `generation << 32 | count`. It never frees memory: a vacant slot is reused or retired.
+//! Owns the contents' life from `occupy` to `vacate`. It never frees memory: a vacant slot is reused or retired.
 //! Invariant: the node is initialised exactly while the count is above zero or `vacate` runs.
 
 use std::alloc::Layout;
 use std::cell::UnsafeCell;
 use std::mem::MaybeUninit;
 use std::ptr::NonNull;
-use std::sync::atomic::{AtomicPtr, AtomicU64, Ordering};
 
 use super::handle::NodeRef;
 use super::local;
 use super::shard::Shard;
+use super::sync::AtomicPtr;
+use super::word::Word;
 use crate::graph::node::Node;
 use crate::graph::value::Value;
 
@@ -21,8 +22,8 @@ pub(super) const LAST_GENERATION: u32 = u32::MAX;
 /// The part of a slot that does not depend on the value type.
 #[repr(C)]
 pub(super) struct Header {
-    /// `generation << 32 | count`.
-    pub(super) word: AtomicU64,
+    /// Generation and count.
+    pub(super) word: Word,
     /// The next slot of the list this one is on: free, remote or dead.
     pub(super) next: AtomicPtr<Header>,
     /// The shard that carved the slot.
@@ -44,18 +45,6 @@ pub(super) struct Slot<V: Value> {
     node: UnsafeCell<MaybeUninit<Node<V>>>,
 }
 
-/// The generation in a word.
-#[inline]
-pub(super) fn generation(word: u64) -> u32 {
-    (word >> 32) as u32
-}
-
-/// The count in a word.
-#[inline]
-pub(super) fn count(word: u64) -> u32 {
-    word as u32
-}
-
 impl<V: Value> Slot<V> {
     pub(super) const KIND: &'static Kind =
         &Kind { layout: Layout::new::<Slot<V>>(), vacate: Slot::<V>::vacate };
@@ -70,8 +59,7 @@ impl<V: Value> Slot<V> {
         // before the release store below publishes the node.
         unsafe {
             (*(*slot.as_ptr()).node.get()).write(node);
-            let word = &(*slot.as_ptr()).header.word;
-            word.store(word.load(Ordering::Relaxed) | 1, Ordering::Release);
+            (*slot.as_ptr()).header.word.publish();
             NodeRef::from_counted(slot)
         }
     }
@@ -109,8 +97,7 @@ impl Drop for Release {
     fn drop(&mut self) {
         // SAFETY: pages are never freed, so the header is valid.
         let header = unsafe { self.header.as_ref() };
-        let next = generation(header.word.load(Ordering::Relaxed)) + 1;
-        header.word.store(u64::from(next) << 32, Ordering::Relaxed);
+        let next = header.word.retire();
         local::give_back(self.header, next == LAST_GENERATION);
     }
 }

@@ -1,0 +1,70 @@
+//! Who is inside a cell of saved values, and whether the values are spent: one atomic word.
+//!
+//! Owns that word. It never touches the values. `tests/loom` runs this file under loom.
+//! Invariant: once `SPENT` is set nobody enters, so exactly one user leaves last, and only it may drop the values.
+
+use super::sync::{AtomicU32, Ordering};
+
+/// Nobody may enter any more: the values are gone, or go with the last user.
+const SPENT: u32 = 1 << 31;
+/// There were never any values: entering is always possible and changes nothing.
+const EMPTY: u32 = 1 << 30;
+
+/// The users of a cell.
+pub(super) struct Users(AtomicU32);
+
+/// What became of an attempt to enter.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(super) enum Entry {
+    /// The user is counted and must leave.
+    Counted,
+    /// There is nothing to count.
+    Empty,
+    /// The values are spent.
+    Refused,
+}
+
+impl Users {
+    /// Nobody inside; `empty` when there are no values.
+    #[inline]
+    pub(super) fn new(empty: bool) -> Users {
+        Users(AtomicU32::new(if empty { EMPTY } else { 0 }))
+    }
+
+    /// One more user; `spend` closes the cell behind it.
+    #[inline]
+    pub(super) fn enter(&self, spend: bool) -> Entry {
+        let mut now = self.0.load(Ordering::Relaxed);
+        let close = if spend { SPENT } else { 0 };
+        loop {
+            if now & EMPTY != 0 {
+                return Entry::Empty;
+            }
+            if now & SPENT != 0 {
+                return Entry::Refused;
+            }
+            let inside = (now + 1) | close;
+            match self.0.compare_exchange_weak(now, inside, Ordering::Acquire, Ordering::Relaxed) {
+                Ok(_) => return Entry::Counted,
+                Err(changed) => now = changed,
+            }
+        }
+    }
+
+    /// Reopens the cell; called by the user that closed it, before it leaves.
+    pub(super) fn reopen(&self) {
+        self.0.fetch_and(!SPENT, Ordering::Relaxed);
+    }
+
+    /// One user less; true for the last one of a spent cell, which then has the values to itself.
+    #[inline]
+    pub(super) fn leave(&self) -> bool {
+        // Acquire, both times: what other users did happens before the values are dropped. Alone in a closed cell,
+        // nobody else can change the word, and a plain store will do.
+        if self.0.load(Ordering::Acquire) == SPENT | 1 {
+            self.0.store(SPENT, Ordering::Relaxed);
+            return true;
+        }
+        self.0.fetch_sub(1, Ordering::AcqRel) == SPENT | 1
+    }
+}
