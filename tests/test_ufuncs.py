@@ -192,6 +192,8 @@ SPELLINGS: list[Callable[[Any, Any], Any]] = [
     lambda np, t: np.clip(t, min=0.6, max=0.8),
     lambda np, t: np.sort(t, kind="stable"),
     lambda np, t: np.reshape(t, (4, 3), order="C"),
+    lambda np, t: np.reshape(t, (4, 3), order="F"),
+    lambda np, t: np.ravel(t, order="F"),
     lambda np, t: np.linalg.pinv(t, rtol=1e-10),
     lambda np, t: np.trace(t, dtype=np.float64),
     lambda np, t: np.concatenate([t, t], dtype=np.float32),
@@ -207,7 +209,6 @@ SPELLINGS: list[Callable[[Any, Any], Any]] = [
 ]
 REFUSED: list[tuple[Callable[[Any], Any], str]] = [
     (lambda t: np.sort(t, order="f"), "numpy.sort: order='f'"),
-    (lambda t: np.ravel(t, order="F"), "numpy.ravel: order='F'"),
     (lambda t: np.linalg.svd(t, hermitian=True), "numpy.linalg.svd: hermitian=True"),
     (lambda t: np.median(t, 0, out=np.zeros(4)), "numpy.median: the result would silently"),
     (lambda t: np.max(t, where=MASK), "numpy.max: no element may be chosen"),
