@@ -199,7 +199,26 @@ def hook_on_a_tensor_changed_in_place(witness: Witness) -> None:
     y.register_hook(lambda g: (y, witness, None)[2])
 
 
+def hook_closes_over_a_tensor_and_its_node(witness: Witness) -> None:
+    y = leaf() * 2
+    fn = y.grad_fn
+    y.register_hook(lambda g: (y, fn, witness, None)[3])
+
+
+def object_that_keeps_a_leaf_and_its_accumulator(witness: Witness) -> None:
+    class Owner:
+        pass
+
+    owner: Any = Owner()
+    owner.leaf = leaf()
+    owner.node = (owner.leaf * 1).grad_fn.next_functions[0][0]
+    owner.node.register_hook(lambda gi, go: (owner, witness, None)[2])
+    (owner.leaf * 2).sum().backward()
+
+
 COLLECTED = [
+    hook_closes_over_a_tensor_and_its_node,
+    object_that_keeps_a_leaf_and_its_accumulator,
     hook_closes_over_its_own_tensor,
     hook_closes_over_the_leaf_it_is_on,
     hook_closes_over_a_used_leaf,
@@ -282,3 +301,48 @@ def test_a_hook_survives_while_only_a_consumer_lives() -> None:
     assert seen == [1]
     del z
     gc.collect()
+
+
+@pytest.mark.parametrize("keep", ["tensor", "node", "consumer"])
+def test_a_hook_survives_while_one_of_its_node_s_owners_lives(keep: str) -> None:
+    gc.collect()
+    witness = Witness()
+    alive = weakref.ref(witness)
+
+    def build(witness: Witness) -> Any:
+        y = leaf() * 2
+        fn = y.grad_fn
+        y.register_hook(lambda g: (y, fn, witness, None)[3])
+        return {"tensor": y, "node": fn, "consumer": y.exp()}[keep]
+
+    kept = build(witness)
+    del witness
+    for _ in range(3):
+        gc.collect()
+    assert alive() is not None
+    del kept
+    gc.collect()
+    assert alive() is None
+
+
+@pytest.mark.parametrize("keep", ["leaf", "node", "consumer"])
+def test_a_leaf_s_hook_survives_while_one_of_its_owners_lives(keep: str) -> None:
+    gc.collect()
+    witness = Witness()
+    alive = weakref.ref(witness)
+
+    def build(witness: Witness) -> Any:
+        x = leaf()
+        y = x * 2
+        node = y.grad_fn.next_functions[0][0]
+        node.register_hook(lambda gi, go: (x, node, witness, None)[3])
+        return {"leaf": x, "node": node, "consumer": y}[keep]
+
+    kept = build(witness)
+    del witness
+    for _ in range(3):
+        gc.collect()
+    assert alive() is not None
+    del kept
+    gc.collect()
+    assert alive() is None

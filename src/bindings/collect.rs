@@ -194,25 +194,42 @@ impl PyTensor {
         if let Some(base) = &self.base {
             visit.call(base)?;
         }
-        if idle() { Ok(()) } else { traverse(&self.tensor.owned_nodes(), CLONES, &visit) }
+        if idle() {
+            return Ok(());
+        }
+        if let Some(node) = self.node.get() {
+            visit.call(node.object())?;
+        }
+        traverse(&self.own_roots(), CLONES, &visit)
     }
 
     fn __clear__(&self) {
         if !idle() {
-            clear(&self.tensor.owned_nodes(), CLONES);
+            clear(&self.own_roots(), CLONES);
         }
+    }
+}
+
+impl PyTensor {
+    /// The nodes that are found through this object: not the one whose own object it holds.
+    fn own_roots(&self) -> Vec<Node> {
+        let mut roots = self.tensor.owned_nodes();
+        if let Some(node) = self.node.get() {
+            roots.retain(|root| root != node.node());
+        }
+        roots
     }
 }
 
 #[pymethods]
 impl PyNode {
     fn __traverse__(&self, visit: PyVisit<'_>) -> Result<(), PyTraverseError> {
-        if idle() { Ok(()) } else { traverse(slice::from_ref(&self.node), 1, &visit) }
+        if idle() { Ok(()) } else { traverse(slice::from_ref(&self.node), self.counts(), &visit) }
     }
 
     fn __clear__(&self) {
         if !idle() {
-            clear(slice::from_ref(&self.node), 1);
+            clear(slice::from_ref(&self.node), self.counts());
         }
     }
 }

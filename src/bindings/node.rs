@@ -4,7 +4,7 @@
 //! Never changes a graph. Invariant: while one object of a node lives, wrapping the node yields it.
 
 use std::collections::HashMap;
-use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
 
 use pyo3::exceptions::PyAttributeError;
@@ -13,9 +13,10 @@ use pyo3::types::{PyDict, PyTuple, PyWeakrefMethods, PyWeakrefReference};
 
 use crate::bindings::collect::Notes;
 use crate::bindings::hooks::{self, RemovableHandle};
+use crate::bindings::tensor::{PyTensor, object_of};
 use crate::graph::{Origin, Saved};
 use crate::ops::function::Spec;
-use crate::tensor::{Node, Tensor};
+use crate::tensor::{Accumulate, Node, Tensor};
 
 /// One recorded operation: where a gradient comes from and where it goes.
 #[pyclass(name = "Node", module = "ferrograd", frozen, weakref)]
@@ -24,9 +25,54 @@ pub(crate) struct PyNode {
     serial: u64,
     /// What is known of one output: its number, shape and dtype.
     output: OnceLock<(u32, Spec)>,
+    /// How many tensor objects count the node and hold this object, too.
+    owners: AtomicU32,
+}
+
+/// A tensor object's hold on the object of the node that it counts: where several objects count one node, the
+/// collector must find its hooks through one of them, which all the others reach.
+pub(crate) struct CoOwned(Py<PyNode>);
+
+impl CoOwned {
+    /// The object itself.
+    pub(crate) fn object(&self) -> &Py<PyNode> {
+        &self.0
+    }
+
+    /// The node.
+    pub(crate) fn node(&self) -> &Node {
+        &self.0.get().node
+    }
+}
+
+impl Drop for CoOwned {
+    fn drop(&mut self) {
+        self.0.get().owners.fetch_sub(1, Ordering::AcqRel);
+    }
+}
+
+/// Lets the object of a tensor that counts a node hold the node's object.
+pub(crate) fn co_own(tensor: &PyTensor, object: &Bound<'_, PyNode>) {
+    let node = object.get();
+    if tensor.node.get().is_none() && tensor.tensor.counts_once(&node.node) {
+        node.owners.fetch_add(1, Ordering::AcqRel);
+        // Lost against another thread, the hold is dropped and the number is right again.
+        let _ = tensor.node.set(CoOwned(object.clone().unbind()));
+    }
 }
 
 impl PyNode {
+    /// The counts of the node that this object stands for: its own, and those of tensor objects that hold it.
+    pub(crate) fn counts(&self) -> u32 {
+        let owners = self.owners.load(Ordering::Acquire);
+        let leaf = self.node.rule().as_any().and_then(|rule| rule.downcast_ref::<Accumulate>());
+        match leaf.and_then(Accumulate::leaf) {
+            // The leaf's state counts the node; another handle of the leaf may hold that state as well.
+            Some(meta) if Arc::strong_count(&meta) > 2 => 1,
+            _ => 1 + owners,
+        }
+    }
+
     /// Remembers that `tensor` is an output of this node.
     pub(crate) fn know(&self, tensor: &Tensor) {
         if let Some(edge) = tensor.producer_edge() {
@@ -76,11 +122,23 @@ pub(crate) fn wrap_node(py: Python<'_>, node: Node) -> PyResult<Bound<'_, PyNode
         return Ok(object.cast_into()?);
     }
     let serial = SERIAL.fetch_add(1, Ordering::Relaxed);
-    let object = Bound::new(py, PyNode { node, serial, output: OnceLock::new() })?;
+    let object = Bound::new(
+        py,
+        PyNode { node, serial, output: OnceLock::new(), owners: AtomicU32::new(0) },
+    )?;
     let weak = PyWeakrefReference::new(object.as_any())?.unbind();
     let before = objects().get_or_insert_default().insert(address, (serial, weak));
     drop(before);
+    if let Some(leaf) = leaf_object(py, &object.get().node) {
+        co_own(leaf.get(), &object);
+    }
     Ok(object)
+}
+
+/// The object of the leaf behind an accumulator.
+fn leaf_object<'py>(py: Python<'py>, node: &Node) -> Option<Bound<'py, PyTensor>> {
+    let leaf = node.rule().as_any()?.downcast_ref::<Accumulate>()?.leaf()?;
+    object_of(py, &leaf)?.cast_into().ok()
 }
 
 /// The name of a node as users know it: `MultiplyBackward`, `AccumulateGrad`.
@@ -188,10 +246,8 @@ impl PyNode {
 
     /// The leaf behind an `AccumulateGrad`, while its object lives.
     #[getter]
-    fn variable<'py>(&self, py: Python<'py>) -> Option<Bound<'py, PyAny>> {
-        let rule = self.node.rule().as_any()?.downcast_ref::<crate::tensor::Accumulate>()?;
-        let leaf = rule.leaf()?;
-        crate::bindings::tensor::object_of(py, &leaf)
+    fn variable<'py>(&self, py: Python<'py>) -> Option<Bound<'py, PyTensor>> {
+        leaf_object(py, &self.node)
     }
 
     /// Calls `hook(grad_outputs)` before this node runs; a tuple it returns replaces the gradients of the outputs.

@@ -291,6 +291,12 @@ impl Tensor {
         nodes
     }
 
+    /// Whether this handle, with its state, counts `node` exactly once.
+    #[cfg(feature = "python")]
+    pub(crate) fn counts_once(&self, node: &crate::tensor::Node) -> bool {
+        self.owned_nodes().iter().filter(|own| *own == node).count() == 1
+    }
+
     /// The accumulated gradient of a leaf, or of a tensor that retains its own.
     pub fn grad(&self) -> Option<Tensor> {
         self.meta().and_then(|meta| meta.grad())

@@ -9,7 +9,7 @@ use pyo3::prelude::*;
 use crate::bindings::autograd;
 use crate::bindings::convert::{self, type_name};
 use crate::bindings::errors::{bad_type, python};
-use crate::bindings::node::{PyNode, wrap_node};
+use crate::bindings::node::{PyNode, co_own, wrap_node};
 use crate::bindings::tensor::{PyTensor, remember, wrap};
 use crate::ops::declare::{Operand, Scalar};
 use crate::ops::inplace;
@@ -62,6 +62,7 @@ impl PyTensor {
         };
         let node = wrap_node(py, node)?;
         node.get().know(&self.tensor);
+        co_own(self, &node);
         Ok(Some(node))
     }
 

@@ -4,11 +4,12 @@
 //! Never computes. The handle inside is fixed: in-place operations change what it points to.
 //! Invariant: while the object of a tensor with state lives, wrapping that tensor yields it again.
 
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock};
 
 use pyo3::prelude::*;
 use pyo3::types::{PyWeakrefMethods, PyWeakrefReference};
 
+use crate::bindings::node::CoOwned;
 use crate::tensor::{Meta, Tensor};
 
 /// A multi-dimensional array that remembers how it was computed.
@@ -17,11 +18,14 @@ pub(crate) struct PyTensor {
     pub(crate) tensor: Tensor,
     /// The object whose memory this one shows.
     pub(crate) base: Option<Py<PyTensor>>,
+    /// The object of the node that this one counts, once there is one.
+    pub(crate) node: OnceLock<CoOwned>,
 }
 
 impl From<Tensor> for PyTensor {
+    #[inline]
     fn from(tensor: Tensor) -> PyTensor {
-        PyTensor { tensor, base: None }
+        PyTensor { tensor, base: None, node: OnceLock::new() }
     }
 }
 
@@ -55,14 +59,14 @@ pub(crate) fn wrap_of<'py>(
 #[inline(never)]
 fn wrap_view<'py>(source: &Bound<'py, PyTensor>, tensor: Tensor) -> PyResult<Bound<'py, PyAny>> {
     let py = source.py();
-    let PyTensor { tensor: from, base } = source.get();
+    let PyTensor { tensor: from, base, .. } = source.get();
     let known = tensor.meta().is_some_and(|meta| object_of(py, meta).is_some());
     if known || !tensor.storage().same(from.storage()) {
         return wrap(py, tensor);
     }
     let base = base.as_ref().map_or_else(|| source.clone().unbind(), |base| base.clone_ref(py));
     let linked = tensor.meta().is_some();
-    let object = Bound::new(py, PyTensor { tensor, base: Some(base) })?;
+    let object = Bound::new(py, PyTensor { base: Some(base), ..PyTensor::from(tensor) })?;
     if linked {
         remember(&object)?;
     }
