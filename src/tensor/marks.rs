@@ -28,7 +28,7 @@ impl Marks {
     pub(crate) const LENT: Marks = Marks(256);
 
     /// A view, made while recording was off, of a tensor that requires grad.
-    pub(crate) const VARIES: Marks = Marks(256);
+    pub(crate) const VARIES: Marks = Marks(512);
 
     /// Whether all of `other` is set.
     #[inline(always)]
