@@ -1,5 +1,6 @@
 //! The Python extension module `ferrograd._core`: classes, functions, errors; the whole GIL policy.
 mod autograd;
+mod binding;
 mod collect;
 mod config;
 mod convert;
