@@ -8,7 +8,6 @@ threads. Independent graphs, fork and modes: `test_threads.py`; identical bits:
 
 import faulthandler
 import functools
-import multiprocessing
 import sys
 import threading
 from collections.abc import Callable
@@ -394,19 +393,3 @@ class TestPythonInside:
 
         assert at_once(work) == [None] * THREADS
         Traced.seen = []
-
-
-def slope_at(point: float) -> list[float]:
-    x = fg.tensor(np.full(40_000, point), requires_grad=True)
-    branches(x).backward()
-    return [float(v) for v in x.grad.numpy()[:3]]
-
-
-@pytest.mark.filterwarnings("ignore:This process .* is multi-threaded:DeprecationWarning")
-@watched
-def test_a_pool_of_forked_processes_computes_what_the_parent_does() -> None:
-    points = [0.1, 0.2, 0.3, 0.4]
-    expected = [slope_at(point) for point in points]
-    with multiprocessing.get_context("fork").Pool(2) as pool:
-        found = pool.map_async(slope_at, points).get(LIMIT / 2)
-    assert found == expected

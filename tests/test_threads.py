@@ -217,3 +217,10 @@ class TestFork:
         finally:
             stop.set()
             thread.join()
+
+    def test_a_pool_of_forked_processes_computes_what_the_parent_does(self) -> None:
+        fg.set_num_threads(4)
+        here = large_step()
+        with multiprocessing.get_context("fork").Pool(2) as pool:
+            steps = [pool.apply_async(large_step) for _ in range(4)]
+            assert [step.get(60) for step in steps] == [here] * 4
