@@ -15,13 +15,14 @@ from ferrograd._core import Tensor, tensor
 from ferrograd.errors import ArgumentError
 from ferrograd.transforms._argnums import Argnums, Wanted, name_of, named
 from ferrograd.transforms._reverse import left, make_vjp, matched, recorded, scalar
-from ferrograd.transforms._trace import Trace, outputs_of, pull, trace, traced
+from ferrograd.transforms._trace import Trace, outputs_of, outside_inference, pull, trace, traced
 from ferrograd.transforms._values import value_of
 
 
 class Pushforward:
     """The linear map from changes of the arguments to changes of the results."""
 
+    @outside_inference
     def __init__(self, found: Trace) -> None:
         self.found = found
         self.outputs, self.tree = outputs_of(found)

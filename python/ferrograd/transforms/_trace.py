@@ -8,8 +8,9 @@ is a tensor of its own, so that nested derivatives with respect to one value sta
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Callable, Sequence
-from typing import Any
+from typing import Any, TypeVar, cast
 
 import numpy as np
 
@@ -21,6 +22,8 @@ from ferrograd.transforms._values import ARRAY, FLOAT, TENSOR, common, enter, va
 
 #: Bits of the core's mode word: recording, inference, a transform is running.
 GRAD, INFERENCE, TRANSFORM = 1, 2, 32
+
+F = TypeVar("F", bound=Callable[..., Any])
 
 
 class Trace:
@@ -106,6 +109,23 @@ def run(before: int, function: Callable[..., Any], args: Any, kwargs: dict[str, 
         _restore_mode(before)
 
 
+def outside_inference(function: F) -> F:
+    """Lets a step of a transform make tensors that may be saved, whatever mode the caller is in."""
+
+    @functools.wraps(function)
+    def apply(*args: Any, **kwargs: Any) -> Any:
+        before = mode()
+        if not before & INFERENCE:
+            return function(*args, **kwargs)
+        _restore_mode(before & ~INFERENCE)
+        try:
+            return function(*args, **kwargs)
+        finally:
+            _restore_mode(before)
+
+    return cast(F, apply)
+
+
 def mode() -> int:
     """The mode word of this thread."""
     before: int = _switch_grad(True)
@@ -113,6 +133,7 @@ def mode() -> int:
     return before
 
 
+@outside_inference
 def trace(wanted: Wanted, args: Sequence[Any], kwargs: dict[str, Any]) -> Trace:
     """Calls the function with tensors in place of the differentiated arguments."""
     before = mode()
@@ -306,6 +327,7 @@ def described(value: Any) -> str:
     return f"a {type(value).__name__}"
 
 
+@outside_inference
 def pull(
     outputs: Sequence[Any],
     inputs: Sequence[Tensor],
