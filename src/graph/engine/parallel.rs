@@ -28,8 +28,8 @@ use crate::threads;
 /// Less work than this (estimated nanoseconds, forkable) stays serial: 64 branches of 1 000 elements, about 300 µs, gain
 /// nothing on two cores, 32 branches of 64² products, 1.4 ms, gain 1.7 times.
 pub(super) const GATE_NS: f32 = 150_000.0;
-/// Less work than this is neither given away nor kept for oneself when giving: handing a node over costs about 1.5 µs, a
-/// helper that sleeps wakes after 10 to 50.
+/// Less work than this is neither given away nor kept for oneself when giving. From a prototype of this engine, in which
+/// pieces of 1.5 µs broke even and pieces of 5 µs gained 1.6 times on two cores.
 pub(super) const OFFER_NS: f32 = 5_000.0;
 /// A node cheaper than this runs ahead when work hangs off it.
 pub(super) const SPINE_NS: f32 = 1_000.0;
