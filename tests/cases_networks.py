@@ -106,8 +106,8 @@ def cross_entropy(
     return losses.sum() / counts.sum() if reduction == "mean" else reduced(losses, reduction)
 
 
-def linear(x: Any, weight: Any, bias: Any = 0.0) -> Any:
-    return x @ weight + bias
+def linear(x: Any, weight: Any, bias: Any = None) -> Any:
+    return x @ weight if bias is None else x @ weight + bias
 
 
 def dropout_mask(x: Any, mask: Any, p: float = 0.5) -> Any:

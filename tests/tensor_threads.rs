@@ -120,7 +120,7 @@ fn gradients_with_respect_to_a_shared_leaf() {
     let x = leaf(2000);
     let slopes = at_once(|_| {
         let y = (&(&x * &x) * &x).sum_all().unwrap();
-        values(&grad(&[y], &[x.clone()]).unwrap()[0])
+        values(&grad(&[y], std::slice::from_ref(&x)).unwrap()[0])
     });
     for slope in &slopes {
         assert_eq!(slope, &slopes[0]);

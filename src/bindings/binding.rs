@@ -117,7 +117,7 @@ fn spreads_tensors(decl: &OpDecl, given: &[Bound<'_, PyAny>]) -> bool {
 }
 
 /// How many parameters at the end go by name only where several integers may be given before them.
-fn by_name_only(decl: &OpDecl) -> usize {
+pub(crate) fn by_name_only(decl: &OpDecl) -> usize {
     let ints = |p: &Param| matches!(p.kind, Kind::Axes | Kind::Ints);
     match decl.params {
         [.., before, last] if last.name == "order" && ints(before) => 1,

@@ -113,6 +113,7 @@ pub(crate) fn operand_of(op: &str, name: &str, ob: &Bound<'_, PyAny>) -> PyResul
     }
     match weak_number(ob)? {
         Some(number) => Ok(Operand::Scalar(number)),
+        None if numpy::is_array(ob) => numpy::operand(op, ob).map(Operand::Tensor),
         None => tensor_of(op, name, ob).map(Operand::Tensor),
     }
 }

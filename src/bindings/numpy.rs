@@ -29,6 +29,9 @@ use crate::tensor::{Cause, Lost, Tensor};
 const DTYPES: &str =
     "use float64, float32, int64, int32, uint8 or bool, for example a.astype(np.float64)";
 
+/// Up to this size a copy costs less than sharing an array and copying it when a derivative keeps it.
+const SMALL_BYTES: usize = 1024;
+
 /// Whether an object is an ndarray (or a subclass).
 #[inline]
 pub(crate) fn is_array(ob: &Bound<'_, PyAny>) -> bool {
@@ -122,6 +125,18 @@ pub(crate) fn descr(py: Python<'_>, dtype: DType) -> Bound<'_, PyAny> {
     unsafe {
         let descr = PY_ARRAY_API.PyArray_DescrFromType(py, type_number(dtype) as c_int);
         Bound::from_owned_ptr(py, descr.cast())
+    }
+}
+
+/// A tensor for one operation: an array of at most `SMALL_BYTES` is copied, larger ones are shared.
+pub(crate) fn operand(op: &str, ob: &Bound<'_, PyAny>) -> PyResult<Tensor> {
+    let array = ob.cast::<PyUntypedArray>()?;
+    let small = array.len() <= SMALL_BYTES / size_of::<f64>();
+    match native(&array.dtype()) {
+        Some(dtype) if small && flags(array) & NPY_ARRAY_C_CONTIGUOUS != 0 => {
+            copy(op, array, dtype)
+        }
+        _ => share(op, ob),
     }
 }
 

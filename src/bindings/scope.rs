@@ -8,6 +8,7 @@ use std::cell::RefCell;
 use pyo3::prelude::*;
 use pyo3::types::{PyDict, PyString, PyTuple};
 
+use crate::bindings::binding::by_name_only;
 use crate::graph::{FORWARD, Mode, ModeGuard, PACKING, TRACING, take_packing_failure};
 use crate::ops::declare::OpDecl;
 
@@ -94,7 +95,7 @@ pub(crate) fn dispatched<'py>(
         return Ok(());
     }
     let attributes = PyDict::new(py);
-    let last = decl.params.len().saturating_sub(1);
+    let last = (decl.params.len() - by_name_only(decl)).saturating_sub(1);
     for (i, ob) in positional.iter().enumerate() {
         let name = decl.params.get(i.min(last)).map_or("", |param| param.name);
         let value = match attributes.get_item(name)? {

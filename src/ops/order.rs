@@ -133,7 +133,13 @@ crate::operations! { family "ordering";
         };
         let a = match sorter {
             Some(order) => {
-                vector("searchsorted", order)?;
+                if vector("searchsorted", order)?.size() != a.size() {
+                    return Err(Box::new(Error::Argument {
+                        op: "searchsorted".into(),
+                        what: format!("a sorter of {} elements for {}", order.size(), a.size()),
+                        remedy: "give argsort(a)".into(),
+                    }));
+                }
                 taken_along("searchsorted", vector("searchsorted", a)?, 0, &integers("searchsorted", order)?)?
             }
             None => a.clone(),

@@ -3,12 +3,15 @@
 //! Owns: the hooks NumPy looks for; the table behind them is Python's (`_protocols.py`), driven by the
 //! `numpy` names of the registry. Never computes.
 
+use pyo3::intern;
 use pyo3::prelude::*;
 use pyo3::sync::PyOnceLock;
 use pyo3::types::{PyDict, PyTuple};
 
 use crate::bindings::tensor::PyTensor;
 
+/// The operation of each ufunc, for the plain call; everything else is decided in Python.
+static TABLE: PyOnceLock<Py<PyAny>> = PyOnceLock::new();
 static UFUNC: PyOnceLock<Py<PyAny>> = PyOnceLock::new();
 static FUNCTION: PyOnceLock<Py<PyAny>> = PyOnceLock::new();
 
@@ -23,6 +26,12 @@ impl PyTensor {
         kwargs: Option<&Bound<'py, PyDict>>,
     ) -> PyResult<Bound<'py, PyAny>> {
         let py = slf.py();
+        if kwargs.is_none_or(|kwargs| kwargs.is_empty()) && method.eq(intern!(py, "__call__"))? {
+            let table = TABLE.import(py, "ferrograd._protocols", "_TABLE")?;
+            if let Some(ours) = table.cast::<PyDict>()?.get_item(ufunc)? {
+                return ours.call1(inputs);
+            }
+        }
         let apply = UFUNC.import(py, "ferrograd._protocols", "array_ufunc")?;
         apply.call1((ufunc, method, inputs, kwargs))
     }

@@ -1,22 +1,21 @@
 //! The LU factorisation with row exchanges, by halves of the columns.
 //!
-//! Owns: the recursion that turns most of the work into matrix products, and the elimination of narrow panels.
-//! Never refuses a matrix: a pivot of zero stays in the diagonal for the caller to see.
+//! Owns: the recursion that turns most of the work into matrix products, and the order of the rows.
+//! Never eliminates a column itself, and never refuses a matrix: a pivot of zero stays in the diagonal for the caller to see.
 //! Invariant: the pivot of a column is its first largest element, as in LAPACK.
 
-use nalgebra::DMatrix;
+use nalgebra::{DMatrix, DVector, LU};
 
-use super::super::leveled::leveled;
 use super::product::subtract;
 use super::triangle;
 
-/// Columns up to which a panel is eliminated one by one.
+/// Columns of a panel that the library eliminates one by one.
 const PANEL: usize = 8;
 
 /// `l` (unit lower) and `u` in one matrix, and which row of `a` each row of `l u` is.
 pub(super) struct Lu {
     pub(super) packed: DMatrix<f64>,
-    pub(super) order: Vec<usize>,
+    pub(super) order: DVector<usize>,
     /// The sign of the exchanges.
     pub(super) sign: f64,
 }
@@ -25,7 +24,7 @@ impl Lu {
     /// Factorises a square matrix.
     pub(super) fn new(a: DMatrix<f64>) -> Lu {
         let n = a.nrows();
-        let mut lu = Lu { packed: a, order: (0..n).collect(), sign: 1.0 };
+        let mut lu = Lu { packed: a, order: DVector::from_fn(n, |i, _| i), sign: 1.0 };
         lu.eliminate(0, n);
         lu
     }
@@ -44,58 +43,15 @@ impl Lu {
         self.eliminate(half, end);
     }
 
+    /// A narrow panel is nalgebra's: its pivots exchange the rows of all columns.
     fn panel(&mut self, first: usize, end: usize) {
         let n = self.packed.nrows();
-        let mut exchanges = Vec::with_capacity(end - first);
-        for column in first..end {
-            let below = &self.packed.as_slice()[column * n + column..(column + 1) * n];
-            let pivot = column
-                + below
-                    .iter()
-                    .enumerate()
-                    .fold(0, |best, (i, x)| if x.abs() > below[best].abs() { i } else { best });
-            if pivot != column {
-                self.packed.columns_range_mut(first..end).swap_rows(column, pivot);
-                exchanges.push((column, pivot));
-                self.order.swap(column, pivot);
-                self.sign = -self.sign;
-            }
-            if self.packed[(column, column)] == 0.0 {
-                continue;
-            }
-            let (done, later) = self.packed.as_mut_slice().split_at_mut((column + 1) * n);
-            let (pivot, own) = done[column * n + column..].split_at_mut(1);
-            // SAFETY: the loop reads and writes slices.
-            unsafe { shrink(own, pivot[0], &mut later[..(end - column - 1) * n], n, column) };
+        let factor = LU::new(self.packed.view_range(first..n, first..end).into_owned());
+        self.packed.view_range_mut(first..n, first..end).copy_from(factor.lu_internal());
+        for columns in [0..first, end..n] {
+            factor.p().permute_rows(&mut self.packed.view_range_mut(first..n, columns));
         }
-        // The other columns one by one: each stays in the cache for all its exchanges.
-        for (k, column) in self.packed.as_mut_slice().chunks_exact_mut(n.max(1)).enumerate() {
-            if !(first..end).contains(&k) {
-                exchanges.iter().for_each(|&(i, k)| column.swap(i, k));
-            }
-        }
-    }
-}
-
-leveled! {
-    /// Divides the column below a pivot, and takes its multiples off the later columns of the panel.
-    ///
-    /// # Safety
-    /// None is needed.
-    unsafe fn shrink(
-        own: &mut [f64], pivot: f64, later: &mut [f64], n: usize, row: usize,
-    ) = shrink_body
-}
-
-/// # Safety
-/// None is needed; the loop of every level is an unsafe function.
-#[inline(always)]
-unsafe fn shrink_body(own: &mut [f64], pivot: f64, later: &mut [f64], n: usize, row: usize) {
-    own.iter_mut().for_each(|x| *x /= pivot);
-    for column in later.chunks_exact_mut(n.max(1)) {
-        let factor = column[row];
-        for (x, l) in column[row + 1..].iter_mut().zip(own.iter()) {
-            *x -= l * factor;
-        }
+        factor.p().permute_rows(&mut self.order.rows_range_mut(first..n));
+        self.sign *= factor.p().determinant::<f64>();
     }
 }
