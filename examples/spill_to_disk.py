@@ -1,17 +1,18 @@
 """Keeps what the forward saves for the backward in files instead of memory.
 
-Run it: `python examples/spill_to_disk.py [layers] [width]`. It runs a deep function twice, plainly
-and with saved tensors spilled to a temporary folder, and shows that the gradients are equal and
-what was in memory when the forward was over.
+What it shows: `saved_tensors_hooks`. A deep function runs twice, plainly and with saved tensors
+spilled to a temporary folder; the gradients are equal, and the picture shows what was in memory
+after each layer.
 """
 
-import sys
 import tempfile
 from pathlib import Path
 
+import matplotlib.pyplot as plt
 import numpy as np
 
 import ferrograd as fg
+import support
 from ferrograd.autograd.graph import saved_tensors_hooks
 
 
@@ -37,34 +38,49 @@ class Spill:
         return np.load(packed) if isinstance(packed, Path) else packed
 
 
-def forward(x: fg.Tensor, layers: int) -> fg.Tensor:
-    """A deep function that saves one tensor in each layer."""
+def forward(x: fg.Tensor, layers: int) -> tuple[fg.Tensor, list[int]]:
+    """A deep function that saves one tensor in each layer, and the bytes held after each."""
+    start = fg.live_bytes()
+    held = [0]
     for _ in range(layers):
         x = (x * 1.1).sin()
-    return x.sum()
+        held.append(fg.live_bytes() - start)
+    return x.sum(), held
 
 
-def main(layers: int = 20, width: int = 50_000) -> None:
-    """Runs both ways and prints what was held."""
-    x = fg.linspace(0.0, 1.0, width).requires_grad_()
+def gradient(x: fg.Tensor, loss: fg.Tensor) -> np.ndarray:
+    """The gradient of the loss, which is not left in `x`."""
+    return fg.autograd.grad(loss, x)[0].numpy()
+
+
+def main() -> None:
+    """Runs both ways, prints and draws what was held."""
+    options = support.options("saved tensors in files", layers=20, width=50_000)
+    fg.manual_seed(options.seed)
+    x = fg.rand(options.width, requires_grad=True)
     start = fg.live_bytes()
-    loss = forward(x, layers)
+    loss, plain_held = forward(x, options.layers)
     plain = fg.live_bytes() - start
-    loss.backward()
-    expected, x.grad = x.grad.numpy().copy(), None
+    expected = gradient(x, loss)
     del loss
 
     with tempfile.TemporaryDirectory() as folder:
         spill = Spill(Path(folder))
         start = fg.live_bytes()
         with saved_tensors_hooks(spill.pack, spill.unpack):
-            loss = forward(x, layers)
+            loss, spilled_held = forward(x, options.layers)
         spilled = fg.live_bytes() - start
-        loss.backward()
-    np.testing.assert_array_equal(x.grad.numpy(), expected)
+        np.testing.assert_array_equal(gradient(x, loss), expected)
     print(f"plain: {plain >> 10} KiB held for the backward")
     print(f"spilled: {spilled >> 10} KiB and {spill.files} files; the gradients are equal")
 
+    figure, axes = plt.subplots(figsize=(7, 4))
+    for label, held in (("plain", plain_held), ("spilled", spilled_held)):
+        axes.plot(np.array(held) / 1024, label=label)
+    axes.set(xlabel="layers", ylabel="KiB held", title="Memory during the forward")
+    axes.legend()
+    support.save(figure, options.out, "spill_to_disk.png")
+
 
 if __name__ == "__main__":
-    main(*map(int, sys.argv[1:]))
+    main()

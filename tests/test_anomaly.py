@@ -164,6 +164,37 @@ class TestNaN:
             infinite_slope(x).sum().backward()
         assert np.isnan(x.grad.numpy()).all()
 
+    def test_recording_sites_is_a_decorator_without_parentheses(self) -> None:
+        x = leaf(0.5)
+
+        @fg.record_call_sites
+        def fail() -> str:
+            y = Fails.apply(x).sum()
+            with pytest.raises(KeyError) as caught:
+                y.backward()
+            return notes(caught.value)
+
+        def plain() -> str:
+            y = Fails.apply(x).sum()
+            with pytest.raises(KeyError) as caught:
+                y.backward()
+            return notes(caught.value)
+
+        assert "test_anomaly.py" in fail()
+        assert "test_anomaly.py" not in plain()
+
+    def test_a_decorator_needs_no_parentheses(self) -> None:
+        @fg.detect_anomaly
+        def enabled(both: bool) -> list[bool]:
+            found = [fg.autograd.is_anomaly_enabled()]
+            return [*found, fg.autograd.is_anomaly_check_nan_enabled()] if both else found
+
+        assert enabled(both=True) == [True, True]
+        assert enabled.__name__ == "enabled"
+        assert not fg.autograd.is_anomaly_enabled()
+        again = fg.detect_anomaly(check_nan=False)(fg.autograd.is_anomaly_check_nan_enabled)
+        assert again() is False
+
     def test_infinite_gradients_pass(self) -> None:
         x = leaf(0.0)
         with fg.detect_anomaly():

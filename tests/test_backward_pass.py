@@ -293,6 +293,14 @@ def test_numerical_gradient(dtype: Any) -> None:
     assert (g.dtype, g.shape, x.tolist()) == (np.dtype(dtype), (2, 2), before)
 
 
+def test_numerical_gradient_of_an_array_is_an_array() -> None:
+    x = np.array([1.0, 2.0], dtype=np.float32)
+    g = GradientComputer.numerical_gradient(lambda v: np.sum(v**2), x)
+    assert type(g) is np.ndarray
+    assert g.dtype == np.float32
+    np.testing.assert_allclose(g, 2 * x, rtol=1e-6)
+
+
 def test_numerical_gradient_of_python_numbers_and_bad_functions() -> None:
     assert GradientComputer.numerical_gradient(
         lambda t: float((t * t).item()), fg.tensor(3.0)

@@ -322,8 +322,23 @@ class TestRepetition:
         with pytest.raises(NotImplementedError, match="leave it out"):
             checkpoint(layer, fg.ones(2), use_reentrant=True)
 
+    def test_reentrant_false_is_the_default(self) -> None:
+        x = fg.tensor([0.3], requires_grad=True)
+        (got,) = grad(checkpoint(layer, x, use_reentrant=False).sum(), x)
+        np.testing.assert_array_equal(got.numpy(), grad(layer(x).sum(), x)[0].numpy())
+
 
 class TestWrapper:
+    def test_a_call_at_once_is_pointed_to_the_other_spelling(self) -> None:
+        wrapped: Any = fg.checkpoint
+        for call in (
+            lambda: wrapped(layer, fg.ones(2)),
+            lambda: wrapped(layer, use_reentrant=False),
+            lambda: wrapped(fg.ones(2)),
+        ):
+            with pytest.raises(fg.errors.ArgumentTypeError, match=r"autograd.checkpoint\(f, x\)"):
+                call()
+
     def test_keeps_name_and_signature(self) -> None:
         block = fg.checkpoint(layer)
         assert block.__name__ == "layer"

@@ -354,3 +354,14 @@ def test_under_no_grad_nothing_is_recorded() -> None:
 
 def test_functors_take_arrays_and_sequences() -> None:
     assert F.add(1.0, np.ones(2), 1.0, [1.0, 2.0]).tolist() == [2.0, 3.0]
+
+
+def test_add_names_the_factor_that_is_an_array() -> None:
+    x = fg.ones(2)
+    wrong: Any = fg.functors.add
+    with pytest.raises(
+        fg.errors.ArgumentTypeError, match=r"add: alpha is a tensor of shape \(2,\)"
+    ):
+        wrong(x, x, x, x)
+    with pytest.raises(fg.errors.ArgumentTypeError, match="add: beta is an array of shape"):
+        wrong(1.0, x, np.ones(3), x)

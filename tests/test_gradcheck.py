@@ -132,6 +132,39 @@ class TestReport:
         with pytest.raises(fg.errors.ArgumentError, match="no input requires grad"):
             fg.gradcheck(fg.sin, fg.ones(2))
 
+    @pytest.mark.parametrize("fast", [False, True])
+    @pytest.mark.parametrize(
+        ("function", "text"),
+        [
+            (lambda x: x.sum().item(), "a float instead of a tensor"),
+            (lambda x: 3.0, "a float instead of a tensor"),
+            (lambda x: None, "None"),
+            (lambda x: x > 1, "values of dtype bool"),
+            (lambda x: (), "a tuple without float tensors"),
+        ],
+    )
+    def test_a_function_without_float_tensors_is_refused(
+        self, function: Any, text: str, fast: bool
+    ) -> None:
+        message = f"gradcheck: the function returned {text}, so there is nothing to check; return"
+        with pytest.raises(fg.errors.ArgumentError, match=message):
+            fg.gradcheck(function, leaf(2), fast_mode=fast)
+        with pytest.raises(fg.errors.ArgumentError, match=message):
+            fg.gradgradcheck(function, leaf(2), fast_mode=fast)
+
+    def test_a_forward_that_returns_a_number_is_refused(self) -> None:
+        class Number(fg.Function):
+            @staticmethod
+            def forward(ctx: Any, x: fg.Tensor) -> Any:
+                return 3.0
+
+            @staticmethod
+            def backward(ctx: Any, g: fg.Tensor) -> Any:
+                return g
+
+        with pytest.raises(fg.errors.ArgumentError, match="returned a float instead of a tensor"):
+            fg.gradcheck(Number.apply, leaf(2))
+
 
 class TestOtherChecks:
     def test_a_missing_gradient_must_count_as_zeros(self) -> None:

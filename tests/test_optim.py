@@ -148,6 +148,11 @@ def test_a_state_of_other_sizes_is_refused() -> None:
     ("make", "message"),
     [
         (lambda w: fg.optim.SGD(w), "params is one tensor"),
+        (lambda w: fg.optim.SGD(fg.nn.Linear(2, 2)), r"type Linear; pass .* model.parameters\(\)"),
+        (lambda w: fg.optim.SGD([{"params": fg.nn.Linear(2, 2)}]), "params is of type Linear"),
+        (lambda w: fg.optim.Adam(fg.nn.Linear(2, 2).parameters), "params is of type method"),
+        (lambda w: fg.optim.SGD([w], lr="a"), "SGD: lr is 'a'; give a number of at least 0"),
+        (lambda w: fg.optim.Adam([w], lr=None), "Adam: lr is None; give a number"),
         (lambda w: fg.optim.SGD([]), "there are no parameters"),
         (lambda w: fg.optim.SGD([w, w]), "parameter 1 is there twice"),
         (lambda w: fg.optim.SGD([w * 2]), "a result with history"),

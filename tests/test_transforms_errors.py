@@ -73,6 +73,24 @@ ARGUMENTS: dict[str, Row] = {
     "twice": (lambda: fg.grad(two, (0, "a"))(1.0, 2.0), ValueError, "name an argument twice"),
     "bool argnums": (lambda: fg.grad(two, True), TypeError, "argnums is True"),
     "float argnums": (lambda: fg.grad(two, 1.5), TypeError, "argnums is 1.5"),
+    **{
+        f"point as argnums of {op}": (
+            lambda op=op, point=point: getattr(fg, op)(np.sum, point),
+            TypeError,
+            f"{op}: argnums is {what} of shape (5,); give an integer, a name, or a tuple of them;"
+            f" for the derivative at a point call fg.{op}(f)({arguments})",
+        )
+        for op, point, what, arguments in (
+            ("grad", X, "an array", "x"),
+            ("value_and_grad", X, "an array", "x"),
+            ("elementwise_grad", X, "an array", "x"),
+            ("jacobian", fg.tensor(X), "a tensor", "x"),
+            ("hessian", fg.tensor(X), "a tensor", "x"),
+            ("hvp", X, "an array", "x, v"),
+        )
+    },
+    "points as argnums": (lambda: fg.grad(two, [X, X]), TypeError, "call fg.grad(f)(x)"),
+    "number as argnums": (lambda: fg.grad(np.sin, 0.5), TypeError, "call fg.grad(f)(x)"),
     "no argnums": (lambda: fg.grad(two, ()), ValueError, "argnums is empty"),
     "both": (lambda: fg.grad(two, 1, argnum=0), TypeError, "argnum and argnums are both given"),
     "no primals": (lambda: fg.vjp(np.sin), ValueError, "there are no primals"),

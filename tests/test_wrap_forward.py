@@ -170,9 +170,17 @@ def test_exceptions_of_forward_restore_the_mode_and_pass_unchanged() -> None:
     def broken(x: Tensor) -> Tensor:
         raise KeyError("mine")
 
-    with pytest.raises(KeyError, match="mine"):
+    with pytest.raises(KeyError, match="mine") as caught:
         nn.Module().wrap_forward(leaf(1), broken, list, list)
+    assert caught.value.__notes__ == ["raised in the forward of Module"]
     assert fg.is_grad_enabled()
+
+    def no_inputs() -> Any:
+        raise KeyError("inputs")
+
+    with pytest.raises(KeyError, match="inputs") as caught:
+        nn.Module().wrap_forward(leaf(1), fg.exp, no_inputs, list)
+    assert not hasattr(caught.value, "__notes__"), "the forward was well"
 
 
 # --- a network on real data --------------------------------------------------------------------

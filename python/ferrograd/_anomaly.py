@@ -4,8 +4,11 @@ Owns: `detect_anomaly`, `set_detect_anomaly`, `record_call_sites`. Never keeps a
 core's thread-local switch does. Invariant: off, neither costs anything.
 """
 
+from collections.abc import Callable
+from typing import Any, cast
+
 from ferrograd._core import _switch_anomaly, _switch_sites
-from ferrograd._modes import _Immediate, _Mode
+from ferrograd._modes import _decorate, _Immediate, _Mode
 
 __all__ = ["detect_anomaly", "record_call_sites", "set_detect_anomaly"]
 
@@ -29,7 +32,7 @@ class detect_anomaly(_Anomaly):  # noqa: N801
     first gradient that becomes NaN though what reached the operation was not, and names the
     operation whose result was the first NaN of the forward, if there was one. Passes are serial and
     everything is slower: use it to find a fault, then leave it out. For this thread only; also a
-    decorator.
+    decorator, with and without parentheses.
 
     >>> import ferrograd as fg
     >>> x = fg.tensor([0.0], requires_grad=True)
@@ -44,12 +47,18 @@ class detect_anomaly(_Anomaly):  # noqa: N801
 
     __slots__ = ()
 
-    def __init__(self, check_nan: bool = True) -> None:
+    def __new__(cls, check_nan: bool | Callable[..., Any] = True) -> Any:
+        """`detect_anomaly()` is a mode; `detect_anomaly(f)` is `f` decorated."""
+        if callable(check_nan):
+            return _decorate(check_nan, cls)
+        return super().__new__(cls)
+
+    def __init__(self, check_nan: bool | Callable[..., Any] = True) -> None:
         super().__init__()
-        self._set(True, check_nan)
+        self._set(True, bool(check_nan))
 
     def _fresh(self) -> _Mode:
-        return type(self)(self._check)
+        return cast(_Mode, type(self)(self._check))
 
 
 class set_detect_anomaly(_Anomaly, _Immediate):  # noqa: N801
@@ -79,7 +88,13 @@ class record_call_sites(_Immediate):  # noqa: N801
 
     __slots__ = ("_mode",)
 
-    def __init__(self, mode: bool = True) -> None:
+    def __new__(cls, mode: bool | Callable[..., Any] = True) -> Any:
+        """`record_call_sites()` acts; `record_call_sites(f)` is `f` decorated."""
+        if callable(mode):
+            return _decorate(mode, lambda: _Sites(True))
+        return super().__new__(cls)
+
+    def __init__(self, mode: bool | Callable[..., Any] = True) -> None:
         super().__init__()
         self._mode = bool(mode)
         self._begin()

@@ -208,11 +208,12 @@ class GradientComputer:
         return results
 
     @staticmethod
-    def numerical_gradient(f: Callable[[Tensor], Any], x: Tensor, epsilon: float = 1e-6) -> Tensor:
+    def numerical_gradient(f: Callable[[Tensor], Any], x: Any, epsilon: float = 1e-6) -> Any:
         """The gradient of `f(x)`, one element, by central differences in float64.
 
         A float32 `x` is differentiated in float64 too: in float32 a step of 1e-6 is lost in
-        rounding. Shape and dtype of the result are those of `x`, which is not changed.
+        rounding. Shape and dtype of the result are those of `x`, which is not changed. For an array
+        `f` is called with tensors too, and the result is an array.
         Errors: `ArgumentError` when `f` gives more than one element, or epsilon is not positive.
 
         >>> import ferrograd as fg
@@ -222,14 +223,16 @@ class GradientComputer:
         """
         if not epsilon > 0:
             raise ArgumentError(f"numerical_gradient: epsilon is {epsilon}; give a positive one")
-        base = np.array(x.detach().numpy(), dtype=np.float64)
+        values = x.detach().numpy() if isinstance(x, Tensor) else np.asarray(x)
+        base = np.array(values, dtype=np.float64)
         slope = np.zeros(base.shape)
         for index in np.ndindex(base.shape):
             high, low = base.copy(), base.copy()
             high[index] += epsilon
             low[index] -= epsilon
             slope[index] = (_one(f, high) - _one(f, low)) / (high[index] - low[index])
-        return tensor(slope, dtype=x.dtype if x.dtype.kind == "f" else None)
+        found = slope.astype(values.dtype) if values.dtype.kind == "f" else slope
+        return tensor(found) if isinstance(x, Tensor) else found
 
 
 def _one(f: Callable[[Tensor], Any], x: np.ndarray) -> float:
@@ -237,7 +240,7 @@ def _one(f: Callable[[Tensor], Any], x: np.ndarray) -> float:
         y = f(tensor(x))
     if np.size(y.detach().numpy() if isinstance(y, Tensor) else y) != 1:
         raise ArgumentError(
-            f"numerical_gradient: the function gives {tuple(y.shape)}; reduce it to one element"
+            f"numerical_gradient: the function gives {tuple(np.shape(y))}; reduce it to one element"
         )
     return float(y.item() if isinstance(y, Tensor) else y)
 

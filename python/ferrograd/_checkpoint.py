@@ -7,10 +7,11 @@ ferrograd's generators as the first run, and leaves them as it found them.
 
 import functools
 from collections.abc import Callable
-from typing import Any, ParamSpec, TypeVar
+from typing import Any, Never, ParamSpec, TypeVar
 
 from ferrograd._core import _checkpoint, is_grad_enabled
 from ferrograd._random import generator_states, set_generator_states
+from ferrograd.errors import ArgumentTypeError
 
 __all__ = ["checkpoint", "run"]
 
@@ -24,7 +25,7 @@ def run(
     *args: Any,
     preserve_rng_state: bool = True,
     early_stop: bool = True,
-    use_reentrant: bool = False,
+    use_reentrant: bool | None = False,
     **kwargs: Any,
 ) -> R:
     """Calls `function(*args, **kwargs)` and keeps nothing of what it saves for the backward.
@@ -37,7 +38,7 @@ def run(
             have changed.
         preserve_rng_state: whether the repetition draws the same random numbers.
         early_stop: whether the repetition ends as soon as it has saved what the first run saved.
-        use_reentrant: accepted for PyTorch's sake; only False exists.
+        use_reentrant: accepted for PyTorch's sake; only False (or None) exists.
 
     Raises:
         ArgumentError: in the backward, when the repetition saves other tensors than the first run.
@@ -51,7 +52,8 @@ def run(
     """
     if use_reentrant:
         raise NotImplementedError(
-            "checkpoint: use_reentrant=True does not exist; leave it out, the other kind does more"
+            "checkpoint: use_reentrant=True is not supported, it would break grad() and nested"
+            " checkpoints; pass use_reentrant=False or leave it out"
         )
     return _call(function, args, kwargs, preserve_rng_state, early_stop)
 
@@ -81,8 +83,11 @@ def _call(
     return result
 
 
-def checkpoint(function: Callable[P, R]) -> Callable[P, R]:
+def checkpoint(function: Callable[P, R], *args: Never, **kwargs: Never) -> Callable[P, R]:
     """`function`, each call of which is checkpointed.
+
+    Takes the function alone; `fg.autograd.checkpoint(f, x)` calls it at once.
+    Errors: `ArgumentTypeError` for anything else.
 
     ```python
     import ferrograd as fg
@@ -90,9 +95,20 @@ def checkpoint(function: Callable[P, R]) -> Callable[P, R]:
     gradient = fg.grad(lambda x: block(x).sum())(fg.ones(4))
     ```
     """
+    if args or kwargs or not callable(function):
+        raise ArgumentTypeError(
+            f"checkpoint: it was given {_given(function, args, kwargs)}; for a call at once use"
+            " fg.autograd.checkpoint(f, x), for a checkpointed function fg.checkpoint(f)"
+        )
 
     @functools.wraps(function)
     def checkpointed(*args: P.args, **kwargs: P.kwargs) -> R:
         return _call(function, args, kwargs, True, True)
 
     return checkpointed
+
+
+def _given(function: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> str:
+    if not callable(function):
+        return f"a {type(function).__name__} instead of a function"
+    return f"arguments beside the function ({len(args) + len(kwargs)})"

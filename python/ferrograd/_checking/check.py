@@ -41,7 +41,8 @@ def gradcheck(
     slope (straight-through estimators) cannot pass: test it by its values.
 
     Returns a report that is true when all agrees; otherwise raises `GradcheckError` with it, unless
-    `raise_exception` is False.
+    `raise_exception` is False. Errors: `ArgumentError` when no input can be checked, and when the
+    function returns no float tensor.
 
     >>> import ferrograd as fg
     >>> print(fg.gradcheck(fg.sin, fg.tensor([0.5, 1.0], requires_grad=True)).summary())

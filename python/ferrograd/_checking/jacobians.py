@@ -37,7 +37,22 @@ class Problem:
         result = self.function(*args)
         given = result if isinstance(result, tuple | list) else [result]
         found = [tensor(o) if isinstance(o, np.ndarray | np.floating) else o for o in given]
-        return [o for o in found if isinstance(o, Tensor) and o.dtype.kind == "f"]
+        floats = [o for o in found if isinstance(o, Tensor) and o.dtype.kind == "f"]
+        if not floats:
+            raise ArgumentError(
+                f"gradcheck: the function returned {_described(result)}, so there is nothing to"
+                " check; return a float tensor computed from the inputs, without item()"
+            )
+        return floats
+
+
+def _described(result: Any) -> str:
+    """A result without float tensors, for the message."""
+    if isinstance(result, Tensor | np.ndarray):
+        return f"values of dtype {result.dtype}"
+    if isinstance(result, tuple | list):
+        return f"a {type(result).__name__} without float tensors"
+    return "None" if result is None else f"a {type(result).__name__} instead of a tensor"
 
 
 def prepared(function: Callable[..., Any], inputs: Any) -> Problem:

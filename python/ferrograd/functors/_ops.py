@@ -9,9 +9,12 @@ from __future__ import annotations
 
 from typing import Any
 
+import numpy as np
+
 from ferrograd import _core
 from ferrograd._core import Tensor, grad
 from ferrograd._modes import enable_grad, set_grad_enabled
+from ferrograd.errors import ArgumentTypeError
 from ferrograd.functors._base import AutogradFunction
 from ferrograd.functors._operation import Op
 
@@ -33,7 +36,22 @@ def add(alpha: float, x: Tensor, beta: float, y: Tensor, name: str | None = None
     >>> z.tolist(), z.name, z.grad_fn.attrs
     ([5.0, 10.0], 'z', {'alpha': 2.0, 'beta': 3.0})
     """
-    return _add(alpha, x, beta, y, name)
+    try:
+        return _add(alpha, x, beta, y, name)
+    except Exception:
+        _check_factors("add", alpha=alpha, beta=beta)
+        raise
+
+
+def _check_factors(op: str, **factors: Any) -> None:
+    """Names the factor that is an array: the operands are easily given without their factors."""
+    for name, value in factors.items():
+        if isinstance(value, Tensor | np.ndarray) and value.size != 1:
+            kind = "a tensor" if isinstance(value, Tensor) else "an array"
+            raise ArgumentTypeError(
+                f"{op}: {name} is {kind} of shape {tuple(value.shape)}; give a number: the order is"
+                " alpha, x, beta, y"
+            ) from None
 
 
 def gemm(

@@ -48,4 +48,11 @@ def wrap_forward(
     >>> layer.weight.grad.tolist()
     [[1.0], [1.0]]
     """
-    return _wrap_forward(type(self), input, forward_fn, inputs_fn, backward_fn)
+    try:
+        return _wrap_forward(type(self), input, forward_fn, inputs_fn, backward_fn)
+    except Exception as error:
+        inner = error.__traceback__.tb_next if error.__traceback__ else None
+        # Refusals of the core have no frame of their own; a frame is that of one of the functions.
+        if inner and inner.tb_frame.f_code is not getattr(inputs_fn, "__code__", None):
+            error.add_note(f"raised in the forward of {type(self).__name__}")
+        raise

@@ -30,7 +30,7 @@ class Optimizer:
             raise ArgumentTypeError(
                 f"{type(self).__name__}: params is one tensor; pass a sequence of parameters"
             )
-        given = list(params)
+        given = _listed(type(self).__name__, params)
         if not given:
             raise ArgumentError(f"{type(self).__name__}: there are no parameters; pass some")
         groups = given if isinstance(given[0], dict) else [{"params": given}]
@@ -41,7 +41,7 @@ class Optimizer:
         """Adds parameters with options of their own; the others are the defaults."""
         op = type(self).__name__
         params = group["params"]
-        params = [params] if isinstance(params, Tensor) else list(params)
+        params = [params] if isinstance(params, Tensor) else _listed(op, params)
         known = {id(p) for own in self.param_groups for p in own["params"]}
         for i, p in enumerate(params):
             if not isinstance(p, Tensor) or not p.is_leaf:
@@ -127,6 +127,14 @@ class Optimizer:
         return "\n".join([*lines, ")"])
 
 
+def _listed(op: str, params: Any) -> list[Any]:
+    """The parameters in a list; a model is not unpacked, that is the caller's choice."""
+    if isinstance(params, Iterable) and not hasattr(params, "parameters"):
+        return list(params)
+    advice = "pass a sequence of parameters, such as model.parameters()"
+    raise ArgumentTypeError(f"{op}: params is of type {type(params).__name__}; {advice}")
+
+
 def _copied(op: str, key: str, value: Any, p: Tensor) -> Any:
     if not isinstance(value, Tensor | np.ndarray):
         return value
@@ -139,7 +147,13 @@ def _copied(op: str, key: str, value: Any, p: Tensor) -> Any:
 
 def at_least(op: str, name: str, value: float, least: float = 0.0) -> None:
     """Raises for a number below the least one, NaN included."""
-    if not value >= least:
+    try:
+        enough = value >= least
+    except TypeError:
+        raise ArgumentTypeError(
+            f"{op}: {name} is {value!r}; give a number of at least {least:g}"
+        ) from None
+    if not enough:
         raise ArgumentError(f"{op}: {name} is {value}; give at least {least:g}")
 
 

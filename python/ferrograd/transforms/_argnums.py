@@ -8,7 +8,10 @@ from __future__ import annotations
 
 import inspect
 from collections.abc import Callable
+from operator import index
 from typing import Any
+
+import numpy as np
 
 from ferrograd._core import Tensor
 from ferrograd.errors import ArgumentError, ArgumentTypeError
@@ -108,11 +111,31 @@ def _checked(op: str, argnums: Any) -> tuple[tuple[int | str, ...], bool]:
     for item in items:
         if isinstance(item, str):
             continue
-        if isinstance(item, bool) or not hasattr(item, "__index__"):
-            raise ArgumentTypeError(
-                f"{op}: argnums is {argnums!r}; give an integer, a name, or a tuple of them"
-            )
+        if isinstance(item, bool) or not _counts(item):
+            raise _no_argnums(op, argnums, item)
     return tuple(i if isinstance(i, str) else i.__index__() for i in items), single
+
+
+def _counts(item: Any) -> bool:
+    """Whether a value is an integer: arrays have `__index__`, which most refuse."""
+    try:
+        index(item)
+    except TypeError:
+        return False
+    return True
+
+
+def _no_argnums(op: str, argnums: Any, item: Any) -> Exception:
+    what, further = f"{argnums!r}", ""
+    if isinstance(argnums, Tensor | np.ndarray):
+        kind = "a tensor" if isinstance(argnums, Tensor) else "an array"
+        what = f"{kind} of shape {tuple(argnums.shape)}"
+    if isinstance(item, Tensor | np.ndarray | float):
+        arguments = "x, v" if op == "hvp" else "x"
+        further = f"; for the derivative at a point call fg.{op}(f)({arguments})"
+    return ArgumentTypeError(
+        f"{op}: argnums is {what}; give an integer, a name, or a tuple of them{further}"
+    )
 
 
 def _no_function(op: str, given: Any) -> Exception:
