@@ -39,6 +39,9 @@ pub struct Tensor {
     pub(super) meta: OnceLock<Arc<Meta>>,
 }
 
+// Larger values are moved by calls of memcpy, which every operation would pay.
+const _: () = assert!(size_of::<Tensor>() <= 128);
+
 impl Tensor {
     /// Assembles a tensor; `edge` is its place in the graph, if it has one.
     #[inline]

@@ -1,10 +1,10 @@
 //! Why a tensor has no history although what it was computed from had one.
 //!
-//! Owns the reason, two bytes in every handle, and the places in the program that a mode asked to remember.
+//! Owns the reason, a byte in every handle, and the places in the program that a mode asked to remember.
 //! Never changes what a gradient is: it is read by `explain_no_grad` alone.
 //! Invariant: a reason passes from operands to results that are not recorded; zero means that none is known.
 
-use std::sync::atomic::{AtomicU16, Ordering};
+use std::sync::atomic::{AtomicU8, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 
 use crate::graph::{self, FORWARD, GRAD, INFERENCE, Mode};
@@ -43,20 +43,20 @@ const CAUSES: [Cause; 8] = [
     Cause::Backward,
 ];
 /// From here on a number stands for a cause and a place.
-const PLACED: u16 = 16;
-/// More places than this are not remembered.
-const MOST_PLACES: usize = 50_000;
+const PLACED: u8 = 16;
+/// More places than this are not remembered: a byte keeps a tensor small enough to be moved without a call.
+const MOST_PLACES: usize = (u8::MAX - PLACED) as usize;
 
-static PLACES: Mutex<Vec<(u16, Arc<str>)>> = Mutex::new(Vec::new());
+static PLACES: Mutex<Vec<(u8, Arc<str>)>> = Mutex::new(Vec::new());
 
 /// A handle's reason.
 #[derive(Default)]
-pub(crate) struct Lost(AtomicU16);
+pub(crate) struct Lost(AtomicU8);
 
 impl Clone for Lost {
     #[inline]
     fn clone(&self) -> Lost {
-        Lost(AtomicU16::new(self.get()))
+        Lost(AtomicU8::new(self.get()))
     }
 }
 
@@ -64,11 +64,11 @@ impl Lost {
     /// None is known.
     #[inline]
     pub(crate) const fn not() -> Lost {
-        Lost(AtomicU16::new(0))
+        Lost(AtomicU8::new(0))
     }
 
     #[inline]
-    fn get(&self) -> u16 {
+    fn get(&self) -> u8 {
         self.0.load(Ordering::Relaxed)
     }
 
@@ -89,16 +89,16 @@ impl Lost {
                 passed_on = input.lost.get();
             }
         }
-        Lost(AtomicU16::new(passed_on))
+        Lost(AtomicU8::new(passed_on))
     }
 
     /// A cause that acts here, with the place if a mode asks for it.
     #[inline]
     pub(crate) fn here(cause: Cause) -> Lost {
-        let number = cause as u16 + 1;
+        let number = cause as u8 + 1;
         match graph::here() {
-            None => Lost(AtomicU16::new(number)),
-            Some(site) => Lost(AtomicU16::new(placed(number, site))),
+            None => Lost(AtomicU8::new(number)),
+            Some(site) => Lost(AtomicU8::new(placed(number, site))),
         }
     }
 
@@ -124,7 +124,7 @@ impl Lost {
 }
 
 #[cold]
-fn placed(number: u16, site: Arc<str>) -> u16 {
+fn placed(number: u8, site: Arc<str>) -> u8 {
     let mut places = PLACES.lock().unwrap_or_else(PoisonError::into_inner);
     let known = places.iter().position(|(n, s)| *n == number && *s == site);
     let index = match known {
@@ -135,7 +135,7 @@ fn placed(number: u16, site: Arc<str>) -> u16 {
             places.len() - 1
         }
     };
-    PLACED + index as u16
+    PLACED + index as u8
 }
 
 impl Tensor {
