@@ -60,7 +60,7 @@ $(VENV)/.demo: pyproject.toml tools/requirements.py $(VENV)/.created
 
 dist/.built: $(RUST_SOURCES) $(PYTHON_SOURCES) $(MANIFESTS) | $(VENV)/.maturin
 	@rm -f dist/*.whl
-	$(call step,build the wheel,$(BIN)/maturin build --release $(LOCKED) --quiet --interpreter $(BIN)/python --out dist)
+	$(call step,build the wheel,$(BIN)/maturin build --release $(LOCKED) --quiet --compression-level 9 --interpreter $(BIN)/python --out dist)
 	@touch $@
 
 $(VENV)/.wheel: dist/.built
