@@ -38,22 +38,7 @@ def jacobian(
     array([[2., 0.],
            [0., 4.]])
     """
-    wanted = Wanted("jacobian", f, argnums, argnum)
-
-    def matrix(*args: Any, **kwargs: Any) -> Any:
-        found = traced(wanted, args, kwargs)
-        if has_aux:
-            found.split_aux()
-        outputs, tree = outputs_of(found)
-        attached = found.attached(outputs)
-        rows = [
-            found.tree(_finished(found, out, blocks(out, found.tensors, attached)))
-            for out in outputs
-        ]
-        result = tree.build(iter(rows))
-        return (result, found.leave_aux(attached)) if has_aux else result
-
-    return named(matrix, f, "jacobian_of")
+    return _matrix(Wanted("jacobian", f, argnums, argnum), has_aux, _first)
 
 
 def hessian(
@@ -73,7 +58,15 @@ def hessian(
     array([[4., 2.],
            [2., 0.]])
     """
-    wanted = Wanted("hessian", f, argnums, argnum)
+    return _matrix(Wanted("hessian", f, argnums, argnum), has_aux, _second)
+
+
+def _matrix(
+    wanted: Wanted,
+    has_aux: bool,
+    derivatives: Callable[[Trace, Any, bool], list[Any]],
+) -> Callable[..., Any]:
+    """The function that gives `derivatives(found, out, attached)` of every result."""
 
     def matrix(*args: Any, **kwargs: Any) -> Any:
         found = traced(wanted, args, kwargs)
@@ -81,10 +74,15 @@ def hessian(
             found.split_aux()
         outputs, tree = outputs_of(found)
         attached = found.attached(outputs)
-        result = tree.build(found.tree(_second(found, out, attached)) for out in outputs)
+        result = tree.build(found.tree(derivatives(found, out, attached)) for out in outputs)
         return (result, found.leave_aux(attached)) if has_aux else result
 
-    return named(matrix, f, "hessian_of")
+    return named(matrix, wanted.function, f"{wanted.op}_of")
+
+
+def _first(found: Trace, out: Any, attached: bool) -> list[Any]:
+    """For each input, the derivatives of one result by it."""
+    return _finished(found, out, blocks(out, found.tensors, attached))
 
 
 def _second(found: Trace, out: Any, attached: bool) -> list[Any]:

@@ -56,21 +56,10 @@ def grad(
     """
     wanted = Wanted("grad", f, argnums, argnum)
 
-    position = wanted.position
-
     def gradient(*args: Any, **kwargs: Any) -> Any:
-        hit = quick(f, position, args, kwargs)
-        if hit is None:
-            found = trace(wanted, args, kwargs)
-        else:
-            before, leaf, kind, out = hit
-            if not has_aux and _smooth(out, leaf):
-                slope = _grad(out, leaf, None, None, False, True)[0]
-                if slope is not None:
-                    return slope.item() if kind == FLOAT else array_of(slope)
-            found = quick_trace(wanted, before, leaf, kind, out)
-        if has_aux:
-            found.split_aux()
+        found, kind, _, slope = _differentiated(wanted, has_aux, args, kwargs)
+        if found is None:
+            return slope.item() if kind == FLOAT else array_of(slope)
         attached, slope = _gradient(found)
         return (slope, found.leave_aux(attached)) if has_aux else slope
 
@@ -94,29 +83,37 @@ def value_and_grad(
     """
     wanted = Wanted("value_and_grad", f, argnums, argnum)
 
-    position = wanted.position
-
     def both(*args: Any, **kwargs: Any) -> Any:
-        hit = quick(f, position, args, kwargs)
-        if hit is None:
-            found = trace(wanted, args, kwargs)
-        else:
-            before, leaf, kind, out = hit
-            if not has_aux and _smooth(out, leaf):
-                slope = _grad(out, leaf, None, None, False, True)[0]
-                if slope is not None:
-                    value = out.item()
-                    if kind == FLOAT:
-                        return value, slope.item()
-                    return out.dtype.type(value), array_of(slope)
-            found = quick_trace(wanted, before, leaf, kind, out)
-        if has_aux:
-            found.split_aux()
+        found, kind, out, slope = _differentiated(wanted, has_aux, args, kwargs)
+        if found is None:
+            value = out.item()
+            if kind == FLOAT:
+                return value, slope.item()
+            return out.dtype.type(value), array_of(slope)
         attached, slope = _gradient(found)
         value = value_of(found.kind, found.result, attached)
         return ((value, found.leave_aux(attached)), slope) if has_aux else (value, slope)
 
     return named(both, f, "value_and_grad_of")
+
+
+def _differentiated(
+    wanted: Wanted, has_aux: bool, args: Any, kwargs: Any
+) -> tuple[Trace | None, Any, Any, Any]:
+    """The trace of a call; or None, the argument's kind, the result and its slope the short way."""
+    hit = quick(wanted.function, wanted.position, args, kwargs)
+    if hit is None:
+        found = trace(wanted, args, kwargs)
+    else:
+        before, leaf, kind, out = hit
+        if not has_aux and _smooth(out, leaf):
+            slope = _grad(out, leaf, None, None, False, True)[0]
+            if slope is not None:
+                return None, kind, out, slope
+        found = quick_trace(wanted, before, leaf, kind, out)
+    if has_aux:
+        found.split_aux()
+    return found, None, None, None
 
 
 def _smooth(out: Any, leaf: Tensor) -> bool:
