@@ -11,7 +11,8 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Sequence
 from typing import Any, ClassVar
 
-from ferrograd._core import Node, Tensor, _run, is_grad_enabled
+from ferrograd._core import Tensor, _run, is_grad_enabled
+from ferrograd._walk import reachable
 from ferrograd.errors import ArgumentTypeError, CycleError, GradientError
 from ferrograd.functors._operation import Backward, Op, function, registration, tensors
 
@@ -158,14 +159,7 @@ def _depends(x: Tensor, out: Tensor) -> bool:
     if x.grad_fn is None:
         return False
     goal = out.grad_fn
-    pending: list[Node] = [x.grad_fn]
-    seen: dict[int, Node] = {}
-    while pending:
-        node = pending.pop()
-        if id(node) in seen:
-            continue
-        seen[id(node)] = node
-        if node is goal or (goal is None and node.variable is out):
-            return True
-        pending.extend(n for n, _ in node.next_functions if n is not None)
-    return False
+    return any(
+        node is goal or (goal is None and node.variable is out)
+        for node, _ in reachable([x.grad_fn])
+    )

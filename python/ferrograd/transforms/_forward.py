@@ -51,14 +51,7 @@ class Pushforward:
     def push(self, tangents: list[Tensor]) -> Any:
         """The change of the results, in their structure."""
         create = self.attached or recorded(tangents)
-        pairs = [
-            (s, t)
-            for s, t in zip(self._slopes, tangents, strict=True)
-            if s is not None and s.requires_grad
-        ]
-        moved = pull(
-            [s for s, _ in pairs], self._seeds, [t for _, t in pairs], create=create, retain=True
-        )
+        moved = pull(self._slopes, self._seeds, tangents, create=create, retain=True)
         changes: list[Any] = [None] * len(self.outputs)
         for k, change in zip(self._recorded, moved, strict=True):
             changes[k] = change
@@ -193,18 +186,7 @@ class Curvature:
             found.wanted.op, "the vector", vector, found.structure(), found.tensors, "arguments"
         )
         create = self._attached or recorded(vectors)
-        pairs = [
-            (s, v)
-            for s, v in zip(self._slopes, vectors, strict=True)
-            if s is not None and s.requires_grad
-        ]
-        moved = pull(
-            [s for s, _ in pairs],
-            found.tensors,
-            [v for _, v in pairs],
-            create=create,
-            retain=True,
-        )
+        moved = pull(self._slopes, found.tensors, vectors, create=create, retain=True)
         return found.tree(left(found, moved))
 
 

@@ -15,6 +15,7 @@ from typing import Any, TypeVar, cast
 import numpy as np
 
 from ferrograd._core import Node, Tensor, _restore_mode, _switch_grad, grad as _grad, tensor
+from ferrograd._walk import reachable
 from ferrograd.errors import ArgumentTypeError, DTypeError, InPlaceError
 from ferrograd.transforms._argnums import Wanted, name_of
 from ferrograd.transforms._tree import LEAF, Tree, flatten
@@ -240,25 +241,15 @@ ONE = [LEAF]
 def _foreign(outputs: Sequence[Any], own: Sequence[Tensor]) -> bool:
     """Whether results depend on a tensor that requires grad and is none of these."""
     mine = {id(x) for x in own}
-    pending: list[Node] = []
+    roots: list[Node] = []
     for out in outputs:
         if not isinstance(out, Tensor) or not out.requires_grad:
             continue
         if out.grad_fn is not None:
-            pending.append(out.grad_fn)
+            roots.append(out.grad_fn)
         elif id(out) not in mine:
             return True
-    seen: dict[int, Node] = {}
-    while pending:
-        node = pending.pop()
-        if id(node) in seen:
-            continue
-        seen[id(node)] = node
-        sources = [source for source, _ in node.next_functions if source is not None]
-        if not sources and id(node.variable) not in mine:
-            return True
-        pending.extend(sources)
-    return False
+    return any(not sources and id(node.variable) not in mine for node, sources in reachable(roots))
 
 
 def outputs_of(found: Trace) -> tuple[list[Any], Tree]:
