@@ -266,6 +266,9 @@ def grad(
     allow_unused: bool | None = None,
     materialize_grads: bool = False,
 ) -> Any: ...
+def _jacobian(
+    output: Tensor, inputs: Sequence[Tensor], create_graph: bool
+) -> list[Tensor | None]: ...
 def get_gradient_edge(tensor: Tensor) -> GradientEdge: ...
 def register_multi_grad_hook(
     tensors: Sequence[Tensor], fn: Callable[[Any], Any], *, mode: str = "all"

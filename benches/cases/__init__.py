@@ -1,6 +1,17 @@
 """The cases of `make bench`, one file per concern."""
 
-from . import blocks, branches, chain, elementwise, folds, function, mlp, small, transforms
+from . import (
+    blocks,
+    branches,
+    chain,
+    elementwise,
+    folds,
+    function,
+    matrices,
+    mlp,
+    small,
+    transforms,
+)
 
 ALL = {
     "small": small.CASES,
@@ -12,4 +23,5 @@ ALL = {
     "branches": branches.CASES,
     "mlp": mlp.CASES,
     "transforms": transforms.CASES,
+    "matrices": matrices.CASES,
 }

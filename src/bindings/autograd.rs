@@ -10,11 +10,12 @@ use pyo3::types::{PyDict, PyTuple};
 use crate::bindings::convert::{self, type_name};
 use crate::bindings::edge::GradientEdge;
 use crate::bindings::errors::{bad_type, bad_value};
-use crate::bindings::host::run_pass;
+use crate::bindings::host::{run_pass, run_passes};
 use crate::bindings::tensor::{PyTensor, remember, wrap};
 use crate::graph::Flags;
 use crate::ops::autograd::{self as engine, BackwardOptions, GradOptions, Point};
 use crate::ops::cast::astype;
+use crate::ops::jacobian::jacobian;
 use crate::tensor::Tensor;
 
 type Objects<'py> = Vec<Bound<'py, PyAny>>;
@@ -221,4 +222,24 @@ pub(crate) fn grad<'py>(
         named.set_item(key, grad)?;
     }
     Ok(named.into_any())
+}
+
+/// The derivatives of all elements of `output` by each of `inputs`, of shape `output.shape + input.shape`; None where
+/// `output` does not depend on it.
+#[pyfunction]
+pub(crate) fn _jacobian<'py>(
+    py: Python<'py>,
+    output: &Bound<'py, PyTensor>,
+    inputs: Vec<Bound<'py, PyTensor>>,
+    create_graph: bool,
+) -> PyResult<Vec<Option<Bound<'py, PyAny>>>> {
+    let root = Point::root("jacobian", &output.get().tensor)?;
+    let point =
+        |(i, x): (usize, &Bound<'py, PyTensor>)| Point::target("jacobian", i, &x.get().tensor);
+    let wanted = inputs.iter().enumerate().map(point).collect::<Result<Vec<_>, _>>()?;
+    let size = output.get().tensor.size();
+    let found = run_passes(py, vec![root], size, |roots, host| {
+        jacobian(&roots[0], &wanted, create_graph, host)
+    })?;
+    found.into_iter().map(|block| block.map(|block| wrap(py, block)).transpose()).collect()
 }

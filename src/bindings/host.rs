@@ -76,11 +76,24 @@ pub(crate) fn run_pass<T: Send>(
     roots: Vec<Point>,
     pass: impl FnOnce(Vec<Point>, &dyn Host) -> Result<T> + Send,
 ) -> PyResult<T> {
+    run_passes(py, roots, 1, pass)
+}
+
+/// The same for what amounts to so many passes.
+pub(crate) fn run_passes<T: Send>(
+    py: Python<'_>,
+    roots: Vec<Point>,
+    times: usize,
+    pass: impl FnOnce(Vec<Point>, &dyn Host) -> Result<T> + Send,
+) -> PyResult<T> {
     let _level = Level::enter()?;
     let host = Interpreter::default();
     let cost: f32 = roots.iter().map(|root| root.edge.node().total_cost()).sum();
-    let result =
-        if cost > DETACH_NS { py.detach(|| pass(roots, &host)) } else { pass(roots, &host) };
+    let result = if cost * times as f32 > DETACH_NS {
+        py.detach(|| pass(roots, &host))
+    } else {
+        pass(roots, &host)
+    };
     result.map_err(|error| match *error {
         Error::Interrupted { .. } => {
             let raised = host.raised.lock().unwrap_or_else(PoisonError::into_inner).take();

@@ -21,6 +21,7 @@ pub struct Context<'a, V: Value> {
     targets: &'a [u32],
     gifts: &'a mut dyn Gifts<V>,
     create_graph: bool,
+    batch: Option<usize>,
     fault: Cell<Option<Box<Error>>>,
 }
 
@@ -34,7 +35,21 @@ impl<'a, V: Value> Context<'a, V> {
         gifts: &'a mut dyn Gifts<V>,
         create_graph: bool,
     ) -> Context<'a, V> {
-        Context { node, grads, saved, targets, gifts, create_graph, fault: Cell::new(None) }
+        let fault = Cell::new(None);
+        Context { node, grads, saved, targets, gifts, create_graph, batch: None, fault }
+    }
+
+    /// The same for gradients that are batches of this many rows.
+    #[inline]
+    pub(super) fn with_batch(self, batch: Option<usize>) -> Context<'a, V> {
+        Context { batch, ..self }
+    }
+
+    /// The axes that gradients have before those of their values: one in a batched pass, otherwise none.
+    /// Only rules that say so ([`Rule::batches`](super::rule::Rule::batches)) ever see one.
+    #[inline]
+    pub fn batch(&self) -> &[usize] {
+        self.batch.as_slice()
     }
 
     /// The gradient of output `k`; `None` if it received none.
@@ -71,6 +86,12 @@ impl<'a, V: Value> Context<'a, V> {
     #[inline]
     pub fn create_graph(&self) -> bool {
         self.create_graph
+    }
+
+    /// The node whose rule is to run, for as long as its pass.
+    #[inline]
+    pub(super) fn running(&self) -> NodeBorrow<'a, V> {
+        self.node
     }
 
     /// The node whose rule is running.

@@ -22,6 +22,12 @@ pub trait Rule<V: Value>: Send + Sync {
     /// Gives a gradient to every input that `cx.wants`.
     fn backward(&self, cx: &mut Context<'_, V>) -> Result<()>;
 
+    /// Whether `backward` understands gradients of a batched pass, see [`Context::batch`]; if not, it is called for
+    /// each row of the batch.
+    fn batches(&self) -> bool {
+        false
+    }
+
     /// The rule itself, for introspection of its parameters.
     fn as_any(&self) -> Option<&dyn Any> {
         None

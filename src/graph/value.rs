@@ -7,7 +7,7 @@ use std::sync::Arc;
 
 use super::arena::{Arena, Edge};
 use super::packing::Pack;
-use crate::error::Result;
+use crate::error::{Error, Result};
 
 /// A value that operations record and gradients are made of.
 pub trait Value: Clone + Send + Sync + Sized + 'static {
@@ -40,6 +40,26 @@ pub trait Value: Clone + Send + Sync + Sized + 'static {
         false
     }
 
+    /// Row `k` of a batch: the value without its first axis. Recorded when grad mode is on.
+    fn row(&self, _k: usize) -> Result<Self> {
+        Err(no_axes())
+    }
+
+    /// The batch of these rows along a new first axis, with zeros for those that are absent; `None` when all are.
+    /// Recorded when grad mode is on.
+    fn batched(_rows: Vec<Option<Self>>) -> Result<Option<Self>> {
+        Err(no_axes())
+    }
+
     /// `acc + new`. May reuse `acc`'s buffer if it is unique and recording is off; recorded when grad mode is on.
     fn accumulate(acc: Self, new: &Self) -> Result<Self>;
+}
+
+/// Values without axes take part in no batched pass.
+#[cold]
+fn no_axes() -> Box<Error> {
+    Box::new(Error::Internal {
+        op: "batch".into(),
+        what: "values of this graph have no axes".into(),
+    })
 }

@@ -5,7 +5,7 @@
 
 use crate::dtype::DType;
 use crate::kernels;
-use crate::ops::structured::{Record, SavedList, finish, move_cost};
+use crate::ops::structured::{Record, SavedList, finish_batched, move_cost};
 use crate::tensor::Tensor;
 
 crate::operations! { family "casting";
@@ -17,7 +17,7 @@ crate::operations! { family "casting";
         }
         let out = Tensor::empty(x.shape(), dtype)?;
         kernels::cast(x.dtype(), dtype, x.view_of(), out.view_mut());
-        Ok(finish(out, &[x], |out| Record {
+        Ok(finish_batched(out, &[x], |out| Record {
             name: "astype",
             cost: move_cost(out),
             params: x.dtype(),

@@ -60,6 +60,10 @@ impl Rule<Tensor> for Elementwise {
         Cow::Borrowed(self.name)
     }
 
+    fn batches(&self) -> bool {
+        true
+    }
+
     fn backward(&self, cx: &mut Context<'_, Tensor>) -> Result<()> {
         let Some(g) = cx.take_grad(0) else {
             return Ok(());
@@ -80,16 +84,17 @@ impl Rule<Tensor> for Elementwise {
                 Derivative::Zero => Tensor::zeros(g.shape(), g.dtype())?,
                 Derivative::Formula { uses, table, sym } => {
                     if !cx.create_graph()
+                        && cx.batch().is_empty()
                         && let Some(gradient) = self.fused_flat(cx, &g, uses, table)
                     {
                         cx.give(i, gradient);
                         continue;
                     }
-                    let read = Operands::restore(self, cx, uses, operands.take())?;
+                    let mut read = Operands::restore(self, cx, uses, operands.take())?;
                     let gradient = if cx.create_graph() {
                         symbolic(&g, uses, *sym, &read)?
                     } else {
-                        fused(&g, uses, table, &read)?
+                        fused(&g, uses, table, &mut read)?
                     };
                     operands = Some(read);
                     gradient
@@ -164,8 +169,16 @@ fn place(g: &Tensor) -> Result<Tensor> {
 }
 
 /// Reads the derivative as one loop; writes into the gradient's own buffer when nobody else has it.
-fn fused(g: &Tensor, uses: &[Source], table: &LoopTable, read: &Operands) -> Result<Tensor> {
+/// What is read repeats along the axis of a batched gradient.
+fn fused(g: &Tensor, uses: &[Source], table: &LoopTable, read: &mut Operands) -> Result<Tensor> {
     let out = place(g)?;
+    for (_, value) in &mut read.values {
+        if let Read::Tensor(t) = value
+            && t.ndim() != g.ndim()
+        {
+            *t = t.with_layout(t.layout().broadcast_to(g.shape())?);
+        }
+    }
     let inputs: SmallVec<[In<'_>; 4]> = uses
         .iter()
         .map(|&source| match read.find(source) {

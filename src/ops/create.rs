@@ -7,7 +7,7 @@ use crate::dtype::DType;
 use crate::error::{Error, Result};
 use crate::kernels;
 use crate::ops::declare::Scalar;
-use crate::ops::structured::{Record, SavedList, finish, move_cost};
+use crate::ops::structured::{Record, SavedList, finish_batched, move_cost};
 use crate::tensor::Tensor;
 
 /// An empty list with room for `n` elements; an error where the system refuses the memory.
@@ -76,7 +76,7 @@ impl Tensor {
     /// A copy with storage of its own, recorded as the identity.
     pub(crate) fn copied(&self, name: &'static str) -> Result<Tensor> {
         let out = self.duplicate()?;
-        Ok(finish(out, &[self], |out| Record {
+        Ok(finish_batched(out, &[self], |out| Record {
             name,
             cost: move_cost(out),
             params: (),

@@ -10,7 +10,7 @@ use crate::error::{Error, Result};
 use crate::kernels;
 use crate::ops::declare::{Axes, Ints};
 use crate::ops::shape::{reshape_dims, swap_axes};
-use crate::ops::structured::{Record, SavedList, VIEW_COST, finish, move_cost};
+use crate::ops::structured::{Record, SavedList, VIEW_COST, finish_batched, move_cost, shifted};
 use crate::tensor::Tensor;
 
 /// The axes reversed; a view.
@@ -20,7 +20,7 @@ pub(crate) fn flip_axes(x: &Tensor, axes: &[usize]) -> Result<Tensor> {
         layout.slice(axis, n.saturating_sub(1), -1, n)
     };
     let out = x.with_layout(axes.iter().fold(x.layout().clone(), reverse));
-    Ok(finish(out, &[x], |_| Record {
+    Ok(finish_batched(out, &[x], |_| Record {
         name: "flip",
         cost: VIEW_COST,
         params: ShapeVec::from_slice(axes),
@@ -29,7 +29,7 @@ pub(crate) fn flip_axes(x: &Tensor, axes: &[usize]) -> Result<Tensor> {
             let Some(g) = cx.take_grad(0) else {
                 return Ok(());
             };
-            cx.give(0, flip_axes(&g, axes)?);
+            cx.give(0, flip_axes(&g, &shifted(cx, axes))?);
             Ok(())
         },
     }))
@@ -57,7 +57,7 @@ fn rolled(x: &Tensor, moves: &[(usize, usize)]) -> Result<Tensor> {
 /// Rolled along several axes.
 fn roll_axes(x: &Tensor, moves: &[(usize, usize)]) -> Result<Tensor> {
     let out = rolled(x, moves)?;
-    Ok(finish(out, &[x], |out| Record {
+    Ok(finish_batched(out, &[x], |out| Record {
         name: "roll",
         cost: move_cost(out),
         params: moves
@@ -69,7 +69,9 @@ fn roll_axes(x: &Tensor, moves: &[(usize, usize)]) -> Result<Tensor> {
             let Some(g) = cx.take_grad(0) else {
                 return Ok(());
             };
-            cx.give(0, roll_axes(&g, back)?);
+            let lead = cx.batch().len();
+            let back: Vec<_> = back.iter().map(|&(axis, by)| (axis + lead, by)).collect();
+            cx.give(0, roll_axes(&g, &back)?);
             Ok(())
         },
     }))

@@ -11,7 +11,7 @@ use crate::ops::arguments::Tensors;
 use crate::ops::cast::astype;
 use crate::ops::grid::{at_least_1d, at_least_2d, at_least_3d};
 use crate::ops::shape::reshape_dims;
-use crate::ops::structured::{Record, SavedList, finish, move_cost};
+use crate::ops::structured::{Record, SavedList, finish_batched, move_cost};
 use crate::ops::view::slice_axis;
 use crate::tensor::Tensor;
 
@@ -54,7 +54,7 @@ pub(crate) fn join(pieces: &[Tensor], axis: usize) -> Result<Tensor> {
         start += len;
     }
     let inputs: Vec<&Tensor> = pieces.iter().collect();
-    Ok(finish(out, &inputs, |out| Record {
+    Ok(finish_batched(out, &inputs, |out| Record {
         name: "concatenate",
         cost: move_cost(out),
         params: (axis, pieces.iter().map(|p| p.shape()[axis]).collect::<ShapeVec>()),
@@ -63,10 +63,10 @@ pub(crate) fn join(pieces: &[Tensor], axis: usize) -> Result<Tensor> {
             let Some(g) = cx.take_grad(0) else {
                 return Ok(());
             };
-            let mut start = 0;
+            let (axis, mut start) = (axis + cx.batch().len(), 0);
             for (i, &len) in lengths.iter().enumerate() {
                 if cx.wants(i) {
-                    cx.give(i, slice_axis(&g, *axis, start, 1, len)?);
+                    cx.give(i, slice_axis(&g, axis, start, 1, len)?);
                 }
                 start += len;
             }

@@ -17,7 +17,7 @@ use crate::ops::math::{exp, log};
 use crate::ops::reduce::{finish_shape, reduced, resolve, sum_over};
 use crate::ops::scan::without_minus_infinity;
 use crate::ops::select::where_;
-use crate::ops::structured::{Record, finish, move_cost};
+use crate::ops::structured::{Record, finish_batched, move_cost};
 use crate::tensor::Tensor;
 
 /// The value, with the axes kept as size 1, outside the graph.
@@ -35,7 +35,7 @@ crate::operations! { family "reduction";
     fn logsumexp(x: Tensor, axis: Axes = Axes::All, keepdims: bool = false) -> Tensor {
         let x = astype(x, x.dtype().to_float())?;
         let axes = resolve("logsumexp", &axis, x.ndim())?;
-        let out = finish(value(&x.detach(), &axes)?, &[&x], |out| Record {
+        let out = finish_batched(value(&x.detach(), &axes)?, &[&x], |out| Record {
             name: "logsumexp",
             cost: 4.0 * move_cost(&x),
             params: (),

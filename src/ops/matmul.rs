@@ -11,8 +11,8 @@ use crate::error::{Error, Result};
 use crate::graph::Saved;
 use crate::kernels;
 use crate::ops::cast::astype;
-use crate::ops::shape::{reshape_dims, sum_to, swap_axes};
-use crate::ops::structured::{Record, finish};
+use crate::ops::shape::{reshape_dims, sum_to, sum_to_own, swap_axes};
+use crate::ops::structured::{Cx, Record, finish_batched};
 use crate::tensor::Tensor;
 
 /// Multiply-adds that one nanosecond of one core does in float64, about.
@@ -52,6 +52,41 @@ fn both_gradients(a: &Tensor, b: &Tensor, g: &Tensor) -> Result<[Tensor; 2]> {
     Ok(outs)
 }
 
+/// The gradients from a batch of them: one tall product where the other operand is a single matrix.
+fn batched_gradients(
+    cx: &mut Cx<'_>,
+    g: &Tensor,
+    a_dims: &[usize],
+    b_dims: &[usize],
+) -> Result<()> {
+    let rows = cx.batch()[0];
+    if cx.wants(0) {
+        let bt = transposed(&cx.saved(1)?)?;
+        let ga = if bt.ndim() == 2 {
+            let mut dims = ShapeVec::from_slice(g.shape());
+            let k = dims.pop().unwrap_or(1);
+            let tall = reshape_dims(g, &[dims.iter().product(), k])?;
+            dims.push(bt.shape()[1]);
+            reshape_dims(&product(&tall, &bt)?, &dims)?
+        } else {
+            product(g, &bt)?
+        };
+        cx.give(0, sum_to_own(&ga, a_dims, cx)?);
+    }
+    if cx.wants(1) {
+        let a = cx.saved(0)?;
+        let (m, n) = (g.shape()[g.ndim() - 2], g.shape()[g.ndim() - 1]);
+        let gb = if a.ndim() == 2 && g.ndim() == 3 && n == 1 {
+            let gb = product(&reshape_dims(g, &[rows, m])?, &a)?;
+            reshape_dims(&gb, &[rows, a.shape()[1], 1])?
+        } else {
+            product(&transposed(&a)?, g)?
+        };
+        cx.give(1, sum_to_own(&gb, b_dims, cx)?);
+    }
+    Ok(())
+}
+
 /// The product of operands of one float or integer dtype with at least two axes each.
 pub(crate) fn product(a: &Tensor, b: &Tensor) -> Result<Tensor> {
     let (dims, cost) = product_dims(a, b)?;
@@ -61,7 +96,7 @@ pub(crate) fn product(a: &Tensor, b: &Tensor) -> Result<Tensor> {
     } else {
         kernels::matmul_batch(a.dtype(), a.view_of(), b.view_of(), &out.view_mut());
     }
-    Ok(finish(out, &[a, b], |_| Record {
+    Ok(finish_batched(out, &[a, b], |_| Record {
         name: "matmul",
         cost: 2.0 * cost,
         params: (ShapeVec::from_slice(a.shape()), ShapeVec::from_slice(b.shape())),
@@ -73,6 +108,9 @@ pub(crate) fn product(a: &Tensor, b: &Tensor) -> Result<Tensor> {
             let Some(g) = cx.take_grad(0) else {
                 return Ok(());
             };
+            if !cx.batch().is_empty() {
+                return batched_gradients(cx, &g, a_dims, b_dims);
+            }
             if cx.wants(0) && cx.wants(1) && !cx.create_graph() {
                 let [ga, gb] = both_gradients(&cx.saved(0)?, &cx.saved(1)?, &g)?;
                 cx.give(0, sum_to(&ga, a_dims)?);

@@ -42,6 +42,7 @@ pub mod index;
 pub mod inplace;
 pub mod inspect;
 pub(crate) mod integer;
+pub mod jacobian;
 pub mod join;
 #[cfg(feature = "linalg")]
 pub mod linalg;

@@ -15,8 +15,8 @@ use crate::ops::pad_modes::{Statistic, filled, ramped, turned};
 use crate::ops::places::integers;
 use crate::ops::repeat::add_along;
 use crate::ops::shape::broadcast_to;
-use crate::ops::structured::{Record, SavedList, finish, move_cost};
-use crate::ops::view::{Step, slice_axis, view_through};
+use crate::ops::structured::{Record, SavedList, finish, finish_batched, move_cost};
+use crate::ops::view::{Step, slice_axis, steps_of, view_through};
 use crate::tensor::Tensor;
 
 /// What lies beyond the border.
@@ -79,7 +79,7 @@ fn bordered(x: &Tensor, widths: &Widths, value: &Tensor) -> Result<Tensor> {
     kernels::copy(x.dtype(), whole.view_of(), out.view_mut());
     kernels::copy(x.dtype(), x.view_of(), inner.view_mut());
     drop(inner);
-    Ok(finish(out, &[x], |out| Record {
+    Ok(finish_batched(out, &[x], |out| Record {
         name: "pad",
         cost: move_cost(out),
         params: steps,
@@ -88,7 +88,7 @@ fn bordered(x: &Tensor, widths: &Widths, value: &Tensor) -> Result<Tensor> {
             let Some(g) = cx.take_grad(0) else {
                 return Ok(());
             };
-            cx.give(0, view_through(&g, "pad", steps.clone())?);
+            cx.give(0, view_through(&g, "pad", steps_of(cx, steps).into_owned())?);
             Ok(())
         },
     }))

@@ -4,6 +4,7 @@
 //! Invariant: positions refer to the C order of the dims they were made for, so they serve every array of
 //! those dims, forward and backward; repeated positions accumulate when added, and the last wins when put.
 
+use std::borrow::Cow;
 use std::sync::Arc;
 
 use smallvec::smallvec;
@@ -16,8 +17,10 @@ use crate::kernels::index::{Indexed, Offsets};
 use crate::ops::cast::astype;
 use crate::ops::declare::{Operand, Scalar};
 use crate::ops::select::choose;
-use crate::ops::shape::{broadcast_to, reshape_dims};
-use crate::ops::structured::{Record, SavedList, finish, move_cost};
+use crate::ops::shape::{broadcast_to, reshape_dims, swap_axes};
+use crate::ops::structured::{
+    Cx, Record, SavedList, batched, finish, finish_batched, move_cost, shifted,
+};
 use crate::tensor::Tensor;
 
 /// Positions along some axes of an array; each stands for a row of the other axes.
@@ -73,6 +76,15 @@ impl Places {
             dims: dims.into(),
             offsets: Arc::new(offsets),
         })
+    }
+
+    /// The same positions in every row of a batch, if the running pass has one.
+    fn batched(&self, cx: &Cx<'_>) -> Cow<'_, Places> {
+        if cx.batch().is_empty() {
+            return Cow::Borrowed(self);
+        }
+        let (axes, dims) = (shifted(cx, &self.axes), batched(cx, &self.dims));
+        Cow::Owned(Places { axes, dims, offsets: self.offsets.clone() })
     }
 
     /// Refuses an array of other dims: offsets would lead outside it.
@@ -139,7 +151,7 @@ pub(crate) fn take_rows(x: &Tensor, places: &Places) -> Result<Tensor> {
         let offsets = places.within(x.layout());
         kernels::index::take(x.dtype(), places.row(x).view_of(), &offsets, out.view_mut());
     }
-    Ok(finish(out, &[x], |out| Record {
+    Ok(finish_batched(out, &[x], |out| Record {
         name: "take",
         cost: 2.0 * move_cost(out),
         params: places.clone(),
@@ -148,10 +160,24 @@ pub(crate) fn take_rows(x: &Tensor, places: &Places) -> Result<Tensor> {
             let Some(g) = cx.take_grad(0) else {
                 return Ok(());
             };
-            cx.give(0, spread_rows(&g, places)?);
+            cx.give(0, spread_own(&g, places, cx)?);
             Ok(())
         },
     }))
+}
+
+/// `take_rows` of a gradient of the running pass.
+fn take_own(g: &Tensor, places: &Places, cx: &Cx<'_>) -> Result<Tensor> {
+    let rows = take_rows(g, &places.batched(cx))?;
+    if cx.batch().is_empty() { Ok(rows) } else { swap_axes(&rows, 0, 1) }
+}
+
+/// `spread_rows` of a gradient of the running pass.
+fn spread_own(g: &Tensor, places: &Places, cx: &Cx<'_>) -> Result<Tensor> {
+    if cx.batch().is_empty() {
+        return spread_rows(g, places);
+    }
+    spread_rows(&swap_axes(g, 0, 1)?, &places.batched(cx))
 }
 
 /// Adds rows into fresh memory at the places, in their order.
@@ -168,7 +194,7 @@ fn accumulate(out: &Tensor, places: &Places, rows: &Tensor) -> Result<()> {
 pub(crate) fn spread_rows(rows: &Tensor, places: &Places) -> Result<Tensor> {
     let out = Tensor::zeros(&places.dims, rows.dtype())?;
     accumulate(&out, places, rows)?;
-    Ok(finish(out, &[rows], |_| Record {
+    Ok(finish_batched(out, &[rows], |_| Record {
         name: "index_add",
         cost: 2.0 * move_cost(rows),
         params: places.clone(),
@@ -177,7 +203,7 @@ pub(crate) fn spread_rows(rows: &Tensor, places: &Places) -> Result<Tensor> {
             let Some(g) = cx.take_grad(0) else {
                 return Ok(());
             };
-            cx.give(0, take_rows(&g, places)?);
+            cx.give(0, take_own(&g, places, cx)?);
             Ok(())
         },
     }))
@@ -192,7 +218,7 @@ pub(crate) fn add_rows(
 ) -> Result<Tensor> {
     let out = x.duplicate()?;
     accumulate(&out, places, rows)?;
-    Ok(finish(out, &[x, rows], |out| Record {
+    Ok(finish_batched(out, &[x, rows], |out| Record {
         name,
         cost: move_cost(out) + 2.0 * move_cost(rows),
         params: places.clone(),
@@ -202,7 +228,7 @@ pub(crate) fn add_rows(
                 return Ok(());
             };
             if cx.wants(1) {
-                cx.give(1, take_rows(&g, places)?);
+                cx.give(1, take_own(&g, places, cx)?);
             }
             cx.give(0, g);
             Ok(())
@@ -256,7 +282,7 @@ pub(crate) fn clear_rows(x: &Tensor, places: &Places) -> Result<Tensor> {
     let out = x.duplicate()?;
     let zero = Tensor::zeros(&[], x.dtype())?;
     places.write(&out, &broadcast_to(&zero, &places.row_dims())?)?;
-    Ok(finish(out, &[x], |out| Record {
+    Ok(finish_batched(out, &[x], |out| Record {
         name: "clear",
         cost: move_cost(out),
         params: places.clone(),
@@ -265,7 +291,7 @@ pub(crate) fn clear_rows(x: &Tensor, places: &Places) -> Result<Tensor> {
             let Some(g) = cx.take_grad(0) else {
                 return Ok(());
             };
-            cx.give(0, clear_rows(&g, places)?);
+            cx.give(0, clear_rows(&g, &places.batched(cx))?);
             Ok(())
         },
     }))

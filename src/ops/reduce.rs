@@ -19,7 +19,7 @@ use crate::ops::elementwise::{binary, binary_scalar};
 use crate::ops::norms::root;
 use crate::ops::scan::product_of_others;
 use crate::ops::shape::{broadcast_to, permute_axes, reshape_dims};
-use crate::ops::structured::{Record, SavedList, finish, move_cost};
+use crate::ops::structured::{Record, SavedList, batched, finish_batched, move_cost};
 use crate::tensor::Tensor;
 
 pub(crate) fn resolve(op: &'static str, axis: &Axes, ndim: usize) -> Result<ShapeVec> {
@@ -76,7 +76,7 @@ pub(crate) fn sum_over(x: &Tensor, axes: &[usize], keepdims: bool) -> Result<Ten
     // The result's final shape is settled before recording: one node, not two.
     let dims = if keepdims { out.shape().into() } else { dropped_dims(x.shape(), axes) };
     let out = out.relaid(crate::array::Layout::contiguous(&dims)?);
-    Ok(finish(out, &[x], |_| Record {
+    Ok(finish_batched(out, &[x], |_| Record {
         name: "sum",
         cost: move_cost(x),
         params: (ShapeVec::from_slice(x.shape()), ShapeVec::from_slice(axes)),
@@ -85,8 +85,8 @@ pub(crate) fn sum_over(x: &Tensor, axes: &[usize], keepdims: bool) -> Result<Ten
             let Some(g) = cx.take_grad(0) else {
                 return Ok(());
             };
-            let g = reshape_dims(&g, &kept_dims(dims, axes))?;
-            cx.give(0, broadcast_to(&g, dims)?);
+            let g = reshape_dims(&g, &batched(cx, &kept_dims(dims, axes)))?;
+            cx.give(0, broadcast_to(&g, &batched(cx, dims))?);
             Ok(())
         },
     }))
@@ -97,7 +97,7 @@ pub(crate) fn squares_over(x: &Tensor, axes: &[usize], keepdims: bool) -> Result
     let out = reduced(Reduction::SumSquares, x, axes, x.dtype())?;
     let dims = if keepdims { out.shape().into() } else { dropped_dims(x.shape(), axes) };
     let out = out.relaid(crate::array::Layout::contiguous(&dims)?);
-    Ok(finish(out, &[x], |_| Record {
+    Ok(finish_batched(out, &[x], |_| Record {
         name: "sum_of_squares",
         cost: 2.0 * move_cost(x),
         params: ShapeVec::from_slice(axes),
@@ -108,7 +108,7 @@ pub(crate) fn squares_over(x: &Tensor, axes: &[usize], keepdims: bool) -> Result
             };
             let x = cx.saved(0)?;
             let twice = binary_scalar(&MULTIPLY, &g, Scalar::Float(2.0))?;
-            let twice = reshape_dims(&twice, &kept_dims(x.shape(), axes))?;
+            let twice = reshape_dims(&twice, &batched(cx, &kept_dims(x.shape(), axes)))?;
             cx.give(0, binary(&MULTIPLY, &twice, &x)?);
             Ok(())
         },
@@ -147,7 +147,7 @@ pub(crate) fn extreme_over(
     axes: &[usize],
 ) -> Result<Tensor> {
     let out = reduced(op, x, axes, x.dtype())?;
-    Ok(finish(out, &[x], |out| Record {
+    Ok(finish_batched(out, &[x], |out| Record {
         name,
         cost: 4.0 * move_cost(x),
         params: ShapeVec::from_slice(axes),
@@ -203,7 +203,7 @@ fn from_lines(x: &Tensor, dims: &[usize], axes: &[usize]) -> Result<Tensor> {
 /// Product over resolved axes.
 fn prod_over(x: &Tensor, axes: &[usize], keepdims: bool) -> Result<Tensor> {
     let dtype = if x.dtype().is_float() { x.dtype() } else { DType::I64 };
-    let out = finish(reduced(Reduction::Prod, x, axes, dtype)?, &[x], |_| {
+    let out = finish_batched(reduced(Reduction::Prod, x, axes, dtype)?, &[x], |_| {
         Record {
             name: "prod",
             cost: 10.0 * move_cost(x),

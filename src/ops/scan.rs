@@ -21,7 +21,7 @@ use crate::ops::math::exp;
 use crate::ops::places::{Places, take_rows};
 use crate::ops::select::where_;
 use crate::ops::shape::reshape_dims;
-use crate::ops::structured::{Record, SavedList, finish, move_cost};
+use crate::ops::structured::{Record, SavedList, finish, finish_batched, move_cost};
 use crate::ops::view::{Step, embed, slice_axis};
 use crate::tensor::Tensor;
 
@@ -101,7 +101,7 @@ fn recurrence_from_end(a: &Tensor, b: &Tensor, axis: usize) -> Result<Tensor> {
 }
 
 pub(crate) fn cumulative_sum(x: &Tensor, axis: usize) -> Result<Tensor> {
-    Ok(finish(folded(Scan::Sum, x, axis)?, &[x], |out| Record {
+    Ok(finish_batched(folded(Scan::Sum, x, axis)?, &[x], |out| Record {
         name: "cumsum",
         cost: 2.0 * move_cost(out),
         params: axis,
@@ -110,6 +110,7 @@ pub(crate) fn cumulative_sum(x: &Tensor, axis: usize) -> Result<Tensor> {
             let Some(g) = cx.take_grad(0) else {
                 return Ok(());
             };
+            let axis = axis + cx.batch().len();
             let from_end = cumulative_sum(&reversed(&g, axis)?, axis)?;
             cx.give(0, reversed(&from_end, axis)?);
             Ok(())

@@ -13,7 +13,7 @@ use crate::ops::compare::{GREATER, LESS, LOGICAL_OR, isnan};
 use crate::ops::declare::{Operand, Scalar};
 use crate::ops::elementwise::{Elementwise, binary, binary_operands, unary_with};
 use crate::ops::shape::broadcast_to;
-use crate::ops::structured::{Record, finish, move_cost};
+use crate::ops::structured::{Record, finish_batched, move_cost};
 use crate::tensor::Tensor;
 use smallvec::smallvec;
 
@@ -56,7 +56,7 @@ impl Tensor {
 pub(crate) fn choose(mask: &Tensor, a: &Tensor, b: &Tensor) -> Result<Tensor> {
     let out = Tensor::empty(mask.shape(), a.dtype())?;
     kernels::select(a.dtype(), mask.view_of(), a.view_of(), b.view_of(), out.view_mut());
-    Ok(finish(out, &[a, b], |out| Record {
+    Ok(finish_batched(out, &[a, b], |out| Record {
         name: "where",
         cost: 2.0 * move_cost(out),
         params: (),
@@ -65,7 +65,7 @@ pub(crate) fn choose(mask: &Tensor, a: &Tensor, b: &Tensor) -> Result<Tensor> {
             let Some(g) = cx.take_grad(0) else {
                 return Ok(());
             };
-            let mask = cx.saved(0)?;
+            let mask = broadcast_to(&cx.saved(0)?, g.shape())?;
             let zero = broadcast_to(&Tensor::zeros(&[], g.dtype())?, g.shape())?;
             if cx.wants(0) {
                 cx.give(0, choose(&mask, &g, &zero)?);

@@ -9,7 +9,9 @@ use crate::array::{ShapeVec, broadcast_shapes, checked_numel, normalize_axes, no
 use crate::error::{Dims, Error, Result};
 use crate::ops::declare::{Axes, Ints};
 use crate::ops::reduce::sum_over;
-use crate::ops::structured::{Record, SavedList, VIEW_COST, finish, move_cost};
+use crate::ops::structured::{
+    Cx, Record, SavedList, VIEW_COST, batched, finish_batched, move_cost, shifted,
+};
 use crate::tensor::Tensor;
 
 /// Resolves a reshape target with at most one `-1`.
@@ -59,7 +61,7 @@ pub(crate) fn reshape_dims(x: &Tensor, dims: &[usize]) -> Result<Tensor> {
             })?)
         }
     };
-    Ok(finish(out, &[x], |_| Record {
+    Ok(finish_batched(out, &[x], |_| Record {
         name: "reshape",
         cost: VIEW_COST,
         params: ShapeVec::from_slice(x.shape()),
@@ -68,7 +70,7 @@ pub(crate) fn reshape_dims(x: &Tensor, dims: &[usize]) -> Result<Tensor> {
             let Some(g) = cx.take_grad(0) else {
                 return Ok(());
             };
-            cx.give(0, reshape_dims(&g, dims)?);
+            cx.give(0, reshape_dims(&g, &batched(cx, dims))?);
             Ok(())
         },
     }))
@@ -77,7 +79,7 @@ pub(crate) fn reshape_dims(x: &Tensor, dims: &[usize]) -> Result<Tensor> {
 /// The axes in another order; a view.
 pub(crate) fn permute_axes(x: &Tensor, axes: &[usize]) -> Result<Tensor> {
     let out = x.with_layout(x.layout().permute(axes));
-    Ok(finish(out, &[x], |_| Record {
+    Ok(finish_batched(out, &[x], |_| Record {
         name: "permute",
         cost: VIEW_COST,
         params: {
@@ -90,7 +92,9 @@ pub(crate) fn permute_axes(x: &Tensor, axes: &[usize]) -> Result<Tensor> {
             let Some(g) = cx.take_grad(0) else {
                 return Ok(());
             };
-            cx.give(0, permute_axes(&g, inverse)?);
+            let mut order: ShapeVec = (0..cx.batch().len()).collect();
+            order.extend(shifted(cx, inverse));
+            cx.give(0, permute_axes(&g, &order)?);
             Ok(())
         },
     }))
@@ -109,7 +113,7 @@ pub fn broadcast_to(x: &Tensor, dims: &[usize]) -> Result<Tensor> {
         return Ok(x.clone());
     }
     let out = x.with_layout(x.layout().broadcast_to(dims)?);
-    Ok(finish(out, &[x], |out| Record {
+    Ok(finish_batched(out, &[x], |out| Record {
         name: "broadcast_to",
         cost: move_cost(out),
         params: ShapeVec::from_slice(x.shape()),
@@ -118,7 +122,7 @@ pub fn broadcast_to(x: &Tensor, dims: &[usize]) -> Result<Tensor> {
             let Some(g) = cx.take_grad(0) else {
                 return Ok(());
             };
-            cx.give(0, sum_to(&g, dims)?);
+            cx.give(0, sum_to_own(&g, dims, cx)?);
             Ok(())
         },
     }))
@@ -147,6 +151,17 @@ pub(crate) fn sum_to(x: &Tensor, dims: &[usize]) -> Result<Tensor> {
         .filter(|&axis| axis < lead || (dims[axis - lead] == 1 && x.shape()[axis] != 1))
         .collect();
     reshape_dims(&sum_over(x, &axes, true)?, dims)
+}
+
+/// `sum_to` for a gradient of the running pass: a batch axis stays where it is.
+pub(crate) fn sum_to_own(x: &Tensor, dims: &[usize], cx: &Cx<'_>) -> Result<Tensor> {
+    if cx.batch().is_empty() {
+        return sum_to(x, dims);
+    }
+    let mut aligned = ShapeVec::from_slice(cx.batch());
+    aligned.resize(x.ndim().saturating_sub(dims.len()), 1);
+    aligned.extend_from_slice(dims);
+    reshape_dims(&sum_to(x, &aligned)?, &batched(cx, dims))
 }
 
 /// `x` and an axis of it; without an axis, the flattened tensor. A 0-d tensor counts as a vector of one.

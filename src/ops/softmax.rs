@@ -15,8 +15,8 @@ use crate::ops::cast::astype;
 use crate::ops::compare::{equal, not_equal};
 use crate::ops::elementwise::binary;
 use crate::ops::reduce::sum_over;
-use crate::ops::shape::{reshape_dims, swap_axes};
-use crate::ops::structured::{Record, finish, move_cost};
+use crate::ops::shape::{broadcast_to, reshape_dims, swap_axes};
+use crate::ops::structured::{Record, finish, finish_batched, move_cost};
 use crate::tensor::Tensor;
 
 fn float(x: &Tensor) -> Result<Tensor> {
@@ -38,8 +38,8 @@ type RowGradient = fn(DType, View<'_>, View<'_>, ViewMut<'_>);
 
 /// The fused derivative from the result `y`, along any axis.
 fn along_backward(y: &Tensor, g: &Tensor, axis: usize, kernel: RowGradient) -> Result<Tensor> {
-    let last = y.ndim() - 1;
-    let rows = swap_axes(&y.detach(), axis, last)?.contiguous()?;
+    let last = g.ndim() - 1;
+    let rows = swap_axes(&broadcast_to(&y.detach(), g.shape())?, axis, last)?.contiguous()?;
     let g = swap_axes(&g.detach(), axis, last)?.contiguous()?;
     let out = Tensor::empty(rows.shape(), y.dtype())?;
     kernel(y.dtype(), rows.view_of(), g.view_of(), out.view_mut());
@@ -47,7 +47,7 @@ fn along_backward(y: &Tensor, g: &Tensor, axis: usize, kernel: RowGradient) -> R
 }
 
 pub(crate) fn softmax_axis(x: &Tensor, axis: usize) -> Result<Tensor> {
-    Ok(finish(along(x, axis, kernels::softmax::softmax)?, &[x], |out| Record {
+    Ok(finish_batched(along(x, axis, kernels::softmax::softmax)?, &[x], |out| Record {
         name: "softmax",
         cost: 6.0 * move_cost(out),
         params: axis,
@@ -56,7 +56,7 @@ pub(crate) fn softmax_axis(x: &Tensor, axis: usize) -> Result<Tensor> {
             let Some(g) = cx.take_grad(0) else {
                 return Ok(());
             };
-            let y = cx.saved(0)?;
+            let (y, axis) = (cx.saved(0)?, axis + cx.batch().len());
             let gradient = if cx.create_graph() {
                 let mean = sum_over(&binary(&MULTIPLY, &g, &y)?, &[axis], true)?;
                 binary(&MULTIPLY, &y, &binary(&SUBTRACT, &g, &mean)?)?
@@ -70,7 +70,7 @@ pub(crate) fn softmax_axis(x: &Tensor, axis: usize) -> Result<Tensor> {
 }
 
 pub(crate) fn log_softmax_axis(x: &Tensor, axis: usize) -> Result<Tensor> {
-    Ok(finish(along(x, axis, kernels::softmax::log_softmax)?, &[x], |out| Record {
+    Ok(finish_batched(along(x, axis, kernels::softmax::log_softmax)?, &[x], |out| Record {
         name: "log_softmax",
         cost: 6.0 * move_cost(out),
         params: axis,
@@ -79,7 +79,7 @@ pub(crate) fn log_softmax_axis(x: &Tensor, axis: usize) -> Result<Tensor> {
             let Some(g) = cx.take_grad(0) else {
                 return Ok(());
             };
-            let y = cx.saved(0)?;
+            let (y, axis) = (cx.saved(0)?, axis + cx.batch().len());
             let gradient = if cx.create_graph() {
                 let total = sum_over(&g, &[axis], true)?;
                 binary(&SUBTRACT, &g, &binary(&MULTIPLY, &y.exp()?, &total)?)?

@@ -1,7 +1,7 @@
 //! The short way to record an operation that is not element-wise.
 //!
 //! Owns: `Structured`, a rule made of parameters and a backward function, and `finish`, which records an
-//! output with it. Never computes.
+//! output with it, in the plain form and in the one that takes part in batched passes. Never computes.
 //! Invariant: nothing is built when nothing is recorded.
 
 use std::any::Any;
@@ -9,6 +9,7 @@ use std::borrow::Cow;
 
 use smallvec::SmallVec;
 
+use crate::array::ShapeVec;
 use crate::error::Result;
 use crate::graph::{self, Context, Flags, Rule, RuleRef, Saved};
 use crate::tensor::{Edge, Marks, Tensor};
@@ -24,6 +25,7 @@ pub(crate) struct Structured<P> {
     name: &'static str,
     params: P,
     backward: fn(&P, &mut Cx<'_>) -> Result<()>,
+    batches: bool,
 }
 
 impl<P> Structured<P> {
@@ -32,7 +34,7 @@ impl<P> Structured<P> {
         params: P,
         backward: fn(&P, &mut Cx<'_>) -> Result<()>,
     ) -> Structured<P> {
-        Structured { name, params, backward }
+        Structured { name, params, backward, batches: false }
     }
 }
 
@@ -43,6 +45,10 @@ impl<P: Send + Sync + 'static> Rule<Tensor> for Structured<P> {
 
     fn backward(&self, cx: &mut Cx<'_>) -> Result<()> {
         (self.backward)(&self.params, cx)
+    }
+
+    fn batches(&self) -> bool {
+        self.batches
     }
 
     fn as_any(&self) -> Option<&dyn Any> {
@@ -75,6 +81,25 @@ pub(crate) fn finish<P: Send + Sync + 'static>(
     inputs: &[&Tensor],
     record: impl FnOnce(&Tensor) -> Record<P>,
 ) -> Tensor {
+    finish_as(out, inputs, record, false)
+}
+
+/// `finish` for a backward that takes gradients with the axes of `cx.batch()` before their own, and gives such.
+pub(crate) fn finish_batched<P: Send + Sync + 'static>(
+    out: Tensor,
+    inputs: &[&Tensor],
+    record: impl FnOnce(&Tensor) -> Record<P>,
+) -> Tensor {
+    finish_as(out, inputs, record, true)
+}
+
+#[inline]
+fn finish_as<P: Send + Sync + 'static>(
+    out: Tensor,
+    inputs: &[&Tensor],
+    record: impl FnOnce(&Tensor) -> Record<P>,
+    batches: bool,
+) -> Tensor {
     if !out.dtype().is_float() {
         return out.underived(inputs.iter().copied());
     }
@@ -82,7 +107,7 @@ pub(crate) fn finish<P: Send + Sync + 'static>(
         return out.unrecorded(inputs.iter().copied());
     };
     let Record { name, cost, params, saved, backward } = record(&out);
-    let rule = RuleRef::Boxed(Box::new(Structured { name, params, backward }));
+    let rule = RuleRef::Boxed(Box::new(Structured { name, params, backward, batches }));
     let node = graph::record(rule, edges, saved, 1, cost, Flags::NONE);
     out.attach(Edge::new(node, 0))
 }
@@ -99,13 +124,27 @@ pub(crate) fn finish_many<P: Send + Sync + 'static>(
         return outs.into_iter().map(mark).collect();
     };
     let Record { name, cost, params, saved, backward } = record(&outs);
-    let rule = RuleRef::Boxed(Box::new(Structured { name, params, backward }));
+    let rule = RuleRef::Boxed(Box::new(Structured::new(name, params, backward)));
     let node = graph::record(rule, edges, saved, outs.len() as u32, cost, Flags::NONE);
     let attach = |(i, out): (usize, Tensor)| match out.dtype().is_float() {
         true => sibling(out).attach(Edge::new(node.clone(), i as u32)),
         false => out.underived(inputs.iter().copied()),
     };
     outs.into_iter().enumerate().map(attach).collect()
+}
+
+/// The dims of a value in the running pass: behind the batch axis, if there is one.
+#[inline]
+pub(crate) fn batched(cx: &Cx<'_>, dims: &[usize]) -> ShapeVec {
+    let mut all = ShapeVec::from_slice(cx.batch());
+    all.extend_from_slice(dims);
+    all
+}
+
+/// Axes of a value in the running pass.
+#[inline]
+pub(crate) fn shifted(cx: &Cx<'_>, axes: &[usize]) -> ShapeVec {
+    axes.iter().map(|axis| axis + cx.batch().len()).collect()
 }
 
 /// The cost of moving the elements of a tensor once.

@@ -5,12 +5,16 @@
 
 use std::sync::Arc;
 
+use crate::array::{Layout, ShapeVec};
 use crate::dtype::DType;
 use crate::error::Result;
 use crate::graph::{self, Arena, Pack, Value};
 use crate::kernels::elementwise::{FlatIn, In, apply, apply_flat};
 use crate::ops::arith::ADD;
 use crate::ops::elementwise::binary;
+use crate::ops::join::join;
+use crate::ops::shape::reshape_dims;
+use crate::ops::view::{Step, view_through};
 use crate::tensor::{Edge, SavedTensor, Tensor, packing};
 
 static ARENA: Arena<Tensor> = Arena::new();
@@ -51,6 +55,27 @@ impl Value for Tensor {
             DType::F32 => self.view::<f32>().is_ok_and(|v| v.array().iter().any(|x| x.is_nan())),
             _ => false,
         }
+    }
+
+    fn row(&self, k: usize) -> Result<Tensor> {
+        view_through(self, "row", vec![Step::Select { axis: 0, index: k }])
+    }
+
+    fn batched(rows: Vec<Option<Tensor>>) -> Result<Option<Tensor>> {
+        let Some(first) = rows.iter().flatten().next() else {
+            return Ok(None);
+        };
+        let mut dims = ShapeVec::from_slice(&[1]);
+        dims.extend_from_slice(first.shape());
+        let zero =
+            Tensor::zeros(&[], first.dtype())?.with_layout(Layout::scalar().broadcast_to(&dims)?);
+        let pieces: Result<Vec<Tensor>> = rows
+            .iter()
+            .map(|row| {
+                row.as_ref().map_or_else(|| Ok(zero.clone()), |row| reshape_dims(row, &dims))
+            })
+            .collect();
+        join(&pieces?, 0).map(Some)
     }
 
     fn accumulate(acc: Tensor, new: &Tensor) -> Result<Tensor> {

@@ -3,10 +3,12 @@
 //! Owns: slices along an axis, selection of one index, and `embed`, their common adjoint.
 //! Never copies forward. Invariant: a view's gradient is zero outside the view.
 
+use std::borrow::Cow;
+
 use crate::array::{Layout, ShapeVec};
 use crate::error::Result;
 use crate::kernels;
-use crate::ops::structured::{Record, SavedList, finish, move_cost};
+use crate::ops::structured::{Cx, Record, SavedList, batched, finish_batched, move_cost};
 use crate::tensor::Tensor;
 
 /// One step of a view, replayed on another tensor of the same shape.
@@ -31,6 +33,20 @@ impl Step {
         }
     }
 
+    /// The same with its axes counted from `by` on.
+    fn shifted(self, by: usize) -> Step {
+        match self {
+            Step::Slice { axis, start, step, len } => {
+                Step::Slice { axis: axis + by, start, step, len }
+            }
+            Step::Select { axis, index } => Step::Select { axis: axis + by, index },
+            Step::Insert { axis } => Step::Insert { axis: axis + by },
+            Step::Diagonal { offset, axis1, axis2 } => {
+                Step::Diagonal { offset, axis1: axis1 + by, axis2: axis2 + by }
+            }
+        }
+    }
+
     pub(crate) fn apply(self, layout: &Layout) -> Layout {
         match self {
             Step::Slice { axis, start, step, len } => layout.slice(axis, start, step, len),
@@ -38,6 +54,14 @@ impl Step {
             Step::Insert { axis } => layout.insert_axis(axis),
             Step::Diagonal { offset, axis1, axis2 } => layout.diagonal(offset, axis1, axis2),
         }
+    }
+}
+
+/// The steps as a gradient of the running pass takes them: behind the batch axis, if there is one.
+pub(crate) fn steps_of<'s>(cx: &Cx<'_>, steps: &'s [Step]) -> Cow<'s, [Step]> {
+    match cx.batch().len() {
+        0 => Cow::Borrowed(steps),
+        by => steps.iter().map(|step| step.shifted(by)).collect(),
     }
 }
 
@@ -52,7 +76,7 @@ pub(crate) fn view_through(x: &Tensor, name: &'static str, steps: Vec<Step>) -> 
         return view_identity(x);
     }
     let out = x.with_layout(replay(x.layout(), &steps));
-    Ok(finish(out, &[x], |_| Record {
+    Ok(finish_batched(out, &[x], |_| Record {
         name,
         cost: move_cost(x),
         params: (ShapeVec::from_slice(x.shape()), steps),
@@ -61,7 +85,7 @@ pub(crate) fn view_through(x: &Tensor, name: &'static str, steps: Vec<Step>) -> 
             let Some(g) = cx.take_grad(0) else {
                 return Ok(());
             };
-            cx.give(0, embed(&g, dims, steps)?);
+            cx.give(0, embed(&g, &batched(cx, dims), &steps_of(cx, steps))?);
             Ok(())
         },
     }))
@@ -70,7 +94,7 @@ pub(crate) fn view_through(x: &Tensor, name: &'static str, steps: Vec<Step>) -> 
 /// The same elements as a tensor of their own: `x[...]`.
 fn view_identity(x: &Tensor) -> Result<Tensor> {
     let out = x.with_layout(x.layout().clone());
-    Ok(finish(out, &[x], |_| Record {
+    Ok(finish_batched(out, &[x], |_| Record {
         name: "alias",
         cost: 40.0,
         params: (),
@@ -90,7 +114,7 @@ pub(crate) fn embed(g: &Tensor, dims: &[usize], steps: &[Step]) -> Result<Tensor
     let target = out.with_layout(replay(out.layout(), steps));
     kernels::copy(g.dtype(), g.view_of(), target.view_mut());
     drop(target);
-    Ok(finish(out, &[g], |_| Record {
+    Ok(finish_batched(out, &[g], |_| Record {
         name: "embed",
         cost: move_cost(g),
         params: steps.to_vec(),
@@ -99,7 +123,7 @@ pub(crate) fn embed(g: &Tensor, dims: &[usize], steps: &[Step]) -> Result<Tensor
             let Some(g) = cx.take_grad(0) else {
                 return Ok(());
             };
-            cx.give(0, view_through(&g, "view", steps.clone())?);
+            cx.give(0, view_through(&g, "view", steps_of(cx, steps).into_owned())?);
             Ok(())
         },
     }))

@@ -1,22 +1,21 @@
 """Whole matrices of derivatives: `jacobian` and `hessian`.
 
-Owns: one pull per element of the results through one recorded graph. Never runs the function twice.
+Owns: which derivatives make up which block. Never runs the function twice, and never pulls a row
+itself: the core pulls many at once through the one recorded graph.
 Invariant: a block has the shape of its result followed by that of its argument.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
 
-from ferrograd._core import Tensor, grad as _grad, stack, tensor
+from ferrograd._core import Tensor, _jacobian, tensor
 from ferrograd.transforms._argnums import Argnums, Wanted, named
-from ferrograd.transforms._trace import Trace, outputs_of, traced
-from ferrograd.transforms._values import FLOAT, SCALAR, TENSOR
-
-Block = Any  # an array, or a tensor that is still recorded
+from ferrograd.transforms._trace import Trace, outputs_of, outside_inference, traced
+from ferrograd.transforms._values import FLOAT, SCALAR, TENSOR, array_of
 
 
 def jacobian(
@@ -88,7 +87,8 @@ def _first(found: Trace, out: Any, attached: bool) -> list[Any]:
 def _second(found: Trace, out: Any, attached: bool) -> list[Any]:
     """For each input, the derivatives by all inputs of one result's derivative by it."""
     rows = []
-    for x, first in zip(found.tensors, _recorded_blocks(out, found.tensors), strict=True):
+    for x, block in zip(found.tensors, blocks(out, found.tensors, True), strict=True):
+        first: Any = block
         if first is None:
             shape = tuple(np.shape(out)) + tuple(x.shape)
             first = np.zeros(shape, x.dtype)
@@ -97,69 +97,33 @@ def _second(found: Trace, out: Any, attached: bool) -> list[Any]:
     return rows
 
 
-def blocks(out: Any, inputs: Sequence[Tensor], attached: bool) -> list[Block | None]:
-    """The derivatives of one result by each input, None where it does not depend on it."""
+@outside_inference
+def blocks(out: Any, inputs: Sequence[Tensor], attached: bool) -> Sequence[Tensor | None]:
+    """The derivatives of one result by each input, None where it does not depend on it.
+
+    Those of an attached result are recorded: somebody else may differentiate them.
+    """
     if not isinstance(out, Tensor) or not out.requires_grad:
         return [None] * len(inputs)
-    if attached:
-        return _recorded_blocks(out, inputs)
-    made: list[Any] = [None] * len(inputs)
-    count = out.numel()
-    for k, row in enumerate(_rows(out, inputs, False)):
-        for i, slope in enumerate(row):
-            if slope is None:
-                continue
-            if made[i] is None:
-                made[i] = np.zeros((count, *inputs[i].shape), inputs[i].dtype)
-            made[i][k] = slope.numpy()
-    shape = tuple(out.shape)
-    return [None if m is None else m.reshape(shape + m.shape[1:]) for m in made]
-
-
-def _recorded_blocks(out: Tensor, inputs: Sequence[Tensor]) -> list[Block | None]:
-    """The same as tensors that somebody else may differentiate."""
-    if not isinstance(out, Tensor) or not out.requires_grad:
-        return [None] * len(inputs)
-    if not out.ndim:
-        return list(_grad(out, inputs, None, None, True, True))
-    rows = list(_rows(out, inputs, True))
-    made: list[Block | None] = []
-    for i, x in enumerate(inputs):
-        column = [row[i] for row in rows]
-        if all(slope is None for slope in column):
-            made.append(None)
-            continue
-        zero = tensor(np.zeros(x.shape, x.dtype))
-        filled = [zero if slope is None else slope for slope in column]
-        made.append(stack(filled).reshape((*out.shape, *x.shape)))
+    made: list[Tensor | None] = _jacobian(out, inputs, attached)
     return made
 
 
-def _rows(out: Tensor, inputs: Sequence[Tensor], create: bool) -> Iterator[Sequence[Tensor | None]]:
-    """The gradients of each element of a result."""
-    seed = np.zeros(out.shape, out.dtype)
-    flat = seed.reshape(-1)
-    for k in range(len(flat)):
-        flat[k] = 1.0
-        yield _grad(out, inputs, seed, True, create, True)
-        flat[k] = 0.0
-
-
-def _finished(found: Trace, out: Any, made: list[Block | None]) -> list[Any]:
+def _finished(found: Trace, out: Any, made: Sequence[Tensor | None]) -> list[Any]:
     return [
         _block(kind, out, x, block)
         for kind, x, block in zip(found.kinds, found.tensors, made, strict=True)
     ]
 
 
-def _block(kind: int, out: Any, x: Tensor, block: Block | None) -> Any:
+def _block(kind: int, out: Any, x: Tensor, block: Tensor | None) -> Any:
     """A block as its argument's kind; a number where neither result nor argument has axes."""
-    if isinstance(block, Tensor) and block.requires_grad:
+    if block is not None and (kind == TENSOR or block.requires_grad):
         return block
     if block is None:
         array = np.zeros(tuple(np.shape(out)) + tuple(x.shape), x.dtype)
     else:
-        array = block.numpy().copy() if isinstance(block, Tensor) else block
+        array = array_of(block)
     if kind == TENSOR:
         return tensor(array)
     if array.ndim == 0 and kind in (FLOAT, SCALAR):

@@ -149,7 +149,11 @@ impl<'l, 's, 'g, V: Value> Lane<'l, 's, 'g, V> {
         }
         if grads.iter().any(Option::is_some) {
             if let Some(host) = self.host {
-                self.poll.node(node.cost(), node.flags().has(Flags::FOREIGN), host)?;
+                self.poll.node(
+                    self.shared.terms.cost(node),
+                    node.flags().has(Flags::FOREIGN),
+                    host,
+                )?;
             }
             step::run(plan, self.shared.terms, k, &mut grads, &mut self.staged, &mut self.outcome)?;
             drop(grads);

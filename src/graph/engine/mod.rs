@@ -4,6 +4,7 @@
 //! Invariant: no leaf changes before the whole pass has succeeded (save where a leaf asks to be told at once), and the
 //! bits of every gradient are the same whatever the number of threads.
 
+mod batch;
 mod facts;
 mod host;
 mod lane;

@@ -54,15 +54,29 @@ impl<V: Value> Pass<'_, V> {
 
     /// Runs the pass. For `Capture`: one gradient per target, `None` where no root depends on it.
     pub fn run(self) -> Result<Vec<Option<V>>> {
-        let cost = self.estimate_ns();
+        // Only a batched pass is ever left to its rows.
+        Ok(self.run_as(None)?.unwrap_or_default())
+    }
+
+    /// Runs a pass for many gradients at once: the roots' have a leading axis of `rows`, and so have the captured ones.
+    /// `None` when something is to see each row on its own, a hook or the search for anomalies; then nothing has run.
+    pub fn run_batch(self, rows: usize) -> Result<Option<Vec<Option<V>>>> {
+        self.run_as(Some(rows))
+    }
+
+    fn run_as(self, batch: Option<usize>) -> Result<Option<Vec<Option<V>>>> {
+        let cost = self.estimate_ns() * batch.unwrap_or(1) as f32;
         let (edges, seeds): (SmallVec<[Edge<V>; 1]>, Seeds<V>) = self.roots.into_iter().unzip();
         let (plan, wanted, capture) = match &self.targets {
             Targets::Leaves => (Plan::everything(&edges)?, 0, false),
             Targets::LeavesOf(wanted) => (Plan::toward(&edges, wanted)?, 0, false),
             Targets::Capture(wanted) => (Plan::toward(&edges, wanted)?, wanted.len(), true),
         };
+        if batch.is_some() && (!plan.is_plain() || site::watched(Mode::current())) {
+            return Ok(None);
+        }
         let _mode = ModeGuard::new(Mode::current());
-        let terms = Terms::new(self.retain_graph, self.create_graph, capture);
+        let terms = Terms::new(self.retain_graph, self.create_graph, capture).with_batch(batch);
         // Serial when anomalies are looked for: the first is then found first.
         let serial = terms.packs() || Mode::current().has(ANOMALY);
         let lanes = if serial { 1 } else { self.threads.min(threads::num_threads()) };
@@ -74,7 +88,7 @@ impl<V: Value> Pass<'_, V> {
             }
             _ => serial::walk(&plan, terms, self.host, seeds)?,
         };
-        finish(&plan, terms, self.host, outcome, wanted)
+        finish(&plan, terms, self.host, outcome, wanted).map(Some)
     }
 }
 

@@ -68,6 +68,11 @@ impl<'g, V: Value> Plan<'g, V> {
         Ok(plan)
     }
 
+    /// Whether no node has hooks or retains its gradient.
+    pub(super) fn is_plain(&self) -> bool {
+        self.items.iter().all(|item| item.node.get().extras().is_none())
+    }
+
     /// What the pass asks of node `k`.
     #[inline]
     pub(super) fn need(&self, k: u32) -> u8 {

@@ -83,7 +83,7 @@ impl<V: Value> Walk<'_, '_, V> {
         if !any {
             return Ok(());
         }
-        self.poll.node(node.cost(), node.flags().has(Flags::FOREIGN), self.host)?;
+        self.poll.node(self.terms.cost(node), node.flags().has(Flags::FOREIGN), self.host)?;
         step::run(self.plan, self.terms, k, &mut grads, &mut self.table, &mut self.outcome)
     }
 }

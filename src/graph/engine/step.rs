@@ -7,6 +7,7 @@ use std::sync::Arc;
 
 use smallvec::SmallVec;
 
+use super::batch;
 use super::plan::{Plan, RUN, TARGET};
 use super::table::Gifts;
 use super::watch;
@@ -34,6 +35,8 @@ pub(super) struct Terms {
     pub(super) create_graph: bool,
     /// Gradients of leaf targets are returned, not committed.
     pub(super) capture: bool,
+    /// How many rows each gradient has, in a batched pass.
+    pub(super) batch: Option<usize>,
     mode: Mode,
     /// The sequence number from which every rule and every sum of gradients starts to count, so that what they record
     /// is numbered alike on every lane.
@@ -46,7 +49,18 @@ impl Terms {
         let packs = create_graph && now.has(PACKING);
         let mode = now.with(INFERENCE | TRACING, false).with(GRAD, create_graph);
         let mode = mode.with(PACKING, packs);
-        Terms { retain, create_graph, capture, mode, seq: last_seq() }
+        Terms { retain, create_graph, capture, batch: None, mode, seq: last_seq() }
+    }
+
+    /// The same for gradients that are batches of this many rows.
+    pub(super) fn with_batch(self, batch: Option<usize>) -> Terms {
+        Terms { batch, ..self }
+    }
+
+    /// What a node takes in this pass, in nanoseconds.
+    #[inline]
+    pub(super) fn cost<V: Value>(self, node: &Node<V>) -> f32 {
+        node.cost() * self.batch.unwrap_or(1) as f32
     }
 
     /// Whether what the pass records is packed, which only the caller's thread can do.
@@ -154,8 +168,16 @@ pub(super) fn bare_rule<V: Value>(
     let Some(mut saved) = node.saved.enter(!terms.retain) else {
         return Err(watch::explained(node, Error::GraphFreed { op: node.name() }.into()));
     };
-    let mut cx = Context::new(item.node, grads, saved.values(), targets, gifts, terms.create_graph);
-    let mut done = node.rule().backward(&mut cx).and_then(|()| cx.into_fault().map_or(Ok(()), Err));
+    let mut done = match terms.batch {
+        Some(rows) if !node.rule().batches() => {
+            batch::by_rows(item.node, terms, (grads, rows), saved.values(), targets, gifts)
+        }
+        batch => {
+            let (node, saved) = (item.node, saved.values());
+            let cx = Context::new(node, grads, saved, targets, gifts, terms.create_graph);
+            called(cx.with_batch(batch))
+        }
+    };
     if terms.packs() {
         done = done.and_then(|()| take_packing_failure().map_or(Ok(()), Err));
     }
@@ -163,6 +185,13 @@ pub(super) fn bare_rule<V: Value>(
         saved.restore();
         watch::explained(node, error)
     })
+}
+
+/// Runs a rule.
+#[inline]
+pub(super) fn called<V: Value>(mut cx: Context<'_, V>) -> Result<()> {
+    let node = cx.running();
+    node.get().rule().backward(&mut cx).and_then(|()| cx.into_fault().map_or(Ok(()), Err))
 }
 
 /// Hooks on the outputs' gradients, then retained gradients.
@@ -307,9 +336,9 @@ fn hooked_rule<V: Value>(
 }
 
 /// Gifts by input.
-struct Held<V> {
-    terms: Terms,
-    gifts: Vec<Option<V>>,
+pub(super) struct Held<V> {
+    pub(super) terms: Terms,
+    pub(super) gifts: Vec<Option<V>>,
 }
 
 impl<V: Value> Gifts<V> for Held<V> {

@@ -14,7 +14,7 @@ use crate::graph::Saved;
 use crate::kernels;
 use crate::ops::diagonal::{tril, triu};
 use crate::ops::shape::reshape_dims;
-use crate::ops::structured::{Record, finish};
+use crate::ops::structured::{Record, finish, finish_batched};
 use crate::tensor::Tensor;
 
 /// The inverse of float matrices; `op` is named when one is singular.
@@ -22,7 +22,7 @@ pub(super) fn inverse(op: &'static str, a: &Tensor) -> Result<Tensor> {
     let out = Tensor::empty(a.shape(), a.dtype())?;
     kernels::linalg::inverse(a.dtype(), a.view_of(), out.view_mut())
         .map_err(|i| singular(op, a, i))?;
-    Ok(finish(out, &[a], |out| Record {
+    Ok(finish_batched(out, &[a], |out| Record {
         name: "inv",
         cost: cost(a, 2.0),
         params: (),

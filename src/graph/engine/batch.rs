@@ -1,0 +1,44 @@
+//! Rules that know nothing of batches, in a pass whose gradients are batches.
+//!
+//! Owns: cutting the gradients of a node into rows, and putting together what the rule gives for each.
+//! Never runs hooks: a batched pass has none. Invariant: the rule sees what it would see in a pass for that row alone.
+
+use super::step::{self, Held, Terms};
+use super::table::Gifts;
+use crate::error::Result;
+use crate::graph::arena::NodeBorrow;
+use crate::graph::context::{Context, NOWHERE};
+use crate::graph::saved::Saved;
+use crate::graph::value::Value;
+
+/// Runs a rule once for each of the rows of the gradients.
+pub(super) fn by_rows<V: Value>(
+    node: NodeBorrow<'_, V>,
+    terms: Terms,
+    (grads, rows): (&mut [Option<V>], usize),
+    saved: &[Saved<V>],
+    targets: &[u32],
+    gifts: &mut dyn Gifts<V>,
+) -> Result<()> {
+    let mut given: Vec<Vec<Option<V>>> = targets.iter().map(|_| Vec::with_capacity(rows)).collect();
+    for k in 0..rows {
+        let mut row = Vec::with_capacity(grads.len());
+        for grad in grads.iter() {
+            row.push(grad.as_ref().map(|grad| grad.row(k)).transpose()?);
+        }
+        let mut held = Held { terms, gifts: targets.iter().map(|_| None).collect() };
+        step::called(Context::new(node, &mut row, saved, targets, &mut held, terms.create_graph))?;
+        for (column, gift) in given.iter_mut().zip(held.gifts) {
+            column.push(gift);
+        }
+    }
+    for ((i, column), &target) in given.into_iter().enumerate().zip(targets) {
+        if target == NOWHERE {
+            continue;
+        }
+        if let Some(batch) = V::batched(column)? {
+            gifts.give(i, target, batch)?;
+        }
+    }
+    Ok(())
+}

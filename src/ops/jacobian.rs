@@ -1,0 +1,135 @@
+//! Whole Jacobians: the derivatives of every element of a tensor.
+//!
+//! Owns: the seeds, the cut into batched passes, and the matrix that their rows make up. Never traverses: the graph's
+//! engine does. Invariant: how rows are cut depends on the graph alone, so bits do not depend on threads.
+
+use crate::array::{Layout, ShapeVec};
+use crate::error::Result;
+use crate::graph::{Host, ModeGuard, Pass, Targets};
+use crate::kernels;
+use crate::ops::autograd::Point;
+use crate::ops::function::Spec;
+use crate::ops::join::join;
+use crate::ops::shape::reshape_dims;
+use crate::tensor::Tensor;
+use crate::threads;
+
+/// Elements of a batch of the widest end: the gradients of one node stay in the second-level cache.
+const ELEMENTS: usize = 1 << 16;
+/// Rows that are worth it however wide they are: a product reads its matrix once for all of them.
+const ROWS: usize = 16;
+/// What a pass takes at most, in nanoseconds as the nodes estimate them: this bounds what wide nodes between hold.
+const PASS_NS: f32 = 4e7;
+
+/// How many rows one pass computes.
+fn rows_at_once(output: &Point, inputs: &[Point]) -> usize {
+    let sizes = inputs.iter().chain([output]).map(|point| point.spec.dims.iter().product());
+    let widest: usize = sizes.max().unwrap_or(1);
+    let rows = (ELEMENTS / widest.max(1)).max(ROWS);
+    rows.min((PASS_NS / output.edge.node().total_cost().max(1.0)) as usize)
+}
+
+/// The derivatives of every element of `output` by each of `inputs`, of the output's dims and then the input's; `None`
+/// where it does not depend on that input. Many rows are computed at once; one by one where a hook is to see them.
+///
+/// # Errors
+/// As [`grad`](crate::ops::autograd::grad).
+pub fn jacobian(
+    output: &Point,
+    inputs: &[Point],
+    create_graph: bool,
+    host: &dyn Host,
+) -> Result<Vec<Option<Tensor>>> {
+    let size = output.spec.dims.iter().product();
+    let most = rows_at_once(output, inputs);
+    let block = |input| Block::new(&output.spec, input, create_graph);
+    let mut blocks: Vec<Block> = inputs.iter().map(block).collect();
+    let (mut start, mut batches) = (0, size > 1);
+    while start < size {
+        let rows = if batches { most.clamp(1, size - start) } else { 1 };
+        let pass = Pass {
+            roots: vec![(output.edge.clone(), seed(&output.spec, start, rows, batches)?)],
+            targets: Targets::Capture(inputs.iter().map(|point| point.edge.clone()).collect()),
+            retain_graph: true,
+            create_graph,
+            host,
+            threads: threads::num_lanes(),
+        };
+        let found = if batches { pass.run_batch(rows)? } else { Some(pass.run()?) };
+        let Some(found) = found else {
+            batches = false;
+            continue;
+        };
+        for (block, part) in blocks.iter_mut().zip(found) {
+            if let Some(part) = part {
+                block.add(part, start, rows)?;
+            }
+        }
+        start += rows;
+    }
+    let _mode = ModeGuard::grad(create_graph);
+    blocks.into_iter().map(Block::whole).collect()
+}
+
+/// The gradients that pick the elements from `start` on, one in each row.
+fn seed(spec: &Spec, start: usize, rows: usize, batched: bool) -> Result<Tensor> {
+    let size: usize = spec.dims.iter().product();
+    let seed = Tensor::zeros(&[rows * size], spec.dtype)?;
+    let diagonal = seed.layout().slice(0, start, size as isize + 1, rows);
+    kernels::fill(spec.dtype, 1.0, seed.with_layout(diagonal).view_mut());
+    let mut dims = ShapeVec::new();
+    dims.extend(batched.then_some(rows));
+    dims.extend_from_slice(&spec.dims);
+    Ok(seed.relaid(Layout::contiguous(&dims)?))
+}
+
+/// The derivatives by one input, as far as they are known.
+struct Block<'a> {
+    output: &'a Spec,
+    input: &'a Spec,
+    create_graph: bool,
+    parts: Vec<Tensor>,
+}
+
+impl<'a> Block<'a> {
+    fn new(output: &'a Spec, input: &'a Point, create_graph: bool) -> Block<'a> {
+        Block { output, input: &input.spec, create_graph, parts: Vec::new() }
+    }
+
+    /// The dims of so many rows; of all of them if `rows` is `None`.
+    fn dims(&self, rows: Option<usize>) -> ShapeVec {
+        let mut dims: ShapeVec = match &rows {
+            Some(rows) => ShapeVec::from_slice(&[*rows]),
+            None => ShapeVec::from_slice(&self.output.dims),
+        };
+        dims.extend_from_slice(&self.input.dims);
+        dims
+    }
+
+    /// Takes the rows from `start` on. What is not recorded goes straight to its place.
+    fn add(&mut self, part: Tensor, start: usize, rows: usize) -> Result<()> {
+        let _mode = ModeGuard::grad(self.create_graph);
+        let size = self.output.dims.iter().product();
+        if self.create_graph || rows == size {
+            self.parts.push(reshape_dims(&part, &self.dims((rows < size).then_some(rows)))?);
+            return Ok(());
+        }
+        let part = reshape_dims(&part, &self.dims(Some(rows)))?;
+        if self.parts.is_empty() {
+            self.parts.push(Tensor::zeros(&self.dims(Some(size)), part.dtype())?);
+        }
+        let whole = &self.parts[0];
+        let place = whole.with_layout(whole.layout().slice(0, start, 1, rows));
+        kernels::copy(part.dtype(), part.view_of(), place.view_mut());
+        Ok(())
+    }
+
+    fn whole(mut self) -> Result<Option<Tensor>> {
+        let whole = match self.parts.len() {
+            0 => return Ok(None),
+            1 => self.parts.swap_remove(0).separate(self.create_graph)?,
+            _ => join(&self.parts, 0)?,
+        };
+        reshape_dims(&whole, &self.dims(None)).map(Some)
+    }
+}
