@@ -238,7 +238,8 @@ TABLE: list[Row] = [
      "__dlpack__: a stream was given, and the CPU has none; pass stream=None"),
     ("GraphCut", lambda: np.asarray(leaf(2)),
      "__array__: the result would silently leave the graph of a tensor that requires grad; use"
-     " fg.stack for several tensors, detach() or no_grad() to mean it, or a function of fg"),
+     " fg.stack for several tensors, ferrograd.numpy and ferrograd.scipy, whose functions take"
+     " tensors and lists of them, or detach() or no_grad() to mean it"),
     ("State", lambda: (leaf(2) * 1).requires_grad_(False),
      "requires_grad: only leaf tensors can change requires_grad; use detach() for a tensor outside"
      " the graph"),

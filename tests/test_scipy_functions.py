@@ -4,6 +4,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+import scipy.stats
 from numpy.testing import assert_allclose
 
 import ferrograd as fg
@@ -67,7 +68,9 @@ def test_outside_the_support_densities_vanish_and_gradients_stay_finite() -> Non
         lambda a: special.gammainc(a, 1.0),
         lambda a: linalg.sqrtm(-a * np.eye(2)),
         lambda a: linalg.eigh(a * np.eye(2), np.eye(2)),
-        lambda a: stats.multivariate_normal.logpdf(a, allow_singular=True),
+        lambda a: stats.multivariate_normal.logpdf(
+            np.zeros(2), cov=a * np.eye(2), allow_singular=True
+        ),
     ],
 )
 def test_what_has_no_derivative_says_so(call: Any) -> None:
@@ -91,6 +94,46 @@ def test_an_ode_without_arguments() -> None:
         lambda y: integrate.odeint(lambda y, t: -y, fnp.array([y]), times, rtol=1e-10)[1, 0]
     )
     assert end(2.0) == pytest.approx((2 * np.exp(-1), np.exp(-1)), rel=1e-7)
+
+
+def test_a_density_in_the_span_of_a_singular_covariance() -> None:
+    cov, mean = np.diag([2.0, 0.0, 0.5]), np.array([1.0, -1.0, 0.5])
+    inside = np.array([[0.5, -1.0, 0.25], [2.0, -1.0, 0.0]])
+
+    def density(x: Any, mean: Any) -> Any:
+        return stats.multivariate_normal.pdf(x, mean, cov, True)
+
+    theirs = scipy.stats.multivariate_normal.pdf(inside, mean, cov, True)
+    assert_allclose(density(inside, mean), theirs, rtol=1e-12)
+    assert density(inside[0] + 1.0, mean) == 0
+    keep = np.array([0, 2])
+
+    def along(x: Any, m: Any) -> Any:
+        return density(fnp.c_[x[:, :1], inside[:, 1:2], x[:, 1:]], fnp.r_[m[0], -1.0, m[1]])
+
+    fg.check_grads(along)(inside[:, keep], mean[keep])
+
+
+def test_bands() -> None:
+    ab = np.array([[0.0, 0.5, 0.2, -0.3], [2.0, 3.0, -2.5, 4.0], [0.1, -0.4, 0.7, 0.0]])
+    dense = np.diag(ab[1]) + np.diag(ab[0, 1:], 1) + np.diag(ab[2, :-1], -1)
+    for b in (np.arange(4.0), np.arange(8.0).reshape(4, 2)):
+        found = linalg.solve_banded((1, 1), ab, b)
+        assert_allclose(found, np.linalg.solve(dense, b))
+        fg.check_grads(lambda ab, b: linalg.solve_banded((1, 1), ab, b))(ab, b)
+    fg.check_grads(lambda ab: linalg.solve_banded((2, 0), ab, np.ones(4)))(ab[[1, 2, 0]])
+
+
+def test_other_names_are_those_of_scipy() -> None:
+    assert special.zeta is scipy.special.zeta
+    assert linalg.toeplitz is scipy.linalg.toeplitz
+    assert stats.norm.rvs(size=3, random_state=1).shape == (3,)
+    assert stats.dirichlet.rvs(np.ones(3)).shape == (1, 3)
+    assert stats.expon is scipy.stats.expon
+    with pytest.raises(AttributeError):
+        _ = special.no_such_name
+    with pytest.raises(TypeError, match=r"ferrograd\.scipy"):
+        fg.grad(lambda x: stats.expon.logpdf(x))(1.0)
 
 
 def test_older_names() -> None:

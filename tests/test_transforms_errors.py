@@ -23,6 +23,13 @@ def two(a: Any, b: Any) -> Any:
 
 Row = tuple[Callable[[], Any], type[Exception], str]
 
+
+def assigned(x: Any, place: Any) -> Any:
+    buffer = np.zeros(3)
+    buffer[place] = x[place]
+    return buffer.sum()
+
+
 ARGUMENTS: dict[str, Row] = {
     "tensor": (lambda: fg.grad(fg.tensor(X)), TypeError, "fg.autograd.grad(outputs, inputs)"),
     "tensors": (lambda: fg.grad([fg.tensor(X)]), TypeError, "fg.autograd.grad(outputs, inputs)"),
@@ -138,6 +145,7 @@ RESULTS: dict[str, Row] = {
         "returned the string 's' at ['b']",
     ),
     "integer": (lambda: fg.grad(lambda x: x.argmax())(X), TypeError, "not differentiable"),
+    "truth": (lambda: fg.grad(lambda x: bool(x > 0))(1.0), TypeError, "returned a bool"),
     "comparison": (lambda: fg.grad(lambda x: x > 0)(1.0), TypeError, "dtype bool"),
     "complex": (lambda: fg.grad(lambda x: 1j)(1.0), TypeError, "real and imaginary parts"),
     "aux": (
@@ -154,7 +162,21 @@ INSIDE: dict[str, Row] = {
         NotImplementedError,
         "ferrograd has no derivative",
     ),
-    "written": (lambda: fg.grad(written)(X), RuntimeError, "cannot be changed in place"),
+    "written": (
+        lambda: fg.grad(written)(X),
+        TypeError,
+        "derivative: written changed a differentiated argument in place; work on a copy",
+    ),
+    "assigned element": (
+        lambda: fg.grad(assigned)(X, 0),
+        TypeError,
+        "array[...] = t: the result would silently leave",
+    ),
+    "assigned slice": (
+        lambda: fg.grad(assigned)(X, slice(0, 1)),
+        TypeError,
+        "an array cannot hold it: make the array with fg.zeros",
+    ),
     "written inside": (
         lambda: fg.grad(lambda y: fg.grad(written)(y * 2).sum())(X),
         RuntimeError,

@@ -139,13 +139,17 @@ _TRANSFORMS = (
 
 _LAZY = {
     **dict.fromkeys(_TRANSFORMS, "ferrograd.transforms"),
+    **dict.fromkeys(("dict", "isinstance", "list", "tuple", "type"), "ferrograd.builtins"),
     "builtins": "",
+    "core": "",
     "differential_operators": "",
     "extend": "",
     "misc": "",
     "primitive": "ferrograd.extend",
     "test_util": "",
     "tracer": "",
+    "util": "",
+    "wrap_util": "",
     "numpy": "",
     "scipy": "",
     "transforms": "",

@@ -51,7 +51,26 @@ def _table() -> dict[Any, Callable[..., Any]]:
     ):
         _PARAMETERS[as_numpy] = _PARAMETERS[ours]
         table[theirs] = as_numpy
+    for decomposition in (np.linalg.eigh, np.linalg.qr, np.linalg.slogdet, np.linalg.svd):
+        ours = table[decomposition]
+        table[decomposition] = _with_fields(decomposition, ours)
+        _PARAMETERS[table[decomposition]] = _PARAMETERS[ours]
     return table
+
+
+def _with_fields(theirs: Any, ours: Callable[..., Any]) -> Callable[..., Any]:
+    """The operation with its results in NumPy's named tuple."""
+    named: list[Any] = []
+
+    def decompose(*args: Any, **kwargs: Any) -> Any:
+        out = ours(*args, **kwargs)
+        if not isinstance(out, tuple):
+            return out
+        if not named:
+            named.append(type(theirs(np.eye(1))))
+        return named[0](*out)
+
+    return decompose
 
 
 def _transpose(x: Any, axes: Any = None) -> Any:

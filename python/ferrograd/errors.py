@@ -28,6 +28,10 @@ from ferrograd._core import (
 )
 
 
+class ArgumentChangedError(InPlaceError, TypeError):
+    """A function under differentiation that writes to its argument."""
+
+
 class GradcheckError(FerrogradError, RuntimeError):
     """An analytic derivative that the numerical one contradicts."""
 

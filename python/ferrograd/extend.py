@@ -9,11 +9,13 @@ the derivative is itself differentiated.
 from __future__ import annotations
 
 import functools
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, MutableMapping
 from typing import Any
+from weakref import WeakSet
 
 from ferrograd._core import Function, FunctionContext, Tensor, is_grad_enabled, tensor
 from ferrograd._detached import detached
+from ferrograd._vspace import VSpace, vspace
 from ferrograd.errors import ArgumentTypeError, NotDifferentiableError
 
 #: Makes the pullback of one argument: `rule(ans, *args, **kwargs)` gives `g -> gradient`.
@@ -25,6 +27,7 @@ Box = Tensor
 __all__ = [
     "Box",
     "Primitive",
+    "VSpace",
     "def_linear",
     "defjvp",
     "defjvp_argnum",
@@ -34,7 +37,9 @@ __all__ = [
     "defvjp_argnums",
     "notrace_primitive",
     "primitive",
+    "primitive_vjps",
     "register_notrace",
+    "vspace",
 ]
 
 
@@ -51,6 +56,11 @@ class Primitive:
         #: Makes the pullback of several arguments at once; it stands for missing rules.
         self.joint: Callable[..., Callable[[Any], Any]] | None = None
         functools.update_wrapper(self, function)
+        _PRIMITIVES.add(self)
+
+    def __get__(self, owner: Any, kind: Any = None) -> Any:
+        """As a method: the object is the first argument."""
+        return self if owner is None else functools.partial(self, owner)
 
     def __repr__(self) -> str:
         return f"<primitive {self._name}>"
@@ -75,6 +85,22 @@ class Primitive:
                     )
         return _Call.apply(_Bound(self, kwargs), *args)
 
+    def defgrad(self, gradfun: Rule, argnum: int = 0) -> None:
+        """`defvjp` for one argument."""
+        defvjp(self, gradfun, argnums=[argnum])
+
+    def defvjp(self, vjp: Callable[..., Any], argnum: int = 0) -> None:
+        """A rule in one step: `vjp(g, ans, vs, gvs, *args)`, `vs` and `gvs` as `vspace`."""
+
+        def rule(ans: Any, *args: Any, **kwargs: Any) -> Callable[[Any], Any]:
+            return lambda g: vjp(g, ans, vspace(args[argnum]), vspace(g), *args, **kwargs)
+
+        defvjp(self, rule, argnums=[argnum])
+
+    def defvjp_is_zero(self, argnums: tuple[int, ...] | list[int] = (0,)) -> None:
+        """Zero derivatives."""
+        defvjp(self, *(None for _ in argnums), argnums=list(argnums))
+
     def pull(
         self, wanted: list[int], ans: Any, args: list[Any], kwargs: dict[str, Any], g: Any
     ) -> Iterator[tuple[int, Any]]:
@@ -96,6 +122,47 @@ class Primitive:
                 f"{self._name}: a tensor that requires grad is a keyword argument or inside a"
                 " container; pass it as a positional argument of its own"
             )
+
+
+#: Every primitive there is.
+_PRIMITIVES: WeakSet[Primitive] = WeakSet()
+
+
+class _Rules(MutableMapping[Primitive, Any]):
+    """The table of rules: a primitive to its maker, `maker(argnums, ans, args, kwargs)`."""
+
+    def __getitem__(self, function: Primitive) -> Callable[..., Callable[[Any], Any]]:
+        if not isinstance(function, Primitive) or not (function.rules or function.joint):
+            raise KeyError(function)
+        if function.joint is not None and not function.rules:
+            return function.joint
+        rules = dict(function.rules)
+
+        def maker(argnums: Any, ans: Any, args: Any, kwargs: Any) -> Callable[[Any], Any]:
+            known = [rules[k] for k in argnums]
+            pulls = [None if rule is None else rule(ans, *args, **kwargs) for rule in known]
+            return lambda g: tuple(None if pull is None else pull(g) for pull in pulls)
+
+        return maker
+
+    def __setitem__(self, function: Primitive, maker: Callable[..., Callable[[Any], Any]]) -> None:
+        function.rules.clear()
+        defvjp_argnums(function, maker)
+
+    def __delitem__(self, function: Primitive) -> None:
+        self[function]
+        function.rules.clear()
+        function.joint = None
+
+    def __iter__(self) -> Iterator[Primitive]:
+        return (p for p in list(_PRIMITIVES) if p.rules or p.joint)
+
+    def __len__(self) -> int:
+        return sum(1 for _ in self)
+
+
+#: The rules of all primitives; entries may be read, replaced and removed.
+primitive_vjps = _Rules()
 
 
 class _Bound:

@@ -13,7 +13,7 @@ import numpy as np
 
 from ferrograd._detached import detached
 from ferrograd.transforms import check_grads as _check_grads
-from ferrograd.transforms._argnums import Argnums
+from ferrograd.transforms._argnums import Argnums, name_of
 from ferrograd.transforms._check import CheckError
 from ferrograd.transforms._tree import flatten
 
@@ -38,6 +38,7 @@ def check_grads(
                 full[k] = value
             return fun(*full, **kwargs)
 
+        of_chosen.__name__ = name_of(fun)
         _check_grads(of_chosen, modes, order, rtol=1e-4)(*(_float(args[k]) for k in places))
 
     return check

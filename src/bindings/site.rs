@@ -1,6 +1,6 @@
 //! Where the Python program is when the core is called, and why a tensor has no history.
 //!
-//! Owns: the walk over Python frames, the switches of the modes that ask for it, and `_cut_by`.
+//! Owns: the walk over Python frames, what the innermost one is at, the switches of the modes that ask for it, and `_cut_by`.
 //! Never keeps a frame. Invariant: frames of this package are left out, so a site is a line of the user's program.
 
 use std::sync::Arc;
@@ -60,6 +60,20 @@ fn frames(py: Python<'_>, most: usize) -> PyResult<String> {
     }
     lines.reverse();
     Ok(lines.join("\n"))
+}
+
+/// Whether the program is at an assignment to an element or a slice: NumPy then takes numbers out of a tensor as
+/// `float(t)` does.
+pub(crate) fn assigning(py: Python<'_>) -> bool {
+    static GET_FRAME: PyOnceLock<Py<PyAny>> = PyOnceLock::new();
+    static NAMES: PyOnceLock<Py<PyAny>> = PyOnceLock::new();
+    let instruction = || -> PyResult<String> {
+        let frame = GET_FRAME.import(py, "sys", "_getframe")?.call0()?;
+        let code = frame.getattr("f_code")?.getattr("co_code")?;
+        let operation = code.get_item(frame.getattr("f_lasti")?)?;
+        NAMES.import(py, "opcode", "opname")?.get_item(operation)?.extract()
+    };
+    instruction().is_ok_and(|name| name == "STORE_SUBSCR" || name == "STORE_SLICE")
 }
 
 /// Switches anomaly mode on this thread and returns the mode word before.

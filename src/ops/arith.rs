@@ -42,8 +42,8 @@ elementwise! { family "arithmetic";
         forward { float: |a, b| a.powf(b);
             i64: |a, b| crate::ops::integer::power(a, b); i32: |a, b| crate::ops::integer::power(a as i64, b as i64) as i32;
             u8: |a, b| crate::ops::integer::power(a as i64, b as i64) as u8; cost: 4.0; }
-        by a { float |g, a, b| R::select(b.eq(R::lit(0.0)), R::lit(0.0), g * (b * a.powf(b - 1.0))) }
-        by b { float |g, a, b, y| R::select(R::mask_and(a.eq(R::lit(0.0)), b.ge(R::lit(0.0))), R::lit(0.0), g * y * a.ln()) }
+        by a { float |g, a, b| R::select(b.eq(R::lit(0.0)), R::lit(0.0), g * (b * a.powf(R::select(b.eq(R::lit(0.0)), R::lit(1.0), b - 1.0)))) }
+        by b { float |g, a, b, y| g * y * R::select(R::mask_and(a.eq(R::lit(0.0)), b.ge(R::lit(0.0))), R::lit(1.0), a).ln() }
     }
     /// Largest integer not above the quotient, as Python's `//`. Derivative: zero.
     [numpy("floor_divide")]

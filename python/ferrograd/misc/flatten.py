@@ -51,8 +51,8 @@ def flatten(value: Any) -> tuple[Any, Callable[[Any], Any]]:
 
 
 def _number(part: Any) -> Any:
-    """A Python float from an array of one element; a tensor stays what it is."""
-    return float(part) if isinstance(part, numpy.ndarray | numpy.floating) else part
+    """A Python number from an array of one element; a tensor stays what it is."""
+    return part.item() if isinstance(part, numpy.ndarray | numpy.number) else part
 
 
 def flatten_func(

@@ -15,6 +15,8 @@ import numpy as np
 from ferrograd import _core, _protocols
 from ferrograd._core import Tensor, tensor
 from ferrograd.errors import ArgumentError
+from ferrograd.numpy._joining import c_, r_
+from ferrograd.numpy._values import holds_tensor, tensor_of
 
 _METHODS = ("accumulate", "at", "outer", "reduce", "reduceat", "nin", "nout", "identity", "types")
 
@@ -36,13 +38,6 @@ def face(theirs: Any, ours: Callable[..., Any]) -> Callable[..., Any]:
     either.__name__ = either.__qualname__ = theirs.__name__
     either.__doc__ = theirs.__doc__
     return either
-
-
-def holds_tensor(value: Any) -> bool:
-    """Whether a tensor is somewhere in nested lists and tuples."""
-    return isinstance(value, Tensor) or (
-        isinstance(value, list | tuple) and any(map(holds_tensor, value))
-    )
 
 
 def faces(home: Any) -> dict[str, Any]:
@@ -70,6 +65,7 @@ def members() -> dict[str, Any]:
     for alias in ("asarray", "asanyarray", "ascontiguousarray", "asarray_chkfinite"):
         names[alias] = _as_array(getattr(np, alias))
     names["conj"] = names["conjugate"] = _conjugate
+    names.update(r_=r_, c_=c_, make_diagonal=make_diagonal)
     return names
 
 
@@ -136,9 +132,10 @@ def append(arr: Any, values: Any, axis: int | None = None) -> Any:
     return _core.concatenate(parts, axis)
 
 
-def tensor_of(value: Any) -> Tensor:
-    """A tensor as it is, anything else as a new one."""
-    return value if isinstance(value, Tensor) else tensor(value)
+def make_diagonal(D: Any, offset: int = 0, axis1: int = -1, axis2: int = -2) -> Any:
+    """Matrices with the last axis of `D` on their diagonal, along two axes of the result."""
+    made = _core.diag_embed(tensor_of(D), offset, axis1, axis2)
+    return made if isinstance(D, Tensor) else made.numpy().copy()
 
 
 def real(val: Any) -> Any:

@@ -9,7 +9,7 @@ from collections.abc import Callable
 from typing import Any
 
 from ferrograd._core import Tensor
-from ferrograd.numpy._face import holds_tensor
+from ferrograd.numpy._values import holds_tensor
 
 
 def _array(out: Any) -> Any:

@@ -6,6 +6,7 @@ call. Never computes. Invariant: a rule uses differentiable functions only, so e
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from importlib import import_module
 from typing import Any
 
@@ -20,6 +21,18 @@ def library(path: str) -> Any:
     except ImportError as error:
         raise ImportError(f"ferrograd.scipy.{path} is computed by SciPy; install scipy") from error
     return getattr(home, name)
+
+
+def rest_of(path: str) -> Callable[[str], Any]:
+    """`__getattr__` of a module of ours: names we do not have are SciPy's own, on arrays."""
+
+    def find(name: str) -> Any:
+        if name.startswith("__"):
+            raise AttributeError(f"module 'ferrograd.scipy.{path}' has no attribute {name!r}")
+        home = library(path) if "." in path else import_module(f"scipy.{path}")
+        return getattr(home, name)
+
+    return find
 
 
 def of_scipy(path: str, *rules: Any) -> Primitive:

@@ -13,7 +13,9 @@ from ferrograd import _core
 from ferrograd.errors import NotDifferentiableError
 from ferrograd.extend import Primitive as _Primitive
 from ferrograd.scipy._face import face as _face
-from ferrograd.scipy._library import library as _library, of_scipy as _of_scipy
+from ferrograd.scipy._library import library as _library, of_scipy as _of_scipy, rest_of as _rest_of
+
+__getattr__ = _rest_of("linalg")
 
 _space = _core._namespaces["linalg"]
 _cholesky = _face(_space["cholesky"], "cholesky")
@@ -117,3 +119,38 @@ def _expm_pull(a: Any, g: Any) -> Any:
     n = np.shape(a)[-1]
     corner = np.block([[a.T, g], [np.zeros((n, n)), a.T]])
     return expm(corner)[:n, n:]
+
+
+def solve_banded(l_and_u: Any, ab: Any, b: Any, **options: Any) -> Any:
+    """The solution of `a x = b` for the matrix with diagonals `ab[u + i - j, j] = a[i, j]`."""
+    _no_options("solve_banded", options)
+    return _banded(tuple(map(int, l_and_u)), ab, b)
+
+
+def _bands(l_and_u: tuple[int, int], n: int) -> tuple[Any, Any]:
+    """For each element of the diagonals its row in the matrix, and whether it has one."""
+    lower, upper = l_and_u
+    rows = np.arange(lower + upper + 1)[:, None] - upper + np.arange(n)
+    return np.clip(rows, 0, n - 1), (rows >= 0) & (rows < n)
+
+
+def _banded_transposed(l_and_u: tuple[int, int], ab: Any, g: Any) -> Any:
+    """The solution with the transposed matrix, whose diagonals stand in the reverse order."""
+    turned = (l_and_u[1], l_and_u[0])
+    rows, inside = _bands(turned, np.shape(ab)[1])
+    flipped = ab[np.arange(sum(l_and_u), -1, -1)[:, None], rows]
+    return _banded(turned, np.where(inside, flipped, 0.0), g)
+
+
+def _banded_slope(l_and_u: tuple[int, int], ab: Any, ans: Any, g: Any) -> Any:
+    rows, inside = _bands(l_and_u, np.shape(ab)[1])
+    outer = _banded_transposed(l_and_u, ab, g)[rows] * ans
+    return -np.where(inside, outer if np.ndim(ans) == 1 else np.sum(outer, -1), 0.0)
+
+
+_banded: _Primitive = _of_scipy(
+    "linalg.solve_banded",
+    None,
+    lambda ans, l_and_u, ab, b: lambda g: _banded_slope(l_and_u, ab, ans, g),
+    lambda ans, l_and_u, ab, b: lambda g: _banded_transposed(l_and_u, ab, g),
+)

@@ -14,7 +14,9 @@ from ferrograd import _core
 from ferrograd._core import Tensor
 from ferrograd.extend import Primitive as _Primitive
 from ferrograd.scipy._face import face as _face
-from ferrograd.scipy._library import of_scipy as _of_scipy
+from ferrograd.scipy._library import of_scipy as _of_scipy, rest_of as _rest_of
+
+__getattr__ = _rest_of("special")
 
 digamma = psi = _face(_core.digamma, "digamma")
 erf = _face(_core.erf, "erf")

@@ -18,6 +18,7 @@ from ferrograd.transforms._argnums import name_of
 from ferrograd.transforms._forward import jvp
 from ferrograd.transforms._reverse import vjp
 from ferrograd.transforms._tree import flatten
+from ferrograd.transforms._values import refused
 
 STEP, ATOL, RTOL = 1e-6, 1e-6, 1e-5
 
@@ -54,7 +55,7 @@ def check_grads(
     def check(*args: Any, **kwargs: Any) -> None:
         varied = [k for k, a in enumerate(args) if _floats(a)]
         if not varied:
-            raise ArgumentError("check_grads: no argument is made of floats; pass float arrays")
+            raise _nothing(args)
 
         def of_floats(*values: Any) -> Any:
             full = list(args)
@@ -63,11 +64,22 @@ def check_grads(
             return f(*full, **kwargs)
 
         random = np.random.default_rng(0)
-        _Check(name_of(f), chosen, random, eps, atol, rtol).run(
-            of_floats, tuple(args[k] for k in varied), order
+        _Check(chosen, random, eps, atol, rtol).run(
+            name_of(f), of_floats, tuple(args[k] for k in varied), order
         )
 
     return check
+
+
+def _nothing(args: tuple[Any, ...]) -> Exception:
+    """Why there is nothing to check."""
+    for k, argument in enumerate(args):
+        leaves: list[Any] = []
+        flatten(argument, leaves)
+        for leaf in leaves:
+            if np.iscomplexobj(_plain(leaf)):
+                return refused("check_grads", f"argument {k}", leaf)
+    return ArgumentError("check_grads: no argument is made of floats; pass float arrays")
 
 
 def _floats(value: Any) -> bool:
@@ -83,40 +95,44 @@ def _floats(value: Any) -> bool:
 class _Check:
     def __init__(
         self,
-        name: str,
         modes: tuple[str, ...],
         random: np.random.Generator,
         eps: float,
         atol: float,
         rtol: float,
     ) -> None:
-        self.name = name
         self.modes = modes
         self.random = random
         self.eps, self.atol, self.rtol = eps, atol, rtol
 
-    def run(self, f: Callable[..., Any], args: tuple[Any, ...], order: int) -> None:
-        """Checks one order and goes on to the next with the derivatives as functions."""
+    def run(self, name: str, f: Callable[..., Any], args: tuple[Any, ...], order: int) -> None:
+        """Checks one order and goes on to the next with the derivatives as functions.
+
+        A derivative is a function of the arguments and of its direction or weights, in which it is
+        linear; both are varied.
+        """
         for mode in self.modes:
             direction = self._like(args)
             slope = self._numeric(f, args, direction)
             weights = self._like(slope)
             expected = _dot(weights, slope)
             if mode == "fwd":
+                along = direction
                 found = _dot(weights, jvp(f, args, direction)[1])
             else:
+                along = (weights,)
                 found = _dot(vjp(f, *args)[1](weights), direction)
-            self._compare(mode, expected, found, order)
+            self._compare(mode, name, expected, found)
             if order > 1:
-                self.run(self._derivative(f, mode, weights, direction), args, order - 1)
+                label = f"{'jvp' if mode == 'fwd' else 'vjp'}_{name}"
+                derivative = self._derivative(f, mode, len(args))
+                self.run(label, derivative, (*args, *along), order - 1)
 
     @staticmethod
-    def _derivative(
-        f: Callable[..., Any], mode: str, weights: Any, direction: Any
-    ) -> Callable[..., Any]:
+    def _derivative(f: Callable[..., Any], mode: str, count: int) -> Callable[..., Any]:
         if mode == "fwd":
-            return lambda *values: jvp(f, values, direction)[1]
-        return lambda *values: vjp(f, *values)[1](weights)
+            return lambda *values: jvp(f, values[:count], values[count:])[1]
+        return lambda *values: vjp(f, *values[:count])[1](values[count])
 
     def _like(self, value: Any) -> Any:
         """Random numbers of the same structure and shapes."""
@@ -129,14 +145,14 @@ class _Check:
             low = f(*_moved(args, direction, -self.eps))
         return _mapped(lambda a, b: (_plain(a) - _plain(b)) / (2 * self.eps), high, low)
 
-    def _compare(self, mode: str, expected: float, found: float, order: int) -> None:
+    def _compare(self, mode: str, name: str, expected: float, found: float) -> None:
         scale = max(abs(expected), abs(found))
         if not abs(expected - found) <= self.atol + self.rtol * scale:
-            which = "forward" if mode == "fwd" else "reverse"
+            which = "forward derivative (JVP)" if mode == "fwd" else "reverse derivative (VJP)"
             raise CheckError(
-                f"check_grads: the {which} derivative of {self.name} is {found:.9g} along a random"
-                f" direction, finite differences give {expected:.9g} ({order - 1} further orders"
-                " were still to check); correct the rule, or check where the function is smooth"
+                f"check_grads: the {which} check of {name} failed: the rule gives {found:.9g} along"
+                f" a random direction, finite differences give {expected:.9g}; correct the rule, or"
+                " check where the function is smooth"
             )
 
 

@@ -16,6 +16,7 @@ from ferrograd._core import Tensor
 from ferrograd.errors import ArgumentError, NotDifferentiableError
 from ferrograd.transforms._argnums import Argnums, named
 from ferrograd.transforms._forward import hvp, make_jvp
+from ferrograd.transforms._matrix import jacobian
 from ferrograd.transforms._reverse import grad, make_vjp
 
 
@@ -90,7 +91,10 @@ def hessian_tensor_product(f: Callable[..., Any], argnum: int = 0) -> Callable[.
 
 
 def tensor_jacobian_product(f: Callable[..., Any], argnum: int = 0) -> Callable[..., Any]:
-    """The function of the arguments and a tensor that gives the tensor times the Jacobian."""
+    """The function of the arguments and a tensor that gives the tensor times the Jacobian.
+
+    The axes of the tensor are summed with the first ones of the result.
+    """
     make = make_vjp(f, argnum)
 
     def product(*args: Any, **kwargs: Any) -> Any:
@@ -103,7 +107,13 @@ def tensor_jacobian_product(f: Callable[..., Any], argnum: int = 0) -> Callable[
         vector = args[-1]
         if not isinstance(vector, Tensor) and np.ndim(value):
             vector = np.asarray(vector, dtype=float)
-        return pull(vector)
+        if np.ndim(vector) >= np.ndim(value):
+            return pull(vector)
+
+        def contracted(*args: Any, **kwargs: Any) -> Any:
+            return np.tensordot(vector, f(*args, **kwargs), np.ndim(vector))
+
+        return jacobian(contracted, argnum)(*args[:-1], **kwargs)
 
     return named(product, f, "vector_jacobian_product_of")
 

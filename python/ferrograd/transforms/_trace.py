@@ -16,7 +16,13 @@ import numpy as np
 
 from ferrograd._core import Node, Tensor, _restore_mode, _switch_grad, grad as _grad, tensor
 from ferrograd._walk import reachable
-from ferrograd.errors import ArgumentTypeError, DTypeError, InPlaceError
+from ferrograd.errors import (
+    ArgumentChangedError,
+    ArgumentTypeError,
+    DTypeError,
+    GraphCutError,
+    InPlaceError,
+)
 from ferrograd.transforms._argnums import Wanted, name_of
 from ferrograd.transforms._tree import LEAF, Tree, flatten
 from ferrograd.transforms._values import ARRAY, FLOAT, TENSOR, common, enter, value_of
@@ -106,8 +112,20 @@ def run(before: int, function: Callable[..., Any], args: Any, kwargs: dict[str, 
     _restore_mode((before | GRAD | TRANSFORM) & ~INFERENCE)
     try:
         return function(*args, **kwargs)
+    except (ValueError, InPlaceError) as error:
+        _reveal(function, error)
+        raise
     finally:
         _restore_mode(before)
+
+
+def _reveal(function: Callable[..., Any], error: Exception) -> None:
+    """Says what really happened: NumPy hides errors, the core knows no owner of a leaf."""
+    if isinstance(error, InPlaceError):
+        if "a leaf that requires grad" in str(error):
+            raise _changed("derivative", function) from error
+    elif isinstance(error.__cause__, GraphCutError):
+        raise GraphCutError(str(error.__cause__)) from error
 
 
 def outside_inference(function: F) -> F:
@@ -181,12 +199,15 @@ def _entered(
 
 def refuse_changed(found: Trace) -> None:
     """Refuses a function that wrote to its argument: the derivative would be of the new value."""
-    for x in found.tensors:
-        if x._version:
-            raise InPlaceError(
-                f"{found.wanted.op}: {name_of(found.wanted.function)} changed a differentiated"
-                " argument in place; work on a copy of it, x = x.copy()"
-            )
+    if any(x._version for x in found.tensors):
+        raise _changed(found.wanted.op, found.wanted.function)
+
+
+def _changed(op: str, function: Callable[..., Any]) -> Exception:
+    return ArgumentChangedError(
+        f"{op}: {name_of(function)} changed a differentiated argument in place; work on a copy of"
+        " it, x = x.copy()"
+    )
 
 
 def quick(
@@ -216,6 +237,9 @@ def quick(
             result = function(leaf, **kwargs)
         else:
             result = function(*args[:position], leaf, *args[position + 1 :], **kwargs)
+    except (ValueError, InPlaceError) as error:
+        _reveal(function, error)
+        raise
     finally:
         _restore_mode(before)
     return before, leaf, kind, result
@@ -274,9 +298,13 @@ def check_output(wanted: Wanted, value: Any, path: str = "") -> None:
                 " which is not differentiable; return floats, or return it as aux (has_aux=True)"
             )
         return
-    numeric = isinstance(value, int | float | np.number | np.bool_) or (
-        isinstance(value, np.ndarray) and value.dtype.kind in "fiub"
-    )
+    kind = np.asarray(value).dtype.kind if isinstance(value, np.ndarray | np.generic) else ""
+    if kind == "b" or isinstance(value, bool):
+        raise DTypeError(
+            f"{wanted.op}: {name_of(wanted.function)} returned {described(value)}{_at(path)}, which"
+            " is not differentiable; return floats, or return it as aux (has_aux=True)"
+        )
+    numeric = isinstance(value, int | float) or kind in tuple("fiu")
     if isinstance(value, complex | np.complexfloating) or (
         isinstance(value, np.ndarray) and value.dtype.kind == "c"
     ):

@@ -37,7 +37,7 @@ def enter(op: str, where: str, value: Any, recording: bool) -> tuple[Tensor, int
     kind = type(value)
     if isinstance(value, Tensor):
         if value.dtype.kind != "f":
-            raise _refused(op, where, value)
+            raise refused(op, where, value)
         if value.requires_grad and recording:
             return value.clone(), TENSOR
         return value.detach().clone().requires_grad_(), TENSOR
@@ -49,10 +49,10 @@ def enter(op: str, where: str, value: Any, recording: bool) -> tuple[Tensor, int
             tensor(plain, requires_grad=True),
             ARRAY if isinstance(value, np.ndarray) else SCALAR,
         )
-    raise _refused(op, where, value)
+    raise refused(op, where, value)
 
 
-def _refused(op: str, where: str, value: Any) -> Exception:
+def refused(op: str, where: str, value: Any) -> Exception:
     dtype = getattr(value, "dtype", None)
     if isinstance(value, np.ndarray | np.generic | Tensor) and isinstance(dtype, np.dtype):
         what = "a tensor" if isinstance(value, Tensor) else "an array"

@@ -4,12 +4,14 @@
 //! Invariant: `item`, `tolist` and `numpy` are explicit and complain only inside a transform; `float(t)` and
 //! `int(t)` warn and `__array__` raises where a gradient would be lost while recording.
 
+use ::numpy::PyArrayDescrMethods;
 use pyo3::exceptions::PyTypeError;
 use pyo3::prelude::*;
 use pyo3::types::{PyBool, PyFloat, PyInt};
 
 use crate::bindings::errors::{bad_value, graph_cut_warning, python, to_python};
 use crate::bindings::numpy;
+use crate::bindings::site::assigning;
 use crate::bindings::tensor::PyTensor;
 use crate::dtype::DType;
 use crate::error::Error;
@@ -34,25 +36,35 @@ fn cuts(tensor: &Tensor) -> bool {
     grad_enabled() && tensor.requires_grad()
 }
 
+const KEEP: &str = "keep the tensor, or use detach() where no gradient is meant";
+/// What NumPy asks for when one element of an array is assigned, and what to do instead.
+const ASSIGNED: &str = "array[...] = t";
+const BUFFER: &str = "an array cannot hold it: make the array with fg.zeros, ferrograd.numpy.zeros_like(t) or \
+                      ferrograd.numpy.array([...]), or assign t.detach() where no gradient is meant";
+
+const PLAIN: &str = "use fg.stack for several tensors, ferrograd.numpy and ferrograd.scipy, whose functions take \
+                     tensors and lists of them, or detach() or no_grad() to mean it";
+
 /// Inside a transform every way out of the graph is refused, not only the implicit ones.
-fn refuse_in_transform(tensor: &Tensor, call: &'static str) -> PyResult<()> {
+fn refuse_in_transform(tensor: &Tensor, call: &'static str, remedy: &'static str) -> PyResult<()> {
     if !Mode::current().has(TRANSFORM) || !cuts(tensor) {
         return Ok(());
     }
-    python(Err(Box::new(Error::GraphCut {
-        op: call.into(),
-        remedy: "keep the tensor, or use detach() where no gradient is meant",
-    })))
+    python(Err(Box::new(Error::GraphCut { op: call.into(), remedy })))
 }
 
-fn warn_cut(py: Python<'_>, tensor: &Tensor, call: &'static str) -> PyResult<()> {
-    refuse_in_transform(tensor, call)?;
+/// What Python or NumPy do without being asked for it in so many words.
+fn implicit(py: Python<'_>, tensor: &Tensor, call: &'static str) -> PyResult<()> {
     if !cuts(tensor) {
         return Ok(());
     }
-    let text = format!(
-        "{call} leaves the graph of a tensor that requires grad; use item() if that is meant, or keep the tensor"
-    );
+    let (call, remedy) = if assigning(py) {
+        (ASSIGNED, BUFFER)
+    } else {
+        (call, "use item() if that is meant, or keep the tensor")
+    };
+    refuse_in_transform(tensor, call, if call == ASSIGNED { remedy } else { KEEP })?;
+    let text = format!("{call} leaves the graph of a tensor that requires grad; {remedy}");
     PyErr::warn(py, &graph_cut_warning(py), &std::ffi::CString::new(text)?, 1)
 }
 
@@ -60,13 +72,13 @@ fn warn_cut(py: Python<'_>, tensor: &Tensor, call: &'static str) -> PyResult<()>
 impl PyTensor {
     /// The one element as a Python number.
     fn item<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyAny>> {
-        refuse_in_transform(&self.tensor, "item")?;
+        refuse_in_transform(&self.tensor, "item", KEEP)?;
         item(py, &self.tensor)
     }
 
     /// The elements as nested lists of Python numbers.
     fn tolist<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyAny>> {
-        refuse_in_transform(&self.tensor, "tolist")?;
+        refuse_in_transform(&self.tensor, "tolist", KEEP)?;
         numpy::export(py, &self.tensor, false)?.call_method0(pyo3::intern!(py, "tolist"))
     }
 
@@ -76,7 +88,7 @@ impl PyTensor {
     /// what they must keep.
     #[pyo3(signature = (*, writable=false))]
     fn numpy<'py>(&self, py: Python<'py>, writable: bool) -> PyResult<Bound<'py, PyAny>> {
-        refuse_in_transform(&self.tensor, "numpy")?;
+        refuse_in_transform(&self.tensor, "numpy", KEEP)?;
         if writable && self.tensor.requires_grad() {
             return Err(bad_value(
                 "numpy",
@@ -93,17 +105,17 @@ impl PyTensor {
     }
 
     fn __float__<'py>(&self, py: Python<'py>) -> PyResult<f64> {
-        warn_cut(py, &self.tensor, "float(t)")?;
+        implicit(py, &self.tensor, "float(t)")?;
         item(py, &self.tensor)?.extract()
     }
 
     fn __int__<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyAny>> {
-        warn_cut(py, &self.tensor, "int(t)")?;
+        implicit(py, &self.tensor, "int(t)")?;
         py.get_type::<PyInt>().call1((item(py, &self.tensor)?,))
     }
 
     fn __complex__<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyAny>> {
-        warn_cut(py, &self.tensor, "complex(t)")?;
+        implicit(py, &self.tensor, "complex(t)")?;
         py.get_type::<pyo3::types::PyComplex>().call1((item(py, &self.tensor)?,))
     }
 
@@ -138,19 +150,20 @@ impl PyTensor {
         dtype: Option<&Bound<'py, PyAny>>,
         copy: Option<bool>,
     ) -> PyResult<Bound<'py, PyAny>> {
-        if cuts(&self.tensor) {
-            return Err(to_python(Box::new(Error::GraphCut {
-                op: "__array__".into(),
-                remedy: "use fg.stack for several tensors, detach() or no_grad() to mean it, or a function of fg",
-            })));
+        let wanted = dtype.map(|d| ::numpy::PyArrayDescr::new(py, d)).transpose()?;
+        // Whole numbers have no derivative, whoever makes them.
+        let whole = wanted.as_ref().is_some_and(|w| matches!(w.kind(), b'i' | b'u' | b'b'));
+        if cuts(&self.tensor) && !whole {
+            let (op, remedy) =
+                if assigning(py) { (ASSIGNED, BUFFER) } else { ("__array__", PLAIN) };
+            return Err(to_python(Box::new(Error::GraphCut { op: op.into(), remedy })));
         }
         let array = if copy == Some(true) {
             numpy::fresh(py, &self.tensor)?
         } else {
             numpy::export(py, &self.tensor, false)?
         };
-        let Some(dtype) = dtype else { return Ok(array) };
-        let wanted = ::numpy::PyArrayDescr::new(py, dtype)?;
+        let Some(wanted) = wanted else { return Ok(array) };
         if wanted.eq(numpy::descr(py, self.tensor.dtype()))? {
             return Ok(array);
         }

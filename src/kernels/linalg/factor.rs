@@ -8,7 +8,7 @@ use nalgebra::{Cholesky, DMatrix, DMatrixViewMut, QR, SymmetricEigen};
 
 use super::super::view::{View, ViewMut};
 use super::product::subtract;
-use super::singular::{self, Singular};
+use super::singular::{self, Singular, turned};
 use super::stack::{Stack, each};
 use super::triangle;
 use crate::dtype::DType;
@@ -172,7 +172,11 @@ pub fn eigh(dtype: DType, a: View, lower: bool, w: ViewMut, v: ViewMut) -> Resul
         let mut order: Vec<usize> = (0..a.rows).collect();
         order.sort_by(|&i, &k| eigen.eigenvalues[i].total_cmp(&eigen.eigenvalues[k]));
         w.store(index, |i, _| eigen.eigenvalues[order[i]] * unit);
-        v.store(index, |i, k| eigen.eigenvectors[(i, order[k])]);
+        let vectors = &eigen.eigenvectors;
+        let signs: Vec<f64> = (0..a.rows)
+            .map(|k| if turned(vectors.column(order[k]).as_slice()) { -1.0 } else { 1.0 })
+            .collect();
+        v.store(index, |i, k| signs[k] * vectors[(i, order[k])]);
         true
     })
 }

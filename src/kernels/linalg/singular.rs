@@ -3,7 +3,7 @@
 //! Owns: the decomposition of one matrix, its verification, and the second way when the first fails it: the
 //! library's iteration can settle on wrong values for matrices of low rank.
 //! Never returns a decomposition that does not multiply back to its matrix.
-//! Invariant: vectors are orthonormal and values fall, to rounding.
+//! Invariant: vectors are orthonormal and values fall, to rounding; their signs follow the matrix without jumps.
 
 use nalgebra::{DMatrix, QR, SVD, SymmetricEigen};
 
@@ -43,10 +43,23 @@ pub(super) fn decompose(a: &DMatrix<f64>) -> Option<Singular> {
         let s = svd.singular_values.iter().copied().collect();
         Some(Singular { u: svd.u?, s, vt: svd.v_t? })
     });
-    if let Some(found) = first.filter(|found| found.holds(a)) {
-        return Some(found);
+    let mut found = first
+        .filter(|found| found.holds(a))
+        .or_else(|| by_eigenvectors(a).filter(|found| found.holds(a)))?;
+    for (k, mut column) in found.u.column_iter_mut().enumerate() {
+        if turned(column.as_slice()) {
+            column.neg_mut();
+            found.vt.row_mut(k).neg_mut();
+        }
     }
-    by_eigenvectors(a).filter(|found| found.holds(a))
+    Some(found)
+}
+
+/// Whether a vector, which is known up to its sign, is the other one of the two: its first large component is to be
+/// positive. Which component that is changes seldom, since neither equal nor simply related ones compete.
+pub(super) fn turned(vector: &[f64]) -> bool {
+    let largest = vector.iter().fold(0.0, |m: f64, x| m.max(x.abs()));
+    vector.iter().find(|x| x.abs() > 0.37 * largest).is_some_and(|x| *x < 0.0)
 }
 
 /// The decomposition from the eigenvectors of `[[0, r], [rᵀ, 0]]`, where `a = q r`: they are the pairs of singular

@@ -1,5 +1,6 @@
 """Distributions of `scipy.stats`: their densities, and distribution functions where known."""
 
+from ferrograd.scipy._library import rest_of as _rest_of
 from ferrograd.scipy.stats import (
     beta as beta,
     chi2 as chi2,
@@ -10,3 +11,5 @@ from ferrograd.scipy.stats import (
     poisson as poisson,
     t as t,
 )
+
+__getattr__ = _rest_of("stats")

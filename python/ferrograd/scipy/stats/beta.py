@@ -3,7 +3,10 @@
 from typing import Any
 
 import ferrograd.numpy as np
+from ferrograd.scipy._library import rest_of
 from ferrograd.scipy.special import betainc, betaln, xlogy
+
+__getattr__ = rest_of("stats.beta")
 
 
 def logpdf(x: Any, a: Any, b: Any, loc: Any = 0.0, scale: Any = 1.0) -> Any:

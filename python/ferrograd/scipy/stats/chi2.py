@@ -2,7 +2,10 @@
 
 from typing import Any
 
+from ferrograd.scipy._library import rest_of
 from ferrograd.scipy.stats import gamma
+
+__getattr__ = rest_of("stats.chi2")
 
 
 def logpdf(x: Any, df: Any, loc: Any = 0.0, scale: Any = 1.0) -> Any:

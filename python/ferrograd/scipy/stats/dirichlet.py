@@ -3,7 +3,10 @@
 from typing import Any
 
 import ferrograd.numpy as np
+from ferrograd.scipy._library import rest_of
 from ferrograd.scipy.special import gammaln, xlogy
+
+__getattr__ = rest_of("stats.dirichlet")
 
 
 def logpdf(x: Any, alpha: Any) -> Any:

@@ -2,8 +2,14 @@
 
 from typing import Any
 
+import numpy
+
 import ferrograd.numpy as np
 from ferrograd.errors import NotDifferentiableError
+from ferrograd.scipy._library import rest_of
+from ferrograd.tracer import getval, isbox
+
+__getattr__ = rest_of("stats.multivariate_normal")
 
 
 def _full(mean: Any, cov: Any) -> tuple[Any, Any]:
@@ -19,22 +25,41 @@ def _full(mean: Any, cov: Any) -> tuple[Any, Any]:
 
 
 def logpdf(x: Any, mean: Any = None, cov: Any = 1.0, allow_singular: bool = False) -> Any:
-    """The logarithm of the density at vectors along the last axis."""
-    if allow_singular:
-        raise NotDifferentiableError(
-            "multivariate_normal.logpdf: the density of a singular covariance has no derivative;"
-            " leave allow_singular out"
-        )
+    """The logarithm of the density at vectors along the last axis.
+
+    With `allow_singular`, the density in the space that the covariance spans, -∞ outside, and no
+    derivative by the covariance.
+    """
     mean, cov = _full(mean, cov)
     size = np.shape(cov)[-1]
     centred = x - mean
     if np.ndim(centred) == 0 or np.shape(centred)[-1] != size:
         centred = np.reshape(centred, (*np.shape(centred), 1))
     rows = np.reshape(centred, (-1, size))
-    solved = np.linalg.solve(cov, rows.T).T
-    log_det = np.linalg.slogdet(cov)[1]
-    found = -(size * np.log(2 * np.pi) + log_det + np.sum(rows * solved, -1)) / 2
+    if allow_singular:
+        found = _in_span(rows, cov)
+    else:
+        solved = np.linalg.solve(cov, rows.T).T
+        log_det = np.linalg.slogdet(cov)[1]
+        found = -(size * np.log(2 * np.pi) + log_det + np.sum(rows * solved, -1)) / 2
     return np.reshape(found, np.shape(centred)[:-1])[()]
+
+
+def _in_span(rows: Any, cov: Any) -> Any:
+    """The density by the eigenvectors of the covariance whose values are not zero."""
+    if isbox(cov):
+        raise NotDifferentiableError(
+            "multivariate_normal.logpdf: with allow_singular=True there is no derivative by the"
+            " covariance; pass cov.detach(), or leave allow_singular out"
+        )
+    values, vectors = numpy.linalg.eigh(getval(cov))
+    kept = values > 1e6 * numpy.finfo(values.dtype).eps * numpy.abs(values).max(initial=0.0)
+    values, outside = values[kept], vectors[:, ~kept]
+    inner = rows @ (vectors[:, kept] / numpy.sqrt(values))
+    constant = kept.sum() * numpy.log(2 * numpy.pi) + numpy.log(values).sum()
+    found = -(constant + np.sum(inner**2, -1)) / 2
+    near = numpy.linalg.norm(getval(rows) @ outside, axis=-1) < 1e-8
+    return np.where(near, found, -np.inf)
 
 
 def pdf(x: Any, mean: Any = None, cov: Any = 1.0, allow_singular: bool = False) -> Any:

@@ -4,6 +4,9 @@ from typing import Any
 
 import ferrograd.numpy as np
 from ferrograd.scipy import special
+from ferrograd.scipy._library import rest_of
+
+__getattr__ = rest_of("stats.norm")
 
 
 def logpdf(x: Any, loc: Any = 0.0, scale: Any = 1.0) -> Any:

@@ -3,7 +3,10 @@
 from typing import Any
 
 import ferrograd.numpy as np
+from ferrograd.scipy._library import rest_of
 from ferrograd.scipy.special import gammaln, stdtr
+
+__getattr__ = rest_of("stats.t")
 
 
 def logpdf(x: Any, df: Any, loc: Any = 0.0, scale: Any = 1.0) -> Any:

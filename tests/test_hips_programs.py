@@ -1,0 +1,233 @@
+"""What programs for HIPS autograd do beyond gradients: its building blocks and its corners.
+
+Owns: the names of `core`, `util` and `wrap_util`, joining and casting under `ferrograd.numpy`, and
+derivatives at which naive rules give NaN. The rest is in `test_hips_style.py`.
+"""
+
+from functools import reduce
+from typing import Any
+
+import numpy as onp
+import pytest
+from numpy.testing import assert_allclose, assert_array_equal
+
+import ferrograd as fg
+import ferrograd.numpy as np
+from ferrograd import core, dict as adict, grad, isinstance as ainstance, list as alist
+from ferrograd.extend import VSpace, defvjp, primitive, primitive_vjps, vspace
+from ferrograd.misc import flatten
+from ferrograd.test_util import check_equivalent, check_grads
+from ferrograd.util import func, quick_grad_check, subval, subvals
+from ferrograd.wrap_util import unary_to_nary
+
+X = onp.array([0.3, -1.2, 2.0])
+NESTED = {"a": [1.0, onp.ones((2, 1))], "b": (onp.zeros(2), {"c": 0.5})}
+
+
+class TestCore:
+    """Unary pullbacks, spaces of vectors, the table of rules."""
+
+    def test_products(self) -> None:
+        pull, value = core.make_vjp(lambda x: x**2, 3.0)
+        assert (pull(1.0), value) == (6.0, 9.0)
+        assert core.make_jvp(lambda x: x**2, 3.0)(2.0) == (9.0, 12.0)
+        pull, value = core.make_vjp(lambda x: x > 0, 3.0)
+        assert (pull(1.0), bool(value)) == (0.0, True)
+
+    def test_operators_of_ones_own(self) -> None:
+        @unary_to_nary
+        def slope(f: Any, x: Any, scale: float = 1.0) -> Any:
+            pull, _ = core.make_vjp(f, x)
+            return pull(scale)
+
+        assert slope(lambda x, y: x * y, 1)(2.0, 5.0) == 2.0
+        assert slope(lambda x, y: x * y, scale=3.0)(2.0, 5.0) == 15.0
+        assert slope(lambda x, y: x * y, (1, 0))(2.0, 5.0) == (2.0, 5.0)
+        assert slope(onp.sin).__name__ == "slope_of_sin"
+
+    @pytest.mark.parametrize("value", [1.5, X, onp.ones((2, 0)), NESTED], ids=str)
+    def test_spaces(self, value: Any) -> None:
+        space = vspace(value)
+        assert isinstance(space, VSpace)
+        x, y = space.randn(), space.randn()
+        assert space == vspace(x) == vspace(space.zeros())
+        assert space != vspace([value])
+        total = space.inner_prod(x, y)
+        assert total == pytest.approx(float(flatten(x)[0] @ flatten(y)[0]))
+        check_equivalent(space.add(x, space.scalar_mul(x, -1.0)), space.zeros())
+        basis = list(space.standard_basis())
+        assert len(basis) == space.size
+        check_equivalent(reduce(space.add, basis, space.zeros()), space.ones())
+        if space.size:
+            check_grads(space.inner_prod, (0, 1))(x, y)
+            check_grads(space.scalar_mul, (0, 1))(x, 2.0)
+        assert "shapes" in repr(space)
+
+    def test_what_is_no_vector(self) -> None:
+        for value in ("text", 1 + 2j, onp.arange(3), 3):
+            with pytest.raises(TypeError, match="vspace"):
+                vspace(value)
+
+    def test_rules_can_be_read_and_removed(self) -> None:
+        @primitive
+        def twice(x: Any) -> Any:
+            return 2 * x
+
+        assert twice not in primitive_vjps
+        defvjp(twice, lambda ans, x: lambda g: 2 * g)
+        assert grad(twice)(1.0) == 2.0
+        maker = primitive_vjps.pop(twice)
+        assert maker((0,), 2.0, (1.0,), {})(1.0) == (2.0,)
+        with pytest.raises(NotImplementedError, match="has no rule"):
+            grad(twice)(1.0)
+        primitive_vjps[twice] = maker
+        assert grad(twice)(1.0) == 2.0
+        assert twice in set(primitive_vjps)
+        assert len(primitive_vjps) >= 1
+
+    def test_rules_as_methods(self) -> None:
+        @primitive
+        def product(x: Any, y: Any) -> Any:
+            return x * y
+
+        product.defgrad(lambda ans, x, y: lambda g: g * y)
+        product.defvjp(lambda g, ans, vs, gvs, x, y: vs.scalar_mul(g, x), argnum=1)
+        check_grads(product, (0, 1))(2.0, 3.0)
+        product.defvjp_is_zero([0, 1])
+        assert grad(lambda x: product(x, x) + x)(3.0) == 1.0
+
+    def test_a_primitive_as_a_method(self) -> None:
+        class Scale:
+            factor = 3.0
+
+            @primitive
+            def apply(self, x: Any) -> Any:
+                return self.factor * x
+
+        defvjp(func(Scale.apply), lambda ans, self, x: lambda g: self.factor * g, argnums=[1])
+        assert grad(Scale().apply)(2.0) == 3.0
+
+    def test_small_helpers(self) -> None:
+        assert subvals((1, 2, 3), [(0, 5), (2, 6)]) == (5, 2, 6)
+        assert subval([1, 2], 1, 0) == (1, 0)
+        quick_grad_check(lambda x, y: x**2 * y, X, (2.0,))
+        with pytest.raises(AssertionError):
+            quick_grad_check(lambda x: onp.where(x > 0, 0.0, 1e9), 1e-6)
+        value = flatten(3.0 + 1j)
+        assert value[1](value[0]) == 3.0 + 1j
+
+    def test_builtins_at_the_top(self) -> None:
+        def f(x: Any) -> Any:
+            assert ainstance(x, adict)
+            assert ainstance(x["w"], onp.ndarray)
+            return sum(alist([x["w"][0], x["b"]]))
+
+        check_equivalent(grad(f)({"w": X, "b": 1.0}), {"w": onp.array([1.0, 0, 0]), "b": 1.0})
+
+
+class TestChecks:
+    """`check_grads` looks at both arguments of a derivative and names what failed."""
+
+    def test_first_and_second_order(self) -> None:
+        @primitive
+        def wrong(x: Any) -> Any:
+            return x * 2.0
+
+        defvjp(wrong, lambda ans, x: lambda g: g * 2.01)
+        with pytest.raises(AssertionError, match=r"\(VJP\) check of wrong failed"):
+            check_grads(wrong, modes=["rev"])(1.0)
+
+    def test_a_rule_that_is_wrong_in_the_gradient_only(self) -> None:
+        @primitive
+        def outer(x: Any) -> Any:
+            return x * 2.0
+
+        @primitive
+        def inner(x: Any) -> Any:
+            return x * 1.0
+
+        defvjp(outer, lambda ans, x: lambda g: inner(g) * 2.0)
+        defvjp(inner, lambda ans, x: lambda g: g * 1.01)
+        check_grads(outer, modes=["rev"], order=1)(1.0)
+        with pytest.raises(AssertionError, match=r"\(VJP\) check of vjp_outer failed"):
+            check_grads(outer, modes=["rev"])(1.0)
+
+    def test_complex_arguments_are_refused(self) -> None:
+        with pytest.raises(TypeError, match="complex derivatives are not supported"):
+            check_grads(np.abs)(1.0 + 1j)
+
+
+class TestNamespace:
+    """Corners of `ferrograd.numpy`."""
+
+    def test_joining_between_brackets(self) -> None:
+        c = onp.array([5.0, 6.0])
+        for join in (
+            lambda np, x: np.r_[x],
+            lambda np, x: np.r_[x, c, 1.5, x],
+            lambda np, x: np.r_[x, 0:4, 2:3:5j],
+            lambda np, x: np.r_["0,2", x, x],
+            lambda np, x: np.c_[x, x * 2],
+            lambda np, x: np.c_[onp.ones((3, 2)), x],
+        ):
+            assert_array_equal(join(np, fg.tensor(X)).numpy(), join(onp, X))
+            assert_array_equal(join(np, X), join(onp, X))
+            check_grads(lambda x, join=join: join(np, x))(X)
+
+    def test_diagonals(self) -> None:
+        d = onp.arange(6.0).reshape(2, 3)
+        assert_array_equal(np.make_diagonal(d)[1], onp.diag(d[1]))
+        check_grads(lambda d: np.make_diagonal(d, axis1=-1, axis2=-2))(d)
+
+    @pytest.mark.parametrize("half", ["L", "U"])
+    def test_the_triangle_that_is_not_read_has_no_gradient(self, half: str) -> None:
+        a = onp.array([[2.0, 0.3, 0.1], [0.5, -1.0, 0.7], [0.2, 0.4, 3.0]])
+        for name in ("eigh", "eigvalsh"):
+            f = getattr(np.linalg, name)
+            check_grads(lambda a, f=f: f(a, half))(a)
+            slope = grad(lambda a, f=f: np.sum(f(a, half)[0]))(a)
+            assert not onp.any(
+                (onp.triu if half == "L" else onp.tril)(slope, 1 if half == "L" else -1)
+            )
+
+    def test_whole_numbers_have_no_derivative(self) -> None:
+        def pick(x: Any) -> Any:
+            places = np.int64(x)
+            assert type(places) is onp.ndarray
+            return np.sum(x[places % 3] * onp.asarray(x, dtype=int))
+
+        assert_array_equal(grad(pick)(onp.array([1.5, 2.5, 0.5])), [0.0, 1.0, 2.0])
+
+    def test_second_derivatives_of_powers_at_zero(self) -> None:
+        zero = onp.array(0.0)
+        for y in (0.0, 1.0, 2.0, 3.0):
+            slope = grad(grad(lambda x, y=y: np.power(x, onp.array(y))))
+            assert slope(0.0) == {2.0: 2.0}.get(y, 0.0)
+        check_grads(lambda y: np.power(0.0, y))(0.7)
+        check_grads(lambda y: np.power(zero, y), order=3)(0.7)
+
+    def test_decompositions_have_the_fields_of_numpy(self) -> None:
+        a = onp.array([[2.0, 0.3], [0.5, -1.0]])
+        for home in (np, onp):
+            for name in ("svd", "eigh", "qr", "slogdet"):
+                found = getattr(home.linalg, name)(fg.tensor(a))
+                assert found._fields == getattr(onp.linalg, name)(a)._fields
+                assert all(isinstance(part, fg.Tensor) for part in found)
+        assert np.linalg.svd(fg.tensor(a), compute_uv=False).shape == (2,)
+        check_grads(lambda a: np.linalg.slogdet(a).logabsdet)(a)
+
+    def test_signs_of_singular_vectors_follow_the_matrix(self) -> None:
+        random = onp.random.default_rng(5)
+        for _ in range(30):
+            a = random.standard_normal((4, 4))
+            a[:, 3] = a[:, 0] + 1e-3 * a[:, 3]
+            near = a + 1e-9 * random.standard_normal((4, 4))
+            found, moved = np.linalg.svd(fg.tensor(a)), np.linalg.svd(fg.tensor(near))
+            for one, other in zip(found, moved, strict=True):
+                assert_allclose(one.numpy(), other.numpy(), atol=1e-4)
+
+    def test_a_tensor_times_the_jacobian_over_its_axes(self) -> None:
+        a = onp.arange(24.0).reshape(2, 3, 4) / 10
+        v = onp.arange(6.0).reshape(2, 3)
+        found = fg.tensor_jacobian_product(np.sin)(a, v)
+        assert_allclose(found, onp.tensordot(v, fg.jacobian(np.sin)(a), 2))
