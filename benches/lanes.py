@@ -1,7 +1,8 @@
 """Compares schedules of backward: one thread, threads inside operations, branches side by side.
 
-Run with `python benches/lanes.py [rounds] [words]`. Each schedule lives in a process of its own,
-because `FERROGRAD_LANES` is read once; in a round every process times the same graph in turn.
+Run with `python benches/lanes.py [rounds] [words]`; the graphs are those of `cases/branches.py`.
+Each schedule lives in a process of its own, because `FERROGRAD_LANES` is read once; in a round
+every process times the same graph in turn.
 """
 
 import json
@@ -24,6 +25,7 @@ SCHEDULES = {
 }
 SECONDS = 0.03
 GRAPHS = {case.name: case.setup for case in branches.CASES if case.threads == 1}
+GRAPHS |= branches.PIECES
 
 
 def serve() -> None:

@@ -13,6 +13,7 @@ use std::ptr;
 use std::sync::atomic::{AtomicPtr, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, Once, OnceLock, PoisonError};
 use std::thread::{self, Thread};
+use std::time::{Duration, Instant};
 
 /// The limit on threads, the caller included; 0 = not decided yet.
 static LIMIT: AtomicUsize = AtomicUsize::new(0);
@@ -26,6 +27,8 @@ static HUNGRY: AtomicUsize = AtomicUsize::new(0);
 static OFFERS: Offers = Offers(UnsafeCell::new(Mutex::new(Vec::new())));
 
 const MOST_THREADS: usize = 512;
+/// How long a helper looks for work before it leaves.
+pub const PATIENCE: Duration = Duration::from_micros(100);
 
 /// How many threads may work at once, the caller included.
 ///
@@ -331,7 +334,29 @@ impl Hungry {
         let Some(gate) = OFFERS.lock().last().map(Arc::clone) else {
             return false;
         };
-        gate.pass()
+        // Nobody shall cut an operation for a thread that is busy; a panic of the work ends in the gate.
+        HUNGRY.fetch_sub(1, Ordering::Relaxed);
+        let passed = gate.pass();
+        HUNGRY.fetch_add(1, Ordering::Relaxed);
+        passed
+    }
+
+    /// Helps others until `done`; false if there was nothing to help with for too long.
+    pub fn help_until(&self, done: impl Fn() -> bool) -> bool {
+        let mut begin = Instant::now();
+        loop {
+            for _ in 0..32 {
+                if done() {
+                    return true;
+                }
+                std::hint::spin_loop();
+            }
+            if self.help() {
+                begin = Instant::now();
+            } else if begin.elapsed() > PATIENCE {
+                return false;
+            }
+        }
     }
 }
 

@@ -7,6 +7,7 @@ import threading
 from collections.abc import Iterator
 from typing import Any
 
+import numpy as np
 import pytest
 
 import ferrograd as fg
@@ -61,6 +62,48 @@ class TestNoGradEnableGrad:
         with fg.no_grad():
             made = (fg.tensor([1.0], requires_grad=True), fg.ones(2, requires_grad=True))
         assert all(t.requires_grad and t.is_leaf for t in made)
+
+
+class TestSetMultithreadingEnabled:
+    """`set_multithreading_enabled(mode)` / `is_multithreading_enabled()`."""
+
+    def test_acts_at_once_as_context_manager_and_as_decorator(self) -> None:
+        autograd = fg.autograd
+        assert autograd.is_multithreading_enabled()
+        with autograd.set_multithreading_enabled(False):
+            assert not autograd.is_multithreading_enabled()
+            with autograd.set_multithreading_enabled(True):
+                assert autograd.is_multithreading_enabled()
+            assert not autograd.is_multithreading_enabled()
+        autograd.set_multithreading_enabled(False)
+        assert not autograd.is_multithreading_enabled()
+        autograd.set_multithreading_enabled(True)
+
+        @autograd.set_multithreading_enabled(False)
+        def inside() -> bool:
+            return autograd.is_multithreading_enabled()
+
+        assert autograd.is_multithreading_enabled()
+        assert inside() is False
+        assert autograd.is_multithreading_enabled()
+
+    def test_is_per_thread_and_gradients_keep_their_bits(self) -> None:
+        rng = np.random.default_rng(0)
+        x = fg.tensor(rng.normal(size=(60, 60)), requires_grad=True)
+        loss = fg.zeros(())
+        for _ in range(30):
+            loss = loss + (x @ fg.tensor(rng.normal(size=(60, 60)))).tanh().sum()
+        found: list[bool] = []
+        with fg.autograd.set_multithreading_enabled(False):
+            worker = threading.Thread(
+                target=lambda: found.append(fg.autograd.is_multithreading_enabled())
+            )
+            worker.start()
+            worker.join(60)
+            (alone,) = fg.autograd.grad(loss, [x], retain_graph=True)
+        (together,) = fg.autograd.grad(loss, [x])
+        assert found == [True]
+        assert alone.numpy().tobytes() == together.numpy().tobytes()
 
 
 class TestSetGradEnabled:

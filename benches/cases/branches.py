@@ -79,17 +79,21 @@ def wide(library: str) -> dict[str, Any]:
     return {"loss": y.sum()}
 
 
-def lattice(library: str) -> dict[str, Any]:
-    """500 random sums of products of earlier results, 20 × 20 each: many medium dependencies."""
-    rng = np.random.default_rng(0)
-    nodes = [normal(library, rng, 40, 40) for _ in range(8)]
-    for _ in range(500):
-        i, j = rng.integers(max(0, len(nodes) - 40), len(nodes), 2)
-        nodes.append((nodes[i] @ nodes[j]).tanh())
-    loss = nodes[-1].sum()
-    for node in nodes[-40:-1]:
-        loss = loss + node.sum()
-    return {"loss": loss}
+def lattice(n: int, products: int) -> Any:
+    """Random sums of products of earlier results, n × n each: many dependencies."""
+
+    def setup(library: str) -> dict[str, Any]:
+        rng = np.random.default_rng(0)
+        nodes = [normal(library, rng, n, n) for _ in range(8)]
+        for _ in range(products):
+            i, j = rng.integers(max(0, len(nodes) - 40), len(nodes), 2)
+            nodes.append((nodes[i] @ nodes[j]).tanh())
+        loss = nodes[-1].sum()
+        for node in nodes[-40:-1]:
+            loss = loss + node.sum()
+        return {"loss": loss}
+
+    return setup
 
 
 CASES = [
@@ -102,7 +106,19 @@ CASES = [
         ("chain of 2 000 operations", chain),
         ("residual network 256 wide", residual),
         ("MLP 1 024 wide", wide),
-        ("random lattice of 500 × (40² matmul, tanh)", lattice),
+        ("random lattice of 500 × (40² matmul, tanh)", lattice(40, 500)),
     ]
     for threads in (1, 2)
 ]
+
+# Graphs near the thresholds of the parallel walk, by the size of their pieces.
+PIECES = {
+    "64 branches of a 24² matmul, tanh": matmuls(64, 1, 24),
+    "64 branches of a 40² matmul, tanh": matmuls(64, 1, 40),
+    "32 branches of 3 × (32² matmul, tanh)": matmuls(32, 3, 32),
+    "64 branches, 3 000 elements": elementwise(3_000),
+    "64 branches, 10 000 elements": elementwise(10_000),
+    "random lattice of 500 × (24² matmul, tanh)": lattice(24, 500),
+    "random lattice of 300 × (64² matmul, tanh)": lattice(64, 300),
+    "random lattice of 200 × (96² matmul, tanh)": lattice(96, 200),
+}

@@ -1,6 +1,7 @@
 """Grad modes: context managers and decorators over the core's thread-local switch.
 
-Owns: `no_grad`, `enable_grad`, `set_grad_enabled`, `inference_mode`. Never keeps a mode itself.
+Owns: `no_grad`, `enable_grad`, `set_grad_enabled`, `set_multithreading_enabled`, `inference_mode`.
+Never keeps a mode itself.
 Invariant: what a `with` block, a decorated call or one step of a decorated generator or coroutine
 changed is restored when it ends, also when it raises.
 """
@@ -11,9 +12,20 @@ import types
 from collections.abc import AsyncGenerator, Callable, Generator
 from typing import Any, Self, TypeVar, cast
 
-from ferrograd._core import _restore_mode, _switch_grad, _switch_inference
+from ferrograd._core import (
+    _restore_mode,
+    _switch_grad,
+    _switch_inference,
+    _switch_multithreading,
+)
 
-__all__ = ["enable_grad", "inference_mode", "no_grad", "set_grad_enabled"]
+__all__ = [
+    "enable_grad",
+    "inference_mode",
+    "no_grad",
+    "set_grad_enabled",
+    "set_multithreading_enabled",
+]
 
 F = TypeVar("F", bound=Callable[..., Any])
 
@@ -181,8 +193,8 @@ class _Immediate(_Mode):
         return _decorate(function, self._fresh)
 
 
-class set_grad_enabled(_Immediate):  # noqa: N801
-    """Switches recording at once; as a context manager it switches back at the end."""
+class _Setting(_Immediate):
+    """A mode that is on or off as its argument says."""
 
     __slots__ = ("_mode",)
 
@@ -191,11 +203,55 @@ class set_grad_enabled(_Immediate):  # noqa: N801
         self._mode = bool(mode)
         self._begin()
 
+
+class set_grad_enabled(_Setting):  # noqa: N801
+    """Switches recording at once; as a context manager it switches back at the end."""
+
+    __slots__ = ()
+
     def _switch(self) -> int:
         return _switch_grad(self._mode)
 
     def _fresh(self) -> _Mode:
         return cast(_Mode, enable_grad() if self._mode else no_grad())
+
+
+class _Multithreading(_Mode):
+    __slots__ = ("_mode",)
+
+    def __init__(self, mode: bool) -> None:
+        super().__init__()
+        self._mode = mode
+
+    def _fresh(self) -> _Mode:
+        return _Multithreading(self._mode)
+
+    def _switch(self) -> int:
+        return _switch_multithreading(self._mode)
+
+
+class set_multithreading_enabled(_Setting):  # noqa: N801
+    """Whether backward passes that this thread begins may run branches on other threads.
+
+    Acts at once; as a context manager or decorator it switches back at the end. With False, every
+    node runs on the calling thread, one after the other; a large operation may still use threads
+    (`set_num_threads` limits those). Gradients have the same bits either way.
+
+    >>> import ferrograd as fg
+    >>> x = fg.tensor([1.0, 2.0], requires_grad=True)
+    >>> with fg.autograd.set_multithreading_enabled(False):
+    ...     (x * x).sum().backward()
+    >>> x.grad.tolist()
+    [2.0, 4.0]
+    """
+
+    __slots__ = ()
+
+    def _switch(self) -> int:
+        return _switch_multithreading(self._mode)
+
+    def _fresh(self) -> _Mode:
+        return _Multithreading(self._mode)
 
 
 class inference_mode(_Mode):  # noqa: N801

@@ -8,7 +8,7 @@ use pyo3::types::{PyDict, PyList};
 
 use crate::bindings::errors::{bad_value, python};
 use crate::bindings::ffi::{python_default, takes_tensor};
-use crate::graph::{GRAD, INFERENCE, Mode, Value, grad_enabled};
+use crate::graph::{GRAD, INFERENCE, Mode, SERIAL, Value, grad_enabled};
 use crate::kernels::isa;
 use crate::ops::{in_place_name, registry};
 use crate::tensor::Tensor;
@@ -41,6 +41,20 @@ pub(crate) fn _switch_inference(on: bool) -> u32 {
     let grad = if on { before.with(GRAD, false) } else { before };
     grad.with(INFERENCE, on).set();
     before.0
+}
+
+/// Allows backward passes of this thread to run nodes on other threads, or not, and returns the mode word before.
+#[pyfunction]
+pub(crate) fn _switch_multithreading(on: bool) -> u32 {
+    let before = Mode::current();
+    before.with(SERIAL, !on).set();
+    before.0
+}
+
+/// Whether backward passes of this thread may run nodes on other threads.
+#[pyfunction]
+pub(crate) fn is_multithreading_enabled() -> bool {
+    !Mode::current().has(SERIAL)
 }
 
 /// Puts a mode word back.

@@ -66,6 +66,8 @@ fn functions(m: &Bound<'_, PyModule>) -> PyResult<()> {
     m.add_function(wrap_pyfunction!(config::is_inference_mode_enabled, m)?)?;
     m.add_function(wrap_pyfunction!(config::_switch_grad, m)?)?;
     m.add_function(wrap_pyfunction!(config::_switch_inference, m)?)?;
+    m.add_function(wrap_pyfunction!(config::_switch_multithreading, m)?)?;
+    m.add_function(wrap_pyfunction!(config::is_multithreading_enabled, m)?)?;
     m.add_function(wrap_pyfunction!(config::_restore_mode, m)?)?;
     m.add_function(wrap_pyfunction!(site::_switch_anomaly, m)?)?;
     m.add_function(wrap_pyfunction!(site::_switch_sites, m)?)?;

@@ -25,7 +25,7 @@ pub use engine::{Host, NoHost, Pass, Targets, vjp};
 pub use extras::Extras;
 pub use hook::{Foreign, Hook, NodeHook, Running, Sink};
 pub use mode::{
-    ANOMALY, CHECK_NAN, FORWARD, GRAD, INFERENCE, Mode, ModeGuard, PACKING, SITES, TRACING,
+    ANOMALY, CHECK_NAN, FORWARD, GRAD, INFERENCE, Mode, ModeGuard, PACKING, SERIAL, SITES, TRACING,
     TRANSFORM, grad_enabled, set_grad_enabled,
 };
 pub use node::{Edges, Flags, Node, SavedValues};

@@ -19,6 +19,8 @@ pub const FORWARD: u32 = 16;
 pub const TRANSFORM: u32 = 32;
 /// What operations save is packed by the thread's saved-value hooks.
 pub const PACKING: u32 = 64;
+/// Backward passes run their nodes on the calling thread only.
+pub const SERIAL: u32 = 128;
 /// Nodes and in-place changes remember where the program called them.
 pub const SITES: u32 = 256;
 /// Anomaly mode also looks for NaN.

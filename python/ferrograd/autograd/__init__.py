@@ -14,6 +14,7 @@ from ferrograd._core import (
     is_anomaly_check_nan_enabled as is_anomaly_check_nan_enabled,
     is_anomaly_enabled as is_anomaly_enabled,
     is_grad_enabled as is_grad_enabled,
+    is_multithreading_enabled as is_multithreading_enabled,
     once_differentiable as once_differentiable,
 )
 from ferrograd._modes import (
@@ -21,6 +22,7 @@ from ferrograd._modes import (
     inference_mode as inference_mode,
     no_grad as no_grad,
     set_grad_enabled as set_grad_enabled,
+    set_multithreading_enabled as set_multithreading_enabled,
 )
 
 if TYPE_CHECKING:

@@ -1,6 +1,6 @@
 //! What one thread does in a parallel walk.
 //!
-//! Owns a private stack of ready nodes, run depth-first, and gives the earliest of them away when another lane could
+//! Owns a private stack of ready nodes, run in the serial order, and gives one of the next away when another lane could
 //! use it. It holds no lock while a node runs.
 //! Invariant: a lane leaves with an empty stack unless the pass is over, and with the thread's mode as it was.
 
@@ -22,10 +22,8 @@ use crate::graph::mode::{Mode, ModeGuard};
 use crate::graph::node::Flags;
 use crate::graph::site;
 use crate::graph::value::Value;
-use crate::threads::{Crew, Hungry};
+use crate::threads::{Crew, Hungry, PATIENCE};
 
-/// How long a helper looks for work before it leaves.
-const PATIENCE: Duration = Duration::from_micros(100);
 /// How long the caller sleeps at most before it looks around.
 const NAP: Duration = Duration::from_millis(1);
 /// How many stack entries are considered for an offer.
@@ -37,9 +35,12 @@ pub(super) struct Lane<'l, 's, 'g, V: Value> {
     crew: &'l Crew,
     /// The caller's host; `None` on a helper.
     host: Option<&'l dyn Host>,
+    /// Ready nodes, the first in the order at the back: gifts then arrive in about the order in which they are added.
     stack: VecDeque<u32>,
     /// The cones of the stack.
     load: f32,
+    /// Cheap ready nodes off which much work hangs: they run ahead, to expose it.
+    spine: Vec<u32>,
     ready: Vec<u32>,
     staged: Staged<V>,
     outcome: Outcome<V>,
@@ -65,6 +66,7 @@ impl<'l, 's, 'g, V: Value> Lane<'l, 's, 'g, V> {
             host,
             stack: VecDeque::new(),
             load: 0.0,
+            spine: Vec::new(),
             ready: Vec::new(),
             staged: Staged { gifts: Vec::new() },
             outcome: Outcome::default(),
@@ -107,6 +109,9 @@ impl<'l, 's, 'g, V: Value> Lane<'l, 's, 'g, V> {
     }
 
     fn pop(&mut self) -> Option<u32> {
+        if let Some(k) = self.spine.pop() {
+            return Some(k);
+        }
         match self.stack.pop_back() {
             Some(k) => {
                 self.load -= self.shared.facts.cones[k as usize];
@@ -196,39 +201,38 @@ impl<'l, 's, 'g, V: Value> Lane<'l, 's, 'g, V> {
     /// Puts the nodes that became ready where they belong, then offers what another lane could use.
     fn stow(&mut self) {
         let (plan, facts) = (self.shared.plan, self.shared.facts);
-        let mut ready = std::mem::take(&mut self.ready);
-        // The latest on top, and above it cheap nodes off which much work hangs.
-        let is_spine = |k: u32| {
-            let cost = plan.items[k as usize].node.get().cost();
-            cost < SPINE_NS && facts.cones[k as usize] - cost >= OFFER_NS
-        };
-        if ready.len() > 1 {
-            ready.sort_by_key(|k| (is_spine(*k), std::cmp::Reverse(facts.positions[*k as usize])));
-        }
-        for k in ready.drain(..) {
-            if plan.items[k as usize].node.get().flags().has(Flags::FOREIGN) {
+        for k in self.ready.drain(..) {
+            let node = plan.items[k as usize].node.get();
+            let cone = facts.cones[k as usize];
+            if node.flags().has(Flags::FOREIGN) {
                 self.shared.post(k);
+            } else if node.cost() < SPINE_NS && cone - node.cost() >= OFFER_NS {
+                self.spine.push(k);
             } else {
-                self.load += facts.cones[k as usize];
-                self.stack.push_back(k);
+                let position = |k: &u32| facts.positions[*k as usize];
+                let i = self.stack.partition_point(|other| position(other) > position(&k));
+                self.stack.insert(i, k);
+                self.load += cone;
             }
         }
-        self.ready = ready;
         if self.stack.len() > 1 && self.shared.most_helpers > 0 && self.shared.wants_offers() {
             self.offer();
         }
     }
 
-    /// Gives away the earliest node worth it, if what remains is worth it too.
+    /// Gives away the largest of the nodes that this lane would run next, if it and what remains are worth it.
     fn offer(&mut self) {
-        let cones = &self.shared.facts.cones;
-        let found = self.stack.iter().take(CANDIDATES).position(|k| cones[*k as usize] >= OFFER_NS);
-        let Some(i) = found else { return };
-        let given = cones[self.stack[i] as usize];
-        if i + 1 == self.stack.len() || self.load - given < OFFER_NS {
+        let cone = |i: &usize| self.shared.facts.cones[self.stack[*i] as usize];
+        let last = self.stack.len() - 1;
+        let next = last.saturating_sub(CANDIDATES)..last;
+        // The last of equal ones, which is the first in the order.
+        let found = next.filter(|i| cone(i) >= OFFER_NS).max_by(|i, j| cone(i).total_cmp(&cone(j)));
+        let Some(found) = found else { return };
+        let given = cone(&found);
+        if self.load - given < OFFER_NS {
             return;
         }
-        let Some(k) = self.stack.remove(i) else {
+        let Some(k) = self.stack.remove(found) else {
             return;
         };
         self.load -= given;
@@ -265,22 +269,8 @@ impl<'l, 's, 'g, V: Value> Lane<'l, 's, 'g, V> {
     }
 
     fn wait_as_helper(&self) -> bool {
-        let hungry = Hungry::new();
-        let begin = Instant::now();
-        loop {
-            for _ in 0..32 {
-                if self.shared.is_over() {
-                    return false;
-                }
-                if self.shared.has_public() {
-                    return true;
-                }
-                std::hint::spin_loop();
-            }
-            if !hungry.help() && begin.elapsed() > PATIENCE {
-                return false;
-            }
-        }
+        let shared = self.shared;
+        Hungry::new().help_until(|| shared.is_over() || shared.has_public()) && !shared.is_over()
     }
 
     fn wait_as_caller(&mut self, host: &dyn Host) -> bool {

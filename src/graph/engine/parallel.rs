@@ -22,15 +22,15 @@ use crate::graph::site;
 use crate::graph::value::Value;
 use crate::threads;
 
-// The thresholds come from `make bench ARGS="--only branches"` (a graph must not be slower with two threads than with
-// one) and `benches/lanes.py` (nor than with threads inside operations alone).
+// The thresholds come from `benches/lanes.py 9`, whose graphs have pieces of 2 to 300 µs, run on builds with other values;
+// figures are times as fast as one thread, on two cores.
 
-/// Less work than this (estimated nanoseconds, forkable) stays serial: 64 branches of 1 000 elements, about 300 µs, gain
-/// nothing on two cores, 32 branches of 64² products, 1.4 ms, gain 1.7 times.
+/// Less work than this (estimated nanoseconds, forkable) stays serial. At 50 µs, 64 branches of 1 000 elements (half a
+/// millisecond) fall from 0.95 to 0.78 and 64 of a 24² product from 1.00 to 0.81; nothing gains.
 pub(super) const GATE_NS: f32 = 150_000.0;
-/// Less work than this is neither given away nor kept for oneself when giving. From a prototype of this engine, in which
-/// pieces of 1.5 µs broke even and pieces of 5 µs gained 1.6 times on two cores.
-pub(super) const OFFER_NS: f32 = 5_000.0;
+/// Less work than this is neither given away nor kept for oneself when giving. At 5 µs, 64 branches of a 40² product fall
+/// from 1.05 to 0.85, at 10 µs the lattice of 40² products from 1.37 to 1.05, at 1.25 µs nothing gains.
+pub(super) const OFFER_NS: f32 = 2_500.0;
 /// A node cheaper than this runs ahead when work hangs off it.
 pub(super) const SPINE_NS: f32 = 1_000.0;
 

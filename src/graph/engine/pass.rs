@@ -14,7 +14,7 @@ use super::step::{Outcome, Seeds, Terms};
 use super::watch;
 use crate::error::Result;
 use crate::graph::arena::Edge;
-use crate::graph::mode::{ANOMALY, Mode, ModeGuard};
+use crate::graph::mode::{ANOMALY, Mode, ModeGuard, SERIAL};
 use crate::graph::node::Flags;
 use crate::graph::site;
 use crate::graph::value::Value;
@@ -78,7 +78,7 @@ impl<V: Value> Pass<'_, V> {
         let _mode = ModeGuard::new(Mode::current());
         let terms = Terms::new(self.retain_graph, self.create_graph, capture).with_batch(batch);
         // Serial when anomalies are looked for: the first is then found first.
-        let serial = terms.packs() || Mode::current().has(ANOMALY);
+        let serial = terms.packs() || Mode::current().0 & (ANOMALY | SERIAL) != 0;
         let lanes = if serial { 1 } else { self.threads.min(threads::num_threads()) };
         let _lent = site::lend(site::here());
         let facts = (lanes > 1 && cost >= GATE_NS).then(|| Facts::new(&plan));
