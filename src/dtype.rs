@@ -101,6 +101,21 @@ impl DType {
         }
     }
 
+    /// Whether what is `other` may be put into a tensor of this dtype: NumPy's `same_kind`, which
+    /// narrows floats to floats and integers to integers, and never cuts a fraction or a sign off.
+    pub const fn takes(self, other: DType) -> bool {
+        self.breadth() >= other.breadth()
+    }
+
+    const fn breadth(self) -> u8 {
+        match self {
+            DType::Bool => 0,
+            DType::U8 => 1,
+            DType::I32 | DType::I64 => 2,
+            DType::F32 | DType::F64 => 3,
+        }
+    }
+
     /// The dtype in which a float function of this dtype is computed: integers become float64.
     pub const fn to_float(self) -> DType {
         if self.is_float() { self } else { DType::F64 }

@@ -62,13 +62,29 @@ impl fmt::Display for CalledAt {
 /// The name of an operation in a message.
 pub type Op = Cow<'static, str>;
 
+/// Which axes there are.
+fn axes(ndim: usize) -> String {
+    match ndim.checked_sub(1) {
+        Some(last) => format!("use an axis from -{ndim} to {last}"),
+        None => "leave the axis out".to_owned(),
+    }
+}
+
+/// Which indices there are.
+fn indices(size: usize) -> String {
+    match size.checked_sub(1) {
+        Some(last) => format!("use an index from -{size} to {last}"),
+        None => "the axis is empty".to_owned(),
+    }
+}
+
 macro_rules! errors {
-    ($( $(#[doc = $doc:literal])* $variant:ident { $($field:ident : $ty:ty),* } => $class:ident, $msg:literal; )*) => {
+    ($( $(#[doc = $doc:literal])* $variant:ident { $($field:ident : $ty:ty),* } => $class:ident, $msg:literal $(, $call:ident(*.$part:ident))?; )*) => {
         /// What went wrong. Each variant is one row of `tests/test_errors.py`.
         #[derive(Debug, thiserror::Error)]
         #[allow(missing_docs)]
         pub enum Error {
-            $( $(#[doc = $doc])* #[error($msg)] $variant { $($field: $ty),* }, )*
+            $( $(#[doc = $doc])* #[error($msg $(, $call(*.$part))?)] $variant { $($field: $ty),* }, )*
             /// An exception of the host language.
             #[error("{}: the host raised an exception", .0.during)]
             Foreign(ForeignError),
@@ -123,13 +139,13 @@ errors! {
         "allocation: {bytes} bytes could not be allocated; free some tensors or use smaller ones";
     /// An axis outside the array.
     Axis { op: Op, axis: isize, ndim: usize } => AxisError,
-        "{op}: axis {axis} is out of bounds for an array of {ndim} dimensions; use an axis from -{ndim} to {ndim} - 1";
+        "{op}: axis {axis} is out of bounds for an array of {ndim} dimensions; {}", axes(*.ndim);
     /// The same axis named twice.
     RepeatedAxis { op: Op, axis: isize } => AxisError,
         "{op}: axis {axis} is named more than once; name each axis once";
     /// An index outside its axis.
     IndexRange { op: Op, index: i64, axis: usize, size: usize } => IndexOutOfRangeError,
-        "{op}: index {index} is out of range for axis {axis} of size {size}; use an index from -{size} to {size} - 1";
+        "{op}: index {index} is out of range for axis {axis} of size {size}; {}", indices(*.size);
     /// An index of a kind that does not index.
     BadIndex { op: Op, what: String, remedy: &'static str } => IndexOutOfRangeError,
         "{op}: {what}; {remedy}";

@@ -66,6 +66,8 @@ SELECTION = (
 REDUCTIONS = (
     op("sum", np.sum, *SUMMED, call(MAT, dtype=np.float64), large=BIG_CALLS, order=3, f32=1e-5),
     op("mean", np.mean, *REDUCED, call(A(0, 3), axis=1), large=BIG_CALLS, order=3, f32=1e-5),
+    op("amax", np.amax, *REDUCED, kinks=((([3.0, 3.0, 1.0],), ([0.5, 0.5, 0.0],)),)),
+    op("amin", np.amin, *REDUCED, kinks=((([1.0, 3.0, 1.0],), ([0.5, 0.0, 0.5],)),)),
     op("max", np.max, *REDUCED, large=BIG_CALLS, kinks=((([3.0, 3.0, 1.0],), ([0.5, 0.5, 0.0],)),)),
     op("min", np.min, *REDUCED, large=BIG_CALLS, kinks=((([1.0, 3.0, 1.0],), ([0.5, 0.0, 0.5],)),)),
     op("var", np.var, *REDUCED, call(MAT, axis=1, ddof=1), call(MAT, ddof=0.5), large=BIG_CALLS,
@@ -133,11 +135,11 @@ MATRICES = (
 
 SOFTMAX = (
     op("softmax", special.softmax, call(MAT, axis=-1), call(MAT, axis=0), call(GRID, axis=1),
-       call(VEC, axis=0),
+       call(VEC, axis=0), call(A(), axis=0),
        call(A(2, 1), axis=1), call(A(0, 3), axis=1), order=3, ints="float", f32=1e-5,
        large=(call(A(600, 500), axis=1), call(A(600, 500), axis=0))),
     op("log_softmax", log_softmax, call(MAT, axis=-1), call(MAT, axis=0),
-       call(GRID, axis=1), call(VEC, axis=0),
+       call(GRID, axis=1), call(VEC, axis=0), call(A(), axis=-1),
        call(A(2, 1), axis=1), call(A(0, 3), axis=1), order=3, ints="float", f32=1e-5,
        large=(call(A(600, 500), axis=1), call(A(600, 500), axis=0))),
 )

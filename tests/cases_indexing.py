@@ -44,6 +44,10 @@ def scatter_add(x: Any, axis: int, index: Any, src: Any) -> Any:
     return scatter(x, axis, index, src, add=True)
 
 
+def take_along_dim(x: Any, indices: Any, axis: int | None = None) -> Any:
+    return np.take_along_axis(x, indices if axis is not None else np.ravel(indices), axis)
+
+
 def put_along_axis(x: Any, indices: Any, values: Any, axis: int | None = -1) -> Any:
     out = np.array(x, order="C")
     np.put_along_axis(out, indices, values, axis)
@@ -84,6 +88,7 @@ ALONG = (
        call(MAT, np.array([5, -1, 5]), axis=None), call(GRID, IDX[:, :1, None], axis=1), call(A(1, 4), ROWS % 1, axis=0),
        call(VEC, IDX[0]), call(A(0, 3), np.zeros((0, 2), int), axis=1),
        large=(call(A(3000, 70), np.tile(MANY[:, None], 70) % 3000, axis=0),)),
+    op("take_along_dim", take_along_dim, call(MAT, ROWS, axis=0), call(MAT, IDX[:1], axis=1), call(MAT, IDX), call(A(0, 3), np.zeros((0, 2), int), axis=1)),
     op("put_along_axis", put_along_axis, call(MAT, ROWS, A(2, 4), axis=0), call(MAT, IDX[:1], A(3, 3), axis=1),
        call(MAT, np.array([5, -1, 5]), A(3), axis=None), call(MAT, ROWS, 2.5, axis=0), call(VEC, IDX[0], A(1)), ints=None),
     op("gather", gather, call(MAT, 0, ROWS), call(MAT, 1, IDX[:, :2]), call(GRID, -1, np.array([[[3, 3, -1]]])),

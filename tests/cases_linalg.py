@@ -118,6 +118,8 @@ def least(f: Function) -> Function:
 
 
 def solve_triangular(a: Any, b: Any, **options: Any) -> Any:
+    if "upper" in options:
+        options["lower"] = not options.pop("upper")
     return linalg.solve_triangular(a, b, **options)
 
 
@@ -145,7 +147,7 @@ LINALG = (
         through=solved),
     row("solve_triangular", solve_triangular, call(MAT, A(3)), call(MAT, A(3, 2), lower=True),
         call(MAT, A(3), trans=1), call(MAT, A(3, 2), trans=1, lower=True),
-        call(MAT, A(3), unit_diagonal=True),
+        call(MAT, A(3), unit_diagonal=True), call(MAT, A(3), upper=False),
         call(MAT, A(3), trans=1, lower=True, unit_diagonal=True),
         call(A(40, 40), A(40, 3)), through=solved),
     row("cholesky", np.linalg.cholesky, *STACKS, call(MAT, upper=True), call(A(0, 0)),

@@ -39,7 +39,8 @@ def diag_embed(x: Any, offset: int = 0, axis1: int = -2, axis2: int = -1) -> Any
 
 
 def unfold(x: Any, axis: int, size: int, step: int) -> Any:
-    x = np.atleast_1d(x)
+    if x.ndim == 0:
+        return unfold(x[None], axis, size, step)[0]
     every = (*(slice(None) for _ in range(axis % x.ndim)), slice(None, None, step))
     return window_view(x, size, axis)[every]
 

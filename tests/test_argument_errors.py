@@ -60,6 +60,50 @@ TABLE: list[tuple[type[Exception], Callable[[], Any], str]] = [
     (fg.errors.ArgumentError, lambda: fg.nn.functional.conv2d(
         fg.ones(1, 1, 3, 3), fg.ones(1, 1, 2, 2), padding="same", stride=2),
      'conv2d: padding="same" with stride [2]; use "valid", "same" with a stride of 1, or widths'),
+    (fg.errors.ArgumentTypeError, lambda: fg.zeros((2, 3), np.float32),
+     "zeros: the shape ((2, 3), <class 'numpy.float32'>) holds something else than integers; pass"
+     " the dtype by name, as dtype="),
+    (fg.errors.ArgumentTypeError, lambda: fg.tensor([1.0], requires_grad=1),  # type: ignore[arg-type]
+     "requires_grad: the value is a int; pass True or False"),
+    (fg.errors.ArgumentTypeError, lambda: fg.ones(2).requires_grad_("yes"),  # type: ignore[arg-type]
+     "requires_grad: the value is a str; pass True or False"),
+    (fg.errors.ArgumentTypeError, lambda: fg.ones(2) * "a",  # type: ignore[operator]
+     "multiply: the operand is a str; pass a tensor, an array, a number or a nested sequence of"
+     " numbers as the operand"),
+    (fg.errors.ArgumentTypeError, lambda: b"a" * fg.ones(2),  # type: ignore[operator]
+     "multiply: the operand is a bytes; pass a tensor, an array, a number or a nested sequence of"
+     " numbers as the operand"),
+    (fg.errors.DTypeError, lambda: fg.ones(2, dtype=fg.int64).add_(fg.ones(2)),
+     "add_: the result is float64 and the tensor it goes into int64; compute a new tensor,"
+     " x = x + y instead of x += y, or convert one with astype first"),
+    (fg.errors.DTypeError, lambda: fg.ones(2, dtype=fg.uint8).__iadd__(fg.ones(2, dtype=fg.int64)),
+     "add: the result is int64 and the tensor it goes into uint8; compute a new tensor,"
+     " x = x + y instead of x += y, or convert one with astype first"),
+    (fg.errors.DTypeError, lambda: fg.ones(2, dtype=fg.int64).masked_fill([True, False], 0.5),
+     "masked_fill: the value is float and the tensor it goes into int64; convert one of them with"
+     " astype first"),
+    (fg.errors.DTypeError, lambda: fg.cross_entropy(fg.ones(2, 3), [0.0, 1.0]),
+     "cross_entropy: class numbers of dtype float64; give class numbers as integers,"
+     " target.astype(fg.int64), or probabilities of the input's shape"),
+    (fg.errors.DTypeError, lambda: fg.cross_entropy(fg.ones(2, 3), fg.ones(2, 3, dtype=fg.int64)),
+     "cross_entropy: probabilities of dtype int64; give probabilities as floats"),
+    (fg.errors.DTypeError, lambda: fg.nn.functional.nll_loss(fg.ones(2, 3), [0.0, 1.0]),
+     "nll_loss: class numbers of dtype float64; give integers, for example"
+     " target.astype(fg.int64)"),
+    (fg.errors.DTypeError, lambda: fg.nn.functional.scaled_dot_product_attention(
+        fg.ones(2, 3), fg.ones(2, 3), fg.ones(2, 3), np.ones((2, 2), int)),
+     "scaled_dot_product_attention: attn_mask of dtype int64; give booleans, true for the keys that"
+     " are seen, or floats, which are added"),
+    (fg.errors.AxisError, lambda: fg.ones(()).flip(0),
+     "flip: axis 0 is out of bounds for an array of 0 dimensions; leave the axis out"),
+    (fg.errors.IndexOutOfRangeError, lambda: fg.ones(0)[0],
+     "index: index 0 is out of range for axis 0 of size 0; the axis is empty"),
+    (fg.errors.ArgumentTypeError, lambda: fg.std(fg.ones(2), False),
+     "std: axis is a bool; pass an integer or a tuple of integers as axis"),
+    (fg.errors.ArgumentTypeError, lambda: fg.max(fg.ones(2), fg.ones(2)),  # type: ignore[arg-type]
+     "max: axis is a Tensor; write maximum for that of two tensors"),
+    (fg.errors.DTypeError, lambda: fg.softmax(fg.ones(2), 0, dtype=fg.int64),
+     "softmax: dtype int64 is not supported; give fg.float32 or fg.float64"),
 ]
 # fmt: on
 

@@ -117,16 +117,15 @@ TABLE: list[Row] = [
      "allocation: 9007199254740992 bytes could not be allocated; free some tensors or use smaller"
      " ones"),
     ("Axis", lambda: ones(2, 3).sum(axis=2),
-     "sum: axis 2 is out of bounds for an array of 2 dimensions; use an axis from -2 to 2 - 1"),
+     "sum: axis 2 is out of bounds for an array of 2 dimensions; use an axis from -2 to 1"),
     ("Axis", lambda: fg.softmax(ones(2), axis=-2),
-     "softmax: axis -2 is out of bounds for an array of 1 dimensions; use an axis from -1 to 1 -"
-     " 1"),
+     "softmax: axis -2 is out of bounds for an array of 1 dimensions; use an axis from -1 to 0"),
     ("RepeatedAxis", lambda: ones(2, 3).mean(axis=(0, -2)),
      "mean: axis -2 is named more than once; name each axis once"),
     ("IndexRange", lambda: ones(2, 3)[0, 3],
-     "index: index 3 is out of range for axis 1 of size 3; use an index from -3 to 3 - 1"),
+     "index: index 3 is out of range for axis 1 of size 3; use an index from -3 to 2"),
     ("IndexRange", lambda: ones(2)[[0, -3]],
-     "index: index -3 is out of range for axis 0 of size 2; use an index from -2 to 2 - 1"),
+     "index: index -3 is out of range for axis 0 of size 2; use an index from -2 to 1"),
     ("BadIndex", lambda: ones(2)["a"],
      "index: a str cannot index; use integers, slices, None, ..., and integer or boolean arrays"),
     ("BadIndex", lambda: ones(2)[1.0],
@@ -268,11 +267,11 @@ REASONS = {
 def declared() -> dict[str, tuple[str, re.Pattern[str]]]:
     """The class and the pattern of the text of every variant of the enum."""
     source = ERRORS.read_text(encoding="utf-8")
-    rows = re.findall(r'(\w+) \{[^}]*\} => (\w+),\s*"((?:[^"\\]|\\.)*)";', source)
+    rows = re.findall(r'(\w+) \{[^}]*\} => (\w+),\s*"((?:[^"\\]|\\.)*)"[^";]*;', source)
     found = {}
     for variant, name, text in rows:
         # A call site prints nothing when it was not recorded.
-        parts = re.split(r"(\{\w+\})", text.replace('\\"', '"'))
+        parts = re.split(r"(\{\w*\})", text.replace('\\"', '"'))
         patterns = [
             re.escape(part) if i % 2 == 0 else ".*" if part.endswith("_at}") else ".+"
             for i, part in enumerate(parts)
@@ -352,7 +351,7 @@ def test_exceptions_of_user_code_pass_unchanged_with_a_note() -> None:
 def test_operators_leave_foreign_operands_to_python(symbol: str, other: Any) -> None:
     sides = ["x {} other"] if isinstance(other, str) else ["x {} other", "other {} x"]
     for side in sides:
-        with pytest.raises(TypeError, match=r"unsupported|not supported|integer tensors"):
+        with pytest.raises(TypeError, match=r"unsupported|not supported|the operand is a str"):
             _ = eval(side.format(symbol), {"x": ones(2), "other": other})
 
 

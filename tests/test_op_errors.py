@@ -61,7 +61,10 @@ def test_an_axis_out_of_range(case: Case, name: str, axis: int) -> None:
 
 
 #: Functions written in Python, whose keywords Python checks, and one whose row has another form.
-CREATED = ("zeros_like", "ones_like", "full_like", "linalg.multi_dot")
+CREATED = (
+    *("zeros_like", "ones_like", "full_like", "linalg.multi_dot"),
+    "nn.functional.scaled_dot_product_attention",
+)
 
 
 @rows([case for case in ROWS if case.key not in CREATED])

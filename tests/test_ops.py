@@ -10,6 +10,7 @@ import os
 import re
 import subprocess
 import sys
+import warnings
 from operator import attrgetter
 from pathlib import Path
 from typing import Any
@@ -131,19 +132,30 @@ def test_special_values(case: Case, dtype: Any) -> None:
         same_zeros(actual, expected, grid)
 
 
+#: Rows of which one call is compared where values are not finite, and why.
+REGROUPED = {
+    "astype": "C leaves open which integer such a float becomes",
+    "einsum": "sums over a label that one operand has before it multiplies",
+    "linalg.matrix_norm": "LAPACK's singular values of such a matrix are NaN or an error",
+}
+
+
 @rows(UNBOUNDED)
 @pytest.mark.parametrize(
     "values", [[np.nan], [np.inf], [-np.inf, np.inf], [0.0, -0.0]], ids=["nan", "inf", "infs", "0"]
 )
 def test_special_values_among_others(case: Case, values: list[float]) -> None:
-    call = next(with_arrays(case))
-    arrays = call.arrays()
-    for i, array in enumerate(arrays):
-        flat = array.reshape(-1)
-        flat[i::5] = np.resize(values, flat[i::5].shape)
-    with np.errstate(all="ignore"):
-        expected = call.apply(reference(case), arrays)
-    same(call.apply(function(case), tensors(arrays)), expected, rtol=1e-12, atol=1e-13, why=call)
+    calls = list(with_arrays(case))
+    for call in calls[:1] if case.key in REGROUPED else calls:
+        arrays = call.arrays()
+        for i, array in enumerate(arrays):
+            flat = array.reshape(-1)
+            flat[i::5] = np.resize(values, flat[i::5].shape)
+        with np.errstate(all="ignore"), warnings.catch_warnings():
+            warnings.simplefilter("ignore", RuntimeWarning)
+            expected = call.apply(reference(case), arrays)
+        actual = call.apply(function(case), tensors(arrays))
+        same(actual, expected, rtol=1e-12, atol=1e-13, why=call)
 
 
 def integers(case: Case, dtypes: tuple[Any, ...]) -> tuple[list[np.ndarray], Any]:

@@ -24,8 +24,8 @@ class Tensor:
     def __new__(
         cls,
         data: _TensorLike,
-        *,
         dtype: DTypeLike | None = None,
+        *,
         requires_grad: _bool = False,
         name: str | None = None,
     ) -> Self: ...
@@ -82,6 +82,7 @@ class Tensor:
     def int(self) -> Tensor: ...
     def bool(self) -> Tensor: ...
     def cpu(self) -> Self: ...
+    def polygamma(self, n: _int) -> Tensor: ...
     def to(self, target: Any) -> Tensor: ...
     def item(self) -> Any: ...
     def tolist(self) -> Any: ...
@@ -187,7 +188,7 @@ class Tensor:
     def scatter(self, axis: _int, index: _TensorLike, src: _TensorLike) -> Tensor: """PyTorch's scatter: a copy with `out[index[i, j, …], j, …] = src[i, j, …]` for axis 0; the last of a repeated index stays. Derivatives: of `x`, `g` elsewhere; of `src`, `g` where it stayed."""
     def scatter_add(self, axis: _int, index: _TensorLike, src: _TensorLike) -> Tensor: """As `scatter`, but added to what is there; repeated indices accumulate. Derivatives: of `x`, `g`; of `src`, `g` gathered."""
     def take_along_axis(self, indices: _TensorLike, axis: _int | None = -1) -> Tensor: """The elements at the indices along an axis, which broadcast with the other axes; `axis=None` means the flattened tensor. Derivative: `g`, accumulated where an index repeats."""
-    def take_along_dim(self, indices: _TensorLike, axis: _int | None = -1) -> Tensor: """The elements at the indices along an axis, which broadcast with the other axes; `axis=None` means the flattened tensor. Derivative: `g`, accumulated where an index repeats."""
+    def take_along_dim(self, indices: _TensorLike, axis: _int | None = None) -> Tensor: """PyTorch's name of `take_along_axis`; without an axis both are flattened."""
     def add(self, b: _TensorLike) -> Tensor: """Sum, `a + b`. Derivative: `g` for both."""
     def arctan2(self, b: _TensorLike) -> Tensor: """Angle of the point (`b`, `a`). Derivatives: `g b / (a² + b²)` and `-g a / (a² + b²)`."""
     def atan2(self, b: _TensorLike) -> Tensor: """Angle of the point (`b`, `a`). Derivatives: `g b / (a² + b²)` and `-g a / (a² + b²)`."""
@@ -356,17 +357,17 @@ class Tensor:
     def tensordot(self, b: _TensorLike, axes: _int | Sequence[_int | Sequence[_int]] = 2) -> Tensor: """Sum of products over the last `axes` axes of `a` and the first of `b`, or over a pair of lists of axes. Derivatives: the same contraction of `g` with the other operand."""
     def vdot(self, b: _TensorLike) -> Tensor: """Sum of the products of all elements, both flattened. Derivatives: `g b` and `g a`."""
     def all(self, axis: _Axes = None, keepdims: _bool = False) -> Tensor: """Whether all elements over the axes are true."""
+    def amax(self, axis: _Axes = None, keepdims: _bool = False) -> Tensor: """`max` by another name, which gives values only also for PyTorch's `dim=`."""
+    def amin(self, axis: _Axes = None, keepdims: _bool = False) -> Tensor: """`min` by another name, which gives values only also for PyTorch's `dim=`."""
     def any(self, axis: _Axes = None, keepdims: _bool = False) -> Tensor: """Whether any element over the axes is true."""
     def argmax(self, axis: _int | None = None, keepdims: _bool = False) -> Tensor: """Index of the first largest element, along an axis or over all."""
     def argmin(self, axis: _int | None = None, keepdims: _bool = False) -> Tensor: """Index of the first smallest element, along an axis or over all."""
     def count_nonzero(self, axis: _Axes = None, keepdims: _bool = False) -> Tensor: """How many elements over the axes are not zero."""
     def logsumexp(self, axis: _Axes = None, keepdims: _bool = False) -> Tensor: """`ln(sum(e^x))` over the axes, without overflow; -inf for lines of -inf. Derivative: `g e^(x - y)`, the share of each element."""
     def max(self, axis: _Axes = None, keepdims: _bool = False) -> Tensor: """Largest element over the axes; NaN if there is one. Derivative: `g` to the largest, shared evenly among ties."""
-    def amax(self, axis: _Axes = None, keepdims: _bool = False) -> Tensor: """Largest element over the axes; NaN if there is one. Derivative: `g` to the largest, shared evenly among ties."""
     def mean(self, axis: _Axes = None, keepdims: _bool = False, dtype: DTypeLike | None = None) -> Tensor: """Mean over the axes, a float. Derivative: `g / n` repeated."""
     def median(self, axis: _Axes = None, keepdims: _bool = False) -> Tensor: """Median over the axes, the mean of the middle two if the count is even; NaN if there is one. Derivative: `g` to the middle element, half each to two."""
     def min(self, axis: _Axes = None, keepdims: _bool = False) -> Tensor: """Smallest element over the axes; NaN if there is one. Derivative: `g` to the smallest, shared evenly among ties."""
-    def amin(self, axis: _Axes = None, keepdims: _bool = False) -> Tensor: """Smallest element over the axes; NaN if there is one. Derivative: `g` to the smallest, shared evenly among ties."""
     def nanmax(self, axis: _Axes = None, keepdims: _bool = False) -> Tensor: """Largest element over the axes that is not NaN; NaN if all are. Derivative: `g` to the largest, shared evenly among ties."""
     def nanmean(self, axis: _Axes = None, keepdims: _bool = False) -> Tensor: """Mean over the axes of what is not NaN. Derivative: `g / n` repeated, 0 for a NaN."""
     def nanmin(self, axis: _Axes = None, keepdims: _bool = False) -> Tensor: """Smallest element over the axes that is not NaN; NaN if all are. Derivative: `g` to the smallest, shared evenly among ties."""
@@ -377,7 +378,7 @@ class Tensor:
     def percentile(self, q: _TensorLike, axis: _Axes = None, keepdims: _bool = False, method: str = "linear") -> Tensor: """Quantiles at levels `q` from 0 to 100, between neighbours by NumPy's `method`; the axes of `q` come first."""
     def prod(self, axis: _Axes = None, keepdims: _bool = False, dtype: DTypeLike | None = None) -> Tensor: """Product over the axes; integers and booleans in int64. Derivative: `g` times the product of the others, exact also where elements are zero."""
     def ptp(self, axis: _Axes = None, keepdims: _bool = False) -> Tensor: """Range over the axes, `max - min`. Derivative: `g` to the largest and `-g` to the smallest, shared evenly among ties."""
-    def quantile(self, q: _TensorLike, axis: _Axes = None, keepdims: _bool = False, method: str = "linear") -> Tensor: """Quantiles at levels `q` from 0 to 1, between neighbours by NumPy's `method`; the axes of `q` come first. Derivatives: `g` to the two neighbours by their weight; the slope between them by `q`."""
+    def quantile(self, q: _TensorLike, axis: _Axes = None, keepdims: _bool = False, method: str = "linear") -> Tensor: """Quantiles at levels `q` from 0 to 1, between neighbours by NumPy's `method`; the axes of `q` come first; a method that picks one element keeps integers. Derivatives: `g` to the two neighbours by their weight; the slope between them by `q`."""
     def std(self, axis: _Axes = None, ddof: _float = 0.0, keepdims: _bool = False) -> Tensor: """Standard deviation, the square root of `var`. Derivative: that of the root, and 0 where the deviation is 0."""
     def sum(self, axis: _Axes = None, keepdims: _bool = False, dtype: DTypeLike | None = None) -> Tensor: """Sum over the axes; integers and booleans sum as int64. Derivative: `g` repeated."""
     def var(self, axis: _Axes = None, ddof: _float = 0.0, keepdims: _bool = False) -> Tensor: """Variance over the axes, `sum((x - mean)²) / (n - ddof)`; `correction` is another name of `ddof`. Derivative: `2 g (x - mean) / (n - ddof)`."""
@@ -411,8 +412,8 @@ class Tensor:
     def swapdims(self, axis1: _int, axis2: _int) -> Tensor: """Two axes exchanged; a view."""
     def transpose(self, axes: _Shape | None = None) -> Tensor: """The axes in another order, reversed by default; a view. Two axes given as `transpose(i, j)` are swapped."""
     def view(self, shape: _Shape) -> Tensor: """The same elements under another shape, never copied: refused where the strides do not allow it."""
-    def log_softmax(self, axis: _int) -> Tensor: """Logarithm of the softmax along an axis. Derivative: `g - softmax(x) sum(g)`."""
-    def softmax(self, axis: _int) -> Tensor: """`e^x / sum(e^x)` along an axis. Derivative: `y (g - sum(g y))`."""
+    def log_softmax(self, axis: _int, dtype: DTypeLike | None = None) -> Tensor: """Logarithm of the softmax along an axis, computed in `dtype` if it is given. Derivative: `g - softmax(x) sum(g)`."""
+    def softmax(self, axis: _int, dtype: DTypeLike | None = None) -> Tensor: """`e^x / sum(e^x)` along an axis, computed in `dtype` if it is given. Derivative: `y (g - sum(g y))`."""
     def array_split(self, indices_or_sections: _TensorLike, axis: _int = 0) -> list[Tensor]: """As `split`, where `n` need not divide the axis: the first parts are longer by one."""
     def tensor_split(self, indices_or_sections: _TensorLike, axis: _int = 0) -> list[Tensor]: """As `split`, where `n` need not divide the axis: the first parts are longer by one."""
     def chunk(self, chunks: _int, axis: _int = 0) -> Any: """At most `chunks` parts of equal length, the last one shorter where it must be; views."""
@@ -558,8 +559,8 @@ class Tensor:
 
 def tensor(
     data: _TensorLike,
-    *,
     dtype: DTypeLike | None = None,
+    *,
     requires_grad: bool = False,
     name: str | None = None,
 ) -> Tensor: ...
@@ -874,7 +875,7 @@ def put_along_axis(x: _TensorLike, indices: _TensorLike, values: _TensorLike, ax
 def scatter(x: _TensorLike, axis: _int, index: _TensorLike, src: _TensorLike) -> Tensor: """PyTorch's scatter: a copy with `out[index[i, j, …], j, …] = src[i, j, …]` for axis 0; the last of a repeated index stays. Derivatives: of `x`, `g` elsewhere; of `src`, `g` where it stayed."""
 def scatter_add(x: _TensorLike, axis: _int, index: _TensorLike, src: _TensorLike) -> Tensor: """As `scatter`, but added to what is there; repeated indices accumulate. Derivatives: of `x`, `g`; of `src`, `g` gathered."""
 def take_along_axis(x: _TensorLike, indices: _TensorLike, axis: _int | None = -1) -> Tensor: """The elements at the indices along an axis, which broadcast with the other axes; `axis=None` means the flattened tensor. Derivative: `g`, accumulated where an index repeats."""
-def take_along_dim(x: _TensorLike, indices: _TensorLike, axis: _int | None = -1) -> Tensor: """The elements at the indices along an axis, which broadcast with the other axes; `axis=None` means the flattened tensor. Derivative: `g`, accumulated where an index repeats."""
+def take_along_dim(x: _TensorLike, indices: _TensorLike, axis: _int | None = None) -> Tensor: """PyTorch's name of `take_along_axis`; without an axis both are flattened."""
 def add(a: _TensorLike, b: _TensorLike) -> Tensor: """Sum, `a + b`. Derivative: `g` for both."""
 def arctan2(a: _TensorLike, b: _TensorLike) -> Tensor: """Angle of the point (`b`, `a`). Derivatives: `g b / (a² + b²)` and `-g a / (a² + b²)`."""
 def atan2(a: _TensorLike, b: _TensorLike) -> Tensor: """Angle of the point (`b`, `a`). Derivatives: `g b / (a² + b²)` and `-g a / (a² + b²)`."""
@@ -1062,17 +1063,17 @@ def ger(a: _TensorLike, b: _TensorLike) -> Tensor: """All products of an element
 def tensordot(a: _TensorLike, b: _TensorLike, axes: _int | Sequence[_int | Sequence[_int]] = 2) -> Tensor: """Sum of products over the last `axes` axes of `a` and the first of `b`, or over a pair of lists of axes. Derivatives: the same contraction of `g` with the other operand."""
 def vdot(a: _TensorLike, b: _TensorLike) -> Tensor: """Sum of the products of all elements, both flattened. Derivatives: `g b` and `g a`."""
 def all(x: _TensorLike, axis: _Axes = None, keepdims: _bool = False) -> Tensor: """Whether all elements over the axes are true."""
+def amax(x: _TensorLike, axis: _Axes = None, keepdims: _bool = False) -> Tensor: """`max` by another name, which gives values only also for PyTorch's `dim=`."""
+def amin(x: _TensorLike, axis: _Axes = None, keepdims: _bool = False) -> Tensor: """`min` by another name, which gives values only also for PyTorch's `dim=`."""
 def any(x: _TensorLike, axis: _Axes = None, keepdims: _bool = False) -> Tensor: """Whether any element over the axes is true."""
 def argmax(x: _TensorLike, axis: _int | None = None, keepdims: _bool = False) -> Tensor: """Index of the first largest element, along an axis or over all."""
 def argmin(x: _TensorLike, axis: _int | None = None, keepdims: _bool = False) -> Tensor: """Index of the first smallest element, along an axis or over all."""
 def count_nonzero(x: _TensorLike, axis: _Axes = None, keepdims: _bool = False) -> Tensor: """How many elements over the axes are not zero."""
 def logsumexp(x: _TensorLike, axis: _Axes = None, keepdims: _bool = False) -> Tensor: """`ln(sum(e^x))` over the axes, without overflow; -inf for lines of -inf. Derivative: `g e^(x - y)`, the share of each element."""
 def max(x: _TensorLike, axis: _Axes = None, keepdims: _bool = False) -> Tensor: """Largest element over the axes; NaN if there is one. Derivative: `g` to the largest, shared evenly among ties."""
-def amax(x: _TensorLike, axis: _Axes = None, keepdims: _bool = False) -> Tensor: """Largest element over the axes; NaN if there is one. Derivative: `g` to the largest, shared evenly among ties."""
 def mean(x: _TensorLike, axis: _Axes = None, keepdims: _bool = False, dtype: DTypeLike | None = None) -> Tensor: """Mean over the axes, a float. Derivative: `g / n` repeated."""
 def median(x: _TensorLike, axis: _Axes = None, keepdims: _bool = False) -> Tensor: """Median over the axes, the mean of the middle two if the count is even; NaN if there is one. Derivative: `g` to the middle element, half each to two."""
 def min(x: _TensorLike, axis: _Axes = None, keepdims: _bool = False) -> Tensor: """Smallest element over the axes; NaN if there is one. Derivative: `g` to the smallest, shared evenly among ties."""
-def amin(x: _TensorLike, axis: _Axes = None, keepdims: _bool = False) -> Tensor: """Smallest element over the axes; NaN if there is one. Derivative: `g` to the smallest, shared evenly among ties."""
 def nanmax(x: _TensorLike, axis: _Axes = None, keepdims: _bool = False) -> Tensor: """Largest element over the axes that is not NaN; NaN if all are. Derivative: `g` to the largest, shared evenly among ties."""
 def nanmean(x: _TensorLike, axis: _Axes = None, keepdims: _bool = False) -> Tensor: """Mean over the axes of what is not NaN. Derivative: `g / n` repeated, 0 for a NaN."""
 def nanmin(x: _TensorLike, axis: _Axes = None, keepdims: _bool = False) -> Tensor: """Smallest element over the axes that is not NaN; NaN if all are. Derivative: `g` to the smallest, shared evenly among ties."""
@@ -1083,7 +1084,7 @@ def norm(x: _TensorLike, ord: _float | str | None = None, axis: _Axes = None, ke
 def percentile(x: _TensorLike, q: _TensorLike, axis: _Axes = None, keepdims: _bool = False, method: str = "linear") -> Tensor: """Quantiles at levels `q` from 0 to 100, between neighbours by NumPy's `method`; the axes of `q` come first."""
 def prod(x: _TensorLike, axis: _Axes = None, keepdims: _bool = False, dtype: DTypeLike | None = None) -> Tensor: """Product over the axes; integers and booleans in int64. Derivative: `g` times the product of the others, exact also where elements are zero."""
 def ptp(x: _TensorLike, axis: _Axes = None, keepdims: _bool = False) -> Tensor: """Range over the axes, `max - min`. Derivative: `g` to the largest and `-g` to the smallest, shared evenly among ties."""
-def quantile(x: _TensorLike, q: _TensorLike, axis: _Axes = None, keepdims: _bool = False, method: str = "linear") -> Tensor: """Quantiles at levels `q` from 0 to 1, between neighbours by NumPy's `method`; the axes of `q` come first. Derivatives: `g` to the two neighbours by their weight; the slope between them by `q`."""
+def quantile(x: _TensorLike, q: _TensorLike, axis: _Axes = None, keepdims: _bool = False, method: str = "linear") -> Tensor: """Quantiles at levels `q` from 0 to 1, between neighbours by NumPy's `method`; the axes of `q` come first; a method that picks one element keeps integers. Derivatives: `g` to the two neighbours by their weight; the slope between them by `q`."""
 def std(x: _TensorLike, axis: _Axes = None, ddof: _float = 0.0, keepdims: _bool = False) -> Tensor: """Standard deviation, the square root of `var`. Derivative: that of the root, and 0 where the deviation is 0."""
 def sum(x: _TensorLike, axis: _Axes = None, keepdims: _bool = False, dtype: DTypeLike | None = None) -> Tensor: """Sum over the axes; integers and booleans sum as int64. Derivative: `g` repeated."""
 def var(x: _TensorLike, axis: _Axes = None, ddof: _float = 0.0, keepdims: _bool = False) -> Tensor: """Variance over the axes, `sum((x - mean)²) / (n - ddof)`; `correction` is another name of `ddof`. Derivative: `2 g (x - mean) / (n - ddof)`."""
@@ -1118,8 +1119,8 @@ def swapaxes(x: _TensorLike, axis1: _int, axis2: _int) -> Tensor: """Two axes ex
 def swapdims(x: _TensorLike, axis1: _int, axis2: _int) -> Tensor: """Two axes exchanged; a view."""
 def transpose(x: _TensorLike, axes: _Shape | None = None) -> Tensor: """The axes in another order, reversed by default; a view. Two axes given as `transpose(i, j)` are swapped."""
 def view(x: _TensorLike, shape: _Shape) -> Tensor: """The same elements under another shape, never copied: refused where the strides do not allow it."""
-def log_softmax(x: _TensorLike, axis: _int) -> Tensor: """Logarithm of the softmax along an axis. Derivative: `g - softmax(x) sum(g)`."""
-def softmax(x: _TensorLike, axis: _int) -> Tensor: """`e^x / sum(e^x)` along an axis. Derivative: `y (g - sum(g y))`."""
+def log_softmax(x: _TensorLike, axis: _int, dtype: DTypeLike | None = None) -> Tensor: """Logarithm of the softmax along an axis, computed in `dtype` if it is given. Derivative: `g - softmax(x) sum(g)`."""
+def softmax(x: _TensorLike, axis: _int, dtype: DTypeLike | None = None) -> Tensor: """`e^x / sum(e^x)` along an axis, computed in `dtype` if it is given. Derivative: `y (g - sum(g y))`."""
 def array_split(x: _TensorLike, indices_or_sections: _TensorLike, axis: _int = 0) -> list[Tensor]: """As `split`, where `n` need not divide the axis: the first parts are longer by one."""
 def tensor_split(x: _TensorLike, indices_or_sections: _TensorLike, axis: _int = 0) -> list[Tensor]: """As `split`, where `n` need not divide the axis: the first parts are longer by one."""
 def chunk(x: _TensorLike, chunks: _int, axis: _int = 0) -> Any: """At most `chunks` parts of equal length, the last one shorter where it must be; views."""

@@ -45,9 +45,12 @@ def shape_of(op: str, sizes: tuple[Any, ...]) -> tuple[int, ...]:
             sizes = tuple(sizes[0])
         shape = tuple(size.__index__() for size in sizes)
     except (AttributeError, TypeError):
+        named = any(isinstance(size, type | np.dtype | str) for size in sizes[1:])
+        remedy = (
+            "the dtype by name, as dtype=" if named else "a tuple of integers or several integers"
+        )
         raise ArgumentTypeError(
-            f"{op}: the shape {sizes!r} holds something else than integers;"
-            " pass a tuple of integers or several integers"
+            f"{op}: the shape {sizes!r} holds something else than integers; pass {remedy}"
         ) from None
     for size in shape:
         if size < 0:

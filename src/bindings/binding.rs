@@ -5,11 +5,12 @@
 //! Invariant: after [`bind`] every parameter has its argument, or is missing and has a default.
 
 use pyo3::prelude::*;
-use pyo3::types::PyString;
+use pyo3::types::{PyBool, PyString};
 use smallvec::SmallVec;
 
 use crate::bindings::convert::{self, type_name};
 use crate::bindings::errors::bad_type;
+use crate::bindings::tensor::PyTensor;
 use crate::ops::declare::{Arg, Kind, OpDecl, Operand, Param};
 
 pub(crate) type Args = SmallVec<[Arg; 4]>;
@@ -36,6 +37,9 @@ pub(crate) fn bind<'py>(
     for (key, value) in keywords {
         let key = key.to_cow()?;
         let Some(i) = parameter(decl, &key) else {
+            if means_nothing(decl, &key, value) {
+                continue;
+            }
             return Err(unexpected(decl, &key));
         };
         refuse_ambiguous(decl, &key, keywords)?;
@@ -144,8 +148,12 @@ fn parameter(decl: &OpDecl, key: &str) -> Option<usize> {
         "input" | "self" => Some(0),
         "other" if decl.params.len() == 2 => Some(1),
         "size" => position("shape"),
-        "correction" => position("ddof"),
-        "diagonal" => position("k"),
+        // True and False count as the 1 and 0 that they mean.
+        "correction" | "unbiased" => position("ddof"),
+        "interpolation" => position("method"),
+        "rtol" => position("rcond"),
+        "unitriangular" => position("unit_diagonal"),
+        "diagonal" | "offset" => position("k"),
         "UPLO" => position("uplo"),
         "dim1" => position("axis1"),
         "dim2" => position("axis2"),
@@ -154,6 +162,18 @@ fn parameter(decl: &OpDecl, key: &str) -> Option<usize> {
         "p" => position("ord"),
         _ => None,
     })
+}
+
+/// Whether a keyword of NumPy or PyTorch asks for what happens anyway.
+fn means_nothing(decl: &OpDecl, key: &str, value: &Bound<'_, PyAny>) -> bool {
+    match key {
+        // Sorting is always stable.
+        "stable" | "kind" => matches!(decl.name, "sort" | "argsort"),
+        "sorted" => decl.name == "unique" && value.is_truthy().unwrap_or(false),
+        "out" => value.is_none(),
+        "device" => value.is_none() || value.to_string() == "cpu",
+        _ => false,
+    }
 }
 
 /// Refuses `dim=` where the two habits differ silently.
@@ -174,13 +194,18 @@ fn refuse_ambiguous(
                 if name == "median" { "sort" } else { name }
             ),
         ),
-        "var" | "std" if !keywords.iter().any(|(k, _)| k.to_string_lossy() == "correction") => (
+        "var" | "std" if !keywords.iter().any(|(k, _)| says_divisor(&k.to_string_lossy())) => (
             "dim= divides by n - 1 in PyTorch, axis= by n in NumPy",
             format!("write {name}(x, axis=..., ddof=0) or {name}(x, dim=..., correction=1)"),
         ),
         _ => return Ok(()),
     };
     Err(bad_type(&format!("{name}()"), what, remedy))
+}
+
+/// Whether a keyword says by what a variance divides.
+fn says_divisor(key: &str) -> bool {
+    matches!(key, "correction" | "unbiased" | "ddof")
 }
 
 #[cold]
@@ -209,6 +234,9 @@ fn convert_arg(decl: &OpDecl, param: &Param, value: &Bound<'_, PyAny>) -> PyResu
         return Ok(Arg::None);
     }
     let name = param.name;
+    if name == "axis" {
+        refuse_axis(decl, value)?;
+    }
     match param.kind {
         Kind::Tensor | Kind::Condition => {
             convert::tensor_of(decl.name, name, value).map(Arg::Tensor)
@@ -242,6 +270,20 @@ fn convert_arg(decl: &OpDecl, param: &Param, value: &Bound<'_, PyAny>) -> PyResu
         Kind::DType => convert::dtype_of(decl.name, value).map(Arg::DType),
         Kind::Index => Ok(Arg::Index(convert::index_of(value)?.into_vec())),
     }
+}
+
+/// What would count as an axis and is meant as something else: a truth value (`keepdim` or `unbiased`
+/// by position), or a tensor (PyTorch's `max` of two).
+fn refuse_axis(decl: &OpDecl, value: &Bound<'_, PyAny>) -> PyResult<()> {
+    let tensor = value.is_instance_of::<PyTensor>();
+    if !tensor && !value.is_instance_of::<PyBool>() {
+        return Ok(());
+    }
+    let remedy = match decl.name {
+        "max" | "min" if tensor => format!("write {}imum for that of two tensors", decl.name),
+        _ => "pass an integer or a tuple of integers as axis".to_owned(),
+    };
+    Err(bad_type(decl.name, format!("axis is a {}", type_name(value)), remedy))
 }
 
 /// Integers, alone, in a sequence or in several; a padding may be a name instead.

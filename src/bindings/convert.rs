@@ -18,6 +18,13 @@ use crate::error::Error;
 use crate::ops::declare::{Arg, IndexItem, Ints, Nested, Operand, Output, Scalar};
 use crate::tensor::Tensor;
 
+/// Whether a tensor is to require a gradient.
+pub(crate) fn flag(ob: &Bound<'_, PyAny>) -> PyResult<bool> {
+    ob.extract::<bool>().map_err(|_| {
+        bad_type("requires_grad", format!("the value is a {}", type_name(ob)), "pass True or False")
+    })
+}
+
 /// The name of an object's type, for messages.
 #[cold]
 pub(crate) fn type_name(ob: &Bound<'_, PyAny>) -> String {

@@ -94,14 +94,26 @@ fn spread(op: &'static str, x: &Tensor, indices: &Tensor, axis: usize) -> Result
     ))
 }
 
+/// The elements at the indices along an axis, or of the flattened tensor.
+fn taken(op: &'static str, x: &Tensor, indices: &Tensor, axis: Option<isize>) -> Result<Tensor> {
+    let (x, axis) = axis_or_flat(op, x, axis)?;
+    let (x, indices) = spread(op, &x, &integers(op, indices)?, axis)?;
+    let places = Places::along(op, x.shape(), axis, &indices)?;
+    reshape_dims(&take_rows(&x, &places)?, indices.shape())
+}
+
 crate::operations! { family "along an axis";
     /// The elements at the indices along an axis, which broadcast with the other axes; `axis=None` means the flattened tensor. Derivative: `g`, accumulated where an index repeats.
-    [numpy("take_along_axis"), aliases("take_along_dim")]
+    [numpy("take_along_axis")]
     fn take_along_axis(x: Tensor, indices: Tensor, axis: Option<isize> = Some(-1)) -> Tensor {
-        let (x, axis) = axis_or_flat("take_along_axis", x, axis)?;
-        let (x, indices) = spread("take_along_axis", &x, &integers("take_along_axis", indices)?, axis)?;
-        let places = Places::along("take_along_axis", x.shape(), axis, &indices)?;
-        reshape_dims(&take_rows(&x, &places)?, indices.shape())
+        taken("take_along_axis", x, indices, axis)
+    }
+    /// PyTorch's name of `take_along_axis`; without an axis both are flattened.
+    fn take_along_dim(x: Tensor, indices: Tensor, axis: Option<isize> = None) -> Tensor {
+        match axis {
+            Some(_) => taken("take_along_dim", x, indices, axis),
+            None => taken("take_along_dim", x, &reshape_dims(indices, &[indices.size()])?, None),
+        }
     }
     /// A copy with `values` at the indices along an axis; the last of a repeated index stays. Derivatives: of `x`, `g` elsewhere; of `values`, `g` where they stayed.
     fn put_along_axis(x: Tensor, indices: Tensor, values: Operand, axis: Option<isize> = Some(-1)) -> Tensor {

@@ -119,13 +119,13 @@ fn admit_source(op: &'static str, x: &Tensor, source: &Tensor) -> Result<()> {
 }
 
 fn admit_dtype(op: &'static str, x: &Tensor, value: &Tensor) -> Result<()> {
-    if value.dtype() == x.dtype() || x.dtype().promote(value.dtype()) == x.dtype() {
+    if x.dtype().takes(value.dtype()) {
         return Ok(());
     }
-    Err(Box::new(Error::DType {
+    Err(Box::new(Error::Unsupported {
         op: op.into(),
-        got: value.dtype(),
-        remedy: "the result does not fit the tensor's dtype; convert it with astype first",
+        what: format!("the result is {} and the tensor it goes into {}", value.dtype(), x.dtype()),
+        remedy: "compute a new tensor, x = x + y instead of x += y, or convert one with astype first",
     }))
 }
 
@@ -148,7 +148,8 @@ pub(crate) fn finish_write(
     }
 }
 
-/// Writes `value` into `x`. Where it was computed from the old values of `x`, its history is all of theirs.
+/// Writes `value` into `x`. Where it was computed from the old values of `x`, its history is all of theirs, and
+/// it must be of the kind of `x`; what is assigned is cast, as by an index assignment.
 pub(crate) fn overwrite(
     op: &'static str,
     x: &Tensor,
@@ -157,7 +158,9 @@ pub(crate) fn overwrite(
 ) -> Result<()> {
     let recorded = recorded(x, value.requires_grad());
     admit_write(op, x, recorded)?;
-    admit_dtype(op, x, value)?;
+    if from_old {
+        admit_dtype(op, x, value)?;
+    }
     let value = broadcast_to(&astype(value, x.dtype())?, x.shape())?;
     let varies = value.requires_grad() || value.is_cut();
     // Edges are taken before the version moves: they are the history of the values until then.

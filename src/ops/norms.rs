@@ -12,7 +12,7 @@ use crate::ops::arith::POWER;
 use crate::ops::cast::astype;
 use crate::ops::declare::{Axes, Scalar};
 use crate::ops::elementwise::{binary_scalar, unary_with};
-use crate::ops::math::{abs_, square};
+use crate::ops::math::abs_;
 use crate::ops::reduce::{count, extreme_over, finish_shape, resolve, squares_over, sum_over};
 use crate::tensor::Tensor;
 
@@ -115,8 +115,9 @@ fn spectral(x: &Tensor, order: &Order, rows: usize, columns: usize) -> Result<Te
     let values = crate::ops::linalg::svd::svdvals(&crate::ops::shape::permute_axes(x, &axes)?)?;
     let last = Axes::from(-1);
     let out = match order {
-        Order::Number(2.0) => root(&square(&values.max(last, false)?)?)?,
-        Order::Number(_) => root(&square(&values.min(last, false)?)?)?,
+        // Of what is not negative, the magnitude is the value, with the derivative 0 at 0.
+        Order::Number(2.0) => abs_(&values.max(last, false)?)?,
+        Order::Number(_) => abs_(&values.min(last, false)?)?,
         Order::Name(_) => abs_(&values)?.sum(last, false, None)?,
     };
     let mut dims = ShapeVec::from_slice(x.shape());

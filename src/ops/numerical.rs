@@ -12,8 +12,8 @@ use crate::graph::Saved;
 use crate::kernels;
 use crate::ops::arith::{ADD, DIVIDE, MULTIPLY, REMAINDER, SUBTRACT};
 use crate::ops::cast::astype;
-use crate::ops::compare::{GREATER, LESS, NOT_EQUAL};
-use crate::ops::declare::{Operand, Scalar};
+use crate::ops::compare::{EQUAL, GREATER, LESS, LOGICAL_AND, NOT_EQUAL, isnan, logical_not};
+use crate::ops::declare::{Axes, Operand, Scalar};
 use crate::ops::elementwise::{binary, binary_scalar};
 use crate::ops::join::concatenate;
 use crate::ops::order::{order_along, search, vector};
@@ -119,6 +119,33 @@ fn segments(x: &Tensor, xp: &Tensor, fp: &Tensor) -> Result<[Tensor; 4]> {
     let next = binary_scalar(&ADD, &left, Scalar::Int(1))?;
     let at = |t: &Tensor, i: &Tensor| reshape_dims(&taken_along("interp", t, 0, i)?, x.shape());
     Ok([at(xp, &left)?, at(xp, &next)?, at(fp, &left)?, at(fp, &next)?])
+}
+
+/// The line through the knots left and right of each place; where that is not a number, what NumPy
+/// settles for: the value at a knot itself, the line from the right, or the value both knots share.
+fn between(x: &Tensor, xp: &Tensor, fp: &Tensor) -> Result<Tensor> {
+    let [x0, x1, f0, f1] = segments(x, xp, fp)?;
+    let slope = binary(&DIVIDE, &binary(&SUBTRACT, &f1, &f0)?, &binary(&SUBTRACT, &x1, &x0)?)?;
+    let from = |knot: &Tensor, f: &Tensor| {
+        binary(&ADD, f, &binary(&MULTIPLY, &slope, &binary(&SUBTRACT, x, knot)?)?)
+    };
+    let line = from(&x0, &f0)?;
+    let lost = isnan(&line.detach())?;
+    if !lost.any(Axes::All, false)?.item::<bool>()? {
+        return Ok(line);
+    }
+    let place = x.detach();
+    let right = from(&x1, &f1)?;
+    let level = binary(&EQUAL, &f0.detach(), &f1.detach())?;
+    let level = binary(&LOGICAL_AND, &level, &isnan(&right.detach())?)?;
+    let level = binary(&LOGICAL_AND, &level, &logical_not(&isnan(&place)?)?)?;
+    let tensor = |t: &Tensor| Operand::Tensor(t.clone());
+    let mut settled = where_(&level, &tensor(&f0), &tensor(&right))?;
+    for (knot, value) in [(&x0, &f0), (&x1, &f1)] {
+        let met = binary(&EQUAL, &place, &knot.detach())?;
+        settled = where_(&met, &tensor(value), &tensor(&settled))?;
+    }
+    where_(&lost, &tensor(&settled), &tensor(&line))
 }
 
 /// One end of a vector, 0-d.
@@ -229,9 +256,7 @@ crate::operations! { family "numerical";
             let place = nan_to_num(&x, 0.0, None, None)?;
             binary(&ADD, &first, &binary_scalar(&MULTIPLY, &place, Scalar::Float(0.0))?)?
         } else {
-            let [x0, x1, f0, f1] = segments(&x, &xp, &fp)?;
-            let slope = binary(&DIVIDE, &binary(&SUBTRACT, &f1, &f0)?, &binary(&SUBTRACT, &x1, &x0)?)?;
-            binary(&ADD, &f0, &binary(&MULTIPLY, &slope, &binary(&SUBTRACT, &x, &x0)?)?)?
+            between(&x, &xp, &fp)?
         };
         let value = beyond(&inside, &x, &LESS, &end(&xp, 0)?, left, &first)?;
         beyond(&value, &x, &GREATER, &end(&xp, xp.size() - 1)?, right, &last)

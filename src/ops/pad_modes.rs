@@ -74,7 +74,7 @@ pub(crate) fn ramped(x: &Tensor, widths: &Widths, ends: &Tensor) -> Result<Tenso
         let shares = reshape_dims(&Tensor::from(shares), &dims)?;
         let rise = binary(&MULTIPLY, &binary(&SUBTRACT, &near, &end)?, &shares)?;
         let line = binary(&ADD, &rise, &end)?;
-        if x.dtype().is_float() { Ok(line) } else { floor(&line) }
+        if holds_integers(x) { floor(&line) } else { Ok(line) }
     })
 }
 
@@ -115,7 +115,12 @@ pub(crate) fn filled(
 
 /// Rounded if `x` holds integers.
 fn whole(x: &Tensor, value: Tensor) -> Result<Tensor> {
-    if x.dtype().is_float() { Ok(value) } else { rint(&value) }
+    if holds_integers(x) { rint(&value) } else { Ok(value) }
+}
+
+/// Whether NumPy rounds what it computes for `x`: not for booleans, where anything but 0 is true.
+fn holds_integers(x: &Tensor) -> bool {
+    !x.dtype().is_float() && x.dtype() != DType::Bool
 }
 
 /// Reflected about the edge (or the border, if `shared`) and turned upside down there.

@@ -315,18 +315,21 @@ pub(crate) fn integers(op: &'static str, indices: &Tensor) -> Result<Tensor> {
 /// A value as a tensor of the dtype of the tensor it goes into.
 pub(crate) fn value_for(op: &'static str, x: &Tensor, value: &Operand) -> Result<Tensor> {
     match value {
-        Operand::Tensor(t) if x.dtype().promote(t.dtype()) == x.dtype() => astype(t, x.dtype()),
+        Operand::Tensor(t) if x.dtype().takes(t.dtype()) => astype(t, x.dtype()),
         Operand::Scalar(s) if x.dtype().promote_weak(s.weak()) == x.dtype() => {
             Tensor::full(&[], *s, x.dtype())
         }
-        other => Err(Box::new(Error::DType {
-            op: op.into(),
-            got: match other {
-                Operand::Tensor(t) => t.dtype(),
-                Operand::Scalar(Scalar::Float(_)) => DType::F64,
-                Operand::Scalar(_) => DType::I64,
-            },
-            remedy: "the value does not fit the tensor's dtype; convert one of them with astype first",
-        })),
+        other => {
+            let got = match other {
+                Operand::Tensor(t) => t.dtype().name(),
+                Operand::Scalar(Scalar::Float(_)) => "float",
+                Operand::Scalar(_) => "integer",
+            };
+            Err(Box::new(Error::Unsupported {
+                op: op.into(),
+                what: format!("the value is {got} and the tensor it goes into {}", x.dtype()),
+                remedy: "convert one of them with astype first",
+            }))
+        }
     }
 }

@@ -23,7 +23,7 @@ use crate::ops::select::where_;
 use crate::ops::shape::{permute_axes, reshape_dims};
 use crate::tensor::Tensor;
 
-/// Lines of at least one element, as floats, sorted as far as they are read.
+/// Lines of at least one element, sorted as far as they are read.
 struct Ordered {
     lines: Tensor,
     /// The indices of the smallest elements, in order.
@@ -61,6 +61,9 @@ impl Ordered {
 
     /// `value`, but NaN for lines that hold one.
     fn unless_spoiled(&self, value: &Tensor) -> Result<Tensor> {
+        if !value.dtype().is_float() {
+            return Ok(value.clone());
+        }
         where_(
             &self.spoiled,
             &Operand::Scalar(Scalar::Float(f64::NAN)),
@@ -99,11 +102,12 @@ fn quantile_over(
     keepdims: bool,
     method: &str,
 ) -> Result<Tensor> {
-    let method = Method::named(op, method)?;
+    let method = Method::named(op, method)?.at(q);
+    let x = &(if method.picks() { x.clone() } else { astype(x, x.dtype().to_float())? });
     need_elements(op, x, axes)?;
     let n: usize = axes.iter().map(|&a| x.shape()[a]).product();
     let levels = match q {
-        Operand::Scalar(s) => Tensor::full(&[], *s, x.dtype())?,
+        Operand::Scalar(s) => Tensor::full(&[], *s, x.dtype().to_float())?,
         Operand::Tensor(t) => astype(t, t.dtype().to_float())?,
     };
     let exact = match q {
@@ -116,12 +120,18 @@ fn quantile_over(
     let mut shape = ShapeVec::from_slice(levels.shape());
     shape.extend(kept_dims(x.shape(), axes));
     let values = if shape.contains(&0) {
-        Tensor::zeros(&shape, x.dtype().promote(levels.dtype()))?
+        let dtype = if method.picks() { x.dtype() } else { x.dtype().promote(levels.dtype()) };
+        Tensor::zeros(&shape, dtype)?
     } else {
         let spots: Vec<Spot> = exact.iter().map(|&q| method.spot(q, n)).collect();
         let read = spots.iter().map(|spot| spot.high + 1).max().unwrap_or(0);
         let ordered = Ordered::new(x, axes, read)?;
-        let rows = interpolated(op, &ordered, &levels, &exact, &spots, method.line(n))?;
+        let rows = if method.picks() {
+            let ranks: Vec<usize> = spots.iter().map(|spot| spot.low).collect();
+            ordered.unless_spoiled(&ordered.at(op, &ranks)?)?
+        } else {
+            interpolated(op, &ordered, &levels, &exact, &spots, method.line(n))?
+        };
         let mut order: ShapeVec = [rows.ndim() - 1].into_iter().collect();
         order.extend(0..rows.ndim() - 1);
         reshape_dims(&permute_axes(&rows, &order)?, &shape)?
@@ -180,21 +190,19 @@ crate::operations! { family "reduction";
         let axes = resolve("median", &axis, x.ndim())?;
         finish_shape(median_over(&x, &axes)?, &axes, keepdims)
     }
-    /// Quantiles at levels `q` from 0 to 1, between neighbours by NumPy's `method`; the axes of `q` come first. Derivatives: `g` to the two neighbours by their weight; the slope between them by `q`.
+    /// Quantiles at levels `q` from 0 to 1, between neighbours by NumPy's `method`; the axes of `q` come first; a method that picks one element keeps integers. Derivatives: `g` to the two neighbours by their weight; the slope between them by `q`.
     [numpy("quantile")]
     fn quantile(x: Tensor, q: Operand, axis: Axes = Axes::All, keepdims: bool = false, method: String = "linear".to_owned()) -> Tensor {
-        let x = astype(x, x.dtype().to_float())?;
-        quantile_over("quantile", &x, q, &resolve("quantile", &axis, x.ndim())?, keepdims, &method)
+        quantile_over("quantile", x, q, &resolve("quantile", &axis, x.ndim())?, keepdims, &method)
     }
     /// Quantiles at levels `q` from 0 to 100, between neighbours by NumPy's `method`; the axes of `q` come first.
     [numpy("percentile")]
     fn percentile(x: Tensor, q: Operand, axis: Axes = Axes::All, keepdims: bool = false, method: String = "linear".to_owned()) -> Tensor {
-        let x = astype(x, x.dtype().to_float())?;
         let hundred = Operand::Scalar(Scalar::Float(100.0));
         let level = match q {
             Operand::Scalar(s) => Operand::Scalar(Scalar::Float(s.as_f64() / 100.0)),
             tensor => Operand::Tensor(binary_operands(&DIVIDE, tensor, &hundred)?),
         };
-        quantile_over("percentile", &x, &level, &resolve("percentile", &axis, x.ndim())?, keepdims, &method)
+        quantile_over("percentile", x, &level, &resolve("percentile", &axis, x.ndim())?, keepdims, &method)
     }
 }

@@ -4,6 +4,7 @@
 //! Invariant: ranks are below the number of elements, and a weight of 0 means the lower one alone.
 
 use crate::error::{Error, Result};
+use crate::ops::declare::{Operand, Scalar};
 
 /// The neighbours of a level and how far it lies from the lower one towards the upper one.
 pub(crate) struct Spot {
@@ -59,6 +60,21 @@ impl Method {
                 remedy: format!("use one of {}", all.join(", ")),
             })
         })
+    }
+
+    /// At levels that are integers, the first and the last, nothing lies between two elements.
+    pub(crate) fn at(self, q: &Operand) -> Method {
+        let whole = match q {
+            Operand::Scalar(level) => matches!(level, Scalar::Int(_)),
+            Operand::Tensor(levels) => !levels.dtype().is_float(),
+        };
+        if whole && self == Method::Between(1.0, 1.0) { Method::Nearest } else { self }
+    }
+
+    /// Whether every level is at an element, never between two.
+    pub(crate) fn picks(self) -> bool {
+        use Method::{ClosestObservation, Higher, InvertedCdf, Lower, Nearest};
+        matches!(self, Lower | Higher | Nearest | InvertedCdf | ClosestObservation)
     }
 
     /// The rank's slope and start, for a method that interpolates; others are constant almost everywhere.

@@ -250,14 +250,24 @@ crate::operations! { family "reduction";
         mean_over(&x, &resolve("mean", &axis, x.ndim())?, keepdims)
     }
     /// Largest element over the axes; NaN if there is one. Derivative: `g` to the largest, shared evenly among ties.
-    [numpy("max", "amax"), aliases("amax")]
+    [numpy("max")]
     fn max(x: Tensor, axis: Axes = Axes::All, keepdims: bool = false) -> Tensor {
         extreme(Reduction::Max, "max", x, &axis, keepdims)
     }
     /// Smallest element over the axes; NaN if there is one. Derivative: `g` to the smallest, shared evenly among ties.
-    [numpy("min", "amin"), aliases("amin")]
+    [numpy("min")]
     fn min(x: Tensor, axis: Axes = Axes::All, keepdims: bool = false) -> Tensor {
         extreme(Reduction::Min, "min", x, &axis, keepdims)
+    }
+    /// `max` by another name, which gives values only also for PyTorch's `dim=`.
+    [numpy("amax")]
+    fn amax(x: Tensor, axis: Axes = Axes::All, keepdims: bool = false) -> Tensor {
+        extreme(Reduction::Max, "amax", x, &axis, keepdims)
+    }
+    /// `min` by another name, which gives values only also for PyTorch's `dim=`.
+    [numpy("amin")]
+    fn amin(x: Tensor, axis: Axes = Axes::All, keepdims: bool = false) -> Tensor {
+        extreme(Reduction::Min, "amin", x, &axis, keepdims)
     }
     /// Variance over the axes, `sum((x - mean)²) / (n - ddof)`; `correction` is another name of `ddof`. Derivative: `2 g (x - mean) / (n - ddof)`.
     [numpy("var")]

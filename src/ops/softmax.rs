@@ -7,7 +7,7 @@ use smallvec::smallvec;
 
 use crate::array::normalize_axis;
 use crate::dtype::DType;
-use crate::error::Result;
+use crate::error::{Error, Result};
 use crate::graph::Saved;
 use crate::kernels::{self, View, ViewMut};
 use crate::ops::arith::{MULTIPLY, SUBTRACT};
@@ -18,10 +18,6 @@ use crate::ops::reduce::sum_over;
 use crate::ops::shape::{broadcast_to, reshape_dims, swap_axes};
 use crate::ops::structured::{Record, finish, finish_batched, move_cost};
 use crate::tensor::Tensor;
-
-fn float(x: &Tensor) -> Result<Tensor> {
-    astype(x, x.dtype().to_float())
-}
 
 type RowKernel = fn(DType, View<'_>, ViewMut<'_>);
 
@@ -148,15 +144,34 @@ fn recorded_gradient(x: &Tensor, target: &Tensor, ignore: i64, g: &Tensor) -> Re
     binary(&MULTIPLY, &binary(&SUBTRACT, &softmax_axis(x, 1)?, &chosen)?, &weight)
 }
 
-crate::operations! { family "softmax";
-    /// `e^x / sum(e^x)` along an axis. Derivative: `y (g - sum(g y))`.
-    [numpy("scipy.special.softmax")]
-    fn softmax(x: Tensor, axis: isize) -> Tensor {
-        softmax_axis(&float(x)?, normalize_axis("softmax", axis, x.ndim())?)
+/// `function` along an axis of `x` as a float; a number has an axis 0, as in SciPy.
+fn on_axis(
+    op: &'static str,
+    x: &Tensor,
+    axis: isize,
+    dtype: Option<DType>,
+    function: fn(&Tensor, usize) -> Result<Tensor>,
+) -> Result<Tensor> {
+    if let Some(got) = dtype.filter(|d| !d.is_float()) {
+        let remedy = "give fg.float32 or fg.float64";
+        return Err(Box::new(Error::DType { op: op.into(), got, remedy }));
     }
-    /// Logarithm of the softmax along an axis. Derivative: `g - softmax(x) sum(g)`.
+    let x = astype(x, dtype.unwrap_or(x.dtype().to_float()))?;
+    if x.ndim() == 0 && matches!(axis, 0 | -1) {
+        return reshape_dims(&function(&reshape_dims(&x, &[1])?, 0)?, &[]);
+    }
+    function(&x, normalize_axis(op, axis, x.ndim())?)
+}
+
+crate::operations! { family "softmax";
+    /// `e^x / sum(e^x)` along an axis, computed in `dtype` if it is given. Derivative: `y (g - sum(g y))`.
+    [numpy("scipy.special.softmax")]
+    fn softmax(x: Tensor, axis: isize, dtype: Option<DType> = None) -> Tensor {
+        on_axis("softmax", x, axis, dtype, softmax_axis)
+    }
+    /// Logarithm of the softmax along an axis, computed in `dtype` if it is given. Derivative: `g - softmax(x) sum(g)`.
     [numpy("scipy.special.log_softmax")]
-    fn log_softmax(x: Tensor, axis: isize) -> Tensor {
-        log_softmax_axis(&float(x)?, normalize_axis("log_softmax", axis, x.ndim())?)
+    fn log_softmax(x: Tensor, axis: isize, dtype: Option<DType> = None) -> Tensor {
+        on_axis("log_softmax", x, axis, dtype, log_softmax_axis)
     }
 }

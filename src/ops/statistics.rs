@@ -161,7 +161,10 @@ crate::operations! { family "statistics";
         let axes = resolve("average", &axis, x.ndim())?;
         let (mean, total) = match weights {
             None => (mean_over(&x, &axes, true)?, Tensor::full(&[], Scalar::Float(count(&x, &axes) as f64), x.dtype())?),
-            Some(weights) => weighted_mean(&x, &spread_weights(&x, weights, &axis)?, &axes)?,
+            Some(weights) => {
+                let weights = astype(weights, x.dtype().promote(weights.dtype()))?;
+                weighted_mean(&x, &spread_weights(&x, &weights, &axis)?, &axes)?
+            }
         };
         let dims = ShapeVec::from_slice(mean.shape());
         let mean = finish_shape(mean, &axes, keepdims)?;

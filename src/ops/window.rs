@@ -11,6 +11,7 @@ use crate::ops::declare::{Axes, Ints};
 use crate::ops::places::{Places, spread_rows};
 use crate::ops::shape::{permute_axes, reshape_dims};
 use crate::ops::structured::{Record, SavedList, finish, move_cost};
+use crate::ops::view::{Step, view_through};
 use crate::tensor::Tensor;
 
 /// What the rule of a window needs.
@@ -74,9 +75,12 @@ fn length(op: &'static str, x: &Tensor, axis: usize, size: i64) -> Result<usize>
 crate::operations! { family "windows";
     /// Windows of `size` elements along an axis, `step` apart; their elements are a new last axis. A view. Derivative: `g` summed over the windows that contain an element.
     fn unfold(x: Tensor, axis: isize, size: isize, step: isize) -> Tensor {
-        let x = if x.ndim() == 0 { reshape_dims(x, &[1])? } else { x.clone() };
+        if x.ndim() == 0 {
+            // PyTorch gives the windows of a number no axis to count them.
+            return view_through(&unfold(&reshape_dims(x, &[1])?, axis, size, step)?, "unfold", vec![Step::Select { axis: 0, index: 0 }]);
+        }
         let axis = normalize_axis("unfold", axis, x.ndim())?;
-        let size = length("unfold", &x, axis, size as i64)?;
+        let size = length("unfold", x, axis, size as i64)?;
         if step < 1 {
             return Err(Box::new(Error::Argument {
                 op: "unfold".into(),
@@ -84,7 +88,7 @@ crate::operations! { family "windows";
                 remedy: "give a step of at least 1".into(),
             }));
         }
-        windows(&x, axis, size, step as usize)
+        windows(x, axis, size, step as usize)
     }
     /// Every window of a shape, as NumPy's of the same name: one new last axis for each axis of the window. A view.
     [numpy("lib.stride_tricks.sliding_window_view")]

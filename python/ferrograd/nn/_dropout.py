@@ -1,6 +1,7 @@
-"""Dropout: the operation of the core with a mask drawn for it.
+"""Dropout: the operation of the core with a mask drawn for it, also within attention.
 
-Owns: `dropout`. The core never draws; the package's generator does.
+Owns: `dropout`, and `scaled_dot_product_attention` with dropped weights. The core
+never draws; the package's generator does.
 Invariant: the same seed gives the same mask, and evaluation leaves the input as it is.
 """
 
@@ -11,6 +12,7 @@ import numpy as np
 from ferrograd._core import Tensor, asarray, tensor
 from ferrograd._random import Generator, source
 from ferrograd.errors import ArgumentError
+from ferrograd.nn import _operations
 from ferrograd.nn._operations import dropout_mask
 
 
@@ -38,3 +40,39 @@ def dropout(
         return given
     dropped: Tensor = dropout_mask(given, tensor(source(generator).random(given.shape) >= p), p)
     return dropped
+
+
+def scaled_dot_product_attention(
+    query: Any,
+    key: Any,
+    value: Any,
+    attn_mask: Any = None,
+    dropout_p: float = 0.0,
+    is_causal: bool = False,
+    scale: float | None = None,
+    *,
+    generator: Generator | np.random.Generator | None = None,
+) -> Tensor:
+    """`softmax(q kᵀ scale + mask) v`, with a share `dropout_p` of the weights dropped.
+
+    Shapes: query (…, L, E), key (…, S, E), value (…, S, V); result (…, L, V). A boolean mask says
+    which keys are seen, a float one is added; is_causal shows the keys up to the query's position.
+    `scale` is 1/sqrt(E) unless given. The derivatives are those of the parts.
+    Errors: `ShapeError` for shapes that do not fit, `DTypeError` for a mask of integers,
+    `ArgumentError` for a probability outside 0..1.
+
+    >>> import ferrograd as fg
+    >>> q, k, v = fg.ones(2, 4), fg.ones(3, 4), fg.ones(3, 5)
+    >>> fg.nn.functional.scaled_dot_product_attention(q, k, v).shape
+    (2, 5)
+    """
+    options: dict[str, Any] = {"attn_mask": attn_mask, "is_causal": is_causal, "scale": scale}
+    if dropout_p == 0.0:
+        found: Tensor = _operations.scaled_dot_product_attention(query, key, value, **options)
+        return found
+    value = asarray(value)
+    # Attention to the unit vectors gives the weights themselves.
+    units = np.eye(value.shape[-2], dtype=value.dtype)
+    weights = _operations.scaled_dot_product_attention(query, key, units, **options)
+    kept: Tensor = dropout(weights, dropout_p, generator=generator) @ value
+    return kept

@@ -1,6 +1,7 @@
 """Functions of neural networks: the operations under PyTorch's names.
 
-Owns: the namespace; every function is an operation of the core, `dropout` with a mask drawn for it.
+Owns: the namespace; every function is an operation of the core, with a mask drawn for it where
+something is dropped.
 Invariant: weights are [in, out], and every loss multiplies by the gradient that arrives.
 """
 
@@ -28,5 +29,10 @@ from ferrograd._core import (
     softsign as softsign,
     tanh as tanh,
 )
-from ferrograd.nn._dropout import dropout as dropout
 from ferrograd.nn._operations import *  # noqa: F403 - the registry lists them
+
+# isort: split
+from ferrograd.nn._dropout import (  # type: ignore[assignment]
+    dropout as dropout,
+    scaled_dot_product_attention as scaled_dot_product_attention,
+)

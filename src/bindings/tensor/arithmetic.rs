@@ -6,7 +6,7 @@
 
 use pyo3::prelude::*;
 use pyo3::pyclass::CompareOp;
-use pyo3::types::PyNotImplemented;
+use pyo3::types::{PyBytes, PyNotImplemented, PyString};
 
 use crate::bindings::convert;
 use crate::bindings::dispatch::{self, SMALL};
@@ -24,6 +24,18 @@ type Object<'py> = PyResult<Bound<'py, PyAny>>;
 
 fn not_implemented(py: Python<'_>) -> Bound<'_, PyAny> {
     PyNotImplemented::get(py).to_owned().into_any()
+}
+
+/// An operand that is nothing like an array. Python would repeat text as often as the tensor says.
+#[cold]
+fn unfit<'py>(op: &Elementwise, other: &Bound<'py, PyAny>) -> Object<'py> {
+    let text = other.is_instance_of::<PyString>() || other.is_instance_of::<PyBytes>();
+    match text && op.name == arith::MULTIPLY.name {
+        true => {
+            convert::tensor_of(op.name, "the operand", other).map(|_| not_implemented(other.py()))
+        }
+        false => Ok(not_implemented(other.py())),
+    }
 }
 
 /// Runs a computation, without the GIL where it is large.
@@ -77,7 +89,7 @@ fn forward_result<'py>(
     }
     match convert::tensor_like(op.name, other)? {
         Some(b) => run(py, a.size().max(b.size()), || binary(op, a, &b)),
-        None => Ok(not_implemented(py)),
+        None => unfit(op, other),
     }
 }
 
@@ -102,7 +114,7 @@ fn reflected_result<'py>(
     }
     match convert::tensor_like(op.name, other)? {
         Some(a) => run(py, a.size().max(b.size()), || binary(op, &a, b)),
-        None => Ok(not_implemented(py)),
+        None => unfit(op, other),
     }
 }
 

@@ -33,15 +33,15 @@ impl PyTensor {
     }
 
     #[setter]
-    fn set_requires_grad(slf: &Bound<'_, Self>, on: bool) -> PyResult<()> {
-        python(slf.get().tensor.set_requires_grad(on))
+    fn set_requires_grad(slf: &Bound<'_, Self>, on: &Bound<'_, PyAny>) -> PyResult<()> {
+        python(slf.get().tensor.set_requires_grad(convert::flag(on)?))
     }
 
     /// Sets `requires_grad` and returns the tensor.
     #[pyo3(signature = (requires_grad=true))]
     fn requires_grad_<'py>(
         slf: &Bound<'py, Self>,
-        requires_grad: bool,
+        #[pyo3(from_py_with = convert::flag)] requires_grad: bool,
     ) -> PyResult<Bound<'py, Self>> {
         slf.get().tensor.set_requires_grad(requires_grad)?;
         remember(slf)?;

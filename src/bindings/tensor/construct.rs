@@ -131,11 +131,11 @@ fn finish(object: &Bound<'_, PyTensor>, requires_grad: bool, name: Option<&str>)
 /// `data` is a number, a nested sequence (also of tensors, which are stacked differentiably), an array or a
 /// tensor, whose values are copied.
 #[pyfunction]
-#[pyo3(signature = (data, *, dtype=None, requires_grad=false, name=None))]
+#[pyo3(signature = (data, dtype=None, *, requires_grad=false, name=None))]
 pub(crate) fn tensor<'py>(
     data: &Bound<'py, PyAny>,
     dtype: Option<&Bound<'py, PyAny>>,
-    requires_grad: bool,
+    #[pyo3(from_py_with = convert::flag)] requires_grad: bool,
     name: Option<&str>,
 ) -> PyResult<Bound<'py, PyTensor>> {
     let tensor = copied(data, dtype_option("tensor", dtype)?)?.in_mode();
@@ -205,7 +205,7 @@ pub(crate) fn full<'py>(
     shape: Vec<i64>,
     fill_value: &Bound<'py, PyAny>,
     dtype: Option<&Bound<'py, PyAny>>,
-    requires_grad: bool,
+    #[pyo3(from_py_with = convert::flag)] requires_grad: bool,
 ) -> PyResult<Bound<'py, PyTensor>> {
     let dtype = dtype_option(op, dtype)?.unwrap_or_else(default_dtype);
     let Some(value) = convert::weak_number(fill_value)? else {
@@ -226,11 +226,11 @@ pub(crate) fn full<'py>(
 #[pymethods]
 impl PyTensor {
     #[new]
-    #[pyo3(signature = (data, *, dtype=None, requires_grad=false, name=None))]
+    #[pyo3(signature = (data, dtype=None, *, requires_grad=false, name=None))]
     fn new(
         data: &Bound<'_, PyAny>,
         dtype: Option<&Bound<'_, PyAny>>,
-        requires_grad: bool,
+        #[pyo3(from_py_with = convert::flag)] requires_grad: bool,
         name: Option<&str>,
     ) -> PyResult<PyTensor> {
         let tensor = copied(data, dtype_option("tensor", dtype)?)?.in_mode();

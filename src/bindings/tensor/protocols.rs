@@ -1,6 +1,6 @@
 //! NumPy's protocols: `np.sin(t)`, `ndarray * t`, `np.concatenate([t, a])`.
 //!
-//! Owns: the hooks NumPy looks for; the table behind them is Python's (`_protocols.py`), driven by the
+//! Owns: the hooks NumPy looks for, and the methods whose function has the tensor in second place; the table behind them is Python's (`_protocols.py`), driven by the
 //! `numpy` names of the registry. Never computes.
 
 use pyo3::intern;
@@ -8,6 +8,8 @@ use pyo3::prelude::*;
 use pyo3::sync::PyOnceLock;
 use pyo3::types::{PyDict, PyTuple};
 
+use crate::bindings::dispatch;
+use crate::bindings::errors::bad_type;
 use crate::bindings::tensor::PyTensor;
 
 /// The operation of each ufunc, for the plain call; everything else is decided in Python.
@@ -17,6 +19,17 @@ static FUNCTION: PyOnceLock<Py<PyAny>> = PyOnceLock::new();
 
 #[pymethods]
 impl PyTensor {
+    /// `polygamma(n, x)` of this tensor, SciPy's order of arguments turned round.
+    fn polygamma<'py>(
+        slf: &Bound<'py, Self>,
+        n: &Bound<'py, PyAny>,
+    ) -> PyResult<Bound<'py, PyAny>> {
+        match dispatch::find("polygamma") {
+            Some(decl) => dispatch::call(slf.py(), decl, &[n.clone(), slf.as_any().clone()], &[]),
+            None => Err(bad_type("polygamma", "the operation does not exist", "report this")),
+        }
+    }
+
     #[pyo3(signature = (ufunc, method, *inputs, **kwargs))]
     fn __array_ufunc__<'py>(
         slf: &Bound<'py, Self>,

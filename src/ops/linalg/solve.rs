@@ -141,9 +141,9 @@ crate::operations! { family "linear algebra";
     fn solve(a: Tensor, b: Tensor) -> Tensor {
         system("solve", a, b, solved)
     }
-    /// The solution of `a x = b` (of `aᵀ x = b` with trans=1) for triangular `a`, of which the other triangle is not read. Derivatives: as those of `solve`, the triangle of it for `a`.
+    /// The solution of `a x = b` (of `aᵀ x = b` with trans=1) for triangular `a`, of which the other triangle is not read; `upper` is PyTorch's word for not `lower`. Derivatives: as those of `solve`, the triangle of it for `a`.
     [namespace("linalg")]
-    fn solve_triangular(a: Tensor, b: Tensor, trans: isize = 0, lower: bool = false, unit_diagonal: bool = false) -> Tensor {
+    fn solve_triangular(a: Tensor, b: Tensor, trans: isize = 0, lower: bool = false, unit_diagonal: bool = false, upper: Option<bool> = None) -> Tensor {
         let transposed = match trans {
             0 => false,
             1 | 2 => true,
@@ -153,6 +153,7 @@ crate::operations! { family "linear algebra";
                 remedy: "use 0, or 1 to solve with the transposed matrix".into(),
             })),
         };
+        let lower = upper.map_or(lower, |upper| !upper);
         let how = Reading { lower, transposed, unit: unit_diagonal };
         system("solve_triangular", a, b, |a, b| solved_triangular(a, b, how))
     }

@@ -50,6 +50,14 @@ fn check(q: &Tensor, k: &Tensor, v: &Tensor) -> Result<()> {
 /// Scores with the mask applied: booleans say which keys are seen, numbers are added.
 fn masked(scores: &Tensor, mask: &Tensor) -> Result<Tensor> {
     if mask.dtype() != DType::Bool {
+        if !mask.dtype().is_float() {
+            // Ones and zeros that were added would hide nothing.
+            return Err(Box::new(Error::Unsupported {
+                op: "scaled_dot_product_attention".into(),
+                what: format!("attn_mask of dtype {}", mask.dtype()),
+                remedy: "give booleans, true for the keys that are seen, or floats, which are added",
+            }));
+        }
         return binary(&ADD, scores, &astype(mask, scores.dtype())?);
     }
     where_(

@@ -60,6 +60,19 @@ fn unfit(op: &'static str, x: &Tensor, what: &str, target: &Tensor) -> Box<Error
     })
 }
 
+const INTEGERS: &str = "give integers, for example target.astype(fg.int64)";
+const CLASSES: &str = "give class numbers as integers, target.astype(fg.int64), or probabilities of the input's shape";
+
+/// A target of the right shape whose elements mean nothing.
+#[cold]
+fn uncounted(op: &'static str, what: &str, target: &Tensor, remedy: &'static str) -> Box<Error> {
+    Box::new(Error::Unsupported {
+        op: op.into(),
+        what: format!("{what} of dtype {}", target.dtype()),
+        remedy,
+    })
+}
+
 /// Weights of the classes, if they fit.
 fn class_weights(
     op: &'static str,
@@ -82,11 +95,15 @@ fn class_numbers(
     target: &Tensor,
     ignore: i64,
 ) -> Result<Tensor> {
-    if target.shape() != &rows.dims[..]
-        || target.dtype() == DType::Bool
-        || target.dtype().is_float()
-    {
+    let countable = target.dtype() != DType::Bool && !target.dtype().is_float();
+    if target.shape() == x.shape() && op == "cross_entropy" {
+        return Err(uncounted(op, "probabilities", target, "give probabilities as floats"));
+    }
+    if target.shape() != &rows.dims[..] {
         return Err(unfit(op, x, &format!("{} target", target.dtype()), target));
+    }
+    if !countable {
+        return Err(uncounted(op, "class numbers", target, INTEGERS));
     }
     let classes = rows.x.shape()[1];
     let numbers =
@@ -215,7 +232,10 @@ crate::operations! { family "losses";
         let weight = class_weights("cross_entropy", x, &rows, weight)?;
         if target.dtype().is_float() {
             if target.shape() != x.shape() {
-                return Err(unfit("cross_entropy", x, "target", target));
+                return match target.shape() == &rows.dims[..] {
+                    true => Err(uncounted("cross_entropy", "class numbers", target, CLASSES)),
+                    false => Err(unfit("cross_entropy", x, "target", target)),
+                };
             }
             let target = rows_of("cross_entropy", target)?.x;
             let losses = soft_losses(&log_softmax_axis(&rows.x, 1)?, &target, weight.as_ref(), label_smoothing)?;
