@@ -242,7 +242,6 @@ OTHERS = [
         lambda y, t, a, b: integrate.odeint(_pendulum, y, t, (a, b), **_TIGHT),
         lambda y, t, a, b: scipy.integrate.odeint(_pendulum, y, t, (a, b), **_TIGHT),
         (np.array([1.0, 0.2]), np.array([0.0, 0.3, 0.9, 1.5]), np.array(2.0), np.array([0.3, 0.1])),
-        order=1,
     ),
 ]
 

@@ -17,6 +17,7 @@ from ferrograd import core, dict as adict, grad, isinstance as ainstance, list a
 from ferrograd.extend import VSpace, defvjp, primitive, primitive_vjps, vspace
 from ferrograd.misc import flatten
 from ferrograd.test_util import check_equivalent, check_grads
+from ferrograd.tracer import Node, trace
 from ferrograd.util import func, quick_grad_check, subval, subvals
 from ferrograd.wrap_util import unary_to_nary
 
@@ -123,6 +124,47 @@ class TestCore:
             return sum(alist([x["w"][0], x["b"]]))
 
         check_equivalent(grad(f)({"w": X, "b": 1.0}), {"w": onp.array([1.0, 0, 0]), "b": 1.0})
+
+
+class Listed(Node):
+    """A node that keeps all it is told."""
+
+    def __init__(self, value: Any, fun: Any, args: Any, kwargs: Any, at: Any, parents: Any) -> None:
+        self.value, self.name, self.args, self.at = value, fun.__name__, args, at
+        self.text = f"{self.name}({', '.join(p.text for p in parents)})"
+
+    def initialize_root(self, text: str) -> None:
+        self.text = text
+
+
+class TestTrace:
+    """The operations of a function, one node each."""
+
+    def test_nodes(self) -> None:
+        value, node = trace(Listed.new_root("x"), lambda x: np.sin(x + x) / 2, 1.23)
+        assert value == pytest.approx(onp.sin(2.46) / 2)
+        assert (node.text, node.at, node.args[1]) == ("divide(sin(add(x, x)))", (0,), 2)
+        assert node.value == value
+        inner = trace(Listed.new_root("x"), lambda x: np.sum(np.concatenate([X, x])), X)[1]
+        assert (inner.text, inner.value) == ("sum(concatenate(x))", pytest.approx(2 * X.sum()))
+
+    def test_a_gradient_lists_its_function(self) -> None:
+        seen: list[str] = []
+
+        class Told(Listed):
+            def __init__(self, *given: Any) -> None:
+                super().__init__(*given)
+                seen.append(self.name)
+
+        with pytest.warns(UserWarning, match="does not depend"):
+            value, node = trace(Told.new_root("x"), grad(lambda x: np.sin(x) * x), 2.0)
+        assert node is None
+        assert value == pytest.approx(onp.sin(2.0) + 2 * onp.cos(2.0))
+        assert seen == ["clone", "sin", "multiply"]
+
+    def test_a_node_without_definitions(self) -> None:
+        with pytest.raises(NotImplementedError, match="initialize_root"):
+            Node.new_root()
 
 
 class TestChecks:

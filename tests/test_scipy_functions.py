@@ -136,5 +136,25 @@ def test_other_names_are_those_of_scipy() -> None:
         fg.grad(lambda x: stats.expon.logpdf(x))(1.0)
 
 
+def test_an_ode_with_containers_of_arguments() -> None:
+    times, start = np.linspace(0.0, 1.0, 4), np.array([2.0])
+
+    def end(p: Any) -> Any:
+        return integrate.odeint(
+            lambda y, t, p, c: -p["rate"] * y + p["pull"][0] * c, start, times, (p, 0.5), rtol=1e-10
+        )[-1, 0]
+
+    fg.check_grads(end, rtol=1e-4)({"rate": 0.7, "pull": [np.array(1.2)]})
+
+
+def test_an_ode_does_not_lose_what_its_function_closes_over() -> None:
+    def solved(a: Any) -> Any:
+        return integrate.odeint(lambda y, t: -a * y, np.ones(1), np.array([0.0, 1.0])).sum()
+
+    with pytest.raises(NotImplementedError, match="pass it in args"):
+        fg.grad(solved)(2.0)
+    assert solved(2.0) == pytest.approx(1 + np.exp(-2), rel=1e-6)
+
+
 def test_older_names() -> None:
     assert logsumexp is special.logsumexp

@@ -12,8 +12,12 @@ from typing import Any
 import numpy
 
 import ferrograd.numpy as np
-from ferrograd.extend import defvjp, primitive
+from ferrograd._core import is_grad_enabled
+from ferrograd.errors import NotDifferentiableError
+from ferrograd.extend import defvjp_argnums, primitive
+from ferrograd.misc.flatten import flatten
 from ferrograd.scipy._library import library
+from ferrograd.tracer import getval, isbox
 from ferrograd.transforms import make_vjp
 
 
@@ -28,22 +32,23 @@ def _solve(y0: Any, t: Any, args: Any, func: Callable[..., Any], options: Any) -
 def odeint(func: Callable[..., Any], y0: Any, t: Any, args: Any = (), **options: Any) -> Any:
     """The states at times `t` of the system `dy/dt = func(y, t, *args)` that starts at `y0`.
 
-    Differentiable by `y0`, by `t` and by each float or array in `args`; not by what `func` closes
-    over. `options` are SciPy's.
+    Differentiable to any order by `y0`, by `t` and by `args`, which may be floats, arrays and
+    containers of them. Errors: `NotDifferentiableError` where `func` closes over a value that
+    requires grad, which belongs into `args`. `options` are SciPy's.
     """
     args = args if isinstance(args, tuple) else (args,)
-    shapes = [np.shape(a) for a in args]
-    flat = np.concatenate([np.zeros(0), *(np.ravel(a) for a in args)])
+    flat, unflatten = flatten(args)
 
     def of_flat(y: Any, time: Any, values: Any) -> Any:
-        parts, start = [], 0
-        for shape in shapes:
-            size = int(numpy.prod(shape, dtype=int))
-            parts.append(np.reshape(values[start : start + size], shape))
-            start += size
-        return func(y, time, *parts)
+        return func(y, time, *unflatten(values))
 
-    return _solve(np.asarray(y0), np.asarray(t, dtype=float), flat, of_flat, options)
+    y0, t = np.asarray(y0), np.asarray(t, dtype=float)
+    if is_grad_enabled() and isbox(of_flat(getval(y0), getval(t[0]), getval(flat))):
+        raise NotDifferentiableError(
+            "odeint: func depends on a value that requires grad and is not among its arguments;"
+            " pass it in args=(...,)"
+        )
+    return _solve(y0, t, flat, of_flat, options)
 
 
 def _adjoint(ans: Any, y0: Any, t: Any, args: Any, func: Any, options: Any) -> Callable[..., Any]:
@@ -74,9 +79,14 @@ def _adjoint(ans: Any, y0: Any, t: Any, args: Any, func: Any, options: Any) -> C
     return pull
 
 
-defvjp(
-    _solve,
-    lambda ans, *given: lambda g: _adjoint(ans, *given)(g)[0],
-    lambda ans, *given: lambda g: _adjoint(ans, *given)(g)[1],
-    lambda ans, *given: lambda g: _adjoint(ans, *given)(g)[2],
-)
+def _selected(argnums: Any, ans: Any, args: Any, kwargs: Any) -> Callable[[Any], Any]:
+    pull = _adjoint(ans, *args)
+
+    def pulled(g: Any) -> Any:
+        slopes = pull(g)
+        return tuple(slopes[k] for k in argnums)
+
+    return pulled
+
+
+defvjp_argnums(_solve, _selected)
