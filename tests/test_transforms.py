@@ -4,7 +4,7 @@ Owns: everything a transform gives when it is used well; `test_transforms_errors
 """
 
 import dataclasses
-from collections import OrderedDict, defaultdict
+from collections import Counter, OrderedDict, defaultdict
 from collections.abc import Callable
 from typing import Any, NamedTuple
 
@@ -170,6 +170,7 @@ def containers() -> list[Any]:
         Model(X, 1.5),
         OrderedDict(z=X, a=2.0),
         defaultdict(list, k=X),
+        Counter({"a": 2.0, "b": 3.0}),
     ]
 
 

@@ -17,6 +17,17 @@ def written(x: Any) -> Any:
     return x.sum()
 
 
+def changing(w: Any) -> Callable[[Any], Any]:
+    """A function that changes, after its use, what it was closed over."""
+
+    def f(x: Any) -> Any:
+        y = np.sum(x * w)
+        w[...] += 1.0
+        return y
+
+    return f
+
+
 def two(a: Any, b: Any) -> Any:
     return a
 
@@ -57,6 +68,23 @@ ARGUMENTS: dict[str, Row] = {
     "complex number": (lambda: fg.grad(np.sin)(1j), TypeError, "complex derivatives"),
     "string": (lambda: fg.grad(np.sum)("a"), TypeError, "argument 0 is the string 'a'"),
     "none": (lambda: fg.grad(np.sum)(None), TypeError, "argument 0 is None"),
+    "masked": (
+        lambda: fg.grad(np.sum)(np.ma.array(X, mask=X > 0.5)),
+        TypeError,
+        "argument 0 is a masked array, whose mask a derivative would lose; pass x.filled(0)",
+    ),
+    "strings": (lambda: fg.grad(np.sum)(np.array(["a"])), TypeError, "an array of dtype <U1"),
+    "bytes inside": (
+        lambda: fg.grad(lambda p: p["x"].sum())({"x": X, "n": b"name"}),
+        TypeError,
+        "argument 0['n'] is a bytes, and no derivative exists",
+    ),
+    "function inside": (
+        lambda: fg.grad(lambda p: p["act"](p["x"]).sum())({"x": X, "act": np.tanh}),
+        TypeError,
+        "pass everything else in another argument",
+    ),
+    "generator": (lambda: fg.grad(sum)(x for x in X), TypeError, "argument 0 is a generator"),
     "set": (lambda: fg.grad(np.sum)({1.0}), TypeError, "argument 0 is a set"),
     "string inside": (
         lambda: fg.grad(lambda p: p["x"].sum())({"x": X, "n": [1.0, "name"]}),
@@ -74,6 +102,23 @@ ARGUMENTS: dict[str, Row] = {
         "the argument 'n' is the integer 3",
     ),
     "position": (lambda: fg.grad(two, 3)(1.0, 2.0), ValueError, "argnums names argument 3"),
+    "negative position": (
+        lambda: fg.grad(two, -3)(1.0, 2.0),
+        ValueError,
+        "argnums names argument -3, but two was called with 2 positional arguments; its parameters"
+        " are (a, b); pass that argument or change argnums",
+    ),
+    "position among stars": (
+        lambda: fg.grad(lambda *a: a[0], 3)(1.0, 2.0),
+        ValueError,
+        "argnums names argument 3",
+    ),
+    "twice from both ends": (lambda: fg.grad(two, (1, -1))(X, X), ValueError, "twice"),
+    "numpy bool argnums": (lambda: fg.grad(two, np.bool_(True)), TypeError, "argnums is np.True_"),
+    "a bool among argnums": (lambda: fg.grad(two, (0, True)), TypeError, "argnums is (0, True)"),
+    "a set of argnums": (lambda: fg.grad(two, {0}), TypeError, "argnums is {0}"),
+    "nested argnums": (lambda: fg.grad(two, ((0,), 1)), TypeError, "argnums is ((0,), 1)"),
+    "no arguments": (lambda: fg.grad(two)(), ValueError, "called with 0 positional arguments"),
     "default by position": (lambda: fg.grad(np.sum, 3)(X), ValueError, "argnums names argument 3"),
     "unknown name": (lambda: fg.grad(two, "q")(1.0, 2.0), ValueError, "parameters are (a, b)"),
     "missing name": (lambda: fg.grad(two, "b")(1.0), ValueError, "argnums names argument 'b'"),
@@ -118,6 +163,26 @@ ARGUMENTS: dict[str, Row] = {
         ValueError,
         "the cotangent has the structure list",
     ),
+    "cotangent string": (
+        lambda: fg.vjp(np.sin, X)[1]("a"),
+        TypeError,
+        "vjp: the cotangent is the string 'a'; give floats or an array of floats",
+    ),
+    "cotangent none": (
+        lambda: fg.vjp(np.sin, X)[1](None),
+        ValueError,
+        "the cotangent has the structure None, but the results have *",
+    ),
+    "tangent keys": (
+        lambda: fg.jvp(lambda p: p["a"], ({"a": X},), ({"b": X},)),
+        ValueError,
+        "the tangent has the structure tuple([0]: dict(['b']: *)), but the arguments have",
+    ),
+    "vector of strings": (
+        lambda: fg.hvp(np.sum)(X, np.array(["a"] * 5)),
+        TypeError,
+        "hvp: the vector is an array of shape (5,) and dtype <U1",
+    ),
     "no vector": (lambda: fg.hvp(np.sum)(X), ValueError, "hvp(f)(x, v)"),
     "vector shape": (lambda: fg.hvp(np.sum)(X, X[:1]), ValueError, "hvp: the vector has shape"),
     "modes": (lambda: fg.check_grads(np.sin, modes="x"), ValueError, "modes is 'x'"),
@@ -144,6 +209,36 @@ RESULTS: dict[str, Row] = {
         TypeError,
         "returned the string 's' at ['b']",
     ),
+    "mixture with none": (
+        lambda: fg.grad(lambda x: (np.sum(x), None))(X),
+        ValueError,
+        "returned a tuple of 2, not one number; return a scalar, put the rest into aux",
+    ),
+    "mixture with an integer": (
+        lambda: fg.jacobian(lambda x: (x, x.argmax()))(X),
+        TypeError,
+        "dtype int64 at [1], which is not differentiable; return floats, or return it as aux",
+    ),
+    "generator": (
+        lambda: fg.grad(lambda x: (y for y in x))(X),
+        TypeError,
+        "returned a generator; return floats",
+    ),
+    "object": (lambda: fg.grad(lambda x: object())(X), TypeError, "returned an object; return"),
+    "objects": (
+        lambda: fg.grad(lambda x: np.array([1, "a"], dtype=object))(X),
+        TypeError,
+        "returned an array of shape (2,) and dtype object; return floats",
+    ),
+    **{
+        f"none in {op}": (
+            lambda op=op: getattr(fg, op)(lambda x: None)(X),
+            TypeError,
+            f"{op}: <lambda> returned None",
+        )
+        for op in ("value_and_grad", "elementwise_grad", "hessian", "make_vjp", "make_hvp")
+    },
+    "none in vjp": (lambda: fg.vjp(lambda x: None, X), TypeError, "vjp: <lambda> returned None"),
     "integer": (lambda: fg.grad(lambda x: x.argmax())(X), TypeError, "not differentiable"),
     "truth": (lambda: fg.grad(lambda x: bool(x > 0))(1.0), TypeError, "returned a bool"),
     "comparison": (lambda: fg.grad(lambda x: x > 0)(1.0), TypeError, "dtype bool"),
@@ -192,6 +287,21 @@ INSIDE: dict[str, Row] = {
         TypeError,
         "silently leave the graph",
     ),
+    "number": (
+        lambda: fg.grad(lambda x: 2 * float(x[0]))(X),
+        TypeError,
+        "keep the tensor, or use detach() where no gradient is meant",
+    ),
+    "closure changed": (
+        lambda: fg.grad(changing(fg.tensor(X)))(X),
+        RuntimeError,
+        'a value saved by "multiply" was changed in place by "setitem"',
+    ),
+    "truth of many": (
+        lambda: fg.grad(lambda x: x if x > 0 else -x)(X),
+        ValueError,
+        "use t.any() or t.all()",
+    ),
     "user error": (lambda: fg.grad(lambda x: {}["key"])(X), KeyError, "key"),
 }
 
@@ -222,3 +332,8 @@ def test_an_error_does_not_make_later_calls_nested() -> None:
         fg.grad(lambda x: 1 / 0)(1.0)
     w = fg.tensor(2.0, requires_grad=True)
     assert type(fg.grad(lambda x: x * w)(3.0)) is float
+
+
+def test_a_closed_over_array_counts_with_the_values_at_the_call() -> None:
+    found = fg.grad(changing(np.full(5, 3.0)))(X)
+    np.testing.assert_array_equal(found, np.full(5, 3.0))

@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 
 from ferrograd._core import Tensor, grad as _grad, tensor
-from ferrograd.errors import ArgumentError, ShapeError
+from ferrograd.errors import ArgumentError, ArgumentTypeError, DTypeError, ShapeError
 from ferrograd.transforms._argnums import Argnums, Wanted, name_of, named
 from ferrograd.transforms._trace import (
     GRAD,
@@ -29,7 +29,7 @@ from ferrograd.transforms._trace import (
     trace,
     traced,
 )
-from ferrograd.transforms._tree import Tree, flatten
+from ferrograd.transforms._tree import LEAF, Tree, flatten
 from ferrograd.transforms._values import FLOAT, array_of, leave, value_of, zeros
 
 
@@ -232,7 +232,8 @@ def matched(
     """Vectors in the structure of `tree`, as tensors of the shapes and dtypes of `like`."""
     leaves: list[Any] = []
     other = flatten(given, leaves)
-    if len(leaves) != len(like) or not (tree.same(other) or len(like) == 1):
+    bare = len(like) == 1 and (other is LEAF or tree is LEAF)
+    if len(leaves) != len(like) or not (bare or tree.same(other)):
         raise ArgumentError(
             f"{op}: {what} has the structure {other}, but the {whose} have {tree}; give one of the"
             " same structure"
@@ -243,7 +244,7 @@ def matched(
         if isinstance(leaf, Tensor):
             vector = leaf if leaf.dtype == dtype else leaf.astype(dtype)
         else:
-            vector = tensor(leaf, dtype=dtype)
+            vector = _vector(op, f"{what}{path}", leaf, dtype)
         shape = tuple(np.shape(x))
         if tuple(vector.shape) != shape:
             raise ShapeError(
@@ -252,6 +253,15 @@ def matched(
             )
         vectors.append(vector)
     return vectors
+
+
+def _vector(op: str, what: str, leaf: Any, dtype: Any) -> Tensor:
+    try:
+        return tensor(leaf, dtype=dtype)
+    except (ArgumentTypeError, DTypeError):
+        raise ArgumentTypeError(
+            f"{op}: {what} is {described(leaf)}; give floats or an array of floats"
+        ) from None
 
 
 def vjp(f: Callable[..., Any], *primals: Any, has_aux: bool = False) -> tuple[Any, ...]:

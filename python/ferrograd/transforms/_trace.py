@@ -343,7 +343,8 @@ def described(value: Any) -> str:
         return f"a {type(value).__name__} of {len(value)}"
     if isinstance(value, str):
         return f"the string {value!r}"
-    return f"a {type(value).__name__}"
+    name = type(value).__name__
+    return f"{'an' if name[0] in 'aeiouAEIOU' else 'a'} {name}"
 
 
 @outside_inference

@@ -126,7 +126,9 @@ def _dict_maker(value: dict[Any, Any], kind: type) -> Callable[[list[Any]], Any]
 
     def make(new: list[Any]) -> Any:
         made = copy.copy(value)
-        made.update(zip(names, new, strict=True))
+        # Not `update`, which means something else to a Counter.
+        for name, item in zip(names, new, strict=True):
+            made[name] = item
         return made
 
     return make

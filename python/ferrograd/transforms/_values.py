@@ -43,6 +43,11 @@ def enter(op: str, where: str, value: Any, recording: bool) -> tuple[Tensor, int
         return value.detach().clone().requires_grad_(), TENSOR
     if kind is float:
         return tensor(value, dtype=np.float64, requires_grad=True), FLOAT
+    if isinstance(value, np.ma.MaskedArray):
+        raise ArgumentTypeError(
+            f"{op}: {where} is a masked array, whose mask a derivative would lose; pass x.filled(0)"
+            " and use the mask inside the function: np.where(mask, 0, ...)"
+        )
     if isinstance(value, np.ndarray | np.floating) and value.dtype.char in "fd":
         plain = np.asarray(value)
         return (
