@@ -103,6 +103,9 @@ DOORS = [
     memory_view,
 ]
 
+#: Doors beside which the tensor's own array is read-only.
+FROZEN = [through_a_frozen_view, frozen_and_thawed, through_a_broadcast]
+
 
 def write(door: Any) -> None:
     for k in range(3):
@@ -176,6 +179,133 @@ class TestDoors:
         write(door)
         y.backward()
         np.testing.assert_allclose(x.grad.numpy(), START)
+
+
+@pytest.mark.parametrize("open_door", DOORS, ids=lambda d: d.__name__)
+class TestWhatIsNotSaved:
+    """Each door, where the write meets no saved operand."""
+
+    @pytest.mark.parametrize(
+        "f",
+        [
+            lambda x, c: x + c,
+            lambda x, c: c - x,
+            lambda x, c: fg.concatenate([x, c]),
+            lambda x, c: fg.where(fg.tensor([True, True, False]), x, c),
+        ],
+    )
+    def test_an_unsaved_operand(self, open_door: Any, f: Any) -> None:
+        c, door = open_door()
+        x = fg.tensor([1.0, 2.0, 3.0], requires_grad=True)
+        y = f(x, c)
+        before = y.tolist()
+        expected = f(x.detach(), fg.tensor(START)).tolist()
+        write(door)
+        assert y.tolist() == before == expected
+        slope = fg.autograd.grad((y * y).sum(), [x])[0]
+        fresh = x.detach().requires_grad_()
+        again = f(fresh, fg.tensor(START))
+        np.testing.assert_array_equal(
+            slope.numpy(), fg.autograd.grad((again * again).sum(), [fresh])[0].numpy()
+        )
+
+    def test_the_gradient_passed_in(self, open_door: Any) -> None:
+        c, door = open_door()
+        x = fg.tensor([1.0, 2.0, 3.0], requires_grad=True)
+        (x * 1.0).backward(c)
+        write(door)
+        np.testing.assert_array_equal(x.grad.numpy(), START)
+
+
+@pytest.mark.parametrize(
+    "open_door", [d for d in DOORS if d not in FROZEN], ids=lambda d: d.__name__
+)
+class TestResults:
+    """Each door to memory that an operation in place wrote its result to."""
+
+    def test_a_result_written_to_that_memory(self, open_door: Any) -> None:
+        """It is saved by what comes after it."""
+        c, door = open_door()
+        x = fg.tensor([0.1, 0.2, 0.3], requires_grad=True)
+        c.copy_(fg.exp(x))
+        y = (c * c).sum()
+        write(door)
+        y.backward()
+        np.testing.assert_allclose(x.grad.numpy(), 2 * np.exp([0.2, 0.4, 0.6]))
+
+    def test_a_result_that_its_own_derivative_keeps(self, open_door: Any) -> None:
+        c, door = open_door()
+        x = fg.tensor([0.1, 0.2, 0.3], requires_grad=True)
+        c.copy_(x)
+        c.exp_()
+        y = c.sum()
+        write(door)
+        y.backward()
+        np.testing.assert_allclose(x.grad.numpy(), np.exp([0.1, 0.2, 0.3]))
+
+    def test_a_result_that_nothing_keeps(self, open_door: Any) -> None:
+        """The gradient is that of the operations, whatever the values became."""
+        c, door = open_door()
+        x = fg.tensor([0.1, 0.2, 0.3], requires_grad=True)
+        c.copy_(x * 3.0)
+        write(door)
+        c.sum().backward()
+        np.testing.assert_array_equal(x.grad.numpy(), np.full(3, 3.0))
+        assert c.tolist() == [-100.0] * 3
+
+
+@pytest.mark.parametrize("open_door", FROZEN, ids=lambda d: d.__name__)
+def test_memory_that_numpy_shows_read_only_takes_no_result(open_door: Any) -> None:
+    c, _ = open_door()
+    with pytest.raises(fg.errors.InPlaceError, match="the tensor's memory is read-only"):
+        c.copy_(fg.tensor(START))
+    assert c.tolist() == START.tolist()
+
+
+@pytest.mark.parametrize(
+    "open_door",
+    [
+        lambda t: t.numpy(writable=True),
+        lambda t: t.numpy(writable=True)[:],
+        lambda t: memoryview(t.numpy(writable=True)),
+        lambda t: np.from_dlpack(t, copy=False),
+    ],
+    ids=["numpy", "view", "memoryview", "dlpack"],
+)
+class TestDoorsToResults:
+    """A detached result shares its memory, and so does what is exported from it."""
+
+    def test_one_that_its_own_derivative_keeps(self, open_door: Any) -> None:
+        x = fg.tensor([0.1, 0.2, 0.3], requires_grad=True)
+        y = fg.exp(x)
+        write(open_door(y.detach()))
+        with pytest.raises(fg.errors.InPlaceError, match=r"writable=True|copy=False"):
+            y.sum().backward()
+
+    def test_one_that_nothing_keeps(self, open_door: Any) -> None:
+        x = fg.tensor([0.1, 0.2, 0.3], requires_grad=True)
+        y = x * 3.0
+        write(open_door(y.detach()))
+        y.sum().backward()
+        np.testing.assert_array_equal(x.grad.numpy(), np.full(3, 3.0))
+
+    def test_one_that_is_saved_later(self, open_door: Any) -> None:
+        x = fg.tensor([0.1, 0.2, 0.3], requires_grad=True)
+        y = x * 3.0
+        door = open_door(y.detach())
+        z = (y * y).sum()
+        write(door)
+        z.backward()
+        np.testing.assert_allclose(x.grad.numpy(), 18 * np.array([0.1, 0.2, 0.3]))
+
+    def test_a_gradient(self, open_door: Any) -> None:
+        """Writing to one gradient changes no other."""
+        x, y = (fg.tensor([1.0, 2.0, 3.0], requires_grad=True) for _ in "xy")
+        (x + y).sum().backward()
+        write(open_door(x.grad))
+        assert y.grad.tolist() == [1.0] * 3
+        (x + y).sum().backward()
+        assert x.grad.tolist() == [-99.0] * 3
 
 
 @pytest.mark.parametrize("open_door", DOORS[:9], ids=lambda d: d.__name__)
