@@ -11,7 +11,7 @@ use super::real::Real;
 
 /// One float of a loop. `FMA`: the loop is compiled for a CPU that has fused multiply-add.
 /// `WIDE`: arguments may be so large that sin, cos and tan must reduce them the slow way;
-/// without it those three return NaN there.
+/// without it those three mean nothing there.
 #[derive(Clone, Copy)]
 #[repr(transparent)]
 pub struct Lane<T, const FMA: bool, const WIDE: bool = false>(pub T);
@@ -136,8 +136,8 @@ macro_rules! both {
 }
 
 both! {
-    plain { abs, sqrt, lgamma, digamma }
-    fused { erfinv, cbrt, asin, acos, atan, exp, exp2, expm1, ln, log2, log10, log1p, sinh, cosh, tanh, asinh, acosh, atanh, sigmoid, erf, erfc, normal_cdf, floor, ceil, round, trunc }
+    plain { abs, sqrt }
+    fused { lgamma, digamma, trigamma, erfinv, cbrt, asin, acos, atan, exp, exp2, expm1, ln, log2, log10, log1p, sinh, cosh, tanh, asinh, acosh, atanh, sigmoid, erf, erfc, normal_cdf, floor, ceil, round, trunc }
     wide { sin, cos, tan }
     plain2 { max, min, copysign, polygamma, sinc }
     fused2 { powf, atan2, hypot }

@@ -51,6 +51,7 @@ macro_rules! for_each_real_unary {
             erfinv "Inverse of the error function.",
             lgamma "Logarithm of the absolute value of the gamma function.",
             digamma "Derivative of `lgamma`.",
+            trigamma "Derivative of `digamma`.",
             floor "Largest integer not above.",
             ceil "Smallest integer not below.",
             round "Nearest integer, ties to even.",

@@ -132,7 +132,7 @@ impl Elementwise {
     }
 
     /// The dtype to compute in: the operands' own, else the float (or integer) that stands for it.
-    fn compute_dtype(&self, common: DType) -> Result<DType> {
+    pub(super) fn compute_dtype(&self, common: DType) -> Result<DType> {
         let stand_in = if self.forward.float { common.to_float() } else { DType::I64 };
         match common {
             _ if self.takes(common) => Ok(common),
@@ -154,7 +154,7 @@ impl Elementwise {
 
     /// Computes and records; operands agree in dtype and shape.
     #[inline]
-    fn run<const N: usize>(
+    pub(super) fn run<const N: usize>(
         &'static self,
         slots: [Slot<'_>; N],
         layout: &Layout,
@@ -300,7 +300,7 @@ pub(crate) fn settle<const N: usize>(
     Ok(settled)
 }
 
-fn broadcast_to_dims(x: &Tensor, dims: &[usize]) -> Result<Tensor> {
+pub(super) fn broadcast_to_dims(x: &Tensor, dims: &[usize]) -> Result<Tensor> {
     if x.shape() == dims { Ok(x.clone()) } else { broadcast_to(x, dims) }
 }
 
@@ -339,7 +339,7 @@ fn settle_scalar<'a>(
 }
 
 /// NumPy 2: a Python integer must fit the array's integer dtype.
-fn check_range(op: &'static str, dtype: DType, scalar: Scalar) -> Result<()> {
+pub(super) fn check_range(op: &'static str, dtype: DType, scalar: Scalar) -> Result<()> {
     let Scalar::Int(value) = scalar else {
         return Ok(());
     };

@@ -3,14 +3,14 @@ elementwise! { family "extremes";
     /// The larger operand; a NaN loses against a number. Derivative: `g` to the larger, half each at a tie.
     [numpy("fmax")]
     fn fmax(a, b) = FMAX {
-        forward { float: |a, b| R::select(a.is_nan(), b, R::select(b.is_nan(), a, a.max(b))); ints: |a, b| a.max(b); bool: |a, b| a | b; cost: 0.3; }
+        forward { float: |a, b| R::select(R::mask_or(a.ge(b), b.is_nan()), a, b); ints: |a, b| a.max(b); bool: |a, b| a | b; cost: 0.3; }
         by a { float |g, a, b| R::select(a.eq(b), g * 0.5, R::select(R::mask_or(a.gt(b), b.is_nan()), g, R::lit(0.0))) }
         by b { float |g, a, b| R::select(a.eq(b), g * 0.5, R::select(R::mask_or(b.gt(a), R::mask_and(a.is_nan(), b.eq(b))), g, R::lit(0.0))) }
     }
     /// The smaller operand; a NaN loses against a number. Derivative: `g` to the smaller, half each at a tie.
     [numpy("fmin")]
     fn fmin(a, b) = FMIN {
-        forward { float: |a, b| R::select(a.is_nan(), b, R::select(b.is_nan(), a, a.min(b))); ints: |a, b| a.min(b); bool: |a, b| a & b; cost: 0.3; }
+        forward { float: |a, b| R::select(R::mask_or(a.le(b), b.is_nan()), a, b); ints: |a, b| a.min(b); bool: |a, b| a & b; cost: 0.3; }
         by a { float |g, a, b| R::select(a.eq(b), g * 0.5, R::select(R::mask_or(a.lt(b), b.is_nan()), g, R::lit(0.0))) }
         by b { float |g, a, b| R::select(a.eq(b), g * 0.5, R::select(R::mask_or(b.lt(a), R::mask_and(a.is_nan(), b.eq(b))), g, R::lit(0.0))) }
     }

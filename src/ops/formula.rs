@@ -207,9 +207,9 @@ macro_rules! elementwise {
 macro_rules! flat_sources {
     () => { &[] };
     ({ $($one:tt)* }) => { &$crate::derivative_sources!($($one)*) };
-    ({ $($one:tt)* } { $($two:tt)* }) => {{
+    ({ $($one:tt)* } $($rest:tt)+) => {{
         const A: &[$crate::ops::elementwise::Source] = &$crate::derivative_sources!($($one)*);
-        const B: &[$crate::ops::elementwise::Source] = &$crate::derivative_sources!($($two)*);
+        const B: &[$crate::ops::elementwise::Source] = $crate::flat_sources!($($rest)+);
         const fn join<const N: usize>(a: &[$crate::ops::elementwise::Source], b: &[$crate::ops::elementwise::Source]) -> [$crate::ops::elementwise::Source; N] {
             let mut all = [$crate::ops::elementwise::Source::Grad; N];
             let mut i = 0;
@@ -279,6 +279,7 @@ macro_rules! elementwise_faces {
             }
         }
     };
+    ([$($doc:literal)*] $name:ident $spec:ident ($a:ident, $b:ident, $c:ident) $(($($p:ident),+))?) => {};
     ([$($doc:literal)*] $name:ident $spec:ident ($a:ident, $b:ident)) => {
         $(#[doc = $doc])*
         #[inline]

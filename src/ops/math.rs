@@ -176,14 +176,14 @@ elementwise! { family "elementwise";
     /// Logarithm of the absolute value of the gamma function. Derivative: `g digamma(x)`.
     [numpy("scipy.special.gammaln"), aliases("gammaln")]
     fn lgamma(x) = LGAMMA {
-        forward { float_calls: |x| x.lgamma(); cost: 20.0; }
-        by x { float_calls |g, x| g * x.digamma() }
+        forward { float: |x| x.lgamma(); cost: 5.2; }
+        by x { float |g, x| g * x.digamma() }
     }
     /// Derivative of `lgamma`. Derivative: `g polygamma(1, x)`.
     [numpy("scipy.special.digamma", "scipy.special.psi"), aliases("psi")]
     fn digamma(x) = DIGAMMA {
-        forward { float_calls: |x| x.digamma(); cost: 25.0; }
-        by x { float_calls |g, x| g * x.polygamma(R::lit(1.0)) }
+        forward { float: |x| x.digamma(); cost: 3.7; }
+        by x { float |g, x| g * x.trigamma() }
     }
     /// Degrees to radians.
     [numpy("deg2rad", "radians"), aliases("radians")]
@@ -247,7 +247,7 @@ pub(crate) mod real {
         tan math::TAN, sinh math::SINH, cosh math::COSH, tanh math::TANH, asin math::ARCSIN, acos math::ARCCOS,
         atan math::ARCTAN, asinh math::ARCSINH, acosh math::ARCCOSH, atanh math::ARCTANH,
         sigmoid activation::SIGMOID, erf math::ERF, erfc math::ERFC, erfinv math::ERFINV,
-        lgamma math::LGAMMA, digamma math::DIGAMMA, floor math::FLOOR, ceil math::CEIL, round math::RINT,
+        lgamma math::LGAMMA, digamma math::DIGAMMA, trigamma orders::TRIGAMMA, floor math::FLOOR, ceil math::CEIL, round math::RINT,
         trunc math::TRUNC, powf arith::POWER, atan2 arith::ARCTAN2, hypot arith::HYPOT, max arith::MAXIMUM,
         min arith::MINIMUM, copysign arith::COPYSIGN, fmod arith::FMOD, polygamma orders::POLYGAMMA,
         sinc orders::SINC_ORDER,

@@ -3,6 +3,7 @@
 //! Owns: the nan-functions, each its plain sister over elements with the NaN replaced.
 //! Never repairs a NaN silently elsewhere. Invariant: a NaN element gets a gradient of 0.
 
+use crate::array::ShapeVec;
 use crate::dtype::DType;
 use crate::error::Result;
 use crate::kernels::Reduction;
@@ -29,6 +30,11 @@ fn replaced(x: &Tensor, value: f64) -> Result<Tensor> {
         return Ok(x.clone());
     }
     where_(&isnan(x)?, &number(value), &Operand::Tensor(x.clone()))
+}
+
+fn any_nan(x: &Tensor) -> Result<bool> {
+    let axes: ShapeVec = (0..x.ndim()).collect();
+    reduced(Reduction::Any, &isnan(&x.detach())?, &axes, DType::Bool)?.item::<bool>()
 }
 
 /// How many elements over the axes are numbers, as a float; the axes stay as size 1.
@@ -74,7 +80,13 @@ crate::operations! { family "reduction";
     /// Sum over the axes, a NaN counting as 0. Derivative: `g` repeated, 0 for a NaN.
     [numpy("nansum")]
     fn nansum(x: Tensor, axis: Axes = Axes::All, keepdims: bool = false) -> Tensor {
-        sum_over(&replaced(x, 0.0)?, &resolve_fold("nansum", &axis, x.ndim())?, keepdims)
+        let axes = resolve_fold("nansum", &axis, x.ndim())?;
+        // A sum without NaN has met none.
+        let total = sum_over(x, &axes, keepdims)?;
+        if x.dtype().is_float() && any_nan(&total)? {
+            return sum_over(&replaced(x, 0.0)?, &axes, keepdims);
+        }
+        Ok(total)
     }
     /// Mean over the axes of what is not NaN. Derivative: `g / n` repeated, 0 for a NaN.
     [numpy("nanmean")]

@@ -1,6 +1,6 @@
 //! Sorting and searching: order, largest elements, places in an order.
 //!
-//! Owns: sort, argsort, topk, partition, searchsorted. The kernel finds indices; values are taken by them.
+//! Owns: sort, argsort, topk, partition, searchsorted. What is recorded takes its values by indices.
 //! Never sorts in place. Invariant: sorting is stable, a NaN comes after every number, and a gradient goes
 //! to the element that was chosen.
 
@@ -9,6 +9,7 @@ use std::cmp::Ordering;
 use crate::array::{ShapeVec, normalize_axis};
 use crate::dtype::DType;
 use crate::error::{Dims, Error, Result};
+use crate::graph;
 use crate::kernels::{self, order::Key};
 use crate::ops::cast::astype;
 use crate::ops::declare::Ints;
@@ -42,6 +43,12 @@ fn line(op: &'static str, x: &Tensor, axis: Option<isize>) -> Result<(Tensor, us
 
 fn sorted(op: &'static str, x: &Tensor, axis: Option<isize>, descending: bool) -> Result<Tensor> {
     let (x, axis) = line(op, x, axis)?;
+    if !(graph::recording() && x.requires_grad()) {
+        // Nobody asks where an element came from.
+        let out = Tensor::empty(x.shape(), x.dtype())?;
+        kernels::order::sort(descending, x.dtype(), x.view_of(), axis, out.view_mut());
+        return Ok(out.unrecorded(std::iter::once(&x)));
+    }
     let index = order_along(&x, axis, x.shape()[axis], descending)?;
     taken_along(op, &x, axis, &index)
 }

@@ -5,10 +5,16 @@
 
 use crate::error::Error;
 use crate::ops::declare::Scalar;
-use crate::ops::elementwise::binary_scalar;
+use crate::ops::elementwise::{binary_scalar, unary};
+use crate::ops::math::DIGAMMA;
 use crate::tensor::Tensor;
 
 elementwise_specs! {
+    /// Derivative of `digamma`. Derivative: `g` times that of order 2.
+    fn trigamma(x) = TRIGAMMA {
+        forward { float: |x| x.trigamma(); cost: 2.9; }
+        by x { float_calls |g, x| g * x.polygamma(R::lit(2.0)) }
+    }
     /// Derivative of order `b` of `digamma` at `a`. Derivative: `g` times that of order `b + 1`.
     fn polygamma_at(a, b) = POLYGAMMA {
         forward { float_calls: |a, b| a.polygamma(b); cost: 60.0; }
@@ -34,6 +40,10 @@ crate::operations! { family "elementwise";
                 remedy: "give an order of 0 or more".into(),
             }));
         }
-        binary_scalar(&POLYGAMMA, x, Scalar::Float(n as f64))
+        match n {
+            0 => unary(&DIGAMMA, x),
+            1 => unary(&TRIGAMMA, x),
+            _ => binary_scalar(&POLYGAMMA, x, Scalar::Float(n as f64)),
+        }
     }
 }

@@ -1,18 +1,18 @@
 //! Order statistics: range, median, quantiles.
 //!
-//! Owns: ptp, median, quantile, percentile. Values are taken by sorted indices, so gradients reach the elements.
-//! Never sorts more of a line than it reads. Invariant: a line with a NaN gives NaN.
+//! Owns: ptp, median, quantile, percentile. Values are taken by index, so gradients reach the elements.
+//! Never sorts a line for a few ranks of it. Invariant: a line with a NaN gives NaN.
 
-use crate::array::{Layout, ShapeVec};
+use crate::array::ShapeVec;
 use crate::dtype::DType;
 use crate::error::{Error, Result};
 use crate::kernels::Reduction;
+use crate::kernels::order::arg_ranks;
 use crate::ops::arith::{ADD, DIVIDE, MULTIPLY, SUBTRACT};
 use crate::ops::cast::astype;
 use crate::ops::compare::{GREATER_EQUAL, isnan};
 use crate::ops::declare::{Axes, Operand, Scalar};
 use crate::ops::elementwise::{binary, binary_operands, binary_scalar};
-use crate::ops::order::order_along;
 use crate::ops::quantile_method::{Line, Method, Spot};
 use crate::ops::reduce::{
     extreme_over, finish_shape, kept_dims, lines, mean_over, need_elements, reduced, resolve,
@@ -23,22 +23,19 @@ use crate::ops::select::where_;
 use crate::ops::shape::{permute_axes, reshape_dims};
 use crate::tensor::Tensor;
 
-/// Lines of at least one element, sorted as far as they are read.
+/// Lines of at least one element, of which elements are read by rank.
 struct Ordered {
     lines: Tensor,
-    /// The indices of the smallest elements, in order.
-    index: Tensor,
     /// Whether a line holds a NaN; the last axis has size 1.
     spoiled: Tensor,
 }
 
 impl Ordered {
-    fn new(x: &Tensor, axes: &[usize], wanted: usize) -> Result<Ordered> {
+    fn new(x: &Tensor, axes: &[usize]) -> Result<Ordered> {
         let lines = lines(x, axes)?;
-        let last = lines.ndim() - 1;
-        let index = order_along(&lines, last, wanted, false)?;
-        let spoiled = reduced(Reduction::Any, &isnan(&lines.detach())?, &[last], DType::Bool)?;
-        Ok(Ordered { lines, index, spoiled })
+        let (plain, last) = (lines.detach(), lines.ndim() - 1);
+        let spoiled = isnan(&reduced(Reduction::Max, &plain, &[last], plain.dtype())?)?;
+        Ok(Ordered { lines, spoiled })
     }
 
     fn last(&self) -> usize {
@@ -47,16 +44,12 @@ impl Ordered {
 
     /// The elements at ranks `ranks[0]`, `ranks[1]`, … of every line, as the last axis.
     fn at(&self, op: &'static str, ranks: &[usize]) -> Result<Tensor> {
-        let mut dims = ShapeVec::from_slice(self.index.shape());
+        let mut dims = ShapeVec::from_slice(self.lines.shape());
         dims[self.last()] = ranks.len();
         let chosen = Tensor::empty(&dims, DType::I64)?;
-        for (k, &rank) in ranks.iter().enumerate() {
-            let column = |layout: &Layout, i| layout.slice(self.last(), i, 1, 1);
-            let from = self.index.with_layout(column(self.index.layout(), rank));
-            let to = chosen.with_layout(column(chosen.layout(), k));
-            crate::kernels::copy(DType::I64, from.view_of(), to.view_mut());
-        }
-        taken_along(op, &self.lines, self.last(), &chosen)
+        let (lines, dtype) = (&self.lines, self.lines.dtype());
+        arg_ranks(dtype, lines.view_of(), self.last(), ranks, chosen.view_mut());
+        taken_along(op, lines, self.last(), &chosen)
     }
 
     /// `value`, but NaN for lines that hold one.
@@ -79,7 +72,7 @@ fn median_over(x: &Tensor, axes: &[usize]) -> Result<Tensor> {
     if n == 0 {
         return Tensor::full(&dims, Scalar::Float(f64::NAN), x.dtype());
     }
-    let ordered = Ordered::new(x, axes, n / 2 + 1)?;
+    let ordered = Ordered::new(x, axes)?;
     let middle = if n % 2 == 1 { vec![n / 2] } else { vec![n / 2 - 1, n / 2] };
     let mean = mean_over(&ordered.at("median", &middle)?, &[ordered.last()], true)?;
     reshape_dims(&ordered.unless_spoiled(&mean)?, &dims)
@@ -124,8 +117,7 @@ fn quantile_over(
         Tensor::zeros(&shape, dtype)?
     } else {
         let spots: Vec<Spot> = exact.iter().map(|&q| method.spot(q, n)).collect();
-        let read = spots.iter().map(|spot| spot.high + 1).max().unwrap_or(0);
-        let ordered = Ordered::new(x, axes, read)?;
+        let ordered = Ordered::new(x, axes)?;
         let rows = if method.picks() {
             let ranks: Vec<usize> = spots.iter().map(|spot| spot.low).collect();
             ordered.unless_spoiled(&ordered.at(op, &ranks)?)?

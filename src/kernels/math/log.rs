@@ -1,50 +1,23 @@
-//! Logarithms: `x = 2^k m` with `m` in `[sqrt(1/2), sqrt(2))`, and `ln(m)`, with `f = m - 1`,
-//! as `2 artanh(s)` with `s = f / (2 + f)`, an odd polynomial in `s`.
+//! Logarithms: `x = 2^k m` with `m` in `[sqrt(1/2), sqrt(2))`, and `ln(m)`, with `f = m - 1`: for
+//! float64 `2 artanh(s)` with `s = f / (2 + f)`, an odd polynomial in `s`; for float32 one in `f`.
 //!
 //! Error: `ln` below 1 ulp, the others below 2 ulp.
 
 /// Defines the logarithms of one width.
 macro_rules! logarithms {
     (
-        $module:ident, $t:ident, $bits:ident, $round:ident, $exp:ident,
-        mantissa: $mantissa:literal, exponent_mask: $mask:literal, root_half: $root_half:literal,
-        one_integer: $one:literal, lift: ($lift:literal, $lift_power:literal),
+        $module:ident, $t:ident, $round:ident, $exp:ident, $parts:ident,
         ln2: ($ln2_hi:literal, $ln2_lo:literal),
         log10: ($log10_2_hi:literal, $log10_2_lo:literal, $log10e_lo:literal),
-        poly: $poly:expr,
     ) => {
         /// Logarithms of one width.
         #[allow(missing_docs)]
         pub(super) mod $module {
-            use crate::kernels::math::basic::$round::{fma, horner, two_prod};
+            pub(crate) use super::$parts::split;
+            use super::$parts::tail;
+            use crate::kernels::math::basic::$round::{fma, two_prod};
             use crate::kernels::math::exp::$exp::power_of_two;
             use std::$t::consts::{LOG2_E, LOG10_E};
-
-            const POLY: [$t; $poly.len()] = $poly;
-            const MANTISSA: $bits = (1 << $mantissa) - 1;
-            /// The bits of the sign-free 1, and of `sqrt(1/2)`.
-            const ONE: $bits = $mask << $mantissa;
-
-            /// `(k, m)` with `x = 2^k m`, for finite `x > 0`.
-            #[inline(always)]
-            pub(crate) fn split(x: $t) -> ($t, $t) {
-                let tiny = x < $t::MIN_POSITIVE;
-                let lifted = if tiny { x * $lift } else { x };
-                let bits = lifted.to_bits().wrapping_add(ONE - $root_half);
-                let exponent = $t::from_bits((bits >> $mantissa) | $one.to_bits()) - $one;
-                let k = exponent - $mask as $t - (if tiny { $lift_power } else { 0.0 });
-                (k, $t::from_bits((bits & MANTISSA).wrapping_add($root_half)))
-            }
-
-            /// `ln(1 + f)` less `f - f²/2`, and `f²/2`.
-            #[inline(always)]
-            fn tail<const FMA: bool>(f: $t) -> ($t, $t) {
-                let half_square = 0.5 * f * f;
-                let s = f / (2.0 + f);
-                let z = s * s;
-                let r = z * horner::<FMA, _>(&POLY, z);
-                (s * (half_square + r), half_square)
-            }
 
             /// `k ln(2) + ln(1 + f)`.
             #[inline(always)]
@@ -81,15 +54,16 @@ macro_rules! logarithms {
                 let (k, m) = split(x);
                 let f = m - 1.0;
                 let (t, half_square) = tail::<FMA>(f);
-                // The logarithm in two parts, the product with k exact: powers of ten give integers.
-                let high = f - half_square;
-                let low = ((f - high) - half_square) + t;
-                let (p, p_low) = two_prod::<FMA>(high, LOG10_E);
-                let base = k * $log10_2_hi;
-                let sum = base + p;
-                let lost = (base - sum) + p;
-                let rest = fma::<FMA>(low, LOG10_E, fma::<FMA>(high, $log10e_lo, p_low));
-                edges(x, sum + (fma::<FMA>(k, $log10_2_lo, rest) + lost))
+                // The product with k is exact in two parts: powers of ten give integers.
+                let low = fma::<FMA>(t - half_square, LOG10_E, k * $log10_2_lo);
+                let low = fma::<FMA>(f, $log10e_lo, low);
+                let rest = if FMA {
+                    fma::<FMA>(f, LOG10_E, low)
+                } else {
+                    let (p, p_low) = two_prod::<FMA>(f, LOG10_E);
+                    p + (p_low + low)
+                };
+                edges(x, fma::<FMA>(k, $log10_2_hi, rest))
             }
 
             #[inline(always)]
@@ -107,24 +81,89 @@ macro_rules! logarithms {
     };
 }
 
+/// The parts of a float64.
+mod parts64 {
+    use crate::kernels::math::basic::round64::horner;
+
+    /// `2 artanh(s) / s` after its first term, over `s^2`.
+    const POLY: [f64; 7] = [
+        0.6666666666666731,
+        0.3999999999942358,
+        0.2857142874274129,
+        0.22222198356476758,
+        0.18183583179414828,
+        0.15313403692744879,
+        0.14803859381047904,
+    ];
+    const INTEGER: f64 = 4503599627370496.0;
+    const ROOT_HALF: u64 = 0x3fe6_a09e_667f_3bcd;
+
+    /// `(k, m)` with `x = 2^k m`, for finite `x > 0`.
+    #[inline(always)]
+    pub(crate) fn split(x: f64) -> (f64, f64) {
+        let tiny = x < f64::MIN_POSITIVE;
+        let lifted = if tiny { x * 18014398509481984.0 } else { x };
+        let bits = lifted.to_bits().wrapping_add((1023 << 52) - ROOT_HALF);
+        let exponent = f64::from_bits((bits >> 52) | INTEGER.to_bits()) - INTEGER;
+        let k = exponent - 1023.0 - (if tiny { 54.0 } else { 0.0 });
+        (k, f64::from_bits((bits & ((1 << 52) - 1)).wrapping_add(ROOT_HALF)))
+    }
+
+    /// `ln(1 + f)` less `f - f²/2`, and `f²/2`.
+    #[inline(always)]
+    pub(super) fn tail<const FMA: bool>(f: f64) -> (f64, f64) {
+        let half_square = 0.5 * f * f;
+        let s = f / (2.0 + f);
+        let z = s * s;
+        let r = z * horner::<FMA, _>(&POLY, z);
+        (s * (half_square + r), half_square)
+    }
+}
+
+/// The parts of a float32.
+mod parts32 {
+    use crate::kernels::math::basic::round32::horner;
+
+    /// `(ln(1 + f) - f + f^2 / 2) / f^3`.
+    const POLY: [f32; 8] = [
+        0.3333333,
+        -0.25000823,
+        0.20001255,
+        -0.16623323,
+        0.14201413,
+        -0.13160348,
+        0.12762299,
+        -0.07633291,
+    ];
+    const ROOT_HALF: u32 = 0x3f35_04f3;
+
+    /// `(k, m)` with `x = 2^k m`, for finite `x > 0`.
+    #[inline(always)]
+    pub(crate) fn split(x: f32) -> (f32, f32) {
+        let tiny = x < f32::MIN_POSITIVE;
+        let bits = (if tiny { x * 33554432.0 } else { x }).to_bits();
+        let exponent = (bits.wrapping_sub(ROOT_HALF) as i32) >> 23;
+        let k = exponent as f32 - (if tiny { 25.0 } else { 0.0 });
+        (k, f32::from_bits(bits.wrapping_sub((exponent << 23) as u32)))
+    }
+
+    /// `ln(1 + f)` less `f - f²/2`, and `f²/2`.
+    #[inline(always)]
+    pub(super) fn tail<const FMA: bool>(f: f32) -> (f32, f32) {
+        let square = f * f;
+        ((f * square) * horner::<FMA, _>(&POLY, f), 0.5 * square)
+    }
+}
+
 logarithms! {
-    logs64, f64, u64, round64, w64,
-    mantissa: 52, exponent_mask: 1023, root_half: 0x3fe6_a09e_667f_3bcd,
-    one_integer: 4503599627370496.0f64, lift: (18014398509481984.0, 54.0),
+    logs64, f64, round64, w64, parts64,
     ln2: (0.6931471805598903, 5.497923018708371e-14),
     log10: (0.30102999566383914, 1.42050232272661e-13, 1.098319650216765e-17),
-    poly: [
-        0.6666666666666731, 0.3999999999942358, 0.2857142874274129, 0.22222198356476758,
-        0.18183583179414828, 0.15313403692744879, 0.14803859381047904,
-    ],
 }
 logarithms! {
-    logs32, f32, u32, round32, w32,
-    mantissa: 23, exponent_mask: 127, root_half: 0x3f35_04f3,
-    one_integer: 8388608.0f32, lift: (33554432.0, 25.0),
+    logs32, f32, round32, w32, parts32,
     ln2: (0.693_145_75, 1.428_606_8e-6),
     log10: (0.301_025_4, 4.605_039e-6, -1.010_305e-8),
-    poly: [0.66666776, 0.39977443, 0.2987711],
 }
 
 /// Logarithms of float64.

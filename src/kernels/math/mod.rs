@@ -12,14 +12,16 @@ mod erfinv;
 mod exp;
 pub mod f32;
 pub mod f64;
+mod gamma;
 mod hyperbolic;
 mod inverse;
 mod log;
+mod polygamma;
 mod power;
 mod remainder;
 mod root;
 mod sinc;
-mod special;
 mod trig;
+mod trig32;
 
 pub use argument::Argument;

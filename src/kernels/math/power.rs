@@ -8,7 +8,7 @@ macro_rules! power {
     (
         $module:ident, $t:ident, $round:ident, $logs:ident, most: $most:literal,
         range: $low:literal .. $high:literal, first: ($first:literal, $first_low:literal),
-        second: ($second:literal, $second_low:literal), tail: $tail:expr, exp2: $exp2:expr,
+        second: $second:literal, tail: $tail:expr, exp2: $exp2:expr,
     ) => {
         /// The power of one width.
         #[allow(missing_docs)]
@@ -24,6 +24,18 @@ macro_rules! power {
             /// `(2^r - 1) / r`.
             const EXP2: [$t; $exp2.len()] = $exp2;
 
+            /// `a * b + c` and what its rounding lost, for a `c` that is 0 or larger than the product.
+            #[inline(always)]
+            fn sum_of_product<const FMA: bool>(a: $t, b: $t, c: $t) -> ($t, $t) {
+                if FMA {
+                    let sum = fma::<FMA>(a, b, c);
+                    return (sum, fma::<FMA>(a, b, c - sum));
+                }
+                let (p, p_low) = two_prod::<FMA>(a, b);
+                let sum = c + p;
+                (sum, ((c - sum) + p) + p_low)
+            }
+
             /// `log2(a)` for `a >= 0` as a sum, its second part undefined where the first is not finite.
             #[inline(always)]
             fn log2_pair<const FMA: bool>(a: $t) -> ($t, $t) {
@@ -35,17 +47,12 @@ macro_rules! power {
                 let s_low = (residue::<FMA>(f, s, d) - s * d_low) * inverse;
                 let (z, z_low) = two_prod::<FMA>(s, s);
                 let z_low = fma::<FMA>(s + s, s_low, z_low);
-                let (u, u_low) = two_prod::<FMA>(z, $second);
-                let u_low = fma::<FMA>(z, $second_low, fma::<FMA>(z_low, $second, u_low));
-                let t = (z * z) * horner::<FMA, _>(&TAIL, z);
-                let w = u + t;
-                let w_low = ((u - w) + t) + u_low;
+                let t = fma::<FMA>(z * z, horner::<FMA, _>(&TAIL, z), $first_low);
+                let w = fma::<FMA>(z, $second, t);
                 let v = $first + w;
-                let v_low = (($first - v) + w) + (w_low + $first_low);
-                let (p, p_low) = two_prod::<FMA>(s, v);
-                let p_low = fma::<FMA>(s, v_low, fma::<FMA>(s_low, v, p_low));
-                let sum = k + p;
-                let low = ((k - sum) + p) + p_low;
+                let v_low = fma::<FMA>(z_low, $second, ($first - v) + w);
+                let (sum, low) = sum_of_product::<FMA>(s, v, k);
+                let low = fma::<FMA>(s, v_low, fma::<FMA>(s_low, v, low));
                 let sum = if a < <$t>::INFINITY { sum } else { a };
                 (if a == 0.0 { <$t>::NEG_INFINITY } else { sum }, low)
             }
@@ -76,7 +83,7 @@ macro_rules! power {
 power! {
     w64, f64, round64, logs64, most: 1e30, range: -1080.0 .. 1026.0,
     first: (2.8853900817779268, 4.0710547481862066e-17),
-    second: (0.9617966939259756, 5.0577616648125907e-17),
+    second: 0.9617966939259756,
     tail: [
         0.5770780163555858, 0.4121985831098338, 0.3205988986801571, 0.2623080459898803,
         0.22196692033039642, 0.19167599099455052, 0.1863023673611604,
@@ -91,7 +98,7 @@ power! {
 power! {
     w32, f32, round32, logs32, most: 1e12, range: -152.0 .. 130.0,
     first: (2.885_39, 3.851_926e-8),
-    second: (0.961_796_7, -7.028_462e-9),
+    second: 0.961_796_7,
     tail: [0.5770782, 0.41206598, 0.33251455],
     exp2: [std::f32::consts::LN_2, 0.2402265, 0.05550357, 0.009618083, 0.0013390863, 0.00015453163],
 }

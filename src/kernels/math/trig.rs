@@ -1,18 +1,18 @@
-//! Sine, cosine and tangent: `x = k pi/2 + r` with `r` in two parts, and a polynomial for each of
-//! sine and cosine on `|r| <= pi/4`, chosen by the quadrant.
+//! Sine, cosine and tangent of float64: `x = k pi/2 + r` with `r` in two parts, and a polynomial for
+//! each of sine and cosine on `|r| <= pi/4`, chosen by the quadrant.
 //!
 //! The reduction is exact enough up to `WIDE_ABOVE`; beyond, a `WIDE` value takes the standard
-//! library's function, another becomes NaN. Error: sine and cosine below 1 ulp, tangent below 2.
+//! library's function, and another has no meaning. Error: sine and cosine below 1 ulp, tangent below 2.
 
 /// Arguments above this magnitude need a `WIDE` lane for sin, cos and tan.
 pub(super) const WIDE_ABOVE: f64 = 65536.0;
 
 /// The multiple of pi/2 of one argument: its two low bits, and the rest in two parts.
 #[derive(Clone, Copy)]
-struct Reduced<T> {
+struct Reduced {
     quadrant: u32,
-    rest: T,
-    low: T,
+    rest: f64,
+    low: f64,
 }
 
 /// The difference and the error of its rounding, for an `a` that is a multiple of the last digit of
@@ -36,7 +36,7 @@ fn reduce_split(x: f64) -> (f64, f64, f64) {
     (t, high, error - k * 2.0222662487959506e-21)
 }
 
-impl Reduced<f64> {
+impl Reduced {
     #[inline(always)]
     fn new<const FMA: bool>(x: f64) -> Self {
         use super::basic::round64::{MAGIC, fma, two_prod};
@@ -55,121 +55,83 @@ impl Reduced<f64> {
     }
 }
 
-impl Reduced<f32> {
+const SIN: [f64; 6] = [
+    -0.16666666666666632,
+    0.008333333333322462,
+    -0.00019841269829820547,
+    2.755731369016851e-06,
+    -2.5050757115843673e-08,
+    1.5896704327810241e-10,
+];
+const COS: [f64; 6] = [
+    0.041666666666666616,
+    -0.0013888888888876482,
+    2.4801587290752503e-05,
+    -2.7557314676042357e-07,
+    2.087576271446539e-09,
+    -1.1361500527392826e-11,
+];
+
+/// Trigonometry of float64.
+#[allow(missing_docs)]
+pub(super) mod w64 {
+    use super::{COS, Reduced, SIN, WIDE_ABOVE};
+    use crate::kernels::math::basic::round64::{fma, horner};
+
+    /// Sine and cosine of the rest.
     #[inline(always)]
-    fn new<const FMA: bool>(x: f32) -> Self {
-        use super::basic::round32::{MAGIC, fma, two_prod};
-        if FMA {
-            let t = fma::<FMA>(x, std::f32::consts::FRAC_2_PI, MAGIC);
-            let k = t - MAGIC;
-            let a = fma::<FMA>(-k, std::f32::consts::FRAC_PI_2, x);
-            let (b, b_low) = two_prod::<FMA>(k, PIO2_32[0]);
-            let (high, error) = two_diff!(a, b);
-            let low = fma::<FMA>(-k, PIO2_32[1], error - b_low);
-            let rest = high + low;
-            return Reduced { quadrant: t.to_bits(), rest, low: (high - rest) + low };
-        }
-        let (t, high, low) = reduce_split(x as f64);
-        let rest = (high + low) as f32;
-        let low = (high - rest as f64) + low;
-        Reduced { quadrant: t.to_bits() as u32, rest, low: low as f32 }
+    fn both<const FMA: bool>(x: &Reduced) -> (f64, f64) {
+        let (r, z) = (x.rest, x.rest * x.rest);
+        let s = r + fma::<FMA>(r * z, horner::<FMA, _>(&SIN, z), x.low);
+        let half = 0.5 * z;
+        let c = 1.0 - half;
+        let c_low = (1.0 - c) - half;
+        let c_tail = z * z * horner::<FMA, _>(&COS, z) - r * x.low;
+        (s, c + (c_low + c_tail))
     }
-}
 
-/// pi/2 less its float32, in two float32.
-const PIO2_32: [f32; 2] = {
-    let rest = std::f64::consts::FRAC_PI_2 - std::f32::consts::FRAC_PI_2 as f64;
-    let high = rest as f32;
-    [high, ((rest - high as f64) + 6.123233995736765e-17) as f32]
-};
+    /// The sine of `x` moved by quadrants.
+    #[inline(always)]
+    fn moved<const FMA: bool>(x: f64, quadrants: u32) -> f64 {
+        let reduced = Reduced::new::<FMA>(x);
+        let q = reduced.quadrant.wrapping_add(quadrants);
+        let (s, c) = both::<FMA>(&reduced);
+        let value = if q & 1 == 0 { s } else { c };
+        if q & 2 == 0 { value } else { -value }
+    }
 
-/// Defines the functions of one width.
-macro_rules! trigonometry {
-    ($module:ident, $t:ident, $round:ident, tiny: $tiny:literal, sin: $sin:expr, cos: $cos:expr,) => {
-        /// Trigonometry of one width.
-        #[allow(missing_docs)]
-        pub(super) mod $module {
-            use super::{Reduced, WIDE_ABOVE};
-            use crate::kernels::math::basic::$round::{fma, horner};
+    /// Whether the library has to do it: larger, infinite or NaN, in a `WIDE` lane.
+    #[inline(always)]
+    fn is_wide<const WIDE: bool>(x: f64) -> bool {
+        WIDE && (x.abs() > WIDE_ABOVE || x.is_nan())
+    }
 
-            const SIN: [$t; $sin.len()] = $sin;
-            const COS: [$t; $cos.len()] = $cos;
-
-            /// Sine and cosine of the rest.
-            #[inline(always)]
-            fn both<const FMA: bool>(x: &Reduced<$t>) -> ($t, $t) {
-                let (r, z) = (x.rest, x.rest * x.rest);
-                let s = r + fma::<FMA>(r * z, horner::<FMA, _>(&SIN, z), x.low);
-                let half = 0.5 * z;
-                let c = 1.0 - half;
-                let c_low = (1.0 - c) - half;
-                let c_tail = z * z * horner::<FMA, _>(&COS, z) - r * x.low;
-                (s, c + (c_low + c_tail))
-            }
-
-            /// The sine of `x` moved by quadrants.
-            #[inline(always)]
-            fn moved<const FMA: bool>(x: $t, quadrants: u32) -> $t {
-                let reduced = Reduced::<$t>::new::<FMA>(x);
-                let q = reduced.quadrant.wrapping_add(quadrants);
-                let (s, c) = both::<FMA>(&reduced);
-                let value = if q & 1 == 0 { s } else { c };
-                let value = if q & 2 == 0 { value } else { -value };
-                if x.abs() <= WIDE_ABOVE as $t { value } else { $t::NAN }
-            }
-
-            /// Whether the library has to do it: larger, infinite or NaN, in a `WIDE` lane.
-            #[inline(always)]
-            fn is_wide<const WIDE: bool>(x: $t) -> bool {
-                WIDE && (x.abs() > WIDE_ABOVE as $t || x.is_nan())
-            }
-
-            #[inline(always)]
-            pub fn sin<const FMA: bool, const WIDE: bool>(x: $t) -> $t {
-                if is_wide::<WIDE>(x) {
-                    return x.sin();
-                }
-                let value = moved::<FMA>(x, 0);
-                if x.abs() < $tiny { x } else { value }
-            }
-
-            #[inline(always)]
-            pub fn cos<const FMA: bool, const WIDE: bool>(x: $t) -> $t {
-                if is_wide::<WIDE>(x) {
-                    return x.cos();
-                }
-                moved::<FMA>(x, 1)
-            }
-
-            #[inline(always)]
-            pub fn tan<const FMA: bool, const WIDE: bool>(x: $t) -> $t {
-                if is_wide::<WIDE>(x) {
-                    return x.tan();
-                }
-                let reduced = Reduced::<$t>::new::<FMA>(x);
-                let (s, c) = both::<FMA>(&reduced);
-                let odd = reduced.quadrant & 1 != 0;
-                let value = (if odd { -c } else { s }) / (if odd { s } else { c });
-                let value = if x.abs() < $tiny { x } else { value };
-                if x.abs() <= WIDE_ABOVE as $t { value } else { $t::NAN }
-            }
+    #[inline(always)]
+    pub fn sin<const FMA: bool, const WIDE: bool>(x: f64) -> f64 {
+        if is_wide::<WIDE>(x) {
+            return x.sin();
         }
-    };
-}
+        let value = moved::<FMA>(x, 0);
+        if x.abs() < 1e-8 { x } else { value }
+    }
 
-trigonometry! {
-    w64, f64, round64, tiny: 1e-8,
-    sin: [
-        -0.16666666666666632, 0.008333333333322462, -0.00019841269829820547,
-        2.755731369016851e-06, -2.5050757115843673e-08, 1.5896704327810241e-10,
-    ],
-    cos: [
-        0.041666666666666616, -0.0013888888888876482, 2.4801587290752503e-05,
-        -2.7557314676042357e-07, 2.087576271446539e-09, -1.1361500527392826e-11,
-    ],
-}
-trigonometry! {
-    w32, f32, round32, tiny: 2e-4,
-    sin: [-0.16666655, 0.00833219, -0.00019518398],
-    cos: [0.041666646, -0.0013887298, 2.4429984e-05],
+    #[inline(always)]
+    pub fn cos<const FMA: bool, const WIDE: bool>(x: f64) -> f64 {
+        if is_wide::<WIDE>(x) {
+            return x.cos();
+        }
+        moved::<FMA>(x, 1)
+    }
+
+    #[inline(always)]
+    pub fn tan<const FMA: bool, const WIDE: bool>(x: f64) -> f64 {
+        if is_wide::<WIDE>(x) {
+            return x.tan();
+        }
+        let reduced = Reduced::new::<FMA>(x);
+        let (s, c) = both::<FMA>(&reduced);
+        let odd = reduced.quadrant & 1 != 0;
+        let value = (if odd { -c } else { s }) / (if odd { s } else { c });
+        if x.abs() < 1e-8 { x } else { value }
+    }
 }
