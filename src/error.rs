@@ -168,11 +168,11 @@ errors! {
     NotFloat { op: Op, got: DType } => DTypeError,
         "{op}: only floating-point tensors can require gradients, and this one is {got}; convert it with .astype(fg.float64)";
     /// `backward` on something that no operation recorded.
-    NoGraph { op: Op } => GradientError,
-        "{op}: Tensor is not in the computational graph or graph is disabled; set requires_grad=True on an input and compute outside no_grad()";
+    NoGraph { op: Op, why: String } => GradientError,
+        "{op}: Tensor is not in the computational graph or graph is disabled: the tensor does not require grad{why}";
     /// A root that is not one element needs an explicit gradient.
-    NotScalar { op: Op, dims: Dims } => GradientError,
-        "{op}: Gradient must be provided for non-scalar tensors: the shape is {dims}; pass gradient= or reduce with .sum()";
+    NotScalar { op: Op, dims: Dims, argument: &'static str } => GradientError,
+        "{op}: Gradient must be provided for non-scalar tensors: the shape is {dims}; pass {argument}= or reduce with .sum()";
     /// A gradient whose shape is not its tensor's.
     GradientShape { op: Op, got: Dims, want: Dims } => ShapeError,
         "{op}: the gradient has shape {got} but its tensor has shape {want}; give a gradient of the tensor's shape";

@@ -198,12 +198,18 @@ TABLE: list[Row] = [
      "requires_grad: only floating-point tensors can require gradients, and this one is int64;"
      " convert it with .astype(fg.float64)"),
     ("NoGraph", lambda: ones(1).backward(),
-     "backward: Tensor is not in the computational graph or graph is disabled; set"
-     " requires_grad=True"
-     " on an input and compute outside no_grad()"),
+     "backward: Tensor is not in the computational graph or graph is disabled: the tensor does not"
+     " require grad; set requires_grad=True on an input and compute outside no_grad()"),
+    ("NoGraph", lambda: leaf(1).detach().backward(),
+     "backward: Tensor is not in the computational graph or graph is disabled: the tensor does not"
+     " require grad: detach() (or .data) cut it from the graph; leave detach() out where a gradient"
+     " is meant"),
     ("NotScalar", lambda: (leaf(2, 3) * 1).backward(),
      "backward: Gradient must be provided for non-scalar tensors: the shape is (2, 3); pass"
      " gradient="
+     " or reduce with .sum()"),
+    ("NotScalar", lambda: fg.autograd.grad(leaf(2) * 1, leaf(2)),
+     "grad: Gradient must be provided for non-scalar tensors: the shape is (2,); pass grad_outputs="
      " or reduce with .sum()"),
     ("GradientShape", lambda: (leaf(2) * 1).backward(ones(3)),
      "backward: the gradient has shape (3,) but its tensor has shape (2,); give a gradient of the"

@@ -279,6 +279,7 @@ def test_leaves_change_only_outside_recording() -> None:
         (lambda t: t.__setitem__(5, 1.0), fg.errors.IndexOutOfRangeError),
         (lambda t: t.long().__iadd__(0.5), fg.errors.DTypeError),
         (lambda t: t.astype(fg.uint8).__iadd__(t.long()), fg.errors.DTypeError),
+        (lambda t: t.long().__iadd__(fg.ones(3)), fg.errors.DTypeError),
         (lambda t: t.__setitem__(0, "a"), fg.errors.ArgumentTypeError),
         (lambda t: t[:1].expand(3).__iadd__(1.0), fg.errors.InPlaceError),
     ],

@@ -7,6 +7,7 @@ ferrograd's generators as the first run, and leaves them as it found them.
 
 import functools
 from collections.abc import Callable
+from contextlib import AbstractContextManager
 from typing import Any, Never, ParamSpec, TypeVar
 
 from ferrograd._core import _checkpoint, is_grad_enabled
@@ -18,6 +19,9 @@ __all__ = ["checkpoint", "run"]
 P = ParamSpec("P")
 R = TypeVar("R")
 
+#: Around the first run and around the repetition.
+Contexts = tuple[AbstractContextManager[Any], AbstractContextManager[Any]]
+
 
 def run(
     function: Callable[..., R],
@@ -26,6 +30,7 @@ def run(
     preserve_rng_state: bool = True,
     early_stop: bool = True,
     use_reentrant: bool | None = False,
+    context_fn: Callable[[], Contexts] | None = None,
     **kwargs: Any,
 ) -> R:
     """Calls `function(*args, **kwargs)` and keeps nothing of what it saves for the backward.
@@ -39,6 +44,8 @@ def run(
         preserve_rng_state: whether the repetition draws the same random numbers.
         early_stop: whether the repetition ends as soon as it has saved what the first run saved.
         use_reentrant: accepted for PyTorch's sake; only False (or None) exists.
+        context_fn: returns two context managers, one around the first run, one around the
+            repetition.
 
     Raises:
         ArgumentError: in the backward, when the repetition saves other tensors than the first run.
@@ -55,7 +62,8 @@ def run(
             "checkpoint: use_reentrant=True is not supported, it would break grad() and nested"
             " checkpoints; pass use_reentrant=False or leave it out"
         )
-    return _call(function, args, kwargs, preserve_rng_state, early_stop)
+    contexts = None if context_fn is None else context_fn()
+    return _call(function, args, kwargs, preserve_rng_state, early_stop, contexts)
 
 
 def _call(
@@ -64,10 +72,14 @@ def _call(
     kwargs: dict[str, Any],
     preserve_rng_state: bool,
     early_stop: bool,
+    contexts: Contexts | None = None,
 ) -> R:
+    again: Callable[..., R] = function
+    if contexts is not None:
+        function, again = _inside(function, contexts[0]), _inside(function, contexts[1])
     if not is_grad_enabled():
         return function(*args, **kwargs)
-    again: Callable[..., R] = function
+    repeated = again
     if preserve_rng_state:
         states = generator_states()
 
@@ -75,12 +87,20 @@ def _call(
             before = generator_states()
             set_generator_states(states)
             try:
-                return function(*args, **kwargs)
+                return repeated(*args, **kwargs)
             finally:
                 set_generator_states(before)
 
     result: R = _checkpoint(function, again, args, kwargs, early_stop)
     return result
+
+
+def _inside(function: Callable[..., R], context: AbstractContextManager[Any]) -> Callable[..., R]:
+    def inside(*args: Any, **kwargs: Any) -> R:
+        with context:
+            return function(*args, **kwargs)
+
+    return inside
 
 
 def checkpoint(function: Callable[P, R], *args: Never, **kwargs: Never) -> Callable[P, R]:

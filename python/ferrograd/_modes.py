@@ -9,6 +9,7 @@ changed is restored when it ends, also when it raises.
 import functools
 import inspect
 import types
+import warnings
 from collections.abc import AsyncGenerator, Callable, Generator
 from typing import Any, Self, TypeVar, cast
 
@@ -57,6 +58,13 @@ class _Mode:
 
 
 def _decorate(function: F, mode: Callable[[], _Mode]) -> F:
+    if inspect.isclass(function):
+        warnings.warn(
+            f"Decorating classes is deprecated: the mode holds while {function.__name__} is"
+            " instantiated, not in its methods; decorate the methods",
+            FutureWarning,
+            stacklevel=3,
+        )
     if inspect.isasyncgenfunction(function):
         return cast(F, _around_async_generator(function, mode))
     if inspect.iscoroutinefunction(function):

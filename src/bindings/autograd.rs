@@ -5,6 +5,7 @@
 //! Invariant: a gradient given as an array or a number gets its tensor's dtype; a tensor must have it.
 
 use pyo3::prelude::*;
+use pyo3::sync::PyOnceLock;
 use pyo3::types::{PyDict, PyTuple};
 
 use crate::bindings::convert::{self, type_name};
@@ -173,9 +174,45 @@ pub(crate) fn backward(
     pass(py, roots, grads, retain_graph, create_graph, inputs)
 }
 
-/// Computes the gradients of `outputs` with respect to `inputs`; no `.grad` changes.
+#[cold]
+fn contradiction() -> PyErr {
+    bad_value(
+        "grad",
+        "Expected allow_unused to be True or not passed when materialize_grads=True, but it is False",
+        "leave allow_unused out: unused inputs then get zeros",
+    )
+}
+
+type Given<'a, 'py> = (
+    &'a Bound<'py, PyAny>,
+    &'a Bound<'py, PyAny>,
+    Option<&'a Bound<'py, PyAny>>,
+    Option<bool>,
+    bool,
+    Option<bool>,
+);
+
+/// One pass for each entry of a batch of gradients.
+#[cold]
+fn batched<'py>(
+    py: Python<'py>,
+    (outputs, inputs, gradients, retain_graph, create_graph, allow_unused): Given<'_, 'py>,
+    materialize_grads: bool,
+) -> PyResult<Bound<'py, PyAny>> {
+    static BATCHED: PyOnceLock<Py<PyAny>> = PyOnceLock::new();
+    let options = PyDict::new(py);
+    options.set_item("create_graph", create_graph)?;
+    options.set_item("allow_unused", allow_unused)?;
+    options.set_item("materialize_grads", materialize_grads)?;
+    BATCHED
+        .import(py, "ferrograd.autograd._batched", "batched")?
+        .call((outputs, inputs, gradients, retain_graph), Some(&options))
+}
+
+/// Computes the gradients of `outputs` with respect to `inputs`; no `.grad` changes. With `is_grads_batched` the first
+/// axis of `grad_outputs` and of the results counts vectors.
 #[pyfunction]
-#[pyo3(signature = (outputs, inputs, grad_outputs=None, retain_graph=None, create_graph=false, allow_unused=None, materialize_grads=false))]
+#[pyo3(signature = (outputs, inputs, grad_outputs=None, retain_graph=None, create_graph=false, allow_unused=None, materialize_grads=false, is_grads_batched=false))]
 #[allow(clippy::too_many_arguments)]
 pub(crate) fn grad<'py>(
     py: Python<'py>,
@@ -186,13 +223,14 @@ pub(crate) fn grad<'py>(
     create_graph: bool,
     allow_unused: Option<bool>,
     materialize_grads: bool,
+    is_grads_batched: bool,
 ) -> PyResult<Bound<'py, PyAny>> {
+    if is_grads_batched {
+        let given = (outputs, inputs, grad_outputs, retain_graph, create_graph, allow_unused);
+        return batched(py, given, materialize_grads);
+    }
     if materialize_grads && allow_unused == Some(false) {
-        return Err(bad_value(
-            "grad",
-            "materialize_grads=True with allow_unused=False",
-            "leave allow_unused out: unused inputs then get zeros",
-        ));
+        return Err(contradiction());
     }
     let roots = roots("grad", "outputs", outputs)?;
     let grads = gradients("grad", &roots, grad_outputs)?;

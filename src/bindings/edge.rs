@@ -5,11 +5,13 @@
 
 use pyo3::prelude::*;
 
+use crate::bindings::errors::bad_value;
 use crate::bindings::hooks::edge_of;
 use crate::bindings::node::{PyNode, wrap_node};
 use crate::bindings::tensor::PyTensor;
 use crate::ops::autograd::Point;
 use crate::ops::function::Spec;
+use crate::tensor::Edge;
 
 /// The place of a tensor in the graph: usable instead of the tensor as output or input of `autograd.grad` and as root
 /// of `autograd.backward`.
@@ -20,6 +22,25 @@ pub(crate) struct GradientEdge {
 
 #[pymethods]
 impl GradientEdge {
+    /// Output `output_nr` of `node`, whose shape must be known: of a leaf, or of a tensor that was asked for its
+    /// `grad_fn`.
+    #[new]
+    #[pyo3(signature = (node, output_nr=0, ownership_token=None))]
+    fn new(
+        node: &Bound<'_, PyNode>,
+        output_nr: u32,
+        ownership_token: Option<&Bound<'_, PyAny>>,
+    ) -> PyResult<GradientEdge> {
+        // PyTorch's edges need an owner for the graph below; these own it themselves.
+        let _ = ownership_token;
+        let node = node.get();
+        let Some(spec) = node.spec(output_nr) else {
+            let what = format!("the shape of output {output_nr} of the node is not known");
+            return Err(bad_value("GradientEdge", what, "use get_gradient_edge(tensor)"));
+        };
+        Ok(GradientEdge { point: Point { edge: Edge::new(node.node.clone(), output_nr), spec } })
+    }
+
     /// The node that produced the tensor, or the leaf's `AccumulateGrad`.
     #[getter]
     fn node<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyNode>> {

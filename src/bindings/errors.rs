@@ -5,7 +5,9 @@
 //! Invariant: a Python exception that travels through Rust comes back as the same object, with a note
 //! that says which operation it interrupted.
 
-use pyo3::exceptions::{PyBaseException, PyException, PyKeyboardInterrupt, PyUserWarning};
+use pyo3::exceptions::{
+    PyBaseException, PyException, PyKeyboardInterrupt, PyRuntimeError, PyUserWarning,
+};
 use pyo3::prelude::*;
 use pyo3::sync::PyOnceLock;
 use pyo3::types::{PyDict, PyTuple, PyType};
@@ -34,7 +36,8 @@ fn new_class<'py>(
 
 fn create(py: Python<'_>) -> PyResult<Vec<(&'static str, Py<PyType>)>> {
     let builtins = py.import("builtins")?;
-    let exception = py.get_type::<PyException>().into_any();
+    // PyTorch raises RuntimeError for nearly everything, and programs written for it catch that.
+    let exception = py.get_type::<PyRuntimeError>().into_any();
     let doc = "What every exception of ferrograd inherits, beside the builtin that fits.";
     let base = new_class(py, BASE, doc, vec![exception])?;
     let mut types = vec![(BASE, base.clone_ref(py))];

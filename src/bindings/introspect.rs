@@ -6,17 +6,32 @@
 use std::panic::{AssertUnwindSafe, catch_unwind};
 
 use pyo3::prelude::*;
+use pyo3::sync::PyOnceLock;
 use pyo3::types::{PyDict, PyTuple};
 
-use crate::bindings::errors::{bad_value, python};
+use crate::bindings::errors::{bad_type, bad_value, python};
 use crate::bindings::function::{self, context_of};
 use crate::bindings::functor::record;
 use crate::bindings::node::{PyNode, wrap_node};
 use crate::bindings::numpy;
 use crate::bindings::tensor::{PyTensor, wrap};
 use crate::graph::{self, NodeId};
+use crate::ops::function::Spec;
 use crate::ops::{functor, inspect};
-use crate::tensor::{Edge, Tensor};
+use crate::tensor::{Accumulate, Edge, Tensor};
+
+impl PyNode {
+    /// Shape and dtype of an output, where they are known.
+    pub(crate) fn spec(&self, index: u32) -> Option<Spec> {
+        let rule = function::output_specs(&self.node).and_then(|specs| specs.get(index as usize));
+        if let Some(spec) = rule.or_else(|| self.known(index)) {
+            return Some(spec.clone());
+        }
+        let leaf = self.node.rule().as_any()?.downcast_ref::<Accumulate>()?;
+        let (dims, dtype) = leaf.spec();
+        Some(Spec { dims: dims.into(), dtype })
+    }
+}
 
 #[pymethods]
 impl PyNode {
@@ -50,8 +65,7 @@ impl PyNode {
         py: Python<'py>,
         index: u32,
     ) -> PyResult<Option<Bound<'py, PyTuple>>> {
-        let rule = function::output_specs(&self.node).and_then(|specs| specs.get(index as usize));
-        let Some(spec) = rule.or_else(|| self.known(index)) else {
+        let Some(spec) = self.spec(index) else {
             return Ok(None);
         };
         let dims = PyTuple::new(py, spec.dims.iter())?;
@@ -62,6 +76,40 @@ impl PyNode {
     #[getter]
     fn output_count(&self) -> u32 {
         self.node.outputs()
+    }
+
+    /// For each output its `shape`, `dtype` and `device`, or None where they are not known: what the gradients that
+    /// arrive here look like.
+    #[getter]
+    fn _input_metadata<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyTuple>> {
+        static CLASS: PyOnceLock<Py<PyAny>> = PyOnceLock::new();
+        let class = CLASS.import(py, "types", "SimpleNamespace")?;
+        let one = |index| {
+            let Some(spec) = self.spec(index) else { return Ok(py.None().into_bound(py)) };
+            let known = PyDict::new(py);
+            known.set_item("shape", PyTuple::new(py, spec.dims.iter())?)?;
+            known.set_item("dtype", numpy::descr(py, spec.dtype))?;
+            known.set_item("device", "cpu")?;
+            class.call((), Some(&known))
+        };
+        PyTuple::new(py, (0..self.node.outputs()).map(one).collect::<PyResult<Vec<_>>>()?)
+    }
+
+    /// The derivative itself: takes the gradients of the outputs and gives those of the inputs, one alone or a tuple.
+    /// It is recorded where recording is on. Errors: `ArgumentTypeError` for another number of gradients.
+    #[pyo3(signature = (*gradients))]
+    fn __call__<'py>(
+        &self,
+        py: Python<'py>,
+        gradients: Vec<Option<Bound<'py, PyTensor>>>,
+    ) -> PyResult<Bound<'py, PyAny>> {
+        let (want, got) = (self.node.outputs() as usize, gradients.len());
+        if got != want {
+            let what = format!("expected {want} arguments, got {got} instead");
+            return Err(bad_type(&self.op_name(), what, "pass one gradient or None per output"));
+        }
+        let found = self.vjp(py, gradients, graph::recording())?;
+        if found.len() == 1 { found.get_item(0) } else { Ok(found.into_any()) }
     }
 
     /// Runs the derivative of this operation once and changes nothing: takes one gradient or None per output,

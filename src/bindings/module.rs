@@ -73,7 +73,7 @@ fn functions(m: &Bound<'_, PyModule>) -> PyResult<()> {
     m.add_function(wrap_pyfunction!(site::_switch_sites, m)?)?;
     m.add_function(wrap_pyfunction!(site::is_anomaly_enabled, m)?)?;
     m.add_function(wrap_pyfunction!(site::is_anomaly_check_nan_enabled, m)?)?;
-    m.add_function(wrap_pyfunction!(site::_cut_by, m)?)?;
+    m.add_function(wrap_pyfunction!(site::_cut_because, m)?)?;
     m.add_function(wrap_pyfunction!(config::get_num_threads, m)?)?;
     m.add_function(wrap_pyfunction!(config::set_num_threads, m)?)?;
     m.add_function(wrap_pyfunction!(config::live_nodes, m)?)?;

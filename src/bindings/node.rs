@@ -12,6 +12,7 @@ use pyo3::prelude::*;
 use pyo3::types::{PyDict, PyTuple, PyWeakrefMethods, PyWeakrefReference};
 
 use crate::bindings::collect::Notes;
+use crate::bindings::function::context_of;
 use crate::bindings::hooks::{self, RemovableHandle};
 use crate::bindings::tensor::{PyTensor, object_of};
 use crate::graph::{Origin, Saved};
@@ -272,13 +273,20 @@ impl PyNode {
         true
     }
 
-    /// `_saved_self`, `_saved_other`, `_saved_result`: PyTorch's names for values in `saved`.
+    /// `_saved_self`, `_saved_other`, `_saved_result`: PyTorch's names for values in `saved`. The node of a custom
+    /// function has what its context has.
     fn __getattr__<'py>(&self, py: Python<'py>, name: &str) -> PyResult<Bound<'py, PyAny>> {
         if let Some(alias) = saved_alias(name) {
             let found = saved_values(&self.node)?.into_iter().find(|(known, _)| known == alias);
             if let Some((_, tensor)) = found {
                 return crate::bindings::tensor::wrap(py, tensor);
             }
+        }
+        if !name.starts_with("__")
+            && let Some(context) = context_of(py, &self.node)
+            && let Some(found) = context.getattr_opt(name)?
+        {
+            return Ok(found);
         }
         Err(PyAttributeError::new_err(format!("a Node has no attribute {name:?}")))
     }

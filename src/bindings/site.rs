@@ -1,6 +1,6 @@
 //! Where the Python program is when the core is called, and why a tensor has no history.
 //!
-//! Owns: the walk over Python frames, what the innermost one is at, the switches of the modes that ask for it, and `_cut_by`.
+//! Owns: the walk over Python frames, what the innermost one is at, the switches of the modes that ask for it, and `_cut_because`.
 //! Never keeps a frame. Invariant: frames of this package are left out, so a site is a line of the user's program.
 
 use std::sync::Arc;
@@ -10,7 +10,6 @@ use pyo3::sync::PyOnceLock;
 
 use crate::bindings::tensor::PyTensor;
 use crate::graph::{self, ANOMALY, CHECK_NAN, Caller, Mode, SITES};
-use crate::tensor::Cause;
 
 /// The most frames of a whole site.
 const DEEPEST: usize = 16;
@@ -104,21 +103,8 @@ pub(crate) fn is_anomaly_check_nan_enabled() -> bool {
     Mode::current().has(CHECK_NAN)
 }
 
-/// What cut a tensor from the graph, and where the program did it: two strings or None.
+/// What cut a tensor from the graph, where, and what to do instead; None when that is not known.
 #[pyfunction]
-pub(crate) fn _cut_by(tensor: &Bound<'_, PyTensor>) -> (Option<&'static str>, Option<String>) {
-    let Some((cause, site)) = tensor.get().tensor.cut_by() else {
-        return (None, None);
-    };
-    let name = match cause {
-        Cause::Detach => "detach",
-        Cause::NoGrad => "no_grad",
-        Cause::Inference => "inference_mode",
-        Cause::NotDifferentiable => "not_differentiable",
-        Cause::Array => "array",
-        Cause::Copy => "copy",
-        Cause::Forward => "forward",
-        Cause::Backward => "backward",
-    };
-    (Some(name), site.map(|site| graph::latest(&site).to_owned()))
+pub(crate) fn _cut_because(tensor: &Bound<'_, PyTensor>) -> Option<String> {
+    tensor.get().tensor.cut_because()
 }

@@ -31,7 +31,7 @@ impl Point {
     /// # Errors
     /// `NoGraph` when the tensor was not recorded.
     pub fn root(op: &'static str, tensor: &Tensor) -> Result<Point> {
-        Point::of(tensor).ok_or_else(|| Box::new(Error::NoGraph { op: op.into() }))
+        Point::of(tensor).ok_or_else(|| no_graph(op, tensor))
     }
 
     /// Where a pass may end: input number `index`.
@@ -41,6 +41,15 @@ impl Point {
     pub fn target(op: &'static str, index: usize, tensor: &Tensor) -> Result<Point> {
         Point::of(tensor).ok_or_else(|| not_required(op, index))
     }
+}
+
+#[cold]
+fn no_graph(op: &'static str, tensor: &Tensor) -> Box<Error> {
+    let why = match tensor.cut_because() {
+        Some(why) => format!(": {why}"),
+        None => "; set requires_grad=True on an input and compute outside no_grad()".to_owned(),
+    };
+    Box::new(Error::NoGraph { op: op.into(), why })
 }
 
 #[cold]
@@ -82,7 +91,11 @@ fn seed(op: &'static str, root: &Point, gradient: Option<&Tensor>) -> Result<Ten
     let Some(gradient) = gradient else {
         return match dims.iter().product::<usize>() {
             1 => Tensor::ones(dims, *dtype),
-            _ => Err(Box::new(Error::NotScalar { op: op.into(), dims: (&dims[..]).into() })),
+            _ => {
+                let argument = if op == "grad" { "grad_outputs" } else { "gradient" };
+                let dims = (&dims[..]).into();
+                Err(Box::new(Error::NotScalar { op: op.into(), dims, argument }))
+            }
         };
     };
     if gradient.shape() != &dims[..] {

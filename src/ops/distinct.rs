@@ -74,6 +74,7 @@ crate::operations! { family "ordering";
     /// The distinct elements in ascending order, or along an axis the distinct slices; and, as asked, the index of the first of each, for every one the index of its value, and the counts.
     [numpy("unique"), constant]
     fn unique(x: Tensor, return_index: bool = false, return_inverse: bool = false, return_counts: bool = false, axis: Option<isize> = None) -> OneOrTuple {
+        let source = x;
         let x = x.detach();
         let (values, found, all) = match axis {
             None => {
@@ -93,6 +94,7 @@ crate::operations! { family "ordering";
         if return_counts {
             parts.push(Tensor::from(found.counts));
         }
+        let mut parts: Vec<_> = parts.into_iter().map(|p| p.underived([source].into_iter())).collect();
         Ok(if parts.len() == 1 { OneOrTuple::One(parts.swap_remove(0)) } else { OneOrTuple::Tuple(parts) })
     }
 }

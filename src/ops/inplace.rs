@@ -32,7 +32,8 @@ pub(crate) fn refuse_lent(op: &'static str, x: &Tensor) -> Result<()> {
 
 /// Whether writing something that does or does not require grad to `x` makes history, or would have to.
 pub(crate) fn recorded(x: &Tensor, value_requires_grad: bool) -> bool {
-    graph::recording() && (value_requires_grad || x.requires_grad() || x.marks().has(Marks::VARIES))
+    let concerns = || x.requires_grad() || x.marks().has(Marks::VARIES) || x.shows_leaf();
+    graph::recording() && (value_requires_grad || concerns())
 }
 
 /// The refusals of a recorded change whose history could not be told.
@@ -118,6 +119,7 @@ fn admit_source(op: &'static str, x: &Tensor, source: &Tensor) -> Result<()> {
     ))
 }
 
+/// What NumPy's `same_kind` lets in: wider floats and integers are rounded or wrapped, floats never become integers.
 fn admit_dtype(op: &'static str, x: &Tensor, value: &Tensor) -> Result<()> {
     if x.dtype().takes(value.dtype()) {
         return Ok(());
@@ -250,11 +252,10 @@ pub fn apply(decl: &OpDecl, name: &'static str, args: &mut [Arg]) -> Result<()> 
     overwrite(name, &x, &result, true)
 }
 
-/// `x[...] = value` for all elements.
+/// `x[...] = value` for all elements, whatever the dtype of the value.
 pub fn copy_(x: &Tensor, value: &Tensor) -> Result<()> {
     admit_source("copy_", x, value)?;
-    let source = if value.storage().same(x.storage()) { kept(value)? } else { value.clone() };
-    overwrite("copy_", x, &source, false)
+    copy_named("copy_", x, value)
 }
 
 /// Every element set to one value.
@@ -267,5 +268,5 @@ pub fn fill_(x: &Tensor, value: &Operand) -> Result<()> {
 
 fn copy_named(op: &'static str, x: &Tensor, value: &Tensor) -> Result<()> {
     let source = if value.storage().same(x.storage()) { kept(value)? } else { value.clone() };
-    overwrite(op, x, &source, false)
+    overwrite(op, x, &astype(&source, x.dtype())?, false)
 }

@@ -61,7 +61,8 @@ crate::operations! { family "searching";
                 remedy: "call atleast_1d first",
             }));
         }
-        Ok(OneOrTuple::Tuple(coordinates(&truth(x)?)?))
+        let found = coordinates(&truth(x)?)?.into_iter();
+        Ok(OneOrTuple::Tuple(found.map(|along| along.underived([x].into_iter())).collect()))
     }
     /// The positions of elements that are not zero, one row each.
     [numpy("argwhere"), constant]
@@ -70,12 +71,13 @@ crate::operations! { family "searching";
         if x.ndim() == 0 {
             return Tensor::empty(&[found, 0], DType::I64);
         }
-        crate::ops::join::stack(&coordinates(&truth(x)?)?, 1)
+        let rows = crate::ops::join::stack(&coordinates(&truth(x)?)?, 1)?;
+        Ok(rows.underived([x].into_iter()))
     }
     /// The positions, in the flattened tensor, of elements that are not zero.
     [numpy("flatnonzero"), constant]
     fn flatnonzero(x: Tensor) -> Tensor {
-        Ok(Tensor::from(flat_positions(&truth(x)?)?))
+        Ok(Tensor::from(flat_positions(&truth(x)?)?).underived([x].into_iter()))
     }
     /// `a` where `condition` holds, else `b`; with the condition alone, the positions where it holds. Derivatives: `g` where taken, 0 elsewhere; a NaN in the branch not taken stays out of the value but not out of the gradient of what produced it.
     [numpy("where")]

@@ -101,8 +101,9 @@ crate::operations! { family "ordering";
     /// The indices that sort along an axis (None: flattened); equal elements keep their order.
     [numpy("argsort"), constant]
     fn argsort(x: Tensor, axis: Option<isize> = Some(-1), descending: bool = false) -> Tensor {
-        let (x, axis) = line("argsort", &x.detach(), axis)?;
-        order_along(&x, axis, x.shape()[axis], descending)
+        let (line, axis) = line("argsort", &x.detach(), axis)?;
+        let order = order_along(&line, axis, line.shape()[axis], descending)?;
+        Ok(order.underived([x].into_iter()))
     }
     /// The elements along an axis such that those at `kth` are where sorting puts them. Derivative: `g` back to where each came from.
     [numpy("partition")]
@@ -151,6 +152,6 @@ crate::operations! { family "ordering";
             }
             None => a.clone(),
         };
-        search(&a, v, right)
+        Ok(search(&a, v, right)?.underived([&a, v].into_iter()))
     }
 }

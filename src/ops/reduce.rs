@@ -282,30 +282,33 @@ crate::operations! { family "reduction";
     /// Index of the first largest element, along an axis or over all.
     [numpy("argmax"), constant]
     fn argmax(x: Tensor, axis: Option<isize> = None, keepdims: bool = false) -> Tensor {
-        arg_extreme(true, "argmax", x, axis, keepdims)
+        Ok(arg_extreme(true, "argmax", x, axis, keepdims)?.underived([x].into_iter()))
     }
     /// Index of the first smallest element, along an axis or over all.
     [numpy("argmin"), constant]
     fn argmin(x: Tensor, axis: Option<isize> = None, keepdims: bool = false) -> Tensor {
-        arg_extreme(false, "argmin", x, axis, keepdims)
+        Ok(arg_extreme(false, "argmin", x, axis, keepdims)?.underived([x].into_iter()))
     }
     /// Whether all elements over the axes are true.
     [numpy("all"), constant]
     fn all(x: Tensor, axis: Axes = Axes::All, keepdims: bool = false) -> Tensor {
         let axes = resolve_fold("all", &axis, x.ndim())?;
-        finish_shape(reduced(Reduction::All, x, &axes, DType::Bool)?, &axes, keepdims)
+        let truth = reduced(Reduction::All, x, &axes, DType::Bool)?;
+        Ok(finish_shape(truth, &axes, keepdims)?.underived([x].into_iter()))
     }
     /// Whether any element over the axes is true.
     [numpy("any"), constant]
     fn any(x: Tensor, axis: Axes = Axes::All, keepdims: bool = false) -> Tensor {
         let axes = resolve_fold("any", &axis, x.ndim())?;
-        finish_shape(reduced(Reduction::Any, x, &axes, DType::Bool)?, &axes, keepdims)
+        let truth = reduced(Reduction::Any, x, &axes, DType::Bool)?;
+        Ok(finish_shape(truth, &axes, keepdims)?.underived([x].into_iter()))
     }
     /// How many elements over the axes are not zero.
     [numpy("count_nonzero"), constant]
     fn count_nonzero(x: Tensor, axis: Axes = Axes::All, keepdims: bool = false) -> Tensor {
         let truth = astype(&x.detach(), DType::Bool)?;
-        sum_over(&truth, &resolve_fold("count_nonzero", &axis, x.ndim())?, keepdims)
+        let count = sum_over(&truth, &resolve_fold("count_nonzero", &axis, x.ndim())?, keepdims)?;
+        Ok(count.underived([x].into_iter()))
     }
 }
 

@@ -12,6 +12,7 @@ use crate::ops::reduce::sum_over;
 use crate::ops::structured::{
     Cx, Record, SavedList, VIEW_COST, batched, finish_batched, move_cost, shifted,
 };
+use crate::ops::view::view_identity;
 use crate::tensor::Tensor;
 
 /// Resolves a reshape target with at most one `-1`.
@@ -105,6 +106,11 @@ pub(crate) fn swap_axes(x: &Tensor, a: usize, b: usize) -> Result<Tensor> {
     let mut axes: ShapeVec = (0..x.ndim()).collect();
     axes.swap(a, b);
     permute_axes(x, &axes)
+}
+
+/// The same for a caller who gets a tensor of his own even where nothing changes.
+fn reshaped(x: &Tensor, dims: &[usize]) -> Result<Tensor> {
+    if x.shape() == dims { view_identity(x) } else { reshape_dims(x, dims) }
 }
 
 /// Repeats along new and size-1 axes without copying; the adjoint is `sum_to`.
@@ -243,7 +249,7 @@ crate::operations! { family "shape";
     fn reshape(x: Tensor, shape: Ints, order: String = "C".to_owned()) -> Tensor {
         let dims = resolve(x.shape(), &shape)?;
         if !columns_first("reshape", &order)? {
-            return reshape_dims(x, &dims);
+            return reshaped(x, &dims);
         }
         let backwards: ShapeVec = dims.iter().rev().copied().collect();
         let out = reshape_dims(&permute_axes(x, &reversed(x))?, &backwards)?;
@@ -253,7 +259,7 @@ crate::operations! { family "shape";
     fn view_(x: Tensor, shape: Ints) -> Tensor {
         let dims = resolve(x.shape(), &shape)?;
         if x.layout().reshape(&dims).is_some() {
-            return reshape_dims(x, &dims);
+            return reshaped(x, &dims);
         }
         Err(Box::new(Error::Shape {
             op: "view".into(),
@@ -295,7 +301,7 @@ crate::operations! { family "shape";
         if columns_first("ravel", &order)? {
             return reshape_dims(&permute_axes(x, &reversed(x))?, &[x.size()]);
         }
-        reshape_dims(x, &[x.size()])
+        reshaped(x, &[x.size()])
     }
     /// The axes in another order, reversed by default; a view. Two axes given as `transpose(i, j)` are swapped.
     [numpy("transpose")]
@@ -358,7 +364,7 @@ crate::operations! { family "shape";
     fn squeeze(x: Tensor, axis: Axes = Axes::All) -> Tensor {
         let axes = squeeze_axes(x, &axis)?;
         let dims: ShapeVec = (0..x.ndim()).filter(|a| !axes.contains(a)).map(|a| x.shape()[a]).collect();
-        reshape_dims(x, &dims)
+        reshaped(x, &dims)
     }
     /// A new axis of size 1 at a position of the result; a view.
     [numpy("expand_dims"), aliases("unsqueeze")]
@@ -374,7 +380,8 @@ crate::operations! { family "shape";
     /// Repeats along new and size-1 axes without copying; -1 keeps a dimension. A read-only view in spirit: in-place writes are refused.
     [numpy("broadcast_to"), aliases("broadcast_to")]
     fn expand(x: Tensor, shape: Ints) -> Tensor {
-        broadcast_to(x, &expand_target(x, &shape)?)
+        let dims = expand_target(x, &shape)?;
+        if x.shape() == &dims[..] { view_identity(x) } else { broadcast_to(x, &dims) }
     }
     /// Summed to a shape that broadcasts to this one; the adjoint of `broadcast_to`.
     fn sum_to_size(x: Tensor, shape: Ints) -> Tensor {

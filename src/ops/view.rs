@@ -92,7 +92,7 @@ pub(crate) fn view_through(x: &Tensor, name: &'static str, steps: Vec<Step>) -> 
 }
 
 /// The same elements as a tensor of their own: `x[...]`.
-fn view_identity(x: &Tensor) -> Result<Tensor> {
+pub(crate) fn view_identity(x: &Tensor) -> Result<Tensor> {
     let out = x.with_layout(x.layout().clone());
     Ok(finish_batched(out, &[x], |_| Record {
         name: "alias",

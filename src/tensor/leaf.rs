@@ -48,6 +48,11 @@ impl Accumulate {
         edge.node().rule().as_any()?.downcast_ref::<Accumulate>()?.leaf()
     }
 
+    /// The leaf's shape and dtype.
+    pub fn spec(&self) -> (&[usize], DType) {
+        (&self.dims, self.dtype)
+    }
+
     /// The state of the leaf, while a handle of it lives.
     pub fn leaf(&self) -> Option<Arc<Meta>> {
         self.leaf.upgrade()
@@ -74,7 +79,7 @@ impl Rule<Tensor> for Accumulate {
                 want: (&*self.dims).into(),
             }));
         }
-        leaf.accumulate(grad.separate(create_graph)?)
+        leaf.accumulate(grad.separate(create_graph)?, create_graph)
     }
 
     fn as_any(&self) -> Option<&dyn Any> {

@@ -31,6 +31,43 @@ pub enum Cause {
     Backward,
 }
 
+impl Cause {
+    /// What happened, and what to do instead.
+    fn words(self) -> (&'static str, &'static str) {
+        match self {
+            Cause::Detach => (
+                "detach() (or .data) cut it from the graph",
+                "leave detach() out where a gradient is meant",
+            ),
+            Cause::NoGrad => (
+                "it was computed with recording off: inside no_grad() or set_grad_enabled(False)",
+                "compute it outside, or inside enable_grad()",
+            ),
+            Cause::Inference => ("it was computed inside inference_mode()", "compute it outside"),
+            Cause::NotDifferentiable => (
+                "an operation without a derivative made it: a cast to integers or booleans, a comparison, an index \
+                 such as argmax, or a step such as floor or sign",
+                "use a differentiable operation instead",
+            ),
+            Cause::Array => (
+                "its values went through a NumPy array (numpy() or np.asarray), which has no history",
+                "keep the tensor: NumPy's functions take it and record",
+            ),
+            Cause::Copy => {
+                ("fg.tensor(t) copied the values of a tensor, not its history", "use t.clone()")
+            }
+            Cause::Forward => (
+                "the forward of a custom function computed it, and it is not a differentiable result of that function",
+                "return it from forward, or leave mark_non_differentiable out",
+            ),
+            Cause::Backward => (
+                "it is a gradient, and the backward that computed it was not recorded",
+                "pass create_graph=True to backward or grad",
+            ),
+        }
+    }
+}
+
 /// In the order of their numbers, which begin at 1.
 const CAUSES: [Cause; 8] = [
     Cause::Detach,
@@ -168,5 +205,13 @@ impl Tensor {
     /// What cut this tensor from the graph of what it was computed from, and where, as far as that is known.
     pub fn cut_by(&self) -> Option<(Cause, Option<Arc<str>>)> {
         self.lost.cause()
+    }
+
+    /// The same in words: what cut it and where, and what to do instead.
+    pub fn cut_because(&self) -> Option<String> {
+        let (cause, site) = self.cut_by()?;
+        let (what, remedy) = cause.words();
+        let at = site.map(|site| format!(" (called at {})", graph::latest(&site)));
+        Some(format!("{what}{}; {remedy}", at.unwrap_or_default()))
     }
 }

@@ -125,12 +125,13 @@ impl Meta {
 
     /// Adds a finished gradient; the lock is held for this one serial accumulation.
     ///
-    /// Without history the stored gradient is changed in place, so that its identity survives.
-    pub(crate) fn accumulate(&self, grad: Tensor) -> Result<()> {
+    /// Without history the stored gradient is changed in place, so that its identity survives; `replace` makes a new
+    /// one, whatever its history.
+    pub(crate) fn accumulate(&self, grad: Tensor, replace: bool) -> Result<()> {
         let mut state = self.lock();
         match &state.grad {
             None => state.grad = Some(grad),
-            Some(old) if old.requires_grad() || grad.requires_grad() => {
+            Some(old) if replace || old.requires_grad() || grad.requires_grad() => {
                 state.grad = Some(Tensor::accumulate(old.clone(), &grad)?);
             }
             Some(old) if old.is_lent() => {

@@ -19,7 +19,7 @@ struct RetainedGrad(Weak<Meta>);
 impl Sink<Tensor> for RetainedGrad {
     fn store(&self, grad: Tensor, create_graph: bool) -> Result<()> {
         match self.0.upgrade() {
-            Some(meta) => meta.accumulate(grad.separate(create_graph)?),
+            Some(meta) => meta.accumulate(grad.separate(create_graph)?, create_graph),
             None => Ok(()),
         }
     }

@@ -28,6 +28,8 @@ def gradcheck(
     nondet_tol: float = 0.0,
     check_undefined_grad: bool = True,
     check_grad_dtypes: bool = False,
+    check_batched_grad: bool = False,
+    check_forward_ad: bool = False,
     fast_mode: bool = False,
 ) -> GradcheckReport:
     """Compares the derivatives of `function(*inputs)` with central differences.
@@ -37,8 +39,9 @@ def gradcheck(
     agree (to `nondet_tol`), and, with `check_undefined_grad`, that a function of several outputs
     takes a missing gradient as zeros. `check_grad_dtypes` checks that each gradient has its input's
     dtype. `fast_mode` compares one random projection for each output and input instead of every
-    entry: two evaluations for each input. A function whose derivative is meant to differ from its
-    slope (straight-through estimators) cannot pass: test it by its values.
+    entry: two evaluations for each input. `check_batched_grad` has nothing to check: batches of
+    gradients are computed one by one; `check_forward_ad` is refused. A function whose derivative is
+    meant to differ from its slope (straight-through estimators) cannot pass: test it by its values.
 
     Returns a report that is true when all agrees; otherwise raises `GradcheckError` with it, unless
     `raise_exception` is False. Errors: `ArgumentError` when no input can be checked, and when the
@@ -48,6 +51,7 @@ def gradcheck(
     >>> print(fg.gradcheck(fg.sin, fg.tensor([0.5, 1.0], requires_grad=True)).summary())
     gradcheck passed: 4 entries, largest error ... absolute, ... relative
     """
+    _only_backward(check_forward_ad)
     problem = prepared(function, inputs)
     notes = list(problem.notes)
     found = _projections(problem, eps) if fast_mode else _entries(problem, eps)
@@ -78,6 +82,14 @@ def gradcheck(
     if raise_exception and not report:
         raise GradcheckError(report.summary())
     return report
+
+
+def _only_backward(check_forward_ad: bool) -> None:
+    if check_forward_ad:
+        raise NotImplementedError(
+            "gradcheck: check_forward_ad=True, but derivatives are computed backward only; leave it"
+            " out"
+        )
 
 
 Found = tuple[Jacobians, Jacobians, list[Any], float]
@@ -150,13 +162,18 @@ def gradgradcheck(
     rtol: float = 1e-3,
     raise_exception: bool = True,
     nondet_tol: float = 0.0,
+    check_undefined_grad: bool = True,
+    check_grad_dtypes: bool = False,
+    check_batched_grad: bool = False,
+    check_fwd_over_rev: bool = False,
     fast_mode: bool = False,
 ) -> GradcheckReport:
     """Checks the second derivatives: `gradcheck` of the gradient.
 
     `grad_outputs` are the vectors the gradient is taken with, random ones by default; tensors or
-    arrays.
+    arrays. The other arguments are those of `gradcheck`; `check_fwd_over_rev` is refused.
     """
+    _only_backward(check_fwd_over_rev)
     problem = prepared(function, inputs)
     outputs = problem.outputs(problem.args)
     if grad_outputs is None:
@@ -173,6 +190,9 @@ def gradgradcheck(
         rtol=rtol,
         raise_exception=raise_exception,
         nondet_tol=nondet_tol,
+        check_undefined_grad=check_undefined_grad,
+        check_grad_dtypes=check_grad_dtypes,
+        check_batched_grad=check_batched_grad,
         fast_mode=fast_mode,
     )
 

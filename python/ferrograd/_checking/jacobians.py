@@ -6,15 +6,15 @@ computed in float64.
 """
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
 
 from ferrograd._checking.report import Jacobians
 from ferrograd._core import Tensor, grad, tensor
-from ferrograd._modes import enable_grad, no_grad
-from ferrograd.errors import ArgumentError
+from ferrograd._modes import enable_grad
+from ferrograd.errors import ArgumentError, GradcheckError
 
 
 @dataclass
@@ -26,6 +26,8 @@ class Problem:
     #: Positions of the inputs to check.
     checked: list[int]
     notes: list[str]
+    #: The shapes of the outputs at the inputs themselves, once they are known.
+    shapes: list[tuple[int, ...]] = field(default_factory=list)
 
     @property
     def leaves(self) -> list[Tensor]:
@@ -112,8 +114,7 @@ def _alone(outputs: Sequence[Tensor], k: int, seed: np.ndarray) -> list[np.ndarr
 
 def analytic(problem: Problem) -> tuple[Jacobians, list[tuple[int, ...]]]:
     """Jacobians by backward, and the shapes of the outputs."""
-    with enable_grad():
-        outputs = problem.outputs(problem.args)
+    outputs = _recorded(problem)
     jacobians = []
     for o, output in enumerate(outputs):
         rows = [np.zeros((int(output.size), int(leaf.size))) for leaf in problem.leaves]
@@ -125,14 +126,31 @@ def analytic(problem: Problem) -> tuple[Jacobians, list[tuple[int, ...]]]:
                 if gradient is not None:
                     row[k] = gradient.detach().numpy().ravel()
         jacobians.append(rows)
-    return jacobians, [tuple(output.shape) for output in outputs]
+    return jacobians, problem.shapes
+
+
+def _recorded(problem: Problem) -> list[Tensor]:
+    """The outputs at the inputs themselves."""
+    with enable_grad():
+        outputs = problem.outputs(problem.args)
+    problem.shapes = [tuple(output.shape) for output in outputs]
+    return outputs
 
 
 def _moved(problem: Problem, position: int, array: np.ndarray) -> list[np.ndarray]:
+    """The outputs with another value of one input, recorded as they are for backward."""
     args = list(problem.args)
-    args[position] = tensor(array)
-    with no_grad():
-        return [o.detach().numpy().ravel().copy() for o in problem.outputs(args)]
+    args[position] = tensor(array, requires_grad=True)
+    with enable_grad():
+        outputs = problem.outputs(args)
+    shapes = [tuple(output.shape) for output in outputs]
+    if shapes != problem.shapes:
+        raise GradcheckError(
+            f"gradcheck: outputs of the shapes {problem.shapes} became {shapes} when input"
+            f" {position} was perturbed; a function with a derivative returns outputs of the same"
+            " shapes when inputs are perturbed"
+        )
+    return [output.detach().numpy().ravel().copy() for output in outputs]
 
 
 def _slopes(problem: Problem, position: int, step: np.ndarray, eps: float) -> list[np.ndarray]:
@@ -165,8 +183,7 @@ def numeric(problem: Problem, eps: float, count: int) -> Jacobians:
 def projected(problem: Problem, eps: float) -> tuple[Jacobians, Jacobians]:
     """`vᵀJu` for each output and input, numeric and analytic: two evaluations for each input."""
     rng = np.random.default_rng(0)
-    with enable_grad():
-        outputs = problem.outputs(problem.args)
+    outputs = _recorded(problem)
     left = [_direction(rng, tuple(o.shape)) for o in outputs]
     right = [_direction(rng, tuple(leaf.shape)) for leaf in problem.leaves]
     slopes = [

@@ -25,11 +25,14 @@ __all__ = [
 ]
 
 
-class _Forbidden(threading.local):
-    messages: tuple[str, ...] = ()
+class _Blocks(threading.local):
+    #: Why hooks are forbidden, the innermost block last.
+    forbidden: tuple[str, ...] = ()
+    #: How many blocks with hooks are open.
+    hooks: int = 0
 
 
-_forbidden = _Forbidden()
+_blocks = _Blocks()
 
 
 class saved_tensors_hooks:  # noqa: N801
@@ -57,13 +60,15 @@ class saved_tensors_hooks:  # noqa: N801
         self.unpack_hook = unpack_hook
 
     def __enter__(self) -> Self:
-        if _forbidden.messages:
-            raise GradientError(_forbidden.messages[-1])
+        if _blocks.forbidden:
+            raise GradientError(_blocks.forbidden[-1])
         _push_saved_hooks(self.pack_hook, self.unpack_hook)
+        _blocks.hooks += 1
         return self
 
     def __exit__(self, *exception: object) -> None:
         _pop_saved_hooks()
+        _blocks.hooks = max(0, _blocks.hooks - 1)
 
 
 class save_on_cpu:  # noqa: N801
@@ -80,17 +85,22 @@ class save_on_cpu:  # noqa: N801
 
 
 class disable_saved_tensors_hooks:  # noqa: N801
-    """Inside the block `saved_tensors_hooks` raises `GradientError(error_message)`."""
+    """Inside the block `saved_tensors_hooks` raises `GradientError(error_message)`.
+
+    So does this block itself where hooks are in force already.
+    """
 
     def __init__(self, error_message: str) -> None:
         self.error_message = error_message
 
     def __enter__(self) -> Self:
-        _forbidden.messages += (self.error_message,)
+        if _blocks.hooks:
+            raise GradientError(self.error_message)
+        _blocks.forbidden += (self.error_message,)
         return self
 
     def __exit__(self, *exception: object) -> None:
-        _forbidden.messages = _forbidden.messages[:-1]
+        _blocks.forbidden = _blocks.forbidden[:-1]
 
 
 def increment_version(tensor: Tensor | Iterable[Tensor]) -> None:

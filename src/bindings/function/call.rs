@@ -177,6 +177,7 @@ impl<'py> Job<'_, 'py> {
             return Err(to_python(saves_inference("save_for_backward")));
         }
         let Outputs { tensors, tree } = outputs;
+        let strict = self.strict;
         let tree = (!matches!(tree, Tree::Tensor(_))).then(|| Arc::new(tree));
         let rule = Trampoline {
             name: self.form.name.clone(),
@@ -194,8 +195,10 @@ impl<'py> Job<'_, 'py> {
         let node = call.record(Box::new(rule), saving.values, tensors.len(), Flags::FOREIGN);
         context.get().settle(node.id());
         let inputs = &self.arguments.tensors;
-        let mut leaf =
-            |k: usize| attach(&node, &tensors[k], k, fates[k], inputs).map(Bound::unbind);
+        let mut given = Given::default();
+        let mut leaf = |k: usize| {
+            given.once(&tensors, k, strict, || attach(&node, &tensors[k], k, fates[k], inputs))
+        };
         match &tree {
             None => Ok(leaf(0)?.into_bound(py)),
             Some(tree) => build(py, tree, returned, &mut leaf),
@@ -267,6 +270,34 @@ fn build<'py>(
     // One tensor where a sequence is expected: document 000 allows forward to return it bare.
     let template = as_tensor(returned).is_none().then_some(returned);
     Ok(tree.build(py, template, &mut |k| leaf(k as usize))?.into_bound(py))
+}
+
+/// What the caller has been given so far.
+#[derive(Default)]
+struct Given(SmallVec<[Py<PyAny>; 2]>);
+
+impl Given {
+    /// Output `k`: one object that forward returned twice is one object for the caller, too, but in document 000's
+    /// form.
+    fn once<'py>(
+        &mut self,
+        returned: &[Bound<'py, PyAny>],
+        k: usize,
+        strict: bool,
+        make: impl FnOnce() -> PyResult<Bound<'py, PyAny>>,
+    ) -> PyResult<Py<PyAny>> {
+        let (y, py) = (&returned[k], returned[k].py());
+        let repeated = || returned[..k].iter().position(|before| before.is(y));
+        let before = if strict || k == 0 { None } else { repeated() };
+        let object = match before.and_then(|first| self.0.get(first)) {
+            Some(object) => object.clone_ref(py),
+            None => make()?.unbind(),
+        };
+        if returned.len() > 1 {
+            self.0.push(object.clone_ref(py));
+        }
+        Ok(object)
+    }
 }
 
 /// Output `k` as the caller receives it.

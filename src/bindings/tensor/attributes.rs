@@ -214,7 +214,7 @@ impl PyTensor {
     }
 
     /// The same data in another dtype, or on `'cpu'`.
-    fn to(slf: &Bound<'_, Self>, target: &Bound<'_, PyAny>) -> PyResult<Py<PyAny>> {
+    pub(super) fn to(slf: &Bound<'_, Self>, target: &Bound<'_, PyAny>) -> PyResult<Py<PyAny>> {
         if let Ok(device) = target.extract::<String>()
             && let name = device.split(':').next().unwrap_or_default()
             && ["cpu", "cuda", "mps", "xpu", "meta"].contains(&name)

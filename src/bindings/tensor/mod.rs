@@ -8,6 +8,7 @@ mod conversion;
 mod display;
 mod indexing;
 mod inplace;
+mod like;
 mod pickle;
 mod protocols;
 

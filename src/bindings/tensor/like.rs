@@ -1,0 +1,145 @@
+//! Tensors like another one: its shape, its dtype, and new ones of its dtype.
+//!
+//! Owns: PyTorch's names for them. Never computes: the registry's operations and the constructors do.
+//! Invariant: a view made here belongs to the tensor it shows, and a new tensor is a leaf.
+
+use pyo3::prelude::*;
+use pyo3::types::{PyDict, PyTuple};
+
+use crate::bindings::errors::bad_value;
+use crate::bindings::tensor::{PyTensor, wrap};
+
+/// `slf` in the shape of `other`, by a method that takes a shape.
+fn shaped<'py>(
+    method: &str,
+    slf: &Bound<'py, PyTensor>,
+    other: &Bound<'py, PyTensor>,
+) -> PyResult<Bound<'py, PyAny>> {
+    slf.call_method1(method, (other.getattr("shape")?,))
+}
+
+/// A new tensor by a constructor of the package, with the dtype of `slf` unless another is named.
+fn created<'py>(
+    slf: &Bound<'py, PyTensor>,
+    name: &str,
+    args: &Bound<'py, PyTuple>,
+    kwargs: Option<&Bound<'py, PyDict>>,
+) -> PyResult<Bound<'py, PyAny>> {
+    let py = slf.py();
+    let options = kwargs.map_or_else(|| Ok(PyDict::new(py)), |given| given.copy())?;
+    if !options.contains("dtype")? {
+        options.set_item("dtype", slf.getattr("dtype")?)?;
+    }
+    py.import("ferrograd")?.getattr(name)?.call(args, Some(&options))
+}
+
+#[pymethods]
+impl PyTensor {
+    /// The elements in the shape of another tensor, as a view.
+    fn view_as<'py>(
+        slf: &Bound<'py, Self>,
+        other: &Bound<'py, PyTensor>,
+    ) -> PyResult<Bound<'py, PyAny>> {
+        shaped("view", slf, other)
+    }
+
+    /// The elements in the shape of another tensor.
+    fn reshape_as<'py>(
+        slf: &Bound<'py, Self>,
+        other: &Bound<'py, PyTensor>,
+    ) -> PyResult<Bound<'py, PyAny>> {
+        shaped("reshape", slf, other)
+    }
+
+    /// Broadcast to the shape of another tensor, as a view.
+    fn expand_as<'py>(
+        slf: &Bound<'py, Self>,
+        other: &Bound<'py, PyTensor>,
+    ) -> PyResult<Bound<'py, PyAny>> {
+        shaped("expand", slf, other)
+    }
+
+    /// The same data in the dtype of another tensor; recorded.
+    fn type_as(slf: &Bound<'_, Self>, other: &Bound<'_, PyTensor>) -> PyResult<Py<PyAny>> {
+        PyTensor::to(slf, other.as_any())
+    }
+
+    /// The transpose of a matrix, as a view; a vector as it is.
+    fn t<'py>(slf: &Bound<'py, Self>) -> PyResult<Bound<'py, PyAny>> {
+        let n = slf.get().tensor.ndim();
+        if n > 2 {
+            let what = format!("the tensor has {n} dimensions");
+            return Err(bad_value("t", what, "use mT for batches of matrices, or permute"));
+        }
+        slf.getattr("T")
+    }
+
+    /// Zeros in the dtype of this tensor.
+    #[pyo3(signature = (*size, **options))]
+    fn new_zeros<'py>(
+        slf: &Bound<'py, Self>,
+        size: &Bound<'py, PyTuple>,
+        options: Option<&Bound<'py, PyDict>>,
+    ) -> PyResult<Bound<'py, PyAny>> {
+        created(slf, "zeros", size, options)
+    }
+
+    /// Ones in the dtype of this tensor.
+    #[pyo3(signature = (*size, **options))]
+    fn new_ones<'py>(
+        slf: &Bound<'py, Self>,
+        size: &Bound<'py, PyTuple>,
+        options: Option<&Bound<'py, PyDict>>,
+    ) -> PyResult<Bound<'py, PyAny>> {
+        created(slf, "ones", size, options)
+    }
+
+    /// Memory of any content, in the dtype of this tensor.
+    #[pyo3(signature = (*size, **options))]
+    fn new_empty<'py>(
+        slf: &Bound<'py, Self>,
+        size: &Bound<'py, PyTuple>,
+        options: Option<&Bound<'py, PyDict>>,
+    ) -> PyResult<Bound<'py, PyAny>> {
+        created(slf, "empty", size, options)
+    }
+
+    /// One value in every element, in the dtype of this tensor.
+    #[pyo3(signature = (*size_and_value, **options))]
+    fn new_full<'py>(
+        slf: &Bound<'py, Self>,
+        size_and_value: &Bound<'py, PyTuple>,
+        options: Option<&Bound<'py, PyDict>>,
+    ) -> PyResult<Bound<'py, PyAny>> {
+        created(slf, "full", size_and_value, options)
+    }
+
+    /// A copy of data in the dtype of this tensor.
+    #[pyo3(signature = (*data, **options))]
+    fn new_tensor<'py>(
+        slf: &Bound<'py, Self>,
+        data: &Bound<'py, PyTuple>,
+        options: Option<&Bound<'py, PyDict>>,
+    ) -> PyResult<Bound<'py, PyAny>> {
+        created(slf, "tensor", data, options)
+    }
+
+    /// The tensor itself where its elements lie in C order without gaps, else a copy that does; recorded.
+    fn contiguous(slf: &Bound<'_, Self>) -> PyResult<Py<PyAny>> {
+        let tensor = &slf.get().tensor;
+        if tensor.is_contiguous() {
+            return Ok(slf.clone().into_any().unbind());
+        }
+        Ok(wrap(slf.py(), tensor.contiguous()?)?.unbind())
+    }
+
+    /// Whether the elements are floats.
+    fn is_floating_point(&self) -> bool {
+        self.tensor.dtype().is_float()
+    }
+
+    /// The address of the first element: equal addresses mean shared memory.
+    fn data_ptr(&self) -> usize {
+        self.tensor.ptr() as usize
+    }
+}

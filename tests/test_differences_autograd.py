@@ -1,0 +1,140 @@
+"""Deliberate differences from PyTorch's autograd, one test a row of docs/differences.md."""
+
+from typing import Any
+
+import pytest
+
+import ferrograd as fg
+from ferrograd.autograd import grad
+from ferrograd.autograd.graph import get_gradient_edge
+
+
+def leaf(*values: float) -> fg.Tensor:
+    return fg.tensor(values or (1.0, 2.0), requires_grad=True)
+
+
+def test_a_hook_is_not_called_without_a_gradient() -> None:
+    x = leaf()
+    first, second = x.unbind()
+    seen: list[Any] = []
+    first.register_hook(seen.append)
+    second.backward()
+    assert seen == []
+    first.backward()
+    assert [g.item() for g in seen] == [1.0]
+    assert x.grad.tolist() == [1.0, 1.0]
+
+
+def test_node_hooks_see_the_tensors_of_a_function_only() -> None:
+    class Mixed(fg.Function):
+        @staticmethod
+        def forward(ctx: Any, x: fg.Tensor, k: int) -> tuple[fg.Tensor, int, fg.Tensor]:
+            return x * k, k, x + k
+
+        @staticmethod
+        def backward(ctx: Any, a: fg.Tensor, number: None, b: fg.Tensor) -> tuple[fg.Tensor, None]:
+            assert number is None
+            return a * 3 + b, None
+
+    x = leaf()
+    a, k, b = Mixed.apply(x, 3)
+    seen: list[int] = []
+    a.grad_fn.register_prehook(lambda grads: seen.append(len(grads)))
+    assert (k, b.output_nr) == (3, 1)
+    (a + b).sum().backward()
+    assert seen == [2]
+    assert x.grad.tolist() == [4.0, 4.0]
+
+
+def test_what_a_post_accumulate_hook_returns_is_ignored() -> None:
+    x = leaf()
+    x.register_post_accumulate_grad_hook(lambda x: x.grad * 100)
+    x.sum().backward()
+    assert x.grad.tolist() == [1.0, 1.0]
+
+
+def test_a_view_changed_by_a_function_of_several_outputs() -> None:
+    class AddInPlace(fg.Function):
+        @staticmethod
+        def forward(ctx: Any, a: fg.Tensor, b: fg.Tensor) -> tuple[fg.Tensor, fg.Tensor]:
+            a.add_(b)
+            ctx.mark_dirty(a)
+            return a, a + b
+
+        @staticmethod
+        def backward(ctx: Any, ga: fg.Tensor, gb: fg.Tensor) -> tuple[fg.Tensor, fg.Tensor]:
+            return ga + gb, ga + 2 * gb
+
+    def through_a_view(a: fg.Tensor, b: fg.Tensor) -> fg.Tensor:
+        base = a * 1
+        changed, total = AddInPlace.apply(base[1:], b)
+        return (base * base).sum() + (total * changed).sum()
+
+    assert fg.gradcheck(through_a_view, (leaf(1.0, 2.0, 3.0), leaf(4.0, 5.0)))
+
+
+def test_a_saved_tensor_detached_in_place_keeps_its_gradient() -> None:
+    x = leaf()
+    y = x * 2
+    z = y.sin()
+    y.detach_()
+    (first,) = grad(z.sum(), x, create_graph=True)
+    assert first.tolist() == (2 * fg.cos(2 * x)).tolist()
+    assert grad(first.sum(), x)[0].tolist() == (-4 * fg.sin(2 * x)).tolist()
+
+
+def test_views_of_the_same_elements_are_one_value_after_a_change() -> None:
+    base = leaf() * 1
+    one, other = base[:], base[:]
+    one.retain_grad()
+    one.mul_(2)
+    (one + 10 * other).sum().backward()
+    assert one.grad.tolist() == [11.0, 11.0]
+
+
+def test_what_was_overwritten_entirely_gets_no_gradient() -> None:
+    x = leaf()
+    y = x * 2
+    y[...] = fg.ones(2)
+    y.sum().backward()
+    assert x.grad is None
+    z = x * 2
+    z[0] = 5.0
+    z.sum().backward()
+    assert x.grad.tolist() == [0.0, 2.0]
+
+
+def test_a_tensor_keeps_its_shape() -> None:
+    for name in ("transpose_", "t_", "squeeze_", "unsqueeze_", "swapaxes_", "resize_", "set_"):
+        assert not hasattr(fg.Tensor, name)
+    x = fg.ones(2)
+    with pytest.raises(fg.errors.ShapeError):
+        x.data = fg.ones(3)
+
+
+def test_an_edge_that_was_not_used_gets_zeros_when_asked() -> None:
+    x, y = leaf(), leaf() * 1
+    edge = get_gradient_edge(y)
+    (found,) = grad(x.sum(), edge, materialize_grads=True)
+    assert found.tolist() == [0.0, 0.0]
+
+
+def test_gradcheck_refuses_a_function_without_float_outputs() -> None:
+    with pytest.raises(fg.errors.ArgumentError, match="nothing to check"):
+        fg.gradcheck(lambda x: (), leaf())
+
+
+def test_marking_what_is_no_argument_dirty_raises() -> None:
+    class Wrong(fg.Function):
+        @staticmethod
+        def forward(ctx: Any, x: fg.Tensor) -> fg.Tensor:
+            y = x * 3
+            ctx.mark_dirty(y)
+            return y
+
+        @staticmethod
+        def backward(ctx: Any, g: fg.Tensor) -> fg.Tensor:
+            return g * 3
+
+    with pytest.raises(fg.errors.InPlaceError, match="names a tensor that is no argument"):
+        Wrong.apply(leaf())
