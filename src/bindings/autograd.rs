@@ -178,7 +178,7 @@ pub(crate) fn backward(
 fn contradiction() -> PyErr {
     bad_value(
         "grad",
-        "Expected allow_unused to be True or not passed when materialize_grads=True, but it is False",
+        "materialize_grads=True with allow_unused=False",
         "leave allow_unused out: unused inputs then get zeros",
     )
 }
