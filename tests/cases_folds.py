@@ -169,7 +169,7 @@ ORDERING = (
        call(np.array([[2, 1], [2, 2]]), return_index=True, return_inverse=True,
             return_counts=True), call(A()), call(np.array([[2, 1, 2], [0, 1, 0]]), axis=1),
        call(ROWS, axis=0, return_index=True, return_inverse=True, return_counts=True),
-       call(np.ones((2, 0)), axis=0), call(ROWS, return_inverse=True), order=0),
+       call(np.ones((2, 0)), axis=0), call(ROWS, return_inverse=True)),
     op("searchsorted", np.searchsorted, call(np.array([1.0, 2.0, 2.0, 4.0]), MAT),
        call(np.arange(4), 2.0, side="right"), call(np.arange(4.0), A(0)),
        call(np.array([2.0, 0.0, 1.0]), VEC, sorter=np.array([1, 2, 0])), order=0, ints=None),

@@ -16,6 +16,8 @@ import ferrograd.numpy as np
 from ferrograd import core, dict as adict, grad, isinstance as ainstance, list as alist
 from ferrograd.extend import VSpace, defvjp, primitive, primitive_vjps, vspace
 from ferrograd.misc import flatten
+from ferrograd.numpy.numpy_boxes import ArrayBox
+from ferrograd.numpy.numpy_vjps import repeat_to_match_shape, unbroadcast, unbroadcast_f
 from ferrograd.test_util import check_equivalent, check_grads
 from ferrograd.tracer import Node, trace
 from ferrograd.util import func, quick_grad_check, subval, subvals
@@ -216,6 +218,24 @@ class TestNamespace:
             assert_array_equal(join(np, X), join(onp, X))
             check_grads(lambda x, join=join: join(np, x))(X)
 
+    def test_functions_of_elements(self) -> None:
+        scaled = np.vectorize(lambda t, scale=1.0: scale * t**2 if t > 0 else t, excluded={"scale"})
+        assert_array_equal(scaled(fg.tensor(X)).numpy(), onp.where(X > 0, X**2, X))
+        check_grads(lambda x: scaled(x, scale=3.0))(X)
+        check_grads(lambda x, y: np.vectorize(lambda a, b: (a * b, a))(x, y[:, None])[0], (0, 1))(
+            X, onp.ones(2)
+        )
+        with pytest.raises(ValueError, match="signature"):
+            np.vectorize(np.sum, signature="(n)->()")(fg.tensor(X))
+        check_grads(lambda x: sum(v**2 * (i + 1) for (i,), v in np.ndenumerate(x)))(X)
+        assert [v for _, v in np.ndenumerate(X)] == list(X)
+
+    def test_quotient_and_remainder(self) -> None:
+        for f in (lambda x: divmod(x, 0.7), lambda x: divmod(3.4, x)):
+            for ours, theirs in zip(f(fg.tensor(X)), f(X), strict=True):
+                assert_allclose(ours.numpy(), theirs)
+            check_grads(lambda x, f=f: f(x)[1])(X)
+
     def test_diagonals(self) -> None:
         d = onp.arange(6.0).reshape(2, 3)
         assert_array_equal(np.make_diagonal(d)[1], onp.diag(d[1]))
@@ -273,3 +293,47 @@ class TestNamespace:
         v = onp.arange(6.0).reshape(2, 3)
         found = fg.tensor_jacobian_product(np.sin)(a, v)
         assert_allclose(found, onp.tensordot(v, fg.jacobian(np.sin)(a), 2))
+
+
+class TestRulesThatBroadcast:
+    """The helpers for rules, and the class of traced arrays."""
+
+    def test_sums_to_the_shape_of_the_argument(self) -> None:
+        times = primitive(onp.multiply)
+        defvjp(
+            times,
+            lambda ans, x, y: unbroadcast_f(x, lambda g: g * y),
+            lambda ans, x, y: unbroadcast_f(y, lambda g: g * x),
+        )
+        column, matrix = onp.ones((2, 1)), onp.arange(12.0).reshape(2, 2, 3)
+        assert unbroadcast(X, np.metadata(2.0)) == pytest.approx(X.sum())
+        assert np.metadata(fg.tensor(X)) == ((3,), 1, onp.dtype(float), False)
+        for x, y in ((X, 2.0), (column, X), (matrix, X), (2.0, matrix), (column, matrix)):
+            check_grads(times, (0, 1))(x, y)
+
+    def test_repeats_over_what_was_reduced(self) -> None:
+        total = primitive(onp.mean)
+
+        def rule(ans: Any, x: Any, axis: Any = None, keepdims: bool = False) -> Any:
+            def pull(g: Any) -> Any:
+                repeated, count = repeat_to_match_shape(g, np.shape(x), float, axis, keepdims)
+                return repeated / count
+
+            return pull
+
+        defvjp(total, rule)
+        for axis in (None, 0, -1, (0, 2)):
+            for keepdims in (False, True):
+                check_grads(lambda x, a=axis, k=keepdims: total(x, axis=a, keepdims=k))(
+                    onp.arange(12.0).reshape(2, 2, 3)
+                )
+        check_grads(total)(2.0)
+
+    def test_traced_arrays_can_be_asked(self) -> None:
+        def f(x: Any) -> Any:
+            assert isinstance(x, ArrayBox)
+            assert type(x._value) is onp.ndarray
+            return np.sum(x) * float(onp.sum(x._value))
+
+        assert_allclose(grad(f)(X), onp.full(3, X.sum()))
+        assert not isinstance(X, ArrayBox)

@@ -90,7 +90,10 @@ def trace(start_node: Any, fun: Callable[[Any], Any], x: Any) -> tuple[Any, Any]
     nodes: dict[int, tuple[Tensor, Any]] = {id(start): (start, start_node)}
 
     def note(name: str, arguments: Any, given: Any, result: Any, inside: bool) -> None:
-        values = [*arguments, *attributes(given).values()]
+        values: list[Any] = []
+        for value in (*arguments, *attributes(given).values()):
+            several = isinstance(value, list | tuple) and any(id(v) in nodes for v in value)
+            values.extend(value if several else [value])
         found = [(k, nodes[id(a)][1]) for k, a in enumerate(values) if id(a) in nodes]
         for part in result if isinstance(result, tuple | list) else (result,):
             if found and not inside and isinstance(part, Tensor):

@@ -71,18 +71,16 @@ fn rows(x: &Tensor) -> Result<Distinct> {
 }
 
 crate::operations! { family "ordering";
-    /// The distinct elements in ascending order, or along an axis the distinct slices; and, as asked, the index of the first of each, for every one the index of its value, and the counts.
-    [numpy("unique"), constant]
+    /// The distinct elements in ascending order, or along an axis the distinct slices; and, as asked, the index of the first of each, for every one the index of its value, and the counts. Derivative: `g` at the first of each.
+    [numpy("unique")]
     fn unique(x: Tensor, return_index: bool = false, return_inverse: bool = false, return_counts: bool = false, axis: Option<isize> = None) -> OneOrTuple {
-        let source = x;
-        let x = x.detach();
         let (values, found, all) = match axis {
             None => {
-                let flat = reshape_dims(&x, &[x.size()])?;
-                let found = elements(&flat)?;
+                let flat = reshape_dims(x, &[x.size()])?;
+                let found = elements(&flat.detach())?;
                 (taken_along("unique", &flat, 0, &Tensor::from(found.first.clone()))?, found, ShapeVec::from_slice(x.shape()))
             }
-            Some(axis) => along(&x, normalize_axis("unique", axis, x.ndim())?)?,
+            Some(axis) => along(x, normalize_axis("unique", axis, x.ndim())?)?,
         };
         let mut parts = vec![values];
         if return_index {
@@ -94,7 +92,8 @@ crate::operations! { family "ordering";
         if return_counts {
             parts.push(Tensor::from(found.counts));
         }
-        let mut parts: Vec<_> = parts.into_iter().map(|p| p.underived([source].into_iter())).collect();
+        let whole = parts.split_off(1);
+        parts.extend(whole.into_iter().map(|p| p.underived([x].into_iter())));
         Ok(if parts.len() == 1 { OneOrTuple::One(parts.swap_remove(0)) } else { OneOrTuple::Tuple(parts) })
     }
 }
@@ -106,7 +105,7 @@ fn along(x: &Tensor, axis: usize) -> Result<(Tensor, Distinct, ShapeVec)> {
     let front = permute_axes(x, &order)?;
     let count = front.shape()[0];
     let width: usize = front.shape()[1..].iter().product();
-    let found = rows(&reshape_dims(&front, &[count, width])?)?;
+    let found = rows(&reshape_dims(&front.detach(), &[count, width])?)?;
     let values = x.index_select(axis as isize, &Tensor::from(found.first.clone()))?;
     Ok((values, found, ShapeVec::from_slice(&[count])))
 }

@@ -15,6 +15,7 @@ import numpy as np
 from ferrograd import _core, _protocols
 from ferrograd._core import Tensor, tensor
 from ferrograd.errors import ArgumentError
+from ferrograd.numpy._elements import ndenumerate, vectorize
 from ferrograd.numpy._joining import c_, r_
 from ferrograd.numpy._values import holds_tensor, tensor_of
 
@@ -65,7 +66,8 @@ def members() -> dict[str, Any]:
     for alias in ("asarray", "asanyarray", "ascontiguousarray", "asarray_chkfinite"):
         names[alias] = _as_array(getattr(np, alias))
     names["conj"] = names["conjugate"] = _conjugate
-    names.update(r_=r_, c_=c_, make_diagonal=make_diagonal)
+    names.update(r_=r_, c_=c_, make_diagonal=make_diagonal, ndenumerate=ndenumerate)
+    names.update(vectorize=vectorize, metadata=metadata)
     return names
 
 
@@ -136,6 +138,11 @@ def make_diagonal(D: Any, offset: int = 0, axis1: int = -1, axis2: int = -2) -> 
     """Matrices with the last axis of `D` on their diagonal, along two axes of the result."""
     made = _core.diag_embed(tensor_of(D), offset, axis1, axis2)
     return made if isinstance(D, Tensor) else made.numpy().copy()
+
+
+def metadata(A: Any) -> tuple[Any, ...]:
+    """Shape, number of axes, dtype, and whether the elements are complex."""
+    return np.shape(A), np.ndim(A), np.result_type(A), iscomplexobj(A)
 
 
 def real(val: Any) -> Any:

@@ -226,6 +226,21 @@ impl PyTensor {
     fn __rmod__<'py>(slf: &Bound<'py, Self>, other: &Bound<'py, PyAny>) -> Object<'py> {
         reflected(&arith::REMAINDER, slf, other)
     }
+    fn __divmod__<'py>(
+        slf: &Bound<'py, Self>,
+        other: &Bound<'py, PyAny>,
+    ) -> PyResult<(Bound<'py, PyAny>, Bound<'py, PyAny>)> {
+        Ok((forward(&arith::FLOOR_DIVIDE, slf, other)?, forward(&arith::REMAINDER, slf, other)?))
+    }
+    fn __rdivmod__<'py>(
+        slf: &Bound<'py, Self>,
+        other: &Bound<'py, PyAny>,
+    ) -> PyResult<(Bound<'py, PyAny>, Bound<'py, PyAny>)> {
+        Ok((
+            reflected(&arith::FLOOR_DIVIDE, slf, other)?,
+            reflected(&arith::REMAINDER, slf, other)?,
+        ))
+    }
     fn __pow__<'py>(
         slf: &Bound<'py, Self>,
         other: &Bound<'py, PyAny>,

@@ -104,6 +104,12 @@ impl PyTensor {
         numpy::export(py, &self.tensor, writable)
     }
 
+    /// The elements as a read-only array, also inside a transform: to look at, not to compute with.
+    #[getter]
+    fn _value<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyAny>> {
+        numpy::export(py, &self.tensor, false)
+    }
+
     fn __float__<'py>(&self, py: Python<'py>) -> PyResult<f64> {
         implicit(py, &self.tensor, "float(t)")?;
         item(py, &self.tensor)?.extract()
