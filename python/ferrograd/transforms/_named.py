@@ -118,5 +118,16 @@ def tensor_jacobian_product(f: Callable[..., Any], argnum: int = 0) -> Callable[
     return named(product, f, "vector_jacobian_product_of")
 
 
+def make_jvp_reversemode(f: Callable[..., Any], argnum: int = 0) -> Callable[..., Any]:
+    """The function that gives `push`: `push(tangent)` is the change of the result alone."""
+    make = make_jvp(f, argnum)
+
+    def pushing(*args: Any, **kwargs: Any) -> Callable[[Any], Any]:
+        push = make(*args, **kwargs)
+        return lambda tangent: push(tangent)[1]
+
+    return named(pushing, f, "jvp_of")
+
+
 hessian_vector_product = hessian_tensor_product
 vector_jacobian_product = tensor_jacobian_product
