@@ -119,6 +119,16 @@ def test_numbers_keep_their_kind(x: Any, kind: type) -> None:
     assert isinstance(value, float | np.floating)
 
 
+def test_floats_are_float64_whatever_the_default_dtype_is() -> None:
+    before = fg.get_default_dtype()
+    fg.set_default_dtype(np.float32)
+    try:
+        assert fg.value_and_grad(lambda x: x / 3.0)(1.0) == (1.0 / 3.0, 1.0 / 3.0)
+        assert fg.hessian(lambda x: x**3 / 3.0)(1.0) == 2.0
+    finally:
+        fg.set_default_dtype(before)
+
+
 def test_an_array_without_axes_stays_one() -> None:
     slope = fg.grad(lambda x: x**2)(np.array(3.0))
     assert isinstance(slope, np.ndarray)

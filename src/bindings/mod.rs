@@ -19,6 +19,7 @@ mod module;
 mod node;
 mod numpy;
 mod packing;
+mod quick;
 mod scope;
 mod site;
 mod tensor;

@@ -8,7 +8,7 @@ use pyo3::types::{PyList, PyType};
 
 use crate::bindings::{
     autograd, collect, config, dlpack, edge, errors, ffi, function, functor, group, hooks,
-    introspect, node, numpy, packing, scope, site, tensor,
+    introspect, node, numpy, packing, quick, scope, site, tensor,
 };
 
 /// Functions whose public place is not the package itself: `fg.grad` is another function, and the
@@ -103,6 +103,8 @@ fn functors(m: &Bound<'_, PyModule>) -> PyResult<()> {
     m.add_function(wrap_pyfunction!(introspect::_output_of, m)?)?;
     m.add_function(wrap_pyfunction!(introspect::_graph_facts, m)?)?;
     m.add_function(wrap_pyfunction!(scope::_observe, m)?)?;
+    m.add_function(wrap_pyfunction!(quick::_traced_call, m)?)?;
+    m.add_function(wrap_pyfunction!(quick::_short_gradient, m)?)?;
     m.add_function(wrap_pyfunction!(scope::_unobserve, m)?)?;
     Ok(())
 }

@@ -323,6 +323,23 @@ pub(crate) fn export<'py>(
     }
 }
 
+/// The only element of a tensor as a NumPy scalar.
+pub(crate) fn scalar<'py>(py: Python<'py>, tensor: &Tensor) -> PyResult<Bound<'py, PyAny>> {
+    assert!(tensor.size() == 1, "one element");
+    let descr = descr(py, tensor.dtype());
+    // SAFETY: the pointer is that of the one element, of the type that `descr` describes; NumPy copies it and borrows
+    // the description. The element's tensor outlives the call.
+    unsafe {
+        let scalar = PY_ARRAY_API.PyArray_Scalar(
+            py,
+            tensor.ptr().cast::<c_void>(),
+            descr.as_ptr().cast(),
+            ptr::null_mut(),
+        );
+        Bound::from_owned_ptr_or_err(py, scalar)
+    }
+}
+
 /// A new, writable, C-contiguous array with a tensor's elements.
 pub(crate) fn fresh<'py>(py: Python<'py>, tensor: &Tensor) -> PyResult<Bound<'py, PyAny>> {
     let kwargs = PyDict::new(py);

@@ -11,7 +11,7 @@ from typing import Any
 
 import numpy as np
 
-from ferrograd._core import Tensor, grad as _grad, tensor
+from ferrograd._core import Tensor, _short_gradient, grad as _grad, tensor
 from ferrograd.errors import ArgumentError, ArgumentTypeError, DTypeError, ShapeError
 from ferrograd.transforms._argnums import Argnums, Wanted, name_of, named
 from ferrograd.transforms._trace import (
@@ -30,7 +30,7 @@ from ferrograd.transforms._trace import (
     traced,
 )
 from ferrograd.transforms._tree import LEAF, Tree, flatten
-from ferrograd.transforms._values import FLOAT, array_of, leave, value_of, zeros
+from ferrograd.transforms._values import leave, value_of, zeros
 
 
 def grad(
@@ -57,9 +57,9 @@ def grad(
     wanted = Wanted("grad", f, argnums, argnum)
 
     def gradient(*args: Any, **kwargs: Any) -> Any:
-        found, kind, _, slope = _differentiated(wanted, has_aux, args, kwargs)
+        found, _, slope = _differentiated(wanted, has_aux, False, args, kwargs)
         if found is None:
-            return slope.item() if kind == FLOAT else array_of(slope)
+            return slope
         attached, slope = _gradient(found)
         return (slope, found.leave_aux(attached)) if has_aux else slope
 
@@ -84,12 +84,9 @@ def value_and_grad(
     wanted = Wanted("value_and_grad", f, argnums, argnum)
 
     def both(*args: Any, **kwargs: Any) -> Any:
-        found, kind, out, slope = _differentiated(wanted, has_aux, args, kwargs)
+        found, value, slope = _differentiated(wanted, has_aux, True, args, kwargs)
         if found is None:
-            value = out.item()
-            if kind == FLOAT:
-                return value, slope.item()
-            return out.dtype.type(value), array_of(slope)
+            return value, slope
         attached, slope = _gradient(found)
         value = value_of(found.kind, found.result, attached)
         return ((value, found.leave_aux(attached)), slope) if has_aux else (value, slope)
@@ -98,27 +95,22 @@ def value_and_grad(
 
 
 def _differentiated(
-    wanted: Wanted, has_aux: bool, args: Any, kwargs: Any
-) -> tuple[Trace | None, Any, Any, Any]:
-    """The trace of a call; or None, the argument's kind, the result and its slope the short way."""
+    wanted: Wanted, has_aux: bool, valued: bool, args: Any, kwargs: Any
+) -> tuple[Trace | None, Any, Any]:
+    """The trace of a call; or None, the value if it is wanted, and the gradient the short way."""
     hit = quick(wanted.function, wanted.position, args, kwargs)
     if hit is None:
         found = trace(wanted, args, kwargs)
     else:
-        before, leaf, kind, out = hit
-        if not has_aux and _smooth(out, leaf):
-            slope = _grad(out, leaf, None, None, False, True)[0]
-            if slope is not None:
-                return None, kind, out, slope
-        found = quick_trace(wanted, before, leaf, kind, out)
+        before, leaf, single, out = hit
+        if not has_aux:
+            short = _short_gradient(out, leaf, single, valued)
+            if short is not None:
+                return None, *short
+        found = quick_trace(wanted, before, leaf, single, out)
     if has_aux:
         found.split_aux()
-    return found, None, None, None
-
-
-def _smooth(out: Any, leaf: Tensor) -> bool:
-    """Whether a result is one recorded number of an argument that is still what it was."""
-    return type(out) is Tensor and not out.ndim and out.requires_grad and not leaf._version
+    return found, None, None
 
 
 def _gradient(found: Trace) -> tuple[bool, Any]:

@@ -14,7 +14,14 @@ from typing import Any, TypeVar, cast
 
 import numpy as np
 
-from ferrograd._core import Node, Tensor, _restore_mode, _switch_grad, grad as _grad, tensor
+from ferrograd._core import (
+    Node,
+    Tensor,
+    _restore_mode,
+    _switch_grad,
+    _traced_call,
+    grad as _grad,
+)
 from ferrograd._walk import reachable
 from ferrograd.errors import (
     ArgumentChangedError,
@@ -212,42 +219,22 @@ def _changed(op: str, function: Callable[..., Any]) -> Exception:
 
 def quick(
     function: Callable[..., Any], position: int, args: tuple[Any, ...], kwargs: dict[str, Any]
-) -> tuple[int, Tensor, int, Any] | None:
+) -> tuple[int, Tensor, bool, Any] | None:
     """`trace` for the usual call, one float array or float outside every other transform.
 
-    Gives the mode before, the argument as a tensor, its kind and the result; None when the call
-    is not of this sort, and then nothing has happened.
+    Gives the mode before, the argument as a tensor, whether it was a float, and the result; None
+    when the call is not of this sort, and then nothing has happened.
     """
-    if not 0 <= position < len(args):
-        return None
-    x = args[position]
-    if type(x) is float:
-        kind = FLOAT
-    elif type(x) is np.ndarray and x.dtype.char in "df":
-        kind = ARRAY
-    else:
-        return None
-    before: int = _switch_grad(True)
     try:
-        if before & (TRANSFORM | INFERENCE):
-            return None
-        leaf = tensor(x, requires_grad=True)
-        _restore_mode(before | GRAD | TRANSFORM)
-        if len(args) == 1:
-            result = function(leaf, **kwargs)
-        else:
-            result = function(*args[:position], leaf, *args[position + 1 :], **kwargs)
+        return _traced_call(function, position, args, kwargs)
     except (ValueError, InPlaceError) as error:
         _reveal(function, error)
         raise
-    finally:
-        _restore_mode(before)
-    return before, leaf, kind, result
 
 
-def quick_trace(wanted: Wanted, before: int, leaf: Tensor, kind: int, result: Any) -> Trace:
+def quick_trace(wanted: Wanted, before: int, leaf: Tensor, single: bool, result: Any) -> Trace:
     """The trace of a quick call."""
-    found = Trace(wanted, before, ONE, [leaf], [kind], result)
+    found = Trace(wanted, before, ONE, [leaf], [FLOAT if single else ARRAY], result)
     refuse_changed(found)
     return found
 

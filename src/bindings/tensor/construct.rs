@@ -126,6 +126,13 @@ fn finish(object: &Bound<'_, PyTensor>, requires_grad: bool, name: Option<&str>)
     Ok(())
 }
 
+/// A tensor that requires grad, as Python sees it.
+pub(crate) fn leaf(py: Python<'_>, tensor: Tensor) -> PyResult<Bound<'_, PyTensor>> {
+    let object = Bound::new(py, PyTensor::from(tensor))?;
+    finish(&object, true, None)?;
+    Ok(object)
+}
+
 /// A tensor with its own memory.
 ///
 /// `data` is a number, a nested sequence (also of tensors, which are stacked differentiably), an array or a

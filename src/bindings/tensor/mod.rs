@@ -15,7 +15,8 @@ mod protocols;
 pub(crate) use arithmetic::run;
 pub(crate) use class::{PyTensor, object_of, remember, wrap, wrap_of};
 pub(crate) use construct::{
-    asarray, from_numpy, full, get_default_dtype, set_default_dtype, tensor,
+    asarray, from_numpy, full, get_default_dtype, leaf, set_default_dtype, tensor,
 };
+pub(crate) use conversion::item;
 pub(crate) use indexing::TensorIterator;
 pub(crate) use pickle::rebuild;
