@@ -14,6 +14,7 @@ from numpy.testing import assert_allclose, assert_array_equal
 import ferrograd as fg
 import ferrograd.numpy as np
 from ferrograd import core, dict as adict, grad, isinstance as ainstance, list as alist
+from ferrograd.differential_operators import make_jvp_reversemode
 from ferrograd.extend import VSpace, defvjp, primitive, primitive_vjps, vspace
 from ferrograd.misc import flatten
 from ferrograd.numpy.numpy_boxes import ArrayBox
@@ -21,7 +22,7 @@ from ferrograd.numpy.numpy_vjps import repeat_to_match_shape, unbroadcast, unbro
 from ferrograd.test_util import check_equivalent, check_grads
 from ferrograd.tracer import Node, trace
 from ferrograd.util import func, quick_grad_check, subval, subvals
-from ferrograd.wrap_util import unary_to_nary
+from ferrograd.wrap_util import unary_to_nary, wraps
 
 X = onp.array([0.3, -1.2, 2.0])
 NESTED = {"a": [1.0, onp.ones((2, 1))], "b": (onp.zeros(2), {"c": 0.5})}
@@ -47,6 +48,32 @@ class TestCore:
         assert slope(lambda x, y: x * y, scale=3.0)(2.0, 5.0) == 15.0
         assert slope(lambda x, y: x * y, (1, 0))(2.0, 5.0) == (2.0, 5.0)
         assert slope(onp.sin).__name__ == "slope_of_sin"
+
+        @wraps(onp.sin, "twice_{fun}", "{op}: {doc}", op="twice")
+        def twice(x: Any) -> Any:
+            return 2 * onp.sin(x)
+
+        assert twice.__name__ == "twice_sin"
+        assert twice.__doc__.startswith("twice: sin(")
+
+    def test_all_derivatives_at_once(self) -> None:
+        def hessian_slope_and_value(f: Any, x: Any) -> Any:
+            def both(x: Any) -> Any:
+                pull, value = core.make_vjp(f, x)
+                return pull(vspace(value).ones()), value
+
+            pull, (slope, value) = core.make_vjp(both, x)
+            zero = vspace(value).zeros()
+            rows = (pull((v, zero)) for v in vspace(x).standard_basis())
+            return np.stack(rows), slope, value
+
+        def f(x: Any) -> Any:
+            return np.sum(np.sin(x) * x[::-1])
+
+        h, slope, value = hessian_slope_and_value(f, X)
+        assert_allclose(h, fg.hessian(f)(X), atol=1e-12)
+        assert_allclose(slope, grad(f)(X))
+        assert value == pytest.approx(f(X))
 
     @pytest.mark.parametrize("value", [1.5, X, onp.ones((2, 0)), NESTED], ids=str)
     def test_spaces(self, value: Any) -> None:
@@ -235,6 +262,18 @@ class TestNamespace:
             for ours, theirs in zip(f(fg.tensor(X)), f(X), strict=True):
                 assert_allclose(ours.numpy(), theirs)
             check_grads(lambda x, f=f: f(x)[1])(X)
+
+    def test_arrays_from_any_iterable(self) -> None:
+        for join in (np.stack, np.concatenate, np.vstack, np.hstack, np.column_stack):
+            theirs = getattr(onp, join.__name__)
+            found = join({"a": fg.tensor(X), "b": X}.values())
+            assert_allclose(found.numpy(), theirs([X, X]))
+            assert_allclose(join(x * 2 for x in (X, X)), theirs([2 * X, 2 * X]))
+            check_grads(lambda x, join=join: join(map(np.sin, (x, X))))(X)
+
+    def test_forward_products_alone(self) -> None:
+        push = make_jvp_reversemode(np.sin)(X)
+        assert_allclose(push(onp.ones(3)), onp.cos(X))
 
     def test_diagonals(self) -> None:
         d = onp.arange(6.0).reshape(2, 3)

@@ -61,6 +61,16 @@ class VSpace:
         """The shape of an array; of a container, the shapes in its place."""
         return self._tree.build(iter(self._shapes))
 
+    @property
+    def ndim(self) -> int:
+        """The number of axes of an array."""
+        return len(self.shape)
+
+    @property
+    def dtype(self) -> Any:
+        """The dtype of an array or a float."""
+        return np.dtype(float) if self._dtypes[0] is None else self._dtypes[0]
+
     def _filled(self, fill: Callable[[Any], Any]) -> Any:
         made = []
         for shape, dtype in zip(self._shapes, self._dtypes, strict=True):

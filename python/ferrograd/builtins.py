@@ -16,6 +16,9 @@ from ferrograd._core import Tensor
 list: Any = builtins.list
 tuple: Any = builtins.tuple
 dict: Any = builtins.dict
+#: Traced containers are Python's own.
+DictBox: Any = builtins.dict
+SequenceBox: Any = (builtins.list, builtins.tuple)
 
 
 def isinstance(x: Any, classes: Any) -> bool:

@@ -25,6 +25,7 @@ from ferrograd.extend import (
     primitive_vjps as primitive_vjps,
     vspace as vspace,
 )
+from ferrograd.tracer import getval as getval, isbox as isbox
 
 
 def make_vjp(fun: Callable[[Any], Any], x: Any) -> tuple[Callable[[Any], Any], Any]:

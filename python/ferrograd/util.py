@@ -8,6 +8,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Sequence
 from typing import Any
 
+from ferrograd.misc.flatten import flatten as flatten, flatten_func as flatten_func
 from ferrograd.transforms import check_grads
 
 

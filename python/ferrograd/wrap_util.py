@@ -1,6 +1,6 @@
-"""Operators on functions of one argument for functions of several: `unary_to_nary`.
+"""Operators on functions of one argument for functions of several: `unary_to_nary`, `wraps`.
 
-Owns: the choice of the argument. Never differentiates.
+Owns: the choice of the argument, and names. Never differentiates.
 """
 
 from __future__ import annotations
@@ -11,6 +11,20 @@ from typing import Any
 
 from ferrograd.transforms._argnums import name_of, named
 from ferrograd.util import subvals
+
+
+def wraps(
+    fun: Any, namestr: str = "{fun}", docstr: str = "{doc}", **names: Any
+) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
+    """A decorator that gives a function a name and a docstring made from those of another."""
+
+    def named_like(f: Callable[..., Any]) -> Callable[..., Any]:
+        f.__name__ = namestr.format(fun=name_of(fun), **names)
+        doc = getattr(fun, "__doc__", None) or ""
+        f.__doc__ = docstr.format(fun=name_of(fun), doc=doc, **names)
+        return f
+
+    return named_like
 
 
 def unary_to_nary(unary_operator: Callable[..., Any]) -> Callable[..., Any]:

@@ -19,13 +19,20 @@ from ferrograd.numpy._elements import ndenumerate, vectorize
 from ferrograd.numpy._joining import c_, r_
 from ferrograd.numpy._values import holds_tensor, tensor_of
 
+#: Functions that take arrays one by one: from any iterable, as programs pass them.
+_JOIN = (np.stack, np.concatenate, np.vstack, np.hstack, np.dstack, np.column_stack)
+_SEQUENCES = (list, tuple, np.ndarray, Tensor)
 _METHODS = ("accumulate", "at", "outer", "reduce", "reduceat", "nin", "nout", "identity", "types")
 
 
 def face(theirs: Any, ours: Callable[..., Any]) -> Callable[..., Any]:
     """A function that is `ours` for tensors and `theirs` for everything else."""
 
+    joins = theirs in _JOIN
+
     def either(*args: Any, **kwargs: Any) -> Any:
+        if joins and args and not isinstance(args[0], _SEQUENCES):
+            args = (list(args[0]), *args[1:])
         for a in args:
             kind = type(a)
             if kind is Tensor:

@@ -1,5 +1,6 @@
-"""The class of traced arrays under the name that programs ask for: `isinstance(x, ArrayBox)`."""
+"""The classes of traced values under the names that programs ask for: `isinstance(x, ArrayBox)`."""
 
 from ferrograd._core import Tensor
+from ferrograd.builtins import SequenceBox as SequenceBox
 
 ArrayBox = Tensor
