@@ -28,6 +28,12 @@ def recorded(library: str) -> dict[str, Any] | None:
     return operands(library, grad=True)
 
 
+def product(library: str) -> dict[str, Any] | None:
+    """A recorded product that can be pulled again and again."""
+    names = operands(library, grad=True)
+    return names and {"y": names["a"] * names["b"]}
+
+
 PEERS = ("torch", "jax", "mygrad")
 
 CASES = [
@@ -37,5 +43,6 @@ CASES = [
     Case("a + b, recorded", "a + b", recorded, unroll=20, goal=8, peers=PEERS),
     Case("a * 2.0, recorded", "a * 2.0", recorded, unroll=20, goal=8, peers=PEERS),
     Case("a.sin(), recorded", "a.sin()", recorded, unroll=20, goal=8),
+    Case("backward of a * b", "y.backward(retain_graph=True)", product, unroll=5),
     Case("(a * b).backward()", "(a * b).backward()", recorded, unroll=5, unit="µs"),
 ]
