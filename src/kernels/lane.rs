@@ -137,7 +137,7 @@ macro_rules! both {
 
 both! {
     plain { abs, sqrt }
-    fused { lgamma, digamma, trigamma, erfinv, cbrt, asin, acos, atan, exp, exp2, expm1, ln, log2, log10, log1p, sinh, cosh, tanh, asinh, acosh, atanh, sigmoid, erf, erfc, normal_cdf, floor, ceil, round, trunc }
+    fused { lgamma, digamma, trigamma, erfinv, cbrt, asin, acos, atan, exp, exp2, expm1, ln, log2, log10, log1p, logit, sinh, cosh, tanh, asinh, acosh, atanh, sigmoid, erf, erfc, normal_cdf, floor, ceil, round, trunc }
     wide { sin, cos, tan }
     plain2 { max, min, copysign, polygamma, sinc }
     fused2 { powf, atan2, hypot }

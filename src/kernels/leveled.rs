@@ -3,7 +3,8 @@
 //! Owns: the `leveled!` macro for loops that the compiler vectorises by itself. Never decides the
 //! level; `isa::level` does. Invariant: every copy computes the same bits, because nothing in a body
 //! depends on the vector width and the compiler contracts no product into a sum.
-//! Debug builds have the baseline only, which makes them several times faster to compile.
+//! No copy is inlined where it is called, or every caller would hold the baseline's. Debug builds have
+//! the baseline only, which makes them several times faster to compile.
 
 /// Declares `unsafe fn $name`, which runs the `#[inline(always)]` function `$body` compiled for the
 /// level of this process. The safety contract is the body's.
@@ -28,15 +29,22 @@ macro_rules! leveled {
                     // SAFETY: the caller's contract.
                     unsafe { $body $(::<$($g),*>)? ($($arg),*) }
                 }
+                #[inline(never)]
+                unsafe fn baseline $(<$($g: $bound),*>)? ($($arg: $t),*) $(-> $ret)? {
+                    // SAFETY: the caller's contract.
+                    unsafe { $body $(::<$($g),*>)? ($($arg),*) }
+                }
                 use $crate::kernels::isa::{Level, level};
                 // SAFETY: the CPU has the features of its level; the rest is the caller's contract.
                 match level() {
-                    Level::Avx512 => return unsafe { avx512 $(::<$($g),*>)? ($($arg),*) },
+                    Level::Avx512 => unsafe { avx512 $(::<$($g),*>)? ($($arg),*) },
                     // SAFETY: as above.
-                    Level::Avx2 => return unsafe { avx2 $(::<$($g),*>)? ($($arg),*) },
-                    Level::Baseline => {}
+                    Level::Avx2 => unsafe { avx2 $(::<$($g),*>)? ($($arg),*) },
+                    // SAFETY: as above.
+                    Level::Baseline => unsafe { baseline $(::<$($g),*>)? ($($arg),*) },
                 }
             }
+            #[cfg(any(not(target_arch = "x86_64"), debug_assertions))]
             // SAFETY: the caller's contract.
             unsafe { $body $(::<$($g),*>)? ($($arg),*) }
         }
@@ -66,15 +74,22 @@ macro_rules! leveled_fma {
                     // SAFETY: the caller's contract.
                     unsafe { $body::<$g, true>($($arg),*) }
                 }
+                #[inline(never)]
+                unsafe fn baseline<$g: $bound>($($arg: $t),*) $(-> $ret)? {
+                    // SAFETY: the caller's contract.
+                    unsafe { $body::<$g, false>($($arg),*) }
+                }
                 use $crate::kernels::isa::{Level, level};
                 // SAFETY: the CPU has the features of its level; the rest is the caller's contract.
                 match level() {
-                    Level::Avx512 => return unsafe { avx512::<$g>($($arg),*) },
+                    Level::Avx512 => unsafe { avx512::<$g>($($arg),*) },
                     // SAFETY: as above.
-                    Level::Avx2 => return unsafe { avx2::<$g>($($arg),*) },
-                    Level::Baseline => {}
+                    Level::Avx2 => unsafe { avx2::<$g>($($arg),*) },
+                    // SAFETY: as above.
+                    Level::Baseline => unsafe { baseline::<$g>($($arg),*) },
                 }
             }
+            #[cfg(any(not(target_arch = "x86_64"), debug_assertions))]
             // SAFETY: the caller's contract.
             unsafe { $body::<$g, { cfg!(target_arch = "aarch64") }>($($arg),*) }
         }

@@ -33,6 +33,7 @@ macro_rules! for_each_real_unary {
             log2 "Logarithm to base 2.",
             log10 "Logarithm to base 10.",
             log1p "`ln(1 + x)`, accurate near zero.",
+            logit "`ln(x / (1 - x))`, accurate near a half.",
             sin "Sine.",
             cos "Cosine.",
             tan "Tangent.",

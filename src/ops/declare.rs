@@ -239,6 +239,8 @@ pub struct OpDecl {
     pub unary: Option<fn(&Tensor) -> Result<Tensor>>,
     /// The same for any other operation.
     pub plain: Option<fn(&Tensor) -> Result<Output>>,
+    /// The operation itself, if it is element-wise of one operand and no parameters.
+    pub alone: Option<&'static Elementwise>,
     /// The operation itself, if it is element-wise of two operands.
     pub binary: Option<&'static Elementwise>,
 }

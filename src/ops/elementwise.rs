@@ -96,7 +96,7 @@ impl<'a> Slot<'a> {
         }
     }
 
-    fn input(self) -> In<'a> {
+    pub(super) fn input(self) -> In<'a> {
         match self {
             Slot::Tensor(t) => In::View(t.view_of()),
             Slot::Scalar(Scalar::Int(i)) => In::Int(i),
@@ -127,7 +127,7 @@ impl Tensor {
 
 impl Elementwise {
     #[inline]
-    fn takes(&self, dtype: DType) -> bool {
+    pub(super) fn takes(&self, dtype: DType) -> bool {
         self.forward.get(dtype).is_some()
     }
 

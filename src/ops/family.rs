@@ -62,6 +62,7 @@ macro_rules! operations {
                 },
                 unary: None,
                 plain: $crate::plain_shortcut!($first_ty $name [] $([$ty $(, $default)?])*),
+                alone: None,
                 binary: None,
             }
         ),*];

@@ -195,6 +195,7 @@ macro_rules! elementwise {
                 },
                 unary: $crate::unary_shortcut!($spec ($($x),+) [$($($default),+)?]),
                 plain: None,
+                alone: $crate::alone_spec!($spec ($($x),+) $(($($p),+))?),
                 binary: $crate::binary_spec!($spec ($($x),+)),
             }
         ),*];
@@ -332,6 +333,18 @@ macro_rules! unary_shortcut {
         })
     };
     ($($other:tt)*) => { None };
+}
+
+/// The operation itself, if it has one operand and no parameters.
+#[macro_export]
+#[doc(hidden)]
+macro_rules! alone_spec {
+    ($spec:ident ($x:ident)) => {
+        Some(&$spec)
+    };
+    ($($other:tt)*) => {
+        None
+    };
 }
 
 /// The operation itself, if it has two operands.

@@ -4,12 +4,14 @@
 //! Never lets a leaf that requires grad change while recording.
 //! Invariant: after a change every tensor that shares the memory has the history of its new values.
 
+use smallvec::SmallVec;
+
 use crate::error::{Error, Result};
 use crate::graph::{self, FORWARD, INFERENCE, Mode};
 use crate::kernels;
 use crate::ops::cast::astype;
 use crate::ops::declare::{Arg, OpDecl, Operand, Output};
-use crate::ops::elementwise::{Elementwise, Source, binary_operands};
+use crate::ops::elementwise::{Elementwise, Slot, Source, binary_operands};
 use crate::ops::shape::broadcast_to;
 use crate::ops::structured::{Record, SavedList, finish, move_cost};
 use crate::tensor::{Cause, Lost, Marks, Tensor, same_elements};
@@ -209,9 +211,59 @@ fn fits(op: &'static str, x: &Tensor, result: &Tensor) -> Result<()> {
     Err(Box::new(Error::Broadcast { op: op.into(), a: x.shape().into(), b: result.shape().into() }))
 }
 
+/// Whether the memory of `t` neither overlaps that of `x` nor is it, or the elements are the same ones.
+fn reads_apart(x: &Tensor, t: &Tensor) -> bool {
+    let range = |t: &Tensor| {
+        let start = t.storage().ptr() as usize;
+        (start, start + t.storage().nbytes())
+    };
+    let ((a, b), (c, d)) = (range(x), range(t));
+    b <= c || d <= a || (a == c && same_elements(x.layout(), t.layout()))
+}
+
+/// `x = op(x, other)` straight into the memory of `x`, where nothing is recorded and the operands are of one
+/// dtype and shape; says whether it was done.
+fn over(
+    op: &'static Elementwise,
+    name: &'static str,
+    x: &Tensor,
+    other: Option<&Operand>,
+) -> Result<bool> {
+    let dtype = x.dtype();
+    let second = match other {
+        Some(Operand::Tensor(t)) => {
+            let fits = t.dtype() == dtype && t.shape() == x.shape() && reads_apart(x, t);
+            if !fits || recorded(x, t.requires_grad()) {
+                return Ok(false);
+            }
+            Some(Slot::Tensor(t))
+        }
+        // A number may stand for another operation, or make floats of integers.
+        Some(Operand::Scalar(s)) if dtype.is_float() && op.beside_number.is_none() => {
+            Some(Slot::Scalar(*s))
+        }
+        Some(Operand::Scalar(_)) => return Ok(false),
+        None => None,
+    };
+    if op.to_bool || !op.takes(dtype) || recorded(x, false) || Mode::current().has(FORWARD) {
+        return Ok(false);
+    }
+    let slots: SmallVec<[Slot<'_>; 2]> = [Slot::Tensor(x)].into_iter().chain(second).collect();
+    if let Some(guard) = op.guard {
+        guard(&slots, dtype)?;
+    }
+    let ins: SmallVec<[_; 2]> = slots.iter().map(|slot| slot.input()).collect();
+    kernels::elementwise::apply(op.forward, dtype, &ins, x.view_mut(), dtype, &[]);
+    finish_write(name, x, x, None, false);
+    Ok(true)
+}
+
 /// `x = op(x, value)` in place.
 pub fn binary_(op: &'static Elementwise, x: &Tensor, value: &Operand) -> Result<()> {
     admit_write(op.name, x, recorded(x, false))?;
+    if over(op, op.name, x, Some(value))? {
+        return Ok(());
+    }
     let keeps = graph::recording() && op.saves.iter().any(|s| matches!(s, Source::Input(_)));
     let own = |t: &Tensor| -> Result<Operand> {
         Ok(Operand::Tensor(if keeps { kept(t)? } else { t.clone() }))
@@ -233,6 +285,11 @@ pub fn apply(decl: &OpDecl, name: &'static str, args: &mut [Arg]) -> Result<()> 
         return Err(refuse(name, "the receiver is no tensor", "call it on a tensor"));
     };
     admit_write(name, &x, recorded(&x, false))?;
+    if let (Some(op), [_]) = (decl.alone, &*args)
+        && over(op, name, &x, None)?
+    {
+        return Ok(());
+    }
     for arg in args.iter_mut() {
         if let Arg::Tensor(t) = arg
             && t.storage().same(x.storage())

@@ -243,7 +243,7 @@ pub(crate) mod real {
     use super as math;
     stands_for! {
         abs math::ABS, sqrt math::SQRT, cbrt math::CBRT, exp math::EXP, exp2 math::EXP2, expm1 math::EXPM1,
-        ln math::LOG, log2 math::LOG2, log10 math::LOG10, log1p math::LOG1P, sin math::SIN, cos math::COS,
+        ln math::LOG, log2 math::LOG2, log10 math::LOG10, log1p math::LOG1P, logit activation::LOGIT, sin math::SIN, cos math::COS,
         tan math::TAN, sinh math::SINH, cosh math::COSH, tanh math::TANH, asin math::ARCSIN, acos math::ARCCOS,
         atan math::ARCTAN, asinh math::ARCSINH, acosh math::ARCCOSH, atanh math::ARCTANH,
         sigmoid activation::SIGMOID, erf math::ERF, erfc math::ERFC, erfinv math::ERFINV,

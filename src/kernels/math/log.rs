@@ -14,8 +14,8 @@ macro_rules! logarithms {
         #[allow(missing_docs)]
         pub(super) mod $module {
             pub(crate) use super::$parts::split;
-            use super::$parts::tail;
-            use crate::kernels::math::basic::$round::{fma, two_prod};
+            use super::$parts::{ARTANH, tail};
+            use crate::kernels::math::basic::$round::{fma, horner, two_prod};
             use crate::kernels::math::exp::$exp::power_of_two;
             use std::$t::consts::{LOG2_E, LOG10_E};
 
@@ -66,6 +66,16 @@ macro_rules! logarithms {
                 edges(x, fma::<FMA>(k, $log10_2_hi, rest))
             }
 
+            /// `ln(x / (1 - x))`: around 1/2 `2 artanh(2x - 1)` as a polynomial.
+            #[inline(always)]
+            pub fn logit<const FMA: bool>(x: $t) -> $t {
+                let t = x + x - 1.0;
+                let z = t * t;
+                let near = t + fma::<FMA>(t * z, horner::<FMA, _>(&ARTANH, z), t);
+                let far = ln::<FMA>(x / (1.0 - x));
+                if t.abs() < 0.4 { near } else { far }
+            }
+
             #[inline(always)]
             pub fn log1p<const FMA: bool>(x: $t) -> $t {
                 let sum = 1.0 + x;
@@ -94,6 +104,20 @@ mod parts64 {
         0.18183583179414828,
         0.15313403692744879,
         0.14803859381047904,
+    ];
+    /// `2 (artanh(t) - t) / t^3` in `t^2`, to 0.4.
+    pub(super) const ARTANH: [f64; 11] = [
+        0.6666666666666754,
+        0.3999999999968686,
+        0.28571428610413396,
+        0.22222219806292157,
+        0.18181904940738944,
+        0.15382663670994437,
+        0.13361933544068882,
+        0.11488499284964487,
+        0.12257008331080205,
+        0.02870136305637236,
+        0.222270492725853,
     ];
     const INTEGER: f64 = 4503599627370496.0;
     const ROOT_HALF: u64 = 0x3fe6_a09e_667f_3bcd;
@@ -135,6 +159,8 @@ mod parts32 {
         0.12762299,
         -0.07633291,
     ];
+    /// `2 (artanh(t) - t) / t^3` in `t^2`, to 0.4.
+    pub(super) const ARTANH: [f32; 5] = [0.6666673, 0.3999457, 0.28724587, 0.20375986, 0.27826953];
     const ROOT_HALF: u32 = 0x3f35_04f3;
 
     /// `(k, m)` with `x = 2^k m`, for finite `x > 0`.
@@ -170,12 +196,12 @@ logarithms! {
 #[allow(missing_docs)]
 pub(super) mod w64 {
     pub(crate) use super::logs64::split;
-    pub use super::logs64::{ln, log1p, log2, log10};
+    pub use super::logs64::{ln, log1p, log2, log10, logit};
 }
 
 /// Logarithms of float32.
 #[allow(missing_docs)]
 pub(super) mod w32 {
     pub(crate) use super::logs32::split;
-    pub use super::logs32::{ln, log1p, log2, log10};
+    pub use super::logs32::{ln, log1p, log2, log10, logit};
 }

@@ -169,32 +169,40 @@ impl<A: Copy> Tree<A> {
 }
 
 /// # Safety
-/// `n` elements are readable.
+/// As `Fold::leaf`.
 #[inline(always)]
-unsafe fn run_body<F: Fold>(p: *const F::In, n: usize) -> F::Acc {
+unsafe fn leaf_body<F: Fold>(p: *const F::In, n: usize) -> F::Acc {
+    // SAFETY: the caller's contract.
+    unsafe { F::leaf(p, n) }
+}
+
+leveled! {
+    /// Merges `n` neighbours, at most `LEAF`.
+    unsafe fn leaf<F: Fold>(p: *const F::In, n: usize) -> F::Acc = leaf_body
+}
+
+/// Merges `n` neighbours pairwise.
+///
+/// # Safety
+/// `n` elements are readable.
+pub(crate) unsafe fn run<F: Fold>(p: *const F::In, n: usize) -> F::Acc {
     // SAFETY: the leaves lie inside the `n` elements.
     unsafe {
         if n <= LEAF {
-            return F::leaf(p, n);
+            return leaf::<F>(p, n);
         }
         let mut tree = Tree::new();
         for start in (0..n).step_by(LEAF) {
-            tree.push(F::leaf(p.add(start), LEAF.min(n - start)), F::merge);
+            tree.push(leaf::<F>(p.add(start), LEAF.min(n - start)), F::merge);
         }
         tree.finish(F::merge).unwrap_or(F::IDENTITY)
     }
 }
 
-leveled! {
-    /// Merges `n` neighbours pairwise.
-    pub(crate) unsafe fn run<F: Fold>(p: *const F::In, n: usize) -> F::Acc = run_body
-}
-
 /// # Safety
-/// `rows` rows of `n` neighbours, `stride` apart, are readable; `out` has room for `rows` results,
-/// `step` apart.
+/// As `rows`, for an `n` of at most `LEAF`.
 #[inline(always)]
-unsafe fn rows_body<F: Fold>(
+unsafe fn short_rows_body<F: Fold>(
     p: *const F::In,
     n: usize,
     stride: isize,
@@ -204,15 +212,39 @@ unsafe fn rows_body<F: Fold>(
 ) {
     for row in 0..rows as isize {
         // SAFETY: the caller's contract.
-        unsafe { *out.offset(row * step) = run_body::<F>(p.offset(row * stride), n) };
+        unsafe { *out.offset(row * step) = F::leaf(p.offset(row * stride), n) };
     }
 }
 
 leveled! {
-    /// Merges each of `rows` runs of `n` neighbours.
-    pub(super) unsafe fn rows<F: Fold>(
+    /// Merges each of `rows` short runs.
+    unsafe fn short_rows<F: Fold>(
         p: *const F::In, n: usize, stride: isize, out: *mut F::Acc, step: isize, rows: usize,
-    ) = rows_body
+    ) = short_rows_body
+}
+
+/// Merges each of `rows` runs of `n` neighbours.
+///
+/// # Safety
+/// `rows` rows of `n` neighbours, `stride` apart, are readable; `out` has room for `rows` results,
+/// `step` apart.
+pub(super) unsafe fn rows<F: Fold>(
+    p: *const F::In,
+    n: usize,
+    stride: isize,
+    out: *mut F::Acc,
+    step: isize,
+    rows: usize,
+) {
+    // SAFETY: the caller's contract.
+    unsafe {
+        if n <= LEAF {
+            return short_rows::<F>(p, n, stride, out, step, rows);
+        }
+        for row in 0..rows as isize {
+            *out.offset(row * step) = run::<F>(p.offset(row * stride), n);
+        }
+    }
 }
 
 /// # Safety
