@@ -1,9 +1,10 @@
 """Random programs on tensors, held against a naive engine after every step.
 
 Owns: the state machine: operations, views, detached tensors, changes in place on all of them, with
-and without recording, on other threads, at other numbers of threads, dropped tensors, hooks, and
-passes of both orders that free or retain. Values and gradients agree, a refusal has its reason, and
-at the end every node and byte is back. The engine is `naive_engine.py`.
+and without recording, on other threads, at other numbers of threads, checkpoints, packed saved
+values, dropped tensors, hooks, and passes of both orders that free or retain. Values and gradients
+agree, a refusal has its reason, and at the end every node and byte is back. The engine is
+`naive_engine.py`. A program that fails is shrunk: the report is the shortest one that still does.
 """
 
 import gc
@@ -39,10 +40,14 @@ CHANGES = ("add_", "mul_", "copy_", "setitem", "sin_", "zero_")
 
 picks = st.integers(0, 31)
 mostly = st.sampled_from([True, True, True, False])
+two_names = st.tuples(st.sampled_from(sorted(UNARY)), st.sampled_from(sorted(UNARY)))
 
 
 class Machine(RuleBasedStateMachine):
     """Pairs of a tensor and its naive value."""
+
+    #: Whether a program has failed: what its traceback shows lives on, so the counts mean nothing.
+    failed = False
 
     def __init__(self) -> None:
         super().__init__()
@@ -91,6 +96,26 @@ class Machine(RuleBasedStateMachine):
             if apart:  # What is saved then is no tensor that a later step may change.
                 t, v = t.clone(), self.copied(v, recording=recording)
             self.keep(getattr(fg, name)(t), self.engine.unary(name, v, recording=recording))
+
+    @rule(i=picks, names=two_names, recording=mostly, apart=mostly)
+    def checkpointed(self, i: int, names: tuple[str, str], recording: bool, apart: bool) -> None:
+        """Two operations that the backward runs again."""
+        with fg.set_grad_enabled(recording):
+            t, v = self.pick(i)
+            if apart:
+                t, v = t.clone(), self.copied(v, recording=recording)
+            first, second = (getattr(fg, name) for name in names)
+            found = fg.autograd.checkpoint(lambda t: second(first(t)), t)
+            inner = self.engine.unary(names[0], v, recording=recording)
+            self.keep(found, self.engine.unary(names[1], inner, recording=recording))
+
+    @rule(i=picks, name=st.sampled_from(sorted(UNARY)), copies=st.booleans())
+    def packed(self, i: int, name: str, copies: bool) -> None:
+        """An operation whose saved values are packed: as arrays, or as tensors of their own."""
+        t, v = self.pick(i)
+        pack: Callable[[fg.Tensor], Any] = fg.Tensor.numpy if copies else fg.Tensor.clone
+        with fg.autograd.graph.saved_tensors_hooks(lambda t: pack(t.clone()), fg.asarray):
+            self.keep(getattr(fg, name)(t), self.engine.unary(name, v))
 
     def copied(self, v: Value, *, recording: bool) -> Value:
         zero = self.engine.fresh(np.zeros(v.shape))
@@ -305,14 +330,16 @@ class Machine(RuleBasedStateMachine):
     def teardown(self) -> None:
         self.pairs.clear()
         fg.set_num_threads(self.threads)
-        if sys.exc_info()[0] is None:  # A failure keeps what its traceback shows.
+        if sys.exc_info()[0] is not None:
+            Machine.failed = True
+        if not Machine.failed:
             assert (fg.live_nodes(), fg.live_bytes()) == self.start
 
 
 TestStateMachine = Machine.TestCase
 TestStateMachine.settings = settings(
     max_examples=int(__import__("os").environ.get("N", "200")),
-    phases=[Phase.generate],
+    phases=[Phase.generate, Phase.shrink],
     derandomize=bool(__import__("os").environ.get("D")),
     stateful_step_count=50,
     suppress_health_check=[HealthCheck.too_slow, HealthCheck.filter_too_much],

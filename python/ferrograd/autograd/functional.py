@@ -25,14 +25,17 @@ def jacobian(
     create_graph: bool = False,
     strict: bool = False,
     vectorize: bool = False,
+    strategy: str = "reverse-mode",
 ) -> Any:
     """All derivatives of `func(*inputs)`; tuples of results outside, of inputs inside.
 
-    `strict` refuses results that do not depend on an input; `vectorize` changes nothing.
+    `strict` refuses results that do not depend on an input, with `create_graph` also derivatives
+    that do not; `vectorize` and `strategy` change nothing: the way is chosen by the shapes.
     """
     args, keep = _prepared("jacobian", func, inputs, strict)
     with set_grad_enabled(create_graph):
-        return _matrix.jacobian(func, keep)(*args)
+        found = _matrix.jacobian(func, keep)(*args)
+    return _varying("jacobian", found, args if strict and create_graph else ())
 
 
 def hessian(
@@ -41,9 +44,13 @@ def hessian(
     create_graph: bool = False,
     strict: bool = False,
     vectorize: bool = False,
+    outer_jacobian_strategy: str = "reverse-mode",
 ) -> Any:
-    """All second derivatives of a scalar function; a tuple of tuples for several inputs."""
-    args, keep = _prepared("hessian", func, inputs, strict)
+    """All second derivatives of a scalar function; a tuple of tuples for several inputs.
+
+    `strict` also refuses first derivatives that do not depend on an input.
+    """
+    args, keep = _prepared("hessian", func, inputs, strict, 2)
     with set_grad_enabled(create_graph):
         return _matrix.hessian(func, keep)(*args)
 
@@ -61,7 +68,7 @@ def vjp(
         pull_back, value = _reverse.make_vjp(func, keep)(*args)
         if v is None:
             v = _one("vjp", "result", value)
-        return value, pull_back(v)
+        return value, _varying("vjp", pull_back(v), args if strict and create_graph else ())
 
 
 def jvp(
@@ -78,7 +85,7 @@ def jvp(
         if v is None:
             v = _one("jvp", "input", inputs)
         value, change = push(v)
-        return value, change
+        return value, _varying("jvp", change, args if strict and create_graph else ())
 
 
 def hvp(
@@ -106,7 +113,7 @@ def vhp(
 def _curvature(
     op: str, func: Callable[..., Any], inputs: Inputs, v: Any, create_graph: bool, strict: bool
 ) -> tuple[Any, Any]:
-    args, keep = _prepared(op, func, inputs, strict)
+    args, keep = _prepared(op, func, inputs, strict, 2)
     if v is None:
         v = _one(op, "input", inputs)
 
@@ -120,9 +127,9 @@ def _curvature(
 
 
 def _prepared(
-    op: str, func: Callable[..., Any], inputs: Any, strict: bool
+    op: str, func: Callable[..., Any], inputs: Any, strict: bool, order: int = 1
 ) -> tuple[tuple[Tensor, ...], int | tuple[int, ...]]:
-    """The inputs as arguments, and which of them to differentiate."""
+    """The inputs as arguments, and which of them to differentiate, as often as `order` says."""
     args = inputs if isinstance(inputs, tuple) else (inputs,)
     if not args or not all(isinstance(x, Tensor) for x in args):
         raise ArgumentTypeError(
@@ -132,10 +139,28 @@ def _prepared(
     keep: int | tuple[int, ...] = tuple(range(len(args))) if isinstance(inputs, tuple) else 0
     if strict:
         _refuse_independent(op, func, args, keep)
+        if order == 2:
+            _refuse_independent(op, _reverse.grad(func, keep), args, keep, "the jacobian of ")
     return args, keep
 
 
-def _refuse_independent(op: str, func: Callable[..., Any], args: Any, keep: Any) -> None:
+def _varying(op: str, found: Any, args: tuple[Tensor, ...]) -> Any:
+    """What was found; it must depend itself on those of `args` that require grad."""
+    parts = found if isinstance(found, tuple) else (found,)
+    for part in parts:
+        if isinstance(part, tuple):
+            _varying(op, part, args)
+        elif not part.requires_grad and any(x.requires_grad for x in args):
+            raise GradientError(
+                f"{op}: the jacobian of the user-provided function is independent of its inputs;"
+                " leave out strict=True to get it all the same"
+            )
+    return found
+
+
+def _refuse_independent(
+    op: str, func: Callable[..., Any], args: Any, keep: Any, of: str = ""
+) -> None:
     found = trace(Wanted(op, func, keep, None), args, {})
     outputs, _ = outputs_of(found)
     for k, out in enumerate(outputs):
@@ -143,8 +168,8 @@ def _refuse_independent(op: str, func: Callable[..., Any], args: Any, keep: Any)
         for i, slope in enumerate(pull([out], found.tensors, seeds, retain=True)):
             if slope is None:
                 raise GradientError(
-                    f"{op}: output {k} of {name_of(func)} does not depend on input {i}; leave out"
-                    " strict=True to get zeros"
+                    f"{op}: output {k} of {of}{name_of(func)} does not depend on input {i}; leave"
+                    " out strict=True to get zeros"
                 )
 
 

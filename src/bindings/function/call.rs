@@ -79,7 +79,7 @@ impl<'py> Job<'_, 'py> {
         let call = Call::begin(self.arguments.values());
         let slots = &self.arguments.slots;
         let needs = slots.iter().map(|slot| slot.any(&|i| call.needs(i as usize))).collect();
-        let context = Bound::new(py, FunctionContext::for_call(needs))?;
+        let context = Bound::new(py, FunctionContext::for_call(needs, self.form.once))?;
         let returned = {
             let _off = ModeGuard::forward();
             forward(&context)

@@ -29,6 +29,8 @@ pub(super) struct State {
     pub(super) needs: SmallVec<[bool; 4]>,
     pub(super) raw_absent: bool,
     pub(super) cleared: bool,
+    /// Whether backward may read the saved tensors only once and then holds them alone.
+    pub(super) once: bool,
     pub(super) loans: Vec<Loan>,
     pub(super) rare: Option<Box<Rare>>,
 }
@@ -72,8 +74,8 @@ pub(crate) struct FunctionContext {
 
 impl FunctionContext {
     #[inline]
-    pub(super) fn for_call(needs: SmallVec<[bool; 4]>) -> FunctionContext {
-        FunctionContext { state: Mutex::new(State { needs, ..State::default() }) }
+    pub(super) fn for_call(needs: SmallVec<[bool; 4]>, once: bool) -> FunctionContext {
+        FunctionContext { state: Mutex::new(State { needs, once, ..State::default() }) }
     }
 
     #[inline]
@@ -125,6 +127,24 @@ impl FunctionContext {
         drop(old);
     }
 
+    /// Takes what the running backward was lent, where it may be read only once.
+    fn taken(&self) -> PyResult<Option<Restored>> {
+        let mut state = self.lock();
+        if !state.once || state.rare.as_ref().is_some_and(|rare| !rare.attributes.is_empty()) {
+            return Ok(None);
+        }
+        let mine = state.loans.iter_mut().rev().find(|loan| loan.is_mine());
+        match mine.map(|loan| loan.take()) {
+            None => Ok(None),
+            Some(Some(tensors)) => Ok(Some(tensors)),
+            Some(None) => Err(to_python(Box::new(Error::State {
+                op: "saved_tensors".into(),
+                what: "with clear_saved_tensors_on_access they can only be accessed once".into(),
+                remedy: "keep them in variables",
+            }))),
+        }
+    }
+
     /// The saved tensors after forward; `None` while they still wait in the context.
     pub(super) fn restored(&self) -> PyResult<Option<Restored>> {
         let state = self.lock();
@@ -143,6 +163,9 @@ impl FunctionContext {
 
     /// The objects of the saved tensors, attributes that are outputs left out.
     pub(super) fn saved<'py>(&self, py: Python<'py>) -> PyResult<SmallVec<[Bound<'py, PyAny>; 2]>> {
+        if let Some(taken) = self.taken()? {
+            return taken.into_iter().map(|tensor| object(py, tensor)).collect();
+        }
         let Some(mut restored) = self.restored()? else {
             return Ok(self.lock().waiting.iter().map(|ob| ob.bind(py).clone()).collect());
         };

@@ -30,6 +30,10 @@ impl FunctionContext {
         Ok(())
     }
 
+    /// Keeps nothing: for PyTorch's rules of forward mode, which are not used here.
+    #[pyo3(signature = (*_tensors))]
+    fn save_for_forward(&self, _tensors: &Bound<'_, PyTuple>) {}
+
     /// The saved tensors, in the order of saving.
     #[getter]
     fn saved_tensors<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyTuple>> {

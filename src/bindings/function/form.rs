@@ -32,6 +32,8 @@ pub(crate) struct Form {
     pub(super) setup: Option<Py<PyAny>>,
     /// Whether there is a derivative.
     pub(super) differentiable: bool,
+    /// `clear_saved_tensors_on_access`: backward reads the saved tensors only once.
+    pub(super) once: bool,
     /// Whether a `CustomFunction` of the class was found to lack nothing.
     pub(super) complete: PyOnceLock<()>,
     signature: PyOnceLock<Signature>,
@@ -74,6 +76,7 @@ impl Form {
             forward: None,
             setup: None,
             differentiable: true,
+            once: false,
             complete: PyOnceLock::new(),
             signature: PyOnceLock::new(),
         };
@@ -103,6 +106,9 @@ impl Form {
             forward: forward.map(|f| f.clone().unbind()),
             setup: class.getattr_opt("setup_context")?.map(Bound::unbind),
             differentiable: backward.is_some() || vjp.is_some(),
+            once: class
+                .getattr_opt("clear_saved_tensors_on_access")?
+                .is_some_and(|flag| flag.is_truthy().unwrap_or(false)),
             complete: PyOnceLock::new(),
             signature: PyOnceLock::new(),
         };

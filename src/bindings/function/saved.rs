@@ -18,6 +18,7 @@ pub(super) type Restored = SmallVec<[Option<Tensor>; 2]>;
 /// What a context lends while its backward runs.
 pub(super) struct Loan {
     thread: usize,
+    taken: bool,
     pub(super) tensors: Restored,
     pub(super) needs: SmallVec<[bool; 4]>,
 }
@@ -32,7 +33,13 @@ pub(super) fn this_thread() -> usize {
 impl Loan {
     /// For the current thread.
     pub(super) fn new(tensors: Restored, needs: SmallVec<[bool; 4]>) -> Loan {
-        Loan { thread: this_thread(), tensors, needs }
+        Loan { thread: this_thread(), taken: false, tensors, needs }
+    }
+
+    /// Gives the tensors away, the first time.
+    pub(super) fn take(&mut self) -> Option<Restored> {
+        let first = !std::mem::replace(&mut self.taken, true);
+        first.then(|| std::mem::take(&mut self.tensors))
     }
 
     /// Whether it was made for this thread.
