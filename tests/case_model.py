@@ -80,6 +80,26 @@ def _fill(part: Any, values: Iterator[Any]) -> Any:
     return part
 
 
+def _grown(part: Any, factor: int) -> Any:
+    if isinstance(part, A):
+        given = {"low": part.low, "high": part.high, "avoid": part.avoid}
+        shape = (n * factor if n > 1 else n for n in part.shape)
+        return A(*shape, **given, distinct=part.distinct)
+    if isinstance(part, list | tuple):
+        return type(part)(_grown(item, factor) for item in part)
+    return part
+
+
+def grown(known: Call, elements: int) -> Call | None:
+    """The call with longer axes, its largest array of about so many elements."""
+    size, axes = max(
+        ((a.size, sum(n > 1 for n in a.shape)) for a in known.arrays()), default=(0, 0)
+    )
+    if axes == 0:
+        return None
+    return Call(_grown(known.args, max(2, round((elements / size) ** (1 / axes)))), known.kwargs)
+
+
 def call(*args: Any, **kwargs: Any) -> Call:
     return Call(args, kwargs)
 
@@ -91,8 +111,10 @@ class Case:
     name: str
     ref: Callable[..., Any]
     calls: tuple[Call, ...]
-    #: Calls whose work is split over threads.
+    #: Calls whose work is split over threads; where there are none, one of `calls` is grown.
     large: tuple[Call, ...] = ()
+    #: The elements of the largest array of a grown call.
+    grown: int = 40_000
     #: How many orders of derivative are checked against differences; 0: no derivative.
     order: int = 2
     #: Relative tolerance against the reference in float64, and of float32 against float64.

@@ -97,7 +97,7 @@ SHAPES = (
        call(A(1, 3, 1), axis=(0, -1)), call(A())),
     op("expand_dims", np.expand_dims, call(MAT, 0), call(MAT, -1), call(MAT, (0, 2)), call(A(), 0)),
     op("expand", np.broadcast_to, call(VEC, (3, 4)), call(A(3, 1), (2, 3, 4)), call(A(), (2,)),
-       call(A(1), (0,))),
+       call(A(1), (0,)), large=(call(A(1, 40_000), (4, 40_000)),)),
     op("sum_to_size", sum_to, call(GRID, (3, 4)), call(GRID, (1, 4)), call(GRID, ()),
        call(MAT, (3, 4))),
 )

@@ -169,7 +169,7 @@ ORDERING = (
        call(np.array([[2, 1], [2, 2]]), return_index=True, return_inverse=True,
             return_counts=True), call(A()), call(np.array([[2, 1, 2], [0, 1, 0]]), axis=1),
        call(ROWS, axis=0, return_index=True, return_inverse=True, return_counts=True),
-       call(np.ones((2, 0)), axis=0), call(ROWS, return_inverse=True)),
+       call(np.ones((2, 0)), axis=0), call(ROWS, return_inverse=True), large=(call(A(40_000)),)),
     op("searchsorted", np.searchsorted, call(np.array([1.0, 2.0, 2.0, 4.0]), MAT),
        call(np.arange(4), 2.0, side="right"), call(np.arange(4.0), A(0)),
        call(np.array([2.0, 0.0, 1.0]), VEC, sorter=np.array([1, 2, 0])), order=0, ints=None),
@@ -203,7 +203,7 @@ RECIPES = (
        call(A(6), A(4), "same"), call(A(1), A(1)), order=3, f32=1e-5,
        large=(call(A(5000), A(60)),)),
     op("polyval", np.polyval, call(A(4), A(3)), call(A(1), A(2, 2)), call(A(3), A()),
-       call(A(3), A(0)), order=3, f32=1e-5),
+       call(A(3), A(0)), order=3, f32=1e-5, large=(call(A(4), A(40_000)),)),
 )
 # fmt: on
 

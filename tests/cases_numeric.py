@@ -55,7 +55,9 @@ def addcmul(x: Any, a: Any, b: Any, value: float = 1) -> Any:
 
 
 def bits(name: str, *calls: Any) -> Any:
-    return op(name, getattr(np, name), *calls, order=0, ints=None)
+    many = np.arange(60_000)
+    large = call(*((many, many[::-1] % 60)[: getattr(np, name).nin]))
+    return op(name, getattr(np, name), *calls, large=(large,), order=0, ints=None)
 
 
 def pairs_of_bits(name: str) -> Any:

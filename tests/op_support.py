@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 import ferrograd as fg
-from case_model import Call, Case
+from case_model import Call, Case, grown
 from cases import CASES
 
 
@@ -58,6 +58,22 @@ def tensors(arrays: list[np.ndarray], *, grad: bool = False) -> list[fg.Tensor]:
 def with_arrays(case: Case) -> Iterator[Call]:
     """The calls that have an array to vary."""
     return (call for call in case.calls if call.arrays())
+
+
+def large_calls(case: Case) -> tuple[Call, ...]:
+    """The calls of a row whose work is split over threads, or the first that grows to that size."""
+    for call in () if case.large else case.calls:
+        larger = grown(call, case.grown)
+        if larger is None:
+            continue
+        try:
+            with np.errstate(all="ignore"):
+                larger.apply(reference(case), larger.arrays())
+        except (ValueError, IndexError):
+            # Its other arguments name the sizes that it had.
+            continue
+        return (larger,)
+    return case.large
 
 
 def settled(expected: Any) -> Any:

@@ -71,6 +71,13 @@ def test_words_that_would_change_the_result_are_refused() -> None:
             call()
 
 
+def test_evenly_spaced_integers_are_rounded_down() -> None:
+    for end, dtype in ((-3, np.int64), (7, np.int32), (-3, np.float32)):
+        ours = fg.linspace(0, end, 5, dtype=dtype)
+        assert ours.dtype == dtype
+        np.testing.assert_array_equal(ours, np.linspace(0, end, 5, dtype=dtype))
+
+
 def test_attention_drops_weights_when_asked() -> None:
     rng = np.random.default_rng(0)
     q, k, v = (fg.tensor(rng.normal(size=(2, 5, 4)), requires_grad=True) for _ in range(3))

@@ -169,6 +169,10 @@ def test_det_of_a_singular_matrix_has_the_cofactors_as_gradient() -> None:
     np.testing.assert_allclose(slope(linalg.det, rank_two)[0], cofactors, atol=1e-12)
     np.testing.assert_allclose(slope(linalg.det, np.diag([2.0, 0.0, 0.0]))[0], 0.0, atol=1e-12)
     check(lambda t: [linalg.det(t)], [rank_two], 2)
+    sign, logarithm = linalg.slogdet(leaf(np.diag([1.0, 0.0])))
+    assert (sign.item(), logarithm.item()) == (0.0, -INF)
+    with pytest.raises(fg.errors.MatrixError, match="slogdet: the matrix is singular"):
+        slope(lambda t: linalg.slogdet(t)[1], np.diag([1.0, 0.0]))
 
 
 def minor(a: np.ndarray, i: int, j: int) -> float:
@@ -184,6 +188,12 @@ def test_eigh_and_svd_of_repeated_values() -> None:
 
     np.testing.assert_allclose(slope(trace, a)[0], 2.0 * np.eye(3), atol=1e-12)
     np.testing.assert_allclose(slope(lambda t: linalg.svd(t)[1].sum(), a)[0], np.eye(3), atol=1e-12)
+
+    check(lambda t: [(linalg.eigh(t + t.T)[0] ** 2).sum()], [a], 1)
+    squares = slope(lambda t: (linalg.svd(t)[1] ** 2).sum(), a)[0]
+    np.testing.assert_allclose(squares, 2.0 * a, atol=1e-12)
+    left = slope(lambda t: linalg.svd(t)[0].sum(), a)[0]
+    assert np.isnan(left).any(), "nor are singular vectors"
 
     def square(t: fg.Tensor) -> fg.Tensor:
         values, vectors = linalg.eigh(t + t.T)
@@ -209,6 +219,10 @@ def test_pinv_and_lstsq_of_rank_deficient_matrices() -> None:
     ours = linalg.lstsq(fg.tensor(low), fg.tensor(y))
     np.testing.assert_allclose(ours[0], theirs[0], atol=1e-12)
     assert int(ours[2]) == 2
+    check(lambda b, c, y: [linalg.lstsq(b @ c, y)[0]], [b, c, y], 1)
+    for shape in ((2, 4), (4, 2)):
+        a = rng.normal(size=shape)
+        check(lambda a, y: [linalg.lstsq(a, y)[0]], [a, y[: shape[0]]], 2)
 
 
 EINSUMS = {
@@ -278,6 +292,11 @@ def test_batch_norm_in_training_and_in_evaluation() -> None:
         return [functional.batch_norm(x, None, None, w, b, training=True)]
 
     check(trained, [x, w, b], 2)
+
+    def evaluated(x: fg.Tensor, w: fg.Tensor, b: fg.Tensor) -> list[fg.Tensor]:
+        return [functional.batch_norm(x, fg.tensor(mean), fg.tensor(var), w, b)]
+
+    check(evaluated, [x, w, b], 2)
 
 
 CONVOLUTIONS: dict[str, dict[str, Any]] = {

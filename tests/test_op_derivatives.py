@@ -16,6 +16,7 @@ from op_support import (
     ROWS,
     function,
     gradients,
+    large_calls,
     parts,
     reference,
     same,
@@ -90,9 +91,11 @@ def test_float32(case: Case) -> None:
                 np.testing.assert_allclose(g, w, 4 * case.f32, slack, err_msg=str(call))
 
 
-@rows([case for case in ROWS if case.large])
+@rows(ROWS)
 def test_threads_give_identical_bits(case: Case) -> None:
-    for call in case.large:
+    calls = large_calls(case)
+    assert calls, "name a call with `large`"
+    for call in calls:
         arrays = call.arrays()
         results = []
         for threads in THREADS:

@@ -267,16 +267,16 @@ def test_numpy_protocol(case: Case) -> None:
 @pytest.mark.slow
 @pytest.mark.parametrize("level", ["scalar", "avx2"])
 def test_simd_levels(level: str) -> None:
-    """The element-wise rows again, on the loops of another instruction set."""
+    """The rows again, on the loops of another instruction set: values, derivatives, threads."""
     env = {**os.environ, "FERROGRAD_ISA": level}
-    keys = "test_value or test_special_values or test_first_order or test_float32"
+    keys = "test_value or test_special_values or test_first_order or test_float32 or bits"
     files = [str(Path(__file__).with_name(n)) for n in ("test_ops.py", "test_op_derivatives.py")]
     command = [sys.executable, "-m", "pytest", "-q", "-x", "-p", "no:cacheprovider", "-k", keys]
     done = subprocess.run([*command, *files], env=env, capture_output=True, text=True)
     assert done.returncode == 0, done.stdout[-3000:]
     passed = re.search(r"(\d+) passed", done.stdout)
     assert passed
-    assert int(passed[1]) > 3 * len(ROWS)
+    assert int(passed[1]) > 4 * len(ROWS)
 
 
 def test_the_level_of_the_environment_is_used() -> None:

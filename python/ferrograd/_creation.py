@@ -180,8 +180,9 @@ def linspace(
 ) -> Tensor:
     """`num` evenly spaced numbers from `start` to `stop`."""
     (num,) = shape_of("linspace", (num,))
-    values = np.linspace(start, stop, num, endpoint=endpoint)
-    return tensor(values, dtype=dtype or get_default_dtype(), requires_grad=requires_grad)
+    dtype = dtype or get_default_dtype()
+    values = np.linspace(start, stop, num, endpoint=endpoint, dtype=dtype)
+    return tensor(values, dtype=dtype, requires_grad=requires_grad)
 
 
 def eye(
