@@ -193,6 +193,8 @@ class TestContainers:
         assert vector.shape == (11,)
         check_equivalent(unflatten(vector), NESTED)
         check_grads(lambda value: flatten(value)[0] ** 2, modes=["rev"])(NESTED)
+        assert flatten({"b": 1.0, "a": (2.0, None, 3.0)})[0].tolist() == [2.0, 3.0, 1.0]
+        assert flatten({1: 1.0, "a": 2.0})[0].tolist() == [1.0, 2.0]
         of_vector, back, start = flatten_func(lambda p: p["w"] * 2, NESTED)
         check_equivalent(of_vector(start), 2 * NESTED["w"].ravel())
         check_equivalent(back(start), NESTED)
