@@ -337,7 +337,7 @@ else:
 @pytest.mark.slow
 @pytest.mark.parametrize("threads", [1, 2])
 def test_ctrl_c_stops_a_long_backward(threads: int) -> None:
-    script = INTERRUPTED.format(threads=threads, steps=400)
+    script = INTERRUPTED.format(threads=threads, steps=120)
     done = subprocess.run(
         [sys.executable, "-c", script], capture_output=True, text=True, timeout=110
     )

@@ -7,6 +7,7 @@
 use pyo3::prelude::*;
 use pyo3::sync::PyOnceLock;
 use pyo3::types::{PyDict, PyTuple};
+use smallvec::{SmallVec, smallvec};
 
 use crate::bindings::convert::{self, type_name};
 use crate::bindings::edge::GradientEdge;
@@ -14,12 +15,12 @@ use crate::bindings::errors::{bad_type, bad_value};
 use crate::bindings::host::{run_pass, run_passes};
 use crate::bindings::tensor::{PyTensor, remember, wrap};
 use crate::graph::Flags;
-use crate::ops::autograd::{self as engine, BackwardOptions, GradOptions, Point};
+use crate::ops::autograd::{self as engine, BackwardOptions, GradOptions, Point, Points};
 use crate::ops::cast::astype;
 use crate::ops::jacobian::jacobian;
 use crate::tensor::Tensor;
 
-type Objects<'py> = Vec<Bound<'py, PyAny>>;
+type Objects<'py> = SmallVec<[Bound<'py, PyAny>; 2]>;
 
 /// One tensor or gradient edge, or a sequence of them.
 fn several<'py>(op: &str, name: &str, ob: &Bound<'py, PyAny>) -> PyResult<Objects<'py>> {
@@ -27,7 +28,7 @@ fn several<'py>(op: &str, name: &str, ob: &Bound<'py, PyAny>) -> PyResult<Object
         ob.is_instance_of::<PyTensor>() || ob.is_instance_of::<GradientEdge>()
     };
     if one(ob) {
-        return Ok(vec![ob.clone()]);
+        return Ok(smallvec![ob.clone()]);
     }
     let refuse = |ob: &Bound<'_, PyAny>| {
         bad_type(
@@ -45,7 +46,7 @@ fn several<'py>(op: &str, name: &str, ob: &Bound<'py, PyAny>) -> PyResult<Object
 }
 
 /// The points at which a pass begins.
-fn roots(op: &'static str, name: &str, ob: &Bound<'_, PyAny>) -> PyResult<Vec<Point>> {
+fn roots(op: &'static str, name: &str, ob: &Bound<'_, PyAny>) -> PyResult<Points> {
     let root = |ob: &Bound<'_, PyAny>| match ob.cast::<PyTensor>() {
         Ok(tensor) => Ok(Point::root(op, &tensor.get().tensor)?),
         Err(_) => Ok(ob.cast::<GradientEdge>()?.get().point.clone()),
@@ -53,14 +54,14 @@ fn roots(op: &'static str, name: &str, ob: &Bound<'_, PyAny>) -> PyResult<Vec<Po
     several(op, name, ob)?.iter().map(root).collect()
 }
 
-/// The gradients that belong to `roots`: None, one for one, or a sequence.
+/// The gradients that belong to `roots`: None (then there are none here), one for one, or a sequence.
 fn gradients(
     op: &str,
     roots: &[Point],
     ob: Option<&Bound<'_, PyAny>>,
 ) -> PyResult<Vec<Option<Tensor>>> {
     let Some(ob) = ob else {
-        return Ok(vec![None; roots.len()]);
+        return Ok(Vec::new());
     };
     let several = ob.is_instance_of::<pyo3::types::PyList>() || ob.is_instance_of::<PyTuple>();
     if !several {
@@ -110,7 +111,7 @@ fn inputs_of<'py>(op: &str, ob: &Bound<'py, PyAny>) -> PyResult<Objects<'py>> {
 }
 
 /// Where a backward accumulates; tensors that are no leaves retain their gradient from now on.
-fn targets(ob: &Bound<'_, PyAny>) -> PyResult<Vec<Point>> {
+fn targets(ob: &Bound<'_, PyAny>) -> PyResult<Points> {
     let target = |(i, ob): (usize, &Bound<'_, PyAny>)| {
         if let Ok(tensor) = ob.cast::<PyTensor>() {
             let point = engine::target("backward", i, &tensor.get().tensor)?;
@@ -139,12 +140,13 @@ pub(crate) fn run_backward(
 ) -> PyResult<()> {
     let root_point = Point::root("backward", &root.get().tensor)?;
     let grad = self::gradient("backward", &root_point, gradient)?;
-    pass(root.py(), vec![root_point], vec![grad], retain_graph, create_graph, inputs)
+    let grads = grad.map_or_else(Vec::new, |grad| vec![Some(grad)]);
+    pass(root.py(), smallvec![root_point], grads, retain_graph, create_graph, inputs)
 }
 
 fn pass(
     py: Python<'_>,
-    roots: Vec<Point>,
+    roots: Points,
     grads: Vec<Option<Tensor>>,
     retain_graph: Option<bool>,
     create_graph: bool,
@@ -238,7 +240,7 @@ pub(crate) fn grad<'py>(
         Ok(tensor) => Ok(Point::target("grad", i, &tensor.get().tensor)?),
         Err(_) => Ok(ob.cast::<GradientEdge>()?.get().point.clone()),
     };
-    let wanted: PyResult<Vec<Point>> =
+    let wanted: PyResult<Points> =
         inputs_of("grad", inputs)?.iter().enumerate().map(point).collect();
     let wanted = wanted?;
     let found = run_pass(py, roots, |roots, host| {
@@ -276,7 +278,7 @@ pub(crate) fn _jacobian<'py>(
         |(i, x): (usize, &Bound<'py, PyTensor>)| Point::target("jacobian", i, &x.get().tensor);
     let wanted = inputs.iter().enumerate().map(point).collect::<Result<Vec<_>, _>>()?;
     let size = output.get().tensor.size();
-    let found = run_passes(py, vec![root], size, |roots, host| {
+    let found = run_passes(py, smallvec![root], size, |roots, host| {
         jacobian(&roots[0], &wanted, create_graph, host)
     })?;
     found.into_iter().map(|block| block.map(|block| wrap(py, block)).transpose()).collect()

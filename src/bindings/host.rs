@@ -13,7 +13,7 @@ use pyo3::prelude::*;
 use crate::bindings::errors::to_python;
 use crate::error::{Error, Result};
 use crate::graph::Host;
-use crate::ops::autograd::Point;
+use crate::ops::autograd::Points;
 
 /// Passes estimated below this many nanoseconds keep the GIL: the engine runs them serially.
 const DETACH_NS: f32 = 150_000.0;
@@ -73,8 +73,8 @@ impl Drop for Level {
 /// Runs a pass from these roots, without the GIL where it is worth it.
 pub(crate) fn run_pass<T: Send>(
     py: Python<'_>,
-    roots: Vec<Point>,
-    pass: impl FnOnce(Vec<Point>, &dyn Host) -> Result<T> + Send,
+    roots: Points,
+    pass: impl FnOnce(Points, &dyn Host) -> Result<T> + Send,
 ) -> PyResult<T> {
     run_passes(py, roots, 1, pass)
 }
@@ -82,9 +82,9 @@ pub(crate) fn run_pass<T: Send>(
 /// The same for what amounts to so many passes.
 pub(crate) fn run_passes<T: Send>(
     py: Python<'_>,
-    roots: Vec<Point>,
+    roots: Points,
     times: usize,
-    pass: impl FnOnce(Vec<Point>, &dyn Host) -> Result<T> + Send,
+    pass: impl FnOnce(Points, &dyn Host) -> Result<T> + Send,
 ) -> PyResult<T> {
     let _level = Level::enter()?;
     let host = Interpreter::default();

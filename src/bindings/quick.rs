@@ -7,6 +7,7 @@
 use ::numpy::{PyArrayDescrMethods, PyUntypedArray, PyUntypedArrayMethods};
 use pyo3::prelude::*;
 use pyo3::types::{PyDict, PyFloat, PyTuple};
+use smallvec::smallvec;
 
 use crate::bindings::host::run_pass;
 use crate::bindings::numpy;
@@ -86,7 +87,7 @@ pub(crate) fn _short_gradient<'py>(
         return Ok(None);
     }
     let (root, wanted) = (Point::root("grad", out)?, [Point::target("grad", 0, x)?]);
-    let found = run_pass(py, vec![root], |roots, host| {
+    let found = run_pass(py, smallvec![root], |roots, host| {
         let options = GradOptions { allow_unused: true, ..GradOptions::default() };
         grad_at(roots, &wanted, &[], &options, host)
     })?;

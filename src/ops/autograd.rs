@@ -3,6 +3,8 @@
 //! Owns: `backward` and `grad` on tensors and on points of the graph. Never traverses: the graph's engine does.
 //! Invariant: every root has a gradient of its own shape and dtype before the pass starts.
 
+use smallvec::SmallVec;
+
 use crate::error::{Error, Result};
 use crate::graph::{Host, ModeGuard, Pass, Targets};
 use crate::ops::cast::astype;
@@ -19,6 +21,9 @@ pub struct Point {
     /// Shape and dtype of the values there.
     pub spec: Spec,
 }
+
+/// The points of one end of a pass; most passes begin at one and end at few.
+pub type Points = SmallVec<[Point; 1]>;
 
 impl Point {
     /// The place of a tensor; `None` if it does not require grad.
@@ -117,7 +122,7 @@ fn seed(op: &'static str, root: &Point, gradient: Option<&Tensor>) -> Result<Ten
 
 fn seeded(
     op: &'static str,
-    roots: Vec<Point>,
+    roots: Points,
     gradients: &[Option<Tensor>],
 ) -> Result<Vec<(Edge, Tensor)>> {
     if !gradients.is_empty() && gradients.len() != roots.len() {
@@ -166,8 +171,8 @@ pub fn target(op: &'static str, index: usize, tensor: &Tensor) -> Result<Point> 
 /// # Errors
 /// As [`backward`].
 pub fn backward_from(
-    roots: Vec<Point>,
-    targets: Option<Vec<Point>>,
+    roots: Points,
+    targets: Option<Points>,
     gradients: &[Option<Tensor>],
     options: &BackwardOptions<'_>,
     host: &dyn Host,
@@ -201,7 +206,7 @@ pub fn grad(
     let wanted = inputs.iter().enumerate().map(|(i, input)| Point::target("grad", i, input));
     grad_at(
         roots.collect::<Result<_>>()?,
-        &wanted.collect::<Result<Vec<_>>>()?,
+        &wanted.collect::<Result<Points>>()?,
         gradients,
         options,
         host,
@@ -213,7 +218,7 @@ pub fn grad(
 /// # Errors
 /// As [`grad`].
 pub fn grad_at(
-    roots: Vec<Point>,
+    roots: Points,
     wanted: &[Point],
     gradients: &[Option<Tensor>],
     options: &GradOptions,

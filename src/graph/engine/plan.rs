@@ -39,9 +39,9 @@ pub(super) struct Plan<'g, V: Value> {
     /// How many outputs there are.
     pub(super) outputs: u32,
     /// Per node, what the targets ask of it; empty when everything runs.
-    pub(super) needs: Vec<u8>,
+    pub(super) needs: SmallVec<[u8; 32]>,
     /// The outputs to capture with the position of the target, sorted by output.
-    pub(super) captures: Vec<(u32, u32)>,
+    pub(super) captures: SmallVec<[(u32, u32); 4]>,
     token: OnceLock<Arc<()>>,
 }
 
@@ -171,8 +171,8 @@ impl<'g, V: Value> Finder<'g, V> {
             leaves: SmallVec::new(),
             roots: SmallVec::new(),
             outputs: 0,
-            needs: Vec::new(),
-            captures: Vec::new(),
+            needs: SmallVec::new(),
+            captures: SmallVec::new(),
             token: OnceLock::new(),
         };
         Finder { plan, index, outputs: 0, last_seq: u64::MAX, sorted: true, hooked: Vec::new() }
@@ -280,7 +280,7 @@ impl<'g, V: Value> Finder<'g, V> {
 
     /// Notes the targets that were reached.
     fn mark(&mut self, targets: &[Edge<V>]) {
-        self.plan.needs = vec![0; self.plan.items.len()];
+        self.plan.needs.resize(self.plan.items.len(), 0);
         for (position, edge) in targets.iter().enumerate() {
             let node = edge.node().borrow();
             let found = match &self.index {
