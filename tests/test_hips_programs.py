@@ -4,6 +4,7 @@ Owns: the names of `core`, `util` and `wrap_util`, joining and casting under `fe
 derivatives at which naive rules give NaN. The rest is in `test_hips_style.py`.
 """
 
+import math
 from functools import reduce
 from typing import Any
 
@@ -270,6 +271,14 @@ class TestNamespace:
             assert_allclose(found.numpy(), theirs([X, X]))
             assert_allclose(join(x * 2 for x in (X, X)), theirs([2 * X, 2 * X]))
             check_grads(lambda x, join=join: join(map(np.sin, (x, X))))(X)
+
+    def test_lists_of_tensors_by_keyword(self) -> None:
+        assert_array_equal(grad(lambda x: np.sum(np.cumsum(a=[x[0], x[2]])))(X), [2.0, 0.0, 1.0])
+        assert_array_equal(np.average([1.0, 3.0], weights=[1.0, 1.0]), 2.0)
+
+    def test_functions_of_math_are_told_apart(self) -> None:
+        with pytest.raises(TypeError, match=r"ferrograd\.numpy has the functions of math"):
+            grad(lambda x: math.exp(x[0]))(X)
 
     def test_forward_products_alone(self) -> None:
         push = make_jvp_reversemode(np.sin)(X)

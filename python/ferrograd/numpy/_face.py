@@ -39,6 +39,8 @@ def face(theirs: Any, ours: Callable[..., Any]) -> Callable[..., Any]:
                 return theirs(*args, **kwargs) if kwargs else ours(*args)
             if (kind is list or kind is tuple) and holds_tensor(a):
                 return _protocols.array_function(theirs, None, args, kwargs)
+        if kwargs and any(isinstance(a, list | tuple) and holds_tensor(a) for a in kwargs.values()):
+            return _protocols.array_function(theirs, None, args, kwargs)
         return theirs(*args, **kwargs)
 
     for name in _METHODS if isinstance(theirs, np.ufunc) else ():

@@ -37,6 +37,8 @@ fn cuts(tensor: &Tensor) -> bool {
 }
 
 const KEEP: &str = "keep the tensor, or use detach() where no gradient is meant";
+const NUMBER: &str = "keep the tensor, or use detach() where no gradient is meant; ferrograd.numpy has the functions of \
+                      math";
 /// What NumPy asks for when one element of an array is assigned, and what to do instead.
 const ASSIGNED: &str = "array[...] = t";
 const BUFFER: &str = "an array cannot hold it: make the array with fg.zeros, ferrograd.numpy.zeros_like(t) or \
@@ -63,7 +65,7 @@ fn implicit(py: Python<'_>, tensor: &Tensor, call: &'static str) -> PyResult<()>
     } else {
         (call, "use item() if that is meant, or keep the tensor")
     };
-    refuse_in_transform(tensor, call, if call == ASSIGNED { remedy } else { KEEP })?;
+    refuse_in_transform(tensor, call, if call == ASSIGNED { remedy } else { NUMBER })?;
     let text = format!("{call} leaves the graph of a tensor that requires grad; {remedy}");
     PyErr::warn(py, &graph_cut_warning(py), &std::ffi::CString::new(text)?, 1)
 }
