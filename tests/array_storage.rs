@@ -179,3 +179,27 @@ fn arrays_are_taken_over() {
     drop((storage, taken));
     assert_eq!(live_bytes(), before);
 }
+
+#[test]
+fn the_note_goes_with_the_last_handle_that_is_no_guest() {
+    // One thread drops its handle while another writes the first note and drops its own: whoever is last takes the
+    // note along, although a guest lives on.
+    for round in 0..20_000 {
+        let first = Storage::zeroed(64).unwrap();
+        let (second, guest) = (first.clone(), first.guest());
+        let note = Arc::new(round);
+        let seen = Arc::downgrade(&note);
+        std::thread::scope(|scope| {
+            if round % 2 == 0 {
+                scope.spawn(move || drop(first));
+                scope.spawn(move || drop(second.note_or(|| note)));
+            } else {
+                let one = scope.spawn(move || drop(second.note_or(|| note)));
+                drop(first);
+                one.join().unwrap();
+            }
+        });
+        assert!(seen.upgrade().is_none());
+        drop(guest);
+    }
+}

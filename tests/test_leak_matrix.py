@@ -325,6 +325,28 @@ def test_a_hook_survives_while_one_of_its_node_s_owners_lives(keep: str) -> None
     assert alive() is None
 
 
+@pytest.mark.parametrize("detached", [False, True])
+def test_a_cycle_through_a_change_is_found_while_a_node_saved_the_memory(detached: bool) -> None:
+    gc.collect()
+    witness = Witness()
+    alive = weakref.ref(witness)
+
+    def build(witness: Witness) -> tuple[fg.Tensor, ...]:
+        y = leaf() * 2
+        saved = y * y
+        kept = (saved, y) if detached else (saved,)
+        changed = y.detach() if detached else y
+        changed += leaf()
+        changed.register_hook(lambda g: (changed, witness, None)[2])
+        return kept
+
+    kept = build(witness)
+    del witness
+    gc.collect()
+    assert alive() is None
+    assert kept
+
+
 @pytest.mark.parametrize("keep", ["leaf", "node", "consumer"])
 def test_a_leaf_s_hook_survives_while_one_of_its_owners_lives(keep: str) -> None:
     gc.collect()

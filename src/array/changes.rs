@@ -1,13 +1,16 @@
 //! What a storage remembers of the changes made to it.
 //!
 //! Owns: version and note of a storage as its handles see them, and one word, which is empty, the last change as
-//! `author` packs it, or the address of a record with that and a note of the layers above. Never reads the note.
+//! `author` packs it, or the address of a record with that and a note of the layers above; and how a handle on changed
+//! data leaves. Never reads the note.
 //! Invariant: a record, once made, lives as long as the storage; nothing is dropped under its lock.
 
 use std::any::Any;
-use std::sync::atomic::{AtomicU64, Ordering};
+use std::ptr::NonNull;
+use std::sync::atomic::{AtomicU64, Ordering, fence};
 use std::sync::{Arc, Mutex, PoisonError};
 
+use super::storage::{GUEST, free};
 use super::{Storage, author};
 
 /// What the layers above keep beside the data.
@@ -156,5 +159,27 @@ impl Storage {
     /// Sets that bit.
     pub fn mark(&self, on: bool) {
         self.header().marked.store(on, Ordering::Relaxed);
+    }
+
+    /// Whether this is the only handle that is no guest: the note goes with it.
+    pub fn is_sole_host(&self) -> bool {
+        !self.is_guest() && self.header().count.load(Ordering::Acquire) as u32 == 1
+    }
+
+    /// Drops a handle on changed data: the last one that is no guest takes the note along, while it still
+    /// counts as a guest.
+    #[cold]
+    #[inline(never)]
+    pub(super) fn leave(&mut self) {
+        let count = &self.header().count;
+        if !self.is_guest() && count.fetch_add(GUEST - 1, Ordering::AcqRel) as u32 == 1 {
+            self.header().changes.forget_note();
+        }
+        if count.fetch_sub(GUEST, Ordering::Release) != GUEST {
+            return;
+        }
+        fence(Ordering::Acquire);
+        // SAFETY: this was the last handle.
+        unsafe { free(NonNull::new_unchecked(self.base())) };
     }
 }

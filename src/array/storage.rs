@@ -10,7 +10,7 @@
 use std::alloc::{Layout as Block, alloc, dealloc};
 use std::any::Any;
 use std::ptr::NonNull;
-use std::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, Ordering, fence};
+use std::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, Ordering};
 
 use super::changes::Changes;
 use super::{live, pool};
@@ -40,7 +40,7 @@ enum Kind {
 #[repr(C, align(16))]
 pub(super) struct Header {
     /// Guests in the upper half, other handles in the lower.
-    count: AtomicU64,
+    pub(super) count: AtomicU64,
     ptr: *mut u8,
     nbytes: usize,
     pub(super) changes: Changes,
@@ -68,7 +68,7 @@ const WIDE: usize = 64;
 const WIDE_FROM: usize = 1 << 10;
 const MAX_BYTES: usize = isize::MAX as usize / 2;
 /// What a guest counts.
-const GUEST: u64 = 1 << 32;
+pub(super) const GUEST: u64 = 1 << 32;
 /// Counts above these mean handles forgotten in a loop; wrapping would be unsound.
 const OVERFLOW: u64 = GUEST << 31 | 1 << 31;
 
@@ -164,7 +164,7 @@ impl Storage {
     }
 
     #[inline(always)]
-    fn base(&self) -> *mut Header {
+    pub(super) fn base(&self) -> *mut Header {
         self.0.as_ptr().map_addr(|address| address & !1)
     }
 
@@ -301,35 +301,25 @@ impl Drop for Storage {
     #[inline(always)]
     fn drop(&mut self) {
         let (header, unit) = (self.header(), self.unit());
+        let mut count = header.count.load(Ordering::Acquire);
         // The only handle cannot be cloned while it is being dropped, so it needs no decrement.
-        if header.count.load(Ordering::Acquire) != unit {
+        while count != unit {
+            // Another thread may write the first note now. If its handle has not gone by the time of the exchange,
+            // it will see to the note; if it has, the count differs, and the next round sees the note.
             if !header.changes.is_empty() {
                 return self.leave();
             }
-            if header.count.fetch_sub(unit, Ordering::Release) != unit {
-                return;
+            let less = count - unit;
+            match header.count.compare_exchange_weak(
+                count,
+                less,
+                Ordering::Release,
+                Ordering::Acquire,
+            ) {
+                Ok(_) => return,
+                Err(now) => count = now,
             }
-            fence(Ordering::Acquire);
         }
-        // SAFETY: this was the last handle.
-        unsafe { free(NonNull::new_unchecked(self.base())) };
-    }
-}
-
-impl Storage {
-    /// Drops a handle on changed data: the last one that is no guest takes the note along, while it still
-    /// counts as a guest.
-    #[cold]
-    #[inline(never)]
-    fn leave(&mut self) {
-        let count = &self.header().count;
-        if !self.is_guest() && count.fetch_add(GUEST - 1, Ordering::AcqRel) as u32 == 1 {
-            self.header().changes.forget_note();
-        }
-        if count.fetch_sub(GUEST, Ordering::Release) != GUEST {
-            return;
-        }
-        fence(Ordering::Acquire);
         // SAFETY: this was the last handle.
         unsafe { free(NonNull::new_unchecked(self.base())) };
     }
@@ -338,7 +328,7 @@ impl Storage {
 /// # Safety
 /// Nobody uses the storage any more.
 #[inline(always)]
-unsafe fn free(header: NonNull<Header>) {
+pub(super) unsafe fn free(header: NonNull<Header>) {
     // SAFETY: the header is alive until the deallocation below.
     let (nbytes, kind, changed) = unsafe {
         let header = header.as_ref();

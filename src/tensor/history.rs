@@ -123,10 +123,16 @@ impl Tensor {
         Some(edge)
     }
 
-    /// Adds the nodes that the changes of this memory hold, if nobody else holds the memory.
+    /// Adds the nodes that the changes of this memory hold, if they go with this handle.
     #[cfg(feature = "python")]
     pub(super) fn written_nodes(&self, nodes: &mut Vec<crate::tensor::Node>) {
-        if !self.storage().is_unique() {
+        let alone = match self.storage().is_guest() {
+            true => {
+                self.meta().is_some_and(|meta| Arc::strong_count(meta) == 1 && meta.is_family())
+            }
+            false => self.storage().is_sole_host(),
+        };
+        if !alone {
             return;
         }
         let Some(history) = self.history() else {

@@ -82,6 +82,12 @@ impl Meta {
         self.family.get().cloned()
     }
 
+    /// Whether no other tensor belongs to the family.
+    #[cfg(feature = "python")]
+    pub(super) fn is_family(&self) -> bool {
+        self.family.get().is_some_and(|family| Arc::strong_count(family) == 1)
+    }
+
     pub(crate) fn family_or_new(&self) -> Arc<History> {
         Arc::clone(self.family.get_or_init(Arc::default))
     }
