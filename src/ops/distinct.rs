@@ -8,9 +8,10 @@ use std::cmp::Ordering;
 
 use crate::array::{ShapeVec, normalize_axis};
 use crate::error::Result;
+use crate::graph;
 use crate::kernels::order::Key;
 use crate::ops::arguments::OneOrTuple;
-use crate::ops::order::order_along;
+use crate::ops::order::{order_along, sort};
 use crate::ops::scan::taken_along;
 use crate::ops::shape::{permute_axes, reshape_dims};
 use crate::tensor::Tensor;
@@ -74,6 +75,10 @@ crate::operations! { family "ordering";
     /// The distinct elements in ascending order, or along an axis the distinct slices; and, as asked, the index of the first of each, for every one the index of its value, and the counts. Derivative: `g` at the first of each.
     [numpy("unique")]
     fn unique(x: Tensor, return_index: bool = false, return_inverse: bool = false, return_counts: bool = false, axis: Option<isize> = None) -> OneOrTuple {
+        let only_values = !(return_index || return_inverse || return_counts);
+        if axis.is_none() && only_values && !(graph::recording() && x.requires_grad()) {
+            return distinct_values(x).map(OneOrTuple::One);
+        }
         let (values, found, all) = match axis {
             None => {
                 let flat = reshape_dims(x, &[x.size()])?;
@@ -96,6 +101,17 @@ crate::operations! { family "ordering";
         parts.extend(whole.into_iter().map(|p| p.underived([x].into_iter())));
         Ok(if parts.len() == 1 { OneOrTuple::One(parts.swap_remove(0)) } else { OneOrTuple::Tuple(parts) })
     }
+}
+
+/// The distinct elements when nobody asks where they came from.
+fn distinct_values(x: &Tensor) -> Result<Tensor> {
+    let sorted = sort(&x.detach(), None, false)?;
+    let values = with_dtype!(x.dtype(), T => {
+        let mut values = sorted.to_vec::<T>()?;
+        values.dedup_by(|a, b| a.order(*b) == Ordering::Equal);
+        Tensor::from(values)
+    });
+    Ok(values.unrecorded(std::iter::once(x)))
 }
 
 /// The distinct slices along an axis, what stands for them, and the shape of the inverse.

@@ -50,6 +50,9 @@ unsafe fn gather_as<T: Copy>(
                 1 => std::ptr::copy_nonoverlapping(from, to, len),
                 0 => std::slice::from_raw_parts_mut(to.cast(), len)
                     .fill(std::mem::MaybeUninit::new(*from)),
+                // Known steps are loaded as vectors and shuffled.
+                2 => (0..len).for_each(|i| *to.add(i) = *from.add(2 * i)),
+                -1 => (0..len).for_each(|i| *to.add(i) = *from.sub(i)),
                 _ => (0..len).for_each(|i| *to.add(i) = *from.offset(i as isize * step)),
             }
         }

@@ -1,124 +1,14 @@
 //! The order of elements along one axis: full or partial, as indices, or the elements in order.
 //!
-//! Owns: the comparison that makes floats totally ordered, unsigned keys that sort the same way, and
-//! the sorting of lines by them, digit by digit. Never records what it did.
+//! Owns: the sorting of lines by their numbers, byte by byte, and the selection of a part of them.
+//! Never records what it did.
 //! Invariant: the order is stable; a NaN is above everything. Elements without indices differ from
 //! that in nothing but the signs of neighbouring zeros and of NaN.
 
-use std::cmp::Ordering;
-
-use super::scan::Lines;
-use super::view::{View, ViewMut};
+use super::super::scan::Lines;
+use super::super::view::{View, ViewMut};
+use super::key::{Digits, Number};
 use crate::dtype::DType;
-
-/// An element with a total order.
-pub trait Key: Copy + Send + Sync {
-    /// Ascending order, NaN last.
-    fn order(self, other: Self) -> Ordering;
-}
-
-macro_rules! float_keys {
-    ($($t:ty),*) => {$(
-        impl Key for $t {
-            #[inline]
-            fn order(self, other: $t) -> Ordering {
-                match self.partial_cmp(&other) {
-                    Some(order) => order,
-                    None => self.is_nan().cmp(&other.is_nan()),
-                }
-            }
-        }
-    )*};
-}
-float_keys!(f64, f32);
-
-macro_rules! plain_keys {
-    ($($t:ty),*) => {$(
-        impl Key for $t {
-            #[inline]
-            fn order(self, other: $t) -> Ordering {
-                self.cmp(&other)
-            }
-        }
-    )*};
-}
-plain_keys!(i64, i32, u8, bool);
-
-/// An element as an unsigned number in the order of `Key`.
-trait Digits: Copy + Sync {
-    type Number: Number;
-    fn number(self) -> Self::Number;
-    /// A number that tells the two zeros apart, and the element that has it.
-    fn distinct(self) -> Self::Number;
-    fn of_distinct(number: Self::Number) -> Self;
-}
-
-/// An unsigned number, read digit by digit.
-trait Number: Copy + Ord + std::ops::Not<Output = Self> + Default {
-    const BITS: usize;
-    /// The digit of `bits` bits above the lowest `low`.
-    fn digit(self, low: usize, bits: usize) -> usize;
-}
-
-macro_rules! numbers {
-    ($($t:ty),*) => {$(
-        impl Number for $t {
-            const BITS: usize = <$t>::BITS as usize;
-            #[inline(always)]
-            fn digit(self, low: usize, bits: usize) -> usize {
-                (self >> low) as usize & ((1 << bits) - 1)
-            }
-        }
-    )*};
-}
-numbers!(u64, u32);
-
-macro_rules! float_digits {
-    ($($t:ty => $u:ty),*) => {$(
-        impl Digits for $t {
-            type Number = $u;
-            #[inline(always)]
-            fn number(self) -> $u {
-                // Adding zero makes the two zeros one.
-                (self + 0.0).distinct()
-            }
-            #[inline(always)]
-            fn distinct(self) -> $u {
-                const SIGN: $u = 1 << (<$u>::BITS - 1);
-                let bits = self.to_bits();
-                let ordered = if bits & SIGN == 0 { bits | SIGN } else { !bits };
-                if self.is_nan() { <$u>::MAX } else { ordered }
-            }
-            #[inline(always)]
-            fn of_distinct(number: $u) -> $t {
-                const SIGN: $u = 1 << (<$u>::BITS - 1);
-                <$t>::from_bits(if number & SIGN == 0 { !number } else { number ^ SIGN })
-            }
-        }
-    )*};
-}
-float_digits!(f64 => u64, f32 => u32);
-
-macro_rules! int_digits {
-    ($($t:ty => $u:ty, $sign:expr);*) => {$(
-        impl Digits for $t {
-            type Number = $u;
-            #[inline(always)]
-            fn number(self) -> $u {
-                self as $u ^ $sign
-            }
-            #[inline(always)]
-            fn distinct(self) -> $u {
-                self.number()
-            }
-            #[inline(always)]
-            fn of_distinct(number: $u) -> $t {
-                (number ^ $sign) as $t
-            }
-        }
-    )*};
-}
-int_digits!(i64 => u64, 1 << 63; i32 => u32, 1 << 31; u8 => u32, 0);
 
 /// Writes the indices (int64) of the first elements of each line of `input` in ascending or descending
 /// order; as many as `out` has along `axis`, which are at most the line's length.
@@ -182,10 +72,11 @@ pub fn sort(descending: bool, dtype: DType, input: View, axis: usize, out: ViewM
 
 fn sort_lines<T: Digits>(descending: bool, input: View, axis: usize, out: ViewMut) {
     each_line(input, axis, &out, T::distinct, descending, |mut numbers, to, to_step| {
-        if numbers.len() < FEW {
+        // Bare numbers of eight bytes are compared faster than they are moved eight times.
+        if numbers.len() < FEW || T::Number::BYTES == MOST_BYTES {
             numbers.sort_unstable();
         } else {
-            sort_by_digits(&mut numbers, |n| n);
+            sort_by_bytes(&mut numbers, |n| n);
         }
         for (k, n) in numbers.into_iter().enumerate() {
             let value = T::of_distinct(if descending { !n } else { n });
@@ -233,6 +124,28 @@ fn at_rank<N: Number>(numbers: &mut [N], rank: usize) -> (N, usize) {
     (number, below.iter().filter(|&&n| n == number).count())
 }
 
+/// The number of rank `wanted - 1`, and how many of its equals have a lower one.
+fn last_wanted<N: Number>(numbers: &[N], wanted: usize) -> (N, usize) {
+    let room = (4 * wanted).max(FEW);
+    if room > numbers.len() / 2 {
+        return at_rank(&mut numbers.to_vec(), wanted - 1);
+    }
+    // Of few wanted ones only those are kept that are not beyond the last of the ones before.
+    let (mut kept, mut limit) = (Vec::with_capacity(room), !N::default());
+    for &n in numbers {
+        if n <= limit {
+            if kept.len() == room {
+                limit = at_rank(&mut kept, wanted - 1).0;
+                kept.truncate(wanted);
+            }
+            kept.push(n);
+        }
+    }
+    at_rank(&mut kept, wanted - 1)
+}
+
+/// The bytes of the longest number.
+const MOST_BYTES: usize = 8;
 /// Below this many numbers comparing them takes less time than counting their digits.
 const FEW: usize = 256;
 /// Above this many ranks sorting takes less time than selecting each.
@@ -243,7 +156,7 @@ fn first<N: Number>(numbers: Vec<N>, wanted: usize) -> Vec<(N, usize)> {
     let mut pairs: Vec<(N, usize)> = if wanted == 0 {
         Vec::new()
     } else if wanted < numbers.len() {
-        let (limit, mut equals) = at_rank(&mut numbers.clone(), wanted - 1);
+        let (limit, mut equals) = last_wanted(&numbers, wanted);
         // Of the equals of the last one, so many as come before it, and itself.
         equals += 1;
         let mut kept = Vec::with_capacity(wanted);
@@ -262,25 +175,23 @@ fn first<N: Number>(numbers: Vec<N>, wanted: usize) -> Vec<(N, usize)> {
     if pairs.len() < FEW {
         pairs.sort_unstable();
     } else {
-        sort_by_digits(&mut pairs, |pair| pair.0);
+        sort_by_bytes(&mut pairs, |pair| pair.0);
     }
     pairs
 }
 
-/// Sorts by one digit of the key after the other, lowest first, each pass stable; a digit that all share
-/// is skipped. Long lines are worth fewer and wider digits.
-fn sort_by_digits<K: Copy, N: Number>(items: &mut Vec<K>, key: impl Fn(K) -> N) {
-    let bits = if items.len() < 1 << 13 { 8 } else { 11 };
-    let digits = N::BITS.div_ceil(bits);
-    let mut counts = vec![0u32; digits << bits];
+/// Sorts by one byte of the key after the other, lowest first, each pass stable; a byte that all share is
+/// skipped.
+fn sort_by_bytes<K: Copy, N: Number>(items: &mut Vec<K>, key: impl Fn(K) -> N) {
+    let mut counts = [[0u32; 256]; MOST_BYTES];
     for &item in items.iter() {
         let number = key(item);
-        for at in 0..digits {
-            counts[(at << bits) + number.digit(at * bits, bits)] += 1;
+        for at in 0..N::BYTES {
+            counts[at][number.byte(at)] += 1;
         }
     }
     let mut other = items.clone();
-    for (at, count) in counts.chunks_exact_mut(1 << bits).enumerate() {
+    for (at, count) in counts[..N::BYTES].iter_mut().enumerate() {
         if count.contains(&(items.len() as u32)) {
             continue;
         }
@@ -289,7 +200,7 @@ fn sort_by_digits<K: Copy, N: Number>(items: &mut Vec<K>, key: impl Fn(K) -> N) 
             (*slot, start) = (start, start + *slot);
         }
         for &item in items.iter() {
-            let slot = &mut count[key(item).digit(at * bits, bits)];
+            let slot = &mut count[key(item).byte(at)];
             other[*slot as usize] = item;
             *slot += 1;
         }
@@ -299,6 +210,7 @@ fn sort_by_digits<K: Copy, N: Number>(items: &mut Vec<K>, key: impl Fn(K) -> N) 
 
 #[cfg(test)]
 mod tests {
+    use super::super::Key;
     use super::*;
 
     /// Numbers with many equals, zeros of both signs, infinities and NaN.
@@ -357,11 +269,11 @@ mod tests {
     }
 
     #[test]
-    fn digits_are_sorted_as_floats_are() {
+    fn bytes_are_sorted_as_floats_are() {
         let x: Vec<f32> = line(1000).into_iter().map(|v| v as f32).collect();
         let pairs: Vec<(u32, usize)> = x.iter().map(|v| v.number()).zip(0..).collect();
         let mut sorted = pairs.clone();
-        sort_by_digits(&mut sorted, |pair| pair.0);
+        sort_by_bytes(&mut sorted, |pair| pair.0);
         let mut want = pairs;
         want.sort();
         assert_eq!(sorted, want);
@@ -371,7 +283,7 @@ mod tests {
     fn elements_come_back_from_their_numbers_in_order() {
         for n in [5, 300, 9000] {
             let mut numbers: Vec<u64> = line(n).into_iter().map(|v| v.distinct()).collect();
-            sort_by_digits(&mut numbers, |number| number);
+            sort_by_bytes(&mut numbers, |number| number);
             let values: Vec<f64> = numbers.into_iter().map(f64::of_distinct).collect();
             assert!(values.windows(2).all(|w| w[0].order(w[1]).is_le()));
             let mut want: Vec<u64> = line(n).into_iter().map(|v| v.number()).collect();
