@@ -138,3 +138,12 @@ def test_marking_what_is_no_argument_dirty_raises() -> None:
 
     with pytest.raises(fg.errors.InPlaceError, match="names a tensor that is no argument"):
         Wrong.apply(leaf())
+
+
+def test_backward_into_an_edge_that_is_no_leaf_raises() -> None:
+    y = leaf() * 2
+    edge = get_gradient_edge(y)
+    with pytest.raises(fg.errors.ArgumentError, match="edge of a tensor that is no leaf"):
+        fg.autograd.backward(y.sum(), inputs=edge)
+    fg.autograd.backward(y.sum(), inputs=y)
+    assert y.grad.tolist() == [1.0, 1.0]

@@ -31,6 +31,8 @@ class Keeps(fg.Function):
             ctx.y = y
         elif how == "view attribute":
             ctx.y = y.view(-1)
+        elif how == "containers":
+            ctx.kept = [{"y": y}, (y.view(-1), [x])]
         elif how == "saved view":
             ctx.save_for_backward(y.view(-1))
         elif how == "saved":
@@ -56,6 +58,12 @@ def context_attribute_is_the_output(witness: Witness) -> None:
 def context_attribute_is_a_view_of_the_output(witness: Witness) -> None:
     y = Keeps.apply(leaf(), "view attribute")
     y.grad_fn.metadata["witness"] = witness
+
+
+def context_attribute_holds_the_output_in_containers(witness: Witness) -> None:
+    y = Keeps.apply(leaf(), "containers")
+    y.grad_fn.metadata["witness"] = witness
+    assert y.grad_fn.kept[0]["y"].tolist() == y.tolist()
 
 
 def saved_view_of_the_output(witness: Witness) -> None:
@@ -98,6 +106,7 @@ def checkpointed(witness: Witness) -> None:
 COUNTED = [
     context_attribute_is_the_output,
     context_attribute_is_a_view_of_the_output,
+    context_attribute_holds_the_output_in_containers,
     saved_view_of_the_output,
     saved_output,
     pack_hook_returns_the_output,
