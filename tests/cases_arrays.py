@@ -92,7 +92,7 @@ SHAPES = (
        call(GRID, (-1, 0, 1)),
        call(A()), call(VEC)),
     op("permute", np.transpose, call(GRID, (2, 0, 1)), call(MAT, (0, 1)), call(A(), ())),
-    op("swapaxes", np.swapaxes, call(GRID, 0, 2), call(GRID, -1, 1), call(MAT, 0, 0)),
+    op("swapaxes", np.swapaxes, call(GRID, 0, 2), call(GRID, -1, 1), call(MAT, 0, 0), call(A(3, 3), 0, 1)),
     op("squeeze", np.squeeze, call(A(1, 3, 1)), call(A(1, 3, 1), axis=0),
        call(A(1, 3, 1), axis=(0, -1)), call(A())),
     op("expand_dims", np.expand_dims, call(MAT, 0), call(MAT, -1), call(MAT, (0, 2)), call(A(), 0)),

@@ -125,11 +125,3 @@ def test_sort_never_sorts_in_place() -> None:
     x = fg.tensor([2.0, 1.0])
     assert x.sort().tolist() == [1.0, 2.0]
     assert x.tolist() == [2.0, 1.0]
-
-
-def test_a_tensor_keeps_its_shape() -> None:
-    x = fg.zeros(2, 3)
-    for name in ("t_", "transpose_", "swapaxes_", "squeeze_", "unsqueeze_", "resize_"):
-        assert not hasattr(x, name)
-    assert x.unsqueeze(0)._base is x
-    assert x.T._base is x

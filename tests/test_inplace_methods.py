@@ -76,9 +76,11 @@ def test_the_registry_says_which_methods_there_are() -> None:
     names = {f"{n}_" for row in REGISTRY.values() if row["in_place"] for n in row["aliases"]}
     names |= {f"{row['name']}_" for row in REGISTRY.values() if row["in_place"]}
     wanted = """add_ sub_ mul_ div_ pow_ neg_ exp_ sin_ sqrt_ tanh_ relu_ clamp_ masked_fill_
-        index_add_ abs_ sigmoid_ log_ reciprocal_ scatter_ round_ floor_ cumsum_ tril_ lerp_"""
+        index_add_ abs_ sigmoid_ log_ reciprocal_ scatter_ round_ floor_ cumsum_ tril_ lerp_
+        swapaxes_"""
     assert set(wanted.split()) <= names
-    assert all(callable(getattr(fg.Tensor, name)) for name in names)
+    names |= {row["in_place_alias"] for row in REGISTRY.values() if row["in_place_alias"]}
+    assert all(callable(getattr(fg.Tensor, name)) for name in names | {"transpose_"})
     unfit = {"sum_", "reshape_", "matmul_", "index_", "astype_", "clone_", "isnan_"}
     assert not unfit & set(dir(fg.Tensor))
     tested = {case.key for case in CHANGING if any(fitting(case, c) for c in case.calls)}

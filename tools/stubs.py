@@ -120,13 +120,19 @@ def definitions(registry: Iterable[Row], *, method: bool) -> str:
     )
 
 
+def changing_names(row: Row) -> list[str]:
+    """The names of the methods that change their tensor in place."""
+    also = row["in_place_alias"]
+    return [f"{name}_" for name in names(row)] + ([also] if also else [])
+
+
 def changes(registry: Iterable[Row]) -> str:
     """One line for each name of the methods that change their tensor in place."""
     rows = [row for row in registry if row["in_place"]]
     return "".join(
-        f'    def {name}_{signature(row, method=True)}: """`{name}` in place."""\n'
+        f'    def {changing}{signature(row, method=True)}: """`{row["name"]}` in place."""\n'
         for row in rows
-        for name in names(row)
+        for changing in changing_names(row)
     ).replace(" -> Tensor:", " -> Self:")
 
 

@@ -10,7 +10,7 @@ use crate::bindings::errors::{bad_value, python};
 use crate::bindings::ffi::{python_default, takes_tensor};
 use crate::graph::{GRAD, INFERENCE, Mode, SERIAL, Value, grad_enabled};
 use crate::kernels::isa;
-use crate::ops::{in_place_name, registry};
+use crate::ops::{in_place_alias, in_place_name, registry};
 use crate::tensor::Tensor;
 use crate::{array, threads};
 
@@ -129,6 +129,7 @@ pub(crate) fn registered(py: Python<'_>) -> PyResult<Bound<'_, PyList>> {
         row.set_item("namespaces", decl.namespaces)?;
         row.set_item("method", decl.is_top_level() && takes_tensor(decl))?;
         row.set_item("in_place", in_place_name(decl).is_some())?;
+        row.set_item("in_place_alias", in_place_alias(decl))?;
         rows.append(row)?;
     }
     python(Ok(rows))

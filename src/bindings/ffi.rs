@@ -19,7 +19,7 @@ use crate::bindings::tensor::{PyTensor, wrap};
 use crate::error::Error;
 use crate::ops::declare::{Kind, OpDecl};
 use crate::ops::elementwise::binary;
-use crate::ops::{in_place_name, registry};
+use crate::ops::{in_place_alias, in_place_name, registry};
 use crate::tensor::Tensor;
 
 type Call = for<'py> fn(
@@ -312,6 +312,9 @@ pub(crate) fn register(module: &Bound<'_, PyModule>, class: &Bound<'_, PyType>) 
     }
     let namespaces = PyDict::new(module.py());
     for (index, decl) in registry().iter().enumerate() {
+        if let Some(name) = in_place_alias(decl) {
+            add_method(class, &CHANGES, index, name)?;
+        }
         for name in std::iter::once(&decl.name).chain(decl.aliases) {
             if decl.is_top_level() {
                 module.add(*name, function(module, index, name)?)?;

@@ -208,6 +208,17 @@ fn fits(op: &'static str, x: &Tensor, result: &Tensor) -> Result<()> {
     if result.shape() == x.shape() {
         return Ok(());
     }
+    if result.size() == x.size() {
+        return Err(Box::new(Error::Shape {
+            op: op.into(),
+            what: format!(
+                "the result has shape {:?} and the tensor {:?}",
+                result.shape(),
+                x.shape()
+            ),
+            remedy: "a tensor keeps its shape in place; use the operation without the underscore",
+        }));
+    }
     Err(Box::new(Error::Broadcast { op: op.into(), a: x.shape().into(), b: result.shape().into() }))
 }
 

@@ -82,4 +82,4 @@ mod value;
 mod view;
 pub mod window;
 
-pub use registry::{in_place_name, registry};
+pub use registry::{in_place_alias, in_place_name, registry};

@@ -97,7 +97,7 @@ pub fn registry() -> &'static [&'static OpDecl] {
 const CHANGING: [&str; 6] =
     ["arithmetic", "elementwise", "extremes", "activation", "bitwise", "selection"];
 /// Other operations whose result can take the place of their first operand.
-const ALSO_CHANGING: [&str; 12] = [
+const ALSO_CHANGING: [&str; 13] = [
     "cumprod",
     "cumsum",
     "index_add",
@@ -108,9 +108,16 @@ const ALSO_CHANGING: [&str; 12] = [
     "masked_fill",
     "scatter",
     "scatter_add",
+    "swapaxes",
     "tril",
     "triu",
 ];
+
+/// The name of a changing method beside those of its operation: `transpose(0, 1)` of a matrix means two things,
+/// `transpose_(0, 1)` one.
+pub fn in_place_alias(decl: &OpDecl) -> Option<&'static str> {
+    (decl.is_top_level() && decl.name == "swapaxes").then_some("transpose_")
+}
 
 /// The name of the method that changes its tensor in place (`"exp_"`), if the operation has one.
 pub fn in_place_name(decl: &OpDecl) -> Option<&'static str> {
