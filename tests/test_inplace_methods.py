@@ -1,7 +1,8 @@
 """Methods that change their tensor, `x.exp_()`, derived from the operation table.
 
 Owns: each against its function, in value and in derivatives of first and second order, on a tensor
-and through a view of one. Names no operation but in the test that the registry was read.
+and through a view of one; and without a record, where it may write straight into its tensor. Names
+no operation but in the test that the registry was read.
 """
 
 from collections.abc import Callable
@@ -70,6 +71,45 @@ def test_a_method_in_place_is_its_function(case: Case, change: Change) -> None:
         ours, theirs = derivatives(change, case, call), derivatives(plain, case, call)
         for a, b in zip(ours, theirs, strict=True):
             np.testing.assert_allclose(a, b, 1e-12, 1e-12)
+
+
+def laid(a: np.ndarray, layout: str) -> fg.Tensor:
+    """The values in fresh memory, or as every other element of a longer axis, or transposed."""
+    if layout == "strided" and a.ndim:
+        longer = np.zeros((*a.shape[:-1], 2 * a.shape[-1]), a.dtype)
+        longer[..., ::2] = a
+        return fg.from_numpy(longer)[..., ::2]
+    return fg.tensor(a.T.copy()).T if layout == "transposed" else fg.tensor(a)
+
+
+@pytest.mark.parametrize("layout", ["fresh", "strided", "transposed"])
+@pytest.mark.parametrize("case", CHANGING, ids=lambda case: case.key)
+def test_a_method_in_place_without_a_record(case: Case, layout: str) -> None:
+    for call in [call for call in case.calls if fitting(case, call)]:
+        arrays = call.arrays()
+        want = call.apply(function(case), [fg.tensor(a) for a in arrays]).numpy()
+        x = laid(arrays[0], layout)
+        arguments = call.filled([x, *(fg.tensor(a) for a in arrays[1:])])[1:]
+        assert getattr(x, f"{case.name}_")(*arguments, **call.kwargs) is x
+        np.testing.assert_array_equal(x.numpy(), want)
+
+
+@pytest.mark.parametrize("n", [8, 1000, 100_000])
+def test_an_operand_may_be_the_receiver_or_share_its_memory(n: int) -> None:
+    values = np.linspace(-1.0, 1.0, n + 1)
+    x = fg.tensor(values)
+    assert np.array_equal(x.mul_(x).numpy(), values * values)
+    assert np.array_equal(x.add_(x[:]).numpy(), 2 * (values * values))
+    shared = values.copy()
+    front, back = fg.from_numpy(shared[:-1]), fg.from_numpy(shared[1:])
+    version = back._version
+    try:
+        back.add_(front)
+    except fg.InPlaceError:
+        assert np.array_equal(shared, values)
+        assert back._version == version
+    else:
+        assert np.array_equal(shared[1:], values[1:] + values[:-1])
 
 
 def test_the_registry_says_which_methods_there_are() -> None:

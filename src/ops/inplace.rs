@@ -296,8 +296,14 @@ pub fn apply(decl: &OpDecl, name: &'static str, args: &mut [Arg]) -> Result<()> 
         return Err(refuse(name, "the receiver is no tensor", "call it on a tensor"));
     };
     admit_write(name, &x, recorded(&x, false))?;
-    if let (Some(op), [_]) = (decl.alone, &*args)
-        && over(op, name, &x, None)?
+    let (op, other) = match &*args {
+        [_] => (decl.alone, None),
+        [_, Arg::Tensor(t)] => (decl.binary, Some(Operand::Tensor(t.clone()))),
+        [_, Arg::Scalar(s)] => (decl.binary, Some(Operand::Scalar(*s))),
+        _ => (None, None),
+    };
+    if let Some(op) = op
+        && over(op, name, &x, other.as_ref())?
     {
         return Ok(());
     }
