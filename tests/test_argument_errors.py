@@ -98,6 +98,8 @@ TABLE: list[tuple[type[Exception], Callable[[], Any], str]] = [
      "flip: axis 0 is out of bounds for an array of 0 dimensions; leave the axis out"),
     (fg.errors.IndexOutOfRangeError, lambda: fg.ones(0)[0],
      "index: index 0 is out of range for axis 0 of size 0; the axis is empty"),
+    (fg.errors.ArgumentTypeError, lambda: fg.ones(2).roll(1, {}),  # type: ignore[arg-type]
+     "roll: axis is a dict; pass an integer or a tuple of integers as axis"),
     (fg.errors.ArgumentTypeError, lambda: fg.std(fg.ones(2), False),
      "std: axis is a bool; pass an integer or a tuple of integers as axis"),
     (fg.errors.ArgumentTypeError, lambda: fg.max(fg.ones(2), fg.ones(2)),  # type: ignore[arg-type]

@@ -142,6 +142,13 @@ def test_spectral_norms_of_very_large_and_very_small_matrices(size: float) -> No
     assert slope(lambda t: linalg.matrix_norm(t, ord=2), np.zeros((2, 2))) == [[[0.0, 0.0]] * 2]
 
 
+def test_angles_of_points_whose_squares_do_not_fit() -> None:
+    for size, dtype in ((1e-300, fg.float64), (1e300, fg.float64), (1e-30, fg.float32)):
+        a, b = (fg.tensor([s * size], dtype, requires_grad=True) for s in (3.0, 4.0))
+        ga, gb = fg.autograd.grad(fg.arctan2(a, b).sum(), [a, b])
+        np.testing.assert_allclose([ga.item(), gb.item()], [0.16 / size, -0.12 / size], 1e-6)
+
+
 def test_norm_at_zero_has_the_gradient_zero() -> None:
     for function in (linalg.norm, linalg.vector_norm, lambda t: fg.hypot(t[0], t[1])):
         assert slope(function, [0.0, 0.0]) == [[0.0, 0.0]]

@@ -6,7 +6,9 @@
 
 use pyo3::exceptions::PyOverflowError;
 use pyo3::prelude::*;
-use pyo3::types::{PyBool, PyComplex, PyEllipsis, PyFloat, PyInt, PyList, PySlice, PyTuple};
+use pyo3::types::{
+    PyBool, PyComplex, PyDict, PyEllipsis, PyFloat, PyInt, PyList, PySet, PySlice, PyTuple,
+};
 use smallvec::SmallVec;
 
 use crate::bindings::dispatch;
@@ -178,7 +180,11 @@ pub(crate) fn ints(ob: &Bound<'_, PyAny>) -> PyResult<Option<Ints>> {
     let Ok(items) = ob.try_iter() else {
         return Ok(None);
     };
-    if ob.is_instance_of::<pyo3::types::PyString>() {
+    let keyed = ob.is_instance_of::<PyDict>() || ob.is_instance_of::<PySet>();
+    // The rows of a matrix are no integers, nor is what a matrix without rows lacks.
+    let flat = is_sequence(ob)
+        || ob.getattr(pyo3::intern!(ob.py(), "ndim")).map_or(true, |n| n.eq(1).unwrap_or(false));
+    if keyed || !flat || ob.is_instance_of::<pyo3::types::PyString>() {
         return Ok(None);
     }
     let mut found = Ints::new();

@@ -90,8 +90,8 @@ elementwise! { family "arithmetic";
     [numpy("arctan2"), aliases("atan2")]
     fn arctan2(a, b) = ARCTAN2 {
         forward { float: |a, b| a.atan2(b); cost: 2.5; }
-        by a { float |g, a, b| g * b / (a * a + b * b) }
-        by b { float |g, a, b| -g * a / (a * a + b * b) }
+        by a { float |g, a, b| { let far = a.hypot(b); g * (b / far) / far } }
+        by b { float |g, a, b| { let far = a.hypot(b); -g * (a / far) / far } }
     }
     /// `sqrt(a² + b²)`. Derivatives: `g a / y` and `g b / y`, zero at the origin.
     [numpy("hypot")]

@@ -142,6 +142,7 @@ crate::operations! { family "reversal";
             return reshape_dims(&roll_axes(&flat, &paired(&flat, &[total], &[0])?)?, x.shape());
         };
         if shift.len() + named.len() <= 1 {
+            normalize_axes("roll", named, x.ndim())?;
             return roll_axes(x, &[]);
         }
         roll_axes(x, &paired(x, &shift, named)?)

@@ -7,6 +7,7 @@ use crate::array::ShapeVec;
 use crate::error::{Error, Result};
 use crate::ops::create::room;
 use crate::ops::declare::Ints;
+use crate::ops::order::vector;
 use crate::ops::places::{Places, integers, spread_rows, take_rows};
 use crate::ops::shape::{axis_or_flat, broadcast_to, permute_axes, reshape_dims};
 use crate::tensor::Tensor;
@@ -93,13 +94,14 @@ crate::operations! { family "repetition";
     /// Each element of an axis (of the flattened tensor by default) so many times: one number for all or one for each. Derivative: `g` summed over the repetitions.
     [numpy("repeat"), aliases("repeat_interleave")]
     fn repeat(x: Tensor, repeats: Tensor, axis: Option<isize> = None) -> Tensor {
+        let repeats = if repeats.ndim() == 0 { repeats } else { vector("repeat", repeats)? };
         let counts = integers("repeat", repeats)?.to_vec::<i64>()?;
         if let Some(&n) = counts.iter().find(|&&n| n < 0) {
             return Err(negative("repeat", n));
         }
         let (x, axis) = axis_or_flat("repeat", x, axis)?;
         match counts[..] {
-            [n] if repeats.ndim() < 2 => repeat_evenly(&x, axis, n as usize),
+            [n] => repeat_evenly(&x, axis, n as usize),
             _ => repeat_each(&x, axis, &counts),
         }
     }
