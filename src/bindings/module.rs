@@ -105,6 +105,7 @@ fn functors(m: &Bound<'_, PyModule>) -> PyResult<()> {
     m.add_function(wrap_pyfunction!(scope::_observe, m)?)?;
     m.add_function(wrap_pyfunction!(quick::_traced_call, m)?)?;
     m.add_function(wrap_pyfunction!(quick::_short_gradient, m)?)?;
+    m.add_function(wrap_pyfunction!(quick::_short_push, m)?)?;
     m.add_function(wrap_pyfunction!(scope::_unobserve, m)?)?;
     Ok(())
 }

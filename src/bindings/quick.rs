@@ -1,6 +1,6 @@
-//! The short way of `grad` and `value_and_grad`: one float or float array, outside every other transform.
+//! The short way of `grad`, `value_and_grad` and `jvp`: one float or float array, outside every other transform.
 //!
-//! Owns: the argument as a leaf, the mode around the call, and the pull of a scalar result.
+//! Owns: the argument as a leaf, the mode around the call, the pull of a scalar result and the push of a tangent.
 //! Never says what is wrong with a call: what is not of this sort is left to the package.
 //! Invariant: the thread's mode is back when the function has returned or raised.
 
@@ -66,6 +66,29 @@ pub(crate) fn _traced_call<'py>(
     Ok(Some((before.0, x, float, result)))
 }
 
+/// The result, if it is a recorded tensor, and the argument is what it was.
+fn recorded<'r>(result: &'r Bound<'_, PyAny>, x: &Tensor) -> Option<&'r Tensor> {
+    let out = &result.cast_exact::<PyTensor>().ok()?.get().tensor;
+    (out.requires_grad() && x.version() == 0).then_some(out)
+}
+
+/// The gradient of `out`, weighted by `seed`, by `x`; recorded for another pull if `again`.
+fn pulled(
+    py: Python<'_>,
+    out: &Tensor,
+    x: &Tensor,
+    seed: Option<Tensor>,
+    again: bool,
+) -> PyResult<Option<Tensor>> {
+    let (root, wanted) = (Point::root("grad", out)?, [Point::target("grad", 0, x)?]);
+    let found = run_pass(py, smallvec![root], |roots, host| {
+        let options =
+            GradOptions { allow_unused: true, create_graph: again, ..GradOptions::default() };
+        grad_at(roots, &wanted, &[seed], &options, host)
+    })?;
+    Ok(found.into_iter().next().flatten())
+}
+
 /// A derivative or value, and what it is asked for.
 type Pulled<'py> = (Option<Bound<'py, PyAny>>, Bound<'py, PyAny>);
 
@@ -79,19 +102,10 @@ pub(crate) fn _short_gradient<'py>(
     valued: bool,
 ) -> PyResult<Option<Pulled<'py>>> {
     let (py, x) = (x.py(), &x.get().tensor);
-    let Ok(out) = result.cast_exact::<PyTensor>() else {
+    let Some(out) = recorded(result, x).filter(|out| out.ndim() == 0) else {
         return Ok(None);
     };
-    let out = &out.get().tensor;
-    if out.ndim() != 0 || !out.requires_grad() || x.version() != 0 {
-        return Ok(None);
-    }
-    let (root, wanted) = (Point::root("grad", out)?, [Point::target("grad", 0, x)?]);
-    let found = run_pass(py, smallvec![root], |roots, host| {
-        let options = GradOptions { allow_unused: true, ..GradOptions::default() };
-        grad_at(roots, &wanted, &[], &options, host)
-    })?;
-    let Some(slope) = found.into_iter().next().flatten() else {
+    let Some(slope) = pulled(py, out, x, None, false)? else {
         return Ok(None);
     };
     let value = match (valued, float) {
@@ -101,4 +115,38 @@ pub(crate) fn _short_gradient<'py>(
     };
     let slope = if float { item(py, &slope)? } else { numpy::export(py, &slope, true)? };
     Ok(Some((value, slope)))
+}
+
+/// The value of a result of `_traced_call` and its change along a tangent, as floats or arrays: two pulls, the second of
+/// the first. None when the result is no recorded tensor, does not depend on the argument, or the tangent is not of the
+/// argument's kind, shape and dtype.
+#[pyfunction]
+pub(crate) fn _short_push<'py>(
+    result: &Bound<'py, PyAny>,
+    x: &Bound<'py, PyTensor>,
+    float: bool,
+    tangent: &Bound<'py, PyAny>,
+) -> PyResult<Option<(Bound<'py, PyAny>, Bound<'py, PyAny>)>> {
+    let (py, x) = (x.py(), &x.get().tensor);
+    let (Some(out), Some((tangent, single))) = (recorded(result, x), argument(tangent)?) else {
+        return Ok(None);
+    };
+    if single != float || tangent.shape() != x.shape() || tangent.dtype() != x.dtype() {
+        return Ok(None);
+    }
+    let seed = Tensor::zeros(out.shape(), out.dtype())?.with_grad();
+    let slope = pulled(py, out, x, Some(seed.clone()), true)?;
+    let Some(slope) = slope.filter(Tensor::requires_grad) else {
+        return Ok(None);
+    };
+    let Some(change) = pulled(py, &slope, &seed, Some(tangent), false)? else {
+        return Ok(None);
+    };
+    let plain = |found: &Tensor, owned: bool| match (found.ndim(), float) {
+        (0, true) => item(py, found),
+        (0, false) => numpy::scalar(py, found),
+        _ if owned => numpy::export(py, found, true),
+        _ => numpy::fresh(py, found),
+    };
+    Ok(Some((plain(out, false)?, plain(&change, true)?)))
 }

@@ -11,11 +11,20 @@ from typing import Any
 
 import numpy as np
 
-from ferrograd._core import Tensor, tensor
+from ferrograd._core import Tensor, _short_push, tensor
 from ferrograd.errors import ArgumentError
 from ferrograd.transforms._argnums import Argnums, Wanted, name_of, named
 from ferrograd.transforms._reverse import left, make_vjp, matched, recorded, scalar
-from ferrograd.transforms._trace import Trace, outputs_of, outside_inference, pull, trace, traced
+from ferrograd.transforms._trace import (
+    Trace,
+    outputs_of,
+    outside_inference,
+    pull,
+    quick,
+    quick_trace,
+    trace,
+    traced,
+)
 from ferrograd.transforms._values import value_of
 
 
@@ -103,7 +112,17 @@ def jvp(
             f"jvp: {len(primals)} primals and {len(tangents)} tangents; give one tangent for each"
             " primal"
         )
-    found = trace(Wanted("jvp", f, tuple(range(len(primals))), None), primals, {})
+    found = None
+    if len(primals) == 1 and not has_aux and callable(f):
+        hit = quick(f, 0, tuple(primals), {})
+        if hit is not None:
+            before, leaf, single, out = hit
+            short = _short_push(out, leaf, single, tangents[0])
+            if short is not None:
+                return short
+            found = quick_trace(Wanted("jvp", f, (0,), None), before, leaf, single, out)
+    if found is None:
+        found = trace(Wanted("jvp", f, tuple(range(len(primals))), None), primals, {})
     if has_aux:
         found.split_aux()
     pushforward = Pushforward(found)
