@@ -12,9 +12,9 @@ const SIN: [f32; 3] = [-0.16666655, 0.00833219, -0.00019518398];
 const COS: [f32; 3] = [0.041666646, -0.0013887298, 2.4429984e-05];
 const TAN: [f32; 6] = [0.33333156, 0.13338836, 0.053408302, 0.024440598, 0.0031033733, 0.009395112];
 
-/// pi/2 in three float32.
+/// pi/2 in three float32, the second positive: no multiple of it turns the rest of -0 into 0.
 const PIO2: [f32; 3] = {
-    let first = std::f64::consts::FRAC_PI_2 as f32;
+    let first = f32::from_bits(std::f32::consts::FRAC_PI_2.to_bits() - 1);
     let rest = std::f64::consts::FRAC_PI_2 - first as f64;
     let second = rest as f32;
     [first, second, ((rest - second as f64) + 6.123233995736766e-17) as f32]
