@@ -284,6 +284,11 @@ class TestExtend:
         assert grad(grad(f))(3.0) == 2.0
 
 
+def closing(b: Any) -> Any:
+    """A fixed point whose function closes over its parameter."""
+    return fixed_point(lambda a: lambda x: a * b / (1 + x), 1.0, 1.0, lambda x, y: abs(x - y), 1e-9)
+
+
 class TestPrograms:
     """Whole small programs."""
 
@@ -296,6 +301,20 @@ class TestPrograms:
         assert sqrt(2.0) == pytest.approx(2**0.5)
         assert grad(sqrt)(2.0) == pytest.approx(0.5 * 2**-0.5)
         assert grad(grad(sqrt))(2.0) == pytest.approx(-0.25 * 2**-1.5)
+
+    def test_derivatives_of_a_slow_iteration_are_those_of_its_limit(self) -> None:
+        def root(p: Any, x: Any = 1.0) -> Any:
+            step = lambda p: lambda x: x - 0.1 * (x**2 - p["a"] * p["b"])  # noqa: E731
+            return fixed_point(step, p, x, lambda x, y: np.max(np.abs(x - y)), 1e-12)
+
+        p = {"a": 2.0, "b": onp.array([1.0, 1.5])}
+        check_grads(lambda p: root(p, onp.ones(2)))(p)
+        of_a = lambda a: root({"a": a, "b": 1.0})  # noqa: E731
+        for order, expected in ((1, 0.5 * 2**-0.5), (2, -0.25 * 2**-1.5), (3, 0.375 * 2**-2.5)):
+            of_a = grad(of_a)
+            assert of_a(2.0) == pytest.approx(expected), order
+        with pytest.raises(NotImplementedError, match="pass it in a"):
+            grad(lambda b: root({"a": 2.0, "b": 1.0}, b) + closing(b))(2.0)
 
     def test_a_neural_network(self) -> None:
         def predict(params: Any, x: Any) -> Any:

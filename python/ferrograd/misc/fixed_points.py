@@ -10,7 +10,11 @@ from collections.abc import Callable
 from typing import Any
 
 import ferrograd.numpy as np
+from ferrograd._core import is_grad_enabled
+from ferrograd.errors import NotDifferentiableError
 from ferrograd.extend import defvjp, primitive
+from ferrograd.misc.flatten import flatten
+from ferrograd.tracer import getval, isbox
 from ferrograd.transforms import make_vjp
 
 
@@ -23,10 +27,20 @@ def fixed_point(
 ) -> Any:
     """The `x` with `f(a)(x) = x` that iteration from `x0` reaches.
 
-    Stops when `distance(x, x_before)` falls below `tol`. Differentiable by `a`, an array, by the
-    implicit function theorem; the derivative by `x0` is zero.
+    Stops when `distance(x, x_before)` falls below `tol`. Differentiable to any order by `a`, a
+    float, an array or a container of them, by the implicit function theorem; the derivative by `x0`
+    is zero. Errors: `NotDifferentiableError` where `f` closes over a value that requires grad.
     """
-    return _solve(a, x0, f, distance, tol)
+    flat, unflatten = flatten(a)
+
+    def of_flat(values: Any) -> Callable[[Any], Any]:
+        return f(unflatten(values))
+
+    if is_grad_enabled() and isbox(of_flat(getval(flat))(getval(x0))):
+        raise NotDifferentiableError(
+            "fixed_point: f depends on a value that requires grad and is not in a; pass it in a"
+        )
+    return _solve(flat, x0, of_flat, distance, tol)
 
 
 @primitive
@@ -39,15 +53,22 @@ def _solve(a: Any, x0: Any, f: Any, distance: Any, tol: float) -> Any:
 
 
 def _by_a(ans: Any, a: Any, x0: Any, f: Any, distance: Any, tol: float) -> Callable[[Any], Any]:
-    """Solves `w = g + wᵀ ∂x f` by the same kind of iteration, then pulls `w` back to `a`."""
-    by_a, _ = make_vjp(lambda a, x: f(a)(x), 0)(a, ans)
-    by_x, _ = make_vjp(lambda x, a: f(a)(x), 0)(ans, a)
+    """Solves `w = g + wᵀ ∂x f` by the same kind of iteration, then pulls `w` back to `a`.
+
+    The solution depends on `a`, `ans` and `g`, and is differentiable by all three.
+    """
 
     def pull(g: Any) -> Any:
-        return by_a(_solve(g, np.zeros(np.shape(g)), _affine, distance, tol))
+        given, unflatten = flatten((a, ans, g))
 
-    def _affine(g: Any) -> Callable[[Any], Any]:
-        return lambda w: g + by_x(w)
+        def affine(values: Any) -> Callable[[Any], Any]:
+            at, x, seed = unflatten(values)
+            by_x, _ = make_vjp(lambda x: f(at)(x))(x)
+            return lambda w: seed + by_x(w)
+
+        weight = _solve(given, np.zeros(np.shape(g)), affine, distance, tol)
+        by_a, _ = make_vjp(lambda a: f(a)(ans))(a)
+        return by_a(weight)
 
     return pull
 
