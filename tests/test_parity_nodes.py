@@ -263,6 +263,16 @@ class TestGradcheckFunctions:
                 fg.gradcheck(hooked, leaf(), fast_mode=fast_mode)
 
     @pytest.mark.parametrize("fast_mode", [False, True])
+    def test_backward_must_be_linear(self, fast_mode: bool) -> None:
+        def shifted(x: fg.Tensor) -> fg.Tensor:
+            y = x * 1
+            y.register_hook(lambda g: g + 0.01)
+            return y
+
+        with pytest.raises(RuntimeError, match="backward not multiplied by grad_output"):
+            fg.gradcheck(shifted, leaf(), atol=0.1, fast_mode=fast_mode)
+
+    @pytest.mark.parametrize("fast_mode", [False, True])
     def test_outputs_must_keep_their_shapes(self, fast_mode: bool) -> None:
         def grows(x: fg.Tensor) -> fg.Tensor:
             return fg.concatenate([x, x]) if x.item() >= 1 else x

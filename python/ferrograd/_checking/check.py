@@ -36,12 +36,13 @@ def gradcheck(
 
     The tensors that require grad are checked, in float64; if there are none, the float arrays are.
     What else is given is passed on as it is. Beside the entries it checks that two backward passes
-    agree (to `nondet_tol`), and, with `check_undefined_grad`, that a function of several outputs
-    takes a missing gradient as zeros. `check_grad_dtypes` checks that each gradient has its input's
-    dtype. `fast_mode` compares one random projection for each output and input instead of every
-    entry: two evaluations for each input. `check_batched_grad` has nothing to check: batches of
-    gradients are computed one by one; `check_forward_ad` is refused. A function whose derivative is
-    meant to differ from its slope (straight-through estimators) cannot pass: test it by its values.
+    agree (to `nondet_tol`), that gradients of zero give zeros, and, with `check_undefined_grad`,
+    that a function of several outputs takes a missing gradient as zeros. `check_grad_dtypes` checks
+    that each gradient has its input's dtype. `fast_mode` compares one random projection for each
+    output and input instead of every entry: two evaluations for each input. `check_batched_grad`
+    has nothing to check: batches of gradients are computed one by one; `check_forward_ad` is
+    refused. A function whose derivative is meant to differ from its slope (straight-through
+    estimators) cannot pass: test it by its values.
 
     Returns a report that is true when all agrees; otherwise raises `GradcheckError` with it, unless
     `raise_exception` is False. Errors: `ArgumentError` when no input can be checked, and when the
@@ -67,6 +68,7 @@ def gradcheck(
             "two backward passes gave different gradients: the function is not deterministic"
             f" (they differ by {difference:.3g}, nondet_tol is {nondet_tol:.3g})"
         )
+    faults += _constant(problem)
     if check_undefined_grad:
         faults += _undefined(problem)
     if check_grad_dtypes:
@@ -106,6 +108,18 @@ def _projections(problem: Problem, eps: float) -> Found:
     numeric, analytic = jacobians.projected(problem, eps)
     _, again = jacobians.projected(problem, eps)
     return numeric, analytic, [None] * len(analytic), largest_difference(analytic, again)
+
+
+def _constant(problem: Problem) -> list[str]:
+    """Which gradients are not zero where those of all outputs are: backward is linear."""
+    outputs, problem.recorded = problem.recorded, []
+    found = pulled(problem, outputs, [np.zeros(o.shape) for o in outputs])
+    return [
+        "backward not multiplied by grad_output: with gradients of zero for all outputs, that of"
+        f" input {i} is not zero"
+        for i, gradient in zip(problem.checked, found, strict=True)
+        if gradient is not None and np.any(np.nan_to_num(gradient.detach().numpy()))
+    ]
 
 
 def _undefined(problem: Problem) -> list[str]:

@@ -28,6 +28,8 @@ class Problem:
     notes: list[str]
     #: The shapes of the outputs at the inputs themselves, once they are known.
     shapes: list[tuple[int, ...]] = field(default_factory=list)
+    #: The outputs there, recorded last.
+    recorded: list[Tensor] = field(default_factory=list)
 
     @property
     def leaves(self) -> list[Tensor]:
@@ -134,6 +136,7 @@ def _recorded(problem: Problem) -> list[Tensor]:
     with enable_grad():
         outputs = problem.outputs(problem.args)
     problem.shapes = [tuple(output.shape) for output in outputs]
+    problem.recorded = outputs
     return outputs
 
 
