@@ -99,56 +99,6 @@ def test_median_quantile_sort_and_topk_route_to_the_chosen_elements() -> None:
     assert by_level.item() == 3.0
 
 
-ENDLESS = ([1.0, 2.0, INF], [-INF, 1.0, 2.0], [-INF, 1.0, INF], [1.0, INF, INF])
-PICKING = ("lower", "higher", "nearest", "inverted_cdf", "closest_observation")
-
-
-@pytest.mark.parametrize("x", ENDLESS, ids=str)
-def test_quantiles_among_infinite_elements(x: list[float]) -> None:
-    levels = np.array([0.0, 0.25, 0.5, 0.9, 1.0])
-    for method in PICKING:
-        ours = fg.quantile(fg.tensor(x), levels, method=method)
-        np.testing.assert_array_equal(ours, np.quantile(x, levels, method=method), method)  # type: ignore[call-overload]
-    for end in (0, 1):
-        assert fg.quantile(fg.tensor(x), end).item() == np.quantile(x, end)
-    assert slope(lambda t: fg.quantile(t, 0.5, method="lower"), x) == [[0.0, 1.0, 0.0]]
-
-
-def test_a_quantile_that_picks_an_element_keeps_integers() -> None:
-    x = np.array([2**60 + 1, 5, 3])
-    for method in PICKING:
-        ours = fg.quantile(fg.tensor(x), np.array([0.0, 0.4, 1.0]), method=method)
-        theirs = np.quantile(x, np.array([0.0, 0.4, 1.0]), method=method)  # type: ignore[call-overload]
-        assert ours.dtype == theirs.dtype
-        np.testing.assert_array_equal(ours, theirs)
-    assert fg.quantile(fg.tensor(x), 1).item() == 2**60 + 1
-    assert fg.quantile(fg.tensor(x), 0.5).dtype == fg.float64
-
-
-def test_interpolation_between_infinite_values() -> None:
-    places, knots = np.array([0.0, 1.0, 1.5, 2.0, 2.5, 3.0, 4.0, NAN]), np.array([1.0, 2.0, 3.0])
-    for values in ([1.0, INF, 2.0], [INF, INF, 1.0], [-INF, INF, 1.0], [NAN, 1.0, 2.0]):
-        ours = fg.interp(fg.tensor(places), fg.tensor(knots), fg.tensor(values))
-        np.testing.assert_array_equal(ours, np.interp(places, knots, values))
-
-
-@pytest.mark.parametrize("size", [1e-200, 1e160, 1e300])
-def test_spectral_norms_of_very_large_and_very_small_matrices(size: float) -> None:
-    x = np.array([[3.0, 0.0], [4.0, 0.5]]) * size
-    for order in (2, -2, "nuc"):
-        ours, theirs = linalg.matrix_norm(fg.tensor(x), ord=order), np.linalg.norm(x, order)  # type: ignore[arg-type]
-        np.testing.assert_allclose(ours, theirs, 1e-12)
-    assert np.isfinite(slope(lambda t: linalg.matrix_norm(t, ord=2), x)).all()
-    assert slope(lambda t: linalg.matrix_norm(t, ord=2), np.zeros((2, 2))) == [[[0.0, 0.0]] * 2]
-
-
-def test_angles_of_points_whose_squares_do_not_fit() -> None:
-    for size, dtype in ((1e-300, fg.float64), (1e300, fg.float64), (1e-30, fg.float32)):
-        a, b = (fg.tensor([s * size], dtype, requires_grad=True) for s in (3.0, 4.0))
-        ga, gb = fg.autograd.grad(fg.arctan2(a, b).sum(), [a, b])
-        np.testing.assert_allclose([ga.item(), gb.item()], [0.16 / size, -0.12 / size], 1e-6)
-
-
 def test_norm_at_zero_has_the_gradient_zero() -> None:
     for function in (linalg.norm, linalg.vector_norm, lambda t: fg.hypot(t[0], t[1])):
         assert slope(function, [0.0, 0.0]) == [[0.0, 0.0]]
