@@ -199,9 +199,10 @@ fn sort_by_bytes<K: Copy, N: Number>(items: &mut Vec<K>, key: impl Fn(K) -> N) {
         for slot in count.iter_mut() {
             (*slot, start) = (start, start + *slot);
         }
-        for &item in items.iter() {
+        let to = &mut other[..];
+        for &item in &items[..] {
             let slot = &mut count[key(item).byte(at)];
-            other[*slot as usize] = item;
+            to[*slot as usize] = item;
             *slot += 1;
         }
         std::mem::swap(items, &mut other);
