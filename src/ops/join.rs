@@ -3,10 +3,12 @@
 //! Owns: concatenate, stack and their kin. Never makes an intermediate copy: pieces go straight into the result.
 //! Invariant: the gradient of a piece is a slice of the output's gradient.
 
+use smallvec::SmallVec;
+
 use crate::array::{ShapeVec, normalize_axis};
 use crate::dtype::DType;
 use crate::error::{Dims, Error, Result};
-use crate::kernels;
+use crate::kernels::{self, ViewMut};
 use crate::ops::arguments::Tensors;
 use crate::ops::cast::astype;
 use crate::ops::grid::{at_least_1d, at_least_2d, at_least_3d};
@@ -49,11 +51,12 @@ pub(crate) fn join(pieces: &[Tensor], axis: usize) -> Result<Tensor> {
     let mut start = 0;
     for piece in pieces {
         let len = piece.shape()[axis];
-        let target = out.with_layout(out.layout().slice(axis, start, 1, len));
-        kernels::copy(out.dtype(), piece.view_of(), target.view_mut());
+        let part = out.layout().slice(axis, start, 1, len);
+        let target = ViewMut::of(out.storage(), &part, out.dtype());
+        kernels::copy(out.dtype(), piece.view_of(), target);
         start += len;
     }
-    let inputs: Vec<&Tensor> = pieces.iter().collect();
+    let inputs: SmallVec<[&Tensor; 8]> = pieces.iter().collect();
     Ok(finish_batched(out, &inputs, |out| Record {
         name: "concatenate",
         cost: move_cost(out),
@@ -90,6 +93,9 @@ crate::operations! { family "joining";
     [numpy("concatenate", "concat"), aliases("cat", "concat")]
     fn concatenate(tensors: Tensors, axis: Option<isize> = Some(0)) -> Tensor {
         let dtype = common_dtype("concatenate", tensors)?;
+        if let Some(axis) = axis && tensors.iter().all(|x| x.dtype() == dtype) {
+            return join(tensors, normalize_axis("concatenate", axis, tensors[0].ndim())?);
+        }
         let mut pieces = Vec::with_capacity(tensors.len());
         for x in tensors {
             let x = astype(x, dtype)?;

@@ -21,25 +21,29 @@ use crate::tensor::Tensor;
 
 type RowKernel = fn(DType, View<'_>, ViewMut<'_>);
 
+/// The axis exchanged with the last one.
+fn exchanged(x: &Tensor, axis: usize) -> Result<Tensor> {
+    let last = x.ndim() - 1;
+    if axis == last { Ok(x.clone()) } else { swap_axes(x, axis, last) }
+}
+
 /// Runs a kernel that works along the last axis of contiguous rows, along any axis.
 fn along(x: &Tensor, axis: usize, kernel: RowKernel) -> Result<Tensor> {
-    let last = x.ndim() - 1;
-    let rows = swap_axes(&x.detach(), axis, last)?.contiguous()?;
+    let rows = exchanged(&x.detach(), axis)?.contiguous()?;
     let out = Tensor::empty(rows.shape(), x.dtype())?;
     kernel(x.dtype(), rows.view_of(), out.view_mut());
-    swap_axes(&out, axis, last)
+    exchanged(&out, axis)
 }
 
 type RowGradient = fn(DType, View<'_>, View<'_>, ViewMut<'_>);
 
 /// The fused derivative from the result `y`, along any axis.
 fn along_backward(y: &Tensor, g: &Tensor, axis: usize, kernel: RowGradient) -> Result<Tensor> {
-    let last = g.ndim() - 1;
-    let rows = swap_axes(&broadcast_to(&y.detach(), g.shape())?, axis, last)?.contiguous()?;
-    let g = swap_axes(&g.detach(), axis, last)?.contiguous()?;
+    let rows = exchanged(&broadcast_to(&y.detach(), g.shape())?, axis)?.contiguous()?;
+    let g = exchanged(&g.detach(), axis)?.contiguous()?;
     let out = Tensor::empty(rows.shape(), y.dtype())?;
     kernel(y.dtype(), rows.view_of(), g.view_of(), out.view_mut());
-    swap_axes(&out, axis, last)
+    exchanged(&out, axis)
 }
 
 pub(crate) fn softmax_axis(x: &Tensor, axis: usize) -> Result<Tensor> {
