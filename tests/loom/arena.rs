@@ -113,6 +113,26 @@ fn exactly_one_drop_is_the_last() {
 }
 
 #[test]
+fn an_upgrade_alone_shows_what_was_published() {
+    model(|| {
+        let slot = Arc::new(Slot { word: Word::new(), contents: UnsafeCell::new(GONE) });
+        let upgrader = {
+            let slot = Arc::clone(&slot);
+            // The key is known without having been handed over: nothing but the word orders the two threads.
+            thread::spawn(move || {
+                if slot.word.upgrade(0) {
+                    assert_eq!(slot.read(), 1);
+                    slot.release();
+                }
+            })
+        };
+        slot.occupy(1);
+        slot.release();
+        upgrader.join().unwrap();
+    });
+}
+
+#[test]
 fn a_key_upgrades_to_its_own_occupant_or_not_at_all() {
     model(|| {
         let slot = Slot::occupied(1);

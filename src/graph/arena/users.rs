@@ -44,7 +44,8 @@ impl Users {
                 return Entry::Refused;
             }
             let inside = (now + 1) | close;
-            match self.0.compare_exchange_weak(now, inside, Ordering::Acquire, Ordering::Relaxed) {
+            // Relaxed: whoever enters holds the node, and with it sees its values; `leave` orders their end.
+            match self.0.compare_exchange_weak(now, inside, Ordering::Relaxed, Ordering::Relaxed) {
                 Ok(_) => return Entry::Counted,
                 Err(changed) => now = changed,
             }
