@@ -1,5 +1,7 @@
 """Distributions of `scipy.stats`: their densities, and distribution functions where known."""
 
+from typing import Any
+
 from ferrograd.scipy._library import rest_of as _rest_of
 from ferrograd.scipy.stats import (
     beta as beta,
@@ -12,4 +14,7 @@ from ferrograd.scipy.stats import (
     t as t,
 )
 
-__getattr__ = _rest_of("stats")
+
+def __getattr__(name: str) -> Any:
+    """A name we do not have is SciPy's own, on arrays."""
+    return _rest_of("stats")(name)
