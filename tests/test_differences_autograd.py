@@ -154,3 +154,15 @@ def test_backward_into_an_edge_that_is_no_leaf_raises() -> None:
         fg.autograd.backward(y.sum(), inputs=edge)
     fg.autograd.backward(y.sum(), inputs=y)
     assert y.grad.tolist() == [1.0, 1.0]
+
+
+def test_nothing_is_recorded_for_inputs_that_require_no_grad() -> None:
+    functional, x = fg.autograd.functional, fg.tensor([1.0, 2.0])
+    for recorded in (False, True):
+        x.requires_grad_(recorded)
+        found = functional.jacobian(lambda x: x**3, x, create_graph=True)
+        assert found.requires_grad is recorded
+        assert found.tolist() == [[3.0, 0.0], [0.0, 12.0]]
+        _, product = functional.hvp(lambda x: (x**3).sum(), x, fg.ones(2), create_graph=True)
+        assert product.requires_grad is recorded
+        assert product.tolist() == [6.0, 12.0]

@@ -261,6 +261,13 @@ class TestLeafState:
             x.grad = x
         with pytest.raises(ValueError, match="shape"):
             x.grad = fg.ones(3)
+        x.grad = [1, 2]
+        assert x.grad.dtype == x.dtype
+        with pytest.raises(TypeError, match="assign None to clear it, or an array of that shape"):
+            x.grad = 0
+        scalar = fg.tensor(1.0, requires_grad=True)
+        scalar.grad = 0
+        assert scalar.grad.item() == 0.0
 
     def test_node_names_next_functions_metadata_sequence(self) -> None:
         x = leaf()

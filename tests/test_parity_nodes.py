@@ -114,6 +114,55 @@ class TestIsGradsBatched:
         assert one[3].tolist() == [4.0, 13.0]
         assert grad(one.sum(), x)[0].tolist() == [24.0, 48.0]
 
+    def test_each_row_is_a_gradient_of_its_own(self) -> None:
+        random = np.random.default_rng(0)
+        x, w = leaf(*random.normal(size=5)), leaf(*random.normal(size=5))
+        y, z = fg.tanh(x * w), (x.exp() * w).sum()
+        rows, ones = random.normal(size=(7, 5)).astype(np.float32), random.normal(size=7)
+        found = grad((y, z), [w, x], (rows, ones), retain_graph=True, is_grads_batched=True)
+        for k in range(7):
+            single = grad((y, z), [w, x], (rows[k], ones[k]), retain_graph=True)
+            for whole, one in zip(found, single, strict=True):
+                np.testing.assert_allclose(whole[k].numpy(), one.numpy(), rtol=1e-14)
+
+    def test_by_the_gradients_too(self) -> None:
+        x, g = leaf(1.0, 2.0), fg.ones(3, 2, requires_grad=True)
+        (rows,) = grad(x**3, x, g, is_grads_batched=True, create_graph=True)
+        by_g, by_x = grad(rows.sum(), (g, x))
+        assert by_g.tolist() == [[3.0, 12.0]] * 3
+        assert by_x.tolist() == [18.0, 36.0]
+
+    def test_the_graph_is_freed_after_the_last_row(self) -> None:
+        x = leaf()
+        y = x.exp()
+        grad(y, x, fg.eye(2), is_grads_batched=True, retain_graph=True)
+        grad(y, x, fg.eye(2), is_grads_batched=True)
+        with pytest.raises(RuntimeError, match="freed by an earlier backward"):
+            grad(y, x, fg.eye(2), is_grads_batched=True)
+
+    def test_hooks_see_single_rows(self) -> None:
+        x, seen = leaf(1.0, 2.0), []
+        y = x * 2
+        y.register_hook(lambda g: seen.append(g.shape))
+        (rows,) = grad(y * 3, x, fg.ones(4, 2), is_grads_batched=True)
+        assert rows.tolist() == [[6.0, 6.0]] * 4
+        assert seen == [(2,)] * 4
+
+    def test_inputs_that_were_not_used(self) -> None:
+        x, z = leaf(1.0, 2.0), leaf(3.0)
+        with pytest.raises(RuntimeError, match="not used"):
+            grad(x * 2, (x, z), fg.ones(4, 2), is_grads_batched=True)
+        _, zeros = grad(x * 2, (x, z), fg.ones(4, 2), is_grads_batched=True, materialize_grads=True)
+        assert zeros.tolist() == [[0.0]] * 4
+
+    def test_an_output_without_gradients_is_one_number(self) -> None:
+        x = leaf(1.0, 2.0)
+        y = x**2
+        (rows,) = grad((y, y.sum()), x, (fg.eye(2), None), is_grads_batched=True)
+        assert rows.tolist() == [[4.0, 4.0], [2.0, 8.0]]
+        with pytest.raises(RuntimeError, match=r"an output has shape \(2,\) and no gradients"):
+            grad((x**2, x.sum()), x, (None, fg.ones(3)), is_grads_batched=True)
+
     def test_an_empty_batch(self) -> None:
         x = leaf()
         assert grad(x * 2, x, fg.ones(0, 2), is_grads_batched=True)[0].shape == (0, 2)

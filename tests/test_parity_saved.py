@@ -221,6 +221,15 @@ class TestSavedTensorsHooks:
         assert y.grad_fn.saved["output0"].tolist() == y.tolist()
         assert y.grad_fn._saved_result.tolist() == y.tolist()
 
+    def test_a_block_that_never_began_cannot_end(self) -> None:
+        block = hooks(lambda t: t, lambda t: t)
+        with pytest.raises(RuntimeError, match="none began"):
+            block.__exit__(None, None, None)
+        with block:
+            leaf().exp()
+        with pytest.raises(RuntimeError, match="none began"):
+            block.__exit__(None, None, None)
+
 
 class TestSwitches:
     def test_save_on_cpu_does_nothing(self) -> None:

@@ -178,7 +178,9 @@ def test_python_protocols() -> None:
     assert "abc"[fg.tensor(1)] == "b"
     assert isinstance(fg.tensor(3).item(), int)
     assert isinstance(fg.tensor(True).item(), bool)
-    assert (+t) is t
+    copy = +t
+    copy += 1.0
+    assert t.tolist() == [[1, 2, 3], [4, 5, 6]]
     assert abs(fg.tensor(-2.0)).item() == 2.0
 
 

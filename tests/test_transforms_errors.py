@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 
 import ferrograd as fg
+from ferrograd.test_util import check_grads
 
 X = np.linspace(0.1, 1.0, 5)
 
@@ -47,6 +48,16 @@ ARGUMENTS: dict[str, Row] = {
     "no function": (lambda: fg.grad(3), TypeError, "pass the function to differentiate"),
     "integer": (lambda: fg.grad(np.sin)(3), TypeError, "argument 0 is the integer 3; pass 3.0"),
     "bool": (lambda: fg.grad(np.sin)(True), TypeError, "argument 0 is the bool True"),
+    "integer of vjp": (
+        lambda: fg.vjp(lambda x, i: x[i], X, 1),
+        TypeError,
+        "pass 1.0, or bind an argument that is not differentiated: lambda x: f(x, i)",
+    ),
+    "integers of jvp": (
+        lambda: fg.jvp(np.sum, (np.arange(3),), (X,)),
+        TypeError,
+        "x.astype(float), or bind",
+    ),
     "integers": (lambda: fg.grad(np.sum)(np.arange(3)), TypeError, "pass x.astype(float)"),
     "numpy integer": (lambda: fg.grad(np.sin)(np.int64(3)), TypeError, "dtype int64"),
     "integer tensor": (
@@ -185,6 +196,16 @@ ARGUMENTS: dict[str, Row] = {
     ),
     "no vector": (lambda: fg.hvp(np.sum)(X), ValueError, "hvp(f)(x, v)"),
     "vector shape": (lambda: fg.hvp(np.sum)(X, X[:1]), ValueError, "hvp: the vector has shape"),
+    "arguments for modes": (
+        lambda: fg.check_grads(np.sum, (X, X)),
+        ValueError,
+        "modes is a tuple without names of modes; give 'fwd', 'rev' or both, and the arguments",
+    ),
+    "arguments for argnum": (
+        lambda: check_grads(np.sum, (X, X), order=2),
+        TypeError,
+        "for the derivative at a point call",
+    ),
     "modes": (lambda: fg.check_grads(np.sin, modes="x"), ValueError, "modes is 'x'"),
     "order": (lambda: fg.check_grads(np.sin, order=0), ValueError, "order is 0"),
     "nothing to check": (lambda: fg.check_grads(np.sin)(3), ValueError, "made of floats"),

@@ -689,6 +689,13 @@ def _short_push(result: Any, x: Tensor, float: bool, tangent: Any) -> tuple[Any,
 def _jacobian(
     output: Tensor, inputs: Sequence[Tensor], create_graph: bool
 ) -> list[Tensor | None]: ...
+def _grad_rows(
+    outputs: Sequence[Tensor],
+    inputs: Any,
+    gradients: Sequence[Tensor],
+    graph: tuple[bool | None, bool],
+    unused: tuple[bool, bool],
+) -> list[Tensor | None]: ...
 def get_gradient_edge(tensor: Tensor) -> GradientEdge: ...
 def register_multi_grad_hook(
     tensors: Sequence[Tensor], fn: Callable[[Any], Any], *, mode: str = "all"

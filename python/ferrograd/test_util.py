@@ -13,7 +13,7 @@ import numpy as np
 
 from ferrograd._detached import detached
 from ferrograd.transforms import check_grads as _check_grads
-from ferrograd.transforms._argnums import Argnums, name_of
+from ferrograd.transforms._argnums import Argnums, Wanted, name_of
 from ferrograd.transforms._check import CheckError
 from ferrograd.transforms._tree import flatten
 
@@ -27,6 +27,7 @@ def check_grads(
     order: int = 2,
 ) -> Callable[..., None]:
     """The function of arguments that checks the derivatives by `argnum` to an order."""
+    Wanted("check_grads", fun, argnum, None)
 
     def check(*args: Any, **kwargs: Any) -> None:
         chosen = argnum if isinstance(argnum, tuple | list) else (argnum,)

@@ -14,10 +14,11 @@ use crate::bindings::edge::GradientEdge;
 use crate::bindings::errors::{bad_type, bad_value};
 use crate::bindings::host::{run_pass, run_passes};
 use crate::bindings::tensor::{PyTensor, remember, wrap};
+use crate::dtype::DType;
 use crate::graph::Flags;
 use crate::ops::autograd::{self as engine, BackwardOptions, GradOptions, Point, Points};
 use crate::ops::cast::astype;
-use crate::ops::jacobian::jacobian;
+use crate::ops::jacobian::{grad_rows, jacobian};
 use crate::tensor::Tensor;
 
 type Objects<'py> = SmallVec<[Bound<'py, PyAny>; 2]>;
@@ -91,11 +92,16 @@ fn gradient(op: &str, root: &Point, ob: Option<&Bound<'_, PyAny>>) -> PyResult<O
         return Ok(Some(given.get().tensor.clone()));
     }
     let given = convert::tensor_of(op, "the gradient", ob)?;
-    if given.dtype() == root.spec.dtype {
+    gradient_of(given, root.spec.dtype).map(Some)
+}
+
+/// A gradient given as an array or a number, as a value of its own and of a tensor's dtype.
+pub(crate) fn gradient_of(given: Tensor, dtype: DType) -> PyResult<Tensor> {
+    if given.dtype() == dtype || !dtype.is_float() {
         // The array's owner may change it later; gradients are values.
-        return Ok(Some(given.into_owned()?));
+        return Ok(given.into_owned()?);
     }
-    Ok(Some(astype(&given, root.spec.dtype)?))
+    Ok(astype(&given, dtype)?)
 }
 
 /// What `inputs=` names: a tensor, a gradient edge, a sequence, or the values of a dict.
@@ -176,6 +182,15 @@ pub(crate) fn backward(
     pass(py, roots, grads, retain_graph, create_graph, inputs)
 }
 
+/// Where `grad` ends.
+fn wanted(inputs: &Bound<'_, PyAny>) -> PyResult<Points> {
+    let point = |(i, ob): (usize, &Bound<'_, PyAny>)| match ob.cast::<PyTensor>() {
+        Ok(tensor) => Ok(Point::target("grad", i, &tensor.get().tensor)?),
+        Err(_) => Ok(ob.cast::<GradientEdge>()?.get().point.clone()),
+    };
+    inputs_of("grad", inputs)?.iter().enumerate().map(point).collect()
+}
+
 #[cold]
 fn contradiction() -> PyErr {
     bad_value(
@@ -185,30 +200,18 @@ fn contradiction() -> PyErr {
     )
 }
 
-type Given<'a, 'py> = (
-    &'a Bound<'py, PyAny>,
-    &'a Bound<'py, PyAny>,
-    Option<&'a Bound<'py, PyAny>>,
-    Option<bool>,
-    bool,
-    Option<bool>,
-);
-
-/// One pass for each entry of a batch of gradients.
+/// One pass for many rows of gradients.
 #[cold]
 fn batched<'py>(
-    py: Python<'py>,
-    (outputs, inputs, gradients, retain_graph, create_graph, allow_unused): Given<'_, 'py>,
-    materialize_grads: bool,
+    outputs: &Bound<'py, PyAny>,
+    inputs: &Bound<'py, PyAny>,
+    gradients: Option<&Bound<'py, PyAny>>,
+    graph: (Option<bool>, bool),
+    unused: (bool, bool),
 ) -> PyResult<Bound<'py, PyAny>> {
     static BATCHED: PyOnceLock<Py<PyAny>> = PyOnceLock::new();
-    let options = PyDict::new(py);
-    options.set_item("create_graph", create_graph)?;
-    options.set_item("allow_unused", allow_unused)?;
-    options.set_item("materialize_grads", materialize_grads)?;
-    BATCHED
-        .import(py, "ferrograd.autograd._batched", "batched")?
-        .call((outputs, inputs, gradients, retain_graph), Some(&options))
+    let batched = BATCHED.import(outputs.py(), "ferrograd.autograd._batched", "batched")?;
+    batched.call1((outputs, inputs, gradients, graph, unused))
 }
 
 /// Computes the gradients of `outputs` with respect to `inputs`; no `.grad` changes. With `is_grads_batched` the first
@@ -227,27 +230,22 @@ pub(crate) fn grad<'py>(
     materialize_grads: bool,
     is_grads_batched: bool,
 ) -> PyResult<Bound<'py, PyAny>> {
-    if is_grads_batched {
-        let given = (outputs, inputs, grad_outputs, retain_graph, create_graph, allow_unused);
-        return batched(py, given, materialize_grads);
-    }
     if materialize_grads && allow_unused == Some(false) {
         return Err(contradiction());
     }
+    let allow_unused = allow_unused.unwrap_or(materialize_grads);
+    if is_grads_batched {
+        let graph = (retain_graph, create_graph);
+        return batched(outputs, inputs, grad_outputs, graph, (allow_unused, materialize_grads));
+    }
     let roots = roots("grad", "outputs", outputs)?;
     let grads = gradients("grad", &roots, grad_outputs)?;
-    let point = |(i, ob): (usize, &Bound<'py, PyAny>)| match ob.cast::<PyTensor>() {
-        Ok(tensor) => Ok(Point::target("grad", i, &tensor.get().tensor)?),
-        Err(_) => Ok(ob.cast::<GradientEdge>()?.get().point.clone()),
-    };
-    let wanted: PyResult<Points> =
-        inputs_of("grad", inputs)?.iter().enumerate().map(point).collect();
-    let wanted = wanted?;
+    let wanted = wanted(inputs)?;
     let found = run_pass(py, roots, |roots, host| {
         let options = GradOptions {
             retain_graph,
             create_graph,
-            allow_unused: allow_unused.unwrap_or(materialize_grads),
+            allow_unused,
             materialize: materialize_grads,
         };
         engine::grad_at(roots, &wanted, &grads, &options, host)
@@ -262,6 +260,37 @@ pub(crate) fn grad<'py>(
         named.set_item(key, grad)?;
     }
     Ok(named.into_any())
+}
+
+/// The gradients of each of `inputs` for each row of `gradients`, one batch for each of `outputs`; None for an input that
+/// was not used.
+#[pyfunction]
+pub(crate) fn _grad_rows<'py>(
+    py: Python<'py>,
+    outputs: &Bound<'py, PyAny>,
+    inputs: &Bound<'py, PyAny>,
+    gradients: Vec<Bound<'py, PyTensor>>,
+    graph: (Option<bool>, bool),
+    unused: (bool, bool),
+) -> PyResult<Vec<Option<Bound<'py, PyAny>>>> {
+    let roots = roots("grad", "outputs", outputs)?;
+    let wanted = wanted(inputs)?;
+    let batch = |(root, given): (&Point, &Bound<'py, PyTensor>)| {
+        Ok(astype(&given.get().tensor, root.spec.dtype)?)
+    };
+    let gradients: Vec<Tensor> =
+        roots.iter().zip(&gradients).map(batch).collect::<PyResult<_>>()?;
+    let size = gradients.first().map_or(0, |gradient| gradient.shape()[0]);
+    let found = run_passes(py, roots, size, |roots, host| {
+        let options = GradOptions {
+            retain_graph: graph.0,
+            create_graph: graph.1,
+            allow_unused: unused.0,
+            materialize: unused.1,
+        };
+        grad_rows(&roots, &wanted, &gradients, &options, host)
+    })?;
+    found.into_iter().map(|rows| rows.map(|rows| wrap(py, rows)).transpose()).collect()
 }
 
 /// The derivatives of all elements of `output` by each of `inputs`, of shape `output.shape + input.shape`; None where

@@ -61,6 +61,7 @@ fn functions(m: &Bound<'_, PyModule>) -> PyResult<()> {
     m.add_function(wrap_pyfunction!(autograd::backward, m)?)?;
     m.add_function(wrap_pyfunction!(autograd::grad, m)?)?;
     m.add_function(wrap_pyfunction!(autograd::_jacobian, m)?)?;
+    m.add_function(wrap_pyfunction!(autograd::_grad_rows, m)?)?;
     m.add_function(wrap_pyfunction!(function::once_differentiable, m)?)?;
     m.add_function(wrap_pyfunction!(config::is_grad_enabled, m)?)?;
     m.add_function(wrap_pyfunction!(config::is_inference_mode_enabled, m)?)?;

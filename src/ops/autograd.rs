@@ -233,19 +233,30 @@ pub fn grad_at(
         threads: threads::num_lanes(),
     };
     let mut found = pass.run()?;
-    for (i, gradient) in found.iter_mut().enumerate() {
-        if gradient.is_none() && options.materialize {
-            let zeros = wanted[i].spec.zeros()?;
-            *gradient = Some(if options.create_graph { zeros.with_grad() } else { zeros });
-        }
-        if gradient.is_none() && !options.allow_unused {
-            return Err(Box::new(Error::Unreachable { op: "grad".into(), index: i }));
-        }
-    }
+    settle_unused(&mut found, wanted, &[], options)?;
     // Gradients that leave the engine are values: no two share memory with each other or with anything else.
     let _mode = ModeGuard::grad(options.create_graph);
     let separate = |g: Option<Tensor>| g.map(|g| g.separate(options.create_graph)).transpose();
     found.into_iter().map(separate).collect()
+}
+
+/// What inputs that were not used get: zeros of dims `lead` and their own, `None`, or an error.
+pub(crate) fn settle_unused(
+    found: &mut [Option<Tensor>],
+    wanted: &[Point],
+    lead: &[usize],
+    options: &GradOptions,
+) -> Result<()> {
+    for (i, gradient) in found.iter_mut().enumerate().filter(|(_, found)| found.is_none()) {
+        if options.materialize {
+            let Spec { dims, dtype } = &wanted[i].spec;
+            let zeros = Tensor::zeros(&[lead, dims].concat(), *dtype)?;
+            *gradient = Some(if options.create_graph { zeros.with_grad() } else { zeros });
+        } else if !options.allow_unused {
+            return Err(Box::new(Error::Unreachable { op: "grad".into(), index: i }));
+        }
+    }
+    Ok(())
 }
 
 impl Tensor {

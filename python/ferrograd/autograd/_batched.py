@@ -1,23 +1,30 @@
 """Gradients of a batch of vectors: `grad(…, is_grads_batched=True)`.
 
-Owns: the loop over the batch. Never walks a graph: each entry is a pass of its own.
+Owns: what may be given, and its meaning. Never walks a graph: the core pulls many rows at once.
 Invariant: the first axis of what is given and of what comes back counts the vectors.
 """
 
-from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
 
-from ferrograd._core import Tensor, asarray, grad, stack
-from ferrograd._creation import zeros
-from ferrograd.errors import ArgumentError, ArgumentTypeError, ShapeError
+from ferrograd._core import Tensor, _grad_rows, asarray
+from ferrograd._creation import ones, zeros
+from ferrograd.errors import ArgumentError, ArgumentTypeError, GradientError, ShapeError
 
 
 def batched(
-    outputs: Any, inputs: Any, gradients: Any, retain_graph: bool | None, **options: Any
+    outputs: Any,
+    inputs: Any,
+    gradients: Any,
+    graph: tuple[bool | None, bool],
+    unused: tuple[bool, bool],
 ) -> Any:
-    """The gradients for each entry of `gradients`, stacked."""
+    """The gradients for each entry of `gradients`.
+
+    `graph` is whether to retain and to create one; `unused` whether inputs may be unused, and
+    whether they then get zeros.
+    """
     roots = [outputs] if isinstance(outputs, Tensor) else list(outputs)
     given = list(gradients) if isinstance(gradients, list | tuple) else [gradients]
     if len(given) != len(roots):
@@ -25,23 +32,32 @@ def batched(
             f"grad: there are {len(roots)} outputs and {len(given)} batches of gradients; give one"
             " batch or None per output"
         )
-    vectors = [_fitted(root, batch) for root, batch in zip(roots, given, strict=True)]
-    sizes = {len(batch) for batch in vectors if batch is not None}
+    batches = [_fitted(root, batch) for root, batch in zip(roots, given, strict=True)]
+    sizes = {len(batch) for batch in batches if batch is not None}
     if len(sizes) != 1:
         raise ArgumentError(
             f"grad: the batches of gradients have the sizes {sorted(sizes)}; with"
             " is_grads_batched=True give batches of one size"
         )
     size = sizes.pop()
-    keep = options["create_graph"] if retain_graph is None else retain_graph
-    passes = []
-    for k in range(size):
-        row = [None if batch is None else batch[k] for batch in vectors]
-        passes.append(grad(roots, inputs, row, retain_graph=keep or k + 1 < size, **options))
-    if isinstance(inputs, dict):
-        return {key: _stacked(x, [p[key] for p in passes]) for key, x in inputs.items()}
-    wanted = [inputs] if isinstance(inputs, Tensor) else list(inputs)
-    return tuple(_stacked(x, [p[i] for p in passes]) for i, x in enumerate(wanted))
+    rows = [_ones(root, size) if b is None else b for root, b in zip(roots, batches, strict=True)]
+    wanted = list(inputs.values()) if isinstance(inputs, dict) else inputs
+    if size:
+        found = _grad_rows(roots, wanted, rows, graph, unused)
+    else:
+        single = [wanted] if isinstance(wanted, Tensor) else wanted
+        found = [zeros((0, *np.shape(x)), dtype=x.dtype) for x in single]
+    return dict(zip(inputs, found, strict=True)) if isinstance(inputs, dict) else tuple(found)
+
+
+def _ones(root: Tensor, size: int) -> Tensor:
+    """The gradients of an output of one element for which none are given."""
+    if root.numel() != 1:
+        raise GradientError(
+            f"grad: an output has shape {tuple(root.shape)} and no gradients; give it a batch of"
+            " them, (batch, *shape of the output)"
+        )
+    return ones((size, *root.shape), dtype=root.dtype)
 
 
 def _fitted(root: Any, batch: Any) -> Tensor | None:
@@ -60,11 +76,3 @@ def _fitted(root: Any, batch: Any) -> Tensor | None:
             " give (batch, *shape of the output)"
         )
     return found if found.dtype.kind == "f" else found.astype(root.dtype)
-
-
-def _stacked(like: Any, parts: Sequence[Tensor | None]) -> Tensor | None:
-    """The gradients of one input; an empty batch gives an empty one."""
-    if not parts:
-        return zeros((0, *np.shape(like)), dtype=like.dtype)
-    found = [part for part in parts if part is not None]
-    return stack(found) if found else None

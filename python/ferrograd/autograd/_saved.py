@@ -67,8 +67,13 @@ class saved_tensors_hooks:  # noqa: N801
         return self
 
     def __exit__(self, *exception: object) -> None:
+        if not _blocks.hooks:
+            raise GradientError(
+                "saved_tensors_hooks: a block ends on this thread, but none began; use it in a with"
+                " statement"
+            )
         _pop_saved_hooks()
-        _blocks.hooks = max(0, _blocks.hooks - 1)
+        _blocks.hooks -= 1
 
 
 class save_on_cpu:  # noqa: N801

@@ -47,8 +47,8 @@ def check_grads(
     >>> fg.check_grads(np.sin, order=2)(np.array([0.5, 1.0]))
     """
     chosen = (modes,) if isinstance(modes, str) else tuple(modes)
-    if not chosen or any(m not in ("fwd", "rev") for m in chosen):
-        raise ArgumentError(f"check_grads: modes is {modes!r}; give 'fwd', 'rev' or both")
+    if not chosen or not all(isinstance(m, str) and m in ("fwd", "rev") for m in chosen):
+        raise _no_modes(modes, chosen)
     if isinstance(order, bool) or not isinstance(order, int) or order < 1:
         raise ArgumentError(f"check_grads: order is {order!r}; give 1 or more")
 
@@ -69,6 +69,17 @@ def check_grads(
         )
 
     return check
+
+
+def _no_modes(modes: Any, chosen: tuple[Any, ...]) -> Exception:
+    """The error of modes that are none, first of all of arguments in their place."""
+    if not any(isinstance(m, str) for m in chosen):
+        return ArgumentError(
+            f"check_grads: modes is a {type(modes).__name__} without names of modes; give 'fwd',"
+            " 'rev' or both, and the arguments to the function that comes back:"
+            " check_grads(f)(x)"
+        )
+    return ArgumentError(f"check_grads: modes is {modes!r}; give 'fwd', 'rev' or both")
 
 
 def _nothing(args: tuple[Any, ...]) -> Exception:

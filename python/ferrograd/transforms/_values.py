@@ -63,12 +63,15 @@ def refused(op: str, where: str, value: Any) -> Exception:
         what = "a tensor" if isinstance(value, Tensor) else "an array"
         remedy = _REMEDY.get(dtype.kind, "pass an array of floats")
         return DTypeError(
-            f"{op}: {where} is {what} of dtype {dtype}, not float64 or float32; {remedy}"
+            f"{op}: {where} is {what} of dtype {dtype}, not float64 or float32;"
+            f" {remedy}{_bound(op)}"
         )
     if isinstance(value, bool):
-        return DTypeError(f"{op}: {where} is the bool {value}; pass a float or an array of floats")
+        return DTypeError(
+            f"{op}: {where} is the bool {value}; pass a float or an array of floats{_bound(op)}"
+        )
     if isinstance(value, int):
-        return DTypeError(f"{op}: {where} is the integer {value}; pass {value}.0")
+        return DTypeError(f"{op}: {where} is the integer {value}; pass {value}.0{_bound(op)}")
     if isinstance(value, complex):
         return DTypeError(f"{op}: {where} is the complex number {value}; {_REMEDY['c']}")
     shown = f"the string {value!r}" if isinstance(value, str) else f"a {type(value).__name__}"
@@ -76,6 +79,13 @@ def refused(op: str, where: str, value: Any) -> Exception:
         f"{op}: {where} is {shown}, and no derivative exists with respect to it; give floats, float"
         " arrays, tensors or containers of them, and pass everything else in another argument"
     )
+
+
+def _bound(op: str) -> str:
+    """What to do with arguments that are not differentiated where no argnums name the others."""
+    if op not in ("vjp", "jvp"):
+        return ""
+    return ", or bind an argument that is not differentiated: lambda x: f(x, i)"
 
 
 def array_of(found: Tensor) -> np.ndarray:

@@ -290,8 +290,11 @@ impl PyTensor {
         let result = run(slf.py(), x.size(), || unary(&arith::NEGATIVE, x));
         told("negative", &[slf.as_any()], result)
     }
-    fn __pos__<'py>(slf: &Bound<'py, Self>) -> Bound<'py, PyAny> {
-        slf.clone().into_any()
+    fn __pos__<'py>(slf: &Bound<'py, Self>) -> Object<'py> {
+        // A copy, as NumPy's: a change of `+a` never reaches `a`.
+        let x = slf.get().tensor.clone();
+        let result = wrap(slf.py(), dispatch::tensor_by_name("clone", &mut [Arg::Tensor(x)])?);
+        told("positive", &[slf.as_any()], result)
     }
     fn __abs__<'py>(slf: &Bound<'py, Self>) -> Object<'py> {
         let x = slf.get().tensor.clone();

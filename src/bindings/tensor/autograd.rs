@@ -11,6 +11,7 @@ use crate::bindings::convert::{self, type_name};
 use crate::bindings::errors::{bad_type, python};
 use crate::bindings::node::{PyNode, co_own, wrap_node};
 use crate::bindings::tensor::{PyTensor, remember, wrap};
+use crate::error::Dims;
 use crate::ops::declare::{Operand, Scalar};
 use crate::ops::inplace;
 use crate::tensor::Tensor;
@@ -92,7 +93,19 @@ impl PyTensor {
             return python(tensor.set_grad(Some(given.get().tensor.clone())));
         }
         let given = convert::tensor_of("grad", "the gradient", grad)?;
-        python(tensor.set_grad(Some(given.into_owned()?)))
+        if given.ndim() == 0 && tensor.ndim() > 0 {
+            let what = format!(
+                "a number was assigned to the gradient of a tensor of shape {}",
+                Dims::from(tensor.shape())
+            );
+            return Err(bad_type(
+                "grad",
+                what,
+                "assign None to clear it, or an array of that shape",
+            ));
+        }
+        let given = autograd::gradient_of(given, tensor.dtype())?;
+        python(tensor.set_grad(Some(given)))
     }
 
     #[deleter]
