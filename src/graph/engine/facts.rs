@@ -73,10 +73,11 @@ impl Facts {
     /// Producers first: cones, the longest path, and what could run beside it.
     fn weigh<V: Value>(&mut self, plan: &Plan<'_, V>) {
         let mut path = vec![0f32; plan.items.len()];
-        let (mut all, mut native, mut longest, mut pieces) = (0f64, 0f64, 0f32, 0f64);
+        let (mut all, mut native, mut longest) = (0f64, 0f64, 0f32);
+        let (mut pieces, mut roots) = (0f64, Fork::default());
         for &k in plan.order.iter().rev() {
             let node = plan.items[k as usize].node.get();
-            let (mut cone, mut below) = (node.cost(), 0f32);
+            let (mut cone, mut below, mut fork) = (node.cost(), 0f32, Fork::default());
             let first = plan.items[k as usize].edges as usize;
             for (i, &target) in plan.targets_of(k).iter().enumerate() {
                 if target == NOWHERE || self.ranks[first + i] == SAME {
@@ -86,12 +87,17 @@ impl Facts {
                 below = below.max(path[input]);
                 if self.awaited[input] == 1 {
                     cone += self.cones[input];
+                    fork.add(self.cones[input]);
                 }
             }
             self.cones[k as usize] = cone;
-            // The cone of a node with one consumer is part of that consumer's.
-            if self.awaited[k as usize] != 1 && cone >= OFFER_NS {
-                pieces += f64::from(cone);
+            pieces += fork.given();
+            match self.awaited[k as usize] {
+                0 => roots.add(cone),
+                1 => {}
+                // It becomes ready whenever its last consumer has run, beside anything.
+                _ if cone >= OFFER_NS => pieces += f64::from(cone),
+                _ => {}
             }
             path[k as usize] = node.cost() + below;
             longest = longest.max(path[k as usize]);
@@ -100,6 +106,27 @@ impl Facts {
                 native += f64::from(node.cost());
             }
         }
+        pieces += roots.given();
         self.forkable = (all - f64::from(longest)).min(native).min(pieces) as f32;
+    }
+}
+
+/// Nodes that become ready together: a lane keeps the largest and can give the others away if they are worth it.
+#[derive(Default)]
+struct Fork {
+    sum: f64,
+    largest: f32,
+}
+
+impl Fork {
+    fn add(&mut self, cone: f32) {
+        if cone >= OFFER_NS {
+            self.sum += f64::from(cone);
+            self.largest = self.largest.max(cone);
+        }
+    }
+
+    fn given(&self) -> f64 {
+        self.sum - f64::from(self.largest)
     }
 }
