@@ -255,6 +255,11 @@ class TestRepetition:
         assert len(ends) == reached
         np.testing.assert_allclose(x.grad.numpy(), np.exp(1.0))
 
+    def test_pytorch_s_other_arguments_do_not_reach_the_function(self) -> None:
+        x = fg.ones(2, requires_grad=True)
+        checkpoint(fg.exp, x, determinism_check="default", debug=True).sum().backward()
+        np.testing.assert_allclose(x.grad.numpy(), np.exp(1.0))
+
     def test_the_end_of_a_repetition_does_not_get_out(self) -> None:
         x = fg.ones(2, requires_grad=True)
 

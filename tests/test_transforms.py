@@ -162,6 +162,48 @@ def test_a_gradient_that_depends_on_a_recorded_closure_stays_recorded() -> None:
     assert w.grad.item() == pytest.approx(2 * X.sum())
 
 
+def scaled(x: Any) -> Any:
+    """The sine, with a backward that also reads `x`."""
+
+    class Scaled(fg.Function):
+        @staticmethod
+        def forward(ctx: Any, y: fg.Tensor) -> fg.Tensor:
+            ctx.save_for_backward(y)
+            return y.sin()
+
+        @staticmethod
+        def backward(ctx: Any, g: fg.Tensor) -> Any:
+            (y,) = ctx.saved_tensors
+            return g * x * y.cos()
+
+    return Scaled.apply
+
+
+INNER: dict[str, tuple[Callable[[Any], Any], float]] = {
+    "grad": (lambda f: fg.grad(f)(3.0), np.cos(3.0)),
+    "value_and_grad": (lambda f: fg.value_and_grad(f)(3.0)[1], np.cos(3.0)),
+    "elementwise_grad": (lambda f: fg.elementwise_grad(f)(3.0), np.cos(3.0)),
+    "vjp": (lambda f: fg.vjp(f, 3.0)[1](1.0)[0], np.cos(3.0)),
+    "jvp": (lambda f: fg.jvp(f, (3.0,), (1.0,))[1], np.cos(3.0)),
+    "jacobian": (lambda f: fg.jacobian(f)(3.0), np.cos(3.0)),
+    "hessian": (lambda f: fg.hessian(f)(3.0), -np.sin(3.0)),
+    "hvp": (lambda f: fg.hvp(f)(3.0, 1.0), -np.sin(3.0)),
+}
+
+
+@pytest.mark.parametrize("name", INNER)
+def test_what_a_backward_reads_is_differentiated(name: str) -> None:
+    inner, slope = INNER[name]
+    assert fg.grad(lambda x: inner(scaled(x)))(2.0) == pytest.approx(slope)
+
+    def plain(x: Any) -> Any:
+        factor = inner(scaled(1.0))
+        assert type(factor) is float
+        return x * factor
+
+    assert fg.grad(plain)(2.0) == pytest.approx(slope)
+
+
 @pytest.mark.parametrize("mode", [fg.no_grad, fg.inference_mode])
 def test_recording_may_be_off_around_a_transform(mode: Any) -> None:
     with mode():

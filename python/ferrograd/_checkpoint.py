@@ -31,6 +31,8 @@ def run(
     early_stop: bool = True,
     use_reentrant: bool | None = False,
     context_fn: Callable[[], Contexts] | None = None,
+    determinism_check: str = "default",
+    debug: bool = False,
     **kwargs: Any,
 ) -> R:
     """Calls `function(*args, **kwargs)` and keeps nothing of what it saves for the backward.
@@ -46,6 +48,8 @@ def run(
         use_reentrant: accepted for PyTorch's sake; only False (or None) exists.
         context_fn: returns two context managers, one around the first run, one around the
             repetition.
+        determinism_check, debug: accepted for PyTorch's sake; the tensors that the repetition saves
+            are always compared with those of the first run, and the error names both.
 
     Raises:
         ArgumentError: in the backward, when the repetition saves other tensors than the first run.
@@ -57,6 +61,7 @@ def run(
     y.sum().backward()
     ```
     """
+    del determinism_check, debug
     if use_reentrant:
         raise NotImplementedError(
             "checkpoint: use_reentrant=True is not supported, it would break grad() and nested"

@@ -49,6 +49,7 @@ class Pushforward:
             self._seeds,
             create=True,
         )
+        self._shared = self.attached or found.shared(self._slopes, self._seeds)
 
     @property
     def value(self) -> Any:
@@ -59,7 +60,7 @@ class Pushforward:
 
     def push(self, tangents: list[Tensor]) -> Any:
         """The change of the results, in their structure."""
-        create = self.attached or recorded(tangents)
+        create = self._shared or recorded(tangents)
         moved = pull(self._slopes, self._seeds, tangents, create=create, retain=True)
         changes: list[Any] = [None] * len(self.outputs)
         for k, change in zip(self._recorded, moved, strict=True):
@@ -188,6 +189,7 @@ class Curvature:
         self._outputs = [] if out is None or not out.requires_grad else [out]
         self._attached = found.attached(self._outputs)
         self._slopes = pull(self._outputs, found.tensors, None, create=True)
+        self._attached = self._attached or found.shared(self._slopes)
 
     def gradient(self) -> Any:
         """The first derivative."""

@@ -81,7 +81,7 @@ def _matrix(
 
 def _first(found: Trace, out: Any, attached: bool) -> list[Any]:
     """For each input, the derivatives of one result by it."""
-    return _finished(found, out, blocks(out, found.tensors, attached))
+    return _finished(found, out, _blocks(found, out, attached))
 
 
 def _second(found: Trace, out: Any, attached: bool) -> list[Any]:
@@ -92,9 +92,13 @@ def _second(found: Trace, out: Any, attached: bool) -> list[Any]:
         if first is None:
             shape = tuple(np.shape(out)) + tuple(x.shape)
             first = np.zeros(shape, x.dtype)
-        second = blocks(first, found.tensors, attached)
+        second = blocks(first, found.tensors, attached or found.shared((first,)))
         rows.append(found.tree(_finished(found, first, second)))
     return rows
+
+
+def _blocks(found: Trace, out: Any, attached: bool) -> Sequence[Tensor | None]:
+    return found.derived((out,), attached, lambda create: blocks(out, found.tensors, create))
 
 
 @outside_inference

@@ -123,7 +123,10 @@ def _gradient(found: Trace) -> tuple[bool, Any]:
     if out is None or not out.requires_grad:
         return False, found.tree(list(map(zeros, found.kinds, found.tensors)))
     attached = found.attached((out,))
-    return attached, found.tree(left(found, _grad(out, found.tensors, None, None, attached, True)))
+    slopes = found.derived(
+        (out,), attached, lambda create: _grad(out, found.tensors, None, None, create, True)
+    )
+    return attached, found.tree(left(found, slopes))
 
 
 def left(found: Trace, slopes: Sequence[Tensor | None]) -> list[Any]:
@@ -179,7 +182,9 @@ def elementwise_grad(
         outputs, _ = outputs_of(found)
         attached = found.attached(outputs)
         seeds = [np.ones(o.shape) if isinstance(o, Tensor) else None for o in outputs]
-        slopes = pull(outputs, found.tensors, seeds, create=attached)
+        slopes = found.derived(
+            outputs, attached, lambda create: pull(outputs, found.tensors, seeds, create=create)
+        )
         slope = found.tree(left(found, slopes))
         return (slope, found.leave_aux(attached)) if has_aux else slope
 
@@ -208,8 +213,11 @@ class Pullback:
         seeds = matched(
             found.wanted.op, "the cotangent", cotangents, self.tree, self._outputs, "results"
         )
-        create = self.attached or recorded(seeds)
-        slopes = pull(self._outputs, found.tensors, seeds, create=create, retain=True)
+        slopes = found.derived(
+            self._outputs,
+            self.attached or recorded(seeds),
+            lambda create: pull(self._outputs, found.tensors, seeds, create=create, retain=True),
+        )
         return found.tree(left(found, slopes))
 
 

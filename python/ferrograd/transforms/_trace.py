@@ -86,6 +86,32 @@ class Trace:
             return False
         return _foreign(outputs, self.tensors)
 
+    def derived(
+        self,
+        outputs: Sequence[Any],
+        attached: bool,
+        pull: Callable[[bool], Sequence[Tensor | None]],
+    ) -> Sequence[Tensor | None]:
+        """The derivatives that `pull(create_graph)` computes of these outputs.
+
+        A backward written in Python may read what somebody else differentiates although no output
+        depends on it. So inside another transform such a pull is recorded, and what depends on
+        nothing but these arguments then loses its history.
+        """
+        if attached or not self._inside() or not _calls_python(outputs):
+            return pull(attached)
+        slopes = pull(True)
+        if _foreign(slopes, self.tensors):
+            return slopes
+        return [slope if slope is None else slope.detach().clone() for slope in slopes]
+
+    def shared(self, slopes: Sequence[Any], own: Sequence[Tensor] = ()) -> bool:
+        """Whether the derivatives of recorded slopes are differentiable by another transform."""
+        return self._inside() and _foreign(slopes, [*self.tensors, *own])
+
+    def _inside(self) -> bool:
+        return bool(self.before & GRAD and self.before & TRANSFORM)
+
     def tree(self, values: list[Any]) -> Any:
         """One value for each differentiated leaf, in the structure of the arguments."""
         leaves = iter(values)
@@ -249,13 +275,21 @@ def traced(wanted: Wanted, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Tra
 ONE = [LEAF]
 
 
+def _recorded(outputs: Sequence[Any]) -> list[Tensor]:
+    return [out for out in outputs if isinstance(out, Tensor) and out.requires_grad]
+
+
+def _calls_python(outputs: Sequence[Any]) -> bool:
+    """Whether a backward from here runs one that is written in Python."""
+    roots = [out.grad_fn for out in _recorded(outputs) if out.grad_fn is not None]
+    return any(node.context is not None for node, _ in reachable(roots))
+
+
 def _foreign(outputs: Sequence[Any], own: Sequence[Tensor]) -> bool:
     """Whether results depend on a tensor that requires grad and is none of these."""
     mine = {id(x) for x in own}
     roots: list[Node] = []
-    for out in outputs:
-        if not isinstance(out, Tensor) or not out.requires_grad:
-            continue
+    for out in _recorded(outputs):
         if out.grad_fn is not None:
             roots.append(out.grad_fn)
         elif id(out) not in mine:
