@@ -51,6 +51,8 @@ VALUES: dict[str, tuple[Callable[[Any], Any], Any, Any]] = {
     "meshgrid": (lambda x: fg.meshgrid(fg.ones(2), fg.ones(3))[0].shape, (3, 2), (2, 3)),
     "sign of nan": (lambda x: fg.sign(fg.tensor(np.nan)), np.nan, 0.0),
     "cumsum": (lambda x: x.cumsum().shape, (4,), (1, 4)),
+    "equal": (lambda x: x.equal(X), [[True] * 4], True),
+    "array_equal": (lambda x: bool(fg.array_equal(x, X)), True, None),
     "plus": (lambda x: [(+x).add_(1.0), x][1], X, X + 1.0),
     "sum of uint8": (lambda x: fg.tensor([200, 100], dtype=np.uint8).sum(), 300, 44),
     "sin of integers": (lambda x: fg.sin(fg.tensor([1])).dtype.itemsize, 8, 4),
