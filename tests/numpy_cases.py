@@ -96,6 +96,8 @@ CALCULUS = [
     row("real_if_close", np.real_if_close, V),
     mask("imag", np.imag, V),
     mask("angle", np.angle, V),
+    row("float_power", np.float_power, abs(W) + 1, W),
+    row("fabs", np.fabs, V),
     mask("empty_like", lambda a: np.shape(np.empty_like(a)), V),
     row("i0", np.i0, V),
 ]
@@ -116,6 +118,7 @@ POLYNOMIALS = [
     row("polyadd", np.polyadd, V, W),
     row("polysub", np.polysub, W, V),
     row("polymul", np.polymul, V, W),
+    row("polymul", lambda a, b: np.polymul(np.concatenate([[0.0, 0], a]), b), V, W),
     row("polydiv", lambda a, b: np.concatenate(np.polydiv(a, b)), V, W),
     row("polyder", lambda a: np.polyder(a, 2), V),
     row("polyint", lambda a: np.polyint(a, 2, 3.0), V),

@@ -15,7 +15,7 @@ import numpy as np
 import ferrograd._core as _core
 from ferrograd._core import Tensor
 from ferrograd._ufuncs import cast, write
-from ferrograd.errors import ArgumentError
+from ferrograd.errors import ArgumentError, ArgumentTypeError
 
 Operation = Callable[..., Any]
 
@@ -45,6 +45,8 @@ _HARMLESS: dict[str, tuple[Any, ...] | None] = {
 _EXTRA = {*_HARMLESS, *_RENAMED, "out", "where", "dtype", "initial", "mean", "weights", "method"}
 #: What an element that `where` leaves out counts as.
 _NEUTRAL: dict[str, Any] = {"sum": 0, "nansum": 0, "prod": 1, "all": True, "any": False}
+#: What divides a sum, in which an integer dtype truncates.
+_MEANS = {"mean", "var", "std", "nanmean", "nanvar", "nanstd"}
 _COMBINE: dict[str, Operation] = {
     "sum": _core.add,
     "nansum": _core.add,
@@ -153,6 +155,25 @@ def _check_rest(spelling: Spelling, rest: dict[str, Any]) -> None:
             raise UnsupportedArgumentError(f"{key}={value!r}")
 
 
+def _in_integers(name: str, given: dict[str, Any], dtype: Any) -> Tensor:
+    """A mean or variance in an integer dtype, every step of it truncated, as NumPy's."""
+    x = _core.asarray(next(iter(given.values())))
+    if name.startswith("nan") and x.dtype.kind == "f":
+        raise ArgumentTypeError(f"numpy.{name}: {dtype} of {x.dtype}; give a float dtype")
+    over: dict[str, Any] = {"axis": given.get("axis"), "keepdims": True}
+    total = _core.sum(x.astype(dtype), **over)
+    n = x.size // max(total.size, 1)
+    out = (total / n).astype(dtype)
+    if not name.endswith("mean"):
+        squares = _core.square(x - out).astype(dtype)
+        out = (_core.sum(squares, **over) / max(n - given.get("ddof", 0), 0)).astype(dtype)
+    if name.endswith("std"):
+        if out.size != 1 or given.get("axis") is not None:
+            raise ArgumentTypeError(f"numpy.{name}: no root in {dtype}; give a float dtype")
+        out = _core.sqrt(out).astype(dtype)
+    return out if given.get("keepdims") else _dropped(out, given)
+
+
 def call(spelling: Spelling, ours: Operation, args: Any, kwargs: dict[str, Any]) -> Any:
     """The call with our names; `UnsupportedArgumentError` names what has no counterpart."""
     positional, given, rest = spelling.bind(args, kwargs)
@@ -160,6 +181,10 @@ def call(spelling: Spelling, ours: Operation, args: Any, kwargs: dict[str, Any])
     out, where = rest.pop("out", None), rest.pop("where", True)
     dtype, initial = rest.pop("dtype", None), rest.pop("initial", None)
     _check_rest(spelling, rest)
+    asked = given.get("dtype") if dtype is None else dtype
+    if asked is not None and name in _MEANS and where is True and np.dtype(asked).kind in "iu":
+        result = _in_integers(name, given, np.dtype(asked))
+        return result if out is None else write(name, out, result)
     if initial is not None and name not in _COMBINE:
         raise UnsupportedArgumentError("initial")
     if dtype is not None and not spelling.several:

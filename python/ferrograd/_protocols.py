@@ -159,9 +159,11 @@ def array_ufunc(
         if method == "__call__" and not kwargs:
             return ours(*inputs)
         return _ufuncs.method(ufunc, method, ours, inputs, dict(kwargs or {}))
-    composed = None if method != "__call__" or kwargs else _composed(ufunc)
-    if composed is not None:
+    composed = _composed(ufunc)
+    if composed is not None and method == "__call__" and not kwargs:
         return composed(*inputs)
+    if composed is not None and ufunc.nout == 1:
+        return _ufuncs.method(ufunc, method, composed, inputs, dict(kwargs or {}))
     return _on_arrays(getattr(ufunc, method), inputs, dict(kwargs or {}))
 
 

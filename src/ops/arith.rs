@@ -35,7 +35,7 @@ elementwise! { family "arithmetic";
         by b { float |g, b, y| -g * y / b }
     }
     /// Power, `a ** b`. Derivatives: `g b a^(b-1)`, zero where `b` is 0, and `g y ln a`, zero where `a` is 0 and `b` is not negative. Integers to negative integer powers are refused, as in NumPy.
-    [numpy("power", "float_power"), aliases("pow")]
+    [numpy("power"), aliases("pow")]
     fn power(a, b) = POWER {
         guard crate::ops::integer::refuse_negative_power;
         beside_number crate::ops::powers::of_number;

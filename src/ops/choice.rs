@@ -155,8 +155,8 @@ crate::operations! { family "choosing";
         };
         let mut dims = ShapeVec::from_slice(&[index.size(), classes]);
         let table = Tensor::zeros(&dims, DType::I64)?;
-        if let Some(&low) = index.to_vec::<i64>()?.iter().find(|&&i| i < 0) {
-            return Err(Box::new(Error::IndexRange { op: "one_hot".into(), index: low, axis: 1, size: classes }));
+        if let Some(class) = index.to_vec::<i64>()?.iter().find(|i| !(0..classes as i64).contains(i)) {
+            return Err(Box::new(Error::BadIndex { op: "one_hot".into(), what: format!("class {class} of {classes} classes"), remedy: "number the classes from 0" }));
         }
         let places = Places::along("one_hot", &dims, 1, &reshape_dims(&index, &[index.size(), 1])?)?;
         places.write(&table, &broadcast_to(&Tensor::ones(&[], DType::I64)?, &[places.len()])?)?;

@@ -333,7 +333,11 @@ fn settle_scalar<'a>(
     if x.dtype().is_float() && op.takes(x.dtype()) {
         return Ok(Cow::Borrowed(x));
     }
-    let dtype = op.compute_dtype(x.dtype().promote_weak(scalar.weak()))?;
+    let mut dtype = op.compute_dtype(x.dtype().promote_weak(scalar.weak()))?;
+    if op.to_bool && check_range(op.name, dtype, scalar).is_err() {
+        // A comparison has an answer also for a number that the dtype cannot hold.
+        dtype = DType::I64;
+    }
     check_range(op.name, dtype, scalar)?;
     astype(x, dtype).map(Cow::Owned)
 }

@@ -1,7 +1,7 @@
 //! Element-wise functions of one argument: declarations, formula and derivative side by side.
 elementwise! { family "elementwise";
     /// Absolute value. Derivative: `g sign(x)`, 0 at 0.
-    [numpy("absolute", "fabs"), aliases("absolute")]
+    [numpy("absolute"), aliases("absolute")]
     fn abs_(x) = ABS {
         forward { float: |x| x.abs(); ints: |x| (x as i64).wrapping_abs() as T; bool: |x| x; cost: 0.3; }
         by x { float |g, x| g * x.sign() }

@@ -81,3 +81,10 @@ def values(value: Any) -> Any:
 def axis_of(axis: Any, ndim: int) -> int:
     """A non-negative axis, checked by NumPy's rule."""
     return int(np.lib.array_utils.normalize_axis_index(axis, ndim))
+
+
+def axes_of(name: str, axis: Any, ndim: int) -> tuple[int, ...]:
+    """Non-negative axes, each once; None: all."""
+    if axis is None:
+        return tuple(range(ndim))
+    return tuple(np.lib.array_utils.normalize_axis_tuple(axis, ndim, f"numpy.{name}"))

@@ -220,8 +220,21 @@ def imag(val: Any) -> Tensor:
 @composes("angle")
 def angle(z: Any, deg: bool = False) -> Any:
     """0 for positive and π for negative numbers; the derivative is zero."""
-    z = floats(z)
-    return _core.where(z < 0, 180.0 if deg else np.pi, 0.0 * z.detach())
+    z = floats(z).detach()
+    found = _core.arctan2(_core.zeros_like(z), z)
+    return found * (180 / np.pi) if deg else found
+
+
+@composes("float_power")
+def float_power(x1: Any, x2: Any) -> Any:
+    """`x1 ** x2` in float64, whatever the dtypes."""
+    return _core.power(asarray(x1).astype(np.float64), asarray(x2).astype(np.float64))
+
+
+@composes("fabs")
+def fabs(x: Any) -> Any:
+    """The absolute value as a float; integers become float64."""
+    return _core.abs(floats(x))
 
 
 @composes("empty_like")

@@ -44,8 +44,14 @@ def polysub(a1: Any, a2: Any) -> Tensor:
 
 @composes("polymul")
 def polymul(a1: Any, a2: Any) -> Tensor:
-    """The product of two polynomials."""
-    return _core.convolve(_coefficients(a1), _coefficients(a2))
+    """The product of two polynomials, which loses their leading zeros first."""
+    return _core.convolve(_from_first(_coefficients(a1)), _from_first(_coefficients(a2)))
+
+
+def _from_first(p: Tensor) -> Tensor:
+    """Without leading zeros; one zero stays of nothing else."""
+    found = np.flatnonzero(p.detach().numpy())
+    return p[int(found[0]) :] if len(found) else p[:1] * 0
 
 
 @composes("polydiv")

@@ -6,12 +6,13 @@ Invariant: a NaN contributes nothing and gets no gradient.
 
 from __future__ import annotations
 
+import math
 from typing import Any
 
 import numpy as np
 
 from ferrograd import _core
-from ferrograd._composed._table import composes, floats, missing, refuse, values
+from ferrograd._composed._table import axes_of, composes, floats, missing, refuse, values
 from ferrograd._core import Tensor, asarray
 
 
@@ -77,12 +78,16 @@ def nanquantile(a: Any, q: Any, axis: Any = None, out: Any = None, **kwargs: Any
     if np.any((levels < 0) | (levels > 1)):
         raise ValueError(f"numpy.nanquantile: the level {q} is outside 0..1; give one inside")
     shape = list(a.shape)
-    axes = range(a.ndim) if axis is None else [ax % a.ndim for ax in np.atleast_1d(axis).tolist()]
+    axes = axes_of("nanquantile", axis, a.ndim)
     rest = [k for k in range(a.ndim) if k not in axes]
-    rows = a.permute((*rest, *axes)).reshape([shape[k] for k in rest] + [-1])
+    lead, count = [shape[k] for k in rest], math.prod(shape[k] for k in axes)
+    rows = a.permute((*rest, *axes)).reshape([*lead, count])
+    if not count:
+        # Of nothing at all every quantile is NaN.
+        rows = asarray(np.full([*lead, 1], np.nan, a.dtype))
     ordered = _core.sort(rows, -1)
-    count = np.sum(~np.isnan(values(rows)), -1)
-    made = [_level(ordered, count, level) for level in levels.reshape(-1)]
+    present = np.sum(~np.isnan(values(rows)), -1)
+    made = [_level(ordered, present, level) for level in levels.reshape(-1)]
     kept = [1 if k in axes else shape[k] for k in range(a.ndim)]
     made = [m.reshape(kept) if keepdims else m for m in made]
     if not levels.ndim:

@@ -53,7 +53,9 @@ macro_rules! hyperbolic {
                 // With e = e^a - 1: (e + e / (e + 1)) / 2, halved first so that it overflows last.
                 let half = half_expm1::<FMA>(x.abs());
                 let value = half + half / (half + half + 1.0);
-                (if half < $t::INFINITY { value } else { half }).copysign(x)
+                let value = if half < $t::INFINITY { value } else { half };
+                // x itself, where x³ / 6 is beyond the last digit and half of x may be no number.
+                (if x.abs() < $t::EPSILON { x.abs() } else { value }).copysign(x)
             }
 
             #[inline(always)]

@@ -5,12 +5,17 @@
 
 use smallvec::smallvec;
 
-use super::common::{add, columns, cost, matrices, mm, rows, some_columns, sub, t, with_last};
+use super::common::{
+    add, columns, cost, matrices, mm, rows, skew, some_columns, sub, t, with_last,
+};
 use super::solve::{Reading, solved_triangular};
+use crate::dtype::DType;
 use crate::error::{Error, Result};
 use crate::graph::Saved;
 use crate::kernels;
 use crate::ops::arguments::OneOrTuple;
+use crate::ops::cast::astype;
+use crate::ops::declare::Axes;
 use crate::ops::diagonal::{tril, triu};
 use crate::ops::join::concatenate;
 use crate::ops::structured::{Cx, Record, finish, finish_many};
@@ -68,9 +73,35 @@ fn reduced(a: &Tensor) -> Result<(Tensor, Tensor)> {
     })
 }
 
+/// Refuses a gradient that tells one basis of the rest from another: `rest` turned within its span would change
+/// the result, and which basis it is nothing decides.
+fn refuse_basis(op: &'static str, rest: &Tensor, g: &Tensor) -> Result<()> {
+    if columns(rest) < 2 || g.size() == 0 {
+        return Ok(());
+    }
+    let noise = if rest.dtype() == DType::F32 { 1e-4 } else { 1e-8 };
+    let (rest, g) = (astype(&rest.detach(), DType::F64)?, astype(&g.detach(), DType::F64)?);
+    let largest = |x: &Tensor| x.abs_()?.max(Axes::All, false)?.item::<f64>();
+    let turning = largest(&skew(&mm(&t(&rest)?, &g)?)?)?;
+    if turning.is_nan() || turning <= noise * largest(&g)? {
+        return Ok(());
+    }
+    Err(Box::new(Error::NotDifferentiable {
+        op: op.into(),
+        what: format!(
+            "a gradient reaches the {} vectors of the null space, which are any basis of it and have no derivative",
+            columns(&rest)
+        ),
+        remedy: match op {
+            "svd" => "use full_matrices=False, or only their span".into(),
+            _ => "use mode=\"reduced\", or only their span".into(),
+        },
+    }))
+}
+
 /// Orthonormal columns completed to a square orthogonal matrix. The new columns are any basis of the rest, so
 /// only functions of their span have a derivative.
-pub(super) fn complete(u: &Tensor) -> Result<Tensor> {
+pub(super) fn complete(op: &'static str, u: &Tensor) -> Result<Tensor> {
     let known = columns(u);
     if known == rows(u) {
         return Ok(u.clone());
@@ -80,9 +111,9 @@ pub(super) fn complete(u: &Tensor) -> Result<Tensor> {
     Ok(finish(out, &[u], |out| Record {
         name: "complete",
         cost: cost(out, 2.0),
-        params: known,
+        params: (op, known),
         saved: smallvec![Saved::output(out, 0)],
-        backward: |&known, cx| {
+        backward: |&(op, known), cx| {
             let Some(g) = cx.take_grad(0) else {
                 return Ok(());
             };
@@ -90,6 +121,7 @@ pub(super) fn complete(u: &Tensor) -> Result<Tensor> {
             let others = columns(&out) - known;
             let (u, rest) = (some_columns(&out, 0, known)?, some_columns(&out, known, others)?);
             let (gu, g_rest) = (some_columns(&g, 0, known)?, some_columns(&g, known, others)?);
+            refuse_basis(op, &rest, &g_rest)?;
             cx.give(0, sub(&gu, &mm(&rest, &mm(&t(&g_rest)?, &u)?)?)?);
             Ok(())
         },
@@ -108,7 +140,7 @@ crate::operations! { family "linear algebra";
             "complete" => {
                 let below = rows(&x) - rows(&r);
                 let zeros = Tensor::zeros(&with_last(&r, &[below, columns(&r)]), r.dtype())?;
-                Ok(OneOrTuple::Tuple(vec![complete(&q)?, concatenate(&[r, zeros], Some(-2))?]))
+                Ok(OneOrTuple::Tuple(vec![complete("qr", &q)?, concatenate(&[r, zeros], Some(-2))?]))
             }
             other => Err(Box::new(Error::Argument {
                 op: "qr".into(),

@@ -204,7 +204,7 @@ pub(super) fn default_cutoff(a: &Tensor) -> f64 {
 }
 
 crate::operations! { family "linear algebra";
-    /// `(u, s, vh)` with `u diag(s) vh = x`, singular values falling; square `u` and `vh` unless full_matrices=False; `s` alone with compute_uv=False. Derivative: finite in `s`; NaN in vectors of equal singular values, which have none, unless their gradient is zero. Signs of vectors are arbitrary.
+    /// `(u, s, vh)` with `u diag(s) vh = x`, singular values falling; square `u` and `vh` unless full_matrices=False; `s` alone with compute_uv=False. Derivative: finite in `s`; NaN in vectors of equal singular values, which have none, unless their gradient is zero; an error where a gradient tells bases of the null space apart. Signs of vectors are arbitrary.
     [numpy("linalg.svd"), namespace("linalg")]
     fn svd(x: Tensor, full_matrices: bool = true, compute_uv: bool = true) -> OneOrTuple {
         let [u, s, vt] = reduced("svd", &matrices("svd", x)?)?;
@@ -214,7 +214,7 @@ crate::operations! { family "linear algebra";
         if !full_matrices {
             return Ok(OneOrTuple::Tuple(vec![u, s, vt]));
         }
-        Ok(OneOrTuple::Tuple(vec![complete(&u)?, s, t(&complete(&t(&vt)?)?)?]))
+        Ok(OneOrTuple::Tuple(vec![complete("svd", &u)?, s, t(&complete("svd", &t(&vt)?)?)?]))
     }
     /// Singular values, falling. Derivative: `u diag(g) vh`.
     [numpy("linalg.svdvals"), namespace("linalg")]

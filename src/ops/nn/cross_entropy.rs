@@ -110,11 +110,10 @@ fn class_numbers(
         reshape_dims(&astype(&target.detach(), DType::I64)?, &[target.size()])?.contiguous()?;
     let wrong = |&&t: &&i64| t != ignore && !(0..classes as i64).contains(&t);
     match numbers.to_vec::<i64>()?.iter().find(wrong) {
-        Some(&index) => Err(Box::new(Error::IndexRange {
+        Some(&class) => Err(Box::new(Error::BadIndex {
             op: op.into(),
-            index,
-            axis: x.ndim().min(2) - 1,
-            size: classes,
+            what: format!("class {class} of {classes} classes"),
+            remedy: "number the classes from 0; rows of the class ignore_index are left out",
         })),
         None => Ok(numbers),
     }

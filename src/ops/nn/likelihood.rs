@@ -5,9 +5,11 @@
 //! Invariant: a target of 0 or 1 gives a finite loss for finite logits.
 
 use super::loss::{alike, reduce, unknown_reduction};
-use crate::error::Result;
+use crate::dtype::DType;
+use crate::error::{Error, Result};
 use crate::ops::activation::SOFTPLUS;
 use crate::ops::arith::{ADD, MULTIPLY, SUBTRACT};
+use crate::ops::cast::astype;
 use crate::ops::declare::Scalar;
 use crate::ops::elementwise::{binary, binary_scalar, scalar_binary, unary};
 use crate::tensor::Tensor;
@@ -53,11 +55,26 @@ fn weighted(losses: Tensor, weight: Option<&Tensor>) -> Result<Tensor> {
     }
 }
 
+/// Refuses what is no probability; a NaN passes, and shows in the loss.
+fn refuse_outside(x: &Tensor) -> Result<()> {
+    let x = astype(&x.detach(), DType::F64)?;
+    let outside = |&&p: &&f64| !(p.is_nan() || (0.0..=1.0).contains(&p));
+    match x.contiguous()?.to_vec::<f64>()?.iter().find(outside) {
+        None => Ok(()),
+        Some(p) => Err(Box::new(Error::Argument {
+            op: "binary_cross_entropy".into(),
+            what: format!("the input holds {p}, which is no probability"),
+            remedy: "apply sigmoid first, or use binary_cross_entropy_with_logits".into(),
+        })),
+    }
+}
+
 crate::operations! { family "losses";
-    /// Cross entropy of probabilities `x` against targets in 0..1; logarithms are limited to -100. Derivative: `g (x - target) / (x (1 - x))`.
+    /// Cross entropy of probabilities `x` against targets in 0..1; logarithms are limited to -100; an `x` outside 0..1 is refused. Derivative: `g (x - target) / (x (1 - x))`.
     [namespace("nn.functional")]
     fn binary_cross_entropy(x: Tensor, target: Tensor, weight: Option<Tensor> = None, reduction: String = "mean".to_owned()) -> Tensor {
         let (x, target) = alike("binary_cross_entropy", x, target)?;
+        refuse_outside(&x)?;
         let losses = weighted(binary(&BERNOULLI, &x, &target)?, weight)?;
         reduce("binary_cross_entropy", &losses, &reduction)
     }
