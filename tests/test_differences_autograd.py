@@ -166,3 +166,12 @@ def test_nothing_is_recorded_for_inputs_that_require_no_grad() -> None:
         _, product = functional.hvp(lambda x: (x**3).sum(), x, fg.ones(2), create_graph=True)
         assert product.requires_grad is recorded
         assert product.tolist() == [6.0, 12.0]
+
+
+def test_numpy_of_a_tensor_that_requires_grad() -> None:
+    x = fg.tensor([1.0, 2.0], requires_grad=True)
+    array = x.numpy()
+    assert array.tolist() == [1, 2]
+    assert not array.flags.writeable
+    with pytest.raises(fg.errors.GraphCutError, match="numpy"):
+        fg.grad(lambda t: t.numpy().sum())(x)

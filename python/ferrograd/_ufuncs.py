@@ -44,15 +44,16 @@ _ACCUMULATE: dict[Any, Operation] = {
 _HARMLESS = {"casting": ("same_kind", "safe"), "order": ("K", "C", "A"), "subok": (True, False)}
 
 
-def unwritable(name: str) -> GraphCutError:
+def unwritable(name: str, operands: int) -> GraphCutError:
     """The refusal to write into an array what a graph holds."""
+    instead = "write a = a + t instead of a += t" if operands == 2 else "leave out= out"
     return GraphCutError(
         f"numpy.{name}: the result would silently leave the graph of a tensor that"
-        " requires grad; write a = a + t instead of a += t, or pass t.detach()"
+        f" requires grad; {instead}, or pass t.detach()"
     )
 
 
-def write(name: str, out: Any, result: Tensor, where: Any = True) -> Any:
+def write(name: str, out: Any, result: Tensor, where: Any = True, operands: int = 1) -> Any:
     """Writes a result into `out`, a tensor (recorded) or an array (if no graph loses it)."""
     if isinstance(out, Tensor):
         fits = tuple(out.shape) == tuple(result.shape)
@@ -60,7 +61,7 @@ def write(name: str, out: Any, result: Tensor, where: Any = True) -> Any:
             out[...] = result if where is True else _core.where(where, result, out)
             return out
     elif is_grad_enabled() and result.requires_grad:
-        raise unwritable(name)
+        raise unwritable(name, operands)
     elif not isinstance(out, np.ndarray):
         raise ArgumentTypeError(f"numpy.{name}: out is a {type(out).__name__}; pass an array")
     elif out.shape == tuple(result.shape) or where is not True:
@@ -112,7 +113,7 @@ def call(ufunc: np.ufunc, ours: Operation, inputs: tuple[Any, ...], kwargs: dict
             f"numpy.{name}: dtype={np.dtype(dtype)} but the result is {result.dtype}; use"
             " astype on the operands or on the result"
         )
-    return result if outs is None else write(name, outs[0], result, where)
+    return result if outs is None else write(name, outs[0], result, where, len(inputs))
 
 
 def _line(op: str, x: Any, axis: Any) -> tuple[Tensor, int]:

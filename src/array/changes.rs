@@ -126,6 +126,12 @@ impl Storage {
         self.changed(author::called_at(op, site))
     }
 
+    /// Names another operation as what made the last change; the version stays.
+    pub fn credit_change(&self, op: &'static str, site: Option<&str>) {
+        let by = site.map_or_else(|| author::named(op), |site| author::called_at(op, site));
+        self.header().changes.set(by);
+    }
+
     fn changed(&self, by: u64) -> u32 {
         self.header().changes.set(by);
         self.header().version.fetch_add(1, Ordering::AcqRel).wrapping_add(1)

@@ -162,7 +162,7 @@ crate::operations! { family "choosing";
         places.write(&table, &broadcast_to(&Tensor::ones(&[], DType::I64)?, &[places.len()])?)?;
         dims = ShapeVec::from_slice(x.shape());
         dims.push(classes);
-        reshape_dims(&table, &dims)
+        Ok(reshape_dims(&table, &dims)?.underived([x].into_iter()))
     }
     /// Rows of `weight` by their numbers `x`, of any shape; the row `padding_idx` gets no gradient. Derivative: `g`, accumulated where a number repeats.
     fn embedding(x: Tensor, weight: Tensor, padding_idx: Option<isize> = None) -> Tensor {

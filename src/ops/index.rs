@@ -6,6 +6,7 @@
 use crate::array::ShapeVec;
 use crate::error::Result;
 use crate::ops::arguments::Key;
+use crate::ops::declare::IndexItem;
 use crate::ops::places::take_rows;
 use crate::ops::shape::{permute_axes, reshape_dims};
 use crate::ops::subscript::{Chosen, subscript};
@@ -58,10 +59,18 @@ crate::operations! { family "indexing";
     /// NumPy's `x[index]`: integers, slices, None and ... give a view; integer and boolean arrays give a copy. Derivative: `g` at the chosen elements, accumulated where an index repeats.
     fn index(x: Tensor, key: Key) -> Tensor {
         let plan = subscript(x.shape(), key)?;
-        match plan.chosen {
-            None => view_through(x, "index", plan.steps),
+        let read = match plan.chosen {
+            None => return view_through(x, "index", plan.steps),
             Some(chosen) if plan.steps.is_empty() => chosen.read(x),
             Some(chosen) => chosen.read(&view_through(x, "index", plan.steps)?),
+        }?;
+        if !read.requires_grad() && read.cut_by().is_none() {
+            let arrays = key.iter().filter_map(|item| match item {
+                IndexItem::Array(index) => Some(index),
+                _ => None,
+            });
+            return Ok(read.underived(arrays));
         }
+        Ok(read)
     }
 }

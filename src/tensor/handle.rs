@@ -100,6 +100,13 @@ impl Tensor {
         }
     }
 
+    /// Names `op` as what made the last change, whose version stays.
+    #[cfg(feature = "python")]
+    pub(crate) fn credit_change(&self, op: &'static str) {
+        let site = graph::here();
+        self.storage.credit_change(op, site.as_deref().map(graph::latest));
+    }
+
     #[inline(always)]
     pub(crate) fn marks(&self) -> Marks {
         self.marks

@@ -73,6 +73,13 @@ def prepared(function: Callable[..., Any], inputs: Any) -> Problem:
     if not checked:
         checked = [i for i in floats if i not in tensors]
     if not checked:
+        nested = [i for i, value in enumerate(given) if isinstance(value, dict | list | tuple)]
+        if nested:
+            raise ArgumentError(
+                f"gradcheck: input {nested[0]} is a {type(given[nested[0]]).__name__}, and only"
+                " inputs that are tensors or float arrays themselves are checked; pass its values"
+                " one by one, as in gradcheck(lambda a, b: f({'a': a, 'b': b}), (a, b))"
+            )
         raise ArgumentError(
             "gradcheck: no input requires grad; set requires_grad=True on at least one, or give"
             " float arrays"

@@ -157,6 +157,12 @@ class Module:
         elif name in self.__dict__.get("_buffers", ()) and isinstance(value, Tensor):
             self.register_buffer(name, value, persistent=name not in self._unsaved)
         else:
+            if value is not None and name in self.__dict__.get("_parameters", ()):
+                raise ArgumentTypeError(
+                    f"{type(self).__name__}: {name!r} is a parameter and the value {_kind(value)};"
+                    f" assign nn.Parameter(value), copy into it, `with no_grad(): module.{name}"
+                    ".copy_(value)`, or assign None to remove it"
+                )
             self._forget(name)
             object.__setattr__(self, name, value)
 

@@ -76,7 +76,10 @@ def load(module: Module, state: dict[str, Any], strict: bool, layout: str | None
         if key in state:
             turned = layout == "torch" and key.endswith("weight") and _is_linear(owner)
             values[key] = _array(state[key], turned)
-            mismatches += _misfit(key, values[key], tensor)
+            wrong = _misfit(key, values[key], tensor)
+            if wrong and layout is None and _is_turned(owner, values[key], tensor):
+                wrong[0] += '; it is transposed, as PyTorch keeps it: pass layout="torch"'
+            mismatches += wrong
     report = LoadReport(missing, unexpected, mismatches)
     if mismatches or (strict and (missing or unexpected)):
         raise StateDictError(
@@ -91,6 +94,11 @@ def load(module: Module, state: dict[str, Any], strict: bool, layout: str | None
 
 def _is_linear(owner: Module) -> bool:
     return bool(getattr(type(owner), "weight_is_in_out", False))
+
+
+def _is_turned(owner: Module, value: np.ndarray, tensor: Tensor) -> bool:
+    turned = value.ndim == 2 and value.shape[::-1] == tuple(tensor.shape)
+    return turned and value.shape != tuple(tensor.shape) and _is_linear(owner)
 
 
 def _array(value: Any, turned: bool) -> np.ndarray:

@@ -236,7 +236,7 @@ def matched(
     if len(leaves) != len(like) or not (bare or tree.same(other)):
         raise ArgumentError(
             f"{op}: {what} has the structure {other}, but the {whose} have {tree}; give one of the"
-            " same structure"
+            " same structure, where * is an array, a tensor or a number"
         )
     vectors = []
     for path, leaf, x in zip(tree.paths(), leaves, like, strict=True):

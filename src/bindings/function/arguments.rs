@@ -8,9 +8,11 @@ use pyo3::prelude::*;
 use pyo3::types::{PyDict, PyTuple};
 use smallvec::SmallVec;
 
+use crate::bindings::function::context::Arrays;
 use crate::bindings::function::form::Form;
 use crate::bindings::function::outputs::as_tensor;
 use crate::bindings::function::tree::{Search, Tree, tensor_leaf};
+use crate::bindings::numpy::is_array;
 use crate::bindings::tensor::PyTensor;
 use crate::tensor::Tensor;
 
@@ -21,6 +23,8 @@ pub(super) type Slots = SmallVec<[Tree; 3]>;
 pub(super) struct Arguments<'py> {
     pub(super) tensors: SmallVec<[Bound<'py, PyAny>; 3]>,
     pub(super) slots: Slots,
+    /// The addresses of the arguments that are arrays.
+    pub(super) arrays: Arrays,
 }
 
 impl<'py> Arguments<'py> {
@@ -30,7 +34,8 @@ impl<'py> Arguments<'py> {
         args: &Bound<'py, PyTuple>,
         kwargs: Option<&Bound<'py, PyDict>>,
     ) -> PyResult<Arguments<'py>> {
-        let mut found = Arguments { tensors: SmallVec::new(), slots: SmallVec::new() };
+        let (tensors, slots) = (SmallVec::new(), SmallVec::new());
+        let mut found = Arguments { tensors, slots, arrays: Arrays::new() };
         for arg in args.iter_borrowed() {
             let tree = found.tree(&form.name, &arg)?;
             found.slots.push(tree);
@@ -46,6 +51,10 @@ impl<'py> Arguments<'py> {
         if arg.is_exact_instance_of::<PyTensor>() {
             self.tensors.push(arg.clone());
             return Ok(Tree::Tensor(self.tensors.len() as u32 - 1));
+        }
+        if is_array(arg) {
+            self.arrays.push(arg.as_ptr() as usize);
+            return Ok(Tree::Constant);
         }
         let (mut count, tensors) = (self.tensors.len() as u32, &mut self.tensors);
         let mut leaf = |ob: &Bound<'py, PyAny>| Ok(tensor_leaf(tensors, &mut count, ob));

@@ -49,6 +49,8 @@ enum Fate {
 }
 
 type Fates = SmallVec<[Fate; 2]>;
+/// Of the tensor arguments before forward ran.
+type Versions = SmallVec<[u32; 3]>;
 
 /// What the node will keep.
 #[derive(Default)]
@@ -79,7 +81,9 @@ impl<'py> Job<'_, 'py> {
         let call = Call::begin(self.arguments.values());
         let slots = &self.arguments.slots;
         let needs = slots.iter().map(|slot| slot.any(&|i| call.needs(i as usize))).collect();
-        let context = Bound::new(py, FunctionContext::for_call(needs, self.form.once))?;
+        let arrays = self.arguments.arrays.clone();
+        let context = Bound::new(py, FunctionContext::for_call(needs, self.form.once, arrays))?;
+        let before: Versions = self.arguments.values().map(Tensor::version).collect();
         let returned = {
             let _off = ModeGuard::forward();
             forward(&context)
@@ -95,7 +99,8 @@ impl<'py> Job<'_, 'py> {
             false => Outputs::find(op, &returned)?,
         };
         let told = context.get().take_told(call.recorded());
-        let fates = self.fates(&call, &outputs, &told.marks)?;
+        self.check_versions(&call, &before, &told.marks)?;
+        let fates = self.fates(&call, &outputs, &told.marks, &before)?;
         if fates.iter().any(|fate| matches!(fate, Fate::Varies | Fate::Dirty)) && call.recorded() {
             return self.record(call, &context, told, &returned, outputs, &fates);
         }
@@ -109,7 +114,13 @@ impl<'py> Job<'_, 'py> {
     }
 
     /// Decides what each output becomes.
-    fn fates(&self, call: &Call, outputs: &Outputs<'py>, marks: &Marks) -> PyResult<Fates> {
+    fn fates(
+        &self,
+        call: &Call,
+        outputs: &Outputs<'py>,
+        marks: &Marks,
+        before: &Versions,
+    ) -> PyResult<Fates> {
         let mut fates = Fates::new();
         for (k, y) in outputs.tensors.iter().enumerate() {
             let tensor = outputs.tensor(k)?;
@@ -124,12 +135,37 @@ impl<'py> Job<'_, 'py> {
             });
         }
         for dirty in &marks.dirty {
-            self.check_dirty(call, outputs, dirty)?;
+            self.check_dirty(call, outputs, dirty, before)?;
         }
         Ok(fates)
     }
 
-    fn check_dirty(&self, call: &Call, outputs: &Outputs<'py>, ob: &Py<PyAny>) -> PyResult<()> {
+    /// Refuses a change of an argument that forward did not declare: its gradient would be that of another value.
+    fn check_versions(&self, call: &Call, before: &Versions, marks: &Marks) -> PyResult<()> {
+        let changed = |i: usize, x: &Tensor| {
+            let declared = || marks.dirty.iter().filter_map(|ob| self.arguments.position(ob));
+            let tensor = |k: usize| as_tensor(&self.arguments.tensors[k]);
+            call.needs(i)
+                && x.version() != before[i]
+                && !declared().filter_map(tensor).any(|y| y.storage().same(x.storage()))
+        };
+        match self.arguments.values().enumerate().find(|(i, x)| changed(*i, x)) {
+            None => Ok(()),
+            Some((i, _)) => Err(to_python(Box::new(Error::InPlace {
+                op: self.form.name.to_string().into(),
+                what: format!("forward changed tensor argument {i} in place without declaring it"),
+                remedy: "call ctx.mark_dirty(x) and return x, or compute a new tensor",
+            }))),
+        }
+    }
+
+    fn check_dirty(
+        &self,
+        call: &Call,
+        outputs: &Outputs<'py>,
+        ob: &Py<PyAny>,
+        before: &Versions,
+    ) -> PyResult<()> {
         let refuse = |what: &str, remedy: &'static str| {
             let op = self.form.name.to_string().into();
             Err(to_python(Box::new(Error::InPlace { op, what: what.into(), remedy })))
@@ -153,7 +189,10 @@ impl<'py> Job<'_, 'py> {
         if call.recorded() {
             python(inplace::admit_history("mark_dirty", tensor))?;
         }
-        tensor.changed_in_place("mark_dirty");
+        match tensor.version() == before[i] {
+            true => drop(tensor.changed_in_place(self.form.lasting())),
+            false => tensor.credit_change(self.form.lasting()),
+        }
         Ok(())
     }
 
@@ -177,7 +216,7 @@ impl<'py> Job<'_, 'py> {
             return Err(to_python(saves_inference("save_for_backward")));
         }
         let Outputs { tensors, tree } = outputs;
-        let strict = self.strict;
+        let (strict, form) = (self.strict, self.form);
         let tree = (!matches!(tree, Tree::Tensor(_))).then(|| Arc::new(tree));
         let rule = Trampoline {
             name: self.form.name.clone(),
@@ -197,7 +236,8 @@ impl<'py> Job<'_, 'py> {
         let inputs = &self.arguments.tensors;
         let mut given = Given::default();
         let mut leaf = |k: usize| {
-            given.once(&tensors, k, strict, || attach(&node, &tensors[k], k, fates[k], inputs))
+            given
+                .once(&tensors, k, strict, || attach(&node, form, &tensors[k], k, fates[k], inputs))
         };
         match &tree {
             None => Ok(leaf(0)?.into_bound(py)),
@@ -303,6 +343,7 @@ impl Given {
 /// Output `k` as the caller receives it.
 fn attach<'py>(
     node: &Node,
+    form: &Form,
     y: &Bound<'py, PyAny>,
     k: usize,
     fate: Fate,
@@ -317,7 +358,7 @@ fn attach<'py>(
         Fate::Constant => Ok(y.clone()),
         Fate::Dirty => {
             let edge = Edge::new(node.clone(), k as u32);
-            tensor.wrote("mark_dirty", tensor.layout(), Some(edge), tensor.version());
+            tensor.wrote(form.lasting(), tensor.layout(), Some(edge), tensor.version());
             Ok(y.clone())
         }
     }

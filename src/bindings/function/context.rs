@@ -10,14 +10,15 @@ use pyo3::prelude::*;
 use pyo3::types::{PyString, PyTuple};
 use smallvec::SmallVec;
 
-use crate::bindings::convert::type_name;
-use crate::bindings::errors::{bad_type, to_python};
-use crate::bindings::function::outputs::as_tensor;
+use crate::bindings::convert::{tensor_of, type_name};
+use crate::bindings::errors::{bad_type, python, to_python};
+use crate::bindings::function::outputs::{as_tensor, is_numpy};
 use crate::bindings::function::saved::{Loan, Restored, from_node, object};
+use crate::bindings::tensor::wrap;
 use crate::error::Error;
 use crate::graph::NodeId;
 use crate::ops::function::{disposed, missing_key};
-use crate::tensor::Tensor;
+use crate::tensor::{self, Tensor};
 
 /// What a context holds of one call.
 #[derive(Default)]
@@ -32,6 +33,8 @@ pub(super) struct State {
     /// Whether backward may read the saved tensors only once and then holds them alone.
     pub(super) once: bool,
     pub(super) loans: Vec<Loan>,
+    /// The addresses of the arrays among the arguments, alive while forward runs.
+    pub(super) arrays: Arrays,
     pub(super) rare: Option<Box<Rare>>,
 }
 
@@ -44,6 +47,9 @@ pub(super) struct Rare {
     /// Attributes that are outputs of the call: name and place among the saved values.
     pub(super) attributes: Vec<(String, usize)>,
 }
+
+/// Addresses of arrays.
+pub(super) type Arrays = SmallVec<[usize; 2]>;
 
 /// Tensor objects to save.
 pub(super) type Waiting = SmallVec<[Py<PyAny>; 2]>;
@@ -74,8 +80,12 @@ pub(crate) struct FunctionContext {
 
 impl FunctionContext {
     #[inline]
-    pub(super) fn for_call(needs: SmallVec<[bool; 4]>, once: bool) -> FunctionContext {
-        FunctionContext { state: Mutex::new(State { needs, once, ..State::default() }) }
+    pub(super) fn for_call(
+        needs: SmallVec<[bool; 4]>,
+        once: bool,
+        arrays: Arrays,
+    ) -> FunctionContext {
+        FunctionContext { state: Mutex::new(State { needs, once, arrays, ..State::default() }) }
     }
 
     #[inline]
@@ -181,10 +191,10 @@ impl FunctionContext {
         ob: &Bound<'_, PyAny>,
         at: Option<usize>,
     ) -> PyResult<usize> {
-        if as_tensor(ob).is_none() && !ob.is_none() {
-            let what = format!("a {} cannot be saved as a tensor", type_name(ob));
-            return Err(bad_type(op, what, "keep other objects as attributes of ctx: ctx.k = k"));
-        }
+        let object = match as_tensor(ob) {
+            None if !ob.is_none() => self.copied(op, ob)?,
+            _ => ob.clone(),
+        };
         let mut state = self.lock();
         if state.node.is_some() || !state.loans.is_empty() {
             return Err(to_python(Box::new(Error::State {
@@ -193,7 +203,7 @@ impl FunctionContext {
                 remedy: "save tensors in forward",
             })));
         }
-        let object = ob.clone().unbind();
+        let object = object.unbind();
         let (place, old) = match at {
             Some(i) => (i, Some(std::mem::replace(&mut state.waiting[i], object))),
             None => {
@@ -204,6 +214,21 @@ impl FunctionContext {
         drop(state);
         drop(old);
         Ok(place)
+    }
+
+    /// A copy of an array as a tensor: a constant if forward was given it, else an intermediate result.
+    #[cold]
+    fn copied<'py>(&self, op: &str, ob: &Bound<'py, PyAny>) -> PyResult<Bound<'py, PyAny>> {
+        if !is_numpy(ob)? {
+            let what = format!("a {} cannot be saved as a tensor", type_name(ob));
+            return Err(bad_type(op, what, "keep other objects as attributes of ctx: ctx.k = k"));
+        }
+        let copy = python(tensor_of(op, "an array", ob)?.duplicate())?;
+        let state = self.lock();
+        let given = state.arrays.contains(&(ob.as_ptr() as usize));
+        let varies = !given && copy.dtype().is_float() && state.needs.contains(&true);
+        drop(state);
+        wrap(ob.py(), if varies { copy.marked(tensor::Marks::CUT) } else { copy })
     }
 
     pub(super) fn mark(

@@ -219,6 +219,16 @@ impl FunctionContext {
         )))
     }
 
+    /// A context where the inputs were expected: the parameters of a method are in the other order.
+    fn __getitem__(&self, _key: &Bound<'_, PyAny>) -> PyResult<Py<PyAny>> {
+        Err(bad_type(
+            "FunctionContext",
+            "a context has no items; the method took the context for its inputs",
+            "CustomFunction calls forward(self, inputs, ctx) and backward(self, grad_outputs, ctx), Function calls \
+             forward(ctx, *args) and backward(ctx, *grads)",
+        ))
+    }
+
     fn __traverse__(&self, visit: PyVisit<'_>) -> Result<(), PyTraverseError> {
         let Ok(state) = self.state.try_lock() else {
             return Ok(());

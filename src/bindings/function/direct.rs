@@ -12,7 +12,7 @@ use crate::bindings::convert::type_name;
 use crate::bindings::errors::{bad_type, bad_value};
 use crate::bindings::function::arguments::Arguments;
 use crate::bindings::function::call::Job;
-use crate::bindings::function::context::FunctionContext;
+use crate::bindings::function::context::{Arrays, FunctionContext};
 use crate::bindings::function::form::Form;
 use crate::bindings::function::outputs::{as_tensor, contract, is_numpy};
 use crate::bindings::function::rule::Target;
@@ -88,6 +88,7 @@ fn record<'py>(
         form,
         arguments: Arguments {
             tensors: inputs.clone(),
+            arrays: Arrays::new(),
             slots: (0..inputs.len() as u32).map(Tree::Tensor).collect(),
         },
         target,

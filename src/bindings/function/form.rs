@@ -4,7 +4,8 @@
 //! Never inspects anything at a call of a known class.
 //! Invariant: a form belongs to exactly one class and one forward; replacing forward makes a new form.
 
-use std::sync::Arc;
+use std::collections::BTreeSet;
+use std::sync::{Arc, Mutex, PoisonError};
 
 use pyo3::prelude::*;
 use pyo3::sync::PyOnceLock;
@@ -40,6 +41,19 @@ pub(crate) struct Form {
 }
 
 impl Form {
+    /// The name for what outlives the class: kept once for each name that changed a tensor in place.
+    #[cold]
+    pub(super) fn lasting(&self) -> &'static str {
+        static NAMES: Mutex<BTreeSet<&'static str>> = Mutex::new(BTreeSet::new());
+        let mut names = NAMES.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some(known) = names.get(&*self.name) {
+            return known;
+        }
+        let name: &'static str = String::leak(self.name.to_string());
+        names.insert(name);
+        name
+    }
+
     /// The form of a class whose `forward` is now this one.
     #[inline]
     pub(super) fn of<'py>(
