@@ -191,6 +191,17 @@ LINALG = [
         )
         for trans in (0, 1, "T")
     ),
+    *(
+        Row(
+            "cho_solve",
+            lambda c, b, at=lower: linalg.cho_solve(linalg.cho_factor(symmetric(c), at), b),
+            lambda c, b, at=lower: scipy.linalg.cho_solve(
+                scipy.linalg.cho_factor(symmetric(c), at), b
+            ),
+            arrays,
+        )
+        for lower, arrays in ((False, (C, V)), (True, (C, ROWS3[:3])))
+    ),
     _linalg("solve", lambda f, c, b: f(c, b), C, V),
     _linalg("inv", lambda f, c: f(c), C),
     _linalg("pinv", lambda f, c: f(c), ROWS3),

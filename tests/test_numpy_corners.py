@@ -11,6 +11,7 @@ import numpy as np
 import pytest
 
 import ferrograd as fg
+import ferrograd.numpy as fnp
 
 pytestmark = pytest.mark.filterwarnings("ignore")
 
@@ -47,6 +48,13 @@ SAME: list[tuple[Callable[..., Any], Any]] = [
     (lambda x: np.nanmedian(x, axis=0), NOTHING),
     (lambda x: np.nanmedian(x, axis=1), NOTHING),
     (lambda x: np.nanpercentile(x, 10, axis=0, keepdims=True), NOTHING),
+    (lambda x: np.argsort(x), np.array(3.0)),
+    (lambda x: x << 2, np.array([1, -3, 2**40])),
+    (lambda x: 3 << x, BYTES),
+    (lambda x: x >> np.array([1, 2]), np.array([100, -7])),
+    (lambda x: 2**40 >> x, np.array([1, 50])),
+    (lambda x: x.compress([True, False], axis=0), FLOATS),
+    (lambda x: x.compress([False, True, True]), FLOATS),
     (lambda x: x == 300, BYTES),
     (lambda x: x != -1, BYTES),
     (lambda x: x < -1, BYTES),
@@ -135,3 +143,57 @@ def test_a_class_outside_says_how_classes_are_numbered(wrong: int) -> None:
         with pytest.raises(IndexError, match=f"class {wrong} of 3 classes; number .* from 0"):
             call(rows, target)
     assert losses.nll_loss(rows, target, ignore_index=wrong).item() == -1
+
+
+def test_elements_and_bytes_as_numpy_gives_them() -> None:
+    t = fg.tensor(FLOATS)
+    assert [t.item(4), t.item(-1), t.item(0, 2), t.item((1, 1))] == [2.0, 3.0, 4.9, 2.0]
+    for wrong in (6, (2, 0)):
+        with pytest.raises(IndexError, match="out of bounds"):
+            t.item(wrong)
+    assert t.tobytes() == FLOATS.tobytes()
+    assert t.T.tobytes("F") == FLOATS.T.tobytes("F")
+    assert fg.zeros(2, dtype=fg.bool).dtype == np.bool_
+
+
+def test_round_is_the_operation() -> None:
+    t = fg.tensor([2.567, -1.5], requires_grad=True)
+    assert round(t, 2).tolist() == [2.57, -1.5]
+    assert round(t).tolist() == [3.0, -2.0]
+    assert float(round(fg.tensor(2.567))) == 3.0
+
+
+class TestSpecialFunctions:
+    """SciPy's own functions on tensors."""
+
+    @pytest.mark.parametrize(
+        "name", ["gamma", "beta", "betaln", "j0", "i0", "ndtr", "ndtri", "entr", "log1p", "expm1"]
+    )
+    def test_they_are_differentiable_where_ours_are(self, name: str) -> None:
+        special = pytest.importorskip("scipy.special")
+        theirs = getattr(special, name)
+        x = np.array([0.3, 0.8])
+        args = (x, x + 1)[: theirs.nin]
+        tensors = tuple(fg.tensor(a, requires_grad=True) for a in args)
+        np.testing.assert_allclose(theirs(*tensors).detach().numpy(), theirs(*args), rtol=1e-12)
+        assert fg.gradcheck(theirs, tensors)
+
+    def test_the_others_are_refused_under_their_own_name(self) -> None:
+        special = pytest.importorskip("scipy.special")
+        t = fg.tensor([2.5], requires_grad=True)
+        for name in ("zeta", "spence"):
+            with pytest.raises(fg.errors.NotDifferentiableError, match=rf"^scipy.special.{name}:"):
+                getattr(special, name)(t)
+        np.testing.assert_allclose(special.spence(t.detach()), special.spence([2.5]))
+
+
+def test_which_triangle_a_symmetric_matrix_gives_its_gradient_to() -> None:
+    m = np.array([[2.0, 1.0], [1.0, 3.0]])
+    t = fg.tensor(m, requires_grad=True)
+    np.linalg.eigh(t)[0][0].backward()
+    lower = fg.grad(lambda a: fnp.linalg.eigh(a)[0][0])(m)
+    assert t.grad is not None
+    np.testing.assert_allclose(t.grad.numpy(), t.grad.numpy().T)
+    assert lower[0, 1] == 0
+    np.testing.assert_allclose(lower + lower.T, t.grad.numpy() * 2)
+    assert fg.gradcheck(lambda a: np.linalg.eigh((a + a.T) / 2)[0] ** 2, (t,))

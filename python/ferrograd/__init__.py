@@ -140,6 +140,7 @@ _TRANSFORMS = (
 _LAZY = {
     **dict.fromkeys(_TRANSFORMS, "ferrograd.transforms"),
     **dict.fromkeys(("dict", "isinstance", "list", "tuple", "type"), "ferrograd.builtins"),
+    "bool": "ferrograd._array_api",
     "builtins": "",
     "core": "",
     "differential_operators": "",

@@ -5,6 +5,7 @@ computes. Invariant: a result that would silently leave a graph is an error; a f
 not have runs on arrays when no gradient is at stake.
 """
 
+import sys
 from collections.abc import Callable, Iterator
 from string import ascii_letters
 from typing import Any
@@ -121,11 +122,34 @@ def _name(function: Any) -> str:
     return ufunc.__name__ if method == "__call__" else f"{ufunc.__name__}.{method}"
 
 
+def _special(ufunc: Any) -> bool:
+    """Whether a ufunc is one of `scipy.special`, public or behind a public function."""
+    homes = (sys.modules.get("scipy.special"), sys.modules.get("scipy.special._ufuncs"))
+    name = ufunc.__name__
+    return any(getattr(home, name, None) is ufunc for home in homes if home is not None)
+
+
+def _of_scipy(ufunc: np.ufunc) -> Callable[..., Any] | None:
+    """Our function for a ufunc of SciPy's: NumPy's of the same name, or ours in `scipy.special`."""
+    if not _special(ufunc):
+        return None
+    same = _TABLE.get(getattr(np, ufunc.__name__, None))
+    if same is not None:
+        return same
+    from ferrograd.scipy import special
+
+    found: Callable[..., Any] | None = vars(special).get(ufunc.__name__)
+    return found
+
+
 def _qualified(function: Any) -> str:
-    """The name with the module of NumPy it is in: `fft.rfft`."""
+    """The name with the module it is in: `numpy.fft.rfft`."""
+    ufunc = getattr(function, "__self__", None)
+    if isinstance(ufunc, np.ufunc) and not hasattr(np, ufunc.__name__) and _special(ufunc):
+        return "scipy.special." + _name(function).removeprefix("_").replace("riemann_zeta", "zeta")
     module = str(getattr(function, "__module__", None) or "numpy").split(".")
     home = f"{module[1]}." if len(module) == 2 and module[1] in ("fft", "linalg") else ""
-    return home + _name(function)
+    return f"numpy.{home}{_name(function)}"
 
 
 def _on_arrays(function: Any, args: Any, kwargs: dict[str, Any], why: str | None = None) -> Any:
@@ -139,7 +163,7 @@ def _on_arrays(function: Any, args: Any, kwargs: dict[str, Any], why: str | None
                 f"{why or 'ferrograd has no derivative for it'}, and an argument requires grad;"
                 " pass t.detach() if none is needed, or write it with functions of ferrograd"
             )
-        raise NotDifferentiableError(f"numpy.{_qualified(function)}: {reason}")
+        raise NotDifferentiableError(f"{_qualified(function)}: {reason}")
     return function(*detached(args), **detached(kwargs))
 
 
@@ -159,7 +183,7 @@ def array_ufunc(
         if method == "__call__" and not kwargs:
             return ours(*inputs)
         return _ufuncs.method(ufunc, method, ours, inputs, dict(kwargs or {}))
-    composed = _composed(ufunc)
+    composed = _composed(ufunc) or _of_scipy(ufunc)
     if composed is not None and method == "__call__" and not kwargs:
         return composed(*inputs)
     if composed is not None and ufunc.nout == 1:

@@ -101,6 +101,8 @@ crate::operations! { family "ordering";
     /// The indices that sort along an axis (None: flattened); equal elements keep their order.
     [numpy("argsort"), constant]
     fn argsort(x: Tensor, axis: Option<isize> = Some(-1), descending: bool = false) -> Tensor {
+        // One number is a line of one, as in NumPy.
+        let axis = if x.ndim() == 0 && matches!(axis, Some(0 | -1)) { None } else { axis };
         let (line, axis) = line("argsort", &x.detach(), axis)?;
         let order = order_along(&line, axis, line.shape()[axis], descending)?;
         Ok(order.underived([x].into_iter()))

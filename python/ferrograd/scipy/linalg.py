@@ -49,6 +49,20 @@ def solve_triangular(
     return _triangular(a, b, trans, lower, unit_diagonal)
 
 
+def cho_factor(a: Any, lower: bool = False, **options: Any) -> tuple[Any, bool]:
+    """`(c, lower)` for `cho_solve`: the triangular factor, the other triangle zero."""
+    _no_options("cho_factor", options)
+    return cholesky(a, lower=lower), lower
+
+
+def cho_solve(c_and_lower: tuple[Any, bool], b: Any, **options: Any) -> Any:
+    """The solution of `a x = b` from the factor of `a` that `cho_factor` gives."""
+    _no_options("cho_solve", options)
+    c, lower = c_and_lower
+    half = solve_triangular(c, b, trans=0 if lower else 1, lower=lower)
+    return solve_triangular(c, half, trans=1 if lower else 0, lower=lower)
+
+
 def svd(a: Any, full_matrices: bool = True, compute_uv: bool = True, **options: Any) -> Any:
     """Singular value decomposition `(u, s, vh)`."""
     _no_options("svd", options)

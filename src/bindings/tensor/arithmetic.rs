@@ -331,6 +331,19 @@ impl PyTensor {
         bitwise("bitwise_xor", self, other, true)
     }
 
+    fn __lshift__<'py>(&self, other: &Bound<'py, PyAny>) -> Object<'py> {
+        bitwise("left_shift", self, other, false)
+    }
+    fn __rlshift__<'py>(&self, other: &Bound<'py, PyAny>) -> Object<'py> {
+        bitwise("left_shift", self, other, true)
+    }
+    fn __rshift__<'py>(&self, other: &Bound<'py, PyAny>) -> Object<'py> {
+        bitwise("right_shift", self, other, false)
+    }
+    fn __rrshift__<'py>(&self, other: &Bound<'py, PyAny>) -> Object<'py> {
+        bitwise("right_shift", self, other, true)
+    }
+
     fn __richcmp__<'py>(
         slf: &Bound<'py, Self>,
         other: &Bound<'py, PyAny>,

@@ -7,7 +7,7 @@
 use ::numpy::PyArrayDescrMethods;
 use pyo3::exceptions::PyTypeError;
 use pyo3::prelude::*;
-use pyo3::types::{PyBool, PyFloat, PyInt};
+use pyo3::types::{PyBool, PyFloat, PyInt, PyTuple};
 
 use crate::bindings::errors::{bad_value, graph_cut_warning, python, to_python};
 use crate::bindings::numpy;
@@ -72,10 +72,34 @@ fn implicit(py: Python<'_>, tensor: &Tensor, call: &'static str) -> PyResult<()>
 
 #[pymethods]
 impl PyTensor {
-    /// The one element as a Python number.
-    fn item<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyAny>> {
+    /// The one element as a Python number; with indices, that element, or the one at a flat index.
+    #[pyo3(signature = (*index))]
+    fn item<'py>(
+        &self,
+        py: Python<'py>,
+        index: &Bound<'py, PyTuple>,
+    ) -> PyResult<Bound<'py, PyAny>> {
         refuse_in_transform(&self.tensor, "item", KEEP)?;
-        item(py, &self.tensor)
+        if index.is_empty() {
+            return item(py, &self.tensor);
+        }
+        numpy::export(py, &self.tensor, false)?.call_method1(pyo3::intern!(py, "item"), index)
+    }
+
+    /// The bytes of the elements in C order (`order="F"`: the first axis runs fastest).
+    #[pyo3(signature = (order="C"))]
+    fn tobytes<'py>(&self, py: Python<'py>, order: &str) -> PyResult<Bound<'py, PyAny>> {
+        refuse_in_transform(&self.tensor, "tobytes", KEEP)?;
+        numpy::export(py, &self.tensor, false)?.call_method1(pyo3::intern!(py, "tobytes"), (order,))
+    }
+
+    /// Rounded to so many decimals, 0 by default, as a tensor.
+    #[pyo3(signature = (ndigits=None))]
+    fn __round__<'py>(
+        slf: &Bound<'py, Self>,
+        ndigits: Option<isize>,
+    ) -> PyResult<Bound<'py, PyAny>> {
+        slf.call_method1(pyo3::intern!(slf.py(), "round"), (ndigits.unwrap_or(0),))
     }
 
     /// The elements as nested lists of Python numbers.

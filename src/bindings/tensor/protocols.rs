@@ -30,6 +30,23 @@ impl PyTensor {
         }
     }
 
+    /// `compress(condition, x, axis)` of this tensor, as NumPy's method.
+    #[pyo3(signature = (condition, axis=None))]
+    fn compress<'py>(
+        slf: &Bound<'py, Self>,
+        condition: &Bound<'py, PyAny>,
+        axis: Option<isize>,
+    ) -> PyResult<Bound<'py, PyAny>> {
+        let axis = axis.into_pyobject(slf.py())?;
+        match dispatch::find("compress") {
+            Some(decl) => {
+                let args = [condition.clone(), slf.as_any().clone(), axis];
+                dispatch::call(slf.py(), decl, &args, &[])
+            }
+            None => Err(bad_type("compress", "the operation does not exist", "report this")),
+        }
+    }
+
     #[pyo3(signature = (ufunc, method, *inputs, **kwargs))]
     fn __array_ufunc__<'py>(
         slf: &Bound<'py, Self>,
