@@ -168,9 +168,11 @@ impl PyTensor {
     fn __index__<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyAny>> {
         let dtype = self.tensor.dtype();
         if dtype.is_float() || dtype == DType::Bool || self.tensor.size() != 1 {
-            return Err(PyTypeError::new_err(
-                "only integer tensors of one element can be converted to an index",
-            ));
+            return Err(PyTypeError::new_err(format!(
+                "only integer tensors of one element can be converted to an index, and this one is {dtype} of shape \
+                 {:?}; use int(t.item()) for a number, or len(t) for the length",
+                self.tensor.shape()
+            )));
         }
         item(py, &self.tensor)
     }

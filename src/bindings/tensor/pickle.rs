@@ -48,9 +48,9 @@ impl PyTensor {
         let tensor = &slf.get().tensor;
         if !tensor.is_leaf() {
             return Err(to_python(Box::new(Error::State {
-                op: "pickle".into(),
-                what: "a tensor with history cannot be pickled or copied".into(),
-                remedy: "use detach() for the values or clone() for a copy in the graph",
+                op: "copy or pickle".into(),
+                what: "a tensor with history cannot be pickled or copied as an object".into(),
+                remedy: "use detach() for the values, as to plot or to save them, or clone() for a copy in the graph",
             })));
         }
         static REBUILD: pyo3::sync::PyOnceLock<Py<PyAny>> = pyo3::sync::PyOnceLock::new();
