@@ -4,11 +4,9 @@
 // An example talks to the reader of a terminal.
 #![allow(clippy::print_stdout)]
 
-use ferrograd::error::Result;
 use ferrograd::graph::NoHost;
-use ferrograd::ops::autograd::{GradOptions, grad, gradients, no_grad};
-use ferrograd::ops::declare::Axes;
-use ferrograd::tensor::Tensor;
+use ferrograd::ops::autograd::{GradOptions, grad as grad_with};
+use ferrograd::{Axes, Result, Tensor, grad, no_grad};
 use ndarray::Array1;
 
 fn main() -> Result<()> {
@@ -19,7 +17,7 @@ fn main() -> Result<()> {
     let mut slope = Tensor::from(0.0).with_grad();
     let mut offset = Tensor::from(0.0).with_grad();
     for step in 0..100 {
-        let error = &(&x * &slope + offset.clone()) - &y;
+        let error = &x * &slope + &offset - &y;
         let loss = (&error * &error).mean(Axes::All, false, None)?;
         loss.backward()?;
         (slope, offset) = no_grad(|| descend(&slope, &offset))?;
@@ -33,16 +31,12 @@ fn main() -> Result<()> {
 
     // Gradients are tensors: differentiate them again. d²(x³)/dx² = 6 x.
     let t = Tensor::from(2.0).with_grad();
-    let cube = &(&t * &t) * &t;
+    let cube = &t * &t * &t;
     let recorded = GradOptions { create_graph: true, ..GradOptions::default() };
-    let first = grad(&[cube], std::slice::from_ref(&t), &[], &recorded, &NoHost)?.remove(0);
+    let first = grad_with(&[cube], std::slice::from_ref(&t), &[], &recorded, &NoHost)?.remove(0);
     let first = first.expect("cube depends on t");
-    let second = gradients(std::slice::from_ref(&first), &[t])?.remove(0);
-    println!(
-        "d(x^3)/dx = {}, d2(x^3)/dx2 = {} at x = 2",
-        first.item::<f64>()?,
-        second.item::<f64>()?
-    );
+    let second = grad(std::slice::from_ref(&first), &[t])?.remove(0);
+    println!("d(x^3)/dx = {first}, d2(x^3)/dx2 = {second} at x = 2");
     assert_eq!((first.item::<f64>()?, second.item::<f64>()?), (12.0, 12.0));
     Ok(())
 }
@@ -51,7 +45,7 @@ fn main() -> Result<()> {
 fn descend(slope: &Tensor, offset: &Tensor) -> Result<(Tensor, Tensor)> {
     let step = |p: &Tensor| -> Result<Tensor> {
         let gradient = p.grad().expect("backward has run");
-        Ok((p - &(&gradient * 0.5)).with_grad())
+        Ok((p - 0.5 * gradient).with_grad())
     };
     Ok((step(slope)?, step(offset)?))
 }

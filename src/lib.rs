@@ -11,6 +11,8 @@
 //! assert!((dx[0].to_vec::<f64>()?[1] - 1.0f64.cos()).abs() < 1e-15);
 //! # Ok::<(), Box<ferrograd::Error>>(())
 //! ```
+#![cfg_attr(doctest, doc = include_str!("../docs/rust.md"))]
+
 pub mod array;
 #[cfg(feature = "python")]
 mod bindings;

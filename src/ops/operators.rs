@@ -1,61 +1,112 @@
 //! Rust's operators on tensors.
 //!
-//! Owns: `+ - * / %` and unary `-` on `&Tensor`, also with a float on either side.
+//! Owns: `+ - * / %`, their assigning forms and unary `-`, on tensors and references in every mix, and with numbers.
 //! Never used by the bindings, which call the fallible functions.
 //!
+//! A number on the right is anything that becomes a [`Scalar`]; on the left it is `f64` or `i32`, the types of Rust's
+//! literals: with `f32` among them `(2.0 * &x).sin()` would not say which one it means.
+//!
 //! # Panics
-//! As ndarray's operators: when the shapes do not broadcast. The methods of the same meaning return `Result`.
+//! As ndarray's operators: when the shapes do not broadcast, and where an assigning form is refused (a leaf that
+//! requires grad while recording). The methods of the same meaning return `Result`.
 
-use std::ops::{Add, Div, Mul, Neg, Rem, Sub};
+use std::ops::{
+    Add, AddAssign, Div, DivAssign, Mul, MulAssign, Neg, Rem, RemAssign, Sub, SubAssign,
+};
 
-use crate::ops::arith::{ADD, DIVIDE, MULTIPLY, REMAINDER, SUBTRACT};
-use crate::ops::declare::Scalar;
+use crate::error::Result;
+use crate::ops::arith::{ADD, DIVIDE, MULTIPLY, NEGATIVE, REMAINDER, SUBTRACT};
+use crate::ops::declare::{Operand, Scalar};
 use crate::ops::elementwise::{Elementwise, binary, binary_scalar, scalar_binary, unary};
+use crate::ops::inplace;
 use crate::tensor::Tensor;
 
-fn settled(op: &'static Elementwise, result: crate::error::Result<Tensor>) -> Tensor {
+fn settled<T>(op: &'static Elementwise, result: Result<T>) -> T {
     result.unwrap_or_else(|error| panic!("{} failed: {error}", op.name))
 }
 
-macro_rules! operators {
-    ($($trait:ident $method:ident $spec:ident),*) => {$(
-        impl $trait<&Tensor> for &Tensor {
-            type Output = Tensor;
-            fn $method(self, other: &Tensor) -> Tensor {
-                settled(&$spec, binary(&$spec, self, other))
-            }
-        }
-        impl $trait<f64> for &Tensor {
-            type Output = Tensor;
-            fn $method(self, other: f64) -> Tensor {
-                settled(&$spec, binary_scalar(&$spec, self, Scalar::Float(other)))
-            }
-        }
-        impl $trait<&Tensor> for f64 {
-            type Output = Tensor;
-            fn $method(self, other: &Tensor) -> Tensor {
-                settled(&$spec, scalar_binary(&$spec, Scalar::Float(self), other))
-            }
-        }
-        impl $trait<Tensor> for Tensor {
-            type Output = Tensor;
-            fn $method(self, other: Tensor) -> Tensor {
-                $trait::$method(&self, &other)
-            }
-        }
-        impl $trait<f64> for Tensor {
-            type Output = Tensor;
-            fn $method(self, other: f64) -> Tensor {
-                $trait::$method(&self, other)
+macro_rules! numbers {
+    ($($number:ty => $variant:ident($as:ty)),*) => {$(
+        impl From<$number> for Scalar {
+            fn from(value: $number) -> Scalar {
+                Scalar::$variant(<$as>::from(value))
             }
         }
     )*};
 }
-operators!(Add add ADD, Sub sub SUBTRACT, Mul mul MULTIPLY, Div div DIVIDE, Rem rem REMAINDER);
+numbers!(f64 => Float(f64), f32 => Float(f64), i64 => Int(i64), i32 => Int(i64));
+
+/// One operator between tensors, with these types on its sides.
+macro_rules! operator {
+    ($trait:ident $method:ident $spec:ident [$($left:ty, $right:ty);*]) => {$(
+        impl $trait<$right> for $left {
+            type Output = Tensor;
+            fn $method(self, other: $right) -> Tensor {
+                settled(&$spec, binary(&$spec, &self, &other))
+            }
+        }
+    )*};
+}
+
+macro_rules! operators {
+    ($($trait:ident $method:ident $assign:ident $assign_method:ident $spec:ident),*) => {$(
+        operator!($trait $method $spec [&Tensor, &Tensor; &Tensor, Tensor; Tensor, &Tensor; Tensor, Tensor]);
+        operators!(@right $trait $method $spec [&Tensor; Tensor]);
+        operators!(@left $trait $method $spec [f64, &Tensor; f64, Tensor; i32, &Tensor; i32, Tensor]);
+
+        /// Changes the elements in place: every handle on them sees it.
+        impl $assign<&Tensor> for Tensor {
+            fn $assign_method(&mut self, other: &Tensor) {
+                let other = Operand::Tensor(other.clone());
+                settled(&$spec, inplace::binary_(&$spec, self, &other));
+            }
+        }
+        impl $assign<Tensor> for Tensor {
+            fn $assign_method(&mut self, other: Tensor) {
+                settled(&$spec, inplace::binary_(&$spec, self, &Operand::Tensor(other)));
+            }
+        }
+        impl<N: Into<Scalar>> $assign<N> for Tensor {
+            fn $assign_method(&mut self, other: N) {
+                settled(&$spec, inplace::binary_(&$spec, self, &Operand::Scalar(other.into())));
+            }
+        }
+    )*};
+    (@right $trait:ident $method:ident $spec:ident [$($left:ty);*]) => {$(
+        impl<N: Into<Scalar>> $trait<N> for $left {
+            type Output = Tensor;
+            fn $method(self, other: N) -> Tensor {
+                settled(&$spec, binary_scalar(&$spec, &self, other.into()))
+            }
+        }
+    )*};
+    (@left $trait:ident $method:ident $spec:ident [$($left:ty, $right:ty);*]) => {$(
+        impl $trait<$right> for $left {
+            type Output = Tensor;
+            fn $method(self, other: $right) -> Tensor {
+                settled(&$spec, scalar_binary(&$spec, self.into(), &other))
+            }
+        }
+    )*};
+}
+operators!(
+    Add add AddAssign add_assign ADD,
+    Sub sub SubAssign sub_assign SUBTRACT,
+    Mul mul MulAssign mul_assign MULTIPLY,
+    Div div DivAssign div_assign DIVIDE,
+    Rem rem RemAssign rem_assign REMAINDER
+);
 
 impl Neg for &Tensor {
     type Output = Tensor;
     fn neg(self) -> Tensor {
-        settled(&crate::ops::arith::NEGATIVE, unary(&crate::ops::arith::NEGATIVE, self))
+        settled(&NEGATIVE, unary(&NEGATIVE, self))
+    }
+}
+
+impl Neg for Tensor {
+    type Output = Tensor;
+    fn neg(self) -> Tensor {
+        -&self
     }
 }

@@ -50,7 +50,7 @@ impl Tensor {
     /// The one element of a tensor of size 1.
     ///
     /// # Errors
-    /// `State` when there is not exactly one element; `DType` when `T` is not the tensor's element type.
+    /// `Argument` when there is not exactly one element; `DType` when `T` is not the tensor's element type.
     pub fn item<T: Element>(&self) -> Result<T> {
         if self.size() != 1 {
             return Err(Box::new(Error::Argument {
@@ -59,6 +59,7 @@ impl Tensor {
                 remedy: "reduce or index it to one element first".into(),
             }));
         }
+        self.check_element::<T>("item")?;
         Ok(self.to_vec::<T>()?[0])
     }
 
@@ -125,6 +126,26 @@ impl<T: Element, D: Dimension> From<Array<T, D>> for Tensor {
 impl<T: Element> From<Vec<T>> for Tensor {
     fn from(data: Vec<T>) -> Tensor {
         Tensor::from(Array::from_vec(data))
+    }
+}
+
+impl<T: Element> From<&[T]> for Tensor {
+    /// Copies the elements.
+    fn from(data: &[T]) -> Tensor {
+        Tensor::from(data.to_vec())
+    }
+}
+
+impl<T: Element, const N: usize> From<[T; N]> for Tensor {
+    fn from(data: [T; N]) -> Tensor {
+        Tensor::from(ndarray::arr1(&data))
+    }
+}
+
+impl<T: Element, const M: usize, const N: usize> From<[[T; N]; M]> for Tensor {
+    /// A matrix, row by row.
+    fn from(data: [[T; N]; M]) -> Tensor {
+        Tensor::from(Array::from_shape_fn((M, N), |(i, j)| data[i][j]))
     }
 }
 

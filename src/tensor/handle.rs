@@ -4,7 +4,6 @@
 //! Invariant: `edge` never changes after construction; a later history (in-place change) lives in `Meta` and in
 //! the family's `History`.
 
-use std::fmt;
 use std::sync::{Arc, OnceLock};
 
 use crate::array::{Layout, Storage};
@@ -342,15 +341,5 @@ impl Tensor {
     /// Names this tensor in dumps and messages.
     pub fn set_name(&self, name: Option<&str>) {
         self.ensure_meta().set_name(name);
-    }
-}
-
-impl fmt::Debug for Tensor {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Tensor")
-            .field("shape", &self.shape())
-            .field("dtype", &self.dtype())
-            .field("requires_grad", &self.requires_grad())
-            .finish_non_exhaustive()
     }
 }

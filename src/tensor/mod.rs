@@ -7,6 +7,7 @@
 
 mod construct;
 mod cut;
+mod display;
 mod handle;
 mod history;
 mod leaf;

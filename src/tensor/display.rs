@@ -1,0 +1,230 @@
+//! Tensors as text: `Display` prints the values as NumPy's `str` does, `Debug` one short line.
+//!
+//! Owns: the choice of digits, the columns, the line breaks and the summary of large tensors.
+//! Never fails and never changes a tensor; the Python face has NumPy print its arrays.
+//! Invariant: the text is NumPy's with its default print options.
+
+use std::fmt;
+
+use ndarray::{ArrayViewD, Axis};
+
+use crate::dtype::{DType, Element};
+use crate::error::Result;
+use crate::tensor::Tensor;
+
+/// NumPy's print options: digits after the point, columns of a line, elements that are all shown, and items kept at
+/// either end of an axis that is not.
+const PRECISION: usize = 8;
+const LINE: usize = 75;
+const THRESHOLD: usize = 1000;
+const EDGE: usize = 3;
+/// Floats below it have an exponent.
+const SMALL: f64 = 1e-4;
+/// Tensors up to this size show their values in `Debug`.
+const DEBUG_VALUES: usize = 8;
+
+impl fmt::Display for Tensor {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let text = match self.dtype() {
+            DType::F64 => text::<f64>(self, floats, scalar_float),
+            DType::F32 => text::<f32>(self, floats, scalar_float),
+            DType::I64 => text::<i64>(self, aligned, |v| v.to_string()),
+            DType::I32 => text::<i32>(self, aligned, |v| v.to_string()),
+            DType::U8 => text::<u8>(self, aligned, |v| v.to_string()),
+            DType::Bool => {
+                let word = |v: bool| if v { "True" } else { "False" };
+                let words = |all: &[bool]| right(all.iter().map(|v| word(*v).into()).collect());
+                text::<bool>(self, words, |v| word(v).into())
+            }
+        };
+        f.write_str(&text.map_err(|_| fmt::Error)?)
+    }
+}
+
+impl fmt::Debug for Tensor {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let mut parts = f.debug_struct("Tensor");
+        parts.field("shape", &self.shape()).field("dtype", &self.dtype());
+        parts.field("requires_grad", &self.requires_grad());
+        if self.size() > DEBUG_VALUES {
+            return parts.finish_non_exhaustive();
+        }
+        match self.dtype() {
+            DType::F64 => parts.field("values", &self.to_vec::<f64>().unwrap_or_default()),
+            DType::F32 => parts.field("values", &self.to_vec::<f32>().unwrap_or_default()),
+            DType::I64 => parts.field("values", &self.to_vec::<i64>().unwrap_or_default()),
+            DType::I32 => parts.field("values", &self.to_vec::<i32>().unwrap_or_default()),
+            DType::U8 => parts.field("values", &self.to_vec::<u8>().unwrap_or_default()),
+            DType::Bool => parts.field("values", &self.to_vec::<bool>().unwrap_or_default()),
+        };
+        parts.finish()
+    }
+}
+
+/// The text of a tensor whose shown elements `words` formats together, and a 0-d one `scalar`.
+fn text<T: Element>(
+    tensor: &Tensor,
+    words: impl Fn(&[T]) -> Vec<String>,
+    scalar: impl Fn(T) -> String,
+) -> Result<String> {
+    let guard = tensor.view::<T>()?;
+    let view = guard.array();
+    if view.is_empty() {
+        return Ok("[]".into());
+    }
+    if let ([], Some(value)) = (view.shape(), view.iter().next()) {
+        return Ok(scalar(*value));
+    }
+    let summarise = view.len() > THRESHOLD;
+    let mut shown = Vec::new();
+    collect(view.view(), summarise, &mut shown);
+    let mut words = words(&shown).into_iter();
+    Ok(block(view.shape(), summarise, &mut words, 1, LINE))
+}
+
+/// The indices of an axis that are shown: those before the gap, and those after it.
+fn kept(len: usize, summarise: bool) -> (usize, usize) {
+    if summarise && 2 * EDGE < len { (EDGE, EDGE) } else { (len, 0) }
+}
+
+fn collect<T: Element>(view: ArrayViewD<'_, T>, summarise: bool, into: &mut Vec<T>) {
+    let Some(&len) = view.shape().first() else {
+        into.extend(view.iter().copied());
+        return;
+    };
+    let (first, last) = kept(len, summarise);
+    for i in (0..first).chain(len - last..len) {
+        collect(view.index_axis(Axis(0), i), summarise, into);
+    }
+}
+
+/// The brackets around one axis, its items indented by `indent` and broken before column `width`.
+fn block(
+    dims: &[usize],
+    summarise: bool,
+    words: &mut impl Iterator<Item = String>,
+    indent: usize,
+    width: usize,
+) -> String {
+    let (len, inner) = (dims[0], &dims[1..]);
+    let (first, last) = kept(len, summarise);
+    let mut items = Vec::with_capacity(first + last + 1);
+    for i in 0..first + last {
+        if i == first {
+            items.push("...".to_string());
+        }
+        items.push(if inner.is_empty() {
+            words.next().unwrap_or_default()
+        } else {
+            block(inner, summarise, words, indent + 1, width - 1)
+        });
+    }
+    let margin = " ".repeat(indent);
+    if !inner.is_empty() {
+        let separator = "\n".repeat(inner.len()) + &margin;
+        return format!("[{}]", items.join(&separator));
+    }
+    let (mut text, mut line) = (String::new(), margin.clone());
+    for (i, word) in items.iter().enumerate() {
+        if line.len() > indent && line.len() + word.len() > width - 1 {
+            text += line.trim_end();
+            text.push('\n');
+            line.clone_from(&margin);
+        }
+        line += word;
+        if i + 1 < items.len() {
+            line.push(' ');
+        }
+    }
+    format!("[{}]", &(text + &line)[indent..])
+}
+
+/// Words of one width, the shorter ones moved to the right.
+fn right(words: Vec<String>) -> Vec<String> {
+    let width = words.iter().map(String::len).max().unwrap_or(0);
+    words.into_iter().map(|word| format!("{word:>width$}")).collect()
+}
+
+fn aligned<T: fmt::Display>(values: &[T]) -> Vec<String> {
+    right(values.iter().map(T::to_string).collect())
+}
+
+/// NaN and the infinities as NumPy writes them.
+fn special(value: f64) -> Option<&'static str> {
+    match value {
+        v if v.is_nan() => Some("nan"),
+        f64::INFINITY => Some("inf"),
+        f64::NEG_INFINITY => Some("-inf"),
+        _ => None,
+    }
+}
+
+/// (before the point, after it): the shortest digits that tell the number from others, or eight, rounded.
+fn digits(shortest: &str, rounded: impl Fn() -> String) -> (String, String) {
+    let parts = |text: &str| {
+        let (whole, fraction) = text.split_once('.').unwrap_or((text, ""));
+        (whole.to_string(), fraction.trim_end_matches('0').to_string())
+    };
+    let found = parts(shortest);
+    if found.1.len() > PRECISION { parts(&rounded()) } else { found }
+}
+
+fn positional<T: fmt::Display>(value: T) -> (String, String) {
+    digits(&value.to_string(), || format!("{value:.PRECISION$}"))
+}
+
+/// Mantissa before and after the point, and the exponent.
+fn scientific<T: fmt::LowerExp>(value: T) -> (String, String, i32) {
+    let split = |text: String| {
+        let (mantissa, exponent) = text.split_once('e').unwrap_or((&text, "0"));
+        (mantissa.to_string(), exponent.parse().unwrap_or(0))
+    };
+    let (mantissa, exponent) = split(format!("{value:e}"));
+    let (rounded, after) = split(format!("{value:.PRECISION$e}"));
+    let long = mantissa.split_once('.').is_some_and(|(_, f)| f.len() > PRECISION);
+    let (whole, fraction) = digits(&mantissa, || rounded.clone());
+    (whole, fraction, if long { after } else { exponent })
+}
+
+/// Floats in one format, chosen by the largest and the smallest of them.
+fn floats<T: Element + fmt::Display + fmt::LowerExp>(values: &[T]) -> Vec<String> {
+    let sizes = values.iter().map(|v| v.to_f64().abs()).filter(|v| v.is_finite() && *v != 0.0);
+    let (low, high) = sizes.fold((f64::INFINITY, 0.0), |(l, h), v| (v.min(l), v.max(h)));
+    let small = T::from_f64(SMALL).to_f64();
+    let exponents = high > 0.0 && (high >= 1e8 || low < small || high / low > 1000.0);
+    let finite = || values.iter().filter(|v| v.to_f64().is_finite());
+    let word = |v: &T| special(v.to_f64()).map(str::to_string);
+    if exponents {
+        let parts = || finite().map(|v| scientific(*v));
+        let places = parts().map(|p| p.1.len()).max().unwrap_or(0);
+        let width = parts().map(|p| p.2.abs().to_string().len()).max().unwrap_or(0).max(2);
+        let write = |v: &T| {
+            let (whole, fraction, exponent) = scientific(*v);
+            let (sign, size) = (if exponent < 0 { '-' } else { '+' }, exponent.abs());
+            format!("{whole}.{fraction:0<places$}e{sign}{size:0>width$}")
+        };
+        return right(values.iter().map(|v| word(v).unwrap_or_else(|| write(v))).collect());
+    }
+    let places = finite().map(|v| positional(*v).1.len()).max().unwrap_or(0);
+    let write = |v: &T| {
+        let (whole, fraction) = positional(*v);
+        format!("{whole}.{fraction:<places$}")
+    };
+    right(values.iter().map(|v| word(v).unwrap_or_else(|| write(v))).collect())
+}
+
+/// One float: every digit that tells it from others.
+fn scalar_float<T: Element + fmt::Display + fmt::LowerExp>(value: T) -> String {
+    let size = value.to_f64().abs();
+    if let Some(word) = special(value.to_f64()) {
+        return word.into();
+    }
+    if size == 0.0 || (T::from_f64(SMALL).to_f64()..1e16).contains(&size) {
+        let text = value.to_string();
+        return if text.contains('.') { text } else { text + ".0" };
+    }
+    let text = format!("{value:e}");
+    let (mantissa, exponent) = text.split_once('e').unwrap_or((&text, "0"));
+    let (sign, size) = exponent.strip_prefix('-').map_or(('+', exponent), |rest| ('-', rest));
+    format!("{mantissa}e{sign}{size:0>2}")
+}
