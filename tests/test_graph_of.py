@@ -141,3 +141,10 @@ def test_values_without_names_and_shapes_still_have_labels() -> None:
     assert "%1" in y.to_string()
     assert "v0" in y.to_mermaid()
     assert "->" in y.to_dot()
+
+
+def test_a_summary_reads_the_same_in_a_console_and_names_one_leaf():
+    x = fg.ones(2, requires_grad=True)
+    found = fg.graph.summary((x * x).sum())
+    assert repr(found) == str(found)
+    assert "2 operations, 1 leaf," in str(found)

@@ -59,7 +59,7 @@ class GraphMemory:
         return "\n".join([*lines, *_table(self.by_operation)])
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class GraphSummary:
     """A graph in numbers: `depth` is the most operations on one path from the tensor to a leaf."""
 
@@ -71,10 +71,13 @@ class GraphSummary:
 
     def __str__(self) -> str:
         head = (
-            f"graph: {self.operations} operations, {self.leaves} leaves, {self.edges} edges,"
+            f"graph: {self.operations} operations,"
+            f" {self.leaves} {'leaf' if self.leaves == 1 else 'leaves'}, {self.edges} edges,"
             f" depth {self.depth}, {_bytes(self.memory.saved_bytes)} saved"
         )
         return "\n".join([head, *_table(self.memory.by_operation)])
+
+    __repr__ = __str__
 
 
 def summary(tensor: Tensor) -> GraphSummary:
