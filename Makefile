@@ -101,6 +101,8 @@ loom: ## the arena's counting protocols under loom
 .PHONY: test-package
 test-package: ## cargo package builds what it ships
 	$(call step,cargo package,cargo package $(LOCKED) --quiet --allow-dirty)
+	@# The packaged copy was built under the crate's own name: without this, cargo would take it for the sources.
+	@cargo clean --quiet --package ferrograd --profile dev
 
 .PHONY: test-python
 test-python: $(VENV)/.wheel $(VENV)/.dev ## the installed wheel: pytest, stubs, types
