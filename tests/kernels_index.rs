@@ -76,7 +76,7 @@ fn out_of_range_is_an_error_that_names_the_index() {
     let text = failed.unwrap_err().to_string();
     assert_eq!(
         text,
-        "take: index -4 is out of range for axis 2 of size 3; use an index from -3 to 3 - 1"
+        "take: index -4 is out of range for axis 2 of size 3; use an index from -3 to 2"
     );
     let smallest = ints(&[i64::MIN], &[1]);
     let view = smallest.view();
