@@ -8,7 +8,7 @@ from collections.abc import Callable
 from typing import Any, cast
 
 from ferrograd._core import _switch_anomaly, _switch_sites
-from ferrograd._modes import _decorate, _Immediate, _Mode
+from ferrograd._modes import _decorate, _Entered, _Immediate, _Mode, _Setting
 
 __all__ = ["detect_anomaly", "record_call_sites", "set_detect_anomaly"]
 
@@ -77,7 +77,7 @@ class set_detect_anomaly(_Anomaly, _Immediate):  # noqa: N801
         return again
 
 
-class record_call_sites(_Immediate):  # noqa: N801
+class record_call_sites(_Setting):  # noqa: N801
     """Messages name the lines of the program that called the operations they speak of.
 
     Acts at once; as a context manager it switches back at the end; also a decorator. The error
@@ -86,34 +86,15 @@ class record_call_sites(_Immediate):  # noqa: N801
     as a note. Costs about a microsecond for each operation; anomaly mode includes it.
     """
 
-    __slots__ = ("_mode",)
+    __slots__ = ()
+
+    _put = staticmethod(_switch_sites)
 
     def __new__(cls, mode: bool | Callable[..., Any] = True) -> Any:
         """`record_call_sites()` acts; `record_call_sites(f)` is `f` decorated."""
         if callable(mode):
-            return _decorate(mode, lambda: _Sites(True))
+            return _decorate(mode, lambda: _Entered(_switch_sites, True))
         return super().__new__(cls)
 
     def __init__(self, mode: bool | Callable[..., Any] = True) -> None:
-        super().__init__()
-        self._mode = bool(mode)
-        self._begin()
-
-    def _switch(self) -> int:
-        return _switch_sites(self._mode)
-
-    def _fresh(self) -> "_Sites":
-        return _Sites(self._mode)
-
-
-class _Sites(_Mode):
-    """The same, acting when it is entered."""
-
-    __slots__ = ("_mode",)
-
-    def __init__(self, mode: bool) -> None:
-        super().__init__()
-        self._mode = mode
-
-    def _switch(self) -> int:
-        return _switch_sites(self._mode)
+        super().__init__(bool(mode))

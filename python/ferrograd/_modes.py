@@ -11,7 +11,7 @@ import inspect
 import types
 import warnings
 from collections.abc import AsyncGenerator, Callable, Generator
-from typing import Any, Self, TypeVar, cast
+from typing import Any, ClassVar, Self, TypeVar, cast
 
 from ferrograd._core import (
     _restore_mode,
@@ -201,15 +201,36 @@ class _Immediate(_Mode):
         return _decorate(function, self._fresh)
 
 
+class _Entered(_Mode):
+    """A switch of the core put on or off where it is entered."""
+
+    __slots__ = ("_mode", "_put")
+
+    def __init__(self, put: Callable[[bool], int], mode: bool) -> None:
+        super().__init__()
+        self._put, self._mode = put, mode
+
+    def _switch(self) -> int:
+        return self._put(self._mode)
+
+
 class _Setting(_Immediate):
-    """A mode that is on or off as its argument says."""
+    """A switch of the core, `_put`, that is on or off as the argument says."""
 
     __slots__ = ("_mode",)
+
+    _put: "ClassVar[staticmethod[[bool], int]]"
 
     def __init__(self, mode: bool) -> None:
         super().__init__()
         self._mode = bool(mode)
         self._begin()
+
+    def _switch(self) -> int:
+        return type(self)._put(self._mode)
+
+    def _fresh(self) -> _Mode:
+        return _Entered(type(self)._put, self._mode)
 
 
 class set_grad_enabled(_Setting):  # noqa: N801
@@ -217,25 +238,7 @@ class set_grad_enabled(_Setting):  # noqa: N801
 
     __slots__ = ()
 
-    def _switch(self) -> int:
-        return _switch_grad(self._mode)
-
-    def _fresh(self) -> _Mode:
-        return cast(_Mode, enable_grad() if self._mode else no_grad())
-
-
-class _Multithreading(_Mode):
-    __slots__ = ("_mode",)
-
-    def __init__(self, mode: bool) -> None:
-        super().__init__()
-        self._mode = mode
-
-    def _fresh(self) -> _Mode:
-        return _Multithreading(self._mode)
-
-    def _switch(self) -> int:
-        return _switch_multithreading(self._mode)
+    _put = staticmethod(_switch_grad)
 
 
 class set_multithreading_enabled(_Setting):  # noqa: N801
@@ -255,11 +258,7 @@ class set_multithreading_enabled(_Setting):  # noqa: N801
 
     __slots__ = ()
 
-    def _switch(self) -> int:
-        return _switch_multithreading(self._mode)
-
-    def _fresh(self) -> _Mode:
-        return _Multithreading(self._mode)
+    _put = staticmethod(_switch_multithreading)
 
 
 class inference_mode(_Mode):  # noqa: N801

@@ -40,9 +40,9 @@ def gradcheck(
     that a function of several outputs takes a missing gradient as zeros. `check_grad_dtypes` checks
     that each gradient has its input's dtype. `fast_mode` compares one random projection for each
     output and input instead of every entry: two evaluations for each input. `check_batched_grad`
-    has nothing to check: batches of gradients are computed one by one; `check_forward_ad` is
-    refused. A function whose derivative is meant to differ from its slope (straight-through
-    estimators) cannot pass: test it by its values.
+    checks nothing more: it is accepted for PyTorch's sake; `check_forward_ad` is refused. A
+    function whose derivative is meant to differ from its slope (straight-through estimators) cannot
+    pass: test it by its values.
 
     Returns a report that is true when all agrees; otherwise raises `GradcheckError` with it, unless
     `raise_exception` is False. Errors: `ArgumentError` when no input can be checked, and when the
