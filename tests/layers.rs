@@ -57,9 +57,9 @@ const UNSAFE: &[&str] = &[
     "src/kernels/",
     "src/graph/arena/",
     "src/graph/arena.rs",
-    "src/bindings/numpy.rs",
-    "src/bindings/dlpack/",
-    "src/bindings/ffi.rs",
+    "src/bindings/exchange/numpy.rs",
+    "src/bindings/exchange/dlpack/",
+    "src/bindings/call/entry.rs",
     "src/threads.rs",
 ];
 

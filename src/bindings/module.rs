@@ -6,10 +6,11 @@
 use pyo3::prelude::*;
 use pyo3::types::{PyList, PyType};
 
-use crate::bindings::{
-    autograd, collect, config, dlpack, edge, errors, ffi, function, functor, group, hooks,
-    introspect, node, numpy, packing, quick, scope, site, tensor,
-};
+use crate::bindings::call::{entry, functor, observe};
+use crate::bindings::exchange::{dlpack, numpy};
+use crate::bindings::graph::{collect, edge, group, hooks, introspect, node, packing, site};
+use crate::bindings::pass::{backward, modes, short};
+use crate::bindings::{errors, function, tensor};
 
 /// Functions whose public place is not the package itself: `fg.grad` is another function, and the
 /// package's own `_like` functions take more arguments.
@@ -41,7 +42,7 @@ fn core(m: &Bound<'_, PyModule>) -> PyResult<()> {
     m.add_class::<function::CustomFunction>()?;
     function::mark(&m.py().get_type::<function::CustomFunction>())?;
     m.add_class::<function::FunctionContext>()?;
-    ffi::register(m, &py.get_type::<tensor::PyTensor>())?;
+    entry::register(m, &py.get_type::<tensor::PyTensor>())?;
     functions(m)?;
     for (name, class) in errors::types(py)? {
         m.add(*name, class.bind(py))?;
@@ -58,29 +59,29 @@ fn functions(m: &Bound<'_, PyModule>) -> PyResult<()> {
     m.add_function(wrap_pyfunction!(tensor::set_default_dtype, m)?)?;
     m.add_function(wrap_pyfunction!(tensor::full, m)?)?;
     m.add_function(wrap_pyfunction!(tensor::rebuild, m)?)?;
-    m.add_function(wrap_pyfunction!(autograd::backward, m)?)?;
-    m.add_function(wrap_pyfunction!(autograd::grad, m)?)?;
-    m.add_function(wrap_pyfunction!(autograd::_jacobian, m)?)?;
-    m.add_function(wrap_pyfunction!(autograd::_grad_rows, m)?)?;
+    m.add_function(wrap_pyfunction!(backward::backward, m)?)?;
+    m.add_function(wrap_pyfunction!(backward::grad, m)?)?;
+    m.add_function(wrap_pyfunction!(backward::_jacobian, m)?)?;
+    m.add_function(wrap_pyfunction!(backward::_grad_rows, m)?)?;
     m.add_function(wrap_pyfunction!(function::once_differentiable, m)?)?;
-    m.add_function(wrap_pyfunction!(config::is_grad_enabled, m)?)?;
-    m.add_function(wrap_pyfunction!(config::is_inference_mode_enabled, m)?)?;
-    m.add_function(wrap_pyfunction!(config::_switch_grad, m)?)?;
-    m.add_function(wrap_pyfunction!(config::_switch_inference, m)?)?;
-    m.add_function(wrap_pyfunction!(config::_switch_multithreading, m)?)?;
-    m.add_function(wrap_pyfunction!(config::is_multithreading_enabled, m)?)?;
-    m.add_function(wrap_pyfunction!(config::_restore_mode, m)?)?;
+    m.add_function(wrap_pyfunction!(modes::is_grad_enabled, m)?)?;
+    m.add_function(wrap_pyfunction!(modes::is_inference_mode_enabled, m)?)?;
+    m.add_function(wrap_pyfunction!(modes::_switch_grad, m)?)?;
+    m.add_function(wrap_pyfunction!(modes::_switch_inference, m)?)?;
+    m.add_function(wrap_pyfunction!(modes::_switch_multithreading, m)?)?;
+    m.add_function(wrap_pyfunction!(modes::is_multithreading_enabled, m)?)?;
+    m.add_function(wrap_pyfunction!(modes::_restore_mode, m)?)?;
     m.add_function(wrap_pyfunction!(site::_switch_anomaly, m)?)?;
     m.add_function(wrap_pyfunction!(site::_switch_sites, m)?)?;
     m.add_function(wrap_pyfunction!(site::is_anomaly_enabled, m)?)?;
     m.add_function(wrap_pyfunction!(site::is_anomaly_check_nan_enabled, m)?)?;
     m.add_function(wrap_pyfunction!(site::_cut_because, m)?)?;
-    m.add_function(wrap_pyfunction!(config::get_num_threads, m)?)?;
-    m.add_function(wrap_pyfunction!(config::set_num_threads, m)?)?;
-    m.add_function(wrap_pyfunction!(config::live_nodes, m)?)?;
-    m.add_function(wrap_pyfunction!(config::live_bytes, m)?)?;
-    m.add_function(wrap_pyfunction!(config::config, m)?)?;
-    m.add_function(wrap_pyfunction!(config::registered, m)?)?;
+    m.add_function(wrap_pyfunction!(modes::get_num_threads, m)?)?;
+    m.add_function(wrap_pyfunction!(modes::set_num_threads, m)?)?;
+    m.add_function(wrap_pyfunction!(modes::live_nodes, m)?)?;
+    m.add_function(wrap_pyfunction!(modes::live_bytes, m)?)?;
+    m.add_function(wrap_pyfunction!(modes::config, m)?)?;
+    m.add_function(wrap_pyfunction!(modes::registered, m)?)?;
     m.add_function(wrap_pyfunction!(edge::get_gradient_edge, m)?)?;
     m.add_function(wrap_pyfunction!(group::register_multi_grad_hook, m)?)?;
     m.add_function(wrap_pyfunction!(packing::_push_saved_hooks, m)?)?;
@@ -103,11 +104,11 @@ fn functors(m: &Bound<'_, PyModule>) -> PyResult<()> {
     m.add_function(wrap_pyfunction!(function::_wrap_forward, m)?)?;
     m.add_function(wrap_pyfunction!(introspect::_output_of, m)?)?;
     m.add_function(wrap_pyfunction!(introspect::_graph_facts, m)?)?;
-    m.add_function(wrap_pyfunction!(scope::_observe, m)?)?;
-    m.add_function(wrap_pyfunction!(quick::_traced_call, m)?)?;
-    m.add_function(wrap_pyfunction!(quick::_short_gradient, m)?)?;
-    m.add_function(wrap_pyfunction!(quick::_short_push, m)?)?;
-    m.add_function(wrap_pyfunction!(scope::_unobserve, m)?)?;
+    m.add_function(wrap_pyfunction!(observe::_observe, m)?)?;
+    m.add_function(wrap_pyfunction!(short::_traced_call, m)?)?;
+    m.add_function(wrap_pyfunction!(short::_short_gradient, m)?)?;
+    m.add_function(wrap_pyfunction!(short::_short_push, m)?)?;
+    m.add_function(wrap_pyfunction!(observe::_unobserve, m)?)?;
     Ok(())
 }
 

@@ -8,11 +8,11 @@ use pyo3::prelude::*;
 use pyo3::types::{PyDict, PyTuple};
 use smallvec::SmallVec;
 
+use crate::bindings::exchange::numpy::is_array;
 use crate::bindings::function::context::Arrays;
 use crate::bindings::function::form::Form;
 use crate::bindings::function::outputs::as_tensor;
 use crate::bindings::function::tree::{Search, Tree, tensor_leaf};
-use crate::bindings::numpy::is_array;
 use crate::bindings::tensor::PyTensor;
 use crate::tensor::Tensor;
 

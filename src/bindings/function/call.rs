@@ -8,15 +8,15 @@ use std::sync::Arc;
 use pyo3::prelude::*;
 use smallvec::SmallVec;
 
-use crate::bindings::collect::Counted;
+use crate::bindings::call::entry::existing_dict;
 use crate::bindings::errors::{python, to_python};
-use crate::bindings::ffi::existing_dict;
 use crate::bindings::function::arguments::Arguments;
 use crate::bindings::function::context::{FunctionContext, Marks, Told, Waiting};
 use crate::bindings::function::form::Form;
 use crate::bindings::function::outputs::{Outputs, as_tensor};
 use crate::bindings::function::rule::{Target, Trampoline};
 use crate::bindings::function::tree::Tree;
+use crate::bindings::graph::collect::Counted;
 use crate::bindings::tensor::wrap;
 use crate::error::Error;
 use crate::graph::{Flags, ModeGuard, SavedValues};

@@ -10,7 +10,7 @@ use pyo3::prelude::*;
 use pyo3::types::{PyString, PyTuple};
 use smallvec::SmallVec;
 
-use crate::bindings::convert::{tensor_of, type_name};
+use crate::bindings::call::convert::{tensor_of, type_name};
 use crate::bindings::errors::{bad_type, python, to_python};
 use crate::bindings::function::outputs::{as_tensor, is_numpy};
 use crate::bindings::function::saved::{Loan, Restored, from_node, object};

@@ -9,13 +9,13 @@ use pyo3::exceptions::PyTypeError;
 use pyo3::prelude::*;
 use pyo3::types::{PyDict, PyFrozenSet, PyList, PySuper, PyTuple, PyType};
 
+use crate::bindings::call::observe;
 use crate::bindings::errors::bad_type;
 use crate::bindings::function::arguments::Arguments;
 use crate::bindings::function::call::Job;
 use crate::bindings::function::form::Form;
 use crate::bindings::function::outputs::contract;
 use crate::bindings::function::rule::Target;
-use crate::bindings::scope;
 
 /// An operation with a derivative of your own whose instances carry parameters: subclass it with
 /// `forward(self, inputs, ctx)` and `backward(self, grad_outputs, ctx)`, which return sequences.
@@ -44,8 +44,8 @@ impl CustomFunction {
         };
         let outputs = job
             .run(py, |context| slf.call_method1(pyo3::intern!(py, "forward"), (inputs, context)))?;
-        if scope::active() {
-            scope::called(slf.as_any(), &form.name, inputs, &outputs)?;
+        if observe::active() {
+            observe::called(slf.as_any(), &form.name, inputs, &outputs)?;
         }
         Ok(outputs.cast_into()?)
     }

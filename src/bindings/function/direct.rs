@@ -8,7 +8,8 @@ use pyo3::sync::PyOnceLock;
 use pyo3::types::{PyList, PyString, PyTuple, PyType};
 use smallvec::SmallVec;
 
-use crate::bindings::convert::type_name;
+use crate::bindings::call::convert::type_name;
+use crate::bindings::call::observe;
 use crate::bindings::errors::{bad_type, bad_value};
 use crate::bindings::function::arguments::Arguments;
 use crate::bindings::function::call::Job;
@@ -17,7 +18,6 @@ use crate::bindings::function::form::Form;
 use crate::bindings::function::outputs::{as_tensor, contract, is_numpy};
 use crate::bindings::function::rule::Target;
 use crate::bindings::function::tree::Tree;
-use crate::bindings::scope;
 use crate::bindings::tensor::{PyTensor, remember};
 use crate::graph::ModeGuard;
 
@@ -103,9 +103,9 @@ fn record<'py>(
             .try_for_each(|ob| context.wait("save_for_backward", ob, None).map(|_| ()))?;
         Ok(output)
     })?;
-    if scope::active() {
+    if observe::active() {
         let inputs = PyTuple::new(py, &inputs)?;
-        scope::note(py, &form.name, &inputs, Some(attrs).filter(|a| !a.is_none()), &output)?;
+        observe::note(py, &form.name, &inputs, Some(attrs).filter(|a| !a.is_none()), &output)?;
     }
     Ok(output)
 }

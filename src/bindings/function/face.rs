@@ -6,13 +6,13 @@
 use pyo3::prelude::*;
 use pyo3::types::{PyDict, PyTuple, PyType};
 
+use crate::bindings::call::observe;
 use crate::bindings::errors::{bad_type, to_python};
 use crate::bindings::function::arguments::Arguments;
 use crate::bindings::function::call::Job;
 use crate::bindings::function::context::FunctionContext;
 use crate::bindings::function::form::Form;
 use crate::bindings::function::rule::Target;
-use crate::bindings::scope;
 use crate::error::Error;
 
 /// An operation with a derivative of your own: subclass it with static `forward` and `backward`.
@@ -76,8 +76,8 @@ impl Function {
                 Ok(output)
             }
         })?;
-        if scope::active() {
-            scope::called(cls.as_any(), &form.name, args, &output)?;
+        if observe::active() {
+            observe::called(cls.as_any(), &form.name, args, &output)?;
         }
         Ok(output)
     }

@@ -8,12 +8,12 @@ use pyo3::prelude::*;
 use pyo3::types::{PyDict, PyList, PyTuple};
 use smallvec::SmallVec;
 
-use crate::bindings::convert::{tensor_of, type_name, weak_number};
+use crate::bindings::call::convert::{tensor_of, type_name, weak_number};
 use crate::bindings::errors::from_python;
+use crate::bindings::exchange::numpy::is_scalar;
 use crate::bindings::function::outputs::{as_tensor, is_numpy};
 use crate::bindings::function::rule::Trampoline;
 use crate::bindings::function::tree::Tree;
-use crate::bindings::numpy::is_scalar;
 use crate::error::{Error, Result};
 use crate::graph::{Context, Edges};
 use crate::ops::cast::astype;

@@ -8,10 +8,10 @@ use pyo3::prelude::*;
 use pyo3::pyclass::CompareOp;
 use pyo3::types::{PyBytes, PyNotImplemented, PyString};
 
-use crate::bindings::convert;
-use crate::bindings::dispatch::{self, SMALL};
+use crate::bindings::call::convert;
+use crate::bindings::call::dispatch::{self, SMALL};
+use crate::bindings::call::observe;
 use crate::bindings::errors::{bad_type, python};
-use crate::bindings::scope;
 use crate::bindings::tensor::{PyTensor, wrap};
 use crate::error::Result;
 use crate::ops::autograd::admit_saved;
@@ -55,11 +55,11 @@ pub(crate) fn run<'py>(
 /// The result of an operator, told to the graph scopes of this thread.
 #[inline]
 fn told<'py>(name: &str, operands: &[&Bound<'py, PyAny>], result: Object<'py>) -> Object<'py> {
-    if scope::active()
+    if observe::active()
         && let Ok(value) = &result
         && value.is_instance_of::<PyTensor>()
     {
-        scope::operator(name, operands, value)?;
+        observe::operator(name, operands, value)?;
     }
     result
 }

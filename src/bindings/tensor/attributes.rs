@@ -7,11 +7,11 @@ use pyo3::prelude::*;
 use pyo3::sync::PyOnceLock;
 use pyo3::types::PyTuple;
 
-use crate::bindings::convert;
-use crate::bindings::dispatch::tensor_by_name;
+use crate::bindings::call::convert;
+use crate::bindings::call::dispatch::tensor_by_name;
+use crate::bindings::call::observe;
 use crate::bindings::errors::{bad_value, to_python};
-use crate::bindings::numpy;
-use crate::bindings::scope;
+use crate::bindings::exchange::numpy;
 use crate::bindings::tensor::{PyTensor, wrap, wrap_of};
 use crate::dtype::DType;
 use crate::error::Error;
@@ -31,8 +31,8 @@ fn told<'py>(
     slf: &Bound<'py, PyTensor>,
     result: Bound<'py, PyAny>,
 ) -> PyResult<Bound<'py, PyAny>> {
-    if scope::active() {
-        scope::operator(name, &[slf.as_any()], &result)?;
+    if observe::active() {
+        observe::operator(name, &[slf.as_any()], &result)?;
     }
     Ok(result)
 }

@@ -6,10 +6,10 @@
 use pyo3::exceptions::PyUserWarning;
 use pyo3::prelude::*;
 
-use crate::bindings::autograd;
-use crate::bindings::convert::{self, type_name};
+use crate::bindings::call::convert::{self, type_name};
 use crate::bindings::errors::{bad_type, python};
-use crate::bindings::node::{PyNode, co_own, wrap_node};
+use crate::bindings::graph::node::{PyNode, co_own, wrap_node};
+use crate::bindings::pass::backward;
 use crate::bindings::tensor::{PyTensor, remember, wrap};
 use crate::error::Dims;
 use crate::ops::declare::{Operand, Scalar};
@@ -104,7 +104,7 @@ impl PyTensor {
                 "assign None to clear it, or an array of that shape",
             ));
         }
-        let given = autograd::gradient_of(given, tensor.dtype())?;
+        let given = backward::gradient_of(given, tensor.dtype())?;
         python(tensor.set_grad(Some(given)))
     }
 
@@ -134,7 +134,7 @@ impl PyTensor {
         create_graph: bool,
         inputs: Option<&Bound<'_, PyAny>>,
     ) -> PyResult<()> {
-        autograd::run_backward(slf, gradient, retain_graph, create_graph, inputs)
+        backward::run_backward(slf, gradient, retain_graph, create_graph, inputs)
     }
 
     /// The same data outside the graph; memory and version are shared.

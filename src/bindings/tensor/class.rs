@@ -9,7 +9,7 @@ use std::sync::{Arc, OnceLock};
 use pyo3::prelude::*;
 use pyo3::types::{PyWeakrefMethods, PyWeakrefReference};
 
-use crate::bindings::node::CoOwned;
+use crate::bindings::graph::node::CoOwned;
 use crate::tensor::{Meta, Tensor};
 
 /// A multi-dimensional array that remembers how it was computed.

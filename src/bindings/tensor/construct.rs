@@ -8,11 +8,11 @@ use std::sync::atomic::{AtomicU8, Ordering};
 use ::numpy::PyUntypedArray;
 use pyo3::prelude::*;
 
-use crate::bindings::convert::{self, type_name};
-use crate::bindings::dispatch;
-use crate::bindings::dlpack;
+use crate::bindings::call::convert::{self, type_name};
+use crate::bindings::call::dispatch;
 use crate::bindings::errors::{bad_type, bad_value};
-use crate::bindings::numpy;
+use crate::bindings::exchange::dlpack;
+use crate::bindings::exchange::numpy;
 use crate::bindings::tensor::{PyTensor, remember};
 use crate::dtype::DType;
 use crate::ops::cast::astype;

@@ -10,8 +10,8 @@ use pyo3::prelude::*;
 use pyo3::types::{PyBool, PyFloat, PyInt, PyTuple};
 
 use crate::bindings::errors::{bad_value, graph_cut_warning, python, to_python};
-use crate::bindings::numpy;
-use crate::bindings::site::assigning;
+use crate::bindings::exchange::numpy;
+use crate::bindings::graph::site::assigning;
 use crate::bindings::tensor::PyTensor;
 use crate::dtype::DType;
 use crate::error::Error;

@@ -7,8 +7,8 @@ use pyo3::prelude::*;
 use pyo3::sync::PyOnceLock;
 use pyo3::types::PyDict;
 
-use crate::bindings::node::display_name;
-use crate::bindings::numpy;
+use crate::bindings::exchange::numpy;
+use crate::bindings::graph::node::display_name;
 use crate::bindings::tensor::{PyTensor, conversion::item};
 use crate::dtype::DType;
 

@@ -9,10 +9,10 @@ use pyo3::exceptions::PyTypeError;
 use pyo3::prelude::*;
 use pyo3::types::PyInt;
 
-use crate::bindings::convert;
-use crate::bindings::dispatch::{self, SMALL};
+use crate::bindings::call::convert;
+use crate::bindings::call::dispatch::{self, SMALL};
+use crate::bindings::call::observe;
 use crate::bindings::errors::python;
-use crate::bindings::scope;
 use crate::bindings::tensor::{PyTensor, wrap_of};
 use crate::ops::compare;
 use crate::ops::declare::{Arg, IndexItem, Operand};
@@ -27,8 +27,8 @@ impl PyTensor {
         key: &Bound<'py, PyAny>,
     ) -> PyResult<Bound<'py, PyAny>> {
         let item = get_item(slf, key)?;
-        if scope::active() {
-            scope::operator("index", &[slf.as_any(), key], &item)?;
+        if observe::active() {
+            observe::operator("index", &[slf.as_any(), key], &item)?;
         }
         Ok(item)
     }
@@ -41,8 +41,8 @@ impl PyTensor {
         let items = convert::index_of(key)?;
         let operand = convert::operand_of("setitem", "the value", value)?;
         python(assign::set_index(&slf.get().tensor, &items, &operand))?;
-        if scope::active() {
-            scope::operator("setitem", &[slf.as_any(), key, value], slf.as_any())?;
+        if observe::active() {
+            observe::operator("setitem", &[slf.as_any(), key, value], slf.as_any())?;
         }
         Ok(())
     }

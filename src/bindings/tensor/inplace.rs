@@ -6,10 +6,10 @@
 use pyo3::prelude::*;
 use smallvec::smallvec;
 
-use crate::bindings::convert;
-use crate::bindings::dispatch;
+use crate::bindings::call::convert;
+use crate::bindings::call::dispatch;
+use crate::bindings::call::observe;
 use crate::bindings::errors::python;
-use crate::bindings::scope;
 use crate::bindings::tensor::PyTensor;
 use crate::ops::declare::{Arg, Operand, Scalar};
 use crate::ops::inplace;
@@ -17,8 +17,8 @@ use crate::ops::inplace;
 type Slf<'py> = PyResult<Bound<'py, PyTensor>>;
 
 fn told<'py>(name: &str, slf: &Bound<'py, PyTensor>) -> Slf<'py> {
-    if scope::active() {
-        scope::operator(name, &[slf.as_any()], slf.as_any())?;
+    if observe::active() {
+        observe::operator(name, &[slf.as_any()], slf.as_any())?;
     }
     Ok(slf.clone())
 }

@@ -7,7 +7,7 @@ use pyo3::prelude::*;
 use pyo3::types::PyTuple;
 
 use crate::bindings::errors::to_python;
-use crate::bindings::numpy;
+use crate::bindings::exchange::numpy;
 use crate::bindings::tensor::{PyTensor, remember};
 use crate::error::Error;
 use crate::tensor::Tensor;

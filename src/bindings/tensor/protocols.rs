@@ -8,7 +8,7 @@ use pyo3::prelude::*;
 use pyo3::sync::PyOnceLock;
 use pyo3::types::{PyDict, PyTuple};
 
-use crate::bindings::dispatch;
+use crate::bindings::call::dispatch;
 use crate::bindings::errors::bad_type;
 use crate::bindings::tensor::PyTensor;
 

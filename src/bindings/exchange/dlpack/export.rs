@@ -9,11 +9,11 @@ use pyo3::prelude::*;
 use pyo3::types::PyDict;
 
 use crate::array::Storage;
-use crate::bindings::dispatch::tensor_by_name;
-use crate::bindings::dlpack::format::{
+use crate::bindings::call::dispatch::tensor_by_name;
+use crate::bindings::errors::{bad_type, to_python};
+use crate::bindings::exchange::dlpack::format::{
     CPU, DlTensor, IS_COPIED, Legacy, Managed, READ_ONLY, Versioned, refused,
 };
-use crate::bindings::errors::{bad_type, to_python};
 use crate::bindings::tensor::PyTensor;
 use crate::dtype::DType;
 use crate::error::Error;

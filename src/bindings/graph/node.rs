@@ -11,9 +11,9 @@ use pyo3::exceptions::PyAttributeError;
 use pyo3::prelude::*;
 use pyo3::types::{PyDict, PyTuple, PyWeakrefMethods, PyWeakrefReference};
 
-use crate::bindings::collect::Notes;
 use crate::bindings::function::context_of;
-use crate::bindings::hooks::{self, RemovableHandle};
+use crate::bindings::graph::collect::Notes;
+use crate::bindings::graph::hooks::{self, RemovableHandle};
 use crate::bindings::tensor::{PyTensor, object_of};
 use crate::graph::{Origin, Saved};
 use crate::ops::function::Spec;

@@ -13,12 +13,12 @@ use pyo3::prelude::*;
 use pyo3::types::{PyCapsule, PyDict};
 
 use crate::array::{Access, Layout, ShapeVec, Storage};
-use crate::bindings::convert::type_name;
-use crate::bindings::dlpack::export::duplicate;
-use crate::bindings::dlpack::format::{
+use crate::bindings::call::convert::type_name;
+use crate::bindings::errors::{bad_type, to_python};
+use crate::bindings::exchange::dlpack::export::duplicate;
+use crate::bindings::exchange::dlpack::format::{
     CPU, DlTensor, LEGACY, Legacy, Managed, READ_ONLY, VERSION, VERSIONED, Versioned, refused,
 };
-use crate::bindings::errors::{bad_type, to_python};
 use crate::bindings::tensor::{PyTensor, wrap};
 use crate::dtype::DType;
 use crate::error::Error;
@@ -189,7 +189,7 @@ pub(crate) fn from_dlpack<'py>(
 /// NumPy's own arrays and scalars come another way.
 pub(crate) fn produces(x: &Bound<'_, PyAny>) -> PyResult<bool> {
     Ok(!x.is_instance_of::<PyTensor>()
-        && !crate::bindings::numpy::is_scalar(x)?
+        && !crate::bindings::exchange::numpy::is_scalar(x)?
         && x.hasattr(pyo3::intern!(x.py(), "__dlpack__"))?)
 }
 

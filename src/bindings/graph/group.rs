@@ -10,7 +10,7 @@ use std::sync::{Arc, Mutex, PoisonError, Weak};
 use pyo3::prelude::*;
 
 use crate::bindings::errors::bad_value;
-use crate::bindings::hooks::{
+use crate::bindings::graph::hooks::{
     Callback, RemovableHandle, attach, edge_of, lent, lent_list, raised_in,
 };
 use crate::bindings::tensor::PyTensor;

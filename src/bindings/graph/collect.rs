@@ -14,8 +14,8 @@ use pyo3::prelude::*;
 use pyo3::types::PyDict;
 use pyo3::{PyTraverseError, PyVisit};
 
-use crate::bindings::edge::GradientEdge;
-use crate::bindings::node::PyNode;
+use crate::bindings::graph::edge::GradientEdge;
+use crate::bindings::graph::node::PyNode;
 use crate::bindings::tensor::PyTensor;
 use crate::graph::{Flags, Foreign};
 use crate::tensor::Node;

@@ -9,8 +9,8 @@ use pyo3::prelude::*;
 use pyo3::types::{PyDict, PyFloat, PyTuple};
 use smallvec::smallvec;
 
-use crate::bindings::host::run_pass;
-use crate::bindings::numpy;
+use crate::bindings::exchange::numpy;
+use crate::bindings::pass::host::run_pass;
 use crate::bindings::tensor::{PyTensor, item, leaf};
 use crate::dtype::DType;
 use crate::graph::{GRAD, INFERENCE, Mode, ModeGuard, TRANSFORM};

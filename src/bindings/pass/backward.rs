@@ -9,10 +9,10 @@ use pyo3::sync::PyOnceLock;
 use pyo3::types::{PyDict, PyTuple};
 use smallvec::{SmallVec, smallvec};
 
-use crate::bindings::convert::{self, type_name};
-use crate::bindings::edge::GradientEdge;
+use crate::bindings::call::convert::{self, type_name};
 use crate::bindings::errors::{bad_type, bad_value};
-use crate::bindings::host::{run_pass, run_passes};
+use crate::bindings::graph::edge::GradientEdge;
+use crate::bindings::pass::host::{run_pass, run_passes};
 use crate::bindings::tensor::{PyTensor, remember, wrap};
 use crate::dtype::DType;
 use crate::graph::Flags;

@@ -19,7 +19,7 @@ use pyo3::sync::PyOnceLock;
 use pyo3::types::{PyDict, PyType};
 
 use crate::array::{Access, Layout, Storage};
-use crate::bindings::convert::type_name;
+use crate::bindings::call::convert::type_name;
 use crate::bindings::errors::{bad_type, bad_value, to_python};
 use crate::dtype::DType;
 use crate::error::Error;

@@ -11,9 +11,9 @@ use pyo3::prelude::*;
 use pyo3::types::{PyBool, PyList, PyString, PyTuple};
 use smallvec::SmallVec;
 
-use crate::bindings::binding::{Args, bind};
+use crate::bindings::call::bind::{Args, bind};
+use crate::bindings::call::observe;
 use crate::bindings::errors::{bad_type, python};
-use crate::bindings::scope;
 use crate::bindings::tensor::{PyTensor, wrap, wrap_of};
 use crate::error::Result;
 use crate::ops::autograd::admit_saved;
@@ -76,8 +76,8 @@ pub(crate) fn call<'py>(
     };
     let source = positional.first().and_then(|ob| ob.cast::<PyTensor>().ok());
     let result = wrap_output(py, polish(decl, output)?, source)?;
-    if scope::active() {
-        scope::dispatched(py, decl, positional, keywords, &result)?;
+    if observe::active() {
+        observe::dispatched(py, decl, positional, keywords, &result)?;
     }
     Ok(result)
 }
@@ -99,8 +99,8 @@ pub(crate) fn change<'py>(
     };
     polish(decl, output)?;
     let receiver = positional[0].clone();
-    if scope::active() {
-        scope::dispatched(py, decl, positional, keywords, &receiver)?;
+    if observe::active() {
+        observe::dispatched(py, decl, positional, keywords, &receiver)?;
     }
     Ok(receiver)
 }

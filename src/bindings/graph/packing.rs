@@ -9,9 +9,9 @@ use std::sync::{Arc, Mutex, PoisonError};
 use pyo3::prelude::*;
 use pyo3::types::{PyDict, PyString, PyTuple};
 
-use crate::bindings::convert::{tensor_of, type_name};
+use crate::bindings::call::convert::{tensor_of, type_name};
 use crate::bindings::errors::{bad_type, from_python};
-use crate::bindings::hooks::Callback;
+use crate::bindings::graph::hooks::Callback;
 use crate::bindings::tensor::{PyTensor, wrap};
 use crate::error::{Dims, Error, Result};
 use crate::graph::{Foreign, GRAD, Mode, ModeGuard, PACKING, Pack, PackedValue, TRACING};

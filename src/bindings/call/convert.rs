@@ -11,9 +11,9 @@ use pyo3::types::{
 };
 use smallvec::SmallVec;
 
-use crate::bindings::dispatch;
+use crate::bindings::call::dispatch;
 use crate::bindings::errors::{bad_type, to_python};
-use crate::bindings::numpy;
+use crate::bindings::exchange::numpy;
 use crate::bindings::tensor::PyTensor;
 use crate::dtype::DType;
 use crate::error::Error;

@@ -12,9 +12,9 @@ use pyo3::ffi as c;
 use pyo3::prelude::*;
 use pyo3::types::{PyDict, PyString, PyTuple, PyType};
 
-use crate::bindings::dispatch::{self, Keywords, Positional};
+use crate::bindings::call::dispatch::{self, Keywords, Positional};
+use crate::bindings::call::observe;
 use crate::bindings::errors::{bad_type, to_python};
-use crate::bindings::scope;
 use crate::bindings::tensor::{PyTensor, wrap};
 use crate::error::Error;
 use crate::ops::declare::{Kind, OpDecl};
@@ -87,7 +87,7 @@ unsafe fn enter(
     kwnames: *mut c::PyObject,
 ) -> *mut c::PyObject {
     let decl = registry()[index];
-    if kwnames.is_null() && !scope::active() {
+    if kwnames.is_null() && !observe::active() {
         // SAFETY: the arguments are `slf`, if it is there, and `nargs` more; attached.
         let done = unsafe {
             match (slf.is_null(), nargs) {

@@ -9,11 +9,11 @@ use pyo3::prelude::*;
 use pyo3::sync::PyOnceLock;
 use pyo3::types::{PyDict, PyTuple};
 
+use crate::bindings::call::functor::record;
 use crate::bindings::errors::{bad_type, bad_value, python};
+use crate::bindings::exchange::numpy;
 use crate::bindings::function::{self, context_of};
-use crate::bindings::functor::record;
-use crate::bindings::node::{PyNode, wrap_node};
-use crate::bindings::numpy;
+use crate::bindings::graph::node::{PyNode, wrap_node};
 use crate::bindings::tensor::{PyTensor, wrap};
 use crate::graph::{self, NodeId};
 use crate::ops::function::Spec;

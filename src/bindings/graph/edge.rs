@@ -6,8 +6,8 @@
 use pyo3::prelude::*;
 
 use crate::bindings::errors::bad_value;
-use crate::bindings::hooks::edge_of;
-use crate::bindings::node::{PyNode, wrap_node};
+use crate::bindings::graph::hooks::edge_of;
+use crate::bindings::graph::node::{PyNode, wrap_node};
 use crate::bindings::tensor::PyTensor;
 use crate::ops::autograd::Point;
 use crate::ops::function::Spec;
@@ -62,7 +62,7 @@ impl GradientEdge {
     }
 
     fn __repr__(&self) -> String {
-        let name = crate::bindings::node::display_name(self.point.edge.node());
+        let name = crate::bindings::graph::node::display_name(self.point.edge.node());
         format!("GradientEdge(node=<{name}>, output_nr={})", self.point.edge.output())
     }
 }

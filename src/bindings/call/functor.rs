@@ -9,9 +9,9 @@ use std::borrow::Cow;
 use pyo3::prelude::*;
 use pyo3::types::{PyDict, PyTuple};
 
-use crate::bindings::convert::tensor_of;
+use crate::bindings::call::convert::tensor_of;
+use crate::bindings::call::observe;
 use crate::bindings::errors::{bad_type, bad_value};
-use crate::bindings::scope;
 use crate::bindings::tensor::{PyTensor, remember, run};
 use crate::error::Result;
 use crate::ops::functor::{self, Attributes, Fiber, Gemm};
@@ -60,7 +60,7 @@ impl<'py> Call<'_, 'py> {
         let out = match self.name {
             None => run(py, elements, compute)?,
             Some(name) => {
-                let tensor = if elements > crate::bindings::dispatch::SMALL {
+                let tensor = if elements > crate::bindings::call::dispatch::SMALL {
                     py.detach(compute)?
                 } else {
                     compute()?
@@ -71,10 +71,10 @@ impl<'py> Call<'_, 'py> {
                 object.into_any()
             }
         };
-        if scope::active() {
+        if observe::active() {
             let inputs = PyTuple::new(py, self.inputs)?;
             let attributes = self.attributes.map(|all| record(py, &all)).transpose()?;
-            scope::note(py, self.op, &inputs, attributes.as_ref().map(Bound::as_any), &out)?;
+            observe::note(py, self.op, &inputs, attributes.as_ref().map(Bound::as_any), &out)?;
         }
         Ok(out)
     }

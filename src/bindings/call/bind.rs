@@ -8,7 +8,7 @@ use pyo3::prelude::*;
 use pyo3::types::{PyBool, PyString};
 use smallvec::SmallVec;
 
-use crate::bindings::convert::{self, type_name};
+use crate::bindings::call::convert::{self, type_name};
 use crate::bindings::errors::bad_type;
 use crate::bindings::tensor::PyTensor;
 use crate::ops::declare::{Arg, Kind, OpDecl, Operand, Param};

@@ -6,8 +6,8 @@
 use pyo3::prelude::*;
 use pyo3::types::{PyDict, PyList};
 
+use crate::bindings::call::entry::{python_default, takes_tensor};
 use crate::bindings::errors::{bad_value, python};
-use crate::bindings::ffi::{python_default, takes_tensor};
 use crate::graph::{GRAD, INFERENCE, Mode, SERIAL, Value, grad_enabled};
 use crate::kernels::isa;
 use crate::ops::{in_place_alias, in_place_name, registry};

@@ -8,7 +8,7 @@ use std::cell::RefCell;
 use pyo3::prelude::*;
 use pyo3::types::{PyDict, PyString, PyTuple};
 
-use crate::bindings::binding::by_name_only;
+use crate::bindings::call::bind::by_name_only;
 use crate::graph::{FORWARD, Mode, ModeGuard, PACKING, TRACING, take_packing_failure};
 use crate::ops::declare::OpDecl;
 

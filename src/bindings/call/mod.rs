@@ -1,0 +1,7 @@
+//! What a call of an operation passes through, from CPython to the registry.
+pub(crate) mod bind;
+pub(crate) mod convert;
+pub(crate) mod dispatch;
+pub(crate) mod entry;
+pub(crate) mod functor;
+pub(crate) mod observe;

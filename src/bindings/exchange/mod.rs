@@ -1,0 +1,3 @@
+//! Memory that is shared with other array libraries.
+pub(crate) mod dlpack;
+pub(crate) mod numpy;

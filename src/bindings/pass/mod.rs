@@ -1,0 +1,5 @@
+//! A backward pass as Python starts it, and the modes of a thread.
+pub(crate) mod backward;
+pub(crate) mod host;
+pub(crate) mod modes;
+pub(crate) mod short;
