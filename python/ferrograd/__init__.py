@@ -8,11 +8,6 @@ from importlib import import_module as _import_module
 from typing import TYPE_CHECKING, Any
 
 from ferrograd import _core, autograd, errors
-from ferrograd._anomaly import (
-    detect_anomaly as detect_anomaly,
-    record_call_sites as record_call_sites,
-    set_detect_anomaly as set_detect_anomaly,
-)
 from ferrograd._core import *
 from ferrograd._core import (
     CustomFunction as CustomFunction,
@@ -21,7 +16,12 @@ from ferrograd._core import (
     Node as Node,
     __version__ as __version__,
 )
-from ferrograd._creation import (
+from ferrograd._inspect.anomaly import (
+    detect_anomaly as detect_anomaly,
+    record_call_sites as record_call_sites,
+    set_detect_anomaly as set_detect_anomaly,
+)
+from ferrograd._tensor.creation import (
     arange as arange,
     bool_ as bool_,
     e as e,
@@ -45,13 +45,13 @@ from ferrograd._creation import (
     zeros as zeros,
     zeros_like as zeros_like,
 )
-from ferrograd._modes import (
+from ferrograd._tensor.modes import (
     enable_grad as enable_grad,
     inference_mode as inference_mode,
     no_grad as no_grad,
     set_grad_enabled as set_grad_enabled,
 )
-from ferrograd._random import (
+from ferrograd._tensor.random import (
     Generator as Generator,
     manual_seed as manual_seed,
     rand as rand,
@@ -71,20 +71,20 @@ if TYPE_CHECKING:
         nn as nn,
         optim as optim,
     )
-    from ferrograd._backward import (
-        BackwardPass as BackwardPass,
-        GradientComputer as GradientComputer,
-    )
     from ferrograd._checking import (
         GradcheckReport as GradcheckReport,
         gradcheck as gradcheck,
         gradgradcheck as gradgradcheck,
     )
-    from ferrograd._checkpoint import checkpoint as checkpoint
-    from ferrograd._explain import explain_no_grad as explain_no_grad
-    from ferrograd._graph import Graph as Graph
-    from ferrograd._info import show_config as show_config
+    from ferrograd._inspect.explain import explain_no_grad as explain_no_grad
+    from ferrograd._inspect.info import show_config as show_config
+    from ferrograd._inspect.scope import Graph as Graph
+    from ferrograd._tensor.checkpoint import checkpoint as checkpoint
     from ferrograd.autograd import graph as graph
+    from ferrograd.autograd._passes import (
+        BackwardPass as BackwardPass,
+        GradientComputer as GradientComputer,
+    )
     from ferrograd.transforms import (
         check_grads as check_grads,
         deriv as deriv,
@@ -140,7 +140,7 @@ _TRANSFORMS = (
 _LAZY = {
     **dict.fromkeys(_TRANSFORMS, "ferrograd.transforms"),
     **dict.fromkeys(("dict", "isinstance", "list", "tuple", "type"), "ferrograd.builtins"),
-    "bool": "ferrograd._array_api",
+    "bool": "ferrograd._dispatch.array_api",
     "builtins": "",
     "core": "",
     "differential_operators": "",
@@ -154,11 +154,11 @@ _LAZY = {
     "numpy": "",
     "scipy": "",
     "transforms": "",
-    "BackwardPass": "ferrograd._backward",
-    "GradientComputer": "ferrograd._backward",
-    "Graph": "ferrograd._graph",
-    "checkpoint": "ferrograd._checkpoint",
-    "explain_no_grad": "ferrograd._explain",
+    "BackwardPass": "ferrograd.autograd._passes",
+    "GradientComputer": "ferrograd.autograd._passes",
+    "Graph": "ferrograd._inspect.scope",
+    "checkpoint": "ferrograd._tensor.checkpoint",
+    "explain_no_grad": "ferrograd._inspect.explain",
     "graph": "ferrograd.autograd",
     "GradcheckReport": "ferrograd._checking",
     "gradcheck": "ferrograd._checking",
@@ -168,7 +168,7 @@ _LAZY = {
     "linalg": "",
     "nn": "",
     "optim": "",
-    "show_config": "ferrograd._info",
+    "show_config": "ferrograd._inspect.info",
 }
 
 

@@ -1,9 +1,3 @@
-"""Every transform under one name, `ferrograd.differential_operators`."""
+"""`ferrograd.differential_operators`: the name under which programs for HIPS autograd import it."""
 
-from ferrograd import transforms as _transforms
-from ferrograd._checkpoint import checkpoint as checkpoint
-from ferrograd.transforms._named import make_jvp_reversemode as make_jvp_reversemode
-
-globals().update(
-    {name: value for name, value in vars(_transforms).items() if not name.startswith("_")}
-)
+from ferrograd.hips.differential_operators import *  # noqa: F403

@@ -14,8 +14,8 @@ from typing import Any
 from weakref import WeakSet
 
 from ferrograd._core import Function, FunctionContext, Tensor, is_grad_enabled, tensor
-from ferrograd._detached import detached
-from ferrograd._vspace import VSpace, vspace
+from ferrograd._dispatch.detached import detached
+from ferrograd._tensor.vspace import VSpace, vspace
 from ferrograd.errors import ArgumentTypeError, NotDifferentiableError
 
 #: Makes the pullback of one argument: `rule(ans, *args, **kwargs)` gives `g -> gradient`.

@@ -13,7 +13,7 @@ from ferrograd._checking import jacobians
 from ferrograd._checking.jacobians import Problem, prepared, pulled
 from ferrograd._checking.report import Comparison, GradcheckReport, Jacobians, largest_difference
 from ferrograd._core import Tensor, grad, tensor
-from ferrograd._modes import enable_grad
+from ferrograd._tensor.modes import enable_grad
 from ferrograd.errors import GradcheckError
 
 

@@ -13,7 +13,7 @@ import numpy as np
 
 from ferrograd._checking.report import Jacobians
 from ferrograd._core import Tensor, grad, tensor
-from ferrograd._modes import enable_grad
+from ferrograd._tensor.modes import enable_grad
 from ferrograd.errors import ArgumentError, GradcheckError
 
 

@@ -3,10 +3,6 @@
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
-from ferrograd._anomaly import (
-    detect_anomaly as detect_anomaly,
-    set_detect_anomaly as set_detect_anomaly,
-)
 from ferrograd._core import (
     Function as Function,
     backward as backward,
@@ -17,7 +13,11 @@ from ferrograd._core import (
     is_multithreading_enabled as is_multithreading_enabled,
     once_differentiable as once_differentiable,
 )
-from ferrograd._modes import (
+from ferrograd._inspect.anomaly import (
+    detect_anomaly as detect_anomaly,
+    set_detect_anomaly as set_detect_anomaly,
+)
+from ferrograd._tensor.modes import (
     enable_grad as enable_grad,
     inference_mode as inference_mode,
     no_grad as no_grad,
@@ -27,7 +27,7 @@ from ferrograd._modes import (
 
 if TYPE_CHECKING:
     from ferrograd._checking import gradcheck as gradcheck, gradgradcheck as gradgradcheck
-    from ferrograd._checkpoint import run as checkpoint
+    from ferrograd._tensor.checkpoint import run as checkpoint
     from ferrograd.autograd import functional as functional, graph as graph
 
 _LAZY = ("gradcheck", "gradgradcheck")
@@ -43,7 +43,7 @@ def __getattr__(name: str) -> Any:
     if name in _MODULES:
         return import_module(f"ferrograd.autograd.{name}")
     if name == "checkpoint":
-        from ferrograd._checkpoint import run
+        from ferrograd._tensor.checkpoint import run
 
         return run
     raise AttributeError(f"module 'ferrograd.autograd' has no attribute {name!r}")

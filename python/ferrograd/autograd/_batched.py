@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from ferrograd._core import Tensor, _grad_rows, asarray
-from ferrograd._creation import ones, zeros
+from ferrograd._tensor.creation import ones, zeros
 from ferrograd.errors import ArgumentError, ArgumentTypeError, GradientError, ShapeError
 
 

@@ -10,7 +10,7 @@ from collections.abc import Callable
 from typing import Any
 
 from ferrograd._core import Tensor, ones_like
-from ferrograd._modes import set_grad_enabled
+from ferrograd._tensor.modes import set_grad_enabled
 from ferrograd.errors import ArgumentError, ArgumentTypeError, GradientError
 from ferrograd.transforms import _forward, _matrix, _reverse
 from ferrograd.transforms._argnums import Wanted, name_of

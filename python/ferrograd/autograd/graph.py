@@ -10,7 +10,7 @@ from ferrograd._core import (
     get_gradient_edge as get_gradient_edge,
     register_multi_grad_hook as register_multi_grad_hook,
 )
-from ferrograd._graph.inspect import (
+from ferrograd._inspect.graph import (
     GraphMemory as GraphMemory,
     GraphSummary as GraphSummary,
     OperationShare as OperationShare,

@@ -12,7 +12,7 @@ from collections.abc import Callable, Iterable, Sequence
 from typing import Any, ClassVar
 
 from ferrograd._core import Tensor, _run, is_grad_enabled
-from ferrograd._walk import reachable
+from ferrograd._inspect.walk import reachable
 from ferrograd.errors import ArgumentTypeError, CycleError, GradientError
 from ferrograd.functors._operation import Backward, Op, function, registration, tensors
 

@@ -13,7 +13,7 @@ import numpy as np
 
 from ferrograd import _core
 from ferrograd._core import Tensor, grad
-from ferrograd._modes import enable_grad, set_grad_enabled
+from ferrograd._tensor.modes import enable_grad, set_grad_enabled
 from ferrograd.errors import ArgumentTypeError
 from ferrograd.functors._base import AutogradFunction
 from ferrograd.functors._operation import Op

@@ -1,15 +1,3 @@
-"""Programs whose graph does not change: `const_graph`.
+"""`ferrograd.misc.tracers`: the name under which programs for HIPS autograd import it."""
 
-Owns: the name. Recording is cheap enough to be done at every call, so the function is as it was.
-"""
-
-from __future__ import annotations
-
-from collections.abc import Callable
-from functools import partial
-from typing import Any
-
-
-def const_graph(fun: Callable[..., Any], *args: Any, **kwargs: Any) -> Callable[..., Any]:
-    """The function with these arguments given."""
-    return partial(fun, *args, **kwargs) if args or kwargs else fun
+from ferrograd.hips.misc.tracers import *  # noqa: F403

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from ferrograd._core import Tensor, asarray, tensor
-from ferrograd._random import Generator, source
+from ferrograd._tensor.random import Generator, source
 from ferrograd.errors import ArgumentError
 from ferrograd.nn import _operations
 from ferrograd.nn._operations import dropout_mask

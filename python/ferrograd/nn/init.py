@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from ferrograd._core import Tensor, asarray
-from ferrograd._random import Generator, source
+from ferrograd._tensor.random import Generator, source
 from ferrograd.errors import ArgumentError, ShapeError
 from ferrograd.nn._parameter import Parameter
 

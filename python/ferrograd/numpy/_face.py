@@ -12,8 +12,9 @@ from typing import Any
 
 import numpy as np
 
-from ferrograd import _core, _protocols
+from ferrograd import _core
 from ferrograd._core import Tensor, tensor
+from ferrograd._dispatch import protocols
 from ferrograd.errors import ArgumentError
 from ferrograd.numpy._elements import ndenumerate, vectorize
 from ferrograd.numpy._joining import c_, r_
@@ -38,9 +39,9 @@ def face(theirs: Any, ours: Callable[..., Any]) -> Callable[..., Any]:
             if kind is Tensor:
                 return theirs(*args, **kwargs) if kwargs else ours(*args)
             if (kind is list or kind is tuple) and holds_tensor(a):
-                return _protocols.array_function(theirs, None, args, kwargs)
+                return protocols.array_function(theirs, None, args, kwargs)
         if kwargs and any(isinstance(a, list | tuple) and holds_tensor(a) for a in kwargs.values()):
-            return _protocols.array_function(theirs, None, args, kwargs)
+            return protocols.array_function(theirs, None, args, kwargs)
         return theirs(*args, **kwargs)
 
     for name in _METHODS if isinstance(theirs, np.ufunc) else ():
@@ -58,7 +59,7 @@ def faces(home: Any) -> dict[str, Any]:
             continue
         theirs = getattr(home, name)
         try:
-            ours = _protocols._TABLE.get(theirs)
+            ours = protocols.OPERATIONS.get(theirs)
         except TypeError:
             ours = None
         names[name] = theirs if ours is None else face(theirs, ours)

@@ -9,8 +9,8 @@ from typing import Any
 
 import numpy as np
 
-from ferrograd._composed.rearranging import rearranged
 from ferrograd._core import Tensor, asarray
+from ferrograd._dispatch.composed.rearranging import rearranged
 from ferrograd.numpy._values import holds_tensor
 
 

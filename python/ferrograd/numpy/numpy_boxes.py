@@ -1,6 +1,6 @@
 """The classes of traced values under the names that programs ask for: `isinstance(x, ArrayBox)`."""
 
 from ferrograd._core import Tensor
-from ferrograd.builtins import SequenceBox as SequenceBox
+from ferrograd.hips.builtins import SequenceBox as SequenceBox
 
 ArrayBox = Tensor

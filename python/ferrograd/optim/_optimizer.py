@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 
 from ferrograd._core import Tensor, tensor
-from ferrograd._modes import enable_grad, no_grad
+from ferrograd._tensor.modes import enable_grad, no_grad
 from ferrograd.errors import ArgumentError, ArgumentTypeError
 
 Group = dict[str, Any]

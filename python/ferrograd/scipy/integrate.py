@@ -15,9 +15,9 @@ import ferrograd.numpy as np
 from ferrograd._core import is_grad_enabled
 from ferrograd.errors import NotDifferentiableError
 from ferrograd.extend import defvjp_argnums, primitive
-from ferrograd.misc.flatten import flatten
+from ferrograd.hips.misc.flatten import flatten
+from ferrograd.hips.tracer import getval, isbox
 from ferrograd.scipy._library import library
-from ferrograd.tracer import getval, isbox
 from ferrograd.transforms import make_vjp
 
 

@@ -12,6 +12,7 @@ from typing import Any
 import ferrograd.numpy as np
 from ferrograd import _core
 from ferrograd._core import Tensor
+from ferrograd._dispatch import table as _table
 from ferrograd.extend import Primitive as _Primitive
 from ferrograd.scipy._face import face as _face
 from ferrograd.scipy._library import of_scipy as _of_scipy, rest_of as _rest_of
@@ -183,3 +184,6 @@ j0: _Primitive = _of_scipy("special.j0", lambda ans, x: lambda g: -g * j1(x))
 j1: _Primitive = _of_scipy("special.j1", lambda ans, x: lambda g: g * (j0(x) - jv(2, x)) / 2)
 y0: _Primitive = _of_scipy("special.y0", lambda ans, x: lambda g: -g * y1(x))
 y1: _Primitive = _of_scipy("special.y1", lambda ans, x: lambda g: g * (y0(x) - yn(2, x)) / 2)
+
+_table.register(i0, "i0")
+_table.register_module("scipy.special", globals())

@@ -12,12 +12,12 @@ from typing import Any
 import numpy as np
 
 from ferrograd._core import Tensor, tensor
-from ferrograd._modes import no_grad
+from ferrograd._tensor.modes import no_grad
+from ferrograd._tensor.tree import flatten
 from ferrograd.errors import ArgumentError, GradcheckError
 from ferrograd.transforms._argnums import name_of
 from ferrograd.transforms._forward import jvp
 from ferrograd.transforms._reverse import vjp
-from ferrograd.transforms._tree import flatten
 from ferrograd.transforms._values import refused
 
 STEP, ATOL, RTOL = 1e-6, 1e-6, 1e-5

@@ -12,6 +12,7 @@ from typing import Any
 import numpy as np
 
 from ferrograd._core import Tensor, _short_gradient, grad as _grad, tensor
+from ferrograd._tensor.tree import LEAF, Tree, flatten
 from ferrograd.errors import ArgumentError, ArgumentTypeError, DTypeError, ShapeError
 from ferrograd.transforms._argnums import Argnums, Wanted, name_of, named
 from ferrograd.transforms._trace import (
@@ -29,7 +30,6 @@ from ferrograd.transforms._trace import (
     trace,
     traced,
 )
-from ferrograd.transforms._tree import LEAF, Tree, flatten
 from ferrograd.transforms._values import leave, value_of, zeros
 
 

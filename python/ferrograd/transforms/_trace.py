@@ -22,7 +22,8 @@ from ferrograd._core import (
     _traced_call,
     grad as _grad,
 )
-from ferrograd._walk import reachable
+from ferrograd._inspect.walk import reachable
+from ferrograd._tensor.tree import LEAF, Tree, flatten
 from ferrograd.errors import (
     ArgumentChangedError,
     ArgumentTypeError,
@@ -31,7 +32,6 @@ from ferrograd.errors import (
     InPlaceError,
 )
 from ferrograd.transforms._argnums import Wanted, name_of
-from ferrograd.transforms._tree import LEAF, Tree, flatten
 from ferrograd.transforms._values import ARRAY, FLOAT, TENSOR, common, enter, value_of
 
 #: Bits of the core's mode word: recording, inference, a transform is running.

@@ -90,7 +90,7 @@ impl PyTensor {
     #[getter]
     fn size<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyAny>> {
         static SIZE: PyOnceLock<Py<PyAny>> = PyOnceLock::new();
-        let class = SIZE.import(py, "ferrograd._size", "Size")?;
+        let class = SIZE.import(py, "ferrograd._tensor.size", "Size")?;
         class.call1((self.tensor.size(), PyTuple::new(py, self.tensor.shape())?))
     }
 

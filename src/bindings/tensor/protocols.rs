@@ -1,6 +1,6 @@
 //! NumPy's protocols: `np.sin(t)`, `ndarray * t`, `np.concatenate([t, a])`.
 //!
-//! Owns: the hooks NumPy looks for, and the methods whose function has the tensor in second place; the table behind them is Python's (`_protocols.py`), driven by the
+//! Owns: the hooks NumPy looks for, and the methods whose function has the tensor in second place; the table behind them is Python's (`_dispatch`), driven by the
 //! `numpy` names of the registry. Never computes.
 
 use pyo3::intern;
@@ -57,12 +57,12 @@ impl PyTensor {
     ) -> PyResult<Bound<'py, PyAny>> {
         let py = slf.py();
         if kwargs.is_none_or(|kwargs| kwargs.is_empty()) && method.eq(intern!(py, "__call__"))? {
-            let table = TABLE.import(py, "ferrograd._protocols", "_TABLE")?;
+            let table = TABLE.import(py, "ferrograd._dispatch.protocols", "OPERATIONS")?;
             if let Some(ours) = table.cast::<PyDict>()?.get_item(ufunc)? {
                 return ours.call1(inputs);
             }
         }
-        let apply = UFUNC.import(py, "ferrograd._protocols", "array_ufunc")?;
+        let apply = UFUNC.import(py, "ferrograd._dispatch.protocols", "array_ufunc")?;
         apply.call1((ufunc, method, inputs, kwargs))
     }
 
@@ -74,7 +74,7 @@ impl PyTensor {
         kwargs: &Bound<'py, PyAny>,
     ) -> PyResult<Bound<'py, PyAny>> {
         let py = slf.py();
-        let apply = FUNCTION.import(py, "ferrograd._protocols", "array_function")?;
+        let apply = FUNCTION.import(py, "ferrograd._dispatch.protocols", "array_function")?;
         apply.call1((func, types, args, kwargs))
     }
 
@@ -84,6 +84,6 @@ impl PyTensor {
         api_version: Option<&Bound<'py, PyAny>>,
     ) -> PyResult<Bound<'py, PyModule>> {
         let _ = api_version;
-        slf.py().import("ferrograd._array_api")
+        slf.py().import("ferrograd._dispatch.array_api")
     }
 }

@@ -6,8 +6,8 @@ import numpy
 
 import ferrograd.numpy as np
 from ferrograd.errors import NotDifferentiableError
+from ferrograd.hips.tracer import getval, isbox
 from ferrograd.scipy._library import rest_of
-from ferrograd.tracer import getval, isbox
 
 __getattr__ = rest_of("stats.multivariate_normal")
 

@@ -1,0 +1,11 @@
+"""NumPy functions that are compositions of our operations, by NumPy's function."""
+
+from ferrograd._dispatch.composed import (
+    calculus as calculus,
+    linear as linear,
+    plain as plain,
+    polynomials as polynomials,
+    rearranging as rearranging,
+    statistics as statistics,
+    writing as writing,
+)

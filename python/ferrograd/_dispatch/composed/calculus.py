@@ -1,0 +1,252 @@
+"""Compositions of calculus and element-wise mathematics: `gradient`, `correlate`, `linspace`, …
+
+Owns: formulas whose parts are all recorded. Never touches memory.
+Invariant: what decides a branch is read from detached values.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from ferrograd import _core
+from ferrograd._core import Tensor, asarray, concatenate
+from ferrograd._dispatch.composed.shared import axis_of, composes, floats, refuse, refuses, values
+
+
+@composes("gradient")
+def gradient(f: Any, *varargs: Any, axis: Any = None, edge_order: int = 1) -> Any:
+    """Second-order central differences, one-sided at the ends."""
+    f = floats(f)
+    if axis is None:
+        axes = tuple(range(f.ndim))
+    else:
+        axes = tuple(axis_of(a, f.ndim) for a in np.atleast_1d(axis).tolist())
+    if edge_order not in (1, 2):
+        raise ValueError(f"numpy.gradient: edge_order is {edge_order}; give 1 or 2")
+    if len(varargs) not in (0, 1, len(axes)):
+        raise TypeError(
+            f"numpy.gradient: {len(varargs)} spacings for {len(axes)} axes; give one or one each"
+        )
+    steps = varargs or (1.0,)
+    steps = steps * len(axes) if len(steps) == 1 else steps
+    made = [_along(f, h, a, edge_order) for h, a in zip(steps, axes, strict=True)]
+    return made[0] if len(made) == 1 else tuple(made)
+
+
+def _along(f: Tensor, spacing: Any, axis: int, edge_order: int) -> Tensor:
+    size = f.shape[axis]
+    if size < edge_order + 1:
+        raise ValueError(
+            f"numpy.gradient: axis {axis} has {size} elements; edge_order={edge_order} needs at"
+            f" least {edge_order + 1}"
+        )
+
+    def part(first: int | None, last: int | None) -> Tensor:
+        return f[(slice(None),) * axis + (slice(first, last),)]
+
+    def shaped(h: Any) -> Any:
+        return h if np.ndim(h) == 0 else h.reshape((-1,) + (1,) * (f.ndim - axis - 1))
+
+    if np.ndim(spacing) == 0:
+        h: Any = spacing
+        steps = before = after = h
+        inner = (part(2, None) - part(None, -2)) / (2.0 * h)
+        ends = (h, h, h, h)
+    else:
+        x = floats(spacing)
+        if x.ndim != 1 or x.shape[0] != size:
+            raise ValueError(
+                f"numpy.gradient: coordinates of shape {tuple(x.shape)} for an axis of {size}"
+                " elements; give one for each element"
+            )
+        steps = x[1:] - x[:-1]
+        before, after = shaped(steps[:-1]), shaped(steps[1:])
+        inner = (
+            -after / (before * (before + after)) * part(None, -2)
+            + (after - before) / (before * after) * part(1, -1)
+            + before / (after * (before + after)) * part(2, None)
+        )
+        ends = (steps[0], steps[min(1, size - 2)], steps[max(size - 3, 0)], steps[size - 2])
+    left, right = _edges(part, ends, edge_order)
+    return concatenate([left, inner, right], axis).astype(f.dtype)
+
+
+def _edges(part: Any, ends: Any, edge_order: int) -> tuple[Tensor, Tensor]:
+    """The one-sided differences at both ends."""
+    first, second, before, last = ends
+    if edge_order == 1:
+        return (part(1, 2) - part(None, 1)) / first, (part(-1, None) - part(-2, -1)) / last
+    left = (
+        -(2.0 * first + second) / (first * (first + second)) * part(None, 1)
+        + (first + second) / (first * second) * part(1, 2)
+        - first / (second * (first + second)) * part(2, 3)
+    )
+    right = (
+        last / (before * (before + last)) * part(-3, -2)
+        - (before + last) / (before * last) * part(-2, -1)
+        + (2.0 * last + before) / (last * (before + last)) * part(-1, None)
+    )
+    return left, right
+
+
+@composes("correlate")
+def correlate(a: Any, v: Any, mode: str = "valid") -> Tensor:
+    """Cross-correlation of two vectors."""
+    a, v = asarray(a), asarray(v)
+    if len(v) > len(a):
+        return _core.convolve(v, a.flip(), mode).flip()
+    return _core.convolve(a, v.flip(), mode)
+
+
+@composes("ediff1d")
+def ediff1d(ary: Any, to_end: Any = None, to_begin: Any = None) -> Tensor:
+    """Differences of neighbours in the flattened array, with ends."""
+    flat = asarray(ary).reshape(-1)
+    parts = [flat[1:] - flat[:-1]]
+    if to_begin is not None:
+        parts.insert(0, asarray(to_begin).reshape(-1))
+    if to_end is not None:
+        parts.append(asarray(to_end).reshape(-1))
+    return concatenate(parts)
+
+
+@composes("unwrap")
+def unwrap(p: Any, discont: Any = None, axis: int = -1, *, period: float = 2 * np.pi) -> Any:
+    """Phases without jumps; the jumps are constants to differentiation."""
+    p = floats(p)
+    plain = values(p)
+    return p + (np.unwrap(plain, discont, axis, period=period) - plain)
+
+
+@composes("linspace")
+def linspace(
+    start: Any,
+    stop: Any,
+    num: int = 50,
+    endpoint: bool = True,
+    retstep: bool = False,
+    dtype: Any = None,
+    axis: int = 0,
+    *,
+    device: Any = None,
+) -> Any:
+    """Evenly spaced numbers between two ends."""
+    start, stop = floats(start), floats(stop)
+    ndim = max(start.ndim, stop.ndim)
+    share = np.linspace(0.0, 1.0, num, endpoint).reshape((num,) + (1,) * ndim)
+    share = share.astype(np.result_type(start.dtype, stop.dtype))
+    made = start * (1.0 - share) + stop * share
+    if axis:
+        made = _core.moveaxis(made, 0, axis)
+    if dtype is not None:
+        made = made.astype(dtype)
+    if not retstep:
+        return made
+    gaps = num - 1 if endpoint else num
+    return made, (stop - start) / gaps if gaps > 0 else (stop - start) * np.nan
+
+
+@composes("logspace")
+def logspace(
+    start: Any,
+    stop: Any,
+    num: int = 50,
+    endpoint: bool = True,
+    base: Any = 10.0,
+    dtype: Any = None,
+    axis: int = 0,
+) -> Tensor:
+    """Numbers whose logarithms are evenly spaced."""
+    made = _core.power(base, linspace(start, stop, num, endpoint, axis=axis))
+    return made if dtype is None else made.astype(dtype)
+
+
+@composes("geomspace")
+def geomspace(
+    start: Any, stop: Any, num: int = 50, endpoint: bool = True, dtype: Any = None, axis: int = 0
+) -> Any:
+    """Numbers of which each is the same multiple of the one before."""
+    start, stop = floats(start).astype(np.float64), floats(stop).astype(np.float64)
+    if np.any(values(start) == 0) or np.any(values(stop) == 0):
+        raise ValueError("numpy.geomspace: an end is zero; give ends other than zero")
+    exponents = linspace(0.0 * start, _core.log(stop / start), num, endpoint, axis=0)
+    made = start * _core.exp(exponents)
+    if axis:
+        made = _core.moveaxis(made, 0, axis)
+    return made if dtype is None else made.astype(dtype)
+
+
+@composes("divmod")
+def divmod_(a: Any, b: Any) -> tuple[Tensor, Tensor]:
+    """Quotient rounded down, and remainder."""
+    return _core.floor_divide(a, b), _core.remainder(a, b)
+
+
+@composes("modf")
+def modf(x: Any) -> tuple[Tensor, Tensor]:
+    """Fractional and whole part; the derivative of the second is zero."""
+    x = floats(x)
+    whole = _core.trunc(x)
+    return _core.where(_core.isinf(x), _core.copysign(0.0, x), x - whole), whole
+
+
+@composes("ldexp")
+def ldexp(x1: Any, x2: Any) -> Any:
+    """`x1 * 2**x2` for integers `x2`."""
+    x1 = floats(x1)
+    return x1 * np.ldexp(np.ones((), x1.dtype), np.asarray(values(x2)))
+
+
+@composes("positive")
+def positive(x: Any) -> Tensor:
+    """A copy."""
+    return _core.clone(asarray(x))
+
+
+@composes("real", "conj", "conjugate", "real_if_close")
+def real(val: Any, tol: Any = None) -> Tensor:
+    """The tensor itself: there are no complex ones."""
+    return asarray(val)
+
+
+@composes("imag")
+def imag(val: Any) -> Tensor:
+    """Zeros: there are no complex tensors."""
+    return _core.zeros_like(asarray(val))
+
+
+@composes("angle")
+def angle(z: Any, deg: bool = False) -> Any:
+    """0 for positive and π for negative numbers; the derivative is zero."""
+    z = floats(z).detach()
+    found = _core.arctan2(_core.zeros_like(z), z)
+    return found * (180 / np.pi) if deg else found
+
+
+@composes("float_power")
+def float_power(x1: Any, x2: Any) -> Any:
+    """`x1 ** x2` in float64, whatever the dtypes."""
+    return _core.power(asarray(x1).astype(np.float64), asarray(x2).astype(np.float64))
+
+
+@composes("fabs")
+def fabs(x: Any) -> Any:
+    """The absolute value as a float; integers become float64."""
+    return _core.abs(floats(x))
+
+
+@composes("empty_like")
+def empty_like(prototype: Any, dtype: Any = None, *args: Any, **kwargs: Any) -> Tensor:
+    """A tensor of the same shape and dtype."""
+    refuse("empty_like", **{k: v for k, v in kwargs.items() if k == "shape"})
+    return _core.zeros_like(asarray(prototype), dtype)
+
+
+refuses(
+    "nextafter",
+    "spacing",
+    "frexp",
+    reason="it takes floats apart into bits and has no derivative; pass t.detach()",
+)

@@ -1,0 +1,158 @@
+"""Compositions on polynomials as vectors of coefficients, highest power first.
+
+Owns: `poly*` and `vander`. Never finds roots: they are complex.
+Invariant: lengths are those that NumPy gives.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from ferrograd import _core
+from ferrograd._core import Tensor, asarray, concatenate
+from ferrograd._dispatch.composed.shared import composes, floats, missing, refuse, refuses
+
+
+def _coefficients(p: Any) -> Any:
+    p = asarray(p)
+    return p.reshape(-1) if p.ndim == 0 else p
+
+
+def _zeros(count: int, like: Tensor) -> Tensor:
+    return asarray(np.zeros(count, like.dtype))
+
+
+def _longer(p: Tensor, size: int) -> Tensor:
+    return p if len(p) == size else concatenate([_zeros(size - len(p), p), p])
+
+
+@composes("polyadd")
+def polyadd(a1: Any, a2: Any) -> Tensor:
+    """The sum of two polynomials."""
+    a1, a2 = _coefficients(a1), _coefficients(a2)
+    size = max(len(a1), len(a2))
+    return _longer(a1, size) + _longer(a2, size)
+
+
+@composes("polysub")
+def polysub(a1: Any, a2: Any) -> Tensor:
+    """The difference of two polynomials."""
+    return polyadd(a1, -_coefficients(a2))
+
+
+@composes("polymul")
+def polymul(a1: Any, a2: Any) -> Tensor:
+    """The product of two polynomials, which loses their leading zeros first."""
+    return _core.convolve(_from_first(_coefficients(a1)), _from_first(_coefficients(a2)))
+
+
+def _from_first(p: Tensor) -> Tensor:
+    """Without leading zeros; one zero stays of nothing else."""
+    found = np.flatnonzero(p.detach().numpy())
+    return p[int(found[0]) :] if len(found) else p[:1] * 0
+
+
+@composes("polydiv")
+def polydiv(u: Any, v: Any) -> tuple[Tensor, Tensor]:
+    """Quotient and remainder of two polynomials."""
+    u, v = floats(_coefficients(u)), floats(_coefficients(v))
+    steps = len(u) - len(v) + 1
+    if steps < 1:
+        return _zeros(1, u), u
+    remainder, found = u, []
+    for _ in range(steps):
+        factor = remainder[0] / v[0]
+        found.append(factor)
+        remainder = concatenate([(remainder[: len(v)] - factor * v)[1:], remainder[len(v) :]])
+    # NumPy cuts leading zeros of the remainder, to this tolerance.
+    kept = remainder.detach().numpy()
+    first = next((k for k, r in enumerate(kept) if abs(r) > 1e-8), max(len(kept) - 1, 0))
+    rest = remainder[first:] if len(kept) else _zeros(1, u)
+    return _core.stack(found), rest
+
+
+@composes("polyder")
+def polyder(p: Any, m: int = 1) -> Any:
+    """The derivative of a polynomial."""
+    p = _coefficients(p)
+    for _ in range(int(m)):
+        p = p[:-1] * np.arange(len(p) - 1, 0, -1)
+    return p
+
+
+@composes("polyint")
+def polyint(p: Any, m: int = 1, k: Any = None) -> Any:
+    """The integral of a polynomial, with constants."""
+    p = floats(_coefficients(p))
+    constants = floats(0.0 if k is None else k).reshape(-1)
+    if len(constants) == 1 and m > 1:
+        constants = constants * np.ones(m)
+    if len(constants) < m:
+        raise ValueError(
+            f"numpy.polyint: {len(constants)} constants for {m} integrals; give one or one each"
+        )
+    for each in range(int(m)):
+        p = concatenate([p / np.arange(len(p), 0, -1), constants[each : each + 1]])
+    return p
+
+
+@composes("poly")
+def poly(seq_of_zeros: Any) -> Tensor:
+    """The polynomial with these roots."""
+    roots = floats(seq_of_zeros)
+    if roots.ndim > 1:
+        raise missing(
+            "poly",
+            "the characteristic polynomial of a matrix needs complex eigenvalues",
+            "pass the roots",
+        )
+    made = asarray(np.ones(1, roots.dtype))
+    for root in roots.reshape(-1):
+        made = concatenate([made, _zeros(1, made)]) - concatenate([_zeros(1, made), root * made])
+    return made
+
+
+@composes("vander")
+def vander(x: Any, N: int | None = None, increasing: bool = False) -> Tensor:
+    """Powers of a vector's elements as columns."""
+    x = asarray(x)
+    x = x.astype(np.promote_types(x.dtype, int))
+    count = len(x) if N is None else N
+    columns = [asarray(np.ones(len(x), x.dtype))]
+    for _ in range(count - 1):
+        columns.append(columns[-1] * x)
+    made = _core.stack(columns[:count], -1) if count else asarray(np.ones((len(x), 0), x.dtype))
+    return made if increasing else made.flip(1)
+
+
+@composes("polyfit")
+def polyfit(
+    x: Any,
+    y: Any,
+    deg: int,
+    rcond: Any = None,
+    full: bool = False,
+    w: Any = None,
+    cov: Any = False,
+) -> Any:
+    """The polynomial of least squares through points."""
+    refuse("polyfit", full=full, cov=cov)
+    x, y = floats(x), floats(y)
+    columns = vander(x, deg + 1)
+    if w is not None:
+        weights = floats(w)
+        columns = columns * weights[:, None]
+        y = y * (weights[:, None] if y.ndim > 1 else weights)
+    scale = _core.sqrt((columns * columns).sum(0))
+    tolerance = len(x) * np.finfo(x.dtype).eps if rcond is None else rcond
+    found = _core._namespaces["linalg"]["lstsq"](columns / scale, y, tolerance)[0]
+    return found / (scale[:, None] if y.ndim > 1 else scale)
+
+
+refuses(
+    "roots",
+    reason="roots are complex numbers, and there are no complex tensors; find them by Newton's"
+    " method on polyval, or pass t.detach()",
+)

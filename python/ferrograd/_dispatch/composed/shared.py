@@ -1,0 +1,74 @@
+"""What the compositions share.
+
+Owns: the way into the table and the refusal of arguments that have no meaning here. Never computes.
+Invariant: a composition takes the arguments of NumPy's function under NumPy's names; one that it
+cannot honour is refused, never ignored.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any, TypeVar
+
+import numpy as np
+
+from ferrograd._core import Tensor, asarray
+from ferrograd._dispatch.table import REASONS, numpy_function, register
+from ferrograd.errors import ArgumentError, NotDifferentiableError
+
+F = TypeVar("F", bound=Callable[..., Any])
+
+
+def composes(*paths: str) -> Callable[[F], F]:
+    """Enters a function as the composition of NumPy's functions of these names."""
+
+    def enter(function: F) -> F:
+        register(function, *paths)
+        return function
+
+    return enter
+
+
+def refuses(*paths: str, reason: str) -> None:
+    """Enters why functions of these names refuse what requires grad."""
+    for path in paths:
+        theirs = numpy_function(path)
+        if theirs is not None:
+            REASONS[theirs] = reason
+
+
+def refuse(name: str, **given: Any) -> None:
+    """Refuses arguments that are not at the default, which is falsy."""
+    for key, value in given.items():
+        if value is not None and value is not False:
+            raise ArgumentError(
+                f"numpy.{name}: {key}={value!r} cannot be used with tensors; leave it out"
+            )
+
+
+def missing(name: str, reason: str, remedy: str) -> Exception:
+    """The error of a function that has no derivative, with the reason."""
+    return NotDifferentiableError(f"numpy.{name}: {reason}; {remedy}")
+
+
+def floats(value: Any) -> Tensor:
+    """A tensor of floats from a tensor, array, number or nested sequence."""
+    made: Tensor = asarray(value)
+    return made if made.dtype.kind == "f" else made.astype(np.float64)
+
+
+def values(value: Any) -> Any:
+    """The elements of a tensor, for decisions that have no derivative."""
+    return value.detach().numpy() if isinstance(value, Tensor) else value
+
+
+def axis_of(axis: Any, ndim: int) -> int:
+    """A non-negative axis, checked by NumPy's rule."""
+    return int(np.lib.array_utils.normalize_axis_index(axis, ndim))
+
+
+def axes_of(name: str, axis: Any, ndim: int) -> tuple[int, ...]:
+    """Non-negative axes, each once; None: all."""
+    if axis is None:
+        return tuple(range(ndim))
+    return tuple(np.lib.array_utils.normalize_axis_tuple(axis, ndim, f"numpy.{name}"))

@@ -1,0 +1,117 @@
+"""Compositions that reduce or count while passing over NaN.
+
+Owns: the replacement of NaN and the positions of quantiles. Never sorts itself.
+Invariant: a NaN contributes nothing and gets no gradient.
+"""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+import numpy as np
+
+from ferrograd import _core
+from ferrograd._core import Tensor, asarray
+from ferrograd._dispatch.composed.shared import axes_of, composes, floats, missing, refuse, values
+
+
+def _filled(a: Any, value: float) -> Any:
+    a = asarray(a)
+    if a.dtype.kind != "f":
+        return a
+    return _core.where(_core.isnan(a), asarray(np.asarray(value, a.dtype)), a)
+
+
+@composes("nanprod")
+def nanprod(a: Any, axis: Any = None, dtype: Any = None, out: Any = None, **kwargs: Any) -> Tensor:
+    """The product, a NaN counting as 1."""
+    keepdims = _options("nanprod", kwargs, out=out)
+    return _core.prod(_filled(a, 1.0), axis, keepdims=keepdims, dtype=dtype)
+
+
+@composes("nancumsum")
+def nancumsum(a: Any, axis: Any = None, dtype: Any = None, out: Any = None) -> Tensor:
+    """The running sum, a NaN counting as 0."""
+    refuse("nancumsum", out=out)
+    return _core.cumsum(_filled(a, 0.0), axis, dtype)
+
+
+@composes("nancumprod")
+def nancumprod(a: Any, axis: Any = None, dtype: Any = None, out: Any = None) -> Tensor:
+    """The running product, a NaN counting as 1."""
+    refuse("nancumprod", out=out)
+    return _core.cumprod(_filled(a, 1.0), axis, dtype)
+
+
+def _options(name: str, kwargs: dict[str, Any], **refused: Any) -> bool:
+    """`keepdims`; everything else that says something is refused."""
+    given = {k: v for k, v in kwargs.items() if v is not np._NoValue}
+    keepdims = bool(given.pop("keepdims", False))
+    refuse(name, **refused, **given)
+    return keepdims
+
+
+@composes("nanmedian")
+def nanmedian(a: Any, axis: Any = None, out: Any = None, **kwargs: Any) -> Tensor:
+    """The median of what is not NaN."""
+    kwargs.pop("overwrite_input", None)
+    keepdims = _options("nanmedian", kwargs, out=out)
+    return nanquantile(a, 0.5, axis, keepdims=keepdims)
+
+
+@composes("nanpercentile")
+def nanpercentile(a: Any, q: Any, axis: Any = None, out: Any = None, **kwargs: Any) -> Tensor:
+    """Percentiles of what is not NaN."""
+    return nanquantile(a, np.true_divide(values(q), 100), axis, out, **kwargs)
+
+
+@composes("nanquantile")
+def nanquantile(a: Any, q: Any, axis: Any = None, out: Any = None, **kwargs: Any) -> Tensor:
+    """Quantiles of what is not NaN, between neighbours by interpolation."""
+    kwargs.pop("overwrite_input", None)
+    if kwargs.pop("method", "linear") != "linear":
+        raise missing("nanquantile", "only method='linear' has a derivative here", "leave it out")
+    keepdims = _options("nanquantile", kwargs, out=out)
+    a = floats(a)
+    levels = np.asarray(values(q), dtype=np.float64)
+    if np.any((levels < 0) | (levels > 1)):
+        raise ValueError(f"numpy.nanquantile: the level {q} is outside 0..1; give one inside")
+    shape = list(a.shape)
+    axes = axes_of("nanquantile", axis, a.ndim)
+    rest = [k for k in range(a.ndim) if k not in axes]
+    lead, count = [shape[k] for k in rest], math.prod(shape[k] for k in axes)
+    rows = a.permute((*rest, *axes)).reshape([*lead, count])
+    if not count:
+        # Of nothing at all every quantile is NaN.
+        rows = asarray(np.full([*lead, 1], np.nan, a.dtype))
+    ordered = _core.sort(rows, -1)
+    present = np.sum(~np.isnan(values(rows)), -1)
+    made = [_level(ordered, present, level) for level in levels.reshape(-1)]
+    kept = [1 if k in axes else shape[k] for k in range(a.ndim)]
+    made = [m.reshape(kept) if keepdims else m for m in made]
+    if not levels.ndim:
+        return made[0]
+    stacked = _core.stack(made).astype(np.result_type(a.dtype, levels.dtype))
+    return stacked.reshape(levels.shape + tuple(stacked.shape[1:]))
+
+
+def _level(ordered: Tensor, count: Any, level: float) -> Tensor:
+    """One quantile of sorted rows, of which the first `count` elements are numbers."""
+    place = np.maximum(count - 1, 0) * level
+    low = np.floor(place).astype(np.int64)
+    high = np.minimum(low + 1, np.maximum(count - 1, 0))
+    below = _core.take_along_axis(ordered, low[..., None], -1)[..., 0]
+    above = _core.take_along_axis(ordered, high[..., None], -1)[..., 0]
+    share = (place - low).astype(ordered.dtype)
+    return _core.lerp(below, above, share)
+
+
+@composes("bincount")
+def bincount(x: Any, /, weights: Any = None, minlength: int = 0) -> Tensor:
+    """How often each integer occurs, or the sum of its weights."""
+    numbers = np.asarray(values(x))
+    if weights is None:
+        return asarray(np.bincount(numbers, minlength=minlength))
+    size = np.bincount(numbers, minlength=minlength).size
+    return _core.index_add(asarray(np.zeros(size)), 0, numbers.astype(np.int64), floats(weights))

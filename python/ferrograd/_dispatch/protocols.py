@@ -1,0 +1,126 @@
+"""NumPy's functions on tensors: `np.sin(t)`, `array * t`, `np.concatenate([t, a])`.
+
+Owns: what a call does that NumPy hands over. Never computes.
+Invariant: a result that would silently leave a graph is an error; a function that we do not have
+runs on arrays when no gradient is at stake.
+"""
+
+import sys
+from collections.abc import Callable, Iterator
+from typing import Any
+
+import numpy as np
+
+from ferrograd._core import Tensor, is_grad_enabled
+from ferrograd._dispatch import keywords, table, ufuncs
+from ferrograd._dispatch.detached import detached
+from ferrograd._dispatch.operations import OPERATIONS as OPERATIONS, PARAMETERS
+from ferrograd.errors import NotDifferentiableError
+
+_ACCESSORS: dict[str, Callable[[Any], Any]] = {
+    "shape": lambda t: t.shape,
+    "ndim": lambda t: t.ndim,
+    "size": lambda t: int(t.size),
+}
+
+
+#: Made when a function is first called.
+_SPELLINGS: dict[Any, keywords.Spelling] = {}
+
+
+def _spelling(function: Any, ours: Any) -> keywords.Spelling:
+    parameters = PARAMETERS[ours]
+    names, kinds = [p["name"] for p in parameters], [p["kind"] for p in parameters]
+    return _SPELLINGS.setdefault(function, keywords.Spelling(function, names, kinds))
+
+
+def _tensors(value: Any) -> Iterator[Tensor]:
+    if isinstance(value, Tensor):
+        yield value
+    elif isinstance(value, list | tuple):
+        for item in value:
+            yield from _tensors(item)
+    elif isinstance(value, dict):
+        yield from _tensors(list(value.values()))
+
+
+def _name(function: Any) -> str:
+    """The name of a function, or of the ufunc whose method it is."""
+    ufunc = getattr(function, "__self__", None)
+    if not isinstance(ufunc, np.ufunc):
+        return str(getattr(function, "__name__", function))
+    method = function.__name__
+    return ufunc.__name__ if method == "__call__" else f"{ufunc.__name__}.{method}"
+
+
+def _special(ufunc: Any) -> bool:
+    """Whether a ufunc is one of `scipy.special`, public or behind a public function."""
+    homes = (sys.modules.get("scipy.special"), sys.modules.get("scipy.special._ufuncs"))
+    name = ufunc.__name__
+    return any(getattr(home, name, None) is ufunc for home in homes if home is not None)
+
+
+def _of_scipy(ufunc: np.ufunc) -> Callable[..., Any] | None:
+    """Our function for a ufunc of SciPy's: NumPy's of the same name, or ours in `scipy.special`."""
+    if not _special(ufunc):
+        return None
+    same = OPERATIONS.get(getattr(np, ufunc.__name__, None))
+    return same or table.named(f"scipy.special.{ufunc.__name__}")
+
+
+def _qualified(function: Any) -> str:
+    """The name with the module it is in: `numpy.fft.rfft`."""
+    ufunc = getattr(function, "__self__", None)
+    if isinstance(ufunc, np.ufunc) and not hasattr(np, ufunc.__name__) and _special(ufunc):
+        return "scipy.special." + _name(function).removeprefix("_").replace("riemann_zeta", "zeta")
+    module = str(getattr(function, "__module__", None) or "numpy").split(".")
+    home = f"{module[1]}." if len(module) == 2 and module[1] in ("fft", "linalg") else ""
+    return f"numpy.{home}{_name(function)}"
+
+
+def _on_arrays(function: Any, args: Any, kwargs: dict[str, Any], why: str | None = None) -> Any:
+    """Runs NumPy's own function, unless that would cut a graph."""
+    if is_grad_enabled() and any(t.requires_grad for t in _tensors([args, kwargs])):
+        reason = table.reason(getattr(function, "__self__", function)) or table.reason(function)
+        if reason is None or why is not None:
+            reason = (
+                f"{why or 'ferrograd has no derivative for it'}, and an argument requires grad;"
+                " pass t.detach() if none is needed, or write it with functions of ferrograd"
+            )
+        raise NotDifferentiableError(f"{_qualified(function)}: {reason}")
+    return function(*detached(args), **detached(kwargs))
+
+
+def array_ufunc(
+    ufunc: np.ufunc, method: str, inputs: tuple[Any, ...], kwargs: dict[str, Any] | None
+) -> Any:
+    """What `Tensor.__array_ufunc__` does."""
+    ours = OPERATIONS.get(ufunc) or OPERATIONS.get(ufunc.__name__)
+    if ours is not None:
+        if method == "__call__" and not kwargs:
+            return ours(*inputs)
+        return ufuncs.method(ufunc, method, ours, inputs, dict(kwargs or {}))
+    composed = table.composition(ufunc) or _of_scipy(ufunc)
+    if composed is not None and method == "__call__" and not kwargs:
+        return composed(*inputs)
+    if composed is not None and ufunc.nout == 1:
+        return ufuncs.method(ufunc, method, composed, inputs, dict(kwargs or {}))
+    return _on_arrays(getattr(ufunc, method), inputs, dict(kwargs or {}))
+
+
+def array_function(func: Any, types: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+    """What `Tensor.__array_function__` does."""
+    ours = OPERATIONS.get(func)
+    if ours is None:
+        accessor = _ACCESSORS.get(func.__name__)
+        if accessor is not None and len(args) == 1 and not kwargs:
+            return accessor(args[0])
+        composed = table.composition(func)
+        return _on_arrays(func, args, kwargs) if composed is None else composed(*args, **kwargs)
+    spelling = _SPELLINGS.get(func) or _spelling(func, ours)
+    if not kwargs and len(args) <= spelling.direct:
+        return ours(*args)
+    try:
+        return keywords.call(spelling, ours, args, kwargs)
+    except keywords.UnsupportedArgumentError as argument:
+        return _on_arrays(func, args, kwargs, f"{argument} has no counterpart")

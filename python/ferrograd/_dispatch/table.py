@@ -1,0 +1,82 @@
+"""Which of our functions stands for a function of NumPy's or SciPy's.
+
+Owns: the tables and the modules that fill them. Never computes and imports no other room: whoever
+has a function registers it here, and its module is loaded by name when a look-up misses.
+Invariant: an entry that exists is never replaced by one that is loaded later.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from importlib import import_module
+from typing import Any
+
+import numpy as np
+
+Operation = Callable[..., Any]
+
+#: Operations of the core, by NumPy's function or by the name of SciPy's.
+OPERATIONS: dict[Any, Operation] = {}
+
+#: Functions made of our operations, by NumPy's function.
+COMPOSED: dict[Any, Operation] = {}
+
+#: The same for libraries that need not be loaded, by name: `"scipy.special.i0"`.
+NAMED: dict[str, Operation] = {}
+
+#: Why a function of NumPy's has no derivative here, and what to do instead.
+REASONS: dict[Any, str] = {}
+
+#: Modules that register what `COMPOSED`, `NAMED` and `REASONS` hold, in the order of asking.
+_PROVIDERS = ("ferrograd._dispatch.composed", "ferrograd.scipy.special")
+
+
+def numpy_function(path: str) -> Any:
+    """NumPy's function of this name, None where this NumPy has none."""
+    found: Any = np
+    for part in path.split("."):
+        found = getattr(found, part, None)
+    return found
+
+
+def register(ours: Operation, *paths: str) -> None:
+    """Enters a composition for NumPy's functions of these names."""
+    for path in paths:
+        theirs = numpy_function(path)
+        if theirs is not None:
+            COMPOSED.setdefault(theirs, ours)
+
+
+def register_module(home: str, names: Mapping[str, Any]) -> None:
+    """Enters the public functions of a module of ours under the names of another library's."""
+    for name, ours in names.items():
+        if not name.startswith("_") and callable(ours):
+            NAMED.setdefault(f"{home}.{name}", ours)
+
+
+def _asked(table: Mapping[Any, Any], key: Any) -> Any:
+    found = table.get(key)
+    for provider in _PROVIDERS:
+        if found is not None:
+            break
+        import_module(provider)
+        found = table.get(key)
+    return found
+
+
+def composition(function: Any) -> Operation | None:
+    """Our composition for a function of NumPy's that no single operation stands for."""
+    found: Operation | None = _asked(COMPOSED, function)
+    return found
+
+
+def named(name: str) -> Operation | None:
+    """Our function for one of another library's, by its full name."""
+    found: Operation | None = _asked(NAMED, name)
+    return found
+
+
+def reason(function: Any) -> str | None:
+    """Why a function has no derivative, if more can be said than that there is none."""
+    found: str | None = _asked(REASONS, function)
+    return found

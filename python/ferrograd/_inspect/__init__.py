@@ -1,0 +1,4 @@
+"""Looking at graphs: scopes, pictures, summaries, why there is no gradient, anomaly mode.
+
+Never records and never changes a graph.
+"""

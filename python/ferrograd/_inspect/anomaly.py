@@ -1,0 +1,100 @@
+"""Looking for what went wrong: anomaly mode and the record of call sites.
+
+Owns: `detect_anomaly`, `set_detect_anomaly`, `record_call_sites`. Never keeps a mode itself: the
+core's thread-local switch does. Invariant: off, neither costs anything.
+"""
+
+from collections.abc import Callable
+from typing import Any, cast
+
+from ferrograd._core import _switch_anomaly, _switch_sites
+from ferrograd._tensor.modes import _decorate, _Entered, _Immediate, _Mode, _Setting
+
+__all__ = ["detect_anomaly", "record_call_sites", "set_detect_anomaly"]
+
+
+class _Anomaly(_Mode):
+    __slots__ = ("_check", "_mode")
+
+    def _set(self, mode: bool, check_nan: bool) -> None:
+        self._mode = bool(mode)
+        self._check = bool(check_nan)
+
+    def _switch(self) -> int:
+        return _switch_anomaly(self._mode, self._check)
+
+
+class detect_anomaly(_Anomaly):  # noqa: N801
+    """Forward and backward inside say where an error of backward comes from.
+
+    Operations remember the lines of the program that called them; an exception that their backward
+    raises carries these lines as a note. With `check_nan`, backward raises `GradientError` at the
+    first gradient that becomes NaN though what reached the operation was not, and names the
+    operation whose result was the first NaN of the forward, if there was one. Passes are serial and
+    everything is slower: use it to find a fault, then leave it out. For this thread only; also a
+    decorator, with and without parentheses.
+
+    >>> import ferrograd as fg
+    >>> x = fg.tensor([0.0], requires_grad=True)
+    >>> with fg.detect_anomaly():
+    ...     y = (fg.sqrt(x) * 0.0).sum()
+    ...     try:
+    ...         y.backward()
+    ...     except fg.errors.GradientError as error:
+    ...         print(str(error).split(";")[0])
+    backward: "sqrt" made NaN of gradients without NaN, for its input 0
+    """
+
+    __slots__ = ()
+
+    def __new__(cls, check_nan: bool | Callable[..., Any] = True) -> Any:
+        """`detect_anomaly()` is a mode; `detect_anomaly(f)` is `f` decorated."""
+        if callable(check_nan):
+            return _decorate(check_nan, cls)
+        return super().__new__(cls)
+
+    def __init__(self, check_nan: bool | Callable[..., Any] = True) -> None:
+        super().__init__()
+        self._set(True, bool(check_nan))
+
+    def _fresh(self) -> _Mode:
+        return cast(_Mode, type(self)(self._check))
+
+
+class set_detect_anomaly(_Anomaly, _Immediate):  # noqa: N801
+    """Switches anomaly mode at once; as a context manager it switches back at the end."""
+
+    __slots__ = ()
+
+    def __init__(self, mode: bool, check_nan: bool = True) -> None:
+        super().__init__()
+        self._set(mode, check_nan)
+        self._begin()
+
+    def _fresh(self) -> _Mode:
+        again = _Anomaly()
+        again._set(self._mode, self._check)
+        return again
+
+
+class record_call_sites(_Setting):  # noqa: N801
+    """Messages name the lines of the program that called the operations they speak of.
+
+    Acts at once; as a context manager it switches back at the end; also a decorator. The error
+    about a saved value that was changed in place then names where it was saved and where it was
+    changed, `explain_no_grad` where the path was cut, and errors of backward carry the forward call
+    as a note. Costs about a microsecond for each operation; anomaly mode includes it.
+    """
+
+    __slots__ = ()
+
+    _put = staticmethod(_switch_sites)
+
+    def __new__(cls, mode: bool | Callable[..., Any] = True) -> Any:
+        """`record_call_sites()` acts; `record_call_sites(f)` is `f` decorated."""
+        if callable(mode):
+            return _decorate(mode, lambda: _Entered(_switch_sites, True))
+        return super().__new__(cls)
+
+    def __init__(self, mode: bool | Callable[..., Any] = True) -> None:
+        super().__init__(bool(mode))

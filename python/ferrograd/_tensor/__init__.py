@@ -1,0 +1,4 @@
+"""Tensors and what holds for them: creation, random numbers, sizes, modes, nested values.
+
+Never differentiates.
+"""

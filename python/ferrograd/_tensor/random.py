@@ -1,0 +1,137 @@
+"""Random tensors from NumPy's generators.
+
+Owns: the package's default generator and the functions that draw from one. Never draws from NumPy's
+global state. Invariant: the same seed gives the same numbers at any thread count.
+"""
+
+from __future__ import annotations
+
+import weakref
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from ferrograd._core import Tensor, get_default_dtype, tensor
+from ferrograd._tensor.creation import shape_of
+from ferrograd.errors import ArgumentError, ArgumentTypeError
+
+if TYPE_CHECKING:
+    from numpy.typing import DTypeLike
+
+
+_GENERATORS: weakref.WeakSet[Generator] = weakref.WeakSet()
+States = list[tuple["weakref.ref[Generator]", dict[str, Any]]]
+
+
+class Generator:
+    """A source of random numbers: `numpy.random.Generator` under PyTorch's name."""
+
+    def __init__(self, seed: int | np.random.Generator | None = None) -> None:
+        self._seed = seed
+        self._rng: np.random.Generator | None = None
+        _GENERATORS.add(self)
+
+    @property
+    def numpy(self) -> np.random.Generator:
+        """The NumPy generator behind it."""
+        if self._rng is None:
+            self._rng = np.random.default_rng(self._seed)
+        return self._rng
+
+    def manual_seed(self, seed: int) -> Generator:
+        """Starts again from a seed."""
+        self._seed, self._rng = seed, None
+        return self
+
+
+_DEFAULT = Generator()
+
+
+def generator_states() -> States:
+    """Where every living generator stands."""
+    return [(weakref.ref(each), dict(each.numpy.bit_generator.state)) for each in _GENERATORS]
+
+
+def set_generator_states(states: States) -> None:
+    """Puts generators back where they stood."""
+    for generator, state in states:
+        if (living := generator()) is not None:
+            living.numpy.bit_generator.state = state
+
+
+def manual_seed(seed: int) -> Generator:
+    """Seeds the default generator and returns it."""
+    return _DEFAULT.manual_seed(seed)
+
+
+def source(generator: Generator | np.random.Generator | None) -> np.random.Generator:
+    """The NumPy generator that is meant; the default one for None."""
+    if generator is None:
+        return _DEFAULT.numpy
+    return generator.numpy if isinstance(generator, Generator) else generator
+
+
+def rand(
+    *shape: Any,
+    generator: Generator | np.random.Generator | None = None,
+    dtype: DTypeLike | None = None,
+    requires_grad: bool = False,
+) -> Tensor:
+    """Uniform numbers in [0, 1)."""
+    values = source(generator).random(shape_of("rand", shape))
+    return tensor(values, dtype=dtype or get_default_dtype(), requires_grad=requires_grad)
+
+
+def randn(
+    *shape: Any,
+    generator: Generator | np.random.Generator | None = None,
+    dtype: DTypeLike | None = None,
+    requires_grad: bool = False,
+) -> Tensor:
+    """Standard normal numbers."""
+    values = source(generator).standard_normal(shape_of("randn", shape))
+    return tensor(values, dtype=dtype or get_default_dtype(), requires_grad=requires_grad)
+
+
+def randint(
+    low: int,
+    *rest: Any,
+    generator: Generator | np.random.Generator | None = None,
+    dtype: DTypeLike | None = None,
+) -> Tensor:
+    """Integers: `randint(high, shape)` or `randint(low, high, shape)`; `high` is excluded."""
+    if len(rest) == 1:
+        low, high, shape = 0, low, rest[0]
+    elif len(rest) == 2:
+        high, shape = rest
+    else:
+        raise ArgumentTypeError(
+            "randint: wrong number of arguments; use randint([low,] high, shape)"
+        )
+    if not all(hasattr(end, "__index__") for end in (low, high)) or low >= high:
+        raise ArgumentError(
+            f"randint: the range from {low!r} to {high!r} holds no integer; give low < high"
+        )
+    return tensor(source(generator).integers(low, high, shape_of("randint", (shape,))), dtype=dtype)
+
+
+def randperm(n: int, *, generator: Generator | np.random.Generator | None = None) -> Tensor:
+    """A random permutation of the integers below `n`."""
+    shape_of("randperm", (n,))
+    return tensor(source(generator).permutation(n))
+
+
+def rand_like(x: Tensor, *, dtype: DTypeLike | None = None, requires_grad: bool = False) -> Tensor:
+    """Uniform numbers in the shape and dtype of another tensor."""
+    return rand(x.shape, dtype=dtype or x.dtype, requires_grad=requires_grad)
+
+
+def randn_like(x: Tensor, *, dtype: DTypeLike | None = None, requires_grad: bool = False) -> Tensor:
+    """Standard normal numbers in the shape and dtype of another tensor."""
+    return randn(x.shape, dtype=dtype or x.dtype, requires_grad=requires_grad)
+
+
+def randint_like(x: Tensor, low: int, high: int | None = None) -> Tensor:
+    """Integers in the shape and dtype of another tensor."""
+    low, high = (0, low) if high is None else (low, high)
+    return randint(low, high, x.shape, dtype=x.dtype)

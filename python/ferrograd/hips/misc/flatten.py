@@ -1,0 +1,88 @@
+"""Nested values as one vector and back.
+
+Owns: `flatten` and `flatten_func`. Differentiable, because it is made of differentiable functions.
+Invariant: `unflatten(flatten(x)[0])` has the structure, shapes and dtypes of `x`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from typing import Any
+
+import numpy
+
+import ferrograd.numpy as np
+from ferrograd._tensor.tree import _parts, flatten as _flatten
+from ferrograd.errors import ShapeError
+
+
+def flatten(value: Any) -> tuple[Any, Callable[[Any], Any]]:
+    """All elements of a nested value as a vector, and the function that makes such a value of one.
+
+    Dicts go in the order of their keys, where these can be compared.
+
+    >>> from ferrograd.misc.flatten import flatten
+    >>> vector, unflatten = flatten({"w": [1.0, 2.0], "b": 3.0})
+    >>> unflatten(2 * vector)
+    {'w': [2.0, 4.0], 'b': 6.0}
+    """
+    found: list[Any] = []
+    tree = _flatten(value, found)
+    places = list(_sorted_places(tree.build(iter(range(len(found))))))
+    leaves = [found[k] for k in places]
+    shapes = [np.shape(leaf) for leaf in leaves]
+    dtypes = [getattr(leaf, "dtype", None) for leaf in leaves]
+    sizes = [int(numpy.prod(shape, dtype=int)) for shape in shapes]
+    ends = numpy.cumsum([0, *sizes])
+
+    def unflatten(vector: Any) -> Any:
+        if np.shape(vector) != (int(ends[-1]),):
+            raise ShapeError(
+                f"unflatten: the vector has shape {np.shape(vector)}, but the value has"
+                f" {int(ends[-1])} elements; pass a vector of that length"
+            )
+        parts: list[Any] = [None] * len(leaves)
+        for k, (shape, dtype) in enumerate(zip(shapes, dtypes, strict=True)):
+            part = np.reshape(vector[ends[k] : ends[k + 1]], shape)
+            if dtype is not None and part.dtype != dtype and dtype.kind == "f":
+                part = part.astype(dtype)
+            parts[places[k]] = part[()] if dtype is not None or shape else _number(part)
+        return tree.build(iter(parts))
+
+    if not leaves:
+        return numpy.zeros(0), unflatten
+    return np.concatenate([np.ravel(np.asarray(leaf)) for leaf in leaves]), unflatten
+
+
+def _sorted_places(value: Any) -> Iterator[int]:
+    """The numbers that stand for the leaves, those of a dict in the order of its keys."""
+    if isinstance(value, dict):
+        try:
+            items: Any = [value[key] for key in sorted(value)]
+        except TypeError:
+            items = value.values()
+    elif isinstance(value, int):
+        yield value
+        return
+    else:
+        parts = _parts(value, type(value))
+        items = () if parts is None else parts[1]
+    for item in items:
+        yield from _sorted_places(item)
+
+
+def _number(part: Any) -> Any:
+    """A Python number from an array of one element; a tensor stays what it is."""
+    return part.item() if isinstance(part, numpy.ndarray | numpy.number) else part
+
+
+def flatten_func(
+    func: Callable[..., Any], example: Any
+) -> tuple[Callable[..., Any], Callable[[Any], Any], Any]:
+    """A function of nested values as one of vectors, `unflatten`, and the example as a vector."""
+    vector, unflatten = flatten(example)
+
+    def of_vector(x: Any, *args: Any) -> Any:
+        return flatten(func(unflatten(x), *args))[0]
+
+    return of_vector, unflatten, vector

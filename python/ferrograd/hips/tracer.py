@@ -1,0 +1,114 @@
+"""What a function under differentiation can ask about its values, and traces of what it calls.
+
+Owns: `isbox` and `getval`, `Node` and `trace`, and the names under which programs import them.
+Never differentiates. Invariant: a trace lists the operations of a function in the order of their
+calls; what a backward pass computes is not among them.
+"""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Callable
+from types import SimpleNamespace
+from typing import Any, Self
+
+import numpy as np
+
+from ferrograd._core import Tensor, _observe, _unobserve, is_grad_enabled, tensor
+from ferrograd._dispatch.detached import detached
+from ferrograd._inspect.operation import attributes
+from ferrograd.extend import (
+    Box as Box,
+    notrace_primitive as notrace_primitive,
+    primitive as primitive,
+    register_notrace as register_notrace,
+)
+
+
+def isbox(x: Any) -> bool:
+    """Whether what is computed from this value is recorded."""
+    return isinstance(x, Tensor) and bool(x.requires_grad) and is_grad_enabled()
+
+
+def getval(x: Any) -> Any:
+    """The value without its history: an array, or a float without axes."""
+    if not isinstance(x, Tensor):
+        return x
+    found = x.detach().numpy()
+    return found if found.ndim else found[()]
+
+
+class Node:
+    """One operation of a trace; derive a class that keeps what it needs.
+
+    Its `__init__` takes the value, the operation (of which `__name__` is the name), its arguments
+    and keywords as values, which arguments came from other nodes, and these nodes; the members of
+    a list of tensors are arguments of their own. `initialize_root` takes what `new_root` is given.
+    """
+
+    __slots__ = ()
+
+    def __init__(
+        self,
+        value: Any,
+        fun: Any,
+        args: tuple[Any, ...],
+        kwargs: dict[str, Any],
+        parent_argnums: tuple[int, ...],
+        parents: tuple[Any, ...],
+    ) -> None:
+        raise NotImplementedError("Node: define __init__ in a class of your own")
+
+    def initialize_root(self, *args: Any, **kwargs: Any) -> None:
+        """What the input of the function keeps."""
+        raise NotImplementedError("Node: define initialize_root in a class of your own")
+
+    @classmethod
+    def new_root(cls, *args: Any, **kwargs: Any) -> Self:
+        """The node of the input."""
+        root = cls.__new__(cls)
+        root.initialize_root(*args, **kwargs)
+        return root
+
+
+def trace(start_node: Any, fun: Callable[[Any], Any], x: Any) -> tuple[Any, Any]:
+    """`(value, node)` of a function of one array, with a node of the class of `start_node` for
+    every operation that depends on `x`; the node is None where the result does not.
+
+    >>> from ferrograd.tracer import Node, trace
+    >>> class Named(Node):
+    ...     def __init__(self, value, fun, args, kwargs, parent_argnums, parents):
+    ...         self.text = f"{fun.__name__}({', '.join(p.text for p in parents)})"
+    ...     def initialize_root(self):
+    ...         self.text = "x"
+    >>> trace(Named.new_root(), lambda x: (x * x).sum(), [1.0, 2.0])[1].text
+    'sum(multiply(x, x))'
+    """
+    start = tensor(np.asarray(getval(x)))
+    start.requires_grad = start.dtype.kind == "f"
+    #: Tensors are kept until the end, so that no two share an identity.
+    nodes: dict[int, tuple[Tensor, Any]] = {id(start): (start, start_node)}
+
+    def note(name: str, arguments: Any, given: Any, result: Any, inside: bool) -> None:
+        values: list[Any] = []
+        for value in (*arguments, *attributes(given).values()):
+            several = isinstance(value, list | tuple) and any(id(v) in nodes for v in value)
+            values.extend(value if several else [value])
+        found = [(k, nodes[id(a)][1]) for k, a in enumerate(values) if id(a) in nodes]
+        for part in result if isinstance(result, tuple | list) else (result,):
+            if found and not inside and isinstance(part, Tensor):
+                argnums, parents = zip(*found, strict=True)
+                operation = SimpleNamespace(__name__=name)
+                args = tuple(getval(value) for value in detached(values))
+                node = type(start_node)(getval(part), operation, args, {}, argnums, parents)
+                nodes[id(part)] = (part, node)
+
+    _observe(note)
+    try:
+        out = fun(start)
+    finally:
+        _unobserve(note)
+    if id(out) not in nodes:
+        warnings.warn("trace: the result does not depend on the input", stacklevel=2)
+        return getval(out), None
+    return getval(out), nodes[id(out)][1]

@@ -1,0 +1,49 @@
+"""Small helpers under the names of HIPS autograd's `util`.
+
+Owns: exchanging entries of a sequence, and the short check of a gradient.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Sequence
+from typing import Any
+
+from ferrograd.hips.misc.flatten import flatten as flatten, flatten_func as flatten_func
+from ferrograd.transforms import check_grads
+
+
+def subvals(x: Sequence[Any], pairs: Iterable[tuple[int, Any]]) -> tuple[Any, ...]:
+    """The sequence as a tuple, with `value` at place `index` for each pair `(index, value)`."""
+    new = list(x)
+    for index, value in pairs:
+        new[index] = value
+    return tuple(new)
+
+
+def subval(x: Sequence[Any], i: int, v: Any) -> tuple[Any, ...]:
+    """The sequence as a tuple, with `v` at place `i`."""
+    return subvals(x, [(i, v)])
+
+
+def func(f: Any) -> Any:
+    """The function itself."""
+    return f
+
+
+def quick_grad_check(
+    fun: Callable[..., Any],
+    arg0: Any,
+    extra_args: tuple[Any, ...] = (),
+    kwargs: dict[str, Any] | None = None,
+    verbose: bool = False,
+    eps: float = 1e-4,
+    rtol: float = 1e-4,
+    atol: float = 1e-6,
+) -> None:
+    """Checks the gradient by the first argument against finite differences."""
+    options = kwargs or {}
+    check_grads(lambda x: fun(x, *extra_args, **options), "rev", 1, eps=eps, rtol=rtol, atol=atol)(
+        arg0
+    )
+    if verbose:
+        print("quick_grad_check: the gradient agrees with finite differences")
