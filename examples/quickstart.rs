@@ -4,8 +4,8 @@
 // An example talks to the reader of a terminal.
 #![allow(clippy::print_stdout)]
 
+use ferrograd::autograd::{GradOptions, grad as grad_with};
 use ferrograd::graph::NoHost;
-use ferrograd::ops::autograd::{GradOptions, grad as grad_with};
 use ferrograd::{Axes, Result, Tensor, grad, no_grad};
 use ndarray::Array1;
 

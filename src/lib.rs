@@ -26,7 +26,7 @@ pub mod threads;
 
 pub use dtype::{DType, Element};
 pub use error::{Error, Result};
-pub use ops::autograd::{gradients as grad, no_grad};
-pub use ops::declare::{Axes, IndexItem, Ints, Operand, Scalar};
+pub use ops::core::declare::{Axes, IndexItem, Ints, Operand, Scalar};
+pub use ops::derive::backward::{self as autograd, gradients as grad, no_grad};
 pub use ops::function::{Function, FunctionContext};
 pub use tensor::Tensor;

@@ -1,8 +1,8 @@
 //! `trait Function`: document 000's contract in Rust, without Python.
 use std::slice::from_ref;
 
+use ferrograd::autograd::{GradOptions, grad as grad_with};
 use ferrograd::graph::NoHost;
-use ferrograd::ops::autograd::{GradOptions, grad as grad_with};
 use ferrograd::{DType, Error, Function, FunctionContext, Result, Tensor, grad, no_grad};
 
 type Grads = Vec<Option<Tensor>>;

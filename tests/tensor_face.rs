@@ -1,8 +1,8 @@
 //! The Rust face: tensors, operators, gradients to third order, without Python.
 use std::slice::from_ref;
 
+use ferrograd::autograd::{GradOptions, grad as grad_with};
 use ferrograd::graph::NoHost;
-use ferrograd::ops::autograd::{GradOptions, grad as grad_with};
 use ferrograd::{Axes, DType, Error, Tensor, grad, no_grad};
 
 fn again(y: &Tensor, x: &Tensor) -> Tensor {

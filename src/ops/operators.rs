@@ -15,10 +15,10 @@ use std::ops::{
 };
 
 use crate::error::Result;
-use crate::ops::arith::{ADD, DIVIDE, MULTIPLY, NEGATIVE, REMAINDER, SUBTRACT};
-use crate::ops::declare::{Operand, Scalar};
-use crate::ops::elementwise::{Elementwise, binary, binary_scalar, scalar_binary, unary};
-use crate::ops::inplace;
+use crate::ops::change::inplace;
+use crate::ops::core::declare::{Operand, Scalar};
+use crate::ops::core::elementwise::{Elementwise, binary, binary_scalar, scalar_binary, unary};
+use crate::ops::elementwise::arith::{ADD, DIVIDE, MULTIPLY, NEGATIVE, REMAINDER, SUBTRACT};
 use crate::tensor::Tensor;
 
 fn settled<T>(op: &'static Elementwise, result: Result<T>) -> T {

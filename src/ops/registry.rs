@@ -6,38 +6,33 @@
 use std::collections::HashMap;
 use std::sync::LazyLock;
 
-use crate::ops::declare::{Kind, OpDecl, Returns};
-use crate::ops::{
-    activation, along, arith, bitwise, blend, cast, choice, closeness, compare, create, diagonal,
-    distinct, einsum, extremes, flip, gelu, grid, index, join, logsumexp, math, matmul, nan, nn,
-    nonzero, norms, numerical, order, orders, pad, products, quantile, reduce, repeat, rounding,
-    scan, select, shape, softmax, split, statistics, window,
-};
+use crate::ops::core::declare::{Kind, OpDecl, Returns};
+use crate::ops::{elementwise, fold, index, nn, product, shape, signal};
 
 #[cfg(feature = "linalg")]
 use crate::ops::linalg;
 
 /// The families, in the order of the documentation.
 static FAMILIES: &[&[OpDecl]] = &[
-    arith::DECLS,
-    math::DECLS,
-    orders::DECLS,
-    rounding::DECLS,
-    extremes::DECLS,
-    activation::DECLS,
-    gelu::DECLS,
-    compare::DECLS,
-    closeness::DECLS,
-    bitwise::DECLS,
-    select::DECLS,
-    blend::DECLS,
-    reduce::DECLS,
-    shape::DECLS,
-    join::DECLS,
-    index::DECLS,
-    matmul::DECLS,
-    products::DECLS,
-    einsum::DECLS,
+    elementwise::arith::DECLS,
+    elementwise::unary::DECLS,
+    elementwise::special::DECLS,
+    elementwise::rounding::DECLS,
+    elementwise::extremes::DECLS,
+    elementwise::activation::DECLS,
+    elementwise::gelu::DECLS,
+    elementwise::compare::DECLS,
+    elementwise::closeness::DECLS,
+    elementwise::bitwise::DECLS,
+    elementwise::select::DECLS,
+    elementwise::blend::DECLS,
+    fold::reduce::DECLS,
+    shape::reshape::DECLS,
+    shape::join::DECLS,
+    index::index::DECLS,
+    product::matmul::DECLS,
+    product::products::DECLS,
+    product::einsum::DECLS,
     #[cfg(feature = "linalg")]
     linalg::solve::DECLS,
     #[cfg(feature = "linalg")]
@@ -54,7 +49,7 @@ static FAMILIES: &[&[OpDecl]] = &[
     linalg::lstsq::DECLS,
     #[cfg(feature = "linalg")]
     linalg::chain::DECLS,
-    softmax::DECLS,
+    fold::softmax::DECLS,
     nn::dense::DECLS,
     nn::loss::DECLS,
     nn::likelihood::DECLS,
@@ -63,27 +58,27 @@ static FAMILIES: &[&[OpDecl]] = &[
     nn::attention::DECLS,
     nn::convolution::DECLS,
     nn::pooling::DECLS,
-    cast::DECLS,
-    create::DECLS,
-    nonzero::DECLS,
-    split::DECLS,
-    flip::DECLS,
-    grid::DECLS,
-    repeat::DECLS,
-    diagonal::DECLS,
-    window::DECLS,
-    pad::DECLS,
-    along::DECLS,
-    choice::DECLS,
-    scan::DECLS,
-    norms::DECLS,
-    logsumexp::DECLS,
-    order::DECLS,
-    distinct::DECLS,
-    nan::DECLS,
-    quantile::DECLS,
-    statistics::DECLS,
-    numerical::DECLS,
+    elementwise::cast::DECLS,
+    shape::create::DECLS,
+    index::nonzero::DECLS,
+    shape::split::DECLS,
+    shape::flip::DECLS,
+    shape::grid::DECLS,
+    shape::repeat::DECLS,
+    shape::diagonal::DECLS,
+    signal::window::DECLS,
+    signal::pad::DECLS,
+    index::gather::DECLS,
+    index::take::DECLS,
+    fold::scan::DECLS,
+    fold::norms::DECLS,
+    fold::logsumexp::DECLS,
+    fold::sort::DECLS,
+    fold::unique::DECLS,
+    fold::nan::DECLS,
+    fold::quantile::DECLS,
+    fold::statistics::DECLS,
+    signal::numerical::DECLS,
 ];
 
 /// Every operation, in the order of the families.

@@ -10,11 +10,11 @@ use crate::dtype::DType;
 use crate::error::Result;
 use crate::graph::{self, Arena, Pack, Value};
 use crate::kernels::elementwise::{FlatIn, In, apply, apply_flat};
-use crate::ops::arith::ADD;
-use crate::ops::elementwise::binary;
-use crate::ops::join::join;
-use crate::ops::shape::reshape_dims;
-use crate::ops::view::{Step, view_through};
+use crate::ops::core::elementwise::binary;
+use crate::ops::core::layout::reshape_dims;
+use crate::ops::core::view::{Step, view_through};
+use crate::ops::elementwise::arith::ADD;
+use crate::ops::shape::join::join;
 use crate::tensor::{Edge, SavedTensor, Tensor, packing};
 
 static ARENA: Arena<Tensor> = Arena::new();

@@ -11,7 +11,7 @@ use smallvec::SmallVec;
 use crate::bindings::call::convert::{self, type_name};
 use crate::bindings::errors::bad_type;
 use crate::bindings::tensor::PyTensor;
-use crate::ops::declare::{Arg, Kind, OpDecl, Operand, Param};
+use crate::ops::core::declare::{Arg, Kind, OpDecl, Operand, Param};
 
 pub(crate) type Args = SmallVec<[Arg; 4]>;
 
@@ -101,7 +101,7 @@ fn bind_positional(
         args[last] = Arg::Tensors(tensors.collect::<PyResult<_>>()?);
         return Ok(Some(last));
     }
-    let mut ints = crate::ops::declare::Ints::new();
+    let mut ints = crate::ops::core::declare::Ints::new();
     for value in &given[last..] {
         match value.extract::<i64>() {
             Ok(i) => ints.push(i),
@@ -249,13 +249,13 @@ fn convert_arg(decl: &OpDecl, param: &Param, value: &Bound<'_, PyAny>) -> PyResu
             convert::tensors_of(decl.name, name, value).map(Arg::Tensors)
         }
         Kind::Int => match value.extract::<i64>() {
-            Ok(i) => Ok(Arg::Scalar(crate::ops::declare::Scalar::Int(i))),
+            Ok(i) => Ok(Arg::Scalar(crate::ops::core::declare::Scalar::Int(i))),
             Err(_) => Err(wrong(decl, param, "an integer", value)),
         },
         Kind::Axes | Kind::Ints => convert_ints(decl, param, value),
         Kind::Padding | Kind::Nested => convert_ints(decl, param, value),
         Kind::Bool => match value.extract::<bool>() {
-            Ok(flag) => Ok(Arg::Scalar(crate::ops::declare::Scalar::Bool(flag))),
+            Ok(flag) => Ok(Arg::Scalar(crate::ops::core::declare::Scalar::Bool(flag))),
             Err(_) => Err(wrong(decl, param, "True or False", value)),
         },
         Kind::Float => convert_float(decl, param, value),
@@ -307,7 +307,7 @@ fn convert_float(decl: &OpDecl, param: &Param, value: &Bound<'_, PyAny>) -> PyRe
         return Ok(Arg::Scalar(number));
     }
     match value.extract::<f64>() {
-        Ok(float) => Ok(Arg::Scalar(crate::ops::declare::Scalar::Float(float))),
+        Ok(float) => Ok(Arg::Scalar(crate::ops::core::declare::Scalar::Float(float))),
         Err(_) => Err(wrong(decl, param, "a number", value)),
     }
 }

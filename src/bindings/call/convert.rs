@@ -17,7 +17,7 @@ use crate::bindings::exchange::numpy;
 use crate::bindings::tensor::PyTensor;
 use crate::dtype::DType;
 use crate::error::Error;
-use crate::ops::declare::{Arg, IndexItem, Ints, Nested, Operand, Output, Scalar};
+use crate::ops::core::declare::{Arg, IndexItem, Ints, Nested, Operand, Output, Scalar};
 use crate::tensor::Tensor;
 
 /// Whether a tensor is to require a gradient.

@@ -16,9 +16,10 @@ use crate::bindings::call::observe;
 use crate::bindings::errors::{bad_type, python};
 use crate::bindings::tensor::{PyTensor, wrap, wrap_of};
 use crate::error::Result;
-use crate::ops::autograd::admit_saved;
-use crate::ops::declare::{Arg, OpDecl, Output};
-use crate::ops::{in_place_name, inplace, registry};
+use crate::ops::change::inplace;
+use crate::ops::core::declare::{Arg, OpDecl, Output};
+use crate::ops::derive::backward::admit_saved;
+use crate::ops::{in_place_name, registry};
 use crate::tensor::Tensor;
 
 /// Operands that together hold more bytes than this are worth 50 ns to release the GIL.

@@ -17,8 +17,8 @@ use crate::bindings::call::observe;
 use crate::bindings::errors::{bad_type, to_python};
 use crate::bindings::tensor::{PyTensor, wrap};
 use crate::error::Error;
-use crate::ops::declare::{Kind, OpDecl};
-use crate::ops::elementwise::binary;
+use crate::ops::core::declare::{Kind, OpDecl};
+use crate::ops::core::elementwise::binary;
 use crate::ops::{in_place_alias, in_place_name, registry};
 use crate::tensor::Tensor;
 

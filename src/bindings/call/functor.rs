@@ -1,7 +1,7 @@
 //! The functors of document 001 as Python calls them.
 //!
 //! Owns: conversion of their arguments, the output's name, and the attribute record as a dict.
-//! Never checks an axis or a shape: `ops::functor` does.
+//! Never checks an axis or a shape: `ops::product::functor` does.
 //! Invariant: a call without a name and without observers costs no more than any operation.
 
 use std::borrow::Cow;
@@ -14,8 +14,8 @@ use crate::bindings::call::observe;
 use crate::bindings::errors::{bad_type, bad_value};
 use crate::bindings::tensor::{PyTensor, remember, run};
 use crate::error::Result;
-use crate::ops::functor::{self, Attributes, Fiber, Gemm};
-use crate::ops::gelu::gelu_default;
+use crate::ops::elementwise::gelu::gelu_default;
+use crate::ops::product::functor::{self, Attributes, Fiber, Gemm};
 use crate::tensor::Tensor;
 
 #[inline]

@@ -10,7 +10,7 @@ use pyo3::types::{PyDict, PyString, PyTuple};
 
 use crate::bindings::call::bind::by_name_only;
 use crate::graph::{FORWARD, Mode, ModeGuard, PACKING, TRACING, take_packing_failure};
-use crate::ops::declare::OpDecl;
+use crate::ops::core::declare::OpDecl;
 
 thread_local! {
     static OBSERVERS: RefCell<Vec<Py<PyAny>>> = const { RefCell::new(Vec::new()) };

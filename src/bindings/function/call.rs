@@ -20,9 +20,9 @@ use crate::bindings::graph::collect::Counted;
 use crate::bindings::tensor::wrap;
 use crate::error::Error;
 use crate::graph::{Flags, ModeGuard, SavedValues};
-use crate::ops::elementwise::saves_inference;
+use crate::ops::change::inplace;
+use crate::ops::core::elementwise::saves_inference;
 use crate::ops::function::{Call, Keep, Kept, Spec, output};
-use crate::ops::inplace;
 use crate::tensor::{Edge, Node, Tensor, take_inference_fault};
 
 /// A call that is being made.

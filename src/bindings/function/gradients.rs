@@ -16,9 +16,8 @@ use crate::bindings::function::rule::Trampoline;
 use crate::bindings::function::tree::Tree;
 use crate::error::{Error, Result};
 use crate::graph::{Context, Edges};
-use crate::ops::cast::astype;
+use crate::ops::core::layout::{astype, broadcast_to};
 use crate::ops::function::{Gradients, Spec, refuse};
-use crate::ops::shape::broadcast_to;
 use crate::tensor::Tensor;
 
 type Fitted = SmallVec<[(usize, Tensor); 2]>;

@@ -9,7 +9,7 @@ use crate::bindings::errors::bad_value;
 use crate::bindings::graph::hooks::edge_of;
 use crate::bindings::graph::node::{PyNode, wrap_node};
 use crate::bindings::tensor::PyTensor;
-use crate::ops::autograd::Point;
+use crate::ops::derive::backward::Point;
 use crate::ops::function::Spec;
 use crate::tensor::Edge;
 

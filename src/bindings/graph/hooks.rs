@@ -16,7 +16,7 @@ use crate::bindings::graph::collect::Counted;
 use crate::bindings::tensor::{PyTensor, object_of, remember, wrap};
 use crate::error::{Error, Result};
 use crate::graph::{Flags, Foreign, Hook, NodeHook, NodeId, Running, recording};
-use crate::ops::cast::astype;
+use crate::ops::core::layout::astype;
 use crate::ops::function::Spec;
 use crate::tensor::{Edge, Meta, Node, Tensor};
 

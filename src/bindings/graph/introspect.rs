@@ -16,8 +16,9 @@ use crate::bindings::function::{self, context_of};
 use crate::bindings::graph::node::{PyNode, wrap_node};
 use crate::bindings::tensor::{PyTensor, wrap};
 use crate::graph::{self, NodeId};
+use crate::ops::derive::inspect;
 use crate::ops::function::Spec;
-use crate::ops::{functor, inspect};
+use crate::ops::product::functor;
 use crate::tensor::{Accumulate, Edge, Tensor};
 
 impl PyNode {

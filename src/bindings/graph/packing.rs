@@ -15,7 +15,7 @@ use crate::bindings::graph::hooks::Callback;
 use crate::bindings::tensor::{PyTensor, wrap};
 use crate::error::{Dims, Error, Result};
 use crate::graph::{Foreign, GRAD, Mode, ModeGuard, PACKING, Pack, PackedValue, TRACING};
-use crate::ops::checkpoint::{Repeat, checkpoint_with};
+use crate::ops::derive::checkpoint::{Repeat, checkpoint_with};
 use crate::ops::function::Spec;
 use crate::tensor::{Edge, Tensor, packing};
 

@@ -1,7 +1,7 @@
 //! `backward` and `grad` as Python calls them.
 //!
 //! Owns: sequences, dicts, arrays and gradient edges as arguments of a pass.
-//! Never walks the graph: `ops::autograd` does.
+//! Never walks the graph: `ops::derive` does.
 //! Invariant: a gradient given as an array or a number gets its tensor's dtype; a tensor must have it.
 
 use pyo3::prelude::*;
@@ -16,9 +16,9 @@ use crate::bindings::pass::host::{run_pass, run_passes};
 use crate::bindings::tensor::{PyTensor, remember, wrap};
 use crate::dtype::DType;
 use crate::graph::Flags;
-use crate::ops::autograd::{self as engine, BackwardOptions, GradOptions, Point, Points};
-use crate::ops::cast::astype;
-use crate::ops::jacobian::{grad_rows, jacobian};
+use crate::ops::core::layout::astype;
+use crate::ops::derive::backward::{self as engine, BackwardOptions, GradOptions, Point, Points};
+use crate::ops::derive::jacobian::{grad_rows, jacobian};
 use crate::tensor::Tensor;
 
 type Objects<'py> = SmallVec<[Bound<'py, PyAny>; 2]>;

@@ -13,7 +13,7 @@ use pyo3::prelude::*;
 use crate::bindings::errors::to_python;
 use crate::error::{Error, Result};
 use crate::graph::Host;
-use crate::ops::autograd::Points;
+use crate::ops::derive::backward::Points;
 
 /// Passes estimated below this many nanoseconds keep the GIL: the engine runs them serially.
 const DETACH_NS: f32 = 150_000.0;

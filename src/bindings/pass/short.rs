@@ -14,7 +14,7 @@ use crate::bindings::pass::host::run_pass;
 use crate::bindings::tensor::{PyTensor, item, leaf};
 use crate::dtype::DType;
 use crate::graph::{GRAD, INFERENCE, Mode, ModeGuard, TRANSFORM};
-use crate::ops::autograd::{GradOptions, Point, grad_at};
+use crate::ops::derive::backward::{GradOptions, Point, grad_at};
 use crate::tensor::Tensor;
 
 /// The mode before, the argument as a tensor, whether it is a float, and what the function returned.

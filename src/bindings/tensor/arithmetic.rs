@@ -14,10 +14,12 @@ use crate::bindings::call::observe;
 use crate::bindings::errors::{bad_type, python};
 use crate::bindings::tensor::{PyTensor, wrap};
 use crate::error::Result;
-use crate::ops::autograd::admit_saved;
-use crate::ops::declare::{Arg, Operand, Scalar};
-use crate::ops::elementwise::{Elementwise, binary, binary_scalar, scalar_binary, unary};
-use crate::ops::{arith, compare, inplace, matmul};
+use crate::ops::change::inplace;
+use crate::ops::core::declare::{Arg, Operand, Scalar};
+use crate::ops::core::elementwise::{Elementwise, binary, binary_scalar, scalar_binary, unary};
+use crate::ops::derive::backward::admit_saved;
+use crate::ops::elementwise::{arith, compare};
+use crate::ops::product::matmul;
 use crate::tensor::Tensor;
 
 type Object<'py> = PyResult<Bound<'py, PyAny>>;

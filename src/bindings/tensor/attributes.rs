@@ -15,8 +15,8 @@ use crate::bindings::exchange::numpy;
 use crate::bindings::tensor::{PyTensor, wrap, wrap_of};
 use crate::dtype::DType;
 use crate::error::Error;
-use crate::ops::cast::astype;
-use crate::ops::declare::{Arg, Ints};
+use crate::ops::core::declare::{Arg, Ints};
+use crate::ops::core::layout::astype;
 
 /// The axes of `tensor` in another order, as a view.
 fn permuted<'py>(slf: &Bound<'py, PyTensor>, axes: Ints) -> PyResult<Bound<'py, PyAny>> {

@@ -1,6 +1,6 @@
 //! A tensor's place in the graph: gradient, leaf state, history, `backward`.
 //!
-//! Owns: the attributes and methods of autograd. Never walks the graph: `ops::autograd` does.
+//! Owns: the attributes and methods of autograd. Never walks the graph: `ops::derive` does.
 //! Invariant: `t.grad is t.grad`, and what was assigned is what is read.
 
 use pyo3::exceptions::PyUserWarning;
@@ -12,8 +12,8 @@ use crate::bindings::graph::node::{PyNode, co_own, wrap_node};
 use crate::bindings::pass::backward;
 use crate::bindings::tensor::{PyTensor, remember, wrap};
 use crate::error::Dims;
-use crate::ops::declare::{Operand, Scalar};
-use crate::ops::inplace;
+use crate::ops::change::inplace;
+use crate::ops::core::declare::{Operand, Scalar};
 use crate::tensor::Tensor;
 
 /// Warns where a gradient is looked for that no backward keeps.

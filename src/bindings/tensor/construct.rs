@@ -15,8 +15,8 @@ use crate::bindings::exchange::dlpack;
 use crate::bindings::exchange::numpy;
 use crate::bindings::tensor::{PyTensor, remember};
 use crate::dtype::DType;
-use crate::ops::cast::astype;
-use crate::ops::declare::{Arg, Scalar};
+use crate::ops::core::declare::{Arg, Scalar};
+use crate::ops::core::layout::astype;
 use crate::tensor::{Cause, Tensor};
 
 /// The dtype that Python floats get: 0 is float64, 1 is float32.

@@ -16,7 +16,7 @@ use crate::bindings::tensor::PyTensor;
 use crate::dtype::DType;
 use crate::error::Error;
 use crate::graph::{Mode, TRANSFORM, grad_enabled};
-use crate::ops::inplace::refuse_lent;
+use crate::ops::change::inplace::refuse_lent;
 use crate::tensor::Tensor;
 
 /// The one element as a Python number.

@@ -14,10 +14,11 @@ use crate::bindings::call::dispatch::{self, SMALL};
 use crate::bindings::call::observe;
 use crate::bindings::errors::python;
 use crate::bindings::tensor::{PyTensor, wrap_of};
-use crate::ops::compare;
-use crate::ops::declare::{Arg, IndexItem, Operand};
-use crate::ops::elementwise::{binary, binary_scalar};
-use crate::ops::{assign, index};
+use crate::ops::change::assign;
+use crate::ops::core::declare::{Arg, IndexItem, Operand};
+use crate::ops::core::elementwise::{binary, binary_scalar};
+use crate::ops::elementwise::compare;
+use crate::ops::index::index;
 use crate::tensor::Tensor;
 
 #[pymethods]

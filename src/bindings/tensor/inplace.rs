@@ -1,7 +1,7 @@
 //! Methods that change their tensor and are no operations of the registry.
 //!
 //! Owns: `fill_`, `zero_`, `copy_`, `detach_`, `@=`, and what a tensor says of its memory. Never checks or writes:
-//! `ops::inplace` does. Invariant: each returns its receiver.
+//! `ops::change` does. Invariant: each returns its receiver.
 
 use pyo3::prelude::*;
 use smallvec::smallvec;
@@ -11,8 +11,8 @@ use crate::bindings::call::dispatch;
 use crate::bindings::call::observe;
 use crate::bindings::errors::python;
 use crate::bindings::tensor::PyTensor;
-use crate::ops::declare::{Arg, Operand, Scalar};
-use crate::ops::inplace;
+use crate::ops::change::inplace;
+use crate::ops::core::declare::{Arg, Operand, Scalar};
 
 type Slf<'py> = PyResult<Bound<'py, PyTensor>>;
 

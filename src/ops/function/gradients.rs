@@ -5,9 +5,8 @@
 //! Invariant: a gradient that passes has the shape and the dtype of its input.
 
 use crate::error::{Dims, Error, Result};
-use crate::ops::cast::astype;
+use crate::ops::core::layout::{astype, sum_to};
 use crate::ops::function::Spec;
-use crate::ops::shape::sum_to;
 use crate::tensor::Tensor;
 
 /// The check of one backward's result.

@@ -5,9 +5,9 @@
 use super::common::{columns, rows, square};
 use super::solve::inverse;
 use crate::error::{Dims, Error, Result};
-use crate::ops::arguments::Tensors;
-use crate::ops::matmul::matmul;
-use crate::ops::shape::{broadcast_to, reshape_dims};
+use crate::ops::core::arguments::Tensors;
+use crate::ops::core::layout::{broadcast_to, reshape_dims};
+use crate::ops::product::matmul::matmul;
 use crate::tensor::Tensor;
 
 /// Where to split the product of the matrices `i..=k`, for all `i < k`: the least number of multiplications.
@@ -95,7 +95,7 @@ fn identity(like: &Tensor) -> Result<Tensor> {
     let n = columns(like);
     let eye = (0..n * n).map(|p| if p % (n + 1) == 0 { 1.0 } else { 0.0 }).collect();
     broadcast_to(
-        &crate::ops::cast::astype(&Tensor::from_vec::<f64>(eye, &[n, n])?, like.dtype())?,
+        &crate::ops::core::layout::astype(&Tensor::from_vec::<f64>(eye, &[n, n])?, like.dtype())?,
         like.shape(),
     )?
     .contiguous()

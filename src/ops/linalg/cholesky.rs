@@ -10,9 +10,9 @@ use super::solve::{Reading, solved_triangular};
 use crate::error::Result;
 use crate::graph::Saved;
 use crate::kernels;
-use crate::ops::diagonal::tril;
+use crate::ops::core::structured::{Record, finish};
 use crate::ops::linalg::common::mm;
-use crate::ops::structured::{Record, finish};
+use crate::ops::shape::diagonal::tril;
 use crate::tensor::Tensor;
 
 /// 1 below the diagonal, 1/2 on it, 0 above it.

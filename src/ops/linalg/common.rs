@@ -5,15 +5,14 @@
 
 use crate::array::{ShapeVec, broadcast_shapes};
 use crate::error::{Dims, Error, Result};
-use crate::ops::arith::{ADD, MULTIPLY, SUBTRACT};
-use crate::ops::cast::astype;
-use crate::ops::elementwise::binary;
-use crate::ops::matmul::product;
-use crate::ops::shape::{broadcast_to, reshape_dims, swap_axes};
-use crate::ops::view::slice_axis;
+use crate::ops::core::elementwise::binary;
+use crate::ops::core::layout::{astype, broadcast_to, reshape_dims, swap_axes};
+use crate::ops::core::view::slice_axis;
+use crate::ops::elementwise::arith::{ADD, MULTIPLY, SUBTRACT};
+use crate::ops::product::matmul::product;
 use crate::tensor::Tensor;
 
-pub(super) use crate::ops::arith::negative;
+pub(super) use crate::ops::elementwise::arith::negative;
 
 /// The operand as floats; it has at least two axes.
 pub(super) fn matrices(op: &'static str, x: &Tensor) -> Result<Tensor> {

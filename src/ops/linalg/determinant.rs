@@ -13,10 +13,10 @@ use crate::dtype::DType;
 use crate::error::{Error, Result};
 use crate::graph::Saved;
 use crate::kernels;
-use crate::ops::cast::astype;
-use crate::ops::declare::IndexItem;
-use crate::ops::index::index;
-use crate::ops::structured::{Record, finish, finish_many};
+use crate::ops::core::declare::IndexItem;
+use crate::ops::core::layout::astype;
+use crate::ops::core::structured::{Record, finish, finish_many};
+use crate::ops::index::index::index;
 use crate::tensor::Tensor;
 
 /// The largest singular matrix whose minors are differentiated one by one.

@@ -10,9 +10,9 @@ use super::svd::over_gaps;
 use crate::error::{Error, Result};
 use crate::graph::Saved;
 use crate::kernels;
-use crate::ops::diagonal::diag_embed;
+use crate::ops::core::structured::{Record, finish_many};
 use crate::ops::linalg::common::add;
-use crate::ops::structured::{Record, finish_many};
+use crate::ops::shape::diagonal::diag_embed;
 use crate::tensor::Tensor;
 
 fn decomposed(op: &'static str, a: &Tensor, triangle: &str) -> Result<(Tensor, Tensor)> {

@@ -7,11 +7,9 @@ use super::common::{columns, matrices, mm, rows, sub};
 use super::svd::{default_cutoff, pseudo_inverse, reduced};
 use crate::dtype::DType;
 use crate::error::{Dims, Error, Result};
-use crate::ops::arguments::OneOrTuple;
-use crate::ops::cast::astype;
-use crate::ops::math::square;
-use crate::ops::reduce::sum_over;
-use crate::ops::shape::reshape_dims;
+use crate::ops::core::arguments::OneOrTuple;
+use crate::ops::core::layout::{astype, reshape_dims, sum_over};
+use crate::ops::elementwise::unary::square;
 use crate::tensor::Tensor;
 
 fn check(a: &Tensor, b: &Tensor) -> Result<()> {

@@ -13,12 +13,12 @@ use crate::dtype::DType;
 use crate::error::{Error, Result};
 use crate::graph::Saved;
 use crate::kernels;
-use crate::ops::arguments::OneOrTuple;
-use crate::ops::cast::astype;
-use crate::ops::declare::Axes;
-use crate::ops::diagonal::{tril, triu};
-use crate::ops::join::concatenate;
-use crate::ops::structured::{Cx, Record, finish, finish_many};
+use crate::ops::core::arguments::OneOrTuple;
+use crate::ops::core::declare::Axes;
+use crate::ops::core::layout::astype;
+use crate::ops::core::structured::{Cx, Record, finish, finish_many};
+use crate::ops::shape::diagonal::{tril, triu};
+use crate::ops::shape::join::concatenate;
 use crate::tensor::Tensor;
 
 /// The gradient of a matrix with independent columns, from those of its factors.

@@ -12,9 +12,9 @@ use crate::array::ShapeVec;
 use crate::error::{Dims, Error, Result};
 use crate::graph::Saved;
 use crate::kernels;
-use crate::ops::diagonal::{tril, triu};
-use crate::ops::shape::reshape_dims;
-use crate::ops::structured::{Record, finish, finish_batched};
+use crate::ops::core::layout::reshape_dims;
+use crate::ops::core::structured::{Record, finish, finish_batched};
+use crate::ops::shape::diagonal::{tril, triu};
 use crate::tensor::Tensor;
 
 /// The inverse of float matrices; `op` is named when one is singular.

@@ -15,14 +15,14 @@ use crate::dtype::DType;
 use crate::error::{Error, Result};
 use crate::graph::Saved;
 use crate::kernels;
-use crate::ops::arguments::OneOrTuple;
-use crate::ops::arith::divide;
-use crate::ops::cast::astype;
-use crate::ops::compare::{equal, logical_and, logical_or, not_equal};
-use crate::ops::declare::{Axes, Operand, Scalar};
-use crate::ops::diagonal::diag_embed;
-use crate::ops::select::where_;
-use crate::ops::structured::{Cx, Record, finish, finish_many};
+use crate::ops::core::arguments::OneOrTuple;
+use crate::ops::core::declare::{Axes, Operand, Scalar};
+use crate::ops::core::layout::astype;
+use crate::ops::core::structured::{Cx, Record, finish, finish_many};
+use crate::ops::elementwise::arith::divide;
+use crate::ops::elementwise::compare::{equal, logical_and, logical_or, not_equal};
+use crate::ops::elementwise::select::where_;
+use crate::ops::shape::diagonal::diag_embed;
 use crate::tensor::Tensor;
 
 fn number(value: f64) -> Operand {
@@ -42,8 +42,10 @@ fn coincide(values: &Tensor) -> Result<Tensor> {
         &v.abs_()?.max(Axes::from(-1), true)?,
         &Tensor::from(n as f64 * epsilon(values.dtype())),
     )?;
-    let near =
-        crate::ops::compare::less_equal(&sub(&down(&v)?, &across(&v)?)?.abs_()?, &down(&noise)?)?;
+    let near = crate::ops::elementwise::compare::less_equal(
+        &sub(&down(&v)?, &across(&v)?)?.abs_()?,
+        &down(&noise)?,
+    )?;
     let positions = Tensor::from((0..n as i64).collect::<Vec<_>>());
     logical_and(&near, &not_equal(&down(&positions)?, &across(&positions)?)?)
 }
@@ -171,7 +173,7 @@ pub(super) fn pseudo_inverse(a: &Tensor, cutoff: f64) -> Result<Tensor> {
     } else {
         mul(&s.max(Axes::from(-1), true)?, &Tensor::from(cutoff).cast_like(&s)?)?
     };
-    let kept = crate::ops::compare::greater(&s, &cut)?;
+    let kept = crate::ops::elementwise::compare::greater(&s, &cut)?;
     let safe = where_(&kept, &Operand::Tensor(s), &number(1.0))?;
     let reciprocal = where_(&kept, &Operand::Tensor(safe.reciprocal()?), &number(0.0))?;
     let out = mm(&mul(&t(&vt)?, &across(&reciprocal)?)?, &t(&u)?)?;

@@ -6,16 +6,15 @@
 use crate::array::checked_numel;
 use crate::dtype::DType;
 use crate::error::{Dims, Error, Result};
-use crate::ops::arith::{ADD, MULTIPLY, SUBTRACT};
-use crate::ops::cast::astype;
-use crate::ops::declare::{Operand, Scalar};
-use crate::ops::elementwise::{binary, binary_scalar};
-use crate::ops::join::{concatenate, stack};
-use crate::ops::matmul::matmul;
-use crate::ops::select::where_;
-use crate::ops::shape::{broadcast_to, reshape_dims, swap_axes};
-use crate::ops::softmax::softmax_axis;
-use crate::ops::view::slice_axis;
+use crate::ops::core::declare::{Operand, Scalar};
+use crate::ops::core::elementwise::{binary, binary_scalar};
+use crate::ops::core::layout::{astype, broadcast_to, reshape_dims, swap_axes};
+use crate::ops::core::view::slice_axis;
+use crate::ops::elementwise::arith::{ADD, MULTIPLY, SUBTRACT};
+use crate::ops::elementwise::select::where_;
+use crate::ops::fold::softmax::softmax_axis;
+use crate::ops::product::matmul::matmul;
+use crate::ops::shape::join::{concatenate, stack};
 use crate::tensor::Tensor;
 
 #[cold]

@@ -10,14 +10,12 @@ use super::geometry::{Motion, bad, of_images, pair, reach, unfit};
 use crate::error::{Dims, Result};
 use crate::graph::Saved;
 use crate::kernels::convolution::{self, Geometry};
-use crate::ops::arguments::Padding;
-use crate::ops::arith::ADD;
-use crate::ops::cast::astype;
-use crate::ops::declare::Ints;
-use crate::ops::elementwise::binary;
-use crate::ops::reduce::sum_over;
-use crate::ops::shape::reshape_dims;
-use crate::ops::structured::{Record, finish};
+use crate::ops::core::arguments::Padding;
+use crate::ops::core::declare::Ints;
+use crate::ops::core::elementwise::binary;
+use crate::ops::core::layout::{astype, reshape_dims, sum_over};
+use crate::ops::core::structured::{Record, finish};
+use crate::ops::elementwise::arith::ADD;
 use crate::tensor::Tensor;
 
 /// Nanoseconds of one product.

@@ -8,16 +8,14 @@ use super::loss::{reduce, unknown_reduction};
 use crate::array::ShapeVec;
 use crate::dtype::DType;
 use crate::error::{Dims, Error, Result};
-use crate::ops::along::gather;
-use crate::ops::arith::{ADD, DIVIDE, MULTIPLY};
-use crate::ops::cast::astype;
-use crate::ops::compare::{EQUAL, NOT_EQUAL};
-use crate::ops::declare::{Operand, Scalar};
-use crate::ops::elementwise::{binary, binary_scalar};
-use crate::ops::reduce::sum_over;
-use crate::ops::select::where_;
-use crate::ops::shape::{permute_axes, reshape_dims};
-use crate::ops::softmax::{class_losses, log_softmax_axis};
+use crate::ops::core::declare::{Operand, Scalar};
+use crate::ops::core::elementwise::{binary, binary_scalar};
+use crate::ops::core::layout::{astype, permute_axes, reshape_dims, sum_over};
+use crate::ops::elementwise::arith::{ADD, DIVIDE, MULTIPLY};
+use crate::ops::elementwise::compare::{EQUAL, NOT_EQUAL};
+use crate::ops::elementwise::select::where_;
+use crate::ops::fold::softmax::{class_losses, log_softmax_axis};
+use crate::ops::index::gather::gather;
 use crate::tensor::Tensor;
 
 /// Rows of classes, and the shape the losses have in the end.
@@ -142,7 +140,7 @@ fn row_weights(
     match weight {
         None => astype(&binary_scalar(&NOT_EQUAL, numbers, Scalar::Int(ignore))?, dtype),
         Some(w) => {
-            let table = crate::ops::shape::broadcast_to(
+            let table = crate::ops::core::layout::broadcast_to(
                 &reshape_dims(w, &[1, w.size()])?,
                 &[numbers.size(), w.size()],
             )?;

@@ -5,11 +5,11 @@
 //! Invariant: weights are [in, out].
 
 use crate::error::{Dims, Error};
-use crate::ops::arith::{ADD, MULTIPLY};
-use crate::ops::cast::astype;
-use crate::ops::declare::Scalar;
-use crate::ops::elementwise::{binary, binary_scalar};
-use crate::ops::matmul::matmul;
+use crate::ops::core::declare::Scalar;
+use crate::ops::core::elementwise::{binary, binary_scalar};
+use crate::ops::core::layout::astype;
+use crate::ops::elementwise::arith::{ADD, MULTIPLY};
+use crate::ops::product::matmul::matmul;
 use crate::tensor::Tensor;
 
 crate::operations! { family "dense layers";

@@ -5,7 +5,7 @@
 
 use crate::error::{Dims, Error, Result};
 use crate::kernels::convolution::Geometry;
-use crate::ops::declare::Ints;
+use crate::ops::core::declare::Ints;
 use crate::tensor::Tensor;
 
 pub(super) type Pair = [usize; 2];

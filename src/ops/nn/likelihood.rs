@@ -7,11 +7,11 @@
 use super::loss::{alike, reduce, unknown_reduction};
 use crate::dtype::DType;
 use crate::error::{Error, Result};
-use crate::ops::activation::SOFTPLUS;
-use crate::ops::arith::{ADD, MULTIPLY, SUBTRACT};
-use crate::ops::cast::astype;
-use crate::ops::declare::Scalar;
-use crate::ops::elementwise::{binary, binary_scalar, scalar_binary, unary};
+use crate::ops::core::declare::Scalar;
+use crate::ops::core::elementwise::{binary, binary_scalar, scalar_binary, unary};
+use crate::ops::core::layout::astype;
+use crate::ops::elementwise::activation::SOFTPLUS;
+use crate::ops::elementwise::arith::{ADD, MULTIPLY, SUBTRACT};
 use crate::tensor::Tensor;
 
 elementwise_specs! {

@@ -10,15 +10,14 @@ use crate::array::ShapeVec;
 use crate::error::{Dims, Error, Result};
 use crate::graph::Saved;
 use crate::kernels;
-use crate::ops::arith::{ADD, MULTIPLY, SUBTRACT};
-use crate::ops::cast::astype;
-use crate::ops::declare::{Ints, Scalar};
-use crate::ops::elementwise::{binary, binary_scalar};
-use crate::ops::inplace::overwrite;
-use crate::ops::math::rsqrt;
-use crate::ops::reduce::{mean_over, sum_over};
-use crate::ops::shape::{permute_axes, reshape_dims};
-use crate::ops::structured::{Cx, Record, finish, move_cost};
+use crate::ops::change::inplace::overwrite;
+use crate::ops::core::declare::{Ints, Scalar};
+use crate::ops::core::elementwise::{binary, binary_scalar};
+use crate::ops::core::layout::{astype, permute_axes, reshape_dims, sum_over};
+use crate::ops::core::structured::{Cx, Record, finish, move_cost};
+use crate::ops::elementwise::arith::{ADD, MULTIPLY, SUBTRACT};
+use crate::ops::elementwise::unary::rsqrt;
+use crate::ops::fold::reduce::mean_over;
 use crate::tensor::Tensor;
 
 fn mul(a: &Tensor, b: &Tensor) -> Result<Tensor> {
@@ -274,7 +273,7 @@ fn track(rows: &Tensor, mean: Option<&Tensor>, var: Option<&Tensor>, momentum: f
     }
     let rows = rows.detach();
     follow(mean, &mean_over(&rows, &[1], false)?, momentum)?;
-    follow(var, &crate::ops::reduce::var_over(&rows, &[1], 1.0, false)?, momentum)
+    follow(var, &crate::ops::fold::reduce::var_over(&rows, &[1], 1.0, false)?, momentum)
 }
 
 /// Normalises with given statistics.

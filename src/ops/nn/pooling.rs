@@ -12,16 +12,15 @@ use crate::error::{Dims, Result};
 use crate::graph::Saved;
 use crate::kernels::convolution::Geometry;
 use crate::kernels::pooling;
-use crate::ops::arguments::OneOrTuple;
-use crate::ops::arith::MULTIPLY;
-use crate::ops::cast::astype;
-use crate::ops::declare::Ints;
-use crate::ops::elementwise::binary;
-use crate::ops::join::concatenate;
-use crate::ops::reduce::mean_over;
-use crate::ops::shape::reshape_dims;
-use crate::ops::structured::{Record, SavedList, finish, move_cost};
-use crate::ops::view::slice_axis;
+use crate::ops::core::arguments::OneOrTuple;
+use crate::ops::core::declare::Ints;
+use crate::ops::core::elementwise::binary;
+use crate::ops::core::layout::{astype, reshape_dims};
+use crate::ops::core::structured::{Record, SavedList, finish, move_cost};
+use crate::ops::core::view::slice_axis;
+use crate::ops::elementwise::arith::MULTIPLY;
+use crate::ops::fold::reduce::mean_over;
+use crate::ops::shape::join::concatenate;
 use crate::tensor::Tensor;
 
 fn image_dims(g: &Geometry) -> [usize; 3] {

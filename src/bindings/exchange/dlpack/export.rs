@@ -18,7 +18,7 @@ use crate::bindings::tensor::PyTensor;
 use crate::dtype::DType;
 use crate::error::Error;
 use crate::graph::grad_enabled;
-use crate::ops::declare::Arg;
+use crate::ops::core::declare::Arg;
 use crate::tensor::Tensor;
 
 /// What a capsule of ours points to; the managed part stands first.

@@ -23,7 +23,7 @@ use crate::bindings::tensor::{PyTensor, wrap};
 use crate::dtype::DType;
 use crate::error::Error;
 use crate::graph::grad_enabled;
-use crate::ops::cast::astype;
+use crate::ops::core::layout::astype;
 use crate::tensor::Tensor;
 
 /// Content taken out of a capsule; dropping it calls the producer's deleter.

@@ -1,0 +1,101 @@
+//! `x[index] = value`.
+//!
+//! Owns: the write through a subscript and its history. Never copies `x`: only the chosen elements change.
+//! Invariant: the gradient of `x` is zero where it was overwritten, and of repeated positions only the last
+//! value has one.
+
+use crate::array::broadcast_shapes;
+use crate::error::{Dims, Error, Result};
+use crate::graph;
+use crate::kernels;
+use crate::ops::change::inplace::{admit_write, finish_write, recorded};
+use crate::ops::core::declare::{IndexItem, Operand};
+use crate::ops::core::layout::{astype, broadcast_to, reshape_dims};
+use crate::ops::core::places::{clear_rows, take_kept};
+use crate::ops::core::structured::{Record, SavedList, finish, move_cost};
+use crate::ops::core::view::{replay, view_through};
+use crate::ops::index::subscript::{Chosen, subscript};
+use crate::tensor::{Edge, Tensor};
+
+/// The value in the dtype and dims of the region; as in NumPy, leading axes of size 1 are dropped.
+fn fitted(x: &Tensor, dims: &[usize], value: &Operand) -> Result<Tensor> {
+    let value = match value {
+        Operand::Tensor(t) => t.clone(),
+        Operand::Scalar(s) => Tensor::full(&[], *s, x.dtype())?,
+    };
+    if graph::recording() && value.requires_grad() && !x.dtype().is_float() {
+        return Err(Box::new(Error::GraphCut {
+            op: "setitem".into(),
+            remedy: "assign value.detach(), or assign into a floating-point tensor",
+        }));
+    }
+    let value = astype(&value, x.dtype())?;
+    let extra = value.ndim().saturating_sub(dims.len());
+    let lead = value.shape()[..extra].iter().take_while(|&&d| d == 1).count();
+    let value = reshape_dims(&value, &value.shape()[lead..])?;
+    if broadcast_shapes("setitem", &[dims, value.shape()]).is_ok_and(|both| both[..] == *dims) {
+        return broadcast_to(&value, dims);
+    }
+    Err(Box::new(Error::Shape {
+        op: "setitem".into(),
+        what: format!(
+            "a value of shape {} for elements of shape {}",
+            Dims::from(value.shape()),
+            Dims::from(dims)
+        ),
+        remedy: "give a value that broadcasts to the elements it replaces",
+    }))
+}
+
+/// The history of `shown` after `value` was written to chosen places of it.
+fn scattered(shown: &Tensor, chosen: &Chosen, value: &Tensor) -> Option<Edge> {
+    let changed = finish(shown.detach(), &[shown, value], |out| Record {
+        name: "setitem",
+        cost: move_cost(out),
+        params: chosen.clone(),
+        saved: SavedList::new(),
+        backward: |chosen, cx| {
+            let Some(g) = cx.take_grad(0) else {
+                return Ok(());
+            };
+            if cx.wants(1) {
+                cx.give(1, chosen.arranged(&take_kept(&g, &chosen.places)?)?);
+            }
+            if cx.wants(0) {
+                cx.give(0, clear_rows(&g, &chosen.places)?);
+            }
+            Ok(())
+        },
+    });
+    changed.grad_edge()
+}
+
+/// `x[index] = value`.
+pub fn set_index(x: &Tensor, items: &[IndexItem], value: &Operand) -> Result<()> {
+    let needs = matches!(value, Operand::Tensor(t) if t.requires_grad());
+    let recorded = recorded(x, needs && x.dtype().is_float());
+    admit_write("setitem", x, recorded)?;
+    let plan = subscript(x.shape(), items)?;
+    let view = x.detach().relaid(replay(x.layout(), &plan.steps));
+    let dims = plan.chosen.as_ref().map_or_else(|| view.shape().into(), Chosen::result_dims);
+    let value = fitted(x, &dims, value)?;
+    let varies = needs || value.is_cut();
+    // The source may overlap the target (x[1:] = x[:-1]): then it is copied out first.
+    let source =
+        if value.storage().same(x.storage()) { value.duplicate()? } else { value.detach() };
+    // Edges are taken before the version moves: they are the history of the values until then.
+    let history = match &plan.chosen {
+        _ if !recorded => None,
+        None => Some(value.grad_edge()),
+        Some(chosen) if plan.steps.is_empty() => Some(scattered(x, chosen, &value)),
+        Some(chosen) => {
+            Some(scattered(&view_through(x, "index", plan.steps.clone())?, chosen, &value))
+        }
+    };
+    match &plan.chosen {
+        None => kernels::copy(x.dtype(), source.view_of(), view.view_mut()),
+        Some(chosen) => chosen.places.write(&view, &chosen.rows(&source)?)?,
+    }
+    finish_write("setitem", x, &view, history, varies);
+    Ok(())
+}

@@ -1,0 +1,345 @@
+//! In-place changes: `x += y`, `x.exp_()`, `copy_`, `fill_`.
+//!
+//! Owns: the checks that keep a change from falsifying a gradient, the write, the version and the new history.
+//! Never lets a leaf that requires grad change while recording.
+//! Invariant: after a change every tensor that shares the memory has the history of its new values.
+
+use smallvec::SmallVec;
+
+use crate::error::{Error, Result};
+use crate::graph::{self, FORWARD, INFERENCE, Mode};
+use crate::kernels;
+use crate::ops::core::declare::{Arg, OpDecl, Operand, Output};
+use crate::ops::core::elementwise::{Elementwise, Slot, Source, binary_operands};
+use crate::ops::core::layout::{astype, broadcast_to};
+use crate::ops::core::structured::{Record, SavedList, finish, move_cost};
+use crate::tensor::{Cause, Lost, Marks, Tensor, same_elements};
+
+fn refuse(op: &'static str, what: &str, remedy: &'static str) -> Box<Error> {
+    Box::new(Error::InPlace { op: op.into(), what: what.into(), remedy })
+}
+
+/// A gradient that user code was given shares its memory with others.
+pub(crate) fn refuse_lent(op: &'static str, x: &Tensor) -> Result<()> {
+    if !x.is_lent() {
+        return Ok(());
+    }
+    Err(refuse(
+        op,
+        "the gradient that a hook or a backward was given is read-only",
+        "change a clone of it: g = g.clone()",
+    ))
+}
+
+/// Whether writing something that does or does not require grad to `x` makes history, or would have to.
+pub(crate) fn recorded(x: &Tensor, value_requires_grad: bool) -> bool {
+    let concerns = || x.requires_grad() || x.marks().has(Marks::VARIES) || x.shows_leaf();
+    graph::recording() && (value_requires_grad || concerns())
+}
+
+/// The refusals of a recorded change whose history could not be told.
+pub(crate) fn admit_history(op: &'static str, x: &Tensor) -> Result<()> {
+    let marks = x.marks();
+    let (what, remedy) = if x.requires_grad() && x.is_leaf() {
+        (
+            "a leaf that requires grad cannot be changed in place while recording",
+            "change it under no_grad(), or compute a new tensor",
+        )
+    } else if x.shows_leaf() {
+        (
+            "a view of a leaf that requires grad cannot be changed in place while recording",
+            "change it under no_grad(), or change a clone() of the leaf",
+        )
+    } else if marks.has(Marks::CUSTOM) {
+        (
+            "a view that a custom function returned cannot be changed in place: its backward would be bypassed",
+            "return a clone() from forward, or change a clone()",
+        )
+    } else if marks.has(Marks::SIBLING) {
+        (
+            "one of several views that one operation made cannot be changed in place",
+            "index the tensor instead, or compute a new tensor",
+        )
+    } else if marks.has(Marks::INFERENCE_VIEW) {
+        (
+            "a view made in inference mode cannot be changed in place while recording",
+            "make the view and the change both inside inference_mode() or both outside",
+        )
+    } else if marks.has(Marks::UNRECORDED) {
+        (
+            "a view made under no_grad() cannot be changed in place while recording",
+            "make the view and the change both inside no_grad() or both outside",
+        )
+    } else {
+        return Ok(());
+    };
+    Err(refuse(op, what, remedy))
+}
+
+/// The checks every change passes before anything is written.
+pub(crate) fn admit_write(op: &'static str, x: &Tensor, recorded: bool) -> Result<()> {
+    if recorded {
+        admit_history(op, x)?;
+    }
+    if x.is_inference() && !Mode::current().has(INFERENCE) {
+        return Err(Box::new(Error::Inference {
+            op: op.into(),
+            what: "a tensor made in inference mode cannot be changed outside it",
+            remedy: "change a clone()",
+        }));
+    }
+    refuse_lent(op, x)?;
+    if !x.storage().is_writable() {
+        return Err(refuse(op, "the tensor's memory is read-only", "clone() it first"));
+    }
+    if !x.layout().is_injective() {
+        return Err(refuse(
+            op,
+            "several elements of an expanded tensor share one memory location",
+            "clone() it first",
+        ));
+    }
+    Ok(())
+}
+
+/// What is read and what is written may be the same elements, or others, but not partly the same.
+fn admit_source(op: &'static str, x: &Tensor, source: &Tensor) -> Result<()> {
+    if !source.storage().same(x.storage()) || same_elements(source.layout(), x.layout()) {
+        return Ok(());
+    }
+    let (Some((a, b)), Some((c, d))) = (x.layout().extent(), source.layout().extent()) else {
+        return Ok(());
+    };
+    if a > d || c > b || !x.layout().is_dense() || !source.layout().is_dense() {
+        return Ok(());
+    }
+    Err(refuse(
+        op,
+        "the elements read and the elements written partly share memory",
+        "clone() the operand first",
+    ))
+}
+
+/// What NumPy's `same_kind` lets in: wider floats and integers are rounded or wrapped, floats never become integers.
+fn admit_dtype(op: &'static str, x: &Tensor, value: &Tensor) -> Result<()> {
+    if x.dtype().takes(value.dtype()) {
+        return Ok(());
+    }
+    Err(Box::new(Error::Unsupported {
+        op: op.into(),
+        what: format!("the result is {} and the tensor it goes into {}", value.dtype(), x.dtype()),
+        remedy: "compute a new tensor, x = x + y instead of x += y, or convert one with astype first",
+    }))
+}
+
+/// After the bytes of `region` (a handle on memory of `x`) were written: the version and the history.
+pub(crate) fn finish_write(
+    op: &'static str,
+    x: &Tensor,
+    region: &Tensor,
+    history: Option<Option<crate::tensor::Edge>>,
+    varies: bool,
+) {
+    let version = x.changed_in_place(op);
+    if let Some(edge) = history {
+        x.wrote(op, region.layout(), edge, version);
+    } else if varies {
+        x.lose(&Lost::here(Cause::NoGrad));
+        if Mode::current().has(FORWARD) {
+            x.wrote_cut();
+        }
+    }
+}
+
+/// Writes `value` into `x`. Where it was computed from the old values of `x`, its history is all of theirs, and
+/// it must be of the kind of `x`; what is assigned is cast, as by an index assignment.
+pub(crate) fn overwrite(
+    op: &'static str,
+    x: &Tensor,
+    value: &Tensor,
+    from_old: bool,
+) -> Result<()> {
+    let recorded = recorded(x, value.requires_grad());
+    admit_write(op, x, recorded)?;
+    if from_old {
+        admit_dtype(op, x, value)?;
+    }
+    let value = broadcast_to(&astype(value, x.dtype())?, x.shape())?;
+    let varies = value.requires_grad() || value.is_cut();
+    // Edges are taken before the version moves: they are the history of the values until then.
+    let history = recorded.then(|| if from_old { value.clone() } else { replaced(op, x, &value) });
+    let history = history.map(|value| value.grad_edge());
+    kernels::copy(x.dtype(), value.view_of(), x.view_mut());
+    finish_write(op, x, x, history, varies);
+    Ok(())
+}
+
+/// `value` as what took the place of `x`, whose gradient is zero.
+fn replaced(op: &'static str, x: &Tensor, value: &Tensor) -> Tensor {
+    finish(value.detach(), &[x, value], |out| Record {
+        name: op,
+        cost: move_cost(out),
+        params: (),
+        saved: SavedList::new(),
+        backward: |(), cx| {
+            let Some(g) = cx.take_grad(0) else {
+                return Ok(());
+            };
+            if cx.wants(0) {
+                cx.give(0, Tensor::zeros(g.shape(), g.dtype())?);
+            }
+            cx.give(1, g);
+            Ok(())
+        },
+    })
+}
+
+/// A copy of `x` with its history: what a derivative keeps of it outlives the change.
+fn kept(x: &Tensor) -> Result<Tensor> {
+    let copy = x.duplicate()?;
+    Ok(match x.grad_edge() {
+        Some(edge) => copy.attach(edge),
+        None => copy,
+    })
+}
+
+fn fits(op: &'static str, x: &Tensor, result: &Tensor) -> Result<()> {
+    if result.shape() == x.shape() {
+        return Ok(());
+    }
+    if result.size() == x.size() {
+        return Err(Box::new(Error::Shape {
+            op: op.into(),
+            what: format!(
+                "the result has shape {:?} and the tensor {:?}",
+                result.shape(),
+                x.shape()
+            ),
+            remedy: "a tensor keeps its shape in place; use the operation without the underscore",
+        }));
+    }
+    Err(Box::new(Error::Broadcast { op: op.into(), a: x.shape().into(), b: result.shape().into() }))
+}
+
+/// Whether the memory of `t` neither overlaps that of `x` nor is it, or the elements are the same ones.
+fn reads_apart(x: &Tensor, t: &Tensor) -> bool {
+    let range = |t: &Tensor| {
+        let start = t.storage().ptr() as usize;
+        (start, start + t.storage().nbytes())
+    };
+    let ((a, b), (c, d)) = (range(x), range(t));
+    b <= c || d <= a || (a == c && same_elements(x.layout(), t.layout()))
+}
+
+/// `x = op(x, other)` straight into the memory of `x`, where nothing is recorded and the operands are of one
+/// dtype and shape; says whether it was done.
+fn over(
+    op: &'static Elementwise,
+    name: &'static str,
+    x: &Tensor,
+    other: Option<&Operand>,
+) -> Result<bool> {
+    let dtype = x.dtype();
+    let second = match other {
+        Some(Operand::Tensor(t)) => {
+            let fits = t.dtype() == dtype && t.shape() == x.shape() && reads_apart(x, t);
+            if !fits || recorded(x, t.requires_grad()) {
+                return Ok(false);
+            }
+            Some(Slot::Tensor(t))
+        }
+        // A number may stand for another operation, or make floats of integers.
+        Some(Operand::Scalar(s)) if dtype.is_float() && op.beside_number.is_none() => {
+            Some(Slot::Scalar(*s))
+        }
+        Some(Operand::Scalar(_)) => return Ok(false),
+        None => None,
+    };
+    if op.to_bool || !op.takes(dtype) || recorded(x, false) || Mode::current().has(FORWARD) {
+        return Ok(false);
+    }
+    let slots: SmallVec<[Slot<'_>; 2]> = [Slot::Tensor(x)].into_iter().chain(second).collect();
+    if let Some(guard) = op.guard {
+        guard(&slots, dtype)?;
+    }
+    let ins: SmallVec<[_; 2]> = slots.iter().map(|slot| slot.input()).collect();
+    kernels::elementwise::apply(op.forward, dtype, &ins, x.view_mut(), dtype, &[]);
+    finish_write(name, x, x, None, false);
+    Ok(true)
+}
+
+/// `x = op(x, value)` in place.
+pub fn binary_(op: &'static Elementwise, x: &Tensor, value: &Operand) -> Result<()> {
+    admit_write(op.name, x, recorded(x, false))?;
+    if over(op, op.name, x, Some(value))? {
+        return Ok(());
+    }
+    let keeps = graph::recording() && op.saves.iter().any(|s| matches!(s, Source::Input(_)));
+    let own = |t: &Tensor| -> Result<Operand> {
+        Ok(Operand::Tensor(if keeps { kept(t)? } else { t.clone() }))
+    };
+    let result = match value {
+        Operand::Tensor(v) if v.storage().same(x.storage()) => {
+            admit_source(op.name, x, v)?;
+            binary_operands(op, &own(x)?, &own(v)?)?
+        }
+        _ => binary_operands(op, &own(x)?, value)?,
+    };
+    fits(op.name, x, &result)?;
+    overwrite(op.name, x, &result, true)
+}
+
+/// `x = operation(x, …)` in place, for the arguments of a call whose first is `x`.
+pub fn apply(decl: &OpDecl, name: &'static str, args: &mut [Arg]) -> Result<()> {
+    let Some(Arg::Tensor(x)) = args.first().cloned() else {
+        return Err(refuse(name, "the receiver is no tensor", "call it on a tensor"));
+    };
+    admit_write(name, &x, recorded(&x, false))?;
+    let (op, other) = match &*args {
+        [_] => (decl.alone, None),
+        [_, Arg::Tensor(t)] => (decl.binary, Some(Operand::Tensor(t.clone()))),
+        [_, Arg::Scalar(s)] => (decl.binary, Some(Operand::Scalar(*s))),
+        _ => (None, None),
+    };
+    if let Some(op) = op
+        && over(op, name, &x, other.as_ref())?
+    {
+        return Ok(());
+    }
+    for arg in args.iter_mut() {
+        if let Arg::Tensor(t) = arg
+            && t.storage().same(x.storage())
+        {
+            admit_source(name, &x, t)?;
+            if graph::recording() && t.dtype().is_float() {
+                *t = kept(t)?;
+            }
+        }
+    }
+    let Output::Tensor(result) = (decl.call)(args)? else {
+        return Err(refuse(name, "the result is no tensor", "use the function instead"));
+    };
+    fits(name, &x, &result)?;
+    // An operation without an effect may hand its operand back.
+    let result = if result.storage().same(x.storage()) { kept(&result)? } else { result };
+    overwrite(name, &x, &result, true)
+}
+
+/// `x[...] = value` for all elements, whatever the dtype of the value.
+pub fn copy_(x: &Tensor, value: &Tensor) -> Result<()> {
+    admit_source("copy_", x, value)?;
+    copy_named("copy_", x, value)
+}
+
+/// Every element set to one value.
+pub fn fill_(x: &Tensor, value: &Operand) -> Result<()> {
+    match value {
+        Operand::Tensor(t) => copy_named("fill_", x, t),
+        Operand::Scalar(s) => copy_named("fill_", x, &Tensor::full(&[], *s, x.dtype())?),
+    }
+}
+
+fn copy_named(op: &'static str, x: &Tensor, value: &Tensor) -> Result<()> {
+    let source = if value.storage().same(x.storage()) { kept(value)? } else { value.clone() };
+    overwrite(op, x, &astype(&source, x.dtype())?, false)
+}

@@ -1,0 +1,8 @@
+//! Writing to memory that has a history.
+//!
+//! Owns: operations in place, assignment, and what a gradient does at memory that was overwritten. Never reads index expressions: `index` does.
+//! Invariant: a write is admitted first, noted in the log of the memory, and only then done.
+
+pub mod assign;
+pub mod inplace;
+pub(crate) mod overwritten;

@@ -1,0 +1,236 @@
+//! The Rust types an operation may take and return, and how a host's arguments become them.
+//!
+//! Owns: `FromArg`, `IntoOutput` and the defaults. Never knows a host language: `Arg` is all it sees.
+//! Invariant: a wrong argument is an error that names the parameter and what it wants.
+
+use smallvec::SmallVec;
+
+use crate::dtype::DType;
+use crate::error::{Error, Result};
+use crate::ops::core::declare::{
+    Arg, Axes, IndexItem, Ints, Kind, Nested, Operand, Output, Returns, Scalar,
+};
+use crate::tensor::Tensor;
+
+/// A Rust type that a parameter of an operation can have.
+pub trait FromArg: Sized {
+    /// How the Rust function receives it.
+    type Param<'a>
+    where
+        Self: 'a;
+    /// What the host may pass.
+    const KIND: Kind;
+    /// Whether the host's null is a value of its own.
+    const OPTIONAL: bool = false;
+    /// Converts; `name` is the parameter's, for the message.
+    fn from_arg(arg: Arg, name: &'static str) -> Result<Self>;
+    /// Lends it to the Rust function.
+    fn lend(&self) -> Self::Param<'_>;
+}
+
+/// The error of an argument whose type no conversion accepts.
+#[cold]
+pub fn wrong_type(name: &'static str, want: &'static str) -> Box<Error> {
+    Box::new(Error::ArgumentType {
+        op: "arguments".into(),
+        what: format!("{name} must be {want}"),
+        remedy: format!("pass {want} as {name}"),
+    })
+}
+
+macro_rules! from_arg {
+    ($t:ty, $kind:ident, $want:literal, [$($pattern:pat => $value:expr),+]) => {
+        impl FromArg for $t {
+            type Param<'a> = $t;
+            const KIND: Kind = Kind::$kind;
+            fn from_arg(arg: Arg, name: &'static str) -> Result<Self> {
+                match arg {
+                    $($pattern => Ok($value),)+
+                    _ => Err(wrong_type(name, $want)),
+                }
+            }
+            fn lend(&self) -> $t { self.clone() }
+        }
+    };
+}
+
+from_arg!(isize, Int, "an integer", [Arg::Scalar(Scalar::Int(i)) => i as isize, Arg::Scalar(Scalar::Bool(b)) => b as isize]);
+from_arg!(f64, Float, "a number", [Arg::Scalar(s) => s.as_f64()]);
+from_arg!(bool, Bool, "a boolean", [Arg::Scalar(Scalar::Bool(b)) => b, Arg::Scalar(s) => s.as_f64() != 0.0]);
+from_arg!(String, Str, "a string", [Arg::Str(s) => s]);
+from_arg!(DType, DType, "a dtype", [Arg::DType(d) => d]);
+from_arg!(Scalar, Float, "a number", [Arg::Scalar(s) => s]);
+from_arg!(Ints, Ints, "a tuple of integers", [Arg::Ints(i) => i, Arg::Scalar(Scalar::Int(i)) => SmallVec::from_slice(&[i])]);
+from_arg!(Nested, Nested, "an integer or a sequence of integers or of sequences of them", [Arg::Nested(n) => n, Arg::Scalar(Scalar::Int(i)) => Nested::One(i)]);
+from_arg!(Axes, Axes, "None, an integer or a tuple of integers", [
+    Arg::None => Axes::All,
+    Arg::Scalar(Scalar::Int(i)) => Axes::from(i as isize),
+    Arg::Ints(i) => Axes::Named(i.iter().map(|&a| a as isize).collect())
+]);
+
+/// The order of a norm: a number, or a name.
+#[derive(Clone, PartialEq, Debug)]
+pub enum Order {
+    /// A number, infinities included.
+    Number(f64),
+    /// `"fro"`, `"nuc"`.
+    Name(String),
+}
+
+from_arg!(Order, Order, "a number or a name", [Arg::Scalar(s) => Order::Number(s.as_f64()), Arg::Str(s) => Order::Name(s)]);
+
+/// How much a convolution pads: widths, or a rule.
+#[derive(Clone, PartialEq, Debug)]
+pub enum Padding {
+    /// One width for all axes, or one for each.
+    Widths(Ints),
+    /// `"valid"`: none; `"same"`: what keeps the size.
+    Rule(String),
+}
+
+from_arg!(Padding, Padding, "an integer, a tuple of integers, \"valid\" or \"same\"", [
+    Arg::Ints(i) => Padding::Widths(i),
+    Arg::Str(s) => Padding::Rule(s)
+]);
+
+macro_rules! from_arg_ref {
+    ($t:ty, $lent:ty, $kind:ident, $want:literal, [$($pattern:pat => $value:expr),+]) => {
+        impl FromArg for $t {
+            type Param<'a> = &'a $lent;
+            const KIND: Kind = Kind::$kind;
+            fn from_arg(arg: Arg, name: &'static str) -> Result<Self> {
+                match arg {
+                    $($pattern => Ok($value),)+
+                    _ => Err(wrong_type(name, $want)),
+                }
+            }
+            fn lend(&self) -> &$lent { self }
+        }
+    };
+}
+
+from_arg_ref!(Tensor, Tensor, Tensor, "a tensor", [Arg::Tensor(t) => t, Arg::Scalar(s) => Tensor::scalar(s)]);
+from_arg_ref!(Operand, Operand, Operand, "a tensor or a number", [Arg::Tensor(t) => Operand::Tensor(t), Arg::Scalar(s) => Operand::Scalar(s)]);
+/// Several tensors, as the first parameter of an operation.
+pub type Tensors = Vec<Tensor>;
+
+from_arg_ref!(Tensors, [Tensor], Tensors, "a sequence of tensors", [Arg::Tensors(t) => t]);
+
+/// Several tensors, each an argument of its own, as the first parameter of an operation.
+pub struct Several(Vec<Tensor>);
+
+from_arg_ref!(Several, [Tensor], Several, "tensors", [Arg::Tensors(t) => Several(t)]);
+
+impl std::ops::Deref for Several {
+    type Target = [Tensor];
+    fn deref(&self) -> &[Tensor] {
+        &self.0
+    }
+}
+
+/// A tensor of truth values that comes first without being what the call is about: never a method.
+pub struct Condition(Tensor);
+
+from_arg_ref!(Condition, Tensor, Condition, "a tensor", [
+    Arg::Tensor(t) => Condition(t),
+    Arg::Scalar(s) => Condition(Tensor::scalar(s))
+]);
+
+impl std::ops::Deref for Condition {
+    type Target = Tensor;
+    fn deref(&self) -> &Tensor {
+        &self.0
+    }
+}
+/// An index expression.
+pub type Key = Vec<IndexItem>;
+
+from_arg_ref!(Key, [IndexItem], Index, "an index", [Arg::Index(i) => i]);
+
+impl<T: FromArg> FromArg for Option<T> {
+    type Param<'a>
+        = Option<T::Param<'a>>
+    where
+        T: 'a;
+    const KIND: Kind = T::KIND;
+    const OPTIONAL: bool = true;
+    fn from_arg(arg: Arg, name: &'static str) -> Result<Self> {
+        match arg {
+            Arg::None | Arg::Missing => Ok(None),
+            given => T::from_arg(given, name).map(Some),
+        }
+    }
+    fn lend(&self) -> Option<T::Param<'_>> {
+        self.as_ref().map(|value| value.lend())
+    }
+}
+
+/// A Rust type that an operation can return.
+pub trait IntoOutput {
+    /// What the host receives.
+    const RETURNS: Returns;
+    /// Wraps it for the host.
+    fn into_output(self) -> Output;
+}
+
+impl IntoOutput for Tensor {
+    const RETURNS: Returns = Returns::Tensor;
+    fn into_output(self) -> Output {
+        Output::Tensor(self)
+    }
+}
+impl IntoOutput for Vec<Tensor> {
+    const RETURNS: Returns = Returns::List;
+    fn into_output(self) -> Output {
+        Output::List(self)
+    }
+}
+
+/// One tensor or a tuple of them, as the arguments ask.
+pub enum OneOrTuple {
+    /// One tensor.
+    One(Tensor),
+    /// A tuple, of any length.
+    Tuple(Vec<Tensor>),
+}
+
+impl IntoOutput for OneOrTuple {
+    const RETURNS: Returns = Returns::OneOrTuple;
+    fn into_output(self) -> Output {
+        match self {
+            OneOrTuple::One(tensor) => Output::Tensor(tensor),
+            OneOrTuple::Tuple(tensors) => Output::Tuple(tensors),
+        }
+    }
+}
+impl IntoOutput for (Tensor, Tensor) {
+    const RETURNS: Returns = Returns::Pair;
+    fn into_output(self) -> Output {
+        Output::Tuple(vec![self.0, self.1])
+    }
+}
+impl IntoOutput for (Tensor, Tensor, Tensor) {
+    const RETURNS: Returns = Returns::Triple;
+    fn into_output(self) -> Output {
+        Output::Tuple(vec![self.0, self.1, self.2])
+    }
+}
+impl IntoOutput for bool {
+    const RETURNS: Returns = Returns::Bool;
+    fn into_output(self) -> Output {
+        Output::Bool(self)
+    }
+}
+
+/// Takes argument `i`, or its default when it was not given.
+pub fn take_arg<T: FromArg>(
+    args: &mut [Arg],
+    i: usize,
+    name: &'static str,
+    default: Option<fn() -> T>,
+) -> Result<T> {
+    match (std::mem::replace(&mut args[i], Arg::Missing), default) {
+        (Arg::Missing, Some(default)) => Ok(default()),
+        (arg, _) => T::from_arg(arg, name),
+    }
+}

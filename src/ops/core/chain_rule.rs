@@ -1,0 +1,213 @@
+//! The backward of every element-wise operation.
+//!
+//! Owns: restoring what a derivative uses, and its two readings: one fused loop over the buffers, or,
+//! under `create_graph`, tensor operations that record themselves.
+//! Never contains a formula. Invariant: each saved value is restored at most once.
+
+use std::borrow::Cow;
+
+use smallvec::SmallVec;
+
+use crate::error::Result;
+use crate::graph::{Context, Rule};
+use crate::kernels::elementwise::{Flat, FlatIn, In, LoopTable, apply, apply_flat};
+use crate::ops::core::elementwise::{Derivative, Elementwise, Source};
+use crate::ops::core::sym::{self, Sym};
+use crate::tensor::Tensor;
+
+/// What a derivative reads: tensors or constants, restored once.
+struct Operands {
+    values: SmallVec<[(Source, Read); 3]>,
+    params: SmallVec<[f64; 2]>,
+}
+
+enum Read {
+    Tensor(Tensor),
+    Scalar(f64),
+}
+
+impl Operands {
+    fn restore(
+        op: &Elementwise,
+        cx: &mut Context<'_, Tensor>,
+        uses: &[Source],
+        known: Option<Operands>,
+    ) -> Result<Operands> {
+        let mut all = known.unwrap_or_else(|| Operands {
+            values: SmallVec::new(),
+            params: (op.saves.len()..cx.saved_count()).map(|i| cx.scalar(i)).collect(),
+        });
+        for (slot, &source) in op.saves.iter().enumerate() {
+            if uses.contains(&source) && all.find(source).is_none() {
+                let value = if cx.has_saved(slot) {
+                    Read::Tensor(cx.saved(slot)?)
+                } else {
+                    Read::Scalar(cx.scalar(slot))
+                };
+                all.values.push((source, value));
+            }
+        }
+        Ok(all)
+    }
+
+    fn find(&self, source: Source) -> Option<&Read> {
+        self.values.iter().find(|(s, _)| *s == source).map(|(_, value)| value)
+    }
+}
+
+impl Rule<Tensor> for Elementwise {
+    fn name(&self) -> Cow<'static, str> {
+        Cow::Borrowed(self.name)
+    }
+
+    fn batches(&self) -> bool {
+        true
+    }
+
+    fn backward(&self, cx: &mut Context<'_, Tensor>) -> Result<()> {
+        let Some(g) = cx.take_grad(0) else {
+            return Ok(());
+        };
+        let mut g = Some(g);
+        let wanted = (0..self.by.len()).filter(|&i| cx.wants(i)).count();
+        let (mut operands, mut done) = (None, 0);
+        for (i, derivative) in self.by.iter().enumerate() {
+            if !cx.wants(i) {
+                continue;
+            }
+            done += 1;
+            // The last derivative may write into the gradient's own buffer.
+            let taken = if done == wanted { g.take() } else { g.clone() };
+            let Some(g) = taken else { break };
+            let gradient = match derivative {
+                Derivative::Identity => g,
+                Derivative::Zero => Tensor::zeros(g.shape(), g.dtype())?,
+                Derivative::Formula { uses, table, sym } => {
+                    if !cx.create_graph()
+                        && cx.batch().is_empty()
+                        && let Some(gradient) = self.fused_flat(cx, &g, uses, table)
+                    {
+                        cx.give(i, gradient);
+                        continue;
+                    }
+                    let mut read = Operands::restore(self, cx, uses, operands.take())?;
+                    let gradient = if cx.create_graph() {
+                        symbolic(&g, uses, *sym, &read)?
+                    } else {
+                        fused(&g, uses, table, &mut read)?
+                    };
+                    operands = Some(read);
+                    gradient
+                }
+            };
+            cx.give(i, gradient);
+        }
+        Ok(())
+    }
+}
+
+impl Elementwise {
+    /// The saved entry of a source.
+    #[inline]
+    fn entry(&self, source: Source) -> usize {
+        self.saves.iter().position(|&s| s == source).unwrap_or(usize::MAX)
+    }
+
+    /// One operand of a small loop, in place.
+    #[inline]
+    fn flat_operand<'b>(
+        &self,
+        cx: &'b Context<'_, Tensor>,
+        g: &'b Tensor,
+        source: Source,
+    ) -> Option<FlatIn<'b>> {
+        if source == Source::Grad {
+            return g.flat().map(FlatIn::Elements);
+        }
+        let entry = self.entry(source);
+        match cx.payload(entry) {
+            Some(saved) => {
+                let (storage, layout, dtype) = saved.unchanged()?;
+                Flat::of(storage, layout, dtype).map(FlatIn::Elements)
+            }
+            None if cx.has_saved(entry) => None,
+            None => Some(FlatIn::Number(In::Float(cx.scalar(entry)))),
+        }
+    }
+
+    /// The derivative as one small loop without restoring anything; `None` leaves it to `fused`,
+    /// which also reports what was changed in place.
+    #[inline]
+    fn fused_flat(
+        &self,
+        cx: &Context<'_, Tensor>,
+        g: &Tensor,
+        uses: &[Source],
+        table: &LoopTable,
+    ) -> Option<Tensor> {
+        let mut ins = [FlatIn::Number(In::Int(0)); 4];
+        for (input, &source) in ins.iter_mut().zip(uses) {
+            *input = self.flat_operand(cx, g, source)?;
+        }
+        let mut params = [0.0; 4];
+        for (k, param) in params.iter_mut().zip(self.saves.len()..cx.saved_count()) {
+            *k = cx.scalar(param);
+        }
+        let out = place(g).ok()?;
+        apply_flat(table, g.dtype(), ins.get(..uses.len())?, out.flat()?, &params).then_some(out)
+    }
+}
+
+/// Where a derivative is written: the gradient's own buffer when nobody else has it.
+#[inline]
+fn place(g: &Tensor) -> Result<Tensor> {
+    if g.is_contiguous() && g.storage().is_reusable() {
+        Ok(g.detach())
+    } else {
+        Tensor::empty_as(g.layout(), g.dtype())
+    }
+}
+
+/// Reads the derivative as one loop; writes into the gradient's own buffer when nobody else has it.
+/// What is read repeats along the axis of a batched gradient.
+fn fused(g: &Tensor, uses: &[Source], table: &LoopTable, read: &mut Operands) -> Result<Tensor> {
+    let out = place(g)?;
+    for (_, value) in &mut read.values {
+        if let Read::Tensor(t) = value
+            && t.ndim() != g.ndim()
+        {
+            *t = t.with_layout(t.layout().broadcast_to(g.shape())?);
+        }
+    }
+    let inputs: SmallVec<[In<'_>; 4]> = uses
+        .iter()
+        .map(|&source| match read.find(source) {
+            Some(Read::Tensor(t)) => In::View(t.view_of()),
+            Some(Read::Scalar(s)) => In::Float(*s),
+            None => In::View(g.view_of()),
+        })
+        .collect();
+    apply(table, g.dtype(), &inputs, out.view_mut(), g.dtype(), &read.params);
+    Ok(out)
+}
+
+/// Reads the derivative as tensor operations, which record themselves.
+fn symbolic(
+    g: &Tensor,
+    uses: &[Source],
+    text: fn(&[Sym]) -> Sym,
+    read: &Operands,
+) -> Result<Tensor> {
+    sym::evaluate(g, |tape| {
+        let mut arguments: SmallVec<[Sym; 6]> = SmallVec::new();
+        for &source in uses {
+            arguments.push(match read.find(source) {
+                Some(Read::Tensor(t)) => tape.tensor(t.clone()),
+                Some(Read::Scalar(s)) => tape.constant(*s),
+                None => tape.tensor(g.clone()),
+            });
+        }
+        arguments.extend(read.params.iter().map(|&p| tape.constant(p)));
+        text(&arguments)
+    })
+}

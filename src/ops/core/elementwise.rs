@@ -1,0 +1,372 @@
+//! Element-wise operations: one declaration, one gate, one backward for all of them.
+//!
+//! Owns: `Elementwise` (forward loops, derivatives, what to save), promotion and broadcasting of operands,
+//! and the rule that reads a derivative either as one fused loop or, under `create_graph`, as symbols.
+//! Never contains the formula of an operation: those are the declarations in the family files.
+//! Invariant: a derivative sees operands of one dtype and of the output's shape.
+
+use std::borrow::Cow;
+
+use smallvec::SmallVec;
+
+use crate::array::{Layout, broadcast_shapes};
+use crate::dtype::DType;
+use crate::error::{Error, Result};
+use crate::graph::{self, Flags, RuleRef, Saved};
+use crate::kernels::elementwise::{Flat, FlatIn, In, LoopTable, apply, apply_flat};
+use crate::kernels::{View, ViewMut};
+use crate::ops::core::declare::{Operand, Scalar};
+use crate::ops::core::layout::{astype, broadcast_to};
+use crate::ops::core::sym::Sym;
+use crate::tensor::{Edge, Tensor};
+
+/// Where an argument of a derivative comes from.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Source {
+    /// The gradient of the output.
+    Grad,
+    /// Operand number `.0`.
+    Input(u8),
+    /// The output itself.
+    Output,
+}
+
+/// How the gradient of one operand is computed.
+pub enum Derivative {
+    /// The output's gradient unchanged.
+    Identity,
+    /// Zero everywhere.
+    Zero,
+    /// A formula of the sources.
+    Formula {
+        /// Its arguments, in the order of the text.
+        uses: &'static [Source],
+        /// The text as a loop.
+        table: &'static LoopTable,
+        /// The text as symbols: arguments, then parameters.
+        sym: fn(&[Sym]) -> Sym,
+    },
+}
+
+impl Derivative {
+    fn uses(&self) -> &'static [Source] {
+        match self {
+            Derivative::Formula { uses, .. } => uses,
+            _ => &[],
+        }
+    }
+}
+
+/// A check of operands beyond dtype and shape; its error names them.
+pub type Guard = fn(&[Slot<'_>], DType) -> Result<()>;
+
+/// One element-wise operation.
+pub struct Elementwise {
+    /// Its name in the graph and in messages.
+    pub name: &'static str,
+    /// The forward loops.
+    pub forward: &'static LoopTable,
+    /// Whether the result is boolean whatever the operands are.
+    pub to_bool: bool,
+    /// What it refuses although it has a loop for the dtype.
+    pub guard: Option<Guard>,
+    /// What computes the same of one float operand beside this number on the right.
+    pub beside_number: Option<fn(f64) -> Option<&'static Elementwise>>,
+    /// What the derivatives use, in the order of the saved values.
+    pub saves: &'static [Source],
+    /// One derivative per operand; empty for a constant operation.
+    pub by: &'static [Derivative],
+}
+
+/// An operand whose dtype and shape are settled.
+#[derive(Clone, Copy)]
+pub enum Slot<'a> {
+    /// Elements.
+    Tensor(&'a Tensor),
+    /// One number for all elements.
+    Scalar(Scalar),
+}
+
+impl<'a> Slot<'a> {
+    fn tensor(self) -> Option<&'a Tensor> {
+        match self {
+            Slot::Tensor(t) => Some(t),
+            Slot::Scalar(_) => None,
+        }
+    }
+
+    pub(in crate::ops) fn input(self) -> In<'a> {
+        match self {
+            Slot::Tensor(t) => In::View(t.view_of()),
+            Slot::Scalar(Scalar::Int(i)) => In::Int(i),
+            Slot::Scalar(s) => In::Float(s.as_f64()),
+        }
+    }
+}
+
+impl Tensor {
+    /// The kernel's view of this tensor.
+    #[inline]
+    pub(crate) fn view_of(&self) -> View<'_> {
+        View::of(self.storage(), self.layout(), self.dtype())
+    }
+
+    /// The elements as one small contiguous run, if they are that.
+    #[inline]
+    pub(crate) fn flat(&self) -> Option<Flat<'_>> {
+        Flat::of(self.storage(), self.layout(), self.dtype())
+    }
+
+    /// The kernel's view of a tensor that this operation may write.
+    #[inline]
+    pub(crate) fn view_mut(&self) -> ViewMut<'_> {
+        ViewMut::of(self.storage(), self.layout(), self.dtype())
+    }
+}
+
+impl Elementwise {
+    #[inline]
+    pub(in crate::ops) fn takes(&self, dtype: DType) -> bool {
+        self.forward.get(dtype).is_some()
+    }
+
+    /// The dtype to compute in: the operands' own, else the float (or integer) that stands for it.
+    pub(in crate::ops) fn compute_dtype(&self, common: DType) -> Result<DType> {
+        let stand_in = if self.forward.float { common.to_float() } else { DType::I64 };
+        match common {
+            _ if self.takes(common) => Ok(common),
+            // NumPy refuses these too, or answers in int8, which we do not have.
+            DType::Bool if self.forward.float && self.takes(DType::I64) => Err(self.refuse(common)),
+            _ if self.forward.float || common == DType::Bool => Ok(stand_in),
+            _ => Err(self.refuse(common)),
+        }
+    }
+
+    #[cold]
+    fn refuse(&self, got: DType) -> Box<Error> {
+        let remedy = match got {
+            DType::Bool => "convert it with astype(fg.int64), or use a logical operation",
+            _ => "use an integer or boolean dtype, as astype(fg.int64) gives",
+        };
+        Box::new(Error::DType { op: self.name.into(), got, remedy })
+    }
+
+    /// Computes and records; operands agree in dtype and shape.
+    #[inline]
+    pub(in crate::ops) fn run<const N: usize>(
+        &'static self,
+        slots: [Slot<'_>; N],
+        layout: &Layout,
+        dtype: DType,
+        params: &[f64],
+    ) -> Result<Tensor> {
+        if let Some(guard) = self.guard {
+            guard(&slots, dtype)?;
+        }
+        let out_dtype = if self.to_bool { DType::Bool } else { dtype };
+        let out = Tensor::empty_as(layout, out_dtype)?;
+        if !self.run_flat(&slots, &out, dtype, params) {
+            apply(self.forward, dtype, &slots.map(Slot::input), out.view_mut(), out_dtype, params);
+        }
+        if graph::recording() && !self.by.is_empty() && out_dtype.is_float() {
+            let edges = slots.map(|slot| slot.tensor().and_then(Tensor::grad_edge));
+            if edges.iter().any(Option::is_some) {
+                return self.record(slots, edges, out, params);
+            }
+        }
+        let operands = slots.iter().filter_map(|slot| slot.tensor());
+        Ok(if self.by.is_empty() { out.underived(operands) } else { out.unrecorded(operands) })
+    }
+
+    /// The call without a plan, for a few contiguous elements; says whether it was made.
+    #[inline]
+    fn run_flat<const N: usize>(
+        &self,
+        slots: &[Slot<'_>; N],
+        out: &Tensor,
+        dtype: DType,
+        params: &[f64],
+    ) -> bool {
+        let Some(target) = out.flat() else {
+            return false;
+        };
+        let mut ins = [FlatIn::Number(In::Int(0)); N];
+        for (input, slot) in ins.iter_mut().zip(slots) {
+            *input = match slot {
+                Slot::Scalar(Scalar::Int(i)) => FlatIn::Number(In::Int(*i)),
+                Slot::Scalar(s) => FlatIn::Number(In::Float(s.as_f64())),
+                Slot::Tensor(t) => match t.flat() {
+                    Some(flat) => FlatIn::Elements(flat),
+                    None => return false,
+                },
+            };
+        }
+        apply_flat(self.forward, dtype, &ins, target, params)
+    }
+
+    #[inline(never)]
+    fn record<const N: usize>(
+        &'static self,
+        slots: [Slot<'_>; N],
+        edges: [Option<Edge>; N],
+        out: Tensor,
+        params: &[f64],
+    ) -> Result<Tensor> {
+        let dtype = out.dtype();
+        let mut saved: SmallVec<[Saved<Tensor>; 2]> = SmallVec::new();
+        for &source in self.saves {
+            let used = (0..N).any(|i| edges[i].is_some() && self.by[i].uses().contains(&source));
+            saved.push(match source {
+                _ if !used => Saved::None,
+                Source::Output => Saved::output(&out, 0),
+                Source::Input(k) => match slots[k as usize] {
+                    Slot::Scalar(s) => Saved::Scalar(s.as_f64()),
+                    Slot::Tensor(t) if t.is_inference() => return Err(saves_inference(self.name)),
+                    Slot::Tensor(t) => Saved::input(t, u32::from(k)),
+                },
+                Source::Grad => Saved::None,
+            });
+        }
+        saved.extend(params.iter().map(|&p| Saved::Scalar(p)));
+        let cost = 40.0 + out.size() as f32 * self.forward.cost(dtype);
+        let node = graph::record(
+            RuleRef::Static(self),
+            edges.into_iter().collect(),
+            saved,
+            1,
+            cost,
+            Flags::NONE,
+        );
+        Ok(out.attach(Edge::new(node, 0)))
+    }
+}
+
+/// The refusal to keep a tensor of inference mode for a derivative.
+#[cold]
+pub(crate) fn saves_inference(op: &'static str) -> Box<Error> {
+    Box::new(Error::Inference {
+        op: op.into(),
+        what: "a tensor made in inference mode cannot be saved for backward",
+        remedy: "clone() it, or make it under no_grad() instead of inference_mode()",
+    })
+}
+
+/// Applies a one-operand operation.
+#[inline]
+pub fn unary(op: &'static Elementwise, x: &Tensor) -> Result<Tensor> {
+    unary_with(op, x, &[])
+}
+
+/// Applies a one-operand operation with parameters.
+#[inline]
+pub fn unary_with(op: &'static Elementwise, x: &Tensor, params: &[f64]) -> Result<Tensor> {
+    if op.takes(x.dtype()) {
+        return op.run([Slot::Tensor(x)], x.layout(), x.dtype(), params);
+    }
+    let x = astype(x, op.compute_dtype(x.dtype())?)?;
+    op.run([Slot::Tensor(&x)], x.layout(), x.dtype(), params)
+}
+
+/// Applies a two-operand operation.
+#[inline]
+pub fn binary(op: &'static Elementwise, a: &Tensor, b: &Tensor) -> Result<Tensor> {
+    if a.dtype() == b.dtype() && a.shape() == b.shape() && op.takes(a.dtype()) {
+        return op.run([Slot::Tensor(a), Slot::Tensor(b)], a.layout(), a.dtype(), &[]);
+    }
+    binary_slow(op, a, b)
+}
+
+#[cold]
+#[inline(never)]
+fn binary_slow(op: &'static Elementwise, a: &Tensor, b: &Tensor) -> Result<Tensor> {
+    let [a, b] = settle(op, [a, b])?;
+    op.run([Slot::Tensor(&a), Slot::Tensor(&b)], a.layout(), a.dtype(), &[])
+}
+
+/// Brings operands to their common dtype and shape, through recorded casts and expansions.
+pub(crate) fn settle<const N: usize>(
+    op: &'static Elementwise,
+    xs: [&Tensor; N],
+) -> Result<[Tensor; N]> {
+    let shapes = xs.map(|x| x.shape());
+    let dims = broadcast_shapes(op.name, &shapes)?;
+    let common = xs.iter().skip(1).fold(xs[0].dtype(), |d, x| d.promote(x.dtype()));
+    let dtype = op.compute_dtype(common)?;
+    let mut settled = xs.map(Tensor::clone);
+    for x in &mut settled {
+        *x = broadcast_to_dims(&astype(x, dtype)?, &dims)?;
+    }
+    Ok(settled)
+}
+
+pub(in crate::ops) fn broadcast_to_dims(x: &Tensor, dims: &[usize]) -> Result<Tensor> {
+    if x.shape() == dims { Ok(x.clone()) } else { broadcast_to(x, dims) }
+}
+
+/// Applies a two-operand operation to a tensor and a number.
+#[inline]
+pub fn binary_scalar(op: &'static Elementwise, a: &Tensor, b: Scalar) -> Result<Tensor> {
+    if let Some(beside) = op.beside_number
+        && a.dtype().is_float()
+        && let Some(same) = beside(b.as_f64())
+    {
+        return unary(same, a);
+    }
+    let a = settle_scalar(op, a, b)?;
+    op.run([Slot::Tensor(&a), Slot::Scalar(b)], a.layout(), a.dtype(), &[])
+}
+
+/// Applies a two-operand operation to a number and a tensor.
+#[inline]
+pub fn scalar_binary(op: &'static Elementwise, a: Scalar, b: &Tensor) -> Result<Tensor> {
+    let b = settle_scalar(op, b, a)?;
+    op.run([Slot::Scalar(a), Slot::Tensor(&b)], b.layout(), b.dtype(), &[])
+}
+
+#[inline]
+fn settle_scalar<'a>(
+    op: &'static Elementwise,
+    x: &'a Tensor,
+    scalar: Scalar,
+) -> Result<Cow<'a, Tensor>> {
+    if x.dtype().is_float() && op.takes(x.dtype()) {
+        return Ok(Cow::Borrowed(x));
+    }
+    let mut dtype = op.compute_dtype(x.dtype().promote_weak(scalar.weak()))?;
+    if op.to_bool && check_range(op.name, dtype, scalar).is_err() {
+        // A comparison has an answer also for a number that the dtype cannot hold.
+        dtype = DType::I64;
+    }
+    check_range(op.name, dtype, scalar)?;
+    astype(x, dtype).map(Cow::Owned)
+}
+
+/// NumPy 2: a Python integer must fit the array's integer dtype.
+pub(in crate::ops) fn check_range(op: &'static str, dtype: DType, scalar: Scalar) -> Result<()> {
+    let Scalar::Int(value) = scalar else {
+        return Ok(());
+    };
+    let fits = match dtype {
+        DType::I32 => i32::try_from(value).is_ok(),
+        DType::U8 => u8::try_from(value).is_ok(),
+        _ => true,
+    };
+    if fits {
+        return Ok(());
+    }
+    Err(Box::new(Error::Argument {
+        op: op.into(),
+        what: format!("the Python integer {value} is out of bounds for {dtype}"),
+        remedy: "convert the tensor with astype(fg.int64) first".into(),
+    }))
+}
+
+/// Applies a two-operand operation to anything that acts as a tensor.
+pub fn binary_operands(op: &'static Elementwise, a: &Operand, b: &Operand) -> Result<Tensor> {
+    match (a, b) {
+        (Operand::Tensor(a), Operand::Tensor(b)) => binary(op, a, b),
+        (Operand::Tensor(a), Operand::Scalar(b)) => binary_scalar(op, a, *b),
+        (Operand::Scalar(a), Operand::Tensor(b)) => scalar_binary(op, *a, b),
+        (Operand::Scalar(a), Operand::Scalar(b)) => binary_scalar(op, &Tensor::scalar(*a), *b),
+    }
+}

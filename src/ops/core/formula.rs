@@ -1,0 +1,360 @@
+//! The macro that turns the text of an element-wise operation into its loops, its rule and its faces.
+//!
+//! Owns: `elementwise!` and its helpers. Never contains a formula.
+//! Invariant: a derivative is written once; its loop and its symbolic reading come from that text.
+
+use crate::ops::core::elementwise::Source;
+
+/// The sources named by all derivatives, each once, without the gradient: what a node saves.
+pub const fn union(all: &[Source]) -> ([Source; 4], usize) {
+    let mut kept = [Source::Grad; 4];
+    let (mut len, mut i) = (0, 0);
+    while i < all.len() {
+        let mut seen = matches!(all[i], Source::Grad);
+        let mut k = 0;
+        while k < len {
+            seen |= same(kept[k], all[i]);
+            k += 1;
+        }
+        if !seen {
+            kept[len] = all[i];
+            len += 1;
+        }
+        i += 1;
+    }
+    (kept, len)
+}
+
+const fn same(a: Source, b: Source) -> bool {
+    match (a, b) {
+        (Source::Input(i), Source::Input(k)) => i == k,
+        (Source::Output, Source::Output) => true,
+        _ => false,
+    }
+}
+
+/// The source an argument of a derivative names: `g` the gradient, `x a b c` operands, `y` the output.
+#[macro_export]
+#[doc(hidden)]
+macro_rules! source {
+    (g) => {
+        $crate::ops::core::elementwise::Source::Grad
+    };
+    (x) => {
+        $crate::ops::core::elementwise::Source::Input(0)
+    };
+    (a) => {
+        $crate::ops::core::elementwise::Source::Input(0)
+    };
+    (b) => {
+        $crate::ops::core::elementwise::Source::Input(1)
+    };
+    (c) => {
+        $crate::ops::core::elementwise::Source::Input(2)
+    };
+    (y) => {
+        $crate::ops::core::elementwise::Source::Output
+    };
+}
+
+/// One derivative of an element-wise operation.
+#[macro_export]
+#[doc(hidden)]
+macro_rules! derivative {
+    (identity) => { $crate::ops::core::elementwise::Derivative::Identity };
+    (zero) => { $crate::ops::core::elementwise::Derivative::Zero };
+    ($kind:ident |$($arg:ident),* $(; $($p:ident),*)?| $body:expr) => {{
+        static TABLE: $crate::kernels::elementwise::LoopTable =
+            $crate::loop_table!($kind: |$($arg),* $(; $($p),*)?| $body;);
+        fn symbolic(symbols: &[$crate::ops::core::sym::Sym]) -> $crate::ops::core::sym::Sym {
+            #[allow(dead_code)]
+            type R = $crate::ops::core::sym::Sym;
+            #[allow(unused_imports)]
+            use $crate::kernels::real::Real;
+            let mut _symbols = symbols.iter().copied();
+            $( let $arg = _symbols.next().unwrap_or_else(|| R::lit(0.0)); )*
+            $( $( let $p = _symbols.next().unwrap_or_else(|| R::lit(0.0)); )* )?
+            $body
+        }
+        $crate::ops::core::elementwise::Derivative::Formula {
+            uses: &[$($crate::source!($arg)),*],
+            table: &TABLE,
+            sym: symbolic,
+        }
+    }};
+}
+
+/// The sources of one derivative, for the union of what is saved.
+#[macro_export]
+#[doc(hidden)]
+macro_rules! derivative_sources {
+    (identity) => { [] };
+    (zero) => { [] };
+    ($kind:ident |$($arg:ident),* $(; $($p:ident),*)?| $body:expr) => { [$($crate::source!($arg)),*] };
+}
+
+/// The specs and Rust faces of element-wise operations, without registry rows: for operations that
+/// another one chooses between. The entries are those of `elementwise!`.
+#[macro_export]
+#[doc(hidden)]
+macro_rules! elementwise_specs {
+    ($(
+        $(#[doc = $doc:literal])*
+        $([$($key:ident $(($($value:literal),*))?),* $(,)?])?
+        fn $name:ident($($x:ident),+ $(; $($p:ident = $default:expr),+)?) = $spec:ident {
+            $(guard $guard:path;)?
+            $(beside_number $beside:path;)?
+            forward { $($forward:tt)* }
+            $( by $wrt:ident { $($by:tt)* } )*
+        }
+    )*) => {
+        $(
+            $(#[doc = $doc])*
+            pub static $spec: $crate::ops::core::elementwise::Elementwise = {
+                static FORWARD: $crate::kernels::elementwise::LoopTable = $crate::loop_table!($($forward)*);
+                const ALL: &[$crate::ops::core::elementwise::Source] = $crate::flat_sources!($({ $($by)* })*);
+                const SAVES: ([$crate::ops::core::elementwise::Source; 4], usize) = $crate::ops::core::formula::union(ALL);
+                $crate::ops::core::elementwise::Elementwise {
+                    name: $crate::ops::core::operations::python_name(stringify!($name)),
+                    forward: &FORWARD,
+                    to_bool: $crate::is_mask!($($forward)*),
+                    guard: $crate::optional!($($guard)?),
+                    beside_number: $crate::optional!($($beside)?),
+                    saves: SAVES.0.split_at(SAVES.1).0,
+                    by: &[$($crate::derivative!($($by)*)),*],
+                }
+            };
+            $crate::elementwise_faces!([$($doc)*] $name $spec ($($x),+) $(($($p),+))?);
+        )*
+    };
+}
+
+/// An optional part of a declaration.
+#[macro_export]
+#[doc(hidden)]
+macro_rules! optional {
+    () => {
+        None
+    };
+    ($value:expr) => {
+        Some($value)
+    };
+}
+
+/// Declares a family of element-wise operations. One entry (`guard path::to::check;` may precede
+/// `forward`, for operands that the loops take and the operation does not, and `beside_number path;`
+/// for numbers on the right with which another operation computes the same):
+///
+/// ```text
+/// /// Documentation; the formula and its derivative.
+/// [numpy("tanh")]
+/// fn tanh(x) = TANH {
+///     forward { float: |x| x.tanh(); cost: 0.8; }
+///     by x { float |g, y| g * (1.0 - y * y) }
+/// }
+/// ```
+#[macro_export]
+#[doc(hidden)]
+macro_rules! elementwise {
+    (family $family:literal; $(
+        $(#[doc = $doc:literal])*
+        $([$($key:ident $(($($value:literal),*))?),* $(,)?])?
+        fn $name:ident($($x:ident),+ $(; $($p:ident = $default:expr),+)?) = $spec:ident {
+            $(guard $guard:path;)?
+            $(beside_number $beside:path;)?
+            forward { $($forward:tt)* }
+            $( by $wrt:ident { $($by:tt)* } )*
+        }
+    )*) => {
+        $crate::elementwise_specs! {$(
+            $(#[doc = $doc])*
+            fn $name($($x),+ $(; $($p = $default),+)?) = $spec {
+                $(guard $guard;)?
+                $(beside_number $beside;)?
+                forward { $($forward)* }
+                $( by $wrt { $($by)* } )*
+            }
+        )*}
+        /// The registry rows of this family.
+        pub static DECLS: &[$crate::ops::core::declare::OpDecl] = &[$(
+            $crate::ops::core::declare::OpDecl {
+                name: $crate::ops::core::operations::python_name(stringify!($name)),
+                aliases: $crate::decl_list!(aliases $($($key $(($($value),*))?,)*)?),
+                family: $family,
+                doc: concat!($($doc, "\n",)* ""),
+                params: $crate::elementwise_params!(($($x),+) [$($($p = $default),+)?]),
+                returns: $crate::ops::core::declare::Returns::Tensor,
+                numpy: $crate::decl_list!(numpy $($($key $(($($value),*))?,)*)?),
+                namespaces: $crate::decl_list!(namespace $($($key $(($($value),*))?,)*)?),
+                differentiable: !$spec.by.is_empty(),
+                call: {
+                    fn call(args: &mut [$crate::ops::core::declare::Arg]) -> $crate::error::Result<$crate::ops::core::declare::Output> {
+                        $crate::elementwise_call!(args $name $spec ($($x),+) $(($($p = $default),+))?)
+                    }
+                    call
+                },
+                unary: $crate::unary_shortcut!($spec ($($x),+) [$($($default),+)?]),
+                plain: None,
+                alone: $crate::alone_spec!($spec ($($x),+) $(($($p),+))?),
+                binary: $crate::binary_spec!($spec ($($x),+)),
+            }
+        ),*];
+    };
+}
+
+/// Concatenates the sources of all derivatives.
+#[macro_export]
+#[doc(hidden)]
+macro_rules! flat_sources {
+    () => { &[] };
+    ({ $($one:tt)* }) => { &$crate::derivative_sources!($($one)*) };
+    ({ $($one:tt)* } $($rest:tt)+) => {{
+        const A: &[$crate::ops::core::elementwise::Source] = &$crate::derivative_sources!($($one)*);
+        const B: &[$crate::ops::core::elementwise::Source] = $crate::flat_sources!($($rest)+);
+        const fn join<const N: usize>(a: &[$crate::ops::core::elementwise::Source], b: &[$crate::ops::core::elementwise::Source]) -> [$crate::ops::core::elementwise::Source; N] {
+            let mut all = [$crate::ops::core::elementwise::Source::Grad; N];
+            let mut i = 0;
+            while i < N {
+                all[i] = if i < a.len() { a[i] } else { b[i - a.len()] };
+                i += 1;
+            }
+            all
+        }
+        &join::<{ A.len() + B.len() }>(A, B)
+    }};
+}
+
+/// Whether a forward text is a mask, so that the result is boolean.
+#[macro_export]
+#[doc(hidden)]
+macro_rules! is_mask {
+    (mask: $($rest:tt)*) => {
+        true
+    };
+    ($($rest:tt)*) => {
+        false
+    };
+}
+
+/// The parameters of a registry row. Numbers stay weak where there is a second operand to meet.
+#[macro_export]
+#[doc(hidden)]
+macro_rules! elementwise_params {
+    (($x:ident) [$($p:ident = $default:expr),*]) => {
+        &[
+            $crate::elementwise_params!(@row $x Tensor None),
+            $($crate::elementwise_params!(@row $p Float Some(stringify!($default)))),*
+        ]
+    };
+    (($a:ident, $b:ident) []) => {
+        &[
+            $crate::elementwise_params!(@row $a Operand None),
+            $crate::elementwise_params!(@row $b Operand None),
+        ]
+    };
+    (@row $name:ident $kind:ident $default:expr) => {
+        $crate::ops::core::declare::Param {
+            name: stringify!($name),
+            kind: $crate::ops::core::declare::Kind::$kind,
+            optional: false,
+            default: $default,
+        }
+    };
+}
+
+/// The Rust function and the method of `Tensor`.
+#[macro_export]
+#[doc(hidden)]
+macro_rules! elementwise_faces {
+    ([$($doc:literal)*] $name:ident $spec:ident ($x:ident) $(($($p:ident),+))?) => {
+        $(#[doc = $doc])*
+        #[inline]
+        pub fn $name($x: &$crate::tensor::Tensor $(, $($p: f64),+)?) -> $crate::error::Result<$crate::tensor::Tensor> {
+            $crate::ops::core::elementwise::unary_with(&$spec, $x, &[$($($p),+)?])
+        }
+        impl $crate::tensor::Tensor {
+            $(#[doc = $doc])*
+            #[inline]
+            pub fn $name(&self $(, $($p: f64),+)?) -> $crate::error::Result<$crate::tensor::Tensor> {
+                $crate::ops::core::elementwise::unary_with(&$spec, self, &[$($($p),+)?])
+            }
+        }
+    };
+    ([$($doc:literal)*] $name:ident $spec:ident ($a:ident, $b:ident, $c:ident) $(($($p:ident),+))?) => {};
+    ([$($doc:literal)*] $name:ident $spec:ident ($a:ident, $b:ident)) => {
+        $(#[doc = $doc])*
+        #[inline]
+        pub fn $name($a: &$crate::tensor::Tensor, $b: &$crate::tensor::Tensor) -> $crate::error::Result<$crate::tensor::Tensor> {
+            $crate::ops::core::elementwise::binary(&$spec, $a, $b)
+        }
+        impl $crate::tensor::Tensor {
+            $(#[doc = $doc])*
+            #[inline]
+            pub fn $name(&self, $b: &$crate::tensor::Tensor) -> $crate::error::Result<$crate::tensor::Tensor> {
+                $crate::ops::core::elementwise::binary(&$spec, self, $b)
+            }
+        }
+    };
+}
+
+/// The body of a registry row's entry point.
+#[macro_export]
+#[doc(hidden)]
+macro_rules! elementwise_call {
+    ($args:ident $name:ident $spec:ident ($x:ident) $(($($p:ident = $default:expr),+))?) => {{
+        use $crate::ops::core::arguments::{IntoOutput, take_arg};
+        let $x: $crate::tensor::Tensor = take_arg($args, 0, stringify!($x), None)?;
+        let mut _next = 0;
+        $($(
+            _next += 1;
+            let $p: f64 = take_arg($args, _next, stringify!($p), Some(|| $default))?;
+        )+)?
+        Ok($name(&$x $(, $($p),+)?)?.into_output())
+    }};
+    ($args:ident $name:ident $spec:ident ($a:ident, $b:ident)) => {{
+        use $crate::ops::core::arguments::{IntoOutput, take_arg};
+        use $crate::ops::core::declare::Operand;
+        let $a: Operand = take_arg($args, 0, stringify!($a), None)?;
+        let $b: Operand = take_arg($args, 1, stringify!($b), None)?;
+        Ok($crate::ops::core::elementwise::binary_operands(&$spec, &$a, &$b)?.into_output())
+    }};
+}
+
+/// The shortcut of an operation that one tensor is enough for.
+#[macro_export]
+#[doc(hidden)]
+macro_rules! unary_shortcut {
+    ($spec:ident ($x:ident) [$($default:expr),*]) => {
+        Some({
+            fn shortcut(x: &$crate::tensor::Tensor) -> $crate::error::Result<$crate::tensor::Tensor> {
+                $crate::ops::core::elementwise::unary_with(&$spec, x, &[$($default),*])
+            }
+            shortcut
+        })
+    };
+    ($($other:tt)*) => { None };
+}
+
+/// The operation itself, if it has one operand and no parameters.
+#[macro_export]
+#[doc(hidden)]
+macro_rules! alone_spec {
+    ($spec:ident ($x:ident)) => {
+        Some(&$spec)
+    };
+    ($($other:tt)*) => {
+        None
+    };
+}
+
+/// The operation itself, if it has two operands.
+#[macro_export]
+#[doc(hidden)]
+macro_rules! binary_spec {
+    ($spec:ident ($a:ident, $b:ident)) => {
+        Some(&$spec)
+    };
+    ($($other:tt)*) => {
+        None
+    };
+}

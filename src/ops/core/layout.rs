@@ -1,0 +1,238 @@
+//! The recorded ground that all operations stand on: conversion, arrangement, broadcasting and its adjoint.
+//!
+//! Owns: `astype`, `reshape_dims`, `permute_axes`, `broadcast_to`, `sum_to`, `sum_over` and `choose`, with resolved arguments.
+//! Never reads arguments as users write them: the families above do that.
+//! Invariant: the backward of a view is the inverse view, and nothing here uses an operation's family.
+
+use smallvec::smallvec;
+
+use crate::array::{Layout, ShapeVec, broadcast_shapes, checked_numel, normalize_axis};
+use crate::dtype::DType;
+use crate::error::{Dims, Error, Result};
+use crate::graph::Saved;
+use crate::kernels::{self, Reduction};
+use crate::ops::core::structured::{
+    Cx, Record, SavedList, VIEW_COST, batched, finish_batched, move_cost, shifted,
+};
+use crate::tensor::Tensor;
+
+/// The same values in another dtype; a tensor of that dtype is returned as it is.
+pub fn astype(x: &Tensor, dtype: DType) -> Result<Tensor> {
+    if x.dtype() == dtype {
+        return Ok(x.clone());
+    }
+    let out = Tensor::empty(x.shape(), dtype)?;
+    kernels::cast(x.dtype(), dtype, x.view_of(), out.view_mut());
+    Ok(finish_batched(out, &[x], |out| Record {
+        name: "astype",
+        cost: move_cost(out),
+        params: x.dtype(),
+        saved: SavedList::new(),
+        backward: |dtype, cx| {
+            let Some(g) = cx.take_grad(0) else {
+                return Ok(());
+            };
+            cx.give(0, astype(&g, *dtype)?);
+            Ok(())
+        },
+    }))
+}
+
+/// The same elements, in C order, under other dimensions; a view when the strides allow it.
+pub(crate) fn reshape_dims(x: &Tensor, dims: &[usize]) -> Result<Tensor> {
+    if x.shape() == dims {
+        return Ok(x.clone());
+    }
+    let out = match x.layout().reshape(dims) {
+        Some(layout) => x.with_layout(layout),
+        None => {
+            checked_numel("reshape", dims)?;
+            let copy = x.detach().contiguous()?;
+            let layout = copy.layout().reshape(dims);
+            copy.relaid(layout.ok_or_else(|| {
+                Box::new(Error::Reshape {
+                    from: x.shape().into(),
+                    to: Dims::from(dims).to_string(),
+                })
+            })?)
+        }
+    };
+    Ok(finish_batched(out, &[x], |_| Record {
+        name: "reshape",
+        cost: VIEW_COST,
+        params: ShapeVec::from_slice(x.shape()),
+        saved: SavedList::new(),
+        backward: |dims, cx| {
+            let Some(g) = cx.take_grad(0) else {
+                return Ok(());
+            };
+            cx.give(0, reshape_dims(&g, &batched(cx, dims))?);
+            Ok(())
+        },
+    }))
+}
+
+/// The axes in another order; a view.
+pub(crate) fn permute_axes(x: &Tensor, axes: &[usize]) -> Result<Tensor> {
+    let out = x.with_layout(x.layout().permute(axes));
+    Ok(finish_batched(out, &[x], |_| Record {
+        name: "permute",
+        cost: VIEW_COST,
+        params: {
+            let mut inverse: ShapeVec = smallvec![0; axes.len()];
+            axes.iter().enumerate().for_each(|(i, &axis)| inverse[axis] = i);
+            inverse
+        },
+        saved: SavedList::new(),
+        backward: |inverse, cx| {
+            let Some(g) = cx.take_grad(0) else {
+                return Ok(());
+            };
+            let mut order: ShapeVec = (0..cx.batch().len()).collect();
+            order.extend(shifted(cx, inverse));
+            cx.give(0, permute_axes(&g, &order)?);
+            Ok(())
+        },
+    }))
+}
+
+/// Two axes exchanged; a view.
+pub(crate) fn swap_axes(x: &Tensor, a: usize, b: usize) -> Result<Tensor> {
+    let mut axes: ShapeVec = (0..x.ndim()).collect();
+    axes.swap(a, b);
+    permute_axes(x, &axes)
+}
+
+/// Repeats along new and size-1 axes without copying; the adjoint is `sum_to`.
+pub fn broadcast_to(x: &Tensor, dims: &[usize]) -> Result<Tensor> {
+    if x.shape() == dims {
+        return Ok(x.clone());
+    }
+    let out = x.with_layout(x.layout().broadcast_to(dims)?);
+    Ok(finish_batched(out, &[x], |out| Record {
+        name: "broadcast_to",
+        cost: move_cost(out),
+        params: ShapeVec::from_slice(x.shape()),
+        saved: SavedList::new(),
+        backward: |dims, cx| {
+            let Some(g) = cx.take_grad(0) else {
+                return Ok(());
+            };
+            cx.give(0, sum_to_own(&g, dims, cx)?);
+            Ok(())
+        },
+    }))
+}
+
+/// Sums a tensor to a shape that broadcasts to its own: the adjoint of `broadcast_to`.
+pub(crate) fn sum_to(x: &Tensor, dims: &[usize]) -> Result<Tensor> {
+    if x.shape() == dims {
+        return Ok(x.clone());
+    }
+    if x.ndim() < dims.len()
+        || broadcast_shapes("sum_to_size", &[x.shape(), dims])?[..] != *x.shape()
+    {
+        return Err(Box::new(Error::Shape {
+            op: "sum_to_size".into(),
+            what: format!(
+                "shape {} cannot be summed to {}",
+                Dims::from(x.shape()),
+                Dims::from(dims)
+            ),
+            remedy: "give a shape that broadcasts to the tensor's",
+        }));
+    }
+    let lead = x.ndim() - dims.len();
+    let axes: ShapeVec = (0..x.ndim())
+        .filter(|&axis| axis < lead || (dims[axis - lead] == 1 && x.shape()[axis] != 1))
+        .collect();
+    reshape_dims(&sum_over(x, &axes, true)?, dims)
+}
+
+/// `sum_to` for a gradient of the running pass: a batch axis stays where it is.
+pub(crate) fn sum_to_own(x: &Tensor, dims: &[usize], cx: &Cx<'_>) -> Result<Tensor> {
+    if cx.batch().is_empty() {
+        return sum_to(x, dims);
+    }
+    let mut aligned = ShapeVec::from_slice(cx.batch());
+    aligned.resize(x.ndim().saturating_sub(dims.len()), 1);
+    aligned.extend_from_slice(dims);
+    reshape_dims(&sum_to(x, &aligned)?, &batched(cx, dims))
+}
+
+/// `x` and an axis of it; without an axis, the flattened tensor. A 0-d tensor counts as a vector of one.
+pub(crate) fn axis_or_flat(
+    op: &'static str,
+    x: &Tensor,
+    axis: Option<isize>,
+) -> Result<(Tensor, usize)> {
+    let axis = axis.filter(|&axis| x.ndim() > 0 || !(-1..=0).contains(&axis));
+    match axis {
+        None => Ok((reshape_dims(x, &[x.size()])?, 0)),
+        Some(axis) => Ok((x.clone(), normalize_axis(op, axis, x.ndim())?)),
+    }
+}
+
+pub(crate) fn kept_dims(dims: &[usize], axes: &[usize]) -> ShapeVec {
+    dims.iter().enumerate().map(|(i, &d)| if axes.contains(&i) { 1 } else { d }).collect()
+}
+
+pub(crate) fn dropped_dims(dims: &[usize], axes: &[usize]) -> ShapeVec {
+    (0..dims.len()).filter(|i| !axes.contains(i)).map(|i| dims[i]).collect()
+}
+
+/// Runs a reduction kernel; the result keeps the axes as size 1.
+pub(crate) fn reduced(op: Reduction, x: &Tensor, axes: &[usize], dtype: DType) -> Result<Tensor> {
+    let out = Tensor::empty(&kept_dims(x.shape(), axes), dtype)?;
+    kernels::reduce(op, x.dtype(), x.view_of(), axes, out.view_mut());
+    Ok(out)
+}
+
+/// Sum over resolved axes.
+pub(crate) fn sum_over(x: &Tensor, axes: &[usize], keepdims: bool) -> Result<Tensor> {
+    let dtype = if x.dtype().is_float() { x.dtype() } else { DType::I64 };
+    let out = reduced(Reduction::Sum, x, axes, dtype)?;
+    // The result's final shape is settled before recording: one node, not two.
+    let dims = if keepdims { out.shape().into() } else { dropped_dims(x.shape(), axes) };
+    let out = out.relaid(Layout::contiguous(&dims)?);
+    Ok(finish_batched(out, &[x], |_| Record {
+        name: "sum",
+        cost: move_cost(x),
+        params: (ShapeVec::from_slice(x.shape()), ShapeVec::from_slice(axes)),
+        saved: SavedList::new(),
+        backward: |(dims, axes), cx| {
+            let Some(g) = cx.take_grad(0) else {
+                return Ok(());
+            };
+            let g = reshape_dims(&g, &batched(cx, &kept_dims(dims, axes)))?;
+            cx.give(0, broadcast_to(&g, &batched(cx, dims))?);
+            Ok(())
+        },
+    }))
+}
+
+/// The selection itself, on operands of one dtype and shape.
+pub(crate) fn choose(mask: &Tensor, a: &Tensor, b: &Tensor) -> Result<Tensor> {
+    let out = Tensor::empty(mask.shape(), a.dtype())?;
+    kernels::select(a.dtype(), mask.view_of(), a.view_of(), b.view_of(), out.view_mut());
+    Ok(finish_batched(out, &[a, b], |out| Record {
+        name: "where",
+        cost: 2.0 * move_cost(out),
+        params: (),
+        saved: smallvec![Saved::value(mask)],
+        backward: |(), cx| {
+            let Some(g) = cx.take_grad(0) else {
+                return Ok(());
+            };
+            let mask = broadcast_to(&cx.saved(0)?, g.shape())?;
+            let zero = broadcast_to(&Tensor::zeros(&[], g.dtype())?, g.shape())?;
+            if cx.wants(0) {
+                cx.give(0, choose(&mask, &g, &zero)?);
+            }
+            if cx.wants(1) {
+                cx.give(1, choose(&mask, &zero, &g)?);
+            }
+            Ok(())
+        },
+    }))
+}

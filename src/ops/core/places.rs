@@ -1,0 +1,333 @@
+//! Chosen positions of an array, and moving rows to and from them.
+//!
+//! Owns: `Places`, and the four recorded moves: take, add, put, clear. Never reads an index expression.
+//! Invariant: positions refer to the C order of the dims they were made for, so they serve every array of
+//! those dims, forward and backward; repeated positions accumulate when added, and the last wins when put.
+
+use std::borrow::Cow;
+use std::sync::Arc;
+
+use smallvec::smallvec;
+
+use crate::array::{Layout, ShapeVec};
+use crate::dtype::DType;
+use crate::error::{Dims, Error, Result};
+use crate::kernels;
+use crate::kernels::index::{Indexed, Offsets};
+use crate::ops::core::declare::{Operand, Scalar};
+use crate::ops::core::layout::{astype, broadcast_to, choose, reshape_dims, swap_axes};
+use crate::ops::core::structured::{
+    Cx, Record, SavedList, batched, finish, finish_batched, move_cost, shifted,
+};
+use crate::tensor::Tensor;
+
+/// Positions along some axes of an array; each stands for a row of the other axes.
+#[derive(Clone)]
+pub(crate) struct Places {
+    /// The indexed axes, ascending.
+    axes: ShapeVec,
+    /// The dims of the array.
+    dims: ShapeVec,
+    offsets: Arc<Offsets>,
+}
+
+impl Places {
+    /// The combinations `arrays[0][p], arrays[1][p], …` of int64 arrays of one shape, over ascending axes.
+    pub(crate) fn indexed(
+        op: &'static str,
+        dims: &[usize],
+        axes: &[usize],
+        arrays: &[Tensor],
+    ) -> Result<Places> {
+        let layout = Layout::contiguous(dims)?;
+        let indexed: Vec<Indexed> = axes
+            .iter()
+            .map(|&axis| Indexed { axis, size: dims[axis], stride: layout.strides()[axis] })
+            .collect();
+        let views: Vec<_> = arrays.iter().map(Tensor::view_of).collect();
+        let offsets = kernels::index::offsets(op, &views, &indexed)?;
+        Ok(Places { axes: axes.into(), dims: dims.into(), offsets: Arc::new(offsets) })
+    }
+
+    /// The true elements of a boolean mask over consecutive axes from `first` on.
+    pub(crate) fn masked(dims: &[usize], first: usize, mask: &Tensor) -> Result<Places> {
+        let layout = Layout::contiguous(dims)?;
+        let axes: ShapeVec = (first..first + mask.ndim()).collect();
+        let strides = &layout.strides()[first..first + mask.ndim()];
+        let offsets = kernels::index::offsets_where(mask.view_of(), strides)?;
+        Ok(Places { axes, dims: dims.into(), offsets: Arc::new(offsets) })
+    }
+
+    /// One position for every element of `index` (int64): its own coordinates, with its value along `axis`.
+    /// No other dimension of `index` exceeds the array's.
+    pub(crate) fn along(
+        op: &'static str,
+        dims: &[usize],
+        axis: usize,
+        index: &Tensor,
+    ) -> Result<Places> {
+        let layout = Layout::contiguous(dims)?;
+        let offsets =
+            kernels::index::offsets_along(op, index.view_of(), axis, dims, layout.strides())?;
+        Ok(Places {
+            axes: (0..dims.len()).collect(),
+            dims: dims.into(),
+            offsets: Arc::new(offsets),
+        })
+    }
+
+    /// The same positions in every row of a batch, if the running pass has one.
+    fn batched(&self, cx: &Cx<'_>) -> Cow<'_, Places> {
+        if cx.batch().is_empty() {
+            return Cow::Borrowed(self);
+        }
+        let (axes, dims) = (shifted(cx, &self.axes), batched(cx, &self.dims));
+        Cow::Owned(Places { axes, dims, offsets: self.offsets.clone() })
+    }
+
+    /// Refuses an array of other dims: offsets would lead outside it.
+    fn check(&self, x: &Tensor) -> Result<()> {
+        if x.shape() == &self.dims[..] {
+            return Ok(());
+        }
+        Err(Box::new(Error::Internal {
+            op: "index".into(),
+            what: format!("places of {} in {}", Dims::from(&self.dims[..]), Dims::from(x.shape())),
+        }))
+    }
+
+    /// How many positions there are.
+    pub(crate) fn len(&self) -> usize {
+        self.offsets.len()
+    }
+
+    /// The dims of the rows, one row per position.
+    pub(crate) fn row_dims(&self) -> ShapeVec {
+        let mut dims: ShapeVec = smallvec![self.len()];
+        dims.extend((0..self.dims.len()).filter(|a| !self.axes.contains(a)).map(|a| self.dims[a]));
+        dims
+    }
+
+    /// The offsets in an array of these dims under its own strides.
+    fn within(&self, layout: &Layout) -> Arc<Offsets> {
+        if layout.is_contiguous() || self.len() == 0 {
+            return self.offsets.clone();
+        }
+        let old = Layout::contiguous(&self.dims).unwrap_or_else(|_| layout.clone());
+        let pairs: Vec<(isize, isize)> =
+            self.axes.iter().map(|&a| (old.strides()[a], layout.strides()[a])).collect();
+        Arc::new(self.offsets.restrided(&pairs))
+    }
+
+    /// One row of an array that has elements.
+    fn row(&self, x: &Tensor) -> Tensor {
+        let select = |layout: Layout, &axis: &usize| layout.select(axis, 0);
+        x.with_layout(self.axes.iter().rev().fold(x.layout().clone(), select))
+    }
+
+    /// Writes the rows into `x`; the last of a repeated position stays. Records nothing.
+    pub(crate) fn write(&self, x: &Tensor, rows: &Tensor) -> Result<()> {
+        self.check(x)?;
+        if rows.size() > 0 {
+            let offsets = self.within(x.layout());
+            kernels::index::put(x.dtype(), self.row(x).view_mut(), &offsets, rows.view_of());
+        }
+        Ok(())
+    }
+
+    /// For each position, whether no later one repeats it; `None` when none repeats.
+    fn winners(&self) -> Option<Tensor> {
+        self.offsets.last_of_each().map(Tensor::from)
+    }
+}
+
+/// The rows of `x` at the places; the adjoint is `add_rows` to zeros.
+pub(crate) fn take_rows(x: &Tensor, places: &Places) -> Result<Tensor> {
+    places.check(x)?;
+    let out = Tensor::empty(&places.row_dims(), x.dtype())?;
+    if out.size() > 0 {
+        let offsets = places.within(x.layout());
+        kernels::index::take(x.dtype(), places.row(x).view_of(), &offsets, out.view_mut());
+    }
+    Ok(finish_batched(out, &[x], |out| Record {
+        name: "take",
+        cost: 2.0 * move_cost(out),
+        params: places.clone(),
+        saved: SavedList::new(),
+        backward: |places, cx| {
+            let Some(g) = cx.take_grad(0) else {
+                return Ok(());
+            };
+            cx.give(0, spread_own(&g, places, cx)?);
+            Ok(())
+        },
+    }))
+}
+
+/// `take_rows` of a gradient of the running pass.
+fn take_own(g: &Tensor, places: &Places, cx: &Cx<'_>) -> Result<Tensor> {
+    let rows = take_rows(g, &places.batched(cx))?;
+    if cx.batch().is_empty() { Ok(rows) } else { swap_axes(&rows, 0, 1) }
+}
+
+/// `spread_rows` of a gradient of the running pass.
+fn spread_own(g: &Tensor, places: &Places, cx: &Cx<'_>) -> Result<Tensor> {
+    if cx.batch().is_empty() {
+        return spread_rows(g, places);
+    }
+    spread_rows(&swap_axes(g, 0, 1)?, &places.batched(cx))
+}
+
+/// Adds rows into fresh memory at the places, in their order.
+fn accumulate(out: &Tensor, places: &Places, rows: &Tensor) -> Result<()> {
+    places.check(out)?;
+    if rows.size() > 0 {
+        let offsets = places.within(out.layout());
+        kernels::index::add_at(out.dtype(), places.row(out).view_mut(), &offsets, rows.view_of());
+    }
+    Ok(())
+}
+
+/// Zeros to which the rows are added at the places; the adjoint is `take_rows`.
+pub(crate) fn spread_rows(rows: &Tensor, places: &Places) -> Result<Tensor> {
+    let out = Tensor::zeros(&places.dims, rows.dtype())?;
+    accumulate(&out, places, rows)?;
+    Ok(finish_batched(out, &[rows], |_| Record {
+        name: "index_add",
+        cost: 2.0 * move_cost(rows),
+        params: places.clone(),
+        saved: SavedList::new(),
+        backward: |places, cx| {
+            let Some(g) = cx.take_grad(0) else {
+                return Ok(());
+            };
+            cx.give(0, take_own(&g, places, cx)?);
+            Ok(())
+        },
+    }))
+}
+
+/// A copy of `x` to which the rows are added at the places.
+pub(crate) fn add_rows(
+    name: &'static str,
+    x: &Tensor,
+    places: &Places,
+    rows: &Tensor,
+) -> Result<Tensor> {
+    let out = x.duplicate()?;
+    accumulate(&out, places, rows)?;
+    Ok(finish_batched(out, &[x, rows], |out| Record {
+        name,
+        cost: move_cost(out) + 2.0 * move_cost(rows),
+        params: places.clone(),
+        saved: SavedList::new(),
+        backward: |places, cx| {
+            let Some(g) = cx.take_grad(0) else {
+                return Ok(());
+            };
+            if cx.wants(1) {
+                cx.give(1, take_own(&g, places, cx)?);
+            }
+            cx.give(0, g);
+            Ok(())
+        },
+    }))
+}
+
+/// A copy of `x` in which the rows stand at the places; the last of a repeated position stays.
+pub(crate) fn put_rows(
+    name: &'static str,
+    x: &Tensor,
+    places: &Places,
+    rows: &Tensor,
+) -> Result<Tensor> {
+    let out = x.duplicate()?;
+    places.write(&out, rows)?;
+    Ok(finish(out, &[x, rows], |out| Record {
+        name,
+        cost: move_cost(out) + 2.0 * move_cost(rows),
+        params: places.clone(),
+        saved: SavedList::new(),
+        backward: |places, cx| {
+            let Some(g) = cx.take_grad(0) else {
+                return Ok(());
+            };
+            if cx.wants(1) {
+                cx.give(1, take_kept(&g, places)?);
+            }
+            if cx.wants(0) {
+                cx.give(0, clear_rows(&g, places)?);
+            }
+            Ok(())
+        },
+    }))
+}
+
+/// The rows at the places, with zeros for those that a later repetition overwrote: the adjoint of a write.
+pub(crate) fn take_kept(g: &Tensor, places: &Places) -> Result<Tensor> {
+    let rows = take_rows(g, places)?;
+    let Some(winners) = places.winners() else {
+        return Ok(rows);
+    };
+    let mut dims: ShapeVec = smallvec![1; rows.ndim()];
+    dims[0] = places.len();
+    let mask = broadcast_to(&reshape_dims(&winners, &dims)?, rows.shape())?;
+    choose(&mask, &rows, &broadcast_to(&Tensor::zeros(&[], g.dtype())?, rows.shape())?)
+}
+
+/// `x` with zeros at the places; its own adjoint.
+pub(crate) fn clear_rows(x: &Tensor, places: &Places) -> Result<Tensor> {
+    let out = x.duplicate()?;
+    let zero = Tensor::zeros(&[], x.dtype())?;
+    places.write(&out, &broadcast_to(&zero, &places.row_dims())?)?;
+    Ok(finish_batched(out, &[x], |out| Record {
+        name: "clear",
+        cost: move_cost(out),
+        params: places.clone(),
+        saved: SavedList::new(),
+        backward: |places, cx| {
+            let Some(g) = cx.take_grad(0) else {
+                return Ok(());
+            };
+            cx.give(0, clear_rows(&g, &places.batched(cx))?);
+            Ok(())
+        },
+    }))
+}
+
+/// Indices as int64, outside the graph; floats are refused.
+pub(crate) fn integers(op: &'static str, indices: &Tensor) -> Result<Tensor> {
+    if indices.dtype().is_float() {
+        // An empty sequence has no element type of its own.
+        if indices.size() > 0 {
+            return Err(Box::new(Error::DType {
+                op: op.into(),
+                got: indices.dtype(),
+                remedy: "give integers",
+            }));
+        }
+    }
+    astype(&indices.detach(), DType::I64)
+}
+
+/// A value as a tensor of the dtype of the tensor it goes into.
+pub(crate) fn value_for(op: &'static str, x: &Tensor, value: &Operand) -> Result<Tensor> {
+    match value {
+        Operand::Tensor(t) if x.dtype().takes(t.dtype()) => astype(t, x.dtype()),
+        Operand::Scalar(s) if x.dtype().promote_weak(s.weak()) == x.dtype() => {
+            Tensor::full(&[], *s, x.dtype())
+        }
+        other => {
+            let got = match other {
+                Operand::Tensor(t) => t.dtype().name(),
+                Operand::Scalar(Scalar::Float(_)) => "float",
+                Operand::Scalar(_) => "integer",
+            };
+            Err(Box::new(Error::Unsupported {
+                op: op.into(),
+                what: format!("the value is {got} and the tensor it goes into {}", x.dtype()),
+                remedy: "convert one of them with astype first",
+            }))
+        }
+    }
+}

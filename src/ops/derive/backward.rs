@@ -1,0 +1,295 @@
+//! Starting a backward: the checks, the roots, and what becomes of the gradients.
+//!
+//! Owns: `backward` and `grad` on tensors and on points of the graph. Never traverses: the graph's engine does.
+//! Invariant: every root has a gradient of its own shape and dtype before the pass starts.
+
+use smallvec::SmallVec;
+
+use crate::error::{Error, Result};
+use crate::graph::{Host, ModeGuard, Pass, Targets};
+use crate::ops::core::elementwise::saves_inference;
+use crate::ops::core::layout::astype;
+use crate::ops::function::Spec;
+use crate::tensor::{Edge, Tensor, take_inference_fault};
+use crate::threads;
+
+/// A point of the graph where a pass may begin or end: a tensor's place, without the tensor.
+#[derive(Clone)]
+pub struct Point {
+    /// The output of a node, or a leaf's accumulator.
+    pub edge: Edge,
+    /// Shape and dtype of the values there.
+    pub spec: Spec,
+}
+
+/// The points of one end of a pass; most passes begin at one and end at few.
+pub type Points = SmallVec<[Point; 1]>;
+
+impl Point {
+    /// The place of a tensor; `None` if it does not require grad.
+    pub fn of(tensor: &Tensor) -> Option<Point> {
+        Some(Point { edge: tensor.grad_edge()?, spec: Spec::of(tensor) })
+    }
+
+    /// Where a pass may begin.
+    ///
+    /// # Errors
+    /// `NoGraph` when the tensor was not recorded.
+    pub fn root(op: &'static str, tensor: &Tensor) -> Result<Point> {
+        Point::of(tensor).ok_or_else(|| no_graph(op, tensor))
+    }
+
+    /// Where a pass may end: input number `index`.
+    ///
+    /// # Errors
+    /// `State` when the tensor does not require grad.
+    pub fn target(op: &'static str, index: usize, tensor: &Tensor) -> Result<Point> {
+        Point::of(tensor).ok_or_else(|| not_required(op, index))
+    }
+}
+
+#[cold]
+fn no_graph(op: &'static str, tensor: &Tensor) -> Box<Error> {
+    let why = match tensor.cut_because() {
+        Some(why) => format!(": {why}"),
+        None => "; set requires_grad=True on an input and compute outside no_grad()".to_owned(),
+    };
+    Box::new(Error::NoGraph { op: op.into(), why })
+}
+
+#[cold]
+fn not_required(op: &'static str, index: usize) -> Box<Error> {
+    Box::new(Error::State {
+        op: op.into(),
+        what: format!("input {index} does not require grad"),
+        remedy: "set requires_grad=True on it before computing the outputs",
+    })
+}
+
+/// How a backward runs.
+#[derive(Clone, Copy, Default)]
+pub struct BackwardOptions<'a> {
+    /// Keep the saved values; by default as `create_graph`.
+    pub retain_graph: Option<bool>,
+    /// Record the backward itself.
+    pub create_graph: bool,
+    /// Accumulate only into these; those that are no leaves retain their gradient from now on.
+    pub inputs: Option<&'a [Tensor]>,
+}
+
+/// How `grad` runs.
+#[derive(Clone, Copy, Default)]
+pub struct GradOptions {
+    /// Keep the saved values; by default as `create_graph`.
+    pub retain_graph: Option<bool>,
+    /// Record the backward itself.
+    pub create_graph: bool,
+    /// An input that was not used yields `None` instead of an error.
+    pub allow_unused: bool,
+    /// An input that was not used yields zeros.
+    pub materialize: bool,
+}
+
+/// The gradient at which a root starts.
+fn seed(op: &'static str, root: &Point, gradient: Option<&Tensor>) -> Result<Tensor> {
+    let Spec { dims, dtype } = &root.spec;
+    let Some(gradient) = gradient else {
+        return match dims.iter().product::<usize>() {
+            1 => Tensor::ones(dims, *dtype),
+            _ => {
+                let argument = if op == "grad" { "grad_outputs" } else { "gradient" };
+                let dims = (&dims[..]).into();
+                Err(Box::new(Error::NotScalar { op: op.into(), dims, argument }))
+            }
+        };
+    };
+    if gradient.shape() != &dims[..] {
+        return Err(Box::new(Error::GradientShape {
+            op: op.into(),
+            got: gradient.shape().into(),
+            want: (&dims[..]).into(),
+        }));
+    }
+    if !gradient.dtype().is_float() {
+        return Err(Box::new(Error::DType {
+            op: op.into(),
+            got: gradient.dtype(),
+            remedy: "give a floating-point gradient",
+        }));
+    }
+    Ok(astype(gradient, *dtype)?.taken_back())
+}
+
+fn seeded(
+    op: &'static str,
+    roots: Points,
+    gradients: &[Option<Tensor>],
+) -> Result<Vec<(Edge, Tensor)>> {
+    if !gradients.is_empty() && gradients.len() != roots.len() {
+        return Err(Box::new(Error::Argument {
+            op: op.into(),
+            what: format!("{} outputs and {} gradients", roots.len(), gradients.len()),
+            remedy: "give one gradient (or None) per output".into(),
+        }));
+    }
+    let gradient = |i: usize| gradients.get(i).and_then(Option::as_ref);
+    let seed = |(i, root): (usize, Point)| Ok((seed(op, &root, gradient(i))?, root.edge));
+    let seeds = roots.into_iter().enumerate().map(seed);
+    seeds.map(|both| both.map(|(seed, edge): (Tensor, Edge)| (edge, seed))).collect()
+}
+
+/// Accumulates the gradients of `outputs` into the leaves they depend on.
+///
+/// # Errors
+/// `NoGraph` when an output was not recorded, `NotScalar` when it needs an explicit gradient,
+/// `GradientShape`, `GraphFreed`, and whatever a rule raises; then no gradient has changed.
+pub fn backward(
+    outputs: &[Tensor],
+    gradients: &[Option<Tensor>],
+    options: &BackwardOptions<'_>,
+    host: &dyn Host,
+) -> Result<()> {
+    let roots = outputs.iter().map(|output| Point::root("backward", output));
+    let target = |(i, input)| target("backward", i, input);
+    let targets = options.inputs.map(|inputs| inputs.iter().enumerate().map(target).collect());
+    let targets = targets.transpose()?;
+    backward_from(roots.collect::<Result<_>>()?, targets, gradients, options, host)
+}
+
+/// An end of a pass that accumulates: input number `index`. One that is no leaf retains its gradient from now on.
+///
+/// # Errors
+/// `State` when the tensor does not require grad.
+pub fn target(op: &'static str, index: usize, tensor: &Tensor) -> Result<Point> {
+    let point = Point::target(op, index, tensor)?;
+    tensor.retain_grad()?;
+    Ok(point)
+}
+
+/// `backward` from points of the graph, toward `targets` only if there are any; `options.inputs` is not looked at.
+///
+/// # Errors
+/// As [`backward`].
+pub fn backward_from(
+    roots: Points,
+    targets: Option<Points>,
+    gradients: &[Option<Tensor>],
+    options: &BackwardOptions<'_>,
+    host: &dyn Host,
+) -> Result<()> {
+    let pass = Pass {
+        roots: seeded("backward", roots, gradients)?,
+        targets: match targets {
+            None => Targets::Leaves,
+            Some(points) => Targets::LeavesOf(points.into_iter().map(|p| p.edge).collect()),
+        },
+        retain_graph: options.retain_graph.unwrap_or(options.create_graph),
+        create_graph: options.create_graph,
+        host,
+        threads: threads::num_lanes(),
+    };
+    pass.run().map(|_| ())
+}
+
+/// The gradients of the sum of `outputs` with respect to `inputs`; no `.grad` is touched.
+///
+/// # Errors
+/// As `backward`, and `Unreachable` for an input that was not used, unless allowed.
+pub fn grad(
+    outputs: &[Tensor],
+    inputs: &[Tensor],
+    gradients: &[Option<Tensor>],
+    options: &GradOptions,
+    host: &dyn Host,
+) -> Result<Vec<Option<Tensor>>> {
+    let roots = outputs.iter().map(|output| Point::root("grad", output));
+    let wanted = inputs.iter().enumerate().map(|(i, input)| Point::target("grad", i, input));
+    grad_at(
+        roots.collect::<Result<_>>()?,
+        &wanted.collect::<Result<Points>>()?,
+        gradients,
+        options,
+        host,
+    )
+}
+
+/// `grad` between points of the graph.
+///
+/// # Errors
+/// As [`grad`].
+pub fn grad_at(
+    roots: Points,
+    wanted: &[Point],
+    gradients: &[Option<Tensor>],
+    options: &GradOptions,
+    host: &dyn Host,
+) -> Result<Vec<Option<Tensor>>> {
+    let pass = Pass {
+        roots: seeded("grad", roots, gradients)?,
+        targets: Targets::Capture(wanted.iter().map(|point| point.edge.clone()).collect()),
+        retain_graph: options.retain_graph.unwrap_or(options.create_graph),
+        create_graph: options.create_graph,
+        host,
+        threads: threads::num_lanes(),
+    };
+    let mut found = pass.run()?;
+    settle_unused(&mut found, wanted, &[], options)?;
+    // Gradients that leave the engine are values: no two share memory with each other or with anything else.
+    let _mode = ModeGuard::grad(options.create_graph);
+    let separate = |g: Option<Tensor>| g.map(|g| g.separate(options.create_graph)).transpose();
+    found.into_iter().map(separate).collect()
+}
+
+/// What inputs that were not used get: zeros of dims `lead` and their own, `None`, or an error.
+pub(crate) fn settle_unused(
+    found: &mut [Option<Tensor>],
+    wanted: &[Point],
+    lead: &[usize],
+    options: &GradOptions,
+) -> Result<()> {
+    for (i, gradient) in found.iter_mut().enumerate().filter(|(_, found)| found.is_none()) {
+        if options.materialize {
+            let Spec { dims, dtype } = &wanted[i].spec;
+            let zeros = Tensor::zeros(&[lead, dims].concat(), *dtype)?;
+            *gradient = Some(if options.create_graph { zeros.with_grad() } else { zeros });
+        } else if !options.allow_unused {
+            return Err(Box::new(Error::Unreachable { op: "grad".into(), index: i }));
+        }
+    }
+    Ok(())
+}
+
+impl Tensor {
+    /// Accumulates the gradient of this one-element tensor into the leaves it depends on.
+    pub fn backward(&self) -> Result<()> {
+        let host = crate::graph::NoHost;
+        backward(std::slice::from_ref(self), &[], &BackwardOptions::default(), &host)
+    }
+}
+
+/// The gradients of the sum of `outputs` with respect to `inputs`; every input must have been used.
+///
+/// # Errors
+/// As [`grad`].
+pub fn gradients(outputs: &[Tensor], inputs: &[Tensor]) -> Result<Vec<Tensor>> {
+    let host = crate::graph::NoHost;
+    let found = grad(outputs, inputs, &[], &GradOptions::default(), &host)?;
+    Ok(found.into_iter().flatten().collect())
+}
+
+/// Runs `body` without recording and returns its value.
+pub fn no_grad<T>(body: impl FnOnce() -> T) -> T {
+    let _guard = crate::graph::ModeGuard::grad(false);
+    body()
+}
+
+/// Runs an operation on a tensor that was made in inference mode, and refuses it when it saved such a tensor, which
+/// may change unnoticed.
+///
+/// # Errors
+/// `Inference` when it did, and its own.
+pub fn admit_saved<T>(op: &'static str, run: impl FnOnce() -> Result<T>) -> Result<T> {
+    take_inference_fault();
+    let out = run()?;
+    if take_inference_fault() { Err(saves_inference(op)) } else { Ok(out) }
+}

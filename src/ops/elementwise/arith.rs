@@ -1,0 +1,110 @@
+//! Arithmetic: declarations of the operators and their kin.
+elementwise! { family "arithmetic";
+    /// Negative, `-x`. Derivative: `-g`.
+    [numpy("negative"), aliases("neg")]
+    fn negative(x) = NEGATIVE {
+        forward { float: |x| -x; ints: |x| x.wrapping_neg(); cost: 0.3; }
+        by x { float |g| -g }
+    }
+    /// Sum, `a + b`. Derivative: `g` for both.
+    [numpy("add")]
+    fn add(a, b) = ADD {
+        forward { float: |a, b| a + b; ints: |a, b| a.wrapping_add(b); bool: |a, b| a | b; cost: 0.22; }
+        by a { identity }
+        by b { identity }
+    }
+    /// Difference, `a - b`. Derivatives: `g` and `-g`.
+    [numpy("subtract"), aliases("sub")]
+    fn subtract(a, b) = SUBTRACT {
+        forward { float: |a, b| a - b; ints: |a, b| a.wrapping_sub(b); cost: 0.22; }
+        by a { identity }
+        by b { float |g| -g }
+    }
+    /// Product, `a * b`. Derivatives: `g b` and `g a`.
+    [numpy("multiply"), aliases("mul")]
+    fn multiply(a, b) = MULTIPLY {
+        forward { float: |a, b| a * b; ints: |a, b| a.wrapping_mul(b); bool: |a, b| a & b; cost: 0.22; }
+        by a { float |g, b| g * b }
+        by b { float |g, a| g * a }
+    }
+    /// Quotient, `a / b`; integers divide as float64. Derivatives: `g / b` and `-g y / b`.
+    [numpy("divide", "true_divide"), aliases("div", "true_divide")]
+    fn divide(a, b) = DIVIDE {
+        forward { float: |a, b| a / b; cost: 0.5; }
+        by a { float |g, b| g / b }
+        by b { float |g, b, y| -g * y / b }
+    }
+    /// Power, `a ** b`. Derivatives: `g b a^(b-1)`, zero where `b` is 0, and `g y ln a`, zero where `a` is 0 and `b` is not negative. Integers to negative integer powers are refused, as in NumPy.
+    [numpy("power"), aliases("pow")]
+    fn power(a, b) = POWER {
+        guard crate::ops::elementwise::integer::refuse_negative_power;
+        beside_number crate::ops::elementwise::powers::of_number;
+        forward { float: |a, b| a.powf(b);
+            i64: |a, b| crate::ops::elementwise::integer::power(a, b); i32: |a, b| crate::ops::elementwise::integer::power(a as i64, b as i64) as i32;
+            u8: |a, b| crate::ops::elementwise::integer::power(a as i64, b as i64) as u8; cost: 4.0; }
+        by a { float |g, a, b| R::select(b.eq(R::lit(0.0)), R::lit(0.0), g * (b * a.powf(R::select(b.eq(R::lit(0.0)), R::lit(1.0), b - 1.0)))) }
+        by b { float |g, a, b, y| g * y * R::select(R::mask_and(a.eq(R::lit(0.0)), b.ge(R::lit(0.0))), R::lit(1.0), a).ln() }
+    }
+    /// Largest integer not above the quotient, as Python's `//`. Derivative: zero.
+    [numpy("floor_divide")]
+    fn floor_divide(a, b) = FLOOR_DIVIDE {
+        forward { float_remainder: |a, b| a.floor_div(b);
+            i64: |a, b| crate::ops::elementwise::integer::floor_divide(a, b); i32: |a, b| crate::ops::elementwise::integer::floor_divide(a as i64, b as i64) as i32;
+            u8: |a, b| crate::ops::elementwise::integer::floor_divide(a as i64, b as i64) as u8; cost: 2.2; }
+        by a { zero }
+        by b { zero }
+    }
+    /// Remainder with the sign of the divisor, as Python's `%`. Derivatives: `g` and `-g floor(a / b)`.
+    [numpy("remainder", "mod"), aliases("mod")]
+    fn remainder(a, b) = REMAINDER {
+        forward { float_remainder: |a, b| a.rem(b);
+            i64: |a, b| crate::ops::elementwise::integer::remainder(a, b); i32: |a, b| crate::ops::elementwise::integer::remainder(a as i64, b as i64) as i32;
+            u8: |a, b| crate::ops::elementwise::integer::remainder(a as i64, b as i64) as u8; cost: 1.0; }
+        by a { identity }
+        by b { float |g, a, b| -g * (a / b).floor() }
+    }
+    /// The larger operand; NaN if either is NaN. Derivative: `g` to the larger, half each at a tie.
+    [numpy("maximum")]
+    fn maximum(a, b) = MAXIMUM {
+        forward { float: |a, b| a.max(b); ints: |a, b| a.max(b); bool: |a, b| a | b; cost: 0.22; }
+        by a { float |g, a, b| R::select(a.eq(b), g * 0.5, R::select(a.gt(b), g, R::lit(0.0))) }
+        by b { float |g, a, b| R::select(a.eq(b), g * 0.5, R::select(b.gt(a), g, R::lit(0.0))) }
+    }
+    /// The smaller operand; NaN if either is NaN. Derivative: `g` to the smaller, half each at a tie.
+    [numpy("minimum")]
+    fn minimum(a, b) = MINIMUM {
+        forward { float: |a, b| a.min(b); ints: |a, b| a.min(b); bool: |a, b| a & b; cost: 0.22; }
+        by a { float |g, a, b| R::select(a.eq(b), g * 0.5, R::select(a.lt(b), g, R::lit(0.0))) }
+        by b { float |g, a, b| R::select(a.eq(b), g * 0.5, R::select(b.lt(a), g, R::lit(0.0))) }
+    }
+    /// Remainder with the sign of the dividend, as C's `fmod`. Derivatives: `g` and `-g trunc(a / b)`.
+    [numpy("fmod")]
+    fn fmod(a, b) = FMOD {
+        forward { float_remainder: |a, b| a.fmod(b);
+            i64: |a, b| crate::ops::elementwise::integer::fmod(a, b); i32: |a, b| crate::ops::elementwise::integer::fmod(a as i64, b as i64) as i32;
+            u8: |a, b| crate::ops::elementwise::integer::fmod(a as i64, b as i64) as u8; cost: 1.0; }
+        by a { identity }
+        by b { float |g, a, b| -g * (a / b).trunc() }
+    }
+    /// Angle of the point (`b`, `a`). Derivatives: `g b / (a² + b²)` and `-g a / (a² + b²)`.
+    [numpy("arctan2"), aliases("atan2")]
+    fn arctan2(a, b) = ARCTAN2 {
+        forward { float: |a, b| a.atan2(b); cost: 2.5; }
+        by a { float |g, a, b| { let far = a.hypot(b); g * (b / far) / far } }
+        by b { float |g, a, b| { let far = a.hypot(b); -g * (a / far) / far } }
+    }
+    /// `sqrt(a² + b²)`. Derivatives: `g a / y` and `g b / y`, zero at the origin.
+    [numpy("hypot")]
+    fn hypot(a, b) = HYPOT {
+        forward { float: |a, b| a.hypot(b); cost: 1.2; }
+        by a { float |g, a, y| R::select(y.eq(R::lit(0.0)), R::lit(0.0), g * (a / y)) }
+        by b { float |g, b, y| R::select(y.eq(R::lit(0.0)), R::lit(0.0), g * (b / y)) }
+    }
+    /// The magnitude of `a` with the sign of `b`. Derivatives: `g` times the sign change, and zero.
+    [numpy("copysign")]
+    fn copysign(a, b) = COPYSIGN {
+        forward { float: |a, b| a.copysign(b); cost: 0.22; }
+        by a { float |g, a, y| R::select(a.eq(R::lit(0.0)), R::lit(0.0), g * (y / a)) }
+        by b { zero }
+    }
+}

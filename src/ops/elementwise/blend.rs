@@ -1,0 +1,116 @@
+//! Mixtures of three tensors, each in one pass.
+//!
+//! Owns: `lerp`, `addcmul`, `addcdiv`, and how three operands settle on a dtype and a shape. Never fuses a
+//! product into a sum: the values are those of the operations one by one.
+//! Invariant: operands broadcast together.
+
+use smallvec::SmallVec;
+
+use crate::array::broadcast_shapes;
+use crate::error::Result;
+use crate::ops::core::declare::{Operand, Scalar};
+use crate::ops::core::elementwise::{
+    Elementwise, Slot, binary_operands, broadcast_to_dims, check_range,
+};
+use crate::ops::core::layout::astype;
+use crate::ops::elementwise::arith::{ADD, MULTIPLY, SUBTRACT};
+use crate::tensor::Tensor;
+
+elementwise_specs! {
+    /// Linear interpolation, `a + c (b - a)`. Derivatives: `g (1 - c)`, `g c` and `g (b - a)`.
+    fn lerp_(a, b, c) = LERP {
+        forward { float: |a, b, c| a + c * (b - a); cost: 0.4; }
+        by a { float |g, c| g * (1.0 - c) }
+        by b { float |g, c| g * c }
+        by c { float |g, a, b| g * (b - a) }
+    }
+    /// `a + value b c`; of integers `a + b c`. Derivatives: `g`, `g value c` and `g value b`.
+    fn addcmul_(a, b, c; value = 1.0) = ADDCMUL {
+        forward {
+            float: |a, b, c; value| a + b * c * value;
+            ints: |a, b, c| a.wrapping_add(b.wrapping_mul(c));
+            bool: |a, b, c| a | (b & c);
+            cost: 0.4;
+        }
+        by a { identity }
+        by b { float |g, c; value| g * value * c }
+        by c { float |g, b; value| g * value * b }
+    }
+    /// `a + value b / c`. Derivatives: `g`, `g value / c` and `-g value b / c²`.
+    fn addcdiv_(a, b, c; value = 1.0) = ADDCDIV {
+        forward { float: |a, b, c; value| a + b / c * value; cost: 0.5; }
+        by a { identity }
+        by b { float |g, c; value| g * value / c }
+        by c { float |g, b, c; value| -(g * value * b / c) / c }
+    }
+}
+
+/// Applies a three-operand operation to a tensor and what acts as one.
+fn ternary(
+    op: &'static Elementwise,
+    x: &Tensor,
+    others: [&Operand; 2],
+    params: &[f64],
+) -> Result<Tensor> {
+    let mut tensors: SmallVec<[&Tensor; 3]> = SmallVec::new();
+    tensors.push(x);
+    let mut common = x.dtype();
+    for other in others {
+        match other {
+            Operand::Scalar(s) => common = common.promote_weak(s.weak()),
+            Operand::Tensor(t) => {
+                common = common.promote(t.dtype());
+                tensors.push(t);
+            }
+        }
+    }
+    let shapes: SmallVec<[&[usize]; 3]> = tensors.iter().map(|t| t.shape()).collect();
+    let (dims, dtype) = (broadcast_shapes(op.name, &shapes)?, op.compute_dtype(common)?);
+    let settle = |t: &Tensor| broadcast_to_dims(&astype(t, dtype)?, &dims);
+    let x = settle(x)?;
+    let [a, b] = others.map(|other| match other {
+        Operand::Scalar(s) => check_range(op.name, dtype, *s).map(|()| Operand::Scalar(*s)),
+        Operand::Tensor(t) => settle(t).map(Operand::Tensor),
+    });
+    let (a, b) = (a?, b?);
+    op.run([Slot::Tensor(&x), slot(&a), slot(&b)], x.layout(), dtype, params)
+}
+
+fn slot(operand: &Operand) -> Slot<'_> {
+    match operand {
+        Operand::Scalar(s) => Slot::Scalar(*s),
+        Operand::Tensor(t) => Slot::Tensor(t),
+    }
+}
+
+fn tensors(a: &Tensor, b: &Tensor) -> [Operand; 2] {
+    [Operand::Tensor(a.clone()), Operand::Tensor(b.clone())]
+}
+
+crate::operations! { family "elementwise";
+    /// Linear interpolation, `x + weight (end - x)`. Derivatives: `g (1 - weight)`, `g weight` and `g (end - x)`.
+    fn lerp(x: Tensor, end: Operand, weight: Operand) -> Tensor {
+        let float = |operand: &Operand| !matches!(operand, Operand::Tensor(t) if !t.dtype().is_float());
+        if x.dtype().is_float() && float(end) && float(weight) {
+            return ternary(&LERP, x, [end, weight], &[]);
+        }
+        // The difference of integers is one, and wraps.
+        let x = Operand::Tensor(x.clone());
+        let part = binary_operands(&MULTIPLY, weight, &Operand::Tensor(binary_operands(&SUBTRACT, end, &x)?))?;
+        binary_operands(&ADD, &x, &Operand::Tensor(part))
+    }
+    /// `x + value a b`. Derivatives: `g`, `g value b` and `g value a`.
+    fn addcmul(x: Tensor, a: Tensor, b: Tensor, value: f64 = 1.0) -> Tensor {
+        let [a, b] = &tensors(a, b);
+        if value == 1.0 {
+            return ternary(&ADDCMUL, x, [a, b], &[value]);
+        }
+        // A factor that is no integer makes floats of integers.
+        ternary(&ADDCMUL, &astype(x, x.dtype().promote_weak(Scalar::Float(value).weak()))?, [a, b], &[value])
+    }
+    /// `x + value a / b`. Derivatives: `g`, `g value / b` and `-g value a / b²`.
+    fn addcdiv(x: Tensor, a: Tensor, b: Tensor, value: f64 = 1.0) -> Tensor {
+        let [a, b] = &tensors(a, b);
+        ternary(&ADDCDIV, x, [a, b], &[value])
+    }
+}

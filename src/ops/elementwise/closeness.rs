@@ -1,0 +1,52 @@
+//! Whether tensors are equal, or nearly.
+//!
+//! Owns: `isclose`, `allclose`, `array_equal`. Never records.
+//! Invariant: the tolerance is relative to the second operand, as in NumPy.
+
+use crate::error::Result;
+use crate::ops::core::declare::{Axes, Scalar};
+use crate::ops::core::elementwise::binary_scalar;
+use crate::ops::core::layout::astype;
+use crate::ops::elementwise::arith::{ADD, MULTIPLY, subtract};
+use crate::ops::elementwise::compare::{
+    equal, isfinite, isnan, less_equal, logical_and, logical_or,
+};
+use crate::ops::elementwise::unary::abs_;
+use crate::tensor::Tensor;
+
+/// Whether every element is true.
+fn every(mask: &Tensor) -> Result<bool> {
+    mask.all(Axes::All, false)?.item::<bool>()
+}
+
+crate::operations! { family "comparison";
+    /// Element-wise `|a - b| <= atol + rtol |b|`; infinities are close to themselves, NaN to NaN with `equal_nan`.
+    [numpy("isclose"), constant]
+    fn isclose(a: Tensor, b: Tensor, rtol: f64 = 1e-05, atol: f64 = 1e-08, equal_nan: bool = false) -> Tensor {
+        let (a, b) = (a.detach(), b.detach());
+        // A float second operand, so that the difference of unsigned integers does not wrap.
+        let b = astype(&b, b.dtype().to_float())?;
+        let gap = abs_(&subtract(&a, &b)?)?;
+        let scaled = binary_scalar(&MULTIPLY, &abs_(&b)?, Scalar::Float(rtol))?;
+        let near = less_equal(&gap, &binary_scalar(&ADD, &scaled, Scalar::Float(atol))?)?;
+        let close = logical_or(&logical_and(&near, &isfinite(&b)?)?, &equal(&a, &b)?)?;
+        if equal_nan { logical_or(&close, &logical_and(&isnan(&a)?, &isnan(&b)?)?) } else { Ok(close) }
+    }
+    /// Whether all elements are close, as `isclose` has it.
+    [numpy("allclose"), constant]
+    fn allclose(a: Tensor, b: Tensor, rtol: f64 = 1e-05, atol: f64 = 1e-08, equal_nan: bool = false) -> bool {
+        every(&isclose(a, b, rtol, atol, equal_nan)?)
+    }
+    /// Whether shapes and all elements are equal; NaN equals NaN with `equal_nan`.
+    [numpy("array_equal"), constant]
+    fn array_equal(a: Tensor, b: Tensor, equal_nan: bool = false) -> bool {
+        if a.shape() != b.shape() {
+            return Ok(false);
+        }
+        let same = equal(&a.detach(), &b.detach())?;
+        if !equal_nan {
+            return every(&same);
+        }
+        every(&logical_or(&same, &logical_and(&isnan(a)?, &isnan(b)?)?)?)
+    }
+}

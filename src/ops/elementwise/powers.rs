@@ -1,0 +1,25 @@
+//! Powers whose exponent is a small whole number: products, which take a tenth of the time.
+//!
+//! Owns: the choice. Never changes a derivative. Invariant: the value is within a unit in the last
+//! place of that of `power`, and its derivatives of every order are the same functions.
+
+use crate::ops::core::elementwise::Elementwise;
+use crate::ops::elementwise::unary::{RECIPROCAL, SQUARE};
+
+elementwise_specs! {
+    /// `x³`. Derivative: `3 g x²`.
+    fn cube(x) = CUBE {
+        forward { float: |x| x * x * x; cost: 0.3; }
+        by x { float |g, x| g * 3.0 * (x * x) }
+    }
+}
+
+/// The operation that is the power with this exponent.
+pub(crate) fn of_number(exponent: f64) -> Option<&'static Elementwise> {
+    match exponent {
+        2.0 => Some(&SQUARE),
+        3.0 => Some(&CUBE),
+        -1.0 => Some(&RECIPROCAL),
+        _ => None,
+    }
+}

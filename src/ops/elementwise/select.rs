@@ -1,0 +1,119 @@
+//! Choosing between values: `where`, `clip`.
+//!
+//! Owns: the masked selection and what follows from it. Never repairs a NaN of the branch not taken.
+//! Invariant: a mask is boolean and has no gradient.
+
+use crate::array::broadcast_shapes;
+use crate::dtype::DType;
+use crate::error::{Error, Result};
+use crate::ops::core::declare::{Operand, Scalar};
+use crate::ops::core::elementwise::{Elementwise, binary, binary_operands, unary_with};
+use crate::ops::core::layout::{astype, broadcast_to, choose};
+use crate::ops::elementwise::compare::{GREATER, LESS, LOGICAL_OR, isnan};
+use crate::tensor::Tensor;
+
+fn dtype_of(a: &Operand, b: &Operand) -> DType {
+    match (a, b) {
+        (Operand::Tensor(a), Operand::Tensor(b)) => a.dtype().promote(b.dtype()),
+        (Operand::Tensor(t), Operand::Scalar(s)) | (Operand::Scalar(s), Operand::Tensor(t)) => {
+            t.dtype().promote_weak(s.weak())
+        }
+        (Operand::Scalar(a), Operand::Scalar(b)) => {
+            Tensor::scalar(*a).dtype().promote(Tensor::scalar(*b).dtype())
+        }
+    }
+}
+
+fn settled(x: &Operand, dtype: DType) -> Result<Tensor> {
+    match x {
+        Operand::Tensor(t) => astype(t, dtype),
+        Operand::Scalar(s) => Tensor::full(&[], *s, dtype),
+    }
+}
+
+/// `a` where `condition` holds, else `b`; all broadcast.
+pub fn where_(condition: &Tensor, a: &Operand, b: &Operand) -> Result<Tensor> {
+    let dtype = dtype_of(a, b);
+    let (a, b) = (settled(a, dtype)?, settled(b, dtype)?);
+    let mask = astype(&condition.detach(), DType::Bool)?;
+    let dims = broadcast_shapes("where", &[mask.shape(), a.shape(), b.shape()])?;
+    choose(&broadcast_to(&mask, &dims)?, &broadcast_to(&a, &dims)?, &broadcast_to(&b, &dims)?)
+}
+
+impl Tensor {
+    /// `a` where this holds, else `b`; all broadcast.
+    pub fn where_(&self, a: &Operand, b: &Operand) -> Result<Tensor> {
+        where_(self, a, b)
+    }
+}
+
+/// Where an element is past a bound, or the bound is NaN; a NaN in `x` compares false and passes.
+fn beyond(test: &'static Elementwise, x: &Tensor, bound: &Operand) -> Result<Tensor> {
+    let past = binary_operands(test, &Operand::Tensor(x.detach()), bound)?;
+    match bound {
+        Operand::Scalar(s) if s.as_f64().is_nan() => {
+            Tensor::full(past.shape(), Scalar::Bool(true), DType::Bool)
+        }
+        Operand::Tensor(t) if t.dtype().is_float() => {
+            binary(&LOGICAL_OR, &past, &isnan(&t.detach())?)
+        }
+        _ => Ok(past),
+    }
+}
+
+elementwise_specs! {
+    /// Limited to the range of two numbers; NaN stays. Derivative: `g` inside and at the bounds, 0 outside.
+    fn limited(x; low = 0.0, high = 1.0) = LIMITED {
+        forward { float: |x; low, high| {
+            let raised = R::select(x.lt(low), low, x);
+            R::select(raised.gt(high), high, raised)
+        }; cost: 0.3; }
+        by x { float |g, x; low, high| R::select(R::mask_or(x.lt(low), x.gt(high)), R::lit(0.0), g) }
+    }
+}
+
+/// The number that a bound is, or what stands for a missing one; None if it is a tensor or NaN.
+fn number(bound: Option<&Operand>, missing: f64) -> Option<f64> {
+    match bound {
+        None => Some(missing),
+        Some(Operand::Scalar(s)) => Some(s.as_f64()).filter(|v| !v.is_nan()),
+        Some(Operand::Tensor(_)) => None,
+    }
+}
+
+crate::operations! { family "selection";
+    /// Limited to the range `min..max`; either bound may be None. Derivative: `g` inside and at the bounds, 0 outside.
+    [numpy("clip"), aliases("clamp")]
+    fn clip(x: Tensor, min: Option<Operand> = None, max: Option<Operand> = None) -> Tensor {
+        if min.is_none() && max.is_none() {
+            return Err(Box::new(Error::Argument {
+                op: "clip".into(),
+                what: "neither min nor max was given".into(),
+                remedy: "give at least one bound".into(),
+            }));
+        }
+        if let (true, Some(low), Some(high)) = (x.dtype().is_float(), number(min, f64::NEG_INFINITY), number(max, f64::INFINITY)) {
+            return unary_with(&LIMITED, x, &[low, high]);
+        }
+        let mut out = x.clone();
+        if let Some(low) = min {
+            out = where_(&beyond(&LESS, &out, low)?, low, &Operand::Tensor(out))?;
+        }
+        if let Some(high) = max {
+            out = where_(&beyond(&GREATER, &out, high)?, high, &Operand::Tensor(out))?;
+        }
+        Ok(out)
+    }
+}
+
+impl From<&Tensor> for Operand {
+    fn from(t: &Tensor) -> Operand {
+        Operand::Tensor(t.clone())
+    }
+}
+
+impl From<f64> for Operand {
+    fn from(value: f64) -> Operand {
+        Operand::Scalar(Scalar::Float(value))
+    }
+}

@@ -1,0 +1,118 @@
+//! Reductions that ignore NaN.
+//!
+//! Owns: the nan-functions, each its plain sister over elements with the NaN replaced.
+//! Never repairs a NaN silently elsewhere. Invariant: a NaN element gets a gradient of 0.
+
+use crate::array::ShapeVec;
+use crate::dtype::DType;
+use crate::error::Result;
+use crate::kernels::Reduction;
+use crate::ops::core::declare::{Axes, Operand, Scalar};
+use crate::ops::core::elementwise::{binary, binary_scalar};
+use crate::ops::core::layout::{astype, reduced, sum_over};
+use crate::ops::elementwise::arith::{DIVIDE, SUBTRACT};
+use crate::ops::elementwise::compare::{LESS_EQUAL, isnan, logical_not};
+use crate::ops::elementwise::select::where_;
+use crate::ops::elementwise::unary::square;
+use crate::ops::fold::norms::root;
+use crate::ops::fold::reduce::{extreme_over, finish_shape, need_elements, resolve, resolve_fold};
+use crate::tensor::Tensor;
+
+fn number(value: f64) -> Operand {
+    Operand::Scalar(Scalar::Float(value))
+}
+
+/// `x` with `value` where it is NaN; integers as they are.
+fn replaced(x: &Tensor, value: f64) -> Result<Tensor> {
+    if !x.dtype().is_float() {
+        return Ok(x.clone());
+    }
+    where_(&isnan(x)?, &number(value), &Operand::Tensor(x.clone()))
+}
+
+fn any_nan(x: &Tensor) -> Result<bool> {
+    let axes: ShapeVec = (0..x.ndim()).collect();
+    reduced(Reduction::Any, &isnan(&x.detach())?, &axes, DType::Bool)?.item::<bool>()
+}
+
+/// How many elements over the axes are numbers, as a float; the axes stay as size 1.
+fn numbers(x: &Tensor, axes: &[usize], dtype: DType) -> Result<Tensor> {
+    astype(&sum_over(&logical_not(&isnan(&x.detach())?)?, axes, true)?, dtype)
+}
+
+fn mean_of_numbers(x: &Tensor, axes: &[usize]) -> Result<Tensor> {
+    binary(&DIVIDE, &sum_over(&replaced(x, 0.0)?, axes, true)?, &numbers(x, axes, x.dtype())?)
+}
+
+fn extreme_of_numbers(
+    op: &'static str,
+    largest: bool,
+    x: &Tensor,
+    axis: &Axes,
+    keepdims: bool,
+) -> Result<Tensor> {
+    let axes = resolve_fold(op, axis, x.ndim())?;
+    need_elements(op, x, &axes)?;
+    let (kind, worst) =
+        if largest { (Reduction::Max, f64::NEG_INFINITY) } else { (Reduction::Min, f64::INFINITY) };
+    let out = extreme_over(kind, op, &replaced(x, worst)?, &axes)?;
+    if !x.dtype().is_float() {
+        return finish_shape(out, &axes, keepdims);
+    }
+    let none = reduced(Reduction::All, &isnan(&x.detach())?, &axes, DType::Bool)?;
+    finish_shape(where_(&none, &number(f64::NAN), &Operand::Tensor(out))?, &axes, keepdims)
+}
+
+/// Variance of what is not NaN; NaN where `ddof` leaves nothing to divide by.
+fn variance(x: &Tensor, axes: &[usize], ddof: f64) -> Result<Tensor> {
+    let x = astype(x, x.dtype().to_float())?;
+    let gap = binary(&SUBTRACT, &x, &mean_of_numbers(&x, axes)?)?;
+    let gap = where_(&isnan(&x)?, &number(0.0), &Operand::Tensor(gap))?;
+    let divisor = binary_scalar(&SUBTRACT, &numbers(&x, axes, x.dtype())?, Scalar::Float(ddof))?;
+    let nothing = binary_scalar(&LESS_EQUAL, &divisor, Scalar::Float(0.0))?;
+    let divisor = where_(&nothing, &number(f64::NAN), &Operand::Tensor(divisor))?;
+    binary(&DIVIDE, &sum_over(&square(&gap)?, axes, true)?, &divisor)
+}
+
+crate::operations! { family "reduction";
+    /// Sum over the axes, a NaN counting as 0. Derivative: `g` repeated, 0 for a NaN.
+    [numpy("nansum")]
+    fn nansum(x: Tensor, axis: Axes = Axes::All, keepdims: bool = false) -> Tensor {
+        let axes = resolve_fold("nansum", &axis, x.ndim())?;
+        // A sum without NaN has met none.
+        let total = sum_over(x, &axes, keepdims)?;
+        if x.dtype().is_float() && any_nan(&total)? {
+            return sum_over(&replaced(x, 0.0)?, &axes, keepdims);
+        }
+        Ok(total)
+    }
+    /// Mean over the axes of what is not NaN. Derivative: `g / n` repeated, 0 for a NaN.
+    [numpy("nanmean")]
+    fn nanmean(x: Tensor, axis: Axes = Axes::All, keepdims: bool = false) -> Tensor {
+        let x = astype(x, x.dtype().to_float())?;
+        let axes = resolve("nanmean", &axis, x.ndim())?;
+        finish_shape(mean_of_numbers(&x, &axes)?, &axes, keepdims)
+    }
+    /// Largest element over the axes that is not NaN; NaN if all are. Derivative: `g` to the largest, shared evenly among ties.
+    [numpy("nanmax")]
+    fn nanmax(x: Tensor, axis: Axes = Axes::All, keepdims: bool = false) -> Tensor {
+        extreme_of_numbers("nanmax", true, x, &axis, keepdims)
+    }
+    /// Smallest element over the axes that is not NaN; NaN if all are. Derivative: `g` to the smallest, shared evenly among ties.
+    [numpy("nanmin")]
+    fn nanmin(x: Tensor, axis: Axes = Axes::All, keepdims: bool = false) -> Tensor {
+        extreme_of_numbers("nanmin", false, x, &axis, keepdims)
+    }
+    /// Variance over the axes of what is not NaN. Derivative: `2 g (x - mean) / (n - ddof)`, 0 for a NaN.
+    [numpy("nanvar")]
+    fn nanvar(x: Tensor, axis: Axes = Axes::All, ddof: f64 = 0.0, keepdims: bool = false) -> Tensor {
+        let axes = resolve("nanvar", &axis, x.ndim())?;
+        finish_shape(variance(x, &axes, ddof)?, &axes, keepdims)
+    }
+    /// Standard deviation over the axes of what is not NaN, the square root of `nanvar`.
+    [numpy("nanstd")]
+    fn nanstd(x: Tensor, axis: Axes = Axes::All, ddof: f64 = 0.0, keepdims: bool = false) -> Tensor {
+        let axes = resolve("nanstd", &axis, x.ndim())?;
+        finish_shape(root(&variance(x, &axes, ddof)?)?, &axes, keepdims)
+    }
+}

@@ -1,0 +1,306 @@
+//! Reductions over axes.
+//!
+//! Owns: sum, mean, max, min, prod, var, std and their derivatives, and how axes are resolved.
+//! Never sums in an order that depends on the thread count: the kernel's blocks are fixed.
+//! Invariant: a rule works on the keepdims form; dropping axes is a reshape.
+
+use smallvec::smallvec;
+
+use crate::array::{ShapeVec, normalize_axes};
+use crate::dtype::DType;
+use crate::error::{Error, Result};
+use crate::graph::Saved;
+use crate::kernels::{self, Reduction};
+use crate::ops::core::declare::{Axes, Scalar};
+use crate::ops::core::elementwise::{binary, binary_scalar};
+use crate::ops::core::layout::{
+    astype, dropped_dims, kept_dims, permute_axes, reduced, reshape_dims, sum_over,
+};
+use crate::ops::core::structured::{Record, batched, finish_batched, move_cost};
+use crate::ops::elementwise::arith::{DIVIDE, MULTIPLY, SUBTRACT};
+use crate::ops::elementwise::compare::EQUAL;
+use crate::ops::fold::norms::root;
+use crate::ops::fold::scan::product_of_others;
+use crate::tensor::Tensor;
+
+pub(crate) fn resolve(op: &'static str, axis: &Axes, ndim: usize) -> Result<ShapeVec> {
+    match axis.named() {
+        None => Ok((0..ndim).collect()),
+        Some(named) => {
+            let mut axes = normalize_axes(op, named, ndim)?;
+            axes.sort_unstable();
+            Ok(axes)
+        }
+    }
+}
+
+/// The same for folds of any element with the next, where NumPy lets a 0-d tensor have an axis 0.
+pub(crate) fn resolve_fold(op: &'static str, axis: &Axes, ndim: usize) -> Result<ShapeVec> {
+    match axis.named() {
+        Some([0 | -1]) if ndim == 0 => Ok(ShapeVec::new()),
+        _ => resolve(op, axis, ndim),
+    }
+}
+
+/// How many elements meet in one result.
+pub(crate) fn count(x: &Tensor, axes: &[usize]) -> usize {
+    axes.iter().map(|&a| x.shape()[a]).product()
+}
+
+pub(crate) fn finish_shape(out: Tensor, axes: &[usize], keepdims: bool) -> Result<Tensor> {
+    if keepdims || axes.is_empty() {
+        return Ok(out);
+    }
+    let dims = dropped_dims(out.shape(), axes);
+    reshape_dims(&out, &dims)
+}
+
+/// Sum of the squares of floats over resolved axes. Derivative: `2 g x`.
+pub(crate) fn squares_over(x: &Tensor, axes: &[usize], keepdims: bool) -> Result<Tensor> {
+    let out = reduced(Reduction::SumSquares, x, axes, x.dtype())?;
+    let dims = if keepdims { out.shape().into() } else { dropped_dims(x.shape(), axes) };
+    let out = out.relaid(crate::array::Layout::contiguous(&dims)?);
+    Ok(finish_batched(out, &[x], |_| Record {
+        name: "sum_of_squares",
+        cost: 2.0 * move_cost(x),
+        params: ShapeVec::from_slice(axes),
+        saved: smallvec![Saved::input(x, 0)],
+        backward: |axes, cx| {
+            let Some(g) = cx.take_grad(0) else {
+                return Ok(());
+            };
+            let x = cx.saved(0)?;
+            let twice = binary_scalar(&MULTIPLY, &g, Scalar::Float(2.0))?;
+            let twice = reshape_dims(&twice, &batched(cx, &kept_dims(x.shape(), axes)))?;
+            cx.give(0, binary(&MULTIPLY, &twice, &x)?);
+            Ok(())
+        },
+    }))
+}
+
+pub(crate) fn need_elements(op: &'static str, x: &Tensor, axes: &[usize]) -> Result<()> {
+    if count(x, axes) > 0 || x.size() > 0 || kept_dims(x.shape(), axes).contains(&0) {
+        return Ok(());
+    }
+    Err(Box::new(Error::Shape {
+        op: op.into(),
+        what: "zero elements have no extreme".into(),
+        remedy: "reduce over axes with at least one element",
+    }))
+}
+
+/// Maximum or minimum over axes as the host names them.
+fn extreme(
+    op: Reduction,
+    name: &'static str,
+    x: &Tensor,
+    axis: &Axes,
+    keepdims: bool,
+) -> Result<Tensor> {
+    let axes = resolve_fold(name, axis, x.ndim())?;
+    need_elements(name, x, &axes)?;
+    finish_shape(extreme_over(op, name, x, &axes)?, &axes, keepdims)
+}
+
+/// Maximum or minimum over resolved axes, which stay as size 1; the gradient is shared evenly among ties.
+pub(crate) fn extreme_over(
+    op: Reduction,
+    name: &'static str,
+    x: &Tensor,
+    axes: &[usize],
+) -> Result<Tensor> {
+    let out = reduced(op, x, axes, x.dtype())?;
+    Ok(finish_batched(out, &[x], |out| Record {
+        name,
+        cost: 4.0 * move_cost(x),
+        params: ShapeVec::from_slice(axes),
+        saved: smallvec![Saved::input(x, 0), Saved::output(out, 0)],
+        backward: |axes, cx| {
+            let Some(g) = cx.take_grad(0) else {
+                return Ok(());
+            };
+            let (x, y) = (cx.saved(0)?, cx.saved(1)?);
+            // The choice is locally constant: the mask is a constant also at second order.
+            let mask = astype(&binary(&EQUAL, &x.detach(), &y.detach())?, g.dtype())?;
+            let share = binary(&DIVIDE, &mask, &sum_over(&mask, axes, true)?)?;
+            cx.give(0, binary(&MULTIPLY, &g, &share)?);
+            Ok(())
+        },
+    }))
+}
+
+/// Mean over resolved axes, as a float.
+pub(crate) fn mean_over(x: &Tensor, axes: &[usize], keepdims: bool) -> Result<Tensor> {
+    let x = astype(x, x.dtype().to_float())?;
+    let n = count(&x, axes) as f64;
+    binary_scalar(&DIVIDE, &sum_over(&x, axes, keepdims)?, Scalar::Float(n))
+}
+
+/// Variance over resolved axes: `sum((x - mean)²) / (n - ddof)`.
+pub(crate) fn var_over(x: &Tensor, axes: &[usize], ddof: f64, keepdims: bool) -> Result<Tensor> {
+    let x = astype(x, x.dtype().to_float())?;
+    let centred = binary(&SUBTRACT, &x, &mean_over(&x, axes, true)?)?;
+    let divisor = (count(&x, axes) as f64 - ddof).max(0.0);
+    binary_scalar(&DIVIDE, &squares_over(&centred, axes, keepdims)?, Scalar::Float(divisor))
+}
+
+/// The axes after all others, merged into one: one line per result.
+pub(crate) fn lines(x: &Tensor, axes: &[usize]) -> Result<Tensor> {
+    let mut order: ShapeVec = (0..x.ndim()).filter(|a| !axes.contains(a)).collect();
+    order.extend_from_slice(axes);
+    let mut dims = dropped_dims(x.shape(), axes);
+    dims.push(count(x, axes));
+    reshape_dims(&permute_axes(x, &order)?, &dims)
+}
+
+/// The inverse of `lines`, for a tensor that had `dims`.
+fn from_lines(x: &Tensor, dims: &[usize], axes: &[usize]) -> Result<Tensor> {
+    let mut order: ShapeVec = (0..dims.len()).filter(|a| !axes.contains(a)).collect();
+    order.extend_from_slice(axes);
+    let spread: ShapeVec = order.iter().map(|&a| dims[a]).collect();
+    let mut inverse: ShapeVec = smallvec![0; order.len()];
+    order.iter().enumerate().for_each(|(i, &a)| inverse[a] = i);
+    permute_axes(&reshape_dims(x, &spread)?, &inverse)
+}
+
+/// Product over resolved axes.
+fn prod_over(x: &Tensor, axes: &[usize], keepdims: bool) -> Result<Tensor> {
+    let dtype = if x.dtype().is_float() { x.dtype() } else { DType::I64 };
+    let out = finish_batched(reduced(Reduction::Prod, x, axes, dtype)?, &[x], |_| {
+        Record {
+            name: "prod",
+            cost: 10.0 * move_cost(x),
+            params: ShapeVec::from_slice(axes),
+            saved: smallvec![Saved::input(x, 0)],
+            backward: |axes, cx| {
+                let Some(g) = cx.take_grad(0) else {
+                    return Ok(());
+                };
+                let x = cx.saved(0)?;
+                let lines = lines(&x, axes)?;
+                // Never the product over the element: the products of the others are exact at zeros.
+                let others = product_of_others(&lines, lines.ndim() - 1)?;
+                cx.give(0, binary(&MULTIPLY, &g, &from_lines(&others, x.shape(), axes)?)?);
+                Ok(())
+            },
+        }
+    });
+    finish_shape(out, axes, keepdims)
+}
+
+crate::operations! { family "reduction";
+    /// Sum over the axes; integers and booleans sum as int64. Derivative: `g` repeated.
+    [numpy("sum")]
+    fn sum(x: Tensor, axis: Axes = Axes::All, keepdims: bool = false, dtype: Option<DType> = None) -> Tensor {
+        let x = dtype.map_or_else(|| Ok(x.clone()), |d| astype(x, d))?;
+        let out = sum_over(&x, &resolve_fold("sum", &axis, x.ndim())?, keepdims)?;
+        dtype.map_or_else(|| Ok(out.clone()), |d| astype(&out, d))
+    }
+    /// Product over the axes; integers and booleans in int64. Derivative: `g` times the product of the others, exact also where elements are zero.
+    [numpy("prod")]
+    fn prod(x: Tensor, axis: Axes = Axes::All, keepdims: bool = false, dtype: Option<DType> = None) -> Tensor {
+        let x = dtype.map_or_else(|| Ok(x.clone()), |d| astype(x, d))?;
+        let out = prod_over(&x, &resolve_fold("prod", &axis, x.ndim())?, keepdims)?;
+        dtype.map_or_else(|| Ok(out.clone()), |d| astype(&out, d))
+    }
+    /// Mean over the axes, a float. Derivative: `g / n` repeated.
+    [numpy("mean")]
+    fn mean(x: Tensor, axis: Axes = Axes::All, keepdims: bool = false, dtype: Option<DType> = None) -> Tensor {
+        if let Some(got) = dtype.filter(|d| !d.is_float()) {
+            return Err(Box::new(Error::DType { op: "mean".into(), got, remedy: "give a float dtype, and cast the mean" }));
+        }
+        let x = dtype.map_or_else(|| Ok(x.clone()), |d| astype(x, d))?;
+        mean_over(&x, &resolve("mean", &axis, x.ndim())?, keepdims)
+    }
+    /// Largest element over the axes; NaN if there is one. Derivative: `g` to the largest, shared evenly among ties.
+    [numpy("max")]
+    fn max(x: Tensor, axis: Axes = Axes::All, keepdims: bool = false) -> Tensor {
+        extreme(Reduction::Max, "max", x, &axis, keepdims)
+    }
+    /// Smallest element over the axes; NaN if there is one. Derivative: `g` to the smallest, shared evenly among ties.
+    [numpy("min")]
+    fn min(x: Tensor, axis: Axes = Axes::All, keepdims: bool = false) -> Tensor {
+        extreme(Reduction::Min, "min", x, &axis, keepdims)
+    }
+    /// `max` by another name, which gives values only also for PyTorch's `dim=`.
+    [numpy("amax")]
+    fn amax(x: Tensor, axis: Axes = Axes::All, keepdims: bool = false) -> Tensor {
+        extreme(Reduction::Max, "amax", x, &axis, keepdims)
+    }
+    /// `min` by another name, which gives values only also for PyTorch's `dim=`.
+    [numpy("amin")]
+    fn amin(x: Tensor, axis: Axes = Axes::All, keepdims: bool = false) -> Tensor {
+        extreme(Reduction::Min, "amin", x, &axis, keepdims)
+    }
+    /// Variance over the axes, `sum((x - mean)²) / (n - ddof)`; `correction` is another name of `ddof`. Derivative: `2 g (x - mean) / (n - ddof)`.
+    [numpy("var")]
+    fn var(x: Tensor, axis: Axes = Axes::All, ddof: f64 = 0.0, keepdims: bool = false) -> Tensor {
+        var_over(x, &resolve("var", &axis, x.ndim())?, ddof, keepdims)
+    }
+    /// Standard deviation, the square root of `var`. Derivative: that of the root, and 0 where the deviation is 0.
+    [numpy("std")]
+    fn std(x: Tensor, axis: Axes = Axes::All, ddof: f64 = 0.0, keepdims: bool = false) -> Tensor {
+        root(&var_over(x, &resolve("std", &axis, x.ndim())?, ddof, keepdims)?)
+    }
+    /// Index of the first largest element, along an axis or over all.
+    [numpy("argmax"), constant]
+    fn argmax(x: Tensor, axis: Option<isize> = None, keepdims: bool = false) -> Tensor {
+        Ok(arg_extreme(true, "argmax", x, axis, keepdims)?.underived([x].into_iter()))
+    }
+    /// Index of the first smallest element, along an axis or over all.
+    [numpy("argmin"), constant]
+    fn argmin(x: Tensor, axis: Option<isize> = None, keepdims: bool = false) -> Tensor {
+        Ok(arg_extreme(false, "argmin", x, axis, keepdims)?.underived([x].into_iter()))
+    }
+    /// Whether all elements over the axes are true.
+    [numpy("all"), constant]
+    fn all(x: Tensor, axis: Axes = Axes::All, keepdims: bool = false) -> Tensor {
+        let axes = resolve_fold("all", &axis, x.ndim())?;
+        let truth = reduced(Reduction::All, x, &axes, DType::Bool)?;
+        Ok(finish_shape(truth, &axes, keepdims)?.underived([x].into_iter()))
+    }
+    /// Whether any element over the axes is true.
+    [numpy("any"), constant]
+    fn any(x: Tensor, axis: Axes = Axes::All, keepdims: bool = false) -> Tensor {
+        let axes = resolve_fold("any", &axis, x.ndim())?;
+        let truth = reduced(Reduction::Any, x, &axes, DType::Bool)?;
+        Ok(finish_shape(truth, &axes, keepdims)?.underived([x].into_iter()))
+    }
+    /// How many elements over the axes are not zero.
+    [numpy("count_nonzero"), constant]
+    fn count_nonzero(x: Tensor, axis: Axes = Axes::All, keepdims: bool = false) -> Tensor {
+        let truth = astype(&x.detach(), DType::Bool)?;
+        let count = sum_over(&truth, &resolve_fold("count_nonzero", &axis, x.ndim())?, keepdims)?;
+        Ok(count.underived([x].into_iter()))
+    }
+}
+
+fn arg_extreme(
+    largest: bool,
+    name: &'static str,
+    x: &Tensor,
+    axis: Option<isize>,
+    keepdims: bool,
+) -> Result<Tensor> {
+    let x = x.detach();
+    let (flat, axes) = match axis {
+        None => (reshape_dims(&x, &[x.size()])?, smallvec![0]),
+        Some(0 | -1) if x.ndim() == 0 => return Tensor::zeros(&[], DType::I64),
+        Some(axis) => (x.clone(), resolve(name, &Axes::from(axis), x.ndim())?),
+    };
+    need_elements(name, &flat, &axes)?;
+    let out = Tensor::empty(&kept_dims(flat.shape(), &axes), DType::I64)?;
+    kernels::arg_reduce(largest, flat.dtype(), flat.view_of(), axes[0], out.view_mut());
+    match (axis, keepdims) {
+        (None, true) => reshape_dims(&out, &vec![1; x.ndim()]),
+        (None, false) => reshape_dims(&out, &[]),
+        _ => finish_shape(out, &axes, keepdims),
+    }
+}
+
+impl Tensor {
+    /// Sum of all elements.
+    pub fn sum_all(&self) -> Result<Tensor> {
+        self.sum(Axes::All, false, None)
+    }
+}

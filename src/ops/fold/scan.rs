@@ -1,0 +1,235 @@
+//! Running folds along an axis: sums, products, logarithms of sums, extremes.
+//!
+//! Owns: the cumulative operations and the linear recurrence that their derivatives are made of.
+//! Never divides by an element, so that zeros are as good as any value.
+//! Invariant: every derivative is again made of scans and products, hence exact to any order.
+
+use smallvec::smallvec;
+
+use crate::array::normalize_axis;
+use crate::dtype::DType;
+use crate::error::Result;
+use crate::graph::Saved;
+use crate::kernels::{self, scan::Scan};
+use crate::ops::core::declare::{Operand, Scalar};
+use crate::ops::core::elementwise::{binary, binary_scalar};
+use crate::ops::core::layout::{astype, reshape_dims};
+use crate::ops::core::places::{Places, take_rows};
+use crate::ops::core::structured::{Record, SavedList, finish, finish_batched, move_cost};
+use crate::ops::core::view::{Step, embed, slice_axis};
+use crate::ops::elementwise::arith::{MULTIPLY, SUBTRACT};
+use crate::ops::elementwise::compare::EQUAL;
+use crate::ops::elementwise::select::where_;
+use crate::ops::elementwise::unary::exp;
+use crate::ops::shape::join::concatenate;
+use crate::tensor::Tensor;
+
+/// The tensor and the axis to fold along: without an axis, the flattened tensor and its only one.
+fn line(op: &'static str, x: &Tensor, axis: Option<isize>) -> Result<(Tensor, usize)> {
+    match axis {
+        None => Ok((reshape_dims(x, &[x.size()])?, 0)),
+        Some(axis) => Ok((x.clone(), normalize_axis(op, axis, x.ndim())?)),
+    }
+}
+
+/// NumPy's running sums take a 0-d tensor for one of one element.
+fn at_least_1d(x: &Tensor) -> Result<Tensor> {
+    if x.ndim() == 0 { reshape_dims(x, &[1]) } else { Ok(x.clone()) }
+}
+
+/// The dtype that a running sum or product has: NumPy's, integers widened to int64.
+fn widened(x: &Tensor, dtype: Option<DType>) -> Result<Tensor> {
+    astype(x, dtype.unwrap_or(if x.dtype().is_float() { x.dtype() } else { DType::I64 }))
+}
+
+/// An axis back to front; a view.
+pub(crate) fn reversed(x: &Tensor, axis: usize) -> Result<Tensor> {
+    match x.shape()[axis] {
+        0 => Ok(x.clone()),
+        n => slice_axis(x, axis, n - 1, -1, n),
+    }
+}
+
+/// The elements moved one place up an axis; the first place is 0.
+fn moved_up(x: &Tensor, axis: usize) -> Result<Tensor> {
+    let len = x.shape()[axis].saturating_sub(1);
+    let kept = slice_axis(x, axis, 0, 1, len)?;
+    embed(&kept, x.shape(), &[Step::Slice { axis, start: 1, step: 1, len }])
+}
+
+/// The elements moved one place down an axis; the last place is 0.
+fn moved_down(x: &Tensor, axis: usize) -> Result<Tensor> {
+    let len = x.shape()[axis].saturating_sub(1);
+    let kept = slice_axis(x, axis, 1.min(x.shape()[axis]), 1, len)?;
+    embed(&kept, x.shape(), &[Step::Slice { axis, start: 0, step: 1, len }])
+}
+
+fn folded(op: Scan, x: &Tensor, axis: usize) -> Result<Tensor> {
+    let out = Tensor::empty(x.shape(), x.dtype())?;
+    kernels::scan::scan(op, x.dtype(), x.view_of(), axis, out.view_mut());
+    Ok(out)
+}
+
+/// `s[i] = a[i] s[i - 1] + b[i]` along an axis, with 0 before the first.
+fn recurrence(a: &Tensor, b: &Tensor, axis: usize) -> Result<Tensor> {
+    let out = Tensor::empty(b.shape(), b.dtype())?;
+    kernels::scan::recurrence(b.dtype(), a.view_of(), b.view_of(), axis, out.view_mut());
+    Ok(finish(out, &[a, b], |out| Record {
+        name: "recurrence",
+        cost: 6.0 * move_cost(out),
+        params: axis,
+        saved: smallvec![Saved::input(a, 0), Saved::output(out, 0)],
+        backward: |&axis, cx| {
+            let Some(g) = cx.take_grad(0) else {
+                return Ok(());
+            };
+            let h = recurrence_from_end(&cx.saved(0)?, &g, axis)?;
+            if cx.wants(0) {
+                cx.give(0, binary(&MULTIPLY, &h, &moved_up(&cx.saved(1)?, axis)?)?);
+            }
+            cx.give(1, h);
+            Ok(())
+        },
+    }))
+}
+
+/// `h[i] = a[i + 1] h[i + 1] + b[i]`: what reaches place `i` from all places after it.
+fn recurrence_from_end(a: &Tensor, b: &Tensor, axis: usize) -> Result<Tensor> {
+    let a = reversed(&moved_down(a, axis)?, axis)?;
+    reversed(&recurrence(&a, &reversed(b, axis)?, axis)?, axis)
+}
+
+pub(crate) fn cumulative_sum(x: &Tensor, axis: usize) -> Result<Tensor> {
+    Ok(finish_batched(folded(Scan::Sum, x, axis)?, &[x], |out| Record {
+        name: "cumsum",
+        cost: 2.0 * move_cost(out),
+        params: axis,
+        saved: SavedList::new(),
+        backward: |&axis, cx| {
+            let Some(g) = cx.take_grad(0) else {
+                return Ok(());
+            };
+            let axis = axis + cx.batch().len();
+            let from_end = cumulative_sum(&reversed(&g, axis)?, axis)?;
+            cx.give(0, reversed(&from_end, axis)?);
+            Ok(())
+        },
+    }))
+}
+
+pub(crate) fn cumulative_product(x: &Tensor, axis: usize) -> Result<Tensor> {
+    Ok(finish(folded(Scan::Prod, x, axis)?, &[x], |out| Record {
+        name: "cumprod",
+        cost: 8.0 * move_cost(out),
+        params: axis,
+        saved: smallvec![Saved::input(x, 0), Saved::output(out, 0)],
+        backward: |&axis, cx| {
+            let Some(g) = cx.take_grad(0) else {
+                return Ok(());
+            };
+            let (x, y) = (cx.saved(0)?, cx.saved(1)?);
+            let after = recurrence_from_end(&x, &g, axis)?;
+            cx.give(0, binary(&MULTIPLY, &before(&y, axis)?, &after)?);
+            Ok(())
+        },
+    }))
+}
+
+/// From running products, the product of what stands before each place.
+fn before(y: &Tensor, axis: usize) -> Result<Tensor> {
+    let n = y.shape()[axis];
+    if n == 0 {
+        return Ok(y.clone());
+    }
+    let mut dims = y.shape().to_vec();
+    dims[axis] = 1;
+    let first = Tensor::ones(&dims, y.dtype())?;
+    concatenate(&[first, slice_axis(y, axis, 0, 1, n - 1)?], Some(axis as isize))
+}
+
+/// The product of all other elements of each line, exact whatever is zero.
+pub(crate) fn product_of_others(x: &Tensor, axis: usize) -> Result<Tensor> {
+    let ahead = before(&cumulative_product(x, axis)?, axis)?;
+    let behind = before(&cumulative_product(&reversed(x, axis)?, axis)?, axis)?;
+    binary(&MULTIPLY, &ahead, &reversed(&behind, axis)?)
+}
+
+/// 0 in place of -inf, so that a difference of two of them is no NaN.
+pub(crate) fn without_minus_infinity(y: &Tensor) -> Result<Tensor> {
+    let empty = binary_scalar(&EQUAL, &y.detach(), Scalar::Float(f64::NEG_INFINITY))?;
+    where_(&empty, &Operand::Scalar(Scalar::Float(0.0)), &Operand::Tensor(y.clone()))
+}
+
+fn cumulative_logsumexp(x: &Tensor, axis: usize) -> Result<Tensor> {
+    Ok(finish(folded(Scan::LogSum, x, axis)?, &[x], |out| Record {
+        name: "logcumsumexp",
+        cost: 12.0 * move_cost(out),
+        params: axis,
+        saved: smallvec![Saved::input(x, 0), Saved::output(out, 0)],
+        backward: |&axis, cx| {
+            let Some(g) = cx.take_grad(0) else {
+                return Ok(());
+            };
+            let (x, y) = (cx.saved(0)?, cx.saved(1)?);
+            // Relative to the running value, every factor is at most 1: nothing overflows.
+            let level = without_minus_infinity(&y)?;
+            let growth = exp(&binary(&SUBTRACT, &moved_up(&y, axis)?, &level)?)?;
+            let after = recurrence_from_end(&growth, &g, axis)?;
+            let share = exp(&binary(&SUBTRACT, &x, &level)?)?;
+            cx.give(0, binary(&MULTIPLY, &share, &after)?);
+            Ok(())
+        },
+    }))
+}
+
+/// Running extremes and the index of each: the last of equals, and a NaN stays.
+fn cumulative_extreme(
+    op: &'static str,
+    largest: bool,
+    x: &Tensor,
+    axis: Option<isize>,
+) -> Result<(Tensor, Tensor)> {
+    let (x, axis) = line(op, x, axis)?;
+    let index = Tensor::empty(x.shape(), DType::I64)?;
+    kernels::scan::scan_extreme(largest, x.dtype(), x.view_of(), axis, index.view_mut());
+    Ok((taken_along(op, &x, axis, &index)?, index))
+}
+
+/// The elements that indices (int64, of the dims of `x` except along the axis) choose along an axis.
+pub(crate) fn taken_along(
+    op: &'static str,
+    x: &Tensor,
+    axis: usize,
+    index: &Tensor,
+) -> Result<Tensor> {
+    let rows = take_rows(x, &Places::along(op, x.shape(), axis, index)?)?;
+    reshape_dims(&rows, index.shape())
+}
+
+crate::operations! { family "cumulative";
+    /// Running sum along an axis (or of the flattened tensor). Derivative: the running sum of `g` from the end.
+    [numpy("cumsum", "cumulative_sum")]
+    fn cumsum(x: Tensor, axis: Option<isize> = None, dtype: Option<DType> = None) -> Tensor {
+        let (x, axis) = line("cumsum", &widened(&at_least_1d(x)?, dtype)?, axis)?;
+        cumulative_sum(&x, axis)
+    }
+    /// Running product along an axis (or of the flattened tensor). Derivative: exact also where elements are zero.
+    [numpy("cumprod", "cumulative_prod")]
+    fn cumprod(x: Tensor, axis: Option<isize> = None, dtype: Option<DType> = None) -> Tensor {
+        let (x, axis) = line("cumprod", &widened(&at_least_1d(x)?, dtype)?, axis)?;
+        cumulative_product(&x, axis)
+    }
+    /// Running `ln(sum(e^x))` along an axis (or of the flattened tensor), without overflow. Derivative: the share of each element in all later sums.
+    fn logcumsumexp(x: Tensor, axis: Option<isize> = None) -> Tensor {
+        let (x, axis) = line("logcumsumexp", &astype(x, x.dtype().to_float())?, axis)?;
+        cumulative_logsumexp(&x, axis)
+    }
+    /// Running maximum along an axis (or of the flattened tensor) and its index, the last of equals. Derivative: `g` to the element chosen.
+    fn cummax(x: Tensor, axis: Option<isize> = None) -> (Tensor, Tensor) {
+        cumulative_extreme("cummax", true, x, axis)
+    }
+    /// Running minimum along an axis (or of the flattened tensor) and its index, the last of equals. Derivative: `g` to the element chosen.
+    fn cummin(x: Tensor, axis: Option<isize> = None) -> (Tensor, Tensor) {
+        cumulative_extreme("cummin", false, x, axis)
+    }
+}

@@ -1,0 +1,179 @@
+//! Softmax, its logarithm, and the losses of rows of logits.
+//!
+//! Owns: the three and their derivatives. Never exponentiates anything above the row's maximum.
+//! Invariant: a row's probabilities sum to one; a row of -inf alone gives NaN, as SciPy does.
+
+use smallvec::smallvec;
+
+use crate::array::normalize_axis;
+use crate::dtype::DType;
+use crate::error::{Error, Result};
+use crate::graph::Saved;
+use crate::kernels::{self, View, ViewMut};
+use crate::ops::core::elementwise::binary;
+use crate::ops::core::layout::{astype, broadcast_to, reshape_dims, sum_over, swap_axes};
+use crate::ops::core::structured::{Record, finish, finish_batched, move_cost};
+use crate::ops::elementwise::arith::{MULTIPLY, SUBTRACT};
+use crate::ops::elementwise::compare::{equal, not_equal};
+use crate::tensor::Tensor;
+
+type RowKernel = fn(DType, View<'_>, ViewMut<'_>);
+
+/// The axis exchanged with the last one.
+fn exchanged(x: &Tensor, axis: usize) -> Result<Tensor> {
+    let last = x.ndim() - 1;
+    if axis == last { Ok(x.clone()) } else { swap_axes(x, axis, last) }
+}
+
+/// Runs a kernel that works along the last axis of contiguous rows, along any axis.
+fn along(x: &Tensor, axis: usize, kernel: RowKernel) -> Result<Tensor> {
+    let rows = exchanged(&x.detach(), axis)?.contiguous()?;
+    let out = Tensor::empty(rows.shape(), x.dtype())?;
+    kernel(x.dtype(), rows.view_of(), out.view_mut());
+    exchanged(&out, axis)
+}
+
+type RowGradient = fn(DType, View<'_>, View<'_>, ViewMut<'_>);
+
+/// The fused derivative from the result `y`, along any axis.
+fn along_backward(y: &Tensor, g: &Tensor, axis: usize, kernel: RowGradient) -> Result<Tensor> {
+    let rows = exchanged(&broadcast_to(&y.detach(), g.shape())?, axis)?.contiguous()?;
+    let g = exchanged(&g.detach(), axis)?.contiguous()?;
+    let out = Tensor::empty(rows.shape(), y.dtype())?;
+    kernel(y.dtype(), rows.view_of(), g.view_of(), out.view_mut());
+    exchanged(&out, axis)
+}
+
+pub(crate) fn softmax_axis(x: &Tensor, axis: usize) -> Result<Tensor> {
+    Ok(finish_batched(along(x, axis, kernels::softmax::softmax)?, &[x], |out| Record {
+        name: "softmax",
+        cost: 6.0 * move_cost(out),
+        params: axis,
+        saved: smallvec![Saved::output(out, 0)],
+        backward: |&axis, cx| {
+            let Some(g) = cx.take_grad(0) else {
+                return Ok(());
+            };
+            let (y, axis) = (cx.saved(0)?, axis + cx.batch().len());
+            let gradient = if cx.create_graph() {
+                let mean = sum_over(&binary(&MULTIPLY, &g, &y)?, &[axis], true)?;
+                binary(&MULTIPLY, &y, &binary(&SUBTRACT, &g, &mean)?)?
+            } else {
+                along_backward(&y, &g, axis, kernels::softmax::softmax_backward)?
+            };
+            cx.give(0, gradient);
+            Ok(())
+        },
+    }))
+}
+
+pub(crate) fn log_softmax_axis(x: &Tensor, axis: usize) -> Result<Tensor> {
+    Ok(finish_batched(along(x, axis, kernels::softmax::log_softmax)?, &[x], |out| Record {
+        name: "log_softmax",
+        cost: 6.0 * move_cost(out),
+        params: axis,
+        saved: smallvec![Saved::output(out, 0)],
+        backward: |&axis, cx| {
+            let Some(g) = cx.take_grad(0) else {
+                return Ok(());
+            };
+            let (y, axis) = (cx.saved(0)?, axis + cx.batch().len());
+            let gradient = if cx.create_graph() {
+                let total = sum_over(&g, &[axis], true)?;
+                binary(&SUBTRACT, &g, &binary(&MULTIPLY, &y.exp()?, &total)?)?
+            } else {
+                along_backward(&y, &g, axis, kernels::softmax::log_softmax_backward)?
+            };
+            cx.give(0, gradient);
+            Ok(())
+        },
+    }))
+}
+
+/// The loss of each row for class numbers (int64); the fused derivative needs two numbers per row.
+pub(crate) fn class_losses(x: &Tensor, target: &Tensor, ignore: i64) -> Result<Tensor> {
+    let rows = x.detach().contiguous()?;
+    let losses = Tensor::empty(target.shape(), x.dtype())?;
+    let stats = Tensor::empty(&[target.size(), 2], x.dtype())?;
+    let (view, classes) = (rows.view_of(), target.view_of());
+    kernels::softmax::cross_entropy(
+        x.dtype(),
+        view,
+        classes,
+        ignore,
+        losses.view_mut(),
+        stats.view_mut(),
+    )?;
+    Ok(finish(losses, &[x], |_| Record {
+        name: "cross_entropy",
+        cost: 4.0 * move_cost(x),
+        params: ignore,
+        saved: smallvec![Saved::input(x, 0), Saved::value(target), Saved::value(&stats)],
+        backward: |&ignore, cx| {
+            let Some(g) = cx.take_grad(0) else {
+                return Ok(());
+            };
+            let (x, target, stats) = (cx.saved(0)?, cx.saved(1)?, cx.saved(2)?);
+            let gradient = if cx.create_graph() {
+                recorded_gradient(&x, &target, ignore, &g)?
+            } else {
+                let (x, g) = (x.contiguous()?, g.contiguous()?);
+                let out = Tensor::empty(x.shape(), x.dtype())?;
+                kernels::softmax::cross_entropy_backward(
+                    x.dtype(),
+                    x.view_of(),
+                    target.view_of(),
+                    ignore,
+                    stats.view_of(),
+                    g.view_of(),
+                    out.view_mut(),
+                )?;
+                out
+            };
+            cx.give(0, gradient);
+            Ok(())
+        },
+    }))
+}
+
+/// `(softmax(x) - onehot(target)) g` in tensor operations; ignored rows are zero.
+fn recorded_gradient(x: &Tensor, target: &Tensor, ignore: i64, g: &Tensor) -> Result<Tensor> {
+    let classes: Vec<i64> = (0..x.shape()[1] as i64).collect();
+    let column = reshape_dims(target, &[target.size(), 1])?;
+    let chosen = astype(&equal(&column, &Tensor::from(classes))?, x.dtype())?;
+    let counted = astype(&not_equal(&column, &Tensor::from(ignore))?, x.dtype())?;
+    let weight = binary(&MULTIPLY, &reshape_dims(g, &[g.size(), 1])?, &counted)?;
+    binary(&MULTIPLY, &binary(&SUBTRACT, &softmax_axis(x, 1)?, &chosen)?, &weight)
+}
+
+/// `function` along an axis of `x` as a float; a number has an axis 0, as in SciPy.
+fn on_axis(
+    op: &'static str,
+    x: &Tensor,
+    axis: isize,
+    dtype: Option<DType>,
+    function: fn(&Tensor, usize) -> Result<Tensor>,
+) -> Result<Tensor> {
+    if let Some(got) = dtype.filter(|d| !d.is_float()) {
+        let remedy = "give fg.float32 or fg.float64";
+        return Err(Box::new(Error::DType { op: op.into(), got, remedy }));
+    }
+    let x = astype(x, dtype.unwrap_or(x.dtype().to_float()))?;
+    if x.ndim() == 0 && matches!(axis, 0 | -1) {
+        return reshape_dims(&function(&reshape_dims(&x, &[1])?, 0)?, &[]);
+    }
+    function(&x, normalize_axis(op, axis, x.ndim())?)
+}
+
+crate::operations! { family "softmax";
+    /// `e^x / sum(e^x)` along an axis, computed in `dtype` if it is given. Derivative: `y (g - sum(g y))`.
+    [numpy("scipy.special.softmax")]
+    fn softmax(x: Tensor, axis: isize, dtype: Option<DType> = None) -> Tensor {
+        on_axis("softmax", x, axis, dtype, softmax_axis)
+    }
+    /// Logarithm of the softmax along an axis, computed in `dtype` if it is given. Derivative: `g - softmax(x) sum(g)`.
+    [numpy("scipy.special.log_softmax")]
+    fn log_softmax(x: Tensor, axis: isize, dtype: Option<DType> = None) -> Tensor {
+        on_axis("log_softmax", x, axis, dtype, log_softmax_axis)
+    }
+}

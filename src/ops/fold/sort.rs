@@ -1,0 +1,158 @@
+//! Sorting and searching: order, largest elements, places in an order.
+//!
+//! Owns: sort, argsort, topk, partition, searchsorted. What is recorded takes its values by indices.
+//! Never sorts in place. Invariant: sorting is stable, a NaN comes after every number, and a gradient goes
+//! to the element that was chosen.
+
+use std::cmp::Ordering;
+
+use crate::array::{ShapeVec, normalize_axis};
+use crate::dtype::DType;
+use crate::error::{Dims, Error, Result};
+use crate::graph;
+use crate::kernels::{self, order::Key};
+use crate::ops::core::declare::Ints;
+use crate::ops::core::layout::{astype, reshape_dims};
+use crate::ops::core::places::integers;
+use crate::ops::fold::scan::taken_along;
+use crate::tensor::Tensor;
+use crate::with_dtype;
+
+/// The indices of the first `wanted` elements in order along an axis.
+pub(crate) fn order_along(
+    x: &Tensor,
+    axis: usize,
+    wanted: usize,
+    descending: bool,
+) -> Result<Tensor> {
+    let mut dims = ShapeVec::from_slice(x.shape());
+    dims[axis] = wanted;
+    let index = Tensor::empty(&dims, DType::I64)?;
+    kernels::order::arg_order(descending, x.dtype(), x.view_of(), axis, index.view_mut());
+    Ok(index)
+}
+
+/// The tensor and the axis to sort along; without an axis, the flattened tensor.
+fn line(op: &'static str, x: &Tensor, axis: Option<isize>) -> Result<(Tensor, usize)> {
+    match axis {
+        None => Ok((reshape_dims(x, &[x.size()])?, 0)),
+        Some(axis) => Ok((x.clone(), normalize_axis(op, axis, x.ndim())?)),
+    }
+}
+
+fn sorted(op: &'static str, x: &Tensor, axis: Option<isize>, descending: bool) -> Result<Tensor> {
+    let (x, axis) = line(op, x, axis)?;
+    if !(graph::recording() && x.requires_grad()) {
+        // Nobody asks where an element came from.
+        let out = Tensor::empty(x.shape(), x.dtype())?;
+        kernels::order::sort(descending, x.dtype(), x.view_of(), axis, out.view_mut());
+        return Ok(out.unrecorded(std::iter::once(&x)));
+    }
+    let index = order_along(&x, axis, x.shape()[axis], descending)?;
+    taken_along(op, &x, axis, &index)
+}
+
+fn out_of_range(op: &'static str, what: String, size: usize) -> Box<Error> {
+    Box::new(Error::Argument {
+        op: op.into(),
+        what: format!("{what} of an axis of size {size}"),
+        remedy: "stay within the axis".into(),
+    })
+}
+
+/// For each value, how many elements of the ordered `a` come before it (or, from the right, not after it).
+fn places<T: Key>(a: &[T], values: &[T], right: bool) -> Vec<i64> {
+    let before = |x: &T, value: T| match x.order(value) {
+        Ordering::Less => true,
+        Ordering::Equal => right,
+        Ordering::Greater => false,
+    };
+    values.iter().map(|&value| a.partition_point(|x| before(x, value)) as i64).collect()
+}
+
+/// A tensor of one axis, or an error that shows its shape.
+pub(crate) fn vector<'a>(op: &'static str, x: &'a Tensor) -> Result<&'a Tensor> {
+    if x.ndim() == 1 {
+        return Ok(x);
+    }
+    Err(Box::new(Error::Shape {
+        op: op.into(),
+        what: format!("a tensor of shape {} where a vector is needed", Dims::from(x.shape())),
+        remedy: "give a vector, as ravel() makes one",
+    }))
+}
+
+/// Where to insert the values of `v` in the ordered vector `a`, as int64.
+pub(crate) fn search(a: &Tensor, v: &Tensor, right: bool) -> Result<Tensor> {
+    vector("searchsorted", a)?;
+    let dtype = a.dtype().promote(v.dtype());
+    let (a, v) = (astype(&a.detach(), dtype)?, astype(&v.detach(), dtype)?);
+    let found = with_dtype!(dtype, T => places(&a.to_vec::<T>()?, &v.to_vec::<T>()?, right));
+    Tensor::from_vec(found, v.shape())
+}
+
+crate::operations! { family "ordering";
+    /// The elements in ascending order along an axis (None: flattened), or descending; a NaN is above every number. Derivative: `g` back to where each came from.
+    [numpy("sort")]
+    fn sort(x: Tensor, axis: Option<isize> = Some(-1), descending: bool = false) -> Tensor {
+        sorted("sort", x, axis, descending)
+    }
+    /// The indices that sort along an axis (None: flattened); equal elements keep their order.
+    [numpy("argsort"), constant]
+    fn argsort(x: Tensor, axis: Option<isize> = Some(-1), descending: bool = false) -> Tensor {
+        // One number is a line of one, as in NumPy.
+        let axis = if x.ndim() == 0 && matches!(axis, Some(0 | -1)) { None } else { axis };
+        let (line, axis) = line("argsort", &x.detach(), axis)?;
+        let order = order_along(&line, axis, line.shape()[axis], descending)?;
+        Ok(order.underived([x].into_iter()))
+    }
+    /// The elements along an axis such that those at `kth` are where sorting puts them. Derivative: `g` back to where each came from.
+    [numpy("partition")]
+    fn partition(x: Tensor, kth: Ints, axis: Option<isize> = Some(-1)) -> Tensor {
+        let (line, at) = line("partition", x, axis)?;
+        let n = line.shape()[at] as i64;
+        match kth.iter().find(|&&k| k < -n || k >= n) {
+            Some(k) => Err(out_of_range("partition", format!("element {k}"), n as usize)),
+            None => sorted("partition", x, axis, false),
+        }
+    }
+    /// The `k` largest (or smallest) elements along an axis, in order, and their indices. Derivative: `g` to the elements chosen.
+    fn topk(x: Tensor, k: isize, axis: isize = -1, largest: bool = true, sorted: bool = true) -> (Tensor, Tensor) {
+        // They come in order even if the caller does not insist.
+        let _ = sorted;
+        let axis = normalize_axis("topk", axis, x.ndim())?;
+        let size = x.shape()[axis];
+        let Some(wanted) = usize::try_from(k).ok().filter(|&k| k <= size) else {
+            return Err(out_of_range("topk", format!("{k} elements"), size));
+        };
+        let index = order_along(x, axis, wanted, largest)?;
+        Ok((taken_along("topk", x, axis, &index)?, index))
+    }
+    /// Where to insert the values of `v` in the ordered vector `a`, before equal elements or, with `side="right"`, after them.
+    [numpy("searchsorted"), constant]
+    fn searchsorted(a: Tensor, v: Tensor, side: String = "left".to_owned(), sorter: Option<Tensor> = None) -> Tensor {
+        let right = match side.as_str() {
+            "left" => false,
+            "right" => true,
+            other => return Err(Box::new(Error::Argument {
+                op: "searchsorted".into(),
+                what: format!("side {other:?}"),
+                remedy: "use \"left\" or \"right\"".into(),
+            })),
+        };
+        let a = match sorter {
+            Some(order) => {
+                if vector("searchsorted", order)?.size() != a.size() {
+                    return Err(Box::new(Error::Argument {
+                        op: "searchsorted".into(),
+                        what: format!("a sorter of {} elements for {}", order.size(), a.size()),
+                        remedy: "give argsort(a)".into(),
+                    }));
+                }
+                taken_along("searchsorted", vector("searchsorted", a)?, 0, &integers("searchsorted", order)?)?
+            }
+            None => a.clone(),
+        };
+        Ok(search(&a, v, right)?.underived([&a, v].into_iter()))
+    }
+}

@@ -1,0 +1,147 @@
+//! Gathering and scattering along one axis, an index for every element.
+//!
+//! Owns: take_along_axis and put_along_axis (NumPy), gather, scatter and scatter_add (PyTorch).
+//! Never changes an argument. Invariant: repeated targets accumulate when added, and the last wins when put.
+
+use crate::array::{ShapeVec, broadcast_shapes, normalize_axis};
+use crate::error::{Dims, Error, Result};
+use crate::ops::core::declare::Operand;
+use crate::ops::core::layout::{axis_or_flat, broadcast_to, reshape_dims};
+use crate::ops::core::places::{Places, add_rows, integers, put_rows, take_rows, value_for};
+use crate::ops::core::view::slice_axis;
+use crate::tensor::Tensor;
+
+fn shapes(
+    op: &'static str,
+    what: &str,
+    a: &[usize],
+    b: &[usize],
+    remedy: &'static str,
+) -> Box<Error> {
+    let what = format!("{what} of shape {} for a tensor of shape {}", Dims::from(a), Dims::from(b));
+    Box::new(Error::Shape { op: op.into(), what, remedy })
+}
+
+/// Both with at least one axis.
+fn raised(x: &Tensor) -> Result<Tensor> {
+    if x.ndim() == 0 { reshape_dims(x, &[1]) } else { Ok(x.clone()) }
+}
+
+/// PyTorch's index: as many axes as `x`, no longer than it but along `axis`.
+struct Along {
+    x: Tensor,
+    index: Tensor,
+    places: Places,
+}
+
+impl Along {
+    fn new(op: &'static str, x: &Tensor, axis: isize, index: &Tensor) -> Result<Along> {
+        let (x, index) = (raised(x)?, raised(&integers(op, index)?)?);
+        let axis = normalize_axis(op, axis, x.ndim())?;
+        let fits = index.ndim() == x.ndim()
+            && (0..x.ndim()).all(|a| a == axis || index.shape()[a] <= x.shape()[a]);
+        if !fits {
+            let remedy = "give as many axes, and no more elements along the other axes";
+            return Err(shapes(op, "an index", index.shape(), x.shape(), remedy));
+        }
+        let places = Places::along(op, x.shape(), axis, &index)?;
+        Ok(Along { x, index, places })
+    }
+
+    /// The source cut to the index, one row per place.
+    fn rows(&self, op: &'static str, src: &Operand) -> Result<Tensor> {
+        let src = value_for(op, &self.x, src)?;
+        let dims = self.index.shape();
+        if src.ndim() == 0 {
+            return broadcast_to(&src, &[self.places.len()]);
+        }
+        if src.ndim() != dims.len() || src.shape().iter().zip(dims).any(|(have, want)| have < want)
+        {
+            return Err(shapes(
+                op,
+                "an index",
+                dims,
+                src.shape(),
+                "give a source at least as large as the index",
+            ));
+        }
+        let mut cut = src;
+        for (axis, &len) in dims.iter().enumerate() {
+            if len != cut.shape()[axis] {
+                cut = slice_axis(&cut, axis, 0, 1, len)?;
+            }
+        }
+        reshape_dims(&cut, &[self.places.len()])
+    }
+}
+
+/// NumPy's indices: broadcast with `x` along the other axes.
+fn spread(op: &'static str, x: &Tensor, indices: &Tensor, axis: usize) -> Result<(Tensor, Tensor)> {
+    if indices.ndim() != x.ndim() {
+        return Err(shapes(op, "indices", indices.shape(), x.shape(), "give as many axes"));
+    }
+    let (mut a, mut b) = (ShapeVec::from_slice(x.shape()), ShapeVec::from_slice(indices.shape()));
+    (a[axis], b[axis]) = (1, 1);
+    let both = broadcast_shapes(op, &[&a, &b])?;
+    let with = |own: usize| {
+        let mut dims = both.clone();
+        dims[axis] = own;
+        dims
+    };
+    Ok((
+        broadcast_to(x, &with(x.shape()[axis]))?,
+        broadcast_to(indices, &with(indices.shape()[axis]))?,
+    ))
+}
+
+/// The elements at the indices along an axis, or of the flattened tensor.
+fn taken(op: &'static str, x: &Tensor, indices: &Tensor, axis: Option<isize>) -> Result<Tensor> {
+    let (x, axis) = axis_or_flat(op, x, axis)?;
+    let (x, indices) = spread(op, &x, &integers(op, indices)?, axis)?;
+    let places = Places::along(op, x.shape(), axis, &indices)?;
+    reshape_dims(&take_rows(&x, &places)?, indices.shape())
+}
+
+crate::operations! { family "along an axis";
+    /// The elements at the indices along an axis, which broadcast with the other axes; `axis=None` means the flattened tensor. Derivative: `g`, accumulated where an index repeats.
+    [numpy("take_along_axis")]
+    fn take_along_axis(x: Tensor, indices: Tensor, axis: Option<isize> = Some(-1)) -> Tensor {
+        taken("take_along_axis", x, indices, axis)
+    }
+    /// PyTorch's name of `take_along_axis`; without an axis both are flattened.
+    fn take_along_dim(x: Tensor, indices: Tensor, axis: Option<isize> = None) -> Tensor {
+        match axis {
+            Some(_) => taken("take_along_dim", x, indices, axis),
+            None => taken("take_along_dim", x, &reshape_dims(indices, &[indices.size()])?, None),
+        }
+    }
+    /// A copy with `values` at the indices along an axis; the last of a repeated index stays. Derivatives: of `x`, `g` elsewhere; of `values`, `g` where they stayed.
+    fn put_along_axis(x: Tensor, indices: Tensor, values: Operand, axis: Option<isize> = Some(-1)) -> Tensor {
+        let (flat, axis) = axis_or_flat("put_along_axis", x, axis)?;
+        let (wide, indices) = spread("put_along_axis", &flat, &integers("put_along_axis", indices)?, axis)?;
+        if wide.shape() != flat.shape() {
+            return Err(shapes("put_along_axis", "indices", indices.shape(), flat.shape(), "give no more elements along the other axes"));
+        }
+        let places = Places::along("put_along_axis", flat.shape(), axis, &indices)?;
+        let values = broadcast_to(&value_for("put_along_axis", x, values)?, indices.shape())?;
+        let rows = reshape_dims(&values, &[places.len()])?;
+        reshape_dims(&put_rows("put_along_axis", &flat, &places, &rows)?, x.shape())
+    }
+    /// PyTorch's gather: `out[i, j, …] = x[index[i, j, …], j, …]` for axis 0. Derivative: `g`, accumulated where an index repeats.
+    fn gather(x: Tensor, axis: isize, index: Tensor) -> Tensor {
+        let along = Along::new("gather", x, axis, index)?;
+        reshape_dims(&take_rows(&along.x, &along.places)?, index.shape())
+    }
+    /// PyTorch's scatter: a copy with `out[index[i, j, …], j, …] = src[i, j, …]` for axis 0; the last of a repeated index stays. Derivatives: of `x`, `g` elsewhere; of `src`, `g` where it stayed.
+    fn scatter(x: Tensor, axis: isize, index: Tensor, src: Operand) -> Tensor {
+        let along = Along::new("scatter", x, axis, index)?;
+        let rows = along.rows("scatter", src)?;
+        reshape_dims(&put_rows("scatter", &along.x, &along.places, &rows)?, x.shape())
+    }
+    /// As `scatter`, but added to what is there; repeated indices accumulate. Derivatives: of `x`, `g`; of `src`, `g` gathered.
+    fn scatter_add(x: Tensor, axis: isize, index: Tensor, src: Operand) -> Tensor {
+        let along = Along::new("scatter_add", x, axis, index)?;
+        let rows = along.rows("scatter_add", src)?;
+        reshape_dims(&add_rows("scatter_add", &along.x, &along.places, &rows)?, x.shape())
+    }
+}

@@ -1,0 +1,76 @@
+//! Indexing with everything NumPy's `x[...]` takes.
+//!
+//! Owns: reading through a subscript and its recorded form. Never makes a copy for a basic index.
+//! Invariant: repeated indices accumulate in the gradient.
+
+use crate::array::ShapeVec;
+use crate::error::Result;
+use crate::ops::core::arguments::Key;
+use crate::ops::core::declare::IndexItem;
+use crate::ops::core::layout::{permute_axes, reshape_dims};
+use crate::ops::core::places::take_rows;
+use crate::ops::core::view::view_through;
+use crate::ops::index::subscript::{Chosen, subscript};
+use crate::tensor::Tensor;
+
+impl Chosen {
+    /// The rows taken from `view`, with the axes of the arrays where NumPy has them.
+    pub(crate) fn read(&self, view: &Tensor) -> Result<Tensor> {
+        let rows = take_rows(view, &self.places)?;
+        self.arranged(&rows)
+    }
+
+    /// Rows as the result of an index expression shows them.
+    pub(crate) fn arranged(&self, rows: &Tensor) -> Result<Tensor> {
+        let mut dims = self.dims.clone();
+        dims.extend_from_slice(&rows.shape()[1..]);
+        let out = reshape_dims(rows, &dims)?;
+        if self.before == 0 {
+            return Ok(out);
+        }
+        let lead = self.dims.len();
+        let order: ShapeVec = (lead..lead + self.before)
+            .chain(0..lead)
+            .chain(lead + self.before..out.ndim())
+            .collect();
+        permute_axes(&out, &order)
+    }
+
+    /// The dims of the result.
+    pub(crate) fn result_dims(&self) -> ShapeVec {
+        let rows = self.places.row_dims();
+        let (before, after) = rows[1..].split_at(self.before);
+        [before, &self.dims, after].concat().into()
+    }
+
+    /// A value of the result's dims as rows: the inverse of `arranged`.
+    pub(crate) fn rows(&self, value: &Tensor) -> Result<Tensor> {
+        let lead = self.dims.len();
+        let order: ShapeVec = (self.before..self.before + lead)
+            .chain(0..self.before)
+            .chain(self.before + lead..value.ndim())
+            .collect();
+        let value = if self.before == 0 { value.clone() } else { permute_axes(value, &order)? };
+        reshape_dims(&value, &self.places.row_dims())
+    }
+}
+
+crate::operations! { family "indexing";
+    /// NumPy's `x[index]`: integers, slices, None and ... give a view; integer and boolean arrays give a copy. Derivative: `g` at the chosen elements, accumulated where an index repeats.
+    fn index(x: Tensor, key: Key) -> Tensor {
+        let plan = subscript(x.shape(), key)?;
+        let read = match plan.chosen {
+            None => return view_through(x, "index", plan.steps),
+            Some(chosen) if plan.steps.is_empty() => chosen.read(x),
+            Some(chosen) => chosen.read(&view_through(x, "index", plan.steps)?),
+        }?;
+        if !read.requires_grad() && read.cut_by().is_none() {
+            let arrays = key.iter().filter_map(|item| match item {
+                IndexItem::Array(index) => Some(index),
+                _ => None,
+            });
+            return Ok(read.underived(arrays));
+        }
+        Ok(read)
+    }
+}

@@ -1,0 +1,10 @@
+//! Choosing elements: subscripts, takes, gathers, masks.
+//!
+//! Owns: the reading of index expressions and the operations that pick by position. Never changes a tensor in place.
+//! Invariant: positions are resolved once into `core::places`, which serves forward and backward.
+
+pub mod gather;
+pub mod index;
+pub mod nonzero;
+pub(crate) mod subscript;
+pub mod take;

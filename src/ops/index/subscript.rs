@@ -1,0 +1,231 @@
+//! Reading index expressions: which part is a view, which arrays index the rest.
+//!
+//! Owns: the rules of NumPy's `x[...]` and the parsed form, `Subscript`. Never moves an element.
+//! Invariant: arrays index axes of the view, ascending; integers beside arrays count as arrays.
+
+use crate::array::{ShapeVec, broadcast_shapes, checked_numel};
+use crate::dtype::DType;
+use crate::error::{Dims, Error, Result};
+use crate::ops::core::declare::IndexItem;
+use crate::ops::core::layout::broadcast_to;
+use crate::ops::core::places::{Places, integers};
+use crate::ops::core::view::Step;
+use crate::ops::index::nonzero::coordinates;
+use crate::tensor::Tensor;
+
+/// An index expression resolved against a shape.
+pub(crate) struct Subscript {
+    /// The basic part, as steps of a view.
+    pub(crate) steps: Vec<Step>,
+    /// What arrays choose of that view.
+    pub(crate) chosen: Option<Chosen>,
+}
+
+/// Places of a view, and how the chosen rows are arranged in the result.
+#[derive(Clone)]
+pub(crate) struct Chosen {
+    pub(crate) places: Places,
+    /// The shape of the index arrays together.
+    pub(crate) dims: ShapeVec,
+    /// How many other axes stand before the arrays' in the result.
+    pub(crate) before: usize,
+}
+
+fn bad(what: String, remedy: &'static str) -> Box<Error> {
+    Box::new(Error::BadIndex { op: "index".into(), what, remedy })
+}
+
+/// `start`, `len` of a Python slice over an axis.
+fn slice_bounds(start: Option<i64>, stop: Option<i64>, step: i64, size: usize) -> (usize, usize) {
+    let n = size as i64;
+    let (low, high) = if step > 0 { (0, n) } else { (-1, n - 1) };
+    let clamp = |v: i64| (if v < 0 { v.saturating_add(n) } else { v }).clamp(low, high);
+    let first = start.map_or(if step > 0 { 0 } else { n - 1 }, clamp);
+    let last = stop.map_or(if step > 0 { n } else { -1 }, clamp);
+    let span = if step > 0 { last - first } else { first - last };
+    if span <= 0 {
+        return (0, 0);
+    }
+    (first as usize, (span - 1) as usize / step.unsigned_abs() as usize + 1)
+}
+
+/// How many axes of the tensor an item consumes.
+fn consumed(item: &IndexItem) -> usize {
+    match item {
+        IndexItem::NewAxis | IndexItem::Ellipsis => 0,
+        IndexItem::Array(t) if t.dtype() == DType::Bool => t.ndim(),
+        _ => 1,
+    }
+}
+
+struct Reader<'a> {
+    dims: &'a [usize],
+    /// The axis of the tensor and the axis of the view that come next.
+    source: usize,
+    target: usize,
+    steps: Vec<Step>,
+    /// The dims of the view so far.
+    view: ShapeVec,
+    /// The indexed axes of the view and their arrays (int64, or a mask over several axes).
+    arrays: Vec<(usize, Tensor)>,
+    positions: Vec<usize>,
+}
+
+impl Reader<'_> {
+    /// An axis of the tensor that stays in the view.
+    fn keep(&mut self, size: usize) {
+        self.view.push(size);
+        self.source += 1;
+        self.target += 1;
+    }
+
+    /// An index of the next axis, counted from the front.
+    fn resolved(&self, index: i64) -> Result<usize> {
+        let (axis, size) = (self.source, self.dims[self.source]);
+        let resolved = if index < 0 { index + size as i64 } else { index };
+        if resolved < 0 || resolved >= size as i64 {
+            return Err(Box::new(Error::IndexRange { op: "index".into(), index, axis, size }));
+        }
+        Ok(resolved as usize)
+    }
+
+    fn int(&mut self, index: i64) -> Result<()> {
+        let index = self.resolved(index)?;
+        self.steps.push(Step::Select { axis: self.target, index });
+        self.source += 1;
+        Ok(())
+    }
+
+    fn slice(&mut self, start: Option<i64>, stop: Option<i64>, step: Option<i64>) -> Result<()> {
+        let step = step.unwrap_or(1);
+        if step == 0 {
+            return Err(bad("a slice step of 0".into(), "use a step other than 0"));
+        }
+        let size = self.dims[self.source];
+        let (first, len) = slice_bounds(start, stop, step, size);
+        if !(first == 0 && len == size && step == 1) {
+            self.steps.push(Step::Slice {
+                axis: self.target,
+                start: first,
+                step: step as isize,
+                len,
+            });
+        }
+        self.keep(len);
+        Ok(())
+    }
+
+    fn new_axis(&mut self) {
+        self.steps.push(Step::Insert { axis: self.target });
+        self.view.push(1);
+        self.target += 1;
+    }
+
+    fn array(&mut self, position: usize, index: &Tensor) -> Result<()> {
+        self.positions.push(position);
+        if index.dtype() != DType::Bool {
+            if index.dtype().is_float() {
+                let what = format!("an index array of dtype {}", index.dtype());
+                return Err(bad(what, "index with integers or booleans"));
+            }
+            self.arrays.push((self.target, integers("index", index)?));
+            self.keep(self.dims[self.source]);
+            return Ok(());
+        }
+        let covered = &self.dims[self.source..self.source + index.ndim()];
+        if index.shape() != covered {
+            return Err(bad(
+                format!(
+                    "a boolean index of shape {} over axes of shape {}",
+                    Dims::from(index.shape()),
+                    Dims::from(covered)
+                ),
+                "give a mask of the shape it covers",
+            ));
+        }
+        self.arrays.push((self.target, index.detach()));
+        if index.ndim() == 0 {
+            // A single truth value is a mask over an axis of size 1 made for it.
+            self.new_axis();
+        }
+        covered.iter().for_each(|&size| self.keep(size));
+        Ok(())
+    }
+}
+
+/// Resolves an index expression against a shape.
+pub(crate) fn subscript(dims: &[usize], items: &[IndexItem]) -> Result<Subscript> {
+    let used: usize = items.iter().map(consumed).sum();
+    if items.iter().filter(|i| matches!(i, IndexItem::Ellipsis)).count() > 1 {
+        return Err(bad("more than one ellipsis".into(), "use ... once"));
+    }
+    if used > dims.len() {
+        let what = format!("{used} indices for {} dimensions", dims.len());
+        return Err(bad(what, "give at most one index per dimension"));
+    }
+    let arrays = items.iter().any(|i| matches!(i, IndexItem::Array(_)));
+    let mut reader = Reader {
+        dims,
+        source: 0,
+        target: 0,
+        steps: vec![],
+        view: ShapeVec::new(),
+        arrays: vec![],
+        positions: vec![],
+    };
+    for (position, item) in items.iter().enumerate() {
+        match item {
+            IndexItem::Int(i) if arrays => {
+                let index = reader.resolved(*i)? as i64;
+                reader.array(position, &Tensor::from(index))?;
+            }
+            IndexItem::Int(i) => reader.int(*i)?,
+            IndexItem::Slice(a, b, c) => reader.slice(*a, *b, *c)?,
+            IndexItem::NewAxis => reader.new_axis(),
+            IndexItem::Ellipsis => {
+                (used..dims.len()).for_each(|_| reader.keep(dims[reader.source]))
+            }
+            IndexItem::Array(t) => reader.array(position, t)?,
+        }
+    }
+    (reader.source..dims.len()).for_each(|axis| reader.view.push(dims[axis]));
+    checked_numel("index", &reader.view)?;
+    let chosen = if arrays { Some(choose(&reader)?) } else { None };
+    Ok(Subscript { steps: reader.steps, chosen })
+}
+
+/// The places of the arrays, and where NumPy puts their axes.
+fn choose(reader: &Reader<'_>) -> Result<Chosen> {
+    let adjacent = reader.positions.windows(2).all(|w| w[1] == w[0] + 1);
+    // Side by side, the arrays' axes replace the indexed ones where those stood; else they come first.
+    let before = if adjacent { reader.arrays[0].0 } else { 0 };
+    if let [(first, mask)] = &reader.arrays[..]
+        && mask.dtype() == DType::Bool
+    {
+        let mask = if mask.ndim() == 0 {
+            mask.with_layout(mask.layout().insert_axis(0))
+        } else {
+            mask.clone()
+        };
+        let places = Places::masked(&reader.view, *first, &mask)?;
+        let dims = ShapeVec::from_slice(&[places.len()]);
+        return Ok(Chosen { places, dims, before });
+    }
+    let mut axes = ShapeVec::new();
+    let mut arrays = Vec::new();
+    for (first, array) in &reader.arrays {
+        if array.dtype() != DType::Bool {
+            axes.push(*first);
+            arrays.push(array.clone());
+            continue;
+        }
+        let found = coordinates(array)?;
+        axes.extend(*first..*first + found.len());
+        arrays.extend(found);
+    }
+    let shapes: Vec<&[usize]> = arrays.iter().map(Tensor::shape).collect();
+    let dims = broadcast_shapes("index", &shapes)?;
+    let spread = arrays.iter().map(|t| broadcast_to(t, &dims)).collect::<Result<Vec<_>>>()?;
+    let places = Places::indexed("index", &reader.view, &axes, &spread)?;
+    Ok(Chosen { places, dims, before })
+}

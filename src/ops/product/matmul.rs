@@ -1,0 +1,170 @@
+//! Matrix products with NumPy's rules for vectors and batches.
+//!
+//! Owns: `matmul` and its derivative. Never materialises a transpose: swapped strides reach the kernel.
+//! Invariant: the rule sees at least two axes per operand; vectors are reshaped around it.
+
+use smallvec::smallvec;
+
+use crate::array::{ShapeVec, broadcast_shapes};
+use crate::dtype::DType;
+use crate::error::{Error, Result};
+use crate::graph::Saved;
+use crate::kernels;
+use crate::ops::core::layout::{astype, reshape_dims, sum_to, sum_to_own, swap_axes};
+use crate::ops::core::structured::{Cx, Record, finish_batched};
+use crate::tensor::Tensor;
+
+/// Multiply-adds that one nanosecond of one core does in float64, about.
+const FLOPS_PER_NS: f32 = 40.0;
+
+fn mismatch(a: &Tensor, b: &Tensor) -> Box<Error> {
+    Box::new(Error::MatmulShapes { a: a.shape().into(), b: b.shape().into() })
+}
+
+/// The product's dims and the nanoseconds it takes.
+fn product_dims(a: &Tensor, b: &Tensor) -> Result<(ShapeVec, f32)> {
+    let (m, k) = (a.shape()[a.ndim() - 2], a.shape()[a.ndim() - 1]);
+    let (k2, n) = (b.shape()[b.ndim() - 2], b.shape()[b.ndim() - 1]);
+    if k != k2 {
+        return Err(mismatch(a, b));
+    }
+    let lead = [&a.shape()[..a.ndim() - 2], &b.shape()[..b.ndim() - 2]];
+    let mut dims = broadcast_shapes("matmul", &lead).map_err(|_| mismatch(a, b))?;
+    let batch: usize = dims.iter().product();
+    dims.push(m);
+    dims.push(n);
+    Ok((dims, 100.0 + (batch * m * k * n) as f32 / FLOPS_PER_NS))
+}
+
+fn transposed(x: &Tensor) -> Result<Tensor> {
+    swap_axes(x, x.ndim() - 2, x.ndim() - 1)
+}
+
+/// `g bᵀ` and `aᵀ g`, unrecorded, on two threads where it pays.
+fn both_gradients(a: &Tensor, b: &Tensor, g: &Tensor) -> Result<[Tensor; 2]> {
+    let (a, b) = (transposed(a)?, transposed(b)?);
+    let (ga, gb) = (product_dims(g, &b)?.0, product_dims(&a, g)?.0);
+    let outs = [Tensor::empty(&ga, g.dtype())?, Tensor::empty(&gb, g.dtype())?];
+    let [ga, gb] = outs.each_ref().map(Tensor::view_mut);
+    let (a, b, g_view) = (a.view_of(), b.view_of(), g.view_of());
+    kernels::matmul_both(g.dtype(), [(g_view, b, ga), (a, g_view, gb)]);
+    Ok(outs)
+}
+
+/// The gradients from a batch of them: one tall product where the other operand is a single matrix.
+fn batched_gradients(
+    cx: &mut Cx<'_>,
+    g: &Tensor,
+    a_dims: &[usize],
+    b_dims: &[usize],
+) -> Result<()> {
+    let rows = cx.batch()[0];
+    if cx.wants(0) {
+        let bt = transposed(&cx.saved(1)?)?;
+        let ga = if bt.ndim() == 2 {
+            let mut dims = ShapeVec::from_slice(g.shape());
+            let k = dims.pop().unwrap_or(1);
+            let tall = reshape_dims(g, &[dims.iter().product(), k])?;
+            dims.push(bt.shape()[1]);
+            reshape_dims(&product(&tall, &bt)?, &dims)?
+        } else {
+            product(g, &bt)?
+        };
+        cx.give(0, sum_to_own(&ga, a_dims, cx)?);
+    }
+    if cx.wants(1) {
+        let a = cx.saved(0)?;
+        let (m, n) = (g.shape()[g.ndim() - 2], g.shape()[g.ndim() - 1]);
+        let gb = if a.ndim() == 2 && g.ndim() == 3 && n == 1 {
+            let gb = product(&reshape_dims(g, &[rows, m])?, &a)?;
+            reshape_dims(&gb, &[rows, a.shape()[1], 1])?
+        } else {
+            product(&transposed(&a)?, g)?
+        };
+        cx.give(1, sum_to_own(&gb, b_dims, cx)?);
+    }
+    Ok(())
+}
+
+/// The product of operands of one float or integer dtype with at least two axes each.
+pub(crate) fn product(a: &Tensor, b: &Tensor) -> Result<Tensor> {
+    let (dims, cost) = product_dims(a, b)?;
+    let out = Tensor::empty(&dims, a.dtype())?;
+    if a.ndim() == 2 && b.ndim() == 2 {
+        kernels::matmul(a.dtype(), a.view_of(), b.view_of(), &out.view_mut());
+    } else {
+        kernels::matmul_batch(a.dtype(), a.view_of(), b.view_of(), &out.view_mut());
+    }
+    Ok(finish_batched(out, &[a, b], |_| Record {
+        name: "matmul",
+        cost: 2.0 * cost,
+        params: (ShapeVec::from_slice(a.shape()), ShapeVec::from_slice(b.shape())),
+        saved: smallvec![
+            if b.requires_grad() { Saved::input(a, 0) } else { Saved::None },
+            if a.requires_grad() { Saved::input(b, 1) } else { Saved::None }
+        ],
+        backward: |(a_dims, b_dims), cx| {
+            let Some(g) = cx.take_grad(0) else {
+                return Ok(());
+            };
+            if !cx.batch().is_empty() {
+                return batched_gradients(cx, &g, a_dims, b_dims);
+            }
+            if cx.wants(0) && cx.wants(1) && !cx.create_graph() {
+                let [ga, gb] = both_gradients(&cx.saved(0)?, &cx.saved(1)?, &g)?;
+                cx.give(0, sum_to(&ga, a_dims)?);
+                cx.give(1, sum_to(&gb, b_dims)?);
+                return Ok(());
+            }
+            if cx.wants(0) {
+                cx.give(0, sum_to(&product(&g, &transposed(&cx.saved(1)?)?)?, a_dims)?);
+            }
+            if cx.wants(1) {
+                cx.give(1, sum_to(&product(&transposed(&cx.saved(0)?)?, &g)?, b_dims)?);
+            }
+            Ok(())
+        },
+    }))
+}
+
+crate::operations! { family "matmul";
+    /// Matrix product: vectors are rows or columns, leading axes are batches that broadcast. Derivatives: `g bᵀ` and `aᵀ g`.
+    [numpy("matmul"), aliases("mm", "bmm")]
+    fn matmul(a: Tensor, b: Tensor) -> Tensor {
+        if a.ndim() == 0 || b.ndim() == 0 {
+            return Err(Box::new(Error::Shape {
+                op: "matmul".into(),
+                what: format!("operands of {} and {} dimensions", a.ndim(), b.ndim()),
+                remedy: "both need at least one dimension; use * for scalars",
+            }));
+        }
+        let common = a.dtype().promote(b.dtype());
+        // The kernel multiplies numbers; booleans are matched as int64 and read as truth again.
+        let dtype = if common == DType::Bool { DType::I64 } else { common };
+        let (mut x, mut y) = (astype(a, dtype)?, astype(b, dtype)?);
+        if x.shape()[x.ndim() - 1] != y.shape()[y.ndim().saturating_sub(2)] {
+            return Err(mismatch(a, b));
+        }
+        if a.ndim() == 1 {
+            x = reshape_dims(&x, &[1, x.size()])?;
+        }
+        if b.ndim() == 1 {
+            y = reshape_dims(&y, &[y.size(), 1])?;
+        }
+        // One matrix for a whole batch: a single tall product, whose derivative by it is one as well.
+        let mut dims = product_dims(&x, &y)?.0;
+        if y.ndim() == 2 && x.ndim() > 2 && x.is_contiguous() {
+            let rows = x.shape()[..x.ndim() - 1].iter().product();
+            x = reshape_dims(&x, &[rows, y.shape()[0]])?;
+        }
+        let mut out = product(&x, &y)?;
+        if b.ndim() == 1 {
+            dims.pop();
+        }
+        if a.ndim() == 1 {
+            dims.remove(dims.len() - if b.ndim() == 1 { 1 } else { 2 });
+        }
+        out = reshape_dims(&out, &dims)?;
+        if common == DType::Bool { astype(&out, DType::Bool) } else { Ok(out) }
+    }
+}

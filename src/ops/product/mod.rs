@@ -1,0 +1,12 @@
+//! Sums of products: matrices, tensors, functors.
+//!
+//! Owns: matmul, einsum, dot and cross products, and the functors. Never factorises a matrix.
+//! Invariant: operands reach the product kernel as at most one batch and two matrices.
+
+pub(crate) mod contract;
+pub mod einsum;
+pub(crate) mod einsum_text;
+pub(crate) mod fiber;
+pub mod functor;
+pub mod matmul;
+pub mod products;

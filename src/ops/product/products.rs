@@ -1,0 +1,178 @@
+//! Products of tensors over chosen axes: dot, vdot, inner, outer, tensordot, kron, cross.
+//!
+//! Owns: the reading of their axes, and `contract`, which brings any contraction to one matrix product.
+//! Never multiplies itself: `matmul::product` and the element-wise product do, and record.
+//! Invariant: operands are permuted views; a copy is made only where axes do not merge into one.
+
+use smallvec::SmallVec;
+
+use crate::array::{ShapeVec, normalize_axes, normalize_axis};
+use crate::dtype::DType;
+use crate::error::{Dims, Error, Result};
+use crate::ops::core::declare::{Ints, Nested};
+use crate::ops::core::elementwise::binary;
+use crate::ops::core::layout::{astype, permute_axes, reshape_dims};
+use crate::ops::core::view::{Step, view_through};
+use crate::ops::elementwise::arith::{MULTIPLY, SUBTRACT};
+use crate::ops::product::matmul::product;
+use crate::ops::shape::join::stack;
+use crate::tensor::Tensor;
+
+/// Two operands in the dtype they are multiplied in, and the dtype of the result.
+pub(crate) fn settle(a: &Tensor, b: &Tensor) -> Result<(Tensor, Tensor, DType)> {
+    let common = a.dtype().promote(b.dtype());
+    // The kernels add numbers; a boolean product is read as truth again at the end.
+    let dtype = if common == DType::Bool { DType::I64 } else { common };
+    Ok((astype(a, dtype)?, astype(b, dtype)?, common))
+}
+
+/// `x` as a matrix: the axes of `first` merged into its rows, those of `second` into its columns.
+fn matrix(x: &Tensor, first: &[usize], second: &[usize]) -> Result<Tensor> {
+    let size = |axes: &[usize]| axes.iter().map(|&a| x.shape()[a]).product::<usize>();
+    let (rows, columns) = (size(first), size(second));
+    let order: ShapeVec = first.iter().chain(second).copied().collect();
+    reshape_dims(&permute_axes(x, &order)?, &[rows, columns])
+}
+
+/// The axes of `x` that are not in `axes`.
+fn others(x: &Tensor, axes: &[usize]) -> ShapeVec {
+    (0..x.ndim()).filter(|a| !axes.contains(a)).collect()
+}
+
+/// The sum of products over pairs of axes; what is left of `a`, then of `b`, makes the result.
+pub(crate) fn contract(
+    op: &'static str,
+    a: &Tensor,
+    b: &Tensor,
+    a_axes: &[usize],
+    b_axes: &[usize],
+) -> Result<Tensor> {
+    if let Some((&i, &k)) =
+        a_axes.iter().zip(b_axes).find(|(i, k)| a.shape()[**i] != b.shape()[**k])
+    {
+        return Err(Box::new(Error::Shape {
+            op: op.into(),
+            what: format!(
+                "axis {i} of shape {} has size {} and axis {k} of shape {} has size {}",
+                Dims::from(a.shape()),
+                a.shape()[i],
+                Dims::from(b.shape()),
+                b.shape()[k]
+            ),
+            remedy: "axes that are summed together must have one size; transpose or name other axes",
+        }));
+    }
+    let (x, y, common) = settle(a, b)?;
+    let (left, right) = (others(&x, a_axes), others(&y, b_axes));
+    let mut dims: ShapeVec = left.iter().map(|&i| x.shape()[i]).collect();
+    dims.extend(right.iter().map(|&i| y.shape()[i]));
+    let out = product(&matrix(&x, &left, a_axes)?, &matrix(&y, b_axes, &right)?)?;
+    astype(&reshape_dims(&out, &dims)?, common)
+}
+
+/// The pairs of axes that `tensordot` sums over.
+fn tensordot_axes(a: &Tensor, b: &Tensor, axes: &Nested) -> Result<(ShapeVec, ShapeVec)> {
+    let bad = |what: String| {
+        Box::new(Error::Argument {
+            op: "tensordot".into(),
+            what,
+            remedy: "give a number of axes, or a pair of equally long lists of axes".into(),
+        })
+    };
+    match axes {
+        Nested::One(n) => {
+            let n =
+                usize::try_from(*n).ok().filter(|&n| n <= a.ndim() && n <= b.ndim()).ok_or_else(
+                    || bad(format!("axes={n} for {} and {} dimensions", a.ndim(), b.ndim())),
+                )?;
+            Ok(((a.ndim() - n..a.ndim()).collect(), (0..n).collect()))
+        }
+        Nested::Each(lists) => {
+            let [left, right] = &lists[..] else {
+                return Err(bad(format!("{} lists of axes", lists.len())));
+            };
+            if left.len() != right.len() {
+                return Err(bad(format!("{} axes of a and {} of b", left.len(), right.len())));
+            }
+            let signed =
+                |list: &Ints| list.iter().map(|&a| a as isize).collect::<SmallVec<[isize; 4]>>();
+            let left = normalize_axes("tensordot", &signed(left), a.ndim())?;
+            Ok((left, normalize_axes("tensordot", &signed(right), b.ndim())?))
+        }
+    }
+}
+
+/// The three components of vectors along an axis.
+fn components(x: &Tensor, axis: isize, name: &str) -> Result<[Tensor; 3]> {
+    let axis = normalize_axis("cross", axis, x.ndim())?;
+    if x.shape()[axis] != 3 {
+        return Err(Box::new(Error::Shape {
+            op: "cross".into(),
+            what: format!("{name} has {} components along axis {axis}", x.shape()[axis]),
+            remedy: "give vectors of 3 components; append a zero to vectors of 2",
+        }));
+    }
+    let part = |index| view_through(x, "select", vec![Step::Select { axis, index }]);
+    Ok([part(0)?, part(1)?, part(2)?])
+}
+
+/// Dims of `x` with ones in front, up to `ndim`, and a 1 before (`after` = 0) or after each.
+fn spread(x: &Tensor, ndim: usize, after: usize) -> ShapeVec {
+    let own = std::iter::repeat_n(1, ndim - x.ndim()).chain(x.shape().iter().copied());
+    own.flat_map(|d| if after == 1 { [d, 1] } else { [1, d] }).collect()
+}
+
+crate::operations! { family "products";
+    /// Inner product of vectors, product of matrices, or the sum over the last axis of `a` and the second-last of `b`; a number multiplies. Derivatives: `g bᵀ` and `aᵀ g`.
+    [numpy("dot")]
+    fn dot(a: Tensor, b: Tensor) -> Tensor {
+        if a.ndim() == 0 || b.ndim() == 0 {
+            return binary(&MULTIPLY, a, b);
+        }
+        contract("dot", a, b, &[a.ndim() - 1], &[b.ndim().saturating_sub(2)])
+    }
+    /// Sum of the products of all elements, both flattened. Derivatives: `g b` and `g a`.
+    [numpy("vdot")]
+    fn vdot(a: Tensor, b: Tensor) -> Tensor {
+        contract("vdot", &reshape_dims(a, &[a.size()])?, &reshape_dims(b, &[b.size()])?, &[0], &[0])
+    }
+    /// Sum of products over the last axes of both; a number multiplies. Derivatives: `g b` and `gᵀ a`.
+    [numpy("inner")]
+    fn inner(a: Tensor, b: Tensor) -> Tensor {
+        if a.ndim() == 0 || b.ndim() == 0 {
+            return binary(&MULTIPLY, a, b);
+        }
+        contract("inner", a, b, &[a.ndim() - 1], &[b.ndim() - 1])
+    }
+    /// All products of an element of `a` with one of `b`, both flattened: (a.size, b.size). Derivatives: `g b` and `gᵀ a`.
+    [numpy("outer"), aliases("ger")]
+    fn outer(a: Tensor, b: Tensor) -> Tensor {
+        binary(&MULTIPLY, &reshape_dims(a, &[a.size(), 1])?, &reshape_dims(b, &[1, b.size()])?)
+    }
+    /// Sum of products over the last `axes` axes of `a` and the first of `b`, or over a pair of lists of axes. Derivatives: the same contraction of `g` with the other operand.
+    [numpy("tensordot")]
+    fn tensordot(a: Tensor, b: Tensor, axes: Nested = Nested::One(2)) -> Tensor {
+        let (left, right) = tensordot_axes(a, b, &axes)?;
+        contract("tensordot", a, b, &left, &right)
+    }
+    /// Kronecker product: every element of `a` times the whole of `b`, as blocks. Derivatives: sums of `g` times the other operand over its blocks.
+    [numpy("kron")]
+    fn kron(a: Tensor, b: Tensor) -> Tensor {
+        let ndim = a.ndim().max(b.ndim());
+        let (left, right) = (reshape_dims(a, &spread(a, ndim, 1))?, reshape_dims(b, &spread(b, ndim, 0))?);
+        let blocks = binary(&MULTIPLY, &left, &right)?;
+        let dims: ShapeVec = blocks.shape().chunks(2).map(|pair| pair[0] * pair[1]).collect();
+        reshape_dims(&blocks, &dims)
+    }
+    /// Cross product of vectors of 3 components along an axis; `axis` overrides the other three. Derivatives: `b × g` and `g × a`.
+    [numpy("cross")]
+    fn cross(a: Tensor, b: Tensor, axisa: isize = -1, axisb: isize = -1, axisc: isize = -1, axis: Option<isize> = None) -> Tensor {
+        let [a0, a1, a2] = components(a, axis.unwrap_or(axisa), "a")?;
+        let [b0, b1, b2] = components(b, axis.unwrap_or(axisb), "b")?;
+        let minor = |p: &Tensor, q: &Tensor, r: &Tensor, s: &Tensor| {
+            binary(&SUBTRACT, &binary(&MULTIPLY, p, q)?, &binary(&MULTIPLY, r, s)?)
+        };
+        let parts = [minor(&a1, &b2, &a2, &b1)?, minor(&a2, &b0, &a0, &b2)?, minor(&a0, &b1, &a1, &b0)?];
+        stack(&parts, axis.unwrap_or(axisc))
+    }
+}

@@ -1,0 +1,134 @@
+//! Tensors made from nothing: constants, copies, contiguous forms.
+//!
+//! Owns: the constructors that need a kernel. Never records.
+//! Invariant: the result owns fresh storage that nobody else sees.
+
+use crate::dtype::DType;
+use crate::error::{Error, Result};
+use crate::kernels;
+use crate::ops::core::declare::Scalar;
+use crate::ops::core::structured::{Record, SavedList, finish_batched, move_cost};
+use crate::tensor::Tensor;
+
+/// An empty list with room for `n` elements; an error where the system refuses the memory.
+pub(crate) fn room<T>(n: usize) -> Result<Vec<T>> {
+    let mut list = Vec::new();
+    match list.try_reserve_exact(n) {
+        Ok(()) => Ok(list),
+        Err(_) => Err(Box::new(Error::Memory { bytes: n.saturating_mul(size_of::<T>()) })),
+    }
+}
+
+impl Tensor {
+    /// A tensor of one repeated number.
+    pub fn full(dims: &[usize], value: Scalar, dtype: DType) -> Result<Tensor> {
+        let out = Tensor::empty(dims, dtype)?;
+        match value {
+            Scalar::Int(i) => kernels::fill_int(dtype, i, out.view_mut()),
+            other => kernels::fill(dtype, other.as_f64(), out.view_mut()),
+        }
+        Ok(out)
+    }
+
+    /// A tensor of zeros.
+    pub fn zeros(dims: &[usize], dtype: DType) -> Result<Tensor> {
+        let out = Tensor::empty(dims, dtype)?;
+        kernels::zero(dtype, out.view_mut());
+        Ok(out)
+    }
+
+    /// A tensor of ones.
+    pub fn ones(dims: &[usize], dtype: DType) -> Result<Tensor> {
+        Tensor::full(dims, Scalar::Int(1), dtype)
+    }
+
+    /// A 0-d tensor of NumPy's dtype for a Python number.
+    pub fn scalar(value: Scalar) -> Tensor {
+        match value {
+            Scalar::Bool(b) => Tensor::from(b),
+            Scalar::Int(i) => Tensor::from(i),
+            Scalar::Float(f) => Tensor::from(f),
+        }
+    }
+
+    /// A fresh contiguous copy outside the graph.
+    pub(crate) fn duplicate(&self) -> Result<Tensor> {
+        let out = Tensor::empty(self.shape(), self.dtype())?;
+        kernels::copy(self.dtype(), self.view_of(), out.view_mut());
+        Ok(out)
+    }
+
+    /// The same data where only we can write to it and every element is aligned, outside the graph.
+    pub(crate) fn settled(&self) -> Result<Tensor> {
+        let aligned = (self.ptr() as usize).is_multiple_of(self.dtype().size());
+        if self.storage().may_be_written_elsewhere() || !aligned {
+            self.duplicate()
+        } else {
+            Ok(self.detach())
+        }
+    }
+
+    /// The same elements in C order: this tensor if they are already, else a recorded copy.
+    pub fn contiguous(&self) -> Result<Tensor> {
+        if self.is_contiguous() { Ok(self.clone()) } else { self.copied("contiguous") }
+    }
+
+    /// A copy with storage of its own, recorded as the identity.
+    pub(crate) fn copied(&self, name: &'static str) -> Result<Tensor> {
+        let out = self.duplicate()?;
+        Ok(finish_batched(out, &[self], |out| Record {
+            name,
+            cost: move_cost(out),
+            params: (),
+            saved: SavedList::new(),
+            backward: |(), cx| {
+                if let Some(g) = cx.take_grad(0) {
+                    cx.give(0, g);
+                }
+                Ok(())
+            },
+        }))
+    }
+
+    /// This tensor's data where nobody else holds it: in place if that is so already, else a copy.
+    pub(crate) fn into_owned(self) -> Result<Tensor> {
+        if self.is_contiguous() && self.storage().is_reusable() {
+            Ok(self.without_history())
+        } else {
+            self.duplicate()
+        }
+    }
+
+    /// A finished gradient as a value of its own, that shares memory with nothing: with its history if `create_graph`.
+    pub(crate) fn separate(self, create_graph: bool) -> Result<Tensor> {
+        let alone = self.is_contiguous() && self.storage().is_reusable();
+        match create_graph {
+            true if alone => Ok(self),
+            true => self.copied("clone"),
+            false => Ok(self.into_owned()?.without_graph()),
+        }
+    }
+}
+
+crate::operations! { family "creation";
+    /// A copy with storage of its own. Derivative: `g`.
+    [numpy("copy"), aliases("copy")]
+    fn clone_(x: Tensor) -> Tensor {
+        x.copied("clone")
+    }
+    /// Zeros of the same shape and dtype.
+    [numpy("zeros_like"), constant]
+    fn zeros_like(x: Tensor, dtype: Option<DType> = None) -> Tensor {
+        Tensor::zeros(x.shape(), dtype.unwrap_or(x.dtype()))
+    }
+    /// Ones of the same shape and dtype.
+    [numpy("ones_like"), constant]
+    fn ones_like(x: Tensor, dtype: Option<DType> = None) -> Tensor {
+        Tensor::ones(x.shape(), dtype.unwrap_or(x.dtype()))
+    }
+    /// One repeated number of the same shape and dtype.
+    [numpy("full_like"), constant]
+    fn full_like(x: Tensor, fill_value: Scalar, dtype: Option<DType> = None) -> Tensor {
+        Tensor::full(x.shape(), fill_value, dtype.unwrap_or(x.dtype()))
+    }
+}

@@ -1,0 +1,146 @@
+//! Joining along an axis.
+//!
+//! Owns: concatenate, stack and their kin. Never makes an intermediate copy: pieces go straight into the result.
+//! Invariant: the gradient of a piece is a slice of the output's gradient.
+
+use smallvec::SmallVec;
+
+use crate::array::{ShapeVec, normalize_axis};
+use crate::dtype::DType;
+use crate::error::{Dims, Error, Result};
+use crate::kernels::{self, ViewMut};
+use crate::ops::core::arguments::Tensors;
+use crate::ops::core::layout::{astype, reshape_dims};
+use crate::ops::core::structured::{Record, SavedList, finish_batched, move_cost};
+use crate::ops::core::view::slice_axis;
+use crate::ops::shape::grid::{at_least_1d, at_least_2d, at_least_3d};
+use crate::tensor::Tensor;
+
+fn common_dtype(op: &'static str, pieces: &[Tensor]) -> Result<DType> {
+    let first = pieces.first().ok_or_else(|| {
+        Box::new(Error::Argument {
+            op: op.into(),
+            what: "no tensors were given".into(),
+            remedy: "give at least one".into(),
+        })
+    })?;
+    Ok(pieces.iter().fold(first.dtype(), |d, x| d.promote(x.dtype())))
+}
+
+/// Joins pieces of one dtype along a valid axis.
+pub(crate) fn join(pieces: &[Tensor], axis: usize) -> Result<Tensor> {
+    let mut dims = ShapeVec::from_slice(pieces[0].shape());
+    for (i, piece) in pieces.iter().enumerate().skip(1) {
+        let fits = piece.ndim() == dims.len()
+            && (0..dims.len()).all(|a| a == axis || piece.shape()[a] == dims[a]);
+        if !fits {
+            return Err(Box::new(Error::Shape {
+                op: "concatenate".into(),
+                what: format!(
+                    "tensor {i} has shape {} and tensor 0 has {}",
+                    Dims::from(piece.shape()),
+                    Dims::from(pieces[0].shape())
+                ),
+                remedy: "the shapes must agree except along the joined axis",
+            }));
+        }
+        dims[axis] += piece.shape()[axis];
+    }
+    let out = Tensor::empty(&dims, pieces[0].dtype())?;
+    let mut start = 0;
+    for piece in pieces {
+        let len = piece.shape()[axis];
+        let part = out.layout().slice(axis, start, 1, len);
+        let target = ViewMut::of(out.storage(), &part, out.dtype());
+        kernels::copy(out.dtype(), piece.view_of(), target);
+        start += len;
+    }
+    let inputs: SmallVec<[&Tensor; 8]> = pieces.iter().collect();
+    Ok(finish_batched(out, &inputs, |out| Record {
+        name: "concatenate",
+        cost: move_cost(out),
+        params: (axis, pieces.iter().map(|p| p.shape()[axis]).collect::<ShapeVec>()),
+        saved: SavedList::new(),
+        backward: |(axis, lengths), cx| {
+            let Some(g) = cx.take_grad(0) else {
+                return Ok(());
+            };
+            let (axis, mut start) = (axis + cx.batch().len(), 0);
+            for (i, &len) in lengths.iter().enumerate() {
+                if cx.wants(i) {
+                    cx.give(i, slice_axis(&g, axis, start, 1, len)?);
+                }
+                start += len;
+            }
+            Ok(())
+        },
+    }))
+}
+
+/// The tensors with at least so many dimensions, as NumPy's stacking functions see them.
+fn raised(tensors: &[Tensor], to: fn(&Tensor) -> Result<Tensor>) -> Result<Vec<Tensor>> {
+    tensors.iter().map(to).collect()
+}
+
+/// A vector as a column, anything of more dimensions as it is.
+fn column(x: &Tensor) -> Result<Tensor> {
+    if x.ndim() < 2 { reshape_dims(x, &[x.size(), 1]) } else { Ok(x.clone()) }
+}
+
+crate::operations! { family "joining";
+    /// Joined along an existing axis; None joins the flattened tensors. Derivative: the slices of `g`.
+    [numpy("concatenate", "concat"), aliases("cat", "concat")]
+    fn concatenate(tensors: Tensors, axis: Option<isize> = Some(0)) -> Tensor {
+        let dtype = common_dtype("concatenate", tensors)?;
+        if let Some(axis) = axis && tensors.iter().all(|x| x.dtype() == dtype) {
+            return join(tensors, normalize_axis("concatenate", axis, tensors[0].ndim())?);
+        }
+        let mut pieces = Vec::with_capacity(tensors.len());
+        for x in tensors {
+            let x = astype(x, dtype)?;
+            pieces.push(if axis.is_none() { reshape_dims(&x, &[x.size()])? } else { x });
+        }
+        let axis = normalize_axis("concatenate", axis.unwrap_or(0), pieces[0].ndim())?;
+        join(&pieces, axis)
+    }
+    /// Joined along a new axis; all shapes agree. Derivative: the slices of `g`.
+    [numpy("stack")]
+    fn stack(tensors: Tensors, axis: isize = 0) -> Tensor {
+        let dtype = common_dtype("stack", tensors)?;
+        let first = &tensors[0];
+        if let Some(i) = tensors.iter().position(|t| t.shape() != first.shape()) {
+            return Err(Box::new(Error::Shape {
+                op: "stack".into(),
+                what: format!("tensor {i} has shape {} and tensor 0 has {}", Dims::from(tensors[i].shape()), Dims::from(first.shape())),
+                remedy: "all shapes must agree",
+            }));
+        }
+        let axis = normalize_axis("stack", axis, first.ndim() + 1)?;
+        let mut dims = ShapeVec::from_slice(first.shape());
+        dims.insert(axis, 1);
+        let pieces = tensors.iter().map(|x| reshape_dims(&astype(x, dtype)?, &dims)).collect::<Result<Vec<_>>>()?;
+        join(&pieces, axis)
+    }
+    /// Joined along axis 0, vectors as rows.
+    [numpy("vstack"), aliases("row_stack")]
+    fn vstack(tensors: Tensors) -> Tensor {
+        concatenate(&raised(tensors, at_least_2d)?, Some(0))
+    }
+    /// Joined along axis 1, vectors along axis 0.
+    [numpy("hstack")]
+    fn hstack(tensors: Tensors) -> Tensor {
+        let raised = raised(tensors, at_least_1d)?;
+        let axis = if raised.first().is_some_and(|x| x.ndim() == 1) { 0 } else { 1 };
+        concatenate(&raised, Some(axis))
+    }
+    /// Joined along axis 2, after vectors became `(1, n, 1)` and matrices `(m, n, 1)`.
+    [numpy("dstack")]
+    fn dstack(tensors: Tensors) -> Tensor {
+        concatenate(&raised(tensors, at_least_3d)?, Some(2))
+    }
+    /// Joined along axis 1, vectors as columns.
+    [numpy("column_stack")]
+    fn column_stack(tensors: Tensors) -> Tensor {
+        concatenate(&raised(tensors, column)?, Some(1))
+    }
+}

@@ -1,0 +1,124 @@
+//! Repeating elements and whole tensors.
+//!
+//! Owns: repeat, tile. Never loops over elements: a broadcast and a copy, or a gather.
+//! Invariant: the gradient of an element is the sum over its repetitions.
+
+use crate::array::ShapeVec;
+use crate::error::{Error, Result};
+use crate::ops::core::declare::Ints;
+use crate::ops::core::layout::{axis_or_flat, broadcast_to, permute_axes, reshape_dims};
+use crate::ops::core::places::{Places, integers, spread_rows, take_rows};
+use crate::ops::fold::sort::vector;
+use crate::ops::shape::create::room;
+use crate::tensor::Tensor;
+
+fn negative(op: &'static str, n: i64) -> Box<Error> {
+    Box::new(Error::Argument {
+        op: op.into(),
+        what: format!("{n} repetitions"),
+        remedy: "give 0 or more".into(),
+    })
+}
+
+fn too_large(op: &'static str, x: &Tensor) -> Box<Error> {
+    Box::new(Error::TooLarge { op: op.into(), dims: x.shape().into() })
+}
+
+/// `out` with memory of its own.
+fn owned(out: Tensor, x: &Tensor, op: &'static str) -> Result<Tensor> {
+    if out.storage().same(x.storage()) { out.copied(op) } else { Ok(out) }
+}
+
+/// Rows of `x` along an axis, by their numbers.
+pub(crate) fn take_along(
+    op: &'static str,
+    x: &Tensor,
+    axis: usize,
+    rows: &Tensor,
+) -> Result<Tensor> {
+    let places = Places::indexed(op, x.shape(), &[axis], &[reshape_dims(rows, &[rows.size()])?])?;
+    let taken = take_rows(x, &places)?;
+    if axis == 0 {
+        return Ok(taken);
+    }
+    let order: ShapeVec = (1..=axis).chain([0]).chain(axis + 1..taken.ndim()).collect();
+    permute_axes(&taken, &order)
+}
+
+/// The adjoint of `take_along`: the slices of `g` added to the rows they came from, of an axis of `size`.
+pub(crate) fn add_along(
+    op: &'static str,
+    g: &Tensor,
+    axis: usize,
+    rows: &Tensor,
+    size: usize,
+) -> Result<Tensor> {
+    let mut dims = ShapeVec::from_slice(g.shape());
+    dims[axis] = size;
+    let places = Places::indexed(op, &dims, &[axis], std::slice::from_ref(rows))?;
+    let order: ShapeVec = [axis].into_iter().chain((0..g.ndim()).filter(|&a| a != axis)).collect();
+    spread_rows(&permute_axes(g, &order)?, &places)
+}
+
+/// Every element of an axis the same number of times.
+fn repeat_evenly(x: &Tensor, axis: usize, n: usize) -> Result<Tensor> {
+    let mut dims = ShapeVec::from_slice(x.shape());
+    dims.insert(axis + 1, 1);
+    let split = reshape_dims(x, &dims)?;
+    dims[axis + 1] = n;
+    let spread = broadcast_to(&split, &dims)?;
+    let merged =
+        dims.remove(axis + 1).checked_mul(dims[axis]).ok_or_else(|| too_large("repeat", x))?;
+    dims[axis] = merged;
+    owned(reshape_dims(&spread, &dims)?, x, "repeat")
+}
+
+/// Element `i` of an axis `counts[i]` times.
+fn repeat_each(x: &Tensor, axis: usize, counts: &[i64]) -> Result<Tensor> {
+    if counts.len() != x.shape()[axis] {
+        return Err(Box::new(Error::Argument {
+            op: "repeat".into(),
+            what: format!("{} repetitions for an axis of size {}", counts.len(), x.shape()[axis]),
+            remedy: "give one number for all, or one for each element".into(),
+        }));
+    }
+    let total = counts.iter().try_fold(0i64, |sum, &n| sum.checked_add(n));
+    let mut rows = room(total.ok_or_else(|| too_large("repeat", x))? as usize)?;
+    for (i, &n) in counts.iter().enumerate() {
+        rows.extend(std::iter::repeat_n(i as i64, n as usize));
+    }
+    take_along("repeat", x, axis, &Tensor::from(rows))
+}
+
+crate::operations! { family "repetition";
+    /// Each element of an axis (of the flattened tensor by default) so many times: one number for all or one for each. Derivative: `g` summed over the repetitions.
+    [numpy("repeat"), aliases("repeat_interleave")]
+    fn repeat(x: Tensor, repeats: Tensor, axis: Option<isize> = None) -> Tensor {
+        let repeats = if repeats.ndim() == 0 { repeats } else { vector("repeat", repeats)? };
+        let counts = integers("repeat", repeats)?.to_vec::<i64>()?;
+        if let Some(&n) = counts.iter().find(|&&n| n < 0) {
+            return Err(negative("repeat", n));
+        }
+        let (x, axis) = axis_or_flat("repeat", x, axis)?;
+        match counts[..] {
+            [n] => repeat_evenly(&x, axis, n as usize),
+            _ => repeat_each(&x, axis, &counts),
+        }
+    }
+    /// The whole tensor side by side, so many times along each axis; missing axes come first. Derivative: `g` summed over the copies.
+    [numpy("tile")]
+    fn tile(x: Tensor, reps: Ints) -> Tensor {
+        if let Some(&n) = reps.iter().find(|&&n| n < 0) {
+            return Err(negative("tile", n));
+        }
+        let ndim = reps.len().max(x.ndim());
+        let size = |axis: usize| (axis + x.ndim()).checked_sub(ndim).map_or(1, |a| x.shape()[a]);
+        let times = |axis: usize| (axis + reps.len()).checked_sub(ndim).map_or(1, |a| reps[a] as usize);
+        let split: ShapeVec = (0..ndim).flat_map(|a| [1, size(a)]).collect();
+        let spread: ShapeVec = (0..ndim).flat_map(|a| [times(a), size(a)]).collect();
+        let whole: Option<ShapeVec> = (0..ndim).map(|a| times(a).checked_mul(size(a))).collect();
+        let whole = whole.ok_or_else(|| too_large("tile", x))?;
+        let tiled = broadcast_to(&reshape_dims(x, &split)?, &spread)?;
+        owned(reshape_dims(&tiled, &whole)?, x, "tile")
+    }
+}

@@ -1,0 +1,252 @@
+//! Shape: views of the same elements in another arrangement.
+//!
+//! Owns: reshape, view, flatten, transpositions, new and dropped axes, broadcasting and its adjoint.
+//! Never copies where a view will do. Invariant: the backward of a view is the inverse view.
+
+use smallvec::SmallVec;
+
+use crate::array::{ShapeVec, checked_numel, normalize_axes, normalize_axis};
+use crate::error::{Dims, Error, Result};
+use crate::ops::core::declare::{Axes, Ints};
+use crate::ops::core::layout::{broadcast_to, permute_axes, reshape_dims, sum_to, swap_axes};
+use crate::ops::core::view::view_identity;
+use crate::tensor::Tensor;
+
+/// Resolves a reshape target with at most one `-1`.
+fn resolve(from: &[usize], to: &[i64]) -> Result<ShapeVec> {
+    let mismatch = || {
+        let text: Vec<String> = to.iter().map(|d| d.to_string()).collect();
+        let comma = if to.len() == 1 { "," } else { "" };
+        Box::new(Error::Reshape {
+            from: Dims::from(from),
+            to: format!("({}{comma})", text.join(", ")),
+        })
+    };
+    let numel: usize = from.iter().product();
+    let unknown = to.iter().filter(|&&d| d == -1).count();
+    if unknown > 1 || to.iter().any(|&d| d < -1) {
+        return Err(mismatch());
+    }
+    let known: ShapeVec = to.iter().filter(|&&d| d != -1).map(|&d| d as usize).collect();
+    let product = checked_numel("reshape", &known)?;
+    let fill = match unknown {
+        0 => 1,
+        _ if product == 0 || !numel.is_multiple_of(product) => return Err(mismatch()),
+        _ => numel / product,
+    };
+    if product * fill != numel {
+        return Err(mismatch());
+    }
+    Ok(to.iter().map(|&d| if d == -1 { fill } else { d as usize }).collect())
+}
+
+/// The same for a caller who gets a tensor of his own even where nothing changes.
+fn reshaped(x: &Tensor, dims: &[usize]) -> Result<Tensor> {
+    if x.shape() == dims { view_identity(x) } else { reshape_dims(x, dims) }
+}
+
+fn usize_dims(op: &'static str, ints: &[i64]) -> Result<ShapeVec> {
+    ints.iter().map(|&d| usize::try_from(d).map_err(|_| negative_dimension(op, d))).collect()
+}
+
+#[cold]
+fn negative_dimension(op: &'static str, d: i64) -> Box<Error> {
+    Box::new(Error::Shape {
+        op: op.into(),
+        what: format!("a dimension of {d}"),
+        remedy: "give dimensions of 0 or more",
+    })
+}
+
+fn expand_target(x: &Tensor, shape: &[i64]) -> Result<ShapeVec> {
+    let lead = shape.len().saturating_sub(x.ndim());
+    let keep = |i: usize| i.checked_sub(lead).and_then(|k| x.shape().get(k)).map(|&d| d as i64);
+    let resolved: Ints = shape
+        .iter()
+        .enumerate()
+        .map(|(i, &d)| if d == -1 { keep(i).unwrap_or(-1) } else { d })
+        .collect();
+    usize_dims("expand", &resolved)
+}
+
+fn squeeze_axes(x: &Tensor, axis: &Axes) -> Result<ShapeVec> {
+    let Some(named) = axis.named() else {
+        return Ok((0..x.ndim()).filter(|&a| x.shape()[a] == 1).collect());
+    };
+    // A 0-d tensor counts as a vector of one.
+    if x.ndim() == 0 && matches!(named, [0 | -1]) {
+        return Ok(ShapeVec::new());
+    }
+    let axes = normalize_axes("squeeze", named, x.ndim())?;
+    match axes.iter().find(|&&a| x.shape()[a] != 1) {
+        None => Ok(axes),
+        Some(&a) => Err(Box::new(Error::Shape {
+            op: "squeeze".into(),
+            what: format!("axis {a} has size {}, not 1", x.shape()[a]),
+            remedy: "squeeze only axes of size 1",
+        })),
+    }
+}
+
+fn reversed(x: &Tensor) -> ShapeVec {
+    (0..x.ndim()).rev().collect()
+}
+
+/// Whether elements are taken with the first axis running fastest.
+fn columns_first(op: &'static str, order: &str) -> Result<bool> {
+    match order {
+        "C" => Ok(false),
+        "F" => Ok(true),
+        _ => Err(Box::new(Error::Argument {
+            op: op.into(),
+            what: format!("order={order:?}"),
+            remedy: "give \"C\" or \"F\"; a tensor's memory has no order of its own".into(),
+        })),
+    }
+}
+
+crate::operations! { family "shape";
+    /// The same elements under another shape; one dimension may be -1. A view where the strides allow it. With `order="F"`, the first axis of both shapes runs fastest.
+    [numpy("reshape")]
+    fn reshape(x: Tensor, shape: Ints, order: String = "C".to_owned()) -> Tensor {
+        let dims = resolve(x.shape(), &shape)?;
+        if !columns_first("reshape", &order)? {
+            return reshaped(x, &dims);
+        }
+        let backwards: ShapeVec = dims.iter().rev().copied().collect();
+        let out = reshape_dims(&permute_axes(x, &reversed(x))?, &backwards)?;
+        permute_axes(&out, &reversed(&out))
+    }
+    /// The same elements under another shape, never copied: refused where the strides do not allow it.
+    fn view_(x: Tensor, shape: Ints) -> Tensor {
+        let dims = resolve(x.shape(), &shape)?;
+        if x.layout().reshape(&dims).is_some() {
+            return reshaped(x, &dims);
+        }
+        Err(Box::new(Error::Shape {
+            op: "view".into(),
+            what: format!("a tensor of shape {} whose elements are not in order in memory has no view of shape {}", Dims::from(x.shape()), Dims::from(&dims[..])),
+            remedy: "use reshape, which copies where it must",
+        }))
+    }
+    /// A copy with one axis, all elements in C order (`order="F"`: the first axis runs fastest); with `start_dim` or `end_dim`, those axes merged into one, a view where the strides allow it.
+    fn flatten(x: Tensor, start_dim: Option<isize> = None, end_dim: Option<isize> = None, order: String = "C".to_owned()) -> Tensor {
+        if columns_first("flatten", &order)? {
+            return flatten(&permute_axes(x, &reversed(x))?, start_dim, end_dim, "C".to_owned());
+        }
+        if start_dim.is_none() && end_dim.is_none() {
+            return reshape_dims(&x.copied("flatten")?, &[x.size()]);
+        }
+        if x.ndim() == 0 {
+            normalize_axis("flatten", start_dim.unwrap_or(0), 1)?;
+            normalize_axis("flatten", end_dim.unwrap_or(-1), 1)?;
+            return reshape_dims(x, &[1]);
+        }
+        let start = normalize_axis("flatten", start_dim.unwrap_or(0), x.ndim())?;
+        let end = normalize_axis("flatten", end_dim.unwrap_or(-1), x.ndim())?;
+        if end < start {
+            return Err(Box::new(Error::Argument {
+                op: "flatten".into(),
+                what: format!("start_dim {start} comes after end_dim {end}"),
+                remedy: "give start_dim <= end_dim".into(),
+            }));
+        }
+        let dims = x.shape();
+        let mut merged = ShapeVec::from_slice(&dims[..start]);
+        merged.push(dims[start..=end].iter().product());
+        merged.extend_from_slice(&dims[end + 1..]);
+        reshape_dims(x, &merged)
+    }
+    /// One axis with all elements in C order (`order="F"`: the first axis runs fastest); a view where the strides allow it.
+    [numpy("ravel")]
+    fn ravel(x: Tensor, order: String = "C".to_owned()) -> Tensor {
+        if columns_first("ravel", &order)? {
+            return reshape_dims(&permute_axes(x, &reversed(x))?, &[x.size()]);
+        }
+        reshaped(x, &[x.size()])
+    }
+    /// The axes in another order, reversed by default; a view. Two axes given as `transpose(i, j)` are swapped.
+    [numpy("transpose")]
+    fn transpose(x: Tensor, axes: Option<Ints> = None) -> Tensor {
+        let Some(axes) = axes else { return permute_axes(x, &reversed(x)) };
+        if axes.len() != 2 {
+            return permute(x, axes);
+        }
+        let a = normalize_axis("transpose", axes[0] as isize, x.ndim())?;
+        let b = normalize_axis("transpose", axes[1] as isize, x.ndim())?;
+        if x.ndim() != 2 || (a, b) != (0, 1) {
+            return swap_axes(x, a, b);
+        }
+        Err(Box::new(Error::Argument {
+            op: "transpose".into(),
+            what: "axes (0, 1) of a matrix are the identity in NumPy and a swap in PyTorch".into(),
+            remedy: "write swapaxes(0, 1) or permute(0, 1)".into(),
+        }))
+    }
+    /// The axes in the order given; a view.
+    [numpy("permute_dims"), aliases("permute_dims")]
+    fn permute(x: Tensor, axes: Ints) -> Tensor {
+        let named: SmallVec<[isize; 4]> = axes.iter().map(|&a| a as isize).collect();
+        let axes = normalize_axes("permute", &named, x.ndim())?;
+        if axes.len() != x.ndim() {
+            return Err(Box::new(Error::Shape {
+                op: "permute".into(),
+                what: format!("{} axes given for {} dimensions", axes.len(), x.ndim()),
+                remedy: "name every axis once",
+            }));
+        }
+        permute_axes(x, &axes)
+    }
+    /// Two axes exchanged; a view.
+    [numpy("swapaxes"), aliases("swapdims")]
+    fn swapaxes(x: Tensor, axis1: isize, axis2: isize) -> Tensor {
+        let a = normalize_axis("swapaxes", axis1, x.ndim())?;
+        swap_axes(x, a, normalize_axis("swapaxes", axis2, x.ndim())?)
+    }
+    /// Axes moved to other positions, the rest in order; a view.
+    [numpy("moveaxis"), aliases("movedim")]
+    fn moveaxis(x: Tensor, source: Ints, destination: Ints) -> Tensor {
+        let named = |ints: &Ints| -> SmallVec<[isize; 4]> { ints.iter().map(|&a| a as isize).collect() };
+        let from = normalize_axes("moveaxis", &named(&source), x.ndim())?;
+        let to = normalize_axes("moveaxis", &named(&destination), x.ndim())?;
+        if from.len() != to.len() {
+            return Err(Box::new(Error::Argument {
+                op: "moveaxis".into(),
+                what: format!("{} axes and {} destinations", from.len(), to.len()),
+                remedy: "give as many destinations as axes".into(),
+            }));
+        }
+        let mut rest = (0..x.ndim()).filter(|a| !from.contains(a));
+        let at = |i: usize| to.iter().position(|&t| t == i).map(|k| from[k]);
+        let order: ShapeVec = (0..x.ndim()).filter_map(|i| at(i).or_else(|| rest.next())).collect();
+        permute_axes(x, &order)
+    }
+    /// Axes of size 1 dropped, all or those named; a view.
+    [numpy("squeeze")]
+    fn squeeze(x: Tensor, axis: Axes = Axes::All) -> Tensor {
+        let axes = squeeze_axes(x, &axis)?;
+        let dims: ShapeVec = (0..x.ndim()).filter(|a| !axes.contains(a)).map(|a| x.shape()[a]).collect();
+        reshaped(x, &dims)
+    }
+    /// A new axis of size 1 at a position of the result; a view.
+    [numpy("expand_dims"), aliases("unsqueeze")]
+    fn expand_dims(x: Tensor, axis: Ints) -> Tensor {
+        let named: SmallVec<[isize; 4]> = axis.iter().map(|&a| a as isize).collect();
+        let ndim = x.ndim() + named.len();
+        let axes = normalize_axes("expand_dims", &named, ndim)?;
+        let mut old = x.shape().iter();
+        let dims: ShapeVec =
+            (0..ndim).map(|a| if axes.contains(&a) { 1 } else { old.next().copied().unwrap_or(1) }).collect();
+        reshape_dims(x, &dims)
+    }
+    /// Repeats along new and size-1 axes without copying; -1 keeps a dimension. A read-only view in spirit: in-place writes are refused.
+    [numpy("broadcast_to"), aliases("broadcast_to")]
+    fn expand(x: Tensor, shape: Ints) -> Tensor {
+        let dims = expand_target(x, &shape)?;
+        if x.shape() == &dims[..] { view_identity(x) } else { broadcast_to(x, &dims) }
+    }
+    /// Summed to a shape that broadcasts to this one; the adjoint of `broadcast_to`.
+    fn sum_to_size(x: Tensor, shape: Ints) -> Tensor {
+        sum_to(x, &usize_dims("sum_to_size", &shape)?)
+    }
+}

@@ -1,0 +1,215 @@
+//! Splitting along an axis.
+//!
+//! Owns: split in all its forms, chunk, unbind, narrow. Never copies: the parts are views.
+//! Invariant: the parts are outputs of one node, whose gradient is assembled once, not once per part.
+
+use crate::array::{ShapeVec, normalize_axis};
+use crate::error::{Error, Result};
+use crate::ops::core::arguments::OneOrTuple;
+use crate::ops::core::layout::{broadcast_to, reshape_dims};
+use crate::ops::core::places::integers;
+use crate::ops::core::structured::{Record, SavedList, finish_many, move_cost};
+use crate::ops::core::view::slice_axis;
+use crate::ops::shape::join::join;
+use crate::tensor::Tensor;
+
+/// The most parts of an axis with fewer elements.
+const MOST: usize = 1 << 16;
+
+/// What the rule of a split needs.
+struct Parts {
+    axis: usize,
+    /// `start..end` of each part.
+    bounds: Vec<(usize, usize)>,
+    /// Whether the axis, of size 1 in each part, is dropped.
+    dropped: bool,
+    dims: ShapeVec,
+}
+
+impl Parts {
+    fn part_dims(&self, (start, end): (usize, usize)) -> ShapeVec {
+        let mut dims = self.dims.clone();
+        dims[self.axis] = end - start;
+        dims
+    }
+
+    /// Whether the parts follow each other and cover the axis.
+    fn tile(&self) -> bool {
+        let mut at = 0;
+        let meet = self
+            .bounds
+            .iter()
+            .all(|&(start, end)| std::mem::replace(&mut at, end.max(start)) == start);
+        meet && at == self.dims[self.axis]
+    }
+}
+
+/// The parts `start..end` of an axis, as views.
+fn parts(x: &Tensor, parts: Parts) -> Result<Vec<Tensor>> {
+    let cut = |&(start, end): &(usize, usize)| {
+        let part = x.layout().slice(parts.axis, start, 1, end - start);
+        x.with_layout(if parts.dropped { part.select(parts.axis, 0) } else { part })
+    };
+    let outs: Vec<Tensor> = parts.bounds.iter().map(cut).collect();
+    if !parts.tile() {
+        // Indices that overlap or leave gaps: each part is a slice of its own.
+        let slice =
+            |&(start, end): &(usize, usize)| slice_axis(x, parts.axis, start, 1, end - start);
+        return parts.bounds.iter().map(slice).collect();
+    }
+    Ok(finish_many(outs, &[x], |_| Record {
+        name: if parts.dropped { "unbind" } else { "split" },
+        cost: move_cost(x),
+        params: parts,
+        saved: SavedList::new(),
+        backward: |parts, cx| {
+            let mut given = (0..parts.bounds.len()).map(|i| cx.take_grad(i)).collect::<Vec<_>>();
+            let Some(dtype) = given.iter().flatten().next().map(Tensor::dtype) else {
+                return Ok(());
+            };
+            let zero = Tensor::zeros(&[], dtype)?;
+            let pieces = parts
+                .bounds
+                .iter()
+                .zip(&mut given)
+                .map(|(&bounds, g)| match g.take() {
+                    Some(g) => reshape_dims(&g, &parts.part_dims(bounds)),
+                    None => broadcast_to(&zero, &parts.part_dims(bounds)),
+                })
+                .collect::<Result<Vec<_>>>()?;
+            cx.give(0, join(&pieces, parts.axis)?);
+            Ok(())
+        },
+    }))
+}
+
+fn bad(op: &'static str, what: String, remedy: &'static str) -> Box<Error> {
+    Box::new(Error::Argument { op: op.into(), what, remedy: remedy.into() })
+}
+
+fn split_at(x: &Tensor, axis: usize, bounds: Vec<(usize, usize)>) -> Result<Vec<Tensor>> {
+    parts(x, Parts { axis, bounds, dropped: false, dims: x.shape().into() })
+}
+
+/// Parts of equal length, the first ones longer by one where that does not come out even.
+fn even(size: usize, n: usize) -> Vec<(usize, usize)> {
+    let start = |i: usize| i * (size / n) + i.min(size % n);
+    (0..n).map(|i| (start(i), start(i + 1))).collect()
+}
+
+/// NumPy's split: a number of parts, or the indices between them.
+fn divide(
+    op: &'static str,
+    x: &Tensor,
+    sections: &Tensor,
+    axis: isize,
+    uneven: bool,
+) -> Result<Vec<Tensor>> {
+    let axis = normalize_axis(op, axis, x.ndim())?;
+    let size = x.shape()[axis];
+    let given = integers(op, sections)?;
+    if given.ndim() > 0 {
+        let size = size as i64;
+        let clamp = |i: i64| (if i < 0 { i + size } else { i }).clamp(0, size) as usize;
+        let inner = given.to_vec::<i64>()?;
+        let starts = std::iter::once(0).chain(inner.iter().map(|&i| clamp(i)));
+        let ends = inner.iter().map(|&i| clamp(i)).chain([size as usize]);
+        return split_at(
+            x,
+            axis,
+            starts.zip(ends).map(|(start, end)| (start, end.max(start))).collect(),
+        );
+    }
+    let n = given.item::<i64>()?;
+    if n < 1 || n as usize > size.max(MOST) {
+        return Err(bad(
+            op,
+            format!("{n} parts of an axis of size {size}"),
+            "give at least 1 part and no more than there are elements",
+        ));
+    }
+    if !uneven && !size.is_multiple_of(n as usize) {
+        return Err(bad(
+            op,
+            format!("axis {axis} of size {size} does not divide into {n} equal parts"),
+            "use array_split or chunk for uneven parts",
+        ));
+    }
+    split_at(x, axis, even(size, n as usize))
+}
+
+fn need_dims(op: &'static str, x: &Tensor, least: usize) -> Result<()> {
+    if x.ndim() >= least {
+        return Ok(());
+    }
+    Err(Box::new(Error::Shape {
+        op: op.into(),
+        what: format!("a tensor of {} dimensions has no axis {}", x.ndim(), least - 1),
+        remedy: "give a tensor of more dimensions",
+    }))
+}
+
+crate::operations! { family "splitting";
+    /// `n` equal parts, or the parts between the indices given; views. Refused when `n` does not divide the axis. Derivative: the parts' gradients joined.
+    [numpy("split")]
+    fn split(x: Tensor, indices_or_sections: Tensor, axis: isize = 0) -> Vec<Tensor> {
+        divide("split", x, indices_or_sections, axis, false)
+    }
+    /// As `split`, where `n` need not divide the axis: the first parts are longer by one.
+    [numpy("array_split"), aliases("tensor_split")]
+    fn array_split(x: Tensor, indices_or_sections: Tensor, axis: isize = 0) -> Vec<Tensor> {
+        divide("array_split", x, indices_or_sections, axis, true)
+    }
+    /// `split` along axis 1, or axis 0 of a vector.
+    [numpy("hsplit")]
+    fn hsplit(x: Tensor, indices_or_sections: Tensor) -> Vec<Tensor> {
+        need_dims("hsplit", x, 1)?;
+        divide("hsplit", x, indices_or_sections, if x.ndim() == 1 { 0 } else { 1 }, false)
+    }
+    /// `split` along axis 0 of at least two.
+    [numpy("vsplit")]
+    fn vsplit(x: Tensor, indices_or_sections: Tensor) -> Vec<Tensor> {
+        need_dims("vsplit", x, 2)?;
+        divide("vsplit", x, indices_or_sections, 0, false)
+    }
+    /// `split` along axis 2 of at least three.
+    [numpy("dsplit")]
+    fn dsplit(x: Tensor, indices_or_sections: Tensor) -> Vec<Tensor> {
+        need_dims("dsplit", x, 3)?;
+        divide("dsplit", x, indices_or_sections, 2, false)
+    }
+    /// At most `chunks` parts of equal length, the last one shorter where it must be; views.
+    fn chunk(x: Tensor, chunks: isize, axis: isize = 0) -> OneOrTuple {
+        let axis = normalize_axis("chunk", axis, x.ndim())?;
+        if chunks < 1 {
+            return Err(bad("chunk", format!("{chunks} parts"), "give at least 1 part"));
+        }
+        let size = x.shape()[axis];
+        let len = size.div_ceil(chunks as usize).max(1);
+        // An empty axis gives as many empty parts as were asked for.
+        let n = if size == 0 { (chunks as usize).min(MOST) } else { size.div_ceil(len) };
+        let bounds = (0..n).map(|i| ((i * len).min(size), ((i + 1) * len).min(size))).collect();
+        Ok(OneOrTuple::Tuple(split_at(x, axis, bounds)?))
+    }
+    /// The slices along an axis, which disappears; views.
+    [numpy("unstack"), aliases("unstack")]
+    fn unbind(x: Tensor, axis: isize = 0) -> OneOrTuple {
+        let axis = normalize_axis("unbind", axis, x.ndim())?;
+        let bounds = (0..x.shape()[axis]).map(|i| (i, i + 1)).collect();
+        Ok(OneOrTuple::Tuple(parts(x, Parts { axis, bounds, dropped: true, dims: x.shape().into() })?))
+    }
+    /// `length` elements of an axis from `start` on; a view.
+    fn narrow(x: Tensor, axis: isize, start: isize, length: isize) -> Tensor {
+        let axis = normalize_axis("narrow", axis, x.ndim())?;
+        let size = x.shape()[axis] as isize;
+        let first = if start < 0 { start + size } else { start };
+        if first < 0 || length < 0 || length > size || first > size - length {
+            return Err(Box::new(Error::Argument {
+                op: "narrow".into(),
+                what: format!("{length} elements from {start} on leave axis {axis} of size {size}"),
+                remedy: "give a start and a length inside the axis".into(),
+            }));
+        }
+        slice_axis(x, axis, first as usize, 1, length as usize)
+    }
+}

@@ -1,0 +1,298 @@
+//! Numerical recipes along an axis: differences, integrals, interpolation, convolution, polynomials.
+//!
+//! Owns: diff, trapezoid, interp, convolve, polyval. All but the correlation are compositions.
+//! Never loops over elements itself. Invariant: each is differentiable in every float operand, to any order.
+
+use smallvec::smallvec;
+
+use crate::array::{ShapeVec, normalize_axis};
+use crate::dtype::DType;
+use crate::error::{Error, Result};
+use crate::graph::Saved;
+use crate::kernels;
+use crate::ops::core::declare::{Axes, Operand, Scalar};
+use crate::ops::core::elementwise::{binary, binary_scalar};
+use crate::ops::core::layout::{astype, broadcast_to, reshape_dims, sum_over};
+use crate::ops::core::structured::{Record, finish, move_cost};
+use crate::ops::core::view::{Step, slice_axis, view_through};
+use crate::ops::elementwise::arith::{ADD, DIVIDE, MULTIPLY, REMAINDER, SUBTRACT};
+use crate::ops::elementwise::compare::{
+    EQUAL, GREATER, LESS, LOGICAL_AND, NOT_EQUAL, isnan, logical_not,
+};
+use crate::ops::elementwise::rounding::nan_to_num;
+use crate::ops::elementwise::select::where_;
+use crate::ops::fold::scan::{reversed, taken_along};
+use crate::ops::fold::sort::{order_along, search, vector};
+use crate::ops::shape::join::concatenate;
+use crate::tensor::Tensor;
+
+fn empty_input(op: &'static str) -> Box<Error> {
+    Box::new(Error::Shape {
+        op: op.into(),
+        what: "an empty input".into(),
+        remedy: "give at least one element",
+    })
+}
+
+/// Neighbours joined: `x[1:]` with `x[:-1]` along an axis.
+fn neighbours(x: &Tensor, axis: usize) -> Result<(Tensor, Tensor)> {
+    let n = x.shape()[axis];
+    let len = n.saturating_sub(1);
+    Ok((slice_axis(x, axis, n - len, 1, len)?, slice_axis(x, axis, 0, 1, len)?))
+}
+
+/// What `diff` puts before or after: one slice of a number, or a tensor as it is.
+fn border(x: &Tensor, value: &Operand, axis: usize) -> Result<Tensor> {
+    let value = match value {
+        Operand::Scalar(s) => Tensor::full(&[], *s, x.dtype().promote_weak(s.weak()))?,
+        Operand::Tensor(t) => t.clone(),
+    };
+    if value.ndim() > 0 {
+        return Ok(value);
+    }
+    let mut dims = ShapeVec::from_slice(x.shape());
+    dims[axis] = 1;
+    broadcast_to(&value, &dims)
+}
+
+/// `out[k] = sum_j a[k + j] v[j]` for all `k` where `v` lies inside `a`; vectors of one dtype, `v` not longer.
+fn correlate(a: &Tensor, v: &Tensor) -> Result<Tensor> {
+    let (n, m) = (a.size(), v.size());
+    let windows = a.with_layout(a.layout().unfold(0, m, 1));
+    let column = v.with_layout(v.layout().insert_axis(1));
+    let out = Tensor::empty(&[n - m + 1, 1], a.dtype())?;
+    kernels::matmul(a.dtype(), windows.view_of(), column.view_of(), &out.view_mut());
+    let out = out.relaid(crate::array::Layout::contiguous(&[n - m + 1])?);
+    Ok(finish(out, &[a, v], |out| Record {
+        name: "convolve",
+        cost: 2.0 * move_cost(out) * m as f32,
+        params: (),
+        saved: smallvec![Saved::input(a, 0), Saved::input(v, 1)],
+        backward: |(), cx| {
+            let Some(g) = cx.take_grad(0) else {
+                return Ok(());
+            };
+            let (a, v) = (cx.saved(0)?, cx.saved(1)?);
+            if cx.wants(0) {
+                cx.give(0, convolve_full(&g, &v)?);
+            }
+            if cx.wants(1) {
+                cx.give(1, correlate(&a, &g)?);
+            }
+            Ok(())
+        },
+    }))
+}
+
+/// `out[k] = sum_j a[k - j] v[j]` wherever both have elements.
+fn convolve_full(a: &Tensor, v: &Tensor) -> Result<Tensor> {
+    let (n, m) = (a.size(), v.size());
+    let (x, y) = (a.detach().contiguous()?, v.detach().contiguous()?);
+    let out = Tensor::zeros(&[n + m - 1], a.dtype())?;
+    kernels::convolve::convolve(a.dtype(), x.view_of(), y.view_of(), out.view_mut());
+    Ok(finish(out, &[a, v], |out| Record {
+        name: "convolve",
+        cost: 2.0 * move_cost(out) * m as f32,
+        params: (),
+        saved: smallvec![Saved::input(a, 0), Saved::input(v, 1)],
+        backward: |(), cx| {
+            let Some(g) = cx.take_grad(0) else {
+                return Ok(());
+            };
+            let (a, v) = (cx.saved(0)?, cx.saved(1)?);
+            if cx.wants(0) {
+                cx.give(0, correlate(&g, &v)?);
+            }
+            if cx.wants(1) {
+                cx.give(1, correlate(&g, &a)?);
+            }
+            Ok(())
+        },
+    }))
+}
+
+/// The knots and values left of each place, as pairs `(x0, x1)`, `(f0, f1)`.
+fn segments(x: &Tensor, xp: &Tensor, fp: &Tensor) -> Result<[Tensor; 4]> {
+    let most = xp.size() as i64 - 2;
+    let right = search(xp, x, true)?.to_vec::<i64>()?;
+    let left = Tensor::from(right.iter().map(|&i| (i - 1).clamp(0, most)).collect::<Vec<_>>());
+    let next = binary_scalar(&ADD, &left, Scalar::Int(1))?;
+    let at = |t: &Tensor, i: &Tensor| reshape_dims(&taken_along("interp", t, 0, i)?, x.shape());
+    Ok([at(xp, &left)?, at(xp, &next)?, at(fp, &left)?, at(fp, &next)?])
+}
+
+/// The line through the knots left and right of each place; where that is not a number, what NumPy
+/// settles for: the value at a knot itself, the line from the right, or the value both knots share.
+fn between(x: &Tensor, xp: &Tensor, fp: &Tensor) -> Result<Tensor> {
+    let [x0, x1, f0, f1] = segments(x, xp, fp)?;
+    let slope = binary(&DIVIDE, &binary(&SUBTRACT, &f1, &f0)?, &binary(&SUBTRACT, &x1, &x0)?)?;
+    let from = |knot: &Tensor, f: &Tensor| {
+        binary(&ADD, f, &binary(&MULTIPLY, &slope, &binary(&SUBTRACT, x, knot)?)?)
+    };
+    let line = from(&x0, &f0)?;
+    let lost = isnan(&line.detach())?;
+    if !lost.any(Axes::All, false)?.item::<bool>()? {
+        return Ok(line);
+    }
+    let place = x.detach();
+    let right = from(&x1, &f1)?;
+    let level = binary(&EQUAL, &f0.detach(), &f1.detach())?;
+    let level = binary(&LOGICAL_AND, &level, &isnan(&right.detach())?)?;
+    let level = binary(&LOGICAL_AND, &level, &logical_not(&isnan(&place)?)?)?;
+    let tensor = |t: &Tensor| Operand::Tensor(t.clone());
+    let mut settled = where_(&level, &tensor(&f0), &tensor(&right))?;
+    for (knot, value) in [(&x0, &f0), (&x1, &f1)] {
+        let met = binary(&EQUAL, &place, &knot.detach())?;
+        settled = where_(&met, &tensor(value), &tensor(&settled))?;
+    }
+    where_(&lost, &tensor(&settled), &tensor(&line))
+}
+
+/// One end of a vector, 0-d.
+fn end(x: &Tensor, index: usize) -> Result<Tensor> {
+    view_through(x, "index", vec![Step::Select { axis: 0, index }])
+}
+
+/// `outside` (or the nearest value) where a place lies beyond the knots.
+fn beyond(
+    value: &Tensor,
+    x: &Tensor,
+    test: &'static crate::ops::core::elementwise::Elementwise,
+    knot: &Tensor,
+    outside: Option<&Operand>,
+    nearest: &Tensor,
+) -> Result<Tensor> {
+    let mask = binary(test, &x.detach(), &knot.detach())?;
+    let nearest = Operand::Tensor(nearest.clone());
+    where_(&mask, outside.unwrap_or(&nearest), &Operand::Tensor(value.clone()))
+}
+
+/// Places and knots within one period, in order, with one more knot on either side.
+fn wrapped(x: &Tensor, xp: &Tensor, fp: &Tensor, period: f64) -> Result<(Tensor, Tensor, Tensor)> {
+    if period == 0.0 || !period.is_finite() {
+        return Err(Box::new(Error::Argument {
+            op: "interp".into(),
+            what: format!("a period of {period}"),
+            remedy: "give a finite period other than 0".into(),
+        }));
+    }
+    let period = period.abs();
+    let inside = |x: &Tensor| binary_scalar(&REMAINDER, x, Scalar::Float(period));
+    let xp = inside(xp)?;
+    let order = order_along(&xp.detach(), 0, xp.size(), false)?;
+    let (xp, fp) = (taken_along("interp", &xp, 0, &order)?, taken_along("interp", fp, 0, &order)?);
+    let ends = |v: &Tensor, by: f64| -> Result<Tensor> {
+        let one =
+            |i: usize, by: f64| binary_scalar(&ADD, &slice_axis(v, 0, i, 1, 1)?, Scalar::Float(by));
+        concatenate(&[one(v.size() - 1, -by)?, v.clone(), one(0, by)?], Some(0))
+    };
+    Ok((inside(x)?, ends(&xp, period)?, ends(&fp, 0.0)?))
+}
+
+crate::operations! { family "numerical";
+    /// Differences of neighbours along an axis, `n` times; of booleans, whether they differ. Derivative: the negative differences of `g`.
+    [numpy("diff")]
+    fn diff(x: Tensor, n: isize = 1, axis: isize = -1, prepend: Option<Operand> = None, append: Option<Operand> = None) -> Tensor {
+        if n < 0 {
+            return Err(Box::new(Error::Argument { op: "diff".into(), what: format!("n is {n}"), remedy: "give 0 or more".into() }));
+        }
+        if n == 0 {
+            return Ok(x.clone());
+        }
+        let axis = normalize_axis("diff", axis, x.ndim())?;
+        let before = prepend.map(|value| border(x, value, axis)).transpose()?;
+        let after = append.map(|value| border(x, value, axis)).transpose()?;
+        let pieces: Vec<Tensor> = before.into_iter().chain([x.clone()]).chain(after).collect();
+        let mut out = if pieces.len() == 1 { x.clone() } else { concatenate(&pieces, Some(axis as isize))? };
+        for _ in 0..n.min(out.shape()[axis] as isize) {
+            let (high, low) = neighbours(&out, axis)?;
+            out = binary(if out.dtype() == DType::Bool { &NOT_EQUAL } else { &SUBTRACT }, &high, &low)?;
+        }
+        Ok(out)
+    }
+    /// Integral along an axis by the trapezoidal rule, over places `x` or steps of `dx`. Derivative: `g` times half the steps on either side.
+    [numpy("trapezoid"), aliases("trapz")]
+    fn trapezoid(y: Tensor, x: Option<Tensor> = None, dx: f64 = 1.0, axis: isize = -1) -> Tensor {
+        let y = astype(y, y.dtype().to_float())?;
+        let axis = normalize_axis("trapezoid", axis, y.ndim())?;
+        let (high, low) = neighbours(&y, axis)?;
+        let sums = binary(&ADD, &high, &low)?;
+        let steps = match x {
+            None => return binary_scalar(&MULTIPLY, &sum_over(&sums, &[axis], false)?, Scalar::Float(dx / 2.0)),
+            Some(x) if x.ndim() == 1 => {
+                let mut dims = ShapeVec::from_elem(1, y.ndim());
+                let steps = diff(x, 1, -1, None, None)?;
+                dims[axis] = steps.size();
+                reshape_dims(&steps, &dims)?
+            }
+            Some(x) => diff(x, 1, axis as isize - y.ndim() as isize, None, None)?,
+        };
+        let areas = binary(&MULTIPLY, &sums, &steps)?;
+        let axis = areas.ndim() + axis - y.ndim();
+        binary_scalar(&DIVIDE, &sum_over(&areas, &[axis], false)?, Scalar::Float(2.0))
+    }
+    /// Piecewise linear interpolation at `x` of the values `fp` at ascending knots `xp`; beyond them `left` and `right`, or the values at the ends. With a `period`, the knots go round it in any order. Derivatives: the slope by `x`, the weights by `fp`.
+    [numpy("interp")]
+    fn interp(x: Tensor, xp: Tensor, fp: Tensor, left: Option<Operand> = None, right: Option<Operand> = None, period: Option<f64> = None) -> Tensor {
+        let (x, xp, fp) = (astype(x, DType::F64)?, astype(vector("interp", xp)?, DType::F64)?, astype(vector("interp", fp)?, DType::F64)?);
+        if xp.size() != fp.size() {
+            return Err(Box::new(Error::Shape {
+                op: "interp".into(),
+                what: format!("{} knots and {} values", xp.size(), fp.size()),
+                remedy: "give one value per knot",
+            }));
+        }
+        if xp.size() == 0 {
+            return Err(empty_input("interp"));
+        }
+        let (x, xp, fp) = match period {
+            None => (x, xp, fp),
+            Some(period) => wrapped(&x, &xp, &fp, period)?,
+        };
+        let (left, right) = if period.is_some() { (None, None) } else { (left, right) };
+        let (first, last) = (end(&fp, 0)?, end(&fp, fp.size() - 1)?);
+        let inside = if xp.size() == 1 {
+            // One knot has no slope: zero times a finite place keeps the shape, and a gradient of 0.
+            let place = nan_to_num(&x, 0.0, None, None)?;
+            binary(&ADD, &first, &binary_scalar(&MULTIPLY, &place, Scalar::Float(0.0))?)?
+        } else {
+            between(&x, &xp, &fp)?
+        };
+        let value = beyond(&inside, &x, &LESS, &end(&xp, 0)?, left, &first)?;
+        beyond(&value, &x, &GREATER, &end(&xp, xp.size() - 1)?, right, &last)
+    }
+    /// Discrete convolution of two vectors, `sum_j a[j] v[k - j]`: `"full"`, `"same"` as the longer, or `"valid"`, where they overlap wholly. Derivatives: correlations of `g`.
+    [numpy("convolve")]
+    fn convolve(a: Tensor, v: Tensor, mode: String = "full".to_owned()) -> Tensor {
+        let common = a.dtype().promote(v.dtype());
+        let dtype = if common == DType::Bool { DType::I64 } else { common };
+        let read = |x: &Tensor| if x.ndim() == 0 { reshape_dims(x, &[1]) } else { vector("convolve", x).cloned() };
+        let (a, v) = (astype(&read(a)?, dtype)?, astype(&read(v)?, dtype)?);
+        if a.size() == 0 || v.size() == 0 {
+            return Err(empty_input("convolve"));
+        }
+        let (long, short) = if a.size() >= v.size() { (a, v) } else { (v, a) };
+        let (n, m) = (long.size(), short.size());
+        let out = match mode.as_str() {
+            "valid" => correlate(&long, &reversed(&short, 0)?)?,
+            "full" => convolve_full(&long, &short)?,
+            "same" => slice_axis(&convolve_full(&long, &short)?, 0, (m - 1) / 2, 1, n)?,
+            other => return Err(Box::new(Error::Argument {
+                op: "convolve".into(),
+                what: format!("mode {other:?}"),
+                remedy: "use \"full\", \"same\" or \"valid\"".into(),
+            })),
+        };
+        if common == DType::Bool { astype(&out, DType::Bool) } else { Ok(out) }
+    }
+    /// The polynomial with coefficients `p`, highest first, at `x`, by Horner's rule. Derivatives: the derived polynomial by `x`, powers of `x` by `p`.
+    [numpy("polyval")]
+    fn polyval(p: Tensor, x: Tensor) -> Tensor {
+        let p = vector("polyval", p)?;
+        let mut y = Tensor::zeros(x.shape(), x.dtype())?;
+        for i in 0..p.size() {
+            y = binary(&ADD, &binary(&MULTIPLY, &y, x)?, &end(p, i)?)?;
+        }
+        Ok(y)
+    }
+}

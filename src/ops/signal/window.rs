@@ -1,0 +1,115 @@
+//! Windows that slide along axes.
+//!
+//! Owns: unfold, sliding_window_view. Never copies. Invariant: the gradient of an element is the sum over the
+//! windows that contain it.
+
+use smallvec::SmallVec;
+
+use crate::array::{ShapeVec, checked_numel, normalize_axis};
+use crate::error::{Error, Result};
+use crate::ops::core::declare::{Axes, Ints};
+use crate::ops::core::layout::{permute_axes, reshape_dims};
+use crate::ops::core::places::{Places, spread_rows};
+use crate::ops::core::structured::{Record, SavedList, finish, move_cost};
+use crate::ops::core::view::{Step, view_through};
+use crate::tensor::Tensor;
+
+/// What the rule of a window needs.
+struct Windows {
+    dims: ShapeVec,
+    axis: usize,
+    size: usize,
+    step: usize,
+}
+
+impl Windows {
+    /// The windows' gradients added up where they overlap.
+    fn fold(&self, g: &Tensor) -> Result<Tensor> {
+        let count = g.shape()[self.axis];
+        let rows = (0..count).flat_map(|i| (0..self.size).map(move |j| (i * self.step + j) as i64));
+        let places = Places::indexed(
+            "unfold",
+            &self.dims,
+            &[self.axis],
+            &[Tensor::from(rows.collect::<Vec<_>>())],
+        )?;
+        let last = g.ndim() - 1;
+        let order: ShapeVec =
+            [self.axis, last].into_iter().chain((0..last).filter(|&a| a != self.axis)).collect();
+        spread_rows(&reshape_dims(&permute_axes(g, &order)?, &places.row_dims())?, &places)
+    }
+}
+
+/// Windows along one axis; their elements are a new last axis.
+fn windows(x: &Tensor, axis: usize, size: usize, step: usize) -> Result<Tensor> {
+    let out = x.with_layout(x.layout().unfold(axis, size, step));
+    checked_numel("unfold", out.shape())?;
+    Ok(finish(out, &[x], |out| Record {
+        name: "unfold",
+        cost: 2.0 * move_cost(out),
+        params: Windows { dims: x.shape().into(), axis, size, step },
+        saved: SavedList::new(),
+        backward: |windows, cx| {
+            let Some(g) = cx.take_grad(0) else {
+                return Ok(());
+            };
+            cx.give(0, windows.fold(&g)?);
+            Ok(())
+        },
+    }))
+}
+
+/// A window length that fits an axis.
+fn length(op: &'static str, x: &Tensor, axis: usize, size: i64) -> Result<usize> {
+    let have = x.shape()[axis];
+    match usize::try_from(size) {
+        Ok(size) if size <= have => Ok(size),
+        _ => Err(Box::new(Error::Argument {
+            op: op.into(),
+            what: format!("windows of {size} elements on axis {axis} of size {have}"),
+            remedy: "give a window no longer than the axis".into(),
+        })),
+    }
+}
+
+crate::operations! { family "windows";
+    /// Windows of `size` elements along an axis, `step` apart; their elements are a new last axis. A view. Derivative: `g` summed over the windows that contain an element.
+    fn unfold(x: Tensor, axis: isize, size: isize, step: isize) -> Tensor {
+        if x.ndim() == 0 {
+            // PyTorch gives the windows of a number no axis to count them.
+            return view_through(&unfold(&reshape_dims(x, &[1])?, axis, size, step)?, "unfold", vec![Step::Select { axis: 0, index: 0 }]);
+        }
+        let axis = normalize_axis("unfold", axis, x.ndim())?;
+        let size = length("unfold", x, axis, size as i64)?;
+        if step < 1 {
+            return Err(Box::new(Error::Argument {
+                op: "unfold".into(),
+                what: format!("a step of {step}"),
+                remedy: "give a step of at least 1".into(),
+            }));
+        }
+        windows(x, axis, size, step as usize)
+    }
+    /// Every window of a shape, as NumPy's of the same name: one new last axis for each axis of the window. A view.
+    [numpy("lib.stride_tricks.sliding_window_view")]
+    fn sliding_window_view(x: Tensor, window_shape: Ints, axis: Axes = Axes::All) -> Tensor {
+        let named: SmallVec<[isize; 4]> = match axis.named() {
+            Some(named) => named.into(),
+            None => (0..x.ndim() as isize).collect(),
+        };
+        if named.len() != window_shape.len() {
+            return Err(Box::new(Error::Argument {
+                op: "sliding_window_view".into(),
+                what: format!("a window of {} axes over {} axes", window_shape.len(), named.len()),
+                remedy: "give a length for each axis".into(),
+            }));
+        }
+        let mut out = x.clone();
+        for (&axis, &size) in named.iter().zip(&window_shape) {
+            let axis = normalize_axis("sliding_window_view", axis, x.ndim())?;
+            let size = length("sliding_window_view", &out, axis, size)?;
+            out = windows(&out, axis, size, 1)?;
+        }
+        Ok(out)
+    }
+}
