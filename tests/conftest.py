@@ -2,7 +2,7 @@
 
 Owns: the check that no test leaves a node in the graph, the state each test starts from (grad mode,
 threads), and hypothesis's profile. Never skips: what cannot run here must fail.
-Invariant: after a test that passed, `live_nodes()` is what it was before.
+Invariant: after a test that passed, `live_nodes()` is no more than it was before.
 """
 
 import gc
@@ -39,15 +39,18 @@ FAILED = pytest.StashKey[bool]()
 
 @pytest.fixture(autouse=True)
 def no_node_outlives_its_test(request: pytest.FixtureRequest) -> Iterator[None]:
-    """Fails a test after which more nodes live than before it."""
-    gc.collect()
+    """Fails a test after which more nodes live than before it.
+
+    Collects only where the count rose: a collection walks everything that pytest keeps, which grows
+    with every test. Fewer nodes are no fault: what a test that failed has left may die in this one.
+    """
     before = fg.live_nodes()
     yield
     if request.node.stash.get(FAILED, False):
         return
-    if fg.live_nodes() != before:
+    if fg.live_nodes() > before:
         gc.collect()
-    assert fg.live_nodes() == before, (
+    assert fg.live_nodes() <= before, (
         f"{request.node.name} left {fg.live_nodes() - before} nodes in the graph"
     )
 
