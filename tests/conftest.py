@@ -19,8 +19,38 @@ settings.load_profile("ferrograd")
 THREADS = (1, 2, 4, 8)
 
 
+#: With `--quick` a test over a table runs so many of its rows, evenly spread.
+FEW = 12
+
+
+def pytest_addoption(parser: pytest.Parser) -> None:
+    """Adds `--quick`."""
+    text = f"leave out slow tests, and all but {FEW} rows of every test over a table"
+    parser.addoption("--quick", action="store_true", help=text)
+
+
+def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
+    """Chooses what `--quick` runs: something of every area, the same on every machine."""
+    if not config.getoption("quick"):
+        return
+    tables: dict[str, list[pytest.Item]] = {}
+    for item in items:
+        if item.get_closest_marker("slow") is None:
+            tables.setdefault(item.nodeid.partition("[")[0], []).append(item)
+    kept = {row for rows in tables.values() for row in rows[:: -(-len(rows) // FEW)]}
+    config.hook.pytest_deselected(items=[item for item in items if item not in kept])
+    items[:] = [item for item in items if item in kept]
+
+
 def pytest_collection_finish() -> None:
     """Spares the collections around every test what collecting the tests has made."""
+    gc.collect()
+    gc.freeze()
+
+
+@pytest.fixture(autouse=True, scope="module")
+def collections_walk_one_module() -> None:
+    """Keeps every collection short: it skips what pytest and the modules before this one keep."""
     gc.collect()
     gc.freeze()
 
@@ -41,8 +71,8 @@ FAILED = pytest.StashKey[bool]()
 def no_node_outlives_its_test(request: pytest.FixtureRequest) -> Iterator[None]:
     """Fails a test after which more nodes live than before it.
 
-    Collects only where the count rose: a collection walks everything that pytest keeps, which grows
-    with every test. Fewer nodes are no fault: what a test that failed has left may die in this one.
+    Collects only where the count rose, since a collection costs more than most tests. Fewer nodes
+    are no fault: what a test that failed has left may die in this one.
     """
     before = fg.live_nodes()
     yield

@@ -2,9 +2,9 @@
 
 import os
 import re
+import resource
 import subprocess
 import sys
-import time
 from pathlib import Path
 
 import pytest
@@ -36,11 +36,17 @@ def number(name: str, output: str) -> str:
     return found[1]
 
 
+def cpu_of_children() -> float:
+    """The seconds that finished processes computed: what runs beside them does not count."""
+    used = resource.getrusage(resource.RUSAGE_CHILDREN)
+    return used.ru_utime + used.ru_stime
+
+
 @pytest.mark.slow
 def test_digits_reach_97_percent_in_20_seconds(tmp_path):
-    begin = time.perf_counter()
+    begin = cpu_of_children()
     output = digits(tmp_path, 2)
-    assert time.perf_counter() - begin < 20
+    assert cpu_of_children() - begin < 20
     assert float(number("test accuracy", output)) >= 97
     for name in ("loss.png", "confusion.png", "predictions.png"):
         assert (tmp_path / name).read_bytes().startswith(b"\x89PNG")

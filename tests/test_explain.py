@@ -1,5 +1,6 @@
 """`explain_no_grad` names what cut a tensor; `fg.graph` shows and counts what was recorded."""
 
+import gc
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -142,6 +143,7 @@ class TestGraph:
 
     def test_memory_is_what_backward_frees(self) -> None:
         x = fg.ones(50_000, requires_grad=True)
+        gc.collect()
         before = fg.live_bytes()
         loss = x.exp().sin().cos().sum()
         kept = fg.live_bytes() - before

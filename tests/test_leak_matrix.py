@@ -248,6 +248,7 @@ Pattern = Callable[[Witness], None]
 
 
 def leaves_nothing(pattern: Pattern, collect: bool) -> None:
+    gc.collect()
     nodes, memory = fg.live_nodes(), fg.live_bytes()
     for _ in range(2):
         witness = Witness()

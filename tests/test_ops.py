@@ -265,6 +265,7 @@ def test_numpy_protocol(case: Case) -> None:
 
 
 @pytest.mark.slow
+@pytest.mark.timeout(300)
 @pytest.mark.parametrize("level", ["scalar", "avx2"])
 def test_simd_levels(level: str) -> None:
     """The rows again, on the loops of another instruction set: values, derivatives, threads."""
