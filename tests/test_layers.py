@@ -173,7 +173,7 @@ ACTIVATIONS = [
 ]
 
 
-@pytest.mark.parametrize(("module", "function"), ACTIVATIONS, ids=lambda v: repr(v))
+@pytest.mark.parametrize(("module", "function"), ACTIVATIONS, ids=[repr(m) for m, _ in ACTIVATIONS])
 def test_activations(module: nn.Module, function: Any) -> None:
     x = leaf(3, 4)
     np.testing.assert_array_equal(module(x).detach().numpy(), function(x).detach().numpy())
