@@ -173,6 +173,18 @@ pub(crate) fn axis_or_flat(
     }
 }
 
+/// A tensor of one axis, or an error that shows its shape.
+pub(crate) fn vector<'a>(op: &'static str, x: &'a Tensor) -> Result<&'a Tensor> {
+    if x.ndim() == 1 {
+        return Ok(x);
+    }
+    Err(Box::new(Error::Shape {
+        op: op.into(),
+        what: format!("a tensor of shape {} where a vector is needed", Dims::from(x.shape())),
+        remedy: "give a vector, as ravel() makes one",
+    }))
+}
+
 pub(crate) fn kept_dims(dims: &[usize], axes: &[usize]) -> ShapeVec {
     dims.iter().enumerate().map(|(i, &d)| if axes.contains(&i) { 1 } else { d }).collect()
 }

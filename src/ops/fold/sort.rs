@@ -8,11 +8,11 @@ use std::cmp::Ordering;
 
 use crate::array::{ShapeVec, normalize_axis};
 use crate::dtype::DType;
-use crate::error::{Dims, Error, Result};
+use crate::error::{Error, Result};
 use crate::graph;
 use crate::kernels::{self, order::Key};
 use crate::ops::core::declare::Ints;
-use crate::ops::core::layout::{astype, reshape_dims};
+use crate::ops::core::layout::{astype, reshape_dims, vector};
 use crate::ops::core::places::integers;
 use crate::ops::fold::scan::taken_along;
 use crate::tensor::Tensor;
@@ -68,18 +68,6 @@ fn places<T: Key>(a: &[T], values: &[T], right: bool) -> Vec<i64> {
         Ordering::Greater => false,
     };
     values.iter().map(|&value| a.partition_point(|x| before(x, value)) as i64).collect()
-}
-
-/// A tensor of one axis, or an error that shows its shape.
-pub(crate) fn vector<'a>(op: &'static str, x: &'a Tensor) -> Result<&'a Tensor> {
-    if x.ndim() == 1 {
-        return Ok(x);
-    }
-    Err(Box::new(Error::Shape {
-        op: op.into(),
-        what: format!("a tensor of shape {} where a vector is needed", Dims::from(x.shape())),
-        remedy: "give a vector, as ravel() makes one",
-    }))
 }
 
 /// Where to insert the values of `v` in the ordered vector `a`, as int64.

@@ -8,7 +8,8 @@ use crate::error::{Error, Result};
 use crate::ops::core::declare::Ints;
 use crate::ops::core::layout::{axis_or_flat, broadcast_to, permute_axes, reshape_dims};
 use crate::ops::core::places::{Places, integers, spread_rows, take_rows};
-use crate::ops::fold::sort::vector;
+
+use crate::ops::core::layout::vector;
 use crate::ops::shape::create::room;
 use crate::tensor::Tensor;
 

@@ -12,6 +12,7 @@ use crate::graph::Saved;
 use crate::kernels;
 use crate::ops::core::declare::{Axes, Operand, Scalar};
 use crate::ops::core::elementwise::{binary, binary_scalar};
+use crate::ops::core::layout::vector;
 use crate::ops::core::layout::{astype, broadcast_to, reshape_dims, sum_over};
 use crate::ops::core::structured::{Record, finish, move_cost};
 use crate::ops::core::view::{Step, slice_axis, view_through};
@@ -22,7 +23,7 @@ use crate::ops::elementwise::compare::{
 use crate::ops::elementwise::rounding::nan_to_num;
 use crate::ops::elementwise::select::where_;
 use crate::ops::fold::scan::{reversed, taken_along};
-use crate::ops::fold::sort::{order_along, search, vector};
+use crate::ops::fold::sort::{order_along, search};
 use crate::ops::shape::join::concatenate;
 use crate::tensor::Tensor;
 

@@ -1,0 +1,248 @@
+//! Holds the folders inside a layer, the rooms, to one direction: a room names rooms before it in its list.
+//!
+//! Owns: the order of the rooms of `ops` and of the Python package, and the tests that compare imports with it.
+//! Never runs Python: imports are read as text, docstrings and type-checking blocks left out.
+//! Invariant: an exception names the file and the room, and stands here with its reason.
+
+use std::collections::BTreeSet;
+use std::path::Path;
+
+use super::text::paths;
+use super::{files, report, root, sources};
+
+/// The rooms of `src/ops`, each of which may name those before it; files beside the folders are rooms, too.
+const OPS: &[&str] = &[
+    "core",
+    "elementwise",
+    "shape",
+    "index",
+    "change",
+    "product",
+    "linalg",
+    "fold",
+    "signal",
+    "nn",
+    "function",
+    "derive",
+    "operators",
+    "value",
+    "registry",
+];
+
+/// What a file of `src/ops` may name all the same: (file, room, why).
+const OPS_ALSO: &[(&str, &str, &str)] = &[(
+    "src/ops/core/sym.rs",
+    "elementwise",
+    "the symbolic reading of a derivative calls the operation of each letter of its alphabet",
+)];
+
+/// The rooms of `python/ferrograd`, each of which may name those before it; "" is the package itself.
+const PYTHON: &[&str] = &[
+    "errors",
+    "_tensor",
+    "_inspect",
+    "_dispatch",
+    "transforms",
+    "_checking",
+    "functions",
+    "extend",
+    "functors",
+    "optim",
+    "nn",
+    "autograd",
+    "linalg",
+    "",
+    "numpy",
+    "hips",
+    "misc",
+    "scipy",
+];
+
+/// What a Python file may import all the same: (file, room, why).
+const PYTHON_ALSO: &[(&str, &str, &str)] = &[
+    (
+        "python/ferrograd/numpy/numpy_boxes.py",
+        "hips",
+        "a name of HIPS autograd that programs import from its numpy package",
+    ),
+    (
+        "python/ferrograd/_dispatch/array_api.py",
+        "",
+        "the namespace consists of the package's public names, which it looks up on use",
+    ),
+];
+
+fn rank(order: &[&str], room: &str) -> Option<usize> {
+    order.iter().position(|known| *known == room)
+}
+
+/// The room of a path below `base`: its folder, or the name of a file beside the folders.
+fn room_of(path: &Path, base: &str) -> Option<String> {
+    let inside = path.strip_prefix(base).ok()?;
+    let first = inside.components().next()?.as_os_str().to_string_lossy().into_owned();
+    let name = first.trim_end_matches(".rs").trim_end_matches(".py").to_owned();
+    Some(if matches!(name.as_str(), "mod" | "__init__") { String::new() } else { name })
+}
+
+#[test]
+fn rooms_of_operations_point_one_way() {
+    let mut problems = Vec::new();
+    for source in sources() {
+        let Some(room) = room_of(&source.path, "src/ops").filter(|room| !room.is_empty()) else {
+            continue;
+        };
+        let place = source.path.display().to_string();
+        let Some(own) = rank(OPS, &room) else {
+            problems.push(format!("{place}: `{room}` is not in the order of rooms"));
+            continue;
+        };
+        for (line, path) in paths(&source) {
+            let Some(target) = path.strip_prefix("ops::").and_then(|p| p.split("::").next()) else {
+                continue;
+            };
+            let allowed = OPS_ALSO.iter().any(|(file, to, _)| *file == place && *to == target);
+            if rank(OPS, target).is_some_and(|rank| rank > own) && !allowed {
+                problems.push(format!("{place}:{line}: `{room}` stands below `{target}`"));
+            }
+        }
+    }
+    report("a room of operations names one above it", problems);
+}
+
+/// The text with the content of triple-quoted strings blanked; lines stay.
+fn without_docstrings(text: &str) -> String {
+    let mut parts = text.split("\"\"\"");
+    let mut all = parts.next().unwrap_or_default().to_owned();
+    for (i, part) in parts.enumerate() {
+        if i % 2 == 0 {
+            all.extend(part.chars().filter(|c| *c == '\n'));
+        } else {
+            all.push_str(part);
+        }
+    }
+    all
+}
+
+/// The modules that a Python text imports when it runs: (line, full name). `from a import b` gives `a.b`.
+fn imports(text: &str) -> Vec<(usize, String)> {
+    let text = without_docstrings(text);
+    let mut found = Vec::new();
+    let mut typing: Option<usize> = None;
+    let mut lines = text.lines().enumerate();
+    while let Some((i, line)) = lines.next() {
+        let indent = line.len() - line.trim_start().len();
+        if !line.trim().is_empty() && typing.is_some_and(|block| indent <= block) {
+            typing = None;
+        }
+        if line.trim_start().starts_with("if TYPE_CHECKING") {
+            typing = Some(indent);
+        }
+        let mut code = line.trim().to_owned();
+        if code.starts_with("from ") && code.contains("import (") {
+            while !code.contains(')') {
+                let Some((_, more)) = lines.next() else { break };
+                code.push_str(more.split('#').next().unwrap_or_default());
+            }
+        }
+        if typing.is_none() {
+            found.extend(named(&code).into_iter().map(|name| (i + 1, name)));
+        }
+    }
+    found
+}
+
+fn named(code: &str) -> Vec<String> {
+    let plain = |name: &str| name.split_whitespace().next().unwrap_or_default().to_owned();
+    if let Some(list) = code.strip_prefix("import ") {
+        return list.split(',').map(plain).collect();
+    }
+    let Some((module, list)) =
+        code.strip_prefix("from ").and_then(|rest| rest.split_once(" import "))
+    else {
+        return Vec::new();
+    };
+    let list = list.trim_matches(|c| matches!(c, '(' | ')' | ' '));
+    let names = list.split(',').map(plain).filter(|name| !name.is_empty());
+    names.map(|name| format!("{}.{name}", module.trim())).collect()
+}
+
+/// The room that a full name leads to, if it is one of the package.
+fn python_room(name: &str) -> Option<&str> {
+    let inside = name.strip_prefix("ferrograd")?;
+    let first = inside.strip_prefix('.').unwrap_or(inside).split('.').next()?;
+    Some(if rank(PYTHON, first).is_some() { first } else { "" }).filter(|_| first != "_core")
+}
+
+#[test]
+fn rooms_of_the_python_package_point_one_way() {
+    let mut problems = Vec::new();
+    for path in files("python/ferrograd", "py") {
+        let place = path.display().to_string();
+        let room = room_of(&path, "python/ferrograd").unwrap_or_default();
+        // A public name of another project that is one line leading into `hips`.
+        let Some(own) = rank(PYTHON, &room) else {
+            let text = std::fs::read_to_string(root().join(&path)).expect("UTF-8 text");
+            if imports(&text).iter().any(|(_, name)| python_room(name) != Some("hips")) {
+                problems.push(format!("{place}: `{room}` is not in the order of rooms"));
+            }
+            continue;
+        };
+        let text = std::fs::read_to_string(root().join(&path)).expect("UTF-8 text");
+        for (line, name) in imports(&text) {
+            let Some(target) = python_room(&name) else { continue };
+            let allowed = PYTHON_ALSO.iter().any(|(file, to, _)| *file == place && *to == target);
+            if rank(PYTHON, target).is_some_and(|rank| rank > own) && !allowed {
+                problems.push(format!("{place}:{line}: `{room}` stands below `{target}` ({name})"));
+            }
+        }
+    }
+    report("a room of the Python package imports one above it", problems);
+}
+
+#[test]
+fn modules_that_rust_names_exist() {
+    let modules: BTreeSet<String> = files("python/ferrograd", "py")
+        .iter()
+        .map(|path| {
+            let name = path.strip_prefix("python").expect("below python").with_extension("");
+            name.to_string_lossy().replace('/', ".").trim_end_matches(".__init__").to_owned()
+        })
+        .collect();
+    let mut problems = Vec::new();
+    for source in sources() {
+        if !source.path.starts_with("src/bindings") {
+            continue;
+        }
+        for (i, line) in source.original.lines().enumerate() {
+            for text in line.split('"').skip(1).step_by(2) {
+                let is_path = text.starts_with("ferrograd.")
+                    && text.chars().all(|c| c.is_ascii_lowercase() || matches!(c, '.' | '_'));
+                if is_path && !text.starts_with("ferrograd._core") && !modules.contains(text) {
+                    let place = source.path.display();
+                    problems.push(format!("{place}:{}: no module {text}", i + 1));
+                }
+            }
+        }
+    }
+    report("Rust names a Python module that does not exist", problems);
+}
+
+#[test]
+fn the_reader_of_imports_sees_what_it_must() {
+    let text = "\"\"\"Doc.\n\nimport ferrograd as fg\n\"\"\"\nimport numpy as np, ferrograd.nn\nfrom ferrograd.nn import (\n    Linear,  # one\n    GELU,\n)\nif TYPE_CHECKING:\n    from ferrograd.optim import SGD\ndef f():\n    from ferrograd import errors\n";
+    let want = [
+        (5, "numpy"),
+        (5, "ferrograd.nn"),
+        (6, "ferrograd.nn.Linear"),
+        (6, "ferrograd.nn.GELU"),
+        (13, "ferrograd.errors"),
+    ];
+    let found = imports(text);
+    let found: Vec<(usize, &str)> =
+        found.iter().map(|(line, name)| (*line, name.as_str())).collect();
+    assert_eq!(found, want);
+    assert_eq!(python_room("ferrograd.nn.Linear"), Some("nn"));
+    assert_eq!(python_room("ferrograd.tensor"), Some(""));
+    assert_eq!(python_room("ferrograd._core.Tensor"), None);
+    assert_eq!(python_room("numpy"), None);
+}
