@@ -134,6 +134,10 @@ $(VENV)/.coverage: pyproject.toml tools/requirements.py $(VENV)/.dev
 coverage: $(VENV)/.coverage ## lines of the Python package and of the Rust trampoline that the tests run
 	$(BIN)/python tools/coverage_report.py $(ARGS)
 
+.PHONY: picture
+picture: $(VENV)/.wheel $(VENV)/.demo ## draw the picture of the README from its table of figures
+	$(BIN)/python tools/picture.py
+
 .PHONY: docs
 docs: stubs ## the operation table and the Rust documentation
 	cargo doc --no-deps

@@ -106,3 +106,13 @@ LINK = re.compile(r"\]\((?!https?:|#)([^)#]+)")
 def test_links_lead_somewhere(page):
     broken = [to for to in LINK.findall(page.read_text()) if not (page.parent / to).exists()]
     assert broken == []
+
+
+OWN = re.compile(r"https://github\.com/ferrograd/ferrograd/(?:blob|raw)/main/([^)#\s]+)")
+
+
+def test_links_that_work_outside_the_repository_name_files_of_it():
+    named = OWN.findall((ROOT / "README.md").read_text())
+    assert len(named) > 10
+    assert [to for to in named if not (ROOT / to).exists()] == []
+    assert LINK.findall((ROOT / "README.md").read_text()) == []
