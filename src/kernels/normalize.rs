@@ -242,9 +242,8 @@ fn all_backward<T: Number>(
     parallel_for(blocks, &|i| {
         let (first, partial) = (i * rows / blocks, &partial);
         let skip = (first * n) as isize;
-        let slot = |wanted: bool, part: usize| match wanted {
-            true => partial.0.wrapping_add((2 * i + part) * n),
-            false => std::ptr::null_mut(),
+        let slot = |wanted: bool, part: usize| {
+            if wanted { partial.0.wrapping_add((2 * i + part) * n) } else { std::ptr::null_mut() }
         };
         let at = Backward::<T> {
             x: x.at(skip),

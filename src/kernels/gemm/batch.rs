@@ -4,7 +4,7 @@
 //! permit, and the splitting of both. Invariant: as for one product, no element depends on its block.
 
 use super::super::view::{Axes, View, ViewMut};
-use super::product::{Cut, Gemm, Lie, Mat, Size, block, matmul};
+use super::product::{Gemm, Mat, OperandOrder, Partition, Size, block, matmul};
 use crate::dtype::DType;
 use crate::threads::{parallel_for, spare};
 
@@ -103,15 +103,16 @@ fn run<T: Gemm>(
     let items = axes.count();
     // Each product is cut only where there are fewer of them than threads.
     let threads = (1 + spare()).div_ceil(items.max(1));
-    let cut = Cut::of(size, Lie::of(a_strides, b_strides, c_strides), threads);
+    let cut = Partition::of(size, OperandOrder::of(a_strides, b_strides, c_strides), threads);
     let work = size.m.saturating_mul(size.n).saturating_mul(size.k).max(1);
     let per_block = if cut.shared { 1 } else { (SPLIT / work).max(1) };
     let parts = if cut.shared { cut.blocks } else { 1 };
     let blocks = if cut.shared { items * parts } else { (items / per_block).max(1) };
     parallel_for(blocks, &|i| {
-        let (start, end) = match cut.shared {
-            true => (i / parts, i / parts + 1),
-            false => (i * items / blocks, (i + 1) * items / blocks),
+        let (start, end) = if cut.shared {
+            (i / parts, i / parts + 1)
+        } else {
+            (i * items / blocks, (i + 1) * items / blocks)
         };
         let mine = if cut.shared { i % parts..i % parts + 1 } else { 0..cut.blocks };
         axes.for_range(start, end, &mut |[to, from_a, from_b]| {

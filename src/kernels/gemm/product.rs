@@ -128,9 +128,9 @@ fn dims2(dims: &[usize]) -> [usize; 2] {
     [dims[0], dims[1]]
 }
 
-/// How the operands of a product lie in memory.
+/// How the operands of a product are ordered in memory.
 #[derive(Clone, Copy)]
-pub(super) struct Lie {
+pub(super) struct OperandOrder {
     /// The result has its rows contiguous, else its columns.
     row_major: bool,
     /// The operand that gives the result its other axis is contiguous along that axis, not along the
@@ -138,33 +138,33 @@ pub(super) struct Lie {
     across: bool,
 }
 
-impl Lie {
+impl OperandOrder {
     /// From the strides of rows and columns.
-    pub(super) fn of(a: [isize; 2], b: [isize; 2], c: [isize; 2]) -> Lie {
+    pub(super) fn of(a: [isize; 2], b: [isize; 2], c: [isize; 2]) -> OperandOrder {
         let tall = |s: [isize; 2]| s[0].unsigned_abs() < s[1].unsigned_abs();
         let row_major = !tall(c);
-        Lie { row_major, across: if row_major { tall(a) } else { !tall(b) } }
+        OperandOrder { row_major, across: if row_major { tall(a) } else { !tall(b) } }
     }
 }
 
 /// The blocks of a product: how many, and whether they cut rows or columns.
 #[derive(Clone, Copy)]
-pub(super) struct Cut {
+pub(super) struct Partition {
     pub(super) blocks: usize,
     /// Whether a block is worth another thread.
     pub(super) shared: bool,
     rows: bool,
 }
 
-impl Cut {
+impl Partition {
     /// The cut of a product that `threads` threads could work on.
-    pub(super) fn of(s: Size, lie: Lie, threads: usize) -> Cut {
+    pub(super) fn of(s: Size, order: OperandOrder, threads: usize) -> Partition {
         let work = s.m.saturating_mul(s.n).saturating_mul(s.k);
-        let (along, across) = if lie.row_major { (s.n, s.m) } else { (s.m, s.n) };
-        let cut = |blocks: usize, cuts_along: bool| Cut {
+        let (along, across) = if order.row_major { (s.n, s.m) } else { (s.m, s.n) };
+        let cut = |blocks: usize, cuts_along: bool| Partition {
             blocks: blocks.max(1),
             shared: blocks > 1 && work >= 2 * SPLIT,
-            rows: cuts_along != lie.row_major,
+            rows: cuts_along != order.row_major,
         };
         if along.min(across) == 1 {
             let blocks = (work / VECTOR.0).min(VECTOR.1).min(along.max(across) / LEAST).max(1);
@@ -172,7 +172,7 @@ impl Cut {
         }
         let most = |n: usize, other: usize| n / if other > LEAST { LEAST } else { LEAST + GRAIN };
         let wanted = if work < 2 * SPLIT { 1 } else { work / SPLIT };
-        if !lie.across {
+        if !order.across {
             let share = if threads > 1 { 2 * threads } else { 1 };
             return cut(most(along, across).min(wanted).min(share), true);
         }
@@ -197,7 +197,7 @@ impl Cut {
 /// # Safety
 /// As `Gemm::gemm`.
 pub(super) unsafe fn block<T: Gemm>(
-    cut: Cut,
+    cut: Partition,
     i: usize,
     s: Size,
     a: Mat<*const T>,
@@ -222,8 +222,8 @@ unsafe fn product<T: Gemm>(s: Size, a: Mat<*const T>, b: Mat<*const T>, c: Mat<*
     if s.m == 0 || s.n == 0 {
         return;
     }
-    let lie = Lie::of([a.rs, a.cs], [b.rs, b.cs], [c.rs, c.cs]);
-    let cut = Cut::of(s, lie, 1 + spare());
+    let order = OperandOrder::of([a.rs, a.cs], [b.rs, b.cs], [c.rs, c.cs]);
+    let cut = Partition::of(s, order, 1 + spare());
     // SAFETY: the caller's contract; the blocks are disjoint.
     let part = |i| unsafe { block(cut, i, s, a, b, c) };
     if cut.shared { parallel_for(cut.blocks, &part) } else { (0..cut.blocks).for_each(part) }

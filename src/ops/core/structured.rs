@@ -126,9 +126,12 @@ pub(crate) fn finish_many<P: Send + Sync + 'static>(
     let Record { name, cost, params, saved, backward } = record(&outs);
     let rule = RuleRef::Boxed(Box::new(Structured::new(name, params, backward)));
     let node = graph::record(rule, edges, saved, outs.len() as u32, cost, Flags::NONE);
-    let attach = |(i, out): (usize, Tensor)| match out.dtype().is_float() {
-        true => sibling(out).attach(Edge::new(node.clone(), i as u32)),
-        false => out.underived(inputs.iter().copied()),
+    let attach = |(i, out): (usize, Tensor)| {
+        if out.dtype().is_float() {
+            sibling(out).attach(Edge::new(node.clone(), i as u32))
+        } else {
+            out.underived(inputs.iter().copied())
+        }
     };
     outs.into_iter().enumerate().map(attach).collect()
 }

@@ -14,7 +14,7 @@ use crate::ops::core::layout::{astype, kept_dims, permute_axes, reduced, reshape
 use crate::ops::elementwise::arith::{ADD, DIVIDE, MULTIPLY, SUBTRACT};
 use crate::ops::elementwise::compare::{GREATER_EQUAL, isnan};
 use crate::ops::elementwise::select::where_;
-use crate::ops::fold::quantile_method::{Line, Method, Spot};
+use crate::ops::fold::quantile_method::{LinearRank, Method, Neighbours};
 use crate::ops::fold::reduce::{
     extreme_over, finish_shape, lines, mean_over, need_elements, resolve, resolve_fold,
 };
@@ -114,13 +114,13 @@ fn quantile_over(
         let dtype = if method.picks() { x.dtype() } else { x.dtype().promote(levels.dtype()) };
         Tensor::zeros(&shape, dtype)?
     } else {
-        let spots: Vec<Spot> = exact.iter().map(|&q| method.spot(q, n)).collect();
+        let neighbours: Vec<Neighbours> = exact.iter().map(|&q| method.neighbours(q, n)).collect();
         let ordered = Ordered::new(x, axes)?;
         let rows = if method.picks() {
-            let ranks: Vec<usize> = spots.iter().map(|spot| spot.low).collect();
+            let ranks: Vec<usize> = neighbours.iter().map(|at| at.low).collect();
             ordered.unless_spoiled(&ordered.at(op, &ranks)?)?
         } else {
-            interpolated(op, &ordered, &levels, &exact, &spots, method.line(n))?
+            interpolated(op, &ordered, &levels, &exact, &neighbours, method.line(n))?
         };
         let mut order: ShapeVec = [rows.ndim() - 1].into_iter().collect();
         order.extend(0..rows.ndim() - 1);
@@ -131,12 +131,17 @@ fn quantile_over(
 }
 
 /// How far each level lies between its neighbours; recorded if the level has a derivative there.
-fn fraction(levels: &Tensor, exact: &[f64], spots: &[Spot], line: Option<Line>) -> Result<Tensor> {
+fn fraction(
+    levels: &Tensor,
+    exact: &[f64],
+    neighbours: &[Neighbours],
+    line: Option<LinearRank>,
+) -> Result<Tensor> {
     let Some(line) = line.filter(|_| levels.requires_grad()) else {
-        let parts: Vec<f64> = spots.iter().map(|spot| spot.part).collect();
+        let parts: Vec<f64> = neighbours.iter().map(|at| at.part).collect();
         return astype(&Tensor::from(parts), levels.dtype());
     };
-    let floor: Vec<f64> = spots.iter().map(|spot| spot.low as f64 - line.start).collect();
+    let floor: Vec<f64> = neighbours.iter().map(|at| at.low as f64 - line.start).collect();
     let flat = reshape_dims(levels, &[exact.len()])?;
     let place = binary_scalar(&MULTIPLY, &flat, Scalar::Float(line.slope))?;
     binary(&SUBTRACT, &place, &astype(&Tensor::from(floor), levels.dtype())?)
@@ -148,12 +153,12 @@ fn interpolated(
     ordered: &Ordered,
     levels: &Tensor,
     exact: &[f64],
-    spots: &[Spot],
-    line: Option<Line>,
+    neighbours: &[Neighbours],
+    line: Option<LinearRank>,
 ) -> Result<Tensor> {
-    let (low, high): (Vec<usize>, Vec<usize>) = spots.iter().map(|s| (s.low, s.high)).unzip();
+    let (low, high): (Vec<usize>, Vec<usize>) = neighbours.iter().map(|s| (s.low, s.high)).unzip();
     let (a, b) = (ordered.at(op, &low)?, ordered.at(op, &high)?);
-    let part = fraction(levels, exact, spots, line)?;
+    let part = fraction(levels, exact, neighbours, line)?;
     // From the nearer neighbour, as NumPy does: an infinite one is reached, or not, at the same levels.
     let far = binary_scalar(&GREATER_EQUAL, &part.detach(), Scalar::Float(0.5))?;
     let back = binary_scalar(&SUBTRACT, &part, Scalar::Float(1.0))?;

@@ -7,7 +7,7 @@ use crate::error::{Error, Result};
 use crate::ops::core::declare::{Operand, Scalar};
 
 /// The neighbours of a level and how far it lies from the lower one towards the upper one.
-pub(crate) struct Spot {
+pub(crate) struct Neighbours {
     pub(crate) low: usize,
     pub(crate) high: usize,
     pub(crate) part: f64,
@@ -15,7 +15,7 @@ pub(crate) struct Spot {
 
 /// The rank as a linear function of the level: `slope q + start`.
 #[derive(Clone, Copy)]
-pub(crate) struct Line {
+pub(crate) struct LinearRank {
     pub(crate) slope: f64,
     pub(crate) start: f64,
 }
@@ -78,16 +78,18 @@ impl Method {
     }
 
     /// The rank's slope and start, for a method that interpolates; others are constant almost everywhere.
-    pub(crate) fn line(self, n: usize) -> Option<Line> {
+    pub(crate) fn line(self, n: usize) -> Option<LinearRank> {
         match self {
-            Method::Between(1.0, 1.0) => Some(Line { slope: (n - 1) as f64, start: 0.0 }),
-            Method::Between(a, b) => Some(Line { slope: n as f64 + (1.0 - a - b), start: a - 1.0 }),
+            Method::Between(1.0, 1.0) => Some(LinearRank { slope: (n - 1) as f64, start: 0.0 }),
+            Method::Between(a, b) => {
+                Some(LinearRank { slope: n as f64 + (1.0 - a - b), start: a - 1.0 })
+            }
             _ => None,
         }
     }
 
     /// The neighbours of level `q` among `n` elements.
-    pub(crate) fn spot(self, q: f64, n: usize) -> Spot {
+    pub(crate) fn neighbours(self, q: f64, n: usize) -> Neighbours {
         let last = (n - 1) as f64;
         let rank = match self {
             Method::Between(1.0, 1.0) => q * last,
@@ -104,14 +106,14 @@ impl Method {
         let whole = rank.floor();
         if rank < 0.0 || rank >= last {
             let end = if rank < 0.0 { 0 } else { n - 1 };
-            return Spot { low: end, high: end, part: 0.0 };
+            return Neighbours { low: end, high: end, part: 0.0 };
         }
         let part = match self {
             Method::AveragedInvertedCdf if rank == whole => 0.5,
             Method::AveragedInvertedCdf => 1.0,
             _ => rank - whole,
         };
-        Spot { low: whole as usize, high: whole as usize + 1, part }
+        Neighbours { low: whole as usize, high: whole as usize + 1, part }
     }
 }
 

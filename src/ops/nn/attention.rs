@@ -112,9 +112,10 @@ crate::operations! { family "attention";
             None => Tensor::from((0..length as i64).collect::<Vec<_>>()),
         };
         let (cos, sin) = angles(&positions, pairs, base, x.dtype())?;
-        let (a, b) = match interleaved {
-            true => (alternate(&x, 0, pairs)?, alternate(&x, 1, pairs)?),
-            false => (slice_axis(&x, last, 0, 1, pairs)?, slice_axis(&x, last, pairs, 1, pairs)?),
+        let (a, b) = if interleaved {
+            (alternate(&x, 0, pairs)?, alternate(&x, 1, pairs)?)
+        } else {
+            (slice_axis(&x, last, 0, 1, pairs)?, slice_axis(&x, last, pairs, 1, pairs)?)
         };
         let mul = |x: &Tensor, y: &Tensor| binary(&MULTIPLY, x, &broadcast_to(y, x.shape())?);
         let first = binary(&SUBTRACT, &mul(&a, &cos)?, &mul(&b, &sin)?)?;

@@ -6,7 +6,7 @@
 
 use smallvec::{SmallVec, smallvec};
 
-use super::geometry::{Motion, bad, of_images, pair, reach, unfit};
+use super::geometry::{ConvParams, bad, of_images, pair, reach, unfit};
 use crate::error::{Dims, Result};
 use crate::graph::Saved;
 use crate::kernels::convolution::{self, Geometry};
@@ -248,8 +248,8 @@ fn forward(
     groups: isize,
 ) -> Result<Tensor> {
     let padding = widths(op, &mut operands, axes, stride, padding, dilation)?;
-    let motion = Motion::of(op, axes, stride, &padding, dilation)?;
-    let geometry = of_images(op, operands.x.shape(), operands.w.shape(), &motion, groups)?;
+    let params = ConvParams::of(op, axes, stride, &padding, dilation)?;
+    let geometry = of_images(op, operands.x.shape(), operands.w.shape(), &params, groups)?;
     operands.check_bias(op, geometry.channels[1])?;
     operands.restore(&convolved(&geometry, &operands.x, &operands.w, operands.bias.as_ref())?)
 }
@@ -258,25 +258,25 @@ fn forward(
 fn transposed(
     op: &'static str,
     operands: &Operands,
-    motion: &Motion,
+    params: &ConvParams,
     more: [usize; 2],
     groups: isize,
 ) -> Result<Geometry> {
     let (y, w) = (operands.x.shape(), operands.w.shape());
     let size = |axis: usize| {
-        let whole = reach(w[2 + axis], motion.dilation[axis]).and_then(|r| {
+        let whole = reach(w[2 + axis], params.dilation[axis]).and_then(|r| {
             y[2 + axis]
                 .checked_sub(1)?
-                .checked_mul(motion.stride[axis])?
+                .checked_mul(params.stride[axis])?
                 .checked_add(r + more[axis])
         });
-        whole.and_then(|n| n.checked_sub(2 * motion.padding[axis])).filter(|&n| n > 0).ok_or_else(
+        whole.and_then(|n| n.checked_sub(2 * params.padding[axis])).filter(|&n| n > 0).ok_or_else(
             || {
                 let what = format!(
                     "input of shape {} with weight of shape {}, padding {}",
                     Dims::from(y),
                     Dims::from(w),
-                    motion.padding[axis]
+                    params.padding[axis]
                 );
                 unfit(op, what, "the result would have no elements; use less padding")
             },
@@ -284,7 +284,7 @@ fn transposed(
     };
     let count = usize::try_from(groups).ok().filter(|&g| g > 0).unwrap_or(1);
     let image = [y[0], w[1].saturating_mul(count), size(0)?, size(1)?];
-    if y[1] != w[0] || (0..2).any(|a| more[a] >= motion.stride[a].max(motion.dilation[a])) {
+    if y[1] != w[0] || (0..2).any(|a| more[a] >= params.stride[a].max(params.dilation[a])) {
         let what = format!(
             "input of {} channels, weight of shape {}, output_padding {more:?}",
             y[1],
@@ -296,7 +296,7 @@ fn transposed(
             "the weight is (in, out / groups, …), and output_padding is less than stride or dilation",
         ));
     }
-    let mut geometry = of_images(op, &image, w, motion, groups)?;
+    let mut geometry = of_images(op, &image, w, params, groups)?;
     geometry.result = [y[2], y[3]];
     Ok(geometry)
 }
@@ -325,9 +325,9 @@ crate::operations! { family "convolution";
     fn conv_transpose2d(x: Tensor, weight: Tensor, bias: Option<Tensor> = None, stride: Ints = int(1), padding: Ints = int(0), output_padding: Ints = int(0), groups: isize = 1, dilation: Ints = int(1)) -> Tensor {
         let op = "conv_transpose2d";
         let operands = Operands::new(op, x, weight, bias, 2)?;
-        let motion = Motion::of(op, 2, &stride, &padding, &dilation)?;
+        let params = ConvParams::of(op, 2, &stride, &padding, &dilation)?;
         let more = pair(op, "output_padding", &output_padding, 2, 0, 0)?;
-        let geometry = transposed(op, &operands, &motion, more, groups)?;
+        let geometry = transposed(op, &operands, &params, more, groups)?;
         operands.check_bias(op, geometry.channels[0])?;
         let mut out = spread(&geometry, &operands.x, &operands.w)?;
         if let Some(bias) = &operands.bias {

@@ -229,10 +229,11 @@ crate::operations! { family "losses";
         let weight = class_weights("cross_entropy", x, &rows, weight)?;
         if target.dtype().is_float() {
             if target.shape() != x.shape() {
-                return match target.shape() == &rows.dims[..] {
-                    true => Err(uncounted("cross_entropy", "class numbers", target, CLASSES)),
-                    false => Err(unfit("cross_entropy", x, "target", target)),
-                };
+                return Err(if target.shape() == &rows.dims[..] {
+                    uncounted("cross_entropy", "class numbers", target, CLASSES)
+                } else {
+                    unfit("cross_entropy", x, "target", target)
+                });
             }
             let target = rows_of("cross_entropy", target)?.x;
             let losses = soft_losses(&log_softmax_axis(&rows.x, 1)?, &target, weight.as_ref(), label_smoothing)?;

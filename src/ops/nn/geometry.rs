@@ -50,21 +50,21 @@ pub(super) fn reach(kernel: usize, dilation: usize) -> Option<usize> {
 
 /// The movement of a kernel along both axes.
 #[derive(Clone, Copy)]
-pub(super) struct Motion {
+pub(super) struct ConvParams {
     pub(super) stride: Pair,
     pub(super) padding: Pair,
     pub(super) dilation: Pair,
 }
 
-impl Motion {
+impl ConvParams {
     pub(super) fn of(
         op: &'static str,
         axes: usize,
         stride: &Ints,
         padding: &Ints,
         dilation: &Ints,
-    ) -> Result<Motion> {
-        Ok(Motion {
+    ) -> Result<ConvParams> {
+        Ok(ConvParams {
             stride: pair(op, "stride", stride, axes, 1, 1)?,
             padding: pair(op, "padding", padding, axes, 0, 0)?,
             dilation: pair(op, "dilation", dilation, axes, 1, 1)?,
@@ -105,7 +105,7 @@ pub(super) fn of_images(
     op: &'static str,
     x: &[usize],
     w: &[usize],
-    motion: &Motion,
+    params: &ConvParams,
     groups: isize,
 ) -> Result<Geometry> {
     let groups = usize::try_from(groups)
@@ -124,16 +124,16 @@ pub(super) fn of_images(
             "the weight is (out, in / groups, …), and groups divides both",
         ));
     }
-    let result = [motion.steps(op, 0, x[2], w[2], false)?, motion.steps(op, 1, x[3], w[3], false)?];
+    let result = [params.steps(op, 0, x[2], w[2], false)?, params.steps(op, 1, x[3], w[3], false)?];
     Ok(Geometry {
         batch: x[0],
         channels: [x[1], w[0]],
         image: [x[2], x[3]],
         kernel: [w[2], w[3]],
         result,
-        stride: motion.stride,
-        padding: motion.padding,
-        dilation: motion.dilation,
+        stride: params.stride,
+        padding: params.padding,
+        dilation: params.dilation,
         groups,
     })
 }

@@ -26,10 +26,8 @@ fn mul(a: &Tensor, b: &Tensor) -> Result<Tensor> {
 
 /// The normalised rows and their reciprocal deviations in tensor operations, for derivatives of the derivative.
 fn recorded(x: &Tensor, eps: f64, centred: bool) -> Result<(Tensor, Tensor)> {
-    let centre = match centred {
-        true => binary(&SUBTRACT, x, &mean_over(x, &[1], true)?)?,
-        false => x.clone(),
-    };
+    let centre =
+        if centred { binary(&SUBTRACT, x, &mean_over(x, &[1], true)?)? } else { x.clone() };
     let square = mean_over(&mul(&centre, &centre)?, &[1], true)?;
     let r = rsqrt(&binary_scalar(&ADD, &square, Scalar::Float(eps))?)?;
     Ok((mul(&centre, &r)?, r))
@@ -77,9 +75,8 @@ fn recorded_gradient(p: &Params, g: Tensor, cx: &mut Cx<'_>) -> Result<()> {
 fn fused_gradient(p: &Params, g: &Tensor, cx: &mut Cx<'_>) -> Result<()> {
     let (x, g, stats) = (cx.saved(0)?.contiguous()?, g.contiguous()?, cx.saved(2)?);
     let weight = if p.weight { Some(cx.saved(1)?.contiguous()?) } else { None };
-    let room = |wanted: bool, dims: &[usize]| match wanted {
-        true => Tensor::empty(dims, x.dtype()).map(Some),
-        false => Ok(None),
+    let room = |wanted: bool, dims: &[usize]| {
+        if wanted { Tensor::empty(dims, x.dtype()).map(Some) } else { Ok(None) }
     };
     let columns = &x.shape()[1..];
     let outs = [

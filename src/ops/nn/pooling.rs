@@ -6,7 +6,7 @@
 
 use smallvec::{SmallVec, smallvec};
 
-use super::geometry::{Motion, bad, pair, planes, unfit};
+use super::geometry::{ConvParams, bad, pair, planes, unfit};
 use crate::dtype::DType;
 use crate::error::{Dims, Result};
 use crate::graph::Saved;
@@ -141,16 +141,21 @@ fn prepare(x: &Tensor, call: &Call<'_>) -> Result<(Tensor, Geometry, Vec<usize>)
     let x = astype(x, x.dtype().to_float())?;
     let (mut dims, batch, image) = planes(op, &x, call.axes)?;
     let kernel = pair(op, "kernel_size", call.kernel, call.axes, 1, 1)?;
-    let motion =
-        Motion::of(op, call.axes, call.stride.unwrap_or(call.kernel), call.padding, call.dilation)?;
-    if (0..2).any(|a| motion.padding[a] > kernel[a] / 2) {
+    let params = ConvParams::of(
+        op,
+        call.axes,
+        call.stride.unwrap_or(call.kernel),
+        call.padding,
+        call.dilation,
+    )?;
+    if (0..2).any(|a| params.padding[a] > kernel[a] / 2) {
         return Err(bad(
             op,
-            format!("padding {:?} for windows of {kernel:?}", motion.padding),
+            format!("padding {:?} for windows of {kernel:?}", params.padding),
             "pad by at most half the window",
         ));
     }
-    let steps = |axis: usize| motion.steps(op, axis, image[axis], kernel[axis], call.up);
+    let steps = |axis: usize| params.steps(op, axis, image[axis], kernel[axis], call.up);
     let result = [steps(0)?, steps(1)?];
     dims.extend(&result[2 - call.axes..]);
     let geometry = Geometry {
@@ -159,9 +164,9 @@ fn prepare(x: &Tensor, call: &Call<'_>) -> Result<(Tensor, Geometry, Vec<usize>)
         image,
         kernel,
         result,
-        stride: motion.stride,
-        padding: motion.padding,
-        dilation: motion.dilation,
+        stride: params.stride,
+        padding: params.padding,
+        dilation: params.dilation,
         groups: 1,
     };
     Ok((reshape_dims(&x, &image_dims(&geometry))?, geometry, dims))
@@ -177,9 +182,10 @@ fn max_pool(x: &Tensor, call: &Call<'_>, indices: bool) -> Result<OneOrTuple> {
     }
     pooling::largest(x.dtype(), &g, x.view_of(), out.view_mut(), places.view_mut());
     let largest = reshape_dims(&recorded_take(&g, &x, &places, out), &dims)?;
-    Ok(match indices {
-        true => OneOrTuple::Tuple(vec![largest, reshape_dims(&places, &dims)?]),
-        false => OneOrTuple::One(largest),
+    Ok(if indices {
+        OneOrTuple::Tuple(vec![largest, reshape_dims(&places, &dims)?])
+    } else {
+        OneOrTuple::One(largest)
     })
 }
 
@@ -188,9 +194,10 @@ fn counts(g: &Geometry, axis: usize, with_padding: bool) -> Vec<usize> {
     let (padding, image) = (g.padding[axis], g.image[axis]);
     let span = |at: usize| {
         let (start, end) = (at * g.stride[axis], at * g.stride[axis] + g.kernel[axis]);
-        match with_padding {
-            true => end.min(image + 2 * padding) - start,
-            false => end.min(image + padding).saturating_sub(start.max(padding)),
+        if with_padding {
+            end.min(image + 2 * padding) - start
+        } else {
+            end.min(image + padding).saturating_sub(start.max(padding))
         }
     };
     (0..g.result[axis]).map(span).collect()

@@ -46,9 +46,10 @@ impl<'a> Groups<'a> {
         let (own, inner) = (size(self.own), size(self.inner));
         let (first, second) = if self.inner_first { (inner, own) } else { (own, inner) };
         let plain = x.detach();
-        let merged = match self.batch.is_empty() {
-            true => reshape_dims(&plain, &[first, second])?,
-            false => reshape_dims(&plain, &[first, second, size(self.batch)])?,
+        let merged = if self.batch.is_empty() {
+            reshape_dims(&plain, &[first, second])?
+        } else {
+            reshape_dims(&plain, &[first, second, size(self.batch)])?
         };
         let layout = matrix_layout(merged.layout(), self.inner_first);
         Ok(merged.relaid(layout))
@@ -122,9 +123,10 @@ fn grouped(a: &Tensor, b: &Tensor, rule: &Gemm) -> Result<(Tensor, f32)> {
     let dims: ShapeVec = [left.own, right.own, left.batch].concat().into();
     let out = Tensor::empty(&dims, a.dtype())?;
     let (m, n, batch) = (size(left.own), size(right.own), size(left.batch));
-    let grouped = match left.batch.is_empty() {
-        true => Layout::contiguous(&[m, n])?,
-        false => Layout::contiguous(&[m, n, batch])?,
+    let grouped = if left.batch.is_empty() {
+        Layout::contiguous(&[m, n])?
+    } else {
+        Layout::contiguous(&[m, n, batch])?
     };
     let target = out.with_layout(matrix_layout(&grouped, false));
     let (x, y) = (left.matrices(a)?, right.matrices(b)?);

@@ -215,18 +215,20 @@ fn gemm_backward(params: &Params, cx: &mut Cx<'_>) -> Result<()> {
     if cx.wants(0) {
         let b = cx.saved(1)?;
         let over = |trans_a, trans_b| Gemm { trans_a, trans_b, ndim: n_ndim, ..rule };
-        let ga = match rule.trans_a {
-            false => gemm(&g, &b, over(false, !rule.trans_b))?,
-            true => gemm(&b, &g, over(rule.trans_b, true))?,
+        let ga = if rule.trans_a {
+            gemm(&b, &g, over(rule.trans_b, true))?
+        } else {
+            gemm(&g, &b, over(false, !rule.trans_b))?
         };
         cx.give(0, ga);
     }
     if cx.wants(1) {
         let a = cx.saved(0)?;
         let over = |trans_a, trans_b| Gemm { trans_a, trans_b, ndim: m_ndim, ..rule };
-        let gb = match rule.trans_b {
-            false => gemm(&a, &g, over(!rule.trans_a, false))?,
-            true => gemm(&g, &a, over(true, rule.trans_a))?,
+        let gb = if rule.trans_b {
+            gemm(&g, &a, over(true, rule.trans_a))?
+        } else {
+            gemm(&a, &g, over(!rule.trans_a, false))?
         };
         cx.give(1, gb);
     }
