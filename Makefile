@@ -101,10 +101,10 @@ loom: ## the arena's counting protocols under loom
 	$(call step,loom,cargo test $(LOCKED) --quiet --lib --manifest-path tests/loom/Cargo.toml --target-dir target/loom)
 
 .PHONY: test-package
-test-package: ## cargo package builds what it ships
-	$(call step,cargo package,cargo package $(LOCKED) --quiet --allow-dirty)
-	@# The packaged copy was built under the crate's own name: without this, cargo would take it for the sources.
-	@cargo clean --quiet --package ferrograd --profile dev
+test-package: ## what cargo package ships is a whole crate
+	$(call step,cargo package,cargo package $(LOCKED) --quiet --allow-dirty --no-verify)
+	@rm -rf target/shipped && mkdir -p target/shipped && tar -xf target/package/ferrograd-*.crate -C target/shipped --strip-components 1
+	$(call step,cargo check of the package,cargo check $(LOCKED) --quiet --manifest-path target/shipped/Cargo.toml --target-dir target)
 
 .PHONY: quick
 quick: $(VENV)/.wheel $(VENV)/.dev ## for daily work: ruff, and a part of every Python test (ARGS="tests/test_tensor.py")
