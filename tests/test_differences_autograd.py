@@ -83,13 +83,44 @@ def test_a_saved_tensor_detached_in_place_keeps_its_gradient() -> None:
     assert grad(first.sum(), x)[0].tolist() == (-4 * fg.sin(2 * x)).tolist()
 
 
-def test_views_of_the_same_elements_are_one_value_after_a_change() -> None:
+def test_views_of_the_same_elements_have_a_gradient_each_after_a_change() -> None:
     base = leaf() * 1
     one, other = base[:], base[:]
     one.retain_grad()
+    base.retain_grad()
     one.mul_(2)
     (one + 10 * other).sum().backward()
-    assert one.grad.tolist() == [11.0, 11.0]
+    assert one.grad.tolist() == [1.0, 1.0]
+    assert base.grad.tolist() == [11.0, 11.0]
+
+
+def test_a_hook_on_a_view_from_before_a_change_through_it() -> None:
+    base = leaf() * 1
+    view = base[:1]
+    seen: list[Any] = []
+    view.register_hook(lambda g: seen.append(g.tolist()))
+    view *= 3
+    (view * 10).sum().backward()
+    assert seen == [[30.0]]
+
+
+def test_a_view_of_a_custom_function_after_a_change() -> None:
+    class Reversed(fg.Function):
+        @staticmethod
+        def forward(ctx: Any, x: fg.Tensor) -> fg.Tensor:
+            return x[:1]
+
+        @staticmethod
+        def backward(ctx: Any, g: fg.Tensor) -> Any:
+            return -g.reshape(1) * fg.tensor([1.0, 0.0])
+
+    base = leaf() * 1
+    view = Reversed.apply(base)
+    base.mul_(2)
+    with pytest.raises(
+        fg.errors.InPlaceError, match="a view that a custom function returned was used after"
+    ):
+        view.sum().backward()
 
 
 def test_what_was_overwritten_entirely_gets_no_gradient() -> None:

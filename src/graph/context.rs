@@ -115,6 +115,15 @@ impl<'a, V: Value> Context<'a, V> {
         }
     }
 
+    /// The same with its edge in every pass: what a rule that the user wrote is given.
+    #[inline]
+    pub fn saved_with_edge(&self, i: usize) -> Result<V> {
+        match self.saved.get(i) {
+            Some(entry) => entry.unpack(self.node, true),
+            None => Err(self.internal(format!("there is no saved entry {i}"))),
+        }
+    }
+
     /// The data of saved entry `i` in place, without its edge; the caller checks that it is unchanged.
     #[inline]
     pub fn payload(&self, i: usize) -> Option<&'a V::Payload> {

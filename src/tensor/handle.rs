@@ -10,7 +10,7 @@ use crate::array::{Layout, Storage};
 use crate::dtype::DType;
 use crate::error::{Error, Result};
 use crate::graph::{self, CHECK_NAN, FORWARD, GRAD, INFERENCE, Mode, Value};
-use crate::tensor::{Edge, Lost, Marks, Meta};
+use crate::tensor::{Creation, Edge, Lost, Marks, Meta};
 
 /// A multi-dimensional array that remembers how it was computed.
 ///
@@ -30,6 +30,8 @@ pub struct Tensor {
     pub(super) layout: Layout,
     pub(super) dtype: DType,
     pub(super) marks: Marks,
+    /// How it was made, if it is a view.
+    pub(super) creation: Creation,
     /// Why there is no history, for `explain_no_grad`.
     pub(super) lost: Lost,
     /// The storage's version when this handle got its edge, or its lack of one.
@@ -50,8 +52,9 @@ impl Tensor {
         dtype: DType,
         edge: Option<Edge>,
     ) -> Tensor {
-        let (marks, lost, version) = (Marks::default(), Lost::not(), storage.version());
-        Tensor { storage, layout, dtype, marks, lost, version, edge, meta: OnceLock::new() }
+        let (marks, creation) = (Marks::default(), Creation::default());
+        let (lost, version, meta) = (Lost::not(), storage.version(), OnceLock::new());
+        Tensor { storage, layout, dtype, marks, creation, lost, version, edge, meta }
     }
 
     /// The same data under another layout, outside the graph: a view.
@@ -59,6 +62,7 @@ impl Tensor {
     pub(crate) fn with_layout(&self, layout: Layout) -> Tensor {
         let mut view = Tensor::assemble(self.storage.clone(), layout, self.dtype, None);
         view.marks = self.marks.and(Marks::VIEW);
+        view.creation = self.creation;
         if self.marks.has(Marks::DETACHED) {
             self.link(&view);
         }
@@ -111,6 +115,21 @@ impl Tensor {
         self.marks
     }
 
+    /// How this view was made; `Plain` for a tensor that is none.
+    #[inline]
+    pub(crate) fn creation(&self) -> Creation {
+        self.creation
+    }
+
+    /// This handle, noting how it was made if it is a view; the first note stays.
+    #[inline]
+    pub(crate) fn created(mut self, how: Creation) -> Tensor {
+        if self.is_view() && self.creation == Creation::Plain {
+            self.creation = how;
+        }
+        self
+    }
+
     /// The same handle with more marks.
     #[inline]
     pub(crate) fn marked(mut self, marks: Marks) -> Tensor {
@@ -127,19 +146,19 @@ impl Tensor {
             (true, None) => self.detach(),
             (true, Some(edge)) => self.detach().attach(edge),
         };
-        lent.marked(Marks::LENT)
+        lent.marked(Marks::READ_ONLY)
     }
 
     /// A gradient that comes back from user code.
     pub(crate) fn taken_back(mut self) -> Tensor {
-        self.marks = self.marks.without(Marks::LENT);
+        self.marks = self.marks.without(Marks::READ_ONLY);
         self
     }
 
     /// Whether this is a gradient lent to user code, or a view of one.
     #[inline]
     pub(crate) fn is_lent(&self) -> bool {
-        self.marks.has(Marks::LENT)
+        self.marks.has(Marks::READ_ONLY)
     }
 
     /// Whether a custom function's forward computed this from an input that requires grad, without recording.
@@ -172,17 +191,19 @@ impl Tensor {
     fn made_in<'a>(mut self, mode: Mode, mut inputs: impl Iterator<Item = &'a Tensor>) -> Tensor {
         let view = self.marks.has(Marks::VIEW);
         if mode.has(INFERENCE) {
-            let normal = view && !self.marks.has(Marks::INFERENCE);
-            let mark = if normal { Marks::INFERENCE_VIEW } else { Marks::INFERENCE };
-            self.marks = self.marks.and(mark);
-        } else if view {
-            self.marks = self.marks.and(Marks::UNRECORDED);
+            if view && !self.marks.has(Marks::INFERENCE) {
+                self = self.created(Creation::InferenceMode);
+            } else {
+                self.marks = self.marks.and(Marks::INFERENCE);
+            }
+        } else {
+            self = self.created(Creation::NoGrad);
         }
         let varies = (view || mode.has(FORWARD))
             && self.dtype.is_float()
-            && inputs.any(|x| x.requires_grad() || x.is_cut() || x.marks.has(Marks::VARIES));
+            && inputs.any(|x| x.requires_grad() || x.is_cut() || x.marks.has(Marks::HIDES_GRAD));
         if varies && view {
-            self.marks = self.marks.and(Marks::VARIES);
+            self.marks = self.marks.and(Marks::HIDES_GRAD);
         }
         if varies && mode.has(FORWARD) {
             self.marks = self.marks.and(Marks::CUT);
@@ -211,8 +232,9 @@ impl Tensor {
 
     /// This only handle of its memory, which is therefore neither a view nor a guest.
     pub(crate) fn owner(mut self) -> Tensor {
-        let made = self.marks.has(Marks::INFERENCE) || self.marks.has(Marks::INFERENCE_VIEW);
+        let made = self.marks.has(Marks::INFERENCE) || self.creation == Creation::InferenceMode;
         self.marks = if made { Marks::INFERENCE } else { Marks::default() };
+        self.creation = Creation::Plain;
         if self.storage.is_guest() {
             self.storage = self.storage.host();
         }

@@ -1,15 +1,17 @@
 //! The history of memory that was changed in place while recording.
 //!
-//! Owns: the writes to a family (a tensor and its views), in order, each with the region it wrote and the edge of
-//! what it wrote; and the edges that other handles get from them. Never computes a gradient: `ops` does.
-//! Invariant: a handle's history is its own edge where nothing was written since, and the last write elsewhere.
+//! Owns: for a tensor and its views, the edge of their base, the writes since, each with its region and the edge of what
+//! it wrote, and who retains a gradient there. Never computes a gradient: `ops` does.
+//! Invariant: after a recorded write every tensor that shows the memory gets a new edge. That of the base is one node
+//! for all writes since it was last asked for, and that of a view is a node that reads the base's: so a hook, a
+//! retained gradient or a target on the base means the value after the write, whoever wrote.
 //! The storage holds the history for handles of the family only, so a node that saved a value of it owns no history.
 
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
 
 use crate::array::Layout;
-use crate::tensor::{Edge, Marks, Tensor, retain};
+use crate::tensor::{Edge, Marks, Meta, Tensor, retain};
 
 /// One recorded change.
 #[derive(Clone)]
@@ -20,47 +22,154 @@ pub(crate) struct Write {
     pub(crate) region: Layout,
     /// The history of what it wrote; `None` for constants.
     pub(crate) edge: Option<Edge>,
+    /// Whether the edge is that of a node made for this write, and of no other tensor.
+    pub(crate) own_node: bool,
     /// The version after it.
-    version: u32,
+    pub(crate) version: u32,
+}
+
+/// The tensor whose memory the others show.
+struct Base {
+    layout: Layout,
+    /// Its edge before the writes that are not yet part of it.
+    edge: Option<Edge>,
+    /// Whether it was taken out of the graph since: its views keep the edge, later writes do not see it.
+    detached: bool,
+}
+
+/// Who retains the gradient of a tensor of the family.
+struct Retaining {
+    meta: Weak<Meta>,
+    base: bool,
+}
+
+#[derive(Default)]
+struct State {
+    base: Option<Base>,
+    /// The writes since the base got its edge; all of them, while the base is not known.
+    writes: Arc<Vec<Write>>,
+    /// The version of the last recorded write.
+    last: Option<u32>,
+    retaining: Vec<Retaining>,
 }
 
 /// The recorded changes of one family.
 #[derive(Default)]
 pub(crate) struct History {
-    writes: Mutex<Vec<Write>>,
+    state: Mutex<State>,
     /// Whether a detached tensor of the family is a leaf that requires grad.
     leaf: AtomicBool,
     /// Whether a custom function's forward wrote something that varies with its input.
     cut: AtomicBool,
 }
 
+/// Whether version `a` came after `b`.
+fn newer(a: u32, b: u32) -> bool {
+    a.wrapping_sub(b) as i32 > 0
+}
+
+impl State {
+    /// The writes that came after version `since`.
+    fn since(&self, since: u32) -> Arc<Vec<Write>> {
+        if self.writes.iter().all(|write| newer(write.version, since)) {
+            return Arc::clone(&self.writes);
+        }
+        Arc::new(self.writes.iter().filter(|write| newer(write.version, since)).cloned().collect())
+    }
+
+    /// Makes `base` the tensor through which all others of the family get their history from now on, if none is yet.
+    /// One whose elements share positions cannot be: a position would have several gradients there.
+    fn declare(&mut self, base: &Tensor, edge: Option<Edge>, since: u32) {
+        if self.base.is_none() && base.layout().is_injective() {
+            self.writes = self.since(since);
+            self.base = Some(Base { layout: base.layout().clone(), edge, detached: false });
+        }
+    }
+}
+
 impl History {
-    fn lock(&self) -> MutexGuard<'_, Vec<Write>> {
-        self.writes.lock().unwrap_or_else(PoisonError::into_inner)
+    fn lock(&self) -> MutexGuard<'_, State> {
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Whether a recorded write came after version `since`.
+    fn is_newer_than(&self, since: u32) -> bool {
+        self.lock().last.is_some_and(|last| newer(last, since))
     }
 
     /// Adds a write; one of the whole memory makes all before it unreachable.
     fn push(&self, write: Write, whole: bool) {
-        let mut writes = self.lock();
-        let gone = if whole { std::mem::take(&mut *writes) } else { Vec::new() };
-        writes.push(write);
-        drop(writes);
+        let mut state = self.lock();
+        state.last = Some(write.version);
+        let gone = if whole { Some(std::mem::take(&mut state.writes)) } else { None };
+        // Only a thread that makes a node of the writes at this moment shares them.
+        Arc::make_mut(&mut state.writes).push(write);
+        drop(state);
         drop(gone);
     }
 
-    /// The writes after version `since` that may have changed elements of `layout`.
-    fn since(&self, since: u32, layout: &Layout) -> Vec<Write> {
-        let writes = self.lock();
-        let new = writes.iter().filter(|write| write.version.wrapping_sub(since) as i32 > 0);
-        new.filter(|write| meet(&write.region, layout)).cloned().collect()
+    /// Gives the base the edge of its values after all writes. No lock is held while the node is made: in anomaly mode
+    /// that asks the host for the call site.
+    fn advance(&self, like: &Tensor) {
+        loop {
+            let state = self.lock();
+            let Some(base) = state.base.as_ref().filter(|_| !state.writes.is_empty()) else {
+                return;
+            };
+            let own = if base.detached { None } else { base.edge.clone() };
+            let (layout, writes) = (base.layout.clone(), Arc::clone(&state.writes));
+            drop(state);
+            let edge = match writes.last() {
+                Some(Write { own_node: true, edge: Some(edge), region, .. })
+                    if same_elements(region, &layout) =>
+                {
+                    edge.clone()
+                }
+                _ => Tensor::copy_slices(&layout, like.dtype(), own, &writes),
+            };
+            let mut state = self.lock();
+            if !Arc::ptr_eq(&writes, &state.writes) {
+                continue;
+            }
+            let done = std::mem::take(&mut state.writes);
+            let before = state.base.as_mut().map(|base| {
+                base.detached = false;
+                base.edge.replace(edge.clone())
+            });
+            let retaining: Vec<_> =
+                state.retaining.iter().filter(|one| one.base).map(|one| one.meta.clone()).collect();
+            drop(state);
+            drop((done, before, writes));
+            for meta in retaining.iter().filter_map(Weak::upgrade) {
+                retain::follow(&meta, Some(&edge));
+            }
+        }
     }
-}
 
-/// Whether the ranges of two layouts overlap.
-fn meet(a: &Layout, b: &Layout) -> bool {
-    match (a.extent(), b.extent()) {
-        (Some((a, b)), Some((c, d))) => a <= d && c <= b,
-        _ => false,
+    /// The edge of `tensor`, which has `own` since version `since`, and the version that it is the edge of; `None` where
+    /// no recorded write came after that.
+    fn edge_of(&self, tensor: &Tensor, own: Option<&Edge>, since: u32) -> Option<(Edge, u32)> {
+        let mut state = self.lock();
+        let last = state.last.filter(|last| newer(*last, since))?;
+        if !tensor.is_view() {
+            state.declare(tensor, own.cloned(), since);
+        }
+        if state.base.is_none() {
+            let writes = state.since(since);
+            drop(state);
+            let edge = Tensor::copy_slices(tensor.layout(), tensor.dtype(), own.cloned(), &writes);
+            return Some((edge, last));
+        }
+        drop(state);
+        self.advance(tensor);
+        let state = self.lock();
+        let base = state.base.as_ref()?;
+        let (layout, edge) = (base.layout.clone(), base.edge.clone()?);
+        drop(state);
+        if !tensor.is_view() && same_elements(&layout, tensor.layout()) {
+            return Some((edge, last));
+        }
+        Some((tensor.as_strided_edge(&layout, edge), last))
     }
 }
 
@@ -77,7 +186,7 @@ impl Tensor {
         self.storage().note()?.downcast().ok()
     }
 
-    fn history_or_new(&self) -> Arc<History> {
+    pub(super) fn history_or_new(&self) -> Arc<History> {
         if self.storage().is_guest() {
             return self.ensure_meta().family_or_new();
         }
@@ -91,36 +200,70 @@ impl Tensor {
         view.ensure_meta().set_family(self.ensure_meta().family_or_new());
     }
 
-    /// Remembers that `op`, in version `version`, wrote values with this history to `region`.
-    pub(crate) fn wrote(
-        &self,
-        op: &'static str,
-        region: &Layout,
-        edge: Option<Edge>,
-        version: u32,
-    ) {
-        let bytes = region.numel() * self.dtype().size();
-        let whole = region.is_injective() && bytes == self.storage().nbytes();
-        let write = Write { op, region: region.clone(), edge, version };
-        self.history_or_new().push(write, whole);
+    /// Remembers a write to elements of this tensor; its version is the tensor's now.
+    pub(crate) fn wrote(&self, write: Write) {
+        let bytes = write.region.numel() * self.dtype().size();
+        let whole = write.region.is_injective() && bytes == self.storage().nbytes();
+        let history = self.history_or_new();
+        if !self.is_view() {
+            let (own, since) = self.own_edge();
+            history.lock().declare(self, own, since);
+        }
+        history.push(write, whole);
+        let retaining: Vec<_> =
+            history.lock().retaining.iter().filter_map(|one| one.meta.upgrade()).collect();
+        retaining.iter().for_each(retain::lift);
+    }
+
+    /// After a write through this view: `base` is the tensor that it is a view of.
+    #[cfg(feature = "python")]
+    pub(crate) fn is_view_of(&self, base: &Tensor) {
+        if let Some(history) = self.history() {
+            let (own, since) = base.own_edge();
+            history.lock().declare(base, own, since);
+        }
+    }
+
+    /// Whether memory that this shows was written by a recorded change after version `since`.
+    #[inline]
+    pub(super) fn written_since(&self, since: u32) -> bool {
+        since != self.storage().version()
+            && self.history().is_some_and(|history| history.is_newer_than(since))
     }
 
     /// The edge of values that were there at version `since` with the edge `own`, after the writes since then.
     #[cold]
     pub(super) fn changed_edge(&self, own: Option<&Edge>, since: u32) -> Option<Edge> {
-        let writes = self.history().map_or_else(Vec::new, |h| h.since(since, self.layout()));
-        let Some(last) = writes.last() else {
+        let found = self.history().and_then(|history| history.edge_of(self, own, since));
+        let Some((edge, version)) = found else {
             return own.cloned();
-        };
-        let version = last.version;
-        let edge = match &last.edge {
-            Some(edge) if same_elements(&last.region, self.layout()) => edge.clone(),
-            _ => self.overwritten(own.cloned(), writes),
         };
         let meta = self.ensure_meta();
         meta.rebase(Some(edge.clone()), version);
-        retain::follow(meta, Some(&edge));
+        if self.is_view() {
+            retain::follow(meta, Some(&edge));
+        }
         Some(edge)
+    }
+
+    /// Notes that `meta` retains the gradient of this tensor, so that it follows the changes.
+    pub(super) fn retains_with(&self, meta: &Arc<Meta>) {
+        let history = self.history_or_new();
+        let mut state = history.lock();
+        state.retaining.retain(|one| one.meta.strong_count() > 0);
+        state.retaining.push(Retaining { meta: Arc::downgrade(meta), base: !self.is_view() });
+    }
+
+    /// Takes the base out of the graph: later writes do not lead to what it was.
+    #[cfg(feature = "python")]
+    pub(super) fn forget_history(&self) {
+        let Some(history) = self.history() else {
+            return;
+        };
+        history.advance(self);
+        if let Some(base) = &mut history.lock().base {
+            base.detached = true;
+        }
     }
 
     /// Adds the nodes that the changes of this memory hold, if they go with this handle.
@@ -138,9 +281,10 @@ impl Tensor {
         let Some(history) = self.history() else {
             return;
         };
-        if let Ok(writes) = history.writes.try_lock() {
-            let edges = writes.iter().filter_map(|write| write.edge.as_ref());
-            nodes.extend(edges.map(|edge| edge.node().clone()));
+        if let Ok(state) = history.state.try_lock() {
+            let base = state.base.iter().filter_map(|base| base.edge.as_ref());
+            let writes = state.writes.iter().filter_map(|write| write.edge.as_ref());
+            nodes.extend(base.chain(writes).map(|edge| edge.node().clone()));
         }
     }
 

@@ -1,11 +1,11 @@
 //! Marks of a handle: what it is to the memory it shows.
 //!
-//! Owns: a word of bits. Never says anything about the graph.
+//! Owns: a byte of bits. Never says anything about the graph.
 //! Invariant: a view takes over its base's marks; only a handle that starts a family of its own has none.
 
 /// A set of marks.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
-pub(crate) struct Marks(u16);
+pub(crate) struct Marks(u8);
 
 impl Marks {
     /// An unrecorded result of a custom function's forward, which varies with an input.
@@ -14,21 +14,12 @@ impl Marks {
     pub(crate) const VIEW: Marks = Marks(2);
     /// Shares data with another tensor but not its history.
     pub(crate) const DETACHED: Marks = Marks(4);
-    /// One of several views that one operation made.
-    pub(crate) const SIBLING: Marks = Marks(8);
-    /// A view that a custom function returned.
-    pub(crate) const CUSTOM: Marks = Marks(16);
-    /// A view made while recording was off.
-    pub(crate) const UNRECORDED: Marks = Marks(32);
-    /// A view of a normal tensor made in inference mode.
-    pub(crate) const INFERENCE_VIEW: Marks = Marks(64);
     /// Made in inference mode.
-    pub(crate) const INFERENCE: Marks = Marks(128);
+    pub(crate) const INFERENCE: Marks = Marks(8);
     /// A gradient that a hook or a backward was given: reading only.
-    pub(crate) const LENT: Marks = Marks(256);
-
+    pub(crate) const READ_ONLY: Marks = Marks(16);
     /// A view, made while recording was off, of a tensor that requires grad.
-    pub(crate) const VARIES: Marks = Marks(512);
+    pub(crate) const HIDES_GRAD: Marks = Marks(32);
 
     /// Whether all of `other` is set.
     #[inline(always)]

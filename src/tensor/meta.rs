@@ -13,7 +13,7 @@ use crate::graph::Value;
 #[cfg(feature = "python")]
 use crate::tensor::Node;
 use crate::tensor::history::History;
-use crate::tensor::retain::Retained;
+use crate::tensor::retain::Retention;
 use crate::tensor::{Accumulate, Edge, Tensor};
 
 /// The weak reference by which a host language finds its own object for a tensor again.
@@ -27,8 +27,7 @@ struct State {
     /// The history after an in-place change, and the version it is the history of.
     edge: Option<Edge>,
     version: u32,
-    /// Where the gradient of a tensor that is no leaf is retained.
-    retained: Option<Retained>,
+    retention: Retention,
 }
 
 /// The state of a leaf, of a named tensor, or of one with a host identity.
@@ -150,12 +149,12 @@ impl Meta {
 
     /// Whether a tensor that is no leaf keeps its gradient.
     pub fn retains_grad(&self) -> bool {
-        self.lock().retained.is_some()
+        !matches!(self.lock().retention, Retention::Off)
     }
 
-    /// Notes where the gradient is retained from now on; returns the place before.
-    pub(super) fn set_retained(&self, place: Option<Retained>) -> Option<Retained> {
-        std::mem::replace(&mut self.lock().retained, place)
+    /// Notes how the gradient is retained from now on; returns how it was.
+    pub(super) fn set_retained(&self, now: Retention) -> Retention {
+        std::mem::replace(&mut self.lock().retention, now)
     }
 
     pub(crate) fn name(&self) -> Option<Arc<str>> {

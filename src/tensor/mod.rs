@@ -6,6 +6,7 @@
 //! Invariant: no node and no saved value owns a `Meta`; handles do.
 
 mod construct;
+mod creation;
 mod cut;
 mod display;
 mod handle;
@@ -19,6 +20,7 @@ mod place;
 mod retain;
 mod saved;
 
+pub(crate) use creation::Creation;
 pub(crate) use cut::with_cut_edge;
 pub use handle::Tensor;
 pub(crate) use history::{Write, same_elements};

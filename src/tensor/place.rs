@@ -6,7 +6,7 @@
 use crate::error::{Error, Result};
 use crate::graph::{Flags, INFERENCE, Mode};
 use crate::tensor::cut::cut_edge;
-use crate::tensor::{Cause, Edge, Marks, Tensor};
+use crate::tensor::{Cause, Creation, Edge, Marks, Tensor};
 
 impl Tensor {
     /// Whether operations on this tensor are recorded.
@@ -17,16 +17,31 @@ impl Tensor {
             None if self.version == self.storage.version() && !self.marks.has(Marks::CUT) => false,
             Some(meta) if meta.requires_grad() => true,
             Some(meta) if !meta.is_rebased() && self.edge.is_some() => true,
-            _ => self.grad_edge().is_some(),
+            _ => self.was_given_history(),
+        }
+    }
+
+    /// Whether a change in place gave this tensor a history, or a custom function's forward a reason to refuse one. Asks
+    /// for no edge: that would make a node for every write of a loop.
+    #[cold]
+    fn was_given_history(&self) -> bool {
+        let (own, since) = self.own_edge();
+        own.is_some() || self.written_since(since) || (self.is_cut() && cut_edge().is_some())
+    }
+
+    /// The edge of this tensor's values at some version, and that version.
+    pub(super) fn own_edge(&self) -> (Option<Edge>, u32) {
+        match self.meta() {
+            Some(meta) if meta.is_rebased() => meta.rebased(),
+            _ => (self.edge.clone(), self.version),
         }
     }
 
     /// Whether no operation produced this tensor.
     pub fn is_leaf(&self) -> bool {
-        match self.grad_fn() {
-            None => true,
-            Some(node) => node.flags().has(Flags::ACCUMULATOR),
-        }
+        let (own, since) = self.own_edge();
+        let led_to = |edge: Edge| edge.node().flags().has(Flags::ACCUMULATOR);
+        own.is_none_or(led_to) && !self.written_since(since)
     }
 
     /// The edge a consumer of this tensor records: its producer's output, or a leaf's accumulator.
@@ -101,16 +116,20 @@ impl Tensor {
     pub fn detach(&self) -> Tensor {
         let mut same =
             Tensor::assemble(self.storage.clone(), self.layout.clone(), self.dtype, None);
-        same.marks = self.marks;
+        (same.marks, same.creation) = (self.marks, self.creation);
         same.cut_from(self, Cause::Detach)
     }
 
-    /// A handle on the same data outside the graph, with these marks and no others.
-    pub(crate) fn renewed(&self, marks: Marks) -> Tensor {
-        let mut renewed = self.detach();
-        let detached = self.storage.is_guest();
-        renewed.marks = if detached { marks.and(Marks::DETACHED) } else { marks };
-        renewed
+    /// The data of a custom function's result outside the graph, with no mark of how forward made it; `shared` says
+    /// whether something that lives on shows the same memory.
+    pub(crate) fn returned(&self, shared: bool) -> Tensor {
+        let mut returned = self.detach();
+        returned.marks = if shared { Marks::VIEW } else { Marks::default() };
+        if self.storage.is_guest() {
+            returned.marks = returned.marks.and(Marks::DETACHED);
+        }
+        returned.creation = Creation::Plain;
+        returned.created(Creation::CustomFunction)
     }
 }
 
@@ -122,10 +141,12 @@ impl Tensor {
         if Mode::current().has(INFERENCE) { self.marked(Marks::INFERENCE) } else { self }
     }
 
-    /// A clone through which views and changes of a detached tensor find its family.
+    /// A clone through which views and changes of a detached tensor find its family, and which gets the same new edge
+    /// as this handle where the memory of a view was changed.
     #[inline]
     pub(crate) fn sharing(&self) -> Tensor {
-        if self.marks.has(Marks::DETACHED) {
+        let stale = || self.marks.has(Marks::VIEW) && self.version != self.storage.version();
+        if self.marks.has(Marks::DETACHED) || stale() {
             self.ensure_meta();
         }
         self.clone()
@@ -142,7 +163,7 @@ impl Tensor {
         let mut apart = Tensor::assemble(guest, self.layout.clone(), self.dtype, None);
         apart.marks = Marks::DETACHED;
         if self.is_lent() {
-            apart.marks = apart.marks.and(Marks::LENT);
+            apart.marks = apart.marks.and(Marks::READ_ONLY);
         }
         if self.is_inference() {
             apart.marks = apart.marks.and(Marks::INFERENCE);
@@ -162,6 +183,7 @@ impl Tensor {
         if self.is_leaf() {
             return self.set_requires_grad(false);
         }
+        self.forget_history();
         self.ensure_meta().rebase(None, self.storage.version());
         Ok(())
     }

@@ -10,8 +10,16 @@ use crate::error::{Error, Result};
 use crate::graph::{NodeId, Sink};
 use crate::tensor::{Edge, Meta, Tensor};
 
-/// Where a sink stands: the node and the key of the entry.
-pub(super) type Retained = (NodeId<Tensor>, u64);
+/// Whether the gradient of a tensor that is no leaf is kept.
+#[derive(Default)]
+pub(super) enum Retention {
+    #[default]
+    Off,
+    /// Yes, but the value was changed in place and nobody asked for the edge of the new one: nothing can arrive.
+    Pending,
+    /// By the sink with this key at this node.
+    At(NodeId<Tensor>, u64),
+}
 
 /// Stores the gradient of a tensor that is no leaf in its state, if a handle still lives.
 struct RetainedGrad(Weak<Meta>);
@@ -25,14 +33,14 @@ impl Sink<Tensor> for RetainedGrad {
     }
 }
 
-fn place(meta: &Arc<Meta>, edge: &Edge) -> Retained {
+fn attach(meta: &Arc<Meta>, edge: &Edge) -> Retention {
     let sink = Arc::new(RetainedGrad(Arc::downgrade(meta)));
     let key = edge.node().extras_or_new().retain(edge.output(), sink);
-    (edge.node().id(), key)
+    Retention::At(edge.node().id(), key)
 }
 
-fn remove(place: Option<Retained>) {
-    if let Some((id, key)) = place
+fn remove(retention: Retention) {
+    if let Retention::At(id, key) = retention
         && let Some(node) = id.upgrade()
     {
         node.extras_or_new().remove(key);
@@ -42,8 +50,14 @@ fn remove(place: Option<Retained>) {
 /// Moves the sink of a tensor that was changed in place to the node of its new value.
 pub(super) fn follow(meta: &Arc<Meta>, edge: Option<&Edge>) {
     if meta.retains_grad() {
-        remove(meta.set_retained(edge.map(|edge| place(meta, edge))));
+        let now = edge.map_or(Retention::Pending, |edge| attach(meta, edge));
+        remove(meta.set_retained(now));
     }
+}
+
+/// Takes the sink away from the node of a value that a write has just replaced.
+pub(super) fn lift(meta: &Arc<Meta>) {
+    follow(meta, None);
 }
 
 impl Tensor {
@@ -64,7 +78,8 @@ impl Tensor {
         };
         let meta = self.ensure_meta();
         if !meta.retains_grad() {
-            remove(meta.set_retained(Some(place(meta, &edge))));
+            remove(meta.set_retained(attach(meta, &edge)));
+            self.retains_with(meta);
         }
         Ok(())
     }

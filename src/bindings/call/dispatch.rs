@@ -100,6 +100,9 @@ pub(crate) fn change<'py>(
     };
     polish(decl, output)?;
     let receiver = positional[0].clone();
+    if let Ok(receiver) = receiver.cast::<PyTensor>() {
+        receiver.get().written();
+    }
     if observe::active() {
         observe::dispatched(py, decl, positional, keywords, &receiver)?;
     }

@@ -15,15 +15,16 @@ use crate::bindings::function::context::{FunctionContext, Marks, Told, Waiting};
 use crate::bindings::function::form::Form;
 use crate::bindings::function::outputs::{Outputs, as_tensor};
 use crate::bindings::function::rule::{Target, Trampoline};
+use crate::bindings::function::saved::{Originals, original};
 use crate::bindings::function::tree::Tree;
 use crate::bindings::graph::collect::Counted;
-use crate::bindings::tensor::wrap;
+use crate::bindings::tensor::{PyTensor, wrap};
 use crate::error::Error;
 use crate::graph::{Flags, ModeGuard, SavedValues};
 use crate::ops::change::inplace;
 use crate::ops::core::elementwise::saves_inference;
 use crate::ops::function::{Call, Keep, Kept, Spec, output};
-use crate::tensor::{Edge, Node, Tensor, take_inference_fault};
+use crate::tensor::{Edge, Node, Tensor, Write, take_inference_fault};
 
 /// A call that is being made.
 pub(super) struct Job<'a, 'py> {
@@ -57,14 +58,19 @@ type Versions = SmallVec<[u32; 3]>;
 struct Saving {
     values: SavedValues<Tensor>,
     kept: SmallVec<[Kept; 4]>,
+    originals: Originals,
 }
 
 impl Saving {
     fn push(&mut self, keep: Keep, ob: &Bound<'_, PyAny>) {
         let Some(tensor) = as_tensor(ob) else {
             self.values.push(crate::graph::Saved::None);
+            self.originals.push(None);
             return self.kept.push(Kept::Nothing);
         };
+        // An output that the caller receives is another object than the one that forward saved.
+        let fresh = matches!(keep, Keep::Output(_));
+        self.originals.push(if fresh { None } else { original(ob, tensor) });
         self.values.push(keep.save(tensor));
         self.kept.push(keep.kept(tensor));
     }
@@ -232,7 +238,7 @@ impl<'py> Job<'_, 'py> {
             _counted: Counted::new(),
         };
         let node = call.record(Box::new(rule), saving.values, tensors.len(), Flags::FOREIGN);
-        context.get().settle(node.id());
+        context.get().settle(node.id(), saving.originals);
         let inputs = &self.arguments.tensors;
         let mut given = Given::default();
         let mut leaf = |k: usize| {
@@ -358,7 +364,16 @@ fn attach<'py>(
         Fate::Constant => Ok(y.clone()),
         Fate::Dirty => {
             let edge = Edge::new(node.clone(), k as u32);
-            tensor.wrote(form.lasting(), tensor.layout(), Some(edge), tensor.version());
+            tensor.wrote(Write {
+                op: form.lasting(),
+                region: tensor.layout().clone(),
+                edge: Some(edge),
+                own_node: true,
+                version: tensor.version(),
+            });
+            if let Ok(y) = y.cast::<PyTensor>() {
+                y.get().written();
+            }
             Ok(y.clone())
         }
     }

@@ -7,13 +7,13 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use pyo3::exceptions::PyKeyError;
 use pyo3::prelude::*;
-use pyo3::types::{PyString, PyTuple};
+use pyo3::types::{PyString, PyTuple, PyWeakrefReference};
 use smallvec::SmallVec;
 
 use crate::bindings::call::convert::{tensor_of, type_name};
 use crate::bindings::errors::{bad_type, python, to_python};
 use crate::bindings::function::outputs::{as_tensor, is_numpy};
-use crate::bindings::function::saved::{Loan, Restored, from_node, object};
+use crate::bindings::function::saved::{Loan, Originals, Restored, from_node, object};
 use crate::bindings::tensor::wrap;
 use crate::error::Error;
 use crate::graph::NodeId;
@@ -27,6 +27,8 @@ pub(super) struct State {
     pub(super) waiting: Waiting,
     /// The node, once there is one.
     pub(super) node: Option<NodeId<Tensor>>,
+    /// The objects that the node saved the tensors of.
+    pub(super) originals: Originals,
     pub(super) needs: SmallVec<[bool; 4]>,
     pub(super) raw_absent: bool,
     pub(super) cleared: bool,
@@ -112,8 +114,15 @@ impl FunctionContext {
     }
 
     /// Notes the node that keeps the saved tensors.
-    pub(super) fn settle(&self, node: NodeId<Tensor>) {
-        self.lock().node = Some(node);
+    pub(super) fn settle(&self, node: NodeId<Tensor>, originals: Originals) {
+        let mut state = self.lock();
+        state.node = Some(node);
+        state.originals = originals;
+    }
+
+    /// The object that entry `i` was saved from.
+    fn original(&self, py: Python<'_>, i: usize) -> Option<Py<PyWeakrefReference>> {
+        Some(self.lock().originals.get(i)?.as_ref()?.clone_ref(py))
     }
 
     /// Lends restored values to the backward that is about to run on this thread.
@@ -173,15 +182,16 @@ impl FunctionContext {
 
     /// The objects of the saved tensors, attributes that are outputs left out.
     pub(super) fn saved<'py>(&self, py: Python<'py>) -> PyResult<SmallVec<[Bound<'py, PyAny>; 2]>> {
+        let found = |(i, tensor)| object(py, tensor, self.original(py, i).as_ref());
         if let Some(taken) = self.taken()? {
-            return taken.into_iter().map(|tensor| object(py, tensor)).collect();
+            return taken.into_iter().enumerate().map(found).collect();
         }
         let Some(mut restored) = self.restored()? else {
             return Ok(self.lock().waiting.iter().map(|ob| ob.bind(py).clone()).collect());
         };
         let attributes = self.lock().rare.as_ref().map_or(0, |rare| rare.attributes.len());
         restored.truncate(restored.len() - attributes);
-        restored.into_iter().map(|tensor| object(py, tensor)).collect()
+        restored.into_iter().enumerate().map(found).collect()
     }
 
     /// Keeps a tensor object at the next place, or at `at`.

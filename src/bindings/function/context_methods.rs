@@ -212,7 +212,7 @@ impl FunctionContext {
         if let Some(place) = place
             && let Some(restored) = own.restored()?
         {
-            return object(slf.py(), restored.into_iter().nth(place).flatten());
+            return object(slf.py(), restored.into_iter().nth(place).flatten(), None);
         }
         Err(PyAttributeError::new_err(format!(
             "the context has no attribute {name:?}: forward did not set it"

@@ -78,7 +78,8 @@ impl Trampoline {
         }
     }
 
-    /// Restores the saved tensors; under `create_graph` the cut ones get an edge that refuses.
+    /// Restores the saved tensors with their edges, so that a backward may differentiate by them; under `create_graph` the
+    /// cut ones get an edge that refuses.
     fn restore(&self, cx: &Cx<'_>) -> Result<Restored> {
         let mut cut: Option<Edge> = None;
         let mut restored = Restored::new();
@@ -90,7 +91,8 @@ impl Trampoline {
                         cut.get_or_insert_with(|| intermediate(self.name.to_string().into(), cx));
                     Some(cx.saved(i)?.detach().attach(edge.clone()))
                 }
-                _ => Some(cx.saved(i)?.on_loan()),
+                Kept::Cut => Some(cx.saved(i)?.on_loan()),
+                Kept::Tensor => Some(cx.saved_with_edge(i)?.on_loan()),
             });
         }
         Ok(restored)

@@ -5,12 +5,13 @@
 //! Invariant: what a backward was lent is seen by the thread that runs it, and is gone when it ends.
 
 use pyo3::prelude::*;
+use pyo3::types::{PyWeakrefMethods, PyWeakrefReference};
 use smallvec::SmallVec;
 
 use crate::bindings::function::outputs::contract;
-use crate::bindings::tensor::wrap;
+use crate::bindings::tensor::{PyTensor, wrap};
 use crate::graph::{Held, NodeId};
-use crate::tensor::Tensor;
+use crate::tensor::{Tensor, same_elements};
 
 /// Saved tensors, restored; `None` where nothing was saved.
 pub(super) type Restored = SmallVec<[Option<Tensor>; 2]>;
@@ -68,11 +69,45 @@ pub(super) fn from_node(id: NodeId<Tensor>) -> PyResult<Restored> {
     Ok(restored?)
 }
 
-/// The Python object of one restored value.
+/// Of each saved entry the object that forward saved, if it may still be found when backward asks. Weak: a context keeps
+/// no tensor.
+pub(super) type Originals = SmallVec<[Option<Py<PyWeakrefReference>>; 2]>;
+
+/// A way back to a saved object. None to a leaf that requires grad: its state leads there.
 #[inline]
-pub(super) fn object(py: Python<'_>, tensor: Option<Tensor>) -> PyResult<Bound<'_, PyAny>> {
-    match tensor {
-        Some(tensor) => wrap(py, tensor),
-        None => Ok(py.None().into_bound(py)),
+pub(super) fn original(ob: &Bound<'_, PyAny>, tensor: &Tensor) -> Option<Py<PyWeakrefReference>> {
+    if tensor.meta().is_some_and(|meta| meta.requires_grad()) {
+        return None;
+    }
+    PyWeakrefReference::new(ob).map(Bound::unbind).ok()
+}
+
+/// The object that forward saved, if it lives and is what was restored: the same elements with the same history.
+fn alive<'py>(
+    py: Python<'py>,
+    original: &Py<PyWeakrefReference>,
+    restored: &Tensor,
+) -> Option<Bound<'py, PyAny>> {
+    let object = original.bind(py).upgrade()?;
+    let tensor = &object.cast::<PyTensor>().ok()?.get().tensor;
+    let same = tensor.storage().same(restored.storage())
+        && same_elements(tensor.layout(), restored.layout())
+        && tensor.grad_edge() == restored.grad_edge();
+    same.then_some(object)
+}
+
+/// The Python object of one restored value: the one that forward saved, where it lives.
+#[inline]
+pub(super) fn object<'py>(
+    py: Python<'py>,
+    tensor: Option<Tensor>,
+    original: Option<&Py<PyWeakrefReference>>,
+) -> PyResult<Bound<'py, PyAny>> {
+    let Some(tensor) = tensor else {
+        return Ok(py.None().into_bound(py));
+    };
+    match original.and_then(|original| alive(py, original, &tensor)) {
+        Some(object) => Ok(object),
+        None => wrap(py, tensor),
     }
 }

@@ -127,6 +127,7 @@ fn in_place(
 ) -> PyResult<()> {
     let operand = convert::operand_of(op.name, "the operand", other)?;
     python(inplace::binary_(op, &slf.get().tensor, &operand))?;
+    slf.get().written();
     let result = Ok(slf.as_any().clone());
     told(op.name, &[slf.as_any(), other], result).map(|_| ())
 }

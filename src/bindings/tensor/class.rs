@@ -29,6 +29,16 @@ impl From<Tensor> for PyTensor {
     }
 }
 
+impl PyTensor {
+    /// After a change in place: a view tells the history of the memory which tensor it is a view of.
+    #[inline]
+    pub(crate) fn written(&self) {
+        if let Some(base) = &self.base {
+            self.tensor.is_view_of(&base.get().tensor);
+        }
+    }
+}
+
 /// The identity kept in a tensor's state: a weak reference to its Python object.
 struct Object(Py<PyWeakrefReference>);
 

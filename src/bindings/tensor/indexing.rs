@@ -42,6 +42,7 @@ impl PyTensor {
         let items = convert::index_of(key)?;
         let operand = convert::operand_of("setitem", "the value", value)?;
         python(assign::set_index(&slf.get().tensor, &items, &operand))?;
+        slf.get().written();
         if observe::active() {
             observe::operator("setitem", &[slf.as_any(), key, value], slf.as_any())?;
         }

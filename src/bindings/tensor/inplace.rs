@@ -17,6 +17,7 @@ use crate::ops::core::declare::{Arg, Operand, Scalar};
 type Slf<'py> = PyResult<Bound<'py, PyTensor>>;
 
 fn told<'py>(name: &str, slf: &Bound<'py, PyTensor>) -> Slf<'py> {
+    slf.get().written();
     if observe::active() {
         observe::operator(name, &[slf.as_any()], slf.as_any())?;
     }

@@ -8,14 +8,14 @@ use crate::array::broadcast_shapes;
 use crate::error::{Dims, Error, Result};
 use crate::graph;
 use crate::kernels;
-use crate::ops::change::inplace::{admit_write, finish_write, recorded};
+use crate::ops::change::inplace::{Written, admit_write, finish_write, recorded};
 use crate::ops::core::declare::{IndexItem, Operand};
 use crate::ops::core::layout::{astype, broadcast_to, reshape_dims};
 use crate::ops::core::places::{clear_rows, take_kept};
 use crate::ops::core::structured::{Record, SavedList, finish, move_cost};
 use crate::ops::core::view::{replay, view_through};
 use crate::ops::index::subscript::{Chosen, subscript};
-use crate::tensor::{Edge, Tensor};
+use crate::tensor::{Creation, Tensor, same_elements};
 
 /// The value in the dtype and dims of the region; as in NumPy, leading axes of size 1 are dropped.
 fn fitted(x: &Tensor, dims: &[usize], value: &Operand) -> Result<Tensor> {
@@ -48,7 +48,7 @@ fn fitted(x: &Tensor, dims: &[usize], value: &Operand) -> Result<Tensor> {
 }
 
 /// The history of `shown` after `value` was written to chosen places of it.
-fn scattered(shown: &Tensor, chosen: &Chosen, value: &Tensor) -> Option<Edge> {
+fn scattered(shown: &Tensor, chosen: &Chosen, value: &Tensor) -> Written {
     let changed = finish(shown.detach(), &[shown, value], |out| Record {
         name: "setitem",
         cost: move_cost(out),
@@ -62,12 +62,33 @@ fn scattered(shown: &Tensor, chosen: &Chosen, value: &Tensor) -> Option<Edge> {
                 cx.give(1, chosen.arranged(&take_kept(&g, &chosen.places)?)?);
             }
             if cx.wants(0) {
-                cx.give(0, clear_rows(&g, &chosen.places)?);
+                let ours = !cx.create_graph() && g.is_contiguous() && g.storage().is_reusable();
+                cx.give(
+                    0,
+                    if ours { cleared(g, chosen)? } else { clear_rows(&g, &chosen.places)? },
+                );
             }
             Ok(())
         },
     });
-    changed.grad_edge()
+    Written { edge: changed.grad_edge(), own_node: true }
+}
+
+/// A gradient that nobody else sees with zeros at the places, in its own memory: an assignment to few elements of a large
+/// tensor costs as much backward as forward.
+fn cleared(g: Tensor, chosen: &Chosen) -> Result<Tensor> {
+    let zero = Tensor::zeros(&[], g.dtype())?;
+    chosen.places.write(&g, &broadcast_to(&zero, &chosen.places.row_dims())?)?;
+    Ok(g)
+}
+
+/// Whether a value is the very elements it is assigned to: the second half of `x[i] += y`.
+fn is_itself(x: &Tensor, target: &Tensor, value: &Tensor) -> bool {
+    value.storage().same(x.storage())
+        && value.storage().is_guest() == x.storage().is_guest()
+        && same_elements(value.layout(), target.layout())
+        && value.requires_grad() == x.requires_grad()
+        && value.creation() == Creation::Plain
 }
 
 /// `x[index] = value`.
@@ -79,6 +100,9 @@ pub fn set_index(x: &Tensor, items: &[IndexItem], value: &Operand) -> Result<()>
     let view = x.detach().relaid(replay(x.layout(), &plan.steps));
     let dims = plan.chosen.as_ref().map_or_else(|| view.shape().into(), Chosen::result_dims);
     let value = fitted(x, &dims, value)?;
+    if plan.chosen.is_none() && is_itself(x, &view, &value) {
+        return Ok(());
+    }
     let varies = needs || value.is_cut();
     // The source may overlap the target (x[1:] = x[:-1]): then it is copied out first.
     let source =
@@ -86,7 +110,7 @@ pub fn set_index(x: &Tensor, items: &[IndexItem], value: &Operand) -> Result<()>
     // Edges are taken before the version moves: they are the history of the values until then.
     let history = match &plan.chosen {
         _ if !recorded => None,
-        None => Some(value.grad_edge()),
+        None => Some(Written { edge: value.grad_edge(), own_node: false }),
         Some(chosen) if plan.steps.is_empty() => Some(scattered(x, chosen, &value)),
         Some(chosen) => {
             Some(scattered(&view_through(x, "index", plan.steps.clone())?, chosen, &value))

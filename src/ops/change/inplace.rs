@@ -13,7 +13,7 @@ use crate::ops::core::declare::{Arg, OpDecl, Operand, Output};
 use crate::ops::core::elementwise::{Elementwise, Slot, Source, binary_operands};
 use crate::ops::core::layout::{astype, broadcast_to};
 use crate::ops::core::structured::{Record, SavedList, finish, move_cost};
-use crate::tensor::{Cause, Lost, Marks, Tensor, same_elements};
+use crate::tensor::{Cause, Edge, Lost, Marks, Tensor, Write, same_elements};
 
 fn refuse(op: &'static str, what: &str, remedy: &'static str) -> Box<Error> {
     Box::new(Error::InPlace { op: op.into(), what: what.into(), remedy })
@@ -33,13 +33,12 @@ pub(crate) fn refuse_lent(op: &'static str, x: &Tensor) -> Result<()> {
 
 /// Whether writing something that does or does not require grad to `x` makes history, or would have to.
 pub(crate) fn recorded(x: &Tensor, value_requires_grad: bool) -> bool {
-    let concerns = || x.requires_grad() || x.marks().has(Marks::VARIES) || x.shows_leaf();
+    let concerns = || x.requires_grad() || x.marks().has(Marks::HIDES_GRAD) || x.shows_leaf();
     graph::recording() && (value_requires_grad || concerns())
 }
 
 /// The refusals of a recorded change whose history could not be told.
 pub(crate) fn admit_history(op: &'static str, x: &Tensor) -> Result<()> {
-    let marks = x.marks();
     let (what, remedy) = if x.requires_grad() && x.is_leaf() {
         (
             "a leaf that requires grad cannot be changed in place while recording",
@@ -50,26 +49,8 @@ pub(crate) fn admit_history(op: &'static str, x: &Tensor) -> Result<()> {
             "a view of a leaf that requires grad cannot be changed in place while recording",
             "change it under no_grad(), or change a clone() of the leaf",
         )
-    } else if marks.has(Marks::CUSTOM) {
-        (
-            "a view that a custom function returned cannot be changed in place: its backward would be bypassed",
-            "return a clone() from forward, or change a clone()",
-        )
-    } else if marks.has(Marks::SIBLING) {
-        (
-            "one of several views that one operation made cannot be changed in place",
-            "index the tensor instead, or compute a new tensor",
-        )
-    } else if marks.has(Marks::INFERENCE_VIEW) {
-        (
-            "a view made in inference mode cannot be changed in place while recording",
-            "make the view and the change both inside inference_mode() or both outside",
-        )
-    } else if marks.has(Marks::UNRECORDED) {
-        (
-            "a view made under no_grad() cannot be changed in place while recording",
-            "make the view and the change both inside no_grad() or both outside",
-        )
+    } else if let Some(both) = x.creation().refusal() {
+        both
     } else {
         return Ok(());
     };
@@ -132,17 +113,25 @@ fn admit_dtype(op: &'static str, x: &Tensor, value: &Tensor) -> Result<()> {
     }))
 }
 
-/// After the bytes of `region` (a handle on memory of `x`) were written: the version and the history.
+/// What a recorded write leaves in the history.
+pub(crate) struct Written {
+    /// The edge of what was written; `None` for constants.
+    pub(crate) edge: Option<Edge>,
+    /// Whether that is the edge of a node made for this write, and of no other tensor.
+    pub(crate) own_node: bool,
+}
+
+/// After the bytes of `region` (a handle on memory of `x`) were written: the version and the history, if it is recorded.
 pub(crate) fn finish_write(
     op: &'static str,
     x: &Tensor,
     region: &Tensor,
-    history: Option<Option<crate::tensor::Edge>>,
+    history: Option<Written>,
     varies: bool,
 ) {
     let version = x.changed_in_place(op);
-    if let Some(edge) = history {
-        x.wrote(op, region.layout(), edge, version);
+    if let Some(Written { edge, own_node }) = history {
+        x.wrote(Write { op, region: region.layout().clone(), edge, own_node, version });
     } else if varies {
         x.lose(&Lost::here(Cause::NoGrad));
         if Mode::current().has(FORWARD) {
@@ -151,24 +140,31 @@ pub(crate) fn finish_write(
     }
 }
 
-/// Writes `value` into `x`. Where it was computed from the old values of `x`, its history is all of theirs, and
-/// it must be of the kind of `x`; what is assigned is cast, as by an index assignment.
-pub(crate) fn overwrite(
-    op: &'static str,
-    x: &Tensor,
-    value: &Tensor,
-    from_old: bool,
-) -> Result<()> {
+/// What a tensor is given in place of its elements.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Value {
+    /// Another tensor's elements, cast to its dtype: what was there gets a gradient of zero.
+    Assigned,
+    /// What an operation made of its old elements, of the kind of its dtype; all their history is in it.
+    Computed,
+    /// The same, by a node that belongs to this change alone.
+    ComputedHere,
+}
+
+/// Writes `value` into `x`.
+pub(crate) fn overwrite(op: &'static str, x: &Tensor, value: &Tensor, what: Value) -> Result<()> {
     let recorded = recorded(x, value.requires_grad());
     admit_write(op, x, recorded)?;
-    if from_old {
+    if what != Value::Assigned {
         admit_dtype(op, x, value)?;
     }
     let value = broadcast_to(&astype(value, x.dtype())?, x.shape())?;
     let varies = value.requires_grad() || value.is_cut();
     // Edges are taken before the version moves: they are the history of the values until then.
-    let history = recorded.then(|| if from_old { value.clone() } else { replaced(op, x, &value) });
-    let history = history.map(|value| value.grad_edge());
+    let history = recorded.then(|| match what {
+        Value::Assigned => Written { edge: replaced(op, x, &value).grad_edge(), own_node: true },
+        _ => Written { edge: value.grad_edge(), own_node: what == Value::ComputedHere },
+    });
     kernels::copy(x.dtype(), value.view_of(), x.view_mut());
     finish_write(op, x, x, history, varies);
     Ok(())
@@ -286,7 +282,7 @@ pub fn binary_(op: &'static Elementwise, x: &Tensor, value: &Operand) -> Result<
         _ => binary_operands(op, &own(x)?, value)?,
     };
     fits(op.name, x, &result)?;
-    overwrite(op.name, x, &result, true)
+    overwrite(op.name, x, &result, Value::ComputedHere)
 }
 
 /// `x = operation(x, …)` in place, for the arguments of a call whose first is `x`.
@@ -320,9 +316,13 @@ pub fn apply(decl: &OpDecl, name: &'static str, args: &mut [Arg]) -> Result<()> 
         return Err(refuse(name, "the result is no tensor", "use the function instead"));
     };
     fits(name, &x, &result)?;
-    // An operation without an effect may hand its operand back.
+    // An operation without an effect may hand an operand back.
     let result = if result.storage().same(x.storage()) { kept(&result)? } else { result };
-    overwrite(name, &x, &result, true)
+    let edge = result.grad_edge();
+    let handed_back = |arg: &Arg| matches!(arg, Arg::Tensor(t) if t.grad_edge() == edge);
+    let own_node = edge.is_some() && !args.iter().any(handed_back);
+    let what = if own_node { Value::ComputedHere } else { Value::Computed };
+    overwrite(name, &x, &result, what)
 }
 
 /// `x[...] = value` for all elements, whatever the dtype of the value.
@@ -341,5 +341,5 @@ pub fn fill_(x: &Tensor, value: &Operand) -> Result<()> {
 
 fn copy_named(op: &'static str, x: &Tensor, value: &Tensor) -> Result<()> {
     let source = if value.storage().same(x.storage()) { kept(value)? } else { value.clone() };
-    overwrite(op, x, &astype(&source, x.dtype())?, false)
+    overwrite(op, x, &astype(&source, x.dtype())?, Value::Assigned)
 }

@@ -1,23 +1,27 @@
-//! The history of a tensor parts of whose memory were changed through others.
+//! The history of a tensor parts of whose memory were changed in place.
 //!
-//! Owns: the node that passes each element's gradient to the last write of it, or to the tensor's own past.
-//! Never computes a forward: the values are in memory already.
-//! Invariant: elements are told apart by their position in memory, so any two views of one memory fit together.
+//! Owns: the node that passes each element's gradient to the last write of it, or to the past of the tensor, and the
+//! node through which a view reads the base that was changed. Never computes a forward: the values are in memory.
+//! Invariant: elements are told apart by their position in memory, so any two views of one memory fit together; a node
+//! costs as much as the memory and the writes together, recorded or not.
+
+use std::sync::Arc;
 
 use smallvec::SmallVec;
 
 use crate::array::Layout;
 use crate::dtype::DType;
-use crate::error::Result;
-use crate::graph::{self, Flags, RuleRef};
+use crate::error::{Error, Result};
+use crate::graph::{self, Edges, Flags, RuleRef};
 use crate::kernels;
-use crate::ops::core::elementwise::binary;
-use crate::ops::core::structured::{Cx, Record, SavedList, Structured, finish, move_cost};
-use crate::ops::elementwise::arith::MULTIPLY;
-use crate::tensor::{Edge, Tensor, Write};
+use crate::ops::core::layout::choose;
+use crate::ops::core::structured::{
+    Cx, Record, SavedList, Structured, VIEW_COST, finish, finish_many, move_cost,
+};
+use crate::tensor::{Creation, Edge, Tensor, Write, same_elements};
 
 /// Where the elements of a tensor and those of the writes lie in the part of memory that both touch.
-struct Regions {
+struct Slices {
     /// The tensor's own.
     own: Layout,
     /// Those of the writes, the oldest first.
@@ -26,72 +30,254 @@ struct Regions {
     size: usize,
 }
 
-impl Regions {
-    fn new(own: &Layout, writes: &[Write]) -> Regions {
+/// Which of the tensor's past (number 0) and the writes (from 1 on) take part.
+type Taken = Vec<bool>;
+
+impl Slices {
+    fn new(own: &Layout, writes: &[Write]) -> Slices {
         let all = std::iter::once(own).chain(writes.iter().map(|write| &write.region));
-        let (low, high) = all
-            .filter_map(Layout::extent)
-            .fold((isize::MAX, isize::MIN), |(low, high), (a, b)| (low.min(a), high.max(b)));
-        let moved = |layout: &Layout| layout.with_offset(layout.offset() - low);
-        Regions {
-            own: moved(own),
-            writes: writes.iter().map(|write| moved(&write.region)).collect(),
-            size: (high - low + 1).max(0) as usize,
+        let (low, size) = span(all);
+        Slices {
+            own: own.with_offset(own.offset() - low),
+            writes: writes
+                .iter()
+                .map(|write| write.region.with_offset(write.region.offset() - low))
+                .collect(),
+            size,
         }
     }
 
-    /// The last writes first; what none of them wrote is the own past's.
-    fn backward(&self, cx: &mut Cx<'_>) -> Result<()> {
-        let Some(g) = cx.take_grad(0) else {
-            return Ok(());
-        };
-        let mut memory = spread(&g, self.size, &self.own)?;
-        for (i, region) in self.writes.iter().enumerate().rev() {
-            if cx.wants(i + 1) {
-                // Recorded, the memory is never changed; else the next line changes it.
-                let part = shown(&memory, region)?;
-                cx.give(i + 1, if cx.create_graph() { part } else { part.duplicate()? });
+    /// Whether some write left nothing of what was there.
+    fn is_covered(&self) -> bool {
+        let last = self.size as isize - 1;
+        self.writes.iter().any(|region| {
+            same_elements(region, &self.own)
+                || (region.is_dense() && region.extent() == Some((0, last)))
+        })
+    }
+
+    /// A gradient of the tensor by position in memory, where it may be written to.
+    fn memory(&self, g: Tensor, reuse: bool) -> Result<Tensor> {
+        let plain = self.own.is_contiguous() && self.own.numel() == self.size;
+        if !plain {
+            let memory = Tensor::zeros(&[self.size], g.dtype())?;
+            add_at(&memory, &self.own, &g)?;
+            return Ok(memory);
+        }
+        let ours = reuse && g.is_contiguous() && g.storage().is_reusable();
+        let memory = if ours { g } else { g.duplicate()? };
+        let offset = memory.layout().offset();
+        Ok(memory.relaid(Layout::contiguous(&[self.size])?.with_offset(offset)))
+    }
+
+    /// The parts of a gradient that belong to those taken, in their order. Records nothing; writes to `g` if it may.
+    fn split(&self, g: Tensor, reuse: bool, taken: &Taken) -> Result<Vec<Tensor>> {
+        let (dtype, whole) = (g.dtype(), self.own.is_injective());
+        let kept = if whole || !taken[0] { None } else { Some(g.duplicate()?) };
+        let memory = self.memory(g, reuse)?;
+        let mut parts = Vec::new();
+        for (region, taken) in self.writes.iter().zip(&taken[1..]).rev() {
+            let target = memory.relaid_view(region);
+            if *taken {
+                parts.push(target.duplicate()?);
             }
-            memory = cleared(memory, region, cx.create_graph())?;
+            kernels::zero(dtype, target.view_mut());
         }
-        if !cx.wants(0) {
-            return Ok(());
+        match kept {
+            Some(kept) => {
+                self.clear_written(&kept)?;
+                parts.push(kept);
+            }
+            None if taken[0] => parts.push(memory.relaid_view(&self.own)),
+            None => {}
         }
-        if self.own.is_injective() {
-            cx.give(0, shown(&memory, &self.own)?);
-        } else {
-            cx.give(0, binary(&MULTIPLY, &g, &self.untouched(g.dtype())?)?);
-        }
-        Ok(())
+        parts.reverse();
+        Ok(parts)
     }
 
-    /// One where nothing was written, zero elsewhere, in the tensor's own shape.
-    fn untouched(&self, dtype: DType) -> Result<Tensor> {
-        let mut memory = Tensor::ones(&[self.size], dtype)?;
-        for region in &self.writes {
-            memory = cleared(memory, region, false)?;
+    /// What the tensor holds when its past and the writes hold `parts`, those not taken being zero. Records nothing.
+    fn merge(&self, parts: &[&Tensor], taken: &Taken, dtype: DType) -> Result<Tensor> {
+        let memory = Tensor::zeros(&[self.size], dtype)?;
+        let mut parts = parts.iter();
+        let mut next = |taken: bool| if taken { parts.next() } else { None };
+        let past = next(taken[0]);
+        if let Some(past) = past.filter(|_| self.own.is_injective()) {
+            kernels::copy(dtype, past.view_of(), memory.relaid_view(&self.own).view_mut());
         }
-        shown(&memory, &self.own)
+        for (region, taken) in self.writes.iter().zip(&taken[1..]) {
+            let target = memory.relaid_view(region);
+            match next(*taken) {
+                Some(part) => kernels::copy(dtype, part.view_of(), target.view_mut()),
+                None => kernels::zero(dtype, target.view_mut()),
+            }
+        }
+        let out = memory.relaid_view(&self.own);
+        if self.own.is_injective() {
+            return Ok(out);
+        }
+        let out = out.duplicate()?;
+        if let Some(past) = past {
+            let past = past.duplicate()?;
+            self.clear_written(&past)?;
+            out.add_into(&past);
+        }
+        Ok(out)
+    }
+
+    /// Zeros in `x`, of the tensor's own shape, wherever something was written.
+    fn clear_written(&self, x: &Tensor) -> Result<()> {
+        let memory = Tensor::ones(&[self.size], DType::Bool)?;
+        for region in &self.writes {
+            kernels::zero(DType::Bool, memory.relaid_view(region).view_mut());
+        }
+        let zero = Tensor::zeros(&[], x.dtype())?;
+        let zeros = zero.layout().broadcast_to(x.shape())?;
+        let untouched = memory.relaid_view(&self.own);
+        let kept = choose(&untouched, &x.detach(), &zero.relaid(zeros))?;
+        kernels::copy(x.dtype(), kept.view_of(), x.view_mut());
+        Ok(())
     }
 }
 
+/// The lowest position of any layout and how many there are up to the highest.
+fn span<'a>(layouts: impl Iterator<Item = &'a Layout>) -> (isize, usize) {
+    let (low, high) = layouts
+        .filter_map(Layout::extent)
+        .fold((isize::MAX, isize::MIN), |(low, high), (a, b)| (low.min(a), high.max(b)));
+    if low > high { (0, 0) } else { (low, (high - low + 1) as usize) }
+}
+
+fn backward(slices: &Arc<Slices>, cx: &mut Cx<'_>) -> Result<()> {
+    let taken: Taken = (0..=slices.writes.len()).map(|i| cx.wants(i)).collect();
+    let Some(g) = cx.take_grad(0) else {
+        return Ok(());
+    };
+    let parts = if cx.create_graph() {
+        split_recorded(slices, &g, taken.clone())?
+    } else {
+        slices.split(g, true, &taken)?
+    };
+    let numbers = taken.iter().enumerate().filter(|(_, taken)| **taken).map(|(i, _)| i);
+    for (i, part) in numbers.zip(parts) {
+        cx.give(i, part);
+    }
+    Ok(())
+}
+
+/// `split`, recorded; its adjoint is `merge`.
+fn split_recorded(slices: &Arc<Slices>, g: &Tensor, taken: Taken) -> Result<Vec<Tensor>> {
+    let parts = slices.split(g.detach(), false, &taken)?;
+    Ok(finish_many(parts, &[g], |_| Record {
+        name: "copy_slices_backward",
+        cost: move_cost(g),
+        params: (Arc::clone(slices), taken, g.dtype()),
+        saved: SavedList::new(),
+        backward: |(slices, taken, dtype), cx| {
+            let mut present = taken.clone();
+            let mut parts = Vec::new();
+            let places = present.iter_mut().filter(|taken| **taken);
+            for (k, place) in places.enumerate() {
+                let part = cx.take_grad(k);
+                *place = part.is_some();
+                parts.extend(part);
+            }
+            if !parts.is_empty() {
+                cx.give(0, merge_recorded(slices, &parts, present, *dtype)?);
+            }
+            Ok(())
+        },
+    }))
+}
+
+/// `merge`, recorded; its adjoint is `split`.
+fn merge_recorded(
+    slices: &Arc<Slices>,
+    parts: &[Tensor],
+    taken: Taken,
+    dtype: DType,
+) -> Result<Tensor> {
+    let parts: Vec<&Tensor> = parts.iter().collect();
+    let out = slices.merge(&parts, &taken, dtype)?;
+    Ok(finish(out, &parts, |out| Record {
+        name: "copy_slices",
+        cost: move_cost(out),
+        params: (Arc::clone(slices), taken),
+        saved: SavedList::new(),
+        backward: |(slices, taken), cx| {
+            let Some(g) = cx.take_grad(0) else {
+                return Ok(());
+            };
+            let mut wanted = taken.clone();
+            let given: SmallVec<[usize; 8]> = (0..taken.iter().filter(|taken| **taken).count())
+                .filter(|k| cx.wants(*k))
+                .collect();
+            for (k, place) in wanted.iter_mut().filter(|taken| **taken).enumerate() {
+                *place = cx.wants(k);
+            }
+            let parts = split_recorded(slices, &g, wanted)?;
+            for (k, part) in given.into_iter().zip(parts) {
+                cx.give(k, part);
+            }
+            Ok(())
+        },
+    }))
+}
+
 impl Tensor {
-    /// The edge of this tensor's values after `writes`, where `own` is that of the values before.
-    pub(crate) fn overwritten(&self, own: Option<Edge>, writes: Vec<Write>) -> Edge {
-        let regions = Regions::new(self.layout(), &writes);
-        let name = writes.last().map_or("alias", |write| write.op);
-        let cost = move_cost(self) * (1 + writes.len()) as f32;
+    /// The edge of the values of `own` after `writes`, where `past` is that of the values before.
+    pub(crate) fn copy_slices(
+        own: &Layout,
+        dtype: DType,
+        past: Option<Edge>,
+        writes: &[Write],
+    ) -> Edge {
+        let slices = Slices::new(own, writes);
+        let name = writes.last().map_or("copy_slices", |write| write.op);
+        let bytes = (slices.size * dtype.size()) as f32;
+        let cost = 40.0 + bytes / 20.0 + 200.0 * writes.len() as f32;
         // Where the last write left nothing, the past gets no gradient: not even a zero, which an infinite
         // derivative would make a NaN.
-        let covered = regions.writes.iter().any(|region| {
-            region.is_dense() && region.extent() == Some((0, regions.size as isize - 1))
-        });
-        let own = if covered { None } else { own };
-        let edges: SmallVec<_> =
-            std::iter::once(own).chain(writes.into_iter().map(|write| write.edge)).collect();
-        let rule = RuleRef::Boxed(Box::new(Structured::new(name, regions, Regions::backward)));
+        let past = past.filter(|_| !slices.is_covered());
+        let edges: Edges<Tensor> =
+            std::iter::once(past).chain(writes.iter().map(|write| write.edge.clone())).collect();
+        let rule = RuleRef::Boxed(Box::new(Structured::new(name, Arc::new(slices), backward)));
         Edge::new(graph::record(rule, edges, SavedList::new(), 1, cost, Flags::NONE), 0)
     }
+
+    /// The edge of this view of a base that was changed in place, where `edge` is that of the base now.
+    pub(crate) fn as_strided_edge(&self, base: &Layout, edge: Edge) -> Edge {
+        let (low, size) = span([base, self.layout()].into_iter());
+        let moved = |layout: &Layout| layout.with_offset(layout.offset() - low);
+        let (params, cost) =
+            ((size, moved(base), moved(self.layout())), VIEW_COST + move_cost(self));
+        let rule = if self.creation() == Creation::CustomFunction {
+            RuleRef::Boxed(Box::new(Structured::new("as_strided", params, |_, _| Err(bypassed()))))
+        } else {
+            RuleRef::Boxed(Box::new(Structured::new(
+                "as_strided",
+                params,
+                |(size, base, own), cx| {
+                    if let Some(g) = cx.take_grad(0) {
+                        cx.give(0, shown(&spread(&g, *size, own)?, base)?);
+                    }
+                    Ok(())
+                },
+            )))
+        };
+        let edges: Edges<Tensor> = std::iter::once(Some(edge)).collect();
+        Edge::new(graph::record(rule, edges, SavedList::new(), 1, cost, Flags::NONE), 0)
+    }
+}
+
+#[cold]
+fn bypassed() -> Box<Error> {
+    Box::new(Error::InPlace {
+        op: "backward".into(),
+        what: "a view that a custom function returned was used after its memory was changed in place: its backward \
+               would be bypassed"
+            .into(),
+        remedy: "return a clone() from forward, or use the view before the change",
+    })
 }
 
 /// A memory of `size` elements, zero but for `g` at the positions of `region`; what meets there is summed.
@@ -138,7 +324,7 @@ impl Tensor {
     }
 }
 
-/// The elements of `region` of a memory; a view.
+/// The elements of `region` of a memory.
 fn shown(memory: &Tensor, region: &Layout) -> Result<Tensor> {
     let memory = memory.contiguous()?;
     let out = memory.relaid_view(region);
@@ -151,29 +337,6 @@ fn shown(memory: &Tensor, region: &Layout) -> Result<Tensor> {
             if let Some(g) = cx.take_grad(0) {
                 cx.give(0, spread(&g, *size, region)?);
             }
-            Ok(())
-        },
-    }))
-}
-
-/// The memory with zeros in `region`; its own adjoint. In place where that is not recorded.
-fn cleared(memory: Tensor, region: &Layout, keep: bool) -> Result<Tensor> {
-    let out = if keep { memory.duplicate()? } else { memory.detach() };
-    let target = out.relaid_view(region);
-    let zero = Tensor::zeros(&[], memory.dtype())?;
-    let zeros = zero.layout().broadcast_to(region.dims())?;
-    kernels::copy(memory.dtype(), zero.relaid(zeros).view_of(), target.view_mut());
-    drop(target);
-    Ok(finish(out, &[&memory], |out| Record {
-        name: "cleared",
-        cost: move_cost(out),
-        params: region.clone(),
-        saved: SavedList::new(),
-        backward: |region, cx| {
-            let Some(g) = cx.take_grad(0) else {
-                return Ok(());
-            };
-            cx.give(0, cleared(g, region, true)?);
             Ok(())
         },
     }))

@@ -12,7 +12,7 @@ use smallvec::SmallVec;
 use crate::array::ShapeVec;
 use crate::error::Result;
 use crate::graph::{self, Context, Flags, Rule, RuleRef, Saved};
-use crate::tensor::{Edge, Marks, Tensor};
+use crate::tensor::{Creation, Edge, Tensor};
 
 /// What a rule of the tensor graph sees.
 pub(crate) type Cx<'a> = Context<'a, Tensor>;
@@ -118,7 +118,7 @@ pub(crate) fn finish_many<P: Send + Sync + 'static>(
     inputs: &[&Tensor],
     record: impl FnOnce(&[Tensor]) -> Record<P>,
 ) -> Vec<Tensor> {
-    let sibling = |out: Tensor| if out.is_view() { out.marked(Marks::SIBLING) } else { out };
+    let sibling = |out: Tensor| out.created(Creation::MultipleOutputs);
     let Some(edges) = edges_of(inputs) else {
         let mark = |out: Tensor| sibling(out).unrecorded(inputs.iter().copied());
         return outs.into_iter().map(mark).collect();

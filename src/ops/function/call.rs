@@ -9,7 +9,7 @@ use crate::array::Layout;
 use crate::dtype::DType;
 use crate::error::Result;
 use crate::graph::{self, Edges, Flags, Rule, RuleRef, Saved, SavedValues};
-use crate::tensor::{Edge, Marks, Node, Tensor};
+use crate::tensor::{Edge, Node, Tensor};
 
 /// The estimated cost of a backward that the user wrote, in nanoseconds.
 const COST_NS: f32 = 1_000.0;
@@ -150,6 +150,5 @@ pub(crate) fn output<'a>(
 ) -> Tensor {
     let shared = inputs.any(|x| x.storage().same(raw.storage()))
         || (raw.is_view() && !raw.storage().is_unique());
-    raw.renewed(if shared { Marks::VIEW.and(Marks::CUSTOM) } else { Marks::default() })
-        .attach(Edge::new(node.clone(), k as u32))
+    raw.returned(shared).attach(Edge::new(node.clone(), k as u32))
 }

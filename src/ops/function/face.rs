@@ -162,7 +162,8 @@ impl<F: Function> Trampoline<F> {
                     let edge = intermediate(self.function.name(), cx);
                     Some(cx.saved(i)?.detach().attach(edge))
                 }
-                _ => Some(cx.saved(i)?),
+                Kept::Cut => Some(cx.saved(i)?),
+                Kept::Tensor => Some(cx.saved_with_edge(i)?),
             });
         }
         Ok(own)

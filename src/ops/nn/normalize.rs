@@ -10,7 +10,7 @@ use crate::array::ShapeVec;
 use crate::error::{Dims, Error, Result};
 use crate::graph::Saved;
 use crate::kernels;
-use crate::ops::change::inplace::overwrite;
+use crate::ops::change::inplace::{Value, overwrite};
 use crate::ops::core::declare::{Ints, Scalar};
 use crate::ops::core::elementwise::{binary, binary_scalar};
 use crate::ops::core::layout::{astype, permute_axes, reshape_dims, sum_over};
@@ -260,7 +260,7 @@ fn follow(running: Option<&Tensor>, value: &Tensor, momentum: f64) -> Result<()>
     };
     let old = binary_scalar(&MULTIPLY, &running.detach(), Scalar::Float(1.0 - momentum))?;
     let new = binary_scalar(&MULTIPLY, &astype(value, running.dtype())?, Scalar::Float(momentum))?;
-    overwrite("batch_norm", running, &binary(&ADD, &old, &new)?, true)
+    overwrite("batch_norm", running, &binary(&ADD, &old, &new)?, Value::ComputedHere)
 }
 
 /// Moves the running mean and (unbiased) variance towards those of this batch.
