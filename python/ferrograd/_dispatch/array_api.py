@@ -22,7 +22,7 @@ __array_api_version__ = "2024.12"
 
 bool = np.dtype("bool")
 finfo, iinfo = np.finfo, np.iinfo
-conj, real, imag = calculus.real, calculus.real, calculus.imag
+conj, real, imag = calculus.positive, calculus.real, calculus.imag
 positive = calculus.positive
 matrix_transpose, vecdot = rearranging.matrix_transpose, linear.vecdot
 

@@ -180,6 +180,7 @@ def call(spelling: Spelling, ours: Operation, args: Any, kwargs: dict[str, Any])
     name = spelling.name
     out, where = rest.pop("out", None), rest.pop("where", True)
     dtype, initial = rest.pop("dtype", None), rest.pop("initial", None)
+    copies = rest.get("copy") is True
     _check_rest(spelling, rest)
     asked = given.get("dtype") if dtype is None else dtype
     if asked is not None and name in _MEANS and where is True and np.dtype(asked).kind in "iu":
@@ -194,6 +195,8 @@ def call(spelling: Spelling, ours: Operation, args: Any, kwargs: dict[str, Any])
         result = _masked(name, ours, given, where, initial)
     else:
         result = ours(*positional, **given)
+    if copies:
+        result = _core.clone(result)
     if initial is not None:
         result = _COMBINE[name](initial, result)
     if dtype is not None and spelling.several:

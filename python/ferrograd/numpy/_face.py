@@ -176,5 +176,5 @@ def iscomplexobj(x: Any) -> bool:
 
 
 def _conjugate(x: Any, *args: Any, **kwargs: Any) -> Any:
-    """The complex conjugate: of a tensor, itself."""
-    return x if isinstance(x, Tensor) else np.conjugate(x, *args, **kwargs)
+    """The complex conjugate: of a tensor, a copy."""
+    return x.clone() if isinstance(x, Tensor) else np.conjugate(x, *args, **kwargs)

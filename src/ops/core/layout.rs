@@ -21,8 +21,16 @@ pub fn astype(x: &Tensor, dtype: DType) -> Result<Tensor> {
     if x.dtype() == dtype {
         return Ok(x.clone());
     }
-    let out = Tensor::empty(x.shape(), dtype)?;
-    kernels::cast(x.dtype(), dtype, x.view_of(), out.view_mut());
+    converted(x, dtype, Tensor::empty(x.shape(), dtype)?)
+}
+
+/// The values of `x` in `out`, a new tensor of the dtype.
+pub(crate) fn converted(x: &Tensor, dtype: DType, out: Tensor) -> Result<Tensor> {
+    if x.dtype() == dtype {
+        kernels::copy(dtype, x.view_of(), out.view_mut());
+    } else {
+        kernels::cast(x.dtype(), dtype, x.view_of(), out.view_mut());
+    }
     Ok(finish_batched(out, &[x], |out| Record {
         name: "astype",
         cost: move_cost(out),

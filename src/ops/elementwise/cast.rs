@@ -1,16 +1,99 @@
 //! Conversion between dtypes as users call it.
 //!
-//! Owns: the declaration of `astype`. Never changes values beyond rounding.
+//! Owns: the declaration of `astype`: what may be converted, when it copies, and how the copy lies in memory.
+//! Never changes values beyond rounding.
 //! Invariant: the gradient of a cast is the gradient cast back.
 
+use std::cmp::Reverse;
+
+use crate::array::{Layout, ShapeVec};
 use crate::dtype::DType;
+use crate::error::{Error, Result};
 use crate::ops::core::layout;
 use crate::tensor::Tensor;
 
+/// Refuses a conversion that NumPy's rule of this name does not allow.
+fn admit_casting(from: DType, to: DType, rule: &str) -> Result<()> {
+    let allowed = match rule {
+        "no" | "equiv" => from == to,
+        "safe" => from.promote(to) == to,
+        "same_kind" => to.takes(from),
+        "unsafe" => true,
+        _ => {
+            return Err(Box::new(Error::Argument {
+                op: "astype".into(),
+                what: format!("there is no casting rule {rule:?}"),
+                remedy: "give \"no\", \"equiv\", \"safe\", \"same_kind\" or \"unsafe\"".into(),
+            }));
+        }
+    };
+    if allowed {
+        return Ok(());
+    }
+    Err(Box::new(Error::Unsupported {
+        op: "astype".into(),
+        what: format!("{from} does not become {to} under casting={rule:?}"),
+        remedy: "leave casting out to convert all the same",
+    }))
+}
+
+/// The axes of a copy from the slowest in memory to the fastest, by NumPy's name of the order.
+fn memory_order(layout: &Layout, order: &str) -> Result<ShapeVec> {
+    let rows: ShapeVec = (0..layout.ndim()).collect();
+    let columns: ShapeVec = rows.iter().rev().copied().collect();
+    Ok(match order {
+        "C" => rows,
+        "F" => columns,
+        "A" if !layout.is_contiguous() && layout.permute(&columns).is_contiguous() => columns,
+        "A" => rows,
+        "K" => {
+            let mut kept = rows;
+            kept.sort_by_key(|&axis| Reverse(layout.strides()[axis].unsigned_abs()));
+            kept
+        }
+        _ => {
+            return Err(Box::new(Error::Argument {
+                op: "astype".into(),
+                what: format!("there is no memory order {order:?}"),
+                remedy: "give \"C\", \"F\", \"A\" or \"K\"".into(),
+            }));
+        }
+    })
+}
+
+/// An uninitialised tensor of these dims whose axes lie in memory in this order, the slowest first.
+fn empty_in_order(dims: &[usize], axes: &[usize], dtype: DType) -> Result<Tensor> {
+    let in_memory: ShapeVec = axes.iter().map(|&axis| dims[axis]).collect();
+    let out = Tensor::empty(&in_memory, dtype)?;
+    let mut back = ShapeVec::from_slice(axes);
+    for (place, &axis) in axes.iter().enumerate() {
+        back[axis] = place;
+    }
+    let layout = out.layout().permute(&back);
+    Ok(out.relaid(layout))
+}
+
+impl Tensor {
+    /// The same values in another dtype; a tensor of that dtype is returned as it is.
+    ///
+    /// # Errors
+    /// `Memory` when there is none for the result.
+    pub fn astype(&self, dtype: DType) -> Result<Tensor> {
+        layout::astype(self, dtype)
+    }
+}
+
 crate::operations! { family "casting";
-    /// The same values in another dtype; floats to integers truncate. Derivative: `g` in the input's dtype.
+    /// A copy in another dtype; floats to integers truncate. With `copy=False` the tensor itself, where dtype and `order` need no copy. `order` is that of the elements in memory, `casting` what may be converted, both as in NumPy. Derivative: `g` in the input's dtype.
     [numpy("astype")]
-    fn astype(x: Tensor, dtype: DType) -> Tensor {
-        layout::astype(x, dtype)
+    fn astype_(x: Tensor, dtype: DType, order: String = "K".to_owned(), casting: String = "unsafe".to_owned(), subok: bool = true, copy: bool = true) -> Tensor {
+        let _ = subok;
+        admit_casting(x.dtype(), dtype, &casting)?;
+        let axes = memory_order(x.layout(), &order)?;
+        let lies_so = order == "K" || x.layout().permute(&axes).is_contiguous();
+        if !copy && x.dtype() == dtype && lies_so {
+            return Ok(x.clone());
+        }
+        layout::converted(x, dtype, empty_in_order(x.shape(), &axes, dtype)?)
     }
 }

@@ -199,13 +199,13 @@ def ldexp(x1: Any, x2: Any) -> Any:
     return x1 * np.ldexp(np.ones((), x1.dtype), np.asarray(values(x2)))
 
 
-@composes("positive")
+@composes("positive", "conj", "conjugate")
 def positive(x: Any) -> Tensor:
     """A copy."""
     return _core.clone(asarray(x))
 
 
-@composes("real", "conj", "conjugate", "real_if_close")
+@composes("real", "real_if_close")
 def real(val: Any, tol: Any = None) -> Tensor:
     """The tensor itself: there are no complex ones."""
     return asarray(val)
