@@ -114,7 +114,7 @@ class Engine:
         d, dd = df(u)[..., None], ddf(u)[..., None, None]
         second = dd * outer(x.first, x.first) + d[..., None] * x.second
         out = self.fresh(f(u), d * x.first, second)
-        return self.after(out, x, keeps=(x, out))
+        return self.after(out, x, keeps=(x,))
 
     def add(self, a: Value, b: Value, *, recording: bool = True) -> Value:
         if not recording:

@@ -279,8 +279,8 @@ class TestDoorsToResults:
         x = fg.tensor([0.1, 0.2, 0.3], requires_grad=True)
         y = fg.exp(x)
         write(open_door(y.detach()))
-        with pytest.raises(fg.errors.InPlaceError, match=r"writable=True|copy=False"):
-            y.sum().backward()
+        y.sum().backward()
+        np.testing.assert_allclose(x.grad.numpy(), np.exp([0.1, 0.2, 0.3]))
 
     def test_one_that_nothing_keeps(self, open_door: Any) -> None:
         x = fg.tensor([0.1, 0.2, 0.3], requires_grad=True)

@@ -92,10 +92,11 @@ class TestMemory:
 
     def test_a_writable_export_of_a_saved_value_is_noticed(self) -> None:
         x = fg.tensor([1.0, 2.0], requires_grad=True)
-        y = x.exp()
+        y = x * 3
+        z = y * y
         y.detach().numpy(writable=True)[:] = 0
-        with pytest.raises(fg.errors.InPlaceError, match="exp"):
-            y.sum().backward()
+        with pytest.raises(fg.errors.InPlaceError, match="multiply"):
+            z.sum().backward()
         assert x.grad is None
 
     def test_a_read_only_array_is_shared_and_refuses_changes(self) -> None:

@@ -1,17 +1,19 @@
 //! What a storage remembers of the changes made to it.
 //!
 //! Owns: version and note of a storage as its handles see them, and one word, which is empty, the last change as
-//! `author` packs it, or the address of a record with that and a note of the layers above; and how a handle on changed
-//! data leaves. Never reads the note.
-//! Invariant: a record, once made, lives as long as the storage; nothing is dropped under its lock.
+//! `author` packs it, or the address of a record with that, a note of the layers above and copies of earlier versions;
+//! and how a handle on changed data leaves. Never reads the note.
+//! Invariant: a record, once made, lives as long as the storage; nothing is dropped under its lock. Copies go with the
+//! last guest: only saved values, which are guests, ask for them.
 
 use std::any::Any;
 use std::ptr::NonNull;
 use std::sync::atomic::{AtomicU64, Ordering, fence};
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use super::storage::{GUEST, free};
 use super::{Storage, author};
+use crate::error::Result;
 
 /// What the layers above keep beside the data.
 pub(super) type Note = Arc<dyn Any + Send + Sync>;
@@ -22,6 +24,13 @@ pub(super) struct Changes(AtomicU64);
 struct Record {
     name: AtomicU64,
     note: Mutex<Option<Note>>,
+    copies: Mutex<Vec<Earlier>>,
+}
+
+/// The data as they were in an earlier version.
+struct Earlier {
+    version: u32,
+    data: Storage,
 }
 
 const ADDRESS: u64 = u64::MAX >> 8;
@@ -55,7 +64,11 @@ impl Changes {
                 return record;
             }
             let name = self.0.load(Ordering::Acquire);
-            let fresh = Record { name: AtomicU64::new(name), note: Mutex::new(None) };
+            let fresh = Record {
+                name: AtomicU64::new(name),
+                note: Mutex::new(None),
+                copies: Mutex::new(Vec::new()),
+            };
             let fresh = Box::into_raw(Box::new(fresh));
             let word = fresh.expose_provenance() as u64;
             if self.0.compare_exchange(name, word, Ordering::AcqRel, Ordering::Acquire).is_err() {
@@ -103,6 +116,32 @@ impl Changes {
             .and_then(|record| record.note.lock().unwrap_or_else(PoisonError::into_inner).take());
         drop(gone);
     }
+
+    /// Adds a copy of the data of `version`.
+    fn keep_copy(&self, version: u32, data: Storage) {
+        let mut copies = self.record_or_new().copies();
+        copies.retain(|copy| copy.version != version);
+        copies.push(Earlier { version, data });
+    }
+
+    /// Forgets the copies, if `count` shows that one guest is left: its owner, who leaves.
+    fn forget_copies(&self, count: &AtomicU64) {
+        let Some(record) = self.record() else {
+            return;
+        };
+        let mut copies = record.copies();
+        // Under the lock: whoever saves and then writes counts its guest before it adds a copy.
+        let last = count.load(Ordering::Acquire) >> 32 == 1;
+        let gone = if last { std::mem::take(&mut *copies) } else { Vec::new() };
+        drop(copies);
+        drop(gone);
+    }
+}
+
+impl Record {
+    fn copies(&self) -> MutexGuard<'_, Vec<Earlier>> {
+        self.copies.lock().unwrap_or_else(PoisonError::into_inner)
+    }
 }
 
 impl Drop for Changes {
@@ -135,6 +174,44 @@ impl Storage {
     fn changed(&self, by: u64) -> u32 {
         self.header().changes.set(by);
         self.header().version.fetch_add(1, Ordering::AcqRel).wrapping_add(1)
+    }
+
+    /// Remembers that an operation saved the data of this version as its own result.
+    #[inline(always)]
+    pub fn mark_saved_result(&self) {
+        self.header().saved_result.store(true, Ordering::Relaxed);
+    }
+
+    /// To be called before the data is written: results that were saved in this version get a copy of it.
+    #[inline]
+    pub fn before_write(&self) -> Result<()> {
+        if self.header().saved_result.load(Ordering::Relaxed) {
+            self.copy_version()
+        } else {
+            Ok(())
+        }
+    }
+
+    #[cold]
+    fn copy_version(&self) -> Result<()> {
+        let header = self.header();
+        // A saved value is a guest: without one, whoever saved the result is gone.
+        if header.count.load(Ordering::Acquire) >= GUEST {
+            let data = Storage::alloc(self.nbytes())?;
+            // SAFETY: both are `nbytes` long, and the new one is exclusively ours.
+            unsafe { data.ptr().copy_from_nonoverlapping(self.ptr(), self.nbytes()) };
+            header.changes.keep_copy(self.version(), data);
+        }
+        header.saved_result.store(false, Ordering::Relaxed);
+        Ok(())
+    }
+
+    /// The data as they were in `version`, if a write since then left a copy that nobody has written to.
+    #[cold]
+    pub fn copy_of(&self, version: u32) -> Option<Storage> {
+        let copies = self.header().changes.record()?.copies();
+        let copy = copies.iter().find(|copy| copy.version == version && copy.data.version() == 0);
+        copy.map(|copy| copy.data.guest())
     }
 
     /// The operation that changed the data last; empty when none did.
@@ -178,7 +255,11 @@ impl Storage {
     #[inline(never)]
     pub(super) fn leave(&mut self) {
         let count = &self.header().count;
-        if !self.is_guest() && count.fetch_add(GUEST - 1, Ordering::AcqRel) as u32 == 1 {
+        if self.is_guest() {
+            if count.load(Ordering::Acquire) >> 32 == 1 {
+                self.header().changes.forget_copies(count);
+            }
+        } else if count.fetch_add(GUEST - 1, Ordering::AcqRel) as u32 == 1 {
             self.header().changes.forget_note();
         }
         if count.fetch_sub(GUEST, Ordering::Release) != GUEST {

@@ -51,6 +51,8 @@ pub(super) struct Header {
     /// Whether the owner of adopted memory may write to it.
     foreign_writer: bool,
     pub(super) marked: AtomicBool,
+    /// Whether an operation saved the data of this version as its own result.
+    pub(super) saved_result: AtomicBool,
 }
 
 #[repr(C)]
@@ -285,6 +287,7 @@ impl Header {
             writable: true,
             foreign_writer: false,
             marked: AtomicBool::new(false),
+            saved_result: AtomicBool::new(false),
         }
     }
 }

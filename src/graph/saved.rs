@@ -63,6 +63,11 @@ impl<V: Value> Saved<V> {
         Saved::Value { payload: value.pack(), edge: value.edge() }
     }
 
+    /// Saves a value that the operation itself made beside its outputs.
+    pub fn made(value: &V) -> Saved<V> {
+        Saved::Value { payload: value.pack_result(), edge: value.edge() }
+    }
+
     /// Saves input number `input` of the node.
     #[inline]
     pub fn input(value: &V, input: u32) -> Saved<V> {
@@ -72,7 +77,7 @@ impl<V: Value> Saved<V> {
     /// Saves output number `index` of the node.
     #[inline]
     pub fn output(value: &V, index: u32) -> Saved<V> {
-        Saved::Output { payload: value.pack(), index }
+        Saved::Output { payload: value.pack_result(), index }
     }
 
     /// How many bytes the entry keeps alive.

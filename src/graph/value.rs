@@ -20,6 +20,11 @@ pub trait Value: Clone + Send + Sync + Sized + 'static {
     /// The data, stripped of the edge.
     fn pack(&self) -> Self::Payload;
 
+    /// The same for a result that its own operation saves.
+    fn pack_result(&self) -> Self::Payload {
+        self.pack()
+    }
+
     /// Rebuilds a value; `edge` is `None` when recording is off or the value needed no gradient.
     /// Fails with `Error::Modified { saved_by: op, .. }` if the data changed since `pack`.
     fn unpack(payload: Self::Payload, edge: Option<Edge<Self>>, op: &str) -> Result<Self>;

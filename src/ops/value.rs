@@ -32,6 +32,11 @@ impl Value for Tensor {
     }
 
     #[inline]
+    fn pack_result(&self) -> SavedTensor {
+        SavedTensor::result(self)
+    }
+
+    #[inline]
     fn unpack(payload: SavedTensor, edge: Option<Edge>, op: &str) -> Result<Tensor> {
         payload.restore(edge, op)
     }
@@ -113,6 +118,7 @@ impl Tensor {
 
     /// Adds a finished gradient to a stored one, in place: both have the leaf's shape and dtype.
     pub(crate) fn accumulate_in_place(&self, new: &Tensor) -> Result<()> {
+        self.storage().before_write()?;
         self.add_into(new);
         self.storage().bump_version("backward");
         Ok(())

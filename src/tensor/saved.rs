@@ -1,7 +1,8 @@
 //! What a node keeps of a tensor: the data, without handle state.
 //!
 //! Owns: storage, layout, dtype and the version at the time of saving. Never owns a `Meta`.
-//! Invariant: restoring checks the version, so a value changed in place is never used.
+//! Invariant: restoring checks the version, so a value changed in place is never used: an operation's own result comes
+//! back from the copy that the change left, any other value is refused.
 
 use std::cell::Cell;
 
@@ -27,6 +28,8 @@ pub struct SavedTensor {
     layout: Layout,
     dtype: DType,
     version: u32,
+    /// Whether the operation that saved this made it: then a write copies it first.
+    result: bool,
 }
 
 impl SavedTensor {
@@ -50,7 +53,16 @@ impl SavedTensor {
             layout: tensor.layout().clone(),
             dtype: tensor.dtype(),
             version: tensor.version(),
+            result: false,
         }
+    }
+
+    /// Keeps a result for the operation that made it: whoever writes to its memory copies it first.
+    #[inline]
+    pub(crate) fn result(tensor: &Tensor) -> SavedTensor {
+        let saved = SavedTensor::new(tensor);
+        saved.storage.mark_saved_result();
+        SavedTensor { result: true, ..saved }
     }
 
     #[cold]
@@ -66,10 +78,15 @@ impl SavedTensor {
     #[inline]
     pub(crate) fn restore(self, edge: Option<Edge>, saved_by: &str) -> Result<Tensor> {
         let now = self.storage.version();
-        if now != self.version {
-            return Err(self.modified(saved_by, now));
-        }
-        Ok(Tensor::assemble(self.storage, self.layout, self.dtype, None).placed(edge))
+        let storage = if now == self.version { self.storage } else { self.earlier(saved_by, now)? };
+        Ok(Tensor::assemble(storage, self.layout, self.dtype, None).placed(edge))
+    }
+
+    /// The data from before the memory was changed.
+    #[cold]
+    fn earlier(&self, saved_by: &str, now: u32) -> Result<Storage> {
+        let copy = if self.result { self.storage.copy_of(self.version) } else { None };
+        copy.ok_or_else(|| self.modified(saved_by, now))
     }
 
     #[cold]

@@ -124,7 +124,8 @@ impl PyTensor {
         }
         if writable {
             refuse_lent("numpy", &self.tensor)?;
-            // What was saved or recorded before cannot be copied any more: the version tells on it.
+            python(self.tensor.storage().before_write())?;
+            // What else was saved or recorded cannot be copied any more: the version tells on it.
             self.tensor.changed_in_place("numpy(writable=True)");
         }
         numpy::export(py, &self.tensor, writable)

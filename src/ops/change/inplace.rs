@@ -57,7 +57,7 @@ pub(crate) fn admit_history(op: &'static str, x: &Tensor) -> Result<()> {
     Err(refuse(op, what, remedy))
 }
 
-/// The checks every change passes before anything is written.
+/// What every change passes before anything is written: its checks, and the copies for saved results.
 pub(crate) fn admit_write(op: &'static str, x: &Tensor, recorded: bool) -> Result<()> {
     if recorded {
         admit_history(op, x)?;
@@ -80,7 +80,7 @@ pub(crate) fn admit_write(op: &'static str, x: &Tensor, recorded: bool) -> Resul
             "clone() it first",
         ));
     }
-    Ok(())
+    x.storage().before_write()
 }
 
 /// What is read and what is written may be the same elements, or others, but not partly the same.

@@ -51,6 +51,8 @@ crate::operations! { family "linear algebra";
         } else {
             Tensor::zeros(&[0], dtype)?
         };
+        // The residuals read `x`: what is given out is a copy that may be changed.
+        let x = x.copied("lstsq")?;
         let x = if b.ndim() == 1 { reshape_dims(&x, &[x.size()])? } else { x };
         Ok(OneOrTuple::Tuple(vec![x, residuals, Tensor::from(rank as i64), s]))
     }

@@ -48,7 +48,7 @@ fn recorded_take(g: &Geometry, x: &Tensor, places: &Tensor, out: Tensor) -> Tens
         name: "max_pool2d",
         cost: move_cost(x),
         params: *g,
-        saved: smallvec![Saved::value(places)],
+        saved: smallvec![Saved::made(places)],
         backward: |g, cx| {
             let Some(gy) = cx.take_grad(0) else {
                 return Ok(());

@@ -10,7 +10,7 @@ use pyo3::types::PyDict;
 
 use crate::array::Storage;
 use crate::bindings::call::dispatch::tensor_by_name;
-use crate::bindings::errors::{bad_type, to_python};
+use crate::bindings::errors::{bad_type, python, to_python};
 use crate::bindings::exchange::dlpack::format::{
     CPU, DlTensor, IS_COPIED, Legacy, Managed, READ_ONLY, Versioned, refused,
 };
@@ -193,7 +193,8 @@ fn writable(tensor: &Tensor) -> PyResult<Tensor> {
         };
         return Err(refused("__dlpack__", what, "leave copy=False out, or share t.clone()"));
     }
-    // What was saved or recorded before cannot be copied any more: the version tells on it.
+    python(tensor.storage().before_write())?;
+    // What else was saved or recorded cannot be copied any more: the version tells on it.
     tensor.storage().bump_version("__dlpack__(copy=False)");
     Ok(tensor.clone())
 }
