@@ -116,6 +116,10 @@ test-python: $(VENV)/.wheel $(VENV)/.dev ## the installed wheel: pytest, stubs, 
 	$(call step,mypy,$(BIN)/python -m mypy)
 	$(call step,pytest,$(BIN)/python -m pytest -q --durations=5 $(SPREAD))
 
+.PHONY: fuzz
+fuzz: $(VENV)/.wheel $(VENV)/.dev ## hostile calls of every public name (ARGS="--calls 1000000 --seed 7")
+	PYTHONPATH=tests $(BIN)/python -m hostile.sweep $(ARGS)
+
 .PHONY: fmt
 fmt: $(VENV)/.dev ## format Rust and Python
 	cargo fmt

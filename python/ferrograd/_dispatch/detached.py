@@ -9,14 +9,17 @@ from __future__ import annotations
 from typing import Any
 
 from ferrograd._core import Tensor
+from ferrograd._tensor.tree import check_depth
 
 
-def detached(value: Any) -> Any:
+def detached(value: Any, depth: int = 0) -> Any:
     """The value with read-only arrays in place of tensors, also in lists, tuples and dicts."""
     if isinstance(value, Tensor):
         return value.detach().numpy()
     if type(value) in (list, tuple):
-        return type(value)(map(detached, value))
+        check_depth(value, depth)
+        return type(value)([detached(item, depth + 1) for item in value])
     if isinstance(value, dict):
-        return {key: detached(item) for key, item in value.items()}
+        check_depth(value, depth)
+        return {key: detached(item, depth + 1) for key, item in value.items()}
     return value

@@ -15,6 +15,7 @@ from ferrograd._core import Tensor, is_grad_enabled
 from ferrograd._dispatch import keywords, table, ufuncs
 from ferrograd._dispatch.detached import detached
 from ferrograd._dispatch.operations import OPERATIONS as OPERATIONS, PARAMETERS
+from ferrograd._tensor.tree import inside
 from ferrograd.errors import NotDifferentiableError
 
 _ACCESSORS: dict[str, Callable[[Any], Any]] = {
@@ -35,13 +36,7 @@ def _spelling(function: Any, ours: Any) -> keywords.Spelling:
 
 
 def _tensors(value: Any) -> Iterator[Tensor]:
-    if isinstance(value, Tensor):
-        yield value
-    elif isinstance(value, list | tuple):
-        for item in value:
-            yield from _tensors(item)
-    elif isinstance(value, dict):
-        yield from _tensors(list(value.values()))
+    return (item for item in inside(value) if isinstance(item, Tensor))
 
 
 def _name(function: Any) -> str:

@@ -13,6 +13,7 @@ from typing import Any, Self
 from ferrograd._core import Node, Tensor, _observe, _unobserve, _WeakNode
 from ferrograd._inspect import render
 from ferrograd._inspect.operation import Operation, Value, attributes, brief, weak_node
+from ferrograd._tensor.tree import inside
 from ferrograd.errors import ArgumentTypeError, GradientError
 
 
@@ -159,15 +160,9 @@ class Graph:
 
 def _collect(value: Any, tensors: list[Tensor]) -> bool:
     """Adds the tensors in a value; false when there are none."""
-    if isinstance(value, Tensor):
-        tensors.append(value)
-        return True
-    if isinstance(value, dict):
-        value = list(value.values())
-    if isinstance(value, list | tuple):
-        found = [_collect(item, tensors) for item in value]
-        return True in found
-    return False
+    before = len(tensors)
+    tensors += (item for item in inside(value) if isinstance(item, Tensor))
+    return len(tensors) > before
 
 
 class Reached(Graph):

@@ -7,6 +7,7 @@ Invariant: floats get the default dtype unless `dtype` says otherwise.
 from __future__ import annotations
 
 from collections.abc import Sequence
+from itertools import islice
 from math import ceil, isfinite, prod
 from numbers import Real
 from typing import TYPE_CHECKING, Any
@@ -32,6 +33,8 @@ inf = np.inf
 nan = np.nan
 newaxis = None
 
+#: The most dimensions of a tensor, as in NumPy.
+MOST_AXES = 64
 #: Elements of eight bytes that an address can tell apart.
 LARGEST = 2**60
 
@@ -42,7 +45,8 @@ def shape_of(op: str, sizes: tuple[Any, ...]) -> tuple[int, ...]:
     """A shape given as several integers or as one sequence."""
     try:
         if len(sizes) == 1 and not hasattr(sizes[0], "__index__"):
-            sizes = tuple(sizes[0])
+            # One more than there may be: a longer sequence, or one without an end, is not read.
+            sizes = tuple(islice(sizes[0], MOST_AXES + 1))
         shape = tuple(size.__index__() for size in sizes)
     except (AttributeError, TypeError):
         named = any(isinstance(size, type | np.dtype | str) for size in sizes[1:])
@@ -52,6 +56,10 @@ def shape_of(op: str, sizes: tuple[Any, ...]) -> tuple[int, ...]:
         raise ArgumentTypeError(
             f"{op}: the shape {sizes!r} holds something else than integers; pass {remedy}"
         ) from None
+    if len(shape) > MOST_AXES:
+        raise ShapeError(
+            f"{op}: the shape has more than {MOST_AXES} sizes; use at most {MOST_AXES} dimensions"
+        )
     for size in shape:
         if size < 0:
             raise ArgumentError(

@@ -2,7 +2,8 @@
 
 Owns: tuples, lists, dicts, named tuples and dataclasses as trees. Never looks into a leaf.
 Invariant: what `build` returns has the classes, keys and order of what `flatten` was given. None is
-a tree without leaves; a dataclass field with `metadata={"static": True}` is kept as it is.
+a tree without leaves; a dataclass field with `metadata={"static": True}` is kept as it is. No walk
+goes deeper than `DEEPEST`, so that a container that contains itself is an error.
 """
 
 from __future__ import annotations
@@ -15,6 +16,10 @@ from typing import Any
 import numpy as np
 
 from ferrograd._core import Tensor
+from ferrograd.errors import ShapeError
+
+#: The most containers inside each other; the core reads nested sequences to the same depth.
+DEEPEST = 64
 
 _LEAVES = frozenset({np.ndarray, Tensor, float, int, bool, str, np.float64, np.float32})
 
@@ -80,7 +85,28 @@ LEAF = Tree(None, ("",), [], lambda leaves: leaves[0])
 _NOTHING = Tree(None, (), [], lambda leaves: None)
 
 
-def flatten(value: Any, leaves: list[Any]) -> Tree:
+def check_depth(value: Any, depth: int) -> None:
+    """Refuses a container that stands inside `depth` others."""
+    if depth >= DEEPEST:
+        raise ShapeError(
+            f"containers: a {type(value).__name__} is nested more than {DEEPEST} levels deep, or"
+            " contains itself; pass flatter containers"
+        )
+
+
+def inside(value: Any, depth: int = 0) -> Iterator[Any]:
+    """What nested lists, tuples and dicts hold, in their order; anything else is itself."""
+    if isinstance(value, dict):
+        value = list(value.values())
+    if not isinstance(value, list | tuple):
+        yield value
+        return
+    check_depth(value, depth)
+    for item in value:
+        yield from inside(item, depth + 1)
+
+
+def flatten(value: Any, leaves: list[Any], depth: int = 0) -> Tree:
     """Appends the leaves of a nested value and returns its tree."""
     kind = type(value)
     if kind in _LEAVES:
@@ -92,8 +118,9 @@ def flatten(value: Any, leaves: list[Any]) -> Tree:
     if parts is None:
         leaves.append(value)
         return LEAF
+    check_depth(value, depth)
     keys, items, rebuild = parts
-    return Tree(kind, keys, [flatten(item, leaves) for item in items], rebuild)
+    return Tree(kind, keys, [flatten(item, leaves, depth + 1) for item in items], rebuild)
 
 
 Parts = tuple[tuple[str, ...], Sequence[Any], Callable[[list[Any]], Any]]
@@ -102,6 +129,10 @@ Parts = tuple[tuple[str, ...], Sequence[Any], Callable[[list[Any]], Any]]
 def _parts(value: Any, kind: type) -> Parts | None:
     """The keys, items and maker of a container; None for anything else."""
     if isinstance(value, tuple | list):
+        if kind is not list and kind is not tuple:
+            # What it holds, not what its class says of length and iteration.
+            held = list if isinstance(value, list) else tuple
+            value = tuple(held.__iter__(value))
         keys = tuple(f"[{i}]" for i in range(len(value)))
         if kind is list:
             return keys, value, list

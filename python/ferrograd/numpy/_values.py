@@ -8,13 +8,15 @@ from __future__ import annotations
 from typing import Any
 
 from ferrograd._core import Tensor, tensor
+from ferrograd._tensor.tree import check_depth
 
 
-def holds_tensor(value: Any) -> bool:
+def holds_tensor(value: Any, depth: int = 0) -> bool:
     """Whether a tensor is somewhere in nested lists and tuples."""
-    return isinstance(value, Tensor) or (
-        isinstance(value, list | tuple) and any(map(holds_tensor, value))
-    )
+    if not isinstance(value, list | tuple):
+        return isinstance(value, Tensor)
+    check_depth(value, depth)
+    return any(holds_tensor(item, depth + 1) for item in value)
 
 
 def tensor_of(value: Any) -> Tensor:

@@ -9,6 +9,7 @@ use pyo3::types::{PyBool, PyString};
 use smallvec::SmallVec;
 
 use crate::bindings::call::convert::{self, type_name};
+use crate::bindings::call::sequence::{self, MOST_AXES, MOST_ITEMS};
 use crate::bindings::errors::bad_type;
 use crate::bindings::tensor::PyTensor;
 use crate::ops::core::declare::{Arg, Kind, OpDecl, Operand, Param};
@@ -117,7 +118,7 @@ fn spreads_tensors(decl: &OpDecl, given: &[Bound<'_, PyAny>]) -> bool {
     let last = decl.params.len().wrapping_sub(1);
     let takes = decl.params.last().is_some_and(|p| p.kind == Kind::Tensors) && last > 0;
     let one = given.len() == last + 1;
-    takes && given.len() > last && !(one && convert::is_sequence(&given[last]))
+    takes && given.len() > last && !(one && sequence::is_sequence(&given[last]))
 }
 
 /// How many parameters at the end go by name only where several integers may be given before them.
@@ -288,16 +289,24 @@ fn refuse_axis(decl: &OpDecl, value: &Bound<'_, PyAny>) -> PyResult<()> {
 
 /// Integers, alone, in a sequence or in several; a padding may be a name instead.
 fn convert_ints(decl: &OpDecl, param: &Param, value: &Bound<'_, PyAny>) -> PyResult<Arg> {
+    let (op, name) = (decl.name, param.name);
     let (found, want) = match param.kind {
         Kind::Nested => (
-            convert::nested(value)?.map(Arg::Nested),
+            convert::nested(op, name, value)?.map(Arg::Nested),
             "an integer or a sequence of integers or of sequences of them",
         ),
         Kind::Padding => match value.cast::<PyString>() {
             Ok(text) => (Some(Arg::Str(text.to_cow()?.into_owned())), ""),
-            Err(_) => (convert::ints(value)?.map(Arg::Ints), "integers, \"valid\" or \"same\""),
+            Err(_) => {
+                let widths = convert::ints(op, name, value, MOST_AXES)?;
+                (widths.map(Arg::Ints), "integers, \"valid\" or \"same\"")
+            }
         },
-        _ => (convert::ints(value)?.map(Arg::Ints), "an integer or a tuple of integers"),
+        kind => {
+            let most = if kind == Kind::Axes { MOST_AXES } else { MOST_ITEMS };
+            let ints = convert::ints(op, name, value, most)?;
+            (ints.map(Arg::Ints), "an integer or a tuple of integers")
+        }
     };
     found.ok_or_else(|| wrong(decl, param, want, value))
 }

@@ -4,14 +4,15 @@
 //! that is `numpy.rs`.
 //! Invariant: `bool`, `int` and exact `float` objects stay weak numbers; NumPy scalars are 0-d arrays.
 
-use pyo3::exceptions::PyOverflowError;
+use pyo3::exceptions::{PyAttributeError, PyOverflowError, PyTypeError, PyValueError};
 use pyo3::prelude::*;
-use pyo3::types::{
-    PyBool, PyComplex, PyDict, PyEllipsis, PyFloat, PyInt, PyList, PySet, PySlice, PyTuple,
-};
+use pyo3::types::{PyBool, PyComplex, PyDict, PyEllipsis, PyFloat, PyInt, PySet, PySlice, PyTuple};
 use smallvec::SmallVec;
 
 use crate::bindings::call::dispatch;
+use crate::bindings::call::sequence::{
+    MOST_ITEMS, any_element, check_depth, elements, is_sequence,
+};
 use crate::bindings::errors::{bad_type, to_python};
 use crate::bindings::exchange::numpy;
 use crate::bindings::tensor::PyTensor;
@@ -127,19 +128,24 @@ pub(crate) fn operand_of(op: &str, name: &str, ob: &Bound<'_, PyAny>) -> PyResul
     }
 }
 
-pub(crate) fn is_sequence(ob: &Bound<'_, PyAny>) -> bool {
-    ob.is_instance_of::<PyList>() || ob.is_instance_of::<PyTuple>()
-}
-
 /// A tensor from a nested sequence; tensors inside are stacked, so that gradients reach them.
 pub(crate) fn from_sequence(op: &str, ob: &Bound<'_, PyAny>) -> PyResult<Tensor> {
-    if !holds_tensor(ob) {
+    sequence_at(op, ob, 1)
+}
+
+/// The same for a sequence inside others; `depth` counts it and them.
+fn sequence_at(op: &str, ob: &Bound<'_, PyAny>, depth: usize) -> PyResult<Tensor> {
+    if !holds_tensor_at(op, ob, depth)? {
         return numpy::share_fresh(op, &numpy::asarray(op, ob)?);
     }
     let mut parts = Vec::new();
-    for item in ob.try_iter()? {
-        parts.push(tensor_of(op, "an element", &item?)?);
-    }
+    any_element(ob, |item| {
+        parts.push(match is_sequence(&item) {
+            true => sequence_at(op, &item, depth + 1)?,
+            false => tensor_of(op, "an element", &item)?,
+        });
+        Ok(false)
+    })?;
     match dispatch::by_name("stack", &mut [Arg::Tensors(parts), Arg::Missing])? {
         Output::Tensor(stacked) => Ok(stacked),
         _ => Err(to_python(Box::new(Error::Internal {
@@ -150,71 +156,96 @@ pub(crate) fn from_sequence(op: &str, ob: &Bound<'_, PyAny>) -> PyResult<Tensor>
 }
 
 /// Whether a nested sequence contains a tensor somewhere.
-pub(crate) fn holds_tensor(ob: &Bound<'_, PyAny>) -> bool {
-    let inside = |item: Bound<'_, PyAny>| {
-        item.is_instance_of::<PyTensor>() || (is_sequence(&item) && holds_tensor(&item))
-    };
-    is_sequence(ob) && ob.try_iter().is_ok_and(|items| items.flatten().any(inside))
+pub(crate) fn holds_tensor(op: &str, ob: &Bound<'_, PyAny>) -> PyResult<bool> {
+    holds_tensor_at(op, ob, 1)
+}
+
+fn holds_tensor_at(op: &str, ob: &Bound<'_, PyAny>, depth: usize) -> PyResult<bool> {
+    if !is_sequence(ob) {
+        return Ok(false);
+    }
+    check_depth(op, ob, depth)?;
+    any_element(ob, |item| {
+        Ok(item.is_instance_of::<PyTensor>() || holds_tensor_at(op, &item, depth + 1)?)
+    })
 }
 
 /// Several tensors: a sequence of them, or the rows of one.
 pub(crate) fn tensors_of(op: &str, name: &str, ob: &Bound<'_, PyAny>) -> PyResult<Vec<Tensor>> {
-    let items = ob.try_iter().map_err(|_| {
-        bad_type(
+    if !iterable(ob) {
+        return Err(bad_type(
             op,
             format!("{name} is a {}", type_name(ob)),
             format!("pass a sequence of tensors as {name}"),
-        )
-    })?;
-    items.map(|item| tensor_of(op, "an element", &item?)).collect()
+        ));
+    }
+    elements(op, name, ob, MOST_ITEMS)?.map(|item| tensor_of(op, "an element", &item?)).collect()
 }
 
-/// A list of integers from one integer or a sequence of them; `None` when it is neither.
-pub(crate) fn ints(ob: &Bound<'_, PyAny>) -> PyResult<Option<Ints>> {
+fn iterable(ob: &Bound<'_, PyAny>) -> bool {
+    ob.try_iter().is_ok()
+}
+
+/// The integer that an object is through `__index__`; `None` when it is none.
+fn index_number(ob: &Bound<'_, PyAny>) -> PyResult<Option<i64>> {
     if ob.is_exact_instance_of::<PyInt>() {
-        return Ok(Some(SmallVec::from_slice(&[integer(ob)?])));
+        return integer(ob).map(Some);
     }
-    if let Ok(index) = ob.call_method0(pyo3::intern!(ob.py(), "__index__")) {
-        return Ok(Some(SmallVec::from_slice(&[integer(&index)?])));
+    match ob.call_method0(pyo3::intern!(ob.py(), "__index__")) {
+        Ok(index) => integer(&index).map(Some),
+        Err(error) => no_number(ob.py(), error),
     }
-    let Ok(items) = ob.try_iter() else {
-        return Ok(None);
-    };
+}
+
+/// `None` when an object is no integer; an exception that means something else is raised.
+fn no_number<T>(py: Python<'_>, error: PyErr) -> PyResult<Option<T>> {
+    let means_no = error.is_instance_of::<PyTypeError>(py)
+        || error.is_instance_of::<PyAttributeError>(py)
+        || error.is_instance_of::<PyValueError>(py);
+    if means_no { Ok(None) } else { Err(error) }
+}
+
+/// A list of at most `most` integers from one integer or a sequence of them; `None` when it is neither.
+pub(crate) fn ints(
+    op: &str,
+    name: &str,
+    ob: &Bound<'_, PyAny>,
+    most: usize,
+) -> PyResult<Option<Ints>> {
+    if let Some(number) = index_number(ob)? {
+        return Ok(Some(SmallVec::from_slice(&[number])));
+    }
     let keyed = ob.is_instance_of::<PyDict>() || ob.is_instance_of::<PySet>();
+    if keyed || ob.is_instance_of::<pyo3::types::PyString>() || !iterable(ob) {
+        return Ok(None);
+    }
     // The rows of a matrix are no integers, nor is what a matrix without rows lacks.
     let flat = is_sequence(ob)
         || ob.getattr(pyo3::intern!(ob.py(), "ndim")).map_or(true, |n| n.eq(1).unwrap_or(false));
-    if keyed || !flat || ob.is_instance_of::<pyo3::types::PyString>() {
+    if !flat {
         return Ok(None);
     }
     let mut found = Ints::new();
-    for item in items {
+    for item in elements(op, name, ob, most)? {
         match item?.extract::<i64>() {
             Ok(i) => found.push(i),
-            Err(error) if error.is_instance_of::<PyOverflowError>(ob.py()) => return Err(error),
-            Err(_) => return Ok(None),
+            Err(error) => return no_number(ob.py(), error),
         }
     }
     Ok(Some(found))
 }
 
 /// One integer, or a list per element of a sequence; `None` when it is neither.
-pub(crate) fn nested(ob: &Bound<'_, PyAny>) -> PyResult<Option<Nested>> {
-    if ob.is_exact_instance_of::<PyInt>() {
-        return Ok(Some(Nested::One(integer(ob)?)));
+pub(crate) fn nested(op: &str, name: &str, ob: &Bound<'_, PyAny>) -> PyResult<Option<Nested>> {
+    if let Some(number) = index_number(ob)? {
+        return Ok(Some(Nested::One(number)));
     }
-    if let Ok(index) = ob.call_method0(pyo3::intern!(ob.py(), "__index__")) {
-        return Ok(Some(Nested::One(integer(&index)?)));
-    }
-    if ob.is_instance_of::<pyo3::types::PyString>() {
+    if ob.is_instance_of::<pyo3::types::PyString>() || !iterable(ob) {
         return Ok(None);
     }
-    let Ok(items) = ob.try_iter() else {
-        return Ok(None);
-    };
     let mut lists = Vec::new();
-    for item in items {
-        match ints(&item?)? {
+    for item in elements(op, name, ob, MOST_ITEMS)? {
+        match ints(op, name, &item?, MOST_ITEMS)? {
             Some(list) => lists.push(list),
             None => return Ok(None),
         }

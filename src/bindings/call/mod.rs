@@ -5,3 +5,4 @@ pub(crate) mod dispatch;
 pub(crate) mod entry;
 pub(crate) mod functor;
 pub(crate) mod observe;
+pub(crate) mod sequence;

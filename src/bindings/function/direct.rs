@@ -10,6 +10,7 @@ use smallvec::SmallVec;
 
 use crate::bindings::call::convert::type_name;
 use crate::bindings::call::observe;
+use crate::bindings::call::sequence::{MOST_ITEMS, elements};
 use crate::bindings::errors::{bad_type, bad_value};
 use crate::bindings::function::arguments::Arguments;
 use crate::bindings::function::call::Job;
@@ -34,7 +35,7 @@ fn sources<'py>(op: &str, what: &str, given: &Bound<'py, PyAny>) -> PyResult<Sou
     } else if as_tensor(given).is_some() {
         Sources::from_iter([given.clone()])
     } else {
-        given.try_iter()?.collect::<PyResult<_>>()?
+        elements(op, what, given, MOST_ITEMS)?.collect::<PyResult<_>>()?
     };
     match found.iter().position(|ob| as_tensor(ob).is_none()) {
         None => Ok(found),

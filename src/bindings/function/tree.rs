@@ -6,11 +6,8 @@
 use pyo3::prelude::*;
 use pyo3::types::{PyDict, PyList, PyTuple, PyType};
 
-use crate::bindings::errors::bad_value;
+use crate::bindings::call::sequence::check_depth;
 use crate::bindings::function::outputs::as_tensor;
-
-/// Containers nested deeper than this are refused, which also ends a list that contains itself.
-const DEEPEST: usize = 64;
 
 /// How a sequence is built again.
 pub(super) enum Kind {
@@ -46,18 +43,19 @@ impl<'py> Search<'_, 'py> {
         if let Some(number) = (self.leaf)(ob)? {
             return Ok(Tree::Tensor(number));
         }
-        if depth > DEEPEST {
-            let what = format!("an argument or output is nested more than {DEEPEST} levels deep");
-            return Err(bad_value(self.op, what, "pass flatter containers"));
-        }
         if let Ok(tuple) = ob.cast::<PyTuple>() {
+            check_depth(self.op, ob, depth + 1)?;
             return self.sequence(kind_of(tuple)?, tuple.iter(), depth);
         }
         if let Ok(list) = ob.cast::<PyList>() {
+            check_depth(self.op, ob, depth + 1)?;
             return self.sequence(Kind::List, list.iter(), depth);
         }
         match ob.cast_exact::<PyDict>() {
-            Ok(dict) => self.mapping(dict, depth),
+            Ok(dict) => {
+                check_depth(self.op, ob, depth + 1)?;
+                self.mapping(dict, depth)
+            }
             Err(_) => Ok(Tree::Constant),
         }
     }

@@ -9,6 +9,7 @@ use std::sync::{Arc, Mutex, PoisonError, Weak};
 
 use pyo3::prelude::*;
 
+use crate::bindings::call::sequence::all_of;
 use crate::bindings::errors::bad_value;
 use crate::bindings::graph::hooks::{
     Callback, RemovableHandle, attach, edge_of, lent, lent_list, raised_in,
@@ -123,7 +124,7 @@ impl Foreign for Member {
 #[pyfunction]
 #[pyo3(signature = (tensors, r#fn, *, mode="all"))]
 pub(crate) fn register_multi_grad_hook(
-    tensors: Vec<Bound<'_, PyTensor>>,
+    #[pyo3(from_py_with = all_of)] tensors: Vec<Bound<'_, PyTensor>>,
     r#fn: &Bound<'_, PyAny>,
     mode: &str,
 ) -> PyResult<RemovableHandle> {

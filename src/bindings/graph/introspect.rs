@@ -10,6 +10,7 @@ use pyo3::sync::PyOnceLock;
 use pyo3::types::{PyDict, PyTuple};
 
 use crate::bindings::call::functor::record;
+use crate::bindings::call::sequence::all_of;
 use crate::bindings::errors::{bad_type, bad_value, python};
 use crate::bindings::exchange::numpy;
 use crate::bindings::function::{self, context_of};
@@ -119,7 +120,7 @@ impl PyNode {
     fn vjp<'py>(
         &self,
         py: Python<'py>,
-        gradients: Vec<Option<Bound<'py, PyTensor>>>,
+        #[pyo3(from_py_with = all_of)] gradients: Vec<Option<Bound<'py, PyTensor>>>,
         create_graph: bool,
     ) -> PyResult<Bound<'py, PyTuple>> {
         let gradients = gradients.into_iter().map(|g| g.map(|g| g.get().tensor.clone())).collect();

@@ -10,6 +10,7 @@ use pyo3::types::{PyDict, PyTuple};
 use smallvec::{SmallVec, smallvec};
 
 use crate::bindings::call::convert::{self, type_name};
+use crate::bindings::call::sequence::{MOST_ITEMS, all_of, elements, is_sequence};
 use crate::bindings::errors::{bad_type, bad_value};
 use crate::bindings::graph::edge::GradientEdge;
 use crate::bindings::pass::host::{run_pass, run_passes};
@@ -38,8 +39,10 @@ fn several<'py>(op: &str, name: &str, ob: &Bound<'py, PyAny>) -> PyResult<Object
             format!("give a tensor or a sequence of tensors as {name}"),
         )
     };
-    let items: Objects<'py> =
-        ob.try_iter().map_err(|_| refuse(ob))?.collect::<PyResult<Objects<'py>>>()?;
+    if ob.try_iter().is_err() {
+        return Err(refuse(ob));
+    }
+    let items = elements(op, name, ob, MOST_ITEMS)?.collect::<PyResult<Objects<'py>>>()?;
     match items.iter().find(|item| !one(item)) {
         None => Ok(items),
         Some(other) => Err(refuse(other)),
@@ -64,8 +67,7 @@ fn gradients(
     let Some(ob) = ob else {
         return Ok(Vec::new());
     };
-    let several = ob.is_instance_of::<pyo3::types::PyList>() || ob.is_instance_of::<PyTuple>();
-    if !several {
+    if !is_sequence(ob) {
         if roots.len() != 1 {
             let what = format!("there are {} outputs and one gradient", roots.len());
             return Err(bad_value(
@@ -76,7 +78,8 @@ fn gradients(
         }
         return Ok(vec![gradient(op, &roots[0], Some(ob))?]);
     }
-    let items: Vec<Bound<'_, PyAny>> = ob.try_iter()?.collect::<PyResult<_>>()?;
+    let items: Objects<'_> =
+        elements(op, "the gradient", ob, MOST_ITEMS)?.collect::<PyResult<_>>()?;
     if items.len() != roots.len() {
         let what = format!("there are {} outputs and {} gradients", roots.len(), items.len());
         return Err(bad_value(op, what, "give one gradient or None per output"));
@@ -269,7 +272,7 @@ pub(crate) fn _grad_rows<'py>(
     py: Python<'py>,
     outputs: &Bound<'py, PyAny>,
     inputs: &Bound<'py, PyAny>,
-    gradients: Vec<Bound<'py, PyTensor>>,
+    #[pyo3(from_py_with = all_of)] gradients: Vec<Bound<'py, PyTensor>>,
     graph: (Option<bool>, bool),
     unused: (bool, bool),
 ) -> PyResult<Vec<Option<Bound<'py, PyAny>>>> {
@@ -299,7 +302,7 @@ pub(crate) fn _grad_rows<'py>(
 pub(crate) fn _jacobian<'py>(
     py: Python<'py>,
     output: &Bound<'py, PyTensor>,
-    inputs: Vec<Bound<'py, PyTensor>>,
+    #[pyo3(from_py_with = all_of)] inputs: Vec<Bound<'py, PyTensor>>,
     create_graph: bool,
 ) -> PyResult<Vec<Option<Bound<'py, PyAny>>>> {
     let root = Point::root("jacobian", &output.get().tensor)?;

@@ -10,6 +10,7 @@ use pyo3::prelude::*;
 
 use crate::bindings::call::convert::{self, type_name};
 use crate::bindings::call::dispatch;
+use crate::bindings::call::sequence::is_sequence;
 use crate::bindings::errors::{bad_type, bad_value};
 use crate::bindings::exchange::dlpack;
 use crate::bindings::exchange::numpy;
@@ -81,7 +82,7 @@ fn sequence(op: &str, data: &Bound<'_, PyAny>, dtype: Option<DType>) -> PyResult
             "give a number, a nested sequence of numbers, an array or a tensor",
         ));
     }
-    if convert::holds_tensor(data) {
+    if convert::holds_tensor(op, data)? {
         let stacked = convert::from_sequence(op, data)?;
         return cast(stacked.clone(), dtype.unwrap_or(stacked.dtype()));
     }
@@ -91,12 +92,7 @@ fn sequence(op: &str, data: &Bound<'_, PyAny>, dtype: Option<DType>) -> PyResult
         Some(dtype) => dtype,
         None => match numpy::dtype_for_copy(op, array)? {
             // A list of Python floats arrives as float64 whatever the default is.
-            DType::F64
-                if data.is_instance_of::<pyo3::types::PyList>()
-                    || data.is_instance_of::<pyo3::types::PyTuple>() =>
-            {
-                default_dtype()
-            }
+            DType::F64 if is_sequence(data) => default_dtype(),
             natural => natural,
         },
     };

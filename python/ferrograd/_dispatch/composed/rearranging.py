@@ -14,6 +14,7 @@ import numpy as np
 
 from ferrograd._core import Tensor, asarray, concatenate, moveaxis, stack, where
 from ferrograd._dispatch.composed.shared import axis_of, composes, missing, refuse, values
+from ferrograd._tensor.tree import check_depth
 
 
 def rearranged(sources: Sequence[Tensor], arrange: Callable[..., Any]) -> Tensor:
@@ -73,10 +74,11 @@ def block(arrays: Any) -> Tensor:
     """Nested lists of blocks put together."""
     parts: list[Tensor] = []
 
-    def collect(item: Any) -> None:
+    def collect(item: Any, depth: int = 0) -> None:
         if isinstance(item, list):
+            check_depth(item, depth)
             for part in item:
-                collect(part)
+                collect(part, depth + 1)
         else:
             parts.append(asarray(item))
 

@@ -1,0 +1,1 @@
+"""Calls of every public name with hostile arguments, in a process that may die of them."""
