@@ -2,7 +2,7 @@
 #[path = "support/strided.rs"]
 mod strided;
 
-use ferrograd::dtype::{DType, Element};
+use ferrograd::dtype::Element;
 use ferrograd::kernels::cast::cast;
 use ferrograd::kernels::copy::copy;
 use ferrograd::kernels::fill::{fill, fill_int};
@@ -30,7 +30,7 @@ fn roundtrip<T: Element>(blank: T) {
             for to in ORDERS {
                 let src = Strided::new(dims, from, || T::from_f64(rng.small()));
                 let view = src.view();
-                let got = written(dims, to, blank, |out| copy(T::DTYPE, read(&view), out));
+                let got = written(dims, to, blank, |out| copy(read(&view), out));
                 assert_eq!(got, view, "{dims:?} from {from:?} to {to:?}");
             }
         }
@@ -52,7 +52,7 @@ fn copies_of_megabytes_are_split_and_complete() {
             let src = Strided::new(dims, from, || rng.next() as i64);
             let view = src.view();
             for to in [Order::C, Order::Fortran] {
-                let got = written(dims, to, 0i64, |out| copy(DType::I64, read(&view), out));
+                let got = written(dims, to, 0i64, |out| copy(read(&view), out));
                 assert!(got == view, "{dims:?} from {from:?} to {to:?}");
             }
         }
@@ -71,7 +71,7 @@ fn copy_reads_broadcast_axes() {
     let wide = src.view().broadcast(ndarray::IxDyn(&[2, 3, 4])).unwrap().to_owned();
     let view = src.view();
     let wide_view = view.broadcast(ndarray::IxDyn(&[2, 3, 4])).unwrap();
-    let got = written(&[2, 3, 4], Order::C, 0i32, |out| copy(DType::I32, read(&wide_view), out));
+    let got = written(&[2, 3, 4], Order::C, 0i32, |out| copy(read(&wide_view), out));
     assert_eq!(got, wide);
 }
 
@@ -84,7 +84,7 @@ fn casts<A: Element, B: Element>(values: &[A], expected: &[B], blank: B) {
         });
         let view = src.view();
         let got = written(&[values.len()], order, blank, |out| {
-            cast(A::DTYPE, B::DTYPE, read(&view), out);
+            cast(read(&view), out);
         });
         let got: Vec<B> = got.iter().copied().collect();
         assert_eq!(got, expected, "{} to {}", A::DTYPE, B::DTYPE);
@@ -115,7 +115,7 @@ fn casts_every_order_and_size() {
             let src = Strided::new(dims, order, || rng.small());
             let view = src.view();
             let got = written(dims, Order::C, 0f32, |out| {
-                cast(DType::F64, DType::F32, read(&view), out);
+                cast(read(&view), out);
             });
             assert!(got == view.mapv(|v| v as f32), "{dims:?} {order:?}");
         }
@@ -126,7 +126,7 @@ fn casts_every_order_and_size() {
 fn fill_stays_inside_the_view() {
     for dims in SHAPES.iter().copied().chain([&[1200, 1100][..]]) {
         for order in ORDERS {
-            let got = written(dims, order, 1.0f64, |out| fill(DType::F64, 2.5, out));
+            let got = written(dims, order, 1.0f64, |out| fill(2.5, out));
             assert!(got.iter().all(|&v| v == 2.5), "{dims:?} {order:?}");
         }
     }
@@ -134,9 +134,9 @@ fn fill_stays_inside_the_view() {
     {
         let mut view = out.view_mut();
         let (dims, strides) = (view.shape().to_vec(), view.strides().to_vec());
-        fill_int(DType::I64, i64::MAX, strided::write(&mut view, &dims, &strides));
+        fill_int(i64::MAX, strided::write(&mut view, &dims, &strides));
     }
     assert!(out.view().iter().all(|&v| v == i64::MAX));
-    let got = written(&[3], Order::C, true, |out| fill(DType::Bool, 0.0, out));
+    let got = written(&[3], Order::C, true, |out| fill(0.0, out));
     assert!(got.iter().all(|&v| !v));
 }

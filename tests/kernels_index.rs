@@ -33,7 +33,7 @@ fn takes_rows_along_any_axis() {
                 let shape = [&[6], rest.shape()].concat();
                 for to in [Order::C, Order::Fortran] {
                     let got = written(&shape, to, 0.0, |out| {
-                        take(DType::F64, read(&rest), &at, out);
+                        take(read(&rest), &at, out);
                     });
                     for (i, &which) in index.iter().enumerate() {
                         let which = which.rem_euclid(size) as usize;
@@ -59,7 +59,7 @@ fn several_indices_pick_points() {
         assert!(at.len() == 4 && !at.is_empty());
         let plane = view.index_axis(Axis(0), 0);
         let rest = plane.index_axis(Axis(0), 0);
-        let got = written(&[4, 3], Order::C, 0.0, |out| take(DType::F64, read(&rest), &at, out));
+        let got = written(&[4, 3], Order::C, 0.0, |out| take(read(&rest), &at, out));
         for (i, (r, c)) in [(0, 4), (3, 0), (3, 1), (2, 0)].into_iter().enumerate() {
             for k in 0..3 {
                 assert_eq!(got[[i, k]], view[[r, c, k]], "{order:?}");
@@ -95,8 +95,8 @@ fn along_an_axis() {
         let at =
             offsets_along("along", read(&index_view), 1, view.shape(), view.strides()).unwrap();
         // SAFETY: the first element of the view, as a 0-d array.
-        let point = unsafe { View::from_raw(view.as_ptr().cast(), &[], &[]) };
-        let got = written(&[8], Order::C, 0.0, |out| take(DType::F64, point, &at, out));
+        let point = unsafe { View::from_raw(DType::F64, view.as_ptr().cast(), &[], &[]) };
+        let got = written(&[8], Order::C, 0.0, |out| take(point, &at, out));
         for i in 0..8 {
             let column = index[[i / 2, i % 2]].rem_euclid(5) as usize;
             assert_eq!(got[[i]], view[[i / 2, column]]);
@@ -116,8 +116,8 @@ fn masks_select_in_c_order() {
         let want: Vec<f64> =
             view.iter().zip(mask_view.iter()).filter(|p| *p.1).map(|p| *p.0).collect();
         // SAFETY: the first element of the view, as a 0-d array.
-        let point = unsafe { View::from_raw(view.as_ptr().cast(), &[], &[]) };
-        let got = written(&[at.len()], Order::C, 0.0, |out| take(DType::F64, point, &at, out));
+        let point = unsafe { View::from_raw(DType::F64, view.as_ptr().cast(), &[], &[]) };
+        let got = written(&[at.len()], Order::C, 0.0, |out| take(point, &at, out));
         assert_eq!(got.into_raw_vec_and_offset().0, want);
     }
 }
@@ -132,9 +132,9 @@ fn scattered(dims: &[usize], index: &ArrayD<i64>, src: &ArrayViewD<f64>, add: bo
     let (row, strides) = (dims[1..].to_vec(), view.strides()[1..].to_vec());
     let dst = write(&mut view, &row, &strides);
     if add {
-        add_at(DType::F64, dst, &at, read(src));
+        add_at(dst, &at, read(src));
     } else {
-        put(DType::F64, dst, &at, read(src));
+        put(dst, &at, read(src));
     }
     table
 }

@@ -2,7 +2,6 @@
 #[path = "support/strided.rs"]
 mod strided;
 
-use ferrograd::dtype::DType;
 use ferrograd::kernels::softmax::*;
 use ferrograd::threads::set_num_threads;
 use ndarray::ArrayD;
@@ -32,16 +31,16 @@ fn both_widths(
     operands: &[&ArrayD<f64>],
     want: &ArrayD<f64>,
     what: &str,
-    kernel: impl Fn(DType, &[ferrograd::kernels::view::View], ferrograd::kernels::view::ViewMut),
+    kernel: impl Fn(&[ferrograd::kernels::view::View], ferrograd::kernels::view::ViewMut),
 ) {
     let views: Vec<_> = operands.iter().map(|a| a.view()).collect();
     let read64: Vec<_> = views.iter().map(read).collect();
-    let got = written(dims, Order::C, 0.0f64, |out| kernel(DType::F64, &read64, out));
+    let got = written(dims, Order::C, 0.0f64, |out| kernel(&read64, out));
     close(&got, want, 1e-13, what);
     let single: Vec<ArrayD<f32>> = operands.iter().map(|a| a.mapv(|v| v as f32)).collect();
     let views: Vec<_> = single.iter().map(|a| a.view()).collect();
     let read32: Vec<_> = views.iter().map(read).collect();
-    let got = written(dims, Order::C, 0.0f32, |out| kernel(DType::F32, &read32, out));
+    let got = written(dims, Order::C, 0.0f32, |out| kernel(&read32, out));
     close(&got.mapv(|v| v as f64), want, 2e-5, what);
 }
 
@@ -53,8 +52,8 @@ fn forward_and_backward_follow_the_definitions() {
         let g = Strided::new(dims, Order::C, || rng.small()).view().to_owned();
         let log = log_softmax_by_definition(&x);
         let soft = log.mapv(f64::exp);
-        both_widths(dims, &[&x], &soft, "softmax", |d, v, out| softmax(d, v[0], out));
-        both_widths(dims, &[&x], &log, "log_softmax", |d, v, out| log_softmax(d, v[0], out));
+        both_widths(dims, &[&x], &soft, "softmax", |v, out| softmax(v[0], out));
+        both_widths(dims, &[&x], &log, "log_softmax", |v, out| log_softmax(v[0], out));
         let (mut back, mut log_back) = (g.clone(), g.clone());
         for r in 0..dims[0] {
             let dot: f64 = (0..dims[1]).map(|c| g[[r, c]] * soft[[r, c]]).sum();
@@ -64,12 +63,12 @@ fn forward_and_backward_follow_the_definitions() {
                 log_back[[r, c]] = g[[r, c]] - soft[[r, c]] * sum;
             }
         }
-        both_widths(dims, &[&soft, &g], &back, "softmax_backward", |d, v, out| {
-            softmax_backward(d, v[0], v[1], out);
+        both_widths(dims, &[&soft, &g], &back, "softmax_backward", |v, out| {
+            softmax_backward(v[0], v[1], out);
         });
         if dims[1] < 1000 {
-            both_widths(dims, &[&log, &g], &log_back, "log_softmax_backward", |d, v, out| {
-                log_softmax_backward(d, v[0], v[1], out);
+            both_widths(dims, &[&log, &g], &log_back, "log_softmax_backward", |v, out| {
+                log_softmax_backward(v[0], v[1], out);
             });
         }
     }
@@ -91,13 +90,13 @@ fn cross_entropy_and_its_gradient() {
         let mut loss = ArrayD::zeros(ndarray::IxDyn(&[rows]));
         let stats = written(&[rows, 2], Order::C, 0.0f64, |stats| {
             loss = written(&[rows], Order::C, 9.0f64, |loss| {
-                cross_entropy(DType::F64, read(&x_view), read(&t_view), -100, loss, stats).unwrap();
+                cross_entropy(read(&x_view), read(&t_view), -100, loss, stats).unwrap();
             });
         });
         let stats_view = stats.view();
         let grad = written(dims, Order::C, 9.0f64, |out| {
             let (x, t, s, g) = (read(&x_view), read(&t_view), read(&stats_view), read(&g_view));
-            cross_entropy_backward(DType::F64, x, t, -100, s, g, out).unwrap();
+            cross_entropy_backward(x, t, -100, s, g, out).unwrap();
         });
         for r in 0..rows {
             let t = targets[r];
@@ -119,7 +118,7 @@ fn a_target_that_is_no_class_is_an_error() {
     let t_view = targets.view();
     written(&[2, 2], Order::C, 0.0f32, |stats| {
         written(&[2], Order::C, 0.0f32, |loss| {
-            let failed = cross_entropy(DType::F32, read(&x_view), read(&t_view), -100, loss, stats);
+            let failed = cross_entropy(read(&x_view), read(&t_view), -100, loss, stats);
             assert!(failed.unwrap_err().to_string().contains("index 3 is out of range"));
         });
     });
@@ -130,11 +129,11 @@ fn extreme_rows_stay_finite_and_nan_spreads_over_its_row_only() {
     let x = ndarray::arr2(&[[1e4, 0.0, -1e4], [f64::NAN, 0.0, 1.0], [f64::NEG_INFINITY, 0.0, 0.0]]);
     let x = x.into_dyn();
     let view = x.view();
-    let got = written(&[3, 3], Order::C, 9.0f64, |out| softmax(DType::F64, read(&view), out));
+    let got = written(&[3, 3], Order::C, 9.0f64, |out| softmax(read(&view), out));
     assert_eq!(got.as_slice().unwrap()[..3], [1.0, 0.0, 0.0]);
     assert!((0..3).all(|c| got[[1, c]].is_nan()));
     assert_eq!(got.as_slice().unwrap()[6..], [0.0, 0.5, 0.5]);
-    let got = written(&[3, 3], Order::C, 9.0f64, |out| log_softmax(DType::F64, read(&view), out));
+    let got = written(&[3, 3], Order::C, 9.0f64, |out| log_softmax(read(&view), out));
     assert_eq!(got.as_slice().unwrap()[..3], [0.0, -1e4, -2e4]);
     assert_eq!(got[[2, 0]], f64::NEG_INFINITY);
 }
@@ -146,7 +145,7 @@ fn the_thread_count_changes_nothing() {
     let view = x.view();
     let run = |threads| {
         set_num_threads(threads);
-        written(&[3000, 70], Order::C, 0.0f64, |out| softmax(DType::F64, read(&view), out))
+        written(&[3000, 70], Order::C, 0.0f64, |out| softmax(read(&view), out))
     };
     let one = run(1);
     assert!(one == run(2) && one == run(5));

@@ -6,17 +6,12 @@
 
 use super::copy::copy;
 use super::leveled::leveled;
-use super::view::{Axes, View, ViewMut};
-use crate::dtype::DType;
+use super::view::{Axes, View, ViewMut, with_elements};
+use crate::dtype::Truth;
 use crate::threads::parallel_for;
 
 /// Elements per block of a split cast, and the size from which on it is split.
 const BLOCK: usize = 1 << 18;
-
-/// A boolean as it lies in memory: any byte, where other than 0 means true.
-#[derive(Clone, Copy)]
-#[repr(transparent)]
-pub(crate) struct Truth(pub(crate) u8);
 
 /// A conversion of one element.
 trait Convert<A>: Copy + Send + Sync {
@@ -35,7 +30,7 @@ macro_rules! conversions {
         }
         impl Convert<Truth> for $a {
             #[inline(always)]
-            fn convert(a: Truth) -> $a { (a.0 != 0) as u8 as $a }
+            fn convert(a: Truth) -> $a { a.holds() as u8 as $a }
         }
     };
 }
@@ -44,45 +39,20 @@ conversions!(f32 => f64, f32, i64, i32, u8);
 conversions!(i64 => f64, f32, i64, i32, u8);
 conversions!(i32 => f64, f32, i64, i32, u8);
 conversions!(u8 => f64, f32, i64, i32, u8);
-
-/// Writes the elements of `src`, of dtype `from`, into `dst` as dtype `to`; the dims are equal and the
-/// memory does not overlap.
-pub fn cast(from: DType, to: DType, src: View, dst: ViewMut) {
-    assert_eq!(src.dims, dst.dims, "cast needs equal dims");
-    match from {
-        _ if from == to => copy(to, src, dst),
-        DType::F64 => cast_from::<f64>(to, src, dst),
-        DType::F32 => cast_from::<f32>(to, src, dst),
-        DType::I64 => cast_from::<i64>(to, src, dst),
-        DType::I32 => cast_from::<i32>(to, src, dst),
-        DType::U8 => cast_from::<u8>(to, src, dst),
-        DType::Bool => match to {
-            DType::F64 => run::<Truth, f64>(src, dst),
-            DType::F32 => run::<Truth, f32>(src, dst),
-            DType::I64 => run::<Truth, i64>(src, dst),
-            DType::I32 => run::<Truth, i32>(src, dst),
-            DType::U8 | DType::Bool => run::<Truth, u8>(src, dst),
-        },
+impl Convert<Truth> for Truth {
+    #[inline(always)]
+    fn convert(a: Truth) -> Truth {
+        Truth(a.holds() as u8)
     }
 }
 
-fn cast_from<A: Copy>(to: DType, src: View, dst: ViewMut)
-where
-    f64: Convert<A>,
-    f32: Convert<A>,
-    i64: Convert<A>,
-    i32: Convert<A>,
-    u8: Convert<A>,
-    Truth: Convert<A>,
-{
-    match to {
-        DType::F64 => run::<A, f64>(src, dst),
-        DType::F32 => run::<A, f32>(src, dst),
-        DType::I64 => run::<A, i64>(src, dst),
-        DType::I32 => run::<A, i32>(src, dst),
-        DType::U8 => run::<A, u8>(src, dst),
-        DType::Bool => run::<A, Truth>(src, dst),
+/// Writes the elements of `src` into `dst`, as the dtype of `dst`; the dims are equal and the memory does not overlap.
+pub fn cast(src: View, dst: ViewMut) {
+    assert_eq!(src.dims, dst.dims, "cast needs equal dims");
+    if src.dtype == dst.dtype {
+        return copy(src, dst);
     }
+    with_elements!([src], A => with_elements!([dst], B => run::<A, B>(src, dst)));
 }
 
 fn run<A: Copy, B: Convert<A>>(src: View, dst: ViewMut) {

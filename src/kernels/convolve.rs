@@ -3,25 +3,18 @@
 //! Owns: the loop. Never multiplies with padding, so that a zero beyond the end meets no infinity.
 //! Invariant: the terms of an element are added in the order of the second vector.
 
-use super::view::{View, ViewMut};
-use crate::dtype::DType;
+use super::ring::Ring;
+use super::view::{View, ViewMut, with_number};
 
 /// `out[i + j] += a[i] v[j]` into zeros, for contiguous vectors of one dtype (not bool).
 ///
 /// # Panics
 /// When the dims do not fit, a view has gaps, or the dtype is bool: bugs of the caller.
-pub fn convolve(dtype: DType, a: View, v: View, out: ViewMut) {
-    match dtype {
-        DType::F64 => full::<f64>(a, v, out, |sum, a, v| sum + a * v),
-        DType::F32 => full::<f32>(a, v, out, |sum, a, v| sum + a * v),
-        DType::I64 => full::<i64>(a, v, out, |sum, a, v| sum.wrapping_add(a.wrapping_mul(v))),
-        DType::I32 => full::<i32>(a, v, out, |sum, a, v| sum.wrapping_add(a.wrapping_mul(v))),
-        DType::U8 => full::<u8>(a, v, out, |sum, a, v| sum.wrapping_add(a.wrapping_mul(v))),
-        DType::Bool => unreachable!("booleans are convolved as integers"),
-    }
+pub fn convolve(a: View, v: View, out: ViewMut) {
+    with_number!([a, v, out], T => full::<T>(a, v, out));
 }
 
-fn full<T: Copy>(a: View, v: View, out: ViewMut, add: impl Fn(T, T, T) -> T) {
+fn full<T: Ring>(a: View, v: View, out: ViewMut) {
     let (n, m) = (a.numel(), v.numel());
     assert!(n > 0 && m > 0 && out.numel() == n + m - 1, "convolve: dims");
     assert!(a.is_contiguous() && v.is_contiguous() && out.is_contiguous(), "convolve: gaps");
@@ -35,7 +28,7 @@ fn full<T: Copy>(a: View, v: View, out: ViewMut, add: impl Fn(T, T, T) -> T) {
     };
     for (j, &v) in v.iter().enumerate() {
         for (sum, &a) in out[j..j + n].iter_mut().zip(a) {
-            *sum = add(*sum, a, v);
+            *sum = sum.muladd(a, v);
         }
     }
 }

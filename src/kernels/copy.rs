@@ -6,8 +6,7 @@
 
 use std::ptr;
 
-use super::view::{Axes, View, ViewMut};
-use crate::dtype::DType;
+use super::view::{Axes, View, ViewMut, one_dtype};
 use crate::threads::parallel_for;
 
 /// Copies from this many bytes on are split over the threads, in blocks of half as much.
@@ -18,9 +17,9 @@ const TILE: usize = 32;
 const SHORT: usize = 4;
 
 /// Copies `src` into `dst`, which has the same dims and does not overlap it.
-pub fn copy(dtype: DType, src: View, mut dst: ViewMut) {
+pub fn copy(src: View, mut dst: ViewMut) {
     assert_eq!(src.dims, dst.dims, "copy needs equal dims");
-    match dtype.size() {
+    match one_dtype([src.dtype, dst.dtype]).size() {
         8 => copy_words::<u64>(src, dst.reborrow()),
         4 => copy_words::<u32>(src, dst.reborrow()),
         _ => copy_words::<u8>(src, dst.reborrow()),

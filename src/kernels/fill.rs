@@ -3,38 +3,25 @@
 //! Owns: `fill` and `zero`. Never allocates. Invariant: elements outside the view stay untouched.
 
 use super::view::{Axes, ViewMut};
-use crate::dtype::{DType, Element};
+use crate::dtype::{Element, with_dtype};
 use crate::threads::parallel_for;
 
 /// Fills from this many bytes on are split over the threads.
 const SPLIT_BYTES: usize = 4 << 20;
 
-/// Writes `value`, converted to `dtype`, to every element.
-pub fn fill(dtype: DType, value: f64, out: ViewMut) {
-    match dtype {
-        DType::F64 => fill_words(value.to_bits(), out),
-        DType::F32 => fill_words((value as f32).to_bits(), out),
-        DType::I64 => fill_words(i64::from_f64(value) as u64, out),
-        DType::I32 => fill_words(i32::from_f64(value) as u32, out),
-        DType::U8 => fill_words(u8::from_f64(value), out),
-        DType::Bool => fill_words(bool::from_f64(value) as u8, out),
-    }
+/// Writes `value`, converted to the dtype of `out`, to every element.
+pub fn fill(value: f64, out: ViewMut) {
+    with_dtype!(out.dtype, T => fill_words(T::from_f64(value), out));
 }
 
 /// As `fill`, for integers that a float64 would round.
-pub fn fill_int(dtype: DType, value: i64, out: ViewMut) {
-    match dtype {
-        DType::I64 => fill_words(value as u64, out),
-        DType::I32 => fill_words(value as i32 as u32, out),
-        DType::U8 => fill_words(value as u8, out),
-        DType::Bool => fill_words((value != 0) as u8, out),
-        DType::F64 | DType::F32 => fill(dtype, value as f64, out),
-    }
+pub fn fill_int(value: i64, out: ViewMut) {
+    with_dtype!(out.dtype, T => fill_words(T::from_i64(value), out));
 }
 
 /// Writes zero to every element.
-pub fn zero(dtype: DType, out: ViewMut) {
-    fill(dtype, 0.0, out);
+pub fn zero(out: ViewMut) {
+    fill(0.0, out);
 }
 
 struct Target<W>(*mut W);

@@ -22,6 +22,7 @@ pub mod order;
 pub mod pooling;
 pub mod real;
 pub mod reduce;
+mod ring;
 pub mod scan;
 pub mod softmax;
 pub mod view;

@@ -8,7 +8,7 @@
 use std::ops::{Add, Mul, Sub};
 
 use super::leveled::leveled;
-use super::view::{View, ViewMut};
+use super::view::{View, ViewMut, with_float};
 use crate::dtype::{DType, Element};
 use crate::error::{Error, Result};
 use crate::threads::parallel_for;
@@ -25,17 +25,6 @@ const MOST_ROWS: usize = 256;
 trait Number: Element + Add<Output = Self> + Sub<Output = Self> + Mul<Output = Self> + Default {}
 impl Number for f64 {}
 impl Number for f32 {}
-
-/// Calls `$f::<T>` for the float type of a dtype; other dtypes never get here.
-macro_rules! float_dtype {
-    ($dtype:expr, $f:ident($($arg:expr),*)) => {
-        match $dtype {
-            DType::F64 => $f::<f64>($($arg),*),
-            DType::F32 => $f::<f32>($($arg),*),
-            other => panic!("normalisation of {other}"),
-        }
-    };
-}
 
 /// The sum of `term(0..n)`.
 #[inline(always)]
@@ -81,9 +70,9 @@ fn shape(x: &View, others: &[bool]) -> (usize, usize) {
     (x.dims[0], x.dims[1])
 }
 
-/// Whether a parameter has one element per column.
-fn fits(p: Option<View>, n: usize) -> bool {
-    p.is_none_or(|p| p.dims == [n] && p.is_contiguous())
+/// Whether a parameter has one element per column, of this dtype.
+fn fits(p: Option<View>, n: usize, dtype: DType) -> bool {
+    p.is_none_or(|p| p.dims == [n] && p.is_contiguous() && p.dtype == dtype)
 }
 
 /// A pointer that may be missing.
@@ -94,7 +83,6 @@ fn pointer<T: Element>(p: Option<View>) -> *const T {
 /// `y = (x - mean) r weight + bias` with `r = 1 / sqrt(mean((x - mean)²) + eps)` for each row; without `centred` the mean
 /// counts as 0. `stats` (rows, 2) receives the mean and `r`.
 pub fn forward(
-    dtype: DType,
     x: View,
     [weight, bias]: [Option<View>; 2],
     eps: f64,
@@ -103,13 +91,18 @@ pub fn forward(
     stats: ViewMut,
 ) {
     let (rows, n) = shape(&x, &[x.is_contiguous(), y.is_contiguous(), stats.is_contiguous()]);
-    assert!(y.dims == x.dims && stats.dims == [rows, 2] && fits(weight, n) && fits(bias, n));
+    assert!(
+        y.dims == x.dims
+            && stats.dims == [rows, 2]
+            && fits(weight, n, x.dtype)
+            && fits(bias, n, x.dtype)
+    );
     let blocks = (rows * n / SPLIT).clamp(1, rows.max(1));
     parallel_for(blocks, &|i| {
         let (first, end) = (i * rows / blocks, (i + 1) * rows / blocks);
-        float_dtype!(
-            dtype,
-            some_forward(x, [weight, bias], &y, &stats, (first, end - first, eps, centred))
+        with_float!(
+            [x, y, stats],
+            T => some_forward::<T>(x, [weight, bias], &y, &stats, (first, end - first, eps, centred))
         );
     });
 }
@@ -207,7 +200,6 @@ pub struct Gradients<'a> {
 
 /// The gradients of `forward` from its operands and statistics.
 pub fn backward(
-    dtype: DType,
     x: View,
     weight: Option<View>,
     stats: View,
@@ -216,12 +208,14 @@ pub fn backward(
     out: Gradients,
 ) -> Result<()> {
     let (_, n) = shape(&x, &[x.is_contiguous(), stats.is_contiguous(), g.is_contiguous()]);
-    assert!(g.dims == x.dims && stats.dims == [x.dims[0], 2] && fits(weight, n));
-    assert!(out.x.as_ref().is_none_or(|o| o.dims == x.dims && o.is_contiguous()));
+    assert!(g.dims == x.dims && stats.dims == [x.dims[0], 2] && fits(weight, n, x.dtype));
+    assert!(
+        out.x.as_ref().is_none_or(|o| o.dims == x.dims && o.is_contiguous() && o.dtype == x.dtype)
+    );
     for sums in [&out.weight, &out.bias].into_iter().flatten() {
-        assert!(sums.dims == [n] && sums.is_contiguous());
+        assert!(sums.dims == [n] && sums.is_contiguous() && sums.dtype == x.dtype);
     }
-    float_dtype!(dtype, all_backward(x, weight, stats, g, centred, out))
+    with_float!([x, stats, g], T => all_backward::<T>(x, weight, stats, g, centred, out))
 }
 
 fn all_backward<T: Number>(

@@ -5,7 +5,7 @@
 //! the largest, and a NaN is larger than any number.
 
 use super::convolution::Geometry;
-use super::view::{View, ViewMut};
+use super::view::{View, ViewMut, with_float};
 use crate::dtype::{DType, Element};
 use crate::threads::parallel_for;
 
@@ -90,21 +90,11 @@ fn check(g: &Geometry, image: &[usize], result: &[usize], whole: &[bool]) {
     );
 }
 
-macro_rules! float {
-    ($dtype:expr, $f:ident($($arg:expr),*)) => {
-        match $dtype {
-            DType::F64 => $f::<f64>($($arg),*),
-            DType::F32 => $f::<f32>($($arg),*),
-            other => panic!("pooling of {other}"),
-        }
-    };
-}
-
 /// The largest element of each window and (int64) its place in the plane, -1 for a window outside the image.
-pub fn largest(dtype: DType, g: &Geometry, x: View, y: ViewMut, places: ViewMut) {
+pub fn largest(g: &Geometry, x: View, y: ViewMut, places: ViewMut) {
     check(g, x.dims, y.dims, &[x.is_contiguous(), y.is_contiguous(), places.is_contiguous()]);
-    assert_eq!(places.dims, y.dims);
-    float!(dtype, largest_of(g, x, y, places));
+    assert!(places.dims == y.dims && places.dtype == DType::I64, "pooling: the places");
+    with_float!([x, y], T => largest_of::<T>(g, x, y, places));
 }
 
 fn largest_of<T: Number>(g: &Geometry, x: View, y: ViewMut, places: ViewMut) {
@@ -136,10 +126,10 @@ fn largest_of<T: Number>(g: &Geometry, x: View, y: ViewMut, places: ViewMut) {
 }
 
 /// The elements at places that `largest` found; 0 at -1.
-pub fn take(dtype: DType, g: &Geometry, x: View, places: View, y: ViewMut) {
+pub fn take(g: &Geometry, x: View, places: View, y: ViewMut) {
     check(g, x.dims, y.dims, &[x.is_contiguous(), y.is_contiguous(), places.is_contiguous()]);
-    assert_eq!(places.dims, y.dims);
-    float!(dtype, take_of(g, x, places, y));
+    assert!(places.dims == y.dims && places.dtype == DType::I64, "pooling: the places");
+    with_float!([x, y], T => take_of::<T>(g, x, places, y));
 }
 
 fn take_of<T: Number>(g: &Geometry, x: View, places: View, y: ViewMut) {
@@ -159,10 +149,10 @@ fn take_of<T: Number>(g: &Geometry, x: View, places: View, y: ViewMut) {
 }
 
 /// Elements of `y` added at their places: the adjoint of `take`.
-pub fn put(dtype: DType, g: &Geometry, y: View, places: View, x: ViewMut) {
+pub fn put(g: &Geometry, y: View, places: View, x: ViewMut) {
     check(g, x.dims, y.dims, &[x.is_contiguous(), y.is_contiguous(), places.is_contiguous()]);
-    assert_eq!(places.dims, y.dims);
-    float!(dtype, put_of(g, y, places, x));
+    assert!(places.dims == y.dims && places.dtype == DType::I64, "pooling: the places");
+    with_float!([y, x], T => put_of::<T>(g, y, places, x));
 }
 
 fn put_of<T: Number>(g: &Geometry, y: View, places: View, x: ViewMut) {
@@ -183,9 +173,9 @@ fn put_of<T: Number>(g: &Geometry, y: View, places: View, x: ViewMut) {
 }
 
 /// The sum of each window.
-pub fn sums(dtype: DType, g: &Geometry, x: View, y: ViewMut) {
+pub fn sums(g: &Geometry, x: View, y: ViewMut) {
     check(g, x.dims, y.dims, &[x.is_contiguous(), y.is_contiguous()]);
-    float!(dtype, sums_of(g, x, y));
+    with_float!([x, y], T => sums_of::<T>(g, x, y));
 }
 
 fn sums_of<T: Number>(g: &Geometry, x: View, y: ViewMut) {
@@ -206,9 +196,9 @@ fn sums_of<T: Number>(g: &Geometry, x: View, y: ViewMut) {
 }
 
 /// Each element of `y` added to its window, in `x` that holds zeros: the adjoint of `sums`.
-pub fn spread(dtype: DType, g: &Geometry, y: View, x: ViewMut) {
+pub fn spread(g: &Geometry, y: View, x: ViewMut) {
     check(g, x.dims, y.dims, &[x.is_contiguous(), y.is_contiguous()]);
-    float!(dtype, spread_of(g, y, x));
+    with_float!([y, x], T => spread_of::<T>(g, y, x));
 }
 
 fn spread_of<T: Number>(g: &Geometry, y: View, x: ViewMut) {

@@ -165,6 +165,11 @@ pub trait Real:
     fn logaddexp(self, o: Self) -> Self {
         self.max(o) + (-self.gap(o).abs()).exp().log1p()
     }
+    /// Whether two are equal, or both NaN.
+    #[inline(always)]
+    fn ties(self, o: Self) -> Self::Mask {
+        Self::mask_or(self.eq(o), Self::mask_and(self.is_nan(), o.is_nan()))
+    }
     /// `self - o`, and 0 between equal infinities.
     #[inline(always)]
     fn gap(self, o: Self) -> Self {

@@ -3,8 +3,9 @@
 //! Owns: the walk over lines of an axis and the folds. Each line is folded by one thread, front to back.
 //! Never reduces the rank. Invariant: element `i` of a line depends on the elements up to `i` only.
 
-use super::view::{Axes, View, ViewMut};
-use crate::dtype::DType;
+use super::ring::Ring;
+use super::view::{Axes, View, ViewMut, with_elements, with_float};
+use crate::dtype::{DType, Element};
 use crate::threads::parallel_for;
 
 /// Elements per block of a split.
@@ -60,29 +61,17 @@ impl<const N: usize> Lines<N> {
     }
 }
 
-/// Writes the running fold of `input` along `axis`; all of `dtype`, with equal dims.
+/// Writes the running fold of `input` along `axis`, with equal dims and of one dtype.
 ///
 /// # Panics
 /// When the dims differ or the dtype has no such fold: bugs of the caller.
-pub fn scan(op: Scan, dtype: DType, input: View, axis: usize, out: ViewMut) {
-    match (op, dtype) {
-        (Scan::Sum, DType::F64) => fold::<f64>(input, axis, out, |a, b| a + b),
-        (Scan::Sum, DType::F32) => fold::<f32>(input, axis, out, |a, b| a + b),
-        (Scan::Sum, DType::I64) => fold::<i64>(input, axis, out, i64::wrapping_add),
-        (Scan::Sum, DType::I32) => fold::<i32>(input, axis, out, i32::wrapping_add),
-        (Scan::Sum, DType::U8) => fold::<u8>(input, axis, out, u8::wrapping_add),
-        (Scan::Sum, DType::Bool) => fold::<u8>(input, axis, out, |a, b| a | b),
-        (Scan::Prod, DType::F64) => fold::<f64>(input, axis, out, |a, b| a * b),
-        (Scan::Prod, DType::F32) => fold::<f32>(input, axis, out, |a, b| a * b),
-        (Scan::Prod, DType::I64) => fold::<i64>(input, axis, out, i64::wrapping_mul),
-        (Scan::Prod, DType::I32) => fold::<i32>(input, axis, out, i32::wrapping_mul),
-        (Scan::Prod, DType::U8) => fold::<u8>(input, axis, out, u8::wrapping_mul),
-        (Scan::Prod, DType::Bool) => fold::<u8>(input, axis, out, |a, b| a & b),
-        (Scan::LogSum, DType::F64) => fold::<f64>(input, axis, out, log_add),
-        (Scan::LogSum, DType::F32) => {
-            fold::<f32>(input, axis, out, |a, b| log_add(f64::from(a), f64::from(b)) as f32);
-        }
-        (Scan::LogSum, _) => unreachable!("logarithms of integers are floats"),
+pub fn scan(op: Scan, input: View, axis: usize, out: ViewMut) {
+    match op {
+        Scan::Sum => with_elements!([input, out], T => fold::<T>(input, axis, out, T::plus)),
+        Scan::Prod => with_elements!([input, out], T => fold::<T>(input, axis, out, T::times)),
+        Scan::LogSum => with_float!([input, out], T => {
+            fold::<T>(input, axis, out, |a, b| T::from_f64(log_add(a.to_f64(), b.to_f64())));
+        }),
     }
 }
 
@@ -160,20 +149,15 @@ fn side_by_side<T: Copy>(
 ///
 /// # Panics
 /// When the dims differ or the dtype is no float: bugs of the caller.
-pub fn recurrence(dtype: DType, a: View, b: View, axis: usize, out: ViewMut) {
-    match dtype {
-        DType::F64 => linear::<f64>(a, b, axis, out, 0.0, |a, s, b| a * s + b),
-        DType::F32 => linear::<f32>(a, b, axis, out, 0.0, |a, s, b| a * s + b),
-        _ => unreachable!("a recurrence of floats"),
-    }
+pub fn recurrence(a: View, b: View, axis: usize, out: ViewMut) {
+    with_float!([a, b, out], T => linear::<T>(a, b, axis, out, |a, s, b| a * s + b));
 }
 
-fn linear<T: Copy + Sync>(
+fn linear<T: Ring>(
     a: View,
     b: View,
     axis: usize,
     out: ViewMut,
-    zero: T,
     step: impl Fn(T, T, T) -> T + Sync,
 ) {
     assert!(a.dims == out.dims && b.dims == out.dims, "recurrence: dims");
@@ -182,7 +166,7 @@ fn linear<T: Copy + Sync>(
     lines.each(|[at_a, at_b, to]| {
         // SAFETY: as in `fold`.
         unsafe {
-            let mut state = zero;
+            let mut state = T::ZERO;
             for i in 0..lines.len as isize {
                 let (a, b) = (*a.at::<T>(at_a + i * a_step), *b.at::<T>(at_b + i * b_step));
                 // The first factor has nothing to multiply: not even a NaN of it counts.
@@ -197,23 +181,13 @@ fn linear<T: Copy + Sync>(
 ///
 /// # Panics
 /// When the dims differ: a bug of the caller.
-pub fn scan_extreme(largest: bool, dtype: DType, input: View, axis: usize, out: ViewMut) {
-    macro_rules! by {
-        ($t:ty) => {
-            if largest {
-                extreme::<$t>(input, axis, out, |x, best| x >= best)
-            } else {
-                extreme::<$t>(input, axis, out, |x, best| x <= best)
-            }
-        };
-    }
-    match dtype {
-        DType::F64 => by!(f64),
-        DType::F32 => by!(f32),
-        DType::I64 => by!(i64),
-        DType::I32 => by!(i32),
-        DType::U8 | DType::Bool => by!(u8),
-    }
+pub fn scan_extreme(largest: bool, input: View, axis: usize, out: ViewMut) {
+    assert!(out.dtype == DType::I64, "scan_extreme writes indices");
+    with_elements!([input], T => if largest {
+        extreme::<T>(input, axis, out, |x, best| x >= best)
+    } else {
+        extreme::<T>(input, axis, out, |x, best| x <= best)
+    });
 }
 
 #[allow(clippy::eq_op)]
@@ -253,11 +227,11 @@ mod tests {
         // SAFETY: both vectors hold the matrix.
         let (input, out) = unsafe {
             (
-                View::from_raw(x.as_ptr().cast(), &dims, &strides),
-                ViewMut::from_raw(got.as_mut_ptr().cast(), &dims, &strides),
+                View::from_raw(DType::I64, x.as_ptr().cast(), &dims, &strides),
+                ViewMut::from_raw(DType::I64, got.as_mut_ptr().cast(), &dims, &strides),
             )
         };
-        scan(Scan::Sum, DType::I64, input, axis, out);
+        scan(Scan::Sum, input, axis, out);
         let mut want = x;
         let back = if axis == 0 { columns } else { 1 };
         for i in 0..want.len() {
@@ -286,11 +260,11 @@ mod tests {
         // SAFETY: both arrays hold six elements.
         let (input, out) = unsafe {
             (
-                View::from_raw(x.as_ptr().cast(), &[6], &[1]),
-                ViewMut::from_raw(index.as_mut_ptr().cast(), &[6], &[1]),
+                View::from_raw(DType::F64, x.as_ptr().cast(), &[6], &[1]),
+                ViewMut::from_raw(DType::I64, index.as_mut_ptr().cast(), &[6], &[1]),
             )
         };
-        scan_extreme(true, DType::F64, input, 0, out);
+        scan_extreme(true, input, 0, out);
         assert_eq!(index, [0, 1, 2, 2, 4, 4]);
     }
 
@@ -300,11 +274,10 @@ mod tests {
         // SAFETY: the arrays hold three elements.
         unsafe {
             recurrence(
-                DType::F64,
-                View::from_raw(a.as_ptr().cast(), &[3], &[1]),
-                View::from_raw(b.as_ptr().cast(), &[3], &[1]),
+                View::from_raw(DType::F64, a.as_ptr().cast(), &[3], &[1]),
+                View::from_raw(DType::F64, b.as_ptr().cast(), &[3], &[1]),
                 0,
-                ViewMut::from_raw(s.as_mut_ptr().cast(), &[3], &[1]),
+                ViewMut::from_raw(DType::F64, s.as_mut_ptr().cast(), &[3], &[1]),
             );
         }
         assert_eq!(s, [1.0, 3.0, 10.0]);

@@ -1,8 +1,9 @@
-//! The common operand of kernels: a pointer with dims and strides.
+//! The common operand of kernels: a dtype and a pointer with dims and strides.
 //!
-//! Owns: `View`, `ViewMut` and the collapsing of axes that every strided loop wants. Never owns memory.
-//! Invariant: a view made by `of` lies inside its storage; one made by `from_raw` is what its maker
-//! vouched for. Kernels trust views, and trust that the dtype passed along is the one stored.
+//! Owns: `View`, `ViewMut`, the choice of a loop by their dtype (`with_float!` and the like), and the collapsing of
+//! axes that every strided loop wants. Never owns memory.
+//! Invariant: a view made by `of` lies inside its storage; one made by `from_raw` is what its maker vouched for. Every
+//! kernel takes the type of its loop from its views, so that elements are read as what they are.
 
 use std::marker::PhantomData;
 
@@ -11,9 +12,10 @@ use smallvec::SmallVec;
 use crate::array::{Layout, Storage, fits};
 use crate::dtype::DType;
 
-/// An operand to read: strides count elements, `ptr` is element (0, 0, …).
+/// An operand to read: elements of `dtype`; strides count elements, `ptr` is element (0, 0, …).
 #[derive(Clone, Copy, Debug)]
 pub struct View<'a> {
+    pub(crate) dtype: DType,
     pub(crate) ptr: *const u8,
     pub(crate) dims: &'a [usize],
     pub(crate) strides: &'a [isize],
@@ -23,6 +25,7 @@ pub struct View<'a> {
 /// An operand to write, laid out as a `View`.
 #[derive(Debug)]
 pub struct ViewMut<'a> {
+    pub(crate) dtype: DType,
     pub(crate) ptr: *mut u8,
     pub(crate) dims: &'a [usize],
     pub(crate) strides: &'a [isize],
@@ -48,17 +51,28 @@ impl<'a> View<'a> {
     pub(crate) fn of(storage: &'a Storage, layout: &'a Layout, dtype: DType) -> View<'a> {
         assert!(fits(storage, layout, dtype), "a layout outside its storage");
         let ptr = storage.ptr().wrapping_offset(layout.offset() * dtype.size() as isize);
-        View { ptr, dims: layout.dims(), strides: layout.strides(), life: PhantomData }
+        View { dtype, ptr, dims: layout.dims(), strides: layout.strides(), life: PhantomData }
     }
 
     /// A view of memory that the caller vouches for.
     ///
     /// # Safety
-    /// Every addressed element is initialised, of the dtype that the kernel is told, and readable
-    /// for `'a`; `dims` and `strides` have one length.
+    /// Every addressed element is initialised, of `dtype`, and readable for `'a`; `dims` and `strides` have one
+    /// length.
     #[inline]
-    pub unsafe fn from_raw(ptr: *const u8, dims: &'a [usize], strides: &'a [isize]) -> View<'a> {
-        View { ptr, dims, strides, life: PhantomData }
+    pub unsafe fn from_raw(
+        dtype: DType,
+        ptr: *const u8,
+        dims: &'a [usize],
+        strides: &'a [isize],
+    ) -> View<'a> {
+        View { dtype, ptr, dims, strides, life: PhantomData }
+    }
+
+    /// The dtype of the elements.
+    #[inline]
+    pub fn dtype(&self) -> DType {
+        self.dtype
     }
 
     /// The number of elements.
@@ -76,6 +90,7 @@ impl<'a> View<'a> {
     /// The address of the element `offset` elements from the first.
     #[inline(always)]
     pub(crate) fn at<T>(&self, offset: isize) -> *const T {
+        debug_assert_eq!(size_of::<T>(), self.dtype.size(), "{} read as another type", self.dtype);
         self.ptr.cast::<T>().wrapping_offset(offset)
     }
 
@@ -96,35 +111,70 @@ impl<'a> ViewMut<'a> {
     pub(crate) fn of(storage: &'a Storage, layout: &'a Layout, dtype: DType) -> ViewMut<'a> {
         assert!(fits(storage, layout, dtype), "a layout outside its storage");
         let ptr = storage.ptr().wrapping_offset(layout.offset() * dtype.size() as isize);
-        ViewMut { ptr, dims: layout.dims(), strides: layout.strides(), life: PhantomData }
+        ViewMut { dtype, ptr, dims: layout.dims(), strides: layout.strides(), life: PhantomData }
     }
 
     /// A view of memory that the caller vouches for.
     ///
     /// # Safety
-    /// Every addressed element is writable for `'a`, has room for the dtype that the kernel is told,
-    /// and is touched by nobody else; `dims` and `strides` have one length.
+    /// Every addressed element is writable for `'a`, has room for `dtype`, and is touched by nobody else; `dims`
+    /// and `strides` have one length.
     #[inline]
-    pub unsafe fn from_raw(ptr: *mut u8, dims: &'a [usize], strides: &'a [isize]) -> ViewMut<'a> {
-        ViewMut { ptr, dims, strides, life: PhantomData }
+    pub unsafe fn from_raw(
+        dtype: DType,
+        ptr: *mut u8,
+        dims: &'a [usize],
+        strides: &'a [isize],
+    ) -> ViewMut<'a> {
+        ViewMut { dtype, ptr, dims, strides, life: PhantomData }
     }
 
     /// The address of the element `offset` elements from the first.
     #[inline(always)]
     pub(crate) fn at<T>(&self, offset: isize) -> *mut T {
+        debug_assert_eq!(
+            size_of::<T>(),
+            self.dtype.size(),
+            "{} written as another type",
+            self.dtype
+        );
         self.ptr.cast::<T>().wrapping_offset(offset)
     }
 
     /// The same elements to read, once they are written.
     #[inline]
     pub fn as_view(&self) -> View<'_> {
-        View { ptr: self.ptr, dims: self.dims, strides: self.strides, life: PhantomData }
+        View {
+            dtype: self.dtype,
+            ptr: self.ptr,
+            dims: self.dims,
+            strides: self.strides,
+            life: PhantomData,
+        }
+    }
+
+    /// The same elements to read, for as long as they could have been written.
+    #[inline]
+    pub fn into_view(self) -> View<'a> {
+        View {
+            dtype: self.dtype,
+            ptr: self.ptr,
+            dims: self.dims,
+            strides: self.strides,
+            life: PhantomData,
+        }
     }
 
     /// The same elements to write, for a shorter time.
     #[inline]
     pub fn reborrow(&mut self) -> ViewMut<'_> {
-        ViewMut { ptr: self.ptr, dims: self.dims, strides: self.strides, life: PhantomData }
+        ViewMut {
+            dtype: self.dtype,
+            ptr: self.ptr,
+            dims: self.dims,
+            strides: self.strides,
+            life: PhantomData,
+        }
     }
 
     /// The number of elements.
@@ -139,6 +189,48 @@ impl<'a> ViewMut<'a> {
         is_c_order(self.dims, self.strides)
     }
 }
+
+/// The dtype that operands share.
+///
+/// # Panics
+/// When they differ: a bug of the caller.
+#[inline(always)]
+pub(crate) fn one_dtype<const N: usize>(dtypes: [DType; N]) -> DType {
+    for dtype in &dtypes[1..] {
+        if *dtype != dtypes[0] {
+            several(&dtypes);
+        }
+    }
+    dtypes[0]
+}
+
+#[cold]
+#[inline(never)]
+fn several(dtypes: &[DType]) -> ! {
+    panic!("a kernel takes operands of one dtype and was given {dtypes:?}")
+}
+
+/// Runs `$body` with `$T` bound to the type in which the elements of the views, which share one dtype, lie in memory.
+macro_rules! with_elements {
+    ([$($view:expr),+], $T:ident => $body:expr) => {
+        $crate::dtype::with_dtype!(stored $crate::kernels::view::one_dtype([$($view.dtype),+]), $T => $body)
+    };
+}
+
+/// As `with_elements!`, for floats and integers; booleans are a bug of the caller and panic.
+macro_rules! with_number {
+    ([$($view:expr),+], $T:ident => $body:expr) => {
+        $crate::dtype::with_dtype!(number $crate::kernels::view::one_dtype([$($view.dtype),+]), $T => $body)
+    };
+}
+
+/// As `with_elements!`, for floats; other dtypes are a bug of the caller and panic.
+macro_rules! with_float {
+    ([$($view:expr),+], $T:ident => $body:expr) => {
+        $crate::dtype::with_dtype!(float $crate::kernels::view::one_dtype([$($view.dtype),+]), $T => $body)
+    };
+}
+pub(crate) use {with_elements, with_float, with_number};
 
 /// Whether dims and strides describe C order without gaps.
 #[inline]

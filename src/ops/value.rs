@@ -102,18 +102,12 @@ impl Tensor {
     /// Adds into this tensor's own buffer; shapes and dtypes agree.
     pub(crate) fn add_into(&self, new: &Tensor) {
         if let (Some(a), Some(b)) = (self.flat(), new.flat())
-            && apply_flat(
-                ADD.forward,
-                self.dtype(),
-                &[FlatIn::Elements(a), FlatIn::Elements(b)],
-                a,
-                &[],
-            )
+            && apply_flat(ADD.forward, &[FlatIn::Elements(a), FlatIn::Elements(b)], a, &[])
         {
             return;
         }
         let inputs = [In::View(self.view_of()), In::View(new.view_of())];
-        apply(ADD.forward, self.dtype(), &inputs, self.view_mut(), self.dtype(), &[]);
+        apply(ADD.forward, &inputs, self.shared_view_mut(), &[]);
     }
 
     /// Adds a finished gradient to a stored one, in place: both have the leaf's shape and dtype.

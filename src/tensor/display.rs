@@ -8,7 +8,7 @@ use std::fmt;
 
 use ndarray::{ArrayViewD, Axis};
 
-use crate::dtype::{DType, Element};
+use crate::dtype::{Element, with_dtype};
 use crate::error::Result;
 use crate::tensor::Tensor;
 
@@ -26,12 +26,11 @@ const DEBUG_VALUES: usize = 8;
 impl fmt::Display for Tensor {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let text = match self.dtype() {
-            DType::F64 => text::<f64>(self, floats, scalar_float),
-            DType::F32 => text::<f32>(self, floats, scalar_float),
-            DType::I64 => text::<i64>(self, aligned, |v| v.to_string()),
-            DType::I32 => text::<i32>(self, aligned, |v| v.to_string()),
-            DType::U8 => text::<u8>(self, aligned, |v| v.to_string()),
-            DType::Bool => {
+            d if d.is_float() => with_dtype!(float d, T => text::<T>(self, floats, scalar_float)),
+            d if d.is_integer() => {
+                with_dtype!(number d, T => text::<T>(self, aligned, |v| v.to_string()))
+            }
+            _ => {
                 let word = |v: bool| if v { "True" } else { "False" };
                 let words = |all: &[bool]| right(all.iter().map(|v| word(*v).into()).collect());
                 text::<bool>(self, words, |v| word(v).into())
@@ -49,15 +48,9 @@ impl fmt::Debug for Tensor {
         if self.size() > DEBUG_VALUES {
             return parts.finish_non_exhaustive();
         }
-        match self.dtype() {
-            DType::F64 => parts.field("values", &self.to_vec::<f64>().unwrap_or_default()),
-            DType::F32 => parts.field("values", &self.to_vec::<f32>().unwrap_or_default()),
-            DType::I64 => parts.field("values", &self.to_vec::<i64>().unwrap_or_default()),
-            DType::I32 => parts.field("values", &self.to_vec::<i32>().unwrap_or_default()),
-            DType::U8 => parts.field("values", &self.to_vec::<u8>().unwrap_or_default()),
-            DType::Bool => parts.field("values", &self.to_vec::<bool>().unwrap_or_default()),
-        };
-        parts.finish()
+        with_dtype!(self.dtype(), T => {
+            parts.field("values", &self.to_vec::<T>().unwrap_or_default()).finish()
+        })
     }
 }
 

@@ -1,6 +1,7 @@
 //! Arrays in every memory order that kernels must cope with, as views.
 #![allow(dead_code, missing_docs, unreachable_pub)]
 
+use ferrograd::dtype::Element;
 use ferrograd::kernels::view::{View, ViewMut};
 use ndarray::{ArrayD, ArrayViewD, ArrayViewMutD, Axis, IxDyn, Slice};
 
@@ -97,23 +98,23 @@ impl<T: Clone> Strided<T> {
 }
 
 /// The view that a kernel reads.
-pub fn read<'a, T>(view: &'a ArrayViewD<'a, T>) -> View<'a> {
+pub fn read<'a, T: Element>(view: &'a ArrayViewD<'a, T>) -> View<'a> {
     // SAFETY: an ndarray view is valid for its dims and strides.
-    unsafe { View::from_raw(view.as_ptr().cast(), view.shape(), view.strides()) }
+    unsafe { View::from_raw(T::DTYPE, view.as_ptr().cast(), view.shape(), view.strides()) }
 }
 
 /// The view that a kernel writes; `dims` and `strides` are those of `view`.
-pub fn write<'a, T>(
+pub fn write<'a, T: Element>(
     view: &mut ArrayViewMutD<'a, T>,
     dims: &'a [usize],
     strides: &'a [isize],
 ) -> ViewMut<'a> {
     // SAFETY: a mutable ndarray view is valid for its dims and strides, and exclusive.
-    unsafe { ViewMut::from_raw(view.as_mut_ptr().cast(), dims, strides) }
+    unsafe { ViewMut::from_raw(T::DTYPE, view.as_mut_ptr().cast(), dims, strides) }
 }
 
 /// Runs `kernel` on a fresh array of `dims` in `order` and returns what it wrote.
-pub fn written<T: Clone>(
+pub fn written<T: Element>(
     dims: &[usize],
     order: Order,
     blank: T,

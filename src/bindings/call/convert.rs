@@ -291,7 +291,7 @@ fn index_item(part: &Bound<'_, PyAny>) -> PyResult<IndexItem> {
         return Ok(IndexItem::Array(Tensor::from_vec(Vec::<i64>::new(), &[0])?));
     }
     if let Some(array) = tensor_like("index", part)? {
-        if array.ndim() == 0 && !array.dtype().is_float() && array.dtype() != DType::Bool {
+        if array.ndim() == 0 && array.dtype().is_integer() {
             return Ok(IndexItem::Int(integer(part)?));
         }
         return Ok(IndexItem::Array(array));

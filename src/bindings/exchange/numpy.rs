@@ -9,8 +9,7 @@ use std::ffi::{c_int, c_void};
 use std::ptr;
 
 use numpy::npyffi::{
-    self, NPY_ARRAY_ALIGNED, NPY_ARRAY_C_CONTIGUOUS, NPY_ARRAY_WRITEABLE, NPY_TYPES, PY_ARRAY_API,
-    npy_intp,
+    self, NPY_ARRAY_ALIGNED, NPY_ARRAY_C_CONTIGUOUS, NPY_ARRAY_WRITEABLE, PY_ARRAY_API, npy_intp,
 };
 use numpy::{PyArrayDescr, PyArrayDescrMethods, PyUntypedArray, PyUntypedArrayMethods};
 use pyo3::exceptions::PyValueError;
@@ -21,13 +20,9 @@ use pyo3::types::{PyDict, PyType};
 use crate::array::{Access, Layout, Storage};
 use crate::bindings::call::convert::type_name;
 use crate::bindings::errors::{bad_type, bad_value, to_python};
-use crate::dtype::DType;
+use crate::dtype::{CONVERT, DType, Kind};
 use crate::error::Error;
 use crate::tensor::{Cause, Lost, Tensor};
-
-/// The remedy of every dtype that no tensor has.
-const DTYPES: &str =
-    "use float64, float32, int64, int32, uint8 or bool, for example a.astype(np.float64)";
 
 /// Up to this size a copy costs less than sharing an array and copying it when a derivative keeps it.
 const SMALL_BYTES: usize = 1024;
@@ -68,15 +63,7 @@ fn native(descr: &Bound<'_, PyArrayDescr>) -> Option<DType> {
 
 /// The dtype of the same kind and width, whatever the byte order.
 fn translate(descr: &Bound<'_, PyArrayDescr>) -> Option<DType> {
-    match (descr.kind(), descr.itemsize()) {
-        (b'f', 8) => Some(DType::F64),
-        (b'f', 4) => Some(DType::F32),
-        (b'i', 8) => Some(DType::I64),
-        (b'i', 4) => Some(DType::I32),
-        (b'u', 1) => Some(DType::U8),
-        (b'b', 1) => Some(DType::Bool),
-        _ => None,
-    }
+    dtype_of_code(descr.kind(), descr.itemsize())
 }
 
 #[cold]
@@ -90,7 +77,7 @@ fn unsupported(op: &str, descr: &Bound<'_, PyArrayDescr>) -> PyErr {
             format!("dtype {descr} is not supported: there are no complex tensors"),
             "use the real and imaginary parts, a.real and a.imag",
         ),
-        _ => (format!("dtype {descr} is not supported"), DTYPES),
+        _ => (format!("dtype {descr} is not supported"), CONVERT.as_str()),
     };
     to_python(Box::new(Error::Unsupported { op: op.to_owned().into(), what, remedy }))
 }
@@ -107,15 +94,16 @@ fn display(ob: &Bound<'_, PyAny>) -> String {
     ob.repr().map_or_else(|_| type_name(ob), |text| text.to_string())
 }
 
-fn type_number(dtype: DType) -> NPY_TYPES {
-    match dtype {
-        DType::F64 => NPY_TYPES::NPY_DOUBLE,
-        DType::F32 => NPY_TYPES::NPY_FLOAT,
-        DType::I64 => NPY_TYPES::NPY_LONG,
-        DType::I32 => NPY_TYPES::NPY_INT,
-        DType::U8 => NPY_TYPES::NPY_UBYTE,
-        DType::Bool => NPY_TYPES::NPY_BOOL,
-    }
+/// The dtype of NumPy's character for a kind, and a size.
+pub(crate) fn dtype_of_code(code: u8, size: usize) -> Option<DType> {
+    let kind = match code {
+        b'f' => Kind::Float,
+        b'i' => Kind::Signed,
+        b'u' => Kind::Unsigned,
+        b'b' => Kind::Bool,
+        _ => return None,
+    };
+    DType::from_kind(kind, size)
 }
 
 /// NumPy's object for a dtype, always the same one.
@@ -123,7 +111,7 @@ pub(crate) fn descr(py: Python<'_>, dtype: DType) -> Bound<'_, PyAny> {
     // SAFETY: the number is one of NumPy's builtin types; the call returns a new reference to the
     // singleton, or null with an exception, which `from_owned_ptr` turns into a panic.
     unsafe {
-        let descr = PY_ARRAY_API.PyArray_DescrFromType(py, type_number(dtype) as c_int);
+        let descr = PY_ARRAY_API.PyArray_DescrFromType(py, dtype.row().numpy);
         Bound::from_owned_ptr(py, descr.cast())
     }
 }
@@ -308,7 +296,7 @@ pub(crate) fn export<'py>(
             class,
             dims.len() as c_int,
             dims.as_mut_ptr(),
-            type_number(tensor.dtype()) as c_int,
+            tensor.dtype().row().numpy,
             steps.as_mut_ptr(),
             tensor.ptr().cast::<c_void>(),
             0,

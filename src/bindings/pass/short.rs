@@ -12,7 +12,6 @@ use smallvec::smallvec;
 use crate::bindings::exchange::numpy;
 use crate::bindings::pass::host::run_pass;
 use crate::bindings::tensor::{PyTensor, item, leaf};
-use crate::dtype::DType;
 use crate::graph::{GRAD, INFERENCE, Mode, ModeGuard, TRANSFORM};
 use crate::ops::derive::backward::{GradOptions, Point, grad_at};
 use crate::tensor::Tensor;
@@ -29,10 +28,9 @@ fn argument(x: &Bound<'_, PyAny>) -> PyResult<Option<(Tensor, bool)>> {
         return Ok(None);
     };
     let descr = array.dtype();
-    let dtype = match (descr.kind(), descr.itemsize()) {
-        (b'f', 8) => DType::F64,
-        (b'f', 4) => DType::F32,
-        _ => return Ok(None),
+    let found = numpy::dtype_of_code(descr.kind(), descr.itemsize());
+    let Some(dtype) = found.filter(|dtype| dtype.is_float()) else {
+        return Ok(None);
     };
     Ok(Some((numpy::copy("tensor", array, dtype)?, false)))
 }

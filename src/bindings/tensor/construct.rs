@@ -20,12 +20,12 @@ use crate::ops::core::declare::{Arg, Scalar};
 use crate::ops::core::layout::astype;
 use crate::tensor::{Cause, Tensor};
 
-/// The dtype that Python floats get: 0 is float64, 1 is float32.
-static DEFAULT: AtomicU8 = AtomicU8::new(0);
+/// The discriminant of the dtype that Python floats get.
+static DEFAULT: AtomicU8 = AtomicU8::new(DType::F64 as u8);
 
 /// The dtype of floats whose dtype nothing else decides.
 pub(crate) fn default_dtype() -> DType {
-    if DEFAULT.load(Ordering::Relaxed) == 0 { DType::F64 } else { DType::F32 }
+    DType::ALL[DEFAULT.load(Ordering::Relaxed) as usize]
 }
 
 /// The dtype that Python floats and the creation functions get.
@@ -37,15 +37,12 @@ pub(crate) fn get_default_dtype(py: Python<'_>) -> Bound<'_, PyAny> {
 /// Sets the dtype that Python floats and the creation functions get: float64 or float32.
 #[pyfunction]
 pub(crate) fn set_default_dtype(dtype: &Bound<'_, PyAny>) -> PyResult<()> {
-    let code = match convert::dtype_of("set_default_dtype", dtype)? {
-        DType::F64 => 0,
-        DType::F32 => 1,
-        other => {
-            let what = format!("dtype {other} is not a float");
-            return Err(bad_value("set_default_dtype", what, "use fg.float64 or fg.float32"));
-        }
-    };
-    DEFAULT.store(code, Ordering::Relaxed);
+    let dtype = convert::dtype_of("set_default_dtype", dtype)?;
+    if !dtype.is_float() {
+        let what = format!("dtype {dtype} is not a float");
+        return Err(bad_value("set_default_dtype", what, "use fg.float64 or fg.float32"));
+    }
+    DEFAULT.store(dtype as u8, Ordering::Relaxed);
     Ok(())
 }
 

@@ -5,15 +5,16 @@
 //! `int(t)` warn and `__array__` raises where a gradient would be lost while recording.
 
 use ::numpy::PyArrayDescrMethods;
+use pyo3::IntoPyObjectExt;
 use pyo3::exceptions::PyTypeError;
 use pyo3::prelude::*;
-use pyo3::types::{PyBool, PyFloat, PyInt, PyTuple};
+use pyo3::types::{PyInt, PyTuple};
 
 use crate::bindings::errors::{bad_value, graph_cut_warning, python, to_python};
 use crate::bindings::exchange::numpy;
 use crate::bindings::graph::site::assigning;
 use crate::bindings::tensor::PyTensor;
-use crate::dtype::DType;
+use crate::dtype::with_dtype;
 use crate::error::Error;
 use crate::graph::{Mode, TRANSFORM, grad_enabled};
 use crate::ops::change::inplace::refuse_lent;
@@ -21,14 +22,7 @@ use crate::tensor::Tensor;
 
 /// The one element as a Python number.
 pub(crate) fn item<'py>(py: Python<'py>, tensor: &Tensor) -> PyResult<Bound<'py, PyAny>> {
-    Ok(match tensor.dtype() {
-        DType::F64 => PyFloat::new(py, tensor.item::<f64>()?).into_any(),
-        DType::F32 => PyFloat::new(py, tensor.item::<f32>()? as f64).into_any(),
-        DType::I64 => tensor.item::<i64>()?.into_pyobject(py)?.into_any(),
-        DType::I32 => tensor.item::<i32>()?.into_pyobject(py)?.into_any(),
-        DType::U8 => tensor.item::<u8>()?.into_pyobject(py)?.into_any(),
-        DType::Bool => PyBool::new(py, tensor.item::<bool>()?).to_owned().into_any(),
-    })
+    with_dtype!(tensor.dtype(), T => tensor.item::<T>()?.into_bound_py_any(py))
 }
 
 /// Whether taking the values out of this tensor loses a gradient.
@@ -168,7 +162,7 @@ impl PyTensor {
 
     fn __index__<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyAny>> {
         let dtype = self.tensor.dtype();
-        if dtype.is_float() || dtype == DType::Bool || self.tensor.size() != 1 {
+        if !dtype.is_integer() || self.tensor.size() != 1 {
             return Err(PyTypeError::new_err(format!(
                 "only integer tensors of one element can be converted to an index, and this one is {dtype} of shape \
                  {:?}; use int(t.item()) for a number, or len(t) for the length",

@@ -5,10 +5,9 @@
 //! Invariant: tiles and blocks follow from the shapes, and sums over tiles run in one order, so the result is the
 //! same at any number of threads.
 
-use super::super::view::{View, ViewMut};
+use super::super::view::{View, ViewMut, with_float};
 use super::geometry::Geometry;
 use super::tiles::{Number, Scratch, gather, multiply, scatter};
-use crate::dtype::DType;
 use crate::error::Result;
 use crate::threads::parallel_for;
 
@@ -37,29 +36,15 @@ fn check(g: &Geometry, x: &[usize], w: &[usize], y: &[usize], whole: &[bool]) {
 }
 
 /// `y = x * w` (+ `bias` per channel).
-pub fn convolve(
-    dtype: DType,
-    g: &Geometry,
-    x: View,
-    w: View,
-    bias: Option<View>,
-    y: ViewMut,
-) -> Result<()> {
+pub fn convolve(g: &Geometry, x: View, w: View, bias: Option<View>, y: ViewMut) -> Result<()> {
     check(g, x.dims, w.dims, y.dims, &[x.is_contiguous(), w.is_contiguous(), y.is_contiguous()]);
     assert!(bias.is_none_or(|b| b.dims == [g.channels[1]] && b.is_contiguous()));
-    match dtype {
-        DType::F64 => product::<f64>(
-            g,
-            Shared(x.at(0), w.at(0), y.at(0)),
-            bias.map(|b| Shared(b.at(0), b.at(0), y.at(0))),
-        ),
-        DType::F32 => product::<f32>(
-            g,
-            Shared(x.at(0), w.at(0), y.at(0)),
-            bias.map(|b| Shared(b.at(0), b.at(0), y.at(0))),
-        ),
-        other => panic!("convolution of {other}"),
-    }
+    assert!(bias.is_none_or(|b| b.dtype == x.dtype), "convolution: the bias has another dtype");
+    with_float!([x, w, y], T => product::<T>(
+        g,
+        Shared(x.at(0), w.at(0), y.at(0)),
+        bias.map(|b| Shared(b.at(0), b.at(0), y.at(0))),
+    ))
 }
 
 fn product<T: Number>(g: &Geometry, at: Shared<T>, bias: Option<Shared<T>>) -> Result<()> {
@@ -108,13 +93,9 @@ fn product<T: Number>(g: &Geometry, at: Shared<T>, bias: Option<Shared<T>>) -> R
 }
 
 /// `x = y` spread back through `w`: the adjoint of `convolve` by its image, and a transposed convolution.
-pub fn spread(dtype: DType, g: &Geometry, y: View, w: View, x: ViewMut) -> Result<()> {
+pub fn spread(g: &Geometry, y: View, w: View, x: ViewMut) -> Result<()> {
     check(g, x.dims, w.dims, y.dims, &[x.is_contiguous(), w.is_contiguous(), y.is_contiguous()]);
-    match dtype {
-        DType::F64 => spread_images::<f64>(g, Shared(y.at(0), w.at(0), x.at(0))),
-        DType::F32 => spread_images::<f32>(g, Shared(y.at(0), w.at(0), x.at(0))),
-        other => panic!("convolution of {other}"),
-    }
+    with_float!([y, w, x], T => spread_images::<T>(g, Shared(y.at(0), w.at(0), x.at(0))))
 }
 
 fn spread_images<T: Number>(g: &Geometry, at: Shared<T>) -> Result<()> {
@@ -162,13 +143,9 @@ fn spread_images<T: Number>(g: &Geometry, at: Shared<T>) -> Result<()> {
 }
 
 /// `w` = the sum of products of `y` with the windows of `x`: the adjoint of `convolve` by its kernels.
-pub fn correlate(dtype: DType, g: &Geometry, x: View, y: View, w: ViewMut) -> Result<()> {
+pub fn correlate(g: &Geometry, x: View, y: View, w: ViewMut) -> Result<()> {
     check(g, x.dims, w.dims, y.dims, &[x.is_contiguous(), w.is_contiguous(), y.is_contiguous()]);
-    match dtype {
-        DType::F64 => correlate_images::<f64>(g, Shared(x.at(0), y.at(0), w.at(0))),
-        DType::F32 => correlate_images::<f32>(g, Shared(x.at(0), y.at(0), w.at(0))),
-        other => panic!("convolution of {other}"),
-    }
+    with_float!([x, y, w], T => correlate_images::<T>(g, Shared(x.at(0), y.at(0), w.at(0))))
 }
 
 fn correlate_images<T: Number>(g: &Geometry, at: Shared<T>) -> Result<()> {

@@ -1,23 +1,23 @@
 //! The safe entrance to the driver: views and numbers in, a loop applied.
 //!
 //! Owns: the check that views agree with each other, and numbers as one-element operands.
-//! Never casts: every view holds the dtype that is named.
+//! Never casts: the operands share a dtype, and the output has that of the loop's result.
 //! Invariant: what reaches `run` has the output's dims, operand by operand.
 
 use smallvec::SmallVec;
 
 use super::{LoopTable, Operand, OutOperand, run, where_loop};
-use crate::dtype::DType;
-use crate::kernels::{View, ViewMut};
+use crate::dtype::{DType, no_loop};
+use crate::kernels::view::{View, ViewMut, one_dtype};
 
-/// An operand: elements of the named dtype, or one number for all of them.
+/// An operand: elements, or one number for all of them.
 #[derive(Clone, Copy, Debug)]
 pub enum In<'a> {
     /// Elements; the dims are the output's.
     View(View<'a>),
-    /// A float, converted to the dtype.
+    /// A float, converted to the dtype of the elements beside it.
     Float(f64),
-    /// An integer, converted to the dtype.
+    /// An integer, converted likewise.
     Int(i64),
 }
 
@@ -43,19 +43,31 @@ pub(super) fn word(input: In<'_>, dtype: DType) -> u64 {
 
 const ZERO_STRIDES: [isize; 64] = [0; 64];
 
-/// Applies the loop for `dtype` to the inputs; `out_dtype` is the table's result type for it.
+/// The dtype that the operands share: that of the elements among them, else the result's.
 ///
 /// # Panics
-/// When the table has no loop for `dtype`, or a view has other dims than the output: bugs of the caller.
+/// When they differ: a bug of the caller.
 #[inline]
-pub fn apply(
-    table: &LoopTable,
-    dtype: DType,
-    ins: &[In<'_>],
-    out: ViewMut<'_>,
-    out_dtype: DType,
-    params: &[f64],
-) {
+fn shared(ins: &[In<'_>], out: DType) -> DType {
+    let mut views = ins.iter().filter_map(|input| match input {
+        In::View(view) => Some(view.dtype),
+        _ => None,
+    });
+    let Some(first) = views.next() else {
+        return out;
+    };
+    views.fold(first, |dtype, next| one_dtype([dtype, next]))
+}
+
+/// Applies the loop for the dtype that the inputs share.
+///
+/// # Panics
+/// When the table has no loop for it, `out` is not of the dtype of the table's result, or a view has other dims than
+/// the output: bugs of the caller.
+#[inline]
+pub fn apply(table: &LoopTable, ins: &[In<'_>], out: ViewMut<'_>, params: &[f64]) {
+    let dtype = shared(ins, out.dtype);
+    assert!(out.dtype == table.result(dtype), "an output of the loop's dtype");
     let constants: SmallVec<[u64; 4]> = ins.iter().map(|&i| word(i, dtype)).collect();
     let operands: SmallVec<[Operand<'_>; 4]> = ins
         .iter()
@@ -72,19 +84,20 @@ pub fn apply(
             },
         })
         .collect();
-    let f = table.get(dtype).expect("a loop for this dtype");
-    let target = OutOperand { ptr: out.ptr, strides: out.strides, itemsize: out_dtype.size() };
-    // SAFETY: views lie in live storage and have the output's dims; constants outlive the call.
+    let f = table.get(dtype).unwrap_or_else(|| no_loop("other elements", dtype));
+    let target = OutOperand { ptr: out.ptr, strides: out.strides, itemsize: out.dtype.size() };
+    // SAFETY: views lie in live storage, hold the loop's dtype and have the output's dims; constants outlive the call.
     unsafe { run(f, &operands, target, out.dims, params, table.cost(dtype)) }
 }
 
-/// `a` where the mask (bool) holds, else `b`, both of `dtype`; all dims agree.
-pub fn select(dtype: DType, mask: View<'_>, a: View<'_>, b: View<'_>, out: ViewMut<'_>) {
+/// `a` where the mask (bool) holds, else `b`, all of one dtype; all dims agree.
+pub fn select(mask: View<'_>, a: View<'_>, b: View<'_>, out: ViewMut<'_>) {
     assert!(
         mask.dims == out.dims && a.dims == out.dims && b.dims == out.dims,
         "operands of one shape"
     );
-    let size = dtype.size();
+    assert!(mask.dtype == DType::Bool, "a mask is boolean");
+    let size = one_dtype([a.dtype, b.dtype, out.dtype]).size();
     let operands = [
         Operand { ptr: mask.ptr, strides: mask.strides, itemsize: 1 },
         Operand { ptr: a.ptr, strides: a.strides, itemsize: size },

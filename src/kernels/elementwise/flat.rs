@@ -15,9 +15,10 @@ use crate::dtype::DType;
 /// Above this many elements the general driver's padding and splitting are worth their cost.
 const FEW: usize = 256;
 
-/// A contiguous run of elements inside a storage.
+/// A contiguous run of elements of one dtype inside a storage.
 #[derive(Clone, Copy)]
 pub struct Flat<'a> {
+    dtype: DType,
     ptr: *mut u8,
     n: usize,
     life: PhantomData<&'a Storage>,
@@ -33,7 +34,7 @@ impl<'a> Flat<'a> {
         let (n, offset, size) = (layout.numel(), layout.offset(), dtype.size());
         let inside = n <= FEW && offset >= 0 && (offset as usize + n) * size <= storage.nbytes();
         let ptr = storage.ptr().wrapping_add(offset as usize * size);
-        inside.then_some(Flat { ptr, n, life: PhantomData })
+        inside.then_some(Flat { dtype, ptr, n, life: PhantomData })
     }
 }
 
@@ -46,23 +47,33 @@ pub enum FlatIn<'a> {
     Number(In<'a>),
 }
 
-/// Calls the loop for `dtype`, or refuses. The output is fresh, or an operand exactly.
+impl FlatIn<'_> {
+    #[inline(always)]
+    fn dtype(&self) -> Option<DType> {
+        match self {
+            FlatIn::Elements(x) => Some(x.dtype),
+            FlatIn::Number(_) => None,
+        }
+    }
+}
+
+/// Calls the loop for the dtype that the operands share, or refuses. The output is fresh, or an operand exactly.
 #[inline(always)]
 pub(crate) fn apply_flat(
     table: &LoopTable,
-    dtype: DType,
     ins: &[FlatIn<'_>],
     out: Flat<'_>,
     params: &[f64],
 ) -> bool {
     let mut numbers = [0u64; MAX_OPERANDS];
     let mut ptrs = [std::ptr::null(); MAX_OPERANDS];
-    if ins.len() > MAX_OPERANDS {
+    let dtype = ins.iter().find_map(FlatIn::dtype).unwrap_or(out.dtype);
+    if ins.len() > MAX_OPERANDS || out.dtype != table.result(dtype) {
         return false;
     }
     for (k, input) in ins.iter().enumerate() {
         ptrs[k] = match *input {
-            FlatIn::Elements(x) if x.n == out.n => x.ptr.cast_const(),
+            FlatIn::Elements(x) if x.n == out.n && x.dtype == dtype => x.ptr.cast_const(),
             FlatIn::Number(number) if out.n == 1 => {
                 numbers[k] = word(number, dtype);
                 (&raw const numbers[k]).cast()
@@ -74,7 +85,7 @@ pub(crate) fn apply_flat(
         return false;
     };
     if out.n > 0 {
-        // SAFETY: every pointer addresses `out.n` elements of live storage, or a number for one.
+        // SAFETY: every pointer addresses `out.n` elements of the loop's dtype in live storage, or a number for one.
         unsafe { f(ptrs.as_ptr(), out.ptr, out.n, params.as_ptr()) };
     }
     true

@@ -273,7 +273,17 @@ levels!(avx512, avx512_mask, true, "avx512f,avx512dq,avx512bw,avx512vl,avx2,fma"
 use {base as avx2, base as avx512, base_mask as avx2_mask, base_mask as avx512_mask};
 
 const fn table(f64: [Loop; 3], f32: [Loop; 3]) -> LoopTable {
-    LoopTable { float: true, f64, f32, i64: None, i32: None, u8: None, bool: None, cost: 0.3 }
+    LoopTable {
+        float: true,
+        mask: false,
+        f64,
+        f32,
+        i64: None,
+        i32: None,
+        u8: None,
+        bool: None,
+        cost: 0.3,
+    }
 }
 
 /// The table of a text that vectorises.
@@ -291,10 +301,11 @@ pub const fn call_table<K: Kernel<N, P>, const N: usize, const P: usize>() -> Lo
 
 /// The table of a text that yields a mask.
 pub const fn mask_table<K: Predicate<N>, const N: usize>() -> LoopTable {
-    table(
+    let loops = table(
         [base_mask::<K, f64, N>, avx2_mask::<K, f64, N>, avx512_mask::<K, f64, N>],
         [base_mask::<K, f32, N>, avx2_mask::<K, f32, N>, avx512_mask::<K, f32, N>],
-    )
+    );
+    LoopTable { mask: true, ..loops }
 }
 
 unsafe fn nothing(_: *const *const u8, _: *mut u8, _: usize, _: *const f64) {}

@@ -20,6 +20,8 @@ pub type Loop = unsafe fn(ins: *const *const u8, out: *mut u8, n: usize, params:
 pub struct LoopTable {
     /// Whether the operation takes floats; otherwise `f64` and `f32` hold nothing to call.
     pub float: bool,
+    /// Whether the result is boolean whatever the operands are.
+    pub mask: bool,
     /// float64, by level.
     pub f64: [Loop; 3],
     /// float32, by level.
@@ -49,6 +51,12 @@ impl LoopTable {
             DType::U8 => self.u8,
             DType::Bool => self.bool,
         }
+    }
+
+    /// The dtype of the result of operands of this dtype.
+    #[inline]
+    pub const fn result(&self, dtype: DType) -> DType {
+        if self.mask { DType::Bool } else { dtype }
     }
 
     /// Nanoseconds per element of this dtype.

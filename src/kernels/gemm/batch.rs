@@ -3,9 +3,8 @@
 //! Owns: the walk over the batch, the merging of a batch into one tall product when the strides
 //! permit, and the splitting of both. Invariant: as for one product, no element depends on its block.
 
-use super::super::view::{Axes, View, ViewMut};
+use super::super::view::{Axes, View, ViewMut, with_elements};
 use super::product::{Gemm, Mat, OperandOrder, Partition, Size, block, matmul};
-use crate::dtype::DType;
 use crate::threads::{parallel_for, spare};
 
 /// Multiply-adds worth a block of a batch, about 6 µs of float32 (`benches/run.py --only batch`).
@@ -16,23 +15,16 @@ const PAIR: usize = 1 << 19;
 
 /// `out[…] = a[…] · b[…]` over the leading axes of `out`, to which those of `a` and `b` broadcast;
 /// every operand has at least two axes, and the last two are the matrices. `out` overlaps neither.
-pub fn matmul_batch(dtype: DType, a: View, b: View, out: &ViewMut) {
-    match dtype {
-        DType::F64 => go::<f64>(a, b, out),
-        DType::F32 => go::<f32>(a, b, out),
-        DType::I64 => go::<i64>(a, b, out),
-        DType::I32 => go::<i32>(a, b, out),
-        DType::U8 => go::<u8>(a, b, out),
-        DType::Bool => go::<super::super::cast::Truth>(a, b, out),
-    }
+pub fn matmul_batch(a: View, b: View, out: &ViewMut) {
+    with_elements!([a, b, out], T => go::<T>(a, b, out));
 }
 
 /// Two products that have nothing to do with each other, the second on another thread if one is to
 /// spare and they are worth it: cheaper than cutting both.
-pub fn matmul_both(dtype: DType, [first, second]: [(View, View, ViewMut); 2]) {
+pub fn matmul_both([first, second]: [(View, View, ViewMut); 2]) {
     let run = |(a, b, out): &(View, View, ViewMut)| match out.dims.len() {
-        2 => matmul(dtype, *a, *b, out),
-        _ => matmul_batch(dtype, *a, *b, out),
+        2 => matmul(*a, *b, out),
+        _ => matmul_batch(*a, *b, out),
     };
     let depth = first.0.dims.last().copied().unwrap_or(0);
     if spare() > 0 && first.2.numel().saturating_mul(depth) >= PAIR {

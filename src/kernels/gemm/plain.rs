@@ -2,38 +2,13 @@
 //!
 //! Owns: one triple loop. Never splits. Invariant: integers wrap; a boolean product is an or of ands.
 
-use super::super::cast::Truth;
 use super::super::leveled::leveled;
+use super::super::ring::Ring;
 use super::product::{Gemm, Mat, Size};
+use crate::dtype::Truth;
 
 /// Multiply-adds up to which the plain loop beats the packing of the micro-kernels.
 pub(super) const TINY: usize = 8 * 8 * 8;
-
-pub(super) trait Ring: Copy {
-    const ZERO: Self;
-    fn muladd(self, a: Self, b: Self) -> Self;
-}
-
-macro_rules! rings {
-    ($($t:ty, $zero:expr, |$c:ident, $a:ident, $b:ident| $e:expr;)*) => {$(
-        impl Ring for $t {
-            const ZERO: $t = $zero;
-            #[inline(always)]
-            fn muladd(self, $a: $t, $b: $t) -> $t {
-                let $c = self;
-                $e
-            }
-        }
-    )*};
-}
-rings! {
-    f64, 0.0, |c, a, b| c + a * b;
-    f32, 0.0, |c, a, b| c + a * b;
-    i64, 0, |c, a, b| c.wrapping_add(a.wrapping_mul(b));
-    i32, 0, |c, a, b| c.wrapping_add(a.wrapping_mul(b));
-    u8, 0, |c, a, b| c.wrapping_add(a.wrapping_mul(b));
-    Truth, Truth(0), |c, a, b| Truth(c.0 | ((a.0 != 0) & (b.0 != 0)) as u8);
-}
 
 macro_rules! plain_gemm {
     ($($t:ty),*) => {$(

@@ -6,9 +6,8 @@
 //! blocks may follow the threads to spare. Products with vectors have no such promise from the crate:
 //! their blocks follow from the shape.
 
-use super::super::view::{View, ViewMut};
+use super::super::view::{View, ViewMut, with_elements};
 use super::plain;
-use crate::dtype::DType;
 use crate::threads::{parallel_for, spare};
 
 /// One matrix operand: element (0, 0) and the strides of rows and columns.
@@ -99,28 +98,18 @@ const GRAIN: usize = 16;
 /// cuts the inner dimension of products up to 64 × 64 differently, so a block never becomes one.
 const LEAST: usize = 64;
 
-/// `out = a · b` for matrices of `dtype` with any strides; `out` overlaps neither. The dims agree.
-pub fn matmul(dtype: DType, a: View, b: View, out: &ViewMut) {
+/// `out = a · b` for matrices of one dtype with any strides; `out` overlaps neither. The dims agree.
+pub fn matmul(a: View, b: View, out: &ViewMut) {
     let ([m, k], [k2, n]) = (dims2(a.dims), dims2(b.dims));
     assert!(k == k2 && dims2(out.dims) == [m, n], "matmul: the dims do not agree");
     let size = Size { m, n, k };
-    macro_rules! go {
-        ($t:ty) => {{
-            let a = Mat::new(a.at::<$t>(0), [a.strides[0], a.strides[1]]);
-            let b = Mat::new(b.at::<$t>(0), [b.strides[0], b.strides[1]]);
-            let c = Mat::new(out.at::<$t>(0), [out.strides[0], out.strides[1]]);
-            // SAFETY: the views are valid for these sizes; the caller keeps them apart.
-            unsafe { product::<$t>(size, a, b, c) }
-        }};
-    }
-    match dtype {
-        DType::F64 => go!(f64),
-        DType::F32 => go!(f32),
-        DType::I64 => go!(i64),
-        DType::I32 => go!(i32),
-        DType::U8 => go!(u8),
-        DType::Bool => go!(super::super::cast::Truth),
-    }
+    with_elements!([a, b, out], T => {
+        let a = Mat::new(a.at::<T>(0), [a.strides[0], a.strides[1]]);
+        let b = Mat::new(b.at::<T>(0), [b.strides[0], b.strides[1]]);
+        let c = Mat::new(out.at::<T>(0), [out.strides[0], out.strides[1]]);
+        // SAFETY: the views are valid for these sizes; the caller keeps them apart.
+        unsafe { product::<T>(size, a, b, c) }
+    });
 }
 
 fn dims2(dims: &[usize]) -> [usize; 2] {

@@ -3,8 +3,8 @@
 //! Owns: `Offsets` and the range checks behind them. Never moves an element and never parses an index
 //! expression. Invariant: `Offsets` lie inside the axes they were made for.
 
-use super::super::cast::Truth;
 use super::super::view::{Axes, View};
+use crate::dtype::{DType, Truth};
 use crate::error::{Error, Result};
 
 /// Positions, in elements, relative to the first element of the array they were made for.
@@ -78,6 +78,7 @@ pub fn offsets(op: &'static str, indices: &[View], axes: &[Indexed]) -> Result<O
     }
     for (number, (index, &axis)) in indices.iter().zip(axes).enumerate() {
         assert_eq!(index.dims, indices[0].dims, "indices of equal dims");
+        assert!(index.dtype == DType::I64, "indices are int64");
         let mut walk = Axes::new(index.dims, [index.strides]).collapse(false);
         let (inner, [step]) = walk.pop();
         let mut bad = Bad::default();
@@ -135,6 +136,7 @@ pub fn offsets_along(
     assert_eq!(index.dims.len(), dims.len(), "an index of the array's dimensions");
     let fits = (0..dims.len()).all(|a| a == axis || index.dims[a] <= dims[a]);
     assert!(fits, "an index within the array");
+    assert!(index.dtype == DType::I64, "indices are int64");
     let indexed = Indexed { axis, size: dims[axis], stride: strides[axis] };
     let others: Vec<isize> =
         strides.iter().enumerate().map(|(a, &s)| if a == axis { 0 } else { s }).collect();
@@ -156,10 +158,11 @@ pub fn offsets_along(
 /// The offsets of the true elements of a mask, in C order, in an array of the mask's dims with these
 /// strides.
 pub fn offsets_where(mask: View, strides: &[isize]) -> Result<Offsets> {
+    assert!(mask.dtype == DType::Bool, "a mask is boolean");
     let mut axes = Axes::new(mask.dims, [mask.strides, strides]).collapse(false);
     let (inner, [mask_step, step]) = axes.pop();
     // SAFETY: the view is valid for every position of its axes.
-    let holds = |from: isize| usize::from(unsafe { *mask.at::<Truth>(from) }.0 != 0);
+    let holds = |from: isize| usize::from(unsafe { *mask.at::<Truth>(from) }.holds());
     let mut count = 0;
     axes.for_each(|[from, _]| {
         count += (0..inner as isize).map(|j| holds(from + j * mask_step)).sum::<usize>();

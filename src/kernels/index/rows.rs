@@ -4,20 +4,20 @@
 //! Invariant: rows are added in the order of the offsets, so a scatter-add is the same at any number of
 //! threads.
 
-use super::super::view::{Axes, View, ViewMut};
+use super::super::ring::Ring;
+use super::super::view::{Axes, View, ViewMut, one_dtype, with_elements};
 use super::offsets::Offsets;
-use crate::dtype::DType;
 use crate::threads::parallel_for;
 
 /// Elements per block of a split.
 const BLOCK: usize = 1 << 16;
 
 /// `out[i, …] = src[offsets[i] + …]`: `src` has the axes that are not indexed, `out` one more in front.
-pub fn take(dtype: DType, src: View, offsets: &Offsets, out: ViewMut) {
+pub fn take(src: View, offsets: &Offsets, out: ViewMut) {
     assert!(out.dims[0] == offsets.len() && out.dims[1..] == *src.dims, "take: dims");
     let axes = Axes::new(src.dims, [&out.strides[1..], src.strides]);
     let (by, from, to) = (out.strides[0], src.ptr, out.ptr);
-    match dtype.size() {
+    match one_dtype([src.dtype, out.dtype]).size() {
         8 => moved::<u64>(offsets, axes, Table { table: from.cast_mut(), rows: to, by }, false),
         4 => moved::<u32>(offsets, axes, Table { table: from.cast_mut(), rows: to, by }, false),
         _ => moved::<u8>(offsets, axes, Table { table: from.cast_mut(), rows: to, by }, false),
@@ -25,11 +25,11 @@ pub fn take(dtype: DType, src: View, offsets: &Offsets, out: ViewMut) {
 }
 
 /// `dst[offsets[i] + …] = src[i, …]`, in the order of `i`: the last of equal offsets stays.
-pub fn put(dtype: DType, dst: ViewMut, offsets: &Offsets, src: View) {
+pub fn put(dst: ViewMut, offsets: &Offsets, src: View) {
     assert!(src.dims[0] == offsets.len() && src.dims[1..] == *dst.dims, "put: dims");
     let axes = Axes::new(dst.dims, [&src.strides[1..], dst.strides]);
     let (by, from, to) = (src.strides[0], src.ptr, dst.ptr);
-    match dtype.size() {
+    match one_dtype([src.dtype, dst.dtype]).size() {
         8 => moved::<u64>(offsets, axes, Table { table: to, rows: from.cast_mut(), by }, true),
         4 => moved::<u32>(offsets, axes, Table { table: to, rows: from.cast_mut(), by }, true),
         _ => moved::<u8>(offsets, axes, Table { table: to, rows: from.cast_mut(), by }, true),
@@ -120,24 +120,12 @@ unsafe fn move_line<W: Copy>(
 }
 
 /// `dst[offsets[i] + …] += src[i, …]`, in the order of `i`, in place. A boolean sum is an or.
-pub fn add_at(dtype: DType, dst: ViewMut, offsets: &Offsets, src: View) {
+pub fn add_at(dst: ViewMut, offsets: &Offsets, src: View) {
     assert!(src.dims[0] == offsets.len() && src.dims[1..] == *dst.dims, "add_at: dims");
-    match dtype {
-        DType::F64 => added::<f64>(dst, offsets, src, |a, b| a + b),
-        DType::F32 => added::<f32>(dst, offsets, src, |a, b| a + b),
-        DType::I64 => added::<i64>(dst, offsets, src, i64::wrapping_add),
-        DType::I32 => added::<i32>(dst, offsets, src, i32::wrapping_add),
-        DType::U8 => added::<u8>(dst, offsets, src, u8::wrapping_add),
-        DType::Bool => added::<u8>(dst, offsets, src, |a, b| ((a | b) != 0) as u8),
-    }
+    with_elements!([dst, src], T => added::<T>(dst, offsets, src));
 }
 
-fn added<T: Copy>(
-    dst: ViewMut,
-    offsets: &Offsets,
-    src: View,
-    add: impl Fn(T, T) -> T + Copy + Sync,
-) {
+fn added<T: Ring>(dst: ViewMut, offsets: &Offsets, src: View) {
     let mut axes = Axes::new(dst.dims, [dst.strides, &src.strides[1..]]).collapse(true);
     let (inner, [to_step, from_step]) = axes.pop();
     let (outer, single) = (axes.count(), axes.dims.is_empty());
@@ -153,7 +141,7 @@ fn added<T: Copy>(
                 let from = src.at::<T>(i as isize * by + from + start as isize * from_step);
                 // SAFETY: the views are valid for every position, the offsets were checked, and the
                 // two sides do not overlap.
-                unsafe { add_line((to, to_step), (from, from_step), end - start, add) };
+                unsafe { add_line((to, to_step), (from, from_step), end - start) };
             };
             if single { line([0, 0]) } else { axes.for_each(line) }
         }
@@ -163,22 +151,21 @@ fn added<T: Copy>(
 /// # Safety
 /// Both sides hold `n` elements, each at its step.
 #[inline(always)]
-unsafe fn add_line<T: Copy>(
+unsafe fn add_line<T: Ring>(
     (to, to_step): (*mut T, isize),
     (from, from_step): (*const T, isize),
     n: usize,
-    add: impl Fn(T, T) -> T,
 ) {
     // SAFETY: the caller's contract.
     unsafe {
         if to_step == 1 && from_step == 1 {
             for j in 0..n {
-                *to.add(j) = add(*to.add(j), *from.add(j));
+                *to.add(j) = (*to.add(j)).plus(*from.add(j));
             }
         } else {
             for j in 0..n as isize {
                 let slot = to.offset(j * to_step);
-                *slot = add(*slot, *from.offset(j * from_step));
+                *slot = (*slot).plus(*from.offset(j * from_step));
             }
         }
     }

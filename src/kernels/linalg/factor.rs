@@ -11,7 +11,6 @@ use super::product::subtract;
 use super::singular::{self, Singular, turned};
 use super::stack::{Stack, each};
 use super::triangle;
-use crate::dtype::DType;
 
 /// The sweeps after which an iteration is given up.
 pub(super) fn limit(n: usize) -> usize {
@@ -31,8 +30,8 @@ fn scale(a: &DMatrix<f64>) -> Option<f64> {
 
 /// The lower factor `l` of `a = l lᵀ`, reading the lower triangle; the error is the index of a matrix that is not
 /// positive definite.
-pub fn cholesky(dtype: DType, a: View, out: ViewMut) -> Result<(), usize> {
-    let (a, out) = (Stack::matrices(a, dtype), Stack::matrices_mut(out, dtype));
+pub fn cholesky(a: View, out: ViewMut) -> Result<(), usize> {
+    let (a, out) = (Stack::matrices(a), Stack::matrices_mut(out));
     each(out.count(), a.rows.pow(3), |index| {
         let mut matrix = a.load(index);
         if !lower_factor(matrix.as_view_mut()) {
@@ -88,9 +87,9 @@ fn signs(packed: &DMatrix<f64>, r: &DMatrix<f64>) -> Vec<f64> {
 }
 
 /// `q` with orthonormal columns and upper triangular `r`, both reduced, with `q r = a`.
-pub fn qr(dtype: DType, a: View, q: ViewMut, r: ViewMut) {
-    let (a, q) = (Stack::matrices(a, dtype), Stack::matrices_mut(q, dtype));
-    let r = Stack::matrices_mut(r, dtype);
+pub fn qr(a: View, q: ViewMut, r: ViewMut) {
+    let (a, q) = (Stack::matrices(a), Stack::matrices_mut(q));
+    let r = Stack::matrices_mut(r);
     let work = a.rows * a.columns * a.rows.min(a.columns);
     let _ = each(a.count(), work, |index| {
         let matrix = a.load(index);
@@ -106,8 +105,8 @@ pub fn qr(dtype: DType, a: View, q: ViewMut, r: ViewMut) {
 }
 
 /// Orthonormal columns completed to an orthogonal matrix, whose first columns they are.
-pub fn complete(dtype: DType, u: View, out: ViewMut) {
-    let (u, out) = (Stack::matrices(u, dtype), Stack::matrices_mut(out, dtype));
+pub fn complete(u: View, out: ViewMut) {
+    let (u, out) = (Stack::matrices(u), Stack::matrices_mut(out));
     let _ = each(out.count(), u.rows.pow(3), |index| {
         let given = u.load(index);
         let known = given.ncols();
@@ -129,9 +128,9 @@ fn decompose(a: DMatrix<f64>) -> Option<Singular> {
 
 /// `a = u diag(s) vt`, reduced; the error is the index of a matrix with NaN or infinity, or whose iteration did
 /// not converge.
-pub fn svd(dtype: DType, a: View, u: ViewMut, s: ViewMut, vt: ViewMut) -> Result<(), usize> {
-    let (a, u) = (Stack::matrices(a, dtype), Stack::matrices_mut(u, dtype));
-    let (s, vt) = (Stack::columns_mut(s, dtype), Stack::matrices_mut(vt, dtype));
+pub fn svd(a: View, u: ViewMut, s: ViewMut, vt: ViewMut) -> Result<(), usize> {
+    let (a, u) = (Stack::matrices(a), Stack::matrices_mut(u));
+    let (s, vt) = (Stack::columns_mut(s), Stack::matrices_mut(vt));
     if s.rows == 0 {
         return Ok(());
     }
@@ -149,9 +148,9 @@ pub fn svd(dtype: DType, a: View, u: ViewMut, s: ViewMut, vt: ViewMut) -> Result
 
 /// Rising eigenvalues and orthonormal eigenvectors (columns) of symmetric matrices, of which one triangle is read;
 /// the error is as in `svd`.
-pub fn eigh(dtype: DType, a: View, lower: bool, w: ViewMut, v: ViewMut) -> Result<(), usize> {
-    let a = Stack::matrices(a, dtype);
-    let (w, v) = (Stack::columns_mut(w, dtype), Stack::matrices_mut(v, dtype));
+pub fn eigh(a: View, lower: bool, w: ViewMut, v: ViewMut) -> Result<(), usize> {
+    let a = Stack::matrices(a);
+    let (w, v) = (Stack::columns_mut(w), Stack::matrices_mut(v));
     if a.rows == 0 {
         return Ok(());
     }
@@ -182,8 +181,8 @@ pub fn eigh(dtype: DType, a: View, lower: bool, w: ViewMut, v: ViewMut) -> Resul
 }
 
 /// The matrix of cofactors, `det(a) a⁻ᵀ` continued to singular matrices: the derivative of the determinant.
-pub fn cofactor(dtype: DType, a: View, out: ViewMut) -> Result<(), usize> {
-    let (a, out) = (Stack::matrices(a, dtype), Stack::matrices_mut(out, dtype));
+pub fn cofactor(a: View, out: ViewMut) -> Result<(), usize> {
+    let (a, out) = (Stack::matrices(a), Stack::matrices_mut(out));
     let n = a.rows;
     if n == 0 {
         return Ok(());

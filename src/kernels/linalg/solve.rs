@@ -9,7 +9,6 @@ use super::super::view::{View, ViewMut};
 use super::lu::Lu;
 use super::stack::{Stack, each};
 use super::triangle::{self, solve_general};
-use crate::dtype::DType;
 
 /// Sign and logarithm of the magnitude of a determinant.
 fn log_det(a: DMatrix<f64>) -> (f64, f64) {
@@ -26,8 +25,8 @@ fn log_det(a: DMatrix<f64>) -> (f64, f64) {
 }
 
 /// Determinants of square matrices; 1 for one without elements.
-pub fn det(dtype: DType, a: View, out: ViewMut) {
-    let (a, out) = (Stack::matrices(a, dtype), Stack::numbers_mut(out, dtype));
+pub fn det(a: View, out: ViewMut) {
+    let (a, out) = (Stack::matrices(a), Stack::numbers_mut(out));
     let _ = each(out.count(), a.rows.pow(3), |index| {
         let Lu { packed, sign, .. } = Lu::new(a.load(index));
         let product = packed.diagonal().iter().fold(sign, |d, pivot| d * pivot);
@@ -37,9 +36,9 @@ pub fn det(dtype: DType, a: View, out: ViewMut) {
 }
 
 /// Signs and logarithms of the magnitudes of determinants; 0 and -inf for a singular matrix.
-pub fn slogdet(dtype: DType, a: View, sign: ViewMut, log: ViewMut) {
-    let a = Stack::matrices(a, dtype);
-    let (sign, log) = (Stack::numbers_mut(sign, dtype), Stack::numbers_mut(log, dtype));
+pub fn slogdet(a: View, sign: ViewMut, log: ViewMut) {
+    let a = Stack::matrices(a);
+    let (sign, log) = (Stack::numbers_mut(sign), Stack::numbers_mut(log));
     let _ = each(sign.count(), a.rows.pow(3), |index| {
         let (s, l) = log_det(a.load(index));
         sign.store(index, |_, _| s);
@@ -56,8 +55,8 @@ fn keep(out: &Stack<'_>, index: usize, solution: Option<DMatrix<f64>>) -> bool {
 }
 
 /// `a⁻¹`; the error is the index of a singular matrix.
-pub fn inverse(dtype: DType, a: View, out: ViewMut) -> Result<(), usize> {
-    let (a, out) = (Stack::matrices(a, dtype), Stack::matrices_mut(out, dtype));
+pub fn inverse(a: View, out: ViewMut) -> Result<(), usize> {
+    let (a, out) = (Stack::matrices(a), Stack::matrices_mut(out));
     each(out.count(), 2 * a.rows.pow(3), |index| {
         let identity = DMatrix::identity(a.rows, a.rows);
         keep(&out, index, solve_general(a.load(index), identity))
@@ -65,9 +64,9 @@ pub fn inverse(dtype: DType, a: View, out: ViewMut) -> Result<(), usize> {
 }
 
 /// `a⁻¹ b` for matrices `b`; the error is the index of a singular matrix.
-pub fn solve(dtype: DType, a: View, b: View, out: ViewMut) -> Result<(), usize> {
-    let (a, b) = (Stack::matrices(a, dtype), Stack::matrices(b, dtype));
-    let out = Stack::matrices_mut(out, dtype);
+pub fn solve(a: View, b: View, out: ViewMut) -> Result<(), usize> {
+    let (a, b) = (Stack::matrices(a), Stack::matrices(b));
+    let out = Stack::matrices_mut(out);
     let work = a.rows.pow(2) * (a.rows + b.columns);
     each(out.count(), work, |index| keep(&out, index, solve_general(a.load(index), b.load(index))))
 }
@@ -75,14 +74,13 @@ pub fn solve(dtype: DType, a: View, b: View, out: ViewMut) -> Result<(), usize> 
 /// `a⁻¹ b` for triangular `a`, of which one triangle is read, or `a⁻ᵀ b`; the error is the index of a
 /// matrix with a zero on its diagonal.
 pub fn solve_triangular(
-    dtype: DType,
     a: View,
     b: View,
     out: ViewMut,
     (lower, transposed, unit): (bool, bool, bool),
 ) -> Result<(), usize> {
-    let (a, b) = (Stack::matrices(a, dtype), Stack::matrices(b, dtype));
-    let out = Stack::matrices_mut(out, dtype);
+    let (a, b) = (Stack::matrices(a), Stack::matrices(b));
+    let out = Stack::matrices_mut(out);
     each(out.count(), a.rows.pow(2) * b.columns, |index| {
         let (mut a, mut x) = (a.load(index), b.load(index));
         if transposed {

@@ -32,13 +32,9 @@ unsafe impl Send for Stack<'_> {}
 unsafe impl Sync for Stack<'_> {}
 
 impl<'a> Stack<'a> {
-    fn new(
-        ptr: *mut u8,
-        dims: &'a [usize],
-        strides: &'a [isize],
-        own: usize,
-        dtype: DType,
-    ) -> Stack<'a> {
+    /// `ptr` is the view's, and may be written if the view came from one that may.
+    fn new(ptr: *mut u8, view: View<'a>, own: usize) -> Stack<'a> {
+        let View { dtype, dims, strides, .. } = view;
         assert!(dtype.is_float() && dims.len() >= own, "linalg takes float matrices");
         let (lead, own_dims) = dims.split_at(dims.len() - own);
         let (lead_strides, own_strides) = strides.split_at(lead.len());
@@ -56,23 +52,23 @@ impl<'a> Stack<'a> {
     }
 
     /// The last two axes are matrices.
-    pub(super) fn matrices(view: View<'a>, dtype: DType) -> Stack<'a> {
-        Stack::new(view.ptr.cast_mut(), view.dims, view.strides, 2, dtype)
+    pub(super) fn matrices(view: View<'a>) -> Stack<'a> {
+        Stack::new(view.ptr.cast_mut(), view, 2)
     }
 
     /// The last two axes are matrices, to be written.
-    pub(super) fn matrices_mut(view: ViewMut<'a>, dtype: DType) -> Stack<'a> {
-        Stack::new(view.ptr, view.dims, view.strides, 2, dtype)
+    pub(super) fn matrices_mut(view: ViewMut<'a>) -> Stack<'a> {
+        Stack::new(view.ptr, view.into_view(), 2)
     }
 
     /// The last axis is a column, to be written.
-    pub(super) fn columns_mut(view: ViewMut<'a>, dtype: DType) -> Stack<'a> {
-        Stack::new(view.ptr, view.dims, view.strides, 1, dtype)
+    pub(super) fn columns_mut(view: ViewMut<'a>) -> Stack<'a> {
+        Stack::new(view.ptr, view.into_view(), 1)
     }
 
     /// Every element is an item, to be written.
-    pub(super) fn numbers_mut(view: ViewMut<'a>, dtype: DType) -> Stack<'a> {
-        Stack::new(view.ptr, view.dims, view.strides, 0, dtype)
+    pub(super) fn numbers_mut(view: ViewMut<'a>) -> Stack<'a> {
+        Stack::new(view.ptr, view.into_view(), 0)
     }
 
     pub(super) fn count(&self) -> usize {

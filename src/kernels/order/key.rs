@@ -5,6 +5,8 @@
 
 use std::cmp::Ordering;
 
+use crate::dtype::Truth;
+
 /// An element with a total order.
 pub trait Key: Copy + Send + Sync {
     /// Ascending order, NaN last.
@@ -113,3 +115,19 @@ macro_rules! int_digits {
     )*};
 }
 int_digits!(i64 => u64, 1 << 63; i32 => u32, 1 << 31; u8 => u32, 0);
+
+impl Digits for Truth {
+    type Number = u32;
+    #[inline(always)]
+    fn number(self) -> u32 {
+        self.holds() as u32
+    }
+    #[inline(always)]
+    fn distinct(self) -> u32 {
+        self.number()
+    }
+    #[inline(always)]
+    fn of_distinct(number: u32) -> Truth {
+        Truth(number as u8)
+    }
+}

@@ -6,7 +6,7 @@
 //! that in nothing but the signs of neighbouring zeros and of NaN.
 
 use super::super::scan::Lines;
-use super::super::view::{View, ViewMut};
+use super::super::view::{View, ViewMut, with_elements};
 use super::key::{Digits, Number};
 use crate::dtype::DType;
 
@@ -15,14 +15,9 @@ use crate::dtype::DType;
 ///
 /// # Panics
 /// When the other dims differ: a bug of the caller.
-pub fn arg_order(descending: bool, dtype: DType, input: View, axis: usize, out: ViewMut) {
-    match dtype {
-        DType::F64 => lines::<f64>(descending, input, axis, out),
-        DType::F32 => lines::<f32>(descending, input, axis, out),
-        DType::I64 => lines::<i64>(descending, input, axis, out),
-        DType::I32 => lines::<i32>(descending, input, axis, out),
-        DType::U8 | DType::Bool => lines::<u8>(descending, input, axis, out),
-    }
+pub fn arg_order(descending: bool, input: View, axis: usize, out: ViewMut) {
+    assert!(out.dtype == DType::I64, "arg_order writes indices");
+    with_elements!([input], T => lines::<T>(descending, input, axis, out));
 }
 
 fn lines<T: Digits>(descending: bool, input: View, axis: usize, out: ViewMut) {
@@ -59,15 +54,9 @@ fn each_line<T: Copy, N: Number>(
 }
 
 /// Writes the elements of each line of `input` in ascending or descending order; `out` has its dims.
-pub fn sort(descending: bool, dtype: DType, input: View, axis: usize, out: ViewMut) {
+pub fn sort(descending: bool, input: View, axis: usize, out: ViewMut) {
     assert!(input.dims == out.dims, "sort: dims");
-    match dtype {
-        DType::F64 => sort_lines::<f64>(descending, input, axis, out),
-        DType::F32 => sort_lines::<f32>(descending, input, axis, out),
-        DType::I64 => sort_lines::<i64>(descending, input, axis, out),
-        DType::I32 => sort_lines::<i32>(descending, input, axis, out),
-        DType::U8 | DType::Bool => sort_lines::<u8>(descending, input, axis, out),
-    }
+    with_elements!([input, out], T => sort_lines::<T>(descending, input, axis, out));
 }
 
 fn sort_lines<T: Digits>(descending: bool, input: View, axis: usize, out: ViewMut) {
@@ -88,14 +77,9 @@ fn sort_lines<T: Digits>(descending: bool, input: View, axis: usize, out: ViewMu
 
 /// Writes, for each line of `input`, the indices (int64) of the elements that a stable ascending sort
 /// would put at `ranks`, in that order; `out` has as many along `axis`.
-pub fn arg_ranks(dtype: DType, input: View, axis: usize, ranks: &[usize], out: ViewMut) {
-    match dtype {
-        DType::F64 => rank_lines::<f64>(input, axis, ranks, out),
-        DType::F32 => rank_lines::<f32>(input, axis, ranks, out),
-        DType::I64 => rank_lines::<i64>(input, axis, ranks, out),
-        DType::I32 => rank_lines::<i32>(input, axis, ranks, out),
-        DType::U8 | DType::Bool => rank_lines::<u8>(input, axis, ranks, out),
-    }
+pub fn arg_ranks(input: View, axis: usize, ranks: &[usize], out: ViewMut) {
+    assert!(out.dtype == DType::I64, "arg_ranks writes indices");
+    with_elements!([input], T => rank_lines::<T>(input, axis, ranks, out));
 }
 
 fn rank_lines<T: Digits>(input: View, axis: usize, ranks: &[usize], out: ViewMut) {

@@ -6,7 +6,7 @@
 use std::mem::MaybeUninit;
 
 use super::super::leveled::leveled;
-use super::super::view::{Axes, View, ViewMut};
+use super::super::view::{Axes, View, ViewMut, with_float};
 use super::fold::{Fold, LEAF};
 use super::inner::Partials;
 use super::kinds::{Max, Min};
@@ -52,18 +52,21 @@ picks!(f64, f32, i64);
 
 /// Writes the index of the largest (or smallest) element along `axis` as int64. `out` has the dims of
 /// `input` without the axis, or with 1 in its place; the axis is not empty.
-pub fn arg_reduce(largest: bool, dtype: DType, input: View, axis: usize, out: ViewMut) {
-    match (largest, dtype) {
-        (true, DType::F64) => go::<Max<f64>>(input, axis, out),
-        (true, DType::F32) => go::<Max<f32>>(input, axis, out),
-        (true, DType::I64) => go::<Max<i64>>(input, axis, out),
-        (false, DType::F64) => go::<Min<f64>>(input, axis, out),
-        (false, DType::F32) => go::<Min<f32>>(input, axis, out),
-        (false, DType::I64) => go::<Min<i64>>(input, axis, out),
-        _ => with_copy(dtype, DType::I64, input, |copied| {
-            arg_reduce(largest, DType::I64, copied, axis, out);
-        }),
+pub fn arg_reduce(largest: bool, input: View, axis: usize, out: ViewMut) {
+    assert!(out.dtype == DType::I64, "arg_reduce writes indices");
+    match input.dtype {
+        d if d.is_float() => with_float!([input], T => by_extreme::<T>(largest, input, axis, out)),
+        DType::I64 => by_extreme::<i64>(largest, input, axis, out),
+        _ => with_copy(DType::I64, input, |copied| arg_reduce(largest, copied, axis, out)),
     }
+}
+
+fn by_extreme<T>(largest: bool, input: View, axis: usize, out: ViewMut)
+where
+    Max<T>: Pick,
+    Min<T>: Pick,
+{
+    if largest { go::<Max<T>>(input, axis, out) } else { go::<Min<T>>(input, axis, out) }
 }
 
 fn go<F: Pick>(input: View, axis: usize, out: ViewMut) {

@@ -4,8 +4,8 @@
 
 use std::marker::PhantomData;
 
-use super::super::cast::Truth;
 use super::fold::{Fold, LEAF, halve, in_order, lanes, prefetch};
+use crate::dtype::Truth;
 
 /// `lanes` of an extreme of floats: `pick` ignores NaN, which is looked for beside it. One comparison
 /// that does both at once takes twice the time.

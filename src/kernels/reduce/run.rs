@@ -5,12 +5,12 @@
 
 use smallvec::SmallVec;
 
-use super::super::cast::{Truth, cast};
-use super::super::view::{Axes, View, ViewMut};
+use super::super::cast::cast;
+use super::super::view::{Axes, View, ViewMut, with_float};
 use super::fold::{Fold, LEAF, run};
 use super::kinds::{All, Any, Max, Min, Prod, Sum, SumSquares};
 use super::{inner, outer};
-use crate::dtype::DType;
+use crate::dtype::{DType, Truth, no_loop};
 
 /// What to reduce with.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -37,9 +37,9 @@ impl Reduction {
     /// The dtype of the result.
     pub const fn out_dtype(self, input: DType) -> DType {
         match self {
-            Reduction::Sum | Reduction::Prod if input.is_float() => input,
+            Reduction::Sum | Reduction::Prod => input.accumulates(),
             Reduction::SumSquares => input,
-            Reduction::Sum | Reduction::Prod | Reduction::Count => DType::I64,
+            Reduction::Count => DType::I64,
             Reduction::Max | Reduction::Min => input,
             Reduction::Any | Reduction::All => DType::Bool,
         }
@@ -59,67 +59,67 @@ pub(super) struct Plan {
     pub(super) reduced: Axes<1>,
 }
 
-/// Reduces `input`, of dtype `dtype`, over `axes` (valid, each once) into `out`, whose dims are the
-/// input's without those axes, or with 1 in their place. `out` has `op.out_dtype(dtype)`.
+/// Reduces `input` over `axes` (valid, each once) into `out`, whose dims are the input's without those axes, or with 1
+/// in their place, and whose dtype is `op.out_dtype` of the input's.
 ///
 /// The caller has refused max and min of no elements.
-pub fn reduce(op: Reduction, dtype: DType, input: View, axes: &[usize], out: ViewMut) {
+pub fn reduce(op: Reduction, input: View, axes: &[usize], out: ViewMut) {
+    let dtype = input.dtype;
+    assert!(out.dtype == op.out_dtype(dtype), "reduce: {op:?} of {dtype} into {}", out.dtype);
+    if dtype.is_float() {
+        return with_float!([input], T => match op {
+            Reduction::Sum => go::<Sum<T>>(input, axes, out),
+            Reduction::SumSquares => go::<SumSquares<T>>(input, axes, out),
+            Reduction::Prod => go::<Prod<T>>(input, axes, out),
+            Reduction::Max => go::<Max<T>>(input, axes, out),
+            Reduction::Min => go::<Min<T>>(input, axes, out),
+            Reduction::Any => go::<Any<T>>(input, axes, out),
+            Reduction::All => go::<All<T>>(input, axes, out),
+            Reduction::Count => converted(op, DType::Bool, input, axes, out),
+        });
+    }
     match (op, dtype) {
-        (Reduction::Sum, DType::F64) => go::<Sum<f64>>(input, axes, out),
-        (Reduction::Sum, DType::F32) => go::<Sum<f32>>(input, axes, out),
         (Reduction::Sum, DType::I64) => go::<Sum<i64>>(input, axes, out),
-        (Reduction::Sum | Reduction::Count, DType::Bool) => go::<Sum<Truth>>(input, axes, out),
-        (Reduction::Prod, DType::F64) => go::<Prod<f64>>(input, axes, out),
-        (Reduction::Prod, DType::F32) => go::<Prod<f32>>(input, axes, out),
         (Reduction::Prod, DType::I64) => go::<Prod<i64>>(input, axes, out),
-        (Reduction::Max, DType::F64) => go::<Max<f64>>(input, axes, out),
-        (Reduction::Max, DType::F32) => go::<Max<f32>>(input, axes, out),
         (Reduction::Max, DType::I64) => go::<Max<i64>>(input, axes, out),
-        (Reduction::Min, DType::F64) => go::<Min<f64>>(input, axes, out),
-        (Reduction::Min, DType::F32) => go::<Min<f32>>(input, axes, out),
         (Reduction::Min, DType::I64) => go::<Min<i64>>(input, axes, out),
+        (Reduction::Sum | Reduction::Count, DType::Bool) => go::<Sum<Truth>>(input, axes, out),
         (Reduction::Max | Reduction::Any, DType::Bool) => go::<Any<u8>>(input, axes, out),
         (Reduction::Min | Reduction::All, DType::Bool) => go::<All<u8>>(input, axes, out),
-        (Reduction::Any, DType::F64) => go::<Any<f64>>(input, axes, out),
-        (Reduction::Any, DType::F32) => go::<Any<f32>>(input, axes, out),
-        (Reduction::All, DType::F64) => go::<All<f64>>(input, axes, out),
-        (Reduction::All, DType::F32) => go::<All<f32>>(input, axes, out),
-        (Reduction::SumSquares, DType::F64) => go::<SumSquares<f64>>(input, axes, out),
-        (Reduction::SumSquares, DType::F32) => go::<SumSquares<f32>>(input, axes, out),
-        (Reduction::SumSquares, _) => unreachable!("squares of floats"),
+        (Reduction::SumSquares, other) => no_loop("floats", other),
         (Reduction::Any | Reduction::All | Reduction::Count, _) => {
-            converted(op, dtype, DType::Bool, input, axes, out)
+            converted(op, DType::Bool, input, axes, out)
         }
-        _ => converted(op, dtype, DType::I64, input, axes, out),
+        _ => converted(op, DType::I64, input, axes, out),
     }
 }
 
 /// Reduces a copy of the elements in another dtype: rare combinations share the loops of common ones.
-fn converted(op: Reduction, from: DType, to: DType, input: View, axes: &[usize], out: ViewMut) {
-    with_copy(from, to, input, |copied| {
-        if op.out_dtype(to) == op.out_dtype(from) {
-            return reduce(op, to, copied, axes, out);
+fn converted(op: Reduction, to: DType, input: View, axes: &[usize], out: ViewMut) {
+    with_copy(to, input, |copied| {
+        let dtype = op.out_dtype(to);
+        if dtype == out.dtype {
+            return reduce(op, copied, axes, out);
         }
         let mut wide = vec![0u64; out.numel()];
         let strides = c_strides(out.dims);
+        let ptr = wide.as_mut_ptr().cast();
         // SAFETY: eight bytes for every element, which nobody else sees.
-        let result = unsafe { ViewMut::from_raw(wide.as_mut_ptr().cast(), out.dims, &strides) };
-        reduce(op, to, copied, axes, result);
-        // SAFETY: as above; the results are written now.
-        let result = unsafe { View::from_raw(wide.as_ptr().cast(), out.dims, &strides) };
-        cast(to, from, result, out);
+        let mut result = unsafe { ViewMut::from_raw(dtype, ptr, out.dims, &strides) };
+        reduce(op, copied, axes, result.reborrow());
+        cast(result.as_view(), out);
     });
 }
 
 /// Lends a contiguous copy of the elements in another dtype.
-pub(super) fn with_copy(from: DType, to: DType, input: View, body: impl FnOnce(View)) {
+pub(super) fn with_copy(to: DType, input: View, body: impl FnOnce(View)) {
     let mut copy = vec![0u64; input.numel()];
     let strides = c_strides(input.dims);
+    let ptr = copy.as_mut_ptr().cast();
     // SAFETY: the copy has eight bytes for every element, and nobody else sees it.
-    let target = unsafe { ViewMut::from_raw(copy.as_mut_ptr().cast(), input.dims, &strides) };
-    cast(from, to, input, target);
-    // SAFETY: as above; the elements are written now.
-    body(unsafe { View::from_raw(copy.as_ptr().cast(), input.dims, &strides) });
+    let mut target = unsafe { ViewMut::from_raw(to, ptr, input.dims, &strides) };
+    cast(input, target.reborrow());
+    body(target.as_view());
 }
 
 /// The strides of C order.

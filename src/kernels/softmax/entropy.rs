@@ -4,8 +4,8 @@
 //! caller's. Invariant: a target that is neither a class nor `ignore` is an error before any work.
 
 use super::super::leveled::leveled_fma;
-use super::super::view::{View, ViewMut};
-use super::float::{Float, by_rows, float_dtype, shape, shifted_sum};
+use super::super::view::{View, ViewMut, with_float};
+use super::float::{Float, by_rows, shape, shifted_sum};
 use crate::dtype::DType;
 use crate::error::{Error, Result};
 
@@ -13,7 +13,6 @@ use crate::error::{Error, Result};
 /// `stats` (rows, 2) receives what the backward needs: the row's maximum and the logarithm of the sum
 /// of the shifted exponentials. An error names a target that is no class.
 pub fn cross_entropy(
-    dtype: DType,
     x: View,
     targets: View,
     ignore: i64,
@@ -21,12 +20,13 @@ pub fn cross_entropy(
     stats: ViewMut,
 ) -> Result<()> {
     check_targets(x.dims, targets, ignore)?;
-    float_dtype!(dtype, entropy(x, targets, ignore, loss, stats));
+    with_float!([x, loss, stats], T => entropy::<T>(x, targets, ignore, loss, stats));
     Ok(())
 }
 
 fn check_targets(dims: &[usize], targets: View, ignore: i64) -> Result<()> {
     assert!(dims.len() == 2 && targets.dims == &dims[..1], "cross_entropy: (rows, classes)");
+    assert!(targets.dtype == DType::I64, "cross_entropy: the targets are indices");
     for i in 0..dims[0] as isize {
         // SAFETY: the view holds one int64 per row.
         let target = unsafe { *targets.at::<i64>(i * targets.strides[0]) };
@@ -68,7 +68,6 @@ fn entropy<T: Float>(x: View, targets: View, ignore: i64, loss: ViewMut, stats: 
 /// `out = (softmax(x) - onehot(target)) * g`, row by row, from the statistics of the forward; zero
 /// where the target is `ignore`. `g` has one element per row (its stride may be 0).
 pub fn cross_entropy_backward(
-    dtype: DType,
     x: View,
     targets: View,
     ignore: i64,
@@ -77,7 +76,10 @@ pub fn cross_entropy_backward(
     out: ViewMut,
 ) -> Result<()> {
     check_targets(x.dims, targets, ignore)?;
-    float_dtype!(dtype, entropy_backward(x, targets, ignore, stats, g, out));
+    with_float!(
+        [x, stats, g, out],
+        T => entropy_backward::<T>(x, targets, ignore, stats, g, out)
+    );
     Ok(())
 }
 

@@ -61,19 +61,6 @@ macro_rules! float {
 }
 float!(f64, f32);
 
-/// Calls `$f::<T>` for the float type of a dtype; other dtypes never get here.
-macro_rules! float_dtype {
-    ($dtype:expr, $f:ident($($arg:expr),*)) => {
-        match $dtype {
-            DType::F64 => $f::<f64>($($arg),*),
-            DType::F32 => $f::<f32>($($arg),*),
-            other => panic!("softmax of {other}"),
-        }
-    };
-}
-
-pub(super) use float_dtype;
-
 /// Rows and columns of contiguous operands of equal dims.
 pub(super) fn shape(dims: &[usize], contiguous: &[bool]) -> (usize, usize) {
     assert!(contiguous.iter().all(|&c| c), "softmax takes contiguous rows");

@@ -5,18 +5,17 @@
 
 use super::super::leveled::leveled_fma;
 use super::super::reduce::LEAF;
-use super::super::view::{View, ViewMut};
-use super::float::{Float, by_rows, float_dtype, shape, shifted_sum_body};
-use crate::dtype::DType;
+use super::super::view::{View, ViewMut, with_float};
+use super::float::{Float, by_rows, shape, shifted_sum_body};
 
 /// `out = softmax(x)` along the last axis.
-pub fn softmax(dtype: DType, x: View, out: ViewMut) {
-    float_dtype!(dtype, soft(x, out, false));
+pub fn softmax(x: View, out: ViewMut) {
+    with_float!([x, out], T => soft::<T>(x, out, false));
 }
 
 /// `out = log(softmax(x))` along the last axis.
-pub fn log_softmax(dtype: DType, x: View, out: ViewMut) {
-    float_dtype!(dtype, soft(x, out, true));
+pub fn log_softmax(x: View, out: ViewMut) {
+    with_float!([x, out], T => soft::<T>(x, out, true));
 }
 
 fn soft<T: Float>(x: View, out: ViewMut, log: bool) {
@@ -36,13 +35,13 @@ fn soft<T: Float>(x: View, out: ViewMut, log: bool) {
 }
 
 /// The gradient of `softmax` from its result `y`: `y * (g - sum(g * y))`.
-pub fn softmax_backward(dtype: DType, y: View, g: View, out: ViewMut) {
-    float_dtype!(dtype, soft_backward(y, g, out, false));
+pub fn softmax_backward(y: View, g: View, out: ViewMut) {
+    with_float!([y, g, out], T => soft_backward::<T>(y, g, out, false));
 }
 
 /// The gradient of `log_softmax` from its result `y`: `g - exp(y) * sum(g)`.
-pub fn log_softmax_backward(dtype: DType, y: View, g: View, out: ViewMut) {
-    float_dtype!(dtype, soft_backward(y, g, out, true));
+pub fn log_softmax_backward(y: View, g: View, out: ViewMut) {
+    with_float!([y, g, out], T => soft_backward::<T>(y, g, out, true));
 }
 
 fn soft_backward<T: Float>(y: View, g: View, out: ViewMut, log: bool) {

@@ -117,7 +117,7 @@ pub fn set_index(x: &Tensor, items: &[IndexItem], value: &Operand) -> Result<()>
         }
     };
     match &plan.chosen {
-        None => kernels::copy(x.dtype(), source.view_of(), view.view_mut()),
+        None => kernels::copy(source.view_of(), view.shared_view_mut()),
         Some(chosen) => chosen.places.write(&view, &chosen.rows(&source)?)?,
     }
     finish_write("setitem", x, &view, history, varies);

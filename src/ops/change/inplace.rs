@@ -165,7 +165,7 @@ pub(crate) fn overwrite(op: &'static str, x: &Tensor, value: &Tensor, what: Valu
         Value::Assigned => Written { edge: replaced(op, x, &value).grad_edge(), own_node: true },
         _ => Written { edge: value.grad_edge(), own_node: what == Value::ComputedHere },
     });
-    kernels::copy(x.dtype(), value.view_of(), x.view_mut());
+    kernels::copy(value.view_of(), x.shared_view_mut());
     finish_write(op, x, x, history, varies);
     Ok(())
 }
@@ -251,7 +251,7 @@ fn over(
         Some(Operand::Scalar(_)) => return Ok(false),
         None => None,
     };
-    if op.to_bool || !op.takes(dtype) || recorded(x, false) || Mode::current().has(FORWARD) {
+    if op.forward.mask || !op.takes(dtype) || recorded(x, false) || Mode::current().has(FORWARD) {
         return Ok(false);
     }
     let slots: SmallVec<[Slot<'_>; 2]> = [Slot::Tensor(x)].into_iter().chain(second).collect();
@@ -259,7 +259,7 @@ fn over(
         guard(&slots, dtype)?;
     }
     let ins: SmallVec<[_; 2]> = slots.iter().map(|slot| slot.input()).collect();
-    kernels::elementwise::apply(op.forward, dtype, &ins, x.view_mut(), dtype, &[]);
+    kernels::elementwise::apply(op.forward, &ins, x.shared_view_mut(), &[]);
     finish_write(name, x, x, None, false);
     Ok(true)
 }

@@ -72,7 +72,7 @@ impl Slices {
 
     /// The parts of a gradient that belong to those taken, in their order. Records nothing; writes to `g` if it may.
     fn split(&self, g: Tensor, reuse: bool, taken: &Taken) -> Result<Vec<Tensor>> {
-        let (dtype, whole) = (g.dtype(), self.own.is_injective());
+        let whole = self.own.is_injective();
         let kept = if whole || !taken[0] { None } else { Some(g.duplicate()?) };
         let memory = self.memory(g, reuse)?;
         let mut parts = Vec::new();
@@ -81,7 +81,7 @@ impl Slices {
             if *taken {
                 parts.push(target.duplicate()?);
             }
-            kernels::zero(dtype, target.view_mut());
+            kernels::zero(target.shared_view_mut());
         }
         match kept {
             Some(kept) => {
@@ -102,13 +102,13 @@ impl Slices {
         let mut next = |taken: bool| if taken { parts.next() } else { None };
         let past = next(taken[0]);
         if let Some(past) = past.filter(|_| self.own.is_injective()) {
-            kernels::copy(dtype, past.view_of(), memory.relaid_view(&self.own).view_mut());
+            kernels::copy(past.view_of(), memory.relaid_view(&self.own).view_mut());
         }
         for (region, taken) in self.writes.iter().zip(&taken[1..]) {
             let target = memory.relaid_view(region);
             match next(*taken) {
-                Some(part) => kernels::copy(dtype, part.view_of(), target.view_mut()),
-                None => kernels::zero(dtype, target.view_mut()),
+                Some(part) => kernels::copy(part.view_of(), target.view_mut()),
+                None => kernels::zero(target.view_mut()),
             }
         }
         let out = memory.relaid_view(&self.own);
@@ -128,13 +128,13 @@ impl Slices {
     fn clear_written(&self, x: &Tensor) -> Result<()> {
         let memory = Tensor::ones(&[self.size], DType::Bool)?;
         for region in &self.writes {
-            kernels::zero(DType::Bool, memory.relaid_view(region).view_mut());
+            kernels::zero(memory.relaid_view(region).view_mut());
         }
         let zero = Tensor::zeros(&[], x.dtype())?;
         let zeros = zero.layout().broadcast_to(x.shape())?;
         let untouched = memory.relaid_view(&self.own);
         let kept = choose(&untouched, &x.detach(), &zero.relaid(zeros))?;
-        kernels::copy(x.dtype(), kept.view_of(), x.view_mut());
+        kernels::copy(kept.view_of(), x.view_mut());
         Ok(())
     }
 }

@@ -154,7 +154,7 @@ impl Elementwise {
             *k = cx.scalar(param);
         }
         let out = place(g).ok()?;
-        apply_flat(table, g.dtype(), ins.get(..uses.len())?, out.flat()?, &params).then_some(out)
+        apply_flat(table, ins.get(..uses.len())?, out.flat()?, &params).then_some(out)
     }
 }
 
@@ -187,7 +187,7 @@ fn fused(g: &Tensor, uses: &[Source], table: &LoopTable, read: &mut Operands) ->
             None => In::View(g.view_of()),
         })
         .collect();
-    apply(table, g.dtype(), &inputs, out.view_mut(), g.dtype(), &read.params);
+    apply(table, &inputs, out.shared_view_mut(), &read.params);
     Ok(out)
 }
 

@@ -66,8 +66,6 @@ pub struct Elementwise {
     pub name: &'static str,
     /// The forward loops.
     pub forward: &'static LoopTable,
-    /// Whether the result is boolean whatever the operands are.
-    pub to_bool: bool,
     /// What it refuses although it has a loop for the dtype.
     pub guard: Option<Guard>,
     /// What computes the same of one float operand beside this number on the right.
@@ -117,9 +115,18 @@ impl Tensor {
         Flat::of(self.storage(), self.layout(), self.dtype())
     }
 
-    /// The kernel's view of a tensor that this operation may write.
+    /// The view through which an operation fills a tensor that it made itself, or a part of one: memory that nobody
+    /// else has a handle of, that no derivative keeps and that has not been written in place.
     #[inline]
     pub(crate) fn view_mut(&self) -> ViewMut<'_> {
+        debug_assert!(self.storage().version() == 0, "the memory of an output is new");
+        self.shared_view_mut()
+    }
+
+    /// The view through which an operation writes in place into memory that others see. The caller has had the write
+    /// admitted (`ops::inplace::admit_write`), or is the only one who has the memory, and raises its version.
+    #[inline]
+    pub(crate) fn shared_view_mut(&self) -> ViewMut<'_> {
         ViewMut::of(self.storage(), self.layout(), self.dtype())
     }
 }
@@ -163,10 +170,10 @@ impl Elementwise {
         if let Some(guard) = self.guard {
             guard(&slots, dtype)?;
         }
-        let out_dtype = if self.to_bool { DType::Bool } else { dtype };
+        let out_dtype = self.forward.result(dtype);
         let out = Tensor::empty_as(layout, out_dtype)?;
-        if !self.run_flat(&slots, &out, dtype, params) {
-            apply(self.forward, dtype, &slots.map(Slot::input), out.view_mut(), out_dtype, params);
+        if !self.run_flat(&slots, &out, params) {
+            apply(self.forward, &slots.map(Slot::input), out.view_mut(), params);
         }
         if graph::recording() && !self.by.is_empty() && out_dtype.is_float() {
             let edges = slots.map(|slot| slot.tensor().and_then(Tensor::grad_edge));
@@ -184,7 +191,6 @@ impl Elementwise {
         &self,
         slots: &[Slot<'_>; N],
         out: &Tensor,
-        dtype: DType,
         params: &[f64],
     ) -> bool {
         let Some(target) = out.flat() else {
@@ -201,7 +207,7 @@ impl Elementwise {
                 },
             };
         }
-        apply_flat(self.forward, dtype, &ins, target, params)
+        apply_flat(self.forward, &ins, target, params)
     }
 
     #[inline(never)]
@@ -333,7 +339,7 @@ fn settle_scalar<'a>(
         return Ok(Cow::Borrowed(x));
     }
     let mut dtype = op.compute_dtype(x.dtype().promote_weak(scalar.weak()))?;
-    if op.to_bool && check_range(op.name, dtype, scalar).is_err() {
+    if op.forward.mask && check_range(op.name, dtype, scalar).is_err() {
         // A comparison has an answer also for a number that the dtype cannot hold.
         dtype = DType::I64;
     }
@@ -346,12 +352,7 @@ pub(in crate::ops) fn check_range(op: &'static str, dtype: DType, scalar: Scalar
     let Scalar::Int(value) = scalar else {
         return Ok(());
     };
-    let fits = match dtype {
-        DType::I32 => i32::try_from(value).is_ok(),
-        DType::U8 => u8::try_from(value).is_ok(),
-        _ => true,
-    };
-    if fits {
+    if dtype.holds(value) {
         return Ok(());
     }
     Err(Box::new(Error::Argument {

@@ -117,7 +117,6 @@ macro_rules! elementwise_specs {
                 $crate::ops::core::elementwise::Elementwise {
                     name: $crate::ops::core::operations::python_name(stringify!($name)),
                     forward: &FORWARD,
-                    to_bool: $crate::is_mask!($($forward)*),
                     guard: $crate::optional!($($guard)?),
                     beside_number: $crate::optional!($($beside)?),
                     saves: SAVES.0.split_at(SAVES.1).0,
@@ -222,18 +221,6 @@ macro_rules! flat_sources {
         }
         &join::<{ A.len() + B.len() }>(A, B)
     }};
-}
-
-/// Whether a forward text is a mask, so that the result is boolean.
-#[macro_export]
-#[doc(hidden)]
-macro_rules! is_mask {
-    (mask: $($rest:tt)*) => {
-        true
-    };
-    ($($rest:tt)*) => {
-        false
-    };
 }
 
 /// The parameters of a registry row. Numbers stay weak where there is a second operand to meet.

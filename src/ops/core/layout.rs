@@ -21,16 +21,12 @@ pub fn astype(x: &Tensor, dtype: DType) -> Result<Tensor> {
     if x.dtype() == dtype {
         return Ok(x.clone());
     }
-    converted(x, dtype, Tensor::empty(x.shape(), dtype)?)
+    converted(x, Tensor::empty(x.shape(), dtype)?)
 }
 
-/// The values of `x` in `out`, a new tensor of the dtype.
-pub(crate) fn converted(x: &Tensor, dtype: DType, out: Tensor) -> Result<Tensor> {
-    if x.dtype() == dtype {
-        kernels::copy(dtype, x.view_of(), out.view_mut());
-    } else {
-        kernels::cast(x.dtype(), dtype, x.view_of(), out.view_mut());
-    }
+/// The values of `x` in `out`, a new tensor of any dtype.
+pub(crate) fn converted(x: &Tensor, out: Tensor) -> Result<Tensor> {
+    kernels::cast(x.view_of(), out.view_mut());
     Ok(finish_batched(out, &[x], |out| Record {
         name: "astype",
         cost: move_cost(out),
@@ -204,13 +200,13 @@ pub(crate) fn dropped_dims(dims: &[usize], axes: &[usize]) -> ShapeVec {
 /// Runs a reduction kernel; the result keeps the axes as size 1.
 pub(crate) fn reduced(op: Reduction, x: &Tensor, axes: &[usize], dtype: DType) -> Result<Tensor> {
     let out = Tensor::empty(&kept_dims(x.shape(), axes), dtype)?;
-    kernels::reduce(op, x.dtype(), x.view_of(), axes, out.view_mut());
+    kernels::reduce(op, x.view_of(), axes, out.view_mut());
     Ok(out)
 }
 
 /// Sum over resolved axes.
 pub(crate) fn sum_over(x: &Tensor, axes: &[usize], keepdims: bool) -> Result<Tensor> {
-    let dtype = if x.dtype().is_float() { x.dtype() } else { DType::I64 };
+    let dtype = x.dtype().accumulates();
     let out = reduced(Reduction::Sum, x, axes, dtype)?;
     // The result's final shape is settled before recording: one node, not two.
     let dims = if keepdims { out.shape().into() } else { dropped_dims(x.shape(), axes) };
@@ -234,7 +230,7 @@ pub(crate) fn sum_over(x: &Tensor, axes: &[usize], keepdims: bool) -> Result<Ten
 /// The selection itself, on operands of one dtype and shape.
 pub(crate) fn choose(mask: &Tensor, a: &Tensor, b: &Tensor) -> Result<Tensor> {
     let out = Tensor::empty(mask.shape(), a.dtype())?;
-    kernels::select(a.dtype(), mask.view_of(), a.view_of(), b.view_of(), out.view_mut());
+    kernels::select(mask.view_of(), a.view_of(), b.view_of(), out.view_mut());
     Ok(finish_batched(out, &[a, b], |out| Record {
         name: "where",
         cost: 2.0 * move_cost(out),

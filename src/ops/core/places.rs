@@ -130,7 +130,7 @@ impl Places {
         self.check(x)?;
         if rows.size() > 0 {
             let offsets = self.within(x.layout());
-            kernels::index::put(x.dtype(), self.row(x).view_mut(), &offsets, rows.view_of());
+            kernels::index::put(self.row(x).shared_view_mut(), &offsets, rows.view_of());
         }
         Ok(())
     }
@@ -147,7 +147,7 @@ pub(crate) fn take_rows(x: &Tensor, places: &Places) -> Result<Tensor> {
     let out = Tensor::empty(&places.row_dims(), x.dtype())?;
     if out.size() > 0 {
         let offsets = places.within(x.layout());
-        kernels::index::take(x.dtype(), places.row(x).view_of(), &offsets, out.view_mut());
+        kernels::index::take(places.row(x).view_of(), &offsets, out.view_mut());
     }
     Ok(finish_batched(out, &[x], |out| Record {
         name: "take",
@@ -183,7 +183,7 @@ fn accumulate(out: &Tensor, places: &Places, rows: &Tensor) -> Result<()> {
     places.check(out)?;
     if rows.size() > 0 {
         let offsets = places.within(out.layout());
-        kernels::index::add_at(out.dtype(), places.row(out).view_mut(), &offsets, rows.view_of());
+        kernels::index::add_at(places.row(out).view_mut(), &offsets, rows.view_of());
     }
     Ok(())
 }

@@ -112,7 +112,7 @@ pub(crate) fn view_identity(x: &Tensor) -> Result<Tensor> {
 pub(crate) fn embed(g: &Tensor, dims: &[usize], steps: &[Step]) -> Result<Tensor> {
     let out = Tensor::zeros(dims, g.dtype())?;
     let target = out.with_layout(replay(out.layout(), steps));
-    kernels::copy(g.dtype(), g.view_of(), target.view_mut());
+    kernels::copy(g.view_of(), target.view_mut());
     drop(target);
     Ok(finish_batched(out, &[g], |_| Record {
         name: "embed",

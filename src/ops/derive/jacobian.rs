@@ -128,7 +128,7 @@ fn seed(spec: &Spec, start: usize, rows: usize, batched: bool) -> Result<Tensor>
     let size: usize = spec.dims.iter().product();
     let seed = Tensor::zeros(&[rows * size], spec.dtype)?;
     let diagonal = seed.layout().slice(0, start, size as isize + 1, rows);
-    kernels::fill(spec.dtype, 1.0, seed.with_layout(diagonal).view_mut());
+    kernels::fill(1.0, seed.with_layout(diagonal).view_mut());
     let mut dims = ShapeVec::new();
     dims.extend(batched.then_some(rows));
     dims.extend_from_slice(&spec.dims);
@@ -172,7 +172,7 @@ impl<'a> Block<'a> {
         }
         let whole = &self.parts[0];
         let place = whole.with_layout(whole.layout().slice(0, start, 1, rows));
-        kernels::copy(part.dtype(), part.view_of(), place.view_mut());
+        kernels::copy(part.view_of(), place.view_mut());
         Ok(())
     }
 

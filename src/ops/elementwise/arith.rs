@@ -63,19 +63,19 @@ elementwise! { family "arithmetic";
         by a { identity }
         by b { float |g, a, b| -g * (a / b).floor() }
     }
-    /// The larger operand; NaN if either is NaN. Derivative: `g` to the larger, half each at a tie.
+    /// The larger operand; NaN if either is NaN. Derivative: `g` to the larger, or to the NaN; half each at a tie.
     [numpy("maximum")]
     fn maximum(a, b) = MAXIMUM {
         forward { float: |a, b| a.max(b); ints: |a, b| a.max(b); bool: |a, b| a | b; cost: 0.22; }
-        by a { float |g, a, b| R::select(a.eq(b), g * 0.5, R::select(a.gt(b), g, R::lit(0.0))) }
-        by b { float |g, a, b| R::select(a.eq(b), g * 0.5, R::select(b.gt(a), g, R::lit(0.0))) }
+        by a { float |g, a, b| R::select(a.ties(b), g * 0.5, R::select(R::mask_or(a.gt(b), a.is_nan()), g, R::lit(0.0))) }
+        by b { float |g, a, b| R::select(a.ties(b), g * 0.5, R::select(R::mask_or(b.gt(a), b.is_nan()), g, R::lit(0.0))) }
     }
-    /// The smaller operand; NaN if either is NaN. Derivative: `g` to the smaller, half each at a tie.
+    /// The smaller operand; NaN if either is NaN. Derivative: `g` to the smaller, or to the NaN; half each at a tie.
     [numpy("minimum")]
     fn minimum(a, b) = MINIMUM {
         forward { float: |a, b| a.min(b); ints: |a, b| a.min(b); bool: |a, b| a & b; cost: 0.22; }
-        by a { float |g, a, b| R::select(a.eq(b), g * 0.5, R::select(a.lt(b), g, R::lit(0.0))) }
-        by b { float |g, a, b| R::select(a.eq(b), g * 0.5, R::select(b.lt(a), g, R::lit(0.0))) }
+        by a { float |g, a, b| R::select(a.ties(b), g * 0.5, R::select(R::mask_or(a.lt(b), a.is_nan()), g, R::lit(0.0))) }
+        by b { float |g, a, b| R::select(a.ties(b), g * 0.5, R::select(R::mask_or(b.lt(a), b.is_nan()), g, R::lit(0.0))) }
     }
     /// Remainder with the sign of the dividend, as C's `fmod`. Derivatives: `g` and `-g trunc(a / b)`.
     [numpy("fmod")]

@@ -94,6 +94,6 @@ crate::operations! { family "casting";
         if !copy && x.dtype() == dtype && lies_so {
             return Ok(x.clone());
         }
-        layout::converted(x, dtype, empty_in_order(x.shape(), &axes, dtype)?)
+        layout::converted(x, empty_in_order(x.shape(), &axes, dtype)?)
     }
 }

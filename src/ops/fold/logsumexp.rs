@@ -5,28 +5,44 @@
 
 use smallvec::smallvec;
 
+use crate::array::ShapeVec;
 use crate::error::Result;
 use crate::graph::Saved;
 use crate::kernels::Reduction;
 use crate::ops::core::declare::{Axes, Operand, Scalar};
-use crate::ops::core::elementwise::binary;
+use crate::ops::core::elementwise::{binary, binary_scalar};
 use crate::ops::core::layout::{astype, reduced, sum_over};
 use crate::ops::core::structured::{Record, finish_batched, move_cost};
-use crate::ops::elementwise::arith::{ADD, MULTIPLY, SUBTRACT};
-use crate::ops::elementwise::compare::isfinite;
+use crate::ops::elementwise::arith::{ADD, DIVIDE, MULTIPLY, SUBTRACT};
+use crate::ops::elementwise::compare::{EQUAL, isfinite};
 use crate::ops::elementwise::select::where_;
 use crate::ops::elementwise::unary::{exp, log};
-use crate::ops::fold::reduce::{finish_shape, resolve};
-use crate::ops::fold::scan::without_minus_infinity;
+use crate::ops::fold::reduce::{finish_shape, resolve_fold};
 use crate::tensor::Tensor;
 
-/// The value, with the axes kept as size 1, outside the graph.
-fn value(x: &Tensor, axes: &[usize]) -> Result<Tensor> {
+/// The largest elements (0 where they are no numbers) and the sums of `e^(x - largest)` over the axes, which stay as
+/// size 1; 1 in place of a sum of nothing but -inf. Outside the graph.
+fn level_and_total(x: &Tensor, axes: &[usize]) -> Result<[Tensor; 2]> {
     let top = reduced(Reduction::Max, x, axes, x.dtype())?;
     let zero = Operand::Scalar(Scalar::Float(0.0));
     let level = where_(&isfinite(&top)?, &Operand::Tensor(top), &zero)?;
     let total = sum_over(&exp(&binary(&SUBTRACT, x, &level)?)?, axes, true)?;
-    binary(&ADD, &log(&total)?, &level)
+    Ok([level, total])
+}
+
+/// `total`, 1 in place of 0, so that it divides.
+fn divisor(total: &Tensor) -> Result<Tensor> {
+    let none = binary_scalar(&EQUAL, &total.detach(), Scalar::Float(0.0))?;
+    where_(&none, &Operand::Scalar(Scalar::Float(1.0)), &Operand::Tensor(total.clone()))
+}
+
+/// `g` times the share of each element in its sum.
+///
+/// It is the quotient of two exponentials below the same level: `e^(x - y)` would lose it where the level is so large
+/// that `y` rounds to it.
+fn shared(x: &Tensor, level: &Tensor, total: &Tensor, g: &Tensor) -> Result<Tensor> {
+    let parts = exp(&binary(&SUBTRACT, x, level)?)?;
+    binary(&MULTIPLY, &parts, &binary(&DIVIDE, g, &divisor(total)?)?)
 }
 
 crate::operations! { family "reduction";
@@ -34,17 +50,21 @@ crate::operations! { family "reduction";
     [numpy("scipy.special.logsumexp")]
     fn logsumexp(x: Tensor, axis: Axes = Axes::All, keepdims: bool = false) -> Tensor {
         let x = astype(x, x.dtype().to_float())?;
-        let axes = resolve("logsumexp", &axis, x.ndim())?;
-        let out = finish_batched(value(&x.detach(), &axes)?, &[&x], |out| Record {
+        let axes = resolve_fold("logsumexp", &axis, x.ndim())?;
+        let [level, total] = level_and_total(&x.detach(), &axes)?;
+        let value = binary(&ADD, &log(&total)?, &level)?;
+        let out = finish_batched(value, &[&x], |_| Record {
             name: "logsumexp",
             cost: 4.0 * move_cost(&x),
-            params: (),
-            saved: smallvec![Saved::input(&x, 0), Saved::output(out, 0)],
-            backward: |(), cx| {
+            params: ShapeVec::from_slice(&axes),
+            saved: smallvec![Saved::input(&x, 0), Saved::value(&level), Saved::value(&total)],
+            backward: |axes, cx| {
                 let Some(g) = cx.take_grad(0) else { return Ok(()) };
-                let (x, y) = (cx.saved(0)?, cx.saved(1)?);
-                let share = exp(&binary(&SUBTRACT, &x, &without_minus_infinity(&y)?)?)?;
-                cx.give(0, binary(&MULTIPLY, &g, &share)?);
+                let (x, level, mut total) = (cx.saved(0)?, cx.saved(1)?, cx.saved(2)?);
+                if cx.create_graph() {
+                    total = sum_over(&exp(&binary(&SUBTRACT, &x, &level)?)?, axes, true)?;
+                }
+                cx.give(0, shared(&x, &level, &total, &g)?);
                 Ok(())
             },
         });

@@ -3,7 +3,6 @@
 //! Owns: the nan-functions, each its plain sister over elements with the NaN replaced.
 //! Never repairs a NaN silently elsewhere. Invariant: a NaN element gets a gradient of 0.
 
-use crate::array::ShapeVec;
 use crate::dtype::DType;
 use crate::error::Result;
 use crate::kernels::Reduction;
@@ -15,7 +14,9 @@ use crate::ops::elementwise::compare::{LESS_EQUAL, isnan, logical_not};
 use crate::ops::elementwise::select::where_;
 use crate::ops::elementwise::unary::square;
 use crate::ops::fold::norms::root;
-use crate::ops::fold::reduce::{extreme_over, finish_shape, need_elements, resolve, resolve_fold};
+use crate::ops::fold::reduce::{
+    any_true, extreme_over, finish_shape, need_elements, resolve, resolve_fold,
+};
 use crate::tensor::Tensor;
 
 fn number(value: f64) -> Operand {
@@ -31,8 +32,7 @@ fn replaced(x: &Tensor, value: f64) -> Result<Tensor> {
 }
 
 fn any_nan(x: &Tensor) -> Result<bool> {
-    let axes: ShapeVec = (0..x.ndim()).collect();
-    reduced(Reduction::Any, &isnan(&x.detach())?, &axes, DType::Bool)?.item::<bool>()
+    any_true(&isnan(&x.detach())?)
 }
 
 /// How many elements over the axes are numbers, as a float; the axes stay as size 1.
@@ -90,7 +90,7 @@ crate::operations! { family "reduction";
     [numpy("nanmean")]
     fn nanmean(x: Tensor, axis: Axes = Axes::All, keepdims: bool = false) -> Tensor {
         let x = astype(x, x.dtype().to_float())?;
-        let axes = resolve("nanmean", &axis, x.ndim())?;
+        let axes = resolve_fold("nanmean", &axis, x.ndim())?;
         finish_shape(mean_of_numbers(&x, &axes)?, &axes, keepdims)
     }
     /// Largest element over the axes that is not NaN; NaN if all are. Derivative: `g` to the largest, shared evenly among ties.

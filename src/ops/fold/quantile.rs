@@ -10,13 +10,15 @@ use crate::kernels::Reduction;
 use crate::kernels::order::arg_ranks;
 use crate::ops::core::declare::{Axes, Operand, Scalar};
 use crate::ops::core::elementwise::{binary, binary_operands, binary_scalar};
-use crate::ops::core::layout::{astype, kept_dims, permute_axes, reduced, reshape_dims};
+use crate::ops::core::layout::{
+    astype, broadcast_to, kept_dims, permute_axes, reduced, reshape_dims,
+};
 use crate::ops::elementwise::arith::{ADD, DIVIDE, MULTIPLY, SUBTRACT};
 use crate::ops::elementwise::compare::{GREATER_EQUAL, isnan};
 use crate::ops::elementwise::select::where_;
 use crate::ops::fold::quantile_method::{LinearRank, Method, Neighbours};
 use crate::ops::fold::reduce::{
-    extreme_over, finish_shape, lines, mean_over, need_elements, resolve, resolve_fold,
+    any_true, extreme_over, finish_shape, lines, mean_over, need_elements, resolve, resolve_fold,
 };
 use crate::ops::fold::scan::taken_along;
 use crate::tensor::Tensor;
@@ -45,21 +47,19 @@ impl Ordered {
         let mut dims = ShapeVec::from_slice(self.lines.shape());
         dims[self.last()] = ranks.len();
         let chosen = Tensor::empty(&dims, DType::I64)?;
-        let (lines, dtype) = (&self.lines, self.lines.dtype());
-        arg_ranks(dtype, lines.view_of(), self.last(), ranks, chosen.view_mut());
+        let lines = &self.lines;
+        arg_ranks(lines.view_of(), self.last(), ranks, chosen.view_mut());
         taken_along(op, lines, self.last(), &chosen)
     }
 
-    /// `value`, but NaN for lines that hold one.
+    /// `value`, but NaN for lines that hold one; the gradient then goes to the NaN elements, in equal shares.
     fn unless_spoiled(&self, value: &Tensor) -> Result<Tensor> {
-        if !value.dtype().is_float() {
+        if !value.dtype().is_float() || !any_true(&self.spoiled)? {
             return Ok(value.clone());
         }
-        where_(
-            &self.spoiled,
-            &Operand::Scalar(Scalar::Float(f64::NAN)),
-            &Operand::Tensor(value.clone()),
-        )
+        let nan = extreme_over(Reduction::Max, "max", &self.lines, &[self.last()])?;
+        let nan = broadcast_to(&astype(&nan, value.dtype())?, value.shape())?;
+        where_(&self.spoiled, &Operand::Tensor(nan), &Operand::Tensor(value.clone()))
     }
 }
 

@@ -18,7 +18,7 @@ use crate::ops::core::layout::{
 };
 use crate::ops::core::structured::{Record, batched, finish_batched, move_cost};
 use crate::ops::elementwise::arith::{DIVIDE, MULTIPLY, SUBTRACT};
-use crate::ops::elementwise::compare::EQUAL;
+use crate::ops::elementwise::compare::{EQUAL, LOGICAL_AND, LOGICAL_OR, isnan};
 use crate::ops::fold::norms::root;
 use crate::ops::fold::scan::product_of_others;
 use crate::tensor::Tensor;
@@ -121,12 +121,28 @@ pub(crate) fn extreme_over(
             };
             let (x, y) = (cx.saved(0)?, cx.saved(1)?);
             // The choice is locally constant: the mask is a constant also at second order.
-            let mask = astype(&binary(&EQUAL, &x.detach(), &y.detach())?, g.dtype())?;
+            let mask = astype(&chosen(&x.detach(), &y.detach())?, g.dtype())?;
             let share = binary(&DIVIDE, &mask, &sum_over(&mask, axes, true)?)?;
             cx.give(0, binary(&MULTIPLY, &g, &share)?);
             Ok(())
         },
     }))
+}
+
+/// Where the elements are the extreme: equal to it, or NaN as it is.
+fn chosen(x: &Tensor, extreme: &Tensor) -> Result<Tensor> {
+    let equal = binary(&EQUAL, x, extreme)?;
+    let spoiled = isnan(extreme)?;
+    if !any_true(&spoiled)? {
+        return Ok(equal);
+    }
+    binary(&LOGICAL_OR, &equal, &binary(&LOGICAL_AND, &isnan(x)?, &spoiled)?)
+}
+
+/// Whether any element of a mask is true.
+pub(crate) fn any_true(mask: &Tensor) -> Result<bool> {
+    let axes: ShapeVec = (0..mask.ndim()).collect();
+    reduced(Reduction::Any, mask, &axes, DType::Bool)?.item::<bool>()
 }
 
 /// Mean over resolved axes, as a float.
@@ -165,7 +181,7 @@ fn from_lines(x: &Tensor, dims: &[usize], axes: &[usize]) -> Result<Tensor> {
 
 /// Product over resolved axes.
 fn prod_over(x: &Tensor, axes: &[usize], keepdims: bool) -> Result<Tensor> {
-    let dtype = if x.dtype().is_float() { x.dtype() } else { DType::I64 };
+    let dtype = x.dtype().accumulates();
     let out = finish_batched(reduced(Reduction::Prod, x, axes, dtype)?, &[x], |_| {
         Record {
             name: "prod",
@@ -290,7 +306,7 @@ fn arg_extreme(
     };
     need_elements(name, &flat, &axes)?;
     let out = Tensor::empty(&kept_dims(flat.shape(), &axes), DType::I64)?;
-    kernels::arg_reduce(largest, flat.dtype(), flat.view_of(), axes[0], out.view_mut());
+    kernels::arg_reduce(largest, flat.view_of(), axes[0], out.view_mut());
     match (axis, keepdims) {
         (None, true) => reshape_dims(&out, &vec![1; x.ndim()]),
         (None, false) => reshape_dims(&out, &[]),

@@ -17,8 +17,8 @@ use crate::ops::core::layout::{astype, reshape_dims};
 use crate::ops::core::places::{Places, take_rows};
 use crate::ops::core::structured::{Record, SavedList, finish, finish_batched, move_cost};
 use crate::ops::core::view::{Step, embed, slice_axis};
-use crate::ops::elementwise::arith::{MULTIPLY, SUBTRACT};
-use crate::ops::elementwise::compare::EQUAL;
+use crate::ops::elementwise::arith::{DIVIDE, MULTIPLY, SUBTRACT};
+use crate::ops::elementwise::compare::{EQUAL, equal, isfinite, not_equal};
 use crate::ops::elementwise::select::where_;
 use crate::ops::elementwise::unary::exp;
 use crate::ops::shape::join::concatenate;
@@ -39,7 +39,7 @@ fn at_least_1d(x: &Tensor) -> Result<Tensor> {
 
 /// The dtype that a running sum or product has: NumPy's, integers widened to int64.
 fn widened(x: &Tensor, dtype: Option<DType>) -> Result<Tensor> {
-    astype(x, dtype.unwrap_or(if x.dtype().is_float() { x.dtype() } else { DType::I64 }))
+    astype(x, dtype.unwrap_or(x.dtype().accumulates()))
 }
 
 /// An axis back to front; a view.
@@ -66,14 +66,14 @@ fn moved_down(x: &Tensor, axis: usize) -> Result<Tensor> {
 
 fn folded(op: Scan, x: &Tensor, axis: usize) -> Result<Tensor> {
     let out = Tensor::empty(x.shape(), x.dtype())?;
-    kernels::scan::scan(op, x.dtype(), x.view_of(), axis, out.view_mut());
+    kernels::scan::scan(op, x.view_of(), axis, out.view_mut());
     Ok(out)
 }
 
 /// `s[i] = a[i] s[i - 1] + b[i]` along an axis, with 0 before the first.
 fn recurrence(a: &Tensor, b: &Tensor, axis: usize) -> Result<Tensor> {
     let out = Tensor::empty(b.shape(), b.dtype())?;
-    kernels::scan::recurrence(b.dtype(), a.view_of(), b.view_of(), axis, out.view_mut());
+    kernels::scan::recurrence(a.view_of(), b.view_of(), axis, out.view_mut());
     Ok(finish(out, &[a, b], |out| Record {
         name: "recurrence",
         cost: 6.0 * move_cost(out),
@@ -154,10 +154,18 @@ pub(crate) fn product_of_others(x: &Tensor, axis: usize) -> Result<Tensor> {
     binary(&MULTIPLY, &ahead, &reversed(&behind, axis)?)
 }
 
-/// 0 in place of -inf, so that a difference of two of them is no NaN.
-pub(crate) fn without_minus_infinity(y: &Tensor) -> Result<Tensor> {
-    let empty = binary_scalar(&EQUAL, &y.detach(), Scalar::Float(f64::NEG_INFINITY))?;
-    where_(&empty, &Operand::Scalar(Scalar::Float(0.0)), &Operand::Tensor(y.clone()))
+/// The running largest element of each line, 0 where it is no number, and the factor that carries a running sum of
+/// `e^(x - largest)` from the place before: both constants, of which the value does not depend.
+fn running_level(x: &Tensor, axis: usize) -> Result<[Tensor; 2]> {
+    let number = |v: f64| Operand::Scalar(Scalar::Float(v));
+    let (top, _) = cumulative_extreme("logcumsumexp", true, &x.detach(), Some(axis as isize))?;
+    let finite = isfinite(&top)?;
+    let level = where_(&finite, &Operand::Tensor(top), &number(0.0))?;
+    let fall = exp(&binary(&SUBTRACT, &moved_up(&level, axis)?, &level)?)?;
+    // Beside an infinity a sum of finite terms counts nothing, and one of none has nothing to carry.
+    let before = not_equal(&moved_up(&astype(&finite, x.dtype())?, axis)?, &Tensor::from(0.0))?;
+    let alike = equal(&finite, &before)?;
+    Ok([level, where_(&alike, &Operand::Tensor(fall), &number(0.0))?])
 }
 
 fn cumulative_logsumexp(x: &Tensor, axis: usize) -> Result<Tensor> {
@@ -165,18 +173,23 @@ fn cumulative_logsumexp(x: &Tensor, axis: usize) -> Result<Tensor> {
         name: "logcumsumexp",
         cost: 12.0 * move_cost(out),
         params: axis,
-        saved: smallvec![Saved::input(x, 0), Saved::output(out, 0)],
+        saved: smallvec![Saved::input(x, 0)],
         backward: |&axis, cx| {
             let Some(g) = cx.take_grad(0) else {
                 return Ok(());
             };
-            let (x, y) = (cx.saved(0)?, cx.saved(1)?);
-            // Relative to the running value, every factor is at most 1: nothing overflows.
-            let level = without_minus_infinity(&y)?;
-            let growth = exp(&binary(&SUBTRACT, &moved_up(&y, axis)?, &level)?)?;
-            let after = recurrence_from_end(&growth, &g, axis)?;
-            let share = exp(&binary(&SUBTRACT, &x, &level)?)?;
-            cx.give(0, binary(&MULTIPLY, &share, &after)?);
+            let x = cx.saved(0)?;
+            // Sums of exponentials relative to the running maximum: nothing overflows, and no share is lost to the
+            // rounding of a large value.
+            let [level, fall] = running_level(&x, axis)?;
+            let part = exp(&binary(&SUBTRACT, &x, &level)?)?;
+            let sums = recurrence(&fall, &part, axis)?;
+            let none = binary_scalar(&EQUAL, &sums.detach(), Scalar::Float(0.0))?;
+            let one = Operand::Scalar(Scalar::Float(1.0));
+            let sums = where_(&none, &one, &Operand::Tensor(sums))?;
+            let growth = binary(&DIVIDE, &moved_up(&sums, axis)?, &sums)?;
+            let after = recurrence_from_end(&binary(&MULTIPLY, &fall, &growth)?, &g, axis)?;
+            cx.give(0, binary(&MULTIPLY, &binary(&DIVIDE, &part, &sums)?, &after)?);
             Ok(())
         },
     }))
@@ -189,9 +202,9 @@ fn cumulative_extreme(
     x: &Tensor,
     axis: Option<isize>,
 ) -> Result<(Tensor, Tensor)> {
-    let (x, axis) = line(op, x, axis)?;
+    let (x, axis) = line(op, &at_least_1d(x)?, axis)?;
     let index = Tensor::empty(x.shape(), DType::I64)?;
-    kernels::scan::scan_extreme(largest, x.dtype(), x.view_of(), axis, index.view_mut());
+    kernels::scan::scan_extreme(largest, x.view_of(), axis, index.view_mut());
     Ok((taken_along(op, &x, axis, &index)?, index))
 }
 
@@ -221,7 +234,7 @@ crate::operations! { family "cumulative";
     }
     /// Running `ln(sum(e^x))` along an axis (or of the flattened tensor), without overflow. Derivative: the share of each element in all later sums.
     fn logcumsumexp(x: Tensor, axis: Option<isize> = None) -> Tensor {
-        let (x, axis) = line("logcumsumexp", &astype(x, x.dtype().to_float())?, axis)?;
+        let (x, axis) = line("logcumsumexp", &astype(&at_least_1d(x)?, x.dtype().to_float())?, axis)?;
         cumulative_logsumexp(&x, axis)
     }
     /// Running maximum along an axis (or of the flattened tensor) and its index, the last of equals. Derivative: `g` to the element chosen.

@@ -17,7 +17,7 @@ use crate::ops::elementwise::arith::{MULTIPLY, SUBTRACT};
 use crate::ops::elementwise::compare::{equal, not_equal};
 use crate::tensor::Tensor;
 
-type RowKernel = fn(DType, View<'_>, ViewMut<'_>);
+type RowKernel = fn(View<'_>, ViewMut<'_>);
 
 /// The axis exchanged with the last one.
 fn exchanged(x: &Tensor, axis: usize) -> Result<Tensor> {
@@ -29,18 +29,18 @@ fn exchanged(x: &Tensor, axis: usize) -> Result<Tensor> {
 fn along(x: &Tensor, axis: usize, kernel: RowKernel) -> Result<Tensor> {
     let rows = exchanged(&x.detach(), axis)?.contiguous()?;
     let out = Tensor::empty(rows.shape(), x.dtype())?;
-    kernel(x.dtype(), rows.view_of(), out.view_mut());
+    kernel(rows.view_of(), out.view_mut());
     exchanged(&out, axis)
 }
 
-type RowGradient = fn(DType, View<'_>, View<'_>, ViewMut<'_>);
+type RowGradient = fn(View<'_>, View<'_>, ViewMut<'_>);
 
 /// The fused derivative from the result `y`, along any axis.
 fn along_backward(y: &Tensor, g: &Tensor, axis: usize, kernel: RowGradient) -> Result<Tensor> {
     let rows = exchanged(&broadcast_to(&y.detach(), g.shape())?, axis)?.contiguous()?;
     let g = exchanged(&g.detach(), axis)?.contiguous()?;
     let out = Tensor::empty(rows.shape(), y.dtype())?;
-    kernel(y.dtype(), rows.view_of(), g.view_of(), out.view_mut());
+    kernel(rows.view_of(), g.view_of(), out.view_mut());
     exchanged(&out, axis)
 }
 
@@ -96,14 +96,7 @@ pub(crate) fn class_losses(x: &Tensor, target: &Tensor, ignore: i64) -> Result<T
     let losses = Tensor::empty(target.shape(), x.dtype())?;
     let stats = Tensor::empty(&[target.size(), 2], x.dtype())?;
     let (view, classes) = (rows.view_of(), target.view_of());
-    kernels::softmax::cross_entropy(
-        x.dtype(),
-        view,
-        classes,
-        ignore,
-        losses.view_mut(),
-        stats.view_mut(),
-    )?;
+    kernels::softmax::cross_entropy(view, classes, ignore, losses.view_mut(), stats.view_mut())?;
     Ok(finish(losses, &[x], |_| Record {
         name: "cross_entropy",
         cost: 4.0 * move_cost(x),
@@ -120,7 +113,6 @@ pub(crate) fn class_losses(x: &Tensor, target: &Tensor, ignore: i64) -> Result<T
                 let (x, g) = (x.contiguous()?, g.contiguous()?);
                 let out = Tensor::empty(x.shape(), x.dtype())?;
                 kernels::softmax::cross_entropy_backward(
-                    x.dtype(),
                     x.view_of(),
                     target.view_of(),
                     ignore,

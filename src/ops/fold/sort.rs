@@ -8,6 +8,7 @@ use std::cmp::Ordering;
 
 use crate::array::{ShapeVec, normalize_axis};
 use crate::dtype::DType;
+use crate::dtype::with_dtype;
 use crate::error::{Error, Result};
 use crate::graph;
 use crate::kernels::{self, order::Key};
@@ -16,7 +17,6 @@ use crate::ops::core::layout::{astype, reshape_dims, vector};
 use crate::ops::core::places::integers;
 use crate::ops::fold::scan::taken_along;
 use crate::tensor::Tensor;
-use crate::with_dtype;
 
 /// The indices of the first `wanted` elements in order along an axis.
 pub(crate) fn order_along(
@@ -28,7 +28,7 @@ pub(crate) fn order_along(
     let mut dims = ShapeVec::from_slice(x.shape());
     dims[axis] = wanted;
     let index = Tensor::empty(&dims, DType::I64)?;
-    kernels::order::arg_order(descending, x.dtype(), x.view_of(), axis, index.view_mut());
+    kernels::order::arg_order(descending, x.view_of(), axis, index.view_mut());
     Ok(index)
 }
 
@@ -45,7 +45,7 @@ fn sorted(op: &'static str, x: &Tensor, axis: Option<isize>, descending: bool) -
     if !(graph::recording() && x.requires_grad()) {
         // Nobody asks where an element came from.
         let out = Tensor::empty(x.shape(), x.dtype())?;
-        kernels::order::sort(descending, x.dtype(), x.view_of(), axis, out.view_mut());
+        kernels::order::sort(descending, x.view_of(), axis, out.view_mut());
         return Ok(out.unrecorded(std::iter::once(&x)));
     }
     let index = order_along(&x, axis, x.shape()[axis], descending)?;

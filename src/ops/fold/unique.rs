@@ -7,6 +7,7 @@
 use std::cmp::Ordering;
 
 use crate::array::{ShapeVec, normalize_axis};
+use crate::dtype::with_dtype;
 use crate::error::Result;
 use crate::graph;
 use crate::kernels::order::Key;
@@ -15,7 +16,6 @@ use crate::ops::core::layout::{permute_axes, reshape_dims};
 use crate::ops::fold::scan::taken_along;
 use crate::ops::fold::sort::{order_along, sort};
 use crate::tensor::Tensor;
-use crate::with_dtype;
 
 /// What stands for each of the distinct things.
 #[derive(Default)]

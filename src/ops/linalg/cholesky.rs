@@ -32,7 +32,7 @@ fn half_diagonal(n: usize, like: &Tensor) -> Result<Tensor> {
 
 fn lower_factor(a: &Tensor) -> Result<Tensor> {
     let out = Tensor::empty(a.shape(), a.dtype())?;
-    kernels::linalg::cholesky(a.dtype(), a.view_of(), out.view_mut()).map_err(|i| {
+    kernels::linalg::cholesky(a.view_of(), out.view_mut()).map_err(|i| {
         refuse(
             "cholesky",
             a,

@@ -69,7 +69,7 @@ fn cofactors(a: &Tensor, d: &Tensor, again: bool) -> Result<Tensor> {
     }
     if !again {
         let out = Tensor::empty(a.shape(), a.dtype())?;
-        kernels::linalg::cofactor(a.dtype(), a.view_of(), out.view_mut())
+        kernels::linalg::cofactor(a.view_of(), out.view_mut())
             .map_err(|i| unsettled("det", a, i))?;
         return Ok(out);
     }
@@ -87,7 +87,7 @@ fn cofactors(a: &Tensor, d: &Tensor, again: bool) -> Result<Tensor> {
 
 fn determinants(a: &Tensor) -> Result<Tensor> {
     let out = Tensor::empty(lead(a), a.dtype())?;
-    kernels::linalg::det(a.dtype(), a.view_of(), out.view_mut());
+    kernels::linalg::det(a.view_of(), out.view_mut());
     Ok(finish(out, &[a], |out| Record {
         name: "det",
         cost: cost(a, 2.0),
@@ -116,7 +116,7 @@ crate::operations! { family "linear algebra";
     fn slogdet(x: Tensor) -> (Tensor, Tensor) {
         let a = square("slogdet", x)?;
         let (sign, log) = (Tensor::empty(lead(&a), a.dtype())?, Tensor::empty(lead(&a), a.dtype())?);
-        kernels::linalg::slogdet(a.dtype(), a.view_of(), sign.view_mut(), log.view_mut());
+        kernels::linalg::slogdet(a.view_of(), sign.view_mut(), log.view_mut());
         let mut outs = finish_many(vec![log], &[&a], |_| Record {
             name: "slogdet",
             cost: cost(&a, 2.0),

@@ -30,7 +30,7 @@ fn decomposed(op: &'static str, a: &Tensor, triangle: &str) -> Result<(Tensor, T
     let a = square(op, a)?;
     let w = Tensor::empty(&with_last(&a, &[columns(&a)]), a.dtype())?;
     let v = Tensor::empty(a.shape(), a.dtype())?;
-    kernels::linalg::eigh(a.dtype(), a.view_of(), lower, w.view_mut(), v.view_mut())
+    kernels::linalg::eigh(a.view_of(), lower, w.view_mut(), v.view_mut())
         .map_err(|i| unsettled(op, &a, i))?;
     let mut outs = finish_many(vec![w, v], &[&a], |outs| Record {
         name: "eigh",

@@ -59,7 +59,7 @@ fn reduced(a: &Tensor) -> Result<(Tensor, Tensor)> {
     let k = rows(a).min(columns(a));
     let q = Tensor::empty(&with_last(a, &[rows(a), k]), a.dtype())?;
     let r = Tensor::empty(&with_last(a, &[k, columns(a)]), a.dtype())?;
-    kernels::linalg::qr(a.dtype(), a.view_of(), q.view_mut(), r.view_mut());
+    kernels::linalg::qr(a.view_of(), q.view_mut(), r.view_mut());
     let mut outs = finish_many(vec![q, r], &[a], |outs| Record {
         name: "qr",
         cost: cost(a, 4.0),
@@ -107,7 +107,7 @@ pub(super) fn complete(op: &'static str, u: &Tensor) -> Result<Tensor> {
         return Ok(u.clone());
     }
     let out = Tensor::empty(&with_last(u, &[rows(u), rows(u)]), u.dtype())?;
-    kernels::linalg::complete(u.dtype(), u.view_of(), out.view_mut());
+    kernels::linalg::complete(u.view_of(), out.view_mut());
     Ok(finish(out, &[u], |out| Record {
         name: "complete",
         cost: cost(out, 2.0),

@@ -20,8 +20,7 @@ use crate::tensor::Tensor;
 /// The inverse of float matrices; `op` is named when one is singular.
 pub(super) fn inverse(op: &'static str, a: &Tensor) -> Result<Tensor> {
     let out = Tensor::empty(a.shape(), a.dtype())?;
-    kernels::linalg::inverse(a.dtype(), a.view_of(), out.view_mut())
-        .map_err(|i| singular(op, a, i))?;
+    kernels::linalg::inverse(a.view_of(), out.view_mut()).map_err(|i| singular(op, a, i))?;
     Ok(finish_batched(out, &[a], |out| Record {
         name: "inv",
         cost: cost(a, 2.0),
@@ -41,7 +40,7 @@ pub(super) fn inverse(op: &'static str, a: &Tensor) -> Result<Tensor> {
 /// Solutions of float systems whose stacks have one shape.
 fn solved(a: &Tensor, b: &Tensor) -> Result<Tensor> {
     let out = Tensor::empty(b.shape(), b.dtype())?;
-    kernels::linalg::solve(a.dtype(), a.view_of(), b.view_of(), out.view_mut())
+    kernels::linalg::solve(a.view_of(), b.view_of(), out.view_mut())
         .map_err(|i| singular("solve", a, i))?;
     Ok(finish(out, &[a, b], |out| Record {
         name: "solve",
@@ -74,7 +73,7 @@ pub(super) struct Reading {
 pub(super) fn solved_triangular(a: &Tensor, b: &Tensor, how: Reading) -> Result<Tensor> {
     let out = Tensor::empty(b.shape(), b.dtype())?;
     let flags = (how.lower, how.transposed, how.unit);
-    kernels::linalg::solve_triangular(a.dtype(), a.view_of(), b.view_of(), out.view_mut(), flags)
+    kernels::linalg::solve_triangular(a.view_of(), b.view_of(), out.view_mut(), flags)
         .map_err(|i| singular("solve_triangular", a, i))?;
     Ok(finish(out, &[a, b], |out| Record {
         name: "solve_triangular",

@@ -22,6 +22,7 @@ use crate::ops::core::structured::{Cx, Record, finish, finish_many};
 use crate::ops::elementwise::arith::divide;
 use crate::ops::elementwise::compare::{equal, logical_and, logical_or, not_equal};
 use crate::ops::elementwise::select::where_;
+use crate::ops::fold::reduce::any_true;
 use crate::ops::shape::diagonal::diag_embed;
 use crate::tensor::Tensor;
 
@@ -142,7 +143,7 @@ fn factors(op: &'static str, a: &Tensor) -> Result<[Tensor; 3]> {
     let u = Tensor::empty(&with_last(a, &[rows(a), k]), a.dtype())?;
     let s = Tensor::empty(&with_last(a, &[k]), a.dtype())?;
     let vt = Tensor::empty(&with_last(a, &[k, columns(a)]), a.dtype())?;
-    kernels::linalg::svd(a.dtype(), a.view_of(), u.view_mut(), s.view_mut(), vt.view_mut())
+    kernels::linalg::svd(a.view_of(), u.view_mut(), s.view_mut(), vt.view_mut())
         .map_err(|i| unsettled(op, a, i))?;
     Ok([u, s, vt])
 }
@@ -165,6 +166,13 @@ pub(super) fn reduced(op: &'static str, a: &Tensor) -> Result<[Tensor; 3]> {
     })
 }
 
+/// Which matrices keep fewer singular values than `size`, as a mask of shape (…, 1, 1); `None` when none does.
+fn rank_below(kept: &Tensor, size: usize) -> Result<Option<Tensor>> {
+    let rank = kept.sum(Axes::from(-1), true, None)?;
+    let below = crate::ops::elementwise::compare::less(&rank, &Tensor::from(size as i64))?;
+    Ok(if any_true(&below)? { Some(down(&below)?) } else { None })
+}
+
 /// The pseudo-inverse of float matrices; singular values below `cutoff` times the largest count as 0.
 pub(super) fn pseudo_inverse(a: &Tensor, cutoff: f64) -> Result<Tensor> {
     let [u, s, vt] = factors("pinv", a)?;
@@ -177,24 +185,33 @@ pub(super) fn pseudo_inverse(a: &Tensor, cutoff: f64) -> Result<Tensor> {
     let safe = where_(&kept, &Operand::Tensor(s), &number(1.0))?;
     let reciprocal = where_(&kept, &Operand::Tensor(safe.reciprocal()?), &number(0.0))?;
     let out = mm(&mul(&t(&vt)?, &across(&reciprocal)?)?, &t(&u)?)?;
+    let free = [rank_below(&kept, rows(a))?, rank_below(&kept, columns(a))?];
     Ok(finish(out, &[a], |out| Record {
         name: "pinv",
         cost: cost(a, 6.0),
-        params: (),
+        params: free,
         saved: smallvec![Saved::input(a, 0), Saved::output(out, 0)],
-        backward: |(), cx| {
+        backward: |[rows_free, columns_free], cx| {
             let Some(g) = cx.take_grad(0) else {
                 return Ok(());
             };
             let (a, p) = (cx.saved(0)?, cx.saved(1)?);
             let (pt, gt) = (t(&p)?, t(&g)?);
             let inner = negative(&mm(&mm(&pt, &g)?, &pt)?)?;
-            // What the rank lets through: (1 - a p) gᵀ p pᵀ + pᵀ p gᵀ (1 - p a).
-            let left = mm(&mm(&gt, &p)?, &pt)?;
-            let left = sub(&left, &mm(&a, &mm(&p, &left)?)?)?;
-            let right = mm(&pt, &mm(&p, &gt)?)?;
-            let right = sub(&right, &mm(&mm(&right, &p)?, &a)?)?;
-            cx.give(0, add(&inner, &add(&left, &right)?)?);
+            // What the rank lets through: (1 - a p) gᵀ p pᵀ + pᵀ p gᵀ (1 - p a). At full rank a projector is 0, and
+            // what rounding leaves of it would be noise in the next derivative.
+            let mut total = inner;
+            if let Some(free) = rows_free {
+                let left = mm(&mm(&gt, &p)?, &pt)?;
+                let left = sub(&left, &mm(&a, &mm(&p, &left)?)?)?;
+                total = add(&total, &where_(free, &Operand::Tensor(left), &number(0.0))?)?;
+            }
+            if let Some(free) = columns_free {
+                let right = mm(&pt, &mm(&p, &gt)?)?;
+                let right = sub(&right, &mm(&mm(&right, &p)?, &a)?)?;
+                total = add(&total, &where_(free, &Operand::Tensor(right), &number(0.0))?)?;
+            }
+            cx.give(0, total);
             Ok(())
         },
     }))

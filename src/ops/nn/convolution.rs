@@ -42,7 +42,6 @@ fn convolved(g: &Geometry, x: &Tensor, w: &Tensor, bias: Option<&Tensor>) -> Res
     let bias = bias.map(|b| b.contiguous()).transpose()?;
     let out = Tensor::empty(&result_dims(g), x.dtype())?;
     convolution::convolve(
-        x.dtype(),
         g,
         x.view_of(),
         w.view_of(),
@@ -83,7 +82,7 @@ fn convolved(g: &Geometry, x: &Tensor, w: &Tensor, bias: Option<&Tensor>) -> Res
 fn spread(g: &Geometry, y: &Tensor, w: &Tensor) -> Result<Tensor> {
     let (y, w) = (y.contiguous()?, w.contiguous()?);
     let out = Tensor::empty(&image_dims(g), y.dtype())?;
-    convolution::spread(y.dtype(), g, y.view_of(), w.view_of(), out.view_mut())?;
+    convolution::spread(g, y.view_of(), w.view_of(), out.view_mut())?;
     Ok(finish(out, &[&y, &w], |_| Record {
         name: "conv_transpose2d",
         cost: 2.0 * cost(g),
@@ -110,7 +109,7 @@ fn spread(g: &Geometry, y: &Tensor, w: &Tensor) -> Result<Tensor> {
 fn correlated(g: &Geometry, x: &Tensor, y: &Tensor) -> Result<Tensor> {
     let (x, y) = (x.contiguous()?, y.contiguous()?);
     let out = Tensor::empty(&kernel_dims(g), x.dtype())?;
-    convolution::correlate(x.dtype(), g, x.view_of(), y.view_of(), out.view_mut())?;
+    convolution::correlate(g, x.view_of(), y.view_of(), out.view_mut())?;
     Ok(finish(out, &[&x, &y], |_| Record {
         name: "correlate2d",
         cost: 2.0 * cost(g),

@@ -7,11 +7,13 @@
 use super::loss::{alike, reduce, unknown_reduction};
 use crate::dtype::DType;
 use crate::error::{Error, Result};
-use crate::ops::core::declare::Scalar;
+use crate::ops::core::declare::{Operand, Scalar};
 use crate::ops::core::elementwise::{binary, binary_scalar, scalar_binary, unary};
 use crate::ops::core::layout::astype;
 use crate::ops::elementwise::activation::SOFTPLUS;
 use crate::ops::elementwise::arith::{ADD, MULTIPLY, SUBTRACT};
+use crate::ops::elementwise::compare::EQUAL;
+use crate::ops::elementwise::select::where_;
 use crate::tensor::Tensor;
 
 elementwise_specs! {
@@ -23,7 +25,11 @@ elementwise_specs! {
     }
     /// `bernoulli(sigmoid(a), b)` without the sigmoid. Derivatives: `g (sigmoid(a) - b)` and `-g a`.
     fn bernoulli_logits(a, b) = BERNOULLI_LOGITS {
-        forward { float: |a, b| a.max(R::lit(0.0)) - a * b + (-a.abs()).exp().log1p(); cost: 2.0; }
+        forward { float: |a, b| {
+            // A certain and right answer costs nothing, also at an infinite logit.
+            let wrong = R::select(a.gt(R::lit(0.0)), 1.0 - b, b);
+            R::select(wrong.eq(R::lit(0.0)), R::lit(0.0), a.abs() * wrong) + (-a.abs()).exp().log1p()
+        }; cost: 2.0; }
         by a { float |g, a, b| g * (a.sigmoid() - b) }
         by b { float |g, a| -g * a }
     }
@@ -87,7 +93,10 @@ crate::operations! { family "losses";
             // The positive part once more, pos_weight - 1 times.
             let extra = binary(&MULTIPLY, &target, &binary_scalar(&SUBTRACT, pos_weight, Scalar::Float(1.0))?)?;
             let positive = unary(&SOFTPLUS, &x.negative()?)?;
-            losses = binary(&ADD, &losses, &binary(&MULTIPLY, &extra, &positive)?)?;
+            let more = binary(&MULTIPLY, &extra, &positive)?;
+            let none = binary_scalar(&EQUAL, &extra.detach(), Scalar::Float(0.0))?;
+            let zero = Operand::Scalar(Scalar::Float(0.0));
+            losses = binary(&ADD, &losses, &where_(&none, &zero, &Operand::Tensor(more))?)?;
         }
         reduce("binary_cross_entropy_with_logits", &weighted(losses, weight)?, &reduction)
     }

@@ -86,7 +86,6 @@ fn fused_gradient(p: &Params, g: &Tensor, cx: &mut Cx<'_>) -> Result<()> {
     ];
     let [to_x, to_weight, to_bias] = outs.each_ref().map(|out| out.as_ref().map(Tensor::view_mut));
     kernels::normalize::backward(
-        x.dtype(),
         x.view_of(),
         weight.as_ref().map(Tensor::view_of),
         stats.view_of(),
@@ -115,7 +114,6 @@ fn normalized(
     let y = Tensor::empty(x.shape(), x.dtype())?;
     let stats = Tensor::empty(&[x.shape()[0], 2], x.dtype())?;
     kernels::normalize::forward(
-        x.dtype(),
         rows.view_of(),
         [w.as_ref().map(Tensor::view_of), b.as_ref().map(Tensor::view_of)],
         eps,

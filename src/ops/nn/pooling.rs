@@ -39,7 +39,7 @@ fn cost(g: &Geometry) -> f32 {
 fn taken(g: &Geometry, x: &Tensor, places: &Tensor) -> Result<Tensor> {
     let x = x.contiguous()?;
     let out = Tensor::empty(&result_dims(g), x.dtype())?;
-    pooling::take(x.dtype(), g, x.view_of(), places.view_of(), out.view_mut());
+    pooling::take(g, x.view_of(), places.view_of(), out.view_mut());
     Ok(recorded_take(g, &x, places, out))
 }
 
@@ -64,7 +64,7 @@ fn recorded_take(g: &Geometry, x: &Tensor, places: &Tensor, out: Tensor) -> Tens
 fn put(g: &Geometry, y: &Tensor, places: &Tensor) -> Result<Tensor> {
     let y = y.contiguous()?;
     let out = Tensor::zeros(&image_dims(g), y.dtype())?;
-    pooling::put(y.dtype(), g, y.view_of(), places.view_of(), out.view_mut());
+    pooling::put(g, y.view_of(), places.view_of(), out.view_mut());
     Ok(finish(out, &[&y], |_| Record {
         name: "max_unpool2d",
         cost: move_cost(&y),
@@ -88,7 +88,7 @@ fn summed(g: &Geometry, x: &Tensor) -> Result<Tensor> {
     if x.size() == 0 {
         return Tensor::zeros(&result_dims(g), x.dtype());
     }
-    pooling::sums(x.dtype(), g, x.view_of(), out.view_mut());
+    pooling::sums(g, x.view_of(), out.view_mut());
     Ok(finish(out, &[&x], |_| Record {
         name: "avg_pool2d",
         cost: cost(g),
@@ -108,7 +108,7 @@ fn summed(g: &Geometry, x: &Tensor) -> Result<Tensor> {
 fn spread(g: &Geometry, y: &Tensor) -> Result<Tensor> {
     let y = y.contiguous()?;
     let out = Tensor::zeros(&image_dims(g), y.dtype())?;
-    pooling::spread(y.dtype(), g, y.view_of(), out.view_mut());
+    pooling::spread(g, y.view_of(), out.view_mut());
     Ok(finish(out, &[&y], |_| Record {
         name: "avg_unpool2d",
         cost: cost(g),
@@ -180,7 +180,7 @@ fn max_pool(x: &Tensor, call: &Call<'_>, indices: bool) -> Result<OneOrTuple> {
     if g.image.contains(&0) && out.size() > 0 {
         return Err(unfit(call.op, "windows without elements".into(), "give images with elements"));
     }
-    pooling::largest(x.dtype(), &g, x.view_of(), out.view_mut(), places.view_mut());
+    pooling::largest(&g, x.view_of(), out.view_mut(), places.view_mut());
     let largest = reshape_dims(&recorded_take(&g, &x, &places, out), &dims)?;
     Ok(if indices {
         OneOrTuple::Tuple(vec![largest, reshape_dims(&places, &dims)?])

@@ -91,7 +91,7 @@ fn plain(a: &Tensor, b: &Tensor, rule: &Gemm) -> Result<Option<(Tensor, f32)>> {
     let (x, y) = (rule.trans_a.then(|| turned(a)), rule.trans_b.then(|| turned(b)));
     let (x, y) = (x.as_ref().unwrap_or(a), y.as_ref().unwrap_or(b));
     let out = Tensor::empty(&[m, n], a.dtype())?;
-    kernels::matmul(a.dtype(), x.view_of(), y.view_of(), &out.view_mut());
+    kernels::matmul(x.view_of(), y.view_of(), &out.view_mut());
     scale(&out, rule.alpha);
     Ok(Some((out, 100.0 + (m * n * k) as f32 / FLOPS_PER_NS)))
 }
@@ -132,9 +132,9 @@ fn grouped(a: &Tensor, b: &Tensor, rule: &Gemm) -> Result<(Tensor, f32)> {
     let (x, y) = (left.matrices(a)?, right.matrices(b)?);
     let y = y.with_layout(columns(y.layout()));
     if left.batch.is_empty() {
-        kernels::matmul(a.dtype(), x.view_of(), y.view_of(), &target.view_mut());
+        kernels::matmul(x.view_of(), y.view_of(), &target.view_mut());
     } else {
-        kernels::matmul_batch(a.dtype(), x.view_of(), y.view_of(), &target.view_mut());
+        kernels::matmul_batch(x.view_of(), y.view_of(), &target.view_mut());
     }
     scale(&out, rule.alpha);
     let cost = 100.0 + (batch * m * n * size(left.inner)) as f32 / FLOPS_PER_NS;
@@ -153,6 +153,6 @@ fn columns(layout: &Layout) -> Layout {
 pub(crate) fn scale(out: &Tensor, alpha: f64) {
     if alpha != 1.0 {
         let ins = [In::View(out.view_of()), In::Float(alpha)];
-        apply(MULTIPLY.forward, out.dtype(), &ins, out.view_mut(), out.dtype(), &[]);
+        apply(MULTIPLY.forward, &ins, out.view_mut(), &[]);
     }
 }

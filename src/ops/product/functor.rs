@@ -269,8 +269,7 @@ pub fn add_fiber(
     let out = Tensor::empty(tensor.shape(), tensor.dtype())?;
     let spread = place.spread(&fiber.detach(), tensor.shape())?;
     if beta == 0.0 {
-        let (dtype, spread) = (out.dtype(), In::View(spread.view_of()));
-        apply(&SCALED, dtype, &[spread], out.view_mut(), dtype, &[alpha]);
+        apply(&SCALED, &[In::View(spread.view_of())], out.view_mut(), &[alpha]);
     } else {
         add_scaled(alpha, &spread, beta, &tensor, &out);
     }
@@ -303,13 +302,12 @@ pub fn add_fiber(
 /// Fills `out` with `alpha x + beta y`; operands and `out` agree in shape and dtype.
 #[inline]
 fn add_scaled(alpha: f64, x: &Tensor, beta: f64, y: &Tensor, out: &Tensor) {
-    let dtype: DType = out.dtype();
     let ins = [In::View(x.view_of()), In::View(y.view_of())];
     if alpha == 1.0 && beta == 1.0 {
         // The same bits as with the factors, at the cost of the plain sum.
-        apply(ADD.forward, dtype, &ins, out.view_mut(), dtype, &[]);
+        apply(ADD.forward, &ins, out.view_mut(), &[]);
     } else {
-        apply(&AXPBY, dtype, &ins, out.view_mut(), dtype, &[alpha, beta]);
+        apply(&AXPBY, &ins, out.view_mut(), &[alpha, beta]);
     }
 }
 

@@ -47,7 +47,7 @@ fn both_gradients(a: &Tensor, b: &Tensor, g: &Tensor) -> Result<[Tensor; 2]> {
     let outs = [Tensor::empty(&ga, g.dtype())?, Tensor::empty(&gb, g.dtype())?];
     let [ga, gb] = outs.each_ref().map(Tensor::view_mut);
     let (a, b, g_view) = (a.view_of(), b.view_of(), g.view_of());
-    kernels::matmul_both(g.dtype(), [(g_view, b, ga), (a, g_view, gb)]);
+    kernels::matmul_both([(g_view, b, ga), (a, g_view, gb)]);
     Ok(outs)
 }
 
@@ -91,9 +91,9 @@ pub(crate) fn product(a: &Tensor, b: &Tensor) -> Result<Tensor> {
     let (dims, cost) = product_dims(a, b)?;
     let out = Tensor::empty(&dims, a.dtype())?;
     if a.ndim() == 2 && b.ndim() == 2 {
-        kernels::matmul(a.dtype(), a.view_of(), b.view_of(), &out.view_mut());
+        kernels::matmul(a.view_of(), b.view_of(), &out.view_mut());
     } else {
-        kernels::matmul_batch(a.dtype(), a.view_of(), b.view_of(), &out.view_mut());
+        kernels::matmul_batch(a.view_of(), b.view_of(), &out.view_mut());
     }
     Ok(finish_batched(out, &[a, b], |_| Record {
         name: "matmul",

@@ -24,8 +24,8 @@ impl Tensor {
     pub fn full(dims: &[usize], value: Scalar, dtype: DType) -> Result<Tensor> {
         let out = Tensor::empty(dims, dtype)?;
         match value {
-            Scalar::Int(i) => kernels::fill_int(dtype, i, out.view_mut()),
-            other => kernels::fill(dtype, other.as_f64(), out.view_mut()),
+            Scalar::Int(i) => kernels::fill_int(i, out.view_mut()),
+            other => kernels::fill(other.as_f64(), out.view_mut()),
         }
         Ok(out)
     }
@@ -33,7 +33,7 @@ impl Tensor {
     /// A tensor of zeros.
     pub fn zeros(dims: &[usize], dtype: DType) -> Result<Tensor> {
         let out = Tensor::empty(dims, dtype)?;
-        kernels::zero(dtype, out.view_mut());
+        kernels::zero(out.view_mut());
         Ok(out)
     }
 
@@ -54,7 +54,7 @@ impl Tensor {
     /// A fresh contiguous copy outside the graph.
     pub(crate) fn duplicate(&self) -> Result<Tensor> {
         let out = Tensor::empty(self.shape(), self.dtype())?;
-        kernels::copy(self.dtype(), self.view_of(), out.view_mut());
+        kernels::copy(self.view_of(), out.view_mut());
         Ok(out)
     }
 

@@ -51,7 +51,7 @@ fn rolled(x: &Tensor, moves: &[(usize, usize)]) -> Result<Tensor> {
             from = from.slice(axis, source, 1, len);
             to = to.slice(axis, target, 1, len);
         }
-        kernels::copy(x.dtype(), x.with_layout(from).view_of(), out.with_layout(to).view_mut());
+        kernels::copy(x.with_layout(from).view_of(), out.with_layout(to).view_mut());
     }
     Ok(out)
 }

@@ -52,7 +52,7 @@ pub(crate) fn join(pieces: &[Tensor], axis: usize) -> Result<Tensor> {
         let len = piece.shape()[axis];
         let part = out.layout().slice(axis, start, 1, len);
         let target = ViewMut::of(out.storage(), &part, out.dtype());
-        kernels::copy(out.dtype(), piece.view_of(), target);
+        kernels::copy(piece.view_of(), target);
         start += len;
     }
     let inputs: SmallVec<[&Tensor; 8]> = pieces.iter().collect();

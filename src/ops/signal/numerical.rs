@@ -62,7 +62,7 @@ fn correlate(a: &Tensor, v: &Tensor) -> Result<Tensor> {
     let windows = a.with_layout(a.layout().unfold(0, m, 1));
     let column = v.with_layout(v.layout().insert_axis(1));
     let out = Tensor::empty(&[n - m + 1, 1], a.dtype())?;
-    kernels::matmul(a.dtype(), windows.view_of(), column.view_of(), &out.view_mut());
+    kernels::matmul(windows.view_of(), column.view_of(), &out.view_mut());
     let out = out.relaid(crate::array::Layout::contiguous(&[n - m + 1])?);
     Ok(finish(out, &[a, v], |out| Record {
         name: "convolve",
@@ -90,7 +90,7 @@ fn convolve_full(a: &Tensor, v: &Tensor) -> Result<Tensor> {
     let (n, m) = (a.size(), v.size());
     let (x, y) = (a.detach().contiguous()?, v.detach().contiguous()?);
     let out = Tensor::zeros(&[n + m - 1], a.dtype())?;
-    kernels::convolve::convolve(a.dtype(), x.view_of(), y.view_of(), out.view_mut());
+    kernels::convolve::convolve(x.view_of(), y.view_of(), out.view_mut());
     Ok(finish(out, &[a, v], |out| Record {
         name: "convolve",
         cost: 2.0 * move_cost(out) * m as f32,

@@ -75,8 +75,8 @@ fn bordered(x: &Tensor, widths: &Widths, value: &Tensor) -> Result<Tensor> {
         .with_layout(steps.iter().fold(out.layout().clone(), |layout, step| step.apply(&layout)));
     let whole = value
         .with_layout(Layout::scalar().with_offset(value.layout().offset()).broadcast_to(&dims)?);
-    kernels::copy(x.dtype(), whole.view_of(), out.view_mut());
-    kernels::copy(x.dtype(), x.view_of(), inner.view_mut());
+    kernels::copy(whole.view_of(), out.view_mut());
+    kernels::copy(x.view_of(), inner.view_mut());
     drop(inner);
     Ok(finish_batched(out, &[x], |out| Record {
         name: "pad",
@@ -138,7 +138,7 @@ fn extended(x: &Tensor, widths: &Widths, beyond: Beyond) -> Result<Tensor> {
     let (dims, steps) = framed(x, widths)?;
     let out = Tensor::empty(&dims, x.dtype())?;
     let mut whole = steps.iter().fold(out.layout().clone(), |layout, step| step.apply(&layout));
-    kernels::copy(x.dtype(), x.view_of(), out.with_layout(whole.clone()).view_mut());
+    kernels::copy(x.view_of(), out.with_layout(whole.clone()).view_mut());
     for (axis, rows) in &shown {
         // What is complete so far, with this axis in its full length.
         let wider: Vec<Step> = steps.iter().copied().filter(|step| step.axis() > *axis).collect();
@@ -150,7 +150,7 @@ fn extended(x: &Tensor, widths: &Widths, beyond: Beyond) -> Result<Tensor> {
         {
             let source = out.with_layout(whole.select(*axis, before + row as usize));
             let target = out.with_layout(whole.select(*axis, at));
-            kernels::copy(x.dtype(), source.view_of(), target.view_mut());
+            kernels::copy(source.view_of(), target.view_mut());
         }
     }
     Ok(finish(out, &[x], |out| Record {

@@ -15,7 +15,6 @@ use crate::bindings::exchange::dlpack::format::{
     CPU, DlTensor, IS_COPIED, Legacy, Managed, READ_ONLY, Versioned, refused,
 };
 use crate::bindings::tensor::PyTensor;
-use crate::dtype::DType;
 use crate::error::Error;
 use crate::graph::grad_enabled;
 use crate::ops::core::declare::Arg;
@@ -56,15 +55,6 @@ unsafe extern "C" fn forget<M: Managed>(capsule: *mut ffi::PyObject) {
     }
 }
 
-fn code(dtype: DType) -> u8 {
-    match dtype {
-        DType::I64 | DType::I32 => 0,
-        DType::U8 => 1,
-        DType::F64 | DType::F32 => 2,
-        DType::Bool => 6,
-    }
-}
-
 fn capsule_of<'py, M: Managed>(
     py: Python<'py>,
     tensor: &Tensor,
@@ -81,7 +71,7 @@ fn capsule_of<'py, M: Managed>(
         data: tensor.ptr().cast(),
         device: [CPU, 0],
         ndim: dims.len() as i32,
-        code: code(tensor.dtype()),
+        code: tensor.dtype().row().dlpack,
         bits: (tensor.dtype().size() * 8) as u8,
         lanes: 1,
         shape: dims.as_mut_ptr(),

@@ -20,7 +20,7 @@ use crate::bindings::exchange::dlpack::format::{
     CPU, DlTensor, LEGACY, Legacy, Managed, READ_ONLY, VERSION, VERSIONED, Versioned, refused,
 };
 use crate::bindings::tensor::{PyTensor, wrap};
-use crate::dtype::DType;
+use crate::dtype::{CONVERT, DType};
 use crate::error::Error;
 use crate::graph::grad_enabled;
 use crate::ops::core::layout::astype;
@@ -87,17 +87,15 @@ fn imported(capsule: &Bound<'_, PyCapsule>) -> PyResult<Tensor> {
 }
 
 fn dtype_of(tensor: &DlTensor) -> PyResult<DType> {
-    match (tensor.code, tensor.bits, tensor.lanes) {
-        (2, 64, 1) => Ok(DType::F64),
-        (2, 32, 1) => Ok(DType::F32),
-        (0, 64, 1) => Ok(DType::I64),
-        (0, 32, 1) => Ok(DType::I32),
+    let DlTensor { code, bits, lanes, .. } = *tensor;
+    match DType::from_dlpack(code, bits) {
         // Foreign booleans are read as numbers: bytes other than 0 and 1 are none to Rust.
-        (1 | 6, 8, 1) => Ok(DType::U8),
-        (code, bits, lanes) => Err(to_python(Box::new(Error::Unsupported {
+        Some(DType::Bool) if lanes == 1 => Ok(DType::U8),
+        Some(dtype) if lanes == 1 => Ok(dtype),
+        _ => Err(to_python(Box::new(Error::Unsupported {
             op: "from_dlpack".into(),
             what: format!("elements of code {code} with {bits} bits and {lanes} lanes"),
-            remedy: "convert them to float64, float32, int64, int32, uint8 or bool first",
+            remedy: CONVERT.as_str(),
         }))),
     }
 }
@@ -119,7 +117,7 @@ fn adopt<M: Managed>(content: Taken<M>, access: Access) -> PyResult<Tensor> {
         return Err(refused("from_dlpack", what, "copy it to the CPU first"));
     }
     let dtype = dtype_of(tensor)?;
-    let boolean = tensor.code == 6;
+    let boolean = tensor.code == DType::Bool.row().dlpack;
     let dims: ShapeVec = dims.iter().map(|&d| d.max(0) as usize).collect();
     if dims.contains(&0) {
         return Ok(Tensor::empty(&dims, if boolean { DType::Bool } else { dtype })?);

@@ -1,0 +1,43 @@
+//! Addition and multiplication as they are for each dtype.
+//!
+//! Owns: `Ring`. Never a loop. Invariant: integers wrap; a boolean sum is an or, a boolean product an and.
+
+use crate::dtype::Truth;
+
+/// An element as it lies in memory, with its sum and product.
+pub(super) trait Ring: Copy + Send + Sync {
+    const ZERO: Self;
+    fn plus(self, other: Self) -> Self;
+    fn times(self, other: Self) -> Self;
+    #[inline(always)]
+    fn muladd(self, a: Self, b: Self) -> Self {
+        self.plus(a.times(b))
+    }
+}
+
+macro_rules! rings {
+    ($($t:ty, $zero:expr, |$a:ident, $b:ident| $plus:expr, $times:expr;)*) => {$(
+        impl Ring for $t {
+            const ZERO: $t = $zero;
+            #[inline(always)]
+            fn plus(self, $b: $t) -> $t {
+                let $a = self;
+                $plus
+            }
+            #[inline(always)]
+            fn times(self, $b: $t) -> $t {
+                let $a = self;
+                $times
+            }
+        }
+    )*};
+}
+rings! {
+    f64, 0.0, |a, b| a + b, a * b;
+    f32, 0.0, |a, b| a + b, a * b;
+    i64, 0, |a, b| a.wrapping_add(b), a.wrapping_mul(b);
+    i32, 0, |a, b| a.wrapping_add(b), a.wrapping_mul(b);
+    u8, 0, |a, b| a.wrapping_add(b), a.wrapping_mul(b);
+    Truth, Truth(0),
+        |a, b| Truth((a.holds() | b.holds()) as u8), Truth((a.holds() & b.holds()) as u8);
+}
