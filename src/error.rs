@@ -224,7 +224,7 @@ errors! {
         "{op}: interrupted; no gradient was changed";
 }
 
-/// The exception classes: name, Python bases (builtins), documentation.
+/// The exception classes: name, Python bases (builtins, others with their module), documentation.
 pub const CLASSES: &[(&str, &[&str], &str)] = &[
     ("ShapeError", &["ValueError"], "Shapes that do not fit the operation or each other."),
     ("AxisError", &["ValueError", "IndexError"], "An axis that the array does not have."),
@@ -239,7 +239,7 @@ pub const CLASSES: &[(&str, &[&str], &str)] = &[
     ("OutOfMemoryError", &["MemoryError"], "An allocation that the system refused."),
     (
         "MatrixError",
-        &["ValueError"],
+        &["numpy.linalg.LinAlgError"],
         "A matrix that is singular, not positive definite, or not finite.",
     ),
     ("GradientError", &["RuntimeError"], "A gradient that cannot be computed as asked."),

@@ -237,7 +237,7 @@ OTHERS = [
             lambda a, b, m=mode: scipy.signal.convolve(a, b, m),
             arrays,
         )
-        for mode in ("full", "valid")
+        for mode in ("full", "valid", "same")
         for arrays in ((P, X[:3]), (X[:3], P), (RANDOM.normal(size=(5, 6)), M[:2, :3]))
     ),
     Row(

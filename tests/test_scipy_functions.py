@@ -83,7 +83,7 @@ def test_wrong_axes_of_a_convolution() -> None:
     with pytest.raises(ValueError, match="valid"):
         signal.convolve(a, b, mode="valid")
     with pytest.raises(ValueError, match="mode"):
-        signal.convolve(a, b, mode="same")
+        signal.convolve(a, b, mode="half")
     with pytest.raises(ValueError, match="axes"):
         signal.convolve(a, b, axes=([0], [0, 1]))
 

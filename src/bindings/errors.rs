@@ -35,7 +35,6 @@ fn new_class<'py>(
 }
 
 fn create(py: Python<'_>) -> PyResult<Vec<(&'static str, Py<PyType>)>> {
-    let builtins = py.import("builtins")?;
     // PyTorch raises RuntimeError for nearly everything, and programs written for it catch that.
     let exception = py.get_type::<PyRuntimeError>().into_any();
     let doc = "What every exception of ferrograd inherits, beside the builtin that fits.";
@@ -44,7 +43,8 @@ fn create(py: Python<'_>) -> PyResult<Vec<(&'static str, Py<PyType>)>> {
     for (name, parents, doc) in CLASSES {
         let mut bases = vec![base.bind(py).as_any().clone()];
         for parent in *parents {
-            bases.push(builtins.getattr(*parent)?);
+            let (home, name) = parent.rsplit_once('.').unwrap_or(("builtins", *parent));
+            bases.push(py.import(home)?.getattr(name)?);
         }
         types.push((name, new_class(py, name, doc, bases)?));
     }

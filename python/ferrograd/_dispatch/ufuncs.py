@@ -53,10 +53,32 @@ def unwritable(name: str, operands: int) -> GraphCutError:
     )
 
 
-def write(name: str, out: Any, result: Tensor, where: Any = True, operands: int = 1) -> Any:
-    """Writes a result into `out`, a tensor (recorded) or an array (if no graph loses it)."""
+def _fits(out: Any, result: Tensor, repeats: bool) -> bool:
+    """Whether a result has the shape of `out`, or repeats along its axes as a ufunc's does."""
+    shape, own = tuple(out.shape), tuple(result.shape)
+    if shape == own or not repeats:
+        return shape == own
+    padded = (1,) * (len(shape) - len(own)) + own
+    return len(padded) == len(shape) and all(
+        n in (1, m) for n, m in zip(padded, shape, strict=True)
+    )
+
+
+def write(
+    name: str,
+    out: Any,
+    result: Tensor,
+    where: Any = True,
+    operands: int = 1,
+    *,
+    repeats: bool = False,
+) -> Any:
+    """Writes a result into `out`, a tensor (recorded) or an array (if no graph loses it).
+
+    With `repeats`, `out` may be larger: the result is broadcast to it.
+    """
+    fits = hasattr(out, "shape") and _fits(out, result, repeats)
     if isinstance(out, Tensor):
-        fits = tuple(out.shape) == tuple(result.shape)
         if fits or where is not True:
             out[...] = result if where is True else _core.where(where, result, out)
             return out
@@ -64,13 +86,14 @@ def write(name: str, out: Any, result: Tensor, where: Any = True, operands: int 
         raise unwritable(name, operands)
     elif not isinstance(out, np.ndarray):
         raise ArgumentTypeError(f"numpy.{name}: out is a {type(out).__name__}; pass an array")
-    elif out.shape == tuple(result.shape) or where is not True:
+    elif fits or where is not True:
         mask = where.numpy() if isinstance(where, Tensor) else where
         np.copyto(out, result.detach().numpy(), casting="same_kind", where=mask)
         return out
     raise ShapeError(
         f"numpy.{name}: out has shape {tuple(out.shape)} and the result"
         f" {tuple(result.shape)}; they must agree"
+        f"{', or the result broadcast to out' if repeats else ''}"
     )
 
 
@@ -113,7 +136,9 @@ def call(ufunc: np.ufunc, ours: Operation, inputs: tuple[Any, ...], kwargs: dict
             f"numpy.{name}: dtype={np.dtype(dtype)} but the result is {result.dtype}; use"
             " astype on the operands or on the result"
         )
-    return result if outs is None else write(name, outs[0], result, where, len(inputs))
+    if outs is None:
+        return result
+    return write(name, outs[0], result, where, len(inputs), repeats=True)
 
 
 def _line(op: str, x: Any, axis: Any) -> tuple[Tensor, int]:

@@ -1,4 +1,9 @@
-"""`numpy.linalg` for code to be differentiated."""
+"""`numpy.linalg` for code to be differentiated.
+
+Owns: decompositions of symmetric matrices whose gradient is zero in the triangle they ignore, and the choice of
+one way for arrays and tensors where the answer is not unique. Never factorises: that is the core, or NumPy.
+Invariant: a decomposition of an array has the bits of that of a tensor with the same elements.
+"""
 
 from functools import wraps as _wraps
 from typing import Any
@@ -12,6 +17,34 @@ from ferrograd.numpy._face import faces as _faces
 _names = _faces(numpy.linalg)
 
 
+def _as_tensor(a: Any) -> Any:
+    """An array of numbers that tensors can hold as a tensor; None for every other argument."""
+    if type(a) in (list, tuple):
+        a = numpy.asarray(a)
+    if type(a) is not numpy.ndarray or a.dtype.kind not in "fiub" or a.dtype.itemsize < 4:
+        return None
+    return _core.asarray(a if a.dtype == numpy.float32 else a.astype(numpy.float64))
+
+
+def _array(part: Any) -> Any:
+    return part.numpy().copy()
+
+
+def _one_way(name: str) -> Any:
+    """A decomposition that is not unique: signs and null spaces are those of tensors for arrays, too."""
+    theirs, ours = getattr(numpy.linalg, name), _names[name]
+
+    @_wraps(theirs)
+    def decompose(a: Any, *args: Any, **kwargs: Any) -> Any:
+        x = None if isinstance(a, _Tensor) or kwargs.get("hermitian") else _as_tensor(a)
+        if x is None:
+            return ours(a, *args, **kwargs)
+        out = ours(x, *args, **kwargs)
+        return type(out)(*map(_array, out)) if isinstance(out, tuple) else _array(out)
+
+    return decompose
+
+
 def _of_triangle(name: str) -> Any:
     """A decomposition of symmetric matrices whose gradient is zero in the triangle it ignores."""
     theirs, symmetric = getattr(numpy.linalg, name), _names[name]
@@ -19,7 +52,7 @@ def _of_triangle(name: str) -> Any:
     @_wraps(theirs)
     def decompose(a: Any, UPLO: str = "L") -> Any:
         if not isinstance(a, _Tensor):
-            return theirs(a, UPLO)
+            return symmetric(a, UPLO)
         upper = UPLO.upper() == "U"
         cut = _core.triu if upper else _core.tril
         return symmetric(cut(a) + cut(a, 1 if upper else -1).mT, UPLO)
@@ -27,6 +60,7 @@ def _of_triangle(name: str) -> Any:
     return decompose
 
 
+_names.update({name: _one_way(name) for name in ("eigh", "qr", "svd")})
 _names.update({name: _of_triangle(name) for name in ("eigh", "eigvalsh")})
 # HIPS autograd's names for two of its helpers.
 _names.update(T=_names["matrix_transpose"], _dot=_names["matmul"])

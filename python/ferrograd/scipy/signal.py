@@ -23,10 +23,10 @@ def convolve(
 
     `axes` and `dot_axes` give for each array the axes that are convolved and those that are summed
     over; by default all are convolved. The result has the remaining axes of `A`, those of `B`, then
-    the convolved ones. `mode` is 'full' or 'valid'.
+    the convolved ones. `mode` is 'full', 'valid' or 'same': the middle of 'full', as large as `A`.
     """
-    if mode not in ("full", "valid"):
-        raise ArgumentError(f"signal.convolve: mode is {mode!r}; give 'full' or 'valid'")
+    if mode not in ("full", "valid", "same"):
+        raise ArgumentError(f"signal.convolve: mode is {mode!r}; give 'full', 'valid' or 'same'")
     axes = (range(np.ndim(A)), range(np.ndim(B))) if axes is None else axes
     pairs, dots = [_positive(axes, A, B), _positive(dot_axes, A, B)]
     if len(pairs[0]) != len(pairs[1]) or len(dots[0]) != len(dots[1]):
@@ -47,7 +47,7 @@ def convolve(
             f"signal.convolve: convolved sizes {sizes[0]} and {sizes[1]}; in mode 'valid' one must"
             " be at least as large as the other on every axis"
         )
-    if mode == "full":
+    if mode != "valid":
         width = [(0, 0)] * np.ndim(A)
         for k, size in zip(pairs[0], sizes[1], strict=True):
             width[k] = (size - 1, size - 1)
@@ -56,7 +56,12 @@ def convolve(
     inner = range(np.ndim(A), np.ndim(A) + len(pairs[0]))
     kernel = np.flip(B, tuple(pairs[1])) if pairs[1] else B
     made = np.tensordot(windows, kernel, axes=([*inner, *dots[0]], [*pairs[1], *dots[1]]))
-    return _ordered(made, np.ndim(A), pairs[0], dots[0])
+    made = _ordered(made, np.ndim(A), pairs[0], dots[0])
+    if mode == "same":
+        # SciPy cuts an odd surplus at the end.
+        middle = [slice((b - 1) // 2, (b - 1) // 2 + a) for a, b in zip(*sizes, strict=True)]
+        made = made[(..., *middle)] if middle else made
+    return made
 
 
 def _positive(axes: Axes, A: Any, B: Any) -> tuple[list[int], list[int]]:
