@@ -197,6 +197,12 @@ pub(crate) fn dropped_dims(dims: &[usize], axes: &[usize]) -> ShapeVec {
     (0..dims.len()).filter(|i| !axes.contains(i)).map(|i| dims[i]).collect()
 }
 
+/// Whether any element of a mask is true.
+pub(crate) fn any_true(mask: &Tensor) -> Result<bool> {
+    let axes: ShapeVec = (0..mask.ndim()).collect();
+    reduced(Reduction::Any, mask, &axes, DType::Bool)?.item::<bool>()
+}
+
 /// Runs a reduction kernel; the result keeps the axes as size 1.
 pub(crate) fn reduced(op: Reduction, x: &Tensor, axes: &[usize], dtype: DType) -> Result<Tensor> {
     let out = Tensor::empty(&kept_dims(x.shape(), axes), dtype)?;

@@ -8,15 +8,13 @@ use crate::error::Result;
 use crate::kernels::Reduction;
 use crate::ops::core::declare::{Axes, Operand, Scalar};
 use crate::ops::core::elementwise::{binary, binary_scalar};
-use crate::ops::core::layout::{astype, reduced, sum_over};
+use crate::ops::core::layout::{any_true, astype, reduced, sum_over};
 use crate::ops::elementwise::arith::{DIVIDE, SUBTRACT};
 use crate::ops::elementwise::compare::{LESS_EQUAL, isnan, logical_not};
 use crate::ops::elementwise::select::where_;
 use crate::ops::elementwise::unary::square;
 use crate::ops::fold::norms::root;
-use crate::ops::fold::reduce::{
-    any_true, extreme_over, finish_shape, need_elements, resolve, resolve_fold,
-};
+use crate::ops::fold::reduce::{extreme_over, finish_shape, need_elements, resolve, resolve_fold};
 use crate::tensor::Tensor;
 
 fn number(value: f64) -> Operand {

@@ -11,14 +11,14 @@ use crate::kernels::order::arg_ranks;
 use crate::ops::core::declare::{Axes, Operand, Scalar};
 use crate::ops::core::elementwise::{binary, binary_operands, binary_scalar};
 use crate::ops::core::layout::{
-    astype, broadcast_to, kept_dims, permute_axes, reduced, reshape_dims,
+    any_true, astype, broadcast_to, kept_dims, permute_axes, reduced, reshape_dims,
 };
 use crate::ops::elementwise::arith::{ADD, DIVIDE, MULTIPLY, SUBTRACT};
 use crate::ops::elementwise::compare::{GREATER_EQUAL, isnan};
 use crate::ops::elementwise::select::where_;
 use crate::ops::fold::quantile_method::{LinearRank, Method, Neighbours};
 use crate::ops::fold::reduce::{
-    any_true, extreme_over, finish_shape, lines, mean_over, need_elements, resolve, resolve_fold,
+    extreme_over, finish_shape, lines, mean_over, need_elements, resolve, resolve_fold,
 };
 use crate::ops::fold::scan::taken_along;
 use crate::tensor::Tensor;

@@ -14,7 +14,7 @@ use crate::kernels::{self, Reduction};
 use crate::ops::core::declare::{Axes, Scalar};
 use crate::ops::core::elementwise::{binary, binary_scalar};
 use crate::ops::core::layout::{
-    astype, dropped_dims, kept_dims, permute_axes, reduced, reshape_dims, sum_over,
+    any_true, astype, dropped_dims, kept_dims, permute_axes, reduced, reshape_dims, sum_over,
 };
 use crate::ops::core::structured::{Record, batched, finish_batched, move_cost};
 use crate::ops::elementwise::arith::{DIVIDE, MULTIPLY, SUBTRACT};
@@ -137,12 +137,6 @@ fn chosen(x: &Tensor, extreme: &Tensor) -> Result<Tensor> {
         return Ok(equal);
     }
     binary(&LOGICAL_OR, &equal, &binary(&LOGICAL_AND, &isnan(x)?, &spoiled)?)
-}
-
-/// Whether any element of a mask is true.
-pub(crate) fn any_true(mask: &Tensor) -> Result<bool> {
-    let axes: ShapeVec = (0..mask.ndim()).collect();
-    reduced(Reduction::Any, mask, &axes, DType::Bool)?.item::<bool>()
 }
 
 /// Mean over resolved axes, as a float.

@@ -17,12 +17,11 @@ use crate::graph::Saved;
 use crate::kernels;
 use crate::ops::core::arguments::OneOrTuple;
 use crate::ops::core::declare::{Axes, Operand, Scalar};
-use crate::ops::core::layout::astype;
+use crate::ops::core::layout::{any_true, astype};
 use crate::ops::core::structured::{Cx, Record, finish, finish_many};
 use crate::ops::elementwise::arith::divide;
 use crate::ops::elementwise::compare::{equal, logical_and, logical_or, not_equal};
 use crate::ops::elementwise::select::where_;
-use crate::ops::fold::reduce::any_true;
 use crate::ops::shape::diagonal::diag_embed;
 use crate::tensor::Tensor;
 
