@@ -1,8 +1,7 @@
 """Values and gradients at NaN, infinities and magnitudes where a formula loses its digits.
 
-Owns: what order statistics do with NaN, logarithms of sums of huge and of no terms, the pseudo-inverse at full rank,
-axes of a 0-d tensor, `out=` that is larger than a result. The conventions of element-wise derivatives:
-`test_conventions.py`.
+Owns: what order statistics do with NaN, logarithms of sums of huge and of no terms, the
+pseudo-inverse at full rank, axes of a 0-d tensor, `out=` that is larger than a result.
 """
 
 import math
@@ -218,7 +217,7 @@ def test_exp_of_one_is_e() -> None:
 
 
 class TestOut:
-    """`out=` of a ufunc may be larger than the result, which repeats along it; elsewhere it may not."""
+    """`out=` of a ufunc may be larger than the result, which repeats along it."""
 
     @pytest.mark.parametrize("make", [np.zeros, fg.zeros])
     def test_ufuncs(self, make: Any) -> None:

@@ -1,7 +1,8 @@
 """`numpy.linalg` for code to be differentiated.
 
-Owns: decompositions of symmetric matrices whose gradient is zero in the triangle they ignore, and the choice of
-one way for arrays and tensors where the answer is not unique. Never factorises: that is the core, or NumPy.
+Owns: decompositions of symmetric matrices whose gradient is zero in the triangle they ignore, and
+the choice of one way for arrays and tensors where the answer is not unique. Never factorises: that
+is the core, or NumPy.
 Invariant: a decomposition of an array has the bits of that of a tensor with the same elements.
 """
 
@@ -31,7 +32,7 @@ def _array(part: Any) -> Any:
 
 
 def _one_way(name: str) -> Any:
-    """A decomposition that is not unique: signs and null spaces are those of tensors for arrays, too."""
+    """A decomposition whose signs and null spaces are those of tensors for arrays, too."""
     theirs, ours = getattr(numpy.linalg, name), _names[name]
 
     @_wraps(theirs)
