@@ -187,8 +187,8 @@ TABLE: list[Row] = [
     ("Argument", lambda: ones(2, dtype=np.uint8) + 300,
      "add: the Python integer 300 is out of bounds for uint8; convert the tensor with"
      " astype(fg.int64) first"),
-    ("Argument", lambda: fg.clip(ones(2)),
-     "clip: neither min nor max was given; give at least one bound"),
+    ("Argument", lambda: fg.where(ones(2) > 0, ones(2)),
+     "where: one of the two choices is missing; give both a and b, or neither for the positions"),
     ("Argument", lambda: leaf(2).numpy(writable=True),
      "numpy: the tensor requires grad, and writing through the array would falsify gradients; use"
      " t.detach().clone().numpy(writable=True)"),

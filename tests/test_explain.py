@@ -9,6 +9,8 @@ import numpy as np
 import pytest
 
 import ferrograd as fg
+from case_model import Case
+from op_support import REGISTRY, ROWS, parts, plain
 
 explain = fg.explain_no_grad
 
@@ -118,6 +120,79 @@ def test_a_reason_ends_where_a_new_leaf_begins() -> None:
     x = leaf(1.0).detach().requires_grad_()
     assert "as a leaf" in explain(x)
     assert "create_graph" in explain(fg.autograd.grad((x * x).sum(), x)[0])
+
+
+STEPS: dict[str, Callable[[fg.Tensor], Any]] = {
+    "FloorDivideBackward": lambda x: x // 2.0,
+    "HeavisideBackward": lambda x: np.heaviside(x, 0.5),
+    "FloorBackward": lambda x: fg.floor(x),
+    "CeilBackward": lambda x: np.ceil(x * 3),
+    "TruncBackward": lambda x: np.trunc(x),
+    "RintBackward": lambda x: np.rint(x),
+    "decimals": lambda x: fg.round(x, 1),
+    "SignBackward": lambda x: x.sign().exp(),
+    "two": lambda x: fg.floor(x) + fg.ceil(x),
+    "one behind another": lambda x: fg.floor(fg.ceil(x * 2)),
+}
+
+
+@pytest.mark.parametrize("name", STEPS)
+def test_a_step_on_every_path_is_named(name: str) -> None:
+    x = leaf(1.5, 2.5)
+    loss = STEPS[name](x).sum()
+    words = explain(loss)
+    assert "its gradient is zero everywhere" in words
+    assert "Backward" not in name or name in words
+    loss.backward()
+    assert not x.grad.any()
+
+
+def test_a_step_beside_another_path_cuts_nothing() -> None:
+    x = leaf(1.5, 2.5)
+    for loss in (x * fg.floor(x), fg.copysign(x, x), fg.remainder(x, 2.0), x + x // 2):
+        assert "nothing is cut" in explain(loss.sum())
+
+
+def test_every_derivative_that_is_zero_is_known() -> None:
+    """Operations of one operand whose gradient is zero wherever it is tried say so."""
+    points = np.array([[0.3, 0.7], [0.1, 0.4]])
+    for row in fg._core._registry():
+        if not row["differentiable"] or len(row["params"]) != 1 or not row["method"]:
+            continue
+        x = fg.tensor(points, requires_grad=True)
+        out = getattr(x, row["name"])()
+        if isinstance(out, fg.Tensor) and out.requires_grad:
+            out.sum().backward()
+            assert ("zero everywhere" in explain(out)) == (not x.grad.any()), row["name"]
+
+
+CONSTANTS: dict[str, Callable[[fg.Tensor], Any]] = {
+    "a comparison": lambda x: x > 1,
+    "argmax": lambda x: x.argmax(),
+    "searchsorted": lambda x: fg.searchsorted(x, x),
+    "count": lambda x: fg.count_nonzero(x),
+    "isin": lambda x: fg.isin(x, [1.0]),
+}
+
+
+@pytest.mark.parametrize("name", CONSTANTS)
+def test_results_without_a_derivative_say_what_made_them(name: str) -> None:
+    assert "an operation without a derivative made it" in explain(CONSTANTS[name](leaf(1.0, 2.0)))
+
+
+#: New tensors, which take nothing from an operand but its shape; and one that refuses.
+MADE = {"zeros_like", "ones_like", "full_like", "nextafter"}
+CONSTANT = [c for c in ROWS if not REGISTRY[c.key]["differentiable"] and c.key not in MADE]
+
+
+@pytest.mark.parametrize("case", CONSTANT, ids=lambda case: case.key)
+def test_every_constant_operation_says_so(case: Case) -> None:
+    for one in case.calls:
+        arrays = [fg.tensor(a, requires_grad=a.dtype.kind == "f") for a in one.arrays()]
+        if any(x.requires_grad for x in arrays):
+            result = one.apply(plain(case), arrays)
+            for out in () if isinstance(result, bool) else parts(result):
+                assert "an operation without a derivative made it" in explain(out)
 
 
 class TestGraph:

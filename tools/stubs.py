@@ -20,6 +20,7 @@ STUB = ROOT / "python" / "ferrograd" / "_core.pyi"
 TABLE = ROOT / "docs" / "operations.md"
 SPACES = {
     "linalg": ROOT / "python" / "ferrograd" / "linalg.pyi",
+    "functors": ROOT / "python" / "ferrograd" / "functors" / "_operations.pyi",
     "nn.functional": ROOT / "python" / "ferrograd" / "nn" / "_operations.pyi",
 }
 MARKER = "    # operations: written here by tools/stubs.py\n"
@@ -94,14 +95,19 @@ def annotated(param: Row, *, last: bool = False) -> str:
     return f"{star}{param['name']}: {kind}" + ("" if default is None else f" = {default}")
 
 
-def signature(row: Row, *, method: bool) -> str:
+def signature(row: Row, *, method: bool, changing: bool = False) -> str:
     """The parameters and the result; as a method, the first parameter is the receiver."""
-    first, *rest = row["params"] or [None]
-    parts = [annotated(param, last=param is rest[-1]) for param in rest]
+    params = row["params"]
+    parts = [annotated(param, last=param is params[-1] and i > 0) for i, param in enumerate(params)]
     if method:
-        parts = ["self", *parts]
-    elif first:
-        parts = [annotated(first), *parts]
+        parts[0] = "self"
+    if params[row["positional"] :]:
+        parts.insert(row["positional"], "*")
+    if not changing and row["returns"] != "Bool":
+        name, marked = ["name: str | None = None"], "*" in parts or params[0]["kind"] == "Several"
+        parts += name if row["named"] else []
+        parts += [] if marked else ["*"]
+        parts += ["out: Any = None", *([] if row["named"] else name)]
     return f"({', '.join(parts)}) -> {RETURNS[row['returns']]}"
 
 
@@ -122,17 +128,17 @@ def definitions(registry: Iterable[Row], *, method: bool) -> str:
 
 def changing_names(row: Row) -> list[str]:
     """The names of the methods that change their tensor in place."""
-    also = row["in_place_alias"]
-    return [f"{name}_" for name in names(row)] + ([also] if also else [])
+    return [*(f"{name}_" for name in names(row)), *row["in_place_aliases"]]
 
 
 def changes(registry: Iterable[Row]) -> str:
     """One line for each name of the methods that change their tensor in place."""
     rows = [row for row in registry if row["in_place"]]
     return "".join(
-        f'    def {changing}{signature(row, method=True)}: """`{row["name"]}` in place."""\n'
+        f"    def {name}{signature(row, method=True, changing=True)}:"
+        f' """`{row["name"]}` in place."""\n'
         for row in rows
-        for changing in changing_names(row)
+        for name in changing_names(row)
     ).replace(" -> Tensor:", " -> Self:")
 
 

@@ -45,6 +45,7 @@ from ferrograd._tensor.creation import (
     zeros as zeros,
     zeros_like as zeros_like,
 )
+from ferrograd._tensor.device import device as device, is_inference as is_inference
 from ferrograd._tensor.modes import (
     enable_grad as enable_grad,
     inference_mode as inference_mode,
@@ -53,6 +54,7 @@ from ferrograd._tensor.modes import (
 )
 from ferrograd._tensor.random import (
     Generator as Generator,
+    bernoulli as bernoulli,
     manual_seed as manual_seed,
     rand as rand,
     rand_like as rand_like,

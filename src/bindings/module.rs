@@ -6,7 +6,7 @@
 use pyo3::prelude::*;
 use pyo3::types::{PyList, PyType};
 
-use crate::bindings::call::{entry, functor, observe};
+use crate::bindings::call::{entry, observe};
 use crate::bindings::exchange::{dlpack, numpy};
 use crate::bindings::graph::{collect, edge, group, hooks, introspect, node, packing, site};
 use crate::bindings::pass::{backward, modes, short};
@@ -90,20 +90,16 @@ fn functions(m: &Bound<'_, PyModule>) -> PyResult<()> {
     m.add_function(wrap_pyfunction!(packing::_checkpoint, m)?)?;
     let callbacks = m.py().import("gc")?.getattr("callbacks")?;
     callbacks.call_method1("append", (wrap_pyfunction!(collect::_collecting, m)?,))?;
-    functors(m)
+    internals(m)
 }
 
-/// What `ferrograd.functors` and graph scopes are made of.
-fn functors(m: &Bound<'_, PyModule>) -> PyResult<()> {
-    m.add_function(wrap_pyfunction!(functor::_add, m)?)?;
-    m.add_function(wrap_pyfunction!(functor::_gemm, m)?)?;
-    m.add_function(wrap_pyfunction!(functor::_add_fiber, m)?)?;
-    m.add_function(wrap_pyfunction!(functor::_sum_fiber, m)?)?;
-    m.add_function(wrap_pyfunction!(functor::_gelu, m)?)?;
+/// What the package's own modules are made of.
+fn internals(m: &Bound<'_, PyModule>) -> PyResult<()> {
     m.add_function(wrap_pyfunction!(function::_run, m)?)?;
     m.add_function(wrap_pyfunction!(function::_wrap_forward, m)?)?;
     m.add_function(wrap_pyfunction!(introspect::_output_of, m)?)?;
     m.add_function(wrap_pyfunction!(introspect::_graph_facts, m)?)?;
+    m.add_function(wrap_pyfunction!(introspect::_vanishing, m)?)?;
     m.add_function(wrap_pyfunction!(observe::_observe, m)?)?;
     m.add_function(wrap_pyfunction!(short::_traced_call, m)?)?;
     m.add_function(wrap_pyfunction!(short::_short_gradient, m)?)?;

@@ -3,6 +3,7 @@
 //! Owns its rule, its counted input edges and its saved values; it never owns a tensor's `.grad` or its own outputs.
 //! Invariant: everything but the saved state, the stamp, the flags and the extras is fixed at creation.
 
+use std::any::Any;
 use std::borrow::Cow;
 use std::fmt;
 use std::sync::OnceLock;
@@ -21,6 +22,9 @@ use super::value::Value;
 pub type Edges<V> = SmallVec<[Option<Edge<V>>; 2]>;
 /// What a node keeps for its derivative.
 pub type SavedValues<V> = SmallVec<[Saved<V>; 2]>;
+
+/// Where the label begins in the word of the flags.
+const LABEL: u32 = 16;
 
 /// Properties of a node.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
@@ -58,6 +62,7 @@ pub struct Node<V: Value> {
     flags: AtomicU32,
     cost: f32,
     total: f32,
+    call: OnceLock<Box<dyn Any + Send + Sync>>,
     extras: OnceLock<Box<Extras<V>>>,
     pub(super) saved: SavedCell<V>,
 }
@@ -84,6 +89,7 @@ impl<V: Value> Node<V> {
             flags: AtomicU32::new(flags.0),
             cost,
             total,
+            call: OnceLock::new(),
             extras: OnceLock::new(),
             saved: SavedCell::new(saved),
         }
@@ -133,12 +139,35 @@ impl<V: Value> Node<V> {
     /// The node's properties.
     #[inline]
     pub fn flags(&self) -> Flags {
-        Flags(self.flags.load(Ordering::Relaxed))
+        Flags(self.flags.load(Ordering::Relaxed) & ((1 << LABEL) - 1))
     }
 
     /// Adds properties, e.g. `FOREIGN` when a host's hook is attached.
     pub fn add_flags(&self, flags: Flags) {
         self.flags.fetch_or(flags.0, Ordering::Relaxed);
+    }
+
+    /// The number by which the host knows the operation that was called; 0: none was told.
+    #[inline]
+    pub fn label(&self) -> u16 {
+        (self.flags.load(Ordering::Relaxed) >> LABEL) as u16
+    }
+
+    /// Tells which operation the host called. Only once, by whoever made the node and before others see it.
+    #[inline]
+    pub fn set_label(&self, label: u16) {
+        let flags = self.flags.load(Ordering::Relaxed);
+        self.flags.store(flags | u32::from(label) << LABEL, Ordering::Relaxed);
+    }
+
+    /// What the host remembers of the call that made this node.
+    pub fn call(&self) -> Option<&(dyn Any + Send + Sync)> {
+        self.call.get().map(Box::as_ref)
+    }
+
+    /// Remembers the call; the first one stays.
+    pub fn set_call(&self, call: Box<dyn Any + Send + Sync>) {
+        let _ = self.call.set(call);
     }
 
     /// Looks at the saved values (introspection); `None` when they were freed.

@@ -28,6 +28,11 @@ pub trait Rule<V: Value>: Send + Sync {
         false
     }
 
+    /// Whether the gradient of an input is zero wherever there is one, as that of a step.
+    fn is_zero(&self, _input: usize) -> bool {
+        false
+    }
+
     /// The rule itself, for introspection of its parameters.
     fn as_any(&self) -> Option<&dyn Any> {
         None

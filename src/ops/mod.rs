@@ -24,4 +24,4 @@ mod operators;
 mod registry;
 mod value;
 
-pub use registry::{in_place_alias, in_place_name, registry};
+pub use registry::registry;

@@ -3,10 +3,9 @@
 //! Owns: the order of the families. Never changes at run time.
 //! Invariant: a name or an alias appears once.
 
-use std::collections::HashMap;
 use std::sync::LazyLock;
 
-use crate::ops::core::declare::{Kind, OpDecl, Returns};
+use crate::ops::core::declare::OpDecl;
 use crate::ops::{elementwise, fold, index, nn, product, shape, signal};
 
 #[cfg(feature = "linalg")]
@@ -18,6 +17,7 @@ static FAMILIES: &[&[OpDecl]] = &[
     elementwise::unary::DECLS,
     elementwise::special::DECLS,
     elementwise::rounding::DECLS,
+    elementwise::neighbour::DECLS,
     elementwise::extremes::DECLS,
     elementwise::activation::DECLS,
     elementwise::gelu::DECLS,
@@ -30,9 +30,11 @@ static FAMILIES: &[&[OpDecl]] = &[
     shape::reshape::DECLS,
     shape::join::DECLS,
     index::index::DECLS,
+    index::select::DECLS,
     product::matmul::DECLS,
     product::products::DECLS,
     product::einsum::DECLS,
+    product::functors::DECLS,
     #[cfg(feature = "linalg")]
     linalg::solve::DECLS,
     #[cfg(feature = "linalg")]
@@ -61,6 +63,7 @@ static FAMILIES: &[&[OpDecl]] = &[
     elementwise::cast::DECLS,
     shape::create::DECLS,
     index::nonzero::DECLS,
+    index::membership::DECLS,
     shape::split::DECLS,
     shape::flip::DECLS,
     shape::grid::DECLS,
@@ -69,6 +72,7 @@ static FAMILIES: &[&[OpDecl]] = &[
     signal::window::DECLS,
     signal::pad::DECLS,
     index::gather::DECLS,
+    fold::scatter_reduce::DECLS,
     index::take::DECLS,
     fold::scan::DECLS,
     fold::norms::DECLS,
@@ -86,49 +90,4 @@ pub fn registry() -> &'static [&'static OpDecl] {
     static ALL: LazyLock<Vec<&'static OpDecl>> =
         LazyLock::new(|| FAMILIES.iter().copied().flatten().collect());
     &ALL
-}
-
-/// Families whose operations keep the shape of their first operand, or broadcast it.
-const CHANGING: [&str; 6] =
-    ["arithmetic", "elementwise", "extremes", "activation", "bitwise", "selection"];
-/// Other operations whose result can take the place of their first operand.
-const ALSO_CHANGING: [&str; 13] = [
-    "cumprod",
-    "cumsum",
-    "index_add",
-    "logical_and",
-    "logical_not",
-    "logical_or",
-    "logical_xor",
-    "masked_fill",
-    "scatter",
-    "scatter_add",
-    "swapaxes",
-    "tril",
-    "triu",
-];
-
-/// The name of a changing method beside those of its operation: `transpose(0, 1)` of a matrix means two things,
-/// `transpose_(0, 1)` one.
-pub fn in_place_alias(decl: &OpDecl) -> Option<&'static str> {
-    (decl.is_top_level() && decl.name == "swapaxes").then_some("transpose_")
-}
-
-/// The name of the method that changes its tensor in place (`"exp_"`), if the operation has one.
-pub fn in_place_name(decl: &OpDecl) -> Option<&'static str> {
-    static NAMES: LazyLock<HashMap<&'static str, &'static str>> = LazyLock::new(|| {
-        let all = registry().iter().filter(|decl| decl.is_top_level() && changes(decl));
-        all.map(|decl| (decl.name, &*format!("{}_", decl.name).leak())).collect()
-    });
-    if !decl.is_top_level() {
-        return None;
-    }
-    NAMES.get(decl.name).copied()
-}
-
-fn changes(decl: &OpDecl) -> bool {
-    let takes = decl.params.first().map(|param| param.kind);
-    decl.returns == Returns::Tensor
-        && matches!(takes, Some(Kind::Tensor | Kind::Operand))
-        && (CHANGING.contains(&decl.family) || ALSO_CHANGING.contains(&decl.name))
 }

@@ -13,49 +13,22 @@ from typing import Any
 import numpy as np
 
 import ferrograd._core as _core
-from ferrograd._core import Tensor
+from ferrograd._dispatch import table
 from ferrograd._dispatch.ufuncs import cast, write
-from ferrograd.errors import ArgumentError, ArgumentTypeError
+from ferrograd.errors import ArgumentError
 
 Operation = Callable[..., Any]
 
-#: Parameters whose names differ and whose positions do too.
-_RENAMED = {
-    "a_min": "min",
-    "a_max": "max",
-    "UPLO": "uplo",
-    "correction": "ddof",
-    "rtol": "rcond",
-}
-#: Parameters that change nothing here, by the values of which that holds; None: all of them.
+#: Parameters of NumPy's own that change nothing here, by the values of which that holds; None: all.
 _HARMLESS: dict[str, tuple[Any, ...] | None] = {
     "casting": ("same_kind",),
     "subok": None,
-    "overwrite_input": None,
-    "optimize": None,
     "device": ("cpu",),
-    "kind": None,
-    "stable": None,
-    "sorted": (True,),
-    "equal_nan": (True,),
     "order": ("C", "K", "A"),
     "copy": (None, True),
 }
-#: Parameters that no operation has and that are never another one's by position.
-_EXTRA = {*_HARMLESS, *_RENAMED, "out", "where", "dtype", "initial", "mean", "weights", "method"}
-#: What an element that `where` leaves out counts as.
-_NEUTRAL: dict[str, Any] = {"sum": 0, "nansum": 0, "prod": 1, "all": True, "any": False}
-#: What divides a sum, in which an integer dtype truncates.
-_MEANS = {"mean", "var", "std", "nanmean", "nanvar", "nanstd"}
-_COMBINE: dict[str, Operation] = {
-    "sum": _core.add,
-    "nansum": _core.add,
-    "prod": _core.multiply,
-    "max": _core.maximum,
-    "amax": _core.maximum,
-    "min": _core.minimum,
-    "amin": _core.minimum,
-}
+#: Parameters of NumPy's own that are never another one's by position.
+_EXTRA = {*_HARMLESS, "out", "where", "dtype", "initial", "mean", "weights", "method"}
 
 
 class UnsupportedArgumentError(Exception):
@@ -65,19 +38,29 @@ class UnsupportedArgumentError(Exception):
 class Spelling:
     """One function of NumPy's and how its arguments become ours."""
 
-    def __init__(self, function: Any, names: list[str], kinds: list[str]) -> None:
+    def __init__(self, function: Any, row: dict[str, Any]) -> None:
+        names = [p["name"] for p in row["params"]]
+        renamed = dict(row["keywords"])
+        self.function = function
         self.name: str = function.__name__
         self.signature = inspect.signature(function)
-        self.several = kinds[0] in {"Tensors", "Several"}
+        self.several = row["params"][0]["kind"] in {"Tensors", "Several"}
+        #: What its elements are folded with, and what those that take no part count as.
+        self.fold: Operation | None = getattr(_core, row["fold"]) if row["fold"] else None
+        self.neutral: int | None = row["neutral"]
+        self.harmless = dict(_HARMLESS)
+        for word, truth in row["ignores"]:
+            self.harmless[word] = None if truth is None else (truth,)
+        extra = {*_EXTRA, *self.harmless, *renamed}
         theirs = list(self.signature.parameters.values())
         same = [p.name for p in theirs if p.name in names]
         self.ours: dict[str, str] = {}
         for i, parameter in enumerate(theirs):
             own = parameter.name in names
-            name = parameter.name if own else _RENAMED.get(parameter.name, parameter.name)
+            name = parameter.name if own else renamed.get(parameter.name, parameter.name)
             if name in names:
                 self.ours[parameter.name] = name
-            elif parameter.name not in _EXTRA and names[i : i + 1] and names[i] not in same:
+            elif parameter.name not in extra and names[i : i + 1] and names[i] not in same:
                 self.ours[parameter.name] = names[i]
         if any(p.kind is p.VAR_POSITIONAL for p in theirs):
             self.ours = {p.name: p.name for p in theirs if p.name in names}
@@ -112,66 +95,30 @@ class Spelling:
         return positional, given, rest
 
 
-def _masked(name: str, ours: Operation, given: dict[str, Any], where: Any, initial: Any) -> Any:
+def _masked(
+    spelling: Spelling, ours: Operation, given: dict[str, Any], where: Any, initial: Any
+) -> Any:
     """A reduction over the elements where a mask holds."""
-    first = next(iter(given))
-    x = _core.asarray(given[first])
-    others = {key: value for key, value in given.items() if key != first}
-    neutral = _NEUTRAL.get(name, initial)
-    if name not in _COMBINE.keys() | _NEUTRAL.keys():
-        neutral = None
-    if neutral is not None:
-        return ours(_core.where(where, x, neutral), **others)
-    if name in {"max", "amax", "min", "amin"}:
-        raise ArgumentError(f"numpy.{name}: no element may be chosen; give initial= with where=")
-    if name not in {"mean", "var", "std"}:
+    whole = table.masked(spelling.function)
+    if whole is not None:
+        return whole(where, **given)
+    if spelling.fold is None:
         raise UnsupportedArgumentError("where")
-    ddof, dtype = others.pop("ddof", 0), others.pop("dtype", None)
-    x = x if dtype is None else x.astype(dtype)
-    over: dict[str, Any] = {"axis": others.get("axis"), "keepdims": True}
-    n = _core.sum(_core.broadcast_to(_core.asarray(where), x.shape), **over)
-    mean = _core.sum(_core.where(where, x, 0), **over) / n
-    if name == "mean":
-        return mean if others.get("keepdims") else _dropped(mean, others)
-    gap = _core.where(where, x - mean, 0)
-    divisor = _core.maximum(n - ddof, 0)
-    if name == "var":
-        out = _core.sum(gap * gap, **over) / divisor
-    else:
-        out = _core._namespaces["linalg"]["vector_norm"](gap, **over) / _core.sqrt(divisor)
-    return out if others.get("keepdims") else _dropped(out, others)
-
-
-def _dropped(x: Tensor, others: dict[str, Any]) -> Tensor:
-    """Without the axes that were reduced, which have size 1."""
-    axis = others.get("axis")
-    return x.reshape(()) if axis is None else _core.squeeze(x, axis)
+    neutral = initial if spelling.neutral is None else spelling.neutral
+    if neutral is None:
+        raise ArgumentError(
+            f"numpy.{spelling.name}: no element may be chosen; give initial= with where="
+        )
+    first = next(iter(given))
+    others = {key: value for key, value in given.items() if key != first}
+    return ours(_core.where(where, _core.asarray(given[first]), neutral), **others)
 
 
 def _check_rest(spelling: Spelling, rest: dict[str, Any]) -> None:
     for key, value in rest.items():
-        harmless = _HARMLESS.get(key, ())
+        harmless = spelling.harmless.get(key, ())
         if value is not None and harmless is not None and value not in harmless:
             raise UnsupportedArgumentError(f"{key}={value!r}")
-
-
-def _in_integers(name: str, given: dict[str, Any], dtype: Any) -> Tensor:
-    """A mean or variance in an integer dtype, every step of it truncated, as NumPy's."""
-    x = _core.asarray(next(iter(given.values())))
-    if name.startswith("nan") and x.dtype.kind == "f":
-        raise ArgumentTypeError(f"numpy.{name}: {dtype} of {x.dtype}; give a float dtype")
-    over: dict[str, Any] = {"axis": given.get("axis"), "keepdims": True}
-    total = _core.sum(x.astype(dtype), **over)
-    n = x.size // max(total.size, 1)
-    out = (total / n).astype(dtype)
-    if not name.endswith("mean"):
-        squares = _core.square(x - out).astype(dtype)
-        out = (_core.sum(squares, **over) / max(n - given.get("ddof", 0), 0)).astype(dtype)
-    if name.endswith("std"):
-        if out.size != 1 or given.get("axis") is not None:
-            raise ArgumentTypeError(f"numpy.{name}: no root in {dtype}; give a float dtype")
-        out = _core.sqrt(out).astype(dtype)
-    return out if given.get("keepdims") else _dropped(out, given)
 
 
 def call(spelling: Spelling, ours: Operation, args: Any, kwargs: dict[str, Any]) -> Any:
@@ -183,22 +130,24 @@ def call(spelling: Spelling, ours: Operation, args: Any, kwargs: dict[str, Any])
     copies = rest.get("copy") is True
     _check_rest(spelling, rest)
     asked = given.get("dtype") if dtype is None else dtype
-    if asked is not None and name in _MEANS and where is True and np.dtype(asked).kind in "iu":
-        result = _in_integers(name, given, np.dtype(asked))
-        return result if out is None else write(name, out, result)
-    if initial is not None and name not in _COMBINE:
+    if asked is not None and where is True and np.dtype(asked).kind in "iu":
+        stepwise = table.in_integers(spelling.function)
+        if stepwise is not None:
+            result = stepwise(np.dtype(asked), **given)
+            return result if out is None else write(name, out, result)
+    if initial is not None and spelling.fold is None:
         raise UnsupportedArgumentError("initial")
     if dtype is not None and not spelling.several:
         first = next(iter(given))
         given[first] = _core.asarray(given[first]).astype(dtype)
     if where is not True:
-        result = _masked(name, ours, given, where, initial)
+        result = _masked(spelling, ours, given, where, initial)
     else:
         result = ours(*positional, **given)
     if copies:
         result = _core.clone(result)
-    if initial is not None:
-        result = _COMBINE[name](initial, result)
+    if initial is not None and spelling.fold is not None:
+        result = spelling.fold(initial, result)
     if dtype is not None and spelling.several:
         result = cast(name, result, dtype)
     return result if out is None else write(name, out, result)

@@ -10,18 +10,32 @@ from typing import Any
 import numpy as np
 
 import ferrograd._core as _core
-from ferrograd._dispatch.table import OPERATIONS as OPERATIONS, Operation
+from ferrograd._dispatch.table import FOLDS, OPERATIONS as OPERATIONS, SCANS, Operation
 
-#: The parameters of each operation, by the operation.
-PARAMETERS: dict[Operation, list[dict[str, Any]]] = {}
+#: The declaration of each operation, by the operation.
+ROWS: dict[Operation, dict[str, Any]] = {}
+
+
+def _operation(row: dict[str, Any]) -> Operation:
+    """The function of a declaration, or the method that has none."""
+    spaces = row["namespaces"]
+    if not spaces or "" in spaces:
+        found: Operation = getattr(_core, row["name"])
+    elif spaces[0] in _core._namespaces:
+        found = _core._namespaces[spaces[0]][row["name"]]
+    else:
+        found = getattr(_core.Tensor, row["name"])
+    return found
 
 
 def _fill(table: dict[Any, Operation]) -> None:
     for row in _core._registry():
-        spaces = row["namespaces"]
-        home_of = _core.__dict__ if not spaces or "" in spaces else _core._namespaces[spaces[0]]
-        ours = home_of[row["name"]]
-        PARAMETERS[ours] = row["params"]
+        ours = _operation(row)
+        ROWS[ours] = row
+        if row["fold"]:
+            FOLDS.setdefault(getattr(_core, row["fold"]), ours)
+        if row["scan"]:
+            SCANS.setdefault(getattr(_core, row["scan"]), ours)
         for path in row["numpy"]:
             if path.startswith("scipy."):
                 table.setdefault(path.rsplit(".", 1)[1], ours)
@@ -36,12 +50,12 @@ def _fill(table: dict[Any, Operation]) -> None:
         (np.transpose, _core.transpose, _transpose),
         (np.einsum, _core.einsum, _einsum),
     ):
-        PARAMETERS[as_numpy] = PARAMETERS[ours]
+        ROWS[as_numpy] = ROWS[ours]
         table[theirs] = as_numpy
     for decomposition in (np.linalg.eigh, np.linalg.qr, np.linalg.slogdet, np.linalg.svd):
         ours = table[decomposition]
         table[decomposition] = _with_fields(decomposition, ours)
-        PARAMETERS[table[decomposition]] = PARAMETERS[ours]
+        ROWS[table[decomposition]] = ROWS[ours]
 
 
 def _with_fields(theirs: Any, ours: Operation) -> Operation:

@@ -14,7 +14,7 @@ import numpy as np
 from ferrograd._core import Tensor, is_grad_enabled
 from ferrograd._dispatch import keywords, table, ufuncs
 from ferrograd._dispatch.detached import detached
-from ferrograd._dispatch.operations import OPERATIONS as OPERATIONS, PARAMETERS
+from ferrograd._dispatch.operations import OPERATIONS as OPERATIONS, ROWS
 from ferrograd._tensor.tree import inside
 from ferrograd.errors import NotDifferentiableError
 
@@ -30,9 +30,7 @@ _SPELLINGS: dict[Any, keywords.Spelling] = {}
 
 
 def _spelling(function: Any, ours: Any) -> keywords.Spelling:
-    parameters = PARAMETERS[ours]
-    names, kinds = [p["name"] for p in parameters], [p["kind"] for p in parameters]
-    return _SPELLINGS.setdefault(function, keywords.Spelling(function, names, kinds))
+    return _SPELLINGS.setdefault(function, keywords.Spelling(function, ROWS[ours]))
 
 
 def _tensors(value: Any) -> Iterator[Tensor]:

@@ -18,6 +18,14 @@ Operation = Callable[..., Any]
 #: Operations of the core, by NumPy's function or by the name of SciPy's.
 OPERATIONS: dict[Any, Operation] = {}
 
+#: The operation that folds elements, or runs along them, with an operation of two operands.
+FOLDS: dict[Operation, Operation] = {}
+SCANS: dict[Operation, Operation] = {}
+
+#: By NumPy's function: the same over the elements where a mask holds, and in an integer dtype.
+MASKED: dict[Any, Operation] = {}
+IN_INTEGERS: dict[Any, Operation] = {}
+
 #: Functions made of our operations, by NumPy's function.
 COMPOSED: dict[Any, Operation] = {}
 
@@ -79,4 +87,16 @@ def named(name: str) -> Operation | None:
 def reason(function: Any) -> str | None:
     """Why a function has no derivative, if more can be said than that there is none."""
     found: str | None = _asked(REASONS, function)
+    return found
+
+
+def masked(function: Any) -> Operation | None:
+    """A reduction with `where=`, where that is more than leaving elements out of a fold."""
+    found: Operation | None = _asked(MASKED, function)
+    return found
+
+
+def in_integers(function: Any) -> Operation | None:
+    """A function of NumPy's whose every step an integer dtype truncates."""
+    found: Operation | None = _asked(IN_INTEGERS, function)
     return found

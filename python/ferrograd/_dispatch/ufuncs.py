@@ -13,6 +13,7 @@ import numpy as np
 
 import ferrograd._core as _core
 from ferrograd._core import Tensor, is_grad_enabled
+from ferrograd._dispatch.table import FOLDS, SCANS
 from ferrograd.errors import (
     ArgumentError,
     ArgumentTypeError,
@@ -23,23 +24,6 @@ from ferrograd.errors import (
 
 Operation = Callable[..., Any]
 
-#: Folds and running folds that are operations of their own.
-_REDUCE: dict[Any, Operation] = {
-    np.add: _core.sum,
-    np.multiply: _core.prod,
-    np.maximum: _core.max,
-    np.minimum: _core.min,
-    np.logical_and: _core.all,
-    np.logical_or: _core.any,
-    np.logaddexp: _core.logsumexp,
-}
-_ACCUMULATE: dict[Any, Operation] = {
-    np.add: _core.cumsum,
-    np.multiply: _core.cumprod,
-    np.logaddexp: _core.logcumsumexp,
-    np.maximum: lambda x, axis: _core.cummax(x, axis)[0],
-    np.minimum: lambda x, axis: _core.cummin(x, axis)[0],
-}
 #: Keywords that choose among results that are the same here.
 _HARMLESS = {"casting": ("same_kind", "safe"), "order": ("K", "C", "A"), "subok": (True, False)}
 
@@ -184,7 +168,7 @@ def _reduce(ufunc: np.ufunc, ours: Operation, x: Any, kwargs: dict[str, Any]) ->
         if rest is None:
             raise ArgumentError(f"numpy.{op}: no element may be chosen; give initial= with where=")
         x = _core.where(where, x, rest)
-    whole = _REDUCE.get(ufunc)
+    whole = FOLDS.get(ours)
     if whole is None:
         return _folded(ours, op, x, axis, keepdims, initial)
     result = whole(x, axis=axis, keepdims=keepdims)
@@ -197,9 +181,11 @@ def _accumulate(ufunc: np.ufunc, ours: Operation, x: Any, kwargs: dict[str, Any]
     dtype = kwargs.pop("dtype", None)
     check_harmless(op, kwargs)
     x = x if dtype is None else cast(op, x, dtype)
-    whole = _ACCUMULATE.get(ufunc)
+    whole = SCANS.get(ours)
     if whole is not None:
-        return whole(x, axis)
+        result = whole(x, axis)
+        # A running extreme also says where it was found.
+        return result[0] if isinstance(result, tuple) else result
     sums = list(_core.unbind(x, axis))
     for i in range(1, len(sums)):
         sums[i] = ours(sums[i - 1], sums[i])

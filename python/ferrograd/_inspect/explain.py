@@ -3,38 +3,8 @@
 Owns: `explain_no_grad`. Never looks at values; the core remembers what cut a tensor, and its words.
 """
 
-from ferrograd._core import Node, Tensor, _cut_because
+from ferrograd._core import Tensor, _cut_because, _vanishing
 from ferrograd.errors import ArgumentTypeError
-
-#: Nodes whose derivative is zero wherever there is one.
-_STEPS = frozenset(
-    {
-        "FloorBackward",
-        "CeilBackward",
-        "TruncBackward",
-        "RintBackward",
-        "RoundBackward",
-        "SignBackward",
-    }
-)
-
-
-def _step(node: Node) -> str | None:
-    """A step that all paths go through, if a leaf is reached by no other path."""
-    pending, seen, found = [node], dict[int, Node](), None
-    while pending:
-        here = pending.pop()
-        if id(here) in seen:
-            continue
-        seen[id(here)] = here
-        name = here.name()
-        if name == "AccumulateGrad":
-            return None
-        if name in _STEPS:
-            found = name
-        else:
-            pending.extend(source for source, _ in here.next_functions if source is not None)
-    return found
 
 
 def explain_no_grad(tensor: Tensor) -> str:
@@ -58,12 +28,13 @@ def explain_no_grad(tensor: Tensor) -> str:
     if tensor.requires_grad:
         node = tensor.grad_fn
         by = "as a leaf" if node is None else f"through {node.name()}"
-        step = None if node is None else _step(node)
-        if step is not None:
+        steps = _vanishing(tensor)
+        if steps is not None:
+            names = ", ".join(dict.fromkeys(step.name() for step in steps))
             return (
                 f"the tensor requires grad, {by}, but its gradient is zero everywhere: every path"
-                f" to a leaf goes through a step, {step}; leave the step out, or give it a gradient"
-                " with a Function that passes it straight through"
+                f" to a leaf goes through a step, {names}; leave the step out, or give it a"
+                " gradient with a Function that passes it straight through"
             )
         return f"the tensor requires grad, {by}; nothing is cut"
     why = _cut_because(tensor)

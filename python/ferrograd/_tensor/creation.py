@@ -106,19 +106,42 @@ def empty(*shape: Any, dtype: DTypeLike | None = None, requires_grad: bool = Fal
     return _full("empty", shape_of("empty", shape), 0, dtype, requires_grad)
 
 
+def _number(value: Any) -> Any:
+    """A number of NumPy's, or the element of an array of no dimensions, as Python's."""
+    one = isinstance(value, np.generic) or (isinstance(value, np.ndarray) and value.ndim == 0)
+    return value.item() if one else value
+
+
+def _repeated(
+    op: str, shape: tuple[int, ...], value: Tensor, dtype: DTypeLike | None, requires_grad: bool
+) -> Tensor:
+    """A tensor of one number, repeated."""
+    if value.size != 1:
+        raise ArgumentTypeError(
+            f"{op}: fill_value is a tensor of shape {tuple(value.shape)}; give one number"
+        )
+    out = value.reshape(()).expand(shape).clone()
+    out = out if dtype is None else out.to(dtype)
+    return out.requires_grad_() if requires_grad and out.is_leaf else out
+
+
 def full(
     shape: Shape,
-    fill_value: bool | int | float,
+    fill_value: bool | int | float | Tensor,
     *,
     dtype: DTypeLike | None = None,
     requires_grad: bool = False,
 ) -> Tensor:
-    """One repeated number; its kind decides the dtype unless `dtype` does."""
-    if isinstance(fill_value, np.generic):
-        fill_value = fill_value.item()
-    if dtype is None and not isinstance(fill_value, float):
-        dtype = bool_ if isinstance(fill_value, bool) else int64
-    return _full("full", shape_of("full", (shape,)), fill_value, dtype, requires_grad)
+    """One repeated number; its kind decides the dtype unless `dtype` does.
+
+    A tensor of one number is repeated with its dtype, and gradients reach it.
+    """
+    if isinstance(fill_value, Tensor):
+        return _repeated("full", shape_of("full", (shape,)), fill_value, dtype, requires_grad)
+    number = _number(fill_value)
+    if dtype is None and not isinstance(number, float):
+        dtype = bool_ if isinstance(number, bool) else int64
+    return _full("full", shape_of("full", (shape,)), number, dtype, requires_grad)
 
 
 def zeros_like(x: Any, *, dtype: DTypeLike | None = None, requires_grad: bool = False) -> Tensor:
@@ -145,16 +168,17 @@ def empty_like(x: Any, *, dtype: DTypeLike | None = None, requires_grad: bool = 
 
 def full_like(
     x: Any,
-    fill_value: bool | int | float,
+    fill_value: bool | int | float | Tensor,
     *,
     dtype: DTypeLike | None = None,
     requires_grad: bool = False,
 ) -> Tensor:
     """One repeated number in the shape and dtype of another tensor or array."""
     x = pattern("full_like", x)
-    return _full(
-        "full_like", tuple(x.shape), fill_value, x.dtype if dtype is None else dtype, requires_grad
-    )
+    dtype = x.dtype if dtype is None else dtype
+    if isinstance(fill_value, Tensor):
+        return _repeated("full_like", tuple(x.shape), fill_value, dtype, requires_grad)
+    return _full("full_like", tuple(x.shape), _number(fill_value), dtype, requires_grad)
 
 
 def arange(

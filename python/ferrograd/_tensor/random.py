@@ -135,3 +135,100 @@ def randint_like(x: Tensor, low: int, high: int | None = None) -> Tensor:
     """Integers in the shape and dtype of another tensor."""
     low, high = (0, low) if high is None else (low, high)
     return randint(low, high, x.shape, dtype=x.dtype)
+
+
+def _inside(op: str, what: str, holds: Any) -> None:
+    if not np.all(holds):
+        raise ArgumentError(f"{op}: {what}")
+
+
+def _values(x: Any) -> Any:
+    return x.detach().numpy() if isinstance(x, Tensor) else np.asarray(x)
+
+
+def bernoulli(p: Any, *, generator: Generator | np.random.Generator | None = None) -> Tensor:
+    """Ones with the probabilities that a tensor holds, else zeros; a constant of its shape."""
+    if not isinstance(p, Tensor) or p.dtype.kind != "f":
+        kind = p.dtype if isinstance(p, Tensor) else type(p).__name__
+        raise ArgumentTypeError(f"bernoulli: p is a {kind}; pass a tensor of probabilities")
+    values = _values(p)
+    _inside("bernoulli", "p is outside 0..1; pass probabilities", (values >= 0) & (values <= 1))
+    return tensor(source(generator).random(values.shape) < values, dtype=p.dtype)
+
+
+def bernoulli_(
+    self: Tensor, p: Any = 0.5, *, generator: Generator | np.random.Generator | None = None
+) -> Tensor:
+    """Changes the elements to ones with probability `p`, else to zeros."""
+    values = _values(p)
+    _inside("bernoulli_", "p is outside 0..1; pass probabilities", (values >= 0) & (values <= 1))
+    drawn = source(generator).random(self.shape) < values
+    return self.copy_(tensor(drawn, dtype=self.dtype))
+
+
+def _floats(op: str, x: Tensor) -> None:
+    if x.dtype.kind != "f":
+        raise ArgumentTypeError(f"{op}: the tensor is {x.dtype}; use random_, or a float dtype")
+
+
+def normal_(
+    self: Tensor,
+    mean: float = 0.0,
+    std: float = 1.0,
+    *,
+    generator: Generator | np.random.Generator | None = None,
+) -> Tensor:
+    """Changes the elements to normal numbers."""
+    _floats("normal_", self)
+    _inside("normal_", f"std is {std}; give at least 0", std >= 0)
+    return self.copy_(tensor(source(generator).normal(mean, std, self.shape), dtype=self.dtype))
+
+
+def uniform_(
+    self: Tensor,
+    low: float = 0.0,
+    high: float = 1.0,
+    *,
+    generator: Generator | np.random.Generator | None = None,
+) -> Tensor:
+    """Changes the elements to uniform numbers in [low, high)."""
+    _floats("uniform_", self)
+    _inside("uniform_", f"the range from {low} to {high}; give low <= high", low <= high)
+    return self.copy_(tensor(source(generator).uniform(low, high, self.shape), dtype=self.dtype))
+
+
+def _largest(dtype: np.dtype[Any]) -> int:
+    """The number below which every integer is exact in a dtype, plus one."""
+    if dtype.kind == "f":
+        return int(2 ** (np.finfo(dtype).nmant + 1)) + 1
+    return 2 if dtype.kind == "b" else int(np.iinfo(dtype).max) + 1
+
+
+def random_(
+    self: Tensor,
+    low: int = 0,
+    high: int | None = None,
+    *,
+    generator: Generator | np.random.Generator | None = None,
+) -> Tensor:
+    """Changes the elements to integers: `random_()`, `random_(high)` or `random_(low, high)`.
+
+    `high` is excluded; without it, every integer from 0 on that the dtype holds exactly is drawn.
+    """
+    if high is None:
+        low, high = (0, low) if low else (0, _largest(self.dtype))
+    _inside(
+        "random_", f"the range from {low} to {high} holds no integer; give low < high", low < high
+    )
+    drawn = source(generator).integers(low, high - 1, self.shape, endpoint=True)
+    return self.copy_(tensor(drawn, dtype=self.dtype))
+
+
+def _bernoulli(self: Tensor, *, generator: Generator | np.random.Generator | None = None) -> Tensor:
+    """`bernoulli` of the probabilities that this tensor holds."""
+    return bernoulli(self, generator=generator)
+
+
+Tensor.bernoulli = _bernoulli  # type: ignore[method-assign]
+for _method in (bernoulli_, normal_, uniform_, random_):
+    setattr(Tensor, _method.__name__, _method)

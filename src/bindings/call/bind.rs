@@ -8,23 +8,35 @@ use pyo3::prelude::*;
 use pyo3::types::{PyBool, PyString};
 use smallvec::SmallVec;
 
+use crate::bindings::call::asked::Asked;
 use crate::bindings::call::convert::{self, type_name};
 use crate::bindings::call::sequence::{self, MOST_AXES, MOST_ITEMS};
-use crate::bindings::errors::bad_type;
+use crate::bindings::errors::{bad_type, python};
+use crate::bindings::exchange::numpy;
 use crate::bindings::tensor::PyTensor;
-use crate::ops::core::declare::{Arg, Kind, OpDecl, Operand, Param};
+use crate::dtype::DType;
+use crate::ops::core::declare::{Arg, Kind, OpDecl, Operand, Param, Scalar};
+use crate::ops::core::layout::astype;
 
 pub(crate) type Args = SmallVec<[Arg; 4]>;
 
-/// One converted argument per parameter.
+/// One converted argument per parameter, and what the call asks for besides.
 pub(crate) fn bind<'py>(
     decl: &OpDecl,
     positional: &[Bound<'py, PyAny>],
     keywords: &[(Bound<'py, PyString>, Bound<'py, PyAny>)],
     args: &mut Args,
-) -> PyResult<()> {
+) -> PyResult<Asked<'py>> {
     let params = decl.params;
+    let mut asked = Asked::default();
     args.extend(params.iter().map(|_| Arg::Missing));
+    let positional = match positional.split_last() {
+        Some((last, before)) if decl.facts.named && before.len() == params.len() => {
+            asked.name(decl, last)?;
+            before
+        }
+        _ => positional,
+    };
     let several = params.first().is_some_and(|p| p.kind == Kind::Several);
     let spread = match several {
         true => bind_several(decl, positional, args)?,
@@ -37,8 +49,8 @@ pub(crate) fn bind<'py>(
     };
     for (key, value) in keywords {
         let key = key.to_cow()?;
-        let Some(i) = parameter(decl, &key) else {
-            if means_nothing(decl, &key, value) {
+        let Some(i) = decl.parameter(&key) else {
+            if asked.take(decl, &key, value)? || means_nothing(decl, &key, value) {
                 continue;
             }
             return Err(unexpected(decl, &key));
@@ -50,8 +62,28 @@ pub(crate) fn bind<'py>(
         args[i] = convert_arg(decl, &params[i], value)?;
     }
     for (arg, param) in args.iter().zip(params) {
-        if matches!(arg, Arg::Missing) && param.default.is_none() && !param.optional {
+        if matches!(arg, Arg::Missing) && !param.may_miss() {
             return Err(complain(decl, format!("missing argument {:?}", param.name)));
+        }
+    }
+    beside_floats(positional, args)?;
+    Ok(asked)
+}
+
+/// Brings integers of up to 16 bits, which no tensor has, to the float32 of the other operands: it holds them, and the
+/// int32 that stands for them would make float64 of both.
+fn beside_floats(positional: &[Bound<'_, PyAny>], args: &mut Args) -> PyResult<()> {
+    let of = |arg: &Arg, dtype| matches!(arg, Arg::Tensor(t) if t.dtype() == dtype);
+    if !args.iter().any(|arg| of(arg, DType::I32)) || !args.iter().any(|arg| of(arg, DType::F32)) {
+        return Ok(());
+    }
+    for (arg, ob) in args.iter_mut().zip(positional) {
+        if let Arg::Tensor(t) = arg
+            && t.dtype() == DType::I32
+            && !ob.is_instance_of::<PyTensor>()
+            && numpy::is_narrow(ob)
+        {
+            *arg = Arg::Tensor(python(astype(t, DType::F32))?);
         }
     }
     Ok(())
@@ -74,42 +106,35 @@ fn bind_positional(
     given: &[Bound<'_, PyAny>],
     args: &mut Args,
 ) -> PyResult<Option<usize>> {
-    let params = &decl.params[..decl.params.len() - by_name_only(decl)];
-    let last = params.len().wrapping_sub(1);
-    let several = params.last().is_some_and(|p| {
-        matches!(p.kind, Kind::Ints | Kind::Axes) && given.len() > params.len() && last > 0
-    });
-    let spread_tensors = spreads_tensors(decl, given);
-    let several = several || spread_tensors;
-    let alone = if several { last } else { params.len() };
-    let limit = positional_limit(decl);
-    if given.len() > limit && !several {
+    let (params, limit) = (decl.params, decl.positional());
+    let spread = match decl.spreads() {
+        Some(last) if given.len() > limit => Some(last),
+        _ if spreads_tensors(decl, given) => Some(params.len() - 1),
+        _ => None,
+    };
+    if given.len() > limit && spread.is_none() {
         let what = if limit == 1 { "1 argument".to_owned() } else { format!("{limit} arguments") };
         let kind = if limit < params.len() { " by position" } else { "" };
         let what = format!("takes at most {what}{kind} but {} were given", given.len());
         return Err(complain(decl, what));
     }
+    let alone = spread.unwrap_or(params.len());
     for (i, value) in given.iter().take(alone).enumerate() {
         args[i] = convert_arg(decl, &params[i], value)?;
     }
-    if !several {
+    let Some(last) = spread else {
         return Ok(None);
-    }
-    if spread_tensors {
-        let tensors = given[last..]
-            .iter()
-            .map(|value| convert::tensor_of(decl.name, params[last].name, value));
-        args[last] = Arg::Tensors(tensors.collect::<PyResult<_>>()?);
-        return Ok(Some(last));
-    }
-    let mut ints = crate::ops::core::declare::Ints::new();
-    for value in &given[last..] {
-        match value.extract::<i64>() {
-            Ok(i) => ints.push(i),
-            Err(_) => return Err(wrong(decl, &params[last], "integers", value)),
-        }
-    }
-    args[last] = Arg::Ints(ints);
+    };
+    let rest = &given[last..];
+    args[last] = if params[last].kind == Kind::Tensors {
+        let tensor = |value| convert::tensor_of(decl.name, params[last].name, value);
+        Arg::Tensors(rest.iter().map(tensor).collect::<PyResult<_>>()?)
+    } else {
+        let int = |value: &Bound<'_, PyAny>| {
+            value.extract().map_err(|_| wrong(decl, &params[last], "integers", value))
+        };
+        Arg::Ints(rest.iter().map(int).collect::<PyResult<_>>()?)
+    };
     Ok(Some(last))
 }
 
@@ -121,92 +146,30 @@ fn spreads_tensors(decl: &OpDecl, given: &[Bound<'_, PyAny>]) -> bool {
     takes && given.len() > last && !(one && sequence::is_sequence(&given[last]))
 }
 
-/// How many parameters at the end go by name only where several integers may be given before them.
-pub(crate) fn by_name_only(decl: &OpDecl) -> usize {
-    let ints = |p: &Param| matches!(p.kind, Kind::Axes | Kind::Ints);
-    match decl.params {
-        [.., before, last] if last.name == "order" && ints(before) => 1,
-        _ => 0,
-    }
-}
-
-/// How many arguments may be given by position: in reductions, what follows `axis` goes by name,
-/// because NumPy's order differs.
-fn positional_limit(decl: &OpDecl) -> usize {
-    let axis = decl.params.iter().position(|p| p.name == "axis");
-    match axis {
-        Some(axis) if decl.family == "reduction" => axis + 1,
-        _ => decl.params.len(),
-    }
-}
-
-/// The parameter that a keyword means: its own name, or PyTorch's for it.
-fn parameter(decl: &OpDecl, key: &str) -> Option<usize> {
-    let position = |name: &str| decl.params.iter().position(|p| p.name == name);
-    position(key).or_else(|| match key {
-        "dim" | "dims" => position("axis").or_else(|| position("axes")),
-        "keepdim" => position("keepdims"),
-        "input" | "self" => Some(0),
-        "other" if decl.params.len() == 2 => Some(1),
-        "size" => position("shape"),
-        // True and False count as the 1 and 0 that they mean.
-        "correction" | "unbiased" => position("ddof"),
-        "interpolation" => position("method"),
-        "rtol" => position("rcond"),
-        "unitriangular" => position("unit_diagonal"),
-        "diagonal" | "offset" => position("k"),
-        "UPLO" => position("uplo"),
-        "dim1" => position("axis1"),
-        "dim2" => position("axis2"),
-        "shifts" => position("shift"),
-        "value" => position("src"),
-        "p" => position("ord"),
-        _ => None,
-    })
-}
-
-/// Whether a keyword of NumPy or PyTorch asks for what happens anyway.
+/// Whether a keyword asks for what happens anyway.
 fn means_nothing(decl: &OpDecl, key: &str, value: &Bound<'_, PyAny>) -> bool {
-    match key {
-        // Sorting is always stable.
-        "stable" | "kind" => matches!(decl.name, "sort" | "argsort"),
-        "sorted" => decl.name == "unique" && value.is_truthy().unwrap_or(false),
-        "out" => value.is_none(),
-        "device" => value.is_none() || value.to_string() == "cpu",
-        _ => false,
+    let said = decl.facts.ignores.iter().find(|(word, _)| *word == key);
+    match said {
+        Some((_, None)) => true,
+        Some((_, Some(truth))) => value.is_truthy().is_ok_and(|given| given == *truth),
+        None => key == "device" && (value.is_none() || value.to_string() == "cpu"),
     }
 }
 
-/// Refuses `dim=` where the two habits differ silently.
+/// Refuses a keyword that two libraries read differently.
 fn refuse_ambiguous(
     decl: &OpDecl,
     key: &str,
     keywords: &[(Bound<'_, PyString>, Bound<'_, PyAny>)],
 ) -> PyResult<()> {
-    if key != "dim" {
+    let Some(word) = decl.facts.ambiguous.filter(|word| word.keyword == key) else {
+        return Ok(());
+    };
+    if keywords.iter().any(|(k, _)| word.unless.contains(&&*k.to_string_lossy())) {
         return Ok(());
     }
-    let name = decl.name;
-    let (what, remedy) = match name {
-        "max" | "min" | "sort" | "median" => (
-            "dim= returns values and indices in PyTorch, axis= only values in NumPy",
-            format!(
-                "write {name}(x, axis=...) for the values and arg{} for the indices",
-                if name == "median" { "sort" } else { name }
-            ),
-        ),
-        "var" | "std" if !keywords.iter().any(|(k, _)| says_divisor(&k.to_string_lossy())) => (
-            "dim= divides by n - 1 in PyTorch, axis= by n in NumPy",
-            format!("write {name}(x, axis=..., ddof=0) or {name}(x, dim=..., correction=1)"),
-        ),
-        _ => return Ok(()),
-    };
-    Err(bad_type(&format!("{name}()"), what, remedy))
-}
-
-/// Whether a keyword says by what a variance divides.
-fn says_divisor(key: &str) -> bool {
-    matches!(key, "correction" | "unbiased" | "ddof")
+    let remedy = word.remedy.replace("{name}", decl.name);
+    Err(bad_type(&format!("{}()", decl.name), word.what, remedy))
 }
 
 #[cold]
@@ -250,14 +213,16 @@ fn convert_arg(decl: &OpDecl, param: &Param, value: &Bound<'_, PyAny>) -> PyResu
             convert::tensors_of(decl.name, name, value).map(Arg::Tensors)
         }
         Kind::Int => match value.extract::<i64>() {
-            Ok(i) => Ok(Arg::Scalar(crate::ops::core::declare::Scalar::Int(i))),
+            Ok(i) => Ok(Arg::Scalar(Scalar::Int(i))),
             Err(_) => Err(wrong(decl, param, "an integer", value)),
         },
         Kind::Axes | Kind::Ints => convert_ints(decl, param, value),
         Kind::Padding | Kind::Nested => convert_ints(decl, param, value),
-        Kind::Bool => match value.extract::<bool>() {
-            Ok(flag) => Ok(Arg::Scalar(crate::ops::core::declare::Scalar::Bool(flag))),
-            Err(_) => Err(wrong(decl, param, "True or False", value)),
+        Kind::Bool => match (value.extract::<bool>(), value.extract::<i64>()) {
+            (Ok(flag), _) => Ok(Arg::Scalar(Scalar::Bool(flag))),
+            // NumPy takes 1 and 0 for them.
+            (Err(_), Ok(number)) => Ok(Arg::Scalar(Scalar::Bool(number != 0))),
+            _ => Err(wrong(decl, param, "True or False", value)),
         },
         Kind::Float => convert_float(decl, param, value),
         Kind::Order => match value.cast::<PyString>() {
@@ -280,8 +245,8 @@ fn refuse_axis(decl: &OpDecl, value: &Bound<'_, PyAny>) -> PyResult<()> {
     if !tensor && !value.is_instance_of::<PyBool>() {
         return Ok(());
     }
-    let remedy = match decl.name {
-        "max" | "min" if tensor => format!("write {}imum for that of two tensors", decl.name),
+    let remedy = match decl.facts.fold {
+        Some(operation) if tensor => format!("write {operation} for that of two tensors"),
         _ => "pass an integer or a tuple of integers as axis".to_owned(),
     };
     Err(bad_type(decl.name, format!("axis is a {}", type_name(value)), remedy))
@@ -290,6 +255,9 @@ fn refuse_axis(decl: &OpDecl, value: &Bound<'_, PyAny>) -> PyResult<()> {
 /// Integers, alone, in a sequence or in several; a padding may be a name instead.
 fn convert_ints(decl: &OpDecl, param: &Param, value: &Bound<'_, PyAny>) -> PyResult<Arg> {
     let (op, name) = (decl.name, param.name);
+    if let Some(one) = convert::index_number(value)? {
+        return Ok(Arg::Scalar(Scalar::Int(one)));
+    }
     let (found, want) = match param.kind {
         Kind::Nested => (
             convert::nested(op, name, value)?.map(Arg::Nested),
@@ -316,7 +284,24 @@ fn convert_float(decl: &OpDecl, param: &Param, value: &Bound<'_, PyAny>) -> PyRe
         return Ok(Arg::Scalar(number));
     }
     match value.extract::<f64>() {
-        Ok(float) => Ok(Arg::Scalar(crate::ops::core::declare::Scalar::Float(float))),
-        Err(_) => Err(wrong(decl, param, "a number", value)),
+        Ok(float) => Ok(Arg::Scalar(Scalar::Float(float))),
+        Err(_) => Err(no_number(decl, param, value)),
     }
+}
+
+/// The refusal of what is no number; an array in its place is easily meant as an operand.
+#[cold]
+fn no_number(decl: &OpDecl, param: &Param, value: &Bound<'_, PyAny>) -> PyErr {
+    let kind = match value {
+        _ if value.is_instance_of::<PyTensor>() => "a tensor",
+        _ if numpy::is_array(value) => "an array",
+        _ => return wrong(decl, param, "a number", value),
+    };
+    let shape = value.getattr("shape").map_or_else(|_| String::new(), |shape| shape.to_string());
+    let names: Vec<&str> = decl.params.iter().map(|p| p.name).collect();
+    bad_type(
+        decl.name,
+        format!("{} is {kind} of shape {shape}", param.name),
+        format!("pass a number as {}; the order is {}", param.name, names.join(", ")),
+    )
 }

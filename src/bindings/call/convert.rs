@@ -9,6 +9,7 @@ use pyo3::prelude::*;
 use pyo3::types::{PyBool, PyComplex, PyDict, PyEllipsis, PyFloat, PyInt, PySet, PySlice, PyTuple};
 use smallvec::SmallVec;
 
+use crate::array::Access;
 use crate::bindings::call::dispatch;
 use crate::bindings::call::sequence::{
     MOST_ITEMS, any_element, check_depth, elements, is_sequence,
@@ -77,17 +78,17 @@ pub(crate) fn tensor_like(op: &str, ob: &Bound<'_, PyAny>) -> PyResult<Option<Te
         return Ok(Some(Tensor::scalar(number)));
     }
     if numpy::is_array(ob) {
-        return numpy::share(op, ob).map(Some);
+        return numpy::meet(op, ob, Access::Shared).map(Some);
     }
     if is_sequence(ob) {
         return from_sequence(op, ob).map(Some);
     }
     if numpy::is_scalar(ob)? {
-        return numpy::share_fresh(op, &numpy::asarray(op, ob)?).map(Some);
+        return numpy::meet(op, &numpy::asarray(op, ob)?, Access::Frozen).map(Some);
     }
     if ob.hasattr(pyo3::intern!(ob.py(), "__array__"))? {
         // A foreign tensor: its library may write to the memory later.
-        return numpy::share(op, &numpy::asarray(op, ob)?).map(Some);
+        return numpy::meet(op, &numpy::asarray(op, ob)?, Access::Shared).map(Some);
     }
     if ob.is_instance_of::<PyComplex>() {
         return Err(complex(op, ob));
@@ -107,6 +108,10 @@ fn complex(op: &str, ob: &Bound<'_, PyAny>) -> PyErr {
 /// A tensor from anything that acts as one, or a clear error.
 pub(crate) fn tensor_of(op: &str, name: &str, ob: &Bound<'_, PyAny>) -> PyResult<Tensor> {
     tensor_like(op, ob)?.ok_or_else(|| {
+        if ob.is_none() {
+            let what = format!("inputs must not be null: {name} is None");
+            return bad_type(op, what, "pass a tensor");
+        }
         bad_type(
             op,
             format!("{name} is a {}", type_name(ob)),
@@ -136,7 +141,7 @@ pub(crate) fn from_sequence(op: &str, ob: &Bound<'_, PyAny>) -> PyResult<Tensor>
 /// The same for a sequence inside others; `depth` counts it and them.
 fn sequence_at(op: &str, ob: &Bound<'_, PyAny>, depth: usize) -> PyResult<Tensor> {
     if !holds_tensor_at(op, ob, depth)? {
-        return numpy::share_fresh(op, &numpy::asarray(op, ob)?);
+        return numpy::meet(op, &numpy::asarray(op, ob)?, Access::Frozen);
     }
     let mut parts = Vec::new();
     any_element(ob, |item| {
@@ -187,7 +192,7 @@ fn iterable(ob: &Bound<'_, PyAny>) -> bool {
 }
 
 /// The integer that an object is through `__index__`; `None` when it is none.
-fn index_number(ob: &Bound<'_, PyAny>) -> PyResult<Option<i64>> {
+pub(crate) fn index_number(ob: &Bound<'_, PyAny>) -> PyResult<Option<i64>> {
     if ob.is_exact_instance_of::<PyInt>() {
         return integer(ob).map(Some);
     }

@@ -12,14 +12,14 @@ use pyo3::types::{PyBool, PyList, PyString, PyTuple};
 use smallvec::SmallVec;
 
 use crate::bindings::call::bind::{Args, bind};
-use crate::bindings::call::observe;
+use crate::bindings::call::{attributes, observe};
 use crate::bindings::errors::{bad_type, python};
 use crate::bindings::tensor::{PyTensor, wrap, wrap_of};
 use crate::error::Result;
 use crate::ops::change::inplace;
 use crate::ops::core::declare::{Arg, OpDecl, Output};
 use crate::ops::derive::backward::admit_saved;
-use crate::ops::{in_place_name, registry};
+use crate::ops::registry;
 use crate::tensor::Tensor;
 
 /// Operands that together hold more bytes than this are worth 50 ns to release the GIL.
@@ -66,7 +66,8 @@ pub(crate) fn call<'py>(
     keywords: &[(Bound<'py, PyString>, Bound<'py, PyAny>)],
 ) -> PyResult<Bound<'py, PyAny>> {
     let mut args = Args::new();
-    bind(decl, positional, keywords, &mut args)?;
+    let asked = bind(decl, positional, keywords, &mut args)?;
+    let pending = attributes::before(decl, &args);
     let inference = args.iter().any(|arg| matches!(arg, Arg::Tensor(t) if t.is_inference()));
     let output = if inference {
         admit_saved(decl.name, || (decl.call)(&mut args))
@@ -76,7 +77,14 @@ pub(crate) fn call<'py>(
         (decl.call)(&mut args)
     };
     let source = positional.first().and_then(|ob| ob.cast::<PyTensor>().ok());
-    let result = wrap_output(py, polish(decl, output)?, source)?;
+    let output = polish(decl, output)?;
+    if let Some(call) = pending {
+        call.made(&output);
+    }
+    let mut result = wrap_output(py, output, source)?;
+    if !asked.is_empty() {
+        result = asked.answer(decl, result)?;
+    }
     if observe::active() {
         observe::dispatched(py, decl, positional, keywords, &result)?;
     }
@@ -91,8 +99,8 @@ pub(crate) fn change<'py>(
     keywords: &[(Bound<'py, PyString>, Bound<'py, PyAny>)],
 ) -> PyResult<Bound<'py, PyAny>> {
     let mut args = Args::new();
-    bind(decl, positional, keywords, &mut args)?;
-    let name = in_place_name(decl).unwrap_or(decl.name);
+    bind(decl, positional, keywords, &mut args)?.refuse(decl)?;
+    let name = decl.in_place.unwrap_or(decl.name);
     let output = if weight(&args) > DETACH_BYTES {
         py.detach(|| inplace::apply(decl, name, &mut args))
     } else {

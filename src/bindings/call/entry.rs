@@ -13,13 +13,14 @@ use pyo3::prelude::*;
 use pyo3::types::{PyDict, PyString, PyTuple, PyType};
 
 use crate::bindings::call::dispatch::{self, Keywords, Positional};
-use crate::bindings::call::observe;
+use crate::bindings::call::show::default_text;
+use crate::bindings::call::{attributes, observe};
 use crate::bindings::errors::{bad_type, to_python};
 use crate::bindings::tensor::{PyTensor, wrap};
 use crate::error::Error;
-use crate::ops::core::declare::{Kind, OpDecl};
-use crate::ops::core::elementwise::binary;
-use crate::ops::{in_place_alias, in_place_name, registry};
+use crate::ops::core::declare::{Kind, OpDecl, Returns, Shortcut};
+use crate::ops::core::elementwise::{binary, unary_with};
+use crate::ops::registry;
 use crate::tensor::Tensor;
 
 type Call = for<'py> fn(
@@ -91,8 +92,8 @@ unsafe fn enter(
         // SAFETY: the arguments are `slf`, if it is there, and `nargs` more; attached.
         let done = unsafe {
             match (slf.is_null(), nargs) {
-                (false, 0) => alone(decl, slf),
-                (true, 1) => alone(decl, *args),
+                (false, 0) => alone(index, slf),
+                (true, 1) => alone(index, *args),
                 (false, 1) => paired(decl, slf, *args),
                 (true, 2) => paired(decl, *args, *args.add(1)),
                 _ => ptr::null_mut(),
@@ -127,8 +128,9 @@ unsafe fn small<'a>(ob: *mut c::PyObject) -> Option<&'a Tensor> {
 /// # Safety
 /// `ob` is a live object and the thread is attached.
 #[inline]
-unsafe fn alone(decl: &OpDecl, ob: *mut c::PyObject) -> *mut c::PyObject {
-    if decl.unary.is_none() && decl.plain.is_none() {
+unsafe fn alone(index: usize, ob: *mut c::PyObject) -> *mut c::PyObject {
+    let decl = registry()[index];
+    if !matches!(decl.shortcut, Shortcut::Unary(..) | Shortcut::Plain(_)) {
         return ptr::null_mut();
     }
     // SAFETY: the caller's contract.
@@ -137,10 +139,22 @@ unsafe fn alone(decl: &OpDecl, ob: *mut c::PyObject) -> *mut c::PyObject {
     };
     // SAFETY: `small` saw an exact tensor.
     let source = || unsafe { Bound::from_borrowed_ptr(py, ob).cast_into_unchecked::<PyTensor>() };
-    let run = || match (decl.unary, decl.plain) {
-        (Some(unary), _) => wrap(py, unary(x).ok()?).ok(),
-        (None, Some(plain)) => dispatch::wrap_output(py, plain(x).ok()?, Some(&source())).ok(),
-        (None, None) => None,
+    let run = || match decl.shortcut {
+        Shortcut::Unary(op, defaults) => {
+            let out = unary_with(op, x, defaults).ok()?;
+            if !defaults.is_empty() {
+                attributes::of_default(index, x, &out);
+            }
+            wrap(py, out).ok()
+        }
+        Shortcut::Plain(plain) => {
+            let output = plain(x).ok()?;
+            if decl.has_attributes {
+                attributes::by_default(index, x, &output);
+            }
+            dispatch::wrap_output(py, output, Some(&source())).ok()
+        }
+        Shortcut::Binary(_) | Shortcut::None => None,
     };
     catch_unwind(AssertUnwindSafe(run)).ok().flatten().map_or(ptr::null_mut(), Bound::into_ptr)
 }
@@ -151,7 +165,7 @@ unsafe fn alone(decl: &OpDecl, ob: *mut c::PyObject) -> *mut c::PyObject {
 /// `a` and `b` are live objects and the thread is attached.
 #[inline]
 unsafe fn paired(decl: &OpDecl, a: *mut c::PyObject, b: *mut c::PyObject) -> *mut c::PyObject {
-    let Some(op) = decl.binary else {
+    let Shortcut::Binary(op) = decl.shortcut else {
         return ptr::null_mut();
     };
     // SAFETY: the caller's contract.
@@ -232,45 +246,45 @@ fn leak(text: String) -> PyResult<*const c_char> {
     Ok(CString::new(text)?.into_raw().cast_const())
 }
 
-/// The signature line that `inspect` reads, then the documentation.
-fn documentation(decl: &OpDecl, name: &str, method: bool) -> String {
+/// The signature line that `inspect` reads, then the documentation. `entries` says which calls it is of: of a function,
+/// a method, or one that changes its receiver.
+fn documentation(
+    py: Python<'_>,
+    decl: &OpDecl,
+    entries: &Entries,
+    name: &str,
+    method: bool,
+) -> PyResult<String> {
     let mut parts: Vec<String> = Vec::new();
+    let mut by_name = false;
     for (i, param) in decl.params.iter().enumerate() {
         let given = if method && i == 0 { "$self" } else { param.name };
-        parts.push(match param.default {
+        if i > 0 && i == decl.positional() {
+            by_name = true;
+            parts.push("*".into());
+        }
+        parts.push(match default_text(py, param)? {
             _ if param.kind == Kind::Several => format!("*{given}"),
             _ if i == 0 => given.to_owned(),
-            Some(default) => format!("{given}={}", python_default(default)),
-            None if param.optional => format!("{given}=None"),
+            Some(default) => format!("{given}={default}"),
             None => given.to_owned(),
         });
+        by_name |= param.kind == Kind::Several;
         if method && i == 0 {
             parts.push("/".into());
         }
     }
-    format!("{name}({})\n--\n\n{}", parts.join(", "), decl.doc.trim())
-}
-
-/// A default of a declaration as Python spells it.
-pub(crate) fn python_default(text: &str) -> String {
-    let text = text.trim();
-    let inside = |before: &str| text.strip_prefix(before).and_then(|t| t.strip_suffix(')'));
-    let wrappers = ["Some(", "int(", "width(", "Scalar::Int(", "Nested::One(", "Axes::from("];
-    let text = wrappers.iter().find_map(|wrapper| inside(wrapper)).unwrap_or(text);
-    match text {
-        "true" => "True".into(),
-        "false" => "False".into(),
-        _ if text.contains("All") || text.contains("default") || text == "None" => "None".into(),
-        _ => text
-            .trim_end_matches("isize")
-            .trim_end_matches("f64")
-            .replace(".to_owned()", "")
-            .replace("Ints::from_slice(&[", "(")
-            .replace("])", ")"),
+    if !ptr::eq(entries, &CHANGES) && decl.returns != Returns::Bool {
+        parts.extend(decl.facts.named.then(|| "name=None".to_owned()));
+        parts.extend((!by_name).then(|| "*".to_owned()));
+        parts.push("out=None".into());
+        parts.extend((!decl.facts.named).then(|| "name=None".to_owned()));
     }
+    Ok(format!("{name}({})\n--\n\n{}", parts.join(", "), decl.doc.trim()))
 }
 
 fn definition(
+    py: Python<'_>,
     entries: &Entries,
     index: usize,
     name: &str,
@@ -283,7 +297,7 @@ fn definition(
             PyCFunctionFastWithKeywords: entries[index / 16][index % 16],
         },
         ml_flags: c::METH_FASTCALL | c::METH_KEYWORDS,
-        ml_doc: leak(documentation(decl, name, method))?,
+        ml_doc: leak(documentation(py, decl, entries, name, method)?)?,
     })))
 }
 
@@ -312,20 +326,26 @@ pub(crate) fn register(module: &Bound<'_, PyModule>, class: &Bound<'_, PyType>) 
     }
     let namespaces = PyDict::new(module.py());
     for (index, decl) in registry().iter().enumerate() {
-        if let Some(name) = in_place_alias(decl) {
-            add_method(class, &CHANGES, index, name)?;
+        if decl.is_top_level() && decl.in_place.is_some() {
+            for name in decl.facts.in_place_aliases {
+                add_method(class, &CHANGES, index, name)?;
+            }
         }
-        for name in std::iter::once(&decl.name).chain(decl.aliases) {
+        for name in std::iter::once(&decl.name).chain(decl.facts.aliases) {
             if decl.is_top_level() {
                 module.add(*name, function(module, index, name)?)?;
-                if takes_tensor(decl) {
+                if decl.takes_tensor() {
                     add_method(class, &ENTRIES, index, name)?;
                 }
-                if in_place_name(decl).is_some() {
+                if decl.in_place.is_some() {
                     add_method(class, &CHANGES, index, &format!("{name}_"))?;
                 }
             }
-            for space in decl.namespaces.iter().filter(|space| !space.is_empty()) {
+            if decl.is_method_only() {
+                add_method(class, &ENTRIES, index, name)?;
+                continue;
+            }
+            for space in decl.facts.namespaces.iter().filter(|space| !space.is_empty()) {
                 let members = match namespaces.get_item(space)? {
                     Some(members) => members.cast_into::<PyDict>()?,
                     None => {
@@ -341,11 +361,6 @@ pub(crate) fn register(module: &Bound<'_, PyModule>, class: &Bound<'_, PyType>) 
     module.add("_namespaces", namespaces)
 }
 
-/// Whether the first parameter is a tensor, so that the operation is a method as well.
-pub(crate) fn takes_tensor(decl: &OpDecl) -> bool {
-    matches!(decl.params.first().map(|p| p.kind), Some(Kind::Tensor | Kind::Operand))
-}
-
 fn function<'py>(
     module: &Bound<'py, PyModule>,
     index: usize,
@@ -355,7 +370,7 @@ fn function<'py>(
     // SAFETY: the definition is leaked, so it outlives the function object.
     unsafe {
         let made = c::PyCFunction_NewEx(
-            definition(&ENTRIES, index, name, false)?,
+            definition(module.py(), &ENTRIES, index, name, false)?,
             ptr::null_mut(),
             owner.as_ptr(),
         );
@@ -373,7 +388,7 @@ fn add_method(
     // SAFETY: as in `function`; the descriptor keeps its own reference to the type.
     let method = unsafe {
         let method =
-            c::PyDescr_NewMethod(class.as_type_ptr(), definition(entries, index, name, true)?);
+            c::PyDescr_NewMethod(class.as_type_ptr(), definition(py, entries, index, name, true)?);
         Bound::from_owned_ptr_or_err(py, method)?
     };
     class.setattr(name, method)

@@ -1,8 +1,10 @@
 //! What a call of an operation passes through, from CPython to the registry.
+pub(crate) mod asked;
+pub(crate) mod attributes;
 pub(crate) mod bind;
 pub(crate) mod convert;
 pub(crate) mod dispatch;
 pub(crate) mod entry;
-pub(crate) mod functor;
 pub(crate) mod observe;
 pub(crate) mod sequence;
+pub(crate) mod show;

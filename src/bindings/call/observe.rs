@@ -8,7 +8,6 @@ use std::cell::RefCell;
 use pyo3::prelude::*;
 use pyo3::types::{PyDict, PyString, PyTuple};
 
-use crate::bindings::call::bind::by_name_only;
 use crate::graph::{FORWARD, Mode, ModeGuard, PACKING, TRACING, take_packing_failure};
 use crate::ops::core::declare::OpDecl;
 
@@ -95,8 +94,10 @@ pub(crate) fn dispatched<'py>(
         return Ok(());
     }
     let attributes = PyDict::new(py);
-    let last = (decl.params.len() - by_name_only(decl)).saturating_sub(1);
-    for (i, ob) in positional.iter().enumerate() {
+    let last = decl.positional().saturating_sub(1);
+    // The name of the result may follow the arguments.
+    let arguments = if decl.facts.named { decl.params.len() } else { positional.len() };
+    for (i, ob) in positional.iter().enumerate().take(arguments) {
         let name = decl.params.get(i.min(last)).map_or("", |param| param.name);
         let value = match attributes.get_item(name)? {
             // Several arguments for one parameter: `reshape(2, 3)`.
@@ -105,10 +106,16 @@ pub(crate) fn dispatched<'py>(
         };
         attributes.set_item(name, value)?;
     }
-    for (name, ob) in keywords {
+    for (name, ob) in keywords.iter().filter(|(name, _)| !asked(decl, name)) {
         attributes.set_item(name, ob)?;
     }
     note(py, decl.name, &PyTuple::empty(py), Some(attributes.as_any()), result)
+}
+
+/// Whether a keyword says where the result goes or what it is called.
+fn asked(decl: &OpDecl, keyword: &Bound<'_, PyString>) -> bool {
+    let keyword = keyword.to_string_lossy();
+    matches!(&*keyword, "out" | "name") && decl.parameter(&keyword).is_none()
 }
 
 fn spread<'py>(before: &Bound<'py, PyAny>, ob: &Bound<'py, PyAny>) -> PyResult<Bound<'py, PyAny>> {

@@ -124,7 +124,7 @@ pub(crate) fn operand(op: &str, ob: &Bound<'_, PyAny>) -> PyResult<Tensor> {
         Some(dtype) if small && flags(array) & NPY_ARRAY_C_CONTIGUOUS != 0 => {
             copy(op, array, dtype)
         }
-        _ => share(op, ob),
+        _ => meet(op, ob, Access::Shared),
     }
 }
 
@@ -133,6 +133,42 @@ pub(crate) fn share(op: &str, ob: &Bound<'_, PyAny>) -> PyResult<Tensor> {
     let array = ob.cast::<PyUntypedArray>()?;
     let ours = flags(array) & NPY_ARRAY_WRITEABLE != 0;
     adopt(op, array, if ours { Access::Shared } else { Access::Foreign })
+}
+
+/// The dtype that takes the place of one that no tensor has, where an array of it meets tensors.
+fn stand_in(descr: &Bound<'_, PyArrayDescr>) -> Option<DType> {
+    match (descr.kind(), descr.itemsize()) {
+        (b'f', 2) => Some(DType::F32),
+        (b'i', 1 | 2) | (b'u', 2) => Some(DType::I32),
+        (b'u', 4 | 8) => Some(DType::I64),
+        _ => None,
+    }
+}
+
+/// Whether an object is an array or a scalar of a dtype that float32 holds exactly and no tensor has.
+pub(crate) fn is_narrow(ob: &Bound<'_, PyAny>) -> bool {
+    let narrow =
+        |descr: &Bound<'_, PyArrayDescr>| descr.itemsize() <= 2 && stand_in(descr).is_some();
+    let descr = ob.getattr(pyo3::intern!(ob.py(), "dtype"));
+    descr.is_ok_and(|descr| descr.cast::<PyArrayDescr>().is_ok_and(narrow))
+}
+
+/// A tensor of an array that meets tensors: shared, or converted where no tensor has its dtype.
+pub(crate) fn meet(op: &str, ob: &Bound<'_, PyAny>, access: Access) -> PyResult<Tensor> {
+    let array = ob.cast::<PyUntypedArray>()?;
+    let Some(dtype) = stand_in(&array.dtype()) else {
+        return if access == Access::Frozen { share_fresh(op, ob) } else { share(op, ob) };
+    };
+    let tensor = copy(op, array, dtype)?;
+    let wide = array.dtype().kind() == b'u' && array.dtype().itemsize() == 8;
+    if wide && tensor.to_vec::<i64>()?.iter().any(|&i| i < 0) {
+        return Err(to_python(Box::new(Error::Unsupported {
+            op: op.to_owned().into(),
+            what: "an unsigned integer does not fit in int64".into(),
+            remedy: "convert the array to floats, for example a.astype(np.float64)",
+        })));
+    }
+    Ok(tensor)
 }
 
 /// The same for an array that nobody else can write to, such as one just made.

@@ -9,7 +9,7 @@ use pyo3::prelude::*;
 use pyo3::sync::PyOnceLock;
 use pyo3::types::{PyDict, PyTuple};
 
-use crate::bindings::call::functor::record;
+use crate::bindings::call::attributes::attributes;
 use crate::bindings::call::sequence::all_of;
 use crate::bindings::errors::{bad_type, bad_value, python};
 use crate::bindings::exchange::numpy;
@@ -19,8 +19,7 @@ use crate::bindings::tensor::{PyTensor, wrap};
 use crate::graph::{self, NodeId};
 use crate::ops::derive::inspect;
 use crate::ops::function::Spec;
-use crate::ops::product::functor;
-use crate::tensor::{Accumulate, Edge, Tensor};
+use crate::tensor::{Accumulate, Edge, Node, Tensor};
 
 impl PyNode {
     /// Shape and dtype of an output, where they are known.
@@ -37,12 +36,13 @@ impl PyNode {
 
 #[pymethods]
 impl PyNode {
-    /// The attributes of the call that made this node: a dict for functors, what a custom function's context holds as
-    /// `attrs`, and an empty dict for other operations.
+    /// The attributes of the call that made this node: the arguments that say how to compute, by name, and what a
+    /// custom function's context holds as `attrs`; an empty dict where there are none, as of a node that an operation
+    /// made on its way.
     #[getter]
     fn attrs<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyAny>> {
-        if let Some(attributes) = functor::attributes(&self.node) {
-            return Ok(record(py, &attributes)?.into_any());
+        if let Some(attributes) = attributes(py, &self.node)? {
+            return Ok(attributes.into_any());
         }
         let given = function::attributes_of(py, &self.node)?;
         Ok(given.unwrap_or_else(|| PyDict::new(py).into_any()))
@@ -159,6 +159,19 @@ pub(crate) fn _output_of<'py>(
         return Err(bad_value("backward", what, "name an existing output"));
     }
     wrap(like.py(), like.get().tensor.detach().attach(Edge::new(node.clone(), index)))
+}
+
+/// The nodes whose derivative is zero and through which every path to a leaf goes, the latest first; None where some
+/// gradient may be another one.
+#[pyfunction]
+pub(crate) fn _vanishing<'py>(
+    tensor: &Bound<'py, PyTensor>,
+) -> PyResult<Option<Vec<Bound<'py, PyAny>>>> {
+    let found = inspect::vanishing(&tensor.get().tensor);
+    let wrapped = |nodes: Vec<Node>| {
+        nodes.into_iter().map(|node| Ok(wrap_node(tensor.py(), node)?.into_any())).collect()
+    };
+    found.map(wrapped).transpose()
 }
 
 /// A node that is not kept alive.

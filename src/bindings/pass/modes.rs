@@ -6,11 +6,11 @@
 use pyo3::prelude::*;
 use pyo3::types::{PyDict, PyList};
 
-use crate::bindings::call::entry::{python_default, takes_tensor};
+use crate::bindings::call::show::default_text;
 use crate::bindings::errors::{bad_value, python};
 use crate::graph::{GRAD, INFERENCE, Mode, SERIAL, Value, grad_enabled};
 use crate::kernels::isa;
-use crate::ops::{in_place_alias, in_place_name, registry};
+use crate::ops::registry;
 use crate::tensor::Tensor;
 use crate::{array, threads};
 
@@ -114,22 +114,30 @@ pub(crate) fn registered(py: Python<'_>) -> PyResult<Bound<'_, PyList>> {
             row.set_item("name", param.name)?;
             row.set_item("kind", format!("{:?}", param.kind))?;
             row.set_item("optional", param.optional)?;
-            row.set_item("default", param.default.map(python_default))?;
+            row.set_item("default", default_text(py, param)?)?;
             params.append(row)?;
         }
         let row = PyDict::new(py);
         row.set_item("name", decl.name)?;
-        row.set_item("aliases", decl.aliases)?;
+        row.set_item("aliases", decl.facts.aliases)?;
         row.set_item("family", decl.family)?;
         row.set_item("doc", decl.doc.trim())?;
         row.set_item("params", params)?;
         row.set_item("returns", format!("{:?}", decl.returns))?;
-        row.set_item("numpy", decl.numpy)?;
+        row.set_item("numpy", decl.facts.numpy)?;
         row.set_item("differentiable", decl.differentiable)?;
-        row.set_item("namespaces", decl.namespaces)?;
-        row.set_item("method", decl.is_top_level() && takes_tensor(decl))?;
-        row.set_item("in_place", in_place_name(decl).is_some())?;
-        row.set_item("in_place_alias", in_place_alias(decl))?;
+        row.set_item("namespaces", decl.facts.namespaces)?;
+        let method = decl.is_top_level() && decl.takes_tensor();
+        row.set_item("method", method || decl.is_method_only())?;
+        row.set_item("in_place", decl.is_top_level() && decl.in_place.is_some())?;
+        row.set_item("in_place_aliases", decl.facts.in_place_aliases)?;
+        row.set_item("positional", decl.positional())?;
+        row.set_item("named", decl.facts.named)?;
+        row.set_item("keywords", decl.facts.keywords)?;
+        row.set_item("ignores", decl.facts.ignores)?;
+        row.set_item("fold", decl.facts.fold)?;
+        row.set_item("neutral", decl.facts.neutral)?;
+        row.set_item("scan", decl.facts.scan)?;
         rows.append(row)?;
     }
     python(Ok(rows))

@@ -42,7 +42,7 @@ fn unfit<'py>(op: &Elementwise, other: &Bound<'py, PyAny>) -> Object<'py> {
 
 /// Runs a computation, without the GIL where it is large.
 #[inline]
-pub(crate) fn run<'py>(
+pub(super) fn run<'py>(
     py: Python<'py>,
     elements: usize,
     compute: impl FnOnce() -> Result<Tensor> + Send,

@@ -213,21 +213,47 @@ impl PyTensor {
         slf.clone()
     }
 
-    /// The same data in another dtype, or on `'cpu'`.
-    pub(super) fn to(slf: &Bound<'_, Self>, target: &Bound<'_, PyAny>) -> PyResult<Py<PyAny>> {
-        if let Ok(device) = target.extract::<String>()
-            && let name = device.split(':').next().unwrap_or_default()
-            && ["cpu", "cuda", "mps", "xpu", "meta"].contains(&name)
-        {
-            if name == "cpu" {
-                return Ok(slf.clone().into_any().unbind());
+    /// The same data in another dtype, or on `'cpu'`: by position a dtype, a device or a tensor to be like. The tensor
+    /// itself where nothing changes, unless `copy`.
+    #[pyo3(signature = (*targets, dtype=None, device=None, copy=false, non_blocking=false))]
+    fn to(
+        slf: &Bound<'_, Self>,
+        targets: &Bound<'_, PyTuple>,
+        dtype: Option<&Bound<'_, PyAny>>,
+        device: Option<&Bound<'_, PyAny>>,
+        copy: bool,
+        non_blocking: bool,
+    ) -> PyResult<Py<PyAny>> {
+        let _ = non_blocking;
+        let mut wanted = slf.get().tensor.dtype();
+        for target in targets.iter().chain(dtype.cloned()).chain(device.cloned()) {
+            if !is_device(&target)? {
+                wanted = match target.cast::<PyTensor>() {
+                    Ok(other) => other.get().tensor.dtype(),
+                    Err(_) => convert::dtype_of("to", &target)?,
+                };
             }
-            let what = format!("there is no device {device:?}; tensors live in main memory");
-            return Err(bad_value("to", what, "use \"cpu\", or leave it out"));
         }
-        if let Ok(other) = target.cast::<PyTensor>() {
-            return converted(slf, other.get().tensor.dtype());
+        if copy && wanted == slf.get().tensor.dtype() {
+            return Ok(slf.call_method0("clone")?.unbind());
         }
-        converted(slf, convert::dtype_of("to", target)?)
+        converted(slf, wanted)
     }
+}
+
+/// Whether an object names a device; another one than the CPU is an error.
+fn is_device(target: &Bound<'_, PyAny>) -> PyResult<bool> {
+    let named = target.getattr_opt("type")?.filter(|_| !target.is_instance_of::<PyTensor>());
+    let Ok(device) = named.unwrap_or_else(|| target.clone()).extract::<String>() else {
+        return Ok(false);
+    };
+    let name = device.split(':').next().unwrap_or_default();
+    if !["cpu", "cuda", "mps", "xpu", "meta"].contains(&name) {
+        return Ok(false);
+    }
+    if name == "cpu" {
+        return Ok(true);
+    }
+    let what = format!("there is no device {device:?}; tensors live in main memory");
+    Err(bad_value("to", what, "use \"cpu\", or leave it out"))
 }

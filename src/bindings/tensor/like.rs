@@ -60,8 +60,11 @@ impl PyTensor {
     }
 
     /// The same data in the dtype of another tensor; recorded.
-    fn type_as(slf: &Bound<'_, Self>, other: &Bound<'_, PyTensor>) -> PyResult<Py<PyAny>> {
-        PyTensor::to(slf, other.as_any())
+    fn type_as<'py>(
+        slf: &Bound<'py, Self>,
+        other: &Bound<'py, PyTensor>,
+    ) -> PyResult<Bound<'py, PyAny>> {
+        slf.call_method1("to", (other,))
     }
 
     /// The transpose of a matrix, as a view; a vector as it is.

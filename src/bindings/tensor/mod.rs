@@ -12,7 +12,6 @@ mod like;
 mod pickle;
 mod protocols;
 
-pub(crate) use arithmetic::run;
 pub(crate) use class::{PyTensor, object_of, remember, wrap, wrap_of};
 pub(crate) use construct::{
     asarray, from_numpy, full, get_default_dtype, leaf, set_default_dtype, tensor,

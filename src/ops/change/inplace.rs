@@ -9,7 +9,7 @@ use smallvec::SmallVec;
 use crate::error::{Error, Result};
 use crate::graph::{self, FORWARD, INFERENCE, Mode};
 use crate::kernels;
-use crate::ops::core::declare::{Arg, OpDecl, Operand, Output};
+use crate::ops::core::declare::{Arg, OpDecl, Operand, Output, Shortcut};
 use crate::ops::core::elementwise::{Elementwise, Slot, Source, binary_operands};
 use crate::ops::core::layout::{astype, broadcast_to};
 use crate::ops::core::structured::{Record, SavedList, finish, move_cost};
@@ -102,7 +102,7 @@ fn admit_source(op: &'static str, x: &Tensor, source: &Tensor) -> Result<()> {
 }
 
 /// What NumPy's `same_kind` lets in: wider floats and integers are rounded or wrapped, floats never become integers.
-fn admit_dtype(op: &'static str, x: &Tensor, value: &Tensor) -> Result<()> {
+pub(crate) fn admit_dtype(op: &'static str, x: &Tensor, value: &Tensor) -> Result<()> {
     if x.dtype().takes(value.dtype()) {
         return Ok(());
     }
@@ -291,10 +291,12 @@ pub fn apply(decl: &OpDecl, name: &'static str, args: &mut [Arg]) -> Result<()> 
         return Err(refuse(name, "the receiver is no tensor", "call it on a tensor"));
     };
     admit_write(name, &x, recorded(&x, false))?;
-    let (op, other) = match &*args {
-        [_] => (decl.alone, None),
-        [_, Arg::Tensor(t)] => (decl.binary, Some(Operand::Tensor(t.clone()))),
-        [_, Arg::Scalar(s)] => (decl.binary, Some(Operand::Scalar(*s))),
+    let (op, other) = match (&decl.shortcut, &*args) {
+        (Shortcut::Unary(op, []), [_]) => (Some(*op), None),
+        (Shortcut::Binary(op), [_, Arg::Tensor(t)]) => {
+            (Some(*op), Some(Operand::Tensor(t.clone())))
+        }
+        (Shortcut::Binary(op), [_, Arg::Scalar(s)]) => (Some(*op), Some(Operand::Scalar(*s))),
         _ => (None, None),
     };
     if let Some(op) = op

@@ -26,6 +26,8 @@ pub trait FromArg: Sized {
     fn from_arg(arg: Arg, name: &'static str) -> Result<Self>;
     /// Lends it to the Rust function.
     fn lend(&self) -> Self::Param<'_>;
+    /// The argument that converts to it: how the host is shown a default.
+    fn show(&self) -> Arg;
 }
 
 /// The error of an argument whose type no conversion accepts.
@@ -38,8 +40,16 @@ pub fn wrong_type(name: &'static str, want: &'static str) -> Box<Error> {
     })
 }
 
+/// One integer stands for a list of it.
+fn shown_ints(ints: &Ints) -> Arg {
+    match ints[..] {
+        [one] => Arg::Scalar(Scalar::Int(one)),
+        _ => Arg::Ints(ints.clone()),
+    }
+}
+
 macro_rules! from_arg {
-    ($t:ty, $kind:ident, $want:literal, [$($pattern:pat => $value:expr),+]) => {
+    ($t:ty, $kind:ident, $want:literal, [$($pattern:pat => $value:expr),+], $show:expr) => {
         impl FromArg for $t {
             type Param<'a> = $t;
             const KIND: Kind = Kind::$kind;
@@ -50,23 +60,31 @@ macro_rules! from_arg {
                 }
             }
             fn lend(&self) -> $t { self.clone() }
+            fn show(&self) -> Arg {
+                let show: fn(&$t) -> Arg = $show;
+                show(self)
+            }
         }
     };
 }
 
-from_arg!(isize, Int, "an integer", [Arg::Scalar(Scalar::Int(i)) => i as isize, Arg::Scalar(Scalar::Bool(b)) => b as isize]);
-from_arg!(f64, Float, "a number", [Arg::Scalar(s) => s.as_f64()]);
-from_arg!(bool, Bool, "a boolean", [Arg::Scalar(Scalar::Bool(b)) => b, Arg::Scalar(s) => s.as_f64() != 0.0]);
-from_arg!(String, Str, "a string", [Arg::Str(s) => s]);
-from_arg!(DType, DType, "a dtype", [Arg::DType(d) => d]);
-from_arg!(Scalar, Float, "a number", [Arg::Scalar(s) => s]);
-from_arg!(Ints, Ints, "a tuple of integers", [Arg::Ints(i) => i, Arg::Scalar(Scalar::Int(i)) => SmallVec::from_slice(&[i])]);
-from_arg!(Nested, Nested, "an integer or a sequence of integers or of sequences of them", [Arg::Nested(n) => n, Arg::Scalar(Scalar::Int(i)) => Nested::One(i)]);
+from_arg!(isize, Int, "an integer", [Arg::Scalar(Scalar::Int(i)) => i as isize, Arg::Scalar(Scalar::Bool(b)) => b as isize], |i| Arg::Scalar(Scalar::Int(*i as i64)));
+from_arg!(f64, Float, "a number", [Arg::Scalar(s) => s.as_f64()], |f| Arg::Scalar(Scalar::Float(*f)));
+from_arg!(bool, Bool, "a boolean", [Arg::Scalar(Scalar::Bool(b)) => b, Arg::Scalar(s) => s.as_f64() != 0.0], |b| Arg::Scalar(Scalar::Bool(*b)));
+from_arg!(String, Str, "a string", [Arg::Str(s) => s], |s| Arg::Str(s.clone()));
+from_arg!(DType, DType, "a dtype", [Arg::DType(d) => d], |d| Arg::DType(*d));
+from_arg!(Scalar, Float, "a number", [Arg::Scalar(s) => s], |s| Arg::Scalar(*s));
+from_arg!(Ints, Ints, "a tuple of integers", [Arg::Ints(i) => i, Arg::Scalar(Scalar::Int(i)) => SmallVec::from_slice(&[i])], |i| shown_ints(i));
+from_arg!(Nested, Nested, "an integer or a sequence of integers or of sequences of them", [Arg::Nested(n) => n, Arg::Scalar(Scalar::Int(i)) => Nested::One(i)], |n| Arg::Nested(n.clone()));
 from_arg!(Axes, Axes, "None, an integer or a tuple of integers", [
     Arg::None => Axes::All,
     Arg::Scalar(Scalar::Int(i)) => Axes::from(i as isize),
     Arg::Ints(i) => Axes::Named(i.iter().map(|&a| a as isize).collect())
-]);
+], |axes| match axes.named() {
+    None => Arg::None,
+    Some([axis]) => Arg::Scalar(Scalar::Int(*axis as i64)),
+    Some(axes) => Arg::Ints(axes.iter().map(|&a| a as i64).collect()),
+});
 
 /// The order of a norm: a number, or a name.
 #[derive(Clone, PartialEq, Debug)]
@@ -77,7 +95,10 @@ pub enum Order {
     Name(String),
 }
 
-from_arg!(Order, Order, "a number or a name", [Arg::Scalar(s) => Order::Number(s.as_f64()), Arg::Str(s) => Order::Name(s)]);
+from_arg!(Order, Order, "a number or a name", [Arg::Scalar(s) => Order::Number(s.as_f64()), Arg::Str(s) => Order::Name(s)], |order| match order {
+    Order::Number(number) => Arg::Scalar(Scalar::Float(*number)),
+    Order::Name(name) => Arg::Str(name.clone()),
+});
 
 /// How much a convolution pads: widths, or a rule.
 #[derive(Clone, PartialEq, Debug)]
@@ -90,11 +111,15 @@ pub enum Padding {
 
 from_arg!(Padding, Padding, "an integer, a tuple of integers, \"valid\" or \"same\"", [
     Arg::Ints(i) => Padding::Widths(i),
+    Arg::Scalar(Scalar::Int(i)) => Padding::Widths(SmallVec::from_slice(&[i])),
     Arg::Str(s) => Padding::Rule(s)
-]);
+], |padding| match padding {
+    Padding::Widths(widths) => shown_ints(widths),
+    Padding::Rule(rule) => Arg::Str(rule.clone()),
+});
 
 macro_rules! from_arg_ref {
-    ($t:ty, $lent:ty, $kind:ident, $want:literal, [$($pattern:pat => $value:expr),+]) => {
+    ($t:ty, $lent:ty, $kind:ident, $want:literal, [$($pattern:pat => $value:expr),+], $show:expr) => {
         impl FromArg for $t {
             type Param<'a> = &'a $lent;
             const KIND: Kind = Kind::$kind;
@@ -105,21 +130,28 @@ macro_rules! from_arg_ref {
                 }
             }
             fn lend(&self) -> &$lent { self }
+            fn show(&self) -> Arg {
+                let show: fn(&$t) -> Arg = $show;
+                show(self)
+            }
         }
     };
 }
 
-from_arg_ref!(Tensor, Tensor, Tensor, "a tensor", [Arg::Tensor(t) => t, Arg::Scalar(s) => Tensor::scalar(s)]);
-from_arg_ref!(Operand, Operand, Operand, "a tensor or a number", [Arg::Tensor(t) => Operand::Tensor(t), Arg::Scalar(s) => Operand::Scalar(s)]);
+from_arg_ref!(Tensor, Tensor, Tensor, "a tensor", [Arg::Tensor(t) => t, Arg::Scalar(s) => Tensor::scalar(s)], |t| Arg::Tensor(t.clone()));
+from_arg_ref!(Operand, Operand, Operand, "a tensor or a number", [Arg::Tensor(t) => Operand::Tensor(t), Arg::Scalar(s) => Operand::Scalar(s)], |operand| match operand {
+    Operand::Tensor(tensor) => Arg::Tensor(tensor.clone()),
+    Operand::Scalar(scalar) => Arg::Scalar(*scalar),
+});
 /// Several tensors, as the first parameter of an operation.
 pub type Tensors = Vec<Tensor>;
 
-from_arg_ref!(Tensors, [Tensor], Tensors, "a sequence of tensors", [Arg::Tensors(t) => t]);
+from_arg_ref!(Tensors, [Tensor], Tensors, "a sequence of tensors", [Arg::Tensors(t) => t], |t| Arg::Tensors(t.clone()));
 
 /// Several tensors, each an argument of its own, as the first parameter of an operation.
 pub struct Several(Vec<Tensor>);
 
-from_arg_ref!(Several, [Tensor], Several, "tensors", [Arg::Tensors(t) => Several(t)]);
+from_arg_ref!(Several, [Tensor], Several, "tensors", [Arg::Tensors(t) => Several(t)], |t| Arg::Tensors(t.0.clone()));
 
 impl std::ops::Deref for Several {
     type Target = [Tensor];
@@ -134,7 +166,7 @@ pub struct Condition(Tensor);
 from_arg_ref!(Condition, Tensor, Condition, "a tensor", [
     Arg::Tensor(t) => Condition(t),
     Arg::Scalar(s) => Condition(Tensor::scalar(s))
-]);
+], |t| Arg::Tensor(t.0.clone()));
 
 impl std::ops::Deref for Condition {
     type Target = Tensor;
@@ -142,10 +174,26 @@ impl std::ops::Deref for Condition {
         &self.0
     }
 }
+
+/// A tensor that is what the call is about without being a method's subject.
+pub struct Input(Tensor);
+
+from_arg_ref!(Input, Tensor, Tensor, "a tensor", [
+    Arg::Tensor(t) => Input(t),
+    Arg::Scalar(s) => Input(Tensor::scalar(s))
+], |t| Arg::Tensor(t.0.clone()));
+
+impl std::ops::Deref for Input {
+    type Target = Tensor;
+    fn deref(&self) -> &Tensor {
+        &self.0
+    }
+}
+
 /// An index expression.
 pub type Key = Vec<IndexItem>;
 
-from_arg_ref!(Key, [IndexItem], Index, "an index", [Arg::Index(i) => i]);
+from_arg_ref!(Key, [IndexItem], Index, "an index", [Arg::Index(i) => i], |i| Arg::Index(i.clone()));
 
 impl<T: FromArg> FromArg for Option<T> {
     type Param<'a>
@@ -162,6 +210,9 @@ impl<T: FromArg> FromArg for Option<T> {
     }
     fn lend(&self) -> Option<T::Param<'_>> {
         self.as_ref().map(|value| value.lend())
+    }
+    fn show(&self) -> Arg {
+        self.as_ref().map_or(Arg::None, T::show)
     }
 }
 

@@ -64,6 +64,10 @@ impl Rule<Tensor> for Elementwise {
         true
     }
 
+    fn is_zero(&self, input: usize) -> bool {
+        matches!(self.by.get(input), Some(Derivative::Zero))
+    }
+
     fn backward(&self, cx: &mut Context<'_, Tensor>) -> Result<()> {
         let Some(g) = cx.take_grad(0) else {
             return Ok(());

@@ -9,6 +9,7 @@ use smallvec::SmallVec;
 use crate::dtype::{DType, Weak};
 use crate::error::Result;
 use crate::ops::core::elementwise::Elementwise;
+use crate::ops::core::facts::Facts;
 use crate::tensor::Tensor;
 
 /// A number of the host language. It promotes weakly and is a constant of the graph.
@@ -172,6 +173,21 @@ pub enum Kind {
     Index,
 }
 
+impl Kind {
+    /// Whether an argument of this kind is what the operation computes with, not how it does so.
+    pub const fn is_input(self) -> bool {
+        matches!(
+            self,
+            Kind::Tensor
+                | Kind::Operand
+                | Kind::Tensors
+                | Kind::Several
+                | Kind::Condition
+                | Kind::Index
+        )
+    }
+}
+
 /// One parameter of an operation.
 pub struct Param {
     /// Its name.
@@ -180,8 +196,20 @@ pub struct Param {
     pub kind: Kind,
     /// Whether the host's null is a value of its own.
     pub optional: bool,
-    /// Its default as the declaration spells it.
-    pub default: Option<&'static str>,
+    /// Makes its default, if it has one.
+    pub default: Option<fn() -> Arg>,
+}
+
+impl Param {
+    /// Whether it is an operand that may be left out: a bound, a value at the border.
+    pub const fn is_limit(&self) -> bool {
+        self.optional && matches!(self.kind, Kind::Operand)
+    }
+
+    /// Whether it may be left out.
+    pub fn may_miss(&self) -> bool {
+        self.default.is_some() || self.optional
+    }
 }
 
 /// What an operation returns to the host.
@@ -213,41 +241,124 @@ pub enum Returns {
     Bool,
 }
 
+/// A way to call an operation without its list of arguments.
+pub enum Shortcut {
+    /// There is none.
+    None,
+    /// An element-wise operation of one operand, and the defaults of its parameters.
+    Unary(&'static Elementwise, &'static [f64]),
+    /// An element-wise operation of two operands.
+    Binary(&'static Elementwise),
+    /// One tensor and all defaults, of any other operation.
+    Plain(fn(&Tensor) -> Result<Output>),
+}
+
 /// One operation as the registry knows it.
 pub struct OpDecl {
     /// The name of the function and of the method.
     pub name: &'static str,
-    /// Other names of the same thing.
-    pub aliases: &'static [&'static str],
-    /// The family (source file) it belongs to.
+    /// The family it belongs to.
     pub family: &'static str,
     /// Its documentation.
     pub doc: &'static str,
     /// Its parameters.
     pub params: &'static [Param],
+    /// Whether some parameter says how to compute, so that a call has attributes.
+    pub has_attributes: bool,
     /// What it returns.
     pub returns: Returns,
-    /// NumPy functions with the same meaning (`"tanh"`, `"linalg.norm"`).
-    pub numpy: &'static [&'static str],
-    /// Where the function lives: `"linalg"`, `"nn.functional"`, `""` for the top level, which no entry means too.
-    pub namespaces: &'static [&'static str],
     /// Whether it has a derivative.
     pub differentiable: bool,
+    /// The name of the method that changes its tensor in place (`"exp_"`), if there is one.
+    pub in_place: Option<&'static str>,
+    /// What else the declaration says.
+    pub facts: Facts,
     /// Calls it with one argument per parameter; takes the arguments out of the slice.
     pub call: fn(&mut [Arg]) -> Result<Output>,
-    /// The shortcut for one tensor and all defaults, of an element-wise operation.
-    pub unary: Option<fn(&Tensor) -> Result<Tensor>>,
-    /// The same for any other operation.
-    pub plain: Option<fn(&Tensor) -> Result<Output>>,
-    /// The operation itself, if it is element-wise of one operand and no parameters.
-    pub alone: Option<&'static Elementwise>,
-    /// The operation itself, if it is element-wise of two operands.
-    pub binary: Option<&'static Elementwise>,
+    /// The same for the commonest calls.
+    pub shortcut: Shortcut,
 }
+
+/// What both libraries call the parameters that choose axes: `(ours, theirs)`.
+const AXES: [(&str, &str); 6] = [
+    ("axis", "dim"),
+    ("axis", "dims"),
+    ("axes", "dims"),
+    ("keepdims", "keepdim"),
+    ("axis1", "dim1"),
+    ("axis2", "dim2"),
+];
 
 impl OpDecl {
     /// Whether the operation is a function of the package itself.
     pub fn is_top_level(&self) -> bool {
-        self.namespaces.is_empty() || self.namespaces.contains(&"")
+        self.facts.namespaces.is_empty() || self.facts.namespaces.contains(&"")
     }
+
+    /// Whether the operation is a method and no function: the package has another function of the name.
+    pub fn is_method_only(&self) -> bool {
+        self.facts.namespaces == ["Tensor"]
+    }
+
+    /// Whether its first parameter is a tensor.
+    pub fn takes_tensor(&self) -> bool {
+        matches!(self.params.first().map(|p| p.kind), Some(Kind::Tensor | Kind::Operand))
+    }
+
+    /// How many arguments may be given by position.
+    pub fn positional(&self) -> usize {
+        self.facts.positional.unwrap_or(self.params.len())
+    }
+
+    /// The parameter that takes all integers or tensors that follow by position, one argument each.
+    pub fn spreads(&self) -> Option<usize> {
+        let last = self.positional().checked_sub(1)?;
+        let takes = match self.params.get(last)?.kind {
+            Kind::Ints => true,
+            // Behind axes another number means a truth value to some, so it does not where one may follow.
+            Kind::Axes => self.facts.positional.is_none(),
+            _ => false,
+        };
+        (takes && last > 0).then_some(last)
+    }
+
+    /// The parameter that a keyword means: its own name, or another one of it.
+    pub fn parameter(&self, key: &str) -> Option<usize> {
+        let position = |name: &str| self.params.iter().position(|p| p.name == name);
+        let said = || self.facts.keywords.iter().filter(|(theirs, _)| *theirs == key);
+        let axes = || AXES.iter().filter(|(_, theirs)| *theirs == key);
+        position(key)
+            .or_else(|| said().find_map(|(_, ours)| position(ours)))
+            .or_else(|| axes().find_map(|(ours, _)| position(ours)))
+            .or(match key {
+                "input" | "self" => Some(0),
+                "other" if self.params.len() == 2 => Some(1),
+                _ => None,
+            })
+    }
+}
+
+/// Whether some parameter is an attribute of the call.
+pub const fn has_attributes(params: &[Param]) -> bool {
+    let mut i = 0;
+    while i < params.len() {
+        if !params[i].kind.is_input() || params[i].is_limit() {
+            return true;
+        }
+        i += 1;
+    }
+    false
+}
+
+/// The name of the method that changes its tensor in place, where the facts ask for one and the result can take the
+/// place of the first operand.
+pub const fn in_place(
+    facts: &Facts,
+    params: &[Param],
+    returns: Returns,
+    name: &'static str,
+) -> Option<&'static str> {
+    let fits = matches!(params, [Param { kind: Kind::Tensor | Kind::Operand, .. }, ..]);
+    let fits = fits && matches!(returns, Returns::Tensor);
+    if facts.in_place && fits { Some(name) } else { None }
 }

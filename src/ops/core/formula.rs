@@ -100,7 +100,7 @@ macro_rules! derivative_sources {
 macro_rules! elementwise_specs {
     ($(
         $(#[doc = $doc:literal])*
-        $([$($key:ident $(($($value:literal),*))?),* $(,)?])?
+        $([$($key:ident $(($($value:expr),* $(,)?))?),* $(,)?])?
         fn $name:ident($($x:ident),+ $(; $($p:ident = $default:expr),+)?) = $spec:ident {
             $(guard $guard:path;)?
             $(beside_number $beside:path;)?
@@ -155,9 +155,9 @@ macro_rules! optional {
 #[macro_export]
 #[doc(hidden)]
 macro_rules! elementwise {
-    (family $family:literal; $(
+    (family $family:literal $([$($fact:ident $(($($given:expr),* $(,)?))?),* $(,)?])?; $(
         $(#[doc = $doc:literal])*
-        $([$($key:ident $(($($value:literal),*))?),* $(,)?])?
+        $([$($key:ident $(($($value:expr),* $(,)?))?),* $(,)?])?
         fn $name:ident($($x:ident),+ $(; $($p:ident = $default:expr),+)?) = $spec:ident {
             $(guard $guard:path;)?
             $(beside_number $beside:path;)?
@@ -174,30 +174,32 @@ macro_rules! elementwise {
                 $( by $wrt { $($by)* } )*
             }
         )*}
+        $crate::family_facts!($([$($fact $(($($given),*))?),*])?);
         /// The registry rows of this family.
-        pub static DECLS: &[$crate::ops::core::declare::OpDecl] = &[$(
+        pub static DECLS: &[$crate::ops::core::declare::OpDecl] = &[$({
+            const FACTS: $crate::ops::core::facts::Facts = FAMILY $($(.$key(&[$($($value),*)?]))*)?;
+            const PARAMS: &[$crate::ops::core::declare::Param] =
+                $crate::elementwise_params!(($($x),+) [$($($p = $default),+)?]);
+            const RETURNS: $crate::ops::core::declare::Returns = $crate::ops::core::declare::Returns::Tensor;
             $crate::ops::core::declare::OpDecl {
                 name: $crate::ops::core::operations::python_name(stringify!($name)),
-                aliases: $crate::decl_list!(aliases $($($key $(($($value),*))?,)*)?),
                 family: $family,
                 doc: concat!($($doc, "\n",)* ""),
-                params: $crate::elementwise_params!(($($x),+) [$($($p = $default),+)?]),
-                returns: $crate::ops::core::declare::Returns::Tensor,
-                numpy: $crate::decl_list!(numpy $($($key $(($($value),*))?,)*)?),
-                namespaces: $crate::decl_list!(namespace $($($key $(($($value),*))?,)*)?),
+                params: PARAMS,
+                has_attributes: $crate::ops::core::declare::has_attributes(PARAMS),
+                returns: RETURNS,
                 differentiable: !$spec.by.is_empty(),
+                in_place: $crate::ops::core::declare::in_place(&FACTS, PARAMS, RETURNS, $crate::ops::core::operations::underscored(stringify!($name), concat!(stringify!($name), "_"))),
+                facts: FACTS,
                 call: {
                     fn call(args: &mut [$crate::ops::core::declare::Arg]) -> $crate::error::Result<$crate::ops::core::declare::Output> {
                         $crate::elementwise_call!(args $name $spec ($($x),+) $(($($p = $default),+))?)
                     }
                     call
                 },
-                unary: $crate::unary_shortcut!($spec ($($x),+) [$($($default),+)?]),
-                plain: None,
-                alone: $crate::alone_spec!($spec ($($x),+) $(($($p),+))?),
-                binary: $crate::binary_spec!($spec ($($x),+)),
+                shortcut: $crate::elementwise_shortcut!($spec ($($x),+) [$($($default),+)?]),
             }
-        ),*];
+        }),*];
     };
 }
 
@@ -229,22 +231,22 @@ macro_rules! flat_sources {
 macro_rules! elementwise_params {
     (($x:ident) [$($p:ident = $default:expr),*]) => {
         &[
-            $crate::elementwise_params!(@row $x Tensor None),
-            $($crate::elementwise_params!(@row $p Float Some(stringify!($default)))),*
+            $crate::elementwise_params!(@row $x Tensor),
+            $($crate::decl_param!($p f64, $default)),*
         ]
     };
     (($a:ident, $b:ident) []) => {
         &[
-            $crate::elementwise_params!(@row $a Operand None),
-            $crate::elementwise_params!(@row $b Operand None),
+            $crate::elementwise_params!(@row $a Operand),
+            $crate::elementwise_params!(@row $b Operand),
         ]
     };
-    (@row $name:ident $kind:ident $default:expr) => {
+    (@row $name:ident $kind:ident) => {
         $crate::ops::core::declare::Param {
             name: stringify!($name),
             kind: $crate::ops::core::declare::Kind::$kind,
             optional: false,
-            default: $default,
+            default: None,
         }
     };
 }
@@ -307,41 +309,14 @@ macro_rules! elementwise_call {
     }};
 }
 
-/// The shortcut of an operation that one tensor is enough for.
+/// How an element-wise operation is called without its list of arguments.
 #[macro_export]
 #[doc(hidden)]
-macro_rules! unary_shortcut {
+macro_rules! elementwise_shortcut {
     ($spec:ident ($x:ident) [$($default:expr),*]) => {
-        Some({
-            fn shortcut(x: &$crate::tensor::Tensor) -> $crate::error::Result<$crate::tensor::Tensor> {
-                $crate::ops::core::elementwise::unary_with(&$spec, x, &[$($default),*])
-            }
-            shortcut
-        })
+        $crate::ops::core::declare::Shortcut::Unary(&$spec, &[$($default),*])
     };
-    ($($other:tt)*) => { None };
-}
-
-/// The operation itself, if it has one operand and no parameters.
-#[macro_export]
-#[doc(hidden)]
-macro_rules! alone_spec {
-    ($spec:ident ($x:ident)) => {
-        Some(&$spec)
-    };
-    ($($other:tt)*) => {
-        None
-    };
-}
-
-/// The operation itself, if it has two operands.
-#[macro_export]
-#[doc(hidden)]
-macro_rules! binary_spec {
-    ($spec:ident ($a:ident, $b:ident)) => {
-        Some(&$spec)
-    };
-    ($($other:tt)*) => {
-        None
+    ($spec:ident ($a:ident, $b:ident) []) => {
+        $crate::ops::core::declare::Shortcut::Binary(&$spec)
     };
 }

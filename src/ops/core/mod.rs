@@ -7,6 +7,7 @@ pub mod arguments;
 pub(crate) mod chain_rule;
 pub mod declare;
 pub mod elementwise;
+pub mod facts;
 #[macro_use]
 pub mod formula;
 pub mod layout;

@@ -7,13 +7,14 @@
 /// Declares a family of structured operations.
 ///
 /// One entry is a documented function whose parameters have `FromArg` types and, optionally, defaults;
-/// it becomes a function, a method of `Tensor` (when marked `method`) and a row of `DECLS`.
+/// it becomes a function, a method of `Tensor` (when its first parameter is one) and a row of `DECLS`. What stands in
+/// brackets before it, or behind the name of the family for all of it, are facts: see `Facts`.
 #[macro_export]
 #[doc(hidden)]
 macro_rules! operations {
-    (family $family:literal; $(
+    (family $family:literal $([$($fact:ident $(($($given:expr),* $(,)?))?),* $(,)?])?; $(
         $(#[doc = $doc:literal])*
-        $([$($key:ident $(($($value:literal),*))?),* $(,)?])?
+        $([$($key:ident $(($($value:expr),* $(,)?))?),* $(,)?])?
         fn $name:ident($first:ident: $first_ty:ident $(, $arg:ident: $ty:ty $(= $default:expr)?)* $(,)?) -> $ret:ty $body:block
     )*) => {
         $(
@@ -22,50 +23,65 @@ macro_rules! operations {
             pub fn $name($first: <$first_ty as $crate::ops::core::arguments::FromArg>::Param<'_> $(, $arg: <$ty as $crate::ops::core::arguments::FromArg>::Param<'_>)*) -> $crate::error::Result<$ret> $body
             $crate::decl_method!($first_ty [$($doc)*] $name($($arg: $ty),*) -> $ret);
         )*
+        $crate::family_facts!($([$($fact $(($($given),*))?),*])?);
         /// The registry rows of this family.
-        pub static DECLS: &[$crate::ops::core::declare::OpDecl] = &[$(
+        pub static DECLS: &[$crate::ops::core::declare::OpDecl] = &[$({
+            const FACTS: $crate::ops::core::facts::Facts = FAMILY $($(.$key(&[$($($value),*)?]))*)?;
+            const PARAMS: &[$crate::ops::core::declare::Param] = &[
+                $crate::decl_param!($first $first_ty)
+                $(, $crate::decl_param!($arg $ty $(, $default)?))*
+            ];
+            const RETURNS: $crate::ops::core::declare::Returns = <$ret as $crate::ops::core::arguments::IntoOutput>::RETURNS;
             $crate::ops::core::declare::OpDecl {
                 name: $crate::ops::core::operations::python_name(stringify!($name)),
-                aliases: $crate::decl_list!(aliases $($($key $(($($value),*))?,)*)?),
                 family: $family,
                 doc: concat!($($doc, "\n",)* ""),
-                params: &[
-                    $crate::ops::core::declare::Param {
-                        name: stringify!($first),
-                        kind: <$first_ty as $crate::ops::core::arguments::FromArg>::KIND,
-                        optional: <$first_ty as $crate::ops::core::arguments::FromArg>::OPTIONAL,
-                        default: None,
-                    }
-                    $(, $crate::ops::core::declare::Param {
-                        name: stringify!($arg),
-                        kind: <$ty as $crate::ops::core::arguments::FromArg>::KIND,
-                        optional: <$ty as $crate::ops::core::arguments::FromArg>::OPTIONAL,
-                        default: $crate::decl_default!($($default)?),
-                    })*
-                ],
-                returns: <$ret as $crate::ops::core::arguments::IntoOutput>::RETURNS,
-                numpy: $crate::decl_list!(numpy $($($key $(($($value),*))?,)*)?),
-                namespaces: $crate::decl_list!(namespace $($($key $(($($value),*))?,)*)?),
-                differentiable: $crate::decl_differentiable!($($($key,)*)?),
+                params: PARAMS,
+                has_attributes: $crate::ops::core::declare::has_attributes(PARAMS),
+                returns: RETURNS,
+                differentiable: !FACTS.constant,
+                in_place: $crate::ops::core::declare::in_place(&FACTS, PARAMS, RETURNS, $crate::ops::core::operations::underscored(stringify!($name), concat!(stringify!($name), "_"))),
+                facts: FACTS,
                 call: {
                     fn call(args: &mut [$crate::ops::core::declare::Arg]) -> $crate::error::Result<$crate::ops::core::declare::Output> {
                         use $crate::ops::core::arguments::{FromArg, IntoOutput, take_arg};
                         let $first: $first_ty = take_arg(args, 0, stringify!($first), None)?;
                         let mut _next = 1;
                         $(
-                            let $arg: $ty = take_arg(args, _next, stringify!($arg), $crate::decl_default_fn!($ty $(, $default)?))?;
+                            let $arg: $ty = take_arg(args, _next, stringify!($arg), $crate::decl_default!($ty $(, $default)?))?;
                             _next += 1;
                         )*
                         Ok($name($first.lend() $(, $arg.lend())*)?.into_output())
                     }
                     call
                 },
-                unary: None,
-                plain: $crate::plain_shortcut!($first_ty $name [] $([$ty $(, $default)?])*),
-                alone: None,
-                binary: None,
+                shortcut: $crate::plain_shortcut!($first_ty $name [] $([$ty $(, $default)?])*),
             }
-        ),*];
+        }),*];
+    };
+}
+
+/// What all operations of a family have in common.
+#[macro_export]
+#[doc(hidden)]
+macro_rules! family_facts {
+    ($([$($fact:ident $(($($given:expr),*))?),*])?) => {
+        const FAMILY: $crate::ops::core::facts::Facts =
+            $crate::ops::core::facts::Facts::NEW $($(.$fact(&[$($($given),*)?]))*)?;
+    };
+}
+
+/// One parameter of a registry row.
+#[macro_export]
+#[doc(hidden)]
+macro_rules! decl_param {
+    ($name:ident $ty:ty $(, $default:expr)?) => {
+        $crate::ops::core::declare::Param {
+            name: stringify!($name),
+            kind: <$ty as $crate::ops::core::arguments::FromArg>::KIND,
+            optional: <$ty as $crate::ops::core::arguments::FromArg>::OPTIONAL,
+            default: $crate::decl_shown!($ty $(, $default)?),
+        }
     };
 }
 
@@ -82,12 +98,18 @@ pub const fn python_name(name: &'static str) -> &'static str {
     }
 }
 
+/// A name with one underscore behind it: of a Rust function that has one already, its own.
+pub const fn underscored(name: &'static str, longer: &'static str) -> &'static str {
+    let bytes = name.as_bytes();
+    if bytes[bytes.len() - 1] == b'_' { name } else { longer }
+}
+
 /// The shortcut of an operation that one tensor is enough for: every other parameter has a default.
 #[macro_export]
 #[doc(hidden)]
 macro_rules! plain_shortcut {
     (Tensor $name:ident [$([$ty:ty, $default:expr])*]) => {
-        Some({
+        $crate::ops::core::declare::Shortcut::Plain({
             fn shortcut(x: &$crate::tensor::Tensor) -> $crate::error::Result<$crate::ops::core::declare::Output> {
                 #[allow(unused_imports)]
                 use $crate::ops::core::arguments::{FromArg, IntoOutput};
@@ -99,7 +121,7 @@ macro_rules! plain_shortcut {
     (Tensor $name:ident [$($done:tt)*] [$ty:ty, $default:expr] $($rest:tt)*) => {
         $crate::plain_shortcut!(Tensor $name [$($done)* [$ty, $default]] $($rest)*)
     };
-    ($($other:tt)*) => { None };
+    ($($other:tt)*) => { $crate::ops::core::declare::Shortcut::None };
 }
 
 /// The method of `Tensor` for an operation whose first parameter is one.
@@ -118,44 +140,28 @@ macro_rules! decl_method {
     ($other:ident $($rest:tt)*) => {};
 }
 
-/// The values of one key of a declaration's option list: `[numpy("sum"), aliases("cat")]`.
+/// The default of a parameter as the host is shown it, if there is one.
 #[macro_export]
 #[doc(hidden)]
-macro_rules! decl_list {
-    (numpy) => { &[] };
-    (aliases) => { &[] };
-    (namespace) => { &[] };
-    (numpy numpy($($value:literal),*), $($rest:tt)*) => { &[$($value),*] };
-    (aliases aliases($($value:literal),*), $($rest:tt)*) => { &[$($value),*] };
-    (namespace namespace($($value:literal),*), $($rest:tt)*) => { &[$($value),*] };
-    ($want:ident $key:ident $(($($value:literal),*))?, $($rest:tt)*) => { $crate::decl_list!($want $($rest)*) };
-}
-
-/// Whether a declaration carries no `constant` mark.
-#[macro_export]
-#[doc(hidden)]
-macro_rules! decl_differentiable {
-    () => { true };
-    (constant, $($rest:ident,)*) => { false };
-    ($key:ident, $($rest:ident,)*) => { $crate::decl_differentiable!($($rest,)*) };
-}
-
-/// The text of a default, if there is one.
-#[macro_export]
-#[doc(hidden)]
-macro_rules! decl_default {
-    () => {
+macro_rules! decl_shown {
+    ($ty:ty) => {
         None
     };
-    ($default:expr) => {
-        Some(stringify!($default))
+    ($ty:ty, $default:expr) => {
+        Some({
+            fn shown() -> $crate::ops::core::declare::Arg {
+                let value: $ty = $default;
+                $crate::ops::core::arguments::FromArg::show(&value)
+            }
+            shown
+        })
     };
 }
 
 /// The maker of a default, if there is one.
 #[macro_export]
 #[doc(hidden)]
-macro_rules! decl_default_fn {
+macro_rules! decl_default {
     ($ty:ty) => {
         None
     };

@@ -95,6 +95,32 @@ fn reached(tensor: &Tensor) -> Vec<Node> {
     found
 }
 
+/// The nodes with a zero derivative through which every path from `tensor` to a leaf goes, the latest first; `None` where
+/// a path goes through none of them, or where there are none.
+pub fn vanishing(tensor: &Tensor) -> Option<Vec<Node>> {
+    let mut pending: Vec<Node> =
+        tensor.grad_edge().map(|edge| edge.node().clone()).into_iter().collect();
+    let mut seen: HashSet<usize> = pending.iter().map(|node| node.address()).collect();
+    let mut steps: Vec<Node> = Vec::new();
+    while let Some(node) = pending.pop() {
+        if node.flags().has(Flags::ACCUMULATOR) {
+            return None;
+        }
+        for (i, edge) in node.edges().iter().enumerate() {
+            let Some(edge) = edge else { continue };
+            if node.rule().is_zero(i) {
+                if steps.iter().all(|step| step.address() != node.address()) {
+                    steps.push(node.clone());
+                }
+            } else if seen.insert(edge.node().address()) {
+                pending.push(edge.node().clone());
+            }
+        }
+    }
+    steps.sort_by_key(|node| std::cmp::Reverse(node.seq()));
+    (!steps.is_empty()).then_some(steps)
+}
+
 /// The bytes of the buffers that a node keeps and that are not in `buffers` yet.
 fn kept(node: &Node, buffers: &mut HashSet<usize>) -> usize {
     let sum = node.with_saved(|saved| {

@@ -1,5 +1,5 @@
 //! Activation functions: declarations, formula and derivative side by side.
-elementwise! { family "activation";
+elementwise! { family "activation" [in_place];
     /// Rectified linear unit, `max(x, 0)`. Derivative: `g` where `x > 0`, 0 elsewhere and at 0.
     fn relu(x) = RELU {
         forward { float: |x| R::select(x.lt(R::lit(0.0)), R::lit(0.0), x); cost: 0.3; }

@@ -1,5 +1,5 @@
 //! Arithmetic: declarations of the operators and their kin.
-elementwise! { family "arithmetic";
+elementwise! { family "arithmetic" [in_place];
     /// Negative, `-x`. Derivative: `-g`.
     [numpy("negative"), aliases("neg")]
     fn negative(x) = NEGATIVE {

@@ -1,5 +1,5 @@
 //! Bit by bit: integers and booleans only, no derivative.
-elementwise! { family "bitwise";
+elementwise! { family "bitwise" [in_place];
     /// Bits set in both; the truth of both for booleans.
     [numpy("bitwise_and")]
     fn bitwise_and(a, b) = BITWISE_AND {

@@ -23,6 +23,7 @@ crate::operations! { family "comparison";
     /// Element-wise `|a - b| <= atol + rtol |b|`; infinities are close to themselves, NaN to NaN with `equal_nan`.
     [numpy("isclose"), constant]
     fn isclose(a: Tensor, b: Tensor, rtol: f64 = 1e-05, atol: f64 = 1e-08, equal_nan: bool = false) -> Tensor {
+        let given = [a, b];
         let (a, b) = (a.detach(), b.detach());
         // A float second operand, so that the difference of unsigned integers does not wrap.
         let b = astype(&b, b.dtype().to_float())?;
@@ -30,7 +31,8 @@ crate::operations! { family "comparison";
         let scaled = binary_scalar(&MULTIPLY, &abs_(&b)?, Scalar::Float(rtol))?;
         let near = less_equal(&gap, &binary_scalar(&ADD, &scaled, Scalar::Float(atol))?)?;
         let close = logical_or(&logical_and(&near, &isfinite(&b)?)?, &equal(&a, &b)?)?;
-        if equal_nan { logical_or(&close, &logical_and(&isnan(&a)?, &isnan(&b)?)?) } else { Ok(close) }
+        let close = if equal_nan { logical_or(&close, &logical_and(&isnan(&a)?, &isnan(&b)?)?)? } else { close };
+        Ok(close.underived(given.into_iter()))
     }
     /// Whether all elements are close, as `isclose` has it.
     [numpy("allclose"), constant]

@@ -31,26 +31,31 @@ elementwise! { family "comparison";
         forward { mask: |a, b| a.ge(b); ints: |a, b| a >= b; bool: |a, b| a >= b; }
     }
     /// Element-wise truth of both.
-    [numpy("logical_and")]
+    [numpy("logical_and"), in_place]
     fn logical_and(a, b) = LOGICAL_AND {
         forward { mask: |a, b| R::mask_and(a.ne(R::lit(0.0)), b.ne(R::lit(0.0))); ints: |a, b| (a != 0) & (b != 0); bool: |a, b| (a & b) != 0; }
     }
     /// Element-wise truth of either.
-    [numpy("logical_or")]
+    [numpy("logical_or"), in_place]
     fn logical_or(a, b) = LOGICAL_OR {
         forward { mask: |a, b| R::mask_or(a.ne(R::lit(0.0)), b.ne(R::lit(0.0))); ints: |a, b| (a != 0) | (b != 0); bool: |a, b| (a | b) != 0; }
     }
     /// Element-wise truth of exactly one.
-    [numpy("logical_xor")]
+    [numpy("logical_xor"), in_place]
     fn logical_xor(a, b) = LOGICAL_XOR {
         forward { mask: |a, b| R::mask_or(
                 R::mask_and(a.ne(R::lit(0.0)), b.eq(R::lit(0.0))),
                 R::mask_and(a.eq(R::lit(0.0)), b.ne(R::lit(0.0)))); ints: |a, b| (a != 0) != (b != 0); bool: |a, b| a != b; }
     }
     /// Element-wise falsehood.
-    [numpy("logical_not")]
+    [numpy("logical_not"), in_place]
     fn logical_not(x) = LOGICAL_NOT {
         forward { mask: |x| x.eq(R::lit(0.0)); ints: |x| x == 0; bool: |x| x == 0; }
+    }
+    /// Whether the sign of each element is negative, also that of a zero or a NaN.
+    [numpy("signbit")]
+    fn signbit(x) = SIGNBIT {
+        forward { mask: |x| R::lit(1.0).copysign(x).lt(R::lit(0.0)); ints: |x| (x as i64) < 0; bool: |_x| false; }
     }
     /// Whether each element is NaN.
     [numpy("isnan")]

@@ -1,5 +1,5 @@
 //! Two operands compared and joined: NaN-ignoring extremes, steps, and sums of exponentials.
-elementwise! { family "extremes";
+elementwise! { family "extremes" [in_place];
     /// The larger operand; a NaN loses against a number. Derivative: `g` to the larger, half each at a tie.
     [numpy("fmax")]
     fn fmax(a, b) = FMAX {

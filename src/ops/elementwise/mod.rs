@@ -13,6 +13,7 @@ pub mod compare;
 pub mod extremes;
 pub mod gelu;
 pub(crate) mod integer;
+pub mod neighbour;
 pub mod powers;
 pub mod rounding;
 pub mod select;

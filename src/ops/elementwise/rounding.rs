@@ -22,7 +22,7 @@ elementwise_specs! {
     }
 }
 
-crate::operations! { family "elementwise";
+crate::operations! { family "elementwise" [in_place];
     /// Nearest number with so many decimals, ties to even; negative `decimals` round before the point. Derivative: zero.
     [numpy("round", "around"), aliases("around")]
     fn round(x: Tensor, decimals: isize = 0) -> Tensor {

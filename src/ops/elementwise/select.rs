@@ -5,14 +5,14 @@
 
 use crate::array::broadcast_shapes;
 use crate::dtype::DType;
-use crate::error::{Error, Result};
+use crate::error::Result;
 use crate::ops::core::declare::{Operand, Scalar};
 use crate::ops::core::elementwise::{Elementwise, binary, binary_operands, unary_with};
 use crate::ops::core::layout::{astype, broadcast_to, choose};
 use crate::ops::elementwise::compare::{GREATER, LESS, LOGICAL_OR, isnan};
 use crate::tensor::Tensor;
 
-fn dtype_of(a: &Operand, b: &Operand) -> DType {
+pub(crate) fn dtype_of(a: &Operand, b: &Operand) -> DType {
     match (a, b) {
         (Operand::Tensor(a), Operand::Tensor(b)) => a.dtype().promote(b.dtype()),
         (Operand::Tensor(t), Operand::Scalar(s)) | (Operand::Scalar(s), Operand::Tensor(t)) => {
@@ -24,7 +24,7 @@ fn dtype_of(a: &Operand, b: &Operand) -> DType {
     }
 }
 
-fn settled(x: &Operand, dtype: DType) -> Result<Tensor> {
+pub(crate) fn settled(x: &Operand, dtype: DType) -> Result<Tensor> {
     match x {
         Operand::Tensor(t) => astype(t, dtype),
         Operand::Scalar(s) => Tensor::full(&[], *s, dtype),
@@ -81,16 +81,12 @@ fn number(bound: Option<&Operand>, missing: f64) -> Option<f64> {
     }
 }
 
-crate::operations! { family "selection";
-    /// Limited to the range `min..max`; either bound may be None. Derivative: `g` inside and at the bounds, 0 outside.
-    [numpy("clip"), aliases("clamp")]
+crate::operations! { family "selection" [in_place];
+    /// Limited to the range `min..max`; a bound that is None does not limit. Derivative: `g` inside and at the bounds, 0 outside.
+    [numpy("clip"), aliases("clamp"), keywords(("a_min", "min"), ("a_max", "max"))]
     fn clip(x: Tensor, min: Option<Operand> = None, max: Option<Operand> = None) -> Tensor {
-        if min.is_none() && max.is_none() {
-            return Err(Box::new(Error::Argument {
-                op: "clip".into(),
-                what: "neither min nor max was given".into(),
-                remedy: "give at least one bound".into(),
-            }));
+        if min.is_none() && max.is_none() && !x.dtype().is_float() {
+            return x.duplicate();
         }
         if let (true, Some(low), Some(high)) = (x.dtype().is_float(), number(min, f64::NEG_INFINITY), number(max, f64::INFINITY)) {
             return unary_with(&LIMITED, x, &[low, high]);

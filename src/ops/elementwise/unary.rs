@@ -1,5 +1,5 @@
 //! Element-wise functions of one argument: declarations, formula and derivative side by side.
-elementwise! { family "elementwise";
+elementwise! { family "elementwise" [in_place];
     /// Absolute value. Derivative: `g sign(x)`, 0 at 0.
     [numpy("absolute"), aliases("absolute")]
     fn abs_(x) = ABS {

@@ -47,7 +47,7 @@ fn shared(x: &Tensor, level: &Tensor, total: &Tensor, g: &Tensor) -> Result<Tens
 
 crate::operations! { family "reduction";
     /// `ln(sum(e^x))` over the axes, without overflow; -inf for lines of -inf. Derivative: `g e^(x - y)`, the share of each element.
-    [numpy("scipy.special.logsumexp")]
+    [numpy("scipy.special.logsumexp"), positional(2), fold("logaddexp")]
     fn logsumexp(x: Tensor, axis: Axes = Axes::All, keepdims: bool = false) -> Tensor {
         let x = astype(x, x.dtype().to_float())?;
         let axes = resolve_fold("logsumexp", &axis, x.ndim())?;

@@ -74,7 +74,7 @@ fn variance(x: &Tensor, axes: &[usize], ddof: f64) -> Result<Tensor> {
 
 crate::operations! { family "reduction";
     /// Sum over the axes, a NaN counting as 0. Derivative: `g` repeated, 0 for a NaN.
-    [numpy("nansum")]
+    [numpy("nansum"), positional(2), fold("add"), neutral(0)]
     fn nansum(x: Tensor, axis: Axes = Axes::All, keepdims: bool = false) -> Tensor {
         let axes = resolve_fold("nansum", &axis, x.ndim())?;
         // A sum without NaN has met none.
@@ -85,30 +85,30 @@ crate::operations! { family "reduction";
         Ok(total)
     }
     /// Mean over the axes of what is not NaN. Derivative: `g / n` repeated, 0 for a NaN.
-    [numpy("nanmean")]
+    [numpy("nanmean"), positional(2)]
     fn nanmean(x: Tensor, axis: Axes = Axes::All, keepdims: bool = false) -> Tensor {
         let x = astype(x, x.dtype().to_float())?;
         let axes = resolve_fold("nanmean", &axis, x.ndim())?;
         finish_shape(mean_of_numbers(&x, &axes)?, &axes, keepdims)
     }
     /// Largest element over the axes that is not NaN; NaN if all are. Derivative: `g` to the largest, shared evenly among ties.
-    [numpy("nanmax")]
+    [numpy("nanmax"), positional(2)]
     fn nanmax(x: Tensor, axis: Axes = Axes::All, keepdims: bool = false) -> Tensor {
         extreme_of_numbers("nanmax", true, x, &axis, keepdims)
     }
     /// Smallest element over the axes that is not NaN; NaN if all are. Derivative: `g` to the smallest, shared evenly among ties.
-    [numpy("nanmin")]
+    [numpy("nanmin"), positional(2)]
     fn nanmin(x: Tensor, axis: Axes = Axes::All, keepdims: bool = false) -> Tensor {
         extreme_of_numbers("nanmin", false, x, &axis, keepdims)
     }
     /// Variance over the axes of what is not NaN. Derivative: `2 g (x - mean) / (n - ddof)`, 0 for a NaN.
-    [numpy("nanvar")]
+    [numpy("nanvar"), positional(2), keywords(("correction", "ddof"), ("unbiased", "ddof"))]
     fn nanvar(x: Tensor, axis: Axes = Axes::All, ddof: f64 = 0.0, keepdims: bool = false) -> Tensor {
         let axes = resolve("nanvar", &axis, x.ndim())?;
         finish_shape(variance(x, &axes, ddof)?, &axes, keepdims)
     }
     /// Standard deviation over the axes of what is not NaN, the square root of `nanvar`.
-    [numpy("nanstd")]
+    [numpy("nanstd"), positional(2), keywords(("correction", "ddof"), ("unbiased", "ddof"))]
     fn nanstd(x: Tensor, axis: Axes = Axes::All, ddof: f64 = 0.0, keepdims: bool = false) -> Tensor {
         let axes = resolve("nanstd", &axis, x.ndim())?;
         finish_shape(root(&variance(x, &axes, ddof)?)?, &axes, keepdims)

@@ -144,7 +144,7 @@ fn sorted(mut axes: ShapeVec) -> ShapeVec {
 
 crate::operations! { family "reduction";
     /// NumPy's norm: of the flattened tensor by default; with an order, of a vector or a matrix; along one axis, or of the matrices of two. Derivative: 0 where the norm is 0.
-    [numpy("linalg.norm"), namespace("", "linalg")]
+    [numpy("linalg.norm"), namespace("", "linalg"), positional(3), keywords(("p", "ord"))]
     fn norm(x: Tensor, ord: Option<Order> = None, axis: Axes = Axes::All, keepdims: bool = false) -> Tensor {
         let x = float(x)?;
         let axes = match axis.named() {
@@ -160,14 +160,14 @@ crate::operations! { family "reduction";
         finish_shape(out, &axes, keepdims)
     }
     /// The norm of all elements over the axes, `sum(|x|^ord)^(1/ord)`. Derivative: 0 where the norm is 0.
-    [numpy("linalg.vector_norm"), namespace("linalg")]
+    [numpy("linalg.vector_norm"), namespace("linalg"), positional(3), keywords(("p", "ord"))]
     fn vector_norm(x: Tensor, ord: f64 = 2.0, axis: Axes = Axes::All, keepdims: bool = false) -> Tensor {
         let x = float(x)?;
         let axes = resolve("vector_norm", &axis, x.ndim())?;
         finish_shape(vector(&x, ord, &axes)?, &axes, keepdims)
     }
     /// The norm of the matrices in the last two axes, or in the two named; Frobenius by default. Derivative: 0 where the norm is 0.
-    [numpy("linalg.matrix_norm"), namespace("linalg")]
+    [numpy("linalg.matrix_norm"), namespace("linalg"), positional(3), keywords(("p", "ord"))]
     fn matrix_norm(x: Tensor, ord: Option<Order> = None, axis: Axes = Axes::All, keepdims: bool = false) -> Tensor {
         let x = float(x)?;
         let axes = normalize_axes("matrix_norm", axis.named().unwrap_or(&[-2, -1]), x.ndim())?;

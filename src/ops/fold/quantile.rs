@@ -10,17 +10,19 @@ use crate::kernels::Reduction;
 use crate::kernels::order::arg_ranks;
 use crate::ops::core::declare::{Axes, Operand, Scalar};
 use crate::ops::core::elementwise::{binary, binary_operands, binary_scalar};
+use crate::ops::core::facts::Ambiguous;
 use crate::ops::core::layout::{
-    any_true, astype, broadcast_to, kept_dims, permute_axes, reduced, reshape_dims,
+    any_true, astype, broadcast_to, kept_dims, permute_axes, reduced, reshape_dims, sum_over,
 };
 use crate::ops::elementwise::arith::{ADD, DIVIDE, MULTIPLY, SUBTRACT};
-use crate::ops::elementwise::compare::{GREATER_EQUAL, isnan};
+use crate::ops::elementwise::compare::{GREATER_EQUAL, isnan, logical_not};
 use crate::ops::elementwise::select::where_;
 use crate::ops::fold::quantile_method::{LinearRank, Method, Neighbours};
 use crate::ops::fold::reduce::{
-    extreme_over, finish_shape, lines, mean_over, need_elements, resolve, resolve_fold,
+    TWO_RESULTS, extreme_over, finish_shape, lines, mean_over, need_elements, resolve, resolve_fold,
 };
 use crate::ops::fold::scan::taken_along;
+use crate::ops::fold::sort::order_along;
 use crate::tensor::Tensor;
 
 /// Lines of at least one element, of which elements are read by rank.
@@ -74,6 +76,32 @@ fn median_over(x: &Tensor, axes: &[usize]) -> Result<Tensor> {
     let middle = if n % 2 == 1 { vec![n / 2] } else { vec![n / 2 - 1, n / 2] };
     let mean = mean_over(&ordered.at("median", &middle)?, &[ordered.last()], true)?;
     reshape_dims(&ordered.unless_spoiled(&mean)?, &dims)
+}
+
+/// The mean of the middle elements that are numbers; the axes stay as size 1, and a line without numbers is NaN.
+fn nanmedian_over(x: &Tensor, axes: &[usize]) -> Result<Tensor> {
+    let dims = kept_dims(x.shape(), axes);
+    let n: usize = axes.iter().map(|&a| x.shape()[a]).product();
+    if n == 0 || x.size() == 0 {
+        return Tensor::full(&dims, Scalar::Float(f64::NAN), x.dtype());
+    }
+    let lines = lines(x, axes)?;
+    let (plain, last) = (lines.detach(), lines.ndim() - 1);
+    // A NaN comes after every number.
+    let order = order_along(&plain, last, n, false)?.to_vec::<i64>()?;
+    let counts = sum_over(&logical_not(&isnan(&plain)?)?, &[last], false)?.to_vec::<i64>()?;
+    let middle = |(row, &count): (&[i64], &i64)| {
+        let count = count.max(1) as usize;
+        [row[(count - 1) / 2], row[count / 2]]
+    };
+    let chosen: Vec<i64> = order.chunks(n).zip(&counts).flat_map(middle).collect();
+    let mut two = ShapeVec::from_slice(lines.shape());
+    two[last] = 2;
+    let pairs = taken_along("nanmedian", &lines, last, &Tensor::from_vec(chosen, &two)?)?;
+    let none: Vec<bool> = counts.iter().map(|&count| count == 0).collect();
+    let none = Tensor::from_vec(none, &dims)?;
+    let value = reshape_dims(&mean_over(&pairs, &[last], true)?, &dims)?;
+    where_(&none, &Operand::Scalar(Scalar::Float(f64::NAN)), &Operand::Tensor(value))
 }
 
 fn level_error(op: &'static str, what: String) -> Box<Error> {
@@ -168,9 +196,15 @@ fn interpolated(
     ordered.unless_spoiled(&value)
 }
 
+/// The indices of a median are those of the sorted elements.
+const MEDIAN_ALONG: Ambiguous = Ambiguous {
+    remedy: "write {name}(x, axis=...) for the values and argsort for the indices",
+    ..TWO_RESULTS
+};
+
 crate::operations! { family "reduction";
     /// Range over the axes, `max - min`. Derivative: `g` to the largest and `-g` to the smallest, shared evenly among ties.
-    [numpy("ptp")]
+    [numpy("ptp"), positional(2)]
     fn ptp(x: Tensor, axis: Axes = Axes::All, keepdims: bool = false) -> Tensor {
         let axes = resolve_fold("ptp", &axis, x.ndim())?;
         need_elements("ptp", x, &axes)?;
@@ -179,19 +213,26 @@ crate::operations! { family "reduction";
         finish_shape(binary(&SUBTRACT, &high, &low)?, &axes, keepdims)
     }
     /// Median over the axes, the mean of the middle two if the count is even; NaN if there is one. Derivative: `g` to the middle element, half each to two.
-    [numpy("median")]
+    [numpy("median"), positional(2), ignores(("overwrite_input", None)), ambiguous(&MEDIAN_ALONG)]
     fn median(x: Tensor, axis: Axes = Axes::All, keepdims: bool = false) -> Tensor {
         let x = astype(x, x.dtype().to_float())?;
         let axes = resolve("median", &axis, x.ndim())?;
         finish_shape(median_over(&x, &axes)?, &axes, keepdims)
     }
+    /// Median over the axes of what is not NaN, the mean of the middle two if their count is even; NaN if all are. Derivative: `g` to the middle element, half each to two, 0 for a NaN.
+    [numpy("nanmedian"), positional(2), ignores(("overwrite_input", None)), ambiguous(&MEDIAN_ALONG)]
+    fn nanmedian(x: Tensor, axis: Axes = Axes::All, keepdims: bool = false) -> Tensor {
+        let x = astype(x, x.dtype().to_float())?;
+        let axes = resolve("nanmedian", &axis, x.ndim())?;
+        finish_shape(nanmedian_over(&x, &axes)?, &axes, keepdims)
+    }
     /// Quantiles at levels `q` from 0 to 1, between neighbours by NumPy's `method`; the axes of `q` come first; a method that picks one element keeps integers. Derivatives: `g` to the two neighbours by their weight; the slope between them by `q`.
-    [numpy("quantile")]
+    [numpy("quantile"), positional(3), keywords(("interpolation", "method")), ignores(("overwrite_input", None))]
     fn quantile(x: Tensor, q: Operand, axis: Axes = Axes::All, keepdims: bool = false, method: String = "linear".to_owned()) -> Tensor {
         quantile_over("quantile", x, q, &resolve("quantile", &axis, x.ndim())?, keepdims, &method)
     }
     /// Quantiles at levels `q` from 0 to 100, between neighbours by NumPy's `method`; the axes of `q` come first.
-    [numpy("percentile")]
+    [numpy("percentile"), positional(3), keywords(("interpolation", "method")), ignores(("overwrite_input", None))]
     fn percentile(x: Tensor, q: Operand, axis: Axes = Axes::All, keepdims: bool = false, method: String = "linear".to_owned()) -> Tensor {
         let hundred = Operand::Scalar(Scalar::Float(100.0));
         let level = match q {

@@ -13,6 +13,7 @@ use crate::graph::Saved;
 use crate::kernels::{self, Reduction};
 use crate::ops::core::declare::{Axes, Scalar};
 use crate::ops::core::elementwise::{binary, binary_scalar};
+use crate::ops::core::facts::Ambiguous;
 use crate::ops::core::layout::{
     any_true, astype, dropped_dims, kept_dims, permute_axes, reduced, reshape_dims, sum_over,
 };
@@ -198,23 +199,38 @@ fn prod_over(x: &Tensor, axes: &[usize], keepdims: bool) -> Result<Tensor> {
     finish_shape(out, axes, keepdims)
 }
 
+/// `dim=` where PyTorch returns two results.
+pub(crate) const TWO_RESULTS: Ambiguous = Ambiguous {
+    keyword: "dim",
+    unless: &[],
+    what: "dim= returns values and indices in PyTorch, axis= only values in NumPy",
+    remedy: "write {name}(x, axis=...) for the values and arg{name} for the indices",
+};
+/// What `dim=` divides by is said by any of the words for it.
+const DIVISOR: Ambiguous = Ambiguous {
+    keyword: "dim",
+    unless: &["correction", "unbiased", "ddof"],
+    what: "dim= divides by n - 1 in PyTorch, axis= by n in NumPy",
+    remedy: "write {name}(x, axis=..., ddof=0) or {name}(x, dim=..., correction=1)",
+};
+
 crate::operations! { family "reduction";
     /// Sum over the axes; integers and booleans sum as int64. Derivative: `g` repeated.
-    [numpy("sum")]
+    [numpy("sum"), positional(2), fold("add"), neutral(0)]
     fn sum(x: Tensor, axis: Axes = Axes::All, keepdims: bool = false, dtype: Option<DType> = None) -> Tensor {
         let x = dtype.map_or_else(|| Ok(x.clone()), |d| astype(x, d))?;
         let out = sum_over(&x, &resolve_fold("sum", &axis, x.ndim())?, keepdims)?;
         dtype.map_or_else(|| Ok(out.clone()), |d| astype(&out, d))
     }
     /// Product over the axes; integers and booleans in int64. Derivative: `g` times the product of the others, exact also where elements are zero.
-    [numpy("prod")]
+    [numpy("prod"), positional(2), fold("multiply"), neutral(1)]
     fn prod(x: Tensor, axis: Axes = Axes::All, keepdims: bool = false, dtype: Option<DType> = None) -> Tensor {
         let x = dtype.map_or_else(|| Ok(x.clone()), |d| astype(x, d))?;
         let out = prod_over(&x, &resolve_fold("prod", &axis, x.ndim())?, keepdims)?;
         dtype.map_or_else(|| Ok(out.clone()), |d| astype(&out, d))
     }
     /// Mean over the axes, a float. Derivative: `g / n` repeated.
-    [numpy("mean")]
+    [numpy("mean"), positional(2)]
     fn mean(x: Tensor, axis: Axes = Axes::All, keepdims: bool = false, dtype: Option<DType> = None) -> Tensor {
         if let Some(got) = dtype.filter(|d| !d.is_float()) {
             return Err(Box::new(Error::DType { op: "mean".into(), got, remedy: "give a float dtype, and cast the mean" }));
@@ -223,61 +239,73 @@ crate::operations! { family "reduction";
         mean_over(&x, &resolve("mean", &axis, x.ndim())?, keepdims)
     }
     /// Largest element over the axes; NaN if there is one. Derivative: `g` to the largest, shared evenly among ties.
-    [numpy("max")]
+    [numpy("max"), positional(2), fold("maximum"), ambiguous(&TWO_RESULTS)]
     fn max(x: Tensor, axis: Axes = Axes::All, keepdims: bool = false) -> Tensor {
         extreme(Reduction::Max, "max", x, &axis, keepdims)
     }
     /// Smallest element over the axes; NaN if there is one. Derivative: `g` to the smallest, shared evenly among ties.
-    [numpy("min")]
+    [numpy("min"), positional(2), fold("minimum"), ambiguous(&TWO_RESULTS)]
     fn min(x: Tensor, axis: Axes = Axes::All, keepdims: bool = false) -> Tensor {
         extreme(Reduction::Min, "min", x, &axis, keepdims)
     }
     /// `max` by another name, which gives values only also for PyTorch's `dim=`.
-    [numpy("amax")]
+    [numpy("amax"), positional(2), fold("maximum")]
     fn amax(x: Tensor, axis: Axes = Axes::All, keepdims: bool = false) -> Tensor {
         extreme(Reduction::Max, "amax", x, &axis, keepdims)
     }
     /// `min` by another name, which gives values only also for PyTorch's `dim=`.
-    [numpy("amin")]
+    [numpy("amin"), positional(2), fold("minimum")]
     fn amin(x: Tensor, axis: Axes = Axes::All, keepdims: bool = false) -> Tensor {
         extreme(Reduction::Min, "amin", x, &axis, keepdims)
     }
     /// Variance over the axes, `sum((x - mean)²) / (n - ddof)`; `correction` is another name of `ddof`. Derivative: `2 g (x - mean) / (n - ddof)`.
-    [numpy("var")]
+    [numpy("var"), positional(2), keywords(("correction", "ddof"), ("unbiased", "ddof")), ambiguous(&DIVISOR)]
     fn var(x: Tensor, axis: Axes = Axes::All, ddof: f64 = 0.0, keepdims: bool = false) -> Tensor {
         var_over(x, &resolve("var", &axis, x.ndim())?, ddof, keepdims)
     }
     /// Standard deviation, the square root of `var`. Derivative: that of the root, and 0 where the deviation is 0.
-    [numpy("std")]
+    [numpy("std"), positional(2), keywords(("correction", "ddof"), ("unbiased", "ddof")), ambiguous(&DIVISOR)]
     fn std(x: Tensor, axis: Axes = Axes::All, ddof: f64 = 0.0, keepdims: bool = false) -> Tensor {
         root(&var_over(x, &resolve("std", &axis, x.ndim())?, ddof, keepdims)?)
     }
+    /// Variance and mean over the axes; unlike `var` by `n - 1`, as PyTorch, whose name it is. Derivatives: those of both.
+    [positional(2), keywords(("correction", "ddof"), ("unbiased", "ddof"))]
+    fn var_mean(x: Tensor, axis: Axes = Axes::All, ddof: f64 = 1.0, keepdims: bool = false) -> (Tensor, Tensor) {
+        let axes = resolve("var_mean", &axis, x.ndim())?;
+        Ok((var_over(x, &axes, ddof, keepdims)?, mean_over(x, &axes, keepdims)?))
+    }
+    /// Standard deviation and mean over the axes; unlike `std` by `n - 1`, as PyTorch, whose name it is. Derivatives: those of both.
+    [positional(2), keywords(("correction", "ddof"), ("unbiased", "ddof"))]
+    fn std_mean(x: Tensor, axis: Axes = Axes::All, ddof: f64 = 1.0, keepdims: bool = false) -> (Tensor, Tensor) {
+        let axes = resolve("std_mean", &axis, x.ndim())?;
+        Ok((root(&var_over(x, &axes, ddof, keepdims)?)?, mean_over(x, &axes, keepdims)?))
+    }
     /// Index of the first largest element, along an axis or over all.
-    [numpy("argmax"), constant]
+    [numpy("argmax"), constant, positional(2)]
     fn argmax(x: Tensor, axis: Option<isize> = None, keepdims: bool = false) -> Tensor {
         Ok(arg_extreme(true, "argmax", x, axis, keepdims)?.underived([x].into_iter()))
     }
     /// Index of the first smallest element, along an axis or over all.
-    [numpy("argmin"), constant]
+    [numpy("argmin"), constant, positional(2)]
     fn argmin(x: Tensor, axis: Option<isize> = None, keepdims: bool = false) -> Tensor {
         Ok(arg_extreme(false, "argmin", x, axis, keepdims)?.underived([x].into_iter()))
     }
     /// Whether all elements over the axes are true.
-    [numpy("all"), constant]
+    [numpy("all"), constant, positional(2), fold("logical_and"), neutral(1)]
     fn all(x: Tensor, axis: Axes = Axes::All, keepdims: bool = false) -> Tensor {
         let axes = resolve_fold("all", &axis, x.ndim())?;
         let truth = reduced(Reduction::All, x, &axes, DType::Bool)?;
         Ok(finish_shape(truth, &axes, keepdims)?.underived([x].into_iter()))
     }
     /// Whether any element over the axes is true.
-    [numpy("any"), constant]
+    [numpy("any"), constant, positional(2), fold("logical_or"), neutral(0)]
     fn any(x: Tensor, axis: Axes = Axes::All, keepdims: bool = false) -> Tensor {
         let axes = resolve_fold("any", &axis, x.ndim())?;
         let truth = reduced(Reduction::Any, x, &axes, DType::Bool)?;
         Ok(finish_shape(truth, &axes, keepdims)?.underived([x].into_iter()))
     }
     /// How many elements over the axes are not zero.
-    [numpy("count_nonzero"), constant]
+    [numpy("count_nonzero"), constant, positional(2)]
     fn count_nonzero(x: Tensor, axis: Axes = Axes::All, keepdims: bool = false) -> Tensor {
         let truth = astype(&x.detach(), DType::Bool)?;
         let count = sum_over(&truth, &resolve_fold("count_nonzero", &axis, x.ndim())?, keepdims)?;

@@ -221,27 +221,30 @@ pub(crate) fn taken_along(
 
 crate::operations! { family "cumulative";
     /// Running sum along an axis (or of the flattened tensor). Derivative: the running sum of `g` from the end.
-    [numpy("cumsum", "cumulative_sum")]
+    [numpy("cumsum", "cumulative_sum"), in_place, scan("add")]
     fn cumsum(x: Tensor, axis: Option<isize> = None, dtype: Option<DType> = None) -> Tensor {
         let (x, axis) = line("cumsum", &widened(&at_least_1d(x)?, dtype)?, axis)?;
         cumulative_sum(&x, axis)
     }
     /// Running product along an axis (or of the flattened tensor). Derivative: exact also where elements are zero.
-    [numpy("cumprod", "cumulative_prod")]
+    [numpy("cumprod", "cumulative_prod"), in_place, scan("multiply")]
     fn cumprod(x: Tensor, axis: Option<isize> = None, dtype: Option<DType> = None) -> Tensor {
         let (x, axis) = line("cumprod", &widened(&at_least_1d(x)?, dtype)?, axis)?;
         cumulative_product(&x, axis)
     }
     /// Running `ln(sum(e^x))` along an axis (or of the flattened tensor), without overflow. Derivative: the share of each element in all later sums.
+    [scan("logaddexp")]
     fn logcumsumexp(x: Tensor, axis: Option<isize> = None) -> Tensor {
         let (x, axis) = line("logcumsumexp", &astype(&at_least_1d(x)?, x.dtype().to_float())?, axis)?;
         cumulative_logsumexp(&x, axis)
     }
     /// Running maximum along an axis (or of the flattened tensor) and its index, the last of equals. Derivative: `g` to the element chosen.
+    [scan("maximum")]
     fn cummax(x: Tensor, axis: Option<isize> = None) -> (Tensor, Tensor) {
         cumulative_extreme("cummax", true, x, axis)
     }
     /// Running minimum along an axis (or of the flattened tensor) and its index, the last of equals. Derivative: `g` to the element chosen.
+    [scan("minimum")]
     fn cummin(x: Tensor, axis: Option<isize> = None) -> (Tensor, Tensor) {
         cumulative_extreme("cummin", false, x, axis)
     }

@@ -15,6 +15,7 @@ use crate::kernels::{self, order::Key};
 use crate::ops::core::declare::Ints;
 use crate::ops::core::layout::{astype, reshape_dims, vector};
 use crate::ops::core::places::integers;
+use crate::ops::fold::reduce::TWO_RESULTS;
 use crate::ops::fold::scan::taken_along;
 use crate::tensor::Tensor;
 
@@ -81,12 +82,12 @@ pub(crate) fn search(a: &Tensor, v: &Tensor, right: bool) -> Result<Tensor> {
 
 crate::operations! { family "ordering";
     /// The elements in ascending order along an axis (None: flattened), or descending; a NaN is above every number. Derivative: `g` back to where each came from.
-    [numpy("sort")]
+    [numpy("sort"), ignores(("stable", None), ("kind", None)), ambiguous(&TWO_RESULTS)]
     fn sort(x: Tensor, axis: Option<isize> = Some(-1), descending: bool = false) -> Tensor {
         sorted("sort", x, axis, descending)
     }
     /// The indices that sort along an axis (None: flattened); equal elements keep their order.
-    [numpy("argsort"), constant]
+    [numpy("argsort"), constant, ignores(("stable", None), ("kind", None))]
     fn argsort(x: Tensor, axis: Option<isize> = Some(-1), descending: bool = false) -> Tensor {
         // One number is a line of one, as in NumPy.
         let axis = if x.ndim() == 0 && matches!(axis, Some(0 | -1)) { None } else { axis };

@@ -177,7 +177,7 @@ crate::operations! { family "statistics";
         Ok(OneOrTuple::Tuple(vec![mean, total]))
     }
     /// Covariance matrix of variables (rows, or columns with `rowvar=False`) in float64, divided by `n - ddof` with `ddof` 1, or 0 with `bias`.
-    [numpy("cov")]
+    [numpy("cov"), keywords(("correction", "ddof"), ("unbiased", "ddof"))]
     fn cov(x: Tensor, y: Option<Tensor> = None, rowvar: bool = true, bias: bool = false, ddof: Option<isize> = None, fweights: Option<Tensor> = None, aweights: Option<Tensor> = None) -> Tensor {
         let rows = joined("cov", x, y, rowvar)?;
         let ddof = ddof.map_or(if bias { 0.0 } else { 1.0 }, |d| d as f64);

@@ -28,14 +28,14 @@ fn raised(x: &Tensor) -> Result<Tensor> {
 }
 
 /// PyTorch's index: as many axes as `x`, no longer than it but along `axis`.
-struct Along {
-    x: Tensor,
+pub(crate) struct Along {
+    pub(crate) x: Tensor,
     index: Tensor,
-    places: Places,
+    pub(crate) places: Places,
 }
 
 impl Along {
-    fn new(op: &'static str, x: &Tensor, axis: isize, index: &Tensor) -> Result<Along> {
+    pub(crate) fn new(op: &'static str, x: &Tensor, axis: isize, index: &Tensor) -> Result<Along> {
         let (x, index) = (raised(x)?, raised(&integers(op, index)?)?);
         let axis = normalize_axis(op, axis, x.ndim())?;
         let fits = index.ndim() == x.ndim()
@@ -49,7 +49,7 @@ impl Along {
     }
 
     /// The source cut to the index, one row per place.
-    fn rows(&self, op: &'static str, src: &Operand) -> Result<Tensor> {
+    pub(crate) fn rows(&self, op: &'static str, src: &Operand) -> Result<Tensor> {
         let src = value_for(op, &self.x, src)?;
         let dims = self.index.shape();
         if src.ndim() == 0 {
@@ -133,12 +133,14 @@ crate::operations! { family "along an axis";
         reshape_dims(&take_rows(&along.x, &along.places)?, index.shape())
     }
     /// PyTorch's scatter: a copy with `out[index[i, j, …], j, …] = src[i, j, …]` for axis 0; the last of a repeated index stays. Derivatives: of `x`, `g` elsewhere; of `src`, `g` where it stayed.
+    [in_place, keywords(("value", "src"))]
     fn scatter(x: Tensor, axis: isize, index: Tensor, src: Operand) -> Tensor {
         let along = Along::new("scatter", x, axis, index)?;
         let rows = along.rows("scatter", src)?;
         reshape_dims(&put_rows("scatter", &along.x, &along.places, &rows)?, x.shape())
     }
     /// As `scatter`, but added to what is there; repeated indices accumulate. Derivatives: of `x`, `g`; of `src`, `g` gathered.
+    [in_place, keywords(("value", "src"))]
     fn scatter_add(x: Tensor, axis: isize, index: Tensor, src: Operand) -> Tensor {
         let along = Along::new("scatter_add", x, axis, index)?;
         let rows = along.rows("scatter_add", src)?;

@@ -5,6 +5,8 @@
 
 pub mod gather;
 pub mod index;
+pub mod membership;
 pub mod nonzero;
+pub mod select;
 pub(crate) mod subscript;
 pub mod take;

@@ -69,7 +69,7 @@ crate::operations! { family "searching";
     fn argwhere(x: Tensor) -> Tensor {
         let found = flat_positions(&truth(x)?)?.len();
         if x.ndim() == 0 {
-            return Tensor::empty(&[found, 0], DType::I64);
+            return Ok(Tensor::empty(&[found, 0], DType::I64)?.underived([x].into_iter()));
         }
         let rows = crate::ops::shape::join::stack(&coordinates(&truth(x)?)?, 1)?;
         Ok(rows.underived([x].into_iter()))
@@ -80,7 +80,7 @@ crate::operations! { family "searching";
         Ok(Tensor::from(flat_positions(&truth(x)?)?).underived([x].into_iter()))
     }
     /// `a` where `condition` holds, else `b`; with the condition alone, the positions where it holds. Derivatives: `g` where taken, 0 elsewhere; a NaN in the branch not taken stays out of the value but not out of the gradient of what produced it.
-    [numpy("where")]
+    [numpy("where"), keywords(("x", "a"), ("y", "b"), ("input", "a"), ("other", "b"))]
     fn where_(condition: Condition, a: Option<Operand> = None, b: Option<Operand> = None) -> OneOrTuple {
         match (a, b) {
             (Some(a), Some(b)) => Ok(OneOrTuple::One(select::where_(condition, a, b)?)),

@@ -50,7 +50,7 @@ fn take_axis(op: &'static str, x: &Tensor, axis: usize, indices: &Tensor) -> Res
 }
 
 /// PyTorch's index of rows: one axis, or none for a single row.
-fn row_numbers(op: &'static str, index: &Tensor) -> Result<Tensor> {
+pub(crate) fn row_numbers(op: &'static str, index: &Tensor) -> Result<Tensor> {
     if index.ndim() > 1 {
         return Err(bad(
             op,
@@ -97,6 +97,7 @@ crate::operations! { family "choosing";
         take_along("index_select", x, axis, &row_numbers("index_select", index)?)
     }
     /// A copy with `alpha * source` added to the rows of an axis, by their numbers; repeated numbers accumulate. Derivatives: of `x`, `g`; of `source`, `alpha` times the rows of `g`.
+    [in_place]
     fn index_add(x: Tensor, axis: isize, index: Tensor, source: Operand, alpha: Scalar = Scalar::Int(1)) -> Tensor {
         let axis = normalize_axis("index_add", axis, x.ndim())?;
         let index = row_numbers("index_add", index)?;
@@ -118,6 +119,7 @@ crate::operations! { family "choosing";
         take_rows(&broadcast_to(x, &dims)?, &Places::masked(&dims, 0, &mask)?)
     }
     /// `value` where the mask holds, else `x`. Derivatives: of `x`, `g` where the mask does not hold; of `value`, `g` summed where it does.
+    [in_place]
     fn masked_fill(x: Tensor, mask: Tensor, value: Operand) -> Tensor {
         masks("masked_fill", std::slice::from_ref(mask))?;
         where_(mask, &Operand::Tensor(value_for("masked_fill", x, value)?), &Operand::Tensor(x.clone()))

@@ -60,12 +60,12 @@ fn decomposed(op: &'static str, a: &Tensor, triangle: &str) -> Result<(Tensor, T
 
 crate::operations! { family "linear algebra";
     /// `(w, v)`: rising eigenvalues and eigenvectors (columns) of symmetric matrices, of which the triangle `uplo` is read. Derivative: symmetric (under `ferrograd.numpy`: zero in the triangle that is not read); finite in `w`; NaN in vectors of equal eigenvalues, which have none, unless their gradient is zero. Signs of vectors are arbitrary.
-    [numpy("linalg.eigh"), namespace("linalg")]
+    [numpy("linalg.eigh"), namespace("linalg"), keywords(("UPLO", "uplo"))]
     fn eigh(x: Tensor, uplo: String = "L".to_owned()) -> (Tensor, Tensor) {
         decomposed("eigh", x, &uplo)
     }
     /// Rising eigenvalues of symmetric matrices. Derivative: `v diag(g) vᵀ`.
-    [numpy("linalg.eigvalsh"), namespace("linalg")]
+    [numpy("linalg.eigvalsh"), namespace("linalg"), keywords(("UPLO", "uplo"))]
     fn eigvalsh(x: Tensor, uplo: String = "L".to_owned()) -> Tensor {
         Ok(decomposed("eigvalsh", x, &uplo)?.0)
     }

@@ -141,7 +141,7 @@ crate::operations! { family "linear algebra";
         system("solve", a, b, solved)
     }
     /// The solution of `a x = b` (of `aᵀ x = b` with trans=1) for triangular `a`, of which the other triangle is not read; `upper` is PyTorch's word for not `lower`. Derivatives: as those of `solve`, the triangle of it for `a`.
-    [namespace("linalg")]
+    [namespace("linalg"), keywords(("unitriangular", "unit_diagonal"))]
     fn solve_triangular(a: Tensor, b: Tensor, trans: isize = 0, lower: bool = false, unit_diagonal: bool = false, upper: Option<bool> = None) -> Tensor {
         let transposed = match trans {
             0 => false,

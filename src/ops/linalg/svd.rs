@@ -241,7 +241,7 @@ crate::operations! { family "linear algebra";
         Ok(s)
     }
     /// The Moore-Penrose inverse; singular values up to `rcond` times the largest count as zero (the larger dimension times the machine epsilon if None). Derivative: that of a matrix of constant rank.
-    [numpy("linalg.pinv"), namespace("linalg")]
+    [numpy("linalg.pinv"), namespace("linalg"), keywords(("rtol", "rcond"))]
     fn pinv(x: Tensor, rcond: Option<f64> = None) -> Tensor {
         let x = matrices("pinv", x)?;
         pseudo_inverse(&x, rcond.unwrap_or_else(|| default_cutoff(&x)))

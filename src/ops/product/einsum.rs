@@ -129,7 +129,7 @@ fn cheapest(parts: &[Part], plan: &Plan) -> (usize, usize) {
 
 crate::operations! { family "products";
     /// Einstein summation: `"ij,jk->ik"` names the axes of the operands and of the result; labels that the result leaves out are summed, a repeated label reads the diagonal, `...` broadcasts. Without `->`, labels that appear once are kept, in alphabetical order. Derivatives: the same summation with `g` in the operand's place.
-    [numpy("einsum")]
+    [numpy("einsum"), ignores(("optimize", None))]
     fn einsum(subscripts: String, operands: Tensors) -> Tensor {
         let plan = plan(&subscripts, operands)?;
         let common = operands.iter().skip(1).fold(operands[0].dtype(), |d, x| d.promote(x.dtype()));

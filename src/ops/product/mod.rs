@@ -8,5 +8,6 @@ pub mod einsum;
 pub(crate) mod einsum_text;
 pub(crate) mod fiber;
 pub mod functor;
+pub mod functors;
 pub mod matmul;
 pub mod products;

@@ -77,12 +77,12 @@ fn masked(op: &'static str, x: &Tensor, k: isize, below: bool) -> Result<Tensor>
 
 crate::operations! { family "diagonals";
     /// The elements on and below diagonal `k` of the last two axes, zeros elsewhere. Derivative: the same of `g`.
-    [numpy("tril")]
+    [numpy("tril"), in_place, keywords(("diagonal", "k"), ("offset", "k"))]
     fn tril(x: Tensor, k: isize = 0) -> Tensor {
         masked("tril", x, k, true)
     }
     /// The elements on and above diagonal `k` of the last two axes, zeros elsewhere. Derivative: the same of `g`.
-    [numpy("triu")]
+    [numpy("triu"), in_place, keywords(("diagonal", "k"), ("offset", "k"))]
     fn triu(x: Tensor, k: isize = 0) -> Tensor {
         masked("triu", x, k, false)
     }
@@ -93,7 +93,7 @@ crate::operations! { family "diagonals";
         view_through(x, "diagonal", vec![Step::Diagonal { offset, axis1, axis2 }])
     }
     /// The diagonal of a matrix (a view), or a matrix with this vector on its diagonal.
-    [numpy("diag")]
+    [numpy("diag"), keywords(("diagonal", "k"), ("offset", "k"))]
     fn diag(x: Tensor, k: isize = 0) -> Tensor {
         need_dims("diag", x, x.ndim() == 1 || x.ndim() == 2, "give a vector or a matrix")?;
         if x.ndim() == 2 { diagonal(x, k, 0, 1) } else { on_diagonal("diag", x, k, 0, 1) }
@@ -105,7 +105,7 @@ crate::operations! { family "diagonals";
         on_diagonal("diag_embed", x, offset, axis1, axis2)
     }
     /// A matrix with the elements, in C order, on its diagonal.
-    [numpy("diagflat")]
+    [numpy("diagflat"), keywords(("diagonal", "k"), ("offset", "k"))]
     fn diagflat(x: Tensor, k: isize = 0) -> Tensor {
         on_diagonal("diagflat", &reshape_dims(x, &[x.size()])?, k, 0, 1)
     }

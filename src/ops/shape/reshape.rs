@@ -107,7 +107,7 @@ fn columns_first(op: &'static str, order: &str) -> Result<bool> {
 
 crate::operations! { family "shape";
     /// The same elements under another shape; one dimension may be -1. A view where the strides allow it. With `order="F"`, the first axis of both shapes runs fastest.
-    [numpy("reshape")]
+    [numpy("reshape"), positional(2), keywords(("size", "shape"))]
     fn reshape(x: Tensor, shape: Ints, order: String = "C".to_owned()) -> Tensor {
         let dims = resolve(x.shape(), &shape)?;
         if !columns_first("reshape", &order)? {
@@ -118,6 +118,7 @@ crate::operations! { family "shape";
         permute_axes(&out, &reversed(&out))
     }
     /// The same elements under another shape, never copied: refused where the strides do not allow it.
+    [keywords(("size", "shape"))]
     fn view_(x: Tensor, shape: Ints) -> Tensor {
         let dims = resolve(x.shape(), &shape)?;
         if x.layout().reshape(&dims).is_some() {
@@ -198,7 +199,7 @@ crate::operations! { family "shape";
         permute_axes(x, &axes)
     }
     /// Two axes exchanged; a view.
-    [numpy("swapaxes"), aliases("swapdims")]
+    [numpy("swapaxes"), aliases("swapdims"), in_place("transpose_")]
     fn swapaxes(x: Tensor, axis1: isize, axis2: isize) -> Tensor {
         let a = normalize_axis("swapaxes", axis1, x.ndim())?;
         swap_axes(x, a, normalize_axis("swapaxes", axis2, x.ndim())?)
@@ -240,12 +241,13 @@ crate::operations! { family "shape";
         reshape_dims(x, &dims)
     }
     /// Repeats along new and size-1 axes without copying; -1 keeps a dimension. A read-only view in spirit: in-place writes are refused.
-    [numpy("broadcast_to"), aliases("broadcast_to")]
+    [numpy("broadcast_to"), aliases("broadcast_to"), keywords(("size", "shape"))]
     fn expand(x: Tensor, shape: Ints) -> Tensor {
         let dims = expand_target(x, &shape)?;
         if x.shape() == &dims[..] { view_identity(x) } else { broadcast_to(x, &dims) }
     }
     /// Summed to a shape that broadcasts to this one; the adjoint of `broadcast_to`.
+    [keywords(("size", "shape"))]
     fn sum_to_size(x: Tensor, shape: Ints) -> Tensor {
         sum_to(x, &usize_dims("sum_to_size", &shape)?)
     }

@@ -6,6 +6,7 @@
 use crate::array::{ShapeVec, normalize_axis};
 use crate::error::{Error, Result};
 use crate::ops::core::arguments::OneOrTuple;
+use crate::ops::core::declare::Nested;
 use crate::ops::core::layout::{broadcast_to, reshape_dims};
 use crate::ops::core::places::integers;
 use crate::ops::core::structured::{Record, SavedList, finish_many, move_cost};
@@ -138,6 +139,41 @@ fn divide(
     split_at(x, axis, even(size, n as usize))
 }
 
+/// The bounds of parts of one size, or of the sizes given, which fill the axis.
+fn sized(op: &'static str, size: usize, split_size: &Nested) -> Result<Vec<(usize, usize)>> {
+    let wrong =
+        |what: String| bad(op, what, "give a positive size, or sizes that add up to the axis");
+    match split_size {
+        Nested::One(len) if *len < 1 => Err(wrong(format!("parts of {len} elements"))),
+        Nested::One(len) => {
+            let len = *len as usize;
+            let count = size.div_ceil(len).max(1);
+            Ok((0..count).map(|i| (i * len, (i * len).saturating_add(len).min(size))).collect())
+        }
+        Nested::Each(sizes) => {
+            let mut bounds = Vec::with_capacity(sizes.len());
+            let mut start = 0;
+            for part in sizes {
+                let len = match part[..] {
+                    [len] if len >= 0 && len as usize <= size - start => len as usize,
+                    _ => {
+                        return Err(wrong(format!(
+                            "parts of {sizes:?} for an axis of size {size}"
+                        )));
+                    }
+                };
+                bounds.push((start, start + len));
+                start += len;
+            }
+            if start == size {
+                Ok(bounds)
+            } else {
+                Err(wrong(format!("parts of {start} elements for an axis of size {size}")))
+            }
+        }
+    }
+}
+
 fn need_dims(op: &'static str, x: &Tensor, least: usize) -> Result<()> {
     if x.ndim() >= least {
         return Ok(());
@@ -190,6 +226,13 @@ crate::operations! { family "splitting";
         let n = if size == 0 { (chunks as usize).min(MOST) } else { size.div_ceil(len) };
         let bounds = (0..n).map(|i| ((i * len).min(size), ((i + 1) * len).min(size))).collect();
         Ok(OneOrTuple::Tuple(split_at(x, axis, bounds)?))
+    }
+    /// PyTorch's split: parts of `split_size` elements of an axis, the last one shorter where it must be, or parts of the sizes given. Each part is a view of its own, which may be changed in place. Derivative: the parts' gradients joined.
+    fn unsafe_split(x: Tensor, split_size: Nested, axis: isize = 0) -> OneOrTuple {
+        let axis = normalize_axis("unsafe_split", axis, x.ndim())?;
+        let bounds = sized("unsafe_split", x.shape()[axis], &split_size)?;
+        let part = |(start, end): (usize, usize)| slice_axis(x, axis, start, 1, end - start);
+        Ok(OneOrTuple::Tuple(bounds.into_iter().map(part).collect::<Result<_>>()?))
     }
     /// The slices along an axis, which disappears; views.
     [numpy("unstack"), aliases("unstack")]

@@ -3,6 +3,7 @@
 from ferrograd._dispatch.composed import (
     calculus as calculus,
     linear as linear,
+    moments as moments,
     plain as plain,
     polynomials as polynomials,
     rearranging as rearranging,

@@ -52,14 +52,6 @@ def _options(name: str, kwargs: dict[str, Any], **refused: Any) -> bool:
     return keepdims
 
 
-@composes("nanmedian")
-def nanmedian(a: Any, axis: Any = None, out: Any = None, **kwargs: Any) -> Tensor:
-    """The median of what is not NaN."""
-    kwargs.pop("overwrite_input", None)
-    keepdims = _options("nanmedian", kwargs, out=out)
-    return nanquantile(a, 0.5, axis, keepdims=keepdims)
-
-
 @composes("nanpercentile")
 def nanpercentile(a: Any, q: Any, axis: Any = None, out: Any = None, **kwargs: Any) -> Tensor:
     """Percentiles of what is not NaN."""

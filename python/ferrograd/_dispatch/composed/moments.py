@@ -1,0 +1,104 @@
+"""Means and deviations of NumPy's over a part of the elements, and in integers.
+
+Owns: `where=` of `mean`, `var` and `std`, and what an integer dtype makes of them. Never sorts.
+Invariant: an element that is left out contributes nothing and gets no gradient.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+from ferrograd import _core
+from ferrograd._core import Tensor
+from ferrograd._dispatch.table import IN_INTEGERS, MASKED
+from ferrograd.errors import ArgumentTypeError
+
+
+def _shaped(x: Tensor, axis: Any, keepdims: Any) -> Tensor:
+    """With or without the axes that were reduced, which have size 1."""
+    if keepdims:
+        return x
+    return x.reshape(()) if axis is None else _core.squeeze(x, axis)
+
+
+def _centred(x: Any, where: Any, axis: Any, dtype: Any) -> tuple[Tensor, Tensor, Tensor]:
+    """The elements less their mean, 0 where the mask fails; that mean; how many elements hold."""
+    x = _core.asarray(x)
+    x = x if dtype is None else x.astype(dtype)
+    n = _core.sum(_core.broadcast_to(_core.asarray(where), x.shape), axis=axis, keepdims=True)
+    mean = _core.sum(_core.where(where, x, 0), axis=axis, keepdims=True) / n
+    return _core.where(where, x - mean, 0), mean, n
+
+
+def masked_mean(
+    where: Any, x: Any, axis: Any = None, keepdims: Any = False, dtype: Any = None
+) -> Tensor:
+    """The mean over the elements where a mask holds."""
+    return _shaped(_centred(x, where, axis, dtype)[1], axis, keepdims)
+
+
+def masked_var(
+    where: Any, x: Any, axis: Any = None, ddof: Any = 0, keepdims: Any = False, dtype: Any = None
+) -> Tensor:
+    """The variance over the elements where a mask holds."""
+    gap, _, n = _centred(x, where, axis, dtype)
+    squares = _core.sum(gap * gap, axis=axis, keepdims=True)
+    return _shaped(squares / _core.maximum(n - ddof, 0), axis, keepdims)
+
+
+def masked_std(
+    where: Any, x: Any, axis: Any = None, ddof: Any = 0, keepdims: Any = False, dtype: Any = None
+) -> Tensor:
+    """The deviation over the elements where a mask holds: a norm, smooth where all are equal."""
+    gap, _, n = _centred(x, where, axis, dtype)
+    length = _core._namespaces["linalg"]["vector_norm"](gap, axis=axis, keepdims=True)
+    return _shaped(length / _core.sqrt(_core.maximum(n - ddof, 0)), axis, keepdims)
+
+
+def _floats_refused(name: str, x: Any, dtype: Any) -> Tensor:
+    """The operand of a function that passes over NaN, which an integer dtype cannot hold."""
+    given = _core.asarray(x)
+    if name.startswith("nan") and given.dtype.kind == "f":
+        raise ArgumentTypeError(f"numpy.{name}: {dtype} of {given.dtype}; give a float dtype")
+    return given
+
+
+def _truncated(name: str, power: int) -> Callable[..., Tensor]:
+    """A mean, variance or deviation in an integer dtype, every step of it truncated, as NumPy's."""
+
+    def stepwise(
+        dtype: Any,
+        x: Any,
+        axis: Any = None,
+        ddof: Any = 0,
+        keepdims: Any = False,
+        **_: Any,
+    ) -> Tensor:
+        x = _floats_refused(name, x, dtype)
+        total = _core.sum(x.astype(dtype), axis=axis, keepdims=True)
+        n = x.size // max(total.size, 1)
+        out = (total / n).astype(dtype)
+        if power > 0:
+            squares = _core.square(x - out).astype(dtype)
+            total = _core.sum(squares, axis=axis, keepdims=True)
+            out = (total / max(n - ddof, 0)).astype(dtype)
+        if power > 1:
+            if out.size != 1 or axis is not None:
+                raise ArgumentTypeError(f"numpy.{name}: no root in {dtype}; give a float dtype")
+            out = _core.sqrt(out).astype(dtype)
+        return _shaped(out, axis, keepdims)
+
+    return stepwise
+
+
+MASKED.update({np.mean: masked_mean, np.var: masked_var, np.std: masked_std})
+IN_INTEGERS.update(
+    {
+        getattr(np, prefix + name): _truncated(prefix + name, power)
+        for prefix in ("", "nan")
+        for power, name in enumerate(("mean", "var", "std"))
+    }
+)

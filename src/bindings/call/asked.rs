@@ -1,0 +1,145 @@
+//! What a call may ask for beside its arguments: a tensor to write to (`out=`) and a name of the result (`name=`).
+//!
+//! Owns: the reading of these two keywords, which every operation takes. Never computes the result.
+//! Invariant: a result that a graph holds is never written to memory outside of it.
+
+use pyo3::prelude::*;
+use pyo3::types::{PyList, PyString, PyTuple};
+
+use crate::bindings::call::convert::type_name;
+use crate::bindings::errors::{bad_type, python, to_python};
+use crate::bindings::exchange::numpy;
+use crate::bindings::tensor::{PyTensor, remember};
+use crate::error::{Dims, Error};
+use crate::ops::change::inplace::{admit_dtype, copy_};
+use crate::ops::core::declare::{OpDecl, Returns};
+use crate::tensor::Tensor;
+
+/// The two requests of one call.
+#[derive(Default)]
+pub(crate) struct Asked<'py> {
+    out: Option<Bound<'py, PyAny>>,
+    name: Option<String>,
+}
+
+impl<'py> Asked<'py> {
+    /// Whether nothing is asked for.
+    #[inline]
+    pub(crate) fn is_empty(&self) -> bool {
+        self.out.is_none() && self.name.is_none()
+    }
+
+    /// Takes a keyword that is no parameter; says whether it was one of these.
+    pub(crate) fn take(
+        &mut self,
+        decl: &OpDecl,
+        key: &str,
+        value: &Bound<'py, PyAny>,
+    ) -> PyResult<bool> {
+        match key {
+            "out" if is_nowhere(value) => {}
+            "out" if decl.returns != Returns::Bool => self.out = Some(value.clone()),
+            "name" => self.name(decl, value)?,
+            _ => return Ok(false),
+        }
+        Ok(true)
+    }
+
+    /// Takes the name of the result.
+    pub(crate) fn name(&mut self, decl: &OpDecl, value: &Bound<'py, PyAny>) -> PyResult<()> {
+        if value.is_none() {
+            return Ok(());
+        }
+        match value.cast::<PyString>() {
+            Ok(text) => self.name = Some(text.to_cow()?.into_owned()),
+            Err(_) => {
+                let what = format!("name is a {}", type_name(value));
+                return Err(bad_type(decl.name, what, "pass a string as name"));
+            }
+        }
+        Ok(())
+    }
+
+    /// Refuses both in a call that changes its receiver, which has a name and is where the result goes.
+    pub(crate) fn refuse(self, decl: &OpDecl) -> PyResult<()> {
+        if self.is_empty() {
+            return Ok(());
+        }
+        let what = "out= and name= in a call that changes its tensor in place";
+        Err(bad_type(decl.in_place.unwrap_or(decl.name), what, "leave them out"))
+    }
+
+    /// The result as it was asked for.
+    #[cold]
+    pub(crate) fn answer(
+        self,
+        decl: &OpDecl,
+        result: Bound<'py, PyAny>,
+    ) -> PyResult<Bound<'py, PyAny>> {
+        let result = match &self.out {
+            Some(out) => written(decl, out, result)?,
+            None => result,
+        };
+        if let Some(name) = &self.name
+            && let Ok(object) = result.cast::<PyTensor>()
+        {
+            object.get().tensor.set_name(Some(name));
+            remember(object)?;
+        }
+        Ok(result)
+    }
+}
+
+/// Whether a place is none: NumPy spells that also as a tuple.
+fn is_nowhere(out: &Bound<'_, PyAny>) -> bool {
+    let mut places = out.cast::<PyTuple>().into_iter().flatten();
+    out.is_none() || (out.is_instance_of::<PyTuple>() && places.all(|place| place.is_none()))
+}
+
+/// Puts each part of the result where it was asked for; NumPy gives one place also as a tuple of one.
+fn written<'py>(
+    decl: &OpDecl,
+    out: &Bound<'py, PyAny>,
+    result: Bound<'py, PyAny>,
+) -> PyResult<Bound<'py, PyAny>> {
+    let several = result.is_instance_of::<PyTuple>() || result.is_instance_of::<PyList>();
+    let results: Vec<_> =
+        if several { result.try_iter()?.collect::<PyResult<_>>()? } else { vec![result] };
+    let places: Vec<_> = match out.cast::<PyTuple>() {
+        Ok(places) => places.iter().collect(),
+        Err(_) => vec![out.clone()],
+    };
+    if places.len() != results.len() {
+        let what = format!("out holds {} places for {} results", places.len(), results.len());
+        return Err(bad_type(decl.name, what, "give one place for each result"));
+    }
+    for (place, part) in places.iter().zip(&results) {
+        write(decl, place, &part.cast::<PyTensor>()?.get().tensor)?;
+    }
+    Ok(if several { out.clone() } else { places[0].clone() })
+}
+
+/// Writes one result to a tensor, which is recorded, or to an array, where no graph loses it.
+fn write(decl: &OpDecl, place: &Bound<'_, PyAny>, result: &Tensor) -> PyResult<()> {
+    let target = match place.cast::<PyTensor>() {
+        Ok(tensor) => tensor.get().tensor.clone(),
+        Err(_) if !numpy::is_array(place) => {
+            let what = format!("out is a {}", type_name(place));
+            return Err(bad_type(decl.name, what, "pass a tensor or an array as out"));
+        }
+        Err(_) if result.requires_grad() => {
+            let remedy = "pass a tensor as out=, or leave it out";
+            return Err(to_python(Box::new(Error::GraphCut { op: decl.name.into(), remedy })));
+        }
+        Err(_) => numpy::share(decl.name, place)?,
+    };
+    if target.shape() != result.shape() {
+        let (have, want) = (Dims::from(target.shape()), Dims::from(result.shape()));
+        return Err(to_python(Box::new(Error::Shape {
+            op: decl.name.into(),
+            what: format!("out has shape {have} and the result {want}"),
+            remedy: "give an out of the result's shape",
+        })));
+    }
+    python(admit_dtype(decl.name, &target, result).and_then(|()| copy_(&target, result)))
+}

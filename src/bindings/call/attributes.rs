@@ -1,0 +1,142 @@
+//! The attributes of a node: how the operation that made it was called.
+//!
+//! Owns: what a call leaves on its node, and the dict made of it when somebody asks. Keeps no tensor.
+//! Never adds to a call of an operation without attributes; a call with all defaults leaves one number.
+//! Invariant: a node that an operation made on its way has none, and neither has the node of an operand.
+
+use pyo3::prelude::*;
+use pyo3::types::PyDict;
+use smallvec::SmallVec;
+
+use crate::bindings::call::show::value_of;
+use crate::graph;
+use crate::ops::core::declare::{Arg, Kind, OpDecl, Output, Param, Scalar};
+use crate::ops::registry;
+use crate::tensor::{Node, Tensor};
+
+/// The arguments of a call that is about to run.
+pub(crate) struct Call {
+    decl: &'static OpDecl,
+    args: Box<[Arg]>,
+}
+
+/// A call with the nodes of its operands.
+pub(crate) struct Pending(Call, SmallVec<[usize; 4]>);
+
+/// The address of the node that produced a tensor.
+fn producer(x: &Tensor) -> Option<usize> {
+    x.grad_fn().map(|node| node.address())
+}
+
+/// Whether an argument says how to compute: not an operand, save a number where an operand may be left out.
+fn is_attribute(param: &Param, arg: &Arg) -> bool {
+    let number = param.is_limit() && matches!(arg, Arg::Scalar(_) | Arg::None | Arg::Missing);
+    !param.kind.is_input() || number
+}
+
+/// What a node remembers in place of an operand.
+const OPERAND: Arg = Arg::Tensors(Vec::new());
+
+/// Copies what a node is to tell of a call, if the call will be recorded.
+#[inline]
+pub(crate) fn before(decl: &'static OpDecl, args: &[Arg]) -> Option<Pending> {
+    if !decl.has_attributes || !graph::recording() {
+        return None;
+    }
+    let (mut operands, mut recorded) = (SmallVec::new(), false);
+    let mut look = |x: &Tensor| {
+        recorded |= x.requires_grad();
+        operands.extend(producer(x));
+    };
+    for arg in args {
+        match arg {
+            Arg::Tensor(x) => look(x),
+            Arg::Tensors(all) => all.iter().for_each(&mut look),
+            _ => {}
+        }
+    }
+    let keep = |(param, arg): (&Param, &Arg)| {
+        if is_attribute(param, arg) { arg.clone() } else { OPERAND }
+    };
+    recorded.then(|| {
+        Pending(Call { decl, args: decl.params.iter().zip(args).map(keep).collect() }, operands)
+    })
+}
+
+/// The node of the first recorded part of a result.
+fn node_of(output: &Output) -> Option<Node> {
+    match output {
+        Output::Tensor(out) => out.grad_fn(),
+        Output::Tuple(parts) | Output::List(parts) => parts.iter().find_map(Tensor::grad_fn),
+        Output::Bool(_) => None,
+    }
+}
+
+impl Pending {
+    /// Leaves the call on the node that it made.
+    pub(crate) fn made(self, output: &Output) {
+        let Pending(call, operands) = self;
+        if let Some(node) = node_of(output)
+            && node.label() == 0
+            && !operands.contains(&node.address())
+        {
+            node.set_call(Box::new(call));
+        }
+    }
+}
+
+/// The same for a call of operation number `index` with one tensor and all defaults.
+#[inline]
+pub(crate) fn by_default(index: usize, x: &Tensor, output: &Output) {
+    label(index, x, node_of(output));
+}
+
+/// The same for a call that gives one tensor.
+#[inline]
+pub(crate) fn of_default(index: usize, x: &Tensor, out: &Tensor) {
+    label(index, x, out.grad_fn());
+}
+
+#[inline]
+fn label(index: usize, x: &Tensor, node: Option<Node>) {
+    if let Some(node) = node
+        && node.label() == 0
+        && producer(x) != Some(node.address())
+    {
+        node.set_label(index as u16 + 1);
+    }
+}
+
+/// The attributes of a node by name; `None` where no call is known.
+pub(crate) fn attributes<'py>(
+    py: Python<'py>,
+    node: &Node,
+) -> PyResult<Option<Bound<'py, PyDict>>> {
+    let call = node.call().and_then(|call| call.downcast_ref::<Call>());
+    let (decl, args) = match (call, node.label().checked_sub(1)) {
+        (Some(call), _) => (call.decl, &*call.args),
+        (None, Some(index)) => (registry()[usize::from(index)], &[][..]),
+        (None, None) => return Ok(None),
+    };
+    let named = PyDict::new(py);
+    for (i, param) in decl.params.iter().enumerate() {
+        let arg = match (args.get(i), param.default) {
+            (None | Some(Arg::Missing), Some(default)) => default(),
+            (None | Some(Arg::Missing), None) => Arg::None,
+            (Some(arg), _) => arg.clone(),
+        };
+        if is_attribute(param, &arg) {
+            named.set_item(param.name, value_of(py, &plain(param, arg))?)?;
+        }
+    }
+    Ok(Some(named))
+}
+
+/// A value as its parameter has it: a number that stands for a truth value is one.
+fn plain(param: &Param, arg: Arg) -> Arg {
+    match (param.kind, arg) {
+        (Kind::Bool, Arg::Scalar(number)) => Arg::Scalar(Scalar::Bool(number.as_f64() != 0.0)),
+        (Kind::Float, Arg::Scalar(number)) => Arg::Scalar(Scalar::Float(number.as_f64())),
+        (_, arg) => arg,
+    }
+}

@@ -1,0 +1,145 @@
+//! What a declaration says of an operation beside its signature.
+//!
+//! Owns: `Facts` and the words that declarations are written with (`in_place`, `keywords`, `fold`, …), each a `const fn`.
+//! Never names an operation: a fact stands in the declaration that it is about.
+//! Invariant: whoever calls operations by their declaration (bindings, NumPy's dispatch) needs no list of names.
+
+/// A keyword that is read differently by the two libraries whose habits meet here, and is refused.
+#[derive(Debug)]
+pub struct Ambiguous {
+    /// The keyword.
+    pub keyword: &'static str,
+    /// Keywords beside which it is clear what is meant.
+    pub unless: &'static [&'static str],
+    /// What differs.
+    pub what: &'static str,
+    /// What to write.
+    pub remedy: &'static str,
+}
+
+/// What a declaration says of an operation. Made by the declaration macros: `[numpy("sum"), positional(2)]` is
+/// `Facts::NEW.numpy(&["sum"]).positional(&[2])`.
+#[derive(Clone, Copy, Debug)]
+pub struct Facts {
+    /// Other names of the same thing.
+    pub aliases: &'static [&'static str],
+    /// NumPy functions with the same meaning (`"tanh"`, `"linalg.norm"`).
+    pub numpy: &'static [&'static str],
+    /// Where the function lives: `"linalg"`, `"nn.functional"`, `""` for the top level, which no entry means too.
+    pub namespaces: &'static [&'static str],
+    /// Whether it has no derivative.
+    pub constant: bool,
+    /// Whether there is a method that changes its tensor in place.
+    pub in_place: bool,
+    /// Other names of that method.
+    pub in_place_aliases: &'static [&'static str],
+    /// How many arguments may be given by position; all where nothing is said.
+    pub positional: Option<usize>,
+    /// Whether the name of the result may follow by position.
+    pub named: bool,
+    /// Other names of parameters: `(theirs, ours)`.
+    pub keywords: &'static [(&'static str, &'static str)],
+    /// Keywords that ask for what happens anyway, and the truth value for which that holds; `None`: any value.
+    pub ignores: &'static [(&'static str, Option<bool>)],
+    /// A keyword that two libraries read differently.
+    pub ambiguous: Option<&'static Ambiguous>,
+    /// The operation of two operands that this one folds its elements with.
+    pub fold: Option<&'static str>,
+    /// What an element that takes no part in the fold counts as.
+    pub neutral: Option<i64>,
+    /// The operation of two operands whose running fold this is.
+    pub scan: Option<&'static str>,
+}
+
+/// The first of a list that a declaration gives for a fact of one value.
+const fn first<T: Copy>(given: &'static [T]) -> Option<T> {
+    match given {
+        [value, ..] => Some(*value),
+        [] => None,
+    }
+}
+
+impl Facts {
+    /// Nothing said.
+    pub const NEW: Facts = Facts {
+        aliases: &[],
+        numpy: &[],
+        namespaces: &[],
+        constant: false,
+        in_place: false,
+        in_place_aliases: &[],
+        positional: None,
+        named: false,
+        keywords: &[],
+        ignores: &[],
+        ambiguous: None,
+        fold: None,
+        neutral: None,
+        scan: None,
+    };
+
+    /// Other names of the operation.
+    pub const fn aliases(self, names: &'static [&'static str]) -> Facts {
+        Facts { aliases: names, ..self }
+    }
+
+    /// NumPy's names of it.
+    pub const fn numpy(self, names: &'static [&'static str]) -> Facts {
+        Facts { numpy: names, ..self }
+    }
+
+    /// Where it lives.
+    pub const fn namespace(self, spaces: &'static [&'static str]) -> Facts {
+        Facts { namespaces: spaces, ..self }
+    }
+
+    /// It has no derivative.
+    pub const fn constant(self, _: &'static [&'static str]) -> Facts {
+        Facts { constant: true, ..self }
+    }
+
+    /// It has a method that changes its tensor in place, with these names beside its own.
+    pub const fn in_place(self, aliases: &'static [&'static str]) -> Facts {
+        Facts { in_place: true, in_place_aliases: aliases, ..self }
+    }
+
+    /// So many arguments may be given by position.
+    pub const fn positional(self, count: &'static [usize]) -> Facts {
+        Facts { positional: first(count), ..self }
+    }
+
+    /// The name of the result may follow the arguments by position.
+    pub const fn named(self, _: &'static [&'static str]) -> Facts {
+        Facts { named: true, ..self }
+    }
+
+    /// Other names of its parameters.
+    pub const fn keywords(self, pairs: &'static [(&'static str, &'static str)]) -> Facts {
+        Facts { keywords: pairs, ..self }
+    }
+
+    /// Keywords that change nothing.
+    pub const fn ignores(self, words: &'static [(&'static str, Option<bool>)]) -> Facts {
+        Facts { ignores: words, ..self }
+    }
+
+    /// A keyword that is refused.
+    pub const fn ambiguous(self, word: &'static [&'static Ambiguous]) -> Facts {
+        Facts { ambiguous: first(word), ..self }
+    }
+
+    /// What it folds its elements with.
+    pub const fn fold(self, operation: &'static [&'static str]) -> Facts {
+        Facts { fold: first(operation), ..self }
+    }
+
+    /// What takes no part in the fold.
+    pub const fn neutral(self, value: &'static [i64]) -> Facts {
+        Facts { neutral: first(value), ..self }
+    }
+
+    /// Whose running fold it is.
+    pub const fn scan(self, operation: &'static [&'static str]) -> Facts {
+        Facts { scan: first(operation), ..self }
+    }
+}

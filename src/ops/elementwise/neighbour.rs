@@ -1,0 +1,55 @@
+//! The float next to a number.
+//!
+//! Owns: nextafter. Never takes a derivative: the result is a step in the bits of `a`.
+//! Invariant: the result differs from `a` by one unit in the last place, or is `b`.
+
+use crate::array::broadcast_shapes;
+use crate::dtype::DType;
+use crate::error::Error;
+use crate::graph;
+use crate::ops::core::declare::Operand;
+use crate::ops::core::layout::broadcast_to;
+use crate::ops::elementwise::select::{dtype_of, settled};
+use crate::tensor::Tensor;
+
+macro_rules! towards {
+    ($name:ident, $t:ty) => {
+        fn $name(a: $t, b: $t) -> $t {
+            match a.partial_cmp(&b) {
+                None => a + b,
+                Some(std::cmp::Ordering::Equal) => b,
+                Some(std::cmp::Ordering::Less) => a.next_up(),
+                Some(std::cmp::Ordering::Greater) => a.next_down(),
+            }
+        }
+    };
+}
+
+towards!(towards32, f32);
+towards!(towards64, f64);
+
+crate::operations! { family "elementwise";
+    /// The float next to `a` on the way to `b`. It has no derivative, so an operand that requires grad is refused while recording.
+    [numpy("nextafter"), constant]
+    fn nextafter(a: Operand, b: Operand) -> Tensor {
+        let dtype = dtype_of(a, b).to_float();
+        let (a, b) = (settled(a, dtype)?, settled(b, dtype)?);
+        if graph::recording() && (a.requires_grad() || b.requires_grad()) {
+            return Err(Box::new(Error::NotDifferentiable {
+                op: "nextafter".into(),
+                what: "the result is a step in the bits of an operand that requires grad".into(),
+                remedy: "pass a.detach()".into(),
+            }));
+        }
+        let dims = broadcast_shapes("nextafter", &[a.shape(), b.shape()])?;
+        let (from, to) = (broadcast_to(&a.detach(), &dims)?, broadcast_to(&b.detach(), &dims)?);
+        let out = if dtype == DType::F32 {
+            let pairs = from.to_vec::<f32>()?.into_iter().zip(to.to_vec::<f32>()?);
+            Tensor::from_vec(pairs.map(|(a, b)| towards32(a, b)).collect::<Vec<f32>>(), &dims)?
+        } else {
+            let pairs = from.to_vec::<f64>()?.into_iter().zip(to.to_vec::<f64>()?);
+            Tensor::from_vec(pairs.map(|(a, b)| towards64(a, b)).collect::<Vec<f64>>(), &dims)?
+        };
+        Ok(out.underived([&a, &b].into_iter()))
+    }
+}

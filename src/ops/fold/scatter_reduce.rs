@@ -1,0 +1,199 @@
+//! Folding values into the places that indices name: sums, products, means and extremes.
+//!
+//! Owns: scatter_reduce and index_reduce (PyTorch). Never changes an argument.
+//! Invariant: what meets in one place is brought into one row and folded by the recorded fold of rows, so that
+//! ties and zeros have the derivatives they have there.
+
+use std::collections::HashMap;
+
+use smallvec::SmallVec;
+
+use crate::array::{ShapeVec, normalize_axis};
+use crate::dtype::DType;
+use crate::error::{Error, Result};
+use crate::kernels::Reduction;
+use crate::ops::core::declare::{Axes, Operand, Scalar};
+use crate::ops::core::elementwise::binary;
+use crate::ops::core::layout::{astype, broadcast_to, permute_axes, reshape_dims};
+use crate::ops::core::places::{Places, add_rows, clear_rows, put_rows, take_rows, value_for};
+use crate::ops::elementwise::arith::{DIVIDE, FLOOR_DIVIDE};
+use crate::ops::fold::reduce::{extreme_over, finish_shape, prod};
+use crate::ops::index::gather::Along;
+use crate::ops::index::take::row_numbers;
+use crate::tensor::Tensor;
+
+/// How values are folded.
+#[derive(Clone, Copy, PartialEq)]
+enum How {
+    Sum,
+    Mean,
+    Prod,
+    Max,
+    Min,
+}
+
+impl How {
+    fn named(op: &'static str, name: &str) -> Result<How> {
+        Ok(match name {
+            "sum" => How::Sum,
+            "mean" => How::Mean,
+            "prod" => How::Prod,
+            "amax" => How::Max,
+            "amin" => How::Min,
+            other => {
+                return Err(Box::new(Error::Argument {
+                    op: op.into(),
+                    what: format!("reduce={other:?}"),
+                    remedy: "use sum, mean, prod, amax or amin".into(),
+                }));
+            }
+        })
+    }
+
+    /// What changes nothing when folded in.
+    fn neutral(self, dtype: DType) -> Scalar {
+        match (self, dtype.is_float()) {
+            (How::Sum | How::Mean, _) => Scalar::Int(0),
+            (How::Prod, _) => Scalar::Int(1),
+            (How::Max, true) => Scalar::Float(f64::NEG_INFINITY),
+            (How::Min, true) => Scalar::Float(f64::INFINITY),
+            (How::Max, false) => Scalar::Int(bounds(dtype).0),
+            (How::Min, false) => Scalar::Int(bounds(dtype).1),
+        }
+    }
+}
+
+/// The smallest and the largest value of an integer dtype.
+fn bounds(dtype: DType) -> (i64, i64) {
+    match dtype {
+        DType::U8 => (0, i64::from(u8::MAX)),
+        DType::I32 => (i64::from(i32::MIN), i64::from(i32::MAX)),
+        DType::Bool => (0, 1),
+        _ => (i64::MIN, i64::MAX),
+    }
+}
+
+/// Where values meet: the distinct targets, and for each value its target and how many came before it there.
+struct Meetings {
+    targets: Vec<i64>,
+    at: Vec<(usize, usize)>,
+    counts: Vec<usize>,
+}
+
+impl Meetings {
+    fn of(ids: &[i64]) -> Meetings {
+        let mut known: HashMap<i64, usize> = HashMap::new();
+        let mut found = Meetings { targets: Vec::new(), at: Vec::new(), counts: Vec::new() };
+        for &id in ids {
+            let target = *known.entry(id).or_insert_with(|| {
+                found.targets.push(id);
+                found.counts.push(0);
+                found.targets.len() - 1
+            });
+            found.at.push((target, found.counts[target]));
+            found.counts[target] += 1;
+        }
+        found
+    }
+
+    fn places(&self, op: &'static str, dims: &[usize]) -> Result<Places> {
+        Places::indexed(op, dims, &[0], &[Tensor::from(self.targets.clone())])
+    }
+}
+
+/// `x` with the rows folded into those that `ids` number.
+fn folded(
+    op: &'static str,
+    how: How,
+    x: &Tensor,
+    ids: &[i64],
+    rows: &Tensor,
+    include_self: bool,
+) -> Result<Tensor> {
+    let meetings = Meetings::of(ids);
+    let targets = meetings.places(op, x.shape())?;
+    if meetings.targets.is_empty() {
+        return Ok(x.clone());
+    }
+    if matches!(how, How::Sum | How::Mean) {
+        let base = if include_self { x.clone() } else { clear_rows(x, &targets)? };
+        let all = Places::indexed(op, x.shape(), &[0], &[Tensor::from(ids.to_vec())])?;
+        let sum = add_rows(op, &base, &all, rows)?;
+        return if how == How::Sum { Ok(sum) } else { mean(&sum, &meetings, include_self) };
+    }
+    // One row of a table for each target, one column for each value that meets there.
+    let own = usize::from(include_self);
+    let width = meetings.counts.iter().max().copied().unwrap_or(0) + own;
+    let mut dims: ShapeVec = SmallVec::from_slice(&[meetings.targets.len() * width]);
+    dims.extend_from_slice(&x.shape()[1..]);
+    let mut table = Tensor::full(&dims, how.neutral(x.dtype()), x.dtype())?;
+    let put = |table: &Tensor, cells: Vec<i64>, rows: &Tensor| {
+        let places = Places::indexed(op, table.shape(), &[0], &[Tensor::from(cells)])?;
+        put_rows(op, table, &places, rows)
+    };
+    let cells = meetings.at.iter().map(|&(t, k)| (t * width + k + own) as i64).collect();
+    table = put(&table, cells, rows)?;
+    if include_self {
+        let cells = (0..meetings.targets.len()).map(|t| (t * width) as i64).collect();
+        table = put(&table, cells, &take_rows(x, &targets)?)?;
+    }
+    let mut dims: ShapeVec = SmallVec::from_slice(&[meetings.targets.len(), width]);
+    dims.extend_from_slice(&x.shape()[1..]);
+    let table = reshape_dims(&table, &dims)?;
+    let values = match how {
+        How::Prod => prod(&table, Axes::from(1), false, Some(x.dtype()))?,
+        How::Max => finish_shape(extreme_over(Reduction::Max, op, &table, &[1])?, &[1], false)?,
+        _ => finish_shape(extreme_over(Reduction::Min, op, &table, &[1])?, &[1], false)?,
+    };
+    put_rows(op, x, &targets, &values)
+}
+
+/// A sum divided by how many values met in each row.
+fn mean(sum: &Tensor, meetings: &Meetings, include_self: bool) -> Result<Tensor> {
+    let mut counts = vec![1_i64; sum.shape()[0]];
+    for (&target, &count) in meetings.targets.iter().zip(&meetings.counts) {
+        let n = counts.len() as i64;
+        counts[target.rem_euclid(n) as usize] = count as i64 + i64::from(include_self);
+    }
+    let mut dims: ShapeVec = SmallVec::from_elem(1, sum.ndim());
+    dims[0] = counts.len();
+    let counts = astype(&Tensor::from_vec(counts, &dims)?, sum.dtype())?;
+    let divide = if sum.dtype().is_float() { &DIVIDE } else { &FLOOR_DIVIDE };
+    binary(divide, sum, &counts)
+}
+
+/// The numbers `0..n` under the shape of `x`.
+fn numbered(x: &Tensor) -> Result<Tensor> {
+    Tensor::from_vec((0..x.size() as i64).collect(), x.shape())
+}
+
+crate::operations! { family "along an axis";
+    /// As `scatter_add`, folded by `reduce`: `sum`, `prod`, `mean`, `amax` or `amin`; without `include_self`, what was in a place takes no part. Derivatives: those of the fold, shared evenly among equal extremes.
+    [in_place]
+    fn scatter_reduce(x: Tensor, axis: isize, index: Tensor, src: Tensor, reduce: String, include_self: bool = true) -> Tensor {
+        let how = How::named("scatter_reduce", &reduce)?;
+        let along = Along::new("scatter_reduce", x, axis, index)?;
+        let rows = along.rows("scatter_reduce", &Operand::Tensor(src.clone()))?;
+        let ids = take_rows(&numbered(&along.x)?, &along.places)?.to_vec::<i64>()?;
+        let flat = reshape_dims(&along.x, &[along.x.size()])?;
+        reshape_dims(&folded("scatter_reduce", how, &flat, &ids, &rows, include_self)?, x.shape())
+    }
+    /// As `index_add`, folded by `reduce`: `sum`, `prod`, `mean`, `amax` or `amin`; without `include_self`, what was in a row takes no part. Derivatives: those of the fold, shared evenly among equal extremes.
+    [in_place]
+    fn index_reduce(x: Tensor, axis: isize, index: Tensor, source: Tensor, reduce: String, include_self: bool = true) -> Tensor {
+        let how = How::named("index_reduce", &reduce)?;
+        let axis = normalize_axis("index_reduce", axis, x.ndim())?;
+        let n = x.shape()[axis] as i64;
+        let index = row_numbers("index_reduce", index)?.to_vec::<i64>()?;
+        let ids: Vec<i64> = index.iter().map(|&i| if i < 0 { i + n } else { i }).collect();
+        let front: ShapeVec = [axis].into_iter().chain((0..x.ndim()).filter(|&a| a != axis)).collect();
+        let mut back: ShapeVec = SmallVec::from_elem(0, x.ndim());
+        front.iter().enumerate().for_each(|(i, &a)| back[a] = i);
+        let source = value_for("index_reduce", x, &Operand::Tensor(source.clone()))?;
+        let mut dims = ShapeVec::from_slice(x.shape());
+        dims[axis] = ids.len();
+        let rows = permute_axes(&broadcast_to(&source, &dims)?, &front)?;
+        let out = folded("index_reduce", how, &permute_axes(x, &front)?, &ids, &rows, include_self)?;
+        permute_axes(&out, &back)
+    }
+}

@@ -1,0 +1,149 @@
+"""Names of PyTorch's that are no operations of the table, and corners of those that are.
+
+Owns: creation from tensors, devices, numbers drawn in place, parts of sizes, folds into places.
+"""
+
+import numpy as np
+import pytest
+
+import ferrograd as fg
+
+
+def leaf(*shape: int) -> fg.Tensor:
+    return fg.tensor(np.random.default_rng(0).uniform(0.1, 0.9, shape), requires_grad=True)
+
+
+class TestCreation:
+    def test_full_of_a_tensor_repeats_it_with_its_gradient(self) -> None:
+        value = fg.tensor(3.0, requires_grad=True)
+        for out in (fg.full(2, value), fg.full_like(fg.zeros(2), value)):
+            assert out.tolist() == [3.0, 3.0]
+            (grad,) = fg.autograd.grad(out.sum(), value)
+            assert grad.item() == 2.0
+        assert fg.full((2, 1), fg.tensor(3), dtype=np.float32).dtype == np.float32
+        with pytest.raises(fg.errors.ArgumentTypeError, match=r"full: fill_value is a tensor of"):
+            fg.full(2, fg.ones(3))
+
+    def test_full_like_of_numbers_of_numpy(self) -> None:
+        x = fg.zeros(2)
+        for value in (np.float64(3), np.float32(3), np.int16(3), np.array(3)):
+            assert fg.full_like(x, value).tolist() == [3.0, 3.0]
+            assert np.full_like(x, value).tolist() == [3.0, 3.0]
+
+
+class TestPlace:
+    """What says where a tensor is."""
+
+    def test_to_takes_names(self) -> None:
+        x = leaf(3)
+        assert x.to() is x
+        assert x.to(dtype=np.float64) is x
+        assert x.to("cpu", np.float32).dtype == np.float32
+        assert x.to(fg.device("cpu")) is x
+        copy = x.to(dtype=fg.float64, copy=True)
+        assert copy is not x
+        assert copy.requires_grad
+        assert not np.shares_memory(copy.detach().numpy(), x.detach().numpy())
+        with pytest.raises(fg.errors.ArgumentError, match='there is no device "cuda"'):
+            x.to(device="cuda")
+
+    def test_device(self) -> None:
+        cpu = fg.device("cpu")
+        assert (cpu, cpu.type, cpu.index) == (fg.ones(1).device, "cpu", None)
+        assert fg.device("cpu", 0).index == 0
+        with cpu as entered:
+            assert entered is cpu
+        with pytest.raises(fg.errors.ArgumentError, match='there is no device "cuda:1"'):
+            fg.device("cuda:1")
+
+    def test_is_inference(self) -> None:
+        with fg.inference_mode():
+            inside = fg.ones(2)
+        assert fg.is_inference(inside)
+        assert not fg.is_inference(fg.ones(2))
+        with pytest.raises(fg.errors.ArgumentTypeError, match="the argument is a list"):
+            fg.is_inference([1.0])  # type: ignore[arg-type]
+
+
+class TestRandom:
+    """Numbers drawn into a tensor."""
+
+    def test_bernoulli(self) -> None:
+        p = fg.tensor([0.0, 1.0, 0.5] * 400)
+        drawn = fg.bernoulli(p, generator=fg.Generator(0))
+        assert drawn.dtype == p.dtype
+        assert drawn[0].item() == 0
+        assert drawn[1].item() == 1
+        assert 0.4 < drawn[2::3].mean().item() < 0.6
+        assert fg.array_equal(drawn, p.bernoulli(generator=fg.Generator(0)))
+        x = fg.ones(1000)
+        assert x.bernoulli_(0.25, generator=fg.Generator(1)) is x
+        assert 0.2 < x.mean().item() < 0.3
+        with pytest.raises(fg.errors.ArgumentError, match="p is outside"):
+            fg.bernoulli(fg.tensor([1.5]))
+        with pytest.raises(fg.errors.ArgumentTypeError, match="pass a tensor of probabilities"):
+            fg.bernoulli(0.5)
+
+    def test_in_place(self) -> None:
+        x = fg.zeros(4000)
+        x.normal_(3.0, 2.0, generator=fg.Generator(0))
+        assert abs(x.mean().item() - 3) < 0.2
+        assert abs(x.std().item() - 2) < 0.2
+        x.uniform_(-1, 1, generator=fg.Generator(0))
+        assert -1 <= x.min().item() < -0.9 < 0.9 < x.max().item() < 1
+        numbers = fg.zeros(1000, dtype=np.uint8).random_(3, 6, generator=fg.Generator(0))
+        assert fg.unique(numbers).tolist() == [3, 4, 5]
+        assert fg.unique(fg.zeros(500).random_(2)).tolist() == [0, 1]
+        assert fg.zeros(100, dtype=np.int64).random_().max().item() > 2**55
+        version = x._version
+        x.normal_()
+        assert x._version == version + 1
+
+    def test_refusals(self) -> None:
+        with pytest.raises(fg.errors.InPlaceError, match="leaf"):
+            leaf(3).normal_()
+        with pytest.raises(fg.errors.ArgumentTypeError, match="use random_"):
+            fg.arange(3).normal_()
+        with pytest.raises(fg.errors.ArgumentError, match="std is -1"):
+            fg.ones(3).normal_(0, -1)
+        with pytest.raises(fg.errors.ArgumentError, match="holds no integer"):
+            fg.ones(3).random_(5, 5)
+
+
+def test_parts_of_sizes_may_be_changed_in_place() -> None:
+    x = leaf(5)
+    parts = (x * 1).unsafe_split(2)
+    parts[0].mul_(10)
+    fg.concatenate(parts).sum().backward()
+    assert x.grad.tolist() == [10, 10, 1, 1, 1]
+    for sizes in ([2, 2], [6], [-1, 6], 0):
+        with pytest.raises(fg.errors.ArgumentError, match="unsafe_split: parts of"):
+            x.unsafe_split(sizes)
+
+
+def test_the_float_next_to_a_number_has_no_derivative() -> None:
+    with pytest.raises(fg.errors.NotDifferentiableError, match="bits"):
+        fg.nextafter(leaf(2), 1.0)
+    with fg.no_grad():
+        assert fg.nextafter(leaf(2), 1.0).requires_grad is False
+    a = np.array([1.0, 0.0, -1.0], np.float32)
+    np.testing.assert_array_equal(np.nextafter(fg.tensor(a), 2.0), np.nextafter(a, np.float32(2)))
+
+
+def test_equal_extremes_and_zeros_that_meet() -> None:
+    x = fg.tensor([1.0, 2.0], requires_grad=True)
+    src = fg.tensor([1.0, 1.0], requires_grad=True)
+    out = x.scatter_reduce(0, [0, 0], src, "amax")
+    grads = fg.autograd.grad(out.sum(), [x, src])
+    np.testing.assert_allclose(grads[0], [1 / 3, 1])
+    np.testing.assert_allclose(grads[1], [1 / 3, 1 / 3])
+    zeros = fg.tensor([0.0, 3.0], requires_grad=True)
+    out = fg.tensor([2.0]).scatter_reduce(0, [0, 0], zeros, "prod")
+    assert fg.autograd.grad(out.sum(), zeros)[0].tolist() == [6.0, 0.0]
+    numbers = fg.tensor([7, 7, 7]).scatter_reduce(0, [0, 0, 2], fg.tensor([1, 2, 5]), "mean")
+    assert numbers.tolist() == [3, 7, 6]
+    with pytest.raises(fg.errors.ArgumentError, match="use sum, mean, prod, amax or amin"):
+        x.index_reduce(0, [0], src[:1], "max")
+    y = fg.zeros(3)
+    assert y.index_reduce_(0, [0, 2, 0], fg.tensor([1.0, 2.0, 5.0]), "amax") is y
+    assert y.tolist() == [5.0, 0.0, 2.0]
