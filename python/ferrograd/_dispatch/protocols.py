@@ -101,8 +101,17 @@ def array_ufunc(
     return _on_arrays(getattr(ufunc, method), inputs, dict(kwargs or {}))
 
 
+def _computes(kind: Any) -> bool:
+    """Whether a class has rules of its own for NumPy's functions."""
+    theirs = kind.__array_function__
+    return theirs is not Tensor.__array_function__ and theirs is not np.ndarray.__array_function__
+
+
 def array_function(func: Any, types: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
     """What `Tensor.__array_function__` does."""
+    for kind in types or ():
+        if kind is not Tensor and kind is not np.ndarray and _computes(kind):
+            return NotImplemented
     ours = OPERATIONS.get(func)
     if ours is None:
         accessor = _ACCESSORS.get(func.__name__)

@@ -15,6 +15,7 @@ use crate::bindings::call::sequence::{
     MOST_ITEMS, any_element, check_depth, elements, is_sequence,
 };
 use crate::bindings::errors::{bad_type, to_python};
+use crate::bindings::exchange::foreign::{self, Door};
 use crate::bindings::exchange::numpy;
 use crate::bindings::tensor::PyTensor;
 use crate::dtype::DType;
@@ -94,6 +95,16 @@ pub(crate) fn tensor_like(op: &str, ob: &Bound<'_, PyAny>) -> PyResult<Option<Te
         return Err(complex(op, ob));
     }
     Ok(None)
+}
+
+/// The other operand of an operator; `None` also for one that knows how to compute with arrays.
+#[inline]
+pub(crate) fn operand_like(
+    op: &str,
+    door: Door,
+    ob: &Bound<'_, PyAny>,
+) -> PyResult<Option<Tensor>> {
+    if foreign::goes_first(door, ob)? { Ok(None) } else { tensor_like(op, ob) }
 }
 
 #[cold]

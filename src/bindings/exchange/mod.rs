@@ -1,3 +1,4 @@
 //! Memory that is shared with other array libraries.
 pub(crate) mod dlpack;
+pub(crate) mod foreign;
 pub(crate) mod numpy;

@@ -20,6 +20,7 @@ use pyo3::types::{PyDict, PyType};
 use crate::array::{Access, Layout, Storage};
 use crate::bindings::call::convert::type_name;
 use crate::bindings::errors::{bad_type, bad_value, to_python};
+use crate::bindings::exchange::foreign;
 use crate::dtype::{CONVERT, DType, Kind};
 use crate::error::Error;
 use crate::tensor::{Cause, Lost, Tensor};
@@ -203,6 +204,7 @@ fn exported<'py>(array: &Bound<'py, PyUntypedArray>) -> Option<Bound<'py, Memory
 }
 
 fn adopt(op: &str, array: &Bound<'_, PyUntypedArray>, access: Access) -> PyResult<Tensor> {
+    foreign::refuse_masked(op, array)?;
     let descr = array.dtype();
     let Some(dtype) = translate(&descr) else {
         return Err(unsupported(op, &descr));
@@ -247,6 +249,7 @@ type ShapeSteps = smallvec::SmallVec<[isize; 8]>;
 
 /// A tensor of its own memory, from an array of any layout, byte order and real dtype.
 pub(crate) fn copy(op: &str, array: &Bound<'_, PyUntypedArray>, dtype: DType) -> PyResult<Tensor> {
+    foreign::refuse_masked(op, array)?;
     let descr = array.dtype();
     if !matches!(descr.kind(), b'f' | b'i' | b'u' | b'b') {
         return Err(unsupported(op, &descr));

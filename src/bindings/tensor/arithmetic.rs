@@ -12,6 +12,7 @@ use crate::bindings::call::convert;
 use crate::bindings::call::dispatch::{self, SMALL};
 use crate::bindings::call::observe;
 use crate::bindings::errors::{bad_type, python};
+use crate::bindings::exchange::foreign::{self, Door};
 use crate::bindings::tensor::{PyTensor, wrap};
 use crate::error::Result;
 use crate::ops::change::inplace;
@@ -89,7 +90,7 @@ fn forward_result<'py>(
     if let Some(scalar) = convert::weak_number(other)? {
         return run(py, a.size(), || binary_scalar(op, a, scalar));
     }
-    match convert::tensor_like(op.name, other)? {
+    match convert::operand_like(op.name, Door::Operator, other)? {
         Some(b) => run(py, a.size().max(b.size()), || binary(op, a, &b)),
         None => unfit(op, other),
     }
@@ -114,7 +115,7 @@ fn reflected_result<'py>(
     if let Some(scalar) = convert::weak_number(other)? {
         return run(py, b.size(), || scalar_binary(op, scalar, b));
     }
-    match convert::tensor_like(op.name, other)? {
+    match convert::operand_like(op.name, Door::Reflected, other)? {
         Some(a) => run(py, a.size().max(b.size()), || binary(op, &a, b)),
         None => unfit(op, other),
     }
@@ -125,6 +126,7 @@ fn in_place(
     slf: &Bound<'_, PyTensor>,
     other: &Bound<'_, PyAny>,
 ) -> PyResult<()> {
+    foreign::refuse_in_place(op.name, other)?;
     let operand = convert::operand_of(op.name, "the operand", other)?;
     python(inplace::binary_(op, &slf.get().tensor, &operand))?;
     slf.get().written();
@@ -152,9 +154,10 @@ fn bitwise<'py>(
 ) -> Object<'py> {
     let py = other.py();
     let mine = Operand::Tensor(slf.tensor.clone());
+    let door = if swap { Door::Reflected } else { Door::Operator };
     let theirs = match convert::weak_number(other)? {
         Some(scalar) => Operand::Scalar(scalar),
-        None => match convert::tensor_like(name, other)? {
+        None => match convert::operand_like(name, door, other)? {
             Some(tensor) => Operand::Tensor(tensor),
             None => return Ok(not_implemented(py)),
         },
@@ -272,7 +275,7 @@ impl PyTensor {
         let (py, a) = (other.py(), &slf.get().tensor);
         let result = match other.cast::<PyTensor>() {
             Ok(b) => product(a, &b.get().tensor, py),
-            Err(_) => match convert::tensor_like("matmul", other)? {
+            Err(_) => match convert::operand_like("matmul", Door::Operator, other)? {
                 Some(b) => product(a, &b, py),
                 None => Ok(not_implemented(py)),
             },
@@ -281,7 +284,7 @@ impl PyTensor {
     }
     fn __rmatmul__<'py>(slf: &Bound<'py, Self>, other: &Bound<'py, PyAny>) -> Object<'py> {
         let py = other.py();
-        let result = match convert::tensor_like("matmul", other)? {
+        let result = match convert::operand_like("matmul", Door::Reflected, other)? {
             Some(a) => product(&a, &slf.get().tensor, py),
             None => Ok(not_implemented(py)),
         };

@@ -10,6 +10,7 @@ use crate::bindings::call::convert::{self, type_name};
 use crate::bindings::errors::{bad_type, python};
 use crate::bindings::graph::node::{PyNode, co_own, wrap_node};
 use crate::bindings::pass::backward;
+use crate::bindings::tensor::conversion::{KEEP, refuse_in_transform};
 use crate::bindings::tensor::{PyTensor, remember, wrap};
 use crate::error::Dims;
 use crate::ops::change::inplace;
@@ -145,6 +146,7 @@ impl PyTensor {
     /// The same data outside the graph; setting it copies in place.
     #[getter]
     fn data<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyAny>> {
+        refuse_in_transform(&self.tensor, "data", KEEP)?;
         wrap(py, self.tensor.apart())
     }
 

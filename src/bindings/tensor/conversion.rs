@@ -8,6 +8,7 @@ use ::numpy::PyArrayDescrMethods;
 use pyo3::IntoPyObjectExt;
 use pyo3::exceptions::PyTypeError;
 use pyo3::prelude::*;
+use pyo3::sync::PyOnceLock;
 use pyo3::types::{PyInt, PyTuple};
 
 use crate::bindings::errors::{bad_value, graph_cut_warning, python, to_python};
@@ -30,7 +31,7 @@ fn cuts(tensor: &Tensor) -> bool {
     grad_enabled() && tensor.requires_grad()
 }
 
-const KEEP: &str = "keep the tensor, or use detach() where no gradient is meant";
+pub(super) const KEEP: &str = "keep the tensor, or use detach() where no gradient is meant";
 const NUMBER: &str = "keep the tensor, or use detach() where no gradient is meant; ferrograd.numpy has the functions of \
                       math";
 /// What NumPy asks for when one element of an array is assigned, and what to do instead.
@@ -38,11 +39,12 @@ const ASSIGNED: &str = "array[...] = t";
 const BUFFER: &str = "an array cannot hold it: make the array with fg.zeros, ferrograd.numpy.zeros_like(t) or \
                       ferrograd.numpy.array([...]), or assign t.detach() where no gradient is meant";
 
-const PLAIN: &str = "use fg.stack for several tensors, ferrograd.numpy and ferrograd.scipy, whose functions take \
-                     tensors and lists of them, or detach() or no_grad() to mean it";
-
 /// Inside a transform every way out of the graph is refused, not only the implicit ones.
-fn refuse_in_transform(tensor: &Tensor, call: &'static str, remedy: &'static str) -> PyResult<()> {
+pub(super) fn refuse_in_transform(
+    tensor: &Tensor,
+    call: &'static str,
+    remedy: &'static str,
+) -> PyResult<()> {
     if !Mode::current().has(TRANSFORM) || !cuts(tensor) {
         return Ok(());
     }
@@ -174,31 +176,33 @@ impl PyTensor {
 
     #[pyo3(signature = (dtype=None, copy=None))]
     fn __array__<'py>(
-        &self,
-        py: Python<'py>,
+        slf: &Bound<'py, Self>,
         dtype: Option<&Bound<'py, PyAny>>,
         copy: Option<bool>,
     ) -> PyResult<Bound<'py, PyAny>> {
+        let (py, tensor) = (slf.py(), &slf.get().tensor);
         let wanted = dtype.map(|d| ::numpy::PyArrayDescr::new(py, d)).transpose()?;
         // Whole numbers have no derivative, whoever makes them.
         let whole = wanted.as_ref().is_some_and(|w| matches!(w.kind(), b'i' | b'u' | b'b'));
-        if cuts(&self.tensor) && !whole {
-            let (op, remedy) =
-                if assigning(py) { (ASSIGNED, BUFFER) } else { ("__array__", PLAIN) };
-            return Err(to_python(Box::new(Error::GraphCut { op: op.into(), remedy })));
+        if cuts(tensor) && !whole {
+            if assigning(py) {
+                let cut = Error::GraphCut { op: ASSIGNED.into(), remedy: BUFFER };
+                return Err(to_python(Box::new(cut)));
+            }
+            static ASKED: PyOnceLock<Py<PyAny>> = PyOnceLock::new();
+            return ASKED.import(py, "ferrograd._dispatch.leaving", "array_of")?.call1((slf,));
         }
         let array = if copy == Some(true) {
-            numpy::fresh(py, &self.tensor)?
+            numpy::fresh(py, tensor)?
         } else {
-            numpy::export(py, &self.tensor, false)?
+            numpy::export(py, tensor, false)?
         };
         let Some(wanted) = wanted else { return Ok(array) };
-        if wanted.eq(numpy::descr(py, self.tensor.dtype()))? {
+        if wanted.eq(numpy::descr(py, tensor.dtype()))? {
             return Ok(array);
         }
         if copy == Some(false) {
-            let what =
-                format!("a tensor of {} becomes {wanted} only by a copy", self.tensor.dtype());
+            let what = format!("a tensor of {} becomes {wanted} only by a copy", tensor.dtype());
             return Err(bad_value("__array__", what, "leave copy= out"));
         }
         array.call_method1(pyo3::intern!(py, "astype"), (wanted,))

@@ -10,6 +10,7 @@ use crate::bindings::call::convert;
 use crate::bindings::call::dispatch;
 use crate::bindings::call::observe;
 use crate::bindings::errors::python;
+use crate::bindings::exchange::foreign;
 use crate::bindings::tensor::PyTensor;
 use crate::ops::change::inplace;
 use crate::ops::core::declare::{Arg, Operand, Scalar};
@@ -54,6 +55,7 @@ impl PyTensor {
     }
 
     fn __imatmul__(slf: &Bound<'_, Self>, other: &Bound<'_, PyAny>) -> PyResult<()> {
+        foreign::refuse_in_place("matmul", other)?;
         let other = convert::tensor_of("matmul", "the operand", other)?;
         let x = slf.get().tensor.sharing();
         let mut args: smallvec::SmallVec<[Arg; 2]> = smallvec![Arg::Tensor(x), Arg::Tensor(other)];

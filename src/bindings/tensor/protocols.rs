@@ -6,10 +6,11 @@
 use pyo3::intern;
 use pyo3::prelude::*;
 use pyo3::sync::PyOnceLock;
-use pyo3::types::{PyDict, PyTuple};
+use pyo3::types::{PyDict, PyNotImplemented, PyTuple};
 
 use crate::bindings::call::dispatch;
 use crate::bindings::errors::bad_type;
+use crate::bindings::exchange::foreign::{self, Door};
 use crate::bindings::tensor::PyTensor;
 
 /// The operation of each ufunc, for the plain call; everything else is decided in Python.
@@ -56,6 +57,11 @@ impl PyTensor {
         kwargs: Option<&Bound<'py, PyDict>>,
     ) -> PyResult<Bound<'py, PyAny>> {
         let py = slf.py();
+        for input in inputs {
+            if foreign::goes_first(Door::Ufunc, &input)? {
+                return Ok(PyNotImplemented::get(py).to_owned().into_any());
+            }
+        }
         if kwargs.is_none_or(|kwargs| kwargs.is_empty()) && method.eq(intern!(py, "__call__"))? {
             let table = TABLE.import(py, "ferrograd._dispatch.protocols", "OPERATIONS")?;
             if let Some(ours) = table.cast::<PyDict>()?.get_item(ufunc)? {

@@ -1,0 +1,139 @@
+"""The refusal to become an array, in the words of the function that asked for one.
+
+Owns: which function of a library the program called, and whether we have one that differentiates.
+Never converts. Invariant: no element leaves a graph here.
+"""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Iterator
+from importlib import import_module
+from inspect import unwrap
+from types import CodeType, FrameType, FunctionType
+from typing import Any
+
+import numpy as np
+from numpy.polynomial.polyutils import mapdomain
+
+from ferrograd._core import Tensor
+from ferrograd.errors import GraphCutError
+
+#: Libraries whose functions make arrays of their arguments, and what their wrappers are made with.
+_LIBRARIES = {"numpy", "scipy", "pandas", "sklearn"}
+_BETWEEN = {"functools", "contextlib"}
+
+_ANY = (
+    "use fg.stack for several tensors, ferrograd.numpy and ferrograd.scipy, whose functions take"
+    " tensors and lists of them, or detach() or no_grad() to mean it"
+)
+_LABELLED = "compute with the array of a Series or DataFrame, s.to_numpy(), or detach() to mean it"
+
+
+def array_of(tensor: Tensor) -> Any:
+    """What `__array__` of a tensor that requires grad does: nearly always, refuse.
+
+    `numpy.polynomial` maps its argument to a window, for which it wants something like an array
+    and multiplies that by a number: there the tensor can go on.
+    """
+    frame = sys._getframe(1)
+    if frame.f_code is mapdomain.__code__:
+        carried = tensor.detach().numpy().view(_Carried)
+        carried.tensor = tensor
+        return carried
+    raise _refusal(frame)
+
+
+class _Carried(np.ndarray):
+    """An array whose first ufunc is one of the tensor that it was asked of."""
+
+    tensor: Tensor | None = None
+
+    def __array_ufunc__(self, ufunc: Any, method: str, *inputs: Any, **kwargs: Any) -> Any:
+        """Computes with the tensor."""
+        if self.tensor is None:
+            raise _refusal(sys._getframe(1))
+        given = [x.tensor if isinstance(x, _Carried) else x for x in inputs]
+        return getattr(ufunc, method)(*given, **kwargs)
+
+
+def _refusal(frame: FrameType) -> GraphCutError:
+    home, name = _called(frame) or ("", "__array__")
+    remedy = _ANY
+    if home.startswith("pandas"):
+        remedy = _LABELLED
+    elif _have(home, name):
+        remedy = f"use ferrograd.{home}.{name}, or detach() or no_grad() to mean it"
+    return GraphCutError(
+        f"{home}{'.' if home else ''}{name}: the result would silently leave the graph of a tensor"
+        f" that requires grad; {remedy}"
+    )
+
+
+def _called(frame: FrameType | None) -> tuple[str, str] | None:
+    """The public module and name of the library function that the program called."""
+    found = None
+    while frame is not None and _root(frame) in _LIBRARIES | _BETWEEN:
+        found = next(filter(None, map(_public, _running(frame))), found)
+        frame = frame.f_back
+    return found
+
+
+def _root(frame: FrameType) -> str:
+    return str(frame.f_globals.get("__name__", "")).split(".")[0]
+
+
+def _running(frame: FrameType) -> Iterator[tuple[str, str, Any]]:
+    """What a frame may run, its own function or one that a decorator wrapped.
+
+    Each as its module, its name, and how to know it: the code of a function, the object of a
+    method.
+    """
+    code = frame.f_code
+    module = str(frame.f_globals["__name__"])
+    if "<locals>" in code.co_qualname:
+        for variable in code.co_freevars:
+            wrapped = frame.f_locals.get(variable)
+            if isinstance(wrapped, FunctionType):
+                yield wrapped.__module__, wrapped.__name__, wrapped.__code__
+    elif "." not in code.co_qualname:
+        yield module, code.co_name, code
+    elif "self" in frame.f_locals:
+        yield module, code.co_name, frame.f_locals["self"]
+
+
+def _public(running: tuple[str, str, Any]) -> tuple[str, str] | None:
+    """The shortest of the modules around a function that offers it, and its name there."""
+    module, name, what = running
+    if name.startswith("_") and not name.endswith("__"):
+        return None
+    method = not isinstance(what, CodeType)
+    parts = (type(what).__module__ if method else module).split(".")
+    for length in range(1, len(parts) + 1):
+        path = ".".join(parts[:length])
+        home = getattr(sys.modules.get(path), "__dict__", {})
+        if any(part.startswith("_") for part in parts[:length]):
+            return None
+        if not method and _code_of(home.get(name)) is what:
+            return path, name
+        for owner in (what, *type(what).__mro__) if method else ():
+            found = next((n for n, v in home.items() if v is owner and n[0] != "_"), None)
+            if found is not None:
+                return (path, found) if name == "__init__" else (f"{path}.{found}", name)
+    return None
+
+
+def _code_of(function: Any) -> CodeType | None:
+    """The code of a function behind its wrappers."""
+    plain = getattr(function, "_implementation", function)
+    return getattr(unwrap(plain) if callable(plain) else plain, "__code__", None)
+
+
+def _have(home: str, name: str) -> bool:
+    """Whether a module of ours has the name itself, not only passes it on."""
+    if home.split(".")[0] not in ("numpy", "scipy"):
+        return False
+    try:
+        return name in vars(import_module(f"ferrograd.{home}"))
+    except ImportError:
+        return False

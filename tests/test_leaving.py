@@ -1,0 +1,71 @@
+"""A library's function that makes an array of a tensor that requires grad: the error names it.
+
+Owns: the names, our replacement where there is one, and the one function that may go on.
+"""
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+import pytest
+import scipy.interpolate
+import scipy.linalg
+import scipy.optimize
+import scipy.signal
+import scipy.stats
+
+import ferrograd as fg
+
+A = np.array([[2.0, 0.5], [0.5, 1.0]])
+V = np.array([1.0, 2.0])
+
+CALLS: dict[str, Callable[[Any, Any], Any]] = {
+    "scipy.linalg.cho_solve": lambda a, v: scipy.linalg.cho_solve((a, True), v),
+    "scipy.linalg.cholesky": lambda a, v: scipy.linalg.cholesky(a),
+    "scipy.linalg.solve": lambda a, v: scipy.linalg.solve(a, v),
+    "scipy.linalg.expm": lambda a, v: scipy.linalg.expm(a),
+    "scipy.linalg.lu_factor": lambda a, v: scipy.linalg.lu_factor(a),
+    "scipy.signal.lfilter": lambda a, v: scipy.signal.lfilter([1.0], [1.0, 0.5], v),
+    "scipy.signal.fftconvolve": lambda a, v: scipy.signal.fftconvolve(v, v),
+    "scipy.interpolate.interp1d": lambda a, v: scipy.interpolate.interp1d([0.0, 1.0], v),
+    "scipy.stats.norm.pdf": lambda a, v: scipy.stats.norm.pdf(v),
+    "scipy.optimize.minimize": lambda a, v: scipy.optimize.minimize(np.sum, v),
+    "numpy.ma.MaskedArray.__mul__": lambda a, v: np.ma.array([1.0, 2.0], mask=[0, 1]) * v,
+}
+OURS = {
+    "scipy.linalg.cho_solve",
+    "scipy.linalg.cholesky",
+    "scipy.linalg.solve",
+    "scipy.linalg.expm",
+    "scipy.stats.norm.pdf",
+}
+
+
+@pytest.mark.parametrize("name", CALLS)
+def test_the_error_names_the_function_and_ours(name: str) -> None:
+    a, v = fg.tensor(A, requires_grad=True), fg.tensor(V, requires_grad=True)
+    with pytest.raises(fg.errors.GraphCutError) as caught:
+        CALLS[name](a, v)
+    message = str(caught.value)
+    assert message.startswith(f"{name}: the result would silently leave the graph"), message
+    assert (f"use ferrograd.{name}," in message) == (name in OURS), message
+    CALLS[name](a.detach(), v.detach()) if "minimize" not in name else None
+
+
+def test_without_a_function_of_python_it_is_the_protocol() -> None:
+    with pytest.raises(fg.errors.GraphCutError, match=r"^__array__: .* use fg\.stack"):
+        np.array(fg.tensor(V, requires_grad=True))
+
+
+@pytest.mark.parametrize("kind", ["Polynomial", "Chebyshev", "Legendre", "Hermite", "Laguerre"])
+@pytest.mark.parametrize("window", [{}, {"domain": [0.0, 4.0], "window": [-1.0, 1.0]}])
+def test_polynomials_take_tensors(kind: str, window: Any) -> None:
+    p = getattr(np.polynomial, kind)([1.0, 2.0, 3.0, -0.5], **window)
+    x = fg.tensor(V, requires_grad=True)
+    found = p(x)
+    assert isinstance(found, fg.Tensor)
+    np.testing.assert_allclose(found.detach().numpy(), p(V))
+    np.testing.assert_allclose(fg.grad(lambda x: np.sum(p(x)))(V), p.deriv()(V))
+    np.testing.assert_allclose(fg.grad(lambda x: p(x))(0.5), p.deriv()(0.5))
+    second = fg.hessian(lambda x: np.sum(p(x)))(V)
+    np.testing.assert_allclose(np.diag(second), p.deriv(2)(V))
