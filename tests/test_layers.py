@@ -1,5 +1,7 @@
 """`fg.nn`: layers, containers, activations, losses and initialisers, by value and by derivative."""
 
+import copy
+import pickle
 from typing import Any
 
 import numpy as np
@@ -252,10 +254,39 @@ def test_initialisers() -> None:
     assert w.requires_grad
 
 
+def test_a_layer_s_fans_survive_copies() -> None:
+    layer = nn.Linear(weight=nn.Parameter(np.ones((3, 2, 4))))
+    for other in (copy.deepcopy(layer), pickle.loads(pickle.dumps(layer)), layer.to(np.float32)):
+        assert nn.init.fans(other.weight) == (3, 8)
+
+
+@pytest.mark.parametrize(
+    ("fill", "std"),
+    [
+        (nn.init.kaiming_uniform_, np.sqrt(2 / (16 * 9))),
+        (nn.init.kaiming_normal_, np.sqrt(2 / (16 * 9))),
+        (nn.init.xavier_uniform_, np.sqrt(2 / (80 * 9))),
+        (nn.init.xavier_normal_, np.sqrt(2 / (80 * 9))),
+    ],
+)
+def test_weights_of_convolutions_are_out_by_in(fill: Any, std: float) -> None:
+    w = nn.Parameter(np.zeros((64, 16, 3, 3)))
+    fill(w, generator=np.random.default_rng(0))
+    assert w.detach().numpy().std() == pytest.approx(std, rel=0.03)
+    fill(w, generator=np.random.default_rng(0), layout="in_out")
+    assert w.detach().numpy().std() != pytest.approx(std, rel=0.1)
+
+
 def test_gains_and_fans() -> None:
     assert nn.init.calculate_gain("relu") == pytest.approx(np.sqrt(2))
     assert nn.init.calculate_gain("leaky_relu", 1.0) == pytest.approx(1.0)
-    assert nn.init.fans(fg.ones(3, 2, 4)) == (3, 8)
+    assert nn.init.fans(fg.ones(3, 2)) == (3, 2)
+    assert nn.init.fans(fg.ones(3, 2), layout="out_in") == (2, 3)
+    assert nn.init.fans(fg.ones(3, 2, 4)) == (8, 12)
+    assert nn.init.fans(fg.ones(3, 2, 4), layout="in_out") == (3, 8)
+    assert nn.init.fans(nn.Linear(weight=nn.Parameter(np.ones((3, 2, 4)))).weight) == (3, 8)
+    with pytest.raises(ValueError, match="layout='hwio'"):
+        nn.init.fans(fg.ones(3, 2), layout="hwio")
     with pytest.raises(ValueError, match="'wave' is not known"):
         nn.init.calculate_gain("wave")
     with pytest.raises(ValueError, match="mode='fan'"):

@@ -71,6 +71,8 @@ class Linear(Module):
         if fresh:
             init.uniform_(weight, *init.bounds(self.in_features), generator=generator)
         self.register_parameter("weight", weight)
+        if isinstance(weight, Parameter):
+            weight.fan_layout = "in_out"
         if isinstance(bias, Tensor):
             self.register_parameter("bias", bias)
         else:

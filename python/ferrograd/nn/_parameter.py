@@ -29,6 +29,9 @@ class Parameter(Tensor):
     (True, True, (1, 2))
     """
 
+    #: Which axes of a weight are its fans, "in_out" or "out_in", if its layer says so; see `init`.
+    fan_layout: str | None = None
+
     def __new__(
         cls,
         data: Any,
@@ -51,6 +54,10 @@ class Parameter(Tensor):
         self = super().__new__(cls, data, dtype=dtype, name=name)
         self.requires_grad_(requires_grad)
         return self
+
+    def __reduce__(self) -> Any:
+        """Copies and pickles keep what was assigned to the object."""
+        return (*super().__reduce__()[:2], self.__dict__ or None)
 
     def __repr__(self) -> str:
         return f"Parameter containing:\n{super().__repr__()}"

@@ -13,11 +13,16 @@ import numpy as np
 
 from ferrograd._core import Tensor, asarray
 from ferrograd.errors import ArgumentError, ArgumentTypeError, DTypeError, StateDictError
+from ferrograd.nn._parameter import Parameter
 
 if TYPE_CHECKING:
     from numpy.typing import DTypeLike
 
     from ferrograd.nn._module import Module
+
+
+#: How the weights of linear layers lie in a state: [out, in], [in, out].
+LAYOUTS = ("torch", "ferrograd")
 
 
 @dataclass(frozen=True)
@@ -65,16 +70,18 @@ def load(module: Module, state: dict[str, Any], strict: bool, layout: str | None
         raise ArgumentTypeError(
             f"load_state_dict: the state is a {type(state).__name__}; pass a dict of tensors"
         )
-    if layout not in (None, "torch"):
-        raise ArgumentError(f'load_state_dict: layout={layout!r}; use None or "torch"')
+    if layout not in (None, *LAYOUTS):
+        raise ArgumentError(f'load_state_dict: layout={layout!r}; use None, "torch" or "ferrograd"')
     entries = _entries(module, "")
+    if layout is None:
+        layout = _known_layout(state, entries)
     missing = [key for key in entries if key not in state]
     unexpected = [key for key in state if key not in entries]
     values: dict[str, np.ndarray] = {}
     mismatches = []
     for key, (owner, tensor) in entries.items():
         if key in state:
-            turned = layout == "torch" and key.endswith("weight") and _is_linear(owner)
+            turned = layout == "torch" and _turns(key, owner)
             values[key] = _array(state[key], turned)
             wrong = _misfit(key, values[key], tensor)
             if wrong and layout is None and _is_turned(owner, values[key], tensor):
@@ -90,6 +97,33 @@ def load(module: Module, state: dict[str, Any], strict: bool, layout: str | None
         tensor = entries[key][1]
         tensor.data = asarray(value.astype(tensor.dtype, copy=False))
     return report
+
+
+def _known_layout(state: Any, entries: dict[str, tuple[Module, Tensor]]) -> str | None:
+    """PyTorch's layout, where the state shows it; None for ours.
+
+    PyTorch's `state_dict()` leaves `_metadata` on what it returns. Its tensors in any other dict
+    may have either layout, which shapes do not show where a layer has as many inputs as outputs.
+    """
+    if getattr(state, "_metadata", None) is not None:
+        return "torch"
+    for key, (owner, _) in entries.items():
+        if key in state and _turns(key, owner) and _of_torch(state[key]):
+            raise ArgumentError(
+                f"load_state_dict: {key} is a torch.Tensor, and the weights of linear layers are"
+                ' [out, in] in PyTorch and [in, out] here; pass layout="torch", or'
+                ' layout="ferrograd" for weights that are [in, out]'
+            )
+    return None
+
+
+def _of_torch(value: Any) -> bool:
+    return any(kind.__module__.split(".")[0] == "torch" for kind in type(value).__mro__)
+
+
+def _turns(key: str, owner: Module) -> bool:
+    """Whether PyTorch keeps this entry the other way round."""
+    return key.rpartition(".")[2] == "weight" and _is_linear(owner)
 
 
 def _is_linear(owner: Module) -> bool:
@@ -132,6 +166,8 @@ def convert(module: Module, dtype: DTypeLike) -> None:
         if id(tensor) not in made:
             fresh = type(tensor)(tensor.detach(), dtype=target, name=tensor.name)
             fresh.requires_grad_(tensor.requires_grad)
+            if isinstance(tensor, Parameter):
+                vars(fresh).update(vars(tensor))
             made[id(tensor)] = tensor, fresh
         return made[id(tensor)][1]
 

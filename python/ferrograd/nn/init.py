@@ -1,8 +1,8 @@
 """Filling parameters.
 
 Owns: the initialisers. Never records: a tensor is filled in place with recording off.
-Invariant: numbers come from `fg.manual_seed`'s generator or from the one given, and for a matrix
-[in, out] the fan-in is the first axis.
+Invariant: numbers come from `fg.manual_seed`'s generator or from the one given. Which axes of a
+weight are its fans is said by `layout`, by the layer that owns it, or by its rank; see `fans`.
 """
 
 from __future__ import annotations
@@ -19,6 +19,9 @@ from ferrograd.nn._parameter import Parameter
 
 if TYPE_CHECKING:
     from numpy.typing import DTypeLike
+
+#: What the axes of a weight may mean.
+LAYOUTS = ("in_out", "out_in")
 
 Source = Generator | np.random.Generator | None
 
@@ -76,14 +79,28 @@ def normal_(
     return _fill(tensor, source(generator).normal(mean, std, tensor.shape))
 
 
-def fans(tensor: Tensor) -> tuple[int, int]:
-    """Fan-in and fan-out of [in, …, out]."""
+def fans(tensor: Tensor, layout: str | None = None) -> tuple[int, int]:
+    """Fan-in and fan-out of a weight.
+
+    `layout` is "in_out" for [in, …, out], as `nn.Linear` keeps its weight, or "out_in" for
+    [out, in, …], as convolutions and PyTorch's layers do; axes beyond the two are positions of a
+    kernel there, which count for both fans. Left out, it is what the layer says that owns the
+    weight, and else "in_out" for a matrix and "out_in" for more axes.
+    Errors: `ShapeError` below 2 axes, `ArgumentError` for another layout.
+    """
     if tensor.ndim < 2:
         raise ShapeError(
             f"init: a tensor of shape {tuple(tensor.shape)} has no fan; it needs 2 axes, [in, out]"
         )
-    middle = math.prod(tensor.shape[1:-1])
-    return int(tensor.shape[0]), int(tensor.shape[-1]) * middle
+    if layout is None:
+        layout = getattr(tensor, "fan_layout", None) or ("in_out" if tensor.ndim == 2 else "out_in")
+    if layout not in LAYOUTS:
+        raise ArgumentError(f'init: layout={layout!r}; use "in_out" or "out_in"')
+    first, *middle = (int(size) for size in tensor.shape)
+    if layout == "in_out":
+        return first, math.prod(middle)
+    kernel = math.prod(middle[1:])
+    return middle[0] * kernel, first * kernel
 
 
 def calculate_gain(nonlinearity: str, param: float | None = None) -> float:
@@ -97,34 +114,48 @@ def calculate_gain(nonlinearity: str, param: float | None = None) -> float:
     return _GAINS[nonlinearity]
 
 
-def xavier_uniform_(tensor: Tensor, gain: float = 1.0, generator: Source = None) -> Tensor:
-    """Fills with uniform numbers of variance `2 gain² / (in + out)`."""
-    bound = gain * math.sqrt(6.0 / sum(fans(tensor)))
+def xavier_uniform_(
+    tensor: Tensor, gain: float = 1.0, generator: Source = None, *, layout: str | None = None
+) -> Tensor:
+    """Fills with uniform numbers of variance `2 gain² / (in + out)`; `fans` says which axes."""
+    bound = gain * math.sqrt(6.0 / sum(fans(tensor, layout)))
     return uniform_(tensor, -bound, bound, generator)
 
 
-def xavier_normal_(tensor: Tensor, gain: float = 1.0, generator: Source = None) -> Tensor:
-    """Fills with normal numbers of variance `2 gain² / (in + out)`."""
-    return normal_(tensor, 0.0, gain * math.sqrt(2.0 / sum(fans(tensor))), generator)
+def xavier_normal_(
+    tensor: Tensor, gain: float = 1.0, generator: Source = None, *, layout: str | None = None
+) -> Tensor:
+    """Fills with normal numbers of variance `2 gain² / (in + out)`; `fans` says which axes."""
+    return normal_(tensor, 0.0, gain * math.sqrt(2.0 / sum(fans(tensor, layout))), generator)
 
 
 def kaiming_uniform_(
-    tensor: Tensor, nonlinearity: str = "relu", mode: str = "fan_in", generator: Source = None
+    tensor: Tensor,
+    nonlinearity: str = "relu",
+    mode: str = "fan_in",
+    generator: Source = None,
+    *,
+    layout: str | None = None,
 ) -> Tensor:
-    """Fills with uniform numbers of variance `gain² / fan`."""
-    bound = calculate_gain(nonlinearity) * math.sqrt(3.0 / _fan(tensor, mode))
+    """Fills with uniform numbers of variance `gain² / fan`; `fans` says which axes."""
+    bound = calculate_gain(nonlinearity) * math.sqrt(3.0 / _fan(tensor, mode, layout))
     return uniform_(tensor, -bound, bound, generator)
 
 
 def kaiming_normal_(
-    tensor: Tensor, nonlinearity: str = "relu", mode: str = "fan_in", generator: Source = None
+    tensor: Tensor,
+    nonlinearity: str = "relu",
+    mode: str = "fan_in",
+    generator: Source = None,
+    *,
+    layout: str | None = None,
 ) -> Tensor:
-    """Fills with normal numbers of variance `gain² / fan`."""
-    std = calculate_gain(nonlinearity) / math.sqrt(_fan(tensor, mode))
+    """Fills with normal numbers of variance `gain² / fan`; `fans` says which axes."""
+    std = calculate_gain(nonlinearity) / math.sqrt(_fan(tensor, mode, layout))
     return normal_(tensor, 0.0, std, generator)
 
 
-def _fan(tensor: Tensor, mode: str) -> int:
+def _fan(tensor: Tensor, mode: str, layout: str | None) -> int:
     if mode not in ("fan_in", "fan_out"):
         raise ArgumentError(f'init: mode={mode!r}; use "fan_in" or "fan_out"')
-    return fans(tensor)[mode == "fan_out"]
+    return fans(tensor, layout)[mode == "fan_out"]
