@@ -205,3 +205,71 @@ class TestOtherChecks:
             assert not fg.is_grad_enabled()
         assert x.grad is None
         np.testing.assert_array_equal(x.detach().numpy(), before)
+
+
+class TestUndefinedGradients:
+    def test_a_backward_that_needs_a_gradient_fails(self) -> None:
+        def careless(ctx: Any, g: Any, x: fg.Tensor) -> Any:
+            return 2 * g * x
+
+        def careful(ctx: Any, g: Any, x: fg.Tensor) -> Any:
+            return None if g is None else 2 * g * x
+
+        for backward, passes in ((careless, False), (careful, True)):
+            function = without_materialized(backward)
+            report = fg.gradcheck(function, leaf(2), raise_exception=False)
+            assert bool(report) is passes, report.summary()
+            assert fg.gradcheck(function, leaf(2), check_undefined_grad=False)
+            if not passes:
+                assert "without any gradient the backward of" in report.summary()
+
+    def test_a_gradient_out_of_nothing_fails(self) -> None:
+        function = without_materialized(lambda ctx, g, x: x if g is None else 2 * g * x)
+        report = fg.gradcheck(function, leaf(2), raise_exception=False)
+        assert "without any, the backward of" in report.summary()
+
+    def test_zeros_for_a_missing_gradient_pass(self) -> None:
+        function = without_materialized(lambda ctx, g, x: 0 * x if g is None else 2 * g * x)
+        assert fg.gradcheck(function, leaf(2))
+
+
+def without_materialized(backward: Callable[[Any, Any, Any], Any]) -> Callable[..., Any]:
+    """`x²` whose backward sees None for a missing gradient."""
+
+    class Square(fg.Function):
+        @staticmethod
+        def forward(ctx: Any, x: fg.Tensor) -> fg.Tensor:
+            ctx.set_materialize_grads(False)
+            ctx.save_for_backward(x)
+            return x * x
+
+        @staticmethod
+        def backward(ctx: Any, g: fg.Tensor) -> Any:
+            return backward(ctx, g, ctx.saved_tensors[0])
+
+    return Square.apply
+
+
+@MODES
+class TestOutputsThatChange:
+    @pytest.mark.parametrize(
+        ("other", "said"),
+        [
+            (lambda x: (x * x).float(), r"float64 of shape \(1,\).*float32 of shape \(1,\)"),
+            (lambda x: (x * x).long(), r"float64 of shape \(1,\).*int64 of shape \(1,\)"),
+            (lambda x: fg.stack([x, x]), r"\(1,\).*\(2, 1\)"),
+            (lambda x: (x * x, x), r"float64 of shape \(1,\)', 'float64 of shape"),
+            (lambda x: 3.0, "'float'"),
+        ],
+    )
+    def test_a_dtype_or_shape_that_depends_on_values_is_named(
+        self, fast: bool, other: Any, said: str
+    ) -> None:
+        x = fg.tensor([1.0], requires_grad=True)
+        jumps = lambda x: x * x if x.detach().item() <= 1.0 else other(x)  # noqa: E731
+        said = "the dtype or shape of an output depends on the values of the inputs: .*" + said
+        with pytest.raises(fg.errors.GradcheckError, match=said):
+            fg.gradcheck(jumps, x, fast_mode=fast)
+        report = fg.gradcheck(jumps, x, fast_mode=fast, raise_exception=False)
+        assert not report
+        assert "depends on the values" in report.summary()

@@ -13,6 +13,7 @@ import pytest
 from numpy.testing import assert_allclose, assert_array_equal
 
 import ferrograd as fg
+import ferrograd.core
 from ferrograd import Tensor
 
 X = np.linspace(0.1, 1.0, 5)
@@ -323,3 +324,19 @@ def test_control_flow_is_pythons() -> None:
         return 1.0 if n == 0 else x * power(x, n - 1)
 
     assert fg.grad(power)(2.0, 5) == 80.0
+
+
+@pytest.mark.parametrize("make", [lambda f, x: fg.make_vjp(f)(x), ferrograd.core.make_vjp])
+def test_masks_and_whole_numbers_are_constants_under_make_vjp(make: Any) -> None:
+    pull, value = make(lambda x: x > 1.0, 3.0)
+    assert (value, pull(1.0)) == (True, 0.0)
+    x = np.array([1.0, 5.0, 2.0])
+    pull, value = make(lambda x: (np.argmax(x), x > 1.0, 2.0 * x), x)
+    assert value[0] == 1
+    assert value[1].tolist() == [False, True, True]
+    assert pull((7.0, np.ones(3), np.ones(3))).tolist() == [2.0, 2.0, 2.0]
+    pull, value = make(lambda x: bool(x.sum() > 0), x)
+    assert value is True
+    assert pull(1.0).tolist() == [0.0, 0.0, 0.0]
+    with pytest.raises(fg.errors.DTypeError, match="not differentiable"):
+        fg.grad(lambda x: x > 1.0)(3.0)

@@ -281,7 +281,7 @@ INSIDE: dict[str, Row] = {
     "written": (
         lambda: fg.grad(written)(X),
         TypeError,
-        "derivative: written changed a differentiated argument in place; work on a copy",
+        "grad: written changed a differentiated argument in place; work on a copy",
     ),
     "assigned element": (
         lambda: fg.grad(assigned)(X, 0),

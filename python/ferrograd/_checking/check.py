@@ -12,7 +12,8 @@ import numpy as np
 from ferrograd._checking import jacobians
 from ferrograd._checking.jacobians import Problem, prepared, pulled
 from ferrograd._checking.report import Comparison, GradcheckReport, Jacobians, largest_difference
-from ferrograd._core import Tensor, grad, tensor
+from ferrograd._core import Node, Tensor, grad, tensor
+from ferrograd._inspect.walk import reachable
 from ferrograd._tensor.modes import enable_grad
 from ferrograd.errors import GradcheckError
 
@@ -37,12 +38,11 @@ def gradcheck(
     The tensors that require grad are checked, in float64; if there are none, the float arrays are.
     What else is given is passed on as it is. Beside the entries it checks that two backward passes
     agree (to `nondet_tol`), that gradients of zero give zeros, and, with `check_undefined_grad`,
-    that a function of several outputs takes a missing gradient as zeros. `check_grad_dtypes` checks
-    that each gradient has its input's dtype. `fast_mode` compares one random projection for each
-    output and input instead of every entry: two evaluations for each input. `check_batched_grad`
-    checks nothing more: it is accepted for PyTorch's sake; `check_forward_ad` is refused. A
-    function whose derivative is meant to differ from its slope (straight-through estimators) cannot
-    pass: test it by its values.
+    that a missing gradient, of every output at once and of each of several, counts as zeros.
+    `check_grad_dtypes` checks that each gradient has its input's dtype. `fast_mode` compares one
+    random projection for each output and input: two evaluations for each input.
+    `check_batched_grad` checks nothing more; `check_forward_ad` is refused. A function whose
+    derivative is meant to differ from its slope (straight-through estimators) cannot pass.
 
     Returns a report that is true when all agrees; otherwise raises `GradcheckError` with it, unless
     `raise_exception` is False. Errors: `ArgumentError` when no input can be checked, and when the
@@ -54,33 +54,17 @@ def gradcheck(
     """
     _only_backward(check_forward_ad)
     problem = prepared(function, inputs)
-    notes = list(problem.notes)
-    found = _projections(problem, eps) if fast_mode else _entries(problem, eps)
-    comparison = Comparison()
-    numeric, analytic, shapes, difference = found
-    for o, (rows_n, rows_a) in enumerate(zip(numeric, analytic, strict=True)):
-        for i, n, a in zip(problem.checked, rows_n, rows_a, strict=True):
-            of_input = None if fast_mode else tuple(problem.args[i].shape)
-            comparison.add((o, i), (shapes[o], of_input), (n, a), (atol, rtol))
-    faults = []
-    if difference > nondet_tol:
-        faults.append(
-            "two backward passes gave different gradients: the function is not deterministic"
-            f" (they differ by {difference:.3g}, nondet_tol is {nondet_tol:.3g})"
-        )
-    faults += _constant(problem)
-    if check_undefined_grad:
-        faults += _undefined(problem)
-    if check_grad_dtypes:
-        faults += _dtypes(function, inputs)
-    report = GradcheckReport(
-        not comparison.failures and not faults,
-        comparison.worst_abs,
-        comparison.worst_rel,
-        comparison.entries,
-        comparison.failures,
-        notes + faults,
-    )
+    comparison, faults = Comparison(), []
+    try:
+        difference = _compared(problem, comparison, eps, (atol, rtol), fast_mode)
+        faults += _repeated(difference, nondet_tol) + _constant(problem)
+        faults += _undefined(problem) if check_undefined_grad else []
+        faults += _dtypes(function, inputs) if check_grad_dtypes else []
+    except GradcheckError as error:
+        if raise_exception:
+            raise
+        faults.append(str(error))
+    report = comparison.report(problem.notes, faults)
     if raise_exception and not report:
         raise GradcheckError(report.summary())
     return report
@@ -110,6 +94,32 @@ def _projections(problem: Problem, eps: float) -> Found:
     return numeric, analytic, [None] * len(analytic), largest_difference(analytic, again)
 
 
+def _compared(
+    problem: Problem,
+    comparison: Comparison,
+    eps: float,
+    tolerance: tuple[float, float],
+    fast_mode: bool,
+) -> float:
+    """Enters both Jacobians into the comparison; by how much two backward passes differ."""
+    found = _projections(problem, eps) if fast_mode else _entries(problem, eps)
+    numeric, analytic, shapes, difference = found
+    for o, (rows_n, rows_a) in enumerate(zip(numeric, analytic, strict=True)):
+        for i, n, a in zip(problem.checked, rows_n, rows_a, strict=True):
+            of_input = None if fast_mode else tuple(problem.args[i].shape)
+            comparison.add((o, i), (shapes[o], of_input), (n, a), tolerance)
+    return difference
+
+
+def _repeated(difference: float, nondet_tol: float) -> list[str]:
+    if difference <= nondet_tol:
+        return []
+    return [
+        "two backward passes gave different gradients: the function is not deterministic"
+        f" (they differ by {difference:.3g}, nondet_tol is {nondet_tol:.3g})"
+    ]
+
+
 def _constant(problem: Problem) -> list[str]:
     """Which gradients are not zero where those of all outputs are: backward is linear."""
     outputs, problem.recorded = problem.recorded, []
@@ -123,30 +133,52 @@ def _constant(problem: Problem) -> list[str]:
 
 
 def _undefined(problem: Problem) -> list[str]:
-    """What goes wrong when only some of several outputs of one operation get a gradient."""
+    """What goes wrong when outputs get no gradient: all of them, and all but one of several."""
     with enable_grad():
         outputs = problem.outputs(problem.args)
-    ones = [np.ones(o.shape) for o in outputs]
+    roots = [o.grad_fn for o in outputs if o.grad_fn is not None]
+    faults = [fault for node, _ in reachable(roots) for fault in _fed_nothing(node)]
     if sum(o.requires_grad for o in outputs) < 2:
-        return []
-    faults = []
+        return faults
+    ones = [np.ones(o.shape) for o in outputs]
     for k, output in enumerate(outputs):
-        if not output.requires_grad:
-            continue
-        zeros = [one * (i == k) for i, one in enumerate(ones)]
-        try:
-            alone = pulled(problem, [output], [ones[k]])
-        except Exception as error:
-            faults.append(f"with a gradient for output {k} alone backward raised {error!r}")
-            continue
-        beside = pulled(problem, outputs, zeros)
-        for i, one, other in zip(problem.checked, alone, beside, strict=True):
-            a, b = (np.zeros(1) if g is None else g.detach().numpy() for g in (one, other))
-            if not np.allclose(a, b, equal_nan=True):
-                faults.append(
-                    f"a missing gradient is not taken as zeros: with a gradient for output {k}"
-                    f" alone, that of input {i} differs from the one with zeros for the others"
-                )
+        if output.requires_grad:
+            faults += _alone(problem, outputs, ones, k)
+    return faults
+
+
+def _fed_nothing(node: Node) -> list[str]:
+    """What a backward written in Python does wrong when no output of its forward has a gradient."""
+    if node.context is None:
+        return []
+    try:
+        found = node(*[None] * node.output_count)
+    except Exception as error:
+        return [f"without any gradient the backward of {node.name} raised {error!r}"]
+    return [
+        f"a missing gradient is not taken as zeros: without any, the backward of {node.name} gives"
+        f" one to its input {i} that is not zero"
+        for i, gradient in enumerate(found if isinstance(found, tuple) else (found,))
+        if gradient is not None and np.any(np.nan_to_num(gradient.detach().numpy()))
+    ]
+
+
+def _alone(problem: Problem, outputs: list[Tensor], ones: list[np.ndarray], k: int) -> list[str]:
+    """What goes wrong when only output `k` gets a gradient."""
+    zeros = [one * (i == k) for i, one in enumerate(ones)]
+    try:
+        alone = pulled(problem, [outputs[k]], [ones[k]])
+    except Exception as error:
+        return [f"with a gradient for output {k} alone backward raised {error!r}"]
+    beside = pulled(problem, outputs, zeros)
+    faults = []
+    for i, one, other in zip(problem.checked, alone, beside, strict=True):
+        a, b = (np.zeros(1) if g is None else g.detach().numpy() for g in (one, other))
+        if not np.allclose(a, b, equal_nan=True):
+            faults.append(
+                f"a missing gradient is not taken as zeros: with a gradient for output {k} alone,"
+                f" that of input {i} differs from the one with zeros for the others"
+            )
     return faults
 
 

@@ -26,8 +26,8 @@ class Problem:
     #: Positions of the inputs to check.
     checked: list[int]
     notes: list[str]
-    #: The shapes of the outputs at the inputs themselves, once they are known.
-    shapes: list[tuple[int, ...]] = field(default_factory=list)
+    #: The kinds of all results at the inputs themselves, once they are known.
+    kinds: list[str] = field(default_factory=list)
     #: The outputs there, recorded last.
     recorded: list[Tensor] = field(default_factory=list)
 
@@ -38,16 +38,27 @@ class Problem:
 
     def outputs(self, args: Sequence[Any]) -> list[Tensor]:
         """The differentiable results for these arguments."""
+        return self.results(args)[0]
+
+    def results(self, args: Sequence[Any]) -> tuple[list[Tensor], list[str]]:
+        """The differentiable results for these arguments, and the kinds of all results."""
         result = self.function(*args)
         given = result if isinstance(result, tuple | list) else [result]
         found = [tensor(o) if isinstance(o, np.ndarray | np.floating) else o for o in given]
         floats = [o for o in found if isinstance(o, Tensor) and o.dtype.kind == "f"]
-        if not floats:
+        if not floats and not self.kinds:
             raise ArgumentError(
                 f"gradcheck: the function returned {_described(result)}, so there is nothing to"
                 " check; return a float tensor computed from the inputs, without item()"
             )
-        return floats
+        return floats, [_kind(o) for o in found]
+
+
+def _kind(result: Any) -> str:
+    """What must not depend on the values of the inputs."""
+    if isinstance(result, Tensor | np.ndarray):
+        return f"{result.dtype} of shape {tuple(result.shape)}"
+    return type(result).__name__
 
 
 def _described(result: Any) -> str:
@@ -135,16 +146,14 @@ def analytic(problem: Problem) -> tuple[Jacobians, list[tuple[int, ...]]]:
                 if gradient is not None:
                     row[k] = gradient.detach().numpy().ravel()
         jacobians.append(rows)
-    return jacobians, problem.shapes
+    return jacobians, [tuple(output.shape) for output in outputs]
 
 
 def _recorded(problem: Problem) -> list[Tensor]:
     """The outputs at the inputs themselves."""
     with enable_grad():
-        outputs = problem.outputs(problem.args)
-    problem.shapes = [tuple(output.shape) for output in outputs]
-    problem.recorded = outputs
-    return outputs
+        problem.recorded, problem.kinds = problem.results(problem.args)
+    return problem.recorded
 
 
 def _moved(problem: Problem, position: int, array: np.ndarray) -> list[np.ndarray]:
@@ -152,13 +161,12 @@ def _moved(problem: Problem, position: int, array: np.ndarray) -> list[np.ndarra
     args = list(problem.args)
     args[position] = tensor(array, requires_grad=True)
     with enable_grad():
-        outputs = problem.outputs(args)
-    shapes = [tuple(output.shape) for output in outputs]
-    if shapes != problem.shapes:
+        outputs, kinds = problem.results(args)
+    if kinds != problem.kinds:
         raise GradcheckError(
-            f"gradcheck: outputs of the shapes {problem.shapes} became {shapes} when input"
-            f" {position} was perturbed; a function with a derivative returns outputs of the same"
-            " shapes when inputs are perturbed"
+            "gradcheck: the dtype or shape of an output depends on the values of the inputs: the"
+            f" outputs {problem.kinds} became {kinds} when input {position} was perturbed; return"
+            " outputs of the same dtypes and the same shapes when inputs are perturbed"
         )
     return [output.detach().numpy().ravel().copy() for output in outputs]
 

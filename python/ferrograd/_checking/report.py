@@ -107,6 +107,12 @@ class Comparison:
             found = float(n[row, column]), float(a[row, column])
             self.failures.append(Mismatch(place[0], at[0], place[1], at[1], *found))
 
+    def report(self, notes: list[str], faults: list[str]) -> GradcheckReport:
+        """What the check found, with what is wrong beside the entries."""
+        passed = not self.failures and not faults
+        worst = self.worst_abs, self.worst_rel
+        return GradcheckReport(passed, *worst, self.entries, self.failures, notes + faults)
+
 
 def position(flat: int, shape: Index | None) -> Index:
     """The index of an element by its number in C order."""

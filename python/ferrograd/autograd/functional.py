@@ -14,7 +14,7 @@ from ferrograd._tensor.modes import set_grad_enabled
 from ferrograd.errors import ArgumentError, ArgumentTypeError, GradientError
 from ferrograd.transforms import _forward, _matrix, _reverse
 from ferrograd.transforms._argnums import Wanted, name_of
-from ferrograd.transforms._trace import outputs_of, pull, trace
+from ferrograd.transforms._trace import described, outputs_of, pull, trace
 
 Inputs = Tensor | tuple[Tensor, ...]
 
@@ -30,8 +30,10 @@ def jacobian(
     """All derivatives of `func(*inputs)`; tuples of results outside, of inputs inside.
 
     `strict` refuses results that do not depend on an input, with `create_graph` also derivatives
-    that do not; `vectorize` and `strategy` change nothing: the way is chosen by the shapes.
+    that do not, and goes with `vectorize=True` no more than PyTorch's; otherwise `vectorize` and
+    `strategy` change nothing: the way is chosen by the shapes.
     """
+    _check_options("jacobian", strict, vectorize, "strategy", strategy)
     args, keep = _prepared("jacobian", func, inputs, strict)
     with set_grad_enabled(create_graph):
         found = _matrix.jacobian(func, keep)(*args)
@@ -48,8 +50,11 @@ def hessian(
 ) -> Any:
     """All second derivatives of a scalar function; a tuple of tuples for several inputs.
 
-    `strict` also refuses first derivatives that do not depend on an input.
+    The function returns one tensor of one element, of any shape. `strict` also refuses first
+    derivatives that do not depend on an input.
     """
+    _check_options("hessian", strict, vectorize, "outer_jacobian_strategy", outer_jacobian_strategy)
+    func = _scalar("hessian", func)
     args, keep = _prepared("hessian", func, inputs, strict, 2)
     with set_grad_enabled(create_graph):
         return _matrix.hessian(func, keep)(*args)
@@ -113,17 +118,52 @@ def vhp(
 def _curvature(
     op: str, func: Callable[..., Any], inputs: Inputs, v: Any, create_graph: bool, strict: bool
 ) -> tuple[Any, Any]:
+    shapes: list[tuple[int, ...]] = []
+    func = _scalar(op, func, shapes)
     args, keep = _prepared(op, func, inputs, strict, 2)
     if v is None:
         v = _one(op, "input", inputs)
 
     def slope_and_value(*values: Any) -> tuple[Any, Any]:
-        value, slope = _reverse.value_and_grad(func, keep)(*values)
+        value, slope = _reverse.valued(Wanted(op, func, keep, None))(*values)
         return slope, value
 
     with set_grad_enabled(create_graph):
         pull_back, _, value = _reverse.pulling(Wanted(op, slope_and_value, keep, None), True)(*args)
-        return value, pull_back(v)
+        return value.reshape(shapes[-1]), pull_back(v)
+
+
+def _scalar(
+    op: str, func: Callable[..., Any], shapes: list[tuple[int, ...]] | None = None
+) -> Callable[..., Any]:
+    """The function with its one element without axes; the shapes it had are noted in `shapes`."""
+
+    def checked(*values: Any) -> Tensor:
+        out = func(*values)
+        if not isinstance(out, Tensor) or out.numel() != 1:
+            raise ArgumentTypeError(
+                f"{op}: {name_of(func)} returned {described(out)}; return one tensor of one element"
+            )
+        if shapes is not None:
+            shapes.append(tuple(out.shape))
+        return out.reshape(())
+
+    if not callable(func):
+        return func
+    checked.__name__ = name_of(func)
+    return checked
+
+
+def _check_options(op: str, strict: bool, vectorize: bool, name: str, strategy: str) -> None:
+    if strategy not in ("reverse-mode", "forward-mode"):
+        raise ArgumentError(
+            f'{op}: {name}={strategy!r}; use "reverse-mode" or "forward-mode"; both give the same'
+        )
+    if strict and vectorize:
+        raise ArgumentError(
+            f"{op}: strict=True and vectorize=True exclude each other; leave out vectorize, which"
+            " changes nothing"
+        )
 
 
 def _prepared(
@@ -140,7 +180,8 @@ def _prepared(
     if strict:
         _refuse_independent(op, func, args, keep)
         if order == 2:
-            _refuse_independent(op, _reverse.grad(func, keep), args, keep, "the jacobian of ")
+            slope = _reverse.gradient(Wanted(op, func, keep, None))
+            _refuse_independent(op, slope, args, keep, "the jacobian of ")
     return args, keep
 
 

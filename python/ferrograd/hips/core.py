@@ -8,8 +8,6 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-import numpy as np
-
 from ferrograd import transforms
 from ferrograd.extend import (
     Primitive as Primitive,
@@ -29,24 +27,15 @@ from ferrograd.hips.tracer import getval as getval, isbox as isbox
 
 
 def make_vjp(fun: Callable[[Any], Any], x: Any) -> tuple[Callable[[Any], Any], Any]:
-    """`(pull, value)` of a function at a point; zeros where the value has no derivative.
+    """`(pull, value)` of a function at a point; masks and whole numbers have zero derivatives.
 
     >>> from ferrograd.core import make_vjp
     >>> pull, value = make_vjp(lambda x: x**2, 3.0)
     >>> pull(1.0), value
     (6.0, 9.0)
     """
-    plain: list[Any] = []
-
-    def differentiable(x: Any) -> Any:
-        out = fun(x)
-        if getattr(getattr(out, "dtype", None), "kind", "f") == "f" and not isinstance(out, bool):
-            return out
-        plain.append(out)
-        return np.zeros(np.shape(out))
-
-    pull, value = transforms.make_vjp(differentiable)(x)
-    return pull, plain[-1] if plain else value
+    pull, value = transforms.make_vjp(fun)(x)
+    return pull, value
 
 
 def make_jvp(fun: Callable[[Any], Any], x: Any) -> Callable[[Any], tuple[Any, Any]]:

@@ -9,12 +9,15 @@ from __future__ import annotations
 import inspect
 from collections.abc import Callable
 from operator import index
-from typing import Any
+from typing import Any, ParamSpec, TypeVar
 
 import numpy as np
 
 from ferrograd._core import Tensor
 from ferrograd.errors import ArgumentError, ArgumentTypeError
+
+P = ParamSpec("P")
+R = TypeVar("R")
 
 Argnums = int | str | tuple[int | str, ...] | list[int | str]
 

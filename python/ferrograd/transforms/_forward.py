@@ -13,7 +13,7 @@ import numpy as np
 
 from ferrograd._core import Tensor, _short_push, tensor
 from ferrograd.errors import ArgumentError
-from ferrograd.transforms._argnums import Argnums, Wanted, name_of, named
+from ferrograd.transforms._argnums import Argnums, P, Wanted, name_of, named
 from ferrograd.transforms._reverse import left, make_vjp, matched, recorded, scalar
 from ferrograd.transforms._trace import (
     Trace,
@@ -115,7 +115,7 @@ def jvp(
         )
     found = None
     if len(primals) == 1 and not has_aux and callable(f):
-        hit = quick(f, 0, tuple(primals), {})
+        hit = quick("jvp", f, 0, tuple(primals), {})
         if hit is not None:
             before, leaf, single, out = hit
             short = _short_push(out, leaf, single, tangents[0])
@@ -134,12 +134,12 @@ def jvp(
 
 
 def make_jvp(
-    f: Callable[..., Any],
+    f: Callable[P, Any],
     argnums: Argnums = 0,
     has_aux: bool = False,
     *,
     argnum: Argnums | None = None,
-) -> Callable[..., Any]:
+) -> Callable[P, Any]:
     """The function that gives `push`: `push(tangent)` is `(value, change)`.
 
     With `has_aux` it gives `(push, aux)`.
@@ -212,8 +212,8 @@ class Curvature:
 
 
 def make_hvp(
-    f: Callable[..., Any], argnums: Argnums = 0, *, argnum: Argnums | None = None
-) -> Callable[..., Any]:
+    f: Callable[P, Any], argnums: Argnums = 0, *, argnum: Argnums | None = None
+) -> Callable[P, Any]:
     """The function that gives `(product, gradient)`: `product(v)` is the Hessian times `v`."""
     wanted = Wanted("make_hvp", f, argnums, argnum)
 

@@ -13,18 +13,18 @@ from typing import Any
 import numpy as np
 
 from ferrograd._core import Tensor, _jacobian, tensor
-from ferrograd.transforms._argnums import Argnums, Wanted, named
+from ferrograd.transforms._argnums import Argnums, P, Wanted, named
 from ferrograd.transforms._trace import Trace, outputs_of, outside_inference, traced
 from ferrograd.transforms._values import FLOAT, SCALAR, TENSOR, array_of
 
 
 def jacobian(
-    f: Callable[..., Any],
+    f: Callable[P, Any],
     argnums: Argnums = 0,
     has_aux: bool = False,
     *,
     argnum: Argnums | None = None,
-) -> Callable[..., Any]:
+) -> Callable[P, Any]:
     """The function that gives all derivatives of all results.
 
     For arrays the shape is that of the result followed by that of the argument. Containers give
@@ -41,12 +41,12 @@ def jacobian(
 
 
 def hessian(
-    f: Callable[..., Any],
+    f: Callable[P, Any],
     argnums: Argnums = 0,
     has_aux: bool = False,
     *,
     argnum: Argnums | None = None,
-) -> Callable[..., Any]:
+) -> Callable[P, Any]:
     """The function that gives all second derivatives, `jacobian` of `jacobian`.
 
     For several arguments the blocks come as a tuple of tuples. With `has_aux`, `(hessian, aux)`.

@@ -14,13 +14,13 @@ import numpy as np
 
 from ferrograd._core import Tensor
 from ferrograd.errors import ArgumentError, NotDifferentiableError
-from ferrograd.transforms._argnums import Argnums, named
+from ferrograd.transforms._argnums import Argnums, P, named
 from ferrograd.transforms._forward import hvp, make_jvp
 from ferrograd.transforms._matrix import jacobian
 from ferrograd.transforms._reverse import grad, make_vjp
 
 
-def grad_named(f: Callable[..., Any], argname: str) -> Callable[..., Any]:
+def grad_named(f: Callable[P, Any], argname: str) -> Callable[P, Any]:
     """The gradient by the argument of this name.
 
     >>> import ferrograd as fg
@@ -30,7 +30,7 @@ def grad_named(f: Callable[..., Any], argname: str) -> Callable[..., Any]:
     return grad(f, argname)
 
 
-def multigrad_dict(f: Callable[..., Any]) -> Callable[..., Any]:
+def multigrad_dict(f: Callable[P, Any]) -> Callable[P, Any]:
     """The gradients by all arguments, in a dict by their names.
 
     >>> import ferrograd as fg
@@ -54,15 +54,15 @@ def multigrad_dict(f: Callable[..., Any]) -> Callable[..., Any]:
 
 
 def grad_and_aux(
-    f: Callable[..., Any], argnums: Argnums = 0, *, argnum: Argnums | None = None
-) -> Callable[..., Any]:
+    f: Callable[P, Any], argnums: Argnums = 0, *, argnum: Argnums | None = None
+) -> Callable[P, Any]:
     """`(gradient, aux)` of a function that returns `(value, aux)`."""
     return grad(f, argnums, True, argnum=argnum)
 
 
 def deriv(
-    f: Callable[..., Any], argnums: Argnums = 0, *, argnum: Argnums | None = None
-) -> Callable[..., Any]:
+    f: Callable[P, Any], argnums: Argnums = 0, *, argnum: Argnums | None = None
+) -> Callable[P, Any]:
     """The derivative in the direction of all ones, of any number of results."""
     make = make_jvp(f, argnums, argnum=argnum)
     place = argnums if argnum is None else argnum
@@ -77,7 +77,7 @@ def deriv(
     return named(derivative, f, "derivative_of")
 
 
-def holomorphic_grad(f: Callable[..., Any], argnum: int = 0) -> Callable[..., Any]:
+def holomorphic_grad(f: Callable[P, Any], argnum: int = 0) -> Callable[P, Any]:
     """Refuses: there are no complex tensors."""
     raise NotDifferentiableError(
         "holomorphic_grad: complex derivatives are not supported, because there are no complex"

@@ -14,7 +14,7 @@ import numpy as np
 from ferrograd._core import Tensor, _short_gradient, grad as _grad, tensor
 from ferrograd._tensor.tree import LEAF, Tree, flatten
 from ferrograd.errors import ArgumentError, ArgumentTypeError, DTypeError, ShapeError
-from ferrograd.transforms._argnums import Argnums, Wanted, name_of, named
+from ferrograd.transforms._argnums import Argnums, P, R, Wanted, name_of, named
 from ferrograd.transforms._trace import (
     GRAD,
     Trace,
@@ -34,12 +34,12 @@ from ferrograd.transforms._values import leave, value_of, zeros
 
 
 def grad(
-    f: Callable[..., Any],
+    f: Callable[P, Any],
     argnums: Argnums = 0,
     has_aux: bool = False,
     *,
     argnum: Argnums | None = None,
-) -> Callable[..., Any]:
+) -> Callable[P, Any]:
     """The function that gives the gradient of a scalar function.
 
     `argnums` names the arguments to differentiate, by position or by name; several give a tuple.
@@ -54,25 +54,29 @@ def grad(
     >>> fg.grad(lambda x: np.sum(x**2))(np.array([1.0, 2.0]))
     array([2., 4.])
     """
-    wanted = Wanted("grad", f, argnums, argnum)
+    return gradient(Wanted("grad", f, argnums, argnum), has_aux)
 
-    def gradient(*args: Any, **kwargs: Any) -> Any:
+
+def gradient(wanted: Wanted, has_aux: bool = False) -> Callable[..., Any]:
+    """`grad` under the name of the transform it serves."""
+
+    def slope_of(*args: Any, **kwargs: Any) -> Any:
         found, _, slope = _differentiated(wanted, has_aux, False, args, kwargs)
         if found is None:
             return slope
         attached, slope = _gradient(found)
         return (slope, found.leave_aux(attached)) if has_aux else slope
 
-    return named(gradient, f, "grad_of")
+    return named(slope_of, wanted.function, "grad_of")
 
 
 def value_and_grad(
-    f: Callable[..., Any],
+    f: Callable[P, R],
     argnums: Argnums = 0,
     has_aux: bool = False,
     *,
     argnum: Argnums | None = None,
-) -> Callable[..., Any]:
+) -> Callable[P, tuple[R, Any]]:
     """As `grad`, with the value: `(value, gradient)`, or `((value, aux), gradient)`.
 
     `scipy.optimize.minimize(fg.value_and_grad(f), x0, jac=True)` works as it stands.
@@ -81,7 +85,11 @@ def value_and_grad(
     >>> fg.value_and_grad(lambda x: x**3)(2.0)
     (8.0, 12.0)
     """
-    wanted = Wanted("value_and_grad", f, argnums, argnum)
+    return valued(Wanted("value_and_grad", f, argnums, argnum), has_aux)
+
+
+def valued(wanted: Wanted, has_aux: bool = False) -> Callable[..., Any]:
+    """`value_and_grad` under the name of the transform it serves."""
 
     def both(*args: Any, **kwargs: Any) -> Any:
         found, value, slope = _differentiated(wanted, has_aux, True, args, kwargs)
@@ -91,14 +99,14 @@ def value_and_grad(
         value = value_of(found.kind, found.result, attached)
         return ((value, found.leave_aux(attached)), slope) if has_aux else (value, slope)
 
-    return named(both, f, "value_and_grad_of")
+    return named(both, wanted.function, "value_and_grad_of")
 
 
 def _differentiated(
     wanted: Wanted, has_aux: bool, valued: bool, args: Any, kwargs: Any
 ) -> tuple[Trace | None, Any, Any]:
     """The trace of a call; or None, the value if it is wanted, and the gradient the short way."""
-    hit = quick(wanted.function, wanted.position, args, kwargs)
+    hit = quick(wanted.op, wanted.function, wanted.position, args, kwargs)
     if hit is None:
         found = trace(wanted, args, kwargs)
     else:
@@ -160,12 +168,12 @@ def scalar(found: Trace) -> Tensor | None:
 
 
 def elementwise_grad(
-    f: Callable[..., Any],
+    f: Callable[P, Any],
     argnums: Argnums = 0,
     has_aux: bool = False,
     *,
     argnum: Argnums | None = None,
-) -> Callable[..., Any]:
+) -> Callable[P, Any]:
     """The derivative of each element of an element-wise function: the gradient of its sum.
 
     >>> import numpy as np
@@ -194,9 +202,9 @@ def elementwise_grad(
 class Pullback:
     """The linear map from derivatives of the results to derivatives of the arguments."""
 
-    def __init__(self, found: Trace) -> None:
+    def __init__(self, found: Trace, constants: bool = False) -> None:
         self._found = found
-        self._outputs, self.tree = outputs_of(found)
+        self._outputs, self.tree = outputs_of(found, constants)
         self.attached = found.attached(self._outputs)
 
     def __repr__(self) -> str:
@@ -240,7 +248,8 @@ def matched(
         )
     vectors = []
     for path, leaf, x in zip(tree.paths(), leaves, like, strict=True):
-        dtype = x.dtype if isinstance(x, Tensor) else np.float64
+        floats = isinstance(x, Tensor) and x.dtype.kind == "f"
+        dtype = x.dtype if floats else np.float64
         if isinstance(leaf, Tensor):
             vector = leaf if leaf.dtype == dtype else leaf.astype(dtype)
         else:
@@ -288,27 +297,28 @@ def vjp(f: Callable[..., Any], *primals: Any, has_aux: bool = False) -> tuple[An
 
 
 def make_vjp(
-    f: Callable[..., Any],
+    f: Callable[P, Any],
     argnums: Argnums = 0,
     has_aux: bool = False,
     *,
     argnum: Argnums | None = None,
-) -> Callable[..., Any]:
+) -> Callable[P, Any]:
     """The function that gives `(pull, value)`: `pull(cotangent)` is the derivative of `argnums`.
 
-    With `has_aux`, `(pull, value, aux)`.
+    Results that are masks or whole numbers are constants, whose part of the cotangent counts for
+    nothing. With `has_aux`, `(pull, value, aux)`.
     """
-    return pulling(Wanted("make_vjp", f, argnums, argnum), has_aux)
+    return pulling(Wanted("make_vjp", f, argnums, argnum), has_aux, constants=True)
 
 
-def pulling(wanted: Wanted, has_aux: bool = False) -> Callable[..., Any]:
+def pulling(wanted: Wanted, has_aux: bool = False, constants: bool = False) -> Callable[..., Any]:
     """`make_vjp` under the name of the transform it serves."""
 
     def pull_and_value(*args: Any, **kwargs: Any) -> tuple[Any, ...]:
         found = trace(wanted, args, kwargs)
         if has_aux:
             found.split_aux()
-        pullback = Pullback(found)
+        pullback = Pullback(found, constants)
         if has_aux:
             return pullback, pullback.value, found.leave_aux(pullback.attached)
         return pullback, pullback.value
@@ -320,9 +330,11 @@ __all__ = [
     "Pullback",
     "elementwise_grad",
     "grad",
+    "gradient",
     "make_vjp",
     "matched",
     "pulling",
     "value_and_grad",
+    "valued",
     "vjp",
 ]

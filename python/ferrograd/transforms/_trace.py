@@ -32,7 +32,7 @@ from ferrograd.errors import (
     InPlaceError,
 )
 from ferrograd.transforms._argnums import Wanted, name_of
-from ferrograd.transforms._values import ARRAY, FLOAT, TENSOR, common, enter, value_of
+from ferrograd.transforms._values import ARRAY, FLOAT, TENSOR, common, counts, enter, value_of
 
 #: Bits of the core's mode word: recording, inference, a transform is running.
 GRAD, INFERENCE, TRANSFORM = 1, 2, 32
@@ -140,23 +140,23 @@ def leave_tree(value: Any, kind: int, attached: bool) -> Any:
     return tree.build(value_of(kind, leaf, attached) for leaf in leaves)
 
 
-def run(before: int, function: Callable[..., Any], args: Any, kwargs: dict[str, Any]) -> Any:
+def run(before: int, wanted: Wanted, args: Any, kwargs: dict[str, Any]) -> Any:
     """Calls a function recording, as part of a transform, and restores the caller's mode."""
     _restore_mode((before | GRAD | TRANSFORM) & ~INFERENCE)
     try:
-        return function(*args, **kwargs)
+        return wanted.function(*args, **kwargs)
     except (ValueError, InPlaceError) as error:
-        _reveal(function, error)
+        _reveal(wanted.op, wanted.function, error)
         raise
     finally:
         _restore_mode(before)
 
 
-def _reveal(function: Callable[..., Any], error: Exception) -> None:
+def _reveal(op: str, function: Callable[..., Any], error: Exception) -> None:
     """Says what really happened: NumPy hides errors, the core knows no owner of a leaf."""
     if isinstance(error, InPlaceError):
         if "a leaf that requires grad" in str(error):
-            raise _changed("derivative", function) from error
+            raise _changed(op, function) from error
     elif isinstance(error.__cause__, GraphCutError):
         raise GraphCutError(str(error.__cause__)) from error
 
@@ -203,7 +203,7 @@ def trace(wanted: Wanted, args: Sequence[Any], kwargs: dict[str, Any]) -> Trace:
             args[place] = new
         else:
             kwargs[place] = new
-    result = run(before, wanted.function, args, kwargs)
+    result = run(before, wanted, args, kwargs)
     found = Trace(wanted, before, trees, tensors, kinds, result)
     refuse_changed(found)
     return found
@@ -244,7 +244,11 @@ def _changed(op: str, function: Callable[..., Any]) -> Exception:
 
 
 def quick(
-    function: Callable[..., Any], position: int, args: tuple[Any, ...], kwargs: dict[str, Any]
+    op: str,
+    function: Callable[..., Any],
+    position: int,
+    args: tuple[Any, ...],
+    kwargs: dict[str, Any],
 ) -> tuple[int, Tensor, bool, Any] | None:
     """`trace` for the usual call, one float array or float outside every other transform.
 
@@ -254,7 +258,7 @@ def quick(
     try:
         return _traced_call(function, position, args, kwargs)
     except (ValueError, InPlaceError) as error:
-        _reveal(function, error)
+        _reveal(op, function, error)
         raise
 
 
@@ -267,7 +271,7 @@ def quick_trace(wanted: Wanted, before: int, leaf: Tensor, single: bool, result:
 
 def traced(wanted: Wanted, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Trace:
     """The trace of a call, by the quick way where it is open."""
-    hit = quick(wanted.function, wanted.position, args, kwargs)
+    hit = quick(wanted.op, wanted.function, wanted.position, args, kwargs)
     return trace(wanted, args, kwargs) if hit is None else quick_trace(wanted, *hit)
 
 
@@ -297,14 +301,18 @@ def _foreign(outputs: Sequence[Any], own: Sequence[Tensor]) -> bool:
     return any(not sources and id(node.variable) not in mine for node, sources in reachable(roots))
 
 
-def outputs_of(found: Trace) -> tuple[list[Any], Tree]:
-    """The leaves of the result, each a float tensor or a constant, and their tree."""
+def outputs_of(found: Trace, constants: bool = False) -> tuple[list[Any], Tree]:
+    """The leaves of the result, each a float tensor or a constant, and their tree.
+
+    Masks and whole numbers have no derivative: they are refused, or constants.
+    """
     if found.result is None:
         raise no_value(found.wanted)
     leaves: list[Any] = []
     tree = flatten(found.result, leaves)
     for path, leaf in zip(tree.paths(), leaves, strict=True):
-        check_output(found.wanted, leaf, path)
+        if not (constants and counts(leaf)):
+            check_output(found.wanted, leaf, path)
     if not leaves:
         raise no_value(found.wanted, found.result)
     return leaves, tree

@@ -132,3 +132,10 @@ def value_of(kind: int, out: Any, attached: bool) -> Any:
     if kind == FLOAT and out.ndim == 0:
         return out.detach().item()
     return out.detach().numpy().copy()[()]
+
+
+def counts(value: Any) -> bool:
+    """Whether a value is a mask or made of whole numbers."""
+    if isinstance(value, Tensor | np.ndarray | np.generic):
+        return value.dtype.kind in "biu"
+    return isinstance(value, bool | int)
