@@ -4,8 +4,9 @@
 file only re-exports; modules that cost import time are loaded when their name is first used.
 """
 
+import builtins as _builtins
+import typing as _typing
 from importlib import import_module as _import_module
-from typing import TYPE_CHECKING, Any
 
 from ferrograd import _core, autograd, errors
 from ferrograd._core import *
@@ -65,19 +66,32 @@ from ferrograd._tensor.random import (
     randperm as randperm,
 )
 
-if TYPE_CHECKING:
+if _typing.TYPE_CHECKING:
     from ferrograd import (
+        builtins as builtins,
+        core as core,
+        differential_operators as differential_operators,
+        extend as extend,
         functions as functions,
         functors as functors,
         linalg as linalg,
+        misc as misc,
         nn as nn,
+        numpy as numpy,
         optim as optim,
+        scipy as scipy,
+        test_util as test_util,
+        tracer as tracer,
+        transforms as transforms,
+        util as util,
+        wrap_util as wrap_util,
     )
     from ferrograd._checking import (
         GradcheckReport as GradcheckReport,
         gradcheck as gradcheck,
         gradgradcheck as gradgradcheck,
     )
+    from ferrograd._dispatch.array_api import bool as bool
     from ferrograd._inspect.explain import explain_no_grad as explain_no_grad
     from ferrograd._inspect.info import show_config as show_config
     from ferrograd._inspect.scope import Graph as Graph
@@ -87,6 +101,14 @@ if TYPE_CHECKING:
         BackwardPass as BackwardPass,
         GradientComputer as GradientComputer,
     )
+    from ferrograd.builtins import (
+        dict as dict,
+        isinstance as isinstance,
+        list as list,
+        tuple as tuple,
+        type as type,
+    )
+    from ferrograd.extend import primitive as primitive
     from ferrograd.transforms import (
         check_grads as check_grads,
         deriv as deriv,
@@ -139,23 +161,16 @@ _TRANSFORMS = (
     "vjp",
 )
 
+#: Where a name is; an empty home means a module of that name.
 _LAZY = {
     **dict.fromkeys(_TRANSFORMS, "ferrograd.transforms"),
     **dict.fromkeys(("dict", "isinstance", "list", "tuple", "type"), "ferrograd.builtins"),
+    **dict.fromkeys(("functions", "functors", "linalg", "nn", "optim", "transforms"), ""),
+    **dict.fromkeys(("numpy", "scipy", "extend"), ""),
+    **dict.fromkeys(("builtins", "core", "differential_operators", "misc"), ""),
+    **dict.fromkeys(("test_util", "tracer", "util", "wrap_util"), ""),
     "bool": "ferrograd._dispatch.array_api",
-    "builtins": "",
-    "core": "",
-    "differential_operators": "",
-    "extend": "",
-    "misc": "",
     "primitive": "ferrograd.extend",
-    "test_util": "",
-    "tracer": "",
-    "util": "",
-    "wrap_util": "",
-    "numpy": "",
-    "scipy": "",
-    "transforms": "",
     "BackwardPass": "ferrograd.autograd._passes",
     "GradientComputer": "ferrograd.autograd._passes",
     "Graph": "ferrograd._inspect.scope",
@@ -165,25 +180,33 @@ _LAZY = {
     "GradcheckReport": "ferrograd._checking",
     "gradcheck": "ferrograd._checking",
     "gradgradcheck": "ferrograd._checking",
-    "functions": "",
-    "functors": "",
-    "linalg": "",
-    "nn": "",
-    "optim": "",
     "show_config": "ferrograd._inspect.info",
 }
 
+#: Modules that `import *` leaves out: their names are other packages', or too general.
+_UNEXPORTED = {"numpy", "scipy", "core", "misc", "test_util", "tracer", "util", "wrap_util"}
 
-def __getattr__(name: str) -> Any:
-    """Loads a lazy module or a name in it."""
-    home = _LAZY.get(name)
-    if home is None:
-        raise AttributeError(f"module 'ferrograd' has no attribute {name!r}")
-    value = getattr(_import_module(home), name) if home else _import_module(f"ferrograd.{name}")
-    globals()[name] = value
-    return value
+if not _typing.TYPE_CHECKING:
+
+    def __getattr__(name):
+        """Loads a lazy module or a name in it."""
+        home = _LAZY.get(name)
+        if home is None:
+            _import_module("ferrograd._inspect.hints").missing("", name)
+        value = getattr(_import_module(home), name) if home else _import_module(f"ferrograd.{name}")
+        globals()[name] = value
+        return value
 
 
-def __dir__() -> list[str]:
+def __dir__() -> _builtins.list[str]:
     """Every public name, loaded or not."""
-    return sorted({*globals(), *_LAZY})
+    special = ("__doc__", "__file__", "__name__", "__path__", "__version__")
+    return sorted({*(name for name in globals() if name[0] != "_"), *_LAZY, *special})
+
+
+#: What `from ferrograd import *` binds: no builtin of Python's is hidden by it.
+__all__ = [
+    name
+    for name in __dir__()
+    if name[0] != "_" and name not in {*vars(_builtins), "builtins", *_UNEXPORTED}
+]

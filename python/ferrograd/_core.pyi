@@ -4,7 +4,7 @@ from builtins import bool as _bool
 from builtins import float as _float
 from builtins import int as _int
 from collections.abc import Callable, Iterator, Sequence
-from typing import Any, Self, TypeAlias, final
+from typing import Any, ParamSpec, Protocol, Self, TypeAlias, TypeVar, final, overload
 
 import numpy as np
 from numpy.typing import ArrayLike, DTypeLike, NDArray
@@ -16,6 +16,9 @@ _namespaces: dict[str, dict[str, Any]]
 _TensorLike: TypeAlias = Tensor | ArrayLike
 _Axes: TypeAlias = int | Sequence[int] | None
 _Shape: TypeAlias = int | Sequence[int]
+_P = ParamSpec("_P")
+_R = TypeVar("_R")
+_R_co = TypeVar("_R_co", covariant=True)
 
 @disjoint_base
 class Tensor:
@@ -810,10 +813,29 @@ class FunctionContext(_Attributes):
     def mark_non_differentiable(self, *outputs: Tensor) -> None: ...
     def set_materialize_grads(self, value: _bool) -> None: ...
 
+class _Forward(Protocol[_P, _R_co]):
+    @staticmethod
+    def forward(ctx: Any, /, *args: _P.args, **kwargs: _P.kwargs) -> _R_co: ...
+
+class _ForwardAndSetup(Protocol[_P, _R_co]):
+    @staticmethod
+    def forward(*args: _P.args, **kwargs: _P.kwargs) -> _R_co: ...
+    @staticmethod
+    def setup_context(ctx: Any, inputs: Any, output: Any) -> Any: ...
+
 class Function:
     """An operation with a derivative of your own, as two static methods."""
 
     def __new__(cls, *_args: Any, **_kwargs: Any) -> Self: ...
+    @overload
+    @classmethod
+    def apply(
+        cls: type[_ForwardAndSetup[_P, _R]], *args: _P.args, **kwargs: _P.kwargs
+    ) -> _R: ...
+    @overload
+    @classmethod
+    def apply(cls: type[_Forward[_P, _R]], *args: _P.args, **kwargs: _P.kwargs) -> _R: ...
+    @overload
     @classmethod
     def apply(cls, *args: Any, **kwargs: Any) -> Any: ...
 

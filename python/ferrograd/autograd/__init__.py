@@ -1,7 +1,7 @@
 """PyTorch's face of autograd: `fg.autograd.backward`, `fg.autograd.grad` and their kin."""
 
-from importlib import import_module
-from typing import TYPE_CHECKING, Any
+import typing as _typing
+from importlib import import_module as _import_module
 
 from ferrograd._core import (
     Function as Function,
@@ -25,25 +25,27 @@ from ferrograd._tensor.modes import (
     set_multithreading_enabled as set_multithreading_enabled,
 )
 
-if TYPE_CHECKING:
+if _typing.TYPE_CHECKING:
     from ferrograd._checking import gradcheck as gradcheck, gradgradcheck as gradgradcheck
     from ferrograd._tensor.checkpoint import run as checkpoint
     from ferrograd.autograd import functional as functional, graph as graph
 
-_LAZY = ("gradcheck", "gradgradcheck")
-_MODULES = ("functional", "graph")
+#: Names that are loaded when they are first asked for.
+_LAZY = ("gradcheck", "gradgradcheck", "checkpoint", "functional", "graph")
+
+if not _typing.TYPE_CHECKING:
+
+    def __getattr__(name):
+        """Loads what most programs never use."""
+        if name in ("gradcheck", "gradgradcheck"):
+            return getattr(_import_module("ferrograd._checking"), name)
+        if name in ("functional", "graph"):
+            return _import_module(f"ferrograd.autograd.{name}")
+        if name == "checkpoint":
+            return _import_module("ferrograd._tensor.checkpoint").run
+        raise AttributeError(f"module 'ferrograd.autograd' has no attribute {name!r}")
 
 
-def __getattr__(name: str) -> Any:
-    """Loads what most programs never use."""
-    if name in _LAZY:
-        from ferrograd import _checking
-
-        return getattr(_checking, name)
-    if name in _MODULES:
-        return import_module(f"ferrograd.autograd.{name}")
-    if name == "checkpoint":
-        from ferrograd._tensor.checkpoint import run
-
-        return run
-    raise AttributeError(f"module 'ferrograd.autograd' has no attribute {name!r}")
+def __dir__() -> list[str]:
+    """Every public name, loaded or not."""
+    return sorted({*(name for name in globals() if name[0] != "_"), *_LAZY})

@@ -1,5 +1,8 @@
 """Neural networks: modules, parameters, losses, and the functions behind them."""
 
+import typing as _typing
+
+from ferrograd._inspect import hints as _hints
 from ferrograd.nn import functional as functional, init as init
 from ferrograd.nn._activation import (
     ELU as ELU,
@@ -26,3 +29,6 @@ from ferrograd.nn._loss import CrossEntropyLoss as CrossEntropyLoss, MSELoss as 
 from ferrograd.nn._module import Module as Module
 from ferrograd.nn._parameter import Parameter as Parameter
 from ferrograd.nn._state import LoadReport as LoadReport
+
+if not _typing.TYPE_CHECKING:
+    __getattr__ = _hints.getter("nn")

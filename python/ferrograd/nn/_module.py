@@ -7,11 +7,12 @@ Invariant: a walk lists a shared parameter or module once, under its first name.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from typing import TYPE_CHECKING, Any, Self
+from typing import TYPE_CHECKING, Any, Self, cast
 
 from ferrograd._core import Tensor
 from ferrograd.errors import ArgumentError, ArgumentTypeError
-from ferrograd.nn import _state, _wrap
+from ferrograd.nn import _hooks, _state, _wrap
+from ferrograd.nn._hooks import Forwards, P, R
 from ferrograd.nn._parameter import Parameter
 
 if TYPE_CHECKING:
@@ -59,8 +60,11 @@ class Module:
             f"{type(self).__name__}: the module has no forward; define forward(self, …)"
         )
 
-    def __call__(self, *args: Any, **kwargs: Any) -> Any:
-        """Calls `forward`."""
+    def __call__(self: Forwards[P, R], *args: P.args, **kwargs: P.kwargs) -> R:
+        """Calls `forward`, between the hooks if there are any."""
+        hooks = self.__dict__.get("_hooks")
+        if hooks:
+            return cast(R, _hooks.call(self, hooks, args, kwargs))
         return self.forward(*args, **kwargs)
 
     def build_forward(self, *args: Any, **kwargs: Any) -> Any:
@@ -68,6 +72,49 @@ class Module:
         return self(*args, **kwargs)
 
     wrap_forward = _wrap.wrap_forward
+
+    def register_forward_pre_hook(
+        self, hook: Callable[..., Any], *, prepend: bool = False, with_kwargs: bool = False
+    ) -> _hooks.RemovableHandle:
+        """Calls `hook(module, args)` before each forward; what it returns replaces the arguments.
+
+        A value that is no tuple is the one argument; None changes nothing. With `with_kwargs`, the
+        call is `hook(module, args, kwargs)` and the answer `(args, kwargs)` or None.
+        """
+        hooks = self._own_hooks()
+        return _hooks.register(hooks, hooks.before, hook, prepend, with_kwargs)
+
+    def register_forward_hook(
+        self,
+        hook: Callable[..., Any],
+        *,
+        prepend: bool = False,
+        with_kwargs: bool = False,
+        always_call: bool = False,
+    ) -> _hooks.RemovableHandle:
+        """Calls `hook(module, args, output)` after each forward; its answer replaces the output.
+
+        None changes nothing. With `with_kwargs`, the call is `hook(module, args, kwargs, output)`;
+        with `always_call`, the hook also runs when the forward or another hook raises.
+
+        >>> import ferrograd as fg
+        >>> layer = fg.nn.ReLU()
+        >>> with layer.register_forward_hook(lambda module, args, output: 2 * output):
+        ...     layer(fg.tensor([1.0, -1.0])).tolist()
+        [2.0, 0.0]
+        """
+        hooks = self._own_hooks()
+        handle = _hooks.register(hooks, hooks.after, hook, prepend, with_kwargs)
+        if always_call:
+            hooks.always.add(handle.number)
+        return handle
+
+    def _own_hooks(self) -> _hooks.Hooks:
+        self._ready()
+        if "_hooks" not in self.__dict__:
+            object.__setattr__(self, "_hooks", _hooks.Hooks())
+        found: _hooks.Hooks = self.__dict__["_hooks"]
+        return found
 
     # --- registration ----------------------------------------------------------------------
 
@@ -289,6 +336,14 @@ class Module:
         _state.convert(self, dtype)
         return self
 
+    def float(self) -> Self:
+        """`to(float32)`."""
+        return self.to("float32")
+
+    def double(self) -> Self:
+        """`to(float64)`."""
+        return self.to("float64")
+
     def state_dict(self, prefix: str = "") -> dict[str, Tensor]:
         """Dotted names and the tensors of parameters and persistent buffers, outside the graph.
 
@@ -303,7 +358,10 @@ class Module:
 
         Keys that are missing or unknown are an error unless `strict` is False; shapes and dtypes
         that do not fit always are. Everything wrong is reported at once and nothing is changed.
-        `layout="torch"` transposes the weights of linear layers, which PyTorch keeps as [out, in].
+        `layout="torch"` transposes the weights of linear layers, which PyTorch keeps as [out, in];
+        `layout="ferrograd"` takes them as they are. It may be left out for what PyTorch's own
+        `state_dict()` returns and for arrays and tensors of ours, which are taken as they are; a
+        dict with torch.Tensors for such weights needs it.
         """
         return _state.load(self, state, strict, layout)
 

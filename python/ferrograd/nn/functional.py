@@ -5,6 +5,8 @@ something is dropped.
 Invariant: weights are [in, out], and every loss multiplies by the gradient that arrives.
 """
 
+import typing as _typing
+
 from ferrograd._core import (
     celu as celu,
     cross_entropy as cross_entropy,
@@ -29,6 +31,7 @@ from ferrograd._core import (
     softsign as softsign,
     tanh as tanh,
 )
+from ferrograd._inspect import hints as _hints
 from ferrograd.nn._operations import *  # noqa: F403 - the registry lists them
 
 # isort: split
@@ -36,3 +39,6 @@ from ferrograd.nn._dropout import (  # type: ignore[assignment]
     dropout as dropout,
     scaled_dot_product_attention as scaled_dot_product_attention,
 )
+
+if not _typing.TYPE_CHECKING:
+    __getattr__ = _hints.getter("nn.functional")
