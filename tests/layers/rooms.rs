@@ -134,7 +134,10 @@ fn imports(text: &str) -> Vec<(usize, String)> {
         if !line.trim().is_empty() && typing.is_some_and(|block| indent <= block) {
             typing = None;
         }
-        if line.trim_start().starts_with("if TYPE_CHECKING") {
+        if line.trim_start().starts_with("if ")
+            && line.contains("TYPE_CHECKING:")
+            && !line.contains(" not ")
+        {
             typing = Some(indent);
         }
         let mut code = line.trim().to_owned();

@@ -107,20 +107,24 @@ def _public(running: tuple[str, str, Any]) -> tuple[str, str] | None:
     module, name, what = running
     if name.startswith("_") and not name.endswith("__"):
         return None
-    method = not isinstance(what, CodeType)
-    parts = (type(what).__module__ if method else module).split(".")
-    for length in range(1, len(parts) + 1):
-        path = ".".join(parts[:length])
-        home = getattr(sys.modules.get(path), "__dict__", {})
-        if any(part.startswith("_") for part in parts[:length]):
-            return None
-        if not method and _code_of(home.get(name)) is what:
-            return path, name
-        for owner in (what, *type(what).__mro__) if method else ():
-            found = next((n for n, v in home.items() if v is owner and n[0] != "_"), None)
+    if isinstance(what, CodeType):
+        homes = ((path, vars(sys.modules[path]).get(name)) for path in _around(module))
+        path = next((path for path, value in homes if _code_of(value) is what), None)
+        return None if path is None else (path, name)
+    for owner in (what, *type(what).__mro__):
+        for path in _around(type(what).__module__):
+            own = vars(sys.modules[path]).items()
+            found = next((n for n, v in own if v is owner and n[0] != "_"), None)
             if found is not None:
                 return (path, found) if name == "__init__" else (f"{path}.{found}", name)
     return None
+
+
+def _around(module: str) -> list[str]:
+    """The public ones among a module and those around it, the outermost first."""
+    parts = module.split(".")
+    paths = [".".join(parts[:length]) for length in range(1, len(parts) + 1)]
+    return [path for path in paths if path in sys.modules and "._" not in path]
 
 
 def _code_of(function: Any) -> CodeType | None:
