@@ -57,7 +57,8 @@ fn deep_links_through_saved_edges_only() {
         let mut y = leaf(1.0).0;
         for _ in 0..200_000 {
             let saved = smallvec![Saved::value(&y)];
-            let node = record(RuleRef::Static(&Nothing), smallvec![], saved, 1, 0.0, Flags::NONE);
+            let node = record(RuleRef::Static(&Nothing), smallvec![], saved, 1, 0.0, Flags::NONE)
+                .expect("nothing refuses");
             y.edge = Some(ferrograd::graph::Edge::new(node, 0));
         }
         drop(y);
@@ -202,7 +203,7 @@ fn destructors_may_record_and_drop() {
     for _ in 0..10_000 {
         let edges = smallvec![y.edge.clone()];
         let rule = RuleRef::Boxed(Box::new(Ends(Some(y))));
-        let node = record(rule, edges, smallvec![], 1, 0.0, Flags::NONE);
+        let node = record(rule, edges, smallvec![], 1, 0.0, Flags::NONE).expect("nothing refuses");
         y = Reenter { x: 0.0, edge: Some(ferrograd::graph::Edge::new(node, 0)) };
     }
     drop(y);

@@ -80,7 +80,8 @@ fn sleeper(x: &Task, micros: u64, foreign: bool) -> Task {
     let home = foreign.then(|| thread::current().id());
     let flags = if foreign { Flags::FOREIGN } else { Flags::NONE };
     let rule = RuleRef::Boxed(Box::new(Sleep { micros, home }));
-    let node = record(rule, smallvec![x.edge.clone()], smallvec![], 1, HEAVY, flags);
+    let node = record(rule, smallvec![x.edge.clone()], smallvec![], 1, HEAVY, flags)
+        .expect("nothing refuses");
     Task { x: x.x, edge: Some(Edge::new(node, 0)) }
 }
 

@@ -69,7 +69,8 @@ fn independent_branches_run_on_different_threads() {
         let barrier = Arc::new(Barrier { inside: Mutex::default(), full: Condvar::new() });
         let branch = || {
             let rule = RuleRef::Boxed(Box::new(Meeting(Arc::clone(&barrier))));
-            let node = record(rule, smallvec![x.edge.clone()], smallvec![], 1, HEAVY, Flags::NONE);
+            let node = record(rule, smallvec![x.edge.clone()], smallvec![], 1, HEAVY, Flags::NONE)
+                .expect("nothing refuses");
             Meet { x: 1.0, edge: Some(Edge::new(node, 0)) }
         };
         let y = add(&branch(), &branch());
@@ -124,7 +125,8 @@ fn knot(inputs: [&Bits; 3], random: &mut Random, flags: Flags) -> [Bits; 2] {
     let mut saved: ferrograd::graph::SavedValues<Bits> =
         inputs.iter().enumerate().map(|(i, v)| Saved::input(*v, i as u32)).collect();
     saved.push(Saved::Scalar(spin));
-    let node = record(RuleRef::Static(&Knot), edges, saved, 2, 2000.0 + 40.0 * spin as f32, flags);
+    let node = record(RuleRef::Static(&Knot), edges, saved, 2, 2000.0 + 40.0 * spin as f32, flags)
+        .expect("nothing refuses");
     let out = |k| Bits { x: 0.2 + random_x(k), edge: Some(Edge::new(node.clone(), k)) };
     [out(0), out(1)]
 }
@@ -285,7 +287,8 @@ fn failures_change_no_leaf() {
         for i in 0..16 {
             let rule =
                 RuleRef::Boxed(Box::new(Maybe(if i == round % 16 { trouble } else { "fine" })));
-            let node = record(rule, smallvec![x.edge.clone()], smallvec![], 1, HEAVY, Flags::NONE);
+            let node = record(rule, smallvec![x.edge.clone()], smallvec![], 1, HEAVY, Flags::NONE)
+                .expect("nothing refuses");
             sum = add(&sum, &Trouble { x: 1.0, edge: Some(Edge::new(node, 0)) });
         }
         let run = || pass_threads(&sum, Targets::Leaves, false, false, 4);

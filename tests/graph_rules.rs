@@ -179,7 +179,8 @@ fn mistakes_of_a_rule_are_errors() {
                 1,
                 1.0,
                 Flags::NONE,
-            );
+            )
+            .expect("nothing refuses");
             let y = Wrong { x: 1.0, edge: Some(Edge::new(node, 0)) };
             assert_eq!(variant(pass(&y, Targets::Leaves, true, false)), "Internal");
             assert_eq!(variant(backward(&y)), "Internal");
@@ -312,9 +313,11 @@ fn a_leaf_may_be_told_at_once() {
         let log = Arc::new(Mutex::new(Vec::new()));
         let (x, gx) = leaf(1.0);
         let says = RuleRef::Boxed(Box::new(Says(Arc::clone(&log))));
-        let early = record(says, smallvec![x.edge.clone()], smallvec![], 1, 1.0, Flags::NONE);
+        let early = record(says, smallvec![x.edge.clone()], smallvec![], 1, 1.0, Flags::NONE)
+            .expect("nothing refuses");
         let tell = RuleRef::Boxed(Box::new(Tell(Arc::clone(&log))));
-        let late = record(tell, smallvec![], smallvec![], 1, 0.0, Flags::ACCUMULATOR);
+        let late = record(tell, smallvec![], smallvec![], 1, 0.0, Flags::ACCUMULATOR)
+            .expect("nothing refuses");
         let of = |node| AtOnce { x: 1.0, edge: Some(Edge::new(node, 0)) };
         backward(&mul(&of(early), &of(late))).unwrap();
         assert_eq!(*log.lock().unwrap(), ["commit", "early operation"]);

@@ -139,3 +139,9 @@ pub(crate) fn bad_value(op: &str, what: impl Into<String>, remedy: impl Into<Str
 pub(crate) fn python<T>(result: Result<T>) -> PyResult<T> {
     result.map_err(to_python)
 }
+
+/// The name of an object's type, for messages.
+#[cold]
+pub(crate) fn type_name(ob: &Bound<'_, PyAny>) -> String {
+    ob.get_type().name().map_or_else(|_| "object".into(), |name| name.to_string())
+}

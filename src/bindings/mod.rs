@@ -5,5 +5,6 @@ mod exchange;
 mod function;
 mod graph;
 mod module;
+mod package;
 mod pass;
 mod tensor;

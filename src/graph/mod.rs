@@ -29,8 +29,8 @@ pub use mode::{
     TRANSFORM, grad_enabled, set_grad_enabled,
 };
 pub use node::{Edges, Flags, Node, SavedValues};
-pub use packing::{Pack, PackedValue, take_packing_failure};
-pub use record::{record, recording};
+pub use packing::{Pack, PackedValue};
+pub use record::{record, record_plain, recording};
 pub use rule::{Rule, RuleRef};
 pub use saved::{Held, Origin, Saved};
 pub use site::{Caller, here, latest, set_caller};

@@ -1,10 +1,8 @@
 //! Saved-value hooks: what is about to be saved is packed, and rebuilt when a derivative asks for it.
 //!
-//! Owns the traits, the packing of one node's entries, and a failure of this thread's packing until the operation that
-//! saved can report it (recording itself cannot fail). Never decides what is packed how: the value type does.
-//! Invariant: packing runs with recording and packing off.
+//! Owns the traits and the packing of one node's entries. Never decides what is packed how: the value type does.
+//! Invariant: packing runs with recording and packing off, and an operation whose values cannot be packed fails.
 
-use std::cell::RefCell;
 use std::sync::Arc;
 
 use super::SavedValues;
@@ -13,7 +11,7 @@ use super::hook::Foreign;
 use super::mode::{GRAD, Mode, ModeGuard, PACKING, TRACING};
 use super::saved::{Origin, Saved};
 use super::value::Value;
-use crate::error::{Error, Result};
+use crate::error::Result;
 
 /// What packs the values that operations save.
 pub trait Pack<V: Value>: Send + Sync {
@@ -32,30 +30,15 @@ pub trait PackedValue<V: Value>: Send + Sync {
     }
 }
 
-thread_local! {
-    static FAILURE: RefCell<Option<Box<Error>>> = const { RefCell::new(None) };
-}
-
-/// The failure of packing since the last call, on this thread.
-pub fn take_packing_failure() -> Option<Box<Error>> {
-    FAILURE.take()
-}
-
 /// Packs the entries of a node that is about to be recorded; says whether host objects are among them.
-///
-/// After a failure the entries stay empty: the operation that records will report it, and its node is dropped.
 #[cold]
-pub(super) fn pack<V: Value>(op: &str, saved: &mut SavedValues<V>) -> bool {
+pub(super) fn pack<V: Value>(op: &str, saved: &mut SavedValues<V>) -> Result<bool> {
     let Some(packer) = V::packer() else {
-        return false;
+        return Ok(false);
     };
     let _off = ModeGuard::new(Mode::current().with(GRAD | PACKING | TRACING, false));
     let mut foreign = false;
     for entry in saved.iter_mut() {
-        if FAILURE.with_borrow(Option::is_some) {
-            *entry = Saved::None;
-            continue;
-        }
         let (payload, origin) = match std::mem::replace(entry, Saved::None) {
             Saved::Input { payload, input } => (payload, Origin::Input(input)),
             Saved::Output { payload, index } => (payload, Origin::Output(index)),
@@ -65,28 +48,25 @@ pub(super) fn pack<V: Value>(op: &str, saved: &mut SavedValues<V>) -> bool {
                 continue;
             }
         };
-        match V::unpack(payload, None, op).and_then(|value| packer.pack(value, op)) {
-            Ok(packed) => {
-                foreign |= packed.foreign().is_some();
-                *entry = Saved::Packed { packed, origin };
-            }
-            Err(error) => drop(FAILURE.replace(Some(error))),
-        }
+        let packed = packer.pack(V::unpack(payload, None, op)?, op)?;
+        foreign |= packed.foreign().is_some();
+        *entry = Saved::Packed { packed, origin };
     }
-    foreign
+    Ok(foreign)
 }
 
 impl<V: Value> Saved<V> {
     /// Saves a value outside a node, packed if this thread packs.
-    pub fn kept(value: &V, op: &str) -> Result<Saved<V>> {
+    ///
+    /// # Errors
+    /// `Inference` for a value that may not be saved; whatever the packer reports.
+    pub fn outside(value: &V, op: &str) -> Result<Saved<V>> {
         let mut saved: SavedValues<V> = SavedValues::new();
         saved.push(Saved::value(value));
+        saved[0].admit(|| op.to_owned().into())?;
         if Mode::current().has(PACKING) {
-            pack(op, &mut saved);
+            pack(op, &mut saved)?;
         }
-        match take_packing_failure() {
-            Some(error) => Err(error),
-            None => Ok(saved.pop().unwrap_or(Saved::None)),
-        }
+        Ok(saved.pop().unwrap_or(Saved::None))
     }
 }

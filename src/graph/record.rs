@@ -1,7 +1,9 @@
 //! The one gate through which every operation enters the graph.
 //!
-//! Owns nothing; assigns sequence numbers and running costs and hands the node to the arena.
-//! Invariant: the inputs are counted before the node is visible, and `seq` exceeds that of every input.
+//! Owns nothing; asks whether the saved values may be saved, lets the saved-value hooks pack them, assigns sequence
+//! numbers and running costs and hands the node to the arena.
+//! Invariant: the inputs are counted before the node is visible, and `seq` exceeds that of every input. A node that is
+//! refused leaves no trace.
 
 use super::arena::{self, NodeRef};
 use super::mode::{self, Mode, PACKING};
@@ -11,6 +13,7 @@ use super::rule::RuleRef;
 use super::site;
 use super::value::Value;
 use super::{Edges, SavedValues};
+use crate::error::Result;
 
 /// Whether operations of this thread record.
 #[inline]
@@ -21,6 +24,9 @@ pub fn recording() -> bool {
 /// Creates the node of an operation whose output is already computed.
 ///
 /// `cost_ns` estimates the node's backward. The caller attaches `Edge::new(node, k)` to output `k`.
+///
+/// # Errors
+/// `Inference` for a value that may not be saved; whatever a saved-value hook reports.
 #[inline]
 pub fn record<V: Value>(
     rule: RuleRef<V>,
@@ -29,12 +35,38 @@ pub fn record<V: Value>(
     outputs: u32,
     cost_ns: f32,
     flags: Flags,
-) -> NodeRef<V> {
+) -> Result<NodeRef<V>> {
     let (mut saved, mut flags) = (saved, flags);
-    if !saved.is_empty() && Mode::current().has(PACKING) && packing::pack(&rule.name(), &mut saved)
+    for entry in &saved {
+        entry.admit(|| rule.name())?;
+    }
+    if !saved.is_empty() && Mode::current().has(PACKING) && packing::pack(&rule.name(), &mut saved)?
     {
         flags = flags | Flags::FOREIGN;
     }
+    Ok(insert(rule, inputs, saved, outputs, cost_ns, flags))
+}
+
+/// Creates the node of an operation that saves nothing, which nobody can refuse.
+pub fn record_plain<V: Value>(
+    rule: RuleRef<V>,
+    inputs: Edges<V>,
+    outputs: u32,
+    cost_ns: f32,
+    flags: Flags,
+) -> NodeRef<V> {
+    insert(rule, inputs, SavedValues::new(), outputs, cost_ns, flags)
+}
+
+#[inline]
+fn insert<V: Value>(
+    rule: RuleRef<V>,
+    inputs: Edges<V>,
+    saved: SavedValues<V>,
+    outputs: u32,
+    cost_ns: f32,
+    flags: Flags,
+) -> NodeRef<V> {
     let mut newest = 0;
     let mut total = cost_ns;
     for edge in inputs.iter().flatten() {

@@ -3,6 +3,7 @@
 //! Owns payloads, never values: a payload carries no edge, so a node that saves its own output does not count itself.
 //! Invariant: an edge is rebuilt only when the pass records (`create_graph`).
 
+use std::borrow::Cow;
 use std::sync::Arc;
 
 use super::arena::{Edge, NodeBorrow, NodeRef};
@@ -78,6 +79,17 @@ impl<V: Value> Saved<V> {
     #[inline]
     pub fn output(value: &V, index: u32) -> Saved<V> {
         Saved::Output { payload: value.pack_result(), index }
+    }
+
+    /// Refuses a value that may not be saved.
+    #[inline]
+    pub(super) fn admit(&self, op: impl FnOnce() -> Cow<'static, str>) -> Result<()> {
+        match self {
+            Saved::Input { payload, .. }
+            | Saved::Value { payload, .. }
+            | Saved::Output { payload, .. } => V::admit(payload, op),
+            Saved::Scalar(_) | Saved::Packed { .. } | Saved::None => Ok(()),
+        }
     }
 
     /// How many bytes the entry keeps alive.

@@ -3,6 +3,7 @@
 //! Owns nothing; the tensor layer implements it, and tests implement it for newtypes over `f64`.
 //! Invariant: a `Payload` holds data only, never an edge of its own, so that a saved value cannot count its own node.
 
+use std::borrow::Cow;
 use std::sync::Arc;
 
 use super::arena::{Arena, Edge};
@@ -23,6 +24,15 @@ pub trait Value: Clone + Send + Sync + Sized + 'static {
     /// The same for a result that its own operation saves.
     fn pack_result(&self) -> Self::Payload {
         self.pack()
+    }
+
+    /// Refuses data that may not be saved for backward; every value that `op` saves is asked about.
+    ///
+    /// # Errors
+    /// `Inference`.
+    #[inline]
+    fn admit(_payload: &Self::Payload, _op: impl FnOnce() -> Cow<'static, str>) -> Result<()> {
+        Ok(())
     }
 
     /// Rebuilds a value; `edge` is `None` when recording is off or the value needed no gradient.

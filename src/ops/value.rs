@@ -3,6 +3,7 @@
 //! Owns: the arena of the tensor graph and the sum of gradients. Never decides an order of summation.
 //! Invariant: a gradient's buffer is written again only when nobody else can see it.
 
+use std::borrow::Cow;
 use std::sync::Arc;
 
 use crate::array::{Layout, ShapeVec};
@@ -34,6 +35,11 @@ impl Value for Tensor {
     #[inline]
     fn pack_result(&self) -> SavedTensor {
         SavedTensor::result(self)
+    }
+
+    #[inline]
+    fn admit(payload: &SavedTensor, op: impl FnOnce() -> Cow<'static, str>) -> Result<()> {
+        payload.admit(op)
     }
 
     #[inline]

@@ -11,7 +11,7 @@ use smallvec::SmallVec;
 
 use crate::dtype::DType;
 use crate::error::{Error, Result};
-use crate::graph::{Context, Flags, Rule, RuleRef, record};
+use crate::graph::{Context, Flags, Rule, RuleRef, record_plain};
 use crate::tensor::{Edge, Meta, Tensor};
 
 /// The rule of an accumulator node.
@@ -29,9 +29,8 @@ impl Accumulate {
             dims: leaf.shape().into(),
             dtype: leaf.dtype(),
         };
-        let node = record::<Tensor>(
+        let node = record_plain::<Tensor>(
             RuleRef::Boxed(Box::new(rule)),
-            SmallVec::new(),
             SmallVec::new(),
             1,
             0.0,

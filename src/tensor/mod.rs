@@ -29,7 +29,7 @@ pub use lost::Cause;
 pub(crate) use lost::Lost;
 pub(crate) use marks::Marks;
 pub use meta::{Identity, Meta};
-pub use saved::{SavedTensor, take_inference_fault};
+pub use saved::SavedTensor;
 
 /// An edge of the graph of tensors.
 pub type Edge = crate::graph::Edge<Tensor>;

@@ -4,22 +4,12 @@
 //! Invariant: restoring checks the version, so a value changed in place is never used: an operation's own result comes
 //! back from the copy that the change left, any other value is refused.
 
-use std::cell::Cell;
+use std::borrow::Cow;
 
 use crate::array::{Layout, Storage};
 use crate::dtype::DType;
 use crate::error::{CalledAt, Error, Result};
 use crate::tensor::{Accumulate, Edge, Tensor};
-
-thread_local! {
-    /// Whether a tensor made in inference mode was saved on this thread. Saving cannot fail, its caller can.
-    static FAULT: Cell<bool> = const { Cell::new(false) };
-}
-
-/// Whether a tensor made in inference mode was saved on this thread since the last call.
-pub fn take_inference_fault() -> bool {
-    FAULT.replace(false)
-}
 
 /// A saved tensor.
 #[derive(Clone)]
@@ -30,6 +20,8 @@ pub struct SavedTensor {
     version: u32,
     /// Whether the operation that saved this made it: then a write copies it first.
     result: bool,
+    /// Whether it was made in inference mode, so that it must not be saved.
+    inference: bool,
 }
 
 impl SavedTensor {
@@ -37,9 +29,6 @@ impl SavedTensor {
     /// engine could write to it without moving the version.
     #[inline]
     pub(crate) fn new(tensor: &Tensor) -> SavedTensor {
-        if tensor.is_inference() {
-            FAULT.set(true);
-        }
         if tensor.storage().may_be_written_elsewhere() {
             return SavedTensor::copied(tensor);
         }
@@ -54,6 +43,7 @@ impl SavedTensor {
             dtype: tensor.dtype(),
             version: tensor.version(),
             result: false,
+            inference: tensor.is_inference(),
         }
     }
 
@@ -68,10 +58,19 @@ impl SavedTensor {
     #[cold]
     fn copied(tensor: &Tensor) -> SavedTensor {
         // Out of memory for the copy: the shared data is still what was computed with until then.
-        match tensor.duplicate() {
+        let mut saved = match tensor.duplicate() {
             Ok(copy) => SavedTensor::shared(&copy),
             Err(_) => SavedTensor::shared(tensor),
-        }
+        };
+        saved.inference = tensor.is_inference();
+        saved
+    }
+
+    /// Refuses a tensor made in inference mode, whose changes are not counted, so that a derivative could not know
+    /// whether its values are still those that were saved.
+    #[inline]
+    pub(crate) fn admit(&self, op: impl FnOnce() -> Cow<'static, str>) -> Result<()> {
+        if self.inference { Err(saves_inference(op())) } else { Ok(()) }
     }
 
     /// The tensor again, with the place in the graph it had.
@@ -117,6 +116,15 @@ impl SavedTensor {
     pub fn nbytes(&self) -> usize {
         self.storage.nbytes()
     }
+}
+
+#[cold]
+fn saves_inference(op: Cow<'static, str>) -> Box<Error> {
+    Box::new(Error::Inference {
+        op,
+        what: "a tensor made in inference mode cannot be saved for backward",
+        remedy: "clone() it, or make it under no_grad() instead of inference_mode()",
+    })
 }
 
 impl Tensor {

@@ -129,7 +129,8 @@ macro_rules! value {
             pub fn leaf(x: f64) -> ($name, Grad) {
                 let grad: Grad = Arc::default();
                 let rule = RuleRef::Boxed(Box::new(Accumulate(Arc::downgrade(&grad))));
-                let node = record(rule, smallvec![], smallvec![], 1, 0.0, Flags::ACCUMULATOR);
+                let node = record(rule, smallvec![], smallvec![], 1, 0.0, Flags::ACCUMULATOR)
+                    .expect("nothing refuses");
                 ($name { x, edge: Some(Edge::new(node, 0)) }, grad)
             }
 
@@ -149,7 +150,8 @@ macro_rules! value {
                     return plain(x);
                 }
                 let edges = inputs.iter().map(|v| v.edge.clone()).collect();
-                let node = record(RuleRef::Static(rule), edges, saved, 1, cost, Flags::NONE);
+                let node = record(RuleRef::Static(rule), edges, saved, 1, cost, Flags::NONE)
+                    .expect("nothing refuses");
                 $name { x, edge: Some(Edge::new(node, 0)) }
             }
 
@@ -247,7 +249,8 @@ macro_rules! value {
             pub fn split(a: &$name) -> ($name, $name) {
                 let edges = smallvec![a.edge.clone()];
                 let saved = smallvec![Saved::Scalar(2.0), Saved::Scalar(3.0)];
-                let node = record(RuleRef::Static(&Split), edges, saved, 2, 50.0, Flags::NONE);
+                let node = record(RuleRef::Static(&Split), edges, saved, 2, 50.0, Flags::NONE)
+                    .expect("nothing refuses");
                 let out = |x, k| $name { x, edge: Some(Edge::new(node.clone(), k)) };
                 (out(2.0 * a.x, 0), out(3.0 * a.x, 1))
             }

@@ -4,7 +4,7 @@
 //! Never runs Python: imports are read as text, docstrings and type-checking blocks left out.
 //! Invariant: an exception names the file and the room, and stands here with its reason.
 
-use std::collections::BTreeSet;
+use std::fs;
 use std::path::Path;
 
 use super::text::paths;
@@ -202,32 +202,56 @@ fn rooms_of_the_python_package_point_one_way() {
     report("a room of the Python package imports one above it", problems);
 }
 
+/// The one file of the bindings that names what they call in the Python package.
+const PACKAGE: &str = "src/bindings/package.rs";
+
+/// The texts in quotes of a line.
+fn quoted(line: &str) -> Vec<&str> {
+    line.split('"').skip(1).step_by(2).collect()
+}
+
+/// The sources of a Python module, if the package has it.
+fn module_text(name: &str) -> Option<String> {
+    let base = root().join("python").join(name.replace('.', "/"));
+    let read = |path: &Path| fs::read_to_string(path).ok();
+    read(&base.with_extension("py")).or_else(|| read(&base.join("__init__.py")))
+}
+
 #[test]
-fn modules_that_rust_names_exist() {
-    let modules: BTreeSet<String> = files("python/ferrograd", "py")
-        .iter()
-        .map(|path| {
-            let name = path.strip_prefix("python").expect("below python").with_extension("");
-            name.to_string_lossy().replace('/', ".").trim_end_matches(".__init__").to_owned()
-        })
-        .collect();
+fn what_rust_calls_in_python_exists() {
     let mut problems = Vec::new();
-    for source in sources() {
-        if !source.path.starts_with("src/bindings") {
+    let text = fs::read_to_string(root().join(PACKAGE)).expect("the table of names");
+    for entry in text.split("Name::new(").skip(1) {
+        let [module, name] = quoted(entry.split(')').next().unwrap_or_default())[..] else {
             continue;
+        };
+        let whole_word = |text: String| {
+            text.split(|c: char| !c.is_alphanumeric() && c != '_').any(|word| word == name)
+        };
+        if !module_text(module).is_some_and(whole_word) {
+            problems.push(format!("{PACKAGE}: {module} has no {name}"));
         }
+    }
+    for source in sources().iter().filter(|s| s.path.starts_with("src/bindings")) {
+        let place = source.path.display().to_string();
         for (i, line) in source.original.lines().enumerate() {
-            for text in line.split('"').skip(1).step_by(2) {
-                let is_path = text.starts_with("ferrograd.")
-                    && text.chars().all(|c| c.is_ascii_lowercase() || matches!(c, '.' | '_'));
-                if is_path && !text.starts_with("ferrograd._core") && !modules.contains(text) {
-                    let place = source.path.display();
+            for text in quoted(line).into_iter().filter(|text| text.starts_with("ferrograd.")) {
+                let path = text.chars().all(|c| c.is_ascii_lowercase() || matches!(c, '.' | '_'));
+                if !path || text.starts_with("ferrograd._core") {
+                    continue;
+                }
+                if module_text(text).is_none() {
                     problems.push(format!("{place}:{}: no module {text}", i + 1));
+                }
+                // Where a class belongs is said beside it.
+                let belongs = line.contains("module = ") || line.contains("__module__");
+                if place != PACKAGE && !belongs {
+                    problems.push(format!("{place}:{}: {text} belongs into {PACKAGE}", i + 1));
                 }
             }
         }
     }
-    report("Rust names a Python module that does not exist", problems);
+    report("Rust calls something in Python that does not exist, or is not in the table", problems);
 }
 
 #[test]

@@ -6,7 +6,7 @@
 use pyo3::prelude::*;
 use pyo3::types::{PyList, PyString, PyTuple};
 
-use crate::bindings::call::convert::type_name;
+use crate::bindings::errors::type_name;
 use crate::bindings::errors::{bad_type, python, to_python};
 use crate::bindings::exchange::numpy;
 use crate::bindings::tensor::{PyTensor, remember};

@@ -9,9 +9,9 @@ use pyo3::types::{PyBool, PyString};
 use smallvec::SmallVec;
 
 use crate::bindings::call::asked::Asked;
-use crate::bindings::call::convert::{self, type_name};
+use crate::bindings::call::convert;
 use crate::bindings::call::sequence::{self, MOST_AXES, MOST_ITEMS};
-use crate::bindings::errors::{bad_type, python};
+use crate::bindings::errors::{bad_type, python, type_name};
 use crate::bindings::exchange::numpy;
 use crate::bindings::tensor::PyTensor;
 use crate::dtype::DType;

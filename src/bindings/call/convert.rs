@@ -10,17 +10,17 @@ use pyo3::types::{PyBool, PyComplex, PyDict, PyEllipsis, PyFloat, PyInt, PySet, 
 use smallvec::SmallVec;
 
 use crate::array::Access;
-use crate::bindings::call::dispatch;
 use crate::bindings::call::sequence::{
     MOST_ITEMS, any_element, check_depth, elements, is_sequence,
 };
-use crate::bindings::errors::{bad_type, to_python};
+use crate::bindings::errors::{bad_type, to_python, type_name};
 use crate::bindings::exchange::foreign::{self, Door};
 use crate::bindings::exchange::numpy;
 use crate::bindings::tensor::PyTensor;
 use crate::dtype::DType;
 use crate::error::Error;
-use crate::ops::core::declare::{Arg, IndexItem, Ints, Nested, Operand, Output, Scalar};
+use crate::ops::core::declare::{IndexItem, Ints, Nested, Operand, Scalar};
+use crate::ops::shape::join;
 use crate::tensor::Tensor;
 
 /// Whether a tensor is to require a gradient.
@@ -28,12 +28,6 @@ pub(crate) fn flag(ob: &Bound<'_, PyAny>) -> PyResult<bool> {
     ob.extract::<bool>().map_err(|_| {
         bad_type("requires_grad", format!("the value is a {}", type_name(ob)), "pass True or False")
     })
-}
-
-/// The name of an object's type, for messages.
-#[cold]
-pub(crate) fn type_name(ob: &Bound<'_, PyAny>) -> String {
-    ob.get_type().name().map_or_else(|_| "object".into(), |name| name.to_string())
 }
 
 /// A Python number that stays weak; `None` for everything else, NumPy scalars included.
@@ -156,19 +150,14 @@ fn sequence_at(op: &str, ob: &Bound<'_, PyAny>, depth: usize) -> PyResult<Tensor
     }
     let mut parts = Vec::new();
     any_element(ob, |item| {
-        parts.push(match is_sequence(&item) {
-            true => sequence_at(op, &item, depth + 1)?,
-            false => tensor_of(op, "an element", &item)?,
+        parts.push(if is_sequence(&item) {
+            sequence_at(op, &item, depth + 1)?
+        } else {
+            tensor_of(op, "an element", &item)?
         });
         Ok(false)
     })?;
-    match dispatch::by_name("stack", &mut [Arg::Tensors(parts), Arg::Missing])? {
-        Output::Tensor(stacked) => Ok(stacked),
-        _ => Err(to_python(Box::new(Error::Internal {
-            op: op.to_owned().into(),
-            what: "stack did not return a tensor".into(),
-        }))),
-    }
+    Ok(join::stack(&parts, 0)?)
 }
 
 /// Whether a nested sequence contains a tensor somewhere.

@@ -13,8 +13,8 @@ use pyo3::prelude::*;
 use pyo3::types::{PyDict, PyString, PyTuple, PyType};
 
 use crate::bindings::call::dispatch::{self, Keywords, Positional};
-use crate::bindings::call::show::default_text;
-use crate::bindings::call::{attributes, observe};
+use crate::bindings::call::door::{self, Keyword};
+use crate::bindings::call::{attributes, show::default_text};
 use crate::bindings::errors::{bad_type, to_python};
 use crate::bindings::tensor::{PyTensor, wrap};
 use crate::error::Error;
@@ -27,8 +27,10 @@ type Call = for<'py> fn(
     Python<'py>,
     &'static OpDecl,
     &[Bound<'py, PyAny>],
-    &[(Bound<'py, PyString>, Bound<'py, PyAny>)],
+    &[Keyword<'py>],
 ) -> PyResult<Bound<'py, PyAny>>;
+/// What the short way gave, if it was taken.
+type Short<'py> = Option<PyResult<Bound<'py, PyAny>>>;
 type Entry = unsafe extern "C" fn(
     *mut c::PyObject,
     *const *mut c::PyObject,
@@ -88,7 +90,7 @@ unsafe fn enter(
     kwnames: *mut c::PyObject,
 ) -> *mut c::PyObject {
     let decl = registry()[index];
-    if kwnames.is_null() && !observe::active() {
+    if kwnames.is_null() && !door::intercepted() {
         // SAFETY: the arguments are `slf`, if it is there, and `nargs` more; attached.
         let done = unsafe {
             match (slf.is_null(), nargs) {
@@ -96,15 +98,34 @@ unsafe fn enter(
                 (true, 1) => alone(index, *args),
                 (false, 1) => paired(decl, slf, *args),
                 (true, 2) => paired(decl, *args, *args.add(1)),
-                _ => ptr::null_mut(),
+                _ => None,
             }
         };
-        if !done.is_null() {
-            return done;
+        match done {
+            Some(Ok(object)) => return object.into_ptr(),
+            // SAFETY: attached, as CPython calls.
+            Some(Err(error)) => return raise(unsafe { Python::assume_attached() }, error),
+            None => {}
         }
     }
     // SAFETY: the caller's contract.
     unsafe { general(dispatch::call, decl, slf, args, nargs, kwnames) }
+}
+
+/// Sets the exception; the null that tells CPython of it.
+#[cold]
+fn raise(py: Python<'_>, error: PyErr) -> *mut c::PyObject {
+    error.restore(py);
+    ptr::null_mut()
+}
+
+/// The error of a panic.
+#[cold]
+fn panicked(decl: &OpDecl) -> PyErr {
+    to_python(Box::new(Error::Internal {
+        op: decl.name.into(),
+        what: "the operation panicked".into(),
+    }))
 }
 
 /// The small tensor that an object is exactly.
@@ -118,45 +139,42 @@ unsafe fn small<'a>(ob: *mut c::PyObject) -> Option<&'a Tensor> {
     unsafe {
         let ob = Borrowed::<PyAny>::from_ptr(Python::assume_attached(), ob);
         let tensor = &(*ptr::from_ref(ob.cast_exact::<PyTensor>().ok()?.get())).tensor;
-        (tensor.size() <= dispatch::SMALL).then_some(tensor)
+        (tensor.size() <= door::SMALL).then_some(tensor)
     }
 }
 
-/// The result for one exact tensor and all defaults, or null, with no exception set, for the general
-/// path to repeat.
+/// The result for one exact tensor and all defaults; `None` leaves the call to the general path.
 ///
 /// # Safety
 /// `ob` is a live object and the thread is attached.
 #[inline]
-unsafe fn alone(index: usize, ob: *mut c::PyObject) -> *mut c::PyObject {
+unsafe fn alone<'py>(index: usize, ob: *mut c::PyObject) -> Short<'py> {
     let decl = registry()[index];
     if !matches!(decl.shortcut, Shortcut::Unary(..) | Shortcut::Plain(_)) {
-        return ptr::null_mut();
+        return None;
     }
     // SAFETY: the caller's contract.
-    let (Some(x), py) = (unsafe { small(ob) }, unsafe { Python::assume_attached() }) else {
-        return ptr::null_mut();
-    };
+    let (x, py) = unsafe { (small(ob)?, Python::assume_attached()) };
     // SAFETY: `small` saw an exact tensor.
     let source = || unsafe { Bound::from_borrowed_ptr(py, ob).cast_into_unchecked::<PyTensor>() };
     let run = || match decl.shortcut {
         Shortcut::Unary(op, defaults) => {
-            let out = unary_with(op, x, defaults).ok()?;
+            let out = unary_with(op, x, defaults)?;
             if !defaults.is_empty() {
                 attributes::of_default(index, x, &out);
             }
-            wrap(py, out).ok()
+            wrap(py, out)
         }
         Shortcut::Plain(plain) => {
-            let output = plain(x).ok()?;
+            let output = plain(x)?;
             if decl.has_attributes {
                 attributes::by_default(index, x, &output);
             }
-            dispatch::wrap_output(py, output, Some(&source())).ok()
+            dispatch::wrap_output(py, output, Some(&source()))
         }
-        Shortcut::Binary(_) | Shortcut::None => None,
+        Shortcut::Binary(_) | Shortcut::None => Err(panicked(decl)),
     };
-    catch_unwind(AssertUnwindSafe(run)).ok().flatten().map_or(ptr::null_mut(), Bound::into_ptr)
+    Some(catch_unwind(AssertUnwindSafe(run)).unwrap_or_else(|_| Err(panicked(decl))))
 }
 
 /// The same for two exact tensors.
@@ -164,18 +182,14 @@ unsafe fn alone(index: usize, ob: *mut c::PyObject) -> *mut c::PyObject {
 /// # Safety
 /// `a` and `b` are live objects and the thread is attached.
 #[inline]
-unsafe fn paired(decl: &OpDecl, a: *mut c::PyObject, b: *mut c::PyObject) -> *mut c::PyObject {
+unsafe fn paired<'py>(decl: &OpDecl, a: *mut c::PyObject, b: *mut c::PyObject) -> Short<'py> {
     let Shortcut::Binary(op) = decl.shortcut else {
-        return ptr::null_mut();
+        return None;
     };
     // SAFETY: the caller's contract.
-    let (Some(a), Some(b)) = (unsafe { (small(a), small(b)) }) else {
-        return ptr::null_mut();
-    };
-    // SAFETY: the caller's contract.
-    let py = unsafe { Python::assume_attached() };
-    let run = || wrap(py, binary(op, a, b).ok()?).ok();
-    catch_unwind(AssertUnwindSafe(run)).ok().flatten().map_or(ptr::null_mut(), Bound::into_ptr)
+    let (a, b, py) = unsafe { (small(a)?, small(b)?, Python::assume_attached()) };
+    let run = || wrap(py, binary(op, a, b)?);
+    Some(catch_unwind(AssertUnwindSafe(run)).unwrap_or_else(|_| Err(panicked(decl))))
 }
 
 /// # Safety
@@ -196,18 +210,9 @@ unsafe fn general(
             let (positional, keywords) = unsafe { collect(py, slf, args, nargs, kwnames)? };
             call(py, decl, &positional, &keywords)
         };
-        let result = catch_unwind(AssertUnwindSafe(run)).unwrap_or_else(|_| {
-            Err(to_python(Box::new(Error::Internal {
-                op: decl.name.into(),
-                what: "the operation panicked".into(),
-            })))
-        });
-        match result {
+        match catch_unwind(AssertUnwindSafe(run)).unwrap_or_else(|_| Err(panicked(decl))) {
             Ok(value) => value.into_ptr(),
-            Err(error) => {
-                error.restore(py);
-                ptr::null_mut()
-            }
+            Err(error) => raise(py, error),
         }
     })
 }

@@ -4,6 +4,7 @@ pub(crate) mod attributes;
 pub(crate) mod bind;
 pub(crate) mod convert;
 pub(crate) mod dispatch;
+pub(crate) mod door;
 pub(crate) mod entry;
 pub(crate) mod observe;
 pub(crate) mod sequence;

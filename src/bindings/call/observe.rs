@@ -8,25 +8,12 @@ use std::cell::RefCell;
 use pyo3::prelude::*;
 use pyo3::types::{PyDict, PyString, PyTuple};
 
-use crate::graph::{FORWARD, Mode, ModeGuard, PACKING, TRACING, take_packing_failure};
+use crate::bindings::call::door::Keyword;
+use crate::graph::{FORWARD, Mode, ModeGuard, TRACING};
 use crate::ops::core::declare::OpDecl;
 
 thread_local! {
     static OBSERVERS: RefCell<Vec<Py<PyAny>>> = const { RefCell::new(Vec::new()) };
-}
-
-/// Whether something is to be done after each operation of this thread: it is observed, or what it saves is packed.
-#[inline]
-pub(crate) fn active() -> bool {
-    Mode::current().0 & (TRACING | PACKING) != 0
-}
-
-/// Whether this thread observes its operations; raises what the packing of the last one raised.
-fn observed() -> PyResult<bool> {
-    match take_packing_failure() {
-        Some(error) => Err(error.into()),
-        None => Ok(Mode::current().has(TRACING)),
-    }
 }
 
 /// Calls `observer(name, arguments, attributes, result, inside)` after every operation called on this thread.
@@ -48,18 +35,14 @@ pub(crate) fn _unobserve(observer: &Bound<'_, PyAny>) {
     Mode::current().with(TRACING, more).set();
 }
 
-/// Tells the observers of one operation. `arguments` are those that may be tensors.
-#[cold]
-pub(crate) fn note<'py>(
-    py: Python<'py>,
+/// Tells the observers of one call. `arguments` are those that may be tensors.
+pub(crate) fn tell<'py>(
     name: &str,
     arguments: &Bound<'py, PyTuple>,
     attributes: Option<&Bound<'py, PyAny>>,
     result: &Bound<'py, PyAny>,
 ) -> PyResult<()> {
-    if !observed()? {
-        return Ok(());
-    }
+    let py = result.py();
     let observers: Vec<Py<PyAny>> =
         OBSERVERS.with_borrow(|all| all.iter().map(|ob| ob.clone_ref(py)).collect());
     let inside = Mode::current().has(FORWARD);
@@ -70,46 +53,30 @@ pub(crate) fn note<'py>(
     Ok(())
 }
 
-/// Tells the observers of an operator.
-#[cold]
-pub(crate) fn operator<'py>(
-    name: &str,
-    operands: &[&Bound<'py, PyAny>],
-    result: &Bound<'py, PyAny>,
-) -> PyResult<()> {
-    let py = result.py();
-    note(py, name, &PyTuple::new(py, operands)?, None, result)
-}
-
-/// Tells the observers of a call through the registry: tensors are arguments, the rest attributes by name.
-#[cold]
-pub(crate) fn dispatched<'py>(
+/// What a declared operation was given, by the names of its parameters.
+pub(crate) fn by_name<'py>(
     py: Python<'py>,
     decl: &OpDecl,
     positional: &[Bound<'py, PyAny>],
-    keywords: &[(Bound<'py, PyString>, Bound<'py, PyAny>)],
-    result: &Bound<'py, PyAny>,
-) -> PyResult<()> {
-    if !observed()? {
-        return Ok(());
-    }
-    let attributes = PyDict::new(py);
+    keywords: &[Keyword<'py>],
+) -> PyResult<Bound<'py, PyDict>> {
+    let named = PyDict::new(py);
     let last = decl.positional().saturating_sub(1);
     // The name of the result may follow the arguments.
     let arguments = if decl.facts.named { decl.params.len() } else { positional.len() };
     for (i, ob) in positional.iter().enumerate().take(arguments) {
         let name = decl.params.get(i.min(last)).map_or("", |param| param.name);
-        let value = match attributes.get_item(name)? {
+        let value = match named.get_item(name)? {
             // Several arguments for one parameter: `reshape(2, 3)`.
             Some(before) if i > last => spread(&before, ob)?,
             _ => ob.clone(),
         };
-        attributes.set_item(name, value)?;
+        named.set_item(name, value)?;
     }
     for (name, ob) in keywords.iter().filter(|(name, _)| !asked(decl, name)) {
-        attributes.set_item(name, ob)?;
+        named.set_item(name, ob)?;
     }
-    note(py, decl.name, &PyTuple::empty(py), Some(attributes.as_any()), result)
+    Ok(named)
 }
 
 /// Whether a keyword says where the result goes or what it is called.
@@ -125,17 +92,4 @@ fn spread<'py>(before: &Bound<'py, PyAny>, ob: &Bound<'py, PyAny>) -> PyResult<B
     };
     all.push(ob.clone());
     Ok(PyTuple::new(ob.py(), all)?.into_any())
-}
-
-/// Tells the observers of a call of a custom function; its attributes are those of `owner`, if it has any.
-#[cold]
-pub(crate) fn called<'py>(
-    owner: &Bound<'py, PyAny>,
-    name: &str,
-    arguments: &Bound<'py, PyTuple>,
-    result: &Bound<'py, PyAny>,
-) -> PyResult<()> {
-    let py = owner.py();
-    let attributes = owner.getattr_opt(PyString::intern(py, "attrs"))?;
-    note(py, name, arguments, attributes.as_ref(), result)
 }

@@ -8,8 +8,7 @@ use pyo3::exceptions::PyOverflowError;
 use pyo3::prelude::*;
 use pyo3::types::{PyList, PyTuple};
 
-use crate::bindings::call::convert::type_name;
-use crate::bindings::errors::{bad_value, to_python};
+use crate::bindings::errors::{bad_value, to_python, type_name};
 use crate::error::Error;
 
 /// Sequences nested deeper than NumPy has axes are refused, which also ends one that contains itself.

@@ -11,8 +11,7 @@ use pyo3::prelude::*;
 use pyo3::sync::PyOnceLock;
 use pyo3::types::{PyFloat, PyInt, PyList, PyTuple, PyType};
 
-use crate::bindings::call::convert::type_name;
-use crate::bindings::errors::bad_type;
+use crate::bindings::errors::{bad_type, type_name};
 use crate::bindings::exchange::numpy;
 use crate::bindings::tensor::PyTensor;
 

@@ -18,8 +18,7 @@ use pyo3::sync::PyOnceLock;
 use pyo3::types::{PyDict, PyType};
 
 use crate::array::{Access, Layout, Storage};
-use crate::bindings::call::convert::type_name;
-use crate::bindings::errors::{bad_type, bad_value, to_python};
+use crate::bindings::errors::{bad_type, bad_value, to_python, type_name};
 use crate::bindings::exchange::foreign;
 use crate::dtype::{CONVERT, DType, Kind};
 use crate::error::Error;

@@ -22,9 +22,8 @@ use crate::bindings::tensor::{PyTensor, wrap};
 use crate::error::Error;
 use crate::graph::{Flags, ModeGuard, SavedValues};
 use crate::ops::change::inplace;
-use crate::ops::core::elementwise::saves_inference;
 use crate::ops::function::{Call, Keep, Kept, Spec, output};
-use crate::tensor::{Edge, Node, Tensor, Write, take_inference_fault};
+use crate::tensor::{Edge, Node, Tensor, Write};
 
 /// A call that is being made.
 pub(super) struct Job<'a, 'py> {
@@ -100,10 +99,8 @@ impl<'py> Job<'_, 'py> {
             let _ = raised.add_note(py, format!("raised in the forward of {op}").as_str());
         })?;
         let many = self.strict && !matches!(self.target, Target::Op { .. });
-        let outputs = match many {
-            true => Outputs::strict(op, &returned)?,
-            false => Outputs::find(op, &returned)?,
-        };
+        let outputs =
+            if many { Outputs::strict(op, &returned)? } else { Outputs::find(op, &returned)? };
         let told = context.get().take_told(call.recorded());
         self.check_versions(&call, &before, &told.marks)?;
         let fates = self.fates(&call, &outputs, &told.marks, &before)?;
@@ -133,11 +130,14 @@ impl<'py> Job<'_, 'py> {
             let listed = |list: &[Py<PyAny>]| list.iter().any(|ob| ob.is(y));
             let varies = call.recorded() && tensor.dtype().is_float() && !listed(&marks.constants);
             let argument = self.arguments.position(y.as_any().as_unbound()).is_some();
-            fates.push(match () {
-                () if listed(&marks.dirty) => Fate::Dirty,
-                () if varies => Fate::Varies,
-                () if argument || tensor.requires_grad() => Fate::Alias,
-                () => Fate::Constant,
+            fates.push(if listed(&marks.dirty) {
+                Fate::Dirty
+            } else if varies {
+                Fate::Varies
+            } else if argument || tensor.requires_grad() {
+                Fate::Alias
+            } else {
+                Fate::Constant
             });
         }
         for dirty in &marks.dirty {
@@ -195,9 +195,10 @@ impl<'py> Job<'_, 'py> {
         if call.recorded() {
             python(inplace::admit_history("mark_dirty", tensor))?;
         }
-        match tensor.version() == before[i] {
-            true => drop(tensor.changed_in_place(self.form.lasting())),
-            false => tensor.credit_change(self.form.lasting()),
+        if tensor.version() == before[i] {
+            tensor.changed_in_place(self.form.lasting());
+        } else {
+            tensor.credit_change(self.form.lasting());
         }
         Ok(())
     }
@@ -216,11 +217,7 @@ impl<'py> Job<'_, 'py> {
         if !self.form.differentiable {
             return Err(self.no_backward());
         }
-        take_inference_fault();
         let saving = self.save(context, told.waiting, &outputs, fates)?;
-        if take_inference_fault() {
-            return Err(to_python(saves_inference("save_for_backward")));
-        }
         let Outputs { tensors, tree } = outputs;
         let (strict, form) = (self.strict, self.form);
         let tree = (!matches!(tree, Tree::Tensor(_))).then(|| Arc::new(tree));
@@ -237,7 +234,7 @@ impl<'py> Job<'_, 'py> {
             strict: self.strict,
             _counted: Counted::new(),
         };
-        let node = call.record(Box::new(rule), saving.values, tensors.len(), Flags::FOREIGN);
+        let node = call.record(Box::new(rule), saving.values, tensors.len(), Flags::FOREIGN)?;
         context.get().settle(node.id(), saving.originals);
         let inputs = &self.arguments.tensors;
         let mut given = Given::default();

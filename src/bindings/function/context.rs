@@ -10,8 +10,8 @@ use pyo3::prelude::*;
 use pyo3::types::{PyString, PyTuple, PyWeakrefReference};
 use smallvec::SmallVec;
 
-use crate::bindings::call::convert::{tensor_of, type_name};
-use crate::bindings::errors::{bad_type, python, to_python};
+use crate::bindings::call::convert::tensor_of;
+use crate::bindings::errors::{bad_type, python, to_python, type_name};
 use crate::bindings::function::outputs::{as_tensor, is_numpy};
 use crate::bindings::function::saved::{Loan, Originals, Restored, from_node, object};
 use crate::bindings::tensor::wrap;

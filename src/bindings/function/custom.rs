@@ -9,10 +9,12 @@ use pyo3::exceptions::PyTypeError;
 use pyo3::prelude::*;
 use pyo3::types::{PyDict, PyFrozenSet, PyList, PySuper, PyTuple, PyType};
 
-use crate::bindings::call::observe;
+use crate::bindings::call::door::{Call, Inputs};
 use crate::bindings::errors::bad_type;
 use crate::bindings::function::arguments::Arguments;
 use crate::bindings::function::call::Job;
+use crate::bindings::function::context::FunctionContext;
+use crate::bindings::function::face::described;
 use crate::bindings::function::form::Form;
 use crate::bindings::function::outputs::contract;
 use crate::bindings::function::rule::Target;
@@ -42,12 +44,12 @@ impl CustomFunction {
             target: Target::Instance(slf.clone().into_any().unbind()),
             strict: true,
         };
-        let outputs = job
-            .run(py, |context| slf.call_method1(pyo3::intern!(py, "forward"), (inputs, context)))?;
-        if observe::active() {
-            observe::called(slf.as_any(), &form.name, inputs, &outputs)?;
-        }
-        Ok(outputs.cast_into()?)
+        let run = |context: &Bound<'py, FunctionContext>| {
+            slf.call_method1(pyo3::intern!(py, "forward"), (inputs, context))
+        };
+        let describe = || described(slf.as_any(), inputs);
+        let call = Call::new(py, &form.name, Inputs::Described(&describe));
+        Ok(call.intercept(|| job.run(py, run))?.cast_into()?)
     }
 }
 

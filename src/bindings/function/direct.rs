@@ -4,14 +4,12 @@
 //! Invariant: the inputs and the output are the saved values of the node, and the node owns the backward function.
 
 use pyo3::prelude::*;
-use pyo3::sync::PyOnceLock;
 use pyo3::types::{PyList, PyString, PyTuple, PyType};
 use smallvec::SmallVec;
 
-use crate::bindings::call::convert::type_name;
-use crate::bindings::call::observe;
+use crate::bindings::call::door::{Call, Inputs};
 use crate::bindings::call::sequence::{MOST_ITEMS, elements};
-use crate::bindings::errors::{bad_type, bad_value};
+use crate::bindings::errors::{bad_type, bad_value, type_name};
 use crate::bindings::function::arguments::Arguments;
 use crate::bindings::function::call::Job;
 use crate::bindings::function::context::{Arrays, FunctionContext};
@@ -19,6 +17,7 @@ use crate::bindings::function::form::Form;
 use crate::bindings::function::outputs::{as_tensor, contract, is_numpy};
 use crate::bindings::function::rule::Target;
 use crate::bindings::function::tree::Tree;
+use crate::bindings::package;
 use crate::bindings::tensor::{PyTensor, remember};
 use crate::graph::ModeGuard;
 
@@ -45,9 +44,10 @@ fn sources<'py>(op: &str, what: &str, given: &Bound<'py, PyAny>) -> PyResult<Sou
 
 #[cold]
 fn no_tensor(op: &str, what: &str, i: usize, ob: &Bound<'_, PyAny>) -> PyErr {
-    let what = match ob.is_none() {
-        true => format!("{what} must not be null: entry {i} is None"),
-        false => format!("entry {i} of {what} is a {}", type_name(ob)),
+    let what = if ob.is_none() {
+        format!("{what} must not be null: entry {i} is None")
+    } else {
+        format!("entry {i} of {what} is a {}", type_name(ob))
     };
     bad_type(op, what, "pass a tensor")
 }
@@ -95,7 +95,7 @@ fn record<'py>(
         target,
         strict: true,
     };
-    let output = job.run(py, |context| {
+    let run = |context: &Bound<'py, FunctionContext>| {
         let output = single(&form.name, forward()?)?;
         let context = context.get();
         inputs
@@ -103,12 +103,10 @@ fn record<'py>(
             .chain([&output])
             .try_for_each(|ob| context.wait("save_for_backward", ob, None).map(|_| ()))?;
         Ok(output)
-    })?;
-    if observe::active() {
-        let inputs = PyTuple::new(py, &inputs)?;
-        observe::note(py, &form.name, &inputs, Some(attrs).filter(|a| !a.is_none()), &output)?;
-    }
-    Ok(output)
+    };
+    let describe =
+        || Ok((PyTuple::new(py, &inputs)?, Some(attrs.clone()).filter(|a| !a.is_none())));
+    Call::new(py, &form.name, Inputs::Described(&describe)).intercept(|| job.run(py, run))
 }
 
 /// Computes one output with `forward_fn()` and records it as one node named after `owner`.
@@ -149,9 +147,10 @@ pub(crate) fn _wrap_forward<'py>(
     let form = form.get();
     let op = &form.name;
     if as_tensor(input).is_none() {
-        let what = match input.is_none() {
-            true => "inputs must not be null: input is None".to_owned(),
-            false => format!("input is a {}", type_name(input)),
+        let what = if input.is_none() {
+            "inputs must not be null: input is None".to_owned()
+        } else {
+            format!("input is a {}", type_name(input))
         };
         return Err(bad_type(op, what, "pass a tensor"));
     }
@@ -180,9 +179,8 @@ pub(super) fn op<'py>(
     grads: Bound<'py, PyTuple>,
     context: &Bound<'py, FunctionContext>,
 ) -> PyResult<Bound<'py, PyAny>> {
-    static CLASS: PyOnceLock<Py<PyAny>> = PyOnceLock::new();
     let py = context.py();
-    let class = CLASS.import(py, "ferrograd.functors._operation", "Op")?;
+    let class = package::OP.get(py)?;
     let saved = context.get().saved(py)?;
     let (sources, outputs) = saved.split_at(inputs);
     class.call1((

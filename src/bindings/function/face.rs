@@ -6,7 +6,7 @@
 use pyo3::prelude::*;
 use pyo3::types::{PyDict, PyTuple, PyType};
 
-use crate::bindings::call::observe;
+use crate::bindings::call::door::{Call, Description, Inputs};
 use crate::bindings::errors::{bad_type, to_python};
 use crate::bindings::function::arguments::Arguments;
 use crate::bindings::function::call::Job;
@@ -67,7 +67,7 @@ impl Function {
             target: Target::Class(cls.clone().unbind()),
             strict: false,
         };
-        let output = job.run(py, |context| match &form.setup {
+        let run = |context: &Bound<'py, FunctionContext>| match &form.setup {
             None => call_with(&forward, context, args, kwargs),
             Some(setup) => {
                 let output = forward.call(args, kwargs)?;
@@ -75,12 +75,20 @@ impl Function {
                 setup.bind(py).call1((context, inputs, &output))?;
                 Ok(output)
             }
-        })?;
-        if observe::active() {
-            observe::called(cls.as_any(), &form.name, args, &output)?;
-        }
-        Ok(output)
+        };
+        let describe = || described(cls.as_any(), args);
+        let call = Call::new(py, &form.name, Inputs::Described(&describe));
+        call.intercept(|| job.run(py, run))
     }
+}
+
+/// What observers see of a call: its arguments, and the attributes of what it was made on, if that has any.
+pub(super) fn described<'py>(
+    owner: &Bound<'py, PyAny>,
+    args: &Bound<'py, PyTuple>,
+) -> PyResult<Description<'py>> {
+    let attributes = owner.getattr_opt(pyo3::intern!(owner.py(), "attrs"))?;
+    Ok((args.clone(), attributes))
 }
 
 /// `forward(ctx, *args, **kwargs)`, without a tuple where there are few arguments.

@@ -8,8 +8,8 @@ use pyo3::prelude::*;
 use pyo3::types::{PyDict, PyList, PyTuple};
 use smallvec::SmallVec;
 
-use crate::bindings::call::convert::{tensor_of, type_name, weak_number};
-use crate::bindings::errors::from_python;
+use crate::bindings::call::convert::{tensor_of, weak_number};
+use crate::bindings::errors::{from_python, type_name};
 use crate::bindings::exchange::numpy::is_scalar;
 use crate::bindings::function::outputs::{as_tensor, is_numpy};
 use crate::bindings::function::rule::Trampoline;

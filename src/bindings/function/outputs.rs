@@ -7,8 +7,8 @@ use pyo3::prelude::*;
 use pyo3::types::{PyList, PyTuple};
 use smallvec::SmallVec;
 
-use crate::bindings::call::convert::{tensor_of, type_name};
-use crate::bindings::errors::{bad_type, to_python};
+use crate::bindings::call::convert::tensor_of;
+use crate::bindings::errors::{bad_type, to_python, type_name};
 use crate::bindings::exchange::numpy;
 use crate::bindings::function::tree::{Kind, Search, Tree};
 use crate::bindings::tensor::{PyTensor, wrap};

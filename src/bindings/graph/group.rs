@@ -91,9 +91,10 @@ impl Hook<Tensor> for Member {
         };
         Python::attach(|py| {
             let Some(function) = self.group.callback.get(py) else { return Ok(None) };
-            let called = match self.group.any {
-                true => lent(py, grad).and_then(|grad| function.call1((grad,))),
-                false => lent_list(py, grads).and_then(|grads| function.call1((grads,))),
+            let called = if self.group.any {
+                lent(py, grad).and_then(|grad| function.call1((grad,)))
+            } else {
+                lent_list(py, grads).and_then(|grads| function.call1((grads,)))
             };
             called.map_err(|raised| raised_in(&function, raised))?;
             Ok(None)

@@ -10,8 +10,8 @@ use std::sync::{Arc, Mutex, PoisonError};
 use pyo3::prelude::*;
 use pyo3::types::{PyList, PyTuple};
 
-use crate::bindings::call::convert::{tensor_of, type_name};
-use crate::bindings::errors::{bad_type, from_python, to_python};
+use crate::bindings::call::convert::tensor_of;
+use crate::bindings::errors::{bad_type, from_python, to_python, type_name};
 use crate::bindings::graph::collect::Counted;
 use crate::bindings::tensor::{PyTensor, object_of, remember, wrap};
 use crate::error::{Error, Result};

@@ -9,8 +9,8 @@ use std::sync::{Arc, Mutex, PoisonError};
 use pyo3::prelude::*;
 use pyo3::types::{PyDict, PyString, PyTuple};
 
-use crate::bindings::call::convert::{tensor_of, type_name};
-use crate::bindings::errors::{bad_type, from_python};
+use crate::bindings::call::convert::tensor_of;
+use crate::bindings::errors::{bad_type, from_python, type_name};
 use crate::bindings::graph::hooks::Callback;
 use crate::bindings::tensor::{PyTensor, wrap};
 use crate::error::{Dims, Error, Result};

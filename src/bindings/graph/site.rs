@@ -8,6 +8,7 @@ use std::sync::Arc;
 use pyo3::prelude::*;
 use pyo3::sync::PyOnceLock;
 
+use crate::bindings::package::PACKAGE;
 use crate::bindings::tensor::PyTensor;
 use crate::graph::{self, ANOMALY, CHECK_NAN, Caller, Mode, SITES};
 
@@ -34,7 +35,7 @@ fn package(py: Python<'_>) -> PyResult<&'static str> {
     static FOLDER: PyOnceLock<String> = PyOnceLock::new();
     FOLDER
         .get_or_try_init(py, || {
-            let file: String = py.import("ferrograd")?.getattr("__file__")?.extract()?;
+            let file: String = py.import(PACKAGE)?.getattr("__file__")?.extract()?;
             let end = file.rfind(['/', '\\']).map_or(file.len(), |i| i + 1);
             Ok(file[..end].to_owned())
         })

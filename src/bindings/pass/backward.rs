@@ -5,14 +5,14 @@
 //! Invariant: a gradient given as an array or a number gets its tensor's dtype; a tensor must have it.
 
 use pyo3::prelude::*;
-use pyo3::sync::PyOnceLock;
 use pyo3::types::{PyDict, PyTuple};
 use smallvec::{SmallVec, smallvec};
 
-use crate::bindings::call::convert::{self, type_name};
+use crate::bindings::call::convert;
 use crate::bindings::call::sequence::{MOST_ITEMS, all_of, elements, is_sequence};
-use crate::bindings::errors::{bad_type, bad_value};
+use crate::bindings::errors::{bad_type, bad_value, type_name};
 use crate::bindings::graph::edge::GradientEdge;
+use crate::bindings::package;
 use crate::bindings::pass::host::{run_pass, run_passes};
 use crate::bindings::tensor::{PyTensor, remember, wrap};
 use crate::dtype::DType;
@@ -212,8 +212,7 @@ fn batched<'py>(
     graph: (Option<bool>, bool),
     unused: (bool, bool),
 ) -> PyResult<Bound<'py, PyAny>> {
-    static BATCHED: PyOnceLock<Py<PyAny>> = PyOnceLock::new();
-    let batched = BATCHED.import(outputs.py(), "ferrograd.autograd._batched", "batched")?;
+    let batched = package::BATCHED.get(outputs.py())?;
     batched.call1((outputs, inputs, gradients, graph, unused))
 }
 

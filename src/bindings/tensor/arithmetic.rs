@@ -9,18 +9,15 @@ use pyo3::pyclass::CompareOp;
 use pyo3::types::{PyBytes, PyNotImplemented, PyString};
 
 use crate::bindings::call::convert;
-use crate::bindings::call::dispatch::{self, SMALL};
-use crate::bindings::call::observe;
-use crate::bindings::errors::{bad_type, python};
+use crate::bindings::call::door::Call;
+use crate::bindings::errors::bad_type;
 use crate::bindings::exchange::foreign::{self, Door};
-use crate::bindings::tensor::{PyTensor, wrap};
-use crate::error::Result;
+use crate::bindings::tensor::PyTensor;
 use crate::ops::change::inplace;
-use crate::ops::core::declare::{Arg, Operand, Scalar};
 use crate::ops::core::elementwise::{Elementwise, binary, binary_scalar, scalar_binary, unary};
-use crate::ops::derive::backward::admit_saved;
-use crate::ops::elementwise::{arith, compare};
+use crate::ops::elementwise::{arith, bitwise, compare, unary as maths};
 use crate::ops::product::matmul;
+use crate::ops::shape::create;
 use crate::tensor::Tensor;
 
 type Object<'py> = PyResult<Bound<'py, PyAny>>;
@@ -33,38 +30,11 @@ fn not_implemented(py: Python<'_>) -> Bound<'_, PyAny> {
 #[cold]
 fn unfit<'py>(op: &Elementwise, other: &Bound<'py, PyAny>) -> Object<'py> {
     let text = other.is_instance_of::<PyString>() || other.is_instance_of::<PyBytes>();
-    match text && op.name == arith::MULTIPLY.name {
-        true => {
-            convert::tensor_of(op.name, "the operand", other).map(|_| not_implemented(other.py()))
-        }
-        false => Ok(not_implemented(other.py())),
+    if text && op.name == arith::MULTIPLY.name {
+        convert::tensor_of(op.name, "the operand", other).map(|_| not_implemented(other.py()))
+    } else {
+        Ok(not_implemented(other.py()))
     }
-}
-
-/// Runs a computation, without the GIL where it is large.
-#[inline]
-pub(super) fn run<'py>(
-    py: Python<'py>,
-    elements: usize,
-    compute: impl FnOnce() -> Result<Tensor> + Send,
-) -> Object<'py> {
-    let result = if elements > SMALL { py.detach(compute) } else { compute() };
-    match result {
-        Ok(tensor) => wrap(py, tensor),
-        Err(error) => Err(error.into()),
-    }
-}
-
-/// The result of an operator, told to the graph scopes of this thread.
-#[inline]
-fn told<'py>(name: &str, operands: &[&Bound<'py, PyAny>], result: Object<'py>) -> Object<'py> {
-    if observe::active()
-        && let Ok(value) = &result
-        && value.is_instance_of::<PyTensor>()
-    {
-        observe::operator(name, operands, value)?;
-    }
-    result
 }
 
 #[inline]
@@ -73,25 +43,17 @@ fn forward<'py>(
     slf: &Bound<'py, PyTensor>,
     other: &Bound<'py, PyAny>,
 ) -> Object<'py> {
-    told(op.name, &[slf.as_any(), other], forward_result(op, &slf.get().tensor, other))
-}
-
-#[inline]
-fn forward_result<'py>(
-    op: &'static Elementwise,
-    a: &Tensor,
-    other: &Bound<'py, PyAny>,
-) -> Object<'py> {
-    let py = other.py();
+    let (a, operands) = (&slf.get().tensor, [slf.as_any(), other]);
+    let call = Call::operator(op.name, &operands);
     if let Ok(b) = other.cast_exact::<PyTensor>() {
         let b = &b.get().tensor;
-        return run(py, a.size().max(b.size()), || binary(op, a, b));
+        return call.tensor(a.size().max(b.size()), || binary(op, a, b));
     }
     if let Some(scalar) = convert::weak_number(other)? {
-        return run(py, a.size(), || binary_scalar(op, a, scalar));
+        return call.tensor(a.size(), || binary_scalar(op, a, scalar));
     }
     match convert::operand_like(op.name, Door::Operator, other)? {
-        Some(b) => run(py, a.size().max(b.size()), || binary(op, a, &b)),
+        Some(b) => call.tensor(a.size().max(b.size()), || binary(op, a, &b)),
         None => unfit(op, other),
     }
 }
@@ -102,21 +64,13 @@ fn reflected<'py>(
     slf: &Bound<'py, PyTensor>,
     other: &Bound<'py, PyAny>,
 ) -> Object<'py> {
-    told(op.name, &[other, slf.as_any()], reflected_result(op, &slf.get().tensor, other))
-}
-
-#[inline]
-fn reflected_result<'py>(
-    op: &'static Elementwise,
-    b: &Tensor,
-    other: &Bound<'py, PyAny>,
-) -> Object<'py> {
-    let py = other.py();
+    let (b, operands) = (&slf.get().tensor, [other, slf.as_any()]);
+    let call = Call::operator(op.name, &operands);
     if let Some(scalar) = convert::weak_number(other)? {
-        return run(py, b.size(), || scalar_binary(op, scalar, b));
+        return call.tensor(b.size(), || scalar_binary(op, scalar, b));
     }
     match convert::operand_like(op.name, Door::Reflected, other)? {
-        Some(a) => run(py, a.size().max(b.size()), || binary(op, &a, b)),
+        Some(a) => call.tensor(a.size().max(b.size()), || binary(op, &a, b)),
         None => unfit(op, other),
     }
 }
@@ -127,52 +81,26 @@ fn in_place(
     other: &Bound<'_, PyAny>,
 ) -> PyResult<()> {
     foreign::refuse_in_place(op.name, other)?;
+    let x = &slf.get().tensor;
     let operand = convert::operand_of(op.name, "the operand", other)?;
-    python(inplace::binary_(op, &slf.get().tensor, &operand))?;
-    slf.get().written();
-    let result = Ok(slf.as_any().clone());
-    told(op.name, &[slf.as_any(), other], result).map(|_| ())
+    let operands = [slf.as_any(), other];
+    let call = Call::operator(op.name, &operands);
+    call.change(slf.as_any(), x.size(), || inplace::binary_(op, x, &operand)).map(drop)
 }
 
-/// An operator that is not in every build of the registry, such as `&`.
-fn named<'py>(name: &'static str, a: Operand, b: Operand, py: Python<'py>) -> Object<'py> {
-    if dispatch::find(name).is_none() {
-        return Ok(not_implemented(py));
-    }
-    let arg = |operand| match operand {
-        Operand::Tensor(tensor) => Arg::Tensor(tensor),
-        Operand::Scalar(scalar) => Arg::Scalar(scalar),
-    };
-    dispatch::wrap_output(py, dispatch::by_name(name, &mut [arg(a), arg(b)])?, None)
+fn alone<'py>(op: &'static Elementwise, slf: &Bound<'py, PyTensor>) -> Object<'py> {
+    let x = &slf.get().tensor;
+    Call::operator(op.name, &[slf.as_any()]).tensor(x.size(), || unary(op, x))
 }
 
-fn bitwise<'py>(
-    name: &'static str,
-    slf: &PyTensor,
-    other: &Bound<'py, PyAny>,
-    swap: bool,
-) -> Object<'py> {
-    let py = other.py();
-    let mine = Operand::Tensor(slf.tensor.clone());
-    let door = if swap { Door::Reflected } else { Door::Operator };
-    let theirs = match convert::weak_number(other)? {
-        Some(scalar) => Operand::Scalar(scalar),
-        None => match convert::operand_like(name, door, other)? {
-            Some(tensor) => Operand::Tensor(tensor),
-            None => return Ok(not_implemented(py)),
-        },
-    };
-    if swap { named(name, theirs, mine, py) } else { named(name, mine, theirs, py) }
-}
-
-fn product<'py>(a: &Tensor, b: &Tensor, py: Python<'py>) -> Object<'py> {
+/// What a matrix product costs, in elements of an element-wise operation.
+pub(super) fn product_work(a: &Tensor, b: &Tensor) -> usize {
     let inner = a.shape().last().copied().unwrap_or(1);
-    run(py, a.size().max(b.size()).saturating_mul(inner) / 8, || {
-        if a.is_inference() || b.is_inference() {
-            return admit_saved("matmul", || matmul::matmul(a, b));
-        }
-        matmul::matmul(a, b)
-    })
+    a.size().max(b.size()).saturating_mul(inner) / 8
+}
+
+fn product<'py>(operands: [&Bound<'py, PyAny>; 2], a: &Tensor, b: &Tensor) -> Object<'py> {
+    Call::operator("matmul", &operands).tensor(product_work(a, b), || matmul::matmul(a, b))
 }
 
 fn refuse_modulo(modulo: &Bound<'_, PyAny>) -> PyResult<()> {
@@ -272,82 +200,66 @@ impl PyTensor {
     }
 
     fn __matmul__<'py>(slf: &Bound<'py, Self>, other: &Bound<'py, PyAny>) -> Object<'py> {
-        let (py, a) = (other.py(), &slf.get().tensor);
-        let result = match other.cast::<PyTensor>() {
-            Ok(b) => product(a, &b.get().tensor, py),
-            Err(_) => match convert::operand_like("matmul", Door::Operator, other)? {
-                Some(b) => product(a, &b, py),
-                None => Ok(not_implemented(py)),
-            },
-        };
-        told("matmul", &[slf.as_any(), other], result)
+        let (a, operands) = (&slf.get().tensor, [slf.as_any(), other]);
+        if let Ok(b) = other.cast::<PyTensor>() {
+            return product(operands, a, &b.get().tensor);
+        }
+        match convert::operand_like("matmul", Door::Operator, other)? {
+            Some(b) => product(operands, a, &b),
+            None => Ok(not_implemented(other.py())),
+        }
     }
     fn __rmatmul__<'py>(slf: &Bound<'py, Self>, other: &Bound<'py, PyAny>) -> Object<'py> {
-        let py = other.py();
-        let result = match convert::operand_like("matmul", Door::Reflected, other)? {
-            Some(a) => product(&a, &slf.get().tensor, py),
-            None => Ok(not_implemented(py)),
-        };
-        told("matmul", &[other, slf.as_any()], result)
+        match convert::operand_like("matmul", Door::Reflected, other)? {
+            Some(a) => product([other, slf.as_any()], &a, &slf.get().tensor),
+            None => Ok(not_implemented(other.py())),
+        }
     }
 
     fn __neg__<'py>(slf: &Bound<'py, Self>) -> Object<'py> {
-        let x = &slf.get().tensor;
-        let result = run(slf.py(), x.size(), || unary(&arith::NEGATIVE, x));
-        told("negative", &[slf.as_any()], result)
+        alone(&arith::NEGATIVE, slf)
     }
     fn __pos__<'py>(slf: &Bound<'py, Self>) -> Object<'py> {
         // A copy, as NumPy's: a change of `+a` never reaches `a`.
-        let x = slf.get().tensor.clone();
-        let result = wrap(slf.py(), dispatch::tensor_by_name("clone", &mut [Arg::Tensor(x)])?);
-        told("positive", &[slf.as_any()], result)
+        let x = &slf.get().tensor;
+        Call::operator("positive", &[slf.as_any()]).tensor(x.size(), || create::clone_(x))
     }
     fn __abs__<'py>(slf: &Bound<'py, Self>) -> Object<'py> {
-        let x = slf.get().tensor.clone();
-        let result = wrap(slf.py(), dispatch::tensor_by_name("abs", &mut [Arg::Tensor(x)])?);
-        told("abs", &[slf.as_any()], result)
+        alone(&maths::ABS, slf)
     }
-    fn __invert__<'py>(&self, py: Python<'py>) -> Object<'py> {
-        let flip = if self.tensor.dtype() == crate::dtype::DType::Bool {
-            return run(py, self.tensor.size(), || {
-                binary_scalar(&compare::EQUAL, &self.tensor, Scalar::Bool(false))
-            });
-        } else {
-            Operand::Scalar(Scalar::Int(-1))
-        };
-        named("bitwise_xor", Operand::Tensor(self.tensor.clone()), flip, py)
+    fn __invert__<'py>(slf: &Bound<'py, Self>) -> Object<'py> {
+        alone(&bitwise::BITWISE_NOT, slf)
     }
 
-    fn __and__<'py>(&self, other: &Bound<'py, PyAny>) -> Object<'py> {
-        bitwise("bitwise_and", self, other, false)
+    fn __and__<'py>(slf: &Bound<'py, Self>, other: &Bound<'py, PyAny>) -> Object<'py> {
+        forward(&bitwise::BITWISE_AND, slf, other)
     }
-    fn __rand__<'py>(&self, other: &Bound<'py, PyAny>) -> Object<'py> {
-        bitwise("bitwise_and", self, other, true)
+    fn __rand__<'py>(slf: &Bound<'py, Self>, other: &Bound<'py, PyAny>) -> Object<'py> {
+        reflected(&bitwise::BITWISE_AND, slf, other)
     }
-    fn __or__<'py>(&self, other: &Bound<'py, PyAny>) -> Object<'py> {
-        bitwise("bitwise_or", self, other, false)
+    fn __or__<'py>(slf: &Bound<'py, Self>, other: &Bound<'py, PyAny>) -> Object<'py> {
+        forward(&bitwise::BITWISE_OR, slf, other)
     }
-    fn __ror__<'py>(&self, other: &Bound<'py, PyAny>) -> Object<'py> {
-        bitwise("bitwise_or", self, other, true)
+    fn __ror__<'py>(slf: &Bound<'py, Self>, other: &Bound<'py, PyAny>) -> Object<'py> {
+        reflected(&bitwise::BITWISE_OR, slf, other)
     }
-    fn __xor__<'py>(&self, other: &Bound<'py, PyAny>) -> Object<'py> {
-        bitwise("bitwise_xor", self, other, false)
+    fn __xor__<'py>(slf: &Bound<'py, Self>, other: &Bound<'py, PyAny>) -> Object<'py> {
+        forward(&bitwise::BITWISE_XOR, slf, other)
     }
-    fn __rxor__<'py>(&self, other: &Bound<'py, PyAny>) -> Object<'py> {
-        bitwise("bitwise_xor", self, other, true)
+    fn __rxor__<'py>(slf: &Bound<'py, Self>, other: &Bound<'py, PyAny>) -> Object<'py> {
+        reflected(&bitwise::BITWISE_XOR, slf, other)
     }
-
-    fn __lshift__<'py>(&self, other: &Bound<'py, PyAny>) -> Object<'py> {
-        bitwise("left_shift", self, other, false)
+    fn __lshift__<'py>(slf: &Bound<'py, Self>, other: &Bound<'py, PyAny>) -> Object<'py> {
+        forward(&bitwise::LEFT_SHIFT, slf, other)
     }
-    fn __rlshift__<'py>(&self, other: &Bound<'py, PyAny>) -> Object<'py> {
-        bitwise("left_shift", self, other, true)
+    fn __rlshift__<'py>(slf: &Bound<'py, Self>, other: &Bound<'py, PyAny>) -> Object<'py> {
+        reflected(&bitwise::LEFT_SHIFT, slf, other)
     }
-    fn __rshift__<'py>(&self, other: &Bound<'py, PyAny>) -> Object<'py> {
-        bitwise("right_shift", self, other, false)
+    fn __rshift__<'py>(slf: &Bound<'py, Self>, other: &Bound<'py, PyAny>) -> Object<'py> {
+        forward(&bitwise::RIGHT_SHIFT, slf, other)
     }
-    fn __rrshift__<'py>(&self, other: &Bound<'py, PyAny>) -> Object<'py> {
-        bitwise("right_shift", self, other, true)
+    fn __rrshift__<'py>(slf: &Bound<'py, Self>, other: &Bound<'py, PyAny>) -> Object<'py> {
+        reflected(&bitwise::RIGHT_SHIFT, slf, other)
     }
 
     fn __richcmp__<'py>(

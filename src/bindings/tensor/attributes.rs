@@ -4,45 +4,37 @@
 //! Invariant: a dtype given out is NumPy's own object.
 
 use pyo3::prelude::*;
-use pyo3::sync::PyOnceLock;
 use pyo3::types::PyTuple;
 
 use crate::bindings::call::convert;
-use crate::bindings::call::dispatch::tensor_by_name;
-use crate::bindings::call::observe;
+use crate::bindings::call::door::Call;
 use crate::bindings::errors::{bad_value, to_python};
 use crate::bindings::exchange::numpy;
+use crate::bindings::package;
 use crate::bindings::tensor::{PyTensor, wrap, wrap_of};
 use crate::dtype::DType;
 use crate::error::Error;
-use crate::ops::core::declare::{Arg, Ints};
+use crate::ops::core::declare::Ints;
 use crate::ops::core::layout::astype;
+use crate::ops::shape::reshape;
 
-/// The axes of `tensor` in another order, as a view.
+/// The axes of a tensor in another order, as a view.
 fn permuted<'py>(slf: &Bound<'py, PyTensor>, axes: Ints) -> PyResult<Bound<'py, PyAny>> {
-    let tensor = slf.get().tensor.sharing();
-    let out = tensor_by_name("permute", &mut [Arg::Tensor(tensor), Arg::Ints(axes)])?;
-    told("permute", slf, wrap_of(slf, out)?)
+    let tensor = &slf.get().tensor;
+    let view = |view| wrap_of(slf, view);
+    Call::operator("permute", &[slf.as_any()]).run(1, || reshape::permute(tensor, axes), view)
 }
 
-/// A result told to the graph scopes of this thread.
-fn told<'py>(
-    name: &str,
+/// The same data in this dtype: the tensor itself where it has it, else a recorded copy.
+pub(super) fn converted<'py>(
     slf: &Bound<'py, PyTensor>,
-    result: Bound<'py, PyAny>,
+    dtype: DType,
 ) -> PyResult<Bound<'py, PyAny>> {
-    if observe::active() {
-        observe::operator(name, &[slf.as_any()], &result)?;
-    }
-    Ok(result)
-}
-
-fn converted(slf: &Bound<'_, PyTensor>, dtype: DType) -> PyResult<Py<PyAny>> {
     let tensor = &slf.get().tensor;
     if tensor.dtype() == dtype {
-        return Ok(slf.clone().into_any().unbind());
+        return Ok(slf.clone().into_any());
     }
-    Ok(told("astype", slf, wrap(slf.py(), astype(tensor, dtype)?)?)?.unbind())
+    Call::operator("astype", &[slf.as_any()]).tensor(tensor.size(), || astype(tensor, dtype))
 }
 
 #[pymethods]
@@ -89,8 +81,7 @@ impl PyTensor {
     /// The number of elements; calling it returns the shape, as PyTorch's `size()`.
     #[getter]
     fn size<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyAny>> {
-        static SIZE: PyOnceLock<Py<PyAny>> = PyOnceLock::new();
-        let class = SIZE.import(py, "ferrograd._tensor.size", "Size")?;
+        let class = package::SIZE.get(py)?;
         class.call1((self.tensor.size(), PyTuple::new(py, self.tensor.shape())?))
     }
 
@@ -184,27 +175,27 @@ impl PyTensor {
     }
 
     /// The same data as float64; recorded.
-    fn double(slf: &Bound<'_, Self>) -> PyResult<Py<PyAny>> {
+    fn double<'py>(slf: &Bound<'py, Self>) -> PyResult<Bound<'py, PyAny>> {
         converted(slf, DType::F64)
     }
 
     /// The same data as float32; recorded.
-    fn float(slf: &Bound<'_, Self>) -> PyResult<Py<PyAny>> {
+    fn float<'py>(slf: &Bound<'py, Self>) -> PyResult<Bound<'py, PyAny>> {
         converted(slf, DType::F32)
     }
 
     /// The same data as int64.
-    fn long(slf: &Bound<'_, Self>) -> PyResult<Py<PyAny>> {
+    fn long<'py>(slf: &Bound<'py, Self>) -> PyResult<Bound<'py, PyAny>> {
         converted(slf, DType::I64)
     }
 
     /// The same data as int32.
-    fn int(slf: &Bound<'_, Self>) -> PyResult<Py<PyAny>> {
+    fn int<'py>(slf: &Bound<'py, Self>) -> PyResult<Bound<'py, PyAny>> {
         converted(slf, DType::I32)
     }
 
     /// The same data as booleans.
-    fn bool(slf: &Bound<'_, Self>) -> PyResult<Py<PyAny>> {
+    fn bool<'py>(slf: &Bound<'py, Self>) -> PyResult<Bound<'py, PyAny>> {
         converted(slf, DType::Bool)
     }
 
@@ -216,14 +207,14 @@ impl PyTensor {
     /// The same data in another dtype, or on `'cpu'`: by position a dtype, a device or a tensor to be like. The tensor
     /// itself where nothing changes, unless `copy`.
     #[pyo3(signature = (*targets, dtype=None, device=None, copy=false, non_blocking=false))]
-    fn to(
-        slf: &Bound<'_, Self>,
-        targets: &Bound<'_, PyTuple>,
-        dtype: Option<&Bound<'_, PyAny>>,
-        device: Option<&Bound<'_, PyAny>>,
+    fn to<'py>(
+        slf: &Bound<'py, Self>,
+        targets: &Bound<'py, PyTuple>,
+        dtype: Option<&Bound<'py, PyAny>>,
+        device: Option<&Bound<'py, PyAny>>,
         copy: bool,
         non_blocking: bool,
-    ) -> PyResult<Py<PyAny>> {
+    ) -> PyResult<Bound<'py, PyAny>> {
         let _ = non_blocking;
         let mut wanted = slf.get().tensor.dtype();
         for target in targets.iter().chain(dtype.cloned()).chain(device.cloned()) {
@@ -235,7 +226,7 @@ impl PyTensor {
             }
         }
         if copy && wanted == slf.get().tensor.dtype() {
-            return Ok(slf.call_method0("clone")?.unbind());
+            return slf.call_method0("clone");
         }
         converted(slf, wanted)
     }

@@ -6,8 +6,8 @@
 use pyo3::exceptions::PyUserWarning;
 use pyo3::prelude::*;
 
-use crate::bindings::call::convert::{self, type_name};
-use crate::bindings::errors::{bad_type, python};
+use crate::bindings::call::convert;
+use crate::bindings::errors::{bad_type, python, type_name};
 use crate::bindings::graph::node::{PyNode, co_own, wrap_node};
 use crate::bindings::pass::backward;
 use crate::bindings::tensor::conversion::{KEEP, refuse_in_transform};

@@ -8,16 +8,17 @@ use std::sync::atomic::{AtomicU8, Ordering};
 use ::numpy::PyUntypedArray;
 use pyo3::prelude::*;
 
-use crate::bindings::call::convert::{self, type_name};
-use crate::bindings::call::dispatch;
+use crate::bindings::call::convert;
 use crate::bindings::call::sequence::is_sequence;
-use crate::bindings::errors::{bad_type, bad_value};
+use crate::bindings::errors::{bad_type, bad_value, type_name};
 use crate::bindings::exchange::dlpack;
 use crate::bindings::exchange::numpy;
+use crate::bindings::tensor::attributes::converted;
 use crate::bindings::tensor::{PyTensor, remember};
 use crate::dtype::DType;
-use crate::ops::core::declare::{Arg, Scalar};
+use crate::ops::core::declare::Scalar;
 use crate::ops::core::layout::astype;
+use crate::ops::shape::create;
 use crate::tensor::{Cause, Tensor};
 
 /// The discriminant of the dtype that Python floats get.
@@ -63,7 +64,7 @@ fn copied(data: &Bound<'_, PyAny>, dtype: Option<DType>) -> PyResult<Tensor> {
     }
     if let Ok(source) = data.cast::<PyTensor>() {
         let source = &source.get().tensor;
-        let copy = dispatch::tensor_by_name("clone", &mut [Arg::Tensor(source.detach())])?;
+        let copy = create::clone_(&source.detach())?;
         let copy = cast(copy, dtype.unwrap_or(source.dtype()))?;
         return Ok(copy.cut_from(source, Cause::Copy));
     }
@@ -154,10 +155,7 @@ pub(crate) fn asarray<'py>(
     let py = x.py();
     let dtype = dtype_option("asarray", dtype)?;
     if let Ok(tensor) = x.cast::<PyTensor>() {
-        let own = tensor.get().tensor.dtype();
-        if dtype.is_none_or(|wanted| wanted == own) {
-            return Ok(x.clone());
-        }
+        return converted(tensor, dtype.unwrap_or(tensor.get().tensor.dtype()));
     }
     let tensor = match x.cast::<PyUntypedArray>() {
         Ok(array)

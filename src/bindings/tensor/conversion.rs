@@ -8,12 +8,12 @@ use ::numpy::PyArrayDescrMethods;
 use pyo3::IntoPyObjectExt;
 use pyo3::exceptions::PyTypeError;
 use pyo3::prelude::*;
-use pyo3::sync::PyOnceLock;
 use pyo3::types::{PyInt, PyTuple};
 
 use crate::bindings::errors::{bad_value, graph_cut_warning, python, to_python};
 use crate::bindings::exchange::numpy;
 use crate::bindings::graph::site::assigning;
+use crate::bindings::package;
 use crate::bindings::tensor::PyTensor;
 use crate::dtype::with_dtype;
 use crate::error::Error;
@@ -189,8 +189,7 @@ impl PyTensor {
                 let cut = Error::GraphCut { op: ASSIGNED.into(), remedy: BUFFER };
                 return Err(to_python(Box::new(cut)));
             }
-            static ASKED: PyOnceLock<Py<PyAny>> = PyOnceLock::new();
-            return ASKED.import(py, "ferrograd._dispatch.leaving", "array_of")?.call1((slf,));
+            return package::ARRAY_OF.get(py)?.call1((slf,));
         }
         let array = if copy == Some(true) {
             numpy::fresh(py, tensor)?

@@ -7,17 +7,16 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 
 use pyo3::exceptions::PyTypeError;
 use pyo3::prelude::*;
-use pyo3::types::PyInt;
+use pyo3::types::{PyBool, PyInt};
 
 use crate::bindings::call::convert;
-use crate::bindings::call::dispatch::{self, SMALL};
-use crate::bindings::call::observe;
-use crate::bindings::errors::python;
+use crate::bindings::call::door::{Call, Inputs};
 use crate::bindings::tensor::{PyTensor, wrap_of};
 use crate::ops::change::assign;
-use crate::ops::core::declare::{Arg, IndexItem, Operand};
+use crate::ops::core::declare::{Axes, IndexItem, Operand};
 use crate::ops::core::elementwise::{binary, binary_scalar};
 use crate::ops::elementwise::compare;
+use crate::ops::fold::reduce;
 use crate::ops::index::index;
 use crate::tensor::Tensor;
 
@@ -27,11 +26,18 @@ impl PyTensor {
         slf: &Bound<'py, Self>,
         key: &Bound<'py, PyAny>,
     ) -> PyResult<Bound<'py, PyAny>> {
-        let item = get_item(slf, key)?;
-        if observe::active() {
-            observe::operator("index", &[slf.as_any(), key], &item)?;
+        let tensor = &slf.get().tensor;
+        let operands = [slf.as_any(), key];
+        let call = Call::operator("index", &operands);
+        let view = |item| wrap_of(slf, item);
+        if key.is_exact_instance_of::<PyInt>() {
+            let item = IndexItem::Int(convert::integer(key)?);
+            return call.run(1, || index::index(tensor, &[item]), view);
         }
-        Ok(item)
+        let items = convert::index_of(key)?;
+        let copies = items.iter().any(|item| matches!(item, IndexItem::Array(_)));
+        let work = if copies { tensor.size() } else { 1 };
+        call.run(work, || index::index(tensor, &items), view)
     }
 
     fn __setitem__(
@@ -41,12 +47,11 @@ impl PyTensor {
     ) -> PyResult<()> {
         let items = convert::index_of(key)?;
         let operand = convert::operand_of("setitem", "the value", value)?;
-        python(assign::set_index(&slf.get().tensor, &items, &operand))?;
-        slf.get().written();
-        if observe::active() {
-            observe::operator("setitem", &[slf.as_any(), key, value], slf.as_any())?;
-        }
-        Ok(())
+        let x = &slf.get().tensor;
+        let operands = [slf.as_any(), key, value];
+        let write = || assign::set_index(x, &items, &operand);
+        let call = Call::operator("setitem", &operands);
+        call.change(slf.as_any(), shown(x, &items), write).map(drop)
     }
 
     fn __len__(&self) -> PyResult<usize> {
@@ -60,31 +65,27 @@ impl PyTensor {
         Ok(TensorIterator { tensor: slf.clone().unbind(), next: AtomicUsize::new(0) })
     }
 
-    fn __contains__(&self, value: &Bound<'_, PyAny>) -> PyResult<bool> {
-        let same = match convert::operand_of("in", "the value", value)? {
-            Operand::Scalar(scalar) => binary_scalar(&compare::EQUAL, &self.tensor, scalar)?,
-            Operand::Tensor(other) => binary(&compare::EQUAL, &self.tensor, &other)?,
+    fn __contains__(slf: &Bound<'_, Self>, value: &Bound<'_, PyAny>) -> PyResult<bool> {
+        let (py, x) = (slf.py(), &slf.get().tensor);
+        let operand = convert::operand_of("in", "the value", value)?;
+        let search = || {
+            let same = match &operand {
+                Operand::Scalar(scalar) => binary_scalar(&compare::EQUAL, x, *scalar)?,
+                Operand::Tensor(other) => binary(&compare::EQUAL, x, other)?,
+            };
+            reduce::any(&same, Axes::All, false)?.item::<bool>()
         };
-        let any =
-            dispatch::tensor_by_name("any", &mut [Arg::Tensor(same), Arg::Missing, Arg::Missing])?;
-        Ok(any.item::<bool>()?)
+        let object = |found| Ok(PyBool::new(py, found).to_owned().into_any());
+        let operands = [slf.as_any(), value];
+        Call::operator("contains", &operands).run(x.size(), search, object)?.extract()
     }
 }
 
-fn get_item<'py>(
-    slf: &Bound<'py, PyTensor>,
-    key: &Bound<'py, PyAny>,
-) -> PyResult<Bound<'py, PyAny>> {
-    let (py, tensor) = (key.py(), &slf.get().tensor);
-    if key.is_exact_instance_of::<PyInt>() {
-        let item = IndexItem::Int(convert::integer(key)?);
-        return wrap_of(slf, index::index(tensor, &[item])?);
-    }
-    let items = convert::index_of(key)?;
-    let heavy =
-        tensor.size() > SMALL && items.iter().any(|item| matches!(item, IndexItem::Array(_)));
-    let compute = || index::index(tensor, &items);
-    wrap_of(slf, if heavy { py.detach(compute) } else { compute() }?)
+/// How many elements an index shows at most.
+fn shown(x: &Tensor, items: &[IndexItem]) -> usize {
+    let chosen =
+        items.iter().zip(x.shape()).take_while(|(item, _)| matches!(item, IndexItem::Int(_)));
+    x.size() / chosen.map(|(_, size)| (*size).max(1)).product::<usize>()
 }
 
 fn length(tensor: &Tensor) -> Option<usize> {
@@ -111,7 +112,9 @@ impl TensorIterator {
         if i >= length(tensor).unwrap_or(0) {
             return Ok(None);
         }
-        wrap_of(source, index::index(tensor, &[IndexItem::Int(i as i64)])?).map(Some)
+        let call = Call::new(py, "index", Inputs::Element(source.as_any(), i));
+        let element = || index::index(tensor, &[IndexItem::Int(i as i64)]);
+        call.run(1, element, |item| wrap_of(source, item)).map(Some)
     }
 
     fn __length_hint__(&self) -> usize {

@@ -4,24 +4,30 @@
 //! `ops::change` does. Invariant: each returns its receiver.
 
 use pyo3::prelude::*;
-use smallvec::smallvec;
 
 use crate::bindings::call::convert;
-use crate::bindings::call::dispatch;
-use crate::bindings::call::observe;
-use crate::bindings::errors::python;
+use crate::bindings::call::door::Call;
 use crate::bindings::exchange::foreign;
 use crate::bindings::tensor::PyTensor;
+use crate::bindings::tensor::arithmetic::product_work;
+use crate::error::Result;
 use crate::ops::change::inplace;
 use crate::ops::core::declare::{Arg, Operand, Scalar};
+use crate::ops::product::matmul;
+use crate::tensor::Tensor;
 
 type Slf<'py> = PyResult<Bound<'py, PyTensor>>;
 
-fn told<'py>(name: &str, slf: &Bound<'py, PyTensor>) -> Slf<'py> {
-    slf.get().written();
-    if observe::active() {
-        observe::operator(name, &[slf.as_any()], slf.as_any())?;
-    }
+/// Runs what changes `slf` and returns it.
+fn changed<'py>(
+    name: &str,
+    operands: &[&Bound<'py, PyAny>],
+    slf: &Bound<'py, PyTensor>,
+    work: usize,
+    change: impl FnOnce(&Tensor) -> Result<()> + Send,
+) -> Slf<'py> {
+    let x = &slf.get().tensor;
+    Call::operator(name, operands).change(slf.as_any(), work, || change(x))?;
     Ok(slf.clone())
 }
 
@@ -29,39 +35,39 @@ fn told<'py>(name: &str, slf: &Bound<'py, PyTensor>) -> Slf<'py> {
 impl PyTensor {
     /// Sets every element to one value. Derivative: zero for the old elements, the sum of `g` for the value.
     fn fill_<'py>(slf: &Bound<'py, Self>, value: &Bound<'py, PyAny>) -> Slf<'py> {
-        let value = convert::operand_of("fill_", "the value", value)?;
-        python(inplace::fill_(&slf.get().tensor, &value))?;
-        told("fill_", slf)
+        let filling = convert::operand_of("fill_", "the value", value)?;
+        let work = slf.get().tensor.size();
+        changed("fill_", &[slf.as_any(), value], slf, work, |x| inplace::fill_(x, &filling))
     }
 
     /// Sets every element to zero.
     fn zero_<'py>(slf: &Bound<'py, Self>) -> Slf<'py> {
-        python(inplace::fill_(&slf.get().tensor, &Operand::Scalar(Scalar::Int(0))))?;
-        told("zero_", slf)
+        let (zero, work) = (Operand::Scalar(Scalar::Int(0)), slf.get().tensor.size());
+        changed("zero_", &[slf.as_any()], slf, work, |x| inplace::fill_(x, &zero))
     }
 
     /// Copies the elements of another tensor, broadcast to this one's shape. Derivative: zero for the old elements,
     /// `g` for the source.
     fn copy_<'py>(slf: &Bound<'py, Self>, src: &Bound<'py, PyAny>) -> Slf<'py> {
         let source = convert::tensor_of("copy_", "the source", src)?;
-        python(inplace::copy_(&slf.get().tensor, &source))?;
-        told("copy_", slf)
+        let work = slf.get().tensor.size();
+        changed("copy_", &[slf.as_any(), src], slf, work, |x| inplace::copy_(x, &source))
     }
 
     /// Takes the tensor out of the graph; views cannot be taken out.
     fn detach_<'py>(slf: &Bound<'py, Self>) -> Slf<'py> {
-        python(slf.get().tensor.detach_in_place())?;
-        Ok(slf.clone())
+        changed("detach_", &[slf.as_any()], slf, 1, Tensor::detach_in_place)
     }
 
     fn __imatmul__(slf: &Bound<'_, Self>, other: &Bound<'_, PyAny>) -> PyResult<()> {
         foreign::refuse_in_place("matmul", other)?;
-        let other = convert::tensor_of("matmul", "the operand", other)?;
-        let x = slf.get().tensor.sharing();
-        let mut args: smallvec::SmallVec<[Arg; 2]> = smallvec![Arg::Tensor(x), Arg::Tensor(other)];
-        let Some(decl) = dispatch::find("matmul") else { return Ok(()) };
-        python(inplace::apply(decl, "matmul", &mut args))?;
-        told("matmul", slf).map(|_| ())
+        let b = convert::tensor_of("matmul", "the operand", other)?;
+        let work = product_work(&slf.get().tensor, &b);
+        let product = |x: &Tensor| {
+            let mut args = [Arg::Tensor(x.sharing()), Arg::Tensor(b)];
+            inplace::apply(&matmul::DECLS[0], "matmul", &mut args)
+        };
+        changed("matmul", &[slf.as_any(), other], slf, work, product).map(drop)
     }
 
     /// Whether the tensor was made in inference mode.

@@ -6,8 +6,10 @@
 use pyo3::prelude::*;
 use pyo3::types::{PyDict, PyTuple};
 
+use crate::bindings::call::door::Call;
 use crate::bindings::errors::bad_value;
-use crate::bindings::tensor::{PyTensor, wrap};
+use crate::bindings::package::{self, Name};
+use crate::bindings::tensor::PyTensor;
 
 /// `slf` in the shape of `other`, by a method that takes a shape.
 fn shaped<'py>(
@@ -21,7 +23,7 @@ fn shaped<'py>(
 /// A new tensor by a constructor of the package, with the dtype of `slf` unless another is named.
 fn created<'py>(
     slf: &Bound<'py, PyTensor>,
-    name: &str,
+    constructor: &Name,
     args: &Bound<'py, PyTuple>,
     kwargs: Option<&Bound<'py, PyDict>>,
 ) -> PyResult<Bound<'py, PyAny>> {
@@ -30,7 +32,7 @@ fn created<'py>(
     if !options.contains("dtype")? {
         options.set_item("dtype", slf.getattr("dtype")?)?;
     }
-    py.import("ferrograd")?.getattr(name)?.call(args, Some(&options))
+    constructor.get(py)?.call(args, Some(&options))
 }
 
 #[pymethods]
@@ -84,7 +86,7 @@ impl PyTensor {
         size: &Bound<'py, PyTuple>,
         options: Option<&Bound<'py, PyDict>>,
     ) -> PyResult<Bound<'py, PyAny>> {
-        created(slf, "zeros", size, options)
+        created(slf, &package::ZEROS, size, options)
     }
 
     /// Ones in the dtype of this tensor.
@@ -94,7 +96,7 @@ impl PyTensor {
         size: &Bound<'py, PyTuple>,
         options: Option<&Bound<'py, PyDict>>,
     ) -> PyResult<Bound<'py, PyAny>> {
-        created(slf, "ones", size, options)
+        created(slf, &package::ONES, size, options)
     }
 
     /// Memory of any content, in the dtype of this tensor.
@@ -104,7 +106,7 @@ impl PyTensor {
         size: &Bound<'py, PyTuple>,
         options: Option<&Bound<'py, PyDict>>,
     ) -> PyResult<Bound<'py, PyAny>> {
-        created(slf, "empty", size, options)
+        created(slf, &package::EMPTY, size, options)
     }
 
     /// One value in every element, in the dtype of this tensor.
@@ -114,7 +116,7 @@ impl PyTensor {
         size_and_value: &Bound<'py, PyTuple>,
         options: Option<&Bound<'py, PyDict>>,
     ) -> PyResult<Bound<'py, PyAny>> {
-        created(slf, "full", size_and_value, options)
+        created(slf, &package::FULL, size_and_value, options)
     }
 
     /// A copy of data in the dtype of this tensor.
@@ -124,16 +126,17 @@ impl PyTensor {
         data: &Bound<'py, PyTuple>,
         options: Option<&Bound<'py, PyDict>>,
     ) -> PyResult<Bound<'py, PyAny>> {
-        created(slf, "tensor", data, options)
+        created(slf, &package::TENSOR, data, options)
     }
 
     /// The tensor itself where its elements lie in C order without gaps, else a copy that does; recorded.
-    fn contiguous(slf: &Bound<'_, Self>) -> PyResult<Py<PyAny>> {
+    fn contiguous<'py>(slf: &Bound<'py, Self>) -> PyResult<Bound<'py, PyAny>> {
         let tensor = &slf.get().tensor;
         if tensor.is_contiguous() {
-            return Ok(slf.clone().into_any().unbind());
+            return Ok(slf.clone().into_any());
         }
-        Ok(wrap(slf.py(), tensor.contiguous()?)?.unbind())
+        let operands = [slf.as_any()];
+        Call::operator("contiguous", &operands).tensor(tensor.size(), || tensor.contiguous())
     }
 
     /// Whether the elements are floats.

@@ -5,18 +5,13 @@
 
 use pyo3::intern;
 use pyo3::prelude::*;
-use pyo3::sync::PyOnceLock;
 use pyo3::types::{PyDict, PyNotImplemented, PyTuple};
 
 use crate::bindings::call::dispatch;
 use crate::bindings::errors::bad_type;
 use crate::bindings::exchange::foreign::{self, Door};
+use crate::bindings::package;
 use crate::bindings::tensor::PyTensor;
-
-/// The operation of each ufunc, for the plain call; everything else is decided in Python.
-static TABLE: PyOnceLock<Py<PyAny>> = PyOnceLock::new();
-static UFUNC: PyOnceLock<Py<PyAny>> = PyOnceLock::new();
-static FUNCTION: PyOnceLock<Py<PyAny>> = PyOnceLock::new();
 
 #[pymethods]
 impl PyTensor {
@@ -63,12 +58,12 @@ impl PyTensor {
             }
         }
         if kwargs.is_none_or(|kwargs| kwargs.is_empty()) && method.eq(intern!(py, "__call__"))? {
-            let table = TABLE.import(py, "ferrograd._dispatch.protocols", "OPERATIONS")?;
+            let table = package::OPERATIONS.get(py)?;
             if let Some(ours) = table.cast::<PyDict>()?.get_item(ufunc)? {
                 return ours.call1(inputs);
             }
         }
-        let apply = UFUNC.import(py, "ferrograd._dispatch.protocols", "array_ufunc")?;
+        let apply = package::ARRAY_UFUNC.get(py)?;
         apply.call1((ufunc, method, inputs, kwargs))
     }
 
@@ -80,7 +75,7 @@ impl PyTensor {
         kwargs: &Bound<'py, PyAny>,
     ) -> PyResult<Bound<'py, PyAny>> {
         let py = slf.py();
-        let apply = FUNCTION.import(py, "ferrograd._dispatch.protocols", "array_function")?;
+        let apply = package::ARRAY_FUNCTION.get(py)?;
         apply.call1((func, types, args, kwargs))
     }
 
@@ -90,6 +85,6 @@ impl PyTensor {
         api_version: Option<&Bound<'py, PyAny>>,
     ) -> PyResult<Bound<'py, PyModule>> {
         let _ = api_version;
-        slf.py().import("ferrograd._dispatch.array_api")
+        slf.py().import(package::ARRAY_API)
     }
 }

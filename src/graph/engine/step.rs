@@ -18,7 +18,6 @@ use crate::graph::extras::Extras;
 use crate::graph::hook::Sink;
 use crate::graph::mode::{CHECK_NAN, GRAD, INFERENCE, Mode, PACKING, TRACING};
 use crate::graph::node::{Flags, Node};
-use crate::graph::packing::take_packing_failure;
 use crate::graph::site;
 use crate::graph::value::Value;
 
@@ -168,7 +167,7 @@ pub(super) fn bare_rule<V: Value>(
     let Some(mut saved) = node.saved.enter(!terms.retain) else {
         return Err(watch::explained(node, Error::GraphFreed { op: node.name() }.into()));
     };
-    let mut done = match terms.batch {
+    let done = match terms.batch {
         Some(rows) if !node.rule().batches() => {
             batch::by_rows(item.node, terms, (grads, rows), saved.values(), targets, gifts)
         }
@@ -178,9 +177,6 @@ pub(super) fn bare_rule<V: Value>(
             called(cx.with_batch(batch))
         }
     };
-    if terms.packs() {
-        done = done.and_then(|()| take_packing_failure().map_or(Ok(()), Err));
-    }
     done.map_err(|error| {
         saved.restore();
         watch::explained(node, error)

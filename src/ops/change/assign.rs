@@ -48,7 +48,7 @@ fn fitted(x: &Tensor, dims: &[usize], value: &Operand) -> Result<Tensor> {
 }
 
 /// The history of `shown` after `value` was written to chosen places of it.
-fn scattered(shown: &Tensor, chosen: &Chosen, value: &Tensor) -> Written {
+fn scattered(shown: &Tensor, chosen: &Chosen, value: &Tensor) -> Result<Written> {
     let changed = finish(shown.detach(), &[shown, value], |out| Record {
         name: "setitem",
         cost: move_cost(out),
@@ -70,8 +70,8 @@ fn scattered(shown: &Tensor, chosen: &Chosen, value: &Tensor) -> Written {
             }
             Ok(())
         },
-    });
-    Written { edge: changed.grad_edge(), own_node: true }
+    })?;
+    Ok(Written { edge: changed.grad_edge(), own_node: true })
 }
 
 /// A gradient that nobody else sees with zeros at the places, in its own memory: an assignment to few elements of a large
@@ -111,9 +111,9 @@ pub fn set_index(x: &Tensor, items: &[IndexItem], value: &Operand) -> Result<()>
     let history = match &plan.chosen {
         _ if !recorded => None,
         None => Some(Written { edge: value.grad_edge(), own_node: false }),
-        Some(chosen) if plan.steps.is_empty() => Some(scattered(x, chosen, &value)),
+        Some(chosen) if plan.steps.is_empty() => Some(scattered(x, chosen, &value)?),
         Some(chosen) => {
-            Some(scattered(&view_through(x, "index", plan.steps.clone())?, chosen, &value))
+            Some(scattered(&view_through(x, "index", plan.steps.clone())?, chosen, &value)?)
         }
     };
     match &plan.chosen {

@@ -161,17 +161,20 @@ pub(crate) fn overwrite(op: &'static str, x: &Tensor, value: &Tensor, what: Valu
     let value = broadcast_to(&astype(value, x.dtype())?, x.shape())?;
     let varies = value.requires_grad() || value.is_cut();
     // Edges are taken before the version moves: they are the history of the values until then.
-    let history = recorded.then(|| match what {
-        Value::Assigned => Written { edge: replaced(op, x, &value).grad_edge(), own_node: true },
-        _ => Written { edge: value.grad_edge(), own_node: what == Value::ComputedHere },
-    });
+    let history = match what {
+        _ if !recorded => None,
+        Value::Assigned => {
+            Some(Written { edge: replaced(op, x, &value)?.grad_edge(), own_node: true })
+        }
+        _ => Some(Written { edge: value.grad_edge(), own_node: what == Value::ComputedHere }),
+    };
     kernels::copy(value.view_of(), x.shared_view_mut());
     finish_write(op, x, x, history, varies);
     Ok(())
 }
 
 /// `value` as what took the place of `x`, whose gradient is zero.
-fn replaced(op: &'static str, x: &Tensor, value: &Tensor) -> Tensor {
+fn replaced(op: &'static str, x: &Tensor, value: &Tensor) -> Result<Tensor> {
     finish(value.detach(), &[x, value], |out| Record {
         name: op,
         cost: move_cost(out),

@@ -167,7 +167,7 @@ fn backward(slices: &Arc<Slices>, cx: &mut Cx<'_>) -> Result<()> {
 /// `split`, recorded; its adjoint is `merge`.
 fn split_recorded(slices: &Arc<Slices>, g: &Tensor, taken: Taken) -> Result<Vec<Tensor>> {
     let parts = slices.split(g.detach(), false, &taken)?;
-    Ok(finish_many(parts, &[g], |_| Record {
+    finish_many(parts, &[g], |_| Record {
         name: "copy_slices_backward",
         cost: move_cost(g),
         params: (Arc::clone(slices), taken, g.dtype()),
@@ -186,7 +186,7 @@ fn split_recorded(slices: &Arc<Slices>, g: &Tensor, taken: Taken) -> Result<Vec<
             }
             Ok(())
         },
-    }))
+    })
 }
 
 /// `merge`, recorded; its adjoint is `split`.
@@ -198,7 +198,7 @@ fn merge_recorded(
 ) -> Result<Tensor> {
     let parts: Vec<&Tensor> = parts.iter().collect();
     let out = slices.merge(&parts, &taken, dtype)?;
-    Ok(finish(out, &parts, |out| Record {
+    finish(out, &parts, |out| Record {
         name: "copy_slices",
         cost: move_cost(out),
         params: (Arc::clone(slices), taken),
@@ -220,7 +220,7 @@ fn merge_recorded(
             }
             Ok(())
         },
-    }))
+    })
 }
 
 impl Tensor {
@@ -241,7 +241,7 @@ impl Tensor {
         let edges: Edges<Tensor> =
             std::iter::once(past).chain(writes.iter().map(|write| write.edge.clone())).collect();
         let rule = RuleRef::Boxed(Box::new(Structured::new(name, Arc::new(slices), backward)));
-        Edge::new(graph::record(rule, edges, SavedList::new(), 1, cost, Flags::NONE), 0)
+        Edge::new(graph::record_plain(rule, edges, 1, cost, Flags::NONE), 0)
     }
 
     /// The edge of this view of a base that was changed in place, where `edge` is that of the base now.
@@ -265,7 +265,7 @@ impl Tensor {
             )))
         };
         let edges: Edges<Tensor> = std::iter::once(Some(edge)).collect();
-        Edge::new(graph::record(rule, edges, SavedList::new(), 1, cost, Flags::NONE), 0)
+        Edge::new(graph::record_plain(rule, edges, 1, cost, Flags::NONE), 0)
     }
 }
 
@@ -284,7 +284,7 @@ fn bypassed() -> Box<Error> {
 fn spread(g: &Tensor, size: usize, region: &Layout) -> Result<Tensor> {
     let out = Tensor::zeros(&[size], g.dtype())?;
     add_at(&out, region, g)?;
-    Ok(finish(out, &[g], |_| Record {
+    finish(out, &[g], |_| Record {
         name: "spread",
         cost: move_cost(g),
         params: region.clone(),
@@ -295,7 +295,7 @@ fn spread(g: &Tensor, size: usize, region: &Layout) -> Result<Tensor> {
             }
             Ok(())
         },
-    }))
+    })
 }
 
 fn add_at(memory: &Tensor, region: &Layout, g: &Tensor) -> Result<()> {
@@ -328,7 +328,7 @@ impl Tensor {
 fn shown(memory: &Tensor, region: &Layout) -> Result<Tensor> {
     let memory = memory.contiguous()?;
     let out = memory.relaid_view(region);
-    Ok(finish(out, &[&memory], |out| Record {
+    finish(out, &[&memory], |out| Record {
         name: "shown",
         cost: move_cost(out),
         params: (memory.size(), region.clone()),
@@ -339,5 +339,5 @@ fn shown(memory: &Tensor, region: &Layout) -> Result<Tensor> {
             }
             Ok(())
         },
-    }))
+    })
 }

@@ -227,7 +227,6 @@ impl Elementwise {
                 Source::Output => Saved::output(&out, 0),
                 Source::Input(k) => match slots[k as usize] {
                     Slot::Scalar(s) => Saved::Scalar(s.as_f64()),
-                    Slot::Tensor(t) if t.is_inference() => return Err(saves_inference(self.name)),
                     Slot::Tensor(t) => Saved::input(t, u32::from(k)),
                 },
                 Source::Grad => Saved::None,
@@ -242,19 +241,9 @@ impl Elementwise {
             1,
             cost,
             Flags::NONE,
-        );
+        )?;
         Ok(out.attach(Edge::new(node, 0)))
     }
-}
-
-/// The refusal to keep a tensor of inference mode for a derivative.
-#[cold]
-pub(crate) fn saves_inference(op: &'static str) -> Box<Error> {
-    Box::new(Error::Inference {
-        op: op.into(),
-        what: "a tensor made in inference mode cannot be saved for backward",
-        remedy: "clone() it, or make it under no_grad() instead of inference_mode()",
-    })
 }
 
 /// Applies a one-operand operation.

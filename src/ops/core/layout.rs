@@ -27,7 +27,7 @@ pub fn astype(x: &Tensor, dtype: DType) -> Result<Tensor> {
 /// The values of `x` in `out`, a new tensor of any dtype.
 pub(crate) fn converted(x: &Tensor, out: Tensor) -> Result<Tensor> {
     kernels::cast(x.view_of(), out.view_mut());
-    Ok(finish_batched(out, &[x], |out| Record {
+    finish_batched(out, &[x], |out| Record {
         name: "astype",
         cost: move_cost(out),
         params: x.dtype(),
@@ -39,7 +39,7 @@ pub(crate) fn converted(x: &Tensor, out: Tensor) -> Result<Tensor> {
             cx.give(0, astype(&g, *dtype)?);
             Ok(())
         },
-    }))
+    })
 }
 
 /// The same elements, in C order, under other dimensions; a view when the strides allow it.
@@ -61,7 +61,7 @@ pub(crate) fn reshape_dims(x: &Tensor, dims: &[usize]) -> Result<Tensor> {
             })?)
         }
     };
-    Ok(finish_batched(out, &[x], |_| Record {
+    finish_batched(out, &[x], |_| Record {
         name: "reshape",
         cost: VIEW_COST,
         params: ShapeVec::from_slice(x.shape()),
@@ -73,13 +73,13 @@ pub(crate) fn reshape_dims(x: &Tensor, dims: &[usize]) -> Result<Tensor> {
             cx.give(0, reshape_dims(&g, &batched(cx, dims))?);
             Ok(())
         },
-    }))
+    })
 }
 
 /// The axes in another order; a view.
 pub(crate) fn permute_axes(x: &Tensor, axes: &[usize]) -> Result<Tensor> {
     let out = x.with_layout(x.layout().permute(axes));
-    Ok(finish_batched(out, &[x], |_| Record {
+    finish_batched(out, &[x], |_| Record {
         name: "permute",
         cost: VIEW_COST,
         params: {
@@ -97,7 +97,7 @@ pub(crate) fn permute_axes(x: &Tensor, axes: &[usize]) -> Result<Tensor> {
             cx.give(0, permute_axes(&g, &order)?);
             Ok(())
         },
-    }))
+    })
 }
 
 /// Two axes exchanged; a view.
@@ -113,7 +113,7 @@ pub fn broadcast_to(x: &Tensor, dims: &[usize]) -> Result<Tensor> {
         return Ok(x.clone());
     }
     let out = x.with_layout(x.layout().broadcast_to(dims)?);
-    Ok(finish_batched(out, &[x], |out| Record {
+    finish_batched(out, &[x], |out| Record {
         name: "broadcast_to",
         cost: move_cost(out),
         params: ShapeVec::from_slice(x.shape()),
@@ -125,7 +125,7 @@ pub fn broadcast_to(x: &Tensor, dims: &[usize]) -> Result<Tensor> {
             cx.give(0, sum_to_own(&g, dims, cx)?);
             Ok(())
         },
-    }))
+    })
 }
 
 /// Sums a tensor to a shape that broadcasts to its own: the adjoint of `broadcast_to`.
@@ -217,7 +217,7 @@ pub(crate) fn sum_over(x: &Tensor, axes: &[usize], keepdims: bool) -> Result<Ten
     // The result's final shape is settled before recording: one node, not two.
     let dims = if keepdims { out.shape().into() } else { dropped_dims(x.shape(), axes) };
     let out = out.relaid(Layout::contiguous(&dims)?);
-    Ok(finish_batched(out, &[x], |_| Record {
+    finish_batched(out, &[x], |_| Record {
         name: "sum",
         cost: move_cost(x),
         params: (ShapeVec::from_slice(x.shape()), ShapeVec::from_slice(axes)),
@@ -230,14 +230,14 @@ pub(crate) fn sum_over(x: &Tensor, axes: &[usize], keepdims: bool) -> Result<Ten
             cx.give(0, broadcast_to(&g, &batched(cx, dims))?);
             Ok(())
         },
-    }))
+    })
 }
 
 /// The selection itself, on operands of one dtype and shape.
 pub(crate) fn choose(mask: &Tensor, a: &Tensor, b: &Tensor) -> Result<Tensor> {
     let out = Tensor::empty(mask.shape(), a.dtype())?;
     kernels::select(mask.view_of(), a.view_of(), b.view_of(), out.view_mut());
-    Ok(finish_batched(out, &[a, b], |out| Record {
+    finish_batched(out, &[a, b], |out| Record {
         name: "where",
         cost: 2.0 * move_cost(out),
         params: (),
@@ -256,5 +256,5 @@ pub(crate) fn choose(mask: &Tensor, a: &Tensor, b: &Tensor) -> Result<Tensor> {
             }
             Ok(())
         },
-    }))
+    })
 }

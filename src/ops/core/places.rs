@@ -149,7 +149,7 @@ pub(crate) fn take_rows(x: &Tensor, places: &Places) -> Result<Tensor> {
         let offsets = places.within(x.layout());
         kernels::index::take(places.row(x).view_of(), &offsets, out.view_mut());
     }
-    Ok(finish_batched(out, &[x], |out| Record {
+    finish_batched(out, &[x], |out| Record {
         name: "take",
         cost: 2.0 * move_cost(out),
         params: places.clone(),
@@ -161,7 +161,7 @@ pub(crate) fn take_rows(x: &Tensor, places: &Places) -> Result<Tensor> {
             cx.give(0, spread_own(&g, places, cx)?);
             Ok(())
         },
-    }))
+    })
 }
 
 /// `take_rows` of a gradient of the running pass.
@@ -192,7 +192,7 @@ fn accumulate(out: &Tensor, places: &Places, rows: &Tensor) -> Result<()> {
 pub(crate) fn spread_rows(rows: &Tensor, places: &Places) -> Result<Tensor> {
     let out = Tensor::zeros(&places.dims, rows.dtype())?;
     accumulate(&out, places, rows)?;
-    Ok(finish_batched(out, &[rows], |_| Record {
+    finish_batched(out, &[rows], |_| Record {
         name: "index_add",
         cost: 2.0 * move_cost(rows),
         params: places.clone(),
@@ -204,7 +204,7 @@ pub(crate) fn spread_rows(rows: &Tensor, places: &Places) -> Result<Tensor> {
             cx.give(0, take_own(&g, places, cx)?);
             Ok(())
         },
-    }))
+    })
 }
 
 /// A copy of `x` to which the rows are added at the places.
@@ -216,7 +216,7 @@ pub(crate) fn add_rows(
 ) -> Result<Tensor> {
     let out = x.duplicate()?;
     accumulate(&out, places, rows)?;
-    Ok(finish_batched(out, &[x, rows], |out| Record {
+    finish_batched(out, &[x, rows], |out| Record {
         name,
         cost: move_cost(out) + 2.0 * move_cost(rows),
         params: places.clone(),
@@ -231,7 +231,7 @@ pub(crate) fn add_rows(
             cx.give(0, g);
             Ok(())
         },
-    }))
+    })
 }
 
 /// A copy of `x` in which the rows stand at the places; the last of a repeated position stays.
@@ -243,7 +243,7 @@ pub(crate) fn put_rows(
 ) -> Result<Tensor> {
     let out = x.duplicate()?;
     places.write(&out, rows)?;
-    Ok(finish(out, &[x, rows], |out| Record {
+    finish(out, &[x, rows], |out| Record {
         name,
         cost: move_cost(out) + 2.0 * move_cost(rows),
         params: places.clone(),
@@ -260,7 +260,7 @@ pub(crate) fn put_rows(
             }
             Ok(())
         },
-    }))
+    })
 }
 
 /// The rows at the places, with zeros for those that a later repetition overwrote: the adjoint of a write.
@@ -280,7 +280,7 @@ pub(crate) fn clear_rows(x: &Tensor, places: &Places) -> Result<Tensor> {
     let out = x.duplicate()?;
     let zero = Tensor::zeros(&[], x.dtype())?;
     places.write(&out, &broadcast_to(&zero, &places.row_dims())?)?;
-    Ok(finish_batched(out, &[x], |out| Record {
+    finish_batched(out, &[x], |out| Record {
         name: "clear",
         cost: move_cost(out),
         params: places.clone(),
@@ -292,7 +292,7 @@ pub(crate) fn clear_rows(x: &Tensor, places: &Places) -> Result<Tensor> {
             cx.give(0, clear_rows(&g, &places.batched(cx))?);
             Ok(())
         },
-    }))
+    })
 }
 
 /// Indices as int64, outside the graph; floats are refused.

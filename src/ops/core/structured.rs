@@ -76,11 +76,14 @@ pub(crate) struct Record<P> {
 
 /// Records `out` as the result of an operation on `inputs`, if anything is to be recorded.
 /// `record` sees the output before it is attached, so that it can be saved.
+///
+/// # Errors
+/// What the gate refuses to save, see `graph::record`.
 pub(crate) fn finish<P: Send + Sync + 'static>(
     out: Tensor,
     inputs: &[&Tensor],
     record: impl FnOnce(&Tensor) -> Record<P>,
-) -> Tensor {
+) -> Result<Tensor> {
     finish_as(out, inputs, record, false)
 }
 
@@ -89,7 +92,7 @@ pub(crate) fn finish_batched<P: Send + Sync + 'static>(
     out: Tensor,
     inputs: &[&Tensor],
     record: impl FnOnce(&Tensor) -> Record<P>,
-) -> Tensor {
+) -> Result<Tensor> {
     finish_as(out, inputs, record, true)
 }
 
@@ -99,17 +102,17 @@ fn finish_as<P: Send + Sync + 'static>(
     inputs: &[&Tensor],
     record: impl FnOnce(&Tensor) -> Record<P>,
     batches: bool,
-) -> Tensor {
+) -> Result<Tensor> {
     if !out.dtype().is_float() {
-        return out.underived(inputs.iter().copied());
+        return Ok(out.underived(inputs.iter().copied()));
     }
     let Some(edges) = edges_of(inputs) else {
-        return out.unrecorded(inputs.iter().copied());
+        return Ok(out.unrecorded(inputs.iter().copied()));
     };
     let Record { name, cost, params, saved, backward } = record(&out);
     let rule = RuleRef::Boxed(Box::new(Structured { name, params, backward, batches }));
-    let node = graph::record(rule, edges, saved, 1, cost, Flags::NONE);
-    out.attach(Edge::new(node, 0))
+    let node = graph::record(rule, edges, saved, 1, cost, Flags::NONE)?;
+    Ok(out.attach(Edge::new(node, 0)))
 }
 
 /// Records several outputs of one operation; those that are not floats stay outside the graph.
@@ -117,15 +120,15 @@ pub(crate) fn finish_many<P: Send + Sync + 'static>(
     outs: Vec<Tensor>,
     inputs: &[&Tensor],
     record: impl FnOnce(&[Tensor]) -> Record<P>,
-) -> Vec<Tensor> {
+) -> Result<Vec<Tensor>> {
     let sibling = |out: Tensor| out.created(Creation::MultipleOutputs);
     let Some(edges) = edges_of(inputs) else {
         let mark = |out: Tensor| sibling(out).unrecorded(inputs.iter().copied());
-        return outs.into_iter().map(mark).collect();
+        return Ok(outs.into_iter().map(mark).collect());
     };
     let Record { name, cost, params, saved, backward } = record(&outs);
     let rule = RuleRef::Boxed(Box::new(Structured::new(name, params, backward)));
-    let node = graph::record(rule, edges, saved, outs.len() as u32, cost, Flags::NONE);
+    let node = graph::record(rule, edges, saved, outs.len() as u32, cost, Flags::NONE)?;
     let attach = |(i, out): (usize, Tensor)| {
         if out.dtype().is_float() {
             sibling(out).attach(Edge::new(node.clone(), i as u32))
@@ -133,7 +136,7 @@ pub(crate) fn finish_many<P: Send + Sync + 'static>(
             out.underived(inputs.iter().copied())
         }
     };
-    outs.into_iter().enumerate().map(attach).collect()
+    Ok(outs.into_iter().enumerate().map(attach).collect())
 }
 
 /// The dims of a value in the running pass: behind the batch axis, if there is one.

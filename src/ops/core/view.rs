@@ -76,7 +76,7 @@ pub(crate) fn view_through(x: &Tensor, name: &'static str, steps: Vec<Step>) -> 
         return view_identity(x);
     }
     let out = x.with_layout(replay(x.layout(), &steps));
-    Ok(finish_batched(out, &[x], |_| Record {
+    finish_batched(out, &[x], |_| Record {
         name,
         cost: move_cost(x),
         params: (ShapeVec::from_slice(x.shape()), steps),
@@ -88,13 +88,13 @@ pub(crate) fn view_through(x: &Tensor, name: &'static str, steps: Vec<Step>) -> 
             cx.give(0, embed(&g, &batched(cx, dims), &steps_of(cx, steps))?);
             Ok(())
         },
-    }))
+    })
 }
 
 /// The same elements as a tensor of their own: `x[...]`.
 pub(crate) fn view_identity(x: &Tensor) -> Result<Tensor> {
     let out = x.with_layout(x.layout().clone());
-    Ok(finish_batched(out, &[x], |_| Record {
+    finish_batched(out, &[x], |_| Record {
         name: "alias",
         cost: 40.0,
         params: (),
@@ -105,7 +105,7 @@ pub(crate) fn view_identity(x: &Tensor) -> Result<Tensor> {
             }
             Ok(())
         },
-    }))
+    })
 }
 
 /// Zeros of shape `dims` with `g` where the steps lead: the adjoint of a view.
@@ -114,7 +114,7 @@ pub(crate) fn embed(g: &Tensor, dims: &[usize], steps: &[Step]) -> Result<Tensor
     let target = out.with_layout(replay(out.layout(), steps));
     kernels::copy(g.view_of(), target.view_mut());
     drop(target);
-    Ok(finish_batched(out, &[g], |_| Record {
+    finish_batched(out, &[g], |_| Record {
         name: "embed",
         cost: move_cost(g),
         params: steps.to_vec(),
@@ -126,7 +126,7 @@ pub(crate) fn embed(g: &Tensor, dims: &[usize], steps: &[Step]) -> Result<Tensor
             cx.give(0, view_through(&g, "view", steps_of(cx, steps).into_owned())?);
             Ok(())
         },
-    }))
+    })
 }
 
 /// A slice along one axis; a view.

@@ -7,10 +7,9 @@ use smallvec::SmallVec;
 
 use crate::error::{Error, Result};
 use crate::graph::{Host, ModeGuard, Pass, Targets};
-use crate::ops::core::elementwise::saves_inference;
 use crate::ops::core::layout::astype;
 use crate::ops::function::Spec;
-use crate::tensor::{Edge, Tensor, take_inference_fault};
+use crate::tensor::{Edge, Tensor};
 use crate::threads;
 
 /// A point of the graph where a pass may begin or end: a tensor's place, without the tensor.
@@ -281,15 +280,4 @@ pub fn gradients(outputs: &[Tensor], inputs: &[Tensor]) -> Result<Vec<Tensor>> {
 pub fn no_grad<T>(body: impl FnOnce() -> T) -> T {
     let _guard = crate::graph::ModeGuard::grad(false);
     body()
-}
-
-/// Runs an operation on a tensor that was made in inference mode, and refuses it when it saved such a tensor, which
-/// may change unnoticed.
-///
-/// # Errors
-/// `Inference` when it did, and its own.
-pub fn admit_saved<T>(op: &'static str, run: impl FnOnce() -> Result<T>) -> Result<T> {
-    take_inference_fault();
-    let out = run()?;
-    if take_inference_fault() { Err(saves_inference(op)) } else { Ok(out) }
 }

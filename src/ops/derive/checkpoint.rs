@@ -13,7 +13,6 @@ use smallvec::SmallVec;
 use crate::error::{Dims, Error, Result};
 use crate::graph::{
     Foreign, GRAD, Mode, ModeGuard, PACKING, Pack, PackedValue, Saved, TRACING, Value, recording,
-    take_packing_failure,
 };
 use crate::ops::function::Spec;
 use crate::tensor::packing::with_packer;
@@ -77,7 +76,6 @@ impl Frame {
         let _mode = ModeGuard::new(self.mode);
         let inputs = inputs?;
         let done = with_packer(replay.clone(), || self.computation.repeat(inputs));
-        let done = done.and_then(|()| take_packing_failure().map_or(Ok(()), Err));
         let seen = replay.next.load(Ordering::Relaxed);
         let ended = replay.ended.load(Ordering::Relaxed);
         if !ended {
@@ -245,7 +243,7 @@ pub fn checkpoint_with<R, E: From<Box<Error>>>(
     if !recording() {
         return body();
     }
-    let inputs: Result<_> = inputs.iter().map(|input| Saved::kept(*input, OP)).collect();
+    let inputs: Result<_> = inputs.iter().map(|input| Saved::outside(*input, OP)).collect();
     let frame = Frame {
         inputs: inputs?,
         computation,

@@ -67,7 +67,7 @@ crate::operations! { family "reduction";
                 cx.give(0, shared(&x, &level, &total, &g)?);
                 Ok(())
             },
-        });
+        })?;
         finish_shape(out, &axes, keepdims)
     }
 }

@@ -61,7 +61,7 @@ pub(crate) fn squares_over(x: &Tensor, axes: &[usize], keepdims: bool) -> Result
     let out = reduced(Reduction::SumSquares, x, axes, x.dtype())?;
     let dims = if keepdims { out.shape().into() } else { dropped_dims(x.shape(), axes) };
     let out = out.relaid(crate::array::Layout::contiguous(&dims)?);
-    Ok(finish_batched(out, &[x], |_| Record {
+    finish_batched(out, &[x], |_| Record {
         name: "sum_of_squares",
         cost: 2.0 * move_cost(x),
         params: ShapeVec::from_slice(axes),
@@ -76,7 +76,7 @@ pub(crate) fn squares_over(x: &Tensor, axes: &[usize], keepdims: bool) -> Result
             cx.give(0, binary(&MULTIPLY, &twice, &x)?);
             Ok(())
         },
-    }))
+    })
 }
 
 pub(crate) fn need_elements(op: &'static str, x: &Tensor, axes: &[usize]) -> Result<()> {
@@ -111,7 +111,7 @@ pub(crate) fn extreme_over(
     axes: &[usize],
 ) -> Result<Tensor> {
     let out = reduced(op, x, axes, x.dtype())?;
-    Ok(finish_batched(out, &[x], |out| Record {
+    finish_batched(out, &[x], |out| Record {
         name,
         cost: 4.0 * move_cost(x),
         params: ShapeVec::from_slice(axes),
@@ -127,7 +127,7 @@ pub(crate) fn extreme_over(
             cx.give(0, binary(&MULTIPLY, &g, &share)?);
             Ok(())
         },
-    }))
+    })
 }
 
 /// Where the elements are the extreme: equal to it, or NaN as it is.
@@ -195,7 +195,7 @@ fn prod_over(x: &Tensor, axes: &[usize], keepdims: bool) -> Result<Tensor> {
                 Ok(())
             },
         }
-    });
+    })?;
     finish_shape(out, axes, keepdims)
 }
 

@@ -74,7 +74,7 @@ fn folded(op: Scan, x: &Tensor, axis: usize) -> Result<Tensor> {
 fn recurrence(a: &Tensor, b: &Tensor, axis: usize) -> Result<Tensor> {
     let out = Tensor::empty(b.shape(), b.dtype())?;
     kernels::scan::recurrence(a.view_of(), b.view_of(), axis, out.view_mut());
-    Ok(finish(out, &[a, b], |out| Record {
+    finish(out, &[a, b], |out| Record {
         name: "recurrence",
         cost: 6.0 * move_cost(out),
         params: axis,
@@ -90,7 +90,7 @@ fn recurrence(a: &Tensor, b: &Tensor, axis: usize) -> Result<Tensor> {
             cx.give(1, h);
             Ok(())
         },
-    }))
+    })
 }
 
 /// `h[i] = a[i + 1] h[i + 1] + b[i]`: what reaches place `i` from all places after it.
@@ -100,7 +100,7 @@ fn recurrence_from_end(a: &Tensor, b: &Tensor, axis: usize) -> Result<Tensor> {
 }
 
 pub(crate) fn cumulative_sum(x: &Tensor, axis: usize) -> Result<Tensor> {
-    Ok(finish_batched(folded(Scan::Sum, x, axis)?, &[x], |out| Record {
+    finish_batched(folded(Scan::Sum, x, axis)?, &[x], |out| Record {
         name: "cumsum",
         cost: 2.0 * move_cost(out),
         params: axis,
@@ -114,11 +114,11 @@ pub(crate) fn cumulative_sum(x: &Tensor, axis: usize) -> Result<Tensor> {
             cx.give(0, reversed(&from_end, axis)?);
             Ok(())
         },
-    }))
+    })
 }
 
 pub(crate) fn cumulative_product(x: &Tensor, axis: usize) -> Result<Tensor> {
-    Ok(finish(folded(Scan::Prod, x, axis)?, &[x], |out| Record {
+    finish(folded(Scan::Prod, x, axis)?, &[x], |out| Record {
         name: "cumprod",
         cost: 8.0 * move_cost(out),
         params: axis,
@@ -132,7 +132,7 @@ pub(crate) fn cumulative_product(x: &Tensor, axis: usize) -> Result<Tensor> {
             cx.give(0, binary(&MULTIPLY, &before(&y, axis)?, &after)?);
             Ok(())
         },
-    }))
+    })
 }
 
 /// From running products, the product of what stands before each place.
@@ -169,7 +169,7 @@ fn running_level(x: &Tensor, axis: usize) -> Result<[Tensor; 2]> {
 }
 
 fn cumulative_logsumexp(x: &Tensor, axis: usize) -> Result<Tensor> {
-    Ok(finish(folded(Scan::LogSum, x, axis)?, &[x], |out| Record {
+    finish(folded(Scan::LogSum, x, axis)?, &[x], |out| Record {
         name: "logcumsumexp",
         cost: 12.0 * move_cost(out),
         params: axis,
@@ -192,7 +192,7 @@ fn cumulative_logsumexp(x: &Tensor, axis: usize) -> Result<Tensor> {
             cx.give(0, binary(&MULTIPLY, &binary(&DIVIDE, &part, &sums)?, &after)?);
             Ok(())
         },
-    }))
+    })
 }
 
 /// Running extremes and the index of each: the last of equals, and a NaN stays.

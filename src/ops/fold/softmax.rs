@@ -45,7 +45,7 @@ fn along_backward(y: &Tensor, g: &Tensor, axis: usize, kernel: RowGradient) -> R
 }
 
 pub(crate) fn softmax_axis(x: &Tensor, axis: usize) -> Result<Tensor> {
-    Ok(finish_batched(along(x, axis, kernels::softmax::softmax)?, &[x], |out| Record {
+    finish_batched(along(x, axis, kernels::softmax::softmax)?, &[x], |out| Record {
         name: "softmax",
         cost: 6.0 * move_cost(out),
         params: axis,
@@ -64,11 +64,11 @@ pub(crate) fn softmax_axis(x: &Tensor, axis: usize) -> Result<Tensor> {
             cx.give(0, gradient);
             Ok(())
         },
-    }))
+    })
 }
 
 pub(crate) fn log_softmax_axis(x: &Tensor, axis: usize) -> Result<Tensor> {
-    Ok(finish_batched(along(x, axis, kernels::softmax::log_softmax)?, &[x], |out| Record {
+    finish_batched(along(x, axis, kernels::softmax::log_softmax)?, &[x], |out| Record {
         name: "log_softmax",
         cost: 6.0 * move_cost(out),
         params: axis,
@@ -87,7 +87,7 @@ pub(crate) fn log_softmax_axis(x: &Tensor, axis: usize) -> Result<Tensor> {
             cx.give(0, gradient);
             Ok(())
         },
-    }))
+    })
 }
 
 /// The loss of each row for class numbers (int64); the fused derivative needs two numbers per row.
@@ -97,7 +97,7 @@ pub(crate) fn class_losses(x: &Tensor, target: &Tensor, ignore: i64) -> Result<T
     let stats = Tensor::empty(&[target.size(), 2], x.dtype())?;
     let (view, classes) = (rows.view_of(), target.view_of());
     kernels::softmax::cross_entropy(view, classes, ignore, losses.view_mut(), stats.view_mut())?;
-    Ok(finish(losses, &[x], |_| Record {
+    finish(losses, &[x], |_| Record {
         name: "cross_entropy",
         cost: 4.0 * move_cost(x),
         params: ignore,
@@ -125,7 +125,7 @@ pub(crate) fn class_losses(x: &Tensor, target: &Tensor, ignore: i64) -> Result<T
             cx.give(0, gradient);
             Ok(())
         },
-    }))
+    })
 }
 
 /// `(softmax(x) - onehot(target)) g` in tensor operations; ignored rows are zero.

@@ -118,13 +118,16 @@ impl Call {
     }
 
     /// Records the node.
+    ///
+    /// # Errors
+    /// As [`graph::record`].
     pub fn record(
         self,
         rule: Box<dyn Rule<Tensor>>,
         saved: SavedValues<Tensor>,
         outputs: usize,
         flags: Flags,
-    ) -> Node {
+    ) -> Result<Node> {
         let rule = RuleRef::Boxed(rule);
         graph::record(rule, self.edges, saved, outputs as u32, COST_NS, flags)
     }

@@ -121,7 +121,7 @@ fn finish<F: Function>(
         inputs: inputs.iter().map(|x| Spec::of(x)).collect(),
         outputs: raws.iter().map(Spec::of).collect(),
     };
-    let node = call.record(Box::new(rule), saved, raws.len(), Flags::NONE);
+    let node = call.record(Box::new(rule), saved, raws.len(), Flags::NONE)?;
     let attach = |(k, y): (usize, &Tensor)| {
         if varies[k] { output(&node, y, k, inputs.iter().copied()) } else { y.detach() }
     };

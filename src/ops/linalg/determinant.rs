@@ -88,7 +88,7 @@ fn cofactors(a: &Tensor, d: &Tensor, again: bool) -> Result<Tensor> {
 fn determinants(a: &Tensor) -> Result<Tensor> {
     let out = Tensor::empty(lead(a), a.dtype())?;
     kernels::linalg::det(a.view_of(), out.view_mut());
-    Ok(finish(out, &[a], |out| Record {
+    finish(out, &[a], |out| Record {
         name: "det",
         cost: cost(a, 2.0),
         params: (),
@@ -102,7 +102,7 @@ fn determinants(a: &Tensor) -> Result<Tensor> {
             cx.give(0, mul(&each(&g)?, &slopes)?);
             Ok(())
         },
-    }))
+    })
 }
 
 crate::operations! { family "linear algebra";
@@ -128,7 +128,7 @@ crate::operations! { family "linear algebra";
                 cx.give(0, times_inverse_transposed("slogdet", &g, &a)?);
                 Ok(())
             },
-        });
+        })?;
         let log = outs.pop().unwrap_or_else(|| sign.clone());
         Ok((sign, log))
     }

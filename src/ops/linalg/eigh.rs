@@ -51,7 +51,7 @@ fn decomposed(op: &'static str, a: &Tensor, triangle: &str) -> Result<(Tensor, T
             cx.give(0, symmetric(&mm(&mm(&v, &core)?, &t(&v)?)?)?);
             Ok(())
         },
-    });
+    })?;
     let v = outs.pop();
     outs.pop().zip(v).ok_or_else(|| {
         Box::new(Error::Internal { op: op.into(), what: "a factor is missing".into() })

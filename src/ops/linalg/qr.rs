@@ -66,7 +66,7 @@ fn reduced(a: &Tensor) -> Result<(Tensor, Tensor)> {
         params: (),
         saved: smallvec![Saved::output(&outs[0], 0), Saved::output(&outs[1], 1)],
         backward: |(), cx| gradient(cx),
-    });
+    })?;
     let r = outs.pop();
     outs.pop().zip(r).ok_or_else(|| {
         Box::new(Error::Internal { op: "qr".into(), what: "a factor is missing".into() })
@@ -108,7 +108,7 @@ pub(super) fn complete(op: &'static str, u: &Tensor) -> Result<Tensor> {
     }
     let out = Tensor::empty(&with_last(u, &[rows(u), rows(u)]), u.dtype())?;
     kernels::linalg::complete(u.view_of(), out.view_mut());
-    Ok(finish(out, &[u], |out| Record {
+    finish(out, &[u], |out| Record {
         name: "complete",
         cost: cost(out, 2.0),
         params: (op, known),
@@ -125,7 +125,7 @@ pub(super) fn complete(op: &'static str, u: &Tensor) -> Result<Tensor> {
             cx.give(0, sub(&gu, &mm(&rest, &mm(&t(&g_rest)?, &u)?)?)?);
             Ok(())
         },
-    }))
+    })
 }
 
 crate::operations! { family "linear algebra";

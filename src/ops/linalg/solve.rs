@@ -21,7 +21,7 @@ use crate::tensor::Tensor;
 pub(super) fn inverse(op: &'static str, a: &Tensor) -> Result<Tensor> {
     let out = Tensor::empty(a.shape(), a.dtype())?;
     kernels::linalg::inverse(a.view_of(), out.view_mut()).map_err(|i| singular(op, a, i))?;
-    Ok(finish_batched(out, &[a], |out| Record {
+    finish_batched(out, &[a], |out| Record {
         name: "inv",
         cost: cost(a, 2.0),
         params: (),
@@ -34,7 +34,7 @@ pub(super) fn inverse(op: &'static str, a: &Tensor) -> Result<Tensor> {
             cx.give(0, negative(&mm(&mm(&y, &g)?, &y)?)?);
             Ok(())
         },
-    }))
+    })
 }
 
 /// Solutions of float systems whose stacks have one shape.
@@ -42,7 +42,7 @@ fn solved(a: &Tensor, b: &Tensor) -> Result<Tensor> {
     let out = Tensor::empty(b.shape(), b.dtype())?;
     kernels::linalg::solve(a.view_of(), b.view_of(), out.view_mut())
         .map_err(|i| singular("solve", a, i))?;
-    Ok(finish(out, &[a, b], |out| Record {
+    finish(out, &[a, b], |out| Record {
         name: "solve",
         cost: cost(a, 2.0),
         params: (),
@@ -58,7 +58,7 @@ fn solved(a: &Tensor, b: &Tensor) -> Result<Tensor> {
             cx.give(1, gb);
             Ok(())
         },
-    }))
+    })
 }
 
 /// How a triangular matrix is read.
@@ -75,7 +75,7 @@ pub(super) fn solved_triangular(a: &Tensor, b: &Tensor, how: Reading) -> Result<
     let flags = (how.lower, how.transposed, how.unit);
     kernels::linalg::solve_triangular(a.view_of(), b.view_of(), out.view_mut(), flags)
         .map_err(|i| singular("solve_triangular", a, i))?;
-    Ok(finish(out, &[a, b], |out| Record {
+    finish(out, &[a, b], |out| Record {
         name: "solve_triangular",
         cost: cost(a, 1.0),
         params: how,
@@ -99,7 +99,7 @@ pub(super) fn solved_triangular(a: &Tensor, b: &Tensor, how: Reading) -> Result<
             cx.give(1, gb);
             Ok(())
         },
-    }))
+    })
 }
 
 /// Runs a solver on `a` and a right-hand side that is a vector (1 axis) or matrices.

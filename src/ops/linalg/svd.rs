@@ -159,7 +159,7 @@ pub(super) fn reduced(op: &'static str, a: &Tensor) -> Result<[Tensor; 3]> {
             Saved::output(&outs[2], 2)
         ],
         backward: |(), cx| gradient(cx),
-    });
+    })?;
     outs.try_into().map_err(|_| {
         Box::new(Error::Internal { op: op.into(), what: "a factor is missing".into() })
     })
@@ -185,7 +185,7 @@ pub(super) fn pseudo_inverse(a: &Tensor, cutoff: f64) -> Result<Tensor> {
     let reciprocal = where_(&kept, &Operand::Tensor(safe.reciprocal()?), &number(0.0))?;
     let out = mm(&mul(&t(&vt)?, &across(&reciprocal)?)?, &t(&u)?)?;
     let free = [rank_below(&kept, rows(a))?, rank_below(&kept, columns(a))?];
-    Ok(finish(out, &[a], |out| Record {
+    finish(out, &[a], |out| Record {
         name: "pinv",
         cost: cost(a, 6.0),
         params: free,
@@ -213,7 +213,7 @@ pub(super) fn pseudo_inverse(a: &Tensor, cutoff: f64) -> Result<Tensor> {
             cx.give(0, total);
             Ok(())
         },
-    }))
+    })
 }
 
 /// The relative size below which singular values count as zero, unless the caller says otherwise.

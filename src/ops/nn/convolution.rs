@@ -50,7 +50,7 @@ fn convolved(g: &Geometry, x: &Tensor, w: &Tensor, bias: Option<&Tensor>) -> Res
     )?;
     let mut inputs: SmallVec<[&Tensor; 3]> = smallvec![&x, &w];
     inputs.extend(&bias);
-    Ok(finish(out, &inputs, |_| Record {
+    finish(out, &inputs, |_| Record {
         name: "conv2d",
         cost: 2.0 * cost(g),
         params: *g,
@@ -75,7 +75,7 @@ fn convolved(g: &Geometry, x: &Tensor, w: &Tensor, bias: Option<&Tensor>) -> Res
             }
             Ok(())
         },
-    }))
+    })
 }
 
 /// Results spread back over images: the derivative of `convolved` by the images.
@@ -83,7 +83,7 @@ fn spread(g: &Geometry, y: &Tensor, w: &Tensor) -> Result<Tensor> {
     let (y, w) = (y.contiguous()?, w.contiguous()?);
     let out = Tensor::empty(&image_dims(g), y.dtype())?;
     convolution::spread(g, y.view_of(), w.view_of(), out.view_mut())?;
-    Ok(finish(out, &[&y, &w], |_| Record {
+    finish(out, &[&y, &w], |_| Record {
         name: "conv_transpose2d",
         cost: 2.0 * cost(g),
         params: *g,
@@ -102,7 +102,7 @@ fn spread(g: &Geometry, y: &Tensor, w: &Tensor) -> Result<Tensor> {
             }
             Ok(())
         },
-    }))
+    })
 }
 
 /// Sums of products of images and results: the derivative of `convolved` by the kernels.
@@ -110,7 +110,7 @@ fn correlated(g: &Geometry, x: &Tensor, y: &Tensor) -> Result<Tensor> {
     let (x, y) = (x.contiguous()?, y.contiguous()?);
     let out = Tensor::empty(&kernel_dims(g), x.dtype())?;
     convolution::correlate(g, x.view_of(), y.view_of(), out.view_mut())?;
-    Ok(finish(out, &[&x, &y], |_| Record {
+    finish(out, &[&x, &y], |_| Record {
         name: "correlate2d",
         cost: 2.0 * cost(g),
         params: *g,
@@ -129,7 +129,7 @@ fn correlated(g: &Geometry, x: &Tensor, y: &Tensor) -> Result<Tensor> {
             }
             Ok(())
         },
-    }))
+    })
 }
 
 /// Input, weight and bias in one float dtype, with a batch axis and two spatial axes.

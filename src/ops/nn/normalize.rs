@@ -122,7 +122,7 @@ fn normalized(
         stats.view_mut(),
     );
     let inputs: SmallVec<[&Tensor; 3]> = [Some(x), weight, bias].into_iter().flatten().collect();
-    Ok(finish(y, &inputs, |_| Record {
+    finish(y, &inputs, |_| Record {
         name: "normalize",
         cost: 4.0 * move_cost(x),
         params: Params { eps, centred, weight: weight.is_some(), bias: bias.is_some() },
@@ -132,7 +132,7 @@ fn normalized(
             Saved::value(&stats),
         ],
         backward: gradient,
-    }))
+    })
 }
 
 /// `y weight + bias`, both broadcast.

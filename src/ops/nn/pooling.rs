@@ -40,10 +40,10 @@ fn taken(g: &Geometry, x: &Tensor, places: &Tensor) -> Result<Tensor> {
     let x = x.contiguous()?;
     let out = Tensor::empty(&result_dims(g), x.dtype())?;
     pooling::take(g, x.view_of(), places.view_of(), out.view_mut());
-    Ok(recorded_take(g, &x, places, out))
+    recorded_take(g, &x, places, out)
 }
 
-fn recorded_take(g: &Geometry, x: &Tensor, places: &Tensor, out: Tensor) -> Tensor {
+fn recorded_take(g: &Geometry, x: &Tensor, places: &Tensor, out: Tensor) -> Result<Tensor> {
     finish(out, &[x], |_| Record {
         name: "max_pool2d",
         cost: move_cost(x),
@@ -65,7 +65,7 @@ fn put(g: &Geometry, y: &Tensor, places: &Tensor) -> Result<Tensor> {
     let y = y.contiguous()?;
     let out = Tensor::zeros(&image_dims(g), y.dtype())?;
     pooling::put(g, y.view_of(), places.view_of(), out.view_mut());
-    Ok(finish(out, &[&y], |_| Record {
+    finish(out, &[&y], |_| Record {
         name: "max_unpool2d",
         cost: move_cost(&y),
         params: *g,
@@ -78,7 +78,7 @@ fn put(g: &Geometry, y: &Tensor, places: &Tensor) -> Result<Tensor> {
             cx.give(0, gy);
             Ok(())
         },
-    }))
+    })
 }
 
 /// The sums of windows.
@@ -89,7 +89,7 @@ fn summed(g: &Geometry, x: &Tensor) -> Result<Tensor> {
         return Tensor::zeros(&result_dims(g), x.dtype());
     }
     pooling::sums(g, x.view_of(), out.view_mut());
-    Ok(finish(out, &[&x], |_| Record {
+    finish(out, &[&x], |_| Record {
         name: "avg_pool2d",
         cost: cost(g),
         params: *g,
@@ -101,7 +101,7 @@ fn summed(g: &Geometry, x: &Tensor) -> Result<Tensor> {
             cx.give(0, spread(g, &gy)?);
             Ok(())
         },
-    }))
+    })
 }
 
 /// Elements added to their windows: the adjoint of `summed`.
@@ -109,7 +109,7 @@ fn spread(g: &Geometry, y: &Tensor) -> Result<Tensor> {
     let y = y.contiguous()?;
     let out = Tensor::zeros(&image_dims(g), y.dtype())?;
     pooling::spread(g, y.view_of(), out.view_mut());
-    Ok(finish(out, &[&y], |_| Record {
+    finish(out, &[&y], |_| Record {
         name: "avg_unpool2d",
         cost: cost(g),
         params: *g,
@@ -121,7 +121,7 @@ fn spread(g: &Geometry, y: &Tensor) -> Result<Tensor> {
             cx.give(0, summed(g, &gx)?);
             Ok(())
         },
-    }))
+    })
 }
 
 /// What a call of a pooling operation gives beside the input.
@@ -181,7 +181,7 @@ fn max_pool(x: &Tensor, call: &Call<'_>, indices: bool) -> Result<OneOrTuple> {
         return Err(unfit(call.op, "windows without elements".into(), "give images with elements"));
     }
     pooling::largest(&g, x.view_of(), out.view_mut(), places.view_mut());
-    let largest = reshape_dims(&recorded_take(&g, &x, &places, out), &dims)?;
+    let largest = reshape_dims(&recorded_take(&g, &x, &places, out)?, &dims)?;
     Ok(if indices {
         OneOrTuple::Tuple(vec![largest, reshape_dims(&places, &dims)?])
     } else {

@@ -140,7 +140,7 @@ pub fn axpby(alpha: f64, x: &Tensor, beta: f64, y: &Tensor) -> Result<Tensor> {
     let (x, y) = settle(x, y)?;
     let out = Tensor::empty(x.shape(), x.dtype())?;
     add_scaled(alpha, &x, beta, &y, &out);
-    Ok(finish(out, &[&x, &y], |out| Record {
+    finish(out, &[&x, &y], |out| Record {
         name: "add",
         cost: 2.0 * move_cost(out),
         params: Params { attributes: Attributes::Add { alpha, beta }, dims: ShapeVec::new() },
@@ -160,7 +160,7 @@ pub fn axpby(alpha: f64, x: &Tensor, beta: f64, y: &Tensor) -> Result<Tensor> {
             }
             Ok(())
         },
-    }))
+    })
 }
 
 /// The contraction that `rule` describes. Derivatives: contractions of `g` with the other operand.
@@ -186,7 +186,7 @@ pub fn gemm(a: &Tensor, b: &Tensor, rule: Gemm) -> Result<Tensor> {
     let (a, b) = settle(a, b)?;
     let (a, b) = (&*a, &*b);
     let (out, cost) = contract(a, b, &rule)?;
-    Ok(finish(out, &[a, b], |_| Record {
+    finish(out, &[a, b], |_| Record {
         name: "gemm",
         cost: 2.0 * cost,
         params: Params {
@@ -201,7 +201,7 @@ pub fn gemm(a: &Tensor, b: &Tensor, rule: Gemm) -> Result<Tensor> {
             if a.requires_grad() { Saved::input(b, 1) } else { Saved::None }
         ],
         backward: gemm_backward,
-    }))
+    })
 }
 
 fn gemm_backward(params: &Params, cx: &mut Cx<'_>) -> Result<()> {
@@ -273,7 +273,7 @@ pub fn add_fiber(
     } else {
         add_scaled(alpha, &spread, beta, &tensor, &out);
     }
-    Ok(finish(out, &[&fiber, &tensor], |out| Record {
+    finish(out, &[&fiber, &tensor], |out| Record {
         name: "add_fiber",
         cost: 2.0 * move_cost(out),
         params: Params {
@@ -296,7 +296,7 @@ pub fn add_fiber(
             }
             Ok(())
         },
-    }))
+    })
 }
 
 /// Fills `out` with `alpha x + beta y`; operands and `out` agree in shape and dtype.
@@ -335,7 +335,7 @@ pub fn sum_fiber(x: &Tensor, place: Fiber, alpha: f64) -> Result<Tensor> {
         (0..x.ndim() - place.batch_ndim).filter(|&axis| axis != place.axis).collect();
     let out = sum_over(&x.detach(), &axes, false)?;
     scale(&out, alpha);
-    Ok(finish(out, &[&x], |_| Record {
+    finish(out, &[&x], |_| Record {
         name: "sum_fiber",
         cost: move_cost(&x),
         params: Params {
@@ -353,5 +353,5 @@ pub fn sum_fiber(x: &Tensor, place: Fiber, alpha: f64) -> Result<Tensor> {
             cx.give(0, fiber.spread(&times(&g, alpha)?, &params.dims)?);
             Ok(())
         },
-    }))
+    })
 }

@@ -8,7 +8,7 @@ use crate::error::{Error, Result};
 use crate::kernels;
 use crate::ops::core::declare::Scalar;
 use crate::ops::core::structured::{Record, SavedList, finish_batched, move_cost};
-use crate::tensor::Tensor;
+use crate::tensor::{Marks, Tensor};
 
 /// An empty list with room for `n` elements; an error where the system refuses the memory.
 pub(crate) fn room<T>(n: usize) -> Result<Vec<T>> {
@@ -68,15 +68,20 @@ impl Tensor {
         }
     }
 
-    /// The same elements in C order: this tensor if they are already, else a recorded copy.
+    /// The same elements in C order: this tensor if they are already, else a recorded copy. Whether it is a copy follows
+    /// from strides alone, so that the copy of a tensor made in inference mode counts as made there, too.
     pub fn contiguous(&self) -> Result<Tensor> {
-        if self.is_contiguous() { Ok(self.clone()) } else { self.copied("contiguous") }
+        if self.is_contiguous() {
+            return Ok(self.clone());
+        }
+        let copy = self.copied("contiguous")?;
+        Ok(if self.is_inference() { copy.marked(Marks::INFERENCE) } else { copy })
     }
 
     /// A copy with storage of its own, recorded as the identity.
     pub(crate) fn copied(&self, name: &'static str) -> Result<Tensor> {
         let out = self.duplicate()?;
-        Ok(finish_batched(out, &[self], |out| Record {
+        finish_batched(out, &[self], |out| Record {
             name,
             cost: move_cost(out),
             params: (),
@@ -87,7 +92,7 @@ impl Tensor {
                 }
                 Ok(())
             },
-        }))
+        })
     }
 
     /// This tensor's data where nobody else holds it: in place if that is so already, else a copy.

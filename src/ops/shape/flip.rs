@@ -22,7 +22,7 @@ pub(crate) fn flip_axes(x: &Tensor, axes: &[usize]) -> Result<Tensor> {
         layout.slice(axis, n.saturating_sub(1), -1, n)
     };
     let out = x.with_layout(axes.iter().fold(x.layout().clone(), reverse));
-    Ok(finish_batched(out, &[x], |_| Record {
+    finish_batched(out, &[x], |_| Record {
         name: "flip",
         cost: VIEW_COST,
         params: ShapeVec::from_slice(axes),
@@ -34,7 +34,7 @@ pub(crate) fn flip_axes(x: &Tensor, axes: &[usize]) -> Result<Tensor> {
             cx.give(0, flip_axes(&g, &shifted(cx, axes))?);
             Ok(())
         },
-    }))
+    })
 }
 
 /// The elements moved on along axes, each named once, by shifts within them; those that leave come in at the front.
@@ -59,7 +59,7 @@ fn rolled(x: &Tensor, moves: &[(usize, usize)]) -> Result<Tensor> {
 /// Rolled along several axes.
 fn roll_axes(x: &Tensor, moves: &[(usize, usize)]) -> Result<Tensor> {
     let out = rolled(x, moves)?;
-    Ok(finish_batched(out, &[x], |out| Record {
+    finish_batched(out, &[x], |out| Record {
         name: "roll",
         cost: move_cost(out),
         params: moves
@@ -76,7 +76,7 @@ fn roll_axes(x: &Tensor, moves: &[(usize, usize)]) -> Result<Tensor> {
             cx.give(0, roll_axes(&g, &back)?);
             Ok(())
         },
-    }))
+    })
 }
 
 /// Shifts and axes paired, one of them repeated where it stands alone; `(axis, shift)` with shifts in range.

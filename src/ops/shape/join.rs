@@ -56,7 +56,7 @@ pub(crate) fn join(pieces: &[Tensor], axis: usize) -> Result<Tensor> {
         start += len;
     }
     let inputs: SmallVec<[&Tensor; 8]> = pieces.iter().collect();
-    Ok(finish_batched(out, &inputs, |out| Record {
+    finish_batched(out, &inputs, |out| Record {
         name: "concatenate",
         cost: move_cost(out),
         params: (axis, pieces.iter().map(|p| p.shape()[axis]).collect::<ShapeVec>()),
@@ -74,7 +74,7 @@ pub(crate) fn join(pieces: &[Tensor], axis: usize) -> Result<Tensor> {
             }
             Ok(())
         },
-    }))
+    })
 }
 
 /// The tensors with at least so many dimensions, as NumPy's stacking functions see them.

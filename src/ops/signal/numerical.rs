@@ -64,7 +64,7 @@ fn correlate(a: &Tensor, v: &Tensor) -> Result<Tensor> {
     let out = Tensor::empty(&[n - m + 1, 1], a.dtype())?;
     kernels::matmul(windows.view_of(), column.view_of(), &out.view_mut());
     let out = out.relaid(crate::array::Layout::contiguous(&[n - m + 1])?);
-    Ok(finish(out, &[a, v], |out| Record {
+    finish(out, &[a, v], |out| Record {
         name: "convolve",
         cost: 2.0 * move_cost(out) * m as f32,
         params: (),
@@ -82,7 +82,7 @@ fn correlate(a: &Tensor, v: &Tensor) -> Result<Tensor> {
             }
             Ok(())
         },
-    }))
+    })
 }
 
 /// `out[k] = sum_j a[k - j] v[j]` wherever both have elements.
@@ -91,7 +91,7 @@ fn convolve_full(a: &Tensor, v: &Tensor) -> Result<Tensor> {
     let (x, y) = (a.detach().contiguous()?, v.detach().contiguous()?);
     let out = Tensor::zeros(&[n + m - 1], a.dtype())?;
     kernels::convolve::convolve(x.view_of(), y.view_of(), out.view_mut());
-    Ok(finish(out, &[a, v], |out| Record {
+    finish(out, &[a, v], |out| Record {
         name: "convolve",
         cost: 2.0 * move_cost(out) * m as f32,
         params: (),
@@ -109,7 +109,7 @@ fn convolve_full(a: &Tensor, v: &Tensor) -> Result<Tensor> {
             }
             Ok(())
         },
-    }))
+    })
 }
 
 /// The knots and values left of each place, as pairs `(x0, x1)`, `(f0, f1)`.

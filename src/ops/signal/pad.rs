@@ -78,7 +78,7 @@ fn bordered(x: &Tensor, widths: &Widths, value: &Tensor) -> Result<Tensor> {
     kernels::copy(whole.view_of(), out.view_mut());
     kernels::copy(x.view_of(), inner.view_mut());
     drop(inner);
-    Ok(finish_batched(out, &[x], |out| Record {
+    finish_batched(out, &[x], |out| Record {
         name: "pad",
         cost: move_cost(out),
         params: steps,
@@ -90,7 +90,7 @@ fn bordered(x: &Tensor, widths: &Widths, value: &Tensor) -> Result<Tensor> {
             cx.give(0, view_through(&g, "pad", steps_of(cx, steps).into_owned())?);
             Ok(())
         },
-    }))
+    })
 }
 
 /// A border with a value per axis and side, `values` of shape `(axes, 2)`; later axes own the corners.
@@ -153,7 +153,7 @@ fn extended(x: &Tensor, widths: &Widths, beyond: Beyond) -> Result<Tensor> {
             kernels::copy(source.view_of(), target.view_mut());
         }
     }
-    Ok(finish(out, &[x], |out| Record {
+    finish(out, &[x], |out| Record {
         name: "pad",
         cost: 2.0 * move_cost(out),
         params: (shown, ShapeVec::from_slice(x.shape())),
@@ -168,7 +168,7 @@ fn extended(x: &Tensor, widths: &Widths, beyond: Beyond) -> Result<Tensor> {
             cx.give(0, g);
             Ok(())
         },
-    }))
+    })
 }
 
 /// `(before, after)` for every axis, from what broadcasts to one row per axis.

@@ -9,7 +9,6 @@ use pyo3::prelude::*;
 use pyo3::types::PyDict;
 
 use crate::array::Storage;
-use crate::bindings::call::dispatch::tensor_by_name;
 use crate::bindings::errors::{bad_type, python, to_python};
 use crate::bindings::exchange::dlpack::format::{
     CPU, DlTensor, IS_COPIED, Legacy, Managed, READ_ONLY, Versioned, refused,
@@ -17,7 +16,7 @@ use crate::bindings::exchange::dlpack::format::{
 use crate::bindings::tensor::PyTensor;
 use crate::error::Error;
 use crate::graph::grad_enabled;
-use crate::ops::core::declare::Arg;
+use crate::ops::shape::create;
 use crate::tensor::Tensor;
 
 /// What a capsule of ours points to; the managed part stands first.
@@ -162,9 +161,10 @@ impl PyTensor {
             Wish::Share => (writable(tensor)?, 0, true),
             _ => (duplicate(tensor)?, IS_COPIED, false),
         };
-        match versioned {
-            true => capsule_of::<Versioned>(py, &source, flags, counted),
-            false => capsule_of::<Legacy>(py, &source, flags, counted),
+        if versioned {
+            capsule_of::<Versioned>(py, &source, flags, counted)
+        } else {
+            capsule_of::<Legacy>(py, &source, flags, counted)
         }
     }
 
@@ -177,9 +177,10 @@ impl PyTensor {
 /// The tensor, as memory that others are going to write to.
 fn writable(tensor: &Tensor) -> PyResult<Tensor> {
     if tensor.requires_grad() || !tensor.storage().is_writable() {
-        let what = match tensor.requires_grad() {
-            true => "the tensor requires grad, and writing to it elsewhere would falsify gradients",
-            false => "the memory is a read-only array's",
+        let what = if tensor.requires_grad() {
+            "the tensor requires grad, and writing to it elsewhere would falsify gradients"
+        } else {
+            "the memory is a read-only array's"
         };
         return Err(refused("__dlpack__", what, "leave copy=False out, or share t.clone()"));
     }
@@ -190,5 +191,5 @@ fn writable(tensor: &Tensor) -> PyResult<Tensor> {
 }
 
 pub(super) fn duplicate(tensor: &Tensor) -> PyResult<Tensor> {
-    tensor_by_name("clone", &mut [Arg::Tensor(tensor.detach())])
+    python(create::clone_(&tensor.detach()))
 }

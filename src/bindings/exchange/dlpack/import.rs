@@ -13,8 +13,7 @@ use pyo3::prelude::*;
 use pyo3::types::{PyCapsule, PyDict};
 
 use crate::array::{Access, Layout, ShapeVec, Storage};
-use crate::bindings::call::convert::type_name;
-use crate::bindings::errors::{bad_type, to_python};
+use crate::bindings::errors::{bad_type, to_python, type_name};
 use crate::bindings::exchange::dlpack::export::duplicate;
 use crate::bindings::exchange::dlpack::format::{
     CPU, DlTensor, LEGACY, Legacy, Managed, READ_ONLY, VERSION, VERSIONED, Versioned, refused,
@@ -106,9 +105,8 @@ fn adopt<M: Managed>(content: Taken<M>, access: Access) -> PyResult<Tensor> {
     let (tensor, dims, steps) = unsafe {
         let tensor = content.0.as_ref().tensor();
         let ndim = tensor.ndim.max(0) as usize;
-        let list = |p: *mut i64| match ndim == 0 || p.is_null() {
-            true => None,
-            false => Some(std::slice::from_raw_parts(p, ndim)),
+        let list = |p: *mut i64| {
+            if ndim == 0 || p.is_null() { None } else { Some(std::slice::from_raw_parts(p, ndim)) }
         };
         (tensor, list(tensor.shape).unwrap_or_default(), list(tensor.strides))
     };
