@@ -11,10 +11,10 @@ use smallvec::SmallVec;
 use crate::bindings::call::entry::existing_dict;
 use crate::bindings::errors::{python, to_python};
 use crate::bindings::function::arguments::Arguments;
-use crate::bindings::function::context::{FunctionContext, Marks, Told, Waiting};
+use crate::bindings::function::context::{Declared, FunctionContext, MarkedTensors, ToSave};
 use crate::bindings::function::form::Form;
 use crate::bindings::function::outputs::{Outputs, as_tensor};
-use crate::bindings::function::rule::{Target, Trampoline};
+use crate::bindings::function::rule::{Callee, Trampoline};
 use crate::bindings::function::saved::{Originals, original};
 use crate::bindings::function::tree::Tree;
 use crate::bindings::graph::collect::Counted;
@@ -22,7 +22,7 @@ use crate::bindings::tensor::{PyTensor, wrap};
 use crate::error::Error;
 use crate::graph::{Flags, ModeGuard, SavedValues};
 use crate::ops::change::inplace;
-use crate::ops::function::{Call, Keep, Kept, Spec, output};
+use crate::ops::function::{Call, SavedKind, SavedRole, Spec, output};
 use crate::tensor::{Edge, Node, Tensor, Write};
 
 /// A call that is being made.
@@ -30,16 +30,16 @@ pub(super) struct Job<'a, 'py> {
     pub(super) form: &'a Form,
     pub(super) arguments: Arguments<'py>,
     /// What backward is called on.
-    pub(super) target: Target,
+    pub(super) callee: Callee,
     /// Document 000's rules.
     pub(super) strict: bool,
 }
 
 /// What becomes of an output.
 #[derive(Clone, Copy, PartialEq, Eq)]
-enum Fate {
+enum OutputKind {
     /// A fresh tensor under the node's edge.
-    Varies,
+    Differentiable,
     /// An argument changed in place: the same object, moved to the node.
     Dirty,
     /// An argument, or a tensor with a history of its own: a fresh tensor outside the graph.
@@ -48,30 +48,30 @@ enum Fate {
     Constant,
 }
 
-type Fates = SmallVec<[Fate; 2]>;
+type OutputKinds = SmallVec<[OutputKind; 2]>;
 /// Of the tensor arguments before forward ran.
 type Versions = SmallVec<[u32; 3]>;
 
 /// What the node will keep.
 #[derive(Default)]
-struct Saving {
+struct SavedEntries {
     values: SavedValues<Tensor>,
-    kept: SmallVec<[Kept; 4]>,
+    saved_kinds: SmallVec<[SavedKind; 4]>,
     originals: Originals,
 }
 
-impl Saving {
-    fn push(&mut self, keep: Keep, ob: &Bound<'_, PyAny>) {
+impl SavedEntries {
+    fn push(&mut self, role: SavedRole, ob: &Bound<'_, PyAny>) {
         let Some(tensor) = as_tensor(ob) else {
             self.values.push(crate::graph::Saved::None);
             self.originals.push(None);
-            return self.kept.push(Kept::Nothing);
+            return self.saved_kinds.push(SavedKind::Nothing);
         };
         // An output that the caller receives is another object than the one that forward saved.
-        let fresh = matches!(keep, Keep::Output(_));
+        let fresh = matches!(role, SavedRole::Output(_));
         self.originals.push(if fresh { None } else { original(ob, tensor) });
-        self.values.push(keep.save(tensor));
-        self.kept.push(keep.kept(tensor));
+        self.values.push(role.save(tensor));
+        self.saved_kinds.push(role.kind(tensor));
     }
 }
 
@@ -98,56 +98,63 @@ impl<'py> Job<'_, 'py> {
             // A note is a courtesy: an exception that takes none is raised without it.
             let _ = raised.add_note(py, format!("raised in the forward of {op}").as_str());
         })?;
-        let many = self.strict && !matches!(self.target, Target::Op { .. });
+        let many = self.strict && !matches!(self.callee, Callee::Op { .. });
         let outputs =
             if many { Outputs::strict(op, &returned)? } else { Outputs::find(op, &returned)? };
-        let told = context.get().take_told(call.recorded());
-        self.check_versions(&call, &before, &told.marks)?;
-        let fates = self.fates(&call, &outputs, &told.marks, &before)?;
-        if fates.iter().any(|fate| matches!(fate, Fate::Varies | Fate::Dirty)) && call.recorded() {
-            return self.record(call, &context, told, &returned, outputs, &fates);
+        let declared = context.get().take_declared(call.recorded());
+        self.check_versions(&call, &before, &declared.marks)?;
+        let kinds = self.kinds(&call, &outputs, &declared.marks, &before)?;
+        if kinds.iter().any(|kind| matches!(kind, OutputKind::Differentiable | OutputKind::Dirty))
+            && call.recorded()
+        {
+            return self.record(call, &context, declared, &returned, outputs, &kinds);
         }
         build(py, &outputs.tree, &returned, &mut |k| {
             let y = &outputs.tensors[k];
-            match fates[k] {
-                Fate::Alias => Ok(wrap(py, outputs.tensor(k)?.apart())?.unbind()),
+            match kinds[k] {
+                OutputKind::Alias => Ok(wrap(py, outputs.tensor(k)?.apart())?.unbind()),
                 _ => Ok(y.clone().unbind()),
             }
         })
     }
 
     /// Decides what each output becomes.
-    fn fates(
+    fn kinds(
         &self,
         call: &Call,
         outputs: &Outputs<'py>,
-        marks: &Marks,
+        marks: &MarkedTensors,
         before: &Versions,
-    ) -> PyResult<Fates> {
-        let mut fates = Fates::new();
+    ) -> PyResult<OutputKinds> {
+        let mut kinds = OutputKinds::new();
         for (k, y) in outputs.tensors.iter().enumerate() {
             let tensor = outputs.tensor(k)?;
             let listed = |list: &[Py<PyAny>]| list.iter().any(|ob| ob.is(y));
             let varies = call.recorded() && tensor.dtype().is_float() && !listed(&marks.constants);
             let argument = self.arguments.position(y.as_any().as_unbound()).is_some();
-            fates.push(if listed(&marks.dirty) {
-                Fate::Dirty
+            kinds.push(if listed(&marks.dirty) {
+                OutputKind::Dirty
             } else if varies {
-                Fate::Varies
+                OutputKind::Differentiable
             } else if argument || tensor.requires_grad() {
-                Fate::Alias
+                OutputKind::Alias
             } else {
-                Fate::Constant
+                OutputKind::Constant
             });
         }
         for dirty in &marks.dirty {
             self.check_dirty(call, outputs, dirty, before)?;
         }
-        Ok(fates)
+        Ok(kinds)
     }
 
     /// Refuses a change of an argument that forward did not declare: its gradient would be that of another value.
-    fn check_versions(&self, call: &Call, before: &Versions, marks: &Marks) -> PyResult<()> {
+    fn check_versions(
+        &self,
+        call: &Call,
+        before: &Versions,
+        marks: &MarkedTensors,
+    ) -> PyResult<()> {
         let changed = |i: usize, x: &Tensor| {
             let declared = || marks.dirty.iter().filter_map(|ob| self.arguments.position(ob));
             let tensor = |k: usize| as_tensor(&self.arguments.tensors[k]);
@@ -208,39 +215,39 @@ impl<'py> Job<'_, 'py> {
         self,
         call: Call,
         context: &Bound<'py, FunctionContext>,
-        told: Told,
+        declared: Declared,
         returned: &Bound<'py, PyAny>,
         outputs: Outputs<'py>,
-        fates: &Fates,
+        kinds: &OutputKinds,
     ) -> PyResult<Bound<'py, PyAny>> {
         let py = context.py();
         if !self.form.differentiable {
             return Err(self.no_backward());
         }
-        let saving = self.save(context, told.waiting, &outputs, fates)?;
+        let entries = self.save(context, declared.to_save, &outputs, kinds)?;
         let Outputs { tensors, tree } = outputs;
         let (strict, form) = (self.strict, self.form);
         let tree = (!matches!(tree, Tree::Tensor(_))).then(|| Arc::new(tree));
         let rule = Trampoline {
             name: self.form.name.clone(),
-            target: self.target,
+            callee: self.callee,
             context: context.clone().unbind(),
             slots: self.arguments.slots,
             inputs: self.arguments.tensors.iter().filter_map(as_tensor).map(Spec::of).collect(),
             outputs: tensors.iter().filter_map(as_tensor).map(Spec::of).collect(),
             tree: tree.clone(),
-            kept: saving.kept,
-            raw_absent: told.raw_absent,
+            saved_kinds: entries.saved_kinds,
+            raw_absent: declared.raw_absent,
             strict: self.strict,
             _counted: Counted::new(),
         };
-        let node = call.record(Box::new(rule), saving.values, tensors.len(), Flags::FOREIGN)?;
-        context.get().settle(node.id(), saving.originals);
+        let node = call.record(Box::new(rule), entries.values, tensors.len(), Flags::FOREIGN)?;
+        context.get().set_node(node.id(), entries.originals);
         let inputs = &self.arguments.tensors;
-        let mut given = Given::default();
+        let mut objects = OutputObjects::default();
         let mut leaf = |k: usize| {
-            given
-                .once(&tensors, k, strict, || attach(&node, form, &tensors[k], k, fates[k], inputs))
+            objects
+                .once(&tensors, k, strict, || attach(&node, form, &tensors[k], k, kinds[k], inputs))
         };
         match &tree {
             None => Ok(leaf(0)?.into_bound(py)),
@@ -252,41 +259,43 @@ impl<'py> Job<'_, 'py> {
     fn save(
         &self,
         context: &Bound<'py, FunctionContext>,
-        waiting: Waiting,
+        to_save: ToSave,
         outputs: &Outputs<'py>,
-        fates: &Fates,
-    ) -> PyResult<Saving> {
+        kinds: &OutputKinds,
+    ) -> PyResult<SavedEntries> {
         let py = context.py();
-        let mut saving = Saving::default();
-        for ob in waiting {
-            saving.push(self.keep(&ob, outputs, fates), ob.bind(py));
+        let mut entries = SavedEntries::default();
+        for ob in to_save {
+            entries.push(self.role(&ob, outputs, kinds), ob.bind(py));
         }
         let Some(attributes) = existing_dict(context.as_any()) else {
-            return Ok(saving);
+            return Ok(entries);
         };
         for (name, value) in attributes.copy()?.iter() {
-            let keep = match as_tensor(&value) {
-                Some(_) => self.keep(value.as_unbound(), outputs, fates),
+            let role = match as_tensor(&value) {
+                Some(_) => self.role(value.as_unbound(), outputs, kinds),
                 None => continue,
             };
-            if let Keep::Output(_) = keep {
-                context.get().move_attribute(name.extract()?, saving.kept.len());
-                saving.push(keep, &value);
+            if let SavedRole::Output(_) = role {
+                context.get().move_attribute(name.extract()?, entries.saved_kinds.len());
+                entries.push(role, &value);
                 attributes.del_item(name)?;
             }
         }
-        Ok(saving)
+        Ok(entries)
     }
 
     /// What a saved object is to this call.
-    fn keep(&self, ob: &Py<PyAny>, outputs: &Outputs<'py>, fates: &Fates) -> Keep {
+    fn role(&self, ob: &Py<PyAny>, outputs: &Outputs<'py>, kinds: &OutputKinds) -> SavedRole {
         let place = outputs.position(ob);
         let argument = self.arguments.position(ob);
         match (argument, place) {
-            (_, Some(k)) if fates[k] == Fate::Dirty => Keep::Output(k as u32),
-            (Some(i), _) => Keep::Input(i as u32),
-            (None, Some(k)) if fates[k] == Fate::Varies => Keep::Output(k as u32),
-            _ => Keep::Other,
+            (_, Some(k)) if kinds[k] == OutputKind::Dirty => SavedRole::Output(k as u32),
+            (Some(i), _) => SavedRole::Input(i as u32),
+            (None, Some(k)) if kinds[k] == OutputKind::Differentiable => {
+                SavedRole::Output(k as u32)
+            }
+            _ => SavedRole::Other,
         }
     }
 
@@ -317,9 +326,9 @@ fn build<'py>(
 
 /// What the caller has been given so far.
 #[derive(Default)]
-struct Given(SmallVec<[Py<PyAny>; 2]>);
+struct OutputObjects(SmallVec<[Py<PyAny>; 2]>);
 
-impl Given {
+impl OutputObjects {
     /// Output `k`: one object that forward returned twice is one object for the caller, too, but in document 000's
     /// form.
     fn once<'py>(
@@ -349,17 +358,19 @@ fn attach<'py>(
     form: &Form,
     y: &Bound<'py, PyAny>,
     k: usize,
-    fate: Fate,
+    kind: OutputKind,
     inputs: &[Bound<'py, PyAny>],
 ) -> PyResult<Bound<'py, PyAny>> {
     let Some(tensor) = as_tensor(y) else {
         return Ok(y.clone());
     };
-    match fate {
-        Fate::Varies => wrap(y.py(), output(node, tensor, k, inputs.iter().filter_map(as_tensor))),
-        Fate::Alias => wrap(y.py(), tensor.apart()),
-        Fate::Constant => Ok(y.clone()),
-        Fate::Dirty => {
+    match kind {
+        OutputKind::Differentiable => {
+            wrap(y.py(), output(node, tensor, k, inputs.iter().filter_map(as_tensor)))
+        }
+        OutputKind::Alias => wrap(y.py(), tensor.apart()),
+        OutputKind::Constant => Ok(y.clone()),
+        OutputKind::Dirty => {
             let edge = Edge::new(node.clone(), k as u32);
             tensor.wrote(Write {
                 op: form.lasting(),

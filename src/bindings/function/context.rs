@@ -13,7 +13,7 @@ use smallvec::SmallVec;
 use crate::bindings::call::convert::tensor_of;
 use crate::bindings::errors::{bad_type, python, to_python, type_name};
 use crate::bindings::function::outputs::{as_tensor, is_numpy};
-use crate::bindings::function::saved::{Loan, Originals, Restored, from_node, object};
+use crate::bindings::function::saved::{BackwardCall, Originals, SavedTensors, from_node, object};
 use crate::bindings::tensor::wrap;
 use crate::error::Error;
 use crate::graph::NodeId;
@@ -24,7 +24,7 @@ use crate::tensor::{self, Tensor};
 #[derive(Default)]
 pub(super) struct State {
     /// Tensors to save, until the node takes them.
-    pub(super) waiting: Waiting,
+    pub(super) to_save: ToSave,
     /// The node, once there is one.
     pub(super) node: Option<NodeId<Tensor>>,
     /// The objects that the node saved the tensors of.
@@ -34,7 +34,7 @@ pub(super) struct State {
     pub(super) cleared: bool,
     /// Whether backward may read the saved tensors only once and then holds them alone.
     pub(super) once: bool,
-    pub(super) loans: Vec<Loan>,
+    pub(super) running: Vec<BackwardCall>,
     /// The addresses of the arrays among the arguments, alive while forward runs.
     pub(super) arrays: Arrays,
     pub(super) rare: Option<Box<Rare>>,
@@ -45,7 +45,7 @@ pub(super) struct State {
 pub(super) struct Rare {
     pub(super) keys: Vec<(String, usize)>,
     pub(super) objects: Vec<(Option<String>, Py<PyAny>)>,
-    pub(super) marks: Marks,
+    pub(super) marks: MarkedTensors,
     /// Attributes that are outputs of the call: name and place among the saved values.
     pub(super) attributes: Vec<(String, usize)>,
 }
@@ -54,19 +54,19 @@ pub(super) struct Rare {
 pub(super) type Arrays = SmallVec<[usize; 2]>;
 
 /// Tensor objects to save.
-pub(super) type Waiting = SmallVec<[Py<PyAny>; 2]>;
+pub(super) type ToSave = SmallVec<[Py<PyAny>; 2]>;
 
-/// What forward told its context.
-pub(super) struct Told {
-    pub(super) waiting: Waiting,
-    pub(super) marks: Marks,
+/// What forward declared to its context.
+pub(super) struct Declared {
+    pub(super) to_save: ToSave,
+    pub(super) marks: MarkedTensors,
     /// Whether backward sees `None` for outputs without a gradient.
     pub(super) raw_absent: bool,
 }
 
 /// What forward declared about arguments and outputs.
 #[derive(Default)]
-pub(super) struct Marks {
+pub(super) struct MarkedTensors {
     /// Arguments changed in place.
     pub(super) dirty: Vec<Py<PyAny>>,
     /// Outputs without a derivative.
@@ -95,15 +95,15 @@ impl FunctionContext {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// What forward told; the tensors to save are the node's from now on, if there will be one.
-    pub(super) fn take_told(&self, recorded: bool) -> Told {
+    /// What forward declared; the tensors to save are the node's from now on, if there will be one.
+    pub(super) fn take_declared(&self, recorded: bool) -> Declared {
         let mut state = self.lock();
-        Told {
-            waiting: if recorded { std::mem::take(&mut state.waiting) } else { Waiting::new() },
+        Declared {
+            to_save: if recorded { std::mem::take(&mut state.to_save) } else { ToSave::new() },
             marks: state
                 .rare
                 .as_mut()
-                .map_or_else(Marks::default, |r| std::mem::take(&mut r.marks)),
+                .map_or_else(MarkedTensors::default, |r| std::mem::take(&mut r.marks)),
             raw_absent: state.raw_absent,
         }
     }
@@ -114,7 +114,7 @@ impl FunctionContext {
     }
 
     /// Notes the node that keeps the saved tensors.
-    pub(super) fn settle(&self, node: NodeId<Tensor>, originals: Originals) {
+    pub(super) fn set_node(&self, node: NodeId<Tensor>, originals: Originals) {
         let mut state = self.lock();
         state.node = Some(node);
         state.originals = originals;
@@ -125,35 +125,39 @@ impl FunctionContext {
         Some(self.lock().originals.get(i)?.as_ref()?.clone_ref(py))
     }
 
-    /// Lends restored values to the backward that is about to run on this thread.
-    pub(super) fn lend(&self, loan: Loan) {
-        self.lock().loans.push(loan);
+    /// Gives restored values to the backward that is about to run on this thread.
+    pub(super) fn begin_backward(&self, call: BackwardCall) {
+        self.lock().running.push(call);
     }
 
-    /// Takes back what this thread was lent last.
-    pub(super) fn take_back(&self) {
+    /// Drops what this thread was given last.
+    pub(super) fn end_backward(&self) {
         let mut state = self.lock();
-        let loan = state.loans.iter().rposition(Loan::is_mine).map(|i| state.loans.swap_remove(i));
+        let call = state
+            .running
+            .iter()
+            .rposition(BackwardCall::is_mine)
+            .map(|i| state.running.swap_remove(i));
         drop(state);
-        drop(loan);
+        drop(call);
     }
 
     /// Drops the Python objects: the collector found them in a cycle.
     pub(super) fn release(&self) {
         let mut state = self.lock();
-        let old = (std::mem::take(&mut state.waiting), state.rare.take());
+        let old = (std::mem::take(&mut state.to_save), state.rare.take());
         drop(state);
         drop(old);
     }
 
-    /// Takes what the running backward was lent, where it may be read only once.
-    fn taken(&self) -> PyResult<Option<Restored>> {
+    /// Takes what the running backward was given, where it may be read only once.
+    fn taken(&self) -> PyResult<Option<SavedTensors>> {
         let mut state = self.lock();
         if !state.once || state.rare.as_ref().is_some_and(|rare| !rare.attributes.is_empty()) {
             return Ok(None);
         }
-        let mine = state.loans.iter_mut().rev().find(|loan| loan.is_mine());
-        match mine.map(|loan| loan.take()) {
+        let mine = state.running.iter_mut().rev().find(|call| call.is_mine());
+        match mine.map(|call| call.take()) {
             None => Ok(None),
             Some(Some(tensors)) => Ok(Some(tensors)),
             Some(None) => Err(to_python(Box::new(Error::State {
@@ -165,13 +169,13 @@ impl FunctionContext {
     }
 
     /// The saved tensors after forward; `None` while they still wait in the context.
-    pub(super) fn restored(&self) -> PyResult<Option<Restored>> {
+    pub(super) fn restored(&self) -> PyResult<Option<SavedTensors>> {
         let state = self.lock();
         if state.cleared {
             return Err(to_python(disposed()));
         }
-        if let Some(loan) = state.loans.iter().rev().find(|loan| loan.is_mine()) {
-            return Ok(Some(loan.tensors.clone()));
+        if let Some(call) = state.running.iter().rev().find(|call| call.is_mine()) {
+            return Ok(Some(call.tensors.clone()));
         }
         let Some(node) = state.node else {
             return Ok(None);
@@ -187,7 +191,7 @@ impl FunctionContext {
             return taken.into_iter().enumerate().map(found).collect();
         }
         let Some(mut restored) = self.restored()? else {
-            return Ok(self.lock().waiting.iter().map(|ob| ob.bind(py).clone()).collect());
+            return Ok(self.lock().to_save.iter().map(|ob| ob.bind(py).clone()).collect());
         };
         let attributes = self.lock().rare.as_ref().map_or(0, |rare| rare.attributes.len());
         restored.truncate(restored.len() - attributes);
@@ -206,7 +210,7 @@ impl FunctionContext {
             _ => ob.clone(),
         };
         let mut state = self.lock();
-        if state.node.is_some() || !state.loans.is_empty() {
+        if state.node.is_some() || !state.running.is_empty() {
             return Err(to_python(Box::new(Error::State {
                 op: op.to_owned().into(),
                 what: "the forward of this call is over".into(),
@@ -215,10 +219,10 @@ impl FunctionContext {
         }
         let object = object.unbind();
         let (place, old) = match at {
-            Some(i) => (i, Some(std::mem::replace(&mut state.waiting[i], object))),
+            Some(i) => (i, Some(std::mem::replace(&mut state.to_save[i], object))),
             None => {
-                state.waiting.push(object);
-                (state.waiting.len() - 1, None)
+                state.to_save.push(object);
+                (state.to_save.len() - 1, None)
             }
         };
         drop(state);
@@ -244,7 +248,7 @@ impl FunctionContext {
     pub(super) fn mark(
         &self,
         obs: &Bound<'_, PyTuple>,
-        list: fn(&mut Marks) -> &mut Vec<Py<PyAny>>,
+        list: fn(&mut MarkedTensors) -> &mut Vec<Py<PyAny>>,
     ) {
         let mut state = self.lock();
         list(&mut state.rare.get_or_insert_default().marks).extend(obs.iter().map(Bound::unbind));

@@ -178,8 +178,8 @@ impl FunctionContext {
     #[getter]
     pub(super) fn needs_input_grad<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyTuple>> {
         let state = self.lock();
-        let mine = state.loans.iter().rev().find(|loan| loan.is_mine());
-        let needs = mine.map_or(&state.needs, |loan| &loan.needs).clone();
+        let mine = state.running.iter().rev().find(|call| call.is_mine());
+        let needs = mine.map_or(&state.needs, |call| &call.needs).clone();
         drop(state);
         PyTuple::new(py, needs)
     }
@@ -233,7 +233,7 @@ impl FunctionContext {
         let Ok(state) = self.state.try_lock() else {
             return Ok(());
         };
-        state.waiting.iter().try_for_each(|ob| visit.call(ob))?;
+        state.to_save.iter().try_for_each(|ob| visit.call(ob))?;
         let Some(rare) = &state.rare else {
             return Ok(());
         };

@@ -17,7 +17,7 @@ use crate::bindings::function::context::FunctionContext;
 use crate::bindings::function::face::described;
 use crate::bindings::function::form::Form;
 use crate::bindings::function::outputs::contract;
-use crate::bindings::function::rule::Target;
+use crate::bindings::function::rule::Callee;
 
 /// An operation with a derivative of your own whose instances carry parameters: subclass it with
 /// `forward(self, inputs, ctx)` and `backward(self, grad_outputs, ctx)`, which return sequences.
@@ -41,7 +41,7 @@ impl CustomFunction {
         let job = Job {
             form,
             arguments: Arguments::find(form, inputs, None)?,
-            target: Target::Instance(slf.clone().into_any().unbind()),
+            callee: Callee::Instance(slf.clone().into_any().unbind()),
             strict: true,
         };
         let run = |context: &Bound<'py, FunctionContext>| {

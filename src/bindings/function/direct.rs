@@ -15,7 +15,7 @@ use crate::bindings::function::call::Job;
 use crate::bindings::function::context::{Arrays, FunctionContext};
 use crate::bindings::function::form::Form;
 use crate::bindings::function::outputs::{as_tensor, contract, is_numpy};
-use crate::bindings::function::rule::Target;
+use crate::bindings::function::rule::Callee;
 use crate::bindings::function::tree::Tree;
 use crate::bindings::package;
 use crate::bindings::tensor::{PyTensor, remember};
@@ -84,7 +84,7 @@ fn record<'py>(
     forward: impl FnOnce() -> PyResult<Bound<'py, PyAny>>,
 ) -> PyResult<Bound<'py, PyAny>> {
     let py = attrs.py();
-    let target = Target::Op { backward: backward.clone().unbind(), attrs: attrs.clone().unbind() };
+    let callee = Callee::Op { backward: backward.clone().unbind(), attrs: attrs.clone().unbind() };
     let job = Job {
         form,
         arguments: Arguments {
@@ -92,7 +92,7 @@ fn record<'py>(
             arrays: Arrays::new(),
             slots: (0..inputs.len() as u32).map(Tree::Tensor).collect(),
         },
-        target,
+        callee,
         strict: true,
     };
     let run = |context: &Bound<'py, FunctionContext>| {

@@ -12,7 +12,7 @@ use crate::bindings::function::arguments::Arguments;
 use crate::bindings::function::call::Job;
 use crate::bindings::function::context::FunctionContext;
 use crate::bindings::function::form::Form;
-use crate::bindings::function::rule::Target;
+use crate::bindings::function::rule::Callee;
 use crate::error::Error;
 
 /// An operation with a derivative of your own: subclass it with static `forward` and `backward`.
@@ -64,7 +64,7 @@ impl Function {
         let job = Job {
             form,
             arguments: Arguments::find(form, args, kwargs)?,
-            target: Target::Class(cls.clone().unbind()),
+            callee: Callee::Class(cls.clone().unbind()),
             strict: false,
         };
         let run = |context: &Bound<'py, FunctionContext>| match &form.setup {

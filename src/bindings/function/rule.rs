@@ -1,7 +1,7 @@
 //! The trampoline: the node through which the engine calls a backward written in Python.
 //!
 //! Owns: what the call was made on, its context, and the places of tensors in arguments and outputs.
-//! Never owns a tensor: saved ones are the node's, lent to the context while backward runs.
+//! Never owns a tensor: saved ones are the node's, given to the context while backward runs.
 //! Invariant: one call per pass, attached, on the caller's thread; user exceptions pass unchanged.
 
 use std::any::Any;
@@ -19,18 +19,18 @@ use crate::bindings::function::context::FunctionContext;
 use crate::bindings::function::direct;
 use crate::bindings::function::gradients::Accept;
 use crate::bindings::function::outputs::as_tensor;
-use crate::bindings::function::saved::{Loan, Restored};
+use crate::bindings::function::saved::{BackwardCall, SavedTensors};
 use crate::bindings::function::tree::Tree;
 use crate::bindings::graph::collect::Counted;
-use crate::bindings::graph::hooks::lent;
+use crate::bindings::graph::hooks::read_only;
 use crate::bindings::tensor::wrap;
 use crate::error::Result;
 use crate::graph::{Context, Foreign, ModeGuard, Rule};
-use crate::ops::function::{Kept, Spec, intermediate};
+use crate::ops::function::{SavedKind, Spec, intermediate};
 use crate::tensor::{Edge, Tensor, with_cut_edge};
 
 /// What backward is called on.
-pub(super) enum Target {
+pub(super) enum Callee {
     /// A `Function`: its class.
     Class(Py<PyType>),
     /// A `CustomFunction`: the instance.
@@ -42,14 +42,14 @@ pub(super) enum Target {
 /// The rule of a node made by a custom function.
 pub(super) struct Trampoline {
     pub(super) name: Arc<str>,
-    pub(super) target: Target,
+    pub(super) callee: Callee,
     pub(super) context: Py<FunctionContext>,
     pub(super) slots: Slots,
     pub(super) inputs: SmallVec<[Spec; 2]>,
     pub(super) outputs: SmallVec<[Spec; 1]>,
     /// The structure of the outputs; `None` for one tensor.
     pub(super) tree: Option<Arc<Tree>>,
-    pub(super) kept: SmallVec<[Kept; 4]>,
+    pub(super) saved_kinds: SmallVec<[SavedKind; 4]>,
     pub(super) raw_absent: bool,
     pub(super) strict: bool,
     /// Tells the garbage collector that there is something to look for.
@@ -68,10 +68,10 @@ impl Trampoline {
 
     fn backward_of<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyAny>> {
         let name = pyo3::intern!(py, "backward");
-        match &self.target {
-            Target::Instance(instance) => instance.bind(py).getattr(name),
-            Target::Op { backward, .. } => Ok(backward.bind(py).clone()),
-            Target::Class(class) => match class.bind(py).getattr_opt(name)? {
+        match &self.callee {
+            Callee::Instance(instance) => instance.bind(py).getattr(name),
+            Callee::Op { backward, .. } => Ok(backward.bind(py).clone()),
+            Callee::Class(class) => match class.bind(py).getattr_opt(name)? {
                 Some(backward) => Ok(backward),
                 None => class.bind(py).getattr(pyo3::intern!(py, "vjp")),
             },
@@ -80,19 +80,19 @@ impl Trampoline {
 
     /// Restores the saved tensors with their edges, so that a backward may differentiate by them; under `create_graph` the
     /// cut ones get an edge that refuses.
-    fn restore(&self, cx: &Cx<'_>) -> Result<Restored> {
+    fn restore(&self, cx: &Cx<'_>) -> Result<SavedTensors> {
         let mut cut: Option<Edge> = None;
-        let mut restored = Restored::new();
-        for (i, kept) in self.kept.iter().enumerate() {
-            restored.push(match kept {
-                Kept::Nothing => None,
-                Kept::Cut if cx.create_graph() => {
+        let mut restored = SavedTensors::new();
+        for (i, kind) in self.saved_kinds.iter().enumerate() {
+            restored.push(match kind {
+                SavedKind::Nothing => None,
+                SavedKind::Intermediate if cx.create_graph() => {
                     let edge =
                         cut.get_or_insert_with(|| intermediate(self.name.to_string().into(), cx));
                     Some(cx.saved(i)?.detach().attach(edge.clone()))
                 }
-                Kept::Cut => Some(cx.saved(i)?.on_loan()),
-                Kept::Tensor => Some(cx.saved_with_edge(i)?.on_loan()),
+                SavedKind::Intermediate => Some(cx.saved(i)?.on_loan()),
+                SavedKind::Tensor => Some(cx.saved_with_edge(i)?.on_loan()),
             });
         }
         Ok(restored)
@@ -102,9 +102,9 @@ impl Trampoline {
     fn gradients<'py>(&self, py: Python<'py>, cx: &mut Cx<'_>) -> PyResult<Grads<'py>> {
         let mut leaf = |k: u32| -> PyResult<Py<PyAny>> {
             match cx.take_grad(k as usize) {
-                Some(grad) => Ok(lent(py, grad)?.unbind()),
+                Some(grad) => Ok(read_only(py, grad)?.unbind()),
                 None if self.raw_absent => Ok(py.None()),
-                None => Ok(lent(py, self.outputs[k as usize].zeros()?)?.unbind()),
+                None => Ok(read_only(py, self.outputs[k as usize].zeros()?)?.unbind()),
             }
         };
         let mut one = |tree: &Tree| Ok(tree.build(py, None, &mut leaf)?.into_bound(py));
@@ -122,7 +122,7 @@ impl Trampoline {
         grads: &Grads<'py>,
     ) -> PyResult<Bound<'py, PyAny>> {
         let context = self.context.bind(py);
-        if let Target::Op { attrs, .. } = &self.target {
+        if let Callee::Op { attrs, .. } = &self.callee {
             let grads = PyTuple::new(py, grads)?;
             let op = direct::op(&self.name, self.slots.len(), attrs, grads, context)?;
             return backward.call1((op,));
@@ -148,7 +148,7 @@ impl Trampoline {
         let restored = self.restore(cx)?;
         let grads = self.gradients(py, cx).map_err(python)?;
         let context = self.context.get();
-        context.lend(Loan::new(restored, needs));
+        context.begin_backward(BackwardCall::new(restored, needs));
         let returned = {
             let _off = once.then(|| ModeGuard::grad(false));
             let cut = if cx.create_graph() { self.cut_attributes(py, cx) } else { Ok(Vec::new()) };
@@ -158,7 +158,7 @@ impl Trampoline {
                 returned
             })
         };
-        context.take_back();
+        context.end_backward();
         let returned = returned.map_err(python)?;
         Accept { rule: self, once, grads: &grads }.take(&returned, cx)
     }
@@ -213,9 +213,9 @@ pub(crate) fn attributes_of<'py>(
     node: &crate::tensor::Node,
 ) -> PyResult<Option<Bound<'py, PyAny>>> {
     let rule = node.rule().as_any().and_then(|rule| rule.downcast_ref::<Trampoline>());
-    match rule.map(|rule| (&rule.target, &rule.context)) {
+    match rule.map(|rule| (&rule.callee, &rule.context)) {
         None => Ok(None),
-        Some((Target::Op { attrs, .. }, _)) => Ok(Some(attrs.bind(py).clone())),
+        Some((Callee::Op { attrs, .. }, _)) => Ok(Some(attrs.bind(py).clone())),
         Some((_, context)) => context.bind(py).getattr_opt(pyo3::intern!(py, "attrs")),
     }
 }
@@ -255,10 +255,10 @@ impl Rule<Tensor> for Trampoline {
 impl Foreign for Trampoline {
     fn visit(&self, visit: &mut dyn FnMut(&dyn Any)) {
         visit(self.context.as_any());
-        match &self.target {
-            Target::Class(class) => visit(class.as_any()),
-            Target::Instance(instance) => visit(instance),
-            Target::Op { backward, attrs } => {
+        match &self.callee {
+            Callee::Class(class) => visit(class.as_any()),
+            Callee::Instance(instance) => visit(instance),
+            Callee::Op { backward, attrs } => {
                 visit(backward);
                 visit(attrs);
             }

@@ -1,8 +1,8 @@
-//! The tensors a context kept, wherever they are now.
+//! The saved tensors of a context, wherever they are.
 //!
-//! Owns: the lookup in the three places: waiting in the context, lent by a running backward, or in the node.
+//! Owns: the lookup in the three places: waiting in the context, restored for a running backward, or in the node.
 //! Never keeps a tensor after forward: the node's saved values are the only copy.
-//! Invariant: what a backward was lent is seen by the thread that runs it, and is gone when it ends.
+//! Invariant: what was restored for a backward is seen by the thread that runs it, and is gone when it ends.
 
 use pyo3::prelude::*;
 use pyo3::types::{PyWeakrefMethods, PyWeakrefReference};
@@ -14,13 +14,13 @@ use crate::graph::{Held, NodeId};
 use crate::tensor::{Tensor, same_elements};
 
 /// Saved tensors, restored; `None` where nothing was saved.
-pub(super) type Restored = SmallVec<[Option<Tensor>; 2]>;
+pub(super) type SavedTensors = SmallVec<[Option<Tensor>; 2]>;
 
-/// What a context lends while its backward runs.
-pub(super) struct Loan {
+/// What a context gives while its backward runs on one thread.
+pub(super) struct BackwardCall {
     thread: usize,
     taken: bool,
-    pub(super) tensors: Restored,
+    pub(super) tensors: SavedTensors,
     pub(super) needs: SmallVec<[bool; 4]>,
 }
 
@@ -31,14 +31,14 @@ pub(super) fn this_thread() -> usize {
     MARK.with(|mark| std::ptr::from_ref(mark) as usize)
 }
 
-impl Loan {
+impl BackwardCall {
     /// For the current thread.
-    pub(super) fn new(tensors: Restored, needs: SmallVec<[bool; 4]>) -> Loan {
-        Loan { thread: this_thread(), taken: false, tensors, needs }
+    pub(super) fn new(tensors: SavedTensors, needs: SmallVec<[bool; 4]>) -> BackwardCall {
+        BackwardCall { thread: this_thread(), taken: false, tensors, needs }
     }
 
     /// Gives the tensors away, the first time.
-    pub(super) fn take(&mut self) -> Option<Restored> {
+    pub(super) fn take(&mut self) -> Option<SavedTensors> {
         let first = !std::mem::replace(&mut self.taken, true);
         first.then(|| std::mem::take(&mut self.tensors))
     }
@@ -51,7 +51,7 @@ impl Loan {
 }
 
 /// Restores the saved values of a node outside a backward, with their history.
-pub(super) fn from_node(id: NodeId<Tensor>) -> PyResult<Restored> {
+pub(super) fn from_node(id: NodeId<Tensor>) -> PyResult<SavedTensors> {
     let freed = || {
         contract(
             "Cannot retrieve tensor from disposed context: its graph was freed by a backward, or its outputs are \
@@ -64,7 +64,7 @@ pub(super) fn from_node(id: NodeId<Tensor>) -> PyResult<Restored> {
         node.with_saved(|saved| saved.iter().map(|entry| entry.hold(&node)).collect());
     let name = node.name();
     let restore = |held: Option<Held<Tensor>>| held.map(|held| held.restore(&name)).transpose();
-    let restored: crate::error::Result<Restored> =
+    let restored: crate::error::Result<SavedTensors> =
         held.ok_or_else(freed)?.into_iter().map(restore).collect();
     Ok(restored?)
 }

@@ -12,7 +12,7 @@ use pyo3::prelude::*;
 use crate::bindings::call::sequence::all_of;
 use crate::bindings::errors::bad_value;
 use crate::bindings::graph::hooks::{
-    Callback, RemovableHandle, attach, edge_of, lent, lent_list, raised_in,
+    Callback, RemovableHandle, attach, edge_of, raised_in, read_only, read_only_list,
 };
 use crate::bindings::tensor::PyTensor;
 use crate::error::Result;
@@ -92,9 +92,9 @@ impl Hook<Tensor> for Member {
         Python::attach(|py| {
             let Some(function) = self.group.callback.get(py) else { return Ok(None) };
             let called = if self.group.any {
-                lent(py, grad).and_then(|grad| function.call1((grad,)))
+                read_only(py, grad).and_then(|grad| function.call1((grad,)))
             } else {
-                lent_list(py, grads).and_then(|grads| function.call1((grads,)))
+                read_only_list(py, grads).and_then(|grads| function.call1((grads,)))
             };
             called.map_err(|raised| raised_in(&function, raised))?;
             Ok(None)

@@ -72,13 +72,13 @@ fn note(function: &Bound<'_, PyAny>) -> String {
 }
 
 /// A gradient as a Python object that must not be changed.
-pub(crate) fn lent(py: Python<'_>, grad: Tensor) -> PyResult<Bound<'_, PyAny>> {
+pub(crate) fn read_only(py: Python<'_>, grad: Tensor) -> PyResult<Bound<'_, PyAny>> {
     wrap(py, grad.read_only())
 }
 
-fn lent_all<'py>(py: Python<'py>, grads: &[Option<Tensor>]) -> PyResult<Bound<'py, PyTuple>> {
+fn read_only_all<'py>(py: Python<'py>, grads: &[Option<Tensor>]) -> PyResult<Bound<'py, PyTuple>> {
     let grads: PyResult<Vec<_>> =
-        grads.iter().map(|grad| grad.clone().map(|grad| lent(py, grad)).transpose()).collect();
+        grads.iter().map(|grad| grad.clone().map(|grad| read_only(py, grad)).transpose()).collect();
     PyTuple::new(py, grads?)
 }
 
@@ -123,7 +123,7 @@ impl Hook<Tensor> for OnGradient {
         Python::attach(|py| {
             let Some(function) = self.0.get(py) else { return Ok(None) };
             let like = Spec::of(&grad);
-            let returned = lent(py, grad).and_then(|grad| function.call1((grad,)));
+            let returned = read_only(py, grad).and_then(|grad| function.call1((grad,)));
             let returned = returned.map_err(|raised| from_python(raised, note(&function)))?;
             replacement(&function, &returned, &like)
         })
@@ -177,9 +177,9 @@ impl NodeHook<Tensor> for OnNode {
     ) -> Result<Option<Vec<Option<Tensor>>>> {
         Python::attach(|py| {
             let Some(function) = self.0.get(py) else { return Ok(None) };
-            let returned = lent_all(py, outputs).and_then(|outputs| match inputs {
+            let returned = read_only_all(py, outputs).and_then(|outputs| match inputs {
                 None => function.call1((outputs,)),
-                Some(inputs) => function.call1((lent_all(py, inputs)?, outputs)),
+                Some(inputs) => function.call1((read_only_all(py, inputs)?, outputs)),
             });
             let returned = returned.map_err(|raised| from_python(raised, note(&function)))?;
             OnNode::replaced(&function, &returned, inputs.unwrap_or(outputs))
@@ -326,12 +326,12 @@ pub(super) fn after(node: &Node, hook: &Bound<'_, PyAny>) -> PyResult<RemovableH
 }
 
 /// A list of gradients, read-only.
-pub(super) fn lent_list<'py>(
+pub(super) fn read_only_list<'py>(
     py: Python<'py>,
     grads: Vec<Option<Tensor>>,
 ) -> PyResult<Bound<'py, PyList>> {
     let grads: PyResult<Vec<_>> =
-        grads.into_iter().map(|grad| grad.map(|grad| lent(py, grad)).transpose()).collect();
+        grads.into_iter().map(|grad| grad.map(|grad| read_only(py, grad)).transpose()).collect();
     PyList::new(py, grads?)
 }
 

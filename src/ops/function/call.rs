@@ -40,7 +40,7 @@ impl Spec {
 
 /// What a saved tensor is to the function.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub enum Keep {
+pub enum SavedRole {
     /// Nothing was given at this position.
     Nothing,
     /// Input number `.0`.
@@ -53,32 +53,32 @@ pub enum Keep {
 
 /// What a saved entry is when backward asks for it.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub enum Kept {
+pub enum SavedKind {
     /// Nothing.
     Nothing,
     /// A tensor with all its history.
     Tensor,
     /// An intermediate result of forward, whose history is missing.
-    Cut,
+    Intermediate,
 }
 
-impl Keep {
+impl SavedRole {
     /// What the entry for a tensor of this kind is.
-    pub fn kept(self, tensor: &Tensor) -> Kept {
+    pub fn kind(self, tensor: &Tensor) -> SavedKind {
         match self {
-            Keep::Nothing => Kept::Nothing,
-            Keep::Other if tensor.is_cut() => Kept::Cut,
-            _ => Kept::Tensor,
+            SavedRole::Nothing => SavedKind::Nothing,
+            SavedRole::Other if tensor.is_cut() => SavedKind::Intermediate,
+            _ => SavedKind::Tensor,
         }
     }
 
     /// The entry of the node for a tensor of this kind.
     pub fn save(self, tensor: &Tensor) -> Saved<Tensor> {
         match self {
-            Keep::Nothing => Saved::None,
-            Keep::Input(i) => Saved::input(tensor, i),
-            Keep::Output(k) => Saved::output(tensor, k),
-            Keep::Other => Saved::value(tensor),
+            SavedRole::Nothing => Saved::None,
+            SavedRole::Input(i) => Saved::input(tensor, i),
+            SavedRole::Output(k) => Saved::output(tensor, k),
+            SavedRole::Other => Saved::value(tensor),
         }
     }
 }

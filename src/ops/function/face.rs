@@ -11,7 +11,9 @@ use smallvec::SmallVec;
 use crate::error::{Error, Result};
 use crate::graph::{Context, Flags, ModeGuard, Rule, Saved, SavedValues};
 use crate::ops::function::call::{output, same};
-use crate::ops::function::{Call, FunctionContext, Gradients, Keep, Kept, Spec, intermediate};
+use crate::ops::function::{
+    Call, FunctionContext, Gradients, SavedKind, SavedRole, Spec, intermediate,
+};
 use crate::tensor::{Tensor, with_cut_edge};
 
 /// An operation with its own derivative.
@@ -107,17 +109,17 @@ fn finish<F: Function>(
     if !varies.contains(&true) {
         return Ok(raws.iter().map(Tensor::detach).collect());
     }
-    let (mut kept, mut saved) = (SmallVec::new(), SavedValues::new());
+    let (mut saved_kinds, mut saved) = (SmallVec::new(), SavedValues::new());
     for tensor in std::mem::take(&mut cx.tensors) {
-        let keep = kind(&call, inputs, &raws, tensor.as_ref());
-        kept.push(tensor.as_ref().map_or(Kept::Nothing, |t| keep.kept(t)));
-        saved.push(tensor.map_or(Saved::None, |t| keep.save(&t)));
+        let role = kind(&call, inputs, &raws, tensor.as_ref());
+        saved_kinds.push(tensor.as_ref().map_or(SavedKind::Nothing, |t| role.kind(t)));
+        saved.push(tensor.map_or(Saved::None, |t| role.save(&t)));
     }
     cx.constants.clear();
     let rule = Trampoline {
         function: function.clone(),
         cx,
-        kept,
+        saved_kinds,
         inputs: inputs.iter().map(|x| Spec::of(x)).collect(),
         outputs: raws.iter().map(Spec::of).collect(),
     };
@@ -128,16 +130,16 @@ fn finish<F: Function>(
     Ok(raws.iter().enumerate().map(attach).collect())
 }
 
-fn kind(call: &Call, inputs: &[&Tensor], raws: &[Tensor], tensor: Option<&Tensor>) -> Keep {
+fn kind(call: &Call, inputs: &[&Tensor], raws: &[Tensor], tensor: Option<&Tensor>) -> SavedRole {
     let Some(tensor) = tensor else {
-        return Keep::Nothing;
+        return SavedRole::Nothing;
     };
     if let Some(i) = call.input_like(inputs, tensor) {
-        return Keep::Input(i as u32);
+        return SavedRole::Input(i as u32);
     }
     match raws.iter().position(|y| same(y, tensor)) {
-        Some(k) => Keep::Output(k as u32),
-        None => Keep::Other,
+        Some(k) => SavedRole::Output(k as u32),
+        None => SavedRole::Other,
     }
 }
 
@@ -145,7 +147,7 @@ fn kind(call: &Call, inputs: &[&Tensor], raws: &[Tensor], tensor: Option<&Tensor
 struct Trampoline<F> {
     function: F,
     cx: FunctionContext,
-    kept: SmallVec<[Kept; 4]>,
+    saved_kinds: SmallVec<[SavedKind; 4]>,
     inputs: SmallVec<[Spec; 2]>,
     outputs: SmallVec<[Spec; 1]>,
 }
@@ -155,15 +157,15 @@ impl<F: Function> Trampoline<F> {
     fn context(&self, cx: &mut Context<'_, Tensor>) -> Result<FunctionContext> {
         let mut own = self.cx.clone();
         own.needs = (0..self.inputs.len()).map(|i| cx.wants(i)).collect();
-        for (i, &kept) in self.kept.iter().enumerate() {
-            own.tensors.push(match kept {
-                Kept::Nothing => None,
-                Kept::Cut if cx.create_graph() => {
+        for (i, &kind) in self.saved_kinds.iter().enumerate() {
+            own.tensors.push(match kind {
+                SavedKind::Nothing => None,
+                SavedKind::Intermediate if cx.create_graph() => {
                     let edge = intermediate(self.function.name(), cx);
                     Some(cx.saved(i)?.detach().attach(edge))
                 }
-                Kept::Cut => Some(cx.saved(i)?),
-                Kept::Tensor => Some(cx.saved_with_edge(i)?),
+                SavedKind::Intermediate => Some(cx.saved(i)?),
+                SavedKind::Tensor => Some(cx.saved_with_edge(i)?),
             });
         }
         Ok(own)

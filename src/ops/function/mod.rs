@@ -13,7 +13,7 @@ mod gradients;
 
 #[cfg(feature = "python")]
 pub(crate) use call::output;
-pub use call::{Call, Keep, Kept, Spec};
+pub use call::{Call, SavedKind, SavedRole, Spec};
 pub use context::FunctionContext;
 #[cfg(feature = "python")]
 pub(crate) use context::{disposed, missing_key, out_of_range};
