@@ -122,7 +122,7 @@ def main(seed: int, begin: int, end: int, trap: str = "") -> None:
     warnings.simplefilter("ignore")
     sys.unraisablehook = lambda _: None
     fg.set_num_threads(2)
-    values.deep(list), values.deep(tuple), entries()
+    values.deep(list), entries()
     limit_memory()
     kind, _, place = trap.partition(":")
     for number in range(begin, end):

@@ -124,8 +124,8 @@ def array(rng: Random) -> Any:
 
 
 def huge(rng: Random) -> Any:
-    """An array of more elements than memory, all of them one; nothing can walk it."""
-    return np.broadcast_to(np.float64(1), rng.choice(((2**59,), (2**30, 2**29), (2**59, 0))))
+    """An array without elements, whose axes are longer than memory; nothing can walk them."""
+    return np.broadcast_to(np.float64(1), rng.choice(((2**59, 0), (0, 2**59), (2**30, 2**29, 0))))
 
 
 def plain(rng: Random) -> np.ndarray:
@@ -161,6 +161,8 @@ def tensor(rng: Random) -> Any:
             return fg.tensor(1.0).expand(2**59)[:: 2**57]
         case 9:
             return made.astype(fg.float32)
+        case 11:
+            return fg.asarray(np.broadcast_to(1.0, (2**59, 0)))
         case 10:
             return fg.tensor(1.5, requires_grad=bool(rng.randrange(2)))
     return made

@@ -37,16 +37,20 @@ def swept(seed: int, begin: int, end: int, patience: float = PATIENCE, trap: str
 
 def stretch(what: list[Any], patience: float, folder: str, faults: list[str]) -> int:
     """Makes calls until the process ends; the number of the call after the last."""
-    _, begin, end, _ = what
-    child = subprocess.Popen(
+    with subprocess.Popen(
         [sys.executable, "-m", "hostile.child", *map(str, what)],
         stdout=subprocess.PIPE,
         stderr=subprocess.DEVNULL,
         cwd=folder,
         env=environment(),
-    )
-    assert child.stdout
-    at, name, rest, after = begin, "?", b"", []
+    ) as child:
+        return watched(child, what, patience, faults)
+
+
+def watched(child: Any, what: list[Any], patience: float, faults: list[str]) -> int:
+    """Reads what the process says until it ends or falls silent."""
+    _, at, end, _ = what
+    name, rest, after = "?", b"", []
     while ready := select.select([child.stdout], [], [], patience)[0]:
         block = os.read(ready[0].fileno(), 1 << 16)
         if not block:
@@ -60,13 +64,11 @@ def stretch(what: list[Any], patience: float, folder: str, faults: list[str]) ->
             elif kind == "fault":
                 faults.append(f"{name}: {text}")
             elif kind == "done":
-                child.wait()
                 return int(end)
             else:
                 after.append(line.decode(errors="replace"))
     else:
         child.kill()
-        child.wait()
         faults.append(f"{name}: {at} takes more than {patience:.0f} s")
         return at + 1
     code = child.wait()
