@@ -8,6 +8,7 @@ use pyo3::prelude::*;
 use pyo3::types::PyDict;
 use smallvec::SmallVec;
 
+use crate::bindings::call::bind::Args;
 use crate::bindings::call::show::value_of;
 use crate::graph;
 use crate::ops::core::declare::{Arg, Kind, OpDecl, Output, Param, Scalar};
@@ -17,11 +18,11 @@ use crate::tensor::{Node, Tensor};
 /// The arguments of a call that is about to run.
 pub(crate) struct Call {
     decl: &'static OpDecl,
-    args: Box<[Arg]>,
+    args: Args,
 }
 
 /// A call with the nodes of its operands.
-pub(crate) struct Pending(Call, SmallVec<[usize; 4]>);
+pub(crate) struct Pending(Box<Call>, SmallVec<[usize; 4]>);
 
 /// The address of the node that produced a tensor.
 fn producer(x: &Tensor) -> Option<usize> {
@@ -59,7 +60,8 @@ pub(crate) fn before(decl: &'static OpDecl, args: &[Arg]) -> Option<Pending> {
         if is_attribute(param, arg) { arg.clone() } else { OPERAND }
     };
     recorded.then(|| {
-        Pending(Call { decl, args: decl.params.iter().zip(args).map(keep).collect() }, operands)
+        let args = decl.params.iter().zip(args).map(keep).collect();
+        Pending(Box::new(Call { decl, args }), operands)
     })
 }
 
@@ -80,7 +82,7 @@ impl Pending {
             && node.label() == 0
             && !operands.contains(&node.address())
         {
-            node.set_call(Box::new(call));
+            node.set_call(call);
         }
     }
 }

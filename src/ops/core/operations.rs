@@ -118,6 +118,7 @@ macro_rules! plain_shortcut {
             shortcut
         })
     };
+    (Input $($rest:tt)*) => { $crate::plain_shortcut!(Tensor $($rest)*) };
     (Tensor $name:ident [$($done:tt)*] [$ty:ty, $default:expr] $($rest:tt)*) => {
         $crate::plain_shortcut!(Tensor $name [$($done)* [$ty, $default]] $($rest)*)
     };
