@@ -380,3 +380,19 @@ fn the_same_key_replaces_and_each_call_has_its_own_context() -> Result<()> {
     assert_eq!(values(&x.grad().expect("reached")), [108.0]);
     Ok(())
 }
+
+#[test]
+fn saved_inputs_keep_their_edges_in_a_backward_that_is_not_recorded() -> Result<()> {
+    let keeps = Plain {
+        forward: |cx, inputs| product().forward(cx, inputs),
+        backward: |cx, grads| {
+            assert!(cx.saved(0)?.requires_grad() && !cx.saved(0)?.is_leaf());
+            assert!(!cx.saved(1)?.requires_grad());
+            product().backward(cx, grads)
+        },
+    };
+    let x = leaf(&[1.0, 2.0]);
+    keeps.apply(&[&(&x * 2.0), &Tensor::from(vec![3.0, 4.0])])?.sum_all()?.backward()?;
+    assert_eq!(values(&x.grad().expect("reached")), [6.0, 8.0]);
+    Ok(())
+}

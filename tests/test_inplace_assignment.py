@@ -99,7 +99,7 @@ class TestManyAssignments:
     def test_forward_and_backward_grow_linearly(self, create_graph: bool) -> None:
         def seconds(n: int) -> float:
             x = fg.tensor([2.0], requires_grad=True)
-            start = time.perf_counter()
+            start = time.thread_time()
             b = x.expand(n) * 1
             value = x[0]
             for i in range(n):
@@ -109,11 +109,11 @@ class TestManyAssignments:
             if create_graph:
                 (second,) = fg.autograd.grad(g, x)
                 assert second.tolist() == [2 * n]
-            return time.perf_counter() - start
+            return time.thread_time() - start
 
-        # Linear: 16 times as long. Quadratic: 256 times.
-        small = min(seconds(2_000) for _ in range(3))
-        assert seconds(32_000) < 100 * small
+        # Processor time of this thread. Linear: 32 times as long. Quadratic: 1024 times.
+        small = min(seconds(2_000) for _ in range(5))
+        assert any(seconds(64_000) < 300 * small for _ in range(3))
 
     def test_reading_between_writes(self) -> None:
         x = fg.tensor([2.0, 0.5, 0.25], requires_grad=True)

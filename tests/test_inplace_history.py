@@ -306,3 +306,27 @@ def test_second_derivatives_through_many_writes() -> None:
     point = np.array([0.5, 1.5, -0.7, 1.1])
     np.testing.assert_allclose(fg.hessian(written)(point), fg.hessian(apart)(point), rtol=1e-12)
     assert fg.autograd.gradcheck(written, (fg.tensor(point, requires_grad=True),))
+
+
+KEPT: dict[str, Callable[[fg.Tensor, fg.Tensor], Any]] = {
+    "hook on the base": lambda base, view: base.register_hook(lambda g: (base, None)[1]),
+    "hook on the view": lambda base, view: view.register_hook(lambda g: (view, None)[1]),
+    "the base in a hook on the view": lambda base, view: view.register_hook(
+        lambda g: (base, None)[1]
+    ),
+    "metadata": lambda base, view: base.grad_fn.metadata.update(base=base),
+    "retained": lambda base, view: (base.retain_grad(), view.retain_grad()),
+}
+
+
+@pytest.mark.parametrize("keep", KEPT.values(), ids=KEPT)
+@pytest.mark.parametrize("through_view", [False, True], ids=["base", "view"])
+def test_what_holds_its_own_tensor_is_freed(keep: Any, through_view: bool) -> None:
+    # The fixture of every test counts the nodes after a collection.
+    x = fg.tensor([1.0, 2.0], requires_grad=True)
+    base = x * 1
+    view = base[:1]
+    target = view if through_view else base
+    target *= 3
+    keep(base, view)
+    (view.sum() + base.sum()).backward()

@@ -10,7 +10,7 @@ use crate::array::{Layout, Storage};
 use crate::dtype::DType;
 use crate::error::{Error, Result};
 use crate::graph::{self, CHECK_NAN, FORWARD, GRAD, INFERENCE, Mode, Value};
-use crate::tensor::{Creation, Edge, Lost, Marks, Meta};
+use crate::tensor::{Creation, CutCause, Edge, Marks, Meta};
 
 /// A multi-dimensional array that remembers how it was computed.
 ///
@@ -33,7 +33,7 @@ pub struct Tensor {
     /// How it was made, if it is a view.
     pub(super) creation: Creation,
     /// Why there is no history, for `explain_no_grad`.
-    pub(super) lost: Lost,
+    pub(super) cut_cause: CutCause,
     /// The storage's version when this handle got its edge, or its lack of one.
     pub(super) version: u32,
     pub(super) edge: Option<Edge>,
@@ -44,7 +44,7 @@ pub struct Tensor {
 const _: () = assert!(size_of::<Tensor>() <= 128);
 
 impl Tensor {
-    /// Assembles a tensor; `edge` is its place in the graph, if it has one.
+    /// Assembles a tensor; `edge` is its producer's, if it has one.
     #[inline]
     pub(crate) fn assemble(
         storage: Storage,
@@ -53,8 +53,8 @@ impl Tensor {
         edge: Option<Edge>,
     ) -> Tensor {
         let (marks, creation) = (Marks::default(), Creation::default());
-        let (lost, version, meta) = (Lost::not(), storage.version(), OnceLock::new());
-        Tensor { storage, layout, dtype, marks, creation, lost, version, edge, meta }
+        let (cut_cause, version, meta) = (CutCause::unknown(), storage.version(), OnceLock::new());
+        Tensor { storage, layout, dtype, marks, creation, cut_cause, version, edge, meta }
     }
 
     /// The same data under another layout, outside the graph: a view.
@@ -76,7 +76,7 @@ impl Tensor {
         self
     }
 
-    /// The same data with a place in the graph.
+    /// The same data as an output of a node.
     #[inline]
     pub(crate) fn attach(mut self, edge: Edge) -> Tensor {
         self.version = self.storage.version();
@@ -137,27 +137,27 @@ impl Tensor {
         self
     }
 
-    /// This gradient as user code may see it: other gradients may share its memory, so changing it in place refuses.
+    /// This gradient as user code is given it: others may share its memory, so changing it in place refuses.
     #[cfg(feature = "python")]
     pub(crate) fn read_only(self) -> Tensor {
-        // A handle with state is somebody's own; the lent one is another.
-        let lent = match (self.meta().is_some(), self.grad_edge()) {
+        // A handle with state is somebody's own; the read-only one is another.
+        let shown = match (self.meta().is_some(), self.grad_edge()) {
             (false, _) => self,
             (true, None) => self.detach(),
             (true, Some(edge)) => self.detach().attach(edge),
         };
-        lent.marked(Marks::READ_ONLY)
+        shown.marked(Marks::READ_ONLY)
     }
 
     /// A gradient that comes back from user code.
-    pub(crate) fn taken_back(mut self) -> Tensor {
+    pub(crate) fn writable(mut self) -> Tensor {
         self.marks = self.marks.without(Marks::READ_ONLY);
         self
     }
 
-    /// Whether this is a gradient lent to user code, or a view of one.
+    /// Whether this is a gradient that user code was given, or a view of one.
     #[inline]
-    pub(crate) fn is_lent(&self) -> bool {
+    pub(crate) fn is_read_only(&self) -> bool {
         self.marks.has(Marks::READ_ONLY)
     }
 
@@ -175,14 +175,14 @@ impl Tensor {
         inputs: impl Iterator<Item = &'a Tensor> + Clone,
     ) -> Tensor {
         let mode = Mode::current();
-        self.lost = Lost::of(inputs.clone(), mode);
+        self.cut_cause = CutCause::of(inputs.clone(), mode);
         if mode.has(GRAD) { self } else { self.made_in(mode, inputs) }
     }
 
     /// This result of an operation that has no derivative there.
     #[inline]
     pub(crate) fn underived<'a>(mut self, inputs: impl Iterator<Item = &'a Tensor>) -> Tensor {
-        self.lost = Lost::of(inputs, Mode::current());
+        self.cut_cause = CutCause::of(inputs, Mode::current());
         self
     }
 
@@ -238,12 +238,6 @@ impl Tensor {
         if self.storage.is_guest() {
             self.storage = self.storage.host();
         }
-        self
-    }
-
-    /// The same handle under a state that already exists (a saved leaf finds its own again).
-    pub(crate) fn under(self, meta: Arc<Meta>) -> Tensor {
-        let _ = self.meta.set(meta);
         self
     }
 

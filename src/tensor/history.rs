@@ -146,11 +146,10 @@ impl History {
         }
     }
 
-    /// The edge of `tensor`, which has `own` since version `since`, and the version that it is the edge of; `None` where
-    /// no recorded write came after that.
-    fn edge_of(&self, tensor: &Tensor, own: Option<&Edge>, since: u32) -> Option<(Edge, u32)> {
+    /// The edge of `tensor`, which has `own` since version `since`; `None` where no recorded write came after that.
+    fn edge_of(&self, tensor: &Tensor, own: Option<&Edge>, since: u32) -> Option<Found> {
         let mut state = self.lock();
-        let last = state.last.filter(|last| newer(*last, since))?;
+        let version = state.last.filter(|last| newer(*last, since))?;
         if !tensor.is_view() {
             state.declare(tensor, own.cloned(), since);
         }
@@ -158,19 +157,31 @@ impl History {
             let writes = state.since(since);
             drop(state);
             let edge = Tensor::copy_slices(tensor.layout(), tensor.dtype(), own.cloned(), &writes);
-            return Some((edge, last));
+            return Some(Found { edge, version, held: false });
         }
-        drop(state);
-        self.advance(tensor);
-        let state = self.lock();
+        if !state.writes.is_empty() {
+            drop(state);
+            self.advance(tensor);
+            state = self.lock();
+        }
         let base = state.base.as_ref()?;
-        let (layout, edge) = (base.layout.clone(), base.edge.clone()?);
-        drop(state);
-        if !tensor.is_view() && same_elements(&layout, tensor.layout()) {
-            return Some((edge, last));
+        let edge = base.edge.clone()?;
+        if !tensor.is_view() && same_elements(&base.layout, tensor.layout()) {
+            return Some(Found { edge, version, held: true });
         }
-        Some((tensor.as_strided_edge(&layout, edge), last))
+        let layout = base.layout.clone();
+        drop(state);
+        Some(Found { edge: tensor.as_strided_edge(&layout, edge), version, held: false })
     }
+}
+
+/// The edge of a tensor after changes.
+struct Found {
+    edge: Edge,
+    /// The version that it is the edge of.
+    version: u32,
+    /// Whether the history itself holds it, as that of the base: no handle needs to.
+    held: bool,
 }
 
 /// Whether two layouts show the same elements in the same order.
@@ -235,12 +246,12 @@ impl Tensor {
     #[cold]
     pub(super) fn changed_edge(&self, own: Option<&Edge>, since: u32) -> Option<Edge> {
         let found = self.history().and_then(|history| history.edge_of(self, own, since));
-        let Some((edge, version)) = found else {
+        let Some(Found { edge, version, held }) = found else {
             return own.cloned();
         };
-        let meta = self.ensure_meta();
-        meta.rebase(Some(edge.clone()), version);
-        if self.is_view() {
+        if !held {
+            let meta = self.ensure_meta();
+            meta.rebase(Some(edge.clone()), version);
             retain::follow(meta, Some(&edge));
         }
         Some(edge)

@@ -139,8 +139,8 @@ impl Meta {
             Some(old) if replace || old.requires_grad() || grad.requires_grad() => {
                 state.grad = Some(Tensor::accumulate(old.clone(), &grad)?);
             }
-            Some(old) if old.is_lent() => {
-                state.grad = Some(Tensor::accumulate(old.clone().taken_back(), &grad)?);
+            Some(old) if old.is_read_only() => {
+                state.grad = Some(Tensor::accumulate(old.clone().writable(), &grad)?);
             }
             Some(old) => old.accumulate_in_place(&grad)?,
         }

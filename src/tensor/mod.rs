@@ -1,10 +1,12 @@
-//! The handle users hold: counted storage, layout, dtype, and its place in the graph.
+//! The handle users hold: counted storage, layout, dtype, and its edge in the graph.
 //!
 //! Owns: `Tensor`, `Meta` (what only some tensors have), the accumulator of a leaf, and the history of memory
 //! that was changed in place.
 //! Never does arithmetic: that is `ops`.
 //! Invariant: no node and no saved value owns a `Meta`; handles do.
 
+mod autograd;
+mod cause;
 mod construct;
 mod creation;
 mod cut;
@@ -12,21 +14,19 @@ mod display;
 mod handle;
 mod history;
 mod leaf;
-mod lost;
 mod marks;
 mod meta;
 pub(crate) mod packing;
-mod place;
 mod retain;
 mod saved;
 
+pub use cause::Cause;
+pub(crate) use cause::CutCause;
 pub(crate) use creation::Creation;
 pub(crate) use cut::with_cut_edge;
 pub use handle::Tensor;
 pub(crate) use history::{Write, same_elements};
 pub use leaf::Accumulate;
-pub use lost::Cause;
-pub(crate) use lost::Lost;
 pub(crate) use marks::Marks;
 pub use meta::{Identity, Meta};
 pub use saved::SavedTensor;

@@ -73,12 +73,12 @@ impl SavedTensor {
         if self.inference { Err(saves_inference(op())) } else { Ok(()) }
     }
 
-    /// The tensor again, with the place in the graph it had.
+    /// The tensor again, with the edge it had.
     #[inline]
     pub(crate) fn restore(self, edge: Option<Edge>, saved_by: &str) -> Result<Tensor> {
         let now = self.storage.version();
         let storage = if now == self.version { self.storage } else { self.earlier(saved_by, now)? };
-        Ok(Tensor::assemble(storage, self.layout, self.dtype, None).placed(edge))
+        Ok(Tensor::assemble(storage, self.layout, self.dtype, None).reattached(edge))
     }
 
     /// The data from before the memory was changed.
@@ -128,15 +128,17 @@ fn saves_inference(op: Cow<'static, str>) -> Box<Error> {
 }
 
 impl Tensor {
-    /// A restored value in the place of the graph that it had; a leaf finds its own state again.
+    /// A restored value with the edge that it had; a leaf finds its own state again.
     #[inline]
-    pub(crate) fn placed(self, edge: Option<Edge>) -> Tensor {
+    pub(crate) fn reattached(self, edge: Option<Edge>) -> Tensor {
         let Some(edge) = edge else {
             return self;
         };
-        match Accumulate::leaf_of(&edge) {
-            Some(meta) => self.attach(edge).under(meta),
-            None => self.attach(edge),
+        let leaf = Accumulate::leaf_of(&edge);
+        let attached = self.attach(edge);
+        if let Some(state) = leaf {
+            let _ = attached.meta.set(state);
         }
+        attached
     }
 }

@@ -22,7 +22,7 @@ use crate::bindings::errors::{bad_type, bad_value, to_python, type_name};
 use crate::bindings::exchange::foreign;
 use crate::dtype::{CONVERT, DType, Kind};
 use crate::error::Error;
-use crate::tensor::{Cause, Lost, Tensor};
+use crate::tensor::{Cause, CutCause, Tensor};
 
 /// Up to this size a copy costs less than sharing an array and copying it when a derivative keeps it.
 const SMALL_BYTES: usize = 1024;
@@ -231,7 +231,7 @@ fn adopt(op: &str, array: &Bound<'_, PyUntypedArray>, access: Access) -> PyResul
         if offset % size == 0 {
             let layout = Layout::strided(dims, &steps, offset / size)?;
             let tensor = Tensor::assemble(storage, layout, dtype, None);
-            tensor.lose(&memory.get().lost);
+            tensor.set_cause(&memory.get().cut_cause);
             return Ok(tensor);
         }
     }
@@ -275,7 +275,7 @@ pub(crate) fn copy(op: &str, array: &Bound<'_, PyUntypedArray>, dtype: DType) ->
         bytes.iter_mut().for_each(|byte| *byte = (*byte != 0) as u8);
     }
     if let Some(memory) = exported(array) {
-        out.lose(&memory.get().lost);
+        out.set_cause(&memory.get().cut_cause);
     }
     Ok(out)
 }
@@ -292,7 +292,7 @@ pub(crate) struct Memory {
     storage: Storage,
     writable: bool,
     /// Why a tensor made of the array again has no history.
-    lost: Lost,
+    cut_cause: CutCause,
 }
 
 impl Drop for Memory {
@@ -320,8 +320,8 @@ pub(crate) fn export<'py>(
         }
         storage.export_writable();
     }
-    let lost = tensor.lost_in(Cause::Array);
-    let base = Bound::new(py, Memory { storage, writable, lost })?;
+    let cut_cause = tensor.cause_by(Cause::Array);
+    let base = Bound::new(py, Memory { storage, writable, cut_cause })?;
     let size = tensor.dtype().size() as npy_intp;
     let mut dims: ShapeSteps = tensor.shape().iter().map(|&d| d as npy_intp).collect();
     let mut steps: ShapeSteps = tensor.layout().strides().iter().map(|&s| s * size).collect();

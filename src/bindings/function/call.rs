@@ -112,7 +112,7 @@ impl<'py> Job<'_, 'py> {
         build(py, &outputs.tree, &returned, &mut |k| {
             let y = &outputs.tensors[k];
             match kinds[k] {
-                OutputKind::Alias => Ok(wrap(py, outputs.tensor(k)?.apart())?.unbind()),
+                OutputKind::Alias => Ok(wrap(py, outputs.tensor(k)?.detached())?.unbind()),
                 _ => Ok(y.clone().unbind()),
             }
         })
@@ -368,7 +368,7 @@ fn attach<'py>(
         OutputKind::Differentiable => {
             wrap(y.py(), output(node, tensor, k, inputs.iter().filter_map(as_tensor)))
         }
-        OutputKind::Alias => wrap(y.py(), tensor.apart()),
+        OutputKind::Alias => wrap(y.py(), tensor.detached()),
         OutputKind::Constant => Ok(y.clone()),
         OutputKind::Dirty => {
             let edge = Edge::new(node.clone(), k as u32);

@@ -170,7 +170,7 @@ impl<'py> Accept<'_, 'py> {
     #[inline]
     fn gradient(&self, index: usize, ob: &Bound<'py, PyAny>, spec: &Spec) -> Result<Tensor> {
         if let Some(tensor) = as_tensor(ob) {
-            return Ok(tensor.clone().taken_back());
+            return Ok(tensor.clone().writable());
         }
         self.converted(index, ob, spec)
     }

@@ -91,8 +91,8 @@ impl Trampoline {
                         cut.get_or_insert_with(|| intermediate(self.name.to_string().into(), cx));
                     Some(cx.saved(i)?.detach().attach(edge.clone()))
                 }
-                SavedKind::Intermediate => Some(cx.saved(i)?.on_loan()),
-                SavedKind::Tensor => Some(cx.saved_with_edge(i)?.on_loan()),
+                SavedKind::Intermediate => Some(cx.saved(i)?.as_detached()),
+                SavedKind::Tensor => Some(cx.saved_with_edge(i)?.as_detached()),
             });
         }
         Ok(restored)

@@ -92,7 +92,7 @@ fn replacement(
         return Ok(None);
     }
     let (new, given) = match returned.cast::<PyTensor>() {
-        Ok(tensor) => (tensor.get().tensor.clone().taken_back(), true),
+        Ok(tensor) => (tensor.get().tensor.clone().writable(), true),
         Err(_) => {
             let name = name_of(function);
             let new = tensor_of(&name, "the returned gradient", returned);

@@ -93,7 +93,7 @@ impl PackedValue<Tensor> for Packed {
                     .map_err(python)?,
             };
             self.checked(&tensor)?;
-            Ok(tensor.detach().placed(edge))
+            Ok(tensor.detach().reattached(edge))
         })
     }
 

@@ -140,20 +140,20 @@ impl PyTensor {
 
     /// The same data outside the graph; memory and version are shared.
     fn detach<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyAny>> {
-        wrap(py, self.tensor.apart())
+        wrap(py, self.tensor.detached())
     }
 
     /// The same data outside the graph; setting it copies in place.
     #[getter]
     fn data<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyAny>> {
         refuse_in_transform(&self.tensor, "data", KEEP)?;
-        wrap(py, self.tensor.apart())
+        wrap(py, self.tensor.detached())
     }
 
     #[setter]
     fn set_data(slf: &Bound<'_, Self>, value: &Bound<'_, PyAny>) -> PyResult<()> {
         let value = convert::tensor_of("data", "the value", value)?;
-        python(inplace::copy_(&slf.get().tensor.apart(), &value.detach()))
+        python(inplace::copy_(&slf.get().tensor.detached(), &value.detach()))
     }
 
     /// Keeps this tensor's gradient in `grad` although it is no leaf.

@@ -18,7 +18,7 @@ use crate::bindings::tensor::PyTensor;
 use crate::dtype::with_dtype;
 use crate::error::Error;
 use crate::graph::{Mode, TRANSFORM, grad_enabled};
-use crate::ops::change::inplace::refuse_lent;
+use crate::ops::change::inplace::refuse_read_only;
 use crate::tensor::Tensor;
 
 /// The one element as a Python number.
@@ -119,7 +119,7 @@ impl PyTensor {
             ));
         }
         if writable {
-            refuse_lent("numpy", &self.tensor)?;
+            refuse_read_only("numpy", &self.tensor)?;
             python(self.tensor.storage().before_write())?;
             // What else was saved or recorded cannot be copied any more: the version tells on it.
             self.tensor.changed_in_place("numpy(writable=True)");

@@ -13,15 +13,15 @@ use crate::ops::core::declare::{Arg, OpDecl, Operand, Output, Shortcut};
 use crate::ops::core::elementwise::{Elementwise, Slot, Source, binary_operands};
 use crate::ops::core::layout::{astype, broadcast_to};
 use crate::ops::core::structured::{Record, SavedList, finish, move_cost};
-use crate::tensor::{Cause, Edge, Lost, Marks, Tensor, Write, same_elements};
+use crate::tensor::{Cause, CutCause, Edge, Marks, Tensor, Write, same_elements};
 
 fn refuse(op: &'static str, what: &str, remedy: &'static str) -> Box<Error> {
     Box::new(Error::InPlace { op: op.into(), what: what.into(), remedy })
 }
 
 /// A gradient that user code was given shares its memory with others.
-pub(crate) fn refuse_lent(op: &'static str, x: &Tensor) -> Result<()> {
-    if !x.is_lent() {
+pub(crate) fn refuse_read_only(op: &'static str, x: &Tensor) -> Result<()> {
+    if !x.is_read_only() {
         return Ok(());
     }
     Err(refuse(
@@ -69,7 +69,7 @@ pub(crate) fn admit_write(op: &'static str, x: &Tensor, recorded: bool) -> Resul
             remedy: "change a clone()",
         }));
     }
-    refuse_lent(op, x)?;
+    refuse_read_only(op, x)?;
     if !x.storage().is_writable() {
         return Err(refuse(op, "the tensor's memory is read-only", "clone() it first"));
     }
@@ -133,7 +133,7 @@ pub(crate) fn finish_write(
     if let Some(Written { edge, own_node }) = history {
         x.wrote(Write { op, region: region.layout().clone(), edge, own_node, version });
     } else if varies {
-        x.lose(&Lost::here(Cause::NoGrad));
+        x.set_cause(&CutCause::here(Cause::NoGrad));
         if Mode::current().has(FORWARD) {
             x.wrote_cut();
         }

@@ -116,7 +116,7 @@ fn seed(op: &'static str, root: &Point, gradient: Option<&Tensor>) -> Result<Ten
             remedy: "give a floating-point gradient",
         }));
     }
-    Ok(astype(gradient, *dtype)?.taken_back())
+    Ok(astype(gradient, *dtype)?.writable())
 }
 
 fn seeded(

@@ -71,8 +71,7 @@ pub fn grad_rows(
         let _mode = ModeGuard::grad(options.create_graph);
         let part = |gradient: &Tensor| {
             let part = slice_axis(gradient, 0, start, 1, rows)?;
-            Ok(if batched { part } else { reshape_dims(&part, &gradient.shape()[1..])? }
-                .taken_back())
+            Ok(if batched { part } else { reshape_dims(&part, &gradient.shape()[1..])? }.writable())
         };
         gradients.iter().map(part).collect()
     })?;

@@ -110,7 +110,7 @@ impl Tensor {
         match create_graph {
             true if alone => Ok(self),
             true => self.copied("clone"),
-            false => Ok(self.into_owned()?.without_graph()),
+            false => Ok(self.into_owned()?.cut_by_backward()),
         }
     }
 }

@@ -1,4 +1,4 @@
-//! A tensor's place in the graph: whether it has one, which, and how it gets and leaves it.
+//! A tensor's edge in the graph: whether it has one, which, and how it gets and leaves it.
 //!
 //! Owns: the edge that consumers record, the state of leaves, and every form of `detach`. Never records.
 //! Invariant: the edge is that of the values as they are now, whoever changed them in place.
@@ -144,7 +144,7 @@ impl Tensor {
     /// A clone through which views and changes of a detached tensor find its family, and which gets the same new edge
     /// as this handle where the memory of a view was changed.
     #[inline]
-    pub(crate) fn sharing(&self) -> Tensor {
+    pub(crate) fn with_state(&self) -> Tensor {
         let stale = || self.marks.has(Marks::VIEW) && self.version != self.storage.version();
         if self.marks.has(Marks::DETACHED) || stale() {
             self.ensure_meta();
@@ -153,22 +153,22 @@ impl Tensor {
     }
 
     /// This restored value as one that users may take views of and change.
-    pub(crate) fn on_loan(self) -> Tensor {
+    pub(crate) fn as_detached(self) -> Tensor {
         if self.meta().is_some() { self } else { self.marked(Marks::DETACHED) }
     }
 
     /// The same data as a tensor with a history of its own: `detach` as users know it.
-    pub(crate) fn apart(&self) -> Tensor {
+    pub(crate) fn detached(&self) -> Tensor {
         let guest = self.storage.guest();
-        let mut apart = Tensor::assemble(guest, self.layout.clone(), self.dtype, None);
-        apart.marks = Marks::DETACHED;
-        if self.is_lent() {
-            apart.marks = apart.marks.and(Marks::READ_ONLY);
+        let mut detached = Tensor::assemble(guest, self.layout.clone(), self.dtype, None);
+        detached.marks = Marks::DETACHED;
+        if self.is_read_only() {
+            detached.marks = detached.marks.and(Marks::READ_ONLY);
         }
         if self.is_inference() {
-            apart.marks = apart.marks.and(Marks::INFERENCE);
+            detached.marks = detached.marks.and(Marks::INFERENCE);
         }
-        apart.cut_from(self, Cause::Detach)
+        detached.cut_from(self, Cause::Detach)
     }
 
     /// Takes this tensor out of the graph; its leaf state goes, too. Views keep the history they have.

@@ -79,29 +79,29 @@ const CAUSES: [Cause; 8] = [
     Cause::Forward,
     Cause::Backward,
 ];
-/// From here on a number stands for a cause and a place.
-const PLACED: u8 = 16;
-/// More places than this are not remembered: a byte keeps a tensor small enough to be moved without a call.
-const MOST_PLACES: usize = (u8::MAX - PLACED) as usize;
+/// From here on a number stands for a cause and a call site.
+const WITH_SITE: u8 = 16;
+/// More sites than this are not remembered: a byte keeps a tensor small enough to be moved without a call.
+const MOST_SITES: usize = (u8::MAX - WITH_SITE) as usize;
 
-static PLACES: Mutex<Vec<(u8, Arc<str>)>> = Mutex::new(Vec::new());
+static SITES: Mutex<Vec<(u8, Arc<str>)>> = Mutex::new(Vec::new());
 
 /// A handle's reason.
 #[derive(Default)]
-pub(crate) struct Lost(AtomicU8);
+pub(crate) struct CutCause(AtomicU8);
 
-impl Clone for Lost {
+impl Clone for CutCause {
     #[inline]
-    fn clone(&self) -> Lost {
-        Lost(AtomicU8::new(self.get()))
+    fn clone(&self) -> CutCause {
+        CutCause(AtomicU8::new(self.get()))
     }
 }
 
-impl Lost {
+impl CutCause {
     /// None is known.
     #[inline]
-    pub(crate) const fn not() -> Lost {
-        Lost(AtomicU8::new(0))
+    pub(crate) const fn unknown() -> CutCause {
+        CutCause(AtomicU8::new(0))
     }
 
     #[inline]
@@ -111,47 +111,50 @@ impl Lost {
 
     /// The reason of a result that is not recorded.
     #[inline]
-    pub(super) fn of<'a>(inputs: impl Iterator<Item = &'a Tensor>, mode: Mode) -> Lost {
+    pub(super) fn of<'a>(inputs: impl Iterator<Item = &'a Tensor>, mode: Mode) -> CutCause {
         let mut passed_on = 0;
         for input in inputs {
             if input.requires_grad() {
-                return Lost::here(match () {
-                    () if mode.has(FORWARD) => Cause::Forward,
-                    () if mode.has(INFERENCE) => Cause::Inference,
-                    () if !mode.has(GRAD) => Cause::NoGrad,
-                    () => Cause::NotDifferentiable,
+                return CutCause::here(if mode.has(FORWARD) {
+                    Cause::Forward
+                } else if mode.has(INFERENCE) {
+                    Cause::Inference
+                } else if !mode.has(GRAD) {
+                    Cause::NoGrad
+                } else {
+                    Cause::NotDifferentiable
                 });
             }
             if passed_on == 0 {
-                passed_on = input.lost.get();
+                passed_on = input.cut_cause.get();
             }
         }
-        Lost(AtomicU8::new(passed_on))
+        CutCause(AtomicU8::new(passed_on))
     }
 
-    /// A cause that acts here, with the place if a mode asks for it.
+    /// A cause that acts here, with the call site if a mode asks for it.
     #[inline]
-    pub(crate) fn here(cause: Cause) -> Lost {
+    pub(crate) fn here(cause: Cause) -> CutCause {
         let number = cause as u8 + 1;
         match graph::here() {
-            None => Lost(AtomicU8::new(number)),
-            Some(site) => Lost(AtomicU8::new(placed(number, site))),
+            None => CutCause(AtomicU8::new(number)),
+            Some(site) => CutCause(AtomicU8::new(with_site(number, site))),
         }
     }
 
     #[inline]
-    pub(crate) fn set(&self, other: &Lost) {
+    pub(crate) fn set(&self, other: &CutCause) {
         self.0.store(other.get(), Ordering::Relaxed);
     }
 
-    /// The cause and, if it was remembered, the place.
+    /// The cause and, if it was remembered, the call site.
     pub(crate) fn cause(&self) -> Option<(Cause, Option<Arc<str>>)> {
         let number = self.get();
-        let (number, site) = match number.checked_sub(PLACED) {
+        let (number, site) = match number.checked_sub(WITH_SITE) {
             None => (number, None),
             Some(i) => {
-                let places = PLACES.lock().unwrap_or_else(PoisonError::into_inner);
-                let (number, site) = places.get(i as usize)?;
+                let sites = SITES.lock().unwrap_or_else(PoisonError::into_inner);
+                let (number, site) = sites.get(i as usize)?;
                 (*number, Some(Arc::clone(site)))
             }
         };
@@ -161,50 +164,50 @@ impl Lost {
 }
 
 #[cold]
-fn placed(number: u8, site: Arc<str>) -> u8 {
-    let mut places = PLACES.lock().unwrap_or_else(PoisonError::into_inner);
-    let known = places.iter().position(|(n, s)| *n == number && *s == site);
+fn with_site(number: u8, site: Arc<str>) -> u8 {
+    let mut sites = SITES.lock().unwrap_or_else(PoisonError::into_inner);
+    let known = sites.iter().position(|(n, s)| *n == number && *s == site);
     let index = match known {
         Some(index) => index,
-        None if places.len() >= MOST_PLACES => return number,
+        None if sites.len() >= MOST_SITES => return number,
         None => {
-            places.push((number, site));
-            places.len() - 1
+            sites.push((number, site));
+            sites.len() - 1
         }
     };
-    PLACED + index as u8
+    WITH_SITE + index as u8
 }
 
 impl Tensor {
-    /// What tensors have lost that get these values by way of `cause`.
-    pub(crate) fn lost_in(&self, cause: Cause) -> Lost {
-        if self.requires_grad() { Lost::here(cause) } else { self.lost.clone() }
+    /// The cause for tensors that get these values by way of `cause`.
+    pub(crate) fn cause_by(&self, cause: Cause) -> CutCause {
+        if self.requires_grad() { CutCause::here(cause) } else { self.cut_cause.clone() }
     }
 
     /// Notes why this tensor has no history.
-    pub(crate) fn lose(&self, lost: &Lost) {
-        self.lost.set(lost);
+    pub(crate) fn set_cause(&self, cause: &CutCause) {
+        self.cut_cause.set(cause);
     }
 
     /// This tensor, which has no history because of `cause`, if `from` would have given it one.
     #[inline]
     pub(crate) fn cut_from(self, from: &Tensor, cause: Cause) -> Tensor {
-        self.lose(&from.lost_in(cause));
+        self.set_cause(&from.cause_by(cause));
         self
     }
 
     /// This gradient of a backward that was not recorded.
     #[inline]
-    pub(crate) fn without_graph(self) -> Tensor {
+    pub(crate) fn cut_by_backward(self) -> Tensor {
         if !self.requires_grad() {
-            self.lost.set(&Lost::here(Cause::Backward));
+            self.cut_cause.set(&CutCause::here(Cause::Backward));
         }
         self
     }
 
     /// What cut this tensor from the graph of what it was computed from, and where, as far as that is known.
     pub fn cut_by(&self) -> Option<(Cause, Option<Arc<str>>)> {
-        self.lost.cause()
+        self.cut_cause.cause()
     }
 
     /// The same in words: what cut it and where, and what to do instead.
