@@ -12,7 +12,9 @@ import pytest
 
 PROGRAM = Path(__file__).parent / "typed_program.py"
 PACKAGE = Path(__file__).parent.parent / "python"
-SAID = re.compile(r":(\d+): (?:note: Revealed type is \"(.*)\"|error: .*\[(.*)\])$")
+SAID = re.compile(
+    r"typed_program\.py:(\d+): (?:note: Revealed type is \"(.*)\"|error: .*\[(.*)\])$"
+)
 
 
 @pytest.mark.slow

@@ -131,8 +131,8 @@ def _parts(value: Any, kind: type) -> Parts | None:
     if isinstance(value, tuple | list):
         if kind is not list and kind is not tuple:
             # What it holds, not what its class says of length and iteration.
-            held = list if isinstance(value, list) else tuple
-            value = tuple(held.__iter__(value))
+            inside = list.__iter__(value) if isinstance(value, list) else tuple.__iter__(value)
+            value = tuple(inside)
         keys = tuple(f"[{i}]" for i in range(len(value)))
         if kind is list:
             return keys, value, list
