@@ -38,6 +38,7 @@ def arrays_of(result: Any) -> list[np.ndarray]:
     return [np.asarray(p.detach() if isinstance(p, fg.Tensor) else p) for p in parts(result)]
 
 
+@pytest.mark.filterwarnings("ignore:All-NaN")
 @pytest.mark.parametrize(("case", "path"), FACED, ids=lambda v: v if isinstance(v, str) else v.key)
 def test_arrays_and_tensors_get_one_answer(case: Case, path: str) -> None:
     face = attrgetter(path)(fnp)
