@@ -11,7 +11,7 @@ mod views;
 
 pub use layout::Layout;
 pub use live::live_bytes;
-pub use pool::{cached_bytes, trim};
+pub use pool::{afford, cached_bytes, trim};
 pub use shape::{ShapeVec, broadcast_shapes, checked_numel, normalize_axes, normalize_axis};
 pub use storage::{Access, Storage};
 pub use views::from_array;

@@ -9,6 +9,8 @@
 use std::alloc::{Layout as Block, alloc, dealloc};
 use std::sync::{Mutex, MutexGuard, TryLockError};
 
+use crate::error::{Error, Result};
+
 /// Storages from here on use the pool: below, the system's allocator rarely gives pages back. With
 /// 1 MB here, 64 branches of 147 KB gradients spent a quarter of their time in page faults
 /// (`benches/run.py --only branches`).
@@ -156,6 +158,22 @@ pub fn trim() {
         let blocks: Vec<_> = blocks.into_iter().map(|address| (address, size)).collect();
         release(&blocks);
     }
+}
+
+/// Requests of fewer bytes are not asked for beforehand.
+const AFFORDED: usize = 1 << 20;
+
+/// Whether the system would give so many bytes now: an error where a vector of them would end the
+/// process. For operations whose working memory is proportional to their input.
+pub fn afford(bytes: usize) -> Result<()> {
+    if bytes < AFFORDED {
+        return Ok(());
+    }
+    let mut probe: Vec<u8> = Vec::new();
+    let refused = probe.try_reserve_exact(bytes).is_err();
+    // Seen by somebody, so that the request is made.
+    std::hint::black_box(&mut probe);
+    if refused { Err(Box::new(Error::Memory { bytes })) } else { Ok(()) }
 }
 
 /// The bytes that the pool holds for reuse.

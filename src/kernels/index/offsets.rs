@@ -70,6 +70,9 @@ pub struct Indexed {
 /// The offset of every combination `indices[0][p], indices[1][p], …` in C order of `p`. The views are
 /// int64 and have equal dims (broadcast before); negative indices count from the end.
 pub fn offsets(op: &'static str, indices: &[View], axes: &[Indexed]) -> Result<Offsets> {
+    if indices.first().is_some_and(|index| index.numel() == 0) {
+        return Ok(Offsets(Vec::new()));
+    }
     assert_eq!(indices.len(), axes.len(), "one index per axis");
     let numel = indices.first().map_or(1, View::numel);
     let mut out = room(numel)?;
@@ -137,6 +140,9 @@ pub fn offsets_along(
     let fits = (0..dims.len()).all(|a| a == axis || index.dims[a] <= dims[a]);
     assert!(fits, "an index within the array");
     assert!(index.dtype == DType::I64, "indices are int64");
+    if index.numel() == 0 {
+        return Ok(Offsets(Vec::new()));
+    }
     let indexed = Indexed { axis, size: dims[axis], stride: strides[axis] };
     let others: Vec<isize> =
         strides.iter().enumerate().map(|(a, &s)| if a == axis { 0 } else { s }).collect();
@@ -159,6 +165,10 @@ pub fn offsets_along(
 /// strides.
 pub fn offsets_where(mask: View, strides: &[isize]) -> Result<Offsets> {
     assert!(mask.dtype == DType::Bool, "a mask is boolean");
+    if mask.numel() == 0 {
+        // An empty array may have axes longer than a walk over them could last.
+        return Ok(Offsets(Vec::new()));
+    }
     let mut axes = Axes::new(mask.dims, [mask.strides, strides]).collapse(false);
     let (inner, [mask_step, step]) = axes.pop();
     // SAFETY: the view is valid for every position of its axes.

@@ -74,13 +74,19 @@ pub(crate) fn admit_write(op: &'static str, x: &Tensor, recorded: bool) -> Resul
         return Err(refuse(op, "the tensor's memory is read-only", "clone() it first"));
     }
     if !x.layout().is_injective() {
-        return Err(refuse(
-            op,
-            "several elements of an expanded tensor share one memory location",
-            "clone() it first",
-        ));
+        return Err(refuse(op, shared_elements(x), "clone() it first"));
     }
     x.storage().before_write()
+}
+
+/// Why several elements have one address: an axis that does not move, or windows that overlap.
+#[cold]
+fn shared_elements(x: &Tensor) -> &'static str {
+    let mut axes = x.shape().iter().zip(x.layout().strides());
+    match axes.any(|(&dim, &stride)| dim > 1 && stride == 0) {
+        true => "several elements of an expanded tensor share one memory location",
+        false => "elements of overlapping windows share one memory location",
+    }
 }
 
 /// What is read and what is written may be the same elements, or others, but not partly the same.

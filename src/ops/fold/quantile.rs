@@ -3,7 +3,7 @@
 //! Owns: ptp, median, quantile, percentile. Values are taken by index, so gradients reach the elements.
 //! Never sorts a line for a few ranks of it. Invariant: a line with a NaN gives NaN.
 
-use crate::array::ShapeVec;
+use crate::array::{ShapeVec, afford};
 use crate::dtype::DType;
 use crate::error::{Error, Result};
 use crate::kernels::Reduction;
@@ -72,6 +72,7 @@ fn median_over(x: &Tensor, axes: &[usize]) -> Result<Tensor> {
     if n == 0 {
         return Tensor::full(&dims, Scalar::Float(f64::NAN), x.dtype());
     }
+    afford(x.size().saturating_mul(16))?;
     let ordered = Ordered::new(x, axes)?;
     let middle = if n % 2 == 1 { vec![n / 2] } else { vec![n / 2 - 1, n / 2] };
     let mean = mean_over(&ordered.at("median", &middle)?, &[ordered.last()], true)?;
@@ -124,6 +125,7 @@ fn quantile_over(
     let method = Method::named(op, method)?.at(q);
     let x = &(if method.picks() { x.clone() } else { astype(x, x.dtype().to_float())? });
     need_elements(op, x, axes)?;
+    afford(x.size().saturating_mul(16))?;
     let n: usize = axes.iter().map(|&a| x.shape()[a]).product();
     let levels = match q {
         Operand::Scalar(s) => Tensor::full(&[], *s, x.dtype().to_float())?,

@@ -204,7 +204,9 @@ fn cumulative_extreme(
 ) -> Result<(Tensor, Tensor)> {
     let (x, axis) = line(op, &at_least_1d(x)?, axis)?;
     let index = Tensor::empty(x.shape(), DType::I64)?;
-    kernels::scan::scan_extreme(largest, x.view_of(), axis, index.view_mut());
+    if x.size() > 0 {
+        kernels::scan::scan_extreme(largest, x.view_of(), axis, index.view_mut());
+    }
     Ok((taken_along(op, &x, axis, &index)?, index))
 }
 

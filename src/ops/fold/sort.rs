@@ -6,7 +6,7 @@
 
 use std::cmp::Ordering;
 
-use crate::array::{ShapeVec, normalize_axis};
+use crate::array::{ShapeVec, afford, normalize_axis};
 use crate::dtype::DType;
 use crate::dtype::with_dtype;
 use crate::error::{Error, Result};
@@ -29,12 +29,19 @@ pub(crate) fn order_along(
     let mut dims = ShapeVec::from_slice(x.shape());
     dims[axis] = wanted;
     let index = Tensor::empty(&dims, DType::I64)?;
+    if index.size() == 0 {
+        return Ok(index);
+    }
     kernels::order::arg_order(descending, x.view_of(), axis, index.view_mut());
     Ok(index)
 }
 
+/// Bytes for each element that ordering works with: keys and positions, twice.
+const WORKING: usize = 32;
+
 /// The tensor and the axis to sort along; without an axis, the flattened tensor.
 fn line(op: &'static str, x: &Tensor, axis: Option<isize>) -> Result<(Tensor, usize)> {
+    afford(x.size().saturating_mul(WORKING))?;
     match axis {
         None => Ok((reshape_dims(x, &[x.size()])?, 0)),
         Some(axis) => Ok((x.clone(), normalize_axis(op, axis, x.ndim())?)),
@@ -114,12 +121,14 @@ crate::operations! { family "ordering";
         let Some(wanted) = usize::try_from(k).ok().filter(|&k| k <= size) else {
             return Err(out_of_range("topk", format!("{k} elements"), size));
         };
+        afford(x.size().saturating_mul(WORKING))?;
         let index = order_along(x, axis, wanted, largest)?;
         Ok((taken_along("topk", x, axis, &index)?, index))
     }
     /// Where to insert the values of `v` in the ordered vector `a`, before equal elements or, with `side="right"`, after them.
     [numpy("searchsorted"), constant]
     fn searchsorted(a: Tensor, v: Tensor, side: String = "left".to_owned(), sorter: Option<Tensor> = None) -> Tensor {
+        afford(v.size().saturating_mul(WORKING))?;
         let right = match side.as_str() {
             "left" => false,
             "right" => true,

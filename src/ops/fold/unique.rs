@@ -6,7 +6,7 @@
 
 use std::cmp::Ordering;
 
-use crate::array::{ShapeVec, normalize_axis};
+use crate::array::{ShapeVec, afford, normalize_axis};
 use crate::dtype::with_dtype;
 use crate::error::Result;
 use crate::graph;
@@ -75,6 +75,7 @@ crate::operations! { family "ordering";
     /// The distinct elements in ascending order, or along an axis the distinct slices; and, as asked, the index of the first of each, for every one the index of its value, and the counts. Derivative: `g` at the first of each.
     [numpy("unique"), ignores(("sorted", Some(true)), ("equal_nan", Some(true)))]
     fn unique(x: Tensor, return_index: bool = false, return_inverse: bool = false, return_counts: bool = false, axis: Option<isize> = None) -> OneOrTuple {
+        afford(x.size().saturating_mul(40))?;
         let only_values = !(return_index || return_inverse || return_counts);
         if axis.is_none() && only_values && !(graph::recording() && x.requires_grad()) {
             return distinct_values(x).map(OneOrTuple::One);

@@ -3,7 +3,7 @@
 //! Owns: nonzero, argwhere, flatnonzero, and `where` with one argument. Never differentiates: positions
 //! are constants. Invariant: positions come in C order.
 
-use crate::array::Layout;
+use crate::array::{Layout, afford};
 use crate::dtype::DType;
 use crate::error::{Error, Result};
 use crate::kernels::index::offsets_where;
@@ -16,6 +16,7 @@ use crate::tensor::Tensor;
 
 /// The flat C-order positions of true elements.
 fn flat_positions(mask: &Tensor) -> Result<Vec<i64>> {
+    afford(mask.size().saturating_mul(16))?;
     let order = Layout::contiguous(mask.shape())?;
     Ok(offsets_where(mask.view_of(), order.strides())?.iter().map(|at| at as i64).collect())
 }

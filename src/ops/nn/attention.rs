@@ -3,7 +3,7 @@
 //! Owns: `scaled_dot_product_attention`, `rope`. Never keeps a mask in the graph: masks are constants.
 //! Invariant: a query whose keys are all masked gives NaN, as a softmax of nothing does.
 
-use crate::array::checked_numel;
+use crate::array::{afford, checked_numel};
 use crate::dtype::DType;
 use crate::error::{Dims, Error, Result};
 use crate::ops::core::declare::{Operand, Scalar};
@@ -109,7 +109,10 @@ crate::operations! { family "attention";
         let positions = match positions {
             Some(given) if given.size() == length => given.clone(),
             Some(given) => return Err(unfit("rope", format!("positions of shape {} for {length} rows", Dims::from(given.shape())), "give one position per row")),
-            None => Tensor::from((0..length as i64).collect::<Vec<_>>()),
+            None => {
+                afford(length.saturating_mul(8))?;
+                Tensor::from((0..length as i64).collect::<Vec<_>>())
+            }
         };
         let (cos, sin) = angles(&positions, pairs, base, x.dtype())?;
         let (a, b) = if interleaved {

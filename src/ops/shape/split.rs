@@ -3,7 +3,7 @@
 //! Owns: split in all its forms, chunk, unbind, narrow. Never copies: the parts are views.
 //! Invariant: the parts are outputs of one node, whose gradient is assembled once, not once per part.
 
-use crate::array::{ShapeVec, normalize_axis};
+use crate::array::{ShapeVec, afford, normalize_axis};
 use crate::error::{Error, Result};
 use crate::ops::core::arguments::OneOrTuple;
 use crate::ops::core::declare::Nested;
@@ -16,6 +16,8 @@ use crate::tensor::Tensor;
 
 /// The most parts of an axis with fewer elements.
 const MOST: usize = 1 << 16;
+/// The most parts of any axis; one of an empty or expanded tensor can be longer than memory.
+const MOST_PARTS: usize = 1 << 24;
 
 /// What the rule of a split needs.
 struct Parts {
@@ -92,6 +94,16 @@ fn split_at(x: &Tensor, axis: usize, bounds: Vec<(usize, usize)>) -> Result<Vec<
     parts(x, Parts { axis, bounds, dropped: false, dims: x.shape().into() })
 }
 
+/// Refuses more parts than there could be tensors.
+fn countable(op: &'static str, n: usize) -> Result<usize> {
+    if n <= MOST_PARTS {
+        // A tensor, its bounds and its place in the node.
+        afford(n * 256)?;
+        return Ok(n);
+    }
+    Err(bad(op, format!("{n} parts"), "give at most 2**24 parts"))
+}
+
 /// Parts of equal length, the first ones longer by one where that does not come out even.
 fn even(size: usize, n: usize) -> Vec<(usize, usize)> {
     let start = |i: usize| i * (size / n) + i.min(size % n);
@@ -136,7 +148,7 @@ fn divide(
             "use array_split or chunk for uneven parts",
         ));
     }
-    split_at(x, axis, even(size, n as usize))
+    split_at(x, axis, even(size, countable(op, n as usize)?))
 }
 
 /// The bounds of parts of one size, or of the sizes given, which fill the axis.
@@ -224,6 +236,7 @@ crate::operations! { family "splitting";
         let len = size.div_ceil(chunks as usize).max(1);
         // An empty axis gives as many empty parts as were asked for.
         let n = if size == 0 { (chunks as usize).min(MOST) } else { size.div_ceil(len) };
+        let n = countable("chunk", n)?;
         let bounds = (0..n).map(|i| ((i * len).min(size), ((i + 1) * len).min(size))).collect();
         Ok(OneOrTuple::Tuple(split_at(x, axis, bounds)?))
     }
@@ -238,7 +251,8 @@ crate::operations! { family "splitting";
     [numpy("unstack"), aliases("unstack")]
     fn unbind(x: Tensor, axis: isize = 0) -> OneOrTuple {
         let axis = normalize_axis("unbind", axis, x.ndim())?;
-        let bounds = (0..x.shape()[axis]).map(|i| (i, i + 1)).collect();
+        let n = countable("unbind", x.shape()[axis])?;
+        let bounds = (0..n).map(|i| (i, i + 1)).collect();
         Ok(OneOrTuple::Tuple(parts(x, Parts { axis, bounds, dropped: true, dims: x.shape().into() })?))
     }
     /// `length` elements of an axis from `start` on; a view.

@@ -129,7 +129,13 @@ fn adopt<M: Managed>(content: Taken<M>, access: Access) -> PyResult<Tensor> {
         Some(steps) => steps.iter().map(|&s| s as isize).collect(),
         None => Layout::contiguous(&dims)?.strides().to_vec(),
     };
-    let (low, high) = extent(&dims, &steps);
+    if tensor.data.is_null() {
+        return Err(refused("from_dlpack", "the capsule names no memory", "pass an array"));
+    }
+    let Some((low, high)) = extent(&dims, &steps, dtype.size()) else {
+        let what = "the strides reach beyond what memory can address";
+        return Err(refused("from_dlpack", what, "pass a copy of it"));
+    };
     let layout = Layout::strided(&dims, &steps, -low)?;
     let size = dtype.size() as isize;
     let nbytes = ((high - low + 1) * size) as usize;
@@ -141,15 +147,18 @@ fn adopt<M: Managed>(content: Taken<M>, access: Access) -> PyResult<Tensor> {
     if boolean { Ok(astype(&shared, DType::Bool)?) } else { Ok(shared) }
 }
 
-/// The lowest and the highest element that a shape and strides reach, from the first one.
-fn extent(dims: &[usize], steps: &[isize]) -> (isize, isize) {
-    let (mut low, mut high) = (0, 0);
+/// The lowest and the highest element that a shape and strides reach, from the first one; `None` when
+/// their distance in bytes is more than an address holds.
+fn extent(dims: &[usize], steps: &[isize], size: usize) -> Option<(isize, isize)> {
+    let (mut low, mut high) = (0isize, 0isize);
     for (&d, &s) in dims.iter().zip(steps) {
-        let reach = (d as isize - 1) * s;
-        low += reach.min(0);
-        high += reach.max(0);
+        let reach = isize::try_from(d).ok()?.checked_sub(1)?.checked_mul(s)?;
+        low = low.checked_add(reach.min(0))?;
+        high = high.checked_add(reach.max(0))?;
     }
-    (low, high)
+    let elements = high.checked_sub(low)?.checked_add(1)?;
+    elements.checked_mul(isize::try_from(size).ok()?)?;
+    Some((low, high))
 }
 
 /// A tensor on the memory of any object with `__dlpack__`: an array of NumPy, PyTorch, JAX, …
