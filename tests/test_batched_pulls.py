@@ -90,6 +90,34 @@ def test_the_second_order_too(case: Case) -> None:
             compare(summed(recorded, inputs), summed(expected, inputs), call)
 
 
+#: Products whose kernels are the batch: they are taken one after the other.
+ONE_BY_ONE = {"conv1d", "conv2d", "conv_transpose1d", "conv_transpose2d"}
+
+
+@pytest.mark.parametrize(
+    "case", [c for c in SMOOTH if c.name not in ONE_BY_ONE], ids=lambda case: case.key
+)
+def test_no_rule_is_called_row_by_row(case: Case) -> None:
+    """A recorded Jacobian has as many nodes for three rows as for two."""
+
+    def nodes(call: Call, output: int, rows: int) -> int:
+        inputs = tensors(call.arrays(), grad=True)
+        outs = parts(call.apply(function(case), list(inputs)))
+        # The square records what a linear rule does with the gradient, too.
+        part = outs[output].square().reshape(-1)[:rows]
+        before = fg.live_nodes()
+        blocks = _jacobian(part, inputs, True)
+        found = fg.live_nodes() - before
+        del blocks
+        return found
+
+    for call in with_arrays(case):
+        outs = parts(call.apply(function(case), tensors(call.arrays(), grad=True)))
+        for k, out in enumerate(outs):
+            if out.requires_grad and out.numel() >= 3:
+                assert nodes(call, k, 2) == nodes(call, k, 3), call
+
+
 def summed(blocks: list[Any], inputs: list[fg.Tensor]) -> list[Any]:
     """The gradient of a weighted sum of the blocks."""
     total = fg.tensor(0.0)

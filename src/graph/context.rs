@@ -175,6 +175,16 @@ impl<'a, V: Value> Context<'a, V> {
         }
     }
 
+    /// Gives what `compute` makes as the gradient of input `i`, if the pass wants it.
+    #[inline]
+    pub fn give_with(&mut self, i: usize, compute: impl FnOnce(&Self) -> Result<V>) -> Result<()> {
+        if self.wants(i) {
+            let v = compute(self)?;
+            self.give(i, v);
+        }
+        Ok(())
+    }
+
     /// The first failure of a call that returns no `Result`.
     #[inline]
     pub(super) fn into_fault(self) -> Option<Box<Error>> {

@@ -12,7 +12,7 @@ use crate::ops::change::inplace::{Written, admit_write, finish_write, recorded};
 use crate::ops::core::declare::{IndexItem, Operand};
 use crate::ops::core::layout::{astype, broadcast_to, reshape_dims};
 use crate::ops::core::places::{clear_rows, take_kept};
-use crate::ops::core::structured::{Record, SavedList, finish, move_cost};
+use crate::ops::core::structured::{Record, finish, move_cost, nothing};
 use crate::ops::core::view::{replay, view_through};
 use crate::ops::index::subscript::{Chosen, subscript};
 use crate::tensor::{Creation, Tensor, same_elements};
@@ -53,22 +53,14 @@ fn scattered(shown: &Tensor, chosen: &Chosen, value: &Tensor) -> Result<Written>
         name: "setitem",
         cost: move_cost(out),
         params: chosen.clone(),
-        saved: SavedList::new(),
-        backward: |chosen, cx| {
-            let Some(g) = cx.take_grad(0) else {
-                return Ok(());
-            };
-            if cx.wants(1) {
-                cx.give(1, chosen.arranged(&take_kept(&g, &chosen.places)?)?);
-            }
-            if cx.wants(0) {
-                let ours = !cx.create_graph() && g.is_contiguous() && g.storage().is_reusable();
-                cx.give(
-                    0,
-                    if ours { cleared(g, chosen)? } else { clear_rows(&g, &chosen.places)? },
-                );
-            }
-            Ok(())
+        saved: nothing(),
+        backward: |chosen, g, cx| {
+            cx.give_with(1, |_| chosen.arranged(&take_kept(&g, &chosen.places)?))?;
+            cx.give_with(0, |cx| {
+                let plain = !cx.create_graph() && cx.batch().is_empty();
+                let ours = plain && g.is_contiguous() && g.storage().is_reusable();
+                if ours { cleared(g, chosen) } else { clear_rows(&g, &chosen.places) }
+            })
         },
     })?;
     Ok(Written { edge: changed.grad_edge(), own_node: true })

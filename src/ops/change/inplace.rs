@@ -12,7 +12,7 @@ use crate::kernels;
 use crate::ops::core::declare::{Arg, OpDecl, Operand, Output, Shortcut};
 use crate::ops::core::elementwise::{Elementwise, Slot, Source, binary_operands};
 use crate::ops::core::layout::{astype, broadcast_to};
-use crate::ops::core::structured::{Record, SavedList, finish, move_cost};
+use crate::ops::core::structured::{Record, finish, move_cost, nothing};
 use crate::tensor::{Cause, CutCause, Edge, Marks, Tensor, Write, same_elements};
 
 fn refuse(op: &'static str, what: &str, remedy: &'static str) -> Box<Error> {
@@ -185,16 +185,10 @@ fn replaced(op: &'static str, x: &Tensor, value: &Tensor) -> Result<Tensor> {
         name: op,
         cost: move_cost(out),
         params: (),
-        saved: SavedList::new(),
-        backward: |(), cx| {
-            let Some(g) = cx.take_grad(0) else {
-                return Ok(());
-            };
-            if cx.wants(0) {
-                cx.give(0, Tensor::zeros(g.shape(), g.dtype())?);
-            }
-            cx.give(1, g);
-            Ok(())
+        saved: nothing(),
+        backward: |(), g, cx| {
+            cx.give_with(0, |_| Tensor::zeros(g.shape(), g.dtype()))?;
+            cx.give_with(1, |_| Ok(g))
         },
     })
 }

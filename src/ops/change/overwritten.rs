@@ -14,9 +14,9 @@ use crate::dtype::DType;
 use crate::error::{Error, Result};
 use crate::graph::{self, Edges, Flags, RuleRef};
 use crate::kernels;
-use crate::ops::core::layout::choose;
+use crate::ops::core::layout::{choose, reshape_dims};
 use crate::ops::core::structured::{
-    Cx, Record, SavedList, Structured, VIEW_COST, finish, finish_many, move_cost,
+    Cx, Record, RecordMany, Structured, VIEW_COST, finish, finish_many, move_cost, nothing,
 };
 use crate::tensor::{Creation, Edge, Tensor, Write, same_elements};
 
@@ -45,6 +45,16 @@ impl Slices {
                 .collect(),
             size,
         }
+    }
+
+    /// The same in each of `n` such memories, one after the other.
+    fn in_each(&self, n: usize) -> Result<Slices> {
+        let stacked = |region: &Layout| in_each(region, n, self.size);
+        Ok(Slices {
+            own: stacked(&self.own)?,
+            writes: self.writes.iter().map(stacked).collect::<Result<_>>()?,
+            size: n * self.size,
+        })
     }
 
     /// Whether some write left nothing of what was there.
@@ -147,13 +157,19 @@ fn span<'a>(layouts: impl Iterator<Item = &'a Layout>) -> (isize, usize) {
     if low > high { (0, 0) } else { (low, (high - low + 1) as usize) }
 }
 
-fn backward(slices: &Arc<Slices>, cx: &mut Cx<'_>) -> Result<()> {
+/// The slices of a value in the running pass, which may be one of a batch.
+fn of_pass(slices: &Arc<Slices>, cx: &Cx<'_>) -> Result<Arc<Slices>> {
+    match *cx.batch() {
+        [n] => slices.in_each(n).map(Arc::new),
+        _ => Ok(Arc::clone(slices)),
+    }
+}
+
+fn backward(slices: &Arc<Slices>, g: Tensor, cx: &mut Cx<'_>) -> Result<()> {
+    let slices = of_pass(slices, cx)?;
     let taken: Taken = (0..=slices.writes.len()).map(|i| cx.wants(i)).collect();
-    let Some(g) = cx.take_grad(0) else {
-        return Ok(());
-    };
     let parts = if cx.create_graph() {
-        split_recorded(slices, &g, taken.clone())?
+        split_recorded(&slices, &g, taken.clone())?
     } else {
         slices.split(g, true, &taken)?
     };
@@ -167,11 +183,11 @@ fn backward(slices: &Arc<Slices>, cx: &mut Cx<'_>) -> Result<()> {
 /// `split`, recorded; its adjoint is `merge`.
 fn split_recorded(slices: &Arc<Slices>, g: &Tensor, taken: Taken) -> Result<Vec<Tensor>> {
     let parts = slices.split(g.detach(), false, &taken)?;
-    finish_many(parts, &[g], |_| Record {
+    finish_many(parts, &[g], |_| RecordMany {
         name: "copy_slices_backward",
         cost: move_cost(g),
         params: (Arc::clone(slices), taken, g.dtype()),
-        saved: SavedList::new(),
+        saved: nothing(),
         backward: |(slices, taken, dtype), cx| {
             let mut present = taken.clone();
             let mut parts = Vec::new();
@@ -181,10 +197,10 @@ fn split_recorded(slices: &Arc<Slices>, g: &Tensor, taken: Taken) -> Result<Vec<
                 *place = part.is_some();
                 parts.extend(part);
             }
-            if !parts.is_empty() {
-                cx.give(0, merge_recorded(slices, &parts, present, *dtype)?);
+            if parts.is_empty() {
+                return Ok(());
             }
-            Ok(())
+            cx.give_with(0, |cx| merge_recorded(&of_pass(slices, cx)?, &parts, present, *dtype))
         },
     })
 }
@@ -202,11 +218,8 @@ fn merge_recorded(
         name: "copy_slices",
         cost: move_cost(out),
         params: (Arc::clone(slices), taken),
-        saved: SavedList::new(),
-        backward: |(slices, taken), cx| {
-            let Some(g) = cx.take_grad(0) else {
-                return Ok(());
-            };
+        saved: nothing(),
+        backward: |(slices, taken), g, cx| {
             let mut wanted = taken.clone();
             let given: SmallVec<[usize; 8]> = (0..taken.iter().filter(|taken| **taken).count())
                 .filter(|k| cx.wants(*k))
@@ -214,7 +227,7 @@ fn merge_recorded(
             for (k, place) in wanted.iter_mut().filter(|taken| **taken).enumerate() {
                 *place = cx.wants(k);
             }
-            let parts = split_recorded(slices, &g, wanted)?;
+            let parts = split_recorded(&of_pass(slices, cx)?, &g, wanted)?;
             for (k, part) in given.into_iter().zip(parts) {
                 cx.give(k, part);
             }
@@ -251,16 +264,15 @@ impl Tensor {
         let (params, cost) =
             ((size, moved(base), moved(self.layout())), VIEW_COST + move_cost(self));
         let rule = if self.creation() == Creation::CustomFunction {
-            RuleRef::Boxed(Box::new(Structured::new("as_strided", params, |_, _| Err(bypassed()))))
+            RuleRef::Boxed(Box::new(Structured::new("as_strided", params, |_, _, _| {
+                Err(bypassed())
+            })))
         } else {
             RuleRef::Boxed(Box::new(Structured::new(
                 "as_strided",
                 params,
-                |(size, base, own), cx| {
-                    if let Some(g) = cx.take_grad(0) {
-                        cx.give(0, shown(&spread(&g, *size, own)?, base)?);
-                    }
-                    Ok(())
+                |(size, base, own), g, cx| {
+                    cx.give_with(0, |_| shown(&spread(&g, *size, own)?, base))
                 },
             )))
         };
@@ -280,21 +292,29 @@ fn bypassed() -> Box<Error> {
     })
 }
 
-/// A memory of `size` elements, zero but for `g` at the positions of `region`; what meets there is summed.
+/// A region in each of `n` memories of `size` elements, one after the other: a new first axis.
+fn in_each(region: &Layout, n: usize, size: usize) -> Result<Layout> {
+    let dims = [&[n][..], region.dims()].concat();
+    let strides = [&[size as isize][..], region.strides()].concat();
+    Layout::strided(&dims, &strides, region.offset())
+}
+
+/// A memory of `size` elements, zero but for `g` at the positions of `region`; what meets there is summed. A batch of
+/// gradients gives a batch of memories.
 fn spread(g: &Tensor, size: usize, region: &Layout) -> Result<Tensor> {
+    if g.ndim() > region.ndim() {
+        let n = g.shape()[0];
+        let all = spread(g, n * size, &in_each(region, n, size)?)?;
+        return reshape_dims(&all, &[n, size]);
+    }
     let out = Tensor::zeros(&[size], g.dtype())?;
     add_at(&out, region, g)?;
     finish(out, &[g], |_| Record {
         name: "spread",
         cost: move_cost(g),
         params: region.clone(),
-        saved: SavedList::new(),
-        backward: |region, cx| {
-            if let Some(g) = cx.take_grad(0) {
-                cx.give(0, shown(&g, region)?);
-            }
-            Ok(())
-        },
+        saved: nothing(),
+        backward: |region, g, cx| cx.give_with(0, |_| shown(&g, region)),
     })
 }
 
@@ -324,20 +344,18 @@ impl Tensor {
     }
 }
 
-/// The elements of `region` of a memory.
+/// The elements of `region` of a memory, or of each of several.
 fn shown(memory: &Tensor, region: &Layout) -> Result<Tensor> {
+    if let [n, size] = *memory.shape() {
+        return shown(&reshape_dims(memory, &[n * size])?, &in_each(region, n, size)?);
+    }
     let memory = memory.contiguous()?;
     let out = memory.relaid_view(region);
     finish(out, &[&memory], |out| Record {
         name: "shown",
         cost: move_cost(out),
         params: (memory.size(), region.clone()),
-        saved: SavedList::new(),
-        backward: |(size, region), cx| {
-            if let Some(g) = cx.take_grad(0) {
-                cx.give(0, spread(&g, *size, region)?);
-            }
-            Ok(())
-        },
+        saved: nothing(),
+        backward: |(size, region), g, cx| cx.give_with(0, |_| spread(&g, *size, region)),
     })
 }

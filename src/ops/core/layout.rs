@@ -9,11 +9,8 @@ use smallvec::smallvec;
 use crate::array::{Layout, ShapeVec, broadcast_shapes, checked_numel, normalize_axis};
 use crate::dtype::DType;
 use crate::error::{Dims, Error, Result};
-use crate::graph::Saved;
 use crate::kernels::{self, Reduction};
-use crate::ops::core::structured::{
-    Cx, Record, SavedList, VIEW_COST, batched, finish_batched, move_cost, shifted,
-};
+use crate::ops::core::structured::{Record, Save, VIEW_COST, batched, finish, move_cost, nothing};
 use crate::tensor::Tensor;
 
 /// The same values in another dtype; a tensor of that dtype is returned as it is.
@@ -27,18 +24,12 @@ pub fn astype(x: &Tensor, dtype: DType) -> Result<Tensor> {
 /// The values of `x` in `out`, a new tensor of any dtype.
 pub(crate) fn converted(x: &Tensor, out: Tensor) -> Result<Tensor> {
     kernels::cast(x.view_of(), out.view_mut());
-    finish_batched(out, &[x], |out| Record {
+    finish(out, &[x], |out| Record {
         name: "astype",
         cost: move_cost(out),
         params: x.dtype(),
-        saved: SavedList::new(),
-        backward: |dtype, cx| {
-            let Some(g) = cx.take_grad(0) else {
-                return Ok(());
-            };
-            cx.give(0, astype(&g, *dtype)?);
-            Ok(())
-        },
+        saved: nothing(),
+        backward: |dtype, g, cx| cx.give_with(0, |_| astype(&g, *dtype)),
     })
 }
 
@@ -61,25 +52,19 @@ pub(crate) fn reshape_dims(x: &Tensor, dims: &[usize]) -> Result<Tensor> {
             })?)
         }
     };
-    finish_batched(out, &[x], |_| Record {
+    finish(out, &[x], |_| Record {
         name: "reshape",
         cost: VIEW_COST,
         params: ShapeVec::from_slice(x.shape()),
-        saved: SavedList::new(),
-        backward: |dims, cx| {
-            let Some(g) = cx.take_grad(0) else {
-                return Ok(());
-            };
-            cx.give(0, reshape_dims(&g, &batched(cx, dims))?);
-            Ok(())
-        },
+        saved: nothing(),
+        backward: |dims, g, cx| cx.give_with(0, |cx| reshape_dims(&g, &batched(cx, dims))),
     })
 }
 
 /// The axes in another order; a view.
 pub(crate) fn permute_axes(x: &Tensor, axes: &[usize]) -> Result<Tensor> {
     let out = x.with_layout(x.layout().permute(axes));
-    finish_batched(out, &[x], |_| Record {
+    finish(out, &[x], |_| Record {
         name: "permute",
         cost: VIEW_COST,
         params: {
@@ -87,15 +72,12 @@ pub(crate) fn permute_axes(x: &Tensor, axes: &[usize]) -> Result<Tensor> {
             axes.iter().enumerate().for_each(|(i, &axis)| inverse[axis] = i);
             inverse
         },
-        saved: SavedList::new(),
-        backward: |inverse, cx| {
-            let Some(g) = cx.take_grad(0) else {
-                return Ok(());
-            };
-            let mut order: ShapeVec = (0..cx.batch().len()).collect();
-            order.extend(shifted(cx, inverse));
-            cx.give(0, permute_axes(&g, &order)?);
-            Ok(())
+        saved: nothing(),
+        backward: |inverse, g, cx| {
+            let front = g.ndim() - inverse.len();
+            let order: ShapeVec =
+                (0..front).chain(inverse.iter().map(|axis| front + axis)).collect();
+            cx.give_with(0, |_| permute_axes(&g, &order))
         },
     })
 }
@@ -113,18 +95,12 @@ pub fn broadcast_to(x: &Tensor, dims: &[usize]) -> Result<Tensor> {
         return Ok(x.clone());
     }
     let out = x.with_layout(x.layout().broadcast_to(dims)?);
-    finish_batched(out, &[x], |out| Record {
+    finish(out, &[x], |out| Record {
         name: "broadcast_to",
         cost: move_cost(out),
         params: ShapeVec::from_slice(x.shape()),
-        saved: SavedList::new(),
-        backward: |dims, cx| {
-            let Some(g) = cx.take_grad(0) else {
-                return Ok(());
-            };
-            cx.give(0, sum_to_own(&g, dims, cx)?);
-            Ok(())
-        },
+        saved: nothing(),
+        backward: |dims, g, cx| cx.give_with(0, |cx| sum_to_behind(&g, cx.batch(), dims)),
     })
 }
 
@@ -153,15 +129,15 @@ pub(crate) fn sum_to(x: &Tensor, dims: &[usize]) -> Result<Tensor> {
     reshape_dims(&sum_over(x, &axes, true)?, dims)
 }
 
-/// `sum_to` for a gradient of the running pass: a batch axis stays where it is.
-pub(crate) fn sum_to_own(x: &Tensor, dims: &[usize], cx: &Cx<'_>) -> Result<Tensor> {
-    if cx.batch().is_empty() {
+/// `sum_to` behind the axes `front`, which stay.
+pub(crate) fn sum_to_behind(x: &Tensor, front: &[usize], dims: &[usize]) -> Result<Tensor> {
+    if front.is_empty() {
         return sum_to(x, dims);
     }
-    let mut aligned = ShapeVec::from_slice(cx.batch());
+    let mut aligned = ShapeVec::from_slice(front);
     aligned.resize(x.ndim().saturating_sub(dims.len()), 1);
     aligned.extend_from_slice(dims);
-    reshape_dims(&sum_to(x, &aligned)?, &batched(cx, dims))
+    reshape_dims(&sum_to(x, &aligned)?, &[front, dims].concat())
 }
 
 /// `x` and an axis of it; without an axis, the flattened tensor. A 0-d tensor counts as a vector of one.
@@ -217,18 +193,14 @@ pub(crate) fn sum_over(x: &Tensor, axes: &[usize], keepdims: bool) -> Result<Ten
     // The result's final shape is settled before recording: one node, not two.
     let dims = if keepdims { out.shape().into() } else { dropped_dims(x.shape(), axes) };
     let out = out.relaid(Layout::contiguous(&dims)?);
-    finish_batched(out, &[x], |_| Record {
+    finish(out, &[x], |_| Record {
         name: "sum",
         cost: move_cost(x),
         params: (ShapeVec::from_slice(x.shape()), ShapeVec::from_slice(axes)),
-        saved: SavedList::new(),
-        backward: |(dims, axes), cx| {
-            let Some(g) = cx.take_grad(0) else {
-                return Ok(());
-            };
+        saved: nothing(),
+        backward: |(dims, axes), g, cx| {
             let g = reshape_dims(&g, &batched(cx, &kept_dims(dims, axes)))?;
-            cx.give(0, broadcast_to(&g, &batched(cx, dims))?);
-            Ok(())
+            cx.give_with(0, |cx| broadcast_to(&g, &batched(cx, dims)))
         },
     })
 }
@@ -237,24 +209,16 @@ pub(crate) fn sum_over(x: &Tensor, axes: &[usize], keepdims: bool) -> Result<Ten
 pub(crate) fn choose(mask: &Tensor, a: &Tensor, b: &Tensor) -> Result<Tensor> {
     let out = Tensor::empty(mask.shape(), a.dtype())?;
     kernels::select(mask.view_of(), a.view_of(), b.view_of(), out.view_mut());
-    finish_batched(out, &[a, b], |out| Record {
+    finish(out, &[a, b], |out| Record {
         name: "where",
         cost: 2.0 * move_cost(out),
         params: (),
-        saved: smallvec![Saved::value(mask)],
-        backward: |(), cx| {
-            let Some(g) = cx.take_grad(0) else {
-                return Ok(());
-            };
+        saved: smallvec![Save::value(mask, &[0, 1])],
+        backward: |(), g, cx| {
             let mask = broadcast_to(&cx.saved(0)?, g.shape())?;
             let zero = broadcast_to(&Tensor::zeros(&[], g.dtype())?, g.shape())?;
-            if cx.wants(0) {
-                cx.give(0, choose(&mask, &g, &zero)?);
-            }
-            if cx.wants(1) {
-                cx.give(1, choose(&mask, &zero, &g)?);
-            }
-            Ok(())
+            cx.give_with(0, |_| choose(&mask, &g, &zero))?;
+            cx.give_with(1, |_| choose(&mask, &zero, &g))
         },
     })
 }

@@ -4,7 +4,6 @@
 //! Invariant: positions refer to the C order of the dims they were made for, so they serve every array of
 //! those dims, forward and backward; repeated positions accumulate when added, and the last wins when put.
 
-use std::borrow::Cow;
 use std::sync::Arc;
 
 use smallvec::smallvec;
@@ -16,9 +15,7 @@ use crate::kernels;
 use crate::kernels::index::{Indexed, Offsets};
 use crate::ops::core::declare::{Operand, Scalar};
 use crate::ops::core::layout::{astype, broadcast_to, choose, reshape_dims, swap_axes};
-use crate::ops::core::structured::{
-    Cx, Record, SavedList, batched, finish, finish_batched, move_cost, shifted,
-};
+use crate::ops::core::structured::{Record, finish, move_cost, nothing};
 use crate::tensor::Tensor;
 
 /// Positions along some axes of an array; each stands for a row of the other axes.
@@ -76,13 +73,11 @@ impl Places {
         })
     }
 
-    /// The same positions in every row of a batch, if the running pass has one.
-    fn batched(&self, cx: &Cx<'_>) -> Cow<'_, Places> {
-        if cx.batch().is_empty() {
-            return Cow::Borrowed(self);
-        }
-        let (axes, dims) = (shifted(cx, &self.axes), batched(cx, &self.dims));
-        Cow::Owned(Places { axes, dims, offsets: self.offsets.clone() })
+    /// The same positions in each of `n` such arrays, stacked along a new first axis.
+    fn in_each(&self, n: usize) -> Places {
+        let axes = self.axes.iter().map(|axis| axis + 1).collect();
+        let dims = std::iter::once(n).chain(self.dims.iter().copied()).collect();
+        Places { axes, dims, offsets: self.offsets.clone() }
     }
 
     /// Refuses an array of other dims: offsets would lead outside it.
@@ -99,6 +94,11 @@ impl Places {
     /// How many positions there are.
     pub(crate) fn len(&self) -> usize {
         self.offsets.len()
+    }
+
+    /// The number of axes of the rows.
+    fn row_ndim(&self) -> usize {
+        1 + self.dims.len() - self.axes.len()
     }
 
     /// The dims of the rows, one row per position.
@@ -141,41 +141,24 @@ impl Places {
     }
 }
 
-/// The rows of `x` at the places; the adjoint is `add_rows` to zeros.
+/// The rows of `x`, or of each array of a stack, at the places; the adjoint is `add_rows` to zeros.
 pub(crate) fn take_rows(x: &Tensor, places: &Places) -> Result<Tensor> {
+    if x.ndim() == places.dims.len() + 1 {
+        return swap_axes(&take_rows(x, &places.in_each(x.shape()[0]))?, 0, 1);
+    }
     places.check(x)?;
     let out = Tensor::empty(&places.row_dims(), x.dtype())?;
     if out.size() > 0 {
         let offsets = places.within(x.layout());
         kernels::index::take(places.row(x).view_of(), &offsets, out.view_mut());
     }
-    finish_batched(out, &[x], |out| Record {
+    finish(out, &[x], |out| Record {
         name: "take",
         cost: 2.0 * move_cost(out),
         params: places.clone(),
-        saved: SavedList::new(),
-        backward: |places, cx| {
-            let Some(g) = cx.take_grad(0) else {
-                return Ok(());
-            };
-            cx.give(0, spread_own(&g, places, cx)?);
-            Ok(())
-        },
+        saved: nothing(),
+        backward: |places, g, cx| cx.give_with(0, |_| spread_rows(&g, places)),
     })
-}
-
-/// `take_rows` of a gradient of the running pass.
-fn take_own(g: &Tensor, places: &Places, cx: &Cx<'_>) -> Result<Tensor> {
-    let rows = take_rows(g, &places.batched(cx))?;
-    if cx.batch().is_empty() { Ok(rows) } else { swap_axes(&rows, 0, 1) }
-}
-
-/// `spread_rows` of a gradient of the running pass.
-fn spread_own(g: &Tensor, places: &Places, cx: &Cx<'_>) -> Result<Tensor> {
-    if cx.batch().is_empty() {
-        return spread_rows(g, places);
-    }
-    spread_rows(&swap_axes(g, 0, 1)?, &places.batched(cx))
 }
 
 /// Adds rows into fresh memory at the places, in their order.
@@ -188,22 +171,19 @@ fn accumulate(out: &Tensor, places: &Places, rows: &Tensor) -> Result<()> {
     Ok(())
 }
 
-/// Zeros to which the rows are added at the places; the adjoint is `take_rows`.
+/// Zeros to which the rows, or those of each array of a stack, are added at the places; the adjoint is `take_rows`.
 pub(crate) fn spread_rows(rows: &Tensor, places: &Places) -> Result<Tensor> {
+    if rows.ndim() == places.row_ndim() + 1 {
+        return spread_rows(&swap_axes(rows, 0, 1)?, &places.in_each(rows.shape()[0]));
+    }
     let out = Tensor::zeros(&places.dims, rows.dtype())?;
     accumulate(&out, places, rows)?;
-    finish_batched(out, &[rows], |_| Record {
+    finish(out, &[rows], |_| Record {
         name: "index_add",
         cost: 2.0 * move_cost(rows),
         params: places.clone(),
-        saved: SavedList::new(),
-        backward: |places, cx| {
-            let Some(g) = cx.take_grad(0) else {
-                return Ok(());
-            };
-            cx.give(0, take_own(&g, places, cx)?);
-            Ok(())
-        },
+        saved: nothing(),
+        backward: |places, g, cx| cx.give_with(0, |_| take_rows(&g, places)),
     })
 }
 
@@ -216,20 +196,14 @@ pub(crate) fn add_rows(
 ) -> Result<Tensor> {
     let out = x.duplicate()?;
     accumulate(&out, places, rows)?;
-    finish_batched(out, &[x, rows], |out| Record {
+    finish(out, &[x, rows], |out| Record {
         name,
         cost: move_cost(out) + 2.0 * move_cost(rows),
         params: places.clone(),
-        saved: SavedList::new(),
-        backward: |places, cx| {
-            let Some(g) = cx.take_grad(0) else {
-                return Ok(());
-            };
-            if cx.wants(1) {
-                cx.give(1, take_own(&g, places, cx)?);
-            }
-            cx.give(0, g);
-            Ok(())
+        saved: nothing(),
+        backward: |places, g, cx| {
+            cx.give_with(1, |_| take_rows(&g, places))?;
+            cx.give_with(0, |_| Ok(g))
         },
     })
 }
@@ -247,18 +221,10 @@ pub(crate) fn put_rows(
         name,
         cost: move_cost(out) + 2.0 * move_cost(rows),
         params: places.clone(),
-        saved: SavedList::new(),
-        backward: |places, cx| {
-            let Some(g) = cx.take_grad(0) else {
-                return Ok(());
-            };
-            if cx.wants(1) {
-                cx.give(1, take_kept(&g, places)?);
-            }
-            if cx.wants(0) {
-                cx.give(0, clear_rows(&g, places)?);
-            }
-            Ok(())
+        saved: nothing(),
+        backward: |places, g, cx| {
+            cx.give_with(1, |_| take_kept(&g, places))?;
+            cx.give_with(0, |_| clear_rows(&g, places))
         },
     })
 }
@@ -269,29 +235,26 @@ pub(crate) fn take_kept(g: &Tensor, places: &Places) -> Result<Tensor> {
     let Some(winners) = places.winners() else {
         return Ok(rows);
     };
-    let mut dims: ShapeVec = smallvec![1; rows.ndim()];
+    let mut dims: ShapeVec = smallvec![1; places.row_ndim()];
     dims[0] = places.len();
     let mask = broadcast_to(&reshape_dims(&winners, &dims)?, rows.shape())?;
     choose(&mask, &rows, &broadcast_to(&Tensor::zeros(&[], g.dtype())?, rows.shape())?)
 }
 
-/// `x` with zeros at the places; its own adjoint.
+/// `x`, or each array of a stack, with zeros at the places; its own adjoint.
 pub(crate) fn clear_rows(x: &Tensor, places: &Places) -> Result<Tensor> {
+    if x.ndim() == places.dims.len() + 1 {
+        return clear_rows(x, &places.in_each(x.shape()[0]));
+    }
     let out = x.duplicate()?;
     let zero = Tensor::zeros(&[], x.dtype())?;
     places.write(&out, &broadcast_to(&zero, &places.row_dims())?)?;
-    finish_batched(out, &[x], |out| Record {
+    finish(out, &[x], |out| Record {
         name: "clear",
         cost: move_cost(out),
         params: places.clone(),
-        saved: SavedList::new(),
-        backward: |places, cx| {
-            let Some(g) = cx.take_grad(0) else {
-                return Ok(());
-            };
-            cx.give(0, clear_rows(&g, &places.batched(cx))?);
-            Ok(())
-        },
+        saved: nothing(),
+        backward: |places, g, cx| cx.give_with(0, |_| clear_rows(&g, places)),
     })
 }
 

@@ -1,8 +1,10 @@
 //! The short way to record an operation that is not element-wise.
 //!
-//! Owns: `Structured`, a rule made of parameters and a backward function, and `finish`, which records an
-//! output with it, in the plain form and in the one that takes part in batched passes. Never computes.
-//! Invariant: nothing is built when nothing is recorded.
+//! Owns: `Structured`, a rule made of parameters and a backward function; `finish`, which records an output with it;
+//! and `Save`, which says for which derivatives a value is kept. Never computes.
+//! Invariant: nothing is built when nothing is recorded, and a value is kept only for an input that has a history.
+//! Every rule takes gradients with the axes of `cx.batch()` before their own, and gives such: axes in its parameters
+//! count from the end.
 
 use std::any::Any;
 use std::borrow::Cow;
@@ -17,24 +19,27 @@ use crate::tensor::{Creation, Edge, Tensor};
 /// What a rule of the tensor graph sees.
 pub(crate) type Cx<'a> = Context<'a, Tensor>;
 
-/// The saved values of one node.
-pub(crate) type SavedList = SmallVec<[Saved<Tensor>; 2]>;
+/// The derivative by all inputs of an operation with one output: from its parameters and the output's gradient.
+pub(crate) type Backward<P> = fn(&P, Tensor, &mut Cx<'_>) -> Result<()>;
+
+/// The same for several outputs, of whose gradients some may be missing.
+pub(crate) type BackwardOfMany<P> = fn(&P, &mut Cx<'_>) -> Result<()>;
+
+enum Derivatives<P> {
+    One(Backward<P>),
+    Many(BackwardOfMany<P>),
+}
 
 /// A rule: parameters and a backward function written with tensor operations.
 pub(crate) struct Structured<P> {
     name: &'static str,
     params: P,
-    backward: fn(&P, &mut Cx<'_>) -> Result<()>,
-    batches: bool,
+    backward: Derivatives<P>,
 }
 
 impl<P> Structured<P> {
-    pub(crate) fn new(
-        name: &'static str,
-        params: P,
-        backward: fn(&P, &mut Cx<'_>) -> Result<()>,
-    ) -> Structured<P> {
-        Structured { name, params, backward, batches: false }
+    pub(crate) fn new(name: &'static str, params: P, backward: Backward<P>) -> Structured<P> {
+        Structured { name, params, backward: Derivatives::One(backward) }
     }
 }
 
@@ -44,11 +49,17 @@ impl<P: Send + Sync + 'static> Rule<Tensor> for Structured<P> {
     }
 
     fn backward(&self, cx: &mut Cx<'_>) -> Result<()> {
-        (self.backward)(&self.params, cx)
+        match self.backward {
+            Derivatives::Many(backward) => backward(&self.params, cx),
+            Derivatives::One(backward) => match cx.take_grad(0) {
+                Some(g) => backward(&self.params, g, cx),
+                None => Ok(()),
+            },
+        }
     }
 
     fn batches(&self) -> bool {
-        self.batches
+        true
     }
 
     fn as_any(&self) -> Option<&dyn Any> {
@@ -57,21 +68,94 @@ impl<P: Send + Sync + 'static> Rule<Tensor> for Structured<P> {
 }
 
 /// The edges of the inputs, if this call is to be recorded.
-pub(crate) fn edges_of(inputs: &[&Tensor]) -> Option<SmallVec<[Option<Edge>; 2]>> {
+pub(crate) fn edges_of(inputs: &[&Tensor]) -> Option<Edges> {
     if !graph::recording() || !inputs.iter().any(|x| x.requires_grad()) {
         return None;
     }
     Some(inputs.iter().map(|x| x.grad_edge()).collect())
 }
 
+type Edges = SmallVec<[Option<Edge>; 2]>;
+
+/// A value that a node keeps, and the inputs by which the derivatives read it.
+pub(crate) struct Save<'a> {
+    value: Kept<'a>,
+    by: &'static [usize],
+}
+
+enum Kept<'a> {
+    Input(usize),
+    Output(usize),
+    Value(&'a Tensor),
+    Made(&'a Tensor),
+}
+
+impl<'a> Save<'a> {
+    /// Input `i` of the operation.
+    pub(crate) fn input(i: usize, by: &'static [usize]) -> Save<'a> {
+        Save { value: Kept::Input(i), by }
+    }
+
+    /// Output `k` of the operation.
+    pub(crate) fn output(k: usize, by: &'static [usize]) -> Save<'a> {
+        Save { value: Kept::Output(k), by }
+    }
+
+    /// What the operation itself computed beside its outputs.
+    pub(crate) fn made(value: &'a Tensor, by: &'static [usize]) -> Save<'a> {
+        Save { value: Kept::Made(value), by }
+    }
+
+    /// Nothing: the derivatives do not ask for this entry.
+    pub(crate) fn none() -> Save<'a> {
+        Save { value: Kept::Input(0), by: &[] }
+    }
+
+    /// Anything else.
+    pub(crate) fn value(value: &'a Tensor, by: &'static [usize]) -> Save<'a> {
+        Save { value: Kept::Value(value), by }
+    }
+
+    fn saved(self, inputs: &[&Tensor], outs: &[Tensor], edges: &Edges) -> Saved<Tensor> {
+        if !self.by.iter().any(|&i| edges.get(i).is_some_and(Option::is_some)) {
+            return Saved::None;
+        }
+        match self.value {
+            Kept::Input(i) => Saved::input(inputs[i], i as u32),
+            Kept::Output(k) => Saved::output(&outs[k], k as u32),
+            Kept::Value(value) => Saved::value(value),
+            Kept::Made(value) => Saved::made(value),
+        }
+    }
+}
+
+/// What a node keeps, in the order in which the derivatives ask for it.
+pub(crate) type Saves<'a> = SmallVec<[Save<'a>; 2]>;
+
+/// Nothing to keep.
+pub(crate) fn nothing<'a>() -> Saves<'a> {
+    SmallVec::new()
+}
+
 /// What one recorded operation needs beside its inputs and output.
-pub(crate) struct Record<P> {
+pub(crate) struct Record<'a, P> {
     pub(crate) name: &'static str,
     /// Nanoseconds of its backward, estimated.
     pub(crate) cost: f32,
     pub(crate) params: P,
-    pub(crate) saved: SavedList,
-    pub(crate) backward: fn(&P, &mut Cx<'_>) -> Result<()>,
+    pub(crate) saved: Saves<'a>,
+    /// Gives the gradients of the inputs; called only when there is a gradient.
+    pub(crate) backward: Backward<P>,
+}
+
+/// The same of an operation with several outputs.
+pub(crate) struct RecordMany<'a, P> {
+    pub(crate) name: &'static str,
+    pub(crate) cost: f32,
+    pub(crate) params: P,
+    pub(crate) saved: Saves<'a>,
+    /// Gives the gradients of the inputs; takes those of the outputs that have one.
+    pub(crate) backward: BackwardOfMany<P>,
 }
 
 /// Records `out` as the result of an operation on `inputs`, if anything is to be recorded.
@@ -79,29 +163,11 @@ pub(crate) struct Record<P> {
 ///
 /// # Errors
 /// What the gate refuses to save, see `graph::record`.
-pub(crate) fn finish<P: Send + Sync + 'static>(
-    out: Tensor,
-    inputs: &[&Tensor],
-    record: impl FnOnce(&Tensor) -> Record<P>,
-) -> Result<Tensor> {
-    finish_as(out, inputs, record, false)
-}
-
-/// `finish` for a backward that takes gradients with the axes of `cx.batch()` before their own, and gives such.
-pub(crate) fn finish_batched<P: Send + Sync + 'static>(
-    out: Tensor,
-    inputs: &[&Tensor],
-    record: impl FnOnce(&Tensor) -> Record<P>,
-) -> Result<Tensor> {
-    finish_as(out, inputs, record, true)
-}
-
 #[inline]
-fn finish_as<P: Send + Sync + 'static>(
+pub(crate) fn finish<'a, P: Send + Sync + 'static>(
     out: Tensor,
     inputs: &[&Tensor],
-    record: impl FnOnce(&Tensor) -> Record<P>,
-    batches: bool,
+    record: impl FnOnce(&Tensor) -> Record<'a, P>,
 ) -> Result<Tensor> {
     if !out.dtype().is_float() {
         return Ok(out.underived(inputs.iter().copied()));
@@ -110,24 +176,28 @@ fn finish_as<P: Send + Sync + 'static>(
         return Ok(out.unrecorded(inputs.iter().copied()));
     };
     let Record { name, cost, params, saved, backward } = record(&out);
-    let rule = RuleRef::Boxed(Box::new(Structured { name, params, backward, batches }));
+    let outs = std::slice::from_ref(&out);
+    let saved = saved.into_iter().map(|save| save.saved(inputs, outs, &edges)).collect();
+    let rule = RuleRef::Boxed(Box::new(Structured::new(name, params, backward)));
     let node = graph::record(rule, edges, saved, 1, cost, Flags::NONE)?;
     Ok(out.attach(Edge::new(node, 0)))
 }
 
 /// Records several outputs of one operation; those that are not floats stay outside the graph.
-pub(crate) fn finish_many<P: Send + Sync + 'static>(
+pub(crate) fn finish_many<'a, P: Send + Sync + 'static>(
     outs: Vec<Tensor>,
     inputs: &[&Tensor],
-    record: impl FnOnce(&[Tensor]) -> Record<P>,
+    record: impl FnOnce(&[Tensor]) -> RecordMany<'a, P>,
 ) -> Result<Vec<Tensor>> {
     let sibling = |out: Tensor| out.created(Creation::MultipleOutputs);
     let Some(edges) = edges_of(inputs) else {
         let mark = |out: Tensor| sibling(out).unrecorded(inputs.iter().copied());
         return Ok(outs.into_iter().map(mark).collect());
     };
-    let Record { name, cost, params, saved, backward } = record(&outs);
-    let rule = RuleRef::Boxed(Box::new(Structured::new(name, params, backward)));
+    let RecordMany { name, cost, params, saved, backward } = record(&outs);
+    let saved = saved.into_iter().map(|save| save.saved(inputs, &outs, &edges)).collect();
+    let rule = Structured { name, params, backward: Derivatives::Many(backward) };
+    let rule = RuleRef::Boxed(Box::new(rule));
     let node = graph::record(rule, edges, saved, outs.len() as u32, cost, Flags::NONE)?;
     let attach = |(i, out): (usize, Tensor)| {
         if out.dtype().is_float() {
@@ -147,10 +217,11 @@ pub(crate) fn batched(cx: &Cx<'_>, dims: &[usize]) -> ShapeVec {
     all
 }
 
-/// Axes of a value in the running pass.
+/// An axis of `x` counted from the end, or back: the number from the end is that of the same axis in a batch of
+/// gradients.
 #[inline]
-pub(crate) fn shifted(cx: &Cx<'_>, axes: &[usize]) -> ShapeVec {
-    axes.iter().map(|axis| axis + cx.batch().len()).collect()
+pub(crate) fn from_end(x: &Tensor, axis: usize) -> usize {
+    x.ndim() - axis
 }
 
 /// The cost of moving the elements of a tensor once.

@@ -3,12 +3,10 @@
 //! Owns: slices along an axis, selection of one index, and `embed`, their common adjoint.
 //! Never copies forward. Invariant: a view's gradient is zero outside the view.
 
-use std::borrow::Cow;
-
 use crate::array::{Layout, ShapeVec};
 use crate::error::Result;
 use crate::kernels;
-use crate::ops::core::structured::{Cx, Record, SavedList, batched, finish_batched, move_cost};
+use crate::ops::core::structured::{Record, batched, finish, move_cost, nothing};
 use crate::tensor::Tensor;
 
 /// One step of a view, replayed on another tensor of the same shape.
@@ -33,8 +31,8 @@ impl Step {
         }
     }
 
-    /// The same with its axes counted from `by` on.
-    fn shifted(self, by: usize) -> Step {
+    /// The same for values with so many axes more in front.
+    fn behind(self, by: usize) -> Step {
         match self {
             Step::Slice { axis, start, step, len } => {
                 Step::Slice { axis: axis + by, start, step, len }
@@ -57,11 +55,21 @@ impl Step {
     }
 }
 
-/// The steps as a gradient of the running pass takes them: behind the batch axis, if there is one.
-pub(crate) fn steps_of<'s>(cx: &Cx<'_>, steps: &'s [Step]) -> Cow<'s, [Step]> {
-    match cx.batch().len() {
-        0 => Cow::Borrowed(steps),
-        by => steps.iter().map(|step| step.shifted(by)).collect(),
+/// Steps for values of so many axes; a batch of gradients has more in front.
+#[derive(Clone)]
+pub(crate) struct Steps {
+    ndim: usize,
+    all: Vec<Step>,
+}
+
+impl Steps {
+    pub(crate) fn new(ndim: usize, all: Vec<Step>) -> Steps {
+        Steps { ndim, all }
+    }
+
+    fn replay(&self, layout: &Layout) -> Layout {
+        let front = layout.ndim() - self.ndim;
+        self.all.iter().fold(layout.clone(), |layout, step| step.behind(front).apply(&layout))
     }
 }
 
@@ -72,21 +80,22 @@ pub(crate) fn replay(layout: &Layout, steps: &[Step]) -> Layout {
 
 /// A view of `x` through several steps: one node.
 pub(crate) fn view_through(x: &Tensor, name: &'static str, steps: Vec<Step>) -> Result<Tensor> {
-    if steps.is_empty() {
+    shown(x, name, Steps::new(x.ndim(), steps))
+}
+
+/// The same of a value or a batch of its gradients.
+pub(crate) fn shown(x: &Tensor, name: &'static str, steps: Steps) -> Result<Tensor> {
+    if steps.all.is_empty() {
         return view_identity(x);
     }
-    let out = x.with_layout(replay(x.layout(), &steps));
-    finish_batched(out, &[x], |_| Record {
+    let out = x.with_layout(steps.replay(x.layout()));
+    finish(out, &[x], |_| Record {
         name,
         cost: move_cost(x),
         params: (ShapeVec::from_slice(x.shape()), steps),
-        saved: SavedList::new(),
-        backward: |(dims, steps), cx| {
-            let Some(g) = cx.take_grad(0) else {
-                return Ok(());
-            };
-            cx.give(0, embed(&g, &batched(cx, dims), &steps_of(cx, steps))?);
-            Ok(())
+        saved: nothing(),
+        backward: |(dims, steps), g, cx| {
+            cx.give_with(0, |cx| placed(&g, &batched(cx, dims), steps.clone()))
         },
     })
 }
@@ -94,38 +103,32 @@ pub(crate) fn view_through(x: &Tensor, name: &'static str, steps: Vec<Step>) -> 
 /// The same elements as a tensor of their own: `x[...]`.
 pub(crate) fn view_identity(x: &Tensor) -> Result<Tensor> {
     let out = x.with_layout(x.layout().clone());
-    finish_batched(out, &[x], |_| Record {
+    finish(out, &[x], |_| Record {
         name: "alias",
         cost: 40.0,
         params: (),
-        saved: SavedList::new(),
-        backward: |(), cx| {
-            if let Some(g) = cx.take_grad(0) {
-                cx.give(0, g);
-            }
-            Ok(())
-        },
+        saved: nothing(),
+        backward: |(), g, cx| cx.give_with(0, |_| Ok(g)),
     })
 }
 
 /// Zeros of shape `dims` with `g` where the steps lead: the adjoint of a view.
 pub(crate) fn embed(g: &Tensor, dims: &[usize], steps: &[Step]) -> Result<Tensor> {
+    placed(g, dims, Steps::new(dims.len(), steps.to_vec()))
+}
+
+/// The same of a value or a batch of its gradients.
+fn placed(g: &Tensor, dims: &[usize], steps: Steps) -> Result<Tensor> {
     let out = Tensor::zeros(dims, g.dtype())?;
-    let target = out.with_layout(replay(out.layout(), steps));
+    let target = out.with_layout(steps.replay(out.layout()));
     kernels::copy(g.view_of(), target.view_mut());
     drop(target);
-    finish_batched(out, &[g], |_| Record {
+    finish(out, &[g], |_| Record {
         name: "embed",
         cost: move_cost(g),
-        params: steps.to_vec(),
-        saved: SavedList::new(),
-        backward: |steps, cx| {
-            let Some(g) = cx.take_grad(0) else {
-                return Ok(());
-            };
-            cx.give(0, view_through(&g, "view", steps_of(cx, steps).into_owned())?);
-            Ok(())
-        },
+        params: steps,
+        saved: nothing(),
+        backward: |steps, g, cx| cx.give_with(0, |_| shown(&g, "view", steps.clone())),
     })
 }
 

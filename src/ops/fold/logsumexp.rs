@@ -7,12 +7,11 @@ use smallvec::smallvec;
 
 use crate::array::ShapeVec;
 use crate::error::Result;
-use crate::graph::Saved;
 use crate::kernels::Reduction;
 use crate::ops::core::declare::{Axes, Operand, Scalar};
 use crate::ops::core::elementwise::{binary, binary_scalar};
 use crate::ops::core::layout::{astype, reduced, sum_over};
-use crate::ops::core::structured::{Record, finish_batched, move_cost};
+use crate::ops::core::structured::{Record, Save, finish, move_cost};
 use crate::ops::elementwise::arith::{ADD, DIVIDE, MULTIPLY, SUBTRACT};
 use crate::ops::elementwise::compare::{EQUAL, isfinite};
 use crate::ops::elementwise::select::where_;
@@ -53,19 +52,17 @@ crate::operations! { family "reduction";
         let axes = resolve_fold("logsumexp", &axis, x.ndim())?;
         let [level, total] = level_and_total(&x.detach(), &axes)?;
         let value = binary(&ADD, &log(&total)?, &level)?;
-        let out = finish_batched(value, &[&x], |_| Record {
+        let out = finish(value, &[&x], |_| Record {
             name: "logsumexp",
             cost: 4.0 * move_cost(&x),
             params: ShapeVec::from_slice(&axes),
-            saved: smallvec![Saved::input(&x, 0), Saved::value(&level), Saved::value(&total)],
-            backward: |axes, cx| {
-                let Some(g) = cx.take_grad(0) else { return Ok(()) };
+            saved: smallvec![Save::input(0, &[0]), Save::made(&level, &[0]), Save::made(&total, &[0])],
+            backward: |axes, g, cx| {
                 let (x, level, mut total) = (cx.saved(0)?, cx.saved(1)?, cx.saved(2)?);
                 if cx.create_graph() {
                     total = sum_over(&exp(&binary(&SUBTRACT, &x, &level)?)?, axes, true)?;
                 }
-                cx.give(0, shared(&x, &level, &total, &g)?);
-                Ok(())
+                cx.give_with(0, |_| shared(&x, &level, &total, &g))
             },
         })?;
         finish_shape(out, &axes, keepdims)

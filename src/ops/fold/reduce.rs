@@ -9,7 +9,6 @@ use smallvec::smallvec;
 use crate::array::{ShapeVec, normalize_axes};
 use crate::dtype::DType;
 use crate::error::{Error, Result};
-use crate::graph::Saved;
 use crate::kernels::{self, Reduction};
 use crate::ops::core::declare::{Axes, Scalar};
 use crate::ops::core::elementwise::{binary, binary_scalar};
@@ -17,7 +16,7 @@ use crate::ops::core::facts::Ambiguous;
 use crate::ops::core::layout::{
     any_true, astype, dropped_dims, kept_dims, permute_axes, reduced, reshape_dims, sum_over,
 };
-use crate::ops::core::structured::{Record, batched, finish_batched, move_cost};
+use crate::ops::core::structured::{Record, Save, batched, finish, move_cost};
 use crate::ops::elementwise::arith::{DIVIDE, MULTIPLY, SUBTRACT};
 use crate::ops::elementwise::compare::{EQUAL, LOGICAL_AND, LOGICAL_OR, isnan};
 use crate::ops::fold::norms::root;
@@ -61,20 +60,16 @@ pub(crate) fn squares_over(x: &Tensor, axes: &[usize], keepdims: bool) -> Result
     let out = reduced(Reduction::SumSquares, x, axes, x.dtype())?;
     let dims = if keepdims { out.shape().into() } else { dropped_dims(x.shape(), axes) };
     let out = out.relaid(crate::array::Layout::contiguous(&dims)?);
-    finish_batched(out, &[x], |_| Record {
+    finish(out, &[x], |_| Record {
         name: "sum_of_squares",
         cost: 2.0 * move_cost(x),
         params: ShapeVec::from_slice(axes),
-        saved: smallvec![Saved::input(x, 0)],
-        backward: |axes, cx| {
-            let Some(g) = cx.take_grad(0) else {
-                return Ok(());
-            };
+        saved: smallvec![Save::input(0, &[0])],
+        backward: |axes, g, cx| {
             let x = cx.saved(0)?;
             let twice = binary_scalar(&MULTIPLY, &g, Scalar::Float(2.0))?;
             let twice = reshape_dims(&twice, &batched(cx, &kept_dims(x.shape(), axes)))?;
-            cx.give(0, binary(&MULTIPLY, &twice, &x)?);
-            Ok(())
+            cx.give_with(0, |_| binary(&MULTIPLY, &twice, &x))
         },
     })
 }
@@ -111,21 +106,17 @@ pub(crate) fn extreme_over(
     axes: &[usize],
 ) -> Result<Tensor> {
     let out = reduced(op, x, axes, x.dtype())?;
-    finish_batched(out, &[x], |out| Record {
+    finish(out, &[x], |_| Record {
         name,
         cost: 4.0 * move_cost(x),
         params: ShapeVec::from_slice(axes),
-        saved: smallvec![Saved::input(x, 0), Saved::output(out, 0)],
-        backward: |axes, cx| {
-            let Some(g) = cx.take_grad(0) else {
-                return Ok(());
-            };
+        saved: smallvec![Save::input(0, &[0]), Save::output(0, &[0])],
+        backward: |axes, g, cx| {
             let (x, y) = (cx.saved(0)?, cx.saved(1)?);
             // The choice is locally constant: the mask is a constant also at second order.
             let mask = astype(&chosen(&x.detach(), &y.detach())?, g.dtype())?;
             let share = binary(&DIVIDE, &mask, &sum_over(&mask, axes, true)?)?;
-            cx.give(0, binary(&MULTIPLY, &g, &share)?);
-            Ok(())
+            cx.give_with(0, |_| binary(&MULTIPLY, &g, &share))
         },
     })
 }
@@ -177,22 +168,18 @@ fn from_lines(x: &Tensor, dims: &[usize], axes: &[usize]) -> Result<Tensor> {
 /// Product over resolved axes.
 fn prod_over(x: &Tensor, axes: &[usize], keepdims: bool) -> Result<Tensor> {
     let dtype = x.dtype().accumulates();
-    let out = finish_batched(reduced(Reduction::Prod, x, axes, dtype)?, &[x], |_| {
+    let out = finish(reduced(Reduction::Prod, x, axes, dtype)?, &[x], |_| {
         Record {
             name: "prod",
             cost: 10.0 * move_cost(x),
             params: ShapeVec::from_slice(axes),
-            saved: smallvec![Saved::input(x, 0)],
-            backward: |axes, cx| {
-                let Some(g) = cx.take_grad(0) else {
-                    return Ok(());
-                };
+            saved: smallvec![Save::input(0, &[0])],
+            backward: |axes, g, cx| {
                 let x = cx.saved(0)?;
                 let lines = lines(&x, axes)?;
                 // Never the product over the element: the products of the others are exact at zeros.
                 let others = product_of_others(&lines, lines.ndim() - 1)?;
-                cx.give(0, binary(&MULTIPLY, &g, &from_lines(&others, x.shape(), axes)?)?);
-                Ok(())
+                cx.give_with(0, |_| binary(&MULTIPLY, &g, &from_lines(&others, x.shape(), axes)?))
             },
         }
     })?;

@@ -9,13 +9,12 @@ use smallvec::smallvec;
 use crate::array::normalize_axis;
 use crate::dtype::DType;
 use crate::error::Result;
-use crate::graph::Saved;
 use crate::kernels::{self, scan::Scan};
 use crate::ops::core::declare::{Operand, Scalar};
 use crate::ops::core::elementwise::{binary, binary_scalar};
-use crate::ops::core::layout::{astype, reshape_dims};
+use crate::ops::core::layout::{astype, broadcast_to, reshape_dims};
 use crate::ops::core::places::{Places, take_rows};
-use crate::ops::core::structured::{Record, SavedList, finish, finish_batched, move_cost};
+use crate::ops::core::structured::{Record, Save, finish, from_end, move_cost, nothing};
 use crate::ops::core::view::{Step, embed, slice_axis};
 use crate::ops::elementwise::arith::{DIVIDE, MULTIPLY, SUBTRACT};
 use crate::ops::elementwise::compare::{EQUAL, equal, isfinite, not_equal};
@@ -70,49 +69,44 @@ fn folded(op: Scan, x: &Tensor, axis: usize) -> Result<Tensor> {
     Ok(out)
 }
 
-/// `s[i] = a[i] s[i - 1] + b[i]` along an axis, with 0 before the first.
+/// `s[i] = a[i] s[i - 1] + b[i]` along an axis of `b`, to which `a` broadcasts, with 0 before the first.
 fn recurrence(a: &Tensor, b: &Tensor, axis: usize) -> Result<Tensor> {
+    let a = &broadcast_to(a, b.shape())?;
     let out = Tensor::empty(b.shape(), b.dtype())?;
     kernels::scan::recurrence(a.view_of(), b.view_of(), axis, out.view_mut());
     finish(out, &[a, b], |out| Record {
         name: "recurrence",
         cost: 6.0 * move_cost(out),
-        params: axis,
-        saved: smallvec![Saved::input(a, 0), Saved::output(out, 0)],
-        backward: |&axis, cx| {
-            let Some(g) = cx.take_grad(0) else {
-                return Ok(());
-            };
+        params: from_end(out, axis),
+        saved: smallvec![Save::input(0, &[0, 1]), Save::output(0, &[0])],
+        backward: |&axis, g, cx| {
             let h = recurrence_from_end(&cx.saved(0)?, &g, axis)?;
-            if cx.wants(0) {
-                cx.give(0, binary(&MULTIPLY, &h, &moved_up(&cx.saved(1)?, axis)?)?);
-            }
-            cx.give(1, h);
-            Ok(())
+            cx.give_with(0, |cx| {
+                let sums = cx.saved(1)?;
+                binary(&MULTIPLY, &h, &moved_up(&sums, from_end(&sums, axis))?)
+            })?;
+            cx.give_with(1, |_| Ok(h))
         },
     })
 }
 
-/// `h[i] = a[i + 1] h[i + 1] + b[i]`: what reaches place `i` from all places after it.
+/// `h[i] = a[i + 1] h[i + 1] + b[i]` along an axis counted from the end: what reaches place `i` from all places after it.
 fn recurrence_from_end(a: &Tensor, b: &Tensor, axis: usize) -> Result<Tensor> {
-    let a = reversed(&moved_down(a, axis)?, axis)?;
+    let (own, axis) = (from_end(a, axis), from_end(b, axis));
+    let a = reversed(&moved_down(a, own)?, own)?;
     reversed(&recurrence(&a, &reversed(b, axis)?, axis)?, axis)
 }
 
 pub(crate) fn cumulative_sum(x: &Tensor, axis: usize) -> Result<Tensor> {
-    finish_batched(folded(Scan::Sum, x, axis)?, &[x], |out| Record {
+    finish(folded(Scan::Sum, x, axis)?, &[x], |out| Record {
         name: "cumsum",
         cost: 2.0 * move_cost(out),
-        params: axis,
-        saved: SavedList::new(),
-        backward: |&axis, cx| {
-            let Some(g) = cx.take_grad(0) else {
-                return Ok(());
-            };
-            let axis = axis + cx.batch().len();
+        params: from_end(out, axis),
+        saved: nothing(),
+        backward: |&axis, g, cx| {
+            let axis = from_end(&g, axis);
             let from_end = cumulative_sum(&reversed(&g, axis)?, axis)?;
-            cx.give(0, reversed(&from_end, axis)?);
-            Ok(())
+            cx.give_with(0, |_| reversed(&from_end, axis))
         },
     })
 }
@@ -121,16 +115,12 @@ pub(crate) fn cumulative_product(x: &Tensor, axis: usize) -> Result<Tensor> {
     finish(folded(Scan::Prod, x, axis)?, &[x], |out| Record {
         name: "cumprod",
         cost: 8.0 * move_cost(out),
-        params: axis,
-        saved: smallvec![Saved::input(x, 0), Saved::output(out, 0)],
-        backward: |&axis, cx| {
-            let Some(g) = cx.take_grad(0) else {
-                return Ok(());
-            };
+        params: from_end(out, axis),
+        saved: smallvec![Save::input(0, &[0]), Save::output(0, &[0])],
+        backward: |&axis, g, cx| {
             let (x, y) = (cx.saved(0)?, cx.saved(1)?);
             let after = recurrence_from_end(&x, &g, axis)?;
-            cx.give(0, binary(&MULTIPLY, &before(&y, axis)?, &after)?);
-            Ok(())
+            cx.give_with(0, |_| binary(&MULTIPLY, &before(&y, from_end(&y, axis))?, &after))
         },
     })
 }
@@ -172,25 +162,22 @@ fn cumulative_logsumexp(x: &Tensor, axis: usize) -> Result<Tensor> {
     finish(folded(Scan::LogSum, x, axis)?, &[x], |out| Record {
         name: "logcumsumexp",
         cost: 12.0 * move_cost(out),
-        params: axis,
-        saved: smallvec![Saved::input(x, 0)],
-        backward: |&axis, cx| {
-            let Some(g) = cx.take_grad(0) else {
-                return Ok(());
-            };
+        params: from_end(out, axis),
+        saved: smallvec![Save::input(0, &[0])],
+        backward: |&axis, g, cx| {
             let x = cx.saved(0)?;
+            let own = from_end(&x, axis);
             // Sums of exponentials relative to the running maximum: nothing overflows, and no share is lost to the
             // rounding of a large value.
-            let [level, fall] = running_level(&x, axis)?;
+            let [level, fall] = running_level(&x, own)?;
             let part = exp(&binary(&SUBTRACT, &x, &level)?)?;
-            let sums = recurrence(&fall, &part, axis)?;
+            let sums = recurrence(&fall, &part, own)?;
             let none = binary_scalar(&EQUAL, &sums.detach(), Scalar::Float(0.0))?;
             let one = Operand::Scalar(Scalar::Float(1.0));
             let sums = where_(&none, &one, &Operand::Tensor(sums))?;
-            let growth = binary(&DIVIDE, &moved_up(&sums, axis)?, &sums)?;
+            let growth = binary(&DIVIDE, &moved_up(&sums, own)?, &sums)?;
             let after = recurrence_from_end(&binary(&MULTIPLY, &fall, &growth)?, &g, axis)?;
-            cx.give(0, binary(&MULTIPLY, &binary(&DIVIDE, &part, &sums)?, &after)?);
-            Ok(())
+            cx.give_with(0, |_| binary(&MULTIPLY, &binary(&DIVIDE, &part, &sums)?, &after))
         },
     })
 }

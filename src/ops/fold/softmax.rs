@@ -5,14 +5,13 @@
 
 use smallvec::smallvec;
 
-use crate::array::normalize_axis;
+use crate::array::{ShapeVec, normalize_axis};
 use crate::dtype::DType;
 use crate::error::{Error, Result};
-use crate::graph::Saved;
 use crate::kernels::{self, View, ViewMut};
 use crate::ops::core::elementwise::binary;
 use crate::ops::core::layout::{astype, broadcast_to, reshape_dims, sum_over, swap_axes};
-use crate::ops::core::structured::{Record, finish, finish_batched, move_cost};
+use crate::ops::core::structured::{Record, Save, finish, from_end, move_cost};
 use crate::ops::elementwise::arith::{MULTIPLY, SUBTRACT};
 use crate::ops::elementwise::compare::{equal, not_equal};
 use crate::tensor::Tensor;
@@ -45,47 +44,39 @@ fn along_backward(y: &Tensor, g: &Tensor, axis: usize, kernel: RowGradient) -> R
 }
 
 pub(crate) fn softmax_axis(x: &Tensor, axis: usize) -> Result<Tensor> {
-    finish_batched(along(x, axis, kernels::softmax::softmax)?, &[x], |out| Record {
+    finish(along(x, axis, kernels::softmax::softmax)?, &[x], |out| Record {
         name: "softmax",
         cost: 6.0 * move_cost(out),
-        params: axis,
-        saved: smallvec![Saved::output(out, 0)],
-        backward: |&axis, cx| {
-            let Some(g) = cx.take_grad(0) else {
-                return Ok(());
-            };
-            let (y, axis) = (cx.saved(0)?, axis + cx.batch().len());
+        params: from_end(out, axis),
+        saved: smallvec![Save::output(0, &[0])],
+        backward: |&axis, g, cx| {
+            let (y, axis) = (cx.saved(0)?, from_end(&g, axis));
             let gradient = if cx.create_graph() {
                 let mean = sum_over(&binary(&MULTIPLY, &g, &y)?, &[axis], true)?;
                 binary(&MULTIPLY, &y, &binary(&SUBTRACT, &g, &mean)?)?
             } else {
                 along_backward(&y, &g, axis, kernels::softmax::softmax_backward)?
             };
-            cx.give(0, gradient);
-            Ok(())
+            cx.give_with(0, |_| Ok(gradient))
         },
     })
 }
 
 pub(crate) fn log_softmax_axis(x: &Tensor, axis: usize) -> Result<Tensor> {
-    finish_batched(along(x, axis, kernels::softmax::log_softmax)?, &[x], |out| Record {
+    finish(along(x, axis, kernels::softmax::log_softmax)?, &[x], |out| Record {
         name: "log_softmax",
         cost: 6.0 * move_cost(out),
-        params: axis,
-        saved: smallvec![Saved::output(out, 0)],
-        backward: |&axis, cx| {
-            let Some(g) = cx.take_grad(0) else {
-                return Ok(());
-            };
-            let (y, axis) = (cx.saved(0)?, axis + cx.batch().len());
+        params: from_end(out, axis),
+        saved: smallvec![Save::output(0, &[0])],
+        backward: |&axis, g, cx| {
+            let (y, axis) = (cx.saved(0)?, from_end(&g, axis));
             let gradient = if cx.create_graph() {
                 let total = sum_over(&g, &[axis], true)?;
                 binary(&SUBTRACT, &g, &binary(&MULTIPLY, &y.exp()?, &total)?)?
             } else {
                 along_backward(&y, &g, axis, kernels::softmax::log_softmax_backward)?
             };
-            cx.give(0, gradient);
-            Ok(())
+            cx.give_with(0, |_| Ok(gradient))
         },
     })
 }
@@ -101,13 +92,10 @@ pub(crate) fn class_losses(x: &Tensor, target: &Tensor, ignore: i64) -> Result<T
         name: "cross_entropy",
         cost: 4.0 * move_cost(x),
         params: ignore,
-        saved: smallvec![Saved::input(x, 0), Saved::value(target), Saved::value(&stats)],
-        backward: |&ignore, cx| {
-            let Some(g) = cx.take_grad(0) else {
-                return Ok(());
-            };
+        saved: smallvec![Save::input(0, &[0]), Save::value(target, &[0]), Save::made(&stats, &[0])],
+        backward: |&ignore, g, cx| {
             let (x, target, stats) = (cx.saved(0)?, cx.saved(1)?, cx.saved(2)?);
-            let gradient = if cx.create_graph() {
+            let gradient = if cx.create_graph() || !cx.batch().is_empty() {
                 recorded_gradient(&x, &target, ignore, &g)?
             } else {
                 let (x, g) = (x.contiguous()?, g.contiguous()?);
@@ -122,8 +110,7 @@ pub(crate) fn class_losses(x: &Tensor, target: &Tensor, ignore: i64) -> Result<T
                 )?;
                 out
             };
-            cx.give(0, gradient);
-            Ok(())
+            cx.give_with(0, |_| Ok(gradient))
         },
     })
 }
@@ -134,7 +121,9 @@ fn recorded_gradient(x: &Tensor, target: &Tensor, ignore: i64, g: &Tensor) -> Re
     let column = reshape_dims(target, &[target.size(), 1])?;
     let chosen = astype(&equal(&column, &Tensor::from(classes))?, x.dtype())?;
     let counted = astype(&not_equal(&column, &Tensor::from(ignore))?, x.dtype())?;
-    let weight = binary(&MULTIPLY, &reshape_dims(g, &[g.size(), 1])?, &counted)?;
+    let mut column = ShapeVec::from_slice(g.shape());
+    column.push(1);
+    let weight = binary(&MULTIPLY, &reshape_dims(g, &column)?, &counted)?;
     binary(&MULTIPLY, &binary(&SUBTRACT, &softmax_axis(x, 1)?, &chosen)?, &weight)
 }
 

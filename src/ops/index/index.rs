@@ -20,18 +20,20 @@ impl Chosen {
         self.arranged(&rows)
     }
 
-    /// Rows as the result of an index expression shows them.
+    /// Rows as the result of an index expression shows them; a stack of such behind its first axis.
     pub(crate) fn arranged(&self, rows: &Tensor) -> Result<Tensor> {
-        let mut dims = self.dims.clone();
-        dims.extend_from_slice(&rows.shape()[1..]);
+        let stacked = rows.ndim() - self.places.row_dims().len();
+        let (front, behind) = rows.shape().split_at(stacked);
+        let dims: ShapeVec = [front, &self.dims, &behind[1..]].concat().into();
         let out = reshape_dims(rows, &dims)?;
         if self.before == 0 {
             return Ok(out);
         }
-        let lead = self.dims.len();
-        let order: ShapeVec = (lead..lead + self.before)
-            .chain(0..lead)
-            .chain(lead + self.before..out.ndim())
+        let (chosen, before) = (stacked + self.dims.len(), stacked + self.dims.len() + self.before);
+        let order: ShapeVec = (0..stacked)
+            .chain(chosen..before)
+            .chain(stacked..chosen)
+            .chain(before..out.ndim())
             .collect();
         permute_axes(&out, &order)
     }

@@ -8,9 +8,8 @@ use smallvec::smallvec;
 use super::common::{cost, mul, refuse, square, symmetric, t};
 use super::solve::{Reading, solved_triangular};
 use crate::error::Result;
-use crate::graph::Saved;
 use crate::kernels;
-use crate::ops::core::structured::{Record, finish};
+use crate::ops::core::structured::{Record, Save, finish};
 use crate::ops::linalg::common::mm;
 use crate::ops::shape::diagonal::tril;
 use crate::tensor::Tensor;
@@ -41,22 +40,18 @@ fn lower_factor(a: &Tensor) -> Result<Tensor> {
             "check its symmetry, or add a multiple of the identity",
         )
     })?;
-    finish(out, &[a], |out| Record {
+    finish(out, &[a], |_| Record {
         name: "cholesky",
         cost: cost(a, 3.0),
         params: (),
-        saved: smallvec![Saved::output(out, 0)],
-        backward: |(), cx| {
-            let Some(g) = cx.take_grad(0) else {
-                return Ok(());
-            };
+        saved: smallvec![Save::output(0, &[0])],
+        backward: |(), g, cx| {
             let l = cx.saved(0)?;
             let inner =
                 mul(&mm(&t(&l)?, &tril(&g, 0)?)?, &half_diagonal(l.shape()[l.ndim() - 1], &l)?)?;
             let up = Reading { lower: true, transposed: true, unit: false };
             let left = solved_triangular(&l, &inner, up)?;
-            cx.give(0, symmetric(&solved_triangular(&l, &t(&left)?, up)?)?);
-            Ok(())
+            cx.give_with(0, |_| symmetric(&solved_triangular(&l, &t(&left)?, up)?))
         },
     })
 }

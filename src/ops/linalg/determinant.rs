@@ -11,11 +11,10 @@ use super::common::{columns, cost, each, lead, mul, square, t, unsettled};
 use super::solve::{inverse, times_inverse_transposed};
 use crate::dtype::DType;
 use crate::error::{Error, Result};
-use crate::graph::Saved;
 use crate::kernels;
 use crate::ops::core::declare::IndexItem;
 use crate::ops::core::layout::astype;
-use crate::ops::core::structured::{Record, finish, finish_many};
+use crate::ops::core::structured::{Record, Save, finish};
 use crate::ops::index::index::index;
 use crate::tensor::Tensor;
 
@@ -88,19 +87,15 @@ fn cofactors(a: &Tensor, d: &Tensor, again: bool) -> Result<Tensor> {
 fn determinants(a: &Tensor) -> Result<Tensor> {
     let out = Tensor::empty(lead(a), a.dtype())?;
     kernels::linalg::det(a.view_of(), out.view_mut());
-    finish(out, &[a], |out| Record {
+    finish(out, &[a], |_| Record {
         name: "det",
         cost: cost(a, 2.0),
         params: (),
-        saved: smallvec![Saved::input(a, 0), Saved::output(out, 0)],
-        backward: |(), cx| {
-            let Some(g) = cx.take_grad(0) else {
-                return Ok(());
-            };
+        saved: smallvec![Save::input(0, &[0]), Save::output(0, &[0])],
+        backward: |(), g, cx| {
             let (a, d) = (cx.saved(0)?, cx.saved(1)?);
             let slopes = cofactors(&a, &d, cx.create_graph())?;
-            cx.give(0, mul(&each(&g)?, &slopes)?);
-            Ok(())
+            cx.give_with(0, |_| mul(&each(&g)?, &slopes))
         },
     })
 }
@@ -117,19 +112,16 @@ crate::operations! { family "linear algebra";
         let a = square("slogdet", x)?;
         let (sign, log) = (Tensor::empty(lead(&a), a.dtype())?, Tensor::empty(lead(&a), a.dtype())?);
         kernels::linalg::slogdet(a.view_of(), sign.view_mut(), log.view_mut());
-        let mut outs = finish_many(vec![log], &[&a], |_| Record {
+        let log = finish(log, &[&a], |_| Record {
             name: "slogdet",
             cost: cost(&a, 2.0),
             params: (),
-            saved: smallvec![Saved::input(&a, 0)],
-            backward: |(), cx| {
-                let Some(g) = cx.take_grad(0) else { return Ok(()) };
+            saved: smallvec![Save::input(0, &[0])],
+            backward: |(), g, cx| {
                 let a = cx.saved(0)?;
-                cx.give(0, times_inverse_transposed("slogdet", &g, &a)?);
-                Ok(())
+                cx.give_with(0, |_| times_inverse_transposed("slogdet", &g, &a))
             },
         })?;
-        let log = outs.pop().unwrap_or_else(|| sign.clone());
         Ok((sign, log))
     }
 }

@@ -8,9 +8,8 @@ use smallvec::smallvec;
 use super::common::{columns, cost, mm, square, symmetric, t, unsettled, with_last};
 use super::svd::over_gaps;
 use crate::error::{Error, Result};
-use crate::graph::Saved;
 use crate::kernels;
-use crate::ops::core::structured::{Record, finish_many};
+use crate::ops::core::structured::{RecordMany, Save, finish_many};
 use crate::ops::linalg::common::add;
 use crate::ops::shape::diagonal::diag_embed;
 use crate::tensor::Tensor;
@@ -32,11 +31,11 @@ fn decomposed(op: &'static str, a: &Tensor, triangle: &str) -> Result<(Tensor, T
     let v = Tensor::empty(a.shape(), a.dtype())?;
     kernels::linalg::eigh(a.view_of(), lower, w.view_mut(), v.view_mut())
         .map_err(|i| unsettled(op, &a, i))?;
-    let mut outs = finish_many(vec![w, v], &[&a], |outs| Record {
+    let mut outs = finish_many(vec![w, v], &[&a], |_| RecordMany {
         name: "eigh",
         cost: cost(&a, 4.0),
         params: (),
-        saved: smallvec![Saved::output(&outs[0], 0), Saved::output(&outs[1], 1)],
+        saved: smallvec![Save::output(0, &[0]), Save::output(1, &[0])],
         backward: |(), cx| {
             let (w, v) = (cx.saved(0)?, cx.saved(1)?);
             let (gw, gv) = (cx.take_grad(0), cx.take_grad(1));
@@ -48,8 +47,7 @@ fn decomposed(op: &'static str, a: &Tensor, triangle: &str) -> Result<(Tensor, T
                 let mixing = mm(&t(&v)?, gv)?;
                 core = add(&core, &over_gaps(&mixing, &w, &w, &mixing)?)?;
             }
-            cx.give(0, symmetric(&mm(&mm(&v, &core)?, &t(&v)?)?)?);
-            Ok(())
+            cx.give_with(0, |_| symmetric(&mm(&mm(&v, &core)?, &t(&v)?)?))
         },
     })?;
     let v = outs.pop();

@@ -11,12 +11,11 @@ use super::common::{
 use super::solve::{Reading, solved_triangular};
 use crate::dtype::DType;
 use crate::error::{Error, Result};
-use crate::graph::Saved;
 use crate::kernels;
 use crate::ops::core::arguments::OneOrTuple;
 use crate::ops::core::declare::Axes;
 use crate::ops::core::layout::astype;
-use crate::ops::core::structured::{Cx, Record, finish, finish_many};
+use crate::ops::core::structured::{Cx, Record, RecordMany, Save, batched, finish, finish_many};
 use crate::ops::shape::diagonal::{tril, triu};
 use crate::ops::shape::join::concatenate;
 use crate::tensor::Tensor;
@@ -31,27 +30,26 @@ fn tall_gradient(q: &Tensor, r: &Tensor, gq: &Tensor, gr: &Tensor) -> Result<Ten
     t(&solved_triangular(r, &t(&right)?, plain)?)
 }
 
-/// A gradient, or zeros where none arrived.
-pub(super) fn or_zeros(g: Option<Tensor>, like: &Tensor) -> Result<Tensor> {
-    g.map_or_else(|| Tensor::zeros(like.shape(), like.dtype()), Ok)
+/// The gradient of output `k`, or zeros where none arrived.
+fn or_zeros(cx: &mut Cx<'_>, k: usize, like: &Tensor) -> Result<Tensor> {
+    let g = cx.take_grad(k);
+    g.map_or_else(|| Tensor::zeros(&batched(cx, like.shape()), like.dtype()), Ok)
 }
 
 fn gradient(cx: &mut Cx<'_>) -> Result<()> {
     let (q, r) = (cx.saved(0)?, cx.saved(1)?);
-    let gq = or_zeros(cx.take_grad(0), &q)?;
-    let gr = or_zeros(cx.take_grad(1), &r)?;
+    let gq = or_zeros(cx, 0, &q)?;
+    let gr = or_zeros(cx, 1, &r)?;
     let (m, n) = (rows(&r), columns(&r));
     if n <= m {
-        cx.give(0, tall_gradient(&q, &r, &gq, &gr)?);
-        return Ok(());
+        return cx.give_with(0, |_| tall_gradient(&q, &r, &gq, &gr));
     }
     // Wide: the factors of the first columns; the others are `q` times the rest of `r`.
     let (head, tail) = (some_columns(&r, 0, m)?, some_columns(&r, m, n - m)?);
     let g_tail = some_columns(&gr, m, n - m)?;
     let gq = add(&gq, &mm(&mm(&q, &tail)?, &t(&g_tail)?)?)?;
     let left = tall_gradient(&q, &head, &gq, &some_columns(&gr, 0, m)?)?;
-    cx.give(0, concatenate(&[left, mm(&q, &g_tail)?], Some(-1))?);
-    Ok(())
+    cx.give_with(0, |_| concatenate(&[left, mm(&q, &g_tail)?], Some(-1)))
 }
 
 /// The reduced factors.
@@ -59,14 +57,12 @@ fn reduced(a: &Tensor) -> Result<(Tensor, Tensor)> {
     let k = rows(a).min(columns(a));
     let q = Tensor::empty(&with_last(a, &[rows(a), k]), a.dtype())?;
     let r = Tensor::empty(&with_last(a, &[k, columns(a)]), a.dtype())?;
-    if a.size() > 0 {
-        kernels::linalg::qr(a.view_of(), q.view_mut(), r.view_mut());
-    }
-    let mut outs = finish_many(vec![q, r], &[a], |outs| Record {
+    kernels::linalg::qr(a.view_of(), q.view_mut(), r.view_mut());
+    let mut outs = finish_many(vec![q, r], &[a], |_| RecordMany {
         name: "qr",
         cost: cost(a, 4.0),
         params: (),
-        saved: smallvec![Saved::output(&outs[0], 0), Saved::output(&outs[1], 1)],
+        saved: smallvec![Save::output(0, &[0]), Save::output(1, &[0])],
         backward: |(), cx| gradient(cx),
     })?;
     let r = outs.pop();
@@ -114,18 +110,14 @@ pub(super) fn complete(op: &'static str, u: &Tensor) -> Result<Tensor> {
         name: "complete",
         cost: cost(out, 2.0),
         params: (op, known),
-        saved: smallvec![Saved::output(out, 0)],
-        backward: |&(op, known), cx| {
-            let Some(g) = cx.take_grad(0) else {
-                return Ok(());
-            };
+        saved: smallvec![Save::output(0, &[0])],
+        backward: |&(op, known), g, cx| {
             let out = cx.saved(0)?;
             let others = columns(&out) - known;
             let (u, rest) = (some_columns(&out, 0, known)?, some_columns(&out, known, others)?);
             let (gu, g_rest) = (some_columns(&g, 0, known)?, some_columns(&g, known, others)?);
             refuse_basis(op, &rest, &g_rest)?;
-            cx.give(0, sub(&gu, &mm(&rest, &mm(&t(&g_rest)?, &u)?)?)?);
-            Ok(())
+            cx.give_with(0, |_| sub(&gu, &mm(&rest, &mm(&t(&g_rest)?, &u)?)?))
         },
     })
 }

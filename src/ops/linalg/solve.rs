@@ -7,13 +7,13 @@ use smallvec::smallvec;
 
 use super::common::{
     columns, cost, each, lead, matrices, mm, mul, negative, paired, rows, singular, square, t,
+    with_last,
 };
 use crate::array::ShapeVec;
 use crate::error::{Dims, Error, Result};
-use crate::graph::Saved;
 use crate::kernels;
-use crate::ops::core::layout::reshape_dims;
-use crate::ops::core::structured::{Record, finish, finish_batched};
+use crate::ops::core::layout::{broadcast_to, permute_axes, reshape_dims};
+use crate::ops::core::structured::{Record, Save, finish};
 use crate::ops::shape::diagonal::{tril, triu};
 use crate::tensor::Tensor;
 
@@ -21,20 +21,34 @@ use crate::tensor::Tensor;
 pub(super) fn inverse(op: &'static str, a: &Tensor) -> Result<Tensor> {
     let out = Tensor::empty(a.shape(), a.dtype())?;
     kernels::linalg::inverse(a.view_of(), out.view_mut()).map_err(|i| singular(op, a, i))?;
-    finish_batched(out, &[a], |out| Record {
+    finish(out, &[a], |_| Record {
         name: "inv",
         cost: cost(a, 2.0),
         params: (),
-        saved: smallvec![Saved::output(out, 0)],
-        backward: |(), cx| {
-            let Some(g) = cx.take_grad(0) else {
-                return Ok(());
-            };
+        saved: smallvec![Save::output(0, &[0])],
+        backward: |(), g, cx| {
             let y = t(&cx.saved(0)?)?;
-            cx.give(0, negative(&mm(&mm(&y, &g)?, &y)?)?);
-            Ok(())
+            cx.give_with(0, |_| negative(&mm(&mm(&y, &g)?, &y)?))
         },
     })
+}
+
+/// Runs a solver of systems whose stacks have one shape where `b`, a batch of gradients, may have an axis in front:
+/// one matrix takes all as further columns, so that it is factored once.
+fn behind_batch(
+    a: &Tensor,
+    b: &Tensor,
+    solver: impl Fn(&Tensor, &Tensor) -> Result<Tensor>,
+) -> Result<Tensor> {
+    if a.ndim() == b.ndim() {
+        return solver(a, b);
+    }
+    if a.ndim() > 2 {
+        return solver(&broadcast_to(a, &with_last(b, &[rows(a), columns(a)]))?, b);
+    }
+    let (n, m, front) = (rows(b), columns(b), b.shape()[0]);
+    let wide = reshape_dims(&permute_axes(b, &[1, 0, 2])?, &[n, front * m])?;
+    permute_axes(&reshape_dims(&solver(a, &wide)?, &[n, front, m])?, &[1, 0, 2])
 }
 
 /// Solutions of float systems whose stacks have one shape.
@@ -42,21 +56,15 @@ fn solved(a: &Tensor, b: &Tensor) -> Result<Tensor> {
     let out = Tensor::empty(b.shape(), b.dtype())?;
     kernels::linalg::solve(a.view_of(), b.view_of(), out.view_mut())
         .map_err(|i| singular("solve", a, i))?;
-    finish(out, &[a, b], |out| Record {
+    finish(out, &[a, b], |_| Record {
         name: "solve",
         cost: cost(a, 2.0),
         params: (),
-        saved: smallvec![Saved::input(a, 0), Saved::output(out, 0)],
-        backward: |(), cx| {
-            let Some(g) = cx.take_grad(0) else {
-                return Ok(());
-            };
-            let gb = solved(&t(&cx.saved(0)?)?, &g)?;
-            if cx.wants(0) {
-                cx.give(0, negative(&mm(&gb, &t(&cx.saved(1)?)?)?)?);
-            }
-            cx.give(1, gb);
-            Ok(())
+        saved: smallvec![Save::input(0, &[0, 1]), Save::output(0, &[0])],
+        backward: |(), g, cx| {
+            let gb = behind_batch(&t(&cx.saved(0)?)?, &g, solved)?;
+            cx.give_with(0, |cx| negative(&mm(&gb, &t(&cx.saved(1)?)?)?))?;
+            cx.give_with(1, |_| Ok(gb))
         },
     })
 }
@@ -69,35 +77,34 @@ pub(super) struct Reading {
     pub(super) unit: bool,
 }
 
-/// Solutions of triangular float systems whose stacks have one shape.
+/// Solutions of triangular float systems whose stacks have one shape; `b` may have an axis in front.
 pub(super) fn solved_triangular(a: &Tensor, b: &Tensor, how: Reading) -> Result<Tensor> {
+    if a.ndim() < b.ndim() {
+        return behind_batch(a, b, |a, b| solved_triangular(a, b, how));
+    }
     let out = Tensor::empty(b.shape(), b.dtype())?;
     let flags = (how.lower, how.transposed, how.unit);
     kernels::linalg::solve_triangular(a.view_of(), b.view_of(), out.view_mut(), flags)
         .map_err(|i| singular("solve_triangular", a, i))?;
-    finish(out, &[a, b], |out| Record {
+    finish(out, &[a, b], |_| Record {
         name: "solve_triangular",
         cost: cost(a, 1.0),
         params: how,
-        saved: smallvec![Saved::input(a, 0), Saved::output(out, 0)],
-        backward: |&how, cx| {
-            let Some(g) = cx.take_grad(0) else {
-                return Ok(());
-            };
+        saved: smallvec![Save::input(0, &[0, 1]), Save::output(0, &[0])],
+        backward: |&how, g, cx| {
             let gb = solved_triangular(
                 &cx.saved(0)?,
                 &g,
                 Reading { transposed: !how.transposed, ..how },
             )?;
-            if cx.wants(0) {
+            cx.give_with(0, |cx| {
                 let x = cx.saved(1)?;
                 let whole = if how.transposed { mm(&x, &t(&gb)?)? } else { mm(&gb, &t(&x)?)? };
                 let k = isize::from(how.unit);
                 let part = if how.lower { tril(&whole, -k)? } else { triu(&whole, k)? };
-                cx.give(0, negative(&part)?);
-            }
-            cx.give(1, gb);
-            Ok(())
+                negative(&part)
+            })?;
+            cx.give_with(1, |_| Ok(gb))
         },
     })
 }

@@ -13,12 +13,11 @@ use super::common::{
 use super::qr::complete;
 use crate::dtype::DType;
 use crate::error::{Error, Result};
-use crate::graph::Saved;
 use crate::kernels;
 use crate::ops::core::arguments::OneOrTuple;
 use crate::ops::core::declare::{Axes, Operand, Scalar};
 use crate::ops::core::layout::{any_true, astype};
-use crate::ops::core::structured::{Cx, Record, finish, finish_many};
+use crate::ops::core::structured::{Cx, Record, RecordMany, Save, finish, finish_many};
 use crate::ops::elementwise::arith::divide;
 use crate::ops::elementwise::compare::{equal, logical_and, logical_or, not_equal};
 use crate::ops::elementwise::select::where_;
@@ -149,15 +148,11 @@ fn factors(op: &'static str, a: &Tensor) -> Result<[Tensor; 3]> {
 
 /// The reduced factors, recorded.
 pub(super) fn reduced(op: &'static str, a: &Tensor) -> Result<[Tensor; 3]> {
-    let outs = finish_many(factors(op, a)?.to_vec(), &[a], |outs| Record {
+    let outs = finish_many(factors(op, a)?.to_vec(), &[a], |_| RecordMany {
         name: "svd",
         cost: cost(a, 6.0),
         params: (),
-        saved: smallvec![
-            Saved::output(&outs[0], 0),
-            Saved::output(&outs[1], 1),
-            Saved::output(&outs[2], 2)
-        ],
+        saved: smallvec![Save::output(0, &[0]), Save::output(1, &[0]), Save::output(2, &[0])],
         backward: |(), cx| gradient(cx),
     })?;
     outs.try_into().map_err(|_| {
@@ -185,15 +180,12 @@ pub(super) fn pseudo_inverse(a: &Tensor, cutoff: f64) -> Result<Tensor> {
     let reciprocal = where_(&kept, &Operand::Tensor(safe.reciprocal()?), &number(0.0))?;
     let out = mm(&mul(&t(&vt)?, &across(&reciprocal)?)?, &t(&u)?)?;
     let free = [rank_below(&kept, rows(a))?, rank_below(&kept, columns(a))?];
-    finish(out, &[a], |out| Record {
+    finish(out, &[a], |_| Record {
         name: "pinv",
         cost: cost(a, 6.0),
         params: free,
-        saved: smallvec![Saved::input(a, 0), Saved::output(out, 0)],
-        backward: |[rows_free, columns_free], cx| {
-            let Some(g) = cx.take_grad(0) else {
-                return Ok(());
-            };
+        saved: smallvec![Save::input(0, &[0]), Save::output(0, &[0])],
+        backward: |[rows_free, columns_free], g, cx| {
             let (a, p) = (cx.saved(0)?, cx.saved(1)?);
             let (pt, gt) = (t(&p)?, t(&g)?);
             let inner = negative(&mm(&mm(&pt, &g)?, &pt)?)?;
@@ -210,8 +202,7 @@ pub(super) fn pseudo_inverse(a: &Tensor, cutoff: f64) -> Result<Tensor> {
                 let right = sub(&right, &mm(&mm(&right, &p)?, &a)?)?;
                 total = add(&total, &where_(free, &Operand::Tensor(right), &number(0.0))?)?;
             }
-            cx.give(0, total);
-            Ok(())
+            cx.give_with(0, |_| Ok(total))
         },
     })
 }

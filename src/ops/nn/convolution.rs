@@ -8,14 +8,15 @@ use smallvec::{SmallVec, smallvec};
 
 use super::geometry::{ConvParams, bad, of_images, pair, reach, unfit};
 use crate::error::{Dims, Result};
-use crate::graph::Saved;
 use crate::kernels::convolution::{self, Geometry};
 use crate::ops::core::arguments::Padding;
 use crate::ops::core::declare::Ints;
 use crate::ops::core::elementwise::binary;
 use crate::ops::core::layout::{astype, reshape_dims, sum_over};
-use crate::ops::core::structured::{Record, finish};
+use crate::ops::core::structured::{Record, Save, finish, from_end};
+use crate::ops::core::view::{Step, view_through};
 use crate::ops::elementwise::arith::ADD;
+use crate::ops::shape::join::join;
 use crate::tensor::Tensor;
 
 /// Nanoseconds of one product.
@@ -36,8 +37,49 @@ fn result_dims(g: &Geometry) -> [usize; 4] {
     [g.batch, g.channels[1], g.result[0], g.result[1]]
 }
 
+/// A product of images (or results) and kernels for a batch of either: the images of all parts are one batch of images,
+/// several sets of kernels are taken one after the other.
+fn in_parts(
+    g: &Geometry,
+    x: &Tensor,
+    w: &Tensor,
+    one: impl Fn(&Geometry, &Tensor, &Tensor) -> Result<Tensor>,
+) -> Result<Tensor> {
+    if w.ndim() > 4 {
+        return part_by_part(x, w, |x, w| one(g, x, w));
+    }
+    let (front, all) = x.shape().split_at(2);
+    let images = front[0] * front[1];
+    let flat = reshape_dims(x, &[&[images][..], all].concat())?;
+    let out = one(&Geometry { batch: images, ..*g }, &flat, w)?;
+    reshape_dims(&out, &[front, &out.shape()[1..]].concat())
+}
+
+/// What `one` makes of each part of two operands, of which at least one is a batch of parts.
+fn part_by_part(
+    a: &Tensor,
+    b: &Tensor,
+    one: impl Fn(&Tensor, &Tensor) -> Result<Tensor>,
+) -> Result<Tensor> {
+    let part = |x: &Tensor, index: usize| match x.ndim() > 4 {
+        true => view_through(x, "row", vec![Step::Select { axis: 0, index }]),
+        false => Ok(x.clone()),
+    };
+    let count = if a.ndim() > 4 { a.shape()[0] } else { b.shape()[0] };
+    let rows: Result<Vec<Tensor>> = (0..count)
+        .map(|k| {
+            let row = one(&part(a, k)?, &part(b, k)?)?;
+            reshape_dims(&row, &[&[1][..], row.shape()].concat())
+        })
+        .collect();
+    join(&rows?, 0)
+}
+
 /// The convolution of images with kernels.
 fn convolved(g: &Geometry, x: &Tensor, w: &Tensor, bias: Option<&Tensor>) -> Result<Tensor> {
+    if x.ndim() > 4 || w.ndim() > 4 {
+        return in_parts(g, x, w, |g, x, w| convolved(g, x, w, bias));
+    }
     let (x, w) = (x.contiguous()?, w.contiguous()?);
     let bias = bias.map(|b| b.contiguous()).transpose()?;
     let out = Tensor::empty(&result_dims(g), x.dtype())?;
@@ -54,32 +96,21 @@ fn convolved(g: &Geometry, x: &Tensor, w: &Tensor, bias: Option<&Tensor>) -> Res
         name: "conv2d",
         cost: 2.0 * cost(g),
         params: *g,
-        saved: smallvec![
-            if w.requires_grad() { Saved::input(&x, 0) } else { Saved::None },
-            if x.requires_grad() { Saved::input(&w, 1) } else { Saved::None }
-        ],
-        backward: |g, cx| {
-            let Some(gy) = cx.take_grad(0) else {
-                return Ok(());
-            };
-            if cx.wants(0) {
-                let gx = spread(g, &gy, &cx.saved(1)?)?;
-                cx.give(0, gx);
-            }
-            if cx.wants(1) {
-                let gw = correlated(g, &cx.saved(0)?, &gy)?;
-                cx.give(1, gw);
-            }
-            if cx.inputs() > 2 && cx.wants(2) {
-                cx.give(2, sum_over(&gy, &[0, 2, 3], false)?);
-            }
-            Ok(())
+        saved: smallvec![Save::input(0, &[1]), Save::input(1, &[0])],
+        backward: |g, gy, cx| {
+            cx.give_with(0, |cx| spread(g, &gy, &cx.saved(1)?))?;
+            cx.give_with(1, |cx| correlated(g, &cx.saved(0)?, &gy))?;
+            let axes = [4, 2, 1].map(|axis| from_end(&gy, axis));
+            cx.give_with(2, |_| sum_over(&gy, &axes, false))
         },
     })
 }
 
 /// Results spread back over images: the derivative of `convolved` by the images.
 fn spread(g: &Geometry, y: &Tensor, w: &Tensor) -> Result<Tensor> {
+    if y.ndim() > 4 || w.ndim() > 4 {
+        return in_parts(g, y, w, spread);
+    }
     let (y, w) = (y.contiguous()?, w.contiguous()?);
     let out = Tensor::empty(&image_dims(g), y.dtype())?;
     convolution::spread(g, y.view_of(), w.view_of(), out.view_mut())?;
@@ -87,26 +118,19 @@ fn spread(g: &Geometry, y: &Tensor, w: &Tensor) -> Result<Tensor> {
         name: "conv_transpose2d",
         cost: 2.0 * cost(g),
         params: *g,
-        saved: smallvec![Saved::input(&y, 0), Saved::input(&w, 1)],
-        backward: |g, cx| {
-            let Some(gx) = cx.take_grad(0) else {
-                return Ok(());
-            };
-            if cx.wants(0) {
-                let gy = convolved(g, &gx, &cx.saved(1)?, None)?;
-                cx.give(0, gy);
-            }
-            if cx.wants(1) {
-                let gw = correlated(g, &gx, &cx.saved(0)?)?;
-                cx.give(1, gw);
-            }
-            Ok(())
+        saved: smallvec![Save::input(0, &[1]), Save::input(1, &[0])],
+        backward: |g, gx, cx| {
+            cx.give_with(0, |cx| convolved(g, &gx, &cx.saved(1)?, None))?;
+            cx.give_with(1, |cx| correlated(g, &gx, &cx.saved(0)?))
         },
     })
 }
 
 /// Sums of products of images and results: the derivative of `convolved` by the kernels.
 fn correlated(g: &Geometry, x: &Tensor, y: &Tensor) -> Result<Tensor> {
+    if x.ndim() > 4 || y.ndim() > 4 {
+        return part_by_part(x, y, |x, y| correlated(g, x, y));
+    }
     let (x, y) = (x.contiguous()?, y.contiguous()?);
     let out = Tensor::empty(&kernel_dims(g), x.dtype())?;
     convolution::correlate(g, x.view_of(), y.view_of(), out.view_mut())?;
@@ -114,20 +138,10 @@ fn correlated(g: &Geometry, x: &Tensor, y: &Tensor) -> Result<Tensor> {
         name: "correlate2d",
         cost: 2.0 * cost(g),
         params: *g,
-        saved: smallvec![Saved::input(&x, 0), Saved::input(&y, 1)],
-        backward: |g, cx| {
-            let Some(gw) = cx.take_grad(0) else {
-                return Ok(());
-            };
-            if cx.wants(0) {
-                let gx = spread(g, &cx.saved(1)?, &gw)?;
-                cx.give(0, gx);
-            }
-            if cx.wants(1) {
-                let gy = convolved(g, &cx.saved(0)?, &gw, None)?;
-                cx.give(1, gy);
-            }
-            Ok(())
+        saved: smallvec![Save::input(0, &[1]), Save::input(1, &[0])],
+        backward: |g, gw, cx| {
+            cx.give_with(0, |cx| spread(g, &cx.saved(1)?, &gw))?;
+            cx.give_with(1, |cx| convolved(g, &cx.saved(0)?, &gw, None))
         },
     })
 }

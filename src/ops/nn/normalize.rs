@@ -8,13 +8,12 @@ use smallvec::{SmallVec, smallvec};
 
 use crate::array::ShapeVec;
 use crate::error::{Dims, Error, Result};
-use crate::graph::Saved;
 use crate::kernels;
 use crate::ops::change::inplace::{Value, overwrite};
 use crate::ops::core::declare::{Ints, Scalar};
 use crate::ops::core::elementwise::{binary, binary_scalar};
 use crate::ops::core::layout::{astype, permute_axes, reshape_dims, sum_over};
-use crate::ops::core::structured::{Cx, Record, finish, move_cost};
+use crate::ops::core::structured::{Cx, Record, Save, finish, from_end, move_cost};
 use crate::ops::elementwise::arith::{ADD, MULTIPLY, SUBTRACT};
 use crate::ops::elementwise::unary::rsqrt;
 use crate::ops::fold::reduce::mean_over;
@@ -47,34 +46,39 @@ impl Params {
     }
 }
 
-fn gradient(p: &Params, cx: &mut Cx<'_>) -> Result<()> {
-    let Some(g) = cx.take_grad(0) else {
-        return Ok(());
-    };
-    if cx.create_graph() { recorded_gradient(p, g, cx) } else { fused_gradient(p, &g, cx) }
+fn gradient(p: &Params, g: Tensor, cx: &mut Cx<'_>) -> Result<()> {
+    if cx.create_graph() || !cx.batch().is_empty() {
+        recorded_gradient(p, &g, cx)
+    } else {
+        fused_gradient(p, &g, cx)
+    }
 }
 
 /// `r (h - mean(h) - y mean(h y))` with `h = g weight`, and the sums of `g y` and `g` over the rows.
-fn recorded_gradient(p: &Params, g: Tensor, cx: &mut Cx<'_>) -> Result<()> {
+fn recorded_gradient(p: &Params, g: &Tensor, cx: &mut Cx<'_>) -> Result<()> {
     let (y, r) = recorded(&cx.saved(0)?, p.eps, p.centred)?;
-    let h = if p.weight { mul(&g, &cx.saved(1)?)? } else { g.clone() };
-    let mut slope = binary(&SUBTRACT, &h, &mul(&y, &mean_over(&mul(&h, &y)?, &[1], true)?)?)?;
-    if p.centred {
-        slope = binary(&SUBTRACT, &slope, &mean_over(&h, &[1], true)?)?;
-    }
-    cx.give(0, mul(&slope, &r)?);
+    let (row, column) = (from_end(g, 2), from_end(g, 1));
+    cx.give_with(0, |cx| {
+        let h = if p.weight { mul(g, &cx.saved(1)?)? } else { g.clone() };
+        let mean = mean_over(&mul(&h, &y)?, &[column], true)?;
+        let mut slope = binary(&SUBTRACT, &h, &mul(&y, &mean)?)?;
+        if p.centred {
+            slope = binary(&SUBTRACT, &slope, &mean_over(&h, &[column], true)?)?;
+        }
+        mul(&slope, &r)
+    })?;
     if p.weight {
-        cx.give(1, sum_over(&mul(&g, &y)?, &[0], false)?);
+        cx.give_with(1, |_| sum_over(&mul(g, &y)?, &[row], false))?;
     }
     if p.bias {
-        cx.give(p.input_of_bias(), sum_over(&g, &[0], false)?);
+        cx.give_with(p.input_of_bias(), |_| sum_over(g, &[row], false))?;
     }
     Ok(())
 }
 
 fn fused_gradient(p: &Params, g: &Tensor, cx: &mut Cx<'_>) -> Result<()> {
     let (x, g, stats) = (cx.saved(0)?.contiguous()?, g.contiguous()?, cx.saved(2)?);
-    let weight = if p.weight { Some(cx.saved(1)?.contiguous()?) } else { None };
+    let weight = if p.weight && cx.wants(0) { Some(cx.saved(1)?.contiguous()?) } else { None };
     let room = |wanted: bool, dims: &[usize]| {
         if wanted { Tensor::empty(dims, x.dtype()).map(Some) } else { Ok(None) }
     };
@@ -127,9 +131,9 @@ fn normalized(
         cost: 4.0 * move_cost(x),
         params: Params { eps, centred, weight: weight.is_some(), bias: bias.is_some() },
         saved: smallvec![
-            Saved::input(x, 0),
-            weight.map_or(Saved::None, |w| Saved::input(w, 1)),
-            Saved::value(&stats),
+            Save::input(0, &[0, 1, 2]),
+            if weight.is_some() { Save::input(1, &[0]) } else { Save::none() },
+            Save::made(&stats, &[0, 1, 2]),
         ],
         backward: gradient,
     })

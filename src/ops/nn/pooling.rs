@@ -9,14 +9,13 @@ use smallvec::{SmallVec, smallvec};
 use super::geometry::{ConvParams, bad, pair, planes, unfit};
 use crate::dtype::DType;
 use crate::error::{Dims, Result};
-use crate::graph::Saved;
 use crate::kernels::convolution::Geometry;
 use crate::kernels::pooling;
 use crate::ops::core::arguments::OneOrTuple;
 use crate::ops::core::declare::Ints;
 use crate::ops::core::elementwise::binary;
-use crate::ops::core::layout::{astype, reshape_dims};
-use crate::ops::core::structured::{Record, SavedList, finish, move_cost};
+use crate::ops::core::layout::{astype, broadcast_to, reshape_dims};
+use crate::ops::core::structured::{Record, Save, finish, move_cost, nothing};
 use crate::ops::core::view::slice_axis;
 use crate::ops::elementwise::arith::MULTIPLY;
 use crate::ops::fold::reduce::mean_over;
@@ -35,8 +34,31 @@ fn cost(g: &Geometry) -> f32 {
     100.0 + (g.batch * g.result[0] * g.result[1] * g.kernel[0] * g.kernel[1]) as f32
 }
 
+/// A move of planes for a batch of gradients, which count as further planes.
+fn in_planes(
+    g: &Geometry,
+    x: &Tensor,
+    one: impl FnOnce(&Geometry, &Tensor) -> Result<Tensor>,
+) -> Result<Tensor> {
+    let (front, planes) = (x.shape()[0], x.shape()[0] * g.batch);
+    let flat = reshape_dims(x, &[planes, x.shape()[2], x.shape()[3]])?;
+    let out = one(&Geometry { batch: planes, ..*g }, &flat)?;
+    reshape_dims(&out, &[front, g.batch, out.shape()[1], out.shape()[2]])
+}
+
+/// The same places in every part of a batch.
+fn repeated(places: &Tensor, g: &Geometry) -> Result<Tensor> {
+    let [planes, rows, columns] = result_dims(g);
+    let front = planes / places.shape()[0].max(1);
+    let all = broadcast_to(places, &[front, places.shape()[0], rows, columns])?;
+    reshape_dims(&all, &[planes, rows, columns])?.contiguous()
+}
+
 /// The elements at chosen places.
 fn taken(g: &Geometry, x: &Tensor, places: &Tensor) -> Result<Tensor> {
+    if x.ndim() > 3 {
+        return in_planes(g, x, |g, x| taken(g, x, &repeated(places, g)?));
+    }
     let x = x.contiguous()?;
     let out = Tensor::empty(&result_dims(g), x.dtype())?;
     pooling::take(g, x.view_of(), places.view_of(), out.view_mut());
@@ -48,20 +70,16 @@ fn recorded_take(g: &Geometry, x: &Tensor, places: &Tensor, out: Tensor) -> Resu
         name: "max_pool2d",
         cost: move_cost(x),
         params: *g,
-        saved: smallvec![Saved::made(places)],
-        backward: |g, cx| {
-            let Some(gy) = cx.take_grad(0) else {
-                return Ok(());
-            };
-            let gx = put(g, &gy, &cx.saved(0)?)?;
-            cx.give(0, gx);
-            Ok(())
-        },
+        saved: smallvec![Save::made(places, &[0])],
+        backward: |g, gy, cx| cx.give_with(0, |cx| put(g, &gy, &cx.saved(0)?)),
     })
 }
 
 /// Elements added at chosen places: the adjoint of `taken`.
 fn put(g: &Geometry, y: &Tensor, places: &Tensor) -> Result<Tensor> {
+    if y.ndim() > 3 {
+        return in_planes(g, y, |g, y| put(g, y, &repeated(places, g)?));
+    }
     let y = y.contiguous()?;
     let out = Tensor::zeros(&image_dims(g), y.dtype())?;
     pooling::put(g, y.view_of(), places.view_of(), out.view_mut());
@@ -69,20 +87,16 @@ fn put(g: &Geometry, y: &Tensor, places: &Tensor) -> Result<Tensor> {
         name: "max_unpool2d",
         cost: move_cost(&y),
         params: *g,
-        saved: smallvec![Saved::value(places)],
-        backward: |g, cx| {
-            let Some(gx) = cx.take_grad(0) else {
-                return Ok(());
-            };
-            let gy = taken(g, &gx, &cx.saved(0)?)?;
-            cx.give(0, gy);
-            Ok(())
-        },
+        saved: smallvec![Save::made(places, &[0])],
+        backward: |g, gx, cx| cx.give_with(0, |cx| taken(g, &gx, &cx.saved(0)?)),
     })
 }
 
 /// The sums of windows.
 fn summed(g: &Geometry, x: &Tensor) -> Result<Tensor> {
+    if x.ndim() > 3 {
+        return in_planes(g, x, summed);
+    }
     let x = x.contiguous()?;
     let out = Tensor::empty(&result_dims(g), x.dtype())?;
     if x.size() == 0 {
@@ -93,19 +107,16 @@ fn summed(g: &Geometry, x: &Tensor) -> Result<Tensor> {
         name: "avg_pool2d",
         cost: cost(g),
         params: *g,
-        saved: SavedList::new(),
-        backward: |g, cx| {
-            let Some(gy) = cx.take_grad(0) else {
-                return Ok(());
-            };
-            cx.give(0, spread(g, &gy)?);
-            Ok(())
-        },
+        saved: nothing(),
+        backward: |g, gy, cx| cx.give_with(0, |_| spread(g, &gy)),
     })
 }
 
 /// Elements added to their windows: the adjoint of `summed`.
 fn spread(g: &Geometry, y: &Tensor) -> Result<Tensor> {
+    if y.ndim() > 3 {
+        return in_planes(g, y, spread);
+    }
     let y = y.contiguous()?;
     let out = Tensor::zeros(&image_dims(g), y.dtype())?;
     pooling::spread(g, y.view_of(), out.view_mut());
@@ -113,14 +124,8 @@ fn spread(g: &Geometry, y: &Tensor) -> Result<Tensor> {
         name: "avg_unpool2d",
         cost: cost(g),
         params: *g,
-        saved: SavedList::new(),
-        backward: |g, cx| {
-            let Some(gx) = cx.take_grad(0) else {
-                return Ok(());
-            };
-            cx.give(0, summed(g, &gx)?);
-            Ok(())
-        },
+        saved: nothing(),
+        backward: |g, gx, cx| cx.give_with(0, |_| summed(g, &gx)),
     })
 }
 

@@ -50,6 +50,17 @@ impl Fiber {
         dims.iter().enumerate().map(|(i, &d)| if keep(i) { d } else { 1 }).collect()
     }
 
+    /// The fibers of a batch, whose `front` axes stay, repeated along the tensor's other axes; a view.
+    pub(crate) fn spread_behind(
+        self,
+        fiber: &Tensor,
+        dims: &[usize],
+        front: usize,
+    ) -> Result<Tensor> {
+        let own = [&dims[..front], &self.spread_dims(dims)[front..]].concat();
+        broadcast_to(&reshape_dims(fiber, &own)?, dims)
+    }
+
     /// The fiber repeated along the tensor's other axes; a view.
     pub(crate) fn spread(self, fiber: &Tensor, dims: &[usize]) -> Result<Tensor> {
         broadcast_to(&reshape_dims(fiber, &self.spread_dims(dims))?, dims)

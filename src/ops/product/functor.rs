@@ -11,12 +11,11 @@ use smallvec::{SmallVec, smallvec};
 use crate::array::ShapeVec;
 use crate::dtype::DType;
 use crate::error::{Dims, Result};
-use crate::graph::Saved;
 use crate::kernels::elementwise::{In, LoopTable, apply};
 use crate::ops::core::declare::Scalar;
 use crate::ops::core::elementwise::binary_scalar;
-use crate::ops::core::layout::{astype, sum_over};
-use crate::ops::core::structured::{Cx, Record, SavedList, finish, move_cost};
+use crate::ops::core::layout::{astype, permute_axes, sum_over};
+use crate::ops::core::structured::{Cx, Record, Save, batched, finish, move_cost, nothing};
 use crate::ops::elementwise::arith::{ADD, MULTIPLY};
 use crate::ops::product::contract::{contract, scale};
 pub use crate::ops::product::fiber::Fiber;
@@ -144,21 +143,13 @@ pub fn axpby(alpha: f64, x: &Tensor, beta: f64, y: &Tensor) -> Result<Tensor> {
         name: "add",
         cost: 2.0 * move_cost(out),
         params: Params { attributes: Attributes::Add { alpha, beta }, dims: ShapeVec::new() },
-        saved: SavedList::new(),
-        backward: |params, cx| {
+        saved: nothing(),
+        backward: |params, g, cx| {
             let Attributes::Add { alpha, beta } = params.attributes else {
                 return Ok(());
             };
-            let Some(g) = cx.take_grad(0) else {
-                return Ok(());
-            };
-            if cx.wants(0) {
-                cx.give(0, times(&g, alpha)?);
-            }
-            if cx.wants(1) {
-                cx.give(1, times(&g, beta)?);
-            }
-            Ok(())
+            cx.give_with(0, |_| times(&g, alpha))?;
+            cx.give_with(1, |_| times(&g, beta))
         },
     })
 }
@@ -196,43 +187,46 @@ pub fn gemm(a: &Tensor, b: &Tensor, rule: Gemm) -> Result<Tensor> {
                 b.ndim() - rule.ndim - rule.batch_ndim
             ],
         },
-        saved: smallvec![
-            if b.requires_grad() { Saved::input(a, 0) } else { Saved::None },
-            if a.requires_grad() { Saved::input(b, 1) } else { Saved::None }
-        ],
+        saved: smallvec![Save::input(0, &[1]), Save::input(1, &[0])],
         backward: gemm_backward,
     })
 }
 
-fn gemm_backward(params: &Params, cx: &mut Cx<'_>) -> Result<()> {
+fn gemm_backward(params: &Params, g: Tensor, cx: &mut Cx<'_>) -> Result<()> {
     let Attributes::Gemm(rule) = params.attributes else {
         return Ok(());
     };
-    let Some(g) = cx.take_grad(0) else {
-        return Ok(());
-    };
     let (m_ndim, n_ndim) = (params.dims[0], params.dims[1]);
-    if cx.wants(0) {
+    // The axis of a batch of gradients counts as one of those that stay: it stands among them and goes to the front.
+    let front = cx.batch().len();
+    let moved = |x: &Tensor, from: usize, to: usize| {
+        if front == 0 { Ok(x.clone()) } else { moved_axis(x, from, to) }
+    };
+    cx.give_with(0, |cx| {
         let b = cx.saved(1)?;
         let over = |trans_a, trans_b| Gemm { trans_a, trans_b, ndim: n_ndim, ..rule };
-        let ga = if rule.trans_a {
-            gemm(&b, &g, over(rule.trans_b, true))?
+        if rule.trans_a {
+            moved(&gemm(&b, &g, over(rule.trans_b, true))?, rule.ndim, 0)
         } else {
-            gemm(&g, &b, over(false, !rule.trans_b))?
-        };
-        cx.give(0, ga);
-    }
-    if cx.wants(1) {
-        let a = cx.saved(0)?;
+            gemm(&g, &b, over(false, !rule.trans_b))
+        }
+    })?;
+    cx.give_with(1, |cx| {
+        let (a, g) = (cx.saved(0)?, moved(&g, 0, m_ndim)?);
         let over = |trans_a, trans_b| Gemm { trans_a, trans_b, ndim: m_ndim, ..rule };
-        let gb = if rule.trans_b {
-            gemm(&g, &a, over(true, rule.trans_a))?
+        if rule.trans_b {
+            gemm(&g, &a, over(true, rule.trans_a))
         } else {
-            gemm(&a, &g, over(!rule.trans_a, false))?
-        };
-        cx.give(1, gb);
-    }
-    Ok(())
+            moved(&gemm(&a, &g, over(!rule.trans_a, false))?, rule.ndim, 0)
+        }
+    })
+}
+
+/// One axis moved to another place; a view.
+fn moved_axis(x: &Tensor, from: usize, to: usize) -> Result<Tensor> {
+    let mut order: SmallVec<[usize; 8]> = (0..x.ndim()).filter(|&axis| axis != from).collect();
+    order.insert(to, from);
+    permute_axes(x, &order)
 }
 
 /// `alpha fiber[i_axis, i_batch…] + beta tensor[i]`; with `beta` 0 the tensor's values are not read.
@@ -280,23 +274,25 @@ pub fn add_fiber(
             attributes: Attributes::AddFiber { alpha, beta, fiber: place },
             dims: ShapeVec::new(),
         },
-        saved: SavedList::new(),
-        backward: |params, cx| {
+        saved: nothing(),
+        backward: |params, g, cx| {
             let Attributes::AddFiber { alpha, beta, fiber } = params.attributes else {
                 return Ok(());
             };
-            let Some(g) = cx.take_grad(0) else {
-                return Ok(());
-            };
-            if cx.wants(0) {
-                cx.give(0, sum_fiber(&g, fiber, alpha)?);
-            }
-            if cx.wants(1) {
-                cx.give(1, times(&g, beta)?);
-            }
-            Ok(())
+            cx.give_with(0, |cx| fiber_sums(&g, fiber, alpha, cx.batch().len()))?;
+            cx.give_with(1, |_| times(&g, beta))
         },
     })
+}
+
+/// `sum_fiber` of each part of a batch with so many axes in front.
+fn fiber_sums(x: &Tensor, place: Fiber, alpha: f64, front: usize) -> Result<Tensor> {
+    if front == 0 {
+        return sum_fiber(x, place, alpha);
+    }
+    let axes: SmallVec<[usize; 4]> =
+        (front..x.ndim() - place.batch_ndim).filter(|&axis| axis != front + place.axis).collect();
+    times(&sum_over(x, &axes, false)?, alpha)
 }
 
 /// Fills `out` with `alpha x + beta y`; operands and `out` agree in shape and dtype.
@@ -342,16 +338,16 @@ pub fn sum_fiber(x: &Tensor, place: Fiber, alpha: f64) -> Result<Tensor> {
             attributes: Attributes::SumFiber { alpha, fiber: place },
             dims: ShapeVec::from_slice(x.shape()),
         },
-        saved: SavedList::new(),
-        backward: |params, cx| {
+        saved: nothing(),
+        backward: |params, g, cx| {
             let Attributes::SumFiber { alpha, fiber } = params.attributes else {
                 return Ok(());
             };
-            let Some(g) = cx.take_grad(0) else {
-                return Ok(());
-            };
-            cx.give(0, fiber.spread(&times(&g, alpha)?, &params.dims)?);
-            Ok(())
+            let front = cx.batch().len();
+            let fiber = Fiber { axis: front + fiber.axis, ..fiber };
+            cx.give_with(0, |cx| {
+                fiber.spread_behind(&times(&g, alpha)?, &batched(cx, &params.dims), front)
+            })
         },
     })
 }

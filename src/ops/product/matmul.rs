@@ -8,10 +8,9 @@ use smallvec::smallvec;
 use crate::array::{ShapeVec, broadcast_shapes};
 use crate::dtype::DType;
 use crate::error::{Error, Result};
-use crate::graph::Saved;
 use crate::kernels;
-use crate::ops::core::layout::{astype, reshape_dims, sum_to, sum_to_own, swap_axes};
-use crate::ops::core::structured::{Cx, Record, finish_batched};
+use crate::ops::core::layout::{astype, reshape_dims, sum_to, sum_to_behind, swap_axes};
+use crate::ops::core::structured::{Cx, Record, Save, finish};
 use crate::tensor::Tensor;
 
 /// Multiply-adds that one nanosecond of one core does in float64, about.
@@ -70,7 +69,7 @@ fn batched_gradients(
         } else {
             product(g, &bt)?
         };
-        cx.give(0, sum_to_own(&ga, a_dims, cx)?);
+        cx.give(0, sum_to_behind(&ga, cx.batch(), a_dims)?);
     }
     if cx.wants(1) {
         let a = cx.saved(0)?;
@@ -81,7 +80,7 @@ fn batched_gradients(
         } else {
             product(&transposed(&a)?, g)?
         };
-        cx.give(1, sum_to_own(&gb, b_dims, cx)?);
+        cx.give(1, sum_to_behind(&gb, cx.batch(), b_dims)?);
     }
     Ok(())
 }
@@ -95,18 +94,12 @@ pub(crate) fn product(a: &Tensor, b: &Tensor) -> Result<Tensor> {
     } else {
         kernels::matmul_batch(a.view_of(), b.view_of(), &out.view_mut());
     }
-    finish_batched(out, &[a, b], |_| Record {
+    finish(out, &[a, b], |_| Record {
         name: "matmul",
         cost: 2.0 * cost,
         params: (ShapeVec::from_slice(a.shape()), ShapeVec::from_slice(b.shape())),
-        saved: smallvec![
-            if b.requires_grad() { Saved::input(a, 0) } else { Saved::None },
-            if a.requires_grad() { Saved::input(b, 1) } else { Saved::None }
-        ],
-        backward: |(a_dims, b_dims), cx| {
-            let Some(g) = cx.take_grad(0) else {
-                return Ok(());
-            };
+        saved: smallvec![Save::input(0, &[1]), Save::input(1, &[0])],
+        backward: |(a_dims, b_dims), g, cx| {
             if !cx.batch().is_empty() {
                 return batched_gradients(cx, &g, a_dims, b_dims);
             }
@@ -116,13 +109,8 @@ pub(crate) fn product(a: &Tensor, b: &Tensor) -> Result<Tensor> {
                 cx.give(1, sum_to(&gb, b_dims)?);
                 return Ok(());
             }
-            if cx.wants(0) {
-                cx.give(0, sum_to(&product(&g, &transposed(&cx.saved(1)?)?)?, a_dims)?);
-            }
-            if cx.wants(1) {
-                cx.give(1, sum_to(&product(&transposed(&cx.saved(0)?)?, &g)?, b_dims)?);
-            }
-            Ok(())
+            cx.give_with(0, |cx| sum_to(&product(&g, &transposed(&cx.saved(1)?)?)?, a_dims))?;
+            cx.give_with(1, |cx| sum_to(&product(&transposed(&cx.saved(0)?)?, &g)?, b_dims))
         },
     })
 }

@@ -7,7 +7,7 @@ use crate::dtype::DType;
 use crate::error::{Error, Result};
 use crate::kernels;
 use crate::ops::core::declare::Scalar;
-use crate::ops::core::structured::{Record, SavedList, finish_batched, move_cost};
+use crate::ops::core::structured::{Record, finish, move_cost, nothing};
 use crate::tensor::{Marks, Tensor};
 
 /// An empty list with room for `n` elements; an error where the system refuses the memory.
@@ -81,17 +81,12 @@ impl Tensor {
     /// A copy with storage of its own, recorded as the identity.
     pub(crate) fn copied(&self, name: &'static str) -> Result<Tensor> {
         let out = self.duplicate()?;
-        finish_batched(out, &[self], |out| Record {
+        finish(out, &[self], |out| Record {
             name,
             cost: move_cost(out),
             params: (),
-            saved: SavedList::new(),
-            backward: |(), cx| {
-                if let Some(g) = cx.take_grad(0) {
-                    cx.give(0, g);
-                }
-                Ok(())
-            },
+            saved: nothing(),
+            backward: |(), g, cx| cx.give_with(0, |_| Ok(g)),
         })
     }
 

@@ -10,9 +10,7 @@ use crate::error::{Error, Result};
 use crate::kernels;
 use crate::ops::core::declare::{Axes, Ints};
 use crate::ops::core::layout::{reshape_dims, swap_axes};
-use crate::ops::core::structured::{
-    Record, SavedList, VIEW_COST, finish_batched, move_cost, shifted,
-};
+use crate::ops::core::structured::{Record, VIEW_COST, finish, from_end, move_cost, nothing};
 use crate::tensor::Tensor;
 
 /// The axes reversed; a view.
@@ -22,17 +20,14 @@ pub(crate) fn flip_axes(x: &Tensor, axes: &[usize]) -> Result<Tensor> {
         layout.slice(axis, n.saturating_sub(1), -1, n)
     };
     let out = x.with_layout(axes.iter().fold(x.layout().clone(), reverse));
-    finish_batched(out, &[x], |_| Record {
+    finish(out, &[x], |_| Record {
         name: "flip",
         cost: VIEW_COST,
-        params: ShapeVec::from_slice(axes),
-        saved: SavedList::new(),
-        backward: |axes, cx| {
-            let Some(g) = cx.take_grad(0) else {
-                return Ok(());
-            };
-            cx.give(0, flip_axes(&g, &shifted(cx, axes))?);
-            Ok(())
+        params: axes.iter().map(|&axis| from_end(x, axis)).collect::<ShapeVec>(),
+        saved: nothing(),
+        backward: |axes, g, cx| {
+            let axes: ShapeVec = axes.iter().map(|&axis| from_end(&g, axis)).collect();
+            cx.give_with(0, |_| flip_axes(&g, &axes))
         },
     })
 }
@@ -59,22 +54,17 @@ fn rolled(x: &Tensor, moves: &[(usize, usize)]) -> Result<Tensor> {
 /// Rolled along several axes.
 fn roll_axes(x: &Tensor, moves: &[(usize, usize)]) -> Result<Tensor> {
     let out = rolled(x, moves)?;
-    finish_batched(out, &[x], |out| Record {
+    finish(out, &[x], |out| Record {
         name: "roll",
         cost: move_cost(out),
         params: moves
             .iter()
-            .map(|&(axis, shift)| (axis, x.shape()[axis] - shift))
+            .map(|&(axis, shift)| (from_end(x, axis), x.shape()[axis] - shift))
             .collect::<Vec<_>>(),
-        saved: SavedList::new(),
-        backward: |back, cx| {
-            let Some(g) = cx.take_grad(0) else {
-                return Ok(());
-            };
-            let lead = cx.batch().len();
-            let back: Vec<_> = back.iter().map(|&(axis, by)| (axis + lead, by)).collect();
-            cx.give(0, roll_axes(&g, &back)?);
-            Ok(())
+        saved: nothing(),
+        backward: |back, g, cx| {
+            let back: Vec<_> = back.iter().map(|&(axis, by)| (from_end(&g, axis), by)).collect();
+            cx.give_with(0, |_| roll_axes(&g, &back))
         },
     })
 }

@@ -11,7 +11,7 @@ use crate::error::{Dims, Error, Result};
 use crate::kernels::{self, ViewMut};
 use crate::ops::core::arguments::Tensors;
 use crate::ops::core::layout::{astype, reshape_dims};
-use crate::ops::core::structured::{Record, SavedList, finish_batched, move_cost};
+use crate::ops::core::structured::{Record, finish, from_end, move_cost, nothing};
 use crate::ops::core::view::slice_axis;
 use crate::ops::shape::grid::{at_least_1d, at_least_2d, at_least_3d};
 use crate::tensor::Tensor;
@@ -56,16 +56,13 @@ pub(crate) fn join(pieces: &[Tensor], axis: usize) -> Result<Tensor> {
         start += len;
     }
     let inputs: SmallVec<[&Tensor; 8]> = pieces.iter().collect();
-    finish_batched(out, &inputs, |out| Record {
+    finish(out, &inputs, |out| Record {
         name: "concatenate",
         cost: move_cost(out),
-        params: (axis, pieces.iter().map(|p| p.shape()[axis]).collect::<ShapeVec>()),
-        saved: SavedList::new(),
-        backward: |(axis, lengths), cx| {
-            let Some(g) = cx.take_grad(0) else {
-                return Ok(());
-            };
-            let (axis, mut start) = (axis + cx.batch().len(), 0);
+        params: (from_end(out, axis), pieces.iter().map(|p| p.shape()[axis]).collect::<ShapeVec>()),
+        saved: nothing(),
+        backward: |(axis, lengths), g, cx| {
+            let (axis, mut start) = (from_end(&g, *axis), 0);
             for (i, &len) in lengths.iter().enumerate() {
                 if cx.wants(i) {
                     cx.give(i, slice_axis(&g, axis, start, 1, len)?);

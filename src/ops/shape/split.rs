@@ -9,7 +9,7 @@ use crate::ops::core::arguments::OneOrTuple;
 use crate::ops::core::declare::Nested;
 use crate::ops::core::layout::{broadcast_to, reshape_dims};
 use crate::ops::core::places::integers;
-use crate::ops::core::structured::{Record, SavedList, finish_many, move_cost};
+use crate::ops::core::structured::{RecordMany, batched, finish_many, move_cost, nothing};
 use crate::ops::core::view::slice_axis;
 use crate::ops::shape::join::join;
 use crate::tensor::Tensor;
@@ -60,11 +60,11 @@ fn parts(x: &Tensor, parts: Parts) -> Result<Vec<Tensor>> {
             |&(start, end): &(usize, usize)| slice_axis(x, parts.axis, start, 1, end - start);
         return parts.bounds.iter().map(slice).collect();
     }
-    finish_many(outs, &[x], |_| Record {
+    finish_many(outs, &[x], |_| RecordMany {
         name: if parts.dropped { "unbind" } else { "split" },
         cost: move_cost(x),
         params: parts,
-        saved: SavedList::new(),
+        saved: nothing(),
         backward: |parts, cx| {
             let mut given = (0..parts.bounds.len()).map(|i| cx.take_grad(i)).collect::<Vec<_>>();
             let Some(dtype) = given.iter().flatten().next().map(Tensor::dtype) else {
@@ -76,12 +76,11 @@ fn parts(x: &Tensor, parts: Parts) -> Result<Vec<Tensor>> {
                 .iter()
                 .zip(&mut given)
                 .map(|(&bounds, g)| match g.take() {
-                    Some(g) => reshape_dims(&g, &parts.part_dims(bounds)),
-                    None => broadcast_to(&zero, &parts.part_dims(bounds)),
+                    Some(g) => reshape_dims(&g, &batched(cx, &parts.part_dims(bounds))),
+                    None => broadcast_to(&zero, &batched(cx, &parts.part_dims(bounds))),
                 })
                 .collect::<Result<Vec<_>>>()?;
-            cx.give(0, join(&pieces, parts.axis)?);
-            Ok(())
+            cx.give_with(0, |cx| join(&pieces, cx.batch().len() + parts.axis))
         },
     })
 }

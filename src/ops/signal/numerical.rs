@@ -8,14 +8,13 @@ use smallvec::smallvec;
 use crate::array::{ShapeVec, normalize_axis};
 use crate::dtype::DType;
 use crate::error::{Error, Result};
-use crate::graph::Saved;
 use crate::kernels;
 use crate::ops::core::declare::{Axes, Operand, Scalar};
 use crate::ops::core::elementwise::{binary, binary_scalar};
 use crate::ops::core::layout::vector;
-use crate::ops::core::layout::{astype, broadcast_to, reshape_dims, sum_over};
-use crate::ops::core::structured::{Record, finish, move_cost};
-use crate::ops::core::view::{Step, slice_axis, view_through};
+use crate::ops::core::layout::{astype, broadcast_to, reshape_dims, sum_over, swap_axes};
+use crate::ops::core::structured::{Record, Save, finish, move_cost};
+use crate::ops::core::view::{Step, embed, slice_axis, view_through};
 use crate::ops::elementwise::arith::{ADD, DIVIDE, MULTIPLY, REMAINDER, SUBTRACT};
 use crate::ops::elementwise::compare::{
     EQUAL, GREATER, LESS, LOGICAL_AND, NOT_EQUAL, isnan, logical_not,
@@ -24,7 +23,9 @@ use crate::ops::elementwise::rounding::nan_to_num;
 use crate::ops::elementwise::select::where_;
 use crate::ops::fold::scan::{reversed, taken_along};
 use crate::ops::fold::sort::{order_along, search};
+use crate::ops::product::matmul::product;
 use crate::ops::shape::join::concatenate;
+use crate::ops::signal::window::windows;
 use crate::tensor::Tensor;
 
 fn empty_input(op: &'static str) -> Box<Error> {
@@ -68,21 +69,37 @@ fn correlate(a: &Tensor, v: &Tensor) -> Result<Tensor> {
         name: "convolve",
         cost: 2.0 * move_cost(out) * m as f32,
         params: (),
-        saved: smallvec![Saved::input(a, 0), Saved::input(v, 1)],
-        backward: |(), cx| {
-            let Some(g) = cx.take_grad(0) else {
-                return Ok(());
-            };
-            let (a, v) = (cx.saved(0)?, cx.saved(1)?);
-            if cx.wants(0) {
-                cx.give(0, convolve_full(&g, &v)?);
+        saved: smallvec![Save::input(0, &[1]), Save::input(1, &[0])],
+        backward: |(), g, cx| {
+            if !cx.batch().is_empty() {
+                cx.give_with(0, |cx| full_rows(&g, &cx.saved(1)?))?;
+                return cx.give_with(1, |cx| correlate_with_rows(&cx.saved(0)?, &g));
             }
-            if cx.wants(1) {
-                cx.give(1, correlate(&a, &g)?);
-            }
-            Ok(())
+            cx.give_with(0, |cx| convolve_full(&g, &cx.saved(1)?))?;
+            cx.give_with(1, |cx| correlate(&cx.saved(0)?, &g))
         },
     })
+}
+
+/// `correlate` of `a` with each row of `v`.
+fn correlate_with_rows(a: &Tensor, v: &Tensor) -> Result<Tensor> {
+    let windows = windows(a, 0, v.shape()[1], 1)?;
+    product(v, &swap_axes(&windows, 0, 1)?)
+}
+
+/// `correlate` of each row of `a` with `v`.
+fn correlate_rows(a: &Tensor, v: &Tensor) -> Result<Tensor> {
+    let windows = windows(a, 1, v.size(), 1)?;
+    let dims = [windows.shape()[0], windows.shape()[1]];
+    reshape_dims(&product(&windows, &reshape_dims(v, &[v.size(), 1])?)?, &dims)
+}
+
+/// `convolve_full` of each row of `a` with `v`.
+fn full_rows(a: &Tensor, v: &Tensor) -> Result<Tensor> {
+    let (rows, n, border) = (a.shape()[0], a.shape()[1], v.size() - 1);
+    let inner = Step::Slice { axis: 1, start: border, step: 1, len: n };
+    let wide = embed(a, &[rows, n + 2 * border], &[inner])?;
+    correlate_rows(&wide, &reversed(v, 0)?)
 }
 
 /// `out[k] = sum_j a[k - j] v[j]` wherever both have elements.
@@ -95,19 +112,12 @@ fn convolve_full(a: &Tensor, v: &Tensor) -> Result<Tensor> {
         name: "convolve",
         cost: 2.0 * move_cost(out) * m as f32,
         params: (),
-        saved: smallvec![Saved::input(a, 0), Saved::input(v, 1)],
-        backward: |(), cx| {
-            let Some(g) = cx.take_grad(0) else {
-                return Ok(());
-            };
-            let (a, v) = (cx.saved(0)?, cx.saved(1)?);
-            if cx.wants(0) {
-                cx.give(0, correlate(&g, &v)?);
-            }
-            if cx.wants(1) {
-                cx.give(1, correlate(&g, &a)?);
-            }
-            Ok(())
+        saved: smallvec![Save::input(0, &[1]), Save::input(1, &[0])],
+        backward: |(), g, cx| {
+            let rows = !cx.batch().is_empty();
+            let along = |v: &Tensor| if rows { correlate_rows(&g, v) } else { correlate(&g, v) };
+            cx.give_with(0, |cx| along(&cx.saved(1)?))?;
+            cx.give_with(1, |cx| along(&cx.saved(0)?))
         },
     })
 }

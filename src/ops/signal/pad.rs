@@ -10,8 +10,8 @@ use crate::kernels;
 use crate::ops::core::declare::{Ints, Scalar};
 use crate::ops::core::layout::{astype, broadcast_to};
 use crate::ops::core::places::integers;
-use crate::ops::core::structured::{Record, SavedList, finish, finish_batched, move_cost};
-use crate::ops::core::view::{Step, slice_axis, steps_of, view_through};
+use crate::ops::core::structured::{Record, finish, move_cost, nothing};
+use crate::ops::core::view::{Step, Steps, shown as shown_through, slice_axis, view_through};
 use crate::ops::shape::create::room;
 use crate::ops::shape::join::join;
 use crate::ops::shape::repeat::add_along;
@@ -78,18 +78,12 @@ fn bordered(x: &Tensor, widths: &Widths, value: &Tensor) -> Result<Tensor> {
     kernels::copy(whole.view_of(), out.view_mut());
     kernels::copy(x.view_of(), inner.view_mut());
     drop(inner);
-    finish_batched(out, &[x], |out| Record {
+    finish(out, &[x], |out| Record {
         name: "pad",
         cost: move_cost(out),
-        params: steps,
-        saved: SavedList::new(),
-        backward: |steps, cx| {
-            let Some(g) = cx.take_grad(0) else {
-                return Ok(());
-            };
-            cx.give(0, view_through(&g, "pad", steps_of(cx, steps).into_owned())?);
-            Ok(())
-        },
+        params: Steps::new(x.ndim(), steps),
+        saved: nothing(),
+        backward: |steps, g, cx| cx.give_with(0, |_| shown_through(&g, "pad", steps.clone())),
     })
 }
 
@@ -157,16 +151,13 @@ fn extended(x: &Tensor, widths: &Widths, beyond: Beyond) -> Result<Tensor> {
         name: "pad",
         cost: 2.0 * move_cost(out),
         params: (shown, ShapeVec::from_slice(x.shape())),
-        saved: SavedList::new(),
-        backward: |(shown, dims), cx| {
-            let Some(mut g) = cx.take_grad(0) else {
-                return Ok(());
-            };
+        saved: nothing(),
+        backward: |(shown, dims), mut g, cx| {
+            let front = g.ndim() - dims.len();
             for (axis, rows) in shown.iter().rev() {
-                g = add_along("pad", &g, *axis, rows, dims[*axis])?;
+                g = add_along("pad", &g, front + axis, rows, dims[*axis])?;
             }
-            cx.give(0, g);
-            Ok(())
+            cx.give_with(0, |_| Ok(g))
         },
     })
 }

@@ -10,7 +10,7 @@ use crate::error::{Error, Result};
 use crate::ops::core::declare::{Axes, Ints};
 use crate::ops::core::layout::{permute_axes, reshape_dims};
 use crate::ops::core::places::{Places, spread_rows};
-use crate::ops::core::structured::{Record, SavedList, finish, move_cost};
+use crate::ops::core::structured::{Record, finish, move_cost, nothing};
 use crate::ops::core::view::{Step, view_through};
 use crate::tensor::Tensor;
 
@@ -25,37 +25,31 @@ struct Windows {
 impl Windows {
     /// The windows' gradients added up where they overlap.
     fn fold(&self, g: &Tensor) -> Result<Tensor> {
-        let count = g.shape()[self.axis];
+        // A batch of gradients has an axis before those of the windows.
+        let front = g.ndim() - 1 - self.dims.len();
+        let axis = front + self.axis;
+        let dims = [&g.shape()[..front], &self.dims].concat();
+        let count = g.shape()[axis];
         let rows = (0..count).flat_map(|i| (0..self.size).map(move |j| (i * self.step + j) as i64));
-        let places = Places::indexed(
-            "unfold",
-            &self.dims,
-            &[self.axis],
-            &[Tensor::from(rows.collect::<Vec<_>>())],
-        )?;
+        let places =
+            Places::indexed("unfold", &dims, &[axis], &[Tensor::from(rows.collect::<Vec<_>>())])?;
         let last = g.ndim() - 1;
         let order: ShapeVec =
-            [self.axis, last].into_iter().chain((0..last).filter(|&a| a != self.axis)).collect();
+            [axis, last].into_iter().chain((0..last).filter(|&a| a != axis)).collect();
         spread_rows(&reshape_dims(&permute_axes(g, &order)?, &places.row_dims())?, &places)
     }
 }
 
 /// Windows along one axis; their elements are a new last axis.
-fn windows(x: &Tensor, axis: usize, size: usize, step: usize) -> Result<Tensor> {
+pub(crate) fn windows(x: &Tensor, axis: usize, size: usize, step: usize) -> Result<Tensor> {
     let out = x.with_layout(x.layout().unfold(axis, size, step));
     checked_numel("unfold", out.shape())?;
     finish(out, &[x], |out| Record {
         name: "unfold",
         cost: 2.0 * move_cost(out),
         params: Windows { dims: x.shape().into(), axis, size, step },
-        saved: SavedList::new(),
-        backward: |windows, cx| {
-            let Some(g) = cx.take_grad(0) else {
-                return Ok(());
-            };
-            cx.give(0, windows.fold(&g)?);
-            Ok(())
-        },
+        saved: nothing(),
+        backward: |windows, g, cx| cx.give_with(0, |_| windows.fold(&g)),
     })
 }
 
