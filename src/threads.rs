@@ -1,10 +1,12 @@
 //! The one private thread pool, shared by kernels and the backward engine.
 //!
-//! Owns the pool (built on first use), the limit on threads, and the crews that form around one caller's work.
+//! Owns the pool (built on first use), the limit on threads, and the teams that form around one caller's work.
 //! It never runs foreign work on a waiting thread: whoever waits helps with its own blocks only; a lane of the engine
 //! that has nothing to do may help with the blocks of others, because it holds no lock and no mode at that moment.
-//! Invariant: a crew's work is borrowed, so the caller leaves only after every helper that entered has left.
+//! Invariant: a team's work is borrowed, so the caller leaves only after every helper that entered has left.
 //! A child process after `fork` has none of these threads: a handler forgets the pool, and the child builds its own.
+
+pub mod stack;
 
 use std::any::Any;
 use std::cell::UnsafeCell;
@@ -22,8 +24,8 @@ static POOL: AtomicPtr<rayon::ThreadPool> = AtomicPtr::new(ptr::null_mut());
 /// Helpers called and not yet back.
 static CALLED: AtomicUsize = AtomicUsize::new(0);
 /// Lanes with nothing to do that look for blocks to help with.
-static HUNGRY: AtomicUsize = AtomicUsize::new(0);
-/// Crews that hungry lanes may join.
+static IDLE: AtomicUsize = AtomicUsize::new(0);
+/// Teams that idle lanes may join.
 static OFFERS: Offers = Offers(UnsafeCell::new(Mutex::new(Vec::new())));
 
 const MOST_THREADS: usize = 512;
@@ -123,13 +125,13 @@ fn forget_pool_at_fork() {
 extern "C" fn after_fork_in_child() {
     POOL.store(ptr::null_mut(), Ordering::Relaxed);
     CALLED.store(0, Ordering::Relaxed);
-    HUNGRY.store(0, Ordering::Relaxed);
+    IDLE.store(0, Ordering::Relaxed);
     // SAFETY: the child has one thread, and it is here; the old list may be locked by a thread that is no more, so it
     // is overwritten without being dropped.
     unsafe { OFFERS.0.get().write(Mutex::new(Vec::new())) };
 }
 
-/// The list of open crews.
+/// The list of open teams.
 struct Offers(UnsafeCell<Mutex<Vec<Arc<Gate>>>>);
 
 // SAFETY: shared access goes through the mutex; the only exclusive access is that of a child of `fork`.
@@ -142,12 +144,12 @@ impl Offers {
     }
 }
 
-/// The entrance to a crew's work: counts who is inside, and closes.
+/// The entrance to a team's work: counts who is inside, and closes.
 struct Gate {
     /// `CLOSED` and the number of helpers inside.
     state: AtomicUsize,
     leader: Thread,
-    work: *const (dyn Fn(&Crew) + Sync),
+    work: *const (dyn Fn(&Team) + Sync),
     panic: Mutex<Option<Box<dyn Any + Send>>>,
 }
 
@@ -165,10 +167,10 @@ impl Gate {
             self.leave();
             return false;
         }
-        // SAFETY: counted as inside an open gate: the leader is still in `with_crew` and keeps the closure alive.
+        // SAFETY: counted as inside an open gate: the leader is still in `with_team` and keeps the closure alive.
         let work = unsafe { &*self.work };
-        let crew = Crew { gate: Arc::clone(self) };
-        if let Err(panic) = catch_unwind(AssertUnwindSafe(|| work(&crew))) {
+        let team = Team { gate: Arc::clone(self) };
+        if let Err(panic) = catch_unwind(AssertUnwindSafe(|| work(&team))) {
             self.panic.lock().unwrap_or_else(PoisonError::into_inner).get_or_insert(panic);
         }
         self.leave();
@@ -192,12 +194,12 @@ impl Gate {
     }
 }
 
-/// A caller's crew: helpers run the same closure as long as the caller leads.
-pub struct Crew {
+/// A caller's team: helpers run the same closure as long as the caller leads.
+pub struct Team {
     gate: Arc<Gate>,
 }
 
-impl Crew {
+impl Team {
     /// Calls one more helper, if a thread is to spare. Detached: it enters when a worker wakes, unless it is too late.
     pub fn call(&self) -> bool {
         let most = num_threads() - 1;
@@ -222,7 +224,7 @@ impl Crew {
 /// Runs `lead` while helpers that it calls run `work`; returns when all who entered have left.
 ///
 /// A panic of a helper goes on in the caller.
-pub fn with_crew<R>(work: &(dyn Fn(&Crew) + Sync), lead: impl FnOnce(&Crew) -> R) -> R {
+pub fn with_team<R>(work: &(dyn Fn(&Team) + Sync), lead: impl FnOnce(&Team) -> R) -> R {
     /// Closes the gate also when `lead` unwinds.
     struct Closing<'a>(&'a Gate);
     impl Drop for Closing<'_> {
@@ -232,10 +234,10 @@ pub fn with_crew<R>(work: &(dyn Fn(&Crew) + Sync), lead: impl FnOnce(&Crew) -> R
     }
     // SAFETY: only the lifetime changes: the pointer is used inside the gate only, and `Closing` keeps this frame, and
     // with it the borrow of `work`, until the gate is closed and empty.
-    let work: *const (dyn Fn(&Crew) + Sync) = unsafe {
+    let work: *const (dyn Fn(&Team) + Sync) = unsafe {
         std::mem::transmute::<
-            *const (dyn Fn(&Crew) + Sync + '_),
-            *const (dyn Fn(&Crew) + Sync + 'static),
+            *const (dyn Fn(&Team) + Sync + '_),
+            *const (dyn Fn(&Team) + Sync + 'static),
         >(work)
     };
     let gate = Gate {
@@ -244,12 +246,12 @@ pub fn with_crew<R>(work: &(dyn Fn(&Crew) + Sync), lead: impl FnOnce(&Crew) -> R
         work,
         panic: Mutex::new(None),
     };
-    let crew = Crew { gate: Arc::new(gate) };
+    let team = Team { gate: Arc::new(gate) };
     let result = {
-        let _closing = Closing(&crew.gate);
-        lead(&crew)
+        let _closing = Closing(&team.gate);
+        lead(&team)
     };
-    let panic = crew.gate.panic.lock().unwrap_or_else(PoisonError::into_inner).take();
+    let panic = team.gate.panic.lock().unwrap_or_else(PoisonError::into_inner).take();
     match panic {
         Some(panic) => resume_unwind(panic),
         None => result,
@@ -258,8 +260,8 @@ pub fn with_crew<R>(work: &(dyn Fn(&Crew) + Sync), lead: impl FnOnce(&Crew) -> R
 
 /// How many threads could help the caller now.
 pub fn spare() -> usize {
-    let idle = (num_threads() - 1).saturating_sub(CALLED.load(Ordering::Relaxed));
-    idle.max(HUNGRY.load(Ordering::Relaxed))
+    let free = (num_threads() - 1).saturating_sub(CALLED.load(Ordering::Relaxed));
+    free.max(IDLE.load(Ordering::Relaxed))
 }
 
 /// Runs `f(0)` … `f(blocks - 1)`, on several threads when some are to spare. The caller decides whether it pays.
@@ -268,13 +270,13 @@ pub fn spare() -> usize {
 pub fn parallel_for(blocks: usize, f: &(dyn Fn(usize) + Sync)) {
     let most = num_threads();
     let helpers = blocks.min(most).saturating_sub(1);
-    let idle = (most - 1).saturating_sub(CALLED.load(Ordering::Relaxed)).min(helpers);
-    let hungry = helpers > 0 && HUNGRY.load(Ordering::Relaxed) > 0;
-    if idle == 0 && !hungry {
+    let free = (most - 1).saturating_sub(CALLED.load(Ordering::Relaxed)).min(helpers);
+    let idle = helpers > 0 && IDLE.load(Ordering::Relaxed) > 0;
+    if free == 0 && !idle {
         return (0..blocks).for_each(f);
     }
     let next = AtomicUsize::new(0);
-    let work = |_: &Crew| {
+    let work = |_: &Team| {
         /// Hands out no more blocks when one has panicked.
         struct Stop<'a>(&'a AtomicUsize, usize);
         impl Drop for Stop<'_> {
@@ -293,16 +295,16 @@ pub fn parallel_for(blocks: usize, f: &(dyn Fn(usize) + Sync)) {
             f(block);
         }
     };
-    with_crew(&work, |crew| {
-        let _offer = hungry.then(|| Offer::new(&crew.gate));
-        for _ in 0..idle {
-            crew.call();
+    with_team(&work, |team| {
+        let _offer = idle.then(|| Offer::new(&team.gate));
+        for _ in 0..free {
+            team.call();
         }
-        work(crew);
+        work(team);
     });
 }
 
-/// A crew on the list of offers.
+/// A team on the list of offers.
 struct Offer<'a>(&'a Arc<Gate>);
 
 impl Offer<'_> {
@@ -319,14 +321,14 @@ impl Drop for Offer<'_> {
 }
 
 /// Marks the current thread as looking for work while the value lives.
-pub struct Hungry(());
+pub struct Idle(());
 
-impl Hungry {
+impl Idle {
     /// Begins to look for work. The thread must hold no lock and be in the middle of nothing.
     #[allow(clippy::new_without_default)]
-    pub fn new() -> Hungry {
-        HUNGRY.fetch_add(1, Ordering::Relaxed);
-        Hungry(())
+    pub fn new() -> Idle {
+        IDLE.fetch_add(1, Ordering::Relaxed);
+        Idle(())
     }
 
     /// Helps with the blocks of another thread, if any are offered.
@@ -335,9 +337,9 @@ impl Hungry {
             return false;
         };
         // Nobody shall cut an operation for a thread that is busy; a panic of the work ends in the gate.
-        HUNGRY.fetch_sub(1, Ordering::Relaxed);
+        IDLE.fetch_sub(1, Ordering::Relaxed);
         let passed = gate.pass();
-        HUNGRY.fetch_add(1, Ordering::Relaxed);
+        IDLE.fetch_add(1, Ordering::Relaxed);
         passed
     }
 
@@ -360,8 +362,8 @@ impl Hungry {
     }
 }
 
-impl Drop for Hungry {
+impl Drop for Idle {
     fn drop(&mut self) {
-        HUNGRY.fetch_sub(1, Ordering::Relaxed);
+        IDLE.fetch_sub(1, Ordering::Relaxed);
     }
 }

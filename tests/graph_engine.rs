@@ -101,7 +101,6 @@ fn several_roots_are_summed() {
             host: &NoHost,
             threads: 1,
         };
-        assert!(pass.estimate_ns() > 0.0);
         pass.run().unwrap();
         assert_eq!(value_of(&gx), Some(15.0 + 7.0));
     }

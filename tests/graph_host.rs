@@ -39,6 +39,10 @@ impl Host for Watching {
         batch();
         self.attached.store(false, Ordering::Relaxed);
     }
+    fn detached(&self, work: &mut (dyn FnMut() + Send)) {
+        assert_eq!(thread::current().id(), self.home);
+        work();
+    }
     fn interrupted(&self) -> bool {
         assert_eq!(thread::current().id(), self.home);
         self.stop_after.is_some_and(|at| Instant::now() > at)

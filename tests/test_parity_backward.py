@@ -87,13 +87,20 @@ class TestBackward:
         z.backward(inputs=[y, w], retain_graph=True)
         assert (y.grad.tolist(), w.grad.tolist(), x.grad) == ([12.0, 48.0], [9.0, 36.0], None)
 
-    def test_inputs_do_not_run_the_nodes_of_a_non_leaf_itself(self) -> None:
+    def test_inputs_run_the_hooks_on_the_node_of_a_non_leaf_but_not_the_node(self) -> None:
         x, ran = leaf(), []
-        y = x * 3
-        y.grad_fn.register_hook(lambda gi, go: ran.append(1))
-        (y * 2).sum().backward(inputs=y)
-        assert ran == []
+        y = (x * 3).exp()
+        y.grad_fn.register_prehook(lambda go: ran.append(go[0].tolist()))
+        y.grad_fn.register_hook(lambda gi, go: ran.append(gi))
+        z = (y * 2).sum()
+        z.backward(inputs=y, retain_graph=True)
+        assert ran == [[2.0, 2.0], (None,)]
         assert y.grad.tolist() == [2.0, 2.0]
+        (slope,) = grad(z, y, retain_graph=True)
+        assert slope.tolist() == [2.0, 2.0]
+        assert len(ran) == 2, "grad() ends before the node"
+        z.backward(inputs=[x, y])
+        assert (ran[3][0] * 3).tolist() == x.grad.tolist()
 
     def test_inputs_as_dict_uses_the_values(self) -> None:
         x, w = leaf(), leaf()

@@ -366,3 +366,30 @@ def test_a_node_s_context_dies_with_it() -> None:
     alive = weakref.ref(node.context)
     del node
     assert alive() is None
+
+
+class TestClassOfANode:
+    def test_one_class_for_each_operation(self) -> None:
+        x = leaf()
+        a, b, c = x * 2, x * 3, x.exp()
+        assert type(a.grad_fn).__name__ == a.grad_fn.name() == "MultiplyBackward"
+        assert type(a.grad_fn) is type(b.grad_fn)
+        assert type(c.grad_fn) is not type(a.grad_fn)
+        assert type(c.grad_fn).__name__ == "ExpBackward"
+        assert isinstance(a.grad_fn, fg.autograd.graph.Node)
+        assert type(a.grad_fn.next_functions[0][0]).__name__ == "AccumulateGrad"
+        assert type(a.grad_fn).__module__ == "ferrograd.autograd.graph"
+
+    def test_of_a_custom_function(self) -> None:
+        node = Double.apply(leaf()).grad_fn
+        assert type(node).__name__ == node.name() == "DoubleBackward"
+
+    def test_a_node_keeps_its_object(self) -> None:
+        y = leaf() * 2
+        node = y.grad_fn
+        assert y.grad_fn is node
+        assert weakref.ref(node)() is node
+
+    def test_classes_cannot_be_made_up(self) -> None:
+        with pytest.raises(TypeError):
+            type((leaf() * 2).grad_fn)()

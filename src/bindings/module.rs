@@ -8,8 +8,8 @@ use pyo3::types::{PyList, PyType};
 
 use crate::bindings::call::{entry, observe};
 use crate::bindings::exchange::{dlpack, numpy};
-use crate::bindings::graph::{collect, edge, group, hooks, introspect, node, packing, site};
-use crate::bindings::pass::{backward, modes, short};
+use crate::bindings::graph::{collect, edge, group, hooks, introspect, node, packing, saved, site};
+use crate::bindings::pass::{backward, modes, search, short};
 use crate::bindings::{errors, function, tensor};
 
 /// Functions whose public place is not the package itself: `fg.grad` is another function, and the
@@ -34,6 +34,7 @@ fn core(m: &Bound<'_, PyModule>) -> PyResult<()> {
     m.add_class::<tensor::PyTensor>()?;
     m.add_class::<tensor::TensorIterator>()?;
     m.add_class::<node::PyNode>()?;
+    m.add_class::<saved::SavedHandle>()?;
     m.add_class::<introspect::WeakNode>()?;
     m.add_class::<numpy::Memory>()?;
     m.add_class::<edge::GradientEdge>()?;
@@ -79,13 +80,16 @@ fn functions(m: &Bound<'_, PyModule>) -> PyResult<()> {
     m.add_function(wrap_pyfunction!(modes::get_num_threads, m)?)?;
     m.add_function(wrap_pyfunction!(modes::set_num_threads, m)?)?;
     m.add_function(wrap_pyfunction!(modes::live_nodes, m)?)?;
+    m.add_function(wrap_pyfunction!(modes::_discovered_nodes, m)?)?;
     m.add_function(wrap_pyfunction!(modes::live_bytes, m)?)?;
     m.add_function(wrap_pyfunction!(modes::config, m)?)?;
     m.add_function(wrap_pyfunction!(modes::registered, m)?)?;
     m.add_function(wrap_pyfunction!(edge::get_gradient_edge, m)?)?;
     m.add_function(wrap_pyfunction!(group::register_multi_grad_hook, m)?)?;
     m.add_function(wrap_pyfunction!(packing::_push_saved_hooks, m)?)?;
-    m.add_function(wrap_pyfunction!(packing::_pop_saved_hooks, m)?)?;
+    m.add_function(wrap_pyfunction!(packing::_allow_changes_of_saved, m)?)?;
+    m.add_function(wrap_pyfunction!(packing::_end_saved_hooks, m)?)?;
+    m.add_function(wrap_pyfunction!(packing::_forbid_saved_hooks, m)?)?;
     m.add_function(wrap_pyfunction!(packing::_increment_version, m)?)?;
     m.add_function(wrap_pyfunction!(packing::_checkpoint, m)?)?;
     let callbacks = m.py().import("gc")?.getattr("callbacks")?;
@@ -101,6 +105,9 @@ fn internals(m: &Bound<'_, PyModule>) -> PyResult<()> {
     m.add_function(wrap_pyfunction!(introspect::_graph_facts, m)?)?;
     m.add_function(wrap_pyfunction!(introspect::_vanishing, m)?)?;
     m.add_function(wrap_pyfunction!(observe::_observe, m)?)?;
+    m.add_function(wrap_pyfunction!(search::_depends_on, m)?)?;
+    m.add_function(wrap_pyfunction!(search::_depends_on_others, m)?)?;
+    m.add_function(wrap_pyfunction!(search::_runs_python, m)?)?;
     m.add_function(wrap_pyfunction!(short::_traced_call, m)?)?;
     m.add_function(wrap_pyfunction!(short::_short_gradient, m)?)?;
     m.add_function(wrap_pyfunction!(short::_short_push, m)?)?;

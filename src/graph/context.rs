@@ -2,24 +2,24 @@
 //!
 //! Lends the gradients of the outputs and the saved values, and carries the gradients of the inputs to the engine.
 //! It never shows the engine's tables.
-//! Invariant: a gift to an input that the pass does not want is dropped, so rules may give unconditionally.
+//! Invariant: a gradient given to an input that the pass does not want is dropped, so rules may give unconditionally.
 
 use std::cell::Cell;
 
 use super::arena::{Edge, NodeBorrow};
-use super::engine::Gifts;
+use super::engine::InputGrads;
 use super::node::Node;
 use super::saved::Saved;
 use super::value::Value;
 use crate::error::{Error, Result};
 
-/// A running node: its gradients, its saved values, and where its gifts go.
+/// A running node: its gradients, its saved values, and where the gradients it gives go.
 pub struct Context<'a, V: Value> {
     node: NodeBorrow<'a, V>,
     grads: &'a mut [Option<V>],
     saved: &'a [Saved<V>],
     targets: &'a [u32],
-    gifts: &'a mut dyn Gifts<V>,
+    input_grads: &'a mut dyn InputGrads<V>,
     create_graph: bool,
     batch: Option<usize>,
     fault: Cell<Option<Box<Error>>>,
@@ -32,11 +32,11 @@ impl<'a, V: Value> Context<'a, V> {
         grads: &'a mut [Option<V>],
         saved: &'a [Saved<V>],
         targets: &'a [u32],
-        gifts: &'a mut dyn Gifts<V>,
+        input_grads: &'a mut dyn InputGrads<V>,
         create_graph: bool,
     ) -> Context<'a, V> {
         let fault = Cell::new(None);
-        Context { node, grads, saved, targets, gifts, create_graph, batch: None, fault }
+        Context { node, grads, saved, targets, input_grads, create_graph, batch: None, fault }
     }
 
     /// The same for gradients that are batches of this many rows.
@@ -159,7 +159,7 @@ impl<'a, V: Value> Context<'a, V> {
     pub fn give(&mut self, i: usize, v: V) {
         match self.targets.get(i) {
             Some(&target) if target != NOWHERE => {
-                if let Err(error) = self.gifts.give(i, target, v) {
+                if let Err(error) = self.input_grads.give(i, target, v) {
                     self.fail(error);
                 }
             }

@@ -21,7 +21,7 @@ mod value;
 
 pub use arena::{Arena, Edge, NodeId, NodeRef};
 pub use context::Context;
-pub use engine::{Host, NoHost, Pass, Targets, vjp};
+pub use engine::{Host, NoHost, Pass, Targets, detach_if_long, discovered, estimate, search, vjp};
 pub use extras::Extras;
 pub use hook::{Foreign, Hook, NodeHook, Running, Sink};
 pub use mode::{

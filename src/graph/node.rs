@@ -6,14 +6,15 @@
 use std::any::Any;
 use std::borrow::Cow;
 use std::fmt;
-use std::sync::OnceLock;
 use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
+use std::sync::{Arc, OnceLock};
 
 use smallvec::SmallVec;
 
 use super::arena::{Edge, SavedCell};
 use super::extras::Extras;
 use super::hook::Foreign;
+use super::packing::PackedValue;
 use super::rule::{Rule, RuleRef};
 use super::saved::Saved;
 use super::value::Value;
@@ -61,7 +62,6 @@ pub struct Node<V: Value> {
     outputs: u32,
     flags: AtomicU32,
     cost: f32,
-    total: f32,
     call: OnceLock<Box<dyn Any + Send + Sync>>,
     extras: OnceLock<Box<Extras<V>>>,
     pub(super) saved: SavedCell<V>,
@@ -77,7 +77,6 @@ impl<V: Value> Node<V> {
         saved: SavedValues<V>,
         outputs: u32,
         cost: f32,
-        total: f32,
         flags: Flags,
     ) -> Node<V> {
         Node {
@@ -88,7 +87,6 @@ impl<V: Value> Node<V> {
             outputs,
             flags: AtomicU32::new(flags.0),
             cost,
-            total,
             call: OnceLock::new(),
             extras: OnceLock::new(),
             saved: SavedCell::new(saved),
@@ -130,12 +128,6 @@ impl<V: Value> Node<V> {
         self.cost
     }
 
-    /// The estimated nanoseconds of the backward of everything below (shared parts count repeatedly).
-    #[inline]
-    pub fn total_cost(&self) -> f32 {
-        self.total
-    }
-
     /// The node's properties.
     #[inline]
     pub fn flags(&self) -> Flags {
@@ -173,6 +165,18 @@ impl<V: Value> Node<V> {
     /// Looks at the saved values (introspection); `None` when they were freed.
     pub fn with_saved<R>(&self, f: impl FnOnce(&[Saved<V>]) -> R) -> Option<R> {
         self.saved.enter(false).map(|saved| f(saved.values()))
+    }
+
+    /// Keeps saved value `i` in its packed form from now on; false if it is packed already, gone, or used at this moment.
+    pub fn pack_saved(&self, i: usize, packed: Arc<dyn PackedValue<V>>) -> bool {
+        let origin = self.with_saved(|saved| saved.get(i).and_then(Saved::origin)).flatten();
+        let Some(origin) = origin else { return false };
+        let foreign = packed.foreign().is_some();
+        let replaced = self.saved.replace(i, Saved::Packed { packed, origin });
+        if replaced.is_ok() && foreign {
+            self.add_flags(Flags::FOREIGN);
+        }
+        replaced.is_ok()
     }
 
     /// Shows every owner of host objects among the packed saved values.

@@ -1,7 +1,7 @@
 //! The one gate through which every operation enters the graph.
 //!
 //! Owns nothing; asks whether the saved values may be saved, lets the saved-value hooks pack them, assigns sequence
-//! numbers and running costs and hands the node to the arena.
+//! numbers and hands the node to the arena.
 //! Invariant: the inputs are counted before the node is visible, and `seq` exceeds that of every input. A node that is
 //! refused leaves no trace.
 
@@ -68,15 +68,11 @@ fn insert<V: Value>(
     flags: Flags,
 ) -> NodeRef<V> {
     let mut newest = 0;
-    let mut total = cost_ns;
     for edge in inputs.iter().flatten() {
-        let input = edge.node();
-        newest = newest.max(input.seq());
-        total += input.total_cost();
+        newest = newest.max(edge.node().seq());
     }
     let seq = arena::next_seq(newest);
-    let node =
-        V::arena().insert(Node::new(seq, rule, inputs, saved, outputs, cost_ns, total, flags));
+    let node = V::arena().insert(Node::new(seq, rule, inputs, saved, outputs, cost_ns, flags));
     if site::watched(Mode::current()) {
         site::remember(&node);
     }

@@ -92,6 +92,27 @@ impl<V: Value> Saved<V> {
         }
     }
 
+    /// Whether the entry holds a value as it is.
+    pub(super) fn is_plain(&self) -> bool {
+        matches!(self, Saved::Input { .. } | Saved::Value { .. } | Saved::Output { .. })
+    }
+
+    /// Where the gradient of the value goes, if there is one.
+    pub(super) fn origin(&self) -> Option<Origin<V>> {
+        Some(match self {
+            Saved::Input { input, .. } | Saved::Packed { origin: Origin::Input(input), .. } => {
+                Origin::Input(*input)
+            }
+            Saved::Output { index, .. } | Saved::Packed { origin: Origin::Output(index), .. } => {
+                Origin::Output(*index)
+            }
+            Saved::Value { edge, .. } | Saved::Packed { origin: Origin::Edge(edge), .. } => {
+                Origin::Edge(edge.clone())
+            }
+            Saved::Scalar(_) | Saved::None => return None,
+        })
+    }
+
     /// How many bytes the entry keeps alive.
     pub fn bytes(&self) -> usize {
         match self {

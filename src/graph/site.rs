@@ -1,8 +1,8 @@
 //! Where the program called what a node records: for messages, and only when a mode asks for it.
 //!
-//! Owns the host's way to say where it is, and the site that a running derivative lends to what it records.
+//! Owns the host's way to say where it is, and the site under which a running derivative records.
 //! Never formats anything while the modes are off.
-//! Invariant: the host is asked only on a thread that it called; a lane of a pass finds a site lent to it.
+//! Invariant: the host is asked only on a thread that it called; a lane of a pass finds the site that was set for it.
 
 use std::cell::RefCell;
 use std::sync::{Arc, OnceLock};
@@ -21,7 +21,7 @@ pub trait Caller: Send + Sync {
 static CALLER: OnceLock<&'static dyn Caller> = OnceLock::new();
 
 thread_local! {
-    static LENT: RefCell<Option<Arc<str>>> = const { RefCell::new(None) };
+    static SITE: RefCell<Option<Arc<str>>> = const { RefCell::new(None) };
 }
 
 /// Names the host of this process; the first one stays.
@@ -44,8 +44,8 @@ pub fn here() -> Option<Arc<str>> {
 
 #[cold]
 fn ask(mode: Mode) -> Option<Arc<str>> {
-    let lent = LENT.try_with(|lent| lent.borrow().clone()).ok().flatten();
-    lent.or_else(|| CALLER.get()?.here(mode.has(ANOMALY)))
+    let set = SITE.try_with(|current| current.borrow().clone()).ok().flatten();
+    set.or_else(|| CALLER.get()?.here(mode.has(ANOMALY)))
 }
 
 /// The line of a site that stands closest to the operation.
@@ -65,23 +65,23 @@ pub(super) fn remember<V: Value>(node: &NodeRef<V>) {
     }
 }
 
-/// Ends a loan.
-pub(super) struct Lent(Option<Arc<str>>);
+/// Puts the site before back when dropped.
+pub(super) struct SiteGuard(Option<Arc<str>>);
 
-impl Drop for Lent {
+impl Drop for SiteGuard {
     fn drop(&mut self) {
         let before = self.0.take();
-        let _ended = LENT.try_with(|lent| lent.replace(before));
+        let _ended = SITE.try_with(|current| current.replace(before));
     }
 }
 
 /// Until the guard is dropped, what this thread records was called at `site`; `None` changes nothing.
-pub(super) fn lend(site: Option<Arc<str>>) -> Lent {
-    let before = LENT.try_with(|lent| lent.borrow().clone()).ok().flatten();
+pub(super) fn set_site(site: Option<Arc<str>>) -> SiteGuard {
+    let before = SITE.try_with(|current| current.borrow().clone()).ok().flatten();
     if site.is_some() {
-        let _same = LENT.try_with(|lent| lent.replace(site));
+        let _same = SITE.try_with(|current| current.replace(site));
     }
-    Lent(before)
+    SiteGuard(before)
 }
 
 /// The site of what the derivative of `node` records.

@@ -18,6 +18,7 @@ mod users;
 mod word;
 
 mod sync {
+    pub(super) use loom::hint::spin_loop;
     pub(super) use loom::sync::atomic::{AtomicPtr, AtomicU32, AtomicU64, Ordering, fence};
 }
 
@@ -247,6 +248,24 @@ fn a_pass_that_fails_reopens_the_cell() {
         assert!(cell.pass(true, true));
         other.join().unwrap();
         assert!(cell.pass(true, false), "open again");
+    });
+}
+
+#[test]
+fn values_are_replaced_while_nobody_uses_them() {
+    model(|| {
+        let cell = Cell::new();
+        let other = passes(&cell, false, false);
+        if cell.users.lock() {
+            // SAFETY: the cell is locked.
+            cell.values.with_mut(|values| unsafe { *values = 8 });
+            // SAFETY: as above.
+            cell.values.with_mut(|values| unsafe { *values = 7 });
+            cell.users.unlock();
+        }
+        assert!(other.join().unwrap());
+        assert!(cell.pass(true, false));
+        assert!(!cell.users.lock(), "spent");
     });
 }
 

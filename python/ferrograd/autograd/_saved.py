@@ -1,23 +1,25 @@
 """What becomes of the tensors that operations save for the backward.
 
-Owns: `saved_tensors_hooks`, `save_on_cpu` and the switch that forbids hooks. Never packs by itself:
-the core calls the innermost pair of functions. Invariant: a block that ends, also by an exception,
-leaves the hooks as it found them.
+Owns: `saved_tensors_hooks`, `allow_mutation_on_saved_tensors`, `save_on_cpu` and the switch that
+forbids hooks. Never packs by itself: the core keeps the blocks and calls the innermost pair of
+functions. Invariant: a block that ends, also by an exception, leaves the hooks as it found them.
 """
 
-import threading
 from collections.abc import Callable, Iterable
 from typing import Any, Self
 
 from ferrograd._core import (
     Tensor,
+    _allow_changes_of_saved,
+    _end_saved_hooks,
+    _forbid_saved_hooks,
     _increment_version,
-    _pop_saved_hooks,
     _push_saved_hooks,
 )
 from ferrograd.errors import GradientError
 
 __all__ = [
+    "allow_mutation_on_saved_tensors",
     "disable_saved_tensors_hooks",
     "increment_version",
     "save_on_cpu",
@@ -25,17 +27,30 @@ __all__ = [
 ]
 
 
-class _Blocks(threading.local):
-    #: Why hooks are forbidden, the innermost block last.
-    forbidden: tuple[str, ...] = ()
-    #: How many blocks with hooks are open.
-    hooks: int = 0
+class _Block:
+    """A block of this thread: reusable, re-entrant, usable from several threads."""
+
+    def __init__(self) -> None:
+        self._open: list[int] = []
+
+    def _begin(self) -> int:
+        raise NotImplementedError
+
+    def __enter__(self) -> Self:
+        self._open.append(self._begin())
+        return self
+
+    def __exit__(self, *exception: object) -> None:
+        key = _end_saved_hooks(self._open)
+        if key is None:
+            raise GradientError(
+                f"{type(self).__name__}: a block ends on this thread, but none began; use it in a"
+                " with statement"
+            )
+        self._open.remove(key)
 
 
-_blocks = _Blocks()
-
-
-class saved_tensors_hooks:  # noqa: N801
+class saved_tensors_hooks(_Block):  # noqa: N801
     """Packs what operations inside the block save, and unpacks it when the backward needs it.
 
     `pack(tensor)` is called with each tensor that is saved (without its history) and returns any
@@ -56,24 +71,37 @@ class saved_tensors_hooks:  # noqa: N801
     def __init__(
         self, pack_hook: Callable[[Tensor], Any], unpack_hook: Callable[[Any], Any]
     ) -> None:
+        super().__init__()
         self.pack_hook = pack_hook
         self.unpack_hook = unpack_hook
 
-    def __enter__(self) -> Self:
-        if _blocks.forbidden:
-            raise GradientError(_blocks.forbidden[-1])
-        _push_saved_hooks(self.pack_hook, self.unpack_hook)
-        _blocks.hooks += 1
-        return self
+    def _begin(self) -> int:
+        key = _push_saved_hooks(self.pack_hook, self.unpack_hook)
+        if isinstance(key, str):
+            raise GradientError(key)
+        return key
 
-    def __exit__(self, *exception: object) -> None:
-        if not _blocks.hooks:
-            raise GradientError(
-                "saved_tensors_hooks: a block ends on this thread, but none began; use it in a with"
-                " statement"
-            )
-        _pop_saved_hooks()
-        _blocks.hooks -= 1
+
+class allow_mutation_on_saved_tensors(_Block):  # noqa: N801
+    """Lets programs change tensors in place that operations inside the block have saved.
+
+    A saved tensor is copied right before the first change to its memory; what is not changed costs
+    no copy. The changes and the backward may follow the block.
+
+    ```python
+    import ferrograd as fg
+    x = fg.tensor([1.0, 2.0], requires_grad=True)
+    with fg.autograd.graph.allow_mutation_on_saved_tensors():
+        y = x * 1
+        z = (y**2).sum()
+        y += 10
+        z.backward()
+    x.grad.tolist()  # [2.0, 4.0]
+    ```
+    """
+
+    def _begin(self) -> int:
+        return _allow_changes_of_saved()
 
 
 class save_on_cpu:  # noqa: N801
@@ -89,23 +117,21 @@ class save_on_cpu:  # noqa: N801
         return None
 
 
-class disable_saved_tensors_hooks:  # noqa: N801
+class disable_saved_tensors_hooks(_Block):  # noqa: N801
     """Inside the block `saved_tensors_hooks` raises `GradientError(error_message)`.
 
     So does this block itself where hooks are in force already.
     """
 
     def __init__(self, error_message: str) -> None:
+        super().__init__()
         self.error_message = error_message
 
-    def __enter__(self) -> Self:
-        if _blocks.hooks:
+    def _begin(self) -> int:
+        key = _forbid_saved_hooks(self.error_message)
+        if key is None:
             raise GradientError(self.error_message)
-        _blocks.forbidden += (self.error_message,)
-        return self
-
-    def __exit__(self, *exception: object) -> None:
-        _blocks.forbidden = _blocks.forbidden[:-1]
+        return key
 
 
 def increment_version(tensor: Tensor | Iterable[Tensor]) -> None:

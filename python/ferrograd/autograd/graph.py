@@ -7,6 +7,7 @@ from ferrograd._core import (
     GradientEdge as GradientEdge,
     Node as Node,
     RemovableHandle as RemovableHandle,
+    SavedTensor as SavedTensor,
     get_gradient_edge as get_gradient_edge,
     register_multi_grad_hook as register_multi_grad_hook,
 )
@@ -20,6 +21,7 @@ from ferrograd._inspect.graph import (
     to_mermaid as to_mermaid,
 )
 from ferrograd.autograd._saved import (
+    allow_mutation_on_saved_tensors as allow_mutation_on_saved_tensors,
     disable_saved_tensors_hooks as disable_saved_tensors_hooks,
     increment_version as increment_version,
     save_on_cpu as save_on_cpu,

@@ -11,8 +11,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Sequence
 from typing import Any, ClassVar
 
-from ferrograd._core import Tensor, _run, is_grad_enabled
-from ferrograd._inspect.walk import reachable
+from ferrograd._core import Tensor, _depends_on, _run, is_grad_enabled
 from ferrograd.errors import ArgumentTypeError, CycleError, GradientError
 from ferrograd.functors._operation import Backward, Op, function, registration, tensors
 
@@ -156,10 +155,4 @@ def _cycle(op: str, source: str, target: str, out: Tensor) -> CycleError:
 
 def _depends(x: Tensor, out: Tensor) -> bool:
     """Whether the graph of `x` reaches `out`."""
-    if x.grad_fn is None:
-        return False
-    goal = out.grad_fn
-    return any(
-        node is goal or (goal is None and node.variable is out)
-        for node, _ in reachable([x.grad_fn])
-    )
+    return x.grad_fn is not None and _depends_on(x, out)

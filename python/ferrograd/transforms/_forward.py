@@ -117,11 +117,11 @@ def jvp(
     if len(primals) == 1 and not has_aux and callable(f):
         hit = quick("jvp", f, 0, tuple(primals), {})
         if hit is not None:
-            before, leaf, single, out = hit
-            short = _short_push(out, leaf, single, tangents[0])
+            before, leaf, kind, out = hit
+            short = _short_push(out, leaf, kind, tangents[0])
             if short is not None:
                 return short
-            found = quick_trace(Wanted("jvp", f, (0,), None), before, leaf, single, out)
+            found = quick_trace(Wanted("jvp", f, (0,), None), before, leaf, kind, out)
     if found is None:
         found = trace(Wanted("jvp", f, tuple(range(len(primals))), None), primals, {})
     if has_aux:

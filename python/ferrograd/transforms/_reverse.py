@@ -110,12 +110,12 @@ def _differentiated(
     if hit is None:
         found = trace(wanted, args, kwargs)
     else:
-        before, leaf, single, out = hit
+        before, leaf, kind, out = hit
         if not has_aux:
-            short = _short_gradient(out, leaf, single, valued)
+            short = _short_gradient(before, out, leaf, kind, valued)
             if short is not None:
                 return None, *short
-        found = quick_trace(wanted, before, leaf, single, out)
+        found = quick_trace(wanted, before, leaf, kind, out)
     if has_aux:
         found.split_aux()
     return found, None, None

@@ -15,14 +15,14 @@ from typing import Any, TypeVar, cast
 import numpy as np
 
 from ferrograd._core import (
-    Node,
     Tensor,
+    _depends_on_others,
     _restore_mode,
+    _runs_python,
     _switch_grad,
     _traced_call,
     grad as _grad,
 )
-from ferrograd._inspect.walk import reachable
 from ferrograd._tensor.tree import LEAF, Tree, flatten
 from ferrograd.errors import (
     ArgumentChangedError,
@@ -32,7 +32,7 @@ from ferrograd.errors import (
     InPlaceError,
 )
 from ferrograd.transforms._argnums import Wanted, name_of
-from ferrograd.transforms._values import ARRAY, FLOAT, TENSOR, common, counts, enter, value_of
+from ferrograd.transforms._values import TENSOR, common, counts, enter, value_of
 
 #: Bits of the core's mode word: recording, inference, a transform is running.
 GRAD, INFERENCE, TRANSFORM = 1, 2, 32
@@ -84,7 +84,7 @@ class Trace:
             return True
         if not self.before & TRANSFORM and TENSOR not in self.kinds:
             return False
-        return _foreign(outputs, self.tensors)
+        return _depends_on_others(outputs, self.tensors)
 
     def derived(
         self,
@@ -98,16 +98,16 @@ class Trace:
         depends on it. So inside another transform such a pull is recorded, and what depends on
         nothing but these arguments then loses its history.
         """
-        if attached or not self._inside() or not _calls_python(outputs):
+        if attached or not self._inside() or not _runs_python(outputs, self.tensors):
             return pull(attached)
         slopes = pull(True)
-        if _foreign(slopes, self.tensors):
+        if _depends_on_others(slopes, self.tensors):
             return slopes
         return [slope if slope is None else slope.detach().clone() for slope in slopes]
 
     def shared(self, slopes: Sequence[Any], own: Sequence[Tensor] = ()) -> bool:
         """Whether the derivatives of recorded slopes are differentiable by another transform."""
-        return self._inside() and _foreign(slopes, [*self.tensors, *own])
+        return self._inside() and _depends_on_others(slopes, [*self.tensors, *own])
 
     def _inside(self) -> bool:
         return bool(self.before & GRAD and self.before & TRANSFORM)
@@ -249,11 +249,11 @@ def quick(
     position: int,
     args: tuple[Any, ...],
     kwargs: dict[str, Any],
-) -> tuple[int, Tensor, bool, Any] | None:
-    """`trace` for the usual call, one float array or float outside every other transform.
+) -> tuple[int, Tensor, int, Any] | None:
+    """`trace` for the usual call, one float, float array or tensor outside every other transform.
 
-    Gives the mode before, the argument as a tensor, whether it was a float, and the result; None
-    when the call is not of this sort, and then nothing has happened.
+    Gives the mode before, the argument as a tensor, its kind, and the result; None when the call
+    is not of this sort, and then nothing has happened.
     """
     try:
         return _traced_call(function, position, args, kwargs)
@@ -262,9 +262,9 @@ def quick(
         raise
 
 
-def quick_trace(wanted: Wanted, before: int, leaf: Tensor, single: bool, result: Any) -> Trace:
+def quick_trace(wanted: Wanted, before: int, leaf: Tensor, kind: int, result: Any) -> Trace:
     """The trace of a quick call."""
-    found = Trace(wanted, before, ONE, [leaf], [FLOAT if single else ARRAY], result)
+    found = Trace(wanted, before, ONE, [leaf], [kind], result)
     refuse_changed(found)
     return found
 
@@ -277,28 +277,6 @@ def traced(wanted: Wanted, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Tra
 
 #: The trees of a quick trace.
 ONE = [LEAF]
-
-
-def _recorded(outputs: Sequence[Any]) -> list[Tensor]:
-    return [out for out in outputs if isinstance(out, Tensor) and out.requires_grad]
-
-
-def _calls_python(outputs: Sequence[Any]) -> bool:
-    """Whether a backward from here runs one that is written in Python."""
-    roots = [out.grad_fn for out in _recorded(outputs) if out.grad_fn is not None]
-    return any(node.context is not None for node, _ in reachable(roots))
-
-
-def _foreign(outputs: Sequence[Any], own: Sequence[Tensor]) -> bool:
-    """Whether results depend on a tensor that requires grad and is none of these."""
-    mine = {id(x) for x in own}
-    roots: list[Node] = []
-    for out in _recorded(outputs):
-        if out.grad_fn is not None:
-            roots.append(out.grad_fn)
-        elif id(out) not in mine:
-            return True
-    return any(not sources and id(node.variable) not in mine for node, sources in reachable(roots))
 
 
 def outputs_of(found: Trace, constants: bool = False) -> tuple[list[Any], Tree]:

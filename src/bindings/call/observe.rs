@@ -16,6 +16,22 @@ thread_local! {
     static OBSERVERS: RefCell<Vec<Py<PyAny>>> = const { RefCell::new(Vec::new()) };
 }
 
+/// Puts the observers of this thread back as they were.
+pub(crate) struct Observers(Vec<Py<PyAny>>);
+
+/// Keeps the observers of this thread until the guard is dropped.
+pub(crate) fn keep(py: Python<'_>) -> Observers {
+    Observers(OBSERVERS.with_borrow(|all| all.iter().map(|ob| ob.clone_ref(py)).collect()))
+}
+
+impl Drop for Observers {
+    fn drop(&mut self) {
+        let before = std::mem::take(&mut self.0);
+        let gone = OBSERVERS.with_borrow_mut(|all| std::mem::replace(all, before));
+        drop(gone);
+    }
+}
+
 /// Calls `observer(name, arguments, attributes, result, inside)` after every operation called on this thread.
 #[pyfunction]
 pub(crate) fn _observe(observer: Py<PyAny>) {

@@ -18,6 +18,7 @@ use crate::bindings::function::rule::{Callee, Trampoline};
 use crate::bindings::function::saved::{Originals, original};
 use crate::bindings::function::tree::Tree;
 use crate::bindings::graph::collect::Counted;
+use crate::bindings::pass::surroundings::room;
 use crate::bindings::tensor::{PyTensor, wrap};
 use crate::error::Error;
 use crate::graph::{Flags, ModeGuard, SavedValues};
@@ -83,6 +84,7 @@ impl<'py> Job<'_, 'py> {
         py: Python<'py>,
         forward: impl FnOnce(&Bound<'py, FunctionContext>) -> PyResult<Bound<'py, PyAny>>,
     ) -> PyResult<Bound<'py, PyAny>> {
+        room(&self.form.name)?;
         let call = Call::begin(self.arguments.values());
         let slots = &self.arguments.slots;
         let needs = slots.iter().map(|slot| slot.any(&|i| call.needs(i as usize))).collect();

@@ -23,6 +23,7 @@ use crate::bindings::function::saved::{BackwardCall, SavedTensors};
 use crate::bindings::function::tree::Tree;
 use crate::bindings::graph::collect::Counted;
 use crate::bindings::graph::hooks::read_only;
+use crate::bindings::pass::surroundings::Surroundings;
 use crate::bindings::tensor::wrap;
 use crate::error::Result;
 use crate::graph::{Context, Foreign, ModeGuard, Rule};
@@ -150,6 +151,7 @@ impl Trampoline {
         let context = self.context.get();
         context.begin_backward(BackwardCall::new(restored, needs));
         let returned = {
+            let _kept = Surroundings::keep(py);
             let _off = once.then(|| ModeGuard::grad(false));
             let cut = if cx.create_graph() { self.cut_attributes(py, cx) } else { Ok(Vec::new()) };
             cut.and_then(|cut| {
@@ -218,6 +220,11 @@ pub(crate) fn attributes_of<'py>(
         Some((Callee::Op { attrs, .. }, _)) => Ok(Some(attrs.bind(py).clone())),
         Some((_, context)) => context.bind(py).getattr_opt(pyo3::intern!(py, "attrs")),
     }
+}
+
+/// Whether a node is a custom function's.
+pub(crate) fn is_custom(node: &crate::tensor::Node) -> bool {
+    node.rule().as_any().is_some_and(|rule| rule.is::<Trampoline>())
 }
 
 /// The context of a custom function's node; `None` for any other node.

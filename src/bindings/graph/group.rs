@@ -14,6 +14,7 @@ use crate::bindings::errors::bad_value;
 use crate::bindings::graph::hooks::{
     Callback, RemovableHandle, attach, edge_of, raised_in, read_only, read_only_list,
 };
+use crate::bindings::pass::surroundings::Surroundings;
 use crate::bindings::tensor::PyTensor;
 use crate::error::Result;
 use crate::graph::{Foreign, Hook, NodeId, Running};
@@ -91,6 +92,7 @@ impl Hook<Tensor> for Member {
         };
         Python::attach(|py| {
             let Some(function) = self.group.callback.get(py) else { return Ok(None) };
+            let _kept = Surroundings::keep(py);
             let called = if self.group.any {
                 read_only(py, grad).and_then(|grad| function.call1((grad,)))
             } else {

@@ -13,6 +13,7 @@ use pyo3::types::{PyList, PyTuple};
 use crate::bindings::call::convert::tensor_of;
 use crate::bindings::errors::{bad_type, from_python, to_python, type_name};
 use crate::bindings::graph::collect::Counted;
+use crate::bindings::pass::surroundings::Surroundings;
 use crate::bindings::tensor::{PyTensor, object_of, remember, wrap};
 use crate::error::{Error, Result};
 use crate::graph::{Flags, Foreign, Hook, NodeHook, NodeId, Running, recording};
@@ -122,6 +123,7 @@ impl Hook<Tensor> for OnGradient {
     fn call(&self, grad: Tensor, _pass: &dyn Running<Tensor>) -> Result<Option<Tensor>> {
         Python::attach(|py| {
             let Some(function) = self.0.get(py) else { return Ok(None) };
+            let _kept = Surroundings::keep(py);
             let like = Spec::of(&grad);
             let returned = read_only(py, grad).and_then(|grad| function.call1((grad,)));
             let returned = returned.map_err(|raised| from_python(raised, note(&function)))?;
@@ -177,6 +179,7 @@ impl NodeHook<Tensor> for OnNode {
     ) -> Result<Option<Vec<Option<Tensor>>>> {
         Python::attach(|py| {
             let Some(function) = self.0.get(py) else { return Ok(None) };
+            let _kept = Surroundings::keep(py);
             let returned = read_only_all(py, outputs).and_then(|outputs| match inputs {
                 None => function.call1((outputs,)),
                 Some(inputs) => function.call1((read_only_all(py, inputs)?, outputs)),
@@ -206,6 +209,7 @@ impl NodeHook<Tensor> for OnCommit {
         Python::attach(|py| {
             let leaf = self.leaf.upgrade().and_then(|meta| object_of(py, &meta));
             if let (Some(function), Some(leaf)) = (self.callback.get(py), leaf) {
+                let _kept = Surroundings::keep(py);
                 let done = function.call1((leaf,));
                 done.map_err(|raised| from_python(raised, note(&function)))?;
             }

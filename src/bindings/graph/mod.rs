@@ -6,4 +6,5 @@ pub(crate) mod hooks;
 pub(crate) mod introspect;
 pub(crate) mod node;
 pub(crate) mod packing;
+pub(crate) mod saved;
 pub(crate) mod site;

@@ -9,18 +9,18 @@ use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
 
 use pyo3::exceptions::PyAttributeError;
 use pyo3::prelude::*;
-use pyo3::types::{PyDict, PyTuple, PyWeakrefMethods, PyWeakrefReference};
+use pyo3::types::{PyDict, PyTuple, PyType, PyWeakrefMethods, PyWeakrefReference};
 
 use crate::bindings::function::context_of;
 use crate::bindings::graph::collect::Notes;
 use crate::bindings::graph::hooks::{self, RemovableHandle};
+use crate::bindings::graph::saved;
 use crate::bindings::tensor::{PyTensor, object_of};
-use crate::graph::{Origin, Saved};
 use crate::ops::function::Spec;
 use crate::tensor::{Accumulate, Node, Tensor};
 
 /// One recorded operation: where a gradient comes from and where it goes.
-#[pyclass(name = "Node", module = "ferrograd", frozen, weakref)]
+#[pyclass(name = "Node", module = "ferrograd", frozen, weakref, subclass)]
 pub(crate) struct PyNode {
     pub(crate) node: Node,
     serial: u64,
@@ -127,6 +127,8 @@ pub(crate) fn wrap_node(py: Python<'_>, node: Node) -> PyResult<Bound<'_, PyNode
         py,
         PyNode { node, serial, output: OnceLock::new(), owners: AtomicU32::new(0) },
     )?;
+    let class = class_of(py, &display_name(&object.get().node))?;
+    object.setattr(pyo3::intern!(py, "__class__"), class)?;
     let weak = PyWeakrefReference::new(object.as_any())?.unbind();
     let before = objects().get_or_insert_default().insert(address, (serial, weak));
     drop(before);
@@ -163,38 +165,25 @@ pub(crate) fn display_name(node: &Node) -> String {
     camel + "Backward"
 }
 
-/// The values a node saved, with names; the version check applies.
-fn saved_values(node: &Node) -> crate::error::Result<Vec<(String, Tensor)>> {
-    let parts = node.with_saved(|saved| {
-        let part = |(i, saved): (usize, &Saved<Tensor>)| {
-            let name = match saved {
-                Saved::Input { input, .. } | Saved::Packed { origin: Origin::Input(input), .. } => {
-                    format!("input{input}")
-                }
-                Saved::Output { index, .. }
-                | Saved::Packed { origin: Origin::Output(index), .. } => format!("output{index}"),
-                _ => format!("saved{i}"),
-            };
-            Some((name, saved.hold(node)?))
-        };
-        saved.iter().enumerate().filter_map(part).collect::<Vec<_>>()
-    });
-    let name = node.name();
-    parts
-        .ok_or_else(|| Box::new(crate::error::Error::GraphFreed { op: name.clone() }))?
-        .into_iter()
-        .map(|(key, held)| Ok((key, held.restore(&name)?)))
-        .collect()
-}
-
-/// What PyTorch calls a saved value.
-fn saved_alias(name: &str) -> Option<&str> {
-    match name.strip_prefix("_saved_")? {
-        "self" => Some("input0"),
-        "other" => Some("input1"),
-        "result" => Some("output0"),
-        other => Some(other),
+/// The class of the nodes of one operation: `MultiplyBackward`, a subclass of `Node`.
+fn class_of<'py>(py: Python<'py>, name: &str) -> PyResult<Bound<'py, PyType>> {
+    static CLASSES: Mutex<Option<HashMap<String, Py<PyType>>>> = Mutex::new(None);
+    let lock = || CLASSES.lock().unwrap_or_else(PoisonError::into_inner);
+    let known = lock().get_or_insert_default().get(name).map(|class| class.clone_ref(py));
+    if let Some(class) = known {
+        return Ok(class.into_bound(py));
     }
+    let body = PyDict::new(py);
+    body.set_item("__slots__", PyTuple::empty(py))?;
+    body.set_item("__module__", "ferrograd.autograd.graph")?;
+    let bases = PyTuple::new(py, [py.get_type::<PyNode>()])?;
+    let class = py.get_type::<PyType>().call1((name, bases, body))?.cast_into::<PyType>()?;
+    // Another thread may have been first; all nodes have the class that the table holds.
+    let mut classes = lock();
+    let entry = classes.get_or_insert_default().entry(name.to_owned());
+    let class = entry.or_insert_with(|| class.unbind()).clone_ref(py);
+    drop(classes);
+    Ok(class.into_bound(py))
 }
 
 #[pymethods]
@@ -239,7 +228,7 @@ impl PyNode {
     #[getter]
     fn saved<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyDict>> {
         let named = PyDict::new(py);
-        for (name, tensor) in saved_values(&self.node)? {
+        for (name, tensor) in saved::all(&self.node)? {
             named.set_item(name, crate::bindings::tensor::wrap(py, tensor)?)?;
         }
         Ok(named)
@@ -273,14 +262,11 @@ impl PyNode {
         true
     }
 
-    /// `_saved_self`, `_saved_other`, `_saved_result`: PyTorch's names for values in `saved`. The node of a custom
-    /// function has what its context has.
+    /// `_saved_self`, `_saved_other`, `_saved_result`: PyTorch's names for values in `saved`; `_raw_saved_self` and so on
+    /// are handles that take hooks. The node of a custom function has what its context has.
     fn __getattr__<'py>(&self, py: Python<'py>, name: &str) -> PyResult<Bound<'py, PyAny>> {
-        if let Some(alias) = saved_alias(name) {
-            let found = saved_values(&self.node)?.into_iter().find(|(known, _)| known == alias);
-            if let Some((_, tensor)) = found {
-                return crate::bindings::tensor::wrap(py, tensor);
-            }
+        if let Some(found) = saved::attribute(py, &self.node, name)? {
+            return Ok(found);
         }
         if !name.starts_with("__")
             && let Some(context) = context_of(py, &self.node)

@@ -12,6 +12,7 @@ use pyo3::types::{PyDict, PyString, PyTuple};
 use crate::bindings::call::convert::tensor_of;
 use crate::bindings::errors::{bad_type, from_python, type_name};
 use crate::bindings::graph::hooks::Callback;
+use crate::bindings::pass::surroundings::{Surroundings, room};
 use crate::bindings::tensor::{PyTensor, wrap};
 use crate::error::{Dims, Error, Result};
 use crate::graph::{Foreign, GRAD, Mode, ModeGuard, PACKING, Pack, PackedValue, TRACING};
@@ -20,9 +21,20 @@ use crate::ops::function::Spec;
 use crate::tensor::{Edge, Tensor, packing};
 
 /// A pair of functions that pack and unpack.
-struct Hooks {
+pub(super) struct Hooks {
     pack: Callback,
     unpack: Arc<Callback>,
+}
+
+impl Hooks {
+    pub(super) fn new(
+        op: &str,
+        pack: &Bound<'_, PyAny>,
+        unpack: &Bound<'_, PyAny>,
+    ) -> PyResult<Hooks> {
+        let unpack = Arc::new(Callback::new(op, unpack)?);
+        Ok(Hooks { pack: Callback::new(op, pack)?, unpack })
+    }
 }
 
 impl Pack<Tensor> for Hooks {
@@ -34,6 +46,7 @@ impl Pack<Tensor> for Hooks {
             let Some(pack) = self.pack.get(py) else {
                 return Err(python(bad_type("pack", "the hook is gone", "report this")));
             };
+            let _kept = Surroundings::keep(py);
             let object = wrap(py, value.clone()).and_then(|value| pack.call1((value,)));
             let object = object.map_err(python)?.unbind();
             if value.version() != version {
@@ -86,6 +99,7 @@ impl PackedValue<Tensor> for Packed {
             let (Some(unpack), Some(object)) = (self.unpack.get(py), object) else {
                 return Err(python(bad_type("unpack", "the hook is gone", "report this")));
             };
+            let _kept = Surroundings::keep(py);
             let returned = unpack.call1((object,)).map_err(python)?;
             let tensor = match returned.cast::<PyTensor>() {
                 Ok(tensor) => tensor.get().tensor.clone(),
@@ -117,23 +131,38 @@ impl Foreign for Packed {
     }
 }
 
-/// Packs what this thread saves with `pack`, until `_pop_saved_hooks`.
+/// Packs what this thread saves with `pack`, until `_end_saved_hooks` is given the key that is returned; the message of
+/// the block that forbids hooks, if there is one.
 #[pyfunction]
-pub(crate) fn _push_saved_hooks(
-    pack: &Bound<'_, PyAny>,
-    unpack: &Bound<'_, PyAny>,
-) -> PyResult<()> {
-    let op = "saved_tensors_hooks";
-    let hooks =
-        Hooks { pack: Callback::new(op, pack)?, unpack: Arc::new(Callback::new(op, unpack)?) };
-    packing::push(Arc::new(hooks));
-    Ok(())
+pub(crate) fn _push_saved_hooks<'py>(
+    pack: &Bound<'py, PyAny>,
+    unpack: &Bound<'py, PyAny>,
+) -> PyResult<Bound<'py, PyAny>> {
+    let hooks = Hooks::new("saved_tensors_hooks", pack, unpack)?;
+    Ok(match packing::push(Arc::new(hooks)) {
+        Ok(key) => key.into_pyobject(pack.py())?.into_any(),
+        Err(message) => PyString::new(pack.py(), &message).into_any(),
+    })
 }
 
-/// Ends the innermost hooks of this thread.
+/// Has what this thread saves copied before it is changed in place, until `_end_saved_hooks` is given the key that is
+/// returned.
 #[pyfunction]
-pub(crate) fn _pop_saved_hooks() {
-    packing::pop();
+pub(crate) fn _allow_changes_of_saved() -> u64 {
+    packing::allow_changes()
+}
+
+/// Refuses saved-tensor hooks on this thread until `_end_saved_hooks` is given the key that is returned; None inside
+/// such hooks.
+#[pyfunction]
+pub(crate) fn _forbid_saved_hooks(message: &str) -> Option<u64> {
+    packing::forbid(message)
+}
+
+/// Ends the innermost of these blocks and returns its key; None when none of them is open on this thread.
+#[pyfunction]
+pub(crate) fn _end_saved_hooks(keys: Vec<u64>) -> Option<u64> {
+    packing::end(&keys)
 }
 
 /// Notes that somebody else changed the memory of a tensor.
@@ -160,6 +189,8 @@ impl Again {
         let Some(function) = self.function.get(py) else {
             return Err(bad_type("checkpoint", "the function is gone", "report this"));
         };
+        room("checkpoint")?;
+        let _kept = Surroundings::keep(py);
         let tensors: Vec<Bound<'_, PyAny>> =
             inputs.into_iter().map(|input| wrap(py, input)).collect::<PyResult<_>>()?;
         let value = |argument: &Argument| match argument {
@@ -215,6 +246,7 @@ pub(crate) fn _checkpoint<'py>(
     kwargs: &Bound<'py, PyDict>,
     early_stop: bool,
 ) -> PyResult<Bound<'py, PyAny>> {
+    room("checkpoint")?;
     let mut tensors: Vec<Tensor> = Vec::new();
     let mut argument = |ob: Bound<'py, PyAny>| match ob.cast::<PyTensor>() {
         Ok(tensor) => {

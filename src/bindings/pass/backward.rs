@@ -13,7 +13,7 @@ use crate::bindings::call::sequence::{MOST_ITEMS, all_of, elements, is_sequence}
 use crate::bindings::errors::{bad_type, bad_value, type_name};
 use crate::bindings::graph::edge::GradientEdge;
 use crate::bindings::package;
-use crate::bindings::pass::host::{run_pass, run_passes};
+use crate::bindings::pass::host::run_pass;
 use crate::bindings::tensor::{PyTensor, remember, wrap};
 use crate::dtype::DType;
 use crate::graph::Flags;
@@ -162,7 +162,7 @@ fn pass(
     inputs: Option<&Bound<'_, PyAny>>,
 ) -> PyResult<()> {
     let targets = inputs.map(targets).transpose()?;
-    run_pass(py, roots, |roots, host| {
+    run_pass(py, "backward", |host| {
         let options = BackwardOptions { retain_graph, create_graph, inputs: None };
         engine::backward_from(roots, targets, &grads, &options, host)
     })
@@ -243,7 +243,7 @@ pub(crate) fn grad<'py>(
     let roots = roots("grad", "outputs", outputs)?;
     let grads = gradients("grad", &roots, grad_outputs)?;
     let wanted = wanted(inputs)?;
-    let found = run_pass(py, roots, |roots, host| {
+    let found = run_pass(py, "grad", |host| {
         let options = GradOptions {
             retain_graph,
             create_graph,
@@ -282,8 +282,7 @@ pub(crate) fn _grad_rows<'py>(
     };
     let gradients: Vec<Tensor> =
         roots.iter().zip(&gradients).map(batch).collect::<PyResult<_>>()?;
-    let size = gradients.first().map_or(0, |gradient| gradient.shape()[0]);
-    let found = run_passes(py, roots, size, |roots, host| {
+    let found = run_pass(py, "grad", |host| {
         let options = GradOptions {
             retain_graph: graph.0,
             create_graph: graph.1,
@@ -308,9 +307,6 @@ pub(crate) fn _jacobian<'py>(
     let point =
         |(i, x): (usize, &Bound<'py, PyTensor>)| Point::target("jacobian", i, &x.get().tensor);
     let wanted = inputs.iter().enumerate().map(point).collect::<Result<Vec<_>, _>>()?;
-    let size = output.get().tensor.size();
-    let found = run_passes(py, smallvec![root], size, |roots, host| {
-        jacobian(&roots[0], &wanted, create_graph, host)
-    })?;
+    let found = run_pass(py, "jacobian", |host| jacobian(&root, &wanted, create_graph, host))?;
     found.into_iter().map(|block| block.map(|block| wrap(py, block)).transpose()).collect()
 }

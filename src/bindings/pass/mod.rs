@@ -2,4 +2,6 @@
 pub(crate) mod backward;
 pub(crate) mod host;
 pub(crate) mod modes;
+pub(crate) mod search;
 pub(crate) mod short;
+pub(crate) mod surroundings;

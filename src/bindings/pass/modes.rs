@@ -8,7 +8,7 @@ use pyo3::types::{PyDict, PyList};
 
 use crate::bindings::call::show::default_text;
 use crate::bindings::errors::{bad_value, python};
-use crate::graph::{GRAD, INFERENCE, Mode, SERIAL, Value, grad_enabled};
+use crate::graph::{GRAD, INFERENCE, Mode, SERIAL, Value, discovered, grad_enabled};
 use crate::kernels::isa;
 use crate::ops::registry;
 use crate::tensor::Tensor;
@@ -83,6 +83,12 @@ pub(crate) fn set_num_threads(py: Python<'_>, n: isize) -> PyResult<()> {
 #[pyfunction]
 pub(crate) fn live_nodes() -> usize {
     Tensor::arena().live_nodes()
+}
+
+/// How many nodes the passes and searches of this thread have looked at so far.
+#[pyfunction]
+pub(crate) fn _discovered_nodes() -> u64 {
+    discovered()
 }
 
 /// How many bytes the elements of all living tensors occupy.

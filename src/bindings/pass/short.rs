@@ -1,6 +1,7 @@
-//! The short way of `grad`, `value_and_grad` and `jvp`: one float or float array, outside every other transform.
+//! The short way of `grad`, `value_and_grad` and `jvp`: one float, float array or float tensor, outside every
+//! other transform.
 //!
-//! Owns: the argument as a leaf, the mode around the call, the pull of a scalar result and the push of a tangent.
+//! Owns: the argument as a tensor of its own, the mode around the call, the pull of a scalar result and the push of a tangent.
 //! Never says what is wrong with a call: what is not of this sort is left to the package.
 //! Invariant: the thread's mode is back when the function has returned or raised.
 
@@ -11,18 +12,51 @@ use smallvec::smallvec;
 
 use crate::bindings::exchange::numpy;
 use crate::bindings::pass::host::run_pass;
-use crate::bindings::tensor::{PyTensor, item, leaf};
-use crate::graph::{GRAD, INFERENCE, Mode, ModeGuard, TRANSFORM};
+use crate::bindings::pass::search::depends_on_others;
+use crate::bindings::pass::surroundings::room;
+use crate::bindings::tensor::{PyTensor, item, leaf, wrap};
+use crate::graph::{GRAD, INFERENCE, Mode, ModeGuard, TRACING, TRANSFORM};
 use crate::ops::derive::backward::{GradOptions, Point, grad_at};
 use crate::tensor::Tensor;
 
-/// The mode before, the argument as a tensor, whether it is a float, and what the function returned.
-type Traced<'py> = (u32, Bound<'py, PyTensor>, bool, Bound<'py, PyAny>);
+/// What an argument is, and its derivative will be.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Kind {
+    Tensor,
+    Array,
+    Float,
+}
+
+impl Kind {
+    /// The number that `transforms/_values.py` gives this kind.
+    fn number(self) -> u8 {
+        match self {
+            Kind::Tensor => 0,
+            Kind::Array => 1,
+            Kind::Float => 3,
+        }
+    }
+}
+
+impl FromPyObject<'_, '_> for Kind {
+    type Error = PyErr;
+
+    fn extract(number: pyo3::Borrowed<'_, '_, PyAny>) -> PyResult<Kind> {
+        Ok(match number.extract::<u8>()? {
+            0 => Kind::Tensor,
+            3 => Kind::Float,
+            _ => Kind::Array,
+        })
+    }
+}
+
+/// The mode before, the argument as a tensor, its kind, and what the function returned.
+type Traced<'py> = (u32, Bound<'py, PyTensor>, u8, Bound<'py, PyAny>);
 
 /// A copy of a Python float or of an array of float64 or float32; None for anything else.
-fn argument(x: &Bound<'_, PyAny>) -> PyResult<Option<(Tensor, bool)>> {
+fn argument(x: &Bound<'_, PyAny>) -> PyResult<Option<(Tensor, Kind)>> {
     if let Ok(number) = x.cast_exact::<PyFloat>() {
-        return Ok(Some((Tensor::from(number.value()), true)));
+        return Ok(Some((Tensor::from(number.value()), Kind::Float)));
     }
     let Ok(array) = x.cast_exact::<PyUntypedArray>() else {
         return Ok(None);
@@ -32,11 +66,33 @@ fn argument(x: &Bound<'_, PyAny>) -> PyResult<Option<(Tensor, bool)>> {
     let Some(dtype) = found.filter(|dtype| dtype.is_float()) else {
         return Ok(None);
     };
-    Ok(Some((numpy::copy("tensor", array, dtype)?, false)))
+    Ok(Some((numpy::copy("tensor", array, dtype)?, Kind::Array)))
+}
+
+/// A tensor of its own for the argument: computed from a tensor that is recorded in this mode, a leaf otherwise. None for
+/// what is no float, and for a tensor where operations are observed: the copy would not be.
+fn entered<'py>(
+    x: &Bound<'py, PyAny>,
+    before: Mode,
+) -> PyResult<Option<(Bound<'py, PyTensor>, Kind)>> {
+    let py = x.py();
+    let Ok(tensor) = x.cast::<PyTensor>() else {
+        let made = argument(x)?;
+        return made.map(|(made, kind)| Ok((leaf(py, made)?, kind))).transpose();
+    };
+    let tensor = &tensor.get().tensor;
+    if !tensor.dtype().is_float() || before.has(TRACING) {
+        return Ok(None);
+    }
+    if tensor.requires_grad() && before.has(GRAD) {
+        let copy = wrap(py, tensor.copied("clone")?)?;
+        return Ok(Some((copy.cast_into()?, Kind::Tensor)));
+    }
+    Ok(Some((leaf(py, tensor.detach().copied("clone")?)?, Kind::Tensor)))
 }
 
 /// Calls `function` with a tensor for the argument at `position`. None, and nothing has happened, when that argument is
-/// neither a float nor an array of floats, or when a transform or inference mode surrounds the call.
+/// no float and no array or tensor of floats, or when a transform or inference mode surrounds the call.
 #[pyfunction]
 pub(crate) fn _traced_call<'py>(
     function: &Bound<'py, PyAny>,
@@ -44,15 +100,15 @@ pub(crate) fn _traced_call<'py>(
     args: &Bound<'py, PyTuple>,
     kwargs: &Bound<'py, PyDict>,
 ) -> PyResult<Option<Traced<'py>>> {
+    room("grad")?;
     let before = Mode::current();
     let place = usize::try_from(position).ok().filter(|place| *place < args.len());
     let Some(place) = place.filter(|_| before.0 & (TRANSFORM | INFERENCE) == 0) else {
         return Ok(None);
     };
-    let Some((tensor, float)) = argument(&args.get_item(place)?)? else {
+    let Some((x, kind)) = entered(&args.get_item(place)?, before)? else {
         return Ok(None);
     };
-    let x = leaf(function.py(), tensor)?;
     let _mode = ModeGuard::new(Mode(before.0 | GRAD | TRANSFORM));
     let result = if args.len() == 1 && kwargs.is_empty() {
         function.call1((&x,))?
@@ -61,7 +117,7 @@ pub(crate) fn _traced_call<'py>(
         all[place] = x.clone().into_any();
         function.call(PyTuple::new(function.py(), all)?, Some(kwargs))?
     };
-    Ok(Some((before.0, x, float, result)))
+    Ok(Some((before.0, x, kind.number(), result)))
 }
 
 /// The result, if it is a recorded tensor, and the argument is what it was.
@@ -79,10 +135,10 @@ fn pulled(
     again: bool,
 ) -> PyResult<Option<Tensor>> {
     let (root, wanted) = (Point::root("grad", out)?, [Point::target("grad", 0, x)?]);
-    let found = run_pass(py, smallvec![root], |roots, host| {
+    let found = run_pass(py, "grad", |host| {
         let options =
             GradOptions { allow_unused: true, create_graph: again, ..GradOptions::default() };
-        grad_at(roots, &wanted, &[seed], &options, host)
+        grad_at(smallvec![root], &wanted, &[seed], &options, host)
     })?;
     Ok(found.into_iter().next().flatten())
 }
@@ -90,28 +146,39 @@ fn pulled(
 /// A derivative or value, and what it is asked for.
 type Pulled<'py> = (Option<Bound<'py, PyAny>>, Bound<'py, PyAny>);
 
-/// The value, if it is wanted, and the gradient of a scalar result of `_traced_call`, as floats or arrays. None when the
-/// result is no recorded scalar, does not depend on the argument, or the argument was changed.
+/// The value, if it is wanted, and the gradient of a scalar result of `_traced_call`, in the kind of the argument;
+/// recorded where a tensor among what they depend on is the caller's. None when the result is no recorded scalar, does
+/// not depend on the argument, or the argument was changed.
 #[pyfunction]
 pub(crate) fn _short_gradient<'py>(
+    before: u32,
     result: &Bound<'py, PyAny>,
     x: &Bound<'py, PyTensor>,
-    float: bool,
+    kind: Kind,
     valued: bool,
 ) -> PyResult<Option<Pulled<'py>>> {
     let (py, x) = (x.py(), &x.get().tensor);
     let Some(out) = recorded(result, x).filter(|out| out.ndim() == 0) else {
         return Ok(None);
     };
-    let Some(slope) = pulled(py, out, x, None, false)? else {
+    let attached = kind == Kind::Tensor
+        && Mode(before).has(GRAD)
+        && (!x.is_leaf() || depends_on_others(&[out], &[x]));
+    let Some(slope) = pulled(py, out, x, None, attached)? else {
         return Ok(None);
     };
-    let value = match (valued, float) {
+    let value = match (valued, kind) {
         (false, _) => None,
-        (true, true) => Some(item(py, out)?),
-        (true, false) => Some(numpy::scalar(py, out)?),
+        (true, Kind::Float) => Some(item(py, out)?),
+        (true, Kind::Array) => Some(numpy::scalar(py, out)?),
+        (true, Kind::Tensor) if attached => Some(result.clone()),
+        (true, Kind::Tensor) => Some(wrap(py, out.apart())?),
     };
-    let slope = if float { item(py, &slope)? } else { numpy::export(py, &slope, true)? };
+    let slope = match kind {
+        Kind::Float => item(py, &slope)?,
+        Kind::Array => numpy::export(py, &slope, true)?,
+        Kind::Tensor => wrap(py, slope)?,
+    };
     Ok(Some((value, slope)))
 }
 
@@ -122,14 +189,14 @@ pub(crate) fn _short_gradient<'py>(
 pub(crate) fn _short_push<'py>(
     result: &Bound<'py, PyAny>,
     x: &Bound<'py, PyTensor>,
-    float: bool,
+    kind: Kind,
     tangent: &Bound<'py, PyAny>,
 ) -> PyResult<Option<(Bound<'py, PyAny>, Bound<'py, PyAny>)>> {
     let (py, x) = (x.py(), &x.get().tensor);
-    let (Some(out), Some((tangent, single))) = (recorded(result, x), argument(tangent)?) else {
+    let (Some(out), Some((tangent, given))) = (recorded(result, x), argument(tangent)?) else {
         return Ok(None);
     };
-    if single != float || tangent.shape() != x.shape() || tangent.dtype() != x.dtype() {
+    if given != kind || tangent.shape() != x.shape() || tangent.dtype() != x.dtype() {
         return Ok(None);
     }
     let seed = Tensor::zeros(out.shape(), out.dtype())?.with_grad();
@@ -140,9 +207,9 @@ pub(crate) fn _short_push<'py>(
     let Some(change) = pulled(py, &slope, &seed, Some(tangent), false)? else {
         return Ok(None);
     };
-    let plain = |found: &Tensor, owned: bool| match (found.ndim(), float) {
-        (0, true) => item(py, found),
-        (0, false) => numpy::scalar(py, found),
+    let plain = |found: &Tensor, owned: bool| match (found.ndim(), kind) {
+        (0, Kind::Float) => item(py, found),
+        (0, _) => numpy::scalar(py, found),
         _ if owned => numpy::export(py, found, true),
         _ => numpy::fresh(py, found),
     };

@@ -1,8 +1,9 @@
 //! The cell of a node's saved values: shared by the passes that use them, freed by the last one.
 //!
 //! Owns the values; `users.rs` counts who is inside. A pass that frees them closes the cell as it enters; nobody ever
-//! waits, and rules may run while they are inside.
-//! Invariant: the last user to leave a spent cell drops the values, and nobody else touches them then.
+//! waits for a user, and rules may run while they are inside.
+//! Invariant: the last user to leave a spent cell drops the values, and nobody else touches them then; a value is
+//! replaced only while nobody is inside.
 
 use std::cell::UnsafeCell;
 
@@ -17,8 +18,8 @@ pub(in crate::graph) struct SavedCell<V: Value> {
     values: UnsafeCell<SavedValues<V>>,
 }
 
-// SAFETY: users share the values; the one exclusive access is that of the last user to leave a spent cell. The values
-// themselves are `Send + Sync`.
+// SAFETY: users share the values; exclusive access have the last user to leave a spent cell and whoever has locked it,
+// which nobody can while users are inside. The values themselves are `Send + Sync`.
 unsafe impl<V: Value> Sync for SavedCell<V> where SavedValues<V>: Send + Sync {}
 
 impl<V: Value> SavedCell<V> {
@@ -35,6 +36,26 @@ impl<V: Value> SavedCell<V> {
             Entry::Empty => Some(InUse { cell: self, counted: false, spends: false }),
             Entry::Refused => None,
         }
+    }
+
+    /// Puts `entry` in the place of the value at `i` if that is not packed and nobody is inside; gives back what is not
+    /// there then.
+    pub(in crate::graph) fn replace(
+        &self,
+        i: usize,
+        entry: Saved<V>,
+    ) -> Result<Saved<V>, Saved<V>> {
+        if !self.users.lock() {
+            return Err(entry);
+        }
+        // SAFETY: the cell is locked: nobody is inside, and nobody enters before it is unlocked.
+        let values = unsafe { &mut *self.values.get() };
+        let replaced = match values.get_mut(i) {
+            Some(place) if place.is_plain() => Ok(std::mem::replace(place, entry)),
+            _ => Err(entry),
+        };
+        self.users.unlock();
+        replaced
     }
 }
 

@@ -3,7 +3,7 @@
 //! Owns that word. It never touches the values. `tests/loom` runs this file under loom.
 //! Invariant: once `SPENT` is set nobody enters, so exactly one user leaves last, and only it may drop the values.
 
-use super::sync::{AtomicU32, Ordering};
+use super::sync::{AtomicU32, Ordering, spin_loop};
 
 /// Nobody may enter any more: the values are gone, or go with the last user.
 const SPENT: u32 = 1 << 31;
@@ -12,6 +12,9 @@ const EMPTY: u32 = 1 << 30;
 
 /// The users of a cell.
 pub(super) struct Users(AtomicU32);
+
+/// One of the values is being replaced: whoever comes waits. No more than a few moves happen meanwhile.
+const REPLACED: u32 = 1 << 29;
 
 /// What became of an attempt to enter.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -43,13 +46,30 @@ impl Users {
             if now & SPENT != 0 {
                 return Entry::Refused;
             }
+            if now & REPLACED != 0 {
+                spin_loop();
+                now = self.0.load(Ordering::Relaxed);
+                continue;
+            }
             let inside = (now + 1) | close;
-            // Relaxed: whoever enters holds the node, and with it sees its values; `leave` orders their end.
-            match self.0.compare_exchange_weak(now, inside, Ordering::Relaxed, Ordering::Relaxed) {
+            // Whoever enters holds the node, and with it sees its first values; Acquire, with the release of `unlock`,
+            // shows those that replaced them. `leave` orders their end.
+            match self.0.compare_exchange_weak(now, inside, Ordering::Acquire, Ordering::Relaxed) {
                 Ok(_) => return Entry::Counted,
                 Err(changed) => now = changed,
             }
         }
+    }
+
+    /// Takes the values for oneself; false if somebody is inside, or if there are none. `unlock` must follow at once.
+    pub(super) fn lock(&self) -> bool {
+        // Acquire: what users did who have left happens before the values change.
+        self.0.compare_exchange(0, REPLACED, Ordering::Acquire, Ordering::Relaxed).is_ok()
+    }
+
+    /// Lets users in again.
+    pub(super) fn unlock(&self) {
+        self.0.store(0, Ordering::Release);
     }
 
     /// Reopens the cell; called by the user that closed it, before it leaves.

@@ -3,8 +3,8 @@
 //! Owns: cutting the gradients of a node into rows, and putting together what the rule gives for each.
 //! Never runs hooks: a batched pass has none. Invariant: the rule sees what it would see in a pass for that row alone.
 
-use super::step::{self, Held, Terms};
-use super::table::Gifts;
+use super::step::{self, Terms};
+use super::table::{ByInput, InputGrads};
 use crate::error::Result;
 use crate::graph::arena::NodeBorrow;
 use crate::graph::context::{Context, NOWHERE};
@@ -18,7 +18,7 @@ pub(super) fn by_rows<V: Value>(
     (grads, rows): (&mut [Option<V>], usize),
     saved: &[Saved<V>],
     targets: &[u32],
-    gifts: &mut dyn Gifts<V>,
+    input_grads: &mut dyn InputGrads<V>,
 ) -> Result<()> {
     let mut given: Vec<Vec<Option<V>>> = targets.iter().map(|_| Vec::with_capacity(rows)).collect();
     for k in 0..rows {
@@ -26,10 +26,10 @@ pub(super) fn by_rows<V: Value>(
         for grad in grads.iter() {
             row.push(grad.as_ref().map(|grad| grad.row(k)).transpose()?);
         }
-        let mut held = Held { terms, gifts: targets.iter().map(|_| None).collect() };
+        let mut held = ByInput::new(terms, targets.len());
         step::called(Context::new(node, &mut row, saved, targets, &mut held, terms.create_graph))?;
-        for (column, gift) in given.iter_mut().zip(held.gifts) {
-            column.push(gift);
+        for (column, grad) in given.iter_mut().zip(held.grads) {
+            column.push(grad);
         }
     }
     for ((i, column), &target) in given.into_iter().enumerate().zip(targets) {
@@ -37,7 +37,7 @@ pub(super) fn by_rows<V: Value>(
             continue;
         }
         if let Some(batch) = V::batched(column)? {
-            gifts.give(i, target, batch)?;
+            input_grads.give(i, target, batch)?;
         }
     }
     Ok(())

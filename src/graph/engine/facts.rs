@@ -1,7 +1,7 @@
 //! What the parallel walk must know about a plan: counts, ranks, and where work hangs.
 //!
 //! Two linear passes over the plan, consumers first and producers first. Owns dense tables; runs nothing.
-//! Invariant: the ranks of an output's consumers are the order in which the serial walk adds their gifts.
+//! Invariant: the ranks of an output's consumers are the order in which the serial walk adds their contributions.
 
 use super::parallel::OFFER_NS;
 use super::plan::Plan;
@@ -46,7 +46,7 @@ impl Facts {
         facts
     }
 
-    /// Consumers first: who waits for whom, and in which order gifts are added.
+    /// Consumers first: who waits for whom, and in which order contributions are added.
     fn rank<V: Value>(&mut self, plan: &Plan<'_, V>) {
         let mut next = vec![0u32; plan.outputs as usize];
         // The last consumer of each output, to recognise a second edge of the same node.

@@ -13,16 +13,16 @@ use super::facts::{NO_POSITION, SAME};
 use super::host::Host;
 use super::parallel::{OFFER_NS, SPINE_NS, Shared};
 use super::serial::Poll;
-use super::slots::Gift;
+use super::slots::Contribution;
 use super::step::{self, Grads, Outcome};
-use super::table::Gifts;
+use super::table::InputGrads;
 use crate::error::Result;
 use crate::graph::context::NOWHERE;
 use crate::graph::mode::{Mode, ModeGuard};
 use crate::graph::node::Flags;
 use crate::graph::site;
 use crate::graph::value::Value;
-use crate::threads::{Crew, Hungry, PATIENCE};
+use crate::threads::{Idle, PATIENCE, Team};
 
 /// How long the caller sleeps at most before it looks around.
 const NAP: Duration = Duration::from_millis(1);
@@ -32,10 +32,10 @@ const CANDIDATES: usize = 8;
 /// One thread's part of the walk.
 pub(super) struct Lane<'l, 's, 'g, V: Value> {
     shared: &'l Shared<'s, 'g, V>,
-    crew: &'l Crew,
+    team: &'l Team,
     /// The caller's host; `None` on a helper.
     host: Option<&'l dyn Host>,
-    /// Ready nodes, the first in the order at the back: gifts then arrive in about the order in which they are added.
+    /// Ready nodes, the first in the order at the back: contributions then arrive in about the order in which they are added.
     stack: VecDeque<u32>,
     /// The cones of the stack.
     load: f32,
@@ -48,27 +48,27 @@ pub(super) struct Lane<'l, 's, 'g, V: Value> {
 }
 
 /// A helper's visit.
-pub(super) fn help<V: Value>(shared: &Shared<'_, '_, V>, crew: &Crew) {
+pub(super) fn help<V: Value>(shared: &Shared<'_, '_, V>, team: &Team) {
     let _mode = ModeGuard::new(Mode::current());
-    let _lent = site::lend(shared.site.clone());
-    Lane::new(shared, crew, None).work();
+    let _site = site::set_site(shared.site.clone());
+    Lane::new(shared, team, None).work();
 }
 
 impl<'l, 's, 'g, V: Value> Lane<'l, 's, 'g, V> {
     pub(super) fn new(
         shared: &'l Shared<'s, 'g, V>,
-        crew: &'l Crew,
+        team: &'l Team,
         host: Option<&'l dyn Host>,
     ) -> Lane<'l, 's, 'g, V> {
         Lane {
             shared,
-            crew,
+            team,
             host,
             stack: VecDeque::new(),
             load: 0.0,
             spine: Vec::new(),
             ready: Vec::new(),
-            staged: Staged { gifts: Vec::new() },
+            staged: Staged { contributions: Vec::new() },
             outcome: Outcome::default(),
             poll: Poll::default(),
         }
@@ -167,24 +167,27 @@ impl<'l, 's, 'g, V: Value> Lane<'l, 's, 'g, V> {
         self.deliver(k)
     }
 
-    /// Hands the staged gifts to their outputs, and nothing to those that got none.
+    /// Hands the staged contributions to their outputs, and nothing to those that got none.
     fn deliver(&mut self, k: u32) -> Result<()> {
         let (plan, facts) = (self.shared.plan, self.shared.facts);
         let first = plan.items[k as usize].edges as usize;
-        let gifts = &mut self.staged.gifts;
-        if gifts.len() > 1 {
-            // Stable: several gifts to one output stay in the order of giving.
-            gifts.sort_by_key(|gift| gift.0);
+        let contributions = &mut self.staged.contributions;
+        if contributions.len() > 1 {
+            // Stable: several contributions to one output stay in the order of giving.
+            contributions.sort_by_key(|contribution| contribution.0);
         }
         for (i, &target) in plan.targets_of(k).iter().enumerate() {
             let rank = facts.ranks[first + i];
             if target == NOWHERE || rank == SAME {
                 continue;
             }
-            let from = gifts.partition_point(|gift| gift.0 < target);
-            let mine = gifts[from..].iter_mut().take_while(|gift| gift.0 == target);
-            let gift: Gift<V> = mine.filter_map(|gift| gift.1.take()).collect();
-            let added = self.shared.slots.deliver(target, rank, gift)?;
+            let from = contributions.partition_point(|contribution| contribution.0 < target);
+            let mine = contributions[from..]
+                .iter_mut()
+                .take_while(|contribution| contribution.0 == target);
+            let contribution: Contribution<V> =
+                mine.filter_map(|contribution| contribution.1.take()).collect();
+            let added = self.shared.slots.deliver(target, rank, contribution)?;
             let owner = facts.owner[target as usize];
             let awaited = &self.shared.awaited[owner as usize];
             if added > 0
@@ -194,7 +197,7 @@ impl<'l, 's, 'g, V: Value> Lane<'l, 's, 'g, V> {
                 self.ready.push(owner);
             }
         }
-        gifts.clear();
+        contributions.clear();
         Ok(())
     }
 
@@ -237,14 +240,14 @@ impl<'l, 's, 'g, V: Value> Lane<'l, 's, 'g, V> {
         };
         self.load -= given;
         self.shared.offer(k);
-        if self.shared.hungry.load(Ordering::SeqCst) == 0 {
+        if self.shared.idle.load(Ordering::SeqCst) == 0 {
             self.call_helper();
         }
     }
 
     fn call_helper(&self) {
         let helpers = &self.shared.helpers;
-        if helpers.fetch_add(1, Ordering::Relaxed) >= self.shared.most_helpers || !self.crew.call()
+        if helpers.fetch_add(1, Ordering::Relaxed) >= self.shared.most_helpers || !self.team.call()
         {
             helpers.fetch_sub(1, Ordering::Relaxed);
         }
@@ -252,14 +255,14 @@ impl<'l, 's, 'g, V: Value> Lane<'l, 's, 'g, V> {
 
     /// Waits for work; false if there is none to wait for.
     fn find_work(&mut self) -> bool {
-        self.shared.hungry.fetch_add(1, Ordering::SeqCst);
+        self.shared.idle.fetch_add(1, Ordering::SeqCst);
         let found = match self.host {
             Some(host) => self.wait_as_caller(host),
             None => self.wait_as_helper(),
         };
-        self.shared.hungry.fetch_sub(1, Ordering::SeqCst);
+        self.shared.idle.fetch_sub(1, Ordering::SeqCst);
         if self.host.is_none() && !found {
-            // Whoever offered just now saw this lane still hungry and called nobody: look once more.
+            // Whoever offered just now saw this lane still idle and called nobody: look once more.
             if self.shared.has_public() {
                 return true;
             }
@@ -270,11 +273,11 @@ impl<'l, 's, 'g, V: Value> Lane<'l, 's, 'g, V> {
 
     fn wait_as_helper(&self) -> bool {
         let shared = self.shared;
-        Hungry::new().help_until(|| shared.is_over() || shared.has_public()) && !shared.is_over()
+        Idle::new().help_until(|| shared.is_over() || shared.has_public()) && !shared.is_over()
     }
 
     fn wait_as_caller(&mut self, host: &dyn Host) -> bool {
-        let hungry = Hungry::new();
+        let idle = Idle::new();
         let begin = Instant::now();
         loop {
             if self.shared.is_over() || self.shared.has_public() || self.shared.has_mail() {
@@ -284,7 +287,7 @@ impl<'l, 's, 'g, V: Value> Lane<'l, 's, 'g, V> {
                 self.shared.fail(0, error);
                 return true;
             }
-            if hungry.help() {
+            if idle.help() {
                 continue;
             }
             if begin.elapsed() < PATIENCE {
@@ -300,14 +303,14 @@ impl<'l, 's, 'g, V: Value> Lane<'l, 's, 'g, V> {
     }
 }
 
-/// The gifts of the running rule.
+/// The contributions of the running rule.
 struct Staged<V> {
-    gifts: Vec<(u32, Option<V>)>,
+    contributions: Vec<(u32, Option<V>)>,
 }
 
-impl<V: Value> Gifts<V> for Staged<V> {
+impl<V: Value> InputGrads<V> for Staged<V> {
     fn give(&mut self, _input: usize, target: u32, v: V) -> Result<()> {
-        self.gifts.push((target, Some(v)));
+        self.contributions.push((target, Some(v)));
         Ok(())
     }
 }

@@ -5,6 +5,7 @@
 //! bits of every gradient are the same whatever the number of threads.
 
 mod batch;
+mod discover;
 mod facts;
 mod host;
 mod lane;
@@ -18,7 +19,8 @@ mod step;
 mod table;
 mod watch;
 
-pub use host::{Host, NoHost};
+pub use discover::{discovered, estimate, search};
+pub use host::{Host, NoHost, detach_if_long};
 pub use pass::{Pass, Targets};
 pub use single::vjp;
-pub(super) use table::Gifts;
+pub(super) use table::InputGrads;

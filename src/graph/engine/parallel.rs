@@ -25,9 +25,6 @@ use crate::threads;
 // The thresholds come from `benches/lanes.py 9`, whose graphs have pieces of 2 to 300 µs, run on builds with other values;
 // figures are times as fast as one thread, on two cores.
 
-/// Less work than this (estimated nanoseconds, forkable) stays serial. At 50 µs, 64 branches of 1 000 elements (half a
-/// millisecond) fall from 0.95 to 0.78 and 64 of a 24² product from 1.00 to 0.81; nothing gains.
-pub(super) const GATE_NS: f32 = 150_000.0;
 /// Less work than this is neither given away nor kept for oneself when giving. At 2.5 µs, the lattice of 24² products falls
 /// from 0.99 to 0.90; at 10 µs the one of 40² products from 1.34 to 1.05, and 64 branches of 3 000 elements lose their 1.3.
 pub(super) const OFFER_NS: f32 = 5_000.0;
@@ -56,7 +53,7 @@ pub(super) struct Shared<'s, 'g, V: Value> {
     failure: Mutex<Option<(u32, Box<Error>)>>,
     outcomes: Mutex<Vec<Outcome<V>>>,
     /// Lanes that look for work.
-    pub(super) hungry: AtomicUsize,
+    pub(super) idle: AtomicUsize,
     /// Helpers called and not gone.
     pub(super) helpers: AtomicUsize,
     pub(super) most_helpers: usize,
@@ -82,8 +79,8 @@ pub(super) fn walk<V: Value>(
     for (&output, seed) in plan.roots.iter().zip(seeds) {
         shared.slots.seed(output, seed)?;
     }
-    threads::with_crew(&|crew| lane::help(&shared, crew), |crew| {
-        let mut lane = Lane::new(&shared, crew, Some(host));
+    threads::with_team(&|team| lane::help(&shared, team), |team| {
+        let mut lane = Lane::new(&shared, team, Some(host));
         lane.begin();
         lane.work();
     });
@@ -121,7 +118,7 @@ impl<'s, 'g, V: Value> Shared<'s, 'g, V> {
             stop: AtomicBool::new(false),
             failure: Mutex::new(None),
             outcomes: Mutex::new(Vec::new()),
-            hungry: AtomicUsize::new(0),
+            idle: AtomicUsize::new(0),
             helpers: AtomicUsize::new(0),
             most_helpers: lanes.saturating_sub(1),
             caller: std::thread::current(),
@@ -173,10 +170,10 @@ impl<'s, 'g, V: Value> Shared<'s, 'g, V> {
         lock(&self.outcomes).push(outcome);
     }
 
-    /// Whether the public queue has less than the hungry lanes could take.
+    /// Whether the public queue has less than the idle lanes could take.
     #[inline]
     pub(super) fn wants_offers(&self) -> bool {
-        self.public_len.load(Ordering::SeqCst) < self.hungry.load(Ordering::SeqCst).max(1)
+        self.public_len.load(Ordering::SeqCst) < self.idle.load(Ordering::SeqCst).max(1)
     }
 
     #[inline]

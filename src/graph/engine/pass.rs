@@ -5,9 +5,10 @@
 
 use smallvec::SmallVec;
 
+use super::discover::Finder;
 use super::facts::Facts;
-use super::host::Host;
-use super::parallel::{self, GATE_NS};
+use super::host::{GATE_NS, Host, detach_if_long};
+use super::parallel;
 use super::plan::Plan;
 use super::serial;
 use super::step::{Outcome, Seeds, Terms};
@@ -47,11 +48,6 @@ pub struct Pass<'a, V: Value> {
 }
 
 impl<V: Value> Pass<'_, V> {
-    /// An upper estimate of the pass's nanoseconds: a host may keep its lock during a short one.
-    pub fn estimate_ns(&self) -> f32 {
-        self.roots.iter().map(|(edge, _)| edge.node().total_cost()).sum()
-    }
-
     /// Runs the pass. For `Capture`: one gradient per target, `None` where no root depends on it.
     pub fn run(self) -> Result<Vec<Option<V>>> {
         // Only a batched pass is ever left to its rows.
@@ -65,30 +61,62 @@ impl<V: Value> Pass<'_, V> {
     }
 
     fn run_as(self, batch: Option<usize>) -> Result<Option<Vec<Option<V>>>> {
-        let cost = self.estimate_ns() * batch.unwrap_or(1) as f32;
+        let rows = batch.unwrap_or(1) as f32;
         let (edges, seeds): (SmallVec<[Edge<V>; 1]>, Seeds<V>) = self.roots.into_iter().unzip();
-        let (plan, wanted, capture) = match &self.targets {
-            Targets::Leaves => (Plan::everything(&edges)?, 0, false),
-            Targets::LeavesOf(wanted) => (Plan::toward(&edges, wanted)?, 0, false),
-            Targets::Capture(wanted) => (Plan::toward(&edges, wanted)?, wanted.len(), true),
+        let (targets, capture): (Option<&[Edge<V>]>, bool) = match &self.targets {
+            Targets::Leaves => (None, false),
+            Targets::LeavesOf(wanted) => (Some(wanted), false),
+            Targets::Capture(wanted) => (Some(wanted), true),
         };
-        if batch.is_some() && (!plan.is_plain() || site::watched(Mode::current())) {
-            return Ok(None);
-        }
         let _mode = ModeGuard::new(Mode::current());
         let terms = Terms::new(self.retain_graph, self.create_graph, capture).with_batch(batch);
+        let _site = site::set_site(site::here());
         // Serial when anomalies are looked for: the first is then found first.
         let serial = terms.packs() || Mode::current().0 & (ANOMALY | SERIAL) != 0;
         let lanes = if serial { 1 } else { self.threads.min(threads::num_threads()) };
-        let _lent = site::lend(site::here());
-        let facts = (lanes > 1 && cost >= GATE_NS).then(|| Facts::new(&plan));
+        let run = Run { host: self.host, terms, lanes, rows };
+        let mut finder = Finder::new(&edges, targets);
+        if finder.discover(Some(GATE_NS / rows)) {
+            return run.planned(finder, targets, seeds);
+        }
+        // Long: the rest of the discovery needs the host no more than the walk does.
+        let cost = finder.cost() * rows;
+        detach_if_long(self.host, cost, || run.planned(finder, targets, seeds))
+    }
+}
+
+/// How a pass runs once it is known whether it is long.
+#[derive(Clone, Copy)]
+struct Run<'a> {
+    host: &'a dyn Host,
+    terms: Terms,
+    /// The most threads to use.
+    lanes: usize,
+    rows: f32,
+}
+
+impl Run<'_> {
+    fn planned<V: Value>(
+        self,
+        finder: Finder<'_, V>,
+        targets: Option<&[Edge<V>]>,
+        seeds: Seeds<V>,
+    ) -> Result<Option<Vec<Option<V>>>> {
+        let Run { host, terms, lanes, rows } = self;
+        let plan = finder.finish(targets)?;
+        if terms.batch.is_some() && (!plan.is_plain() || site::watched(Mode::current())) {
+            return Ok(None);
+        }
+        let long = lanes > 1 && plan.cost * rows >= GATE_NS;
+        let facts = long.then(|| Facts::new(&plan));
         let outcome = match facts {
             Some(facts) if facts.forkable >= GATE_NS => {
-                parallel::walk(&plan, &facts, terms, self.host, seeds, lanes)?
+                parallel::walk(&plan, &facts, terms, host, seeds, lanes)?
             }
-            _ => serial::walk(&plan, terms, self.host, seeds)?,
+            _ => serial::walk(&plan, terms, host, seeds)?,
         };
-        finish(&plan, terms, self.host, outcome, wanted).map(Some)
+        let wanted = targets.filter(|_| terms.capture).map_or(0, <[_]>::len);
+        finish(&plan, terms, host, outcome, wanted).map(Some)
     }
 }
 

@@ -1,32 +1,15 @@
 //! One rule on its own: the gradients of a node's inputs from those of its outputs.
 //!
-//! Owns the collection of what the rule gives. It frees nothing, runs no hook and commits nothing.
+//! Owns nothing; it frees nothing, runs no hook and commits nothing.
 //! Invariant: the thread's mode is what it was, and an input that needs no gradient gets none.
 
 use super::step::Terms;
-use super::table::Gifts;
+use super::table::ByInput;
 use crate::error::{Error, Result};
 use crate::graph::arena::NodeRef;
 use crate::graph::context::{Context, NOWHERE};
 use crate::graph::mode::{Mode, ModeGuard};
 use crate::graph::value::Value;
-
-/// The gradients by input.
-struct Collected<V> {
-    terms: Terms,
-    gifts: Vec<Option<V>>,
-}
-
-impl<V: Value> Gifts<V> for Collected<V> {
-    fn give(&mut self, input: usize, _target: u32, v: V) -> Result<()> {
-        let place = &mut self.gifts[input];
-        *place = Some(match place.take() {
-            Some(sum) => self.terms.sum(sum, &v)?,
-            None => v,
-        });
-        Ok(())
-    }
-}
 
 /// Runs the rule of `node` alone; recorded if `create_graph`.
 ///
@@ -55,7 +38,7 @@ pub fn vjp<V: Value>(
     terms.enter();
     let targets: Vec<u32> =
         node.edges().iter().map(|edge| if edge.is_some() { 0 } else { NOWHERE }).collect();
-    let mut collected = Collected { terms, gifts: targets.iter().map(|_| None).collect() };
+    let mut collected = ByInput::new(terms, targets.len());
     let mut cx = Context::new(
         node.borrow(),
         &mut gradients,
@@ -67,5 +50,5 @@ pub fn vjp<V: Value>(
     node.rule().backward(&mut cx)?;
     cx.into_fault().map_or(Ok(()), Err)?;
     drop(mode);
-    Ok(collected.gifts)
+    Ok(collected.grads)
 }

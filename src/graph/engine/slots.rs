@@ -1,6 +1,6 @@
 //! The gradients of a parallel pass: one slot per output, summed in the order of ranks.
 //!
-//! Owns the values and the order of their sums. The ready prefix of the ranks is summed as it arrives; a gift that
+//! Owns the values and the order of their sums. The ready prefix of the ranks is summed as it arrives; a contribution that
 //! comes too early waits in its slot. It never holds a lock while values are added or dropped.
 //! Invariant: a slot's sum is the left fold by rank that the serial walk computes.
 
@@ -14,7 +14,7 @@ use crate::error::Result;
 use crate::graph::value::Value;
 
 /// What one consumer gives to one output: nothing, usually one value, rarely several.
-pub(super) type Gift<V> = SmallVec<[V; 1]>;
+pub(super) type Contribution<V> = SmallVec<[V; 1]>;
 
 /// Gradients by output.
 pub(super) struct Slots<V> {
@@ -28,7 +28,7 @@ struct Slot<V> {
     turn: u32,
     /// Somebody is adding: the sum is in their hands.
     busy: bool,
-    early: BTreeMap<u32, Gift<V>>,
+    early: BTreeMap<u32, Contribution<V>>,
 }
 
 impl<V: Value> Slots<V> {
@@ -54,25 +54,30 @@ impl<V: Value> Slots<V> {
         self.lock(output).sum.take()
     }
 
-    /// Delivers the gift of the consumer of rank `rank`; returns how many consumers' gifts were added by this call.
-    pub(super) fn deliver(&self, output: u32, rank: u32, gift: Gift<V>) -> Result<u32> {
+    /// Delivers the contribution of the consumer of rank `rank`; returns how many consumers' contributions were added by this call.
+    pub(super) fn deliver(
+        &self,
+        output: u32,
+        rank: u32,
+        contribution: Contribution<V>,
+    ) -> Result<u32> {
         let mut slot = self.lock(output);
         if slot.busy || slot.turn != rank {
-            slot.early.insert(rank, gift);
+            slot.early.insert(rank, contribution);
             return Ok(0);
         }
-        let (mut gift, mut added) = (gift, 0);
+        let (mut contribution, mut added) = (contribution, 0);
         loop {
             let before = slot.sum.take();
-            if before.is_none() && gift.len() <= 1 {
+            if before.is_none() && contribution.len() <= 1 {
                 // Nothing to add up: no need to let go of the lock.
-                slot.sum = gift.pop();
-            } else if gift.is_empty() {
+                slot.sum = contribution.pop();
+            } else if contribution.is_empty() {
                 slot.sum = before;
             } else {
                 slot.busy = true;
                 drop(slot);
-                let sum = self.fold(before, gift.drain(..))?;
+                let sum = self.fold(before, contribution.drain(..))?;
                 slot = self.lock(output);
                 slot.sum = sum;
                 slot.busy = false;
@@ -81,15 +86,15 @@ impl<V: Value> Slots<V> {
             added += 1;
             let turn = slot.turn;
             match slot.early.remove(&turn) {
-                Some(next) => gift = next,
+                Some(next) => contribution = next,
                 None => return Ok(added),
             }
         }
     }
 
-    fn fold(&self, sum: Option<V>, gifts: impl Iterator<Item = V>) -> Result<Option<V>> {
+    fn fold(&self, sum: Option<V>, contributions: impl Iterator<Item = V>) -> Result<Option<V>> {
         let mut sum = sum;
-        for v in gifts {
+        for v in contributions {
             sum = Some(match sum {
                 Some(sum) => self.terms.sum(sum, &v)?,
                 None => v,

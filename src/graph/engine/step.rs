@@ -9,7 +9,7 @@ use smallvec::SmallVec;
 
 use super::batch;
 use super::plan::{Plan, RUN, TARGET};
-use super::table::Gifts;
+use super::table::{ByInput, InputGrads};
 use super::watch;
 use crate::error::{Error, Result};
 use crate::graph::arena::{last_seq, set_last_seq};
@@ -104,14 +104,14 @@ impl<V> Default for Outcome<V> {
     }
 }
 
-/// Runs node `k` with its finished gradients; its gifts go to `gifts`.
+/// Runs node `k` with its finished gradients; those of its inputs go to `input_grads`.
 #[inline]
 pub(super) fn run<V: Value>(
     plan: &Plan<'_, V>,
     terms: Terms,
     k: u32,
     grads: &mut Grads<V>,
-    gifts: &mut dyn Gifts<V>,
+    input_grads: &mut dyn InputGrads<V>,
     outcome: &mut Outcome<V>,
 ) -> Result<()> {
     let item = &plan.items[k as usize];
@@ -129,11 +129,14 @@ pub(super) fn run<V: Value>(
         return if terms.capture { Ok(()) } else { commit(node, terms, k, grads, outcome) };
     }
     if need & RUN == 0 {
-        return Ok(());
+        return match extras {
+            Some(extras) if !terms.capture => hooks_alone(node, terms, extras, grads),
+            _ => Ok(()),
+        };
     }
     match extras {
-        None => rule(plan, terms, k, grads, gifts),
-        Some(extras) => hooked_rule(plan, terms, k, extras, grads, gifts),
+        None => rule(plan, terms, k, grads, input_grads),
+        Some(extras) => hooked_rule(plan, terms, k, extras, grads, input_grads),
     }
 }
 
@@ -144,12 +147,12 @@ fn rule<V: Value>(
     terms: Terms,
     k: u32,
     grads: &mut [Option<V>],
-    gifts: &mut dyn Gifts<V>,
+    input_grads: &mut dyn InputGrads<V>,
 ) -> Result<()> {
     if site::watched(terms.mode) {
-        return watch::rule(plan, terms, k, grads, gifts);
+        return watch::rule(plan, terms, k, grads, input_grads);
     }
-    bare_rule(plan, terms, k, grads, gifts)
+    bare_rule(plan, terms, k, grads, input_grads)
 }
 
 /// The rule, its saved values freed behind it unless the pass retains them.
@@ -159,7 +162,7 @@ pub(super) fn bare_rule<V: Value>(
     terms: Terms,
     k: u32,
     grads: &mut [Option<V>],
-    gifts: &mut dyn Gifts<V>,
+    input_grads: &mut dyn InputGrads<V>,
 ) -> Result<()> {
     let item = &plan.items[k as usize];
     let node: &Node<V> = item.node.get();
@@ -169,11 +172,11 @@ pub(super) fn bare_rule<V: Value>(
     };
     let done = match terms.batch {
         Some(rows) if !node.rule().batches() => {
-            batch::by_rows(item.node, terms, (grads, rows), saved.values(), targets, gifts)
+            batch::by_rows(item.node, terms, (grads, rows), saved.values(), targets, input_grads)
         }
         batch => {
             let (node, saved) = (item.node, saved.values());
-            let cx = Context::new(node, grads, saved, targets, gifts, terms.create_graph);
+            let cx = Context::new(node, grads, saved, targets, input_grads, terms.create_graph);
             called(cx.with_batch(batch))
         }
     };
@@ -230,6 +233,25 @@ fn before<V: Value>(
         }
     }
     terms.enter();
+    Ok(())
+}
+
+/// The hooks of a node that a pass ends at and that is no leaf: its rule is not needed, so its inputs get no gradients.
+#[cold]
+fn hooks_alone<V: Value>(
+    node: &Node<V>,
+    terms: Terms,
+    extras: &Extras<V>,
+    grads: &mut Grads<V>,
+) -> Result<()> {
+    before(node, terms, extras, grads)?;
+    let inputs: Vec<Option<V>> = node.edges().iter().map(|_| None).collect();
+    for hook in extras.after_hooks() {
+        terms.enter();
+        if let Some(new) = hook.call(Some(&inputs), grads)? {
+            counted(node, "inputs", new, inputs.len())?;
+        }
+    }
     Ok(())
 }
 
@@ -295,7 +317,7 @@ fn capture<V: Value>(
     }
 }
 
-/// The rule between its node's hooks: its gifts are held back until the hooks have seen them.
+/// The rule between its node's hooks: the gradients it gives are held back until the hooks have seen them.
 #[cold]
 fn hooked_rule<V: Value>(
     plan: &Plan<'_, V>,
@@ -303,49 +325,32 @@ fn hooked_rule<V: Value>(
     k: u32,
     extras: &Extras<V>,
     grads: &mut Grads<V>,
-    gifts: &mut dyn Gifts<V>,
+    input_grads: &mut dyn InputGrads<V>,
 ) -> Result<()> {
     let node = plan.items[k as usize].node.get();
     before(node, terms, extras, grads)?;
     let after = extras.after_hooks();
     if after.is_empty() {
-        return rule(plan, terms, k, grads, gifts);
+        return rule(plan, terms, k, grads, input_grads);
     }
     let outputs = grads.clone();
     let targets = plan.targets_of(k);
-    let mut held = Held { terms, gifts: targets.iter().map(|_| None).collect() };
+    let mut held = ByInput::new(terms, targets.len());
     rule(plan, terms, k, grads, &mut held)?;
     for hook in after {
         terms.enter();
-        if let Some(new) = hook.call(Some(&held.gifts), &outputs)? {
-            held.gifts = counted(node, "inputs", new, held.gifts.len())?;
+        if let Some(new) = hook.call(Some(&held.grads), &outputs)? {
+            held.grads = counted(node, "inputs", new, held.grads.len())?;
         }
     }
-    for (i, gift) in held.gifts.into_iter().enumerate() {
-        if let (Some(v), Some(&target)) = (gift, targets.get(i))
+    for (i, grad) in held.grads.into_iter().enumerate() {
+        if let (Some(v), Some(&target)) = (grad, targets.get(i))
             && target != NOWHERE
         {
-            gifts.give(i, target, v)?;
+            input_grads.give(i, target, v)?;
         }
     }
     Ok(())
-}
-
-/// Gifts by input.
-pub(super) struct Held<V> {
-    pub(super) terms: Terms,
-    pub(super) gifts: Vec<Option<V>>,
-}
-
-impl<V: Value> Gifts<V> for Held<V> {
-    fn give(&mut self, input: usize, _target: u32, v: V) -> Result<()> {
-        let place = &mut self.gifts[input];
-        *place = Some(match place.take() {
-            Some(sum) => self.terms.sum(sum, &v)?,
-            None => v,
-        });
-        Ok(())
-    }
 }
 
 /// A leaf without hooks whose gradient is complete: captured or kept for the commit.

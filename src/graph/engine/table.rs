@@ -1,4 +1,4 @@
-//! The gradients that a serial pass holds at one moment.
+//! Where the gradients that rules give are kept: those of a serial pass by output, those of one node by input.
 //!
 //! Owns the values; outputs are dense numbers, and places are reused as the wave passes, so a long chain stays in
 //! cache. It never decides an order: sums are left folds in the order of the calls.
@@ -9,8 +9,8 @@ use super::step::Terms;
 use crate::error::Result;
 use crate::graph::value::Value;
 
-/// Takes the gradients that a rule gives.
-pub(in crate::graph) trait Gifts<V> {
+/// Takes the gradients of inputs that a rule gives.
+pub(in crate::graph) trait InputGrads<V> {
     /// Adds `v` to the gradient of output `target`; it comes from the rule's input `input`.
     fn give(&mut self, input: usize, target: u32, v: V) -> Result<()>;
 }
@@ -77,9 +77,32 @@ impl<V: Value> Table<V> {
     }
 }
 
-impl<V: Value> Gifts<V> for Table<V> {
+impl<V: Value> InputGrads<V> for Table<V> {
     #[inline]
     fn give(&mut self, _input: usize, target: u32, v: V) -> Result<()> {
         self.add(target, v)
+    }
+}
+
+/// Gradients by input, for those who look at them before they go on.
+pub(super) struct ByInput<V> {
+    terms: Terms,
+    pub(super) grads: Vec<Option<V>>,
+}
+
+impl<V: Value> ByInput<V> {
+    pub(super) fn new(terms: Terms, inputs: usize) -> ByInput<V> {
+        ByInput { terms, grads: (0..inputs).map(|_| None).collect() }
+    }
+}
+
+impl<V: Value> InputGrads<V> for ByInput<V> {
+    fn give(&mut self, input: usize, _target: u32, v: V) -> Result<()> {
+        let place = &mut self.grads[input];
+        *place = Some(match place.take() {
+            Some(sum) => self.terms.sum(sum, &v)?,
+            None => v,
+        });
+        Ok(())
     }
 }

@@ -7,7 +7,7 @@ use std::collections::HashSet;
 
 use super::plan::Plan;
 use super::step::{self, Terms};
-use super::table::Gifts;
+use super::table::InputGrads;
 use crate::error::{Error, Result};
 use crate::graph::mode::{ANOMALY, Mode};
 use crate::graph::node::Node;
@@ -21,17 +21,17 @@ pub(super) fn rule<V: Value>(
     terms: Terms,
     k: u32,
     grads: &mut [Option<V>],
-    gifts: &mut dyn Gifts<V>,
+    input_grads: &mut dyn InputGrads<V>,
 ) -> Result<()> {
     let node: &Node<V> = plan.items[k as usize].node.get();
-    let _lent = site::lend(site::of_backward(node));
+    let _site = site::set_site(site::of_backward(node));
     if !terms.checks() {
-        return step::bare_rule(plan, terms, k, grads, gifts);
+        return step::bare_rule(plan, terms, k, grads, input_grads);
     }
     for grad in grads.iter().flatten() {
         arriving(node, grad)?;
     }
-    step::bare_rule(plan, terms, k, grads, &mut Checked { node, gifts })
+    step::bare_rule(plan, terms, k, grads, &mut Checked { node, input_grads })
 }
 
 /// Refuses a gradient that holds NaN though no rule gave one that does.
@@ -49,18 +49,18 @@ pub(super) fn arriving<V: Value>(node: &Node<V>, grad: &V) -> Result<()> {
     Err(explained(node, Error::State { op: "backward".into(), what, remedy }.into()))
 }
 
-/// Passes gifts on unless they hold NaN.
+/// Passes gradients on unless they hold NaN.
 struct Checked<'a, V: Value> {
     node: &'a Node<V>,
-    gifts: &'a mut dyn Gifts<V>,
+    input_grads: &'a mut dyn InputGrads<V>,
 }
 
-impl<V: Value> Gifts<V> for Checked<'_, V> {
+impl<V: Value> InputGrads<V> for Checked<'_, V> {
     fn give(&mut self, input: usize, target: u32, v: V) -> Result<()> {
         if v.holds_nan() {
             return Err(made_nan(self.node, input));
         }
-        self.gifts.give(input, target, v)
+        self.input_grads.give(input, target, v)
     }
 }
 

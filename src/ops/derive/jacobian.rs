@@ -5,14 +5,14 @@
 
 use crate::array::{Layout, ShapeVec};
 use crate::error::Result;
-use crate::graph::{Host, ModeGuard, Pass, Targets};
+use crate::graph::{Host, ModeGuard, Pass, Targets, detach_if_long, estimate};
 use crate::kernels;
 use crate::ops::core::layout::reshape_dims;
 use crate::ops::core::view::slice_axis;
 use crate::ops::derive::backward::{GradOptions, Point, settle_unused};
 use crate::ops::function::Spec;
 use crate::ops::shape::join::join;
-use crate::tensor::Tensor;
+use crate::tensor::{Edge, Tensor};
 use crate::threads;
 
 /// Elements of a batch of the widest end: the gradients of one node stay in the second-level cache.
@@ -22,12 +22,11 @@ const ROWS: usize = 16;
 /// What a pass takes at most, in nanoseconds as the nodes estimate them: this bounds what wide nodes between hold.
 const PASS_NS: f32 = 4e7;
 
-/// How many rows one pass computes.
-fn rows_at_once(outputs: &[Point], inputs: &[Point]) -> usize {
+/// How many rows one pass computes, each of which takes so many nanoseconds.
+fn rows_at_once(outputs: &[Point], inputs: &[Point], cost: f32) -> usize {
     let sizes = inputs.iter().chain(outputs).map(|point| point.spec.dims.iter().product());
     let widest: usize = sizes.max().unwrap_or(1);
     let rows = (ELEMENTS / widest.max(1)).max(ROWS);
-    let cost: f32 = outputs.iter().map(|output| output.edge.node().total_cost()).sum();
     rows.min((PASS_NS / cost.max(1.0)) as usize)
 }
 
@@ -87,39 +86,65 @@ fn rows(
     lead: &[usize],
     options: &GradOptions,
     host: &dyn Host,
-    seeds: impl Fn(usize, usize, bool) -> Result<Vec<Tensor>>,
+    seeds: impl Fn(usize, usize, bool) -> Result<Vec<Tensor>> + Send,
 ) -> Result<Vec<Option<Tensor>>> {
-    let create_graph = options.create_graph;
-    let retain_graph = options.retain_graph.unwrap_or(create_graph);
-    let size = lead.iter().product();
-    let most = rows_at_once(outputs, inputs);
-    let mut blocks: Vec<Block> = inputs.iter().map(|x| Block::new(lead, x, create_graph)).collect();
-    let (mut start, mut batches) = (0, size > 1);
-    while start < size {
-        let rows = if batches { most.clamp(1, size - start) } else { 1 };
-        let edges = outputs.iter().map(|output| output.edge.clone());
-        let pass = Pass {
-            roots: edges.zip(seeds(start, rows, batches)?).collect(),
-            targets: Targets::Capture(inputs.iter().map(|point| point.edge.clone()).collect()),
-            retain_graph: retain_graph || start + rows < size,
-            create_graph,
-            host,
-            threads: threads::num_lanes(),
-        };
-        let found = if batches { pass.run_batch(rows)? } else { Some(pass.run()?) };
-        let Some(found) = found else {
-            batches = false;
-            continue;
-        };
-        for (block, part) in blocks.iter_mut().zip(found) {
-            if let Some(part) = part {
-                block.add(part, start, rows)?;
+    let edges = |points: &[Point]| points.iter().map(|point| point.edge.clone()).collect();
+    let (roots, targets): (Vec<Edge>, Vec<Edge>) = (edges(outputs), edges(inputs));
+    let cost = estimate(&roots, &targets);
+    let most = rows_at_once(outputs, inputs, cost);
+    let size: usize = lead.iter().product();
+    let passes = Passes { roots, targets, lead, options, most };
+    detach_if_long(host, cost * size as f32, || passes.run(inputs, host, seeds))
+}
+
+/// The passes that compute all rows.
+struct Passes<'a> {
+    roots: Vec<Edge>,
+    targets: Vec<Edge>,
+    lead: &'a [usize],
+    options: &'a GradOptions,
+    /// How many rows one pass computes at most.
+    most: usize,
+}
+
+impl Passes<'_> {
+    fn run(
+        &self,
+        inputs: &[Point],
+        host: &dyn Host,
+        seeds: impl Fn(usize, usize, bool) -> Result<Vec<Tensor>>,
+    ) -> Result<Vec<Option<Tensor>>> {
+        let (lead, create_graph) = (self.lead, self.options.create_graph);
+        let retain_graph = self.options.retain_graph.unwrap_or(create_graph);
+        let size = lead.iter().product();
+        let mut blocks: Vec<Block> =
+            inputs.iter().map(|x| Block::new(lead, x, create_graph)).collect();
+        let (mut start, mut batches) = (0, size > 1);
+        while start < size {
+            let rows = if batches { self.most.clamp(1, size - start) } else { 1 };
+            let pass = Pass {
+                roots: self.roots.iter().cloned().zip(seeds(start, rows, batches)?).collect(),
+                targets: Targets::Capture(self.targets.clone()),
+                retain_graph: retain_graph || start + rows < size,
+                create_graph,
+                host,
+                threads: threads::num_lanes(),
+            };
+            let found = if batches { pass.run_batch(rows)? } else { Some(pass.run()?) };
+            let Some(found) = found else {
+                batches = false;
+                continue;
+            };
+            for (block, part) in blocks.iter_mut().zip(found) {
+                if let Some(part) = part {
+                    block.add(part, start, rows)?;
+                }
             }
+            start += rows;
         }
-        start += rows;
+        let _mode = ModeGuard::grad(create_graph);
+        blocks.into_iter().map(Block::whole).collect()
     }
-    let _mode = ModeGuard::grad(create_graph);
-    blocks.into_iter().map(Block::whole).collect()
 }
 
 /// The gradients that pick the elements from `start` on, one in each row.

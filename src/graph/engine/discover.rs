@@ -1,0 +1,254 @@
+//! Discovery: which nodes a pass or a search reaches from its roots.
+//!
+//! Owns the dense index of the nodes met, by stamps or by a map, and the plan while it grows. Runs no rule and no
+//! foreign code. With targets it stops above the oldest: nothing older can lead to one.
+//! Invariant: each node joins the plan once, and a count of its own keeps no node alive longer than the roots do.
+
+use std::cell::Cell;
+use std::collections::HashMap;
+
+use super::plan::{Item, Plan, TARGET};
+use crate::error::{Error, Result};
+use crate::graph::arena::{Edge, NodeBorrow, NodeRef, Stamps};
+use crate::graph::context::NOWHERE;
+use crate::graph::node::{Flags, Node};
+use crate::graph::value::Value;
+
+thread_local! {
+    static DISCOVERED: Cell<u64> = const { Cell::new(0) };
+}
+
+/// How many nodes the passes and searches of this thread have looked at so far: what they cost beside the rules.
+pub fn discovered() -> u64 {
+    DISCOVERED.get()
+}
+
+/// How nodes find their dense index.
+enum Index {
+    Stamps(Stamps<'static>),
+    Map(HashMap<usize, u32>),
+}
+
+impl Index {
+    fn new<V: Value>() -> Index {
+        match V::arena().stamps() {
+            Some(stamps) => Index::Stamps(stamps),
+            None => Index::Map(HashMap::new()),
+        }
+    }
+
+    #[inline]
+    fn get<V: Value>(&self, node: NodeBorrow<'_, V>) -> Option<u32> {
+        match self {
+            Index::Stamps(stamps) => stamps.index(node.stamp()),
+            Index::Map(map) => map.get(&node.address()).copied(),
+        }
+    }
+
+    #[inline]
+    fn set<V: Value>(&mut self, node: NodeBorrow<'_, V>, k: u32) {
+        match self {
+            // Past the last index stamps would alias; discovery refuses such a graph when it ends.
+            Index::Stamps(stamps) => node.set_stamp(stamps.stamp(k & (Stamps::MAX as u32 - 1))),
+            Index::Map(map) => drop(map.insert(node.address(), k)),
+        }
+    }
+}
+
+/// The sequence number of the oldest of these targets: nodes with a smaller one lead to none of them.
+fn oldest<V: Value>(targets: &[Edge<V>]) -> u64 {
+    targets.iter().map(|target| target.node().seq()).min().unwrap_or(u64::MAX)
+}
+
+/// Builds a plan.
+pub(super) struct Finder<'g, V: Value> {
+    plan: Plan<'g, V>,
+    index: Index,
+    outputs: usize,
+    last_seq: u64,
+    sorted: bool,
+    /// Leaves whose hooks run during the walk.
+    hooked: Vec<u32>,
+    /// Nodes with a smaller sequence number are left out.
+    floor: u64,
+    /// How many nodes have had their edges read.
+    done: usize,
+}
+
+impl<'g, V: Value> Finder<'g, V> {
+    /// Begins at `roots`, toward `targets` only if there are any.
+    pub(super) fn new(roots: &'g [Edge<V>], targets: Option<&[Edge<V>]>) -> Finder<'g, V> {
+        let mut finder = Finder {
+            plan: Plan::new(),
+            index: Index::new::<V>(),
+            outputs: 0,
+            last_seq: u64::MAX,
+            sorted: true,
+            hooked: Vec::new(),
+            floor: targets.map_or(0, oldest),
+            done: 0,
+        };
+        for root in roots {
+            let output = finder.output(root);
+            finder.plan.roots.push(output);
+        }
+        finder
+    }
+
+    /// The estimated nanoseconds of the nodes met so far.
+    pub(super) fn cost(&self) -> f32 {
+        self.plan.cost
+    }
+
+    /// Goes on, breadth-first over a worklist (the list of items itself), until everything is found or what was found
+    /// costs as much as `limit`; true if it costs less.
+    pub(super) fn discover(&mut self, limit: Option<f32>) -> bool {
+        let below = |cost: f32| limit.is_none_or(|limit| cost < limit);
+        while below(self.plan.cost) && self.done < self.plan.items.len() {
+            let item = &mut self.plan.items[self.done];
+            item.edges = self.plan.targets.len() as u32;
+            let node: &'g Node<V> = item.node.get();
+            for edge in node.edges() {
+                let target = match edge {
+                    Some(edge) if edge.node().seq() >= self.floor => self.output(edge),
+                    _ => NOWHERE,
+                };
+                self.plan.targets.push(target);
+            }
+            self.done += 1;
+        }
+        below(self.plan.cost)
+    }
+
+    /// The plan of everything that was found, or of what leads to `targets`.
+    pub(super) fn finish(mut self, targets: Option<&[Edge<V>]>) -> Result<Plan<'g, V>> {
+        self.discover(None);
+        DISCOVERED.set(DISCOVERED.get() + self.done as u64);
+        let most = self.plan.targets.len().max(self.outputs).max(self.plan.items.len());
+        if most >= Stamps::MAX {
+            let what = format!("the graph has {most} edges, more than the engine can number");
+            return Err(Error::Internal { op: "backward".into(), what }.into());
+        }
+        self.plan.outputs = self.outputs as u32;
+        if !self.sorted || !self.hooked.is_empty() {
+            self.sort();
+        }
+        if let Some(targets) = targets {
+            self.mark(targets);
+            self.plan.prune();
+        }
+        Ok(self.plan)
+    }
+
+    /// The dense number of the output that `edge` points to; its node joins the plan on first sight.
+    #[inline]
+    fn output(&mut self, edge: &'g Edge<V>) -> u32 {
+        let node = edge.node().borrow();
+        let k = match self.index.get(node) {
+            Some(k) => k,
+            None => self.add(node),
+        };
+        self.plan.items[k as usize].output + edge.output()
+    }
+
+    fn add(&mut self, node: NodeBorrow<'g, V>) -> u32 {
+        let k = self.plan.items.len() as u32;
+        self.index.set(node, k);
+        self.plan.items.push(Item { node, output: self.outputs as u32, edges: 0 });
+        let node = node.get();
+        self.outputs += node.outputs() as usize;
+        self.plan.cost += node.cost();
+        let leaf = node.flags().has(Flags::ACCUMULATOR);
+        if leaf && node.extras().is_none() && !node.commits_at_once() {
+            self.plan.leaves.push(k);
+            return k;
+        }
+        self.plan.order.push(k);
+        if leaf {
+            self.hooked.push(k);
+        } else {
+            self.sorted &= node.seq() <= self.last_seq;
+            self.last_seq = node.seq();
+        }
+        k
+    }
+
+    fn sort(&mut self) {
+        let due = self.due();
+        let items = &self.plan.items;
+        let key = |&k: &u32| match due.get(items[k as usize].output as usize) {
+            Some(&seq) if items[k as usize].node.flags().has(Flags::ACCUMULATOR) => (!seq, true, k),
+            _ => (!items[k as usize].node.seq(), false, k),
+        };
+        let mut keyed: Vec<(u64, bool, u32)> = self.plan.order.iter().map(key).collect();
+        keyed.sort_unstable();
+        self.plan.order.clear();
+        self.plan.order.extend(keyed.iter().map(|(_, _, k)| *k));
+    }
+
+    /// Per output, the sequence number of the consumer that runs last: a leaf with hooks runs right after it, however
+    /// old the leaf itself is. Empty if no leaf has hooks.
+    fn due(&self) -> Vec<u64> {
+        if self.hooked.is_empty() {
+            return Vec::new();
+        }
+        let mut due = vec![u64::MAX; self.outputs];
+        for (k, item) in self.plan.items.iter().enumerate() {
+            for &target in self.plan.targets_of(k as u32).iter().filter(|t| **t != NOWHERE) {
+                let last = &mut due[target as usize];
+                *last = item.node.seq().min(*last);
+            }
+        }
+        due
+    }
+
+    /// Notes the targets that were reached.
+    fn mark(&mut self, targets: &[Edge<V>]) {
+        self.plan.needs.resize(self.plan.items.len(), 0);
+        for (position, edge) in targets.iter().enumerate() {
+            if let Some(k) = self.index.get(edge.node().borrow()) {
+                self.plan.needs[k as usize] |= TARGET;
+                let output = self.plan.items[k as usize].output + edge.output();
+                self.plan.captures.push((output, position as u32));
+            }
+        }
+        self.plan.captures.sort_unstable();
+    }
+}
+
+/// The estimated nanoseconds of one pass from `roots` toward `targets`.
+pub fn estimate<V: Value>(roots: &[Edge<V>], targets: &[Edge<V>]) -> f32 {
+    let mut finder = Finder::new(roots, Some(targets));
+    finder.discover(None);
+    DISCOVERED.set(DISCOVERED.get() + finder.done as u64);
+    finder.cost()
+}
+
+/// Whether some node that `roots` lead to, themselves included, is `wanted`. Nothing older than all of `ends` is looked
+/// at, because it leads to none of them: meeting such a node ends the search if `older` does, else it is passed over.
+pub fn search<V: Value>(
+    roots: &[Edge<V>],
+    ends: &[Edge<V>],
+    older: bool,
+    mut wanted: impl FnMut(&NodeRef<V>) -> bool,
+) -> bool {
+    let (floor, mut index) = (oldest(ends), Index::new::<V>());
+    let mut pending: Vec<&NodeRef<V>> = roots.iter().map(Edge::node).collect();
+    let (mut met, mut found) = (0, false);
+    while !found && let Some(node) = pending.pop() {
+        if index.get(node.borrow()).is_some() {
+            continue;
+        }
+        index.set(node.borrow(), 0);
+        met += 1;
+        if node.seq() < floor {
+            found = older;
+        } else if wanted(node) {
+            found = true;
+        } else {
+            pending.extend(node.edges().iter().flatten().map(Edge::node));
+        }
+    }
+    DISCOVERED.set(DISCOVERED.get() + met);
+    found
+}
