@@ -1,4 +1,4 @@
-"""What structured operations keep: an operand only for a derivative that reads it and that somebody wants.
+"""What structured operations keep: an operand only for a derivative that reads it and is wanted.
 
 Owns: the bytes held by the results of operations, for every choice of operands that require grad.
 Element-wise operations, whose saves follow from their formulas, have this in `test_memory.py`.
@@ -45,9 +45,7 @@ ROWS: dict[str, Row] = {
     "conv1d": row(F.conv1d, (2, 3, 40), (4, 3, 5), reads=CROSS),
     "conv2d": row(F.conv2d, (2, 3, 12, 12), (4, 3, 3, 3), reads=CROSS),
     "conv_transpose2d": row(F.conv_transpose2d, (2, 3, 12, 12), (3, 4, 3, 3), reads=CROSS),
-    "solve": row(
-        fg.linalg.solve, (20, 20), (20, 30), reads=((0,), (0,)), result=(True, False)
-    ),
+    "solve": row(fg.linalg.solve, (20, 20), (20, 30), reads=((0,), (0,)), result=(True, False)),
     "solve_triangular": row(
         lambda a, b: fg.linalg.solve_triangular(a, b, lower=True),
         (20, 20),

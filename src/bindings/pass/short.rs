@@ -172,7 +172,7 @@ pub(crate) fn _short_gradient<'py>(
         (true, Kind::Float) => Some(item(py, out)?),
         (true, Kind::Array) => Some(numpy::scalar(py, out)?),
         (true, Kind::Tensor) if attached => Some(result.clone()),
-        (true, Kind::Tensor) => Some(wrap(py, out.apart())?),
+        (true, Kind::Tensor) => Some(wrap(py, out.detached())?),
     };
     let slope = match kind {
         Kind::Float => item(py, &slope)?,
