@@ -29,7 +29,7 @@ static FAMILIES: &[&[OpDecl]] = &[
     fold::reduce::DECLS,
     shape::reshape::DECLS,
     shape::join::DECLS,
-    index::index::DECLS,
+    index::getitem::DECLS,
     index::select::DECLS,
     product::matmul::DECLS,
     product::products::DECLS,

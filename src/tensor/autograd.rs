@@ -153,7 +153,7 @@ impl Tensor {
     }
 
     /// This restored value as one that users may take views of and change.
-    pub(crate) fn as_detached(self) -> Tensor {
+    pub(crate) fn into_detached(self) -> Tensor {
         if self.meta().is_some() { self } else { self.marked(Marks::DETACHED) }
     }
 

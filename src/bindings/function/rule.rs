@@ -92,8 +92,8 @@ impl Trampoline {
                         cut.get_or_insert_with(|| intermediate(self.name.to_string().into(), cx));
                     Some(cx.saved(i)?.detach().attach(edge.clone()))
                 }
-                SavedKind::Intermediate => Some(cx.saved(i)?.as_detached()),
-                SavedKind::Tensor => Some(cx.saved_with_edge(i)?.as_detached()),
+                SavedKind::Intermediate => Some(cx.saved(i)?.into_detached()),
+                SavedKind::Tensor => Some(cx.saved_with_edge(i)?.into_detached()),
             });
         }
         Ok(restored)

@@ -17,7 +17,7 @@ use crate::ops::core::declare::{Axes, IndexItem, Operand};
 use crate::ops::core::elementwise::{binary, binary_scalar};
 use crate::ops::elementwise::compare;
 use crate::ops::fold::reduce;
-use crate::ops::index::index;
+use crate::ops::index::getitem;
 use crate::tensor::Tensor;
 
 #[pymethods]
@@ -32,12 +32,12 @@ impl PyTensor {
         let view = |item| wrap_of(slf, item);
         if key.is_exact_instance_of::<PyInt>() {
             let item = IndexItem::Int(convert::integer(key)?);
-            return call.run(1, || index::index(tensor, &[item]), view);
+            return call.run(1, || getitem::index(tensor, &[item]), view);
         }
         let items = convert::index_of(key)?;
         let copies = items.iter().any(|item| matches!(item, IndexItem::Array(_)));
         let work = if copies { tensor.size() } else { 1 };
-        call.run(work, || index::index(tensor, &items), view)
+        call.run(work, || getitem::index(tensor, &items), view)
     }
 
     fn __setitem__(
@@ -113,7 +113,7 @@ impl TensorIterator {
             return Ok(None);
         }
         let call = Call::new(py, "index", Inputs::Element(source.as_any(), i));
-        let element = || index::index(tensor, &[IndexItem::Int(i as i64)]);
+        let element = || getitem::index(tensor, &[IndexItem::Int(i as i64)]);
         call.run(1, element, |item| wrap_of(source, item)).map(Some)
     }
 

@@ -4,7 +4,7 @@
 //! Invariant: positions are resolved once into `core::places`, which serves forward and backward.
 
 pub mod gather;
-pub mod index;
+pub mod getitem;
 pub mod membership;
 pub mod nonzero;
 pub mod select;

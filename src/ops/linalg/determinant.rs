@@ -15,7 +15,7 @@ use crate::kernels;
 use crate::ops::core::declare::IndexItem;
 use crate::ops::core::layout::astype;
 use crate::ops::core::structured::{Record, Save, finish};
-use crate::ops::index::index::index;
+use crate::ops::index::getitem::index;
 use crate::tensor::Tensor;
 
 /// The largest singular matrix whose minors are differentiated one by one.
