@@ -28,6 +28,8 @@ def entry(case: Case) -> Any:
     spaces = row["namespaces"]
     if not spaces or "" in spaces:
         return getattr(fg._core, row["name"])
+    if spaces == ["Tensor"]:
+        return getattr(fg.Tensor, row["name"])
     return fg._core._namespaces[spaces[0]][row["name"]]
 
 
