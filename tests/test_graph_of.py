@@ -111,7 +111,7 @@ def test_to_string() -> None:
     assert repr(graph) == "<Graph of 2 operations>"
     assert "sum_fiber" in repr(graph.ops[0])
     assert repr(graph.ops[0].outputs[0]) == "<Value %1 y (2,) float64>"
-    assert "%3 () float64 = sum(%2)" in str(Graph.of(z.sum()))
+    assert "%3 () float64 = sum(%2; axis=None" in str(Graph.of(z.sum()))
 
 
 def test_to_mermaid_escapes_and_draws_everything_once() -> None:

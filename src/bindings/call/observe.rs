@@ -9,6 +9,7 @@ use pyo3::prelude::*;
 use pyo3::types::{PyDict, PyString, PyTuple};
 
 use crate::bindings::call::door::Keyword;
+use crate::bindings::call::show::value_of;
 use crate::graph::{FORWARD, Mode, ModeGuard, TRACING};
 use crate::ops::core::declare::OpDecl;
 
@@ -92,7 +93,22 @@ pub(crate) fn by_name<'py>(
     for (name, ob) in keywords.iter().filter(|(name, _)| !asked(decl, name)) {
         named.set_item(name, ob)?;
     }
+    if decl.facts.named {
+        defaults(decl, &named)?;
+    }
     Ok(named)
+}
+
+/// Adds what was left out: the attributes of a functor are listed in full.
+fn defaults(decl: &OpDecl, named: &Bound<'_, PyDict>) -> PyResult<()> {
+    for param in decl.params {
+        if let Some(default) = param.default
+            && !named.contains(param.name)?
+        {
+            named.set_item(param.name, value_of(named.py(), &default())?)?;
+        }
+    }
+    Ok(())
 }
 
 /// Whether a keyword says where the result goes or what it is called.
