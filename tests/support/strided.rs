@@ -120,7 +120,7 @@ pub fn written<T: Element>(
     blank: T,
     kernel: impl FnOnce(ViewMut),
 ) -> ArrayD<T> {
-    let mut out = Strided::new(dims, order, || blank.clone());
+    let mut out = Strided::new(dims, order, || blank);
     let mut view = out.view_mut();
     let (dims, strides) = (view.shape().to_vec(), view.strides().to_vec());
     kernel(write(&mut view, &dims, &strides));
