@@ -57,7 +57,9 @@ fn reduced(a: &Tensor) -> Result<(Tensor, Tensor)> {
     let k = rows(a).min(columns(a));
     let q = Tensor::empty(&with_last(a, &[rows(a), k]), a.dtype())?;
     let r = Tensor::empty(&with_last(a, &[k, columns(a)]), a.dtype())?;
-    kernels::linalg::qr(a.view_of(), q.view_mut(), r.view_mut());
+    if a.size() > 0 {
+        kernels::linalg::qr(a.view_of(), q.view_mut(), r.view_mut());
+    }
     let mut outs = finish_many(vec![q, r], &[a], |_| RecordMany {
         name: "qr",
         cost: cost(a, 4.0),
