@@ -28,5 +28,6 @@ pub use dtype::{DType, Element};
 pub use error::{Error, Result};
 pub use ops::core::declare::{Axes, IndexItem, Ints, Operand, Scalar};
 pub use ops::derive::backward::{self as autograd, gradients as grad, no_grad};
+pub use ops::derive::checkpoint::checkpoint;
 pub use ops::function::{Function, FunctionContext};
 pub use tensor::Tensor;

@@ -316,7 +316,7 @@ INSIDE: dict[str, Row] = {
     "closure changed": (
         lambda: fg.grad(changing(fg.tensor(X)))(X),
         RuntimeError,
-        'a value saved by "multiply" was changed in place by "setitem"',
+        'a value saved by "multiply" was changed in place by "add"',
     ),
     "truth of many": (
         lambda: fg.grad(lambda x: x if x > 0 else -x)(X),

@@ -133,6 +133,7 @@ def call(spelling: Spelling, ours: Operation, args: Any, kwargs: dict[str, Any])
     if asked is not None and where is True and np.dtype(asked).kind in "iu":
         stepwise = table.in_integers(spelling.function)
         if stepwise is not None:
+            given.pop("dtype", None)
             result = stepwise(np.dtype(asked), **given)
             return result if out is None else write(name, out, result)
     if initial is not None and spelling.fold is None:

@@ -265,7 +265,7 @@ impl<F: Fn(&[Tensor]) -> Result<Tensor> + Send + Sync> Repeat for Plain<F> {
 /// Computes `function(inputs)` without keeping what it saves; its backward computes it again.
 ///
 /// ```
-/// use ferrograd::{Tensor, ops::checkpoint::checkpoint};
+/// use ferrograd::{Tensor, checkpoint};
 /// let x = Tensor::from(vec![0.5, 1.0]).with_grad();
 /// let y = checkpoint(|x| x[0].exp()?.sin(), &[&x]).unwrap();
 /// y.sum_all().unwrap().backward().unwrap();
