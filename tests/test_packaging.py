@@ -147,10 +147,16 @@ def re_exports(node: ast.stmt) -> bool:
             return True
         case ast.Expr(value=ast.Constant()):  # the docstring
             return True
-        case ast.Assign(value=ast.Attribute() | ast.Name() | ast.List() | ast.Dict() | ast.Tuple()):
+        case ast.Assign(
+            value=ast.Attribute() | ast.Name() | ast.List() | ast.Dict() | ast.Tuple() | ast.Set()
+        ):
             return True
-        case ast.If(test=ast.Name(id="TYPE_CHECKING"), body=body, orelse=[]):
-            return all(re_exports(inner) for inner in body)
+        case ast.If(test=test, body=body, orelse=[]):
+            # What only type checkers see, and what only they do not: `if not TYPE_CHECKING`.
+            which = ast.unparse(test).removeprefix("not ").removeprefix("_typing.")
+            return which == "TYPE_CHECKING" and all(re_exports(inner) for inner in body)
+        case ast.Assign(targets=[ast.Name(id="__getattr__" | "__dir__")], value=ast.Call()):
+            return True
         case ast.FunctionDef(name="__getattr__" | "__dir__"):
             return True
     return False

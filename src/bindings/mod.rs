@@ -5,6 +5,7 @@ mod exchange;
 mod function;
 mod graph;
 mod module;
+mod object;
 mod package;
 mod pass;
 mod tensor;

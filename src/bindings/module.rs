@@ -8,9 +8,9 @@ use pyo3::types::{PyList, PyType};
 
 use crate::bindings::call::{entry, observe};
 use crate::bindings::exchange::{dlpack, numpy};
-use crate::bindings::graph::{collect, edge, group, hooks, introspect, node, packing, saved, site};
+use crate::bindings::graph::{collect, edge, group, hooks, introspect, packing, saved, site};
 use crate::bindings::pass::{backward, modes, search, short};
-use crate::bindings::{errors, function, tensor};
+use crate::bindings::{errors, function, object, tensor};
 
 /// Functions whose public place is not the package itself: `fg.grad` is another function, and the
 /// package's own `_like` functions take more arguments.
@@ -31,9 +31,9 @@ fn core(m: &Bound<'_, PyModule>) -> PyResult<()> {
     let py = m.py();
     site::register();
     m.add("__version__", env!("CARGO_PKG_VERSION"))?;
-    m.add_class::<tensor::PyTensor>()?;
+    m.add_class::<object::PyTensor>()?;
     m.add_class::<tensor::TensorIterator>()?;
-    m.add_class::<node::PyNode>()?;
+    m.add_class::<object::node::PyNode>()?;
     m.add_class::<saved::SavedHandle>()?;
     m.add_class::<introspect::WeakNode>()?;
     m.add_class::<numpy::Memory>()?;
@@ -43,7 +43,7 @@ fn core(m: &Bound<'_, PyModule>) -> PyResult<()> {
     m.add_class::<function::CustomFunction>()?;
     function::mark(&m.py().get_type::<function::CustomFunction>())?;
     m.add_class::<function::FunctionContext>()?;
-    entry::register(m, &py.get_type::<tensor::PyTensor>())?;
+    entry::register(m, &py.get_type::<object::PyTensor>())?;
     functions(m)?;
     for (name, class) in errors::types(py)? {
         m.add(*name, class.bind(py))?;
@@ -120,7 +120,7 @@ fn publish(m: &Bound<'_, PyModule>) -> PyResult<()> {
     let hidden = |value: &Bound<'_, PyAny>, name: &str| {
         let class = value
             .cast::<PyType>()
-            .is_ok_and(|class| !class.is(m.py().get_type::<tensor::PyTensor>()));
+            .is_ok_and(|class| !class.is(m.py().get_type::<object::PyTensor>()));
         name.starts_with('_') || class || ELSEWHERE.contains(&name)
     };
     let public = PyList::empty(m.py());

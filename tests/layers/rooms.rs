@@ -1,6 +1,6 @@
 //! Holds the folders inside a layer, the rooms, to one direction: a room names rooms before it in its list.
 //!
-//! Owns: the order of the rooms of `ops` and of the Python package, and the tests that compare imports with it.
+//! Owns: the order of the rooms of `ops`, of the bindings and of the Python package, and the tests that compare imports with it.
 //! Never runs Python: imports are read as text, docstrings and type-checking blocks left out.
 //! Invariant: an exception names the file and the room, and stands here with its reason.
 
@@ -29,8 +29,14 @@ const OPS: &[&str] = &[
     "registry",
 ];
 
-/// What a file of `src/ops` may name all the same: (file, room, why).
-const OPS_ALSO: &[(&str, &str, &str)] = &[(
+/// The rooms of `src/bindings`.
+const BINDINGS: &[&str] = &[
+    "package", "errors", "object", "exchange", "call", "function", "graph", "pass", "tensor",
+    "module",
+];
+
+/// What a file of Rust may name all the same: (file, room, why).
+const RUST_ALSO: &[(&str, &str, &str)] = &[(
     "src/ops/core/sym.rs",
     "elementwise",
     "the symbolic reading of a derivative calls the operation of each letter of its alphabet",
@@ -84,29 +90,40 @@ fn room_of(path: &Path, base: &str) -> Option<String> {
     Some(if matches!(name.as_str(), "mod" | "__init__") { String::new() } else { name })
 }
 
-#[test]
-fn rooms_of_operations_point_one_way() {
+/// What in a layer's rooms names a room above its own.
+fn upward(layer: &str, order: &[&str]) -> Vec<String> {
+    let (base, prefix) = (format!("src/{layer}"), format!("{layer}::"));
     let mut problems = Vec::new();
     for source in sources() {
-        let Some(room) = room_of(&source.path, "src/ops").filter(|room| !room.is_empty()) else {
+        let Some(room) = room_of(&source.path, &base).filter(|room| !room.is_empty()) else {
             continue;
         };
         let place = source.path.display().to_string();
-        let Some(own) = rank(OPS, &room) else {
+        let Some(own) = rank(order, &room) else {
             problems.push(format!("{place}: `{room}` is not in the order of rooms"));
             continue;
         };
         for (line, path) in paths(&source) {
-            let Some(target) = path.strip_prefix("ops::").and_then(|p| p.split("::").next()) else {
+            let Some(target) = path.strip_prefix(&prefix).and_then(|p| p.split("::").next()) else {
                 continue;
             };
-            let allowed = OPS_ALSO.iter().any(|(file, to, _)| *file == place && *to == target);
-            if rank(OPS, target).is_some_and(|rank| rank > own) && !allowed {
+            let allowed = RUST_ALSO.iter().any(|(file, to, _)| *file == place && *to == target);
+            if rank(order, target).is_some_and(|rank| rank > own) && !allowed {
                 problems.push(format!("{place}:{line}: `{room}` stands below `{target}`"));
             }
         }
     }
-    report("a room of operations names one above it", problems);
+    problems
+}
+
+#[test]
+fn rooms_of_operations_point_one_way() {
+    report("a room of operations names one above it", upward("ops", OPS));
+}
+
+#[test]
+fn rooms_of_the_bindings_point_one_way() {
+    report("a room of the bindings names one above it", upward("bindings", BINDINGS));
 }
 
 /// The text with the content of triple-quoted strings blanked; lines stay.

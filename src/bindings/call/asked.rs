@@ -9,7 +9,7 @@ use pyo3::types::{PyList, PyString, PyTuple};
 use crate::bindings::errors::type_name;
 use crate::bindings::errors::{bad_type, python, to_python};
 use crate::bindings::exchange::numpy;
-use crate::bindings::tensor::{PyTensor, remember};
+use crate::bindings::object::{PyTensor, remember};
 use crate::error::{Dims, Error};
 use crate::ops::change::inplace::{admit_dtype, copy_};
 use crate::ops::core::declare::{OpDecl, Returns};

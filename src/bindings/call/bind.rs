@@ -13,7 +13,7 @@ use crate::bindings::call::convert;
 use crate::bindings::call::sequence::{self, MOST_AXES, MOST_ITEMS};
 use crate::bindings::errors::{bad_type, python, type_name};
 use crate::bindings::exchange::numpy;
-use crate::bindings::tensor::PyTensor;
+use crate::bindings::object::PyTensor;
 use crate::dtype::DType;
 use crate::ops::core::declare::{Arg, Kind, OpDecl, Operand, Param, Scalar};
 use crate::ops::core::layout::astype;

@@ -16,7 +16,7 @@ use crate::bindings::call::sequence::{
 use crate::bindings::errors::{bad_type, to_python, type_name};
 use crate::bindings::exchange::foreign::{self, Door};
 use crate::bindings::exchange::numpy;
-use crate::bindings::tensor::PyTensor;
+use crate::bindings::object::PyTensor;
 use crate::dtype::DType;
 use crate::error::Error;
 use crate::ops::core::declare::{IndexItem, Ints, Nested, Operand, Scalar};

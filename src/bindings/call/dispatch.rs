@@ -13,7 +13,7 @@ use smallvec::SmallVec;
 use crate::bindings::call::attributes;
 use crate::bindings::call::bind::{Args, bind};
 use crate::bindings::call::door::{Call, Inputs, Keyword};
-use crate::bindings::tensor::{PyTensor, wrap, wrap_of};
+use crate::bindings::object::{PyTensor, wrap, wrap_of};
 use crate::error::Error;
 use crate::ops::change::inplace;
 use crate::ops::core::declare::{Arg, OpDecl, Output};

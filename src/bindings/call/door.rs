@@ -10,7 +10,7 @@ use pyo3::prelude::*;
 use pyo3::types::{PyString, PyTuple};
 
 use crate::bindings::call::observe;
-use crate::bindings::tensor::{PyTensor, wrap};
+use crate::bindings::object::{PyTensor, wrap};
 use crate::error::Result;
 use crate::graph::{Mode, TRACING};
 use crate::ops::core::declare::OpDecl;

@@ -16,7 +16,7 @@ use crate::bindings::call::dispatch::{self, Keywords, Positional};
 use crate::bindings::call::door::{self, Keyword};
 use crate::bindings::call::{attributes, show::default_text};
 use crate::bindings::errors::{bad_type, to_python};
-use crate::bindings::tensor::{PyTensor, wrap};
+use crate::bindings::object::{PyTensor, wrap};
 use crate::error::Error;
 use crate::ops::core::declare::{Kind, OpDecl, Returns, Shortcut};
 use crate::ops::core::elementwise::{binary, unary_with};

@@ -9,3 +9,4 @@ pub(crate) mod entry;
 pub(crate) mod observe;
 pub(crate) mod sequence;
 pub(crate) mod show;
+pub(crate) mod surroundings;

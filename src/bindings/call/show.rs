@@ -7,7 +7,7 @@ use pyo3::prelude::*;
 use pyo3::types::{PyList, PyString, PyTuple};
 
 use crate::bindings::exchange::numpy;
-use crate::bindings::tensor::wrap;
+use crate::bindings::object::wrap;
 use crate::ops::core::declare::{Arg, Ints, Nested, Param, Scalar};
 
 /// A number as Python's.

@@ -13,7 +13,7 @@ use pyo3::types::{PyFloat, PyInt, PyList, PyTuple, PyType};
 
 use crate::bindings::errors::{bad_type, type_name};
 use crate::bindings::exchange::numpy;
-use crate::bindings::tensor::PyTensor;
+use crate::bindings::object::PyTensor;
 
 /// What an operator and a ufunc ask of the other operand.
 #[derive(Clone, Copy, PartialEq, Eq)]

@@ -13,7 +13,7 @@ use crate::bindings::function::context::Arrays;
 use crate::bindings::function::form::Form;
 use crate::bindings::function::outputs::as_tensor;
 use crate::bindings::function::tree::{Search, Tree, tensor_leaf};
-use crate::bindings::tensor::PyTensor;
+use crate::bindings::object::PyTensor;
 use crate::tensor::Tensor;
 
 /// The places of tensors in each argument.

@@ -14,7 +14,7 @@ use crate::bindings::call::convert::tensor_of;
 use crate::bindings::errors::{bad_type, python, to_python, type_name};
 use crate::bindings::function::outputs::{as_tensor, is_numpy};
 use crate::bindings::function::saved::{BackwardCall, Originals, SavedTensors, from_node, object};
-use crate::bindings::tensor::wrap;
+use crate::bindings::object::wrap;
 use crate::error::Error;
 use crate::graph::NodeId;
 use crate::ops::function::{disposed, missing_key};

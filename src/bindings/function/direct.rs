@@ -17,8 +17,8 @@ use crate::bindings::function::form::Form;
 use crate::bindings::function::outputs::{as_tensor, contract, is_numpy};
 use crate::bindings::function::rule::Callee;
 use crate::bindings::function::tree::Tree;
+use crate::bindings::object::{PyTensor, remember};
 use crate::bindings::package;
-use crate::bindings::tensor::{PyTensor, remember};
 use crate::graph::ModeGuard;
 
 type Sources<'py> = SmallVec<[Bound<'py, PyAny>; 3]>;

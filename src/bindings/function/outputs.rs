@@ -11,7 +11,7 @@ use crate::bindings::call::convert::tensor_of;
 use crate::bindings::errors::{bad_type, to_python, type_name};
 use crate::bindings::exchange::numpy;
 use crate::bindings::function::tree::{Kind, Search, Tree};
-use crate::bindings::tensor::{PyTensor, wrap};
+use crate::bindings::object::{PyTensor, wrap};
 use crate::error::Error;
 use crate::tensor::Tensor;
 

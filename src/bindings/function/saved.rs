@@ -9,7 +9,7 @@ use pyo3::types::{PyWeakrefMethods, PyWeakrefReference};
 use smallvec::SmallVec;
 
 use crate::bindings::function::outputs::contract;
-use crate::bindings::tensor::{PyTensor, wrap};
+use crate::bindings::object::{PyTensor, wrap};
 use crate::graph::{Held, NodeId};
 use crate::tensor::{Tensor, same_elements};
 

@@ -8,40 +8,22 @@ use std::any::Any;
 use std::collections::HashMap;
 use std::slice;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
+use std::sync::atomic::{AtomicBool, Ordering};
 
 use pyo3::prelude::*;
 use pyo3::types::PyDict;
 use pyo3::{PyTraverseError, PyVisit};
 
 use crate::bindings::graph::edge::GradientEdge;
-use crate::bindings::graph::node::PyNode;
-use crate::bindings::tensor::PyTensor;
+use crate::bindings::object::PyTensor;
+use crate::bindings::object::counted::{Counted, any};
+use crate::bindings::object::node::PyNode;
 use crate::graph::{Flags, Foreign};
 use crate::tensor::Node;
-
-/// How many rules with Python objects live; at zero no walk starts.
-static LIVE: AtomicUsize = AtomicUsize::new(0);
 
 /// A walk of a young collection ends after this many nodes: it must not cost more than what was allocated since the
 /// last one. A full collection, which is rare, looks at all of them.
 const YOUNG: usize = 1024;
-
-/// Counts its owner as a rule that holds Python objects.
-pub(crate) struct Counted(());
-
-impl Counted {
-    pub(crate) fn new() -> Counted {
-        LIVE.fetch_add(1, Ordering::Relaxed);
-        Counted(())
-    }
-}
-
-impl Drop for Counted {
-    fn drop(&mut self) {
-        LIVE.fetch_sub(1, Ordering::Relaxed);
-    }
-}
 
 /// A node's `metadata`: the user's own dict, which may lead back to the node.
 pub(crate) struct Notes {
@@ -182,7 +164,7 @@ fn clear(roots: &[Node], counts: u32) {
 }
 
 fn idle() -> bool {
-    LIVE.load(Ordering::Relaxed) == 0
+    !any()
 }
 
 /// The nodes that a tensor object holds: clones, so that each stands for two counts.

@@ -7,8 +7,8 @@ use pyo3::prelude::*;
 
 use crate::bindings::errors::bad_value;
 use crate::bindings::graph::hooks::edge_of;
-use crate::bindings::graph::node::{PyNode, wrap_node};
-use crate::bindings::tensor::PyTensor;
+use crate::bindings::object::PyTensor;
+use crate::bindings::object::node::{PyNode, wrap_node};
 use crate::ops::derive::backward::Point;
 use crate::ops::function::Spec;
 use crate::tensor::Edge;
@@ -62,7 +62,7 @@ impl GradientEdge {
     }
 
     fn __repr__(&self) -> String {
-        let name = crate::bindings::graph::node::display_name(self.point.edge.node());
+        let name = crate::bindings::object::node::display_name(self.point.edge.node());
         format!("GradientEdge(node=<{name}>, output_nr={})", self.point.edge.output())
     }
 }

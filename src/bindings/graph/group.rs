@@ -10,12 +10,12 @@ use std::sync::{Arc, Mutex, PoisonError, Weak};
 use pyo3::prelude::*;
 
 use crate::bindings::call::sequence::all_of;
+use crate::bindings::call::surroundings::Surroundings;
 use crate::bindings::errors::bad_value;
 use crate::bindings::graph::hooks::{
-    Callback, RemovableHandle, attach, edge_of, raised_in, read_only, read_only_list,
+    Callback, RemovableHandle, attach, edge_of, raised_in, read_only_list,
 };
-use crate::bindings::pass::surroundings::Surroundings;
-use crate::bindings::tensor::PyTensor;
+use crate::bindings::object::{PyTensor, read_only};
 use crate::error::Result;
 use crate::graph::{Foreign, Hook, NodeId, Running};
 use crate::tensor::Tensor;

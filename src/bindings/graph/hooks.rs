@@ -11,10 +11,10 @@ use pyo3::prelude::*;
 use pyo3::types::{PyList, PyTuple};
 
 use crate::bindings::call::convert::tensor_of;
+use crate::bindings::call::surroundings::Surroundings;
 use crate::bindings::errors::{bad_type, from_python, to_python, type_name};
-use crate::bindings::graph::collect::Counted;
-use crate::bindings::pass::surroundings::Surroundings;
-use crate::bindings::tensor::{PyTensor, object_of, remember, wrap};
+use crate::bindings::object::counted::Counted;
+use crate::bindings::object::{PyTensor, object_of, read_only, remember};
 use crate::error::{Error, Result};
 use crate::graph::{Flags, Foreign, Hook, NodeHook, NodeId, Running, recording};
 use crate::ops::core::layout::astype;
@@ -70,11 +70,6 @@ fn name_of(function: &Bound<'_, PyAny>) -> String {
 
 fn note(function: &Bound<'_, PyAny>) -> String {
     format!("raised in the {}", name_of(function))
-}
-
-/// A gradient as a Python object that must not be changed.
-pub(crate) fn read_only(py: Python<'_>, grad: Tensor) -> PyResult<Bound<'_, PyAny>> {
-    wrap(py, grad.read_only())
 }
 
 fn read_only_all<'py>(py: Python<'py>, grads: &[Option<Tensor>]) -> PyResult<Bound<'py, PyTuple>> {

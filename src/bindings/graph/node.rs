@@ -1,190 +1,20 @@
-//! The class `Node`: one recorded operation as Python sees it.
+//! The methods of the class `Node`: one recorded operation as Python sees it.
 //!
-//! Owns: the counted handle on the node and the table by which a node finds its object again.
-//! Never changes a graph. Invariant: while one object of a node lives, wrapping the node yields it.
+//! Owns: what Python may ask of a node and hang on it. Never changes a graph.
+//! Invariant: what a method returns is the same object while one lives.
 
-use std::collections::HashMap;
-use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
-use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
+use std::sync::Arc;
 
 use pyo3::exceptions::PyAttributeError;
 use pyo3::prelude::*;
-use pyo3::types::{PyDict, PyTuple, PyType, PyWeakrefMethods, PyWeakrefReference};
+use pyo3::types::{PyDict, PyTuple};
 
 use crate::bindings::function::context_of;
 use crate::bindings::graph::collect::Notes;
 use crate::bindings::graph::hooks::{self, RemovableHandle};
 use crate::bindings::graph::saved;
-use crate::bindings::tensor::{PyTensor, object_of};
-use crate::ops::function::Spec;
-use crate::tensor::{Accumulate, Node, Tensor};
-
-/// One recorded operation: where a gradient comes from and where it goes.
-#[pyclass(name = "Node", module = "ferrograd", frozen, weakref, subclass)]
-pub(crate) struct PyNode {
-    pub(crate) node: Node,
-    serial: u64,
-    /// What is known of one output: its number, shape and dtype.
-    output: OnceLock<(u32, Spec)>,
-    /// How many tensor objects count the node and hold this object, too.
-    owners: AtomicU32,
-}
-
-/// A tensor object's hold on the object of the node that it counts: where several objects count one node, the
-/// collector must find its hooks through one of them, which all the others reach.
-pub(crate) struct CoOwned(Py<PyNode>);
-
-impl CoOwned {
-    /// The object itself.
-    pub(crate) fn object(&self) -> &Py<PyNode> {
-        &self.0
-    }
-
-    /// The node.
-    pub(crate) fn node(&self) -> &Node {
-        &self.0.get().node
-    }
-}
-
-impl Drop for CoOwned {
-    fn drop(&mut self) {
-        self.0.get().owners.fetch_sub(1, Ordering::AcqRel);
-    }
-}
-
-/// Lets the object of a tensor that counts a node hold the node's object.
-pub(crate) fn co_own(tensor: &PyTensor, object: &Bound<'_, PyNode>) {
-    let node = object.get();
-    if tensor.node.get().is_none() && tensor.tensor.counts_once(&node.node) {
-        node.owners.fetch_add(1, Ordering::AcqRel);
-        // Lost against another thread, the hold is dropped and the number is right again.
-        let _ = tensor.node.set(CoOwned(object.clone().unbind()));
-    }
-}
-
-impl PyNode {
-    /// The counts of the node that this object stands for: its own, and those of tensor objects that hold it.
-    pub(crate) fn counts(&self) -> u32 {
-        let owners = self.owners.load(Ordering::Acquire);
-        let leaf = self.node.rule().as_any().and_then(|rule| rule.downcast_ref::<Accumulate>());
-        match leaf.and_then(Accumulate::leaf) {
-            // The leaf's state counts the node; another handle of the leaf may hold that state as well.
-            Some(meta) if Arc::strong_count(&meta) > 2 => 1,
-            _ => 1 + owners,
-        }
-    }
-
-    /// Remembers that `tensor` is an output of this node.
-    pub(crate) fn know(&self, tensor: &Tensor) {
-        if let Some(edge) = tensor.producer_edge() {
-            let _ = self.output.set((edge.output(), Spec::of(tensor)));
-        }
-    }
-
-    /// Shape and dtype of output `index`, if an output of this node was seen.
-    pub(crate) fn known(&self, index: u32) -> Option<&Spec> {
-        self.output.get().filter(|(known, _)| *known == index).map(|(_, spec)| spec)
-    }
-}
-
-type Objects = HashMap<usize, (u64, Py<PyWeakrefReference>)>;
-
-static OBJECTS: Mutex<Option<Objects>> = Mutex::new(None);
-static SERIAL: AtomicU64 = AtomicU64::new(0);
-
-fn objects() -> MutexGuard<'static, Option<Objects>> {
-    OBJECTS.lock().unwrap_or_else(PoisonError::into_inner)
-}
-
-impl Drop for PyNode {
-    fn drop(&mut self) {
-        let mut table = objects();
-        let Some(objects) = table.as_mut() else {
-            return;
-        };
-        let address = self.node.address();
-        let gone = match objects.get(&address) {
-            Some((serial, _)) if *serial == self.serial => objects.remove(&address),
-            _ => None,
-        };
-        drop(table);
-        drop(gone);
-    }
-}
-
-/// The Python object of a node: the one it already has, or a new one.
-pub(crate) fn wrap_node(py: Python<'_>, node: Node) -> PyResult<Bound<'_, PyNode>> {
-    let address = node.address();
-    let known = objects()
-        .as_ref()
-        .and_then(|objects| objects.get(&address))
-        .map(|(_, weak)| weak.clone_ref(py));
-    if let Some(object) = known.and_then(|weak| weak.bind(py).upgrade()) {
-        return Ok(object.cast_into()?);
-    }
-    let serial = SERIAL.fetch_add(1, Ordering::Relaxed);
-    let object = Bound::new(
-        py,
-        PyNode { node, serial, output: OnceLock::new(), owners: AtomicU32::new(0) },
-    )?;
-    let class = class_of(py, &display_name(&object.get().node))?;
-    object.setattr(pyo3::intern!(py, "__class__"), class)?;
-    let weak = PyWeakrefReference::new(object.as_any())?.unbind();
-    let before = objects().get_or_insert_default().insert(address, (serial, weak));
-    drop(before);
-    if let Some(leaf) = leaf_object(py, &object.get().node) {
-        co_own(leaf.get(), &object);
-    }
-    Ok(object)
-}
-
-/// The object of the leaf behind an accumulator.
-fn leaf_object<'py>(py: Python<'py>, node: &Node) -> Option<Bound<'py, PyTensor>> {
-    let leaf = node.rule().as_any()?.downcast_ref::<Accumulate>()?.leaf()?;
-    object_of(py, &leaf)?.cast_into().ok()
-}
-
-/// The name of a node as users know it: `MultiplyBackward`, `AccumulateGrad`.
-pub(crate) fn display_name(node: &Node) -> String {
-    if node.flags().has(crate::graph::Flags::ACCUMULATOR) {
-        return "AccumulateGrad".into();
-    }
-    let name = node.name();
-    if name.ends_with("Backward") {
-        return name.into_owned();
-    }
-    let words = name.split(['_', ' ', '.']).filter(|word| !word.is_empty());
-    let camel: String = words
-        .map(|word| {
-            let mut letters = word.chars();
-            letters.next().map_or_else(String::new, |first| {
-                first.to_uppercase().chain(letters).collect::<String>()
-            })
-        })
-        .collect();
-    camel + "Backward"
-}
-
-/// The class of the nodes of one operation: `MultiplyBackward`, a subclass of `Node`.
-fn class_of<'py>(py: Python<'py>, name: &str) -> PyResult<Bound<'py, PyType>> {
-    static CLASSES: Mutex<Option<HashMap<String, Py<PyType>>>> = Mutex::new(None);
-    let lock = || CLASSES.lock().unwrap_or_else(PoisonError::into_inner);
-    let known = lock().get_or_insert_default().get(name).map(|class| class.clone_ref(py));
-    if let Some(class) = known {
-        return Ok(class.into_bound(py));
-    }
-    let body = PyDict::new(py);
-    body.set_item("__slots__", PyTuple::empty(py))?;
-    body.set_item("__module__", "ferrograd.autograd.graph")?;
-    let bases = PyTuple::new(py, [py.get_type::<PyNode>()])?;
-    let class = py.get_type::<PyType>().call1((name, bases, body))?.cast_into::<PyType>()?;
-    // Another thread may have been first; all nodes have the class that the table holds.
-    let mut classes = lock();
-    let entry = classes.get_or_insert_default().entry(name.to_owned());
-    let class = entry.or_insert_with(|| class.unbind()).clone_ref(py);
-    drop(classes);
-    Ok(class.into_bound(py))
-}
+use crate::bindings::object::node::{PyNode, display_name, leaf_object, wrap_node};
+use crate::bindings::object::{PyTensor, wrap};
 
 #[pymethods]
 impl PyNode {
@@ -229,7 +59,7 @@ impl PyNode {
     fn saved<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyDict>> {
         let named = PyDict::new(py);
         for (name, tensor) in saved::all(&self.node)? {
-            named.set_item(name, crate::bindings::tensor::wrap(py, tensor)?)?;
+            named.set_item(name, wrap(py, tensor)?)?;
         }
         Ok(named)
     }

@@ -10,10 +10,10 @@ use pyo3::prelude::*;
 use pyo3::types::{PyDict, PyString, PyTuple};
 
 use crate::bindings::call::convert::tensor_of;
+use crate::bindings::call::surroundings::{Surroundings, room};
 use crate::bindings::errors::{bad_type, from_python, type_name};
 use crate::bindings::graph::hooks::Callback;
-use crate::bindings::pass::surroundings::{Surroundings, room};
-use crate::bindings::tensor::{PyTensor, wrap};
+use crate::bindings::object::{PyTensor, wrap};
 use crate::error::{Dims, Error, Result};
 use crate::graph::{Foreign, GRAD, Mode, ModeGuard, PACKING, Pack, PackedValue, TRACING};
 use crate::ops::derive::checkpoint::{Repeat, checkpoint_with};

@@ -69,7 +69,7 @@ pub(super) fn attribute<'py>(
     }
     let Some(name) = name.strip_prefix("_saved_") else { return Ok(None) };
     let Some(i) = position(node, name)? else { return Ok(None) };
-    value(node, i)?.map(|value| crate::bindings::tensor::wrap(py, value)).transpose()
+    value(node, i)?.map(|value| crate::bindings::object::wrap(py, value)).transpose()
 }
 
 /// A tensor that a node saved, before it is unpacked.

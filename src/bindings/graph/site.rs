@@ -8,8 +8,8 @@ use std::sync::Arc;
 use pyo3::prelude::*;
 use pyo3::sync::PyOnceLock;
 
+use crate::bindings::object::PyTensor;
 use crate::bindings::package::PACKAGE;
-use crate::bindings::tensor::PyTensor;
 use crate::graph::{self, ANOMALY, CHECK_NAN, Caller, Mode, SITES};
 
 /// The most frames of a whole site.

@@ -9,8 +9,8 @@ use std::sync::{Mutex, PoisonError};
 
 use pyo3::prelude::*;
 
+use crate::bindings::call::surroundings::{Surroundings, room};
 use crate::bindings::errors::to_python;
-use crate::bindings::pass::surroundings::{Surroundings, room};
 use crate::error::{Error, Result};
 use crate::graph::Host;
 

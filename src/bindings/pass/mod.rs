@@ -4,4 +4,3 @@ pub(crate) mod host;
 pub(crate) mod modes;
 pub(crate) mod search;
 pub(crate) mod short;
-pub(crate) mod surroundings;

@@ -6,7 +6,7 @@
 use pyo3::prelude::*;
 
 use crate::bindings::function::is_custom;
-use crate::bindings::tensor::PyTensor;
+use crate::bindings::object::PyTensor;
 use crate::graph::{Flags, search};
 use crate::tensor::{Edge, Node, Tensor};
 

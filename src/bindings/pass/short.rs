@@ -10,11 +10,11 @@ use pyo3::prelude::*;
 use pyo3::types::{PyDict, PyFloat, PyTuple};
 use smallvec::smallvec;
 
+use crate::bindings::call::surroundings::room;
 use crate::bindings::exchange::numpy;
+use crate::bindings::object::{PyTensor, item, leaf, wrap};
 use crate::bindings::pass::host::run_pass;
 use crate::bindings::pass::search::depends_on_others;
-use crate::bindings::pass::surroundings::room;
-use crate::bindings::tensor::{PyTensor, item, leaf, wrap};
 use crate::graph::{GRAD, INFERENCE, Mode, ModeGuard, TRACING, TRANSFORM};
 use crate::ops::derive::backward::{GradOptions, Point, grad_at};
 use crate::tensor::Tensor;

@@ -12,7 +12,7 @@ use crate::bindings::call::convert;
 use crate::bindings::call::door::Call;
 use crate::bindings::errors::bad_type;
 use crate::bindings::exchange::foreign::{self, Door};
-use crate::bindings::tensor::PyTensor;
+use crate::bindings::object::PyTensor;
 use crate::ops::change::inplace;
 use crate::ops::core::elementwise::{Elementwise, binary, binary_scalar, scalar_binary, unary};
 use crate::ops::elementwise::{arith, bitwise, compare, unary as maths};

@@ -8,10 +8,10 @@ use pyo3::prelude::*;
 
 use crate::bindings::call::convert;
 use crate::bindings::errors::{bad_type, python, type_name};
-use crate::bindings::graph::node::{PyNode, co_own, wrap_node};
+use crate::bindings::object::node::{PyNode, co_own, wrap_node};
+use crate::bindings::object::{PyTensor, remember, wrap};
 use crate::bindings::pass::backward;
 use crate::bindings::tensor::conversion::{KEEP, refuse_in_transform};
-use crate::bindings::tensor::{PyTensor, remember, wrap};
 use crate::error::Dims;
 use crate::ops::change::inplace;
 use crate::ops::core::declare::{Operand, Scalar};

@@ -13,8 +13,8 @@ use crate::bindings::call::sequence::is_sequence;
 use crate::bindings::errors::{bad_type, bad_value, type_name};
 use crate::bindings::exchange::dlpack;
 use crate::bindings::exchange::numpy;
+use crate::bindings::object::{PyTensor, remember};
 use crate::bindings::tensor::attributes::converted;
-use crate::bindings::tensor::{PyTensor, remember};
 use crate::dtype::DType;
 use crate::ops::core::declare::Scalar;
 use crate::ops::core::layout::astype;
@@ -120,13 +120,6 @@ fn finish(object: &Bound<'_, PyTensor>, requires_grad: bool, name: Option<&str>)
     Ok(())
 }
 
-/// A tensor that requires grad, as Python sees it.
-pub(crate) fn leaf(py: Python<'_>, tensor: Tensor) -> PyResult<Bound<'_, PyTensor>> {
-    let object = Bound::new(py, PyTensor::from(tensor))?;
-    finish(&object, true, None)?;
-    Ok(object)
-}
-
 /// A tensor with its own memory.
 ///
 /// `data` is a number, a nested sequence (also of tensors, which are stacked differentiably), an array or a
@@ -177,7 +170,7 @@ pub(crate) fn asarray<'py>(
             cast(tensor.clone(), dtype.unwrap_or(tensor.dtype()))?
         }
     };
-    crate::bindings::tensor::wrap(py, tensor)
+    crate::bindings::object::wrap(py, tensor)
 }
 
 #[cold]
@@ -192,7 +185,7 @@ pub(crate) fn from_numpy<'py>(array: &Bound<'py, PyAny>) -> PyResult<Bound<'py, 
         let what = format!("the argument is a {}", type_name(array));
         return Err(bad_type("from_numpy", what, "pass a numpy.ndarray, or use fg.tensor"));
     }
-    crate::bindings::tensor::wrap(array.py(), numpy::share("from_numpy", array)?)
+    crate::bindings::object::wrap(array.py(), numpy::share("from_numpy", array)?)
 }
 
 /// A tensor of one repeated number.

@@ -5,7 +5,6 @@
 //! `int(t)` warn and `__array__` raises where a gradient would be lost while recording.
 
 use ::numpy::PyArrayDescrMethods;
-use pyo3::IntoPyObjectExt;
 use pyo3::exceptions::PyTypeError;
 use pyo3::prelude::*;
 use pyo3::types::{PyInt, PyTuple};
@@ -13,18 +12,12 @@ use pyo3::types::{PyInt, PyTuple};
 use crate::bindings::errors::{bad_value, graph_cut_warning, python, to_python};
 use crate::bindings::exchange::numpy;
 use crate::bindings::graph::site::assigning;
+use crate::bindings::object::{PyTensor, item};
 use crate::bindings::package;
-use crate::bindings::tensor::PyTensor;
-use crate::dtype::with_dtype;
 use crate::error::Error;
 use crate::graph::{Mode, TRANSFORM, grad_enabled};
 use crate::ops::change::inplace::refuse_read_only;
 use crate::tensor::Tensor;
-
-/// The one element as a Python number.
-pub(crate) fn item<'py>(py: Python<'py>, tensor: &Tensor) -> PyResult<Bound<'py, PyAny>> {
-    with_dtype!(tensor.dtype(), T => tensor.item::<T>()?.into_bound_py_any(py))
-}
 
 /// Whether taking the values out of this tensor loses a gradient.
 fn cuts(tensor: &Tensor) -> bool {

@@ -8,8 +8,9 @@ use pyo3::sync::PyOnceLock;
 use pyo3::types::PyDict;
 
 use crate::bindings::exchange::numpy;
-use crate::bindings::graph::node::display_name;
-use crate::bindings::tensor::{PyTensor, conversion::item};
+use crate::bindings::object::PyTensor;
+use crate::bindings::object::item;
+use crate::bindings::object::node::display_name;
 use crate::dtype::DType;
 
 fn elements<'py>(slf: &PyTensor, py: Python<'py>, prefix: &str) -> PyResult<Bound<'py, PyAny>> {

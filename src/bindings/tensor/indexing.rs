@@ -11,7 +11,7 @@ use pyo3::types::{PyBool, PyInt};
 
 use crate::bindings::call::convert;
 use crate::bindings::call::door::{Call, Inputs};
-use crate::bindings::tensor::{PyTensor, wrap_of};
+use crate::bindings::object::{PyTensor, wrap_of};
 use crate::ops::change::assign;
 use crate::ops::core::declare::{Axes, IndexItem, Operand};
 use crate::ops::core::elementwise::{binary, binary_scalar};

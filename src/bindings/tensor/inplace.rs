@@ -8,7 +8,7 @@ use pyo3::prelude::*;
 use crate::bindings::call::convert;
 use crate::bindings::call::door::Call;
 use crate::bindings::exchange::foreign;
-use crate::bindings::tensor::PyTensor;
+use crate::bindings::object::PyTensor;
 use crate::bindings::tensor::arithmetic::product_work;
 use crate::error::Result;
 use crate::ops::change::inplace;

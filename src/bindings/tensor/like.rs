@@ -8,8 +8,8 @@ use pyo3::types::{PyDict, PyTuple};
 
 use crate::bindings::call::door::Call;
 use crate::bindings::errors::bad_value;
+use crate::bindings::object::PyTensor;
 use crate::bindings::package::{self, Name};
-use crate::bindings::tensor::PyTensor;
 
 /// `slf` in the shape of `other`, by a method that takes a shape.
 fn shaped<'py>(

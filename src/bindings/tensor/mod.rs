@@ -2,7 +2,6 @@
 mod arithmetic;
 mod attributes;
 mod autograd;
-mod class;
 mod construct;
 mod conversion;
 mod display;
@@ -12,10 +11,8 @@ mod like;
 mod pickle;
 mod protocols;
 
-pub(crate) use class::{PyTensor, object_of, remember, wrap, wrap_of};
 pub(crate) use construct::{
-    asarray, from_numpy, full, get_default_dtype, leaf, set_default_dtype, tensor,
+    asarray, from_numpy, full, get_default_dtype, set_default_dtype, tensor,
 };
-pub(crate) use conversion::item;
 pub(crate) use indexing::TensorIterator;
 pub(crate) use pickle::rebuild;

@@ -8,7 +8,7 @@ use pyo3::types::PyTuple;
 
 use crate::bindings::errors::to_python;
 use crate::bindings::exchange::numpy;
-use crate::bindings::tensor::{PyTensor, remember};
+use crate::bindings::object::{PyTensor, remember};
 use crate::error::Error;
 use crate::tensor::Tensor;
 

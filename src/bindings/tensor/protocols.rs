@@ -10,8 +10,8 @@ use pyo3::types::{PyDict, PyNotImplemented, PyTuple};
 use crate::bindings::call::dispatch;
 use crate::bindings::errors::bad_type;
 use crate::bindings::exchange::foreign::{self, Door};
+use crate::bindings::object::PyTensor;
 use crate::bindings::package;
-use crate::bindings::tensor::PyTensor;
 
 #[pymethods]
 impl PyTensor {

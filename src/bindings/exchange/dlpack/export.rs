@@ -13,7 +13,7 @@ use crate::bindings::errors::{bad_type, python, to_python};
 use crate::bindings::exchange::dlpack::format::{
     CPU, DlTensor, IS_COPIED, Legacy, Managed, READ_ONLY, Versioned, refused,
 };
-use crate::bindings::tensor::PyTensor;
+use crate::bindings::object::PyTensor;
 use crate::error::Error;
 use crate::graph::grad_enabled;
 use crate::ops::shape::create;

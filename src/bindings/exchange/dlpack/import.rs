@@ -18,7 +18,7 @@ use crate::bindings::exchange::dlpack::export::duplicate;
 use crate::bindings::exchange::dlpack::format::{
     CPU, DlTensor, LEGACY, Legacy, Managed, READ_ONLY, VERSION, VERSIONED, Versioned, refused,
 };
-use crate::bindings::tensor::{PyTensor, wrap};
+use crate::bindings::object::{PyTensor, wrap};
 use crate::dtype::{CONVERT, DType};
 use crate::error::Error;
 use crate::graph::grad_enabled;

@@ -6,10 +6,12 @@
 
 use std::sync::{Arc, OnceLock};
 
+use pyo3::IntoPyObjectExt;
 use pyo3::prelude::*;
 use pyo3::types::{PyWeakrefMethods, PyWeakrefReference};
 
-use crate::bindings::graph::node::CoOwned;
+use crate::bindings::object::node::CoOwned;
+use crate::dtype::with_dtype;
 use crate::tensor::{Meta, Tensor};
 
 /// A multi-dimensional array that remembers how it was computed.
@@ -110,4 +112,22 @@ pub(crate) fn remember(object: &Bound<'_, PyTensor>) -> PyResult<()> {
     let weak = PyWeakrefReference::new(object.as_any())?;
     object.get().tensor.ensure_meta().set_identity(Arc::new(Object(weak.unbind())));
     Ok(())
+}
+
+/// A tensor that requires grad, as Python sees it.
+pub(crate) fn leaf(py: Python<'_>, tensor: Tensor) -> PyResult<Bound<'_, PyTensor>> {
+    let object = Bound::new(py, PyTensor::from(tensor))?;
+    object.get().tensor.set_requires_grad(true)?;
+    remember(&object)?;
+    Ok(object)
+}
+
+/// A gradient as a Python object that must not be changed.
+pub(crate) fn read_only(py: Python<'_>, grad: Tensor) -> PyResult<Bound<'_, PyAny>> {
+    wrap(py, grad.read_only())
+}
+
+/// The one element as a Python number.
+pub(crate) fn item<'py>(py: Python<'py>, tensor: &Tensor) -> PyResult<Bound<'py, PyAny>> {
+    with_dtype!(tensor.dtype(), T => tensor.item::<T>()?.into_bound_py_any(py))
 }

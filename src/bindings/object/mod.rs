@@ -1,0 +1,6 @@
+//! Python objects of tensors and nodes, and their identity: what every other room of the bindings stands on.
+pub(crate) mod counted;
+pub(crate) mod node;
+mod tensor;
+
+pub(crate) use tensor::{PyTensor, item, leaf, object_of, read_only, remember, wrap, wrap_of};
