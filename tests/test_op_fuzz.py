@@ -113,7 +113,7 @@ def argument(draw: Any, param: dict[str, Any], like: tuple[int, ...]) -> Any:
         return draw(st.one_of(arrays(like), arrays(like), numbers()))
     if is_array(param):
         return draw(arrays(like))
-    if param["kind"] in {"Tensors", "Several"}:
+    if param["kind"] in {"Tensors", "Variadic"}:
         return draw(st.lists(arrays(like), max_size=3))
     return draw(KINDS[param["kind"]])
 
@@ -124,7 +124,7 @@ def calls(draw: Any, case: Case) -> tuple[list[Any], dict[str, Any]]:
     params = REGISTRY[case.key]["params"]
     known = draw(st.sampled_from(case.calls))
     made = list(known.filled(known.arrays(draw(st.integers(0, 3)))))
-    several = params[0]["kind"] == "Several"
+    several = params[0]["kind"] == "Variadic"
     if several:
         made = [made]
     shapes_of = [x.shape for x in made if isinstance(x, np.ndarray)]
@@ -151,7 +151,7 @@ def called(
         value = given_by.pop(param["name"])
         # A list by itself is an array to NumPy, and several operands to us.
         last = param["kind"] == "Tensors" and 0 < i == len(params) - 1
-        unpack = isinstance(value, list) and (last or param["kind"] == "Several")
+        unpack = isinstance(value, list) and (last or param["kind"] == "Variadic")
         positional += value if unpack else [value]
     return positional, given_by
 

@@ -45,7 +45,7 @@ TYPES = {
     "Tensor": "_TensorLike",
     "Operand": "_TensorLike",
     "Tensors": "Sequence[_TensorLike]",
-    "Several": "_TensorLike",
+    "Variadic": "_TensorLike",
     "Condition": "_TensorLike",
     "Int": "_int",
     "Axes": "_Axes",
@@ -91,7 +91,7 @@ def annotated(param: Row, *, last: bool = False) -> str:
     kind, default = TYPES[param["kind"]], default_of(param)
     if (param["optional"] or default == "None") and kind not in ("_Axes", "Any"):
         kind += " | None"
-    star = "*" if param["kind"] == "Several" else ""
+    star = "*" if param["kind"] == "Variadic" else ""
     return f"{star}{param['name']}: {kind}" + ("" if default is None else f" = {default}")
 
 
@@ -104,7 +104,7 @@ def signature(row: Row, *, method: bool, changing: bool = False) -> str:
     if params[row["positional"] :]:
         parts.insert(row["positional"], "*")
     if not changing and row["returns"] != "Bool":
-        name, marked = ["name: str | None = None"], "*" in parts or params[0]["kind"] == "Several"
+        name, marked = ["name: str | None = None"], "*" in parts or params[0]["kind"] == "Variadic"
         parts += name if row["named"] else []
         parts += [] if marked else ["*"]
         parts += ["out: Any = None", *([] if row["named"] else name)]

@@ -14,37 +14,39 @@ pub(crate) const PACKAGE: &str = "ferrograd";
 pub(crate) const ARRAY_API: &str = "ferrograd._dispatch.array_api";
 
 /// The ufuncs that are operations of ours, as a dict.
-pub(crate) static OPERATIONS: Name = Name::new("ferrograd._dispatch.protocols", "OPERATIONS");
+pub(crate) static OPERATIONS: LazyImport =
+    LazyImport::new("ferrograd._dispatch.protocols", "OPERATIONS");
 /// What decides a call of any other ufunc.
-pub(crate) static ARRAY_UFUNC: Name = Name::new("ferrograd._dispatch.protocols", "array_ufunc");
+pub(crate) static ARRAY_UFUNC: LazyImport =
+    LazyImport::new("ferrograd._dispatch.protocols", "array_ufunc");
 /// What decides a call of any other function of NumPy.
-pub(crate) static ARRAY_FUNCTION: Name =
-    Name::new("ferrograd._dispatch.protocols", "array_function");
+pub(crate) static ARRAY_FUNCTION: LazyImport =
+    LazyImport::new("ferrograd._dispatch.protocols", "array_function");
 /// What NumPy is told that asks for the array of a tensor in a graph.
-pub(crate) static ARRAY_OF: Name = Name::new("ferrograd._dispatch.leaving", "array_of");
+pub(crate) static ARRAY_OF: LazyImport = LazyImport::new("ferrograd._dispatch.leaving", "array_of");
 /// The class of `t.size`.
-pub(crate) static SIZE: Name = Name::new("ferrograd._tensor.size", "Size");
+pub(crate) static SIZE: LazyImport = LazyImport::new("ferrograd._tensor.size", "Size");
 /// `autograd.grad` of a batch of gradients.
-pub(crate) static BATCHED: Name = Name::new("ferrograd.autograd._batched", "batched");
+pub(crate) static BATCHED: LazyImport = LazyImport::new("ferrograd.autograd._batched", "batched");
 /// What the backward of a functor is given.
-pub(crate) static OP: Name = Name::new("ferrograd.functors._operation", "Op");
+pub(crate) static OP: LazyImport = LazyImport::new("ferrograd.functors._operation", "Op");
 /// The constructors behind `t.new_zeros()` and its like.
-pub(crate) static ZEROS: Name = Name::new("ferrograd", "zeros");
-pub(crate) static ONES: Name = Name::new("ferrograd", "ones");
-pub(crate) static EMPTY: Name = Name::new("ferrograd", "empty");
-pub(crate) static FULL: Name = Name::new("ferrograd", "full");
-pub(crate) static TENSOR: Name = Name::new("ferrograd", "tensor");
+pub(crate) static ZEROS: LazyImport = LazyImport::new("ferrograd", "zeros");
+pub(crate) static ONES: LazyImport = LazyImport::new("ferrograd", "ones");
+pub(crate) static EMPTY: LazyImport = LazyImport::new("ferrograd", "empty");
+pub(crate) static FULL: LazyImport = LazyImport::new("ferrograd", "full");
+pub(crate) static TENSOR: LazyImport = LazyImport::new("ferrograd", "tensor");
 
 /// An object of the package.
-pub(crate) struct Name {
+pub(crate) struct LazyImport {
     module: &'static str,
     name: &'static str,
     object: PyOnceLock<Py<PyAny>>,
 }
 
-impl Name {
-    const fn new(module: &'static str, name: &'static str) -> Name {
-        Name { module, name, object: PyOnceLock::new() }
+impl LazyImport {
+    const fn new(module: &'static str, name: &'static str) -> LazyImport {
+        LazyImport { module, name, object: PyOnceLock::new() }
     }
 
     /// The object, imported at the first call.

@@ -21,7 +21,7 @@ use crate::ops::core::elementwise::{Elementwise, binary, binary_scalar, scalar_b
 use crate::ops::elementwise::arith::{ADD, DIVIDE, MULTIPLY, NEGATIVE, REMAINDER, SUBTRACT};
 use crate::tensor::Tensor;
 
-fn settled<T>(op: &'static Elementwise, result: Result<T>) -> T {
+fn or_panic<T>(op: &'static Elementwise, result: Result<T>) -> T {
     result.unwrap_or_else(|error| panic!("{} failed: {error}", op.name))
 }
 
@@ -42,7 +42,7 @@ macro_rules! operator {
         impl $trait<$right> for $left {
             type Output = Tensor;
             fn $method(self, other: $right) -> Tensor {
-                settled(&$spec, binary(&$spec, &self, &other))
+                or_panic(&$spec, binary(&$spec, &self, &other))
             }
         }
     )*};
@@ -58,17 +58,17 @@ macro_rules! operators {
         impl $assign<&Tensor> for Tensor {
             fn $assign_method(&mut self, other: &Tensor) {
                 let other = Operand::Tensor(other.clone());
-                settled(&$spec, inplace::binary_(&$spec, self, &other));
+                or_panic(&$spec, inplace::binary_(&$spec, self, &other));
             }
         }
         impl $assign<Tensor> for Tensor {
             fn $assign_method(&mut self, other: Tensor) {
-                settled(&$spec, inplace::binary_(&$spec, self, &Operand::Tensor(other)));
+                or_panic(&$spec, inplace::binary_(&$spec, self, &Operand::Tensor(other)));
             }
         }
         impl<N: Into<Scalar>> $assign<N> for Tensor {
             fn $assign_method(&mut self, other: N) {
-                settled(&$spec, inplace::binary_(&$spec, self, &Operand::Scalar(other.into())));
+                or_panic(&$spec, inplace::binary_(&$spec, self, &Operand::Scalar(other.into())));
             }
         }
     )*};
@@ -76,7 +76,7 @@ macro_rules! operators {
         impl<N: Into<Scalar>> $trait<N> for $left {
             type Output = Tensor;
             fn $method(self, other: N) -> Tensor {
-                settled(&$spec, binary_scalar(&$spec, &self, other.into()))
+                or_panic(&$spec, binary_scalar(&$spec, &self, other.into()))
             }
         }
     )*};
@@ -84,7 +84,7 @@ macro_rules! operators {
         impl $trait<$right> for $left {
             type Output = Tensor;
             fn $method(self, other: $right) -> Tensor {
-                settled(&$spec, scalar_binary(&$spec, self.into(), &other))
+                or_panic(&$spec, scalar_binary(&$spec, self.into(), &other))
             }
         }
     )*};
@@ -100,7 +100,7 @@ operators!(
 impl Neg for &Tensor {
     type Output = Tensor;
     fn neg(self) -> Tensor {
-        settled(&NEGATIVE, unary(&NEGATIVE, self))
+        or_panic(&NEGATIVE, unary(&NEGATIVE, self))
     }
 }
 

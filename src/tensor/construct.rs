@@ -69,7 +69,7 @@ impl Tensor {
     /// `DType` when `T` is not the tensor's element type.
     pub fn view<T: Element>(&self) -> Result<ViewGuard<T>> {
         self.check_element::<T>("view")?;
-        Ok(ViewGuard { tensor: self.settled()?, element: std::marker::PhantomData })
+        Ok(ViewGuard { tensor: self.stable_data()?, element: std::marker::PhantomData })
     }
 
     /// The elements in C order.
@@ -105,7 +105,7 @@ impl<T: Element> ViewGuard<T> {
         let (storage, layout) = (self.tensor.storage(), self.tensor.layout());
         match array::array_view(storage, layout, T::DTYPE) {
             Some(view) => view,
-            None => unreachable!("a guard holds settled elements of its type"),
+            None => unreachable!("a guard holds aligned elements of its type"),
         }
     }
 }

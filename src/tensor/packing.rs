@@ -124,13 +124,13 @@ struct CopyOnWrite;
 
 impl Pack<Tensor> for CopyOnWrite {
     fn pack(&self, value: Tensor, _op: &str) -> Result<Arc<dyn PackedValue<Tensor>>> {
-        Ok(Arc::new(Kept(SavedTensor::result(&value))))
+        Ok(Arc::new(ProtectedValue(SavedTensor::result(&value))))
     }
 }
 
-struct Kept(SavedTensor);
+struct ProtectedValue(SavedTensor);
 
-impl PackedValue<Tensor> for Kept {
+impl PackedValue<Tensor> for ProtectedValue {
     fn unpack(&self, edge: Option<Edge>, op: &str) -> Result<Tensor> {
         self.0.clone().restore(edge, op)
     }

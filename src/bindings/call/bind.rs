@@ -8,8 +8,8 @@ use pyo3::prelude::*;
 use pyo3::types::{PyBool, PyString};
 use smallvec::SmallVec;
 
-use crate::bindings::call::asked::Asked;
 use crate::bindings::call::convert;
+use crate::bindings::call::result_options::ResultOptions;
 use crate::bindings::call::sequence::{self, MOST_AXES, MOST_ITEMS};
 use crate::bindings::errors::{bad_type, python, type_name};
 use crate::bindings::exchange::numpy;
@@ -20,24 +20,24 @@ use crate::ops::core::layout::astype;
 
 pub(crate) type Args = SmallVec<[Arg; 4]>;
 
-/// One converted argument per parameter, and what the call asks for besides.
+/// One converted argument per parameter, and the options of the result.
 pub(crate) fn bind<'py>(
     decl: &OpDecl,
     positional: &[Bound<'py, PyAny>],
     keywords: &[(Bound<'py, PyString>, Bound<'py, PyAny>)],
     args: &mut Args,
-) -> PyResult<Asked<'py>> {
+) -> PyResult<ResultOptions<'py>> {
     let params = decl.params;
-    let mut asked = Asked::default();
+    let mut options = ResultOptions::default();
     args.extend(params.iter().map(|_| Arg::Missing));
     let positional = match positional.split_last() {
         Some((last, before)) if decl.facts.named && before.len() == params.len() => {
-            asked.name(decl, last)?;
+            options.set_name(decl, last)?;
             before
         }
         _ => positional,
     };
-    let several = params.first().is_some_and(|p| p.kind == Kind::Several);
+    let several = params.first().is_some_and(|p| p.kind == Kind::Variadic);
     let spread = match several {
         true => bind_several(decl, positional, args)?,
         false => bind_positional(decl, positional, args)?,
@@ -50,7 +50,7 @@ pub(crate) fn bind<'py>(
     for (key, value) in keywords {
         let key = key.to_cow()?;
         let Some(i) = decl.parameter(&key) else {
-            if asked.take(decl, &key, value)? || means_nothing(decl, &key, value) {
+            if options.take(decl, &key, value)? || means_nothing(decl, &key, value) {
                 continue;
             }
             return Err(unexpected(decl, &key));
@@ -67,7 +67,7 @@ pub(crate) fn bind<'py>(
         }
     }
     beside_floats(positional, args)?;
-    Ok(asked)
+    Ok(options)
 }
 
 /// Brings integers of up to 16 bits, which no tensor has, to the float32 of the other operands: it holds them, and the
@@ -209,7 +209,7 @@ fn convert_arg(decl: &OpDecl, param: &Param, value: &Bound<'_, PyAny>) -> PyResu
             Operand::Tensor(tensor) => Ok(Arg::Tensor(tensor)),
             Operand::Scalar(scalar) => Ok(Arg::Scalar(scalar)),
         },
-        Kind::Tensors | Kind::Several => {
+        Kind::Tensors | Kind::Variadic => {
             convert::tensors_of(decl.name, name, value).map(Arg::Tensors)
         }
         Kind::Int => match value.extract::<i64>() {

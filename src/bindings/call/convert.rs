@@ -14,7 +14,7 @@ use crate::bindings::call::sequence::{
     MOST_ITEMS, any_element, check_depth, elements, is_sequence,
 };
 use crate::bindings::errors::{bad_type, to_python, type_name};
-use crate::bindings::exchange::foreign::{self, Door};
+use crate::bindings::exchange::foreign::{self, OverrideRule};
 use crate::bindings::exchange::numpy;
 use crate::bindings::object::PyTensor;
 use crate::dtype::DType;
@@ -95,10 +95,10 @@ pub(crate) fn tensor_like(op: &str, ob: &Bound<'_, PyAny>) -> PyResult<Option<Te
 #[inline]
 pub(crate) fn operand_like(
     op: &str,
-    door: Door,
+    rule: OverrideRule,
     ob: &Bound<'_, PyAny>,
 ) -> PyResult<Option<Tensor>> {
-    if foreign::goes_first(door, ob)? { Ok(None) } else { tensor_like(op, ob) }
+    if foreign::should_defer(rule, ob)? { Ok(None) } else { tensor_like(op, ob) }
 }
 
 #[cold]

@@ -43,7 +43,7 @@ pub(crate) fn call<'py>(
     keywords: &[Keyword<'py>],
 ) -> PyResult<Bound<'py, PyAny>> {
     let mut args = Args::new();
-    let asked = bind(decl, positional, keywords, &mut args)?;
+    let options = bind(decl, positional, keywords, &mut args)?;
     let pending = attributes::before(decl, &args);
     let source = positional.first().and_then(|ob| ob.cast::<PyTensor>().ok());
     let object = |output| {
@@ -51,7 +51,7 @@ pub(crate) fn call<'py>(
             call.made(&output);
         }
         let result = wrap_output(py, output, source)?;
-        if asked.is_empty() { Ok(result) } else { asked.answer(decl, result) }
+        if options.is_empty() { Ok(result) } else { options.apply(decl, result) }
     };
     Call::new(py, decl.name, Inputs::Declared(decl, positional, keywords)).run(
         work(&args),

@@ -269,12 +269,12 @@ fn documentation(
             parts.push("*".into());
         }
         parts.push(match default_text(py, param)? {
-            _ if param.kind == Kind::Several => format!("*{given}"),
+            _ if param.kind == Kind::Variadic => format!("*{given}"),
             _ if i == 0 => given.to_owned(),
             Some(default) => format!("{given}={default}"),
             None => given.to_owned(),
         });
-        by_name |= param.kind == Kind::Several;
+        by_name |= param.kind == Kind::Variadic;
         if method && i == 0 {
             parts.push("/".into());
         }

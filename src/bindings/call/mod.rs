@@ -1,5 +1,4 @@
 //! What a call of an operation passes through, from CPython to the registry.
-pub(crate) mod asked;
 pub(crate) mod attributes;
 pub(crate) mod bind;
 pub(crate) mod convert;
@@ -7,6 +6,7 @@ pub(crate) mod dispatch;
 pub(crate) mod door;
 pub(crate) mod entry;
 pub(crate) mod observe;
+pub(crate) mod result_options;
 pub(crate) mod sequence;
 pub(crate) mod show;
-pub(crate) mod surroundings;
+pub(crate) mod thread_state;

@@ -90,7 +90,7 @@ pub(crate) fn by_name<'py>(
         };
         named.set_item(name, value)?;
     }
-    for (name, ob) in keywords.iter().filter(|(name, _)| !asked(decl, name)) {
+    for (name, ob) in keywords.iter().filter(|(name, _)| !is_result_option(decl, name)) {
         named.set_item(name, ob)?;
     }
     if decl.facts.named {
@@ -112,7 +112,7 @@ fn defaults(decl: &OpDecl, named: &Bound<'_, PyDict>) -> PyResult<()> {
 }
 
 /// Whether a keyword says where the result goes or what it is called.
-fn asked(decl: &OpDecl, keyword: &Bound<'_, PyString>) -> bool {
+fn is_result_option(decl: &OpDecl, keyword: &Bound<'_, PyString>) -> bool {
     let keyword = keyword.to_string_lossy();
     matches!(&*keyword, "out" | "name") && decl.parameter(&keyword).is_none()
 }

@@ -15,9 +15,9 @@ use crate::bindings::errors::{bad_type, type_name};
 use crate::bindings::exchange::numpy;
 use crate::bindings::object::PyTensor;
 
-/// What an operator and a ufunc ask of the other operand.
+/// Which of NumPy's rules decides whether the other operand overrides the operation.
 #[derive(Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Door {
+pub(crate) enum OverrideRule {
     /// `t * other`: a type that has no ufuncs, or a higher priority than a tensor's 0, goes first too.
     Operator,
     /// `other * t`, which the other one has left to us: its priority counts no more.
@@ -26,17 +26,17 @@ pub(crate) enum Door {
     Ufunc,
 }
 
-/// Whether the operation belongs to the other operand.
+/// Whether the tensor leaves the operation to the other operand.
 #[inline]
-pub(crate) fn goes_first(door: Door, ob: &Bound<'_, PyAny>) -> PyResult<bool> {
+pub(crate) fn should_defer(rule: OverrideRule, ob: &Bound<'_, PyAny>) -> PyResult<bool> {
     let usual = ob.is_exact_instance_of::<PyTensor>()
         || ob.is_exact_instance_of::<PyFloat>()
         || ob.is_exact_instance_of::<PyInt>()
         || ob.cast_exact::<PyUntypedArray>().is_ok();
-    if usual { Ok(false) } else { overrides(door, ob) }
+    if usual { Ok(false) } else { overrides(rule, ob) }
 }
 
-fn overrides(door: Door, ob: &Bound<'_, PyAny>) -> PyResult<bool> {
+fn overrides(rule: OverrideRule, ob: &Bound<'_, PyAny>) -> PyResult<bool> {
     static OURS: PyOnceLock<Py<PyAny>> = PyOnceLock::new();
     let py = ob.py();
     let known = ob.is_instance_of::<PyTensor>()
@@ -54,10 +54,10 @@ fn overrides(door: Door, ob: &Bound<'_, PyAny>) -> PyResult<bool> {
             })?
             .bind(py);
         if !ufunc.is(plain) {
-            return Ok(door != Door::Ufunc || !ufunc.is_none());
+            return Ok(rule != OverrideRule::Ufunc || !ufunc.is_none());
         }
     }
-    if door != Door::Operator || masked(ob)? {
+    if rule != OverrideRule::Operator || masked(ob)? {
         return Ok(false);
     }
     let priority = class.getattr_opt(intern!(py, "__array_priority__"))?;
@@ -93,7 +93,7 @@ pub(crate) fn refuse_masked(op: &str, array: &Bound<'_, PyUntypedArray>) -> PyRe
 /// Refuses a change in place that belongs to the operand: the tensor cannot become what that makes.
 #[inline]
 pub(crate) fn refuse_in_place(op: &str, ob: &Bound<'_, PyAny>) -> PyResult<()> {
-    if !goes_first(Door::Operator, ob)? {
+    if !should_defer(OverrideRule::Operator, ob)? {
         return Ok(());
     }
     let what = format!("the operand is a {}, which computes by rules of its own", type_name(ob));

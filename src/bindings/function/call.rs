@@ -9,7 +9,7 @@ use pyo3::prelude::*;
 use smallvec::SmallVec;
 
 use crate::bindings::call::entry::existing_dict;
-use crate::bindings::call::surroundings::room;
+use crate::bindings::call::thread_state::room;
 use crate::bindings::errors::{python, to_python};
 use crate::bindings::function::arguments::Arguments;
 use crate::bindings::function::context::{Declared, FunctionContext, MarkedTensors, ToSave};

@@ -55,7 +55,7 @@ impl<'py> Accept<'_, 'py> {
         check.finish()?;
         for (i, gradient) in fitted {
             if cx.wants(i) {
-                let gradient = self.settled(gradient, cx);
+                let gradient = self.limit_history(gradient, cx);
                 cx.give(i, gradient);
             }
         }
@@ -202,7 +202,7 @@ impl<'py> Accept<'_, 'py> {
     }
 
     /// The gradient with the history this pass allows.
-    fn settled(&self, gradient: Tensor, cx: &Context<'_, Tensor>) -> Tensor {
+    fn limit_history(&self, gradient: Tensor, cx: &Context<'_, Tensor>) -> Tensor {
         if !self.once {
             return if cx.create_graph() || !gradient.requires_grad() {
                 gradient

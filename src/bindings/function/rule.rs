@@ -13,7 +13,7 @@ use pyo3::types::{PyTuple, PyType};
 use smallvec::SmallVec;
 
 use crate::bindings::call::entry::existing_dict;
-use crate::bindings::call::surroundings::Surroundings;
+use crate::bindings::call::thread_state::ThreadStateGuard;
 use crate::bindings::errors::from_python;
 use crate::bindings::function::arguments::Slots;
 use crate::bindings::function::context::FunctionContext;
@@ -150,7 +150,7 @@ impl Trampoline {
         let context = self.context.get();
         context.begin_backward(BackwardCall::new(restored, needs));
         let returned = {
-            let _kept = Surroundings::keep(py);
+            let _kept = ThreadStateGuard::new(py);
             let _off = once.then(|| ModeGuard::grad(false));
             let cut = if cx.create_graph() { self.cut_attributes(py, cx) } else { Ok(Vec::new()) };
             cut.and_then(|cut| {

@@ -9,7 +9,7 @@ use crate::bindings::errors::bad_value;
 use crate::bindings::graph::hooks::edge_of;
 use crate::bindings::object::PyTensor;
 use crate::bindings::object::node::{PyNode, wrap_node};
-use crate::ops::derive::backward::Point;
+use crate::ops::derive::backward::Endpoint;
 use crate::ops::function::Spec;
 use crate::tensor::Edge;
 
@@ -17,7 +17,7 @@ use crate::tensor::Edge;
 /// of `autograd.backward`.
 #[pyclass(name = "GradientEdge", module = "ferrograd.autograd.graph", frozen)]
 pub(crate) struct GradientEdge {
-    pub(crate) point: Point,
+    pub(crate) point: Endpoint,
 }
 
 #[pymethods]
@@ -38,7 +38,7 @@ impl GradientEdge {
             let what = format!("the shape of output {output_nr} of the node is not known");
             return Err(bad_value("GradientEdge", what, "use get_gradient_edge(tensor)"));
         };
-        Ok(GradientEdge { point: Point { edge: Edge::new(node.node.clone(), output_nr), spec } })
+        Ok(GradientEdge { point: Endpoint { edge: Edge::new(node.node.clone(), output_nr), spec } })
     }
 
     /// The node that produced the tensor, or the leaf's `AccumulateGrad`.
@@ -72,5 +72,5 @@ impl GradientEdge {
 pub(crate) fn get_gradient_edge(tensor: &Bound<'_, PyTensor>) -> PyResult<GradientEdge> {
     let tensor = &tensor.get().tensor;
     let edge = edge_of("get_gradient_edge", tensor)?;
-    Ok(GradientEdge { point: Point { edge, spec: Spec::of(tensor) } })
+    Ok(GradientEdge { point: Endpoint { edge, spec: Spec::of(tensor) } })
 }

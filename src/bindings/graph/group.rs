@@ -10,7 +10,7 @@ use std::sync::{Arc, Mutex, PoisonError, Weak};
 use pyo3::prelude::*;
 
 use crate::bindings::call::sequence::all_of;
-use crate::bindings::call::surroundings::Surroundings;
+use crate::bindings::call::thread_state::ThreadStateGuard;
 use crate::bindings::errors::bad_value;
 use crate::bindings::graph::hooks::{
     Callback, RemovableHandle, attach, edge_of, raised_in, read_only_list,
@@ -92,7 +92,7 @@ impl Hook<Tensor> for Member {
         };
         Python::attach(|py| {
             let Some(function) = self.group.callback.get(py) else { return Ok(None) };
-            let _kept = Surroundings::keep(py);
+            let _kept = ThreadStateGuard::new(py);
             let called = if self.group.any {
                 read_only(py, grad).and_then(|grad| function.call1((grad,)))
             } else {

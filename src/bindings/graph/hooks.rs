@@ -11,7 +11,7 @@ use pyo3::prelude::*;
 use pyo3::types::{PyList, PyTuple};
 
 use crate::bindings::call::convert::tensor_of;
-use crate::bindings::call::surroundings::Surroundings;
+use crate::bindings::call::thread_state::ThreadStateGuard;
 use crate::bindings::errors::{bad_type, from_python, to_python, type_name};
 use crate::bindings::object::counted::Counted;
 use crate::bindings::object::{PyTensor, object_of, read_only, remember};
@@ -118,7 +118,7 @@ impl Hook<Tensor> for OnGradient {
     fn call(&self, grad: Tensor, _pass: &dyn Running<Tensor>) -> Result<Option<Tensor>> {
         Python::attach(|py| {
             let Some(function) = self.0.get(py) else { return Ok(None) };
-            let _kept = Surroundings::keep(py);
+            let _kept = ThreadStateGuard::new(py);
             let like = Spec::of(&grad);
             let returned = read_only(py, grad).and_then(|grad| function.call1((grad,)));
             let returned = returned.map_err(|raised| from_python(raised, note(&function)))?;
@@ -174,7 +174,7 @@ impl NodeHook<Tensor> for OnNode {
     ) -> Result<Option<Vec<Option<Tensor>>>> {
         Python::attach(|py| {
             let Some(function) = self.0.get(py) else { return Ok(None) };
-            let _kept = Surroundings::keep(py);
+            let _kept = ThreadStateGuard::new(py);
             let returned = read_only_all(py, outputs).and_then(|outputs| match inputs {
                 None => function.call1((outputs,)),
                 Some(inputs) => function.call1((read_only_all(py, inputs)?, outputs)),
@@ -204,7 +204,7 @@ impl NodeHook<Tensor> for OnCommit {
         Python::attach(|py| {
             let leaf = self.leaf.upgrade().and_then(|meta| object_of(py, &meta));
             if let (Some(function), Some(leaf)) = (self.callback.get(py), leaf) {
-                let _kept = Surroundings::keep(py);
+                let _kept = ThreadStateGuard::new(py);
                 let done = function.call1((leaf,));
                 done.map_err(|raised| from_python(raised, note(&function)))?;
             }

@@ -10,13 +10,13 @@ use pyo3::prelude::*;
 use pyo3::types::{PyDict, PyString, PyTuple};
 
 use crate::bindings::call::convert::tensor_of;
-use crate::bindings::call::surroundings::{Surroundings, room};
+use crate::bindings::call::thread_state::{ThreadStateGuard, room};
 use crate::bindings::errors::{bad_type, from_python, type_name};
 use crate::bindings::graph::hooks::Callback;
 use crate::bindings::object::{PyTensor, wrap};
 use crate::error::{Dims, Error, Result};
 use crate::graph::{Foreign, GRAD, Mode, ModeGuard, PACKING, Pack, PackedValue, TRACING};
-use crate::ops::derive::checkpoint::{Repeat, checkpoint_with};
+use crate::ops::derive::checkpoint::{Recompute, checkpoint_with};
 use crate::ops::function::Spec;
 use crate::tensor::{Edge, Tensor, packing};
 
@@ -46,7 +46,7 @@ impl Pack<Tensor> for Hooks {
             let Some(pack) = self.pack.get(py) else {
                 return Err(python(bad_type("pack", "the hook is gone", "report this")));
             };
-            let _kept = Surroundings::keep(py);
+            let _kept = ThreadStateGuard::new(py);
             let object = wrap(py, value.clone()).and_then(|value| pack.call1((value,)));
             let object = object.map_err(python)?.unbind();
             if value.version() != version {
@@ -99,7 +99,7 @@ impl PackedValue<Tensor> for Packed {
             let (Some(unpack), Some(object)) = (self.unpack.get(py), object) else {
                 return Err(python(bad_type("unpack", "the hook is gone", "report this")));
             };
-            let _kept = Surroundings::keep(py);
+            let _kept = ThreadStateGuard::new(py);
             let returned = unpack.call1((object,)).map_err(python)?;
             let tensor = match returned.cast::<PyTensor>() {
                 Ok(tensor) => tensor.get().tensor.clone(),
@@ -178,19 +178,19 @@ enum Argument {
 }
 
 /// A Python function with the arguments it was called with.
-struct Again {
+struct RecomputedCall {
     function: Callback,
     args: Vec<Argument>,
     kwargs: Vec<(Py<PyString>, Argument)>,
 }
 
-impl Again {
+impl RecomputedCall {
     fn call(&self, py: Python<'_>, inputs: Vec<Tensor>) -> PyResult<()> {
         let Some(function) = self.function.get(py) else {
             return Err(bad_type("checkpoint", "the function is gone", "report this"));
         };
         room("checkpoint")?;
-        let _kept = Surroundings::keep(py);
+        let _kept = ThreadStateGuard::new(py);
         let tensors: Vec<Bound<'_, PyAny>> =
             inputs.into_iter().map(|input| wrap(py, input)).collect::<PyResult<_>>()?;
         let value = |argument: &Argument| match argument {
@@ -206,8 +206,8 @@ impl Again {
     }
 }
 
-impl Repeat for Again {
-    fn repeat(&self, inputs: Vec<Tensor>) -> Result<()> {
+impl Recompute for RecomputedCall {
+    fn recompute(&self, inputs: Vec<Tensor>) -> Result<()> {
         Python::attach(|py| {
             let call = self.call(py, inputs);
             call.map_err(|raised| {
@@ -221,7 +221,7 @@ impl Repeat for Again {
     }
 }
 
-impl Foreign for Again {
+impl Foreign for RecomputedCall {
     fn visit(&self, visit: &mut dyn FnMut(&dyn Any)) {
         self.function.visit(visit);
         let named = self.kwargs.iter().map(|(_, argument)| argument);
@@ -264,8 +264,11 @@ pub(crate) fn _checkpoint<'py>(
         };
         named.push((name.unbind(), argument(value)));
     }
-    let again =
-        Again { function: Callback::new("checkpoint", again)?, args: positional, kwargs: named };
+    let again = RecomputedCall {
+        function: Callback::new("checkpoint", again)?,
+        args: positional,
+        kwargs: named,
+    };
     let inputs: Vec<&Tensor> = tensors.iter().collect();
     checkpoint_with(&inputs, Box::new(again), early_stop, || function.call(args, Some(kwargs)))
 }

@@ -18,7 +18,9 @@ use crate::bindings::pass::host::run_pass;
 use crate::dtype::DType;
 use crate::graph::Flags;
 use crate::ops::core::layout::astype;
-use crate::ops::derive::backward::{self as engine, BackwardOptions, GradOptions, Point, Points};
+use crate::ops::derive::backward::{
+    self as engine, BackwardOptions, Endpoint, Endpoints, GradOptions,
+};
 use crate::ops::derive::jacobian::{grad_rows, jacobian};
 use crate::tensor::Tensor;
 
@@ -50,9 +52,9 @@ fn several<'py>(op: &str, name: &str, ob: &Bound<'py, PyAny>) -> PyResult<Object
 }
 
 /// The points at which a pass begins.
-fn roots(op: &'static str, name: &str, ob: &Bound<'_, PyAny>) -> PyResult<Points> {
+fn roots(op: &'static str, name: &str, ob: &Bound<'_, PyAny>) -> PyResult<Endpoints> {
     let root = |ob: &Bound<'_, PyAny>| match ob.cast::<PyTensor>() {
-        Ok(tensor) => Ok(Point::root(op, &tensor.get().tensor)?),
+        Ok(tensor) => Ok(Endpoint::root(op, &tensor.get().tensor)?),
         Err(_) => Ok(ob.cast::<GradientEdge>()?.get().point.clone()),
     };
     several(op, name, ob)?.iter().map(root).collect()
@@ -61,7 +63,7 @@ fn roots(op: &'static str, name: &str, ob: &Bound<'_, PyAny>) -> PyResult<Points
 /// The gradients that belong to `roots`: None (then there are none here), one for one, or a sequence.
 fn gradients(
     op: &str,
-    roots: &[Point],
+    roots: &[Endpoint],
     ob: Option<&Bound<'_, PyAny>>,
 ) -> PyResult<Vec<Option<Tensor>>> {
     let Some(ob) = ob else {
@@ -87,7 +89,7 @@ fn gradients(
     roots.iter().zip(&items).map(|(root, item)| gradient(op, root, Some(item))).collect()
 }
 
-fn gradient(op: &str, root: &Point, ob: Option<&Bound<'_, PyAny>>) -> PyResult<Option<Tensor>> {
+fn gradient(op: &str, root: &Endpoint, ob: Option<&Bound<'_, PyAny>>) -> PyResult<Option<Tensor>> {
     let Some(ob) = ob.filter(|ob| !ob.is_none()) else {
         return Ok(None);
     };
@@ -120,7 +122,7 @@ fn inputs_of<'py>(op: &str, ob: &Bound<'py, PyAny>) -> PyResult<Objects<'py>> {
 }
 
 /// Where a backward accumulates; tensors that are no leaves retain their gradient from now on.
-fn targets(ob: &Bound<'_, PyAny>) -> PyResult<Points> {
+fn targets(ob: &Bound<'_, PyAny>) -> PyResult<Endpoints> {
     let target = |(i, ob): (usize, &Bound<'_, PyAny>)| {
         if let Ok(tensor) = ob.cast::<PyTensor>() {
             let point = engine::target("backward", i, &tensor.get().tensor)?;
@@ -147,7 +149,7 @@ pub(crate) fn run_backward(
     create_graph: bool,
     inputs: Option<&Bound<'_, PyAny>>,
 ) -> PyResult<()> {
-    let root_point = Point::root("backward", &root.get().tensor)?;
+    let root_point = Endpoint::root("backward", &root.get().tensor)?;
     let grad = self::gradient("backward", &root_point, gradient)?;
     let grads = grad.map_or_else(Vec::new, |grad| vec![Some(grad)]);
     pass(root.py(), smallvec![root_point], grads, retain_graph, create_graph, inputs)
@@ -155,7 +157,7 @@ pub(crate) fn run_backward(
 
 fn pass(
     py: Python<'_>,
-    roots: Points,
+    roots: Endpoints,
     grads: Vec<Option<Tensor>>,
     retain_graph: Option<bool>,
     create_graph: bool,
@@ -186,9 +188,9 @@ pub(crate) fn backward(
 }
 
 /// Where `grad` ends.
-fn wanted(inputs: &Bound<'_, PyAny>) -> PyResult<Points> {
+fn wanted(inputs: &Bound<'_, PyAny>) -> PyResult<Endpoints> {
     let point = |(i, ob): (usize, &Bound<'_, PyAny>)| match ob.cast::<PyTensor>() {
-        Ok(tensor) => Ok(Point::target("grad", i, &tensor.get().tensor)?),
+        Ok(tensor) => Ok(Endpoint::target("grad", i, &tensor.get().tensor)?),
         Err(_) => Ok(ob.cast::<GradientEdge>()?.get().point.clone()),
     };
     inputs_of("grad", inputs)?.iter().enumerate().map(point).collect()
@@ -277,7 +279,7 @@ pub(crate) fn _grad_rows<'py>(
 ) -> PyResult<Vec<Option<Bound<'py, PyAny>>>> {
     let roots = roots("grad", "outputs", outputs)?;
     let wanted = wanted(inputs)?;
-    let batch = |(root, given): (&Point, &Bound<'py, PyTensor>)| {
+    let batch = |(root, given): (&Endpoint, &Bound<'py, PyTensor>)| {
         Ok(astype(&given.get().tensor, root.spec.dtype)?)
     };
     let gradients: Vec<Tensor> =
@@ -303,9 +305,9 @@ pub(crate) fn _jacobian<'py>(
     #[pyo3(from_py_with = all_of)] inputs: Vec<Bound<'py, PyTensor>>,
     create_graph: bool,
 ) -> PyResult<Vec<Option<Bound<'py, PyAny>>>> {
-    let root = Point::root("jacobian", &output.get().tensor)?;
+    let root = Endpoint::root("jacobian", &output.get().tensor)?;
     let point =
-        |(i, x): (usize, &Bound<'py, PyTensor>)| Point::target("jacobian", i, &x.get().tensor);
+        |(i, x): (usize, &Bound<'py, PyTensor>)| Endpoint::target("jacobian", i, &x.get().tensor);
     let wanted = inputs.iter().enumerate().map(point).collect::<Result<Vec<_>, _>>()?;
     let found = run_pass(py, "jacobian", |host| jacobian(&root, &wanted, create_graph, host))?;
     found.into_iter().map(|block| block.map(|block| wrap(py, block)).transpose()).collect()

@@ -9,7 +9,7 @@ use std::sync::{Mutex, PoisonError};
 
 use pyo3::prelude::*;
 
-use crate::bindings::call::surroundings::{Surroundings, room};
+use crate::bindings::call::thread_state::{ThreadStateGuard, room};
 use crate::bindings::errors::to_python;
 use crate::error::{Error, Result};
 use crate::graph::Host;
@@ -53,7 +53,7 @@ pub(crate) fn run_pass<T>(
     pass: impl FnOnce(&dyn Host) -> Result<T>,
 ) -> PyResult<T> {
     room(op)?;
-    let _kept = Surroundings::keep(py);
+    let _kept = ThreadStateGuard::new(py);
     let host = Interpreter::default();
     pass(&host).map_err(|error| match *error {
         Error::Interrupted { .. } => {

@@ -10,13 +10,13 @@ use pyo3::prelude::*;
 use pyo3::types::{PyDict, PyFloat, PyTuple};
 use smallvec::smallvec;
 
-use crate::bindings::call::surroundings::room;
+use crate::bindings::call::thread_state::room;
 use crate::bindings::exchange::numpy;
 use crate::bindings::object::{PyTensor, item, leaf, wrap};
 use crate::bindings::pass::host::run_pass;
 use crate::bindings::pass::search::depends_on_others;
 use crate::graph::{GRAD, INFERENCE, Mode, ModeGuard, TRACING, TRANSFORM};
-use crate::ops::derive::backward::{GradOptions, Point, grad_at};
+use crate::ops::derive::backward::{Endpoint, GradOptions, grad_at};
 use crate::tensor::Tensor;
 
 /// What an argument is, and its derivative will be.
@@ -134,7 +134,7 @@ fn pulled(
     seed: Option<Tensor>,
     again: bool,
 ) -> PyResult<Option<Tensor>> {
-    let (root, wanted) = (Point::root("grad", out)?, [Point::target("grad", 0, x)?]);
+    let (root, wanted) = (Endpoint::root("grad", out)?, [Endpoint::target("grad", 0, x)?]);
     let found = run_pass(py, "grad", |host| {
         let options =
             GradOptions { allow_unused: true, create_graph: again, ..GradOptions::default() };

@@ -11,7 +11,7 @@ use pyo3::types::{PyBytes, PyNotImplemented, PyString};
 use crate::bindings::call::convert;
 use crate::bindings::call::door::Call;
 use crate::bindings::errors::bad_type;
-use crate::bindings::exchange::foreign::{self, Door};
+use crate::bindings::exchange::foreign::{self, OverrideRule};
 use crate::bindings::object::PyTensor;
 use crate::ops::change::inplace;
 use crate::ops::core::elementwise::{Elementwise, binary, binary_scalar, scalar_binary, unary};
@@ -52,7 +52,7 @@ fn forward<'py>(
     if let Some(scalar) = convert::weak_number(other)? {
         return call.tensor(a.size(), || binary_scalar(op, a, scalar));
     }
-    match convert::operand_like(op.name, Door::Operator, other)? {
+    match convert::operand_like(op.name, OverrideRule::Operator, other)? {
         Some(b) => call.tensor(a.size().max(b.size()), || binary(op, a, &b)),
         None => unfit(op, other),
     }
@@ -69,7 +69,7 @@ fn reflected<'py>(
     if let Some(scalar) = convert::weak_number(other)? {
         return call.tensor(b.size(), || scalar_binary(op, scalar, b));
     }
-    match convert::operand_like(op.name, Door::Reflected, other)? {
+    match convert::operand_like(op.name, OverrideRule::Reflected, other)? {
         Some(a) => call.tensor(a.size().max(b.size()), || binary(op, &a, b)),
         None => unfit(op, other),
     }
@@ -204,13 +204,13 @@ impl PyTensor {
         if let Ok(b) = other.cast::<PyTensor>() {
             return product(operands, a, &b.get().tensor);
         }
-        match convert::operand_like("matmul", Door::Operator, other)? {
+        match convert::operand_like("matmul", OverrideRule::Operator, other)? {
             Some(b) => product(operands, a, &b),
             None => Ok(not_implemented(other.py())),
         }
     }
     fn __rmatmul__<'py>(slf: &Bound<'py, Self>, other: &Bound<'py, PyAny>) -> Object<'py> {
-        match convert::operand_like("matmul", Door::Reflected, other)? {
+        match convert::operand_like("matmul", OverrideRule::Reflected, other)? {
             Some(a) => product([other, slf.as_any()], &a, &slf.get().tensor),
             None => Ok(not_implemented(other.py())),
         }

@@ -9,7 +9,7 @@ use pyo3::types::{PyDict, PyTuple};
 use crate::bindings::call::door::Call;
 use crate::bindings::errors::bad_value;
 use crate::bindings::object::PyTensor;
-use crate::bindings::package::{self, Name};
+use crate::bindings::package::{self, LazyImport};
 
 /// `slf` in the shape of `other`, by a method that takes a shape.
 fn shaped<'py>(
@@ -23,7 +23,7 @@ fn shaped<'py>(
 /// A new tensor by a constructor of the package, with the dtype of `slf` unless another is named.
 fn created<'py>(
     slf: &Bound<'py, PyTensor>,
-    constructor: &Name,
+    constructor: &LazyImport,
     args: &Bound<'py, PyTuple>,
     kwargs: Option<&Bound<'py, PyDict>>,
 ) -> PyResult<Bound<'py, PyAny>> {

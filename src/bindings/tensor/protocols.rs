@@ -9,7 +9,7 @@ use pyo3::types::{PyDict, PyNotImplemented, PyTuple};
 
 use crate::bindings::call::dispatch;
 use crate::bindings::errors::bad_type;
-use crate::bindings::exchange::foreign::{self, Door};
+use crate::bindings::exchange::foreign::{self, OverrideRule};
 use crate::bindings::object::PyTensor;
 use crate::bindings::package;
 
@@ -53,7 +53,7 @@ impl PyTensor {
     ) -> PyResult<Bound<'py, PyAny>> {
         let py = slf.py();
         for input in inputs {
-            if foreign::goes_first(Door::Ufunc, &input)? {
+            if foreign::should_defer(OverrideRule::Ufunc, &input)? {
                 return Ok(PyNotImplemented::get(py).to_owned().into_any());
             }
         }

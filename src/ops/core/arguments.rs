@@ -149,11 +149,11 @@ pub type Tensors = Vec<Tensor>;
 from_arg_ref!(Tensors, [Tensor], Tensors, "a sequence of tensors", [Arg::Tensors(t) => t], |t| Arg::Tensors(t.clone()));
 
 /// Several tensors, each an argument of its own, as the first parameter of an operation.
-pub struct Several(Vec<Tensor>);
+pub struct Variadic(Vec<Tensor>);
 
-from_arg_ref!(Several, [Tensor], Several, "tensors", [Arg::Tensors(t) => Several(t)], |t| Arg::Tensors(t.0.clone()));
+from_arg_ref!(Variadic, [Tensor], Variadic, "tensors", [Arg::Tensors(t) => Variadic(t)], |t| Arg::Tensors(t.0.clone()));
 
-impl std::ops::Deref for Several {
+impl std::ops::Deref for Variadic {
     type Target = [Tensor];
     fn deref(&self) -> &[Tensor] {
         &self.0

@@ -146,7 +146,7 @@ pub enum Kind {
     /// A sequence of tensors; as the last parameter also given as several arguments.
     Tensors,
     /// All arguments given by position, each a tensor.
-    Several,
+    Variadic,
     /// A tensor of truth values that is no method's subject.
     Condition,
     /// One integer.
@@ -181,7 +181,7 @@ impl Kind {
             Kind::Tensor
                 | Kind::Operand
                 | Kind::Tensors
-                | Kind::Several
+                | Kind::Variadic
                 | Kind::Condition
                 | Kind::Index
         )

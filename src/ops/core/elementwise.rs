@@ -76,7 +76,7 @@ pub struct Elementwise {
     pub by: &'static [Derivative],
 }
 
-/// An operand whose dtype and shape are settled.
+/// An operand whose dtype and shape are operands.
 #[derive(Clone, Copy)]
 pub enum Slot<'a> {
     /// Elements.
@@ -274,12 +274,12 @@ pub fn binary(op: &'static Elementwise, a: &Tensor, b: &Tensor) -> Result<Tensor
 #[cold]
 #[inline(never)]
 fn binary_slow(op: &'static Elementwise, a: &Tensor, b: &Tensor) -> Result<Tensor> {
-    let [a, b] = settle(op, [a, b])?;
+    let [a, b] = promote_and_broadcast(op, [a, b])?;
     op.run([Slot::Tensor(&a), Slot::Tensor(&b)], a.layout(), a.dtype(), &[])
 }
 
 /// Brings operands to their common dtype and shape, through recorded casts and expansions.
-pub(crate) fn settle<const N: usize>(
+pub(crate) fn promote_and_broadcast<const N: usize>(
     op: &'static Elementwise,
     xs: [&Tensor; N],
 ) -> Result<[Tensor; N]> {
@@ -287,11 +287,11 @@ pub(crate) fn settle<const N: usize>(
     let dims = broadcast_shapes(op.name, &shapes)?;
     let common = xs.iter().skip(1).fold(xs[0].dtype(), |d, x| d.promote(x.dtype()));
     let dtype = op.compute_dtype(common)?;
-    let mut settled = xs.map(Tensor::clone);
-    for x in &mut settled {
+    let mut operands = xs.map(Tensor::clone);
+    for x in &mut operands {
         *x = broadcast_to_dims(&astype(x, dtype)?, &dims)?;
     }
-    Ok(settled)
+    Ok(operands)
 }
 
 pub(in crate::ops) fn broadcast_to_dims(x: &Tensor, dims: &[usize]) -> Result<Tensor> {
@@ -307,19 +307,19 @@ pub fn binary_scalar(op: &'static Elementwise, a: &Tensor, b: Scalar) -> Result<
     {
         return unary(same, a);
     }
-    let a = settle_scalar(op, a, b)?;
+    let a = promote_beside_scalar(op, a, b)?;
     op.run([Slot::Tensor(&a), Slot::Scalar(b)], a.layout(), a.dtype(), &[])
 }
 
 /// Applies a two-operand operation to a number and a tensor.
 #[inline]
 pub fn scalar_binary(op: &'static Elementwise, a: Scalar, b: &Tensor) -> Result<Tensor> {
-    let b = settle_scalar(op, b, a)?;
+    let b = promote_beside_scalar(op, b, a)?;
     op.run([Slot::Scalar(a), Slot::Tensor(&b)], b.layout(), b.dtype(), &[])
 }
 
 #[inline]
-fn settle_scalar<'a>(
+fn promote_beside_scalar<'a>(
     op: &'static Elementwise,
     x: &'a Tensor,
     scalar: Scalar,

@@ -190,7 +190,7 @@ pub(crate) fn reduced(op: Reduction, x: &Tensor, axes: &[usize], dtype: DType) -
 pub(crate) fn sum_over(x: &Tensor, axes: &[usize], keepdims: bool) -> Result<Tensor> {
     let dtype = x.dtype().accumulates();
     let out = reduced(Reduction::Sum, x, axes, dtype)?;
-    // The result's final shape is settled before recording: one node, not two.
+    // The result's final shape is decided before recording: one node, not two.
     let dims = if keepdims { out.shape().into() } else { dropped_dims(x.shape(), axes) };
     let out = out.relaid(Layout::contiguous(&dims)?);
     finish(out, &[x], |_| Record {

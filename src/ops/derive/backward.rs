@@ -12,38 +12,38 @@ use crate::ops::function::Spec;
 use crate::tensor::{Edge, Tensor};
 use crate::threads;
 
-/// A point of the graph where a pass may begin or end: a tensor's place, without the tensor.
+/// An end of a pass, without the tensor: a root where it begins, or a target where it stops.
 #[derive(Clone)]
-pub struct Point {
+pub struct Endpoint {
     /// The output of a node, or a leaf's accumulator.
     pub edge: Edge,
     /// Shape and dtype of the values there.
     pub spec: Spec,
 }
 
-/// The points of one end of a pass; most passes begin at one and end at few.
-pub type Points = SmallVec<[Point; 1]>;
+/// The roots or the targets of a pass; most passes have one root and few targets.
+pub type Endpoints = SmallVec<[Endpoint; 1]>;
 
-impl Point {
-    /// The place of a tensor; `None` if it does not require grad.
-    pub fn of(tensor: &Tensor) -> Option<Point> {
-        Some(Point { edge: tensor.grad_edge()?, spec: Spec::of(tensor) })
+impl Endpoint {
+    /// The endpoint at a tensor; `None` if it does not require grad.
+    pub fn of(tensor: &Tensor) -> Option<Endpoint> {
+        Some(Endpoint { edge: tensor.grad_edge()?, spec: Spec::of(tensor) })
     }
 
     /// Where a pass may begin.
     ///
     /// # Errors
     /// `NoGraph` when the tensor was not recorded.
-    pub fn root(op: &'static str, tensor: &Tensor) -> Result<Point> {
-        Point::of(tensor).ok_or_else(|| no_graph(op, tensor))
+    pub fn root(op: &'static str, tensor: &Tensor) -> Result<Endpoint> {
+        Endpoint::of(tensor).ok_or_else(|| no_graph(op, tensor))
     }
 
     /// Where a pass may end: input number `index`.
     ///
     /// # Errors
     /// `State` when the tensor does not require grad.
-    pub fn target(op: &'static str, index: usize, tensor: &Tensor) -> Result<Point> {
-        Point::of(tensor).ok_or_else(|| not_required(op, index))
+    pub fn target(op: &'static str, index: usize, tensor: &Tensor) -> Result<Endpoint> {
+        Endpoint::of(tensor).ok_or_else(|| not_required(op, index))
     }
 }
 
@@ -90,7 +90,7 @@ pub struct GradOptions {
 }
 
 /// The gradient at which a root starts.
-fn seed(op: &'static str, root: &Point, gradient: Option<&Tensor>) -> Result<Tensor> {
+fn seed(op: &'static str, root: &Endpoint, gradient: Option<&Tensor>) -> Result<Tensor> {
     let Spec { dims, dtype } = &root.spec;
     let Some(gradient) = gradient else {
         return match dims.iter().product::<usize>() {
@@ -121,7 +121,7 @@ fn seed(op: &'static str, root: &Point, gradient: Option<&Tensor>) -> Result<Ten
 
 fn seeded(
     op: &'static str,
-    roots: Points,
+    roots: Endpoints,
     gradients: &[Option<Tensor>],
 ) -> Result<Vec<(Edge, Tensor)>> {
     if !gradients.is_empty() && gradients.len() != roots.len() {
@@ -132,7 +132,7 @@ fn seeded(
         }));
     }
     let gradient = |i: usize| gradients.get(i).and_then(Option::as_ref);
-    let seed = |(i, root): (usize, Point)| Ok((seed(op, &root, gradient(i))?, root.edge));
+    let seed = |(i, root): (usize, Endpoint)| Ok((seed(op, &root, gradient(i))?, root.edge));
     let seeds = roots.into_iter().enumerate().map(seed);
     seeds.map(|both| both.map(|(seed, edge): (Tensor, Edge)| (edge, seed))).collect()
 }
@@ -148,7 +148,7 @@ pub fn backward(
     options: &BackwardOptions<'_>,
     host: &dyn Host,
 ) -> Result<()> {
-    let roots = outputs.iter().map(|output| Point::root("backward", output));
+    let roots = outputs.iter().map(|output| Endpoint::root("backward", output));
     let target = |(i, input)| target("backward", i, input);
     let targets = options.inputs.map(|inputs| inputs.iter().enumerate().map(target).collect());
     let targets = targets.transpose()?;
@@ -159,8 +159,8 @@ pub fn backward(
 ///
 /// # Errors
 /// `State` when the tensor does not require grad.
-pub fn target(op: &'static str, index: usize, tensor: &Tensor) -> Result<Point> {
-    let point = Point::target(op, index, tensor)?;
+pub fn target(op: &'static str, index: usize, tensor: &Tensor) -> Result<Endpoint> {
+    let point = Endpoint::target(op, index, tensor)?;
     tensor.retain_grad()?;
     Ok(point)
 }
@@ -170,8 +170,8 @@ pub fn target(op: &'static str, index: usize, tensor: &Tensor) -> Result<Point> 
 /// # Errors
 /// As [`backward`].
 pub fn backward_from(
-    roots: Points,
-    targets: Option<Points>,
+    roots: Endpoints,
+    targets: Option<Endpoints>,
     gradients: &[Option<Tensor>],
     options: &BackwardOptions<'_>,
     host: &dyn Host,
@@ -201,11 +201,11 @@ pub fn grad(
     options: &GradOptions,
     host: &dyn Host,
 ) -> Result<Vec<Option<Tensor>>> {
-    let roots = outputs.iter().map(|output| Point::root("grad", output));
-    let wanted = inputs.iter().enumerate().map(|(i, input)| Point::target("grad", i, input));
+    let roots = outputs.iter().map(|output| Endpoint::root("grad", output));
+    let wanted = inputs.iter().enumerate().map(|(i, input)| Endpoint::target("grad", i, input));
     grad_at(
         roots.collect::<Result<_>>()?,
-        &wanted.collect::<Result<Points>>()?,
+        &wanted.collect::<Result<Endpoints>>()?,
         gradients,
         options,
         host,
@@ -217,8 +217,8 @@ pub fn grad(
 /// # Errors
 /// As [`grad`].
 pub fn grad_at(
-    roots: Points,
-    wanted: &[Point],
+    roots: Endpoints,
+    wanted: &[Endpoint],
     gradients: &[Option<Tensor>],
     options: &GradOptions,
     host: &dyn Host,
@@ -232,7 +232,7 @@ pub fn grad_at(
         threads: threads::num_lanes(),
     };
     let mut found = pass.run()?;
-    settle_unused(&mut found, wanted, &[], options)?;
+    fill_unused(&mut found, wanted, &[], options)?;
     // Gradients that leave the engine are values: no two share memory with each other or with anything else.
     let _mode = ModeGuard::grad(options.create_graph);
     let separate = |g: Option<Tensor>| g.map(|g| g.separate(options.create_graph)).transpose();
@@ -240,9 +240,9 @@ pub fn grad_at(
 }
 
 /// What inputs that were not used get: zeros of dims `lead` and their own, `None`, or an error.
-pub(crate) fn settle_unused(
+pub(crate) fn fill_unused(
     found: &mut [Option<Tensor>],
-    wanted: &[Point],
+    wanted: &[Endpoint],
     lead: &[usize],
     options: &GradOptions,
 ) -> Result<()> {

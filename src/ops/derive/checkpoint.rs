@@ -1,8 +1,8 @@
 //! Checkpointing: what a computation saves is left out and computed again when its backward asks for it.
 //!
-//! Owns: the frame of one call (its arguments as saved values, what it must yield again, what a repetition yielded).
-//! Never runs anything by itself: it packs on record and repeats on unpack.
-//! Invariant: a repetition runs with recording on but feeds no gradient; only what it saves is taken.
+//! Owns: the frame of one call (its arguments as saved values, what it must yield again, what a recomputation yielded).
+//! Never runs anything by itself: it packs on record and recomputes on unpack.
+//! Invariant: a recomputation runs with recording on but feeds no gradient; only what it saves is taken.
 
 use std::any::Any;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
@@ -20,13 +20,13 @@ use crate::tensor::{Edge, SavedTensor, Tensor};
 
 const OP: &str = "checkpoint";
 
-/// A computation that can be repeated.
-pub trait Repeat: Send + Sync {
+/// A computation that can be run again.
+pub trait Recompute: Send + Sync {
     /// Computes the same again from the same inputs; the result is not looked at.
     ///
     /// # Errors
     /// Whatever the computation reports.
-    fn repeat(&self, inputs: Vec<Tensor>) -> Result<()>;
+    fn recompute(&self, inputs: Vec<Tensor>) -> Result<()>;
 
     /// Host-language objects that the computation owns.
     fn foreign(&self) -> Option<&dyn Foreign> {
@@ -39,13 +39,13 @@ struct Entry {
     spec: Spec,
     /// Whether a node still needs it.
     live: bool,
-    again: Option<SavedTensor>,
+    value: Option<SavedTensor>,
 }
 
 /// One checkpointed call.
 struct Frame {
     inputs: SmallVec<[Saved<Tensor>; 2]>,
-    computation: Box<dyn Repeat>,
+    computation: Box<dyn Recompute>,
     mode: Mode,
     early_stop: bool,
     entries: Mutex<Vec<Entry>>,
@@ -56,16 +56,16 @@ impl Frame {
         self.entries.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// What a repetition left for entry `index`.
+    /// What a recomputation left for entry `index`.
     fn take(&self, index: usize) -> Option<SavedTensor> {
-        self.entries().get_mut(index)?.again.take()
+        self.entries().get_mut(index)?.value.take()
     }
 
-    /// Repeats the computation; returns its entry `index` and leaves the others in their places.
-    fn repeat(self: &Arc<Frame>, index: usize) -> Result<SavedTensor> {
+    /// Runs the computation again; returns its entry `index` and leaves the others with their entries.
+    fn recompute(self: &Arc<Frame>, index: usize) -> Result<SavedTensor> {
         let inputs: Result<Vec<Tensor>> =
             self.inputs.iter().map(|input| input.restore(OP)).collect();
-        let replay = Arc::new(Replay {
+        let recomputation = Arc::new(Recomputation {
             frame: Arc::clone(self),
             expected: self.entries().len(),
             wanted: index,
@@ -75,18 +75,18 @@ impl Frame {
         });
         let _mode = ModeGuard::new(self.mode);
         let inputs = inputs?;
-        let done = with_packer(replay.clone(), || self.computation.repeat(inputs));
-        let seen = replay.next.load(Ordering::Relaxed);
-        let ended = replay.ended.load(Ordering::Relaxed);
+        let done = with_packer(recomputation.clone(), || self.computation.recompute(inputs));
+        let seen = recomputation.next.load(Ordering::Relaxed);
+        let ended = recomputation.ended.load(Ordering::Relaxed);
         if !ended {
             done?;
         }
-        let found = replay.found.lock().unwrap_or_else(PoisonError::into_inner).take();
+        let found = recomputation.found.lock().unwrap_or_else(PoisonError::into_inner).take();
         match found {
-            Some(value) if ended || seen == replay.expected => Ok(value),
+            Some(value) if ended || seen == recomputation.expected => Ok(value),
             _ => Err(different(format!(
                 "the first run saved {} tensors and the repetition {seen}",
-                replay.expected
+                recomputation.expected
             ))),
         }
     }
@@ -101,17 +101,17 @@ fn different(what: String) -> Box<Error> {
     })
 }
 
-/// A saved value that was left out.
-struct Omitted {
+/// Stands for a saved value that was not kept.
+struct DroppedValue {
     frame: Arc<Frame>,
     index: usize,
 }
 
-impl PackedValue<Tensor> for Omitted {
+impl PackedValue<Tensor> for DroppedValue {
     fn unpack(&self, edge: Option<Edge>, op: &str) -> Result<Tensor> {
         let value = match self.frame.take(self.index) {
             Some(value) => value,
-            None => self.frame.repeat(self.index)?,
+            None => self.frame.recompute(self.index)?,
         };
         value.restore(edge, op)
     }
@@ -121,7 +121,7 @@ impl PackedValue<Tensor> for Omitted {
     }
 }
 
-impl Foreign for Omitted {
+impl Foreign for DroppedValue {
     fn visit(&self, visit: &mut dyn FnMut(&dyn Any)) {
         if let Some(foreign) = self.frame.computation.foreign() {
             foreign.visit(visit);
@@ -139,54 +139,54 @@ impl Foreign for Omitted {
     }
 }
 
-impl Drop for Omitted {
+impl Drop for DroppedValue {
     fn drop(&mut self) {
         let mut entries = self.frame.entries();
         let gone = entries.get_mut(self.index).and_then(|entry| {
             entry.live = false;
-            entry.again.take()
+            entry.value.take()
         });
         drop(entries);
         drop(gone);
     }
 }
 
-/// Notes what the first run saves, and leaves it out.
-struct Omit(Arc<Frame>);
+/// The packer of the first run: notes the shape and dtype of what is saved, and drops it.
+struct DropSaved(Arc<Frame>);
 
-impl Pack<Tensor> for Omit {
+impl Pack<Tensor> for DropSaved {
     fn pack(&self, value: Tensor, _op: &str) -> Result<Arc<dyn PackedValue<Tensor>>> {
-        let entry = Entry { spec: Spec::of(&value), live: true, again: None };
+        let entry = Entry { spec: Spec::of(&value), live: true, value: None };
         let mut entries = self.0.entries();
         entries.push(entry);
         let index = entries.len() - 1;
         drop(entries);
-        Ok(Arc::new(Omitted { frame: Arc::clone(&self.0), index }))
+        Ok(Arc::new(DroppedValue { frame: Arc::clone(&self.0), index }))
     }
 }
 
-/// Takes what a repetition saves.
-struct Replay {
+/// The packer of a recomputation: takes what it saves.
+struct Recomputation {
     frame: Arc<Frame>,
-    /// How many values the first run had saved when this repetition began.
+    /// How many values the first run had saved when this recomputation began.
     expected: usize,
     wanted: usize,
     found: Mutex<Option<SavedTensor>>,
     next: AtomicUsize,
-    /// Whether the repetition was told to end.
+    /// Whether it was ended early.
     ended: AtomicBool,
 }
 
-/// A value that a repetition saved, for a pass within the repetition itself.
-struct Kept(SavedTensor);
+/// A value that a recomputation saved, for a pass within the recomputation itself.
+struct RecomputedValue(SavedTensor);
 
-impl PackedValue<Tensor> for Kept {
+impl PackedValue<Tensor> for RecomputedValue {
     fn unpack(&self, edge: Option<Edge>, op: &str) -> Result<Tensor> {
         self.0.clone().restore(edge, op)
     }
 }
 
-impl Replay {
+impl Recomputation {
     /// Puts value number `i` in its place.
     fn fill(&self, i: usize, value: &Tensor) -> Result<()> {
         let payload = value.pack();
@@ -208,7 +208,7 @@ impl Replay {
             drop(entries);
             self.found.lock().unwrap_or_else(PoisonError::into_inner).replace(payload)
         } else {
-            let old = if entry.live { entry.again.replace(payload) } else { None };
+            let old = if entry.live { entry.value.replace(payload) } else { None };
             drop(entries);
             old
         };
@@ -217,7 +217,7 @@ impl Replay {
     }
 }
 
-impl Pack<Tensor> for Replay {
+impl Pack<Tensor> for Recomputation {
     fn pack(&self, value: Tensor, _op: &str) -> Result<Arc<dyn PackedValue<Tensor>>> {
         let i = self.next.fetch_add(1, Ordering::Relaxed);
         self.fill(i, &value)?;
@@ -225,18 +225,18 @@ impl Pack<Tensor> for Replay {
             self.ended.store(true, Ordering::Relaxed);
             return Err(Error::Enough { op: OP.into() }.into());
         }
-        Ok(Arc::new(Kept(value.pack())))
+        Ok(Arc::new(RecomputedValue(value.pack())))
     }
 }
 
-/// Runs `body`, a computation on `inputs`, without keeping what it saves: `computation` repeats it in the backward.
-/// With `early_stop` a repetition ends with the last value that it must yield.
+/// Runs `body`, a computation on `inputs`, without keeping what it saves: `computation` runs it again in the backward.
+/// With `early_stop` a recomputation ends with the last value that it must yield.
 ///
 /// # Errors
-/// Whatever `body` reports. In the backward: `Argument` when the repetition saves something else than the first run.
+/// Whatever `body` reports. In the backward: `Argument` when the recomputation saves something else than the first run.
 pub fn checkpoint_with<R, E: From<Box<Error>>>(
     inputs: &[&Tensor],
-    computation: Box<dyn Repeat>,
+    computation: Box<dyn Recompute>,
     early_stop: bool,
     body: impl FnOnce() -> std::result::Result<R, E>,
 ) -> std::result::Result<R, E> {
@@ -251,13 +251,13 @@ pub fn checkpoint_with<R, E: From<Box<Error>>>(
         early_stop,
         entries: Mutex::default(),
     };
-    with_packer(Arc::new(Omit(Arc::new(frame))), body)
+    with_packer(Arc::new(DropSaved(Arc::new(frame))), body)
 }
 
-struct Plain<F>(F);
+struct RustFunction<F>(F);
 
-impl<F: Fn(&[Tensor]) -> Result<Tensor> + Send + Sync> Repeat for Plain<F> {
-    fn repeat(&self, inputs: Vec<Tensor>) -> Result<()> {
+impl<F: Fn(&[Tensor]) -> Result<Tensor> + Send + Sync> Recompute for RustFunction<F> {
+    fn recompute(&self, inputs: Vec<Tensor>) -> Result<()> {
         (self.0)(&inputs).map(drop)
     }
 }
@@ -281,5 +281,5 @@ where
     F: Fn(&[Tensor]) -> Result<Tensor> + Clone + Send + Sync + 'static,
 {
     let owned: Vec<Tensor> = inputs.iter().map(|x| (*x).clone()).collect();
-    checkpoint_with(inputs, Box::new(Plain(function.clone())), false, || function(&owned))
+    checkpoint_with(inputs, Box::new(RustFunction(function.clone())), false, || function(&owned))
 }

@@ -9,7 +9,7 @@ use crate::graph::{Host, ModeGuard, Pass, Targets, detach_if_long, estimate};
 use crate::kernels;
 use crate::ops::core::layout::reshape_dims;
 use crate::ops::core::view::slice_axis;
-use crate::ops::derive::backward::{GradOptions, Point, settle_unused};
+use crate::ops::derive::backward::{Endpoint, GradOptions, fill_unused};
 use crate::ops::function::Spec;
 use crate::ops::shape::join::join;
 use crate::tensor::{Edge, Tensor};
@@ -23,7 +23,7 @@ const ROWS: usize = 16;
 const PASS_NS: f32 = 4e7;
 
 /// How many rows one pass computes, each of which takes so many nanoseconds.
-fn rows_at_once(outputs: &[Point], inputs: &[Point], cost: f32) -> usize {
+fn rows_at_once(outputs: &[Endpoint], inputs: &[Endpoint], cost: f32) -> usize {
     let sizes = inputs.iter().chain(outputs).map(|point| point.spec.dims.iter().product());
     let widest: usize = sizes.max().unwrap_or(1);
     let rows = (ELEMENTS / widest.max(1)).max(ROWS);
@@ -36,8 +36,8 @@ fn rows_at_once(outputs: &[Point], inputs: &[Point], cost: f32) -> usize {
 /// # Errors
 /// As [`grad`](crate::ops::derive::backward::grad).
 pub fn jacobian(
-    output: &Point,
-    inputs: &[Point],
+    output: &Endpoint,
+    inputs: &[Endpoint],
     create_graph: bool,
     host: &dyn Host,
 ) -> Result<Vec<Option<Tensor>>> {
@@ -59,8 +59,8 @@ pub fn jacobian(
 /// # Errors
 /// As [`grad`](crate::ops::derive::backward::grad).
 pub fn grad_rows(
-    outputs: &[Point],
-    inputs: &[Point],
+    outputs: &[Endpoint],
+    inputs: &[Endpoint],
     gradients: &[Tensor],
     options: &GradOptions,
     host: &dyn Host,
@@ -74,21 +74,21 @@ pub fn grad_rows(
         };
         gradients.iter().map(part).collect()
     })?;
-    settle_unused(&mut found, inputs, &lead, options)?;
+    fill_unused(&mut found, inputs, &lead, options)?;
     Ok(found)
 }
 
 /// Pulls as many rows as `lead` counts; each block has these dims and then those of its input. `seeds` makes the
 /// gradients of the outputs for so many rows from one on, and whether they have an axis of rows.
 fn rows(
-    outputs: &[Point],
-    inputs: &[Point],
+    outputs: &[Endpoint],
+    inputs: &[Endpoint],
     lead: &[usize],
     options: &GradOptions,
     host: &dyn Host,
     seeds: impl Fn(usize, usize, bool) -> Result<Vec<Tensor>> + Send,
 ) -> Result<Vec<Option<Tensor>>> {
-    let edges = |points: &[Point]| points.iter().map(|point| point.edge.clone()).collect();
+    let edges = |points: &[Endpoint]| points.iter().map(|point| point.edge.clone()).collect();
     let (roots, targets): (Vec<Edge>, Vec<Edge>) = (edges(outputs), edges(inputs));
     let cost = estimate(&roots, &targets);
     let most = rows_at_once(outputs, inputs, cost);
@@ -110,7 +110,7 @@ struct Passes<'a> {
 impl Passes<'_> {
     fn run(
         &self,
-        inputs: &[Point],
+        inputs: &[Endpoint],
         host: &dyn Host,
         seeds: impl Fn(usize, usize, bool) -> Result<Vec<Tensor>>,
     ) -> Result<Vec<Option<Tensor>>> {
@@ -168,7 +168,7 @@ struct Block<'a> {
 }
 
 impl<'a> Block<'a> {
-    fn new(lead: &'a [usize], input: &'a Point, create_graph: bool) -> Block<'a> {
+    fn new(lead: &'a [usize], input: &'a Endpoint, create_graph: bool) -> Block<'a> {
         Block { lead, input: &input.spec, create_graph, parts: Vec::new() }
     }
 

@@ -1,6 +1,6 @@
 //! Mixtures of three tensors, each in one pass.
 //!
-//! Owns: `lerp`, `addcmul`, `addcdiv`, and how three operands settle on a dtype and a shape. Never fuses a
+//! Owns: `lerp`, `addcmul`, `addcdiv`, and the common dtype and shape of three operands. Never fuses a
 //! product into a sum: the values are those of the operations one by one.
 //! Invariant: operands broadcast together.
 
@@ -66,11 +66,11 @@ fn ternary(
     }
     let shapes: SmallVec<[&[usize]; 3]> = tensors.iter().map(|t| t.shape()).collect();
     let (dims, dtype) = (broadcast_shapes(op.name, &shapes)?, op.compute_dtype(common)?);
-    let settle = |t: &Tensor| broadcast_to_dims(&astype(t, dtype)?, &dims);
-    let x = settle(x)?;
+    let cast = |t: &Tensor| broadcast_to_dims(&astype(t, dtype)?, &dims);
+    let x = cast(x)?;
     let [a, b] = others.map(|other| match other {
         Operand::Scalar(s) => check_range(op.name, dtype, *s).map(|()| Operand::Scalar(*s)),
-        Operand::Tensor(t) => settle(t).map(Operand::Tensor),
+        Operand::Tensor(t) => cast(t).map(Operand::Tensor),
     });
     let (a, b) = (a?, b?);
     op.run([Slot::Tensor(&x), slot(&a), slot(&b)], x.layout(), dtype, params)

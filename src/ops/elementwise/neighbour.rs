@@ -9,7 +9,7 @@ use crate::error::Error;
 use crate::graph;
 use crate::ops::core::declare::Operand;
 use crate::ops::core::layout::broadcast_to;
-use crate::ops::elementwise::select::{dtype_of, settled};
+use crate::ops::elementwise::select::{dtype_of, operand_tensor};
 use crate::tensor::Tensor;
 
 macro_rules! towards {
@@ -33,7 +33,7 @@ crate::operations! { family "elementwise";
     [numpy("nextafter"), constant]
     fn nextafter(a: Operand, b: Operand) -> Tensor {
         let dtype = dtype_of(a, b).to_float();
-        let (a, b) = (settled(a, dtype)?, settled(b, dtype)?);
+        let (a, b) = (operand_tensor(a, dtype)?, operand_tensor(b, dtype)?);
         if graph::recording() && (a.requires_grad() || b.requires_grad()) {
             return Err(Box::new(Error::NotDifferentiable {
                 op: "nextafter".into(),

@@ -24,7 +24,7 @@ pub(crate) fn dtype_of(a: &Operand, b: &Operand) -> DType {
     }
 }
 
-pub(crate) fn settled(x: &Operand, dtype: DType) -> Result<Tensor> {
+pub(crate) fn operand_tensor(x: &Operand, dtype: DType) -> Result<Tensor> {
     match x {
         Operand::Tensor(t) => astype(t, dtype),
         Operand::Scalar(s) => Tensor::full(&[], *s, dtype),
@@ -34,7 +34,7 @@ pub(crate) fn settled(x: &Operand, dtype: DType) -> Result<Tensor> {
 /// `a` where `condition` holds, else `b`; all broadcast.
 pub fn where_(condition: &Tensor, a: &Operand, b: &Operand) -> Result<Tensor> {
     let dtype = dtype_of(a, b);
-    let (a, b) = (settled(a, dtype)?, settled(b, dtype)?);
+    let (a, b) = (operand_tensor(a, dtype)?, operand_tensor(b, dtype)?);
     let mask = astype(&condition.detach(), DType::Bool)?;
     let dims = broadcast_shapes("where", &[mask.shape(), a.shape(), b.shape()])?;
     choose(&broadcast_to(&mask, &dims)?, &broadcast_to(&a, &dims)?, &broadcast_to(&b, &dims)?)

@@ -22,9 +22,9 @@ use crate::ops::index::gather::Along;
 use crate::ops::index::take::row_numbers;
 use crate::tensor::Tensor;
 
-/// How values are folded.
+/// Reduce values are folded.
 #[derive(Clone, Copy, PartialEq)]
-enum How {
+enum Reduce {
     Sum,
     Mean,
     Prod,
@@ -32,14 +32,14 @@ enum How {
     Min,
 }
 
-impl How {
-    fn named(op: &'static str, name: &str) -> Result<How> {
+impl Reduce {
+    fn named(op: &'static str, name: &str) -> Result<Reduce> {
         Ok(match name {
-            "sum" => How::Sum,
-            "mean" => How::Mean,
-            "prod" => How::Prod,
-            "amax" => How::Max,
-            "amin" => How::Min,
+            "sum" => Reduce::Sum,
+            "mean" => Reduce::Mean,
+            "prod" => Reduce::Prod,
+            "amax" => Reduce::Max,
+            "amin" => Reduce::Min,
             other => {
                 return Err(Box::new(Error::Argument {
                     op: op.into(),
@@ -53,12 +53,12 @@ impl How {
     /// What changes nothing when folded in.
     fn neutral(self, dtype: DType) -> Scalar {
         match (self, dtype.is_float()) {
-            (How::Sum | How::Mean, _) => Scalar::Int(0),
-            (How::Prod, _) => Scalar::Int(1),
-            (How::Max, true) => Scalar::Float(f64::NEG_INFINITY),
-            (How::Min, true) => Scalar::Float(f64::INFINITY),
-            (How::Max, false) => Scalar::Int(bounds(dtype).0),
-            (How::Min, false) => Scalar::Int(bounds(dtype).1),
+            (Reduce::Sum | Reduce::Mean, _) => Scalar::Int(0),
+            (Reduce::Prod, _) => Scalar::Int(1),
+            (Reduce::Max, true) => Scalar::Float(f64::NEG_INFINITY),
+            (Reduce::Min, true) => Scalar::Float(f64::INFINITY),
+            (Reduce::Max, false) => Scalar::Int(bounds(dtype).0),
+            (Reduce::Min, false) => Scalar::Int(bounds(dtype).1),
         }
     }
 }
@@ -74,16 +74,16 @@ fn bounds(dtype: DType) -> (i64, i64) {
 }
 
 /// Where values meet: the distinct targets, and for each value its target and how many came before it there.
-struct Meetings {
+struct Segments {
     targets: Vec<i64>,
     at: Vec<(usize, usize)>,
     counts: Vec<usize>,
 }
 
-impl Meetings {
-    fn of(ids: &[i64]) -> Meetings {
+impl Segments {
+    fn of(ids: &[i64]) -> Segments {
         let mut known: HashMap<i64, usize> = HashMap::new();
-        let mut found = Meetings { targets: Vec::new(), at: Vec::new(), counts: Vec::new() };
+        let mut found = Segments { targets: Vec::new(), at: Vec::new(), counts: Vec::new() };
         for &id in ids {
             let target = *known.entry(id).or_insert_with(|| {
                 found.targets.push(id);
@@ -104,54 +104,54 @@ impl Meetings {
 /// `x` with the rows folded into those that `ids` number.
 fn folded(
     op: &'static str,
-    how: How,
+    how: Reduce,
     x: &Tensor,
     ids: &[i64],
     rows: &Tensor,
     include_self: bool,
 ) -> Result<Tensor> {
-    let meetings = Meetings::of(ids);
-    let targets = meetings.places(op, x.shape())?;
-    if meetings.targets.is_empty() {
+    let segments = Segments::of(ids);
+    let targets = segments.places(op, x.shape())?;
+    if segments.targets.is_empty() {
         return Ok(x.clone());
     }
-    if matches!(how, How::Sum | How::Mean) {
+    if matches!(how, Reduce::Sum | Reduce::Mean) {
         let base = if include_self { x.clone() } else { clear_rows(x, &targets)? };
         let all = Places::indexed(op, x.shape(), &[0], &[Tensor::from(ids.to_vec())])?;
         let sum = add_rows(op, &base, &all, rows)?;
-        return if how == How::Sum { Ok(sum) } else { mean(&sum, &meetings, include_self) };
+        return if how == Reduce::Sum { Ok(sum) } else { mean(&sum, &segments, include_self) };
     }
     // One row of a table for each target, one column for each value that meets there.
     let own = usize::from(include_self);
-    let width = meetings.counts.iter().max().copied().unwrap_or(0) + own;
-    let mut dims: ShapeVec = SmallVec::from_slice(&[meetings.targets.len() * width]);
+    let width = segments.counts.iter().max().copied().unwrap_or(0) + own;
+    let mut dims: ShapeVec = SmallVec::from_slice(&[segments.targets.len() * width]);
     dims.extend_from_slice(&x.shape()[1..]);
     let mut table = Tensor::full(&dims, how.neutral(x.dtype()), x.dtype())?;
     let put = |table: &Tensor, cells: Vec<i64>, rows: &Tensor| {
         let places = Places::indexed(op, table.shape(), &[0], &[Tensor::from(cells)])?;
         put_rows(op, table, &places, rows)
     };
-    let cells = meetings.at.iter().map(|&(t, k)| (t * width + k + own) as i64).collect();
+    let cells = segments.at.iter().map(|&(t, k)| (t * width + k + own) as i64).collect();
     table = put(&table, cells, rows)?;
     if include_self {
-        let cells = (0..meetings.targets.len()).map(|t| (t * width) as i64).collect();
+        let cells = (0..segments.targets.len()).map(|t| (t * width) as i64).collect();
         table = put(&table, cells, &take_rows(x, &targets)?)?;
     }
-    let mut dims: ShapeVec = SmallVec::from_slice(&[meetings.targets.len(), width]);
+    let mut dims: ShapeVec = SmallVec::from_slice(&[segments.targets.len(), width]);
     dims.extend_from_slice(&x.shape()[1..]);
     let table = reshape_dims(&table, &dims)?;
     let values = match how {
-        How::Prod => prod(&table, Axes::from(1), false, Some(x.dtype()))?,
-        How::Max => finish_shape(extreme_over(Reduction::Max, op, &table, &[1])?, &[1], false)?,
+        Reduce::Prod => prod(&table, Axes::from(1), false, Some(x.dtype()))?,
+        Reduce::Max => finish_shape(extreme_over(Reduction::Max, op, &table, &[1])?, &[1], false)?,
         _ => finish_shape(extreme_over(Reduction::Min, op, &table, &[1])?, &[1], false)?,
     };
     put_rows(op, x, &targets, &values)
 }
 
 /// A sum divided by how many values met in each row.
-fn mean(sum: &Tensor, meetings: &Meetings, include_self: bool) -> Result<Tensor> {
+fn mean(sum: &Tensor, segments: &Segments, include_self: bool) -> Result<Tensor> {
     let mut counts = vec![1_i64; sum.shape()[0]];
-    for (&target, &count) in meetings.targets.iter().zip(&meetings.counts) {
+    for (&target, &count) in segments.targets.iter().zip(&segments.counts) {
         let n = counts.len() as i64;
         counts[target.rem_euclid(n) as usize] = count as i64 + i64::from(include_self);
     }
@@ -171,7 +171,7 @@ crate::operations! { family "along an axis";
     /// As `scatter_add`, folded by `reduce`: `sum`, `prod`, `mean`, `amax` or `amin`; without `include_self`, what was in a place takes no part. Derivatives: those of the fold, shared evenly among equal extremes.
     [in_place]
     fn scatter_reduce(x: Tensor, axis: isize, index: Tensor, src: Tensor, reduce: String, include_self: bool = true) -> Tensor {
-        let how = How::named("scatter_reduce", &reduce)?;
+        let how = Reduce::named("scatter_reduce", &reduce)?;
         let along = Along::new("scatter_reduce", x, axis, index)?;
         let rows = along.rows("scatter_reduce", &Operand::Tensor(src.clone()))?;
         let ids = take_rows(&numbered(&along.x)?, &along.places)?.to_vec::<i64>()?;
@@ -181,7 +181,7 @@ crate::operations! { family "along an axis";
     /// As `index_add`, folded by `reduce`: `sum`, `prod`, `mean`, `amax` or `amin`; without `include_self`, what was in a row takes no part. Derivatives: those of the fold, shared evenly among equal extremes.
     [in_place]
     fn index_reduce(x: Tensor, axis: isize, index: Tensor, source: Tensor, reduce: String, include_self: bool = true) -> Tensor {
-        let how = How::named("index_reduce", &reduce)?;
+        let how = Reduce::named("index_reduce", &reduce)?;
         let axis = normalize_axis("index_reduce", axis, x.ndim())?;
         let n = x.shape()[axis] as i64;
         let index = row_numbers("index_reduce", index)?.to_vec::<i64>()?;

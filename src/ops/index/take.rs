@@ -23,7 +23,7 @@ fn bad(op: &'static str, what: String, remedy: &str) -> Box<Error> {
 }
 
 /// Indices brought into an axis of `size` elements as the mode says.
-fn settled(indices: Tensor, mode: &str, size: usize) -> Result<Tensor> {
+fn wrap_or_clip(indices: Tensor, mode: &str, size: usize) -> Result<Tensor> {
     let n = size as i64;
     let inside: fn(i64, i64) -> i64 = match mode {
         "raise" => return Ok(indices),
@@ -78,7 +78,7 @@ crate::operations! { family "choosing";
     [numpy("take")]
     fn take(x: Tensor, indices: Tensor, axis: Option<isize> = None, mode: String = "raise".to_owned()) -> Tensor {
         let (x, axis) = axis_or_flat("take", x, axis)?;
-        let indices = settled(integers("take", indices)?, &mode, x.shape()[axis])?;
+        let indices = wrap_or_clip(integers("take", indices)?, &mode, x.shape()[axis])?;
         take_axis("take", &x, axis, &indices)
     }
     /// The rows of an axis (or the elements of the flattened tensor) for which the condition, one value each, holds.

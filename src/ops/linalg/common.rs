@@ -165,7 +165,7 @@ pub(super) fn singular(op: &'static str, x: &Tensor, index: usize) -> Box<Error>
 }
 
 #[cold]
-pub(super) fn unsettled(op: &'static str, x: &Tensor, index: usize) -> Box<Error> {
+pub(super) fn not_converged(op: &'static str, x: &Tensor, index: usize) -> Box<Error> {
     refuse(
         op,
         x,

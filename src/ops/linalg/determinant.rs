@@ -7,7 +7,7 @@
 
 use smallvec::smallvec;
 
-use super::common::{columns, cost, each, lead, mul, square, t, unsettled};
+use super::common::{columns, cost, each, lead, mul, not_converged, square, t};
 use super::solve::{inverse, times_inverse_transposed};
 use crate::dtype::DType;
 use crate::error::{Error, Result};
@@ -69,7 +69,7 @@ fn cofactors(a: &Tensor, d: &Tensor, again: bool) -> Result<Tensor> {
     if !again {
         let out = Tensor::empty(a.shape(), a.dtype())?;
         kernels::linalg::cofactor(a.view_of(), out.view_mut())
-            .map_err(|i| unsettled("det", a, i))?;
+            .map_err(|i| not_converged("det", a, i))?;
         return Ok(out);
     }
     if by_minors {

@@ -97,7 +97,10 @@ pub fn attributes(node: &crate::tensor::Node) -> Option<Attributes> {
 
 /// The operands in their common float dtype.
 #[inline]
-fn settle<'a>(a: &'a Tensor, b: &'a Tensor) -> Result<(Cow<'a, Tensor>, Cow<'a, Tensor>)> {
+fn promote_to_float<'a>(
+    a: &'a Tensor,
+    b: &'a Tensor,
+) -> Result<(Cow<'a, Tensor>, Cow<'a, Tensor>)> {
     let dtype = a.dtype().promote(b.dtype()).to_float();
     Ok((float(a, dtype)?, float(b, dtype)?))
 }
@@ -136,7 +139,7 @@ pub fn axpby(alpha: f64, x: &Tensor, beta: f64, y: &Tensor) -> Result<Tensor> {
         let remedy = "give equal shapes, or use x + y, which broadcasts";
         return Err(refuse("add", format!("x has shape {a} and y has shape {b}"), remedy));
     }
-    let (x, y) = settle(x, y)?;
+    let (x, y) = promote_to_float(x, y)?;
     let out = Tensor::empty(x.shape(), x.dtype())?;
     add_scaled(alpha, &x, beta, &y, &out);
     finish(out, &[&x, &y], |out| Record {
@@ -174,7 +177,7 @@ pub fn axpby(alpha: f64, x: &Tensor, beta: f64, y: &Tensor) -> Result<Tensor> {
 /// # Errors
 /// `Shape` when an operand has too few axes, or the contracted or the batch axes differ.
 pub fn gemm(a: &Tensor, b: &Tensor, rule: Gemm) -> Result<Tensor> {
-    let (a, b) = settle(a, b)?;
+    let (a, b) = promote_to_float(a, b)?;
     let (a, b) = (&*a, &*b);
     let (out, cost) = contract(a, b, &rule)?;
     finish(out, &[a, b], |_| Record {
@@ -259,7 +262,7 @@ pub fn add_fiber(
 ) -> Result<Tensor> {
     place.check("add_fiber", tensor.shape())?;
     place.check_fiber(fiber, tensor.shape())?;
-    let (fiber, tensor) = settle(fiber, tensor)?;
+    let (fiber, tensor) = promote_to_float(fiber, tensor)?;
     let out = Tensor::empty(tensor.shape(), tensor.dtype())?;
     let spread = place.spread(&fiber.detach(), tensor.shape())?;
     if beta == 0.0 {

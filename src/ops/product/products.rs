@@ -19,7 +19,7 @@ use crate::ops::shape::join::stack;
 use crate::tensor::Tensor;
 
 /// Two operands in the dtype they are multiplied in, and the dtype of the result.
-pub(crate) fn settle(a: &Tensor, b: &Tensor) -> Result<(Tensor, Tensor, DType)> {
+pub(crate) fn promote(a: &Tensor, b: &Tensor) -> Result<(Tensor, Tensor, DType)> {
     let common = a.dtype().promote(b.dtype());
     // The kernels add numbers; a boolean product is read as truth again at the end.
     let dtype = if common == DType::Bool { DType::I64 } else { common };
@@ -62,7 +62,7 @@ pub(crate) fn contract(
             remedy: "axes that are summed together must have one size; transpose or name other axes",
         }));
     }
-    let (x, y, common) = settle(a, b)?;
+    let (x, y, common) = promote(a, b)?;
     let (left, right) = (others(&x, a_axes), others(&y, b_axes));
     let mut dims: ShapeVec = left.iter().map(|&i| x.shape()[i]).collect();
     dims.extend(right.iter().map(|&i| y.shape()[i]));

@@ -59,7 +59,7 @@ impl Tensor {
     }
 
     /// The same data where only we can write to it and every element is aligned, outside the graph.
-    pub(crate) fn settled(&self) -> Result<Tensor> {
+    pub(crate) fn stable_data(&self) -> Result<Tensor> {
         let aligned = (self.ptr() as usize).is_multiple_of(self.dtype().size());
         if self.storage().may_be_written_elsewhere() || !aligned {
             self.duplicate()

@@ -5,7 +5,7 @@
 
 use crate::array::{ShapeVec, broadcast_shapes};
 use crate::error::{Error, Result};
-use crate::ops::core::arguments::{OneOrTuple, Several};
+use crate::ops::core::arguments::{OneOrTuple, Variadic};
 use crate::ops::core::layout::{broadcast_to, reshape_dims};
 use crate::tensor::Tensor;
 
@@ -39,7 +39,7 @@ fn each(tensors: &[Tensor], to: fn(&Tensor) -> Result<Tensor>) -> Result<OneOrTu
 crate::operations! { family "arrangement";
     /// The tensors under their common shape, without copying.
     [numpy("broadcast_arrays"), aliases("broadcast_tensors")]
-    fn broadcast_arrays(tensors: Several) -> OneOrTuple {
+    fn broadcast_arrays(tensors: Variadic) -> OneOrTuple {
         let shapes: Vec<&[usize]> = tensors.iter().map(Tensor::shape).collect();
         let dims = broadcast_shapes("broadcast_arrays", &shapes)?;
         let spread = tensors.iter().map(|x| broadcast_to(x, &dims)).collect::<Result<_>>()?;
@@ -47,22 +47,22 @@ crate::operations! { family "arrangement";
     }
     /// Each tensor with at least one dimension; a tuple for several.
     [numpy("atleast_1d")]
-    fn atleast_1d(tensors: Several) -> OneOrTuple {
+    fn atleast_1d(tensors: Variadic) -> OneOrTuple {
         each(tensors, at_least_1d)
     }
     /// Each tensor with at least two dimensions, `(n,)` becoming `(1, n)`; a tuple for several.
     [numpy("atleast_2d")]
-    fn atleast_2d(tensors: Several) -> OneOrTuple {
+    fn atleast_2d(tensors: Variadic) -> OneOrTuple {
         each(tensors, at_least_2d)
     }
     /// Each tensor with at least three dimensions, `(n,)` becoming `(1, n, 1)` and `(m, n)` `(m, n, 1)`; a tuple for several.
     [numpy("atleast_3d")]
-    fn atleast_3d(tensors: Several) -> OneOrTuple {
+    fn atleast_3d(tensors: Variadic) -> OneOrTuple {
         each(tensors, at_least_3d)
     }
     /// The coordinates of a grid from those of its axes: `indexing` is `"xy"` (the first two axes exchanged) or `"ij"`.
     [numpy("meshgrid")]
-    fn meshgrid(tensors: Several, indexing: String = "xy".to_owned(), sparse: bool = false, copy: bool = true) -> OneOrTuple {
+    fn meshgrid(tensors: Variadic, indexing: String = "xy".to_owned(), sparse: bool = false, copy: bool = true) -> OneOrTuple {
         let exchanged = match indexing.as_str() {
             "xy" => tensors.len() > 1,
             "ij" => false,

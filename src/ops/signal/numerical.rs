@@ -151,12 +151,12 @@ fn between(x: &Tensor, xp: &Tensor, fp: &Tensor) -> Result<Tensor> {
     let level = binary(&LOGICAL_AND, &level, &isnan(&right.detach())?)?;
     let level = binary(&LOGICAL_AND, &level, &logical_not(&isnan(&place)?)?)?;
     let tensor = |t: &Tensor| Operand::Tensor(t.clone());
-    let mut settled = where_(&level, &tensor(&f0), &tensor(&right))?;
+    let mut inside = where_(&level, &tensor(&f0), &tensor(&right))?;
     for (knot, value) in [(&x0, &f0), (&x1, &f1)] {
         let met = binary(&EQUAL, &place, &knot.detach())?;
-        settled = where_(&met, &tensor(value), &tensor(&settled))?;
+        inside = where_(&met, &tensor(value), &tensor(&inside))?;
     }
-    where_(&lost, &tensor(&settled), &tensor(&line))
+    where_(&lost, &tensor(&inside), &tensor(&line))
 }
 
 /// One end of a vector, 0-d.

@@ -91,7 +91,7 @@ fn capsule_of<'py, M: Managed>(
 }
 
 /// What the caller of `__dlpack__` said about copying.
-enum Wish {
+enum CopyRequest {
     /// Nothing: a consumer that does not know the whole protocol.
     Silent,
     /// `copy=None`: share, and respect the read-only flag.
@@ -100,13 +100,13 @@ enum Wish {
     Share,
 }
 
-fn wish(kwargs: Option<&Bound<'_, PyDict>>) -> PyResult<Wish> {
+fn copy_request(kwargs: Option<&Bound<'_, PyDict>>) -> PyResult<CopyRequest> {
     let given = kwargs.map(|k| k.get_item("copy")).transpose()?.flatten();
     Ok(match given {
-        None => Wish::Silent,
-        Some(copy) if copy.is_none() => Wish::Either,
-        Some(copy) if copy.is_truthy()? => Wish::Copy,
-        Some(_) => Wish::Share,
+        None => CopyRequest::Silent,
+        Some(copy) if copy.is_none() => CopyRequest::Either,
+        Some(copy) if copy.is_truthy()? => CopyRequest::Copy,
+        Some(_) => CopyRequest::Share,
     })
 }
 
@@ -156,9 +156,9 @@ impl PyTensor {
             let remedy = "use detach() or no_grad() to mean it";
             return Err(to_python(Box::new(Error::GraphCut { op: "__dlpack__".into(), remedy })));
         }
-        let (source, flags, counted) = match wish(kwargs)? {
-            Wish::Either if versioned => (tensor.clone(), READ_ONLY, false),
-            Wish::Share => (writable(tensor)?, 0, true),
+        let (source, flags, counted) = match copy_request(kwargs)? {
+            CopyRequest::Either if versioned => (tensor.clone(), READ_ONLY, false),
+            CopyRequest::Share => (writable(tensor)?, 0, true),
             _ => (duplicate(tensor)?, IS_COPIED, false),
         };
         if versioned {

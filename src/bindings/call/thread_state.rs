@@ -1,8 +1,8 @@
-//! What a thread is in the middle of: modes, saved-tensor hooks, observers, and the depth of its stack.
+//! The state of a thread that calls may change: modes, saved-tensor hooks, observers, and the depth of its stack.
 //!
 //! Owns: putting all of it back after Python code that the engine called, and the refusal to call deeper than the stack
 //! allows. Never changes any of it otherwise.
-//! Invariant: after a pass, a hook, a repetition or a backward in Python the thread is in what it was in before.
+//! Invariant: after a pass, a hook, a recomputation or a backward in Python the thread's state is what it was before.
 
 use pyo3::exceptions::PyRecursionError;
 use pyo3::prelude::*;
@@ -12,18 +12,18 @@ use crate::graph::{Mode, ModeGuard};
 use crate::tensor::packing;
 use crate::threads::stack::{self, Stack};
 
-/// What this thread is in; put back when the value is dropped.
-#[must_use = "the thread is put back when the guard is dropped"]
-pub(crate) struct Surroundings {
+/// The state of this thread, restored when the value is dropped.
+#[must_use = "the state is restored when the guard is dropped"]
+pub(crate) struct ThreadStateGuard {
     _mode: ModeGuard,
     _blocks: packing::BlocksGuard,
     _observers: Observers,
 }
 
-impl Surroundings {
-    /// Keeps what this thread is in.
-    pub(crate) fn keep(py: Python<'_>) -> Surroundings {
-        Surroundings {
+impl ThreadStateGuard {
+    /// Takes the state of this thread.
+    pub(crate) fn new(py: Python<'_>) -> ThreadStateGuard {
+        ThreadStateGuard {
             _mode: ModeGuard::new(Mode::current()),
             _blocks: packing::keep(),
             _observers: observe::keep(py),

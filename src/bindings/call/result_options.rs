@@ -1,4 +1,4 @@
-//! What a call may ask for beside its arguments: a tensor to write to (`out=`) and a name of the result (`name=`).
+//! The options of a call's result: a tensor to write to (`out=`) and a name (`name=`).
 //!
 //! Owns: the reading of these two keywords, which every operation takes. Never computes the result.
 //! Invariant: a result that a graph holds is never written to memory outside of it.
@@ -15,15 +15,15 @@ use crate::ops::change::inplace::{admit_dtype, copy_};
 use crate::ops::core::declare::{OpDecl, Returns};
 use crate::tensor::Tensor;
 
-/// The two requests of one call.
+/// `out=` and `name=` of one call.
 #[derive(Default)]
-pub(crate) struct Asked<'py> {
+pub(crate) struct ResultOptions<'py> {
     out: Option<Bound<'py, PyAny>>,
     name: Option<String>,
 }
 
-impl<'py> Asked<'py> {
-    /// Whether nothing is asked for.
+impl<'py> ResultOptions<'py> {
+    /// Whether neither was given.
     #[inline]
     pub(crate) fn is_empty(&self) -> bool {
         self.out.is_none() && self.name.is_none()
@@ -37,16 +37,16 @@ impl<'py> Asked<'py> {
         value: &Bound<'py, PyAny>,
     ) -> PyResult<bool> {
         match key {
-            "out" if is_nowhere(value) => {}
+            "out" if is_no_output(value) => {}
             "out" if decl.returns != Returns::Bool => self.out = Some(value.clone()),
-            "name" => self.name(decl, value)?,
+            "name" => self.set_name(decl, value)?,
             _ => return Ok(false),
         }
         Ok(true)
     }
 
     /// Takes the name of the result.
-    pub(crate) fn name(&mut self, decl: &OpDecl, value: &Bound<'py, PyAny>) -> PyResult<()> {
+    pub(crate) fn set_name(&mut self, decl: &OpDecl, value: &Bound<'py, PyAny>) -> PyResult<()> {
         if value.is_none() {
             return Ok(());
         }
@@ -69,9 +69,9 @@ impl<'py> Asked<'py> {
         Err(bad_type(decl.in_place.unwrap_or(decl.name), what, "leave them out"))
     }
 
-    /// The result as it was asked for.
+    /// Writes the result to `out` and names it.
     #[cold]
-    pub(crate) fn answer(
+    pub(crate) fn apply(
         self,
         decl: &OpDecl,
         result: Bound<'py, PyAny>,
@@ -90,13 +90,13 @@ impl<'py> Asked<'py> {
     }
 }
 
-/// Whether a place is none: NumPy spells that also as a tuple.
-fn is_nowhere(out: &Bound<'_, PyAny>) -> bool {
+/// Whether `out=` names no output: NumPy spells that also as a tuple of None.
+fn is_no_output(out: &Bound<'_, PyAny>) -> bool {
     let mut places = out.cast::<PyTuple>().into_iter().flatten();
     out.is_none() || (out.is_instance_of::<PyTuple>() && places.all(|place| place.is_none()))
 }
 
-/// Puts each part of the result where it was asked for; NumPy gives one place also as a tuple of one.
+/// Writes each result to its output; NumPy gives one output also as a tuple of one.
 fn written<'py>(
     decl: &OpDecl,
     out: &Bound<'py, PyAny>,
