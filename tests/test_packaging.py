@@ -90,13 +90,16 @@ def test_import_needs_nothing_but_numpy(numpy_and_ferrograd):
     assert (result.stdout.strip(), result.stderr) == ("6.0", "")
 
 
-def test_import_adds_at_most_20_ms_to_numpy(numpy_and_ferrograd):
+def test_import_loads_little_beside_numpy(numpy_and_ferrograd):
+    """What costs time is what is loaded: the milliseconds are in `benches/footprint.py`."""
     code = (
-        "import numpy, time; t = time.perf_counter(); import ferrograd; "
-        "print(time.perf_counter() - t)"
+        "import sys, numpy; before = set(sys.modules); import ferrograd; "
+        "print(*sorted(set(sys.modules) - before))"
     )
-    times = [float(isolated(code, numpy_and_ferrograd).stdout) for _ in range(5)]
-    assert min(times) <= 0.020, f"import took {min(times) * 1e3:.1f} ms"
+    loaded = isolated(code, numpy_and_ferrograd).stdout.split()
+    ours = [name for name in loaded if name.split(".")[0] == "ferrograd"]
+    assert len(ours) <= 12, ours
+    assert set(loaded) - set(ours) <= {"__future__", "gc"}
 
 
 def test_the_version_is_the_crates():
