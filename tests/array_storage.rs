@@ -182,24 +182,24 @@ fn arrays_are_taken_over() {
 
 #[test]
 fn the_note_goes_with_the_last_handle_that_is_no_guest() {
-    // One thread drops its handle while another writes the first note and drops its own: whoever is last takes the
-    // note along, although a guest lives on.
+    // One thread drops its handle while another writes the first attachment and drops its own: whoever is last takes the
+    // attachment along, although a data handle lives on.
     for round in 0..20_000 {
         let first = Storage::zeroed(64).unwrap();
-        let (second, guest) = (first.clone(), first.guest());
-        let note = Arc::new(round);
-        let seen = Arc::downgrade(&note);
+        let (second, handle) = (first.clone(), first.data_handle());
+        let attachment = Arc::new(round);
+        let seen = Arc::downgrade(&attachment);
         std::thread::scope(|scope| {
             if round % 2 == 0 {
                 scope.spawn(move || drop(first));
-                scope.spawn(move || drop(second.note_or(|| note)));
+                scope.spawn(move || drop(second.attachment_or(|| attachment)));
             } else {
-                let one = scope.spawn(move || drop(second.note_or(|| note)));
+                let one = scope.spawn(move || drop(second.attachment_or(|| attachment)));
                 drop(first);
                 one.join().unwrap();
             }
         });
         assert!(seen.upgrade().is_none());
-        drop(guest);
+        drop(handle);
     }
 }

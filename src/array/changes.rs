@@ -1,29 +1,29 @@
 //! What a storage remembers of the changes made to it.
 //!
-//! Owns: version and note of a storage as its handles see them, and one word, which is empty, the last change as
-//! `author` packs it, or the address of a record with that, a note of the layers above and copies of earlier versions;
-//! and how a handle on changed data leaves. Never reads the note.
+//! Owns: version and attachment of a storage as its handles see them, and one word, which is empty, the last change as
+//! `author` packs it, or the address of a record with that, an attachment of the layers above and copies of earlier
+//! versions; and how a handle on changed data is dropped. Never reads the attachment.
 //! Invariant: a record, once made, lives as long as the storage; nothing is dropped under its lock. Copies go with the
-//! last guest: only saved values, which are guests, ask for them.
+//! last data handle: only saved values, which are data handles, ask for them.
 
 use std::any::Any;
 use std::ptr::NonNull;
 use std::sync::atomic::{AtomicU64, Ordering, fence};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-use super::storage::{GUEST, free};
+use super::storage::{DATA_HANDLE, free};
 use super::{Storage, author};
 use crate::error::Result;
 
 /// What the layers above keep beside the data.
-pub(super) type Note = Arc<dyn Any + Send + Sync>;
+pub(super) type Attachment = Arc<dyn Any + Send + Sync>;
 
 /// Empty, a name as `author` packs it (top byte not 0), or the address of a `Record` (top byte 0).
 pub(super) struct Changes(AtomicU64);
 
 struct Record {
     name: AtomicU64,
-    note: Mutex<Option<Note>>,
+    attachment: Mutex<Option<Attachment>>,
     copies: Mutex<Vec<Earlier>>,
 }
 
@@ -66,7 +66,7 @@ impl Changes {
             let name = self.0.load(Ordering::Acquire);
             let fresh = Record {
                 name: AtomicU64::new(name),
-                note: Mutex::new(None),
+                attachment: Mutex::new(None),
                 copies: Mutex::new(Vec::new()),
             };
             let fresh = Box::into_raw(Box::new(fresh));
@@ -98,22 +98,23 @@ impl Changes {
         }
     }
 
-    /// The note, if there is one.
-    pub(super) fn note(&self) -> Option<Note> {
-        self.record()?.note.lock().unwrap_or_else(PoisonError::into_inner).clone()
+    /// The attachment, if there is one.
+    pub(super) fn attachment(&self) -> Option<Attachment> {
+        self.record()?.attachment.lock().unwrap_or_else(PoisonError::into_inner).clone()
     }
 
-    /// The note, made now if there was none.
-    pub(super) fn note_or(&self, make: impl FnOnce() -> Note) -> Note {
-        let mut note = self.record_or_new().note.lock().unwrap_or_else(PoisonError::into_inner);
-        note.get_or_insert_with(make).clone()
+    /// The attachment, made now if there was none.
+    pub(super) fn attachment_or(&self, make: impl FnOnce() -> Attachment) -> Attachment {
+        let mut attachment =
+            self.record_or_new().attachment.lock().unwrap_or_else(PoisonError::into_inner);
+        attachment.get_or_insert_with(make).clone()
     }
 
-    /// Forgets the note.
-    pub(super) fn forget_note(&self) {
-        let gone = self
-            .record()
-            .and_then(|record| record.note.lock().unwrap_or_else(PoisonError::into_inner).take());
+    /// Forgets the attachment.
+    pub(super) fn forget_attachment(&self) {
+        let gone = self.record().and_then(|record| {
+            record.attachment.lock().unwrap_or_else(PoisonError::into_inner).take()
+        });
         drop(gone);
     }
 
@@ -124,13 +125,13 @@ impl Changes {
         copies.push(Earlier { version, data });
     }
 
-    /// Forgets the copies, if `count` shows that one guest is left: its owner, who leaves.
+    /// Forgets the copies, if `count` shows that one data handle is left: the one that is being dropped.
     fn forget_copies(&self, count: &AtomicU64) {
         let Some(record) = self.record() else {
             return;
         };
         let mut copies = record.copies();
-        // Under the lock: whoever saves and then writes counts its guest before it adds a copy.
+        // Under the lock: whoever saves and then writes counts its handle before it adds a copy.
         let last = count.load(Ordering::Acquire) >> 32 == 1;
         let gone = if last { std::mem::take(&mut *copies) } else { Vec::new() };
         drop(copies);
@@ -195,8 +196,8 @@ impl Storage {
     #[cold]
     fn copy_version(&self) -> Result<()> {
         let header = self.header();
-        // A saved value is a guest: without one, whoever saved the result is gone.
-        if header.count.load(Ordering::Acquire) >= GUEST {
+        // A saved value is a data handle: without one, whoever saved the result is gone.
+        if header.count.load(Ordering::Acquire) >= DATA_HANDLE {
             let data = Storage::alloc(self.nbytes())?;
             // SAFETY: both are `nbytes` long, and the new one is exclusively ours.
             unsafe { data.ptr().copy_from_nonoverlapping(self.ptr(), self.nbytes()) };
@@ -211,7 +212,7 @@ impl Storage {
     pub fn copy_of(&self, version: u32) -> Option<Storage> {
         let copies = self.header().changes.record()?.copies();
         let copy = copies.iter().find(|copy| copy.version == version && copy.data.version() == 0);
-        copy.map(|copy| copy.data.guest())
+        copy.map(|copy| copy.data.data_handle())
     }
 
     /// The operation that changed the data last; empty when none did.
@@ -224,45 +225,45 @@ impl Storage {
         author::site(self.header().changes.last())
     }
 
-    /// What the layers above keep beside the data; a guest has none.
-    pub fn note(&self) -> Option<Note> {
-        if self.is_guest() { None } else { self.header().changes.note() }
+    /// What the layers above keep beside the data; a data handle sees none.
+    pub fn attachment(&self) -> Option<Attachment> {
+        if self.is_data_handle() { None } else { self.header().changes.attachment() }
     }
 
     /// The same, made now if there was none.
-    pub fn note_or(&self, make: impl FnOnce() -> Note) -> Note {
-        if self.is_guest() { make() } else { self.header().changes.note_or(make) }
+    pub fn attachment_or(&self, make: impl FnOnce() -> Attachment) -> Attachment {
+        if self.is_data_handle() { make() } else { self.header().changes.attachment_or(make) }
     }
 
-    /// A bit for the layers above; guests see it, too.
-    pub fn is_marked(&self) -> bool {
-        self.header().marked.load(Ordering::Relaxed)
+    /// A bit for the layers above; data handles see it, too.
+    pub fn user_bit(&self) -> bool {
+        self.header().user_bit.load(Ordering::Relaxed)
     }
 
     /// Sets that bit.
-    pub fn mark(&self, on: bool) {
-        self.header().marked.store(on, Ordering::Relaxed);
+    pub fn set_user_bit(&self, on: bool) {
+        self.header().user_bit.store(on, Ordering::Relaxed);
     }
 
-    /// Whether this is the only handle that is no guest: the note goes with it.
-    pub fn is_sole_host(&self) -> bool {
-        !self.is_guest() && self.header().count.load(Ordering::Acquire) as u32 == 1
+    /// Whether this is the only full handle: the attachment goes with it.
+    pub fn is_only_full_handle(&self) -> bool {
+        !self.is_data_handle() && self.header().count.load(Ordering::Acquire) as u32 == 1
     }
 
-    /// Drops a handle on changed data: the last one that is no guest takes the note along, while it still
-    /// counts as a guest.
+    /// Drops a handle on changed data: the last full one takes the attachment along, while it still counts as a data
+    /// handle.
     #[cold]
     #[inline(never)]
-    pub(super) fn leave(&mut self) {
+    pub(super) fn drop_counted(&mut self) {
         let count = &self.header().count;
-        if self.is_guest() {
+        if self.is_data_handle() {
             if count.load(Ordering::Acquire) >> 32 == 1 {
                 self.header().changes.forget_copies(count);
             }
-        } else if count.fetch_add(GUEST - 1, Ordering::AcqRel) as u32 == 1 {
-            self.header().changes.forget_note();
+        } else if count.fetch_add(DATA_HANDLE - 1, Ordering::AcqRel) as u32 == 1 {
+            self.header().changes.forget_attachment();
         }
-        if count.fetch_sub(GUEST, Ordering::Release) != GUEST {
+        if count.fetch_sub(DATA_HANDLE, Ordering::Release) != DATA_HANDLE {
             return;
         }
         fence(Ordering::Acquire);

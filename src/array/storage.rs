@@ -1,11 +1,12 @@
 //! Counted buffers: one heap allocation holds the header and the data.
 //!
-//! Owns: the reference counts, the version counter, the count of live writable exports, the note that the
+//! Owns: the reference counts, the version counter, the count of live writable exports, the attachment that the
 //! layers above keep, and the memory (or the owner of adopted memory). Never knows dtypes or shapes, never
 //! reads the data.
 //! Invariant: `ptr` is valid for `nbytes` bytes as long as one handle lives, aligned to 64 bytes
-//! from 1 KiB and to 16 below (adopted memory: as its owner aligned it). Guests share data and version
-//! but not the note, which goes with the last handle that is no guest: so a note may lead to guests.
+//! from 1 KiB and to 16 below (adopted memory: as its owner aligned it). A full handle shares data, version and
+//! attachment, a data handle all but the attachment, which goes with the last full handle: so an attachment may lead to
+//! data handles without a cycle.
 
 use std::alloc::{Layout as Block, alloc, dealloc};
 use std::any::Any;
@@ -39,7 +40,7 @@ enum Kind {
 
 #[repr(C, align(16))]
 pub(super) struct Header {
-    /// Guests in the upper half, other handles in the lower.
+    /// Data handles in the upper half, full handles in the lower.
     pub(super) count: AtomicU64,
     ptr: *mut u8,
     nbytes: usize,
@@ -50,7 +51,7 @@ pub(super) struct Header {
     writable: bool,
     /// Whether the owner of adopted memory may write to it.
     foreign_writer: bool,
-    pub(super) marked: AtomicBool,
+    pub(super) user_bit: AtomicBool,
     /// Whether an operation saved the data of this version as its own result.
     pub(super) saved_result: AtomicBool,
 }
@@ -69,12 +70,12 @@ const WIDE: usize = 64;
 /// From this size on, the data is aligned to `WIDE` bytes.
 const WIDE_FROM: usize = 1 << 10;
 const MAX_BYTES: usize = isize::MAX as usize / 2;
-/// What a guest counts.
-pub(super) const GUEST: u64 = 1 << 32;
+/// What a data handle counts.
+pub(super) const DATA_HANDLE: u64 = 1 << 32;
 /// Counts above these mean handles forgotten in a loop; wrapping would be unsound.
-const OVERFLOW: u64 = GUEST << 31 | 1 << 31;
+const OVERFLOW: u64 = DATA_HANDLE << 31 | 1 << 31;
 
-/// A counted buffer of raw bytes; `clone` shares it. The lowest bit of the address marks a guest.
+/// A counted buffer of raw bytes; `clone` shares it. The lowest bit of the address marks a data handle.
 pub struct Storage(NonNull<Header>);
 
 // SAFETY: the header's mutable fields are atomics; the data is plain bytes behind a raw pointer, and
@@ -182,21 +183,21 @@ impl Storage {
         1 << ((self.0.addr().get() as u64 & 1) << 5)
     }
 
-    /// Whether this handle shares the data but not the note.
+    /// Whether this handle shares the data but not the attachment.
     #[inline(always)]
-    pub fn is_guest(&self) -> bool {
-        self.unit() == GUEST
+    pub fn is_data_handle(&self) -> bool {
+        self.unit() == DATA_HANDLE
     }
 
-    /// A handle that shares the data but not the note.
+    /// A handle that shares the data but not the attachment.
     #[inline]
-    pub fn guest(&self) -> Storage {
-        self.count_up(GUEST);
+    pub fn data_handle(&self) -> Storage {
+        self.count_up(DATA_HANDLE);
         Storage(self.0.map_addr(|address| address | 1))
     }
 
-    /// A handle that shares the note as well; for memory that has none.
-    pub fn host(&self) -> Storage {
+    /// A handle that shares the attachment as well; for memory that has none.
+    pub fn full_handle(&self) -> Storage {
         self.count_up(1);
         Storage(NonNull::new(self.base()).unwrap_or(self.0))
     }
@@ -286,7 +287,7 @@ impl Header {
             kind,
             writable: true,
             foreign_writer: false,
-            marked: AtomicBool::new(false),
+            user_bit: AtomicBool::new(false),
             saved_result: AtomicBool::new(false),
         }
     }
@@ -307,10 +308,10 @@ impl Drop for Storage {
         let mut count = header.count.load(Ordering::Acquire);
         // The only handle cannot be cloned while it is being dropped, so it needs no decrement.
         while count != unit {
-            // Another thread may write the first note now. If its handle has not gone by the time of the exchange,
-            // it will see to the note; if it has, the count differs, and the next round sees the note.
+            // Another thread may write the first attachment now. If its handle has not gone by the time of the exchange,
+            // it will see to it; if it has, the count differs, and the next round sees the attachment.
             if !header.changes.is_empty() {
-                return self.leave();
+                return self.drop_counted();
             }
             let less = count - unit;
             match header.count.compare_exchange_weak(

@@ -125,7 +125,7 @@ impl Tensor {
     pub(crate) fn returned(&self, shared: bool) -> Tensor {
         let mut returned = self.detach();
         returned.marks = if shared { Marks::VIEW } else { Marks::default() };
-        if self.storage.is_guest() {
+        if self.storage.is_data_handle() {
             returned.marks = returned.marks.and(Marks::DETACHED);
         }
         returned.creation = Creation::Plain;
@@ -159,8 +159,8 @@ impl Tensor {
 
     /// The same data as a tensor with a history of its own: `detach` as users know it.
     pub(crate) fn detached(&self) -> Tensor {
-        let guest = self.storage.guest();
-        let mut detached = Tensor::assemble(guest, self.layout.clone(), self.dtype, None);
+        let shared = self.storage.data_handle();
+        let mut detached = Tensor::assemble(shared, self.layout.clone(), self.dtype, None);
         detached.marks = Marks::DETACHED;
         if self.is_read_only() {
             detached.marks = detached.marks.and(Marks::READ_ONLY);

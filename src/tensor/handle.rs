@@ -230,13 +230,13 @@ impl Tensor {
         self.owner()
     }
 
-    /// This only handle of its memory, which is therefore neither a view nor a guest.
+    /// This only handle of its memory, which is therefore neither a view nor a data handle.
     pub(crate) fn owner(mut self) -> Tensor {
         let made = self.marks.has(Marks::INFERENCE) || self.creation == Creation::InferenceMode;
         self.marks = if made { Marks::INFERENCE } else { Marks::default() };
         self.creation = Creation::Plain;
-        if self.storage.is_guest() {
-            self.storage = self.storage.host();
+        if self.storage.is_data_handle() {
+            self.storage = self.storage.full_handle();
         }
         self
     }

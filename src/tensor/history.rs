@@ -37,8 +37,8 @@ struct Base {
     detached: bool,
 }
 
-/// Who retains the gradient of a tensor of the family.
-struct Retaining {
+/// A tensor of the family that retains its gradient.
+struct Retained {
     meta: Weak<Meta>,
     base: bool,
 }
@@ -50,10 +50,10 @@ struct State {
     writes: Arc<Vec<Write>>,
     /// The version of the last recorded write.
     last: Option<u32>,
-    retaining: Vec<Retaining>,
+    retained: Vec<Retained>,
 }
 
-/// The recorded changes of one family.
+/// The recorded changes of one family: a base and its views.
 #[derive(Default)]
 pub(crate) struct History {
     state: Mutex<State>,
@@ -136,18 +136,18 @@ impl History {
                 base.detached = false;
                 base.edge.replace(edge.clone())
             });
-            let retaining: Vec<_> =
-                state.retaining.iter().filter(|one| one.base).map(|one| one.meta.clone()).collect();
+            let retained: Vec<_> =
+                state.retained.iter().filter(|one| one.base).map(|one| one.meta.clone()).collect();
             drop(state);
             drop((done, before, writes));
-            for meta in retaining.iter().filter_map(Weak::upgrade) {
+            for meta in retained.iter().filter_map(Weak::upgrade) {
                 retain::follow(&meta, Some(&edge));
             }
         }
     }
 
     /// The edge of `tensor`, which has `own` since version `since`; `None` where no recorded write came after that.
-    fn edge_of(&self, tensor: &Tensor, own: Option<&Edge>, since: u32) -> Option<Found> {
+    fn edge_of(&self, tensor: &Tensor, own: Option<&Edge>, since: u32) -> Option<CurrentEdge> {
         let mut state = self.lock();
         let version = state.last.filter(|last| newer(*last, since))?;
         if !tensor.is_view() {
@@ -157,7 +157,7 @@ impl History {
             let writes = state.since(since);
             drop(state);
             let edge = Tensor::copy_slices(tensor.layout(), tensor.dtype(), own.cloned(), &writes);
-            return Some(Found { edge, version, held: false });
+            return Some(CurrentEdge { edge, version, of_base: false });
         }
         if !state.writes.is_empty() {
             drop(state);
@@ -167,21 +167,21 @@ impl History {
         let base = state.base.as_ref()?;
         let edge = base.edge.clone()?;
         if !tensor.is_view() && same_elements(&base.layout, tensor.layout()) {
-            return Some(Found { edge, version, held: true });
+            return Some(CurrentEdge { edge, version, of_base: true });
         }
         let layout = base.layout.clone();
         drop(state);
-        Some(Found { edge: tensor.as_strided_edge(&layout, edge), version, held: false })
+        Some(CurrentEdge { edge: tensor.as_strided_edge(&layout, edge), version, of_base: false })
     }
 }
 
 /// The edge of a tensor after changes.
-struct Found {
+struct CurrentEdge {
     edge: Edge,
     /// The version that it is the edge of.
     version: u32,
-    /// Whether the history itself holds it, as that of the base: no handle needs to.
-    held: bool,
+    /// Whether it is that of the base, which the history itself keeps: no handle needs to.
+    of_base: bool,
 }
 
 /// Whether two layouts show the same elements in the same order.
@@ -191,24 +191,24 @@ pub(crate) fn same_elements(a: &Layout, b: &Layout) -> bool {
 
 impl Tensor {
     fn history(&self) -> Option<Arc<History>> {
-        if self.storage().is_guest() {
-            return self.meta()?.family();
+        if self.storage().is_data_handle() {
+            return self.meta()?.history();
         }
-        self.storage().note()?.downcast().ok()
+        self.storage().attachment()?.downcast().ok()
     }
 
     pub(super) fn history_or_new(&self) -> Arc<History> {
-        if self.storage().is_guest() {
-            return self.ensure_meta().family_or_new();
+        if self.storage().is_data_handle() {
+            return self.ensure_meta().history_or_new();
         }
-        let note = self.storage().note_or(|| Arc::new(History::default()));
-        note.downcast().unwrap_or_default()
+        let attachment = self.storage().attachment_or(|| Arc::new(History::default()));
+        attachment.downcast().unwrap_or_default()
     }
 
     /// Makes `view`, of a detached tensor, one of its family.
     #[cold]
     pub(super) fn link(&self, view: &Tensor) {
-        view.ensure_meta().set_family(self.ensure_meta().family_or_new());
+        view.ensure_meta().set_history(self.ensure_meta().history_or_new());
     }
 
     /// Remembers a write to elements of this tensor; its version is the tensor's now.
@@ -221,9 +221,9 @@ impl Tensor {
             history.lock().declare(self, own, since);
         }
         history.push(write, whole);
-        let retaining: Vec<_> =
-            history.lock().retaining.iter().filter_map(|one| one.meta.upgrade()).collect();
-        retaining.iter().for_each(retain::lift);
+        let retained: Vec<_> =
+            history.lock().retained.iter().filter_map(|one| one.meta.upgrade()).collect();
+        retained.iter().for_each(retain::lift);
     }
 
     /// After a write through this view: `base` is the tensor that it is a view of.
@@ -246,10 +246,10 @@ impl Tensor {
     #[cold]
     pub(super) fn changed_edge(&self, own: Option<&Edge>, since: u32) -> Option<Edge> {
         let found = self.history().and_then(|history| history.edge_of(self, own, since));
-        let Some(Found { edge, version, held }) = found else {
+        let Some(CurrentEdge { edge, version, of_base }) = found else {
             return own.cloned();
         };
-        if !held {
+        if !of_base {
             let meta = self.ensure_meta();
             meta.rebase(Some(edge.clone()), version);
             retain::follow(meta, Some(&edge));
@@ -261,8 +261,8 @@ impl Tensor {
     pub(super) fn retains_with(&self, meta: &Arc<Meta>) {
         let history = self.history_or_new();
         let mut state = history.lock();
-        state.retaining.retain(|one| one.meta.strong_count() > 0);
-        state.retaining.push(Retaining { meta: Arc::downgrade(meta), base: !self.is_view() });
+        state.retained.retain(|one| one.meta.strong_count() > 0);
+        state.retained.push(Retained { meta: Arc::downgrade(meta), base: !self.is_view() });
     }
 
     /// Takes the base out of the graph: later writes do not lead to what it was.
@@ -280,11 +280,11 @@ impl Tensor {
     /// Adds the nodes that the changes of this memory hold, if they go with this handle.
     #[cfg(feature = "python")]
     pub(super) fn written_nodes(&self, nodes: &mut Vec<crate::tensor::Node>) {
-        let alone = match self.storage().is_guest() {
+        let alone = match self.storage().is_data_handle() {
             true => {
-                self.meta().is_some_and(|meta| Arc::strong_count(meta) == 1 && meta.is_family())
+                self.meta().is_some_and(|meta| Arc::strong_count(meta) == 1 && meta.owns_history())
             }
-            false => self.storage().is_sole_host(),
+            false => self.storage().is_only_full_handle(),
         };
         if !alone {
             return;
@@ -301,15 +301,15 @@ impl Tensor {
 
     /// Whether this shows memory of a leaf that requires grad.
     pub(crate) fn shows_leaf(&self) -> bool {
-        if !self.storage().is_guest() {
-            return self.storage().is_marked();
+        if !self.storage().is_data_handle() {
+            return self.storage().user_bit();
         }
         self.history().is_some_and(|history| history.leaf.load(Ordering::Relaxed))
     }
 
     pub(super) fn mark_leaf(&self, on: bool) {
-        if !self.storage().is_guest() {
-            self.storage().mark(on);
+        if !self.storage().is_data_handle() {
+            self.storage().set_user_bit(on);
         } else if self.marks().has(Marks::DETACHED) {
             self.history_or_new().leaf.store(on, Ordering::Relaxed);
         }

@@ -37,7 +37,7 @@ pub struct Meta {
     rebased: AtomicBool,
     accumulator: OnceLock<Edge>,
     /// The changes of a detached tensor and its views.
-    family: OnceLock<Arc<History>>,
+    history: OnceLock<Arc<History>>,
     state: Mutex<State>,
 }
 
@@ -77,22 +77,22 @@ impl Meta {
         (state.edge.clone(), state.version)
     }
 
-    pub(crate) fn family(&self) -> Option<Arc<History>> {
-        self.family.get().cloned()
+    pub(crate) fn history(&self) -> Option<Arc<History>> {
+        self.history.get().cloned()
     }
 
-    /// Whether no other tensor belongs to the family.
+    /// Whether no other tensor shares the history.
     #[cfg(feature = "python")]
-    pub(super) fn is_family(&self) -> bool {
-        self.family.get().is_some_and(|family| Arc::strong_count(family) == 1)
+    pub(super) fn owns_history(&self) -> bool {
+        self.history.get().is_some_and(|history| Arc::strong_count(history) == 1)
     }
 
-    pub(crate) fn family_or_new(&self) -> Arc<History> {
-        Arc::clone(self.family.get_or_init(Arc::default))
+    pub(crate) fn history_or_new(&self) -> Arc<History> {
+        Arc::clone(self.history.get_or_init(Arc::default))
     }
 
-    pub(crate) fn set_family(&self, family: Arc<History>) {
-        let _ = self.family.set(family);
+    pub(crate) fn set_history(&self, history: Arc<History>) {
+        let _ = self.history.set(history);
     }
 
     pub(crate) fn rebase(&self, edge: Option<Edge>, version: u32) {

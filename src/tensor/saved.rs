@@ -38,7 +38,7 @@ impl SavedTensor {
     #[inline]
     fn shared(tensor: &Tensor) -> SavedTensor {
         SavedTensor {
-            storage: tensor.storage().guest(),
+            storage: tensor.storage().data_handle(),
             layout: tensor.layout().clone(),
             dtype: tensor.dtype(),
             version: tensor.version(),

@@ -309,7 +309,7 @@ pub(crate) fn export<'py>(
     tensor: &Tensor,
     writable: bool,
 ) -> PyResult<Bound<'py, PyAny>> {
-    let storage = tensor.storage().guest();
+    let storage = tensor.storage().data_handle();
     if writable {
         if !storage.is_writable() {
             return Err(bad_value(

@@ -77,7 +77,7 @@ fn cleared(g: Tensor, chosen: &Chosen) -> Result<Tensor> {
 /// Whether a value is the very elements it is assigned to: the second half of `x[i] += y`.
 fn is_itself(x: &Tensor, target: &Tensor, value: &Tensor) -> bool {
     value.storage().same(x.storage())
-        && value.storage().is_guest() == x.storage().is_guest()
+        && value.storage().is_data_handle() == x.storage().is_data_handle()
         && same_elements(value.layout(), target.layout())
         && value.requires_grad() == x.requires_grad()
         && value.creation() == Creation::Plain
