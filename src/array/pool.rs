@@ -61,14 +61,14 @@ fn class(size: usize) -> Option<Block> {
     Block::from_size_align(rounded, align).ok()
 }
 
-/// The place of a class among the classes.
-fn place(block: Block) -> usize {
+/// The index of a size class.
+fn class_index(block: Block) -> usize {
     let power = block.size().ilog2();
     8 * (power - POOLED_FROM.ilog2()) as usize + ((block.size() >> (power - 3)) & 7)
 }
 
-/// The block size of a class by its place.
-fn size_of_place(at: usize) -> usize {
+/// The block size of a size class by its index.
+fn class_size(at: usize) -> usize {
     (8 + at % 8) << (POOLED_FROM.ilog2() as usize - 3 + at / 8)
 }
 
@@ -78,7 +78,7 @@ pub(super) fn take(size: usize) -> *mut u8 {
         return std::ptr::null_mut();
     };
     if let Some(mut cache) = lock()
-        && let Some(address) = cache.free[place(block)].pop()
+        && let Some(address) = cache.free[class_index(block)].pop()
     {
         cache.bytes -= block.size();
         return std::ptr::with_exposed_provenance_mut(address);
@@ -113,7 +113,7 @@ pub(super) unsafe fn give(ptr: *mut u8, size: usize) {
         && let Some(mut cache) = lock()
     {
         cache.bytes += block.size();
-        cache.free[place(block)].push(ptr.expose_provenance());
+        cache.free[class_index(block)].push(ptr.expose_provenance());
         if cache.bytes > CAP_BYTES {
             evict(&mut cache, &mut evicted);
         }
@@ -127,7 +127,7 @@ pub(super) unsafe fn give(ptr: *mut u8, size: usize) {
 #[cold]
 fn evict(cache: &mut Cache, evicted: &mut Vec<(usize, usize)>) {
     for at in (0..CLASSES).rev() {
-        let size = size_of_place(at);
+        let size = class_size(at);
         while cache.bytes > CAP_BYTES
             && let Some(address) = cache.free[at].pop()
         {
@@ -154,7 +154,7 @@ pub fn trim() {
         None => return,
     };
     for (at, blocks) in cache.free.into_iter().enumerate() {
-        let size = size_of_place(at);
+        let size = class_size(at);
         let blocks: Vec<_> = blocks.into_iter().map(|address| (address, size)).collect();
         release(&blocks);
     }
@@ -200,7 +200,7 @@ mod tests {
             let block = class(size).unwrap();
             assert!(block.size() >= size && block.size() - size <= size / 8);
             assert_eq!(class(block.size()), Some(block));
-            assert_eq!(size_of_place(place(block)), block.size());
+            assert_eq!(class_size(class_index(block)), block.size());
         }
     }
 }

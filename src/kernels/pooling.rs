@@ -1,4 +1,4 @@
-//! Pooling of planes: largest elements with their places, sums, and the adjoints of both.
+//! Pooling of planes: largest elements with their positions, sums, and the adjoints of both.
 //!
 //! Owns: their loops over windows. Never divides: a mean is a sum times a constant.
 //! Invariant: planes are independent, so any split of them gives the same result; of equal elements the first is
@@ -39,10 +39,10 @@ unsafe impl<A, B, C> Sync for At<A, B, C> {}
 
 /// Runs `body` for every plane.
 fn by_planes(g: &Geometry, body: impl Fn(usize) + Sync) {
-    if g.batch * g.spots() * g.plane() == 0 {
+    if g.batch * g.output_plane() * g.plane() == 0 {
         return;
     }
-    let work = g.batch.saturating_mul(g.spots() * g.kernel[0] * g.kernel[1]);
+    let work = g.batch.saturating_mul(g.output_plane() * g.kernel[0] * g.kernel[1]);
     let blocks = (work / SPLIT).clamp(1, g.batch);
     parallel_for(blocks, &|block| {
         for plane in block * g.batch / blocks..(block + 1) * g.batch / blocks {
@@ -51,7 +51,7 @@ fn by_planes(g: &Geometry, body: impl Fn(usize) + Sync) {
     });
 }
 
-/// The places of an axis under the window at `at`: first, step, count.
+/// The positions of an axis under the window at `at`: first, step, count.
 #[inline(always)]
 fn window(g: &Geometry, axis: usize, at: usize) -> (usize, usize, usize) {
     let (start, step) = (at * g.stride[axis], g.dilation[axis]);
@@ -62,22 +62,22 @@ fn window(g: &Geometry, axis: usize, at: usize) -> (usize, usize, usize) {
     (first, step, end.saturating_sub(skipped))
 }
 
-/// Calls `body(spot, place)` for every spot of a result and every place of the image under its window, and `next(spot)`
-/// after each spot.
+/// Calls `body(output, input)` for every position of a result and every position of the image under its window, and
+/// `next(output)` after each position of the result.
 #[inline(always)]
 fn windows(g: &Geometry, mut body: impl FnMut(usize, usize), mut next: impl FnMut(usize)) {
     let columns: Vec<_> = (0..g.result[1]).map(|at| window(g, 1, at)).collect();
     for i in 0..g.result[0] {
         let (top, down, rows) = window(g, 0, i);
         for (k, &(left, right, width)) in columns.iter().enumerate() {
-            let spot = i * g.result[1] + k;
+            let output = i * g.result[1] + k;
             for row in 0..rows {
                 let line = (top + row * down) * g.image[1] + left;
                 for column in 0..width {
-                    body(spot, line + column * right);
+                    body(output, line + column * right);
                 }
             }
-            next(spot);
+            next(output);
         }
     }
 }
@@ -90,82 +90,82 @@ fn check(g: &Geometry, image: &[usize], result: &[usize], whole: &[bool]) {
     );
 }
 
-/// The largest element of each window and (int64) its place in the plane, -1 for a window outside the image.
-pub fn largest(g: &Geometry, x: View, y: ViewMut, places: ViewMut) {
-    check(g, x.dims, y.dims, &[x.is_contiguous(), y.is_contiguous(), places.is_contiguous()]);
-    assert!(places.dims == y.dims && places.dtype == DType::I64, "pooling: the places");
-    with_float!([x, y], T => largest_of::<T>(g, x, y, places));
+/// The largest element of each window and (int64) its position in the plane, -1 for a window outside the image.
+pub fn largest(g: &Geometry, x: View, y: ViewMut, positions: ViewMut) {
+    check(g, x.dims, y.dims, &[x.is_contiguous(), y.is_contiguous(), positions.is_contiguous()]);
+    assert!(positions.dims == y.dims && positions.dtype == DType::I64, "pooling: the positions");
+    with_float!([x, y], T => largest_of::<T>(g, x, y, positions));
 }
 
-fn largest_of<T: Number>(g: &Geometry, x: View, y: ViewMut, places: ViewMut) {
-    let at = At(x.at::<T>(0), y.at::<T>(0), places.at::<i64>(0));
+fn largest_of<T: Number>(g: &Geometry, x: View, y: ViewMut, positions: ViewMut) {
+    let at = At(x.at::<T>(0), y.at::<T>(0), positions.at::<i64>(0));
     by_planes(g, |plane| {
         let at = &at;
         // SAFETY: `check` holds the views to the geometry.
         let (from, to, chosen) = unsafe {
-            let skip = plane * g.spots();
+            let skip = plane * g.output_plane();
             (at.0.add(plane * g.plane()), at.1.add(skip), at.2.add(skip))
         };
         let best = std::cell::Cell::new((T::LEAST, -1i64));
         windows(
             g,
-            |_, place| {
+            |_, input| {
                 // SAFETY: windows stay inside the image.
-                let value = unsafe { *from.add(place) };
+                let value = unsafe { *from.add(input) };
                 let (so_far, found) = best.get();
                 if value > so_far || found < 0 || (value.nan() && !so_far.nan()) {
-                    best.set((value, place as i64));
+                    best.set((value, input as i64));
                 }
             },
             // SAFETY: spots stay inside the result.
-            |spot| unsafe {
-                (*to.add(spot), *chosen.add(spot)) = best.replace((T::LEAST, -1));
+            |output| unsafe {
+                (*to.add(output), *chosen.add(output)) = best.replace((T::LEAST, -1));
             },
         );
     });
 }
 
-/// The elements at places that `largest` found; 0 at -1.
-pub fn take(g: &Geometry, x: View, places: View, y: ViewMut) {
-    check(g, x.dims, y.dims, &[x.is_contiguous(), y.is_contiguous(), places.is_contiguous()]);
-    assert!(places.dims == y.dims && places.dtype == DType::I64, "pooling: the places");
-    with_float!([x, y], T => take_of::<T>(g, x, places, y));
+/// The elements at positions that `largest` found; 0 at -1.
+pub fn take(g: &Geometry, x: View, positions: View, y: ViewMut) {
+    check(g, x.dims, y.dims, &[x.is_contiguous(), y.is_contiguous(), positions.is_contiguous()]);
+    assert!(positions.dims == y.dims && positions.dtype == DType::I64, "pooling: the positions");
+    with_float!([x, y], T => take_of::<T>(g, x, positions, y));
 }
 
-fn take_of<T: Number>(g: &Geometry, x: View, places: View, y: ViewMut) {
-    let at = At(x.at::<T>(0), y.at::<T>(0), places.at::<i64>(0).cast_mut());
+fn take_of<T: Number>(g: &Geometry, x: View, positions: View, y: ViewMut) {
+    let at = At(x.at::<T>(0), y.at::<T>(0), positions.at::<i64>(0).cast_mut());
     by_planes(g, |plane| {
         let at = &at;
-        for spot in plane * g.spots()..(plane + 1) * g.spots() {
-            // SAFETY: `check` holds the views to the geometry; places lie inside their plane.
+        for output in plane * g.output_plane()..(plane + 1) * g.output_plane() {
+            // SAFETY: `check` holds the views to the geometry; positions lie inside their plane.
             unsafe {
-                *at.1.add(spot) = match *at.2.add(spot) {
-                    place if place < 0 => T::default(),
-                    place => *at.0.add(plane * g.plane() + place as usize),
+                *at.1.add(output) = match *at.2.add(output) {
+                    input if input < 0 => T::default(),
+                    input => *at.0.add(plane * g.plane() + input as usize),
                 };
             }
         }
     });
 }
 
-/// Elements of `y` added at their places: the adjoint of `take`.
-pub fn put(g: &Geometry, y: View, places: View, x: ViewMut) {
-    check(g, x.dims, y.dims, &[x.is_contiguous(), y.is_contiguous(), places.is_contiguous()]);
-    assert!(places.dims == y.dims && places.dtype == DType::I64, "pooling: the places");
-    with_float!([y, x], T => put_of::<T>(g, y, places, x));
+/// Elements of `y` added at their positions: the adjoint of `take`.
+pub fn put(g: &Geometry, y: View, positions: View, x: ViewMut) {
+    check(g, x.dims, y.dims, &[x.is_contiguous(), y.is_contiguous(), positions.is_contiguous()]);
+    assert!(positions.dims == y.dims && positions.dtype == DType::I64, "pooling: the positions");
+    with_float!([y, x], T => put_of::<T>(g, y, positions, x));
 }
 
-fn put_of<T: Number>(g: &Geometry, y: View, places: View, x: ViewMut) {
-    let at = At(y.at::<T>(0), x.at::<T>(0), places.at::<i64>(0).cast_mut());
+fn put_of<T: Number>(g: &Geometry, y: View, positions: View, x: ViewMut) {
+    let at = At(y.at::<T>(0), x.at::<T>(0), positions.at::<i64>(0).cast_mut());
     by_planes(g, |plane| {
         let at = &at;
-        for spot in plane * g.spots()..(plane + 1) * g.spots() {
+        for output in plane * g.output_plane()..(plane + 1) * g.output_plane() {
             // SAFETY: as in `take`; the plane is this thread's.
             unsafe {
-                let place = *at.2.add(spot);
-                if place >= 0 {
-                    let slot = at.1.add(plane * g.plane() + place as usize);
-                    *slot = *slot + *at.0.add(spot);
+                let input = *at.2.add(output);
+                if input >= 0 {
+                    let slot = at.1.add(plane * g.plane() + input as usize);
+                    *slot = *slot + *at.0.add(output);
                 }
             }
         }
@@ -185,11 +185,11 @@ fn sums_of<T: Number>(g: &Geometry, x: View, y: ViewMut) {
         let sum = std::cell::Cell::new(T::default());
         // SAFETY: `check` holds the views to the geometry; windows stay inside the image.
         unsafe {
-            let (from, to) = (at.0.add(plane * g.plane()), at.1.add(plane * g.spots()));
+            let (from, to) = (at.0.add(plane * g.plane()), at.1.add(plane * g.output_plane()));
             windows(
                 g,
-                |_, place| sum.set(sum.get() + *from.add(place)),
-                |spot| *to.add(spot) = sum.replace(T::default()),
+                |_, input| sum.set(sum.get() + *from.add(input)),
+                |output| *to.add(output) = sum.replace(T::default()),
             );
         }
     });
@@ -207,12 +207,12 @@ fn spread_of<T: Number>(g: &Geometry, y: View, x: ViewMut) {
         let at = &at;
         // SAFETY: as in `sums`; the plane is this thread's.
         unsafe {
-            let (from, to) = (at.0.add(plane * g.spots()), at.1.add(plane * g.plane()));
+            let (from, to) = (at.0.add(plane * g.output_plane()), at.1.add(plane * g.plane()));
             windows(
                 g,
-                |spot, place| {
-                    let slot = to.add(place);
-                    *slot = *slot + *from.add(spot);
+                |output, input| {
+                    let slot = to.add(input);
+                    *slot = *slot + *from.add(output);
                 },
                 |_| {},
             );

@@ -92,8 +92,8 @@ impl<'py> ResultOptions<'py> {
 
 /// Whether `out=` names no output: NumPy spells that also as a tuple of None.
 fn is_no_output(out: &Bound<'_, PyAny>) -> bool {
-    let mut places = out.cast::<PyTuple>().into_iter().flatten();
-    out.is_none() || (out.is_instance_of::<PyTuple>() && places.all(|place| place.is_none()))
+    let mut outputs = out.cast::<PyTuple>().into_iter().flatten();
+    out.is_none() || (out.is_instance_of::<PyTuple>() && outputs.all(|output| output.is_none()))
 }
 
 /// Writes each result to its output; NumPy gives one output also as a tuple of one.
@@ -105,33 +105,33 @@ fn written<'py>(
     let several = result.is_instance_of::<PyTuple>() || result.is_instance_of::<PyList>();
     let results: Vec<_> =
         if several { result.try_iter()?.collect::<PyResult<_>>()? } else { vec![result] };
-    let places: Vec<_> = match out.cast::<PyTuple>() {
-        Ok(places) => places.iter().collect(),
+    let outputs: Vec<_> = match out.cast::<PyTuple>() {
+        Ok(outputs) => outputs.iter().collect(),
         Err(_) => vec![out.clone()],
     };
-    if places.len() != results.len() {
-        let what = format!("out holds {} places for {} results", places.len(), results.len());
+    if outputs.len() != results.len() {
+        let what = format!("out holds {} places for {} results", outputs.len(), results.len());
         return Err(bad_type(decl.name, what, "give one place for each result"));
     }
-    for (place, part) in places.iter().zip(&results) {
-        write(decl, place, &part.cast::<PyTensor>()?.get().tensor)?;
+    for (output, part) in outputs.iter().zip(&results) {
+        write(decl, output, &part.cast::<PyTensor>()?.get().tensor)?;
     }
-    Ok(if several { out.clone() } else { places[0].clone() })
+    Ok(if several { out.clone() } else { outputs[0].clone() })
 }
 
 /// Writes one result to a tensor, which is recorded, or to an array, where no graph loses it.
-fn write(decl: &OpDecl, place: &Bound<'_, PyAny>, result: &Tensor) -> PyResult<()> {
-    let target = match place.cast::<PyTensor>() {
+fn write(decl: &OpDecl, output: &Bound<'_, PyAny>, result: &Tensor) -> PyResult<()> {
+    let target = match output.cast::<PyTensor>() {
         Ok(tensor) => tensor.get().tensor.clone(),
-        Err(_) if !numpy::is_array(place) => {
-            let what = format!("out is a {}", type_name(place));
+        Err(_) if !numpy::is_array(output) => {
+            let what = format!("out is a {}", type_name(output));
             return Err(bad_type(decl.name, what, "pass a tensor or an array as out"));
         }
         Err(_) if result.requires_grad() => {
             let remedy = "pass a tensor as out=, or leave it out";
             return Err(to_python(Box::new(Error::GraphCut { op: decl.name.into(), remedy })));
         }
-        Err(_) => numpy::share(decl.name, place)?,
+        Err(_) => numpy::share(decl.name, output)?,
     };
     if target.shape() != result.shape() {
         let (have, want) = (Dims::from(target.shape()), Dims::from(result.shape()));

@@ -28,7 +28,7 @@ struct Gathering {
 }
 
 struct Group {
-    places: Vec<(NodeId<Tensor>, u32)>,
+    outputs: Vec<(NodeId<Tensor>, u32)>,
     any: bool,
     callback: Callback,
     passes: Mutex<Vec<Gathering>>,
@@ -48,9 +48,9 @@ impl Group {
             passes.drain(..).partition(|known| known.pass.strong_count() > 0);
         let known = live.iter().position(|known| known.pass.ptr_eq(&token));
         let at = known.unwrap_or_else(|| {
-            let expected = self.places.iter().filter(|(node, k)| pass.reaches(node, *k)).count();
+            let expected = self.outputs.iter().filter(|(node, k)| pass.reaches(node, *k)).count();
             let missing = if self.any { 1 } else { expected.max(1) };
-            live.push(Gathering { pass: token, grads: vec![None; self.places.len()], missing });
+            live.push(Gathering { pass: token, grads: vec![None; self.outputs.len()], missing });
             live.len() - 1
         });
         let gathering = &mut live[at];
@@ -139,7 +139,7 @@ pub(crate) fn register_multi_grad_hook(
         tensors.iter().map(|tensor| edge_of(op, &tensor.get().tensor)).collect();
     let edges = edges?;
     let group = Arc::new(Group {
-        places: edges.iter().map(|edge| (edge.node().id(), edge.output())).collect(),
+        outputs: edges.iter().map(|edge| (edge.node().id(), edge.output())).collect(),
         any: mode == "any",
         callback: Callback::new(op, r#fn)?,
         passes: Mutex::default(),

@@ -220,12 +220,12 @@ impl NodeHook<Tensor> for OnCommit {
 /// What removes a hook: call `remove()`, or use it in a `with` statement.
 #[pyclass(name = "RemovableHandle", module = "ferrograd.autograd.graph", frozen)]
 pub(crate) struct RemovableHandle {
-    places: Vec<(NodeId<Tensor>, u64)>,
+    hooks: Vec<(NodeId<Tensor>, u64)>,
 }
 
 impl RemovableHandle {
-    pub(super) fn new(places: Vec<(NodeId<Tensor>, u64)>) -> RemovableHandle {
-        RemovableHandle { places }
+    pub(super) fn new(hooks: Vec<(NodeId<Tensor>, u64)>) -> RemovableHandle {
+        RemovableHandle { hooks }
     }
 
     fn one(node: &Node, key: u64) -> RemovableHandle {
@@ -237,7 +237,7 @@ impl RemovableHandle {
 impl RemovableHandle {
     /// Removes the hook; a second call does nothing.
     fn remove(&self) {
-        for (id, key) in &self.places {
+        for (id, key) in &self.hooks {
             if let Some(node) = id.upgrade() {
                 node.extras_or_new().remove(*key);
             }

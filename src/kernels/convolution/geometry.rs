@@ -45,7 +45,7 @@ impl Geometry {
     }
 
     /// Elements of a channel of a result.
-    pub(in crate::kernels) fn spots(&self) -> usize {
+    pub(in crate::kernels) fn output_plane(&self) -> usize {
         self.result[0] * self.result[1]
     }
 
@@ -68,8 +68,8 @@ impl Geometry {
         (low.min(high), high)
     }
 
-    /// The image's place under tap `k` at position `at` of an axis; `at` is inside.
-    pub(in crate::kernels) fn place(&self, axis: usize, k: usize, at: usize) -> usize {
+    /// The image's position under tap `k` at position `at` of an axis; `at` is inside.
+    pub(in crate::kernels) fn image_position(&self, axis: usize, k: usize, at: usize) -> usize {
         at * self.stride[axis] + k * self.dilation[axis] - self.padding[axis]
     }
 }

@@ -49,8 +49,8 @@ pub fn convolve(g: &Geometry, x: View, w: View, bias: Option<View>, y: ViewMut) 
 
 fn product<T: Number>(g: &Geometry, at: Shared<T>, bias: Option<Shared<T>>) -> Result<()> {
     let [own, out] = g.own();
-    let (depth, spots) = (own * g.taps(), g.spots());
-    if spots * out * g.batch == 0 {
+    let (depth, positions) = (own * g.taps(), g.output_plane());
+    if positions * out * g.batch == 0 {
         return Ok(());
     }
     let (rows, scratch) = (g.tile_rows(depth), Scratch::default());
@@ -74,18 +74,18 @@ fn product<T: Number>(g: &Geometry, at: Shared<T>, bias: Option<Shared<T>>) -> R
             unsafe {
                 let x = at.0.add((image * g.channels[0] + group * own) * g.plane());
                 let w = at.1.add(group * out * depth);
-                let y = at.2.add((image * g.channels[1] + group * out) * spots + skip);
+                let y = at.2.add((image * g.channels[1] + group * out) * positions + skip);
                 for channel in 0..out {
                     let start = bias.map_or(T::default(), |b| *b.0.add(group * out + channel));
-                    std::slice::from_raw_parts_mut(y.add(channel * spots), width).fill(start);
+                    std::slice::from_raw_parts_mut(y.add(channel * positions), width).fill(start);
                 }
                 let from = if g.direct() {
-                    (x.add(skip), spots, 1)
+                    (x.add(skip), positions, 1)
                 } else {
                     gather(g, x, own, first, rows, columns.as_mut_ptr());
                     (columns.as_ptr(), width, 1)
                 };
-                multiply((out, width, depth), (w, depth, 1), from, (y, spots, 1), true);
+                multiply((out, width, depth), (w, depth, 1), from, (y, positions, 1), true);
             }
         }
     });
@@ -100,10 +100,10 @@ pub fn spread(g: &Geometry, y: View, w: View, x: ViewMut) -> Result<()> {
 
 fn spread_images<T: Number>(g: &Geometry, at: Shared<T>) -> Result<()> {
     let [own, out] = g.own();
-    let (spots, taps) = (g.spots(), g.taps());
+    let (positions, taps) = (g.output_plane(), g.taps());
     // A block has some channels of one image: it alone adds to them, tile after tile. Few images are cut finer.
     let jobs = g.batch * g.groups;
-    let work = (spots * taps * own).saturating_mul(out);
+    let work = (positions * taps * own).saturating_mul(out);
     let shares = PARTS.div_ceil(jobs.max(1)).min(work / SPLIT).clamp(1, own.max(1));
     let share = own.div_ceil(shares).max(1);
     let (shares, scratch) = (own.div_ceil(share), Scratch::default());
@@ -125,13 +125,14 @@ fn spread_images<T: Number>(g: &Geometry, at: Shared<T>) -> Result<()> {
             for first in (0..g.result[0]).step_by(rows) {
                 let rows = rows.min(g.result[0] - first);
                 let width = rows * g.result[1];
-                let y =
-                    at.0.add((image * g.channels[1] + group * out) * spots + first * g.result[1]);
+                let y = at
+                    .0
+                    .add((image * g.channels[1] + group * out) * positions + first * g.result[1]);
                 let to = columns.as_mut_ptr();
                 multiply(
                     (depth, width, out),
                     (w, 1, own * taps),
-                    (y, spots, 1),
+                    (y, positions, 1),
                     (to, width, 1),
                     false,
                 );
@@ -151,7 +152,7 @@ pub fn correlate(g: &Geometry, x: View, y: View, w: ViewMut) -> Result<()> {
 fn correlate_images<T: Number>(g: &Geometry, at: Shared<T>) -> Result<()> {
     let [own, out] = g.own();
     let size = out * own * g.taps();
-    let work = size.saturating_mul(g.spots()).saturating_mul(g.batch * g.groups);
+    let work = size.saturating_mul(g.output_plane()).saturating_mul(g.batch * g.groups);
     // Partial sums over fixed parts of the batch, then added in order.
     let parts = (work / SPLIT)
         .clamp(1, PARTS)
@@ -207,26 +208,26 @@ unsafe fn correlate_part<T: Number>(
     to: *mut T,
 ) {
     let [own, out] = g.own();
-    let (depth, spots) = (own * g.taps(), g.spots());
+    let (depth, positions) = (own * g.taps(), g.output_plane());
     let rows = g.tile_rows(depth);
     // SAFETY: the caller's contract.
     unsafe {
         std::slice::from_raw_parts_mut(to, out * depth).fill(T::default());
         for image in images {
             let x = at.0.add((image * g.channels[0] + group * own) * g.plane());
-            let y = at.1.add((image * g.channels[1] + group * out) * spots);
+            let y = at.1.add((image * g.channels[1] + group * out) * positions);
             for first in (0..g.result[0]).step_by(rows) {
                 let rows = rows.min(g.result[0] - first);
                 let (width, skip) = (rows * g.result[1], first * g.result[1]);
                 let windows = if g.direct() {
-                    (x.add(skip), 1, spots)
+                    (x.add(skip), 1, positions)
                 } else {
                     gather(g, x, own, first, rows, columns.as_mut_ptr());
                     (columns.as_ptr(), 1, width)
                 };
                 multiply(
                     (out, depth, width),
-                    (y.add(skip), spots, 1),
+                    (y.add(skip), positions, 1),
                     windows,
                     (to, depth, 1),
                     true,

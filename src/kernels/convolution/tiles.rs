@@ -1,7 +1,7 @@
 //! Tiles of columns: the windows of an image as a matrix, the reverse, and products with them.
 //!
 //! Owns: the gathering, the scattering, the call of the gemm crate and the working memory. Never splits work.
-//! Invariant: a place outside the image is a zero when gathered and nothing when scattered.
+//! Invariant: a image_position outside the image is a zero when gathered and nothing when scattered.
 
 use std::sync::atomic::{AtomicUsize, Ordering};
 
@@ -60,7 +60,7 @@ pub(super) unsafe fn multiply<T: Number>(
     }
 }
 
-/// Fills `columns`, (channels × taps) rows of `rows × width` spots, from the channels at `x`; `first` is the first
+/// Fills `columns`, (channels × taps) rows of `rows × width` positions, from the channels at `x`; `first` is the first
 /// row of the result.
 ///
 /// # Safety
@@ -88,7 +88,9 @@ pub(super) unsafe fn gather<T: Number>(
                     continue;
                 }
                 let from = x.add(
-                    channel * g.plane() + g.place(0, ki, at) * g.image[1] + g.place(1, kj, left),
+                    channel * g.plane()
+                        + g.image_position(0, ki, at) * g.image[1]
+                        + g.image_position(1, kj, left),
                 );
                 to[..left].fill(T::default());
                 to[right..].fill(T::default());
@@ -129,7 +131,9 @@ pub(super) unsafe fn scatter<T: Number>(
             unsafe {
                 let from = columns.add(row * line + (at - first) * width);
                 let to = x.add(
-                    channel * g.plane() + g.place(0, ki, at) * g.image[1] + g.place(1, kj, left),
+                    channel * g.plane()
+                        + g.image_position(0, ki, at) * g.image[1]
+                        + g.image_position(1, kj, left),
                 );
                 for k in 0..right - left {
                     let slot = to.add(k * g.stride[1]);

@@ -11,10 +11,10 @@ use crate::kernels;
 use crate::ops::change::inplace::{Written, admit_write, finish_write, recorded};
 use crate::ops::core::declare::{IndexItem, Operand};
 use crate::ops::core::layout::{astype, broadcast_to, reshape_dims};
-use crate::ops::core::places::{clear_rows, take_kept};
+use crate::ops::core::row_indices::{clear_rows, take_last_written};
 use crate::ops::core::structured::{Record, finish, move_cost, nothing};
 use crate::ops::core::view::{replay, view_through};
-use crate::ops::index::subscript::{Chosen, subscript};
+use crate::ops::index::subscript::{AdvancedIndex, subscript};
 use crate::tensor::{Creation, Tensor, same_elements};
 
 /// The value in the dtype and dims of the region; as in NumPy, leading axes of size 1 are dropped.
@@ -47,19 +47,19 @@ fn fitted(x: &Tensor, dims: &[usize], value: &Operand) -> Result<Tensor> {
     }))
 }
 
-/// The history of `shown` after `value` was written to chosen places of it.
-fn scattered(shown: &Tensor, chosen: &Chosen, value: &Tensor) -> Result<Written> {
+/// The history of `shown` after `value` was written to chosen elements of it.
+fn scattered(shown: &Tensor, advanced: &AdvancedIndex, value: &Tensor) -> Result<Written> {
     let changed = finish(shown.detach(), &[shown, value], |out| Record {
         name: "setitem",
         cost: move_cost(out),
-        params: chosen.clone(),
+        params: advanced.clone(),
         saved: nothing(),
-        backward: |chosen, g, cx| {
-            cx.give_with(1, |_| chosen.arranged(&take_kept(&g, &chosen.places)?))?;
+        backward: |advanced, g, cx| {
+            cx.give_with(1, |_| advanced.arranged(&take_last_written(&g, &advanced.row_indices)?))?;
             cx.give_with(0, |cx| {
                 let plain = !cx.create_graph() && cx.batch().is_empty();
                 let ours = plain && g.is_contiguous() && g.storage().is_reusable();
-                if ours { cleared(g, chosen) } else { clear_rows(&g, &chosen.places) }
+                if ours { cleared(g, advanced) } else { clear_rows(&g, &advanced.row_indices) }
             })
         },
     })?;
@@ -68,9 +68,9 @@ fn scattered(shown: &Tensor, chosen: &Chosen, value: &Tensor) -> Result<Written>
 
 /// A gradient that nobody else sees with zeros at the places, in its own memory: an assignment to few elements of a large
 /// tensor costs as much backward as forward.
-fn cleared(g: Tensor, chosen: &Chosen) -> Result<Tensor> {
+fn cleared(g: Tensor, advanced: &AdvancedIndex) -> Result<Tensor> {
     let zero = Tensor::zeros(&[], g.dtype())?;
-    chosen.places.write(&g, &broadcast_to(&zero, &chosen.places.row_dims())?)?;
+    advanced.row_indices.write(&g, &broadcast_to(&zero, &advanced.row_indices.row_dims())?)?;
     Ok(g)
 }
 
@@ -90,9 +90,10 @@ pub fn set_index(x: &Tensor, items: &[IndexItem], value: &Operand) -> Result<()>
     admit_write("setitem", x, recorded)?;
     let plan = subscript(x.shape(), items)?;
     let view = x.detach().relaid(replay(x.layout(), &plan.steps));
-    let dims = plan.chosen.as_ref().map_or_else(|| view.shape().into(), Chosen::result_dims);
+    let dims =
+        plan.advanced.as_ref().map_or_else(|| view.shape().into(), AdvancedIndex::result_dims);
     let value = fitted(x, &dims, value)?;
-    if plan.chosen.is_none() && is_itself(x, &view, &value) {
+    if plan.advanced.is_none() && is_itself(x, &view, &value) {
         return Ok(());
     }
     let varies = needs || value.is_cut();
@@ -100,17 +101,17 @@ pub fn set_index(x: &Tensor, items: &[IndexItem], value: &Operand) -> Result<()>
     let source =
         if value.storage().same(x.storage()) { value.duplicate()? } else { value.detach() };
     // Edges are taken before the version moves: they are the history of the values until then.
-    let history = match &plan.chosen {
+    let history = match &plan.advanced {
         _ if !recorded => None,
         None => Some(Written { edge: value.grad_edge(), own_node: false }),
-        Some(chosen) if plan.steps.is_empty() => Some(scattered(x, chosen, &value)?),
-        Some(chosen) => {
-            Some(scattered(&view_through(x, "index", plan.steps.clone())?, chosen, &value)?)
+        Some(advanced) if plan.steps.is_empty() => Some(scattered(x, advanced, &value)?),
+        Some(advanced) => {
+            Some(scattered(&view_through(x, "index", plan.steps.clone())?, advanced, &value)?)
         }
     };
-    match &plan.chosen {
+    match &plan.advanced {
         None => kernels::copy(source.view_of(), view.shared_view_mut()),
-        Some(chosen) => chosen.places.write(&view, &chosen.rows(&source)?)?,
+        Some(advanced) => advanced.row_indices.write(&view, &advanced.rows(&source)?)?,
     }
     finish_write("setitem", x, &view, history, varies);
     Ok(())

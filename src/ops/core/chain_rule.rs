@@ -157,14 +157,14 @@ impl Elementwise {
         for (k, param) in params.iter_mut().zip(self.saves.len()..cx.saved_count()) {
             *k = cx.scalar(param);
         }
-        let out = place(g).ok()?;
+        let out = gradient_buffer(g).ok()?;
         apply_flat(table, ins.get(..uses.len())?, out.flat()?, &params).then_some(out)
     }
 }
 
 /// Where a derivative is written: the gradient's own buffer when nobody else has it.
 #[inline]
-fn place(g: &Tensor) -> Result<Tensor> {
+fn gradient_buffer(g: &Tensor) -> Result<Tensor> {
     if g.is_contiguous() && g.storage().is_reusable() {
         Ok(g.detach())
     } else {
@@ -175,7 +175,7 @@ fn place(g: &Tensor) -> Result<Tensor> {
 /// Reads the derivative as one loop; writes into the gradient's own buffer when nobody else has it.
 /// What is read repeats along the axis of a batched gradient.
 fn fused(g: &Tensor, uses: &[Source], table: &LoopTable, read: &mut Operands) -> Result<Tensor> {
-    let out = place(g)?;
+    let out = gradient_buffer(g)?;
     for (_, value) in &mut read.values {
         if let Read::Tensor(t) = value
             && t.ndim() != g.ndim()

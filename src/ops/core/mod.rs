@@ -13,7 +13,7 @@ pub mod formula;
 pub mod layout;
 #[macro_use]
 pub mod operations;
-pub(crate) mod places;
+pub(crate) mod row_indices;
 pub(crate) mod structured;
 pub mod sym;
 pub(crate) mod view;

@@ -13,7 +13,7 @@ use crate::kernels::{self, scan::Scan};
 use crate::ops::core::declare::{Operand, Scalar};
 use crate::ops::core::elementwise::{binary, binary_scalar};
 use crate::ops::core::layout::{astype, broadcast_to, reshape_dims};
-use crate::ops::core::places::{Places, take_rows};
+use crate::ops::core::row_indices::{RowIndices, take_rows};
 use crate::ops::core::structured::{Record, Save, finish, from_end, move_cost, nothing};
 use crate::ops::core::view::{Step, embed, slice_axis};
 use crate::ops::elementwise::arith::{DIVIDE, MULTIPLY, SUBTRACT};
@@ -204,7 +204,7 @@ pub(crate) fn taken_along(
     axis: usize,
     index: &Tensor,
 ) -> Result<Tensor> {
-    let rows = take_rows(x, &Places::along(op, x.shape(), axis, index)?)?;
+    let rows = take_rows(x, &RowIndices::along(op, x.shape(), axis, index)?)?;
     reshape_dims(&rows, index.shape())
 }
 

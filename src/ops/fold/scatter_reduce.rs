@@ -1,4 +1,4 @@
-//! Folding values into the places that indices name: sums, products, means and extremes.
+//! Folding values into the rows that indices name: sums, products, means and extremes.
 //!
 //! Owns: scatter_reduce and index_reduce (PyTorch). Never changes an argument.
 //! Invariant: what meets in one place is brought into one row and folded by the recorded fold of rows, so that
@@ -15,10 +15,12 @@ use crate::kernels::Reduction;
 use crate::ops::core::declare::{Axes, Operand, Scalar};
 use crate::ops::core::elementwise::binary;
 use crate::ops::core::layout::{astype, broadcast_to, permute_axes, reshape_dims};
-use crate::ops::core::places::{Places, add_rows, clear_rows, put_rows, take_rows, value_for};
+use crate::ops::core::row_indices::{
+    RowIndices, add_rows, clear_rows, put_rows, take_rows, value_for,
+};
 use crate::ops::elementwise::arith::{DIVIDE, FLOOR_DIVIDE};
 use crate::ops::fold::reduce::{extreme_over, finish_shape, prod};
-use crate::ops::index::gather::Along;
+use crate::ops::index::gather::GatherIndex;
 use crate::ops::index::take::row_numbers;
 use crate::tensor::Tensor;
 
@@ -96,8 +98,8 @@ impl Segments {
         found
     }
 
-    fn places(&self, op: &'static str, dims: &[usize]) -> Result<Places> {
-        Places::indexed(op, dims, &[0], &[Tensor::from(self.targets.clone())])
+    fn row_indices(&self, op: &'static str, dims: &[usize]) -> Result<RowIndices> {
+        RowIndices::indexed(op, dims, &[0], &[Tensor::from(self.targets.clone())])
     }
 }
 
@@ -111,13 +113,13 @@ fn folded(
     include_self: bool,
 ) -> Result<Tensor> {
     let segments = Segments::of(ids);
-    let targets = segments.places(op, x.shape())?;
+    let targets = segments.row_indices(op, x.shape())?;
     if segments.targets.is_empty() {
         return Ok(x.clone());
     }
     if matches!(how, Reduce::Sum | Reduce::Mean) {
         let base = if include_self { x.clone() } else { clear_rows(x, &targets)? };
-        let all = Places::indexed(op, x.shape(), &[0], &[Tensor::from(ids.to_vec())])?;
+        let all = RowIndices::indexed(op, x.shape(), &[0], &[Tensor::from(ids.to_vec())])?;
         let sum = add_rows(op, &base, &all, rows)?;
         return if how == Reduce::Sum { Ok(sum) } else { mean(&sum, &segments, include_self) };
     }
@@ -128,8 +130,8 @@ fn folded(
     dims.extend_from_slice(&x.shape()[1..]);
     let mut table = Tensor::full(&dims, how.neutral(x.dtype()), x.dtype())?;
     let put = |table: &Tensor, cells: Vec<i64>, rows: &Tensor| {
-        let places = Places::indexed(op, table.shape(), &[0], &[Tensor::from(cells)])?;
-        put_rows(op, table, &places, rows)
+        let row_indices = RowIndices::indexed(op, table.shape(), &[0], &[Tensor::from(cells)])?;
+        put_rows(op, table, &row_indices, rows)
     };
     let cells = segments.at.iter().map(|&(t, k)| (t * width + k + own) as i64).collect();
     table = put(&table, cells, rows)?;
@@ -172,10 +174,10 @@ crate::operations! { family "along an axis";
     [in_place]
     fn scatter_reduce(x: Tensor, axis: isize, index: Tensor, src: Tensor, reduce: String, include_self: bool = true) -> Tensor {
         let how = Reduce::named("scatter_reduce", &reduce)?;
-        let along = Along::new("scatter_reduce", x, axis, index)?;
-        let rows = along.rows("scatter_reduce", &Operand::Tensor(src.clone()))?;
-        let ids = take_rows(&numbered(&along.x)?, &along.places)?.to_vec::<i64>()?;
-        let flat = reshape_dims(&along.x, &[along.x.size()])?;
+        let at = GatherIndex::new("scatter_reduce", x, axis, index)?;
+        let rows = at.rows("scatter_reduce", &Operand::Tensor(src.clone()))?;
+        let ids = take_rows(&numbered(&at.x)?, &at.row_indices)?.to_vec::<i64>()?;
+        let flat = reshape_dims(&at.x, &[at.x.size()])?;
         reshape_dims(&folded("scatter_reduce", how, &flat, &ids, &rows, include_self)?, x.shape())
     }
     /// As `index_add`, folded by `reduce`: `sum`, `prod`, `mean`, `amax` or `amin`; without `include_self`, what was in a row takes no part. Derivatives: those of the fold, shared evenly among equal extremes.

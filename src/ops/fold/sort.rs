@@ -14,7 +14,7 @@ use crate::graph;
 use crate::kernels::{self, order::Key};
 use crate::ops::core::declare::Ints;
 use crate::ops::core::layout::{astype, reshape_dims, vector};
-use crate::ops::core::places::integers;
+use crate::ops::core::row_indices::integers;
 use crate::ops::fold::reduce::TWO_RESULTS;
 use crate::ops::fold::scan::taken_along;
 use crate::tensor::Tensor;
@@ -69,7 +69,7 @@ fn out_of_range(op: &'static str, what: String, size: usize) -> Box<Error> {
 }
 
 /// For each value, how many elements of the ordered `a` come before it (or, from the right, not after it).
-fn places<T: Key>(a: &[T], values: &[T], right: bool) -> Vec<i64> {
+fn insertion_points<T: Key>(a: &[T], values: &[T], right: bool) -> Vec<i64> {
     let before = |x: &T, value: T| match x.order(value) {
         Ordering::Less => true,
         Ordering::Equal => right,
@@ -83,7 +83,8 @@ pub(crate) fn search(a: &Tensor, v: &Tensor, right: bool) -> Result<Tensor> {
     vector("searchsorted", a)?;
     let dtype = a.dtype().promote(v.dtype());
     let (a, v) = (astype(&a.detach(), dtype)?, astype(&v.detach(), dtype)?);
-    let found = with_dtype!(dtype, T => places(&a.to_vec::<T>()?, &v.to_vec::<T>()?, right));
+    let found =
+        with_dtype!(dtype, T => insertion_points(&a.to_vec::<T>()?, &v.to_vec::<T>()?, right));
     Tensor::from_vec(found, v.shape())
 }
 

@@ -135,12 +135,12 @@ impl Call {
 
 /// Whether two handles show the same elements.
 pub(super) fn same(a: &Tensor, b: &Tensor) -> bool {
-    fn place(layout: &Layout) -> (&[usize], &[isize], isize) {
+    fn parts(layout: &Layout) -> (&[usize], &[isize], isize) {
         (layout.dims(), layout.strides(), layout.offset())
     }
     a.storage().ptr() == b.storage().ptr()
         && a.dtype() == b.dtype()
-        && place(a.layout()) == place(b.layout())
+        && parts(a.layout()) == parts(b.layout())
 }
 
 /// The fresh handle of output `k`: the data of `raw` under the node's edge. A view of anything that lives on must

@@ -7,7 +7,9 @@ use crate::array::{ShapeVec, broadcast_shapes, normalize_axis};
 use crate::error::{Dims, Error, Result};
 use crate::ops::core::declare::Operand;
 use crate::ops::core::layout::{axis_or_flat, broadcast_to, reshape_dims};
-use crate::ops::core::places::{Places, add_rows, integers, put_rows, take_rows, value_for};
+use crate::ops::core::row_indices::{
+    RowIndices, add_rows, integers, put_rows, take_rows, value_for,
+};
 use crate::ops::core::view::slice_axis;
 use crate::tensor::Tensor;
 
@@ -28,14 +30,19 @@ fn raised(x: &Tensor) -> Result<Tensor> {
 }
 
 /// PyTorch's index: as many axes as `x`, no longer than it but along `axis`.
-pub(crate) struct Along {
+pub(crate) struct GatherIndex {
     pub(crate) x: Tensor,
     index: Tensor,
-    pub(crate) places: Places,
+    pub(crate) row_indices: RowIndices,
 }
 
-impl Along {
-    pub(crate) fn new(op: &'static str, x: &Tensor, axis: isize, index: &Tensor) -> Result<Along> {
+impl GatherIndex {
+    pub(crate) fn new(
+        op: &'static str,
+        x: &Tensor,
+        axis: isize,
+        index: &Tensor,
+    ) -> Result<GatherIndex> {
         let (x, index) = (raised(x)?, raised(&integers(op, index)?)?);
         let axis = normalize_axis(op, axis, x.ndim())?;
         let fits = index.ndim() == x.ndim()
@@ -44,8 +51,8 @@ impl Along {
             let remedy = "give as many axes, and no more elements along the other axes";
             return Err(shapes(op, "an index", index.shape(), x.shape(), remedy));
         }
-        let places = Places::along(op, x.shape(), axis, &index)?;
-        Ok(Along { x, index, places })
+        let row_indices = RowIndices::along(op, x.shape(), axis, &index)?;
+        Ok(GatherIndex { x, index, row_indices })
     }
 
     /// The source cut to the index, one row per place.
@@ -53,7 +60,7 @@ impl Along {
         let src = value_for(op, &self.x, src)?;
         let dims = self.index.shape();
         if src.ndim() == 0 {
-            return broadcast_to(&src, &[self.places.len()]);
+            return broadcast_to(&src, &[self.row_indices.len()]);
         }
         if src.ndim() != dims.len() || src.shape().iter().zip(dims).any(|(have, want)| have < want)
         {
@@ -71,7 +78,7 @@ impl Along {
                 cut = slice_axis(&cut, axis, 0, 1, len)?;
             }
         }
-        reshape_dims(&cut, &[self.places.len()])
+        reshape_dims(&cut, &[self.row_indices.len()])
     }
 }
 
@@ -98,8 +105,8 @@ fn spread(op: &'static str, x: &Tensor, indices: &Tensor, axis: usize) -> Result
 fn taken(op: &'static str, x: &Tensor, indices: &Tensor, axis: Option<isize>) -> Result<Tensor> {
     let (x, axis) = axis_or_flat(op, x, axis)?;
     let (x, indices) = spread(op, &x, &integers(op, indices)?, axis)?;
-    let places = Places::along(op, x.shape(), axis, &indices)?;
-    reshape_dims(&take_rows(&x, &places)?, indices.shape())
+    let row_indices = RowIndices::along(op, x.shape(), axis, &indices)?;
+    reshape_dims(&take_rows(&x, &row_indices)?, indices.shape())
 }
 
 crate::operations! { family "along an axis";
@@ -122,28 +129,28 @@ crate::operations! { family "along an axis";
         if wide.shape() != flat.shape() {
             return Err(shapes("put_along_axis", "indices", indices.shape(), flat.shape(), "give no more elements along the other axes"));
         }
-        let places = Places::along("put_along_axis", flat.shape(), axis, &indices)?;
+        let row_indices = RowIndices::along("put_along_axis", flat.shape(), axis, &indices)?;
         let values = broadcast_to(&value_for("put_along_axis", x, values)?, indices.shape())?;
-        let rows = reshape_dims(&values, &[places.len()])?;
-        reshape_dims(&put_rows("put_along_axis", &flat, &places, &rows)?, x.shape())
+        let rows = reshape_dims(&values, &[row_indices.len()])?;
+        reshape_dims(&put_rows("put_along_axis", &flat, &row_indices, &rows)?, x.shape())
     }
     /// PyTorch's gather: `out[i, j, …] = x[index[i, j, …], j, …]` for axis 0. Derivative: `g`, accumulated where an index repeats.
     fn gather(x: Tensor, axis: isize, index: Tensor) -> Tensor {
-        let along = Along::new("gather", x, axis, index)?;
-        reshape_dims(&take_rows(&along.x, &along.places)?, index.shape())
+        let at = GatherIndex::new("gather", x, axis, index)?;
+        reshape_dims(&take_rows(&at.x, &at.row_indices)?, index.shape())
     }
     /// PyTorch's scatter: a copy with `out[index[i, j, …], j, …] = src[i, j, …]` for axis 0; the last of a repeated index stays. Derivatives: of `x`, `g` elsewhere; of `src`, `g` where it stayed.
     [in_place, keywords(("value", "src"))]
     fn scatter(x: Tensor, axis: isize, index: Tensor, src: Operand) -> Tensor {
-        let along = Along::new("scatter", x, axis, index)?;
-        let rows = along.rows("scatter", src)?;
-        reshape_dims(&put_rows("scatter", &along.x, &along.places, &rows)?, x.shape())
+        let at = GatherIndex::new("scatter", x, axis, index)?;
+        let rows = at.rows("scatter", src)?;
+        reshape_dims(&put_rows("scatter", &at.x, &at.row_indices, &rows)?, x.shape())
     }
     /// As `scatter`, but added to what is there; repeated indices accumulate. Derivatives: of `x`, `g`; of `src`, `g` gathered.
     [in_place, keywords(("value", "src"))]
     fn scatter_add(x: Tensor, axis: isize, index: Tensor, src: Operand) -> Tensor {
-        let along = Along::new("scatter_add", x, axis, index)?;
-        let rows = along.rows("scatter_add", src)?;
-        reshape_dims(&add_rows("scatter_add", &along.x, &along.places, &rows)?, x.shape())
+        let at = GatherIndex::new("scatter_add", x, axis, index)?;
+        let rows = at.rows("scatter_add", src)?;
+        reshape_dims(&add_rows("scatter_add", &at.x, &at.row_indices, &rows)?, x.shape())
     }
 }

@@ -8,21 +8,21 @@ use crate::error::Result;
 use crate::ops::core::arguments::Key;
 use crate::ops::core::declare::IndexItem;
 use crate::ops::core::layout::{permute_axes, reshape_dims};
-use crate::ops::core::places::take_rows;
+use crate::ops::core::row_indices::take_rows;
 use crate::ops::core::view::view_through;
-use crate::ops::index::subscript::{Chosen, subscript};
+use crate::ops::index::subscript::{AdvancedIndex, subscript};
 use crate::tensor::Tensor;
 
-impl Chosen {
+impl AdvancedIndex {
     /// The rows taken from `view`, with the axes of the arrays where NumPy has them.
     pub(crate) fn read(&self, view: &Tensor) -> Result<Tensor> {
-        let rows = take_rows(view, &self.places)?;
+        let rows = take_rows(view, &self.row_indices)?;
         self.arranged(&rows)
     }
 
     /// Rows as the result of an index expression shows them; a stack of such behind its first axis.
     pub(crate) fn arranged(&self, rows: &Tensor) -> Result<Tensor> {
-        let stacked = rows.ndim() - self.places.row_dims().len();
+        let stacked = rows.ndim() - self.row_indices.row_dims().len();
         let (front, behind) = rows.shape().split_at(stacked);
         let dims: ShapeVec = [front, &self.dims, &behind[1..]].concat().into();
         let out = reshape_dims(rows, &dims)?;
@@ -40,7 +40,7 @@ impl Chosen {
 
     /// The dims of the result.
     pub(crate) fn result_dims(&self) -> ShapeVec {
-        let rows = self.places.row_dims();
+        let rows = self.row_indices.row_dims();
         let (before, after) = rows[1..].split_at(self.before);
         [before, &self.dims, after].concat().into()
     }
@@ -53,7 +53,7 @@ impl Chosen {
             .chain(self.before + lead..value.ndim())
             .collect();
         let value = if self.before == 0 { value.clone() } else { permute_axes(value, &order)? };
-        reshape_dims(&value, &self.places.row_dims())
+        reshape_dims(&value, &self.row_indices.row_dims())
     }
 }
 
@@ -61,10 +61,10 @@ crate::operations! { family "indexing";
     /// NumPy's `x[index]`: integers, slices, None and ... give a view; integer and boolean arrays give a copy. Derivative: `g` at the chosen elements, accumulated where an index repeats.
     fn index(x: Tensor, key: Key) -> Tensor {
         let plan = subscript(x.shape(), key)?;
-        let read = match plan.chosen {
+        let read = match plan.advanced {
             None => return view_through(x, "index", plan.steps),
-            Some(chosen) if plan.steps.is_empty() => chosen.read(x),
-            Some(chosen) => chosen.read(&view_through(x, "index", plan.steps)?),
+            Some(advanced) if plan.steps.is_empty() => advanced.read(x),
+            Some(advanced) => advanced.read(&view_through(x, "index", plan.steps)?),
         }?;
         if !read.requires_grad() && read.cut_by().is_none() {
             let arrays = key.iter().filter_map(|item| match item {

@@ -8,7 +8,7 @@ use crate::dtype::DType;
 use crate::error::{Dims, Error, Result};
 use crate::ops::core::declare::IndexItem;
 use crate::ops::core::layout::broadcast_to;
-use crate::ops::core::places::{Places, integers};
+use crate::ops::core::row_indices::{RowIndices, integers};
 use crate::ops::core::view::Step;
 use crate::ops::index::nonzero::coordinates;
 use crate::tensor::Tensor;
@@ -18,13 +18,13 @@ pub(crate) struct Subscript {
     /// The basic part, as steps of a view.
     pub(crate) steps: Vec<Step>,
     /// What arrays choose of that view.
-    pub(crate) chosen: Option<Chosen>,
+    pub(crate) advanced: Option<AdvancedIndex>,
 }
 
-/// Places of a view, and how the chosen rows are arranged in the result.
+/// RowIndices of a view, and how the chosen rows are arranged in the result.
 #[derive(Clone)]
-pub(crate) struct Chosen {
-    pub(crate) places: Places,
+pub(crate) struct AdvancedIndex {
+    pub(crate) row_indices: RowIndices,
     /// The shape of the index arrays together.
     pub(crate) dims: ShapeVec,
     /// How many other axes stand before the arrays' in the result.
@@ -190,12 +190,12 @@ pub(crate) fn subscript(dims: &[usize], items: &[IndexItem]) -> Result<Subscript
     }
     (reader.source..dims.len()).for_each(|axis| reader.view.push(dims[axis]));
     checked_numel("index", &reader.view)?;
-    let chosen = if arrays { Some(choose(&reader)?) } else { None };
-    Ok(Subscript { steps: reader.steps, chosen })
+    let advanced = if arrays { Some(advanced(&reader)?) } else { None };
+    Ok(Subscript { steps: reader.steps, advanced })
 }
 
-/// The places of the arrays, and where NumPy puts their axes.
-fn choose(reader: &Reader<'_>) -> Result<Chosen> {
+/// The positions that the arrays name, and where NumPy puts their axes.
+fn advanced(reader: &Reader<'_>) -> Result<AdvancedIndex> {
     let adjacent = reader.positions.windows(2).all(|w| w[1] == w[0] + 1);
     // Side by side, the arrays' axes replace the indexed ones where those stood; else they come first.
     let before = if adjacent { reader.arrays[0].0 } else { 0 };
@@ -207,9 +207,9 @@ fn choose(reader: &Reader<'_>) -> Result<Chosen> {
         } else {
             mask.clone()
         };
-        let places = Places::masked(&reader.view, *first, &mask)?;
-        let dims = ShapeVec::from_slice(&[places.len()]);
-        return Ok(Chosen { places, dims, before });
+        let row_indices = RowIndices::masked(&reader.view, *first, &mask)?;
+        let dims = ShapeVec::from_slice(&[row_indices.len()]);
+        return Ok(AdvancedIndex { row_indices, dims, before });
     }
     let mut axes = ShapeVec::new();
     let mut arrays = Vec::new();
@@ -226,6 +226,6 @@ fn choose(reader: &Reader<'_>) -> Result<Chosen> {
     let shapes: Vec<&[usize]> = arrays.iter().map(Tensor::shape).collect();
     let dims = broadcast_shapes("index", &shapes)?;
     let spread = arrays.iter().map(|t| broadcast_to(t, &dims)).collect::<Result<Vec<_>>>()?;
-    let places = Places::indexed("index", &reader.view, &axes, &spread)?;
-    Ok(Chosen { places, dims, before })
+    let row_indices = RowIndices::indexed("index", &reader.view, &axes, &spread)?;
+    Ok(AdvancedIndex { row_indices, dims, before })
 }

@@ -10,7 +10,7 @@ use crate::ops::core::arguments::{Condition, Tensors};
 use crate::ops::core::declare::{Operand, Scalar};
 use crate::ops::core::elementwise::binary_scalar;
 use crate::ops::core::layout::{astype, axis_or_flat, broadcast_to, permute_axes, reshape_dims};
-use crate::ops::core::places::{Places, add_rows, integers, take_rows, value_for};
+use crate::ops::core::row_indices::{RowIndices, add_rows, integers, take_rows, value_for};
 use crate::ops::elementwise::arith::MULTIPLY;
 use crate::ops::elementwise::compare::NOT_EQUAL;
 use crate::ops::elementwise::select::where_;
@@ -101,22 +101,22 @@ crate::operations! { family "choosing";
     fn index_add(x: Tensor, axis: isize, index: Tensor, source: Operand, alpha: Scalar = Scalar::Int(1)) -> Tensor {
         let axis = normalize_axis("index_add", axis, x.ndim())?;
         let index = row_numbers("index_add", index)?;
-        let places = Places::indexed("index_add", x.shape(), &[axis], &[index])?;
+        let row_indices = RowIndices::indexed("index_add", x.shape(), &[axis], &[index])?;
         let mut source = value_for("index_add", x, source)?;
         if alpha != Scalar::Int(1) {
             source = value_for("index_add", x, &Operand::Tensor(binary_scalar(&MULTIPLY, &source, alpha)?))?;
         }
         let mut dims = ShapeVec::from_slice(x.shape());
-        dims[axis] = places.len();
+        dims[axis] = row_indices.len();
         let order: ShapeVec = [axis].into_iter().chain((0..x.ndim()).filter(|&a| a != axis)).collect();
-        add_rows("index_add", x, &places, &permute_axes(&broadcast_to(&source, &dims)?, &order)?)
+        add_rows("index_add", x, &row_indices, &permute_axes(&broadcast_to(&source, &dims)?, &order)?)
     }
     /// The elements where the mask holds, in C order; both broadcast. Derivative: `g` where they stood.
     fn masked_select(x: Tensor, mask: Tensor) -> Tensor {
         masks("masked_select", std::slice::from_ref(mask))?;
         let dims = broadcast_shapes("masked_select", &[x.shape(), mask.shape()])?;
         let mask = broadcast_to(&astype(&mask.detach(), DType::Bool)?, &dims)?;
-        take_rows(&broadcast_to(x, &dims)?, &Places::masked(&dims, 0, &mask)?)
+        take_rows(&broadcast_to(x, &dims)?, &RowIndices::masked(&dims, 0, &mask)?)
     }
     /// `value` where the mask holds, else `x`. Derivatives: of `x`, `g` where the mask does not hold; of `value`, `g` summed where it does.
     [in_place]
@@ -159,8 +159,8 @@ crate::operations! { family "choosing";
         if let Some(class) = index.to_vec::<i64>()?.iter().find(|i| !(0..classes as i64).contains(i)) {
             return Err(Box::new(Error::BadIndex { op: "one_hot".into(), what: format!("class {class} of {classes} classes"), remedy: "number the classes from 0" }));
         }
-        let places = Places::along("one_hot", &dims, 1, &reshape_dims(&index, &[index.size(), 1])?)?;
-        places.write(&table, &broadcast_to(&Tensor::ones(&[], DType::I64)?, &[places.len()])?)?;
+        let row_indices = RowIndices::along("one_hot", &dims, 1, &reshape_dims(&index, &[index.size(), 1])?)?;
+        row_indices.write(&table, &broadcast_to(&Tensor::ones(&[], DType::I64)?, &[row_indices.len()])?)?;
         dims = ShapeVec::from_slice(x.shape());
         dims.push(classes);
         Ok(reshape_dims(&table, &dims)?.underived([x].into_iter()))

@@ -2,7 +2,7 @@
 //!
 //! Owns: the recorded moves between planes and their windows, each the derivative of its partner.
 //! Never pads with a number: a window at the border sees fewer elements.
-//! Invariant: places of largest elements are constants, chosen once; planes are contiguous.
+//! Invariant: positions of largest elements are constants, chosen once; planes are contiguous.
 
 use smallvec::{SmallVec, smallvec};
 
@@ -46,48 +46,48 @@ fn in_planes(
     reshape_dims(&out, &[front, g.batch, out.shape()[1], out.shape()[2]])
 }
 
-/// The same places in every part of a batch.
-fn repeated(places: &Tensor, g: &Geometry) -> Result<Tensor> {
+/// The same positions in every part of a batch.
+fn repeated(positions: &Tensor, g: &Geometry) -> Result<Tensor> {
     let [planes, rows, columns] = result_dims(g);
-    let front = planes / places.shape()[0].max(1);
-    let all = broadcast_to(places, &[front, places.shape()[0], rows, columns])?;
+    let front = planes / positions.shape()[0].max(1);
+    let all = broadcast_to(positions, &[front, positions.shape()[0], rows, columns])?;
     reshape_dims(&all, &[planes, rows, columns])?.contiguous()
 }
 
-/// The elements at chosen places.
-fn taken(g: &Geometry, x: &Tensor, places: &Tensor) -> Result<Tensor> {
+/// The elements at chosen positions.
+fn taken(g: &Geometry, x: &Tensor, positions: &Tensor) -> Result<Tensor> {
     if x.ndim() > 3 {
-        return in_planes(g, x, |g, x| taken(g, x, &repeated(places, g)?));
+        return in_planes(g, x, |g, x| taken(g, x, &repeated(positions, g)?));
     }
     let x = x.contiguous()?;
     let out = Tensor::empty(&result_dims(g), x.dtype())?;
-    pooling::take(g, x.view_of(), places.view_of(), out.view_mut());
-    recorded_take(g, &x, places, out)
+    pooling::take(g, x.view_of(), positions.view_of(), out.view_mut());
+    recorded_take(g, &x, positions, out)
 }
 
-fn recorded_take(g: &Geometry, x: &Tensor, places: &Tensor, out: Tensor) -> Result<Tensor> {
+fn recorded_take(g: &Geometry, x: &Tensor, positions: &Tensor, out: Tensor) -> Result<Tensor> {
     finish(out, &[x], |_| Record {
         name: "max_pool2d",
         cost: move_cost(x),
         params: *g,
-        saved: smallvec![Save::made(places, &[0])],
+        saved: smallvec![Save::made(positions, &[0])],
         backward: |g, gy, cx| cx.give_with(0, |cx| put(g, &gy, &cx.saved(0)?)),
     })
 }
 
-/// Elements added at chosen places: the adjoint of `taken`.
-fn put(g: &Geometry, y: &Tensor, places: &Tensor) -> Result<Tensor> {
+/// Elements added at chosen positions: the adjoint of `taken`.
+fn put(g: &Geometry, y: &Tensor, positions: &Tensor) -> Result<Tensor> {
     if y.ndim() > 3 {
-        return in_planes(g, y, |g, y| put(g, y, &repeated(places, g)?));
+        return in_planes(g, y, |g, y| put(g, y, &repeated(positions, g)?));
     }
     let y = y.contiguous()?;
     let out = Tensor::zeros(&image_dims(g), y.dtype())?;
-    pooling::put(g, y.view_of(), places.view_of(), out.view_mut());
+    pooling::put(g, y.view_of(), positions.view_of(), out.view_mut());
     finish(out, &[&y], |_| Record {
         name: "max_unpool2d",
         cost: move_cost(&y),
         params: *g,
-        saved: smallvec![Save::made(places, &[0])],
+        saved: smallvec![Save::made(positions, &[0])],
         backward: |g, gx, cx| cx.give_with(0, |cx| taken(g, &gx, &cx.saved(0)?)),
     })
 }
@@ -180,15 +180,15 @@ fn prepare(x: &Tensor, call: &Call<'_>) -> Result<(Tensor, Geometry, Vec<usize>)
 fn max_pool(x: &Tensor, call: &Call<'_>, indices: bool) -> Result<OneOrTuple> {
     let (x, g, dims) = prepare(x, call)?;
     let x = x.contiguous()?;
-    let (out, places) =
+    let (out, positions) =
         (Tensor::empty(&result_dims(&g), x.dtype())?, Tensor::empty(&result_dims(&g), DType::I64)?);
     if g.image.contains(&0) && out.size() > 0 {
         return Err(unfit(call.op, "windows without elements".into(), "give images with elements"));
     }
-    pooling::largest(&g, x.view_of(), out.view_mut(), places.view_mut());
-    let largest = reshape_dims(&recorded_take(&g, &x, &places, out)?, &dims)?;
+    pooling::largest(&g, x.view_of(), out.view_mut(), positions.view_mut());
+    let largest = reshape_dims(&recorded_take(&g, &x, &positions, out)?, &dims)?;
     Ok(if indices {
-        OneOrTuple::Tuple(vec![largest, reshape_dims(&places, &dims)?])
+        OneOrTuple::Tuple(vec![largest, reshape_dims(&positions, &dims)?])
     } else {
         OneOrTuple::One(largest)
     })

@@ -7,7 +7,7 @@ use crate::array::ShapeVec;
 use crate::error::{Error, Result};
 use crate::ops::core::declare::Ints;
 use crate::ops::core::layout::{axis_or_flat, broadcast_to, permute_axes, reshape_dims};
-use crate::ops::core::places::{Places, integers, spread_rows, take_rows};
+use crate::ops::core::row_indices::{RowIndices, integers, scatter_rows, take_rows};
 
 use crate::ops::core::layout::vector;
 use crate::ops::shape::create::room;
@@ -37,7 +37,8 @@ pub(crate) fn take_along(
     axis: usize,
     rows: &Tensor,
 ) -> Result<Tensor> {
-    let places = Places::indexed(op, x.shape(), &[axis], &[reshape_dims(rows, &[rows.size()])?])?;
+    let places =
+        RowIndices::indexed(op, x.shape(), &[axis], &[reshape_dims(rows, &[rows.size()])?])?;
     let taken = take_rows(x, &places)?;
     if axis == 0 {
         return Ok(taken);
@@ -56,9 +57,9 @@ pub(crate) fn add_along(
 ) -> Result<Tensor> {
     let mut dims = ShapeVec::from_slice(g.shape());
     dims[axis] = size;
-    let places = Places::indexed(op, &dims, &[axis], std::slice::from_ref(rows))?;
+    let places = RowIndices::indexed(op, &dims, &[axis], std::slice::from_ref(rows))?;
     let order: ShapeVec = [axis].into_iter().chain((0..g.ndim()).filter(|&a| a != axis)).collect();
-    spread_rows(&permute_axes(g, &order)?, &places)
+    scatter_rows(&permute_axes(g, &order)?, &places)
 }
 
 /// Every element of an axis the same number of times.

@@ -8,7 +8,7 @@ use crate::error::{Error, Result};
 use crate::ops::core::arguments::OneOrTuple;
 use crate::ops::core::declare::Nested;
 use crate::ops::core::layout::{broadcast_to, reshape_dims};
-use crate::ops::core::places::integers;
+use crate::ops::core::row_indices::integers;
 use crate::ops::core::structured::{RecordMany, batched, finish_many, move_cost, nothing};
 use crate::ops::core::view::slice_axis;
 use crate::ops::shape::join::join;

@@ -178,7 +178,7 @@ fn beyond(
     where_(&mask, outside.unwrap_or(&nearest), &Operand::Tensor(value.clone()))
 }
 
-/// Places and knots within one period, in order, with one more knot on either side.
+/// RowIndices and knots within one period, in order, with one more knot on either side.
 fn wrapped(x: &Tensor, xp: &Tensor, fp: &Tensor, period: f64) -> Result<(Tensor, Tensor, Tensor)> {
     if period == 0.0 || !period.is_finite() {
         return Err(Box::new(Error::Argument {

@@ -9,7 +9,7 @@ use crate::array::{ShapeVec, checked_numel, normalize_axis};
 use crate::error::{Error, Result};
 use crate::ops::core::declare::{Axes, Ints};
 use crate::ops::core::layout::{permute_axes, reshape_dims};
-use crate::ops::core::places::{Places, spread_rows};
+use crate::ops::core::row_indices::{RowIndices, scatter_rows};
 use crate::ops::core::structured::{Record, finish, move_cost, nothing};
 use crate::ops::core::view::{Step, view_through};
 use crate::tensor::Tensor;
@@ -31,12 +31,16 @@ impl Windows {
         let dims = [&g.shape()[..front], &self.dims].concat();
         let count = g.shape()[axis];
         let rows = (0..count).flat_map(|i| (0..self.size).map(move |j| (i * self.step + j) as i64));
-        let places =
-            Places::indexed("unfold", &dims, &[axis], &[Tensor::from(rows.collect::<Vec<_>>())])?;
+        let places = RowIndices::indexed(
+            "unfold",
+            &dims,
+            &[axis],
+            &[Tensor::from(rows.collect::<Vec<_>>())],
+        )?;
         let last = g.ndim() - 1;
         let order: ShapeVec =
             [axis, last].into_iter().chain((0..last).filter(|&a| a != axis)).collect();
-        spread_rows(&reshape_dims(&permute_axes(g, &order)?, &places.row_dims())?, &places)
+        scatter_rows(&reshape_dims(&permute_axes(g, &order)?, &places.row_dims())?, &places)
     }
 }
 

@@ -1,6 +1,6 @@
 //! Chosen positions of an array, and moving rows to and from them.
 //!
-//! Owns: `Places`, and the four recorded moves: take, add, put, clear. Never reads an index expression.
+//! Owns: `RowIndices`, and the four recorded moves: take, add, put, clear. Never reads an index expression.
 //! Invariant: positions refer to the C order of the dims they were made for, so they serve every array of
 //! those dims, forward and backward; repeated positions accumulate when added, and the last wins when put.
 
@@ -20,7 +20,7 @@ use crate::tensor::Tensor;
 
 /// Positions along some axes of an array; each stands for a row of the other axes.
 #[derive(Clone)]
-pub(crate) struct Places {
+pub(crate) struct RowIndices {
     /// The indexed axes, ascending.
     axes: ShapeVec,
     /// The dims of the array.
@@ -28,14 +28,14 @@ pub(crate) struct Places {
     offsets: Arc<Offsets>,
 }
 
-impl Places {
+impl RowIndices {
     /// The combinations `arrays[0][p], arrays[1][p], …` of int64 arrays of one shape, over ascending axes.
     pub(crate) fn indexed(
         op: &'static str,
         dims: &[usize],
         axes: &[usize],
         arrays: &[Tensor],
-    ) -> Result<Places> {
+    ) -> Result<RowIndices> {
         let layout = Layout::contiguous(dims)?;
         let indexed: Vec<Indexed> = axes
             .iter()
@@ -43,16 +43,16 @@ impl Places {
             .collect();
         let views: Vec<_> = arrays.iter().map(Tensor::view_of).collect();
         let offsets = kernels::index::offsets(op, &views, &indexed)?;
-        Ok(Places { axes: axes.into(), dims: dims.into(), offsets: Arc::new(offsets) })
+        Ok(RowIndices { axes: axes.into(), dims: dims.into(), offsets: Arc::new(offsets) })
     }
 
     /// The true elements of a boolean mask over consecutive axes from `first` on.
-    pub(crate) fn masked(dims: &[usize], first: usize, mask: &Tensor) -> Result<Places> {
+    pub(crate) fn masked(dims: &[usize], first: usize, mask: &Tensor) -> Result<RowIndices> {
         let layout = Layout::contiguous(dims)?;
         let axes: ShapeVec = (first..first + mask.ndim()).collect();
         let strides = &layout.strides()[first..first + mask.ndim()];
         let offsets = kernels::index::offsets_where(mask.view_of(), strides)?;
-        Ok(Places { axes, dims: dims.into(), offsets: Arc::new(offsets) })
+        Ok(RowIndices { axes, dims: dims.into(), offsets: Arc::new(offsets) })
     }
 
     /// One position for every element of `index` (int64): its own coordinates, with its value along `axis`.
@@ -62,11 +62,11 @@ impl Places {
         dims: &[usize],
         axis: usize,
         index: &Tensor,
-    ) -> Result<Places> {
+    ) -> Result<RowIndices> {
         let layout = Layout::contiguous(dims)?;
         let offsets =
             kernels::index::offsets_along(op, index.view_of(), axis, dims, layout.strides())?;
-        Ok(Places {
+        Ok(RowIndices {
             axes: (0..dims.len()).collect(),
             dims: dims.into(),
             offsets: Arc::new(offsets),
@@ -74,10 +74,10 @@ impl Places {
     }
 
     /// The same positions in each of `n` such arrays, stacked along a new first axis.
-    fn in_each(&self, n: usize) -> Places {
+    fn in_each(&self, n: usize) -> RowIndices {
         let axes = self.axes.iter().map(|axis| axis + 1).collect();
         let dims = std::iter::once(n).chain(self.dims.iter().copied()).collect();
-        Places { axes, dims, offsets: self.offsets.clone() }
+        RowIndices { axes, dims, offsets: self.offsets.clone() }
     }
 
     /// Refuses an array of other dims: offsets would lead outside it.
@@ -87,7 +87,7 @@ impl Places {
         }
         Err(Box::new(Error::Internal {
             op: "index".into(),
-            what: format!("places of {} in {}", Dims::from(&self.dims[..]), Dims::from(x.shape())),
+            what: format!("indices of {} in {}", Dims::from(&self.dims[..]), Dims::from(x.shape())),
         }))
     }
 
@@ -141,120 +141,120 @@ impl Places {
     }
 }
 
-/// The rows of `x`, or of each array of a stack, at the places; the adjoint is `add_rows` to zeros.
-pub(crate) fn take_rows(x: &Tensor, places: &Places) -> Result<Tensor> {
-    if x.ndim() == places.dims.len() + 1 {
-        return swap_axes(&take_rows(x, &places.in_each(x.shape()[0]))?, 0, 1);
+/// The rows of `x`, or of each array of a stack, at the indices; the adjoint is `add_rows` to zeros.
+pub(crate) fn take_rows(x: &Tensor, indices: &RowIndices) -> Result<Tensor> {
+    if x.ndim() == indices.dims.len() + 1 {
+        return swap_axes(&take_rows(x, &indices.in_each(x.shape()[0]))?, 0, 1);
     }
-    places.check(x)?;
-    let out = Tensor::empty(&places.row_dims(), x.dtype())?;
+    indices.check(x)?;
+    let out = Tensor::empty(&indices.row_dims(), x.dtype())?;
     if out.size() > 0 {
-        let offsets = places.within(x.layout());
-        kernels::index::take(places.row(x).view_of(), &offsets, out.view_mut());
+        let offsets = indices.within(x.layout());
+        kernels::index::take(indices.row(x).view_of(), &offsets, out.view_mut());
     }
     finish(out, &[x], |out| Record {
         name: "take",
         cost: 2.0 * move_cost(out),
-        params: places.clone(),
+        params: indices.clone(),
         saved: nothing(),
-        backward: |places, g, cx| cx.give_with(0, |_| spread_rows(&g, places)),
+        backward: |indices, g, cx| cx.give_with(0, |_| scatter_rows(&g, indices)),
     })
 }
 
-/// Adds rows into fresh memory at the places, in their order.
-fn accumulate(out: &Tensor, places: &Places, rows: &Tensor) -> Result<()> {
-    places.check(out)?;
+/// Adds rows into fresh memory at the indices, in their order.
+fn accumulate(out: &Tensor, indices: &RowIndices, rows: &Tensor) -> Result<()> {
+    indices.check(out)?;
     if rows.size() > 0 {
-        let offsets = places.within(out.layout());
-        kernels::index::add_at(places.row(out).view_mut(), &offsets, rows.view_of());
+        let offsets = indices.within(out.layout());
+        kernels::index::add_at(indices.row(out).view_mut(), &offsets, rows.view_of());
     }
     Ok(())
 }
 
-/// Zeros to which the rows, or those of each array of a stack, are added at the places; the adjoint is `take_rows`.
-pub(crate) fn spread_rows(rows: &Tensor, places: &Places) -> Result<Tensor> {
-    if rows.ndim() == places.row_ndim() + 1 {
-        return spread_rows(&swap_axes(rows, 0, 1)?, &places.in_each(rows.shape()[0]));
+/// Zeros to which the rows, or those of each array of a stack, are added at the indices; the adjoint is `take_rows`.
+pub(crate) fn scatter_rows(rows: &Tensor, indices: &RowIndices) -> Result<Tensor> {
+    if rows.ndim() == indices.row_ndim() + 1 {
+        return scatter_rows(&swap_axes(rows, 0, 1)?, &indices.in_each(rows.shape()[0]));
     }
-    let out = Tensor::zeros(&places.dims, rows.dtype())?;
-    accumulate(&out, places, rows)?;
+    let out = Tensor::zeros(&indices.dims, rows.dtype())?;
+    accumulate(&out, indices, rows)?;
     finish(out, &[rows], |_| Record {
         name: "index_add",
         cost: 2.0 * move_cost(rows),
-        params: places.clone(),
+        params: indices.clone(),
         saved: nothing(),
-        backward: |places, g, cx| cx.give_with(0, |_| take_rows(&g, places)),
+        backward: |indices, g, cx| cx.give_with(0, |_| take_rows(&g, indices)),
     })
 }
 
-/// A copy of `x` to which the rows are added at the places.
+/// A copy of `x` to which the rows are added at the indices.
 pub(crate) fn add_rows(
     name: &'static str,
     x: &Tensor,
-    places: &Places,
+    indices: &RowIndices,
     rows: &Tensor,
 ) -> Result<Tensor> {
     let out = x.duplicate()?;
-    accumulate(&out, places, rows)?;
+    accumulate(&out, indices, rows)?;
     finish(out, &[x, rows], |out| Record {
         name,
         cost: move_cost(out) + 2.0 * move_cost(rows),
-        params: places.clone(),
+        params: indices.clone(),
         saved: nothing(),
-        backward: |places, g, cx| {
-            cx.give_with(1, |_| take_rows(&g, places))?;
+        backward: |indices, g, cx| {
+            cx.give_with(1, |_| take_rows(&g, indices))?;
             cx.give_with(0, |_| Ok(g))
         },
     })
 }
 
-/// A copy of `x` in which the rows stand at the places; the last of a repeated position stays.
+/// A copy of `x` in which the rows stand at the indices; the last of a repeated position stays.
 pub(crate) fn put_rows(
     name: &'static str,
     x: &Tensor,
-    places: &Places,
+    indices: &RowIndices,
     rows: &Tensor,
 ) -> Result<Tensor> {
     let out = x.duplicate()?;
-    places.write(&out, rows)?;
+    indices.write(&out, rows)?;
     finish(out, &[x, rows], |out| Record {
         name,
         cost: move_cost(out) + 2.0 * move_cost(rows),
-        params: places.clone(),
+        params: indices.clone(),
         saved: nothing(),
-        backward: |places, g, cx| {
-            cx.give_with(1, |_| take_kept(&g, places))?;
-            cx.give_with(0, |_| clear_rows(&g, places))
+        backward: |indices, g, cx| {
+            cx.give_with(1, |_| take_last_written(&g, indices))?;
+            cx.give_with(0, |_| clear_rows(&g, indices))
         },
     })
 }
 
-/// The rows at the places, with zeros for those that a later repetition overwrote: the adjoint of a write.
-pub(crate) fn take_kept(g: &Tensor, places: &Places) -> Result<Tensor> {
-    let rows = take_rows(g, places)?;
-    let Some(winners) = places.winners() else {
+/// The rows at the indices, with zeros for those that a later repetition overwrote: the adjoint of a write.
+pub(crate) fn take_last_written(g: &Tensor, indices: &RowIndices) -> Result<Tensor> {
+    let rows = take_rows(g, indices)?;
+    let Some(winners) = indices.winners() else {
         return Ok(rows);
     };
-    let mut dims: ShapeVec = smallvec![1; places.row_ndim()];
-    dims[0] = places.len();
+    let mut dims: ShapeVec = smallvec![1; indices.row_ndim()];
+    dims[0] = indices.len();
     let mask = broadcast_to(&reshape_dims(&winners, &dims)?, rows.shape())?;
     choose(&mask, &rows, &broadcast_to(&Tensor::zeros(&[], g.dtype())?, rows.shape())?)
 }
 
-/// `x`, or each array of a stack, with zeros at the places; its own adjoint.
-pub(crate) fn clear_rows(x: &Tensor, places: &Places) -> Result<Tensor> {
-    if x.ndim() == places.dims.len() + 1 {
-        return clear_rows(x, &places.in_each(x.shape()[0]));
+/// `x`, or each array of a stack, with zeros at the indices; its own adjoint.
+pub(crate) fn clear_rows(x: &Tensor, indices: &RowIndices) -> Result<Tensor> {
+    if x.ndim() == indices.dims.len() + 1 {
+        return clear_rows(x, &indices.in_each(x.shape()[0]));
     }
     let out = x.duplicate()?;
     let zero = Tensor::zeros(&[], x.dtype())?;
-    places.write(&out, &broadcast_to(&zero, &places.row_dims())?)?;
+    indices.write(&out, &broadcast_to(&zero, &indices.row_dims())?)?;
     finish(out, &[x], |out| Record {
         name: "clear",
         cost: move_cost(out),
-        params: places.clone(),
+        params: indices.clone(),
         saved: nothing(),
-        backward: |places, g, cx| cx.give_with(0, |_| clear_rows(&g, places)),
+        backward: |indices, g, cx| cx.give_with(0, |_| clear_rows(&g, indices)),
     })
 }
 
