@@ -54,7 +54,7 @@ def logcumsumexp(x: Any, axis: Any = None) -> Any:
 
 
 def running(reaches: Any) -> Any:
-    """Running extremes with the index of the last of equals; a NaN stays."""
+    """RunningPass extremes with the index of the last of equals; a NaN stays."""
 
     def scan(x: Any, axis: Any = None) -> tuple[Any, Any]:
         x, axis = (x.ravel(), 0) if axis is None else (x, axis)

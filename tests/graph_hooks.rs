@@ -6,7 +6,7 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex};
 
 use ferrograd::error::Result;
-use ferrograd::graph::{Hook, NodeHook, Running, Targets};
+use ferrograd::graph::{Hook, NodeHook, RunningPass, Targets};
 
 value!(Order, order);
 use order::Order;
@@ -17,7 +17,7 @@ type Log = Arc<Mutex<Vec<&'static str>>>;
 struct Says(&'static str, Log);
 
 impl Hook<Order> for Says {
-    fn call(&self, _: Order, _: &dyn Running<Order>) -> Result<Option<Order>> {
+    fn call(&self, _: Order, _: &dyn RunningPass<Order>) -> Result<Option<Order>> {
         self.1.lock().unwrap().push(self.0);
         Ok(None)
     }
@@ -77,7 +77,7 @@ struct Asks {
 }
 
 impl Hook<Reach> for Asks {
-    fn call(&self, _: Reach, pass: &dyn Running<Reach>) -> Result<Option<Reach>> {
+    fn call(&self, _: Reach, pass: &dyn RunningPass<Reach>) -> Result<Option<Reach>> {
         let others = self.others.lock().unwrap();
         let reached = others.iter().filter(|(node, k)| pass.reaches(node, *k)).count();
         self.reached.store(reached, Ordering::Relaxed);

@@ -7,7 +7,7 @@ use std::sync::{Arc, Mutex};
 
 use ferrograd::error::Result;
 use ferrograd::graph::{
-    Context, Edge, Flags, Hook, NodeHook, Rule, RuleRef, Running, Saved, Sink, Targets,
+    Context, Edge, Flags, Hook, NodeHook, Rule, RuleRef, RunningPass, Saved, Sink, Targets,
     grad_enabled, record,
 };
 use graph_support::on_a_main_stack;
@@ -196,7 +196,7 @@ use hooked::Hooked;
 struct Times(f64);
 
 impl Hook<Hooked> for Times {
-    fn call(&self, grad: Hooked, _: &dyn Running<Hooked>) -> Result<Option<Hooked>> {
+    fn call(&self, grad: Hooked, _: &dyn RunningPass<Hooked>) -> Result<Option<Hooked>> {
         Ok((self.0 != 1.0).then(|| hooked::plain(self.0 * grad.x)))
     }
 }

@@ -11,7 +11,7 @@ use super::value::Value;
 use crate::error::Result;
 
 /// The pass that calls a hook.
-pub trait Running<V: Value> {
+pub trait RunningPass<V: Value> {
     /// Alive until the pass ends: tells this pass from all others.
     fn token(&self) -> Weak<()>;
 
@@ -22,7 +22,7 @@ pub trait Running<V: Value> {
 /// A hook on one output's gradient; it may replace the gradient.
 pub trait Hook<V: Value>: Send + Sync {
     /// Sees the finished gradient; `Some` replaces it.
-    fn call(&self, grad: V, pass: &dyn Running<V>) -> Result<Option<V>>;
+    fn call(&self, grad: V, pass: &dyn RunningPass<V>) -> Result<Option<V>>;
 
     /// Host-language objects that the hook owns.
     fn foreign(&self) -> Option<&dyn Foreign> {

@@ -23,7 +23,7 @@ pub use arena::{Arena, Edge, NodeId, NodeRef};
 pub use context::Context;
 pub use engine::{Host, NoHost, Pass, Targets, detach_if_long, discovered, estimate, search, vjp};
 pub use extras::Extras;
-pub use hook::{Foreign, Hook, NodeHook, Running, Sink};
+pub use hook::{Foreign, Hook, NodeHook, RunningPass, Sink};
 pub use mode::{
     ANOMALY, CHECK_NAN, FORWARD, GRAD, INFERENCE, Mode, ModeGuard, PACKING, SERIAL, SITES, TRACING,
     TRANSFORM, grad_enabled, set_grad_enabled,
@@ -32,6 +32,6 @@ pub use node::{Edges, Flags, Node, SavedValues};
 pub use packing::{Pack, PackedValue};
 pub use record::{record, record_plain, recording};
 pub use rule::{Rule, RuleRef};
-pub use saved::{Held, Origin, Saved};
+pub use saved::{Origin, Saved, SavedRef};
 pub use site::{Caller, here, latest, set_caller};
 pub use value::Value;

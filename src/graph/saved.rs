@@ -124,7 +124,7 @@ impl<V: Value> Saved<V> {
     }
 
     /// Takes the value out of its node, to be rebuilt outside; `None` if the entry holds none.
-    pub fn hold(&self, node: &NodeRef<V>) -> Option<Held<V>> {
+    pub fn to_ref(&self, node: &NodeRef<V>) -> Option<SavedRef<V>> {
         let data = match self {
             Saved::Input { payload, .. }
             | Saved::Value { payload, .. }
@@ -132,7 +132,7 @@ impl<V: Value> Saved<V> {
             Saved::Packed { packed, .. } => Data::Packed(Arc::clone(packed)),
             Saved::Scalar(_) | Saved::None => return None,
         };
-        Some(Held { data, edge: self.edge(Some(node.borrow())) })
+        Some(SavedRef { data, edge: self.edge(Some(node.borrow())) })
     }
 
     /// Rebuilds a value that was saved outside a node, with its edge.
@@ -188,12 +188,12 @@ enum Data<V: Value> {
 }
 
 /// A saved value taken out of its node.
-pub struct Held<V: Value> {
+pub struct SavedRef<V: Value> {
     data: Data<V>,
     edge: Option<Edge<V>>,
 }
 
-impl<V: Value> Held<V> {
+impl<V: Value> SavedRef<V> {
     /// Rebuilds the value that `op` saved.
     #[inline]
     pub fn restore(self, op: &str) -> Result<V> {

@@ -10,10 +10,10 @@
 #![cfg(test)]
 #![allow(dead_code)]
 
-#[path = "../../src/graph/arena/returns.rs"]
-mod returns;
-#[path = "../../src/graph/arena/users.rs"]
-mod users;
+#[path = "../../src/graph/arena/remote_list.rs"]
+mod remote_list;
+#[path = "../../src/graph/arena/use_count.rs"]
+mod use_count;
 #[path = "../../src/graph/arena/word.rs"]
 mod word;
 
@@ -23,7 +23,7 @@ mod sync {
 }
 
 mod slot {
-    /// What the list of returns knows of a slot, and its contents.
+    /// What the remote list knows of a slot, and its contents.
     pub(super) struct Header {
         pub(super) next: loom::sync::atomic::AtomicPtr<Header>,
         pub(super) contents: loom::cell::UnsafeCell<u32>,
@@ -37,9 +37,9 @@ use loom::sync::Arc;
 use loom::sync::atomic::AtomicPtr;
 use loom::thread;
 
-use returns::Returns;
+use remote_list::RemoteList;
 use slot::Header;
-use users::{Entry, Users};
+use use_count::{Entry, UseCount};
 use word::Word;
 
 /// Each thread may be interrupted twice where it could go on; a bound of 3 takes minutes.
@@ -80,7 +80,7 @@ impl Slot {
         self.contents.with(|place| unsafe { *place })
     }
 
-    /// Drops one handle; the last one vacates the slot. Returns whether it was the last.
+    /// Drops one handle; the last one vacates the slot. RemoteList whether it was the last.
     fn release(&self) -> bool {
         let last = self.word.decrement();
         if last {
@@ -180,7 +180,7 @@ fn two_keys_race_with_the_last_drop() {
 
 /// A cell of saved values.
 struct Cell {
-    users: Users,
+    users: UseCount,
     values: UnsafeCell<u32>,
 }
 
@@ -191,7 +191,7 @@ unsafe impl Send for Cell {}
 
 impl Cell {
     fn new() -> Arc<Cell> {
-        Arc::new(Cell { users: Users::new(false), values: UnsafeCell::new(7) })
+        Arc::new(Cell { users: UseCount::new(false), values: UnsafeCell::new(7) })
     }
 
     /// A pass that uses the values; whether it was admitted.
@@ -316,7 +316,7 @@ fn reuse(mut at: Option<NonNull<Header>>) -> usize {
 fn every_slot_comes_home_once() {
     model(|| {
         let slots = Slots::new(2);
-        let list = Arc::new(Returns::new());
+        let list = Arc::new(RemoteList::new());
         let pushers: Vec<_> = slots
             .0
             .iter()

@@ -23,7 +23,7 @@ use crate::tensor::Tensor;
 type Fitted = SmallVec<[(usize, Tensor); 2]>;
 
 /// Takes over what one backward returned.
-pub(super) struct Accept<'a, 'py> {
+pub(super) struct ReturnedGradients<'a, 'py> {
     pub(super) rule: &'a Trampoline,
     /// Whether the results must refuse a second derivative.
     pub(super) once: bool,
@@ -31,7 +31,7 @@ pub(super) struct Accept<'a, 'py> {
     pub(super) grads: &'a [Bound<'py, PyAny>],
 }
 
-impl<'py> Accept<'_, 'py> {
+impl<'py> ReturnedGradients<'_, 'py> {
     /// Checks everything and gives the gradients to the engine.
     #[inline]
     pub(super) fn take(

@@ -18,7 +18,7 @@ use crate::bindings::errors::from_python;
 use crate::bindings::function::arguments::Slots;
 use crate::bindings::function::context::FunctionContext;
 use crate::bindings::function::direct;
-use crate::bindings::function::gradients::Accept;
+use crate::bindings::function::gradients::ReturnedGradients;
 use crate::bindings::function::outputs::as_tensor;
 use crate::bindings::function::saved::{BackwardCall, SavedTensors};
 use crate::bindings::function::tree::Tree;
@@ -161,7 +161,7 @@ impl Trampoline {
         };
         context.end_backward();
         let returned = returned.map_err(python)?;
-        Accept { rule: self, once, grads: &grads }.take(&returned, cx)
+        ReturnedGradients { rule: self, once, grads: &grads }.take(&returned, cx)
     }
 
     /// Gives attributes that are intermediate results of forward an edge that refuses; returns the originals.

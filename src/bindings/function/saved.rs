@@ -10,7 +10,7 @@ use smallvec::SmallVec;
 
 use crate::bindings::function::outputs::contract;
 use crate::bindings::object::{PyTensor, wrap};
-use crate::graph::{Held, NodeId};
+use crate::graph::{NodeId, SavedRef};
 use crate::tensor::{Tensor, same_elements};
 
 /// Saved tensors, restored; `None` where nothing was saved.
@@ -61,9 +61,9 @@ pub(super) fn from_node(id: NodeId<Tensor>) -> PyResult<SavedTensors> {
     };
     let node = id.upgrade().ok_or_else(freed)?;
     let held: Option<SmallVec<[_; 2]>> =
-        node.with_saved(|saved| saved.iter().map(|entry| entry.hold(&node)).collect());
+        node.with_saved(|saved| saved.iter().map(|entry| entry.to_ref(&node)).collect());
     let name = node.name();
-    let restore = |held: Option<Held<Tensor>>| held.map(|held| held.restore(&name)).transpose();
+    let restore = |held: Option<SavedRef<Tensor>>| held.map(|held| held.restore(&name)).transpose();
     let restored: crate::error::Result<SavedTensors> =
         held.ok_or_else(freed)?.into_iter().map(restore).collect();
     Ok(restored?)

@@ -26,14 +26,14 @@ use crate::tensor::Node;
 const YOUNG: usize = 1024;
 
 /// A node's `metadata`: the user's own dict, which may lead back to the node.
-pub(crate) struct Notes {
+pub(crate) struct Metadata {
     pub(crate) dict: Py<PyDict>,
     _counted: Counted,
 }
 
-impl Notes {
-    pub(crate) fn new(dict: Py<PyDict>) -> Notes {
-        Notes { dict, _counted: Counted::new() }
+impl Metadata {
+    pub(crate) fn new(dict: Py<PyDict>) -> Metadata {
+        Metadata { dict, _counted: Counted::new() }
     }
 }
 
@@ -50,9 +50,9 @@ pub(crate) fn _collecting(phase: &str, info: &Bound<'_, PyDict>) -> PyResult<()>
 }
 
 /// What a walk finds.
-enum Found<'a> {
+enum Reached<'a> {
     Owner(&'a dyn Foreign),
-    Notes(&'a Node, Arc<dyn Any + Send + Sync>),
+    Metadata(&'a Node, Arc<dyn Any + Send + Sync>),
 }
 
 /// A walk over the nodes that one holder alone keeps alive.
@@ -68,7 +68,7 @@ struct Walk<'a, F> {
     left: usize,
 }
 
-impl<'a, E, F: FnMut(Found<'_>) -> Result<(), E>> Walk<'a, F> {
+impl<'a, E, F: FnMut(Reached<'_>) -> Result<(), E>> Walk<'a, F> {
     /// Visits everything that is kept by the holder of `roots`, each of which stands for `counts` of the node.
     fn run(roots: &'a [Node], counts: u32, found: F) -> Result<(), E> {
         let left = if FULL.load(Ordering::Relaxed) { usize::MAX } else { YOUNG };
@@ -101,7 +101,7 @@ impl<'a, E, F: FnMut(Found<'_>) -> Result<(), E>> Walk<'a, F> {
 
     fn visit(&mut self, node: &'a Node) -> Result<(), E> {
         if let Some(foreign) = node.rule().foreign() {
-            (self.found)(Found::Owner(foreign))?;
+            (self.found)(Reached::Owner(foreign))?;
         }
         if !node.flags().has(Flags::FOREIGN) && node.extras().is_none() {
             return Ok(());
@@ -115,15 +115,15 @@ impl<'a, E, F: FnMut(Found<'_>) -> Result<(), E>> Walk<'a, F> {
                 *met == count
             });
             if all && result.is_ok() {
-                result = found(Found::Owner(foreign));
+                result = found(Reached::Owner(foreign));
             }
         };
         node.foreign_saved(&mut owner);
         if let Some(extras) = node.extras() {
             extras.foreign(&mut owner);
             result?;
-            if let Some(notes) = extras.metadata() {
-                return (self.found)(Found::Notes(node, notes));
+            if let Some(metadata) = extras.metadata() {
+                return (self.found)(Reached::Metadata(node, metadata));
             }
             return Ok(());
         }
@@ -131,11 +131,13 @@ impl<'a, E, F: FnMut(Found<'_>) -> Result<(), E>> Walk<'a, F> {
     }
 }
 
-fn report(found: Found<'_>, visit: &PyVisit<'_>) -> Result<(), PyTraverseError> {
+fn report(found: Reached<'_>, visit: &PyVisit<'_>) -> Result<(), PyTraverseError> {
     let foreign = match found {
-        Found::Owner(foreign) => foreign,
-        Found::Notes(_, notes) => {
-            return notes.downcast_ref::<Notes>().map_or(Ok(()), |notes| visit.call(&notes.dict));
+        Reached::Owner(foreign) => foreign,
+        Reached::Metadata(_, metadata) => {
+            return metadata
+                .downcast_ref::<Metadata>()
+                .map_or(Ok(()), |metadata| visit.call(&metadata.dict));
         }
     };
     let mut result = Ok(());
@@ -156,8 +158,8 @@ fn traverse(roots: &[Node], counts: u32, visit: &PyVisit<'_>) -> Result<(), PyTr
 fn clear(roots: &[Node], counts: u32) {
     let _ = Walk::run(roots, counts, |found| -> Result<(), ()> {
         match found {
-            Found::Owner(foreign) => foreign.clear(),
-            Found::Notes(node, _) => node.extras_or_new().set_metadata(Arc::new(())),
+            Reached::Owner(foreign) => foreign.clear(),
+            Reached::Metadata(node, _) => node.extras_or_new().set_metadata(Arc::new(())),
         }
         Ok(())
     });

@@ -17,11 +17,11 @@ use crate::bindings::graph::hooks::{
 };
 use crate::bindings::object::{PyTensor, read_only};
 use crate::error::Result;
-use crate::graph::{Foreign, Hook, NodeId, Running};
+use crate::graph::{Foreign, Hook, NodeId, RunningPass};
 use crate::tensor::Tensor;
 
 /// What has arrived in one pass.
-struct Gathering {
+struct PendingPass {
     pass: Weak<()>,
     grads: Vec<Option<Tensor>>,
     missing: usize,
@@ -31,7 +31,7 @@ struct Group {
     outputs: Vec<(NodeId<Tensor>, u32)>,
     any: bool,
     callback: Callback,
-    passes: Mutex<Vec<Gathering>>,
+    passes: Mutex<Vec<PendingPass>>,
 }
 
 impl Group {
@@ -40,17 +40,17 @@ impl Group {
         &self,
         index: usize,
         grad: &Tensor,
-        pass: &dyn Running<Tensor>,
+        pass: &dyn RunningPass<Tensor>,
     ) -> Option<Vec<Option<Tensor>>> {
         let token = pass.token();
         let mut passes = self.passes.lock().unwrap_or_else(PoisonError::into_inner);
-        let (mut live, over): (Vec<Gathering>, Vec<Gathering>) =
+        let (mut live, over): (Vec<PendingPass>, Vec<PendingPass>) =
             passes.drain(..).partition(|known| known.pass.strong_count() > 0);
         let known = live.iter().position(|known| known.pass.ptr_eq(&token));
         let at = known.unwrap_or_else(|| {
             let expected = self.outputs.iter().filter(|(node, k)| pass.reaches(node, *k)).count();
             let missing = if self.any { 1 } else { expected.max(1) };
-            live.push(Gathering { pass: token, grads: vec![None; self.outputs.len()], missing });
+            live.push(PendingPass { pass: token, grads: vec![None; self.outputs.len()], missing });
             live.len() - 1
         });
         let gathering = &mut live[at];
@@ -86,7 +86,7 @@ struct Member {
 }
 
 impl Hook<Tensor> for Member {
-    fn call(&self, grad: Tensor, pass: &dyn Running<Tensor>) -> Result<Option<Tensor>> {
+    fn call(&self, grad: Tensor, pass: &dyn RunningPass<Tensor>) -> Result<Option<Tensor>> {
         let Some(grads) = self.group.arrived(self.index, &grad, pass) else {
             return Ok(None);
         };

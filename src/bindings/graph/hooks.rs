@@ -16,7 +16,7 @@ use crate::bindings::errors::{bad_type, from_python, to_python, type_name};
 use crate::bindings::object::counted::Counted;
 use crate::bindings::object::{PyTensor, object_of, read_only, remember};
 use crate::error::{Error, Result};
-use crate::graph::{Flags, Foreign, Hook, NodeHook, NodeId, Running, recording};
+use crate::graph::{Flags, Foreign, Hook, NodeHook, NodeId, RunningPass, recording};
 use crate::ops::core::layout::astype;
 use crate::ops::function::Spec;
 use crate::tensor::{Edge, Meta, Node, Tensor};
@@ -115,7 +115,7 @@ fn replacement(
 struct OnGradient(Callback);
 
 impl Hook<Tensor> for OnGradient {
-    fn call(&self, grad: Tensor, _pass: &dyn Running<Tensor>) -> Result<Option<Tensor>> {
+    fn call(&self, grad: Tensor, _pass: &dyn RunningPass<Tensor>) -> Result<Option<Tensor>> {
         Python::attach(|py| {
             let Some(function) = self.0.get(py) else { return Ok(None) };
             let _kept = ThreadStateGuard::new(py);

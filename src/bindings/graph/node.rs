@@ -10,7 +10,7 @@ use pyo3::prelude::*;
 use pyo3::types::{PyDict, PyTuple};
 
 use crate::bindings::function::context_of;
-use crate::bindings::graph::collect::Notes;
+use crate::bindings::graph::collect::Metadata;
 use crate::bindings::graph::hooks::{self, RemovableHandle};
 use crate::bindings::graph::saved;
 use crate::bindings::object::node::{PyNode, display_name, leaf_object, wrap_node};
@@ -45,12 +45,12 @@ impl PyNode {
     fn metadata<'py>(&self, py: Python<'py>) -> Bound<'py, PyDict> {
         let extras = self.node.extras_or_new();
         if let Some(known) = extras.metadata()
-            && let Some(notes) = known.downcast_ref::<Notes>()
+            && let Some(notes) = known.downcast_ref::<Metadata>()
         {
             return notes.dict.bind(py).clone();
         }
         let dict = PyDict::new(py);
-        extras.set_metadata(Arc::new(Notes::new(dict.clone().unbind())));
+        extras.set_metadata(Arc::new(Metadata::new(dict.clone().unbind())));
         dict
     }
 

@@ -30,7 +30,7 @@ fn names(node: &Node) -> Result<Vec<(usize, String)>> {
 
 /// The value of saved entry `i`; the version check applies.
 fn value(node: &Node, i: usize) -> Result<Option<Tensor>> {
-    let held = node.with_saved(|saved| saved.get(i).and_then(|entry| entry.hold(node)));
+    let held = node.with_saved(|saved| saved.get(i).and_then(|entry| entry.to_ref(node)));
     let held = held.ok_or_else(|| Box::new(Error::GraphFreed { op: node.name() }))?;
     held.map(|held| held.restore(&node.name())).transpose()
 }

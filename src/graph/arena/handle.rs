@@ -84,7 +84,7 @@ impl<V: Value> Drop for NodeRef<V> {
     #[inline]
     fn drop(&mut self) {
         if word(&self.slot).decrement() {
-            local::bury(self.slot.cast());
+            local::vacate_all(self.slot.cast());
         }
     }
 }

@@ -16,7 +16,7 @@ struct Local {
     arena: Cell<*const AtomicPtr<Shard>>,
     shard: Cell<*const Shard>,
     dead: Cell<*mut Header>,
-    burying: Cell<bool>,
+    vacating: Cell<bool>,
 }
 
 thread_local! {
@@ -27,7 +27,7 @@ thread_local! {
             arena: Cell::new(ptr::null()),
             shard: Cell::new(ptr::null()),
             dead: Cell::new(ptr::null_mut()),
-            burying: Cell::new(false),
+            vacating: Cell::new(false),
         }
     };
     static CLAIMS: Claims = const { Claims(RefCell::new(Vec::new())) };
@@ -116,7 +116,7 @@ fn with_shard_slow<R>(
     result
 }
 
-/// Returns a vacant slot to its shard.
+/// RemoteList a vacant slot to its shard.
 #[inline]
 pub(super) fn give_back(header: NonNull<Header>, retire: bool) {
     // SAFETY: pages are never freed.
@@ -134,15 +134,15 @@ pub(super) fn give_back(header: NonNull<Header>, retire: bool) {
 
 /// Vacates a slot whose count has reached zero, and then all that its contents kept alive: a loop, whatever the depth.
 #[inline(never)]
-pub(super) fn bury(header: NonNull<Header>) {
+pub(super) fn vacate_all(header: NonNull<Header>) {
     LOCAL.with(|local| {
         // SAFETY: pages are never freed; a dead slot is on no other list.
         unsafe { header.as_ref() }.next.store(local.dead.get(), Ordering::Relaxed);
         local.dead.set(header.as_ptr());
-        if local.burying.replace(true) {
+        if local.vacating.replace(true) {
             return;
         }
-        let _done = Done(&local.burying);
+        let _done = VacatingGuard(&local.vacating);
         while let Some(dead) = NonNull::new(local.dead.get()) {
             // SAFETY: only slots whose count has reached zero join the list, and each is taken off once; the
             // shard's kind is the slot's.
@@ -155,10 +155,10 @@ pub(super) fn bury(header: NonNull<Header>) {
     });
 }
 
-/// Ends the burial even if a destructor panics.
-struct Done<'a>(&'a Cell<bool>);
+/// Ends the loop even if a destructor panics.
+struct VacatingGuard<'a>(&'a Cell<bool>);
 
-impl Drop for Done<'_> {
+impl Drop for VacatingGuard<'_> {
     fn drop(&mut self) {
         self.0.set(false);
     }

@@ -7,13 +7,13 @@
 
 mod handle;
 mod local;
-mod returns;
+mod remote_list;
 mod saved_cell;
 mod shard;
 mod slot;
 mod store;
 mod sync;
-mod users;
+mod use_count;
 mod word;
 
 pub(super) use handle::NodeBorrow;

@@ -1,20 +1,20 @@
 //! The cell of a node's saved values: shared by the passes that use them, freed by the last one.
 //!
-//! Owns the values; `users.rs` counts who is inside. A pass that frees them closes the cell as it enters; nobody ever
+//! Owns the values; `use_count.rs` counts who is inside. A pass that frees them closes the cell as it enters; nobody ever
 //! waits for a user, and rules may run while they are inside.
 //! Invariant: the last user to leave a spent cell drops the values, and nobody else touches them then; a value is
 //! replaced only while nobody is inside.
 
 use std::cell::UnsafeCell;
 
-use super::users::{Entry, Users};
+use super::use_count::{Entry, UseCount};
 use crate::graph::SavedValues;
 use crate::graph::saved::Saved;
 use crate::graph::value::Value;
 
 /// Values that passes share.
 pub(in crate::graph) struct SavedCell<V: Value> {
-    users: Users,
+    users: UseCount,
     values: UnsafeCell<SavedValues<V>>,
 }
 
@@ -25,7 +25,7 @@ unsafe impl<V: Value> Sync for SavedCell<V> where SavedValues<V>: Send + Sync {}
 impl<V: Value> SavedCell<V> {
     #[inline]
     pub(in crate::graph) fn new(values: SavedValues<V>) -> SavedCell<V> {
-        SavedCell { users: Users::new(values.is_empty()), values: UnsafeCell::new(values) }
+        SavedCell { users: UseCount::new(values.is_empty()), values: UnsafeCell::new(values) }
     }
 
     /// Use of the values; `spend` frees them when the last user has left. `None` if they are spent.

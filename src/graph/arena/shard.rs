@@ -9,7 +9,7 @@ use std::cell::Cell;
 use std::ptr::{self, NonNull};
 use std::sync::atomic::{AtomicBool, AtomicPtr, AtomicUsize, Ordering};
 
-use super::returns::Returns;
+use super::remote_list::RemoteList;
 use super::slot::{Header, Kind};
 use super::word::Word;
 
@@ -36,7 +36,7 @@ pub(super) struct Shard {
 /// What other threads write, on a cache line of its own.
 #[repr(align(128))]
 struct Remote {
-    free: Returns,
+    free: RemoteList,
     returned: AtomicUsize,
 }
 
@@ -95,7 +95,7 @@ impl Shard {
             carved: AtomicUsize::new(0),
             taken: AtomicUsize::new(0),
             returned: AtomicUsize::new(0),
-            remote: Remote { free: Returns::new(), returned: AtomicUsize::new(0) },
+            remote: Remote { free: RemoteList::new(), returned: AtomicUsize::new(0) },
         }
     }
 

@@ -3,7 +3,7 @@
 //! Owns: cutting the gradients of a node into rows, and putting together what the rule gives for each.
 //! Never runs hooks: a batched pass has none. Invariant: the rule sees what it would see in a pass for that row alone.
 
-use super::step::{self, Terms};
+use super::step::{self, PassOptions};
 use super::table::{ByInput, InputGrads};
 use crate::error::Result;
 use crate::graph::arena::NodeBorrow;
@@ -14,7 +14,7 @@ use crate::graph::value::Value;
 /// Runs a rule once for each of the rows of the gradients.
 pub(super) fn by_rows<V: Value>(
     node: NodeBorrow<'_, V>,
-    terms: Terms,
+    options: PassOptions,
     (grads, rows): (&mut [Option<V>], usize),
     saved: &[Saved<V>],
     targets: &[u32],
@@ -26,8 +26,15 @@ pub(super) fn by_rows<V: Value>(
         for grad in grads.iter() {
             row.push(grad.as_ref().map(|grad| grad.row(k)).transpose()?);
         }
-        let mut held = ByInput::new(terms, targets.len());
-        step::called(Context::new(node, &mut row, saved, targets, &mut held, terms.create_graph))?;
+        let mut held = ByInput::new(options, targets.len());
+        step::called(Context::new(
+            node,
+            &mut row,
+            saved,
+            targets,
+            &mut held,
+            options.create_graph,
+        ))?;
         for (column, grad) in given.iter_mut().zip(held.grads) {
             column.push(grad);
         }

@@ -9,9 +9,9 @@ use std::sync::atomic::Ordering;
 use std::thread;
 use std::time::{Duration, Instant};
 
-use super::facts::{NO_POSITION, SAME};
 use super::host::Host;
 use super::parallel::{OFFER_NS, SPINE_NS, Shared};
+use super::schedule::{NO_POSITION, SAME};
 use super::serial::Poll;
 use super::slots::Contribution;
 use super::step::{self, Grads, Outcome};
@@ -76,7 +76,7 @@ impl<'l, 's, 'g, V: Value> Lane<'l, 's, 'g, V> {
 
     /// Takes up the nodes that wait for nobody.
     pub(super) fn begin(&mut self) {
-        let awaited = &self.shared.facts.awaited;
+        let awaited = &self.shared.schedule.awaited;
         self.ready.extend(self.shared.plan.order.iter().filter(|k| awaited[**k as usize] == 0));
         self.stow();
     }
@@ -114,7 +114,7 @@ impl<'l, 's, 'g, V: Value> Lane<'l, 's, 'g, V> {
         }
         match self.stack.pop_back() {
             Some(k) => {
-                self.load -= self.shared.facts.cones[k as usize];
+                self.load -= self.shared.schedule.cones[k as usize];
                 Some(k)
             }
             None => self.shared.take_public(),
@@ -155,21 +155,28 @@ impl<'l, 's, 'g, V: Value> Lane<'l, 's, 'g, V> {
         if grads.iter().any(Option::is_some) {
             if let Some(host) = self.host {
                 self.poll.node(
-                    self.shared.terms.cost(node),
+                    self.shared.options.cost(node),
                     node.flags().has(Flags::FOREIGN),
                     host,
                 )?;
             }
-            step::run(plan, self.shared.terms, k, &mut grads, &mut self.staged, &mut self.outcome)?;
+            step::run(
+                plan,
+                self.shared.options,
+                k,
+                &mut grads,
+                &mut self.staged,
+                &mut self.outcome,
+            )?;
             drop(grads);
-            self.shared.terms.enter();
+            self.shared.options.enter();
         }
         self.deliver(k)
     }
 
     /// Hands the staged contributions to their outputs, and nothing to those that got none.
     fn deliver(&mut self, k: u32) -> Result<()> {
-        let (plan, facts) = (self.shared.plan, self.shared.facts);
+        let (plan, schedule) = (self.shared.plan, self.shared.schedule);
         let first = plan.items[k as usize].edges as usize;
         let contributions = &mut self.staged.contributions;
         if contributions.len() > 1 {
@@ -177,7 +184,7 @@ impl<'l, 's, 'g, V: Value> Lane<'l, 's, 'g, V> {
             contributions.sort_by_key(|contribution| contribution.0);
         }
         for (i, &target) in plan.targets_of(k).iter().enumerate() {
-            let rank = facts.ranks[first + i];
+            let rank = schedule.ranks[first + i];
             if target == NOWHERE || rank == SAME {
                 continue;
             }
@@ -188,11 +195,11 @@ impl<'l, 's, 'g, V: Value> Lane<'l, 's, 'g, V> {
             let contribution: Contribution<V> =
                 mine.filter_map(|contribution| contribution.1.take()).collect();
             let added = self.shared.slots.deliver(target, rank, contribution)?;
-            let owner = facts.owner[target as usize];
+            let owner = schedule.owner[target as usize];
             let awaited = &self.shared.awaited[owner as usize];
             if added > 0
                 && awaited.fetch_sub(added, Ordering::AcqRel) == added
-                && facts.positions[owner as usize] != NO_POSITION
+                && schedule.positions[owner as usize] != NO_POSITION
             {
                 self.ready.push(owner);
             }
@@ -203,16 +210,16 @@ impl<'l, 's, 'g, V: Value> Lane<'l, 's, 'g, V> {
 
     /// Puts the nodes that became ready where they belong, then offers what another lane could use.
     fn stow(&mut self) {
-        let (plan, facts) = (self.shared.plan, self.shared.facts);
+        let (plan, schedule) = (self.shared.plan, self.shared.schedule);
         for k in self.ready.drain(..) {
             let node = plan.items[k as usize].node.get();
-            let cone = facts.cones[k as usize];
+            let cone = schedule.cones[k as usize];
             if node.flags().has(Flags::FOREIGN) {
                 self.shared.post(k);
             } else if node.cost() < SPINE_NS && cone - node.cost() >= OFFER_NS {
                 self.spine.push(k);
             } else {
-                let position = |k: &u32| facts.positions[*k as usize];
+                let position = |k: &u32| schedule.positions[*k as usize];
                 let i = self.stack.partition_point(|other| position(other) > position(&k));
                 self.stack.insert(i, k);
                 self.load += cone;
@@ -225,7 +232,7 @@ impl<'l, 's, 'g, V: Value> Lane<'l, 's, 'g, V> {
 
     /// Gives away the largest of the nodes that this lane would run next, if it and what remains are worth it.
     fn offer(&mut self) {
-        let cone = |i: &usize| self.shared.facts.cones[self.stack[*i] as usize];
+        let cone = |i: &usize| self.shared.schedule.cones[self.stack[*i] as usize];
         let last = self.stack.len() - 1;
         let next = last.saturating_sub(CANDIDATES)..last;
         // The last of equal ones, which is the first in the order.

@@ -6,12 +6,12 @@
 
 mod batch;
 mod discover;
-mod facts;
 mod host;
 mod lane;
 mod parallel;
 mod pass;
 mod plan;
+mod schedule;
 mod serial;
 mod single;
 mod slots;

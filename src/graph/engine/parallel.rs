@@ -10,13 +10,13 @@ use std::sync::atomic::{AtomicBool, AtomicU32, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::thread::Thread;
 
-use super::facts::{Facts, NO_POSITION};
 use super::host::Host;
 use super::lane::{self, Lane};
 use super::plan::Plan;
+use super::schedule::{NO_POSITION, Schedule};
 use super::serial;
 use super::slots::Slots;
-use super::step::{Outcome, Seeds, Terms};
+use super::step::{Outcome, PassOptions, Seeds};
 use crate::error::{Error, Result};
 use crate::graph::site;
 use crate::graph::value::Value;
@@ -34,8 +34,8 @@ pub(super) const SPINE_NS: f32 = 1_000.0;
 /// The state that the lanes of a pass share.
 pub(super) struct Shared<'s, 'g, V: Value> {
     pub(super) plan: &'s Plan<'g, V>,
-    pub(super) facts: &'s Facts,
-    pub(super) terms: Terms,
+    pub(super) schedule: &'s Schedule,
+    pub(super) options: PassOptions,
     /// Where the pass was called, for helpers, which cannot ask the host.
     pub(super) site: Option<Arc<str>>,
     pub(super) slots: Slots<V>,
@@ -68,14 +68,14 @@ fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
 /// Runs the whole plan on up to `lanes` threads, the caller included.
 pub(super) fn walk<V: Value>(
     plan: &Plan<'_, V>,
-    facts: &Facts,
-    terms: Terms,
+    schedule: &Schedule,
+    options: PassOptions,
     host: &dyn Host,
     seeds: Seeds<V>,
     lanes: usize,
 ) -> Result<Outcome<V>> {
-    let shared = Shared::new(plan, facts, terms, lanes);
-    terms.enter();
+    let shared = Shared::new(plan, schedule, options, lanes);
+    options.enter();
     for (&output, seed) in plan.roots.iter().zip(seeds) {
         shared.slots.seed(output, seed)?;
     }
@@ -92,24 +92,24 @@ pub(super) fn walk<V: Value>(
         outcome.captured.extend(part.captured);
         outcome.stored.extend(part.stored);
     }
-    serial::leaves(plan, terms, &mut |output| shared.slots.take(output), &mut outcome);
+    serial::leaves(plan, options, &mut |output| shared.slots.take(output), &mut outcome);
     Ok(outcome)
 }
 
 impl<'s, 'g, V: Value> Shared<'s, 'g, V> {
     fn new(
         plan: &'s Plan<'g, V>,
-        facts: &'s Facts,
-        terms: Terms,
+        schedule: &'s Schedule,
+        options: PassOptions,
         lanes: usize,
     ) -> Shared<'s, 'g, V> {
         Shared {
             plan,
-            facts,
-            terms,
+            schedule,
+            options,
             site: site::here(),
-            slots: Slots::new(plan.outputs as usize, terms),
-            awaited: facts.awaited.iter().map(|n| AtomicU32::new(*n)).collect(),
+            slots: Slots::new(plan.outputs as usize, options),
+            awaited: schedule.awaited.iter().map(|n| AtomicU32::new(*n)).collect(),
             public: Mutex::new(VecDeque::new()),
             public_len: AtomicUsize::new(0),
             inbox: Mutex::new(Vec::new()),
@@ -148,7 +148,7 @@ impl<'s, 'g, V: Value> Shared<'s, 'g, V> {
 
     /// Keeps the failure that comes first in the order, and ends the pass.
     pub(super) fn fail(&self, k: u32, error: Box<Error>) {
-        let position = match self.facts.positions.get(k as usize) {
+        let position = match self.schedule.positions.get(k as usize) {
             Some(&position) => position,
             None => NO_POSITION,
         };
@@ -210,7 +210,7 @@ impl<'s, 'g, V: Value> Shared<'s, 'g, V> {
     /// The foreign node of the inbox that comes first in the order.
     pub(super) fn read_mail(&self) -> Option<u32> {
         let mut inbox = lock(&self.inbox);
-        let position = |k: &u32| self.facts.positions[*k as usize];
+        let position = |k: &u32| self.schedule.positions[*k as usize];
         let (i, _) = inbox.iter().enumerate().min_by_key(|(_, k)| position(k))?;
         self.inbox_len.fetch_sub(1, Ordering::SeqCst);
         Some(inbox.swap_remove(i))

@@ -6,12 +6,12 @@
 use smallvec::SmallVec;
 
 use super::discover::Finder;
-use super::facts::Facts;
 use super::host::{GATE_NS, Host, detach_if_long};
 use super::parallel;
 use super::plan::Plan;
+use super::schedule::Schedule;
 use super::serial;
-use super::step::{Outcome, Seeds, Terms};
+use super::step::{Outcome, PassOptions, Seeds};
 use super::watch;
 use crate::error::Result;
 use crate::graph::arena::Edge;
@@ -69,12 +69,13 @@ impl<V: Value> Pass<'_, V> {
             Targets::Capture(wanted) => (Some(wanted), true),
         };
         let _mode = ModeGuard::new(Mode::current());
-        let terms = Terms::new(self.retain_graph, self.create_graph, capture).with_batch(batch);
+        let options =
+            PassOptions::new(self.retain_graph, self.create_graph, capture).with_batch(batch);
         let _site = site::set_site(site::here());
         // Serial when anomalies are looked for: the first is then found first.
-        let serial = terms.packs() || Mode::current().0 & (ANOMALY | SERIAL) != 0;
+        let serial = options.packs() || Mode::current().0 & (ANOMALY | SERIAL) != 0;
         let lanes = if serial { 1 } else { self.threads.min(threads::num_threads()) };
-        let run = Run { host: self.host, terms, lanes, rows };
+        let run = Run { host: self.host, options, lanes, rows };
         let mut finder = Finder::new(&edges, targets);
         if finder.discover(Some(GATE_NS / rows)) {
             return run.planned(finder, targets, seeds);
@@ -89,7 +90,7 @@ impl<V: Value> Pass<'_, V> {
 #[derive(Clone, Copy)]
 struct Run<'a> {
     host: &'a dyn Host,
-    terms: Terms,
+    options: PassOptions,
     /// The most threads to use.
     lanes: usize,
     rows: f32,
@@ -102,34 +103,34 @@ impl Run<'_> {
         targets: Option<&[Edge<V>]>,
         seeds: Seeds<V>,
     ) -> Result<Option<Vec<Option<V>>>> {
-        let Run { host, terms, lanes, rows } = self;
+        let Run { host, options, lanes, rows } = self;
         let plan = finder.finish(targets)?;
-        if terms.batch.is_some() && (!plan.is_plain() || site::watched(Mode::current())) {
+        if options.batch.is_some() && (!plan.is_plain() || site::watched(Mode::current())) {
             return Ok(None);
         }
         let long = lanes > 1 && plan.cost * rows >= GATE_NS;
-        let facts = long.then(|| Facts::new(&plan));
-        let outcome = match facts {
-            Some(facts) if facts.forkable >= GATE_NS => {
-                parallel::walk(&plan, &facts, terms, host, seeds, lanes)?
+        let schedule = long.then(|| Schedule::new(&plan));
+        let outcome = match schedule {
+            Some(schedule) if schedule.forkable >= GATE_NS => {
+                parallel::walk(&plan, &schedule, options, host, seeds, lanes)?
             }
-            _ => serial::walk(&plan, terms, host, seeds)?,
+            _ => serial::walk(&plan, options, host, seeds)?,
         };
-        let wanted = targets.filter(|_| terms.capture).map_or(0, <[_]>::len);
-        finish(&plan, terms, host, outcome, wanted).map(Some)
+        let wanted = targets.filter(|_| options.capture).map_or(0, <[_]>::len);
+        finish(&plan, options, host, outcome, wanted).map(Some)
     }
 }
 
 /// Commits and captures: only now does anything outside the pass change.
 fn finish<V: Value>(
     plan: &Plan<'_, V>,
-    terms: Terms,
+    options: PassOptions,
     host: &dyn Host,
     outcome: Outcome<V>,
     wanted: usize,
 ) -> Result<Vec<Option<V>>> {
-    terms.enter();
-    if terms.checks() {
+    options.enter();
+    if options.checks() {
         for (k, grad) in &outcome.commits {
             watch::arriving(plan.items[*k as usize].node.get(), grad)?;
         }
@@ -137,19 +138,19 @@ fn finish<V: Value>(
     for (k, grad) in outcome.commits {
         let node = plan.items[k as usize].node.get();
         if !node.flags().has(Flags::FOREIGN) {
-            node.rule().commit(grad, terms.create_graph)?;
+            node.rule().commit(grad, options.create_graph)?;
             continue;
         }
         let (mut done, mut grad) = (Ok(()), Some(grad));
         host.attached(&mut || {
             if let Some(grad) = grad.take() {
-                done = node.rule().commit(grad, terms.create_graph);
+                done = node.rule().commit(grad, options.create_graph);
             }
         });
         done?;
     }
     for (sink, grad) in outcome.stored {
-        sink.store(grad, terms.create_graph)?;
+        sink.store(grad, options.create_graph)?;
     }
     let mut captured: Vec<Option<V>> = (0..wanted).map(|_| None).collect();
     for (position, grad) in outcome.captured {

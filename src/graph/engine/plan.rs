@@ -10,7 +10,7 @@ use smallvec::SmallVec;
 
 use crate::graph::arena::{NodeBorrow, NodeId};
 use crate::graph::context::NOWHERE;
-use crate::graph::hook::Running;
+use crate::graph::hook::RunningPass;
 use crate::graph::value::Value;
 
 /// A reached node.
@@ -126,7 +126,7 @@ impl<V: Value> Plan<'_, V> {
     }
 }
 
-impl<V: Value> Running<V> for Plan<'_, V> {
+impl<V: Value> RunningPass<V> for Plan<'_, V> {
     fn token(&self) -> Weak<()> {
         Arc::downgrade(self.token.get_or_init(Arc::default))
     }

@@ -7,7 +7,7 @@ use std::time::{Duration, Instant};
 
 use super::host::Host;
 use super::plan::Plan;
-use super::step::{self, Grads, Outcome, Seeds, Terms};
+use super::step::{self, Grads, Outcome, PassOptions, Seeds};
 use super::table::Table;
 use crate::error::{Error, Result};
 use crate::graph::node::Flags;
@@ -16,26 +16,26 @@ use crate::graph::value::Value;
 /// Runs the whole plan on this thread.
 pub(super) fn walk<V: Value>(
     plan: &Plan<'_, V>,
-    terms: Terms,
+    options: PassOptions,
     host: &dyn Host,
     seeds: Seeds<V>,
 ) -> Result<Outcome<V>> {
-    let mut table = Table::new(plan.outputs as usize, terms);
-    terms.enter();
+    let mut table = Table::new(plan.outputs as usize, options);
+    options.enter();
     for (&output, seed) in plan.roots.iter().zip(seeds) {
         table.add(output, seed)?;
     }
     let mut walk =
-        Walk { plan, terms, host, table, outcome: Outcome::default(), poll: Poll::default() };
+        Walk { plan, options, host, table, outcome: Outcome::default(), poll: Poll::default() };
     walk.nodes()?;
     let Walk { mut table, mut outcome, .. } = walk;
-    leaves(plan, terms, &mut |output| table.take(output), &mut outcome);
+    leaves(plan, options, &mut |output| table.take(output), &mut outcome);
     Ok(outcome)
 }
 
 struct Walk<'w, 'g, V: Value> {
     plan: &'w Plan<'g, V>,
-    terms: Terms,
+    options: PassOptions,
     host: &'w dyn Host,
     table: Table<V>,
     outcome: Outcome<V>,
@@ -83,21 +83,21 @@ impl<V: Value> Walk<'_, '_, V> {
         if !any {
             return Ok(());
         }
-        self.poll.node(self.terms.cost(node), node.flags().has(Flags::FOREIGN), self.host)?;
-        step::run(self.plan, self.terms, k, &mut grads, &mut self.table, &mut self.outcome)
+        self.poll.node(self.options.cost(node), node.flags().has(Flags::FOREIGN), self.host)?;
+        step::run(self.plan, self.options, k, &mut grads, &mut self.table, &mut self.outcome)
     }
 }
 
 /// Completes the leaves without hooks, whose gradients `take` yields, in the order of discovery.
 pub(super) fn leaves<V: Value>(
     plan: &Plan<'_, V>,
-    terms: Terms,
+    options: PassOptions,
     take: &mut dyn FnMut(u32) -> Option<V>,
     outcome: &mut Outcome<V>,
 ) {
     for &k in &plan.leaves {
         if let Some(grad) = take(plan.items[k as usize].output) {
-            step::leaf(plan, terms, k, grad, outcome);
+            step::leaf(plan, options, k, grad, outcome);
         }
     }
 }

@@ -3,7 +3,7 @@
 //! Owns nothing; it frees nothing, runs no hook and commits nothing.
 //! Invariant: the thread's mode is what it was, and an input that needs no gradient gets none.
 
-use super::step::Terms;
+use super::step::PassOptions;
 use super::table::ByInput;
 use crate::error::{Error, Result};
 use crate::graph::arena::NodeRef;
@@ -34,11 +34,11 @@ pub fn vjp<V: Value>(
         return Err(Error::GraphFreed { op: node.name() }.into());
     };
     let mode = ModeGuard::new(Mode::current());
-    let terms = Terms::new(true, create_graph, true);
-    terms.enter();
+    let options = PassOptions::new(true, create_graph, true);
+    options.enter();
     let targets: Vec<u32> =
         node.edges().iter().map(|edge| if edge.is_some() { 0 } else { NOWHERE }).collect();
-    let mut collected = ByInput::new(terms, targets.len());
+    let mut collected = ByInput::new(options, targets.len());
     let mut cx = Context::new(
         node.borrow(),
         &mut gradients,

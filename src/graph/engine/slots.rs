@@ -9,7 +9,7 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use smallvec::SmallVec;
 
-use super::step::Terms;
+use super::step::PassOptions;
 use crate::error::Result;
 use crate::graph::value::Value;
 
@@ -19,7 +19,7 @@ pub(super) type Contribution<V> = SmallVec<[V; 1]>;
 /// Gradients by output.
 pub(super) struct Slots<V> {
     slots: Vec<Mutex<Slot<V>>>,
-    terms: Terms,
+    options: PassOptions,
 }
 
 struct Slot<V> {
@@ -32,9 +32,9 @@ struct Slot<V> {
 }
 
 impl<V: Value> Slots<V> {
-    pub(super) fn new(outputs: usize, terms: Terms) -> Slots<V> {
+    pub(super) fn new(outputs: usize, options: PassOptions) -> Slots<V> {
         let slot = || Slot { sum: None, turn: 0, busy: false, early: BTreeMap::new() };
-        Slots { slots: (0..outputs).map(|_| Mutex::new(slot())).collect(), terms }
+        Slots { slots: (0..outputs).map(|_| Mutex::new(slot())).collect(), options }
     }
 
     fn lock(&self, output: u32) -> MutexGuard<'_, Slot<V>> {
@@ -96,7 +96,7 @@ impl<V: Value> Slots<V> {
         let mut sum = sum;
         for v in contributions {
             sum = Some(match sum {
-                Some(sum) => self.terms.sum(sum, &v)?,
+                Some(sum) => self.options.sum(sum, &v)?,
                 None => v,
             });
         }

@@ -29,7 +29,7 @@ pub(super) type Seeds<V> = SmallVec<[V; 1]>;
 
 /// What stays the same during a pass.
 #[derive(Clone, Copy)]
-pub(super) struct Terms {
+pub(super) struct PassOptions {
     pub(super) retain: bool,
     pub(super) create_graph: bool,
     /// Gradients of leaf targets are returned, not committed.
@@ -42,18 +42,18 @@ pub(super) struct Terms {
     seq: u64,
 }
 
-impl Terms {
-    pub(super) fn new(retain: bool, create_graph: bool, capture: bool) -> Terms {
+impl PassOptions {
+    pub(super) fn new(retain: bool, create_graph: bool, capture: bool) -> PassOptions {
         let now = Mode::current();
         let packs = create_graph && now.has(PACKING);
         let mode = now.with(INFERENCE | TRACING, false).with(GRAD, create_graph);
         let mode = mode.with(PACKING, packs);
-        Terms { retain, create_graph, capture, batch: None, mode, seq: last_seq() }
+        PassOptions { retain, create_graph, capture, batch: None, mode, seq: last_seq() }
     }
 
     /// The same for gradients that are batches of this many rows.
-    pub(super) fn with_batch(self, batch: Option<usize>) -> Terms {
-        Terms { batch, ..self }
+    pub(super) fn with_batch(self, batch: Option<usize>) -> PassOptions {
+        PassOptions { batch, ..self }
     }
 
     /// What a node takes in this pass, in nanoseconds.
@@ -108,7 +108,7 @@ impl<V> Default for Outcome<V> {
 #[inline]
 pub(super) fn run<V: Value>(
     plan: &Plan<'_, V>,
-    terms: Terms,
+    options: PassOptions,
     k: u32,
     grads: &mut Grads<V>,
     input_grads: &mut dyn InputGrads<V>,
@@ -117,26 +117,26 @@ pub(super) fn run<V: Value>(
     let item = &plan.items[k as usize];
     let node = item.node.get();
     let need = plan.need(k);
-    terms.enter();
+    options.enter();
     let extras = node.extras();
     if let Some(extras) = extras {
-        outputs(plan, terms, extras, grads, outcome)?;
+        outputs(plan, options, extras, grads, outcome)?;
     }
-    if need & TARGET != 0 && terms.capture {
+    if need & TARGET != 0 && options.capture {
         capture(plan, item.output, grads, outcome);
     }
     if node.flags().has(Flags::ACCUMULATOR) {
-        return if terms.capture { Ok(()) } else { commit(node, terms, k, grads, outcome) };
+        return if options.capture { Ok(()) } else { commit(node, options, k, grads, outcome) };
     }
     if need & RUN == 0 {
         return match extras {
-            Some(extras) if !terms.capture => hooks_alone(node, terms, extras, grads),
+            Some(extras) if !options.capture => hooks_alone(node, options, extras, grads),
             _ => Ok(()),
         };
     }
     match extras {
-        None => rule(plan, terms, k, grads, input_grads),
-        Some(extras) => hooked_rule(plan, terms, k, extras, grads, input_grads),
+        None => rule(plan, options, k, grads, input_grads),
+        Some(extras) => hooked_rule(plan, options, k, extras, grads, input_grads),
     }
 }
 
@@ -144,22 +144,22 @@ pub(super) fn run<V: Value>(
 #[inline]
 fn rule<V: Value>(
     plan: &Plan<'_, V>,
-    terms: Terms,
+    options: PassOptions,
     k: u32,
     grads: &mut [Option<V>],
     input_grads: &mut dyn InputGrads<V>,
 ) -> Result<()> {
-    if site::watched(terms.mode) {
-        return watch::rule(plan, terms, k, grads, input_grads);
+    if site::watched(options.mode) {
+        return watch::rule(plan, options, k, grads, input_grads);
     }
-    bare_rule(plan, terms, k, grads, input_grads)
+    bare_rule(plan, options, k, grads, input_grads)
 }
 
 /// The rule, its saved values freed behind it unless the pass retains them.
 #[inline]
 pub(super) fn bare_rule<V: Value>(
     plan: &Plan<'_, V>,
-    terms: Terms,
+    options: PassOptions,
     k: u32,
     grads: &mut [Option<V>],
     input_grads: &mut dyn InputGrads<V>,
@@ -167,16 +167,16 @@ pub(super) fn bare_rule<V: Value>(
     let item = &plan.items[k as usize];
     let node: &Node<V> = item.node.get();
     let targets = plan.targets_of(k);
-    let Some(mut saved) = node.saved.enter(!terms.retain) else {
+    let Some(mut saved) = node.saved.enter(!options.retain) else {
         return Err(watch::explained(node, Error::GraphFreed { op: node.name() }.into()));
     };
-    let done = match terms.batch {
+    let done = match options.batch {
         Some(rows) if !node.rule().batches() => {
-            batch::by_rows(item.node, terms, (grads, rows), saved.values(), targets, input_grads)
+            batch::by_rows(item.node, options, (grads, rows), saved.values(), targets, input_grads)
         }
         batch => {
             let (node, saved) = (item.node, saved.values());
-            let cx = Context::new(node, grads, saved, targets, input_grads, terms.create_graph);
+            let cx = Context::new(node, grads, saved, targets, input_grads, options.create_graph);
             called(cx.with_batch(batch))
         }
     };
@@ -197,7 +197,7 @@ pub(super) fn called<V: Value>(mut cx: Context<'_, V>) -> Result<()> {
 #[cold]
 fn outputs<V: Value>(
     plan: &Plan<'_, V>,
-    terms: Terms,
+    options: PassOptions,
     extras: &Extras<V>,
     grads: &mut Grads<V>,
     outcome: &mut Outcome<V>,
@@ -205,7 +205,7 @@ fn outputs<V: Value>(
     for (output, hook) in extras.output_hooks() {
         let Some(place) = grads.get_mut(output as usize) else { continue };
         let Some(grad) = place.clone() else { continue };
-        terms.enter();
+        options.enter();
         if let Some(new) = hook.call(grad, plan)? {
             *place = Some(new);
         }
@@ -215,24 +215,24 @@ fn outputs<V: Value>(
             outcome.stored.push((sink, grad.clone()));
         }
     }
-    terms.enter();
+    options.enter();
     Ok(())
 }
 
 /// Hooks on the node, before its rule or its commit.
 fn before<V: Value>(
     node: &Node<V>,
-    terms: Terms,
+    options: PassOptions,
     extras: &Extras<V>,
     grads: &mut Grads<V>,
 ) -> Result<()> {
     for hook in extras.before_hooks() {
-        terms.enter();
+        options.enter();
         if let Some(new) = hook.call(None, grads)? {
             *grads = counted(node, "outputs", new, grads.len())?.into();
         }
     }
-    terms.enter();
+    options.enter();
     Ok(())
 }
 
@@ -240,14 +240,14 @@ fn before<V: Value>(
 #[cold]
 fn hooks_alone<V: Value>(
     node: &Node<V>,
-    terms: Terms,
+    options: PassOptions,
     extras: &Extras<V>,
     grads: &mut Grads<V>,
 ) -> Result<()> {
-    before(node, terms, extras, grads)?;
+    before(node, options, extras, grads)?;
     let inputs: Vec<Option<V>> = node.edges().iter().map(|_| None).collect();
     for hook in extras.after_hooks() {
-        terms.enter();
+        options.enter();
         if let Some(new) = hook.call(Some(&inputs), grads)? {
             counted(node, "inputs", new, inputs.len())?;
         }
@@ -259,13 +259,13 @@ fn hooks_alone<V: Value>(
 #[cold]
 fn commit<V: Value>(
     node: &Node<V>,
-    terms: Terms,
+    options: PassOptions,
     k: u32,
     grads: &mut Grads<V>,
     outcome: &mut Outcome<V>,
 ) -> Result<()> {
     if let Some(extras) = node.extras() {
-        before(node, terms, extras, grads)?;
+        before(node, options, extras, grads)?;
     }
     let after = node.extras().map(Extras::after_hooks).unwrap_or_default();
     // Without hooks that see the gradient it is handed over whole, so that its buffer need not be copied.
@@ -277,10 +277,10 @@ fn commit<V: Value>(
         outcome.commits.push((k, grad));
         return Ok(());
     }
-    node.rule().commit(grad, terms.create_graph)?;
+    node.rule().commit(grad, options.create_graph)?;
     let committed = node.extras().map(Extras::committed_hooks).unwrap_or_default();
     for hook in committed.into_iter().chain(after) {
-        terms.enter();
+        options.enter();
         hook.call(Some(&[]), &seen)?;
     }
     Ok(())
@@ -321,24 +321,24 @@ fn capture<V: Value>(
 #[cold]
 fn hooked_rule<V: Value>(
     plan: &Plan<'_, V>,
-    terms: Terms,
+    options: PassOptions,
     k: u32,
     extras: &Extras<V>,
     grads: &mut Grads<V>,
     input_grads: &mut dyn InputGrads<V>,
 ) -> Result<()> {
     let node = plan.items[k as usize].node.get();
-    before(node, terms, extras, grads)?;
+    before(node, options, extras, grads)?;
     let after = extras.after_hooks();
     if after.is_empty() {
-        return rule(plan, terms, k, grads, input_grads);
+        return rule(plan, options, k, grads, input_grads);
     }
     let outputs = grads.clone();
     let targets = plan.targets_of(k);
-    let mut held = ByInput::new(terms, targets.len());
-    rule(plan, terms, k, grads, &mut held)?;
+    let mut held = ByInput::new(options, targets.len());
+    rule(plan, options, k, grads, &mut held)?;
     for hook in after {
-        terms.enter();
+        options.enter();
         if let Some(new) = hook.call(Some(&held.grads), &outputs)? {
             held.grads = counted(node, "inputs", new, held.grads.len())?;
         }
@@ -356,12 +356,12 @@ fn hooked_rule<V: Value>(
 /// A leaf without hooks whose gradient is complete: captured or kept for the commit.
 pub(super) fn leaf<V: Value>(
     plan: &Plan<'_, V>,
-    terms: Terms,
+    options: PassOptions,
     k: u32,
     grad: V,
     outcome: &mut Outcome<V>,
 ) {
-    if terms.capture {
+    if options.capture {
         capture(plan, plan.items[k as usize].output, &[Some(grad)], outcome);
     } else {
         outcome.commits.push((k, grad));

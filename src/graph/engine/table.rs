@@ -5,7 +5,7 @@
 
 use smallvec::{SmallVec, smallvec};
 
-use super::step::Terms;
+use super::step::PassOptions;
 use crate::error::Result;
 use crate::graph::value::Value;
 
@@ -19,16 +19,16 @@ const ABSENT: u32 = u32::MAX;
 
 /// Gradients by output.
 pub(super) struct Table<V> {
-    terms: Terms,
+    options: PassOptions,
     place: SmallVec<[u32; 16]>,
     values: Vec<Option<V>>,
     vacant: SmallVec<[u32; 8]>,
 }
 
 impl<V: Value> Table<V> {
-    pub(super) fn new(outputs: usize, terms: Terms) -> Table<V> {
+    pub(super) fn new(outputs: usize, options: PassOptions) -> Table<V> {
         Table {
-            terms,
+            options,
             place: smallvec![ABSENT; outputs],
             values: Vec::with_capacity(4),
             vacant: SmallVec::new(),
@@ -45,7 +45,7 @@ impl<V: Value> Table<V> {
         }
         let value = &mut self.values[place as usize];
         if let Some(sum) = value.take() {
-            *value = Some(self.terms.sum(sum, &v)?);
+            *value = Some(self.options.sum(sum, &v)?);
         }
         Ok(())
     }
@@ -86,13 +86,13 @@ impl<V: Value> InputGrads<V> for Table<V> {
 
 /// Gradients by input, for those who look at them before they go on.
 pub(super) struct ByInput<V> {
-    terms: Terms,
+    options: PassOptions,
     pub(super) grads: Vec<Option<V>>,
 }
 
 impl<V: Value> ByInput<V> {
-    pub(super) fn new(terms: Terms, inputs: usize) -> ByInput<V> {
-        ByInput { terms, grads: (0..inputs).map(|_| None).collect() }
+    pub(super) fn new(options: PassOptions, inputs: usize) -> ByInput<V> {
+        ByInput { options, grads: (0..inputs).map(|_| None).collect() }
     }
 }
 
@@ -100,7 +100,7 @@ impl<V: Value> InputGrads<V> for ByInput<V> {
     fn give(&mut self, input: usize, _target: u32, v: V) -> Result<()> {
         let place = &mut self.grads[input];
         *place = Some(match place.take() {
-            Some(sum) => self.terms.sum(sum, &v)?,
+            Some(sum) => self.options.sum(sum, &v)?,
             None => v,
         });
         Ok(())

@@ -6,7 +6,7 @@
 use std::collections::HashSet;
 
 use super::plan::Plan;
-use super::step::{self, Terms};
+use super::step::{self, PassOptions};
 use super::table::InputGrads;
 use crate::error::{Error, Result};
 use crate::graph::mode::{ANOMALY, Mode};
@@ -18,20 +18,20 @@ use crate::graph::value::Value;
 #[cold]
 pub(super) fn rule<V: Value>(
     plan: &Plan<'_, V>,
-    terms: Terms,
+    options: PassOptions,
     k: u32,
     grads: &mut [Option<V>],
     input_grads: &mut dyn InputGrads<V>,
 ) -> Result<()> {
     let node: &Node<V> = plan.items[k as usize].node.get();
     let _site = site::set_site(site::of_backward(node));
-    if !terms.checks() {
-        return step::bare_rule(plan, terms, k, grads, input_grads);
+    if !options.checks() {
+        return step::bare_rule(plan, options, k, grads, input_grads);
     }
     for grad in grads.iter().flatten() {
         arriving(node, grad)?;
     }
-    step::bare_rule(plan, terms, k, grads, &mut Checked { node, input_grads })
+    step::bare_rule(plan, options, k, grads, &mut Checked { node, input_grads })
 }
 
 /// Refuses a gradient that holds NaN though no rule gave one that does.

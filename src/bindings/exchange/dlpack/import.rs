@@ -26,14 +26,14 @@ use crate::ops::core::layout::astype;
 use crate::tensor::Tensor;
 
 /// Content taken out of a capsule; dropping it calls the producer's deleter.
-struct Taken<M: Managed>(NonNull<M>);
+struct CapsuleContent<M: Managed>(NonNull<M>);
 
 // SAFETY: the producer's deleter may be called from any thread, and we call it with the GIL held.
-unsafe impl<M: Managed> Send for Taken<M> {}
+unsafe impl<M: Managed> Send for CapsuleContent<M> {}
 // SAFETY: nothing is read through a shared reference after the import.
-unsafe impl<M: Managed> Sync for Taken<M> {}
+unsafe impl<M: Managed> Sync for CapsuleContent<M> {}
 
-impl<M: Managed> Drop for Taken<M> {
+impl<M: Managed> Drop for CapsuleContent<M> {
     fn drop(&mut self) {
         // SAFETY: the content is ours until its deleter runs, which happens here and only here.
         let call = || unsafe {
@@ -46,7 +46,7 @@ impl<M: Managed> Drop for Taken<M> {
     }
 }
 
-fn take<M: Managed>(capsule: &Bound<'_, PyCapsule>) -> PyResult<Taken<M>> {
+fn take<M: Managed>(capsule: &Bound<'_, PyCapsule>) -> PyResult<CapsuleContent<M>> {
     // SAFETY: the capsule is alive and, as the caller checked, holds an `M` that nobody has taken;
     // renaming it is how the protocol passes the ownership to us.
     unsafe {
@@ -57,7 +57,7 @@ fn take<M: Managed>(capsule: &Bound<'_, PyCapsule>) -> PyResult<Taken<M>> {
         if ffi::PyCapsule_SetName(capsule.as_ptr(), M::USED.as_ptr()) != 0 {
             return Err(PyErr::fetch(capsule.py()));
         }
-        Ok(Taken(content))
+        Ok(CapsuleContent(content))
     }
 }
 
@@ -99,7 +99,7 @@ fn dtype_of(tensor: &DlTensor) -> PyResult<DType> {
     }
 }
 
-fn adopt<M: Managed>(content: Taken<M>, access: Access) -> PyResult<Tensor> {
+fn adopt<M: Managed>(content: CapsuleContent<M>, access: Access) -> PyResult<Tensor> {
     // SAFETY: the content is a valid description until its deleter runs; shape and strides hold
     // `ndim` integers each, and null strides mean C order.
     let (tensor, dims, steps) = unsafe {

@@ -10,12 +10,12 @@ use super::slot::Header;
 use super::sync::{AtomicPtr, Ordering};
 
 /// Vacant slots, linked by `Header::next`.
-pub(super) struct Returns(AtomicPtr<Header>);
+pub(super) struct RemoteList(AtomicPtr<Header>);
 
-impl Returns {
+impl RemoteList {
     /// An empty list.
-    pub(super) fn new() -> Returns {
-        Returns(AtomicPtr::new(ptr::null_mut()))
+    pub(super) fn new() -> RemoteList {
+        RemoteList(AtomicPtr::new(ptr::null_mut()))
     }
 
     /// Puts a slot on the list.

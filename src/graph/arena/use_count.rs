@@ -11,7 +11,7 @@ const SPENT: u32 = 1 << 31;
 const EMPTY: u32 = 1 << 30;
 
 /// The users of a cell.
-pub(super) struct Users(AtomicU32);
+pub(super) struct UseCount(AtomicU32);
 
 /// One of the values is being replaced: whoever comes waits. No more than a few moves happen meanwhile.
 const REPLACED: u32 = 1 << 29;
@@ -27,11 +27,11 @@ pub(super) enum Entry {
     Refused,
 }
 
-impl Users {
+impl UseCount {
     /// Nobody inside; `empty` when there are no values.
     #[inline]
-    pub(super) fn new(empty: bool) -> Users {
-        Users(AtomicU32::new(if empty { EMPTY } else { 0 }))
+    pub(super) fn new(empty: bool) -> UseCount {
+        UseCount(AtomicU32::new(if empty { EMPTY } else { 0 }))
     }
 
     /// One more user; `spend` closes the cell behind it.

@@ -15,7 +15,7 @@ pub(super) const SAME: u32 = u32::MAX;
 pub(super) const NO_POSITION: u32 = u32::MAX;
 
 /// Dense tables about a plan.
-pub(super) struct Facts {
+pub(super) struct Schedule {
     /// Per output: its node.
     pub(super) owner: Vec<u32>,
     /// Per edge: its place among the consumers of its target, or `SAME`.
@@ -30,10 +30,10 @@ pub(super) struct Facts {
     pub(super) forkable: f32,
 }
 
-impl Facts {
-    pub(super) fn new<V: Value>(plan: &Plan<'_, V>) -> Facts {
+impl Schedule {
+    pub(super) fn new<V: Value>(plan: &Plan<'_, V>) -> Schedule {
         let nodes = plan.items.len();
-        let mut facts = Facts {
+        let mut schedule = Schedule {
             owner: plan.owners(),
             ranks: vec![SAME; plan.targets.len()],
             awaited: vec![0; nodes],
@@ -41,9 +41,9 @@ impl Facts {
             positions: vec![NO_POSITION; nodes],
             forkable: 0.0,
         };
-        facts.rank(plan);
-        facts.weigh(plan);
-        facts
+        schedule.rank(plan);
+        schedule.weigh(plan);
+        schedule
     }
 
     /// Consumers first: who waits for whom, and in which order contributions are added.
