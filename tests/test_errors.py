@@ -4,6 +4,7 @@ Owns: the table. A row names the variant of `src/error.rs` it stands for; a vari
 has a reason. Invariant: a text reads `operation: what happened, with both values; what to do`.
 """
 
+import ast
 import re
 from collections.abc import Callable
 from pathlib import Path
@@ -308,6 +309,21 @@ def test_every_variant_has_a_row_or_a_reason() -> None:
     covered = {row[0] for row in TABLE}
     assert covered | REASONS.keys() == DECLARED.keys()
     assert not covered & REASONS.keys()
+
+
+def test_the_stub_declares_the_bases_that_the_classes_have() -> None:
+    stub = ast.parse((Path(fg.__file__).parent / "_core.pyi").read_text())
+    said = {
+        node.name: [ast.unparse(base).rsplit(".", 1)[-1] for base in node.bases]
+        for node in stub.body
+        if isinstance(node, ast.ClassDef)
+    }
+    classes = [
+        c for c in vars(fg._core).values() if isinstance(c, type) and issubclass(c, Exception)
+    ]
+    assert len(classes) > 15
+    for found in classes:
+        assert said[found.__name__] == [base.__name__ for base in found.__bases__], found
 
 
 @pytest.mark.parametrize(

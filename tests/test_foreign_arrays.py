@@ -288,6 +288,10 @@ class TestLibraries:
             with pytest.raises(fg.errors.GraphCutError, match=r"pandas\.Series.*to_numpy"):
                 fg.grad(lambda x, use=use: np.sum(use(x)))(V)
         assert fg.grad(lambda x: np.sum(x * series.to_numpy()))(2.0) == 6.0
+        frame = pd.DataFrame({"a": V})
+        with pytest.raises(TypeError):
+            frame * fg.tensor(2.0)
+        assert list((frame * fg.tensor(2.0).item())["a"]) == [2.0 * v for v in V]
 
     def test_torch(self) -> None:
         torch = pytest.importorskip("torch")

@@ -207,6 +207,12 @@ def test_a_length_that_is_a_lie_reserves_nothing() -> None:
     assert fg.concat(Liar(0, [X, X])).shape == (4, 2)
 
 
+def test_a_deep_shape_is_named_in_short() -> None:
+    for make in (fg.zeros, fg.randn, fg.full):
+        with pytest.raises(ArgumentTypeError, match="holds something else than integers"):
+            make(nested(5000, 1), 1.0) if make is fg.full else make(nested(5000, 1))
+
+
 class Raising:
     """Raises what it was given, from everything."""
 

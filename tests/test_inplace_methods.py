@@ -127,3 +127,36 @@ def test_the_registry_says_which_methods_there_are() -> None:
     integers = {row["name"] for row in REGISTRY.values() if row["family"] == "bitwise"}
     untested = {key for key, row in REGISTRY.items() if row["in_place"]} - tested - integers
     assert not untested, "no call of its row fits the receiver"
+
+
+WHOLE = ["+=", "-=", "*=", "//=", "%=", "**=", "&=", "|=", "^=", "<<=", ">>="]
+
+
+@pytest.mark.parametrize("symbol", [*WHOLE, "/=", "@="])
+def test_an_operator_in_place_changes_what_every_view_sees(symbol: str) -> None:
+    dtype = np.int64 if symbol in WHOLE else np.float64
+    array = np.array([[7, 6], [5, 4]], dtype)
+    tensor = fg.tensor(array)
+    operand = np.eye(2) * 2 if symbol == "@=" else 2
+    for base in (array, tensor):
+        view = base[::-1]
+        scope = {"view": view, "operand": operand}
+        exec(f"view {symbol} operand", scope)
+        assert scope["view"] is view
+    np.testing.assert_array_equal(tensor, array)
+
+
+@pytest.mark.parametrize("symbol", ["//=", "%="])
+def test_quotients_in_place_have_derivatives(symbol: str) -> None:
+    x = fg.tensor([7.5, -3.25], requires_grad=True)
+    b = fg.tensor([2.0, 3.0], requires_grad=True)
+    y = x * 1
+    scope = {"y": y, "b": b}
+    exec(f"y {symbol} b", scope)
+    function = fg.floor_divide if symbol == "//=" else fg.remainder
+    made = fg.autograd.grad(scope["y"].sum(), [x, b])
+    expected = fg.autograd.grad(function(x, b).sum(), [x, b])
+    for found, wanted in zip(made, expected, strict=True):
+        np.testing.assert_array_equal(found, wanted)
+    with pytest.raises(fg.errors.InPlaceError, match="leaf"):
+        exec(f"x {symbol} 2", {"x": x})

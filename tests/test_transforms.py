@@ -340,3 +340,54 @@ def test_masks_and_whole_numbers_are_constants_under_make_vjp(make: Any) -> None
     assert pull(1.0).tolist() == [0.0, 0.0, 0.0]
     with pytest.raises(fg.errors.DTypeError, match="not differentiable"):
         fg.grad(lambda x: x > 1.0)(3.0)
+
+
+EMPTY = [(), [], {}, {"a": []}, [(), {}]]
+
+
+class TestEmpty:
+    """Containers that hold no number: nothing to differentiate, or nothing to do it by."""
+
+    @pytest.mark.parametrize("tree", EMPTY, ids=repr)
+    def test_as_an_argument(self, tree: Any) -> None:
+        def f(p: Any, x: Any = 2.0) -> Any:
+            return x * 1.5
+
+        assert fg.grad(f)(tree) == tree
+        assert fg.value_and_grad(f)(tree) == (3.0, tree)
+        assert fg.elementwise_grad(f)(tree) == tree
+        assert fg.jacobian(f)(tree) == tree
+        pull, value = fg.make_vjp(f)(tree)
+        assert value == 3.0
+        assert pull(1.0) == tree
+        assert fg.vjp(f, tree)[1](1.0) == (tree,)
+        assert fg.grad(f, argnums=(0, 1))(tree, 2.0) == (tree, 1.5)
+        assert fg.jacobian(f, argnums=(0, 1))(tree, 2.0) == (tree, 1.5)
+
+    @pytest.mark.parametrize("tree", EMPTY, ids=repr)
+    def test_as_a_result(self, tree: Any) -> None:
+        x = np.array([1.0, 2.0])
+        pull, value = fg.make_vjp(lambda _: tree)(x)
+        assert value == tree
+        np.testing.assert_array_equal(pull(tree), [0.0, 0.0])
+        value, pull = fg.vjp(lambda _: tree, x)
+        assert value == tree
+        np.testing.assert_array_equal(pull(tree)[0], [0.0, 0.0])
+        assert fg.jacobian(lambda _: tree)(x) == tree
+        assert fg.hessian(lambda _: tree)(x) == tree
+        assert fg.jvp(lambda _: tree, (x,), (x,)) == (tree, tree)
+        assert fg.make_jvp(lambda _: tree)(x)(x) == (tree, tree)
+        np.testing.assert_array_equal(fg.elementwise_grad(lambda _: tree)(x), [0.0, 0.0])
+
+    @pytest.mark.parametrize("transform", [fg.grad, fg.value_and_grad])
+    def test_is_no_number(self, transform: Any) -> None:
+        for tree in EMPTY:
+            with pytest.raises(fg.errors.ArgumentError, match="not one number"):
+                transform(lambda _, tree=tree: tree)(1.0)
+
+    def test_an_empty_part_stays(self) -> None:
+        x = np.array([1.0, 2.0])
+        made = fg.jacobian(lambda p: (p["x"] * 2, []))({"x": x, "none": ()})
+        assert made[1] == []
+        assert made[0]["none"] == ()
+        np.testing.assert_array_equal(made[0]["x"], 2 * np.eye(2))

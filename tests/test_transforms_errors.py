@@ -221,7 +221,7 @@ RESULTS: dict[str, Row] = {
     "constant vector": (lambda: fg.grad(lambda x: X)(X), ValueError, "an array of shape (5,)"),
     "none": (lambda: fg.grad(lambda x: None)(X), TypeError, "is a return statement missing?"),
     "none in jacobian": (lambda: fg.jacobian(lambda x: None)(X), TypeError, "returned None"),
-    "empty": (lambda: fg.jacobian(lambda x: ())(X), TypeError, "returned a tuple of 0"),
+    "empty": (lambda: fg.grad(lambda x: ())(X), ValueError, "returned a tuple of 0"),
     "string": (lambda: fg.grad(lambda x: "s")(X), TypeError, "returned the string 's'"),
     "tuple": (lambda: fg.grad(lambda x: (x.sum(), 1.0))(X), ValueError, "has_aux=True"),
     "list": (lambda: fg.grad(lambda x: [x])(1.0), ValueError, "returned a list of 1"),

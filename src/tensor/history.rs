@@ -280,11 +280,10 @@ impl Tensor {
     /// Adds the nodes that the changes of this memory hold, if they go with this handle.
     #[cfg(feature = "python")]
     pub(super) fn written_nodes(&self, nodes: &mut Vec<crate::tensor::Node>) {
-        let alone = match self.storage().is_data_handle() {
-            true => {
-                self.meta().is_some_and(|meta| Arc::strong_count(meta) == 1 && meta.owns_history())
-            }
-            false => self.storage().is_only_full_handle(),
+        let alone = if self.storage().is_data_handle() {
+            self.meta().is_some_and(|meta| Arc::strong_count(meta) == 1 && meta.owns_history())
+        } else {
+            self.storage().is_only_full_handle()
         };
         if !alone {
             return;

@@ -48,6 +48,7 @@ class Spelling:
         #: What its elements are folded with, and what those that take no part count as.
         self.fold: Operation | None = getattr(_core, row["fold"]) if row["fold"] else None
         self.neutral: int | None = row["neutral"]
+        self.ufunc: bool = row["ufunc"]
         self.harmless = dict(_HARMLESS)
         for word, truth in row["ignores"]:
             self.harmless[word] = None if truth is None else (truth,)
@@ -135,7 +136,7 @@ def call(spelling: Spelling, ours: Operation, args: Any, kwargs: dict[str, Any])
         if stepwise is not None:
             given.pop("dtype", None)
             result = stepwise(np.dtype(asked), **given)
-            return result if out is None else write(name, out, result)
+            return result if out is None else write(name, out, result, repeats=spelling.ufunc)
     if initial is not None and spelling.fold is None:
         raise UnsupportedArgumentError("initial")
     if dtype is not None and not spelling.several:
@@ -151,4 +152,4 @@ def call(spelling: Spelling, ours: Operation, args: Any, kwargs: dict[str, Any])
         result = spelling.fold(initial, result)
     if dtype is not None and spelling.several:
         result = cast(name, result, dtype)
-    return result if out is None else write(name, out, result)
+    return result if out is None else write(name, out, result, repeats=spelling.ufunc)

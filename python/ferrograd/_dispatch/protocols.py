@@ -13,7 +13,6 @@ import numpy as np
 
 from ferrograd._core import Tensor, is_grad_enabled
 from ferrograd._dispatch import keywords, table, ufuncs
-from ferrograd._dispatch.detached import detached
 from ferrograd._dispatch.operations import OPERATIONS as OPERATIONS, ROWS
 from ferrograd._tensor.tree import inside
 from ferrograd.errors import NotDifferentiableError
@@ -81,7 +80,7 @@ def _on_arrays(function: Any, args: Any, kwargs: dict[str, Any], why: str | None
                 " pass t.detach() if none is needed, or write it with functions of ferrograd"
             )
         raise NotDifferentiableError(f"{_qualified(function)}: {reason}")
-    return function(*detached(args), **detached(kwargs))
+    return ufuncs.on_arrays(function, args, kwargs)
 
 
 def array_ufunc(

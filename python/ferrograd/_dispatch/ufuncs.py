@@ -13,6 +13,7 @@ import numpy as np
 
 import ferrograd._core as _core
 from ferrograd._core import Tensor, is_grad_enabled
+from ferrograd._dispatch.detached import detached
 from ferrograd._dispatch.table import FOLDS, SCANS
 from ferrograd.errors import (
     ArgumentError,
@@ -79,6 +80,21 @@ def write(
         f" {tuple(result.shape)}; they must agree"
         f"{', or the result broadcast to out' if repeats else ''}"
     )
+
+
+def on_arrays(function: Any, args: Any, kwargs: dict[str, Any]) -> Any:
+    """What NumPy's own function gives for arrays of the tensors, written to a tensor as `out`."""
+    out = kwargs.get("out")
+    place = out[0] if isinstance(out, tuple) and len(out) == 1 else out
+    if not isinstance(place, Tensor):
+        return function(*detached(args), **detached(kwargs))
+    # An array of a tensor's memory is read-only.
+    rest = {key: value for key, value in kwargs.items() if key != "out"}
+    made = _core.asarray(function(*detached(args), **detached(rest)))
+    ufunc = getattr(function, "__self__", None)
+    name = getattr(ufunc, "__name__", None) or function.__name__
+    repeats = isinstance(ufunc, np.ufunc)
+    return write(name, place, made, repeats=repeats)
 
 
 def cast(name: str, x: Tensor, dtype: Any) -> Tensor:

@@ -6,6 +6,7 @@ Invariant: floats get the default dtype unless `dtype` says otherwise.
 
 from __future__ import annotations
 
+import reprlib
 from collections.abc import Sequence
 from itertools import islice
 from math import ceil, isfinite, prod
@@ -15,7 +16,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from ferrograd._core import Tensor, _full, asarray, get_default_dtype, tensor
-from ferrograd.errors import ArgumentError, ArgumentTypeError, ShapeError
+from ferrograd.errors import ArgumentError, ArgumentTypeError, DTypeError, ShapeError
 
 if TYPE_CHECKING:
     from numpy.typing import DTypeLike
@@ -54,7 +55,8 @@ def shape_of(op: str, sizes: tuple[Any, ...]) -> tuple[int, ...]:
             "the dtype by name, as dtype=" if named else "a tuple of integers or several integers"
         )
         raise ArgumentTypeError(
-            f"{op}: the shape {sizes!r} holds something else than integers; pass {remedy}"
+            f"{op}: the shape {reprlib.repr(sizes)} holds something else than integers; pass"
+            f" {remedy}"
         ) from None
     if len(shape) > MOST_AXES:
         raise ShapeError(
@@ -91,19 +93,66 @@ def check_numbers(op: str, **values: Any) -> None:
             raise ArgumentError(f"{op}: {name} is {value}; pass a finite number")
 
 
-def zeros(*shape: Any, dtype: DTypeLike | None = None, requires_grad: bool = False) -> Tensor:
+def dtype_for(dtype: DTypeLike | None, out: Tensor | None) -> DTypeLike | None:
+    """The dtype to make numbers in: what is asked for, else that of the place they go to."""
+    return out.dtype if dtype is None and isinstance(out, Tensor) else dtype
+
+
+def placed(op: str, made: Tensor, out: Tensor | None) -> Tensor:
+    """What was made, in `out` if that is given, which keeps its dtype and shape."""
+    if out is None:
+        return made
+    if not isinstance(out, Tensor):
+        raise ArgumentTypeError(f"{op}: out is a {type(out).__name__}; pass a tensor as out")
+    if made.requires_grad:
+        raise ArgumentError(f"{op}: requires_grad=True beside out; call out.requires_grad_()")
+    if out.shape != made.shape:
+        raise ShapeError(
+            f"{op}: out has shape {tuple(out.shape)} and the result {tuple(made.shape)}; give an"
+            " out of the result's shape"
+        )
+    if not np.can_cast(made.dtype, out.dtype, "same_kind"):
+        raise DTypeError(
+            f"{op}: the result is {made.dtype} and out {out.dtype}; give an out of the result's"
+            " dtype"
+        )
+    return out.copy_(made)
+
+
+def zeros(
+    *shape: Any,
+    out: Tensor | None = None,
+    dtype: DTypeLike | None = None,
+    requires_grad: bool = False,
+) -> Tensor:
     """Zeros of a shape, given as a tuple or as several integers."""
-    return _full("zeros", shape_of("zeros", shape), 0, dtype, requires_grad)
+    dtype = dtype_for(dtype, out)
+    made = _full("zeros", shape_of("zeros", shape), 0, dtype, requires_grad)
+    return placed("zeros", made, out)
 
 
-def ones(*shape: Any, dtype: DTypeLike | None = None, requires_grad: bool = False) -> Tensor:
+def ones(
+    *shape: Any,
+    out: Tensor | None = None,
+    dtype: DTypeLike | None = None,
+    requires_grad: bool = False,
+) -> Tensor:
     """Ones of a shape, given as a tuple or as several integers."""
-    return _full("ones", shape_of("ones", shape), 1, dtype, requires_grad)
+    dtype = dtype_for(dtype, out)
+    made = _full("ones", shape_of("ones", shape), 1, dtype, requires_grad)
+    return placed("ones", made, out)
 
 
-def empty(*shape: Any, dtype: DTypeLike | None = None, requires_grad: bool = False) -> Tensor:
+def empty(
+    *shape: Any,
+    out: Tensor | None = None,
+    dtype: DTypeLike | None = None,
+    requires_grad: bool = False,
+) -> Tensor:
     """A tensor whose values do not matter; they are zeros."""
-    return _full("empty", shape_of("empty", shape), 0, dtype, requires_grad)
+    dtype = dtype_for(dtype, out)
+    made = _full("empty", shape_of("empty", shape), 0, dtype, requires_grad)
+    return placed("empty", made, out)
 
 
 def _number(value: Any) -> Any:
@@ -129,6 +178,7 @@ def full(
     shape: Shape,
     fill_value: bool | int | float | Tensor,
     *,
+    out: Tensor | None = None,
     dtype: DTypeLike | None = None,
     requires_grad: bool = False,
 ) -> Tensor:
@@ -136,12 +186,13 @@ def full(
 
     A tensor of one number is repeated with its dtype, and gradients reach it.
     """
+    sizes, dtype = shape_of("full", (shape,)), dtype_for(dtype, out)
     if isinstance(fill_value, Tensor):
-        return _repeated("full", shape_of("full", (shape,)), fill_value, dtype, requires_grad)
+        return placed("full", _repeated("full", sizes, fill_value, dtype, requires_grad), out)
     number = _number(fill_value)
     if dtype is None and not isinstance(number, float):
         dtype = bool_ if isinstance(number, bool) else int64
-    return _full("full", shape_of("full", (shape,)), number, dtype, requires_grad)
+    return placed("full", _full("full", sizes, number, dtype, requires_grad), out)
 
 
 def zeros_like(x: Any, *, dtype: DTypeLike | None = None, requires_grad: bool = False) -> Tensor:
@@ -186,6 +237,7 @@ def arange(
     stop: float | None = None,
     step: float = 1,
     *,
+    out: Tensor | None = None,
     dtype: DTypeLike | None = None,
     requires_grad: bool = False,
 ) -> Tensor:
@@ -196,9 +248,11 @@ def arange(
     if step == 0:
         raise ArgumentError("arange: step is 0; give a step that leads from start to stop")
     shape_of("arange", (max(ceil((stop - start) / step), 0),))
+    dtype = dtype_for(dtype, out)
     if dtype is None and any(isinstance(x, float) for x in (start, stop, step)):
         dtype = get_default_dtype()
-    return tensor(np.arange(start, stop, step), dtype=dtype, requires_grad=requires_grad)
+    made = tensor(np.arange(start, stop, step), dtype=dtype, requires_grad=requires_grad)
+    return placed("arange", made, out)
 
 
 def linspace(
@@ -206,21 +260,24 @@ def linspace(
     stop: float,
     num: int = 50,
     *,
+    out: Tensor | None = None,
     endpoint: bool = True,
     dtype: DTypeLike | None = None,
     requires_grad: bool = False,
 ) -> Tensor:
     """`num` evenly spaced numbers from `start` to `stop`."""
     (num,) = shape_of("linspace", (num,))
-    dtype = dtype or get_default_dtype()
+    dtype = dtype_for(dtype, out) or get_default_dtype()
     values = np.linspace(start, stop, num, endpoint=endpoint, dtype=dtype)
-    return tensor(values, dtype=dtype, requires_grad=requires_grad)
+    made = tensor(values, dtype=dtype, requires_grad=requires_grad)
+    return placed("linspace", made, out)
 
 
 def eye(
     n: int,
     m: int | None = None,
     *,
+    out: Tensor | None = None,
     k: int = 0,
     dtype: DTypeLike | None = None,
     requires_grad: bool = False,
@@ -228,4 +285,7 @@ def eye(
     """Ones on a diagonal of an `n` by `m` matrix, zeros elsewhere."""
     shape_of("eye", (n, n if m is None else m))
     values = np.eye(n, m, k)
-    return tensor(values, dtype=dtype or get_default_dtype(), requires_grad=requires_grad)
+    made = tensor(
+        values, dtype=dtype_for(dtype, out) or get_default_dtype(), requires_grad=requires_grad
+    )
+    return placed("eye", made, out)

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from ferrograd._core import Tensor, get_default_dtype, tensor
-from ferrograd._tensor.creation import shape_of
+from ferrograd._tensor.creation import dtype_for, placed, shape_of
 from ferrograd.errors import ArgumentError, ArgumentTypeError
 
 if TYPE_CHECKING:
@@ -73,29 +73,34 @@ def source(generator: Generator | np.random.Generator | None) -> np.random.Gener
 
 def rand(
     *shape: Any,
+    out: Tensor | None = None,
     generator: Generator | np.random.Generator | None = None,
     dtype: DTypeLike | None = None,
     requires_grad: bool = False,
 ) -> Tensor:
     """Uniform numbers in [0, 1)."""
     values = source(generator).random(shape_of("rand", shape))
-    return tensor(values, dtype=dtype or get_default_dtype(), requires_grad=requires_grad)
+    made = tensor(values, dtype=dtype or get_default_dtype(), requires_grad=requires_grad)
+    return placed("rand", made, out)
 
 
 def randn(
     *shape: Any,
+    out: Tensor | None = None,
     generator: Generator | np.random.Generator | None = None,
     dtype: DTypeLike | None = None,
     requires_grad: bool = False,
 ) -> Tensor:
     """Standard normal numbers."""
     values = source(generator).standard_normal(shape_of("randn", shape))
-    return tensor(values, dtype=dtype or get_default_dtype(), requires_grad=requires_grad)
+    made = tensor(values, dtype=dtype or get_default_dtype(), requires_grad=requires_grad)
+    return placed("randn", made, out)
 
 
 def randint(
     low: int,
     *rest: Any,
+    out: Tensor | None = None,
     generator: Generator | np.random.Generator | None = None,
     dtype: DTypeLike | None = None,
 ) -> Tensor:
@@ -112,13 +117,20 @@ def randint(
         raise ArgumentError(
             f"randint: the range from {low!r} to {high!r} holds no integer; give low < high"
         )
-    return tensor(source(generator).integers(low, high, shape_of("randint", (shape,))), dtype=dtype)
+    made = tensor(
+        source(generator).integers(low, high, shape_of("randint", (shape,))),
+        dtype=dtype_for(dtype, out),
+    )
+    return placed("randint", made, out)
 
 
-def randperm(n: int, *, generator: Generator | np.random.Generator | None = None) -> Tensor:
+def randperm(
+    n: int, *, out: Tensor | None = None, generator: Generator | np.random.Generator | None = None
+) -> Tensor:
     """A random permutation of the integers below `n`."""
     shape_of("randperm", (n,))
-    return tensor(source(generator).permutation(n))
+    made = tensor(source(generator).permutation(n))
+    return placed("randperm", made, out)
 
 
 def rand_like(x: Tensor, *, dtype: DTypeLike | None = None, requires_grad: bool = False) -> Tensor:
@@ -146,14 +158,17 @@ def _values(x: Any) -> Any:
     return x.detach().numpy() if isinstance(x, Tensor) else np.asarray(x)
 
 
-def bernoulli(p: Any, *, generator: Generator | np.random.Generator | None = None) -> Tensor:
+def bernoulli(
+    p: Any, *, out: Tensor | None = None, generator: Generator | np.random.Generator | None = None
+) -> Tensor:
     """Ones with the probabilities that a tensor holds, else zeros; a constant of its shape."""
     if not isinstance(p, Tensor) or p.dtype.kind != "f":
         kind = p.dtype if isinstance(p, Tensor) else type(p).__name__
         raise ArgumentTypeError(f"bernoulli: p is a {kind}; pass a tensor of probabilities")
     values = _values(p)
     _inside("bernoulli", "p is outside 0..1; pass probabilities", (values >= 0) & (values <= 1))
-    return tensor(source(generator).random(values.shape) < values, dtype=p.dtype)
+    made = tensor(source(generator).random(values.shape) < values, dtype=p.dtype)
+    return placed("bernoulli", made, out)
 
 
 def bernoulli_(

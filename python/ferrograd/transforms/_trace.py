@@ -291,8 +291,6 @@ def outputs_of(found: Trace, constants: bool = False) -> tuple[list[Any], Tree]:
     for path, leaf in zip(tree.paths(), leaves, strict=True):
         if not (constants and counts(leaf)):
             check_output(found.wanted, leaf, path)
-    if not leaves:
-        raise no_value(found.wanted, found.result)
     return leaves, tree
 
 
@@ -330,12 +328,11 @@ def _at(path: str) -> str:
     return f" at {path}" if path else ""
 
 
-def no_value(wanted: Wanted, result: Any = None) -> Exception:
+def no_value(wanted: Wanted) -> Exception:
     """The error of a function that returned nothing to differentiate."""
-    hint = "; is a return statement missing?" if result is None else ""
     return ArgumentTypeError(
-        f"{wanted.op}: {name_of(wanted.function)} returned {described(result)}, which holds no"
-        f" number to differentiate{hint}"
+        f"{wanted.op}: {name_of(wanted.function)} returned None, which holds no number to"
+        " differentiate; is a return statement missing?"
     )
 
 

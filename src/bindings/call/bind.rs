@@ -9,14 +9,15 @@ use pyo3::types::{PyBool, PyString};
 use smallvec::SmallVec;
 
 use crate::bindings::call::convert;
+use crate::bindings::call::door::Keyword;
 use crate::bindings::call::result_options::ResultOptions;
 use crate::bindings::call::sequence::{self, MOST_AXES, MOST_ITEMS};
-use crate::bindings::errors::{bad_type, python, type_name};
+use crate::bindings::errors::{bad_type, type_name};
 use crate::bindings::exchange::numpy;
+use crate::bindings::exchange::stand_in::{beside, others};
 use crate::bindings::object::PyTensor;
 use crate::dtype::DType;
 use crate::ops::core::declare::{Arg, Kind, OpDecl, Operand, Param, Scalar};
-use crate::ops::core::layout::astype;
 
 pub(crate) type Args = SmallVec<[Arg; 4]>;
 
@@ -24,7 +25,7 @@ pub(crate) type Args = SmallVec<[Arg; 4]>;
 pub(crate) fn bind<'py>(
     decl: &OpDecl,
     positional: &[Bound<'py, PyAny>],
-    keywords: &[(Bound<'py, PyString>, Bound<'py, PyAny>)],
+    keywords: &[Keyword<'py>],
     args: &mut Args,
 ) -> PyResult<ResultOptions<'py>> {
     let params = decl.params;
@@ -38,9 +39,10 @@ pub(crate) fn bind<'py>(
         _ => positional,
     };
     let several = params.first().is_some_and(|p| p.kind == Kind::Variadic);
-    let spread = match several {
-        true => bind_several(decl, positional, args)?,
-        false => bind_positional(decl, positional, args)?,
+    let spread = if several {
+        bind_several(decl, positional, args)?
+    } else {
+        bind_positional(decl, positional, args)?
     };
     let given = match spread {
         Some(last) => last + 1,
@@ -66,24 +68,36 @@ pub(crate) fn bind<'py>(
             return Err(complain(decl, format!("missing argument {:?}", param.name)));
         }
     }
-    beside_floats(positional, args)?;
+    promote_foreign(decl, positional, keywords, args)?;
     Ok(options)
 }
 
-/// Brings integers of up to 16 bits, which no tensor has, to the float32 of the other operands: it holds them, and the
-/// int32 that stands for them would make float64 of both.
-fn beside_floats(positional: &[Bound<'_, PyAny>], args: &mut Args) -> PyResult<()> {
-    let of = |arg: &Arg, dtype| matches!(arg, Arg::Tensor(t) if t.dtype() == dtype);
-    if !args.iter().any(|arg| of(arg, DType::I32)) || !args.iter().any(|arg| of(arg, DType::F32)) {
+/// Brings arrays of dtypes that no tensor has to the dtype that the other operands ask for.
+fn promote_foreign(
+    decl: &OpDecl,
+    positional: &[Bound<'_, PyAny>],
+    keywords: &[Keyword<'_>],
+    args: &mut Args,
+) -> PyResult<()> {
+    let whole = |arg: &Arg| matches!(arg, Arg::Tensor(t) if t.dtype().is_integer());
+    if !args.iter().any(whole) {
         return Ok(());
     }
-    for (arg, ob) in args.iter_mut().zip(positional) {
-        if let Arg::Tensor(t) = arg
-            && t.dtype() == DType::I32
-            && !ob.is_instance_of::<PyTensor>()
-            && numpy::is_narrow(ob)
-        {
-            *arg = Arg::Tensor(python(astype(t, DType::F32))?);
+    let counts = |i: usize| !decl.facts.indices.contains(&decl.params[i].name);
+    let dtype = |(i, arg): (usize, &Arg)| match arg {
+        Arg::Tensor(t) if counts(i) => Some(t.dtype()),
+        _ => None,
+    };
+    let dtypes: SmallVec<[Option<DType>; 4]> = args.iter().enumerate().map(dtype).collect();
+    let named =
+        keywords.iter().filter_map(|(key, ob)| Some((decl.parameter(key.to_str().ok()?)?, ob)));
+    for (i, ob) in positional.iter().enumerate().chain(named) {
+        let Some(Arg::Tensor(t)) = args.get(i) else {
+            continue;
+        };
+        if counts(i) {
+            let tensor = beside(t.clone(), ob, others(&dtypes, i), decl.differentiable)?;
+            args[i] = Arg::Tensor(tensor);
         }
     }
     Ok(())
@@ -95,8 +109,7 @@ fn bind_several(
     given: &[Bound<'_, PyAny>],
     args: &mut Args,
 ) -> PyResult<Option<usize>> {
-    let tensor = |value| convert::tensor_of(decl.name, "an argument", value);
-    args[0] = Arg::Tensors(given.iter().map(tensor).collect::<PyResult<_>>()?);
+    args[0] = Arg::Tensors(convert::each_tensor(decl.name, "an argument", given)?);
     Ok(None)
 }
 
@@ -127,8 +140,7 @@ fn bind_positional(
     };
     let rest = &given[last..];
     args[last] = if params[last].kind == Kind::Tensors {
-        let tensor = |value| convert::tensor_of(decl.name, params[last].name, value);
-        Arg::Tensors(rest.iter().map(tensor).collect::<PyResult<_>>()?)
+        Arg::Tensors(convert::each_tensor(decl.name, params[last].name, rest)?)
     } else {
         let int = |value: &Bound<'_, PyAny>| {
             value.extract().map_err(|_| wrong(decl, &params[last], "integers", value))
@@ -157,11 +169,7 @@ fn means_nothing(decl: &OpDecl, key: &str, value: &Bound<'_, PyAny>) -> bool {
 }
 
 /// Refuses a keyword that two libraries read differently.
-fn refuse_ambiguous(
-    decl: &OpDecl,
-    key: &str,
-    keywords: &[(Bound<'_, PyString>, Bound<'_, PyAny>)],
-) -> PyResult<()> {
+fn refuse_ambiguous(decl: &OpDecl, key: &str, keywords: &[Keyword<'_>]) -> PyResult<()> {
     let Some(word) = decl.facts.ambiguous.filter(|word| word.keyword == key) else {
         return Ok(());
     };

@@ -16,6 +16,7 @@ use crate::bindings::call::sequence::{
 use crate::bindings::errors::{bad_type, to_python, type_name};
 use crate::bindings::exchange::foreign::{self, OverrideRule};
 use crate::bindings::exchange::numpy;
+use crate::bindings::exchange::stand_in::{beside, others};
 use crate::bindings::object::PyTensor;
 use crate::dtype::DType;
 use crate::error::Error;
@@ -91,14 +92,20 @@ pub(crate) fn tensor_like(op: &str, ob: &Bound<'_, PyAny>) -> PyResult<Option<Te
     Ok(None)
 }
 
-/// The other operand of an operator; `None` also for one that knows how to compute with arrays.
+/// The other operand of an operator beside a tensor; `None` also for one that knows how to compute with arrays.
 #[inline]
 pub(crate) fn operand_like(
     op: &str,
     rule: OverrideRule,
     ob: &Bound<'_, PyAny>,
+    tensor: &Tensor,
+    fractions: bool,
 ) -> PyResult<Option<Tensor>> {
-    if foreign::should_defer(rule, ob)? { Ok(None) } else { tensor_like(op, ob) }
+    if foreign::should_defer(rule, ob)? {
+        return Ok(None);
+    }
+    let beside = |operand| beside(operand, ob, [tensor.dtype()], fractions);
+    tensor_like(op, ob)?.map(beside).transpose()
 }
 
 #[cold]
@@ -184,7 +191,21 @@ pub(crate) fn tensors_of(op: &str, name: &str, ob: &Bound<'_, PyAny>) -> PyResul
             format!("pass a sequence of tensors as {name}"),
         ));
     }
-    elements(op, name, ob, MOST_ITEMS)?.map(|item| tensor_of(op, "an element", &item?)).collect()
+    let items: Vec<_> = elements(op, name, ob, MOST_ITEMS)?.collect::<PyResult<_>>()?;
+    each_tensor(op, "an element", &items)
+}
+
+/// A tensor of each object, promoted as operands of one operation.
+pub(crate) fn each_tensor(
+    op: &str,
+    name: &str,
+    objects: &[Bound<'_, PyAny>],
+) -> PyResult<Vec<Tensor>> {
+    let tensors: Vec<_> =
+        objects.iter().map(|ob| tensor_of(op, name, ob)).collect::<PyResult<_>>()?;
+    let dtypes: SmallVec<[_; 8]> = tensors.iter().map(|tensor| Some(tensor.dtype())).collect();
+    let settled = |(i, (tensor, ob))| beside(tensor, ob, others(&dtypes, i), true);
+    tensors.into_iter().zip(objects).enumerate().map(settled).collect()
 }
 
 fn iterable(ob: &Bound<'_, PyAny>) -> bool {
@@ -311,9 +332,10 @@ fn index_item(part: &Bound<'_, PyAny>) -> PyResult<IndexItem> {
 /// A bound of a slice; one beyond 64 bits means the end on its side, as in Python.
 fn bound(value: &Bound<'_, PyAny>) -> PyResult<i64> {
     value.extract::<i64>().or_else(|error| {
-        match error.is_instance_of::<PyOverflowError>(value.py()) {
-            true => Ok(if value.lt(0)? { i64::MIN } else { i64::MAX }),
-            false => Err(error),
+        if error.is_instance_of::<PyOverflowError>(value.py()) {
+            Ok(if value.lt(0)? { i64::MIN } else { i64::MAX })
+        } else {
+            Err(error)
         }
     })
 }

@@ -6,6 +6,7 @@
 use pyo3::prelude::*;
 use pyo3::types::{PyList, PyString, PyTuple};
 
+use crate::array::broadcast_shapes;
 use crate::bindings::errors::type_name;
 use crate::bindings::errors::{bad_type, python, to_python};
 use crate::bindings::exchange::numpy;
@@ -119,6 +120,12 @@ fn written<'py>(
     Ok(if several { out.clone() } else { outputs[0].clone() })
 }
 
+/// Whether a larger place takes the result repeatedly, as that of a ufunc.
+fn repeats(decl: &OpDecl, result: &Tensor, place: &Tensor) -> bool {
+    let common = broadcast_shapes(decl.name, &[result.shape(), place.shape()]);
+    decl.facts.ufunc && common.is_ok_and(|shape| shape[..] == *place.shape())
+}
+
 /// Writes one result to a tensor, which is recorded, or to an array, where no graph loses it.
 fn write(decl: &OpDecl, output: &Bound<'_, PyAny>, result: &Tensor) -> PyResult<()> {
     let target = match output.cast::<PyTensor>() {
@@ -133,12 +140,16 @@ fn write(decl: &OpDecl, output: &Bound<'_, PyAny>, result: &Tensor) -> PyResult<
         }
         Err(_) => numpy::share(decl.name, output)?,
     };
-    if target.shape() != result.shape() {
+    if target.shape() != result.shape() && !repeats(decl, result, &target) {
         let (have, want) = (Dims::from(target.shape()), Dims::from(result.shape()));
         return Err(to_python(Box::new(Error::Shape {
             op: decl.name.into(),
             what: format!("out has shape {have} and the result {want}"),
-            remedy: "give an out of the result's shape",
+            remedy: if decl.facts.ufunc {
+                "give an out of the result's shape, or one that the result broadcasts to"
+            } else {
+                "give an out of the result's shape"
+            },
         })));
     }
     python(admit_dtype(decl.name, &target, result).and_then(|()| copy_(&target, result)))

@@ -77,9 +77,8 @@ pub(crate) fn elements<'a, 'py>(
         // Without a length it is counted.
         Ok(_) | Err(_) => {}
     }
-    Ok(items.enumerate().map(move |(i, item)| match i < most {
-        true => item,
-        false => Err(too_many(op, name, &format!("more than {most}"), most)),
+    Ok(items.enumerate().map(move |(i, item)| {
+        if i < most { item } else { Err(too_many(op, name, &format!("more than {most}"), most)) }
     }))
 }
 

@@ -2,3 +2,4 @@
 pub(crate) mod dlpack;
 pub(crate) mod foreign;
 pub(crate) mod numpy;
+pub(crate) mod stand_in;

@@ -20,6 +20,7 @@ use pyo3::types::{PyDict, PyType};
 use crate::array::{Access, Layout, Storage};
 use crate::bindings::errors::{bad_type, bad_value, to_python, type_name};
 use crate::bindings::exchange::foreign;
+use crate::bindings::exchange::stand_in::stand_in;
 use crate::dtype::{CONVERT, DType, Kind};
 use crate::error::Error;
 use crate::tensor::{Cause, CutCause, Tensor};
@@ -133,24 +134,6 @@ pub(crate) fn share(op: &str, ob: &Bound<'_, PyAny>) -> PyResult<Tensor> {
     let array = ob.cast::<PyUntypedArray>()?;
     let ours = flags(array) & NPY_ARRAY_WRITEABLE != 0;
     adopt(op, array, if ours { Access::Shared } else { Access::Foreign })
-}
-
-/// The dtype that takes the place of one that no tensor has, where an array of it meets tensors.
-fn stand_in(descr: &Bound<'_, PyArrayDescr>) -> Option<DType> {
-    match (descr.kind(), descr.itemsize()) {
-        (b'f', 2) => Some(DType::F32),
-        (b'i', 1 | 2) | (b'u', 2) => Some(DType::I32),
-        (b'u', 4 | 8) => Some(DType::I64),
-        _ => None,
-    }
-}
-
-/// Whether an object is an array or a scalar of a dtype that float32 holds exactly and no tensor has.
-pub(crate) fn is_narrow(ob: &Bound<'_, PyAny>) -> bool {
-    let narrow =
-        |descr: &Bound<'_, PyArrayDescr>| descr.itemsize() <= 2 && stand_in(descr).is_some();
-    let descr = ob.getattr(pyo3::intern!(ob.py(), "dtype"));
-    descr.is_ok_and(|descr| descr.cast::<PyArrayDescr>().is_ok_and(narrow))
 }
 
 /// A tensor of an array that meets tensors: shared, or converted where no tensor has its dtype.

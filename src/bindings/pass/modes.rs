@@ -141,6 +141,7 @@ pub(crate) fn registered(py: Python<'_>) -> PyResult<Bound<'_, PyList>> {
         row.set_item("named", decl.facts.named)?;
         row.set_item("keywords", decl.facts.keywords)?;
         row.set_item("ignores", decl.facts.ignores)?;
+        row.set_item("ufunc", decl.facts.ufunc)?;
         row.set_item("fold", decl.facts.fold)?;
         row.set_item("neutral", decl.facts.neutral)?;
         row.set_item("scan", decl.facts.scan)?;

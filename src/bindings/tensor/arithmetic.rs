@@ -12,8 +12,10 @@ use crate::bindings::call::convert;
 use crate::bindings::call::door::Call;
 use crate::bindings::errors::bad_type;
 use crate::bindings::exchange::foreign::{self, OverrideRule};
+use crate::bindings::exchange::stand_in::beside;
 use crate::bindings::object::PyTensor;
 use crate::ops::change::inplace;
+use crate::ops::core::declare::Operand;
 use crate::ops::core::elementwise::{Elementwise, binary, binary_scalar, scalar_binary, unary};
 use crate::ops::elementwise::{arith, bitwise, compare, unary as maths};
 use crate::ops::product::matmul;
@@ -52,7 +54,7 @@ fn forward<'py>(
     if let Some(scalar) = convert::weak_number(other)? {
         return call.tensor(a.size(), || binary_scalar(op, a, scalar));
     }
-    match convert::operand_like(op.name, OverrideRule::Operator, other)? {
+    match convert::operand_like(op.name, OverrideRule::Operator, other, a, !op.by.is_empty())? {
         Some(b) => call.tensor(a.size().max(b.size()), || binary(op, a, &b)),
         None => unfit(op, other),
     }
@@ -69,7 +71,7 @@ fn reflected<'py>(
     if let Some(scalar) = convert::weak_number(other)? {
         return call.tensor(b.size(), || scalar_binary(op, scalar, b));
     }
-    match convert::operand_like(op.name, OverrideRule::Reflected, other)? {
+    match convert::operand_like(op.name, OverrideRule::Reflected, other, b, !op.by.is_empty())? {
         Some(a) => call.tensor(a.size().max(b.size()), || binary(op, &a, b)),
         None => unfit(op, other),
     }
@@ -82,7 +84,10 @@ fn in_place(
 ) -> PyResult<()> {
     foreign::refuse_in_place(op.name, other)?;
     let x = &slf.get().tensor;
-    let operand = convert::operand_of(op.name, "the operand", other)?;
+    let mut operand = convert::operand_of(op.name, "the operand", other)?;
+    if let Operand::Tensor(b) = operand {
+        operand = Operand::Tensor(beside(b, other, [x.dtype()], !op.by.is_empty())?);
+    }
     let operands = [slf.as_any(), other];
     let call = Call::operator(op.name, &operands);
     call.change(slf.as_any(), x.size(), || inplace::binary_(op, x, &operand)).map(drop)
@@ -154,11 +159,17 @@ impl PyTensor {
     fn __rfloordiv__<'py>(slf: &Bound<'py, Self>, other: &Bound<'py, PyAny>) -> Object<'py> {
         reflected(&arith::FLOOR_DIVIDE, slf, other)
     }
+    fn __ifloordiv__(slf: &Bound<'_, Self>, other: &Bound<'_, PyAny>) -> PyResult<()> {
+        in_place(&arith::FLOOR_DIVIDE, slf, other)
+    }
     fn __mod__<'py>(slf: &Bound<'py, Self>, other: &Bound<'py, PyAny>) -> Object<'py> {
         forward(&arith::REMAINDER, slf, other)
     }
     fn __rmod__<'py>(slf: &Bound<'py, Self>, other: &Bound<'py, PyAny>) -> Object<'py> {
         reflected(&arith::REMAINDER, slf, other)
+    }
+    fn __imod__(slf: &Bound<'_, Self>, other: &Bound<'_, PyAny>) -> PyResult<()> {
+        in_place(&arith::REMAINDER, slf, other)
     }
     fn __divmod__<'py>(
         slf: &Bound<'py, Self>,
@@ -204,14 +215,15 @@ impl PyTensor {
         if let Ok(b) = other.cast::<PyTensor>() {
             return product(operands, a, &b.get().tensor);
         }
-        match convert::operand_like("matmul", OverrideRule::Operator, other)? {
+        match convert::operand_like("matmul", OverrideRule::Operator, other, a, true)? {
             Some(b) => product(operands, a, &b),
             None => Ok(not_implemented(other.py())),
         }
     }
     fn __rmatmul__<'py>(slf: &Bound<'py, Self>, other: &Bound<'py, PyAny>) -> Object<'py> {
-        match convert::operand_like("matmul", OverrideRule::Reflected, other)? {
-            Some(a) => product([other, slf.as_any()], &a, &slf.get().tensor),
+        let b = &slf.get().tensor;
+        match convert::operand_like("matmul", OverrideRule::Reflected, other, b, true)? {
+            Some(a) => product([other, slf.as_any()], &a, b),
             None => Ok(not_implemented(other.py())),
         }
     }
@@ -237,11 +249,17 @@ impl PyTensor {
     fn __rand__<'py>(slf: &Bound<'py, Self>, other: &Bound<'py, PyAny>) -> Object<'py> {
         reflected(&bitwise::BITWISE_AND, slf, other)
     }
+    fn __iand__(slf: &Bound<'_, Self>, other: &Bound<'_, PyAny>) -> PyResult<()> {
+        in_place(&bitwise::BITWISE_AND, slf, other)
+    }
     fn __or__<'py>(slf: &Bound<'py, Self>, other: &Bound<'py, PyAny>) -> Object<'py> {
         forward(&bitwise::BITWISE_OR, slf, other)
     }
     fn __ror__<'py>(slf: &Bound<'py, Self>, other: &Bound<'py, PyAny>) -> Object<'py> {
         reflected(&bitwise::BITWISE_OR, slf, other)
+    }
+    fn __ior__(slf: &Bound<'_, Self>, other: &Bound<'_, PyAny>) -> PyResult<()> {
+        in_place(&bitwise::BITWISE_OR, slf, other)
     }
     fn __xor__<'py>(slf: &Bound<'py, Self>, other: &Bound<'py, PyAny>) -> Object<'py> {
         forward(&bitwise::BITWISE_XOR, slf, other)
@@ -249,17 +267,26 @@ impl PyTensor {
     fn __rxor__<'py>(slf: &Bound<'py, Self>, other: &Bound<'py, PyAny>) -> Object<'py> {
         reflected(&bitwise::BITWISE_XOR, slf, other)
     }
+    fn __ixor__(slf: &Bound<'_, Self>, other: &Bound<'_, PyAny>) -> PyResult<()> {
+        in_place(&bitwise::BITWISE_XOR, slf, other)
+    }
     fn __lshift__<'py>(slf: &Bound<'py, Self>, other: &Bound<'py, PyAny>) -> Object<'py> {
         forward(&bitwise::LEFT_SHIFT, slf, other)
     }
     fn __rlshift__<'py>(slf: &Bound<'py, Self>, other: &Bound<'py, PyAny>) -> Object<'py> {
         reflected(&bitwise::LEFT_SHIFT, slf, other)
     }
+    fn __ilshift__(slf: &Bound<'_, Self>, other: &Bound<'_, PyAny>) -> PyResult<()> {
+        in_place(&bitwise::LEFT_SHIFT, slf, other)
+    }
     fn __rshift__<'py>(slf: &Bound<'py, Self>, other: &Bound<'py, PyAny>) -> Object<'py> {
         forward(&bitwise::RIGHT_SHIFT, slf, other)
     }
     fn __rrshift__<'py>(slf: &Bound<'py, Self>, other: &Bound<'py, PyAny>) -> Object<'py> {
         reflected(&bitwise::RIGHT_SHIFT, slf, other)
+    }
+    fn __irshift__(slf: &Bound<'_, Self>, other: &Bound<'_, PyAny>) -> PyResult<()> {
+        in_place(&bitwise::RIGHT_SHIFT, slf, other)
     }
 
     fn __richcmp__<'py>(

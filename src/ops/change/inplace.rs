@@ -83,9 +83,10 @@ pub(crate) fn admit_write(op: &'static str, x: &Tensor, recorded: bool) -> Resul
 #[cold]
 fn shared_elements(x: &Tensor) -> &'static str {
     let mut axes = x.shape().iter().zip(x.layout().strides());
-    match axes.any(|(&dim, &stride)| dim > 1 && stride == 0) {
-        true => "several elements of an expanded tensor share one memory location",
-        false => "elements of overlapping windows share one memory location",
+    if axes.any(|(&dim, &stride)| dim > 1 && stride == 0) {
+        "several elements of an expanded tensor share one memory location"
+    } else {
+        "elements of overlapping windows share one memory location"
     }
 }
 

@@ -39,10 +39,14 @@ pub struct Facts {
     pub named: bool,
     /// Other names of parameters: `(theirs, ours)`.
     pub keywords: &'static [(&'static str, &'static str)],
+    /// Parameters that hold positions, classes or counts, whose dtype has no part in that of the result.
+    pub indices: &'static [&'static str],
     /// Keywords that ask for what happens anyway, and the truth value for which that holds; `None`: any value.
     pub ignores: &'static [(&'static str, Option<bool>)],
     /// A keyword that two libraries read differently.
     pub ambiguous: Option<&'static Ambiguous>,
+    /// Whether it broadcasts as NumPy's ufuncs do, so that a larger `out` takes the result repeatedly.
+    pub ufunc: bool,
     /// The operation of two operands that this one folds its elements with.
     pub fold: Option<&'static str>,
     /// What an element that takes no part in the fold counts as.
@@ -71,8 +75,10 @@ impl Facts {
         positional: None,
         named: false,
         keywords: &[],
+        indices: &[],
         ignores: &[],
         ambiguous: None,
+        ufunc: false,
         fold: None,
         neutral: None,
         scan: None,
@@ -118,6 +124,11 @@ impl Facts {
         Facts { keywords: pairs, ..self }
     }
 
+    /// Which of its parameters hold positions, classes or counts.
+    pub const fn indices(self, names: &'static [&'static str]) -> Facts {
+        Facts { indices: names, ..self }
+    }
+
     /// Keywords that change nothing.
     pub const fn ignores(self, words: &'static [(&'static str, Option<bool>)]) -> Facts {
         Facts { ignores: words, ..self }
@@ -126,6 +137,11 @@ impl Facts {
     /// A keyword that is refused.
     pub const fn ambiguous(self, word: &'static [&'static Ambiguous]) -> Facts {
         Facts { ambiguous: first(word), ..self }
+    }
+
+    /// It broadcasts as NumPy's ufuncs do.
+    pub const fn ufunc(self, _: &'static [&'static str]) -> Facts {
+        Facts { ufunc: true, ..self }
     }
 
     /// What it folds its elements with.

@@ -177,7 +177,7 @@ macro_rules! elementwise {
         $crate::family_facts!($([$($fact $(($($given),*))?),*])?);
         /// The registry rows of this family.
         pub static DECLS: &[$crate::ops::core::declare::OpDecl] = &[$({
-            const FACTS: $crate::ops::core::facts::Facts = FAMILY $($(.$key(&[$($($value),*)?]))*)?;
+            const FACTS: $crate::ops::core::facts::Facts = FAMILY.ufunc(&[]) $($(.$key(&[$($($value),*)?]))*)?;
             const PARAMS: &[$crate::ops::core::declare::Param] =
                 $crate::elementwise_params!(($($x),+) [$($($p = $default),+)?]);
             const RETURNS: $crate::ops::core::declare::Returns = $crate::ops::core::declare::Returns::Tensor;

@@ -87,7 +87,7 @@ fn tensors(a: &Tensor, b: &Tensor) -> [Operand; 2] {
     [Operand::Tensor(a.clone()), Operand::Tensor(b.clone())]
 }
 
-crate::operations! { family "elementwise" [in_place];
+crate::operations! { family "elementwise" [in_place, ufunc];
     /// Linear interpolation, `x + weight (end - x)`. Derivatives: `g (1 - weight)`, `g weight` and `g (end - x)`.
     fn lerp(x: Tensor, end: Operand, weight: Operand) -> Tensor {
         let float = |operand: &Operand| !matches!(operand, Operand::Tensor(t) if !t.dtype().is_float());

@@ -24,7 +24,7 @@ elementwise_specs! {
     }
 }
 
-crate::operations! { family "activation" [in_place];
+crate::operations! { family "activation" [in_place, ufunc];
     /// `x` times the normal distribution function, or its tanh approximation with `approximate="tanh"`. Derivative: `g (cdf(x) + x pdf(x))`.
     fn gelu(x: Tensor, approximate: String = "none".to_owned()) -> Tensor {
         match approximate.as_str() {

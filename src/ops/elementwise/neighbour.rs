@@ -30,7 +30,7 @@ towards!(towards64, f64);
 
 crate::operations! { family "elementwise";
     /// The float next to `a` on the way to `b`. It has no derivative, so an operand that requires grad is refused while recording.
-    [numpy("nextafter"), constant]
+    [numpy("nextafter"), constant, ufunc]
     fn nextafter(a: Operand, b: Operand) -> Tensor {
         let dtype = dtype_of(a, b).to_float();
         let (a, b) = (operand_tensor(a, dtype)?, operand_tensor(b, dtype)?);

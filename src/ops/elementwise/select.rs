@@ -81,7 +81,7 @@ fn number(bound: Option<&Operand>, missing: f64) -> Option<f64> {
     }
 }
 
-crate::operations! { family "selection" [in_place];
+crate::operations! { family "selection" [in_place, ufunc];
     /// Limited to the range `min..max`; a bound that is None does not limit. Derivative: `g` inside and at the bounds, 0 outside.
     [numpy("clip"), aliases("clamp"), keywords(("a_min", "min"), ("a_max", "max"))]
     fn clip(x: Tensor, min: Option<Operand> = None, max: Option<Operand> = None) -> Tensor {

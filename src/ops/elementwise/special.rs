@@ -29,7 +29,7 @@ elementwise_specs! {
     }
 }
 
-crate::operations! { family "elementwise" [in_place];
+crate::operations! { family "elementwise" [in_place, ufunc];
     /// Derivative of order `n` of `digamma`. Derivative: `g polygamma(n + 1, x)`.
     [numpy("scipy.special.polygamma")]
     fn polygamma(n: isize, x: Tensor) -> Tensor {

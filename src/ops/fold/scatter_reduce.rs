@@ -171,7 +171,7 @@ fn numbered(x: &Tensor) -> Result<Tensor> {
 
 crate::operations! { family "along an axis";
     /// As `scatter_add`, folded by `reduce`: `sum`, `prod`, `mean`, `amax` or `amin`; without `include_self`, what was in a place takes no part. Derivatives: those of the fold, shared evenly among equal extremes.
-    [in_place]
+    [in_place, indices("index")]
     fn scatter_reduce(x: Tensor, axis: isize, index: Tensor, src: Tensor, reduce: String, include_self: bool = true) -> Tensor {
         let how = Reduce::named("scatter_reduce", &reduce)?;
         let at = GatherIndex::new("scatter_reduce", x, axis, index)?;
@@ -181,7 +181,7 @@ crate::operations! { family "along an axis";
         reshape_dims(&folded("scatter_reduce", how, &flat, &ids, &rows, include_self)?, x.shape())
     }
     /// As `index_add`, folded by `reduce`: `sum`, `prod`, `mean`, `amax` or `amin`; without `include_self`, what was in a row takes no part. Derivatives: those of the fold, shared evenly among equal extremes.
-    [in_place]
+    [in_place, indices("index")]
     fn index_reduce(x: Tensor, axis: isize, index: Tensor, source: Tensor, reduce: String, include_self: bool = true) -> Tensor {
         let how = Reduce::named("index_reduce", &reduce)?;
         let axis = normalize_axis("index_reduce", axis, x.ndim())?;

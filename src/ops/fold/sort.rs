@@ -127,7 +127,7 @@ crate::operations! { family "ordering";
         Ok((taken_along("topk", x, axis, &index)?, index))
     }
     /// Where to insert the values of `v` in the ordered vector `a`, before equal elements or, with `side="right"`, after them.
-    [numpy("searchsorted"), constant]
+    [numpy("searchsorted"), constant, indices("sorter")]
     fn searchsorted(a: Tensor, v: Tensor, side: String = "left".to_owned(), sorter: Option<Tensor> = None) -> Tensor {
         afford(v.size().saturating_mul(WORKING))?;
         let right = match side.as_str() {

@@ -111,11 +111,12 @@ fn taken(op: &'static str, x: &Tensor, indices: &Tensor, axis: Option<isize>) ->
 
 crate::operations! { family "along an axis";
     /// The elements at the indices along an axis, which broadcast with the other axes; `axis=None` means the flattened tensor. Derivative: `g`, accumulated where an index repeats.
-    [numpy("take_along_axis")]
+    [numpy("take_along_axis"), indices("indices")]
     fn take_along_axis(x: Tensor, indices: Tensor, axis: Option<isize> = Some(-1)) -> Tensor {
         taken("take_along_axis", x, indices, axis)
     }
     /// PyTorch's name of `take_along_axis`; without an axis both are flattened.
+    [indices("indices")]
     fn take_along_dim(x: Tensor, indices: Tensor, axis: Option<isize> = None) -> Tensor {
         match axis {
             Some(_) => taken("take_along_dim", x, indices, axis),
@@ -123,6 +124,7 @@ crate::operations! { family "along an axis";
         }
     }
     /// A copy with `values` at the indices along an axis; the last of a repeated index stays. Derivatives: of `x`, `g` elsewhere; of `values`, `g` where they stayed.
+    [indices("indices")]
     fn put_along_axis(x: Tensor, indices: Tensor, values: Operand, axis: Option<isize> = Some(-1)) -> Tensor {
         let (flat, axis) = axis_or_flat("put_along_axis", x, axis)?;
         let (wide, indices) = spread("put_along_axis", &flat, &integers("put_along_axis", indices)?, axis)?;
@@ -135,19 +137,20 @@ crate::operations! { family "along an axis";
         reshape_dims(&put_rows("put_along_axis", &flat, &row_indices, &rows)?, x.shape())
     }
     /// PyTorch's gather: `out[i, j, …] = x[index[i, j, …], j, …]` for axis 0. Derivative: `g`, accumulated where an index repeats.
+    [indices("index")]
     fn gather(x: Tensor, axis: isize, index: Tensor) -> Tensor {
         let at = GatherIndex::new("gather", x, axis, index)?;
         reshape_dims(&take_rows(&at.x, &at.row_indices)?, index.shape())
     }
     /// PyTorch's scatter: a copy with `out[index[i, j, …], j, …] = src[i, j, …]` for axis 0; the last of a repeated index stays. Derivatives: of `x`, `g` elsewhere; of `src`, `g` where it stayed.
-    [in_place, keywords(("value", "src"))]
+    [in_place, keywords(("value", "src")), indices("index")]
     fn scatter(x: Tensor, axis: isize, index: Tensor, src: Operand) -> Tensor {
         let at = GatherIndex::new("scatter", x, axis, index)?;
         let rows = at.rows("scatter", src)?;
         reshape_dims(&put_rows("scatter", &at.x, &at.row_indices, &rows)?, x.shape())
     }
     /// As `scatter`, but added to what is there; repeated indices accumulate. Derivatives: of `x`, `g`; of `src`, `g` gathered.
-    [in_place, keywords(("value", "src"))]
+    [in_place, keywords(("value", "src")), indices("index")]
     fn scatter_add(x: Tensor, axis: isize, index: Tensor, src: Operand) -> Tensor {
         let at = GatherIndex::new("scatter_add", x, axis, index)?;
         let rows = at.rows("scatter_add", src)?;

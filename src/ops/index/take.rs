@@ -75,7 +75,7 @@ fn masks(op: &'static str, conditions: &[Tensor]) -> Result<()> {
 
 crate::operations! { family "choosing";
     /// The elements at integer positions along an axis (or of the flattened tensor); `mode` says what an index outside does: raise, wrap or clip. Derivative: `g`, accumulated where an index repeats.
-    [numpy("take")]
+    [numpy("take"), indices("indices")]
     fn take(x: Tensor, indices: Tensor, axis: Option<isize> = None, mode: String = "raise".to_owned()) -> Tensor {
         let (x, axis) = axis_or_flat("take", x, axis)?;
         let indices = wrap_or_clip(integers("take", indices)?, &mode, x.shape()[axis])?;
@@ -92,12 +92,13 @@ crate::operations! { family "choosing";
         take_along("compress", &x, axis, &rows[0])
     }
     /// The rows of an axis by their numbers. Derivative: `g`, accumulated where a number repeats.
+    [indices("index")]
     fn index_select(x: Tensor, axis: isize, index: Tensor) -> Tensor {
         let axis = normalize_axis("index_select", axis, x.ndim())?;
         take_along("index_select", x, axis, &row_numbers("index_select", index)?)
     }
     /// A copy with `alpha * source` added to the rows of an axis, by their numbers; repeated numbers accumulate. Derivatives: of `x`, `g`; of `source`, `alpha` times the rows of `g`.
-    [in_place]
+    [in_place, indices("index")]
     fn index_add(x: Tensor, axis: isize, index: Tensor, source: Operand, alpha: Scalar = Scalar::Int(1)) -> Tensor {
         let axis = normalize_axis("index_add", axis, x.ndim())?;
         let index = row_numbers("index_add", index)?;
@@ -144,7 +145,7 @@ crate::operations! { family "choosing";
         Ok(out)
     }
     /// A new last axis with 1 at the index and 0 elsewhere, int64; as many classes as the largest index needs by default.
-    [constant]
+    [constant, indices("x")]
     fn one_hot(x: Tensor, num_classes: isize = -1) -> Tensor {
         let index = integers("one_hot", x)?;
         let largest = index.to_vec::<i64>()?.into_iter().max();
@@ -166,6 +167,7 @@ crate::operations! { family "choosing";
         Ok(reshape_dims(&table, &dims)?.underived([x].into_iter()))
     }
     /// Rows of `weight` by their numbers `x`, of any shape; the row `padding_idx` gets no gradient. Derivative: `g`, accumulated where a number repeats.
+    [indices("x")]
     fn embedding(x: Tensor, weight: Tensor, padding_idx: Option<isize> = None) -> Tensor {
         if weight.ndim() != 2 {
             return Err(bad("embedding", format!("a weight of {} dimensions", weight.ndim()), "give a matrix, one row per number"));

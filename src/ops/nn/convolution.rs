@@ -61,9 +61,12 @@ fn part_by_part(
     b: &Tensor,
     one: impl Fn(&Tensor, &Tensor) -> Result<Tensor>,
 ) -> Result<Tensor> {
-    let part = |x: &Tensor, index: usize| match x.ndim() > 4 {
-        true => view_through(x, "row", vec![Step::Select { axis: 0, index }]),
-        false => Ok(x.clone()),
+    let part = |x: &Tensor, index: usize| {
+        if x.ndim() > 4 {
+            view_through(x, "row", vec![Step::Select { axis: 0, index }])
+        } else {
+            Ok(x.clone())
+        }
     };
     let count = if a.ndim() > 4 { a.shape()[0] } else { b.shape()[0] };
     let rows: Result<Vec<Tensor>> = (0..count)

@@ -222,7 +222,7 @@ fn float(x: &Tensor) -> Result<Tensor> {
 
 crate::operations! { family "losses";
     /// Cross entropy of the softmax of logits (rows, classes, …) against class numbers (rows, …) or probabilities of the logits' shape; rows with the number `ignore_index` do not count, `weight` has one element per class and the mean divides by the weights that count. Derivative: `g (softmax(x) - target)`, over that divisor for the mean.
-    [namespace("", "nn.functional")]
+    [namespace("", "nn.functional"), indices("target")]
     fn cross_entropy(x: Tensor, target: Tensor, weight: Option<Tensor> = None, ignore_index: isize = -100, reduction: String = "mean".to_owned(), label_smoothing: f64 = 0.0) -> Tensor {
         check_smoothing(label_smoothing)?;
         let (rows, ignore) = (rows_of("cross_entropy", &float(x)?)?, ignore_index as i64);
@@ -252,7 +252,7 @@ crate::operations! { family "losses";
         finish_rows("cross_entropy", &losses, &counts, &rows.dims, &reduction)
     }
     /// Negative log likelihood: minus the log-probability (rows, classes, …) of each class number (rows, …), with the weights and ignored rows of `cross_entropy`. Derivative: `-g` at the numbers.
-    [namespace("nn.functional")]
+    [namespace("nn.functional"), indices("target")]
     fn nll_loss(x: Tensor, target: Tensor, weight: Option<Tensor> = None, ignore_index: isize = -100, reduction: String = "mean".to_owned()) -> Tensor {
         let (rows, ignore) = (rows_of("nll_loss", &float(x)?)?, ignore_index as i64);
         let weight = class_weights("nll_loss", x, &rows, weight)?;

@@ -117,7 +117,7 @@ pub(crate) fn product(a: &Tensor, b: &Tensor) -> Result<Tensor> {
 
 crate::operations! { family "matmul";
     /// Matrix product: vectors are rows or columns, leading axes are batches that broadcast. Derivatives: `g bᵀ` and `aᵀ g`.
-    [numpy("matmul"), aliases("mm", "bmm")]
+    [numpy("matmul"), aliases("mm", "bmm"), ufunc]
     fn matmul(a: Tensor, b: Tensor) -> Tensor {
         if a.ndim() == 0 || b.ndim() == 0 {
             return Err(Box::new(Error::Shape {

@@ -94,7 +94,7 @@ fn repeat_each(x: &Tensor, axis: usize, counts: &[i64]) -> Result<Tensor> {
 
 crate::operations! { family "repetition";
     /// Each element of an axis (of the flattened tensor by default) so many times: one number for all or one for each. Derivative: `g` summed over the repetitions.
-    [numpy("repeat"), aliases("repeat_interleave")]
+    [numpy("repeat"), aliases("repeat_interleave"), indices("repeats")]
     fn repeat(x: Tensor, repeats: Tensor, axis: Option<isize> = None) -> Tensor {
         let repeats = if repeats.ndim() == 0 { repeats } else { vector("repeat", repeats)? };
         let counts = integers("repeat", repeats)?.to_vec::<i64>()?;

@@ -11,8 +11,8 @@ from typing import Any
 import numpy as np
 
 from ferrograd._core import tensor
-from ferrograd._dispatch.detached import detached
 from ferrograd._dispatch.table import numpy_function, register
+from ferrograd._dispatch.ufuncs import on_arrays
 
 _NAMES = """
     argpartition array2string array_equiv array_repr array_str can_cast common_type
@@ -29,8 +29,9 @@ def _enter(path: str) -> None:
         return
 
     def apply(*args: Any, **kwargs: Any) -> Any:
-        found = theirs(*detached(args), **detached(kwargs))
-        if isinstance(found, np.ndarray) and found.dtype.kind in "bif":
+        found = on_arrays(theirs, args, kwargs)
+        placed = kwargs.get("out") is not None
+        if isinstance(found, np.ndarray) and found.dtype.kind in "bif" and not placed:
             return tensor(found)
         return found
 

@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 
 from ferrograd._core import Tensor, asarray, concatenate, moveaxis, stack, where
-from ferrograd._dispatch.composed.shared import axis_of, composes, missing, refuse, values
+from ferrograd._dispatch.composed.shared import axis_of, composes, missing, values
 from ferrograd._tensor.tree import check_depth
 
 
@@ -98,7 +98,6 @@ def block(arrays: Any) -> Tensor:
 @composes("choose")
 def choose(a: Any, choices: Any, out: Any = None, mode: Any = "raise") -> Tensor:
     """For each index the element of that choice."""
-    refuse("choose", out=out)
     index = np.asarray(values(a))
     parts = [asarray(choice) for choice in choices]
     return rearranged(parts, lambda *numbers: np.choose(index, list(numbers), mode=mode))

@@ -7,6 +7,8 @@ cannot honour is refused, never ignored.
 
 from __future__ import annotations
 
+import functools
+import inspect
 from collections.abc import Callable
 from typing import Any, TypeVar
 
@@ -14,19 +16,39 @@ import numpy as np
 
 from ferrograd._core import Tensor, asarray
 from ferrograd._dispatch.table import REASONS, numpy_function, register
+from ferrograd._dispatch.ufuncs import write
 from ferrograd.errors import ArgumentError, NotDifferentiableError
 
 F = TypeVar("F", bound=Callable[..., Any])
 
 
 def composes(*paths: str) -> Callable[[F], F]:
-    """Enters a function as the composition of NumPy's functions of these names."""
+    """Enters a function as the composition of NumPy's functions of these names.
+
+    A function that declares `out` never sees it: its result is written there.
+    """
 
     def enter(function: F) -> F:
-        register(function, *paths)
+        register(_with_out(function, paths[0]), *paths)
         return function
 
     return enter
+
+
+def _with_out(function: Callable[..., Any], name: str) -> Callable[..., Any]:
+    """The function with its result in `out`, if it declares that."""
+    signature = inspect.signature(function)
+    if "out" not in signature.parameters:
+        return function
+
+    @functools.wraps(function)
+    def call(*args: Any, **kwargs: Any) -> Any:
+        bound = signature.bind(*args, **kwargs)
+        out = bound.arguments.pop("out", None)
+        result = function(*bound.args, **bound.kwargs)
+        return result if out is None else write(name, out, result)
+
+    return call
 
 
 def refuses(*paths: str, reason: str) -> None:

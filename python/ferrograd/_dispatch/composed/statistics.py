@@ -26,36 +26,34 @@ def _filled(a: Any, value: float) -> Any:
 @composes("nanprod")
 def nanprod(a: Any, axis: Any = None, dtype: Any = None, out: Any = None, **kwargs: Any) -> Tensor:
     """The product, a NaN counting as 1."""
-    keepdims = _options("nanprod", kwargs, out=out)
+    keepdims = _options("nanprod", kwargs)
     return _core.prod(_filled(a, 1.0), axis, keepdims=keepdims, dtype=dtype)
 
 
 @composes("nancumsum")
 def nancumsum(a: Any, axis: Any = None, dtype: Any = None, out: Any = None) -> Tensor:
     """The running sum, a NaN counting as 0."""
-    refuse("nancumsum", out=out)
     return _core.cumsum(_filled(a, 0.0), axis, dtype)
 
 
 @composes("nancumprod")
 def nancumprod(a: Any, axis: Any = None, dtype: Any = None, out: Any = None) -> Tensor:
     """The running product, a NaN counting as 1."""
-    refuse("nancumprod", out=out)
     return _core.cumprod(_filled(a, 1.0), axis, dtype)
 
 
-def _options(name: str, kwargs: dict[str, Any], **refused: Any) -> bool:
+def _options(name: str, kwargs: dict[str, Any]) -> bool:
     """`keepdims`; everything else that says something is refused."""
     given = {k: v for k, v in kwargs.items() if v is not np._NoValue}
     keepdims = bool(given.pop("keepdims", False))
-    refuse(name, **refused, **given)
+    refuse(name, **given)
     return keepdims
 
 
 @composes("nanpercentile")
 def nanpercentile(a: Any, q: Any, axis: Any = None, out: Any = None, **kwargs: Any) -> Tensor:
     """Percentiles of what is not NaN."""
-    return nanquantile(a, np.true_divide(values(q), 100), axis, out, **kwargs)
+    return nanquantile(a, np.true_divide(values(q), 100), axis, **kwargs)
 
 
 @composes("nanquantile")
@@ -64,7 +62,7 @@ def nanquantile(a: Any, q: Any, axis: Any = None, out: Any = None, **kwargs: Any
     kwargs.pop("overwrite_input", None)
     if kwargs.pop("method", "linear") != "linear":
         raise missing("nanquantile", "only method='linear' has a derivative here", "leave it out")
-    keepdims = _options("nanquantile", kwargs, out=out)
+    keepdims = _options("nanquantile", kwargs)
     a = floats(a)
     levels = np.asarray(values(q), dtype=np.float64)
     if np.any((levels < 0) | (levels > 1)):
