@@ -4,7 +4,7 @@
 //! Invariant: the inputs and the output are the saved values of the node, and the node owns the backward function.
 
 use pyo3::prelude::*;
-use pyo3::types::{PyList, PyString, PyTuple, PyType};
+use pyo3::types::{PyList, PyTuple, PyType};
 use smallvec::SmallVec;
 
 use crate::bindings::call::door::{Call, Inputs};
@@ -18,7 +18,6 @@ use crate::bindings::function::outputs::{as_tensor, contract, is_numpy};
 use crate::bindings::function::rule::Callee;
 use crate::bindings::function::tree::Tree;
 use crate::bindings::object::{PyTensor, remember};
-use crate::bindings::package;
 use crate::graph::ModeGuard;
 
 type Sources<'py> = SmallVec<[Bound<'py, PyAny>; 3]>;
@@ -169,26 +168,4 @@ pub(crate) fn _wrap_forward<'py>(
     }
     let none = py.None().into_bound(py);
     record(form, inputs, &none, backward_fn, || Ok(output))
-}
-
-/// What a backward function sees: an `Op` of `ferrograd.functors`.
-pub(super) fn op<'py>(
-    name: &str,
-    inputs: usize,
-    attrs: &Py<PyAny>,
-    grads: Bound<'py, PyTuple>,
-    context: &Bound<'py, FunctionContext>,
-) -> PyResult<Bound<'py, PyAny>> {
-    let py = context.py();
-    let class = package::OP.get(py)?;
-    let saved = context.get().saved(py)?;
-    let (sources, outputs) = saved.split_at(inputs);
-    class.call1((
-        PyString::new(py, name),
-        PyTuple::new(py, sources)?,
-        PyTuple::new(py, outputs)?,
-        attrs,
-        grads,
-        context.get().needs_input_grad(py)?,
-    ))
 }

@@ -9,7 +9,7 @@ use std::borrow::Cow;
 use std::sync::Arc;
 
 use pyo3::prelude::*;
-use pyo3::types::{PyTuple, PyType};
+use pyo3::types::{PyString, PyTuple, PyType};
 use smallvec::SmallVec;
 
 use crate::bindings::call::entry::existing_dict;
@@ -17,13 +17,13 @@ use crate::bindings::call::thread_state::ThreadStateGuard;
 use crate::bindings::errors::from_python;
 use crate::bindings::function::arguments::Slots;
 use crate::bindings::function::context::FunctionContext;
-use crate::bindings::function::direct;
 use crate::bindings::function::gradients::ReturnedGradients;
 use crate::bindings::function::outputs::as_tensor;
 use crate::bindings::function::saved::{BackwardCall, SavedTensors};
 use crate::bindings::function::tree::Tree;
 use crate::bindings::object::counted::Counted;
 use crate::bindings::object::{read_only, wrap};
+use crate::bindings::package;
 use crate::error::Result;
 use crate::graph::{Context, Foreign, ModeGuard, Rule};
 use crate::ops::function::{SavedKind, Spec, intermediate};
@@ -124,7 +124,7 @@ impl Trampoline {
         let context = self.context.bind(py);
         if let Callee::Op { attrs, .. } = &self.callee {
             let grads = PyTuple::new(py, grads)?;
-            let op = direct::op(&self.name, self.slots.len(), attrs, grads, context)?;
+            let op = functor_op(&self.name, self.slots.len(), attrs, grads, context)?;
             return backward.call1((op,));
         }
         if self.strict {
@@ -281,4 +281,26 @@ impl Foreign for Trampoline {
     fn clear(&self) {
         self.context.get().release();
     }
+}
+
+/// What a backward function sees: an `Op` of `ferrograd.functors`.
+fn functor_op<'py>(
+    name: &str,
+    inputs: usize,
+    attrs: &Py<PyAny>,
+    grads: Bound<'py, PyTuple>,
+    context: &Bound<'py, FunctionContext>,
+) -> PyResult<Bound<'py, PyAny>> {
+    let py = context.py();
+    let class = package::OP.get(py)?;
+    let saved = context.get().saved(py)?;
+    let (sources, outputs) = saved.split_at(inputs);
+    class.call1((
+        PyString::new(py, name),
+        PyTuple::new(py, sources)?,
+        PyTuple::new(py, outputs)?,
+        attrs,
+        grads,
+        context.get().needs_input_grad(py)?,
+    ))
 }
