@@ -44,7 +44,7 @@ class Spelling:
         self.function = function
         self.name: str = function.__name__
         self.signature = inspect.signature(function)
-        self.several = row["params"][0]["kind"] in {"Tensors", "Several"}
+        self.several = row["params"][0]["kind"] in {"Tensors", "Variadic"}
         #: What its elements are folded with, and what those that take no part count as.
         self.fold: Operation | None = getattr(_core, row["fold"]) if row["fold"] else None
         self.neutral: int | None = row["neutral"]
