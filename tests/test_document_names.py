@@ -1,7 +1,7 @@
 """The pages for contributors name files, types and functions that exist.
 
-A backticked path is one from the root of the repository, from the page's own folder, or the end of a file's path. A word in
-backticks stands somewhere in the sources.
+A backticked path is one from the root of the repository, from the page's own folder, or the end of
+a file's path. A word in backticks stands somewhere in the sources.
 """
 
 import re

@@ -114,7 +114,7 @@ impl PyTensor {
         if writable {
             refuse_read_only("numpy", &self.tensor)?;
             python(self.tensor.storage().before_write())?;
-            // What else was saved or recorded cannot be copied any more: the version tells on it.
+            // What else was saved or recorded cannot be copied after the fact; raising the version makes its use an error.
             self.tensor.changed_in_place("numpy(writable=True)");
         }
         numpy::export(py, &self.tensor, writable)
