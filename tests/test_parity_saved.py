@@ -259,3 +259,55 @@ class TestIncrementVersion:
             y.backward()
         graph.increment_version(v)
         assert v._version == 2
+
+
+class TestUnpackedValues:
+    """What an unpack hook returns is what a derivative sees, also where the saved tensor lives."""
+
+    @pytest.mark.parametrize("kind", ["leaf", "intermediate", "output"])
+    def test_are_those_of_the_hook(self, kind: str) -> None:
+        seen: list[Any] = []
+
+        class Cube(fg.autograd.Function):
+            @staticmethod
+            def forward(ctx: Any, x: fg.Tensor) -> fg.Tensor:
+                y = x * x * x
+                ctx.save_for_backward(y if kind == "output" else x)
+                return y
+
+            @staticmethod
+            def backward(ctx: Any, g: fg.Tensor) -> fg.Tensor:
+                (value,) = ctx.saved_tensors
+                seen.append((value.tolist(), value.requires_grad))
+                return g * value
+
+        w = fg.tensor([2.0], requires_grad=True)
+        x = w if kind == "leaf" else w * 1
+        with hooks(lambda t: t, lambda t: t.detach() * 100):
+            y = Cube.apply(x)
+        saved = 800.0 if kind == "output" else 200.0
+        (g,) = fg.autograd.grad(y.sum(), w, create_graph=True)
+        assert seen[0] == ([saved], True)
+        assert g.tolist() == [saved]
+        second = fg.autograd.grad(g.sum(), w)
+        assert second[0].tolist() == [saved if kind == "output" else 1.0]
+
+    def test_are_the_tensor_itself_where_the_hook_gives_it_back(self) -> None:
+        x = fg.tensor([2.0], requires_grad=True)
+        seen: list[fg.Tensor] = []
+
+        class Square(fg.autograd.Function):
+            @staticmethod
+            def forward(ctx: Any, x: fg.Tensor) -> fg.Tensor:
+                ctx.save_for_backward(x)
+                return x * x
+
+            @staticmethod
+            def backward(ctx: Any, g: fg.Tensor) -> fg.Tensor:
+                seen.append(ctx.saved_tensors[0])
+                return g * 2 * seen[0]
+
+        with hooks(lambda t: t, lambda t: t):
+            y = Square.apply(x)
+        y.sum().backward()
+        assert seen[0] is x

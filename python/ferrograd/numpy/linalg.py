@@ -66,7 +66,7 @@ _names.update({name: _of_triangle(name) for name in ("eigh", "eigvalsh")})
 # HIPS autograd's names for two of its helpers.
 _names.update(T=_names["matrix_transpose"], _dot=_names["matmul"])
 globals().update(_names)
-__all__ = sorted(_names)
+__all__ = sorted(name for name in _names if not name.startswith("_"))
 
 
 def __getattr__(name: str) -> Any:

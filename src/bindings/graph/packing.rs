@@ -13,7 +13,7 @@ use crate::bindings::call::convert::tensor_of;
 use crate::bindings::call::thread_state::{ThreadStateGuard, room};
 use crate::bindings::errors::{bad_type, from_python, type_name};
 use crate::bindings::graph::hooks::Callback;
-use crate::bindings::object::{PyTensor, wrap};
+use crate::bindings::object::{PyTensor, object_of, wrap};
 use crate::error::{Dims, Error, Result};
 use crate::graph::{Foreign, GRAD, Mode, ModeGuard, PACKING, Pack, PackedValue, TRACING};
 use crate::ops::derive::checkpoint::{Recompute, checkpoint_with};
@@ -88,6 +88,21 @@ impl Packed {
     }
 }
 
+/// What a hook returned, in the place of what was saved. The leaf itself only if it is the leaf's memory: other elements
+/// have the leaf's edge and not its state.
+fn with_edge(py: Python<'_>, tensor: Tensor, edge: Option<Edge>) -> Tensor {
+    let restored = tensor.clone().reattached(edge.clone());
+    let leaf = restored.meta().and_then(|state| object_of(py, state));
+    let other = |leaf: Bound<'_, PyAny>| {
+        leaf.cast::<PyTensor>()
+            .is_ok_and(|leaf| !leaf.get().tensor.storage().same(tensor.storage()))
+    };
+    match edge {
+        Some(edge) if leaf.is_some_and(other) => tensor.attach(edge),
+        _ => restored,
+    }
+}
+
 impl PackedValue<Tensor> for Packed {
     fn unpack(&self, edge: Option<Edge>, _op: &str) -> Result<Tensor> {
         let _off = ModeGuard::new(Mode::current().with(GRAD | PACKING | TRACING, false));
@@ -107,7 +122,7 @@ impl PackedValue<Tensor> for Packed {
                     .map_err(python)?,
             };
             self.checked(&tensor)?;
-            Ok(tensor.detach().reattached(edge))
+            Ok(with_edge(py, tensor.detach(), edge))
         })
     }
 
