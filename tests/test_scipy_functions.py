@@ -88,6 +88,14 @@ def test_wrong_axes_of_a_convolution() -> None:
         signal.convolve(a, b, axes=([0], [0, 1]))
 
 
+@pytest.mark.parametrize("mode", ["full", "valid", "same"])
+def test_a_mode_in_third_place_is_that_of_scipy(mode: str) -> None:
+    a, b = np.arange(7.0), np.array([1.0, -2.0, 0.5])
+    np.testing.assert_array_equal(signal.convolve(a, b, mode), np.convolve(a, b, mode))
+    with pytest.raises(ValueError, match="mode is 'half'"):
+        signal.convolve(a, b, "half")
+
+
 def test_an_ode_without_arguments() -> None:
     times = np.array([0.0, 1.0])
     end = fg.value_and_grad(

@@ -17,14 +17,17 @@ Axes = Sequence[Sequence[int]]
 
 
 def convolve(
-    A: Any, B: Any, axes: Axes | None = None, dot_axes: Axes = ((), ()), mode: str = "full"
+    A: Any, B: Any, axes: Axes | str | None = None, dot_axes: Axes = ((), ()), mode: str = "full"
 ) -> Any:
     """Convolution over axes of two arrays.
 
     `axes` and `dot_axes` give for each array the axes that are convolved and those that are summed
     over; by default all are convolved. The result has the remaining axes of `A`, those of `B`, then
-    the convolved ones. `mode` is 'full', 'valid' or 'same': the middle of 'full', as large as `A`.
+    the convolved ones. `mode` is 'full', 'valid' or 'same': the middle of 'full', as large as `A`;
+    SciPy's programs give it in third place.
     """
+    if isinstance(axes, str):
+        axes, mode = None, axes
     if mode not in ("full", "valid", "same"):
         raise ArgumentError(f"signal.convolve: mode is {mode!r}; give 'full', 'valid' or 'same'")
     axes = (range(np.ndim(A)), range(np.ndim(B))) if axes is None else axes
