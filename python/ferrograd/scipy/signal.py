@@ -27,7 +27,7 @@ def convolve(
     SciPy's programs give it in third place.
     """
     if isinstance(axes, str):
-        axes, mode = None, axes
+        return convolve(A, B, None, dot_axes, axes)
     if mode not in ("full", "valid", "same"):
         raise ArgumentError(f"signal.convolve: mode is {mode!r}; give 'full', 'valid' or 'same'")
     axes = (range(np.ndim(A)), range(np.ndim(B))) if axes is None else axes
