@@ -74,7 +74,7 @@ impl Rule<Task> for Sleep {
         }
         thread::sleep(Duration::from_micros(self.micros));
         if let Some(g) = cx.take_grad(0) {
-            cx.give(0, g);
+            cx.give(0, g)?;
         }
         Ok(())
     }
@@ -131,7 +131,7 @@ fn an_interrupt_ends_the_pass_soon() {
         fn backward(&self, cx: &mut Context<'_, Stop>) -> Result<()> {
             thread::sleep(Duration::from_millis(5));
             if let Some(g) = cx.take_grad(0) {
-                cx.give(0, g);
+                cx.give(0, g)?;
             }
             Ok(())
         }
@@ -172,7 +172,7 @@ impl Rule<Inner> for Deeper {
     }
     fn backward(&self, cx: &mut Context<'_, Inner>) -> Result<()> {
         use inner::*;
-        let depth = cx.scalar(0);
+        let depth = cx.scalar(0)?;
         let Some(mut g) = cx.take_grad(0) else {
             return Ok(());
         };
@@ -183,7 +183,7 @@ impl Rule<Inner> for Deeper {
             pass_threads(&root, Targets::Leaves, false, false, 4)?;
             g.x *= value_of(&gx).unwrap();
         }
-        cx.give(0, g);
+        cx.give(0, g)?;
         Ok(())
     }
 }
@@ -232,7 +232,7 @@ fn parallel_passes_from_several_threads() {
             });
             assert_eq!(sum.into_inner(), 21);
             if let Some(g) = cx.take_grad(0) {
-                cx.give(0, g);
+                cx.give(0, g)?;
             }
             Ok(())
         }

@@ -54,7 +54,7 @@ impl Rule<Meet> for Meeting {
     fn backward(&self, cx: &mut Context<'_, Meet>) -> Result<()> {
         assert!(self.0.wait(), "the other branch never ran");
         if let Some(g) = cx.take_grad(0) {
-            cx.give(0, g);
+            cx.give(0, g)?;
         }
         Ok(())
     }
@@ -94,7 +94,7 @@ impl Rule<Bits> for Knot {
     }
     fn backward(&self, cx: &mut Context<'_, Bits>) -> Result<()> {
         use bits::*;
-        let spin = cx.scalar(3) as u64;
+        let spin = cx.scalar(3)? as u64;
         let mut random = Random(spin);
         for _ in 0..spin {
             std::hint::black_box(random.next());
@@ -107,11 +107,11 @@ impl Rule<Bits> for Knot {
                     sum = add(&sum, &mul(g, &input));
                 }
             }
-            cx.give(i, sum);
+            cx.give(i, sum)?;
             if i == 0 {
                 // Twice to the same input.
                 let input = mul(&input, &plain(0.3));
-                cx.give(0, input);
+                cx.give(0, input)?;
             }
         }
         Ok(())
@@ -242,7 +242,7 @@ impl Rule<Order> for Pass1 {
     }
     fn backward(&self, cx: &mut Context<'_, Order>) -> Result<()> {
         if let Some(g) = cx.take_grad(0) {
-            cx.give(0, g);
+            cx.give(0, g)?;
         }
         Ok(())
     }
@@ -271,7 +271,7 @@ impl Rule<Trouble> for Maybe {
         }
         thread::sleep(Duration::from_micros(50));
         if let Some(g) = cx.take_grad(0) {
-            cx.give(0, g);
+            cx.give(0, g)?;
         }
         Ok(())
     }

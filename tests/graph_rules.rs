@@ -35,7 +35,7 @@ fn the_mode_inside_rules_is_create_graph() {
             // A rule that forgets to restore the mode harms nobody.
             ferrograd::graph::set_grad_enabled(!cx.create_graph());
             let g = cx.take_grad(0).unwrap();
-            cx.give(0, g);
+            cx.give(0, g)?;
             Ok(())
         }
     }
@@ -123,7 +123,7 @@ fn nested_passes() {
             "inner".into()
         }
         fn backward(&self, cx: &mut Context<'_, Nested>) -> Result<()> {
-            let depth = cx.scalar(0);
+            let depth = cx.scalar(0)?;
             let mut g = cx.take_grad(0).unwrap();
             if depth > 0.0 {
                 let _on = ferrograd::graph::ModeGuard::grad(true);
@@ -131,7 +131,7 @@ fn nested_passes() {
                 backward(&deeper(&x, depth - 1.0))?;
                 g.x *= value_of(&gx).unwrap() + 1.0;
             }
-            cx.give(0, g);
+            cx.give(0, g)?;
             Ok(())
         }
     }
@@ -157,9 +157,9 @@ fn mistakes_of_a_rule_are_errors() {
             "too_many".into()
         }
         fn backward(&self, cx: &mut Context<'_, Wrong>) -> Result<()> {
-            let which = cx.scalar(0);
+            let which = cx.scalar(0)?;
             if which == 0.0 {
-                cx.give(1, plain(1.0));
+                cx.give(1, plain(1.0))?;
             } else if which == 1.0 {
                 cx.saved(3)?;
             } else {
@@ -301,7 +301,7 @@ impl Rule<AtOnce> for Says {
     fn backward(&self, cx: &mut Context<'_, AtOnce>) -> Result<()> {
         self.0.lock().unwrap().push("early operation");
         let g = cx.take_grad(0).unwrap();
-        cx.give(0, g);
+        cx.give(0, g)?;
         Ok(())
     }
 }

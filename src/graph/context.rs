@@ -4,8 +4,6 @@
 //! It never shows the engine's tables.
 //! Invariant: a gradient given to an input that the pass does not want is dropped, so rules may give unconditionally.
 
-use std::cell::Cell;
-
 use super::arena::{Edge, NodeBorrow};
 use super::engine::InputGrads;
 use super::node::Node;
@@ -22,7 +20,6 @@ pub struct Context<'a, V: Value> {
     input_grads: &'a mut dyn InputGrads<V>,
     create_graph: bool,
     batch: Option<usize>,
-    fault: Cell<Option<Box<Error>>>,
 }
 
 impl<'a, V: Value> Context<'a, V> {
@@ -35,8 +32,7 @@ impl<'a, V: Value> Context<'a, V> {
         input_grads: &'a mut dyn InputGrads<V>,
         create_graph: bool,
     ) -> Context<'a, V> {
-        let fault = Cell::new(None);
-        Context { node, grads, saved, targets, input_grads, create_graph, batch: None, fault }
+        Context { node, grads, saved, targets, input_grads, create_graph, batch: None }
     }
 
     /// The same for gradients that are batches of this many rows.
@@ -135,12 +131,12 @@ impl<'a, V: Value> Context<'a, V> {
         }
     }
 
-    /// Saved number `i`. A wrong `i` or kind is a bug of the rule and fails the pass after the rule returns.
+    /// Saved number `i`.
     #[inline]
-    pub fn scalar(&self, i: usize) -> f64 {
+    pub fn scalar(&self, i: usize) -> Result<f64> {
         match self.saved.get(i) {
-            Some(Saved::Scalar(x)) => *x,
-            _ => self.fail(self.internal(format!("saved entry {i} is no number"))),
+            Some(Saved::Scalar(x)) => Ok(*x),
+            _ => Err(self.internal(format!("saved entry {i} is no number"))),
         }
     }
 
@@ -156,21 +152,13 @@ impl<'a, V: Value> Context<'a, V> {
 
     /// Gives `v` as the gradient of input `i`, adding to what that input has. Dropped if the pass does not want it.
     #[inline]
-    pub fn give(&mut self, i: usize, v: V) {
+    pub fn give(&mut self, i: usize, v: V) -> Result<()> {
         match self.targets.get(i) {
-            Some(&target) if target != NOWHERE => {
-                if let Err(error) = self.input_grads.give(i, target, v) {
-                    self.fail(error);
-                }
-            }
-            Some(_) => {}
+            Some(&target) if target != NOWHERE => self.input_grads.give(i, target, v),
+            Some(_) => Ok(()),
             None => {
-                self.fail(
-                    self.internal(format!(
-                        "a gradient was given to input {i} of {}",
-                        self.inputs()
-                    )),
-                );
+                let what = format!("a gradient was given to input {i} of {}", self.inputs());
+                Err(self.internal(what))
             }
         }
     }
@@ -178,24 +166,11 @@ impl<'a, V: Value> Context<'a, V> {
     /// Gives what `compute` makes as the gradient of input `i`, if the pass wants it.
     #[inline]
     pub fn give_with(&mut self, i: usize, compute: impl FnOnce(&Self) -> Result<V>) -> Result<()> {
-        if self.wants(i) {
-            let v = compute(self)?;
-            self.give(i, v);
+        if !self.wants(i) {
+            return Ok(());
         }
-        Ok(())
-    }
-
-    /// The first failure of a call that returns no `Result`.
-    #[inline]
-    pub(super) fn into_fault(self) -> Option<Box<Error>> {
-        self.fault.into_inner()
-    }
-
-    #[cold]
-    fn fail(&self, error: Box<Error>) -> f64 {
-        let first = self.fault.take().unwrap_or(error);
-        self.fault.set(Some(first));
-        f64::NAN
+        let v = compute(self)?;
+        self.give(i, v)
     }
 
     #[cold]

@@ -166,11 +166,11 @@ macro_rules! value {
                     };
                     if cx.wants(0) {
                         let b = cx.saved(1)?;
-                        cx.give(0, mul(&g, &b));
+                        cx.give(0, mul(&g, &b))?;
                     }
                     if cx.wants(1) {
                         let a = cx.saved(0)?;
-                        cx.give(1, mul(&g, &a));
+                        cx.give(1, mul(&g, &a))?;
                     }
                     Ok(())
                 }
@@ -196,8 +196,8 @@ macro_rules! value {
                 }
                 fn backward(&self, cx: &mut Context<'_, $name>) -> Result<()> {
                     if let Some(g) = cx.take_grad(0) {
-                        cx.give(0, g.clone());
-                        cx.give(1, g);
+                        cx.give(0, g.clone())?;
+                        cx.give(1, g)?;
                     }
                     Ok(())
                 }
@@ -216,7 +216,7 @@ macro_rules! value {
                     let y = cx.saved(0)?;
                     if let Some(g) = cx.grad(0) {
                         let g = mul(g, &y);
-                        cx.give(0, g);
+                        cx.give(0, g)?;
                     }
                     Ok(())
                 }
@@ -234,11 +234,11 @@ macro_rules! value {
                     "split".into()
                 }
                 fn backward(&self, cx: &mut Context<'_, $name>) -> Result<()> {
-                    let (c0, c1) = (plain(cx.scalar(0)), plain(cx.scalar(1)));
+                    let (c0, c1) = (plain(cx.scalar(0)?), plain(cx.scalar(1)?));
                     for (k, c) in [c0, c1].iter().enumerate() {
                         if let Some(g) = cx.grad(k) {
                             let g = mul(g, c);
-                            cx.give(0, g);
+                            cx.give(0, g)?;
                         }
                     }
                     Ok(())

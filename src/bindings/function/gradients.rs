@@ -56,7 +56,7 @@ impl<'py> ReturnedGradients<'_, 'py> {
         for (i, gradient) in fitted {
             if cx.wants(i) {
                 let gradient = self.limit_history(gradient, cx);
-                cx.give(i, gradient);
+                cx.give(i, gradient)?;
             }
         }
         Ok(())

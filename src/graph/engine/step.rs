@@ -190,7 +190,7 @@ pub(super) fn bare_rule<V: Value>(
 #[inline]
 pub(super) fn called<V: Value>(mut cx: Context<'_, V>) -> Result<()> {
     let node = cx.running();
-    node.get().rule().backward(&mut cx).and_then(|()| cx.into_fault().map_or(Ok(()), Err))
+    node.get().rule().backward(&mut cx)
 }
 
 /// Hooks on the outputs' gradients, then retained gradients.

@@ -175,7 +175,7 @@ fn backward(slices: &Arc<Slices>, g: Tensor, cx: &mut Cx<'_>) -> Result<()> {
     };
     let numbers = taken.iter().enumerate().filter(|(_, taken)| **taken).map(|(i, _)| i);
     for (i, part) in numbers.zip(parts) {
-        cx.give(i, part);
+        cx.give(i, part)?;
     }
     Ok(())
 }
@@ -229,7 +229,7 @@ fn merge_recorded(
             }
             let parts = split_recorded(&of_pass(slices, cx)?, &g, wanted)?;
             for (k, part) in given.into_iter().zip(parts) {
-                cx.give(k, part);
+                cx.give(k, part)?;
             }
             Ok(())
         },

@@ -33,16 +33,19 @@ impl Operands {
         uses: &[Source],
         known: Option<Operands>,
     ) -> Result<Operands> {
-        let mut all = known.unwrap_or_else(|| Operands {
-            values: SmallVec::new(),
-            params: (op.saves.len()..cx.saved_count()).map(|i| cx.scalar(i)).collect(),
-        });
+        let mut all = match known {
+            Some(known) => known,
+            None => {
+                let params = (op.saves.len()..cx.saved_count()).map(|i| cx.scalar(i));
+                Operands { values: SmallVec::new(), params: params.collect::<Result<_>>()? }
+            }
+        };
         for (slot, &source) in op.saves.iter().enumerate() {
             if uses.contains(&source) && all.find(source).is_none() {
                 let value = if cx.has_saved(slot) {
                     Read::Tensor(cx.saved(slot)?)
                 } else {
-                    Read::Scalar(cx.scalar(slot))
+                    Read::Scalar(cx.scalar(slot)?)
                 };
                 all.values.push((source, value));
             }
@@ -91,7 +94,7 @@ impl Rule<Tensor> for Elementwise {
                         && cx.batch().is_empty()
                         && let Some(gradient) = self.fused_flat(cx, &g, uses, table)
                     {
-                        cx.give(i, gradient);
+                        cx.give(i, gradient)?;
                         continue;
                     }
                     let mut read = Operands::restore(self, cx, uses, operands.take())?;
@@ -104,7 +107,7 @@ impl Rule<Tensor> for Elementwise {
                     gradient
                 }
             };
-            cx.give(i, gradient);
+            cx.give(i, gradient)?;
         }
         Ok(())
     }
@@ -135,7 +138,7 @@ impl Elementwise {
                 Flat::of(storage, layout, dtype).map(FlatIn::Elements)
             }
             None if cx.has_saved(entry) => None,
-            None => Some(FlatIn::Number(In::Float(cx.scalar(entry)))),
+            None => Some(FlatIn::Number(In::Float(cx.scalar(entry).ok()?))),
         }
     }
 
@@ -155,7 +158,7 @@ impl Elementwise {
         }
         let mut params = [0.0; 4];
         for (k, param) in params.iter_mut().zip(self.saves.len()..cx.saved_count()) {
-            *k = cx.scalar(param);
+            *k = cx.scalar(param).ok()?;
         }
         let out = gradient_buffer(g).ok()?;
         apply_flat(table, ins.get(..uses.len())?, out.flat()?, &params).then_some(out)

@@ -210,7 +210,7 @@ impl<F: Function> Rule<Tensor> for Trampoline<F> {
         check.finish()?;
         for (i, gradient) in fitted {
             if cx.wants(i) {
-                cx.give(i, if cx.create_graph() { gradient } else { gradient.detach() });
+                cx.give(i, if cx.create_graph() { gradient } else { gradient.detach() })?;
             }
         }
         Ok(())

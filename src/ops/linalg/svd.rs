@@ -130,7 +130,7 @@ fn gradient(cx: &mut Cx<'_>) -> Result<()> {
     }
     more(mm(&mm(&u, &core)?, &vt)?)?;
     if let Some(total) = rest {
-        cx.give(0, total);
+        cx.give(0, total)?;
     }
     Ok(())
 }

@@ -99,7 +99,7 @@ fn fused_gradient(p: &Params, g: &Tensor, cx: &mut Cx<'_>) -> Result<()> {
     )?;
     for (input, out) in [0, 1, p.input_of_bias()].into_iter().zip(outs) {
         if let Some(out) = out {
-            cx.give(input, out);
+            cx.give(input, out)?;
         }
     }
     Ok(())

@@ -69,7 +69,7 @@ fn batched_gradients(
         } else {
             product(g, &bt)?
         };
-        cx.give(0, sum_to_behind(&ga, cx.batch(), a_dims)?);
+        cx.give(0, sum_to_behind(&ga, cx.batch(), a_dims)?)?;
     }
     if cx.wants(1) {
         let a = cx.saved(0)?;
@@ -80,7 +80,7 @@ fn batched_gradients(
         } else {
             product(&transposed(&a)?, g)?
         };
-        cx.give(1, sum_to_behind(&gb, cx.batch(), b_dims)?);
+        cx.give(1, sum_to_behind(&gb, cx.batch(), b_dims)?)?;
     }
     Ok(())
 }
@@ -105,8 +105,8 @@ pub(crate) fn product(a: &Tensor, b: &Tensor) -> Result<Tensor> {
             }
             if cx.wants(0) && cx.wants(1) && !cx.create_graph() {
                 let [ga, gb] = both_gradients(&cx.saved(0)?, &cx.saved(1)?, &g)?;
-                cx.give(0, sum_to(&ga, a_dims)?);
-                cx.give(1, sum_to(&gb, b_dims)?);
+                cx.give(0, sum_to(&ga, a_dims)?)?;
+                cx.give(1, sum_to(&gb, b_dims)?)?;
                 return Ok(());
             }
             cx.give_with(0, |cx| sum_to(&product(&g, &transposed(&cx.saved(1)?)?)?, a_dims))?;

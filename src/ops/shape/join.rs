@@ -65,7 +65,7 @@ pub(crate) fn join(pieces: &[Tensor], axis: usize) -> Result<Tensor> {
             let (axis, mut start) = (from_end(&g, *axis), 0);
             for (i, &len) in lengths.iter().enumerate() {
                 if cx.wants(i) {
-                    cx.give(i, slice_axis(&g, axis, start, 1, len)?);
+                    cx.give(i, slice_axis(&g, axis, start, 1, len)?)?;
                 }
                 start += len;
             }
