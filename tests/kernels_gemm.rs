@@ -46,7 +46,7 @@ fn check<T: Element>(make: impl Fn(&mut Rng) -> T, zero: T, muladd: impl Fn(T, T
                 let want = naive(&a, &b, zero, muladd);
                 for to in ORDERS {
                     let got = written(&[m, n], to, T::from_f64(1.0), |out| {
-                        matmul(read(&a), read(&b), &out);
+                        matmul(read(&a), read(&b), &out).unwrap();
                     });
                     assert!(got == want, "{} {m} {k} {n} {of_a:?} {of_b:?} {to:?}", T::DTYPE);
                 }
@@ -78,7 +78,9 @@ fn large_products_are_the_same_at_any_thread_count() {
             let (a, b) = (a.view(), b.view());
             let run = |threads| {
                 set_num_threads(threads);
-                written(&[m, n], Order::C, f64::NAN, |out| matmul(read(&a), read(&b), &out))
+                written(&[m, n], Order::C, f64::NAN, |out| {
+                    matmul(read(&a), read(&b), &out).unwrap()
+                })
             };
             let (one, two, five) = (run(1), run(2), run(5));
             assert!(one == two && one == five, "{m} {k} {n}");
@@ -114,7 +116,7 @@ fn no_element_depends_on_the_cut() {
                 let (a, b) = (a.view(), b.view());
                 let run = |threads| {
                     set_num_threads(threads);
-                    written(&[m, n], of_c, zero, |out| matmul(read(&a), read(&b), &out))
+                    written(&[m, n], of_c, zero, |out| matmul(read(&a), read(&b), &out).unwrap())
                 };
                 let one = run(1);
                 for threads in [2, 5] {
@@ -153,7 +155,7 @@ fn batches_broadcast() {
             let (a, b) = (a.view(), b.view());
             for to in [Order::C, Order::Rotated] {
                 let got = written(of_c, to, f64::NAN, |out| {
-                    matmul_batch(read(&a), read(&b), &out);
+                    matmul_batch(read(&a), read(&b), &out).unwrap();
                 });
                 let batch = &of_c[..of_c.len() - 2];
                 let spread = |v: &ArrayViewD<f64>| {

@@ -1,5 +1,6 @@
 """`fg.extend`: derivatives that users give to plain functions of arrays."""
 
+import itertools
 from typing import Any
 
 import numpy as np
@@ -111,3 +112,21 @@ def test_errors() -> None:
         defvjp(double, 3)  # type: ignore[arg-type]
     with pytest.raises(TypeError, match="decorate a function of arrays"):
         primitive(3)  # type: ignore[arg-type]
+
+
+def test_a_container_is_asked_what_it_holds() -> None:
+    """Not what it says when it is iterated, which may have no end."""
+
+    class Endless(tuple[Any]):
+        def __iter__(self) -> Any:
+            return itertools.repeat(1.0)
+
+    @primitive
+    def counted(x: Any, options: Any) -> Any:
+        return x * 2.0
+
+    defvjp(counted, lambda ans, x, options: lambda g: 2.0 * g)
+    assert fg.grad(lambda x: counted(x, Endless()))(1.0) == 2.0
+    hidden = fg.tensor(1.0, requires_grad=True)
+    with pytest.raises(fg.errors.NotDifferentiableError, match="inside a container"):
+        counted(1.0, Endless((hidden,)))

@@ -9,6 +9,7 @@ import os
 import pickle
 import subprocess
 import sys
+from functools import partial
 from random import Random
 from typing import Any
 
@@ -16,7 +17,7 @@ import numpy as np
 import pytest
 
 import ferrograd as fg
-from ferrograd.errors import ArgumentError, ExchangeError, InPlaceError
+from ferrograd.errors import ArgumentError, ExchangeError, InPlaceError, ShapeError
 from hostile.data import tensor
 from hostile.values import anything, deep
 
@@ -137,9 +138,72 @@ def test_a_refused_change_names_the_cause() -> None:
 
 def test_more_parts_than_there_could_be_are_refused() -> None:
     long = fg.asarray(np.broadcast_to(1.0, (2**59, 0)))
-    for use in (fg.unbind, lambda x: fg.chunk(x, 2**40), lambda x: fg.array_split(x, 2**40)):
+    for use in (
+        fg.unbind,
+        lambda x: fg.chunk(x, 2**40),
+        lambda x: fg.array_split(x, 2**40),
+        lambda x: fg.unsafe_split(x, 1),
+    ):
         with pytest.raises(ArgumentError, match="parts"):
             use(long)
+
+
+LONG = fg.tensor(1.5).expand(2**59)
+WIDE = fg.tensor(1.5).expand(2**30, 2**29)
+ENDLESS: dict[str, Any] = {
+    **{
+        name: partial(getattr(fg, name), LONG)
+        for name in (
+            *("all", "amax", "amin", "any", "argmax", "argmin", "average", "count_nonzero", "cov"),
+            *("logsumexp", "max", "mean", "nanmax", "nanmean", "nansum", "prod", "ptp", "std"),
+            *("std_mean", "sum", "var", "var_mean"),
+        )
+    },
+    "sum of an axis": lambda: fg.sum(WIDE, 0),
+    "of integers": lambda: fg.sum(fg.tensor(3).expand(2**59)),
+    "vector_norm": lambda: fg.linalg.vector_norm(LONG),
+    "norm": lambda: fg.linalg.norm(WIDE),
+    "dot": lambda: fg.dot(LONG, LONG),
+    "inner": lambda: fg.inner(LONG, LONG),
+    "matmul": lambda: LONG @ LONG,
+    "vdot": lambda: fg.vdot(WIDE, WIDE),
+    "tensordot": lambda: fg.tensordot(WIDE, WIDE, 2),
+    "einsum": lambda: fg.einsum("i,i->", LONG, LONG),
+    "isin": lambda: fg.isin(LONG, 2.0),
+    "nextafter": lambda: fg.nextafter(LONG, 2.0),
+    "searchsorted": lambda: fg.searchsorted(LONG, 2.0),
+    "one_hot": lambda: fg.one_hot(fg.tensor(3).expand(2**59), 4),
+    "polyval": lambda: fg.polyval(LONG, 2.0),
+    "tolist": lambda: LONG.tolist(),
+    "vander": lambda: np.vander(fg.ones(4), 2**62),
+    "polyint": lambda: np.polyint(fg.ones(4), 2**62),
+    "multigammaln": lambda: fg.scipy.special.multigammaln(fg.tensor(1e300), 2**62),
+}
+
+
+@pytest.mark.parametrize("name", ENDLESS)
+def test_what_would_not_come_to_an_end_is_refused(name: str) -> None:
+    """These ended the process or never came back."""
+    with pytest.raises((ArgumentError, ShapeError, MemoryError)):
+        ENDLESS[name]()
+
+
+def test_the_error_names_the_expanded_tensor() -> None:
+    with pytest.raises(ArgumentError, match="an expanded tensor of 576460752303423488 elements"):
+        LONG.sum()
+
+
+def test_empty_results_of_empty_axes() -> None:
+    for f in (fg.argmax, fg.argmin, fg.amax, fg.amin):
+        assert f(fg.ones(0, 0), axis=-2).shape == (0,)
+        assert f(fg.ones(0, 3, 0), axis=0).shape == (3, 0)
+
+
+def test_the_order_of_a_derived_polynomial() -> None:
+    assert np.polyder(fg.ones(4), 2**62).shape == (0,)
+    for name in ("polyder", "polyint"):
+        with pytest.raises(ArgumentError, match="at least 0"):
+            getattr(np, name)(fg.ones(4), -1)
 
 
 SCARCE = """
@@ -149,6 +213,8 @@ import ferrograd as fg
 fg.set_num_threads(1)
 x = fg.tensor(np.random.default_rng(0).normal(size=2_000_000), requires_grad=True)
 k = fg.tensor(np.arange(2_000_000) % 7)
+m = fg.tensor(np.random.default_rng(0).normal(size=(240, 240)))
+np.vander(m[0], 2)  # imports
 calls = {
     "sort": lambda: fg.sort(x), "argsort": lambda: fg.argsort(x), "unique": lambda: fg.unique(k),
     "inverse": lambda: fg.unique(x, return_inverse=True), "median": lambda: fg.median(x),
@@ -157,7 +223,15 @@ calls = {
     "searchsorted": lambda: fg.searchsorted(k[:9], x), "unbind": lambda: fg.unbind(x[:300000]),
     "cumsum": lambda: fg.cumsum(x), "index": lambda: x[np.arange(1_000_000)],
     "where": lambda: fg.where(x > 0, x, 0.0), "exp": lambda: x.exp(),
-    "repeat": lambda: fg.repeat(x, 3),
+    "repeat": lambda: fg.repeat(x, 3), "svd": lambda: fg.linalg.svd(m),
+    "eigh": lambda: fg.linalg.eigh(m), "qr": lambda: fg.linalg.qr(m),
+    "inv": lambda: fg.linalg.inv(m), "det": lambda: fg.linalg.det(m),
+    "cholesky": lambda: fg.linalg.cholesky(m @ m.T + fg.eye(240)),
+    "solve": lambda: fg.linalg.solve(m, m), "complete": lambda: fg.linalg.svd(m[:, :9])[0],
+    "matmul": lambda: m @ m, "product": lambda: x.reshape(1000, 2000) @ x.reshape(2000, 1000),
+    "batch": lambda: x.reshape(20, 100, 1000) @ x.reshape(20, 1000, 100),
+    "convolve": lambda: fg.convolve(x, x[:300]), "vander": lambda: np.vander(x[:1000], 10000),
+    "tolist": lambda: x.tolist(), "isin": lambda: fg.isin(x, x),
 }
 for name, call in calls.items():
     for room in (1, 10, 20, 40):

@@ -304,5 +304,7 @@ def _recorded(value: Any) -> bool:
     if isinstance(value, Tensor):
         return bool(value.requires_grad)
     if isinstance(value, dict):
-        return any(map(_recorded, value.values()))
-    return isinstance(value, list | tuple) and any(map(_recorded, value))
+        return any(map(_recorded, dict.values(value)))
+    # What it holds, and not what a subclass says when it is iterated, which may have no end.
+    kind = next((kind for kind in (list, tuple) if isinstance(value, kind)), None)
+    return kind is not None and any(map(_recorded, kind.__iter__(value)))

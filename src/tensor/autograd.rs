@@ -141,17 +141,6 @@ impl Tensor {
         if Mode::current().has(INFERENCE) { self.marked(Marks::INFERENCE) } else { self }
     }
 
-    /// A clone through which views and changes of a detached tensor find its family, and which gets the same new edge
-    /// as this handle where the memory of a view was changed.
-    #[inline]
-    pub(crate) fn with_state(&self) -> Tensor {
-        let stale = || self.marks.has(Marks::VIEW) && self.version != self.storage.version();
-        if self.marks.has(Marks::DETACHED) || stale() {
-            self.ensure_meta();
-        }
-        self.clone()
-    }
-
     /// This restored value as one that users may take views of and change.
     pub(crate) fn into_detached(self) -> Tensor {
         if self.meta().is_some() { self } else { self.marked(Marks::DETACHED) }

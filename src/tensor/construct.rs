@@ -6,7 +6,7 @@
 
 use ndarray::{Array, ArrayD, ArrayViewD, Dimension, IxDyn};
 
-use crate::array::{self, Layout, Storage};
+use crate::array::{self, Layout, Storage, afford};
 use crate::dtype::{DType, Element};
 use crate::error::{Dims, Error, Result};
 use crate::tensor::Tensor;
@@ -75,9 +75,10 @@ impl Tensor {
     /// The elements in C order.
     ///
     /// # Errors
-    /// `DType` when `T` is not the tensor's element type.
+    /// `DType` when `T` is not the tensor's element type, `Memory` when the system refuses the vector.
     pub fn to_vec<T: Element>(&self) -> Result<Vec<T>> {
         self.check_element::<T>("to_vec")?;
+        afford(self.size().saturating_mul(size_of::<T>()))?;
         Ok(self.view::<T>()?.array().iter().copied().collect())
     }
 

@@ -24,7 +24,6 @@ use crate::tensor::{Creation, CutCause, Edge, Marks, Meta};
 /// y.backward().unwrap();
 /// assert_eq!(x.grad().unwrap().to_vec::<f64>().unwrap(), [2.0, 4.0, 6.0]);
 /// ```
-#[derive(Clone)]
 pub struct Tensor {
     pub(super) storage: Storage,
     pub(super) layout: Layout,
@@ -38,6 +37,29 @@ pub struct Tensor {
     pub(super) version: u32,
     pub(super) edge: Option<Edge>,
     pub(super) meta: OnceLock<Arc<Meta>>,
+}
+
+impl Clone for Tensor {
+    /// A detached tensor and a view whose memory was changed share their state first: so the clone finds the family
+    /// of the one, and both get the same new edge of the other.
+    #[inline]
+    fn clone(&self) -> Tensor {
+        let stale = || self.marks.has(Marks::VIEW) && self.version != self.storage.version();
+        if self.marks.has(Marks::DETACHED) || stale() {
+            self.ensure_meta();
+        }
+        Tensor {
+            storage: self.storage.clone(),
+            layout: self.layout.clone(),
+            dtype: self.dtype,
+            marks: self.marks,
+            creation: self.creation,
+            cut_cause: self.cut_cause.clone(),
+            version: self.version,
+            edge: self.edge.clone(),
+            meta: self.meta.clone(),
+        }
+    }
 }
 
 // Larger values are moved by calls of memcpy, which every operation would pay.

@@ -26,6 +26,8 @@ from hostile.names import MADE, entries, ordinary, parameters
 
 #: Bytes that a process may map beyond what it has when it begins.
 ROOM = 3 << 30
+#: Rows that a loop over them reaches the end of.
+LONG = 1 << 20
 
 
 def arguments(value: Any, rng: Random) -> tuple[list[Any], dict[str, Any]]:
@@ -43,6 +45,21 @@ def arguments(value: Any, rng: Random) -> tuple[list[Any], dict[str, Any]]:
         given[place] = (given[place][0], values.anything(rng))
     required = sum(1 for row in chosen if row[1])
     return [v for _, v in given[: max(required, 1)]], dict(given[max(required, 1) :])
+
+
+def for_numpy(positional: list[Any], named: dict[str, Any], rng: Random) -> tuple[Any, Any]:
+    """Arguments with a tensor among them, so that NumPy asks us; NumPy walks some before it does,
+    row by row, and an array with endless many rows as well as a tensor."""
+
+    def walked(x: Any) -> bool:
+        return isinstance(x, fg.Tensor | np.ndarray) and x.ndim > 0 and x.shape[0] > LONG
+
+    positional = [values.plain(rng) if walked(x) else x for x in positional]
+    named = {key: values.plain(rng) if walked(x) else x for key, x in named.items()}
+    if not any(isinstance(x, fg.Tensor) for x in positional):
+        small = values.tensor(rng)
+        positional[:1] = [fg.tensor(values.plain(rng)) if walked(small) else small]
+    return positional, named
 
 
 def use(result: Any, rng: Random) -> None:
@@ -72,8 +89,8 @@ def one(seed: int, number: int, log: Any) -> str:
         if not callable(value):
             return ""
         positional, named = arguments(value, rng)
-        if name.startswith("numpy.") and not any(isinstance(x, fg.Tensor) for x in positional):
-            positional[:1] = [values.tensor(rng)]
+        if name.startswith("numpy."):
+            positional, named = for_numpy(positional, named, rng)
         use(value(*positional, **named), rng)
     except (Exception, GeneratorExit) as error:
         return judged(error)

@@ -124,7 +124,9 @@ def array(rng: Random) -> Any:
 
 
 def huge(rng: Random) -> Any:
-    """An array without elements, whose axes are longer than memory; nothing can walk them."""
+    """Axes longer than memory: of an array without elements, or of an expanded tensor."""
+    if rng.randrange(2):
+        return fg.tensor(1.5).expand(*rng.choice(((2**59,), (2**30, 2**29), (1, 2**59))))
     return np.broadcast_to(np.float64(1), rng.choice(((2**59, 0), (0, 2**59), (2**30, 2**29, 0))))
 
 

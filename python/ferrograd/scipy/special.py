@@ -13,6 +13,8 @@ import ferrograd.numpy as np
 from ferrograd import _core
 from ferrograd._core import Tensor
 from ferrograd._dispatch import table as _table
+from ferrograd._tensor.creation import shape_of as _shape_of
+from ferrograd.errors import ArgumentError as _ArgumentError
 from ferrograd.extend import Primitive as _Primitive
 from ferrograd.scipy._face import face as _face
 from ferrograd.scipy._library import of_scipy as _of_scipy, rest_of as _rest_of
@@ -93,12 +95,15 @@ def beta(a: Any, b: Any) -> Any:
     return np.exp(betaln(a, b))
 
 
-def multigammaln(a: Any, d: int) -> Any:
+def multigammaln(a: Any, d: Any) -> Any:
     """The logarithm of the multivariate gamma function of dimension `d`."""
-    total = d * (d - 1) / 4 * np.log(np.pi)
-    for j in range(int(d)):
-        total = total + gammaln(a - j / 2)
-    return total
+    if not isinstance(d, int | float | np.number) or d < 1 or int(d) != d:
+        raise _ArgumentError(f"multigammaln: d is {d!r}; give a positive whole number")
+    if np.any(a <= 0.5 * (d - 1)):
+        raise _ArgumentError(f"multigammaln: a is not above (d - 1) / 2 = {0.5 * (d - 1)}")
+    a = np.asarray(a)
+    halves = np.arange(_shape_of("multigammaln", (int(d),))[0]) / 2
+    return d * (d - 1) / 4 * np.log(np.pi) + np.sum(gammaln(a[..., None] - halves), -1)
 
 
 gamma: _Primitive = _of_scipy("special.gamma", lambda ans, x: lambda g: g * ans * digamma(x))

@@ -68,7 +68,7 @@ pub(crate) fn integer(ob: &Bound<'_, PyAny>) -> PyResult<i64> {
 /// Arrays are shared, not copied; `None` when the object is nothing of the kind.
 pub(crate) fn tensor_like(op: &str, ob: &Bound<'_, PyAny>) -> PyResult<Option<Tensor>> {
     if let Ok(tensor) = ob.cast::<PyTensor>() {
-        return Ok(Some(tensor.get().tensor.with_state()));
+        return Ok(Some(tensor.get().tensor.clone()));
     }
     if let Some(number) = weak_number(ob)? {
         return Ok(Some(Tensor::scalar(number)));
@@ -136,7 +136,7 @@ pub(crate) fn tensor_of(op: &str, name: &str, ob: &Bound<'_, PyAny>) -> PyResult
 #[inline]
 pub(crate) fn operand_of(op: &str, name: &str, ob: &Bound<'_, PyAny>) -> PyResult<Operand> {
     if let Ok(tensor) = ob.cast::<PyTensor>() {
-        return Ok(Operand::Tensor(tensor.get().tensor.with_state()));
+        return Ok(Operand::Tensor(tensor.get().tensor.clone()));
     }
     match weak_number(ob)? {
         Some(number) => Ok(Operand::Scalar(number)),

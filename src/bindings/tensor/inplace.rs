@@ -66,7 +66,7 @@ impl PyTensor {
         let b = beside(b, other, [slf.get().tensor.dtype()], true)?;
         let work = product_work(&slf.get().tensor, &b);
         let product = |x: &Tensor| {
-            let mut args = [Arg::Tensor(x.with_state()), Arg::Tensor(b)];
+            let mut args = [Arg::Tensor(x.clone()), Arg::Tensor(b)];
             inplace::apply(&matmul::DECLS[0], "matmul", &mut args)
         };
         changed("matmul", &[slf.as_any(), other], slf, work, product).map(drop)

@@ -4,7 +4,8 @@
 //! permit, and the splitting of both. Invariant: as for one product, no element depends on its block.
 
 use super::super::view::{Axes, View, ViewMut, with_elements};
-use super::product::{Gemm, Mat, OperandOrder, Partition, Size, block, matmul};
+use super::product::{Gemm, Mat, OperandOrder, Partition, Size, block, multiply, room};
+use crate::error::Result;
 use crate::threads::{parallel_for, spare};
 
 /// Multiply-adds worth a block of a batch, about 6 µs of float32 (`benches/run.py --only batch`).
@@ -15,16 +16,30 @@ const PAIR: usize = 1 << 19;
 
 /// `out[…] = a[…] · b[…]` over the leading axes of `out`, to which those of `a` and `b` broadcast;
 /// every operand has at least two axes, and the last two are the matrices. `out` overlaps neither.
-pub fn matmul_batch(a: View, b: View, out: &ViewMut) {
+///
+/// # Errors
+/// As `matmul`.
+pub fn matmul_batch(a: View, b: View, out: &ViewMut) -> Result<()> {
+    room(&a, &b)?;
+    multiply_batch(a, b, out);
+    Ok(())
+}
+
+fn multiply_batch(a: View, b: View, out: &ViewMut) {
     with_elements!([a, b, out], T => go::<T>(a, b, out));
 }
 
 /// Two products that have nothing to do with each other, the second on another thread if one is to
 /// spare and they are worth it: cheaper than cutting both.
-pub fn matmul_both([first, second]: [(View, View, ViewMut); 2]) {
+///
+/// # Errors
+/// As `matmul`.
+pub fn matmul_both([first, second]: [(View, View, ViewMut); 2]) -> Result<()> {
+    room(&first.0, &first.1)?;
+    room(&second.0, &second.1)?;
     let run = |(a, b, out): &(View, View, ViewMut)| match out.dims.len() {
-        2 => matmul(*a, *b, out),
-        _ => matmul_batch(*a, *b, out),
+        2 => multiply(*a, *b, out),
+        _ => multiply_batch(*a, *b, out),
     };
     let depth = first.0.dims.last().copied().unwrap_or(0);
     if spare() > 0 && first.2.numel().saturating_mul(depth) >= PAIR {
@@ -33,6 +48,7 @@ pub fn matmul_both([first, second]: [(View, View, ViewMut); 2]) {
         run(&first);
         run(&second);
     }
+    Ok(())
 }
 
 /// One operand: its matrix and its batch strides, with 0 where it is repeated.

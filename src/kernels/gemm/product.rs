@@ -8,6 +8,8 @@
 
 use super::super::view::{View, ViewMut, with_elements};
 use super::plain;
+use crate::array::afford;
+use crate::error::Result;
 use crate::threads::{parallel_for, spare};
 
 /// One matrix operand: element (0, 0) and the strides of rows and columns.
@@ -98,8 +100,30 @@ const GRAIN: usize = 16;
 /// cuts the inner dimension of products up to 64 × 64 differently, so a block never becomes one.
 const LEAST: usize = 64;
 
+/// What packing copies of the operands takes at most: the crate cuts them to caches.
+const PACKED: usize = 64 << 20;
+
+/// Refuses a product for whose packed operands the system has no memory: the crate would end the process.
+pub(super) fn room(a: &View, b: &View) -> Result<()> {
+    let (&[.., m, k], &[.., n]) = (a.dims, b.dims) else {
+        return Ok(());
+    };
+    let elements = m.saturating_add(n).saturating_mul(k.min(1024));
+    afford(elements.saturating_mul(a.dtype.size()).min(PACKED).saturating_mul(1 + spare()))
+}
+
 /// `out = a · b` for matrices of one dtype with any strides; `out` overlaps neither. The dims agree.
-pub fn matmul(a: View, b: View, out: &ViewMut) {
+///
+/// # Errors
+/// `Memory` when the system has none for the packed operands.
+pub fn matmul(a: View, b: View, out: &ViewMut) -> Result<()> {
+    room(&a, &b)?;
+    multiply(a, b, out);
+    Ok(())
+}
+
+/// The same, where `room` was asked.
+pub(super) fn multiply(a: View, b: View, out: &ViewMut) {
     let ([m, k], [k2, n]) = (dims2(a.dims), dims2(b.dims));
     assert!(k == k2 && dims2(out.dims) == [m, n], "matmul: the dims do not agree");
     let size = Size { m, n, k };

@@ -71,11 +71,11 @@ where
 
 fn go<F: Pick>(input: View, axis: usize, out: ViewMut) {
     let (n, step) = (input.dims[axis], input.strides[axis]);
-    assert!(n > 0, "arg_reduce of an empty axis");
     let kept = other_axes(&input, axis, &out);
     if kept.dims.contains(&0) {
         return;
     }
+    assert!(n > 0, "arg_reduce of an empty axis");
     let mut kept = kept.collapse(true);
     let results = kept.count();
     if results == 1 && n >= 2 * PIECE {

@@ -179,8 +179,26 @@ pub(crate) fn any_true(mask: &Tensor) -> Result<bool> {
     reduced(Reduction::Any, mask, &axes, DType::Bool)?.item::<bool>()
 }
 
+/// The most elements that an operation reads one by one. No memory holds more: the tensor is an expanded one, and the
+/// operation would not come to an end.
+const MOST_READ: usize = 1 << 40;
+
+/// Refuses a tensor of more elements than could be read one by one.
+#[inline]
+pub(crate) fn readable(op: &'static str, x: &Tensor) -> Result<()> {
+    if x.size() <= MOST_READ {
+        return Ok(());
+    }
+    Err(Box::new(Error::Argument {
+        op: op.into(),
+        what: format!("an expanded tensor of {} elements, all of which would be read", x.size()),
+        remedy: "compute with the tensor before it was expanded".into(),
+    }))
+}
+
 /// Runs a reduction kernel; the result keeps the axes as size 1.
 pub(crate) fn reduced(op: Reduction, x: &Tensor, axes: &[usize], dtype: DType) -> Result<Tensor> {
+    readable("reduction", x)?;
     let out = Tensor::empty(&kept_dims(x.shape(), axes), dtype)?;
     kernels::reduce(op, x.view_of(), axes, out.view_mut());
     Ok(out)

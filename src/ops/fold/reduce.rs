@@ -14,7 +14,8 @@ use crate::ops::core::declare::{Axes, Scalar};
 use crate::ops::core::elementwise::{binary, binary_scalar};
 use crate::ops::core::facts::Ambiguous;
 use crate::ops::core::layout::{
-    any_true, astype, dropped_dims, kept_dims, permute_axes, reduced, reshape_dims, sum_over,
+    any_true, astype, dropped_dims, kept_dims, permute_axes, readable, reduced, reshape_dims,
+    sum_over,
 };
 use crate::ops::core::structured::{Record, Save, batched, finish, move_cost};
 use crate::ops::elementwise::arith::{DIVIDE, MULTIPLY, SUBTRACT};
@@ -314,6 +315,7 @@ fn arg_extreme(
         Some(axis) => (x.clone(), resolve(name, &Axes::from(axis), x.ndim())?),
     };
     need_elements(name, &flat, &axes)?;
+    readable(name, &flat)?;
     let out = Tensor::empty(&kept_dims(flat.shape(), &axes), DType::I64)?;
     kernels::arg_reduce(largest, flat.view_of(), axes[0], out.view_mut());
     match (axis, keepdims) {

@@ -5,7 +5,7 @@
 
 use smallvec::smallvec;
 
-use super::common::{cost, mul, refuse, square, symmetric, t};
+use super::common::{cost, mul, refuse, room, square, symmetric, t};
 use super::solve::{Reading, solved_triangular};
 use crate::error::Result;
 use crate::kernels;
@@ -31,6 +31,7 @@ fn half_diagonal(n: usize, like: &Tensor) -> Result<Tensor> {
 
 fn lower_factor(a: &Tensor) -> Result<Tensor> {
     let out = Tensor::empty(a.shape(), a.dtype())?;
+    room(a, 3)?;
     kernels::linalg::cholesky(a.view_of(), out.view_mut()).map_err(|i| {
         refuse(
             "cholesky",

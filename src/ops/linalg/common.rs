@@ -3,7 +3,7 @@
 //! Owns: transposes, columns of numbers as diagonals, batches brought to one shape. Never factorises.
 //! Invariant: operands that leave here are floats whose last two axes are the matrices.
 
-use crate::array::{ShapeVec, broadcast_shapes};
+use crate::array::{ShapeVec, afford, broadcast_shapes};
 use crate::error::{Dims, Error, Result};
 use crate::ops::core::elementwise::binary;
 use crate::ops::core::layout::{astype, broadcast_to, reshape_dims, swap_axes};
@@ -11,6 +11,7 @@ use crate::ops::core::view::slice_axis;
 use crate::ops::elementwise::arith::{ADD, MULTIPLY, SUBTRACT};
 use crate::ops::product::matmul::product;
 use crate::tensor::Tensor;
+use crate::threads::spare;
 
 pub(super) use crate::ops::elementwise::arith::negative;
 
@@ -37,6 +38,14 @@ pub(super) fn square(op: &'static str, x: &Tensor) -> Result<Tensor> {
         what: format!("matrices of {} rows and {} columns", rows(x), columns(x)),
         remedy: "the last two dimensions must be equal",
     }))
+}
+
+/// Refuses matrices for which the system has no working memory, `copies` of each in float64 on every thread that works:
+/// the factorisations would end the process.
+pub(super) fn room(x: &Tensor, copies: usize) -> Result<()> {
+    let stack = lead(x).iter().product::<usize>().min(1 + spare());
+    let each = rows(x).saturating_mul(columns(x)).saturating_mul(8 * copies);
+    afford(each.saturating_mul(stack))
 }
 
 pub(super) fn rows(x: &Tensor) -> usize {

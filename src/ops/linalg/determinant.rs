@@ -7,7 +7,7 @@
 
 use smallvec::smallvec;
 
-use super::common::{columns, cost, each, lead, mul, not_converged, square, t};
+use super::common::{columns, cost, each, lead, mul, not_converged, room, square, t};
 use super::solve::{inverse, times_inverse_transposed};
 use crate::dtype::DType;
 use crate::error::{Error, Result};
@@ -68,6 +68,7 @@ fn cofactors(a: &Tensor, d: &Tensor, again: bool) -> Result<Tensor> {
     }
     if !again {
         let out = Tensor::empty(a.shape(), a.dtype())?;
+        room(a, 14)?;
         kernels::linalg::cofactor(a.view_of(), out.view_mut())
             .map_err(|i| not_converged("det", a, i))?;
         return Ok(out);
@@ -86,6 +87,7 @@ fn cofactors(a: &Tensor, d: &Tensor, again: bool) -> Result<Tensor> {
 
 fn determinants(a: &Tensor) -> Result<Tensor> {
     let out = Tensor::empty(lead(a), a.dtype())?;
+    room(a, 4)?;
     kernels::linalg::det(a.view_of(), out.view_mut());
     finish(out, &[a], |_| Record {
         name: "det",
@@ -111,6 +113,7 @@ crate::operations! { family "linear algebra";
     fn slogdet(x: Tensor) -> (Tensor, Tensor) {
         let a = square("slogdet", x)?;
         let (sign, log) = (Tensor::empty(lead(&a), a.dtype())?, Tensor::empty(lead(&a), a.dtype())?);
+        room(&a, 4)?;
         kernels::linalg::slogdet(a.view_of(), sign.view_mut(), log.view_mut());
         let log = finish(log, &[&a], |_| Record {
             name: "slogdet",

@@ -5,7 +5,7 @@
 
 use smallvec::smallvec;
 
-use super::common::{columns, cost, mm, not_converged, square, symmetric, t, with_last};
+use super::common::{columns, cost, mm, not_converged, room, square, symmetric, t, with_last};
 use super::svd::over_gaps;
 use crate::error::{Error, Result};
 use crate::kernels;
@@ -29,6 +29,7 @@ fn decomposed(op: &'static str, a: &Tensor, triangle: &str) -> Result<(Tensor, T
     let a = square(op, a)?;
     let w = Tensor::empty(&with_last(&a, &[columns(&a)]), a.dtype())?;
     let v = Tensor::empty(a.shape(), a.dtype())?;
+    room(&a, 8)?;
     kernels::linalg::eigh(a.view_of(), lower, w.view_mut(), v.view_mut())
         .map_err(|i| not_converged(op, &a, i))?;
     let mut outs = finish_many(vec![w, v], &[&a], |_| RecordMany {

@@ -6,7 +6,7 @@
 use smallvec::smallvec;
 
 use super::common::{
-    add, columns, cost, matrices, mm, rows, skew, some_columns, sub, t, with_last,
+    add, columns, cost, matrices, mm, room, rows, skew, some_columns, sub, t, with_last,
 };
 use super::solve::{Reading, solved_triangular};
 use crate::dtype::DType;
@@ -58,6 +58,7 @@ fn reduced(a: &Tensor) -> Result<(Tensor, Tensor)> {
     let q = Tensor::empty(&with_last(a, &[rows(a), k]), a.dtype())?;
     let r = Tensor::empty(&with_last(a, &[k, columns(a)]), a.dtype())?;
     if a.size() > 0 {
+        room(a, 6)?;
         kernels::linalg::qr(a.view_of(), q.view_mut(), r.view_mut());
     }
     let mut outs = finish_many(vec![q, r], &[a], |_| RecordMany {
@@ -107,6 +108,7 @@ pub(super) fn complete(op: &'static str, u: &Tensor) -> Result<Tensor> {
         return Ok(u.clone());
     }
     let out = Tensor::empty(&with_last(u, &[rows(u), rows(u)]), u.dtype())?;
+    room(&out, 4)?;
     kernels::linalg::complete(u.view_of(), out.view_mut());
     finish(out, &[u], |out| Record {
         name: "complete",

@@ -6,8 +6,8 @@
 use smallvec::smallvec;
 
 use super::common::{
-    columns, cost, each, lead, matrices, mm, mul, negative, paired, rows, singular, square, t,
-    with_last,
+    columns, cost, each, lead, matrices, mm, mul, negative, paired, room, rows, singular, square,
+    t, with_last,
 };
 use crate::array::ShapeVec;
 use crate::error::{Dims, Error, Result};
@@ -20,6 +20,7 @@ use crate::tensor::Tensor;
 /// The inverse of float matrices; `op` is named when one is singular.
 pub(super) fn inverse(op: &'static str, a: &Tensor) -> Result<Tensor> {
     let out = Tensor::empty(a.shape(), a.dtype())?;
+    room(a, 4)?;
     kernels::linalg::inverse(a.view_of(), out.view_mut()).map_err(|i| singular(op, a, i))?;
     finish(out, &[a], |_| Record {
         name: "inv",
@@ -54,6 +55,8 @@ fn behind_batch(
 /// Solutions of float systems whose stacks have one shape.
 fn solved(a: &Tensor, b: &Tensor) -> Result<Tensor> {
     let out = Tensor::empty(b.shape(), b.dtype())?;
+    room(a, 4)?;
+    room(b, 3)?;
     kernels::linalg::solve(a.view_of(), b.view_of(), out.view_mut())
         .map_err(|i| singular("solve", a, i))?;
     finish(out, &[a, b], |_| Record {
@@ -84,6 +87,8 @@ pub(super) fn solved_triangular(a: &Tensor, b: &Tensor, how: Reading) -> Result<
     }
     let out = Tensor::empty(b.shape(), b.dtype())?;
     let flags = (how.lower, how.transposed, how.unit);
+    room(a, 2)?;
+    room(b, 3)?;
     kernels::linalg::solve_triangular(a.view_of(), b.view_of(), out.view_mut(), flags)
         .map_err(|i| singular("solve_triangular", a, i))?;
     finish(out, &[a, b], |_| Record {

@@ -7,8 +7,8 @@
 use smallvec::smallvec;
 
 use super::common::{
-    across, add, columns, cost, down, matrices, mm, mul, negative, not_converged, rows, skew, sub,
-    t, with_last,
+    across, add, columns, cost, down, matrices, mm, mul, negative, not_converged, room, rows, skew,
+    sub, t, with_last,
 };
 use super::qr::complete;
 use crate::dtype::DType;
@@ -141,6 +141,7 @@ fn factors(op: &'static str, a: &Tensor) -> Result<[Tensor; 3]> {
     let u = Tensor::empty(&with_last(a, &[rows(a), k]), a.dtype())?;
     let s = Tensor::empty(&with_last(a, &[k]), a.dtype())?;
     let vt = Tensor::empty(&with_last(a, &[k, columns(a)]), a.dtype())?;
+    room(a, 12)?;
     kernels::linalg::svd(a.view_of(), u.view_mut(), s.view_mut(), vt.view_mut())
         .map_err(|i| not_converged(op, a, i))?;
     Ok([u, s, vt])

@@ -7,7 +7,7 @@ use crate::array::{Layout, ShapeVec};
 use crate::error::{Dims, Error, Result};
 use crate::kernels;
 use crate::kernels::elementwise::{In, apply};
-use crate::ops::core::layout::reshape_dims;
+use crate::ops::core::layout::{readable, reshape_dims};
 use crate::ops::elementwise::arith::MULTIPLY;
 use crate::ops::product::functor::Gemm;
 use crate::tensor::Tensor;
@@ -91,13 +91,15 @@ fn plain(a: &Tensor, b: &Tensor, rule: &Gemm) -> Result<Option<(Tensor, f32)>> {
     let (x, y) = (rule.trans_a.then(|| turned(a)), rule.trans_b.then(|| turned(b)));
     let (x, y) = (x.as_ref().unwrap_or(a), y.as_ref().unwrap_or(b));
     let out = Tensor::empty(&[m, n], a.dtype())?;
-    kernels::matmul(x.view_of(), y.view_of(), &out.view_mut());
+    kernels::matmul(x.view_of(), y.view_of(), &out.view_mut())?;
     scale(&out, rule.alpha);
-    Ok(Some((out, 100.0 + (m * n * k) as f32 / FLOPS_PER_NS)))
+    Ok(Some((out, 100.0 + m as f32 * n as f32 * k as f32 / FLOPS_PER_NS)))
 }
 
 /// The product, not recorded, and the nanoseconds it takes.
 pub(crate) fn contract(a: &Tensor, b: &Tensor, rule: &Gemm) -> Result<(Tensor, f32)> {
+    readable("gemm", a)?;
+    readable("gemm", b)?;
     match plain(a, b, rule)? {
         Some(done) => Ok(done),
         None => grouped(a, b, rule),
@@ -132,12 +134,12 @@ fn grouped(a: &Tensor, b: &Tensor, rule: &Gemm) -> Result<(Tensor, f32)> {
     let (x, y) = (left.matrices(a)?, right.matrices(b)?);
     let y = y.with_layout(columns(y.layout()));
     if left.batch.is_empty() {
-        kernels::matmul(x.view_of(), y.view_of(), &target.view_mut());
+        kernels::matmul(x.view_of(), y.view_of(), &target.view_mut())?;
     } else {
-        kernels::matmul_batch(x.view_of(), y.view_of(), &target.view_mut());
+        kernels::matmul_batch(x.view_of(), y.view_of(), &target.view_mut())?;
     }
     scale(&out, rule.alpha);
-    let cost = 100.0 + (batch * m * n * size(left.inner)) as f32 / FLOPS_PER_NS;
+    let cost = 100.0 + (batch * m * n) as f32 * size(left.inner) as f32 / FLOPS_PER_NS;
     Ok((out, cost))
 }
 

@@ -9,7 +9,7 @@ use crate::array::{ShapeVec, broadcast_shapes};
 use crate::dtype::DType;
 use crate::error::{Error, Result};
 use crate::kernels;
-use crate::ops::core::layout::{astype, reshape_dims, sum_to, sum_to_behind, swap_axes};
+use crate::ops::core::layout::{astype, readable, reshape_dims, sum_to, sum_to_behind, swap_axes};
 use crate::ops::core::structured::{Cx, Record, Save, finish};
 use crate::tensor::Tensor;
 
@@ -32,7 +32,10 @@ fn product_dims(a: &Tensor, b: &Tensor) -> Result<(ShapeVec, f32)> {
     let batch: usize = dims.iter().product();
     dims.push(m);
     dims.push(n);
-    Ok((dims, 100.0 + (batch * m * k * n) as f32 / FLOPS_PER_NS))
+    readable("matmul", a)?;
+    readable("matmul", b)?;
+    let products = batch as f32 * m as f32 * k as f32 * n as f32;
+    Ok((dims, 100.0 + products / FLOPS_PER_NS))
 }
 
 fn transposed(x: &Tensor) -> Result<Tensor> {
@@ -46,7 +49,7 @@ fn both_gradients(a: &Tensor, b: &Tensor, g: &Tensor) -> Result<[Tensor; 2]> {
     let outs = [Tensor::empty(&ga, g.dtype())?, Tensor::empty(&gb, g.dtype())?];
     let [ga, gb] = outs.each_ref().map(Tensor::view_mut);
     let (a, b, g_view) = (a.view_of(), b.view_of(), g.view_of());
-    kernels::matmul_both([(g_view, b, ga), (a, g_view, gb)]);
+    kernels::matmul_both([(g_view, b, ga), (a, g_view, gb)])?;
     Ok(outs)
 }
 
@@ -90,9 +93,9 @@ pub(crate) fn product(a: &Tensor, b: &Tensor) -> Result<Tensor> {
     let (dims, cost) = product_dims(a, b)?;
     let out = Tensor::empty(&dims, a.dtype())?;
     if a.ndim() == 2 && b.ndim() == 2 {
-        kernels::matmul(a.view_of(), b.view_of(), &out.view_mut());
+        kernels::matmul(a.view_of(), b.view_of(), &out.view_mut())?;
     } else {
-        kernels::matmul_batch(a.view_of(), b.view_of(), &out.view_mut());
+        kernels::matmul_batch(a.view_of(), b.view_of(), &out.view_mut())?;
     }
     finish(out, &[a, b], |_| Record {
         name: "matmul",

@@ -158,7 +158,7 @@ fn sized(op: &'static str, size: usize, split_size: &Nested) -> Result<Vec<(usiz
         Nested::One(len) if *len < 1 => Err(wrong(format!("parts of {len} elements"))),
         Nested::One(len) => {
             let len = *len as usize;
-            let count = size.div_ceil(len).max(1);
+            let count = countable(op, size.div_ceil(len).max(1))?;
             Ok((0..count).map(|i| (i * len, (i * len).saturating_add(len).min(size))).collect())
         }
         Nested::Each(sizes) => {

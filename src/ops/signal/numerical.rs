@@ -11,8 +11,8 @@ use crate::error::{Error, Result};
 use crate::kernels;
 use crate::ops::core::declare::{Axes, Operand, Scalar};
 use crate::ops::core::elementwise::{binary, binary_scalar};
-use crate::ops::core::layout::vector;
 use crate::ops::core::layout::{astype, broadcast_to, reshape_dims, sum_over, swap_axes};
+use crate::ops::core::layout::{readable, vector};
 use crate::ops::core::structured::{Record, Save, finish, move_cost};
 use crate::ops::core::view::{Step, embed, slice_axis, view_through};
 use crate::ops::elementwise::arith::{ADD, DIVIDE, MULTIPLY, REMAINDER, SUBTRACT};
@@ -63,7 +63,7 @@ fn correlate(a: &Tensor, v: &Tensor) -> Result<Tensor> {
     let windows = a.with_layout(a.layout().unfold(0, m, 1));
     let column = v.with_layout(v.layout().insert_axis(1));
     let out = Tensor::empty(&[n - m + 1, 1], a.dtype())?;
-    kernels::matmul(windows.view_of(), column.view_of(), &out.view_mut());
+    kernels::matmul(windows.view_of(), column.view_of(), &out.view_mut())?;
     let out = out.relaid(crate::array::Layout::contiguous(&[n - m + 1])?);
     finish(out, &[a, v], |out| Record {
         name: "convolve",
@@ -300,6 +300,7 @@ crate::operations! { family "numerical";
     [numpy("polyval")]
     fn polyval(p: Tensor, x: Tensor) -> Tensor {
         let p = vector("polyval", p)?;
+        readable("polyval", &p)?;
         let mut y = Tensor::zeros(x.shape(), x.dtype())?;
         for i in 0..p.size() {
             y = binary(&ADD, &binary(&MULTIPLY, &y, x)?, &end(p, i)?)?;

@@ -13,6 +13,11 @@ import numpy as np
 from ferrograd import _core
 from ferrograd._core import Tensor, asarray, concatenate
 from ferrograd._dispatch.composed.shared import composes, floats, missing, refuse, refuses
+from ferrograd._tensor.creation import shape_of
+from ferrograd.errors import ArgumentError, ShapeError
+
+#: Integrals that one call of `polyint` takes: NumPy's recursion ends there as well.
+MOST_INTEGRALS = 1000
 
 
 def _coefficients(p: Any) -> Any:
@@ -26,6 +31,12 @@ def _zeros(count: int, like: Tensor) -> Tensor:
 
 def _longer(p: Tensor, size: int) -> Tensor:
     return p if len(p) == size else concatenate([_zeros(size - len(p), p), p])
+
+
+def _order(name: str, m: Any) -> int:
+    if m < 0:
+        raise ArgumentError(f"numpy.{name}: m is {m}; give an order of at least 0")
+    return int(m)
 
 
 @composes("polyadd")
@@ -77,7 +88,8 @@ def polydiv(u: Any, v: Any) -> tuple[Tensor, Tensor]:
 def polyder(p: Any, m: int = 1) -> Any:
     """The derivative of a polynomial."""
     p = _coefficients(p)
-    for _ in range(int(m)):
+    # Beyond its degree a polynomial stays empty.
+    for _ in range(min(_order("polyder", m), len(p))):
         p = p[:-1] * np.arange(len(p) - 1, 0, -1)
     return p
 
@@ -85,7 +97,11 @@ def polyder(p: Any, m: int = 1) -> Any:
 @composes("polyint")
 def polyint(p: Any, m: int = 1, k: Any = None) -> Any:
     """The integral of a polynomial, with constants."""
-    p = floats(_coefficients(p))
+    p, m = floats(_coefficients(p)), _order("polyint", m)
+    if m > MOST_INTEGRALS:
+        raise ArgumentError(
+            f"numpy.polyint: m is {m}; integrate at most {MOST_INTEGRALS} times in one call"
+        )
     constants = floats(0.0 if k is None else k).reshape(-1)
     if len(constants) == 1 and m > 1:
         constants = constants * np.ones(m)
@@ -93,7 +109,7 @@ def polyint(p: Any, m: int = 1, k: Any = None) -> Any:
         raise ValueError(
             f"numpy.polyint: {len(constants)} constants for {m} integrals; give one or one each"
         )
-    for each in range(int(m)):
+    for each in range(m):
         p = concatenate([p / np.arange(len(p), 0, -1), constants[each : each + 1]])
     return p
 
@@ -119,11 +135,14 @@ def vander(x: Any, N: int | None = None, increasing: bool = False) -> Tensor:
     """Powers of a vector's elements as columns."""
     x = asarray(x)
     x = x.astype(np.promote_types(x.dtype, int))
-    count = len(x) if N is None else N
-    columns = [asarray(np.ones(len(x), x.dtype))]
-    for _ in range(count - 1):
-        columns.append(columns[-1] * x)
-    made = _core.stack(columns[:count], -1) if count else asarray(np.ones((len(x), 0), x.dtype))
+    if x.ndim != 1:
+        raise ShapeError(f"numpy.vander: x has {x.ndim} dimensions; give a vector")
+    rows, count = shape_of("numpy.vander", (len(x), len(x) if N is None else N))
+    ones = asarray(np.ones((rows, min(count, 1)), x.dtype))
+    if count < 2:
+        return ones
+    powers = _core.cumprod(x[:, None].expand(rows, count - 1), 1)
+    made = concatenate([ones, powers], 1)
     return made if increasing else made.flip(1)
 
 
