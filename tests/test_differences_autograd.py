@@ -104,6 +104,16 @@ def test_a_hook_on_a_view_from_before_a_change_through_it() -> None:
     assert seen == [[30.0]]
 
 
+def test_a_retained_gradient_of_a_view_after_a_change_of_its_base() -> None:
+    base = leaf() * 1
+    view = base[:1]
+    view.retain_grad()
+    used = view * 2
+    base.zero_()
+    used.sum().backward()
+    assert view.grad is None
+
+
 def test_a_view_of_a_custom_function_after_a_change() -> None:
     class Reversed(fg.Function):
         @staticmethod

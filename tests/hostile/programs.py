@@ -319,7 +319,7 @@ def differentiate(p: Program, rng: np.random.Generator) -> None:
             *s.leaves,
             *(s.values[k] for k in wanted if s.values[k].requires_grad and k not in p.hooked),
         ]
-        # Asked for its node, PyTorch makes a view retain the gradient of its newest value.
+        # PyTorch's view retains the gradient of its newest value once it is asked for its node.
         assert all(x.grad_fn is not None for x in s.retained)
         try:
             if by_grad:

@@ -102,14 +102,21 @@ const LEAST: usize = 64;
 
 /// What packing copies of the operands takes at most: the crate cuts them to caches.
 const PACKED: usize = 64 << 20;
+/// What each thread keeps for packing: the size of a cache.
+const KEPT: usize = 2 << 20;
+/// Multiply-adds beside which asking for memory costs nothing, about 200 µs of float64.
+const ASKS: usize = 1 << 23;
 
 /// Refuses a product for whose packed operands the system has no memory: the crate would end the process.
 pub(super) fn room(a: &View, b: &View) -> Result<()> {
     let (&[.., m, k], &[.., n]) = (a.dims, b.dims) else {
         return Ok(());
     };
+    if m.saturating_mul(n).saturating_mul(k) < ASKS {
+        return Ok(());
+    }
     let elements = m.saturating_add(n).saturating_mul(k.min(1024));
-    afford(elements.saturating_mul(a.dtype.size()).min(PACKED).saturating_mul(1 + spare()))
+    afford((elements.saturating_mul(a.dtype.size()).min(PACKED) + KEPT).saturating_mul(1 + spare()))
 }
 
 /// `out = a · b` for matrices of one dtype with any strides; `out` overlaps neither. The dims agree.

@@ -300,7 +300,7 @@ crate::operations! { family "numerical";
     [numpy("polyval")]
     fn polyval(p: Tensor, x: Tensor) -> Tensor {
         let p = vector("polyval", p)?;
-        readable("polyval", &p)?;
+        readable("polyval", p)?;
         let mut y = Tensor::zeros(x.shape(), x.dtype())?;
         for i in 0..p.size() {
             y = binary(&ADD, &binary(&MULTIPLY, &y, x)?, &end(p, i)?)?;
