@@ -47,19 +47,15 @@ def arguments(value: Any, rng: Random) -> tuple[list[Any], dict[str, Any]]:
     return [v for _, v in given[: max(required, 1)]], dict(given[max(required, 1) :])
 
 
-def for_numpy(positional: list[Any], named: dict[str, Any], rng: Random) -> tuple[Any, Any]:
-    """Arguments with a tensor among them, so that NumPy asks us; NumPy walks some before it does,
-    row by row, and an array with endless many rows as well as a tensor."""
+def walkable(positional: list[Any], named: dict[str, Any], rng: Random) -> tuple[Any, Any]:
+    """Arguments without an array or tensor of endless many rows: NumPy loops over those of some
+    functions, before it asks what they are."""
 
-    def walked(x: Any) -> bool:
-        return isinstance(x, fg.Tensor | np.ndarray) and x.ndim > 0 and x.shape[0] > LONG
+    def short(x: Any) -> Any:
+        long = isinstance(x, fg.Tensor | np.ndarray) and x.ndim > 0 and x.shape[0] > LONG
+        return values.plain(rng) if long else x
 
-    positional = [values.plain(rng) if walked(x) else x for x in positional]
-    named = {key: values.plain(rng) if walked(x) else x for key, x in named.items()}
-    if not any(isinstance(x, fg.Tensor) for x in positional):
-        small = values.tensor(rng)
-        positional[:1] = [fg.tensor(values.plain(rng)) if walked(small) else small]
-    return positional, named
+    return [short(x) for x in positional], {key: short(x) for key, x in named.items()}
 
 
 def use(result: Any, rng: Random) -> None:
@@ -89,8 +85,10 @@ def one(seed: int, number: int, log: Any) -> str:
         if not callable(value):
             return ""
         positional, named = arguments(value, rng)
-        if name.startswith("numpy."):
-            positional, named = for_numpy(positional, named, rng)
+        if name.startswith("numpy.") and not any(isinstance(x, fg.Tensor) for x in positional):
+            positional[:1] = [values.tensor(rng)]
+        if name.startswith(("numpy.", "ferrograd.numpy.")):
+            positional, named = walkable(positional, named, rng)
         use(value(*positional, **named), rng)
     except (Exception, GeneratorExit) as error:
         return judged(error)

@@ -21,6 +21,7 @@ from hostile import values
 LEFT_OUT = {
     "breakpoint": "waits for a person",
     "manual_seed": "NumPy's generator takes any seed",
+    "pull": "no public name: modules share it, and hand it sequences of their own",
 }
 #: Classes whose objects are made by the library; what makes one.
 MADE: dict[str, Callable[[Random], Any]] = {
