@@ -135,6 +135,11 @@ def test_integers_of_16_bits_beside_float32(theirs: Any) -> None:
         fg.kron(x, a),
     ):
         assert made.dtype == wanted
+    # Operands that stay apart keep what stands for their own dtype.
+    alone = fg.broadcast_arrays(a)[0].dtype
+    assert fg.broadcast_arrays(x, a)[1].dtype == alone
+    assert fg.meshgrid(x, a)[1].dtype == alone
+    assert np.meshgrid(x, a)[0].dtype == np.float32
     y = np.eye(3, dtype=np.float32)
     z = fg.asarray(y.copy())
     z @= np.eye(3, dtype=theirs)

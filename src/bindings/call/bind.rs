@@ -109,7 +109,7 @@ fn bind_several(
     given: &[Bound<'_, PyAny>],
     args: &mut Args,
 ) -> PyResult<Option<usize>> {
-    args[0] = Arg::Tensors(convert::each_tensor(decl.name, "an argument", given)?);
+    args[0] = Arg::Tensors(convert::each_tensor(decl, "an argument", given)?);
     Ok(None)
 }
 
@@ -140,7 +140,7 @@ fn bind_positional(
     };
     let rest = &given[last..];
     args[last] = if params[last].kind == Kind::Tensors {
-        Arg::Tensors(convert::each_tensor(decl.name, params[last].name, rest)?)
+        Arg::Tensors(convert::each_tensor(decl, params[last].name, rest)?)
     } else {
         let int = |value: &Bound<'_, PyAny>| {
             value.extract().map_err(|_| wrong(decl, &params[last], "integers", value))
@@ -217,9 +217,7 @@ fn convert_arg(decl: &OpDecl, param: &Param, value: &Bound<'_, PyAny>) -> PyResu
             Operand::Tensor(tensor) => Ok(Arg::Tensor(tensor)),
             Operand::Scalar(scalar) => Ok(Arg::Scalar(scalar)),
         },
-        Kind::Tensors | Kind::Variadic => {
-            convert::tensors_of(decl.name, name, value).map(Arg::Tensors)
-        }
+        Kind::Tensors | Kind::Variadic => convert::tensors_of(decl, name, value).map(Arg::Tensors),
         Kind::Int => match value.extract::<i64>() {
             Ok(i) => Ok(Arg::Scalar(Scalar::Int(i))),
             Err(_) => Err(wrong(decl, param, "an integer", value)),

@@ -20,7 +20,7 @@ use crate::bindings::exchange::stand_in::{beside, others};
 use crate::bindings::object::PyTensor;
 use crate::dtype::DType;
 use crate::error::Error;
-use crate::ops::core::declare::{IndexItem, Ints, Nested, Operand, Scalar};
+use crate::ops::core::declare::{IndexItem, Ints, Nested, OpDecl, Operand, Returns, Scalar};
 use crate::ops::shape::join;
 use crate::tensor::Tensor;
 
@@ -183,26 +183,33 @@ fn holds_tensor_at(op: &str, ob: &Bound<'_, PyAny>, depth: usize) -> PyResult<bo
 }
 
 /// Several tensors: a sequence of them, or the rows of one.
-pub(crate) fn tensors_of(op: &str, name: &str, ob: &Bound<'_, PyAny>) -> PyResult<Vec<Tensor>> {
+pub(crate) fn tensors_of(
+    decl: &OpDecl,
+    name: &str,
+    ob: &Bound<'_, PyAny>,
+) -> PyResult<Vec<Tensor>> {
     if !iterable(ob) {
         return Err(bad_type(
-            op,
+            decl.name,
             format!("{name} is a {}", type_name(ob)),
             format!("pass a sequence of tensors as {name}"),
         ));
     }
-    let items: Vec<_> = elements(op, name, ob, MOST_ITEMS)?.collect::<PyResult<_>>()?;
-    each_tensor(op, "an element", &items)
+    let items: Vec<_> = elements(decl.name, name, ob, MOST_ITEMS)?.collect::<PyResult<_>>()?;
+    each_tensor(decl, "an element", &items)
 }
 
-/// A tensor of each object, promoted as operands of one operation.
+/// A tensor of each object, promoted as operands of one result, if there is one.
 pub(crate) fn each_tensor(
-    op: &str,
+    decl: &OpDecl,
     name: &str,
     objects: &[Bound<'_, PyAny>],
 ) -> PyResult<Vec<Tensor>> {
     let tensors: Vec<_> =
-        objects.iter().map(|ob| tensor_of(op, name, ob)).collect::<PyResult<_>>()?;
+        objects.iter().map(|ob| tensor_of(decl.name, name, ob)).collect::<PyResult<_>>()?;
+    if decl.returns != Returns::Tensor {
+        return Ok(tensors);
+    }
     let dtypes: SmallVec<[_; 8]> = tensors.iter().map(|tensor| Some(tensor.dtype())).collect();
     let settled = |(i, (tensor, ob))| beside(tensor, ob, others(&dtypes, i), true);
     tensors.into_iter().zip(objects).enumerate().map(settled).collect()
