@@ -104,6 +104,16 @@ def test_a_hook_on_a_view_from_before_a_change_through_it() -> None:
     assert seen == [[30.0]]
 
 
+def test_a_hook_on_a_view_whose_data_were_changed() -> None:
+    base = leaf() * 1
+    view = base[:1]
+    seen: list[Any] = []
+    view.register_hook(lambda g: seen.append(g.tolist()))
+    base.detach().fill_(2.0)
+    (view * 10).sum().backward()
+    assert seen == [[10.0]]
+
+
 def test_a_retained_gradient_of_a_view_after_a_change_of_its_base() -> None:
     base = leaf() * 1
     view = base[:1]

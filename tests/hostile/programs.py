@@ -180,6 +180,11 @@ def change(p: Program) -> None:
     if any(n > 1 and s == 0 for n, s in zip(shape, theirs.stride(), strict=True)):
         # A change of an expanded tensor is refused here, always.
         return
+    if not theirs.requires_grad and any(
+        np.shares_memory(p.memory(k), p.memory(view)) for view in p.hooked & p.view_of.keys()
+    ):
+        # A change that is not recorded takes no view out of the graph; PyTorch forgets its hooks.
+        return
     if p.through_hooked_view(k):
         # A hook on a view from before a change through it: PyTorch forgets it.
         return
