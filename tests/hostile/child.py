@@ -9,6 +9,7 @@ import contextlib
 import faulthandler
 import gc
 import io
+import itertools
 import os
 import resource
 import signal
@@ -26,6 +27,11 @@ from hostile.names import MADE, entries, ordinary, parameters
 
 #: Bytes that a process may map beyond what it has when it begins.
 ROOM = 3 << 30
+#: Functions of NumPy that loop over the rows of an argument before they ask whose it is.
+WALKED = {
+    *("block", "choose", "einsum", "einsum_path", "gradient", "histogram2d", "histogramdd"),
+    *("multi_dot", "piecewise", "select"),
+}
 #: Rows that a loop over them reaches the end of.
 LONG = 1 << 20
 
@@ -48,12 +54,12 @@ def arguments(value: Any, rng: Random) -> tuple[list[Any], dict[str, Any]]:
 
 
 def walkable(positional: list[Any], named: dict[str, Any], rng: Random) -> tuple[Any, Any]:
-    """Arguments without an array or tensor of endless many rows: NumPy loops over those of some
-    functions, before it asks what they are."""
+    """Arguments without what has endless many rows, for functions of `WALKED`."""
 
     def short(x: Any) -> Any:
-        long = isinstance(x, fg.Tensor | np.ndarray) and x.ndim > 0 and x.shape[0] > LONG
-        return values.plain(rng) if long else x
+        rows = isinstance(x, fg.Tensor | np.ndarray) and x.ndim > 0 and x.shape[0] > LONG
+        lazy = isinstance(x, range | itertools.count | itertools.repeat | values.Worse)
+        return values.plain(rng) if rows or lazy else x
 
     return [short(x) for x in positional], {key: short(x) for key, x in named.items()}
 
@@ -87,7 +93,7 @@ def one(seed: int, number: int, log: Any) -> str:
         positional, named = arguments(value, rng)
         if name.startswith("numpy.") and not any(isinstance(x, fg.Tensor) for x in positional):
             positional[:1] = [values.tensor(rng)]
-        if name.startswith(("numpy.", "ferrograd.numpy.")):
+        if "numpy." in name and name.rpartition(".")[2] in WALKED:
             positional, named = walkable(positional, named, rng)
         use(value(*positional, **named), rng)
     except (Exception, GeneratorExit) as error:
