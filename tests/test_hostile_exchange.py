@@ -176,6 +176,7 @@ ENDLESS: dict[str, Any] = {
     "polyval": lambda: fg.polyval(LONG, 2.0),
     "tolist": lambda: LONG.tolist(),
     "vander": lambda: np.vander(fg.ones(4), 2**62),
+    "polydiv": lambda: np.polydiv(fg.asarray(np.broadcast_to(1.0, (2**59, 0))), fg.ones(1, 1)),
     "polyint": lambda: np.polyint(fg.ones(4), 2**62),
     "multigammaln": lambda: fg.scipy.special.multigammaln(fg.tensor(1e300), 2**62),
 }

@@ -69,6 +69,8 @@ def _from_first(p: Tensor) -> Tensor:
 def polydiv(u: Any, v: Any) -> tuple[Tensor, Tensor]:
     """Quotient and remainder of two polynomials."""
     u, v = floats(_coefficients(u)), floats(_coefficients(v))
+    if max(u.ndim, v.ndim) > 1:
+        raise ShapeError(f"numpy.polydiv: shapes {u.shape} and {v.shape}; give vectors")
     steps = len(u) - len(v) + 1
     if steps < 1:
         return _zeros(1, u), u
