@@ -206,6 +206,9 @@ errors! {
     /// A state in which the call makes no sense.
     State { op: Op, what: String, remedy: &'static str } => GradientError,
         "{op}: {what}; {remedy}";
+    /// What a function that is being recorded for replay must not do.
+    Captured { op: Op, what: String, remedy: &'static str } => CompileError,
+        "{op}: {what}; {remedy}";
     /// A message that a source document fixes word for word.
     Contract { what: String } => ContractError,
         "{what}";
@@ -216,6 +219,9 @@ errors! {
     /// A bug of ours, never of the user.
     Internal { op: Op, what: String } => InternalError,
         "{op}: internal error: {what}; please report it";
+    /// A replay met values for which the recorded function decided otherwise: the function itself is called.
+    Diverged { op: Op } => BaseException,
+        "{op}: these values take another way than the recorded ones";
     /// A computation that is being repeated has yielded what was asked for: ends it, never reaches the user.
     Enough { op: Op } => BaseException,
         "{op}: all saved values are computed again";
@@ -254,6 +260,11 @@ pub const CLASSES: &[(&str, &[&str], &str)] = &[
     ("NotDifferentiableError", &["NotImplementedError"], "An operation without a derivative rule."),
     ("GraphCutError", &["TypeError"], "A conversion that would silently cut the graph."),
     ("ExchangeError", &["BufferError"], "Memory that cannot be exchanged with another library."),
+    (
+        "CompileError",
+        &["RuntimeError"],
+        "A function that fg.compile cannot record, or a call that its programs cannot serve.",
+    ),
     ("ContractError", &["RuntimeError"], "A custom function that breaks its contract."),
     ("InternalError", &["RuntimeError"], "A bug in ferrograd."),
 ];

@@ -21,6 +21,7 @@ pub mod error;
 pub mod graph;
 pub mod kernels;
 pub mod ops;
+pub mod program;
 pub mod tensor;
 pub mod threads;
 
@@ -29,5 +30,6 @@ pub use error::{Error, Result};
 pub use ops::core::declare::{Axes, IndexItem, Ints, Operand, Scalar};
 pub use ops::derive::backward::{self as autograd, gradients as grad, no_grad};
 pub use ops::derive::checkpoint::checkpoint;
+pub use ops::derive::replay::Replay;
 pub use ops::function::{Function, FunctionContext};
 pub use tensor::Tensor;

@@ -22,9 +22,10 @@ const MAY_USE: &[(&str, &[&str])] = &[
     ("threads", &["error"]),
     ("array", &["dtype", "error", "threads"]),
     ("kernels", &["dtype", "error", "threads", "array"]),
+    ("program", &["dtype", "error", "threads", "array", "kernels"]),
     ("graph", &["error", "threads"]),
     ("tensor", &["dtype", "error", "threads", "graph", "array"]),
-    ("ops", &["dtype", "error", "threads", "array", "kernels", "graph", "tensor"]),
+    ("ops", &["dtype", "error", "threads", "array", "kernels", "program", "graph", "tensor"]),
     ("bindings", &["dtype", "error", "threads", "array", "graph", "tensor", "ops"]),
 ];
 
@@ -57,6 +58,7 @@ const CRATES: &[(&str, &[&str])] = &[
 const UNSAFE: &[&str] = &[
     "src/array/",
     "src/kernels/",
+    "src/program/",
     "src/graph/arena/",
     "src/graph/arena.rs",
     "src/bindings/exchange/numpy.rs",

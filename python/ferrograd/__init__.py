@@ -91,6 +91,7 @@ if _typing.TYPE_CHECKING:
         gradcheck as gradcheck,
         gradgradcheck as gradgradcheck,
     )
+    from ferrograd._compile import compile as compile
     from ferrograd._dispatch.array_api import bool as bool
     from ferrograd._inspect.explain import explain_no_grad as explain_no_grad
     from ferrograd._inspect.info import show_config as show_config
@@ -172,6 +173,7 @@ _LAZY = {
     "bool": "ferrograd._dispatch.array_api",
     "primitive": "ferrograd.extend",
     "BackwardPass": "ferrograd.autograd._passes",
+    "compile": "ferrograd._compile",
     "GradientComputer": "ferrograd.autograd._passes",
     "Graph": "ferrograd._inspect.scope",
     "checkpoint": "ferrograd._tensor.checkpoint",

@@ -697,6 +697,19 @@ def grad(
     materialize_grads: bool = False,
     is_grads_batched: bool = False,
 ) -> Any: ...
+@final
+class Program:
+    """A recorded function: the list of what its kernels did."""
+
+    @property
+    def temporary_bytes(self) -> int: ...
+    def run(self, arguments: list[Any], tensors: bool) -> list[Any] | None: ...
+    def steps(self) -> list[tuple[str, list[str], list[str]]]: ...
+
+def _record(
+    function: Callable[..., list[Tensor]], arguments: list[Tensor], weak: bool
+) -> tuple[Program, list[Tensor]]: ...
+def _is_recording_program() -> bool: ...
 def _traced_call(
     function: Callable[..., Any], position: int, args: tuple[Any, ...], kwargs: dict[str, Any]
 ) -> tuple[int, Tensor, int, Any] | None: ...
@@ -915,6 +928,9 @@ class InPlaceError(FerrogradError, RuntimeError):
 
 class InferenceError(FerrogradError, RuntimeError):
     """A tensor made in inference mode where autograd needs a normal one."""
+
+class CompileError(FerrogradError, RuntimeError):
+    """A function that fg.compile cannot record, or a call that its programs cannot serve."""
 
 class CycleError(FerrogradError, RuntimeError):
     """A graph that would contain itself."""

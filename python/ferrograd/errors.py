@@ -8,6 +8,7 @@ from ferrograd._core import (
     ArgumentError as ArgumentError,
     ArgumentTypeError as ArgumentTypeError,
     AxisError as AxisError,
+    CompileError as CompileError,
     ContractError as ContractError,
     CycleError as CycleError,
     DTypeError as DTypeError,

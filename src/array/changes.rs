@@ -12,7 +12,7 @@ use std::sync::atomic::{AtomicU64, Ordering, fence};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use super::storage::{DATA_HANDLE, free};
-use super::{Storage, author};
+use super::{Storage, author, capture};
 use crate::error::Result;
 
 /// What the layers above keep beside the data.
@@ -183,6 +183,11 @@ impl Storage {
         self.header().saved_result.store(true, Ordering::Relaxed);
     }
 
+    /// For a data handle: whether there is any other handle.
+    pub fn is_held_elsewhere(&self) -> bool {
+        self.header().count.load(Ordering::Acquire) != DATA_HANDLE
+    }
+
     /// To be called before the data is written: results that were saved in this version get a copy of it.
     #[inline]
     pub fn before_write(&self) -> Result<()> {
@@ -198,9 +203,10 @@ impl Storage {
         let header = self.header();
         // A saved value is a data handle: without one, whoever saved the result is gone.
         if header.count.load(Ordering::Acquire) >= DATA_HANDLE {
-            let data = Storage::alloc(self.nbytes())?;
-            // SAFETY: both are `nbytes` long, and the new one is exclusively ours.
-            unsafe { data.ptr().copy_from_nonoverlapping(self.ptr(), self.nbytes()) };
+            let data = self.copy()?;
+            if capture::active() {
+                capture::copied(self, &data);
+            }
             header.changes.keep_copy(self.version(), data);
         }
         header.saved_result.store(false, Ordering::Relaxed);

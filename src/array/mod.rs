@@ -1,6 +1,8 @@
 //! Buffers, their pool, shapes, strides and ndarray views: the bottom layer.
 mod author;
+pub mod capture;
 mod changes;
+mod elements;
 mod layout;
 mod live;
 mod pool;
@@ -9,6 +11,7 @@ mod shape;
 mod storage;
 mod views;
 
+pub use elements::Elements;
 pub use layout::Layout;
 pub use live::live_bytes;
 pub use pool::{afford, cached_bytes, trim};

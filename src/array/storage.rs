@@ -14,7 +14,7 @@ use std::ptr::NonNull;
 use std::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, Ordering};
 
 use super::changes::Changes;
-use super::{live, pool};
+use super::{capture, live, pool};
 use crate::error::{Error, Result};
 
 /// Who may write to adopted memory.
@@ -132,7 +132,11 @@ impl Storage {
         // SAFETY: the caller's contract.
         unsafe { header.write(Header::new(base.add(offset), nbytes, kind)) };
         live::add(nbytes as isize);
-        Ok(Storage(header))
+        let storage = Storage(header);
+        if capture::active() {
+            capture::made(&storage);
+        }
+        Ok(storage)
     }
 
     /// Wraps memory that `owner` keeps alive.
@@ -159,7 +163,9 @@ impl Storage {
         let nbytes = data.len() * size_of::<T>();
         let header = Header::new(data.as_mut_ptr().cast(), nbytes, Kind::Adopted);
         live::add(nbytes as isize);
-        Storage::boxed(Adopted { header, counted: nbytes, _owner: Box::new(data) })
+        let storage = Storage::boxed(Adopted { header, counted: nbytes, _owner: Box::new(data) });
+        capture::filled(&storage);
+        storage
     }
 
     fn boxed(adopted: Adopted) -> Storage {

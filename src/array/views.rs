@@ -5,7 +5,7 @@
 
 use ndarray::{Array, ArrayViewD, Axis, Dimension, IxDyn, ShapeBuilder};
 
-use super::{Layout, Storage};
+use super::{Layout, Storage, capture};
 use crate::dtype::{DType, Element};
 use crate::error::Result;
 
@@ -23,6 +23,7 @@ pub fn from_array<T: Element, D: Dimension>(array: Array<T, D>) -> Result<(Stora
             // SAFETY: the storage is new, aligned for `T`, and holds `array.len()` elements.
             unsafe { out.add(i).write(value) };
         }
+        capture::filled(&storage);
         return Ok((storage, layout));
     }
     let (dims, strides) = (array.shape().to_vec(), array.strides().to_vec());

@@ -5,6 +5,7 @@
 //! zero becomes `true`.
 
 use super::copy::copy;
+use super::launch::launch;
 use super::leveled::leveled;
 use super::view::{Axes, View, ViewMut, with_elements};
 use crate::dtype::Truth;
@@ -52,7 +53,10 @@ pub fn cast(src: View, dst: ViewMut) {
     if src.dtype == dst.dtype {
         return copy(src, dst);
     }
-    with_elements!([src], A => with_elements!([dst], B => run::<A, B>(src, dst)));
+    launch!(
+        "cast", [src] => [dst];;
+        with_elements!([src], A => with_elements!([dst], B => run::<A, B>(src, dst)))
+    );
 }
 
 fn run<A: Copy, B: Convert<A>>(src: View, dst: ViewMut) {

@@ -6,6 +6,7 @@
 
 use std::ptr;
 
+use super::launch::launch;
 use super::view::{Axes, View, ViewMut, one_dtype};
 use crate::threads::parallel_for;
 
@@ -17,12 +18,16 @@ const TILE: usize = 32;
 const SHORT: usize = 4;
 
 /// Copies `src` into `dst`, which has the same dims and does not overlap it.
-pub fn copy(src: View, mut dst: ViewMut) {
+pub fn copy(src: View, dst: ViewMut) {
+    launch!("copy", [src] => [dst];; copy_elements(src, dst));
+}
+
+fn copy_elements(src: View, dst: ViewMut) {
     assert_eq!(src.dims, dst.dims, "copy needs equal dims");
     match one_dtype([src.dtype, dst.dtype]).size() {
-        8 => copy_words::<u64>(src, dst.reborrow()),
-        4 => copy_words::<u32>(src, dst.reborrow()),
-        _ => copy_words::<u8>(src, dst.reborrow()),
+        8 => copy_words::<u64>(src, dst),
+        4 => copy_words::<u32>(src, dst),
+        _ => copy_words::<u8>(src, dst),
     }
 }
 

@@ -2,6 +2,7 @@
 //!
 //! Owns: `fill` and `zero`. Never allocates. Invariant: elements outside the view stay untouched.
 
+use super::launch::launch;
 use super::view::{Axes, ViewMut};
 use crate::dtype::{Element, with_dtype};
 use crate::threads::parallel_for;
@@ -11,12 +12,18 @@ const SPLIT_BYTES: usize = 4 << 20;
 
 /// Writes `value`, converted to the dtype of `out`, to every element.
 pub fn fill(value: f64, out: ViewMut) {
-    with_dtype!(out.dtype, T => fill_words(T::from_f64(value), out));
+    launch!(
+        "fill", [] => [out];;
+        with_dtype!(out.dtype, T => fill_words(T::from_f64(value), out))
+    );
 }
 
 /// As `fill`, for integers that a float64 would round.
 pub fn fill_int(value: i64, out: ViewMut) {
-    with_dtype!(out.dtype, T => fill_words(T::from_i64(value), out));
+    launch!(
+        "fill", [] => [out];;
+        with_dtype!(out.dtype, T => fill_words(T::from_i64(value), out))
+    );
 }
 
 /// Writes zero to every element.

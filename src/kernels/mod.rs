@@ -13,6 +13,7 @@ pub mod gemm;
 pub mod index;
 pub mod isa;
 pub mod lane;
+pub mod launch;
 mod leveled;
 #[cfg(feature = "linalg")]
 pub mod linalg;

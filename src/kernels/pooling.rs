@@ -5,6 +5,7 @@
 //! the largest, and a NaN is larger than any number.
 
 use super::convolution::Geometry;
+use super::launch::launch;
 use super::view::{View, ViewMut, with_float};
 use crate::dtype::{DType, Element};
 use crate::threads::parallel_for;
@@ -94,7 +95,10 @@ fn check(g: &Geometry, image: &[usize], result: &[usize], whole: &[bool]) {
 pub fn largest(g: &Geometry, x: View, y: ViewMut, positions: ViewMut) {
     check(g, x.dims, y.dims, &[x.is_contiguous(), y.is_contiguous(), positions.is_contiguous()]);
     assert!(positions.dims == y.dims && positions.dtype == DType::I64, "pooling: the positions");
-    with_float!([x, y], T => largest_of::<T>(g, x, y, positions));
+    launch!(
+        "max_pool", [x] => [y, positions]; g = *g;
+        with_float!([x, y], T => largest_of::<T>(&g, x, y, positions))
+    );
 }
 
 fn largest_of<T: Number>(g: &Geometry, x: View, y: ViewMut, positions: ViewMut) {
@@ -129,7 +133,10 @@ fn largest_of<T: Number>(g: &Geometry, x: View, y: ViewMut, positions: ViewMut) 
 pub fn take(g: &Geometry, x: View, positions: View, y: ViewMut) {
     check(g, x.dims, y.dims, &[x.is_contiguous(), y.is_contiguous(), positions.is_contiguous()]);
     assert!(positions.dims == y.dims && positions.dtype == DType::I64, "pooling: the positions");
-    with_float!([x, y], T => take_of::<T>(g, x, positions, y));
+    launch!(
+        "pool_take", [x, positions] => [y]; g = *g;
+        with_float!([x, y], T => take_of::<T>(&g, x, positions, y))
+    );
 }
 
 fn take_of<T: Number>(g: &Geometry, x: View, positions: View, y: ViewMut) {
@@ -152,7 +159,10 @@ fn take_of<T: Number>(g: &Geometry, x: View, positions: View, y: ViewMut) {
 pub fn put(g: &Geometry, y: View, positions: View, x: ViewMut) {
     check(g, x.dims, y.dims, &[x.is_contiguous(), y.is_contiguous(), positions.is_contiguous()]);
     assert!(positions.dims == y.dims && positions.dtype == DType::I64, "pooling: the positions");
-    with_float!([y, x], T => put_of::<T>(g, y, positions, x));
+    launch!(
+        "pool_put", [y, positions] => [x]; g = *g;
+        with_float!([y, x], T => put_of::<T>(&g, y, positions, x))
+    );
 }
 
 fn put_of<T: Number>(g: &Geometry, y: View, positions: View, x: ViewMut) {
@@ -175,7 +185,10 @@ fn put_of<T: Number>(g: &Geometry, y: View, positions: View, x: ViewMut) {
 /// The sum of each window.
 pub fn sums(g: &Geometry, x: View, y: ViewMut) {
     check(g, x.dims, y.dims, &[x.is_contiguous(), y.is_contiguous()]);
-    with_float!([x, y], T => sums_of::<T>(g, x, y));
+    launch!(
+        "pool_sums", [x] => [y]; g = *g;
+        with_float!([x, y], T => sums_of::<T>(&g, x, y))
+    );
 }
 
 fn sums_of<T: Number>(g: &Geometry, x: View, y: ViewMut) {
@@ -198,7 +211,10 @@ fn sums_of<T: Number>(g: &Geometry, x: View, y: ViewMut) {
 /// Each element of `y` added to its window, in `x` that holds zeros: the adjoint of `sums`.
 pub fn spread(g: &Geometry, y: View, x: ViewMut) {
     check(g, x.dims, y.dims, &[x.is_contiguous(), y.is_contiguous()]);
-    with_float!([y, x], T => spread_of::<T>(g, y, x));
+    launch!(
+        "pool_spread", [y] => [x]; g = *g;
+        with_float!([y, x], T => spread_of::<T>(&g, y, x))
+    );
 }
 
 fn spread_of<T: Number>(g: &Geometry, y: View, x: ViewMut) {

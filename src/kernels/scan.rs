@@ -3,6 +3,7 @@
 //! Owns: the walk over lines of an axis and the folds. Each line is folded by one thread, front to back.
 //! Never reduces the rank. Invariant: element `i` of a line depends on the elements up to `i` only.
 
+use super::launch::launch;
 use super::ring::Ring;
 use super::view::{Axes, View, ViewMut, with_elements, with_float};
 use crate::dtype::{DType, Element};
@@ -66,13 +67,13 @@ impl<const N: usize> Lines<N> {
 /// # Panics
 /// When the dims differ or the dtype has no such fold: bugs of the caller.
 pub fn scan(op: Scan, input: View, axis: usize, out: ViewMut) {
-    match op {
+    launch!("scan", [input] => [out];; match op {
         Scan::Sum => with_elements!([input, out], T => fold::<T>(input, axis, out, T::plus)),
         Scan::Prod => with_elements!([input, out], T => fold::<T>(input, axis, out, T::times)),
         Scan::LogSum => with_float!([input, out], T => {
             fold::<T>(input, axis, out, |a, b| T::from_f64(log_add(a.to_f64(), b.to_f64())));
         }),
-    }
+    });
 }
 
 /// `ln(e^a + e^b)`; equal infinities stay themselves.
@@ -150,7 +151,10 @@ fn side_by_side<T: Copy>(
 /// # Panics
 /// When the dims differ or the dtype is no float: bugs of the caller.
 pub fn recurrence(a: View, b: View, axis: usize, out: ViewMut) {
-    with_float!([a, b, out], T => linear::<T>(a, b, axis, out, |a, s, b| a * s + b));
+    launch!(
+        "recurrence", [a, b] => [out];;
+        with_float!([a, b, out], T => linear::<T>(a, b, axis, out, |a, s, b| a * s + b))
+    );
 }
 
 fn linear<T: Ring>(
@@ -183,11 +187,11 @@ fn linear<T: Ring>(
 /// When the dims differ: a bug of the caller.
 pub fn scan_extreme(largest: bool, input: View, axis: usize, out: ViewMut) {
     assert!(out.dtype == DType::I64, "scan_extreme writes indices");
-    with_elements!([input], T => if largest {
+    launch!("scan_extreme", [input] => [out];; with_elements!([input], T => if largest {
         extreme::<T>(input, axis, out, |x, best| x >= best)
     } else {
         extreme::<T>(input, axis, out, |x, best| x <= best)
-    });
+    }));
 }
 
 #[allow(clippy::eq_op)]

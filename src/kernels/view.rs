@@ -9,14 +9,16 @@ use std::marker::PhantomData;
 
 use smallvec::SmallVec;
 
-use crate::array::{Layout, Storage, fits};
-use crate::dtype::DType;
+use crate::array::{Layout, Storage, capture, fits};
+use crate::dtype::{DType, Element};
 
 /// An operand to read: elements of `dtype`; strides count elements, `ptr` is element (0, 0, …).
 #[derive(Clone, Copy, Debug)]
 pub struct View<'a> {
     pub(crate) dtype: DType,
     pub(crate) ptr: *const u8,
+    /// The first byte of the buffer.
+    pub(crate) base: *const u8,
     pub(crate) dims: &'a [usize],
     pub(crate) strides: &'a [isize],
     life: PhantomData<&'a Storage>,
@@ -27,6 +29,8 @@ pub struct View<'a> {
 pub struct ViewMut<'a> {
     pub(crate) dtype: DType,
     pub(crate) ptr: *mut u8,
+    /// The first byte of the buffer.
+    pub(crate) base: *const u8,
     pub(crate) dims: &'a [usize],
     pub(crate) strides: &'a [isize],
     life: PhantomData<&'a Storage>,
@@ -51,7 +55,11 @@ impl<'a> View<'a> {
     pub(crate) fn of(storage: &'a Storage, layout: &'a Layout, dtype: DType) -> View<'a> {
         assert!(fits(storage, layout, dtype), "a layout outside its storage");
         let ptr = storage.ptr().wrapping_offset(layout.offset() * dtype.size() as isize);
-        View { dtype, ptr, dims: layout.dims(), strides: layout.strides(), life: PhantomData }
+        if capture::active() {
+            capture::seen(storage);
+        }
+        let (dims, strides) = (layout.dims(), layout.strides());
+        View { dtype, ptr, base: storage.ptr(), dims, strides, life: PhantomData }
     }
 
     /// A view of memory that the caller vouches for.
@@ -66,7 +74,7 @@ impl<'a> View<'a> {
         dims: &'a [usize],
         strides: &'a [isize],
     ) -> View<'a> {
-        View { dtype, ptr, dims, strides, life: PhantomData }
+        View { dtype, ptr, base: ptr, dims, strides, life: PhantomData }
     }
 
     /// The dtype of the elements.
@@ -85,6 +93,19 @@ impl<'a> View<'a> {
     #[inline]
     pub fn dims(&self) -> &'a [usize] {
         self.dims
+    }
+
+    /// The elements in C order.
+    ///
+    /// # Panics
+    /// When `T` is not the type of the elements: a bug of the caller.
+    pub fn to_vec<T: Element>(&self) -> Vec<T> {
+        assert!(T::DTYPE == self.dtype, "{} read as {}", self.dtype, T::DTYPE);
+        let mut out = Vec::with_capacity(self.numel());
+        // SAFETY: the view is valid for every position of its axes.
+        Axes::new(self.dims, [self.strides])
+            .for_each(|[at]| out.push(unsafe { *self.at::<T>(at) }));
+        out
     }
 
     /// The address of the element `offset` elements from the first.
@@ -111,7 +132,11 @@ impl<'a> ViewMut<'a> {
     pub(crate) fn of(storage: &'a Storage, layout: &'a Layout, dtype: DType) -> ViewMut<'a> {
         assert!(fits(storage, layout, dtype), "a layout outside its storage");
         let ptr = storage.ptr().wrapping_offset(layout.offset() * dtype.size() as isize);
-        ViewMut { dtype, ptr, dims: layout.dims(), strides: layout.strides(), life: PhantomData }
+        if capture::active() {
+            capture::seen(storage);
+        }
+        let (dims, strides) = (layout.dims(), layout.strides());
+        ViewMut { dtype, ptr, base: storage.ptr(), dims, strides, life: PhantomData }
     }
 
     /// A view of memory that the caller vouches for.
@@ -126,7 +151,7 @@ impl<'a> ViewMut<'a> {
         dims: &'a [usize],
         strides: &'a [isize],
     ) -> ViewMut<'a> {
-        ViewMut { dtype, ptr, dims, strides, life: PhantomData }
+        ViewMut { dtype, ptr, base: ptr, dims, strides, life: PhantomData }
     }
 
     /// The address of the element `offset` elements from the first.
@@ -147,6 +172,7 @@ impl<'a> ViewMut<'a> {
         View {
             dtype: self.dtype,
             ptr: self.ptr,
+            base: self.base,
             dims: self.dims,
             strides: self.strides,
             life: PhantomData,
@@ -159,6 +185,7 @@ impl<'a> ViewMut<'a> {
         View {
             dtype: self.dtype,
             ptr: self.ptr,
+            base: self.base,
             dims: self.dims,
             strides: self.strides,
             life: PhantomData,
@@ -171,6 +198,7 @@ impl<'a> ViewMut<'a> {
         ViewMut {
             dtype: self.dtype,
             ptr: self.ptr,
+            base: self.base,
             dims: self.dims,
             strides: self.strides,
             life: PhantomData,

@@ -10,6 +10,7 @@ use crate::array::{Layout, Storage};
 use crate::dtype::DType;
 use crate::error::{Error, Result};
 use crate::graph::{self, CHECK_NAN, FORWARD, GRAD, INFERENCE, Mode, Value};
+use crate::tensor::effects;
 use crate::tensor::{Creation, CutCause, Edge, Marks, Meta};
 
 /// A multi-dimensional array that remembers how it was computed.
@@ -346,7 +347,9 @@ impl Tensor {
 
     /// The accumulated gradient of a leaf, or of a tensor that retains its own.
     pub fn grad(&self) -> Option<Tensor> {
-        self.meta().and_then(|meta| meta.grad())
+        let meta = self.meta()?;
+        effects::touch(meta, true);
+        meta.grad()
     }
 
     /// Replaces the gradient; `None` clears it.
@@ -367,7 +370,9 @@ impl Tensor {
                 }));
             }
         }
-        self.ensure_meta().set_grad(grad);
+        let meta = self.ensure_meta();
+        effects::touch(meta, false);
+        meta.set_grad(grad);
         Ok(())
     }
 

@@ -12,6 +12,7 @@ use smallvec::SmallVec;
 use crate::dtype::DType;
 use crate::error::{Error, Result};
 use crate::graph::{Context, Flags, Rule, RuleRef, record_plain};
+use crate::tensor::effects;
 use crate::tensor::{Edge, Meta, Tensor};
 
 /// The rule of an accumulator node.
@@ -78,6 +79,7 @@ impl Rule<Tensor> for Accumulate {
                 want: (&*self.dims).into(),
             }));
         }
+        effects::touch(&leaf, true);
         leaf.accumulate(grad.separate(create_graph)?, create_graph)
     }
 

@@ -11,6 +11,7 @@ mod construct;
 mod creation;
 mod cut;
 mod display;
+pub(crate) mod effects;
 mod handle;
 mod history;
 mod leaf;

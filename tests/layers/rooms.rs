@@ -49,6 +49,7 @@ const PYTHON: &[&str] = &[
     "_inspect",
     "_dispatch",
     "transforms",
+    "_compile",
     "_checking",
     "functions",
     "extend",

@@ -10,6 +10,7 @@ use pyo3::types::{PyBool, PyComplex, PyDict, PyEllipsis, PyFloat, PyInt, PySet, 
 use smallvec::SmallVec;
 
 use crate::array::Access;
+use crate::array::capture;
 use crate::bindings::call::sequence::{
     MOST_ITEMS, any_element, check_depth, elements, is_sequence,
 };
@@ -153,7 +154,9 @@ pub(crate) fn from_sequence(op: &str, ob: &Bound<'_, PyAny>) -> PyResult<Tensor>
 /// The same for a sequence inside others; `depth` counts it and them.
 fn sequence_at(op: &str, ob: &Bound<'_, PyAny>, depth: usize) -> PyResult<Tensor> {
     if !holds_tensor_at(op, ob, depth)? {
-        return numpy::meet(op, &numpy::asarray(op, ob)?, Access::Frozen);
+        let tensor = numpy::meet(op, &numpy::asarray(op, ob)?, Access::Frozen)?;
+        capture::filled(tensor.storage());
+        return Ok(tensor);
     }
     let mut parts = Vec::new();
     any_element(ob, |item| {

@@ -17,7 +17,7 @@ use pyo3::prelude::*;
 use pyo3::sync::PyOnceLock;
 use pyo3::types::{PyDict, PyType};
 
-use crate::array::{Access, Layout, Storage};
+use crate::array::{Access, Elements, Layout, Storage, capture};
 use crate::bindings::errors::{bad_type, bad_value, to_python, type_name};
 use crate::bindings::exchange::foreign;
 use crate::bindings::exchange::stand_in::stand_in;
@@ -58,7 +58,7 @@ pub(crate) fn asarray<'py>(op: &str, ob: &Bound<'py, PyAny>) -> PyResult<Bound<'
 }
 
 /// The dtype that an array has as it stands; `None` for a foreign byte order.
-fn native(descr: &Bound<'_, PyArrayDescr>) -> Option<DType> {
+pub(crate) fn native(descr: &Bound<'_, PyArrayDescr>) -> Option<DType> {
     if descr.is_native_byteorder() == Some(false) { None } else { translate(descr) }
 }
 
@@ -237,6 +237,7 @@ pub(crate) fn copy(op: &str, array: &Bound<'_, PyUntypedArray>, dtype: DType) ->
         return Err(unsupported(op, &descr));
     }
     let out = Tensor::empty(array.shape(), dtype)?;
+    capture::filled(out.storage());
     let nbytes = out.size() * dtype.size();
     if native(&descr) == Some(dtype) && flags(array) & NPY_ARRAY_C_CONTIGUOUS != 0 {
         // SAFETY: both hold `nbytes` bytes, and the new storage overlaps nothing.
@@ -261,6 +262,17 @@ pub(crate) fn copy(op: &str, array: &Bound<'_, PyUntypedArray>, dtype: DType) ->
         out.set_cause(&memory.get().cut_cause);
     }
     Ok(out)
+}
+
+/// Whether elements lie where the processor can read them.
+pub(crate) fn is_aligned(array: &Bound<'_, PyUntypedArray>) -> bool {
+    flags(array) & NPY_ARRAY_ALIGNED != 0
+}
+
+/// The elements of a C-contiguous array, where they lie.
+pub(crate) fn elements<'a>(array: &'a Bound<'_, PyUntypedArray>) -> Elements<'a> {
+    // SAFETY: the array keeps them; as for every NumPy function, who writes to an argument meanwhile races.
+    unsafe { Elements::new(data(array)) }
 }
 
 /// The dtype a copy of this array gets when none is asked for.
@@ -292,6 +304,7 @@ pub(crate) fn export<'py>(
     tensor: &Tensor,
     writable: bool,
 ) -> PyResult<Bound<'py, PyAny>> {
+    capture::check_read("numpy", tensor.storage())?;
     let storage = tensor.storage().data_handle();
     if writable {
         if !storage.is_writable() {
@@ -335,6 +348,7 @@ pub(crate) fn export<'py>(
 /// The only element of a tensor as a NumPy scalar.
 pub(crate) fn scalar<'py>(py: Python<'py>, tensor: &Tensor) -> PyResult<Bound<'py, PyAny>> {
     assert!(tensor.size() == 1, "one element");
+    capture::check_read("item", tensor.storage())?;
     let descr = descr(py, tensor.dtype());
     // SAFETY: the pointer is that of the one element, of the type that `descr` describes; NumPy copies it and borrows
     // the description. The element's tensor outlives the call.

@@ -5,6 +5,7 @@
 //! Invariant: tiles and blocks follow from the shapes, and sums over tiles run in one order, so the result is the
 //! same at any number of threads.
 
+use super::super::launch::launch;
 use super::super::view::{View, ViewMut, with_float};
 use super::geometry::Geometry;
 use super::tiles::{Number, Scratch, gather, multiply, scatter};
@@ -40,6 +41,17 @@ pub fn convolve(g: &Geometry, x: View, w: View, bias: Option<View>, y: ViewMut) 
     check(g, x.dims, w.dims, y.dims, &[x.is_contiguous(), w.is_contiguous(), y.is_contiguous()]);
     assert!(bias.is_none_or(|b| b.dims == [g.channels[1]] && b.is_contiguous()));
     assert!(bias.is_none_or(|b| b.dtype == x.dtype), "convolution: the bias has another dtype");
+    match bias {
+        None => launch!(
+            "convolution", [x, w] => [y]; g = *g; convolve_images(&g, [x, w], None, y)
+        ),
+        Some(bias) => launch!(
+            "convolution", [x, w, bias] => [y]; g = *g; convolve_images(&g, [x, w], Some(bias), y)
+        ),
+    }
+}
+
+fn convolve_images(g: &Geometry, [x, w]: [View; 2], bias: Option<View>, y: ViewMut) -> Result<()> {
     with_float!([x, w, y], T => product::<T>(
         g,
         Shared(x.at(0), w.at(0), y.at(0)),
@@ -95,7 +107,10 @@ fn product<T: Number>(g: &Geometry, at: Shared<T>, bias: Option<Shared<T>>) -> R
 /// `x = y` spread back through `w`: the adjoint of `convolve` by its image, and a transposed convolution.
 pub fn spread(g: &Geometry, y: View, w: View, x: ViewMut) -> Result<()> {
     check(g, x.dims, w.dims, y.dims, &[x.is_contiguous(), w.is_contiguous(), y.is_contiguous()]);
-    with_float!([y, w, x], T => spread_images::<T>(g, Shared(y.at(0), w.at(0), x.at(0))))
+    launch!(
+        "convolution_spread", [y, w] => [x]; g = *g;
+        with_float!([y, w, x], T => spread_images::<T>(&g, Shared(y.at(0), w.at(0), x.at(0))))
+    )
 }
 
 fn spread_images<T: Number>(g: &Geometry, at: Shared<T>) -> Result<()> {
@@ -146,7 +161,10 @@ fn spread_images<T: Number>(g: &Geometry, at: Shared<T>) -> Result<()> {
 /// `w` = the sum of products of `y` with the windows of `x`: the adjoint of `convolve` by its kernels.
 pub fn correlate(g: &Geometry, x: View, y: View, w: ViewMut) -> Result<()> {
     check(g, x.dims, w.dims, y.dims, &[x.is_contiguous(), w.is_contiguous(), y.is_contiguous()]);
-    with_float!([x, y, w], T => correlate_images::<T>(g, Shared(x.at(0), y.at(0), w.at(0))))
+    launch!(
+        "convolution_correlate", [x, y] => [w]; g = *g;
+        with_float!([x, y, w], T => correlate_images::<T>(&g, Shared(x.at(0), y.at(0), w.at(0))))
+    )
 }
 
 fn correlate_images<T: Number>(g: &Geometry, at: Shared<T>) -> Result<()> {

@@ -4,10 +4,12 @@
 //! Never casts: the operands share a dtype, and the output has that of the loop's result.
 //! Invariant: what reaches `run` has the output's dims, operand by operand.
 
-use smallvec::SmallVec;
+use smallvec::{SmallVec, smallvec};
 
 use super::{LoopTable, Operand, OutOperand, run, where_loop};
+use crate::array::capture;
 use crate::dtype::{DType, no_loop};
+use crate::kernels::launch::{self, Launch, Work};
 use crate::kernels::view::{View, ViewMut, one_dtype};
 
 /// An operand: elements, or one number for all of them.
@@ -85,6 +87,24 @@ pub fn apply(table: &LoopTable, ins: &[In<'_>], out: ViewMut<'_>, params: &[f64]
         })
         .collect();
     let f = table.get(dtype).unwrap_or_else(|| no_loop("other elements", dtype));
+    let _paused = capture::active().then(|| {
+        let numbers = ins.iter().zip(&constants).map(|(input, &word)| match input {
+            In::View(_) => None,
+            _ => Some(word),
+        });
+        let views = ins.iter().filter_map(|input| match input {
+            In::View(view) => Some(launch::Operand::from(view)),
+            _ => None,
+        });
+        let work = Work::Map {
+            table: f,
+            numbers: numbers.collect(),
+            params: params.into(),
+            cost: table.cost(dtype),
+        };
+        let writes = smallvec![(&out).into()];
+        launch::record(Launch { name: "map", reads: views.collect(), writes, work })
+    });
     let target = OutOperand { ptr: out.ptr, strides: out.strides, itemsize: out.dtype.size() };
     // SAFETY: views lie in live storage, hold the loop's dtype and have the output's dims; constants outlive the call.
     unsafe { run(f, &operands, target, out.dims, params, table.cost(dtype)) }
@@ -98,6 +118,19 @@ pub fn select(mask: View<'_>, a: View<'_>, b: View<'_>, out: ViewMut<'_>) {
     );
     assert!(mask.dtype == DType::Bool, "a mask is boolean");
     let size = one_dtype([a.dtype, b.dtype, out.dtype]).size();
+    let _paused = capture::active().then(|| {
+        launch::record(Launch {
+            name: "select",
+            reads: [&mask, &a, &b].into_iter().map(Into::into).collect(),
+            writes: smallvec![(&out).into()],
+            work: Work::Map {
+                table: where_loop(size),
+                numbers: smallvec![None; 3],
+                params: SmallVec::new(),
+                cost: 0.3,
+            },
+        })
+    });
     let operands = [
         Operand { ptr: mask.ptr, strides: mask.strides, itemsize: 1 },
         Operand { ptr: a.ptr, strides: a.strides, itemsize: size },

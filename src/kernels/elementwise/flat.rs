@@ -6,11 +6,16 @@
 
 use std::marker::PhantomData;
 
+use smallvec::smallvec;
+
 use super::LoopTable;
 use super::apply::{In, word};
 use super::drive::MAX_OPERANDS;
-use crate::array::{Layout, Storage};
+use super::table::Loop;
+
+use crate::array::{Layout, Storage, capture};
 use crate::dtype::DType;
+use crate::kernels::launch::{self, Launch, Operand, Work};
 
 /// Above this many elements the general driver's padding and splitting are worth their cost.
 const FEW: usize = 256;
@@ -20,6 +25,7 @@ const FEW: usize = 256;
 pub struct Flat<'a> {
     dtype: DType,
     ptr: *mut u8,
+    base: *const u8,
     n: usize,
     life: PhantomData<&'a Storage>,
 }
@@ -34,7 +40,10 @@ impl<'a> Flat<'a> {
         let (n, offset, size) = (layout.numel(), layout.offset(), dtype.size());
         let inside = n <= FEW && offset >= 0 && (offset as usize + n) * size <= storage.nbytes();
         let ptr = storage.ptr().wrapping_add(offset as usize * size);
-        inside.then_some(Flat { dtype, ptr, n, life: PhantomData })
+        if capture::active() {
+            capture::seen(storage);
+        }
+        inside.then_some(Flat { dtype, ptr, base: storage.ptr(), n, life: PhantomData })
     }
 }
 
@@ -84,9 +93,41 @@ pub(crate) fn apply_flat(
     let Some(f) = table.get(dtype) else {
         return false;
     };
+    if capture::active() {
+        record(f, (ins, &numbers), out, params, table.cost(dtype));
+    }
     if out.n > 0 {
         // SAFETY: every pointer addresses `out.n` elements of the loop's dtype in live storage, or a number for one.
         unsafe { f(ptrs.as_ptr(), out.ptr, out.n, params.as_ptr()) };
     }
     true
+}
+
+impl From<&Flat<'_>> for Operand {
+    fn from(flat: &Flat<'_>) -> Operand {
+        Operand::of(flat.dtype, (flat.base, flat.ptr), &[flat.n], &[1])
+    }
+}
+
+#[cold]
+#[inline(never)]
+fn record(
+    table: Loop,
+    (ins, words): (&[FlatIn<'_>], &[u64]),
+    out: Flat<'_>,
+    params: &[f64],
+    cost: f32,
+) {
+    let elements = |input: &FlatIn<'_>| match input {
+        FlatIn::Elements(x) => Some(Operand::from(x)),
+        FlatIn::Number(_) => None,
+    };
+    let number = |(input, &word): (&FlatIn<'_>, &u64)| match input {
+        FlatIn::Elements(_) => None,
+        FlatIn::Number(_) => Some(word),
+    };
+    let numbers = ins.iter().zip(words).map(number).collect();
+    let work = Work::Map { table, numbers, params: params.into(), cost };
+    let reads = ins.iter().filter_map(elements).collect();
+    drop(launch::record(Launch { name: "map", reads, writes: smallvec![(&out).into()], work }));
 }

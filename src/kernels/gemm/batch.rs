@@ -3,8 +3,10 @@
 //! Owns: the walk over the batch, the merging of a batch into one tall product when the strides
 //! permit, and the splitting of both. Invariant: as for one product, no element depends on its block.
 
+use super::super::launch::launch;
 use super::super::view::{Axes, View, ViewMut, with_elements};
 use super::product::{Gemm, Mat, OperandOrder, Partition, Size, block, multiply, room};
+use crate::array::capture;
 use crate::error::Result;
 use crate::threads::{parallel_for, spare};
 
@@ -26,7 +28,10 @@ pub fn matmul_batch(a: View, b: View, out: &ViewMut) -> Result<()> {
 }
 
 fn multiply_batch(a: View, b: View, out: &ViewMut) {
-    with_elements!([a, b, out], T => go::<T>(a, b, out));
+    launch!(
+        "matmul_batch", [a, b] => [out];;
+        with_elements!([a, b, out], T => go::<T>(a, b, &out))
+    );
 }
 
 /// Two products that have nothing to do with each other, the second on another thread if one is to
@@ -42,7 +47,7 @@ pub fn matmul_both([first, second]: [(View, View, ViewMut); 2]) -> Result<()> {
         _ => multiply_batch(*a, *b, out),
     };
     let depth = first.0.dims.last().copied().unwrap_or(0);
-    if spare() > 0 && first.2.numel().saturating_mul(depth) >= PAIR {
+    if !capture::active() && spare() > 0 && first.2.numel().saturating_mul(depth) >= PAIR {
         parallel_for(2, &|i| run(if i == 0 { &first } else { &second }));
     } else {
         run(&first);

@@ -6,6 +6,7 @@
 //! blocks may follow the threads to spare. Products with vectors have no such promise from the crate:
 //! their blocks follow from the shape.
 
+use super::super::launch::launch;
 use super::super::view::{View, ViewMut, with_elements};
 use super::plain;
 use crate::array::afford;
@@ -131,6 +132,10 @@ pub fn matmul(a: View, b: View, out: &ViewMut) -> Result<()> {
 
 /// The same, where `room` was asked.
 pub(super) fn multiply(a: View, b: View, out: &ViewMut) {
+    launch!("matmul", [a, b] => [out];; product_of(a, b, &out));
+}
+
+fn product_of(a: View, b: View, out: &ViewMut) {
     let ([m, k], [k2, n]) = (dims2(a.dims), dims2(b.dims));
     assert!(k == k2 && dims2(out.dims) == [m, n], "matmul: the dims do not agree");
     let size = Size { m, n, k };

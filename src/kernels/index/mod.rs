@@ -1,6 +1,7 @@
 //! Indexed access: gather, scatter and scatter-add by precomputed offsets.
 
 mod offsets;
+mod recorded;
 mod rows;
 
 pub use offsets::{Indexed, Offsets, offsets, offsets_along, offsets_where};

@@ -4,32 +4,48 @@
 //! expression. Invariant: `Offsets` lie inside the axes they were made for.
 
 use super::super::view::{Axes, View};
+use crate::array::capture;
 use crate::dtype::{DType, Truth};
 use crate::error::{Error, Result};
 
 /// Positions, in elements, relative to the first element of the array they were made for.
 #[derive(Clone, Debug)]
-pub struct Offsets(pub(super) Vec<isize>);
+pub struct Offsets {
+    pub(super) list: Vec<isize>,
+    /// The object of the capture that holds these in later runs.
+    pub(super) object: Option<usize>,
+}
 
 impl Offsets {
+    pub(super) fn new(list: Vec<isize>) -> Offsets {
+        Offsets { list, object: None }
+    }
+
     /// How many there are.
     pub fn len(&self) -> usize {
-        self.0.len()
+        self.list.len()
     }
 
     /// Whether there are none.
     pub fn is_empty(&self) -> bool {
-        self.0.is_empty()
+        self.list.is_empty()
     }
 
     /// The positions themselves.
     pub fn iter(&self) -> impl Iterator<Item = isize> + '_ {
-        self.0.iter().copied()
+        self.list.iter().copied()
     }
 
     /// The same positions under other strides: for each indexed axis, in order, its stride here (of C
     /// order, positive and falling) and its stride there.
     pub fn restrided(&self, axes: &[(isize, isize)]) -> Offsets {
+        match self.object {
+            Some(object) if capture::active() => super::recorded::restrided(self, object, axes),
+            _ => self.with_strides(axes),
+        }
+    }
+
+    pub(super) fn with_strides(&self, axes: &[(isize, isize)]) -> Offsets {
         let moved = |&offset: &isize| {
             let mut rest = offset;
             axes.iter().fold(0, |at, &(here, there)| {
@@ -38,19 +54,22 @@ impl Offsets {
                 at + coordinate * there
             })
         };
-        Offsets(self.0.iter().map(moved).collect())
+        Offsets::new(self.list.iter().map(moved).collect())
     }
 
     /// For each position, whether no later one equals it; `None` when all differ.
     pub fn last_of_each(&self) -> Option<Vec<bool>> {
-        if self.0.windows(2).all(|pair| pair[0] < pair[1]) {
+        if self.object.is_some() && capture::active() {
+            super::recorded::refuse_repeated();
+        }
+        if self.list.windows(2).all(|pair| pair[0] < pair[1]) {
             return None;
         }
-        let mut order: Vec<usize> = (0..self.0.len()).collect();
-        order.sort_by_key(|&i| self.0[i]);
+        let mut order: Vec<usize> = (0..self.list.len()).collect();
+        order.sort_by_key(|&i| self.list[i]);
         let mut last = vec![true; order.len()];
         for pair in order.windows(2) {
-            last[pair[0]] = self.0[pair[0]] != self.0[pair[1]];
+            last[pair[0]] = self.list[pair[0]] != self.list[pair[1]];
         }
         (!last.iter().all(|&l| l)).then_some(last)
     }
@@ -70,8 +89,17 @@ pub struct Indexed {
 /// The offset of every combination `indices[0][p], indices[1][p], …` in C order of `p`. The views are
 /// int64 and have equal dims (broadcast before); negative indices count from the end.
 pub fn offsets(op: &'static str, indices: &[View], axes: &[Indexed]) -> Result<Offsets> {
+    if capture::active() {
+        let again = axes.to_vec();
+        let find = move |indices: &[View]| combined(op, indices, &again);
+        return super::recorded::found(indices, Box::new(find));
+    }
+    combined(op, indices, axes)
+}
+
+fn combined(op: &'static str, indices: &[View], axes: &[Indexed]) -> Result<Offsets> {
     if indices.first().is_some_and(|index| index.numel() == 0) {
-        return Ok(Offsets(Vec::new()));
+        return Ok(Offsets::new(Vec::new()));
     }
     assert_eq!(indices.len(), axes.len(), "one index per axis");
     let numel = indices.first().map_or(1, View::numel);
@@ -99,7 +127,7 @@ pub fn offsets(op: &'static str, indices: &[View], axes: &[Indexed]) -> Result<O
         });
         bad.check(op, axis)?;
     }
-    Ok(Offsets(out))
+    Ok(Offsets::new(out))
 }
 
 /// The first index found outside its axis.
@@ -136,12 +164,27 @@ pub fn offsets_along(
     dims: &[usize],
     strides: &[isize],
 ) -> Result<Offsets> {
+    if capture::active() {
+        let (dims, strides) = (dims.to_vec(), strides.to_vec());
+        let find = move |index: &[View]| along(op, index[0], axis, &dims, &strides);
+        return super::recorded::found(&[index], Box::new(find));
+    }
+    along(op, index, axis, dims, strides)
+}
+
+fn along(
+    op: &'static str,
+    index: View,
+    axis: usize,
+    dims: &[usize],
+    strides: &[isize],
+) -> Result<Offsets> {
     assert_eq!(index.dims.len(), dims.len(), "an index of the array's dimensions");
     let fits = (0..dims.len()).all(|a| a == axis || index.dims[a] <= dims[a]);
     assert!(fits, "an index within the array");
     assert!(index.dtype == DType::I64, "indices are int64");
     if index.numel() == 0 {
-        return Ok(Offsets(Vec::new()));
+        return Ok(Offsets::new(Vec::new()));
     }
     let indexed = Indexed { axis, size: dims[axis], stride: strides[axis] };
     let others: Vec<isize> =
@@ -158,16 +201,19 @@ pub fn offsets_along(
         }));
     });
     bad.check(op, indexed)?;
-    Ok(Offsets(out))
+    Ok(Offsets::new(out))
 }
 
 /// The offsets of the true elements of a mask, in C order, in an array of the mask's dims with these
 /// strides.
 pub fn offsets_where(mask: View, strides: &[isize]) -> Result<Offsets> {
     assert!(mask.dtype == DType::Bool, "a mask is boolean");
+    if capture::active() {
+        super::recorded::check_mask(&mask)?;
+    }
     if mask.numel() == 0 {
         // An empty array may have axes longer than a walk over them could last.
-        return Ok(Offsets(Vec::new()));
+        return Ok(Offsets::new(Vec::new()));
     }
     let mut axes = Axes::new(mask.dims, [mask.strides, strides]).collapse(false);
     let (inner, [mask_step, step]) = axes.pop();
@@ -188,7 +234,7 @@ pub fn offsets_where(mask: View, strides: &[isize]) -> Result<Offsets> {
         }
     });
     out.truncate(count);
-    Ok(Offsets(out))
+    Ok(Offsets::new(out))
 }
 
 /// An empty list with room for `n` offsets.

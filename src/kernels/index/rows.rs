@@ -7,6 +7,8 @@
 use super::super::ring::Ring;
 use super::super::view::{Axes, View, ViewMut, one_dtype, with_elements};
 use super::offsets::Offsets;
+use super::recorded::{self, Move};
+use crate::array::capture;
 use crate::threads::parallel_for;
 
 /// Elements per block of a split.
@@ -14,6 +16,12 @@ const BLOCK: usize = 1 << 16;
 
 /// `out[i, …] = src[offsets[i] + …]`: `src` has the axes that are not indexed, `out` one more in front.
 pub fn take(src: View, offsets: &Offsets, out: ViewMut) {
+    let body: Move = |reads, out, offsets| taken(reads[0], offsets, out);
+    let _paused = capture::active().then(|| recorded::moved("take", src, &out, offsets, body));
+    taken(src, offsets, out);
+}
+
+fn taken(src: View, offsets: &Offsets, out: ViewMut) {
     assert!(out.dims[0] == offsets.len() && out.dims[1..] == *src.dims, "take: dims");
     let axes = Axes::new(src.dims, [&out.strides[1..], src.strides]);
     let (by, from, to) = (out.strides[0], src.ptr, out.ptr);
@@ -26,6 +34,12 @@ pub fn take(src: View, offsets: &Offsets, out: ViewMut) {
 
 /// `dst[offsets[i] + …] = src[i, …]`, in the order of `i`: the last of equal offsets stays.
 pub fn put(dst: ViewMut, offsets: &Offsets, src: View) {
+    let body: Move = |reads, dst, offsets| laid(dst, offsets, reads[0]);
+    let _paused = capture::active().then(|| recorded::moved("put", src, &dst, offsets, body));
+    laid(dst, offsets, src);
+}
+
+fn laid(dst: ViewMut, offsets: &Offsets, src: View) {
     assert!(src.dims[0] == offsets.len() && src.dims[1..] == *dst.dims, "put: dims");
     let axes = Axes::new(dst.dims, [&src.strides[1..], dst.strides]);
     let (by, from, to) = (src.strides[0], src.ptr, dst.ptr);
@@ -75,7 +89,7 @@ fn moved<W: Copy>(offsets: &Offsets, axes: Axes<2>, sides: Table, into_table: bo
         let (start, end) = (b * n / blocks, (b + 1) * n / blocks);
         if work == n {
             // Rows of one element.
-            for (i, &offset) in offsets.0[start..end].iter().enumerate() {
+            for (i, &offset) in offsets.list[start..end].iter().enumerate() {
                 let row = sides.row::<W>((start + i) as isize * sides.by);
                 let entry = sides.entry::<W>(offset);
                 let (from, to) = if into_table { (row, entry) } else { (entry, row) };
@@ -85,7 +99,7 @@ fn moved<W: Copy>(offsets: &Offsets, axes: Axes<2>, sides: Table, into_table: bo
             return;
         }
         for i in start..end {
-            let (in_rows, in_table) = (i as isize * sides.by, offsets.0[i]);
+            let (in_rows, in_table) = (i as isize * sides.by, offsets.list[i]);
             let line = |[row, table]: [isize; 2]| {
                 let row = (sides.row::<W>(in_rows + row), row_step);
                 let table = (sides.entry::<W>(in_table + table), table_step);
@@ -121,6 +135,12 @@ unsafe fn move_line<W: Copy>(
 
 /// `dst[offsets[i] + …] += src[i, …]`, in the order of `i`, in place. A boolean sum is an or.
 pub fn add_at(dst: ViewMut, offsets: &Offsets, src: View) {
+    let body: Move = |reads, dst, offsets| summed(dst, offsets, reads[0]);
+    let _paused = capture::active().then(|| recorded::moved("add_at", src, &dst, offsets, body));
+    summed(dst, offsets, src);
+}
+
+fn summed(dst: ViewMut, offsets: &Offsets, src: View) {
     assert!(src.dims[0] == offsets.len() && src.dims[1..] == *dst.dims, "add_at: dims");
     with_elements!([dst, src], T => added::<T>(dst, offsets, src));
 }
@@ -135,7 +155,7 @@ fn added<T: Ring>(dst: ViewMut, offsets: &Offsets, src: View) {
     let blocks = if work >= 2 * BLOCK { (work / BLOCK).min(inner / 64).max(1) } else { 1 };
     parallel_for(blocks, &|b| {
         let (start, end) = (b * inner / blocks, (b + 1) * inner / blocks);
-        for (i, &offset) in offsets.0.iter().enumerate() {
+        for (i, &offset) in offsets.list.iter().enumerate() {
             let line = |[to, from]: [isize; 2]| {
                 let to = dst.at::<T>(offset + to + start as isize * to_step);
                 let from = src.at::<T>(i as isize * by + from + start as isize * from_step);

@@ -6,6 +6,7 @@
 
 use nalgebra::{Cholesky, DMatrix, DMatrixViewMut, QR, SymmetricEigen};
 
+use super::super::launch::launch;
 use super::super::view::{View, ViewMut};
 use super::product::subtract;
 use super::singular::{self, Singular, turned};
@@ -31,6 +32,10 @@ fn scale(a: &DMatrix<f64>) -> Option<f64> {
 /// The lower factor `l` of `a = l lᵀ`, reading the lower triangle; the error is the index of a matrix that is not
 /// positive definite.
 pub fn cholesky(a: View, out: ViewMut) -> Result<(), usize> {
+    launch!("cholesky", [a] => [out];; cholesky_of(a, out))
+}
+
+fn cholesky_of(a: View, out: ViewMut) -> Result<(), usize> {
     let (a, out) = (Stack::matrices(a), Stack::matrices_mut(out));
     each(out.count(), a.rows.pow(3), |index| {
         let mut matrix = a.load(index);
@@ -88,6 +93,10 @@ fn signs(packed: &DMatrix<f64>, r: &DMatrix<f64>) -> Vec<f64> {
 
 /// `q` with orthonormal columns and upper triangular `r`, both reduced, with `q r = a`.
 pub fn qr(a: View, q: ViewMut, r: ViewMut) {
+    launch!("qr", [a] => [q, r];; qr_of(a, q, r));
+}
+
+fn qr_of(a: View, q: ViewMut, r: ViewMut) {
     let (a, q) = (Stack::matrices(a), Stack::matrices_mut(q));
     let r = Stack::matrices_mut(r);
     let work = a.rows * a.columns * a.rows.min(a.columns);
@@ -106,6 +115,10 @@ pub fn qr(a: View, q: ViewMut, r: ViewMut) {
 
 /// Orthonormal columns completed to an orthogonal matrix, whose first columns they are.
 pub fn complete(u: View, out: ViewMut) {
+    launch!("complete", [u] => [out];; complete_of(u, out));
+}
+
+fn complete_of(u: View, out: ViewMut) {
     let (u, out) = (Stack::matrices(u), Stack::matrices_mut(out));
     let _ = each(out.count(), u.rows.pow(3), |index| {
         let given = u.load(index);
@@ -129,6 +142,10 @@ fn decompose(a: DMatrix<f64>) -> Option<Singular> {
 /// `a = u diag(s) vt`, reduced; the error is the index of a matrix with NaN or infinity, or whose iteration did
 /// not converge.
 pub fn svd(a: View, u: ViewMut, s: ViewMut, vt: ViewMut) -> Result<(), usize> {
+    launch!("svd", [a] => [u, s, vt];; svd_of(a, u, s, vt))
+}
+
+fn svd_of(a: View, u: ViewMut, s: ViewMut, vt: ViewMut) -> Result<(), usize> {
     let (a, u) = (Stack::matrices(a), Stack::matrices_mut(u));
     let (s, vt) = (Stack::columns_mut(s), Stack::matrices_mut(vt));
     if s.rows == 0 {
@@ -149,6 +166,10 @@ pub fn svd(a: View, u: ViewMut, s: ViewMut, vt: ViewMut) -> Result<(), usize> {
 /// Rising eigenvalues and orthonormal eigenvectors (columns) of symmetric matrices, of which one triangle is read;
 /// the error is as in `svd`.
 pub fn eigh(a: View, lower: bool, w: ViewMut, v: ViewMut) -> Result<(), usize> {
+    launch!("eigh", [a] => [w, v];; eigh_of(a, lower, w, v))
+}
+
+fn eigh_of(a: View, lower: bool, w: ViewMut, v: ViewMut) -> Result<(), usize> {
     let a = Stack::matrices(a);
     let (w, v) = (Stack::columns_mut(w), Stack::matrices_mut(v));
     if a.rows == 0 {
@@ -182,6 +203,10 @@ pub fn eigh(a: View, lower: bool, w: ViewMut, v: ViewMut) -> Result<(), usize> {
 
 /// The matrix of cofactors, `det(a) a⁻ᵀ` continued to singular matrices: the derivative of the determinant.
 pub fn cofactor(a: View, out: ViewMut) -> Result<(), usize> {
+    launch!("cofactor", [a] => [out];; cofactor_of(a, out))
+}
+
+fn cofactor_of(a: View, out: ViewMut) -> Result<(), usize> {
     let (a, out) = (Stack::matrices(a), Stack::matrices_mut(out));
     let n = a.rows;
     if n == 0 {

@@ -5,6 +5,7 @@
 
 use nalgebra::DMatrix;
 
+use super::super::launch::launch;
 use super::super::view::{View, ViewMut};
 use super::lu::Lu;
 use super::stack::{Stack, each};
@@ -26,6 +27,10 @@ fn log_det(a: DMatrix<f64>) -> (f64, f64) {
 
 /// Determinants of square matrices; 1 for one without elements.
 pub fn det(a: View, out: ViewMut) {
+    launch!("det", [a] => [out];; det_of(a, out));
+}
+
+fn det_of(a: View, out: ViewMut) {
     let (a, out) = (Stack::matrices(a), Stack::numbers_mut(out));
     let _ = each(out.count(), a.rows.pow(3), |index| {
         let Lu { packed, sign, .. } = Lu::new(a.load(index));
@@ -37,6 +42,10 @@ pub fn det(a: View, out: ViewMut) {
 
 /// Signs and logarithms of the magnitudes of determinants; 0 and -inf for a singular matrix.
 pub fn slogdet(a: View, sign: ViewMut, log: ViewMut) {
+    launch!("slogdet", [a] => [sign, log];; slogdet_of(a, sign, log));
+}
+
+fn slogdet_of(a: View, sign: ViewMut, log: ViewMut) {
     let a = Stack::matrices(a);
     let (sign, log) = (Stack::numbers_mut(sign), Stack::numbers_mut(log));
     let _ = each(sign.count(), a.rows.pow(3), |index| {
@@ -56,6 +65,10 @@ fn keep(out: &Stack<'_>, index: usize, solution: Option<DMatrix<f64>>) -> bool {
 
 /// `a⁻¹`; the error is the index of a singular matrix.
 pub fn inverse(a: View, out: ViewMut) -> Result<(), usize> {
+    launch!("inverse", [a] => [out];; inverse_of(a, out))
+}
+
+fn inverse_of(a: View, out: ViewMut) -> Result<(), usize> {
     let (a, out) = (Stack::matrices(a), Stack::matrices_mut(out));
     each(out.count(), 2 * a.rows.pow(3), |index| {
         let identity = DMatrix::identity(a.rows, a.rows);
@@ -65,6 +78,10 @@ pub fn inverse(a: View, out: ViewMut) -> Result<(), usize> {
 
 /// `a⁻¹ b` for matrices `b`; the error is the index of a singular matrix.
 pub fn solve(a: View, b: View, out: ViewMut) -> Result<(), usize> {
+    launch!("solve", [a, b] => [out];; solve_of(a, b, out))
+}
+
+fn solve_of(a: View, b: View, out: ViewMut) -> Result<(), usize> {
     let (a, b) = (Stack::matrices(a), Stack::matrices(b));
     let out = Stack::matrices_mut(out);
     let work = a.rows.pow(2) * (a.rows + b.columns);
@@ -74,6 +91,18 @@ pub fn solve(a: View, b: View, out: ViewMut) -> Result<(), usize> {
 /// `a⁻¹ b` for triangular `a`, of which one triangle is read, or `a⁻ᵀ b`; the error is the index of a
 /// matrix with a zero on its diagonal.
 pub fn solve_triangular(
+    a: View,
+    b: View,
+    out: ViewMut,
+    triangle: (bool, bool, bool),
+) -> Result<(), usize> {
+    launch!(
+        "solve_triangular", [a, b] => [out];;
+        solve_triangular_of(a, b, out, triangle)
+    )
+}
+
+fn solve_triangular_of(
     a: View,
     b: View,
     out: ViewMut,

@@ -5,6 +5,7 @@
 //! Invariant: the order is stable; a NaN is above everything. Elements without indices differ from
 //! that in nothing but the signs of neighbouring zeros and of NaN.
 
+use super::super::launch::launch;
 use super::super::scan::Lines;
 use super::super::view::{View, ViewMut, with_elements};
 use super::key::{Digits, Number};
@@ -17,7 +18,10 @@ use crate::dtype::DType;
 /// When the other dims differ: a bug of the caller.
 pub fn arg_order(descending: bool, input: View, axis: usize, out: ViewMut) {
     assert!(out.dtype == DType::I64, "arg_order writes indices");
-    with_elements!([input], T => lines::<T>(descending, input, axis, out));
+    launch!(
+        "arg_order", [input] => [out];;
+        with_elements!([input], T => lines::<T>(descending, input, axis, out))
+    );
 }
 
 fn lines<T: Digits>(descending: bool, input: View, axis: usize, out: ViewMut) {
@@ -56,7 +60,10 @@ fn each_line<T: Copy, N: Number>(
 /// Writes the elements of each line of `input` in ascending or descending order; `out` has its dims.
 pub fn sort(descending: bool, input: View, axis: usize, out: ViewMut) {
     assert!(input.dims == out.dims, "sort: dims");
-    with_elements!([input, out], T => sort_lines::<T>(descending, input, axis, out));
+    launch!(
+        "sort", [input] => [out];;
+        with_elements!([input, out], T => sort_lines::<T>(descending, input, axis, out))
+    );
 }
 
 fn sort_lines<T: Digits>(descending: bool, input: View, axis: usize, out: ViewMut) {
@@ -79,7 +86,10 @@ fn sort_lines<T: Digits>(descending: bool, input: View, axis: usize, out: ViewMu
 /// would put at `ranks`, in that order; `out` has as many along `axis`.
 pub fn arg_ranks(input: View, axis: usize, ranks: &[usize], out: ViewMut) {
     assert!(out.dtype == DType::I64, "arg_ranks writes indices");
-    with_elements!([input], T => rank_lines::<T>(input, axis, ranks, out));
+    launch!(
+        "arg_ranks", [input] => [out]; ranks = ranks.to_vec();
+        with_elements!([input], T => rank_lines::<T>(input, axis, &ranks, out))
+    );
 }
 
 fn rank_lines<T: Digits>(input: View, axis: usize, ranks: &[usize], out: ViewMut) {

@@ -5,6 +5,7 @@
 
 use std::mem::MaybeUninit;
 
+use super::super::launch::launch;
 use super::super::leveled::leveled;
 use super::super::view::{Axes, View, ViewMut, with_float};
 use super::fold::{Fold, LEAF};
@@ -53,11 +54,15 @@ picks!(f64, f32, i64);
 /// Writes the index of the largest (or smallest) element along `axis` as int64. `out` has the dims of
 /// `input` without the axis, or with 1 in its place; the axis is not empty.
 pub fn arg_reduce(largest: bool, input: View, axis: usize, out: ViewMut) {
+    launch!("arg_reduce", [input] => [out];; arg_lines(largest, input, axis, out));
+}
+
+fn arg_lines(largest: bool, input: View, axis: usize, out: ViewMut) {
     assert!(out.dtype == DType::I64, "arg_reduce writes indices");
     match input.dtype {
         d if d.is_float() => with_float!([input], T => by_extreme::<T>(largest, input, axis, out)),
         DType::I64 => by_extreme::<i64>(largest, input, axis, out),
-        _ => with_copy(DType::I64, input, |copied| arg_reduce(largest, copied, axis, out)),
+        _ => with_copy(DType::I64, input, |copied| arg_lines(largest, copied, axis, out)),
     }
 }
 

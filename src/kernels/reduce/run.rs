@@ -6,6 +6,7 @@
 use smallvec::SmallVec;
 
 use super::super::cast::cast;
+use super::super::launch::launch;
 use super::super::view::{Axes, View, ViewMut, with_float};
 use super::fold::{Fold, LEAF, run};
 use super::kinds::{All, Any, Max, Min, Prod, Sum, SumSquares};
@@ -64,6 +65,13 @@ pub(super) struct Plan {
 ///
 /// The caller has refused max and min of no elements.
 pub fn reduce(op: Reduction, input: View, axes: &[usize], out: ViewMut) {
+    launch!(
+        "reduce", [input] => [out]; axes = axes.to_vec();
+        reduce_elements(op, input, &axes, out)
+    );
+}
+
+fn reduce_elements(op: Reduction, input: View, axes: &[usize], out: ViewMut) {
     let dtype = input.dtype;
     assert!(out.dtype == op.out_dtype(dtype), "reduce: {op:?} of {dtype} into {}", out.dtype);
     if dtype.is_float() {
@@ -99,14 +107,14 @@ fn converted(op: Reduction, to: DType, input: View, axes: &[usize], out: ViewMut
     with_copy(to, input, |copied| {
         let dtype = op.out_dtype(to);
         if dtype == out.dtype {
-            return reduce(op, copied, axes, out);
+            return reduce_elements(op, copied, axes, out);
         }
         let mut wide = vec![0u64; out.numel()];
         let strides = c_strides(out.dims);
         let ptr = wide.as_mut_ptr().cast();
         // SAFETY: eight bytes for every element, which nobody else sees.
         let mut result = unsafe { ViewMut::from_raw(dtype, ptr, out.dims, &strides) };
-        reduce(op, copied, axes, result.reborrow());
+        reduce_elements(op, copied, axes, result.reborrow());
         cast(result.as_view(), out);
     });
 }

@@ -3,6 +3,7 @@
 //! Owns: the per-row loss, its statistics and its gradient. Never weights or averages rows: that is the
 //! caller's. Invariant: a target that is neither a class nor `ignore` is an error before any work.
 
+use super::super::launch::launch;
 use super::super::leveled::leveled_fma;
 use super::super::view::{View, ViewMut, with_float};
 use super::float::{Float, by_rows, shape, shifted_sum};
@@ -19,9 +20,12 @@ pub fn cross_entropy(
     loss: ViewMut,
     stats: ViewMut,
 ) -> Result<()> {
-    check_targets(x.dims, targets, ignore)?;
-    with_float!([x, loss, stats], T => entropy::<T>(x, targets, ignore, loss, stats));
-    Ok(())
+    launch!("cross_entropy", [x, targets] => [loss, stats];; {
+        let checked = check_targets(x.dims, targets, ignore);
+        checked.map(|()| {
+            with_float!([x, loss, stats], T => entropy::<T>(x, targets, ignore, loss, stats))
+        })
+    })
 }
 
 fn check_targets(dims: &[usize], targets: View, ignore: i64) -> Result<()> {
@@ -75,12 +79,13 @@ pub fn cross_entropy_backward(
     g: View,
     out: ViewMut,
 ) -> Result<()> {
-    check_targets(x.dims, targets, ignore)?;
-    with_float!(
-        [x, stats, g, out],
-        T => entropy_backward::<T>(x, targets, ignore, stats, g, out)
-    );
-    Ok(())
+    launch!("cross_entropy_backward", [x, targets, stats, g] => [out];; {
+        let checked = check_targets(x.dims, targets, ignore);
+        checked.map(|()| with_float!(
+            [x, stats, g, out],
+            T => entropy_backward::<T>(x, targets, ignore, stats, g, out)
+        ))
+    })
 }
 
 fn entropy_backward<T: Float>(

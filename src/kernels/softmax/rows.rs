@@ -3,6 +3,7 @@
 //! Owns: their loops. Never reduces over another axis than the last.
 //! Invariant: every row is shifted by its maximum, so nothing overflows that has a finite result.
 
+use super::super::launch::launch;
 use super::super::leveled::leveled_fma;
 use super::super::reduce::LEAF;
 use super::super::view::{View, ViewMut, with_float};
@@ -10,12 +11,12 @@ use super::float::{Float, by_rows, shape, shifted_sum_body};
 
 /// `out = softmax(x)` along the last axis.
 pub fn softmax(x: View, out: ViewMut) {
-    with_float!([x, out], T => soft::<T>(x, out, false));
+    launch!("softmax", [x] => [out];; with_float!([x, out], T => soft::<T>(x, out, false)));
 }
 
 /// `out = log(softmax(x))` along the last axis.
 pub fn log_softmax(x: View, out: ViewMut) {
-    with_float!([x, out], T => soft::<T>(x, out, true));
+    launch!("log_softmax", [x] => [out];; with_float!([x, out], T => soft::<T>(x, out, true)));
 }
 
 fn soft<T: Float>(x: View, out: ViewMut, log: bool) {
@@ -36,12 +37,18 @@ fn soft<T: Float>(x: View, out: ViewMut, log: bool) {
 
 /// The gradient of `softmax` from its result `y`: `y * (g - sum(g * y))`.
 pub fn softmax_backward(y: View, g: View, out: ViewMut) {
-    with_float!([y, g, out], T => soft_backward::<T>(y, g, out, false));
+    launch!(
+        "softmax_backward", [y, g] => [out];;
+        with_float!([y, g, out], T => soft_backward::<T>(y, g, out, false))
+    );
 }
 
 /// The gradient of `log_softmax` from its result `y`: `g - exp(y) * sum(g)`.
 pub fn log_softmax_backward(y: View, g: View, out: ViewMut) {
-    with_float!([y, g, out], T => soft_backward::<T>(y, g, out, true));
+    launch!(
+        "log_softmax_backward", [y, g] => [out];;
+        with_float!([y, g, out], T => soft_backward::<T>(y, g, out, true))
+    );
 }
 
 fn soft_backward<T: Float>(y: View, g: View, out: ViewMut, log: bool) {

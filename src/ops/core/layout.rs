@@ -9,6 +9,7 @@ use smallvec::smallvec;
 use crate::array::{Layout, ShapeVec, broadcast_shapes, checked_numel, normalize_axis};
 use crate::dtype::DType;
 use crate::error::{Dims, Error, Result};
+use crate::kernels::launch::decide;
 use crate::kernels::{self, Reduction};
 use crate::ops::core::structured::{Record, Save, VIEW_COST, batched, finish, move_cost, nothing};
 use crate::tensor::Tensor;
@@ -176,7 +177,8 @@ pub(crate) fn dropped_dims(dims: &[usize], axes: &[usize]) -> ShapeVec {
 /// Whether any element of a mask is true.
 pub(crate) fn any_true(mask: &Tensor) -> Result<bool> {
     let axes: ShapeVec = (0..mask.ndim()).collect();
-    reduced(Reduction::Any, mask, &axes, DType::Bool)?.item::<bool>()
+    let any = reduced(Reduction::Any, mask, &axes, DType::Bool)?;
+    Ok(decide("any", &[any.view_of()], |any| any[0].to_vec::<bool>()[0].into()) == 1)
 }
 
 /// The most elements that an operation reads one by one. No memory holds more: the tensor is an expanded one, and the

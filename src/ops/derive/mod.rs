@@ -7,3 +7,4 @@ pub mod backward;
 pub mod checkpoint;
 pub mod inspect;
 pub mod jacobian;
+pub mod replay;

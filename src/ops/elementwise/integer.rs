@@ -5,6 +5,8 @@
 
 use crate::dtype::DType;
 use crate::error::{Error, Result};
+use crate::kernels::View;
+use crate::kernels::launch::decide;
 use crate::ops::core::declare::{Axes, Scalar};
 use crate::ops::core::elementwise::Slot;
 use crate::ops::core::layout::astype;
@@ -52,7 +54,12 @@ pub(crate) fn refuse_negative_power(operands: &[Slot<'_>], dtype: DType) -> Resu
     let lowest = match operands.get(1) {
         Some(Slot::Scalar(Scalar::Int(i))) => *i,
         Some(Slot::Tensor(t)) if t.size() > 0 && dtype != DType::U8 => {
-            astype(&t.detach().min(Axes::All, false)?, DType::I64)?.item::<i64>()?
+            let lowest = astype(&t.detach().min(Axes::All, false)?, DType::I64)?;
+            let negative = |lowest: &[View<'_>]| u64::from(lowest[0].to_vec::<i64>()[0] < 0);
+            match decide("power", &[lowest.view_of()], negative) {
+                0 => 0,
+                _ => lowest.item::<i64>()?,
+            }
         }
         _ => 0,
     };

@@ -11,7 +11,7 @@ use crate::ops::core::arguments::OneOrTuple;
 use crate::ops::core::declare::{Axes, Operand, Scalar};
 use crate::ops::core::elementwise::{binary, binary_scalar};
 use crate::ops::core::layout::{
-    astype, broadcast_to, permute_axes, reshape_dims, sum_over, swap_axes,
+    any_true, astype, broadcast_to, permute_axes, reshape_dims, sum_over, swap_axes,
 };
 use crate::ops::core::view::{Step, view_through};
 use crate::ops::elementwise::arith::{DIVIDE, MULTIPLY, SUBTRACT};
@@ -53,7 +53,7 @@ fn spread_weights(x: &Tensor, weights: &Tensor, axis: &Axes) -> Result<Tensor> {
 fn weighted_mean(x: &Tensor, weights: &Tensor, axes: &[usize]) -> Result<(Tensor, Tensor)> {
     let total = sum_over(weights, axes, true)?;
     let zero = binary_scalar(&EQUAL, &total.detach(), Scalar::Int(0))?;
-    if zero.any(Axes::All, false)?.item::<bool>()? {
+    if any_true(&zero)? {
         return Err(Box::new(Error::Argument {
             op: "average".into(),
             what: "the weights sum to 0".into(),

@@ -12,6 +12,7 @@ use super::solve::{inverse, times_inverse_transposed};
 use crate::dtype::DType;
 use crate::error::{Error, Result};
 use crate::kernels;
+use crate::kernels::launch::decide;
 use crate::ops::core::declare::IndexItem;
 use crate::ops::core::layout::astype;
 use crate::ops::core::structured::{Record, Save, finish};
@@ -47,13 +48,18 @@ fn cofactors_by_minors(a: &Tensor) -> Result<Tensor> {
 /// Whether every determinant is finite and at least `share` of the product of its rows' lengths.
 fn regular(a: &Tensor, d: &Tensor, share: f64) -> Result<bool> {
     let n = columns(a);
-    let values = astype(&d.detach(), DType::F64)?.to_vec::<f64>()?;
-    let elements = astype(&a.detach(), DType::F64)?.to_vec::<f64>()?;
-    Ok(values.iter().enumerate().all(|(i, v)| {
-        let rows = elements[i * n * n..(i + 1) * n * n].chunks_exact(n.max(1));
-        let most: f64 = rows.map(|row| row.iter().map(|x| x * x).sum::<f64>().ln() / 2.0).sum();
-        v.is_finite() && v.abs() > f64::MIN_POSITIVE && v.abs().ln() >= most + share.ln()
-    }))
+    let (d, a) = (astype(&d.detach(), DType::F64)?, astype(&a.detach(), DType::F64)?);
+    let regular = decide("det", &[d.view_of(), a.view_of()], move |of| {
+        let [values, elements] = [0, 1].map(|i| of[i].to_vec::<f64>());
+        let regular = values.iter().enumerate().all(|(i, v)| {
+            let rows = elements[i * n * n..(i + 1) * n * n].chunks_exact(n.max(1));
+            let length = |row: &[f64]| row.iter().map(|x| x * x).sum::<f64>().ln() / 2.0;
+            let most: f64 = rows.map(length).sum();
+            v.is_finite() && v.abs() > f64::MIN_POSITIVE && v.abs().ln() >= most + share.ln()
+        });
+        regular.into()
+    });
+    Ok(regular == 1)
 }
 
 /// The derivative of the determinant by the matrix.

@@ -7,6 +7,7 @@ use super::common::{columns, matrices, mm, rows, sub};
 use super::svd::{default_cutoff, pseudo_inverse, reduced};
 use crate::dtype::DType;
 use crate::error::{Dims, Error, Result};
+use crate::kernels::launch::decide;
 use crate::ops::core::arguments::OneOrTuple;
 use crate::ops::core::layout::{astype, reshape_dims, sum_over};
 use crate::ops::elementwise::unary::square;
@@ -29,9 +30,13 @@ fn check(a: &Tensor, b: &Tensor) -> Result<()> {
 
 /// How many singular values count.
 fn rank_of(s: &Tensor, cutoff: f64) -> Result<usize> {
-    let values = astype(&s.detach(), DType::F64)?.to_vec::<f64>()?;
-    let largest = values.first().copied().unwrap_or(0.0);
-    Ok(values.iter().filter(|&&v| v > cutoff * largest).count())
+    let s = astype(&s.detach(), DType::F64)?;
+    let rank = decide("lstsq", &[s.view_of()], move |s| {
+        let values = s[0].to_vec::<f64>();
+        let largest = values.first().copied().unwrap_or(0.0);
+        values.iter().filter(|&&v| v > cutoff * largest).count() as u64
+    });
+    Ok(rank as usize)
 }
 
 crate::operations! { family "linear algebra";

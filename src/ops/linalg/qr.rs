@@ -12,6 +12,7 @@ use super::solve::{Reading, solved_triangular};
 use crate::dtype::DType;
 use crate::error::{Error, Result};
 use crate::kernels;
+use crate::kernels::launch::decide;
 use crate::ops::core::arguments::OneOrTuple;
 use crate::ops::core::declare::Axes;
 use crate::ops::core::layout::astype;
@@ -82,9 +83,13 @@ fn refuse_basis(op: &'static str, rest: &Tensor, g: &Tensor) -> Result<()> {
     }
     let noise = if rest.dtype() == DType::F32 { 1e-4 } else { 1e-8 };
     let (rest, g) = (astype(&rest.detach(), DType::F64)?, astype(&g.detach(), DType::F64)?);
-    let largest = |x: &Tensor| x.abs_()?.max(Axes::All, false)?.item::<f64>();
-    let turning = largest(&skew(&mm(&t(&rest)?, &g)?)?)?;
-    if turning.is_nan() || turning <= noise * largest(&g)? {
+    let largest = |x: &Tensor| x.abs_()?.max(Axes::All, false);
+    let (turning, whole) = (largest(&skew(&mm(&t(&rest)?, &g)?)?)?, largest(&g)?);
+    let decides = decide(op, &[turning.view_of(), whole.view_of()], move |of| {
+        let [turning, whole] = [0, 1].map(|i| of[i].to_vec::<f64>()[0]);
+        u64::from(!turning.is_nan() && turning > noise * whole)
+    });
+    if decides == 0 {
         return Ok(());
     }
     Err(Box::new(Error::NotDifferentiable {

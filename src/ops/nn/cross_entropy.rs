@@ -8,6 +8,7 @@ use super::loss::{reduce, unknown_reduction};
 use crate::array::ShapeVec;
 use crate::dtype::DType;
 use crate::error::{Dims, Error, Result};
+use crate::kernels::launch::decide;
 use crate::ops::core::declare::{Operand, Scalar};
 use crate::ops::core::elementwise::{binary, binary_scalar};
 use crate::ops::core::layout::{astype, permute_axes, reshape_dims, sum_over};
@@ -106,9 +107,12 @@ fn class_numbers(
     let classes = rows.x.shape()[1];
     let numbers =
         reshape_dims(&astype(&target.detach(), DType::I64)?, &[target.size()])?.contiguous()?;
-    let wrong = |&&t: &&i64| t != ignore && !(0..classes as i64).contains(&t);
-    match numbers.to_vec::<i64>()?.iter().find(wrong) {
-        Some(&class) => Err(Box::new(Error::BadIndex {
+    let wrong = move |&t: &i64| t != ignore && !(0..classes as i64).contains(&t);
+    let index = decide(op, &[numbers.view_of()], move |numbers| {
+        numbers[0].to_vec::<i64>().iter().position(wrong).map_or(u64::MAX, |at| at as u64)
+    });
+    match (index != u64::MAX).then(|| numbers.view_of().to_vec::<i64>()[index as usize]) {
+        Some(class) => Err(Box::new(Error::BadIndex {
             op: op.into(),
             what: format!("class {class} of {classes} classes"),
             remedy: "number the classes from 0; rows of the class ignore_index are left out",

@@ -7,6 +7,7 @@
 use super::loss::{alike, reduce, unknown_reduction};
 use crate::dtype::DType;
 use crate::error::{Error, Result};
+use crate::kernels::launch::decide;
 use crate::ops::core::declare::{Operand, Scalar};
 use crate::ops::core::elementwise::{binary, binary_scalar, scalar_binary, unary};
 use crate::ops::core::layout::astype;
@@ -65,7 +66,10 @@ fn weighted(losses: Tensor, weight: Option<&Tensor>) -> Result<Tensor> {
 fn refuse_outside(x: &Tensor) -> Result<()> {
     let x = astype(&x.detach(), DType::F64)?;
     let outside = |&&p: &&f64| !(p.is_nan() || (0.0..=1.0).contains(&p));
-    match x.contiguous()?.to_vec::<f64>()?.iter().find(outside) {
+    let index = decide("binary_cross_entropy", &[x.view_of()], move |x| {
+        x[0].to_vec::<f64>().iter().position(|p| outside(&p)).map_or(u64::MAX, |at| at as u64)
+    });
+    match (index != u64::MAX).then(|| x.view_of().to_vec::<f64>()[index as usize]) {
         None => Ok(()),
         Some(p) => Err(Box::new(Error::Argument {
             op: "binary_cross_entropy".into(),

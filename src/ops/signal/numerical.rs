@@ -9,10 +9,11 @@ use crate::array::{ShapeVec, normalize_axis};
 use crate::dtype::DType;
 use crate::error::{Error, Result};
 use crate::kernels;
-use crate::ops::core::declare::{Axes, Operand, Scalar};
+use crate::ops::core::declare::{Operand, Scalar};
 use crate::ops::core::elementwise::{binary, binary_scalar};
-use crate::ops::core::layout::{astype, broadcast_to, reshape_dims, sum_over, swap_axes};
-use crate::ops::core::layout::{readable, vector};
+use crate::ops::core::layout::{
+    any_true, astype, broadcast_to, readable, reshape_dims, sum_over, swap_axes, vector,
+};
 use crate::ops::core::structured::{Record, Save, finish, move_cost};
 use crate::ops::core::view::{Step, embed, slice_axis, view_through};
 use crate::ops::elementwise::arith::{ADD, DIVIDE, MULTIPLY, REMAINDER, SUBTRACT};
@@ -142,7 +143,7 @@ fn between(x: &Tensor, xp: &Tensor, fp: &Tensor) -> Result<Tensor> {
     };
     let line = from(&x0, &f0)?;
     let lost = isnan(&line.detach())?;
-    if !lost.any(Axes::All, false)?.item::<bool>()? {
+    if !any_true(&lost)? {
         return Ok(line);
     }
     let place = x.detach();

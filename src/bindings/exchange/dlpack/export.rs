@@ -8,7 +8,7 @@ use pyo3::ffi;
 use pyo3::prelude::*;
 use pyo3::types::PyDict;
 
-use crate::array::Storage;
+use crate::array::{Storage, capture};
 use crate::bindings::errors::{bad_type, python, to_python};
 use crate::bindings::exchange::dlpack::format::{
     CPU, DlTensor, IS_COPIED, Legacy, Managed, READ_ONLY, Versioned, refused,
@@ -60,6 +60,7 @@ fn capsule_of<'py, M: Managed>(
     flags: u64,
     counted: bool,
 ) -> PyResult<Bound<'py, PyAny>> {
+    capture::check_read("dlpack", tensor.storage())?;
     let storage = tensor.storage().clone();
     if counted {
         storage.export_writable();

@@ -7,8 +7,10 @@
 
 use std::ops::{Add, Mul, Sub};
 
-use super::leveled::leveled;
-use super::view::{View, ViewMut, with_float};
+use super::super::leveled::leveled;
+use super::super::view::{View, ViewMut, with_float};
+use super::recorded;
+use crate::array::capture;
 use crate::dtype::{DType, Element};
 use crate::error::{Error, Result};
 use crate::threads::parallel_for;
@@ -90,6 +92,19 @@ pub fn forward(
     y: ViewMut,
     stats: ViewMut,
 ) {
+    let _paused =
+        capture::active().then(|| recorded::forward(x, [weight, bias], (eps, centred), &y, &stats));
+    rows_forward(x, [weight, bias], eps, centred, &y, &stats);
+}
+
+pub(super) fn rows_forward(
+    x: View,
+    [weight, bias]: [Option<View>; 2],
+    eps: f64,
+    centred: bool,
+    y: &ViewMut,
+    stats: &ViewMut,
+) {
     let (rows, n) = shape(&x, &[x.is_contiguous(), y.is_contiguous(), stats.is_contiguous()]);
     assert!(
         y.dims == x.dims
@@ -102,7 +117,7 @@ pub fn forward(
         let (first, end) = (i * rows / blocks, (i + 1) * rows / blocks);
         with_float!(
             [x, y, stats],
-            T => some_forward::<T>(x, [weight, bias], &y, &stats, (first, end - first, eps, centred))
+            T => some_forward::<T>(x, [weight, bias], y, stats, (first, end - first, eps, centred))
         );
     });
 }
@@ -200,6 +215,19 @@ pub struct Gradients<'a> {
 
 /// The gradients of `forward` from its operands and statistics.
 pub fn backward(
+    x: View,
+    weight: Option<View>,
+    stats: View,
+    g: View,
+    centred: bool,
+    out: Gradients,
+) -> Result<()> {
+    let _paused =
+        capture::active().then(|| recorded::backward([x, stats, g], weight, centred, &out));
+    rows_backward(x, weight, stats, g, centred, out)
+}
+
+pub(super) fn rows_backward(
     x: View,
     weight: Option<View>,
     stats: View,

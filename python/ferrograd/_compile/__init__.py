@@ -1,0 +1,4 @@
+"""`compile`: a function is recorded once and replayed without Python."""
+
+from ferrograd._compile.compiled import Compiled as Compiled
+from ferrograd._compile.entry import compile as compile

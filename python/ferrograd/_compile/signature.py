@@ -1,0 +1,111 @@
+"""Signatures: what must be equal for a recorded program to serve a call.
+
+Owns: the sorting of arguments into those that a program takes anew and those that belong to it.
+Never calls anything. Invariant: two calls with one key differ in nothing but the contents of arrays
+and tensors and the values of floats.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Hashable
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from ferrograd._core import Tensor, is_grad_enabled
+from ferrograd._tensor.tree import Tree, flatten
+from ferrograd.errors import ArgumentTypeError
+
+#: NumPy dtypes that tensors have.
+_HELD = frozenset(np.dtype(name) for name in ("f8", "f4", "i8", "i4", "u1", "?"))
+
+
+class Call(NamedTuple):
+    """A call, taken apart."""
+
+    #: What must be equal.
+    key: Hashable
+    #: What the program takes anew: arrays, tensors, floats.
+    values: list[Any]
+    #: All leaves of the arguments; those of `values` stand at `places`.
+    leaves: list[Any]
+    places: list[int]
+    tree: Tree
+    #: Whether there is a tensor among them: then results are tensors.
+    tensors: bool
+
+
+def sort(args: tuple[Any, ...], kwargs: dict[str, Any], static: Static, floats: bool) -> Call:
+    """Takes the arguments of a call apart. With `floats`, floats are taken anew."""
+    leaves: list[Any] = []
+    kept, args, kwargs = static.split(args, kwargs)
+    tree = flatten((args, kwargs), leaves)
+    values: list[Any] = []
+    places: list[int] = []
+    key: list[Hashable] = [str(tree), kept, is_grad_enabled()]
+    tensors = False
+    for place, leaf in enumerate(leaves):
+        kind = type(leaf)
+        if kind is np.ndarray and leaf.dtype in _HELD:
+            key.append((leaf.dtype.char, leaf.shape))
+        elif isinstance(leaf, Tensor):
+            tensors = True
+            key.append((leaf.dtype.name, leaf.shape, leaf.requires_grad))
+        elif isinstance(leaf, np.ndarray | np.generic) and leaf.dtype in _HELD:
+            leaf = np.ascontiguousarray(leaf).reshape(leaf.shape)
+            key.append((leaf.dtype.char, leaf.shape))
+        elif kind is float and floats:
+            key.append(float)
+        else:
+            key.append((kind, _hashed(leaf)))
+            continue
+        values.append(leaf)
+        places.append(place)
+    return Call(tuple(key), values, leaves, places, tree, tensors)
+
+
+def _hashed(leaf: Any) -> Hashable:
+    try:
+        hash(leaf)
+    except TypeError:
+        raise ArgumentTypeError(
+            f"compile: an argument is a {type(leaf).__name__}, which is neither an array, a number"
+            " nor hashable; convert it to an array, or close over it"
+        ) from None
+    # -0.0 equals 0.0, and NaN not even itself.
+    return leaf.hex() if isinstance(leaf, float) else leaf
+
+
+class Static(NamedTuple):
+    """The arguments that belong to the program."""
+
+    nums: tuple[int, ...]
+    names: tuple[str, ...]
+
+    def split(
+        self, args: tuple[Any, ...], kwargs: dict[str, Any]
+    ) -> tuple[Hashable, tuple[Any, ...], dict[str, Any]]:
+        """The static arguments as a key, and the others, with None in the place of a static one."""
+        if not self.nums and not self.names:
+            return None, args, kwargs
+        places = {n + len(args) if n < 0 else n for n in self.nums}
+        fixed = {i: args[i] for i in sorted(places) if i < len(args)}
+        named = {name: kwargs[name] for name in sorted(kwargs) if name in self.names}
+        key = (
+            tuple((i, type(a), _hashed(a)) for i, a in fixed.items()),
+            tuple((name, type(a), _hashed(a)) for name, a in named.items()),
+        )
+        rest = tuple(None if i in fixed else a for i, a in enumerate(args))
+        return key, rest, {name: a for name, a in kwargs.items() if name not in named}
+
+    def join(
+        self,
+        args: tuple[Any, ...],
+        kwargs: dict[str, Any],
+        full: tuple[Any, ...],
+        named: dict[str, Any],
+    ) -> tuple[tuple[Any, ...], dict[str, Any]]:
+        """The arguments with the static ones of the call in their places."""
+        places = {n + len(full) if n < 0 else n for n in self.nums}
+        whole = tuple(full[i] if i in places else a for i, a in enumerate(args))
+        return whole, {**kwargs, **{k: v for k, v in named.items() if k in self.names}}

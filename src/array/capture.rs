@@ -1,0 +1,235 @@
+//! What a capture of this thread knows of memory: which buffers there are, and whose contents may not be read.
+//!
+//! Owns: the note that this thread captures, the buffers seen since the capture began, and the guard of their contents.
+//! Never knows a kernel or a program: `kernels::launch` and `program` stand above. Invariant: every buffer seen is kept
+//! alive until the capture ends, so that an address means one buffer; outside a capture all of this is one load.
+
+use std::cell::{Cell, RefCell};
+use std::collections::HashMap;
+use std::sync::atomic::{AtomicU32, Ordering};
+
+use super::Storage;
+use crate::error::{Error, Result};
+
+/// Where a buffer of a capture came from.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Origin {
+    /// It was there before the capture, or belongs to somebody else.
+    Outside,
+    /// An operation of the capture allocated it.
+    Made,
+    /// It was filled with values of the program (numbers, lists, NumPy arrays), which count as constants.
+    Constant,
+    /// It holds an argument of the captured function.
+    Input(usize),
+}
+
+/// A buffer of a capture.
+pub struct Buffer {
+    /// Keeps the memory, and so the address.
+    pub storage: Storage,
+    /// Where it came from.
+    pub origin: Origin,
+    /// Whether its contents depend on the arguments, or on memory that may change between calls.
+    pub traced: bool,
+}
+
+/// The buffers that a capture has seen, by the address of their first byte.
+#[derive(Default)]
+pub struct Buffers {
+    by_address: HashMap<usize, Buffer>,
+    copies: Vec<(usize, usize)>,
+    /// Memory outside whose contents left for the program, with the version that it had.
+    read_outside: Vec<(Storage, u32)>,
+}
+
+thread_local! {
+    static ACTIVE: Cell<bool> = const { Cell::new(false) };
+    static BUFFERS: RefCell<Option<Buffers>> = const { RefCell::new(None) };
+}
+/// How many captures run in this process: no thread looks at its own note while there is none.
+static CAPTURES: AtomicU32 = AtomicU32::new(0);
+
+/// Whether this thread captures and is not inside a kernel.
+#[inline(always)]
+pub fn active() -> bool {
+    CAPTURES.load(Ordering::Relaxed) != 0 && ACTIVE.get()
+}
+
+/// Begins a capture on this thread; `false` if one is going on.
+pub fn begin() -> bool {
+    let begun = BUFFERS.with_borrow_mut(|buffers| match buffers {
+        Some(_) => false,
+        None => {
+            *buffers = Some(Buffers::default());
+            true
+        }
+    });
+    if begun {
+        CAPTURES.fetch_add(1, Ordering::Relaxed);
+        ACTIVE.set(true);
+    }
+    begun
+}
+
+/// Ends the capture of this thread.
+pub fn end() -> Buffers {
+    ACTIVE.set(false);
+    let buffers = BUFFERS.take();
+    if buffers.is_some() {
+        CAPTURES.fetch_sub(1, Ordering::Relaxed);
+    }
+    buffers.unwrap_or_default()
+}
+
+/// Suspends the capture of this thread until it is dropped: what a kernel does inside belongs to the kernel.
+#[must_use = "the capture goes on when this is dropped"]
+pub struct Pause(bool);
+
+impl Pause {
+    /// Suspends the capture, if there is one.
+    pub fn new() -> Pause {
+        Pause(ACTIVE.replace(false))
+    }
+}
+
+impl Default for Pause {
+    fn default() -> Pause {
+        Pause::new()
+    }
+}
+
+impl Drop for Pause {
+    fn drop(&mut self) {
+        ACTIVE.set(self.0);
+    }
+}
+
+fn note(storage: &Storage, origin: Origin) {
+    let key = storage.ptr().addr();
+    BUFFERS.with_borrow_mut(|buffers| {
+        let Some(buffers) = buffers else { return };
+        buffers.by_address.entry(key).or_insert_with(|| {
+            let traced = matches!(origin, Origin::Input(_));
+            Buffer { storage: storage.data_handle(), origin, traced }
+        });
+    });
+}
+
+/// Tells of new memory.
+#[cold]
+pub fn made(storage: &Storage) {
+    note(storage, Origin::Made);
+}
+
+/// Tells that memory was filled by other means than a kernel: its contents are constants.
+#[inline]
+pub fn filled(storage: &Storage) {
+    if active() {
+        mark_constant(storage);
+    }
+}
+
+#[cold]
+fn mark_constant(storage: &Storage) {
+    note(storage, Origin::Constant);
+    with_buffer(storage.ptr().addr(), |buffer| buffer.origin = Origin::Constant);
+}
+
+/// Tells of memory that a kernel is about to see.
+#[cold]
+pub fn seen(storage: &Storage) {
+    note(storage, Origin::Outside);
+}
+
+/// Makes memory the argument of this number.
+pub fn input(storage: &Storage, number: usize) {
+    note(storage, Origin::Input(number));
+}
+
+/// Tells that one buffer was copied into another, byte by byte.
+#[cold]
+pub(super) fn copied(from: &Storage, to: &Storage) {
+    seen(from);
+    BUFFERS.with_borrow_mut(|buffers| {
+        if let Some(buffers) = buffers {
+            buffers.copies.push((from.ptr().addr(), to.ptr().addr()));
+        }
+    });
+}
+
+/// The copies that were made since this was asked last.
+pub fn take_copies() -> Vec<(usize, usize)> {
+    BUFFERS.with_borrow_mut(|buffers| {
+        buffers.as_mut().map_or_else(Vec::new, |buffers| std::mem::take(&mut buffers.copies))
+    })
+}
+
+/// Calls `body` with the buffer at an address, if the capture has seen it.
+pub fn with_buffer<T>(address: usize, body: impl FnOnce(&mut Buffer) -> T) -> Option<T> {
+    BUFFERS.with_borrow_mut(|buffers| buffers.as_mut()?.by_address.get_mut(&address).map(body))
+}
+
+/// Refuses to let contents out that depend on an argument: the program would keep them for ever.
+#[inline]
+pub fn check_read(op: &'static str, storage: &Storage) -> Result<()> {
+    if active() { refuse_traced(op, storage) } else { Ok(()) }
+}
+
+#[cold]
+fn refuse_traced(op: &'static str, storage: &Storage) -> Result<()> {
+    seen(storage);
+    if !leaves_for_program(storage.ptr().addr()) {
+        return Ok(());
+    }
+    Err(Box::new(Error::Captured {
+        op: op.into(),
+        what: "the value depends on the arguments of a function that fg.compile is recording, and \
+               would be the same in every later call"
+            .into(),
+        remedy: "choose with fg.where, return the value, or make the argument static \
+                 (static_argnums=, static_argnames=)",
+    }))
+}
+
+/// Takes note that contents of memory outside became part of the program: it serves while they have this version.
+fn read_outside(storage: &Storage) {
+    BUFFERS.with_borrow_mut(|buffers| {
+        if let Some(buffers) = buffers {
+            buffers.read_outside.push((storage.data_handle(), storage.version()));
+        }
+    });
+}
+
+/// Memory outside whose contents became part of the program, with the version that it had.
+pub fn take_read_outside() -> Vec<(Storage, u32)> {
+    BUFFERS.with_borrow_mut(|buffers| {
+        buffers.as_mut().map_or_else(Vec::new, |buffers| std::mem::take(&mut buffers.read_outside))
+    })
+}
+
+/// Whether contents at an address depend on an argument. Contents of memory outside become part of the program, which
+/// takes note of their version.
+pub fn leaves_for_program(address: usize) -> bool {
+    let outside = with_buffer(address, |buffer| {
+        (buffer.traced, (buffer.origin == Origin::Outside).then(|| buffer.storage.clone()))
+    });
+    match outside {
+        Some((true, _)) => return true,
+        Some((false, Some(storage))) => read_outside(&storage),
+        _ => {}
+    }
+    false
+}
+
+/// Whether contents at an address may differ from run to run.
+pub fn varies(address: usize) -> bool {
+    with_buffer(address, |buffer| buffer.traced || buffer.origin == Origin::Outside) == Some(true)
+}
+
+impl Buffers {
+    /// The buffer at an address.
+    pub fn get(&self, address: usize) -> Option<&Buffer> {
+        self.by_address.get(&address)
+    }
+}

@@ -1,0 +1,62 @@
+//! Where elements lie that somebody keeps alive: the arguments of a program.
+//!
+//! Owns: `Elements` and the bytes of a storage as a whole: their copy and its way back. Never reads an element.
+//! Invariant: an address is valid for as long as its lifetime says.
+
+use std::marker::PhantomData;
+
+use super::Storage;
+use crate::error::Result;
+
+/// The address of elements in C order.
+#[derive(Clone, Copy)]
+pub struct Elements<'a> {
+    ptr: *const u8,
+    life: PhantomData<&'a Storage>,
+}
+
+// SAFETY: the elements are only read while they are borrowed.
+unsafe impl Send for Elements<'_> {}
+// SAFETY: as above.
+unsafe impl Sync for Elements<'_> {}
+
+impl<'a> Elements<'a> {
+    /// The elements that begin at this address.
+    ///
+    /// # Safety
+    /// They stay where they are, and nobody writes to them, for `'a`.
+    pub unsafe fn new(ptr: *const u8) -> Elements<'a> {
+        Elements { ptr, life: PhantomData }
+    }
+
+    /// The elements of a storage from this byte on.
+    ///
+    /// # Panics
+    /// When the storage ends before.
+    pub fn of(storage: &'a Storage, offset: usize) -> Elements<'a> {
+        assert!(offset <= storage.nbytes(), "elements outside their storage");
+        Elements { ptr: storage.ptr().wrapping_add(offset), life: PhantomData }
+    }
+
+    /// The address.
+    pub fn ptr(&self) -> *const u8 {
+        self.ptr
+    }
+}
+
+impl Storage {
+    /// A buffer of its own with the same bytes.
+    pub fn copy(&self) -> Result<Storage> {
+        let data = Storage::alloc(self.nbytes())?;
+        // SAFETY: both are `nbytes` long, and the new one is exclusively ours.
+        unsafe { data.ptr().copy_from_nonoverlapping(self.ptr(), self.nbytes()) };
+        Ok(data)
+    }
+
+    /// Gives back the bytes that `copy` took. The caller may write to the data.
+    pub fn overwrite(&self, held: &Storage) {
+        let nbytes = self.nbytes().min(held.nbytes());
+        // SAFETY: both are that long, and a copy shares no memory with what it was taken of.
+        unsafe { self.ptr().copy_from_nonoverlapping(held.ptr(), nbytes) };
+    }
+}

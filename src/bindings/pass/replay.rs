@@ -1,0 +1,152 @@
+//! Replay as Python starts it: record a call, run its program on arrays, tensors and numbers.
+//!
+//! Owns: `Program`, the way of arguments into it and of results out of it. Never decides when a function is recorded:
+//! `python/ferrograd/_compile` does. Invariant: an argument is read where it lies if it has the dtype, shape and order
+//! that were recorded, and is otherwise converted or refused as the recorded function would have.
+
+use ::numpy::{PyUntypedArray, PyUntypedArrayMethods};
+use pyo3::prelude::*;
+use pyo3::types::{PyFloat, PyList, PyTuple};
+use smallvec::SmallVec;
+
+use crate::array::{Elements, capture};
+use crate::bindings::call::door::SMALL;
+use crate::bindings::exchange::numpy;
+use crate::bindings::object::{PyTensor, wrap};
+use crate::error::Error;
+use crate::ops::derive::replay::{Replay, elements, in_order};
+use crate::tensor::Tensor;
+
+/// A recorded function: the list of what its kernels did.
+#[pyclass(name = "Program", module = "ferrograd._core", frozen)]
+pub(crate) struct PyProgram {
+    replay: Replay,
+    /// Whether a run is worth releasing the GIL.
+    large: bool,
+}
+
+/// Calls `function` with copies of the tensors and records it; it returns a list of tensors.
+#[pyfunction]
+pub(crate) fn _record<'py>(
+    py: Python<'py>,
+    function: &Bound<'py, PyAny>,
+    arguments: Vec<Bound<'py, PyTensor>>,
+    weak: bool,
+) -> PyResult<(PyProgram, Bound<'py, PyList>)> {
+    let tensors: Vec<Tensor> = arguments.iter().map(|a| a.get().tensor.clone()).collect();
+    let mut returned = None;
+    let (replay, _) = Replay::record(&tensors, weak, |copies| -> PyResult<Vec<Tensor>> {
+        let wrapped: PyResult<Vec<_>> = copies.iter().map(|t| wrap(py, t.clone())).collect();
+        let results = function.call1(PyTuple::new(py, wrapped?)?)?.cast_into::<PyList>()?;
+        let tensors =
+            results.iter().map(|result| Ok(result.cast::<PyTensor>()?.get().tensor.clone()));
+        let tensors: PyResult<Vec<Tensor>> = tensors.collect();
+        returned = Some(results);
+        tensors
+    })?;
+    let results = returned.unwrap_or_else(|| PyList::empty(py));
+    let large = replay.work() > SMALL;
+    Ok((PyProgram { replay, large }, results))
+}
+
+/// Whether this thread records a program.
+#[pyfunction]
+pub(crate) fn _is_recording_program() -> bool {
+    capture::active()
+}
+
+/// An argument of a run.
+enum Argument<'py> {
+    /// An array whose elements are read where they lie.
+    Array(Bound<'py, PyUntypedArray>),
+    /// A tensor, or a copy of something else.
+    Tensor(Tensor),
+}
+
+impl Argument<'_> {
+    fn elements(&self) -> Elements<'_> {
+        match self {
+            Argument::Array(array) => numpy::elements(array),
+            Argument::Tensor(tensor) => elements(tensor),
+        }
+    }
+}
+
+#[pymethods]
+impl PyProgram {
+    /// Runs the program. Results are arrays, or tensors where `tensors` is true.
+    fn run<'py>(
+        &self,
+        py: Python<'py>,
+        arguments: &Bound<'py, PyList>,
+        tensors: bool,
+    ) -> PyResult<Option<Bound<'py, PyList>>> {
+        if self.replay.is_stale() {
+            return Ok(None);
+        }
+        let mut bound: SmallVec<[Argument<'py>; 8]> = SmallVec::new();
+        for (i, argument) in arguments.iter().enumerate() {
+            bound.push(self.argument(i, &argument)?);
+        }
+        let inputs: SmallVec<[Elements<'_>; 8]> = bound.iter().map(Argument::elements).collect();
+        let program = self.replay.program();
+        let results = program.allocate()?;
+        let done = if self.large {
+            py.detach(|| program.run(&inputs, &results))
+        } else {
+            program.run(&inputs, &results)
+        };
+        match done {
+            Err(error) if matches!(*error, Error::Diverged { .. }) => return Ok(None),
+            done => done?,
+        }
+        self.replay.finish(&results)?;
+        let out = PyList::empty(py);
+        for number in 0..self.replay.results() {
+            let result = self.replay.result(number, &results, |i| match &bound[i] {
+                Argument::Tensor(tensor) => Ok(tensor.clone()),
+                Argument::Array(array) => {
+                    numpy::copy("compile", array, self.replay.arguments()[i].dtype)
+                }
+            })?;
+            out.append(match (tensors, result.ndim()) {
+                (true, _) => wrap(py, result)?,
+                (false, 0) => numpy::scalar(py, &result)?,
+                (false, _) => numpy::export(py, &result, true)?,
+            })?;
+        }
+        Ok(Some(out))
+    }
+
+    /// The steps: name, what is read, what is written.
+    fn steps(&self) -> Vec<(&'static str, Vec<String>, Vec<String>)> {
+        self.replay.described()
+    }
+
+    /// Bytes of temporaries of one run.
+    #[getter]
+    fn temporary_bytes(&self) -> usize {
+        self.replay.program().temporary_bytes()
+    }
+}
+
+impl PyProgram {
+    fn argument<'py>(&self, number: usize, given: &Bound<'py, PyAny>) -> PyResult<Argument<'py>> {
+        let want = &self.replay.arguments()[number];
+        if let Ok(array) = given.cast_exact::<PyUntypedArray>() {
+            let here = array.shape() == &want.dims[..]
+                && array.is_c_contiguous()
+                && numpy::native(&array.dtype()) == Some(want.dtype)
+                && numpy::is_aligned(array);
+            if here {
+                return Ok(Argument::Array(array.clone()));
+            }
+            return Ok(Argument::Tensor(numpy::copy("compile", array, want.dtype)?));
+        }
+        if let Ok(number) = given.cast_exact::<PyFloat>() {
+            return Ok(Argument::Tensor(Tensor::from(number.value())));
+        }
+        let tensor = &given.cast::<PyTensor>()?.get().tensor;
+        Ok(Argument::Tensor(in_order(tensor)?))
+    }
+}

@@ -1,0 +1,123 @@
+//! Offsets in a capture: found once for the caller, and again in every run of the program.
+//!
+//! Owns: the launches that find offsets, and those that move rows by them. Never finds or moves anything itself.
+//! Invariant: offsets of constant indices are part of the program; all others are an object of the run.
+
+use std::sync::Arc;
+
+use super::offsets::Offsets;
+use crate::array::capture;
+use crate::error::{Error, Result};
+use crate::kernels::launch::{self, Launch, Object, Objects, Run, Work};
+use crate::kernels::view::{View, ViewMut};
+
+/// Finds offsets from indices.
+pub(super) type Find = Box<dyn Fn(&[View<'_>]) -> Result<Offsets> + Send + Sync>;
+/// Moves rows: what is read, what is written, the offsets.
+pub(super) type Move = fn(&[View<'_>], ViewMut<'_>, &Offsets);
+
+/// Whether the elements are values of the program, the same in every run.
+fn constant(view: &View<'_>) -> bool {
+    view.numel() == 0 || !capture::varies(view.base.addr())
+}
+
+/// The offsets, and a launch that finds them in later runs.
+pub(super) fn found(indices: &[View<'_>], find: Find) -> Result<Offsets> {
+    if indices.iter().all(constant) {
+        let _paused = capture::Pause::new();
+        return find(indices);
+    }
+    let Some(object) = launch::with_recorder(|recorder| recorder.object()) else {
+        return find(indices);
+    };
+    let find: Arc<Find> = Arc::new(find);
+    let again = find.clone();
+    let run: Run = Arc::new(move |reads, _, objects| {
+        objects[object] = Some(Arc::new(again(reads)?) as Object);
+        Ok(())
+    });
+    let _paused = note("offsets", indices, None, run);
+    Ok(Offsets { object: Some(object), ..find(indices)? })
+}
+
+/// Offsets under other strides, and a launch that brings them there in later runs.
+pub(super) fn restrided(offsets: &Offsets, object: usize, axes: &[(isize, isize)]) -> Offsets {
+    let Some(result) = launch::with_recorder(|recorder| recorder.object()) else {
+        return offsets.with_strides(axes);
+    };
+    let again = axes.to_vec();
+    let run: Run = Arc::new(move |_, _, objects| {
+        let moved = with_object(objects, object, |offsets| offsets.with_strides(&again));
+        objects[result] = Some(Arc::new(moved) as Object);
+        Ok(())
+    });
+    let _paused = note("offsets", &[], None, run);
+    Offsets { object: Some(result), ..offsets.with_strides(axes) }
+}
+
+/// Records that rows are moved; what the written memory held counts as read.
+pub(super) fn moved(
+    name: &'static str,
+    read: View<'_>,
+    written: &ViewMut<'_>,
+    offsets: &Offsets,
+    body: Move,
+) -> capture::Pause {
+    let run: Run = match offsets.object {
+        Some(object) => Arc::new(move |reads, writes, objects| {
+            with_object(objects, object, |offsets| body(reads, writes[0].reborrow(), offsets));
+            Ok(())
+        }),
+        None => {
+            let offsets = offsets.clone();
+            Arc::new(move |reads, writes, _| {
+                body(reads, writes[0].reborrow(), &offsets);
+                Ok(())
+            })
+        }
+    };
+    note(name, &[read], Some(written), run)
+}
+
+fn note(
+    name: &'static str,
+    reads: &[View<'_>],
+    written: Option<&ViewMut<'_>>,
+    run: Run,
+) -> capture::Pause {
+    launch::record(Launch {
+        name,
+        reads: reads.iter().map(Into::into).collect(),
+        writes: written.into_iter().map(Into::into).collect(),
+        work: Work::Kernel(run),
+    })
+}
+
+fn with_object<T>(objects: &Objects, number: usize, body: impl FnOnce(&Offsets) -> T) -> T {
+    let offsets = objects[number].as_ref().and_then(|object| object.downcast_ref::<Offsets>());
+    body(offsets.expect("a launch before this one found the offsets"))
+}
+
+/// Refuses a mask that depends on an argument: the number of its true elements would be fixed.
+pub(super) fn check_mask(mask: &View<'_>) -> Result<()> {
+    if mask.numel() > 0 && capture::leaves_for_program(mask.base.addr()) {
+        return Err(refusal("a boolean mask chooses elements"));
+    }
+    Ok(())
+}
+
+/// Refuses an assignment through indices that depend on an argument: which of equal ones wins would be fixed.
+pub(super) fn refuse_repeated() {
+    launch::with_recorder(|recorder| {
+        recorder.refuse(refusal("elements are assigned through an array of indices"));
+    });
+}
+
+#[cold]
+fn refusal(what: &str) -> Box<Error> {
+    Box::new(Error::Captured {
+        op: "index".into(),
+        what: format!("{what} that depends on the arguments of a function that fg.compile records"),
+        remedy: "use fg.where, or leave this function uncompiled",
+    })
+}

@@ -1,0 +1,221 @@
+//! The launch gate: every kernel that reads or writes elements is entered here.
+//!
+//! Owns: `launch!`, which stands first in every public kernel, and the recorder of the capture of this thread. Never
+//! decides what a recorder does with a launch. Invariant: outside a capture a launch is one load and a branch; inside,
+//! what a kernel calls belongs to that kernel and is not recorded again.
+
+use std::cell::RefCell;
+use std::sync::Arc;
+
+use smallvec::SmallVec;
+
+use super::elementwise::Loop;
+use super::view::{View, ViewMut};
+use crate::array::capture;
+use crate::dtype::DType;
+use crate::error::{Error, Result};
+
+/// An operand of a launch: elements of a buffer, which is named by the address of its first byte.
+#[derive(Clone, PartialEq, Debug)]
+pub struct Operand {
+    /// The dtype of the elements.
+    pub dtype: DType,
+    /// The address of the buffer; 0 for no elements.
+    pub buffer: usize,
+    /// Where element (0, 0, …) lies, in bytes from there.
+    pub offset: isize,
+    /// The size of each axis.
+    pub dims: SmallVec<[usize; 4]>,
+    /// The stride of each axis, in elements.
+    pub strides: SmallVec<[isize; 4]>,
+}
+
+impl Operand {
+    pub(super) fn of(
+        dtype: DType,
+        (base, ptr): (*const u8, *const u8),
+        dims: &[usize],
+        strides: &[isize],
+    ) -> Operand {
+        let empty = dims.contains(&0);
+        let (buffer, offset) =
+            if empty { (0, 0) } else { (base.addr(), ptr.addr() as isize - base.addr() as isize) };
+        Operand { dtype, buffer, offset, dims: dims.into(), strides: strides.into() }
+    }
+}
+
+impl From<&View<'_>> for Operand {
+    fn from(view: &View<'_>) -> Operand {
+        Operand::of(view.dtype, (view.base, view.ptr), view.dims, view.strides)
+    }
+}
+
+impl From<&ViewMut<'_>> for Operand {
+    fn from(view: &ViewMut<'_>) -> Operand {
+        Operand::from(&view.as_view())
+    }
+}
+
+impl From<&&ViewMut<'_>> for Operand {
+    fn from(view: &&ViewMut<'_>) -> Operand {
+        Operand::from(&view.as_view())
+    }
+}
+
+/// What kernels hand to one another beside elements: offsets found from indices.
+pub type Object = Arc<dyn std::any::Any + Send + Sync>;
+/// The objects of one run of a program.
+pub type Objects = Vec<Option<Object>>;
+/// A kernel with its parameters: what it reads, what it writes, objects.
+pub type Run =
+    Arc<dyn Fn(&[View<'_>], &mut [ViewMut<'_>], &mut Objects) -> Result<()> + Send + Sync>;
+
+/// What a launch does with its operands.
+pub enum Work {
+    /// An element-wise loop. Operands that are numbers are given as the bytes of an element.
+    Map {
+        /// The loop.
+        table: Loop,
+        /// A number in the place of each operand that is none of `reads`.
+        numbers: SmallVec<[Option<u64>; 4]>,
+        /// Its parameters.
+        params: SmallVec<[f64; 2]>,
+        /// Nanoseconds per element.
+        cost: f32,
+    },
+    /// Any other kernel.
+    Kernel(Run),
+    /// A check that values decide as they did; it fails with `Diverged`.
+    Decision(Run),
+}
+
+/// One launch.
+pub struct Launch {
+    /// The kernel's name.
+    pub name: &'static str,
+    /// What is read.
+    pub reads: SmallVec<[Operand; 3]>,
+    /// What is written; in place, a buffer is in both lists.
+    pub writes: SmallVec<[Operand; 2]>,
+    /// What is done.
+    pub work: Work,
+}
+
+/// What a capture does with the launches of its thread.
+pub trait Recorder {
+    /// Takes a launch, before it runs.
+    fn launch(&mut self, launch: Launch);
+    /// The number of a new object.
+    fn object(&mut self) -> usize;
+    /// Remembers why there can be no program.
+    fn refuse(&mut self, error: Box<Error>);
+}
+
+thread_local! {
+    static RECORDER: RefCell<Option<Box<dyn Recorder>>> = const { RefCell::new(None) };
+}
+
+/// Sets the recorder of this thread and gives the one before.
+pub fn set_recorder(recorder: Option<Box<dyn Recorder>>) -> Option<Box<dyn Recorder>> {
+    RECORDER.replace(recorder)
+}
+
+/// Calls `body` with the recorder of this thread, if there is one.
+pub fn with_recorder<T>(body: impl FnOnce(&mut dyn Recorder) -> T) -> Option<T> {
+    RECORDER.with_borrow_mut(|recorder| recorder.as_mut().map(|recorder| body(recorder.as_mut())))
+}
+
+/// Hands a launch to the recorder. The kernel runs while the capture is suspended.
+#[cold]
+#[inline(never)]
+pub(super) fn record(launch: Launch) -> capture::Pause {
+    with_recorder(|recorder| recorder.launch(launch));
+    capture::Pause::new()
+}
+
+/// What follows from the values of the operands, as a number. In a capture, replays hold their values to it: where they
+/// would decide otherwise, they end with `Diverged`.
+pub fn decide(
+    name: &'static str,
+    reads: &[View<'_>],
+    choose: impl Fn(&[View<'_>]) -> u64 + Send + Sync + 'static,
+) -> u64 {
+    let taken = choose(reads);
+    if capture::active() && reads.iter().any(|read| capture::varies(read.base.addr())) {
+        let run: Run = Arc::new(move |reads, _, _| {
+            if choose(reads) == taken {
+                return Ok(());
+            }
+            Err(Box::new(Error::Diverged { op: name.into() }))
+        });
+        let reads = reads.iter().map(Into::into).collect();
+        let launch = Launch { name, reads, writes: SmallVec::new(), work: Work::Decision(run) };
+        drop(record(launch));
+    }
+    taken
+}
+
+/// Whether a kernel succeeded, as a program asks.
+pub(super) trait Outcome {
+    fn outcome(self) -> Result<()>;
+}
+
+impl Outcome for () {
+    fn outcome(self) -> Result<()> {
+        Ok(())
+    }
+}
+
+impl Outcome for Result<()> {
+    fn outcome(self) -> Result<()> {
+        self
+    }
+}
+
+/// A kernel that names the matrix of a stack for which it has no answer.
+impl Outcome for Result<(), usize> {
+    fn outcome(self) -> Result<()> {
+        self.map_err(|index| {
+            Box::new(Error::Matrix {
+                op: "linalg".into(),
+                what: format!("matrix {index} of the stack has no answer"),
+                remedy: "call the function with FERROGRAD_COMPILE=0 to see which operation it is",
+            })
+        })
+    }
+}
+
+/// Stands first in a public kernel: `launch!("name", [reads] => [writes]; parameters; body)`. A parameter that is
+/// borrowed is given as `p = p.to_vec()`, which is only computed when the launch is recorded; the body sees the name in
+/// both cases. The body is the kernel.
+macro_rules! launch {
+    ($name:expr, [$($r:ident),*] => [$($w:ident),*]; $($p:ident = $e:expr),*; $body:expr) => {{
+        let paused;
+        if $crate::array::capture::active() {
+            let (reads, writes) =
+                (smallvec::smallvec![$((&$r).into()),*], smallvec::smallvec![$((&$w).into()),*]);
+            $(let $p = $e;)*
+            let run: $crate::kernels::launch::Run = std::sync::Arc::new(move |reads, writes, _| {
+                let &[$($r),*] = reads else { unreachable!("the operands of {}", $name) };
+                let [$($w),*] = writes else { unreachable!("the results of {}", $name) };
+                $(let $w = $w.reborrow();)*
+                $crate::kernels::launch::Outcome::outcome($body)
+            });
+            let work = $crate::kernels::launch::Work::Kernel(run);
+            paused = Some($crate::kernels::launch::record($crate::kernels::launch::Launch {
+                name: $name,
+                reads,
+                writes,
+                work,
+            }));
+        } else {
+            paused = None;
+        }
+        // Parameters are borrowed here and owned by the closure above.
+        #[allow(clippy::needless_borrow)]
+        let result = $body;
+        drop(paused);
+        result
+    }};
+}
+pub(crate) use launch;

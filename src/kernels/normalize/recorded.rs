@@ -1,0 +1,70 @@
+//! Normalisation in a capture: the launches of both passes, whose parameters may be missing.
+//!
+//! Owns: how missing operands are left out of a launch and found again. Never computes.
+//! Invariant: a replay has the operands that were given.
+
+use std::sync::Arc;
+
+use super::rows::{Gradients, rows_backward, rows_forward};
+use crate::array::capture;
+use crate::kernels::launch::{self, Launch, Run, Work};
+use crate::kernels::view::{View, ViewMut};
+
+/// Records a forward pass.
+pub(super) fn forward(
+    x: View,
+    [weight, bias]: [Option<View>; 2],
+    (eps, centred): (f64, bool),
+    y: &ViewMut,
+    stats: &ViewMut,
+) -> capture::Pause {
+    let some = [Some(x), weight, bias];
+    let given = some.map(|view| view.is_some());
+    let run: Run = Arc::new(move |reads, writes, _| {
+        let [x, weight, bias] = spread_out(given, reads);
+        let [y, stats] = writes else { unreachable!("the results of normalize") };
+        rows_forward(x.expect("x is given"), [weight, bias], eps, centred, y, stats);
+        Ok(())
+    });
+    launch::record(Launch {
+        name: "normalize",
+        reads: some.iter().flatten().map(Into::into).collect(),
+        writes: [y, stats].into_iter().map(Into::into).collect(),
+        work: Work::Kernel(run),
+    })
+}
+
+/// Records a backward pass.
+pub(super) fn backward(
+    [x, stats, g]: [View; 3],
+    weight: Option<View>,
+    centred: bool,
+    out: &Gradients,
+) -> capture::Pause {
+    let some = [Some(x), weight, Some(stats), Some(g)];
+    let given = some.map(|view| view.is_some());
+    let results = [&out.x, &out.weight, &out.bias];
+    let wanted = results.map(Option::is_some);
+    let run: Run = Arc::new(move |reads, writes, _| {
+        let [Some(x), weight, Some(stats), Some(g)] = spread_out(given, reads) else {
+            unreachable!("the operands of normalize_backward")
+        };
+        let mut writes = writes.iter_mut();
+        let [x_out, weight_out, bias_out] =
+            wanted.map(|wanted| if wanted { writes.next().map(ViewMut::reborrow) } else { None });
+        let out = Gradients { x: x_out, weight: weight_out, bias: bias_out };
+        rows_backward(x, weight, stats, g, centred, out)
+    });
+    launch::record(Launch {
+        name: "normalize_backward",
+        reads: some.iter().flatten().map(Into::into).collect(),
+        writes: results.into_iter().flatten().map(Into::into).collect(),
+        work: Work::Kernel(run),
+    })
+}
+
+/// Views in the places where they were given.
+fn spread_out<'a, const N: usize>(given: [bool; N], views: &[View<'a>]) -> [Option<View<'a>>; N] {
+    let mut views = views.iter().copied();
+    given.map(|given| if given { views.next() } else { None })
+}

@@ -1,0 +1,307 @@
+//! Replay of tensor functions: record one call, run the program of its launches on other tensors.
+//!
+//! Owns: the arguments of the recorded call, which are copies, and results as tensors. Never records a derivative: a
+//! recorded function may differentiate, a program has no history. Invariant: results are those of the recorded function,
+//! bit for bit; memory outside that the program writes counts as changed.
+
+use std::sync::Arc;
+
+use smallvec::SmallVec;
+
+use crate::array::{Elements, Layout, Storage, capture};
+use crate::dtype::DType;
+use crate::error::{Dims, Error, Result};
+use crate::graph::{ModeGuard, SERIAL};
+use crate::kernels;
+use crate::program::{Output, Program, Recorded, Recording, Slice, Source};
+use crate::tensor::effects::{self, TouchedLeaf};
+use crate::tensor::{Meta, Tensor};
+
+const OP: &str = "compile";
+
+/// What an argument must be like.
+#[derive(Clone, PartialEq, Debug)]
+pub struct Signature {
+    /// Its dtype.
+    pub dtype: DType,
+    /// Its shape.
+    pub dims: SmallVec<[usize; 4]>,
+}
+
+/// A recorded function of tensors.
+///
+/// ```
+/// use ferrograd::{Replay, Tensor, grad};
+/// let x = Tensor::from(vec![0.5, 1.0]);
+/// let slope = |xs: &[Tensor]| {
+///     let x = xs[0].detach()?.with_grad();
+///     grad(&[x.sin()?.sum_all()?], &[x])
+/// };
+/// let (replay, first) = Replay::record(&[x], false, slope)?;
+/// let again = replay.run(&[Tensor::from(vec![2.0, 3.0])])?;
+/// assert!((again[0].to_vec::<f64>()?[1] - 3.0f64.cos()).abs() < 1e-15);
+/// # Ok::<(), Box<ferrograd::Error>>(())
+/// ```
+pub struct Replay {
+    program: Program,
+    arguments: Vec<Signature>,
+    /// How many outputs of the program are results of the function; gradients of leaves follow.
+    results: usize,
+    leaves: Vec<Leaf>,
+}
+
+/// A leaf outside whose gradient the function reads or sets.
+struct Leaf {
+    meta: Arc<Meta>,
+    expects: Expected,
+    sets: Set,
+}
+
+/// What gradient a leaf must have before a run.
+enum Expected {
+    Any,
+    Nothing,
+    Something,
+    /// The one in this memory.
+    Memory(Storage),
+}
+
+/// What becomes of the gradient of a leaf.
+enum Set {
+    /// It stays; its memory may have been written.
+    Kept,
+    Nothing,
+    /// Another output of the program.
+    Output(usize),
+}
+
+impl Replay {
+    /// Calls `f` with copies of the arguments, and records what it computes. Returns the program and what `f` returned.
+    ///
+    /// # Errors
+    /// What `f` reports; `Captured` when the function cannot be recorded.
+    ///
+    /// With `weak`, some of the arguments stand for numbers: a function that uses float32 is refused then.
+    pub fn record<E: From<Box<Error>>>(
+        arguments: &[Tensor],
+        weak: bool,
+        f: impl FnOnce(&[Tensor]) -> Result<Vec<Tensor>, E>,
+    ) -> Result<(Replay, Vec<Tensor>), E> {
+        let mut copies = Vec::with_capacity(arguments.len());
+        for argument in arguments {
+            let copy = Tensor::empty(argument.shape(), argument.dtype())?;
+            kernels::copy(argument.view_of(), copy.view_mut());
+            copies.push(copy);
+        }
+        // One thread makes every launch; inside, kernels use as many as ever.
+        let _mode = ModeGuard::switch(SERIAL, true);
+        let storages: Vec<&Storage> = copies.iter().map(Tensor::storage).collect();
+        let recording = Recording::begin(&storages, weak)?;
+        let _ = effects::take_touched();
+        let results = f(&copies);
+        let touched = effects::take_touched();
+        let results = results.inspect_err(|_| give_back(&touched))?;
+        let grads: Vec<Option<Tensor>> = touched.iter().map(|leaf| leaf.meta.grad()).collect();
+        let made = |(leaf, grad): &(&TouchedLeaf, &Option<Tensor>)| {
+            grad.as_ref().is_some_and(|grad| {
+                leaf.before.as_ref().is_none_or(|before| !before.storage().same(grad.storage()))
+            })
+        };
+        let added: Vec<&Tensor> =
+            touched.iter().zip(&grads).filter(made).filter_map(|(_, grad)| grad.as_ref()).collect();
+        let places: Vec<Recorded<'_>> =
+            results.iter().chain(added.iter().copied()).map(place).collect();
+        let program = recording.finish(copies.len(), &places);
+        let program = program.inspect_err(|_| give_back(&touched))?;
+        let mut next = results.len();
+        let leaves = touched.iter().zip(&grads).map(|(leaf, grad)| {
+            let sets = match grad {
+                None => Set::Nothing,
+                Some(_) if made(&(leaf, grad)) => {
+                    next += 1;
+                    Set::Output(next - 1)
+                }
+                Some(_) => Set::Kept,
+            };
+            Leaf { meta: leaf.meta.clone(), expects: Expected::of(leaf, &program), sets }
+        });
+        let leaves = leaves.collect();
+        let signature = |t: &Tensor| Signature { dtype: t.dtype(), dims: t.shape().into() };
+        let arguments = copies.iter().map(signature).collect();
+        Ok((Replay { program, arguments, results: results.len(), leaves }, results))
+    }
+
+    /// The number of results of the function.
+    pub fn results(&self) -> usize {
+        self.results
+    }
+
+    /// Whether something that the function read beside its arguments is not what it was: gradients of leaves that are
+    /// there or not, numbers. Then it must be recorded again.
+    pub fn is_stale(&self) -> bool {
+        let met = |leaf: &Leaf| match (&leaf.expects, leaf.meta.grad()) {
+            (Expected::Any, _) | (Expected::Nothing, None) | (Expected::Something, Some(_)) => true,
+            (Expected::Memory(storage), Some(grad)) => grad.storage().same(storage),
+            _ => false,
+        };
+        self.program.is_stale() || !self.leaves.iter().all(met)
+    }
+
+    /// How many elements the steps of a run read and write.
+    pub fn work(&self) -> usize {
+        let slices = self.program.steps().iter().flat_map(|s| s.reads.iter().chain(&s.writes));
+        slices.map(Slice::numel).sum()
+    }
+
+    /// The steps as texts: name, what is read, what is written.
+    pub fn described(&self) -> Vec<(&'static str, Vec<String>, Vec<String>)> {
+        let texts = |slices: &[Slice]| slices.iter().map(ToString::to_string).collect();
+        let steps = self.program.steps().iter();
+        steps.map(|step| (step.name, texts(&step.reads), texts(&step.writes))).collect()
+    }
+
+    /// What the arguments are like.
+    pub fn arguments(&self) -> &[Signature] {
+        &self.arguments
+    }
+
+    /// The program.
+    pub fn program(&self) -> &Program {
+        &self.program
+    }
+
+    /// Computes the results from other arguments of the same dtypes and shapes.
+    ///
+    /// # Errors
+    /// `Argument` for arguments of another number, dtype or shape; what a step reports.
+    pub fn run(&self, arguments: &[Tensor]) -> Result<Vec<Tensor>> {
+        self.check(arguments)?;
+        let whole: Vec<Tensor> = arguments.iter().map(in_order).collect::<Result<_>>()?;
+        let elements: SmallVec<[Elements<'_>; 8]> = whole.iter().map(elements).collect();
+        let results = self.program.allocate()?;
+        self.program.run(&elements, &results)?;
+        self.finish(&results)?;
+        let outputs = 0..self.results;
+        outputs.map(|number| self.result(number, &results, |i| Ok(whole[i].clone()))).collect()
+    }
+
+    /// Result `number` of a run that had this memory for its results; `argument` gives an argument by its number.
+    pub(crate) fn result<E: From<Box<Error>>>(
+        &self,
+        number: usize,
+        results: &[Storage],
+        argument: impl FnOnce(usize) -> Result<Tensor, E>,
+    ) -> Result<Tensor, E> {
+        let Output { buffer, ref layout, dtype } = self.program.outputs()[number];
+        let (storage, layout): (Storage, Layout) = match self.program.source(buffer) {
+            Source::Input(number) => {
+                let argument = argument(*number)?;
+                let offset = argument.layout().offset() + layout.offset();
+                (argument.storage().clone(), layout.with_offset(offset))
+            }
+            Source::Outside(storage) => (storage.full_handle(), layout.clone()),
+            Source::Constant(storage) => (storage.copy()?, layout.clone()),
+            Source::Unused | Source::Temporary => (Storage::alloc(0)?, layout.clone()),
+            Source::Output => (self.program.result(buffer, results).clone(), layout.clone()),
+        };
+        Ok(Tensor::assemble(storage, layout, dtype, None))
+    }
+
+    /// Does what the function does beside its results: memory outside counts as changed, and leaves get gradients.
+    pub(crate) fn finish(&self, results: &[Storage]) -> Result<()> {
+        for storage in self.program.written_outside() {
+            storage.bump_version(OP);
+        }
+        for leaf in &self.leaves {
+            match leaf.sets {
+                Set::Kept => {}
+                Set::Nothing => leaf.meta.set_grad(None),
+                Set::Output(number) => {
+                    let grad = self.result(number, results, |_| Err(argument_as_gradient()))?;
+                    leaf.meta.set_grad(Some(grad));
+                }
+            }
+        }
+        Ok(())
+    }
+
+    fn check(&self, arguments: &[Tensor]) -> Result<()> {
+        if capture::active() {
+            return Err(Box::new(Error::State {
+                op: OP.into(),
+                what: "a program cannot run while another one is recorded".into(),
+                remedy: "call the function that it was made from",
+            }));
+        }
+        if self.is_stale() {
+            return Err(Box::new(Error::State {
+                op: OP.into(),
+                what: "what the function read beside its arguments has changed".into(),
+                remedy: "record the function again",
+            }));
+        }
+        let fits = |(t, s): (&Tensor, &Signature)| t.dtype() == s.dtype && t.shape() == &s.dims[..];
+        if arguments.len() == self.arguments.len()
+            && arguments.iter().zip(&self.arguments).all(fits)
+        {
+            return Ok(());
+        }
+        let list = |of: &mut dyn Iterator<Item = (DType, &[usize])>| {
+            let texts: Vec<String> = of.map(|(d, s)| format!("{d}{}", Dims::from(s))).collect();
+            texts.join(", ")
+        };
+        let got = list(&mut arguments.iter().map(|t| (t.dtype(), t.shape())));
+        let want = list(&mut self.arguments.iter().map(|s| (s.dtype, &s.dims[..])));
+        Err(Box::new(Error::Argument {
+            op: OP.into(),
+            what: format!("the arguments are {got}, and the program was recorded for {want}"),
+            remedy: "record the function again for these".into(),
+        }))
+    }
+}
+
+/// Gives leaves the gradients that they had before a recording that failed.
+fn give_back(touched: &[TouchedLeaf]) {
+    touched.iter().for_each(|leaf| leaf.meta.set_grad(leaf.before.clone()));
+}
+
+fn place(t: &Tensor) -> Recorded<'_> {
+    (t.storage(), t.layout(), t.dtype())
+}
+
+impl Expected {
+    fn of(leaf: &TouchedLeaf, program: &Program) -> Expected {
+        match &leaf.before {
+            _ if !leaf.read => Expected::Any,
+            None => Expected::Nothing,
+            Some(grad) if program.touches(grad.storage()) => {
+                Expected::Memory(grad.storage().data_handle())
+            }
+            Some(_) => Expected::Something,
+        }
+    }
+}
+
+#[cold]
+fn argument_as_gradient() -> Box<Error> {
+    Box::new(Error::Captured {
+        op: OP.into(),
+        what: "an argument becomes the gradient of a leaf".into(),
+        remedy: "give the leaf a copy of it",
+    })
+}
+
+/// Where the elements of a contiguous tensor lie.
+pub(crate) fn elements(x: &Tensor) -> Elements<'_> {
+    Elements::of(x.storage(), x.layout().offset().unsigned_abs() * x.dtype().size())
+}
+
+/// The elements in C order, copied if they lie otherwise.
+pub(crate) fn in_order(x: &Tensor) -> Result<Tensor> {
+    if x.is_contiguous() {
+        return Ok(x.clone());
+    }
+    let copy = Tensor::empty(x.shape(), x.dtype())?;
+    kernels::copy(x.view_of(), copy.view_mut());
+    Ok(copy)
+}

@@ -1,0 +1,40 @@
+//! A frame: the memory of one run.
+//!
+//! Owns: the block of temporaries, the address of every buffer, and the objects. Never runs a step.
+//! Invariant: a frame serves one run at a time; addresses of inputs and results are those of the last run until the next
+//! one sets them.
+
+use super::plan::Plan;
+use super::step::{Buffer, Source};
+use crate::array::Storage;
+use crate::error::Result;
+use crate::kernels::launch::Objects;
+
+/// The memory of a run.
+pub(super) struct Frame {
+    /// The first byte of each buffer.
+    pub(super) addresses: Vec<*mut u8>,
+    /// What steps hand to one another.
+    pub(super) objects: Objects,
+    _block: Storage,
+}
+
+// SAFETY: the addresses lead to the frame's own block, to counted storages, or to memory of the run that uses the frame.
+unsafe impl Send for Frame {}
+
+/// What operands without elements point at.
+static NOTHING: [u64; 8] = [0; 8];
+
+impl Frame {
+    pub(super) fn new(plan: &Plan, buffers: &[Buffer], objects: usize) -> Result<Frame> {
+        let block = Storage::alloc(plan.nbytes.max(1024))?;
+        let address = |(buffer, &offset): (&Buffer, &usize)| match &buffer.source {
+            Source::Outside(storage) | Source::Constant(storage) => storage.ptr(),
+            // SAFETY: the plan keeps temporaries inside the block.
+            Source::Temporary if offset != usize::MAX => unsafe { block.ptr().add(offset) },
+            _ => NOTHING.as_ptr().cast_mut().cast(),
+        };
+        let addresses = buffers.iter().zip(&plan.offsets).map(address).collect();
+        Ok(Frame { addresses, objects: vec![None; objects], _block: block })
+    }
+}

@@ -1,0 +1,72 @@
+//! The plan of a program: which steps are needed, and where temporaries lie.
+//!
+//! Owns: dead steps, lives of buffers, and one block of memory for all temporaries. Never changes what a step computes.
+//! Invariant: two temporaries whose lives overlap do not share a byte.
+
+use super::step::{Buffer, Id, Output, Source, Step};
+
+/// Temporaries begin at multiples of this: a cache line, and the widest vector.
+const ALIGNMENT: usize = 64;
+
+/// Where temporaries lie.
+pub(super) struct Plan {
+    /// The offset of each buffer in the block; only temporaries have one.
+    pub(super) offsets: Vec<usize>,
+    /// The length of the block.
+    pub(super) nbytes: usize,
+}
+
+/// Removes the steps whose results nobody reads.
+pub(super) fn remove_dead(steps: &mut Vec<Step>, buffers: &[Buffer], outputs: &[Output]) {
+    let lasting = |buffer: &Buffer| matches!(buffer.source, Source::Output | Source::Outside(_));
+    let mut needed: Vec<bool> = buffers.iter().map(lasting).collect();
+    outputs.iter().for_each(|output| needed[output.buffer as usize] = true);
+    let mut kept: Vec<bool> = vec![true; steps.len()];
+    for (step, kept) in steps.iter().zip(&mut kept).rev() {
+        // A step without results makes objects, which later steps read.
+        let wanted =
+            step.writes.is_empty() || step.writes.iter().any(|w| needed[w.buffer as usize]);
+        *kept = wanted;
+        if wanted {
+            step.reads.iter().for_each(|read| needed[read.buffer as usize] = true);
+        }
+    }
+    let mut kept = kept.into_iter();
+    steps.retain(|_| kept.next().unwrap_or(true));
+}
+
+/// Places temporaries in one block, first fit, by the steps between their first and their last use.
+pub(super) fn place(steps: &[Step], buffers: &[Buffer]) -> Plan {
+    let mut lives: Vec<Option<(usize, usize)>> = vec![None; buffers.len()];
+    for (at, step) in steps.iter().enumerate() {
+        for buffer in step.buffers() {
+            let life = lives[buffer as usize].get_or_insert((at, at));
+            life.1 = at;
+        }
+    }
+    let mut order: Vec<(Id, usize, usize)> = (0..buffers.len())
+        .filter(|&b| matches!(buffers[b].source, Source::Temporary))
+        .filter_map(|b| lives[b].map(|(first, last)| (b as Id, first, last)))
+        .collect();
+    order.sort_by_key(|&(_, first, _)| first);
+    let mut plan = Plan { offsets: vec![usize::MAX; buffers.len()], nbytes: 0 };
+    // What lies where until which step: offset, end, last step.
+    let mut taken: Vec<(usize, usize, usize)> = Vec::new();
+    for (buffer, first, last) in order {
+        taken.retain(|&(_, _, until)| until >= first);
+        let size = buffers[buffer as usize].nbytes.max(1).next_multiple_of(ALIGNMENT);
+        let mut at = 0;
+        let mut gap = taken.len();
+        for (i, &(start, end, _)) in taken.iter().enumerate() {
+            if start >= at + size {
+                gap = i;
+                break;
+            }
+            at = at.max(end);
+        }
+        taken.insert(gap, (at, at + size, last));
+        plan.offsets[buffer as usize] = at;
+        plan.nbytes = plan.nbytes.max(at + size);
+    }
+    plan
+}

@@ -1,0 +1,287 @@
+//! Recording: the launches of this thread become the steps of a program.
+//!
+//! Owns: the life of a capture, the numbers of buffers, and what refuses a program. Never runs a step.
+//! Invariant: when a recording is dropped or finished, this thread captures no more.
+
+use std::cell::RefCell;
+use std::collections::HashMap;
+use std::rc::Rc;
+
+use smallvec::{SmallVec, smallvec};
+
+use super::run::Program;
+use super::step::{Buffer, Id, Output, Slice, Source, Step};
+use crate::array::capture::{self, Origin};
+use crate::array::{Layout, Storage};
+use crate::dtype::DType;
+use crate::error::{Error, Result};
+use crate::kernels::launch::{self, Launch, Operand, Recorder, Work};
+
+/// A result of the recorded function: memory, layout, dtype.
+pub type Recorded<'a> = (&'a Storage, &'a Layout, DType);
+
+/// A capture of this thread.
+pub struct Recording {
+    shared: Rc<RefCell<Steps>>,
+    /// Whether an input stands for a number, whose dtype gives way to that of arrays.
+    weak: bool,
+    /// Whether `finish` has ended the capture.
+    ended: bool,
+}
+
+#[derive(Default)]
+struct Steps {
+    /// Steps that give constants, which are written later, their values.
+    before: Vec<Step>,
+    steps: Vec<Step>,
+    buffers: Vec<Buffer>,
+    numbers: HashMap<usize, Id>,
+    objects: usize,
+    refused: Option<Box<Error>>,
+    /// Memory outside that was written, and what it held.
+    outside: Vec<(Storage, Storage)>,
+}
+
+struct Shared(Rc<RefCell<Steps>>);
+
+impl Recorder for Shared {
+    fn launch(&mut self, launch: Launch) {
+        self.0.borrow_mut().launch(launch);
+    }
+
+    fn object(&mut self) -> usize {
+        let mut steps = self.0.borrow_mut();
+        steps.objects += 1;
+        steps.objects - 1
+    }
+
+    fn refuse(&mut self, error: Box<Error>) {
+        self.0.borrow_mut().refused.get_or_insert(error);
+    }
+}
+
+impl Recording {
+    /// Begins a capture on this thread, of a function of these buffers.
+    ///
+    /// # Errors
+    /// `Captured` when this thread captures already.
+    pub fn begin(inputs: &[&Storage], weak: bool) -> Result<Recording> {
+        if !capture::begin() {
+            return Err(refusal("the function calls itself, or another one, while it is recorded"));
+        }
+        for (number, storage) in inputs.iter().enumerate() {
+            capture::input(storage, number);
+        }
+        let shared = Rc::new(RefCell::new(Steps::default()));
+        launch::set_recorder(Some(Box::new(Shared(shared.clone()))));
+        Ok(Recording { shared, weak, ended: false })
+    }
+
+    /// Ends the capture and makes the program that computes these results.
+    ///
+    /// # Errors
+    /// What refused the program while it was recorded.
+    pub fn finish(mut self, inputs: usize, results: &[Recorded<'_>]) -> Result<Program> {
+        let mut steps = std::mem::take(&mut *self.shared.borrow_mut());
+        if self.weak {
+            steps.refuse_narrow();
+        }
+        steps.copies();
+        let outputs = results.iter().map(|&result| steps.output(result)).collect();
+        steps.refuse_kept();
+        let read = capture::take_read_outside();
+        self.end();
+        if let Some(error) = steps.refused {
+            give_back(&steps.outside);
+            return Err(error);
+        }
+        let mut all = steps.before;
+        all.append(&mut steps.steps);
+        Ok(Program::new(all, steps.buffers, inputs, outputs, steps.objects, read))
+    }
+
+    fn end(&mut self) {
+        self.ended = true;
+        launch::set_recorder(None);
+        drop(capture::end());
+    }
+}
+
+impl Drop for Recording {
+    fn drop(&mut self) {
+        if !self.ended {
+            self.end();
+            give_back(&self.shared.borrow().outside);
+        }
+    }
+}
+
+impl Steps {
+    fn launch(&mut self, launch: Launch) {
+        self.copies();
+        let Launch { name, reads, writes, work } = launch;
+        // Objects, which are found from indices that vary, come without memory to read.
+        let varies = reads.is_empty() || reads.iter().any(|read| capture::varies(read.buffer));
+        let varies = varies && name != "fill";
+        let reads: SmallVec<[Slice; 3]> = reads.into_iter().map(|read| self.slice(read)).collect();
+        for written in &writes {
+            self.written(written.buffer, varies);
+        }
+        let writes = writes.into_iter().map(|written| self.slice(written)).collect();
+        self.steps.push(Step::new(name, reads, writes, work));
+    }
+
+    fn slice(&mut self, operand: Operand) -> Slice {
+        Slice::new(self.number(operand.buffer), operand)
+    }
+
+    /// The number of the buffer at an address.
+    fn number(&mut self, address: usize) -> Id {
+        if let Some(&number) = self.numbers.get(&address) {
+            return number;
+        }
+        let known = capture::with_buffer(address, |buffer| (buffer.storage.clone(), buffer.origin));
+        let buffer = match known {
+            // No elements: there is nothing to read or write.
+            None => Buffer { source: Source::Unused, nbytes: 0 },
+            Some((storage, origin)) => {
+                let nbytes = storage.nbytes();
+                let source = match origin {
+                    Origin::Input(number) => Source::Input(number),
+                    Origin::Outside => Source::Outside(storage),
+                    Origin::Constant => Source::Constant(storage),
+                    Origin::Made => Source::Temporary,
+                };
+                Buffer { source, nbytes }
+            }
+        };
+        let number = self.buffers.len() as Id;
+        self.buffers.push(buffer);
+        self.numbers.insert(address, number);
+        number
+    }
+
+    /// Takes note that a buffer is about to be written.
+    fn written(&mut self, address: usize, varies: bool) {
+        capture::with_buffer(address, |buffer| buffer.traced |= varies);
+        let number = self.number(address);
+        let buffer = self.buffers[number as usize].clone();
+        match buffer.source {
+            Source::Input(_) => {
+                self.refused.get_or_insert_with(|| {
+                    refusal("the function changes an argument in place; change a copy of it")
+                });
+            }
+            Source::Constant(storage) => self.unfreeze(number, &storage),
+            Source::Outside(storage) => self.keep_outside(storage),
+            _ => {}
+        }
+    }
+
+    /// Keeps the contents of memory outside that is about to be written: a capture that fails gives them back.
+    fn keep_outside(&mut self, storage: Storage) {
+        if self.outside.iter().any(|(kept, _)| kept.same(&storage)) {
+            return;
+        }
+        let _paused = capture::Pause::new();
+        match storage.copy() {
+            Ok(copy) => self.outside.push((storage, copy)),
+            Err(error) => self.refused = Some(error),
+        }
+    }
+
+    /// Makes a constant a temporary that each run fills with its values first.
+    fn unfreeze(&mut self, number: Id, storage: &Storage) {
+        let _paused = capture::Pause::new();
+        let nbytes = storage.nbytes();
+        let Ok(copy) = storage.copy() else {
+            self.refused = Some(Box::new(Error::Memory { bytes: nbytes }));
+            return;
+        };
+        let constant = self.buffers.len() as Id;
+        self.buffers.push(Buffer { source: Source::Constant(copy), nbytes });
+        self.buffers[number as usize].source = Source::Temporary;
+        self.before.push(bytes_copied(constant, number, nbytes));
+    }
+
+    /// Takes note of copies that were made below the kernels.
+    fn copies(&mut self) {
+        for (from, to) in capture::take_copies() {
+            let (from, to) = (self.number(from), self.number(to));
+            let nbytes = self.buffers[to as usize].nbytes;
+            self.steps.push(bytes_copied(from, to, nbytes));
+        }
+    }
+
+    /// Refuses float32: a number would have been rounded to it, and the input that stands for it was not.
+    fn refuse_narrow(&mut self) {
+        let narrow = |step: &Step| {
+            step.reads.iter().chain(&step.writes).any(|slice| slice.dtype == DType::F32)
+        };
+        if self.steps.iter().any(narrow) {
+            let what = "a number meets float32, so that it belongs to the program";
+            self.refused.get_or_insert_with(|| refusal(what));
+        }
+    }
+
+    /// Refuses results that somebody keeps and that are no outputs: they would stay as they are in later runs.
+    fn refuse_kept(&mut self) {
+        for (&address, &number) in &self.numbers {
+            if !matches!(self.buffers[number as usize].source, Source::Temporary) {
+                continue;
+            }
+            let kept = capture::with_buffer(address, |buffer| {
+                buffer.traced && buffer.storage.is_held_elsewhere()
+            });
+            if kept == Some(true) {
+                self.refused.get_or_insert_with(|| {
+                    refusal(
+                        "a tensor that the function computes is kept after it (in an attribute, a list, \
+                         an optimiser's state), and would never change; return it instead, or write \
+                         into a tensor that was there before",
+                    )
+                });
+            }
+        }
+    }
+
+    fn output(&mut self, (storage, layout, dtype): Recorded<'_>) -> Output {
+        capture::seen(storage);
+        let buffer = if layout.numel() == 0 { 0 } else { storage.ptr().addr() };
+        let number = self.number(buffer);
+        let buffer = &mut self.buffers[number as usize];
+        if matches!(buffer.source, Source::Temporary) {
+            buffer.source = Source::Output;
+        }
+        Output { buffer: number, layout: layout.clone(), dtype }
+    }
+}
+
+/// Puts back what memory outside held before a capture that failed.
+fn give_back(outside: &[(Storage, Storage)]) {
+    outside.iter().for_each(|(storage, held)| storage.overwrite(held));
+}
+
+/// A copy of all bytes of a buffer.
+fn bytes_copied(from: Id, to: Id, nbytes: usize) -> Step {
+    let bytes = |buffer| Slice {
+        buffer,
+        offset: 0,
+        dtype: DType::U8,
+        dims: smallvec![nbytes],
+        strides: smallvec![1],
+    };
+    let run: launch::Run = std::sync::Arc::new(|reads, writes, _| {
+        crate::kernels::copy(reads[0], writes[0].reborrow());
+        Ok(())
+    });
+    Step::new("copy", smallvec![bytes(from)], smallvec![bytes(to)], Work::Kernel(run))
+}
+
+fn refusal(what: &str) -> Box<Error> {
+    Box::new(Error::Captured {
+        op: "compile".into(),
+        what: what.into(),
+        remedy: "or leave this function uncompiled",
+    })
+}

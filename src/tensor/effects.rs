@@ -1,0 +1,45 @@
+//! The gradients of leaves that a captured function reads or sets: the state that it changes beside memory.
+//!
+//! Owns: the list of those leaves while this thread captures. Never sets a gradient.
+//! Invariant: a leaf is listed once, with the gradient that it had before the function touched it.
+
+use std::cell::RefCell;
+use std::sync::Arc;
+
+use crate::array::capture;
+use crate::tensor::{Meta, Tensor};
+
+/// A leaf whose gradient a captured function read or set.
+pub(crate) struct TouchedLeaf {
+    pub(crate) meta: Arc<Meta>,
+    /// The gradient before.
+    pub(crate) before: Option<Tensor>,
+    /// Whether what the function did may depend on it.
+    pub(crate) read: bool,
+}
+
+thread_local! {
+    static LEAVES: RefCell<Vec<TouchedLeaf>> = const { RefCell::new(Vec::new()) };
+}
+
+/// Takes note that the gradient of a leaf is about to be read or replaced.
+#[inline]
+pub(crate) fn touch(meta: &Arc<Meta>, read: bool) {
+    if capture::active() {
+        list(meta, read);
+    }
+}
+
+#[cold]
+fn list(meta: &Arc<Meta>, read: bool) {
+    LEAVES.with_borrow_mut(|leaves| {
+        if !leaves.iter().any(|leaf| Arc::ptr_eq(&leaf.meta, meta)) {
+            leaves.push(TouchedLeaf { meta: meta.clone(), before: meta.grad(), read });
+        }
+    });
+}
+
+/// The leaves touched since this was asked last.
+pub(crate) fn take_touched() -> Vec<TouchedLeaf> {
+    LEAVES.take()
+}

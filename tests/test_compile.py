@@ -1,0 +1,388 @@
+"""`fg.compile`: what is replayed, and what a call leaves behind.
+
+Owns: the public face of compiled functions. What refuses is in `test_compile_refusals.py`, every
+operation by itself in `test_compile_operations.py`.
+"""
+
+import gc
+import pickle
+import threading
+import weakref
+from typing import Any
+
+import numpy as np
+import pytest
+from hypothesis import given, strategies as st
+
+import ferrograd as fg
+from ferrograd.errors import ArgumentTypeError, CompileError
+
+
+def rosenbrock(x: Any) -> Any:
+    return fg.sum(100.0 * (x[1:] - x[:-1] ** 2) ** 2 + (1 - x[:-1]) ** 2)
+
+
+def draw(*shape: int, seed: int = 0) -> np.ndarray:
+    return np.random.default_rng(seed).standard_normal(shape)
+
+
+def same_bits(a: Any, b: Any) -> None:
+    if isinstance(a, tuple | list):
+        assert type(a) is type(b)
+        assert len(a) == len(b)
+        for x, y in zip(a, b, strict=True):
+            same_bits(x, y)
+        return
+    if isinstance(a, dict):
+        assert a.keys() == b.keys()
+        for key in a:
+            same_bits(a[key], b[key])
+        return
+    assert isinstance(a, fg.Tensor) == isinstance(b, fg.Tensor)
+    a, b = (x.detach().numpy() if isinstance(x, fg.Tensor) else np.asarray(x) for x in (a, b))
+    assert (a.dtype, a.shape, a.tobytes()) == (b.dtype, b.shape, b.tobytes())
+
+
+def replays(f: Any, *calls: tuple[Any, ...]) -> Any:
+    """Holds a compiled function to its function: the first call records, the others replay."""
+    compiled = fg.compile(f)
+    for args in calls:
+        same_bits(compiled(*args), f(*args))
+    assert len(compiled.programs) == 1
+    return compiled
+
+
+TRANSFORMS = {
+    "value": rosenbrock,
+    "grad": fg.grad(rosenbrock),
+    "value_and_grad": fg.value_and_grad(rosenbrock),
+    "hessian": fg.hessian(rosenbrock),
+    "jacobian of grad": fg.jacobian(fg.grad(rosenbrock)),
+    "grad of grad": fg.grad(lambda x: fg.sum(fg.grad(rosenbrock)(x) ** 2)),
+    "hvp": lambda x: fg.hvp(rosenbrock)(x, x * 0.5),
+}
+
+
+@pytest.mark.parametrize("name", TRANSFORMS)
+@pytest.mark.parametrize("kind", [np.array, fg.tensor])
+def test_transforms_replay(name: str, kind: Any) -> None:
+    values = [kind(draw(10, seed=seed)) for seed in range(3)]
+    if name in ("value", "hvp") and kind is np.array:
+        values = [fg.tensor(v) for v in values]
+    replays(TRANSFORMS[name], *((v,) for v in values))
+
+
+def test_trees_of_arguments_and_results() -> None:
+    def f(params: Any, x: Any, scale: float) -> Any:
+        return {"y": fg.tanh(x @ params["w"] + params["b"]) * scale, "n": (x, "text", None)}
+
+    calls = [
+        (
+            ({"w": fg.tensor(draw(3, 2, seed=s)), "b": fg.tensor(draw(2, seed=s))}),
+            fg.tensor(draw(4, 3)),
+            s + 0.5,
+        )
+        for s in range(3)
+    ]
+    compiled = fg.compile(f)
+    for call in calls:
+        got, want = compiled(*call), f(*call)
+        same_bits(got["y"], want["y"])
+        same_bits(got["n"][0], want["n"][0])
+        assert got["n"][1:] == ("text", None)
+    assert len(compiled.programs) == 1
+
+
+def test_arrays_give_arrays_and_tensors_give_tensors() -> None:
+    double = fg.compile(lambda x: fg.multiply(x, 2.0))
+    for _ in range(2):
+        assert type(double(np.ones(3))) is np.ndarray
+        assert type(double(fg.ones(3))) is fg.Tensor
+        assert isinstance(double(np.float64(3.0)), np.float64)
+    double(np.ones(3))[0] = 5.0  # results are the caller's own
+    np.testing.assert_array_equal(double(np.ones(3)), 2.0)
+
+
+@pytest.mark.parametrize("dtype", ["f8", "f4", "i8", "i4", "u1", "?"])
+def test_dtypes(dtype: str) -> None:
+    replays(
+        lambda x: fg.where(x > 0, x, x)[::-1],
+        *((fg.tensor(draw(5, seed=s).astype(dtype)),) for s in range(3)),
+    )
+
+
+def test_layouts() -> None:
+    f = fg.compile(lambda x: fg.cumsum(x, axis=0) @ x.T)
+    x = draw(6, 8)
+    f(fg.tensor(x))
+    for other in (x.T.copy().T, np.asfortranarray(x), np.repeat(x, 2, axis=1)[:, ::2], x[::-1]):
+        same_bits(
+            f(fg.tensor(np.array(other))), fg.cumsum(fg.tensor(other), axis=0) @ fg.tensor(other).T
+        )
+        same_bits(f(fg.asarray(other)), fg.cumsum(fg.tensor(other), axis=0) @ fg.tensor(other).T)
+
+
+def test_a_program_for_every_signature() -> None:
+    f = fg.compile(lambda x, n: fg.sum(x * n))
+    f(fg.ones(3), 2)
+    f(fg.ones(3), 2)
+    assert len(f.programs) == 1
+    assert f(fg.ones(3), 3).item() == 9  # whole numbers belong to the program
+    f(fg.ones(4), 3)
+    f(fg.ones(4, dtype="float32"), 3)
+    assert len(f.programs) == 4
+    f.clear()
+    assert f.programs == ()
+
+
+def test_many_signatures_warn_once_and_are_bounded() -> None:
+    f = fg.compile(lambda x: x * 2)
+    for n in range(8):
+        f(fg.ones(n + 1))
+    with pytest.warns(RuntimeWarning, match="recorded for 9 signatures"):
+        f(fg.ones(9))
+    for n in range(30):
+        f(fg.ones(n + 1))
+    assert len(f.programs) <= 16
+
+
+def test_floats_are_inputs_unless_python_computes_with_them() -> None:
+    f = fg.compile(lambda x, a: x * a)
+    for a in (1.0, 2.5, -0.0):
+        same_bits(f(fg.ones(3), a), fg.ones(3) * a)
+    assert len(f.programs) == 1
+    g = fg.compile(lambda x, a: x * float(np.exp(float(a))))
+    for a in (1.0, 2.0):
+        same_bits(g(fg.ones(3), a), fg.ones(3) * float(np.exp(a)))
+    assert len(g.programs) == 2
+
+
+def test_floats_stay_weak() -> None:
+    f = fg.compile(lambda x, a: x * a + a)
+    for a in (0.1, 0.2, 0.3):
+        x = fg.tensor(draw(3), dtype="float32")
+        same_bits(f(x, a), x * a + a)
+
+
+def test_static_arguments() -> None:
+    @fg.compile(static_argnums=1, static_argnames="axis")
+    def f(x: Any, kind: Any, *, axis: int = 0) -> Any:
+        return fg.sum(x, axis=axis) if kind == "sum" else fg.mean(x, axis=axis)
+
+    x = draw(3, 4)
+    for kind in ("sum", "mean"):
+        for axis in (0, 1):
+            same_bits(
+                f(fg.tensor(x), kind, axis=axis), f.__wrapped__(fg.tensor(x), kind, axis=axis)
+            )
+    with pytest.raises(ArgumentTypeError, match="nor hashable"):
+        f(fg.tensor(x), {1, 2})
+
+
+def test_closed_over_tensors_are_read_where_they_lie() -> None:
+    w = fg.tensor([1.0, 2.0])
+    f = fg.compile(lambda x: x * w)
+    same_bits(f(fg.ones(2)), fg.tensor([1.0, 2.0]))
+    w[0] = 7.0
+    same_bits(f(fg.ones(2)), fg.tensor([7.0, 2.0]))
+
+
+def test_closed_over_tensors_are_changed_where_they_lie() -> None:
+    count = fg.zeros(3)
+
+    def f(x: Any) -> Any:
+        with fg.no_grad():
+            count.add_(x)
+        return count * 2
+
+    compiled = fg.compile(f)
+    version = count._version
+    for i in range(1, 4):
+        same_bits(compiled(fg.ones(3)), fg.full(3, 2.0 * i))
+        assert count.tolist() == [float(i)] * 3
+    assert count._version == version + 3
+
+
+def test_constants_that_are_written_begin_anew() -> None:
+    def f(x: Any) -> Any:
+        y = fg.tensor([1.0, 2.0, 3.0])
+        y[1:] = x
+        y += 1
+        return y
+
+    replays(f, *((fg.tensor(draw(2, seed=s)),) for s in range(4)))
+
+
+def test_a_number_read_outside_makes_the_program_stale() -> None:
+    n = fg.tensor(2.0)
+    f = fg.compile(lambda x: x * float(n))
+    same_bits(f(fg.ones(2)), fg.ones(2) * 2)
+    n.fill_(5.0)
+    same_bits(f(fg.ones(2)), fg.ones(2) * 5)
+
+
+def test_values_that_decide_otherwise_are_computed_anew() -> None:
+    f = fg.grad(lambda x: fg.max(x))
+    compiled = fg.compile(f)
+    for x in ([1.0, 2.0], [3.0, 1.0], [np.nan, 1.0], [np.nan, np.nan], [0.0, 1.0]):
+        same_bits(compiled(np.array(x)), f(np.array(x)))
+
+
+def test_indices_are_inputs() -> None:
+    table = fg.tensor(draw(10, 3))
+    f = fg.compile(fg.value_and_grad(lambda w, i: fg.sum(w[i] ** 2), 0))
+    for seed in range(3):
+        i = np.random.default_rng(seed).integers(-10, 10, 7)
+        want = fg.value_and_grad(lambda w, i: fg.sum(w[i] ** 2), 0)(table, fg.tensor(i))
+        same_bits(f(table, fg.tensor(i)), want)
+    with pytest.raises(fg.errors.IndexOutOfRangeError, match="99"):
+        f(table, fg.tensor([0, 1, 2, 3, 4, 5, 99]))
+    assert len(f.programs) == 1
+
+
+def test_recorded_calls_run_eagerly() -> None:
+    f = fg.compile(lambda x: fg.sin(x) * 2)
+    x = fg.tensor(draw(3), requires_grad=True)
+    for _ in range(2):
+        y = f(x)
+        assert y.requires_grad
+        y.sum().backward()
+    np.testing.assert_allclose(x.grad, 4 * np.cos(x.detach().numpy()))
+    w = fg.tensor(2.0, requires_grad=True)
+    g = fg.compile(lambda x: x * w)
+    assert [g(fg.ones(2)).requires_grad for _ in range(2)] == [True, True]
+    with fg.no_grad():
+        assert not g(fg.ones(2)).requires_grad
+    np.testing.assert_allclose(fg.grad(lambda x: fg.sum(f(x)))(np.zeros(2)), 2.0)
+
+
+def train(compiled: bool, momentum: float = 0.0) -> list[Any]:
+    fg.manual_seed(3)
+    model = fg.nn.Sequential(fg.nn.Linear(4, 8), fg.nn.Tanh(), fg.nn.Linear(8, 3))
+    optimizer = fg.optim.SGD(model.parameters(), lr=0.1, momentum=momentum)
+
+    def step(x: Any, target: Any) -> Any:
+        optimizer.zero_grad()
+        loss = fg.nn.functional.cross_entropy(model(x), target)
+        loss.backward()
+        optimizer.step()
+        return loss.detach()
+
+    run = fg.compile(step) if compiled else step
+    rng = np.random.default_rng(0)
+    losses = [
+        run(fg.tensor(rng.standard_normal((5, 4))), fg.tensor(rng.integers(0, 3, 5)))
+        for _ in range(12)
+    ]
+    return [*losses, *model.parameters(), *(p.grad for p in model.parameters())]
+
+
+def test_training_steps_replay() -> None:
+    for eager, replayed in zip(train(False), train(True), strict=True):
+        same_bits(replayed.detach(), eager.detach())
+
+
+def test_gradients_accumulate_as_eagerly() -> None:
+    def losses(run: Any) -> Any:
+        w = fg.tensor([1.0, 2.0], requires_grad=True)
+
+        def step(x: Any) -> Any:
+            loss = (w * x).sum()
+            loss.backward()
+            return loss.detach()
+
+        f = fg.compile(step) if run else step
+        found = []
+        for i in range(8):
+            f(fg.tensor([i, 1.0]))
+            found.append(w.grad.numpy().copy())
+            if i in (3, 5):
+                w.grad = None
+        return found
+
+    for a, b in zip(losses(False), losses(True), strict=True):
+        np.testing.assert_array_equal(a, b)
+
+
+def test_check_compares() -> None:
+    noise = [0.0]
+    f = fg.compile(lambda x: x + noise[0], check=2)
+    f(fg.ones(2))
+    f(fg.ones(2))
+    noise[0] = 1.0
+    with pytest.raises(CompileError, match="depends on something besides"):
+        f(fg.ones(2))
+
+
+def test_switching_it_off(monkeypatch: pytest.MonkeyPatch) -> None:
+    f = fg.compile(lambda x: x.sum().item())
+    monkeypatch.setenv("FERROGRAD_COMPILE", "0")
+    assert f(fg.ones(3)) == 3.0
+
+
+def test_threads_share_a_program() -> None:
+    f = fg.compile(fg.value_and_grad(rosenbrock))
+    f(draw(10))
+    wrong = []
+
+    def work(seed: int) -> None:
+        for i in range(50):
+            x = draw(10, seed=1000 * seed + i)
+            got, want = f(x), fg.value_and_grad(rosenbrock)(x)
+            if got[0] != want[0] or got[1].tobytes() != want[1].tobytes():
+                wrong.append(x)
+
+    threads = [threading.Thread(target=work, args=(seed,)) for seed in range(4)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert wrong == []
+
+
+@given(
+    st.lists(
+        st.sampled_from(["sin", "square", "cumsum", "roll", "double", "view", "write"]), max_size=8
+    ),
+    st.integers(0, 5),
+)
+def test_random_programs(names: list[str], seed: int) -> None:
+    def f(x: Any) -> Any:
+        y = x * 1.0
+        for name in names:
+            match name:
+                case "sin" | "square" | "cumsum":
+                    y = getattr(fg, name)(y)
+                case "roll":
+                    y = fg.roll(y, 2)
+                case "double":
+                    y += y
+                case "view":
+                    y[1:3] *= 0.5
+                case "write":
+                    y[::2] = y[1]
+        return fg.sum(y * fg.arange(6.0))
+
+    g = fg.value_and_grad(f)
+    replays(g, *((draw(6, seed=seed + i),) for i in range(3)))
+
+
+def test_programs_die_with_the_function() -> None:
+    gc.collect()
+    before, bytes_before = fg.live_nodes(), fg.live_bytes()
+    f = fg.compile(fg.hessian(rosenbrock))
+    f(draw(50))
+    f(draw(50, seed=1))
+    gone = weakref.ref(f)
+    del f
+    gc.collect()
+    assert gone() is None
+    assert (fg.live_nodes(), fg.live_bytes()) == (before, bytes_before)
+
+
+def test_it_keeps_name_and_documentation_and_pickles() -> None:
+    f = fg.compile(rosenbrock)
+    assert f.__name__ == "rosenbrock"
+    assert f.__wrapped__ is rosenbrock
+    again = pickle.loads(pickle.dumps(f))
+    same_bits(again(fg.tensor(draw(4))), rosenbrock(fg.tensor(draw(4))))

@@ -1,0 +1,81 @@
+"""What `fg.compile` refuses, with its messages, and that a refusal changes nothing.
+
+Owns: bad input. What is replayed is in `test_compile.py`.
+"""
+
+from typing import Any
+
+import numpy as np
+import pytest
+
+import ferrograd as fg
+from ferrograd.errors import ArgumentTypeError, CompileError
+from test_compile import same_bits
+
+REFUSED = {
+    "if": (lambda x: x if x.sum() > 0 else -x, "fg.where"),
+    "while": (lambda x: [x := x - 1 for _ in iter(lambda: bool(x.sum() > 0), False)], "fg.where"),
+    "float": (lambda x: fg.zeros(2) + float(x.sum()), "static"),
+    "item": (lambda x: x * x.sum().item(), "static"),
+    "print": (lambda x: print(x) or x, "static"),
+    "tolist": (lambda x: fg.tensor(x.tolist()), "static"),
+    "numpy": (lambda x: fg.tensor(np.asarray(x)), "static"),
+    "mask": (lambda x: x[x > 0], "fg.where"),
+    "nonzero": (lambda x: fg.nonzero(x > 0), "fg.where"),
+    "argument": (lambda x: x.add_(1.0), "copy"),
+    "recursion": (lambda x: COMPILED["recursion"](x), ""),
+}
+COMPILED: dict[str, Any] = {name: fg.compile(f) for name, (f, _) in REFUSED.items()}
+
+
+@pytest.mark.parametrize("name", [name for name in REFUSED if name != "recursion"])
+def test_what_looks_at_values_is_refused(name: str) -> None:
+    x = fg.tensor([1.0, -2.0])
+    for _ in range(2):
+        with pytest.raises(CompileError, match=REFUSED[name][1]):
+            COMPILED[name](x)
+    assert x.tolist() == [1.0, -2.0]
+    same_bits(fg.compile(lambda x: x * 2)(x), x * 2)  # recording goes on as ever
+
+
+def test_a_tensor_that_is_kept_is_refused() -> None:
+    kept: list[Any] = []
+
+    def f(x: Any) -> Any:
+        kept.append(x * 2)
+        return x + 1
+
+    with pytest.raises(CompileError, match="kept after it"):
+        fg.compile(f)(fg.ones(3))
+
+
+def test_a_recording_that_fails_changes_nothing() -> None:
+    state = fg.ones(3)
+    w = fg.tensor([1.0, 2.0], requires_grad=True)
+    w.grad = fg.ones(2)
+
+    def f(x: Any) -> Any:
+        with fg.no_grad():
+            state.mul_(2.0)
+        (w * w).sum().backward()
+        return float(x.sum())
+
+    with pytest.raises(CompileError):
+        fg.compile(f)(fg.ones(3))
+    assert state.tolist() == [1.0] * 3
+    assert w.grad.tolist() == [1.0, 1.0]
+
+
+def test_errors_are_those_of_the_function() -> None:
+    f = fg.compile(lambda a, b: a @ b)
+    with pytest.raises(fg.errors.ShapeError, match="matmul"):
+        f(fg.ones(2, 3), fg.ones(2, 3))
+    inverse = fg.compile(fg.linalg.inv)
+    inverse(fg.tensor(np.eye(2)))
+    with pytest.raises(fg.errors.MatrixError):
+        inverse(fg.zeros(2, 2))
+
+
+def test_bad_input() -> None:
+    with pytest.raises(ArgumentTypeError, match="pass a function"):
+        fg.compile(3)  # type: ignore[call-overload]
