@@ -34,7 +34,7 @@ pub struct Signature {
 /// use ferrograd::{Replay, Tensor, grad};
 /// let x = Tensor::from(vec![0.5, 1.0]);
 /// let slope = |xs: &[Tensor]| {
-///     let x = xs[0].detach()?.with_grad();
+///     let x = xs[0].detach().with_grad();
 ///     grad(&[x.sin()?.sum_all()?], &[x])
 /// };
 /// let (replay, first) = Replay::record(&[x], false, slope)?;
