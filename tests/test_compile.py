@@ -12,7 +12,6 @@ from typing import Any
 
 import numpy as np
 import pytest
-from hypothesis import given, strategies as st
 
 import ferrograd as fg
 from ferrograd.errors import ArgumentTypeError, CompileError
@@ -340,31 +339,36 @@ def test_threads_share_a_program() -> None:
     assert wrong == []
 
 
-@given(
-    st.lists(
-        st.sampled_from(["sin", "square", "cumsum", "roll", "double", "view", "write"]), max_size=8
-    ),
-    st.integers(0, 5),
-)
-def test_random_programs(names: list[str], seed: int) -> None:
-    def f(x: Any) -> Any:
-        y = x * 1.0
-        for name in names:
-            match name:
-                case "sin" | "square" | "cumsum":
-                    y = getattr(fg, name)(y)
-                case "roll":
-                    y = fg.roll(y, 2)
-                case "double":
-                    y += y
-                case "view":
-                    y[1:3] *= 0.5
-                case "write":
-                    y[::2] = y[1]
-        return fg.sum(y * fg.arange(6.0))
+def test_explain_lists_the_steps() -> None:
+    f = fg.compile(lambda x: fg.sum(fg.sin(x * 2.0) + 1.0), name="wave")
+    text = f.explain(fg.ones(5000))
+    assert text.startswith("wave: 2 steps")
+    assert "chain(" in text
+    assert "reduce(" in text
+    x = fg.ones(3, requires_grad=True)
+    assert f.explain(x) == "wave: runs eagerly, because an argument requires grad"
 
-    g = fg.value_and_grad(f)
-    replays(g, *((draw(6, seed=seed + i),) for i in range(3)))
+
+def test_the_short_way_notices_what_differs() -> None:
+    f = fg.compile(lambda x, y: (x + y, x * y))
+    a, b = draw(4), draw(4, seed=1)
+    f(a, b)
+    for args in (
+        (a, b),
+        (a[::-1], b),
+        (a.astype("f4"), b),
+        (fg.tensor(a), b),
+        (a[:2], b[:2]),
+        (a, 2.0),
+    ):
+        want = (args[0] + args[1], args[0] * args[1])
+        got = f(*args)
+        same_bits(tuple(map(np.asarray, got)), tuple(map(np.asarray, want)))
+    same_bits(f(x=a, y=b), (a + b, a * b))
+    with fg.no_grad():
+        same_bits(f(a, b), (a + b, a * b))
+    with pytest.raises(TypeError):
+        f(a)
 
 
 def test_programs_die_with_the_function() -> None:

@@ -9,7 +9,7 @@ use pyo3::types::{PyList, PyType};
 use crate::bindings::call::{entry, observe};
 use crate::bindings::exchange::{dlpack, numpy};
 use crate::bindings::graph::{collect, edge, group, hooks, introspect, packing, saved, site};
-use crate::bindings::pass::{backward, modes, replay, search, short};
+use crate::bindings::pass::{backward, modes, replay, replayed, search, short};
 use crate::bindings::{errors, function, object, tensor};
 
 /// Functions whose public place is not the package itself: `fg.grad` is another function, and the
@@ -40,6 +40,7 @@ fn core(m: &Bound<'_, PyModule>) -> PyResult<()> {
     m.add_class::<edge::GradientEdge>()?;
     m.add_class::<hooks::RemovableHandle>()?;
     m.add_class::<replay::PyProgram>()?;
+    m.add_class::<replayed::Replayed>()?;
     m.add_class::<function::Function>()?;
     m.add_class::<function::CustomFunction>()?;
     function::mark(&m.py().get_type::<function::CustomFunction>())?;

@@ -3,12 +3,15 @@
 //! Owns: the recording of launches, the plan of their memory, and the executor. Never knows a tensor, a graph, an
 //! operation's name or Python. Invariant: a run computes the bits that the launches computed, from the contents that the
 //! inputs and the memory outside have when it begins.
+mod chain;
+mod copies;
 mod frame;
 mod plan;
 mod recording;
 mod run;
 mod step;
 
+pub use chain::Chain;
 pub use recording::{Recorded, Recording};
 pub use run::{Program, Results};
 pub use step::{Action, Argument, Buffer, Id, Map, Output, Slice, Source, Step};

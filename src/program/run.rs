@@ -10,6 +10,7 @@ use smallvec::SmallVec;
 use super::frame::Frame;
 use super::plan::{self, Plan};
 use super::step::{Action, Argument, Buffer, Id, Map, Output, Slice, Source, Step};
+use super::{chain, copies};
 use crate::array::{Elements, Storage};
 use crate::error::Result;
 use crate::kernels::elementwise::{self, MAX_OPERANDS, Operand, OutOperand};
@@ -42,7 +43,15 @@ impl Program {
         objects: usize,
         read_outside: Vec<(Storage, u32)>,
     ) -> Program {
-        plan::remove_dead(&mut steps, &buffers, &outputs);
+        if plan::pass_is_on("dead") {
+            plan::remove_dead(&mut steps, &buffers, &outputs);
+        }
+        if plan::pass_is_on("copy") {
+            copies::remove(&mut steps, &buffers);
+        }
+        if plan::pass_is_on("chain") {
+            steps = chain::join(steps, &buffers);
+        }
         let plan = plan::place(&steps, &buffers);
         let numbered = || (0..).zip(&buffers);
         let input = |(id, buffer): (Id, &Buffer)| match buffer.source {
@@ -185,6 +194,9 @@ fn run_step(step: &Step, frame: &mut Frame) -> Result<()> {
     match &step.action {
         // SAFETY: operands lie inside their buffers, whose addresses the frame has.
         Action::Map(map) => unsafe { run_map(map, &frame.addresses) },
+        // SAFETY: as above.
+        Action::Chain(chain) => unsafe { chain.run(&frame.addresses) },
+        Action::Sequence(steps) => return steps.iter().try_for_each(|step| run_step(step, frame)),
         Action::Kernel(run) | Action::Decision(run) => {
             let addresses = &frame.addresses;
             let reads: SmallVec<[View<'_>; 4]> =

@@ -5,6 +5,7 @@
 
 use smallvec::SmallVec;
 
+use super::chain::Chain;
 use crate::array::{Layout, Storage};
 use crate::dtype::DType;
 use crate::kernels::elementwise::Loop;
@@ -103,6 +104,10 @@ pub enum Argument {
 pub enum Action {
     /// An element-wise loop.
     Map(Box<Map>),
+    /// Several of them over the same elements.
+    Chain(Box<Chain>),
+    /// Steps one after the other.
+    Sequence(Vec<Step>),
     /// Another kernel.
     Kernel(Run),
     /// A check that values decide as they did when the program was recorded.
@@ -148,6 +153,29 @@ impl Step {
             }
         };
         Step { name, reads, writes, action }
+    }
+
+    /// Its element-wise loop, if it is one.
+    pub(super) fn map(&self) -> Option<&Map> {
+        match &self.action {
+            Action::Map(map) => Some(map),
+            _ => None,
+        }
+    }
+
+    /// Gives its buffers other numbers.
+    pub(super) fn rename(&mut self, name: impl Fn(Id) -> Id) {
+        for slice in self.reads.iter_mut().chain(&mut self.writes) {
+            slice.buffer = name(slice.buffer);
+        }
+        if let Action::Map(map) = &mut self.action {
+            map.out.buffer = name(map.out.buffer);
+            for argument in &mut map.ins {
+                if let Argument::Slice(slice) = argument {
+                    slice.buffer = name(slice.buffer);
+                }
+            }
+        }
     }
 
     /// The buffers that it touches.

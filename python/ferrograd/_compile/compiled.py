@@ -8,6 +8,7 @@ what it would raise.
 from __future__ import annotations
 
 import functools
+import operator
 import os
 import warnings
 from collections import OrderedDict
@@ -19,7 +20,7 @@ import numpy as np
 from ferrograd import _core
 from ferrograd._compile.signature import Call, Static, sort
 from ferrograd._core import Tensor
-from ferrograd._tensor.tree import Tree, flatten
+from ferrograd._tensor.tree import LEAF, Tree, flatten
 from ferrograd.errors import CompileError
 
 #: More programs of one function than this are worth a warning; at twice as many, the one that was
@@ -35,6 +36,13 @@ class Recorded(NamedTuple):
     #: What is no tensor among the results, at its place; `Tensor` stands for one that is.
     leaves: list[Any]
 
+    def form(self) -> int:
+        """0 for one tensor, 1 for a tuple of tensors, 2 for anything else."""
+        if self.tree is LEAF:
+            return 0 if self.leaves == [Tensor] else 2
+        flat = self.tree.kind is tuple and all(child is LEAF for child in self.tree.children)
+        return 1 if flat and all(leaf is Tensor for leaf in self.leaves) else 2
+
     def results(self, found: list[Any]) -> Any:
         """The results of the function."""
         rest = iter(found)
@@ -47,7 +55,7 @@ class Eager(NamedTuple):
     reason: str
 
 
-class Compiled:
+class Compiled(_core._Replayed):
     """A function that is recorded at its first call and replayed at later ones: see `compile`."""
 
     __wrapped__: Callable[..., Any]
@@ -62,7 +70,7 @@ class Compiled:
         #: Whether floats are taken anew by each call; otherwise they belong to the program.
         self._floats = True
 
-    def __call__(self, *args: Any, **kwargs: Any) -> Any:
+    def _call(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
         """Calls the function, or replays what it did with such arguments."""
         if _core._is_recording_program() or not enabled():
             return self.__wrapped__(*args, **kwargs)
@@ -74,6 +82,7 @@ class Compiled:
         found = known and known.program.run(call.values, call.tensors)
         if known is None or found is None:
             return self._record(call, args, kwargs)
+        self._shorten(known, call, args)
         results = known.results(found)
         self._calls += 1
         if self._check and self._calls % self._check == 0:
@@ -95,6 +104,7 @@ class Compiled:
 
     def clear(self) -> None:
         """Forgets every program."""
+        self._forget()
         self._programs.clear()
         self._floats = True
 
@@ -135,7 +145,16 @@ class Compiled:
         if recorded is None:
             return self._eagerly(call, "the result requires grad", args, kwargs)
         self._keep(call.key, recorded)
+        self._shorten(recorded, call, args)
         return results
+
+    def _shorten(self, recorded: Recorded, call: Call, args: tuple[Any, ...]) -> None:
+        """Makes calls like this one run the program without coming here."""
+        plain = len(call.leaves) == len(call.values) == len(args) and not self._check
+        if plain and all(map(operator.is_, call.leaves, args)):
+            self._remember(recorded.program, call.values, recorded.form(), recorded.results)
+        else:
+            self._forget()
 
     def _eagerly(
         self, call: Call, reason: str, args: tuple[Any, ...], kwargs: dict[str, Any]

@@ -3,5 +3,6 @@ pub(crate) mod backward;
 pub(crate) mod host;
 pub(crate) mod modes;
 pub(crate) mod replay;
+pub(crate) mod replayed;
 pub(crate) mod search;
 pub(crate) mod short;

@@ -56,7 +56,7 @@ pub(crate) fn _is_recording_program() -> bool {
 }
 
 /// An argument of a run.
-enum Argument<'py> {
+pub(crate) enum Argument<'py> {
     /// An array whose elements are read where they lie.
     Array(Bound<'py, PyUntypedArray>),
     /// A tensor, or a copy of something else.
@@ -74,48 +74,19 @@ impl Argument<'_> {
 
 #[pymethods]
 impl PyProgram {
-    /// Runs the program. Results are arrays, or tensors where `tensors` is true.
+    /// Runs the program. Results are arrays, or tensors where `tensors` is true. None when what the function read or
+    /// decided while it was recorded is different now.
     fn run<'py>(
         &self,
         py: Python<'py>,
         arguments: &Bound<'py, PyList>,
         tensors: bool,
     ) -> PyResult<Option<Bound<'py, PyList>>> {
-        if self.replay.is_stale() {
-            return Ok(None);
-        }
         let mut bound: SmallVec<[Argument<'py>; 8]> = SmallVec::new();
         for (i, argument) in arguments.iter().enumerate() {
             bound.push(self.argument(i, &argument)?);
         }
-        let inputs: SmallVec<[Elements<'_>; 8]> = bound.iter().map(Argument::elements).collect();
-        let program = self.replay.program();
-        let results = program.allocate()?;
-        let done = if self.large {
-            py.detach(|| program.run(&inputs, &results))
-        } else {
-            program.run(&inputs, &results)
-        };
-        match done {
-            Err(error) if matches!(*error, Error::Diverged { .. }) => return Ok(None),
-            done => done?,
-        }
-        self.replay.finish(&results)?;
-        let out = PyList::empty(py);
-        for number in 0..self.replay.results() {
-            let result = self.replay.result(number, &results, |i| match &bound[i] {
-                Argument::Tensor(tensor) => Ok(tensor.clone()),
-                Argument::Array(array) => {
-                    numpy::copy("compile", array, self.replay.arguments()[i].dtype)
-                }
-            })?;
-            out.append(match (tensors, result.ndim()) {
-                (true, _) => wrap(py, result)?,
-                (false, 0) => numpy::scalar(py, &result)?,
-                (false, _) => numpy::export(py, &result, true)?,
-            })?;
-        }
-        Ok(Some(out))
+        self.replay(py, &bound, tensors)?.map(|results| PyList::new(py, results)).transpose()
     }
 
     /// The steps: name, what is read, what is written.
@@ -130,17 +101,78 @@ impl PyProgram {
     }
 }
 
+/// The results of a run.
+pub(crate) type Objects<'py> = SmallVec<[Bound<'py, PyAny>; 4]>;
+
 impl PyProgram {
+    pub(crate) fn replay<'py>(
+        &self,
+        py: Python<'py>,
+        bound: &[Argument<'py>],
+        tensors: bool,
+    ) -> PyResult<Option<Objects<'py>>> {
+        if self.replay.is_stale() {
+            return Ok(None);
+        }
+        let inputs: SmallVec<[Elements<'_>; 8]> = bound.iter().map(Argument::elements).collect();
+        let program = self.replay.program();
+        let results = program.allocate()?;
+        let done = if self.large {
+            py.detach(|| program.run(&inputs, &results))
+        } else {
+            program.run(&inputs, &results)
+        };
+        match done {
+            Err(error) if matches!(*error, Error::Diverged { .. }) => return Ok(None),
+            done => done?,
+        }
+        self.replay.finish(&results)?;
+        let object = |number| -> PyResult<Bound<'py, PyAny>> {
+            let result = self.replay.result(number, &results, |i| match &bound[i] {
+                Argument::Tensor(tensor) => Ok(tensor.clone()),
+                Argument::Array(array) => {
+                    numpy::copy("compile", array, self.replay.arguments()[i].dtype)
+                }
+            })?;
+            match (tensors, result.ndim()) {
+                (true, _) => wrap(py, result),
+                (false, 0) => numpy::scalar(py, &result),
+                (false, _) => numpy::export(py, &result, true),
+            }
+        };
+        (0..self.replay.results()).map(object).collect::<PyResult<_>>().map(Some)
+    }
+
+    /// An array that lies as the recorded argument did.
+    pub(crate) fn in_place<'py>(
+        &self,
+        number: usize,
+        given: &Bound<'py, PyAny>,
+    ) -> Option<Argument<'py>> {
+        let want = &self.replay.arguments()[number];
+        let array = given.cast_exact::<PyUntypedArray>().ok()?;
+        let here = array.shape() == &want.dims[..]
+            && array.is_c_contiguous()
+            && numpy::native(&array.dtype()) == Some(want.dtype)
+            && numpy::is_aligned(array);
+        here.then(|| Argument::Array(array.clone()))
+    }
+
+    /// Whether a tensor can be read where it lies.
+    pub(crate) fn takes(&self, number: usize, given: &Tensor) -> bool {
+        let want = &self.replay.arguments()[number];
+        given.dtype() == want.dtype
+            && given.shape() == &want.dims[..]
+            && given.is_contiguous()
+            && !given.requires_grad()
+    }
+
     fn argument<'py>(&self, number: usize, given: &Bound<'py, PyAny>) -> PyResult<Argument<'py>> {
         let want = &self.replay.arguments()[number];
+        if let Some(array) = self.in_place(number, given) {
+            return Ok(array);
+        }
         if let Ok(array) = given.cast_exact::<PyUntypedArray>() {
-            let here = array.shape() == &want.dims[..]
-                && array.is_c_contiguous()
-                && numpy::native(&array.dtype()) == Some(want.dtype)
-                && numpy::is_aligned(array);
-            if here {
-                return Ok(Argument::Array(array.clone()));
-            }
             return Ok(Argument::Tensor(numpy::copy("compile", array, want.dtype)?));
         }
         if let Ok(number) = given.cast_exact::<PyFloat>() {
