@@ -4,6 +4,7 @@ from . import (
     blocks,
     branches,
     chain,
+    compiled,
     elementwise,
     folds,
     function,
@@ -24,4 +25,5 @@ ALL = {
     "mlp": mlp.CASES,
     "transforms": transforms.CASES,
     "matrices": matrices.CASES,
+    "compiled": compiled.CASES,
 }

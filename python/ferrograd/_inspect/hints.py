@@ -16,7 +16,7 @@ _RECURRENT = "a loop over nn.Linear layers; fg.checkpoint keeps its memory small
 _CPU = "nothing: tensors live in main memory, and operations use threads by themselves"
 _DTYPE = "float64, float32, int64, int32, uint8 or bool_; there are no tensors of other dtypes"
 _FILES = "numpy.savez and numpy.load with the arrays of state_dict()"
-_COMPILE = "the function as it is: operations are compiled, and there is nothing to trace"
+_COMPILE = "fg.compile(f), which records f once and replays it"
 _DERIVATIVES = "the transforms of the package: fg.grad, fg.vjp, fg.jvp, fg.jacobian, fg.hessian"
 
 
@@ -93,7 +93,7 @@ HINTS: dict[str, dict[str, str]] = {
         **_each("int8 int16 short uint16 uint32 uint64", _DTYPE),
         **_each("FloatTensor DoubleTensor LongTensor IntTensor BoolTensor", "fg.tensor"),
         **_each("save load", _FILES),
-        **_each("compile jit fx", _COMPILE),
+        **_each("jit fx", _COMPILE),
         **_each("func vmap", _DERIVATIVES),
         "utils": "fg.checkpoint for torch.utils.checkpoint, arrays of NumPy for torch.utils.data",
         "fft": "products with matrices of cosines and sines; there are no complex tensors",

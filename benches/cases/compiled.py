@@ -1,0 +1,159 @@
+"""Functions that are called many times: `fg.compile` beside `jax.jit` and eager PyTorch.
+
+Rosenbrock's function of 10 variables (value and gradient, Hessian), an element-wise chain of 4
+million elements with its gradient, and a training step of the network in `mlp.py` with SGD. JAX is
+warm, waits for its results and has as many threads as the machine; arrays go in and out as NumPy's
+where the function takes them so.
+"""
+
+from itertools import pairwise
+from typing import Any
+
+import numpy as np
+
+from harness import Case
+
+from .common import module, tensor
+from .mlp import BATCH, RATE, SIZES
+
+X = np.linspace(-0.4, 1.1, 10)
+LONG = 4_000_000
+
+
+def rosenbrock(lib: Any, x: Any) -> Any:
+    return lib.sum(100.0 * (x[1:] - x[:-1] ** 2) ** 2 + (1 - x[:-1]) ** 2)
+
+
+def chain(lib: Any, x: Any) -> Any:
+    return lib.sum(lib.tanh(x * 1.5 + 0.5) * lib.exp(-x * x) + 3.0 * x)
+
+
+def jitted(operator: str, function: Any, x: Any) -> dict[str, Any]:
+    jax = module("jax")
+    jax.config.update("jax_enable_x64", True)
+    made = {
+        "value_and_grad": jax.value_and_grad,
+        "hessian": jax.hessian,
+    }[operator](lambda x: function(jax.numpy, x))
+    fast = jax.jit(made)
+
+    def run() -> Any:
+        return jax.tree.map(np.asarray, jax.block_until_ready(fast(x)))
+
+    return {"run": run}
+
+
+def torched(operator: str, function: Any, x: Any) -> dict[str, Any]:
+    torch = module("torch")
+
+    def both() -> Any:
+        t = torch.tensor(x, requires_grad=True)
+        value = function(torch, t)
+        value.backward()
+        return value.item(), t.grad.numpy()
+
+    def hessian() -> Any:
+        return torch.autograd.functional.hessian(lambda t: function(torch, t), torch.tensor(x))
+
+    return {"run": both if operator == "value_and_grad" else hessian}
+
+
+def transformed(operator: str, function: Any, x: Any) -> Any:
+    """The set-up of a transform of a function of one array."""
+
+    def setup(library: str) -> dict[str, Any] | None:
+        if library == "jax":
+            return jitted(operator, function, x)
+        if library == "torch":
+            return torched(operator, function, x)
+        if library != "ferrograd":
+            return None
+        fg = module(library)
+        fast = fg.compile(getattr(fg, operator)(lambda x: function(fg, x)))
+        fast(x)
+        return {"run": lambda: fast(x)}
+
+    return setup
+
+
+def training(library: str) -> dict[str, Any] | None:
+    """One step of SGD, the parameters changed where they lie."""
+    rng = np.random.default_rng(0)
+    images, labels = rng.normal(size=(BATCH, SIZES[0])), rng.integers(0, SIZES[-1], BATCH)
+    weights = [rng.normal(size=pair) / pair[0] ** 0.5 for pair in pairwise(SIZES)]
+    if library == "jax":
+        return jax_training(images, labels, weights)
+    if library not in ("ferrograd", "torch"):
+        return None
+    lib = module(library)
+    x = tensor(library, images, dtype="float32")
+    y = tensor(library, labels, dtype="int64")
+    parameters = []
+    for weight in weights:
+        parameters.append(tensor(library, weight, grad=True, dtype="float32"))
+        parameters.append(tensor(library, np.zeros(weight.shape[1]), grad=True, dtype="float32"))
+    optimizer = lib.optim.SGD(parameters, lr=RATE)
+
+    def step(x: Any, y: Any) -> Any:
+        w1, b1, w2, b2, w3, b3 = parameters
+        optimizer.zero_grad()
+        hidden = ((x @ w1 + b1).relu() @ w2 + b2).relu()
+        loss = lib.nn.functional.cross_entropy(hidden @ w3 + b3, y)
+        loss.backward()
+        optimizer.step()
+        return loss.detach()
+
+    run = lib.compile(step) if library == "ferrograd" else step
+    run(x, y)
+    return {"run": lambda: run(x, y)}
+
+
+def jax_training(images: Any, labels: Any, weights: list[Any]) -> dict[str, Any]:
+    jax = module("jax")
+    jnp = jax.numpy
+    x, y = jnp.asarray(images, "float32"), jnp.asarray(labels)
+    parameters = [(jnp.asarray(w, "float32"), jnp.zeros(w.shape[1], "float32")) for w in weights]
+
+    def loss(parameters: Any, x: Any, y: Any) -> Any:
+        for weight, bias in parameters[:-1]:
+            x = jax.nn.relu(x @ weight + bias)
+        weight, bias = parameters[-1]
+        rows = jax.nn.log_softmax(x @ weight + bias)
+        return -jnp.mean(rows[jnp.arange(BATCH), y])
+
+    def step(parameters: Any, x: Any, y: Any) -> Any:
+        value, slopes = jax.value_and_grad(loss)(parameters, x, y)
+        return value, jax.tree.map(lambda p, g: p - RATE * g, parameters, slopes)
+
+    fast = jax.jit(step, donate_argnums=0)
+    state = [parameters]
+
+    def run() -> None:
+        value, state[0] = fast(state[0], x, y)
+        jax.block_until_ready((value, state[0]))
+
+    run()
+    return {"run": run}
+
+
+def case(name: str, setup: Any, **options: Any) -> Case:
+    return Case(f"compiled: {name}", "run()", setup, peers=("jax", "torch"), **options)
+
+
+CASES = [
+    case(
+        "rosenbrock(10) value_and_grad",
+        transformed("value_and_grad", rosenbrock, X),
+        goal=5.0,
+        unit="µs",
+    ),
+    case("rosenbrock(10) hessian", transformed("hessian", rosenbrock, X), goal=1.5, unit="µs"),
+    case(
+        "chain 4M value_and_grad",
+        transformed("value_and_grad", chain, np.linspace(-2.0, 2.0, LONG)),
+        goal=2.0,
+        threads=2,
+        unit="ms",
+    ),
+    case("MLP step with SGD", training, goal=1.3, threads=2, unit="ms"),
+]
