@@ -22,6 +22,8 @@ REFUSED = {
     "numpy": (lambda x: fg.tensor(np.asarray(x)), "static"),
     "mask": (lambda x: x[x > 0], "fg.where"),
     "nonzero": (lambda x: fg.nonzero(x > 0), "fg.where"),
+    "rand": (lambda x: x + fg.rand(2), "pass them as an argument"),
+    "dropout": (lambda x: fg.nn.functional.dropout(x, 0.5), "pass them as an argument"),
     "argument": (lambda x: x.add_(1.0), "copy"),
     "recursion": (lambda x: COMPILED["recursion"](x), ""),
 }

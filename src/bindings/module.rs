@@ -112,6 +112,7 @@ fn internals(m: &Bound<'_, PyModule>) -> PyResult<()> {
     m.add_function(wrap_pyfunction!(search::_runs_python, m)?)?;
     m.add_function(wrap_pyfunction!(replay::_record, m)?)?;
     m.add_function(wrap_pyfunction!(replay::_is_recording_program, m)?)?;
+    m.add_function(wrap_pyfunction!(replay::_may_replay, m)?)?;
     m.add_function(wrap_pyfunction!(short::_traced_call, m)?)?;
     m.add_function(wrap_pyfunction!(short::_short_gradient, m)?)?;
     m.add_function(wrap_pyfunction!(short::_short_push, m)?)?;

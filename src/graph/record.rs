@@ -31,20 +31,19 @@ pub fn recording() -> bool {
 pub fn record<V: Value>(
     rule: RuleRef<V>,
     inputs: Edges<V>,
-    saved: SavedValues<V>,
+    mut saved: SavedValues<V>,
     outputs: u32,
     cost_ns: f32,
-    flags: Flags,
+    mut flags: Flags,
 ) -> Result<NodeRef<V>> {
-    let (mut saved, mut flags) = (saved, flags);
+    let mode = Mode::current();
     for entry in &saved {
         entry.admit(|| rule.name())?;
     }
-    if !saved.is_empty() && Mode::current().has(PACKING) && packing::pack(&rule.name(), &mut saved)?
-    {
+    if mode.has(PACKING) && !saved.is_empty() && packing::pack(&rule.name(), &mut saved)? {
         flags = flags | Flags::FOREIGN;
     }
-    Ok(insert(rule, inputs, saved, outputs, cost_ns, flags))
+    Ok(insert(rule, inputs, saved, (outputs, cost_ns, flags), mode))
 }
 
 /// Creates the node of an operation that saves nothing, which nobody can refuse.
@@ -55,17 +54,16 @@ pub fn record_plain<V: Value>(
     cost_ns: f32,
     flags: Flags,
 ) -> NodeRef<V> {
-    insert(rule, inputs, SavedValues::new(), outputs, cost_ns, flags)
+    insert(rule, inputs, SavedValues::new(), (outputs, cost_ns, flags), Mode::current())
 }
 
-#[inline]
+#[inline(always)]
 fn insert<V: Value>(
     rule: RuleRef<V>,
     inputs: Edges<V>,
     saved: SavedValues<V>,
-    outputs: u32,
-    cost_ns: f32,
-    flags: Flags,
+    (outputs, cost_ns, flags): (u32, f32, Flags),
+    mode: Mode,
 ) -> NodeRef<V> {
     let mut newest = 0;
     for edge in inputs.iter().flatten() {
@@ -73,7 +71,7 @@ fn insert<V: Value>(
     }
     let seq = arena::next_seq(newest);
     let node = V::arena().insert(Node::new(seq, rule, inputs, saved, outputs, cost_ns, flags));
-    if site::watched(Mode::current()) {
+    if site::watched(mode) {
         site::remember(&node);
     }
     node

@@ -72,7 +72,7 @@ class Compiled(_core._Replayed):
 
     def _call(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
         """Calls the function, or replays what it did with such arguments."""
-        if _core._is_recording_program() or not enabled():
+        if not (_core._may_replay() and enabled()):
             return self.__wrapped__(*args, **kwargs)
         call = sort(args, kwargs, self._static, self._floats)
         known = self._programs.get(call.key)

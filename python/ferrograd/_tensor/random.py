@@ -11,9 +11,9 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from ferrograd._core import Tensor, get_default_dtype, tensor
+from ferrograd._core import Tensor, _is_recording_program, get_default_dtype, tensor
 from ferrograd._tensor.creation import dtype_for, placed, shape_of
-from ferrograd.errors import ArgumentError, ArgumentTypeError
+from ferrograd.errors import ArgumentError, ArgumentTypeError, CompileError
 
 if TYPE_CHECKING:
     from numpy.typing import DTypeLike
@@ -65,7 +65,15 @@ def manual_seed(seed: int) -> Generator:
 
 
 def source(generator: Generator | np.random.Generator | None) -> np.random.Generator:
-    """The NumPy generator that is meant; the default one for None."""
+    """The NumPy generator that is meant; the default one for None.
+
+    A program would repeat the numbers that were drawn for it, so none are.
+    """
+    if _is_recording_program():
+        raise CompileError(
+            "random: numbers are drawn while fg.compile records the function, and would be the same"
+            " in every later call; draw them outside and pass them as an argument"
+        )
     if generator is None:
         return _DEFAULT.numpy
     return generator.numpy if isinstance(generator, Generator) else generator

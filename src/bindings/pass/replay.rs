@@ -14,6 +14,7 @@ use crate::bindings::call::door::SMALL;
 use crate::bindings::exchange::numpy;
 use crate::bindings::object::{PyTensor, wrap};
 use crate::error::Error;
+use crate::graph::{GRAD, Mode, SERIAL};
 use crate::ops::derive::replay::{Replay, elements, in_order};
 use crate::tensor::Tensor;
 
@@ -53,6 +54,13 @@ pub(crate) fn _record<'py>(
 #[pyfunction]
 pub(crate) fn _is_recording_program() -> bool {
     capture::active()
+}
+
+/// Whether programs may be recorded and run here: not inside a recording, a transform, a custom function or inference
+/// mode, and where nobody observes operations.
+#[pyfunction]
+pub(crate) fn _may_replay() -> bool {
+    !capture::active() && Mode::current().0 & !(GRAD | SERIAL) == 0
 }
 
 /// An argument of a run.
