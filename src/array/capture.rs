@@ -5,7 +5,7 @@
 //! alive until the capture ends, so that an address means one buffer; outside a capture all of this is one load.
 
 use std::cell::{Cell, RefCell};
-use std::collections::HashMap;
+use std::collections::BTreeMap;
 use std::sync::atomic::{AtomicU32, Ordering};
 
 use super::Storage;
@@ -37,7 +37,7 @@ pub struct Buffer {
 /// The buffers that a capture has seen, by the address of their first byte.
 #[derive(Default)]
 pub struct Buffers {
-    by_address: HashMap<usize, Buffer>,
+    by_address: BTreeMap<usize, Buffer>,
     copies: Vec<(usize, usize)>,
     /// Memory outside whose contents left for the program, with the version that it had.
     read_outside: Vec<(Storage, u32)>,
@@ -109,10 +109,13 @@ fn note(storage: &Storage, origin: Origin) {
     let key = storage.ptr().addr();
     BUFFERS.with_borrow_mut(|buffers| {
         let Some(buffers) = buffers else { return };
-        buffers.by_address.entry(key).or_insert_with(|| {
-            let traced = matches!(origin, Origin::Input(_));
-            Buffer { storage: storage.data_handle(), origin, traced }
-        });
+        let traced = matches!(origin, Origin::Input(_));
+        let new = || Buffer { storage: storage.data_handle(), origin, traced };
+        let known = buffers.by_address.entry(key).or_insert_with(new);
+        // Memory of somebody else may be adopted twice, the second time more of it.
+        if known.storage.nbytes() < storage.nbytes() {
+            known.storage = storage.data_handle();
+        }
     });
 }
 
@@ -222,7 +225,23 @@ pub fn leaves_for_program(address: usize) -> bool {
     false
 }
 
-/// Whether contents at an address may differ from run to run.
+/// The address of the buffer in which an element lies.
+pub fn buffer_of(element: usize) -> Option<usize> {
+    BUFFERS.with_borrow(|buffers| {
+        let below = buffers.as_ref()?.by_address.range(..=element).rev();
+        // Memory outside may overlap: the nearest beginning need not be that of a buffer that reaches so far.
+        let mut holds =
+            below.filter(|(start, buffer)| element < *start + buffer.storage.nbytes().max(1));
+        holds.next().map(|(&start, _)| start)
+    })
+}
+
+/// Whether the contents where an element lies may differ from run to run.
+pub fn varies_at(element: usize) -> bool {
+    buffer_of(element).is_none_or(varies)
+}
+
+/// Whether contents of the buffer at an address may differ from run to run.
 pub fn varies(address: usize) -> bool {
     with_buffer(address, |buffer| buffer.traced || buffer.origin == Origin::Outside) == Some(true)
 }

@@ -31,22 +31,17 @@ pub struct Operand {
 }
 
 impl Operand {
-    pub(super) fn of(
-        dtype: DType,
-        (base, ptr): (*const u8, *const u8),
-        dims: &[usize],
-        strides: &[isize],
-    ) -> Operand {
-        let empty = dims.contains(&0);
-        let (buffer, offset) =
-            if empty { (0, 0) } else { (base.addr(), ptr.addr() as isize - base.addr() as isize) };
+    pub(super) fn of(dtype: DType, ptr: *const u8, dims: &[usize], strides: &[isize]) -> Operand {
+        let buffer = if dims.contains(&0) { None } else { capture::buffer_of(ptr.addr()) };
+        let buffer = buffer.unwrap_or(0);
+        let offset = if buffer == 0 { 0 } else { ptr.addr() as isize - buffer as isize };
         Operand { dtype, buffer, offset, dims: dims.into(), strides: strides.into() }
     }
 }
 
 impl From<&View<'_>> for Operand {
     fn from(view: &View<'_>) -> Operand {
-        Operand::of(view.dtype, (view.base, view.ptr), view.dims, view.strides)
+        Operand::of(view.dtype, view.ptr, view.dims, view.strides)
     }
 }
 
@@ -141,7 +136,7 @@ pub fn decide(
     choose: impl Fn(&[View<'_>]) -> u64 + Send + Sync + 'static,
 ) -> u64 {
     let taken = choose(reads);
-    if capture::active() && reads.iter().any(|read| capture::varies(read.base.addr())) {
+    if capture::active() && reads.iter().any(|read| capture::varies_at(read.ptr.addr())) {
         let run: Run = Arc::new(move |reads, _, _| {
             if choose(reads) == taken {
                 return Ok(());

@@ -17,8 +17,6 @@ use crate::dtype::{DType, Element};
 pub struct View<'a> {
     pub(crate) dtype: DType,
     pub(crate) ptr: *const u8,
-    /// The first byte of the buffer.
-    pub(crate) base: *const u8,
     pub(crate) dims: &'a [usize],
     pub(crate) strides: &'a [isize],
     life: PhantomData<&'a Storage>,
@@ -29,8 +27,6 @@ pub struct View<'a> {
 pub struct ViewMut<'a> {
     pub(crate) dtype: DType,
     pub(crate) ptr: *mut u8,
-    /// The first byte of the buffer.
-    pub(crate) base: *const u8,
     pub(crate) dims: &'a [usize],
     pub(crate) strides: &'a [isize],
     life: PhantomData<&'a Storage>,
@@ -59,7 +55,7 @@ impl<'a> View<'a> {
             capture::seen(storage);
         }
         let (dims, strides) = (layout.dims(), layout.strides());
-        View { dtype, ptr, base: storage.ptr(), dims, strides, life: PhantomData }
+        View { dtype, ptr, dims, strides, life: PhantomData }
     }
 
     /// A view of memory that the caller vouches for.
@@ -74,7 +70,7 @@ impl<'a> View<'a> {
         dims: &'a [usize],
         strides: &'a [isize],
     ) -> View<'a> {
-        View { dtype, ptr, base: ptr, dims, strides, life: PhantomData }
+        View { dtype, ptr, dims, strides, life: PhantomData }
     }
 
     /// The dtype of the elements.
@@ -136,7 +132,7 @@ impl<'a> ViewMut<'a> {
             capture::seen(storage);
         }
         let (dims, strides) = (layout.dims(), layout.strides());
-        ViewMut { dtype, ptr, base: storage.ptr(), dims, strides, life: PhantomData }
+        ViewMut { dtype, ptr, dims, strides, life: PhantomData }
     }
 
     /// A view of memory that the caller vouches for.
@@ -151,7 +147,7 @@ impl<'a> ViewMut<'a> {
         dims: &'a [usize],
         strides: &'a [isize],
     ) -> ViewMut<'a> {
-        ViewMut { dtype, ptr, base: ptr, dims, strides, life: PhantomData }
+        ViewMut { dtype, ptr, dims, strides, life: PhantomData }
     }
 
     /// The address of the element `offset` elements from the first.
@@ -172,7 +168,6 @@ impl<'a> ViewMut<'a> {
         View {
             dtype: self.dtype,
             ptr: self.ptr,
-            base: self.base,
             dims: self.dims,
             strides: self.strides,
             life: PhantomData,
@@ -185,7 +180,6 @@ impl<'a> ViewMut<'a> {
         View {
             dtype: self.dtype,
             ptr: self.ptr,
-            base: self.base,
             dims: self.dims,
             strides: self.strides,
             life: PhantomData,
@@ -198,7 +192,6 @@ impl<'a> ViewMut<'a> {
         ViewMut {
             dtype: self.dtype,
             ptr: self.ptr,
-            base: self.base,
             dims: self.dims,
             strides: self.strides,
             life: PhantomData,

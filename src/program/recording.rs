@@ -132,6 +132,12 @@ impl Steps {
     }
 
     fn slice(&mut self, operand: Operand) -> Slice {
+        if operand.buffer == 0 && !operand.dims.contains(&0) {
+            self.refused.get_or_insert_with(|| {
+                let what = "a kernel reads memory that the recording has not seen".into();
+                Box::new(Error::Internal { op: "compile".into(), what })
+            });
+        }
         Slice::new(self.number(operand.buffer), operand)
     }
 

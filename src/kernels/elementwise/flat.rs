@@ -25,7 +25,6 @@ const FEW: usize = 256;
 pub struct Flat<'a> {
     dtype: DType,
     ptr: *mut u8,
-    base: *const u8,
     n: usize,
     life: PhantomData<&'a Storage>,
 }
@@ -43,7 +42,7 @@ impl<'a> Flat<'a> {
         if capture::active() {
             capture::seen(storage);
         }
-        inside.then_some(Flat { dtype, ptr, base: storage.ptr(), n, life: PhantomData })
+        inside.then_some(Flat { dtype, ptr, n, life: PhantomData })
     }
 }
 
@@ -105,7 +104,7 @@ pub(crate) fn apply_flat(
 
 impl From<&Flat<'_>> for Operand {
     fn from(flat: &Flat<'_>) -> Operand {
-        Operand::of(flat.dtype, (flat.base, flat.ptr), &[flat.n], &[1])
+        Operand::of(flat.dtype, flat.ptr, &[flat.n], &[1])
     }
 }
 

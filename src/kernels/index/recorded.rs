@@ -18,7 +18,7 @@ pub(super) type Move = fn(&[View<'_>], ViewMut<'_>, &Offsets);
 
 /// Whether the elements are values of the program, the same in every run.
 fn constant(view: &View<'_>) -> bool {
-    view.numel() == 0 || !capture::varies(view.base.addr())
+    view.numel() == 0 || !capture::varies_at(view.ptr.addr())
 }
 
 /// The offsets, and a launch that finds them in later runs.
@@ -100,7 +100,9 @@ fn with_object<T>(objects: &Objects, number: usize, body: impl FnOnce(&Offsets) 
 
 /// Refuses a mask that depends on an argument: the number of its true elements would be fixed.
 pub(super) fn check_mask(mask: &View<'_>) -> Result<()> {
-    if mask.numel() > 0 && capture::leaves_for_program(mask.base.addr()) {
+    if mask.numel() > 0
+        && capture::buffer_of(mask.ptr.addr()).is_some_and(capture::leaves_for_program)
+    {
         return Err(refusal("a boolean mask chooses elements"));
     }
     Ok(())
