@@ -8,6 +8,8 @@ use std::collections::BTreeSet;
 use std::fs;
 use std::path::{Path, PathBuf};
 
+#[path = "layers/gate.rs"]
+mod gate;
 #[path = "layers/rooms.rs"]
 mod rooms;
 #[path = "layers/text.rs"]
