@@ -187,9 +187,11 @@ fn refuse_traced(op: &'static str, storage: &Storage) -> Result<()> {
     }
     Err(Box::new(Error::Captured {
         op: op.into(),
-        what: "the value depends on the arguments of a function that fg.compile is recording, and \
-               would be the same in every later call"
-            .into(),
+        what:
+            "Python reads a value (by if, bool, float, item, print or NumPy) that depends on the \
+               arguments of a function that fg.compile is recording, and would be the same in \
+               every later call"
+                .into(),
         remedy: "choose with fg.where, return the value, or make the argument static \
                  (static_argnums=, static_argnames=)",
     }))

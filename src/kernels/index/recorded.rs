@@ -103,7 +103,7 @@ pub(super) fn check_mask(mask: &View<'_>) -> Result<()> {
     if mask.numel() > 0
         && capture::buffer_of(mask.ptr.addr()).is_some_and(capture::leaves_for_program)
     {
-        return Err(refusal("a boolean mask chooses elements"));
+        return Err(refusal("elements are chosen by the values of a mask"));
     }
     Ok(())
 }
@@ -111,7 +111,7 @@ pub(super) fn check_mask(mask: &View<'_>) -> Result<()> {
 /// Refuses an assignment through indices that depend on an argument: which of equal ones wins would be fixed.
 pub(super) fn refuse_repeated() {
     launch::with_recorder(|recorder| {
-        recorder.refuse(refusal("elements are assigned through an array of indices"));
+        recorder.refuse(refusal("elements are assigned through the values of an array of indices"));
     });
 }
 
@@ -119,7 +119,9 @@ pub(super) fn refuse_repeated() {
 fn refusal(what: &str) -> Box<Error> {
     Box::new(Error::Captured {
         op: "index".into(),
-        what: format!("{what} that depends on the arguments of a function that fg.compile records"),
+        what: format!(
+            "{what}, which depend on the arguments of a function that fg.compile records"
+        ),
         remedy: "use fg.where, or leave this function uncompiled",
     })
 }

@@ -206,16 +206,20 @@ crate::operations! { family "reduction";
     /// Sum over the axes; integers and booleans sum as int64. Derivative: `g` repeated.
     [numpy("sum"), positional(2), fold("add"), neutral(0)]
     fn sum(x: Tensor, axis: Axes = Axes::All, keepdims: bool = false, dtype: Option<DType> = None) -> Tensor {
-        let x = dtype.map_or_else(|| Ok(x.clone()), |d| astype(x, d))?;
-        let out = sum_over(&x, &resolve_fold("sum", &axis, x.ndim())?, keepdims)?;
-        dtype.map_or_else(|| Ok(out.clone()), |d| astype(&out, d))
+        let axes = resolve_fold("sum", &axis, x.ndim())?;
+        match dtype {
+            None => sum_over(x, &axes, keepdims),
+            Some(d) => astype(&sum_over(&astype(x, d)?, &axes, keepdims)?, d),
+        }
     }
     /// Product over the axes; integers and booleans in int64. Derivative: `g` times the product of the others, exact also where elements are zero.
     [numpy("prod"), positional(2), fold("multiply"), neutral(1)]
     fn prod(x: Tensor, axis: Axes = Axes::All, keepdims: bool = false, dtype: Option<DType> = None) -> Tensor {
-        let x = dtype.map_or_else(|| Ok(x.clone()), |d| astype(x, d))?;
-        let out = prod_over(&x, &resolve_fold("prod", &axis, x.ndim())?, keepdims)?;
-        dtype.map_or_else(|| Ok(out.clone()), |d| astype(&out, d))
+        let axes = resolve_fold("prod", &axis, x.ndim())?;
+        match dtype {
+            None => prod_over(x, &axes, keepdims),
+            Some(d) => astype(&prod_over(&astype(x, d)?, &axes, keepdims)?, d),
+        }
     }
     /// Mean over the axes, a float. Derivative: `g / n` repeated.
     [numpy("mean"), positional(2)]
@@ -223,8 +227,11 @@ crate::operations! { family "reduction";
         if let Some(got) = dtype.filter(|d| !d.is_float()) {
             return Err(Box::new(Error::DType { op: "mean".into(), got, remedy: "give a float dtype, and cast the mean" }));
         }
-        let x = dtype.map_or_else(|| Ok(x.clone()), |d| astype(x, d))?;
-        mean_over(&x, &resolve("mean", &axis, x.ndim())?, keepdims)
+        let axes = resolve("mean", &axis, x.ndim())?;
+        match dtype {
+            None => mean_over(x, &axes, keepdims),
+            Some(d) => mean_over(&astype(x, d)?, &axes, keepdims),
+        }
     }
     /// Largest element over the axes; NaN if there is one. Derivative: `g` to the largest, shared evenly among ties.
     [numpy("max"), positional(2), fold("maximum"), ambiguous(&TWO_RESULTS)]
