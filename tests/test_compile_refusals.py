@@ -51,6 +51,24 @@ def test_a_tensor_that_is_kept_is_refused() -> None:
         fg.compile(f)(fg.ones(3))
 
 
+def test_an_argument_that_the_function_changes_is_refused() -> None:
+    c = fg.zeros(2)
+
+    def f(x: Any) -> Any:
+        with fg.no_grad():
+            c.add_(1.0)
+        return x * 10
+
+    compiled = fg.compile(f)
+    with pytest.raises(CompileError, match="pass a copy"):
+        compiled(c)
+    assert c.tolist() == [0.0, 0.0]
+    compiled(fg.ones(2))
+    with pytest.raises(CompileError, match="pass a copy"):
+        compiled(c)
+    assert c.tolist() == [1.0, 1.0]
+
+
 def test_a_recording_that_fails_changes_nothing() -> None:
     state = fg.ones(3)
     w = fg.tensor([1.0, 2.0], requires_grad=True)

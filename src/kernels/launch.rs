@@ -102,6 +102,8 @@ pub trait Recorder {
     fn launch(&mut self, launch: Launch);
     /// The number of a new object.
     fn object(&mut self) -> usize;
+    /// Takes note that an operation may depend on which number an argument is.
+    fn refuse_number(&mut self, op: &'static str);
     /// Remembers why there can be no program.
     fn refuse(&mut self, error: Box<Error>);
 }

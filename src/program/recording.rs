@@ -38,6 +38,10 @@ struct Steps {
     numbers: HashMap<usize, Id>,
     objects: usize,
     refused: Option<Box<Error>>,
+    /// An operation that computes otherwise beside some numbers, and met an argument of one element.
+    chosen_by_number: Option<&'static str>,
+    /// The memory of the caller's arguments.
+    arguments: Vec<Storage>,
     /// Memory outside that was written, and what it held.
     outside: Vec<(Storage, Storage)>,
 }
@@ -55,6 +59,10 @@ impl Recorder for Shared {
         steps.objects - 1
     }
 
+    fn refuse_number(&mut self, op: &'static str) {
+        self.0.borrow_mut().chosen_by_number.get_or_insert(op);
+    }
+
     fn refuse(&mut self, error: Box<Error>) {
         self.0.borrow_mut().refused.get_or_insert(error);
     }
@@ -65,14 +73,17 @@ impl Recording {
     ///
     /// # Errors
     /// `Captured` when this thread captures already.
-    pub fn begin(inputs: &[&Storage], weak: bool) -> Result<Recording> {
+    ///
+    /// The inputs are copies of `arguments`, whose memory the function must not write.
+    pub fn begin(inputs: &[&Storage], arguments: &[&Storage], weak: bool) -> Result<Recording> {
         if !capture::begin() {
             return Err(refusal("the function calls itself, or another one, while it is recorded"));
         }
         for (number, storage) in inputs.iter().enumerate() {
             capture::input(storage, number);
         }
-        let shared = Rc::new(RefCell::new(Steps::default()));
+        let arguments = arguments.iter().map(|storage| storage.data_handle()).collect();
+        let shared = Rc::new(RefCell::new(Steps { arguments, ..Steps::default() }));
         launch::set_recorder(Some(Box::new(Shared(shared.clone()))));
         Ok(Recording { shared, weak, ended: false })
     }
@@ -85,6 +96,9 @@ impl Recording {
         let mut steps = std::mem::take(&mut *self.shared.borrow_mut());
         if self.weak {
             steps.refuse_narrow();
+            if let Some(op) = steps.chosen_by_number {
+                steps.refused.get_or_insert_with(|| refusal(&format!("{op} depends on a number")));
+            }
         }
         steps.copies();
         let outputs = results.iter().map(|&result| steps.output(result)).collect();
@@ -186,6 +200,10 @@ impl Steps {
 
     /// Keeps the contents of memory outside that is about to be written: a capture that fails gives them back.
     fn keep_outside(&mut self, storage: Storage) {
+        if self.arguments.iter().any(|argument| argument.same(&storage)) {
+            let what = "an argument is memory that the function changes; pass a copy of it";
+            self.refused.get_or_insert_with(|| refusal(what));
+        }
         if self.outside.iter().any(|(kept, _)| kept.same(&storage)) {
             return;
         }

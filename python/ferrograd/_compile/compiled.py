@@ -21,7 +21,7 @@ from ferrograd import _core
 from ferrograd._compile.signature import Call, Static, sort
 from ferrograd._core import Tensor
 from ferrograd._tensor.tree import LEAF, Tree, flatten
-from ferrograd.errors import CompileError
+from ferrograd.errors import ArgumentTypeError, CompileError
 
 #: More programs of one function than this are worth a warning; at twice as many, the one that was
 #: used longest ago goes.
@@ -76,7 +76,7 @@ class Compiled(_core._Replayed):
             return self.__wrapped__(*args, **kwargs)
         call = sort(args, kwargs, self._static, self._floats)
         known = self._programs.get(call.key)
-        if isinstance(known, Eager):
+        if isinstance(known, Eager) or not call.contiguous:
             return self.__wrapped__(*args, **kwargs)
         # None: what the function read or decided while it was recorded is different now.
         found = known and known.program.run(call.values, call.tensors)
@@ -136,7 +136,7 @@ class Compiled(_core._Replayed):
             return self._eagerly(call, "an argument requires grad", args, kwargs)
         try:
             recorded, results = self._run_once(call, args, kwargs)
-        except CompileError:
+        except (CompileError, ArgumentTypeError):
             if not self._floats or not any(type(v) is float for v in call.values):
                 raise
             # Python computes with a float argument: from now on floats belong to the program.

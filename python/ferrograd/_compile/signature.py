@@ -12,8 +12,8 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from ferrograd._core import Tensor, is_grad_enabled
-from ferrograd._tensor.tree import Tree, flatten
+from ferrograd._core import Tensor, get_default_dtype, is_grad_enabled
+from ferrograd._tensor.tree import LEAF, Tree, flatten
 from ferrograd.errors import ArgumentTypeError
 
 #: NumPy dtypes that tensors have.
@@ -33,6 +33,8 @@ class Call(NamedTuple):
     tree: Tree
     #: Whether there is a tensor among them: then results are tensors.
     tensors: bool
+    #: Whether all arrays and tensors lie in C order: another order sums in another order.
+    contiguous: bool
 
 
 def sort(args: tuple[Any, ...], kwargs: dict[str, Any], static: Static, floats: bool) -> Call:
@@ -42,14 +44,16 @@ def sort(args: tuple[Any, ...], kwargs: dict[str, Any], static: Static, floats: 
     tree = flatten((args, kwargs), leaves)
     values: list[Any] = []
     places: list[int] = []
-    key: list[Hashable] = [str(tree), kept, is_grad_enabled()]
-    tensors = False
+    key: list[Hashable] = [_structure(tree), kept, is_grad_enabled(), get_default_dtype().name]
+    tensors, contiguous = False, True
     for place, leaf in enumerate(leaves):
         kind = type(leaf)
         if kind is np.ndarray and leaf.dtype in _HELD:
+            contiguous = contiguous and leaf.flags.c_contiguous
             key.append((leaf.dtype.char, leaf.shape))
         elif isinstance(leaf, Tensor):
             tensors = True
+            contiguous = contiguous and leaf.is_contiguous()
             key.append((leaf.dtype.name, leaf.shape, leaf.requires_grad))
         elif isinstance(leaf, np.ndarray | np.generic) and leaf.dtype in _HELD:
             leaf = np.ascontiguousarray(leaf).reshape(leaf.shape)
@@ -61,7 +65,12 @@ def sort(args: tuple[Any, ...], kwargs: dict[str, Any], static: Static, floats: 
             continue
         values.append(leaf)
         places.append(place)
-    return Call(tuple(key), values, leaves, places, tree, tensors)
+    return Call(tuple(key), values, leaves, places, tree, tensors, contiguous)
+
+
+def _structure(tree: Tree) -> Hashable:
+    """What must be equal for two trees to be of one kind: classes, not their names."""
+    return tree.kind, tree.keys, tuple(map(_structure, tree.children)), tree is LEAF
 
 
 def _hashed(leaf: Any) -> Hashable:
@@ -72,8 +81,12 @@ def _hashed(leaf: Any) -> Hashable:
             f"compile: an argument is a {type(leaf).__name__}, which is neither an array, a number"
             " nor hashable; convert it to an array, or close over it"
         ) from None
-    # -0.0 equals 0.0, and NaN not even itself.
-    return leaf.hex() if isinstance(leaf, float) else leaf
+    # -0.0 equals 0.0, NaN not even itself, and 1 equals 1.0 and True.
+    if isinstance(leaf, float):
+        return leaf.hex()
+    if isinstance(leaf, tuple | frozenset):
+        return tuple((type(part), _hashed(part)) for part in leaf)
+    return leaf
 
 
 class Static(NamedTuple):
@@ -108,4 +121,4 @@ class Static(NamedTuple):
         """The arguments with the static ones of the call in their places."""
         places = {n + len(full) if n < 0 else n for n in self.nums}
         whole = tuple(full[i] if i in places else a for i, a in enumerate(args))
-        return whole, {**kwargs, **{k: v for k, v in named.items() if k in self.names}}
+        return whole, {k: v if k in self.names else kwargs[k] for k, v in named.items()}

@@ -119,7 +119,11 @@ impl PyProgram {
         bound: &[Argument<'py>],
         tensors: bool,
     ) -> PyResult<Option<Objects<'py>>> {
-        if self.replay.is_stale() {
+        let written = |argument: &Argument<'_>| match argument {
+            Argument::Tensor(tensor) => self.replay.writes_to(tensor),
+            Argument::Array(_) => false,
+        };
+        if self.replay.is_stale() || bound.iter().any(written) {
             return Ok(None);
         }
         let inputs: SmallVec<[Elements<'_>; 8]> = bound.iter().map(Argument::elements).collect();

@@ -9,12 +9,12 @@ use std::borrow::Cow;
 
 use smallvec::SmallVec;
 
-use crate::array::{Layout, broadcast_shapes};
+use crate::array::{Layout, broadcast_shapes, capture};
 use crate::dtype::DType;
 use crate::error::{Error, Result};
 use crate::graph::{self, Flags, RuleRef, Saved};
 use crate::kernels::elementwise::{Flat, FlatIn, In, LoopTable, apply, apply_flat};
-use crate::kernels::{View, ViewMut};
+use crate::kernels::{View, ViewMut, launch};
 use crate::ops::core::declare::{Operand, Scalar};
 use crate::ops::core::layout::{astype, broadcast_to};
 use crate::ops::core::sym::Sym;
@@ -170,6 +170,12 @@ impl Elementwise {
         if let Some(guard) = self.guard {
             guard(&slots, dtype)?;
         }
+        if self.beside_number.is_some() && capture::active() {
+            let given = |slot: &Slot<'_>| slot.tensor().is_some_and(|t| stands_for_number(t));
+            if slots.iter().any(given) {
+                refuse_number(self.name);
+            }
+        }
         let out_dtype = self.forward.result(dtype);
         let out = Tensor::empty_as(layout, out_dtype)?;
         if !self.run_flat(&slots, &out, params) {
@@ -244,6 +250,21 @@ impl Elementwise {
         )?;
         Ok(out.attach(Edge::new(node, 0)))
     }
+}
+
+/// Whether a tensor is a one-element argument of a function that is being recorded.
+#[cold]
+fn stands_for_number(x: &Tensor) -> bool {
+    let input = capture::with_buffer(x.storage().ptr().addr(), |buffer| {
+        matches!(buffer.origin, capture::Origin::Input(_))
+    });
+    input == Some(true) && x.storage().nbytes() <= 8
+}
+
+/// An operation that computes otherwise beside some numbers: a number that is an argument belongs to the program.
+#[cold]
+fn refuse_number(op: &'static str) {
+    launch::with_recorder(|recorder| recorder.refuse_number(op));
 }
 
 /// Applies a one-operand operation.

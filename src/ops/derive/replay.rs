@@ -96,7 +96,8 @@ impl Replay {
         // One thread makes every launch; inside, kernels use as many as ever.
         let _mode = ModeGuard::switch(SERIAL, true);
         let storages: Vec<&Storage> = copies.iter().map(Tensor::storage).collect();
-        let recording = Recording::begin(&storages, weak)?;
+        let given: Vec<&Storage> = arguments.iter().map(Tensor::storage).collect();
+        let recording = Recording::begin(&storages, &given, weak)?;
         let _ = effects::take_touched();
         let results = f(&copies);
         let touched = effects::take_touched();
@@ -147,6 +148,11 @@ impl Replay {
         self.program.is_stale() || !self.leaves.iter().all(met)
     }
 
+    /// Whether an argument is memory that a run writes.
+    pub(crate) fn writes_to(&self, argument: &Tensor) -> bool {
+        self.program.written_outside().any(|storage| storage.same(argument.storage()))
+    }
+
     /// How many elements the steps of a run read and write.
     pub fn work(&self) -> usize {
         let slices = self.program.steps().iter().flat_map(|s| s.reads.iter().chain(&s.writes));
@@ -176,6 +182,13 @@ impl Replay {
     /// `Argument` for arguments of another number, dtype or shape; what a step reports.
     pub fn run(&self, arguments: &[Tensor]) -> Result<Vec<Tensor>> {
         self.check(arguments)?;
+        if arguments.iter().any(|argument| self.writes_to(argument)) {
+            return Err(Box::new(Error::Captured {
+                op: OP.into(),
+                what: "an argument is memory that the function changes".into(),
+                remedy: "pass a copy of it",
+            }));
+        }
         let whole: Vec<Tensor> = arguments.iter().map(in_order).collect::<Result<_>>()?;
         let elements: SmallVec<[Elements<'_>; 8]> = whole.iter().map(elements).collect();
         let results = self.program.allocate()?;
