@@ -186,13 +186,6 @@ def test_signatures_tell_values_and_classes_apart() -> None:
     g = fg.compile(lambda p: p.a * (2.0 if type(p) is makers[0] else 3.0))
     for maker in makers:
         same_bits(g(maker(x)), x * (2.0 if maker is makers[0] else 3.0))
-    h = fg.compile(lambda x: fg.ones(3) * x)
-    for name in ("float64", "float32"):
-        fg.set_default_dtype(name)
-        try:
-            same_bits(h(fg.tensor(np.float32(2))), fg.ones(3) * fg.tensor(np.float32(2)))
-        finally:
-            fg.set_default_dtype("float64")
 
 
 def test_static_arguments() -> None:
