@@ -4,7 +4,6 @@ Owns: the public face of compiled functions. What refuses is in `test_compile_re
 operation by itself in `test_compile_operations.py`.
 """
 
-import collections
 import gc
 import pickle
 import threading
@@ -166,26 +165,6 @@ def test_floats_stay_weak() -> None:
     for a in (0.1, 0.2, 0.3):
         x = fg.tensor(draw(3), dtype="float32")
         same_bits(f(x, a), x * a + a)
-
-
-def test_numbers_as_exponents_and_options_belong_to_the_program() -> None:
-    x = fg.tensor(np.linspace(0.1, 3.0, 50))
-    power = fg.compile(lambda x, s: x**s)
-    leaky = fg.compile(lambda x, s: fg.leaky_relu(x, s))
-    for s in (3.0, 2.0, -1.0, 0.5):
-        same_bits(power(x, s), x**s)
-        same_bits(leaky(x - 1.0, abs(s)), fg.leaky_relu(x - 1.0, abs(s)))
-
-
-def test_signatures_tell_values_and_classes_apart() -> None:
-    f = fg.compile(lambda x, t: x * t[0], static_argnums=1)
-    x = fg.tensor([1, 2])
-    for t in ((2,), (2.0,), (True,)):
-        same_bits(f(x, t), x * t[0])
-    makers = [collections.namedtuple("P", "a") for _ in range(2)]
-    g = fg.compile(lambda p: p.a * (2.0 if type(p) is makers[0] else 3.0))
-    for maker in makers:
-        same_bits(g(maker(x)), x * (2.0 if maker is makers[0] else 3.0))
 
 
 def test_static_arguments() -> None:

@@ -73,7 +73,7 @@ def _structure(tree: Tree) -> Hashable:
     return tree.kind, tree.keys, tuple(map(_structure, tree.children)), tree is LEAF
 
 
-def _hashed(leaf: Any) -> Hashable:
+def _hashed(leaf: Hashable) -> Hashable:
     try:
         hash(leaf)
     except TypeError:

@@ -171,7 +171,7 @@ impl Elementwise {
             guard(&slots, dtype)?;
         }
         if self.beside_number.is_some() && capture::active() {
-            let given = |slot: &Slot<'_>| slot.tensor().is_some_and(|t| stands_for_number(t));
+            let given = |slot: &Slot<'_>| slot.tensor().is_some_and(stands_for_number);
             if slots.iter().any(given) {
                 refuse_number(self.name);
             }

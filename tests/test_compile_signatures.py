@@ -1,0 +1,31 @@
+"""Which calls share a program: numbers, static values and classes are told apart.
+
+Owns: keys of programs. What a compiled function does is in `test_compile.py`.
+"""
+
+import collections
+
+import numpy as np
+
+import ferrograd as fg
+from test_compile import same_bits
+
+
+def test_numbers_as_exponents_and_options_belong_to_the_program() -> None:
+    x = fg.tensor(np.linspace(0.1, 3.0, 50))
+    power = fg.compile(lambda x, s: x**s)
+    leaky = fg.compile(lambda x, s: fg.leaky_relu(x, s))
+    for s in (3.0, 2.0, -1.0, 0.5):
+        same_bits(power(x, s), x**s)
+        same_bits(leaky(x - 1.0, abs(s)), fg.leaky_relu(x - 1.0, abs(s)))
+
+
+def test_signatures_tell_values_and_classes_apart() -> None:
+    f = fg.compile(lambda x, t: x * t[0], static_argnums=1)
+    x = fg.tensor([1, 2])
+    for t in ((2,), (2.0,), (True,)):
+        same_bits(f(x, t), x * t[0])
+    makers = [collections.namedtuple("P", "a") for _ in range(2)]
+    g = fg.compile(lambda p: p.a * (2.0 if type(p) is makers[0] else 3.0))
+    for maker in makers:
+        same_bits(g(maker(x)), x * (2.0 if maker is makers[0] else 3.0))
