@@ -247,10 +247,3 @@ pub fn varies_at(element: usize) -> bool {
 pub fn varies(address: usize) -> bool {
     with_buffer(address, |buffer| buffer.traced || buffer.origin == Origin::Outside) == Some(true)
 }
-
-impl Buffers {
-    /// The buffer at an address.
-    pub fn get(&self, address: usize) -> Option<&Buffer> {
-        self.by_address.get(&address)
-    }
-}

@@ -28,6 +28,8 @@ pub struct Program {
     /// The buffers that each run allocates for its results.
     results: Vec<Id>,
     read_outside: Vec<(Storage, u32)>,
+    /// Memory outside that steps write.
+    written: Vec<Storage>,
     /// Whether a step may find that the recorded function would have decided otherwise.
     decides: bool,
     plan: Plan,
@@ -61,6 +63,12 @@ impl Program {
         let is_result = |(_, buffer): &(Id, &Buffer)| matches!(buffer.source, Source::Output);
         let bound = numbered().filter_map(input).collect();
         let results = numbered().filter(is_result).map(|(id, _)| id).collect();
+        let writes = |id| steps.iter().flat_map(|step| &step.writes).any(|w| w.buffer == id);
+        let outside = |(id, buffer): (Id, &Buffer)| match &buffer.source {
+            Source::Outside(storage) if writes(id) => Some(storage.clone()),
+            _ => None,
+        };
+        let written = numbered().filter_map(outside).collect();
         let frames = Mutex::default();
         let decides = steps.iter().any(|step| matches!(step.action, Action::Decision(_)));
         Program {
@@ -72,6 +80,7 @@ impl Program {
             bound,
             results,
             read_outside,
+            written,
             decides,
             plan,
             frames,
@@ -100,14 +109,7 @@ impl Program {
 
     /// Memory outside that the program writes to.
     pub fn written_outside(&self) -> impl Iterator<Item = &Storage> {
-        let mut written: Vec<bool> = vec![false; self.buffers.len()];
-        for slice in self.steps.iter().flat_map(|step| &step.writes) {
-            written[slice.buffer as usize] = true;
-        }
-        self.buffers.iter().zip(written).filter_map(|(buffer, written)| match &buffer.source {
-            Source::Outside(storage) if written => Some(storage),
-            _ => None,
-        })
+        self.written.iter()
     }
 
     /// Whether numbers that were read while the function was recorded have changed since.
