@@ -73,13 +73,11 @@ pub fn begin() -> bool {
 }
 
 /// Ends the capture of this thread.
-pub fn end() -> Buffers {
+pub fn end() {
     ACTIVE.set(false);
-    let buffers = BUFFERS.take();
-    if buffers.is_some() {
+    if BUFFERS.take().is_some() {
         CAPTURES.fetch_sub(1, Ordering::Relaxed);
     }
-    buffers.unwrap_or_default()
 }
 
 /// Suspends the capture of this thread until it is dropped: what a kernel does inside belongs to the kernel.

@@ -69,12 +69,11 @@ impl Recorder for Shared {
 }
 
 impl Recording {
-    /// Begins a capture on this thread, of a function of these buffers.
+    /// Begins a capture on this thread, of a function of these buffers. The inputs are copies of `arguments`, whose memory
+    /// the function must not write.
     ///
     /// # Errors
     /// `Captured` when this thread captures already.
-    ///
-    /// The inputs are copies of `arguments`, whose memory the function must not write.
     pub fn begin(inputs: &[&Storage], arguments: &[&Storage], weak: bool) -> Result<Recording> {
         if !capture::begin() {
             return Err(refusal("the function calls itself, or another one, while it is recorded"));
@@ -117,7 +116,7 @@ impl Recording {
     fn end(&mut self) {
         self.ended = true;
         launch::set_recorder(None);
-        drop(capture::end());
+        capture::end();
     }
 }
 

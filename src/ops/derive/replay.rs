@@ -12,7 +12,6 @@ use crate::array::{Elements, Layout, Storage, capture};
 use crate::dtype::DType;
 use crate::error::{Dims, Error, Result};
 use crate::graph::{ModeGuard, SERIAL};
-use crate::kernels;
 use crate::program::{Output, Program, Recorded, Recording, Slice, Source};
 use crate::tensor::effects::{self, TouchedLeaf};
 use crate::tensor::{Meta, Tensor};
@@ -77,22 +76,16 @@ enum Set {
 
 impl Replay {
     /// Calls `f` with copies of the arguments, and records what it computes. Returns the program and what `f` returned.
+    /// With `weak`, some of the arguments stand for numbers: a function that uses float32 is refused then.
     ///
     /// # Errors
     /// What `f` reports; `Captured` when the function cannot be recorded.
-    ///
-    /// With `weak`, some of the arguments stand for numbers: a function that uses float32 is refused then.
     pub fn record<E: From<Box<Error>>>(
         arguments: &[Tensor],
         weak: bool,
         f: impl FnOnce(&[Tensor]) -> Result<Vec<Tensor>, E>,
     ) -> Result<(Replay, Vec<Tensor>), E> {
-        let mut copies = Vec::with_capacity(arguments.len());
-        for argument in arguments {
-            let copy = Tensor::empty(argument.shape(), argument.dtype())?;
-            kernels::copy(argument.view_of(), copy.view_mut());
-            copies.push(copy);
-        }
+        let copies: Vec<Tensor> = arguments.iter().map(Tensor::duplicate).collect::<Result<_>>()?;
         // One thread makes every launch; inside, kernels use as many as ever.
         let _mode = ModeGuard::switch(SERIAL, true);
         let storages: Vec<&Storage> = copies.iter().map(Tensor::storage).collect();
@@ -311,10 +304,5 @@ pub(crate) fn elements(x: &Tensor) -> Elements<'_> {
 
 /// The elements in C order, copied if they lie otherwise.
 pub(crate) fn in_order(x: &Tensor) -> Result<Tensor> {
-    if x.is_contiguous() {
-        return Ok(x.clone());
-    }
-    let copy = Tensor::empty(x.shape(), x.dtype())?;
-    kernels::copy(x.view_of(), copy.view_mut());
-    Ok(copy)
+    if x.is_contiguous() { Ok(x.clone()) } else { x.duplicate() }
 }
