@@ -337,8 +337,10 @@ def test_explain_lists_the_steps() -> None:
     assert text.startswith("wave: 2 steps")
     assert "chain(" in text
     assert "reduce(" in text
-    x = fg.ones(3, requires_grad=True)
-    assert f.explain(x) == "wave: runs eagerly, because an argument requires grad"
+    history = fg.ones(3, requires_grad=True) * 2.0
+    g = fg.compile(lambda x: x * history, name="closed")
+    expected = "closed: runs eagerly, because it closes over a tensor with a history"
+    assert g.explain(fg.ones(3)).startswith(expected)
 
 
 def test_the_short_way_notices_what_differs() -> None:

@@ -65,3 +65,34 @@ def test_replays_give_the_bits_of_eager_calls(case: Case) -> None:
             assert bits(compiled(*others)) == bits(run(*others)), call
         assert len(compiled.programs) == 1
     assert case.key not in LOOKS_AT_VALUES or not any(with_arrays(case)), "it replays"
+
+
+def pulled(results: list[fg.Tensor], leaves: list[fg.Tensor]) -> list[Any]:
+    """What the roots among some results give to the leaves."""
+    roots = [r for r in results if r.requires_grad]
+    seeds = [fg.ones_like(r) * 0.5 for r in roots]
+    return list(fg.autograd.grad(roots, leaves, seeds, allow_unused=True)) if roots else []
+
+
+@pytest.mark.parametrize("case", [c for c in ROWS if c.order > 0], ids=lambda case: case.key)
+def test_calls_with_a_history_give_the_bits_of_eager_calls(case: Case) -> None:
+    for call in with_arrays(case):
+
+        def run(*inputs: fg.Tensor, call: Call = call) -> list[fg.Tensor]:
+            # A copy: some operations give back their argument.
+            return [r * 1.0 for r in parts(call.apply(function(case), inputs))]
+
+        compiled = fg.compile(run)
+        for seed in (0, 1, 2):
+            both = []
+            for f in (compiled, run):
+                leaves = [x.requires_grad_() for x in tensors(call.arrays(seed))]
+                try:
+                    results = f(*leaves)
+                except fg.errors.CompileError:
+                    assert case.key in LOOKS_AT_VALUES, case.key
+                    return
+                found = pulled(results, leaves)
+                both.append(bits([r.detach() for r in [*results, *found] if r is not None]))
+                both.append([g is None for g in found])
+            assert both[:2] == both[2:], call

@@ -38,6 +38,11 @@ impl<'a> Elements<'a> {
         Elements { ptr: storage.ptr().wrapping_add(offset), life: PhantomData }
     }
 
+    /// The place of elements that nobody reads.
+    pub fn unread() -> Elements<'a> {
+        Elements { ptr: std::ptr::null(), life: PhantomData }
+    }
+
     /// The address.
     pub fn ptr(&self) -> *const u8 {
         self.ptr

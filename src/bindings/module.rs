@@ -9,7 +9,7 @@ use pyo3::types::{PyList, PyType};
 use crate::bindings::call::{entry, observe};
 use crate::bindings::exchange::{dlpack, numpy};
 use crate::bindings::graph::{collect, edge, group, hooks, introspect, packing, saved, site};
-use crate::bindings::pass::{backward, modes, replay, replayed, search, short};
+use crate::bindings::pass::{backward, joint, modes, replay, replayed, search, short};
 use crate::bindings::{errors, function, object, tensor};
 
 /// Functions whose public place is not the package itself: `fg.grad` is another function, and the
@@ -40,6 +40,7 @@ fn core(m: &Bound<'_, PyModule>) -> PyResult<()> {
     m.add_class::<edge::GradientEdge>()?;
     m.add_class::<hooks::RemovableHandle>()?;
     m.add_class::<replay::PyProgram>()?;
+    m.add_class::<joint::PyJoint>()?;
     m.add_class::<replayed::Replayed>()?;
     m.add_class::<function::Function>()?;
     m.add_class::<function::CustomFunction>()?;
@@ -111,8 +112,10 @@ fn internals(m: &Bound<'_, PyModule>) -> PyResult<()> {
     m.add_function(wrap_pyfunction!(search::_depends_on_others, m)?)?;
     m.add_function(wrap_pyfunction!(search::_runs_python, m)?)?;
     m.add_function(wrap_pyfunction!(replay::_record, m)?)?;
+    m.add_function(wrap_pyfunction!(joint::_record_joint, m)?)?;
     m.add_function(wrap_pyfunction!(replay::_is_recording_program, m)?)?;
     m.add_function(wrap_pyfunction!(replay::_may_replay, m)?)?;
+    m.add_function(wrap_pyfunction!(replay::_is_in_transform, m)?)?;
     m.add_function(wrap_pyfunction!(short::_traced_call, m)?)?;
     m.add_function(wrap_pyfunction!(short::_short_gradient, m)?)?;
     m.add_function(wrap_pyfunction!(short::_short_push, m)?)?;

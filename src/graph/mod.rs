@@ -21,7 +21,9 @@ mod value;
 
 pub use arena::{Arena, Edge, NodeId, NodeRef};
 pub use context::Context;
-pub use engine::{Host, NoHost, Pass, Targets, detach_if_long, discovered, estimate, search, vjp};
+pub use engine::{
+    Host, NoHost, Pass, Targets, detach_if_long, discovered, estimate, frontier, search, vjp,
+};
 pub use extras::Extras;
 pub use hook::{Foreign, Hook, NodeHook, RunningPass, Sink};
 pub use mode::{
@@ -30,7 +32,7 @@ pub use mode::{
 };
 pub use node::{Edges, Flags, Node, SavedValues};
 pub use packing::{Pack, PackedValue};
-pub use record::{record, record_plain, recording};
+pub use record::{next_node, record, record_plain, recording};
 pub use rule::{Rule, RuleRef};
 pub use saved::{Origin, Saved, SavedRef};
 pub use site::{Caller, here, latest, set_caller};

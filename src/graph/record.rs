@@ -21,6 +21,11 @@ pub fn recording() -> bool {
     mode::grad_enabled()
 }
 
+/// The least number that the next node of this thread can have: what is recorded from here on has this or a greater one.
+pub fn next_node() -> u64 {
+    arena::last_seq() + 1
+}
+
 /// Creates the node of an operation whose output is already computed.
 ///
 /// `cost_ns` estimates the node's backward. The caller attaches `Edge::new(node, k)` to output `k`.

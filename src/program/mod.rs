@@ -6,12 +6,14 @@
 mod chain;
 mod copies;
 mod frame;
+mod joint;
 mod plan;
 mod recording;
 mod run;
 mod step;
 
 pub use chain::Chain;
+pub use joint::Joint;
 pub use recording::{Recorded, Recording};
 pub use run::{Program, Results};
 pub use step::{Action, Argument, Buffer, Id, Map, Output, Slice, Source, Step};

@@ -9,7 +9,8 @@ use std::rc::Rc;
 
 use smallvec::{SmallVec, smallvec};
 
-use super::run::Program;
+use super::joint::{self, Joint};
+use super::run::{Program, ReadOutside};
 use super::step::{Buffer, Id, Output, Slice, Source, Step};
 use crate::array::capture::{self, Origin};
 use crate::array::{Layout, Storage};
@@ -34,6 +35,8 @@ struct Steps {
     /// Steps that give constants, which are written later, their values.
     before: Vec<Step>,
     steps: Vec<Step>,
+    /// How many of the steps belong to the first of two programs.
+    split: usize,
     buffers: Vec<Buffer>,
     numbers: HashMap<usize, Id>,
     objects: usize,
@@ -87,11 +90,59 @@ impl Recording {
         Ok(Recording { shared, weak, ended: false })
     }
 
+    /// Begins the second of two programs: see [`finish_joint`](Recording::finish_joint).
+    pub fn split(&mut self) {
+        let mut steps = self.shared.borrow_mut();
+        steps.copies();
+        steps.split = steps.steps.len();
+    }
+
     /// Ends the capture and makes the program that computes these results.
     ///
     /// # Errors
     /// What refused the program while it was recorded.
-    pub fn finish(mut self, inputs: usize, results: &[Recorded<'_>]) -> Result<Program> {
+    pub fn finish(self, inputs: usize, results: &[Recorded<'_>]) -> Result<Program> {
+        let (steps, outputs, read) = self.end_with(results)?;
+        let mut all = steps.before;
+        all.extend(steps.steps);
+        Ok(Program::new(all, steps.buffers, inputs, outputs, steps.objects, read))
+    }
+
+    /// Ends the capture and makes two programs of it: what came before `split` computes `results` of the first
+    /// `arguments` inputs; the rest computes `derived` of all inputs and of what the first one leaves. Memory outside
+    /// gets back what it held: neither program counts as run.
+    ///
+    /// # Errors
+    /// As `finish`; `Captured` where the second part changes values of the first in place.
+    pub fn finish_joint(
+        self,
+        (arguments, cotangents): (usize, usize),
+        results: &[Recorded<'_>],
+        derived: &[Recorded<'_>],
+    ) -> Result<Joint> {
+        let all: Vec<Recorded<'_>> = results.iter().chain(derived).copied().collect();
+        let (mut steps, mut outputs, read) = self.end_with(&all)?;
+        let second = steps.steps.split_off(steps.split);
+        let mut first = steps.before;
+        first.append(&mut steps.steps);
+        let derived = outputs.split_off(results.len());
+        let Some(residuals) = joint::residuals(&first, &second, &derived, &steps.buffers) else {
+            give_back(&steps.outside);
+            return Err(refusal("the backward pass changes values of the forward pass in place"));
+        };
+        let (forward, backward) =
+            joint::buffers(&steps.buffers, &residuals, &derived, (arguments, cotangents));
+        let inputs = arguments + cotangents + residuals.len();
+        give_back(&steps.outside);
+        Ok(Joint {
+            forward: Program::new(first, forward, arguments, outputs, steps.objects, read.clone()),
+            backward: Program::new(second, backward, inputs, derived, steps.objects, read),
+            residuals,
+        })
+    }
+
+    /// Ends the capture: the steps, the results and the numbers that left for the program.
+    fn end_with(mut self, results: &[Recorded<'_>]) -> Result<(Steps, Vec<Output>, ReadOutside)> {
         let mut steps = std::mem::take(&mut *self.shared.borrow_mut());
         if self.weak {
             steps.refuse_narrow();
@@ -104,13 +155,11 @@ impl Recording {
         steps.refuse_kept();
         let read = capture::take_read_outside();
         self.end();
-        if let Some(error) = steps.refused {
+        if let Some(error) = steps.refused.take() {
             give_back(&steps.outside);
             return Err(error);
         }
-        let mut all = steps.before;
-        all.append(&mut steps.steps);
-        Ok(Program::new(all, steps.buffers, inputs, outputs, steps.objects, read))
+        Ok((steps, outputs, read))
     }
 
     fn end(&mut self) {

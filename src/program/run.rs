@@ -14,6 +14,7 @@ use super::{chain, copies};
 use crate::array::{Elements, Storage};
 use crate::error::Result;
 use crate::kernels::elementwise::{self, MAX_OPERANDS, Operand, OutOperand};
+use crate::kernels::launch::{Object, Objects};
 use crate::kernels::{View, ViewMut};
 
 /// The launches of a function, to be run again.
@@ -27,7 +28,7 @@ pub struct Program {
     bound: Vec<(Id, usize)>,
     /// The buffers that each run allocates for its results.
     results: Vec<Id>,
-    read_outside: Vec<(Storage, u32)>,
+    read_outside: ReadOutside,
     /// Memory outside that steps write.
     written: Vec<Storage>,
     /// Whether a step may find that the recorded function would have decided otherwise.
@@ -43,7 +44,7 @@ impl Program {
         inputs: usize,
         outputs: Vec<Output>,
         objects: usize,
-        read_outside: Vec<(Storage, u32)>,
+        read_outside: ReadOutside,
     ) -> Program {
         if plan::pass_is_on("dead") {
             plan::remove_dead(&mut steps, &buffers, &outputs);
@@ -92,6 +93,13 @@ impl Program {
         &self.steps
     }
 
+    /// The steps as texts: name, what is read, what is written.
+    pub fn described(&self) -> Vec<(&'static str, Vec<String>, Vec<String>)> {
+        let texts = |slices: &[Slice]| slices.iter().map(ToString::to_string).collect();
+        let steps = self.steps.iter();
+        steps.map(|step| (step.name, texts(&step.reads), texts(&step.writes))).collect()
+    }
+
     /// The number of inputs.
     pub fn inputs(&self) -> usize {
         self.inputs
@@ -129,6 +137,23 @@ impl Program {
         &self.buffers[buffer as usize].source
     }
 
+    /// Whether a step reads input `number`.
+    pub fn reads_input(&self, number: usize) -> bool {
+        let bound = self.bound.iter().filter(|(_, n)| *n == number);
+        bound
+            .clone()
+            .any(|(id, _)| self.steps.iter().flat_map(|s| &s.reads).any(|r| r.buffer == *id))
+    }
+
+    /// Memory outside that steps read.
+    pub fn read_where_it_lies(&self) -> impl Iterator<Item = &Storage> {
+        let read = |id| self.steps.iter().flat_map(|step| &step.reads).any(|r| r.buffer == id);
+        (0..).zip(&self.buffers).filter_map(move |(id, buffer)| match &buffer.source {
+            Source::Outside(storage) if read(id) => Some(storage),
+            _ => None,
+        })
+    }
+
     /// Memory for the results of one run: one storage for each buffer that is a result.
     ///
     /// # Errors
@@ -155,11 +180,48 @@ impl Program {
     /// # Panics
     /// When the numbers of inputs or results are not the program's: a bug of the caller.
     pub fn run(&self, inputs: &[Elements<'_>], results: &[Storage]) -> Result<()> {
+        let mut frame = self.frame()?;
+        let done = self.run_in(&mut frame, inputs, results);
+        self.frames().push(frame);
+        done
+    }
+
+    /// The same for one of two programs that were recorded together: takes the objects that the first one made, and
+    /// gives those that it leaves.
+    ///
+    /// # Errors
+    /// As `run`.
+    pub fn run_part(
+        &self,
+        inputs: &[Elements<'_>],
+        results: &[Storage],
+        objects: &[Option<Object>],
+    ) -> Result<Objects> {
+        let mut frame = self.frame()?;
+        for (own, object) in frame.objects.iter_mut().zip(objects) {
+            own.clone_from(object);
+        }
+        let done = self.run_in(&mut frame, inputs, results);
+        let objects = frame.objects.clone();
+        self.frames().push(frame);
+        done.map(|()| objects)
+    }
+
+    fn frame(&self) -> Result<Frame> {
+        match self.frames().pop() {
+            Some(frame) => Ok(frame),
+            None => Frame::new(&self.plan, &self.buffers, self.objects),
+        }
+    }
+
+    #[inline]
+    fn run_in(
+        &self,
+        frame: &mut Frame,
+        inputs: &[Elements<'_>],
+        results: &[Storage],
+    ) -> Result<()> {
         assert!(inputs.len() == self.inputs && results.len() == self.results.len());
-        let mut frame = match self.frames().pop() {
-            Some(frame) => frame,
-            None => Frame::new(&self.plan, &self.buffers, self.objects)?,
-        };
         for &(buffer, number) in &self.bound {
             frame.addresses[buffer as usize] = inputs[number].ptr().cast_mut();
         }
@@ -167,8 +229,7 @@ impl Program {
             frame.addresses[buffer as usize] = storage.ptr();
         }
         let held = self.held()?;
-        let done = self.steps.iter().try_for_each(|step| run_step(step, &mut frame));
-        self.frames().push(frame);
+        let done = self.steps.iter().try_for_each(|step| run_step(step, frame));
         if done.is_err() {
             held.iter().for_each(|(storage, held)| storage.overwrite(held));
         }
@@ -188,6 +249,8 @@ impl Program {
     }
 }
 
+/// Memory outside that was read as numbers, with the version that it had.
+pub(super) type ReadOutside = Vec<(Storage, u32)>;
 /// The memory of the results of one run.
 pub type Results = SmallVec<[Storage; 4]>;
 

@@ -13,46 +13,20 @@ import os
 import warnings
 from collections import OrderedDict
 from collections.abc import Callable
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 
 from ferrograd import _core
+from ferrograd._compile.recorded import Eager, Joint, OfTensors, Recorded, as_tensor
 from ferrograd._compile.signature import Call, Static, sort
-from ferrograd._core import Tensor
-from ferrograd._tensor.tree import LEAF, Tree, flatten
+from ferrograd._core import Tensor, is_grad_enabled
+from ferrograd._tensor.tree import flatten
 from ferrograd.errors import ArgumentTypeError, CompileError
 
 #: More programs of one function than this are worth a warning; at twice as many, the one that was
 #: used longest ago goes.
 MANY = 8
-
-
-class Recorded(NamedTuple):
-    """A program and the way from its results to those of the function."""
-
-    program: Any
-    tree: Tree
-    #: What is no tensor among the results, at its place; `Tensor` stands for one that is.
-    leaves: list[Any]
-
-    def form(self) -> int:
-        """0 for one tensor, 1 for a tuple of tensors, 2 for anything else."""
-        if self.tree is LEAF:
-            return 0 if self.leaves == [Tensor] else 2
-        flat = self.tree.kind is tuple and all(child is LEAF for child in self.tree.children)
-        return 1 if flat and all(leaf is Tensor for leaf in self.leaves) else 2
-
-    def results(self, found: list[Any]) -> Any:
-        """The results of the function."""
-        rest = iter(found)
-        return self.tree.build(iter([next(rest) if x is Tensor else x for x in self.leaves]))
-
-
-class Eager(NamedTuple):
-    """Why calls of a signature run the function itself."""
-
-    reason: str
 
 
 class Compiled(_core._Replayed):
@@ -66,7 +40,7 @@ class Compiled(_core._Replayed):
         self._check = check
         self._calls = 0
         self.name = name or getattr(f, "__name__", type(f).__name__)
-        self._programs: OrderedDict[Any, Recorded | Eager] = OrderedDict()
+        self._programs: OrderedDict[Any, Recorded | Joint | Eager] = OrderedDict()
         #: Whether floats are taken anew by each call; otherwise they belong to the program.
         self._floats = True
 
@@ -79,11 +53,11 @@ class Compiled(_core._Replayed):
         if isinstance(known, Eager) or not call.contiguous:
             return self.__wrapped__(*args, **kwargs)
         # None: what the function read or decided while it was recorded is different now.
-        found = known and known.program.run(call.values, call.tensors)
+        found = known and known.run(call)
         if known is None or found is None:
             return self._record(call, args, kwargs)
         self._shorten(known, call, args)
-        results = known.results(found)
+        results = known.form.build(found)
         self._calls += 1
         if self._check and self._calls % self._check == 0:
             self._compare(results, args, kwargs)
@@ -100,7 +74,8 @@ class Compiled(_core._Replayed):
     @property
     def programs(self) -> tuple[Any, ...]:
         """The programs recorded so far."""
-        return tuple(r.program for r in self._programs.values() if isinstance(r, Recorded))
+        kept = self._programs.values()
+        return tuple(entry.program for entry in kept if not isinstance(entry, Eager))
 
     def clear(self) -> None:
         """Forgets every program."""
@@ -118,7 +93,7 @@ class Compiled(_core._Replayed):
             self(*args, **kwargs)
             call = sort(args, kwargs, self._static, self._floats)
         known = self._programs.get(call.key)
-        if not isinstance(known, Recorded):
+        if known is None or isinstance(known, Eager):
             reason = known.reason if known else "compiling is switched off"
             return f"{self.name}: runs eagerly, because {reason}"
         steps = known.program.steps()
@@ -132,37 +107,70 @@ class Compiled(_core._Replayed):
         return "\n".join([head, *lines])
 
     def _record(self, call: Call, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
-        if any(isinstance(value, Tensor) and value.requires_grad for value in call.values):
-            return self._eagerly(call, "an argument requires grad", args, kwargs)
+        of_tensors = OfTensors(self.__wrapped__, call, self._static, args, kwargs)
         try:
-            recorded, results = self._run_once(call, args, kwargs)
+            entry, results = self._recorded(call, of_tensors)
         except (CompileError, ArgumentTypeError):
             if not self._floats or not any(type(v) is float for v in call.values):
                 raise
             # Python computes with a float argument: from now on floats belong to the program.
             self._floats = False
             return self(*args, **kwargs)
-        if recorded is None:
-            return self._eagerly(call, "the result requires grad", args, kwargs)
-        self._keep(call.key, recorded)
-        self._shorten(recorded, call, args)
-        return results
+        if (
+            _core._is_in_transform()
+            and not isinstance(entry, Eager)
+            and entry.program.reads_outside
+        ):
+            entry = Eager("it closes over a tensor, and is called inside a transform")
+        self._keep(call.key, entry)
+        if isinstance(entry, Eager):
+            return self.__wrapped__(*args, **kwargs)
+        self._shorten(entry, call, args)
+        return entry.form.build(results)
 
-    def _shorten(self, recorded: Recorded, call: Call, args: tuple[Any, ...]) -> None:
+    def _recorded(
+        self, call: Call, of_tensors: OfTensors
+    ) -> tuple[Recorded | Joint | Eager, list[Any]]:
+        """The program of a call, and the results; or why there is none."""
+        weak = any(type(value) is float for value in call.values)
+        values = [as_tensor(value) for value in call.values]
+        recording = is_grad_enabled()
+        if not (recording and any(value.requires_grad for value in values)):
+            try:
+                return self._recorded_plain(call, of_tensors, values, weak)
+            except _HistoryError:
+                pass
+        program, reason = _core._record_joint(of_tensors, values, weak)
+        if reason is not None:
+            return Eager(reason), []
+        if program is None:
+            return self._recorded_plain(call, of_tensors, values, weak)
+        entry = Joint(program, of_tensors.taken_form(), of_tensors)
+        found = entry.run(call)
+        return (entry, found) if found is not None else (Eager("it decides anew"), [])
+
+    def _recorded_plain(
+        self, call: Call, of_tensors: OfTensors, values: list[Tensor], weak: bool
+    ) -> tuple[Recorded, list[Any]]:
+        def traced(*tensors: Tensor) -> list[Tensor]:
+            results = of_tensors(*tensors)
+            if any(result.requires_grad for result in results):
+                raise _HistoryError
+            return results
+
+        program, results = _core._record(traced, [value.detach() for value in values], weak)
+        found = list(results) if call.tensors else [np.array(r.numpy())[()] for r in results]
+        return Recorded(program, of_tensors.taken_form()), found
+
+    def _shorten(self, entry: Recorded | Joint, call: Call, args: tuple[Any, ...]) -> None:
         """Makes calls like this one run the program without coming here."""
         plain = len(call.leaves) == len(call.values) == len(args) and not self._check
-        if plain and all(map(operator.is_, call.leaves, args)):
-            self._remember(recorded.program, call.values, recorded.form(), recorded.results)
+        if plain and isinstance(entry, Recorded) and all(map(operator.is_, call.leaves, args)):
+            self._remember(entry.program, call.values, entry.form.kind(), entry.form.build)
         else:
             self._forget()
 
-    def _eagerly(
-        self, call: Call, reason: str, args: tuple[Any, ...], kwargs: dict[str, Any]
-    ) -> Any:
-        self._keep(call.key, Eager(reason))
-        return self.__wrapped__(*args, **kwargs)
-
-    def _keep(self, key: Any, entry: Recorded | Eager) -> None:
+    def _keep(self, key: Any, entry: Recorded | Joint | Eager) -> None:
         new = key not in self._programs
         self._programs[key] = entry
         count = len(self._programs)
@@ -175,37 +183,6 @@ class Compiled(_core._Replayed):
             )
         if count > 2 * MANY:
             self._programs.popitem(last=False)
-
-    def _run_once(
-        self, call: Call, args: tuple[Any, ...], kwargs: dict[str, Any]
-    ) -> tuple[Recorded | None, Any]:
-        """Records the call; None for a program of a function whose results have a history."""
-        outcome: dict[str, Any] = {}
-
-        def traced(*tensors: Tensor) -> list[Tensor]:
-            leaves = list(call.leaves)
-            for place, tensor in zip(call.places, tensors, strict=True):
-                leaves[place] = tensor
-            whole, named = call.tree.build(iter(leaves))
-            whole, named = self._static.join(whole, named, args, kwargs)
-            found: list[Any] = []
-            outcome["tree"] = flatten(self.__wrapped__(*whole, **named), found)
-            outcome["leaves"] = found
-            results = [leaf for leaf in found if isinstance(leaf, Tensor)]
-            if any(result.requires_grad for result in results):
-                raise _HistoryError
-            return results
-
-        values = [_as_tensor(value) for value in call.values]
-        weak = any(type(value) is float for value in call.values)
-        try:
-            program, results = _core._record(traced, values, weak)
-        except _HistoryError:
-            return None, None
-        leaves = [Tensor if isinstance(leaf, Tensor) else leaf for leaf in outcome["leaves"]]
-        recorded = Recorded(program, outcome["tree"], leaves)
-        plain = results if call.tensors else [np.array(r.numpy())[()] for r in results]
-        return recorded, recorded.results(plain)
 
     def _compare(self, results: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> None:
         """Raises where a replay differs from the function in any bit."""
@@ -230,12 +207,6 @@ def _bits(value: Any) -> Any:
         value = value.detach().numpy()
     numeric = isinstance(value, np.ndarray | np.generic | float)
     return np.asarray(value).tobytes() if numeric else value
-
-
-def _as_tensor(value: Any) -> Tensor:
-    if isinstance(value, Tensor):
-        return value.detach()
-    return _core.tensor(value, dtype="float64") if type(value) is float else _core.tensor(value)
 
 
 def enabled() -> bool:

@@ -111,6 +111,14 @@ class Static(NamedTuple):
         rest = tuple(None if i in fixed else a for i, a in enumerate(args))
         return key, rest, {name: a for name, a in kwargs.items() if name not in named}
 
+    def only(
+        self, args: tuple[Any, ...], kwargs: dict[str, Any]
+    ) -> tuple[tuple[Any, ...], dict[str, Any]]:
+        """The arguments of a call with None for those that are not static."""
+        places = {n + len(args) if n < 0 else n for n in self.nums}
+        kept = tuple(a if i in places else None for i, a in enumerate(args))
+        return kept, {name: a if name in self.names else None for name, a in kwargs.items()}
+
     def join(
         self,
         args: tuple[Any, ...],

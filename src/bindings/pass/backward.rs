@@ -251,6 +251,7 @@ pub(crate) fn grad<'py>(
             create_graph,
             allow_unused,
             materialize: materialize_grads,
+            since: 0,
         };
         engine::grad_at(roots, &wanted, &grads, &options, host)
     })?;
@@ -290,6 +291,7 @@ pub(crate) fn _grad_rows<'py>(
             create_graph: graph.1,
             allow_unused: unused.0,
             materialize: unused.1,
+            since: 0,
         };
         grad_rows(&roots, &wanted, &gradients, &options, host)
     })?;

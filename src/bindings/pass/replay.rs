@@ -14,7 +14,7 @@ use crate::bindings::call::door::SMALL;
 use crate::bindings::exchange::numpy;
 use crate::bindings::object::{PyTensor, wrap};
 use crate::error::Error;
-use crate::graph::{GRAD, Mode, SERIAL};
+use crate::graph::{GRAD, Mode, SERIAL, TRANSFORM};
 use crate::ops::derive::replay::{Replay, elements, in_order};
 use crate::tensor::Tensor;
 
@@ -56,11 +56,16 @@ pub(crate) fn _is_recording_program() -> bool {
     capture::active()
 }
 
-/// Whether programs may be recorded and run here: not inside a recording, a transform, a custom function or inference
-/// mode, and where nobody observes operations.
+/// Whether programs may be recorded and run here: not inside a recording, a custom function or inference mode, and where nobody observes operations.
 #[pyfunction]
 pub(crate) fn _may_replay() -> bool {
-    !capture::active() && Mode::current().0 & !(GRAD | SERIAL) == 0
+    !capture::active() && Mode::current().0 & !(GRAD | SERIAL | TRANSFORM) == 0
+}
+
+/// Whether a transform is differentiating a function here: what such a function closes over may be another tensor next time.
+#[pyfunction]
+pub(crate) fn _is_in_transform() -> bool {
+    Mode::current().has(TRANSFORM)
 }
 
 /// An argument of a run.
@@ -99,7 +104,13 @@ impl PyProgram {
 
     /// The steps: name, what is read, what is written.
     fn steps(&self) -> Vec<(&'static str, Vec<String>, Vec<String>)> {
-        self.replay.described()
+        self.replay.program().described()
+    }
+
+    /// Whether it reads memory that is no argument.
+    #[getter]
+    fn reads_outside(&self) -> bool {
+        self.replay.program().read_where_it_lies().next().is_some()
     }
 
     /// Bytes of temporaries of one run.

@@ -71,13 +71,19 @@ pub(super) struct Finder<'g, V: Value> {
     hooked: Vec<u32>,
     /// Nodes with a smaller sequence number are left out.
     floor: u64,
+    /// Nodes with a smaller sequence number are ends.
+    since: u64,
     /// How many nodes have had their edges read.
     done: usize,
 }
 
 impl<'g, V: Value> Finder<'g, V> {
-    /// Begins at `roots`, toward `targets` only if there are any.
-    pub(super) fn new(roots: &'g [Edge<V>], targets: Option<&[Edge<V>]>) -> Finder<'g, V> {
+    /// Begins at `roots`, toward `targets` only if there are any; nodes with a number below `since` are ends.
+    pub(super) fn new(
+        roots: &'g [Edge<V>],
+        targets: Option<&[Edge<V>]>,
+        since: u64,
+    ) -> Finder<'g, V> {
         let mut finder = Finder {
             plan: Plan::new(),
             index: Index::new::<V>(),
@@ -86,6 +92,7 @@ impl<'g, V: Value> Finder<'g, V> {
             sorted: true,
             hooked: Vec::new(),
             floor: targets.map_or(0, oldest),
+            since,
             done: 0,
         };
         for root in roots {
@@ -108,9 +115,10 @@ impl<'g, V: Value> Finder<'g, V> {
             let item = &mut self.plan.items[self.done];
             item.edges = self.plan.targets.len() as u32;
             let node: &'g Node<V> = item.node.get();
+            let floor = if node.seq() < self.since { u64::MAX } else { self.floor };
             for edge in node.edges() {
                 let target = match edge {
-                    Some(edge) if edge.node().seq() >= self.floor => self.output(edge),
+                    Some(edge) if edge.node().seq() >= floor => self.output(edge),
                     _ => NOWHERE,
                 };
                 self.plan.targets.push(target);
@@ -218,10 +226,33 @@ impl<'g, V: Value> Finder<'g, V> {
 
 /// The estimated nanoseconds of one pass from `roots` toward `targets`.
 pub fn estimate<V: Value>(roots: &[Edge<V>], targets: &[Edge<V>]) -> f32 {
-    let mut finder = Finder::new(roots, Some(targets));
+    let mut finder = Finder::new(roots, Some(targets), 0);
     finder.discover(None);
     DISCOVERED.set(DISCOVERED.get() + finder.done as u64);
     finder.cost()
+}
+
+/// Where a computation that began with node number `since` leaves what it recorded: the edges that lead from its nodes, or
+/// from `roots` themselves, to older nodes and to leaves. Each is there once, in the order of discovery.
+pub fn frontier<V: Value>(roots: &[Edge<V>], since: u64) -> Vec<Edge<V>> {
+    let mut index = Index::new::<V>();
+    let mut frontier: Vec<Edge<V>> = Vec::new();
+    let mut pending: Vec<&Edge<V>> = roots.iter().rev().collect();
+    let mut met = 0;
+    while let Some(edge) = pending.pop() {
+        let node = edge.node();
+        if node.seq() < since || node.flags().has(Flags::ACCUMULATOR) {
+            if !frontier.contains(edge) {
+                frontier.push(edge.clone());
+            }
+        } else if index.get(node.borrow()).is_none() {
+            index.set(node.borrow(), met);
+            met += 1;
+            pending.extend(node.edges().iter().flatten().rev());
+        }
+    }
+    DISCOVERED.set(DISCOVERED.get() + u64::from(met));
+    frontier
 }
 
 /// Whether some node that `roots` lead to, themselves included, is `wanted`. Nothing older than all of `ends` is looked

@@ -19,7 +19,7 @@ mod step;
 mod table;
 mod watch;
 
-pub use discover::{discovered, estimate, search};
+pub use discover::{discovered, estimate, frontier, search};
 pub use host::{Host, NoHost, detach_if_long};
 pub use pass::{Pass, Targets};
 pub use single::vjp;

@@ -37,6 +37,8 @@ pub struct Pass<'a, V: Value> {
     pub roots: Vec<(Edge<V>, V)>,
     /// Where it ends.
     pub targets: Targets<V>,
+    /// Nodes that were recorded before this one (see [`next_node`](crate::graph::next_node)) do not run: they are ends.
+    pub since: u64,
     /// Keep the saved values for another pass.
     pub retain_graph: bool,
     /// Record the computation of the gradients.
@@ -76,7 +78,7 @@ impl<V: Value> Pass<'_, V> {
         let serial = options.packs() || Mode::current().0 & (ANOMALY | SERIAL) != 0;
         let lanes = if serial { 1 } else { self.threads.min(threads::num_threads()) };
         let run = Run { host: self.host, options, lanes, rows };
-        let mut finder = Finder::new(&edges, targets);
+        let mut finder = Finder::new(&edges, targets, self.since);
         if finder.discover(Some(GATE_NS / rows)) {
             return run.planned(finder, targets, seeds);
         }

@@ -87,6 +87,8 @@ pub struct GradOptions {
     pub allow_unused: bool,
     /// An input that was not used yields zeros.
     pub materialize: bool,
+    /// Nodes that were recorded before this one do not run: 0 for all of them.
+    pub since: u64,
 }
 
 /// The gradient at which a root starts.
@@ -182,6 +184,7 @@ pub fn backward_from(
             None => Targets::Leaves,
             Some(points) => Targets::LeavesOf(points.into_iter().map(|p| p.edge).collect()),
         },
+        since: 0,
         retain_graph: options.retain_graph.unwrap_or(options.create_graph),
         create_graph: options.create_graph,
         host,
@@ -223,16 +226,30 @@ pub fn grad_at(
     options: &GradOptions,
     host: &dyn Host,
 ) -> Result<Vec<Option<Tensor>>> {
+    let targets = wanted.iter().map(|point| point.edge.clone()).collect();
+    let mut found = grad_of(roots, targets, gradients, options, host)?;
+    fill_unused(&mut found, wanted, &[], options)?;
+    Ok(found)
+}
+
+/// `grad_at` for targets of unknown shapes; `None` for those that were not used.
+pub(crate) fn grad_of(
+    roots: Endpoints,
+    targets: Vec<Edge>,
+    gradients: &[Option<Tensor>],
+    options: &GradOptions,
+    host: &dyn Host,
+) -> Result<Vec<Option<Tensor>>> {
     let pass = Pass {
         roots: seeded("grad", roots, gradients)?,
-        targets: Targets::Capture(wanted.iter().map(|point| point.edge.clone()).collect()),
+        targets: Targets::Capture(targets),
+        since: options.since,
         retain_graph: options.retain_graph.unwrap_or(options.create_graph),
         create_graph: options.create_graph,
         host,
         threads: threads::num_lanes(),
     };
-    let mut found = pass.run()?;
-    fill_unused(&mut found, wanted, &[], options)?;
+    let found = pass.run()?;
     // Gradients that leave the engine are values: no two share memory with each other or with anything else.
     let _mode = ModeGuard::grad(options.create_graph);
     let separate = |g: Option<Tensor>| g.map(|g| g.separate(options.create_graph)).transpose();

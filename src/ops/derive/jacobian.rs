@@ -125,6 +125,7 @@ impl Passes<'_> {
             let pass = Pass {
                 roots: self.roots.iter().cloned().zip(seeds(start, rows, batches)?).collect(),
                 targets: Targets::Capture(self.targets.clone()),
+                since: 0,
                 retain_graph: retain_graph || start + rows < size,
                 create_graph,
                 host,

@@ -7,4 +7,5 @@ pub mod backward;
 pub mod checkpoint;
 pub mod inspect;
 pub mod jacobian;
+pub mod joint;
 pub mod replay;

@@ -152,13 +152,6 @@ impl Replay {
         slices.map(Slice::numel).sum()
     }
 
-    /// The steps as texts: name, what is read, what is written.
-    pub fn described(&self) -> Vec<(&'static str, Vec<String>, Vec<String>)> {
-        let texts = |slices: &[Slice]| slices.iter().map(ToString::to_string).collect();
-        let steps = self.program.steps().iter();
-        steps.map(|step| (step.name, texts(&step.reads), texts(&step.writes))).collect()
-    }
-
     /// What the arguments are like.
     pub fn arguments(&self) -> &[Signature] {
         &self.arguments
@@ -267,11 +260,11 @@ impl Replay {
 }
 
 /// Gives leaves the gradients that they had before a recording that failed.
-fn give_back(touched: &[TouchedLeaf]) {
+pub(crate) fn give_back(touched: &[TouchedLeaf]) {
     touched.iter().for_each(|leaf| leaf.meta.set_grad(leaf.before.clone()));
 }
 
-fn place(t: &Tensor) -> Recorded<'_> {
+pub(crate) fn place(t: &Tensor) -> Recorded<'_> {
     (t.storage(), t.layout(), t.dtype())
 }
 

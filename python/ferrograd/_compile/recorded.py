@@ -1,0 +1,115 @@
+"""What a compiled function knows of the calls of one signature.
+
+Owns: a program with the way from its results to those of the function, and the function as one of
+tensors. Never decides which of them a call gets. Invariant: nothing here keeps the arguments of a
+call alive.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any, NamedTuple
+
+from ferrograd import _core
+from ferrograd._compile.signature import Call, Static
+from ferrograd._core import Tensor
+from ferrograd._tensor.tree import LEAF, Tree, flatten
+
+
+class OfTensors:
+    """The function as one of tensors: they stand for the arguments that a program takes anew.
+
+    It returns the tensors among the results; `form` has what else there is.
+    """
+
+    def __init__(
+        self,
+        function: Callable[..., Any],
+        call: Call,
+        static: Static,
+        args: tuple[Any, ...],
+        kwargs: dict[str, Any],
+    ) -> None:
+        self.function = function
+        self.tree = call.tree
+        self.places = call.places
+        self.leaves = list(call.leaves)
+        for place in call.places:
+            self.leaves[place] = None
+        self.static = static
+        self.args, self.kwargs = static.only(args, kwargs)
+        self.form: Form | None = None
+
+    def __call__(self, *tensors: Tensor) -> list[Tensor]:
+        leaves = list(self.leaves)
+        for place, tensor in zip(self.places, tensors, strict=True):
+            leaves[place] = tensor
+        args, kwargs = self.tree.build(iter(leaves))
+        args, kwargs = self.static.join(args, kwargs, self.args, self.kwargs)
+        found: list[Any] = []
+        tree = flatten(self.function(*args, **kwargs), found)
+        results = [leaf for leaf in found if isinstance(leaf, Tensor)]
+        self.form = Form(tree, [Tensor if isinstance(x, Tensor) else x for x in found])
+        return results
+
+    def taken_form(self) -> Form:
+        """The form of the last call's results."""
+        assert self.form is not None, "the function was called"
+        return self.form
+
+
+class Form(NamedTuple):
+    """The results of the function, with places for tensors."""
+
+    tree: Tree
+    #: What is no tensor, at its place; `Tensor` stands for one that is.
+    leaves: list[Any]
+
+    def kind(self) -> int:
+        """0 for one tensor, 1 for a tuple of tensors, 2 for anything else."""
+        if self.tree is LEAF:
+            return 0 if self.leaves == [Tensor] else 2
+        flat = self.tree.kind is tuple and all(child is LEAF for child in self.tree.children)
+        return 1 if flat and all(leaf is Tensor for leaf in self.leaves) else 2
+
+    def build(self, found: list[Any]) -> Any:
+        """The results of the function, from those of a program."""
+        rest = iter(found)
+        return self.tree.build(iter([next(rest) if x is Tensor else x for x in self.leaves]))
+
+
+class Recorded(NamedTuple):
+    """A program of a function whose results have no history."""
+
+    program: Any
+    form: Form
+
+    def run(self, call: Call) -> list[Any] | None:
+        """The results; None where something that was read at the recording is different."""
+        return self.program.run(call.values, call.tensors)  # type: ignore[no-any-return]
+
+
+class Joint(NamedTuple):
+    """A program with its backward pass: a call of it is one node."""
+
+    program: Any
+    form: Form
+    original: OfTensors
+
+    def run(self, call: Call) -> list[Any] | None:
+        """The results; None where something that was read at the recording is different."""
+        values = [as_tensor(value) for value in call.values]
+        return self.program.run(values, self.original)  # type: ignore[no-any-return]
+
+
+class Eager(NamedTuple):
+    """Why calls of a signature run the function itself."""
+
+    reason: str
+
+
+def as_tensor(value: Any) -> Tensor:
+    """An argument that a program takes anew, as a tensor."""
+    if isinstance(value, Tensor):
+        return value
+    return _core.tensor(value, dtype="float64") if type(value) is float else _core.tensor(value)

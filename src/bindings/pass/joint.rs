@@ -1,0 +1,136 @@
+//! Compiled functions whose results have a history, as Python starts them.
+//!
+//! Owns: `JointProgram`, and a Python function as the original of a node. Never decides when a function is recorded:
+//! `python/ferrograd/_compile` does. Invariant: a node owns the function that it may call, and the collector sees it.
+
+use std::any::Any;
+use std::sync::Arc;
+
+use pyo3::prelude::*;
+use pyo3::types::{PyList, PyTuple};
+
+use crate::bindings::call::thread_state::{ThreadStateGuard, room};
+use crate::bindings::errors::{bad_type, from_python};
+use crate::bindings::graph::hooks::Callback;
+use crate::bindings::object::{PyTensor, wrap};
+use crate::bindings::pass::host::run_pass;
+use crate::error::{Error, Result};
+use crate::graph::Foreign;
+use crate::ops::derive::joint::{JointReplay, NotJoint, Original};
+use crate::tensor::Tensor;
+
+/// A recorded function with its backward pass.
+#[pyclass(name = "JointProgram", module = "ferrograd._core", frozen)]
+pub(crate) struct PyJoint {
+    joint: Arc<JointReplay>,
+}
+
+/// Calls `function` with copies of the tensors and records it together with its gradients; it returns a list of tensors.
+/// Where there can be no such program: the reason, or None if no result has a history.
+#[pyfunction]
+pub(crate) fn _record_joint<'py>(
+    py: Python<'py>,
+    function: &Bound<'py, PyAny>,
+    arguments: Vec<Bound<'py, PyTensor>>,
+    weak: bool,
+) -> PyResult<(Option<PyJoint>, Option<&'static str>)> {
+    let tensors: Vec<Tensor> = arguments.iter().map(|a| a.get().tensor.clone()).collect();
+    let requires: Vec<bool> = tensors.iter().map(Tensor::requires_grad).collect();
+    let plain: Vec<Tensor> = tensors.iter().map(Tensor::detach).collect();
+    let mut raised = None;
+    let recorded = run_pass(py, "compile", |host| {
+        JointReplay::record(&plain, &requires, weak, host, |copies| {
+            call(py, function, copies).map_err(|error| {
+                let shown = from_python(error.clone_ref(py), "raised while it was recorded");
+                raised = Some(error);
+                shown
+            })
+        })
+    });
+    match (raised, recorded) {
+        (Some(error), Err(_)) => Err(error),
+        (_, Err(error)) => Err(error),
+        (_, Ok(Ok(joint))) => Ok((Some(PyJoint { joint: Arc::new(joint) }), None)),
+        (_, Ok(Err(NotJoint::Because(reason)))) => Ok((None, Some(reason))),
+        (_, Ok(Err(NotJoint::Plain))) => Ok((None, None)),
+    }
+}
+
+/// Calls a Python function of tensors that returns a list of tensors.
+fn call(py: Python<'_>, function: &Bound<'_, PyAny>, inputs: &[Tensor]) -> PyResult<Vec<Tensor>> {
+    let wrapped: PyResult<Vec<_>> = inputs.iter().map(|x| wrap(py, x.clone())).collect();
+    let results = function.call1(PyTuple::new(py, wrapped?)?)?.cast_into::<PyList>()?;
+    results.iter().map(|result| Ok(result.cast::<PyTensor>()?.get().tensor.clone())).collect()
+}
+
+/// The function that a node may call again.
+struct PythonFunction(Callback);
+
+impl Original for PythonFunction {
+    fn call(&self, arguments: &[Tensor]) -> Result<Vec<Tensor>> {
+        let called = Python::attach(|py| {
+            let Some(function) = self.0.get(py) else {
+                return Err(bad_type("compile", "the function is gone", "report this"));
+            };
+            room("compile")?;
+            let _kept = ThreadStateGuard::new(py);
+            call(py, &function, arguments)
+        });
+        called.map_err(|raised| from_python(raised, "raised when a compiled function ran eagerly"))
+    }
+
+    fn foreign(&self) -> Option<&dyn Foreign> {
+        Some(self)
+    }
+}
+
+impl Foreign for PythonFunction {
+    fn visit(&self, visit: &mut dyn FnMut(&dyn Any)) {
+        self.0.visit(visit);
+    }
+
+    fn clear(&self) {
+        self.0.clear();
+    }
+}
+
+#[pymethods]
+impl PyJoint {
+    /// Runs the forward program on tensors and records its node, which may call `original` again. None when what the
+    /// function read while it was recorded is different now.
+    fn run<'py>(
+        &self,
+        py: Python<'py>,
+        arguments: Vec<Bound<'py, PyTensor>>,
+        original: &Bound<'py, PyAny>,
+    ) -> PyResult<Option<Bound<'py, PyList>>> {
+        if self.joint.is_stale() {
+            return Ok(None);
+        }
+        let tensors: Vec<Tensor> = arguments.iter().map(|a| a.get().tensor.clone()).collect();
+        let original = Box::new(PythonFunction(Callback::new("compile", original)?));
+        let results = match self.joint.apply(&tensors, original) {
+            Err(error) if matches!(*error, Error::Diverged { .. }) => return Ok(None),
+            results => results?,
+        };
+        let wrapped: PyResult<Vec<_>> = results.into_iter().map(|x| wrap(py, x)).collect();
+        PyList::new(py, wrapped?).map(Some)
+    }
+
+    /// The steps of the forward and of the backward program: name, what is read, what is written.
+    fn steps(&self) -> Vec<(&'static str, Vec<String>, Vec<String>)> {
+        self.joint.described()
+    }
+
+    /// Whether it reads memory that is no argument.
+    #[getter]
+    fn reads_outside(&self) -> bool {
+        self.joint.reads_outside()
+    }
+
+    /// Bytes of temporaries of one run of either program.
+    #[getter]
+    fn temporary_bytes(&self) -> usize {
+        self.joint.temporary_bytes()
+    }
+}

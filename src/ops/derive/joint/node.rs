@@ -1,0 +1,246 @@
+//! The node of a compiled call: its forward program at once, its backward program in a pass.
+//!
+//! Owns: what the node saves, and the way back to the function for higher derivatives. Never records a program.
+//! Invariant: the node saves what its backward program reads of memory that others can write, so that a change in
+//! between is found.
+
+use std::borrow::Cow;
+use std::sync::Arc;
+
+use smallvec::SmallVec;
+
+use super::record::JointReplay;
+use crate::array::{Elements, Layout, Storage};
+use crate::dtype::DType;
+use crate::error::{Error, Result};
+use crate::graph::{
+    self, Context, Edges, Flags, Foreign, ModeGuard, NoHost, Rule, RuleRef, Saved, SavedValues,
+    frontier, next_node,
+};
+use crate::kernels::launch::Objects;
+use crate::ops::derive::backward::{Endpoint, Endpoints, GradOptions, grad_of};
+use crate::ops::derive::replay::{elements, in_order};
+use crate::program::{Output, Program, Source};
+use crate::tensor::{Edge, Tensor};
+
+const OP: &str = "compile";
+/// The estimated cost of a backward program, in nanoseconds.
+const COST_NS: f32 = 10_000.0;
+
+/// The function that a joint program was recorded of.
+pub trait Original: Send + Sync {
+    /// Calls it.
+    ///
+    /// # Errors
+    /// Whatever the function reports.
+    fn call(&self, arguments: &[Tensor]) -> Result<Vec<Tensor>>;
+
+    /// Host-language objects that it owns.
+    fn foreign(&self) -> Option<&dyn Foreign> {
+        None
+    }
+}
+
+impl JointReplay {
+    /// Runs the forward program and records one node; `original` computes the same with a history of its own.
+    ///
+    /// # Errors
+    /// What a step reports; as [`graph::record`].
+    pub fn apply(
+        self: &Arc<Self>,
+        arguments: &[Tensor],
+        original: Box<dyn Original>,
+    ) -> Result<Vec<Tensor>> {
+        let forward = &self.joint.forward;
+        let whole: Vec<Tensor> = arguments.iter().map(in_order).collect::<Result<_>>()?;
+        let inputs: SmallVec<[Elements<'_>; 8]> = whole.iter().map(elements).collect();
+        let memory = forward.allocate()?;
+        let objects = forward.run_part(&inputs, &memory, &[])?;
+        for storage in forward.written_outside() {
+            storage.bump_version(OP);
+        }
+        let mut raws: Vec<Tensor> = Vec::with_capacity(self.cotangents.len());
+        for output in forward.outputs() {
+            let raw = result(forward, output, &memory, |n| whole[n].clone())?;
+            let shared = raws.iter().any(|other| other.storage().same(raw.storage()));
+            raws.push(if shared { raw.duplicate()? } else { raw });
+        }
+        let saved = self.saved(arguments, &memory)?;
+        let own = arguments.iter().zip(&self.requires);
+        let edges: Edges<Tensor> = own
+            .map(|(x, requires)| x.grad_edge().filter(|_| *requires))
+            .chain(self.closures.iter().cloned().map(Some))
+            .collect();
+        let rule = Compiled { joint: Arc::clone(self), original, objects };
+        let rule = RuleRef::Boxed(Box::new(rule));
+        let node = graph::record(rule, edges, saved, raws.len() as u32, COST_NS, Flags::FOREIGN)?;
+        let attach = |(k, raw): (usize, Tensor)| match self.cotangents[k] {
+            Some(_) => raw.attach(Edge::new(node.clone(), k as u32)),
+            None => raw,
+        };
+        Ok(raws.into_iter().enumerate().map(attach).collect())
+    }
+
+    /// What the node keeps: arguments, residuals, and memory outside that the backward program reads.
+    fn saved(&self, arguments: &[Tensor], memory: &[Storage]) -> Result<SavedValues<Tensor>> {
+        let forward = &self.joint.forward;
+        let arguments = (0..).zip(arguments).map(|(i, x)| Ok(Saved::input(x, i)));
+        let residuals = self.joint.residuals.iter().map(|&id| forward.result(id, memory));
+        let outside = self.joint.backward.read_where_it_lies();
+        arguments
+            .chain(residuals.map(|storage| Ok(Saved::made(&bytes(storage)?))))
+            .chain(outside.map(|storage| Ok(Saved::value(&bytes(storage)?))))
+            .collect()
+    }
+}
+
+/// The bytes of a memory as a tensor.
+fn bytes(storage: &Storage) -> Result<Tensor> {
+    let layout = Layout::contiguous(&[storage.nbytes()])?;
+    Ok(Tensor::assemble(storage.data_handle(), layout, DType::U8, None))
+}
+
+/// A result of a run, in memory of its own.
+fn result(
+    program: &Program,
+    output: &Output,
+    memory: &[Storage],
+    input: impl FnOnce(usize) -> Tensor,
+) -> Result<Tensor> {
+    let Output { buffer, layout, dtype } = output;
+    let of = |storage: Storage| Tensor::assemble(storage, layout.clone(), *dtype, None);
+    match program.source(*buffer) {
+        Source::Output => Ok(of(program.result(*buffer, memory).clone())),
+        Source::Input(number) => {
+            let whole = input(*number);
+            let offset = whole.layout().offset() + layout.offset();
+            let storage = whole.storage().clone();
+            Tensor::assemble(storage, layout.with_offset(offset), *dtype, None).duplicate()
+        }
+        Source::Outside(storage) => of(storage.full_handle()).duplicate(),
+        Source::Constant(storage) => Ok(of(storage.copy()?)),
+        Source::Unused | Source::Temporary => Ok(of(Storage::alloc(0)?)),
+    }
+}
+
+/// The rule of a node of a compiled function.
+struct Compiled {
+    joint: Arc<JointReplay>,
+    original: Box<dyn Original>,
+    /// What the forward program found and the backward program needs, beside memory.
+    objects: Objects,
+}
+
+impl Compiled {
+    /// The gradients by the backward program; `None` where something that was read at the recording is different.
+    fn replayed(&self, cx: &Context<'_, Tensor>) -> Result<Option<Vec<Option<Tensor>>>> {
+        let JointReplay { joint, arguments, .. } = &*self.joint;
+        let program = &joint.backward;
+        if program.is_stale() {
+            return Ok(None);
+        }
+        let mut whole: Vec<Option<Tensor>> = Vec::new();
+        for i in 0..arguments.len() {
+            let read = program.reads_input(i);
+            whole.push(if read { Some(in_order(&cx.saved(i)?)?) } else { None });
+        }
+        for k in self.with_history() {
+            whole.push(cx.grad(k).map(in_order).transpose()?);
+        }
+        for saved in arguments.len()..cx.saved_count() {
+            whole.push(Some(cx.saved(saved)?));
+        }
+        let inputs: SmallVec<[Elements<'_>; 8]> = whole[..program.inputs()]
+            .iter()
+            .map(|x| x.as_ref().map_or_else(Elements::unread, elements))
+            .collect();
+        let memory = program.allocate()?;
+        match program.run_part(&inputs, &memory, &self.objects) {
+            Err(error) if matches!(*error, Error::Diverged { .. }) => return Ok(None),
+            done => done?,
+        };
+        let read = |n: usize| whole[n].clone().expect("an input that is a result is there");
+        let grad = |number: &Option<usize>| {
+            number.map(|n| result(program, &program.outputs()[n], &memory, read)).transpose()
+        };
+        self.joint.grads.iter().map(grad).collect::<Result<_>>().map(Some)
+    }
+
+    /// The numbers of the results that have a history.
+    fn with_history(&self) -> impl Iterator<Item = usize> + '_ {
+        (0..).zip(&self.joint.cotangents).filter_map(|(k, cotangent)| cotangent.map(|_| k))
+    }
+
+    /// The gradients by the function itself: for higher derivatives, and where some result has no gradient.
+    fn computed(&self, cx: &Context<'_, Tensor>) -> Result<Vec<Option<Tensor>>> {
+        let _mode = ModeGuard::grad(true);
+        let requires = &self.joint.requires;
+        let mut copies: Vec<Tensor> = Vec::with_capacity(requires.len());
+        for (i, &requires) in requires.iter().enumerate() {
+            let x = cx.saved_with_edge(i)?;
+            copies.push(if requires { x.copied("clone")? } else { x });
+        }
+        let since = next_node();
+        let results = self.original.call(&copies)?;
+        let (mut roots, mut seeds) = (Endpoints::new(), Vec::new());
+        for k in self.with_history() {
+            if let (Some(grad), Some(root)) = (cx.grad(k), results.get(k).and_then(Endpoint::of)) {
+                roots.push(root);
+                seeds.push(Some(grad.clone()));
+            }
+        }
+        let own = copies.iter().zip(requires).filter(|(_, requires)| **requires);
+        let own = own.map(|(copy, _)| copy.grad_edge().ok_or_else(lost));
+        let mut targets: Vec<Edge> = own.collect::<Result<_>>()?;
+        targets.extend(self.joint.closures.iter().cloned());
+        let edges: Vec<Edge> = roots.iter().map(|root| root.edge.clone()).collect();
+        if frontier(&edges, since).iter().any(|edge| !targets.contains(edge)) {
+            return Err(other_closure());
+        }
+        let create_graph = cx.create_graph();
+        let options =
+            GradOptions { allow_unused: true, create_graph, since, ..GradOptions::default() };
+        let mut found = grad_of(roots, targets, &seeds, &options, &NoHost)?.into_iter();
+        let wanted = requires.iter().copied().chain(self.joint.closures.iter().map(|_| true));
+        Ok(wanted.map(|wanted| if wanted { found.next().flatten() } else { None }).collect())
+    }
+}
+
+impl Rule<Tensor> for Compiled {
+    fn name(&self) -> Cow<'static, str> {
+        Cow::Borrowed("compiled")
+    }
+
+    fn backward(&self, cx: &mut Context<'_, Tensor>) -> Result<()> {
+        let complete = self.with_history().all(|k| cx.grad(k).is_some());
+        let replayed = if complete && !cx.create_graph() { self.replayed(cx)? } else { None };
+        let grads = match replayed {
+            Some(grads) => grads,
+            None => self.computed(cx)?,
+        };
+        for (i, grad) in grads.into_iter().enumerate() {
+            if let Some(grad) = grad {
+                cx.give(i, grad)?;
+            }
+        }
+        Ok(())
+    }
+
+    fn foreign(&self) -> Option<&dyn Foreign> {
+        self.original.foreign()
+    }
+}
+
+#[cold]
+fn lost() -> Box<Error> {
+    Box::new(Error::Internal { op: OP.into(), what: "a copy of an argument has no history".into() })
+}
+
+#[cold]
+fn other_closure() -> Box<Error> {
+    Box::new(Error::State {
+        op: OP.into(),
+        what: "the function closes over other tensors than when it was recorded".into(),
+        remedy: "pass them as arguments, or call clear() when they change",
+    })
+}

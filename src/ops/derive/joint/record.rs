@@ -1,0 +1,205 @@
+//! The joint recording: a function and the pass from its results, cut into two programs.
+//!
+//! Owns: `JointReplay`, and which tensors beside the arguments gradients go to. Never runs a program.
+//! Invariant: a recording changes nothing, neither memory outside nor gradients.
+
+use crate::array::{Storage, capture};
+use crate::error::{Error, Result};
+use crate::graph::{Flags, GRAD, Host, Mode, ModeGuard, SERIAL, frontier, next_node};
+use crate::ops::derive::backward::{Endpoint, Endpoints, GradOptions, grad_of};
+use crate::ops::derive::replay::{Signature, give_back, place};
+use crate::program::{Joint, Program, Recorded, Recording};
+use crate::tensor::effects;
+use crate::tensor::{Edge, Tensor};
+
+/// A recorded function with its derivative.
+pub struct JointReplay {
+    pub(super) joint: Joint,
+    pub(super) arguments: Vec<Signature>,
+    /// Which arguments require grad.
+    pub(super) requires: Vec<bool>,
+    /// The number of each result among the cotangents, if it has a history.
+    pub(super) cotangents: Vec<Option<usize>>,
+    /// Where gradients go beside the arguments: to the leaves that the function closes over.
+    pub(super) closures: Vec<Edge>,
+    /// For each argument and each closure, the number of its gradient among the results of the backward program.
+    pub(super) grads: Vec<Option<usize>>,
+}
+
+/// Why a function has no joint program: its calls run eagerly, or have a plain program.
+pub enum NotJoint {
+    /// No result has a history.
+    Plain,
+    /// For this reason.
+    Because(&'static str),
+}
+
+impl JointReplay {
+    /// Calls `f` with copies of the arguments, of which some are leaves, and then differentiates its results. Nothing has
+    /// changed after that, and no program has run.
+    ///
+    /// # Errors
+    /// What `f` reports; `Captured` when the function cannot be recorded.
+    pub fn record<E: From<Box<Error>>>(
+        arguments: &[Tensor],
+        requires: &[bool],
+        weak: bool,
+        host: &dyn Host,
+        f: impl FnOnce(&[Tensor]) -> Result<Vec<Tensor>, E>,
+    ) -> Result<std::result::Result<JointReplay, NotJoint>, E> {
+        let copy = |(x, &requires): (&Tensor, &bool)| {
+            let copy = x.duplicate()?;
+            Ok(if requires { copy.with_grad() } else { copy })
+        };
+        let copies: Vec<Tensor> =
+            arguments.iter().zip(requires).map(copy).collect::<Result<_>>()?;
+        let _mode = ModeGuard::new(Mode::current().with(SERIAL | GRAD, true));
+        let storages: Vec<&Storage> = copies.iter().map(Tensor::storage).collect();
+        let given: Vec<&Storage> = arguments.iter().map(Tensor::storage).collect();
+        let recording = Recording::begin(&storages, &given, weak)?;
+        let _ = effects::take_touched();
+        let since = next_node();
+        let results = f(&copies);
+        let touched = effects::take_touched();
+        if results.is_err() || !touched.is_empty() {
+            give_back(&touched);
+        }
+        let results = results?;
+        if !touched.is_empty() {
+            return Ok(Err(NotJoint::Because("it sets gradients of leaves and returns a history")));
+        }
+        Ok(derived(recording, &copies, results, since, host)?)
+    }
+
+    /// Whether memory that Python read as numbers has changed since the recording.
+    pub fn is_stale(&self) -> bool {
+        self.joint.forward.is_stale()
+    }
+
+    /// The steps of the forward and of the backward program as texts: name, what is read, what is written.
+    pub fn described(&self) -> Vec<(&'static str, Vec<String>, Vec<String>)> {
+        self.programs().into_iter().flat_map(Program::described).collect()
+    }
+
+    /// Whether one of the programs reads memory that is no argument.
+    pub fn reads_outside(&self) -> bool {
+        self.programs().iter().any(|program| program.read_where_it_lies().next().is_some())
+    }
+
+    /// Bytes of temporaries of one run of both programs.
+    pub fn temporary_bytes(&self) -> usize {
+        self.programs().iter().map(|program| program.temporary_bytes()).sum()
+    }
+
+    fn programs(&self) -> [&Program; 2] {
+        [&self.joint.forward, &self.joint.backward]
+    }
+
+    /// What the arguments are like.
+    pub fn arguments(&self) -> &[Signature] {
+        &self.arguments
+    }
+}
+
+/// Where a pass through a recorded call begins and ends.
+struct Ends {
+    roots: Endpoints,
+    /// The number of each result among the roots, if it has a history.
+    cotangents: Vec<Option<usize>>,
+    /// The arguments that require grad.
+    own: Vec<Option<Edge>>,
+    closures: Vec<Edge>,
+}
+
+impl Ends {
+    fn find(
+        copies: &[Tensor],
+        results: &[Tensor],
+        since: u64,
+    ) -> std::result::Result<Ends, NotJoint> {
+        let mut roots = Endpoints::new();
+        let mut number = |result: &Tensor| {
+            roots.push(Endpoint::of(result)?);
+            Some(roots.len() - 1)
+        };
+        let cotangents = results.iter().map(&mut number).collect();
+        if roots.is_empty() {
+            return Err(NotJoint::Plain);
+        }
+        let own: Vec<Option<Edge>> = copies.iter().map(Tensor::grad_edge).collect();
+        let edges: Vec<Edge> = roots.iter().map(|root| root.edge.clone()).collect();
+        let is_own = |edge: &Edge| own.iter().flatten().any(|own| own == edge);
+        let mut closures = frontier(&edges, since);
+        closures.retain(|edge| !is_own(edge));
+        match closures.iter().find_map(refused) {
+            Some(reason) => Err(NotJoint::Because(reason)),
+            None => Ok(Ends { roots, cotangents, own, closures }),
+        }
+    }
+
+    /// For each argument and each closure, whether it is a target.
+    fn targets(&self) -> impl Iterator<Item = Option<&Edge>> {
+        self.own.iter().map(Option::as_ref).chain(self.closures.iter().map(Some))
+    }
+}
+
+/// The second half of a recording: the gradients of the results.
+fn derived(
+    mut recording: Recording,
+    copies: &[Tensor],
+    results: Vec<Tensor>,
+    since: u64,
+    host: &dyn Host,
+) -> Result<std::result::Result<JointReplay, NotJoint>> {
+    let mut ends = match Ends::find(copies, &results, since) {
+        Ok(ends) => ends,
+        Err(why) => return Ok(Err(why)),
+    };
+    recording.split();
+    let roots = std::mem::take(&mut ends.roots);
+    let seeds: Vec<Option<Tensor>> = roots
+        .iter()
+        .enumerate()
+        .map(|(k, root)| cotangent(root, copies.len() + k).map(Some))
+        .collect::<Result<_>>()?;
+    let targets: Vec<Edge> = ends.targets().flatten().cloned().collect();
+    let options = GradOptions { allow_unused: true, since, ..GradOptions::default() };
+    let found = grad_of(roots, targets, &seeds, &options, host)?;
+    let mut found_of = found.iter();
+    let mut next = 0;
+    let number = |target: Option<&Edge>| {
+        let there = target.is_some() && found_of.next().is_some_and(Option::is_some);
+        next += usize::from(there);
+        there.then(|| next - 1)
+    };
+    let grads = ends.targets().map(number).collect();
+    // The graph goes before the recording asks what is kept.
+    let results: Vec<Tensor> = results.into_iter().map(Tensor::without_history).collect();
+    let places: Vec<Recorded<'_>> = results.iter().map(place).collect();
+    let derived: Vec<Recorded<'_>> = found.iter().flatten().map(place).collect();
+    let joint = recording.finish_joint((copies.len(), seeds.len()), &places, &derived)?;
+    let signature = |x: &Tensor| Signature { dtype: x.dtype(), dims: x.shape().into() };
+    let Ends { cotangents, own, closures, .. } = ends;
+    let arguments = copies.iter().map(signature).collect();
+    let requires = own.iter().map(Option::is_some).collect();
+    Ok(Ok(JointReplay { joint, arguments, requires, cotangents, closures, grads }))
+}
+
+/// A gradient of a root that is argument `number` of the recording. Its values do not matter: programs depend on none.
+fn cotangent(root: &Endpoint, number: usize) -> Result<Tensor> {
+    let _paused = capture::Pause::new();
+    let seed = Tensor::ones(&root.spec.dims, root.spec.dtype)?;
+    capture::input(seed.storage(), number);
+    Ok(seed)
+}
+
+/// Why a program cannot lead gradients to a tensor that the function closes over.
+fn refused(edge: &Edge) -> Option<&'static str> {
+    if !edge.node().flags().has(Flags::ACCUMULATOR) {
+        Some("it closes over a tensor with a history; pass that as an argument")
+    } else if edge.node().extras().is_some() {
+        Some("it closes over a leaf that has hooks")
+    } else {
+        None
+    }
+}
