@@ -12,6 +12,16 @@ import ferrograd as fg
 from ferrograd.errors import ArgumentTypeError, CompileError
 from test_compile import same_bits
 
+GENERATOR = fg.Generator(0)
+
+
+def swallow(f: Any) -> float:
+    try:
+        return f()
+    except CompileError:
+        return 1.0
+
+
 REFUSED = {
     "if": (lambda x: x if x.sum() > 0 else -x, "fg.where"),
     "while": (lambda x: [x := x - 1 for _ in iter(lambda: bool(x.sum() > 0), False)], "fg.where"),
@@ -22,8 +32,13 @@ REFUSED = {
     "numpy": (lambda x: fg.tensor(np.asarray(x)), "static"),
     "mask": (lambda x: x[x > 0], "fg.where"),
     "nonzero": (lambda x: fg.nonzero(x > 0), "fg.where"),
-    "rand": (lambda x: x + fg.rand(2), "pass them as an argument"),
-    "dropout": (lambda x: fg.nn.functional.dropout(x, 0.5), "pass them as an argument"),
+    "generator": (lambda x: x + fg.rand(2, generator=fg.Generator(0)), "make it outside"),
+    "default_rng": (
+        lambda x: x + fg.rand(2, generator=np.random.default_rng(0)),
+        "make it outside",
+    ),
+    "numpy's numbers": (lambda x: x + GENERATOR.numpy.random(2), "fg.rand"),
+    "swallowed": (lambda x: x + swallow(lambda: float(x.sum())), "static"),
     "argument": (lambda x: x.add_(1.0), "copy"),
     "recursion": (lambda x: COMPILED["recursion"](x), ""),
 }

@@ -91,7 +91,11 @@ if _typing.TYPE_CHECKING:
         gradcheck as gradcheck,
         gradgradcheck as gradgradcheck,
     )
-    from ferrograd._compile import compile as compile
+    from ferrograd._compile import (
+        ShapeDtypeStruct as ShapeDtypeStruct,
+        compile as compile,
+        pure_callback as pure_callback,
+    )
     from ferrograd._dispatch.array_api import bool as bool
     from ferrograd._inspect.explain import explain_no_grad as explain_no_grad
     from ferrograd._inspect.info import show_config as show_config
@@ -173,7 +177,7 @@ _LAZY = {
     "bool": "ferrograd._dispatch.array_api",
     "primitive": "ferrograd.extend",
     "BackwardPass": "ferrograd.autograd._passes",
-    "compile": "ferrograd._compile",
+    **dict.fromkeys(("ShapeDtypeStruct", "compile", "pure_callback"), "ferrograd._compile"),
     "GradientComputer": "ferrograd.autograd._passes",
     "Graph": "ferrograd._inspect.scope",
     "checkpoint": "ferrograd._tensor.checkpoint",

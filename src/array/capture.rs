@@ -22,6 +22,8 @@ pub enum Origin {
     Constant,
     /// It holds an argument of the captured function.
     Input(usize),
+    /// Host code made it, which a step of the program calls again: what it holds is nobody else's business.
+    Host,
 }
 
 /// A buffer of a capture.
@@ -32,6 +34,10 @@ pub struct Buffer {
     pub origin: Origin,
     /// Whether its contents depend on the arguments, or on memory that may change between calls.
     pub traced: bool,
+    /// Whether host code looks at it without having been given it: then nothing may write to it later.
+    pub settled: bool,
+    /// How many buffers were known before it.
+    born: usize,
 }
 
 /// The buffers that a capture has seen, by the address of their first byte.
@@ -41,6 +47,31 @@ pub struct Buffers {
     copies: Vec<(usize, usize)>,
     /// Memory outside whose contents left for the program, with the version that it had.
     read_outside: Vec<(Storage, u32)>,
+    /// The stretches of host code that are running, the innermost last.
+    stretches: Vec<Stretch>,
+    /// Whether contents were refused to a reader, who may have gone on without them.
+    refused_read: bool,
+}
+
+/// A part of a capture in which host code runs that a step of the program may call again.
+struct Stretch {
+    /// Buffers that are born from here on are its own.
+    since: usize,
+    /// The addresses of the buffers that it was given.
+    given: Vec<usize>,
+    /// Whether it read contents that vary: then it is no part of the program itself.
+    reads: bool,
+    /// How much memory outside had been read before.
+    read_outside: usize,
+}
+
+impl Stretch {
+    /// Whether host code that is called again finds there what it finds now.
+    fn admits(&self, address: usize, buffer: &Buffer) -> bool {
+        buffer.born >= self.since
+            || matches!(buffer.origin, Origin::Outside | Origin::Host)
+            || self.given.contains(&address)
+    }
 }
 
 thread_local! {
@@ -108,7 +139,9 @@ fn note(storage: &Storage, origin: Origin) {
     BUFFERS.with_borrow_mut(|buffers| {
         let Some(buffers) = buffers else { return };
         let traced = matches!(origin, Origin::Input(_));
-        let new = || Buffer { storage: storage.data_handle(), origin, traced };
+        let born = buffers.by_address.len();
+        let storage_of = || storage.data_handle();
+        let new = || Buffer { storage: storage_of(), origin, traced, settled: false, born };
         let known = buffers.by_address.entry(key).or_insert_with(new);
         // Memory of somebody else may be adopted twice, the second time more of it.
         if known.storage.nbytes() < storage.nbytes() {
@@ -183,7 +216,13 @@ fn refuse_traced(op: &'static str, storage: &Storage) -> Result<()> {
     if !leaves_for_program(storage.ptr().addr()) {
         return Ok(());
     }
-    Err(Box::new(Error::Captured {
+    with_buffers(|buffers| buffers.refused_read = true);
+    Err(read_refused(op))
+}
+
+/// Why contents were refused to a reader.
+pub fn read_refused(op: &'static str) -> Box<Error> {
+    Box::new(Error::Captured {
         op: op.into(),
         what:
             "Python reads a value (by if, bool, float, item, print or NumPy) that depends on the \
@@ -192,7 +231,12 @@ fn refuse_traced(op: &'static str, storage: &Storage) -> Result<()> {
                 .into(),
         remedy: "choose with fg.where, return the value, or make the argument static \
                  (static_argnums=, static_argnames=)",
-    }))
+    })
+}
+
+/// Whether contents were refused to a reader since the capture began.
+pub fn was_read_refused() -> bool {
+    with_buffers(|buffers| buffers.refused_read) == Some(true)
 }
 
 /// Takes note that contents of memory outside became part of the program: it serves while they have this version.
@@ -211,18 +255,87 @@ pub fn take_read_outside() -> Vec<(Storage, u32)> {
     })
 }
 
-/// Whether contents at an address depend on an argument. Contents of memory outside become part of the program, which
-/// takes note of their version.
+/// Whether contents at an address depend on an argument, and are read by the function itself: host code that is called
+/// again may read them. Contents of memory outside become part of the program, which takes note of their version.
 pub fn leaves_for_program(address: usize) -> bool {
     let outside = with_buffer(address, |buffer| {
         (buffer.traced, (buffer.origin == Origin::Outside).then(|| buffer.storage.clone()))
     });
     match outside {
-        Some((true, _)) => return true,
+        Some((true, _)) => return !read_by_host(address),
         Some((false, Some(storage))) => read_outside(&storage),
-        _ => {}
+        Some((false, None)) => drop(host_finds(address)),
+        None => {}
     }
     false
+}
+
+fn with_buffers<T>(body: impl FnOnce(&mut Buffers) -> T) -> Option<T> {
+    BUFFERS.with_borrow_mut(|buffers| buffers.as_mut().map(body))
+}
+
+/// Whether varying contents are read by a stretch of host code that may; the innermost such stretch takes note of it.
+fn read_by_host(address: usize) -> bool {
+    let found = with_buffers(|buffers| {
+        let buffer = buffers.by_address.get(&address)?;
+        let mut stretches = buffers.stretches.iter_mut().rev();
+        stretches
+            .find(|stretch| stretch.admits(address, buffer))
+            .map(|stretch| stretch.reads = true)
+    });
+    found.flatten().is_some()
+}
+
+/// Begins a stretch of host code that was given these buffers.
+pub fn begin_stretch(given: Vec<usize>) {
+    with_buffers(|buffers| {
+        let (since, read_outside) = (buffers.by_address.len(), buffers.read_outside.len());
+        buffers.stretches.push(Stretch { since, given, reads: false, read_outside });
+    });
+}
+
+/// Whether the innermost stretch read contents that vary.
+pub fn stretch_reads() -> bool {
+    with_buffers(|buffers| buffers.stretches.last().is_some_and(|stretch| stretch.reads))
+        == Some(true)
+}
+
+/// Whether host code of the innermost stretch, called again, finds at an address what it found: its own memory, what it
+/// was given, memory outside, or a value that is the same in every run, which is settled by this.
+pub fn host_finds(address: usize) -> bool {
+    let found = with_buffers(|buffers| {
+        let Some(stretch) = buffers.stretches.last() else { return true };
+        let Some(buffer) = buffers.by_address.get_mut(&address) else { return true };
+        let admitted = stretch.admits(address, buffer);
+        buffer.settled |= !admitted;
+        admitted || !buffer.traced
+    });
+    found != Some(false)
+}
+
+/// Whether the innermost stretch may write to a buffer: it made it, or the memory is outside.
+pub fn host_may_write(address: usize) -> bool {
+    let found = with_buffers(|buffers| {
+        let (stretch, buffer) = (buffers.stretches.last()?, buffers.by_address.get(&address)?);
+        Some(buffer.born >= stretch.since || buffer.origin == Origin::Outside)
+    });
+    found.flatten() != Some(false)
+}
+
+/// Ends the innermost stretch. With `again`, a step will call the host code: what it made and read is its own.
+pub fn end_stretch(again: bool) {
+    with_buffers(|buffers| {
+        let Some(stretch) = buffers.stretches.pop() else { return };
+        if !again {
+            return;
+        }
+        buffers.read_outside.truncate(stretch.read_outside);
+        for buffer in buffers.by_address.values_mut().filter(|b| b.born >= stretch.since) {
+            if buffer.origin != Origin::Outside {
+                (buffer.origin, buffer.traced) = (Origin::Host, true);
+            }
+        }
+    });
 }
 
 /// The address of the buffer in which an element lies.

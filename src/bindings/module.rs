@@ -9,7 +9,7 @@ use pyo3::types::{PyList, PyType};
 use crate::bindings::call::{entry, observe};
 use crate::bindings::exchange::{dlpack, numpy};
 use crate::bindings::graph::{collect, edge, group, hooks, introspect, packing, saved, site};
-use crate::bindings::pass::{backward, joint, modes, replay, replayed, search, short};
+use crate::bindings::pass::{backward, foreign, joint, modes, replay, replayed, search, short};
 use crate::bindings::{errors, function, object, tensor};
 
 /// Functions whose public place is not the package itself: `fg.grad` is another function, and the
@@ -102,6 +102,7 @@ fn functions(m: &Bound<'_, PyModule>) -> PyResult<()> {
 
 /// What the package's own modules are made of.
 fn internals(m: &Bound<'_, PyModule>) -> PyResult<()> {
+    m.add_function(wrap_pyfunction!(foreign::_call_foreign, m)?)?;
     m.add_function(wrap_pyfunction!(function::_run, m)?)?;
     m.add_function(wrap_pyfunction!(function::_wrap_forward, m)?)?;
     m.add_function(wrap_pyfunction!(introspect::_output_of, m)?)?;

@@ -10,6 +10,7 @@ use std::sync::Arc;
 use smallvec::SmallVec;
 
 use super::elementwise::Loop;
+use super::host::{Host, Mark};
 use super::view::{View, ViewMut};
 use crate::array::capture;
 use crate::dtype::DType;
@@ -59,8 +60,10 @@ impl From<&&ViewMut<'_>> for Operand {
 
 /// What kernels hand to one another beside elements: offsets found from indices.
 pub type Object = Arc<dyn std::any::Any + Send + Sync>;
-/// The objects of one run of a program.
+/// The objects of one run of a program. The first is that of host code.
 pub type Objects = Vec<Option<Object>>;
+/// The object by which the host code of one run hands on what is no tensor.
+pub const HOST: usize = 0;
 /// A kernel with its parameters: what it reads, what it writes, objects.
 pub type Run =
     Arc<dyn Fn(&[View<'_>], &mut [ViewMut<'_>], &mut Objects) -> Result<()> + Send + Sync>;
@@ -82,6 +85,8 @@ pub enum Work {
     Kernel(Run),
     /// A check that values decide as they did; it fails with `Diverged`.
     Decision(Run),
+    /// Code of the host language. It may do more than to write its results: it is never left out, repeated or moved.
+    Foreign(Arc<dyn Host>),
 }
 
 /// One launch.
@@ -106,6 +111,17 @@ pub trait Recorder {
     fn refuse_number(&mut self, op: &'static str);
     /// Remembers why there can be no program.
     fn refuse(&mut self, error: Box<Error>);
+    /// Where the program stands.
+    fn mark(&mut self) -> Mark;
+    /// Drops what was recorded since, which host code did that a step will call again.
+    ///
+    /// # Errors
+    /// `Captured` when that code reads or writes what it would not find again.
+    fn drop_since(&mut self, mark: Mark) -> Result<()>;
+    /// Keeps what host code changes besides, in case the recording fails.
+    fn hold(&mut self, host: &Arc<dyn Host>, held: Object);
+    /// The object of host code in the run that is being recorded.
+    fn host_object(&mut self, make: &dyn Fn() -> Object) -> Object;
 }
 
 thread_local! {

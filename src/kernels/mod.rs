@@ -10,6 +10,7 @@ pub mod copy;
 pub mod elementwise;
 pub mod fill;
 pub mod gemm;
+pub mod host;
 pub mod index;
 pub mod isa;
 pub mod lane;

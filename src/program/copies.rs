@@ -17,6 +17,8 @@ pub(super) fn remove(steps: &mut Vec<Step>, buffers: &[Buffer]) {
     }
     let mut renamed: HashMap<Id, Id> = HashMap::new();
     let mut gone = vec![false; steps.len()];
+    // Host code may write to memory that others see, and no step says so.
+    let foreign = steps.iter().any(Step::is_foreign);
     let none = Vec::new();
     for (at, step) in steps.iter().enumerate() {
         let Some((from, to)) = whole(step, buffers) else { continue };
@@ -28,10 +30,13 @@ pub(super) fn remove(steps: &mut Vec<Step>, buffers: &[Buffer]) {
         }
         let (source, target) = (&buffers[from as usize].source, &buffers[to as usize].source);
         match (source, target) {
-            (Source::Outside(_), Source::Temporary) if from_writes.is_empty() => {
+            (Source::Outside(_), Source::Temporary) if from_writes.is_empty() && !foreign => {
                 renamed.insert(to, from);
             }
-            (Source::Input(_) | Source::Constant(_) | Source::Temporary, Source::Temporary) => {
+            (Source::Input(_), Source::Temporary) if !foreign => {
+                renamed.insert(to, from);
+            }
+            (Source::Constant(_) | Source::Temporary, Source::Temporary) => {
                 renamed.insert(to, from);
             }
             (Source::Temporary, Source::Output) => {

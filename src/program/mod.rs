@@ -11,9 +11,11 @@ mod plan;
 mod recording;
 mod run;
 mod step;
+mod stretch;
+mod undo;
 
 pub use chain::Chain;
 pub use joint::Joint;
 pub use recording::{Recorded, Recording};
-pub use run::{Program, Results};
+pub use run::{Program, Results, States};
 pub use step::{Action, Argument, Buffer, Id, Map, Output, Slice, Source, Step};

@@ -29,9 +29,10 @@ pub(super) fn remove_dead(steps: &mut Vec<Step>, buffers: &[Buffer], outputs: &[
     outputs.iter().for_each(|output| needed[output.buffer as usize] = true);
     let mut kept: Vec<bool> = vec![true; steps.len()];
     for (step, kept) in steps.iter().zip(&mut kept).rev() {
-        // A step without results makes objects, which later steps read.
-        let wanted =
-            step.writes.is_empty() || step.writes.iter().any(|w| needed[w.buffer as usize]);
+        // A step without results makes objects, which later steps read; host code may do more than its results say.
+        let wanted = step.writes.is_empty()
+            || step.is_foreign()
+            || step.writes.iter().any(|w| needed[w.buffer as usize]);
         *kept = wanted;
         if wanted {
             step.reads.iter().for_each(|read| needed[read.buffer as usize] = true);

@@ -6,17 +6,20 @@
 use std::cell::RefCell;
 use std::collections::HashMap;
 use std::rc::Rc;
+use std::sync::Arc;
 
 use smallvec::{SmallVec, smallvec};
 
 use super::joint::{self, Joint};
 use super::run::{Program, ReadOutside};
 use super::step::{Buffer, Id, Output, Slice, Source, Step};
+use super::stretch::closed_over;
 use crate::array::capture::{self, Origin};
 use crate::array::{Layout, Storage};
 use crate::dtype::DType;
 use crate::error::{Error, Result};
-use crate::kernels::launch::{self, Launch, Operand, Recorder, Work};
+use crate::kernels::host::{Host, Mark};
+use crate::kernels::launch::{self, Launch, Object, Operand, Recorder, Work};
 
 /// A result of the recorded function: memory, layout, dtype.
 pub type Recorded<'a> = (&'a Storage, &'a Layout, DType);
@@ -31,22 +34,27 @@ pub struct Recording {
 }
 
 #[derive(Default)]
-struct Steps {
+pub(super) struct Steps {
     /// Steps that give constants, which are written later, their values.
-    before: Vec<Step>,
-    steps: Vec<Step>,
+    pub(super) before: Vec<Step>,
+    pub(super) steps: Vec<Step>,
     /// How many of the steps belong to the first of two programs.
     split: usize,
-    buffers: Vec<Buffer>,
-    numbers: HashMap<usize, Id>,
+    pub(super) buffers: Vec<Buffer>,
+    pub(super) numbers: HashMap<usize, Id>,
     objects: usize,
-    refused: Option<Box<Error>>,
+    pub(super) refused: Option<Box<Error>>,
     /// An operation that computes otherwise beside some numbers, and met an argument of one element.
-    chosen_by_number: Option<&'static str>,
+    pub(super) chosen_by_number: Option<&'static str>,
     /// The memory of the caller's arguments.
-    arguments: Vec<Storage>,
+    pub(super) arguments: Vec<Storage>,
     /// Memory outside that was written, and what it held.
-    outside: Vec<(Storage, Storage)>,
+    pub(super) outside: Vec<(Storage, Storage)>,
+    /// All host code, also what a step no longer calls by itself.
+    hosts: Vec<Arc<dyn Host>>,
+    /// What host code changes besides, as it was.
+    pub(super) held: Vec<(Arc<dyn Host>, Object)>,
+    host_object: Option<Object>,
 }
 
 struct Shared(Rc<RefCell<Steps>>);
@@ -69,6 +77,22 @@ impl Recorder for Shared {
     fn refuse(&mut self, error: Box<Error>) {
         self.0.borrow_mut().refused.get_or_insert(error);
     }
+
+    fn mark(&mut self) -> Mark {
+        self.0.borrow_mut().mark()
+    }
+
+    fn drop_since(&mut self, mark: Mark) -> Result<()> {
+        self.0.borrow_mut().drop_since(mark)
+    }
+
+    fn hold(&mut self, host: &Arc<dyn Host>, held: Object) {
+        self.0.borrow_mut().held.push((host.clone(), held));
+    }
+
+    fn host_object(&mut self, make: &dyn Fn() -> Object) -> Object {
+        self.0.borrow_mut().host_object.get_or_insert_with(make).clone()
+    }
 }
 
 impl Recording {
@@ -85,7 +109,8 @@ impl Recording {
             capture::input(storage, number);
         }
         let arguments = arguments.iter().map(|storage| storage.data_handle()).collect();
-        let shared = Rc::new(RefCell::new(Steps { arguments, ..Steps::default() }));
+        let steps = Steps { arguments, objects: launch::HOST + 1, ..Steps::default() };
+        let shared = Rc::new(RefCell::new(steps));
         launch::set_recorder(Some(Box::new(Shared(shared.clone()))));
         Ok(Recording { shared, weak, ended: false })
     }
@@ -105,7 +130,7 @@ impl Recording {
         let (steps, outputs, read) = self.end_with(results)?;
         let mut all = steps.before;
         all.extend(steps.steps);
-        Ok(Program::new(all, steps.buffers, inputs, outputs, steps.objects, read))
+        Ok(Program::new(all, steps.buffers, inputs, outputs, steps.objects, read, steps.hosts))
     }
 
     /// Ends the capture and makes two programs of it: what came before `split` computes `results` of the first
@@ -123,20 +148,22 @@ impl Recording {
         let all: Vec<Recorded<'_>> = results.iter().chain(derived).copied().collect();
         let (mut steps, mut outputs, read) = self.end_with(&all)?;
         let second = steps.steps.split_off(steps.split);
-        let mut first = steps.before;
+        let mut first = std::mem::take(&mut steps.before);
         first.append(&mut steps.steps);
         let derived = outputs.split_off(results.len());
         let Some(residuals) = joint::residuals(&first, &second, &derived, &steps.buffers) else {
-            give_back(&steps.outside);
+            steps.give_back();
             return Err(refusal("the backward pass changes values of the forward pass in place"));
         };
         let (forward, backward) =
             joint::buffers(&steps.buffers, &residuals, &derived, (arguments, cotangents));
         let inputs = arguments + cotangents + residuals.len();
-        give_back(&steps.outside);
+        steps.give_back();
+        let (objects, hosts) = (steps.objects, steps.hosts);
+        let again = (read.clone(), hosts.clone());
         Ok(Joint {
-            forward: Program::new(first, forward, arguments, outputs, steps.objects, read.clone()),
-            backward: Program::new(second, backward, inputs, derived, steps.objects, read),
+            forward: Program::new(first, forward, arguments, outputs, objects, again.0, again.1),
+            backward: Program::new(second, backward, inputs, derived, objects, read, hosts),
             residuals,
         })
     }
@@ -153,10 +180,13 @@ impl Recording {
         steps.copies();
         let outputs = results.iter().map(|&result| steps.output(result)).collect();
         steps.refuse_kept();
+        if capture::was_read_refused() {
+            steps.refused.get_or_insert_with(|| capture::read_refused("compile"));
+        }
         let read = capture::take_read_outside();
         self.end();
         if let Some(error) = steps.refused.take() {
-            give_back(&steps.outside);
+            steps.give_back();
             return Err(error);
         }
         Ok((steps, outputs, read))
@@ -173,7 +203,8 @@ impl Drop for Recording {
     fn drop(&mut self) {
         if !self.ended {
             self.end();
-            give_back(&self.shared.borrow().outside);
+            let steps = std::mem::take(&mut *self.shared.borrow_mut());
+            steps.give_back();
         }
     }
 }
@@ -183,8 +214,13 @@ impl Steps {
         self.copies();
         let Launch { name, reads, writes, work } = launch;
         // Objects, which are found from indices that vary, come without memory to read.
-        let varies = reads.is_empty() || reads.iter().any(|read| capture::varies(read.buffer));
+        let foreign = matches!(work, Work::Foreign(_));
+        let varies =
+            foreign || reads.is_empty() || reads.iter().any(|read| capture::varies(read.buffer));
         let varies = varies && name != "fill";
+        if let Work::Foreign(host) = &work {
+            self.hosts.push(host.clone());
+        }
         let reads: SmallVec<[Slice; 3]> = reads.into_iter().map(|read| self.slice(read)).collect();
         for written in &writes {
             self.written(written.buffer, varies);
@@ -215,6 +251,13 @@ impl Steps {
             Some((storage, origin)) => {
                 let nbytes = storage.nbytes();
                 let source = match origin {
+                    // Whoever drops this step again, because host code took it, drops the refusal as well.
+                    Origin::Host => {
+                        self.refused.get_or_insert_with(|| {
+                            refusal("a tensor that host code made is used without being its result")
+                        });
+                        Source::Temporary
+                    }
                     Origin::Input(number) => Source::Input(number),
                     Origin::Outside => Source::Outside(storage),
                     Origin::Constant => Source::Constant(storage),
@@ -231,7 +274,13 @@ impl Steps {
 
     /// Takes note that a buffer is about to be written.
     fn written(&mut self, address: usize, varies: bool) {
-        capture::with_buffer(address, |buffer| buffer.traced |= varies);
+        let settled = capture::with_buffer(address, |buffer| {
+            buffer.traced |= varies;
+            buffer.settled
+        });
+        if settled == Some(true) {
+            self.refused.get_or_insert_with(|| closed_over("looked at"));
+        }
         let number = self.number(address);
         let buffer = self.buffers[number as usize].clone();
         match buffer.source {
@@ -243,22 +292,6 @@ impl Steps {
             Source::Constant(storage) => self.unfreeze(number, &storage),
             Source::Outside(storage) => self.keep_outside(storage),
             _ => {}
-        }
-    }
-
-    /// Keeps the contents of memory outside that is about to be written: a capture that fails gives them back.
-    fn keep_outside(&mut self, storage: Storage) {
-        if self.arguments.iter().any(|argument| argument.same(&storage)) {
-            let what = "an argument is memory that the function changes; pass a copy of it";
-            self.refused.get_or_insert_with(|| refusal(what));
-        }
-        if self.outside.iter().any(|(kept, _)| kept.same(&storage)) {
-            return;
-        }
-        let _paused = capture::Pause::new();
-        match storage.copy() {
-            Ok(copy) => self.outside.push((storage, copy)),
-            Err(error) => self.refused = Some(error),
         }
     }
 
@@ -277,7 +310,7 @@ impl Steps {
     }
 
     /// Takes note of copies that were made below the kernels.
-    fn copies(&mut self) {
+    pub(super) fn copies(&mut self) {
         for (from, to) in capture::take_copies() {
             let (from, to) = (self.number(from), self.number(to));
             let nbytes = self.buffers[to as usize].nbytes;
@@ -329,11 +362,6 @@ impl Steps {
     }
 }
 
-/// Puts back what memory outside held before a capture that failed.
-fn give_back(outside: &[(Storage, Storage)]) {
-    outside.iter().for_each(|(storage, held)| storage.overwrite(held));
-}
-
 /// A copy of all bytes of a buffer.
 fn bytes_copied(from: Id, to: Id, nbytes: usize) -> Step {
     let bytes = |buffer| Slice {
@@ -343,14 +371,14 @@ fn bytes_copied(from: Id, to: Id, nbytes: usize) -> Step {
         dims: smallvec![nbytes],
         strides: smallvec![1],
     };
-    let run: launch::Run = std::sync::Arc::new(|reads, writes, _| {
+    let run: launch::Run = Arc::new(|reads, writes, _| {
         crate::kernels::copy(reads[0], writes[0].reborrow());
         Ok(())
     });
     Step::new("copy", smallvec![bytes(from)], smallvec![bytes(to)], Work::Kernel(run))
 }
 
-fn refusal(what: &str) -> Box<Error> {
+pub(super) fn refusal(what: &str) -> Box<Error> {
     Box::new(Error::Captured {
         op: "compile".into(),
         what: what.into(),

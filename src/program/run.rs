@@ -3,7 +3,7 @@
 //! Owns: `Program`, binding of inputs and results, and the walk over the steps. Never allocates anything but results
 //! and, for the first run on a thread, a frame. Invariant: runs may go on side by side; each has a frame of its own.
 
-use std::sync::{Mutex, PoisonError};
+use std::sync::{Arc, Mutex, PoisonError};
 
 use smallvec::SmallVec;
 
@@ -14,6 +14,7 @@ use super::{chain, copies};
 use crate::array::{Elements, Storage};
 use crate::error::Result;
 use crate::kernels::elementwise::{self, MAX_OPERANDS, Operand, OutOperand};
+use crate::kernels::host::Host;
 use crate::kernels::launch::{Object, Objects};
 use crate::kernels::{View, ViewMut};
 
@@ -33,6 +34,8 @@ pub struct Program {
     written: Vec<Storage>,
     /// Whether a step may find that the recorded function would have decided otherwise.
     decides: bool,
+    /// The host code that steps call, or that such code calls.
+    hosts: Vec<Arc<dyn Host>>,
     plan: Plan,
     frames: Mutex<Vec<Frame>>,
 }
@@ -45,6 +48,7 @@ impl Program {
         outputs: Vec<Output>,
         objects: usize,
         read_outside: ReadOutside,
+        hosts: Vec<Arc<dyn Host>>,
     ) -> Program {
         if plan::pass_is_on("dead") {
             plan::remove_dead(&mut steps, &buffers, &outputs);
@@ -70,7 +74,6 @@ impl Program {
             _ => None,
         };
         let written = numbered().filter_map(outside).collect();
-        let frames = Mutex::default();
         let decides = steps.iter().any(|step| matches!(step.action, Action::Decision(_)));
         Program {
             steps,
@@ -83,8 +86,9 @@ impl Program {
             read_outside,
             written,
             decides,
+            hosts,
             plan,
-            frames,
+            frames: Mutex::default(),
         }
     }
 
@@ -182,6 +186,7 @@ impl Program {
     pub fn run(&self, inputs: &[Elements<'_>], results: &[Storage]) -> Result<()> {
         let mut frame = self.frame()?;
         let done = self.run_in(&mut frame, inputs, results);
+        frame.objects.fill(None);
         self.frames().push(frame);
         done
     }
@@ -203,6 +208,7 @@ impl Program {
         }
         let done = self.run_in(&mut frame, inputs, results);
         let objects = frame.objects.clone();
+        frame.objects.fill(None);
         self.frames().push(frame);
         done.map(|()| objects)
     }
@@ -228,20 +234,40 @@ impl Program {
         for (&buffer, storage) in self.results.iter().zip(results) {
             frame.addresses[buffer as usize] = storage.ptr();
         }
-        let held = self.held()?;
+        let (held, states) = self.held()?;
         let done = self.steps.iter().try_for_each(|step| run_step(step, frame));
         if done.is_err() {
             held.iter().for_each(|(storage, held)| storage.overwrite(held));
+            states.iter().for_each(|(host, state)| host.give_back(state));
         }
         done
     }
 
-    /// What memory outside holds that the program writes, if the program may find that it must not run.
-    fn held(&self) -> Result<Vec<(&Storage, Storage)>> {
+    /// What memory outside holds that the program writes, and the states that host code changes, if the program may find
+    /// that it must not run.
+    fn held(&self) -> Result<(Vec<(&Storage, Storage)>, States)> {
         if !self.decides {
-            return Ok(Vec::new());
+            return Ok((Vec::new(), Vec::new()));
         }
-        self.written_outside().map(|storage| Ok((storage, storage.copy()?))).collect()
+        let copy = |storage| Ok((storage, Storage::copy(storage)?));
+        Ok((self.written_outside().map(copy).collect::<Result<_>>()?, self.states()?))
+    }
+
+    /// What host code changes beside its results, as it is now.
+    ///
+    /// # Errors
+    /// What the host raises.
+    pub fn states(&self) -> Result<States> {
+        let mut states = States::new();
+        for host in &self.hosts {
+            states.extend(host.hold()?.map(|state| (host.clone(), state)));
+        }
+        Ok(states)
+    }
+
+    /// The host code that steps call, or that such code calls.
+    pub fn hosts(&self) -> &[Arc<dyn Host>] {
+        &self.hosts
     }
 
     fn frames(&self) -> std::sync::MutexGuard<'_, Vec<Frame>> {
@@ -251,6 +277,9 @@ impl Program {
 
 /// Memory outside that was read as numbers, with the version that it had.
 pub(super) type ReadOutside = Vec<(Storage, u32)>;
+/// What host code changes besides, as it was.
+pub type States = Vec<(Arc<dyn Host>, Object)>;
+
 /// The memory of the results of one run.
 pub type Results = SmallVec<[Storage; 4]>;
 
@@ -270,8 +299,17 @@ fn run_step(step: &Step, frame: &mut Frame) -> Result<()> {
                 step.writes.iter().map(|slice| view_mut(slice, addresses)).collect();
             return run(&reads, &mut writes, &mut frame.objects);
         }
+        Action::Foreign(host) => return run_host(step, host.as_ref(), frame),
     }
     Ok(())
+}
+
+#[inline(never)]
+fn run_host(step: &Step, host: &dyn Host, frame: &mut Frame) -> Result<()> {
+    let addresses = &frame.addresses;
+    let reads: Vec<View<'_>> = step.reads.iter().map(|slice| view(slice, addresses)).collect();
+    let writes = step.writes.iter().map(|slice| view_mut(slice, addresses));
+    host.run(&reads, &mut writes.collect::<Vec<_>>(), &mut frame.objects)
 }
 
 #[inline(always)]

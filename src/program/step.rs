@@ -3,12 +3,15 @@
 //! Owns: `Step` and what it is made of. Never an address: those are the frame's.
 //! Invariant: an operand lies inside its buffer.
 
+use std::sync::Arc;
+
 use smallvec::SmallVec;
 
 use super::chain::Chain;
 use crate::array::{Layout, Storage};
 use crate::dtype::DType;
 use crate::kernels::elementwise::Loop;
+use crate::kernels::host::Host;
 use crate::kernels::launch::{Operand, Run, Work};
 
 /// The number of a buffer.
@@ -112,6 +115,8 @@ pub enum Action {
     Kernel(Run),
     /// A check that values decide as they did when the program was recorded.
     Decision(Run),
+    /// Code of the host language: runs on the calling thread, in its place, and whether or not its results are read.
+    Foreign(Arc<dyn Host>),
 }
 
 /// One step of a program.
@@ -138,6 +143,7 @@ impl Step {
         let action = match work {
             Work::Kernel(run) => Action::Kernel(run),
             Work::Decision(run) => Action::Decision(run),
+            Work::Foreign(host) => Action::Foreign(host),
             Work::Map { table, numbers, params, cost } => {
                 let mut slices = reads.iter();
                 let ins: SmallVec<[Argument; 4]> = numbers
@@ -176,6 +182,11 @@ impl Step {
                 }
             }
         }
+    }
+
+    /// Whether it calls the host language.
+    pub fn is_foreign(&self) -> bool {
+        matches!(self.action, Action::Foreign(_))
     }
 
     /// The buffers that it touches.

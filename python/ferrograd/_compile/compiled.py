@@ -21,6 +21,7 @@ from ferrograd import _core
 from ferrograd._compile.recorded import Eager, Joint, OfTensors, Recorded, as_tensor
 from ferrograd._compile.signature import Call, Static, sort
 from ferrograd._core import Tensor, is_grad_enabled
+from ferrograd._tensor.generator import recorded_generators
 from ferrograd._tensor.tree import flatten
 from ferrograd.errors import ArgumentTypeError, CompileError
 
@@ -140,7 +141,8 @@ class Compiled(_core._Replayed):
                 return self._recorded_plain(call, of_tensors, values, weak)
             except _HistoryError:
                 pass
-        program, reason = _core._record_joint(of_tensors, values, weak)
+        with recorded_generators() as check:
+            program, reason = _core._record_joint(of_tensors.then(check), values, weak)
         if reason is not None:
             return Eager(reason), []
         if program is None:
@@ -156,9 +158,11 @@ class Compiled(_core._Replayed):
             results = of_tensors(*tensors)
             if any(result.requires_grad for result in results):
                 raise _HistoryError
+            check()
             return results
 
-        program, results = _core._record(traced, [value.detach() for value in values], weak)
+        with recorded_generators() as check:
+            program, results = _core._record(traced, [value.detach() for value in values], weak)
         found = list(results) if call.tensors else [np.array(r.numpy())[()] for r in results]
         return Recorded(program, of_tensors.taken_form()), found
 

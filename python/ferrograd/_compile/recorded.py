@@ -52,6 +52,16 @@ class OfTensors:
         self.form = Form(tree, [Tensor if isinstance(x, Tensor) else x for x in found])
         return results
 
+    def then(self, check: Callable[[], None]) -> Callable[..., list[Tensor]]:
+        """The same with a check at its end."""
+
+        def checked(*tensors: Tensor) -> list[Tensor]:
+            results = self(*tensors)
+            check()
+            return results
+
+        return checked
+
     def taken_form(self) -> Form:
         """The form of the last call's results."""
         assert self.form is not None, "the function was called"

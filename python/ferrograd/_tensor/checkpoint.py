@@ -11,7 +11,7 @@ from contextlib import AbstractContextManager
 from typing import Any, Never, ParamSpec, TypeVar
 
 from ferrograd._core import _checkpoint, is_grad_enabled
-from ferrograd._tensor.random import generator_states, set_generator_states
+from ferrograd._tensor.generator import SavedStates
 from ferrograd.errors import ArgumentTypeError
 
 __all__ = ["checkpoint", "run"]
@@ -86,15 +86,15 @@ def _call(
         return function(*args, **kwargs)
     repeated = again
     if preserve_rng_state:
-        states = generator_states()
+        states = SavedStates()
 
         def again(*args: Any, **kwargs: Any) -> R:
-            before = generator_states()
-            set_generator_states(states)
+            before = SavedStates()
+            states.restore()
             try:
                 return repeated(*args, **kwargs)
             finally:
-                set_generator_states(before)
+                before.restore()
 
     result: R = _checkpoint(function, again, args, kwargs, early_stop)
     return result

@@ -1,82 +1,26 @@
 """Random tensors from NumPy's generators.
 
-Owns: the package's default generator and the functions that draw from one. Never draws from NumPy's
-global state. Invariant: the same seed gives the same numbers at any thread count.
+Owns: the functions that draw. Never knows how: `generator` does.
+Invariant: the same seed gives the same numbers at any thread count.
 """
 
 from __future__ import annotations
 
-import weakref
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from ferrograd._core import Tensor, _is_recording_program, get_default_dtype, tensor
+from ferrograd._core import Tensor, get_default_dtype
 from ferrograd._tensor.creation import dtype_for, placed, shape_of
-from ferrograd.errors import ArgumentError, ArgumentTypeError, CompileError
+from ferrograd._tensor.generator import Generator as Generator, drawn, manual_seed as manual_seed
+from ferrograd.errors import ArgumentError, ArgumentTypeError
 
 if TYPE_CHECKING:
     from numpy.typing import DTypeLike
 
 
-_GENERATORS: weakref.WeakSet[Generator] = weakref.WeakSet()
-States = list[tuple["weakref.ref[Generator]", dict[str, Any]]]
-
-
-class Generator:
-    """A source of random numbers: `numpy.random.Generator` under PyTorch's name."""
-
-    def __init__(self, seed: int | np.random.Generator | None = None) -> None:
-        self._seed = seed
-        self._rng: np.random.Generator | None = None
-        _GENERATORS.add(self)
-
-    @property
-    def numpy(self) -> np.random.Generator:
-        """The NumPy generator behind it."""
-        if self._rng is None:
-            self._rng = np.random.default_rng(self._seed)
-        return self._rng
-
-    def manual_seed(self, seed: int) -> Generator:
-        """Starts again from a seed."""
-        self._seed, self._rng = seed, None
-        return self
-
-
-_DEFAULT = Generator()
-
-
-def generator_states() -> States:
-    """Where every living generator stands."""
-    return [(weakref.ref(each), dict(each.numpy.bit_generator.state)) for each in _GENERATORS]
-
-
-def set_generator_states(states: States) -> None:
-    """Puts generators back where they stood."""
-    for generator, state in states:
-        if (living := generator()) is not None:
-            living.numpy.bit_generator.state = state
-
-
-def manual_seed(seed: int) -> Generator:
-    """Seeds the default generator and returns it."""
-    return _DEFAULT.manual_seed(seed)
-
-
-def source(generator: Generator | np.random.Generator | None) -> np.random.Generator:
-    """The NumPy generator that is meant; the default one for None.
-
-    A program would repeat the numbers that were drawn for it, so none are.
-    """
-    if _is_recording_program():
-        raise CompileError(
-            "random: numbers are drawn while fg.compile records the function, and would be the same"
-            " in every later call; draw them outside and pass them as an argument"
-        )
-    if generator is None:
-        return _DEFAULT.numpy
-    return generator.numpy if isinstance(generator, Generator) else generator
+def _leaf(made: Tensor, requires_grad: bool) -> Tensor:
+    return made.requires_grad_() if requires_grad else made
 
 
 def rand(
@@ -87,9 +31,9 @@ def rand(
     requires_grad: bool = False,
 ) -> Tensor:
     """Uniform numbers in [0, 1)."""
-    values = source(generator).random(shape_of("rand", shape))
-    made = tensor(values, dtype=dtype or get_default_dtype(), requires_grad=requires_grad)
-    return placed("rand", made, out)
+    sizes = shape_of("rand", shape)
+    made = drawn(generator, lambda rng: rng.random(sizes), dtype=dtype or get_default_dtype())
+    return placed("rand", _leaf(made, requires_grad), out)
 
 
 def randn(
@@ -100,9 +44,11 @@ def randn(
     requires_grad: bool = False,
 ) -> Tensor:
     """Standard normal numbers."""
-    values = source(generator).standard_normal(shape_of("randn", shape))
-    made = tensor(values, dtype=dtype or get_default_dtype(), requires_grad=requires_grad)
-    return placed("randn", made, out)
+    sizes = shape_of("randn", shape)
+    made = drawn(
+        generator, lambda rng: rng.standard_normal(sizes), dtype=dtype or get_default_dtype()
+    )
+    return placed("randn", _leaf(made, requires_grad), out)
 
 
 def randint(
@@ -125,10 +71,8 @@ def randint(
         raise ArgumentError(
             f"randint: the range from {low!r} to {high!r} holds no integer; give low < high"
         )
-    made = tensor(
-        source(generator).integers(low, high, shape_of("randint", (shape,))),
-        dtype=dtype_for(dtype, out),
-    )
+    sizes = shape_of("randint", (shape,))
+    made = drawn(generator, lambda rng: rng.integers(low, high, sizes), dtype=dtype_for(dtype, out))
     return placed("randint", made, out)
 
 
@@ -137,7 +81,7 @@ def randperm(
 ) -> Tensor:
     """A random permutation of the integers below `n`."""
     shape_of("randperm", (n,))
-    made = tensor(source(generator).permutation(n))
+    made = drawn(generator, lambda rng: rng.permutation(n))
     return placed("randperm", made, out)
 
 
@@ -162,8 +106,24 @@ def _inside(op: str, what: str, holds: Any) -> None:
         raise ArgumentError(f"{op}: {what}")
 
 
-def _values(x: Any) -> Any:
-    return x.detach().numpy() if isinstance(x, Tensor) else np.asarray(x)
+def _trials(
+    op: str,
+    p: Any,
+    shape: tuple[int, ...],
+    generator: Generator | np.random.Generator | None,
+    dtype: DTypeLike,
+) -> Tensor:
+    """Draws for each element whether it falls below its probability."""
+
+    def values(rng: np.random.Generator, p: np.ndarray) -> np.ndarray:
+        _inside(op, "p is outside 0..1; pass probabilities", (p >= 0) & (p <= 1))
+        found: np.ndarray = rng.random(shape) < p
+        return found
+
+    if isinstance(p, Tensor):
+        return drawn(generator, values, p, dtype=dtype)
+    given = np.asarray(p)
+    return drawn(generator, lambda rng: values(rng, given), dtype=dtype)
 
 
 def bernoulli(
@@ -173,20 +133,14 @@ def bernoulli(
     if not isinstance(p, Tensor) or p.dtype.kind != "f":
         kind = p.dtype if isinstance(p, Tensor) else type(p).__name__
         raise ArgumentTypeError(f"bernoulli: p is a {kind}; pass a tensor of probabilities")
-    values = _values(p)
-    _inside("bernoulli", "p is outside 0..1; pass probabilities", (values >= 0) & (values <= 1))
-    made = tensor(source(generator).random(values.shape) < values, dtype=p.dtype)
-    return placed("bernoulli", made, out)
+    return placed("bernoulli", _trials("bernoulli", p, p.shape, generator, p.dtype), out)
 
 
 def bernoulli_(
     self: Tensor, p: Any = 0.5, *, generator: Generator | np.random.Generator | None = None
 ) -> Tensor:
     """Changes the elements to ones with probability `p`, else to zeros."""
-    values = _values(p)
-    _inside("bernoulli_", "p is outside 0..1; pass probabilities", (values >= 0) & (values <= 1))
-    drawn = source(generator).random(self.shape) < values
-    return self.copy_(tensor(drawn, dtype=self.dtype))
+    return self.copy_(_trials("bernoulli_", p, self.shape, generator, self.dtype))
 
 
 def _floats(op: str, x: Tensor) -> None:
@@ -204,7 +158,8 @@ def normal_(
     """Changes the elements to normal numbers."""
     _floats("normal_", self)
     _inside("normal_", f"std is {std}; give at least 0", std >= 0)
-    return self.copy_(tensor(source(generator).normal(mean, std, self.shape), dtype=self.dtype))
+    shape = self.shape
+    return self.copy_(drawn(generator, lambda rng: rng.normal(mean, std, shape), dtype=self.dtype))
 
 
 def uniform_(
@@ -217,7 +172,8 @@ def uniform_(
     """Changes the elements to uniform numbers in [low, high)."""
     _floats("uniform_", self)
     _inside("uniform_", f"the range from {low} to {high}; give low <= high", low <= high)
-    return self.copy_(tensor(source(generator).uniform(low, high, self.shape), dtype=self.dtype))
+    shape = self.shape
+    return self.copy_(drawn(generator, lambda rng: rng.uniform(low, high, shape), dtype=self.dtype))
 
 
 def _largest(dtype: np.dtype[Any]) -> int:
@@ -243,8 +199,14 @@ def random_(
     _inside(
         "random_", f"the range from {low} to {high} holds no integer; give low < high", low < high
     )
-    drawn = source(generator).integers(low, high - 1, self.shape, endpoint=True)
-    return self.copy_(tensor(drawn, dtype=self.dtype))
+    first, last, shape = low, high - 1, self.shape
+    return self.copy_(
+        drawn(
+            generator,
+            lambda rng: rng.integers(first, last, shape, endpoint=True),
+            dtype=self.dtype,
+        )
+    )
 
 
 def _bernoulli(self: Tensor, *, generator: Generator | np.random.Generator | None = None) -> Tensor:

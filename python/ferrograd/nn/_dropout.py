@@ -9,8 +9,8 @@ from typing import Any
 
 import numpy as np
 
-from ferrograd._core import Tensor, asarray, tensor
-from ferrograd._tensor.random import Generator, source
+from ferrograd._core import Tensor, asarray
+from ferrograd._tensor.generator import Generator, drawn
 from ferrograd.errors import ArgumentError
 from ferrograd.nn import _operations
 from ferrograd.nn._operations import dropout_mask
@@ -38,7 +38,8 @@ def dropout(
     given: Tensor = asarray(x)
     if not training or p == 0.0:
         return given
-    dropped: Tensor = dropout_mask(given, tensor(source(generator).random(given.shape) >= p), p)
+    shape = given.shape
+    dropped: Tensor = dropout_mask(given, drawn(generator, lambda rng: rng.random(shape) >= p), p)
     return dropped
 
 

@@ -9,7 +9,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any, ClassVar
 
 from ferrograd._core import Tensor, get_default_dtype
-from ferrograd._tensor.random import Generator
+from ferrograd._tensor.generator import Generator
 from ferrograd.errors import ArgumentError, ArgumentTypeError, DTypeError, ShapeError
 from ferrograd.functors._ops import add_fiber, gemm
 from ferrograd.nn import init

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from ferrograd._core import Tensor, asarray
-from ferrograd._tensor.random import Generator, source
+from ferrograd._tensor.generator import Generator, drawn
 from ferrograd.errors import ArgumentError, ShapeError
 from ferrograd.nn._parameter import Parameter
 
@@ -45,8 +45,8 @@ def bounds(fan_in: int) -> tuple[float, float]:
     return -bound, bound
 
 
-def _fill(tensor: Tensor, values: np.ndarray) -> Tensor:
-    tensor.data = asarray(values.astype(tensor.dtype, copy=False))
+def _fill(tensor: Tensor, values: np.ndarray | Tensor) -> Tensor:
+    tensor.data = asarray(values).astype(tensor.dtype)
     return tensor
 
 
@@ -69,14 +69,16 @@ def uniform_(
     tensor: Tensor, low: float = 0.0, high: float = 1.0, generator: Source = None
 ) -> Tensor:
     """Fills with uniform numbers in [low, high)."""
-    return _fill(tensor, source(generator).uniform(low, high, tensor.shape))
+    shape = tensor.shape
+    return _fill(tensor, drawn(generator, lambda rng: rng.uniform(low, high, shape)))
 
 
 def normal_(
     tensor: Tensor, mean: float = 0.0, std: float = 1.0, generator: Source = None
 ) -> Tensor:
     """Fills with normal numbers."""
-    return _fill(tensor, source(generator).normal(mean, std, tensor.shape))
+    shape = tensor.shape
+    return _fill(tensor, drawn(generator, lambda rng: rng.normal(mean, std, shape)))
 
 
 def fans(tensor: Tensor, layout: str | None = None) -> tuple[int, int]:

@@ -40,18 +40,24 @@ pub(crate) struct Form {
     signature: PyOnceLock<Signature>,
 }
 
+/// A name that is kept for ever, once for each that there is.
+#[cold]
+pub(crate) fn lasting(name: &str) -> &'static str {
+    static NAMES: Mutex<BTreeSet<&'static str>> = Mutex::new(BTreeSet::new());
+    let mut names = NAMES.lock().unwrap_or_else(PoisonError::into_inner);
+    if let Some(known) = names.get(name) {
+        return known;
+    }
+    let name: &'static str = String::leak(name.to_owned());
+    names.insert(name);
+    name
+}
+
 impl Form {
-    /// The name for what outlives the class: kept once for each name that changed a tensor in place.
+    /// The name for what outlives the class.
     #[cold]
     pub(super) fn lasting(&self) -> &'static str {
-        static NAMES: Mutex<BTreeSet<&'static str>> = Mutex::new(BTreeSet::new());
-        let mut names = NAMES.lock().unwrap_or_else(PoisonError::into_inner);
-        if let Some(known) = names.get(&*self.name) {
-            return known;
-        }
-        let name: &'static str = String::leak(self.name.to_string());
-        names.insert(name);
-        name
+        lasting(&self.name)
     }
 
     /// The form of a class whose `forward` is now this one.

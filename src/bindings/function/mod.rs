@@ -22,4 +22,5 @@ pub(crate) use context::FunctionContext;
 pub(crate) use custom::{CustomFunction, mark};
 pub(crate) use direct::{_run, _wrap_forward};
 pub(crate) use face::{Function, once_differentiable};
+pub(crate) use form::lasting;
 pub(crate) use rule::{attributes_of, context_of, is_custom, output_specs};

@@ -8,11 +8,13 @@ use std::sync::Arc;
 
 use pyo3::prelude::*;
 use pyo3::types::{PyList, PyTuple};
+use pyo3::{PyTraverseError, PyVisit};
 
 use crate::bindings::call::thread_state::{ThreadStateGuard, room};
 use crate::bindings::errors::{bad_type, from_python};
 use crate::bindings::graph::hooks::Callback;
 use crate::bindings::object::{PyTensor, wrap};
+use crate::bindings::pass::foreign;
 use crate::bindings::pass::host::run_pass;
 use crate::error::{Error, Result};
 use crate::graph::Foreign;
@@ -120,6 +122,18 @@ impl PyJoint {
     /// The steps of the forward and of the backward program: name, what is read, what is written.
     fn steps(&self) -> Vec<(&'static str, Vec<String>, Vec<String>)> {
         self.joint.described()
+    }
+
+    /// The programs own the Python code that their steps call; nodes may own the programs as well.
+    fn __traverse__(&self, visit: PyVisit<'_>) -> std::result::Result<(), PyTraverseError> {
+        if Arc::strong_count(&self.joint) > 1 {
+            return Ok(());
+        }
+        foreign::traverse(self.joint.foreign(), &visit)
+    }
+
+    fn __clear__(&self) {
+        self.joint.foreign().for_each(Foreign::clear);
     }
 
     /// Whether it reads memory that is no argument.

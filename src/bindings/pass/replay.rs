@@ -7,14 +7,16 @@
 use ::numpy::{PyUntypedArray, PyUntypedArrayMethods};
 use pyo3::prelude::*;
 use pyo3::types::{PyFloat, PyList, PyTuple};
+use pyo3::{PyTraverseError, PyVisit};
 use smallvec::SmallVec;
 
 use crate::array::{Elements, capture};
 use crate::bindings::call::door::SMALL;
 use crate::bindings::exchange::numpy;
 use crate::bindings::object::{PyTensor, wrap};
+use crate::bindings::pass::foreign;
 use crate::error::Error;
-use crate::graph::{GRAD, Mode, SERIAL, TRANSFORM};
+use crate::graph::{Foreign, GRAD, Mode, SERIAL, TRANSFORM};
 use crate::ops::derive::replay::{Replay, elements, in_order};
 use crate::tensor::Tensor;
 
@@ -111,6 +113,15 @@ impl PyProgram {
     #[getter]
     fn reads_outside(&self) -> bool {
         self.replay.program().read_where_it_lies().next().is_some()
+    }
+
+    /// The program owns the Python code that its steps call, which may lead back to the program.
+    fn __traverse__(&self, visit: PyVisit<'_>) -> Result<(), PyTraverseError> {
+        foreign::traverse(self.replay.foreign(), &visit)
+    }
+
+    fn __clear__(&self) {
+        self.replay.foreign().for_each(Foreign::clear);
     }
 
     /// Bytes of temporaries of one run.

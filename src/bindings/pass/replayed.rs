@@ -8,6 +8,7 @@ use std::sync::{Mutex, PoisonError};
 
 use pyo3::prelude::*;
 use pyo3::types::{PyDict, PyFloat, PyList, PyTuple};
+use pyo3::{PyTraverseError, PyVisit};
 use smallvec::SmallVec;
 
 use crate::array::capture;
@@ -98,6 +99,21 @@ impl Replayed {
         };
         let last = Last { program: program.unbind(), kinds, mode: Mode::current(), form };
         self.set(Some(last));
+    }
+
+    /// The programs of the function may lead back to it.
+    fn __traverse__(&self, visit: PyVisit<'_>) -> Result<(), PyTraverseError> {
+        let Ok(last) = self.last.try_lock() else { return Ok(()) };
+        let Some(last) = &*last else { return Ok(()) };
+        visit.call(&last.program)?;
+        match &last.form {
+            Form::Built(build) => visit.call(build),
+            Form::One | Form::Tuple => Ok(()),
+        }
+    }
+
+    fn __clear__(&self) {
+        self.set(None);
     }
 
     /// Forgets the program.

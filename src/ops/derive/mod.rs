@@ -5,6 +5,7 @@
 
 pub mod backward;
 pub mod checkpoint;
+pub mod host;
 pub mod inspect;
 pub mod jacobian;
 pub mod joint;

@@ -11,7 +11,8 @@ use smallvec::SmallVec;
 use crate::array::{Elements, Layout, Storage, capture};
 use crate::dtype::DType;
 use crate::error::{Dims, Error, Result};
-use crate::graph::{ModeGuard, SERIAL};
+use crate::graph::{Foreign, ModeGuard, SERIAL};
+use crate::ops::derive::host::foreign;
 use crate::program::{Output, Program, Recorded, Recording, Slice, Source};
 use crate::tensor::effects::{self, TouchedLeaf};
 use crate::tensor::{Meta, Tensor};
@@ -150,6 +151,11 @@ impl Replay {
     pub fn work(&self) -> usize {
         let slices = self.program.steps().iter().flat_map(|s| s.reads.iter().chain(&s.writes));
         slices.map(Slice::numel).sum()
+    }
+
+    /// Objects of the host language that the program owns.
+    pub fn foreign(&self) -> impl Iterator<Item = &dyn Foreign> {
+        foreign(&self.program)
     }
 
     /// What the arguments are like.

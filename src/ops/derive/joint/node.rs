@@ -20,7 +20,7 @@ use crate::graph::{
 use crate::kernels::launch::Objects;
 use crate::ops::derive::backward::{Endpoint, Endpoints, GradOptions, grad_of};
 use crate::ops::derive::replay::{elements, in_order};
-use crate::program::{Output, Program, Source};
+use crate::program::{Output, Program, Source, States};
 use crate::tensor::{Edge, Tensor};
 
 const OP: &str = "compile";
@@ -55,6 +55,7 @@ impl JointReplay {
         let whole: Vec<Tensor> = arguments.iter().map(in_order).collect::<Result<_>>()?;
         let inputs: SmallVec<[Elements<'_>; 8]> = whole.iter().map(elements).collect();
         let memory = forward.allocate()?;
+        let states = forward.states()?;
         let objects = forward.run_part(&inputs, &memory, &[])?;
         for storage in forward.written_outside() {
             storage.bump_version(OP);
@@ -71,7 +72,7 @@ impl JointReplay {
             .map(|(x, requires)| x.grad_edge().filter(|_| *requires))
             .chain(self.closures.iter().cloned().map(Some))
             .collect();
-        let rule = Compiled { joint: Arc::clone(self), original, objects };
+        let rule = Compiled { joint: Arc::clone(self), original, objects, states };
         let rule = RuleRef::Boxed(Box::new(rule));
         let node = graph::record(rule, edges, saved, raws.len() as u32, COST_NS, Flags::FOREIGN)?;
         let attach = |(k, raw): (usize, Tensor)| match self.cotangents[k] {
@@ -129,6 +130,8 @@ struct Compiled {
     original: Box<dyn Original>,
     /// What the forward program found and the backward program needs, beside memory.
     objects: Objects,
+    /// What host code changes besides, as the forward program found it.
+    states: States,
 }
 
 impl Compiled {
@@ -166,6 +169,15 @@ impl Compiled {
         self.joint.grads.iter().map(grad).collect::<Result<_>>().map(Some)
     }
 
+    /// The results by the function itself, which draws the random numbers of the forward program and no others.
+    fn call_again(&self, copies: &[Tensor]) -> Result<Vec<Tensor>> {
+        let now = self.joint.joint.forward.states()?;
+        self.states.iter().for_each(|(host, state)| host.give_back(state));
+        let results = self.original.call(copies);
+        now.iter().for_each(|(host, state)| host.give_back(state));
+        results
+    }
+
     /// The numbers of the results that have a history.
     fn with_history(&self) -> impl Iterator<Item = usize> + '_ {
         (0..).zip(&self.joint.cotangents).filter_map(|(k, cotangent)| cotangent.map(|_| k))
@@ -181,7 +193,7 @@ impl Compiled {
             copies.push(if requires { x.copied("clone")? } else { x });
         }
         let since = next_node();
-        let results = self.original.call(&copies)?;
+        let results = self.call_again(&copies)?;
         let (mut roots, mut seeds) = (Endpoints::new(), Vec::new());
         for k in self.with_history() {
             if let (Some(grad), Some(root)) = (cx.grad(k), results.get(k).and_then(Endpoint::of)) {

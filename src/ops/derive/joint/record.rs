@@ -5,8 +5,9 @@
 
 use crate::array::{Storage, capture};
 use crate::error::{Error, Result};
-use crate::graph::{Flags, GRAD, Host, Mode, ModeGuard, SERIAL, frontier, next_node};
+use crate::graph::{Flags, Foreign, GRAD, Host, Mode, ModeGuard, SERIAL, frontier, next_node};
 use crate::ops::derive::backward::{Endpoint, Endpoints, GradOptions, grad_of};
+use crate::ops::derive::host::foreign;
 use crate::ops::derive::replay::{Signature, give_back, place};
 use crate::program::{Joint, Program, Recorded, Recording};
 use crate::tensor::effects;
@@ -74,6 +75,12 @@ impl JointReplay {
     /// Whether memory that Python read as numbers has changed since the recording.
     pub fn is_stale(&self) -> bool {
         self.joint.forward.is_stale()
+    }
+
+    /// Objects of the host language that the programs own.
+    pub fn foreign(&self) -> impl Iterator<Item = &dyn Foreign> {
+        // Both programs have the host code of both.
+        foreign(&self.joint.forward)
     }
 
     /// The steps of the forward and of the backward program as texts: name, what is read, what is written.

@@ -1,0 +1,145 @@
+"""`pure_callback`: a Python function in the middle of a compiled one.
+
+Owns: the check of what it gives. Never records: `_core._call_foreign` does.
+Invariant: the results have the shapes and dtypes that were declared, whatever the function gives.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+import numpy as np
+
+from ferrograd import _core
+from ferrograd._core import Tensor
+from ferrograd._tensor.tree import Tree, flatten
+from ferrograd.errors import (
+    ArgumentTypeError,
+    DTypeError,
+    NotDifferentiableError,
+    ShapeError,
+)
+
+if TYPE_CHECKING:
+    from numpy.typing import DTypeLike
+
+
+class ShapeDtypeStruct:
+    """A shape and a dtype without elements: what `pure_callback` is told of a result.
+
+    >>> import ferrograd as fg
+    >>> fg.ShapeDtypeStruct((2, 3), "float64")
+    ShapeDtypeStruct(shape=(2, 3), dtype=float64)
+    """
+
+    def __init__(self, shape: int | tuple[int, ...], dtype: DTypeLike) -> None:
+        self.shape = (shape,) if isinstance(shape, int) else tuple(shape)
+        self.dtype = np.dtype(dtype)
+
+    def __repr__(self) -> str:
+        return f"ShapeDtypeStruct(shape={self.shape}, dtype={self.dtype})"
+
+
+class _Result(NamedTuple):
+    shape: tuple[int, ...]
+    dtype: np.dtype[Any]
+
+
+def pure_callback(
+    callback: Callable[..., Any], result_shape_dtypes: Any, *args: Any, **kwargs: Any
+) -> Any:
+    """Calls `callback(*args, **kwargs)` with arrays in the place of tensors.
+
+    Eagerly it is called at once; a compiled function calls it again in every call, with the values
+    of that call. Use it for NumPy, SciPy and other code that looks at values. It should depend on
+    its arguments alone and do nothing else: it may be called again when a call is repeated.
+
+    Shapes and dtypes: `result_shape_dtypes` is a tree of tensors, arrays or `ShapeDtypeStruct`s;
+    the callback returns such a tree of arrays or numbers, and the results are tensors.
+    Errors: `ShapeError` and `DTypeError` for results unlike those declared;
+    `NotDifferentiableError` where a derivative would pass through: write a `fg.Function`.
+
+    >>> import numpy as np
+    >>> import ferrograd as fg
+    >>> def middle(x):
+    ...     return fg.pure_callback(np.median, fg.ShapeDtypeStruct((), "float64"), x) * 2.0
+    >>> fg.compile(middle)(np.array([1.0, 5.0, 3.0]))
+    np.float64(6.0)
+    """
+    if not callable(callback):
+        raise ArgumentTypeError(
+            f"pure_callback: callback is a {type(callback).__name__}; pass a function"
+        )
+    declared: list[Any] = []
+    results = flatten(result_shape_dtypes, declared)
+    call = _Call(callback, args, kwargs, results, [_result(leaf) for leaf in declared])
+    tensors = [leaf for leaf in call.leaves if isinstance(leaf, Tensor)]
+    if _core.is_grad_enabled() and any(t.requires_grad for t in tensors):
+        raise NotDifferentiableError(
+            "pure_callback: an argument requires grad, and Python code has no derivative; pass"
+            " x.detach(), or write a fg.Function with a backward"
+        )
+    call.forget()
+    return results.build(iter(_core._call_foreign("pure_callback", call, tensors)))
+
+
+def _result(leaf: Any) -> _Result:
+    try:
+        return _Result(tuple(leaf.shape), np.dtype(leaf.dtype))
+    except (AttributeError, TypeError):
+        raise ArgumentTypeError(
+            f"pure_callback: result_shape_dtypes holds a {type(leaf).__name__}; give a"
+            " fg.ShapeDtypeStruct(shape, dtype) for each result"
+        ) from None
+
+
+class _Call:
+    """A call with other tensors each time."""
+
+    def __init__(
+        self,
+        callback: Callable[..., Any],
+        args: tuple[Any, ...],
+        kwargs: dict[str, Any],
+        results: Tree,
+        declared: list[_Result],
+    ) -> None:
+        self._callback = callback
+        self.leaves: list[Any] = []
+        self._tree = flatten((args, kwargs), self.leaves)
+        self._results = results
+        self._declared = declared
+
+    def forget(self) -> None:
+        """Keeps the places of tensors, not the tensors."""
+        self.leaves = [Tensor if isinstance(leaf, Tensor) else leaf for leaf in self.leaves]
+
+    def __call__(self, _shared: dict[Any, Any], *tensors: Tensor) -> list[Tensor]:
+        arrays = (each.numpy(writable=True) for each in tensors)
+        leaves = [next(arrays) if leaf is Tensor else leaf for leaf in self.leaves]
+        args, kwargs = self._tree.build(iter(leaves))
+        found: list[Any] = []
+        tree = flatten(self._callback(*args, **kwargs), found)
+        if not tree.same(self._results):
+            raise ShapeError(
+                f"pure_callback: the callback gave {len(found)} results in the structure {tree},"
+                f" and {len(self._declared)} were declared in the structure {self._results};"
+                " return what result_shape_dtypes says"
+            )
+        return [self._checked(*each) for each in enumerate(found)]
+
+    def _checked(self, number: int, found: Any) -> Tensor:
+        shape, dtype = self._declared[number]
+        values = found.detach().numpy() if isinstance(found, Tensor) else np.asarray(found)
+        if values.shape != shape:
+            raise ShapeError(
+                f"pure_callback: result {number} has shape {values.shape}, and {shape} was"
+                " declared; return what result_shape_dtypes says"
+            )
+        if not isinstance(found, int | float) and values.dtype != dtype:
+            raise DTypeError(
+                f"pure_callback: result {number} is {values.dtype}, and {dtype} was declared;"
+                " return what result_shape_dtypes says, or convert it with astype"
+            )
+        return _core.tensor(values, dtype=dtype)

@@ -1,0 +1,245 @@
+"""Generators of random numbers, and the draws from them.
+
+Owns: `Generator`, the package's default one, and how a draw becomes a step of a recorded function.
+Never draws from NumPy's global state. Invariant: the same seed gives the same numbers at any thread
+count, and whether a function is compiled or not.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import sys
+import threading
+import weakref
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from ferrograd._core import Tensor, _call_foreign, _is_recording_program, tensor
+from ferrograd.errors import CompileError
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator
+
+    from numpy.typing import DTypeLike
+
+
+_GENERATORS: weakref.WeakSet[Generator] = weakref.WeakSet()
+States = list[tuple["weakref.ref[Generator]", dict[str, Any]]]
+
+
+class Generator:
+    """A source of random numbers: `numpy.random.Generator` under PyTorch's name."""
+
+    def __init__(self, seed: int | np.random.Generator | None = None) -> None:
+        self._seed = seed
+        self._rng: np.random.Generator | None = None
+        _GENERATORS.add(self)
+
+    @property
+    def numpy(self) -> np.random.Generator:
+        """The NumPy generator behind it."""
+        if _is_recording_program():
+            raise CompileError(
+                "Generator.numpy: numbers that NumPy draws while fg.compile records the function"
+                " would be the same in every later call; draw them by fg.rand(generator=g) and the"
+                " like, or by fg.pure_callback"
+            )
+        return self._numpy()
+
+    def _numpy(self) -> np.random.Generator:
+        if self._rng is None:
+            self._rng = np.random.default_rng(self._seed)
+        return self._rng
+
+    def manual_seed(self, seed: int) -> Generator:
+        """Starts again from a seed."""
+        if _is_recording_program():
+            _call_foreign("manual_seed", _Seeding(self, seed), [])
+        else:
+            self._seed, self._rng = seed, None
+        return self
+
+
+_DEFAULT = Generator()
+
+
+def manual_seed(seed: int) -> Generator:
+    """Seeds the default generator and returns it."""
+    return _DEFAULT.manual_seed(seed)
+
+
+def _source(generator: Generator | np.random.Generator | None) -> np.random.Generator:
+    """The NumPy generator that is meant; the default one for None."""
+    if generator is None:
+        return _DEFAULT._numpy()
+    return generator._numpy() if isinstance(generator, Generator) else generator
+
+
+class _Recorded(threading.local):
+    """The generators that the function draws from which this thread records."""
+
+    def __init__(self) -> None:
+        self.generators: list[_Handle] = []
+
+
+class _Handle:
+    """The one reference of a recording to a generator."""
+
+    def __init__(self, generator: Generator | np.random.Generator) -> None:
+        self.generator = generator
+
+
+_RECORDED = _Recorded()
+
+
+@contextlib.contextmanager
+def recorded_generators() -> Iterator[Callable[[], None]]:
+    """For a recording: gives the check that no generator was made by the function itself.
+
+    The eager function would make it anew at every call, and the program would draw on from it.
+    """
+    before, _RECORDED.generators = _RECORDED.generators, []
+
+    def check() -> None:
+        # One reference is the handle's, one the argument's.
+        if any(sys.getrefcount(each.generator) <= 2 for each in _RECORDED.generators):
+            raise CompileError(
+                "random: the function makes a generator while fg.compile records it, which every"
+                " call would make anew; make it outside, or pass it as an argument"
+            )
+
+    try:
+        yield check
+    finally:
+        _RECORDED.generators = before
+
+
+def _handle(generator: Generator | np.random.Generator | None) -> _Handle:
+    found = _DEFAULT if generator is None else generator
+    for known in _RECORDED.generators:
+        if known.generator is found:
+            return known
+    _RECORDED.generators.append(_Handle(found))
+    return _RECORDED.generators[-1]
+
+
+def elements(x: Any) -> Any:
+    """The values of a tensor or array."""
+    return x.detach().numpy() if isinstance(x, Tensor) else np.asarray(x)
+
+
+class _Draw:
+    """A draw that every run of a program repeats, from the generator as it is then."""
+
+    def __init__(
+        self,
+        generator: Generator | np.random.Generator | None,
+        values: Callable[..., np.ndarray | np.generic],
+        dtype: DTypeLike | None = None,
+    ) -> None:
+        self.handle = _handle(generator)
+        self._values = values
+        self._dtype = dtype
+
+    def __call__(self, _shared: dict[Any, Any], *inputs: Tensor) -> list[Tensor]:
+        given = (each.numpy() for each in inputs)
+        return [tensor(self._values(_source(self.handle.generator), *given), dtype=self._dtype)]
+
+    def hold(self) -> Any:
+        """What the generator is made of, and where it stands."""
+        generator = self.handle.generator
+        made = generator.__dict__.copy() if isinstance(generator, Generator) else None
+        return made, _source(generator).bit_generator.state
+
+    def give_back(self, held: Any) -> None:
+        """Puts the generator there again."""
+        made, state = held
+        generator = self.handle.generator
+        if isinstance(generator, Generator):
+            generator.__dict__.update(made)
+        _source(generator).bit_generator.state = state
+
+
+class _Seeding(_Draw):
+    """A call of `manual_seed` that every run of a program repeats."""
+
+    def __init__(self, generator: Generator, seed: int) -> None:
+        super().__init__(generator, np.zeros)
+        self._seed = seed
+
+    def __call__(self, _shared: dict[Any, Any], *_inputs: Tensor) -> list[Tensor]:
+        generator = self.handle.generator
+        if isinstance(generator, Generator):
+            generator._seed, generator._rng = self._seed, None
+        return []
+
+
+def drawn(
+    generator: Generator | np.random.Generator | None,
+    values: Callable[..., np.ndarray | np.generic],
+    *inputs: Tensor,
+    dtype: DTypeLike | None = None,
+) -> Tensor:
+    """What `values` draws from a generator, given the elements of the inputs, as a tensor.
+
+    In a recording, every run of the program draws anew.
+    """
+    if not _is_recording_program():
+        return tensor(values(_source(generator), *map(elements, inputs)), dtype=dtype)
+    made: Tensor = _call_foreign("random", _Draw(generator, values, dtype), list(inputs))[0]
+    return made
+
+
+class SavedStates:
+    """Where all generators stood at one time; every run of a program saves them anew."""
+
+    def __init__(self) -> None:
+        self._states: States = _states()
+        if _is_recording_program():
+            _call_foreign("save_rng_state", self._save, [])
+
+    def _save(self, shared: dict[Any, Any]) -> list[Tensor]:
+        shared[self] = _states()
+        return []
+
+    def restore(self) -> None:
+        """Puts the generators back where they stood."""
+        if _is_recording_program():
+            _call_foreign("restore_rng_state", _Restoring(self), [])
+        else:
+            _put_back(self._states)
+
+    def of(self, shared: dict[Any, Any]) -> States:
+        """The states that a run saved; those of now if it was no run that did."""
+        states: States = shared.get(self, self._states)
+        return states
+
+
+class _Restoring:
+    """A restoring of states that every run of a program repeats."""
+
+    def __init__(self, states: SavedStates) -> None:
+        self._states = states
+
+    def __call__(self, shared: dict[Any, Any]) -> list[Tensor]:
+        _put_back(self._states.of(shared))
+        return []
+
+    def hold(self) -> States:
+        """Where all generators stand."""
+        return _states()
+
+    def give_back(self, held: States) -> None:
+        """Puts them there again."""
+        _put_back(held)
+
+
+def _states() -> States:
+    return [(weakref.ref(each), dict(each._numpy().bit_generator.state)) for each in _GENERATORS]
+
+
+def _put_back(states: States) -> None:
+    for generator, state in states:
+        if (living := generator()) is not None:
+            living._numpy().bit_generator.state = state
