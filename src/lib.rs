@@ -29,6 +29,7 @@ pub use dtype::{DType, Element};
 pub use error::{Error, Result};
 pub use ops::core::declare::{Axes, IndexItem, Ints, Operand, Scalar};
 pub use ops::derive::backward::{self as autograd, gradients as grad, no_grad};
+pub use ops::derive::bound::BoundReplay;
 pub use ops::derive::checkpoint::checkpoint;
 pub use ops::derive::replay::Replay;
 pub use ops::function::{Function, FunctionContext};

@@ -3,6 +3,7 @@
 Owns: programs long enough for the passes. What a compiled function does is in `test_compile.py`.
 """
 
+from collections import Counter
 from typing import Any
 
 import pytest
@@ -51,7 +52,11 @@ def long_chain(x: Any, w: Any) -> Any:
     return fg.sum(z * y) + fg.sum(fg.where(z > 1.0, z, w))
 
 
-@pytest.mark.parametrize("passes", [None, "", "dead", "copy", "chain", "dead,copy,chain"])
+PASSES = ["dead", "copy", "fold", "cse", "chain", "spread"]
+SWITCHES = [None, "", *PASSES, *(",".join(p for p in PASSES if p != off) for off in PASSES)]
+
+
+@pytest.mark.parametrize("passes", SWITCHES)
 @pytest.mark.parametrize("dtype", ["float64", "float32"])
 def test_passes_change_no_bit(
     passes: str | None, dtype: str, monkeypatch: pytest.MonkeyPatch
@@ -65,3 +70,95 @@ def test_passes_change_no_bit(
             for seed in (0, 10, 20)
         ]
         replays(f, *calls)
+
+
+def matrix_program(x: Any, w: Any) -> Any:
+    """Rows, broadcasts, constants, padding and equal subexpressions."""
+    table = fg.arange(6.0).reshape(2, 3) * 0.5 + fg.ones(3)
+    padded = fg.zeros(4, 5, dtype=x.dtype)
+    padded[1:3, 1:4] = x[:2, :3] * table.to(x.dtype)
+    rows = fg.sum(x * x, axis=1, keepdims=True)
+    y = fg.tanh(x) / (1.0 + rows) - 2.0 * x.T.clone().T
+    z = fg.where(y > 0.0, y * w, fg.tanh(x) / (1.0 + rows))
+    flat = fg.concatenate([z.reshape(-1), padded.reshape(-1), w * 0.5])
+    flat[::3] *= flat[0]
+    return fg.sum(flat * flat) + fg.max(z) + fg.mean(padded @ padded.T)
+
+
+@pytest.mark.parametrize("passes", SWITCHES)
+@pytest.mark.parametrize("dtype", ["float64", "float32"])
+def test_passes_change_no_bit_of_matrices(
+    passes: str | None, dtype: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    if passes is not None:
+        monkeypatch.setenv("FERROGRAD_COMPILE_PASSES", passes)
+    f = fg.value_and_grad(matrix_program, (0, 1))
+    for rows, columns in ((3, 5), (70, 9), (50, 301)):
+        calls = [
+            tuple(
+                fg.tensor(draw(*shape, seed=seed), dtype=dtype)
+                for shape in ((rows, columns), (columns,))
+            )
+            for seed in (0, 10, 20)
+        ]
+        replays(f, *calls)
+
+
+@pytest.mark.parametrize("n", [1, 7, 1024, 1025, 65_536, 65_537, 200_001])
+@pytest.mark.parametrize("dtype", ["float64", "float32"])
+def test_reductions_in_chains_have_the_leaves_of_others(n: int, dtype: str) -> None:
+    def f(x: Any) -> Any:
+        y = x * 1.5 + 0.25
+        z = fg.sin(y)
+        return fg.sum(y), fg.max(y * z), fg.min(z), fg.mean(z), fg.prod(1.0 + 1e-6 * z), z
+
+    replays(f, *((fg.tensor(draw(n, seed=s), dtype=dtype),) for s in range(3)))
+    replays(fg.value_and_grad(lambda x: fg.mean(f(x)[5] ** 2)), (draw(n),), (draw(n, seed=1),))
+
+
+def names(f: Any, *args: Any) -> Counter[str]:
+    program = fg.compile(f)
+    program(*args)
+    return Counter(name for name, _, _ in program.programs[0].steps())
+
+
+def test_what_is_the_same_in_every_run_is_computed_once() -> None:
+    constant = names(lambda x: x * (fg.arange(5.0) * 2.0 + fg.ones(5)), fg.tensor(draw(5)))
+    assert constant == Counter(map=1)
+
+
+def test_a_constant_that_is_changed_afterwards_is_made_by_every_run() -> None:
+    def f(x: Any) -> Any:
+        y = fg.ones(5) * 2.0
+        z = y * 3.0
+        y[2:] = x[2:]
+        return y * z
+
+    replays(f, *((fg.tensor(draw(5, seed=s)),) for s in range(3)))
+
+
+def test_equal_steps_are_one() -> None:
+    def f(x: Any) -> Any:
+        return fg.sin(x) * 2.0 + fg.sin(x) * 2.0
+
+    assert names(f, fg.tensor(draw(5))) == Counter(map=3)
+
+    def changed(x: Any) -> Any:
+        y = x * 1.0
+        a = fg.sin(y)
+        y += 1.0
+        return a + fg.sin(y)
+
+    replays(changed, *((fg.tensor(draw(5, seed=s)),) for s in range(3)))
+
+
+def test_a_loss_and_its_gradient_are_one_chain() -> None:
+    f = fg.value_and_grad(lambda x: fg.sum(fg.tanh(x * 1.5 + 0.5) * fg.exp(-x * x) + 3.0 * x))
+    assert names(f, draw(5000)) == Counter(chain=1)
+    mean = fg.value_and_grad(lambda x: fg.mean(fg.tanh(x) * x))
+    assert names(mean, draw(5000))["chain"] == 1
+
+
+def test_padding_is_made_in_its_place() -> None:
+    f = fg.grad(lambda x: fg.sum(fg.exp(x[1:])))
+    assert names(f, draw(6))["copy"] == 0

@@ -49,6 +49,42 @@ impl<'a> Elements<'a> {
     }
 }
 
+/// The address of elements that a program writes.
+pub struct ElementsMut<'a> {
+    ptr: *mut u8,
+    life: PhantomData<&'a mut Storage>,
+}
+
+// SAFETY: nobody else touches the elements while they are borrowed.
+unsafe impl Send for ElementsMut<'_> {}
+// SAFETY: as above.
+unsafe impl Sync for ElementsMut<'_> {}
+
+impl<'a> ElementsMut<'a> {
+    /// The elements that begin at this address.
+    ///
+    /// # Safety
+    /// They stay where they are, and nobody else touches them, for `'a`.
+    pub unsafe fn new(ptr: *mut u8) -> ElementsMut<'a> {
+        ElementsMut { ptr, life: PhantomData }
+    }
+
+    /// The elements of a storage, which the caller may write to.
+    pub fn of(storage: &'a Storage) -> ElementsMut<'a> {
+        ElementsMut { ptr: storage.ptr(), life: PhantomData }
+    }
+
+    /// A word for one element of any dtype.
+    pub fn word(word: &'a mut u64) -> ElementsMut<'a> {
+        ElementsMut { ptr: std::ptr::from_mut(word).cast(), life: PhantomData }
+    }
+
+    /// The address.
+    pub fn ptr(&self) -> *mut u8 {
+        self.ptr
+    }
+}
+
 impl Storage {
     /// A buffer of its own with the same bytes.
     pub fn copy(&self) -> Result<Storage> {

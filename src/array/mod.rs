@@ -11,7 +11,7 @@ mod shape;
 mod storage;
 mod views;
 
-pub use elements::Elements;
+pub use elements::{Elements, ElementsMut};
 pub use layout::Layout;
 pub use live::live_bytes;
 pub use pool::{afford, cached_bytes, trim};

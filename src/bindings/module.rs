@@ -9,7 +9,9 @@ use pyo3::types::{PyList, PyType};
 use crate::bindings::call::{entry, observe};
 use crate::bindings::exchange::{dlpack, numpy};
 use crate::bindings::graph::{collect, edge, group, hooks, introspect, packing, saved, site};
-use crate::bindings::pass::{backward, foreign, joint, modes, replay, replayed, search, short};
+use crate::bindings::pass::{
+    backward, bound, foreign, joint, modes, replay, replayed, search, short,
+};
 use crate::bindings::{errors, function, object, tensor};
 
 /// Functions whose public place is not the package itself: `fg.grad` is another function, and the
@@ -41,6 +43,7 @@ fn core(m: &Bound<'_, PyModule>) -> PyResult<()> {
     m.add_class::<hooks::RemovableHandle>()?;
     m.add_class::<replay::PyProgram>()?;
     m.add_class::<joint::PyJoint>()?;
+    m.add_class::<bound::PyBoundProgram>()?;
     m.add_class::<replayed::Replayed>()?;
     m.add_class::<function::Function>()?;
     m.add_class::<function::CustomFunction>()?;

@@ -6,7 +6,7 @@
 
 use std::ptr;
 
-use super::launch::launch;
+use super::launch::{Work, launch};
 use super::view::{Axes, View, ViewMut, one_dtype};
 use crate::threads::parallel_for;
 
@@ -19,7 +19,7 @@ const SHORT: usize = 4;
 
 /// Copies `src` into `dst`, which has the same dims and does not overlap it.
 pub fn copy(src: View, dst: ViewMut) {
-    launch!("copy", [src] => [dst];; copy_elements(src, dst));
+    launch!("copy", [src] => [dst] as Work::Copy; copy_elements(src, dst));
 }
 
 fn copy_elements(src: View, dst: ViewMut) {

@@ -2,7 +2,7 @@
 //!
 //! Owns: `fill` and `zero`. Never allocates. Invariant: elements outside the view stay untouched.
 
-use super::launch::launch;
+use super::launch::{Work, launch};
 use super::view::{Axes, ViewMut};
 use crate::dtype::{Element, with_dtype};
 use crate::threads::parallel_for;
@@ -12,23 +12,35 @@ const SPLIT_BYTES: usize = 4 << 20;
 
 /// Writes `value`, converted to the dtype of `out`, to every element.
 pub fn fill(value: f64, out: ViewMut) {
-    launch!(
-        "fill", [] => [out];;
-        with_dtype!(out.dtype, T => fill_words(T::from_f64(value), out))
-    );
+    fill_with(with_dtype!(out.dtype, T => bits(T::from_f64(value))), out);
 }
 
 /// As `fill`, for integers that a float64 would round.
 pub fn fill_int(value: i64, out: ViewMut) {
-    launch!(
-        "fill", [] => [out];;
-        with_dtype!(out.dtype, T => fill_words(T::from_i64(value), out))
-    );
+    fill_with(with_dtype!(out.dtype, T => bits(T::from_i64(value))), out);
+}
+
+/// As `fill`, for the bytes of an element.
+pub fn fill_with(bits: u64, out: ViewMut) {
+    let [a, b, c, d, ..] = bits.to_ne_bytes();
+    launch!("fill", [] => [out] as Work::Fill(bits); match out.dtype.size() {
+        8 => fill_words(bits, out),
+        4 => fill_words(u32::from_ne_bytes([a, b, c, d]), out),
+        _ => fill_words(a, out),
+    });
+}
+
+/// The bytes of an element, from the first of the word on.
+fn bits<T: Element>(value: T) -> u64 {
+    let mut word = 0u64;
+    // SAFETY: an element has at most eight bytes.
+    unsafe { (&raw mut word).cast::<T>().write(value) };
+    word
 }
 
 /// Writes zero to every element.
 pub fn zero(out: ViewMut) {
-    fill(0.0, out);
+    fill_with(0, out);
 }
 
 struct Target<W>(*mut W);

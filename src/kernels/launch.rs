@@ -11,19 +11,21 @@ use smallvec::SmallVec;
 
 use super::elementwise::Loop;
 use super::host::{Host, Mark};
-use super::view::{View, ViewMut};
+use super::reduce::Reduction;
+use super::view::{View, ViewMut, is_c_order};
 use crate::array::capture;
 use crate::dtype::DType;
 use crate::error::{Error, Result};
 
-/// An operand of a launch: elements of a buffer, which is named by the address of its first byte.
-#[derive(Clone, PartialEq, Debug)]
-pub struct Operand {
+/// An operand: elements of a buffer. A launch names a buffer by the address of its first byte, 0 for no elements; a
+/// program by its number.
+#[derive(Clone, PartialEq, Eq, Hash, Debug)]
+pub struct Operand<B = usize> {
+    /// The buffer.
+    pub buffer: B,
     /// The dtype of the elements.
     pub dtype: DType,
-    /// The address of the buffer; 0 for no elements.
-    pub buffer: usize,
-    /// Where element (0, 0, …) lies, in bytes from there.
+    /// Where element (0, 0, …) lies in the buffer, in bytes.
     pub offset: isize,
     /// The size of each axis.
     pub dims: SmallVec<[usize; 4]>,
@@ -31,12 +33,44 @@ pub struct Operand {
     pub strides: SmallVec<[isize; 4]>,
 }
 
+impl<B> Operand<B> {
+    /// The first elements of a buffer, in C order.
+    pub fn contiguous(buffer: B, dtype: DType, dims: &[usize]) -> Operand<B> {
+        let mut strides: SmallVec<[isize; 4]> = dims.iter().map(|_| 1).collect();
+        for axis in (1..dims.len()).rev() {
+            strides[axis - 1] = strides[axis] * dims[axis].max(1) as isize;
+        }
+        Operand { buffer, dtype, offset: 0, dims: dims.into(), strides }
+    }
+
+    /// The same elements of the same buffer by another name.
+    pub fn within<C>(self, buffer: C) -> Operand<C> {
+        let Operand { dtype, offset, dims, strides, .. } = self;
+        Operand { buffer, dtype, offset, dims, strides }
+    }
+
+    /// The number of elements.
+    pub fn numel(&self) -> usize {
+        self.dims.iter().product()
+    }
+
+    /// Whether the elements lie in C order without gaps.
+    pub fn is_contiguous(&self) -> bool {
+        is_c_order(&self.dims, &self.strides)
+    }
+
+    /// Whether one element stands for all.
+    pub fn is_value(&self) -> bool {
+        self.strides.iter().zip(&self.dims).all(|(&stride, &dim)| stride == 0 || dim == 1)
+    }
+}
+
 impl Operand {
     pub(super) fn of(dtype: DType, ptr: *const u8, dims: &[usize], strides: &[isize]) -> Operand {
         let buffer = if dims.contains(&0) { None } else { capture::buffer_of(ptr.addr()) };
         let buffer = buffer.unwrap_or(0);
         let offset = if buffer == 0 { 0 } else { ptr.addr() as isize - buffer as isize };
-        Operand { dtype, buffer, offset, dims: dims.into(), strides: strides.into() }
+        Operand { buffer, dtype, offset, dims: dims.into(), strides: strides.into() }
     }
 }
 
@@ -81,6 +115,12 @@ pub enum Work {
         /// Nanoseconds per element.
         cost: f32,
     },
+    /// Writes these bytes to every element.
+    Fill(u64),
+    /// Writes what is read.
+    Copy,
+    /// Reduces over these axes.
+    Reduce(Reduction, SmallVec<[usize; 4]>),
     /// Any other kernel.
     Kernel(Run),
     /// A check that values decide as they did; it fails with `Diverged`.
@@ -200,8 +240,21 @@ impl Outcome for Result<(), usize> {
 
 /// Stands first in a public kernel: `launch!("name", [reads] => [writes]; parameters; body)`. A parameter that is
 /// borrowed is given as `p = p.to_vec()`, which is only computed when the launch is recorded; the body sees the name in
-/// both cases. The body is the kernel.
+/// both cases. The body is the kernel. A kernel that programs know has `as work` in the place of its parameters.
 macro_rules! launch {
+    ($name:expr, [$($r:ident),*] => [$($w:ident),*] as $work:expr; $body:expr) => {{
+        let paused = $crate::array::capture::active().then(|| {
+            $crate::kernels::launch::record($crate::kernels::launch::Launch {
+                name: $name,
+                reads: smallvec::smallvec![$((&$r).into()),*],
+                writes: smallvec::smallvec![$((&$w).into()),*],
+                work: $work,
+            })
+        });
+        let result = $body;
+        drop(paused);
+        result
+    }};
     ($name:expr, [$($r:ident),*] => [$($w:ident),*]; $($p:ident = $e:expr),*; $body:expr) => {{
         let paused;
         if $crate::array::capture::active() {

@@ -1,9 +1,9 @@
-//! Chains: neighbouring element-wise steps over the same elements run piece by piece, so that what one hands to the next
-//! stays in the cache.
+//! Chains: element-wise steps over the same elements, and reductions of all of them, run piece by piece, so that what one
+//! hands to the next stays in the cache.
 //!
-//! Owns: which steps form a chain, which temporaries need no memory then, and the run of a chain. Never reorders steps.
+//! Owns: which temporaries need no memory then, and the run of a chain. Never says which steps form one: `join` does.
 //! Invariant: element `i` of every step is computed from elements `i` of the steps before, as if the steps ran one after
-//! the other; how the work is cut changes no bit.
+//! the other; how the work is cut changes no bit, and a reduction merges the leaves that it has anywhere else.
 
 use std::collections::{HashMap, HashSet};
 use std::mem::MaybeUninit;
@@ -11,21 +11,17 @@ use std::mem::MaybeUninit;
 use smallvec::SmallVec;
 
 use super::step::{Action, Argument, Buffer, Id, Map, Slice, Source, Step};
-use crate::kernels::elementwise::{Loop, MAX_OPERANDS};
-use crate::threads::parallel_for;
+use crate::kernels::elementwise::{Loop, MAX_OPERANDS, in_blocks};
+use crate::kernels::reduce::{WHOLE_LEAF, Whole, whole};
 
 /// Shorter steps gain nothing: their operands are in the cache anyway.
-const SHORTEST: usize = 2048;
-/// Elements of a piece: 4 KiB of float64 for each operand.
-const PIECE: usize = 512;
+pub(super) const SHORTEST: usize = 2048;
+/// Elements of a piece: one leaf of a reduction.
+const PIECE: usize = WHOLE_LEAF;
 /// The most temporaries and repeated values of a chain that stay in the cache.
 const SLOTS: usize = 12;
-/// Work below this many nanoseconds stays on the calling thread.
-const SPLIT_ABOVE: f32 = 80_000.0;
-/// Nanoseconds of one block of a split.
-const BLOCK: f32 = 40_000.0;
-/// Blocks are multiples of this many elements.
-const BLOCK_UNIT: usize = 4096;
+/// Nanoseconds per element of a reduction.
+const REDUCING: f32 = 0.15;
 
 /// Where the elements of an operand of a link are.
 #[derive(Clone, Debug)]
@@ -38,11 +34,21 @@ enum Place {
 
 /// One step of a chain.
 #[derive(Clone)]
-struct Link {
-    table: Loop,
-    ins: SmallVec<[Place; 4]>,
-    out: Place,
-    params: SmallVec<[f64; 2]>,
+enum Link {
+    Map {
+        table: Loop,
+        ins: SmallVec<[Place; 4]>,
+        out: Place,
+        params: SmallVec<[f64; 2]>,
+    },
+    /// A reduction, the results of its leaves, and the size of one of them.
+    Reduction {
+        loops: Whole,
+        input: Place,
+        leaves: Id,
+        size: usize,
+        out: (Id, isize),
+    },
 }
 
 /// A value that stands for all elements: repeated once for each block.
@@ -68,100 +74,6 @@ pub struct Chain {
     cost: f32,
 }
 
-/// Joins neighbouring steps into chains.
-pub(super) fn join(steps: Vec<Step>, buffers: &[Buffer]) -> Vec<Step> {
-    let mut uses: Vec<usize> = vec![0; buffers.len()];
-    steps.iter().flat_map(Step::buffers).for_each(|buffer| uses[buffer as usize] += 1);
-    let mut joined: Vec<Step> = Vec::with_capacity(steps.len());
-    let mut open = Open::default();
-    for step in steps {
-        if !open.takes(&step, buffers) {
-            open.close(&mut joined, buffers, &uses);
-            if !open.takes(&step, buffers) {
-                joined.push(step);
-                continue;
-            }
-        }
-        open.add(step);
-    }
-    open.close(&mut joined, buffers, &uses);
-    joined
-}
-
-/// A chain that may grow.
-#[derive(Default)]
-struct Open {
-    steps: Vec<Step>,
-    /// How each buffer is touched: where, by elements of which size, whether it is written.
-    touched: HashMap<Id, (isize, usize, bool)>,
-}
-
-impl Open {
-    /// Whether a step may stand next in this chain.
-    fn takes(&self, step: &Step, buffers: &[Buffer]) -> bool {
-        let Action::Map(map) = &step.action else { return false };
-        let n = map.out.numel();
-        let same_length = self.steps.first().is_none_or(|first| first.writes[0].numel() == n);
-        let own =
-            matches!(buffers[map.out.buffer as usize].source, Source::Temporary | Source::Output);
-        if n < SHORTEST || !same_length || !own || !map.out.is_contiguous() {
-            return false;
-        }
-        let reads = map.ins.iter().all(|argument| match argument {
-            Argument::Number(_) => true,
-            Argument::Slice(slice) if is_value(slice) => {
-                self.touched.get(&slice.buffer).is_none_or(|&(_, _, written)| !written)
-                    && slice.buffer != map.out.buffer
-            }
-            Argument::Slice(slice) => {
-                slice.is_contiguous() && self.agrees(slice, false) && meets(slice, &map.out)
-            }
-        });
-        reads && self.agrees(&map.out, true)
-    }
-
-    /// Whether a buffer is touched here as it is by the steps before, unless nobody writes to it.
-    fn agrees(&self, slice: &Slice, writes: bool) -> bool {
-        self.touched.get(&slice.buffer).is_none_or(|&(offset, size, written)| {
-            (offset, size) == (slice.offset, slice.dtype.size()) || !(written || writes)
-        })
-    }
-
-    fn add(&mut self, step: Step) {
-        let Action::Map(map) = &step.action else { return };
-        for argument in &map.ins {
-            if let Argument::Slice(slice) = argument {
-                // A value is read at one place only: whoever writes there later does not agree with it.
-                let offset = if is_value(slice) { isize::MIN } else { slice.offset };
-                self.touched.entry(slice.buffer).or_insert((offset, slice.dtype.size(), false));
-            }
-        }
-        let out = &map.out;
-        self.touched.insert(out.buffer, (out.offset, out.dtype.size(), true));
-        self.steps.push(step);
-    }
-
-    /// Ends the chain and appends it to `joined`.
-    fn close(&mut self, joined: &mut Vec<Step>, buffers: &[Buffer], uses: &[usize]) {
-        let open = std::mem::take(self);
-        if open.steps.len() < 2 {
-            joined.extend(open.steps);
-        } else {
-            joined.push(chained(open.steps, buffers, uses));
-        }
-    }
-}
-
-/// Whether one element stands for all.
-fn is_value(slice: &Slice) -> bool {
-    slice.strides.iter().zip(&slice.dims).all(|(&stride, &dim)| stride == 0 || dim == 1)
-}
-
-/// Whether a step that reads and writes one buffer does so at the same elements.
-fn meets(read: &Slice, out: &Slice) -> bool {
-    read.buffer != out.buffer || (read.offset, read.dtype.size()) == (out.offset, out.dtype.size())
-}
-
 /// The places of the operands of a chain.
 struct Places<'a> {
     buffers: &'a [Buffer],
@@ -178,7 +90,7 @@ struct Places<'a> {
 }
 
 impl<'a> Places<'a> {
-    fn new(maps: &[&Map], steps: &[Step], buffers: &'a [Buffer], uses: &'a [usize]) -> Places<'a> {
+    fn new(steps: &[Step], buffers: &'a [Buffer], uses: &'a [usize]) -> Places<'a> {
         let (mut inside, mut last) = (HashMap::new(), HashMap::new());
         for (at, step) in steps.iter().enumerate() {
             for buffer in step.buffers() {
@@ -188,7 +100,7 @@ impl<'a> Places<'a> {
         }
         let mut values: Vec<Value> = Vec::new();
         let mut free: Vec<usize> = (0..SLOTS).rev().collect();
-        for (from, size) in maps.iter().flat_map(|map| repeated(map)) {
+        for (from, size) in steps.iter().filter_map(Step::map).flat_map(repeated) {
             if !values.iter().any(|value| (value.from, value.size) == (from, size)) {
                 values.extend(free.pop().map(|slot| Value { slot, size, from }));
             }
@@ -214,17 +126,23 @@ impl<'a> Places<'a> {
     }
 
     /// Where an operand is.
-    fn argument(&self, argument: &Argument, width: usize) -> Option<Place> {
-        if let Some(value) = value_of(argument, width) {
+    fn argument(&self, argument: &Argument) -> Option<Place> {
+        if let Some(value) = value_of(argument) {
             let found = self.values.iter().find(|known| (known.from, known.size) == value);
             return found.map(|value| Place::Slot(value.slot));
         }
-        let Argument::Slice(slice) = argument else { return None };
+        match argument {
+            Argument::Slice(slice) => Some(self.elements(slice)),
+            Argument::Number(..) => None,
+        }
+    }
+
+    fn elements(&self, slice: &Slice) -> Place {
         let (buffer, size) = (slice.buffer, slice.dtype.size());
-        Some(match self.slots.get(&buffer) {
+        match self.slots.get(&buffer) {
             Some(&slot) => Place::Slot(slot),
             None => Place::Memory { buffer, offset: slice.offset, size },
-        })
+        }
     }
 
     /// Gives back the slots of buffers that no later link uses.
@@ -241,48 +159,46 @@ impl<'a> Places<'a> {
 }
 
 /// What an operand repeats, and the size of one; `None` for elements.
-fn value_of(argument: &Argument, width: usize) -> Option<(Repeated, usize)> {
-    match argument {
-        Argument::Number(bits) => Some((Repeated::Number(*bits), width)),
-        Argument::Slice(slice) if is_value(slice) => {
-            let Slice { buffer, offset, .. } = *slice;
-            Some((Repeated::Memory { buffer, offset }, slice.dtype.size()))
+fn value_of(argument: &Argument) -> Option<(Repeated, usize)> {
+    let from = match argument {
+        Argument::Number(bits, _) => Repeated::Number(*bits),
+        Argument::Slice(slice) if slice.is_value() => {
+            Repeated::Memory { buffer: slice.buffer, offset: slice.offset }
         }
-        Argument::Slice(_) => None,
-    }
+        Argument::Slice(_) => return None,
+    };
+    Some((from, argument.dtype().size()))
 }
 
 /// What the operands of a step repeat.
 fn repeated(map: &Map) -> impl Iterator<Item = (Repeated, usize)> + '_ {
-    let width = width(map);
-    map.ins.iter().filter_map(move |argument| value_of(argument, width))
-}
-
-/// The width of numbers beside the operands of a step.
-fn width(map: &Map) -> usize {
-    let of = |argument: &Argument| match argument {
-        Argument::Slice(slice) => Some(slice.dtype.size()),
-        Argument::Number(_) => None,
-    };
-    map.ins.iter().find_map(of).unwrap_or(map.out.dtype.size())
+    map.ins.iter().filter_map(value_of)
 }
 
 /// One step for a chain.
-fn chained(steps: Vec<Step>, buffers: &[Buffer], uses: &[usize]) -> Step {
-    let maps: Vec<&Map> = steps.iter().filter_map(Step::map).collect();
-    let mut places = Places::new(&maps, &steps, buffers, uses);
-    let mut links: Vec<Link> = Vec::with_capacity(maps.len());
-    for (at, map) in maps.iter().enumerate() {
-        let width = width(map);
-        let ins: Option<SmallVec<[Place; 4]>> =
-            map.ins.iter().map(|argument| places.argument(argument, width)).collect();
-        let Some(ins) = ins else { return halves(steps, buffers, uses) };
-        let out = places.out(&map.out);
-        links.push(Link { table: map.table, ins, out, params: map.params.clone() });
+pub(super) fn chained(steps: Vec<Step>, buffers: &mut Vec<Buffer>, uses: &[usize]) -> Step {
+    let n = steps[0].map().map_or_else(|| steps[0].reads[0].numel(), |map| map.out.numel());
+    // The results of leaves lie in memory of the run.
+    let mut leaves: Vec<Slice> = Vec::new();
+    for out in steps.iter().filter(|s| s.map().is_none()).map(|step| &step.writes[0]) {
+        let (count, buffer) = (n.div_ceil(WHOLE_LEAF), buffers.len() as Id);
+        let nbytes = count * out.dtype.size();
+        buffers.push(Buffer { source: Source::Temporary, nbytes });
+        leaves.push(Slice::contiguous(buffer, out.dtype, &[count]));
+    }
+    let mut places = Places::new(&steps, buffers, uses);
+    let mut links: Vec<Link> = Vec::with_capacity(steps.len());
+    let mut unused = leaves.iter();
+    for (at, step) in steps.iter().enumerate() {
+        let link = match step.map() {
+            Some(map) => places.map(map),
+            None => unused.next().and_then(|leaves| places.reduction(step, leaves.buffer)),
+        };
+        let Some(link) = link else { return halves(steps, buffers, uses) };
+        links.push(link);
         places.release(at);
     }
-    let cost = maps.iter().map(|map| map.cost).sum();
-    let n = maps[0].out.numel();
+    let cost = steps.iter().map(|step| step.map().map_or(REDUCING, |map| map.cost)).sum();
     let lasting = |slice: &&Slice| !places.local.contains(&slice.buffer);
     let mut reads: SmallVec<[Slice; 3]> = SmallVec::new();
     for slice in steps.iter().flat_map(|s| &s.reads).filter(lasting) {
@@ -290,13 +206,33 @@ fn chained(steps: Vec<Step>, buffers: &[Buffer], uses: &[usize]) -> Step {
             reads.push(slice.clone());
         }
     }
-    let writes = steps.iter().flat_map(|s| &s.writes).filter(lasting).cloned().collect();
+    let written = steps.iter().flat_map(|s| &s.writes).filter(lasting);
+    let writes = written.chain(&leaves).cloned().collect();
     let chain = Chain { links, values: places.values, n, cost };
     Step { name: "chain", reads, writes, action: Action::Chain(Box::new(chain)) }
 }
 
+impl Places<'_> {
+    /// The link of an element-wise step; `None` when there is no slot for what it repeats.
+    fn map(&mut self, map: &Map) -> Option<Link> {
+        let ins: Option<SmallVec<[Place; 4]>> =
+            map.ins.iter().map(|argument| self.argument(argument)).collect();
+        let (table, params) = (map.table, map.params.clone());
+        Some(Link::Map { table, ins: ins?, out: self.out(&map.out), params })
+    }
+
+    /// The link of a reduction.
+    fn reduction(&self, step: &Step, leaves: Id) -> Option<Link> {
+        let Action::Reduce(op, _) = step.action else { return None };
+        let (input, out) = (&step.reads[0], &step.writes[0]);
+        let (loops, size) = (whole(op, input.dtype)?, out.dtype.size());
+        let (input, out) = (self.elements(input), (out.buffer, out.offset));
+        Some(Link::Reduction { loops, input, leaves, size, out })
+    }
+}
+
 /// A chain that repeats more values than there are slots: its first half and its second.
-fn halves(mut steps: Vec<Step>, buffers: &[Buffer], uses: &[usize]) -> Step {
+fn halves(mut steps: Vec<Step>, buffers: &mut Vec<Buffer>, uses: &[usize]) -> Step {
     let rest = steps.split_off(steps.len() / 2);
     let mut parts: Vec<Step> = Vec::new();
     for mut half in [steps, rest] {
@@ -325,20 +261,22 @@ impl Chain {
     /// The operands lie inside their buffers, which have these addresses.
     pub(super) unsafe fn run(&self, addresses: &[*mut u8]) {
         let addresses = Addresses(addresses);
-        if self.n as f32 * self.cost < SPLIT_ABOVE {
-            // SAFETY: the caller's contract.
-            return unsafe { self.block(&addresses, 0, self.n) };
-        }
-        let block = ((BLOCK / self.cost) as usize).next_multiple_of(BLOCK_UNIT);
-        parallel_for(self.n.div_ceil(block), &|i| {
+        in_blocks(self.n, self.cost, &|start, end| {
             let addresses = &addresses;
             // SAFETY: the caller's contract; blocks are disjoint.
-            unsafe { self.block(addresses, i * block, self.n.min((i + 1) * block)) };
+            unsafe { self.block(addresses, start, end) };
         });
+        for link in &self.links {
+            if let Link::Reduction { loops, leaves, out: (out, offset), .. } = link {
+                let (leaves, out) = (addresses.at(*leaves, 0), addresses.at(*out, *offset));
+                // SAFETY: the blocks wrote every leaf, and the result lies inside its buffer.
+                unsafe { (loops.merge)(leaves, self.n.div_ceil(WHOLE_LEAF), out) };
+            }
+        }
     }
 
     /// # Safety
-    /// As `run`, for a range of the elements.
+    /// As `run`, for a range of the elements that begins with a leaf.
     unsafe fn block(&self, addresses: &Addresses<'_>, start: usize, end: usize) {
         let mut slots = [[MaybeUninit::<u64>::uninit(); PIECE]; SLOTS];
         let base = slots.as_mut_ptr().cast::<u8>();
@@ -357,20 +295,42 @@ impl Chain {
             }
             Place::Slot(number) => slot(number),
         };
-        let mut at = start;
-        while at < end {
+        for at in (start..end).step_by(PIECE) {
             let count = PIECE.min(end - at);
             for link in &self.links {
-                let mut ptrs = [std::ptr::null::<u8>(); MAX_OPERANDS];
-                for (ptr, argument) in ptrs.iter_mut().zip(&link.ins) {
-                    *ptr = place(argument, at);
-                }
-                let out = place(&link.out, at);
                 // SAFETY: every place holds `count` elements of the loop's types from here on; an operand is the output
-                // exactly or apart from it.
-                unsafe { (link.table)(ptrs.as_ptr(), out, count, link.params.as_ptr()) };
+                // exactly or apart from it. The piece is a leaf, and has a place among the results of leaves.
+                unsafe { link.run(count, at / PIECE, |operand| place(operand, at), addresses) };
             }
-            at += count;
+        }
+    }
+}
+
+impl Link {
+    /// # Safety
+    /// `place` gives where `count` elements of each operand lie.
+    #[inline(always)]
+    unsafe fn run(
+        &self,
+        count: usize,
+        leaf: usize,
+        place: impl Fn(&Place) -> *mut u8,
+        addresses: &Addresses<'_>,
+    ) {
+        match self {
+            Link::Map { table, ins, out, params } => {
+                let mut ptrs = [std::ptr::null::<u8>(); MAX_OPERANDS];
+                for (ptr, argument) in ptrs.iter_mut().zip(ins) {
+                    *ptr = place(argument);
+                }
+                // SAFETY: the caller's contract.
+                unsafe { table(ptrs.as_ptr(), place(out), count, params.as_ptr()) };
+            }
+            Link::Reduction { loops, input, leaves, size, .. } => {
+                let out = addresses.at(*leaves, 0).wrapping_add(leaf * size);
+                // SAFETY: the caller's contract; the leaf's result has its place.
+                unsafe { (loops.leaf)(place(input), count, out) };
+            }
         }
     }
 }
@@ -380,9 +340,23 @@ impl Chain {
 /// # Safety
 /// `from` holds an element of this size, `to` has room for a piece.
 unsafe fn repeat(from: *const u8, to: *mut u8, size: usize) {
-    for i in 0..PIECE {
-        // SAFETY: the caller's contract.
-        unsafe { to.add(i * size).copy_from_nonoverlapping(from, size) };
+    // SAFETY: the caller's contract; elements are aligned.
+    unsafe {
+        match size {
+            8 => fill(from.cast::<u64>(), to.cast()),
+            4 => fill(from.cast::<u32>(), to.cast()),
+            _ => fill(from, to),
+        }
+    }
+}
+
+/// # Safety
+/// As `repeat`.
+unsafe fn fill<T: Copy>(from: *const T, to: *mut T) {
+    // SAFETY: the caller's contract.
+    unsafe {
+        let value = *from;
+        (0..PIECE).for_each(|i| *to.add(i) = value);
     }
 }
 

@@ -3,18 +3,29 @@
 //! Owns: the recording of launches, the plan of their memory, and the executor. Never knows a tensor, a graph, an
 //! operation's name or Python. Invariant: a run computes the bits that the launches computed, from the contents that the
 //! inputs and the memory outside have when it begins.
+mod bound;
 mod chain;
+mod code;
+mod constants;
 mod copies;
+mod cse;
+mod entry;
+mod execute;
 mod frame;
+mod join;
 mod joint;
+mod passes;
 mod plan;
 mod recording;
 mod run;
+mod small;
 mod step;
 mod stretch;
 mod undo;
 
+pub use bound::Bound;
 pub use chain::Chain;
+pub use entry::{Callable, Entry};
 pub use joint::Joint;
 pub use recording::{Recorded, Recording};
 pub use run::{Program, Results, States};

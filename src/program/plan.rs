@@ -16,12 +16,6 @@ pub(super) struct Plan {
     pub(super) nbytes: usize,
 }
 
-/// Whether a pass is on: `FERROGRAD_COMPILE_PASSES` names those that are, all of them if it is not set.
-pub(super) fn pass_is_on(name: &str) -> bool {
-    std::env::var("FERROGRAD_COMPILE_PASSES")
-        .map_or(true, |names| names.split(',').any(|on| on.trim() == name))
-}
-
 /// Removes the steps whose results nobody reads.
 pub(super) fn remove_dead(steps: &mut Vec<Step>, buffers: &[Buffer], outputs: &[Output]) {
     let lasting = |buffer: &Buffer| matches!(buffer.source, Source::Output | Source::Outside(_));

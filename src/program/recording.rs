@@ -127,10 +127,13 @@ impl Recording {
     /// # Errors
     /// What refused the program while it was recorded.
     pub fn finish(self, inputs: usize, results: &[Recorded<'_>]) -> Result<Program> {
-        let (steps, outputs, read) = self.end_with(results)?;
-        let mut all = steps.before;
-        all.extend(steps.steps);
-        Ok(Program::new(all, steps.buffers, inputs, outputs, steps.objects, read, steps.hosts))
+        let (mut steps, outputs, read) = self.end_with(results)?;
+        let mut all = std::mem::take(&mut steps.before);
+        all.append(&mut steps.steps);
+        let buffers = std::mem::take(&mut steps.buffers);
+        let hosts = std::mem::take(&mut steps.hosts);
+        let program = Program::new(all, buffers, inputs, outputs, steps.objects, read, hosts);
+        program.inspect_err(|_| steps.give_back())
     }
 
     /// Ends the capture and makes two programs of it: what came before `split` computes `results` of the first
@@ -162,8 +165,8 @@ impl Recording {
         let (objects, hosts) = (steps.objects, steps.hosts);
         let again = (read.clone(), hosts.clone());
         Ok(Joint {
-            forward: Program::new(first, forward, arguments, outputs, objects, again.0, again.1),
-            backward: Program::new(second, backward, inputs, derived, objects, read, hosts),
+            forward: Program::new(first, forward, arguments, outputs, objects, again.0, again.1)?,
+            backward: Program::new(second, backward, inputs, derived, objects, read, hosts)?,
             residuals,
         })
     }
@@ -236,7 +239,8 @@ impl Steps {
                 Box::new(Error::Internal { op: "compile".into(), what })
             });
         }
-        Slice::new(self.number(operand.buffer), operand)
+        let number = self.number(operand.buffer);
+        operand.within(number)
     }
 
     /// The number of the buffer at an address.
@@ -364,18 +368,8 @@ impl Steps {
 
 /// A copy of all bytes of a buffer.
 fn bytes_copied(from: Id, to: Id, nbytes: usize) -> Step {
-    let bytes = |buffer| Slice {
-        buffer,
-        offset: 0,
-        dtype: DType::U8,
-        dims: smallvec![nbytes],
-        strides: smallvec![1],
-    };
-    let run: launch::Run = Arc::new(|reads, writes, _| {
-        crate::kernels::copy(reads[0], writes[0].reborrow());
-        Ok(())
-    });
-    Step::new("copy", smallvec![bytes(from)], smallvec![bytes(to)], Work::Kernel(run))
+    let bytes = |buffer| Slice::contiguous(buffer, DType::U8, &[nbytes]);
+    Step::new("copy", smallvec![bytes(from)], smallvec![bytes(to)], Work::Copy)
 }
 
 pub(super) fn refusal(what: &str) -> Box<Error> {

@@ -3,24 +3,26 @@
 //! Owns: `Program`, binding of inputs and results, and the walk over the steps. Never allocates anything but results
 //! and, for the first run on a thread, a frame. Invariant: runs may go on side by side; each has a frame of its own.
 
+use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 
 use smallvec::SmallVec;
 
+use super::code::{Code, lower};
+use super::execute::run_step;
 use super::frame::Frame;
 use super::plan::{self, Plan};
-use super::step::{Action, Argument, Buffer, Id, Map, Output, Slice, Source, Step};
-use super::{chain, copies};
-use crate::array::{Elements, Storage};
+use super::step::{Action, Buffer, Id, Output, Slice, Source, Step};
+use super::{constants, passes};
+use crate::array::{Elements, ElementsMut, Storage};
 use crate::error::Result;
-use crate::kernels::elementwise::{self, MAX_OPERANDS, Operand, OutOperand};
 use crate::kernels::host::Host;
 use crate::kernels::launch::{Object, Objects};
-use crate::kernels::{View, ViewMut};
 
 /// The launches of a function, to be run again.
 pub struct Program {
     steps: Vec<Step>,
+    code: Vec<Code>,
     buffers: Vec<Buffer>,
     inputs: usize,
     outputs: Vec<Output>,
@@ -38,27 +40,24 @@ pub struct Program {
     hosts: Vec<Arc<dyn Host>>,
     plan: Plan,
     frames: Mutex<Vec<Frame>>,
+    /// Another one for every program.
+    pub(super) number: usize,
 }
+
+static PROGRAMS: AtomicUsize = AtomicUsize::new(0);
 
 impl Program {
     pub(super) fn new(
-        mut steps: Vec<Step>,
-        buffers: Vec<Buffer>,
+        steps: Vec<Step>,
+        mut buffers: Vec<Buffer>,
         inputs: usize,
         outputs: Vec<Output>,
         objects: usize,
         read_outside: ReadOutside,
         hosts: Vec<Arc<dyn Host>>,
-    ) -> Program {
-        if plan::pass_is_on("dead") {
-            plan::remove_dead(&mut steps, &buffers, &outputs);
-        }
-        if plan::pass_is_on("copy") {
-            copies::remove(&mut steps, &buffers);
-        }
-        if plan::pass_is_on("chain") {
-            steps = chain::join(steps, &buffers);
-        }
+    ) -> Result<Program> {
+        let steps = passes::run(steps, &mut buffers, &outputs)?;
+        let code = lower(&steps);
         let plan = plan::place(&steps, &buffers);
         let numbered = || (0..).zip(&buffers);
         let input = |(id, buffer): (Id, &Buffer)| match buffer.source {
@@ -68,15 +67,16 @@ impl Program {
         let is_result = |(_, buffer): &(Id, &Buffer)| matches!(buffer.source, Source::Output);
         let bound = numbered().filter_map(input).collect();
         let results = numbered().filter(is_result).map(|(id, _)| id).collect();
-        let writes = |id| steps.iter().flat_map(|step| &step.writes).any(|w| w.buffer == id);
+        let writers = constants::writers(&steps, buffers.len());
         let outside = |(id, buffer): (Id, &Buffer)| match &buffer.source {
-            Source::Outside(storage) if writes(id) => Some(storage.clone()),
+            Source::Outside(storage) if writers[id as usize] > 0 => Some(storage.clone()),
             _ => None,
         };
         let written = numbered().filter_map(outside).collect();
         let decides = steps.iter().any(|step| matches!(step.action, Action::Decision(_)));
-        Program {
+        Ok(Program {
             steps,
+            code,
             buffers,
             inputs,
             outputs,
@@ -89,7 +89,8 @@ impl Program {
             hosts,
             plan,
             frames: Mutex::default(),
-        }
+            number: PROGRAMS.fetch_add(1, Ordering::Relaxed),
+        })
     }
 
     /// The steps, in the order in which they run.
@@ -175,20 +176,42 @@ impl Program {
         &results[at]
     }
 
+    /// The buffers that are results, in the order in which `run` takes their memory.
+    pub fn results(&self) -> &[Id] {
+        &self.results
+    }
+
+    /// The length of a buffer.
+    pub fn nbytes(&self, buffer: Id) -> usize {
+        self.buffers[buffer as usize].nbytes
+    }
+
     /// Runs the program. `inputs` has those that were recorded, in the same dtypes and shapes; `results` the memory
-    /// that `allocate` gave.
+    /// of each buffer that is a result.
     ///
     /// # Errors
     /// What a step raises.
     ///
     /// # Panics
     /// When the numbers of inputs or results are not the program's: a bug of the caller.
-    pub fn run(&self, inputs: &[Elements<'_>], results: &[Storage]) -> Result<()> {
+    pub fn run(&self, inputs: &[Elements<'_>], results: &mut [ElementsMut<'_>]) -> Result<()> {
         let mut frame = self.frame()?;
-        let done = self.run_in(&mut frame, inputs, results);
+        self.bind(&mut frame, inputs, results);
+        // SAFETY: the elements are borrowed until the run ends.
+        let done = unsafe { self.run_in(&mut frame) };
         frame.objects.fill(None);
         self.frames().push(frame);
         done
+    }
+
+    /// Runs the program with new memory for its results.
+    ///
+    /// # Errors
+    /// As `run`.
+    pub fn compute(&self, inputs: &[Elements<'_>]) -> Result<Results> {
+        let results = self.allocate()?;
+        self.run(inputs, &mut places(&results))?;
+        Ok(results)
     }
 
     /// The same for one of two programs that were recorded together: takes the objects that the first one made, and
@@ -206,7 +229,9 @@ impl Program {
         for (own, object) in frame.objects.iter_mut().zip(objects) {
             own.clone_from(object);
         }
-        let done = self.run_in(&mut frame, inputs, results);
+        self.bind(&mut frame, inputs, &mut places(results));
+        // SAFETY: the elements are borrowed until the run ends.
+        let done = unsafe { self.run_in(&mut frame) };
         let objects = frame.objects.clone();
         frame.objects.fill(None);
         self.frames().push(frame);
@@ -214,28 +239,54 @@ impl Program {
     }
 
     fn frame(&self) -> Result<Frame> {
-        match self.frames().pop() {
-            Some(frame) => Ok(frame),
-            None => Frame::new(&self.plan, &self.buffers, self.objects),
-        }
+        let kept = self.frames().pop();
+        kept.map_or_else(|| self.new_frame(), Ok)
     }
 
-    #[inline]
-    fn run_in(
+    /// Memory for runs.
+    pub(super) fn new_frame(&self) -> Result<Frame> {
+        Frame::new(&self.plan, &self.buffers, self.objects)
+    }
+
+    /// Tells a frame where inputs and results lie.
+    pub(super) fn bind(
         &self,
         frame: &mut Frame,
         inputs: &[Elements<'_>],
-        results: &[Storage],
-    ) -> Result<()> {
+        results: &mut [ElementsMut<'_>],
+    ) {
         assert!(inputs.len() == self.inputs && results.len() == self.results.len());
         for &(buffer, number) in &self.bound {
             frame.addresses[buffer as usize] = inputs[number].ptr().cast_mut();
         }
-        for (&buffer, storage) in self.results.iter().zip(results) {
-            frame.addresses[buffer as usize] = storage.ptr();
+        for (&buffer, result) in self.results.iter().zip(results) {
+            frame.addresses[buffer as usize] = result.ptr();
         }
+    }
+
+    /// Runs the program in a frame that knows where inputs and results lie.
+    ///
+    /// # Safety
+    /// They lie there still.
+    pub(super) unsafe fn run_in(&self, frame: &mut Frame) -> Result<()> {
         let (held, states) = self.held()?;
-        let done = self.steps.iter().try_for_each(|step| run_step(step, frame));
+        let done = self.code.iter().try_for_each(|code| {
+            let addresses = &frame.addresses[..];
+            // SAFETY: operands lie inside their buffers, whose addresses the frame has; results and temporaries belong to
+            // this run, and memory outside is what eager code would write to as well.
+            unsafe {
+                match code {
+                    Code::Rows(rows) => rows.run(addresses),
+                    Code::Copied(copied) => copied.run(addresses),
+                    Code::Filled(filled) => filled.run(addresses),
+                    Code::Leaf(leaf) => leaf.run(addresses),
+                    Code::Step(number) => {
+                        return run_step(&self.steps[*number], addresses, &mut frame.objects);
+                    }
+                }
+            }
+            Ok(())
+        });
         if done.is_err() {
             held.iter().for_each(|(storage, held)| storage.overwrite(held));
             states.iter().for_each(|(host, state)| host.give_back(state));
@@ -283,101 +334,7 @@ pub type States = Vec<(Arc<dyn Host>, Object)>;
 /// The memory of the results of one run.
 pub type Results = SmallVec<[Storage; 4]>;
 
-#[inline]
-fn run_step(step: &Step, frame: &mut Frame) -> Result<()> {
-    match &step.action {
-        // SAFETY: operands lie inside their buffers, whose addresses the frame has.
-        Action::Map(map) => unsafe { run_map(map, &frame.addresses) },
-        // SAFETY: as above.
-        Action::Chain(chain) => unsafe { chain.run(&frame.addresses) },
-        Action::Sequence(steps) => return steps.iter().try_for_each(|step| run_step(step, frame)),
-        Action::Kernel(run) | Action::Decision(run) => {
-            let addresses = &frame.addresses;
-            let reads: SmallVec<[View<'_>; 4]> =
-                step.reads.iter().map(|slice| view(slice, addresses)).collect();
-            let mut writes: SmallVec<[ViewMut<'_>; 3]> =
-                step.writes.iter().map(|slice| view_mut(slice, addresses)).collect();
-            return run(&reads, &mut writes, &mut frame.objects);
-        }
-        Action::Foreign(host) => return run_host(step, host.as_ref(), frame),
-    }
-    Ok(())
-}
-
-#[inline(never)]
-fn run_host(step: &Step, host: &dyn Host, frame: &mut Frame) -> Result<()> {
-    let addresses = &frame.addresses;
-    let reads: Vec<View<'_>> = step.reads.iter().map(|slice| view(slice, addresses)).collect();
-    let writes = step.writes.iter().map(|slice| view_mut(slice, addresses));
-    host.run(&reads, &mut writes.collect::<Vec<_>>(), &mut frame.objects)
-}
-
-#[inline(always)]
-fn address(slice: &Slice, addresses: &[*mut u8]) -> *mut u8 {
-    addresses[slice.buffer as usize].wrapping_offset(slice.offset)
-}
-
-fn view<'a>(slice: &'a Slice, addresses: &[*mut u8]) -> View<'a> {
-    // SAFETY: the slice lies inside its buffer.
-    unsafe { View::from_raw(slice.dtype, address(slice, addresses), &slice.dims, &slice.strides) }
-}
-
-fn view_mut<'a>(slice: &'a Slice, addresses: &[*mut u8]) -> ViewMut<'a> {
-    // SAFETY: the slice lies inside its buffer, which belongs to this run, or which eager code would write to as well.
-    unsafe {
-        ViewMut::from_raw(slice.dtype, address(slice, addresses), &slice.dims, &slice.strides)
-    }
-}
-
-/// Above this many elements the driver's splitting and padding are worth their cost.
-const FEW: usize = 256;
-
-/// # Safety
-/// The operands lie inside their buffers, which have these addresses.
-#[inline]
-unsafe fn run_map(map: &Map, addresses: &[*mut u8]) {
-    let mut ptrs = [std::ptr::null::<u8>(); MAX_OPERANDS];
-    for (argument, ptr) in map.ins.iter().zip(&mut ptrs) {
-        *ptr = match argument {
-            Argument::Slice(slice) => address(slice, addresses),
-            Argument::Number(bits) => (&raw const *bits).cast(),
-        };
-    }
-    let out = address(&map.out, addresses);
-    match map.flat {
-        Some(0) => {}
-        // SAFETY: everything is contiguous and holds `n` elements.
-        Some(n) if n <= FEW => unsafe { (map.table)(ptrs.as_ptr(), out, n, map.params.as_ptr()) },
-        // SAFETY: the caller's contract.
-        _ => unsafe { run_strided(map, &ptrs, out) },
-    }
-}
-
-const ZERO_STRIDES: [isize; 64] = [0; 64];
-
-/// # Safety
-/// As `run_map`.
-#[inline(never)]
-unsafe fn run_strided(map: &Map, ptrs: &[*const u8; MAX_OPERANDS], out: *mut u8) {
-    let dims = &map.out.dims;
-    let size = map.ins.iter().find_map(|argument| match argument {
-        Argument::Slice(slice) => Some(slice.dtype.size()),
-        Argument::Number(_) => None,
-    });
-    let size = size.unwrap_or(map.out.dtype.size());
-    let mut operands: SmallVec<[Operand<'_>; 5]> = SmallVec::new();
-    for (argument, &ptr) in map.ins.iter().zip(ptrs) {
-        operands.push(match argument {
-            Argument::Slice(slice) => {
-                debug_assert_eq!(slice.dims, *dims, "operands of one shape");
-                Operand { ptr, strides: &slice.strides, itemsize: slice.dtype.size() }
-            }
-            Argument::Number(_) => {
-                Operand { ptr, strides: &ZERO_STRIDES[..dims.len()], itemsize: size }
-            }
-        });
-    }
-    let target = OutOperand { ptr: out, strides: &map.out.strides, itemsize: map.out.dtype.size() };
-    // SAFETY: the caller's contract; the operands have the result's dims.
-    unsafe { elementwise::run(map.table, &operands, target, dims, &map.params, map.cost) }
+/// Where results lie.
+pub(super) fn places(results: &[Storage]) -> SmallVec<[ElementsMut<'_>; 4]> {
+    results.iter().map(ElementsMut::of).collect()
 }

@@ -5,11 +5,12 @@
 
 use std::sync::Arc;
 
-use smallvec::SmallVec;
+use smallvec::{SmallVec, smallvec};
 
 use super::chain::Chain;
 use crate::array::{Layout, Storage};
 use crate::dtype::DType;
+use crate::kernels::Reduction;
 use crate::kernels::elementwise::Loop;
 use crate::kernels::host::Host;
 use crate::kernels::launch::{Operand, Run, Work};
@@ -44,37 +45,7 @@ pub struct Buffer {
 }
 
 /// Elements of a buffer.
-#[derive(Clone, Debug, PartialEq)]
-pub struct Slice {
-    /// The buffer.
-    pub buffer: Id,
-    /// Where element (0, 0, …) lies, in bytes.
-    pub offset: isize,
-    /// The dtype of the elements.
-    pub dtype: DType,
-    /// The size of each axis.
-    pub dims: SmallVec<[usize; 4]>,
-    /// The stride of each axis, in elements.
-    pub strides: SmallVec<[isize; 4]>,
-}
-
-impl Slice {
-    /// The elements of an operand, in the buffer of this number.
-    pub fn new(buffer: Id, operand: Operand) -> Slice {
-        let Operand { dtype, offset, dims, strides, .. } = operand;
-        Slice { buffer, offset, dtype, dims, strides }
-    }
-
-    /// The number of elements.
-    pub fn numel(&self) -> usize {
-        self.dims.iter().product()
-    }
-
-    /// Whether the elements lie in C order without gaps.
-    pub fn is_contiguous(&self) -> bool {
-        crate::kernels::view::is_c_order(&self.dims, &self.strides)
-    }
-}
+pub type Slice = Operand<Id>;
 
 /// An element-wise loop over operands.
 #[derive(Clone)]
@@ -89,8 +60,6 @@ pub struct Map {
     pub params: SmallVec<[f64; 2]>,
     /// Nanoseconds per element.
     pub cost: f32,
-    /// The number of elements, if operands and result are contiguous, or one element.
-    pub flat: Option<usize>,
 }
 
 /// An operand of an element-wise loop.
@@ -98,8 +67,18 @@ pub struct Map {
 pub enum Argument {
     /// Elements.
     Slice(Slice),
-    /// One number for all elements.
-    Number(u64),
+    /// One number for all elements: its bytes, and the dtype that they are of.
+    Number(u64, DType),
+}
+
+impl Argument {
+    /// The dtype of its elements.
+    pub fn dtype(&self) -> DType {
+        match self {
+            Argument::Slice(slice) => slice.dtype,
+            Argument::Number(_, dtype) => *dtype,
+        }
+    }
 }
 
 /// What a step does.
@@ -111,6 +90,12 @@ pub enum Action {
     Chain(Box<Chain>),
     /// Steps one after the other.
     Sequence(Vec<Step>),
+    /// The bytes of a number, for every element.
+    Fill(u64),
+    /// What is read.
+    Copy,
+    /// A reduction over these axes.
+    Reduce(Reduction, SmallVec<[usize; 4]>),
     /// Another kernel.
     Kernel(Run),
     /// A check that values decide as they did when the program was recorded.
@@ -144,21 +129,35 @@ impl Step {
             Work::Kernel(run) => Action::Kernel(run),
             Work::Decision(run) => Action::Decision(run),
             Work::Foreign(host) => Action::Foreign(host),
+            Work::Fill(bits) => Action::Fill(bits),
+            Work::Copy => Action::Copy,
+            Work::Reduce(op, axes) => Action::Reduce(op, axes),
             Work::Map { table, numbers, params, cost } => {
+                // Numbers are of the dtype of the elements beside them.
+                let dtype = reads.first().unwrap_or(&writes[0]).dtype;
                 let mut slices = reads.iter();
                 let ins: SmallVec<[Argument; 4]> = numbers
                     .iter()
                     .filter_map(|number| match number {
-                        Some(bits) => Some(Argument::Number(*bits)),
+                        Some(bits) => Some(Argument::Number(*bits, dtype)),
                         None => slices.next().cloned().map(Argument::Slice),
                     })
                     .collect();
                 let out = writes[0].clone();
-                let flat = flat(&ins, &out);
-                Action::Map(Box::new(Map { table, ins, out, params, cost, flat }))
+                return Step::of_map(name, Map { table, ins, out, params, cost });
             }
         };
         Step { name, reads, writes, action }
+    }
+
+    /// The step of an element-wise loop.
+    pub(super) fn of_map(name: &'static str, map: Map) -> Step {
+        let reads = map.ins.iter().filter_map(|argument| match argument {
+            Argument::Slice(slice) => Some(slice.clone()),
+            Argument::Number(..) => None,
+        });
+        let (reads, writes) = (reads.collect(), smallvec![map.out.clone()]);
+        Step { name, reads, writes, action: Action::Map(Box::new(map)) }
     }
 
     /// Its element-wise loop, if it is one.
@@ -193,16 +192,6 @@ impl Step {
     pub fn buffers(&self) -> impl Iterator<Item = Id> + '_ {
         self.reads.iter().chain(&self.writes).map(|slice| slice.buffer)
     }
-}
-
-/// The number of elements of a loop that needs no walk: everything is contiguous, and numbers stand for one element.
-fn flat(ins: &[Argument], out: &Slice) -> Option<usize> {
-    let n = out.numel();
-    let direct = |argument: &Argument| match argument {
-        Argument::Slice(slice) => n == 1 || slice.is_contiguous(),
-        Argument::Number(_) => n == 1,
-    };
-    ((n == 1 || out.is_contiguous()) && ins.iter().all(direct)).then_some(n)
 }
 
 /// A result of a program.

@@ -84,19 +84,63 @@ class Compiled(_core._Replayed):
         self._programs.clear()
         self._floats = True
 
+    def bind(self, *args: Any, **kwargs: Any) -> Any:
+        """The function bound to these arrays and tensors: `run = f.bind(x)`, then `run()`.
+
+        `run()` reads the arguments where they lie, overwrites the same results and returns them.
+        `run.address` is the address of a C function `int (*)(void *)` that does the same without
+        Python, `run.data` what to pass to it: 0 means done. `run.results` is what calls return.
+        Floats keep their values. The function is recorded if need be, which runs it once.
+        Errors: `CompileError` when calls run eagerly, and from `run()` when the function must be
+        bound again; `ArgumentError` for an argument that cannot be read where it lies.
+
+        >>> import numpy as np
+        >>> import ferrograd as fg
+        >>> x = np.array([1.0, 2.0])
+        >>> run = fg.compile(fg.grad(lambda x: (x * x).sum())).bind(x)
+        >>> x[:] = 3.0, 4.0
+        >>> run()
+        array([6., 8.])
+        """
+        call, known = self._known(args, kwargs)
+        if isinstance(known, Joint):
+            raise CompileError(
+                f"bind: calls of {self.name} are recorded, as something requires grad; detach the"
+                " arguments, or bind it within fg.no_grad()"
+            )
+        if not isinstance(known, Recorded):
+            raise CompileError(
+                f"bind: {self.name} runs eagerly, because {self._reason(known)}; call it instead"
+            )
+        for value, place in zip(call.values, call.places, strict=True):
+            given = call.leaves[place]
+            if value is not given and isinstance(given, np.ndarray):
+                raise ArgumentTypeError(
+                    f"bind: an argument is a {type(given).__name__}; pass a plain array"
+                )
+        return known.program.bind(call.values, call.tensors, known.form.build)
+
+    def _known(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> tuple[Call, Any]:
+        """A call, and what there is for it; it is recorded if need be."""
+        call = sort(args, kwargs, self._static, self._floats)
+        if call.key not in self._programs:
+            self(*args, **kwargs)
+            call = sort(args, kwargs, self._static, self._floats)
+        return call, self._programs.get(call.key)
+
+    def _reason(self, known: Eager | None) -> str:
+        return (
+            known.reason if known else "compiling is switched off, or an argument is not in C order"
+        )
+
     def explain(self, *args: Any, **kwargs: Any) -> str:
         """What a call with these arguments replays, as a text; it is recorded if need be.
 
         One line per step: the kernel, what it reads and what it writes, `%n` being buffer n.
         """
-        call = sort(args, kwargs, self._static, self._floats)
-        if call.key not in self._programs:
-            self(*args, **kwargs)
-            call = sort(args, kwargs, self._static, self._floats)
-        known = self._programs.get(call.key)
+        _, known = self._known(args, kwargs)
         if known is None or isinstance(known, Eager):
-            reason = known.reason if known else "compiling is switched off"
-            return f"{self.name}: runs eagerly, because {reason}"
+            return f"{self.name}: runs eagerly, because {self._reason(known)}"
         steps = known.program.steps()
         head = (
             f"{self.name}: {len(steps)} steps, {known.program.temporary_bytes} bytes of temporaries"

@@ -11,17 +11,19 @@ use std::ptr;
 use numpy::npyffi::{
     self, NPY_ARRAY_ALIGNED, NPY_ARRAY_C_CONTIGUOUS, NPY_ARRAY_WRITEABLE, PY_ARRAY_API, npy_intp,
 };
-use numpy::{PyArrayDescr, PyArrayDescrMethods, PyUntypedArray, PyUntypedArrayMethods};
+use numpy::{PyArrayDescrMethods, PyUntypedArray, PyUntypedArrayMethods};
 use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
 use pyo3::sync::PyOnceLock;
 use pyo3::types::{PyDict, PyType};
 
-use crate::array::{Access, Elements, Layout, Storage, capture};
-use crate::bindings::errors::{bad_type, bad_value, to_python, type_name};
+use crate::array::{Access, Elements, ElementsMut, Layout, Storage, capture};
+use crate::bindings::errors::{bad_value, to_python, type_name};
+pub(crate) use crate::bindings::exchange::dtypes::{dtype_of, dtype_of_code, native};
+use crate::bindings::exchange::dtypes::{translate, unsupported};
 use crate::bindings::exchange::foreign;
 use crate::bindings::exchange::stand_in::stand_in;
-use crate::dtype::{CONVERT, DType, Kind};
+use crate::dtype::DType;
 use crate::error::Error;
 use crate::tensor::{Cause, CutCause, Tensor};
 
@@ -55,56 +57,6 @@ pub(crate) fn asarray<'py>(op: &str, ob: &Bound<'py, PyAny>) -> PyResult<Bound<'
             error
         }
     })
-}
-
-/// The dtype that an array has as it stands; `None` for a foreign byte order.
-pub(crate) fn native(descr: &Bound<'_, PyArrayDescr>) -> Option<DType> {
-    if descr.is_native_byteorder() == Some(false) { None } else { translate(descr) }
-}
-
-/// The dtype of the same kind and width, whatever the byte order.
-fn translate(descr: &Bound<'_, PyArrayDescr>) -> Option<DType> {
-    dtype_of_code(descr.kind(), descr.itemsize())
-}
-
-#[cold]
-fn unsupported(op: &str, descr: &Bound<'_, PyArrayDescr>) -> PyErr {
-    let (what, remedy) = match descr.kind() {
-        b'O' => (
-            "an array of Python objects cannot become a tensor".to_owned(),
-            "give numbers of one kind; ragged rows must be padded",
-        ),
-        b'c' => (
-            format!("dtype {descr} is not supported: there are no complex tensors"),
-            "use the real and imaginary parts, a.real and a.imag",
-        ),
-        _ => (format!("dtype {descr} is not supported"), CONVERT.as_str()),
-    };
-    to_python(Box::new(Error::Unsupported { op: op.to_owned().into(), what, remedy }))
-}
-
-/// A dtype from anything `numpy.dtype` accepts.
-pub(crate) fn dtype_of(op: &str, ob: &Bound<'_, PyAny>) -> PyResult<DType> {
-    let descr = PyArrayDescr::new(ob.py(), ob).map_err(|_| {
-        bad_type(op, format!("{} is not a dtype", display(ob)), "use one such as fg.float32")
-    })?;
-    native(&descr).ok_or_else(|| unsupported(op, &descr))
-}
-
-fn display(ob: &Bound<'_, PyAny>) -> String {
-    ob.repr().map_or_else(|_| type_name(ob), |text| text.to_string())
-}
-
-/// The dtype of NumPy's character for a kind, and a size.
-pub(crate) fn dtype_of_code(code: u8, size: usize) -> Option<DType> {
-    let kind = match code {
-        b'f' => Kind::Float,
-        b'i' => Kind::Signed,
-        b'u' => Kind::Unsigned,
-        b'b' => Kind::Bool,
-        _ => return None,
-    };
-    DType::from_kind(kind, size)
 }
 
 /// NumPy's object for a dtype, always the same one.
@@ -349,18 +301,70 @@ pub(crate) fn export<'py>(
 pub(crate) fn scalar<'py>(py: Python<'py>, tensor: &Tensor) -> PyResult<Bound<'py, PyAny>> {
     assert!(tensor.size() == 1, "one element");
     capture::check_read("item", tensor.storage())?;
-    let descr = descr(py, tensor.dtype());
-    // SAFETY: the pointer is that of the one element, of the type that `descr` describes; NumPy copies it and borrows
-    // the description. The element's tensor outlives the call.
+    // SAFETY: the tensor has one element of its dtype, and outlives the call.
+    unsafe { scalar_at(py, tensor.dtype(), tensor.ptr()) }
+}
+
+/// The first element in a word as a NumPy scalar.
+pub(crate) fn scalar_of<'py>(
+    py: Python<'py>,
+    dtype: DType,
+    word: &u64,
+) -> PyResult<Bound<'py, PyAny>> {
+    // SAFETY: a word holds an element of any dtype.
+    unsafe { scalar_at(py, dtype, ptr::from_ref(word).cast()) }
+}
+
+/// # Safety
+/// There is an element of this dtype at the address.
+unsafe fn scalar_at(
+    py: Python<'_>,
+    dtype: DType,
+    element: *const u8,
+) -> PyResult<Bound<'_, PyAny>> {
+    let descr = descr(py, dtype);
+    // SAFETY: the caller's contract; NumPy copies the element, and borrows the description.
     unsafe {
         let scalar = PY_ARRAY_API.PyArray_Scalar(
             py,
-            tensor.ptr().cast::<c_void>(),
+            element.cast_mut().cast::<c_void>(),
             descr.as_ptr().cast(),
             ptr::null_mut(),
         );
         Bound::from_owned_ptr_or_err(py, scalar)
     }
+}
+
+/// A new array in C order, whose elements are to be written before anybody sees it.
+pub(crate) fn empty<'py>(
+    py: Python<'py>,
+    dims: &[usize],
+    dtype: DType,
+) -> PyResult<Bound<'py, PyUntypedArray>> {
+    let mut dims: ShapeSteps = dims.iter().map(|&d| d as npy_intp).collect();
+    // SAFETY: dims are as many as the call says; without data and strides, NumPy allocates and chooses C order.
+    unsafe {
+        let class = npyffi::get_type_object(py, npyffi::NpyTypes::PyArray_Type);
+        let array = PY_ARRAY_API.PyArray_New(
+            py,
+            class,
+            dims.len() as c_int,
+            dims.as_mut_ptr(),
+            dtype.row().numpy,
+            ptr::null_mut(),
+            ptr::null_mut(),
+            0,
+            0,
+            ptr::null_mut(),
+        );
+        Ok(Bound::from_owned_ptr_or_err(py, array)?.cast_into_unchecked())
+    }
+}
+
+/// The elements of an array that `empty` made.
+pub(crate) fn elements_mut<'a>(array: &'a Bound<'_, PyUntypedArray>) -> ElementsMut<'a> {
+    // SAFETY: the array keeps them, and its maker has not shown it to anybody.
+    unsafe { ElementsMut::new(data(array)) }
 }
 
 /// A new, writable, C-contiguous array with a tensor's elements.

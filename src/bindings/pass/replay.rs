@@ -4,29 +4,36 @@
 //! `python/ferrograd/_compile` does. Invariant: an argument is read where it lies if it has the dtype, shape and order
 //! that were recorded, and is otherwise converted or refused as the recorded function would have.
 
+use std::sync::Arc;
+
 use ::numpy::{PyUntypedArray, PyUntypedArrayMethods};
 use pyo3::prelude::*;
 use pyo3::types::{PyFloat, PyList, PyTuple};
 use pyo3::{PyTraverseError, PyVisit};
-use smallvec::SmallVec;
+use smallvec::{SmallVec, smallvec};
 
-use crate::array::{Elements, capture};
+use crate::array::{Elements, ElementsMut, capture};
 use crate::bindings::call::door::SMALL;
 use crate::bindings::exchange::numpy;
 use crate::bindings::object::{PyTensor, wrap};
 use crate::bindings::pass::foreign;
-use crate::error::Error;
+use crate::error::{Error, Result};
 use crate::graph::{Foreign, GRAD, Mode, SERIAL, TRANSFORM};
-use crate::ops::derive::replay::{Replay, elements, in_order};
+use crate::ops::derive::replay::{Output, Replay, elements, in_order};
 use crate::tensor::Tensor;
 
 /// A recorded function: the list of what its kernels did.
 #[pyclass(name = "Program", module = "ferrograd._core", frozen)]
 pub(crate) struct PyProgram {
-    replay: Replay,
+    pub(super) replay: Arc<Replay>,
     /// Whether a run is worth releasing the GIL.
-    large: bool,
+    pub(super) large: bool,
+    /// The results that the program may write into small arrays of NumPy's: see `Replay::plain`.
+    plain: Option<Vec<usize>>,
 }
+
+/// Larger results lie in our memory, which is used again; NumPy asks the system for it.
+const SMALL_BYTES: usize = 1 << 14;
 
 /// Calls `function` with copies of the tensors and records it; it returns a list of tensors.
 #[pyfunction]
@@ -49,7 +56,10 @@ pub(crate) fn _record<'py>(
     })?;
     let results = returned.unwrap_or_else(|| PyList::empty(py));
     let large = replay.work() > SMALL;
-    Ok((PyProgram { replay, large }, results))
+    let program = replay.program();
+    let small = program.results().iter().all(|&buffer| program.nbytes(buffer) <= SMALL_BYTES);
+    let plain = replay.plain().filter(|_| small);
+    Ok((PyProgram { replay: Arc::new(replay), large, plain }, results))
 }
 
 /// Whether this thread records a program.
@@ -117,6 +127,10 @@ impl PyProgram {
 
     /// The program owns the Python code that its steps call, which may lead back to the program.
     fn __traverse__(&self, visit: PyVisit<'_>) -> Result<(), PyTraverseError> {
+        // A bound program may own the code as well.
+        if Arc::strong_count(&self.replay) > 1 {
+            return Ok(());
+        }
         foreign::traverse(self.replay.foreign(), &visit)
     }
 
@@ -149,17 +163,12 @@ impl PyProgram {
             return Ok(None);
         }
         let inputs: SmallVec<[Elements<'_>; 8]> = bound.iter().map(Argument::elements).collect();
-        let program = self.replay.program();
-        let results = program.allocate()?;
-        let done = if self.large {
-            py.detach(|| program.run(&inputs, &results))
-        } else {
-            program.run(&inputs, &results)
-        };
-        match done {
-            Err(error) if matches!(*error, Error::Diverged { .. }) => return Ok(None),
-            done => done?,
+        if !tensors && let Some(plain) = &self.plain {
+            return self.write_arrays(py, &inputs, plain);
         }
+        let Some(results) = self.lasting(py, || self.replay.program().compute(&inputs))? else {
+            return Ok(None);
+        };
         self.replay.finish(&results)?;
         let object = |number| -> PyResult<Bound<'py, PyAny>> {
             let result = self.replay.result(number, &results, |i| match &bound[i] {
@@ -168,13 +177,63 @@ impl PyProgram {
                     numpy::copy("compile", array, self.replay.arguments()[i].dtype)
                 }
             })?;
-            match (tensors, result.ndim()) {
-                (true, _) => wrap(py, result),
-                (false, 0) => numpy::scalar(py, &result),
-                (false, _) => numpy::export(py, &result, true),
-            }
+            object(py, result, tensors)
         };
         (0..self.replay.results()).map(object).collect::<PyResult<_>>().map(Some)
+    }
+
+    /// Runs the program, which writes its results into new arrays.
+    fn write_arrays<'py>(
+        &self,
+        py: Python<'py>,
+        inputs: &[Elements<'_>],
+        plain: &[usize],
+    ) -> PyResult<Option<Objects<'py>>> {
+        let outputs = &self.replay.program().outputs()[..plain.len()];
+        let mut words: SmallVec<[u64; 4]> = smallvec![0; plain.len()];
+        let array = |output: &Output| match output.layout.dims() {
+            [] => Ok(None),
+            dims => numpy::empty(py, dims, output.dtype).map(Some),
+        };
+        let arrays: SmallVec<[Option<Bound<'py, PyUntypedArray>>; 4]> =
+            outputs.iter().map(array).collect::<PyResult<_>>()?;
+        let mut places: SmallVec<[Option<ElementsMut<'_>>; 4]> = arrays
+            .iter()
+            .zip(&mut words)
+            .map(|(array, word)| match array {
+                Some(array) => Some(numpy::elements_mut(array)),
+                None => Some(ElementsMut::word(word)),
+            })
+            .collect();
+        let mut results: SmallVec<[ElementsMut<'_>; 4]> =
+            plain.iter().filter_map(|&number| places[number].take()).collect();
+        let program = self.replay.program();
+        let done = self.lasting(py, || program.run(inputs, &mut results))?;
+        drop((places, results));
+        if done.is_none() {
+            return Ok(None);
+        }
+        self.replay.finish(&[])?;
+        let object = |(array, (output, word)): (Option<Bound<'py, _>>, (&Output, &u64))| match array
+        {
+            Some(array) => Ok(Bound::into_any(array)),
+            None => numpy::scalar_of(py, output.dtype, word),
+        };
+        let objects = arrays.into_iter().zip(outputs.iter().zip(&words)).map(object);
+        objects.collect::<PyResult<_>>().map(Some)
+    }
+
+    /// Calls `run` without the GIL if that is worth it; `None` when the program must not run here.
+    fn lasting<T: Send>(
+        &self,
+        py: Python<'_>,
+        run: impl FnOnce() -> Result<T> + Send,
+    ) -> PyResult<Option<T>> {
+        let done = if self.large { py.detach(run) } else { run() };
+        match done {
+            Err(error) if matches!(*error, Error::Diverged { .. }) => Ok(None),
+            done => Ok(Some(done?)),
+        }
     }
 
     /// An array that lies as the recorded argument did.
@@ -214,5 +273,18 @@ impl PyProgram {
         }
         let tensor = &given.cast::<PyTensor>()?.get().tensor;
         Ok(Argument::Tensor(in_order(tensor)?))
+    }
+}
+
+/// A result as Python sees it.
+pub(super) fn object<'py>(
+    py: Python<'py>,
+    result: Tensor,
+    tensor: bool,
+) -> PyResult<Bound<'py, PyAny>> {
+    match (tensor, result.ndim()) {
+        (true, _) => wrap(py, result),
+        (false, 0) => numpy::scalar(py, &result),
+        (false, _) => numpy::export(py, &result, true),
     }
 }

@@ -6,7 +6,7 @@
 
 use smallvec::{SmallVec, smallvec};
 
-use super::{LoopTable, Operand, OutOperand, run, where_loop};
+use super::{Loop, LoopTable, Operand, OutOperand, run, where_loop};
 use crate::array::capture;
 use crate::dtype::{DType, no_loop};
 use crate::kernels::launch::{self, Launch, Work};
@@ -45,6 +45,46 @@ pub(super) fn word(input: In<'_>, dtype: DType) -> u64 {
 
 const ZERO_STRIDES: [isize; 64] = [0; 64];
 
+/// An operand of a loop that is chosen.
+pub(crate) enum Input<'a> {
+    /// Elements.
+    View(View<'a>),
+    /// The bytes of a number, and how many there are.
+    Number(&'a u64, usize),
+}
+
+/// Applies a loop.
+///
+/// # Safety
+/// Operands and output have the loop's dtypes, and the output overlaps no operand, or is one exactly; `params` are as many
+/// as the loop reads.
+///
+/// # Panics
+/// When an operand has other dims than the output: a bug of the caller.
+#[inline]
+pub(crate) unsafe fn run_loop<'a>(
+    f: Loop,
+    ins: impl Iterator<Item = Input<'a>>,
+    out: ViewMut<'_>,
+    params: &[f64],
+    cost: f32,
+) {
+    let operand = |input| match input {
+        Input::View(view) => {
+            assert!(view.dims == out.dims, "operands of one shape");
+            Operand { ptr: view.ptr, strides: view.strides, itemsize: view.dtype.size() }
+        }
+        Input::Number(word, itemsize) => {
+            let ptr = std::ptr::from_ref(word).cast();
+            Operand { ptr, strides: &ZERO_STRIDES[..out.dims.len()], itemsize }
+        }
+    };
+    let operands: SmallVec<[Operand<'_>; 4]> = ins.map(operand).collect();
+    let target = OutOperand { ptr: out.ptr, strides: out.strides, itemsize: out.dtype.size() };
+    // SAFETY: the caller's contract; views lie in live memory and have the output's dims.
+    unsafe { run(f, &operands, target, out.dims, params, cost) }
+}
+
 /// The dtype that the operands share: that of the elements among them, else the result's.
 ///
 /// # Panics
@@ -71,21 +111,6 @@ pub fn apply(table: &LoopTable, ins: &[In<'_>], out: ViewMut<'_>, params: &[f64]
     let dtype = shared(ins, out.dtype);
     assert!(out.dtype == table.result(dtype), "an output of the loop's dtype");
     let constants: SmallVec<[u64; 4]> = ins.iter().map(|&i| word(i, dtype)).collect();
-    let operands: SmallVec<[Operand<'_>; 4]> = ins
-        .iter()
-        .zip(&constants)
-        .map(|(input, constant)| match input {
-            In::View(view) => {
-                assert!(view.dims == out.dims, "operands of one shape");
-                Operand { ptr: view.ptr, strides: view.strides, itemsize: dtype.size() }
-            }
-            _ => Operand {
-                ptr: std::ptr::from_ref(constant).cast(),
-                strides: &ZERO_STRIDES[..out.dims.len()],
-                itemsize: dtype.size(),
-            },
-        })
-        .collect();
     let f = table.get(dtype).unwrap_or_else(|| no_loop("other elements", dtype));
     let _paused = capture::active().then(|| {
         let numbers = ins.iter().zip(&constants).map(|(input, &word)| match input {
@@ -105,17 +130,16 @@ pub fn apply(table: &LoopTable, ins: &[In<'_>], out: ViewMut<'_>, params: &[f64]
         let writes = smallvec![(&out).into()];
         launch::record(Launch { name: "map", reads: views.collect(), writes, work })
     });
-    let target = OutOperand { ptr: out.ptr, strides: out.strides, itemsize: out.dtype.size() };
-    // SAFETY: views lie in live storage, hold the loop's dtype and have the output's dims; constants outlive the call.
-    unsafe { run(f, &operands, target, out.dims, params, table.cost(dtype)) }
+    let inputs = ins.iter().zip(&constants).map(|(input, constant)| match *input {
+        In::View(view) => Input::View(view),
+        _ => Input::Number(constant, dtype.size()),
+    });
+    // SAFETY: operands and output have the loop's dtypes, as asserted and chosen above.
+    unsafe { run_loop(f, inputs, out, params, table.cost(dtype)) }
 }
 
 /// `a` where the mask (bool) holds, else `b`, all of one dtype; all dims agree.
 pub fn select(mask: View<'_>, a: View<'_>, b: View<'_>, out: ViewMut<'_>) {
-    assert!(
-        mask.dims == out.dims && a.dims == out.dims && b.dims == out.dims,
-        "operands of one shape"
-    );
     assert!(mask.dtype == DType::Bool, "a mask is boolean");
     let size = one_dtype([a.dtype, b.dtype, out.dtype]).size();
     let _paused = capture::active().then(|| {
@@ -131,12 +155,7 @@ pub fn select(mask: View<'_>, a: View<'_>, b: View<'_>, out: ViewMut<'_>) {
             },
         })
     });
-    let operands = [
-        Operand { ptr: mask.ptr, strides: mask.strides, itemsize: 1 },
-        Operand { ptr: a.ptr, strides: a.strides, itemsize: size },
-        Operand { ptr: b.ptr, strides: b.strides, itemsize: size },
-    ];
-    let target = OutOperand { ptr: out.ptr, strides: out.strides, itemsize: size };
-    // SAFETY: views lie in live storage and have the output's dims.
-    unsafe { run(where_loop(size), &operands, target, out.dims, &[], 0.3) }
+    let inputs = [mask, a, b].into_iter().map(Input::View);
+    // SAFETY: operands and output have the loop's dtypes, as asserted above.
+    unsafe { run_loop(where_loop(size), inputs, out, &[], 0.3) }
 }

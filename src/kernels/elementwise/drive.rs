@@ -38,7 +38,7 @@ pub const MAX_OPERANDS: usize = 5;
 const SPLIT_ABOVE: f32 = 80_000.0;
 /// Nanoseconds of one block of a split.
 const BLOCK: f32 = 20_000.0;
-/// Blocks are multiples of this many elements: whole tiles, whole pages.
+/// Blocks are multiples of this many elements: whole tiles, whole pages, whole leaves of reductions.
 const BLOCK_UNIT: usize = 4096;
 /// In place, a loop this short runs directly: it would not be vectorised, and need not be.
 const SHORT: usize = 64;
@@ -104,10 +104,16 @@ unsafe fn run_many(
             &|start, end| unsafe { plan.span(start, end) }
         }
     };
+    in_blocks(n, cost, body);
+}
+
+/// Runs `body` on ranges that make up `0..n`: on one, or on fixed blocks when there is work for the pool. `cost` is in
+/// nanoseconds per element.
+#[inline]
+pub fn in_blocks(n: usize, cost: f32, body: &(dyn Fn(usize, usize) + Sync)) {
     if n as f32 * cost < SPLIT_ABOVE { body(0, n) } else { split(n, cost, body) }
 }
 
-/// Runs `body` on the fixed blocks of `0..n`, on the pool when it has idle threads.
 #[cold]
 fn split(n: usize, cost: f32, body: &(dyn Fn(usize, usize) + Sync)) {
     let block = ((BLOCK / cost) as usize).next_multiple_of(BLOCK_UNIT);

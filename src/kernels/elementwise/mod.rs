@@ -9,7 +9,8 @@ mod plan;
 mod table;
 
 pub use apply::{In, apply, select};
-pub use drive::{MAX_OPERANDS, Operand, OutOperand, run};
+pub(crate) use apply::{Input, run_loop};
+pub use drive::{MAX_OPERANDS, Operand, OutOperand, in_blocks, run};
 pub(crate) use flat::apply_flat;
 pub use flat::{Flat, FlatIn};
 pub use loops::{Kernel, Predicate, where_loop};

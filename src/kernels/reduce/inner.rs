@@ -12,7 +12,7 @@ use super::run::Plan;
 use crate::threads::parallel_for;
 
 /// Elements of one piece, about; two pieces are worth a second thread.
-const PIECE: usize = 1 << 16;
+pub(super) const PIECE: usize = 1 << 16;
 
 /// One result's share of the input: `rows` runs of `n` elements.
 struct Shape<'a> {

@@ -5,8 +5,10 @@ mod inner;
 mod kinds;
 mod outer;
 mod run;
+mod whole;
 
 pub use arg::arg_reduce;
 pub(super) use fold::{LEAF, Tree, run as fold_run};
 pub(super) use kinds::{Max, Sum};
 pub use run::{Reduction, reduce};
+pub use whole::{WHOLE_LEAF, Whole, whole};

@@ -6,7 +6,7 @@
 use smallvec::SmallVec;
 
 use super::super::cast::cast;
-use super::super::launch::launch;
+use super::super::launch::{Work, launch};
 use super::super::view::{Axes, View, ViewMut, with_float};
 use super::fold::{Fold, LEAF, run};
 use super::kinds::{All, Any, Max, Min, Prod, Sum, SumSquares};
@@ -14,7 +14,7 @@ use super::{inner, outer};
 use crate::dtype::{DType, Truth, no_loop};
 
 /// What to reduce with.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
 pub enum Reduction {
     /// Pairwise sum; integers and booleans in int64.
     Sum,
@@ -66,8 +66,8 @@ pub(super) struct Plan {
 /// The caller has refused max and min of no elements.
 pub fn reduce(op: Reduction, input: View, axes: &[usize], out: ViewMut) {
     launch!(
-        "reduce", [input] => [out]; axes = axes.to_vec();
-        reduce_elements(op, input, &axes, out)
+        "reduce", [input] => [out] as Work::Reduce(op, axes.into());
+        reduce_elements(op, input, axes, out)
     );
 }
 

@@ -4,6 +4,7 @@
 //! Invariant: a request that fails leaves every leaf as it was.
 
 pub mod backward;
+pub mod bound;
 pub mod checkpoint;
 pub mod host;
 pub mod inspect;

@@ -13,7 +13,8 @@ use crate::dtype::DType;
 use crate::error::{Dims, Error, Result};
 use crate::graph::{Foreign, ModeGuard, SERIAL};
 use crate::ops::derive::host::foreign;
-use crate::program::{Output, Program, Recorded, Recording, Slice, Source};
+pub use crate::program::Output;
+use crate::program::{Program, Recorded, Recording, Slice, Source};
 use crate::tensor::effects::{self, TouchedLeaf};
 use crate::tensor::{Meta, Tensor};
 
@@ -173,21 +174,40 @@ impl Replay {
     /// # Errors
     /// `Argument` for arguments of another number, dtype or shape; what a step reports.
     pub fn run(&self, arguments: &[Tensor]) -> Result<Vec<Tensor>> {
-        self.check(arguments)?;
-        if arguments.iter().any(|argument| self.writes_to(argument)) {
-            return Err(Box::new(Error::Captured {
+        self.check(OP, arguments)?;
+        if self.is_stale() {
+            return Err(Box::new(Error::State {
                 op: OP.into(),
-                what: "an argument is memory that the function changes".into(),
-                remedy: "pass a copy of it",
+                what: "what the function read beside its arguments has changed".into(),
+                remedy: "record the function again",
             }));
         }
+        self.refuse_written(OP, arguments)?;
         let whole: Vec<Tensor> = arguments.iter().map(in_order).collect::<Result<_>>()?;
         let elements: SmallVec<[Elements<'_>; 8]> = whole.iter().map(elements).collect();
-        let results = self.program.allocate()?;
-        self.program.run(&elements, &results)?;
+        let results = self.program.compute(&elements)?;
         self.finish(&results)?;
         let outputs = 0..self.results;
         outputs.map(|number| self.result(number, &results, |i| Ok(whole[i].clone()))).collect()
+    }
+
+    /// For each buffer of the program's results the number of the result that is all of it, in C order; `None` where there
+    /// are other results, or other uses of them.
+    pub(crate) fn plain(&self) -> Option<Vec<usize>> {
+        let outputs = &self.program.outputs()[..self.results];
+        let kept = self.leaves.iter().any(|leaf| matches!(leaf.sets, Set::Output(_)));
+        if kept || outputs.len() != self.program.results().len() {
+            return None;
+        }
+        let whole = |buffer, output: &Output| {
+            let layout = &output.layout;
+            output.buffer == buffer
+                && layout.offset() == 0
+                && layout.is_contiguous()
+                && layout.numel() * output.dtype.size() == self.program.nbytes(buffer)
+        };
+        let number = |&buffer| outputs.iter().position(|output| whole(buffer, output));
+        self.program.results().iter().map(number).collect()
     }
 
     /// Result `number` of a run that had this memory for its results; `argument` gives an argument by its number.
@@ -230,19 +250,24 @@ impl Replay {
         Ok(())
     }
 
-    fn check(&self, arguments: &[Tensor]) -> Result<()> {
+    /// Refuses arguments that are memory which a run writes.
+    pub(super) fn refuse_written(&self, op: &'static str, arguments: &[Tensor]) -> Result<()> {
+        if !arguments.iter().any(|argument| self.writes_to(argument)) {
+            return Ok(());
+        }
+        Err(Box::new(Error::Captured {
+            op: op.into(),
+            what: "an argument is memory that the function changes".into(),
+            remedy: "pass a copy of it",
+        }))
+    }
+
+    pub(super) fn check(&self, op: &'static str, arguments: &[Tensor]) -> Result<()> {
         if capture::active() {
             return Err(Box::new(Error::State {
-                op: OP.into(),
+                op: op.into(),
                 what: "a program cannot run while another one is recorded".into(),
                 remedy: "call the function that it was made from",
-            }));
-        }
-        if self.is_stale() {
-            return Err(Box::new(Error::State {
-                op: OP.into(),
-                what: "what the function read beside its arguments has changed".into(),
-                remedy: "record the function again",
             }));
         }
         let fits = |(t, s): (&Tensor, &Signature)| t.dtype() == s.dtype && t.shape() == &s.dims[..];
@@ -258,7 +283,7 @@ impl Replay {
         let got = list(&mut arguments.iter().map(|t| (t.dtype(), t.shape())));
         let want = list(&mut self.arguments.iter().map(|s| (s.dtype, &s.dims[..])));
         Err(Box::new(Error::Argument {
-            op: OP.into(),
+            op: op.into(),
             what: format!("the arguments are {got}, and the program was recorded for {want}"),
             remedy: "record the function again for these".into(),
         }))
@@ -298,7 +323,12 @@ fn argument_as_gradient() -> Box<Error> {
 
 /// Where the elements of a contiguous tensor lie.
 pub(crate) fn elements(x: &Tensor) -> Elements<'_> {
-    Elements::of(x.storage(), x.layout().offset().unsigned_abs() * x.dtype().size())
+    Elements::of(x.storage(), elements_of(x))
+}
+
+/// Where they begin, in bytes.
+pub(super) fn elements_of(x: &Tensor) -> usize {
+    x.layout().offset().unsigned_abs() * x.dtype().size()
 }
 
 /// The elements in C order, copied if they lie otherwise.

@@ -1,0 +1,61 @@
+//! NumPy's dtypes as ours.
+//!
+//! Owns: the translation, and the refusal of dtypes that no tensor has. Never reads an element.
+//! Invariant: a dtype is ours when kind and width are, whatever its name.
+
+use numpy::{PyArrayDescr, PyArrayDescrMethods};
+use pyo3::prelude::*;
+
+use crate::bindings::errors::{bad_type, to_python, type_name};
+use crate::dtype::{CONVERT, DType, Kind};
+use crate::error::Error;
+
+/// The dtype that an array has as it stands; `None` for a foreign byte order.
+pub(crate) fn native(descr: &Bound<'_, PyArrayDescr>) -> Option<DType> {
+    if descr.is_native_byteorder() == Some(false) { None } else { translate(descr) }
+}
+
+/// The dtype of the same kind and width, whatever the byte order.
+pub(super) fn translate(descr: &Bound<'_, PyArrayDescr>) -> Option<DType> {
+    dtype_of_code(descr.kind(), descr.itemsize())
+}
+
+#[cold]
+pub(super) fn unsupported(op: &str, descr: &Bound<'_, PyArrayDescr>) -> PyErr {
+    let (what, remedy) = match descr.kind() {
+        b'O' => (
+            "an array of Python objects cannot become a tensor".to_owned(),
+            "give numbers of one kind; ragged rows must be padded",
+        ),
+        b'c' => (
+            format!("dtype {descr} is not supported: there are no complex tensors"),
+            "use the real and imaginary parts, a.real and a.imag",
+        ),
+        _ => (format!("dtype {descr} is not supported"), CONVERT.as_str()),
+    };
+    to_python(Box::new(Error::Unsupported { op: op.to_owned().into(), what, remedy }))
+}
+
+/// A dtype from anything `numpy.dtype` accepts.
+pub(crate) fn dtype_of(op: &str, ob: &Bound<'_, PyAny>) -> PyResult<DType> {
+    let descr = PyArrayDescr::new(ob.py(), ob).map_err(|_| {
+        bad_type(op, format!("{} is not a dtype", display(ob)), "use one such as fg.float32")
+    })?;
+    native(&descr).ok_or_else(|| unsupported(op, &descr))
+}
+
+fn display(ob: &Bound<'_, PyAny>) -> String {
+    ob.repr().map_or_else(|_| type_name(ob), |text| text.to_string())
+}
+
+/// The dtype of NumPy's character for a kind, and a size.
+pub(crate) fn dtype_of_code(code: u8, size: usize) -> Option<DType> {
+    let kind = match code {
+        b'f' => Kind::Float,
+        b'i' => Kind::Signed,
+        b'u' => Kind::Unsigned,
+        b'b' => Kind::Bool,
+        _ => return None,
+    };
+    DType::from_kind(kind, size)
+}

@@ -1,0 +1,120 @@
+//! Programs bound to their arguments, as Python and C call them.
+//!
+//! Owns: `BoundProgram`, and the way of arguments into it. Never copies an argument. Invariant: a call reads the arrays and
+//! tensors that were given, and returns the same objects.
+
+use std::sync::{Arc, OnceLock};
+
+use ::numpy::{PyUntypedArray, PyUntypedArrayMethods};
+use pyo3::prelude::*;
+use pyo3::types::{PyFloat, PyList};
+
+use crate::bindings::errors::to_python;
+use crate::bindings::exchange::numpy;
+use crate::bindings::object::PyTensor;
+use crate::bindings::pass::replay::{PyProgram, object};
+use crate::error::Error;
+use crate::ops::derive::bound::{BoundReplay, Callable};
+use crate::tensor::Tensor;
+
+/// A compiled function with the memory of its arguments and results: see `Compiled.bind`.
+#[pyclass(name = "BoundProgram", module = "ferrograd._core", frozen)]
+pub(crate) struct PyBoundProgram {
+    bound: Arc<BoundReplay>,
+    callable: OnceLock<Callable>,
+    returns: Py<PyAny>,
+    large: bool,
+}
+
+#[pymethods]
+impl PyProgram {
+    /// Binds the program to these arguments; `build` makes of the list of results what calls return.
+    fn bind<'py>(
+        &self,
+        py: Python<'py>,
+        arguments: &Bound<'py, PyList>,
+        tensors: bool,
+        build: &Bound<'py, PyAny>,
+    ) -> PyResult<PyBoundProgram> {
+        let given = arguments.iter().enumerate();
+        let arguments: Vec<Tensor> =
+            given.map(|(i, given)| self.lasting_argument(i, &given)).collect::<PyResult<_>>()?;
+        let bound = Arc::new(self.replay.bind(&arguments)?);
+        let results = bound.results().iter().map(|result| match result.ndim() {
+            0 if !tensors => numpy::export(py, result, true),
+            _ => object(py, result.clone(), tensors),
+        });
+        let results = results.collect::<PyResult<Vec<_>>>()?;
+        let returns = build.call1((PyList::new(py, results)?,))?.unbind();
+        let callable = OnceLock::new();
+        Ok(PyBoundProgram { bound, callable, returns, large: self.large })
+    }
+}
+
+impl PyProgram {
+    /// An argument as a tensor over its own memory.
+    fn lasting_argument(&self, number: usize, given: &Bound<'_, PyAny>) -> PyResult<Tensor> {
+        if let Ok(value) = given.cast_exact::<PyFloat>() {
+            return Ok(Tensor::from(value.value()));
+        }
+        if let Ok(tensor) = given.cast::<PyTensor>() {
+            return Ok(tensor.get().tensor.clone());
+        }
+        let shared = match self.in_place(number, given) {
+            Some(_) => Some(numpy::share("bind", given)?),
+            None => None,
+        };
+        let array = given.cast::<PyUntypedArray>()?;
+        let lies = |tensor: &Tensor| numpy::elements(array).ptr() == tensor.ptr().cast_const();
+        shared.filter(|tensor| array.is_empty() || lies(tensor)).ok_or_else(|| {
+            to_python(Box::new(Error::Argument {
+                op: "bind".into(),
+                what: format!(
+                    "argument {number} cannot be read where it lies: it is no array of numbers in C order and aligned"
+                ),
+                remedy: "pass such an array, or call the function".into(),
+            }))
+        })
+    }
+}
+
+#[pymethods]
+impl PyBoundProgram {
+    /// Reads the arguments, overwrites the results and returns them.
+    fn __call__(&self, py: Python<'_>) -> PyResult<Py<PyAny>> {
+        if self.large {
+            py.detach(|| self.bound.run())?;
+        } else {
+            self.bound.run()?;
+        }
+        Ok(self.returns.clone_ref(py))
+    }
+
+    /// The address of the function `int (*)(void *data)` that runs the program.
+    #[getter]
+    fn address(&self) -> PyResult<usize> {
+        Ok(self.callable()?.address())
+    }
+
+    /// What to pass to that function.
+    #[getter]
+    fn data(&self) -> PyResult<usize> {
+        Ok(self.callable()?.data())
+    }
+
+    /// What calls return.
+    #[getter]
+    fn results(&self, py: Python<'_>) -> Py<PyAny> {
+        self.returns.clone_ref(py)
+    }
+}
+
+impl PyBoundProgram {
+    fn callable(&self) -> PyResult<&Callable> {
+        if let Some(made) = self.callable.get() {
+            return Ok(made);
+        }
+        let made = self.bound.callable()?;
+        Ok(self.callable.get_or_init(|| made))
+    }
+}

@@ -1,0 +1,230 @@
+//! What is the same in every run is computed once, when the program is made.
+//!
+//! Owns: numbers that steps read from memory that always holds them, and small memory that only such numbers reach.
+//! Never computes what reads an argument or memory outside. Invariant: a step reads the bits that it read before.
+
+use std::collections::HashMap;
+
+use smallvec::{SmallVec, smallvec};
+
+use super::execute::run_step;
+use super::step::{Action, Argument, Buffer, Id, Map, Slice, Source, Step};
+use crate::array::Storage;
+use crate::dtype::DType;
+use crate::error::Result;
+
+/// Bytes of the largest memory that is kept for its constant values.
+const MOST: usize = 16 << 10;
+
+/// Computes constants, and lets steps read them.
+pub(super) fn fold(steps: &mut Vec<Step>, buffers: &mut Vec<Buffer>) -> Result<()> {
+    numbers(steps, buffers);
+    arrays(steps, buffers)?;
+    order(steps, buffers)
+}
+
+/// How many steps write to each buffer.
+pub(super) fn writers(steps: &[Step], buffers: usize) -> Vec<usize> {
+    let mut count = vec![0; buffers];
+    steps.iter().flat_map(|s| &s.writes).for_each(|w| count[w.buffer as usize] += 1);
+    count
+}
+
+/// Whether a slice is all of its buffer, in C order.
+pub(super) fn is_whole(slice: &Slice, buffers: &[Buffer]) -> bool {
+    slice.offset == 0
+        && slice.is_contiguous()
+        && slice.numel() * slice.dtype.size() == buffers[slice.buffer as usize].nbytes
+}
+
+/// Replaces reads of memory that holds one number in all places by the number.
+fn numbers(steps: &mut [Step], buffers: &[Buffer]) {
+    let writers = writers(steps, buffers.len());
+    let mut known: HashMap<Id, (u64, DType)> = HashMap::new();
+    for step in steps {
+        if let Action::Map(map) = &step.action
+            && let Some(map) = with_numbers(map, &known, buffers)
+        {
+            *step = match value(&map) {
+                Some(bits) => filled(bits, map.out),
+                None => Step::of_map(step.name, map),
+            };
+        }
+        if let (Action::Copy, [read]) = (&step.action, &step.reads[..])
+            && let Some(&(bits, dtype)) = known.get(&read.buffer)
+            && dtype == read.dtype
+        {
+            *step = filled(bits, step.writes[0].clone());
+        }
+        if let (Action::Fill(bits), [out]) = (&step.action, &step.writes[..])
+            && matches!(buffers[out.buffer as usize].source, Source::Temporary)
+            && writers[out.buffer as usize] == 1
+            && is_whole(out, buffers)
+        {
+            known.insert(out.buffer, (*bits, out.dtype));
+        }
+    }
+}
+
+fn filled(bits: u64, out: Slice) -> Step {
+    let (reads, writes) = (SmallVec::new(), smallvec![out]);
+    Step { name: "fill", reads, writes, action: Action::Fill(bits) }
+}
+
+/// The loop with numbers in the place of slices that hold one, if there are any.
+fn with_numbers(map: &Map, known: &HashMap<Id, (u64, DType)>, buffers: &[Buffer]) -> Option<Map> {
+    let mut changed = map.clone();
+    let mut any = !map.ins.is_empty() && map.ins.iter().all(|a| matches!(a, Argument::Number(..)));
+    for argument in &mut changed.ins {
+        let Argument::Slice(slice) = argument else { continue };
+        let number = match (known.get(&slice.buffer), &buffers[slice.buffer as usize].source) {
+            (Some(&(bits, dtype)), _) if dtype == slice.dtype => bits,
+            (None, Source::Constant(storage)) if slice.is_value() => read(storage, slice),
+            _ => continue,
+        };
+        *argument = Argument::Number(number, slice.dtype);
+        any = true;
+    }
+    any.then_some(changed)
+}
+
+/// The bytes of the element that stands for all.
+fn read(storage: &Storage, slice: &Slice) -> u64 {
+    let mut word = 0u64;
+    // SAFETY: the slice lies inside its buffer; an element has at most eight bytes.
+    unsafe {
+        let from = storage.ptr().offset(slice.offset);
+        (&raw mut word).cast::<u8>().copy_from_nonoverlapping(from, slice.dtype.size());
+    }
+    word
+}
+
+/// What a loop computes from numbers alone: the same for every element.
+fn value(map: &Map) -> Option<u64> {
+    let mut ptrs = [std::ptr::null::<u8>(); crate::kernels::elementwise::MAX_OPERANDS];
+    for (ptr, argument) in ptrs.iter_mut().zip(&map.ins) {
+        let Argument::Number(bits, _) = argument else { return None };
+        *ptr = (&raw const *bits).cast();
+    }
+    let mut word = 0u64;
+    // SAFETY: every operand holds one element of the loop's dtypes, and the word has room for the result.
+    unsafe { (map.table)(ptrs.as_ptr(), (&raw mut word).cast(), 1, map.params.as_ptr()) };
+    Some(word)
+}
+
+/// Runs the steps whose results are the same in every run, and makes their memory constant.
+fn arrays(steps: &mut Vec<Step>, buffers: &mut [Buffer]) -> Result<()> {
+    let folded = foldable(steps, buffers);
+    let mut addresses: Vec<*mut u8> = buffers.iter().map(address).collect();
+    for (step, _) in steps.iter().zip(&folded).filter(|(_, folded)| **folded) {
+        let out = step.writes[0].buffer as usize;
+        if matches!(buffers[out].source, Source::Temporary) {
+            let storage = Storage::zeroed(buffers[out].nbytes)?;
+            addresses[out] = storage.ptr();
+            buffers[out].source = Source::Constant(storage);
+        }
+        // SAFETY: the step reads constants and writes memory that was just made, at these addresses.
+        unsafe { run_step(step, &addresses, &mut Vec::new())? };
+    }
+    let mut gone = folded.into_iter();
+    steps.retain(|_| !gone.next().unwrap_or(false));
+    Ok(())
+}
+
+fn address(buffer: &Buffer) -> *mut u8 {
+    match &buffer.source {
+        Source::Constant(storage) => storage.ptr(),
+        _ => std::ptr::null_mut(),
+    }
+}
+
+/// The steps that can be run once: they read constants and what such steps make, no other step writes where they write,
+/// and who reads it stands behind the last of these.
+fn foldable(steps: &[Step], buffers: &[Buffer]) -> Vec<bool> {
+    // Buffers that other steps write, or read too early.
+    let mut spoilt = vec![false; buffers.len()];
+    loop {
+        let mut made = vec![false; buffers.len()];
+        let mut read = vec![false; buffers.len()];
+        let mut again = false;
+        let mut folded = Vec::with_capacity(steps.len());
+        for step in steps {
+            let constant = |slice: &Slice| {
+                let b = slice.buffer as usize;
+                matches!(buffers[b].source, Source::Constant(_)) || made[b] && !spoilt[b]
+            };
+            let out = step.writes.first().map_or(0, |out| out.buffer as usize);
+            let fold = is_pure(step, buffers) && !spoilt[out] && step.reads.iter().all(constant);
+            folded.push(fold);
+            if fold {
+                made[out] = true;
+                spoilt[out] = read[out];
+                again |= read[out];
+                continue;
+            }
+            for written in &step.writes {
+                let b = written.buffer as usize;
+                again |= made[b] && !spoilt[b];
+                spoilt[b] = true;
+            }
+            step.reads.iter().for_each(|slice| read[slice.buffer as usize] = true);
+        }
+        if !again {
+            return folded;
+        }
+    }
+}
+
+/// Whether a step is of a kind that depends on its operands alone, and writes little memory of the run.
+fn is_pure(step: &Step, buffers: &[Buffer]) -> bool {
+    let pure =
+        matches!(step.action, Action::Map(_) | Action::Fill(_) | Action::Copy | Action::Reduce(..));
+    pure && step.writes.iter().all(|out| {
+        let buffer = &buffers[out.buffer as usize];
+        matches!(buffer.source, Source::Temporary) && buffer.nbytes <= MOST
+    })
+}
+
+/// Gives loops copies in C order of the few constants that lie otherwise.
+fn order(steps: &mut [Step], buffers: &mut Vec<Buffer>) -> Result<()> {
+    let mut known: HashMap<Slice, Slice> = HashMap::new();
+    for step in steps {
+        let Some(map) = step.map() else { continue };
+        let mut ordered = map.clone();
+        let mut any = false;
+        for argument in &mut ordered.ins {
+            let Argument::Slice(slice) = argument else { continue };
+            let nbytes = slice.numel() * slice.dtype.size();
+            let constant = matches!(buffers[slice.buffer as usize].source, Source::Constant(_));
+            if !constant || slice.is_contiguous() || slice.is_value() || nbytes > MOST {
+                continue;
+            }
+            let copy = match known.get(slice) {
+                Some(copy) => copy.clone(),
+                None => copied(slice, nbytes, buffers)?,
+            };
+            known.insert(slice.clone(), copy.clone());
+            *slice = copy;
+            any = true;
+        }
+        if any {
+            *step = Step::of_map(step.name, ordered);
+        }
+    }
+    Ok(())
+}
+
+/// A constant with a copy of these elements.
+fn copied(slice: &Slice, nbytes: usize, buffers: &mut Vec<Buffer>) -> Result<Slice> {
+    let storage = Storage::alloc(nbytes)?;
+    let source = Source::Constant(storage);
+    let copy = Slice::contiguous(buffers.len() as Id, slice.dtype, &slice.dims);
+    buffers.push(Buffer { source, nbytes });
+    let (from, to) = (&buffers[slice.buffer as usize], &buffers[copy.buffer as usize]);
+    let addresses = [address(from), address(to)];
+    let (reads, writes) = (smallvec![slice.clone().within(0)], smallvec![copy.clone().within(1)]);
+    let step = Step { name: "copy", reads, writes, action: Action::Copy };
+    // SAFETY: the step reads a constant and writes another that was just made, at these addresses.
+    unsafe { run_step(&step, &addresses, &mut Vec::new())? };
+    Ok(copy)
+}
