@@ -40,6 +40,34 @@ impl At {
     }
 }
 
+/// A loop over one row, without parameters: the commonest code, small for the sake of the cache.
+#[derive(Clone, Copy)]
+pub(super) struct Row {
+    table: Loop,
+    n: u32,
+    count: u32,
+    ins: [Near; 3],
+    out: Near,
+}
+
+/// An `At` whose offset is small.
+#[derive(Clone, Copy, Default)]
+struct Near {
+    buffer: Id,
+    offset: u32,
+}
+
+impl Near {
+    fn of(at: At) -> Option<Near> {
+        Some(Near { buffer: at.buffer, offset: at.offset.try_into().ok()? })
+    }
+
+    #[inline(always)]
+    fn address(self, addresses: &[*mut u8]) -> *mut u8 {
+        addresses[self.buffer as usize].wrapping_add(self.offset as usize)
+    }
+}
+
 /// A loop over rows that lie evenly apart.
 pub(super) struct Rows {
     table: Loop,
@@ -83,6 +111,8 @@ pub(super) struct Leaf {
 
 /// What the executor runs.
 pub(super) enum Code {
+    /// A loop over one row.
+    Row(Row),
     /// A loop.
     Rows(Box<Rows>),
     /// A copy.
@@ -159,16 +189,9 @@ fn rows(map: &Map) -> Option<Code> {
     }
     let steps = std::array::from_fn(|k| outer[k] * sizes[k] as isize);
     let (table, count, params) = (map.table, map.ins.len(), map.params.clone());
-    Some(Code::Rows(Box::new(Rows {
-        table,
-        count,
-        ins,
-        out: At::of(&map.out),
-        params,
-        n,
-        rows,
-        steps,
-    })))
+    let out = At::of(&map.out);
+    let rows = Rows { table, count, ins, out, params, n, rows, steps };
+    Some(Row::of(&rows).map_or_else(|| Code::Rows(Box::new(rows)), Code::Row))
 }
 
 fn copied(from: &Slice, to: &Slice) -> Option<Code> {
@@ -183,6 +206,34 @@ fn copied(from: &Slice, to: &Slice) -> Option<Code> {
     let steps = outer.map(|step| step * size as isize);
     let (from, to) = (At::of(from), At::of(to));
     Some(Code::Copied(Box::new(Copied { from, to, nbytes: n * size, rows, steps })))
+}
+
+impl Row {
+    /// The same loop in short.
+    fn of(rows: &Rows) -> Option<Row> {
+        let mut ins = [Near::default(); 3];
+        if rows.rows != 1 || rows.count > ins.len() || !rows.params.is_empty() {
+            return None;
+        }
+        for (near, &at) in ins.iter_mut().zip(&rows.ins[..rows.count]) {
+            *near = Near::of(at)?;
+        }
+        let (n, count, out) = (rows.n as u32, rows.count as u32, Near::of(rows.out)?);
+        Some(Row { table: rows.table, n, count, ins, out })
+    }
+
+    /// # Safety
+    /// The buffers lie at these addresses.
+    #[inline(always)]
+    pub(super) unsafe fn run(&self, addresses: &[*mut u8]) {
+        let mut ptrs = [std::ptr::null::<u8>(); 3];
+        for (ptr, at) in ptrs.iter_mut().zip(&self.ins[..self.count as usize]) {
+            *ptr = at.address(addresses);
+        }
+        let (out, no_params) = (self.out.address(addresses), std::ptr::NonNull::dangling());
+        // SAFETY: every operand holds the row, and an operand that overlaps the output is the output.
+        unsafe { (self.table)(ptrs.as_ptr(), out, self.n as usize, no_params.as_ptr()) };
+    }
 }
 
 impl Rows {

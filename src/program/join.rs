@@ -5,7 +5,8 @@
 
 use std::collections::HashMap;
 
-use super::chain::{SHORTEST, chained};
+use super::chain::{REDUCTIONS, SHORTEST};
+use super::slots::chained;
 use super::step::{Action, Argument, Buffer, Id, Map, Slice, Source, Step};
 use crate::kernels::reduce::whole;
 
@@ -100,6 +101,7 @@ impl Open {
             && input.buffer != out.buffer
             && self.agrees(input, false)
             && !self.touched.contains_key(&out.buffer)
+            && self.steps.iter().filter(|step| step.map().is_none()).count() < REDUCTIONS
     }
 
     /// Whether a buffer is touched here as it is by the steps before, unless nobody writes to it.

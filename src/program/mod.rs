@@ -18,6 +18,7 @@ mod passes;
 mod plan;
 mod recording;
 mod run;
+mod slots;
 mod small;
 mod step;
 mod stretch;

@@ -3,6 +3,9 @@
 //! Owns: dead steps, lives of buffers, and one block of memory for all temporaries. Never changes what a step computes.
 //! Invariant: two temporaries whose lives overlap do not share a byte.
 
+use std::cmp::Reverse;
+use std::collections::{BTreeMap, BinaryHeap};
+
 use super::step::{Buffer, Id, Output, Source, Step};
 
 /// Temporaries begin at multiples of this: a cache line, and the widest vector.
@@ -50,24 +53,59 @@ pub(super) fn place(steps: &[Step], buffers: &[Buffer]) -> Plan {
         .filter_map(|b| lives[b].map(|(first, last)| (b as Id, first, last)))
         .collect();
     order.sort_by_key(|&(_, first, _)| first);
-    let mut plan = Plan { offsets: vec![usize::MAX; buffers.len()], nbytes: 0 };
-    // What lies where until which step: offset, end, last step.
-    let mut taken: Vec<(usize, usize, usize)> = Vec::new();
+    let mut offsets = vec![usize::MAX; buffers.len()];
+    let mut space = Space::default();
+    // What ends first: its last step, its offset and size.
+    let mut taken: BinaryHeap<Reverse<(usize, usize, usize)>> = BinaryHeap::new();
     for (buffer, first, last) in order {
-        taken.retain(|&(_, _, until)| until >= first);
-        let size = buffers[buffer as usize].nbytes.max(1).next_multiple_of(ALIGNMENT);
-        let mut at = 0;
-        let mut gap = taken.len();
-        for (i, &(start, end, _)) in taken.iter().enumerate() {
-            if start >= at + size {
-                gap = i;
-                break;
-            }
-            at = at.max(end);
+        while let Some(&Reverse((until, at, size))) = taken.peek()
+            && until < first
+        {
+            taken.pop();
+            space.give_back(at, size);
         }
-        taken.insert(gap, (at, at + size, last));
-        plan.offsets[buffer as usize] = at;
-        plan.nbytes = plan.nbytes.max(at + size);
+        let size = buffers[buffer as usize].nbytes.max(1).next_multiple_of(ALIGNMENT);
+        let at = space.take(size);
+        taken.push(Reverse((last, at, size)));
+        offsets[buffer as usize] = at;
     }
-    plan
+    Plan { offsets, nbytes: space.end }
+}
+
+/// The block while it is planned.
+#[derive(Default)]
+struct Space {
+    /// What is free below the end: offsets and lengths, none next to another.
+    gaps: BTreeMap<usize, usize>,
+    end: usize,
+}
+
+impl Space {
+    /// The first place of this size.
+    fn take(&mut self, size: usize) -> usize {
+        let fits = self.gaps.iter().find(|&(_, &length)| length >= size);
+        if let Some((&at, &length)) = fits {
+            self.gaps.remove(&at);
+            if length > size {
+                self.gaps.insert(at + size, length - size);
+            }
+            return at;
+        }
+        let open = self.gaps.last_entry().filter(|gap| gap.key() + gap.get() == self.end);
+        let at = open.map_or(self.end, |gap| gap.remove_entry().0);
+        self.end = at + size;
+        at
+    }
+
+    fn give_back(&mut self, mut at: usize, mut size: usize) {
+        if let Some(after) = self.gaps.remove(&(at + size)) {
+            size += after;
+        }
+        if let Some((&before, &length)) = self.gaps.range(..at).next_back()
+            && before + length == at
+        {
+            (at, size) = (before, length + size);
+        }
+        self.gaps.insert(at, size);
+    }
 }

@@ -276,6 +276,7 @@ impl Program {
             // this run, and memory outside is what eager code would write to as well.
             unsafe {
                 match code {
+                    Code::Row(row) => row.run(addresses),
                     Code::Rows(rows) => rows.run(addresses),
                     Code::Copied(copied) => copied.run(addresses),
                     Code::Filled(filled) => filled.run(addresses),

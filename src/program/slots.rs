@@ -1,0 +1,191 @@
+//! The making of a chain: which of its operands need no memory, as they stay in the cache.
+//!
+//! Owns: `chained`, and the slots of temporaries and repeated values. Never runs a chain. Invariant: a slot holds one thing from
+//! the link that makes it to the last one that reads it.
+
+use std::collections::{HashMap, HashSet};
+
+use smallvec::SmallVec;
+
+use super::chain::{Chain, Link, Place, REDUCING, Repeated, SLOTS, Value};
+use super::step::{Action, Argument, Buffer, Id, Map, Slice, Source, Step};
+use crate::kernels::reduce::{WHOLE_LEAF, whole};
+
+/// The places of the operands of a chain.
+struct Places<'a> {
+    buffers: &'a [Buffer],
+    /// How often each buffer is used by the program, and within the chain.
+    uses: &'a [usize],
+    inside: HashMap<Id, usize>,
+    /// The last link that uses a buffer.
+    last: HashMap<Id, usize>,
+    /// Buffers that lie in a slot now, and those that ever did.
+    slots: HashMap<Id, usize>,
+    local: HashSet<Id>,
+    values: Vec<Value>,
+    free: Vec<usize>,
+    /// A slot that is free after this link.
+    left: Option<usize>,
+}
+
+impl<'a> Places<'a> {
+    fn new(steps: &[Step], buffers: &'a [Buffer], uses: &'a [usize]) -> Places<'a> {
+        let (mut inside, mut last) = (HashMap::new(), HashMap::new());
+        for (at, step) in steps.iter().enumerate() {
+            for buffer in step.buffers() {
+                *inside.entry(buffer).or_insert(0) += 1;
+                last.insert(buffer, at);
+            }
+        }
+        let mut values: Vec<Value> = Vec::new();
+        let mut free: Vec<usize> = (0..SLOTS).rev().collect();
+        for (from, size) in steps.iter().filter_map(Step::map).flat_map(repeated) {
+            if !values.iter().any(|value| (value.from, value.size) == (from, size)) {
+                values.extend(free.pop().map(|slot| Value { slot, size, from }));
+            }
+        }
+        let (slots, local) = (HashMap::new(), HashSet::new());
+        Places { buffers, uses, inside, last, slots, local, values, free, left: None }
+    }
+
+    /// Where a result goes: to the cache, if nothing outside the chain uses it. A loop in place is slow: it goes to
+    /// another slot, if there is one.
+    fn out(&mut self, slice: &Slice) -> Place {
+        let buffer = slice.buffer;
+        if let Some(&slot) = self.slots.get(&buffer) {
+            let Some(other) = self.free.pop() else { return Place::Slot(slot) };
+            self.slots.insert(buffer, other);
+            self.left = Some(slot);
+            return Place::Slot(other);
+        }
+        let private = matches!(self.buffers[buffer as usize].source, Source::Temporary)
+            && self.uses[buffer as usize] == self.inside[&buffer];
+        if private && let Some(slot) = self.free.pop() {
+            self.slots.insert(buffer, slot);
+            self.local.insert(buffer);
+            return Place::Slot(slot);
+        }
+        Place::Memory { buffer, offset: slice.offset, size: slice.dtype.size() }
+    }
+
+    /// Where an operand is.
+    fn argument(&self, argument: &Argument) -> Option<Place> {
+        if let Some(value) = value_of(argument) {
+            let found = self.values.iter().find(|known| (known.from, known.size) == value);
+            return found.map(|value| Place::Slot(value.slot));
+        }
+        match argument {
+            Argument::Slice(slice) => Some(self.elements(slice)),
+            Argument::Number(..) => None,
+        }
+    }
+
+    fn elements(&self, slice: &Slice) -> Place {
+        let (buffer, size) = (slice.buffer, slice.dtype.size());
+        match self.slots.get(&buffer) {
+            Some(&slot) => Place::Slot(slot),
+            None => Place::Memory { buffer, offset: slice.offset, size },
+        }
+    }
+
+    /// Gives back the slots of buffers that no later link uses.
+    fn release(&mut self, link: usize) {
+        let (last, free) = (&self.last, &mut self.free);
+        free.extend(self.left.take());
+        self.slots.retain(|buffer, slot| {
+            let stays = last[buffer] > link;
+            if !stays {
+                free.push(*slot);
+            }
+            stays
+        });
+    }
+}
+
+/// What an operand repeats, and the size of one; `None` for elements.
+fn value_of(argument: &Argument) -> Option<(Repeated, usize)> {
+    let from = match argument {
+        Argument::Number(bits, _) => Repeated::Number(*bits),
+        Argument::Slice(slice) if slice.is_value() => {
+            Repeated::Memory { buffer: slice.buffer, offset: slice.offset }
+        }
+        Argument::Slice(_) => return None,
+    };
+    Some((from, argument.dtype().size()))
+}
+
+/// What the operands of a step repeat.
+fn repeated(map: &Map) -> impl Iterator<Item = (Repeated, usize)> + '_ {
+    map.ins.iter().filter_map(value_of)
+}
+
+/// One step for a chain.
+pub(super) fn chained(steps: Vec<Step>, buffers: &mut Vec<Buffer>, uses: &[usize]) -> Step {
+    let n = steps[0].map().map_or_else(|| steps[0].reads[0].numel(), |map| map.out.numel());
+    // The results of leaves lie in memory of the run.
+    let mut leaves: Vec<Slice> = Vec::new();
+    for out in steps.iter().filter(|s| s.map().is_none()).map(|step| &step.writes[0]) {
+        let (count, buffer) = (n.div_ceil(WHOLE_LEAF), buffers.len() as Id);
+        let nbytes = count * out.dtype.size();
+        buffers.push(Buffer { source: Source::Temporary, nbytes });
+        leaves.push(Slice::contiguous(buffer, out.dtype, &[count]));
+    }
+    let mut places = Places::new(&steps, buffers, uses);
+    let mut links: Vec<Link> = Vec::with_capacity(steps.len());
+    let mut unused = leaves.iter().enumerate();
+    for (at, step) in steps.iter().enumerate() {
+        let link = match step.map() {
+            Some(map) => places.map(map),
+            None => unused.next().and_then(|(k, slice)| places.reduction(step, k, slice.buffer)),
+        };
+        let Some(link) = link else { return halves(steps, buffers, uses) };
+        links.push(link);
+        places.release(at);
+    }
+    let cost = steps.iter().map(|step| step.map().map_or(REDUCING, |map| map.cost)).sum();
+    let lasting = |slice: &&Slice| !places.local.contains(&slice.buffer);
+    let mut reads: SmallVec<[Slice; 3]> = SmallVec::new();
+    for slice in steps.iter().flat_map(|s| &s.reads).filter(lasting) {
+        if !reads.contains(slice) {
+            reads.push(slice.clone());
+        }
+    }
+    let written = steps.iter().flat_map(|s| &s.writes).filter(lasting);
+    let writes = written.chain(&leaves).cloned().collect();
+    let chain = Chain { links, values: places.values, n, cost };
+    Step { name: "chain", reads, writes, action: Action::Chain(Box::new(chain)) }
+}
+
+impl Places<'_> {
+    /// The link of an element-wise step; `None` when there is no slot for what it repeats.
+    fn map(&mut self, map: &Map) -> Option<Link> {
+        let ins: Option<SmallVec<[Place; 4]>> =
+            map.ins.iter().map(|argument| self.argument(argument)).collect();
+        let (table, params) = (map.table, map.params.clone());
+        Some(Link::Map { table, ins: ins?, out: self.out(&map.out), params })
+    }
+
+    /// The link of a reduction.
+    fn reduction(&self, step: &Step, number: usize, leaves: Id) -> Option<Link> {
+        let Action::Reduce(op, _) = step.action else { return None };
+        let (input, out) = (&step.reads[0], &step.writes[0]);
+        let (loops, size) = (whole(op, input.dtype)?, out.dtype.size());
+        let (input, out) = (self.elements(input), (out.buffer, out.offset));
+        Some(Link::Reduction { loops, number, input, leaves, size, out })
+    }
+}
+
+/// A chain that repeats more values than there are slots: its first half and its second.
+fn halves(mut steps: Vec<Step>, buffers: &mut Vec<Buffer>, uses: &[usize]) -> Step {
+    let rest = steps.split_off(steps.len() / 2);
+    let mut parts: Vec<Step> = Vec::new();
+    for mut half in [steps, rest] {
+        match half.len() {
+            0 | 1 => parts.append(&mut half),
+            _ => parts.push(chained(half, buffers, uses)),
+        }
+    }
+    let reads = parts.iter().flat_map(|s| &s.reads).cloned().collect();
+    let writes = parts.iter().flat_map(|s| &s.writes).cloned().collect();
+    Step { name: "chains", reads, writes, action: Action::Sequence(parts) }
+}
