@@ -4,7 +4,7 @@ What it shows: the marginal likelihood through a Cholesky factorisation, differe
 and maximised by SciPy. Formulas: Rasmussen and Williams, Gaussian Processes for Machine Learning,
 equations 2.23, 2.24 and 2.30.
 
-    python examples/gaussian_process.py
+    python examples/gaussian_process.py --compile
 """
 
 import matplotlib.pyplot as plt
@@ -64,11 +64,11 @@ def predict(x, y, points, log_parameters) -> tuple[np.ndarray, np.ndarray]:
 
 def main() -> None:
     """Fits, compares with a straight line on unseen data, draws."""
-    options = support.options("Gaussian-process regression", count=220)
+    options = support.options("Gaussian-process regression", compiles=True, count=220)
     x, y, test_x, test_y = load_data(options.count, options.seed)
     loss = make_loss(x, y)
     start = np.log([1.0, 1.0, 0.5])
-    result = minimize(fg.value_and_grad(loss), start, jac=True, method="L-BFGS-B")
+    result = minimize(options.compiled(fg.value_and_grad(loss)), start, jac=True, method="L-BFGS-B")
     scale, length, noise = np.exp(result.x)
     print(f"negative log likelihood: {loss(start):.4f} before, {result.fun:.4f} after")
     print(f"σ = {scale:.3f}, ℓ = {length:.3f}, noise = {noise:.3f}, {result.nfev} evaluations")

@@ -4,7 +4,7 @@ What it shows: a sampler that needs thousands of gradients of a plain NumPy func
 against the posterior, which is known in closed form here.
 Method: Neal, MCMC using Hamiltonian dynamics, 2011.
 
-    python examples/hmc.py --samples 2000
+    python examples/hmc.py --samples 2000 --compile
 """
 
 import matplotlib.pyplot as plt
@@ -44,9 +44,9 @@ def leapfrog(slope, place: np.ndarray, momentum: np.ndarray, step: float):
     return place, momentum
 
 
-def sample(energy, place: np.ndarray, count: int, rng) -> tuple[np.ndarray, float]:
+def sample(energy, slope, place: np.ndarray, count: int, rng) -> tuple[np.ndarray, float]:
     """`count` states of the chain, and the share of accepted proposals."""
-    slope, chain, accepted = fg.grad(energy), [], 0
+    chain, accepted = [], 0
     now = energy(place)
     for _ in tqdm(range(count), desc="sampling", unit="sample"):
         kick = rng.normal(size=place.shape)
@@ -60,7 +60,7 @@ def sample(energy, place: np.ndarray, count: int, rng) -> tuple[np.ndarray, floa
 
 def main() -> None:
     """Samples, compares with the closed form, draws."""
-    options = support.options("Hamiltonian Monte Carlo", samples=2000)
+    options = support.options("Hamiltonian Monte Carlo", compiles=True, samples=2000)
     rng = np.random.default_rng(options.seed)
     features, targets, names = load_data()
     precision = features.T @ features / NOISE**2 + np.eye(len(names)) / PRIOR**2
@@ -68,7 +68,8 @@ def main() -> None:
     deviation = np.sqrt(np.diag(np.linalg.inv(precision)))
 
     energy = make_energy(features, targets)
-    chain, accepted = sample(energy, np.zeros(len(names)), options.samples, rng)
+    slope = options.compiled(fg.grad(energy))
+    chain, accepted = sample(energy, slope, np.zeros(len(names)), options.samples, rng)
     chain = chain[len(chain) // 10 :]
     print(f"accepted: {100 * accepted:.1f} %")
     for name, exact, error, got in zip(names, mean, deviation, chain.mean(axis=0), strict=True):

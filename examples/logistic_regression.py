@@ -4,7 +4,7 @@ What it shows: a loss in plain NumPy, `fg.value_and_grad` handed to `scipy.optim
 stands (`jac=True`), and Newton's method whose Hessian is never formed: `fg.hvp` gives its products.
 Both reach the same minimum; Newton needs far fewer steps.
 
-    python examples/logistic_regression.py
+    python examples/logistic_regression.py --compile
 """
 
 import matplotlib.pyplot as plt
@@ -38,12 +38,12 @@ def make_loss(features: np.ndarray, labels: np.ndarray):
     return loss
 
 
-def fit(method: str, loss, start: np.ndarray):
+def fit(method: str, loss, start: np.ndarray, compiled):
     """The optimiser's result and the loss after each of its steps."""
     history = [float(loss(start))]
-    more = {"hessp": fg.hvp(loss)} if method == "Newton-CG" else {}
+    more = {"hessp": compiled(fg.hvp(loss))} if method == "Newton-CG" else {}
     result = minimize(
-        fg.value_and_grad(loss),
+        compiled(fg.value_and_grad(loss)),
         start,
         jac=True,
         method=method,
@@ -55,12 +55,12 @@ def fit(method: str, loss, start: np.ndarray):
 
 def main() -> None:
     """Fits with both methods, measures, draws."""
-    options = support.options("logistic regression through scipy.optimize")
+    options = support.options("logistic regression through scipy.optimize", compiles=True)
     features, test_features, labels, test_labels = load_data(options.seed)
     loss = make_loss(features, labels)
     figure, axes = plt.subplots(figsize=(6, 4))
     for method in ("L-BFGS-B", "Newton-CG"):
-        result, history = fit(method, loss, np.zeros(features.shape[1]))
+        result, history = fit(method, loss, np.zeros(features.shape[1]), options.compiled)
         right = np.mean(np.sign(test_features @ result.x) == test_labels)
         slope = np.abs(fg.grad(loss)(result.x)).max()
         print(f"{method}: {len(history) - 1} steps, loss {result.fun:.8f}, |gradient| {slope:.1e}")

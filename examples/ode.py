@@ -4,7 +4,7 @@ What it shows: gradients through a Runge-Kutta integrator, which is an ordinary 
 Gauss-Newton fit whose Jacobian is one `fg.jacobian`. The data are noisy samples of a known
 solution, so that the answer can be judged.
 
-    python examples/ode.py
+    python examples/ode.py --compile
 """
 
 import matplotlib.pyplot as plt
@@ -41,7 +41,7 @@ def solve(rates):
 
 def main() -> None:
     """Makes the data, fits, draws."""
-    options = support.options("an ODE fitted through its solver", every=5)
+    options = support.options("an ODE fitted through its solver", compiles=True, every=5)
     rng = np.random.default_rng(options.seed)
     seen = np.arange(0, COUNT, options.every)
     data = np.asarray(solve(TRUE))[seen] + rng.normal(0, NOISE, (len(seen), 2))
@@ -50,7 +50,8 @@ def main() -> None:
         return ((solve(fnp.exp(log_rates))[seen] - data) / NOISE).ravel()
 
     guess = np.log(TRUE) + np.array([0.15, -0.15, 0.15, -0.15])
-    fit = least_squares(lambda x: np.asarray(residuals(x)), guess, jac=fg.jacobian(residuals))
+    slopes = options.compiled(fg.jacobian(residuals))
+    fit = least_squares(lambda x: np.asarray(residuals(x)), guess, jac=slopes)
     rates = np.exp(fit.x)
     errors = np.sqrt(np.diag(np.linalg.inv(fit.jac.T @ fit.jac))) * rates
     for name, rate, error, true in zip("abcd", rates, errors, TRUE, strict=True):

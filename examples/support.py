@@ -4,7 +4,9 @@ It owns the command line they have in common and nothing of their mathematics.
 """
 
 import argparse
+from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import matplotlib
 
@@ -12,17 +14,30 @@ matplotlib.use("Agg")  # pictures go to files: no display is needed
 
 import matplotlib.pyplot as plt
 
+import ferrograd as fg
+
 OUT = Path(__file__).resolve().parent / "out"
 
 
-def options(description: str, **settings: int) -> argparse.Namespace:
-    """`--seed`, `--out` and one integer option for each keyword, which gives its default."""
+def options(description: str, *, compiles: bool = False, **settings: int) -> argparse.Namespace:
+    """`--seed`, `--out` and one integer option for each keyword, which gives its default.
+
+    With `compiles`, there is `--compile`, and the option `compiled` is `fg.compile` or nothing.
+    """
     parser = argparse.ArgumentParser(description=description)
     parser.add_argument("--seed", type=int, default=0, help="seed of every random number")
     parser.add_argument("--out", type=Path, default=OUT, help="folder for the pictures")
+    if compiles:
+        parser.add_argument("--compile", action="store_true", help="record and replay gradients")
     for name, default in settings.items():
         parser.add_argument(f"--{name}", type=int, default=default, help=f"default: {default}")
-    return parser.parse_args()
+    found = parser.parse_args()
+    found.compiled = fg.compile if compiles and found.compile else _as_it_is
+    return found
+
+
+def _as_it_is(function: Callable[..., Any]) -> Callable[..., Any]:
+    return function
 
 
 def save(figure: plt.Figure, folder: Path, name: str) -> None:

@@ -4,7 +4,7 @@ What it shows: gradients of an expectation through its samples, w = μ + σ ε, 
 written in NumPy; `fg.value_and_grad` over a dict of parameters; a stochastic optimiser in five
 lines. Method: Ranganath et al., 2014; Kucukelbir et al., 2017 (reparameterised).
 
-    python examples/variational.py --steps 1500
+    python examples/variational.py --steps 1500 --compile
 """
 
 import matplotlib.pyplot as plt
@@ -40,9 +40,8 @@ def make_objective(log_density):
     return objective
 
 
-def fit(objective, size: int, steps: int, rng):
+def fit(step, size: int, steps: int, rng):
     """The guide after `steps` of Adam, and the bound at each."""
-    step = fg.value_and_grad(objective)
     guide = {"mean": np.zeros(size), "log_deviation": np.full(size, -1.0)}
     first = {name: np.zeros(size) for name in guide}
     second = {name: np.zeros(size) for name in guide}
@@ -61,11 +60,12 @@ def fit(objective, size: int, steps: int, rng):
 
 def main() -> None:
     """Fits, predicts with uncertainty, draws."""
-    options = support.options("black-box variational inference", steps=1500)
+    options = support.options("black-box variational inference", compiles=True, steps=1500)
     rng = np.random.default_rng(options.seed)
     features, test_features, labels, test_labels = load_data(options.seed)
     objective = make_objective(make_log_density(features, labels))
-    guide, bounds = fit(objective, features.shape[1], options.steps, rng)
+    step = options.compiled(fg.value_and_grad(objective))
+    guide, bounds = fit(step, features.shape[1], options.steps, rng)
     print(f"bound: {bounds[0]:.1f} at first, {np.mean(bounds[-50:]):.1f} at last")
 
     spread = rng.normal(size=(500, features.shape[1])) * np.exp(guide["log_deviation"])

@@ -5,6 +5,7 @@ Owns: one case per row of the operation table, whose replays have the bits of ea
 
 from typing import Any
 
+import numpy as np
 import pytest
 
 import ferrograd as fg
@@ -16,15 +17,8 @@ LOOKS_AT_VALUES = {
     "allclose",
     "argwhere",
     "array_equal",
-    "cov",
     "flatnonzero",
-    "interp",
-    "isin",
-    "nanmedian",
     "nonzero",
-    "put_along_axis",
-    "scatter",
-    "searchsorted",
     "unique",
 }
 
@@ -47,6 +41,75 @@ def with_gradients(case: Case, call: Call) -> Any:
 
 def bits(results: list[fg.Tensor]) -> list[tuple[Any, ...]]:
     return [(str(r.dtype), r.shape, r.numpy().tobytes()) for r in results]
+
+
+def integers(*shape: int, low: int, high: int, seed: int) -> np.ndarray:
+    return np.random.default_rng(seed).integers(low, high, shape)
+
+
+def draw(*shape: int, seed: int) -> np.ndarray:
+    return np.random.default_rng(seed).standard_normal(shape)
+
+
+def assigned(x: Any, index: Any, value: Any) -> Any:
+    y = x * 1.0
+    y[index] = value
+    return y
+
+
+#: Functions of values, indices and more values, whose indices are found anew by every call.
+INDEXED = {
+    "setitem": assigned,
+    "setitem of rows": lambda x, i, v: assigned(x.reshape(4, 3), i % 4, v[:, None]).ravel(),
+    "setitem of a view": lambda x, i, v: assigned(x[::-1], i, v),
+    "setitem of a mask": lambda x, i, v: assigned(x, fg.isin(x, x[i]), 0.0),
+    "setitem of a number in a mask": lambda x, i, v: assigned(x, x > x[i[0]], v[0].detach()),
+    "scatter": lambda x, i, v: fg.scatter(x, 0, i, v),
+    "scatter_add": lambda x, i, v: fg.scatter_add(x, 0, i, v),
+    "index_add": lambda x, i, v: fg.index_add(x, 0, i, v),
+    "put_along_axis": lambda x, i, v: fg.put_along_axis(x, i, v, 0),
+    "take_along_axis": lambda x, i, v: fg.take_along_axis(x, i, 0) * v,
+    "searchsorted": lambda x, i, v: fg.searchsorted(fg.sort(x), v) * x[i],
+    "interp": lambda x, i, v: fg.interp(v, fg.sort(x), x),
+    "nanmedian": lambda x, i, v: fg.nanmedian(fg.where(x > 1.0, fg.nan, x).reshape(4, 3), 1),
+    "cov": lambda x, i, v: fg.cov(x[i], v, aweights=v * v),
+}
+
+
+@pytest.mark.parametrize("name", INDEXED)
+def test_indices_are_taken_anew(name: str) -> None:
+    def run(x: Any, i: Any, v: Any) -> list[Any]:
+        x, v = x.detach().requires_grad_(), v.detach().requires_grad_()
+        result = INDEXED[name](x, i, v)
+        if not result.requires_grad:
+            return [result]
+        seed = fg.cos(result.detach())
+        slopes = fg.autograd.grad(result, [x, v], seed, allow_unused=True, materialize_grads=True)
+        return [result.detach(), *slopes]
+
+    compiled = fg.compile(run)
+    for seed in range(4):
+        args = (
+            fg.tensor(draw(12, seed=seed)),
+            fg.tensor(integers(9, low=0, high=12, seed=seed)),
+            fg.tensor(draw(9, seed=seed + 10)),
+        )
+        assert bits(compiled(*args)) == bits(run(*args))
+    assert len(compiled.programs) == 1
+
+
+def test_indices_are_checked_by_every_call() -> None:
+    x, v = fg.zeros(3), fg.ones(1)
+    for name, op in (("setitem", "index"), ("scatter", "scatter"), ("index_add", "index_add")):
+        compiled = fg.compile(INDEXED[name])
+        compiled(x, fg.tensor([2]), v)
+        with pytest.raises(fg.errors.IndexOutOfRangeError, match=f"{op}.* 3 "):
+            compiled(x, fg.tensor([3]), v)
+        assert len(compiled.programs) == 1
+    weighted = fg.compile(lambda x, w: fg.cov(x, aweights=w))
+    weighted(fg.ones(3), fg.ones(3))
+    with pytest.raises(fg.errors.ArgumentError, match="a weight of -2"):
+        weighted(fg.ones(3), fg.tensor([1.0, -2.0, -3.0]))
 
 
 @pytest.mark.parametrize("case", ROWS, ids=lambda case: case.key)

@@ -20,6 +20,18 @@ def test_numbers_as_exponents_and_options_belong_to_the_program() -> None:
         same_bits(leaky(x - 1.0, abs(s)), fg.leaky_relu(x - 1.0, abs(s)))
 
 
+def test_the_default_dtype_belongs_to_the_program() -> None:
+    f = fg.compile(lambda x: fg.ones(2) * x)
+    x = fg.tensor([1, 2], dtype="uint8")
+    try:
+        for dtype in ("float64", "float32", "float64"):
+            fg.set_default_dtype(dtype)
+            for _ in range(2):
+                assert f(x).dtype == np.dtype(dtype)
+    finally:
+        fg.set_default_dtype("float64")
+
+
 def test_signatures_tell_values_and_classes_apart() -> None:
     f = fg.compile(lambda x, t: x * t[0], static_argnums=1)
     x = fg.tensor([1, 2])

@@ -80,6 +80,21 @@ def test_examples_reach_what_they_print(tmp_path, name, options, measure, low, h
     assert (tmp_path / f"{name}.png").read_bytes().startswith(b"\x89PNG")
 
 
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    ("name", "options"),
+    [
+        ("logistic_regression", []),
+        ("gaussian_process", ["--count", "60"]),
+        ("ode", []),
+        ("hmc", ["--samples", "40"]),
+        ("variational", ["--steps", "60"]),
+    ],
+)
+def test_compiled_examples_print_the_same(tmp_path, name, options):
+    assert example(name, tmp_path, *options, "--compile") == example(name, tmp_path, *options)
+
+
 def test_modules_have_the_losses_of_operators(tmp_path):
     output = example("modules", tmp_path)
     assert (tmp_path / "modules.png").read_bytes().startswith(b"\x89PNG")

@@ -132,6 +132,59 @@ def test_state_survives_a_round_trip(name: str) -> None:
     assert second.param_groups[0]["lr"] == 0.05
 
 
+def test_a_state_is_a_copy_and_older_and_foreign_ones_are_read() -> None:
+    w, b = start()
+    first = fg.optim.Adam([w, b], lr=0.05)
+    run(first, w, b, 5)
+    state = first.state_dict()
+    want = [x.tolist() for x in (w, b)]
+    v, c = (fg.tensor(t.detach(), requires_grad=True) for t in (w, b))
+    run(first, w, b, 5)
+    for step in (5, np.float32(5.0), np.array(5.0, "float32"), fg.tensor(5.0), np.int64(5)):
+        for entry in state["state"].values():
+            entry.update(step=step, exp_avg=np.asarray(entry["exp_avg"]))
+        again = [fg.tensor(t.detach(), requires_grad=True) for t in (v, c)]
+        second = fg.optim.Adam(again, lr=0.05)
+        second.load_state_dict(state)
+        assert [x.tolist() for x in again] == want
+        run(second, *again, 5)
+        assert [x.tolist() for x in again] == [w.tolist(), b.tolist()]
+        assert second.state[again[0]]["step"].item() == 10.0
+
+
+def test_parameters_count_their_own_steps() -> None:
+    w, b = start()
+    v, c = start()
+    both = fg.optim.Adam([w, b], lr=0.05)
+    apart = [fg.optim.Adam([v], lr=0.05), fg.optim.Adam([c], lr=0.05)]
+    for i in range(9):
+        for x, y in ((w, v), (b, c)):
+            x.grad = y.grad = None if i % 3 == 1 and x is w else (x * x + i).detach()
+        both.step()
+        for optimizer in apart:
+            optimizer.step()
+    assert (w.tolist(), b.tolist()) == (v.tolist(), c.tolist())
+    assert [both.state[x]["step"].item() for x in (w, b)] == [6.0, 9.0]
+
+
+@pytest.mark.parametrize("name", ["SGD", "Adam", "AdamW"])
+def test_a_rate_may_be_a_tensor(name: str) -> None:
+    make = getattr(fg.optim, name)
+    (w, b), (v, c) = start(), start()
+    rate = fg.tensor(0.05)
+    number, tensor = make([w, b], lr=0.05), make([v, c], lr=rate)
+    for value in (0.05, 0.01, 0.0):
+        number.param_groups[0]["lr"] = value
+        rate.fill_(value)
+        run(number, w, b, 3)
+        run(tensor, v, c, 3)
+    np.testing.assert_array_equal(v.detach().numpy(), w.detach().numpy())
+    tensor.load_state_dict(make([v, c], lr=0.2).state_dict())
+    assert rate.item() == 0.2
+    with pytest.raises(fg.errors.ArgumentError, match=r"lr has shape \(2,\); give a number"):
+        make([w, b], lr=fg.ones(2))
+
+
 def test_a_state_of_other_sizes_is_refused() -> None:
     w, b = start()
     first, second = fg.optim.SGD([w, b], momentum=0.9), fg.optim.SGD([w])

@@ -340,11 +340,19 @@ class _Replayed:
     def _forget(self) -> None: ...
 
 def _record(
-    function: Callable[..., list[Tensor]], arguments: list[Tensor], weak: bool
-) -> tuple[Program, list[Tensor]]: ...
+    function: Callable[..., list[Tensor]],
+    arguments: list[Tensor],
+    weak: bool,
+    may_keep: bool,
+    watched: list[dict[Any, Any] | list[Any]],
+) -> tuple[Program | None, list[Tensor]]: ...
 def _record_joint(
-    function: Callable[..., list[Tensor]], arguments: list[Tensor], weak: bool
-) -> tuple[JointProgram | None, str | None]: ...
+    function: Callable[..., list[Tensor]],
+    arguments: list[Tensor],
+    weak: bool,
+    may_keep: bool,
+    watched: list[dict[Any, Any] | list[Any]],
+) -> tuple[JointProgram | None, bool, str | None]: ...
 def _is_recording_program() -> bool: ...
 def _call_foreign(
     name: str, function: Callable[..., list[Tensor]], inputs: list[Tensor]

@@ -8,7 +8,7 @@
 
 use std::any::Any;
 use std::ptr::NonNull;
-use std::sync::atomic::{AtomicU64, Ordering, fence};
+use std::sync::atomic::{AtomicBool, AtomicU16, AtomicU64, Ordering, fence};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use super::storage::{DATA_HANDLE, free};
@@ -20,6 +20,16 @@ pub(super) type Attachment = Arc<dyn Any + Send + Sync>;
 
 /// Empty, a name as `author` packs it (top byte not 0), or the address of a `Record` (top byte 0).
 pub(super) struct Changes(AtomicU64);
+
+/// What the layers above note of a storage.
+#[derive(Default)]
+pub(super) struct Notes {
+    user_bit: AtomicBool,
+    /// Whether an operation saved the data of this version as its own result.
+    saved_result: AtomicBool,
+    /// How often a tensor over this memory began or ceased to require a gradient.
+    switches: AtomicU16,
+}
 
 struct Record {
     name: AtomicU64,
@@ -180,7 +190,18 @@ impl Storage {
     /// Remembers that an operation saved the data of this version as its own result.
     #[inline(always)]
     pub fn mark_saved_result(&self) {
-        self.header().saved_result.store(true, Ordering::Relaxed);
+        self.header().notes.saved_result.store(true, Ordering::Relaxed);
+    }
+
+    /// Takes note that a tensor over this memory began or ceased to require a gradient.
+    pub fn note_switch(&self) {
+        self.header().notes.switches.fetch_add(1, Ordering::Relaxed);
+    }
+
+    /// How often that happened.
+    #[inline]
+    pub fn switches(&self) -> u16 {
+        self.header().notes.switches.load(Ordering::Relaxed)
     }
 
     /// For a data handle: whether there is any other handle.
@@ -191,7 +212,7 @@ impl Storage {
     /// To be called before the data is written: results that were saved in this version get a copy of it.
     #[inline]
     pub fn before_write(&self) -> Result<()> {
-        if self.header().saved_result.load(Ordering::Relaxed) {
+        if self.header().notes.saved_result.load(Ordering::Relaxed) {
             self.copy_version()
         } else {
             Ok(())
@@ -209,7 +230,7 @@ impl Storage {
             }
             header.changes.keep_copy(self.version(), data);
         }
-        header.saved_result.store(false, Ordering::Relaxed);
+        header.notes.saved_result.store(false, Ordering::Relaxed);
         Ok(())
     }
 
@@ -243,12 +264,12 @@ impl Storage {
 
     /// A bit for the layers above; data handles see it, too.
     pub fn user_bit(&self) -> bool {
-        self.header().user_bit.load(Ordering::Relaxed)
+        self.header().notes.user_bit.load(Ordering::Relaxed)
     }
 
     /// Sets that bit.
     pub fn set_user_bit(&self, on: bool) {
-        self.header().user_bit.store(on, Ordering::Relaxed);
+        self.header().notes.user_bit.store(on, Ordering::Relaxed);
     }
 
     /// Whether this is the only full handle: the attachment goes with it.

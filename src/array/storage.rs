@@ -11,9 +11,9 @@
 use std::alloc::{Layout as Block, alloc, dealloc};
 use std::any::Any;
 use std::ptr::NonNull;
-use std::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, Ordering};
+use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
 
-use super::changes::Changes;
+use super::changes::{Changes, Notes};
 use super::{capture, live, pool};
 use crate::error::{Error, Result};
 
@@ -51,9 +51,7 @@ pub(super) struct Header {
     writable: bool,
     /// Whether the owner of adopted memory may write to it.
     foreign_writer: bool,
-    pub(super) user_bit: AtomicBool,
-    /// Whether an operation saved the data of this version as its own result.
-    pub(super) saved_result: AtomicBool,
+    pub(super) notes: Notes,
 }
 
 #[repr(C)]
@@ -293,8 +291,7 @@ impl Header {
             kind,
             writable: true,
             foreign_writer: false,
-            user_bit: AtomicBool::new(false),
-            saved_result: AtomicBool::new(false),
+            notes: Notes::default(),
         }
     }
 }

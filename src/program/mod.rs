@@ -14,6 +14,7 @@ mod execute;
 mod frame;
 mod join;
 mod joint;
+mod kept;
 mod passes;
 mod plan;
 mod recording;

@@ -44,6 +44,8 @@ pub(super) struct Steps {
     pub(super) numbers: HashMap<usize, Id>,
     objects: usize,
     pub(super) refused: Option<Box<Error>>,
+    /// Whether somebody keeps values that it computed and that are no results.
+    pub(super) kept: bool,
     /// An operation that computes otherwise beside some numbers, and met an argument of one element.
     pub(super) chosen_by_number: Option<&'static str>,
     /// The memory of the caller's arguments.
@@ -72,10 +74,6 @@ impl Recorder for Shared {
 
     fn refuse_number(&mut self, op: &'static str) {
         self.0.borrow_mut().chosen_by_number.get_or_insert(op);
-    }
-
-    fn refuse(&mut self, error: Box<Error>) {
-        self.0.borrow_mut().refused.get_or_insert(error);
     }
 
     fn mark(&mut self) -> Mark {
@@ -122,23 +120,32 @@ impl Recording {
         steps.split = steps.steps.len();
     }
 
-    /// Ends the capture and makes the program that computes these results.
+    /// Ends the capture and makes the program that computes these results. Where somebody keeps other tensors that were
+    /// computed there can be none: then what the call did stays and the answer is `None` if `may_keep`, else an error.
     ///
     /// # Errors
     /// What refused the program while it was recorded.
-    pub fn finish(self, inputs: usize, results: &[Recorded<'_>]) -> Result<Program> {
-        let (mut steps, outputs, read) = self.end_with(results)?;
+    pub fn finish(
+        self,
+        inputs: usize,
+        results: &[Recorded<'_>],
+        may_keep: bool,
+    ) -> Result<Option<Program>> {
+        let (mut steps, outputs, read) = self.end_with(results, may_keep)?;
+        if steps.kept {
+            return Ok(None);
+        }
         let mut all = std::mem::take(&mut steps.before);
         all.append(&mut steps.steps);
         let buffers = std::mem::take(&mut steps.buffers);
         let hosts = std::mem::take(&mut steps.hosts);
         let program = Program::new(all, buffers, inputs, outputs, steps.objects, read, hosts);
-        program.inspect_err(|_| steps.give_back())
+        program.inspect_err(|_| steps.give_back()).map(Some)
     }
 
     /// Ends the capture and makes two programs of it: what came before `split` computes `results` of the first
     /// `arguments` inputs; the rest computes `derived` of all inputs and of what the first one leaves. Memory outside
-    /// gets back what it held: neither program counts as run.
+    /// gets back what it held: neither program counts as run. `None` as `finish`.
     ///
     /// # Errors
     /// As `finish`; `Captured` where the second part changes values of the first in place.
@@ -147,9 +154,14 @@ impl Recording {
         (arguments, cotangents): (usize, usize),
         results: &[Recorded<'_>],
         derived: &[Recorded<'_>],
-    ) -> Result<Joint> {
+        may_keep: bool,
+    ) -> Result<Option<Joint>> {
         let all: Vec<Recorded<'_>> = results.iter().chain(derived).copied().collect();
-        let (mut steps, mut outputs, read) = self.end_with(&all)?;
+        let (mut steps, mut outputs, read) = self.end_with(&all, may_keep)?;
+        if steps.kept {
+            steps.give_back();
+            return Ok(None);
+        }
         let second = steps.steps.split_off(steps.split);
         let mut first = std::mem::take(&mut steps.before);
         first.append(&mut steps.steps);
@@ -164,15 +176,19 @@ impl Recording {
         steps.give_back();
         let (objects, hosts) = (steps.objects, steps.hosts);
         let again = (read.clone(), hosts.clone());
-        Ok(Joint {
+        Ok(Some(Joint {
             forward: Program::new(first, forward, arguments, outputs, objects, again.0, again.1)?,
             backward: Program::new(second, backward, inputs, derived, objects, read, hosts)?,
             residuals,
-        })
+        }))
     }
 
     /// Ends the capture: the steps, the results and the numbers that left for the program.
-    fn end_with(mut self, results: &[Recorded<'_>]) -> Result<(Steps, Vec<Output>, ReadOutside)> {
+    fn end_with(
+        mut self,
+        results: &[Recorded<'_>],
+        may_keep: bool,
+    ) -> Result<(Steps, Vec<Output>, ReadOutside)> {
         let mut steps = std::mem::take(&mut *self.shared.borrow_mut());
         if self.weak {
             steps.refuse_narrow();
@@ -182,7 +198,7 @@ impl Recording {
         }
         steps.copies();
         let outputs = results.iter().map(|&result| steps.output(result)).collect();
-        steps.refuse_kept();
+        steps.find_kept(may_keep);
         if capture::was_read_refused() {
             steps.refused.get_or_insert_with(|| capture::read_refused("compile"));
         }
@@ -330,27 +346,6 @@ impl Steps {
         if self.steps.iter().any(narrow) {
             let what = "a number meets float32, so that it belongs to the program";
             self.refused.get_or_insert_with(|| refusal(what));
-        }
-    }
-
-    /// Refuses results that somebody keeps and that are no outputs: they would stay as they are in later runs.
-    fn refuse_kept(&mut self) {
-        for (&address, &number) in &self.numbers {
-            if !matches!(self.buffers[number as usize].source, Source::Temporary) {
-                continue;
-            }
-            let kept = capture::with_buffer(address, |buffer| {
-                buffer.traced && buffer.storage.is_held_elsewhere()
-            });
-            if kept == Some(true) {
-                self.refused.get_or_insert_with(|| {
-                    refusal(
-                        "a tensor that the function computes is kept after it (in an attribute, a list, \
-                         an optimiser's state), and would never change; return it instead, or write \
-                         into a tensor that was there before",
-                    )
-                });
-            }
         }
     }
 

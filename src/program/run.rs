@@ -32,6 +32,8 @@ pub struct Program {
     /// The buffers that each run allocates for its results.
     results: Vec<Id>,
     read_outside: ReadOutside,
+    /// Memory outside, and how often tensors over it had begun or ceased to require a gradient.
+    outside: Vec<(u16, Storage)>,
     /// Memory outside that steps write.
     written: Vec<Storage>,
     /// Whether a step may find that the recorded function would have decided otherwise.
@@ -60,19 +62,17 @@ impl Program {
         let code = lower(&steps);
         let plan = plan::place(&steps, &buffers);
         let numbered = || (0..).zip(&buffers);
-        let input = |(id, buffer): (Id, &Buffer)| match buffer.source {
-            Source::Input(number) => Some((id, number)),
-            _ => None,
-        };
+        let input = |(id, buffer): (Id, &Buffer)| Some((id, buffer.source.input()?));
         let is_result = |(_, buffer): &(Id, &Buffer)| matches!(buffer.source, Source::Output);
         let bound = numbered().filter_map(input).collect();
         let results = numbered().filter(is_result).map(|(id, _)| id).collect();
         let writers = constants::writers(&steps, buffers.len());
-        let outside = |(id, buffer): (Id, &Buffer)| match &buffer.source {
-            Source::Outside(storage) if writers[id as usize] > 0 => Some(storage.clone()),
-            _ => None,
-        };
-        let written = numbered().filter_map(outside).collect();
+        let outside = |(id, buffer): (Id, &Buffer)| Some((id, buffer.source.outside()?.clone()));
+        let outside: Vec<(Id, Storage)> = numbered().filter_map(outside).collect();
+        let written = outside.iter().filter(|(id, _)| writers[*id as usize] > 0);
+        let written = written.map(|(_, storage)| storage.clone()).collect();
+        let switched = |(_, storage): (Id, Storage)| (storage.switches(), storage);
+        let outside = outside.into_iter().map(switched).collect();
         let decides = steps.iter().any(|step| matches!(step.action, Action::Decision(_)));
         Ok(Program {
             steps,
@@ -84,6 +84,7 @@ impl Program {
             bound,
             results,
             read_outside,
+            outside,
             written,
             decides,
             hosts,
@@ -125,9 +126,11 @@ impl Program {
         self.written.iter()
     }
 
-    /// Whether numbers that were read while the function was recorded have changed since.
+    /// Whether numbers that were read while the function was recorded have changed since, or which memory requires
+    /// gradients.
     pub fn is_stale(&self) -> bool {
-        self.read_outside.iter().any(|(storage, version)| storage.version() != *version)
+        self.outside.iter().any(|(switches, storage)| storage.switches() != *switches)
+            || self.read_outside.iter().any(|(storage, version)| storage.version() != *version)
     }
 
     /// Whether the program reads or writes this memory where it lies.

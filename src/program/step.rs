@@ -35,6 +35,24 @@ pub enum Source {
     Unused,
 }
 
+impl Source {
+    /// The number of the argument that it is.
+    pub fn input(&self) -> Option<usize> {
+        match self {
+            Source::Input(number) => Some(*number),
+            _ => None,
+        }
+    }
+
+    /// The memory outside that it is.
+    pub fn outside(&self) -> Option<&Storage> {
+        match self {
+            Source::Outside(storage) => Some(storage),
+            _ => None,
+        }
+    }
+}
+
 /// A buffer of a program.
 #[derive(Clone)]
 pub struct Buffer {

@@ -80,6 +80,14 @@ impl Tensor {
 
     /// Marks a leaf as requiring a gradient, or takes the mark away.
     pub fn set_requires_grad(&self, on: bool) -> Result<()> {
+        if self.is_leaf() && on != self.requires_grad() {
+            self.storage.note_switch();
+        }
+        self.make_leaf(on)
+    }
+
+    /// The same for a tensor that is new, whatever else sees its memory.
+    pub(crate) fn make_leaf(&self, on: bool) -> Result<()> {
         if !self.is_leaf() {
             if on {
                 return Ok(());
@@ -107,7 +115,7 @@ impl Tensor {
 
     /// This tensor as a leaf that requires a gradient. # Panics: if the dtype is not a float.
     pub fn with_grad(self) -> Tensor {
-        self.set_requires_grad(true).expect("a float leaf");
+        self.make_leaf(true).expect("a float leaf");
         self
     }
 

@@ -18,8 +18,9 @@ from typing import Any
 import numpy as np
 
 from ferrograd import _core
-from ferrograd._compile.recorded import Eager, Joint, OfTensors, Recorded, as_tensor
+from ferrograd._compile.recorded import Eager, Joint, OfTensors, Recorded, WarmUp, as_tensor
 from ferrograd._compile.signature import Call, Static, sort
+from ferrograd._compile.watching import Watch
 from ferrograd._core import Tensor, is_grad_enabled
 from ferrograd._tensor.generator import recorded_generators
 from ferrograd._tensor.tree import flatten
@@ -28,6 +29,8 @@ from ferrograd.errors import ArgumentTypeError, CompileError
 #: More programs of one function than this are worth a warning; at twice as many, the one that was
 #: used longest ago goes.
 MANY = 8
+
+Entry = Recorded | Joint | Eager | WarmUp
 
 
 class Compiled(_core._Replayed):
@@ -41,7 +44,7 @@ class Compiled(_core._Replayed):
         self._check = check
         self._calls = 0
         self.name = name or getattr(f, "__name__", type(f).__name__)
-        self._programs: OrderedDict[Any, Recorded | Joint | Eager] = OrderedDict()
+        self._programs: OrderedDict[Any, Entry] = OrderedDict()
         #: Whether floats are taken anew by each call; otherwise they belong to the program.
         self._floats = True
 
@@ -53,9 +56,11 @@ class Compiled(_core._Replayed):
         known = self._programs.get(call.key)
         if isinstance(known, Eager) or not call.contiguous:
             return self.__wrapped__(*args, **kwargs)
+        if known is None or isinstance(known, WarmUp):
+            return self._record(call, args, kwargs)
         # None: what the function read or decided while it was recorded is different now.
-        found = known and known.run(call)
-        if known is None or found is None:
+        found = known.run(call)
+        if found is None:
             return self._record(call, args, kwargs)
         self._shorten(known, call, args)
         results = known.form.build(found)
@@ -76,7 +81,7 @@ class Compiled(_core._Replayed):
     def programs(self) -> tuple[Any, ...]:
         """The programs recorded so far."""
         kept = self._programs.values()
-        return tuple(entry.program for entry in kept if not isinstance(entry, Eager))
+        return tuple(entry.program for entry in kept if isinstance(entry, Recorded | Joint))
 
     def clear(self) -> None:
         """Forgets every program."""
@@ -103,6 +108,9 @@ class Compiled(_core._Replayed):
         array([6., 8.])
         """
         call, known = self._known(args, kwargs)
+        if isinstance(known, WarmUp):
+            self(*args, **kwargs)
+            call, known = self._known(args, kwargs)
         if isinstance(known, Joint):
             raise CompileError(
                 f"bind: calls of {self.name} are recorded, as something requires grad; detach the"
@@ -139,6 +147,11 @@ class Compiled(_core._Replayed):
         One line per step: the kernel, what it reads and what it writes, `%n` being buffer n.
         """
         _, known = self._known(args, kwargs)
+        if isinstance(known, WarmUp):
+            return (
+                f"{self.name}: the first call kept tensors that it computed, such as an optimiser's"
+                " state, and ran as it is; the next call is recorded"
+            )
         if known is None or isinstance(known, Eager):
             return f"{self.name}: runs eagerly, because {self._reason(known)}"
         steps = known.program.steps()
@@ -153,8 +166,9 @@ class Compiled(_core._Replayed):
 
     def _record(self, call: Call, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
         of_tensors = OfTensors(self.__wrapped__, call, self._static, args, kwargs)
+        may_keep = not isinstance(self._programs.get(call.key), WarmUp)
         try:
-            entry, results = self._recorded(call, of_tensors)
+            entry, results = self._recorded(call, of_tensors, may_keep)
         except (CompileError, ArgumentTypeError):
             if not self._floats or not any(type(v) is float for v in call.values):
                 raise
@@ -163,41 +177,47 @@ class Compiled(_core._Replayed):
             return self(*args, **kwargs)
         if (
             _core._is_in_transform()
-            and not isinstance(entry, Eager)
+            and isinstance(entry, Recorded | Joint)
             and entry.program.reads_outside
         ):
             entry = Eager("it closes over a tensor, and is called inside a transform")
         self._keep(call.key, entry)
-        if isinstance(entry, Eager):
+        if isinstance(entry, Eager) or entry.form is None:
             return self.__wrapped__(*args, **kwargs)
         self._shorten(entry, call, args)
         return entry.form.build(results)
 
     def _recorded(
-        self, call: Call, of_tensors: OfTensors
-    ) -> tuple[Recorded | Joint | Eager, list[Any]]:
+        self, call: Call, of_tensors: OfTensors, may_keep: bool
+    ) -> tuple[Entry, list[Any]]:
         """The program of a call, and the results; or why there is none."""
         weak = any(type(value) is float for value in call.values)
         values = [as_tensor(value) for value in call.values]
         recording = is_grad_enabled()
         if not (recording and any(value.requires_grad for value in values)):
             try:
-                return self._recorded_plain(call, of_tensors, values, weak)
+                return self._recorded_plain(call, of_tensors, values, weak, may_keep)
             except _HistoryError:
                 pass
-        with recorded_generators() as check:
-            program, reason = _core._record_joint(of_tensors.then(check), values, weak)
+        with Watch() as watch, recorded_generators() as check:
+            program, kept, reason = _core._record_joint(
+                of_tensors.then(check), values, weak, may_keep, watch.containers
+            )
+            if program is None:
+                watch.restore()
+        if kept:
+            return WarmUp(None), []
         if reason is not None:
             return Eager(reason), []
         if program is None:
-            return self._recorded_plain(call, of_tensors, values, weak)
+            return self._recorded_plain(call, of_tensors, values, weak, may_keep)
         entry = Joint(program, of_tensors.taken_form(), of_tensors)
         found = entry.run(call)
         return (entry, found) if found is not None else (Eager("it decides anew"), [])
 
     def _recorded_plain(
-        self, call: Call, of_tensors: OfTensors, values: list[Tensor], weak: bool
-    ) -> tuple[Recorded, list[Any]]:
+        self, call: Call, of_tensors: OfTensors, values: list[Tensor], weak: bool, may_keep: bool
+    ) -> tuple[Recorded | WarmUp, list[Any]]:
         def traced(*tensors: Tensor) -> list[Tensor]:
             results = of_tensors(*tensors)
             if any(result.requires_grad for result in results):
@@ -205,12 +225,14 @@ class Compiled(_core._Replayed):
             check()
             return results
 
-        with recorded_generators() as check:
-            program, results = _core._record(traced, [value.detach() for value in values], weak)
+        plain = [value.detach() for value in values]
+        with Watch() as watch, recorded_generators() as check:
+            program, results = _core._record(traced, plain, weak, may_keep, watch.containers)
         found = list(results) if call.tensors else [np.array(r.numpy())[()] for r in results]
-        return Recorded(program, of_tensors.taken_form()), found
+        form = of_tensors.taken_form()
+        return WarmUp(form) if program is None else Recorded(program, form), found
 
-    def _shorten(self, entry: Recorded | Joint, call: Call, args: tuple[Any, ...]) -> None:
+    def _shorten(self, entry: Entry, call: Call, args: tuple[Any, ...]) -> None:
         """Makes calls like this one run the program without coming here."""
         plain = len(call.leaves) == len(call.values) == len(args) and not self._check
         if plain and isinstance(entry, Recorded) and all(map(operator.is_, call.leaves, args)):
@@ -218,7 +240,7 @@ class Compiled(_core._Replayed):
         else:
             self._forget()
 
-    def _keep(self, key: Any, entry: Recorded | Joint | Eager) -> None:
+    def _keep(self, key: Any, entry: Entry) -> None:
         new = key not in self._programs
         self._programs[key] = entry
         count = len(self._programs)

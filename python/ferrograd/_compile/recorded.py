@@ -118,6 +118,12 @@ class Eager(NamedTuple):
     reason: str
 
 
+class WarmUp(NamedTuple):
+    """The first call kept tensors that it computed and was a plain call: the next one records."""
+
+    form: Form | None
+
+
 def as_tensor(value: Any) -> Tensor:
     """An argument that a program takes anew, as a tensor."""
     if isinstance(value, Tensor):

@@ -12,7 +12,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from ferrograd._core import Tensor, is_grad_enabled
+from ferrograd._core import Tensor, get_default_dtype, is_grad_enabled
 from ferrograd._tensor.tree import LEAF, Tree, flatten
 from ferrograd.errors import ArgumentTypeError
 
@@ -44,7 +44,7 @@ def sort(args: tuple[Any, ...], kwargs: dict[str, Any], static: Static, floats: 
     tree = flatten((args, kwargs), leaves)
     values: list[Any] = []
     places: list[int] = []
-    key: list[Hashable] = [_structure(tree), kept, is_grad_enabled()]
+    key: list[Hashable] = [_structure(tree), kept, is_grad_enabled(), get_default_dtype()]
     tensors, contiguous = False, True
     for place, leaf in enumerate(leaves):
         kind = type(leaf)

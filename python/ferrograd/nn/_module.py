@@ -9,11 +9,12 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from typing import TYPE_CHECKING, Any, Self, cast
 
+from ferrograd._compile import watching
 from ferrograd._core import Tensor
 from ferrograd.errors import ArgumentError, ArgumentTypeError
 from ferrograd.nn import _hooks, _state, _wrap
 from ferrograd.nn._hooks import Forwards, P, R
-from ferrograd.nn._parameter import Parameter
+from ferrograd.nn._parameter import Parameter, kind_of
 
 if TYPE_CHECKING:
     from numpy.typing import DTypeLike
@@ -63,6 +64,8 @@ class Module:
     def __call__(self: Forwards[P, R], *args: P.args, **kwargs: P.kwargs) -> R:
         """Calls `forward`, between the hooks if there are any."""
         hooks = self.__dict__.get("_hooks")
+        if watching.recordings:
+            watching.note(self.__dict__, *(self.__dict__[table] for table in _TABLES))
         if hooks:
             return cast(R, _hooks.call(self, hooks, args, kwargs))
         return self.forward(*args, **kwargs)
@@ -128,7 +131,7 @@ class Module:
         if not leaf or not (isinstance(parameter, Parameter) or parameter.requires_grad):
             raise ArgumentTypeError(
                 f"{type(self).__name__}.register_parameter: {name!r} is"
-                f" {_kind(parameter)}; register a Parameter, or a leaf that requires grad"
+                f" {kind_of(parameter)}; register a Parameter, or a leaf that requires grad"
             )
         self._register("_parameters", name, parameter)
 
@@ -140,7 +143,7 @@ class Module:
         """
         if not isinstance(tensor, Tensor):
             raise ArgumentTypeError(
-                f"{type(self).__name__}.register_buffer: {name!r} is {_kind(tensor)};"
+                f"{type(self).__name__}.register_buffer: {name!r} is {kind_of(tensor)};"
                 " register a tensor"
             )
         if not tensor.is_leaf:
@@ -157,7 +160,7 @@ class Module:
         """Registers a child module under a name."""
         if not isinstance(module, Module):
             raise ArgumentTypeError(
-                f"{type(self).__name__}.register_module: {name!r} is {_kind(module)};"
+                f"{type(self).__name__}.register_module: {name!r} is {kind_of(module)};"
                 " register a Module"
             )
         if any(found is self for found in module.modules()):
@@ -206,9 +209,9 @@ class Module:
         else:
             if value is not None and name in self.__dict__.get("_parameters", ()):
                 raise ArgumentTypeError(
-                    f"{type(self).__name__}: {name!r} is a parameter and the value {_kind(value)};"
-                    f" assign nn.Parameter(value), copy into it, `with no_grad(): module.{name}"
-                    ".copy_(value)`, or assign None to remove it"
+                    f"{type(self).__name__}: {name!r} is a parameter and the value"
+                    f" {kind_of(value)}; assign nn.Parameter(value), copy into it, `with no_grad():"
+                    f" module.{name}.copy_(value)`, or assign None to remove it"
                 )
             self._forget(name)
             object.__setattr__(self, name, value)
@@ -223,6 +226,8 @@ class Module:
         for table in _TABLES:
             found = self.__dict__.get(table, {})
             if name in found:
+                if watching.recordings:
+                    watching.note(found)
                 return found[name]
         raise AttributeError(f"{type(self).__name__!r} object has no attribute {name!r}")
 
@@ -389,11 +394,3 @@ class Module:
 
 def _join(prefix: str, name: str) -> str:
     return f"{prefix}.{name}" if prefix else name
-
-
-def _kind(value: Any) -> str:
-    if value is None:
-        return "None"
-    if isinstance(value, Tensor):
-        return "a tensor with history" if not value.is_leaf else "a tensor without requires_grad"
-    return f"a {type(value).__name__}"

@@ -61,3 +61,12 @@ class Parameter(Tensor):
 
     def __repr__(self) -> str:
         return f"Parameter containing:\n{super().__repr__()}"
+
+
+def kind_of(value: Any) -> str:
+    """What was given in place of a parameter, as messages say it."""
+    if value is None:
+        return "None"
+    if isinstance(value, Tensor):
+        return "a tensor with history" if not value.is_leaf else "a tensor without requires_grad"
+    return f"a {type(value).__name__}"

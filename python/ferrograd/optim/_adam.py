@@ -5,19 +5,19 @@ Owns: both classes. Invariant: a step equals PyTorch's to rounding.
 
 from __future__ import annotations
 
-import math
 from collections.abc import Iterable
 from typing import Any
 
-from ferrograd._core import Tensor, maximum, sqrt, zeros_like
-from ferrograd.optim._optimizer import Group, Optimizer, at_least, betas
+from ferrograd._core import Tensor, addcmul, sqrt, tensor, zeros_like
+from ferrograd.optim._numbers import as_tensor, constant
+from ferrograd.optim._optimizer import Group, Optimizer, Ready, State, at_least, betas
 
 
 class Adam(Optimizer):
     """Adam: `p -= lr m / (1 - β1^t) / (√v / √(1 - β2^t) + eps)`.
 
     `m = β1 m + (1 - β1) g` and `v = β2 v + (1 - β2) g²`, with `g += weight_decay p`. With `amsgrad`
-    the largest v so far is used.
+    the largest v so far is used. `lr` may be a tensor of no axes, whose value of the moment counts.
     Errors: `ArgumentError` for negative options and betas outside [0, 1).
     Source: Kingma and Ba, Adam, 2015.
 
@@ -36,7 +36,7 @@ class Adam(Optimizer):
     def __init__(
         self,
         params: Iterable[Any],
-        lr: float = 1e-3,
+        lr: float | Tensor = 1e-3,
         betas: tuple[float, float] = (0.9, 0.999),
         eps: float = 1e-8,
         weight_decay: float | None = None,
@@ -60,33 +60,82 @@ class Adam(Optimizer):
             at_least(op, name, group[name])
         betas(op, group["betas"])
 
-    def _update(self, p: Tensor, grad: Tensor, state: dict[str, Any], group: Group) -> Tensor:
-        beta1: float
-        beta2: float
+    def _step_group(self, group: Group, ready: Ready) -> None:
         beta1, beta2 = group["betas"]
-        lr: float = group["lr"]
-        decay: float = group["weight_decay"]
-        if group["maximize"]:
-            grad = -grad
-        if decay != 0 and self.decoupled:
-            p = p * (1.0 - lr * decay)
-        elif decay != 0:
-            grad = grad + decay * p
-        if not state:
-            state.update(step=0, exp_avg=zeros_like(p), exp_avg_sq=zeros_like(p))
-            if group["amsgrad"]:
-                state["max_exp_avg_sq"] = zeros_like(p)
-        state["step"] += 1
-        mean: Tensor = state["exp_avg"] + (1.0 - beta1) * (grad - state["exp_avg"])
-        square: Tensor = state["exp_avg_sq"] * beta2 + (1.0 - beta2) * grad * grad
-        state.update(exp_avg=mean, exp_avg_sq=square)
-        if group["amsgrad"]:
-            square = state["max_exp_avg_sq"] = maximum(state["max_exp_avg_sq"], square)
-        count: int = state["step"]
-        step_size = lr / (1.0 - beta1**count)
-        scale = math.sqrt(1.0 - beta2**count)
         eps: float = group["eps"]
-        return p - step_size * mean / (sqrt(square) / scale + eps)
+        decay: float = group["weight_decay"]
+        decoupled = self.decoupled and decay != 0
+        corrections: dict[Any, tuple[Tensor, Tensor]] = {}
+        for (p, grad), state in zip(ready, self._counted(group, ready), strict=True):
+            key = id(state["step"]), p.dtype
+            if key not in corrections:
+                corrections[key] = _corrections(group, state["step"], p.dtype)
+            scale, inverse_rate = corrections[key]
+            value = p.detach()
+            if group["maximize"]:
+                grad = -grad
+            if decoupled:
+                value.mul_(as_tensor(1.0 - group["lr"] * decay, p.dtype))
+            elif decay != 0:
+                grad = addcmul(grad, value, constant(1.0, p.dtype), decay)
+            mean = state["exp_avg"].lerp_(grad, 1.0 - beta1)
+            square = state["exp_avg_sq"].mul_(beta2).addcmul_(grad, grad, 1.0 - beta2)
+            if group["amsgrad"]:
+                square = state["max_exp_avg_sq"].maximum_(square)
+            # Divided by the rate, which may be 0, only where eps has been added.
+            below = sqrt(square).mul_(scale).add_(eps).mul_(inverse_rate)
+            value.addcdiv_(mean, below, -1.0)
+
+    def _counted(self, group: Group, ready: Ready) -> list[State]:
+        """The states of the parameters, with the number of their steps, this one included.
+
+        Parameters of a group that have made the same steps share one count.
+        """
+        start = None
+        for p, _ in ready:
+            if not self.state.get(p):
+                start = tensor(0.0, dtype="float64") if start is None else start
+                state: State = {
+                    "step": start,
+                    "exp_avg": zeros_like(p),
+                    "exp_avg_sq": zeros_like(p),
+                }
+                if group["amsgrad"]:
+                    state["max_exp_avg_sq"] = zeros_like(p)
+                self.state[p] = state
+        states = [self.state[p] for p, _ in ready]
+        resting: set[int] = set()
+        if len(ready) < len(group["params"]):
+            moving = {id(state) for state in states}
+            others = [self.state[p] for p in group["params"] if p in self.state]
+            resting = {id(other["step"]) for other in others if id(other) not in moving}
+        counts: dict[int, Tensor] = {}
+        for state in states:
+            known = id(state["step"])
+            if known not in counts:
+                own = state["step"].clone() if known in resting else state["step"]
+                counts[known] = own.add_(1.0)
+            state["step"] = counts[known]
+        return states
+
+    def _share(self, group: Group, loaded: dict[Tensor, State]) -> None:
+        """Counts of steps, which may be numbers in older states, become tensors."""
+        counts: dict[float, Tensor] = {}
+        for p in group["params"]:
+            state = loaded.get(p)
+            if state and "step" in state:
+                number = float(state["step"])
+                if number not in counts:
+                    counts[number] = tensor(number, dtype="float64")
+                state["step"] = counts[number]
+
+
+def _corrections(group: Group, count: Tensor, dtype: Any) -> tuple[Tensor, Tensor]:
+    """`1 / √(1 - β2^t)` and `(1 - β1^t) / lr`."""
+    beta1, beta2 = group["betas"]
+    inverse_rate = (1.0 - beta1**count) / group["lr"]
+    scale = 1.0 / sqrt(1.0 - beta2**count)
+    return scale.astype(dtype), inverse_rate.astype(dtype)
 
 
 class AdamW(Adam):

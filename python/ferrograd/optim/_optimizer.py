@@ -1,8 +1,9 @@
 """`Optimizer`: parameter groups, state, and the step around a rule.
 
-Owns: what every optimiser has. Never computes an update: subclasses do, one parameter at a time.
+Owns: what every optimiser has. Never computes an update: subclasses do.
 Invariant: a step runs with recording off and changes parameters in place; a parameter without a
-gradient is left alone, and a step that fails in its checks has changed nothing.
+gradient is left alone, and a step that fails in its checks has changed nothing. State is made once
+and changed in place, so that a compiled step finds it where it lies.
 """
 
 from __future__ import annotations
@@ -12,11 +13,16 @@ from typing import Any
 
 import numpy as np
 
+from ferrograd._compile import watching
 from ferrograd._core import Tensor, tensor
 from ferrograd._tensor.modes import enable_grad, no_grad
 from ferrograd.errors import ArgumentError, ArgumentTypeError
 
 Group = dict[str, Any]
+#: What is kept of one parameter.
+State = dict[str, Any]
+#: Parameters with their gradients.
+Ready = list[tuple[Tensor, Tensor]]
 
 
 class Optimizer:
@@ -25,7 +31,7 @@ class Optimizer:
     def __init__(self, params: Iterable[Any], defaults: Group) -> None:
         self.defaults = defaults
         self.param_groups: list[Group] = []
-        self.state: dict[Tensor, dict[str, Any]] = {}
+        self.state: dict[Tensor, State] = {}
         if isinstance(params, Tensor):
             raise ArgumentTypeError(
                 f"{type(self).__name__}: params is one tensor; pass a sequence of parameters"
@@ -76,32 +82,44 @@ class Optimizer:
         if closure is not None:
             with enable_grad():
                 loss = closure()
+        if watching.recordings:
+            lists = (group["params"] for group in self.param_groups)
+            watching.note(self.__dict__, self.param_groups, *self.param_groups, *lists)
+            watching.note(self.state, *self.state.values())
         with no_grad():
             for group in self.param_groups:
-                for p in group["params"]:
-                    if p.grad is not None:
-                        state = self.state.setdefault(p, {})
-                        p.data = self._update(p.detach(), p.grad.detach(), state, group)
+                found = ((p, p.grad) for p in group["params"])
+                ready = [(p, grad.detach()) for p, grad in found if grad is not None]
+                if ready:
+                    self._step_group(group, ready)
         return loss
 
-    def _update(self, p: Tensor, grad: Tensor, state: dict[str, Any], group: Group) -> Tensor:
+    def _step_group(self, group: Group, ready: Ready) -> None:
+        """Changes the parameters of a group that have gradients."""
+        for p, grad in ready:
+            p.data = self._update(p.detach(), grad, self.state.setdefault(p, {}), group)
+
+    def _update(self, p: Tensor, grad: Tensor, state: State, group: Group) -> Tensor:
         """The parameter's next value."""
         raise NotImplementedError
 
     def state_dict(self) -> dict[str, Any]:
-        """Options and state; parameters are numbered in the order of the groups."""
+        """Copies of options and state; parameters are numbered in the order of the groups."""
         numbers: dict[int, int] = {}
         groups = []
         for group in self.param_groups:
             for p in group["params"]:
                 numbers[id(p)] = len(numbers)
-            own = {key: value for key, value in group.items() if key != "params"}
+            own = _copies({key: value for key, value in group.items() if key != "params"})
             groups.append({**own, "params": [numbers[id(p)] for p in group["params"]]})
-        state = {numbers[id(p)]: dict(entry) for p, entry in self.state.items()}
+        state = {numbers[id(p)]: _copies(entry) for p, entry in self.state.items()}
         return {"state": state, "param_groups": groups}
 
     def load_state_dict(self, state_dict: dict[str, Any]) -> None:
-        """Takes over options and state; the groups must have the same sizes."""
+        """Takes over copies of options and state; the groups must have the same sizes.
+
+        An option that is a tensor, such as `lr`, keeps its place and gets the value.
+        """
         op = f"{type(self).__name__}.load_state_dict"
         groups = state_dict["param_groups"]
         sizes = [len(group["params"]) for group in self.param_groups]
@@ -115,9 +133,18 @@ class Optimizer:
         for number, entry in state_dict["state"].items():
             p = by_number[int(number)]
             loaded[p] = {key: _copied(op, key, value, p) for key, value in entry.items()}
+        for group in self.param_groups:
+            self._share(group, loaded)
         for group, new in zip(self.param_groups, groups, strict=True):
-            group.update({key: value for key, value in new.items() if key != "params"})
+            for key, value in new.items():
+                if isinstance(group.get(key), Tensor):
+                    group[key].data = value
+                elif key != "params":
+                    group[key] = value.clone() if isinstance(value, Tensor) else value
         self.state = loaded
+
+    def _share(self, group: Group, loaded: dict[Tensor, State]) -> None:
+        """Gives loaded state of a group the form that steps expect."""
 
     def __repr__(self) -> str:
         lines = [f"{type(self).__name__} ("]
@@ -135,9 +162,16 @@ def _listed(op: str, params: Any) -> list[Any]:
     raise ArgumentTypeError(f"{op}: params is of type {type(params).__name__}; {advice}")
 
 
+def _copies(entries: dict[str, Any]) -> dict[str, Any]:
+    own = entries.items()
+    return {key: v.detach().clone() if isinstance(v, Tensor) else v for key, v in own}
+
+
 def _copied(op: str, key: str, value: Any, p: Tensor) -> Any:
-    if not isinstance(value, Tensor | np.ndarray):
+    if not hasattr(value, "shape") or isinstance(value, np.generic):
         return value
+    if tuple(value.shape) == () != tuple(p.shape):
+        return tensor(value)
     if tuple(value.shape) != tuple(p.shape):
         raise ArgumentError(
             f"{op}: {key} has shape {tuple(value.shape)} but its parameter {tuple(p.shape)}"
@@ -146,7 +180,9 @@ def _copied(op: str, key: str, value: Any, p: Tensor) -> Any:
 
 
 def at_least(op: str, name: str, value: float, least: float = 0.0) -> None:
-    """Raises for a number below the least one, NaN included."""
+    """Raises for a number, or a tensor of one, below the least one, NaN included."""
+    if isinstance(value, Tensor) and value.ndim:
+        raise ArgumentError(f"{op}: {name} has shape {tuple(value.shape)}; give a number")
     try:
         enough = value >= least
     except TypeError:

@@ -8,15 +8,17 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import Any
 
-from ferrograd._core import Tensor
+from ferrograd._core import Tensor, addcmul
 from ferrograd.errors import ArgumentError
-from ferrograd.optim._optimizer import Group, Optimizer, at_least
+from ferrograd.optim._numbers import as_tensor, constant
+from ferrograd.optim._optimizer import Group, Optimizer, Ready, at_least
 
 
 class SGD(Optimizer):
     """`p -= lr d` with `g += weight_decay p`, `v = momentum v + (1 - dampening) g`.
 
-    d is g without momentum, v with it, and `g + momentum v` with nesterov. The first v is g.
+    d is g without momentum, v with it, and `g + momentum v` with nesterov. The first v is g. `lr`
+    may be a tensor of no axes, whose value of the moment counts.
     Errors: `ArgumentError` for negative options, and for nesterov without momentum or with
     dampening.
 
@@ -32,7 +34,7 @@ class SGD(Optimizer):
     def __init__(
         self,
         params: Iterable[Any],
-        lr: float = 1e-3,
+        lr: float | Tensor = 1e-3,
         momentum: float = 0.0,
         dampening: float = 0.0,
         weight_decay: float = 0.0,
@@ -56,19 +58,24 @@ class SGD(Optimizer):
         if group["nesterov"] and (group["momentum"] <= 0 or group["dampening"] != 0):
             raise ArgumentError("SGD: nesterov needs a momentum above 0 and a dampening of 0")
 
-    def _update(self, p: Tensor, grad: Tensor, state: dict[str, Any], group: Group) -> Tensor:
-        momentum = group["momentum"]
-        if group["maximize"]:
-            grad = -grad
-        if group["weight_decay"] != 0:
-            grad = grad + group["weight_decay"] * p
-        if momentum != 0:
-            before = state.get("momentum_buffer")
-            if before is None:
-                buffer = grad.clone()
-            else:
-                buffer = momentum * before + (1.0 - group["dampening"]) * grad
-            state["momentum_buffer"] = buffer
-            grad = grad + momentum * buffer if group["nesterov"] else buffer
-        lr: float = group["lr"]
-        return p - lr * grad
+    def _step_group(self, group: Group, ready: Ready) -> None:
+        momentum: float = group["momentum"]
+        keep: float = 1.0 - group["dampening"]
+        decay: float = group["weight_decay"]
+        for p, grad in ready:
+            one = constant(1.0, p.dtype)
+            if group["maximize"]:
+                grad = -grad
+            if decay != 0:
+                grad = addcmul(grad, p.detach(), one, decay)
+            if momentum != 0:
+                state = self.state.setdefault(p, {})
+                buffer = state.get("momentum_buffer")
+                if buffer is None:
+                    buffer = state["momentum_buffer"] = grad.clone()
+                elif keep == 1.0:
+                    buffer.mul_(momentum).add_(grad)
+                else:
+                    buffer.mul_(momentum).addcmul_(grad, one, keep)
+                grad = addcmul(grad, buffer, one, momentum) if group["nesterov"] else buffer
+            p.detach().addcmul_(grad, as_tensor(group["lr"], p.dtype), -1.0)

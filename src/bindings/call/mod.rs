@@ -2,6 +2,7 @@
 pub(crate) mod attributes;
 pub(crate) mod bind;
 pub(crate) mod convert;
+pub(crate) mod default_dtype;
 pub(crate) mod dispatch;
 pub(crate) mod door;
 pub(crate) mod entry;

@@ -117,7 +117,7 @@ pub(crate) fn remember(object: &Bound<'_, PyTensor>) -> PyResult<()> {
 /// A tensor that requires grad, as Python sees it.
 pub(crate) fn leaf(py: Python<'_>, tensor: Tensor) -> PyResult<Bound<'_, PyTensor>> {
     let object = Bound::new(py, PyTensor::from(tensor))?;
-    object.get().tensor.set_requires_grad(true)?;
+    object.get().tensor.make_leaf(true)?;
     remember(&object)?;
     Ok(object)
 }

@@ -13,14 +13,16 @@ use crate::bindings::errors::to_python;
 use crate::bindings::exchange::numpy;
 use crate::bindings::object::PyTensor;
 use crate::bindings::pass::replay::{PyProgram, object};
+use crate::bindings::pass::watched::Watched;
 use crate::error::Error;
-use crate::ops::derive::bound::{BoundReplay, Callable};
+use crate::ops::derive::bound::{BoundReplay, Callable, stale};
 use crate::tensor::Tensor;
 
 /// A compiled function with the memory of its arguments and results: see `Compiled.bind`.
 #[pyclass(name = "BoundProgram", module = "ferrograd._core", frozen)]
 pub(crate) struct PyBoundProgram {
     bound: Arc<BoundReplay>,
+    watched: Arc<Watched>,
     callable: OnceLock<Callable>,
     returns: Py<PyAny>,
     large: bool,
@@ -46,8 +48,8 @@ impl PyProgram {
         });
         let results = results.collect::<PyResult<Vec<_>>>()?;
         let returns = build.call1((PyList::new(py, results)?,))?.unbind();
-        let callable = OnceLock::new();
-        Ok(PyBoundProgram { bound, callable, returns, large: self.large })
+        let (watched, callable) = (self.watched.clone(), OnceLock::new());
+        Ok(PyBoundProgram { bound, watched, callable, returns, large: self.large })
     }
 }
 
@@ -82,6 +84,9 @@ impl PyProgram {
 impl PyBoundProgram {
     /// Reads the arguments, overwrites the results and returns them.
     fn __call__(&self, py: Python<'_>) -> PyResult<Py<PyAny>> {
+        if self.watched.have_changed(py) {
+            return Err(to_python(stale()));
+        }
         if self.large {
             py.detach(|| self.bound.run())?;
         } else {

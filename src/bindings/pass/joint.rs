@@ -16,6 +16,7 @@ use crate::bindings::graph::hooks::Callback;
 use crate::bindings::object::{PyTensor, wrap};
 use crate::bindings::pass::foreign;
 use crate::bindings::pass::host::run_pass;
+use crate::bindings::pass::watched::Watched;
 use crate::error::{Error, Result};
 use crate::graph::Foreign;
 use crate::ops::derive::joint::{JointReplay, NotJoint, Original};
@@ -25,23 +26,29 @@ use crate::tensor::Tensor;
 #[pyclass(name = "JointProgram", module = "ferrograd._core", frozen)]
 pub(crate) struct PyJoint {
     joint: Arc<JointReplay>,
+    watched: Watched,
 }
 
+/// The program, whether there is none because tensors are kept, and why there can be none.
+type Outcome = (Option<PyJoint>, bool, Option<&'static str>);
+
 /// Calls `function` with copies of the tensors and records it together with its gradients; it returns a list of tensors.
-/// Where there can be no such program: the reason, or None if no result has a history.
+/// Where there can be no such program: whether it keeps tensors, and any other reason; neither if no result has a history.
 #[pyfunction]
 pub(crate) fn _record_joint<'py>(
     py: Python<'py>,
     function: &Bound<'py, PyAny>,
     arguments: Vec<Bound<'py, PyTensor>>,
     weak: bool,
-) -> PyResult<(Option<PyJoint>, Option<&'static str>)> {
+    may_keep: bool,
+    watched: &Bound<'py, PyList>,
+) -> PyResult<Outcome> {
     let tensors: Vec<Tensor> = arguments.iter().map(|a| a.get().tensor.clone()).collect();
     let requires: Vec<bool> = tensors.iter().map(Tensor::requires_grad).collect();
     let plain: Vec<Tensor> = tensors.iter().map(Tensor::detach).collect();
     let mut raised = None;
     let recorded = run_pass(py, "compile", |host| {
-        JointReplay::record(&plain, &requires, weak, host, |copies| {
+        JointReplay::record(&plain, &requires, (weak, may_keep), host, |copies| {
             call(py, function, copies).map_err(|error| {
                 let shown = from_python(error.clone_ref(py), "raised while it was recorded");
                 raised = Some(error);
@@ -52,9 +59,13 @@ pub(crate) fn _record_joint<'py>(
     match (raised, recorded) {
         (Some(error), Err(_)) => Err(error),
         (_, Err(error)) => Err(error),
-        (_, Ok(Ok(joint))) => Ok((Some(PyJoint { joint: Arc::new(joint) }), None)),
-        (_, Ok(Err(NotJoint::Because(reason)))) => Ok((None, Some(reason))),
-        (_, Ok(Err(NotJoint::Plain))) => Ok((None, None)),
+        (_, Ok(Ok(joint))) => {
+            let program = PyJoint { joint: Arc::new(joint), watched: Watched::of(watched)? };
+            Ok((Some(program), false, None))
+        }
+        (_, Ok(Err(NotJoint::Because(reason)))) => Ok((None, false, Some(reason))),
+        (_, Ok(Err(NotJoint::Kept))) => Ok((None, true, None)),
+        (_, Ok(Err(NotJoint::Plain))) => Ok((None, false, None)),
     }
 }
 
@@ -106,7 +117,7 @@ impl PyJoint {
         arguments: Vec<Bound<'py, PyTensor>>,
         original: &Bound<'py, PyAny>,
     ) -> PyResult<Option<Bound<'py, PyList>>> {
-        if self.joint.is_stale() {
+        if self.joint.is_stale() || self.watched.have_changed(py) {
             return Ok(None);
         }
         let tensors: Vec<Tensor> = arguments.iter().map(|a| a.get().tensor.clone()).collect();
@@ -124,8 +135,10 @@ impl PyJoint {
         self.joint.described()
     }
 
-    /// The programs own the Python code that their steps call; nodes may own the programs as well.
+    /// The programs own the Python code that their steps call; nodes may own the programs as well. What is watched may
+    /// lead to the function that the programs were recorded of.
     fn __traverse__(&self, visit: PyVisit<'_>) -> std::result::Result<(), PyTraverseError> {
+        self.watched.traverse(&visit)?;
         if Arc::strong_count(&self.joint) > 1 {
             return Ok(());
         }

@@ -9,3 +9,4 @@ pub(crate) mod replay;
 pub(crate) mod replayed;
 pub(crate) mod search;
 pub(crate) mod short;
+pub(crate) mod watched;

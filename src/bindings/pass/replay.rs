@@ -17,6 +17,7 @@ use crate::bindings::call::door::SMALL;
 use crate::bindings::exchange::numpy;
 use crate::bindings::object::{PyTensor, wrap};
 use crate::bindings::pass::foreign;
+use crate::bindings::pass::watched::Watched;
 use crate::error::{Error, Result};
 use crate::graph::{Foreign, GRAD, Mode, SERIAL, TRANSFORM};
 use crate::ops::derive::replay::{Output, Replay, elements, in_order};
@@ -26,6 +27,7 @@ use crate::tensor::Tensor;
 #[pyclass(name = "Program", module = "ferrograd._core", frozen)]
 pub(crate) struct PyProgram {
     pub(super) replay: Arc<Replay>,
+    pub(super) watched: Arc<Watched>,
     /// Whether a run is worth releasing the GIL.
     pub(super) large: bool,
     /// The results that the program may write into small arrays of NumPy's: see `Replay::plain`.
@@ -35,17 +37,20 @@ pub(crate) struct PyProgram {
 /// Larger results lie in our memory, which is used again; NumPy asks the system for it.
 const SMALL_BYTES: usize = 1 << 14;
 
-/// Calls `function` with copies of the tensors and records it; it returns a list of tensors.
+/// Calls `function` with copies of the tensors and records it; it returns a list of tensors, and adds to `watched` the
+/// dicts and lists that must stay as they are when it returns. No program where `may_keep` lets it keep tensors.
 #[pyfunction]
 pub(crate) fn _record<'py>(
     py: Python<'py>,
     function: &Bound<'py, PyAny>,
     arguments: Vec<Bound<'py, PyTensor>>,
     weak: bool,
-) -> PyResult<(PyProgram, Bound<'py, PyList>)> {
+    may_keep: bool,
+    watched: &Bound<'py, PyList>,
+) -> PyResult<(Option<PyProgram>, Bound<'py, PyList>)> {
     let tensors: Vec<Tensor> = arguments.iter().map(|a| a.get().tensor.clone()).collect();
     let mut returned = None;
-    let (replay, _) = Replay::record(&tensors, weak, |copies| -> PyResult<Vec<Tensor>> {
+    let call = |copies: &[Tensor]| -> PyResult<Vec<Tensor>> {
         let wrapped: PyResult<Vec<_>> = copies.iter().map(|t| wrap(py, t.clone())).collect();
         let results = function.call1(PyTuple::new(py, wrapped?)?)?.cast_into::<PyList>()?;
         let tensors =
@@ -53,13 +58,18 @@ pub(crate) fn _record<'py>(
         let tensors: PyResult<Vec<Tensor>> = tensors.collect();
         returned = Some(results);
         tensors
-    })?;
+    };
+    let (replay, _) = Replay::attempt(&tensors, weak, may_keep, call)?;
     let results = returned.unwrap_or_else(|| PyList::empty(py));
-    let large = replay.work() > SMALL;
-    let program = replay.program();
-    let small = program.results().iter().all(|&buffer| program.nbytes(buffer) <= SMALL_BYTES);
-    let plain = replay.plain().filter(|_| small);
-    Ok((PyProgram { replay: Arc::new(replay), large, plain }, results))
+    let program = |replay: Replay| {
+        let large = replay.work() > SMALL;
+        let program = replay.program();
+        let small = program.results().iter().all(|&buffer| program.nbytes(buffer) <= SMALL_BYTES);
+        let plain = replay.plain().filter(|_| small);
+        let watched = Arc::new(Watched::of(watched)?);
+        PyResult::Ok(PyProgram { replay: Arc::new(replay), watched, large, plain })
+    };
+    Ok((replay.map(program).transpose()?, results))
 }
 
 /// Whether this thread records a program.
@@ -125,12 +135,13 @@ impl PyProgram {
         self.replay.program().read_where_it_lies().next().is_some()
     }
 
-    /// The program owns the Python code that its steps call, which may lead back to the program.
+    /// The Python code that its steps call, and what is watched, may lead back to the program.
     fn __traverse__(&self, visit: PyVisit<'_>) -> Result<(), PyTraverseError> {
-        // A bound program may own the code as well.
+        // A bound program may own the code, and what is watched, as well.
         if Arc::strong_count(&self.replay) > 1 {
             return Ok(());
         }
+        self.watched.traverse(&visit)?;
         foreign::traverse(self.replay.foreign(), &visit)
     }
 
@@ -159,7 +170,8 @@ impl PyProgram {
             Argument::Tensor(tensor) => self.replay.writes_to(tensor),
             Argument::Array(_) => false,
         };
-        if self.replay.is_stale() || bound.iter().any(written) {
+        let stale = self.replay.is_stale() || self.watched.have_changed(py);
+        if stale || bound.iter().any(written) {
             return Ok(None);
         }
         let inputs: SmallVec<[Elements<'_>; 8]> = bound.iter().map(Argument::elements).collect();

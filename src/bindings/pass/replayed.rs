@@ -12,8 +12,10 @@ use pyo3::{PyTraverseError, PyVisit};
 use smallvec::SmallVec;
 
 use crate::array::capture;
+use crate::bindings::call::default_dtype::default_dtype;
 use crate::bindings::object::PyTensor;
 use crate::bindings::pass::replay::{Argument, Objects, PyProgram};
+use crate::dtype::DType;
 use crate::graph::Mode;
 use crate::tensor::Tensor;
 
@@ -50,6 +52,7 @@ struct Last {
     program: Py<PyProgram>,
     kinds: SmallVec<[Kind; 8]>,
     mode: Mode,
+    default_dtype: DType,
     form: Form,
 }
 
@@ -97,8 +100,8 @@ impl Replayed {
             1 => Form::Tuple,
             _ => Form::Built(build),
         };
-        let last = Last { program: program.unbind(), kinds, mode: Mode::current(), form };
-        self.set(Some(last));
+        let (mode, default_dtype) = (Mode::current(), default_dtype());
+        self.set(Some(Last { program: program.unbind(), kinds, mode, default_dtype, form }));
     }
 
     /// The programs of the function may lead back to it.
@@ -137,7 +140,8 @@ impl Replayed {
     ) -> PyResult<Option<Bound<'py, PyAny>>> {
         let last = self.last.lock().unwrap_or_else(PoisonError::into_inner).clone();
         let Some(last) = last else { return Ok(None) };
-        if args.len() != last.kinds.len() || last.mode != Mode::current() || capture::active() {
+        let surroundings = (last.mode, last.default_dtype) == (Mode::current(), default_dtype());
+        if args.len() != last.kinds.len() || !surroundings || capture::active() {
             return Ok(None);
         }
         let program = last.program.get();

@@ -3,12 +3,11 @@
 //! Owns: what becomes a tensor and whether its memory is copied. Never reads array memory itself.
 //! Invariant: `tensor` copies; the other two share where NumPy's layout allows it.
 
-use std::sync::atomic::{AtomicU8, Ordering};
-
 use ::numpy::PyUntypedArray;
 use pyo3::prelude::*;
 
 use crate::bindings::call::convert;
+use crate::bindings::call::default_dtype::{self, default_dtype};
 use crate::bindings::call::sequence::is_sequence;
 use crate::bindings::errors::{bad_type, bad_value, type_name};
 use crate::bindings::exchange::dlpack;
@@ -20,14 +19,6 @@ use crate::ops::core::declare::Scalar;
 use crate::ops::core::layout::astype;
 use crate::ops::shape::create;
 use crate::tensor::{Cause, Tensor};
-
-/// The discriminant of the dtype that Python floats get.
-static DEFAULT: AtomicU8 = AtomicU8::new(DType::F64 as u8);
-
-/// The dtype of floats whose dtype nothing else decides.
-pub(crate) fn default_dtype() -> DType {
-    DType::ALL[DEFAULT.load(Ordering::Relaxed) as usize]
-}
 
 /// The dtype that Python floats and the creation functions get.
 #[pyfunction]
@@ -43,7 +34,7 @@ pub(crate) fn set_default_dtype(dtype: &Bound<'_, PyAny>) -> PyResult<()> {
         let what = format!("dtype {dtype} is not a float");
         return Err(bad_value("set_default_dtype", what, "use fg.float64 or fg.float32"));
     }
-    DEFAULT.store(dtype as u8, Ordering::Relaxed);
+    default_dtype::set(dtype);
     Ok(())
 }
 

@@ -57,11 +57,13 @@ impl Offsets {
         Offsets::new(self.list.iter().map(moved).collect())
     }
 
+    /// Whether each run of the program that is being recorded finds the positions anew.
+    pub fn vary(&self) -> bool {
+        self.object.is_some() && capture::active()
+    }
+
     /// For each position, whether no later one equals it; `None` when all differ.
     pub fn last_of_each(&self) -> Option<Vec<bool>> {
-        if self.object.is_some() && capture::active() {
-            super::recorded::refuse_repeated();
-        }
         if self.list.windows(2).all(|pair| pair[0] < pair[1]) {
             return None;
         }

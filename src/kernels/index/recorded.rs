@@ -58,7 +58,7 @@ pub(super) fn restrided(offsets: &Offsets, object: usize, axes: &[(isize, isize)
 /// Records that rows are moved; what the written memory held counts as read.
 pub(super) fn moved(
     name: &'static str,
-    read: View<'_>,
+    reads: &[View<'_>],
     written: &ViewMut<'_>,
     offsets: &Offsets,
     body: Move,
@@ -76,7 +76,7 @@ pub(super) fn moved(
             })
         }
     };
-    note(name, &[read], Some(written), run)
+    note(name, reads, Some(written), run)
 }
 
 fn note(
@@ -106,13 +106,6 @@ pub(super) fn check_mask(mask: &View<'_>) -> Result<()> {
         return Err(refusal("elements are chosen by the values of a mask"));
     }
     Ok(())
-}
-
-/// Refuses an assignment through indices that depend on an argument: which of equal ones wins would be fixed.
-pub(super) fn refuse_repeated() {
-    launch::with_recorder(|recorder| {
-        recorder.refuse(refusal("elements are assigned through the values of an array of indices"));
-    });
 }
 
 #[cold]

@@ -9,6 +9,7 @@ use super::super::view::{Axes, View, ViewMut, one_dtype, with_elements};
 use super::offsets::Offsets;
 use super::recorded::{self, Move};
 use crate::array::capture;
+use crate::dtype::DType;
 use crate::threads::parallel_for;
 
 /// Elements per block of a split.
@@ -17,7 +18,7 @@ const BLOCK: usize = 1 << 16;
 /// `out[i, …] = src[offsets[i] + …]`: `src` has the axes that are not indexed, `out` one more in front.
 pub fn take(src: View, offsets: &Offsets, out: ViewMut) {
     let body: Move = |reads, out, offsets| taken(reads[0], offsets, out);
-    let _paused = capture::active().then(|| recorded::moved("take", src, &out, offsets, body));
+    let _paused = capture::active().then(|| recorded::moved("take", &[src], &out, offsets, body));
     taken(src, offsets, out);
 }
 
@@ -35,7 +36,7 @@ fn taken(src: View, offsets: &Offsets, out: ViewMut) {
 /// `dst[offsets[i] + …] = src[i, …]`, in the order of `i`: the last of equal offsets stays.
 pub fn put(dst: ViewMut, offsets: &Offsets, src: View) {
     let body: Move = |reads, dst, offsets| laid(dst, offsets, reads[0]);
-    let _paused = capture::active().then(|| recorded::moved("put", src, &dst, offsets, body));
+    let _paused = capture::active().then(|| recorded::moved("put", &[src], &dst, offsets, body));
     laid(dst, offsets, src);
 }
 
@@ -47,6 +48,23 @@ fn laid(dst: ViewMut, offsets: &Offsets, src: View) {
         8 => moved::<u64>(offsets, axes, Table { table: to, rows: from.cast_mut(), by }, true),
         4 => moved::<u32>(offsets, axes, Table { table: to, rows: from.cast_mut(), by }, true),
         _ => moved::<u8>(offsets, axes, Table { table: to, rows: from.cast_mut(), by }, true),
+    }
+}
+
+/// For each position, whether no later one equals it.
+pub fn mark_last(offsets: &Offsets, out: ViewMut) {
+    let body: Move = |_, out, offsets| marked(offsets, out);
+    let _paused = capture::active().then(|| recorded::moved("mark_last", &[], &out, offsets, body));
+    marked(offsets, out);
+}
+
+fn marked(offsets: &Offsets, out: ViewMut) {
+    assert!(out.dtype == DType::Bool && out.dims == [offsets.len()], "mark_last: dims");
+    let last = offsets.last_of_each();
+    for i in 0..offsets.len() {
+        let holds = last.as_ref().is_none_or(|last| last[i]);
+        // SAFETY: the view is valid for every position of its axis.
+        unsafe { *out.at::<bool>(i as isize * out.strides[0]) = holds };
     }
 }
 
@@ -136,7 +154,7 @@ unsafe fn move_line<W: Copy>(
 /// `dst[offsets[i] + …] += src[i, …]`, in the order of `i`, in place. A boolean sum is an or.
 pub fn add_at(dst: ViewMut, offsets: &Offsets, src: View) {
     let body: Move = |reads, dst, offsets| summed(dst, offsets, reads[0]);
-    let _paused = capture::active().then(|| recorded::moved("add_at", src, &dst, offsets, body));
+    let _paused = capture::active().then(|| recorded::moved("add_at", &[src], &dst, offsets, body));
     summed(dst, offsets, src);
 }
 

@@ -40,6 +40,13 @@ macro_rules! plain_keys {
 }
 plain_keys!(i64, i32, u8, bool);
 
+impl Key for Truth {
+    #[inline]
+    fn order(self, other: Truth) -> Ordering {
+        self.holds().cmp(&other.holds())
+    }
+}
+
 /// An element as an unsigned number in the order of `Key`.
 pub(super) trait Digits: Copy + Sync {
     type Number: Number;

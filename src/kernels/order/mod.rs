@@ -1,6 +1,8 @@
 //! The order of elements along one axis.
 mod key;
 mod lines;
+mod search;
 
 pub use key::Key;
 pub use lines::{arg_order, arg_ranks, sort};
+pub use search::{among, insertion_points};

@@ -4,16 +4,18 @@
 //! Invariant: the gradient of `x` is zero where it was overwritten, and of repeated positions only the last
 //! value has one.
 
-use crate::array::broadcast_shapes;
+use crate::array::{broadcast_shapes, capture};
+use crate::dtype::DType;
 use crate::error::{Dims, Error, Result};
 use crate::graph;
 use crate::kernels;
-use crate::ops::change::inplace::{Written, admit_write, finish_write, recorded};
+use crate::ops::change::inplace::{Value, Written, admit_write, finish_write, overwrite, recorded};
 use crate::ops::core::declare::{IndexItem, Operand};
 use crate::ops::core::layout::{astype, broadcast_to, reshape_dims};
 use crate::ops::core::row_indices::{clear_rows, take_last_written};
 use crate::ops::core::structured::{Record, finish, move_cost, nothing};
 use crate::ops::core::view::{replay, view_through};
+use crate::ops::elementwise::select::where_;
 use crate::ops::index::subscript::{AdvancedIndex, subscript};
 use crate::tensor::{Creation, Tensor, same_elements};
 
@@ -83,11 +85,30 @@ fn is_itself(x: &Tensor, target: &Tensor, value: &Tensor) -> bool {
         && value.creation() == Creation::Plain
 }
 
+/// The index, if it is a mask of all of `x` that every run of the program that is being recorded finds anew: how many
+/// elements it chooses is not known then.
+fn varying_mask<'a>(x: &Tensor, items: &'a [IndexItem]) -> Option<&'a Tensor> {
+    match items {
+        [IndexItem::Array(mask)] if capture::active() => {
+            let fits = mask.dtype() == DType::Bool && mask.shape() == x.shape();
+            (fits && capture::varies(mask.storage().ptr().addr())).then_some(mask)
+        }
+        _ => None,
+    }
+}
+
 /// `x[index] = value`.
 pub fn set_index(x: &Tensor, items: &[IndexItem], value: &Operand) -> Result<()> {
     let needs = matches!(value, Operand::Tensor(t) if t.requires_grad());
     let recorded = recorded(x, needs && x.dtype().is_float());
     admit_write("setitem", x, recorded)?;
+    if let Some(mask) = varying_mask(x, items)
+        && !needs
+        && let Ok(value) = fitted(x, &[], value)
+    {
+        let all = where_(mask, &Operand::Tensor(value), &Operand::Tensor(x.clone()))?;
+        return overwrite("setitem", x, &all, Value::ComputedHere);
+    }
     let plan = subscript(x.shape(), items)?;
     let view = x.detach().relaid(replay(x.layout(), &plan.steps));
     let dims =

@@ -9,7 +9,7 @@ use smallvec::SmallVec;
 use crate::error::{Error, Result};
 use crate::graph::{self, FORWARD, INFERENCE, Mode};
 use crate::kernels;
-use crate::ops::core::declare::{Arg, OpDecl, Operand, Output, Shortcut};
+use crate::ops::core::declare::{Arg, Kind, OpDecl, Operand, Output, Shortcut};
 use crate::ops::core::elementwise::{Elementwise, Slot, Source, binary_operands};
 use crate::ops::core::layout::{astype, broadcast_to};
 use crate::ops::core::structured::{Record, finish, move_cost, nothing};
@@ -231,39 +231,55 @@ fn reads_apart(x: &Tensor, t: &Tensor) -> bool {
     b <= c || d <= a || (a == c && same_elements(x.layout(), t.layout()))
 }
 
-/// `x = op(x, other)` straight into the memory of `x`, where nothing is recorded and the operands are of one
-/// dtype and shape; says whether it was done.
+/// `t` in the shape of `x`, if it is of its dtype, broadcasts to it, and can be read while `x` is written.
+fn beside(x: &Tensor, t: &Tensor) -> Result<Option<Tensor>> {
+    if t.dtype() != x.dtype() || recorded(x, t.requires_grad()) {
+        return Ok(None);
+    }
+    if t.shape() == x.shape() {
+        return Ok(reads_apart(x, t).then(|| t.clone()));
+    }
+    let apart = !t.storage().same(x.storage()) && reads_apart(x, t);
+    if apart && t.ndim() <= x.ndim() && t.size() == 1 {
+        return broadcast_to(t, x.shape()).map(Some);
+    }
+    Ok(None)
+}
+
+/// `x = op(x, others…)` straight into the memory of `x`, where nothing is recorded and the operands are of one dtype and
+/// of its shape, or one element; says whether it was done.
 fn over(
     op: &'static Elementwise,
     name: &'static str,
     x: &Tensor,
-    other: Option<&Operand>,
+    others: &[Operand],
+    params: &[f64],
 ) -> Result<bool> {
     let dtype = x.dtype();
-    let second = match other {
-        Some(Operand::Tensor(t)) => {
-            let fits = t.dtype() == dtype && t.shape() == x.shape() && reads_apart(x, t);
-            if !fits || recorded(x, t.requires_grad()) {
-                return Ok(false);
+    let mut operands: SmallVec<[Operand; 2]> = SmallVec::new();
+    for other in others {
+        operands.push(match other {
+            Operand::Tensor(t) => match beside(x, t)? {
+                Some(t) => Operand::Tensor(t),
+                None => return Ok(false),
+            },
+            // A number may stand for another operation, or make floats of integers.
+            Operand::Scalar(s) if dtype.is_float() && op.beside_number.is_none() => {
+                Operand::Scalar(*s)
             }
-            Some(Slot::Tensor(t))
-        }
-        // A number may stand for another operation, or make floats of integers.
-        Some(Operand::Scalar(s)) if dtype.is_float() && op.beside_number.is_none() => {
-            Some(Slot::Scalar(*s))
-        }
-        Some(Operand::Scalar(_)) => return Ok(false),
-        None => None,
-    };
+            Operand::Scalar(_) => return Ok(false),
+        });
+    }
     if op.forward.mask || !op.takes(dtype) || recorded(x, false) || Mode::current().has(FORWARD) {
         return Ok(false);
     }
-    let slots: SmallVec<[Slot<'_>; 2]> = [Slot::Tensor(x)].into_iter().chain(second).collect();
+    let slots: SmallVec<[Slot<'_>; 3]> =
+        std::iter::once(Slot::Tensor(x)).chain(operands.iter().map(Slot::from)).collect();
     if let Some(guard) = op.guard {
         guard(&slots, dtype)?;
     }
-    let ins: SmallVec<[_; 2]> = slots.iter().map(|slot| slot.input()).collect();
-    kernels::elementwise::apply(op.forward, &ins, x.shared_view_mut(), &[]);
+    let ins: SmallVec<[_; 3]> = slots.iter().map(|slot| slot.input()).collect();
+    kernels::elementwise::apply(op.forward, &ins, x.shared_view_mut(), params);
     finish_write(name, x, x, None, false);
     Ok(true)
 }
@@ -271,7 +287,7 @@ fn over(
 /// `x = op(x, value)` in place.
 pub fn binary_(op: &'static Elementwise, x: &Tensor, value: &Operand) -> Result<()> {
     admit_write(op.name, x, recorded(x, false))?;
-    if over(op, op.name, x, Some(value))? {
+    if over(op, op.name, x, std::slice::from_ref(value), &[])? {
         return Ok(());
     }
     let keeps = graph::recording() && op.saves.iter().any(|s| matches!(s, Source::Input(_)));
@@ -289,22 +305,39 @@ pub fn binary_(op: &'static Elementwise, x: &Tensor, value: &Operand) -> Result<
     overwrite(op.name, x, &result, Value::ComputedHere)
 }
 
+/// An element-wise operation, its operands after the first, and its parameters.
+type Loop = (&'static Elementwise, SmallVec<[Operand; 2]>, SmallVec<[f64; 1]>);
+
+/// The loop that computes a call, if its operation is one.
+fn loop_of(decl: &OpDecl, args: &[Arg]) -> Option<Loop> {
+    let op = match decl.shortcut {
+        Shortcut::Unary(op, []) | Shortcut::Binary(op) => op,
+        _ => decl.facts.elementwise?,
+    };
+    let (mut others, mut params) = (SmallVec::new(), SmallVec::new());
+    for (param, arg) in decl.params.iter().zip(args).skip(1) {
+        let arg = match arg {
+            Arg::Missing => (param.default?)(),
+            given => given.clone(),
+        };
+        match arg {
+            Arg::Tensor(t) => others.push(Operand::Tensor(t)),
+            Arg::Scalar(s) if param.kind == Kind::Operand => others.push(Operand::Scalar(s)),
+            Arg::Scalar(s) => params.push(s.as_f64()),
+            _ => return None,
+        }
+    }
+    Some((op, others, params))
+}
+
 /// `x = operation(x, …)` in place, for the arguments of a call whose first is `x`.
 pub fn apply(decl: &OpDecl, name: &'static str, args: &mut [Arg]) -> Result<()> {
     let Some(Arg::Tensor(x)) = args.first().cloned() else {
         return Err(refuse(name, "the receiver is no tensor", "call it on a tensor"));
     };
     admit_write(name, &x, recorded(&x, false))?;
-    let (op, other) = match (&decl.shortcut, &*args) {
-        (Shortcut::Unary(op, []), [_]) => (Some(*op), None),
-        (Shortcut::Binary(op), [_, Arg::Tensor(t)]) => {
-            (Some(*op), Some(Operand::Tensor(t.clone())))
-        }
-        (Shortcut::Binary(op), [_, Arg::Scalar(s)]) => (Some(*op), Some(Operand::Scalar(*s))),
-        _ => (None, None),
-    };
-    if let Some(op) = op
-        && over(op, name, &x, other.as_ref())?
+    if let Some((op, others, params)) = loop_of(decl, args)
+        && over(op, name, &x, &others, &params)?
     {
         return Ok(());
     }

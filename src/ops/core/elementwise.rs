@@ -76,6 +76,12 @@ pub struct Elementwise {
     pub by: &'static [Derivative],
 }
 
+impl std::fmt::Debug for Elementwise {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        write!(f, "Elementwise({})", self.name)
+    }
+}
+
 /// An operand whose dtype and shape are operands.
 #[derive(Clone, Copy)]
 pub enum Slot<'a> {
@@ -83,6 +89,15 @@ pub enum Slot<'a> {
     Tensor(&'a Tensor),
     /// One number for all elements.
     Scalar(Scalar),
+}
+
+impl<'a> From<&'a Operand> for Slot<'a> {
+    fn from(operand: &'a Operand) -> Slot<'a> {
+        match operand {
+            Operand::Tensor(t) => Slot::Tensor(t),
+            Operand::Scalar(s) => Slot::Scalar(*s),
+        }
+    }
 }
 
 impl<'a> Slot<'a> {

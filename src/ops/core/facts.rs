@@ -4,6 +4,8 @@
 //! Never names an operation: a fact stands in the declaration that it is about.
 //! Invariant: whoever calls operations by their declaration (bindings, NumPy's dispatch) needs no list of names.
 
+use crate::ops::core::elementwise::Elementwise;
+
 /// A keyword that is read differently by the two libraries whose habits meet here, and is refused.
 #[derive(Debug)]
 pub struct Ambiguous {
@@ -53,6 +55,8 @@ pub struct Facts {
     pub neutral: Option<i64>,
     /// The operation of two operands whose running fold this is.
     pub scan: Option<&'static str>,
+    /// The loop that computes it where all operands are floats of one dtype: operands first, then parameters.
+    pub elementwise: Option<&'static Elementwise>,
 }
 
 /// The first of a list that a declaration gives for a fact of one value.
@@ -82,6 +86,7 @@ impl Facts {
         fold: None,
         neutral: None,
         scan: None,
+        elementwise: None,
     };
 
     /// Other names of the operation.
@@ -157,5 +162,10 @@ impl Facts {
     /// Whose running fold it is.
     pub const fn scan(self, operation: &'static [&'static str]) -> Facts {
         Facts { scan: first(operation), ..self }
+    }
+
+    /// The loop of its operands, then its parameters.
+    pub const fn elementwise(self, operation: &'static [&'static Elementwise]) -> Facts {
+        Facts { elementwise: first(operation), ..self }
     }
 }

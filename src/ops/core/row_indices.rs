@@ -136,8 +136,13 @@ impl RowIndices {
     }
 
     /// For each position, whether no later one repeats it; `None` when none repeats.
-    fn winners(&self) -> Option<Tensor> {
-        self.offsets.last_of_each().map(Tensor::from)
+    fn winners(&self) -> Result<Option<Tensor>> {
+        if !self.offsets.vary() {
+            return Ok(self.offsets.last_of_each().map(Tensor::from));
+        }
+        let out = Tensor::empty(&[self.len()], DType::Bool)?;
+        kernels::index::mark_last(&self.offsets, out.view_mut());
+        Ok(Some(out))
     }
 }
 
@@ -232,7 +237,7 @@ pub(crate) fn put_rows(
 /// The rows at the indices, with zeros for those that a later repetition overwrote: the adjoint of a write.
 pub(crate) fn take_last_written(g: &Tensor, indices: &RowIndices) -> Result<Tensor> {
     let rows = take_rows(g, indices)?;
-    let Some(winners) = indices.winners() else {
+    let Some(winners) = indices.winners()? else {
         return Ok(rows);
     };
     let mut dims: ShapeVec = smallvec![1; indices.row_ndim()];

@@ -135,8 +135,9 @@ impl BoundReplay {
     }
 }
 
+/// That the function must be bound again.
 #[cold]
-fn stale() -> Box<Error> {
+pub(crate) fn stale() -> Box<Error> {
     Box::new(Error::Captured {
         op: OP.into(),
         what: "what the function read or decided while it was recorded is different now".into(),

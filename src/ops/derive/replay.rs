@@ -87,6 +87,22 @@ impl Replay {
         weak: bool,
         f: impl FnOnce(&[Tensor]) -> Result<Vec<Tensor>, E>,
     ) -> Result<(Replay, Vec<Tensor>), E> {
+        let (replay, results) = Replay::attempt(arguments, weak, false, f)?;
+        let missing = || Error::Internal { op: OP.into(), what: "there is no program".into() };
+        Ok((replay.ok_or_else(|| Box::new(missing()))?, results))
+    }
+
+    /// The same, but with `may_keep`, a call after which somebody keeps tensors that it computed (an optimiser's state,
+    /// made at its first step) counts as a plain call: what it did stands, and there is no program.
+    ///
+    /// # Errors
+    /// As `record`.
+    pub fn attempt<E: From<Box<Error>>>(
+        arguments: &[Tensor],
+        weak: bool,
+        may_keep: bool,
+        f: impl FnOnce(&[Tensor]) -> Result<Vec<Tensor>, E>,
+    ) -> Result<(Option<Replay>, Vec<Tensor>), E> {
         let copies: Vec<Tensor> = arguments.iter().map(Tensor::duplicate).collect::<Result<_>>()?;
         // One thread makes every launch; inside, kernels use as many as ever.
         let _mode = ModeGuard::switch(SERIAL, true);
@@ -107,8 +123,10 @@ impl Replay {
             touched.iter().zip(&grads).filter(made).filter_map(|(_, grad)| grad.as_ref()).collect();
         let places: Vec<Recorded<'_>> =
             results.iter().chain(added.iter().copied()).map(place).collect();
-        let program = recording.finish(copies.len(), &places);
-        let program = program.inspect_err(|_| give_back(&touched))?;
+        let program = recording.finish(copies.len(), &places, may_keep);
+        let Some(program) = program.inspect_err(|_| give_back(&touched))? else {
+            return Ok((None, results));
+        };
         let mut next = results.len();
         let leaves = touched.iter().zip(&grads).map(|(leaf, grad)| {
             let sets = match grad {
@@ -124,7 +142,7 @@ impl Replay {
         let leaves = leaves.collect();
         let signature = |t: &Tensor| Signature { dtype: t.dtype(), dims: t.shape().into() };
         let arguments = copies.iter().map(signature).collect();
-        Ok((Replay { program, arguments, results: results.len(), leaves }, results))
+        Ok((Some(Replay { program, arguments, results: results.len(), leaves }), results))
     }
 
     /// The number of results of the function.

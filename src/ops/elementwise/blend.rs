@@ -45,6 +45,11 @@ elementwise_specs! {
     }
 }
 
+// A declaration takes constants, and a reference to a static is none by itself.
+const LERP_LOOP: &Elementwise = &LERP;
+const ADDCMUL_LOOP: &Elementwise = &ADDCMUL;
+const ADDCDIV_LOOP: &Elementwise = &ADDCDIV;
+
 /// Applies a three-operand operation to a tensor and what acts as one.
 fn ternary(
     op: &'static Elementwise,
@@ -73,14 +78,7 @@ fn ternary(
         Operand::Tensor(t) => cast(t).map(Operand::Tensor),
     });
     let (a, b) = (a?, b?);
-    op.run([Slot::Tensor(&x), slot(&a), slot(&b)], x.layout(), dtype, params)
-}
-
-fn slot(operand: &Operand) -> Slot<'_> {
-    match operand {
-        Operand::Scalar(s) => Slot::Scalar(*s),
-        Operand::Tensor(t) => Slot::Tensor(t),
-    }
+    op.run([Slot::Tensor(&x), Slot::from(&a), Slot::from(&b)], x.layout(), dtype, params)
 }
 
 fn tensors(a: &Tensor, b: &Tensor) -> [Operand; 2] {
@@ -89,6 +87,7 @@ fn tensors(a: &Tensor, b: &Tensor) -> [Operand; 2] {
 
 crate::operations! { family "elementwise" [in_place, ufunc];
     /// Linear interpolation, `x + weight (end - x)`. Derivatives: `g (1 - weight)`, `g weight` and `g (end - x)`.
+    [elementwise(LERP_LOOP)]
     fn lerp(x: Tensor, end: Operand, weight: Operand) -> Tensor {
         let float = |operand: &Operand| !matches!(operand, Operand::Tensor(t) if !t.dtype().is_float());
         if x.dtype().is_float() && float(end) && float(weight) {
@@ -100,6 +99,7 @@ crate::operations! { family "elementwise" [in_place, ufunc];
         binary_operands(&ADD, &x, &Operand::Tensor(part))
     }
     /// `x + value a b`. Derivatives: `g`, `g value b` and `g value a`.
+    [elementwise(ADDCMUL_LOOP)]
     fn addcmul(x: Tensor, a: Tensor, b: Tensor, value: f64 = 1.0) -> Tensor {
         let [a, b] = &tensors(a, b);
         if value == 1.0 {
@@ -109,6 +109,7 @@ crate::operations! { family "elementwise" [in_place, ufunc];
         ternary(&ADDCMUL, &astype(x, x.dtype().promote_weak(Scalar::Float(value).weak()))?, [a, b], &[value])
     }
     /// `x + value a / b`. Derivatives: `g`, `g value / b` and `-g value a / b²`.
+    [elementwise(ADDCDIV_LOOP)]
     fn addcdiv(x: Tensor, a: Tensor, b: Tensor, value: f64 = 1.0) -> Tensor {
         let [a, b] = &tensors(a, b);
         ternary(&ADDCDIV, x, [a, b], &[value])

@@ -14,15 +14,16 @@ use crate::ops::core::facts::Ambiguous;
 use crate::ops::core::layout::{
     any_true, astype, broadcast_to, kept_dims, permute_axes, reduced, reshape_dims, sum_over,
 };
-use crate::ops::elementwise::arith::{ADD, DIVIDE, MULTIPLY, SUBTRACT};
-use crate::ops::elementwise::compare::{GREATER_EQUAL, isnan, logical_not};
-use crate::ops::elementwise::select::where_;
+use crate::ops::elementwise::arith::{ADD, DIVIDE, FLOOR_DIVIDE, MULTIPLY, SUBTRACT};
+use crate::ops::elementwise::compare::{EQUAL, GREATER_EQUAL, isnan, logical_not};
+use crate::ops::elementwise::select::{clip, where_};
 use crate::ops::fold::quantile_method::{LinearRank, Method, Neighbours};
 use crate::ops::fold::reduce::{
     TWO_RESULTS, extreme_over, finish_shape, lines, mean_over, need_elements, resolve, resolve_fold,
 };
 use crate::ops::fold::scan::taken_along;
 use crate::ops::fold::sort::order_along;
+use crate::ops::shape::join::concatenate;
 use crate::tensor::Tensor;
 
 /// Lines of at least one element, of which elements are read by rank.
@@ -89,18 +90,15 @@ fn nanmedian_over(x: &Tensor, axes: &[usize]) -> Result<Tensor> {
     let lines = lines(x, axes)?;
     let (plain, last) = (lines.detach(), lines.ndim() - 1);
     // A NaN comes after every number.
-    let order = order_along(&plain, last, n, false)?.to_vec::<i64>()?;
-    let counts = sum_over(&logical_not(&isnan(&plain)?)?, &[last], false)?.to_vec::<i64>()?;
-    let middle = |(row, &count): (&[i64], &i64)| {
-        let count = count.max(1) as usize;
-        [row[(count - 1) / 2], row[count / 2]]
-    };
-    let chosen: Vec<i64> = order.chunks(n).zip(&counts).flat_map(middle).collect();
-    let mut two = ShapeVec::from_slice(lines.shape());
-    two[last] = 2;
-    let pairs = taken_along("nanmedian", &lines, last, &Tensor::from_vec(chosen, &two)?)?;
-    let none: Vec<bool> = counts.iter().map(|&count| count == 0).collect();
-    let none = Tensor::from_vec(none, &dims)?;
+    let order = order_along(&plain, last, n, false)?;
+    let counts = sum_over(&logical_not(&isnan(&plain)?)?, &[last], true)?;
+    let some = clip(&counts, Some(&Operand::Scalar(Scalar::Int(1))), None)?;
+    let half = |rank: &Tensor| binary_scalar(&FLOOR_DIVIDE, rank, Scalar::Int(2));
+    let before = binary_scalar(&SUBTRACT, &some, Scalar::Int(1))?;
+    let middle = concatenate(&[half(&before)?, half(&some)?], Some(last as isize))?;
+    let chosen = taken_along("nanmedian", &order, last, &middle)?;
+    let pairs = taken_along("nanmedian", &lines, last, &chosen)?;
+    let none = reshape_dims(&binary_scalar(&EQUAL, &counts, Scalar::Int(0))?, &dims)?;
     let value = reshape_dims(&mean_over(&pairs, &[last], true)?, &dims)?;
     where_(&none, &Operand::Scalar(Scalar::Float(f64::NAN)), &Operand::Tensor(value))
 }

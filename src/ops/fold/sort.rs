@@ -4,14 +4,11 @@
 //! Never sorts in place. Invariant: sorting is stable, a NaN comes after every number, and a gradient goes
 //! to the element that was chosen.
 
-use std::cmp::Ordering;
-
 use crate::array::{ShapeVec, afford, normalize_axis};
 use crate::dtype::DType;
-use crate::dtype::with_dtype;
 use crate::error::{Error, Result};
 use crate::graph;
-use crate::kernels::{self, order::Key};
+use crate::kernels;
 use crate::ops::core::declare::Ints;
 use crate::ops::core::layout::{astype, reshape_dims, vector};
 use crate::ops::core::row_indices::integers;
@@ -68,24 +65,17 @@ fn out_of_range(op: &'static str, what: String, size: usize) -> Box<Error> {
     })
 }
 
-/// For each value, how many elements of the ordered `a` come before it (or, from the right, not after it).
-fn insertion_points<T: Key>(a: &[T], values: &[T], right: bool) -> Vec<i64> {
-    let before = |x: &T, value: T| match x.order(value) {
-        Ordering::Less => true,
-        Ordering::Equal => right,
-        Ordering::Greater => false,
-    };
-    values.iter().map(|&value| a.partition_point(|x| before(x, value)) as i64).collect()
-}
-
 /// Where to insert the values of `v` in the ordered vector `a`, as int64.
 pub(crate) fn search(a: &Tensor, v: &Tensor, right: bool) -> Result<Tensor> {
     vector("searchsorted", a)?;
     let dtype = a.dtype().promote(v.dtype());
     let (a, v) = (astype(&a.detach(), dtype)?, astype(&v.detach(), dtype)?);
-    let found =
-        with_dtype!(dtype, T => insertion_points(&a.to_vec::<T>()?, &v.to_vec::<T>()?, right));
-    Tensor::from_vec(found, v.shape())
+    for operand in [&a, &v] {
+        afford(operand.size().saturating_mul(dtype.size()))?;
+    }
+    let out = Tensor::empty(v.shape(), DType::I64)?;
+    kernels::order::insertion_points(a.view_of(), v.view_of(), right, out.view_mut());
+    Ok(out)
 }
 
 crate::operations! { family "ordering";

@@ -7,11 +7,12 @@
 use crate::array::{ShapeVec, normalize_axes};
 use crate::dtype::DType;
 use crate::error::{Dims, Error, Result};
+use crate::kernels::launch::decide;
 use crate::ops::core::arguments::OneOrTuple;
 use crate::ops::core::declare::{Axes, Operand, Scalar};
 use crate::ops::core::elementwise::{binary, binary_scalar};
 use crate::ops::core::layout::{
-    any_true, astype, broadcast_to, permute_axes, reshape_dims, sum_over, swap_axes,
+    any_true, astype, broadcast_to, permute_axes, readable, reshape_dims, sum_over, swap_axes,
 };
 use crate::ops::core::view::{Step, view_through};
 use crate::ops::elementwise::arith::{DIVIDE, MULTIPLY, SUBTRACT};
@@ -82,10 +83,16 @@ fn observations(op: &'static str, x: &Tensor, rowvar: bool) -> Result<Tensor> {
 fn sample_weights(op: &'static str, weights: &Tensor, samples: usize) -> Result<Tensor> {
     if weights.shape() == [samples] {
         let weights = astype(weights, DType::F64)?;
-        if let Some(w) = weights.detach().to_vec::<f64>()?.into_iter().find(|w| *w < 0.0) {
+        readable(op, &weights)?;
+        // The bits of a negative number are never 0.
+        let negative = decide(op, &[weights.view_of()], |weights| {
+            let negative = weights[0].to_vec::<f64>().into_iter().find(|w| *w < 0.0);
+            negative.map_or(0, f64::to_bits)
+        });
+        if negative != 0 {
             return Err(Box::new(Error::Argument {
                 op: op.into(),
-                what: format!("a weight of {w}"),
+                what: format!("a weight of {}", f64::from_bits(negative)),
                 remedy: "give weights of 0 or more".into(),
             }));
         }

@@ -2,18 +2,11 @@
 //!
 //! Owns: isin. Never sorts in place. Invariant: a NaN is among nothing, itself included.
 
-use crate::dtype::with_dtype;
-use crate::kernels::order::Key;
-use crate::ops::core::layout::astype;
+use crate::array::afford;
+use crate::dtype::DType;
+use crate::kernels;
+use crate::ops::core::layout::{astype, readable};
 use crate::tensor::Tensor;
-
-/// For each value, whether `known` holds it.
-fn found<T: Key + PartialOrd>(values: &[T], mut known: Vec<T>) -> Vec<bool> {
-    known.sort_by(|a, b| a.order(*b));
-    let holds =
-        |v: &T| v.partial_cmp(v).is_some() && known.binary_search_by(|k| k.order(*v)).is_ok();
-    values.iter().map(holds).collect()
-}
 
 crate::operations! { family "searching";
     /// Whether each element is among `test_elements`; with `invert`, whether it is not.
@@ -22,11 +15,13 @@ crate::operations! { family "searching";
         // Repeated elements are no slower here.
         let _ = assume_unique;
         let dtype = elements.dtype().promote(test_elements.dtype());
-        let (values, known) = (astype(&elements.detach(), dtype)?, astype(&test_elements.detach(), dtype)?);
-        let mut held = with_dtype!(dtype, T => found(&values.to_vec::<T>()?, known.to_vec::<T>()?));
-        if invert {
-            held.iter_mut().for_each(|holds| *holds = !*holds);
+        for operand in [elements, test_elements] {
+            readable("isin", operand)?;
+            afford(operand.size().saturating_mul(dtype.size()))?;
         }
-        Ok(Tensor::from_vec(held, elements.shape())?.underived([elements, test_elements].into_iter()))
+        let (values, known) = (astype(&elements.detach(), dtype)?, astype(&test_elements.detach(), dtype)?);
+        let out = Tensor::empty(elements.shape(), DType::Bool)?;
+        kernels::order::among(known.view_of(), values.view_of(), invert, out.view_mut());
+        Ok(out.underived([elements, test_elements].into_iter()))
     }
 }

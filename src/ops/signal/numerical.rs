@@ -21,7 +21,7 @@ use crate::ops::elementwise::compare::{
     EQUAL, GREATER, LESS, LOGICAL_AND, NOT_EQUAL, isnan, logical_not,
 };
 use crate::ops::elementwise::rounding::nan_to_num;
-use crate::ops::elementwise::select::where_;
+use crate::ops::elementwise::select::{clip, where_};
 use crate::ops::fold::scan::{reversed, taken_along};
 use crate::ops::fold::sort::{order_along, search};
 use crate::ops::product::matmul::product;
@@ -126,8 +126,10 @@ fn convolve_full(a: &Tensor, v: &Tensor) -> Result<Tensor> {
 /// The knots and values left of each place, as pairs `(x0, x1)`, `(f0, f1)`.
 fn segments(x: &Tensor, xp: &Tensor, fp: &Tensor) -> Result<[Tensor; 4]> {
     let most = xp.size() as i64 - 2;
-    let right = search(xp, x, true)?.to_vec::<i64>()?;
-    let left = Tensor::from(right.iter().map(|&i| (i - 1).clamp(0, most)).collect::<Vec<_>>());
+    let right = reshape_dims(&search(xp, x, true)?, &[x.size()])?;
+    let bound = |at: i64| Operand::Scalar(Scalar::Int(at));
+    let left = binary_scalar(&SUBTRACT, &right, Scalar::Int(1))?;
+    let left = clip(&left, Some(&bound(0)), Some(&bound(most)))?;
     let next = binary_scalar(&ADD, &left, Scalar::Int(1))?;
     let at = |t: &Tensor, i: &Tensor| reshape_dims(&taken_along("interp", t, 0, i)?, x.shape());
     Ok([at(xp, &left)?, at(xp, &next)?, at(fp, &left)?, at(fp, &next)?])

@@ -31,20 +31,22 @@ pub struct JointReplay {
 pub enum NotJoint {
     /// No result has a history.
     Plain,
+    /// Somebody keeps tensors that it computed.
+    Kept,
     /// For this reason.
     Because(&'static str),
 }
 
 impl JointReplay {
     /// Calls `f` with copies of the arguments, of which some are leaves, and then differentiates its results. Nothing has
-    /// changed after that, and no program has run.
+    /// changed after that, and no program has run. `weak` and `may_keep` as in [`Replay`](crate::ops::derive::replay).
     ///
     /// # Errors
     /// What `f` reports; `Captured` when the function cannot be recorded.
     pub fn record<E: From<Box<Error>>>(
         arguments: &[Tensor],
         requires: &[bool],
-        weak: bool,
+        (weak, may_keep): (bool, bool),
         host: &dyn Host,
         f: impl FnOnce(&[Tensor]) -> Result<Vec<Tensor>, E>,
     ) -> Result<std::result::Result<JointReplay, NotJoint>, E> {
@@ -69,7 +71,7 @@ impl JointReplay {
         if !touched.is_empty() {
             return Ok(Err(NotJoint::Because("it sets gradients of leaves and returns a history")));
         }
-        Ok(derived(recording, &copies, results, since, host)?)
+        Ok(derived((recording, may_keep), &copies, results, since, host)?)
     }
 
     /// Whether memory that Python read as numbers has changed since the recording.
@@ -152,7 +154,7 @@ impl Ends {
 
 /// The second half of a recording: the gradients of the results.
 fn derived(
-    mut recording: Recording,
+    (mut recording, may_keep): (Recording, bool),
     copies: &[Tensor],
     results: Vec<Tensor>,
     since: u64,
@@ -184,7 +186,10 @@ fn derived(
     let results: Vec<Tensor> = results.into_iter().map(Tensor::without_history).collect();
     let places: Vec<Recorded<'_>> = results.iter().map(place).collect();
     let derived: Vec<Recorded<'_>> = found.iter().flatten().map(place).collect();
-    let joint = recording.finish_joint((copies.len(), seeds.len()), &places, &derived)?;
+    let counts = (copies.len(), seeds.len());
+    let Some(joint) = recording.finish_joint(counts, &places, &derived, may_keep)? else {
+        return Ok(Err(NotJoint::Kept));
+    };
     let signature = |x: &Tensor| Signature { dtype: x.dtype(), dims: x.shape().into() };
     let Ends { cotangents, own, closures, .. } = ends;
     let arguments = copies.iter().map(signature).collect();

@@ -1,0 +1,79 @@
+"""What a function looks at beside its arguments while it is recorded: modules and optimisers.
+
+Owns: the list of their dicts and lists, by thread. Never decides what becomes of a program: one
+whose containers hold other objects than at the end of its recording is recorded again.
+Invariant: a recording that fails leaves those containers as they were.
+"""
+
+from __future__ import annotations
+
+import threading
+from types import TracebackType
+from typing import Any
+
+Container = dict[Any, Any] | list[Any]
+
+#: How many threads record. Who has something to note looks here first, which costs nothing.
+recordings = 0
+
+_lock = threading.Lock()
+_local = threading.local()
+
+
+class Watch:
+    """A recording of this thread, during which `note` takes containers."""
+
+    def __init__(self) -> None:
+        #: The containers noted.
+        self.containers: list[Container] = []
+        self._before: dict[int, Container] = {}
+
+    def __enter__(self) -> Watch:
+        self._outer = getattr(_local, "watch", None)
+        _local.watch = self
+        _count(1)
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: Any, traceback: TracebackType | None
+    ) -> None:
+        _count(-1)
+        _local.watch = self._outer
+        if kind is not None:
+            self.restore()
+
+    def restore(self) -> None:
+        """Gives containers back what they held before."""
+        for container in self.containers:
+            _restore(container, self._before[id(container)])
+
+    def add(self, container: Container) -> None:
+        """Notes a container once."""
+        if id(container) not in self._before:
+            self._before[id(container)] = container.copy()
+            self.containers.append(container)
+
+
+def note(*containers: Container) -> None:
+    """Notes containers whose objects the function that this thread records depends on."""
+    watch: Watch | None = getattr(_local, "watch", None)
+    if watch is not None:
+        for container in containers:
+            watch.add(container)
+
+
+def _count(change: int) -> None:
+    global recordings
+    with _lock:
+        recordings += change
+
+
+def _restore(container: Container, before: Any) -> None:
+    if isinstance(container, list):
+        container[:] = before
+        return
+    for key in [key for key in container if key not in before]:
+        del container[key]
+    for key, value in before.items():
+        if container.get(key) is not value:
+            container[key] = value

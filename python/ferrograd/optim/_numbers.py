@@ -1,0 +1,25 @@
+"""Numbers as tensors of no axes, for loops that read them beside parameters.
+
+Owns: their making. Never changes a tensor.
+Invariant: a constant that is given twice is one tensor, which nobody writes to.
+"""
+
+from __future__ import annotations
+
+import functools
+from typing import Any
+
+from ferrograd._core import Tensor, tensor
+
+
+@functools.lru_cache(maxsize=256)
+def constant(number: float, dtype: Any) -> Tensor:
+    """A number as a tensor of no axes."""
+    return tensor(number, dtype=dtype)
+
+
+def as_tensor(number: float | Tensor, dtype: Any) -> Tensor:
+    """A number, or a tensor of one, as a tensor of no axes in this dtype."""
+    if isinstance(number, Tensor):
+        return number.detach().astype(dtype)
+    return constant(number, dtype)
