@@ -6,12 +6,10 @@
 use pyo3::prelude::*;
 use pyo3::types::{PyList, PyType};
 
-use crate::bindings::call::{entry, observe};
+use crate::bindings::call::{entry, foreign, observe};
 use crate::bindings::exchange::{dlpack, numpy};
 use crate::bindings::graph::{collect, edge, group, hooks, introspect, packing, saved, site};
-use crate::bindings::pass::{
-    backward, bound, foreign, joint, modes, replay, replayed, search, short,
-};
+use crate::bindings::pass::{backward, bound, joint, modes, replay, replayed, search, short};
 use crate::bindings::{errors, function, object, tensor};
 
 /// Functions whose public place is not the package itself: `fg.grad` is another function, and the

@@ -30,6 +30,9 @@ pub(crate) static SIZE: LazyImport = LazyImport::new("ferrograd._tensor.size", "
 pub(crate) static BATCHED: LazyImport = LazyImport::new("ferrograd.autograd._batched", "batched");
 /// What the backward of a functor is given.
 pub(crate) static OP: LazyImport = LazyImport::new("ferrograd.functors._operation", "Op");
+/// A call of a custom function that a step of a recorded function makes again.
+pub(crate) static FUNCTION_CALL: LazyImport =
+    LazyImport::new("ferrograd._compile.calls", "FunctionCall");
 /// The constructors behind `t.new_zeros()` and its like.
 pub(crate) static ZEROS: LazyImport = LazyImport::new("ferrograd", "zeros");
 pub(crate) static ONES: LazyImport = LazyImport::new("ferrograd", "ones");

@@ -149,6 +149,8 @@ pub trait Recorder {
     fn object(&mut self) -> usize;
     /// Takes note that an operation may depend on which number an argument is.
     fn refuse_number(&mut self, op: &'static str);
+    /// Remembers why there can be no program.
+    fn refuse(&mut self, error: Box<Error>);
     /// Where the program stands.
     fn mark(&mut self) -> Mark;
     /// Drops what was recorded since, which host code did that a step will call again.

@@ -76,6 +76,10 @@ impl Recorder for Shared {
         self.0.borrow_mut().chosen_by_number.get_or_insert(op);
     }
 
+    fn refuse(&mut self, error: Box<Error>) {
+        self.0.borrow_mut().refused.get_or_insert(error);
+    }
+
     fn mark(&mut self) -> Mark {
         self.0.borrow_mut().mark()
     }

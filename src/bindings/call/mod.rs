@@ -1,11 +1,13 @@
 //! What a call of an operation passes through, from CPython to the registry.
 pub(crate) mod attributes;
 pub(crate) mod bind;
+pub(crate) mod callback;
 pub(crate) mod convert;
 pub(crate) mod default_dtype;
 pub(crate) mod dispatch;
 pub(crate) mod door;
 pub(crate) mod entry;
+pub(crate) mod foreign;
 pub(crate) mod observe;
 pub(crate) mod result_options;
 pub(crate) mod sequence;

@@ -6,6 +6,7 @@
 use std::sync::Arc;
 
 use pyo3::prelude::*;
+use pyo3::types::{PyDict, PyTuple};
 use smallvec::SmallVec;
 
 use crate::bindings::call::entry::existing_dict;
@@ -13,18 +14,21 @@ use crate::bindings::call::thread_state::room;
 use crate::bindings::errors::{python, to_python};
 use crate::bindings::function::arguments::Arguments;
 use crate::bindings::function::context::{Declared, FunctionContext, MarkedTensors, ToSave};
+use crate::bindings::function::foreign::{Repeated, repeat};
 use crate::bindings::function::form::Form;
 use crate::bindings::function::outputs::{Outputs, as_tensor};
+use crate::bindings::function::results::{OutputKind, OutputObjects, attach, build};
 use crate::bindings::function::rule::{Callee, Trampoline};
 use crate::bindings::function::saved::{Originals, original};
 use crate::bindings::function::tree::Tree;
 use crate::bindings::object::counted::Counted;
-use crate::bindings::object::{PyTensor, wrap};
+use crate::bindings::object::wrap;
 use crate::error::Error;
 use crate::graph::{Flags, ModeGuard, SavedValues};
 use crate::ops::change::inplace;
-use crate::ops::function::{Call, SavedKind, SavedRole, Spec, output};
-use crate::tensor::{Edge, Node, Tensor, Write};
+use crate::ops::derive::host::HostStretch;
+use crate::ops::function::{Call, SavedKind, SavedRole, Spec};
+use crate::tensor::Tensor;
 
 /// A call that is being made.
 pub(super) struct Job<'a, 'py> {
@@ -32,26 +36,23 @@ pub(super) struct Job<'a, 'py> {
     pub(super) arguments: Arguments<'py>,
     /// What backward is called on.
     pub(super) callee: Callee,
+    /// What is called to make the same call again, with which arguments; `None` where it must not be made again.
+    pub(super) again: Option<Again<'a, 'py>>,
     /// Document 000's rules.
     pub(super) strict: bool,
 }
 
-/// What becomes of an output.
-#[derive(Clone, Copy, PartialEq, Eq)]
-enum OutputKind {
-    /// A fresh tensor under the node's edge.
-    Differentiable,
-    /// An argument changed in place: the same object, moved to the node.
-    Dirty,
-    /// An argument, or a tensor with a history of its own: a fresh tensor outside the graph.
-    Alias,
-    /// The object that forward returned.
-    Constant,
-}
-
-type OutputKinds = SmallVec<[OutputKind; 2]>;
+pub(super) type OutputKinds = SmallVec<[OutputKind; 2]>;
+/// Finds what is called to make a call again.
+pub(super) type Again<'a, 'py> = &'a dyn Fn() -> PyResult<AgainCall<'py>>;
+/// A callable, its arguments and its keyword arguments.
+pub(super) type AgainCall<'py> =
+    (Bound<'py, PyAny>, Bound<'py, PyTuple>, Option<Bound<'py, PyDict>>);
+/// What forward declared, what it returned, the outputs in that, and the step that repeats it.
+type MadeByForward<'a, 'py> =
+    (Declared, &'a Bound<'py, PyAny>, Outputs<'py>, Option<Repeated<'py>>);
 /// Of the tensor arguments before forward ran.
-type Versions = SmallVec<[u32; 3]>;
+pub(super) type Versions = SmallVec<[u32; 3]>;
 
 /// What the node will keep.
 #[derive(Default)]
@@ -91,6 +92,7 @@ impl<'py> Job<'_, 'py> {
         let arrays = self.arguments.arrays.clone();
         let context = Bound::new(py, FunctionContext::for_call(needs, self.form.once, arrays))?;
         let before: Versions = self.arguments.values().map(Tensor::version).collect();
+        let stretch = self.again.and_then(|_| HostStretch::begin(self.arguments.values()));
         let returned = {
             let _off = ModeGuard::forward();
             forward(&context)
@@ -106,17 +108,20 @@ impl<'py> Job<'_, 'py> {
         let declared = context.get().take_declared(call.recorded());
         self.check_versions(&call, &before, &declared.marks)?;
         let kinds = self.kinds(&call, &outputs, &declared.marks, &before)?;
+        let repeated = match stretch {
+            Some(stretch) => repeat(&self, &call, stretch, &before, (&returned, &outputs))?,
+            None => None,
+        };
         if kinds.iter().any(|kind| matches!(kind, OutputKind::Differentiable | OutputKind::Dirty))
             && call.recorded()
         {
-            return self.record(call, &context, declared, &returned, outputs, &kinds);
+            let made = (declared, &returned, outputs, repeated);
+            return self.record(call, &context, made, &kinds);
         }
-        build(py, &outputs.tree, &returned, &mut |k| {
-            let y = &outputs.tensors[k];
-            match kinds[k] {
-                OutputKind::Alias => Ok(wrap(py, outputs.tensor(k)?.detached())?.unbind()),
-                _ => Ok(y.clone().unbind()),
-            }
+        build(py, &outputs.tree, &returned, &mut |k| match (&repeated, kinds[k]) {
+            (Some(repeated), _) => Ok(repeated.outputs[k].clone().unbind()),
+            (None, OutputKind::Alias) => Ok(wrap(py, outputs.tensor(k)?.detached())?.unbind()),
+            (None, _) => Ok(outputs.tensors[k].clone().unbind()),
         })
     }
 
@@ -217,9 +222,7 @@ impl<'py> Job<'_, 'py> {
         self,
         call: Call,
         context: &Bound<'py, FunctionContext>,
-        declared: Declared,
-        returned: &Bound<'py, PyAny>,
-        outputs: Outputs<'py>,
+        (declared, returned, outputs, repeated): MadeByForward<'_, 'py>,
         kinds: &OutputKinds,
     ) -> PyResult<Bound<'py, PyAny>> {
         let py = context.py();
@@ -227,7 +230,11 @@ impl<'py> Job<'_, 'py> {
             return Err(self.no_backward());
         }
         let entries = self.save(context, declared.to_save, &outputs, kinds)?;
-        let Outputs { tensors, tree } = outputs;
+        let Outputs { tensors: returned_tensors, tree } = outputs;
+        let (tensors, repeated) = match repeated {
+            Some(Repeated { outputs, call }) => (outputs, Some(call)),
+            None => (returned_tensors.clone(), None),
+        };
         let (strict, form) = (self.strict, self.form);
         let tree = (!matches!(tree, Tree::Tensor(_))).then(|| Arc::new(tree));
         let rule = Trampoline {
@@ -239,6 +246,8 @@ impl<'py> Job<'_, 'py> {
             outputs: tensors.iter().filter_map(as_tensor).map(Spec::of).collect(),
             tree: tree.clone(),
             saved_kinds: entries.saved_kinds,
+            repeated,
+            reads: self.form.reads.clone(),
             raw_absent: declared.raw_absent,
             strict: self.strict,
             _counted: Counted::new(),
@@ -248,8 +257,8 @@ impl<'py> Job<'_, 'py> {
         let inputs = &self.arguments.tensors;
         let mut objects = OutputObjects::default();
         let mut leaf = |k: usize| {
-            objects
-                .once(&tensors, k, strict, || attach(&node, form, &tensors[k], k, kinds[k], inputs))
+            let make = || attach(&node, form, &tensors[k], k, kinds[k], inputs);
+            objects.once(&returned_tensors, k, strict, make)
         };
         match &tree {
             None => Ok(leaf(0)?.into_bound(py)),
@@ -308,83 +317,5 @@ impl<'py> Job<'_, 'py> {
             what: "the class has no backward and an argument requires grad".into(),
             remedy: "define a static backward(ctx, *grads), or call it under no_grad()".into(),
         }))
-    }
-}
-
-/// The structure that forward returned around new leaves.
-fn build<'py>(
-    py: Python<'py>,
-    tree: &Tree,
-    returned: &Bound<'py, PyAny>,
-    leaf: &mut dyn FnMut(usize) -> PyResult<Py<PyAny>>,
-) -> PyResult<Bound<'py, PyAny>> {
-    if let Tree::Tensor(k) = tree {
-        return Ok(leaf(*k as usize)?.into_bound(py));
-    }
-    // One tensor where a sequence is expected: document 000 allows forward to return it bare.
-    let template = as_tensor(returned).is_none().then_some(returned);
-    Ok(tree.build(py, template, &mut |k| leaf(k as usize))?.into_bound(py))
-}
-
-/// What the caller has been given so far.
-#[derive(Default)]
-struct OutputObjects(SmallVec<[Py<PyAny>; 2]>);
-
-impl OutputObjects {
-    /// Output `k`: one object that forward returned twice is one object for the caller, too, but in document 000's
-    /// form.
-    fn once<'py>(
-        &mut self,
-        returned: &[Bound<'py, PyAny>],
-        k: usize,
-        strict: bool,
-        make: impl FnOnce() -> PyResult<Bound<'py, PyAny>>,
-    ) -> PyResult<Py<PyAny>> {
-        let (y, py) = (&returned[k], returned[k].py());
-        let repeated = || returned[..k].iter().position(|before| before.is(y));
-        let before = if strict || k == 0 { None } else { repeated() };
-        let object = match before.and_then(|first| self.0.get(first)) {
-            Some(object) => object.clone_ref(py),
-            None => make()?.unbind(),
-        };
-        if returned.len() > 1 {
-            self.0.push(object.clone_ref(py));
-        }
-        Ok(object)
-    }
-}
-
-/// Output `k` as the caller receives it.
-fn attach<'py>(
-    node: &Node,
-    form: &Form,
-    y: &Bound<'py, PyAny>,
-    k: usize,
-    kind: OutputKind,
-    inputs: &[Bound<'py, PyAny>],
-) -> PyResult<Bound<'py, PyAny>> {
-    let Some(tensor) = as_tensor(y) else {
-        return Ok(y.clone());
-    };
-    match kind {
-        OutputKind::Differentiable => {
-            wrap(y.py(), output(node, tensor, k, inputs.iter().filter_map(as_tensor)))
-        }
-        OutputKind::Alias => wrap(y.py(), tensor.detached()),
-        OutputKind::Constant => Ok(y.clone()),
-        OutputKind::Dirty => {
-            let edge = Edge::new(node.clone(), k as u32);
-            tensor.wrote(Write {
-                op: form.lasting(),
-                region: tensor.layout().clone(),
-                edge: Some(edge),
-                own_node: true,
-                version: tensor.version(),
-            });
-            if let Ok(y) = y.cast::<PyTensor>() {
-                y.get().written();
-            }
-            Ok(y.clone())
-        }
     }
 }

@@ -38,10 +38,12 @@ impl CustomFunction {
             let what = format!("inputs must not be null: input {i} is None");
             return Err(bad_type(&form.name, what, "pass a tensor"));
         }
+        let again = || Ok((slf.getattr(pyo3::intern!(py, "apply_many"))?, inputs.clone(), None));
         let job = Job {
             form,
             arguments: Arguments::find(form, inputs, None)?,
             callee: Callee::Instance(slf.clone().into_any().unbind()),
+            again: Some(&again),
             strict: true,
         };
         let run = |context: &Bound<'py, FunctionContext>| {

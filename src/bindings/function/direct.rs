@@ -92,6 +92,8 @@ fn record<'py>(
             slots: (0..inputs.len() as u32).map(Tree::Tensor).collect(),
         },
         callee,
+        // Its forward knows the inputs by other ways than arguments.
+        again: None,
         strict: true,
     };
     let run = |context: &Bound<'py, FunctionContext>| {

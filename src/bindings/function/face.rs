@@ -61,10 +61,13 @@ impl Function {
         };
         let form = Form::of(cls, Some(&forward))?;
         let form = form.get();
+        let again =
+            || Ok((cls.getattr(pyo3::intern!(py, "apply"))?, args.clone(), kwargs.cloned()));
         let job = Job {
             form,
             arguments: Arguments::find(form, args, kwargs)?,
             callee: Callee::Class(cls.clone().unbind()),
+            again: Some(&again),
             strict: false,
         };
         let run = |context: &Bound<'py, FunctionContext>| match &form.setup {

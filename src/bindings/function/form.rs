@@ -4,14 +4,15 @@
 //! Never inspects anything at a call of a known class.
 //! Invariant: a form belongs to exactly one class and one forward; replacing forward makes a new form.
 
-use std::collections::BTreeSet;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::Arc;
+use std::sync::atomic::AtomicBool;
 
 use pyo3::prelude::*;
 use pyo3::sync::PyOnceLock;
 use pyo3::types::{PyDict, PyString, PyTuple, PyType};
 use pyo3::{PyTraverseError, PyVisit};
 
+use crate::bindings::call::foreign::lasting;
 use crate::bindings::errors::{bad_type, to_python};
 use crate::error::Error;
 
@@ -35,22 +36,11 @@ pub(crate) struct Form {
     pub(super) differentiable: bool,
     /// `clear_saved_tensors_on_access`: backward reads the saved tensors only once.
     pub(super) once: bool,
+    /// Whether its forward or its backward looked at values while a function was recorded.
+    pub(super) reads: Arc<AtomicBool>,
     /// Whether a `CustomFunction` of the class was found to lack nothing.
     pub(super) complete: PyOnceLock<()>,
     signature: PyOnceLock<Signature>,
-}
-
-/// A name that is kept for ever, once for each that there is.
-#[cold]
-pub(crate) fn lasting(name: &str) -> &'static str {
-    static NAMES: Mutex<BTreeSet<&'static str>> = Mutex::new(BTreeSet::new());
-    let mut names = NAMES.lock().unwrap_or_else(PoisonError::into_inner);
-    if let Some(known) = names.get(name) {
-        return known;
-    }
-    let name: &'static str = String::leak(name.to_owned());
-    names.insert(name);
-    name
 }
 
 impl Form {
@@ -97,6 +87,7 @@ impl Form {
             setup: None,
             differentiable: true,
             once: false,
+            reads: Arc::default(),
             complete: PyOnceLock::new(),
             signature: PyOnceLock::new(),
         };
@@ -129,6 +120,7 @@ impl Form {
             once: class
                 .getattr_opt("clear_saved_tensors_on_access")?
                 .is_some_and(|flag| flag.is_truthy().unwrap_or(false)),
+            reads: Arc::default(),
             complete: PyOnceLock::new(),
             signature: PyOnceLock::new(),
         };

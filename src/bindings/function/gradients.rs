@@ -20,7 +20,7 @@ use crate::ops::core::layout::{astype, broadcast_to};
 use crate::ops::function::{Gradients, Spec, refuse};
 use crate::tensor::Tensor;
 
-type Fitted = SmallVec<[(usize, Tensor); 2]>;
+pub(super) type Fitted = SmallVec<[(usize, Tensor); 2]>;
 
 /// Takes over what one backward returned.
 pub(super) struct ReturnedGradients<'a, 'py> {
@@ -32,13 +32,9 @@ pub(super) struct ReturnedGradients<'a, 'py> {
 }
 
 impl<'py> ReturnedGradients<'_, 'py> {
-    /// Checks everything and gives the gradients to the engine.
+    /// Checks everything, and finds the gradients by the numbers of the inputs.
     #[inline]
-    pub(super) fn take(
-        &self,
-        returned: &Bound<'py, PyAny>,
-        cx: &mut Context<'_, Tensor>,
-    ) -> Result<()> {
+    pub(super) fn find(&self, returned: &Bound<'py, PyAny>) -> Result<Fitted> {
         let mut check = Gradients::new(&self.rule.name, self.rule.strict);
         let mut fitted = Fitted::new();
         if let ([slot], Some(_)) = (&self.rule.slots[..], as_tensor(returned)) {
@@ -53,6 +49,12 @@ impl<'py> ReturnedGradients<'_, 'py> {
             }
         }
         check.finish()?;
+        Ok(fitted)
+    }
+
+    /// Gives the gradients to the engine.
+    #[inline]
+    pub(super) fn give(&self, fitted: Fitted, cx: &mut Context<'_, Tensor>) -> Result<()> {
         for (i, gradient) in fitted {
             if cx.wants(i) {
                 let gradient = self.limit_history(gradient, cx);

@@ -7,16 +7,19 @@
 use std::any::Any;
 use std::borrow::Cow;
 use std::sync::Arc;
+use std::sync::atomic::AtomicBool;
 
 use pyo3::prelude::*;
 use pyo3::types::{PyString, PyTuple, PyType};
 use smallvec::SmallVec;
 
+use crate::array::capture::was_read_refused;
 use crate::bindings::call::entry::existing_dict;
 use crate::bindings::call::thread_state::ThreadStateGuard;
 use crate::bindings::errors::from_python;
 use crate::bindings::function::arguments::Slots;
 use crate::bindings::function::context::FunctionContext;
+use crate::bindings::function::foreign::{BackwardStretch, RepeatedCall, begin_anew, no_second};
 use crate::bindings::function::gradients::ReturnedGradients;
 use crate::bindings::function::outputs::as_tensor;
 use crate::bindings::function::saved::{BackwardCall, SavedTensors};
@@ -50,6 +53,10 @@ pub(super) struct Trampoline {
     /// The structure of the outputs; `None` for one tensor.
     pub(super) tree: Option<Arc<Tree>>,
     pub(super) saved_kinds: SmallVec<[SavedKind; 4]>,
+    /// The call, if a step of a recorded function makes it again.
+    pub(super) repeated: Option<RepeatedCall>,
+    /// Whether calls of the class are such steps.
+    pub(super) reads: Arc<AtomicBool>,
     pub(super) raw_absent: bool,
     pub(super) strict: bool,
     /// Tells the garbage collector that there is something to look for.
@@ -146,6 +153,7 @@ impl Trampoline {
         let once = cx.create_graph() && is_once(&backward).map_err(python)?;
         let needs = self.slots.iter().map(|slot| slot.any(&|i| cx.wants(i as usize))).collect();
         let restored = self.restore(cx)?;
+        let stretch = self.stretch(&restored, cx)?;
         let grads = self.gradients(py, cx).map_err(python)?;
         let context = self.context.get();
         context.begin_backward(BackwardCall::new(restored, needs));
@@ -160,8 +168,35 @@ impl Trampoline {
             })
         };
         context.end_backward();
+        if returned.is_err() && self.repeated.is_none() && stretch.is_some() && was_read_refused() {
+            return Err(begin_anew(&self.name, &self.reads));
+        }
         let returned = returned.map_err(python)?;
-        ReturnedGradients { rule: self, once, grads: &grads }.take(&returned, cx)
+        let gradients = ReturnedGradients { rule: self, once, grads: &grads };
+        let found = gradients.find(&returned)?;
+        let found = match (stretch, &self.repeated) {
+            (Some(stretch), Some(call)) => {
+                stretch.replace(py, &self.name, call, found, cx, self.inputs.len())?
+            }
+            (Some(stretch), None) if stretch.reads_values() => {
+                return Err(begin_anew(&self.name, &self.reads));
+            }
+            _ => found,
+        };
+        gradients.give(found, cx)
+    }
+
+    /// In a recording, the stretch in which the backward of a class that can be called again runs.
+    fn stretch(&self, saved: &SavedTensors, cx: &Cx<'_>) -> Result<Option<BackwardStretch>> {
+        if matches!(self.callee, Callee::Op { .. }) {
+            return Ok(None);
+        }
+        let saved = saved.iter().flatten();
+        let stretch = BackwardStretch::begin(self.repeated.as_ref(), saved, cx);
+        if stretch.is_some() && self.repeated.is_some() && cx.create_graph() {
+            return Err(no_second(&self.name));
+        }
+        Ok(stretch)
     }
 
     /// Gives attributes that are intermediate results of forward an edge that refuses; returns the originals.
@@ -271,6 +306,9 @@ impl Foreign for Trampoline {
         }
         let mut own = |ob: &Py<PyAny>| visit(ob);
         self.slots.iter().for_each(|slot| slot.visit(&mut own));
+        if let Some(call) = &self.repeated {
+            own(&call.object);
+        }
         if let Some(tree) = &self.tree
             && Arc::strong_count(tree) == 1
         {

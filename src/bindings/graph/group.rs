@@ -9,12 +9,11 @@ use std::sync::{Arc, Mutex, PoisonError, Weak};
 
 use pyo3::prelude::*;
 
+use crate::bindings::call::callback::Callback;
 use crate::bindings::call::sequence::all_of;
 use crate::bindings::call::thread_state::ThreadStateGuard;
 use crate::bindings::errors::bad_value;
-use crate::bindings::graph::hooks::{
-    Callback, RemovableHandle, attach, edge_of, raised_in, read_only_list,
-};
+use crate::bindings::graph::hooks::{RemovableHandle, attach, edge_of, raised_in, read_only_list};
 use crate::bindings::object::{PyTensor, read_only};
 use crate::error::Result;
 use crate::graph::{Foreign, Hook, NodeId, RunningPass};

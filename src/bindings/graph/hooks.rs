@@ -4,62 +4,21 @@
 //! Never decides an order: the engine does. Invariant: a hook sees read-only gradients, and what it returns has the
 //! shape and dtype of what it replaces.
 
-use std::any::Any;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::Arc;
 
 use pyo3::prelude::*;
 use pyo3::types::{PyList, PyTuple};
 
+use crate::bindings::call::callback::Callback;
 use crate::bindings::call::convert::tensor_of;
 use crate::bindings::call::thread_state::ThreadStateGuard;
-use crate::bindings::errors::{bad_type, from_python, to_python, type_name};
-use crate::bindings::object::counted::Counted;
+use crate::bindings::errors::{from_python, to_python, type_name};
 use crate::bindings::object::{PyTensor, object_of, read_only, remember};
 use crate::error::{Error, Result};
 use crate::graph::{Flags, Foreign, Hook, NodeHook, NodeId, RunningPass, recording};
 use crate::ops::core::layout::astype;
 use crate::ops::function::Spec;
 use crate::tensor::{Edge, Meta, Node, Tensor};
-
-/// A Python function that the graph owns; the collector may take it away.
-pub(crate) struct Callback {
-    function: Mutex<Option<Py<PyAny>>>,
-    _counted: Counted,
-}
-
-impl Callback {
-    /// # Errors
-    /// `ArgumentTypeError` when the object cannot be called.
-    pub(crate) fn new(op: &str, function: &Bound<'_, PyAny>) -> PyResult<Callback> {
-        if !function.is_callable() {
-            let what = format!("a {} cannot be called", type_name(function));
-            return Err(bad_type(op, what, "pass a function"));
-        }
-        let function = Mutex::new(Some(function.clone().unbind()));
-        Ok(Callback { function, _counted: Counted::new() })
-    }
-
-    /// The function; `None` after the collector cleared it.
-    pub(crate) fn get<'py>(&self, py: Python<'py>) -> Option<Bound<'py, PyAny>> {
-        let function = self.function.lock().unwrap_or_else(PoisonError::into_inner);
-        function.as_ref().map(|function| function.bind(py).clone())
-    }
-}
-
-impl Foreign for Callback {
-    fn visit(&self, visit: &mut dyn FnMut(&dyn Any)) {
-        if let Ok(function) = self.function.try_lock()
-            && let Some(function) = &*function
-        {
-            visit(function);
-        }
-    }
-
-    fn clear(&self) {
-        let gone = self.function.lock().unwrap_or_else(PoisonError::into_inner).take();
-        drop(gone);
-    }
-}
 
 /// A hook's name for messages.
 fn name_of(function: &Bound<'_, PyAny>) -> String {

@@ -9,10 +9,10 @@ use std::sync::{Arc, Mutex, PoisonError};
 use pyo3::prelude::*;
 use pyo3::types::{PyDict, PyString, PyTuple};
 
+use crate::bindings::call::callback::Callback;
 use crate::bindings::call::convert::tensor_of;
 use crate::bindings::call::thread_state::{ThreadStateGuard, room};
 use crate::bindings::errors::{bad_type, from_python, type_name};
-use crate::bindings::graph::hooks::Callback;
 use crate::bindings::object::{PyTensor, object_of, wrap};
 use crate::error::{Dims, Error, Result};
 use crate::graph::{Foreign, GRAD, Mode, ModeGuard, PACKING, Pack, PackedValue, TRACING};

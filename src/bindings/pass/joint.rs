@@ -10,11 +10,12 @@ use pyo3::prelude::*;
 use pyo3::types::{PyList, PyTuple};
 use pyo3::{PyTraverseError, PyVisit};
 
+use crate::bindings::call::callback::Callback;
+use crate::bindings::call::foreign;
 use crate::bindings::call::thread_state::{ThreadStateGuard, room};
 use crate::bindings::errors::{bad_type, from_python};
-use crate::bindings::graph::hooks::Callback;
+use crate::bindings::function::recorded;
 use crate::bindings::object::{PyTensor, wrap};
-use crate::bindings::pass::foreign;
 use crate::bindings::pass::host::run_pass;
 use crate::bindings::pass::watched::Watched;
 use crate::error::{Error, Result};
@@ -46,9 +47,26 @@ pub(crate) fn _record_joint<'py>(
     let tensors: Vec<Tensor> = arguments.iter().map(|a| a.get().tensor.clone()).collect();
     let requires: Vec<bool> = tensors.iter().map(Tensor::requires_grad).collect();
     let plain: Vec<Tensor> = tensors.iter().map(Tensor::detach).collect();
+    match recorded(|| record(py, function, (&plain, &requires), (weak, may_keep)))? {
+        Ok(joint) => {
+            let program = PyJoint { joint: Arc::new(joint), watched: Watched::of(watched)? };
+            Ok((Some(program), false, None))
+        }
+        Err(NotJoint::Because(reason)) => Ok((None, false, Some(reason))),
+        Err(NotJoint::Kept) => Ok((None, true, None)),
+        Err(NotJoint::Plain) => Ok((None, false, None)),
+    }
+}
+
+fn record(
+    py: Python<'_>,
+    function: &Bound<'_, PyAny>,
+    (arguments, requires): (&[Tensor], &[bool]),
+    (weak, may_keep): (bool, bool),
+) -> PyResult<std::result::Result<JointReplay, NotJoint>> {
     let mut raised = None;
     let recorded = run_pass(py, "compile", |host| {
-        JointReplay::record(&plain, &requires, (weak, may_keep), host, |copies| {
+        JointReplay::record(arguments, requires, (weak, may_keep), host, |copies| {
             call(py, function, copies).map_err(|error| {
                 let shown = from_python(error.clone_ref(py), "raised while it was recorded");
                 raised = Some(error);
@@ -56,17 +74,7 @@ pub(crate) fn _record_joint<'py>(
             })
         })
     });
-    match (raised, recorded) {
-        (Some(error), Err(_)) => Err(error),
-        (_, Err(error)) => Err(error),
-        (_, Ok(Ok(joint))) => {
-            let program = PyJoint { joint: Arc::new(joint), watched: Watched::of(watched)? };
-            Ok((Some(program), false, None))
-        }
-        (_, Ok(Err(NotJoint::Because(reason)))) => Ok((None, false, Some(reason))),
-        (_, Ok(Err(NotJoint::Kept))) => Ok((None, true, None)),
-        (_, Ok(Err(NotJoint::Plain))) => Ok((None, false, None)),
-    }
+    recorded.map_err(|error| raised.unwrap_or(error))
 }
 
 /// Calls a Python function of tensors that returns a list of tensors.

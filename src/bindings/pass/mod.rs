@@ -1,7 +1,6 @@
 //! A backward pass as Python starts it, and the modes of a thread.
 pub(crate) mod backward;
 pub(crate) mod bound;
-pub(crate) mod foreign;
 pub(crate) mod host;
 pub(crate) mod joint;
 pub(crate) mod modes;

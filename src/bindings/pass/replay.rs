@@ -14,9 +14,10 @@ use smallvec::{SmallVec, smallvec};
 
 use crate::array::{Elements, ElementsMut, capture};
 use crate::bindings::call::door::SMALL;
+use crate::bindings::call::foreign;
 use crate::bindings::exchange::numpy;
+use crate::bindings::function::recorded;
 use crate::bindings::object::{PyTensor, wrap};
-use crate::bindings::pass::foreign;
 use crate::bindings::pass::watched::Watched;
 use crate::error::{Error, Result};
 use crate::graph::{Foreign, GRAD, Mode, SERIAL, TRANSFORM};
@@ -49,6 +50,25 @@ pub(crate) fn _record<'py>(
     watched: &Bound<'py, PyList>,
 ) -> PyResult<(Option<PyProgram>, Bound<'py, PyList>)> {
     let tensors: Vec<Tensor> = arguments.iter().map(|a| a.get().tensor.clone()).collect();
+    let (replay, results) = recorded(|| record(py, function, &tensors, (weak, may_keep)))?;
+    let results = results.unwrap_or_else(|| PyList::empty(py));
+    let program = |replay: Replay| {
+        let large = replay.work() > SMALL;
+        let program = replay.program();
+        let small = program.results().iter().all(|&buffer| program.nbytes(buffer) <= SMALL_BYTES);
+        let plain = replay.plain().filter(|_| small);
+        let watched = Arc::new(Watched::of(watched)?);
+        PyResult::Ok(PyProgram { replay: Arc::new(replay), watched, large, plain })
+    };
+    Ok((replay.map(program).transpose()?, results))
+}
+
+fn record<'py>(
+    py: Python<'py>,
+    function: &Bound<'py, PyAny>,
+    tensors: &[Tensor],
+    (weak, may_keep): (bool, bool),
+) -> PyResult<(Option<Replay>, Option<Bound<'py, PyList>>)> {
     let mut returned = None;
     let call = |copies: &[Tensor]| -> PyResult<Vec<Tensor>> {
         let wrapped: PyResult<Vec<_>> = copies.iter().map(|t| wrap(py, t.clone())).collect();
@@ -59,17 +79,8 @@ pub(crate) fn _record<'py>(
         returned = Some(results);
         tensors
     };
-    let (replay, _) = Replay::attempt(&tensors, weak, may_keep, call)?;
-    let results = returned.unwrap_or_else(|| PyList::empty(py));
-    let program = |replay: Replay| {
-        let large = replay.work() > SMALL;
-        let program = replay.program();
-        let small = program.results().iter().all(|&buffer| program.nbytes(buffer) <= SMALL_BYTES);
-        let plain = replay.plain().filter(|_| small);
-        let watched = Arc::new(Watched::of(watched)?);
-        PyResult::Ok(PyProgram { replay: Arc::new(replay), watched, large, plain })
-    };
-    Ok((replay.map(program).transpose()?, results))
+    let (replay, _) = Replay::attempt(tensors, weak, may_keep, call)?;
+    Ok((replay, returned))
 }
 
 /// Whether this thread records a program.

@@ -7,11 +7,12 @@
 use std::any::Any;
 use std::sync::Arc;
 
+use crate::array::capture;
 use crate::error::{Dims, Error, Result};
 use crate::graph::{Foreign, Mode, ModeGuard, SERIAL};
 use crate::kernels::host::{self, Host, Stretch};
 pub use crate::kernels::launch::Object;
-use crate::kernels::launch::{HOST, Objects};
+use crate::kernels::launch::{self, HOST, Objects};
 use crate::kernels::{self, View, ViewMut};
 use crate::program::Program;
 use crate::tensor::Tensor;
@@ -116,12 +117,15 @@ pub struct HostStretch(Stretch);
 
 impl HostStretch {
     /// Begins a stretch of code that was given these tensors; `None` outside recordings.
+    #[inline]
     pub fn begin<'a>(given: impl Iterator<Item = &'a Tensor>) -> Option<HostStretch> {
-        if !crate::array::capture::active() {
-            return None;
-        }
-        let given = given.map(|t| t.storage().ptr().addr()).collect();
-        Stretch::begin(given).map(HostStretch)
+        HostStretch::begin_with(|| given.map(|t| t.storage().ptr().addr()).collect())
+    }
+
+    /// The same for code that was given the memory at these addresses.
+    #[inline]
+    pub fn begin_with(given: impl FnOnce() -> Vec<usize>) -> Option<HostStretch> {
+        if capture::active() { Stretch::begin(given()).map(HostStretch) } else { None }
     }
 
     /// Whether the code read values, so that only calling it again repeats what it did.
@@ -160,7 +164,7 @@ impl HostStretch {
         let mut outs = Vec::with_capacity(results.len());
         for result in results {
             let out = Tensor::empty(result.shape(), result.dtype())?;
-            let _paused = crate::array::capture::Pause::new();
+            let _paused = capture::Pause::new();
             kernels::copy(result.view_of(), out.view_mut());
             outs.push(out);
         }
@@ -197,7 +201,7 @@ pub(super) fn foreign(program: &Program) -> impl Iterator<Item = &dyn Foreign> {
     hosts.filter_map(|host| Some(host.as_any().downcast_ref::<HostStep>()?.code.foreign()))
 }
 
-/// What the host code of the run that is being recorded shares.
-pub fn recorded_run(code: &dyn HostCode) -> Object {
-    host::object(&|| code.new_run())
+/// Has the recording of this thread fail with this error.
+pub fn refuse(error: Box<Error>) {
+    launch::with_recorder(|recorder| recorder.refuse(error));
 }

@@ -4,16 +4,16 @@
 //! is recorded: `ops::derive::host` does. Invariant: an exception of the code reaches the caller as it was raised.
 
 use std::any::Any;
-use std::sync::Arc;
+use std::collections::BTreeSet;
+use std::sync::{Arc, Mutex, PoisonError};
 
 use pyo3::prelude::*;
 use pyo3::types::{PyDict, PyList, PyTuple};
 use pyo3::{PyTraverseError, PyVisit};
 
+use crate::bindings::call::callback::Callback;
 use crate::bindings::call::thread_state::{ThreadStateGuard, room};
 use crate::bindings::errors::{from_python, python};
-use crate::bindings::function::lasting;
-use crate::bindings::graph::hooks::Callback;
 use crate::bindings::object::{PyTensor, wrap};
 use crate::error::{Error, Result};
 use crate::graph::Foreign;
@@ -91,6 +91,11 @@ impl HostCode for PythonCode {
     }
 }
 
+/// A Python object as the code of a step.
+pub(crate) fn python_code(op: &str, function: &Bound<'_, PyAny>) -> PyResult<Arc<dyn HostCode>> {
+    Ok(Arc::new(PythonCode(Callback::new(op, function)?)))
+}
+
 /// What the code of a new run shares.
 pub(crate) fn new_run() -> Object {
     Python::attach(|py| Arc::new(PyDict::new(py).unbind()) as Object)
@@ -104,6 +109,19 @@ pub(crate) fn shared<'py>(py: Python<'py>, run: &Object) -> PyResult<Bound<'py, 
     }))
 }
 
+/// A name that is kept for ever, once for each that there is.
+#[cold]
+pub(crate) fn lasting(name: &str) -> &'static str {
+    static NAMES: Mutex<BTreeSet<&'static str>> = Mutex::new(BTreeSet::new());
+    let mut names = NAMES.lock().unwrap_or_else(PoisonError::into_inner);
+    if let Some(known) = names.get(name) {
+        return known;
+    }
+    let name: &'static str = String::leak(name.to_owned());
+    names.insert(name);
+    name
+}
+
 /// Calls `function(shared, *inputs)`, which returns a list of tensors; in a recording, every run of the program calls it
 /// again.
 #[pyfunction]
@@ -113,9 +131,9 @@ pub(crate) fn _call_foreign<'py>(
     inputs: Vec<Bound<'py, PyTensor>>,
 ) -> PyResult<Bound<'py, PyList>> {
     let py = function.py();
-    let code = PythonCode(Callback::new(name, function)?);
+    let code = python_code(name, function)?;
     let tensors: Vec<&Tensor> = inputs.iter().map(|input| &input.get().tensor).collect();
-    let results = host::call(lasting(name), &tensors, Arc::new(code))?;
+    let results = host::call(lasting(name), &tensors, code)?;
     let results: Vec<_> =
         results.into_iter().map(|result| wrap(py, result)).collect::<PyResult<_>>()?;
     PyList::new(py, results)

@@ -1,0 +1,53 @@
+//! A Python function that something of the core owns.
+//!
+//! Owns: the reference to it. Never calls it.
+//! Invariant: the collector sees the function through its owner, and may take it away.
+
+use std::any::Any;
+use std::sync::{Mutex, PoisonError};
+
+use pyo3::prelude::*;
+
+use crate::bindings::errors::{bad_type, type_name};
+use crate::bindings::object::counted::Counted;
+use crate::graph::Foreign;
+
+/// A Python function that the graph owns; the collector may take it away.
+pub(crate) struct Callback {
+    function: Mutex<Option<Py<PyAny>>>,
+    _counted: Counted,
+}
+
+impl Callback {
+    /// # Errors
+    /// `ArgumentTypeError` when the object cannot be called.
+    pub(crate) fn new(op: &str, function: &Bound<'_, PyAny>) -> PyResult<Callback> {
+        if !function.is_callable() {
+            let what = format!("a {} cannot be called", type_name(function));
+            return Err(bad_type(op, what, "pass a function"));
+        }
+        let function = Mutex::new(Some(function.clone().unbind()));
+        Ok(Callback { function, _counted: Counted::new() })
+    }
+
+    /// The function; `None` after the collector cleared it.
+    pub(crate) fn get<'py>(&self, py: Python<'py>) -> Option<Bound<'py, PyAny>> {
+        let function = self.function.lock().unwrap_or_else(PoisonError::into_inner);
+        function.as_ref().map(|function| function.bind(py).clone())
+    }
+}
+
+impl Foreign for Callback {
+    fn visit(&self, visit: &mut dyn FnMut(&dyn Any)) {
+        if let Ok(function) = self.function.try_lock()
+            && let Some(function) = &*function
+        {
+            visit(function);
+        }
+    }
+
+    fn clear(&self) {
+        let gone = self.function.lock().unwrap_or_else(PoisonError::into_inner).take();
+        drop(gone);
+    }
+}
