@@ -1,5 +1,7 @@
 //! Replay through the crate's face: values, gradients, memory outside, what refuses.
 
+use std::sync::Arc;
+
 use ferrograd::{Error, Replay, Result, Tensor, grad, no_grad};
 
 fn numbers(t: &Tensor) -> Vec<f64> {
@@ -68,5 +70,22 @@ fn arguments_must_be_like_those_that_were_recorded() {
     assert!(text.contains("float64(1,)") && text.contains("float64(2,)"), "{text}");
     assert!(replay.run(&[]).is_err());
     assert_eq!((replay.results(), replay.arguments().len()), (1, 1));
-    assert!(replay.described().iter().any(|(name, _, _)| *name == "map"));
+    assert!(replay.program().described().iter().any(|(name, _, _)| *name == "map"));
+}
+
+#[test]
+fn bound_programs_read_and_write_the_same_memory() {
+    let mut x = Tensor::from(vec![0.5, 1.0, 1.5]);
+    let (replay, _) = Replay::record(std::slice::from_ref(&x), false, slope).unwrap();
+    let replay = Arc::new(replay);
+    let run = Arc::new(replay.bind(std::slice::from_ref(&x)).unwrap());
+    let kept = run.results()[0].clone();
+    for _ in 0..3 {
+        no_grad(|| x += &Tensor::from(vec![1.0, -1.0, 0.5]));
+        run.run().unwrap();
+        assert_eq!(numbers(&kept), numbers(&slope(std::slice::from_ref(&x)).unwrap()[0]));
+    }
+    assert_ne!(run.callable().unwrap().address(), 0);
+    let short = replay.bind(&[Tensor::from(vec![1.0])]).err().unwrap();
+    assert!(short.to_string().contains("recorded for"), "{short}");
 }

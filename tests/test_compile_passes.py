@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given, strategies as st
 
 import ferrograd as fg
-from test_compile import draw, replays
+from test_compile import draw, replays, same_bits
 
 
 @given(
@@ -162,3 +162,79 @@ def test_a_loss_and_its_gradient_are_one_chain() -> None:
 def test_padding_is_made_in_its_place() -> None:
     f = fg.grad(lambda x: fg.sum(fg.exp(x[1:])))
     assert names(f, draw(6))["copy"] == 0
+
+
+def test_memory_outside_is_written_once_by_a_chain() -> None:
+    def made(n: int) -> Any:
+        state = fg.tensor(draw(n, seed=7)), fg.tensor(draw(n, seed=8)), fg.tensor(draw(n, seed=9))
+
+        def step(g: Any) -> Any:
+            a, b, c = state
+            # Where an argument lies is not known: a chain that reads one writes no memory outside.
+            g = fg.cumsum(g)
+            a.mul_(0.9).add_(g * 0.1)
+            b.mul_(0.99).add_(g * g * 0.01)
+            c.copy_(fg.sqrt(fg.abs(b)))
+            c.add_(1e-8)
+            a.sub_(c * 0.5)
+            return fg.sum(a * c)
+
+        return step, state
+
+    for n in (5, 2048, 5000, 70_001):
+        (eager, expected), (replayed, got) = made(n), made(n)
+        compiled = fg.compile(replayed)
+        for seed in range(4):
+            g = fg.tensor(draw(n, seed=seed))
+            same_bits(compiled(g), eager(g))
+            same_bits(got, expected)
+    assert Counter(name for name, _, _ in compiled.programs[0].steps()) == Counter(scan=1, chain=1)
+
+
+def test_memory_outside_that_overlaps_is_read_as_it_was() -> None:
+    def made(n: int) -> Any:
+        memory = draw(n + 1, seed=3)
+        low, high = fg.from_numpy(memory[:-1]), fg.from_numpy(memory[1:])
+
+        def step(g: Any) -> Any:
+            kept = low.clone() * 2.0
+            high.mul_(0.5).add_(g)
+            low.add_(g * 0.25)
+            return kept + high - low * 3.0
+
+        return step, memory
+
+    for n in (5, 5000):
+        (eager, expected), (replayed, got) = made(n), made(n)
+        compiled = fg.compile(replayed)
+        for seed in range(4):
+            g = fg.tensor(draw(n, seed=seed))
+            same_bits(compiled(g), eager(g))
+            same_bits(got, expected)
+
+
+def test_a_step_moves_past_a_chain_only_where_it_may() -> None:
+    scale = fg.tensor(1.0)
+    total = fg.tensor(0.0)
+
+    def step(x: Any) -> Any:
+        y = fg.sin(x) * scale
+        few = x[:3] * 2.0
+        y = y * 3.0 + scale
+        total.add_(1.0)
+        z = y * y + few[0]
+        few += 1.0
+        scale.mul_(1.5)
+        return fg.sum(z * scale), few, z + few[1] * total
+
+    compiled = fg.compile(step)
+    for n in (4, 4000):
+        for seed in range(4):
+            x = fg.tensor(draw(n, seed=seed))
+            start = scale.clone(), total.clone()
+            got = compiled(x)
+            after = scale.clone(), total.clone()
+            scale.copy_(start[0])
+            total.copy_(start[1])
+            same_bits(got, step(x))
+            same_bits(after, (scale.clone(), total.clone()))

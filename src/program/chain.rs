@@ -25,7 +25,7 @@ pub(super) const REDUCTIONS: usize = 3;
 pub(super) const REDUCING: f32 = 0.15;
 
 /// Where the elements of an operand of a link are.
-#[derive(Clone, Debug)]
+#[derive(Clone, Copy, PartialEq, Debug)]
 pub(super) enum Place {
     /// In a buffer, from this byte on.
     Memory { buffer: Id, offset: isize, size: usize },
@@ -41,6 +41,12 @@ pub(super) enum Link {
         ins: SmallVec<[Place; 4]>,
         out: Place,
         params: SmallVec<[f64; 2]>,
+    },
+    /// A copy of elements of this size.
+    Copy {
+        from: Place,
+        to: Place,
+        size: usize,
     },
     /// A reduction: its number in the chain, the results of its leaves, and the size of one of them.
     Reduction {
@@ -160,6 +166,10 @@ impl Link {
                 }
                 // SAFETY: the caller's contract.
                 unsafe { table(ptrs.as_ptr(), place(out), count, params.as_ptr()) };
+            }
+            Link::Copy { from, to, size } => {
+                // SAFETY: the caller's contract; the two sides are apart.
+                unsafe { place(to).copy_from_nonoverlapping(place(from), count * size) };
             }
             Link::Reduction { loops, number, input, leaves, size, .. } => {
                 let leaf = whole[*number].as_mut_ptr().cast::<u8>();

@@ -71,18 +71,18 @@ pub(super) fn rename(steps: &mut [Step], renamed: &HashMap<Id, Id>) {
 
 /// Whether a step writes to this memory outside, maybe as part of other memory.
 fn changes(memory: &Storage, writes: &HashMap<Id, Vec<usize>>, buffers: &[Buffer]) -> bool {
+    let outside = |buffer: &Id| buffers[*buffer as usize].source.outside();
+    writes.keys().filter_map(outside).any(|other| overlap(memory, other))
+}
+
+/// Whether two pieces of memory have a byte in common.
+pub(super) fn overlap(a: &Storage, b: &Storage) -> bool {
     let range = |storage: &Storage| {
         let start = storage.ptr().addr();
         start..start + storage.nbytes()
     };
-    let own = range(memory);
-    writes.keys().any(|&buffer| match &buffers[buffer as usize].source {
-        Source::Outside(other) => {
-            let other = range(other);
-            own.start < other.end && other.start < own.end
-        }
-        _ => false,
-    })
+    let (a, b) = (range(a), range(b));
+    a.start < b.end && b.start < a.end
 }
 
 /// The two sides of a copy of all bytes of a buffer into all bytes of another.

@@ -1,11 +1,12 @@
 //! Which steps form a chain: neighbouring element-wise steps over the same elements, and reductions of all of them.
 //!
-//! Owns: the pass. Short steps between two parts of a chain move behind it, where nothing in it needs them. Never says how a
+//! Owns: the pass. Short steps between two parts of a chain move in front of it or behind it. Never says how a
 //! chain runs. Invariant: a step reads the values that it read before.
 
 use std::collections::HashMap;
 
 use super::chain::{REDUCTIONS, SHORTEST};
+use super::copies::overlap;
 use super::slots::chained;
 use super::step::{Action, Argument, Buffer, Id, Map, Slice, Source, Step};
 use crate::kernels::reduce::whole;
@@ -22,7 +23,9 @@ pub(super) fn join(steps: Vec<Step>, buffers: &mut Vec<Buffer>) -> Vec<Step> {
     for step in steps {
         if open.takes(&step, buffers) {
             open.add(step);
-        } else if open.defers(&step, buffers) {
+        } else if open.is_beside(&step, buffers) && open.precedes(&step, buffers) {
+            joined.push(step);
+        } else if open.is_beside(&step, buffers) && open.deferred.len() < DEFERRED {
             open.deferred.push(step);
         } else {
             open.close(&mut joined, buffers, &uses);
@@ -56,22 +59,51 @@ struct Open {
 impl Open {
     /// Whether a step may stand next in this chain.
     fn takes(&self, step: &Step, buffers: &[Buffer]) -> bool {
-        let n = match &step.action {
-            Action::Map(map) => map.out.numel(),
-            Action::Reduce(..) => step.reads[0].numel(),
-            _ => return false,
+        let may = match &step.action {
+            Action::Map(map) => self.takes_map(map),
+            Action::Copy => self.takes_copy(&step.reads[0], &step.writes[0]),
+            Action::Reduce(..) => self.takes_reduction(step, buffers),
+            _ => false,
         };
-        let same_length = self.steps.first().is_none_or(|first| elements(first) == n);
-        let out = &step.writes[0];
-        let own = matches!(buffers[out.buffer as usize].source, Source::Temporary | Source::Output);
-        n >= SHORTEST
-            && same_length
-            && own
+        may && elements(step) >= SHORTEST
+            && self.steps.first().is_none_or(|first| elements(first) == elements(step))
+            && self.is_apart(step, buffers)
             && !self.deferred.iter().any(|later| conflict(later, step))
-            && match &step.action {
-                Action::Map(map) => self.takes_map(map),
-                _ => self.takes_reduction(step),
-            }
+    }
+
+    /// Whether memory outside that the chain writes overlaps nothing else that it touches there. Where an argument lies is
+    /// not known.
+    fn is_apart(&self, step: &Step, buffers: &[Buffer]) -> bool {
+        let foreign = |&(id, _): &(Id, bool)| {
+            matches!(
+                buffers[id as usize].source,
+                Source::Outside(_) | Source::Input(_) | Source::Constant(_)
+            )
+        };
+        let before = self.touched.iter().map(|(&id, touch)| (id, touch.written));
+        let reads = step.reads.iter().map(|slice| (slice.buffer, false));
+        let writes = step.writes.iter().map(|slice| (slice.buffer, true));
+        let later = self.deferred.iter().flat_map(|s| &s.reads);
+        let later = later.map(|slice| (slice.buffer, false));
+        let touched = before.chain(reads).chain(writes).chain(later);
+        let touched: Vec<(Id, bool)> = touched.filter(foreign).collect();
+        let storage = |id: Id| buffers[id as usize].source.outside();
+        touched.iter().filter(|(_, written)| *written).all(|&(id, _)| {
+            let Some(memory) = storage(id) else { return false };
+            touched.iter().filter(|(other, _)| *other != id).all(|&(other, _)| {
+                matches!(buffers[other as usize].source, Source::Constant(_))
+                    || storage(other).is_some_and(|other| !overlap(memory, other))
+            })
+        })
+    }
+
+    /// A copy from contiguous elements to others.
+    fn takes_copy(&self, read: &Slice, out: &Slice) -> bool {
+        read.is_contiguous()
+            && out.is_contiguous()
+            && read.buffer != out.buffer
+            && self.agrees(read, false)
+            && self.agrees(out, true)
     }
 
     fn takes_map(&self, map: &Map) -> bool {
@@ -89,19 +121,21 @@ impl Open {
     }
 
     /// A reduction of all elements to a result that nothing in the chain touches.
-    fn takes_reduction(&self, step: &Step) -> bool {
+    fn takes_reduction(&self, step: &Step, buffers: &[Buffer]) -> bool {
         let (Action::Reduce(op, axes), input, out) =
             (&step.action, &step.reads[0], &step.writes[0])
         else {
             return false;
         };
-        axes.len() == input.dims.len()
+        let reductions = self.steps.iter().filter(|s| matches!(s.action, Action::Reduce(..)));
+        matches!(buffers[out.buffer as usize].source, Source::Temporary | Source::Output)
+            && reductions.count() < REDUCTIONS
+            && axes.len() == input.dims.len()
             && input.is_contiguous()
             && whole(*op, input.dtype).is_some()
             && input.buffer != out.buffer
             && self.agrees(input, false)
             && !self.touched.contains_key(&out.buffer)
-            && self.steps.iter().filter(|step| step.map().is_none()).count() < REDUCTIONS
     }
 
     /// Whether a buffer is touched here as it is by the steps before, unless nobody writes to it.
@@ -121,13 +155,28 @@ impl Open {
             }
         }
         let out = &step.writes[0];
-        let elements = step.map().map(|_| (out.offset, out.dtype.size()));
+        let one = matches!(step.action, Action::Reduce(..));
+        let elements = (!one).then(|| (out.offset, out.dtype.size()));
         self.touched.insert(out.buffer, Touch { elements, written: true });
         self.steps.push(step);
     }
 
-    /// Whether a step may run after the chain, which goes on behind it.
-    fn defers(&self, step: &Step, buffers: &[Buffer]) -> bool {
+    /// Whether a short step may run before the chain: it needs nothing of it, and nothing that waits for its end.
+    fn precedes(&self, step: &Step, buffers: &[Buffer]) -> bool {
+        let source = |id: Id| &buffers[id as usize].source;
+        let apart = |read: &Slice, written: Id| match (source(read.buffer), source(written)) {
+            (Source::Outside(a), Source::Outside(b)) => !overlap(a, b),
+            (Source::Input(_), Source::Outside(_)) => false,
+            _ => read.buffer != written,
+        };
+        let mut written = self.touched.iter().filter(|(_, touch)| touch.written);
+        written.all(|(&id, _)| step.reads.iter().all(|read| apart(read, id)))
+            && !step.writes.iter().any(|out| self.touched.contains_key(&out.buffer))
+            && !self.deferred.iter().any(|later| conflict(later, step))
+    }
+
+    /// Whether a step is short, and may run before or after the chain.
+    fn is_beside(&self, step: &Step, buffers: &[Buffer]) -> bool {
         let plain = matches!(
             step.action,
             Action::Map(_) | Action::Fill(_) | Action::Copy | Action::Reduce(..)
@@ -138,7 +187,6 @@ impl Open {
         };
         plain
             && !self.steps.is_empty()
-            && self.deferred.len() < DEFERRED
             && step.reads.iter().chain(&step.writes).all(short)
             && step.writes.iter().all(inside)
     }
@@ -156,8 +204,9 @@ impl Open {
 }
 
 /// The number of elements of a step of a chain.
-fn elements(step: &Step) -> usize {
-    step.map().map_or_else(|| step.reads[0].numel(), |map| map.out.numel())
+pub(super) fn elements(step: &Step) -> usize {
+    let reduced = matches!(step.action, Action::Reduce(..));
+    if reduced { step.reads[0].numel() } else { step.writes[0].numel() }
 }
 
 /// Whether two steps may not change places.

@@ -36,7 +36,8 @@ pub struct Program {
     outside: Vec<(u16, Storage)>,
     /// Memory outside that steps write.
     written: Vec<Storage>,
-    /// Whether a step may find that the recorded function would have decided otherwise.
+    /// Whether a step that comes after a change of what is outside may find that the recorded function would have decided
+    /// otherwise.
     decides: bool,
     /// The host code that steps call, or that such code calls.
     hosts: Vec<Arc<dyn Host>>,
@@ -73,7 +74,13 @@ impl Program {
         let written = written.map(|(_, storage)| storage.clone()).collect();
         let switched = |(_, storage): (Id, Storage)| (storage.switches(), storage);
         let outside = outside.into_iter().map(switched).collect();
-        let decides = steps.iter().any(|step| matches!(step.action, Action::Decision(_)));
+        let changes = |step: &Step| {
+            let outside =
+                |w: &Slice| matches!(buffers[w.buffer as usize].source, Source::Outside(_));
+            step.is_foreign() || step.writes.iter().any(outside)
+        };
+        let since = steps.iter().position(changes).unwrap_or(steps.len());
+        let decides = steps[since..].iter().any(|s| matches!(s.action, Action::Decision(_)));
         Ok(Program {
             steps,
             code,

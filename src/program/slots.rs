@@ -8,6 +8,7 @@ use std::collections::{HashMap, HashSet};
 use smallvec::SmallVec;
 
 use super::chain::{Chain, Link, Place, REDUCING, Repeated, SLOTS, Value};
+use super::join::elements;
 use super::step::{Action, Argument, Buffer, Id, Map, Slice, Source, Step};
 use crate::kernels::reduce::{WHOLE_LEAF, whole};
 
@@ -19,6 +20,8 @@ struct Places<'a> {
     inside: HashMap<Id, usize>,
     /// The last link that uses a buffer.
     last: HashMap<Id, usize>,
+    /// How often links write a buffer, and the last one that does.
+    writes: HashMap<Id, (usize, usize)>,
     /// Buffers that lie in a slot now, and those that ever did.
     slots: HashMap<Id, usize>,
     local: HashSet<Id>,
@@ -31,7 +34,12 @@ struct Places<'a> {
 impl<'a> Places<'a> {
     fn new(steps: &[Step], buffers: &'a [Buffer], uses: &'a [usize]) -> Places<'a> {
         let (mut inside, mut last) = (HashMap::new(), HashMap::new());
+        let mut writes: HashMap<Id, (usize, usize)> = HashMap::new();
         for (at, step) in steps.iter().enumerate() {
+            for out in &step.writes {
+                let count = writes.get(&out.buffer).map_or(0, |known| known.0);
+                writes.insert(out.buffer, (count + 1, at));
+            }
             for buffer in step.buffers() {
                 *inside.entry(buffer).or_insert(0) += 1;
                 last.insert(buffer, at);
@@ -45,12 +53,12 @@ impl<'a> Places<'a> {
             }
         }
         let (slots, local) = (HashMap::new(), HashSet::new());
-        Places { buffers, uses, inside, last, slots, local, values, free, left: None }
+        Places { buffers, uses, inside, last, writes, slots, local, values, free, left: None }
     }
 
-    /// Where a result goes: to the cache, if nothing outside the chain uses it. A loop in place is slow: it goes to
-    /// another slot, if there is one.
-    fn out(&mut self, slice: &Slice) -> Place {
+    /// Where a result goes: to the cache, if nothing outside the chain uses it, or if it is written several times. A loop in
+    /// place is slow: it goes to another slot, if there is one.
+    fn out(&mut self, slice: &Slice, in_place: bool) -> Place {
         let buffer = slice.buffer;
         if let Some(&slot) = self.slots.get(&buffer) {
             let Some(other) = self.free.pop() else { return Place::Slot(slot) };
@@ -60,9 +68,14 @@ impl<'a> Places<'a> {
         }
         let private = matches!(self.buffers[buffer as usize].source, Source::Temporary)
             && self.uses[buffer as usize] == self.inside[&buffer];
-        if private && let Some(slot) = self.free.pop() {
+        let waits = in_place || self.writes[&buffer].0 > 1;
+        if (private || waits)
+            && let Some(slot) = self.free.pop()
+        {
             self.slots.insert(buffer, slot);
-            self.local.insert(buffer);
+            if private {
+                self.local.insert(buffer);
+            }
             return Place::Slot(slot);
         }
         Place::Memory { buffer, offset: slice.offset, size: slice.dtype.size() }
@@ -121,10 +134,11 @@ fn repeated(map: &Map) -> impl Iterator<Item = (Repeated, usize)> + '_ {
 
 /// One step for a chain.
 pub(super) fn chained(steps: Vec<Step>, buffers: &mut Vec<Buffer>, uses: &[usize]) -> Step {
-    let n = steps[0].map().map_or_else(|| steps[0].reads[0].numel(), |map| map.out.numel());
+    let n = elements(&steps[0]);
     // The results of leaves lie in memory of the run.
     let mut leaves: Vec<Slice> = Vec::new();
-    for out in steps.iter().filter(|s| s.map().is_none()).map(|step| &step.writes[0]) {
+    let reduces = |step: &&Step| matches!(step.action, Action::Reduce(..));
+    for out in steps.iter().filter(reduces).map(|step| &step.writes[0]) {
         let (count, buffer) = (n.div_ceil(WHOLE_LEAF), buffers.len() as Id);
         let nbytes = count * out.dtype.size();
         buffers.push(Buffer { source: Source::Temporary, nbytes });
@@ -134,12 +148,16 @@ pub(super) fn chained(steps: Vec<Step>, buffers: &mut Vec<Buffer>, uses: &[usize
     let mut links: Vec<Link> = Vec::with_capacity(steps.len());
     let mut unused = leaves.iter().enumerate();
     for (at, step) in steps.iter().enumerate() {
-        let link = match step.map() {
-            Some(map) => places.map(map),
-            None => unused.next().and_then(|(k, slice)| places.reduction(step, k, slice.buffer)),
+        let link = match &step.action {
+            Action::Map(map) => places.map(map),
+            Action::Reduce(..) => {
+                unused.next().and_then(|(k, slice)| places.reduction(step, k, slice.buffer))
+            }
+            _ => Some(places.copy(&step.reads[0], &step.writes[0])),
         };
         let Some(link) = link else { return halves(steps, buffers, uses) };
         links.push(link);
+        links.extend(places.settle(at, &step.writes[0]));
         places.release(at);
     }
     let cost = steps.iter().map(|step| step.map().map_or(REDUCING, |map| map.cost)).sum();
@@ -162,7 +180,26 @@ impl Places<'_> {
         let ins: Option<SmallVec<[Place; 4]>> =
             map.ins.iter().map(|argument| self.argument(argument)).collect();
         let (table, params) = (map.table, map.params.clone());
-        Some(Link::Map { table, ins: ins?, out: self.out(&map.out), params })
+        let in_place = map.ins.iter().any(|argument| match argument {
+            Argument::Slice(slice) => slice.buffer == map.out.buffer,
+            Argument::Number(..) => false,
+        });
+        Some(Link::Map { table, ins: ins?, out: self.out(&map.out, in_place), params })
+    }
+
+    /// The link of a copy.
+    fn copy(&mut self, read: &Slice, out: &Slice) -> Link {
+        let (from, to) = (self.elements(read), self.out(out, false));
+        Link::Copy { from, to, size: out.dtype.size() }
+    }
+
+    /// The copy of what waited in a slot for the last link that writes it, which is this one.
+    fn settle(&self, at: usize, out: &Slice) -> Option<Link> {
+        let (buffer, size) = (out.buffer, out.dtype.size());
+        let from = Place::Slot(*self.slots.get(&buffer)?);
+        let settled = self.writes[&buffer].1 == at && !self.local.contains(&buffer);
+        let to = Place::Memory { buffer, offset: out.offset, size };
+        settled.then_some(Link::Copy { from, to, size })
     }
 
     /// The link of a reduction.

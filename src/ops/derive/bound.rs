@@ -28,10 +28,11 @@ const FAILED: c_int = 3;
 /// ```
 /// use std::sync::Arc;
 /// use ferrograd::{Replay, Tensor};
-/// let x = Tensor::from(vec![0.5, 1.0]);
-/// let (replay, _) = Replay::record(&[x.clone()], false, |xs| Ok::<_, Box<_>>(vec![xs[0].exp()?]))?;
+/// let mut x = Tensor::from(vec![0.5, 1.0]);
+/// let exp = |xs: &[Tensor]| Ok::<_, Box<ferrograd::Error>>(vec![xs[0].exp()?]);
+/// let (replay, _) = Replay::record(&[x.clone()], false, exp)?;
 /// let run = Arc::new(replay).bind(&[x.clone()])?;
-/// x.fill_(0.0)?;
+/// x += &Tensor::from(vec![-0.5, -1.0]);
 /// run.run()?;
 /// assert_eq!(run.results()[0].to_vec::<f64>()?, [1.0, 1.0]);
 /// # Ok::<(), Box<ferrograd::Error>>(())
