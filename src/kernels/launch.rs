@@ -108,6 +108,8 @@ pub enum Work {
     Map {
         /// The loop.
         table: Loop,
+        /// What it computes, for people.
+        text: &'static str,
         /// A number in the place of each operand that is none of `reads`.
         numbers: SmallVec<[Option<u64>; 4]>,
         /// Its parameters.

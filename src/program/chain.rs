@@ -80,6 +80,8 @@ pub struct Chain {
     pub(super) values: Vec<Value>,
     pub(super) n: usize,
     pub(super) cost: f32,
+    /// What its links compute, for people.
+    pub(super) texts: Vec<String>,
 }
 
 impl Chain {

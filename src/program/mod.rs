@@ -9,6 +9,7 @@ mod code;
 mod constants;
 mod copies;
 mod cse;
+mod describe;
 mod entry;
 mod execute;
 mod frame;
@@ -27,6 +28,7 @@ mod undo;
 
 pub use bound::Bound;
 pub use chain::Chain;
+pub use describe::Told;
 pub use entry::{Callable, Entry};
 pub use joint::Joint;
 pub use recording::{Recorded, Recording};

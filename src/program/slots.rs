@@ -170,7 +170,8 @@ pub(super) fn chained(steps: Vec<Step>, buffers: &mut Vec<Buffer>, uses: &[usize
     }
     let written = steps.iter().flat_map(|s| &s.writes).filter(lasting);
     let writes = written.chain(&leaves).cloned().collect();
-    let chain = Chain { links, values: places.values, n, cost };
+    let texts = steps.iter().flat_map(Step::texts).collect();
+    let chain = Chain { links, values: places.values, n, cost, texts };
     Step { name: "chain", reads, writes, action: Action::Chain(Box::new(chain)) }
 }
 

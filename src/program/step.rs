@@ -70,6 +70,8 @@ pub type Slice = Operand<Id>;
 pub struct Map {
     /// The loop.
     pub table: Loop,
+    /// What it computes, for people.
+    pub text: &'static str,
     /// The operands: slices, or the bytes of a number.
     pub ins: SmallVec<[Argument; 4]>,
     /// The result.
@@ -150,7 +152,7 @@ impl Step {
             Work::Fill(bits) => Action::Fill(bits),
             Work::Copy => Action::Copy,
             Work::Reduce(op, axes) => Action::Reduce(op, axes),
-            Work::Map { table, numbers, params, cost } => {
+            Work::Map { table, text, numbers, params, cost } => {
                 // Numbers are of the dtype of the elements beside them.
                 let dtype = reads.first().unwrap_or(&writes[0]).dtype;
                 let mut slices = reads.iter();
@@ -162,7 +164,7 @@ impl Step {
                     })
                     .collect();
                 let out = writes[0].clone();
-                return Step::of_map(name, Map { table, ins, out, params, cost });
+                return Step::of_map(name, Map { table, text, ins, out, params, cost });
             }
         };
         Step { name, reads, writes, action }

@@ -11,15 +11,16 @@ import functools
 import operator
 import os
 import warnings
-from collections import OrderedDict
+from collections import OrderedDict, deque
 from collections.abc import Callable
 from typing import Any
 
 import numpy as np
 
 from ferrograd import _core
+from ferrograd._compile.explanation import check_format, explained
 from ferrograd._compile.recorded import Eager, Joint, OfTensors, Recorded, WarmUp, as_tensor
-from ferrograd._compile.signature import Call, Static, sort
+from ferrograd._compile.signature import Call, Static, difference, sort
 from ferrograd._compile.watching import Watch
 from ferrograd._core import Tensor, is_grad_enabled
 from ferrograd._tensor.generator import recorded_generators
@@ -29,6 +30,8 @@ from ferrograd.errors import ArgumentTypeError, CompileError
 #: More programs of one function than this are worth a warning; at twice as many, the one that was
 #: used longest ago goes.
 MANY = 8
+#: The most recordings whose reasons are kept.
+LOGGED = 16
 
 Entry = Recorded | Joint | Eager | WarmUp
 
@@ -45,6 +48,8 @@ class Compiled(_core._Replayed):
         self._calls = 0
         self.name = name or getattr(f, "__name__", type(f).__name__)
         self._programs: OrderedDict[Any, Entry] = OrderedDict()
+        #: Why it was recorded, the last times.
+        self._log: deque[str] = deque(maxlen=LOGGED)
         #: Whether floats are taken anew by each call; otherwise they belong to the program.
         self._floats = True
 
@@ -87,6 +92,7 @@ class Compiled(_core._Replayed):
         """Forgets every program."""
         self._forget()
         self._programs.clear()
+        self._log.clear()
         self._floats = True
 
     def bind(self, *args: Any, **kwargs: Any) -> Any:
@@ -141,11 +147,26 @@ class Compiled(_core._Replayed):
             known.reason if known else "compiling is switched off, or an argument is not in C order"
         )
 
-    def explain(self, *args: Any, **kwargs: Any) -> str:
+    @property
+    def log(self) -> tuple[str, ...]:
+        """Why the function was recorded: a line for each of the last recordings."""
+        return tuple(self._log)
+
+    def explain(self, *args: Any, format: str = "text", **kwargs: Any) -> str:
         """What a call with these arguments replays, as a text; it is recorded if need be.
 
-        One line per step: the kernel, what it reads and what it writes, `%n` being buffer n.
+        One line per step: the kernel, what it reads and what it writes, `%n` being buffer n, and in
+        brackets what element-wise loops compute. Before them: memory, what is read and written
+        outside, and which steps call Python; after them, why the function was recorded.
+        `format="mermaid"` gives a flowchart.
+        Errors: `ArgumentError` for another format.
+
+        >>> import ferrograd as fg
+        >>> f = fg.compile(lambda x: fg.sum(x * 2.0), name="f")
+        >>> print(f.explain(fg.ones(3), format="mermaid").splitlines()[0])
+        flowchart TD
         """
+        check_format(format)
         _, known = self._known(args, kwargs)
         if isinstance(known, WarmUp):
             return (
@@ -154,22 +175,34 @@ class Compiled(_core._Replayed):
             )
         if known is None or isinstance(known, Eager):
             return f"{self.name}: runs eagerly, because {self._reason(known)}"
-        steps = known.program.steps()
-        head = (
-            f"{self.name}: {len(steps)} steps, {known.program.temporary_bytes} bytes of temporaries"
-        )
-        lines = [
-            f"  {', '.join(writes) or '-'} = {name}({', '.join(reads)})"
-            for name, reads, writes in steps
-        ]
-        return "\n".join([head, *lines])
+        return explained(str(self.name), known.program, self._log, format)
+
+    def _why(self, call: Call) -> str:
+        """Why a call is recorded."""
+        known = self._programs.get(call.key)
+        if isinstance(known, WarmUp):
+            return "the call before kept tensors that it computed"
+        if isinstance(known, Recorded | Joint):
+            stale = known.program._is_stale()
+            return (
+                "what the function looked at beside its arguments has changed"
+                if stale
+                else "values took another way than those recorded before"
+            )
+        if not self._programs:
+            return "it was called for the first time"
+        return difference(next(reversed(self._programs)), call)
 
     def _record(self, call: Call, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+        self._log.append(self._why(call))
         of_tensors = OfTensors(self.__wrapped__, call, self._static, args, kwargs)
         may_keep = not isinstance(self._programs.get(call.key), WarmUp)
         try:
             entry, results = self._recorded(call, of_tensors, may_keep)
-        except (CompileError, ArgumentTypeError):
+        except BaseException as raised:
+            self._log.pop()
+            if not isinstance(raised, CompileError | ArgumentTypeError):
+                raise
             if not self._floats or not any(type(v) is float for v in call.values):
                 raise
             # Python computes with a float argument: from now on floats belong to the program.
@@ -246,8 +279,9 @@ class Compiled(_core._Replayed):
         count = len(self._programs)
         if new and count == MANY + 1:
             warnings.warn(
-                f"compile: {self.name} has been recorded for {count} signatures; pass arrays of"
-                " fewer shapes, or floats instead of other values that change",
+                f"compile: {self.name} has been recorded for {count} signatures, the last time as"
+                f" {self._log[-1]}; pass arrays of fewer shapes, or floats instead of other values"
+                " that change",
                 RuntimeWarning,
                 stacklevel=5,
             )

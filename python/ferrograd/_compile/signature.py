@@ -68,6 +68,49 @@ def sort(args: tuple[Any, ...], kwargs: dict[str, Any], static: Static, floats: 
     return Call(tuple(key), values, leaves, places, tree, tensors, contiguous)
 
 
+#: What stands in a key before the leaves.
+_SURROUNDINGS = (
+    "the structure of the arguments",
+    "a static argument",
+    "whether gradients are recorded",
+    "the default dtype",
+)
+
+
+def difference(before: Hashable, call: Call) -> str:
+    """What is new about the key of a call, against another one."""
+    assert isinstance(before, tuple)
+    assert isinstance(call.key, tuple)
+    for what, old, new in zip(_SURROUNDINGS, before, call.key, strict=False):
+        if old != new:
+            return f"{what} is different"
+    first = len(_SURROUNDINGS)
+    pairs = zip(call.tree.paths(), before[first:], call.key[first:], strict=True)
+    news = [
+        f"argument {_argument(path)} is {_told(new)} and was {_told(old)}"
+        for path, old, new in pairs
+        if old != new
+    ]
+    return ", ".join(news[:3]) or "what belongs to the program is different"
+
+
+def _argument(path: str) -> str:
+    """The place of a leaf: positional arguments are the first of a pair, keywords the second."""
+    keyword = path.startswith("[1]")
+    name, _, rest = path[len("[0]") + 1 :].partition("]")
+    return (name.strip("'\"") if keyword else name) + rest
+
+
+def _told(leaf: Any) -> str:
+    if not isinstance(leaf, tuple):
+        return "a float"
+    kind, *rest = leaf
+    if isinstance(kind, str):
+        history = ", which requires grad" if rest[1:] == [True] else ""
+        return f"{np.dtype(kind).name}{tuple(rest[0])}{history}"
+    return f"{kind.__name__} {rest[0]!r}"
+
+
 def _structure(tree: Tree) -> Hashable:
     """What must be equal for two trees to be of one kind: classes, not their names."""
     return tree.kind, tree.keys, tuple(map(_structure, tree.children)), tree is LEAF

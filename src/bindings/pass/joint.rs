@@ -157,6 +157,21 @@ impl PyJoint {
         self.joint.foreign().for_each(Foreign::clear);
     }
 
+    /// For each step its kind, and what it computes as far as that is known.
+    fn _told(&self) -> Vec<(&'static str, Vec<String>)> {
+        self.joint.told()
+    }
+
+    /// The memory that steps use: number, where it comes from, bytes.
+    fn _memory(&self) -> Vec<(u32, String, usize)> {
+        self.joint.memory()
+    }
+
+    /// Whether what the function looked at beside its arguments is different now.
+    fn _is_stale(&self, py: Python<'_>) -> bool {
+        self.joint.is_stale() || self.watched.have_changed(py)
+    }
+
     /// Whether it reads memory that is no argument.
     #[getter]
     fn reads_outside(&self) -> bool {

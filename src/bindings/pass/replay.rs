@@ -140,6 +140,21 @@ impl PyProgram {
         self.replay.program().described()
     }
 
+    /// For each step its kind, and what it computes as far as that is known.
+    fn _told(&self) -> Vec<(&'static str, Vec<String>)> {
+        self.replay.program().told()
+    }
+
+    /// The memory that steps use: number, where it comes from, bytes.
+    fn _memory(&self) -> Vec<(u32, String, usize)> {
+        self.replay.program().memory()
+    }
+
+    /// Whether what the function looked at beside its arguments is different now.
+    fn _is_stale(&self, py: Python<'_>) -> bool {
+        self.replay.is_stale() || self.watched.have_changed(py)
+    }
+
     /// Whether it reads memory that is no argument.
     #[getter]
     fn reads_outside(&self) -> bool {

@@ -123,6 +123,7 @@ pub fn apply(table: &LoopTable, ins: &[In<'_>], out: ViewMut<'_>, params: &[f64]
         });
         let work = Work::Map {
             table: f,
+            text: table.text,
             numbers: numbers.collect(),
             params: params.into(),
             cost: table.cost(dtype),
@@ -149,6 +150,7 @@ pub fn select(mask: View<'_>, a: View<'_>, b: View<'_>, out: ViewMut<'_>) {
             writes: smallvec![(&out).into()],
             work: Work::Map {
                 table: where_loop(size),
+                text: "where",
                 numbers: smallvec![None; 3],
                 params: SmallVec::new(),
                 cost: 0.3,

@@ -93,7 +93,7 @@ pub(crate) fn apply_flat(
         return false;
     };
     if capture::active() {
-        record(f, (ins, &numbers), out, params, table.cost(dtype));
+        record((f, table.text), (ins, &numbers), out, params, table.cost(dtype));
     }
     if out.n > 0 {
         // SAFETY: every pointer addresses `out.n` elements of the loop's dtype in live storage, or a number for one.
@@ -111,7 +111,7 @@ impl From<&Flat<'_>> for Operand {
 #[cold]
 #[inline(never)]
 fn record(
-    table: Loop,
+    (table, text): (Loop, &'static str),
     (ins, words): (&[FlatIn<'_>], &[u64]),
     out: Flat<'_>,
     params: &[f64],
@@ -126,7 +126,7 @@ fn record(
         FlatIn::Number(_) => Some(word),
     };
     let numbers = ins.iter().zip(words).map(number).collect();
-    let work = Work::Map { table, numbers, params: params.into(), cost };
+    let work = Work::Map { table, text, numbers, params: params.into(), cost };
     let reads = ins.iter().filter_map(elements).collect();
     drop(launch::record(Launch { name: "map", reads, writes: smallvec![(&out).into()], work }));
 }

@@ -283,6 +283,7 @@ const fn table(f64: [Loop; 3], f32: [Loop; 3]) -> LoopTable {
         u8: None,
         bool: None,
         cost: 0.3,
+        text: "",
     }
 }
 

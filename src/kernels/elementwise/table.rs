@@ -36,6 +36,8 @@ pub struct LoopTable {
     pub bool: Option<Loop>,
     /// Nanoseconds per float64 element on one core, for splitting and scheduling.
     pub cost: f32,
+    /// What it computes, as it stands in the source.
+    pub text: &'static str,
 }
 
 impl LoopTable {
@@ -123,6 +125,9 @@ macro_rules! loop_table {
 
     (@rows $t:ident $O:tt) => {};
     (@rows $t:ident [$($O:ty)?] ints: |$($x:ident),*| $body:expr; $($rest:tt)*) => {
+        if $t.text.is_empty() {
+            $t.text = stringify!($body);
+        }
         $t.i64 = $crate::loop_table!(@row [$($O)?] i64 [$($x)*] $body);
         $t.i32 = $crate::loop_table!(@row [$($O)?] i32 [$($x)*] $body);
         $t.u8 = $crate::loop_table!(@row [$($O)?] u8 [$($x)*] $body);
@@ -149,29 +154,29 @@ macro_rules! loop_table {
 
     (float: |$($x:ident),* $(; $($p:ident),*)?| $body:expr; $($rest:tt)*) => {{
         $crate::loop_table!(@kernel K [$($x)*] [$($($p)*)?] Never $body);
-        #[allow(unused_mut)]
         let mut table = $crate::kernels::elementwise::loops::float_table::<K, _, _>();
+        table.text = stringify!($body);
         $crate::loop_table!(@rows table [] $($rest)*);
         table
     }};
     (float_wide: |$($x:ident),* $(; $($p:ident),*)?| $body:expr; $($rest:tt)*) => {{
         $crate::loop_table!(@kernel K [$($x)*] [$($($p)*)?] Angles $body);
-        #[allow(unused_mut)]
         let mut table = $crate::kernels::elementwise::loops::float_table::<K, _, _>();
+        table.text = stringify!($body);
         $crate::loop_table!(@rows table [] $($rest)*);
         table
     }};
     (float_remainder: |$($x:ident),* $(; $($p:ident),*)?| $body:expr; $($rest:tt)*) => {{
         $crate::loop_table!(@kernel K [$($x)*] [$($($p)*)?] Quotients $body);
-        #[allow(unused_mut)]
         let mut table = $crate::kernels::elementwise::loops::float_table::<K, _, _>();
+        table.text = stringify!($body);
         $crate::loop_table!(@rows table [] $($rest)*);
         table
     }};
     (float_calls: |$($x:ident),* $(; $($p:ident),*)?| $body:expr; $($rest:tt)*) => {{
         $crate::loop_table!(@kernel K [$($x)*] [$($($p)*)?] Never $body);
-        #[allow(unused_mut)]
         let mut table = $crate::kernels::elementwise::loops::call_table::<K, _, _>();
+        table.text = stringify!($body);
         $crate::loop_table!(@rows table [] $($rest)*);
         table
     }};
@@ -195,8 +200,8 @@ macro_rules! loop_table {
                 $body
             }
         }
-        #[allow(unused_mut)]
         let mut table = $crate::kernels::elementwise::loops::mask_table::<K, _>();
+        table.text = stringify!($body);
         $crate::loop_table!(@rows table [bool] $($rest)*);
         table
     }};

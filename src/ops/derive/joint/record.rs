@@ -9,7 +9,7 @@ use crate::graph::{Flags, Foreign, GRAD, Host, Mode, ModeGuard, SERIAL, frontier
 use crate::ops::derive::backward::{Endpoint, Endpoints, GradOptions, grad_of};
 use crate::ops::derive::host::foreign;
 use crate::ops::derive::replay::{Signature, give_back, place};
-use crate::program::{Joint, Program, Recorded, Recording};
+use crate::program::{Joint, Program, Recorded, Recording, Told};
 use crate::tensor::effects;
 use crate::tensor::{Edge, Tensor};
 
@@ -88,6 +88,16 @@ impl JointReplay {
     /// The steps of the forward and of the backward program as texts: name, what is read, what is written.
     pub fn described(&self) -> Vec<(&'static str, Vec<String>, Vec<String>)> {
         self.programs().into_iter().flat_map(Program::described).collect()
+    }
+
+    /// The kind of each step, and what it computes.
+    pub fn told(&self) -> Vec<Told> {
+        self.programs().into_iter().flat_map(Program::told).collect()
+    }
+
+    /// The memory that the forward and the backward program use: number, where it comes from, bytes.
+    pub fn memory(&self) -> Vec<(u32, String, usize)> {
+        self.programs().into_iter().flat_map(Program::memory).collect()
     }
 
     /// Whether one of the programs reads memory that is no argument.

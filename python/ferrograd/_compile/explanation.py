@@ -1,0 +1,105 @@
+"""What a program does, for people: as a text, and as a flowchart in Mermaid's language.
+
+Owns: the wording and the drawing. Never runs or records anything.
+Invariant: steps stand in the order in which they run.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable, Iterator
+from typing import Any
+
+from ferrograd.errors import ArgumentError
+
+#: How the two formats are called.
+FORMATS = ("text", "mermaid")
+#: The most loops of a chain that a line names.
+LOOPS = 6
+
+
+def check_format(name: str) -> None:
+    """Refuses an unknown format."""
+    if name not in FORMATS:
+        raise ArgumentError(f'explain: format={name!r}; use "text" or "mermaid"')
+
+
+def explained(name: str, program: Any, log: Iterable[str], format: str) -> str:
+    """The steps of a program, its memory, and why it was recorded."""
+    if format == "mermaid":
+        return "\n".join(_flowchart(name, program))
+    return "\n".join(_lines(name, program, log))
+
+
+def _lines(name: str, program: Any, log: Iterable[str]) -> Iterator[str]:
+    steps, told = program.steps(), program._told()
+    yield f"{name}: {len(steps)} steps, {program.temporary_bytes} bytes of temporaries"
+    yield from (f"  {line}" for line in _facts(program, steps, told))
+    for (kernel, reads, writes), (_, loops) in zip(steps, told, strict=True):
+        line = f"  {', '.join(writes) or '-'} = {kernel}({', '.join(reads)})"
+        yield f"{line}  [{_named(loops)}]" if loops else line
+    yield from (f"  recorded: {reason}" for reason in log)
+
+
+def _named(loops: list[str]) -> str:
+    rest = f"; {len(loops) - LOOPS} more" if len(loops) > LOOPS else ""
+    return "; ".join(loops[:LOOPS]) + rest
+
+
+def _facts(program: Any, steps: list[Any], told: list[Any]) -> Iterator[str]:
+    """Memory by where it comes from, what is outside, and what is foreign."""
+    sizes: Counter[str] = Counter()
+    outside: dict[str, int] = {}
+    for number, source, nbytes in program._memory():
+        if source == "outside":
+            outside[f"%{number}"] = nbytes
+        elif source in ("result", "constant"):
+            sizes[f"{source}s"] += nbytes
+    yield "memory: " + ", ".join(
+        f"{sizes[kind]} bytes of {kind}" for kind in ("results", "constants")
+    )
+    for word, place in (("read", 1), ("written", 2)):
+        touched = {text.split()[0] for step in steps for text in step[place]}
+        found = [f"{buffer} ({outside[buffer]} bytes)" for buffer in outside if buffer in touched]
+        if found:
+            yield f"{word} where it lies, outside: {', '.join(found)}"
+    foreign = [step[0] for step, (kind, _) in zip(steps, told, strict=True) if kind == "foreign"]
+    if foreign:
+        yield f"foreign, calls Python: {', '.join(dict.fromkeys(foreign))}"
+
+
+_SHAPES = {"foreign": ("{{", "}}"), "chain": ("[[", "]]"), "decision": ("{", "}")}
+
+
+def _flowchart(name: str, program: Any) -> Iterator[str]:
+    yield "flowchart TD"
+    yield f"  %% {' '.join(name.split())}"
+    sources = {f"%{number}": (source, size) for number, source, size in program._memory()}
+    writers: dict[str, str] = {}
+    drawn: set[str] = set()
+    steps, told = program.steps(), program._told()
+    for number, ((kernel, reads, writes), (kind, loops)) in enumerate(
+        zip(steps, told, strict=True)
+    ):
+        node = f"s{number}"
+        start, end = _SHAPES.get(kind, ("[", "]"))
+        label = "<br/>".join([kernel, *loops[:LOOPS]])
+        yield f'  {node}{start}"{_escaped(label)}"{end}'
+        for text in dict.fromkeys(reads):
+            buffer, _, shape = text.partition(" ")
+            source, size = sources.get(buffer, ("constant", 0))
+            if buffer not in writers and buffer not in drawn:
+                drawn.add(buffer)
+                yield f'  b{buffer[1:]}(["{_escaped(source)}, {size} bytes"])'
+            yield f'  {writers.get(buffer, f"b{buffer[1:]}")} -->|"{_escaped(shape)}"| {node}'
+        writers.update((text.split()[0], node) for text in writes)
+    for buffer, node in writers.items():
+        source, size = sources.get(buffer, ("temporary", 0))
+        if source in ("result", "outside"):
+            yield f'  {node} --> r{buffer[1:]}(["{source}, {size} bytes"])'
+
+
+def _escaped(text: str) -> str:
+    # The line break is ours; everything else is text.
+    parts = (part.replace("&", "&amp;").replace("<", "&lt;") for part in text.split("<br/>"))
+    return "<br/>".join(part.replace(">", "&gt;").replace('"', "&quot;") for part in parts)
