@@ -8,6 +8,7 @@ from . import (
     elementwise,
     folds,
     function,
+    loops,
     matrices,
     mlp,
     small,
@@ -26,4 +27,5 @@ ALL = {
     "transforms": transforms.CASES,
     "matrices": matrices.CASES,
     "compiled": compiled.CASES,
+    "loops": loops.CASES,
 }

@@ -94,7 +94,12 @@ if _typing.TYPE_CHECKING:
     from ferrograd._compile import (
         ShapeDtypeStruct as ShapeDtypeStruct,
         compile as compile,
+        cond as cond,
+        fori_loop as fori_loop,
         pure_callback as pure_callback,
+        scan as scan,
+        switch as switch,
+        while_loop as while_loop,
     )
     from ferrograd._dispatch.array_api import bool as bool
     from ferrograd._inspect.explain import explain_no_grad as explain_no_grad
@@ -178,6 +183,7 @@ _LAZY = {
     "primitive": "ferrograd.extend",
     "BackwardPass": "ferrograd.autograd._passes",
     **dict.fromkeys(("ShapeDtypeStruct", "compile", "pure_callback"), "ferrograd._compile"),
+    **dict.fromkeys(("cond", "fori_loop", "scan", "switch", "while_loop"), "ferrograd._compile"),
     "GradientComputer": "ferrograd.autograd._passes",
     "Graph": "ferrograd._inspect.scope",
     "checkpoint": "ferrograd._tensor.checkpoint",

@@ -767,6 +767,26 @@ def _record_joint(
     may_keep: bool,
     watched: list[dict[Any, Any] | list[Any]],
 ) -> tuple[JointProgram | None, bool, str | None]: ...
+def _scan(
+    body: Callable[..., list[Tensor]],
+    again: Callable[..., list[Tensor]],
+    carry: list[Tensor],
+    xs: list[Tensor],
+    length: int,
+    reverse: bool,
+) -> list[Tensor] | None: ...
+def _while_loop(
+    condition: Callable[..., list[Tensor]],
+    body: Callable[..., list[Tensor]],
+    again: Callable[..., list[Tensor]],
+    carry: list[Tensor],
+) -> list[Tensor] | None: ...
+def _switch(
+    index: Tensor,
+    branches: Sequence[Callable[..., list[Tensor]]],
+    again: Callable[..., list[Tensor]],
+    operands: list[Tensor],
+) -> list[Tensor] | None: ...
 def _is_recording_program() -> bool: ...
 def _call_foreign(
     name: str, function: Callable[..., list[Tensor]], inputs: list[Tensor]

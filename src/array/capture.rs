@@ -47,6 +47,8 @@ pub struct Buffers {
     copies: Vec<(usize, usize)>,
     /// Memory outside whose contents left for the program, with the version that it had.
     read_outside: Vec<(Storage, u32)>,
+    /// The capture around this one, of which this one records a part.
+    outer: Option<Box<Buffers>>,
     /// The stretches of host code that are running, the innermost last.
     stretches: Vec<Stretch>,
     /// Whether contents were refused to a reader, who may have gone on without them.
@@ -103,12 +105,39 @@ pub fn begin() -> bool {
     begun
 }
 
-/// Ends the capture of this thread.
+/// Begins a capture of a part of what this thread captures, if it does: the other capture waits for its end.
+pub fn begin_part() {
+    BUFFERS.with_borrow_mut(|buffers| {
+        let outer = buffers.take().map(Box::new);
+        *buffers = Some(Buffers { outer, ..Buffers::default() });
+    });
+    CAPTURES.fetch_add(1, Ordering::Relaxed);
+    ACTIVE.set(true);
+}
+
+/// Ends the capture of this thread; one that waited for it goes on.
 pub fn end() {
-    ACTIVE.set(false);
-    if BUFFERS.take().is_some() {
+    let ended = BUFFERS.take();
+    if ended.is_some() {
         CAPTURES.fetch_sub(1, Ordering::Relaxed);
     }
+    let outer = ended.and_then(|ended| ended.outer);
+    ACTIVE.set(outer.is_some());
+    BUFFERS.set(outer.map(|outer| *outer));
+}
+
+/// Calls `body` in the capture around this one; `None` if there is none.
+fn in_outer<T>(body: impl FnOnce() -> T) -> Option<T> {
+    let mut part = BUFFERS.take()?;
+    let Some(outer) = part.outer.take() else {
+        BUFFERS.set(Some(part));
+        return None;
+    };
+    BUFFERS.set(Some(*outer));
+    let done = body();
+    part.outer = BUFFERS.take().map(Box::new);
+    BUFFERS.set(Some(part));
+    Some(done)
 }
 
 /// Suspends the capture of this thread until it is dropped: what a kernel does inside belongs to the kernel.
@@ -263,7 +292,14 @@ pub fn leaves_for_program(address: usize) -> bool {
     });
     match outside {
         Some((true, _)) => return !read_by_host(address),
-        Some((false, Some(storage))) => read_outside(&storage),
+        Some((false, Some(storage))) => {
+            read_outside(&storage);
+            let outer = in_outer(|| {
+                seen(&storage);
+                leaves_for_program(address)
+            });
+            return outer == Some(true);
+        }
         Some((false, None)) => drop(host_finds(address)),
         None => {}
     }

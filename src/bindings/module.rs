@@ -9,7 +9,9 @@ use pyo3::types::{PyList, PyType};
 use crate::bindings::call::{entry, foreign, observe};
 use crate::bindings::exchange::{dlpack, numpy};
 use crate::bindings::graph::{collect, edge, group, hooks, introspect, packing, saved, site};
-use crate::bindings::pass::{backward, bound, joint, modes, replay, replayed, search, short};
+use crate::bindings::pass::{
+    backward, bound, control, joint, modes, replay, replayed, search, short,
+};
 use crate::bindings::{errors, function, object, tensor};
 
 /// Functions whose public place is not the package itself: `fg.grad` is another function, and the
@@ -115,6 +117,9 @@ fn internals(m: &Bound<'_, PyModule>) -> PyResult<()> {
     m.add_function(wrap_pyfunction!(search::_runs_python, m)?)?;
     m.add_function(wrap_pyfunction!(replay::_record, m)?)?;
     m.add_function(wrap_pyfunction!(joint::_record_joint, m)?)?;
+    m.add_function(wrap_pyfunction!(control::_scan, m)?)?;
+    m.add_function(wrap_pyfunction!(control::_while_loop, m)?)?;
+    m.add_function(wrap_pyfunction!(control::_switch, m)?)?;
     m.add_function(wrap_pyfunction!(replay::_is_recording_program, m)?)?;
     m.add_function(wrap_pyfunction!(replay::_may_replay, m)?)?;
     m.add_function(wrap_pyfunction!(replay::_is_in_transform, m)?)?;

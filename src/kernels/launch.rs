@@ -188,6 +188,34 @@ pub(super) fn record(launch: Launch) -> capture::Pause {
     capture::Pause::new()
 }
 
+/// The number of a new object of the recording of this thread; any number where there is none.
+pub fn new_object() -> usize {
+    let number = || with_recorder(|recorder| recorder.object());
+    if capture::active() { number().unwrap_or(HOST) } else { HOST }
+}
+
+/// Runs a kernel of any number of operands; in a capture, it is recorded.
+///
+/// # Errors
+/// What the kernel reports.
+pub fn run_kernel(
+    name: &'static str,
+    reads: &[View<'_>],
+    writes: &mut [ViewMut<'_>],
+    run: Run,
+    objects: &mut Objects,
+) -> Result<()> {
+    let _paused = capture::active().then(|| {
+        record(Launch {
+            name,
+            reads: reads.iter().map(Into::into).collect(),
+            writes: writes.iter().map(Into::into).collect(),
+            work: Work::Kernel(run.clone()),
+        })
+    });
+    run(reads, writes, objects)
+}
+
 /// What follows from the values of the operands, as a number. In a capture, replays hold their values to it: where they
 /// would decide otherwise, they end with `Diverged`.
 pub fn decide(

@@ -3,8 +3,11 @@
 //! Owns: which buffers are residuals, and the buffers as each program sees them. Never a step: those are cut at one place.
 //! Invariant: a residual is written by the forward pass only, so that the backward pass can run again.
 
+use super::recording::{Recorded, Recording, refusal};
 use super::run::Program;
 use super::step::{Buffer, Id, Output, Source, Step};
+use crate::array::Storage;
+use crate::error::Result;
 
 /// A forward pass and its backward pass.
 pub struct Joint {
@@ -14,11 +17,77 @@ pub struct Joint {
     pub backward: Program,
     /// The buffers of `forward` that are the last inputs of `backward`.
     pub residuals: Vec<Id>,
+    /// Of a part of another program: the memory outside that both programs take after their other inputs.
+    pub outside: Vec<Storage>,
+}
+
+/// Makes memory outside the inputs from number `first` on, and gives it in this order.
+fn outside_as_inputs(buffers: &mut [Buffer], first: usize) -> Vec<Storage> {
+    let mut found = Vec::new();
+    for buffer in buffers {
+        if let Source::Outside(storage) = &buffer.source {
+            let number = first + found.len();
+            found.push(storage.data_handle());
+            buffer.source = Source::Input(number);
+        }
+    }
+    found
+}
+
+impl Recording {
+    /// Ends the capture and makes two programs of it: what came before `split` computes `results` of the first
+    /// `arguments` inputs; the rest computes `derived` of all inputs and of what the first one leaves. Memory outside
+    /// gets back what it held: neither program counts as run. `None` as `finish`.
+    ///
+    /// # Errors
+    /// As `finish`; `Captured` where the second part changes values of the first in place.
+    pub fn finish_joint(
+        self,
+        (arguments, cotangents): (usize, usize),
+        results: &[Recorded<'_>],
+        derived: &[Recorded<'_>],
+        may_keep: bool,
+    ) -> Result<Option<Joint>> {
+        let part = self.part;
+        let all: Vec<Recorded<'_>> = results.iter().chain(derived).copied().collect();
+        let (mut steps, mut outputs, read) = self.end_with(&all, may_keep)?;
+        if steps.kept {
+            steps.give_back();
+            return Ok(None);
+        }
+        let second = steps.steps.split_off(steps.split);
+        let mut first = std::mem::take(&mut steps.before);
+        first.append(&mut steps.steps);
+        let derived = outputs.split_off(results.len());
+        let Some(residuals) = residuals_of(&first, &second, &derived, &steps.buffers) else {
+            steps.give_back();
+            return Err(refusal("the backward pass changes values of the forward pass in place"));
+        };
+        let (mut forward, mut backward) =
+            buffers_of(&steps.buffers, &residuals, &derived, (arguments, cotangents));
+        let inputs = arguments + cotangents + residuals.len();
+        let outside = if part {
+            let _ = outside_as_inputs(&mut backward, inputs);
+            outside_as_inputs(&mut forward, arguments)
+        } else {
+            Vec::new()
+        };
+        let (arguments, inputs) = (arguments + outside.len(), inputs + outside.len());
+        steps.give_back();
+        let (objects, hosts) = (steps.objects, steps.hosts);
+        let again = (read.clone(), hosts.clone());
+        Ok(Some(Joint {
+            forward: Program::new(first, forward, arguments, outputs, objects, again.0, again.1)?,
+            backward: Program::new(second, backward, inputs, derived, objects, read, hosts)?,
+            residuals,
+            outside,
+        }))
+    }
 }
 
 /// The buffers that the first part writes and the second one, or one of its results, uses; `None` where the second part
 /// writes one of them.
-pub(super) fn residuals(
+fn residuals_of(
     first: &[Step],
     second: &[Step],
     derived: &[Output],
@@ -41,7 +110,7 @@ pub(super) fn residuals(
 }
 
 /// The buffers as the first program and as the second one sees them. `derived` are the results of the second.
-pub(super) fn buffers(
+fn buffers_of(
     all: &[Buffer],
     residuals: &[Id],
     derived: &[Output],

@@ -5,6 +5,7 @@
 //! inputs and the memory outside have when it begins.
 mod bound;
 mod chain;
+mod choice;
 mod code;
 mod constants;
 mod copies;
@@ -16,7 +17,10 @@ mod frame;
 mod join;
 mod joint;
 mod kept;
+mod loop_backward;
+mod looped;
 mod passes;
+mod placed;
 mod plan;
 mod recording;
 mod run;
@@ -28,9 +32,11 @@ mod undo;
 
 pub use bound::Bound;
 pub use chain::Chain;
+pub use choice::{Branch, BranchParts, Choice};
 pub use describe::Told;
 pub use entry::{Callable, Entry};
 pub use joint::Joint;
+pub use looped::{Condition, Loop, LoopParts, Trace};
 pub use recording::{Recorded, Recording};
-pub use run::{Program, Results, States};
+pub use run::{Program, Results, States, places};
 pub use step::{Action, Argument, Buffer, Id, Map, Output, Slice, Source, Step};

@@ -10,7 +10,6 @@ use std::sync::Arc;
 
 use smallvec::{SmallVec, smallvec};
 
-use super::joint::{self, Joint};
 use super::run::{Program, ReadOutside};
 use super::step::{Buffer, Id, Output, Slice, Source, Step};
 use super::stretch::closed_over;
@@ -31,6 +30,10 @@ pub struct Recording {
     weak: bool,
     /// Whether `finish` has ended the capture.
     ended: bool,
+    /// Whether this is a part of another program: what it reads outside becomes an input.
+    pub(super) part: bool,
+    /// The recorder of the capture around this one.
+    outer: Option<Box<dyn Recorder>>,
 }
 
 #[derive(Default)]
@@ -39,10 +42,10 @@ pub(super) struct Steps {
     pub(super) before: Vec<Step>,
     pub(super) steps: Vec<Step>,
     /// How many of the steps belong to the first of two programs.
-    split: usize,
+    pub(super) split: usize,
     pub(super) buffers: Vec<Buffer>,
     pub(super) numbers: HashMap<usize, Id>,
-    objects: usize,
+    pub(super) objects: usize,
     pub(super) refused: Option<Box<Error>>,
     /// Whether somebody keeps values that it computed and that are no results.
     pub(super) kept: bool,
@@ -53,7 +56,7 @@ pub(super) struct Steps {
     /// Memory outside that was written, and what it held.
     pub(super) outside: Vec<(Storage, Storage)>,
     /// All host code, also what a step no longer calls by itself.
-    hosts: Vec<Arc<dyn Host>>,
+    pub(super) hosts: Vec<Arc<dyn Host>>,
     /// What host code changes besides, as it was.
     pub(super) held: Vec<(Arc<dyn Host>, Object)>,
     host_object: Option<Object>,
@@ -107,17 +110,32 @@ impl Recording {
         if !capture::begin() {
             return Err(refusal("the function calls itself, or another one, while it is recorded"));
         }
+        let arguments = arguments.iter().map(|storage| storage.data_handle()).collect();
+        Ok(Recording::started(inputs, arguments, (weak, false)))
+    }
+
+    /// Begins a capture of a part of a program, whether or not this thread captures one. What the function reads beside its
+    /// inputs become further inputs, and it must not write there.
+    pub fn begin_part(inputs: &[&Storage]) -> Recording {
+        capture::begin_part();
+        Recording::started(inputs, Vec::new(), (false, true))
+    }
+
+    fn started(
+        inputs: &[&Storage],
+        arguments: Vec<Storage>,
+        (weak, part): (bool, bool),
+    ) -> Recording {
         for (number, storage) in inputs.iter().enumerate() {
             capture::input(storage, number);
         }
-        let arguments = arguments.iter().map(|storage| storage.data_handle()).collect();
         let steps = Steps { arguments, objects: launch::HOST + 1, ..Steps::default() };
         let shared = Rc::new(RefCell::new(steps));
-        launch::set_recorder(Some(Box::new(Shared(shared.clone()))));
-        Ok(Recording { shared, weak, ended: false })
+        let outer = launch::set_recorder(Some(Box::new(Shared(shared.clone()))));
+        Recording { shared, weak, ended: false, part, outer }
     }
 
-    /// Begins the second of two programs: see [`finish_joint`](Recording::finish_joint).
+    /// Begins the second of two programs: see `finish_joint`.
     pub fn split(&mut self) {
         let mut steps = self.shared.borrow_mut();
         steps.copies();
@@ -147,48 +165,8 @@ impl Recording {
         program.inspect_err(|_| steps.give_back()).map(Some)
     }
 
-    /// Ends the capture and makes two programs of it: what came before `split` computes `results` of the first
-    /// `arguments` inputs; the rest computes `derived` of all inputs and of what the first one leaves. Memory outside
-    /// gets back what it held: neither program counts as run. `None` as `finish`.
-    ///
-    /// # Errors
-    /// As `finish`; `Captured` where the second part changes values of the first in place.
-    pub fn finish_joint(
-        self,
-        (arguments, cotangents): (usize, usize),
-        results: &[Recorded<'_>],
-        derived: &[Recorded<'_>],
-        may_keep: bool,
-    ) -> Result<Option<Joint>> {
-        let all: Vec<Recorded<'_>> = results.iter().chain(derived).copied().collect();
-        let (mut steps, mut outputs, read) = self.end_with(&all, may_keep)?;
-        if steps.kept {
-            steps.give_back();
-            return Ok(None);
-        }
-        let second = steps.steps.split_off(steps.split);
-        let mut first = std::mem::take(&mut steps.before);
-        first.append(&mut steps.steps);
-        let derived = outputs.split_off(results.len());
-        let Some(residuals) = joint::residuals(&first, &second, &derived, &steps.buffers) else {
-            steps.give_back();
-            return Err(refusal("the backward pass changes values of the forward pass in place"));
-        };
-        let (forward, backward) =
-            joint::buffers(&steps.buffers, &residuals, &derived, (arguments, cotangents));
-        let inputs = arguments + cotangents + residuals.len();
-        steps.give_back();
-        let (objects, hosts) = (steps.objects, steps.hosts);
-        let again = (read.clone(), hosts.clone());
-        Ok(Some(Joint {
-            forward: Program::new(first, forward, arguments, outputs, objects, again.0, again.1)?,
-            backward: Program::new(second, backward, inputs, derived, objects, read, hosts)?,
-            residuals,
-        }))
-    }
-
     /// Ends the capture: the steps, the results and the numbers that left for the program.
-    fn end_with(
+    pub(super) fn end_with(
         mut self,
         results: &[Recorded<'_>],
         may_keep: bool,
@@ -206,6 +184,10 @@ impl Recording {
         if capture::was_read_refused() {
             steps.refused.get_or_insert_with(|| capture::read_refused("compile"));
         }
+        if self.part && !(steps.outside.is_empty() && steps.hosts.is_empty()) {
+            let what = "the body of a loop or a branch changes memory outside, or calls Python";
+            steps.refused.get_or_insert_with(|| refusal(what));
+        }
         let read = capture::take_read_outside();
         self.end();
         if let Some(error) = steps.refused.take() {
@@ -217,7 +199,7 @@ impl Recording {
 
     fn end(&mut self) {
         self.ended = true;
-        launch::set_recorder(None);
+        launch::set_recorder(self.outer.take());
         capture::end();
     }
 }

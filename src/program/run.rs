@@ -17,7 +17,7 @@ use super::{constants, passes};
 use crate::array::{Elements, ElementsMut, Storage};
 use crate::error::Result;
 use crate::kernels::host::Host;
-use crate::kernels::launch::{Object, Objects};
+use crate::kernels::launch::{HOST, Object, Objects};
 
 /// The launches of a function, to be run again.
 pub struct Program {
@@ -225,27 +225,32 @@ impl Program {
     }
 
     /// The same for one of two programs that were recorded together: takes the objects that the first one made, and
-    /// gives those that it leaves.
+    /// gives those that it leaves, if steps hand objects to one another.
     ///
     /// # Errors
     /// As `run`.
     pub fn run_part(
         &self,
         inputs: &[Elements<'_>],
-        results: &[Storage],
+        results: &mut [ElementsMut<'_>],
         objects: &[Option<Object>],
     ) -> Result<Objects> {
         let mut frame = self.frame()?;
         for (own, object) in frame.objects.iter_mut().zip(objects) {
             own.clone_from(object);
         }
-        self.bind(&mut frame, inputs, &mut places(results));
+        self.bind(&mut frame, inputs, results);
         // SAFETY: the elements are borrowed until the run ends.
         let done = unsafe { self.run_in(&mut frame) };
         let objects = frame.objects.clone();
         frame.objects.fill(None);
         self.frames().push(frame);
         done.map(|()| objects)
+    }
+
+    /// Whether steps hand objects to one another.
+    pub fn has_objects(&self) -> bool {
+        self.objects > HOST + 1
     }
 
     fn frame(&self) -> Result<Frame> {
@@ -346,6 +351,6 @@ pub type States = Vec<(Arc<dyn Host>, Object)>;
 pub type Results = SmallVec<[Storage; 4]>;
 
 /// Where results lie.
-pub(super) fn places(results: &[Storage]) -> SmallVec<[ElementsMut<'_>; 4]> {
+pub fn places(results: &[Storage]) -> SmallVec<[ElementsMut<'_>; 4]> {
     results.iter().map(ElementsMut::of).collect()
 }

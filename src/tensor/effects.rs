@@ -43,3 +43,21 @@ fn list(meta: &Arc<Meta>, read: bool) {
 pub(crate) fn take_touched() -> Vec<TouchedLeaf> {
     LEAVES.take()
 }
+
+/// A recording within another one: what it touches is its own.
+#[must_use = "the leaves of the outer recording come back when this ends"]
+pub(crate) struct Scope {
+    outer: Vec<TouchedLeaf>,
+}
+
+impl Scope {
+    /// Begins a list of its own.
+    pub(crate) fn begin() -> Scope {
+        Scope { outer: take_touched() }
+    }
+
+    /// Ends it, and gives the leaves that were touched.
+    pub(crate) fn end(self) -> Vec<TouchedLeaf> {
+        LEAVES.replace(self.outer)
+    }
+}

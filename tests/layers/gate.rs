@@ -34,7 +34,9 @@ fn functions(text: &str) -> Vec<(String, String, String)> {
 }
 
 fn is_gated(body: &str) -> bool {
-    ["launch!(", "launch::record(", "recorded::"].iter().any(|gate| body.contains(gate))
+    ["launch!(", "record(Launch", "launch::record(", "recorded::"]
+        .iter()
+        .any(|gate| body.contains(gate))
 }
 
 #[test]

@@ -137,9 +137,11 @@ class Compiled(_core._Replayed):
     def _known(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> tuple[Call, Any]:
         """A call, and what there is for it; it is recorded if need be."""
         call = sort(args, kwargs, self._static, self._floats)
-        if call.key not in self._programs:
-            self(*args, **kwargs)
-            call = sort(args, kwargs, self._static, self._floats)
+        for _ in range(2):
+            known = self._programs.get(call.key)
+            if known is None or (isinstance(known, WarmUp) and not known.kept):
+                self(*args, **kwargs)
+                call = sort(args, kwargs, self._static, self._floats)
         return call, self._programs.get(call.key)
 
     def _reason(self, known: Eager | None) -> str:
@@ -181,7 +183,8 @@ class Compiled(_core._Replayed):
         """Why a call is recorded."""
         known = self._programs.get(call.key)
         if isinstance(known, WarmUp):
-            return "the call before kept tensors that it computed"
+            did = "kept tensors that it computed" if known.kept else "showed what arrays give"
+            return f"the call before {did}"
         if isinstance(known, Recorded | Joint):
             stale = known.program._is_stale()
             return (
@@ -196,9 +199,10 @@ class Compiled(_core._Replayed):
     def _record(self, call: Call, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
         self._log.append(self._why(call))
         of_tensors = OfTensors(self.__wrapped__, call, self._static, args, kwargs)
-        may_keep = not isinstance(self._programs.get(call.key), WarmUp)
+        known = self._programs.get(call.key)
         try:
-            entry, results = self._recorded(call, of_tensors, may_keep)
+            warm = known if isinstance(known, WarmUp) else None
+            entry, results = self._recorded(call, of_tensors, warm)
         except BaseException as raised:
             self._log.pop()
             if not isinstance(raised, CompileError | ArgumentTypeError):
@@ -216,22 +220,29 @@ class Compiled(_core._Replayed):
             entry = Eager("it closes over a tensor, and is called inside a transform")
         self._keep(call.key, entry)
         if isinstance(entry, Eager) or entry.form is None:
-            return self.__wrapped__(*args, **kwargs)
+            results = self.__wrapped__(*args, **kwargs)
+            if isinstance(entry, WarmUp) and not entry.kept:
+                self._keep(call.key, entry._replace(detach=not _has_history(results)))
+            return results
         self._shorten(entry, call, args)
         return entry.form.build(results)
 
     def _recorded(
-        self, call: Call, of_tensors: OfTensors, may_keep: bool
+        self, call: Call, of_tensors: OfTensors, warm: WarmUp | None
     ) -> tuple[Entry, list[Any]]:
         """The program of a call, and the results; or why there is none."""
+        may_keep = warm is None or not warm.kept
         weak = any(type(value) is float for value in call.values)
         values = [as_tensor(value) for value in call.values]
         recording = is_grad_enabled()
+        detach = warm is not None and warm.detach
         if not (recording and any(value.requires_grad for value in values)):
             try:
-                return self._recorded_plain(call, of_tensors, values, weak, may_keep)
+                return self._recorded_plain(call, of_tensors, values, weak, may_keep, detach)
             except _HistoryError:
-                pass
+                if warm is None and not call.tensors:
+                    # Whether a call with arrays gives a history, only such a call can tell.
+                    return WarmUp(None, kept=False), []
         with Watch() as watch, recorded_generators() as check:
             program, kept, reason = _core._record_joint(
                 of_tensors.then(check), values, weak, may_keep, watch.containers
@@ -249,10 +260,18 @@ class Compiled(_core._Replayed):
         return (entry, found) if found is not None else (Eager("it decides anew"), [])
 
     def _recorded_plain(
-        self, call: Call, of_tensors: OfTensors, values: list[Tensor], weak: bool, may_keep: bool
+        self,
+        call: Call,
+        of_tensors: OfTensors,
+        values: list[Tensor],
+        weak: bool,
+        may_keep: bool,
+        detach: bool = False,
     ) -> tuple[Recorded | WarmUp, list[Any]]:
         def traced(*tensors: Tensor) -> list[Tensor]:
             results = of_tensors(*tensors)
+            if detach:
+                results = [result.detach() for result in results]
             if any(result.requires_grad for result in results):
                 raise _HistoryError
             check()
@@ -300,6 +319,12 @@ class Compiled(_core._Replayed):
                     f"compile: result {i} of {self.name} is {a} replayed and {b} computed anew;"
                     " the function depends on something besides its arguments; pass it as one"
                 )
+
+
+def _has_history(results: Any) -> bool:
+    found: list[Any] = []
+    flatten(results, found)
+    return any(isinstance(leaf, Tensor) and leaf.requires_grad for leaf in found)
 
 
 class _HistoryError(Exception):

@@ -119,9 +119,14 @@ class Eager(NamedTuple):
 
 
 class WarmUp(NamedTuple):
-    """The first call kept tensors that it computed and was a plain call: the next one records."""
+    """The first call was a plain call: the next one records."""
 
+    #: Of results that were recorded although there is no program.
     form: Form | None
+    #: Whether it kept tensors that it computed.
+    kept: bool = True
+    #: Whether arrays go in and nothing with a history comes out, whatever tensors did instead.
+    detach: bool = False
 
 
 def as_tensor(value: Any) -> Tensor:

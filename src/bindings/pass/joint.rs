@@ -78,14 +78,24 @@ fn record(
 }
 
 /// Calls a Python function of tensors that returns a list of tensors.
-fn call(py: Python<'_>, function: &Bound<'_, PyAny>, inputs: &[Tensor]) -> PyResult<Vec<Tensor>> {
+pub(crate) fn call(
+    py: Python<'_>,
+    function: &Bound<'_, PyAny>,
+    inputs: &[Tensor],
+) -> PyResult<Vec<Tensor>> {
     let wrapped: PyResult<Vec<_>> = inputs.iter().map(|x| wrap(py, x.clone())).collect();
     let results = function.call1(PyTuple::new(py, wrapped?)?)?.cast_into::<PyList>()?;
     results.iter().map(|result| Ok(result.cast::<PyTensor>()?.get().tensor.clone())).collect()
 }
 
 /// The function that a node may call again.
-struct PythonFunction(Callback);
+pub(crate) struct PythonFunction(Callback);
+
+impl PythonFunction {
+    pub(crate) fn new(function: Callback) -> PythonFunction {
+        PythonFunction(function)
+    }
+}
 
 impl Original for PythonFunction {
     fn call(&self, arguments: &[Tensor]) -> Result<Vec<Tensor>> {

@@ -1,6 +1,7 @@
 //! A backward pass as Python starts it, and the modes of a thread.
 pub(crate) mod backward;
 pub(crate) mod bound;
+pub(crate) mod control;
 pub(crate) mod host;
 pub(crate) mod joint;
 pub(crate) mod modes;

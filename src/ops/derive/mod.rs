@@ -6,6 +6,7 @@
 pub mod backward;
 pub mod bound;
 pub mod checkpoint;
+pub mod control;
 pub mod host;
 pub mod inspect;
 pub mod jacobian;

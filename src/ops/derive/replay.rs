@@ -13,6 +13,7 @@ use crate::dtype::DType;
 use crate::error::{Dims, Error, Result};
 use crate::graph::{Foreign, ModeGuard, SERIAL};
 use crate::ops::derive::host::foreign;
+use crate::ops::function::Spec;
 pub use crate::program::Output;
 use crate::program::{Program, Recorded, Recording, Slice, Source};
 use crate::tensor::effects::{self, TouchedLeaf};
@@ -27,6 +28,24 @@ pub struct Signature {
     pub dtype: DType,
     /// Its shape.
     pub dims: SmallVec<[usize; 4]>,
+}
+
+impl Signature {
+    /// That of a tensor.
+    pub(crate) fn of(x: &Tensor) -> Signature {
+        Signature { dtype: x.dtype(), dims: x.shape().into() }
+    }
+
+    /// Bytes of the elements.
+    pub(crate) fn nbytes(&self) -> usize {
+        self.dims.iter().product::<usize>() * self.dtype.size()
+    }
+
+    /// The shape and dtype, with another axis before the others.
+    pub(crate) fn spec(&self, leading: Option<usize>) -> Spec {
+        let dims = leading.into_iter().chain(self.dims.iter().copied()).collect();
+        Spec { dims, dtype: self.dtype }
+    }
 }
 
 /// A recorded function of tensors.
@@ -140,8 +159,7 @@ impl Replay {
             Leaf { meta: leaf.meta.clone(), expects: Expected::of(leaf, &program), sets }
         });
         let leaves = leaves.collect();
-        let signature = |t: &Tensor| Signature { dtype: t.dtype(), dims: t.shape().into() };
-        let arguments = copies.iter().map(signature).collect();
+        let arguments = copies.iter().map(Signature::of).collect();
         Ok((Some(Replay { program, arguments, results: results.len(), leaves }), results))
     }
 

@@ -29,6 +29,11 @@ impl Spec {
         Spec { dims: SmallVec::from_slice(tensor.shape()), dtype: tensor.dtype() }
     }
 
+    /// New memory of this shape and dtype, for a kernel to fill.
+    pub(crate) fn empty(&self) -> Result<Tensor> {
+        Tensor::empty(&self.dims, self.dtype)
+    }
+
     /// Zeros of this shape and dtype.
     ///
     /// # Errors

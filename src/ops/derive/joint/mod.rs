@@ -1,6 +1,10 @@
 //! Replay of functions whose results have a history: one node, whose forward pass and backward pass are programs.
+mod again;
 mod node;
 mod record;
 
-pub use node::Original;
+pub use again::Original;
+pub(crate) use again::{Closures, computed};
+pub(crate) use node::bytes;
+pub(crate) use record::{Ends, cotangent};
 pub use record::{JointReplay, NotJoint};

@@ -9,37 +9,20 @@ use std::sync::Arc;
 
 use smallvec::SmallVec;
 
+use super::again::{Closures, Original, computed};
 use super::record::JointReplay;
 use crate::array::{Elements, Layout, Storage};
 use crate::dtype::DType;
 use crate::error::{Error, Result};
-use crate::graph::{
-    self, Context, Edges, Flags, Foreign, ModeGuard, NoHost, Rule, RuleRef, Saved, SavedValues,
-    frontier, next_node,
-};
+use crate::graph::{self, Context, Edges, Flags, Foreign, Rule, RuleRef, Saved, SavedValues};
 use crate::kernels::launch::Objects;
-use crate::ops::derive::backward::{Endpoint, Endpoints, GradOptions, grad_of};
 use crate::ops::derive::replay::{elements, in_order};
-use crate::program::{Output, Program, Source, States};
+use crate::program::{Output, Program, Source, States, places};
 use crate::tensor::{Edge, Tensor};
 
 const OP: &str = "compile";
 /// The estimated cost of a backward program, in nanoseconds.
 const COST_NS: f32 = 10_000.0;
-
-/// The function that a joint program was recorded of.
-pub trait Original: Send + Sync {
-    /// Calls it.
-    ///
-    /// # Errors
-    /// Whatever the function reports.
-    fn call(&self, arguments: &[Tensor]) -> Result<Vec<Tensor>>;
-
-    /// Host-language objects that it owns.
-    fn foreign(&self) -> Option<&dyn Foreign> {
-        None
-    }
-}
 
 impl JointReplay {
     /// Runs the forward program and records one node; `original` computes the same with a history of its own.
@@ -56,7 +39,7 @@ impl JointReplay {
         let inputs: SmallVec<[Elements<'_>; 8]> = whole.iter().map(elements).collect();
         let memory = forward.allocate()?;
         let states = forward.states()?;
-        let objects = forward.run_part(&inputs, &memory, &[])?;
+        let objects = forward.run_part(&inputs, &mut places(&memory), &[])?;
         for storage in forward.written_outside() {
             storage.bump_version(OP);
         }
@@ -96,7 +79,7 @@ impl JointReplay {
 }
 
 /// The bytes of a memory as a tensor.
-fn bytes(storage: &Storage) -> Result<Tensor> {
+pub(crate) fn bytes(storage: &Storage) -> Result<Tensor> {
     let layout = Layout::contiguous(&[storage.nbytes()])?;
     Ok(Tensor::assemble(storage.data_handle(), layout, DType::U8, None))
 }
@@ -158,7 +141,7 @@ impl Compiled {
             .map(|x| x.as_ref().map_or_else(Elements::unread, elements))
             .collect();
         let memory = program.allocate()?;
-        match program.run_part(&inputs, &memory, &self.objects) {
+        match program.run_part(&inputs, &mut places(&memory), &self.objects) {
             Err(error) if matches!(*error, Error::Diverged { .. }) => return Ok(None),
             done => done?,
         };
@@ -182,40 +165,6 @@ impl Compiled {
     fn with_history(&self) -> impl Iterator<Item = usize> + '_ {
         (0..).zip(&self.joint.cotangents).filter_map(|(k, cotangent)| cotangent.map(|_| k))
     }
-
-    /// The gradients by the function itself: for higher derivatives, and where some result has no gradient.
-    fn computed(&self, cx: &Context<'_, Tensor>) -> Result<Vec<Option<Tensor>>> {
-        let _mode = ModeGuard::grad(true);
-        let requires = &self.joint.requires;
-        let mut copies: Vec<Tensor> = Vec::with_capacity(requires.len());
-        for (i, &requires) in requires.iter().enumerate() {
-            let x = cx.saved_with_edge(i)?;
-            copies.push(if requires { x.copied("clone")? } else { x });
-        }
-        let since = next_node();
-        let results = self.call_again(&copies)?;
-        let (mut roots, mut seeds) = (Endpoints::new(), Vec::new());
-        for k in self.with_history() {
-            if let (Some(grad), Some(root)) = (cx.grad(k), results.get(k).and_then(Endpoint::of)) {
-                roots.push(root);
-                seeds.push(Some(grad.clone()));
-            }
-        }
-        let own = copies.iter().zip(requires).filter(|(_, requires)| **requires);
-        let own = own.map(|(copy, _)| copy.grad_edge().ok_or_else(lost));
-        let mut targets: Vec<Edge> = own.collect::<Result<_>>()?;
-        targets.extend(self.joint.closures.iter().cloned());
-        let edges: Vec<Edge> = roots.iter().map(|root| root.edge.clone()).collect();
-        if frontier(&edges, since).iter().any(|edge| !targets.contains(edge)) {
-            return Err(other_closure());
-        }
-        let create_graph = cx.create_graph();
-        let options =
-            GradOptions { allow_unused: true, create_graph, since, ..GradOptions::default() };
-        let mut found = grad_of(roots, targets, &seeds, &options, &NoHost)?.into_iter();
-        let wanted = requires.iter().copied().chain(self.joint.closures.iter().map(|_| true));
-        Ok(wanted.map(|wanted| if wanted { found.next().flatten() } else { None }).collect())
-    }
 }
 
 impl Rule<Tensor> for Compiled {
@@ -228,7 +177,11 @@ impl Rule<Tensor> for Compiled {
         let replayed = if complete && !cx.create_graph() { self.replayed(cx)? } else { None };
         let grads = match replayed {
             Some(grads) => grads,
-            None => self.computed(cx)?,
+            None => {
+                let JointReplay { requires, closures, .. } = &*self.joint;
+                let call = |copies: &[Tensor]| self.call_again(copies);
+                computed(cx, requires, Closures::Exactly(closures), self.with_history(), call)?
+            }
         };
         for (i, grad) in grads.into_iter().enumerate() {
             if let Some(grad) = grad {
@@ -241,18 +194,4 @@ impl Rule<Tensor> for Compiled {
     fn foreign(&self) -> Option<&dyn Foreign> {
         self.original.foreign()
     }
-}
-
-#[cold]
-fn lost() -> Box<Error> {
-    Box::new(Error::Internal { op: OP.into(), what: "a copy of an argument has no history".into() })
-}
-
-#[cold]
-fn other_closure() -> Box<Error> {
-    Box::new(Error::State {
-        op: OP.into(),
-        what: "the function closes over other tensors than when it was recorded".into(),
-        remedy: "pass them as arguments, or call clear() when they change",
-    })
 }

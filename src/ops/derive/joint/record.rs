@@ -121,39 +121,38 @@ impl JointReplay {
 }
 
 /// Where a pass through a recorded call begins and ends.
-struct Ends {
-    roots: Endpoints,
+pub(crate) struct Ends {
+    pub(crate) roots: Endpoints,
     /// The number of each result among the roots, if it has a history.
-    cotangents: Vec<Option<usize>>,
+    pub(crate) cotangents: Vec<Option<usize>>,
     /// The arguments that require grad.
-    own: Vec<Option<Edge>>,
-    closures: Vec<Edge>,
+    pub(crate) own: Vec<Option<Edge>>,
+    pub(crate) closures: Vec<Edge>,
 }
 
 impl Ends {
-    fn find(
-        copies: &[Tensor],
-        results: &[Tensor],
-        since: u64,
-    ) -> std::result::Result<Ends, NotJoint> {
+    /// The ends of a pass from these results.
+    pub(crate) fn of(copies: &[Tensor], results: &[Tensor], since: u64) -> Ends {
         let mut roots = Endpoints::new();
         let mut number = |result: &Tensor| {
             roots.push(Endpoint::of(result)?);
             Some(roots.len() - 1)
         };
         let cotangents = results.iter().map(&mut number).collect();
-        if roots.is_empty() {
-            return Err(NotJoint::Plain);
-        }
         let own: Vec<Option<Edge>> = copies.iter().map(Tensor::grad_edge).collect();
         let edges: Vec<Edge> = roots.iter().map(|root| root.edge.clone()).collect();
         let is_own = |edge: &Edge| own.iter().flatten().any(|own| own == edge);
         let mut closures = frontier(&edges, since);
         closures.retain(|edge| !is_own(edge));
-        match closures.iter().find_map(refused) {
-            Some(reason) => Err(NotJoint::Because(reason)),
-            None => Ok(Ends { roots, cotangents, own, closures }),
+        Ends { roots, cotangents, own, closures }
+    }
+
+    /// Why there is no program of such a call by itself.
+    fn check(&self) -> std::result::Result<(), NotJoint> {
+        if self.roots.is_empty() {
+            return Err(NotJoint::Plain);
         }
+        self.closures.iter().find_map(refused).map_or(Ok(()), |why| Err(NotJoint::Because(why)))
     }
 
     /// For each argument and each closure, whether it is a target.
@@ -170,10 +169,10 @@ fn derived(
     since: u64,
     host: &dyn Host,
 ) -> Result<std::result::Result<JointReplay, NotJoint>> {
-    let mut ends = match Ends::find(copies, &results, since) {
-        Ok(ends) => ends,
-        Err(why) => return Ok(Err(why)),
-    };
+    let mut ends = Ends::of(copies, &results, since);
+    if let Err(why) = ends.check() {
+        return Ok(Err(why));
+    }
     recording.split();
     let roots = std::mem::take(&mut ends.roots);
     let seeds: Vec<Option<Tensor>> = roots
@@ -200,15 +199,14 @@ fn derived(
     let Some(joint) = recording.finish_joint(counts, &places, &derived, may_keep)? else {
         return Ok(Err(NotJoint::Kept));
     };
-    let signature = |x: &Tensor| Signature { dtype: x.dtype(), dims: x.shape().into() };
     let Ends { cotangents, own, closures, .. } = ends;
-    let arguments = copies.iter().map(signature).collect();
+    let arguments = copies.iter().map(Signature::of).collect();
     let requires = own.iter().map(Option::is_some).collect();
     Ok(Ok(JointReplay { joint, arguments, requires, cotangents, closures, grads }))
 }
 
 /// A gradient of a root that is argument `number` of the recording. Its values do not matter: programs depend on none.
-fn cotangent(root: &Endpoint, number: usize) -> Result<Tensor> {
+pub(crate) fn cotangent(root: &Endpoint, number: usize) -> Result<Tensor> {
     let _paused = capture::Pause::new();
     let seed = Tensor::ones(&root.spec.dims, root.spec.dtype)?;
     capture::input(seed.storage(), number);

@@ -1,0 +1,140 @@
+"""Branches that a compiled function holds as one step: `cond` and `switch`.
+
+Owns: the branches as functions of lists of tensors, and what they must have in common. Never runs
+a recorded branch: the core does. Invariant: whichever branch runs, results have one tree, and the
+same shapes and dtypes.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+from ferrograd import _core
+from ferrograd._compile.loops import _taken, may_be_native, natively
+from ferrograd._core import Tensor, is_grad_enabled
+from ferrograd._tensor.tree import Tree
+from ferrograd.errors import ArgumentError, ArgumentTypeError, DTypeError, ShapeError
+
+
+def cond(
+    pred: Any, true_fun: Callable[..., Any], false_fun: Callable[..., Any], *operands: Any
+) -> Any:
+    """`true_fun(*operands)` where `pred` is true, else `false_fun(*operands)`.
+
+    `pred` is one boolean: a tensor that depends on an argument is allowed in a compiled function,
+    which holds both branches and runs one of them in every call. There, both give the same tree,
+    shapes and dtypes. Gradients go through the branch that ran.
+
+    Errors: `ShapeError`, `DTypeError` where the branches differ, or `pred` is no single boolean.
+    Source: `jax.lax.cond`.
+
+    >>> import ferrograd as fg
+    >>> root = fg.compile(lambda x: fg.cond(x > 0, fg.sqrt, lambda x: -fg.sqrt(-x), x))
+    >>> [root(fg.tensor(4.0)).item(), root(fg.tensor(-9.0)).item()]
+    [2.0, -3.0]
+    """
+    if isinstance(pred, Tensor) and (pred.numel() != 1 or pred.dtype.name != "bool"):
+        raise ShapeError(f"cond: pred is {pred.dtype.name}{list(pred.shape)}; give one boolean")
+    if not (isinstance(pred, Tensor) and _core._is_recording_program()):
+        return _chosen("cond", true_fun if pred else false_fun, operands)
+    index = _core.reshape(pred, ()).astype("int64")
+    return _both("cond", index, [false_fun, true_fun], operands)
+
+
+def switch(index: Any, branches: Sequence[Callable[..., Any]], *operands: Any) -> Any:
+    """`branches[index](*operands)`; an index outside the range means the first or the last branch.
+
+    `index` is a whole number, or a tensor of one; otherwise as `cond`.
+
+    Errors: `ArgumentError` without branches; those of `cond`.
+    Source: `jax.lax.switch`.
+
+    >>> import ferrograd as fg
+    >>> fg.switch(1, [fg.sin, fg.cos], fg.tensor(0.0)).item()
+    1.0
+    """
+    if not branches:
+        raise ArgumentError("switch: there are no branches; give at least one")
+    if isinstance(index, Tensor) and (index.numel() != 1 or "int" not in index.dtype.name):
+        raise ShapeError(
+            f"switch: index is {index.dtype.name}{list(index.shape)}; give one whole number"
+        )
+    if not (isinstance(index, Tensor) and _core._is_recording_program()):
+        number = min(max(int(index), 0), len(branches) - 1)
+        return _chosen("switch", branches[number], operands)
+    clipped = _core.clip(_core.reshape(index, ()).astype("int64"), 0, len(branches) - 1)
+    return _both("switch", clipped, list(branches), operands)
+
+
+class _Branch:
+    """A branch as a function of tensors."""
+
+    def __init__(
+        self, op: str, f: Callable[..., Any], tree: Tree, like: _Branch | None = None
+    ) -> None:
+        if not callable(f):
+            raise ArgumentTypeError(f"{op}: a branch is a {type(f).__name__}; pass functions")
+        self.op = op
+        self.f = f
+        self.tree = tree
+        self.like = like
+        self.results: Tree | None = None
+        self.forms: list[tuple[str, tuple[int, ...]]] = []
+
+    def __call__(self, *given: Tensor) -> list[Tensor]:
+        found = self.f(*self.tree.build(iter(given)))
+        tensors, self.results = _taken(self.op, "a result", found)
+        self.forms = [(x.dtype.name, tuple(x.shape)) for x in tensors]
+        if self.like is not None:
+            _check(self.op, self.like, self)
+        return tensors
+
+    def built(self, found: list[Tensor]) -> Any:
+        """The results of the branch from these tensors."""
+        assert self.results is not None, "the branch ran"
+        return self.results.build(iter(found))
+
+
+def _chosen(op: str, f: Callable[..., Any], operands: tuple[Any, ...]) -> Any:
+    """The one branch that is known to run; where it has a history, it is a node as in a program."""
+    given, tree = _taken(op, "an operand", operands)
+    branch = _Branch(op, f, tree)
+    found = None
+    if is_grad_enabled() and may_be_native():
+        index = _core.tensor(0)
+        found = natively(
+            lambda: _core._switch(index, [branch], lambda _, *given: branch(*given), given)
+        )
+    return branch.built(branch(*given) if found is None else found)
+
+
+def _both(
+    op: str, index: Tensor, functions: list[Callable[..., Any]], operands: tuple[Any, ...]
+) -> Any:
+    given, tree = _taken(op, "an operand", operands)
+    first = _Branch(op, functions[0], tree)
+    branches = [first, *(_Branch(op, f, tree, first) for f in functions[1:])]
+
+    def in_python(number: Tensor, *given: Tensor) -> list[Tensor]:
+        return branches[int(number)](*given)
+
+    found = _core._switch(index, branches, in_python, given)
+    return first.built(in_python(index, *given) if found is None else found)
+
+
+def _check(op: str, one: _Branch, other: _Branch) -> None:
+    if one.results is None or other.results is None or not one.results.same(other.results):
+        raise ShapeError(
+            f"{op}: a branch gives {one.results} and another {other.results};"
+            " give the same containers"
+        )
+    for (dtype, shape), (other_dtype, other_shape) in zip(one.forms, other.forms, strict=True):
+        if shape != other_shape:
+            raise ShapeError(
+                f"{op}: a branch gives shape {shape} and another {other_shape}; give one shape"
+            )
+        if dtype != other_dtype:
+            raise DTypeError(
+                f"{op}: a branch gives dtype {dtype} and another {other_dtype}; give one dtype"
+            )

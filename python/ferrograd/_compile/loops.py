@@ -1,0 +1,243 @@
+"""Loops that a compiled function holds as one step: `scan`, `fori_loop`, `while_loop`.
+
+Owns: their arguments as lists of tensors, what the body must keep, and the loop in Python where the
+body cannot be recorded. Never runs a recorded body: the core does. Invariant: carried values keep
+their tree, shapes and dtypes from one iteration to the next.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+from ferrograd import _core
+from ferrograd._compile.compiled import enabled
+from ferrograd._core import Tensor, stack
+from ferrograd._tensor.tree import LEAF, Tree, flatten
+from ferrograd.errors import ArgumentError, ArgumentTypeError, CompileError, DTypeError, ShapeError
+
+
+def scan(
+    f: Callable[[Any, Any], tuple[Any, Any]],
+    init: Any,
+    xs: Any = None,
+    length: int | None = None,
+    *,
+    reverse: bool = False,
+) -> tuple[Any, Any]:
+    """The last carry and the stacked results of `carry, y = f(carry, x)` over the first axis of xs.
+
+    `init` and `xs` are tensors, arrays, numbers, or trees of them; every leaf of `xs` has one
+    length. Without `xs`, x is None and `length` says how often f runs. The new carry has the tree,
+    shapes and dtypes of the old one. With `reverse`, f begins with the last element; results stand
+    where their elements stand.
+
+    f is recorded once and then runs without Python, in a compiled function and outside: it must not
+    look at values (`if`, `float()`), and what it prints is printed once. Where it does look, and no
+    compiled function is being recorded, the loop runs in Python. The derivative is one node; higher
+    ones run the loop in Python.
+
+    Parameters: `f` maps (carry, x) to (carry, y); y may be None. Returns (carry, ys), of tensors.
+    Errors: `ShapeError`, `DTypeError` where the carry changes or lengths differ; `ArgumentError`
+    without xs and length; `CompileError` when f looks at values in a compiled function.
+    Source: `jax.lax.scan`.
+
+    >>> import ferrograd as fg
+    >>> last, sums = fg.scan(lambda s, x: (s + x, s + x), 0.0, fg.tensor([1.0, 2.0, 3.0]))
+    >>> sums.tolist()
+    [1.0, 3.0, 6.0]
+    """
+    carry, carry_tree = _taken("scan", "init", init)
+    scanned, xs_tree = _taken("scan", "xs", xs)
+    count = _count(scanned, length)
+    body = _Body("scan", f, carry, carry_tree, xs_tree)
+
+    def in_python(*given: Tensor) -> list[Tensor]:
+        now, rows = list(given[: len(carry)]), given[len(carry) :]
+        stacked: list[list[Tensor]] = []
+        for k in range(count)[:: -1 if reverse else 1]:
+            found = body(*now, *(row[k] for row in rows))
+            now = found[: len(carry)]
+            stacked.append(found[len(carry) :])
+        columns = list(zip(*stacked[:: -1 if reverse else 1], strict=True))
+        return [*now, *(stack(list(column)) for column in columns)]
+
+    found = None
+    if may_be_native():
+        found = natively(lambda: _core._scan(body, in_python, carry, scanned, count, reverse))
+    if found is None:
+        if count == 0:
+            raise ArgumentError(
+                "scan: there is nothing to scan and f looks at values; give elements"
+            )
+        found = in_python(*carry, *scanned)
+    rest = iter(found)
+    last = carry_tree.build(rest)
+    return last, body.ys_tree().build(rest)
+
+
+def fori_loop(lower: int, upper: int, body: Callable[[Any, Any], Any], init: Any) -> Any:
+    """The value after `for i in range(lower, upper): value = body(i, value)`.
+
+    i is a tensor of dtype int64; the rest is as in `scan`.
+
+    Errors: those of `scan`; `ArgumentTypeError` for bounds that are no whole numbers.
+    Source: `jax.lax.fori_loop`.
+
+    >>> import ferrograd as fg
+    >>> fg.fori_loop(0, 4, lambda i, total: total + i, 0.0).item()
+    6.0
+    """
+    for name, bound in (("lower", lower), ("upper", upper)):
+        if not isinstance(bound, int | np.integer):
+            raise ArgumentTypeError(
+                f"fori_loop: {name} is a {type(bound).__name__}; give a whole number, or use"
+                " while_loop"
+            )
+    if upper <= lower:
+        carry, tree = _taken("fori_loop", "init", init)
+        return tree.build(iter(carry))
+    return scan(lambda value, i: (body(i, value), None), init, np.arange(lower, upper))[0]
+
+
+def while_loop(cond: Callable[[Any], Any], body: Callable[[Any], Any], init: Any) -> Any:
+    """The value after `while cond(value): value = body(value)`.
+
+    `init` is a tensor, an array, a number, or a tree of them, which keeps its tree, shapes and
+    dtypes. `cond` gives one boolean. Both functions are recorded once and then run without Python,
+    as in `scan`. The derivative keeps what every iteration leaves.
+
+    Errors: `ShapeError`, `DTypeError` where the value changes its form, or `cond` gives no single
+    boolean; `CompileError` when they look at values in a compiled function.
+    Source: `jax.lax.while_loop`, which has no derivative in reverse mode.
+
+    >>> import ferrograd as fg
+    >>> fg.while_loop(lambda x: x < 100.0, lambda x: x * 2.0, 3.0).item()
+    192.0
+    """
+    carry, tree = _taken("while_loop", "init", init)
+    step = _Body("while_loop", lambda value, _: (body(value), None), carry, tree, _tree(None))
+
+    def goes_on(*given: Tensor) -> list[Tensor]:
+        found = cond(tree.build(iter(given)))
+        result = found if isinstance(found, Tensor) else _core.tensor(found)
+        if result.shape != () or result.dtype.name != "bool":
+            raise ShapeError(
+                f"while_loop: cond gave {result.dtype.name}{list(result.shape)}; give one boolean"
+            )
+        return [result]
+
+    def in_python(*given: Tensor) -> list[Tensor]:
+        now = list(given)
+        while bool(goes_on(*now)[0]):
+            now = step(*now)
+        return now
+
+    found = None
+    if may_be_native():
+        found = natively(lambda: _core._while_loop(goes_on, step, in_python, carry))
+    return tree.build(iter(in_python(*carry) if found is None else found))
+
+
+class _Body:
+    """The body of a loop as a function of tensors: the carry, then one element of each of xs."""
+
+    def __init__(
+        self,
+        op: str,
+        f: Callable[[Any, Any], tuple[Any, Any]],
+        carry: list[Tensor],
+        carry_tree: Tree,
+        xs_tree: Tree,
+    ) -> None:
+        self.op = op
+        self.f = f
+        self.forms = [(x.dtype.name, tuple(x.shape)) for x in carry]
+        self.carry_tree = carry_tree
+        self.xs_tree = xs_tree
+        self.results: Tree | None = None
+
+    def __call__(self, *given: Tensor) -> list[Tensor]:
+        leaves = iter(given)
+        carry = self.carry_tree.build(leaves)
+        found = self.f(carry, self.xs_tree.build(leaves))
+        if not isinstance(found, tuple) or len(found) != 2:
+            raise ArgumentTypeError(
+                f"{self.op}: f gave a {type(found).__name__}; return the carry and a result"
+                " (or None)"
+            )
+        new, tree = _taken(self.op, "the carry", found[0])
+        if not tree.same(self.carry_tree):
+            raise ShapeError(
+                f"{self.op}: the carry was {self.carry_tree} and became {tree}; keep its containers"
+            )
+        for before, now in zip(self.forms, new, strict=True):
+            self._check(before, now)
+        results, self.results = _taken(self.op, "the result", found[1])
+        return [*new, *results]
+
+    def _check(self, before: tuple[str, tuple[int, ...]], now: Tensor) -> None:
+        if before[1] != tuple(now.shape):
+            raise ShapeError(
+                f"{self.op}: a carried value had shape {before[1]} and got {tuple(now.shape)};"
+                " keep its shape"
+            )
+        if before[0] != now.dtype.name:
+            raise DTypeError(
+                f"{self.op}: a carried value had dtype {before[0]} and got {now.dtype.name};"
+                f" begin with {now.dtype.name}, or convert it"
+            )
+
+    def ys_tree(self) -> Tree:
+        """The tree of the results."""
+        assert self.results is not None, "the body ran"
+        return self.results
+
+
+def may_be_native() -> bool:
+    """Whether bodies may be recorded here."""
+    return enabled() and (_core._is_recording_program() or _core._may_replay())
+
+
+def natively(run: Callable[[], list[Tensor] | None]) -> list[Tensor] | None:
+    """What the core computes; None where a body cannot be recorded, so that Python runs it."""
+    try:
+        return run()
+    except CompileError:
+        return None
+
+
+def _tree(value: Any) -> Tree:
+    return flatten(value, [])
+
+
+def _taken(op: str, name: str, value: Any) -> tuple[list[Tensor], Tree]:
+    """The leaves of a value as tensors, and its tree."""
+    leaves: list[Any] = []
+    tree = flatten(value, leaves)
+    tensors = []
+    for leaf in leaves:
+        if not isinstance(leaf, Tensor | np.ndarray | np.generic | float | int | bool):
+            raise ArgumentTypeError(
+                f"{op}: {name} holds a {type(leaf).__name__}; use tensors, arrays and numbers"
+            )
+        tensors.append(leaf if isinstance(leaf, Tensor) else _core.tensor(leaf))
+    return tensors, LEAF if tree is LEAF else tree
+
+
+def _count(scanned: list[Tensor], length: int | None) -> int:
+    """How often the body runs."""
+    counts = {length} if length is not None else set()
+    for x in scanned:
+        if x.ndim == 0:
+            raise ShapeError("scan: xs holds a tensor without axes; give it a first axis to scan")
+        counts.add(int(x.shape[0]))
+    if len(counts) != 1:
+        what = f"lengths {sorted(counts)}" if counts else "neither xs nor length"
+        raise ArgumentError(f"scan: there are {what}; give tensors of one length, or length=")
+    count = counts.pop()
+    if not isinstance(count, int) or count < 0:
+        raise ArgumentError(f"scan: length is {count!r}; give a whole number of at least 0")
+    return count

@@ -1,0 +1,173 @@
+//! A part of another program: a body or a branch, recorded with its derivative as a function of everything that it reads.
+//!
+//! Owns: `Part`. Never a node: those of loops and branches are in the files beside. Invariant: what a part reads beside its
+//! arguments is an input of its programs, so that the program around it may place that memory anew.
+
+use crate::array::{Storage, capture};
+use crate::dtype::DType;
+use crate::error::{Error, Result};
+use crate::graph::{Host, Mode, ModeGuard, SERIAL, next_node};
+use crate::ops::derive::backward::{Endpoint, GradOptions, grad_of};
+use crate::ops::derive::joint::{Ends, cotangent};
+use crate::ops::derive::replay::{Signature, give_back, place};
+use crate::ops::function::Spec;
+use crate::program::{Joint, Recorded, Recording};
+use crate::tensor::effects;
+use crate::tensor::{Edge, Tensor};
+
+/// A function of tensors, as the core calls it.
+pub type Traced<'a, E> = &'a dyn Fn(&[Tensor]) -> std::result::Result<Vec<Tensor>, E>;
+
+/// A recorded part.
+pub(super) struct Part {
+    pub(super) joint: Joint,
+    pub(super) arguments: Vec<Signature>,
+    pub(super) results: Vec<Signature>,
+    /// Which arguments require grad.
+    pub(super) requires: Vec<bool>,
+    /// The number of each result among the cotangents, if it has a history.
+    pub(super) cotangents: Vec<Option<usize>>,
+    /// Where gradients go beside the arguments.
+    pub(super) closures: Vec<Endpoint>,
+    /// For each argument and each closure, the number of its gradient among the results of the backward program.
+    pub(super) grads: Vec<Option<usize>>,
+}
+
+impl Part {
+    /// Calls `f` with copies of the arguments, and differentiates what it gives. The backward program takes cotangents, then
+    /// for each closure the sum of what came before.
+    ///
+    /// # Errors
+    /// What `f` reports; `Captured` when it cannot be recorded.
+    pub(super) fn record<E: From<Box<Error>>>(
+        arguments: &[Tensor],
+        requires: &[bool],
+        host: &dyn Host,
+        f: Traced<'_, E>,
+    ) -> std::result::Result<Part, E> {
+        let copies = copied(arguments, requires)?;
+        let _mode = ModeGuard::new(Mode::current().with(SERIAL, true));
+        let storages: Vec<&Storage> = copies.iter().map(Tensor::storage).collect();
+        let recording = Recording::begin_part(&storages);
+        let touched = effects::Scope::begin();
+        let since = next_node();
+        let results = f(&copies);
+        let touched = touched.end();
+        if !touched.is_empty() {
+            give_back(&touched);
+        }
+        let results = results?;
+        if !touched.is_empty() {
+            return Err(sets_gradients().into());
+        }
+        // Copies: every result has memory of its own, and the recording holds no other.
+        let own = |result: Tensor| result.copied("clone");
+        let results: Vec<Tensor> = results.into_iter().map(own).collect::<Result<_>>()?;
+        Ok(Part::finish(recording, &copies, results, since, host)?)
+    }
+
+    fn finish(
+        mut recording: Recording,
+        copies: &[Tensor],
+        results: Vec<Tensor>,
+        since: u64,
+        host: &dyn Host,
+    ) -> Result<Part> {
+        let mut ends = Ends::of(copies, &results, since);
+        recording.split();
+        let closures = closures(&ends, host, since)?;
+        let mut roots = std::mem::take(&mut ends.roots);
+        let histories = roots.len();
+        roots.extend(closures.iter().cloned());
+        let seeds: Vec<Option<Tensor>> = roots
+            .iter()
+            .enumerate()
+            .map(|(k, root)| cotangent(root, copies.len() + k).map(Some))
+            .collect::<Result<_>>()?;
+        let targets = || ends.own.iter().map(Option::as_ref).chain(closures.iter().map(of));
+        let found = if histories == 0 {
+            Vec::new()
+        } else {
+            let options = GradOptions { allow_unused: true, since, ..GradOptions::default() };
+            grad_of(roots, targets().flatten().cloned().collect(), &seeds, &options, host)?
+        };
+        let found: Vec<Option<Tensor>> = found
+            .into_iter()
+            .map(|gradient| gradient.map(|gradient| gradient.duplicate()).transpose())
+            .collect::<Result<_>>()?;
+        let mut found_of = found.iter();
+        let mut next = 0;
+        let number = |target: Option<&Edge>| {
+            let there = target.is_some() && found_of.next().is_some_and(Option::is_some);
+            next += usize::from(there);
+            there.then(|| next - 1)
+        };
+        let grads = targets().map(number).collect();
+        // The graph goes before the recording asks what is kept.
+        let results: Vec<Tensor> = results.into_iter().map(Tensor::without_history).collect();
+        let places: Vec<Recorded<'_>> = results.iter().map(place).collect();
+        let derived: Vec<Recorded<'_>> = found.iter().flatten().map(place).collect();
+        let counts = (copies.len(), seeds.len());
+        let joint = recording.finish_joint(counts, &places, &derived, false)?.ok_or_else(lost)?;
+        let cotangents = std::mem::take(&mut ends.cotangents);
+        let arguments = copies.iter().map(Signature::of).collect();
+        let results = results.iter().map(Signature::of).collect();
+        let requires = ends.own.iter().map(Option::is_some).collect();
+        Ok(Part { joint, arguments, results, requires, cotangents, closures, grads })
+    }
+}
+
+fn of(point: &Endpoint) -> Option<&Edge> {
+    Some(&point.edge)
+}
+
+/// Copies of arguments that belong to the part alone.
+fn copied(arguments: &[Tensor], requires: &[bool]) -> Result<Vec<Tensor>> {
+    let _paused = capture::Pause::new();
+    let copy = |(x, &requires): (&Tensor, &bool)| {
+        let copy = x.duplicate()?;
+        Ok(if requires { copy.with_grad() } else { copy })
+    };
+    arguments.iter().zip(requires).map(copy).collect()
+}
+
+/// The closures that gradients reach, with their shapes: those of the gradients, which a first pass finds.
+fn closures(ends: &Ends, host: &dyn Host, since: u64) -> Result<Vec<Endpoint>> {
+    if ends.closures.is_empty() {
+        return Ok(Vec::new());
+    }
+    let _paused = capture::Pause::new();
+    let seed = |root: &Endpoint| Tensor::ones(&root.spec.dims, root.spec.dtype).map(Some);
+    let seeds: Vec<Option<Tensor>> = ends.roots.iter().map(seed).collect::<Result<_>>()?;
+    let retain_graph = Some(true);
+    let options = GradOptions { retain_graph, allow_unused: true, since, ..Default::default() };
+    let found = grad_of(ends.roots.clone(), ends.closures.clone(), &seeds, &options, host)?;
+    let point = |(edge, found): (&Edge, Option<Tensor>)| {
+        Some(Endpoint { edge: edge.clone(), spec: Spec::of(&found?) })
+    };
+    Ok(ends.closures.iter().zip(found).filter_map(point).collect())
+}
+
+/// The bytes of a gradient to which another one can be added without a change of a bit: minus zeros.
+pub(super) fn minus_zeros(point: &Endpoint) -> Vec<u8> {
+    let count: usize = point.spec.dims.iter().product();
+    match point.spec.dtype {
+        DType::F32 => (-0.0f32).to_ne_bytes().repeat(count),
+        _ => (-0.0f64).to_ne_bytes().repeat(count),
+    }
+}
+
+#[cold]
+fn lost() -> Box<Error> {
+    let what = "a part that keeps nothing has no program".into();
+    Box::new(Error::Internal { op: "compile".into(), what })
+}
+
+#[cold]
+fn sets_gradients() -> Box<Error> {
+    Box::new(Error::Captured {
+        op: "compile".into(),
+        what: "the body of a loop or a branch sets gradients of leaves".into(),
+        remedy: "return them instead",
+    })
+}

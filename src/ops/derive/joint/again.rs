@@ -1,0 +1,100 @@
+//! The way back from programs to the function that they were recorded of: higher derivatives.
+//!
+//! Owns: the call of the original within a pass, and its gradients. Never runs a program.
+//! Invariant: a gradient that is computed so has a history when the pass records, through arguments and closures.
+
+use crate::error::{Error, Result};
+use crate::graph::{Context, Foreign, ModeGuard, NoHost, frontier, next_node};
+use crate::ops::derive::backward::{Endpoint, Endpoints, GradOptions, grad_of};
+use crate::tensor::{Edge, Tensor};
+
+const OP: &str = "compile";
+
+/// The function that a joint program was recorded of.
+pub trait Original: Send + Sync {
+    /// Calls it.
+    ///
+    /// # Errors
+    /// Whatever the function reports.
+    fn call(&self, arguments: &[Tensor]) -> Result<Vec<Tensor>>;
+
+    /// Host-language objects that it owns.
+    fn foreign(&self) -> Option<&dyn Foreign> {
+        None
+    }
+}
+
+/// Where gradients go beside the arguments.
+#[derive(Clone, Copy)]
+pub(crate) enum Closures<'a> {
+    /// To these edges, and the function must not lead elsewhere when it is called again.
+    Exactly(&'a [Edge]),
+    /// To these edges; where else the function leads, there is no gradient.
+    Reached(&'a [Edge]),
+}
+
+impl Closures<'_> {
+    fn edges(&self) -> &[Edge] {
+        match self {
+            Closures::Exactly(edges) | Closures::Reached(edges) => edges,
+        }
+    }
+}
+
+/// The gradients of arguments and closures by the function itself, in the order of both. The running node saved the
+/// arguments first; `requires` says which require grad, `histories` which of its results have a history.
+///
+/// # Errors
+/// What the function reports; `State` when it closes over other tensors than it did.
+pub(crate) fn computed(
+    cx: &Context<'_, Tensor>,
+    requires: &[bool],
+    closures: Closures<'_>,
+    histories: impl Iterator<Item = usize>,
+    call: impl FnOnce(&[Tensor]) -> Result<Vec<Tensor>>,
+) -> Result<Vec<Option<Tensor>>> {
+    let _mode = ModeGuard::grad(true);
+    let mut copies: Vec<Tensor> = Vec::with_capacity(requires.len());
+    for (i, &requires) in requires.iter().enumerate() {
+        let x = cx.saved_with_edge(i)?;
+        copies.push(if requires { x.copied("clone")? } else { x });
+    }
+    let since = next_node();
+    let results = call(&copies)?;
+    let (mut roots, mut seeds) = (Endpoints::new(), Vec::new());
+    for k in histories {
+        if let (Some(grad), Some(root)) = (cx.grad(k), results.get(k).and_then(Endpoint::of)) {
+            roots.push(root);
+            seeds.push(Some(grad.clone()));
+        }
+    }
+    let own = copies.iter().zip(requires).filter(|(_, requires)| **requires);
+    let own = own.map(|(copy, _)| copy.grad_edge().ok_or_else(lost));
+    let mut targets: Vec<Edge> = own.collect::<Result<_>>()?;
+    targets.extend(closures.edges().iter().cloned());
+    if let Closures::Exactly(_) = closures {
+        let edges: Vec<Edge> = roots.iter().map(|root| root.edge.clone()).collect();
+        if frontier(&edges, since).iter().any(|edge| !targets.contains(edge)) {
+            return Err(other_closure());
+        }
+    }
+    let create_graph = cx.create_graph();
+    let options = GradOptions { allow_unused: true, create_graph, since, ..GradOptions::default() };
+    let mut found = grad_of(roots, targets, &seeds, &options, &NoHost)?.into_iter();
+    let wanted = requires.iter().copied().chain(closures.edges().iter().map(|_| true));
+    Ok(wanted.map(|wanted| if wanted { found.next().flatten() } else { None }).collect())
+}
+
+#[cold]
+fn lost() -> Box<Error> {
+    Box::new(Error::Internal { op: OP.into(), what: "a copy of an argument has no history".into() })
+}
+
+#[cold]
+fn other_closure() -> Box<Error> {
+    Box::new(Error::State {
+        op: OP.into(),
+        what: "the function closes over other tensors than when it was recorded".into(),
+        remedy: "pass them as arguments, or call clear() when they change",
+    })
+}

@@ -1,0 +1,240 @@
+//! A loop: the two programs of its body, run once per iteration.
+//!
+//! Owns: what a loop is, where the values of an iteration lie, and the forward loop, which leaves the tape for the backward
+//! loop. Never knows how the body was recorded. Invariant: an iteration reads the carry that the one before wrote.
+
+use smallvec::SmallVec;
+
+use super::joint::Joint;
+use super::placed::{Place, Placement, Tape, inputs, settle, starts};
+use super::run::Program;
+use crate::array::Storage;
+use crate::error::Result;
+use crate::kernels::launch::Objects;
+use crate::kernels::{View, ViewMut};
+
+/// What decides whether a loop goes on.
+pub struct Condition {
+    /// It takes the carry and what it reads outside, and gives one boolean.
+    pub program: Program,
+}
+
+/// What a forward loop leaves for the backward loop beside the tape.
+pub struct Trace {
+    /// How often the body ran.
+    pub(super) count: usize,
+    /// The objects of each iteration, if the programs hand some to one another.
+    pub(super) objects: Vec<Objects>,
+    /// The tape of each iteration of a loop whose length was not known.
+    pub(super) tapes: Vec<Storage>,
+}
+
+/// What a loop is made of.
+pub struct LoopParts {
+    /// Ends the loop; without it, the body runs `length` times.
+    pub condition: Option<Condition>,
+    /// The body: its arguments are the carry and one element of each scanned tensor; its results are the next carry and
+    /// one element of each stacked tensor.
+    pub body: Joint,
+    /// How many buffers the body reads outside.
+    pub outside: usize,
+    /// How many values are carried.
+    pub carries: usize,
+    /// How many tensors are scanned.
+    pub scanned: usize,
+    /// How often the body runs.
+    pub length: usize,
+    /// Whether it begins at the end of the scanned tensors.
+    pub reverse: bool,
+    /// The number of each result among the cotangents, if it has a history.
+    pub cotangents: Vec<Option<usize>>,
+    /// For each argument and each closure, the number of its gradient among the results of the backward program.
+    pub grads: Vec<Option<usize>>,
+    /// Bytes of each argument of the body.
+    pub argument_bytes: Vec<usize>,
+    /// Bytes of each result.
+    pub result_bytes: Vec<usize>,
+    /// For each closure, the bits to which its first gradient is added: those of minus zero, which change no number.
+    pub nothing: Vec<Vec<u8>>,
+}
+
+/// A body, and how often it runs.
+pub struct Loop {
+    pub(super) parts: LoopParts,
+    /// Bytes of the tape of one iteration.
+    pub(super) stride: usize,
+    /// Where residuals lie on it.
+    pub(super) residuals: Vec<usize>,
+    /// Where the carry lies, where the backward program reads it.
+    pub(super) kept: Vec<Option<usize>>,
+    pub(super) forward: Placement,
+    pub(super) backward: Placement,
+    asked: Option<Placement>,
+}
+
+/// Buffers for values that one iteration hands to the next: two for each, of which one is read and one is written.
+pub(super) struct Handover {
+    buffers: Vec<[Storage; 2]>,
+}
+
+impl Handover {
+    pub(super) fn new(bytes: impl Iterator<Item = usize>) -> Result<Handover> {
+        let pair = |bytes: usize| Ok([Storage::alloc(bytes)?, Storage::alloc(bytes)?]);
+        Ok(Handover { buffers: bytes.map(pair).collect::<Result<_>>()? })
+    }
+
+    pub(super) fn at(&self, value: usize, iteration: usize) -> Place {
+        self.buffers[value][iteration % 2].ptr()
+    }
+}
+
+impl Loop {
+    /// Finds out where everything lies.
+    pub fn new(parts: LoopParts) -> Loop {
+        let LoopParts { body, carries, argument_bytes, condition, .. } = &parts;
+        let mut tape = Tape::default();
+        let residuals: Vec<usize> =
+            body.residuals.iter().map(|&id| tape.add(body.forward.nbytes(id))).collect();
+        let mut keep = |i: usize| body.backward.reads_input(i).then(|| tape.add(argument_bytes[i]));
+        let kept = (0..*carries).map(&mut keep).collect();
+        let taped: Vec<(u32, usize)> =
+            body.residuals.iter().copied().zip(residuals.iter().copied()).collect();
+        let forward = Placement::new(&body.forward, &taped);
+        let backward = Placement::new(&body.backward, &[]);
+        let asked = condition.as_ref().map(|condition| Placement::new(&condition.program, &[]));
+        Loop { stride: tape.nbytes, residuals, kept, forward, backward, asked, parts }
+    }
+
+    /// What it is called in an explanation.
+    pub fn name(&self) -> &'static str {
+        if self.parts.condition.is_some() { "while_loop" } else { "scan" }
+    }
+
+    /// How many values are carried.
+    pub fn carries(&self) -> usize {
+        self.parts.carries
+    }
+
+    /// How often the body runs; a great number if a condition decides.
+    pub fn length(&self) -> usize {
+        self.parts.length
+    }
+
+    /// How many buffers the body reads outside.
+    pub fn outside(&self) -> usize {
+        self.parts.outside
+    }
+
+    /// Bytes of the tape: residuals, and the carry where the backward program reads it.
+    pub fn tape_bytes(&self) -> usize {
+        if self.parts.condition.is_some() { 0 } else { self.parts.length * self.stride }
+    }
+
+    /// The numbers of the results that have a history.
+    pub fn histories(&self) -> impl Iterator<Item = usize> + '_ {
+        (0..).zip(&self.parts.cotangents).filter_map(|(result, number)| number.map(|_| result))
+    }
+
+    /// For each argument and each closure, whether it has a gradient.
+    pub fn has_gradient(&self) -> impl Iterator<Item = bool> + '_ {
+        self.parts.grads.iter().map(Option::is_some)
+    }
+
+    /// The element of the scanned and stacked tensors that iteration `k` has.
+    pub(super) fn element(&self, k: usize) -> usize {
+        if self.parts.reverse { self.parts.length - 1 - k } else { k }
+    }
+
+    /// Where that element of each scanned tensor begins.
+    pub(super) fn scanned<'v>(
+        &'v self,
+        xs: &'v [View<'_>],
+        element: usize,
+    ) -> impl Iterator<Item = *const u8> + 'v {
+        let bytes = &self.parts.argument_bytes[self.parts.carries..];
+        xs.iter().zip(bytes).map(move |(x, &bytes)| x.ptr.wrapping_add(element * bytes))
+    }
+
+    /// Runs the body `length` times, or while the condition holds. `reads` are the first carry, the scanned tensors, and what
+    /// body and condition read outside; `writes` are the last carry, the stacked tensors and the tape.
+    ///
+    /// # Errors
+    /// What a step raises.
+    pub fn forward(&self, reads: &[View<'_>], writes: &mut [ViewMut<'_>]) -> Result<Trace> {
+        let LoopParts { carries, scanned, outside, length, result_bytes, .. } = &self.parts;
+        let places: SmallVec<[Place; 16]> = writes.iter_mut().map(|w| w.ptr).collect();
+        let handed = Handover::new(result_bytes[..*carries].iter().copied())?;
+        let mut carry: SmallVec<[*const u8; 8]> = starts(&reads[..*carries]).collect();
+        let (xs, rest) = reads[*carries..].split_at(*scanned);
+        let (outside, asked) = rest.split_at(*outside);
+        let mut trace = Trace { count: 0, objects: Vec::new(), tapes: Vec::new() };
+        while trace.count < *length && self.goes_on(&carry, asked)? {
+            let k = trace.count;
+            let element = self.element(k);
+            let mine = match self.parts.condition {
+                Some(_) => trace.tape(self.stride)?,
+                None => places[result_bytes.len()].wrapping_add(element * self.stride),
+            };
+            self.keep(&carry, mine);
+            let all = carry.iter().copied().chain(self.scanned(xs, element)).chain(starts(outside));
+            // SAFETY: all of these hold what the body was recorded with, for this run.
+            let given = unsafe { inputs(all) };
+            let own = |result: usize| match result < *carries {
+                true => handed.at(result, k),
+                false => places[result].wrapping_add(element * result_bytes[result]),
+            };
+            let program = &self.parts.body.forward;
+            let (found, objects) = self.forward.run(program, &given, &[], mine, own)?;
+            if program.has_objects() {
+                trace.objects.push(objects);
+            }
+            for (result, (&from, &bytes)) in found.iter().zip(result_bytes).enumerate() {
+                match carry.get_mut(result) {
+                    Some(carry) => *carry = from,
+                    // SAFETY: the stacked tensor has room for each element.
+                    None => unsafe { settle(from, own(result), bytes) },
+                }
+            }
+            trace.count += 1;
+        }
+        for ((&to, &from), &bytes) in places.iter().zip(&carry).zip(result_bytes) {
+            // SAFETY: both hold the carry; the last one lies in a buffer of its own.
+            unsafe { settle(from, to, bytes) };
+        }
+        Ok(trace)
+    }
+
+    /// Keeps the carry for the backward loop, where it is read there.
+    fn keep(&self, carry: &[*const u8], tape: Place) {
+        for ((&from, at), &bytes) in carry.iter().zip(&self.kept).zip(&self.parts.argument_bytes) {
+            if let Some(at) = at {
+                // SAFETY: the tape has room for the carry of each iteration, and nobody else has the tape.
+                unsafe { settle(from, tape.wrapping_add(*at), bytes) };
+            }
+        }
+    }
+
+    /// Whether the body runs with this carry.
+    fn goes_on(&self, carry: &[*const u8], outside: &[View<'_>]) -> Result<bool> {
+        let (Some(condition), Some(placement)) = (&self.parts.condition, &self.asked) else {
+            return Ok(true);
+        };
+        // SAFETY: all of these hold what the condition was recorded with, for this run.
+        let given = unsafe { inputs(carry.iter().copied().chain(starts(outside))) };
+        let mut answer = 0u64;
+        let place = (&raw mut answer).cast::<u8>();
+        let (found, _) = placement.run(&condition.program, &given, &[], place, |_| place)?;
+        // SAFETY: the result is one boolean, which is one byte.
+        Ok(unsafe { *found[0] } != 0)
+    }
+}
+
+impl Trace {
+    /// The tape of a new iteration.
+    fn tape(&mut self, bytes: usize) -> Result<Place> {
+        let tape = Storage::alloc(bytes)?;
+        let start = tape.ptr();
+        self.tapes.push(tape);
+        Ok(start)
+    }
+}

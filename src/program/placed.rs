@@ -1,0 +1,148 @@
+//! Running a program on memory that belongs to a program around it.
+//!
+//! Owns: where results go, found once for all runs. Never allocates. Invariant: every result of the program has a place of
+//! its own.
+
+use smallvec::SmallVec;
+
+use super::run::Program;
+use super::step::{Id, Source};
+use crate::array::{Elements, ElementsMut, Storage};
+use crate::error::Result;
+use crate::kernels::View;
+use crate::kernels::launch::{Object, Objects};
+
+/// The first byte of a value.
+pub(super) type Place = *mut u8;
+/// Where inputs lie.
+pub(super) type Inputs<'a> = SmallVec<[Elements<'a>; 16]>;
+/// Where results lie after a run.
+pub(super) type Found = SmallVec<[*const u8; 8]>;
+
+/// Values of a tape begin at multiples of this.
+const ALIGNMENT: usize = 64;
+
+/// What a run leaves for another one, one value after the other.
+#[derive(Default)]
+pub(super) struct Tape {
+    /// Bytes of it.
+    pub(super) nbytes: usize,
+}
+
+impl Tape {
+    /// Where a value of this many bytes begins, after those before it.
+    pub(super) fn add(&mut self, nbytes: usize) -> usize {
+        let start = self.nbytes;
+        self.nbytes += nbytes.next_multiple_of(ALIGNMENT);
+        start
+    }
+}
+
+/// Where a result of a program goes.
+#[derive(Clone, Copy)]
+enum Goes {
+    /// To the tape, at this byte.
+    Tape(usize),
+    /// To the place of the output of this number.
+    Own(usize),
+}
+
+/// Where an output of a program is found.
+enum Lies {
+    /// In the memory of result `.0`, from byte `.1` on.
+    Result(usize, isize),
+    /// In an input.
+    Input(usize, isize),
+    /// In values of the program.
+    Constant(Storage, isize),
+    /// Nowhere: it has no elements.
+    Nowhere,
+}
+
+/// The places of a program's results.
+pub(super) struct Placement {
+    results: Vec<Goes>,
+    outputs: Vec<Lies>,
+}
+
+impl Placement {
+    /// The places of the results of `program`, of which those in `taped` lie on the tape.
+    pub(super) fn new(program: &Program, taped: &[(Id, usize)]) -> Placement {
+        let goes = |id: &Id| match taped.iter().find(|(taped, _)| taped == id) {
+            Some(&(_, at)) => Goes::Tape(at),
+            None => {
+                let number = program.outputs().iter().position(|output| output.buffer == *id);
+                Goes::Own(number.expect("a result that is no output is on the tape"))
+            }
+        };
+        let lies = |output: &super::step::Output| {
+            let offset = output.layout.offset() * output.dtype.size() as isize;
+            let result = program.results().iter().position(|id| *id == output.buffer);
+            match (result, program.source(output.buffer)) {
+                (Some(number), _) => Lies::Result(number, offset),
+                (None, Source::Input(number)) => Lies::Input(*number, offset),
+                (None, Source::Constant(storage) | Source::Outside(storage)) => {
+                    Lies::Constant(storage.data_handle(), offset)
+                }
+                _ => Lies::Nowhere,
+            }
+        };
+        Placement {
+            results: program.results().iter().map(goes).collect(),
+            outputs: program.outputs().iter().map(lies).collect(),
+        }
+    }
+
+    /// Runs the program; outputs that are not taped go to `own` by their number. Returns where the outputs lie, and the
+    /// objects.
+    pub(super) fn run(
+        &self,
+        program: &Program,
+        inputs: &Inputs<'_>,
+        objects: &[Option<Object>],
+        tape: Place,
+        own: impl Fn(usize) -> Place,
+    ) -> Result<(Found, Objects)> {
+        let place = |goes: &Goes| match *goes {
+            Goes::Tape(at) => tape.wrapping_add(at),
+            Goes::Own(number) => own(number),
+        };
+        let places: SmallVec<[Place; 16]> = self.results.iter().map(place).collect();
+        // SAFETY: each result has a place of its own that is long enough.
+        let mut results: SmallVec<[ElementsMut<'_>; 16]> =
+            places.iter().map(|&place| unsafe { ElementsMut::new(place) }).collect();
+        let made = program.run_part(inputs, &mut results, objects)?;
+        let lies = |lies: &Lies| match lies {
+            Lies::Result(number, offset) => places[*number].wrapping_offset(*offset).cast_const(),
+            Lies::Input(number, offset) => inputs[*number].ptr().wrapping_offset(*offset),
+            Lies::Constant(storage, offset) => storage.ptr().wrapping_offset(*offset).cast_const(),
+            Lies::Nowhere => std::ptr::null(),
+        };
+        Ok((self.outputs.iter().map(lies).collect(), made))
+    }
+}
+
+/// Copies a value to its place, if it lies elsewhere.
+///
+/// # Safety
+/// Both hold that many bytes; they are the same or apart.
+pub(super) unsafe fn settle(from: *const u8, to: Place, nbytes: usize) {
+    if from != to.cast_const() && nbytes > 0 {
+        // SAFETY: the caller's contract.
+        unsafe { to.copy_from_nonoverlapping(from, nbytes) };
+    }
+}
+
+/// Where views begin.
+pub(super) fn starts<'v>(views: &'v [View<'_>]) -> impl Iterator<Item = *const u8> + Clone + 'v {
+    views.iter().map(|view| view.ptr)
+}
+
+/// The inputs of a run that lie at these addresses.
+///
+/// # Safety
+/// They hold what the program was recorded with, while the run goes on; null is an input that no step reads.
+pub(super) unsafe fn inputs<'a>(places: impl Iterator<Item = *const u8>) -> Inputs<'a> {
+    // SAFETY: the caller's contract.
+    places.map(|place| unsafe { Elements::new(place) }).collect()
+}
