@@ -6,7 +6,7 @@ the iterations, whose memory grows with their number. A deep equilibrium layer i
 inside a network: it is trained here to classify scikit-learn's iris flowers.
 Method: Bai, Kolter and Koltun, Deep Equilibrium Models, 2019.
 
-    python examples/fixed_point.py
+    python examples/fixed_point.py --compile
 """
 
 import matplotlib.pyplot as plt
@@ -72,7 +72,7 @@ def compare(rng) -> list[tuple[int, float, int]]:
     return rows
 
 
-def train(steps: int, rng) -> tuple[list[float], float]:
+def train(steps: int, rng, compiled) -> tuple[list[float], float]:
     """Losses and accuracy of a classifier whose hidden layer is an equilibrium."""
     iris = load_iris()
     flowers = (iris.data - iris.data.mean(axis=0)) / iris.data.std(axis=0)
@@ -82,27 +82,32 @@ def train(steps: int, rng) -> tuple[list[float], float]:
         for name, shape in shapes.items()
     }
     optimiser = fg.optim.Adam(list(parameters.values()), lr=0.02)
-    losses = []
-    for _ in tqdm(range(steps), desc="training", unit="step"):
+
+    def step():
         optimiser.zero_grad()
         hidden = Equilibrium.apply(flowers @ parameters["enter"], parameters["inner"])
         logits = hidden @ parameters["leave"]
         loss = fg.cross_entropy(logits, iris.target)
         loss.backward()
         optimiser.step()
-        losses.append(loss.item())
-    right = np.mean(logits.detach().numpy().argmax(axis=1) == iris.target)
+        return loss.detach(), logits.detach()
+
+    step, losses = compiled(step), []
+    for _ in tqdm(range(steps), desc="training", unit="step"):
+        loss, logits = step()
+        losses.append(float(loss))
+    right = np.mean(np.asarray(logits).argmax(axis=1) == iris.target)
     return losses, float(right)
 
 
 def main() -> None:
     """Compares the two gradients, trains, draws."""
-    options = support.options("implicit differentiation of a fixed point", steps=60)
+    options = support.options("implicit differentiation of a fixed point", compiles=True, steps=60)
     rng = np.random.default_rng(options.seed)
     rows = compare(rng)
     for count, error, kept in rows:
         print(f"{count:3} recorded iterations: gradient off by {error:.1e}, {kept} bytes kept")
-    losses, right = train(options.steps, rng)
+    losses, right = train(options.steps, rng, options.compiled)
     print(f"loss: {losses[0]:.4f} at first, {losses[-1]:.4f} at last")
     print(f"accuracy: {100 * right:.2f} %")
     figure, (left, other) = plt.subplots(1, 2, figsize=(9, 4))

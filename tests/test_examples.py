@@ -89,6 +89,7 @@ def test_examples_reach_what_they_print(tmp_path, name, options, measure, low, h
         ("ode", []),
         ("hmc", ["--samples", "40"]),
         ("variational", ["--steps", "60"]),
+        ("fixed_point", ["--steps", "10"]),
     ],
 )
 def test_compiled_examples_print_the_same(tmp_path, name, options):

@@ -8,8 +8,8 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import Any
 
-from ferrograd._core import Tensor, addcmul, sqrt, tensor, zeros_like
-from ferrograd.optim._numbers import as_tensor, constant
+from ferrograd._core import Tensor, sqrt, tensor, zeros_like
+from ferrograd.optim._numbers import as_tensor
 from ferrograd.optim._optimizer import Group, Optimizer, Ready, State, at_least, betas
 
 
@@ -65,26 +65,32 @@ class Adam(Optimizer):
         eps: float = group["eps"]
         decay: float = group["weight_decay"]
         decoupled = self.decoupled and decay != 0
-        corrections: dict[Any, tuple[Tensor, Tensor]] = {}
+        # What a step needs beside gradients, for each count and dtype.
+        corrections: dict[Any, tuple[Tensor, ...]] = {}
         for (p, grad), state in zip(ready, self._counted(group, ready), strict=True):
             key = id(state["step"]), p.dtype
-            if key not in corrections:
-                corrections[key] = _corrections(group, state["step"], p.dtype)
-            scale, inverse_rate = corrections[key]
-            value = p.detach()
+            found = corrections.get(key)
+            if found is None:
+                found = corrections[key] = _corrections(group, state["step"], p.dtype)
+            scale, inverse_rate, shrink = found
             if group["maximize"]:
                 grad = -grad
             if decoupled:
-                value.mul_(as_tensor(1.0 - group["lr"] * decay, p.dtype))
+                p.mul_(shrink)
             elif decay != 0:
-                grad = addcmul(grad, value, constant(1.0, p.dtype), decay)
+                grad = grad + decay * p.detach()
             mean = state["exp_avg"].lerp_(grad, 1.0 - beta1)
-            square = state["exp_avg_sq"].mul_(beta2).addcmul_(grad, grad, 1.0 - beta2)
+            square = state["exp_avg_sq"]
+            square *= beta2
+            square.addcmul_(grad, grad, 1.0 - beta2)
             if group["amsgrad"]:
                 square = state["max_exp_avg_sq"].maximum_(square)
+            below = sqrt(square)
+            below *= scale
+            below += eps
             # Divided by the rate, which may be 0, only where eps has been added.
-            below = sqrt(square).mul_(scale).add_(eps).mul_(inverse_rate)
-            value.addcdiv_(mean, below, -1.0)
+            below *= inverse_rate
+            p.addcdiv_(mean, below, -1.0)
 
     def _counted(self, group: Group, ready: Ready) -> list[State]:
         """The states of the parameters, with the number of their steps, this one included.
@@ -130,12 +136,13 @@ class Adam(Optimizer):
                 state["step"] = counts[number]
 
 
-def _corrections(group: Group, count: Tensor, dtype: Any) -> tuple[Tensor, Tensor]:
-    """`1 / √(1 - β2^t)` and `(1 - β1^t) / lr`."""
+def _corrections(group: Group, count: Tensor, dtype: Any) -> tuple[Tensor, ...]:
+    """`1 / √(1 - β2^t)`, `(1 - β1^t) / lr` and `1 - lr weight_decay`."""
     beta1, beta2 = group["betas"]
     inverse_rate = (1.0 - beta1**count) / group["lr"]
     scale = 1.0 / sqrt(1.0 - beta2**count)
-    return scale.astype(dtype), inverse_rate.astype(dtype)
+    shrink = as_tensor(1.0 - group["lr"] * group["weight_decay"], dtype)
+    return scale.astype(dtype), inverse_rate.astype(dtype), shrink
 
 
 class AdamW(Adam):

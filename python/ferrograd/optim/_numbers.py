@@ -13,7 +13,7 @@ from ferrograd._core import Tensor, tensor
 
 
 @functools.lru_cache(maxsize=256)
-def constant(number: float, dtype: Any) -> Tensor:
+def _constant(number: float, dtype: Any) -> Tensor:
     """A number as a tensor of no axes."""
     return tensor(number, dtype=dtype)
 
@@ -22,4 +22,4 @@ def as_tensor(number: float | Tensor, dtype: Any) -> Tensor:
     """A number, or a tensor of one, as a tensor of no axes in this dtype."""
     if isinstance(number, Tensor):
         return number.detach().astype(dtype)
-    return constant(number, dtype)
+    return _constant(float(number), dtype)

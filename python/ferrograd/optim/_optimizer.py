@@ -89,7 +89,7 @@ class Optimizer:
         with no_grad():
             for group in self.param_groups:
                 found = ((p, p.grad) for p in group["params"])
-                ready = [(p, grad.detach()) for p, grad in found if grad is not None]
+                ready = [(p, grad) for p, grad in found if grad is not None]
                 if ready:
                     self._step_group(group, ready)
         return loss
@@ -97,7 +97,8 @@ class Optimizer:
     def _step_group(self, group: Group, ready: Ready) -> None:
         """Changes the parameters of a group that have gradients."""
         for p, grad in ready:
-            p.data = self._update(p.detach(), grad, self.state.setdefault(p, {}), group)
+            state = self.state.setdefault(p, {})
+            p.data = self._update(p.detach(), grad.detach(), state, group)
 
     def _update(self, p: Tensor, grad: Tensor, state: State, group: Group) -> Tensor:
         """The parameter's next value."""

@@ -8,9 +8,9 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import Any
 
-from ferrograd._core import Tensor, addcmul
+from ferrograd._core import Tensor
 from ferrograd.errors import ArgumentError
-from ferrograd.optim._numbers import as_tensor, constant
+from ferrograd.optim._numbers import as_tensor
 from ferrograd.optim._optimizer import Group, Optimizer, Ready, at_least
 
 
@@ -62,20 +62,25 @@ class SGD(Optimizer):
         momentum: float = group["momentum"]
         keep: float = 1.0 - group["dampening"]
         decay: float = group["weight_decay"]
+        dtype: Any = None
         for p, grad in ready:
-            one = constant(1.0, p.dtype)
+            if p.dtype is not dtype:
+                dtype = p.dtype
+                rate, one = as_tensor(group["lr"], dtype), as_tensor(1.0, dtype)
             if group["maximize"]:
                 grad = -grad
             if decay != 0:
-                grad = addcmul(grad, p.detach(), one, decay)
+                grad = grad + decay * p.detach()
             if momentum != 0:
                 state = self.state.setdefault(p, {})
                 buffer = state.get("momentum_buffer")
                 if buffer is None:
-                    buffer = state["momentum_buffer"] = grad.clone()
-                elif keep == 1.0:
-                    buffer.mul_(momentum).add_(grad)
+                    buffer = state["momentum_buffer"] = grad.detach().clone()
                 else:
-                    buffer.mul_(momentum).addcmul_(grad, one, keep)
-                grad = addcmul(grad, buffer, one, momentum) if group["nesterov"] else buffer
-            p.detach().addcmul_(grad, as_tensor(group["lr"], p.dtype), -1.0)
+                    buffer *= momentum
+                    if keep == 1.0:
+                        buffer += grad
+                    else:
+                        buffer.addcmul_(grad, one, keep)
+                grad = grad + momentum * buffer if group["nesterov"] else buffer
+            p.addcmul_(grad, rate, -1.0)

@@ -4,6 +4,8 @@
 //! Never lets a leaf that requires grad change while recording.
 //! Invariant: after a change every tensor that shares the memory has the history of its new values.
 
+use std::borrow::Cow;
+
 use smallvec::SmallVec;
 
 use crate::error::{Error, Result};
@@ -231,17 +233,17 @@ fn reads_apart(x: &Tensor, t: &Tensor) -> bool {
     b <= c || d <= a || (a == c && same_elements(x.layout(), t.layout()))
 }
 
-/// `t` in the shape of `x`, if it is of its dtype, broadcasts to it, and can be read while `x` is written.
-fn beside(x: &Tensor, t: &Tensor) -> Result<Option<Tensor>> {
+/// `t` in the shape of `x`, if it is of its dtype, has that shape or one element, and can be read while `x` is written.
+fn beside<'a>(x: &Tensor, t: &'a Tensor) -> Result<Option<Cow<'a, Tensor>>> {
     if t.dtype() != x.dtype() || recorded(x, t.requires_grad()) {
         return Ok(None);
     }
     if t.shape() == x.shape() {
-        return Ok(reads_apart(x, t).then(|| t.clone()));
+        return Ok(reads_apart(x, t).then_some(Cow::Borrowed(t)));
     }
     let apart = !t.storage().same(x.storage()) && reads_apart(x, t);
     if apart && t.ndim() <= x.ndim() && t.size() == 1 {
-        return broadcast_to(t, x.shape()).map(Some);
+        return broadcast_to(t, x.shape()).map(|t| Some(Cow::Owned(t)));
     }
     Ok(None)
 }
@@ -252,29 +254,29 @@ fn over(
     op: &'static Elementwise,
     name: &'static str,
     x: &Tensor,
-    others: &[Operand],
+    others: &[Slot<'_>],
     params: &[f64],
 ) -> Result<bool> {
     let dtype = x.dtype();
-    let mut operands: SmallVec<[Operand; 2]> = SmallVec::new();
+    let mut shaped: SmallVec<[Option<Tensor>; 2]> = SmallVec::new();
     for other in others {
-        operands.push(match other {
-            Operand::Tensor(t) => match beside(x, t)? {
-                Some(t) => Operand::Tensor(t),
+        shaped.push(match other {
+            Slot::Tensor(t) => match beside(x, t)? {
+                Some(Cow::Owned(t)) => Some(t),
+                Some(Cow::Borrowed(_)) => None,
                 None => return Ok(false),
             },
             // A number may stand for another operation, or make floats of integers.
-            Operand::Scalar(s) if dtype.is_float() && op.beside_number.is_none() => {
-                Operand::Scalar(*s)
-            }
-            Operand::Scalar(_) => return Ok(false),
+            Slot::Scalar(_) if dtype.is_float() && op.beside_number.is_none() => None,
+            Slot::Scalar(_) => return Ok(false),
         });
     }
     if op.forward.mask || !op.takes(dtype) || recorded(x, false) || Mode::current().has(FORWARD) {
         return Ok(false);
     }
-    let slots: SmallVec<[Slot<'_>; 3]> =
-        std::iter::once(Slot::Tensor(x)).chain(operands.iter().map(Slot::from)).collect();
+    let operands =
+        others.iter().zip(&shaped).map(|(o, shaped)| shaped.as_ref().map_or(*o, Slot::Tensor));
+    let slots: SmallVec<[Slot<'_>; 3]> = std::iter::once(Slot::Tensor(x)).chain(operands).collect();
     if let Some(guard) = op.guard {
         guard(&slots, dtype)?;
     }
@@ -287,7 +289,7 @@ fn over(
 /// `x = op(x, value)` in place.
 pub fn binary_(op: &'static Elementwise, x: &Tensor, value: &Operand) -> Result<()> {
     admit_write(op.name, x, recorded(x, false))?;
-    if over(op, op.name, x, std::slice::from_ref(value), &[])? {
+    if over(op, op.name, x, &[Slot::from(value)], &[])? {
         return Ok(());
     }
     let keeps = graph::recording() && op.saves.iter().any(|s| matches!(s, Source::Input(_)));
@@ -306,24 +308,24 @@ pub fn binary_(op: &'static Elementwise, x: &Tensor, value: &Operand) -> Result<
 }
 
 /// An element-wise operation, its operands after the first, and its parameters.
-type Loop = (&'static Elementwise, SmallVec<[Operand; 2]>, SmallVec<[f64; 1]>);
+type Loop<'a> = (&'static Elementwise, SmallVec<[Slot<'a>; 2]>, SmallVec<[f64; 1]>);
 
 /// The loop that computes a call, if its operation is one.
-fn loop_of(decl: &OpDecl, args: &[Arg]) -> Option<Loop> {
+fn loop_of<'a>(decl: &OpDecl, args: &'a [Arg]) -> Option<Loop<'a>> {
     let op = match decl.shortcut {
         Shortcut::Unary(op, []) | Shortcut::Binary(op) => op,
         _ => decl.facts.elementwise?,
     };
     let (mut others, mut params) = (SmallVec::new(), SmallVec::new());
     for (param, arg) in decl.params.iter().zip(args).skip(1) {
-        let arg = match arg {
-            Arg::Missing => (param.default?)(),
-            given => given.clone(),
-        };
         match arg {
-            Arg::Tensor(t) => others.push(Operand::Tensor(t)),
-            Arg::Scalar(s) if param.kind == Kind::Operand => others.push(Operand::Scalar(s)),
+            Arg::Tensor(t) => others.push(Slot::Tensor(t)),
+            Arg::Scalar(s) if param.kind == Kind::Operand => others.push(Slot::Scalar(*s)),
             Arg::Scalar(s) => params.push(s.as_f64()),
+            Arg::Missing => match (param.default?)() {
+                Arg::Scalar(s) => params.push(s.as_f64()),
+                _ => return None,
+            },
             _ => return None,
         }
     }
@@ -332,15 +334,16 @@ fn loop_of(decl: &OpDecl, args: &[Arg]) -> Option<Loop> {
 
 /// `x = operation(x, …)` in place, for the arguments of a call whose first is `x`.
 pub fn apply(decl: &OpDecl, name: &'static str, args: &mut [Arg]) -> Result<()> {
-    let Some(Arg::Tensor(x)) = args.first().cloned() else {
+    let Some(Arg::Tensor(x)) = args.first() else {
         return Err(refuse(name, "the receiver is no tensor", "call it on a tensor"));
     };
-    admit_write(name, &x, recorded(&x, false))?;
+    admit_write(name, x, recorded(x, false))?;
     if let Some((op, others, params)) = loop_of(decl, args)
-        && over(op, name, &x, &others, &params)?
+        && over(op, name, x, &others, &params)?
     {
         return Ok(());
     }
+    let x = x.clone();
     for arg in args.iter_mut() {
         if let Arg::Tensor(t) = arg
             && t.storage().same(x.storage())
