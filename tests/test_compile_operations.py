@@ -67,6 +67,11 @@ INDEXED = {
     "scatter": lambda x, i, v: fg.scatter(x, 0, i, v),
     "scatter_add": lambda x, i, v: fg.scatter_add(x, 0, i, v),
     "index_add": lambda x, i, v: fg.index_add(x, 0, i, v),
+    "scatter_reduce": lambda x, i, v: fg.scatter_reduce(x, 0, i, v, "mean"),
+    "index_reduce": lambda x, i, v: fg.index_reduce(
+        x.reshape(4, 3), 0, i % 4 - 4, v[:, None], "mean", include_self=False
+    ),
+    "index_reduce sum": lambda x, i, v: fg.index_reduce(x, 0, i, v, "sum", include_self=False),
     "put_along_axis": lambda x, i, v: fg.put_along_axis(x, i, v, 0),
     "take_along_axis": lambda x, i, v: fg.take_along_axis(x, i, 0) * v,
     "searchsorted": lambda x, i, v: fg.searchsorted(fg.sort(x), v) * x[i],

@@ -55,6 +55,16 @@ def test_what_looks_at_values_is_refused(name: str) -> None:
     same_bits(fg.compile(lambda x: x * 2)(x), x * 2)  # recording goes on as ever
 
 
+def test_constants_chosen_by_an_argument_are_no_constants() -> None:
+    table = np.arange(4.0)
+    for f in (
+        lambda i: fg.tensor(table)[i].sum().item(),
+        lambda i: fg.scatter(fg.zeros(4), 0, i, fg.ones(1)).argmax().item(),
+    ):
+        with pytest.raises(CompileError, match="Python reads a value"):
+            fg.compile(f)(fg.tensor([1]))
+
+
 def test_a_tensor_that_is_kept_is_refused() -> None:
     kept: list[Any] = []
 

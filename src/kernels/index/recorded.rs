@@ -76,7 +76,14 @@ pub(super) fn moved(
             })
         }
     };
-    note(name, reads, Some(written), run)
+    let paused = note(name, reads, Some(written), run);
+    // The contents differ from run to run also where what was read for them does not.
+    if offsets.object.is_some()
+        && let Some(buffer) = capture::buffer_of(written.ptr.addr())
+    {
+        capture::with_buffer(buffer, |buffer| buffer.traced = true);
+    }
+    paused
 }
 
 fn note(

@@ -8,17 +8,18 @@ use std::collections::HashMap;
 
 use smallvec::SmallVec;
 
-use crate::array::{ShapeVec, normalize_axis};
+use crate::array::{ShapeVec, capture, normalize_axis};
 use crate::dtype::DType;
 use crate::error::{Error, Result};
 use crate::kernels::Reduction;
 use crate::ops::core::declare::{Axes, Operand, Scalar};
-use crate::ops::core::elementwise::binary;
+use crate::ops::core::elementwise::{binary, binary_scalar};
 use crate::ops::core::layout::{astype, broadcast_to, permute_axes, reshape_dims};
 use crate::ops::core::row_indices::{
-    RowIndices, add_rows, clear_rows, put_rows, take_rows, value_for,
+    RowIndices, add_rows, clear_rows, put_rows, scatter_rows, take_rows, value_for,
 };
-use crate::ops::elementwise::arith::{DIVIDE, FLOOR_DIVIDE};
+use crate::ops::elementwise::arith::{ADD, DIVIDE, FLOOR_DIVIDE};
+use crate::ops::elementwise::select::clip;
 use crate::ops::fold::reduce::{extreme_over, finish_shape, prod};
 use crate::ops::index::gather::GatherIndex;
 use crate::ops::index::take::row_numbers;
@@ -103,26 +104,35 @@ impl Segments {
     }
 }
 
-/// `x` with the rows folded into those that `ids` number.
+/// The numbers of rows among `n`, counted from the front.
+fn numbers(ids: &Tensor, index: &Tensor, n: i64) -> Result<Vec<i64>> {
+    // What leaves for the program is the index, from which `ids` were found.
+    index.to_vec::<i64>()?;
+    let _paused = capture::Pause::new();
+    let from_front = |i: i64| if i < 0 { i + n } else { i };
+    Ok(ids.to_vec::<i64>()?.into_iter().map(from_front).collect())
+}
+
+/// `x` with the rows folded into those that `ids` (int64, a vector) number, which were found from `index`.
 fn folded(
     op: &'static str,
     how: Reduce,
     x: &Tensor,
-    ids: &[i64],
+    (ids, index): (&Tensor, &Tensor),
     rows: &Tensor,
     include_self: bool,
 ) -> Result<Tensor> {
-    let segments = Segments::of(ids);
-    let targets = segments.row_indices(op, x.shape())?;
-    if segments.targets.is_empty() {
+    let all = RowIndices::indexed(op, x.shape(), &[0], std::slice::from_ref(ids))?;
+    if ids.size() == 0 {
         return Ok(x.clone());
     }
     if matches!(how, Reduce::Sum | Reduce::Mean) {
-        let base = if include_self { x.clone() } else { clear_rows(x, &targets)? };
-        let all = RowIndices::indexed(op, x.shape(), &[0], &[Tensor::from(ids.to_vec())])?;
+        let base = if include_self { x.clone() } else { clear_rows(x, &all)? };
         let sum = add_rows(op, &base, &all, rows)?;
-        return if how == Reduce::Sum { Ok(sum) } else { mean(&sum, &segments, include_self) };
+        return if how == Reduce::Sum { Ok(sum) } else { mean(op, &sum, ids, include_self) };
     }
+    let segments = Segments::of(&numbers(ids, index, x.shape()[0] as i64)?);
+    let targets = segments.row_indices(op, x.shape())?;
     // One row of a table for each target, one column for each value that meets there.
     let own = usize::from(include_self);
     let width = segments.counts.iter().max().copied().unwrap_or(0) + own;
@@ -151,15 +161,15 @@ fn folded(
 }
 
 /// A sum divided by how many values met in each row.
-fn mean(sum: &Tensor, segments: &Segments, include_self: bool) -> Result<Tensor> {
-    let mut counts = vec![1_i64; sum.shape()[0]];
-    for (&target, &count) in segments.targets.iter().zip(&segments.counts) {
-        let n = counts.len() as i64;
-        counts[target.rem_euclid(n) as usize] = count as i64 + i64::from(include_self);
-    }
+fn mean(op: &'static str, sum: &Tensor, ids: &Tensor, include_self: bool) -> Result<Tensor> {
     let mut dims: ShapeVec = SmallVec::from_elem(1, sum.ndim());
-    dims[0] = counts.len();
-    let counts = astype(&Tensor::from_vec(counts, &dims)?, sum.dtype())?;
+    dims[0] = sum.shape()[0];
+    let all = RowIndices::indexed(op, &dims[..1], &[0], std::slice::from_ref(ids))?;
+    let met = scatter_rows(&Tensor::ones(ids.shape(), DType::I64)?, &all)?;
+    let counts = binary_scalar(&ADD, &met, Scalar::Int(include_self.into()))?;
+    // A row where nothing met stays as it is.
+    let counts = clip(&counts, Some(&Operand::Scalar(Scalar::Int(1))), None)?;
+    let counts = reshape_dims(&astype(&counts, sum.dtype())?, &dims)?;
     let divide = if sum.dtype().is_float() { &DIVIDE } else { &FLOOR_DIVIDE };
     binary(divide, sum, &counts)
 }
@@ -176,26 +186,24 @@ crate::operations! { family "along an axis";
         let how = Reduce::named("scatter_reduce", &reduce)?;
         let at = GatherIndex::new("scatter_reduce", x, axis, index)?;
         let rows = at.rows("scatter_reduce", &Operand::Tensor(src.clone()))?;
-        let ids = take_rows(&numbered(&at.x)?, &at.row_indices)?.to_vec::<i64>()?;
+        let ids = take_rows(&numbered(&at.x)?, &at.row_indices)?;
         let flat = reshape_dims(&at.x, &[at.x.size()])?;
-        reshape_dims(&folded("scatter_reduce", how, &flat, &ids, &rows, include_self)?, x.shape())
+        reshape_dims(&folded("scatter_reduce", how, &flat, (&ids, &at.index), &rows, include_self)?, x.shape())
     }
     /// As `index_add`, folded by `reduce`: `sum`, `prod`, `mean`, `amax` or `amin`; without `include_self`, what was in a row takes no part. Derivatives: those of the fold, shared evenly among equal extremes.
     [in_place, indices("index")]
     fn index_reduce(x: Tensor, axis: isize, index: Tensor, source: Tensor, reduce: String, include_self: bool = true) -> Tensor {
         let how = Reduce::named("index_reduce", &reduce)?;
         let axis = normalize_axis("index_reduce", axis, x.ndim())?;
-        let n = x.shape()[axis] as i64;
-        let index = row_numbers("index_reduce", index)?.to_vec::<i64>()?;
-        let ids: Vec<i64> = index.iter().map(|&i| if i < 0 { i + n } else { i }).collect();
+        let ids = row_numbers("index_reduce", index)?;
         let front: ShapeVec = [axis].into_iter().chain((0..x.ndim()).filter(|&a| a != axis)).collect();
         let mut back: ShapeVec = SmallVec::from_elem(0, x.ndim());
         front.iter().enumerate().for_each(|(i, &a)| back[a] = i);
         let source = value_for("index_reduce", x, &Operand::Tensor(source.clone()))?;
         let mut dims = ShapeVec::from_slice(x.shape());
-        dims[axis] = ids.len();
+        dims[axis] = ids.size();
         let rows = permute_axes(&broadcast_to(&source, &dims)?, &front)?;
-        let out = folded("index_reduce", how, &permute_axes(x, &front)?, &ids, &rows, include_self)?;
+        let out = folded("index_reduce", how, &permute_axes(x, &front)?, (&ids, &ids), &rows, include_self)?;
         permute_axes(&out, &back)
     }
 }

@@ -32,7 +32,7 @@ fn raised(x: &Tensor) -> Result<Tensor> {
 /// PyTorch's index: as many axes as `x`, no longer than it but along `axis`.
 pub(crate) struct GatherIndex {
     pub(crate) x: Tensor,
-    index: Tensor,
+    pub(crate) index: Tensor,
     pub(crate) row_indices: RowIndices,
 }
 
