@@ -94,6 +94,7 @@ fn several_roots_are_summed() {
         let leaf_edge = x.edge.clone().unwrap();
         let roots = vec![(edge.clone(), plain(1.0)), (edge, plain(0.5)), (leaf_edge, plain(7.0))];
         let pass = Pass {
+            since: 0,
             roots,
             targets: Targets::Leaves,
             retain_graph: false,

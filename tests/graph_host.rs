@@ -104,6 +104,7 @@ fn foreign_nodes_run_on_the_caller() {
         let roots = vec![(root.edge.clone().unwrap(), plain(1.0))];
         let retain_graph = false;
         let pass = Pass {
+            since: 0,
             roots,
             targets: Targets::Leaves,
             retain_graph,
@@ -146,6 +147,7 @@ fn an_interrupt_ends_the_pass_soon() {
         let begin = Instant::now();
         let retain_graph = false;
         let pass = Pass {
+            since: 0,
             roots,
             targets: Targets::Leaves,
             retain_graph,

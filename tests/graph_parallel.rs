@@ -167,6 +167,7 @@ fn two_orders(root: &Bits, leaves: &[Bits], host: &dyn Host, threads: usize) -> 
     let run = |root: &Bits, create_graph, threads| {
         let roots = vec![(root.edge.clone().unwrap(), plain(1.0))];
         Pass {
+            since: 0,
             roots,
             targets: Targets::Capture(edges()),
             retain_graph: true,

@@ -272,7 +272,16 @@ macro_rules! value {
                 threads: usize,
             ) -> Result<Vec<Option<$name>>> {
                 let roots = vec![(root.edge.clone().expect("root has an edge"), plain(1.0))];
-                Pass { roots, targets, retain_graph, create_graph, host: &NoHost, threads }.run()
+                Pass {
+                    roots,
+                    targets,
+                    since: 0,
+                    retain_graph,
+                    create_graph,
+                    host: &NoHost,
+                    threads,
+                }
+                .run()
             }
 
             /// Leaves get their gradients; the graph is freed.

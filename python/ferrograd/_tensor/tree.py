@@ -102,8 +102,13 @@ def inside(value: Any, depth: int = 0) -> Iterator[Any]:
         yield value
         return
     check_depth(value, depth)
-    for item in value:
+    for item in items(value):
         yield from inside(item, depth + 1)
+
+
+def items(value: list[Any] | tuple[Any, ...]) -> Iterator[Any]:
+    """What a list or tuple holds, whatever a subclass says that it iterates over."""
+    return list.__iter__(value) if isinstance(value, list) else tuple.__iter__(value)
 
 
 def flatten(value: Any, leaves: list[Any], depth: int = 0) -> Tree:

@@ -8,7 +8,7 @@ from __future__ import annotations
 from typing import Any
 
 from ferrograd._core import Tensor, tensor
-from ferrograd._tensor.tree import check_depth
+from ferrograd._tensor.tree import check_depth, items
 
 
 def holds_tensor(value: Any, depth: int = 0) -> bool:
@@ -16,7 +16,7 @@ def holds_tensor(value: Any, depth: int = 0) -> bool:
     if not isinstance(value, list | tuple):
         return isinstance(value, Tensor)
     check_depth(value, depth)
-    return any(holds_tensor(item, depth + 1) for item in value)
+    return any(holds_tensor(item, depth + 1) for item in items(value))
 
 
 def tensor_of(value: Any) -> Tensor:

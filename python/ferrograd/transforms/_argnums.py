@@ -14,6 +14,7 @@ from typing import Any, ParamSpec, TypeVar
 import numpy as np
 
 from ferrograd._core import Tensor
+from ferrograd._tensor.tree import items
 from ferrograd.errors import ArgumentError, ArgumentTypeError
 
 P = ParamSpec("P")
@@ -143,7 +144,7 @@ def _no_argnums(op: str, argnums: Any, item: Any) -> Exception:
 
 def _no_function(op: str, given: Any) -> Exception:
     tensors = isinstance(given, Tensor) or (
-        isinstance(given, list | tuple) and any(isinstance(g, Tensor) for g in given)
+        isinstance(given, list | tuple) and any(isinstance(g, Tensor) for g in items(given))
     )
     if tensors:
         other = f"fg.{op} transforms a function"

@@ -229,6 +229,7 @@ impl Replay {
 
     /// For each buffer of the program's results the number of the result that is all of it, in C order; `None` where there
     /// are other results, or other uses of them.
+    #[cfg(feature = "python")]
     pub(crate) fn plain(&self) -> Option<Vec<usize>> {
         let outputs = &self.program.outputs()[..self.results];
         let kept = self.leaves.iter().any(|leaf| matches!(leaf.sets, Set::Output(_)));
