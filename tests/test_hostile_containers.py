@@ -237,3 +237,17 @@ def test_a_deep_pickle_is_one_of_pickle_alone() -> None:
     for value in (nested(60, fg.tensor(1.0)), loop(fg.tensor(1.0))):
         again = pickle.loads(pickle.dumps(value))
         assert isinstance(again, list)
+
+
+class Endless(list[Any]):
+    """A list that says it never ends."""
+
+    def __iter__(self) -> Any:
+        return itertools.repeat(1.0)
+
+
+def test_a_search_for_tensors_reads_what_a_list_holds() -> None:
+    with pytest.raises(ArgumentTypeError, match="the first argument is a tensor"):
+        fg.grad(Endless([fg.ones(2)]))  # type: ignore[arg-type]
+    with pytest.raises(ArgumentTypeError, match="list|Endless"):
+        fg.grad(Endless([1.0]))  # type: ignore[arg-type]

@@ -6,6 +6,7 @@
 
 use smallvec::SmallVec;
 
+use super::gathered::{self, Gathered};
 use super::step::{Action, Argument, Id, Map, Slice, Step};
 use crate::kernels::elementwise::{Loop, MAX_OPERANDS};
 use crate::kernels::reduce::{WHOLE_LEAF, Whole, whole};
@@ -24,18 +25,18 @@ const VECTOR: usize = 8;
 
 /// Where the first element of an operand lies.
 #[derive(Clone, Copy, Default)]
-struct At {
+pub(super) struct At {
     buffer: Id,
     offset: isize,
 }
 
 impl At {
-    fn of(slice: &Slice) -> At {
+    pub(super) fn of(slice: &Slice) -> At {
         At { buffer: slice.buffer, offset: slice.offset }
     }
 
     #[inline(always)]
-    fn address(self, addresses: &[*mut u8]) -> *mut u8 {
+    pub(super) fn address(self, addresses: &[*mut u8]) -> *mut u8 {
         addresses[self.buffer as usize].wrapping_offset(self.offset)
     }
 }
@@ -121,6 +122,8 @@ pub(super) enum Code {
     Filled(Box<Filled>),
     /// A reduction.
     Leaf(Box<Leaf>),
+    /// A loop or a copy over elements that lie anyhow.
+    Gathered(Box<Gathered>),
     /// The step of this number.
     Step(usize),
 }
@@ -144,14 +147,17 @@ pub(super) fn may_be_rows(out: &Slice) -> bool {
 
 fn lowered(step: &Step) -> Option<Code> {
     match &step.action {
-        Action::Map(map) => rows(map),
+        Action::Map(map) => rows(map).or_else(|| gathered::of_map(map)),
         Action::Fill(bits) => {
             let out = &step.writes[0];
             let (to, size, n) = (At::of(out), out.dtype.size(), out.numel());
             let few = n <= FEW && out.is_contiguous();
             few.then(|| Code::Filled(Box::new(Filled { to, bits: *bits, size, n })))
         }
-        Action::Copy => copied(&step.reads[0], &step.writes[0]),
+        Action::Copy => {
+            let (from, to) = (&step.reads[0], &step.writes[0]);
+            copied(from, to).or_else(|| gathered::of_copy(from, to))
+        }
         Action::Reduce(op, axes) => {
             let (input, out) = (&step.reads[0], &step.writes[0]);
             let n = input.numel();

@@ -14,6 +14,7 @@ mod describe;
 mod entry;
 mod execute;
 mod frame;
+mod gathered;
 mod join;
 mod joint;
 mod kept;

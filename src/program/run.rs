@@ -296,6 +296,7 @@ impl Program {
                     Code::Copied(copied) => copied.run(addresses),
                     Code::Filled(filled) => filled.run(addresses),
                     Code::Leaf(leaf) => leaf.run(addresses),
+                    Code::Gathered(gathered) => gathered.run(addresses),
                     Code::Step(number) => {
                         return run_step(&self.steps[*number], addresses, &mut frame.objects);
                     }
