@@ -136,3 +136,8 @@ def test_errors_are_those_of_the_function() -> None:
 def test_bad_input() -> None:
     with pytest.raises(ArgumentTypeError, match="pass a function"):
         fg.compile(3)  # type: ignore[call-overload]
+
+
+def test_the_dtype_that_programs_do_not_take_is_named() -> None:
+    with pytest.raises(ArgumentTypeError, match="an array of int16"):
+        fg.compile(lambda m: m * 2)(np.array([1], np.int16))

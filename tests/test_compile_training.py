@@ -326,3 +326,23 @@ def test_a_bound_step_notices_what_changed() -> None:
     with pytest.raises(CompileError, match="bind it again"):
         run()
     assert optimizer.state[w]["step"].item() == 3.0
+
+
+def test_hooks_that_come_and_go() -> None:
+    layer = fg.nn.Linear(2, 2)
+    compiled = fg.compile(layer)
+    x = fg.ones(1, 2)
+    handles = []
+
+    def agree() -> None:
+        for _ in range(3):
+            np.testing.assert_array_equal(compiled(x).detach().numpy(), layer(x).detach().numpy())
+
+    agree()
+    handles.append(layer.register_forward_hook(lambda module, args, result: result * 2.0))
+    agree()
+    handles.append(layer.register_forward_hook(lambda module, args, result: result + 1.0))
+    agree()
+    for handle in handles:
+        handle.remove()
+        agree()

@@ -384,3 +384,13 @@ def test_random_bodies(chosen: list[int], length: int, seed: int) -> None:
         assert value == want
         for a, b in zip(slopes, want_slopes, strict=True):
             np.testing.assert_allclose(a, b, rtol=1e-11, atol=1e-13)
+
+
+def test_higher_derivatives_of_loops_that_begin_with_a_constant() -> None:
+    def power(t: Any) -> Any:
+        return fg.fori_loop(0, 3, lambda i, y: y * t, 1.0)
+
+    assert fg.grad(fg.grad(power))(2.0) == pytest.approx(12.0)
+    assert fg.jvp(power, (2.0,), (1.0,))[1] == pytest.approx(12.0)
+    twice = fg.scan(lambda c, x: ((c[0] * x, c[1]), None), (leaf(), 2.0), fg.ones(3))[0][0]
+    assert twice.requires_grad

@@ -185,7 +185,8 @@ impl Recording {
             steps.refused.get_or_insert_with(|| capture::read_refused("compile"));
         }
         if self.part && !(steps.outside.is_empty() && steps.hosts.is_empty()) {
-            let what = "the body of a loop or a branch changes memory outside, or calls Python";
+            let what = "the body of a loop or a branch changes memory outside, or calls Python (random \
+                        numbers, callbacks, functions that look at values)";
             steps.refused.get_or_insert_with(|| refusal(what));
         }
         let read = capture::take_read_outside();

@@ -10,6 +10,8 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Any
 
+import numpy as np
+
 from ferrograd import _core
 from ferrograd._compile.loops import _taken, may_be_native, natively
 from ferrograd._core import Tensor, is_grad_enabled
@@ -56,6 +58,10 @@ def switch(index: Any, branches: Sequence[Callable[..., Any]], *operands: Any) -
     """
     if not branches:
         raise ArgumentError("switch: there are no branches; give at least one")
+    if not isinstance(index, Tensor | int | np.integer):
+        raise ArgumentTypeError(
+            f"switch: index is a {type(index).__name__}; give a whole number, or a tensor of one"
+        )
     if isinstance(index, Tensor) and (index.numel() != 1 or "int" not in index.dtype.name):
         raise ShapeError(
             f"switch: index is {index.dtype.name}{list(index.shape)}; give one whole number"

@@ -120,6 +120,11 @@ def _hashed(leaf: Hashable) -> Hashable:
     try:
         hash(leaf)
     except TypeError:
+        if isinstance(leaf, np.ndarray):
+            raise ArgumentTypeError(
+                f"compile: an argument is an array of {leaf.dtype}, which programs do not take;"
+                " convert it with astype"
+            ) from None
         raise ArgumentTypeError(
             f"compile: an argument is a {type(leaf).__name__}, which is neither an array, a number"
             " nor hashable; convert it to an array, or close over it"

@@ -7,7 +7,7 @@ Invariant: a recording that fails leaves those containers as they were.
 
 from __future__ import annotations
 
-import threading
+import _thread
 from types import TracebackType
 from typing import Any
 
@@ -16,8 +16,8 @@ Container = dict[Any, Any] | list[Any]
 #: How many threads record. Who has something to note looks here first, which costs nothing.
 recordings = 0
 
-_lock = threading.Lock()
-_local = threading.local()
+_lock = _thread.allocate_lock()
+_local = _thread._local()
 
 
 class Watch:

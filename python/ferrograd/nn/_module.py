@@ -66,6 +66,8 @@ class Module:
         hooks = self.__dict__.get("_hooks")
         if watching.recordings:
             watching.note(self.__dict__, *(self.__dict__[table] for table in _TABLES))
+            if hooks is not None:
+                watching.note(hooks.before, hooks.after)
         if hooks:
             return cast(R, _hooks.call(self, hooks, args, kwargs))
         return self.forward(*args, **kwargs)

@@ -57,7 +57,12 @@ pub(crate) fn computed(
     let mut copies: Vec<Tensor> = Vec::with_capacity(requires.len());
     for (i, &requires) in requires.iter().enumerate() {
         let x = cx.saved_with_edge(i)?;
-        copies.push(if requires { x.copied("clone")? } else { x });
+        copies.push(match (requires, x.requires_grad()) {
+            (true, true) => x.copied("clone")?,
+            // A carried value that begins as a constant: its gradient goes nowhere.
+            (true, false) => x.duplicate()?.with_grad(),
+            (false, _) => x,
+        });
     }
     let since = next_node();
     let results = call(&copies)?;
