@@ -352,3 +352,30 @@ def test_arrays_in_and_a_closed_over_parameter() -> None:
         (slope,) = fg.autograd.grad(value, w)
         assert bits(slope) == bits(x * x)
     assert len(compiled.programs) == len(function.programs) == 1
+
+
+def test_a_second_run_never_repeats_a_change_outside() -> None:
+    memory = fg.zeros(2)
+
+    def f(x: Any) -> Any:
+        with fg.no_grad():
+            memory.add_(1.0)
+        return x * 2.0, x * 3.0
+
+    compiled = fg.compile(f)
+    for k in (1.0, 2.0):
+        first, _ = compiled(leaf(2))
+        with pytest.raises(FerrogradError, match="changes memory outside"):
+            first.sum().backward()
+        assert memory.tolist() == [k, k]
+
+
+def test_numbers_of_the_forward_pass_stay_those_of_the_backward_pass() -> None:
+    scale = fg.tensor(2.0)
+    compiled = fg.compile(lambda x: (x * x * scale.item()).sum())
+    x = fg.ones(2, requires_grad=True)
+    y = compiled(x)
+    scale.fill_(5.0)
+    y.backward()
+    assert x.grad is not None
+    assert x.grad.tolist() == [4.0, 4.0]

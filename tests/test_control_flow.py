@@ -8,14 +8,7 @@ import pytest
 from hypothesis import given, settings, strategies as st
 
 import ferrograd as fg
-from ferrograd.errors import (
-    ArgumentError,
-    ArgumentTypeError,
-    CompileError,
-    DTypeError,
-    FerrogradError,
-    ShapeError,
-)
+from ferrograd.errors import CompileError, InPlaceError
 
 rng = np.random.default_rng(11)
 
@@ -265,84 +258,6 @@ def test_memory_outside_is_read_anew() -> None:
     assert f(fg.tensor(1.0)).item() == 27.0
 
 
-def counted(c: Any, x: Any) -> Any:
-    return c, x
-
-
-HALF: Any = 2.5
-REFUSED: dict[str, tuple[Callable[[], Any], type[Exception], str]] = {
-    "shape of the carry": (
-        lambda: fg.scan(lambda c, x: (fg.stack([c, c]), x), 1.0, fg.ones(3)),
-        ShapeError,
-        "keep its shape",
-    ),
-    "dtype of the carry": (
-        lambda: fg.scan(lambda c, x: (c * 1.5, x), 1, fg.ones(3)),
-        DTypeError,
-        "begin with float64",
-    ),
-    "tree of the carry": (
-        lambda: fg.scan(lambda c, x: ((c, c), x), 1.0, fg.ones(3)),
-        ShapeError,
-        "keep its containers",
-    ),
-    "no pair": (
-        lambda: fg.scan(lambda c, x: c, 1.0, fg.ones(3)),
-        ArgumentTypeError,
-        "return the carry",
-    ),
-    "lengths": (
-        lambda: fg.scan(counted, 1.0, (fg.ones(3), fg.ones(4))),
-        ArgumentError,
-        r"lengths \[3, 4\]",
-    ),
-    "no length": (lambda: fg.scan(counted, 1.0), ArgumentError, "neither xs nor length"),
-    "a number": (lambda: fg.scan(counted, 1.0, fg.tensor(2.0)), ShapeError, "without axes"),
-    "a text": (lambda: fg.scan(counted, "x", fg.ones(3)), ArgumentTypeError, "holds a str"),
-    "bounds": (lambda: fg.fori_loop(0, HALF, counted, 1.0), ArgumentTypeError, "whole number"),
-    "condition": (
-        lambda: fg.while_loop(lambda x: x, lambda x: x, 1.0),
-        ShapeError,
-        "give one boolean",
-    ),
-    "pred": (lambda: fg.cond(fg.ones(2) > 0, fg.sin, fg.cos, 1.0), ShapeError, "one boolean"),
-    "index": (lambda: fg.switch(fg.ones(2), [fg.sin], 1.0), ShapeError, "one whole number"),
-    "no branches": (lambda: fg.switch(0, [], 1.0), ArgumentError, "no branches"),
-    "branches differ": (
-        lambda: fg.compile(lambda x: fg.cond(x > 0, lambda x: (x, x), lambda x: x, x))(
-            fg.tensor(1.0)
-        ),
-        ShapeError,
-        "same containers",
-    ),
-    "shapes differ": (
-        lambda: fg.compile(lambda x: fg.cond(x > 0, lambda x: x, lambda x: x[None], x))(
-            fg.tensor(1.0)
-        ),
-        ShapeError,
-        "one shape",
-    ),
-}
-
-
-@pytest.mark.parametrize("name", REFUSED)
-def test_what_is_refused(name: str) -> None:
-    run, kind, message = REFUSED[name]
-    with pytest.raises(kind, match=message) as raised:
-        run()
-    assert isinstance(raised.value, FerrogradError)
-
-
-def test_an_exception_of_a_body_reaches_the_caller() -> None:
-    def broken(c: Any, x: Any) -> Any:
-        raise KeyError("mine")
-
-    with pytest.raises(KeyError, match="mine"):
-        fg.scan(broken, 1.0, fg.ones(3))
-    with pytest.raises(KeyError, match="mine"):
-        fg.compile(lambda xs: fg.scan(broken, 1.0, xs)[0])(fg.ones(3))
-
-
 OPERATIONS: list[Callable[[Any, Any, Any], Any]] = [
     lambda c, x, w: c * x + w,
     lambda c, x, w: fg.tanh(c) - w * x,
@@ -394,3 +309,47 @@ def test_higher_derivatives_of_loops_that_begin_with_a_constant() -> None:
     assert fg.jvp(power, (2.0,), (1.0,))[1] == pytest.approx(12.0)
     twice = fg.scan(lambda c, x: ((c[0] * x, c[1]), None), (leaf(), 2.0), fg.ones(3))[0][0]
     assert twice.requires_grad
+
+
+def test_hooks_of_closures_run_once() -> None:
+    q = fg.ones(2, requires_grad=True)
+    q.register_hook(lambda g: g * 2.0)
+    fg.fori_loop(0, 3, lambda i, c: c * q, fg.ones(2)).sum().backward()
+    assert q.grad is not None
+    assert q.grad.tolist() == [6.0, 6.0]
+    m = leaf(2) * 2.0
+    m.retain_grad()
+    result = fg.cond(True, lambda c: c * m, lambda c: c, fg.ones(2))
+    assert m.grad is None
+    result.sum().backward()
+    assert m.grad.tolist() == [1.0, 1.0]
+
+
+def test_loops_without_iterations_lead_gradients_on() -> None:
+    ones = np.ones(2)
+    never = fg.grad(
+        lambda x: fg.while_loop(lambda c: c.sum() < 0.0, lambda c: c.detach() * 2, x * 3.0).sum()
+    )
+    assert never(ones).tolist() == [3.0, 3.0]
+    empty = fg.grad(
+        lambda x: fg.scan(lambda c, k: (c.detach() * k, None), x * 3.0, fg.zeros((0, 2)))[0].sum()
+    )
+    assert empty(ones).tolist() == [3.0, 3.0]
+
+
+def test_iterations_that_decide_otherwise() -> None:
+    f = fg.grad(lambda x: fg.scan(lambda c, k: (fg.max(fg.stack([c, k])), None), x[0], x)[0])
+    assert f(np.array([1.0, np.nan, 0.0])).tolist() == [0.0, 1.0, 0.0]
+
+
+def test_memory_that_changes_before_a_second_run_is_found() -> None:
+    p = fg.tensor([2.0, 3.0])
+    for f in (
+        fg.compile(lambda x: x * x * p),
+        lambda x: fg.fori_loop(0, 2, lambda i, s: s * s * p, x),
+    ):
+        x = leaf(2)
+        y: Any = f(x)
+        p.add_(1.0)
+        with pytest.raises(InPlaceError):
+            y.sum().backward(create_graph=True)

@@ -25,7 +25,7 @@ from ferrograd._compile.watching import Watch
 from ferrograd._core import Tensor, is_grad_enabled
 from ferrograd._tensor.generator import recorded_generators
 from ferrograd._tensor.tree import flatten
-from ferrograd.errors import ArgumentTypeError, CompileError
+from ferrograd.errors import ArgumentTypeError, CompileError, DTypeError
 
 #: More programs of one function than this are worth a warning; at twice as many, the one that was
 #: used longest ago goes.
@@ -205,7 +205,7 @@ class Compiled(_core._Replayed):
             entry, results = self._recorded(call, of_tensors, warm)
         except BaseException as raised:
             self._log.pop()
-            if not isinstance(raised, CompileError | ArgumentTypeError):
+            if not isinstance(raised, CompileError | ArgumentTypeError | DTypeError):
                 raise
             if not self._floats or not any(type(v) is float for v in call.values):
                 raise

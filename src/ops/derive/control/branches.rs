@@ -6,7 +6,7 @@
 use std::borrow::Cow;
 use std::sync::Arc;
 
-use super::part::{Part, Traced, minus_zeros};
+use super::part::{Part, Traced, agreed, minus_zeros};
 use crate::array::Storage;
 use crate::dtype::DType;
 use crate::error::{Error, Result};
@@ -228,15 +228,21 @@ impl Rule<Tensor> for SwitchRule {
     }
 
     fn backward(&self, cx: &mut Context<'_, Tensor>) -> Result<()> {
-        let grads = if cx.create_graph() {
-            let closures: Vec<Edge> =
-                self.of.closures.iter().map(|point| point.edge.clone()).collect();
-            let histories = self.of.histories.iter().copied();
-            computed(cx, &self.of.requires, Closures::Reached(&closures), histories, |copies| {
-                self.original.call(copies)
-            })?
-        } else {
-            self.replayed(cx)?
+        let replayed = match cx.create_graph() {
+            true => None,
+            false => agreed(self.replayed(cx))?,
+        };
+        let grads = match replayed {
+            Some(grads) => grads,
+            None => {
+                let closures: Vec<Edge> =
+                    self.of.closures.iter().map(|point| point.edge.clone()).collect();
+                let (closures, histories) =
+                    (Closures::Reached(&closures), self.of.histories.iter().copied());
+                computed(cx, &self.of.requires, closures, histories, |copies| {
+                    self.original.call(copies)
+                })?
+            }
         };
         for (i, grad) in grads.into_iter().enumerate() {
             if let Some(grad) = grad {

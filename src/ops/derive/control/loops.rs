@@ -8,7 +8,7 @@ use std::sync::Arc;
 
 use smallvec::SmallVec;
 
-use super::part::{Part, Traced, minus_zeros};
+use super::part::{Part, Traced, agreed, minus_zeros};
 use crate::dtype::DType;
 use crate::error::{Error, Result};
 use crate::graph::{
@@ -51,6 +51,9 @@ pub fn scan<E: From<Box<Error>>>(
     let arguments: Vec<Tensor> = carry.iter().cloned().chain(first).collect();
     let given: Vec<Tensor> = carry.iter().chain(over.xs).cloned().collect();
     let part = settled(&arguments, &given, carry.len(), host, f)?;
+    if over.length == 0 {
+        return Ok(unchanged(carry, &part)?);
+    }
     let looped = looped(part, carry.len(), over, None);
     Ok(looped.run(&given, original)?)
 }
@@ -72,12 +75,31 @@ pub fn while_loop<E: From<Box<Error>>>(
         Part::record(carry, &none, host, condition)?
     };
     let part = settled(carry, carry, carry.len(), host, f)?;
+    let cut = |(x, number): (&Tensor, &Option<usize>)| x.requires_grad() && number.is_none();
+    if recording() && carry.iter().zip(&part.cotangents).any(cut) {
+        return Err(loses_history().into());
+    }
     let over = Scanned { xs: &[], length: usize::MAX, reverse: false };
     let outside = until.joint.outside.clone();
     let condition = Condition { program: until.joint.forward };
     let mut looped = looped(part, carry.len(), over, Some(condition));
     looped.outside.extend(outside);
     Ok(looped.run(carry, original)?)
+}
+
+/// What a loop without iterations gives.
+fn unchanged(carry: &[Tensor], part: &Part) -> Result<Vec<Tensor>> {
+    let stacked = part.results[carry.len()..].iter().map(|result| result.spec(Some(0)).zeros());
+    carry.iter().cloned().map(Ok).chain(stacked).collect()
+}
+
+#[cold]
+fn loses_history() -> Box<Error> {
+    Box::new(Error::Captured {
+        op: "while_loop".into(),
+        what: "a carried value requires grad, and what the body makes of it does not".into(),
+        remedy: "detach it before the loop",
+    })
 }
 
 /// The body, with those carried values requiring grad whose next ones do.
@@ -274,15 +296,21 @@ impl Rule<Tensor> for LoopRule {
     }
 
     fn backward(&self, cx: &mut Context<'_, Tensor>) -> Result<()> {
-        let grads = if cx.create_graph() {
-            let closures: Vec<Edge> =
-                self.of.closures.iter().map(|point| point.edge.clone()).collect();
-            let histories = self.of.looped.histories();
-            computed(cx, &self.of.requires, Closures::Reached(&closures), histories, |copies| {
-                self.original.call(copies)
-            })?
-        } else {
-            self.replayed(cx)?
+        let replayed = match cx.create_graph() {
+            true => None,
+            false => agreed(self.replayed(cx))?,
+        };
+        let grads = match replayed {
+            Some(grads) => grads,
+            None => {
+                let closures: Vec<Edge> =
+                    self.of.closures.iter().map(|point| point.edge.clone()).collect();
+                let (closures, histories) =
+                    (Closures::Reached(&closures), self.of.looped.histories());
+                computed(cx, &self.of.requires, closures, histories, |copies| {
+                    self.original.call(copies)
+                })?
+            }
         };
         for (i, grad) in grads.into_iter().enumerate() {
             if let Some(grad) = grad {

@@ -8,7 +8,7 @@ use crate::dtype::DType;
 use crate::error::{Error, Result};
 use crate::graph::{Host, Mode, ModeGuard, SERIAL, next_node};
 use crate::ops::derive::backward::{Endpoint, GradOptions, grad_of};
-use crate::ops::derive::joint::{Ends, cotangent};
+use crate::ops::derive::joint::{Ends, cotangent, numbered};
 use crate::ops::derive::replay::{Signature, give_back, place};
 use crate::ops::function::Spec;
 use crate::program::{Joint, Recorded, Recording};
@@ -74,6 +74,9 @@ impl Part {
         host: &dyn Host,
     ) -> Result<Part> {
         let mut ends = Ends::of(copies, &results, since);
+        if ends.closures.iter().any(|edge| edge.node().extras().is_some()) {
+            return Err(has_hooks());
+        }
         recording.split();
         let closures = closures(&ends, host, since)?;
         let mut roots = std::mem::take(&mut ends.roots);
@@ -95,14 +98,7 @@ impl Part {
             .into_iter()
             .map(|gradient| gradient.map(|gradient| gradient.duplicate()).transpose())
             .collect::<Result<_>>()?;
-        let mut found_of = found.iter();
-        let mut next = 0;
-        let number = |target: Option<&Edge>| {
-            let there = target.is_some() && found_of.next().is_some_and(Option::is_some);
-            next += usize::from(there);
-            there.then(|| next - 1)
-        };
-        let grads = targets().map(number).collect();
+        let grads = numbered(targets(), &found);
         // The graph goes before the recording asks what is kept.
         let results: Vec<Tensor> = results.into_iter().map(Tensor::without_history).collect();
         let places: Vec<Recorded<'_>> = results.iter().map(place).collect();
@@ -114,6 +110,14 @@ impl Part {
         let results = results.iter().map(Signature::of).collect();
         let requires = ends.own.iter().map(Option::is_some).collect();
         Ok(Part { joint, arguments, results, requires, cotangents, closures, grads })
+    }
+}
+
+/// What a backward program gives; `None` where it would decide otherwise than when it was recorded.
+pub(super) fn agreed<T>(replayed: Result<T>) -> Result<Option<T>> {
+    match replayed {
+        Err(error) if matches!(*error, Error::Diverged { .. }) => Ok(None),
+        replayed => replayed.map(Some),
     }
 }
 
@@ -155,6 +159,15 @@ pub(super) fn minus_zeros(point: &Endpoint) -> Vec<u8> {
         DType::F32 => (-0.0f32).to_ne_bytes().repeat(count),
         _ => (-0.0f64).to_ne_bytes().repeat(count),
     }
+}
+
+#[cold]
+fn has_hooks() -> Box<Error> {
+    Box::new(Error::Captured {
+        op: "compile".into(),
+        what: "the body of a loop or a branch closes over a tensor that has hooks".into(),
+        remedy: "pass it as an argument of the body",
+    })
 }
 
 #[cold]

@@ -53,6 +53,10 @@ pub(crate) fn computed(
     histories: impl Iterator<Item = usize>,
     call: impl FnOnce(&[Tensor]) -> Result<Vec<Tensor>>,
 ) -> Result<Vec<Option<Tensor>>> {
+    // All of it must be what it was, also what only the forward program read.
+    for saved in 0..cx.saved_count() {
+        cx.saved(saved)?;
+    }
     let _mode = ModeGuard::grad(true);
     let mut copies: Vec<Tensor> = Vec::with_capacity(requires.len());
     for (i, &requires) in requires.iter().enumerate() {

@@ -6,5 +6,5 @@ mod record;
 pub use again::Original;
 pub(crate) use again::{Closures, computed};
 pub(crate) use node::bytes;
-pub(crate) use record::{Ends, cotangent};
+pub(crate) use record::{Ends, cotangent, numbered};
 pub use record::{JointReplay, NotJoint};

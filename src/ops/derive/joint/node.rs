@@ -70,7 +70,12 @@ impl JointReplay {
         let forward = &self.joint.forward;
         let arguments = (0..).zip(arguments).map(|(i, x)| Ok(Saved::input(x, i)));
         let residuals = self.joint.residuals.iter().map(|&id| forward.result(id, memory));
-        let outside = self.joint.backward.read_where_it_lies();
+        // First what the backward program reads, then what a new run of the function reads besides.
+        let read = |storage: &&Storage| {
+            self.joint.backward.read_where_it_lies().any(|other| other.same(storage))
+        };
+        let rest = forward.read_where_it_lies().filter(|storage| !read(storage));
+        let outside = self.joint.backward.read_where_it_lies().chain(rest);
         arguments
             .chain(residuals.map(|storage| Ok(Saved::made(&bytes(storage)?))))
             .chain(outside.map(|storage| Ok(Saved::value(&bytes(storage)?))))
@@ -122,9 +127,6 @@ impl Compiled {
     fn replayed(&self, cx: &Context<'_, Tensor>) -> Result<Option<Vec<Option<Tensor>>>> {
         let JointReplay { joint, arguments, .. } = &*self.joint;
         let program = &joint.backward;
-        if program.is_stale() {
-            return Ok(None);
-        }
         let mut whole: Vec<Option<Tensor>> = Vec::new();
         for i in 0..arguments.len() {
             let read = program.reads_input(i);
@@ -133,7 +135,8 @@ impl Compiled {
         for k in self.with_history() {
             whole.push(cx.grad(k).map(in_order).transpose()?);
         }
-        for saved in arguments.len()..cx.saved_count() {
+        let outside = program.read_where_it_lies().count();
+        for saved in (arguments.len()..).take(joint.residuals.len() + outside) {
             whole.push(Some(cx.saved(saved)?));
         }
         let inputs: SmallVec<[Elements<'_>; 8]> = whole[..program.inputs()]
@@ -154,7 +157,11 @@ impl Compiled {
 
     /// The results by the function itself, which draws the random numbers of the forward program and no others.
     fn call_again(&self, copies: &[Tensor]) -> Result<Vec<Tensor>> {
-        let now = self.joint.joint.forward.states()?;
+        let forward = &self.joint.joint.forward;
+        if forward.is_stale() || forward.written_outside().next().is_some() {
+            return Err(runs_otherwise());
+        }
+        let now = forward.states()?;
         self.states.iter().for_each(|(host, state)| host.give_back(state));
         let results = self.original.call(copies);
         now.iter().for_each(|(host, state)| host.give_back(state));
@@ -194,4 +201,17 @@ impl Rule<Tensor> for Compiled {
     fn foreign(&self) -> Option<&dyn Foreign> {
         self.original.foreign()
     }
+}
+
+#[cold]
+fn runs_otherwise() -> Box<Error> {
+    Box::new(Error::State {
+        op: OP.into(),
+        what:
+            "this backward runs the function again (a result has no gradient, or create_graph is \
+               set), which would not do what it did: it changes memory outside, or a number that \
+               it read has changed"
+                .into(),
+        remedy: "return only results that are used, or call the function without fg.compile",
+    })
 }

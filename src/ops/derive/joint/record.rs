@@ -183,14 +183,7 @@ fn derived(
     let targets: Vec<Edge> = ends.targets().flatten().cloned().collect();
     let options = GradOptions { allow_unused: true, since, ..GradOptions::default() };
     let found = grad_of(roots, targets, &seeds, &options, host)?;
-    let mut found_of = found.iter();
-    let mut next = 0;
-    let number = |target: Option<&Edge>| {
-        let there = target.is_some() && found_of.next().is_some_and(Option::is_some);
-        next += usize::from(there);
-        there.then(|| next - 1)
-    };
-    let grads = ends.targets().map(number).collect();
+    let grads = numbered(ends.targets(), &found);
     // The graph goes before the recording asks what is kept.
     let results: Vec<Tensor> = results.into_iter().map(Tensor::without_history).collect();
     let places: Vec<Recorded<'_>> = results.iter().map(place).collect();
@@ -203,6 +196,21 @@ fn derived(
     let arguments = copies.iter().map(Signature::of).collect();
     let requires = own.iter().map(Option::is_some).collect();
     Ok(Ok(JointReplay { joint, arguments, requires, cotangents, closures, grads }))
+}
+
+/// For each target that there is, the number of its gradient among those that were found.
+pub(crate) fn numbered<'a>(
+    targets: impl Iterator<Item = Option<&'a Edge>>,
+    found: &[Option<Tensor>],
+) -> Vec<Option<usize>> {
+    let mut found = found.iter();
+    let mut next = 0;
+    let number = |target: Option<&Edge>| {
+        let there = target.is_some() && found.next().is_some_and(Option::is_some);
+        next += usize::from(there);
+        there.then(|| next - 1)
+    };
+    targets.map(number).collect()
 }
 
 /// A gradient of a root that is argument `number` of the recording. Its values do not matter: programs depend on none.
