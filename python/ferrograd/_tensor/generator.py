@@ -7,9 +7,9 @@ count, and whether a function is compiled or not.
 
 from __future__ import annotations
 
+import _thread
 import contextlib
 import sys
-import threading
 import weakref
 from typing import TYPE_CHECKING, Any
 
@@ -76,7 +76,7 @@ def _source(generator: Generator | np.random.Generator | None) -> np.random.Gene
     return generator._numpy() if isinstance(generator, Generator) else generator
 
 
-class _Recorded(threading.local):
+class _Recorded(_thread._local):
     """The generators that the function draws from which this thread records."""
 
     def __init__(self) -> None:
