@@ -8,7 +8,7 @@ use smallvec::SmallVec;
 use super::joint::Joint;
 use super::placed::{Place, Placement, Tape, inputs, settle, starts};
 use crate::error::Result;
-use crate::kernels::launch::Objects;
+use crate::kernels::launch::{Object, Objects};
 use crate::kernels::{View, ViewMut};
 
 /// What a branch is made of.
@@ -112,7 +112,7 @@ impl Choice {
         &self,
         reads: &[View<'_>],
         writes: &mut [ViewMut<'_>],
-        objects: &Objects,
+        objects: &[Option<Object>],
     ) -> Result<()> {
         let places: SmallVec<[Place; 8]> = writes.iter_mut().map(|w| w.ptr).collect();
         let all: usize = self.branches.iter().map(|branch| branch.parts.outside).sum();

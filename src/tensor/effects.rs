@@ -39,12 +39,7 @@ fn list(meta: &Arc<Meta>, read: bool) {
     });
 }
 
-/// The leaves touched since this was asked last.
-pub(crate) fn take_touched() -> Vec<TouchedLeaf> {
-    LEAVES.take()
-}
-
-/// A recording within another one: what it touches is its own.
+/// The leaves that one recording touches; a recording around it has a list of its own.
 #[must_use = "the leaves of the outer recording come back when this ends"]
 pub(crate) struct Scope {
     outer: Vec<TouchedLeaf>,
@@ -53,7 +48,7 @@ pub(crate) struct Scope {
 impl Scope {
     /// Begins a list of its own.
     pub(crate) fn begin() -> Scope {
-        Scope { outer: take_touched() }
+        Scope { outer: LEAVES.take() }
     }
 
     /// Ends it, and gives the leaves that were touched.

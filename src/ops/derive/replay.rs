@@ -128,9 +128,9 @@ impl Replay {
         let storages: Vec<&Storage> = copies.iter().map(Tensor::storage).collect();
         let given: Vec<&Storage> = arguments.iter().map(Tensor::storage).collect();
         let recording = Recording::begin(&storages, &given, weak)?;
-        let _ = effects::take_touched();
+        let touched = effects::Scope::begin();
         let results = f(&copies);
-        let touched = effects::take_touched();
+        let touched = touched.end();
         let results = results.inspect_err(|_| give_back(&touched))?;
         let grads: Vec<Option<Tensor>> = touched.iter().map(|leaf| leaf.meta.grad()).collect();
         let made = |(leaf, grad): &(&TouchedLeaf, &Option<Tensor>)| {

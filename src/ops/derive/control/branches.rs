@@ -3,27 +3,23 @@
 //! Owns: what the branches have in common, and the node. Never chooses: `program/choice.rs` does.
 //! Invariant: gradients flow through the branch that ran; those of the others are zero.
 
-use std::borrow::Cow;
 use std::sync::Arc;
 
-use super::part::{Part, Traced, agreed, minus_zeros};
+use super::kernel::Left;
+use super::part::{Part, Traced, cotangent, minus_zeros, saved};
 use crate::array::Storage;
 use crate::dtype::DType;
 use crate::error::{Error, Result};
-use crate::graph::{
-    self, Context, Edges, Flags, Foreign, Host, Rule, RuleRef, Saved, SavedValues, recording,
-};
-use crate::kernels::launch::{self, Object, Objects, Run};
+use crate::graph::{Context, Host, recording};
+use crate::kernels::launch::Objects;
 use crate::kernels::{View, ViewMut};
 use crate::ops::derive::backward::Endpoint;
-use crate::ops::derive::joint::{Closures, Original, bytes, computed};
+use crate::ops::derive::joint::{BackwardProgram, Closures, Original, bytes, record_node};
 use crate::ops::derive::replay::{Signature, in_order};
 use crate::ops::function::Spec;
 use crate::program::{Branch, BranchParts, Choice};
-use crate::tensor::{Edge, Tensor};
+use crate::tensor::Tensor;
 
-/// The estimated cost of the backward of a branch, in nanoseconds.
-const COST_NS: f32 = 10_000.0;
 const NAME: &str = "switch";
 
 /// The results of `branches[index]` on the operands; `index` is one int64, and one outside the range means the nearest.
@@ -107,41 +103,15 @@ impl Switch {
         let new = |signature: &Signature| signature.spec(None).empty();
         let results: Vec<Tensor> = self.results.iter().map(new).collect::<Result<_>>()?;
         let tape = Tensor::empty(&[self.choice.tape_bytes()], DType::U8)?;
-        let slot = launch::new_object();
-        let mut objects: Objects = vec![None; slot + 1];
         let choice = Arc::clone(&self.choice);
-        let run: Run = Arc::new(move |reads, writes, objects| {
-            objects[slot] = Some(Arc::new(choice.forward(reads, writes)?));
-            Ok(())
-        });
-        let reads: Vec<View<'_>> = whole.iter().chain(&outside).map(Tensor::view_of).collect();
-        let mut writes: Vec<ViewMut<'_>> =
-            results.iter().chain([&tape]).map(Tensor::view_mut).collect();
-        launch::run_kernel(NAME, &reads, &mut writes, run, &mut objects)?;
+        let (reads, writes) = (whole.iter().chain(&outside), results.iter().chain([&tape]));
+        let left =
+            Left::by(NAME, reads, writes, move |reads, writes| choice.forward(reads, writes))?;
         if self.histories.is_empty() {
             return Ok(results);
         }
-        let saved: SavedValues<Tensor> = (0..)
-            .zip(given)
-            .map(|(i, x)| Saved::input(x, i))
-            .chain(outside.iter().map(Saved::value))
-            .chain([Saved::made(&tape)])
-            .collect();
-        let own = given.iter().zip(&self.requires);
-        let edges: Edges<Tensor> = own
-            .map(|(x, requires)| x.grad_edge().filter(|_| *requires))
-            .chain(self.closures.iter().map(|point| Some(point.edge.clone())))
-            .collect();
-        let histories = self.histories.clone();
-        let made = objects.pop().flatten();
-        let rule = RuleRef::Boxed(Box::new(SwitchRule { of: self, original, made, slot }));
-        let count = results.len() as u32;
-        let node = graph::record(rule, edges, saved, count, COST_NS, Flags::FOREIGN)?;
-        let attach = |(k, result): (usize, Tensor)| match histories.contains(&k) {
-            true => result.attach(Edge::new(node.clone(), k as u32)),
-            false => result,
-        };
-        Ok(results.into_iter().enumerate().map(attach).collect())
+        let saved = saved(given, &outside, &tape);
+        record_node(SwitchNode { of: self, original, left }, given, saved, results)
     }
 }
 
@@ -179,81 +149,65 @@ fn branch(
     })
 }
 
-/// The rule of a node of branches.
-struct SwitchRule {
+/// The backward pass of the branch that ran.
+struct SwitchNode {
     of: Switch,
     original: Box<dyn Original>,
-    /// The objects of the branch that ran, and their number among those of a recording.
-    made: Option<Object>,
-    slot: usize,
+    left: Left,
 }
 
-impl SwitchRule {
+impl BackwardProgram for SwitchNode {
+    fn name(&self) -> &'static str {
+        NAME
+    }
+
+    fn cost(&self) -> f32 {
+        10_000.0
+    }
+
+    fn requires(&self) -> &[bool] {
+        &self.of.requires
+    }
+
+    fn closures(&self) -> Closures<'_> {
+        Closures::Reached(&self.of.closures)
+    }
+
+    fn histories(&self) -> Vec<usize> {
+        self.of.histories.clone()
+    }
+
+    fn takes_partial(&self) -> bool {
+        true
+    }
+
     fn replayed(&self, cx: &Context<'_, Tensor>) -> Result<Vec<Option<Tensor>>> {
         let Switch { choice, results, requires, histories, targets, closures, .. } = &self.of;
-        let own: Vec<Tensor> =
-            (0..requires.len()).map(|i| in_order(&cx.saved(i)?)).collect::<Result<_>>()?;
-        let rest: Vec<Tensor> =
-            (requires.len()..cx.saved_count()).map(|i| cx.saved(i)).collect::<Result<_>>()?;
-        let cotangent = |&k: &usize| match cx.grad(k) {
-            Some(grad) => in_order(grad),
-            None => results[k].spec(None).zeros(),
-        };
-        let cotangents: Vec<Tensor> = histories.iter().map(cotangent).collect::<Result<_>>()?;
+        let own = 0..requires.len();
+        let mut reads: Vec<Tensor> = own.map(|i| in_order(&cx.saved(i)?)).collect::<Result<_>>()?;
+        for saved in requires.len()..cx.saved_count() {
+            reads.push(cx.saved(saved)?);
+        }
+        for &k in histories {
+            reads.push(cotangent(cx, k, &results[k].spec(None))?);
+        }
         let found: Vec<Tensor> =
             targets.iter().map(|(_, spec)| spec.empty()).collect::<Result<_>>()?;
-        let (slot, choice) = (self.slot, Arc::clone(choice));
-        let run: Run = Arc::new(move |reads, writes, objects| {
-            let made = objects[slot].clone().and_then(|made| made.downcast::<Objects>().ok());
-            choice.backward(reads, writes, &made.map_or_else(Vec::new, |made| (*made).clone()))
-        });
-        let mut objects: Objects = vec![None; slot + 1];
-        objects[slot].clone_from(&self.made);
-        let inputs = own.iter().chain(&rest).chain(&cotangents);
-        let reads: Vec<View<'_>> = inputs.map(Tensor::view_of).collect();
-        let mut writes: Vec<ViewMut<'_>> = found.iter().map(Tensor::view_mut).collect();
-        launch::run_kernel(NAME, &reads, &mut writes, run, &mut objects)?;
-        drop((reads, writes));
+        let choice = Arc::clone(choice);
+        let kernel =
+            move |reads: &[View<'_>], writes: &mut [ViewMut<'_>], left: Option<&Objects>| {
+                choice.backward(reads, writes, left.map_or(&[], |objects| &objects[..]))
+            };
+        self.left.taken(NAME, reads.iter(), found.iter(), kernel)?;
         let mut grads: Vec<Option<Tensor>> = vec![None; requires.len() + closures.len()];
         for ((place, _), gradient) in targets.iter().zip(found) {
             grads[*place] = Some(gradient);
         }
         Ok(grads)
     }
-}
 
-impl Rule<Tensor> for SwitchRule {
-    fn name(&self) -> Cow<'static, str> {
-        Cow::Borrowed(NAME)
-    }
-
-    fn backward(&self, cx: &mut Context<'_, Tensor>) -> Result<()> {
-        let replayed = match cx.create_graph() {
-            true => None,
-            false => agreed(self.replayed(cx))?,
-        };
-        let grads = match replayed {
-            Some(grads) => grads,
-            None => {
-                let closures: Vec<Edge> =
-                    self.of.closures.iter().map(|point| point.edge.clone()).collect();
-                let (closures, histories) =
-                    (Closures::Reached(&closures), self.of.histories.iter().copied());
-                computed(cx, &self.of.requires, closures, histories, |copies| {
-                    self.original.call(copies)
-                })?
-            }
-        };
-        for (i, grad) in grads.into_iter().enumerate() {
-            if let Some(grad) = grad {
-                cx.give(i, grad)?;
-            }
-        }
-        Ok(())
-    }
-
-    fn foreign(&self) -> Option<&dyn Foreign> {
-        self.original.foreign()
+    fn original(&self) -> &dyn Original {
+        &*self.original
     }
 }
 

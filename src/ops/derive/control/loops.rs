@@ -3,27 +3,21 @@
 //! Owns: what a loop takes and gives as tensors, and its node. Never walks iterations: `program/looped.rs` does.
 //! Invariant: the loop reads what its node saves and what it was given, and nothing else.
 
-use std::borrow::Cow;
 use std::sync::Arc;
 
-use smallvec::SmallVec;
-
-use super::part::{Part, Traced, agreed, minus_zeros};
+use super::kernel::Left;
+use super::part::{Part, Traced, cotangent, minus_zeros, saved};
+use crate::array::Storage;
 use crate::dtype::DType;
 use crate::error::{Error, Result};
-use crate::graph::{
-    self, Context, Edges, Flags, Foreign, Host, Rule, RuleRef, Saved, SavedValues, recording,
-};
-use crate::kernels::launch::{self, Object, Objects, Run};
+use crate::graph::{Context, Host, ModeGuard, recording};
 use crate::kernels::{View, ViewMut};
 use crate::ops::derive::backward::Endpoint;
-use crate::ops::derive::joint::{Closures, Original, bytes, computed};
+use crate::ops::derive::joint::{BackwardProgram, Closures, Original, bytes, record_node};
 use crate::ops::derive::replay::{Signature, in_order};
+use crate::ops::function::Spec;
 use crate::program::{Condition, Loop, LoopParts, Trace};
-use crate::tensor::{Edge, Tensor};
-
-/// The estimated cost of the backward of a loop, in nanoseconds.
-const COST_NS: f32 = 100_000.0;
+use crate::tensor::Tensor;
 
 /// What a loop goes over.
 #[derive(Clone, Copy)]
@@ -71,7 +65,7 @@ pub fn while_loop<E: From<Box<Error>>>(
 ) -> std::result::Result<Vec<Tensor>, E> {
     let none = vec![false; carry.len()];
     let until = {
-        let _off = graph::ModeGuard::grad(false);
+        let _off = ModeGuard::grad(false);
         Part::record(carry, &none, host, condition)?
     };
     let part = settled(carry, carry, carry.len(), host, f)?;
@@ -147,7 +141,7 @@ struct Looped {
     requires: Vec<bool>,
     closures: Vec<Endpoint>,
     /// Memory that body and condition read beside their arguments.
-    outside: Vec<crate::array::Storage>,
+    outside: Vec<Storage>,
 }
 
 fn looped(part: Part, carries: usize, over: Scanned<'_>, condition: Option<Condition>) -> Looped {
@@ -177,151 +171,96 @@ impl Looped {
         let looped = &self.looped;
         let whole: Vec<Tensor> = given.iter().map(in_order).collect::<Result<_>>()?;
         let outside: Vec<Tensor> = self.outside.iter().map(bytes).collect::<Result<_>>()?;
-        let mut results: Vec<Tensor> = Vec::with_capacity(self.results.len());
-        for (i, Signature { dtype, dims }) in self.results.iter().enumerate() {
-            let stacked = (i >= looped.carries()).then_some(looped.length());
-            let dims: SmallVec<[usize; 5]> =
-                stacked.into_iter().chain(dims.iter().copied()).collect();
-            results.push(Tensor::empty(&dims, *dtype)?);
-        }
+        let results: Vec<Tensor> =
+            (0..self.results.len()).map(|k| self.result(k).empty()).collect::<Result<_>>()?;
         let tape = Tensor::empty(&[looped.tape_bytes()], DType::U8)?;
-        let slot = launch::new_object();
-        let mut objects: Objects = vec![None; slot + 1];
         let of_loop = Arc::clone(looped);
-        let run: Run = Arc::new(move |reads, writes, objects| {
-            objects[slot] = Some(Arc::new(of_loop.forward(reads, writes)?));
-            Ok(())
-        });
-        let reads: Vec<View<'_>> = whole.iter().chain(&outside).map(Tensor::view_of).collect();
-        let mut writes: Vec<ViewMut<'_>> =
-            results.iter().chain([&tape]).map(Tensor::view_mut).collect();
-        launch::run_kernel(looped.name(), &reads, &mut writes, run, &mut objects)?;
-        let trace = objects.pop().flatten();
+        let (reads, writes) = (whole.iter().chain(&outside), results.iter().chain([&tape]));
+        let left = Left::by(looped.name(), reads, writes, move |reads, writes| {
+            of_loop.forward(reads, writes)
+        })?;
         if looped.histories().next().is_none() {
             return Ok(results);
         }
-        self.record(given, results, (tape, outside, trace, slot), original)
+        let saved = saved(given, &outside[..looped.outside()], &tape);
+        record_node(LoopNode { of: self, original, left }, given, saved, results)
     }
 
-    fn record(
-        self,
-        given: &[Tensor],
-        results: Vec<Tensor>,
-        (tape, outside, trace, slot): (Tensor, Vec<Tensor>, Option<Object>, usize),
-        original: Box<dyn Original>,
-    ) -> Result<Vec<Tensor>> {
-        let histories: Vec<usize> = self.looped.histories().collect();
-        let saved: SavedValues<Tensor> = (0..)
-            .zip(given)
-            .map(|(i, x)| Saved::input(x, i))
-            .chain(outside[..self.looped.outside()].iter().map(Saved::value))
-            .chain([Saved::made(&tape)])
-            .collect();
-        let own = given.iter().zip(&self.requires);
-        let edges: Edges<Tensor> = own
-            .map(|(x, requires)| x.grad_edge().filter(|_| *requires))
-            .chain(self.closures.iter().map(|point| Some(point.edge.clone())))
-            .collect();
-        let rule = LoopRule { of: self, original, trace, slot };
-        let rule = RuleRef::Boxed(Box::new(rule));
-        let count = results.len() as u32;
-        let node = graph::record(rule, edges, saved, count, COST_NS, Flags::FOREIGN)?;
-        let attach = |(k, result): (usize, Tensor)| match histories.contains(&k) {
-            true => result.attach(Edge::new(node.clone(), k as u32)),
-            false => result,
-        };
-        Ok(results.into_iter().enumerate().map(attach).collect())
+    /// What a result is like, as a whole.
+    fn result(&self, k: usize) -> Spec {
+        let stacked = (k >= self.looped.carries()).then_some(self.looped.length());
+        self.results[k].spec(stacked)
+    }
+
+    /// What the gradient of an argument or a closure is like.
+    fn target(&self, target: usize) -> Spec {
+        match target.checked_sub(self.arguments.len()) {
+            Some(closure) => self.closures[closure].spec.clone(),
+            None => {
+                let scanned = target >= self.looped.carries();
+                self.arguments[target].spec(scanned.then_some(self.looped.length()))
+            }
+        }
     }
 }
 
-/// The rule of a loop's node.
-struct LoopRule {
+/// The backward loop.
+struct LoopNode {
     of: Looped,
     original: Box<dyn Original>,
-    /// What the forward loop left beside the tape, and its number among the objects of a recording.
-    trace: Option<Object>,
-    slot: usize,
+    left: Left,
 }
 
-impl LoopRule {
+impl BackwardProgram for LoopNode {
+    fn name(&self) -> &'static str {
+        self.of.looped.name()
+    }
+
+    fn cost(&self) -> f32 {
+        100_000.0
+    }
+
+    fn requires(&self) -> &[bool] {
+        &self.of.requires
+    }
+
+    fn closures(&self) -> Closures<'_> {
+        Closures::Reached(&self.of.closures)
+    }
+
+    fn histories(&self) -> Vec<usize> {
+        self.of.looped.histories().collect()
+    }
+
+    fn takes_partial(&self) -> bool {
+        true
+    }
+
     fn replayed(&self, cx: &Context<'_, Tensor>) -> Result<Vec<Option<Tensor>>> {
-        let Looped { looped, arguments, closures, .. } = &self.of;
-        let scanned = looped.carries()..arguments.len();
-        let xs: Vec<Tensor> = scanned.map(|i| in_order(&cx.saved(i)?)).collect::<Result<_>>()?;
-        let rest: Vec<Tensor> =
-            (arguments.len()..cx.saved_count()).map(|i| cx.saved(i)).collect::<Result<_>>()?;
-        let cotangents: Vec<Tensor> =
-            looped.histories().map(|k| self.cotangent(cx, k)).collect::<Result<_>>()?;
+        let looped = &self.of.looped;
+        let arguments = self.of.arguments.len();
+        let xs = looped.carries()..arguments;
+        let mut reads: Vec<Tensor> = xs.map(|i| in_order(&cx.saved(i)?)).collect::<Result<_>>()?;
+        for saved in arguments..cx.saved_count() {
+            reads.push(cx.saved(saved)?);
+        }
+        for k in looped.histories() {
+            reads.push(cotangent(cx, k, &self.of.result(k))?);
+        }
         let derived = looped.has_gradient().enumerate().filter(|(_, there)| *there);
-        let found: Vec<Tensor> = derived
-            .map(|(target, _)| match target.checked_sub(arguments.len()) {
-                Some(closure) => closures[closure].spec.empty(),
-                None if target < looped.carries() => arguments[target].spec(None).empty(),
-                None => arguments[target].spec(Some(looped.length())).empty(),
-            })
-            .collect::<Result<_>>()?;
-        let slot = self.slot;
+        let found: Vec<Tensor> =
+            derived.map(|(target, _)| self.of.target(target).empty()).collect::<Result<_>>()?;
         let of_loop = Arc::clone(looped);
-        let run: Run = Arc::new(move |reads, writes, objects| {
-            let trace = objects[slot].clone().and_then(|trace| trace.downcast::<Trace>().ok());
-            of_loop.backward(reads, writes, trace.as_deref())
-        });
-        let mut objects: Objects = vec![None; slot + 1];
-        objects[slot].clone_from(&self.trace);
-        let inputs = xs.iter().chain(&rest).chain(&cotangents);
-        let reads: Vec<View<'_>> = inputs.map(Tensor::view_of).collect();
-        let mut writes: Vec<ViewMut<'_>> = found.iter().map(Tensor::view_mut).collect();
-        launch::run_kernel(looped.name(), &reads, &mut writes, run, &mut objects)?;
-        drop((reads, writes));
+        let kernel = move |reads: &[View<'_>], writes: &mut [ViewMut<'_>], left: Option<&Trace>| {
+            of_loop.backward(reads, writes, left)
+        };
+        self.left.taken(looped.name(), reads.iter(), found.iter(), kernel)?;
         let mut found = found.into_iter();
         Ok(looped.has_gradient().map(|there| if there { found.next() } else { None }).collect())
     }
 
-    /// The gradient of a result; zeros if it has none.
-    fn cotangent(&self, cx: &Context<'_, Tensor>, result: usize) -> Result<Tensor> {
-        let looped = &self.of.looped;
-        match cx.grad(result) {
-            Some(grad) => in_order(grad),
-            None => {
-                let stacked = (result >= looped.carries()).then_some(looped.length());
-                self.of.results[result].spec(stacked).zeros()
-            }
-        }
-    }
-}
-
-impl Rule<Tensor> for LoopRule {
-    fn name(&self) -> Cow<'static, str> {
-        Cow::Borrowed(self.of.looped.name())
-    }
-
-    fn backward(&self, cx: &mut Context<'_, Tensor>) -> Result<()> {
-        let replayed = match cx.create_graph() {
-            true => None,
-            false => agreed(self.replayed(cx))?,
-        };
-        let grads = match replayed {
-            Some(grads) => grads,
-            None => {
-                let closures: Vec<Edge> =
-                    self.of.closures.iter().map(|point| point.edge.clone()).collect();
-                let (closures, histories) =
-                    (Closures::Reached(&closures), self.of.looped.histories());
-                computed(cx, &self.of.requires, closures, histories, |copies| {
-                    self.original.call(copies)
-                })?
-            }
-        };
-        for (i, grad) in grads.into_iter().enumerate() {
-            if let Some(grad) = grad {
-                cx.give(i, grad)?;
-            }
-        }
-        Ok(())
-    }
-
-    fn foreign(&self) -> Option<&dyn Foreign> {
-        self.original.foreign()
+    fn original(&self) -> &dyn Original {
+        &*self.original
     }
 }
 

@@ -6,10 +6,10 @@
 use crate::array::{Storage, capture};
 use crate::dtype::DType;
 use crate::error::{Error, Result};
-use crate::graph::{Host, Mode, ModeGuard, SERIAL, next_node};
+use crate::graph::{Context, Host, Mode, ModeGuard, SERIAL, Saved, SavedValues, next_node};
 use crate::ops::derive::backward::{Endpoint, GradOptions, grad_of};
-use crate::ops::derive::joint::{Ends, cotangent, numbered};
-use crate::ops::derive::replay::{Signature, give_back, place};
+use crate::ops::derive::joint::{Ends, copied, cotangents, numbered};
+use crate::ops::derive::replay::{Signature, give_back, in_order, place};
 use crate::ops::function::Spec;
 use crate::program::{Joint, Recorded, Recording};
 use crate::tensor::effects;
@@ -45,7 +45,11 @@ impl Part {
         host: &dyn Host,
         f: Traced<'_, E>,
     ) -> std::result::Result<Part, E> {
-        let copies = copied(arguments, requires)?;
+        let copies = {
+            // They belong to the part alone.
+            let _paused = capture::Pause::new();
+            copied(arguments, requires)?
+        };
         let _mode = ModeGuard::new(Mode::current().with(SERIAL, true));
         let storages: Vec<&Storage> = copies.iter().map(Tensor::storage).collect();
         let recording = Recording::begin_part(&storages);
@@ -82,11 +86,7 @@ impl Part {
         let mut roots = std::mem::take(&mut ends.roots);
         let histories = roots.len();
         roots.extend(closures.iter().cloned());
-        let seeds: Vec<Option<Tensor>> = roots
-            .iter()
-            .enumerate()
-            .map(|(k, root)| cotangent(root, copies.len() + k).map(Some))
-            .collect::<Result<_>>()?;
+        let seeds = cotangents(&roots, copies.len())?;
         let targets = || ends.own.iter().map(Option::as_ref).chain(closures.iter().map(of));
         let found = if histories == 0 {
             Vec::new()
@@ -105,34 +105,31 @@ impl Part {
         let derived: Vec<Recorded<'_>> = found.iter().flatten().map(place).collect();
         let counts = (copies.len(), seeds.len());
         let joint = recording.finish_joint(counts, &places, &derived, false)?.ok_or_else(lost)?;
-        let cotangents = std::mem::take(&mut ends.cotangents);
         let arguments = copies.iter().map(Signature::of).collect();
         let results = results.iter().map(Signature::of).collect();
         let requires = ends.own.iter().map(Option::is_some).collect();
+        let cotangents = ends.cotangents;
         Ok(Part { joint, arguments, results, requires, cotangents, closures, grads })
     }
 }
 
-/// What a backward program gives; `None` where it would decide otherwise than when it was recorded.
-pub(super) fn agreed<T>(replayed: Result<T>) -> Result<Option<T>> {
-    match replayed {
-        Err(error) if matches!(*error, Error::Diverged { .. }) => Ok(None),
-        replayed => replayed.map(Some),
-    }
+/// What the node of a loop or a choice keeps: arguments, memory outside, the tape.
+pub(super) fn saved(
+    arguments: &[Tensor],
+    outside: &[Tensor],
+    tape: &Tensor,
+) -> SavedValues<Tensor> {
+    let arguments = (0..).zip(arguments).map(|(i, x)| Saved::input(x, i));
+    arguments.chain(outside.iter().map(Saved::value)).chain([Saved::made(tape)]).collect()
+}
+
+/// The gradient of a result, in C order; zeros if it has none.
+pub(super) fn cotangent(cx: &Context<'_, Tensor>, result: usize, spec: &Spec) -> Result<Tensor> {
+    cx.grad(result).map_or_else(|| spec.zeros(), in_order)
 }
 
 fn of(point: &Endpoint) -> Option<&Edge> {
     Some(&point.edge)
-}
-
-/// Copies of arguments that belong to the part alone.
-fn copied(arguments: &[Tensor], requires: &[bool]) -> Result<Vec<Tensor>> {
-    let _paused = capture::Pause::new();
-    let copy = |(x, &requires): (&Tensor, &bool)| {
-        let copy = x.duplicate()?;
-        Ok(if requires { copy.with_grad() } else { copy })
-    };
-    arguments.iter().zip(requires).map(copy).collect()
 }
 
 /// The closures that gradients reach, with their shapes: those of the gradients, which a first pass finds.

@@ -25,18 +25,18 @@ pub trait Original: Send + Sync {
 }
 
 /// Where gradients go beside the arguments.
-#[derive(Clone, Copy)]
 pub(crate) enum Closures<'a> {
     /// To these edges, and the function must not lead elsewhere when it is called again.
     Exactly(&'a [Edge]),
-    /// To these edges; where else the function leads, there is no gradient.
-    Reached(&'a [Edge]),
+    /// To these ends; where else the function leads, there is no gradient.
+    Reached(&'a [Endpoint]),
 }
 
 impl Closures<'_> {
-    fn edges(&self) -> &[Edge] {
+    pub(super) fn edges(&self) -> Vec<Edge> {
         match self {
-            Closures::Exactly(edges) | Closures::Reached(edges) => edges,
+            Closures::Exactly(edges) => edges.to_vec(),
+            Closures::Reached(ends) => ends.iter().map(|end| end.edge.clone()).collect(),
         }
     }
 }
@@ -49,7 +49,7 @@ impl Closures<'_> {
 pub(crate) fn computed(
     cx: &Context<'_, Tensor>,
     requires: &[bool],
-    closures: Closures<'_>,
+    closures: &Closures<'_>,
     histories: impl Iterator<Item = usize>,
     call: impl FnOnce(&[Tensor]) -> Result<Vec<Tensor>>,
 ) -> Result<Vec<Option<Tensor>>> {
@@ -80,7 +80,9 @@ pub(crate) fn computed(
     let own = copies.iter().zip(requires).filter(|(_, requires)| **requires);
     let own = own.map(|(copy, _)| copy.grad_edge().ok_or_else(lost));
     let mut targets: Vec<Edge> = own.collect::<Result<_>>()?;
-    targets.extend(closures.edges().iter().cloned());
+    let closed = closures.edges();
+    let wanted = requires.iter().copied().chain(closed.iter().map(|_| true));
+    targets.extend(closed.iter().cloned());
     if let Closures::Exactly(_) = closures {
         let edges: Vec<Edge> = roots.iter().map(|root| root.edge.clone()).collect();
         if frontier(&edges, since).iter().any(|edge| !targets.contains(edge)) {
@@ -90,7 +92,6 @@ pub(crate) fn computed(
     let create_graph = cx.create_graph();
     let options = GradOptions { allow_unused: true, create_graph, since, ..GradOptions::default() };
     let mut found = grad_of(roots, targets, &seeds, &options, &NoHost)?.into_iter();
-    let wanted = requires.iter().copied().chain(closures.edges().iter().map(|_| true));
     Ok(wanted.map(|wanted| if wanted { found.next().flatten() } else { None }).collect())
 }
 

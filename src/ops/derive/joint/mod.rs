@@ -2,9 +2,11 @@
 mod again;
 mod node;
 mod record;
+mod rule;
 
+pub(crate) use again::Closures;
 pub use again::Original;
-pub(crate) use again::{Closures, computed};
 pub(crate) use node::bytes;
-pub(crate) use record::{Ends, cotangent, numbered};
+pub(crate) use record::{Ends, copied, cotangents, numbered};
 pub use record::{JointReplay, NotJoint};
+pub(crate) use rule::{BackwardProgram, record_node};

@@ -4,31 +4,29 @@
 //! Invariant: the node saves what its backward program reads of memory that others can write, so that a change in
 //! between is found.
 
-use std::borrow::Cow;
 use std::sync::Arc;
 
 use smallvec::SmallVec;
 
-use super::again::{Closures, Original, computed};
+use super::again::{Closures, Original};
 use super::record::JointReplay;
+use super::rule::{BackwardProgram, record_node};
 use crate::array::{Elements, Layout, Storage};
 use crate::dtype::DType;
 use crate::error::{Error, Result};
-use crate::graph::{self, Context, Edges, Flags, Foreign, Rule, RuleRef, Saved, SavedValues};
+use crate::graph::{Context, Saved, SavedValues};
 use crate::kernels::launch::Objects;
 use crate::ops::derive::replay::{elements, in_order};
 use crate::program::{Output, Program, Source, States, places};
-use crate::tensor::{Edge, Tensor};
+use crate::tensor::Tensor;
 
 const OP: &str = "compile";
-/// The estimated cost of a backward program, in nanoseconds.
-const COST_NS: f32 = 10_000.0;
 
 impl JointReplay {
     /// Runs the forward program and records one node; `original` computes the same with a history of its own.
     ///
     /// # Errors
-    /// What a step reports; as [`graph::record`].
+    /// What a step reports; as [`record`](crate::graph::record).
     pub fn apply(
         self: &Arc<Self>,
         arguments: &[Tensor],
@@ -50,19 +48,8 @@ impl JointReplay {
             raws.push(if shared { raw.duplicate()? } else { raw });
         }
         let saved = self.saved(arguments, &memory)?;
-        let own = arguments.iter().zip(&self.requires);
-        let edges: Edges<Tensor> = own
-            .map(|(x, requires)| x.grad_edge().filter(|_| *requires))
-            .chain(self.closures.iter().cloned().map(Some))
-            .collect();
-        let rule = Compiled { joint: Arc::clone(self), original, objects, states };
-        let rule = RuleRef::Boxed(Box::new(rule));
-        let node = graph::record(rule, edges, saved, raws.len() as u32, COST_NS, Flags::FOREIGN)?;
-        let attach = |(k, raw): (usize, Tensor)| match self.cotangents[k] {
-            Some(_) => raw.attach(Edge::new(node.clone(), k as u32)),
-            None => raw,
-        };
-        Ok(raws.into_iter().enumerate().map(attach).collect())
+        let program = Compiled { joint: Arc::clone(self), original, objects, states };
+        record_node(program, arguments, saved, raws)
     }
 
     /// What the node keeps: arguments, residuals, and memory outside that the backward program reads.
@@ -112,7 +99,7 @@ fn result(
     }
 }
 
-/// The rule of a node of a compiled function.
+/// The backward program of a compiled call.
 struct Compiled {
     joint: Arc<JointReplay>,
     original: Box<dyn Original>,
@@ -122,9 +109,33 @@ struct Compiled {
     states: States,
 }
 
-impl Compiled {
-    /// The gradients by the backward program; `None` where something that was read at the recording is different.
-    fn replayed(&self, cx: &Context<'_, Tensor>) -> Result<Option<Vec<Option<Tensor>>>> {
+impl BackwardProgram for Compiled {
+    fn name(&self) -> &'static str {
+        "compiled"
+    }
+
+    fn cost(&self) -> f32 {
+        10_000.0
+    }
+
+    fn requires(&self) -> &[bool] {
+        &self.joint.requires
+    }
+
+    fn closures(&self) -> Closures<'_> {
+        Closures::Exactly(&self.joint.closures)
+    }
+
+    fn histories(&self) -> Vec<usize> {
+        let cotangents = (0..).zip(&self.joint.cotangents);
+        cotangents.filter_map(|(k, cotangent)| cotangent.map(|_| k)).collect()
+    }
+
+    fn takes_partial(&self) -> bool {
+        false
+    }
+
+    fn replayed(&self, cx: &Context<'_, Tensor>) -> Result<Vec<Option<Tensor>>> {
         let JointReplay { joint, arguments, .. } = &*self.joint;
         let program = &joint.backward;
         let mut whole: Vec<Option<Tensor>> = Vec::new();
@@ -132,7 +143,7 @@ impl Compiled {
             let read = program.reads_input(i);
             whole.push(if read { Some(in_order(&cx.saved(i)?)?) } else { None });
         }
-        for k in self.with_history() {
+        for k in self.histories() {
             whole.push(cx.grad(k).map(in_order).transpose()?);
         }
         let outside = program.read_where_it_lies().count();
@@ -144,18 +155,19 @@ impl Compiled {
             .map(|x| x.as_ref().map_or_else(Elements::unread, elements))
             .collect();
         let memory = program.allocate()?;
-        match program.run_part(&inputs, &mut places(&memory), &self.objects) {
-            Err(error) if matches!(*error, Error::Diverged { .. }) => return Ok(None),
-            done => done?,
-        };
+        program.run_part(&inputs, &mut places(&memory), &self.objects)?;
         let read = |n: usize| whole[n].clone().expect("an input that is a result is there");
         let grad = |number: &Option<usize>| {
             number.map(|n| result(program, &program.outputs()[n], &memory, read)).transpose()
         };
-        self.joint.grads.iter().map(grad).collect::<Result<_>>().map(Some)
+        self.joint.grads.iter().map(grad).collect()
     }
 
-    /// The results by the function itself, which draws the random numbers of the forward program and no others.
+    fn original(&self) -> &dyn Original {
+        &*self.original
+    }
+
+    /// The function draws the random numbers of the forward program and no others.
     fn call_again(&self, copies: &[Tensor]) -> Result<Vec<Tensor>> {
         let forward = &self.joint.joint.forward;
         if forward.is_stale() || forward.written_outside().next().is_some() {
@@ -166,40 +178,6 @@ impl Compiled {
         let results = self.original.call(copies);
         now.iter().for_each(|(host, state)| host.give_back(state));
         results
-    }
-
-    /// The numbers of the results that have a history.
-    fn with_history(&self) -> impl Iterator<Item = usize> + '_ {
-        (0..).zip(&self.joint.cotangents).filter_map(|(k, cotangent)| cotangent.map(|_| k))
-    }
-}
-
-impl Rule<Tensor> for Compiled {
-    fn name(&self) -> Cow<'static, str> {
-        Cow::Borrowed("compiled")
-    }
-
-    fn backward(&self, cx: &mut Context<'_, Tensor>) -> Result<()> {
-        let complete = self.with_history().all(|k| cx.grad(k).is_some());
-        let replayed = if complete && !cx.create_graph() { self.replayed(cx)? } else { None };
-        let grads = match replayed {
-            Some(grads) => grads,
-            None => {
-                let JointReplay { requires, closures, .. } = &*self.joint;
-                let call = |copies: &[Tensor]| self.call_again(copies);
-                computed(cx, requires, Closures::Exactly(closures), self.with_history(), call)?
-            }
-        };
-        for (i, grad) in grads.into_iter().enumerate() {
-            if let Some(grad) = grad {
-                cx.give(i, grad)?;
-            }
-        }
-        Ok(())
-    }
-
-    fn foreign(&self) -> Option<&dyn Foreign> {
-        self.original.foreign()
     }
 }
 

@@ -50,20 +50,15 @@ impl JointReplay {
         host: &dyn Host,
         f: impl FnOnce(&[Tensor]) -> Result<Vec<Tensor>, E>,
     ) -> Result<std::result::Result<JointReplay, NotJoint>, E> {
-        let copy = |(x, &requires): (&Tensor, &bool)| {
-            let copy = x.duplicate()?;
-            Ok(if requires { copy.with_grad() } else { copy })
-        };
-        let copies: Vec<Tensor> =
-            arguments.iter().zip(requires).map(copy).collect::<Result<_>>()?;
+        let copies = copied(arguments, requires)?;
         let _mode = ModeGuard::new(Mode::current().with(SERIAL | GRAD, true));
         let storages: Vec<&Storage> = copies.iter().map(Tensor::storage).collect();
         let given: Vec<&Storage> = arguments.iter().map(Tensor::storage).collect();
         let recording = Recording::begin(&storages, &given, weak)?;
-        let _ = effects::take_touched();
+        let touched = effects::Scope::begin();
         let since = next_node();
         let results = f(&copies);
-        let touched = effects::take_touched();
+        let touched = touched.end();
         if results.is_err() || !touched.is_empty() {
             give_back(&touched);
         }
@@ -175,11 +170,7 @@ fn derived(
     }
     recording.split();
     let roots = std::mem::take(&mut ends.roots);
-    let seeds: Vec<Option<Tensor>> = roots
-        .iter()
-        .enumerate()
-        .map(|(k, root)| cotangent(root, copies.len() + k).map(Some))
-        .collect::<Result<_>>()?;
+    let seeds = cotangents(&roots, copies.len())?;
     let targets: Vec<Edge> = ends.targets().flatten().cloned().collect();
     let options = GradOptions { allow_unused: true, since, ..GradOptions::default() };
     let found = grad_of(roots, targets, &seeds, &options, host)?;
@@ -213,12 +204,25 @@ pub(crate) fn numbered<'a>(
     targets.map(number).collect()
 }
 
-/// A gradient of a root that is argument `number` of the recording. Its values do not matter: programs depend on none.
-pub(crate) fn cotangent(root: &Endpoint, number: usize) -> Result<Tensor> {
+/// Copies of arguments; those that require grad are leaves.
+pub(crate) fn copied(arguments: &[Tensor], requires: &[bool]) -> Result<Vec<Tensor>> {
+    let copy = |(x, &requires): (&Tensor, &bool)| {
+        let copy = x.duplicate()?;
+        Ok(if requires { copy.with_grad() } else { copy })
+    };
+    arguments.iter().zip(requires).map(copy).collect()
+}
+
+/// Gradients of the roots, which are the arguments of the recording from number `first` on. Their values do not matter:
+/// programs depend on none.
+pub(crate) fn cotangents(roots: &[Endpoint], first: usize) -> Result<Vec<Option<Tensor>>> {
     let _paused = capture::Pause::new();
-    let seed = Tensor::ones(&root.spec.dims, root.spec.dtype)?;
-    capture::input(seed.storage(), number);
-    Ok(seed)
+    let seed = |(number, root): (usize, &Endpoint)| {
+        let seed = Tensor::ones(&root.spec.dims, root.spec.dtype)?;
+        capture::input(seed.storage(), number);
+        Ok(Some(seed))
+    };
+    (first..).zip(roots).map(seed).collect()
 }
 
 /// Why a program cannot lead gradients to a tensor that the function closes over.

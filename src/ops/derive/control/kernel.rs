@@ -1,0 +1,77 @@
+//! The two kernels of a loop or a choice, as launches: what the forward one leaves for the backward one.
+//!
+//! Owns: the object that goes from one to the other, in a recording and outside. Never looks into it.
+//! Invariant: the backward kernel of a replay finds what the forward kernel of the same replay left.
+
+use std::any::Any;
+use std::sync::Arc;
+
+use crate::error::Result;
+use crate::kernels::launch::{self, Object, Objects, Run};
+use crate::kernels::{View, ViewMut};
+use crate::tensor::Tensor;
+
+/// What a forward kernel left beside memory.
+pub(super) struct Left {
+    object: Option<Object>,
+    /// Its number among the objects of a recording.
+    slot: usize,
+}
+
+impl Left {
+    /// Runs a forward kernel.
+    ///
+    /// # Errors
+    /// What it reports.
+    pub(super) fn by<'t, T: Any + Send + Sync>(
+        name: &'static str,
+        reads: impl Iterator<Item = &'t Tensor>,
+        writes: impl Iterator<Item = &'t Tensor>,
+        kernel: impl Fn(&[View<'_>], &mut [ViewMut<'_>]) -> Result<T> + Send + Sync + 'static,
+    ) -> Result<Left> {
+        let slot = launch::new_object();
+        let mut objects: Objects = vec![None; slot + 1];
+        let run: Run = Arc::new(move |reads, writes, objects| {
+            objects[slot] = Some(Arc::new(kernel(reads, writes)?));
+            Ok(())
+        });
+        launched(name, reads, writes, run, &mut objects)?;
+        Ok(Left { object: objects.pop().flatten(), slot })
+    }
+
+    /// Runs the backward kernel of what was left.
+    ///
+    /// # Errors
+    /// What it reports.
+    pub(super) fn taken<'t, T: Any + Send + Sync>(
+        &self,
+        name: &'static str,
+        reads: impl Iterator<Item = &'t Tensor>,
+        writes: impl Iterator<Item = &'t Tensor>,
+        kernel: impl Fn(&[View<'_>], &mut [ViewMut<'_>], Option<&T>) -> Result<()>
+        + Send
+        + Sync
+        + 'static,
+    ) -> Result<()> {
+        let slot = self.slot;
+        let mut objects: Objects = vec![None; slot + 1];
+        objects[slot].clone_from(&self.object);
+        let run: Run = Arc::new(move |reads, writes, objects| {
+            let left = objects[slot].as_ref().and_then(|object| object.downcast_ref());
+            kernel(reads, writes, left)
+        });
+        launched(name, reads, writes, run, &mut objects)
+    }
+}
+
+fn launched<'t>(
+    name: &'static str,
+    reads: impl Iterator<Item = &'t Tensor>,
+    writes: impl Iterator<Item = &'t Tensor>,
+    run: Run,
+    objects: &mut Objects,
+) -> Result<()> {
+    let reads: Vec<View<'_>> = reads.map(Tensor::view_of).collect();
+    let mut writes: Vec<ViewMut<'_>> = writes.map(Tensor::view_mut).collect();
+    launch::run_kernel(name, &reads, &mut writes, run, objects)
+}

@@ -1,0 +1,118 @@
+//! The node of a backward program: that of a compiled function, a loop or a branch.
+//!
+//! Owns: the node's edges, and the choice between the program and the function that it was recorded of. Never runs a
+//! program. Invariant: a node gives gradients to arguments first, then to what the function closes over.
+
+use std::borrow::Cow;
+
+use super::again::{Closures, Original, computed};
+use crate::error::{Error, Result};
+use crate::graph::{self, Context, Edges, Flags, Foreign, Rule, RuleRef, SavedValues};
+use crate::tensor::{Edge, Tensor};
+
+/// A backward program with what its node needs.
+pub(crate) trait BackwardProgram: Send + Sync + 'static {
+    /// The node's name.
+    fn name(&self) -> &'static str;
+
+    /// The estimated cost of a pass, in nanoseconds.
+    fn cost(&self) -> f32;
+
+    /// Which arguments require grad.
+    fn requires(&self) -> &[bool];
+
+    /// Where gradients go beside the arguments.
+    fn closures(&self) -> Closures<'_>;
+
+    /// The numbers of the results that have a history.
+    fn histories(&self) -> Vec<usize>;
+
+    /// Whether the program gives gradients where only some results have one.
+    fn takes_partial(&self) -> bool;
+
+    /// The gradients of arguments and closures.
+    ///
+    /// # Errors
+    /// `Diverged` where the program would decide otherwise than when it was recorded.
+    fn replayed(&self, cx: &Context<'_, Tensor>) -> Result<Vec<Option<Tensor>>>;
+
+    /// The function that computes the same with a history of its own.
+    fn original(&self) -> &dyn Original;
+
+    /// The results by that function.
+    ///
+    /// # Errors
+    /// What it reports.
+    fn call_again(&self, arguments: &[Tensor]) -> Result<Vec<Tensor>> {
+        self.original().call(arguments)
+    }
+}
+
+/// Records the node of results that a forward program computed from these arguments, and attaches it to those of them
+/// that have a history. The first values of `saved` are the arguments.
+///
+/// # Errors
+/// As [`graph::record`].
+pub(crate) fn record_node<P: BackwardProgram>(
+    program: P,
+    arguments: &[Tensor],
+    saved: SavedValues<Tensor>,
+    results: Vec<Tensor>,
+) -> Result<Vec<Tensor>> {
+    let (histories, cost) = (program.histories(), program.cost());
+    let own = arguments.iter().zip(program.requires());
+    let own = own.map(|(x, requires)| x.grad_edge().filter(|_| *requires));
+    let closed = program.closures().edges().into_iter().map(Some);
+    let edges: Edges<Tensor> = own.chain(closed).collect();
+    let rule = RuleRef::Boxed(Box::new(ProgramRule(program)));
+    let node = graph::record(rule, edges, saved, results.len() as u32, cost, Flags::FOREIGN)?;
+    let attach = |(k, result): (usize, Tensor)| match histories.contains(&k) {
+        true => result.attach(Edge::new(node.clone(), k as u32)),
+        false => result,
+    };
+    Ok(results.into_iter().enumerate().map(attach).collect())
+}
+
+struct ProgramRule<P>(P);
+
+impl<P: BackwardProgram> ProgramRule<P> {
+    /// The gradients by the program; `None` where the function itself must give them: for higher derivatives, where a
+    /// result has no gradient, and where the program would decide otherwise.
+    fn replayed(&self, cx: &Context<'_, Tensor>) -> Result<Option<Vec<Option<Tensor>>>> {
+        let partial = || self.0.histories().iter().any(|&k| cx.grad(k).is_none());
+        if cx.create_graph() || !self.0.takes_partial() && partial() {
+            return Ok(None);
+        }
+        match self.0.replayed(cx) {
+            Err(error) if matches!(*error, Error::Diverged { .. }) => Ok(None),
+            replayed => replayed.map(Some),
+        }
+    }
+}
+
+impl<P: BackwardProgram> Rule<Tensor> for ProgramRule<P> {
+    fn name(&self) -> Cow<'static, str> {
+        Cow::Borrowed(self.0.name())
+    }
+
+    fn backward(&self, cx: &mut Context<'_, Tensor>) -> Result<()> {
+        let grads = match self.replayed(cx)? {
+            Some(grads) => grads,
+            None => {
+                let (requires, histories) = (self.0.requires(), self.0.histories());
+                let call = |copies: &[Tensor]| self.0.call_again(copies);
+                computed(cx, requires, &self.0.closures(), histories.into_iter(), call)?
+            }
+        };
+        for (i, grad) in grads.into_iter().enumerate() {
+            if let Some(grad) = grad {
+                cx.give(i, grad)?;
+            }
+        }
+        Ok(())
+    }
+
+    fn foreign(&self) -> Option<&dyn Foreign> {
+        self.0.original().foreign()
+    }
+}
