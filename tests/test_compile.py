@@ -8,6 +8,7 @@ import gc
 import pickle
 import threading
 import weakref
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -311,6 +312,15 @@ def test_switching_it_off(monkeypatch: pytest.MonkeyPatch) -> None:
     assert f(fg.ones(3)) == 3.0
 
 
+def side_by_side(work: Callable[[int], None], count: int) -> None:
+    """Calls work(0), work(1), … each on a thread of its own."""
+    threads = [threading.Thread(target=work, args=(number,)) for number in range(count)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+
+
 def test_threads_share_a_program() -> None:
     f = fg.compile(fg.value_and_grad(rosenbrock))
     f(draw(10))
@@ -323,11 +333,7 @@ def test_threads_share_a_program() -> None:
             if got[0] != want[0] or got[1].tobytes() != want[1].tobytes():
                 wrong.append(x)
 
-    threads = [threading.Thread(target=work, args=(seed,)) for seed in range(4)]
-    for thread in threads:
-        thread.start()
-    for thread in threads:
-        thread.join()
+    side_by_side(work, 4)
     assert wrong == []
 
 

@@ -5,7 +5,6 @@ Owns: the calls of such code, its errors and its life. Random numbers are in
 """
 
 import gc
-import threading
 import traceback
 import weakref
 from typing import Any
@@ -22,7 +21,7 @@ from ferrograd.errors import (
     NotDifferentiableError,
     ShapeError,
 )
-from test_compile import draw, same_bits
+from test_compile import draw, same_bits, side_by_side
 
 FLOAT = fg.ShapeDtypeStruct((), "float64")
 
@@ -270,11 +269,7 @@ def test_threads_call_back_side_by_side() -> None:
             if f(x).tobytes() != (np.sort(x * 2.0) + x).tobytes():
                 wrong.append(seed)
 
-    threads = [threading.Thread(target=work, args=(seed,)) for seed in range(4)]
-    for thread in threads:
-        thread.start()
-    for thread in threads:
-        thread.join()
+    side_by_side(work, 4)
     assert wrong == []
 
 

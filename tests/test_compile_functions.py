@@ -14,7 +14,7 @@ import scipy.special
 
 import ferrograd as fg
 from ferrograd.errors import CompileError
-from test_compile import draw, replays, same_bits
+from test_compile import Cube, draw, replays, same_bits
 
 
 class Bessel(fg.Function):
@@ -225,17 +225,6 @@ def test_training_through_such_a_function() -> None:
 
 
 def test_functions_of_tensor_operations_are_captured() -> None:
-    class Cube(fg.Function):
-        @staticmethod
-        def forward(ctx: Any, x: Any) -> Any:
-            ctx.save_for_backward(x)
-            return x * x * x
-
-        @staticmethod
-        def backward(ctx: Any, g: Any) -> Any:
-            (x,) = ctx.saved_tensors
-            return g * 3.0 * x * x
-
     f = fg.compile(fg.hessian(lambda x: (Cube.apply(x) * x[0]).sum()))
     for seed in range(3):
         x = fg.tensor(draw(3, seed=seed))

@@ -9,6 +9,7 @@ import pytest
 
 import ferrograd as fg
 from ferrograd.errors import CompileError, FerrogradError
+from test_compile import Cube
 
 rng = np.random.default_rng(3)
 
@@ -313,17 +314,6 @@ def test_values_that_decide() -> None:
 
 
 def test_functions_of_ones_own_inside() -> None:
-    class Cube(fg.Function):
-        @staticmethod
-        def forward(ctx: Any, x: fg.Tensor) -> fg.Tensor:
-            ctx.save_for_backward(x)
-            return x * x * x
-
-        @staticmethod
-        def backward(ctx: Any, g: fg.Tensor) -> fg.Tensor:
-            (x,) = ctx.saved_tensors
-            return g * 3.0 * x * x
-
     compiled = fg.compile(lambda x: Cube.apply(fg.sin(x)).sum())
     for _ in range(3):
         x = leaf(3)

@@ -56,22 +56,6 @@ PASSES = ["dead", "copy", "fold", "cse", "chain", "spread"]
 SWITCHES = [None, "", *PASSES, *(",".join(p for p in PASSES if p != off) for off in PASSES)]
 
 
-@pytest.mark.parametrize("passes", SWITCHES)
-@pytest.mark.parametrize("dtype", ["float64", "float32"])
-def test_passes_change_no_bit(
-    passes: str | None, dtype: str, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    if passes is not None:
-        monkeypatch.setenv("FERROGRAD_COMPILE_PASSES", passes)
-    f = fg.value_and_grad(long_chain, (0, 1))
-    for n in (5, 2048, 70_001):
-        calls = [
-            tuple(fg.tensor(draw(n, seed=seed + i), dtype=dtype) for i in range(2))
-            for seed in (0, 10, 20)
-        ]
-        replays(f, *calls)
-
-
 def matrix_program(x: Any, w: Any) -> Any:
     """Rows, broadcasts, constants, padding and equal subexpressions."""
     table = fg.arange(6.0).reshape(2, 3) * 0.5 + fg.ones(3)
@@ -85,19 +69,30 @@ def matrix_program(x: Any, w: Any) -> Any:
     return fg.sum(flat * flat) + fg.max(z) + fg.mean(padded @ padded.T)
 
 
+#: Programs of two arguments, and the shapes of those.
+PROGRAMS = {
+    "chain": (long_chain, [((n,), (n,)) for n in (5, 2048, 70_001)]),
+    "matrices": (
+        matrix_program,
+        [((rows, columns), (columns,)) for rows, columns in ((3, 5), (70, 9), (50, 301))],
+    ),
+}
+
+
 @pytest.mark.parametrize("passes", SWITCHES)
 @pytest.mark.parametrize("dtype", ["float64", "float32"])
-def test_passes_change_no_bit_of_matrices(
-    passes: str | None, dtype: str, monkeypatch: pytest.MonkeyPatch
+@pytest.mark.parametrize("name", PROGRAMS)
+def test_passes_change_no_bit(
+    passes: str | None, dtype: str, name: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     if passes is not None:
         monkeypatch.setenv("FERROGRAD_COMPILE_PASSES", passes)
-    f = fg.value_and_grad(matrix_program, (0, 1))
-    for rows, columns in ((3, 5), (70, 9), (50, 301)):
+    program, shapes = PROGRAMS[name]
+    f = fg.value_and_grad(program, (0, 1))
+    for both in shapes:
         calls = [
             tuple(
-                fg.tensor(draw(*shape, seed=seed), dtype=dtype)
-                for shape in ((rows, columns), (columns,))
+                fg.tensor(draw(*shape, seed=seed + i), dtype=dtype) for i, shape in enumerate(both)
             )
             for seed in (0, 10, 20)
         ]

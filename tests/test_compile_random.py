@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 import ferrograd as fg
-from test_compile import draw, same_bits
+from test_compile import draw, same_bits, side_by_side
 
 OWN = fg.Generator(5)
 NUMPY = np.random.default_rng(6)
@@ -215,11 +215,7 @@ def test_threads_draw_from_their_own_generators() -> None:
         g = fg.Generator(n)
         found[n] = [f(fg.ones(3), g).tolist() for _ in range(50)]
 
-    threads = [threading.Thread(target=work, args=(n,)) for n in range(2)]
-    for thread in threads:
-        thread.start()
-    for thread in threads:
-        thread.join()
+    side_by_side(work, 2)
     for n in range(2):
         g = fg.Generator(n)
         assert found[n] == [(fg.ones(3) + fg.rand(3, generator=g)).tolist() for _ in range(50)]

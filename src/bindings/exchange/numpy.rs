@@ -271,25 +271,13 @@ pub(crate) fn export<'py>(
     let cut_cause = tensor.cause_by(Cause::Array);
     let base = Bound::new(py, Memory { storage, writable, cut_cause })?;
     let size = tensor.dtype().size() as npy_intp;
-    let mut dims: ShapeSteps = tensor.shape().iter().map(|&d| d as npy_intp).collect();
     let mut steps: ShapeSteps = tensor.layout().strides().iter().map(|&s| s * size).collect();
+    let memory = (steps.as_mut_ptr(), tensor.ptr().cast::<c_void>());
+    let flags = if writable { NPY_ARRAY_WRITEABLE } else { 0 };
     // SAFETY: the data pointer, shape and strides describe memory inside the storage, which the base
     // object keeps alive; `SetBaseObject` steals the reference to it, also when it fails.
     unsafe {
-        let class = npyffi::get_type_object(py, npyffi::NpyTypes::PyArray_Type);
-        let array = PY_ARRAY_API.PyArray_New(
-            py,
-            class,
-            dims.len() as c_int,
-            dims.as_mut_ptr(),
-            tensor.dtype().row().numpy,
-            steps.as_mut_ptr(),
-            tensor.ptr().cast::<c_void>(),
-            0,
-            if writable { NPY_ARRAY_WRITEABLE } else { 0 },
-            ptr::null_mut(),
-        );
-        let array = Bound::from_owned_ptr_or_err(py, array)?;
+        let array = array_of(py, tensor.shape(), tensor.dtype(), memory, flags)?;
         if PY_ARRAY_API.PyArray_SetBaseObject(py, array.as_ptr().cast(), base.into_ptr()) != 0 {
             return Err(PyErr::fetch(py));
         }
@@ -341,8 +329,27 @@ pub(crate) fn empty<'py>(
     dims: &[usize],
     dtype: DType,
 ) -> PyResult<Bound<'py, PyUntypedArray>> {
+    // SAFETY: without data and strides, NumPy allocates and chooses C order.
+    unsafe {
+        let array = array_of(py, dims, dtype, (ptr::null_mut(), ptr::null_mut()), 0)?;
+        Ok(array.cast_into_unchecked())
+    }
+}
+
+/// A new array with these strides and data.
+///
+/// # Safety
+/// The strides are as many as the dims and stay inside memory that outlives the array; both are null for memory of the
+/// array's own.
+unsafe fn array_of<'py>(
+    py: Python<'py>,
+    dims: &[usize],
+    dtype: DType,
+    (steps, data): (*mut npy_intp, *mut c_void),
+    flags: c_int,
+) -> PyResult<Bound<'py, PyAny>> {
     let mut dims: ShapeSteps = dims.iter().map(|&d| d as npy_intp).collect();
-    // SAFETY: dims are as many as the call says; without data and strides, NumPy allocates and chooses C order.
+    // SAFETY: the caller's contract; dims are as many as the call says.
     unsafe {
         let class = npyffi::get_type_object(py, npyffi::NpyTypes::PyArray_Type);
         let array = PY_ARRAY_API.PyArray_New(
@@ -351,13 +358,13 @@ pub(crate) fn empty<'py>(
             dims.len() as c_int,
             dims.as_mut_ptr(),
             dtype.row().numpy,
-            ptr::null_mut(),
-            ptr::null_mut(),
+            steps,
+            data,
             0,
-            0,
+            flags,
             ptr::null_mut(),
         );
-        Ok(Bound::from_owned_ptr_or_err(py, array)?.cast_into_unchecked())
+        Bound::from_owned_ptr_or_err(py, array)
     }
 }
 

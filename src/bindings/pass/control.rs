@@ -10,7 +10,8 @@ use crate::bindings::call::callback::Callback;
 use crate::bindings::errors::from_python;
 use crate::bindings::object::{PyTensor, wrap};
 use crate::bindings::pass::host::run_pass;
-use crate::bindings::pass::joint::{PythonFunction, call};
+use crate::bindings::pass::joint::PythonFunction;
+use crate::bindings::pass::replay::call;
 use crate::error::{Error, Result};
 use crate::graph::Host;
 use crate::ops::derive::control::{Scanned, Traced, scan, switch, while_loop};
@@ -27,6 +28,7 @@ fn tensors(given: &[Bound<'_, PyTensor>]) -> Vec<Tensor> {
 fn traced<'a>(function: &'a Bound<'_, PyAny>) -> impl Fn(&[Tensor]) -> Result<Vec<Tensor>> + 'a {
     move |inputs| {
         call(function.py(), function, inputs)
+            .map(|(_, tensors)| tensors)
             .map_err(|raised| from_python(raised, "raised in the body of a loop or a branch"))
     }
 }

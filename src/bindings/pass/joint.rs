@@ -7,7 +7,7 @@ use std::any::Any;
 use std::sync::Arc;
 
 use pyo3::prelude::*;
-use pyo3::types::{PyList, PyTuple};
+use pyo3::types::PyList;
 use pyo3::{PyTraverseError, PyVisit};
 
 use crate::bindings::call::callback::Callback;
@@ -17,6 +17,7 @@ use crate::bindings::errors::{bad_type, from_python};
 use crate::bindings::function::recorded;
 use crate::bindings::object::{PyTensor, wrap};
 use crate::bindings::pass::host::run_pass;
+use crate::bindings::pass::replay::call;
 use crate::bindings::pass::watched::Watched;
 use crate::error::{Error, Result};
 use crate::graph::Foreign;
@@ -67,7 +68,7 @@ fn record(
     let mut raised = None;
     let recorded = run_pass(py, "compile", |host| {
         JointReplay::record(arguments, requires, (weak, may_keep), host, |copies| {
-            call(py, function, copies).map_err(|error| {
+            call(py, function, copies).map(|(_, tensors)| tensors).map_err(|error| {
                 let shown = from_python(error.clone_ref(py), "raised while it was recorded");
                 raised = Some(error);
                 shown
@@ -75,17 +76,6 @@ fn record(
         })
     });
     recorded.map_err(|error| raised.unwrap_or(error))
-}
-
-/// Calls a Python function of tensors that returns a list of tensors.
-pub(crate) fn call(
-    py: Python<'_>,
-    function: &Bound<'_, PyAny>,
-    inputs: &[Tensor],
-) -> PyResult<Vec<Tensor>> {
-    let wrapped: PyResult<Vec<_>> = inputs.iter().map(|x| wrap(py, x.clone())).collect();
-    let results = function.call1(PyTuple::new(py, wrapped?)?)?.cast_into::<PyList>()?;
-    results.iter().map(|result| Ok(result.cast::<PyTensor>()?.get().tensor.clone())).collect()
 }
 
 /// The function that a node may call again.
@@ -105,7 +95,7 @@ impl Original for PythonFunction {
             };
             room("compile")?;
             let _kept = ThreadStateGuard::new(py);
-            call(py, &function, arguments)
+            call(py, &function, arguments).map(|(_, tensors)| tensors)
         });
         called.map_err(|raised| from_python(raised, "raised when a compiled function ran eagerly"))
     }

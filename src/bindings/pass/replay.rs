@@ -70,17 +70,26 @@ fn record<'py>(
     (weak, may_keep): (bool, bool),
 ) -> PyResult<(Option<Replay>, Option<Bound<'py, PyList>>)> {
     let mut returned = None;
-    let call = |copies: &[Tensor]| -> PyResult<Vec<Tensor>> {
-        let wrapped: PyResult<Vec<_>> = copies.iter().map(|t| wrap(py, t.clone())).collect();
-        let results = function.call1(PyTuple::new(py, wrapped?)?)?.cast_into::<PyList>()?;
-        let tensors =
-            results.iter().map(|result| Ok(result.cast::<PyTensor>()?.get().tensor.clone()));
-        let tensors: PyResult<Vec<Tensor>> = tensors.collect();
+    let called = |copies: &[Tensor]| {
+        let (results, tensors) = call(py, function, copies)?;
         returned = Some(results);
-        tensors
+        PyResult::Ok(tensors)
     };
-    let (replay, _) = Replay::attempt(tensors, weak, may_keep, call)?;
+    let (replay, _) = Replay::attempt(tensors, weak, may_keep, called)?;
     Ok((replay, returned))
+}
+
+/// Calls a Python function of tensors that returns a list of tensors.
+pub(crate) fn call<'py>(
+    py: Python<'py>,
+    function: &Bound<'py, PyAny>,
+    inputs: &[Tensor],
+) -> PyResult<(Bound<'py, PyList>, Vec<Tensor>)> {
+    let wrapped: PyResult<Vec<_>> = inputs.iter().map(|x| wrap(py, x.clone())).collect();
+    let results = function.call1(PyTuple::new(py, wrapped?)?)?.cast_into::<PyList>()?;
+    let tensor = |result: Bound<'py, PyAny>| Ok(result.cast::<PyTensor>()?.get().tensor.clone());
+    let tensors: PyResult<Vec<Tensor>> = results.iter().map(tensor).collect();
+    Ok((results, tensors?))
 }
 
 /// Whether this thread records a program.
