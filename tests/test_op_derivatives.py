@@ -91,6 +91,20 @@ def test_float32(case: Case) -> None:
                 np.testing.assert_allclose(g, w, 4 * case.f32, slack, err_msg=str(call))
 
 
+@rows([case for case in ROWS if case.order and any(with_arrays(case))])
+def test_recorded_gradients_keep_float32(case: Case) -> None:
+    for call in with_arrays(case):
+        inputs = tensors([a.astype(np.float32) for a in call.arrays()], grad=True)
+        values = [o for o in parts(call.apply(function(case), inputs)) if o.requires_grad]
+        for _ in range(2):
+            weights = [fg.ones_like(value) for value in values]
+            found = fg.autograd.grad(values, inputs, weights, create_graph=True, allow_unused=True)
+            values = [g for g in found if g is not None and g.requires_grad]
+            assert {g.dtype for g in found if g is not None} <= {np.dtype("f4")}, call
+            if not values:
+                break
+
+
 @rows(ROWS)
 def test_threads_give_identical_bits(case: Case) -> None:
     calls = large_calls(case)

@@ -8,22 +8,25 @@
 use std::cell::RefCell;
 use std::ops::{Add, Div, Mul, Neg, Sub};
 
+use crate::dtype::DType;
 use crate::error::Result;
 use crate::kernels::real::Real;
 use crate::ops::core::declare::{Operand, Scalar};
 use crate::ops::core::elementwise::{Elementwise, binary_operands, unary};
-use crate::ops::elementwise::{arith, compare, unary};
+use crate::ops::elementwise::{arith, compare, select::where_, unary};
 use crate::tensor::Tensor;
 use crate::{for_each_real_binary, for_each_real_unary};
 
-#[derive(Default)]
 struct TapeState {
     values: Vec<Operand>,
+    /// The dtype of the gradient, which constants take where no tensor meets them.
+    dtype: DType,
     failed: Option<Box<crate::error::Error>>,
 }
 
 thread_local! {
-    static TAPE: RefCell<TapeState> = RefCell::default();
+    static TAPE: RefCell<TapeState> =
+        const { RefCell::new(TapeState { values: Vec::new(), dtype: DType::F64, failed: None }) };
 }
 
 /// The tape during one evaluation.
@@ -76,10 +79,13 @@ fn failed() -> bool {
 /// Evaluates a text over tensors; the result has the shape and dtype of `g`.
 pub(crate) fn evaluate(g: &Tensor, text: impl FnOnce(&Tape) -> Sym) -> Result<Tensor> {
     // Evaluations nest only through a rule that runs inside an operation: each cuts back to its start.
-    let start = TAPE.with_borrow(|tape| tape.values.len());
+    let (start, outer) = TAPE
+        .with_borrow_mut(|tape| (tape.values.len(), std::mem::replace(&mut tape.dtype, g.dtype())));
     let result = read(text(&Tape(())));
-    let (_dropped, error) =
-        TAPE.with_borrow_mut(|tape| (tape.values.split_off(start), tape.failed.take()));
+    let (_dropped, error) = TAPE.with_borrow_mut(|tape| {
+        tape.dtype = outer;
+        (tape.values.split_off(start), tape.failed.take())
+    });
     match (error, result) {
         (Some(error), _) => Err(error),
         (None, Operand::Tensor(value)) => Ok(value),
@@ -87,21 +93,34 @@ pub(crate) fn evaluate(g: &Tensor, text: impl FnOnce(&Tape) -> Sym) -> Result<Te
     }
 }
 
+/// The tensor that a symbol stands for.
+fn tensor(x: Sym) -> Result<Tensor> {
+    match read(x) {
+        Operand::Tensor(x) => Ok(x),
+        Operand::Scalar(x) => Tensor::full(&[], x, TAPE.with_borrow(|tape| tape.dtype)),
+    }
+}
+
+/// Two operands of which one is a tensor, so that the result has the dtype of the evaluation.
+fn operands(a: Sym, b: Sym) -> Result<[Operand; 2]> {
+    Ok(match [read(a), read(b)] {
+        [Operand::Scalar(_), b @ Operand::Scalar(_)] => [Operand::Tensor(tensor(a)?), b],
+        both => both,
+    })
+}
+
 fn apply1(op: &'static Elementwise, x: Sym) -> Sym {
     if failed() {
         return x;
     }
-    outcome(match read(x) {
-        Operand::Tensor(x) => unary(op, &x),
-        Operand::Scalar(x) => unary(op, &Tensor::scalar(x)),
-    })
+    outcome(tensor(x).and_then(|x| unary(op, &x)))
 }
 
 fn apply2(op: &'static Elementwise, a: Sym, b: Sym) -> Sym {
     if failed() {
         return a;
     }
-    outcome(binary_operands(op, &read(a), &read(b)))
+    outcome(operands(a, b).and_then(|[a, b]| binary_operands(op, &a, &b)))
 }
 
 macro_rules! operators {
@@ -151,11 +170,8 @@ impl Real for Sym {
         if failed() {
             return a;
         }
-        let mask = match read(m) {
-            Operand::Tensor(mask) => mask,
-            Operand::Scalar(s) => Tensor::scalar(s),
-        };
-        outcome(crate::ops::elementwise::select::where_(&mask, &read(a), &read(b)))
+        let both = operands(a, b);
+        outcome(tensor(m).and_then(|mask| both.and_then(|[a, b]| where_(&mask, &a, &b))))
     }
     fn mask_and(a: Sym, b: Sym) -> Sym {
         apply2(&compare::LOGICAL_AND, a, b)
