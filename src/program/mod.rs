@@ -1,43 +1,16 @@
 //! Programs: the launches of one run of a function, to be run again without it.
 //!
-//! Owns: the recording of launches, the plan of their memory, and the executor. Never knows a tensor, a graph, an
-//! operation's name or Python. Invariant: a run computes the bits that the launches computed, from the contents that the
-//! inputs and the memory outside have when it begins.
-mod bound;
-mod chain;
-mod choice;
-mod code;
-mod constants;
-mod copies;
-mod cse;
-mod describe;
-mod entry;
-mod execute;
-mod frame;
-mod gathered;
-mod join;
-mod joint;
-mod kept;
-mod loop_backward;
-mod looped;
+//! Owns: the recording of launches, the plan of their memory, and the executor, in rooms of which each names only those
+//! before it: `steps`, `passes`, `run`, `record`, `control`. Never knows a tensor, a graph, an operation's name or Python.
+//! Invariant: a run computes the bits that the launches computed, from the contents that the inputs and the memory outside
+//! have when it begins.
+mod control;
 mod passes;
-mod placed;
-mod plan;
-mod recording;
+mod record;
 mod run;
-mod slots;
-mod small;
-mod step;
-mod stretch;
-mod undo;
+mod steps;
 
-pub use bound::Bound;
-pub use chain::Chain;
-pub use choice::{Branch, BranchParts, Choice};
-pub use describe::Told;
-pub use entry::{Callable, Entry};
-pub use joint::Joint;
-pub use looped::{Condition, Loop, LoopParts, Trace};
-pub use recording::{Recorded, Recording};
-pub use run::{Program, Results, States, places};
-pub use step::{Action, Argument, Buffer, Id, Map, Output, Slice, Source, Step};
+pub use control::{Branch, BranchParts, Choice, Condition, Loop, LoopParts, Trace};
+pub use record::{Joint, Recorded, Recording};
+pub use run::{Bound, Callable, Entry, Program, Results, States, Told, places};
+pub use steps::{Action, Argument, Buffer, Chain, Id, Map, Output, Slice, Source, Step};

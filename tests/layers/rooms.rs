@@ -1,6 +1,6 @@
 //! Holds the folders inside a layer, the rooms, to one direction: a room names rooms before it in its list.
 //!
-//! Owns: the order of the rooms of `ops`, of the bindings and of the Python package, and the tests that compare imports with it.
+//! Owns: the order of the rooms of `ops`, of programs, of the bindings and of the Python package, and the tests that compare imports with it.
 //! Never runs Python: imports are read as text, docstrings and type-checking blocks left out.
 //! Invariant: an exception names the file and the room, and stands here with its reason.
 
@@ -28,6 +28,9 @@ const OPS: &[&str] = &[
     "value",
     "registry",
 ];
+
+/// The rooms of `src/program`.
+const PROGRAM: &[&str] = &["steps", "passes", "run", "record", "control"];
 
 /// The rooms of `src/bindings`.
 const BINDINGS: &[&str] = &[
@@ -120,6 +123,11 @@ fn upward(layer: &str, order: &[&str]) -> Vec<String> {
 #[test]
 fn rooms_of_operations_point_one_way() {
     report("a room of operations names one above it", upward("ops", OPS));
+}
+
+#[test]
+fn rooms_of_programs_point_one_way() {
+    report("a room of programs names one above it", upward("program", PROGRAM));
 }
 
 #[test]

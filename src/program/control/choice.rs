@@ -5,11 +5,11 @@
 
 use smallvec::SmallVec;
 
-use super::joint::Joint;
 use super::placed::{Place, Placement, Tape, inputs, settle, starts};
 use crate::error::Result;
 use crate::kernels::launch::{Object, Objects};
 use crate::kernels::{View, ViewMut};
+use crate::program::record::Joint;
 
 /// What a branch is made of.
 pub struct BranchParts {

@@ -5,13 +5,13 @@
 
 use smallvec::SmallVec;
 
-use super::joint::Joint;
 use super::placed::{Place, Placement, Tape, inputs, settle, starts};
-use super::run::Program;
 use crate::array::Storage;
 use crate::error::Result;
 use crate::kernels::launch::Objects;
 use crate::kernels::{View, ViewMut};
+use crate::program::record::Joint;
+use crate::program::run::Program;
 
 /// What decides whether a loop goes on.
 pub struct Condition {
@@ -22,11 +22,11 @@ pub struct Condition {
 /// What a forward loop leaves for the backward loop beside the tape.
 pub struct Trace {
     /// How often the body ran.
-    pub(super) count: usize,
+    pub(in crate::program) count: usize,
     /// The objects of each iteration, if the programs hand some to one another.
-    pub(super) objects: Vec<Objects>,
+    pub(in crate::program) objects: Vec<Objects>,
     /// The tape of each iteration of a loop whose length was not known.
-    pub(super) tapes: Vec<Storage>,
+    pub(in crate::program) tapes: Vec<Storage>,
 }
 
 /// What a loop is made of.
@@ -60,30 +60,30 @@ pub struct LoopParts {
 
 /// A body, and how often it runs.
 pub struct Loop {
-    pub(super) parts: LoopParts,
+    pub(in crate::program) parts: LoopParts,
     /// Bytes of the tape of one iteration.
-    pub(super) stride: usize,
+    pub(in crate::program) stride: usize,
     /// Where residuals lie on it.
-    pub(super) residuals: Vec<usize>,
+    pub(in crate::program) residuals: Vec<usize>,
     /// Where the carry lies, where the backward program reads it.
-    pub(super) kept: Vec<Option<usize>>,
-    pub(super) forward: Placement,
-    pub(super) backward: Placement,
+    pub(in crate::program) kept: Vec<Option<usize>>,
+    pub(in crate::program) forward: Placement,
+    pub(in crate::program) backward: Placement,
     asked: Option<Placement>,
 }
 
 /// Buffers for values that one iteration hands to the next: two for each, of which one is read and one is written.
-pub(super) struct Handover {
+pub(in crate::program) struct Handover {
     buffers: Vec<[Storage; 2]>,
 }
 
 impl Handover {
-    pub(super) fn new(bytes: impl Iterator<Item = usize>) -> Result<Handover> {
+    pub(in crate::program) fn new(bytes: impl Iterator<Item = usize>) -> Result<Handover> {
         let pair = |bytes: usize| Ok([Storage::alloc(bytes)?, Storage::alloc(bytes)?]);
         Ok(Handover { buffers: bytes.map(pair).collect::<Result<_>>()? })
     }
 
-    pub(super) fn at(&self, value: usize, iteration: usize) -> Place {
+    pub(in crate::program) fn at(&self, value: usize, iteration: usize) -> Place {
         self.buffers[value][iteration % 2].ptr()
     }
 }
@@ -141,12 +141,12 @@ impl Loop {
     }
 
     /// The element of the scanned and stacked tensors that iteration `k` has.
-    pub(super) fn element(&self, k: usize) -> usize {
+    pub(in crate::program) fn element(&self, k: usize) -> usize {
         if self.parts.reverse { self.parts.length - 1 - k } else { k }
     }
 
     /// Where that element of each scanned tensor begins.
-    pub(super) fn scanned<'v>(
+    pub(in crate::program) fn scanned<'v>(
         &'v self,
         xs: &'v [View<'_>],
         element: usize,

@@ -5,33 +5,33 @@
 
 use smallvec::SmallVec;
 
-use super::run::Program;
-use super::step::{Id, Source};
 use crate::array::{Elements, ElementsMut, Storage};
 use crate::error::Result;
 use crate::kernels::View;
 use crate::kernels::launch::{Object, Objects};
+use crate::program::run::Program;
+use crate::program::steps::{Id, Output, Source};
 
 /// The first byte of a value.
-pub(super) type Place = *mut u8;
+pub(in crate::program) type Place = *mut u8;
 /// Where inputs lie.
-pub(super) type Inputs<'a> = SmallVec<[Elements<'a>; 16]>;
+pub(in crate::program) type Inputs<'a> = SmallVec<[Elements<'a>; 16]>;
 /// Where results lie after a run.
-pub(super) type Found = SmallVec<[*const u8; 8]>;
+pub(in crate::program) type Found = SmallVec<[*const u8; 8]>;
 
 /// Values of a tape begin at multiples of this.
 const ALIGNMENT: usize = 64;
 
 /// What a run leaves for another one, one value after the other.
 #[derive(Default)]
-pub(super) struct Tape {
+pub(in crate::program) struct Tape {
     /// Bytes of it.
-    pub(super) nbytes: usize,
+    pub(in crate::program) nbytes: usize,
 }
 
 impl Tape {
     /// Where a value of this many bytes begins, after those before it.
-    pub(super) fn add(&mut self, nbytes: usize) -> usize {
+    pub(in crate::program) fn add(&mut self, nbytes: usize) -> usize {
         let start = self.nbytes;
         self.nbytes += nbytes.next_multiple_of(ALIGNMENT);
         start
@@ -60,14 +60,14 @@ enum Lies {
 }
 
 /// The places of a program's results.
-pub(super) struct Placement {
+pub(in crate::program) struct Placement {
     results: Vec<Goes>,
     outputs: Vec<Lies>,
 }
 
 impl Placement {
     /// The places of the results of `program`, of which those in `taped` lie on the tape.
-    pub(super) fn new(program: &Program, taped: &[(Id, usize)]) -> Placement {
+    pub(in crate::program) fn new(program: &Program, taped: &[(Id, usize)]) -> Placement {
         let goes = |id: &Id| match taped.iter().find(|(taped, _)| taped == id) {
             Some(&(_, at)) => Goes::Tape(at),
             None => {
@@ -75,7 +75,7 @@ impl Placement {
                 Goes::Own(number.expect("a result that is no output is on the tape"))
             }
         };
-        let lies = |output: &super::step::Output| {
+        let lies = |output: &Output| {
             let offset = output.layout.offset() * output.dtype.size() as isize;
             let result = program.results().iter().position(|id| *id == output.buffer);
             match (result, program.source(output.buffer)) {
@@ -95,7 +95,7 @@ impl Placement {
 
     /// Runs the program; outputs that are not taped go to `own` by their number. Returns where the outputs lie, and the
     /// objects.
-    pub(super) fn run(
+    pub(in crate::program) fn run(
         &self,
         program: &Program,
         inputs: &Inputs<'_>,
@@ -126,7 +126,7 @@ impl Placement {
 ///
 /// # Safety
 /// Both hold that many bytes; they are the same or apart.
-pub(super) unsafe fn settle(from: *const u8, to: Place, nbytes: usize) {
+pub(in crate::program) unsafe fn settle(from: *const u8, to: Place, nbytes: usize) {
     if from != to.cast_const() && nbytes > 0 {
         // SAFETY: the caller's contract.
         unsafe { to.copy_from_nonoverlapping(from, nbytes) };
@@ -134,7 +134,9 @@ pub(super) unsafe fn settle(from: *const u8, to: Place, nbytes: usize) {
 }
 
 /// Where views begin.
-pub(super) fn starts<'v>(views: &'v [View<'_>]) -> impl Iterator<Item = *const u8> + Clone + 'v {
+pub(in crate::program) fn starts<'v>(
+    views: &'v [View<'_>],
+) -> impl Iterator<Item = *const u8> + Clone + 'v {
     views.iter().map(|view| view.ptr)
 }
 
@@ -142,7 +144,7 @@ pub(super) fn starts<'v>(views: &'v [View<'_>]) -> impl Iterator<Item = *const u
 ///
 /// # Safety
 /// They hold what the program was recorded with, while the run goes on; null is an input that no step reads.
-pub(super) unsafe fn inputs<'a>(places: impl Iterator<Item = *const u8>) -> Inputs<'a> {
+pub(in crate::program) unsafe fn inputs<'a>(places: impl Iterator<Item = *const u8>) -> Inputs<'a> {
     // SAFETY: the caller's contract.
     places.map(|place| unsafe { Elements::new(place) }).collect()
 }

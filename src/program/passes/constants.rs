@@ -7,31 +7,31 @@ use std::collections::HashMap;
 
 use smallvec::{SmallVec, smallvec};
 
-use super::execute::run_step;
-use super::step::{Action, Argument, Buffer, Id, Map, Slice, Source, Step};
 use crate::array::Storage;
 use crate::dtype::DType;
 use crate::error::Result;
+use crate::program::steps::execute::run_step;
+use crate::program::steps::{Action, Argument, Buffer, Id, Map, Slice, Source, Step};
 
 /// Bytes of the largest memory that is kept for its constant values.
 const MOST: usize = 16 << 10;
 
 /// Computes constants, and lets steps read them.
-pub(super) fn fold(steps: &mut Vec<Step>, buffers: &mut Vec<Buffer>) -> Result<()> {
+pub(in crate::program) fn fold(steps: &mut Vec<Step>, buffers: &mut Vec<Buffer>) -> Result<()> {
     numbers(steps, buffers);
     arrays(steps, buffers)?;
     order(steps, buffers)
 }
 
 /// How many steps write to each buffer.
-pub(super) fn writers(steps: &[Step], buffers: usize) -> Vec<usize> {
+pub(in crate::program) fn writers(steps: &[Step], buffers: usize) -> Vec<usize> {
     let mut count = vec![0; buffers];
     steps.iter().flat_map(|s| &s.writes).for_each(|w| count[w.buffer as usize] += 1);
     count
 }
 
 /// Whether a slice is all of its buffer, in C order.
-pub(super) fn is_whole(slice: &Slice, buffers: &[Buffer]) -> bool {
+pub(in crate::program) fn is_whole(slice: &Slice, buffers: &[Buffer]) -> bool {
     slice.offset == 0
         && slice.is_contiguous()
         && slice.numel() * slice.dtype.size() == buffers[slice.buffer as usize].nbytes

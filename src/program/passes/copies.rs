@@ -7,11 +7,11 @@
 use std::collections::HashMap;
 
 use super::constants::is_whole;
-use super::step::{Action, Argument, Buffer, Id, Map, Source, Step};
 use crate::array::Storage;
+use crate::program::steps::{Action, Argument, Buffer, Id, Map, Source, Step};
 
 /// Removes copies of whole buffers, and lets steps read or write the other side.
-pub(super) fn remove(steps: &mut Vec<Step>, buffers: &[Buffer]) {
+pub(in crate::program) fn remove(steps: &mut Vec<Step>, buffers: &[Buffer]) {
     let mut writes: HashMap<Id, Vec<usize>> = HashMap::new();
     for (at, step) in steps.iter().enumerate() {
         for slice in &step.writes {
@@ -57,7 +57,7 @@ pub(super) fn remove(steps: &mut Vec<Step>, buffers: &[Buffer]) {
 }
 
 /// Lets steps use other buffers, along chains of names.
-pub(super) fn rename(steps: &mut [Step], renamed: &HashMap<Id, Id>) {
+pub(in crate::program) fn rename(steps: &mut [Step], renamed: &HashMap<Id, Id>) {
     for step in steps {
         step.rename(|buffer| {
             let mut now = buffer;
@@ -76,7 +76,7 @@ fn changes(memory: &Storage, writes: &HashMap<Id, Vec<usize>>, buffers: &[Buffer
 }
 
 /// Whether two pieces of memory have a byte in common.
-pub(super) fn overlap(a: &Storage, b: &Storage) -> bool {
+pub(in crate::program) fn overlap(a: &Storage, b: &Storage) -> bool {
     let range = |storage: &Storage| {
         let start = storage.ptr().addr();
         start..start + storage.nbytes()
@@ -97,7 +97,7 @@ fn whole(step: &Step, buffers: &[Buffer]) -> Option<(Id, Id)> {
 const FEW: usize = 2048;
 
 /// Lets steps write to where their results are copied, if nothing else reads these.
-pub(super) fn place(steps: &mut Vec<Step>, buffers: &[Buffer]) {
+pub(in crate::program) fn place(steps: &mut Vec<Step>, buffers: &[Buffer]) {
     let mut uses: Vec<Vec<usize>> = vec![Vec::new(); buffers.len()];
     for (at, step) in steps.iter().enumerate() {
         step.buffers().for_each(|buffer| uses[buffer as usize].push(at));

@@ -9,9 +9,9 @@ use smallvec::SmallVec;
 
 use super::constants::{is_whole, writers};
 use super::copies::rename;
-use super::step::{Action, Argument, Buffer, Id, Slice, Source, Step};
 use crate::dtype::DType;
 use crate::kernels::Reduction;
+use crate::program::steps::{Action, Argument, Buffer, Id, Slice, Source, Step};
 
 /// What a step computes.
 #[derive(PartialEq, Eq, Hash)]
@@ -39,7 +39,7 @@ struct Key {
 }
 
 /// Removes steps that compute what an earlier one computed.
-pub(super) fn remove(steps: &mut Vec<Step>, buffers: &[Buffer]) {
+pub(in crate::program) fn remove(steps: &mut Vec<Step>, buffers: &[Buffer]) {
     let writers = writers(steps, buffers.len());
     let mut versions = vec![0u32; buffers.len()];
     // Memory outside may overlap, arguments too.

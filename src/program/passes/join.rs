@@ -5,17 +5,17 @@
 
 use std::collections::HashMap;
 
-use super::chain::{REDUCTIONS, SHORTEST};
 use super::copies::overlap;
 use super::slots::chained;
-use super::step::{Action, Argument, Buffer, Id, Map, Slice, Source, Step};
 use crate::kernels::reduce::whole;
+use crate::program::steps::chain::{REDUCTIONS, SHORTEST};
+use crate::program::steps::{Action, Argument, Buffer, Id, Map, Slice, Source, Step};
 
 /// The most steps that move behind one chain.
 const DEFERRED: usize = 16;
 
 /// Joins neighbouring steps into chains.
-pub(super) fn join(steps: Vec<Step>, buffers: &mut Vec<Buffer>) -> Vec<Step> {
+pub(in crate::program) fn join(steps: Vec<Step>, buffers: &mut Vec<Buffer>) -> Vec<Step> {
     let mut uses: Vec<usize> = vec![0; buffers.len()];
     steps.iter().flat_map(Step::buffers).for_each(|buffer| uses[buffer as usize] += 1);
     let mut joined: Vec<Step> = Vec::with_capacity(steps.len());
@@ -204,7 +204,7 @@ impl Open {
 }
 
 /// The number of elements of a step of a chain.
-pub(super) fn elements(step: &Step) -> usize {
+pub(in crate::program) fn elements(step: &Step) -> usize {
     let reduced = matches!(step.action, Action::Reduce(..));
     if reduced { step.reads[0].numel() } else { step.writes[0].numel() }
 }

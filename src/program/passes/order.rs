@@ -2,9 +2,9 @@
 //!
 //! Owns: their order, and the switch of each. Never knows what a pass does. Invariant: none of them changes a bit.
 
-use super::step::{Buffer, Output, Step};
 use super::{constants, copies, cse, join, plan, small};
 use crate::error::Result;
+use crate::program::steps::{Buffer, Output, Step};
 
 /// Whether a pass is on: `FERROGRAD_COMPILE_PASSES` names those that are, all of them if it is not set.
 fn is_on(name: &str) -> bool {
@@ -16,7 +16,7 @@ fn is_on(name: &str) -> bool {
 ///
 /// # Errors
 /// `Memory` when there is none for constants.
-pub(super) fn run(
+pub(in crate::program) fn run(
     mut steps: Vec<Step>,
     buffers: &mut Vec<Buffer>,
     outputs: &[Output],

@@ -6,21 +6,25 @@
 use std::cmp::Reverse;
 use std::collections::{BTreeMap, BinaryHeap};
 
-use super::step::{Buffer, Id, Output, Source, Step};
+use crate::program::steps::{Buffer, Id, Output, Source, Step};
 
 /// Temporaries begin at multiples of this: a cache line, and the widest vector.
 const ALIGNMENT: usize = 64;
 
 /// Where temporaries lie.
-pub(super) struct Plan {
+pub(in crate::program) struct Plan {
     /// The offset of each buffer in the block; only temporaries have one.
-    pub(super) offsets: Vec<usize>,
+    pub(in crate::program) offsets: Vec<usize>,
     /// The length of the block.
-    pub(super) nbytes: usize,
+    pub(in crate::program) nbytes: usize,
 }
 
 /// Removes the steps whose results nobody reads.
-pub(super) fn remove_dead(steps: &mut Vec<Step>, buffers: &[Buffer], outputs: &[Output]) {
+pub(in crate::program) fn remove_dead(
+    steps: &mut Vec<Step>,
+    buffers: &[Buffer],
+    outputs: &[Output],
+) {
     let lasting = |buffer: &Buffer| matches!(buffer.source, Source::Output | Source::Outside(_));
     let mut needed: Vec<bool> = buffers.iter().map(lasting).collect();
     outputs.iter().for_each(|output| needed[output.buffer as usize] = true);
@@ -40,7 +44,7 @@ pub(super) fn remove_dead(steps: &mut Vec<Step>, buffers: &[Buffer], outputs: &[
 }
 
 /// Places temporaries in one block, first fit, by the steps between their first and their last use.
-pub(super) fn place(steps: &[Step], buffers: &[Buffer]) -> Plan {
+pub(in crate::program) fn place(steps: &[Step], buffers: &[Buffer]) -> Plan {
     let mut lives: Vec<Option<(usize, usize)>> = vec![None; buffers.len()];
     for (at, step) in steps.iter().enumerate() {
         for buffer in step.buffers() {

@@ -7,10 +7,10 @@ use std::collections::{HashMap, HashSet};
 
 use smallvec::SmallVec;
 
-use super::chain::{Chain, Link, Place, REDUCING, Repeated, SLOTS, Value};
 use super::join::elements;
-use super::step::{Action, Argument, Buffer, Id, Map, Slice, Source, Step};
 use crate::kernels::reduce::{WHOLE_LEAF, whole};
+use crate::program::steps::chain::{Chain, Link, Place, REDUCING, Repeated, SLOTS, Value};
+use crate::program::steps::{Action, Argument, Buffer, Id, Map, Slice, Source, Step};
 
 /// The places of the operands of a chain.
 struct Places<'a> {
@@ -133,7 +133,11 @@ fn repeated(map: &Map) -> impl Iterator<Item = (Repeated, usize)> + '_ {
 }
 
 /// One step for a chain.
-pub(super) fn chained(steps: Vec<Step>, buffers: &mut Vec<Buffer>, uses: &[usize]) -> Step {
+pub(in crate::program) fn chained(
+    steps: Vec<Step>,
+    buffers: &mut Vec<Buffer>,
+    uses: &[usize],
+) -> Step {
     let n = elements(&steps[0]);
     // The results of leaves lie in memory of the run.
     let mut leaves: Vec<Slice> = Vec::new();

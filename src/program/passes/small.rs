@@ -6,16 +6,16 @@ use std::collections::HashMap;
 
 use smallvec::SmallVec;
 
-use super::code::{is_direct, may_be_rows};
-use super::step::{Argument, Buffer, Id, Slice, Source, Step};
 use crate::array::Storage;
 use crate::error::Result;
+use crate::program::steps::code::{is_direct, may_be_rows};
+use crate::program::steps::{Argument, Buffer, Id, Slice, Source, Step};
 
 /// Elements of such a constant, and the most elements of a step that reads one whole.
 const FEW: usize = 256;
 
 /// Gives short loops constant elements in the place of numbers.
-pub(super) fn spread(steps: &mut [Step], buffers: &mut Vec<Buffer>) -> Result<()> {
+pub(in crate::program) fn spread(steps: &mut [Step], buffers: &mut Vec<Buffer>) -> Result<()> {
     let mut known: HashMap<(u64, usize), Id> = HashMap::new();
     for step in steps {
         let Some(mut map) = step.map().cloned() else { continue };

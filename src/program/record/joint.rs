@@ -4,10 +4,10 @@
 //! Invariant: a residual is written by the forward pass only, so that the backward pass can run again.
 
 use super::recording::{Recorded, Recording, refusal};
-use super::run::Program;
-use super::step::{Buffer, Id, Output, Source, Step};
 use crate::array::Storage;
 use crate::error::Result;
+use crate::program::run::Program;
+use crate::program::steps::{Buffer, Id, Output, Source, Step};
 
 /// A forward pass and its backward pass.
 pub struct Joint {

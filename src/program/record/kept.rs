@@ -4,8 +4,8 @@
 //! compute otherwise may be kept.
 
 use super::recording::{Steps, refusal};
-use super::step::Source;
 use crate::array::capture;
+use crate::program::steps::Source;
 
 const KEPT: &str = "a tensor that the function computes is kept after each call (in an attribute, a list, an \
                     optimiser's state), and would never change; return it instead, or write into a tensor that was \
@@ -13,7 +13,7 @@ const KEPT: &str = "a tensor that the function computes is kept after each call 
 
 impl Steps {
     /// Finds out whether somebody keeps such values, and refuses the program if that must not be.
-    pub(super) fn find_kept(&mut self, may_keep: bool) {
+    pub(in crate::program) fn find_kept(&mut self, may_keep: bool) {
         // Values that depend on nothing that varies differ from call to call where they are changed in place.
         let held = |buffer: &mut capture::Buffer| {
             let differs = buffer.traced || buffer.storage.version() != 0;

@@ -10,8 +10,6 @@ use std::sync::Arc;
 
 use smallvec::{SmallVec, smallvec};
 
-use super::run::{Program, ReadOutside};
-use super::step::{Buffer, Id, Output, Slice, Source, Step};
 use super::stretch::closed_over;
 use crate::array::capture::{self, Origin};
 use crate::array::{Layout, Storage};
@@ -19,6 +17,8 @@ use crate::dtype::DType;
 use crate::error::{Error, Result};
 use crate::kernels::host::{Host, Mark};
 use crate::kernels::launch::{self, Launch, Object, Operand, Recorder, Work};
+use crate::program::run::program::{Program, ReadOutside};
+use crate::program::steps::{Buffer, Id, Output, Slice, Source, Step};
 
 /// A result of the recorded function: memory, layout, dtype.
 pub type Recorded<'a> = (&'a Storage, &'a Layout, DType);
@@ -31,34 +31,34 @@ pub struct Recording {
     /// Whether `finish` has ended the capture.
     ended: bool,
     /// Whether this is a part of another program: what it reads outside becomes an input.
-    pub(super) part: bool,
+    pub(in crate::program) part: bool,
     /// The recorder of the capture around this one.
     outer: Option<Box<dyn Recorder>>,
 }
 
 #[derive(Default)]
-pub(super) struct Steps {
+pub(in crate::program) struct Steps {
     /// Steps that give constants, which are written later, their values.
-    pub(super) before: Vec<Step>,
-    pub(super) steps: Vec<Step>,
+    pub(in crate::program) before: Vec<Step>,
+    pub(in crate::program) steps: Vec<Step>,
     /// How many of the steps belong to the first of two programs.
-    pub(super) split: usize,
-    pub(super) buffers: Vec<Buffer>,
-    pub(super) numbers: HashMap<usize, Id>,
-    pub(super) objects: usize,
-    pub(super) refused: Option<Box<Error>>,
+    pub(in crate::program) split: usize,
+    pub(in crate::program) buffers: Vec<Buffer>,
+    pub(in crate::program) numbers: HashMap<usize, Id>,
+    pub(in crate::program) objects: usize,
+    pub(in crate::program) refused: Option<Box<Error>>,
     /// Whether somebody keeps values that it computed and that are no results.
-    pub(super) kept: bool,
+    pub(in crate::program) kept: bool,
     /// An operation that computes otherwise beside some numbers, and met an argument of one element.
-    pub(super) chosen_by_number: Option<&'static str>,
+    pub(in crate::program) chosen_by_number: Option<&'static str>,
     /// The memory of the caller's arguments.
-    pub(super) arguments: Vec<Storage>,
+    pub(in crate::program) arguments: Vec<Storage>,
     /// Memory outside that was written, and what it held.
-    pub(super) outside: Vec<(Storage, Storage)>,
+    pub(in crate::program) outside: Vec<(Storage, Storage)>,
     /// All host code, also what a step no longer calls by itself.
-    pub(super) hosts: Vec<Arc<dyn Host>>,
+    pub(in crate::program) hosts: Vec<Arc<dyn Host>>,
     /// What host code changes besides, as it was.
-    pub(super) held: Vec<(Arc<dyn Host>, Object)>,
+    pub(in crate::program) held: Vec<(Arc<dyn Host>, Object)>,
     host_object: Option<Object>,
 }
 
@@ -166,7 +166,7 @@ impl Recording {
     }
 
     /// Ends the capture: the steps, the results and the numbers that left for the program.
-    pub(super) fn end_with(
+    pub(in crate::program) fn end_with(
         mut self,
         results: &[Recorded<'_>],
         may_keep: bool,
@@ -317,7 +317,7 @@ impl Steps {
     }
 
     /// Takes note of copies that were made below the kernels.
-    pub(super) fn copies(&mut self) {
+    pub(in crate::program) fn copies(&mut self) {
         for (from, to) in capture::take_copies() {
             let (from, to) = (self.number(from), self.number(to));
             let nbytes = self.buffers[to as usize].nbytes;
@@ -354,7 +354,7 @@ fn bytes_copied(from: Id, to: Id, nbytes: usize) -> Step {
     Step::new("copy", smallvec![bytes(from)], smallvec![bytes(to)], Work::Copy)
 }
 
-pub(super) fn refusal(what: &str) -> Box<Error> {
+pub(in crate::program) fn refusal(what: &str) -> Box<Error> {
     Box::new(Error::Captured {
         op: "compile".into(),
         what: what.into(),

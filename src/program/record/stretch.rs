@@ -6,13 +6,13 @@
 use std::collections::HashMap;
 
 use super::recording::Steps;
-use super::step::{Id, Slice};
 use crate::array::{Storage, capture};
 use crate::error::{Error, Result};
 use crate::kernels::host::Mark;
+use crate::program::steps::{Id, Slice};
 
 impl Steps {
-    pub(super) fn mark(&mut self) -> Mark {
+    pub(in crate::program) fn mark(&mut self) -> Mark {
         self.copies();
         Mark {
             before: self.before.len(),
@@ -23,7 +23,7 @@ impl Steps {
         }
     }
 
-    pub(super) fn drop_since(&mut self, mark: Mark) -> Result<()> {
+    pub(in crate::program) fn drop_since(&mut self, mark: Mark) -> Result<()> {
         self.copies();
         let dropped = self.steps.split_off(mark.steps);
         let addresses: HashMap<Id, usize> = self.numbers.iter().map(|(&a, &id)| (id, a)).collect();
@@ -53,7 +53,7 @@ impl Steps {
 
 /// Why host code is refused that knows a tensor of the function by other ways than its arguments.
 #[cold]
-pub(super) fn closed_over(does: &str) -> Box<Error> {
+pub(in crate::program) fn closed_over(does: &str) -> Box<Error> {
     Box::new(Error::Captured {
         op: "compile".into(),
         what: format!(

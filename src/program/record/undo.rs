@@ -8,13 +8,13 @@ use crate::array::{Storage, capture};
 
 impl Steps {
     /// Puts back what a capture that failed has changed.
-    pub(super) fn give_back(&self) {
+    pub(in crate::program) fn give_back(&self) {
         self.outside.iter().for_each(|(storage, held)| storage.overwrite(held));
         self.held.iter().rev().for_each(|(host, held)| host.give_back(held));
     }
 
     /// Keeps the contents of memory outside that is about to be written: a capture that fails gives them back.
-    pub(super) fn keep_outside(&mut self, storage: Storage) {
+    pub(in crate::program) fn keep_outside(&mut self, storage: Storage) {
         if self.arguments.iter().any(|argument| argument.same(&storage)) {
             let what = "an argument is memory that the function changes; pass a copy of it";
             self.refused.get_or_insert_with(|| refusal(what));

@@ -6,10 +6,10 @@
 use std::sync::{Mutex, TryLockError};
 
 use super::frame::Frame;
-use super::run::{Program, Results, places};
-use super::step::{Id, Output, Source};
+use super::program::{Program, Results, places};
 use crate::array::{Elements, Storage};
 use crate::error::Result;
+use crate::program::steps::{Id, Output, Source};
 
 /// The memory of a program's runs.
 pub struct Bound {

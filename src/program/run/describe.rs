@@ -3,8 +3,8 @@
 //! Owns: texts of steps and lists of memory. Never runs or changes anything.
 //! Invariant: steps are told in the order in which they run.
 
-use super::run::Program;
-use super::step::{Action, Source, Step};
+use super::program::Program;
+use crate::program::steps::{Action, Source, Step};
 
 /// The most letters of what a loop computes.
 const LETTERS: usize = 48;
@@ -25,7 +25,7 @@ impl Step {
     }
 
     /// What it computes: one text for each loop.
-    pub(super) fn texts(&self) -> Vec<String> {
+    pub(in crate::program) fn texts(&self) -> Vec<String> {
         match &self.action {
             Action::Map(map) => vec![clipped(map.text)],
             Action::Chain(chain) => chain.texts.clone(),

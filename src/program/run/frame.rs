@@ -4,18 +4,18 @@
 //! Invariant: a frame serves one run at a time; addresses of inputs and results are those of the last run until the next
 //! one sets them.
 
-use super::plan::Plan;
-use super::step::{Buffer, Source};
 use crate::array::Storage;
 use crate::error::Result;
 use crate::kernels::launch::Objects;
+use crate::program::passes::plan::Plan;
+use crate::program::steps::{Buffer, Source};
 
 /// The memory of a run.
-pub(super) struct Frame {
+pub(in crate::program) struct Frame {
     /// The first byte of each buffer.
-    pub(super) addresses: Vec<*mut u8>,
+    pub(in crate::program) addresses: Vec<*mut u8>,
     /// What steps hand to one another.
-    pub(super) objects: Objects,
+    pub(in crate::program) objects: Objects,
     _block: Storage,
 }
 
@@ -26,7 +26,11 @@ unsafe impl Send for Frame {}
 static NOTHING: [u64; 8] = [0; 8];
 
 impl Frame {
-    pub(super) fn new(plan: &Plan, buffers: &[Buffer], objects: usize) -> Result<Frame> {
+    pub(in crate::program) fn new(
+        plan: &Plan,
+        buffers: &[Buffer],
+        objects: usize,
+    ) -> Result<Frame> {
         let block = Storage::alloc(plan.nbytes.max(1024))?;
         let address = |(buffer, &offset): (&Buffer, &usize)| match &buffer.source {
             Source::Outside(storage) | Source::Constant(storage) => storage.ptr(),

@@ -8,16 +8,16 @@ use std::sync::{Arc, Mutex, PoisonError};
 
 use smallvec::SmallVec;
 
-use super::code::{Code, lower};
-use super::execute::run_step;
 use super::frame::Frame;
-use super::plan::{self, Plan};
-use super::step::{Action, Buffer, Id, Output, Slice, Source, Step};
-use super::{constants, passes};
 use crate::array::{Elements, ElementsMut, Storage};
 use crate::error::Result;
 use crate::kernels::host::Host;
 use crate::kernels::launch::{HOST, Object, Objects};
+use crate::program::passes::plan::{self, Plan};
+use crate::program::passes::{constants, order};
+use crate::program::steps::code::{Code, lower};
+use crate::program::steps::execute::run_step;
+use crate::program::steps::{Action, Buffer, Id, Output, Slice, Source, Step};
 
 /// The launches of a function, to be run again.
 pub struct Program {
@@ -44,13 +44,13 @@ pub struct Program {
     plan: Plan,
     frames: Mutex<Vec<Frame>>,
     /// Another one for every program.
-    pub(super) number: usize,
+    pub(in crate::program) number: usize,
 }
 
 static PROGRAMS: AtomicUsize = AtomicUsize::new(0);
 
 impl Program {
-    pub(super) fn new(
+    pub(in crate::program) fn new(
         steps: Vec<Step>,
         mut buffers: Vec<Buffer>,
         inputs: usize,
@@ -59,7 +59,7 @@ impl Program {
         read_outside: ReadOutside,
         hosts: Vec<Arc<dyn Host>>,
     ) -> Result<Program> {
-        let steps = passes::run(steps, &mut buffers, &outputs)?;
+        let steps = order::run(steps, &mut buffers, &outputs)?;
         let code = lower(&steps);
         let plan = plan::place(&steps, &buffers);
         let numbered = || (0..).zip(&buffers);
@@ -259,12 +259,12 @@ impl Program {
     }
 
     /// Memory for runs.
-    pub(super) fn new_frame(&self) -> Result<Frame> {
+    pub(in crate::program) fn new_frame(&self) -> Result<Frame> {
         Frame::new(&self.plan, &self.buffers, self.objects)
     }
 
     /// Tells a frame where inputs and results lie.
-    pub(super) fn bind(
+    pub(in crate::program) fn bind(
         &self,
         frame: &mut Frame,
         inputs: &[Elements<'_>],
@@ -283,7 +283,7 @@ impl Program {
     ///
     /// # Safety
     /// They lie there still.
-    pub(super) unsafe fn run_in(&self, frame: &mut Frame) -> Result<()> {
+    pub(in crate::program) unsafe fn run_in(&self, frame: &mut Frame) -> Result<()> {
         let (held, states) = self.held()?;
         let done = self.code.iter().try_for_each(|code| {
             let addresses = &frame.addresses[..];
@@ -344,7 +344,7 @@ impl Program {
 }
 
 /// Memory outside that was read as numbers, with the version that it had.
-pub(super) type ReadOutside = Vec<(Storage, u32)>;
+pub(in crate::program) type ReadOutside = Vec<(Storage, u32)>;
 /// What host code changes besides, as it was.
 pub type States = Vec<(Arc<dyn Host>, Object)>;
 

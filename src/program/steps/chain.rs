@@ -14,19 +14,19 @@ use crate::kernels::elementwise::{Loop, MAX_OPERANDS, in_blocks};
 use crate::kernels::reduce::{WHOLE_LEAF, Whole};
 
 /// Shorter steps gain nothing: their operands are in the cache anyway.
-pub(super) const SHORTEST: usize = 2048;
+pub(in crate::program) const SHORTEST: usize = 2048;
 /// Elements of a piece: all slots together lie in the nearest cache. Divides a leaf of a reduction.
 const PIECE: usize = 256;
 /// The most temporaries and repeated values of a chain that stay in the cache.
-pub(super) const SLOTS: usize = 12;
+pub(in crate::program) const SLOTS: usize = 12;
 /// The most reductions of a chain.
-pub(super) const REDUCTIONS: usize = 3;
+pub(in crate::program) const REDUCTIONS: usize = 3;
 /// Nanoseconds per element of a reduction.
-pub(super) const REDUCING: f32 = 0.15;
+pub(in crate::program) const REDUCING: f32 = 0.15;
 
 /// Where the elements of an operand of a link are.
 #[derive(Clone, Copy, PartialEq, Debug)]
-pub(super) enum Place {
+pub(in crate::program) enum Place {
     /// In a buffer, from this byte on.
     Memory { buffer: Id, offset: isize, size: usize },
     /// In a piece of the cache.
@@ -35,7 +35,7 @@ pub(super) enum Place {
 
 /// One step of a chain.
 #[derive(Clone)]
-pub(super) enum Link {
+pub(in crate::program) enum Link {
     Map {
         table: Loop,
         ins: SmallVec<[Place; 4]>,
@@ -61,14 +61,14 @@ pub(super) enum Link {
 
 /// A value that stands for all elements: repeated once for each block.
 #[derive(Clone)]
-pub(super) struct Value {
-    pub(super) slot: usize,
-    pub(super) size: usize,
-    pub(super) from: Repeated,
+pub(in crate::program) struct Value {
+    pub(in crate::program) slot: usize,
+    pub(in crate::program) size: usize,
+    pub(in crate::program) from: Repeated,
 }
 
 #[derive(Clone, Copy, PartialEq)]
-pub(super) enum Repeated {
+pub(in crate::program) enum Repeated {
     Number(u64),
     Memory { buffer: Id, offset: isize },
 }
@@ -76,12 +76,12 @@ pub(super) enum Repeated {
 /// Element-wise steps over the same elements.
 #[derive(Clone)]
 pub struct Chain {
-    pub(super) links: Vec<Link>,
-    pub(super) values: Vec<Value>,
-    pub(super) n: usize,
-    pub(super) cost: f32,
+    pub(in crate::program) links: Vec<Link>,
+    pub(in crate::program) values: Vec<Value>,
+    pub(in crate::program) n: usize,
+    pub(in crate::program) cost: f32,
     /// What its links compute, for people.
-    pub(super) texts: Vec<String>,
+    pub(in crate::program) texts: Vec<String>,
 }
 
 impl Chain {
@@ -97,7 +97,7 @@ impl Chain {
 
     /// # Safety
     /// The operands lie inside their buffers, which have these addresses.
-    pub(super) unsafe fn run(&self, addresses: &[*mut u8]) {
+    pub(in crate::program) unsafe fn run(&self, addresses: &[*mut u8]) {
         let addresses = Addresses(addresses);
         in_blocks(self.n, self.cost, &|start, end| {
             let addresses = &addresses;

@@ -25,25 +25,25 @@ const VECTOR: usize = 8;
 
 /// Where the first element of an operand lies.
 #[derive(Clone, Copy, Default)]
-pub(super) struct At {
+pub(in crate::program) struct At {
     buffer: Id,
     offset: isize,
 }
 
 impl At {
-    pub(super) fn of(slice: &Slice) -> At {
+    pub(in crate::program) fn of(slice: &Slice) -> At {
         At { buffer: slice.buffer, offset: slice.offset }
     }
 
     #[inline(always)]
-    pub(super) fn address(self, addresses: &[*mut u8]) -> *mut u8 {
+    pub(in crate::program) fn address(self, addresses: &[*mut u8]) -> *mut u8 {
         addresses[self.buffer as usize].wrapping_offset(self.offset)
     }
 }
 
 /// A loop over one row, without parameters: the commonest code, small for the sake of the cache.
 #[derive(Clone, Copy)]
-pub(super) struct Row {
+pub(in crate::program) struct Row {
     table: Loop,
     n: u32,
     count: u32,
@@ -70,7 +70,7 @@ impl Near {
 }
 
 /// A loop over rows that lie evenly apart.
-pub(super) struct Rows {
+pub(in crate::program) struct Rows {
     table: Loop,
     count: usize,
     ins: [At; MAX_OPERANDS],
@@ -84,7 +84,7 @@ pub(super) struct Rows {
 }
 
 /// A copy of rows.
-pub(super) struct Copied {
+pub(in crate::program) struct Copied {
     from: At,
     to: At,
     /// Bytes of a row.
@@ -95,7 +95,7 @@ pub(super) struct Copied {
 }
 
 /// A fill of neighbours.
-pub(super) struct Filled {
+pub(in crate::program) struct Filled {
     to: At,
     bits: u64,
     size: usize,
@@ -103,7 +103,7 @@ pub(super) struct Filled {
 }
 
 /// A reduction of one leaf.
-pub(super) struct Leaf {
+pub(in crate::program) struct Leaf {
     from: At,
     to: At,
     n: usize,
@@ -111,7 +111,7 @@ pub(super) struct Leaf {
 }
 
 /// What the executor runs.
-pub(super) enum Code {
+pub(in crate::program) enum Code {
     /// A loop over one row.
     Row(Row),
     /// A loop.
@@ -129,18 +129,18 @@ pub(super) enum Code {
 }
 
 /// The code of steps.
-pub(super) fn lower(steps: &[Step]) -> Vec<Code> {
+pub(in crate::program) fn lower(steps: &[Step]) -> Vec<Code> {
     let code = |(number, step)| lowered(step).unwrap_or(Code::Step(number));
     steps.iter().enumerate().map(code).collect()
 }
 
 /// Whether a step is called without its kernel's entrance.
-pub(super) fn is_direct(step: &Step) -> bool {
+pub(in crate::program) fn is_direct(step: &Step) -> bool {
     lowered(step).is_some()
 }
 
 /// Whether a loop with this result may be, if its operands allow it.
-pub(super) fn may_be_rows(out: &Slice) -> bool {
+pub(in crate::program) fn may_be_rows(out: &Slice) -> bool {
     let row = out.dims.last().copied().unwrap_or(1);
     out.numel() <= FEW || row <= FEW && out.numel() <= MOST
 }
@@ -231,7 +231,7 @@ impl Row {
     /// # Safety
     /// The buffers lie at these addresses.
     #[inline(always)]
-    pub(super) unsafe fn run(&self, addresses: &[*mut u8]) {
+    pub(in crate::program) unsafe fn run(&self, addresses: &[*mut u8]) {
         let mut ptrs = [std::ptr::null::<u8>(); 3];
         for (ptr, at) in ptrs.iter_mut().zip(&self.ins[..self.count as usize]) {
             *ptr = at.address(addresses);
@@ -246,7 +246,7 @@ impl Rows {
     /// # Safety
     /// The buffers lie at these addresses.
     #[inline(always)]
-    pub(super) unsafe fn run(&self, addresses: &[*mut u8]) {
+    pub(in crate::program) unsafe fn run(&self, addresses: &[*mut u8]) {
         let mut ptrs = [std::ptr::null::<u8>(); MAX_OPERANDS];
         for (ptr, at) in ptrs.iter_mut().zip(&self.ins[..self.count]) {
             *ptr = at.address(addresses);
@@ -270,7 +270,7 @@ impl Copied {
     /// # Safety
     /// As `Rows::run`.
     #[inline(always)]
-    pub(super) unsafe fn run(&self, addresses: &[*mut u8]) {
+    pub(in crate::program) unsafe fn run(&self, addresses: &[*mut u8]) {
         let (mut from, mut to) = (self.from.address(addresses), self.to.address(addresses));
         for _ in 0..self.rows {
             // SAFETY: the rows lie inside their buffers; a copy's sides do not overlap.
@@ -284,7 +284,7 @@ impl Filled {
     /// # Safety
     /// As `Rows::run`.
     #[inline(always)]
-    pub(super) unsafe fn run(&self, addresses: &[*mut u8]) {
+    pub(in crate::program) unsafe fn run(&self, addresses: &[*mut u8]) {
         let to = self.to.address(addresses);
         let [a, b, c, d, ..] = self.bits.to_ne_bytes();
         // SAFETY: the elements lie inside their buffer, aligned, and nobody else sees them.
@@ -303,7 +303,7 @@ impl Leaf {
     /// # Safety
     /// As `Rows::run`.
     #[inline(always)]
-    pub(super) unsafe fn run(&self, addresses: &[*mut u8]) {
+    pub(in crate::program) unsafe fn run(&self, addresses: &[*mut u8]) {
         // SAFETY: the elements and the result lie inside their buffers.
         unsafe {
             (self.loops.leaf)(self.from.address(addresses), self.n, self.to.address(addresses));

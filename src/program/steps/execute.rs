@@ -15,7 +15,7 @@ use crate::kernels::{View, ViewMut, copy, reduce};
 ///
 /// # Safety
 /// The buffers of the step lie at these addresses, and nobody else writes to them.
-pub(super) unsafe fn run_step(
+pub(in crate::program) unsafe fn run_step(
     step: &Step,
     addresses: &[*mut u8],
     objects: &mut Objects,

@@ -24,7 +24,7 @@ struct Elements {
 }
 
 /// A loop over pieces that are gathered first, or a copy of elements.
-pub(super) struct Gathered {
+pub(in crate::program) struct Gathered {
     /// The loop; a copy has none.
     table: Option<Loop>,
     ins: SmallVec<[Elements; 3]>,
@@ -54,7 +54,7 @@ fn is_few(slice: &Slice) -> bool {
 }
 
 /// A loop whose result is one contiguous row, if it is short.
-pub(super) fn of_map(map: &Map) -> Option<Code> {
+pub(in crate::program) fn of_map(map: &Map) -> Option<Code> {
     if !is_few(&map.out) || !map.out.is_contiguous() {
         return None;
     }
@@ -69,7 +69,7 @@ pub(super) fn of_map(map: &Map) -> Option<Code> {
 }
 
 /// A copy, if it is short.
-pub(super) fn of_copy(from: &Slice, to: &Slice) -> Option<Code> {
+pub(in crate::program) fn of_copy(from: &Slice, to: &Slice) -> Option<Code> {
     if !is_few(to) || from.numel() != to.numel() {
         return None;
     }
@@ -82,7 +82,7 @@ pub(super) fn of_copy(from: &Slice, to: &Slice) -> Option<Code> {
 impl Gathered {
     /// # Safety
     /// The buffers lie at these addresses.
-    pub(super) unsafe fn run(&self, addresses: &[*mut u8]) {
+    pub(in crate::program) unsafe fn run(&self, addresses: &[*mut u8]) {
         let mut pieces = [[MaybeUninit::<u64>::uninit(); MOST]; MAX_OPERANDS];
         let mut ptrs = [std::ptr::null::<u8>(); MAX_OPERANDS];
         for ((elements, piece), ptr) in self.ins.iter().zip(&mut pieces).zip(&mut ptrs) {

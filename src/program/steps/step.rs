@@ -171,7 +171,7 @@ impl Step {
     }
 
     /// The step of an element-wise loop.
-    pub(super) fn of_map(name: &'static str, map: Map) -> Step {
+    pub(in crate::program) fn of_map(name: &'static str, map: Map) -> Step {
         let reads = map.ins.iter().filter_map(|argument| match argument {
             Argument::Slice(slice) => Some(slice.clone()),
             Argument::Number(..) => None,
@@ -181,7 +181,7 @@ impl Step {
     }
 
     /// Its element-wise loop, if it is one.
-    pub(super) fn map(&self) -> Option<&Map> {
+    pub(in crate::program) fn map(&self) -> Option<&Map> {
         match &self.action {
             Action::Map(map) => Some(map),
             _ => None,
@@ -189,7 +189,7 @@ impl Step {
     }
 
     /// Gives its buffers other numbers.
-    pub(super) fn rename(&mut self, name: impl Fn(Id) -> Id) {
+    pub(in crate::program) fn rename(&mut self, name: impl Fn(Id) -> Id) {
         for slice in self.reads.iter_mut().chain(&mut self.writes) {
             slice.buffer = name(slice.buffer);
         }

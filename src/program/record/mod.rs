@@ -1,0 +1,12 @@
+//! Recordings: the launches of a thread become the steps of a program, or of a forward and a backward program.
+//!
+//! Owns: the life of a recording, its cut into two programs, and what is given back when it fails. Never plans or runs.
+//! Invariant: when a recording is dropped or finished, its thread captures no more.
+mod joint;
+mod kept;
+mod recording;
+mod stretch;
+mod undo;
+
+pub use joint::Joint;
+pub use recording::{Recorded, Recording};
