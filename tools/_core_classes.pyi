@@ -336,12 +336,18 @@ class JointProgram:
 
 @disjoint_base
 class _Replayed:
-    """A callable that runs the last program again where it can."""
+    """A callable that runs one of the last programs again where it can."""
 
     def __new__(cls, *_args: Any, **_kwargs: Any) -> Self: ...
     def __call__(self, *args: Any, **kwargs: Any) -> Any: ...
     def _remember(
-        self, program: Program, arguments: list[Any], form: int, build: Callable[[list[Any]], Any]
+        self,
+        program: Program | JointProgram,
+        call: tuple[tuple[Any, ...], dict[str, Any]],
+        values: list[Any],
+        form: int,
+        build: Callable[[list[Any]], Any],
+        original: Callable[..., list[Tensor]] | None,
     ) -> None: ...
     def _forget(self) -> None: ...
 

@@ -8,7 +8,6 @@ what it would raise.
 from __future__ import annotations
 
 import functools
-import operator
 import os
 import warnings
 from collections import OrderedDict, deque
@@ -67,7 +66,7 @@ class Compiled(_core._Replayed):
         found = known.run(call)
         if found is None:
             return self._record(call, args, kwargs)
-        self._shorten(known, call, args)
+        self._shorten(known, call, args, kwargs)
         results = known.form.build(found)
         self._calls += 1
         if self._check and self._calls % self._check == 0:
@@ -198,6 +197,8 @@ class Compiled(_core._Replayed):
 
     def _record(self, call: Call, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
         self._log.append(self._why(call))
+        if call.key in self._programs:
+            self._forget()
         of_tensors = OfTensors(self.__wrapped__, call, self._static, args, kwargs)
         known = self._programs.get(call.key)
         try:
@@ -211,6 +212,7 @@ class Compiled(_core._Replayed):
                 raise
             # Python computes with a float argument: from now on floats belong to the program.
             self._floats = False
+            self._forget()
             return self(*args, **kwargs)
         if (
             _core._is_in_transform()
@@ -224,7 +226,7 @@ class Compiled(_core._Replayed):
             if isinstance(entry, WarmUp) and not entry.kept:
                 self._keep(call.key, entry._replace(detach=not _has_history(results)))
             return results
-        self._shorten(entry, call, args)
+        self._shorten(entry, call, args, kwargs)
         return entry.form.build(results)
 
     def _recorded(
@@ -284,13 +286,17 @@ class Compiled(_core._Replayed):
         form = of_tensors.taken_form()
         return WarmUp(form) if program is None else Recorded(program, form), found
 
-    def _shorten(self, entry: Entry, call: Call, args: tuple[Any, ...]) -> None:
+    def _shorten(
+        self, entry: Entry, call: Call, args: tuple[Any, ...], kwargs: dict[str, Any]
+    ) -> None:
         """Makes calls like this one run the program without coming here."""
-        plain = len(call.leaves) == len(call.values) == len(args) and not self._check
-        if plain and isinstance(entry, Recorded) and all(map(operator.is_, call.leaves, args)):
-            self._remember(entry.program, call.values, entry.form.kind(), entry.form.build)
-        else:
-            self._forget()
+        if self._check or self._static.names or self._static.nums:
+            return
+        if isinstance(entry, Recorded | Joint):
+            original = entry.original if isinstance(entry, Joint) else None
+            form, program = entry.form, entry.program
+            build = form.build
+            self._remember(program, (args, kwargs), call.values, form.kind(), build, original)
 
     def _keep(self, key: Any, entry: Entry) -> None:
         new = key not in self._programs
@@ -306,6 +312,7 @@ class Compiled(_core._Replayed):
             )
         if count > 2 * MANY:
             self._programs.popitem(last=False)
+            self._forget()
 
     def _compare(self, results: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> None:
         """Raises where a replay differs from the function in any bit."""

@@ -12,6 +12,7 @@ use pyo3::types::{PyFloat, PyList};
 use crate::bindings::errors::to_python;
 use crate::bindings::exchange::numpy;
 use crate::bindings::object::PyTensor;
+use crate::bindings::pass::arguments::in_place;
 use crate::bindings::pass::replay::{PyProgram, object};
 use crate::bindings::pass::watched::Watched;
 use crate::error::Error;
@@ -62,7 +63,7 @@ impl PyProgram {
         if let Ok(tensor) = given.cast::<PyTensor>() {
             return Ok(tensor.get().tensor.clone());
         }
-        let shared = match self.in_place(number, given) {
+        let shared = match in_place(&self.replay.arguments()[number], given) {
             Some(_) => Some(numpy::share("bind", given)?),
             None => None,
         };

@@ -11,24 +11,30 @@ use pyo3::types::PyList;
 use pyo3::{PyTraverseError, PyVisit};
 
 use crate::bindings::call::callback::Callback;
+use crate::bindings::call::door::SMALL;
 use crate::bindings::call::foreign;
 use crate::bindings::call::thread_state::{ThreadStateGuard, room};
 use crate::bindings::errors::{bad_type, from_python};
 use crate::bindings::function::recorded;
 use crate::bindings::object::{PyTensor, wrap};
+use crate::bindings::pass::arguments::{Argument, Arguments};
 use crate::bindings::pass::host::run_pass;
-use crate::bindings::pass::replay::call;
+use crate::bindings::pass::replay::{Objects, call};
 use crate::bindings::pass::watched::Watched;
 use crate::error::{Error, Result};
 use crate::graph::Foreign;
 use crate::ops::derive::joint::{JointReplay, NotJoint, Original};
+use crate::ops::derive::replay::Signature;
 use crate::tensor::Tensor;
+use smallvec::SmallVec;
 
 /// A recorded function with its backward pass.
 #[pyclass(name = "JointProgram", module = "ferrograd._core", frozen)]
 pub(crate) struct PyJoint {
     joint: Arc<JointReplay>,
     watched: Watched,
+    /// Whether a run is worth releasing the GIL.
+    large: bool,
 }
 
 /// The program, whether there is none because tensors are kept, and why there can be none.
@@ -50,8 +56,8 @@ pub(crate) fn _record_joint<'py>(
     let plain: Vec<Tensor> = tensors.iter().map(Tensor::detach).collect();
     match recorded(|| record(py, function, (&plain, &requires), (weak, may_keep)))? {
         Ok(joint) => {
-            let program = PyJoint { joint: Arc::new(joint), watched: Watched::of(watched)? };
-            Ok((Some(program), false, None))
+            let (large, watched) = (joint.work() > SMALL, Watched::of(watched)?);
+            Ok((Some(PyJoint { joint: Arc::new(joint), watched, large }), false, None))
         }
         Err(NotJoint::Because(reason)) => Ok((None, false, Some(reason))),
         Err(NotJoint::Kept) => Ok((None, true, None)),
@@ -115,6 +121,39 @@ impl Foreign for PythonFunction {
     }
 }
 
+impl PyJoint {
+    /// What the arguments are like.
+    pub(crate) fn arguments(&self) -> &[Signature] {
+        self.joint.arguments()
+    }
+
+    /// Runs the forward program and records its node: see `run`.
+    pub(crate) fn call<'py>(
+        &self,
+        py: Python<'py>,
+        arguments: Arguments<'py>,
+        original: &Bound<'py, PyAny>,
+    ) -> PyResult<Option<Objects<'py>>> {
+        if self.joint.is_stale() || self.watched.have_changed(py) {
+            return Ok(None);
+        }
+        let tensor = |(given, want): (Argument<'py>, &Signature)| given.into_tensor(want);
+        let tensors = arguments.into_iter().zip(self.arguments()).map(tensor);
+        let tensors: SmallVec<[Tensor; 8]> = tensors.collect::<PyResult<_>>()?;
+        if tensors.iter().any(|tensor| self.joint.writes_to(tensor)) {
+            return Ok(None);
+        }
+        let original = Box::new(PythonFunction(Callback::new("compile", original)?));
+        let apply = || self.joint.apply(&tensors, original);
+        let results = if self.large { py.detach(apply) } else { apply() };
+        let results = match results {
+            Err(error) if matches!(*error, Error::Diverged { .. }) => return Ok(None),
+            results => results?,
+        };
+        results.into_iter().map(|x| wrap(py, x)).collect::<PyResult<_>>().map(Some)
+    }
+}
+
 #[pymethods]
 impl PyJoint {
     /// Runs the forward program on tensors and records its node, which may call `original` again. None when what the
@@ -125,17 +164,9 @@ impl PyJoint {
         arguments: Vec<Bound<'py, PyTensor>>,
         original: &Bound<'py, PyAny>,
     ) -> PyResult<Option<Bound<'py, PyList>>> {
-        if self.joint.is_stale() || self.watched.have_changed(py) {
-            return Ok(None);
-        }
-        let tensors: Vec<Tensor> = arguments.iter().map(|a| a.get().tensor.clone()).collect();
-        let original = Box::new(PythonFunction(Callback::new("compile", original)?));
-        let results = match self.joint.apply(&tensors, original) {
-            Err(error) if matches!(*error, Error::Diverged { .. }) => return Ok(None),
-            results => results?,
-        };
-        let wrapped: PyResult<Vec<_>> = results.into_iter().map(|x| wrap(py, x)).collect();
-        PyList::new(py, wrapped?).map(Some)
+        let arguments = arguments.iter().map(|a| Argument::Tensor(a.get().tensor.clone()));
+        let results = self.call(py, arguments.collect(), original)?;
+        results.map(|results| PyList::new(py, results)).transpose()
     }
 
     /// The steps of the forward and of the backward program: name, what is read, what is written.

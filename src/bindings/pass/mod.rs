@@ -1,4 +1,5 @@
 //! A backward pass as Python starts it, and the modes of a thread.
+pub(crate) mod arguments;
 pub(crate) mod backward;
 pub(crate) mod bound;
 pub(crate) mod control;

@@ -6,7 +6,7 @@
 
 use std::sync::Arc;
 
-use ::numpy::{PyUntypedArray, PyUntypedArrayMethods};
+use ::numpy::PyUntypedArray;
 use pyo3::prelude::*;
 use pyo3::types::{PyFloat, PyList, PyTuple};
 use pyo3::{PyTraverseError, PyVisit};
@@ -18,10 +18,11 @@ use crate::bindings::call::foreign;
 use crate::bindings::exchange::numpy;
 use crate::bindings::function::recorded;
 use crate::bindings::object::{PyTensor, wrap};
+use crate::bindings::pass::arguments::{Argument, in_place};
 use crate::bindings::pass::watched::Watched;
 use crate::error::{Error, Result};
 use crate::graph::{Foreign, GRAD, Mode, SERIAL, TRANSFORM};
-use crate::ops::derive::replay::{Output, Replay, elements, in_order};
+use crate::ops::derive::replay::{Output, Replay, Signature, in_order};
 use crate::tensor::Tensor;
 
 /// A recorded function: the list of what its kernels did.
@@ -110,23 +111,6 @@ pub(crate) fn _is_in_transform() -> bool {
     Mode::current().has(TRANSFORM)
 }
 
-/// An argument of a run.
-pub(crate) enum Argument<'py> {
-    /// An array whose elements are read where they lie.
-    Array(Bound<'py, PyUntypedArray>),
-    /// A tensor, or a copy of something else.
-    Tensor(Tensor),
-}
-
-impl Argument<'_> {
-    fn elements(&self) -> Elements<'_> {
-        match self {
-            Argument::Array(array) => numpy::elements(array),
-            Argument::Tensor(tensor) => elements(tensor),
-        }
-    }
-}
-
 #[pymethods]
 impl PyProgram {
     /// Runs the program. Results are arrays, or tensors where `tensors` is true. None when what the function read or
@@ -167,7 +151,7 @@ impl PyProgram {
     /// Whether it reads memory that is no argument.
     #[getter]
     fn reads_outside(&self) -> bool {
-        self.replay.program().read_where_it_lies().next().is_some()
+        !self.replay.program().read_where_it_lies().is_empty()
     }
 
     /// The Python code that its steps call, and what is watched, may lead back to the program.
@@ -195,6 +179,11 @@ impl PyProgram {
 pub(crate) type Objects<'py> = SmallVec<[Bound<'py, PyAny>; 4]>;
 
 impl PyProgram {
+    /// What the arguments are like.
+    pub(crate) fn arguments(&self) -> &[Signature] {
+        self.replay.arguments()
+    }
+
     pub(crate) fn replay<'py>(
         &self,
         py: Python<'py>,
@@ -283,34 +272,10 @@ impl PyProgram {
         }
     }
 
-    /// An array that lies as the recorded argument did.
-    pub(crate) fn in_place<'py>(
-        &self,
-        number: usize,
-        given: &Bound<'py, PyAny>,
-    ) -> Option<Argument<'py>> {
-        let want = &self.replay.arguments()[number];
-        let array = given.cast_exact::<PyUntypedArray>().ok()?;
-        let here = array.shape() == &want.dims[..]
-            && array.is_c_contiguous()
-            && numpy::native(&array.dtype()) == Some(want.dtype)
-            && numpy::is_aligned(array);
-        here.then(|| Argument::Array(array.clone()))
-    }
-
-    /// Whether a tensor can be read where it lies.
-    pub(crate) fn takes(&self, number: usize, given: &Tensor) -> bool {
-        let want = &self.replay.arguments()[number];
-        given.dtype() == want.dtype
-            && given.shape() == &want.dims[..]
-            && given.is_contiguous()
-            && !given.requires_grad()
-    }
-
     fn argument<'py>(&self, number: usize, given: &Bound<'py, PyAny>) -> PyResult<Argument<'py>> {
         let want = &self.replay.arguments()[number];
-        if let Some(array) = self.in_place(number, given) {
-            return Ok(array);
+        if let Some(array) = in_place(want, given) {
+            return Ok(Argument::Array(array));
         }
         if let Ok(array) = given.cast_exact::<PyUntypedArray>() {
             return Ok(Argument::Tensor(numpy::copy("compile", array, want.dtype)?));

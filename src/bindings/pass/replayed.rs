@@ -1,43 +1,24 @@
-//! The short way of a compiled function: the program that was run last, if the arguments are like the last ones.
+//! The short way of a compiled function: the programs that were run last, if the arguments are like those of one of them.
 //!
 //! Owns: the base class of `Compiled`, with the call of an object of it. Never records, and never says what is wrong with
-//! a call: what is not like the last one is left to `Compiled._call`. Invariant: a program is run only in the mode in
-//! which it was recorded, on arguments of the kinds, dtypes and shapes that it was recorded with.
+//! a call: what is like none of the last ones is left to `Compiled._call`. Invariant: a program is run only in the mode in
+//! which it was run before, on arguments of the kinds, dtypes and shapes that it was recorded with.
 
-use std::sync::{Mutex, PoisonError};
+use std::sync::{Arc, Mutex, PoisonError};
 
 use pyo3::prelude::*;
-use pyo3::types::{PyDict, PyFloat, PyList, PyTuple};
+use pyo3::types::{PyDict, PyList, PyTuple};
 use pyo3::{PyTraverseError, PyVisit};
 use smallvec::SmallVec;
 
 use crate::array::capture;
 use crate::bindings::call::default_dtype::default_dtype;
-use crate::bindings::object::PyTensor;
-use crate::bindings::pass::replay::{Argument, Objects, PyProgram};
+use crate::bindings::pass::arguments::{Arguments, Places};
+use crate::bindings::pass::joint::PyJoint;
+use crate::bindings::pass::replay::{Objects, PyProgram};
 use crate::dtype::DType;
 use crate::graph::Mode;
-use crate::tensor::Tensor;
-
-/// What an argument was when its program was recorded.
-#[derive(Clone, Copy, PartialEq)]
-enum Kind {
-    Array,
-    Tensor,
-    Float,
-}
-
-impl Kind {
-    fn of(given: &Bound<'_, PyAny>) -> Kind {
-        if given.is_exact_instance_of::<PyFloat>() {
-            Kind::Float
-        } else if given.cast::<PyTensor>().is_ok() {
-            Kind::Tensor
-        } else {
-            Kind::Array
-        }
-    }
-}
+use crate::ops::derive::replay::Signature;
 
 /// How the results of a program become those of the function.
 enum Form {
@@ -47,19 +28,32 @@ enum Form {
     Built(Py<PyAny>),
 }
 
-/// The program that was run last.
+/// What runs.
+enum Runs {
+    Plain(Py<PyProgram>),
+    /// A call is one node, which may call the function of tensors again.
+    Joint(Py<PyJoint>, Py<PyAny>),
+}
+
+/// A program that was run.
 struct Last {
-    program: Py<PyProgram>,
-    kinds: SmallVec<[Kind; 8]>,
+    runs: Runs,
+    places: Places,
     mode: Mode,
     default_dtype: DType,
     form: Form,
 }
 
-/// A callable that runs the last program again where it can, and calls `_call(args, kwargs)` where it cannot.
+/// How many programs are tried before the package looks the call up.
+const TRIED: usize = 4;
+
+/// Those that were run, the last one first.
+type Lasts = SmallVec<[Arc<Last>; TRIED]>;
+
+/// A callable that runs one of the last programs again where it can, and calls `_call(args, kwargs)` where it cannot.
 #[pyclass(name = "_Replayed", module = "ferrograd._core", subclass, frozen)]
 pub(crate) struct Replayed {
-    last: Mutex<Option<std::sync::Arc<Last>>>,
+    lasts: Mutex<Lasts>,
 }
 
 #[pymethods]
@@ -67,7 +61,7 @@ impl Replayed {
     #[new]
     #[pyo3(signature = (*_args, **_kwargs))]
     fn new(_args: &Bound<'_, PyTuple>, _kwargs: Option<&Bound<'_, PyDict>>) -> Replayed {
-        Replayed { last: Mutex::new(None) }
+        Replayed { lasts: Mutex::default() }
     }
 
     #[pyo3(signature = (*args, **kwargs))]
@@ -77,113 +71,147 @@ impl Replayed {
         kwargs: Option<&Bound<'py, PyDict>>,
     ) -> PyResult<Bound<'py, PyAny>> {
         let py = slf.py();
-        if kwargs.is_none_or(PyDictMethods::is_empty)
-            && let Some(results) = slf.get().again(py, args)?
-        {
+        if let Some(results) = slf.get().again(py, args, kwargs)? {
             return Ok(results);
         }
         let kwargs = kwargs.cloned().unwrap_or_else(|| PyDict::new(py));
         slf.call_method1(pyo3::intern!(py, "_call"), (args, kwargs))
     }
 
-    /// Makes this the program of calls whose arguments are like these, each of which is an argument of the program.
+    /// Makes this a program of calls whose arguments are like these, of which it takes `values`. A program whose call is a
+    /// node comes with the function of tensors that the node may call.
+    #[pyo3(signature = (program, call, values, form, build, original))]
     fn _remember<'py>(
         &self,
-        program: Bound<'py, PyProgram>,
-        arguments: &Bound<'py, PyList>,
+        program: &Bound<'py, PyAny>,
+        call: (Bound<'py, PyTuple>, Bound<'py, PyDict>),
+        values: &Bound<'py, PyList>,
         form: u8,
         build: Py<PyAny>,
-    ) {
-        let kinds = arguments.iter().map(|given| Kind::of(&given)).collect();
+        original: Option<Py<PyAny>>,
+    ) -> PyResult<()> {
+        let Some(places) = Places::of(&call.0, &call.1, values) else { return Ok(()) };
+        let runs = match original {
+            Some(original) => Runs::Joint(program.cast::<PyJoint>()?.clone().unbind(), original),
+            None => Runs::Plain(program.cast::<PyProgram>()?.clone().unbind()),
+        };
         let form = match form {
             0 => Form::One,
             1 => Form::Tuple,
             _ => Form::Built(build),
         };
         let (mode, default_dtype) = (Mode::current(), default_dtype());
-        self.set(Some(Last { program: program.unbind(), kinds, mode, default_dtype, form }));
+        let last = Arc::new(Last { runs, places, mode, default_dtype, form });
+        let mut lasts = self.lasts();
+        let gone = if lasts.len() == TRIED { lasts.pop() } else { None };
+        lasts.insert(0, last);
+        drop(lasts);
+        drop(gone);
+        Ok(())
     }
 
     /// The programs of the function may lead back to it.
     fn __traverse__(&self, visit: PyVisit<'_>) -> Result<(), PyTraverseError> {
-        let Ok(last) = self.last.try_lock() else { return Ok(()) };
-        let Some(last) = &*last else { return Ok(()) };
-        visit.call(&last.program)?;
-        match &last.form {
-            Form::Built(build) => visit.call(build),
-            Form::One | Form::Tuple => Ok(()),
+        let Ok(lasts) = self.lasts.try_lock() else { return Ok(()) };
+        for last in &*lasts {
+            // A call that goes on owns it as well.
+            if Arc::strong_count(last) == 1 {
+                last.traverse(&visit)?;
+            }
         }
+        Ok(())
     }
 
     fn __clear__(&self) {
-        self.set(None);
+        self._forget();
     }
 
-    /// Forgets the program.
+    /// Forgets the programs.
     fn _forget(&self) {
-        self.set(None);
+        let gone = std::mem::take(&mut *self.lasts());
+        drop(gone);
     }
 }
 
 impl Replayed {
-    fn set(&self, last: Option<Last>) {
-        let mut slot = self.last.lock().unwrap_or_else(PoisonError::into_inner);
-        let old = std::mem::replace(&mut *slot, last.map(std::sync::Arc::new));
-        drop(slot);
-        drop(old);
+    fn lasts(&self) -> std::sync::MutexGuard<'_, Lasts> {
+        self.lasts.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     fn again<'py>(
         &self,
         py: Python<'py>,
         args: &Bound<'py, PyTuple>,
+        kwargs: Option<&Bound<'py, PyDict>>,
     ) -> PyResult<Option<Bound<'py, PyAny>>> {
-        let last = self.last.lock().unwrap_or_else(PoisonError::into_inner).clone();
-        let Some(last) = last else { return Ok(None) };
-        let surroundings = (last.mode, last.default_dtype) == (Mode::current(), default_dtype());
-        if args.len() != last.kinds.len() || !surroundings || capture::active() {
+        if capture::active() {
             return Ok(None);
         }
-        let program = last.program.get();
-        let mut bound: SmallVec<[Argument<'py>; 8]> = SmallVec::new();
-        for (i, (given, &kind)) in args.iter_borrowed().zip(&last.kinds).enumerate() {
-            let Some(argument) = like(program, i, kind, &given) else { return Ok(None) };
-            bound.push(argument);
-        }
-        let tensors = last.kinds.contains(&Kind::Tensor);
-        let Some(results) = program.replay(py, &bound, tensors)? else { return Ok(None) };
-        formed(py, &last.form, results).map(Some)
+        let surroundings = (Mode::current(), default_dtype());
+        let like = |last: &Arc<Last>| {
+            let arguments = last.arguments(py, args, kwargs, surroundings)?;
+            Some((Arc::clone(last), arguments))
+        };
+        let found = self.lasts().iter().find_map(like);
+        let Some((last, arguments)) = found else { return Ok(None) };
+        last.run(py, arguments)
     }
 }
 
-/// An argument, if it is like the one that was recorded.
-fn like<'py>(
-    program: &PyProgram,
-    number: usize,
-    kind: Kind,
-    given: &Bound<'py, PyAny>,
-) -> Option<Argument<'py>> {
-    match kind {
-        Kind::Array => program.in_place(number, given),
-        Kind::Float => {
-            let value = given.cast_exact::<PyFloat>().ok()?.value();
-            Some(Argument::Tensor(Tensor::from(value)))
-        }
-        Kind::Tensor => {
-            let tensor = &given.cast_exact::<PyTensor>().ok()?.get().tensor;
-            program.takes(number, tensor).then(|| Argument::Tensor(tensor.clone()))
+impl Last {
+    /// The arguments that the program takes, if the call is like the recorded one.
+    fn arguments<'py>(
+        &self,
+        py: Python<'py>,
+        args: &Bound<'py, PyTuple>,
+        kwargs: Option<&Bound<'py, PyDict>>,
+        surroundings: (Mode, DType),
+    ) -> Option<Arguments<'py>> {
+        let wants: &[Signature] = match &self.runs {
+            Runs::Plain(program) => program.bind(py).get().arguments(),
+            Runs::Joint(program, _) => program.bind(py).get().arguments(),
+        };
+        ((self.mode, self.default_dtype) == surroundings).then_some(())?;
+        self.places.arguments(args, kwargs, wants)
+    }
+
+    fn run<'py>(
+        &self,
+        py: Python<'py>,
+        arguments: Arguments<'py>,
+    ) -> PyResult<Option<Bound<'py, PyAny>>> {
+        let results = match &self.runs {
+            Runs::Plain(program) => program.get().replay(py, &arguments, self.places.tensors)?,
+            Runs::Joint(program, original) => {
+                program.get().call(py, arguments, original.bind(py))?
+            }
+        };
+        results.map(|results| self.formed(py, results)).transpose()
+    }
+
+    fn formed<'py>(
+        &self,
+        py: Python<'py>,
+        mut results: Objects<'py>,
+    ) -> PyResult<Bound<'py, PyAny>> {
+        match &self.form {
+            Form::One => Ok(results.pop().unwrap_or_else(|| py.None().into_bound(py))),
+            Form::Tuple => Ok(PyTuple::new(py, results)?.into_any()),
+            Form::Built(build) => build.bind(py).call1((PyList::new(py, results)?,)),
         }
     }
-}
 
-fn formed<'py>(
-    py: Python<'py>,
-    form: &Form,
-    mut results: Objects<'py>,
-) -> PyResult<Bound<'py, PyAny>> {
-    match form {
-        Form::One => Ok(results.pop().unwrap_or_else(|| py.None().into_bound(py))),
-        Form::Tuple => Ok(PyTuple::new(py, results)?.into_any()),
-        Form::Built(build) => build.bind(py).call1((PyList::new(py, results)?,)),
+    fn traverse(&self, visit: &PyVisit<'_>) -> Result<(), PyTraverseError> {
+        match &self.runs {
+            Runs::Plain(program) => visit.call(program)?,
+            Runs::Joint(program, original) => {
+                visit.call(program)?;
+                visit.call(original)?;
+            }
+        }
+        match &self.form {
+            Form::Built(build) => visit.call(build),
+            Form::One | Form::Tuple => Ok(()),
+        }
     }
 }

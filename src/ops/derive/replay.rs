@@ -15,7 +15,7 @@ use crate::graph::{Foreign, ModeGuard, SERIAL};
 use crate::ops::derive::host::foreign;
 use crate::ops::function::Spec;
 pub use crate::program::Output;
-use crate::program::{Program, Recorded, Recording, Slice, Source};
+use crate::program::{Program, Recorded, Recording, Source};
 use crate::tensor::effects::{self, TouchedLeaf};
 use crate::tensor::{Meta, Tensor};
 
@@ -186,8 +186,7 @@ impl Replay {
 
     /// How many elements the steps of a run read and write.
     pub fn work(&self) -> usize {
-        let slices = self.program.steps().iter().flat_map(|s| s.reads.iter().chain(&s.writes));
-        slices.map(Slice::numel).sum()
+        self.program.work()
     }
 
     /// Objects of the host language that the program owns.

@@ -7,6 +7,7 @@ mod describe;
 mod entry;
 mod frame;
 pub(in crate::program) mod program;
+mod uses;
 
 pub use bound::Bound;
 pub use describe::Told;

@@ -9,15 +9,16 @@ use std::sync::{Arc, Mutex, PoisonError};
 use smallvec::SmallVec;
 
 use super::frame::Frame;
+use super::uses::Uses;
 use crate::array::{Elements, ElementsMut, Storage};
 use crate::error::Result;
 use crate::kernels::host::Host;
 use crate::kernels::launch::{HOST, Object, Objects};
+use crate::program::passes::order;
 use crate::program::passes::plan::{self, Plan};
-use crate::program::passes::{constants, order};
 use crate::program::steps::code::{Code, lower};
 use crate::program::steps::execute::run_step;
-use crate::program::steps::{Action, Buffer, Id, Output, Slice, Source, Step};
+use crate::program::steps::{Buffer, Id, Output, Slice, Source, Step};
 
 /// The launches of a function, to be run again.
 pub struct Program {
@@ -27,18 +28,8 @@ pub struct Program {
     inputs: usize,
     outputs: Vec<Output>,
     objects: usize,
-    /// The buffers that are inputs, and their numbers among the inputs.
-    bound: Vec<(Id, usize)>,
-    /// The buffers that each run allocates for its results.
-    results: Vec<Id>,
+    uses: Uses,
     read_outside: ReadOutside,
-    /// Memory outside, and how often tensors over it had begun or ceased to require a gradient.
-    outside: Vec<(u16, Storage)>,
-    /// Memory outside that steps write.
-    written: Vec<Storage>,
-    /// Whether a step that comes after a change of what is outside may find that the recorded function would have decided
-    /// otherwise.
-    decides: bool,
     /// The host code that steps call, or that such code calls.
     hosts: Vec<Arc<dyn Host>>,
     plan: Plan,
@@ -62,25 +53,7 @@ impl Program {
         let steps = order::run(steps, &mut buffers, &outputs)?;
         let code = lower(&steps);
         let plan = plan::place(&steps, &buffers);
-        let numbered = || (0..).zip(&buffers);
-        let input = |(id, buffer): (Id, &Buffer)| Some((id, buffer.source.input()?));
-        let is_result = |(_, buffer): &(Id, &Buffer)| matches!(buffer.source, Source::Output);
-        let bound = numbered().filter_map(input).collect();
-        let results = numbered().filter(is_result).map(|(id, _)| id).collect();
-        let writers = constants::writers(&steps, buffers.len());
-        let outside = |(id, buffer): (Id, &Buffer)| Some((id, buffer.source.outside()?.clone()));
-        let outside: Vec<(Id, Storage)> = numbered().filter_map(outside).collect();
-        let written = outside.iter().filter(|(id, _)| writers[*id as usize] > 0);
-        let written = written.map(|(_, storage)| storage.clone()).collect();
-        let switched = |(_, storage): (Id, Storage)| (storage.switches(), storage);
-        let outside = outside.into_iter().map(switched).collect();
-        let changes = |step: &Step| {
-            let outside =
-                |w: &Slice| matches!(buffers[w.buffer as usize].source, Source::Outside(_));
-            step.is_foreign() || step.writes.iter().any(outside)
-        };
-        let since = steps.iter().position(changes).unwrap_or(steps.len());
-        let decides = steps[since..].iter().any(|s| matches!(s.action, Action::Decision(_)));
+        let uses = Uses::of(&steps, &buffers, inputs);
         Ok(Program {
             steps,
             code,
@@ -88,12 +61,8 @@ impl Program {
             inputs,
             outputs,
             objects,
-            bound,
-            results,
+            uses,
             read_outside,
-            outside,
-            written,
-            decides,
             hosts,
             plan,
             frames: Mutex::default(),
@@ -130,13 +99,13 @@ impl Program {
 
     /// Memory outside that the program writes to.
     pub fn written_outside(&self) -> impl Iterator<Item = &Storage> {
-        self.written.iter()
+        self.uses.written.iter()
     }
 
     /// Whether numbers that were read while the function was recorded have changed since, or which memory requires
     /// gradients.
     pub fn is_stale(&self) -> bool {
-        self.outside.iter().any(|(switches, storage)| storage.switches() != *switches)
+        self.uses.outside.iter().any(|(switches, storage)| storage.switches() != *switches)
             || self.read_outside.iter().any(|(storage, version)| storage.version() != *version)
     }
 
@@ -154,19 +123,18 @@ impl Program {
 
     /// Whether a step reads input `number`.
     pub fn reads_input(&self, number: usize) -> bool {
-        let bound = self.bound.iter().filter(|(_, n)| *n == number);
-        bound
-            .clone()
-            .any(|(id, _)| self.steps.iter().flat_map(|s| &s.reads).any(|r| r.buffer == *id))
+        self.uses.reads_input[number]
     }
 
     /// Memory outside that steps read.
-    pub fn read_where_it_lies(&self) -> impl Iterator<Item = &Storage> {
-        let read = |id| self.steps.iter().flat_map(|step| &step.reads).any(|r| r.buffer == id);
-        (0..).zip(&self.buffers).filter_map(move |(id, buffer)| match &buffer.source {
-            Source::Outside(storage) if read(id) => Some(storage),
-            _ => None,
-        })
+    pub fn read_where_it_lies(&self) -> &[Storage] {
+        &self.uses.read
+    }
+
+    /// How many elements the steps of a run read and write.
+    pub fn work(&self) -> usize {
+        let slices = self.steps.iter().flat_map(|step| step.reads.iter().chain(&step.writes));
+        slices.map(Slice::numel).sum()
     }
 
     /// Memory for the results of one run: one storage for each buffer that is a result.
@@ -174,7 +142,7 @@ impl Program {
     /// # Errors
     /// `Memory` when the system refuses it.
     pub fn allocate(&self) -> Result<Results> {
-        self.results.iter().map(|&b| Storage::alloc(self.buffers[b as usize].nbytes)).collect()
+        self.uses.results.iter().map(|&b| Storage::alloc(self.buffers[b as usize].nbytes)).collect()
     }
 
     /// The memory of a buffer among those of a run.
@@ -182,13 +150,13 @@ impl Program {
     /// # Panics
     /// When the buffer is no result: a bug of the caller.
     pub fn result<'a>(&self, buffer: Id, results: &'a [Storage]) -> &'a Storage {
-        let at = self.results.iter().position(|&b| b == buffer).expect("a buffer of a result");
+        let at = self.uses.results.iter().position(|&b| b == buffer).expect("a buffer of a result");
         &results[at]
     }
 
     /// The buffers that are results, in the order in which `run` takes their memory.
     pub fn results(&self) -> &[Id] {
-        &self.results
+        &self.uses.results
     }
 
     /// The length of a buffer.
@@ -270,11 +238,11 @@ impl Program {
         inputs: &[Elements<'_>],
         results: &mut [ElementsMut<'_>],
     ) {
-        assert!(inputs.len() == self.inputs && results.len() == self.results.len());
-        for &(buffer, number) in &self.bound {
+        assert!(inputs.len() == self.inputs && results.len() == self.uses.results.len());
+        for &(buffer, number) in &self.uses.bound {
             frame.addresses[buffer as usize] = inputs[number].ptr().cast_mut();
         }
-        for (&buffer, result) in self.results.iter().zip(results) {
+        for (&buffer, result) in self.uses.results.iter().zip(results) {
             frame.addresses[buffer as usize] = result.ptr();
         }
     }
@@ -314,7 +282,7 @@ impl Program {
     /// What memory outside holds that the program writes, and the states that host code changes, if the program may find
     /// that it must not run.
     fn held(&self) -> Result<(Vec<(&Storage, Storage)>, States)> {
-        if !self.decides {
+        if !self.uses.decides {
             return Ok((Vec::new(), Vec::new()));
         }
         let copy = |storage| Ok((storage, Storage::copy(storage)?));

@@ -57,15 +57,9 @@ impl JointReplay {
         let forward = &self.joint.forward;
         let arguments = (0..).zip(arguments).map(|(i, x)| Ok(Saved::input(x, i)));
         let residuals = self.joint.residuals.iter().map(|&id| forward.result(id, memory));
-        // First what the backward program reads, then what a new run of the function reads besides.
-        let read = |storage: &&Storage| {
-            self.joint.backward.read_where_it_lies().any(|other| other.same(storage))
-        };
-        let rest = forward.read_where_it_lies().filter(|storage| !read(storage));
-        let outside = self.joint.backward.read_where_it_lies().chain(rest);
         arguments
             .chain(residuals.map(|storage| Ok(Saved::made(&bytes(storage)?))))
-            .chain(outside.map(|storage| Ok(Saved::value(&bytes(storage)?))))
+            .chain(self.outside.iter().map(|storage| Ok(Saved::value(&bytes(storage)?))))
             .collect()
     }
 }
@@ -146,7 +140,7 @@ impl BackwardProgram for Compiled {
         for k in self.histories() {
             whole.push(cx.grad(k).map(in_order).transpose()?);
         }
-        let outside = program.read_where_it_lies().count();
+        let outside = program.read_where_it_lies().len();
         for saved in (arguments.len()..).take(joint.residuals.len() + outside) {
             whole.push(Some(cx.saved(saved)?));
         }

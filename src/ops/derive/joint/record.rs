@@ -21,6 +21,8 @@ pub struct JointReplay {
     pub(super) requires: Vec<bool>,
     /// The number of each result among the cotangents, if it has a history.
     pub(super) cotangents: Vec<Option<usize>>,
+    /// The memory outside that a node saves: what the backward program reads, then what a new run of the function reads.
+    pub(super) outside: Vec<Storage>,
     /// Where gradients go beside the arguments: to the leaves that the function closes over.
     pub(super) closures: Vec<Edge>,
     /// For each argument and each closure, the number of its gradient among the results of the backward program.
@@ -97,7 +99,7 @@ impl JointReplay {
 
     /// Whether one of the programs reads memory that is no argument.
     pub fn reads_outside(&self) -> bool {
-        self.programs().iter().any(|program| program.read_where_it_lies().next().is_some())
+        !self.outside.is_empty()
     }
 
     /// Bytes of temporaries of one run of both programs.
@@ -107,6 +109,21 @@ impl JointReplay {
 
     fn programs(&self) -> [&Program; 2] {
         [&self.joint.forward, &self.joint.backward]
+    }
+
+    /// Whether an argument is memory that a call writes.
+    pub fn writes_to(&self, argument: &Tensor) -> bool {
+        self.joint.forward.written_outside().any(|storage| storage.same(argument.storage()))
+    }
+
+    /// How many elements the steps of a call read and write.
+    pub fn work(&self) -> usize {
+        self.joint.forward.work()
+    }
+
+    /// Which arguments require grad.
+    pub fn requires(&self) -> &[bool] {
+        &self.requires
     }
 
     /// What the arguments are like.
@@ -186,7 +203,16 @@ fn derived(
     let Ends { cotangents, own, closures, .. } = ends;
     let arguments = copies.iter().map(Signature::of).collect();
     let requires = own.iter().map(Option::is_some).collect();
-    Ok(Ok(JointReplay { joint, arguments, requires, cotangents, closures, grads }))
+    let outside = saved_outside(&joint);
+    Ok(Ok(JointReplay { joint, arguments, requires, cotangents, outside, closures, grads }))
+}
+
+/// Memory outside that the programs read, that of the backward program first.
+fn saved_outside(joint: &Joint) -> Vec<Storage> {
+    let first = joint.backward.read_where_it_lies();
+    let is_new = |storage: &&Storage| !first.iter().any(|other| other.same(storage));
+    let rest = joint.forward.read_where_it_lies().iter().filter(is_new);
+    first.iter().chain(rest).cloned().collect()
 }
 
 /// For each target that there is, the number of its gradient among those that were found.

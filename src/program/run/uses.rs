@@ -1,0 +1,63 @@
+//! What a program uses beside its temporaries: inputs, results, and memory outside.
+//!
+//! Owns: the lists of them, found once, so that a run looks nothing up. Never changes a step.
+//! Invariant: the lists are those of the steps that the program runs.
+
+use crate::array::Storage;
+use crate::program::passes::constants::writers;
+use crate::program::steps::{Action, Buffer, Id, Slice, Source, Step};
+
+/// What the steps of a program use.
+pub(super) struct Uses {
+    /// The buffers that are inputs, and their numbers among the inputs.
+    pub(super) bound: Vec<(Id, usize)>,
+    /// For each input whether a step reads it.
+    pub(super) reads_input: Vec<bool>,
+    /// The buffers that each run allocates for its results.
+    pub(super) results: Vec<Id>,
+    /// Memory outside, and how often tensors over it had begun or ceased to require a gradient.
+    pub(super) outside: Vec<(u16, Storage)>,
+    /// Memory outside that steps read.
+    pub(super) read: Vec<Storage>,
+    /// Memory outside that steps write.
+    pub(super) written: Vec<Storage>,
+    /// Whether a step that comes after a change of what is outside may find that the recorded function would have decided
+    /// otherwise.
+    pub(super) decides: bool,
+}
+
+impl Uses {
+    pub(super) fn of(steps: &[Step], buffers: &[Buffer], inputs: usize) -> Uses {
+        let numbered = || (0..).zip(buffers);
+        let mut read = vec![false; buffers.len()];
+        steps.iter().flat_map(|s| &s.reads).for_each(|r| read[r.buffer as usize] = true);
+        let writers = writers(steps, buffers.len());
+        let input = |(id, buffer): (Id, &Buffer)| Some((id, buffer.source.input()?));
+        let bound: Vec<(Id, usize)> = numbered().filter_map(input).collect();
+        let mut reads_input = vec![false; inputs];
+        for &(id, number) in &bound {
+            reads_input[number] |= read[id as usize];
+        }
+        let is_result = |(_, buffer): &(Id, &Buffer)| matches!(buffer.source, Source::Output);
+        let results = numbered().filter(is_result).map(|(id, _)| id).collect();
+        let outside = |(id, buffer): (Id, &Buffer)| Some((id, buffer.source.outside()?.clone()));
+        let outside: Vec<(Id, Storage)> = numbered().filter_map(outside).collect();
+        let of = |used: &dyn Fn(usize) -> bool| {
+            let used = outside.iter().filter(|(id, _)| used(*id as usize));
+            used.map(|(_, storage)| storage.clone()).collect()
+        };
+        let (written, read) = (of(&|id| writers[id] > 0), of(&|id| read[id]));
+        let switched = |(_, storage): (Id, Storage)| (storage.switches(), storage);
+        let outside = outside.into_iter().map(switched).collect();
+        let decides = decides(steps, buffers);
+        Uses { bound, reads_input, results, outside, read, written, decides }
+    }
+}
+
+/// Whether a step that checks a decision comes after one that changes what is outside.
+fn decides(steps: &[Step], buffers: &[Buffer]) -> bool {
+    let outside = |w: &Slice| matches!(buffers[w.buffer as usize].source, Source::Outside(_));
+    let changes = |step: &Step| step.is_foreign() || step.writes.iter().any(outside);
+    let since = steps.iter().position(changes).unwrap_or(steps.len());
+    steps[since..].iter().any(|s| matches!(s.action, Action::Decision(_)))
+}
