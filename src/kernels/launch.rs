@@ -17,6 +17,11 @@ use crate::array::capture;
 use crate::dtype::DType;
 use crate::error::{Error, Result};
 
+/// The size of each axis of an operand. Programs have many operands of few axes.
+pub type Dims = SmallVec<[usize; 2]>;
+/// The stride of each axis, in elements.
+pub type Strides = SmallVec<[isize; 2]>;
+
 /// An operand: elements of a buffer. A launch names a buffer by the address of its first byte, 0 for no elements; a
 /// program by its number.
 #[derive(Clone, PartialEq, Eq, Hash, Debug)]
@@ -28,15 +33,15 @@ pub struct Operand<B = usize> {
     /// Where element (0, 0, …) lies in the buffer, in bytes.
     pub offset: isize,
     /// The size of each axis.
-    pub dims: SmallVec<[usize; 4]>,
+    pub dims: Dims,
     /// The stride of each axis, in elements.
-    pub strides: SmallVec<[isize; 4]>,
+    pub strides: Strides,
 }
 
 impl<B> Operand<B> {
     /// The first elements of a buffer, in C order.
     pub fn contiguous(buffer: B, dtype: DType, dims: &[usize]) -> Operand<B> {
-        let mut strides: SmallVec<[isize; 4]> = dims.iter().map(|_| 1).collect();
+        let mut strides: Strides = dims.iter().map(|_| 1).collect();
         for axis in (1..dims.len()).rev() {
             strides[axis - 1] = strides[axis] * dims[axis].max(1) as isize;
         }
@@ -136,9 +141,9 @@ pub struct Launch {
     /// The kernel's name.
     pub name: &'static str,
     /// What is read.
-    pub reads: SmallVec<[Operand; 3]>,
+    pub reads: SmallVec<[Operand; 2]>,
     /// What is written; in place, a buffer is in both lists.
-    pub writes: SmallVec<[Operand; 2]>,
+    pub writes: SmallVec<[Operand; 1]>,
     /// What is done.
     pub work: Work,
 }

@@ -40,7 +40,7 @@ pub(in crate::program) fn is_whole(slice: &Slice, buffers: &[Buffer]) -> bool {
 /// Replaces reads of memory that holds one number in all places by the number.
 fn numbers(steps: &mut [Step], buffers: &[Buffer]) {
     let writers = writers(steps, buffers.len());
-    let mut known: HashMap<Id, (u64, DType)> = HashMap::new();
+    let mut known: Vec<Option<(u64, DType)>> = vec![None; buffers.len()];
     for step in steps {
         if let Action::Map(map) = &step.action
             && let Some(map) = with_numbers(map, &known, buffers)
@@ -51,7 +51,7 @@ fn numbers(steps: &mut [Step], buffers: &[Buffer]) {
             };
         }
         if let (Action::Copy, [read]) = (&step.action, &step.reads[..])
-            && let Some(&(bits, dtype)) = known.get(&read.buffer)
+            && let Some((bits, dtype)) = known[read.buffer as usize]
             && dtype == read.dtype
         {
             *step = filled(bits, step.writes[0].clone());
@@ -61,7 +61,7 @@ fn numbers(steps: &mut [Step], buffers: &[Buffer]) {
             && writers[out.buffer as usize] == 1
             && is_whole(out, buffers)
         {
-            known.insert(out.buffer, (*bits, out.dtype));
+            known[out.buffer as usize] = Some((*bits, out.dtype));
         }
     }
 }
@@ -72,20 +72,28 @@ fn filled(bits: u64, out: Slice) -> Step {
 }
 
 /// The loop with numbers in the place of slices that hold one, if there are any.
-fn with_numbers(map: &Map, known: &HashMap<Id, (u64, DType)>, buffers: &[Buffer]) -> Option<Map> {
-    let mut changed = map.clone();
-    let mut any = !map.ins.is_empty() && map.ins.iter().all(|a| matches!(a, Argument::Number(..)));
-    for argument in &mut changed.ins {
-        let Argument::Slice(slice) = argument else { continue };
-        let number = match (known.get(&slice.buffer), &buffers[slice.buffer as usize].source) {
-            (Some(&(bits, dtype)), _) if dtype == slice.dtype => bits,
+fn with_numbers(map: &Map, known: &[Option<(u64, DType)>], buffers: &[Buffer]) -> Option<Map> {
+    let number = |argument: &Argument| {
+        let Argument::Slice(slice) = argument else { return None };
+        let buffer = slice.buffer as usize;
+        let bits = match (known[buffer], &buffers[buffer].source) {
+            (Some((bits, dtype)), _) if dtype == slice.dtype => bits,
             (None, Source::Constant(storage)) if slice.is_value() => read(storage, slice),
-            _ => continue,
+            _ => return None,
         };
-        *argument = Argument::Number(number, slice.dtype);
-        any = true;
+        Some(Argument::Number(bits, slice.dtype))
+    };
+    let all = !map.ins.is_empty() && map.ins.iter().all(|a| matches!(a, Argument::Number(..)));
+    if !all && map.ins.iter().all(|argument| number(argument).is_none()) {
+        return None;
     }
-    any.then_some(changed)
+    let mut changed = map.clone();
+    for argument in &mut changed.ins {
+        if let Some(number) = number(argument) {
+            *argument = number;
+        }
+    }
+    Some(changed)
 }
 
 /// The bytes of the element that stands for all.
@@ -189,29 +197,36 @@ fn is_pure(step: &Step, buffers: &[Buffer]) -> bool {
 fn order(steps: &mut [Step], buffers: &mut Vec<Buffer>) -> Result<()> {
     let mut known: HashMap<Slice, Slice> = HashMap::new();
     for step in steps {
-        let Some(map) = step.map() else { continue };
+        let any = |map: &&Map| map.ins.iter().any(|argument| lies_otherwise(argument, buffers));
+        let Some(map) = step.map().filter(any) else {
+            continue;
+        };
         let mut ordered = map.clone();
-        let mut any = false;
         for argument in &mut ordered.ins {
-            let Argument::Slice(slice) = argument else { continue };
-            let nbytes = slice.numel() * slice.dtype.size();
-            let constant = matches!(buffers[slice.buffer as usize].source, Source::Constant(_));
-            if !constant || slice.is_contiguous() || slice.is_value() || nbytes > MOST {
+            if !lies_otherwise(argument, buffers) {
                 continue;
             }
+            let Argument::Slice(slice) = argument else { continue };
+            let nbytes = slice.numel() * slice.dtype.size();
             let copy = match known.get(slice) {
                 Some(copy) => copy.clone(),
                 None => copied(slice, nbytes, buffers)?,
             };
             known.insert(slice.clone(), copy.clone());
             *slice = copy;
-            any = true;
         }
-        if any {
-            *step = Step::of_map(step.name, ordered);
-        }
+        *step = Step::of_map(step.name, ordered);
     }
     Ok(())
+}
+
+/// Whether an operand is few elements of a constant, in another order than that of C.
+fn lies_otherwise(argument: &Argument, buffers: &[Buffer]) -> bool {
+    let Argument::Slice(slice) = argument else { return false };
+    matches!(buffers[slice.buffer as usize].source, Source::Constant(_))
+        && !slice.is_contiguous()
+        && !slice.is_value()
+        && slice.numel() * slice.dtype.size() <= MOST
 }
 
 /// A constant with a copy of these elements.

@@ -4,7 +4,7 @@
 //! Owns: the passes that remove them. Never touches a copy whose sides are written later.
 //! Invariant: a step reads the values that it read before.
 
-use std::collections::HashMap;
+use smallvec::SmallVec;
 
 use super::constants::is_whole;
 use crate::array::Storage;
@@ -12,67 +12,83 @@ use crate::program::steps::{Action, Argument, Buffer, Id, Map, Source, Step};
 
 /// Removes copies of whole buffers, and lets steps read or write the other side.
 pub(in crate::program) fn remove(steps: &mut Vec<Step>, buffers: &[Buffer]) {
-    let mut writes: HashMap<Id, Vec<usize>> = HashMap::new();
+    // How often a buffer is written, and the last time.
+    let mut writes: Vec<(usize, usize)> = vec![(0, 0); buffers.len()];
     for (at, step) in steps.iter().enumerate() {
         for slice in &step.writes {
-            writes.entry(slice.buffer).or_default().push(at);
+            let (count, last) = &mut writes[slice.buffer as usize];
+            (*count, *last) = (*count + 1, at);
         }
     }
-    let mut renamed: HashMap<Id, Id> = HashMap::new();
+    let written = buffers.iter().zip(&writes).filter(|(_, (count, _))| *count > 0);
+    let changed: Vec<&Storage> = written.filter_map(|(b, _)| b.source.outside()).collect();
+    let mut names = Names::new(buffers.len());
     let mut gone = vec![false; steps.len()];
     // Host code may write to memory that others see, and no step says so.
     let foreign = steps.iter().any(Step::is_foreign);
-    let none = Vec::new();
     for (at, step) in steps.iter().enumerate() {
         let Some((from, to)) = whole(step, buffers) else { continue };
-        let (from_writes, to_writes) =
-            (writes.get(&from).unwrap_or(&none), writes.get(&to).unwrap_or(&none));
-        let settled = to_writes == &[at] && from_writes.iter().all(|&write| write < at);
-        if !settled || renamed.contains_key(&from) || renamed.contains_key(&to) {
+        let (count, last) = writes[from as usize];
+        let settled = writes[to as usize] == (1, at) && (count == 0 || last < at);
+        if !settled || names.has(from) || names.has(to) {
             continue;
         }
         let (source, target) = (&buffers[from as usize].source, &buffers[to as usize].source);
         match (source, target) {
             (Source::Outside(memory), Source::Temporary)
-                if !foreign && !changes(memory, &writes, buffers) =>
+                if !foreign && !changed.iter().any(|other| overlap(memory, other)) =>
             {
-                renamed.insert(to, from);
+                names.set(to, from);
             }
             (Source::Input(_), Source::Temporary) if !foreign => {
-                renamed.insert(to, from);
+                names.set(to, from);
             }
             (Source::Constant(_) | Source::Temporary, Source::Temporary) => {
-                renamed.insert(to, from);
+                names.set(to, from);
             }
             (Source::Temporary, Source::Output) => {
-                renamed.insert(from, to);
+                names.set(from, to);
             }
             _ => continue,
         }
         gone[at] = true;
     }
-    rename(steps, &renamed);
+    names.apply(steps);
     let mut gone = gone.into_iter();
     steps.retain(|_| !gone.next().unwrap_or(false));
 }
 
-/// Lets steps use other buffers, along chains of names.
-pub(in crate::program) fn rename(steps: &mut [Step], renamed: &HashMap<Id, Id>) {
-    for step in steps {
-        step.rename(|buffer| {
-            let mut now = buffer;
-            while let Some(&next) = renamed.get(&now) {
-                now = next;
-            }
-            now
-        });
-    }
-}
+/// Other names of buffers.
+pub(super) struct Names(Vec<Id>);
 
-/// Whether a step writes to this memory outside, maybe as part of other memory.
-fn changes(memory: &Storage, writes: &HashMap<Id, Vec<usize>>, buffers: &[Buffer]) -> bool {
-    let outside = |buffer: &Id| buffers[*buffer as usize].source.outside();
-    writes.keys().filter_map(outside).any(|other| overlap(memory, other))
+impl Names {
+    /// Every buffer keeps its name.
+    pub(super) fn new(buffers: usize) -> Names {
+        Names((0..buffers as Id).collect())
+    }
+
+    /// Whether a buffer has another name.
+    fn has(&self, buffer: Id) -> bool {
+        self.0[buffer as usize] != buffer
+    }
+
+    /// Gives a buffer another name.
+    pub(super) fn set(&mut self, buffer: Id, name: Id) {
+        self.0[buffer as usize] = name;
+    }
+
+    /// The name of a buffer, along chains of names.
+    pub(super) fn of(&self, mut buffer: Id) -> Id {
+        while self.has(buffer) {
+            buffer = self.0[buffer as usize];
+        }
+        buffer
+    }
+
+    /// Lets steps use buffers by their names.
+    fn apply(&self, steps: &mut [Step]) {
+        steps.iter_mut().for_each(|step| step.rename(|buffer| self.of(buffer)));
+    }
 }
 
 /// Whether two pieces of memory have a byte in common.
@@ -96,9 +112,12 @@ fn whole(step: &Step, buffers: &[Buffer]) -> Option<(Id, Id)> {
 /// Steps over more elements are left alone: they may run in a chain, which needs contiguous results.
 const FEW: usize = 2048;
 
+/// The steps that use a buffer.
+type Uses = SmallVec<[usize; 2]>;
+
 /// Lets steps write to where their results are copied, if nothing else reads these.
 pub(in crate::program) fn place(steps: &mut Vec<Step>, buffers: &[Buffer]) {
-    let mut uses: Vec<Vec<usize>> = vec![Vec::new(); buffers.len()];
+    let mut uses: Vec<Uses> = vec![Uses::new(); buffers.len()];
     for (at, step) in steps.iter().enumerate() {
         step.buffers().for_each(|buffer| uses[buffer as usize].push(at));
     }
@@ -120,6 +139,9 @@ pub(in crate::program) fn place(steps: &mut Vec<Step>, buffers: &[Buffer]) {
         uses[target].sort_unstable();
         *gone = true;
     }
+    if !gone.contains(&true) {
+        return;
+    }
     order.sort_by_key(|&(place, _)| place);
     let mut old: Vec<Option<Step>> = steps.drain(..).map(Some).collect();
     let kept = order.into_iter().filter(|&(_, at)| !gone[at]);
@@ -127,12 +149,7 @@ pub(in crate::program) fn place(steps: &mut Vec<Step>, buffers: &[Buffer]) {
 }
 
 /// The step that makes what step `at` copies, and its loop with the copy's target as its result.
-fn placed(
-    at: usize,
-    steps: &[Step],
-    buffers: &[Buffer],
-    uses: &[Vec<usize>],
-) -> Option<(usize, Map)> {
+fn placed(at: usize, steps: &[Step], buffers: &[Buffer], uses: &[Uses]) -> Option<(usize, Map)> {
     let copy = &steps[at];
     let ([read], [target]) = (&copy.reads[..], &copy.writes[..]) else { return None };
     let own = |id: Id| matches!(buffers[id as usize].source, Source::Temporary | Source::Output);

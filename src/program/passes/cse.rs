@@ -3,40 +3,17 @@
 //! Owns: the pass that removes the second step. Knows element-wise loops, fills, copies and reductions: other kernels have
 //! parameters that cannot be compared. Invariant: a step reads the values that it read before.
 
-use std::collections::HashMap;
+use std::hash::{Hash, Hasher};
 
 use smallvec::SmallVec;
 
 use super::constants::{is_whole, writers};
-use super::copies::rename;
-use crate::dtype::DType;
-use crate::kernels::Reduction;
+use super::copies::Names;
+use crate::program::steps::hash::{FastMap, Mixer};
 use crate::program::steps::{Action, Argument, Buffer, Id, Slice, Source, Step};
 
-/// What a step computes.
-#[derive(PartialEq, Eq, Hash)]
-enum Kind {
-    Map { table: usize, params: SmallVec<[u64; 2]> },
-    Fill(u64),
-    Copy,
-    Reduce(Reduction, SmallVec<[usize; 4]>),
-}
-
-/// What it computes from.
-#[derive(PartialEq, Eq, Hash)]
-enum Value {
-    Number(u64, DType),
-    /// Elements, and how often their buffer was written before.
-    Slice(Slice, u32),
-}
-
-#[derive(PartialEq, Eq, Hash)]
-struct Key {
-    kind: Kind,
-    ins: SmallVec<[Value; 4]>,
-    dtype: DType,
-    dims: SmallVec<[usize; 4]>,
-}
+/// How often each buffer that a step reads was written before.
+type Versions = SmallVec<[u32; 4]>;
 
 /// Removes steps that compute what an earlier one computed.
 pub(in crate::program) fn remove(steps: &mut Vec<Step>, buffers: &[Buffer]) {
@@ -44,11 +21,13 @@ pub(in crate::program) fn remove(steps: &mut Vec<Step>, buffers: &[Buffer]) {
     let mut versions = vec![0u32; buffers.len()];
     // Memory outside may overlap, arguments too.
     let mut outside = 0u32;
-    let mut known: HashMap<Key, Id> = HashMap::new();
-    let mut renamed: HashMap<Id, Id> = HashMap::new();
-    let mut kept = Vec::with_capacity(steps.len());
-    for mut step in steps.drain(..) {
-        step.rename(|buffer| *renamed.get(&buffer).unwrap_or(&buffer));
+    // A step for each hash, and the versions of what it reads.
+    let mut known: FastMap<u64, (usize, Versions)> = FastMap::default();
+    let mut names = Names::new(buffers.len());
+    let mut gone = vec![false; steps.len()];
+    for at in 0..steps.len() {
+        steps[at].rename(|buffer| names.of(buffer));
+        let step = &steps[at];
         let single = |slice: &Slice| {
             let buffer = &buffers[slice.buffer as usize];
             writers[slice.buffer as usize] == 1
@@ -57,13 +36,22 @@ pub(in crate::program) fn remove(steps: &mut Vec<Step>, buffers: &[Buffer]) {
         };
         if let [out] = &step.writes[..]
             && single(out)
-            && let Some(key) = key(&step, &versions, outside, buffers)
+            && is_known(step)
         {
-            if let Some(&same) = known.get(&key) {
-                renamed.insert(out.buffer, same);
-                continue;
-            }
-            known.insert(key, out.buffer);
+            let version = |read: &Slice| match is_outside(read.buffer, buffers) {
+                true => outside,
+                false => versions[read.buffer as usize],
+            };
+            let read: Versions = step.reads.iter().map(version).collect();
+            let hash = hash(step, &read);
+            match known.get(&hash) {
+                Some((first, before)) if *before == read && is_same(&steps[*first], step) => {
+                    names.set(out.buffer, steps[*first].writes[0].buffer);
+                    gone[at] = true;
+                    continue;
+                }
+                _ => known.insert(hash, (at, read)),
+            };
         }
         // Host code may change memory outside.
         outside += step.is_foreign() as u32;
@@ -71,38 +59,60 @@ pub(in crate::program) fn remove(steps: &mut Vec<Step>, buffers: &[Buffer]) {
             versions[written.buffer as usize] += 1;
             outside += is_outside(written.buffer, buffers) as u32;
         }
-        kept.push(step);
     }
-    rename(&mut kept, &renamed);
-    *steps = kept;
+    let mut gone = gone.into_iter();
+    steps.retain(|_| !gone.next().unwrap_or(false));
 }
 
 fn is_outside(buffer: Id, buffers: &[Buffer]) -> bool {
     matches!(buffers[buffer as usize].source, Source::Outside(_) | Source::Input(_))
 }
 
-fn key(step: &Step, versions: &[u32], outside: u32, buffers: &[Buffer]) -> Option<Key> {
-    let slice = |slice: &Slice| {
-        let own = versions[slice.buffer as usize];
-        let version = if is_outside(slice.buffer, buffers) { outside } else { own };
-        Value::Slice(slice.clone(), version)
-    };
-    let value = |argument: &Argument| match argument {
-        Argument::Number(bits, dtype) => Value::Number(*bits, *dtype),
-        Argument::Slice(read) => slice(read),
-    };
-    let (kind, ins) = match &step.action {
+/// Whether it is known what a step computes.
+fn is_known(step: &Step) -> bool {
+    matches!(step.action, Action::Map(_) | Action::Fill(_) | Action::Copy | Action::Reduce(..))
+}
+
+/// A hash of what a step computes and what from.
+fn hash(step: &Step, versions: &Versions) -> u64 {
+    let mut mixer = Mixer::default();
+    match &step.action {
         Action::Map(map) => {
-            let params = map.params.iter().map(|p| p.to_bits()).collect();
-            (Kind::Map { table: map.table as usize, params }, map.ins.iter().map(value).collect())
+            (map.table as usize).hash(&mut mixer);
+            for argument in &map.ins {
+                match argument {
+                    Argument::Number(bits, _) => bits.hash(&mut mixer),
+                    Argument::Slice(slice) => (slice.buffer, slice.offset).hash(&mut mixer),
+                }
+            }
         }
-        Action::Fill(bits) => (Kind::Fill(*bits), SmallVec::new()),
-        Action::Copy => (Kind::Copy, step.reads.iter().map(slice).collect()),
-        Action::Reduce(op, axes) => {
-            (Kind::Reduce(*op, axes.clone()), step.reads.iter().map(slice).collect())
+        Action::Fill(bits) => bits.hash(&mut mixer),
+        _ => step.reads.iter().for_each(|read| (read.buffer, read.offset).hash(&mut mixer)),
+    }
+    step.writes[0].dims.hash(&mut mixer);
+    versions.hash(&mut mixer);
+    mixer.finish()
+}
+
+/// Whether two steps compute the same, if what they read has not changed in between.
+fn is_same(one: &Step, other: &Step) -> bool {
+    let ([a], [b]) = (&one.writes[..], &other.writes[..]) else { return false };
+    if (a.dtype, &a.dims) != (b.dtype, &b.dims) {
+        return false;
+    }
+    match (&one.action, &other.action) {
+        (Action::Map(one), Action::Map(other)) => {
+            let params = || one.params.iter().zip(&other.params);
+            one.table as usize == other.table as usize
+                && one.ins == other.ins
+                && one.params.len() == other.params.len()
+                && params().all(|(a, b)| a.to_bits() == b.to_bits())
         }
-        _ => return None,
-    };
-    let out = &step.writes[0];
-    Some(Key { kind, ins, dtype: out.dtype, dims: out.dims.clone() })
+        (Action::Fill(one), Action::Fill(other)) => one == other,
+        (Action::Copy, Action::Copy) => one.reads == other.reads,
+        (Action::Reduce(op, axes), Action::Reduce(other_op, other_axes)) => {
+            (op, axes, &one.reads) == (other_op, other_axes, &other.reads)
+        }
+        _ => false,
+    }
 }

@@ -166,7 +166,7 @@ pub(in crate::program) fn chained(
     }
     let cost = steps.iter().map(|step| step.map().map_or(REDUCING, |map| map.cost)).sum();
     let lasting = |slice: &&Slice| !places.local.contains(&slice.buffer);
-    let mut reads: SmallVec<[Slice; 3]> = SmallVec::new();
+    let mut reads: SmallVec<[Slice; 2]> = SmallVec::new();
     for slice in steps.iter().flat_map(|s| &s.reads).filter(lasting) {
         if !reads.contains(slice) {
             reads.push(slice.clone());

@@ -2,13 +2,11 @@
 //!
 //! Owns: the pass, and the constants that it makes. Never touches a step that needs a walk all the same. Invariant: every element of such a constant is the number.
 
-use std::collections::HashMap;
-
-use smallvec::SmallVec;
-
 use crate::array::Storage;
 use crate::error::Result;
+use crate::kernels::launch::Strides;
 use crate::program::steps::code::{is_direct, may_be_rows};
+use crate::program::steps::hash::FastMap;
 use crate::program::steps::{Argument, Buffer, Id, Slice, Source, Step};
 
 /// Elements of such a constant, and the most elements of a step that reads one whole.
@@ -16,14 +14,14 @@ const FEW: usize = 256;
 
 /// Gives short loops constant elements in the place of numbers.
 pub(in crate::program) fn spread(steps: &mut [Step], buffers: &mut Vec<Buffer>) -> Result<()> {
-    let mut known: HashMap<(u64, usize), Id> = HashMap::new();
+    let mut known: FastMap<(u64, usize), Id> = FastMap::default();
     for step in steps {
-        let Some(mut map) = step.map().cloned() else { continue };
+        let Some(map) = step.map() else { continue };
         let numbers = map.ins.iter().any(|argument| matches!(argument, Argument::Number(..)));
         if !numbers || !may_be_rows(&map.out) {
             continue;
         }
-        let dims = map.out.dims.clone();
+        let (mut map, dims) = (map.clone(), map.out.dims.clone());
         for argument in &mut map.ins {
             let Argument::Number(bits, dtype) = *argument else { continue };
             let buffer = match known.get(&(bits, dtype.size())) {
@@ -43,8 +41,8 @@ pub(in crate::program) fn spread(steps: &mut [Step], buffers: &mut Vec<Buffer>) 
 }
 
 /// The strides of C order while the elements suffice, and of one row for all beyond.
-fn strides(dims: &[usize]) -> SmallVec<[isize; 4]> {
-    let mut strides: SmallVec<[isize; 4]> = dims.iter().map(|_| 0).collect();
+fn strides(dims: &[usize]) -> Strides {
+    let mut strides: Strides = dims.iter().map(|_| 0).collect();
     let mut below = 1;
     for (stride, &dim) in strides.iter_mut().zip(dims).rev() {
         if below * dim > FEW {

@@ -56,8 +56,7 @@ impl Recording {
             return Ok(None);
         }
         let second = steps.steps.split_off(steps.split);
-        let mut first = std::mem::take(&mut steps.before);
-        first.append(&mut steps.steps);
+        let first = steps.with_constants();
         let derived = outputs.split_off(results.len());
         let Some(residuals) = residuals_of(&first, &second, &derived, &steps.buffers) else {
             steps.give_back();

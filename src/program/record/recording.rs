@@ -4,7 +4,6 @@
 //! Invariant: when a recording is dropped or finished, this thread captures no more.
 
 use std::cell::RefCell;
-use std::collections::HashMap;
 use std::rc::Rc;
 use std::sync::Arc;
 
@@ -18,6 +17,7 @@ use crate::error::{Error, Result};
 use crate::kernels::host::{Host, Mark};
 use crate::kernels::launch::{self, Launch, Object, Operand, Recorder, Work};
 use crate::program::run::program::{Program, ReadOutside};
+use crate::program::steps::hash::FastMap;
 use crate::program::steps::{Buffer, Id, Output, Slice, Source, Step};
 
 /// A result of the recorded function: memory, layout, dtype.
@@ -44,7 +44,7 @@ pub(in crate::program) struct Steps {
     /// How many of the steps belong to the first of two programs.
     pub(in crate::program) split: usize,
     pub(in crate::program) buffers: Vec<Buffer>,
-    pub(in crate::program) numbers: HashMap<usize, Id>,
+    pub(in crate::program) numbers: FastMap<usize, Id>,
     pub(in crate::program) objects: usize,
     pub(in crate::program) refused: Option<Box<Error>>,
     /// Whether somebody keeps values that it computed and that are no results.
@@ -157,8 +157,7 @@ impl Recording {
         if steps.kept {
             return Ok(None);
         }
-        let mut all = std::mem::take(&mut steps.before);
-        all.append(&mut steps.steps);
+        let all = steps.with_constants();
         let buffers = std::mem::take(&mut steps.buffers);
         let hosts = std::mem::take(&mut steps.hosts);
         let program = Program::new(all, buffers, inputs, outputs, steps.objects, read, hosts);
@@ -227,12 +226,19 @@ impl Steps {
         if let Work::Foreign(host) = &work {
             self.hosts.push(host.clone());
         }
-        let reads: SmallVec<[Slice; 3]> = reads.into_iter().map(|read| self.slice(read)).collect();
+        let reads: SmallVec<[Slice; 2]> = reads.into_iter().map(|read| self.slice(read)).collect();
         for written in &writes {
             self.written(written.buffer, varies);
         }
         let writes = writes.into_iter().map(|written| self.slice(written)).collect();
         self.steps.push(Step::new(name, reads, writes, work));
+    }
+
+    /// Takes the steps, with those that give constants their values before the others.
+    pub(super) fn with_constants(&mut self) -> Vec<Step> {
+        let mut steps = std::mem::take(&mut self.steps);
+        steps.splice(..0, self.before.drain(..));
+        steps
     }
 
     fn slice(&mut self, operand: Operand) -> Slice {

@@ -73,7 +73,7 @@ pub struct Map {
     /// What it computes, for people.
     pub text: &'static str,
     /// The operands: slices, or the bytes of a number.
-    pub ins: SmallVec<[Argument; 4]>,
+    pub ins: SmallVec<[Argument; 2]>,
     /// The result.
     pub out: Slice,
     /// Parameters of the loop.
@@ -130,9 +130,9 @@ pub struct Step {
     /// The kernel's name.
     pub name: &'static str,
     /// What is read.
-    pub reads: SmallVec<[Slice; 3]>,
+    pub reads: SmallVec<[Slice; 2]>,
     /// What is written.
-    pub writes: SmallVec<[Slice; 2]>,
+    pub writes: SmallVec<[Slice; 1]>,
     /// What is done.
     pub action: Action,
 }
@@ -141,8 +141,8 @@ impl Step {
     /// The step of a launch.
     pub fn new(
         name: &'static str,
-        reads: SmallVec<[Slice; 3]>,
-        writes: SmallVec<[Slice; 2]>,
+        reads: SmallVec<[Slice; 2]>,
+        writes: SmallVec<[Slice; 1]>,
         work: Work,
     ) -> Step {
         let action = match work {
@@ -156,7 +156,7 @@ impl Step {
                 // Numbers are of the dtype of the elements beside them.
                 let dtype = reads.first().unwrap_or(&writes[0]).dtype;
                 let mut slices = reads.iter();
-                let ins: SmallVec<[Argument; 4]> = numbers
+                let ins: SmallVec<[Argument; 2]> = numbers
                     .iter()
                     .filter_map(|number| match number {
                         Some(bits) => Some(Argument::Number(*bits, dtype)),
