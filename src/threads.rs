@@ -6,6 +6,7 @@
 //! Invariant: a team's work is borrowed, so the caller leaves only after every helper that entered has left.
 //! A child process after `fork` has none of these threads: a handler forgets the pool, and the child builds its own.
 
+pub mod signals;
 pub mod stack;
 
 use std::any::Any;

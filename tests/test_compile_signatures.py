@@ -6,6 +6,7 @@ Owns: keys of programs. What a compiled function does is in `test_compile.py`.
 import collections
 
 import numpy as np
+import pytest
 
 import ferrograd as fg
 from test_compile import same_bits
@@ -41,3 +42,15 @@ def test_signatures_tell_values_and_classes_apart() -> None:
     g = fg.compile(lambda p: p.a * (2.0 if type(p) is makers[0] else 3.0))
     for maker in makers:
         same_bits(g(maker(x)), x * (2.0 if maker is makers[0] else 3.0))
+
+
+def test_a_compiled_module_is_used_like_the_module() -> None:
+    model = fg.nn.Linear(2, 3)
+    compiled = fg.compile(model, name="linear")
+    assert repr(compiled) == "<compiled linear: 0 programs>"
+    assert [p.shape for p in compiled.parameters()] == [p.shape for p in model.parameters()]
+    assert compiled.state_dict().keys() == model.state_dict().keys()
+    compiled(fg.ones(4, 2))
+    assert repr(compiled) == "<compiled linear: 1 program>"
+    with pytest.raises(AttributeError, match="nothing_of_this"):
+        _ = compiled.nothing_of_this

@@ -382,7 +382,6 @@ def _while_loop(
 def _switch(
     index: Tensor,
     branches: Sequence[Callable[..., list[Tensor]]],
-    again: Callable[..., list[Tensor]],
     operands: list[Tensor],
 ) -> list[Tensor] | None: ...
 def _is_recording_program() -> bool: ...

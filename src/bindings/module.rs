@@ -10,7 +10,7 @@ use crate::bindings::call::{entry, foreign, observe};
 use crate::bindings::exchange::{dlpack, numpy};
 use crate::bindings::graph::{collect, edge, group, hooks, introspect, packing, saved, site};
 use crate::bindings::pass::{
-    backward, bound, control, joint, modes, replay, replayed, search, short,
+    backward, bound, control, host, joint, modes, replay, replayed, search, short,
 };
 use crate::bindings::{errors, function, object, tensor};
 
@@ -32,6 +32,7 @@ const ELSEWHERE: [&str; 8] = [
 fn core(m: &Bound<'_, PyModule>) -> PyResult<()> {
     let py = m.py();
     site::register();
+    host::register();
     m.add("__version__", env!("CARGO_PKG_VERSION"))?;
     m.add_class::<object::PyTensor>()?;
     m.add_class::<tensor::TensorIterator>()?;

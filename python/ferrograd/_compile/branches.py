@@ -109,9 +109,7 @@ def _chosen(op: str, f: Callable[..., Any], operands: tuple[Any, ...]) -> Any:
     found = None
     if is_grad_enabled() and may_be_native():
         index = _core.tensor(0)
-        found = natively(
-            lambda: _core._switch(index, [branch], lambda _, *given: branch(*given), given)
-        )
+        found = natively(lambda: _core._switch(index, [branch], given))
     return branch.built(branch(*given) if found is None else found)
 
 
@@ -122,11 +120,8 @@ def _both(
     first = _Branch(op, functions[0], tree)
     branches = [first, *(_Branch(op, f, tree, first) for f in functions[1:])]
 
-    def in_python(number: Tensor, *given: Tensor) -> list[Tensor]:
-        return branches[int(number)](*given)
-
-    found = _core._switch(index, branches, in_python, given)
-    return first.built(in_python(index, *given) if found is None else found)
+    found = _core._switch(index, branches, given)
+    return first.built(branches[int(index)](*given) if found is None else found)
 
 
 def _check(op: str, one: _Branch, other: _Branch) -> None:

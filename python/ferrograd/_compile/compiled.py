@@ -73,6 +73,16 @@ class Compiled(_core._Replayed):
             self._compare(results, args, kwargs)
         return results
 
+    def __repr__(self) -> str:
+        count = len(self.programs)
+        return f"<compiled {self.name}: {count} program{'' if count == 1 else 's'}>"
+
+    def __getattr__(self, name: str) -> Any:
+        """What a compiled module or optimiser has besides: parameters, `state_dict`, `eval`."""
+        if name.startswith("__"):
+            raise AttributeError(f"{type(self).__name__} has no {name}")
+        return getattr(self.__wrapped__, name)
+
     def __get__(self, instance: Any, owner: type | None = None) -> Any:
         """A method is compiled as one function of the instance."""
         return self if instance is None else functools.partial(self, instance)

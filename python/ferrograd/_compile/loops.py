@@ -15,6 +15,8 @@ import numpy as np
 from ferrograd import _core
 from ferrograd._compile.compiled import enabled
 from ferrograd._core import Tensor, stack
+from ferrograd._tensor.creation import zeros
+from ferrograd._tensor.modes import no_grad
 from ferrograd._tensor.tree import LEAF, Tree, flatten
 from ferrograd.errors import ArgumentError, ArgumentTypeError, CompileError, DTypeError, ShapeError
 
@@ -68,20 +70,19 @@ def scan(
     if may_be_native():
         found = natively(lambda: _core._scan(body, in_python, carry, scanned, count, reverse))
     if found is None:
-        if count == 0:
-            raise ArgumentError(
-                "scan: there is nothing to scan and f looks at values; give elements"
-            )
-        found = in_python(*carry, *scanned)
+        found = in_python(*carry, *scanned) if count else _unchanged(body, carry, scanned)
     rest = iter(found)
     last = carry_tree.build(rest)
     return last, body.ys_tree().build(rest)
 
 
-def fori_loop(lower: int, upper: int, body: Callable[[Any, Any], Any], init: Any) -> Any:
+def fori_loop(
+    lower: int | Tensor, upper: int | Tensor, body: Callable[[Any, Any], Any], init: Any
+) -> Any:
     """The value after `for i in range(lower, upper): value = body(i, value)`.
 
-    i is a tensor of dtype int64; the rest is as in `scan`.
+    i is a tensor of dtype int64; the rest is as in `scan`. A bound may be a tensor of one whole
+    number; where a compiled function is recorded, such a loop is a `while_loop`.
 
     Errors: those of `scan`; `ArgumentTypeError` for bounds that are no whole numbers.
     Source: `jax.lax.fori_loop`.
@@ -91,11 +92,18 @@ def fori_loop(lower: int, upper: int, body: Callable[[Any, Any], Any], init: Any
     6.0
     """
     for name, bound in (("lower", lower), ("upper", upper)):
-        if not isinstance(bound, int | np.integer):
-            raise ArgumentTypeError(
-                f"fori_loop: {name} is a {type(bound).__name__}; give a whole number, or use"
-                " while_loop"
-            )
+        whole = isinstance(bound, int | np.integer) or (
+            isinstance(bound, Tensor) and bound.shape == () and "int" in bound.dtype.name
+        )
+        if not whole:
+            raise ArgumentTypeError(f"fori_loop: {name} is {_shown(bound)}; give a whole number")
+    if _core._is_recording_program() and (isinstance(lower, Tensor) or isinstance(upper, Tensor)):
+        return while_loop(
+            lambda now: now[0] < upper,
+            lambda now: (now[0] + 1, body(now[0], now[1])),
+            (_core.tensor(lower, dtype="int64"), init),
+        )[1]
+    lower, upper = int(lower), int(upper)
     if upper <= lower:
         carry, tree = _taken("fori_loop", "init", init)
         return tree.build(iter(carry))
@@ -130,6 +138,12 @@ def while_loop(cond: Callable[[Any], Any], body: Callable[[Any], Any], init: Any
         return [result]
 
     def in_python(*given: Tensor) -> list[Tensor]:
+        if _core._is_recording_program():
+            raise CompileError(
+                "while_loop: the derivative that is recorded here must have derivatives itself, and"
+                " how often the loop runs depends on values; use scan or fori_loop, or detach the"
+                " tensors outside that require grad"
+            )
         now = list(given)
         while bool(goes_on(*now)[0]):
             now = step(*now)
@@ -196,6 +210,14 @@ class _Body:
         return self.results
 
 
+def _unchanged(body: _Body, carry: list[Tensor], scanned: list[Tensor]) -> list[Tensor]:
+    """What a loop without iterations gives; what f makes of zeros tells the form of results."""
+    with no_grad():
+        elements = [zeros(x.shape[1:], dtype=x.dtype) for x in scanned]
+        results = body(*(x.detach() for x in carry), *elements)[len(carry) :]
+    return [*carry, *(zeros((0, *x.shape), dtype=x.dtype) for x in results)]
+
+
 def may_be_native() -> bool:
     """Whether bodies may be recorded here."""
     return enabled() and (_core._is_recording_program() or _core._may_replay())
@@ -207,6 +229,12 @@ def natively(run: Callable[[], list[Tensor] | None]) -> list[Tensor] | None:
         return run()
     except CompileError:
         return None
+
+
+def _shown(bound: Any) -> str:
+    if isinstance(bound, Tensor):
+        return f"{bound.dtype.name}{list(bound.shape)}"
+    return f"a {type(bound).__name__}"
 
 
 def _tree(value: Any) -> Tree:

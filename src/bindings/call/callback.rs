@@ -30,6 +30,12 @@ impl Callback {
         Ok(Callback { function, _counted: Counted::new() })
     }
 
+    /// The same function for another owner.
+    pub(crate) fn share(&self) -> Callback {
+        let function = Python::attach(|py| self.get(py).map(Bound::unbind));
+        Callback { function: Mutex::new(function), _counted: Counted::new() }
+    }
+
     /// The function; `None` after the collector cleared it.
     pub(crate) fn get<'py>(&self, py: Python<'py>) -> Option<Bound<'py, PyAny>> {
         let function = self.function.lock().unwrap_or_else(PoisonError::into_inner);

@@ -14,7 +14,8 @@ use crate::bindings::pass::joint::PythonFunction;
 use crate::bindings::pass::replay::call;
 use crate::error::{Error, Result};
 use crate::graph::Host;
-use crate::ops::derive::control::{Scanned, Traced, scan, switch, while_loop};
+use crate::ops::derive::control::{Scanned, scan, switch, while_loop};
+use crate::ops::derive::joint::Original;
 use crate::tensor::Tensor;
 
 /// The results of a loop or a branch; None where something decided otherwise than when it was recorded.
@@ -83,18 +84,16 @@ pub(crate) fn _while_loop<'py>(
     found(py, "while_loop", |host| while_loop(&carry, original, host, &condition, &body))
 }
 
-/// `switch` of functions of the operands; `again` is one of index and operands.
+/// `switch` of functions of the operands.
 #[pyfunction]
 pub(crate) fn _switch<'py>(
     py: Python<'py>,
     index: &Bound<'py, PyTensor>,
     branches: Vec<Bound<'py, PyAny>>,
-    again: &Bound<'py, PyAny>,
     operands: Vec<Bound<'py, PyTensor>>,
 ) -> PyResult<Found<'py>> {
     let (index, operands) = (index.get().tensor.clone(), tensors(&operands));
-    let original = original(again)?;
-    let functions: Vec<_> = branches.iter().map(traced).collect();
-    let each: Vec<Traced<'_, Box<Error>>> = functions.iter().map(|f| f as Traced<'_, _>).collect();
-    found(py, "switch", |host| switch(&index, &operands, original, host, &each))
+    let functions = branches.iter().map(|f| Ok(original(f)? as Box<dyn Original>));
+    let functions = functions.collect::<PyResult<Vec<_>>>()?;
+    found(py, "switch", |host| switch(&index, &operands, functions, host))
 }

@@ -10,9 +10,10 @@ use std::sync::{Mutex, PoisonError};
 use pyo3::prelude::*;
 
 use crate::bindings::call::thread_state::{ThreadStateGuard, room};
-use crate::bindings::errors::to_python;
+use crate::bindings::errors::{from_python, to_python};
 use crate::error::{Error, Result};
 use crate::graph::Host;
+use crate::threads::signals;
 
 /// The host of one pass.
 #[derive(Default)]
@@ -44,6 +45,14 @@ impl Host for Interpreter {
             }
         })
     }
+}
+
+/// Lets long loops of programs ask for signals.
+pub(crate) fn register() {
+    signals::set_check(|| {
+        Python::attach(|py| py.check_signals())
+            .map_err(|raised| from_python(raised, "raised by a signal"))
+    });
 }
 
 /// Runs a pass, or what amounts to several, with the host that it needs.

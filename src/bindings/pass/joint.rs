@@ -106,6 +106,10 @@ impl Original for PythonFunction {
         called.map_err(|raised| from_python(raised, "raised when a compiled function ran eagerly"))
     }
 
+    fn share(&self) -> Box<dyn Original> {
+        Box::new(PythonFunction(self.0.share()))
+    }
+
     fn foreign(&self) -> Option<&dyn Foreign> {
         Some(self)
     }

@@ -54,7 +54,7 @@ pub(crate) fn _record<'py>(
     let (replay, results) = recorded(|| record(py, function, &tensors, (weak, may_keep)))?;
     let results = results.unwrap_or_else(|| PyList::empty(py));
     let program = |replay: Replay| {
-        let large = replay.work() > SMALL;
+        let large = replay.program().work() > SMALL;
         let program = replay.program();
         let small = program.results().iter().all(|&buffer| program.nbytes(buffer) <= SMALL_BYTES);
         let plain = replay.plain().filter(|_| small);

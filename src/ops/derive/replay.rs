@@ -184,11 +184,6 @@ impl Replay {
         self.program.written_outside().any(|storage| storage.same(argument.storage()))
     }
 
-    /// How many elements the steps of a run read and write.
-    pub fn work(&self) -> usize {
-        self.program.work()
-    }
-
     /// Objects of the host language that the program owns.
     pub fn foreign(&self) -> impl Iterator<Item = &dyn Foreign> {
         foreign(&self.program)

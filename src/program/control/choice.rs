@@ -68,6 +68,18 @@ impl Choice {
         self.branches.iter().map(|branch| branch.tape_bytes).max().unwrap_or(0)
     }
 
+    /// For each operand, then for each buffer that a branch reads outside, whether a backward program reads it.
+    pub fn read_backward(&self) -> impl Iterator<Item = bool> + '_ {
+        let of = |b: &Branch| -> Vec<bool> {
+            b.parts.body.read_backward(self.operands, b.parts.outside).collect()
+        };
+        let each: Vec<Vec<bool>> = self.branches.iter().map(of).collect();
+        let operands: Vec<bool> =
+            (0..self.operands).map(|i| each.iter().any(|read| read[i])).collect();
+        let outside = each.into_iter().flat_map(|read| read.into_iter().skip(self.operands));
+        operands.into_iter().chain(outside)
+    }
+
     /// The branch of this index, and what it reads among the buffers outside.
     fn chosen<'v, 'a>(
         &self,

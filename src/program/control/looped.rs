@@ -12,6 +12,7 @@ use crate::kernels::launch::Objects;
 use crate::kernels::{View, ViewMut};
 use crate::program::record::Joint;
 use crate::program::run::Program;
+use crate::threads::signals::Signals;
 
 /// What decides whether a loop goes on.
 pub struct Condition {
@@ -57,6 +58,9 @@ pub struct LoopParts {
     /// For each closure, the bits to which its first gradient is added: those of minus zero, which change no number.
     pub nothing: Vec<Vec<u8>>,
 }
+
+/// What an iteration takes besides the work on elements, about.
+const ITERATION_NS: f32 = 500.0;
 
 /// A body, and how often it runs.
 pub struct Loop {
@@ -110,6 +114,17 @@ impl Loop {
         if self.parts.condition.is_some() { "while_loop" } else { "scan" }
     }
 
+    /// About how long it takes, in nanoseconds: without end if a condition decides.
+    pub fn cost(&self) -> f32 {
+        match self.parts.condition {
+            Some(_) => f32::INFINITY,
+            None => {
+                let elements = self.parts.body.forward.work() as f32;
+                self.parts.length as f32 * (ITERATION_NS + elements)
+            }
+        }
+    }
+
     /// How many values are carried.
     pub fn carries(&self) -> usize {
         self.parts.carries
@@ -123,6 +138,11 @@ impl Loop {
     /// How many buffers the body reads outside.
     pub fn outside(&self) -> usize {
         self.parts.outside
+    }
+
+    /// For each argument, then for each buffer that the body reads outside, whether the backward loop reads it.
+    pub fn read_backward(&self) -> impl Iterator<Item = bool> + '_ {
+        self.parts.body.read_backward(self.parts.argument_bytes.len(), self.parts.outside)
     }
 
     /// Bytes of the tape: residuals, and the carry where the backward program reads it.
@@ -168,6 +188,7 @@ impl Loop {
         let (xs, rest) = reads[*carries..].split_at(*scanned);
         let (outside, asked) = rest.split_at(*outside);
         let mut trace = Trace { count: 0, objects: Vec::new(), tapes: Vec::new() };
+        let mut signals = Signals::new();
         while trace.count < *length && self.goes_on(&carry, asked)? {
             let k = trace.count;
             let element = self.element(k);
@@ -196,6 +217,7 @@ impl Loop {
                 }
             }
             trace.count += 1;
+            signals.check()?;
         }
         for ((&to, &from), &bytes) in places.iter().zip(&carry).zip(result_bytes) {
             // SAFETY: both hold the carry; the last one lies in a buffer of its own.

@@ -21,6 +21,20 @@ pub struct Joint {
     pub outside: Vec<Storage>,
 }
 
+impl Joint {
+    /// Of a part of another program: for each of the arguments, then for each of so many buffers outside, whether the
+    /// backward program reads it.
+    pub(in crate::program) fn read_backward(
+        &self,
+        arguments: usize,
+        outside: usize,
+    ) -> impl Iterator<Item = bool> + '_ {
+        let inputs = self.backward.inputs();
+        let all = (0..arguments).chain(inputs - outside..inputs);
+        all.map(|input| self.backward.reads_input(input))
+    }
+}
+
 /// Makes memory outside the inputs from number `first` on, and gives it in this order.
 fn outside_as_inputs(buffers: &mut [Buffer], first: usize) -> Vec<Storage> {
     let mut found = Vec::new();

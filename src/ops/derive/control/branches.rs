@@ -5,12 +5,13 @@
 
 use std::sync::Arc;
 
+use super::derived::{Branches, Derived};
 use super::kernel::Left;
-use super::part::{Part, Traced, cotangent, minus_zeros, saved};
-use crate::array::Storage;
+use super::part::{Part, cotangent, minus_zeros, restored, saved};
+use crate::array::{Storage, capture};
 use crate::dtype::DType;
 use crate::error::{Error, Result};
-use crate::graph::{Context, Host, recording};
+use crate::graph::{Context, Foreign, Host, NoHost, recording};
 use crate::kernels::launch::Objects;
 use crate::kernels::{View, ViewMut};
 use crate::ops::derive::backward::Endpoint;
@@ -22,28 +23,27 @@ use crate::tensor::Tensor;
 
 const NAME: &str = "switch";
 
-/// The results of `branches[index]` on the operands; `index` is one int64, and one outside the range means the nearest.
-/// `original` is given the index, then the operands.
+/// The results of `functions[index]` on the operands; `index` is one int64, and one outside the range means the nearest.
 ///
 /// # Errors
 /// What a branch reports; `Captured` when one cannot be recorded; `Argument` when they give different forms.
-pub fn switch<E: From<Box<Error>>>(
+pub fn switch(
     index: &Tensor,
     operands: &[Tensor],
-    original: Box<dyn Original>,
+    functions: Vec<Box<dyn Original>>,
     host: &dyn Host,
-    branches: &[Traced<'_, E>],
-) -> std::result::Result<Vec<Tensor>, E> {
+) -> Result<Vec<Tensor>> {
     let requires: Vec<bool> = operands.iter().map(|x| recording() && x.requires_grad()).collect();
-    let mut parts: Vec<Part> = Vec::with_capacity(branches.len());
-    for branch in branches {
-        parts.push(Part::record(operands, &requires, host, *branch)?);
+    let mut parts: Vec<Part> = Vec::with_capacity(functions.len());
+    for branch in &functions {
+        let f = |given: &[Tensor]| branch.call(given);
+        parts.push(Part::record(operands, &requires, host, &f)?);
     }
     if parts.iter().any(|part| part.results != parts[0].results) {
-        return Err(different().into());
+        return Err(different());
     }
     let given: Vec<Tensor> = std::iter::once(index).chain(operands).cloned().collect();
-    Ok(Switch::of(parts, &requires).run(&given, original)?)
+    Switch::of(parts, &requires).run(&given, Branches(functions))
 }
 
 /// Branches with what their node needs.
@@ -97,7 +97,7 @@ impl Switch {
     }
 
     /// Runs a branch and records the node. `given` are the index and the operands.
-    fn run(self, given: &[Tensor], original: Box<dyn Original>) -> Result<Vec<Tensor>> {
+    fn run(self, given: &[Tensor], functions: Branches) -> Result<Vec<Tensor>> {
         let whole: Vec<Tensor> = given.iter().map(in_order).collect::<Result<_>>()?;
         let outside: Vec<Tensor> = self.outside.iter().map(bytes).collect::<Result<_>>()?;
         let new = |signature: &Signature| signature.spec(None).empty();
@@ -111,7 +111,7 @@ impl Switch {
             return Ok(results);
         }
         let saved = saved(given, &outside, &tape);
-        record_node(SwitchNode { of: self, original, left }, given, saved, results)
+        record_node(SwitchNode { of: self, functions, left }, given, saved, results)
     }
 }
 
@@ -152,7 +152,7 @@ fn branch(
 /// The backward pass of the branch that ran.
 struct SwitchNode {
     of: Switch,
-    original: Box<dyn Original>,
+    functions: Branches,
     left: Left,
 }
 
@@ -182,12 +182,11 @@ impl BackwardProgram for SwitchNode {
     }
 
     fn replayed(&self, cx: &Context<'_, Tensor>) -> Result<Vec<Option<Tensor>>> {
-        let Switch { choice, results, requires, histories, targets, closures, .. } = &self.of;
-        let own = 0..requires.len();
-        let mut reads: Vec<Tensor> = own.map(|i| in_order(&cx.saved(i)?)).collect::<Result<_>>()?;
-        for saved in requires.len()..cx.saved_count() {
-            reads.push(cx.saved(saved)?);
-        }
+        let Switch { choice, results, histories, targets, .. } = &self.of;
+        let read: Vec<bool> =
+            [true].into_iter().chain(choice.read_backward()).chain([true]).collect();
+        let taken = (0..cx.saved_count()).map(|saved| restored(cx, saved, read[saved]));
+        let mut reads = taken.collect::<Result<Vec<Tensor>>>()?;
         for &k in histories {
             reads.push(cotangent(cx, k, &results[k].spec(None))?);
         }
@@ -199,15 +198,57 @@ impl BackwardProgram for SwitchNode {
                 choice.backward(reads, writes, left.map_or(&[], |objects| &objects[..]))
             };
         self.left.taken(NAME, reads.iter(), found.iter(), kernel)?;
+        Ok(self.placed(found))
+    }
+
+    fn call_again(&self, arguments: &[Tensor]) -> Result<Vec<Tensor>> {
+        let index = arguments[0].item::<i64>()?.max(0) as usize;
+        self.functions.0[index.min(self.functions.0.len() - 1)].call(&arguments[1..])
+    }
+
+    fn foreign(&self) -> Option<&dyn Foreign> {
+        Some(&self.functions)
+    }
+
+    /// In a recording, whose index may be another one in later runs, a choice of the derivatives of the branches.
+    fn derived(&self, cx: &Context<'_, Tensor>) -> Result<Vec<Option<Tensor>>> {
+        let Switch { results, requires, histories, targets, closures, .. } = &self.of;
+        if !capture::active() {
+            return self.computed(cx);
+        }
+        for saved in 0..cx.saved_count() {
+            cx.saved(saved)?;
+        }
+        let own = (0..requires.len()).map(|i| cx.saved_with_edge(i));
+        let mut given = own.collect::<Result<Vec<Tensor>>>()?;
+        for &k in histories {
+            let cotangent = cx.grad(k).cloned();
+            given.push(cotangent.map_or_else(|| results[k].spec(None).zeros(), Ok)?);
+        }
+        let derived = |branch: &Box<dyn Original>| {
+            Box::new(Derived {
+                branch: branch.share(),
+                requires: requires[1..].to_vec(),
+                closures: closures.clone(),
+                histories: histories.clone(),
+                targets: targets.iter().map(|(_, spec)| spec.clone()).collect(),
+            }) as Box<dyn Original>
+        };
+        let functions = self.functions.0.iter().map(derived).collect();
+        let found = switch(&given[0], &given[1..], functions, &NoHost)?;
+        Ok(self.placed(found))
+    }
+}
+
+impl SwitchNode {
+    /// The gradients of the targets, each at its place among the node's edges.
+    fn placed(&self, found: Vec<Tensor>) -> Vec<Option<Tensor>> {
+        let Switch { requires, targets, closures, .. } = &self.of;
         let mut grads: Vec<Option<Tensor>> = vec![None; requires.len() + closures.len()];
         for ((place, _), gradient) in targets.iter().zip(found) {
             grads[*place] = Some(gradient);
         }
-        Ok(grads)
-    }
-
-    fn original(&self) -> &dyn Original {
-        &*self.original
+        grads
     }
 }
 

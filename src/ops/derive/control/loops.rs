@@ -6,11 +6,11 @@
 use std::sync::Arc;
 
 use super::kernel::Left;
-use super::part::{Part, Traced, cotangent, minus_zeros, saved};
+use super::part::{Part, Traced, cotangent, minus_zeros, restored, saved};
 use crate::array::Storage;
 use crate::dtype::DType;
 use crate::error::{Error, Result};
-use crate::graph::{Context, Host, ModeGuard, recording};
+use crate::graph::{Context, Foreign, Host, ModeGuard, detach_if_long, recording};
 use crate::kernels::{View, ViewMut};
 use crate::ops::derive::backward::Endpoint;
 use crate::ops::derive::joint::{BackwardProgram, Closures, Original, bytes, record_node};
@@ -49,7 +49,7 @@ pub fn scan<E: From<Box<Error>>>(
         return Ok(unchanged(carry, &part)?);
     }
     let looped = looped(part, carry.len(), over, None);
-    Ok(looped.run(&given, original)?)
+    Ok(looped.run(&given, original, host)?)
 }
 
 /// The carry after `while condition(carry): carry = f(carry)`.
@@ -78,7 +78,7 @@ pub fn while_loop<E: From<Box<Error>>>(
     let condition = Condition { program: until.joint.forward };
     let mut looped = looped(part, carry.len(), over, Some(condition));
     looped.outside.extend(outside);
-    Ok(looped.run(carry, original)?)
+    Ok(looped.run(carry, original, host)?)
 }
 
 /// What a loop without iterations gives.
@@ -167,7 +167,12 @@ fn looped(part: Part, carries: usize, over: Scanned<'_>, condition: Option<Condi
 
 impl Looped {
     /// Runs the loop and records its node.
-    fn run(self, given: &[Tensor], original: Box<dyn Original>) -> Result<Vec<Tensor>> {
+    fn run(
+        self,
+        given: &[Tensor],
+        original: Box<dyn Original>,
+        host: &dyn Host,
+    ) -> Result<Vec<Tensor>> {
         let looped = &self.looped;
         let whole: Vec<Tensor> = given.iter().map(in_order).collect::<Result<_>>()?;
         let outside: Vec<Tensor> = self.outside.iter().map(bytes).collect::<Result<_>>()?;
@@ -176,8 +181,10 @@ impl Looped {
         let tape = Tensor::empty(&[looped.tape_bytes()], DType::U8)?;
         let of_loop = Arc::clone(looped);
         let (reads, writes) = (whole.iter().chain(&outside), results.iter().chain([&tape]));
-        let left = Left::by(looped.name(), reads, writes, move |reads, writes| {
-            of_loop.forward(reads, writes)
+        let left = detach_if_long(host, looped.cost(), || {
+            Left::by(looped.name(), reads, writes, move |reads, writes| {
+                of_loop.forward(reads, writes)
+            })
         })?;
         if looped.histories().next().is_none() {
             return Ok(results);
@@ -238,12 +245,10 @@ impl BackwardProgram for LoopNode {
 
     fn replayed(&self, cx: &Context<'_, Tensor>) -> Result<Vec<Option<Tensor>>> {
         let looped = &self.of.looped;
-        let arguments = self.of.arguments.len();
-        let xs = looped.carries()..arguments;
-        let mut reads: Vec<Tensor> = xs.map(|i| in_order(&cx.saved(i)?)).collect::<Result<_>>()?;
-        for saved in arguments..cx.saved_count() {
-            reads.push(cx.saved(saved)?);
-        }
+        let read: Vec<bool> = looped.read_backward().chain([true]).collect();
+        let taken = looped.carries()..cx.saved_count();
+        let taken = taken.map(|saved| restored(cx, saved, read[saved]));
+        let mut reads = taken.collect::<Result<Vec<Tensor>>>()?;
         for k in looped.histories() {
             reads.push(cotangent(cx, k, &self.of.result(k))?);
         }
@@ -259,8 +264,12 @@ impl BackwardProgram for LoopNode {
         Ok(looped.has_gradient().map(|there| if there { found.next() } else { None }).collect())
     }
 
-    fn original(&self) -> &dyn Original {
-        &*self.original
+    fn call_again(&self, arguments: &[Tensor]) -> Result<Vec<Tensor>> {
+        self.original.call(arguments)
+    }
+
+    fn foreign(&self) -> Option<&dyn Foreign> {
+        self.original.foreign()
     }
 }
 

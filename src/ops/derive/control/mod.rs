@@ -1,5 +1,6 @@
 //! Structured control flow: loops and branches whose bodies are programs.
 mod branches;
+mod derived;
 mod kernel;
 mod loops;
 mod part;

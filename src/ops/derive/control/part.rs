@@ -123,6 +123,12 @@ pub(super) fn saved(
     arguments.chain(outside.iter().map(Saved::value)).chain([Saved::made(tape)]).collect()
 }
 
+/// A value that the node saved, in C order; nothing where its backward program does not read it, so that it may have
+/// changed.
+pub(super) fn restored(cx: &Context<'_, Tensor>, saved: usize, is_read: bool) -> Result<Tensor> {
+    if is_read { in_order(&cx.saved(saved)?) } else { Tensor::empty(&[0], DType::U8) }
+}
+
 /// The gradient of a result, in C order; zeros if it has none.
 pub(super) fn cotangent(cx: &Context<'_, Tensor>, result: usize, spec: &Spec) -> Result<Tensor> {
     cx.grad(result).map_or_else(|| spec.zeros(), in_order)

@@ -18,6 +18,9 @@ pub trait Original: Send + Sync {
     /// Whatever the function reports.
     fn call(&self, arguments: &[Tensor]) -> Result<Vec<Tensor>>;
 
+    /// The same function for another owner.
+    fn share(&self) -> Box<dyn Original>;
+
     /// Host-language objects that it owns.
     fn foreign(&self) -> Option<&dyn Foreign> {
         None
@@ -57,24 +60,42 @@ pub(crate) fn computed(
     for saved in 0..cx.saved_count() {
         cx.saved(saved)?;
     }
+    let arguments = (0..requires.len()).map(|i| cx.saved_with_edge(i));
+    let arguments = arguments.collect::<Result<Vec<Tensor>>>()?;
+    let seeds: Vec<_> = histories.map(|k| (k, cx.grad(k).cloned())).collect();
+    gradients(&arguments, requires, closures, &seeds, cx.create_graph(), call)
+}
+
+/// The gradients, in the order of arguments and closures, of the results that `call` gives for these arguments. `seeds` are
+/// the cotangents of results by their number.
+///
+/// # Errors
+/// As [`computed`].
+pub(crate) fn gradients(
+    arguments: &[Tensor],
+    requires: &[bool],
+    closures: &Closures<'_>,
+    cotangents: &[(usize, Option<Tensor>)],
+    create_graph: bool,
+    call: impl FnOnce(&[Tensor]) -> Result<Vec<Tensor>>,
+) -> Result<Vec<Option<Tensor>>> {
     let _mode = ModeGuard::grad(true);
-    let mut copies: Vec<Tensor> = Vec::with_capacity(requires.len());
-    for (i, &requires) in requires.iter().enumerate() {
-        let x = cx.saved_with_edge(i)?;
-        copies.push(match (requires, x.requires_grad()) {
+    let copies = arguments.iter().zip(requires).map(|(x, requires)| {
+        Ok(match (requires, x.requires_grad()) {
             (true, true) => x.copied("clone")?,
             // A carried value that begins as a constant: its gradient goes nowhere.
             (true, false) => x.duplicate()?.with_grad(),
-            (false, _) => x,
-        });
-    }
+            (false, _) => x.clone(),
+        })
+    });
+    let copies = copies.collect::<Result<Vec<Tensor>>>()?;
     let since = next_node();
     let results = call(&copies)?;
     let (mut roots, mut seeds) = (Endpoints::new(), Vec::new());
-    for k in histories {
-        if let (Some(grad), Some(root)) = (cx.grad(k), results.get(k).and_then(Endpoint::of)) {
+    for (k, cotangent) in cotangents {
+        if let (Some(seed), Some(root)) = (cotangent, results.get(*k).and_then(Endpoint::of)) {
             roots.push(root);
-            seeds.push(Some(grad.clone()));
+            seeds.push(Some(seed.clone()));
         }
     }
     let own = copies.iter().zip(requires).filter(|(_, requires)| **requires);
@@ -89,7 +110,6 @@ pub(crate) fn computed(
             return Err(other_closure());
         }
     }
-    let create_graph = cx.create_graph();
     let options = GradOptions { allow_unused: true, create_graph, since, ..GradOptions::default() };
     let mut found = grad_of(roots, targets, &seeds, &options, &NoHost)?.into_iter();
     Ok(wanted.map(|wanted| if wanted { found.next().flatten() } else { None }).collect())

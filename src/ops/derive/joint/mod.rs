@@ -4,8 +4,8 @@ mod node;
 mod record;
 mod rule;
 
-pub(crate) use again::Closures;
 pub use again::Original;
+pub(crate) use again::{Closures, gradients};
 pub(crate) use node::bytes;
 pub(crate) use record::{Ends, copied, cotangents, numbered};
 pub use record::{JointReplay, NotJoint};

@@ -14,7 +14,7 @@ use super::rule::{BackwardProgram, record_node};
 use crate::array::{Elements, Layout, Storage};
 use crate::dtype::DType;
 use crate::error::{Error, Result};
-use crate::graph::{Context, Saved, SavedValues};
+use crate::graph::{Context, Foreign, Saved, SavedValues};
 use crate::kernels::launch::Objects;
 use crate::ops::derive::replay::{elements, in_order};
 use crate::program::{Output, Program, Source, States, places};
@@ -157,8 +157,8 @@ impl BackwardProgram for Compiled {
         self.joint.grads.iter().map(grad).collect()
     }
 
-    fn original(&self) -> &dyn Original {
-        &*self.original
+    fn foreign(&self) -> Option<&dyn Foreign> {
+        self.original.foreign()
     }
 
     /// The function draws the random numbers of the forward program and no others.

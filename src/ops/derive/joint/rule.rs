@@ -5,7 +5,7 @@
 
 use std::borrow::Cow;
 
-use super::again::{Closures, Original, computed};
+use super::again::{Closures, computed};
 use crate::error::{Error, Result};
 use crate::graph::{self, Context, Edges, Flags, Foreign, Rule, RuleRef, SavedValues};
 use crate::tensor::{Edge, Tensor};
@@ -36,15 +36,31 @@ pub(crate) trait BackwardProgram: Send + Sync + 'static {
     /// `Diverged` where the program would decide otherwise than when it was recorded.
     fn replayed(&self, cx: &Context<'_, Tensor>) -> Result<Vec<Option<Tensor>>>;
 
-    /// The function that computes the same with a history of its own.
-    fn original(&self) -> &dyn Original;
-
-    /// The results by that function.
+    /// The results by the function that the program was recorded of, with a history of their own.
     ///
     /// # Errors
     /// What it reports.
-    fn call_again(&self, arguments: &[Tensor]) -> Result<Vec<Tensor>> {
-        self.original().call(arguments)
+    fn call_again(&self, arguments: &[Tensor]) -> Result<Vec<Tensor>>;
+
+    /// Objects of a host language that this function owns.
+    fn foreign(&self) -> Option<&dyn Foreign>;
+
+    /// The gradients of arguments and closures with a history of their own.
+    ///
+    /// # Errors
+    /// What the function reports.
+    fn derived(&self, cx: &Context<'_, Tensor>) -> Result<Vec<Option<Tensor>>> {
+        self.computed(cx)
+    }
+
+    /// The gradients by the function.
+    ///
+    /// # Errors
+    /// What it reports.
+    fn computed(&self, cx: &Context<'_, Tensor>) -> Result<Vec<Option<Tensor>>> {
+        let histories = self.histories().into_iter();
+        let call = |copies: &[Tensor]| self.call_again(copies);
+        computed(cx, self.requires(), &self.closures(), histories, call)
     }
 }
 
@@ -98,11 +114,7 @@ impl<P: BackwardProgram> Rule<Tensor> for ProgramRule<P> {
     fn backward(&self, cx: &mut Context<'_, Tensor>) -> Result<()> {
         let grads = match self.replayed(cx)? {
             Some(grads) => grads,
-            None => {
-                let (requires, histories) = (self.0.requires(), self.0.histories());
-                let call = |copies: &[Tensor]| self.0.call_again(copies);
-                computed(cx, requires, &self.0.closures(), histories.into_iter(), call)?
-            }
+            None => self.0.derived(cx)?,
         };
         for (i, grad) in grads.into_iter().enumerate() {
             if let Some(grad) = grad {
@@ -113,6 +125,6 @@ impl<P: BackwardProgram> Rule<Tensor> for ProgramRule<P> {
     }
 
     fn foreign(&self) -> Option<&dyn Foreign> {
-        self.0.original().foreign()
+        self.0.foreign()
     }
 }
