@@ -48,7 +48,9 @@ const PRIVATE: &[(&str, &str)] = &[
 const CRATES: &[(&str, &[&str])] = &[
     ("pyo3", &["bindings"]),
     ("numpy", &["bindings"]),
-    ("gemm", &["kernels"]),
+    ("gemm_common", &["kernels"]),
+    ("gemm_f32", &["kernels"]),
+    ("gemm_f64", &["kernels"]),
     ("nalgebra", &["kernels"]),
     ("rayon", &["threads"]),
     ("libc", &["threads", "array"]),

@@ -242,3 +242,14 @@ impl std::fmt::Debug for Layout {
 }
 
 const _: () = assert!(size_of::<Layout>() <= 80);
+
+/// Sorts axes, of which there are so few that insertion is the shortest way; `before` is strict, and equals stay as they are.
+pub fn sort_axes(axes: &mut [usize], before: impl Fn(usize, usize) -> bool) {
+    for end in 1..axes.len() {
+        let mut at = end;
+        while at > 0 && before(axes[at], axes[at - 1]) {
+            axes.swap(at, at - 1);
+            at -= 1;
+        }
+    }
+}

@@ -12,7 +12,7 @@ mod storage;
 mod views;
 
 pub use elements::{Elements, ElementsMut};
-pub use layout::Layout;
+pub use layout::{Layout, sort_axes};
 pub use live::live_bytes;
 pub use pool::{afford, cached_bytes, trim};
 pub use shape::{ShapeVec, broadcast_shapes, checked_numel, normalize_axes, normalize_axis};

@@ -38,14 +38,19 @@ pub struct Operand<B = usize> {
     pub strides: Strides,
 }
 
+/// The strides of C order.
+pub(super) fn c_strides(dims: &[usize]) -> Strides {
+    let mut strides: Strides = dims.iter().map(|_| 1).collect();
+    for axis in (1..dims.len()).rev() {
+        strides[axis - 1] = strides[axis] * dims[axis].max(1) as isize;
+    }
+    strides
+}
+
 impl<B> Operand<B> {
     /// The first elements of a buffer, in C order.
     pub fn contiguous(buffer: B, dtype: DType, dims: &[usize]) -> Operand<B> {
-        let mut strides: Strides = dims.iter().map(|_| 1).collect();
-        for axis in (1..dims.len()).rev() {
-            strides[axis - 1] = strides[axis] * dims[axis].max(1) as isize;
-        }
-        Operand { buffer, dtype, offset: 0, dims: dims.into(), strides }
+        Operand { buffer, dtype, offset: 0, dims: dims.into(), strides: c_strides(dims) }
     }
 
     /// The same elements of the same buffer by another name.

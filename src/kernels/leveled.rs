@@ -1,16 +1,36 @@
 //! One body, compiled once per instruction-set level, chosen at run time.
 //!
-//! Owns: the `leveled!` macro for loops that the compiler vectorises by itself. Never decides the
-//! level; `isa::level` does. Invariant: every copy computes the same bits, because nothing in a body
-//! depends on the vector width and the compiler contracts no product into a sum.
+//! Owns: the `leveled!` macro for loops that the compiler vectorises by itself, and `Levels`, which says for which levels
+//! a loop is compiled. Never decides the level of the process; `isa::level` does. Invariant: every copy computes the same
+//! bits, because nothing in a body depends on the vector width and the compiler contracts no product into a sum.
 //! No copy is inlined where it is called, or every caller would hold the baseline's. Debug builds have
 //! the baseline only, which makes them several times faster to compile.
+//!
+//! What is compiled for which levels:
+//! * element-wise texts with `float:` and the folds, products and rows in which programs spend their time: every level;
+//! * what AVX-512 does not make faster: products of floats (`Fold::LEVELS`), conversions of int32 and uint8
+//!   (`Convert::LEVELS`), extremes with a NaN among them: the baseline and AVX2;
+//! * element-wise texts with `ints:`, `bool:` or `float_calls:`, strided conversions, scans, sorts, indexing: the baseline.
+//!
+//! What is rarer has no loop of its own: it goes through a copy in a dtype that has one (`cast::through`).
+
+/// For which levels a loop is compiled.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) enum Levels {
+    /// Every level.
+    All,
+    /// The baseline and AVX2; AVX-512 runs the latter.
+    UpToAvx2,
+    /// The baseline, which all run.
+    Baseline,
+}
 
 /// Declares `unsafe fn $name`, which runs the `#[inline(always)]` function `$body` compiled for the
-/// level of this process. The safety contract is the body's.
+/// level of this process. The safety contract is the body's. `= body, levels` limits the levels.
 macro_rules! leveled {
     ($(#[$doc:meta])* $vis:vis unsafe fn $name:ident
-        $(<$($g:ident : $bound:path),*>)? ($($arg:ident : $t:ty),* $(,)?) $(-> $ret:ty)? = $body:ident) => {
+        $(<$($g:ident : $bound:path),*>)? ($($arg:ident : $t:ty),* $(,)?) $(-> $ret:ty)? = $body:ident
+        $(, $levels:expr)?) => {
         $(#[$doc])*
         ///
         /// # Safety
@@ -35,18 +55,31 @@ macro_rules! leveled {
                     unsafe { $body $(::<$($g),*>)? ($($arg),*) }
                 }
                 use $crate::kernels::isa::{Level, level};
+                use $crate::kernels::leveled::Levels;
+                // Constant, so that a copy beyond the limit is never compiled.
+                let (wide, some) = const {
+                    #[allow(unused_mut, unused_assignments)]
+                    let mut levels = Levels::All;
+                    $(levels = $levels;)?
+                    (matches!(levels, Levels::All), !matches!(levels, Levels::Baseline))
+                };
                 // SAFETY: the CPU has the features of its level; the rest is the caller's contract.
                 match level() {
-                    Level::Avx512 => unsafe { avx512 $(::<$($g),*>)? ($($arg),*) },
+                    Level::Avx512 if wide => unsafe { avx512 $(::<$($g),*>)? ($($arg),*) },
                     // SAFETY: as above.
-                    Level::Avx2 => unsafe { avx2 $(::<$($g),*>)? ($($arg),*) },
+                    Level::Avx512 | Level::Avx2 if some => unsafe {
+                        avx2 $(::<$($g),*>)? ($($arg),*)
+                    },
                     // SAFETY: as above.
-                    Level::Baseline => unsafe { baseline $(::<$($g),*>)? ($($arg),*) },
+                    _ => unsafe { baseline $(::<$($g),*>)? ($($arg),*) },
                 }
             }
             #[cfg(any(not(target_arch = "x86_64"), debug_assertions))]
-            // SAFETY: the caller's contract.
-            unsafe { $body $(::<$($g),*>)? ($($arg),*) }
+            {
+                $(let _: $crate::kernels::leveled::Levels = $levels;)?
+                // SAFETY: the caller's contract.
+                unsafe { $body $(::<$($g),*>)? ($($arg),*) }
+            }
         }
     };
 }

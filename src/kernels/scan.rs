@@ -3,9 +3,10 @@
 //! Owns: the walk over lines of an axis and the folds. Each line is folded by one thread, front to back.
 //! Never reduces the rank. Invariant: element `i` of a line depends on the elements up to `i` only.
 
+use super::cast::{through, with_copy};
 use super::launch::launch;
 use super::ring::Ring;
-use super::view::{Axes, View, ViewMut, with_elements, with_float};
+use super::view::{Axes, View, ViewMut, one_dtype, with_float};
 use crate::dtype::{DType, Element};
 use crate::threads::parallel_for;
 
@@ -24,6 +25,18 @@ pub enum Scan {
     Prod,
     /// Logarithms of sums of exponentials; floats only.
     LogSum,
+}
+
+/// Runs `$body` with `$T` bound to a type that has loops of its own; other dtypes go through int64.
+macro_rules! with_loop {
+    ($dtype:expr, $T:ident => $body:expr) => {
+        if $dtype == DType::I64 {
+            type $T = i64;
+            $body
+        } else {
+            crate::dtype::with_dtype!(float $dtype, $T => $body)
+        }
+    };
 }
 
 /// The lines of one axis in `N` operands of the same dims.
@@ -49,7 +62,12 @@ impl<const N: usize> Lines<N> {
     }
 
     /// Calls `body` with the first offsets of every line, possibly from several threads.
-    pub(super) fn each(&self, body: impl Fn([isize; N]) + Sync) {
+    pub(super) fn each(&self, body: &(dyn Fn([isize; N]) + Sync)) {
+        self.each_inline(&body);
+    }
+
+    /// The same, compiled anew for every body: for lines that may be short.
+    fn each_inline(&self, body: &(impl Fn([isize; N]) + Sync)) {
         let count = self.others.count();
         if count == 0 || self.len == 0 {
             return;
@@ -62,18 +80,39 @@ impl<const N: usize> Lines<N> {
     }
 }
 
+/// Whether a dtype has loops of its own; the others go through copies in int64.
+fn has_loops(dtype: DType) -> bool {
+    dtype.is_float() || dtype == DType::I64
+}
+
+/// The bytes of the copies that the scan of `n` elements of a dtype makes. The caller has asked for them.
+pub fn working_bytes(dtype: DType, n: usize) -> usize {
+    if has_loops(dtype) { 0 } else { n.saturating_mul(16) }
+}
+
 /// Writes the running fold of `input` along `axis`, with equal dims and of one dtype.
 ///
 /// # Panics
 /// When the dims differ or the dtype has no such fold: bugs of the caller.
 pub fn scan(op: Scan, input: View, axis: usize, out: ViewMut) {
-    launch!("scan", [input] => [out];; match op {
-        Scan::Sum => with_elements!([input, out], T => fold::<T>(input, axis, out, T::plus)),
-        Scan::Prod => with_elements!([input, out], T => fold::<T>(input, axis, out, T::times)),
+    launch!("scan", [input] => [out];; scan_elements(op, input, axis, out));
+}
+
+fn scan_elements(op: Scan, input: View, axis: usize, out: ViewMut) {
+    let dtype = one_dtype([input.dtype, out.dtype]);
+    match op {
+        Scan::Sum | Scan::Prod if !has_loops(dtype) => {
+            // The low bits of a wide sum or product are the narrow one, and so is its truth.
+            through(DType::I64, input, DType::I64, out, |input, out| {
+                scan_elements(op, input, axis, out);
+            });
+        }
+        Scan::Sum => with_loop!(dtype, T => fold::<T>(input, axis, out, T::plus)),
+        Scan::Prod => with_loop!(dtype, T => fold::<T>(input, axis, out, T::times)),
         Scan::LogSum => with_float!([input, out], T => {
             fold::<T>(input, axis, out, |a, b| T::from_f64(log_add(a.to_f64(), b.to_f64())));
         }),
-    });
+    }
 }
 
 /// `ln(e^a + e^b)`; equal infinities stay themselves.
@@ -93,7 +132,7 @@ fn fold<T: Copy>(input: View, axis: usize, out: ViewMut, step: impl Fn(T, T) -> 
     {
         return side_by_side(lines, axis, &input, &out, step);
     }
-    lines.each(|[from, to]| {
+    lines.each_inline(&|[from, to]| {
         // SAFETY: the views are valid for every position of their axes, and lines are disjoint in `out`.
         unsafe {
             let mut state = *input.at::<T>(from);
@@ -166,8 +205,8 @@ fn linear<T: Ring>(
 ) {
     assert!(a.dims == out.dims && b.dims == out.dims, "recurrence: dims");
     let lines = Lines::new(out.dims, axis, [a.strides, b.strides, out.strides]);
-    let [a_step, b_step, to_step] = lines.steps;
-    lines.each(|[at_a, at_b, to]| {
+    lines.each(&|[at_a, at_b, to]| {
+        let [a_step, b_step, to_step] = lines.steps;
         // SAFETY: as in `fold`.
         unsafe {
             let mut state = T::ZERO;
@@ -187,11 +226,19 @@ fn linear<T: Ring>(
 /// When the dims differ: a bug of the caller.
 pub fn scan_extreme(largest: bool, input: View, axis: usize, out: ViewMut) {
     assert!(out.dtype == DType::I64, "scan_extreme writes indices");
-    launch!("scan_extreme", [input] => [out];; with_elements!([input], T => if largest {
+    launch!("scan_extreme", [input] => [out];; extremes(largest, input, axis, out));
+}
+
+fn extremes(largest: bool, input: View, axis: usize, out: ViewMut) {
+    let dtype = input.dtype;
+    if !has_loops(dtype) {
+        return with_copy(DType::I64, input, |copied| extremes(largest, copied, axis, out));
+    }
+    with_loop!(dtype, T => if largest {
         extreme::<T>(input, axis, out, |x, best| x >= best)
     } else {
         extreme::<T>(input, axis, out, |x, best| x <= best)
-    }));
+    })
 }
 
 #[allow(clippy::eq_op)]
@@ -203,17 +250,18 @@ fn extreme<T: Copy + PartialEq>(
 ) {
     assert!(input.dims == out.dims, "scan_extreme: dims");
     let lines = Lines::new(input.dims, axis, [input.strides, out.strides]);
-    let [from_step, to_step] = lines.steps;
-    lines.each(|[from, to]| {
+    lines.each(&|[from, to]| {
+        let [from_step, to_step] = lines.steps;
         // SAFETY: as in `fold`.
         unsafe {
-            let (mut best, mut index) = (*input.at::<T>(from), 0i64);
-            for i in 0..lines.len as isize {
-                let x = *input.at::<T>(from + i * from_step);
+            let (len, x, indices) = (lines.len as isize, input.at::<T>(from), out.at::<i64>(to));
+            let (mut best, mut index) = (*x, 0i64);
+            for i in 0..len {
+                let x = *x.offset(i * from_step);
                 if x != x || (best == best && reaches(x, best)) {
                     (best, index) = (x, i as i64);
                 }
-                *out.at::<i64>(to + i * to_step) = index;
+                *indices.offset(i * to_step) = index;
             }
         }
     });

@@ -9,7 +9,7 @@ use std::marker::PhantomData;
 
 use smallvec::SmallVec;
 
-use crate::array::{Layout, Storage, capture, fits};
+use crate::array::{Layout, Storage, capture, fits, sort_axes};
 use crate::dtype::{DType, Element};
 
 /// An operand to read: elements of `dtype`; strides count elements, `ptr` is element (0, 0, …).
@@ -111,6 +111,12 @@ impl<'a> View<'a> {
         self.ptr.cast::<T>().wrapping_offset(offset)
     }
 
+    /// The same address, for code that is compiled once for all dtypes.
+    #[inline(always)]
+    pub(crate) fn byte_at(&self, offset: isize) -> *const u8 {
+        self.ptr.wrapping_offset(offset * self.dtype.size() as isize)
+    }
+
     /// Whether the elements lie in C order without gaps.
     #[inline]
     pub fn is_contiguous(&self) -> bool {
@@ -160,6 +166,12 @@ impl<'a> ViewMut<'a> {
             self.dtype
         );
         self.ptr.cast::<T>().wrapping_offset(offset)
+    }
+
+    /// The same address, for code that is compiled once for all dtypes.
+    #[inline(always)]
+    pub(crate) fn byte_at(&self, offset: isize) -> *mut u8 {
+        self.ptr.wrapping_offset(offset * self.dtype.size() as isize)
     }
 
     /// The same elements to read, once they are written.
@@ -310,7 +322,7 @@ impl<const N: usize> Axes<N> {
             (0..self.dims.len()).filter(|&i| self.dims[i] != 1).collect();
         if reorder {
             let key = |i: usize| self.strides[i].map(isize::unsigned_abs);
-            order.sort_by_key(|&i| std::cmp::Reverse(key(i)));
+            sort_axes(&mut order, |a, b| key(a) > key(b));
         }
         let mut out = Axes::none();
         for &i in &order {

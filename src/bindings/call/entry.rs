@@ -59,7 +59,7 @@ unsafe extern "C" fn change<const I: usize>(
     kwnames: *mut c::PyObject,
 ) -> *mut c::PyObject {
     // SAFETY: the caller's contract.
-    unsafe { general(dispatch::change, registry()[I], slf, args, nargs as usize, kwnames) }
+    unsafe { general(dispatch::change, I, slf, args, nargs as usize, kwnames) }
 }
 
 type Entries = [[Entry; 16]; 32];
@@ -109,7 +109,7 @@ unsafe fn enter(
         }
     }
     // SAFETY: the caller's contract.
-    unsafe { general(dispatch::call, decl, slf, args, nargs, kwnames) }
+    unsafe { general(dispatch::call, index, slf, args, nargs, kwnames) }
 }
 
 /// Sets the exception; the null that tells CPython of it.
@@ -197,12 +197,13 @@ unsafe fn paired<'py>(decl: &OpDecl, a: *mut c::PyObject, b: *mut c::PyObject) -
 #[inline(never)]
 unsafe fn general(
     call: Call,
-    decl: &'static OpDecl,
+    index: usize,
     slf: *mut c::PyObject,
     args: *const *mut c::PyObject,
     nargs: usize,
     kwnames: *mut c::PyObject,
 ) -> *mut c::PyObject {
+    let decl = registry()[index];
     Python::attach(|py| {
         let run = || -> PyResult<Bound<'_, PyAny>> {
             // SAFETY: CPython passes borrowed, live objects: `nargs` positional ones, then one per
@@ -260,8 +261,7 @@ fn documentation(
     name: &str,
     method: bool,
 ) -> PyResult<String> {
-    let mut parts: Vec<String> = Vec::new();
-    let mut by_name = false;
+    let (mut parts, mut by_name) = (Vec::<String>::new(), false);
     for (i, param) in decl.params.iter().enumerate() {
         let given = if method && i == 0 { "$self" } else { param.name };
         if i > 0 && i == decl.positional() {
@@ -390,10 +390,10 @@ fn add_method(
     name: &str,
 ) -> PyResult<()> {
     let py = class.py();
+    let definition = definition(py, entries, index, name, true)?;
     // SAFETY: as in `function`; the descriptor keeps its own reference to the type.
     let method = unsafe {
-        let method =
-            c::PyDescr_NewMethod(class.as_type_ptr(), definition(py, entries, index, name, true)?);
+        let method = c::PyDescr_NewMethod(class.as_type_ptr(), definition);
         Bound::from_owned_ptr_or_err(py, method)?
     };
     class.setattr(name, method)

@@ -1,6 +1,6 @@
 //! The product of images and kernels, and both of its adjoints.
 //!
-//! Owns: the splitting into blocks and tiles. Never multiplies itself: each tile is one product of the gemm crate.
+//! Owns: the splitting into blocks and tiles. Never multiplies itself: each tile is one product of the gemm crates.
 //! All operands are contiguous.
 //! Invariant: tiles and blocks follow from the shapes, and sums over tiles run in one order, so the result is the
 //! same at any number of threads.

@@ -1,24 +1,22 @@
 //! Tiles of columns: the windows of an image as a matrix, the reverse, and products with them.
 //!
-//! Owns: the gathering, the scattering, the call of the gemm crate and the working memory. Never splits work.
+//! Owns: the gathering, the scattering, the call of the gemm crates and the working memory. Never splits work.
 //! Invariant: a image_position outside the image is a zero when gathered and nothing when scattered.
 
 use std::sync::atomic::{AtomicUsize, Ordering};
 
+use super::super::gemm::{self, FloatGemm};
 use super::geometry::Geometry;
 use crate::dtype::Element;
 use crate::error::{Error, Result};
 
 /// A float with a matrix product.
-pub(super) trait Number: Element + std::ops::Add<Output = Self> + Default {
-    const ONE: Self;
+pub(super) trait Number:
+    Element + FloatGemm + std::ops::Add<Output = Self> + Default
+{
 }
-impl Number for f64 {
-    const ONE: f64 = 1.0;
-}
-impl Number for f32 {
-    const ONE: f32 = 1.0;
-}
+impl Number for f64 {}
+impl Number for f32 {}
 
 /// A matrix operand: its first element, the strides of its rows and columns.
 pub(super) type Mat<P> = (P, usize, usize);
@@ -34,30 +32,13 @@ pub(super) unsafe fn multiply<T: Number>(
     c: Mat<*mut T>,
     accumulate: bool,
 ) {
+    let (a, b) = (
+        gemm::Mat::new(a.0, [a.1 as isize, a.2 as isize]),
+        gemm::Mat::new(b.0, [b.1 as isize, b.2 as isize]),
+    );
+    let c = gemm::Mat::new(c.0, [c.1 as isize, c.2 as isize]);
     // SAFETY: the caller's contract.
-    unsafe {
-        gemm::gemm(
-            m,
-            n,
-            k,
-            c.0,
-            c.2 as isize,
-            c.1 as isize,
-            accumulate,
-            a.0,
-            a.2 as isize,
-            a.1 as isize,
-            b.0,
-            b.2 as isize,
-            b.1 as isize,
-            T::ONE,
-            T::ONE,
-            false,
-            false,
-            false,
-            gemm::Parallelism::None,
-        );
-    }
+    unsafe { gemm::multiply(gemm::Size { m, n, k }, c, accumulate, a, b, T::ONE) }
 }
 
 /// Fills `columns`, (channels × taps) rows of `rows × width` positions, from the channels at `x`; `first` is the first

@@ -11,6 +11,7 @@ use smallvec::SmallVec;
 use super::direct::{Work, contiguous};
 use super::drive::{MAX_OPERANDS, Operand, OutOperand};
 use super::gather::{gather, scatter};
+use crate::array::sort_axes;
 
 /// Elements of a tile: 4 KiB of float64 per operand.
 const TILE: usize = 512;
@@ -207,6 +208,6 @@ impl Plan {
 /// The axes longer than 1, in the order in which the output lies in memory.
 fn order(dims: &[usize], out: &[isize]) -> Axes<usize> {
     let mut order: Axes<usize> = (0..dims.len()).filter(|&axis| dims[axis] != 1).collect();
-    order.sort_by_key(|&axis| std::cmp::Reverse(out[axis].unsigned_abs()));
+    sort_axes(&mut order, |a, b| out[a].unsigned_abs() > out[b].unsigned_abs());
     order
 }

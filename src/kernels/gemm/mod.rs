@@ -1,7 +1,11 @@
-//! Matrix products: floats through the gemm crate, integers by a plain loop, batches, splitting.
+//! Matrix products: floats through the gemm crates, integers by a plain loop, batches, splitting.
 mod batch;
+mod float;
 mod plain;
 mod product;
+
+pub(super) use float::{FloatGemm, multiply};
+pub(super) use product::{Mat, Size};
 
 pub use batch::{matmul_batch, matmul_both};
 pub use product::matmul;

@@ -1,21 +1,21 @@
 //! The product of two matrices with any strides.
 //!
 //! Owns: the trait `Gemm`, and the cutting of large products into blocks of rows or columns. Never
-//! transposes by copying: a transpose is a matter of strides. Never uses the gemm crate's own threads.
+//! transposes by copying: a transpose is a matter of strides. Never multiplies floats itself.
 //! Invariant: an element of a product is the same sum in the same order in whichever block it lies, so
-//! blocks may follow the threads to spare. Products with vectors have no such promise from the crate:
+//! blocks may follow the threads to spare. Products with vectors have no such promise from the gemm crates:
 //! their blocks follow from the shape.
 
 use super::super::launch::launch;
 use super::super::view::{View, ViewMut, with_elements};
-use super::plain;
+use super::{float, plain};
 use crate::array::afford;
 use crate::error::Result;
 use crate::threads::{parallel_for, spare};
 
 /// One matrix operand: element (0, 0) and the strides of rows and columns.
 #[derive(Clone, Copy)]
-pub(super) struct Mat<P> {
+pub(in crate::kernels) struct Mat<P> {
     pub(super) ptr: P,
     pub(super) rs: isize,
     pub(super) cs: isize,
@@ -28,8 +28,14 @@ unsafe impl<P> Sync for Mat<P> {}
 
 impl<P> Mat<P> {
     /// Strides of rows and columns, as they come in pairs.
-    pub(super) fn new(ptr: P, [rs, cs]: [isize; 2]) -> Mat<P> {
+    pub(in crate::kernels) fn new(ptr: P, [rs, cs]: [isize; 2]) -> Mat<P> {
         Mat { ptr, rs, cs }
+    }
+
+    /// Rows for columns.
+    #[inline(always)]
+    pub(super) fn transposed(self) -> Mat<P> {
+        Mat { ptr: self.ptr, rs: self.cs, cs: self.rs }
     }
 }
 
@@ -53,10 +59,10 @@ impl<T> Mat<*mut T> {
 
 /// Rows, columns and inner dimension.
 #[derive(Clone, Copy)]
-pub(super) struct Size {
-    pub(super) m: usize,
-    pub(super) n: usize,
-    pub(super) k: usize,
+pub(in crate::kernels) struct Size {
+    pub(in crate::kernels) m: usize,
+    pub(in crate::kernels) n: usize,
+    pub(in crate::kernels) k: usize,
 }
 
 /// An element type with a matrix product.
@@ -77,14 +83,8 @@ macro_rules! float_gemm {
                     // SAFETY: the caller's contract.
                     return unsafe { plain::small(s, a, b, c) };
                 }
-                // SAFETY: the caller's contract. The crate's alpha scales what was in `c`, which is
-                // not read, and its beta the product.
-                unsafe {
-                    gemm::gemm(
-                        s.m, s.n, s.k, c.ptr, c.cs, c.rs, false, a.ptr, a.cs, a.rs, b.ptr, b.cs, b.rs,
-                        0.0, 1.0, false, false, false, gemm::Parallelism::None,
-                    );
-                }
+                // SAFETY: the caller's contract.
+                unsafe { float::multiply(s, c, false, a, b, 1.0) }
             }
         }
     )*};

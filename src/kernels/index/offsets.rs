@@ -67,11 +67,11 @@ impl Offsets {
         if self.list.windows(2).all(|pair| pair[0] < pair[1]) {
             return None;
         }
-        let mut order: Vec<usize> = (0..self.list.len()).collect();
-        order.sort_by_key(|&i| self.list[i]);
+        let mut order: Vec<(isize, usize)> = self.list.iter().copied().zip(0..).collect();
+        order.sort_unstable();
         let mut last = vec![true; order.len()];
         for pair in order.windows(2) {
-            last[pair[0]] = self.list[pair[0]] != self.list[pair[1]];
+            last[pair[0].1] = pair[0].0 != pair[1].0;
         }
         (!last.iter().all(|&l| l)).then_some(last)
     }

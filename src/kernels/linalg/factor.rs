@@ -7,6 +7,7 @@
 use nalgebra::{Cholesky, DMatrix, DMatrixViewMut, QR, SymmetricEigen};
 
 use super::super::launch::launch;
+use super::super::order::sorted;
 use super::super::view::{View, ViewMut};
 use super::product::subtract;
 use super::singular::{self, Singular, turned};
@@ -189,8 +190,7 @@ fn eigh_of(a: View, lower: bool, w: ViewMut, v: ViewMut) -> Result<(), usize> {
         else {
             return false;
         };
-        let mut order: Vec<usize> = (0..a.rows).collect();
-        order.sort_by(|&i, &k| eigen.eigenvalues[i].total_cmp(&eigen.eigenvalues[k]));
+        let order = sorted(a.rows, &|i, k| eigen.eigenvalues[i].total_cmp(&eigen.eigenvalues[k]));
         w.store(index, |i, _| eigen.eigenvalues[order[i]] * unit);
         let vectors = &eigen.eigenvectors;
         let signs: Vec<f64> = (0..a.rows)

@@ -1,9 +1,11 @@
 //! The product inside the factorisations.
 //!
-//! Owns: one call of the gemm crate on parts of matrices. Never splits: a stack is split by its items.
+//! Owns: one call of the gemm crates on parts of matrices. Never splits: a stack is split by its items.
 //! Invariant: the result depends on the operands alone.
 
 use nalgebra::{DMatrixView, DMatrixViewMut};
+
+use super::super::gemm::{Mat, Size, multiply};
 
 /// `c -= a b`.
 pub(super) fn subtract(
@@ -16,31 +18,10 @@ pub(super) fn subtract(
     if m == 0 || n == 0 || k == 0 {
         return;
     }
-    let strides = |(rows, columns): (usize, usize)| (columns as isize, rows as isize);
-    let ((a_cs, a_rs), (b_cs, b_rs)) = (strides(a.strides()), strides(b.strides()));
-    let (c_cs, c_rs) = strides(c.strides());
+    let strides = |(rows, columns): (usize, usize)| [rows as isize, columns as isize];
+    let (a, b) =
+        (Mat::new(a.as_ptr(), strides(a.strides())), Mat::new(b.as_ptr(), strides(b.strides())));
+    let at = strides(c.strides());
     // SAFETY: the views hold these sizes at these strides, and `c` is borrowed mutably, so it overlaps neither.
-    unsafe {
-        gemm::gemm(
-            m,
-            n,
-            k,
-            c.as_mut_ptr(),
-            c_cs,
-            c_rs,
-            true,
-            a.as_ptr(),
-            a_cs,
-            a_rs,
-            b.as_ptr(),
-            b_cs,
-            b_rs,
-            1.0,
-            -1.0,
-            false,
-            false,
-            false,
-            gemm::Parallelism::None,
-        );
-    }
+    unsafe { multiply(Size { m, n, k }, Mat::new(c.as_mut_ptr(), at), true, a, b, -1.0) }
 }

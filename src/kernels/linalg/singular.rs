@@ -7,6 +7,7 @@
 
 use nalgebra::{DMatrix, QR, SVD, SymmetricEigen};
 
+use super::super::order::sorted;
 use super::factor::limit;
 
 /// Left vectors (columns), falling values, right vectors (rows).
@@ -74,8 +75,7 @@ fn by_eigenvectors(a: &DMatrix<f64>) -> Option<Singular> {
     paired.view_mut((0, n), (n, n)).copy_from(&r);
     paired.view_mut((n, 0), (n, n)).copy_from(&r.transpose());
     let eigen = SymmetricEigen::try_new(paired, f64::EPSILON, limit(2 * n))?;
-    let mut order: Vec<usize> = (0..2 * n).collect();
-    order.sort_by(|&i, &k| eigen.eigenvalues[k].total_cmp(&eigen.eigenvalues[i]));
+    let order = sorted(2 * n, &|i, k| eigen.eigenvalues[k].total_cmp(&eigen.eigenvalues[i]));
     let half = |start: usize| {
         orthonormal(DMatrix::from_fn(n, n, |i, k| eigen.eigenvectors[(start + i, order[k])]))
     };

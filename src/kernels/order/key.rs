@@ -1,7 +1,7 @@
 //! What elements are ordered by.
 //!
-//! Owns: the comparison that makes floats totally ordered, and unsigned numbers that sort the same way.
-//! Never sorts. Invariant: a NaN is above everything.
+//! Owns: the comparison that makes floats totally ordered, unsigned numbers that sort the same way, and sorting by any
+//! comparison. Never reads a view. Invariant: a NaN is above everything.
 
 use std::cmp::Ordering;
 
@@ -45,6 +45,13 @@ impl Key for Truth {
     fn order(self, other: Truth) -> Ordering {
         self.holds().cmp(&other.holds())
     }
+}
+
+/// The numbers below `n` in the order of a comparison; equals stay in theirs. Compiled once: for elements there is `lines`.
+pub fn sorted(n: usize, compare: &dyn Fn(usize, usize) -> Ordering) -> Vec<usize> {
+    let mut order: Vec<usize> = (0..n).collect();
+    order.sort_by(|&a, &b| compare(a, b));
+    order
 }
 
 /// An element as an unsigned number in the order of `Key`.

@@ -46,11 +46,11 @@ fn each_line<T: Copy, N: Number>(
     body: impl Fn(Vec<N>, isize, isize) + Sync,
 ) {
     let lines = Lines::new(input.dims, axis, [input.strides, out.strides]);
-    let [from_step, to_step] = lines.steps;
-    lines.each(|[from, to]| {
+    lines.each(&|[from, to]| {
+        let ([from_step, to_step], first) = (lines.steps, input.at::<T>(from));
         let read = |i: usize| {
             // SAFETY: the view is valid for every position of its axes.
-            let number = number(unsafe { *input.at::<T>(from + i as isize * from_step) });
+            let number = number(unsafe { *first.offset(i as isize * from_step) });
             if descending { !number } else { number }
         };
         body((0..lines.len).map(read).collect(), to, to_step);
@@ -67,19 +67,24 @@ pub fn sort(descending: bool, input: View, axis: usize, out: ViewMut) {
 }
 
 fn sort_lines<T: Digits>(descending: bool, input: View, axis: usize, out: ViewMut) {
-    each_line(input, axis, &out, T::distinct, descending, |mut numbers, to, to_step| {
-        // Bare numbers of eight bytes are compared faster than they are moved eight times.
-        if numbers.len() < FEW || T::Number::BYTES == MOST_BYTES {
-            numbers.sort_unstable();
-        } else {
-            sort_by_bytes(&mut numbers, |n| n);
-        }
-        for (k, n) in numbers.into_iter().enumerate() {
+    each_line(input, axis, &out, T::distinct, descending, |numbers, to, to_step| {
+        let first = out.at::<T>(to);
+        for (k, n) in in_order(numbers).into_iter().enumerate() {
             let value = T::of_distinct(if descending { !n } else { n });
             // SAFETY: the view is valid for every position of its axes, and lines are disjoint.
-            unsafe { *out.at::<T>(to + k as isize * to_step) = value };
+            unsafe { *first.offset(k as isize * to_step) = value };
         }
     });
+}
+
+#[inline(always)]
+fn in_order<N: Number>(mut numbers: Vec<N>) -> Vec<N> {
+    // Bare numbers of eight bytes are compared faster than they are moved eight times.
+    if numbers.len() < FEW || N::BYTES == MOST_BYTES {
+        numbers.sort_unstable();
+        return numbers;
+    }
+    sort_by_bytes(numbers, |n| n)
 }
 
 /// Writes, for each line of `input`, the indices (int64) of the elements that a stable ascending sort
@@ -168,15 +173,15 @@ fn first<N: Number>(numbers: Vec<N>, wanted: usize) -> Vec<(N, usize)> {
     };
     if pairs.len() < FEW {
         pairs.sort_unstable();
-    } else {
-        sort_by_bytes(&mut pairs, |pair| pair.0);
+        return pairs;
     }
-    pairs
+    sort_by_bytes(pairs, |pair| pair.0)
 }
 
 /// Sorts by one byte of the key after the other, lowest first, each pass stable; a byte that all share is
 /// skipped.
-fn sort_by_bytes<K: Copy, N: Number>(items: &mut Vec<K>, key: impl Fn(K) -> N) {
+#[inline(always)]
+fn sort_by_bytes<K: Copy, N: Number>(mut items: Vec<K>, key: impl Fn(K) -> N) -> Vec<K> {
     let mut counts = [[0u32; 256]; MOST_BYTES];
     for &item in items.iter() {
         let number = key(item);
@@ -199,8 +204,9 @@ fn sort_by_bytes<K: Copy, N: Number>(items: &mut Vec<K>, key: impl Fn(K) -> N) {
             to[*slot as usize] = item;
             *slot += 1;
         }
-        std::mem::swap(items, &mut other);
+        std::mem::swap(&mut items, &mut other);
     }
+    items
 }
 
 #[cfg(test)]
@@ -267,8 +273,7 @@ mod tests {
     fn bytes_are_sorted_as_floats_are() {
         let x: Vec<f32> = line(1000).into_iter().map(|v| v as f32).collect();
         let pairs: Vec<(u32, usize)> = x.iter().map(|v| v.number()).zip(0..).collect();
-        let mut sorted = pairs.clone();
-        sort_by_bytes(&mut sorted, |pair| pair.0);
+        let sorted = sort_by_bytes(pairs.clone(), |pair| pair.0);
         let mut want = pairs;
         want.sort();
         assert_eq!(sorted, want);
@@ -277,8 +282,8 @@ mod tests {
     #[test]
     fn elements_come_back_from_their_numbers_in_order() {
         for n in [5, 300, 9000] {
-            let mut numbers: Vec<u64> = line(n).into_iter().map(|v| v.distinct()).collect();
-            sort_by_bytes(&mut numbers, |number| number);
+            let numbers = line(n).into_iter().map(|v| v.distinct()).collect();
+            let numbers: Vec<u64> = sort_by_bytes(numbers, |number| number);
             let values: Vec<f64> = numbers.into_iter().map(f64::of_distinct).collect();
             assert!(values.windows(2).all(|w| w[0].order(w[1]).is_le()));
             let mut want: Vec<u64> = line(n).into_iter().map(|v| v.number()).collect();

@@ -3,6 +3,6 @@ mod key;
 mod lines;
 mod search;
 
-pub use key::Key;
+pub use key::{Key, sorted};
 pub use lines::{arg_order, arg_ranks, sort};
 pub use search::{among, insertion_points};

@@ -3,11 +3,9 @@
 //! Owns: places in an ordered vector, and whether a value is in a list. Never sorts in place.
 //! Invariant: a NaN is above every number, and in no list.
 
-use std::cmp::Ordering;
-
 use super::super::launch::launch;
 use super::super::view::{Axes, View, ViewMut, with_elements};
-use super::key::Key;
+use super::key::{Digits, Number};
 use crate::dtype::DType;
 use crate::error::{Error, Result};
 
@@ -20,20 +18,16 @@ pub fn insertion_points(list: View, values: View, right: bool, out: ViewMut) -> 
     assert!(out.dtype == DType::I64, "places are int64");
     launch!(
         "searchsorted", [list, values] => [out];;
-        with_elements!([list, values], T => placed::<T>(list, values, right, out))
+        with_elements!([list, values], T => both::<T>((list, true), values, |list, values| {
+            placed(list, values, right, &out);
+        }))
     )
 }
 
-fn placed<T: Key>(list: View, values: View, right: bool, out: ViewMut) -> Result<()> {
-    let list = elements::<T>(list)?;
-    let before = |x: &T, value: T| match x.order(value) {
-        Ordering::Less => true,
-        Ordering::Equal => right,
-        Ordering::Greater => false,
-    };
-    let place = |value: T| list.partition_point(|x| before(x, value)) as i64;
-    write(elements::<T>(values)?.into_iter().map(place), &out);
-    Ok(())
+fn placed<N: Number>(list: Vec<N>, values: Vec<N>, right: bool, out: &ViewMut) {
+    let before = |x: N, value: N| if right { x <= value } else { x < value };
+    let place = |value: N| list.partition_point(|&x| before(x, value)) as i64;
+    write(values.into_iter().map(place), out);
 }
 
 /// For each value, whether `list` holds it; with `invert`, whether it does not. `out` lies in C order.
@@ -44,26 +38,47 @@ pub fn among(list: View, values: View, invert: bool, out: ViewMut) -> Result<()>
     assert!(out.dtype == DType::Bool, "answers are boolean");
     launch!(
         "isin", [list, values] => [out];;
-        with_elements!([list, values], T => held::<T>(list, values, invert, out))
+        with_elements!([list, values], T => both::<T>((list, false), values, |list, values| {
+            held(list, values, invert, &out);
+        }))
     )
 }
 
-fn held<T: Key + PartialOrd>(list: View, values: View, invert: bool, out: ViewMut) -> Result<()> {
-    let mut list = elements::<T>(list)?;
-    list.sort_unstable_by(|a, b| a.order(*b));
-    let holds =
-        |v: &T| v.partial_cmp(v).is_some() && list.binary_search_by(|x| x.order(*v)).is_ok();
-    write(elements::<T>(values)?.iter().map(|v| holds(v) != invert), &out);
+fn held<N: Number>(mut list: Vec<N>, values: Vec<N>, invert: bool, out: &ViewMut) {
+    list.sort_unstable();
+    write(values.into_iter().map(|v| list.binary_search(&v).is_ok() != invert), out);
+}
+
+/// Lends the numbers of the list, with its NaN or without, and those of the values.
+fn both<T: Digits + PartialEq>(
+    (list, nan): (View, bool),
+    values: View,
+    body: impl FnOnce(Vec<T::Number>, Vec<T::Number>),
+) -> Result<()> {
+    body(numbers::<T>(list, nan)?, numbers::<T>(values, true)?);
     Ok(())
 }
 
-fn elements<T: Copy>(view: View) -> Result<Vec<T>> {
+/// The numbers of the elements, in C order; a NaN may be left out.
+#[allow(clippy::eq_op)]
+fn numbers<T: Digits + PartialEq>(view: View, nan: bool) -> Result<Vec<T::Number>> {
     let mut found = Vec::new();
     if found.try_reserve_exact(view.numel()).is_err() {
-        return Err(Box::new(Error::Memory { bytes: view.numel() * size_of::<T>() }));
+        return Err(Box::new(Error::Memory { bytes: view.numel() * size_of::<T::Number>() }));
     }
-    // SAFETY: the view is valid for every position of its axes.
-    Axes::new(view.dims, [view.strides]).for_each(|[at]| found.push(unsafe { *view.at::<T>(at) }));
+    if nan && view.is_contiguous() && view.numel() > 0 {
+        // SAFETY: the view holds so many elements without gaps.
+        let values = unsafe { std::slice::from_raw_parts(view.at::<T>(0), view.numel()) };
+        found.extend(values.iter().map(|value| value.number()));
+        return Ok(found);
+    }
+    Axes::new(view.dims, [view.strides]).for_each(|[at]| {
+        // SAFETY: the view is valid for every position of its axes.
+        let value = unsafe { *view.at::<T>(at) };
+        if nan || value == value {
+            found.push(value.number());
+        }
+    });
     Ok(found)
 }
 

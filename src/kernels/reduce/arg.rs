@@ -5,13 +5,13 @@
 
 use std::mem::MaybeUninit;
 
+use super::super::cast::with_copy;
 use super::super::launch::launch;
 use super::super::leveled::leveled;
 use super::super::view::{Axes, View, ViewMut, with_float};
 use super::fold::{Fold, LEAF};
 use super::inner::Partials;
 use super::kinds::{Max, Min};
-use super::run::with_copy;
 use crate::dtype::DType;
 use crate::threads::parallel_for;
 
@@ -194,10 +194,10 @@ unsafe fn leaves_body<F: Pick>(p: *const F::In, n: usize) -> (F::Item, usize) {
             }
             return (best, at);
         }
-        let (mut best, mut leaf) = (F::leaf(p, LEAF.min(n)), 0);
-        for start in (LEAF..n).step_by(LEAF) {
+        let (mut best, mut leaf) = (F::IDENTITY, 0);
+        for start in (0..n).step_by(LEAF) {
             let value = F::leaf(p.add(start), LEAF.min(n - start));
-            if F::beats(value, best) {
+            if start == 0 || F::beats(value, best) {
                 (best, leaf) = (value, start);
             }
         }

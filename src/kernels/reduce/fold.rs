@@ -5,15 +5,21 @@
 //! Invariant: the order in which a loop merges depends on the number of elements only, so the result
 //! is the same at every instruction-set level and thread count.
 
-use super::super::leveled::leveled;
+use std::mem::MaybeUninit;
+
+use super::super::leveled::{Levels, leveled};
 
 /// Elements that are merged into lanes before the lanes are merged: the leaf of the pairwise tree.
 pub(crate) const LEAF: usize = 1024;
 
 /// A reduction of elements of type `In` in an accumulator of type `Acc`.
-pub(crate) trait Fold: 'static {
+pub(crate) trait Fold: Sized + 'static {
     type In: Copy + 'static;
     type Acc: Copy + Send + Sync + 'static;
+    /// The fold that merges accumulators, which it loads as they are.
+    type Merging: Fold<In = Self::Acc, Acc = Self::Acc>;
+    /// The levels that its loops are compiled for.
+    const LEVELS: Levels = Levels::All;
     /// Merged with anything, gives that thing.
     const IDENTITY: Self::Acc;
     /// Of no elements at all.
@@ -37,30 +43,28 @@ pub(crate) trait Fold: 'static {
 /// # Safety
 /// `n` elements are readable.
 #[inline(always)]
-pub(super) unsafe fn lanes<F: Fold + ?Sized, const L: usize>(p: *const F::In, n: usize) -> F::Acc {
+pub(super) unsafe fn lanes<F: Fold, const L: usize>(p: *const F::In, n: usize) -> F::Acc {
+    let (mut at, mut total) = (p, None);
     // SAFETY: every index below is below `n`.
     unsafe {
-        if n < 8 {
-            return in_order::<F>(p, n);
-        }
-        if n < L {
-            return eight::<F>(p, n);
-        }
-        let mut lanes = [F::IDENTITY; L];
-        let mut at = p;
-        for _ in 0..n / L {
-            prefetch(at, L);
-            for (j, lane) in lanes.iter_mut().enumerate() {
-                *lane = F::merge(*lane, F::load(*at.add(j)));
+        if n >= L {
+            let mut lanes = [F::IDENTITY; L];
+            for _ in 0..n / L {
+                prefetch(at, L);
+                for (j, lane) in lanes.iter_mut().enumerate() {
+                    *lane = F::merge(*lane, F::load(*at.add(j)));
+                }
+                at = at.add(L);
             }
-            at = at.add(L);
+            let all = halve::<F>(&mut lanes);
+            if n.is_multiple_of(L) {
+                return all;
+            }
+            total = Some(all);
         }
-        let total = halve::<F>(&mut lanes);
-        match n % L {
-            0 => total,
-            rest @ 1..8 => F::merge(total, in_order::<F>(at, rest)),
-            rest => F::merge(total, eight::<F>(at, rest)),
-        }
+        // One copy of each: what does not fill the lanes, and what never did.
+        let rest = if n % L < 8 { in_order::<F>(at, n % L) } else { eight::<F>(at, n % L) };
+        total.map_or(rest, |total| F::merge(total, rest))
     }
 }
 
@@ -85,7 +89,7 @@ pub(super) fn prefetch<T>(at: *const T, n: usize) {
 /// # Safety
 /// `n` elements are readable.
 #[inline(always)]
-pub(super) unsafe fn in_order<F: Fold + ?Sized>(p: *const F::In, n: usize) -> F::Acc {
+pub(super) unsafe fn in_order<F: Fold>(p: *const F::In, n: usize) -> F::Acc {
     (0..n).fold(F::IDENTITY, |acc, i| {
         // SAFETY: the caller's contract.
         F::merge(acc, F::load(unsafe { *p.add(i) }))
@@ -95,7 +99,7 @@ pub(super) unsafe fn in_order<F: Fold + ?Sized>(p: *const F::In, n: usize) -> F:
 /// # Safety
 /// `n` elements, at least 8, are readable.
 #[inline(always)]
-unsafe fn eight<F: Fold + ?Sized>(p: *const F::In, n: usize) -> F::Acc {
+unsafe fn eight<F: Fold>(p: *const F::In, n: usize) -> F::Acc {
     // SAFETY: every index below is below `n`.
     unsafe {
         let mut lanes: [F::Acc; 8] = std::array::from_fn(|j| F::load(*p.add(j)));
@@ -113,7 +117,7 @@ unsafe fn eight<F: Fold + ?Sized>(p: *const F::In, n: usize) -> F::Acc {
 }
 
 #[inline(always)]
-pub(super) fn halve<F: Fold + ?Sized>(lanes: &mut [F::Acc]) -> F::Acc {
+pub(super) fn halve<F: Fold>(lanes: &mut [F::Acc]) -> F::Acc {
     let mut width = lanes.len();
     while width > 1 {
         width /= 2;
@@ -127,58 +131,41 @@ pub(super) fn halve<F: Fold + ?Sized>(lanes: &mut [F::Acc]) -> F::Acc {
 
 /// Merges values in a balanced tree, one at a time: the carry chain of a binary counter.
 pub(crate) struct Tree<A> {
-    parts: [Option<A>; usize::BITS as usize],
+    /// The value of each bit that is set in `count`.
+    parts: [MaybeUninit<A>; usize::BITS as usize],
     count: usize,
 }
 
 impl<A: Copy> Tree<A> {
     #[inline(always)]
     pub(crate) fn new() -> Tree<A> {
-        Tree { parts: [None; usize::BITS as usize], count: 0 }
+        Tree { parts: [MaybeUninit::uninit(); usize::BITS as usize], count: 0 }
     }
 
     #[inline(always)]
     pub(crate) fn push(&mut self, mut value: A, merge: impl Fn(A, A) -> A) {
         let mut level = 0;
         while self.count >> level & 1 == 1 {
-            if let Some(earlier) = self.parts[level] {
-                value = merge(earlier, value);
-            }
+            // SAFETY: the bit is set.
+            value = merge(unsafe { self.parts[level].assume_init() }, value);
             level += 1;
         }
-        self.parts[level] = Some(value);
+        self.parts[level] = MaybeUninit::new(value);
         self.count += 1;
     }
 
     #[inline(always)]
     pub(crate) fn finish(&self, merge: impl Fn(A, A) -> A) -> Option<A> {
+        let mut rest = self.count;
         let mut total = None;
-        for level in 0..usize::BITS as usize {
-            if self.count >> level & 1 == 1 {
-                total = match (self.parts[level], total) {
-                    (Some(a), Some(b)) => Some(merge(a, b)),
-                    (a, b) => a.or(b),
-                };
-            }
-            if self.count >> level <= 1 {
-                break;
-            }
+        while rest != 0 {
+            // SAFETY: the bit is set.
+            let part = unsafe { self.parts[rest.trailing_zeros() as usize].assume_init() };
+            total = Some(total.map_or(part, |total| merge(part, total)));
+            rest &= rest - 1;
         }
         total
     }
-}
-
-/// # Safety
-/// As `Fold::leaf`.
-#[inline(always)]
-unsafe fn leaf_body<F: Fold>(p: *const F::In, n: usize) -> F::Acc {
-    // SAFETY: the caller's contract.
-    unsafe { F::leaf(p, n) }
-}
-
-leveled! {
-    /// Merges `n` neighbours, at most `LEAF`.
-    unsafe fn leaf<F: Fold>(p: *const F::In, n: usize) -> F::Acc = leaf_body
 }
 
 /// Merges `n` neighbours pairwise.
@@ -199,8 +186,24 @@ pub(crate) unsafe fn run<F: Fold>(p: *const F::In, n: usize) -> F::Acc {
     }
 }
 
+leveled! {
+    /// Merges `n` neighbours, at most `LEAF`.
+    unsafe fn leaf<F: Fold>(p: *const F::In, n: usize) -> F::Acc = leaf_body, F::LEVELS
+}
+
 /// # Safety
-/// As `rows`, for an `n` of at most `LEAF`.
+/// As `Fold::leaf`.
+#[inline(always)]
+unsafe fn leaf_body<F: Fold>(p: *const F::In, n: usize) -> F::Acc {
+    // SAFETY: the caller's contract.
+    unsafe { F::leaf(p, n) }
+}
+
+/// Rows shorter than this are merged without a call for each.
+const SHORT: usize = 32;
+
+/// # Safety
+/// As `rows`, for an `n` below `SHORT`.
 #[inline(always)]
 unsafe fn short_rows_body<F: Fold>(
     p: *const F::In,
@@ -211,16 +214,19 @@ unsafe fn short_rows_body<F: Fold>(
     rows: usize,
 ) {
     for row in 0..rows as isize {
-        // SAFETY: the caller's contract.
-        unsafe { *out.offset(row * step) = F::leaf(p.offset(row * stride), n) };
+        // SAFETY: the caller's contract. Leaves with so few elements have this association.
+        unsafe {
+            let at = p.offset(row * stride);
+            *out.offset(row * step) = if n < 8 { in_order::<F>(at, n) } else { eight::<F>(at, n) };
+        }
     }
 }
 
 leveled! {
-    /// Merges each of `rows` short runs.
+    /// Merges each of `rows` runs of fewer than `SHORT`.
     unsafe fn short_rows<F: Fold>(
         p: *const F::In, n: usize, stride: isize, out: *mut F::Acc, step: isize, rows: usize,
-    ) = short_rows_body
+    ) = short_rows_body, F::LEVELS
 }
 
 /// Merges each of `rows` runs of `n` neighbours.
@@ -238,7 +244,7 @@ pub(super) unsafe fn rows<F: Fold>(
 ) {
     // SAFETY: the caller's contract.
     unsafe {
-        if n <= LEAF {
+        if n < SHORT {
             return short_rows::<F>(p, n, stride, out, step, rows);
         }
         for row in 0..rows as isize {
@@ -285,22 +291,14 @@ leveled! {
     /// Merges rows into a row of accumulators, one after the other.
     pub(super) unsafe fn add_rows<F: Fold>(
         acc: *mut F::Acc, p: *const F::In, n: usize, stride: isize, count: usize,
-    ) = add_rows_body
+    ) = add_rows_body, F::LEVELS
 }
 
+/// `a = merge(a, b)`, lane by lane.
+///
 /// # Safety
 /// `a` and `b` are `n` accumulators each and do not overlap.
-#[inline(always)]
-unsafe fn merge_rows_body<F: Fold>(a: *mut F::Acc, b: *const F::Acc, n: usize) {
-    for j in 0..n {
-        // SAFETY: the caller's contract.
-        unsafe { *a.add(j) = F::merge(*a.add(j), *b.add(j)) };
-    }
-}
-
-leveled! {
-    /// `a = merge(a, b)`, lane by lane.
-    pub(super) unsafe fn merge_rows<F: Fold>(
-        a: *mut F::Acc, b: *const F::Acc, n: usize,
-    ) = merge_rows_body
+pub(super) unsafe fn merge_rows<F: Fold>(a: *mut F::Acc, b: *const F::Acc, n: usize) {
+    // SAFETY: the caller's contract, for one row.
+    unsafe { add_rows::<F::Merging>(a, b, n, 0, 1) }
 }

@@ -8,6 +8,7 @@ use std::mem::MaybeUninit;
 
 use super::super::view::{Axes, View, ViewMut};
 use super::fold::{self, Fold, LEAF, Tree};
+use super::loops::{Loops, move_line};
 use super::run::Plan;
 use crate::threads::parallel_for;
 
@@ -15,7 +16,7 @@ use crate::threads::parallel_for;
 pub(super) const PIECE: usize = 1 << 16;
 
 /// One result's share of the input: `rows` runs of `n` elements.
-struct Shape<'a> {
+pub(super) struct Shape<'a> {
     rows: &'a Axes<1>,
     count: usize,
     n: usize,
@@ -23,10 +24,9 @@ struct Shape<'a> {
     /// Runs per piece and elements of a run per piece; one of the two is all of them.
     piece_rows: usize,
     piece_n: usize,
-    pieces: usize,
 }
 
-pub(super) fn reduce<F: Fold>(plan: &Plan, input: View, out: ViewMut) {
+pub(super) fn reduce(loops: &Loops, plan: &Plan, input: View, out: ViewMut) {
     let mut rows = plan.reduced.clone();
     let (n, [step]) = rows.pop();
     let count = rows.count();
@@ -35,26 +35,32 @@ pub(super) fn reduce<F: Fold>(plan: &Plan, input: View, out: ViewMut) {
         _ => ((PIECE / n).max(1).next_power_of_two(), n),
     };
     let pieces = count.div_ceil(piece_rows) * if count == 1 { n.div_ceil(piece_n) } else { 1 };
-    let shape = Shape { rows: &rows, count, n, step, piece_rows, piece_n, pieces };
+    let shape = Shape { rows: &rows, count, n, step, piece_rows, piece_n };
     let results = plan.kept.count();
     if pieces == 1 {
-        return many::<F>(plan, &shape, results, input, out);
+        return many(loops, plan, &shape, results, input, out);
     }
-    let partial: Vec<F::Acc> = partials::<F>(plan, &shape, results, input);
-    let mut at_piece = 0;
+    let size = out.dtype.size();
+    let mut partial = vec![0u64; (results * pieces * size).div_ceil(8)];
+    let partial = Partials(partial.as_mut_ptr().cast::<u8>());
+    parallel_for(results * pieces, &|i| {
+        plan.kept.for_range(i / pieces, i / pieces + 1, &mut |[_, from]| {
+            // SAFETY: the view is valid for every position; `i` is this block's own slot.
+            unsafe {
+                (loops.piece)(&shape, input.byte_at(from), i % pieces, partial.slot(i * size))
+            };
+        });
+    });
+    let mut first = 0;
     plan.kept.for_each(|[to, _]| {
-        let mut tree = Tree::new();
-        for &part in &partial[at_piece..at_piece + pieces] {
-            tree.push(part, F::merge);
-        }
-        at_piece += pieces;
-        // SAFETY: the view is valid for every position of the kept axes.
-        unsafe { *out.at::<F::Acc>(to) = tree.finish(F::merge).unwrap_or(F::EMPTY) };
+        // SAFETY: the view is valid for every position of the kept axes; every piece was folded.
+        unsafe { (loops.tree)(partial.slot(first * size), pieces, out.byte_at(to)) };
+        first += pieces;
     });
 }
 
 /// Results of one piece each, in blocks of results.
-fn many<F: Fold>(plan: &Plan, shape: &Shape, results: usize, input: View, out: ViewMut) {
+fn many(loops: &Loops, plan: &Plan, shape: &Shape, results: usize, input: View, out: ViewMut) {
     let per_block = (PIECE / (shape.n * shape.count)).max(1);
     let mut kept = plan.kept.clone();
     let row_wise = shape.count == 1 && (shape.step == 1 || shape.n == 1) && !kept.dims.is_empty();
@@ -63,7 +69,7 @@ fn many<F: Fold>(plan: &Plan, shape: &Shape, results: usize, input: View, out: V
             let (start, end) = span(block, results, per_block);
             kept.for_range(start, end, &mut |[to, from]| {
                 // SAFETY: the views are valid for every position of the axes.
-                unsafe { *out.at::<F::Acc>(to) = shape.piece::<F>(input.at(from), 0) };
+                unsafe { (loops.piece)(shape, input.byte_at(from), 0, out.byte_at(to)) };
             });
         });
     }
@@ -76,10 +82,10 @@ fn many<F: Fold>(plan: &Plan, shape: &Shape, results: usize, input: View, out: V
         kept.for_range(at_line, end.div_ceil(line).min(lines), &mut |[to, from]| {
             let first = start.max(at_line * line) - at_line * line;
             let last = end.min((at_line + 1) * line) - at_line * line;
-            let src = input.at::<F::In>(from + first as isize * from_step);
-            let dst = out.at::<F::Acc>(to + first as isize * to_step);
+            let src = input.byte_at(from + first as isize * from_step);
+            let dst = out.byte_at(to + first as isize * to_step);
             // SAFETY: the views are valid for every position of the axes.
-            unsafe { fold::rows::<F>(src, shape.n, from_step, dst, to_step, last - first) };
+            unsafe { (loops.rows)(src, shape.n, from_step, dst, to_step, last - first) };
             at_line += 1;
         });
     });
@@ -95,21 +101,6 @@ fn span(block: usize, results: usize, per_block: usize) -> (usize, usize) {
     (block * results / count, (block + 1) * results / count)
 }
 
-/// Every piece of every result.
-fn partials<F: Fold>(plan: &Plan, shape: &Shape, results: usize, input: View) -> Vec<F::Acc> {
-    let total = results * shape.pieces;
-    let mut partial: Vec<F::Acc> = vec![F::IDENTITY; total];
-    let target = Partials(partial.as_mut_ptr());
-    parallel_for(total, &|i| {
-        let result = i / shape.pieces;
-        plan.kept.for_range(result, result + 1, &mut |[_, from]| {
-            // SAFETY: the view is valid for every position; `i` is this block's own slot.
-            unsafe { *target.slot(i) = shape.piece::<F>(input.at(from), i % shape.pieces) };
-        });
-    });
-    partial
-}
-
 /// Slots that the blocks of a split write, one each.
 pub(super) struct Partials<A>(pub(super) *mut A);
 // SAFETY: each slot is written by one block and read after all have finished.
@@ -122,49 +113,52 @@ impl<A> Partials<A> {
     }
 }
 
-impl Shape<'_> {
-    /// Folds piece `i` of the result whose input starts at `p`.
-    ///
-    /// # Safety
-    /// `p` is readable at every position of the reduced axes.
-    #[inline]
-    unsafe fn piece<F: Fold>(&self, p: *const F::In, i: usize) -> F::Acc {
-        if self.count == 1 {
-            let start = i * self.piece_n;
-            let n = self.piece_n.min(self.n - start);
-            // SAFETY: the caller's contract.
-            return unsafe { strided::<F>(p.offset(start as isize * self.step), self.step, n) };
-        }
-        let (start, end) = (i * self.piece_rows, self.count.min((i + 1) * self.piece_rows));
-        let mut tree = Tree::new();
-        self.rows.for_range(start, end, &mut |[at]| {
-            // SAFETY: the caller's contract.
-            tree.push(unsafe { strided::<F>(p.offset(at), self.step, self.n) }, F::merge);
-        });
-        tree.finish(F::merge).unwrap_or(F::EMPTY)
+/// Folds piece `i` of the result whose input starts at `p`.
+///
+/// # Safety
+/// `p` is readable at every position of the reduced axes.
+pub(super) unsafe fn piece<F: Fold>(shape: &Shape, p: *const F::In, i: usize) -> F::Acc {
+    if shape.count == 1 {
+        let start = i * shape.piece_n;
+        let n = shape.piece_n.min(shape.n - start);
+        // SAFETY: the caller's contract.
+        return unsafe { run::<F>(p.offset(start as isize * shape.step), shape.step, n) };
     }
+    let (start, end) = (i * shape.piece_rows, shape.count.min((i + 1) * shape.piece_rows));
+    let mut tree = Tree::new();
+    shape.rows.for_range(start, end, &mut |[at]| {
+        // SAFETY: the caller's contract.
+        tree.push(unsafe { run::<F>(p.offset(at), shape.step, shape.n) }, F::merge);
+    });
+    tree.finish(F::merge).unwrap_or(F::EMPTY)
 }
 
-/// Folds a run of evenly spaced elements, by leaves gathered into a buffer.
+/// Folds a run of evenly spaced elements.
 ///
 /// # Safety
 /// `n` elements, `step` apart, are readable.
 #[inline]
+unsafe fn run<F: Fold>(p: *const F::In, step: isize, n: usize) -> F::Acc {
+    // SAFETY: the caller's contract.
+    unsafe { if step == 1 { fold::run::<F>(p, n) } else { strided::<F>(p, step, n) } }
+}
+
+/// Folds a run by leaves that are gathered into a buffer.
+///
+/// # Safety
+/// As `run`.
+#[inline(never)]
 unsafe fn strided<F: Fold>(p: *const F::In, step: isize, n: usize) -> F::Acc {
-    if step == 1 {
-        // SAFETY: the caller's contract.
-        return unsafe { fold::run::<F>(p, n) };
-    }
-    let mut buffer = [MaybeUninit::<F::In>::uninit(); LEAF];
+    let mut buffer = [MaybeUninit::<u64>::uninit(); LEAF];
     let mut tree = Tree::new();
     for start in (0..n).step_by(LEAF) {
-        let len = LEAF.min(n - start);
-        for (i, slot) in buffer[..len].iter_mut().enumerate() {
-            // SAFETY: the caller's contract.
-            slot.write(unsafe { *p.offset((start + i) as isize * step) });
+        let (len, from) = (LEAF.min(n - start), p.wrapping_offset(start as isize * step));
+        let to = buffer.as_mut_ptr().cast::<u8>();
+        // SAFETY: the caller's contract; the buffer has room for a leaf.
+        unsafe {
+            move_line(size_of::<F::In>(), (from.cast(), step), (to, 1), len);
+            tree.push(fold::run::<F>(to.cast(), len), F::merge);
         }
-        // SAFETY: the first `len` elements were just written.
-        tree.push(unsafe { fold::run::<F>(buffer.as_ptr().cast(), len) }, F::merge);
     }
     tree.finish(F::merge).unwrap_or(F::EMPTY)
 }

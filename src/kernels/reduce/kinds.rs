@@ -4,6 +4,7 @@
 
 use std::marker::PhantomData;
 
+use super::super::leveled::{Levels, leveled};
 use super::fold::{Fold, LEAF, halve, in_order, lanes, prefetch};
 use crate::dtype::Truth;
 
@@ -14,7 +15,7 @@ use crate::dtype::Truth;
 /// `n` elements are readable.
 #[inline(always)]
 #[allow(clippy::eq_op)]
-unsafe fn extreme_lanes<F: Fold<In = T, Acc = T> + ?Sized, T: Copy + PartialOrd, const L: usize>(
+unsafe fn extreme_lanes<F: Fold<In = T, Acc = T>, T: Copy + PartialOrd, const L: usize>(
     p: *const T,
     n: usize,
     pick: impl Fn(T, T) -> T,
@@ -39,11 +40,24 @@ unsafe fn extreme_lanes<F: Fold<In = T, Acc = T> + ?Sized, T: Copy + PartialOrd,
         }
         let rest = in_order::<F>(at, n % L);
         if unordered.contains(&true) {
-            // Rare: again, with the comparison that keeps a NaN.
-            return lanes::<F, L>(p, n);
+            return careful::<F>(p, n);
         }
         F::merge(halve::<F>(&mut best), rest)
     }
+}
+
+leveled! {
+    /// An extreme of at most `LEAF` elements with a NaN among them: again, with the comparison that keeps it.
+    unsafe fn careful<F: Fold>(p: *const F::In, n: usize) -> F::Acc = careful_body, Levels::UpToAvx2
+}
+
+/// # Safety
+/// `n` elements are readable.
+#[inline(always)]
+unsafe fn careful_body<F: Fold>(p: *const F::In, n: usize) -> F::Acc {
+    // SAFETY: the caller's contract.
+    // As many lanes as at first: of several NaN the same one stays.
+    unsafe { if size_of::<F::In>() == 4 { lanes::<F, 64>(p, n) } else { lanes::<F, 32>(p, n) } }
 }
 
 pub(crate) struct Sum<T>(PhantomData<T>);
@@ -55,11 +69,13 @@ pub(super) struct Any<T>(PhantomData<T>);
 pub(super) struct All<T>(PhantomData<T>);
 
 macro_rules! fold {
-    ($f:ident<$t:ty> -> $acc:ty, $identity:expr, $empty:expr, $lanes:literal,
+    ($levels:ident $f:ident<$t:ty> -> $acc:ty as $merging:ident, $identity:expr, $empty:expr, $lanes:literal,
      |$x:ident| $load:expr, |$a:ident, $b:ident| $merge:expr) => {
         impl Fold for $f<$t> {
             type In = $t;
             type Acc = $acc;
+            type Merging = $merging<$acc>;
+            const LEVELS: Levels = Levels::$levels;
             const IDENTITY: $acc = $identity;
             const EMPTY: $acc = $empty;
             #[inline(always)]
@@ -84,6 +100,7 @@ macro_rules! extreme {
         impl Fold for $f<$t> {
             type In = $t;
             type Acc = $t;
+            type Merging = Self;
             const IDENTITY: $t = $identity;
             #[inline(always)]
             fn load(x: $t) -> $t {
@@ -107,9 +124,9 @@ macro_rules! extreme {
 macro_rules! float_folds {
     ($($t:ty, $lanes:literal;)*) => {$(
         // -0.0 is the identity of floating-point addition: -0.0 + 0.0 is 0.0.
-        fold!(Sum<$t> -> $t, -0.0, 0.0, $lanes, |x| x, |a, b| a + b);
-        fold!(SumSquares<$t> -> $t, 0.0, 0.0, $lanes, |x| x * x, |a, b| a + b);
-        fold!(Prod<$t> -> $t, 1.0, 1.0, $lanes, |x| x, |a, b| a * b);
+        fold!(All Sum<$t> -> $t as Sum, -0.0, 0.0, $lanes, |x| x, |a, b| a + b);
+        fold!(All SumSquares<$t> -> $t as Sum, 0.0, 0.0, $lanes, |x| x * x, |a, b| a + b);
+        fold!(UpToAvx2 Prod<$t> -> $t as Prod, 1.0, 1.0, $lanes, |x| x, |a, b| a * b);
         // A NaN replaces anything, and nothing replaces a NaN.
         extreme!(Max<$t>, <$t>::NEG_INFINITY, $lanes, >);
         extreme!(Min<$t>, <$t>::INFINITY, $lanes, <);
@@ -118,28 +135,70 @@ macro_rules! float_folds {
 
 macro_rules! int_folds {
     ($($t:ty, $lanes:literal;)*) => {$(
-        fold!(Sum<$t> -> i64, 0, 0, 32, |x| x as i64, |a, b| a.wrapping_add(b));
-        fold!(Prod<$t> -> i64, 1, 1, 32, |x| x as i64, |a, b| a.wrapping_mul(b));
-        fold!(Max<$t> -> $t, <$t>::MIN, <$t>::MIN, $lanes, |x| x, |a, b| if b > a { b } else { a });
-        fold!(Min<$t> -> $t, <$t>::MAX, <$t>::MAX, $lanes, |x| x, |a, b| if b < a { b } else { a });
+        fold!(All Sum<$t> -> i64 as Sum, 0, 0, 32, |x| x as i64, |a, b| a.wrapping_add(b));
+        fold!(All Prod<$t> -> i64 as Prod, 1, 1, 32, |x| x as i64, |a, b| a.wrapping_mul(b));
+        fold!(All Max<$t> -> $t as Max, <$t>::MIN, <$t>::MIN, $lanes, |x| x, |a, b| if b > a { b } else { a });
+        fold!(All Min<$t> -> $t as Min, <$t>::MAX, <$t>::MAX, $lanes, |x| x, |a, b| if b < a { b } else { a });
     )*};
 }
 
 float_folds! { f64, 32; f32, 64; }
 int_folds! { i64, 32; }
 
+/// Truth of elements, with lanes as wide as these: the comparison gives masks of their width.
 macro_rules! truth_folds {
-    ($($t:ty)*) => {$(
-        fold!(Any<$t> -> u8, 0, 0, 64, |x| (x != 0 as $t) as u8, |a, b| a | b);
-        fold!(All<$t> -> u8, 1, 1, 64, |x| (x != 0 as $t) as u8, |a, b| a & b);
+    ($($t:ty as $mask:ty;)*) => {$(
+        truth_folds!(@one Any, $t, $mask, 0, |any| any as u8, |x| x != 0 as $t, |a, b| a | b);
+        truth_folds!(@one All, $t, $mask, 1, |any| !any as u8, |x| x == 0 as $t, |a, b| a & b);
     )*};
+    (@one $f:ident, $t:ty, $mask:ty, $identity:literal, |$any:ident| $truth:expr,
+     |$x:ident| $found:expr, |$a:ident, $b:ident| $merge:expr) => {
+        impl Fold for $f<$t> {
+            type In = $t;
+            type Acc = u8;
+            type Merging = $f<u8>;
+            const IDENTITY: u8 = $identity;
+            #[inline(always)]
+            fn load($x: $t) -> u8 {
+                let $any = $found;
+                $truth
+            }
+            #[inline(always)]
+            fn merge($a: u8, $b: u8) -> u8 {
+                $merge
+            }
+            #[inline(always)]
+            unsafe fn leaf(p: *const $t, n: usize) -> u8 {
+                const WIDTH: usize = 256 / size_of::<$t>();
+                let mut lanes: [$mask; WIDTH] = [0; WIDTH];
+                let mut found = false;
+                // SAFETY: every index is below `n`.
+                unsafe {
+                    for start in (0..n / WIDTH).map(|i| i * WIDTH) {
+                        prefetch(p.add(start), WIDTH);
+                        for (j, lane) in lanes.iter_mut().enumerate() {
+                            let $x = *p.add(start + j);
+                            *lane |= if $found { <$mask>::MAX } else { 0 };
+                        }
+                    }
+                    for i in n / WIDTH * WIDTH..n {
+                        let $x = *p.add(i);
+                        found |= $found;
+                    }
+                }
+                let $any = found | lanes.iter().any(|&lane| lane != 0);
+                $truth
+            }
+        }
+    };
 }
-truth_folds! { f64 f32 u8 }
+truth_folds! { f64 as u64; f32 as u32; u8 as u8; }
 
 /// The number of true bytes: a leaf fits lanes of single bytes, which are much faster to count in.
 impl Fold for Sum<Truth> {
     type In = Truth;
     type Acc = i64;
+    type Merging = Sum<i64>;
     const IDENTITY: i64 = 0;
     #[inline(always)]
     fn load(x: Truth) -> i64 {

@@ -3,6 +3,7 @@ mod arg;
 mod fold;
 mod inner;
 mod kinds;
+mod loops;
 mod outer;
 mod run;
 mod whole;

@@ -5,8 +5,8 @@
 //! follow from the dims.
 
 use super::super::view::{Axes, View, ViewMut};
-use super::fold::{self, Fold};
 use super::inner::Partials;
+use super::loops::{Loops, move_line};
 use super::run::Plan;
 use crate::threads::parallel_for;
 
@@ -25,7 +25,7 @@ struct Rows<'a> {
     gather: Option<isize>,
 }
 
-pub(super) fn reduce<F: Fold>(plan: &Plan, input: View, out: ViewMut) {
+pub(super) fn reduce(loops: &Loops, plan: &Plan, input: View, out: ViewMut) {
     let mut kept = plan.kept.clone();
     let (width, [to_step, from_step]) = kept.pop();
     let mut axes = plan.reduced.clone();
@@ -36,6 +36,8 @@ pub(super) fn reduce<F: Fold>(plan: &Plan, input: View, out: ViewMut) {
     let piece_rows = (PIECE / tile).next_power_of_two();
     let gather = (from_step != 1).then_some(from_step);
     let job = Job {
+        loops,
+        sizes: (input.dtype.size(), out.dtype.size()),
         rows: Rows { axes: &axes, count, gather },
         tail,
         width,
@@ -47,7 +49,7 @@ pub(super) fn reduce<F: Fold>(plan: &Plan, input: View, out: ViewMut) {
         pieces: count.div_ceil(piece_rows),
         to_step,
     };
-    job.run::<F>(&kept, kept.count(), input, out);
+    job.run(&kept, kept.count(), input, out);
 }
 
 /// Groups rows that follow each other without a gap, so that narrow ones fill a tile: how many make a
@@ -77,6 +79,9 @@ struct Tail {
 }
 
 struct Job<'a> {
+    loops: &'a Loops,
+    /// Bytes of an element and of a result.
+    sizes: (usize, usize),
     rows: Rows<'a>,
     tail: Option<Tail>,
     /// Results of one row, rows of one group, and their product.
@@ -90,44 +95,51 @@ struct Job<'a> {
     to_step: isize,
 }
 
+/// Memory for so many accumulators of this size.
+fn accumulators(n: usize, size: usize) -> Vec<u64> {
+    vec![0; (n * size).div_ceil(8)]
+}
+
 impl Job<'_> {
-    fn run<F: Fold>(&self, kept: &Axes<2>, outer: usize, input: View, out: ViewMut) {
+    fn run(&self, kept: &Axes<2>, outer: usize, input: View, out: ViewMut) {
         let units = self.pieces * self.tiles;
         let elements = outer * self.wide * self.rows.count;
+        let (_, size) = self.sizes;
         if self.pieces == 1 {
             // Every tile of every outer position is a result of its own.
             let total = outer * self.tiles;
             let blocks = (elements / PIECE).clamp(1, total);
             return parallel_for(blocks, &|b| {
-                let mut row = vec![F::IDENTITY; self.tile];
+                let mut row = accumulators(self.tile, size);
+                let row = row.as_mut_ptr().cast::<u8>();
                 for unit in b * total / blocks..(b + 1) * total / blocks {
                     let (position, t) = (unit / self.tiles, unit % self.tiles);
                     kept.for_range(position, position + 1, &mut |[to, from]| {
                         // SAFETY: the views are valid at every position; the row holds a tile.
                         unsafe {
-                            self.fold_tile::<F>(input.at(from), t, 0, row.as_mut_ptr());
-                            self.finish::<F>(&mut row, t, input.at(from), out.at(to));
+                            self.fold_tile(input.byte_at(from), t, 0, row);
+                            self.finish(row, t, input.byte_at(from), out.byte_at(to));
                         }
                     });
                 }
             });
         }
-        let mut partial = vec![F::IDENTITY; self.pieces * self.wide];
+        let mut partial = accumulators(self.pieces * self.wide, size);
+        let slots = Partials(partial.as_mut_ptr().cast::<u8>());
         for position in 0..outer {
             kept.for_range(position, position + 1, &mut |[to, from]| {
-                let slots = Partials(partial.as_mut_ptr());
                 parallel_for(units, &|unit| {
                     let (piece, t) = (unit / self.tiles, unit % self.tiles);
-                    let acc = slots.slot(piece * self.wide + t * self.tile);
+                    let acc = slots.slot((piece * self.wide + t * self.tile) * size);
                     // SAFETY: the view is valid at every position; each unit has its own slots.
-                    unsafe { self.fold_tile::<F>(input.at(from), t, piece, acc) };
+                    unsafe { self.fold_tile(input.byte_at(from), t, piece, acc) };
                 });
                 // SAFETY: as above.
                 unsafe {
-                    self.merge_pieces::<F>(&mut partial);
+                    self.merge_pieces(slots.slot(0));
                     for t in 0..self.tiles {
-                        let row = &mut partial[t * self.tile..self.wide];
-                        self.finish::<F>(row, t, input.at(from), out.at(to));
+                        let row = slots.slot(t * self.tile * size);
+                        self.finish(row, t, input.byte_at(from), out.byte_at(to));
                     }
                 }
             });
@@ -138,37 +150,38 @@ impl Job<'_> {
     ///
     /// # Safety
     /// `p` is readable at every position of the rows; `acc` has the slots of the tile.
-    unsafe fn fold_tile<F: Fold>(&self, p: *const F::In, t: usize, piece: usize, acc: *mut F::Acc) {
+    unsafe fn fold_tile(&self, p: *const u8, t: usize, piece: usize, acc: *mut u8) {
         let left = t * self.tile;
         let n = self.tile.min(self.wide - left);
         let start = piece * self.piece_rows;
         let end = self.rows.count.min(start + self.piece_rows);
-        let mut stack: Vec<Vec<F::Acc>> = Vec::new();
+        let mut stack: Vec<Vec<u64>> = Vec::new();
         let mut blocks = 0usize;
         let mut first = start;
         while first < end {
             let last = end.min(first + ROWS);
-            // SAFETY: the caller's contract; the lower levels of the stack are `n` long.
+            // SAFETY: the caller's contract; the levels of the stack hold `n` accumulators.
             unsafe {
-                let slots = std::slice::from_raw_parts_mut(acc, n);
-                slots.fill(F::IDENTITY);
-                self.fold_rows::<F>(p, left, n, first, last, acc);
+                (self.loops.clear)(acc, n);
+                self.fold_rows(p, left, n, first, last, acc);
                 let mut level = 0;
                 while blocks >> level & 1 == 1 {
-                    fold::merge_rows::<F>(acc, stack[level].as_ptr(), n);
+                    (self.loops.merge_rows)(acc, stack[level].as_ptr().cast(), n);
                     level += 1;
                 }
                 if last == end {
                     // The last block takes what is left on the stack, smallest first.
                     for (higher, part) in stack.iter().enumerate().skip(level) {
                         if blocks >> higher & 1 == 1 {
-                            fold::merge_rows::<F>(acc, part.as_ptr(), n);
+                            (self.loops.merge_rows)(acc, part.as_ptr().cast(), n);
                         }
                     }
-                } else if level == stack.len() {
-                    stack.push(slots.to_vec());
                 } else {
-                    stack[level].copy_from_slice(slots);
+                    if level == stack.len() {
+                        stack.push(accumulators(n, self.sizes.1));
+                    }
+                    let kept = stack[level].as_mut_ptr().cast::<u8>();
+                    std::ptr::copy_nonoverlapping(acc, kept, n * self.sizes.1);
                 }
             }
             blocks += 1;
@@ -180,48 +193,53 @@ impl Job<'_> {
     ///
     /// # Safety
     /// As `fold_tile`.
-    unsafe fn fold_rows<F: Fold>(
+    unsafe fn fold_rows(
         &self,
-        p: *const F::In,
+        p: *const u8,
         left: usize,
         n: usize,
         first: usize,
         last: usize,
-        acc: *mut F::Acc,
+        acc: *mut u8,
     ) {
-        let axes = self.rows.axes;
+        let (axes, (size, _)) = (self.rows.axes, self.sizes);
+        let at = |skip: isize| p.wrapping_offset(skip * size as isize);
+        let add_rows = self.loops.add_rows;
         if let Some(step) = self.rows.gather {
-            let mut row = Vec::with_capacity(n);
-            axes.for_range(first, last, &mut |[at]| {
-                row.clear();
-                // SAFETY: the caller's contract.
-                row.extend((left..left + n).map(|j| unsafe { *p.offset(at + j as isize * step) }));
-                // SAFETY: as above; the row has `n` elements.
-                unsafe { fold::add_rows::<F>(acc, row.as_ptr(), n, 0, 1) };
+            let mut row = accumulators(n, size);
+            let row = row.as_mut_ptr().cast::<u8>();
+            axes.for_range(first, last, &mut |[skip]| {
+                // SAFETY: the caller's contract; the row has room for `n` elements.
+                unsafe {
+                    move_line(size, (at(skip + left as isize * step), step), (row, 1), n);
+                    add_rows(acc, row, n, 0, 1);
+                }
             });
             return;
         }
-        let p = p.wrapping_add(left);
+        let left = left as isize;
         if let ([_], [[stride]]) = (axes.dims.as_slice(), axes.strides.as_slice()) {
-            let at = p.wrapping_offset(first as isize * stride);
+            let rows = at(left + first as isize * stride);
             // SAFETY: the caller's contract.
-            return unsafe { fold::add_rows::<F>(acc, at, n, *stride, last - first) };
+            return unsafe { add_rows(acc, rows, n, *stride, last - first) };
         }
-        axes.for_range(first, last, &mut |[at]| {
+        axes.for_range(first, last, &mut |[skip]| {
             // SAFETY: the caller's contract.
-            unsafe { fold::add_rows::<F>(acc, p.offset(at), n, 0, 1) };
+            unsafe { add_rows(acc, at(left + skip), n, 0, 1) };
         });
     }
 
     /// Merges the pieces into the first.
-    fn merge_pieces<F: Fold>(&self, partial: &mut [F::Acc]) {
+    ///
+    /// # Safety
+    /// `partial` holds the accumulators of all pieces.
+    unsafe fn merge_pieces(&self, partial: *mut u8) {
+        let at = |piece: usize| partial.wrapping_add(piece * self.wide * self.sizes.1);
         let mut gap = 1;
         while gap < self.pieces {
             for piece in (0..self.pieces - gap).step_by(2 * gap) {
-                let (low, high) = partial.split_at_mut((piece + gap) * self.wide);
-                let low = &mut low[piece * self.wide..];
                 // SAFETY: both are `wide` long and disjoint.
-                unsafe { fold::merge_rows::<F>(low.as_mut_ptr(), high.as_ptr(), self.wide) };
+                unsafe { (self.loops.merge_rows)(at(piece), at(piece + gap), self.wide) };
             }
             gap *= 2;
         }
@@ -230,32 +248,25 @@ impl Job<'_> {
     /// Merges the rows of a group and the rows left over, and writes the results of tile `t`.
     ///
     /// # Safety
-    /// `p` and `out` are valid at every position of the kept axis and the rows left over.
-    unsafe fn finish<F: Fold>(
-        &self,
-        row: &mut [F::Acc],
-        t: usize,
-        p: *const F::In,
-        out: *mut F::Acc,
-    ) {
+    /// `row` holds a tile, or a group; `p` and `out` are valid at every position of the kept axis and the rows left over.
+    unsafe fn finish(&self, row: *mut u8, t: usize, p: *const u8, out: *mut u8) {
+        let (size, result) = self.sizes;
         let left = t * self.tile;
         let n = if self.group > 1 { self.width } else { self.tile.min(self.wide - left) };
         let mut group = self.group;
-        while group > 1 {
-            group /= 2;
-            let (low, high) = row.split_at_mut(group * n);
-            // SAFETY: both halves hold `group * n` accumulators and are disjoint.
-            unsafe { fold::merge_rows::<F>(low.as_mut_ptr(), high.as_ptr(), group * n) };
-        }
-        // SAFETY: the caller's contract.
+        // SAFETY: the caller's contract; both halves hold `group * n` accumulators and are disjoint.
         unsafe {
+            while group > 1 {
+                group /= 2;
+                let half = group * n;
+                (self.loops.merge_rows)(row, row.wrapping_add(half * result), half);
+            }
             if let Some(tail) = &self.tail {
-                let rest = p.offset(tail.start);
-                fold::add_rows::<F>(row.as_mut_ptr(), rest, n, n as isize, tail.count);
+                let rest = p.wrapping_offset(tail.start * size as isize);
+                (self.loops.add_rows)(row, rest, n, n as isize, tail.count);
             }
-            for (j, &value) in row[..n].iter().enumerate() {
-                *out.offset((left + j) as isize * self.to_step) = value;
-            }
+            let out = out.wrapping_offset(left as isize * self.to_step * result as isize);
+            move_line(result, (row, 1), (out, self.to_step), n);
         }
     }
 }

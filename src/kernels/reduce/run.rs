@@ -3,15 +3,13 @@
 //! Owns: `Reduction` and the sorting of axes into kept and reduced ones. Never touches elements.
 //! Invariant: the plan depends on dims, strides and dtype only, never on the number of threads.
 
-use smallvec::SmallVec;
-
-use super::super::cast::cast;
+use super::super::cast::through;
 use super::super::launch::{Work, launch};
-use super::super::view::{Axes, View, ViewMut, with_float};
-use super::fold::{Fold, LEAF, run};
-use super::kinds::{All, Any, Max, Min, Prod, Sum, SumSquares};
+use super::super::view::{Axes, View, ViewMut};
+use super::fold::LEAF;
+use super::loops::{Loops, loops};
 use super::{inner, outer};
-use crate::dtype::{DType, Truth, no_loop};
+use crate::dtype::{DType, no_loop};
 
 /// What to reduce with.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
@@ -74,84 +72,36 @@ pub fn reduce(op: Reduction, input: View, axes: &[usize], out: ViewMut) {
 fn reduce_elements(op: Reduction, input: View, axes: &[usize], out: ViewMut) {
     let dtype = input.dtype;
     assert!(out.dtype == op.out_dtype(dtype), "reduce: {op:?} of {dtype} into {}", out.dtype);
-    if dtype.is_float() {
-        return with_float!([input], T => match op {
-            Reduction::Sum => go::<Sum<T>>(input, axes, out),
-            Reduction::SumSquares => go::<SumSquares<T>>(input, axes, out),
-            Reduction::Prod => go::<Prod<T>>(input, axes, out),
-            Reduction::Max => go::<Max<T>>(input, axes, out),
-            Reduction::Min => go::<Min<T>>(input, axes, out),
-            Reduction::Any => go::<Any<T>>(input, axes, out),
-            Reduction::All => go::<All<T>>(input, axes, out),
-            Reduction::Count => converted(op, DType::Bool, input, axes, out),
-        });
-    }
-    match (op, dtype) {
-        (Reduction::Sum, DType::I64) => go::<Sum<i64>>(input, axes, out),
-        (Reduction::Prod, DType::I64) => go::<Prod<i64>>(input, axes, out),
-        (Reduction::Max, DType::I64) => go::<Max<i64>>(input, axes, out),
-        (Reduction::Min, DType::I64) => go::<Min<i64>>(input, axes, out),
-        (Reduction::Sum | Reduction::Count, DType::Bool) => go::<Sum<Truth>>(input, axes, out),
-        (Reduction::Max | Reduction::Any, DType::Bool) => go::<Any<u8>>(input, axes, out),
-        (Reduction::Min | Reduction::All, DType::Bool) => go::<All<u8>>(input, axes, out),
-        (Reduction::SumSquares, other) => no_loop("floats", other),
-        (Reduction::Any | Reduction::All | Reduction::Count, _) => {
-            converted(op, DType::Bool, input, axes, out)
+    match (loops(op, dtype), op) {
+        (Some(loops), _) => planned(loops, input, axes, out),
+        (None, Reduction::SumSquares) => no_loop("floats", dtype),
+        (None, Reduction::Any | Reduction::All | Reduction::Count) => {
+            converted(op, DType::Bool, input, axes, out);
         }
-        _ => converted(op, DType::I64, input, axes, out),
+        (None, _) => converted(op, DType::I64, input, axes, out),
     }
 }
 
-/// Reduces a copy of the elements in another dtype: rare combinations share the loops of common ones.
+/// Reduces a copy of the elements in another dtype.
 fn converted(op: Reduction, to: DType, input: View, axes: &[usize], out: ViewMut) {
-    with_copy(to, input, |copied| {
-        let dtype = op.out_dtype(to);
-        if dtype == out.dtype {
-            return reduce_elements(op, copied, axes, out);
-        }
-        let mut wide = vec![0u64; out.numel()];
-        let strides = c_strides(out.dims);
-        let ptr = wide.as_mut_ptr().cast();
-        // SAFETY: eight bytes for every element, which nobody else sees.
-        let mut result = unsafe { ViewMut::from_raw(dtype, ptr, out.dims, &strides) };
-        reduce_elements(op, copied, axes, result.reborrow());
-        cast(result.as_view(), out);
-    });
+    through(to, input, op.out_dtype(to), out, |input, out| reduce_elements(op, input, axes, out));
 }
 
-/// Lends a contiguous copy of the elements in another dtype.
-pub(super) fn with_copy(to: DType, input: View, body: impl FnOnce(View)) {
-    let mut copy = vec![0u64; input.numel()];
-    let strides = c_strides(input.dims);
-    let ptr = copy.as_mut_ptr().cast();
-    // SAFETY: the copy has eight bytes for every element, and nobody else sees it.
-    let mut target = unsafe { ViewMut::from_raw(to, ptr, input.dims, &strides) };
-    cast(input, target.reborrow());
-    body(target.as_view());
-}
-
-/// The strides of C order.
-fn c_strides(dims: &[usize]) -> SmallVec<[isize; 6]> {
-    let mut strides: SmallVec<[isize; 6]> = dims.iter().map(|_| 1).collect();
-    for axis in (1..dims.len()).rev() {
-        strides[axis - 1] = strides[axis] * dims[axis].max(1) as isize;
-    }
-    strides
-}
-
-fn go<F: Fold>(input: View, axes: &[usize], out: ViewMut) {
+fn planned(loops: &Loops, input: View, axes: &[usize], out: ViewMut) {
     // The most frequent case, small enough to feel the planning below.
     let n = input.numel();
     if axes.len() == input.dims.len() && (1..=LEAF).contains(&n) && input.is_contiguous() {
         // SAFETY: the view holds `n` elements, and `out` one.
-        return unsafe { *out.at::<F::Acc>(0) = run::<F>(input.at(0), n) };
+        return unsafe { (loops.run)(input.ptr, n, out.ptr) };
     }
     let (kept, reduced) = sorted(&input, axes, &out);
     if kept.dims.contains(&0) {
         return;
     }
     if reduced.dims.contains(&0) {
-        return fill_empty::<F>(out);
+        let axes = Axes::new(out.dims, [out.strides]);
+        // SAFETY: the view is valid for every position of its axes, with results of the fold.
+        return axes.for_each(|[at]| unsafe { (loops.empty)(out.byte_at(at)) });
     }
     let plan = Plan { kept: by_input(kept), reduced: reduced.collapse(true) };
     let finest = |strides: &mut dyn Iterator<Item = isize>| {
@@ -161,9 +111,9 @@ fn go<F: Fold>(input: View, axes: &[usize], out: ViewMut) {
     let reduced_step = finest(&mut plan.reduced.strides.iter().map(|s| s[0]));
     // A kept axis of stride 0 repeats its input: folding along it gains nothing.
     if plan.kept.dims.is_empty() || reduced_step <= kept_step || kept_step == 0 {
-        inner::reduce::<F>(&plan, input, out);
+        inner::reduce(loops, &plan, input, out);
     } else {
-        outer::reduce::<F>(&plan, input, out);
+        outer::reduce(loops, &plan, input, out);
     }
 }
 
@@ -192,10 +142,4 @@ fn by_input(axes: Axes<2>) -> Axes<2> {
         strides: axes.strides.into_iter().map(|[a, b]| [b, a]).collect(),
     };
     swap(swap(axes).collapse(true))
-}
-
-fn fill_empty<F: Fold>(out: ViewMut) {
-    let axes = Axes::new(out.dims, [out.strides]);
-    // SAFETY: the view is valid for every position of its axes, with elements of `F::Acc`.
-    axes.for_each(|[at]| unsafe { *out.at::<F::Acc>(at) = F::EMPTY });
 }

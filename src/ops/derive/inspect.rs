@@ -91,8 +91,12 @@ fn reached(tensor: &Tensor) -> Vec<Node> {
         }
         found.push(node);
     }
-    found.sort_by_key(|node| node.seq());
+    in_order_of_recording(&mut found);
     found
+}
+
+fn in_order_of_recording(nodes: &mut [Node]) {
+    nodes.sort_unstable_by_key(|node| node.seq());
 }
 
 /// The nodes with a zero derivative through which every path from `tensor` to a leaf goes, the latest first; `None` where
@@ -117,7 +121,8 @@ pub fn vanishing(tensor: &Tensor) -> Option<Vec<Node>> {
             }
         }
     }
-    steps.sort_by_key(|node| std::cmp::Reverse(node.seq()));
+    in_order_of_recording(&mut steps);
+    steps.reverse();
     (!steps.is_empty()).then_some(steps)
 }
 

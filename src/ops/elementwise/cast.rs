@@ -4,9 +4,7 @@
 //! Never changes values beyond rounding.
 //! Invariant: the gradient of a cast is the gradient cast back.
 
-use std::cmp::Reverse;
-
-use crate::array::{Layout, ShapeVec};
+use crate::array::{Layout, ShapeVec, sort_axes};
 use crate::dtype::DType;
 use crate::error::{Error, Result};
 use crate::ops::core::layout;
@@ -48,7 +46,8 @@ fn memory_order(layout: &Layout, order: &str) -> Result<ShapeVec> {
         "A" => rows,
         "K" => {
             let mut kept = rows;
-            kept.sort_by_key(|&axis| Reverse(layout.strides()[axis].unsigned_abs()));
+            let step = |axis: usize| layout.strides()[axis].unsigned_abs();
+            sort_axes(&mut kept, |a, b| step(a) > step(b));
             kept
         }
         _ => {

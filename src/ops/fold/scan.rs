@@ -6,7 +6,7 @@
 
 use smallvec::smallvec;
 
-use crate::array::normalize_axis;
+use crate::array::{afford, normalize_axis};
 use crate::dtype::DType;
 use crate::error::Result;
 use crate::kernels::{self, scan::Scan};
@@ -64,6 +64,7 @@ fn moved_down(x: &Tensor, axis: usize) -> Result<Tensor> {
 }
 
 fn folded(op: Scan, x: &Tensor, axis: usize) -> Result<Tensor> {
+    afford(kernels::scan::working_bytes(x.dtype(), x.size()))?;
     let out = Tensor::empty(x.shape(), x.dtype())?;
     kernels::scan::scan(op, x.view_of(), axis, out.view_mut());
     Ok(out)
@@ -192,6 +193,7 @@ fn cumulative_extreme(
     let (x, axis) = line(op, &at_least_1d(x)?, axis)?;
     let index = Tensor::empty(x.shape(), DType::I64)?;
     if x.size() > 0 {
+        afford(kernels::scan::working_bytes(x.dtype(), x.size()))?;
         kernels::scan::scan_extreme(largest, x.view_of(), axis, index.view_mut());
     }
     Ok((taken_along(op, &x, axis, &index)?, index))

@@ -10,7 +10,7 @@ use crate::array::{ShapeVec, afford, normalize_axis};
 use crate::dtype::with_dtype;
 use crate::error::Result;
 use crate::graph;
-use crate::kernels::order::Key;
+use crate::kernels::order::{Key, sorted};
 use crate::ops::core::arguments::OneOrTuple;
 use crate::ops::core::layout::{permute_axes, reshape_dims};
 use crate::ops::fold::scan::taken_along;
@@ -29,19 +29,19 @@ struct Distinct {
 
 impl Distinct {
     /// From the indices in ascending order and whether one equals the one before.
-    fn of(order: &[i64], mut same: impl FnMut(usize, usize) -> bool) -> Distinct {
+    fn of(order: &[usize], same: &dyn Fn(usize, usize) -> bool) -> Distinct {
         let mut found = Distinct { inverse: vec![0; order.len()], ..Distinct::default() };
         let mut last = None;
         for &at in order {
-            if !last.is_some_and(|last| same(last, at as usize)) {
-                found.first.push(at);
+            if !last.is_some_and(|last| same(last, at)) {
+                found.first.push(at as i64);
                 found.counts.push(0);
             }
             if let Some(count) = found.counts.last_mut() {
                 *count += 1;
             }
-            found.inverse[at as usize] = found.first.len() as i64 - 1;
-            last = Some(at as usize);
+            found.inverse[at] = found.first.len() as i64 - 1;
+            last = Some(at);
         }
         found
     }
@@ -50,9 +50,10 @@ impl Distinct {
 /// The distinct elements of a tensor of one axis.
 fn elements(flat: &Tensor) -> Result<Distinct> {
     let order = order_along(flat, 0, flat.size(), false)?.to_vec::<i64>()?;
+    let order: Vec<usize> = order.into_iter().map(|i| i as usize).collect();
     with_dtype!(flat.dtype(), T => {
         let values = flat.to_vec::<T>()?;
-        Ok(Distinct::of(&order, |a, b| values[a].order(values[b]) == Ordering::Equal))
+        Ok(Distinct::of(&order, &|a, b| values[a].order(values[b]) == Ordering::Equal))
     })
 }
 
@@ -62,12 +63,11 @@ fn rows(x: &Tensor) -> Result<Distinct> {
     with_dtype!(x.dtype(), T => {
         let values = x.to_vec::<T>()?;
         let row = |i: usize| &values[i * width..(i + 1) * width];
-        let mut order: Vec<i64> = (0..count as i64).collect();
-        order.sort_by(|&a, &b| {
-            let pairs = row(a as usize).iter().zip(row(b as usize));
+        let order = sorted(count, &|a, b| {
+            let pairs = row(a).iter().zip(row(b));
             pairs.map(|(a, b)| a.order(*b)).find(|o| o.is_ne()).unwrap_or(Ordering::Equal)
         });
-        Ok(Distinct::of(&order, |a, b| row(a) == row(b)))
+        Ok(Distinct::of(&order, &|a, b| row(a) == row(b)))
     })
 }
 

@@ -142,7 +142,7 @@ pub(in crate::program) fn place(steps: &mut Vec<Step>, buffers: &[Buffer]) {
     if !gone.contains(&true) {
         return;
     }
-    order.sort_by_key(|&(place, _)| place);
+    order.sort_unstable();
     let mut old: Vec<Option<Step>> = steps.drain(..).map(Some).collect();
     let kept = order.into_iter().filter(|&(_, at)| !gone[at]);
     steps.extend(kept.filter_map(|(_, at)| old[at].take()));

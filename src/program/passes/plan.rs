@@ -56,7 +56,7 @@ pub(in crate::program) fn place(steps: &[Step], buffers: &[Buffer]) -> Plan {
         .filter(|&b| matches!(buffers[b].source, Source::Temporary))
         .filter_map(|b| lives[b].map(|(first, last)| (b as Id, first, last)))
         .collect();
-    order.sort_by_key(|&(_, first, _)| first);
+    order.sort_unstable_by_key(|&(buffer, first, _)| (first, buffer));
     let mut offsets = vec![usize::MAX; buffers.len()];
     let mut space = Space::default();
     // What ends first: its last step, its offset and size.

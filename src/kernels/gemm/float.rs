@@ -1,0 +1,94 @@
+//! The call of the gemm crates: one product of float matrices on the calling thread.
+//!
+//! Owns: the choice of the crate by type, and the arrangement of operands that its micro-kernels expect. Never splits, and
+//! never uses the crates' own threads. Invariant: the result depends on sizes, strides and elements alone.
+//! The crates are named one by one, because the one above them also compiles the products of complex numbers.
+
+use gemm_common::Parallelism;
+
+use super::product::{Mat, Size};
+
+/// A float type with a micro-kernel.
+pub(in crate::kernels) trait FloatGemm: Copy {
+    const ONE: Self;
+    /// `c = keep c + factor a b` with operands as the micro-kernels expect them.
+    ///
+    /// # Safety
+    /// As `multiply`.
+    unsafe fn call(
+        s: Size,
+        c: Mat<*mut Self>,
+        keep: bool,
+        a: Mat<*const Self>,
+        b: Mat<*const Self>,
+        factor: Self,
+    );
+}
+
+macro_rules! float_gemm {
+    ($($t:ty = $kernel:path;)*) => {$(
+        impl FloatGemm for $t {
+            const ONE: $t = 1.0;
+            #[inline]
+            unsafe fn call(
+                s: Size,
+                c: Mat<*mut $t>,
+                keep: bool,
+                a: Mat<*const $t>,
+                b: Mat<*const $t>,
+                factor: $t,
+            ) {
+                let kept = if keep { 1.0 } else { 0.0 };
+                // SAFETY: the caller's contract.
+                unsafe {
+                    $kernel()(
+                        s.m, s.n, s.k, c.ptr, c.cs, c.rs, keep, a.ptr, a.cs, a.rs, b.ptr, b.cs, b.rs,
+                        kept, factor, false, false, false, Parallelism::None,
+                    );
+                }
+            }
+        }
+    )*};
+}
+float_gemm! {
+    f64 = gemm_f64::gemm::f64::get_gemm_fn;
+    f32 = gemm_f32::gemm::f32::get_gemm_fn;
+}
+
+/// `c = factor a b`, or `c += factor a b` with `keep`.
+///
+/// # Safety
+/// The operands are valid for the sizes, and `c` overlaps neither.
+pub(in crate::kernels) unsafe fn multiply<T: FloatGemm>(
+    s: Size,
+    c: Mat<*mut T>,
+    keep: bool,
+    a: Mat<*const T>,
+    b: Mat<*const T>,
+    factor: T,
+) {
+    // The columns of the result are to be the contiguous ones: else the transposed product is computed.
+    let (mut s, mut c, mut a, mut b) = (s, c, a, b);
+    if c.cs.unsigned_abs() < c.rs.unsigned_abs() {
+        (s.m, s.n) = (s.n, s.m);
+        (c, a, b) = (c.transposed(), b.transposed(), a.transposed());
+    }
+    // Steps along the result and the inner axis go forwards: reversed axes are walked from their other end.
+    if c.rs < 0 && s.m > 0 {
+        let last = s.m as isize - 1;
+        (c.ptr, c.rs) = (c.ptr.wrapping_offset(last * c.rs), -c.rs);
+        (a.ptr, a.rs) = (a.ptr.wrapping_offset(last * a.rs), -a.rs);
+    }
+    if c.cs < 0 && s.n > 0 {
+        let last = s.n as isize - 1;
+        (c.ptr, c.cs) = (c.ptr.wrapping_offset(last * c.cs), -c.cs);
+        (b.ptr, b.cs) = (b.ptr.wrapping_offset(last * b.cs), -b.cs);
+    }
+    if a.cs < 0 && s.k > 0 {
+        let last = s.k as isize - 1;
+        (a.ptr, a.cs) = (a.ptr.wrapping_offset(last * a.cs), -a.cs);
+        (b.ptr, b.rs) = (b.ptr.wrapping_offset(last * b.rs), -b.rs);
+    }
+    // SAFETY: the same operands, walked in another order.
+    unsafe { T::call(s, c, keep, a, b, factor) }
+}
