@@ -31,7 +31,7 @@ impl Signals {
     const ITERATIONS: u32 = 16;
 
     /// Of a loop that begins.
-    pub fn new() -> Signals {
+    pub fn begin() -> Signals {
         Signals { asked: Instant::now(), iterations: 0 }
     }
 

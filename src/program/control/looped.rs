@@ -188,7 +188,7 @@ impl Loop {
         let (xs, rest) = reads[*carries..].split_at(*scanned);
         let (outside, asked) = rest.split_at(*outside);
         let mut trace = Trace { count: 0, objects: Vec::new(), tapes: Vec::new() };
-        let mut signals = Signals::new();
+        let mut signals = Signals::begin();
         while trace.count < *length && self.goes_on(&carry, asked)? {
             let k = trace.count;
             let element = self.element(k);

@@ -225,7 +225,7 @@ impl BackwardProgram for SwitchNode {
             let cotangent = cx.grad(k).cloned();
             given.push(cotangent.map_or_else(|| results[k].spec(None).zeros(), Ok)?);
         }
-        let derived = |branch: &Box<dyn Original>| {
+        let derived = |branch: &dyn Original| {
             Box::new(Derived {
                 branch: branch.share(),
                 requires: requires[1..].to_vec(),
@@ -234,7 +234,7 @@ impl BackwardProgram for SwitchNode {
                 targets: targets.iter().map(|(_, spec)| spec.clone()).collect(),
             }) as Box<dyn Original>
         };
-        let functions = self.functions.0.iter().map(derived).collect();
+        let functions = self.functions.0.iter().map(|branch| derived(&**branch)).collect();
         let found = switch(&given[0], &given[1..], functions, &NoHost)?;
         Ok(self.placed(found))
     }
