@@ -83,20 +83,24 @@ thread_local! {
 /// How many captures run in this process: no thread looks at its own note while there is none.
 static CAPTURES: AtomicU32 = AtomicU32::new(0);
 
-/// Whether this thread captures and is not inside a kernel.
+/// Whether this thread captures and is not inside a kernel. Its own note is looked for only where there is a capture.
 #[inline(always)]
 pub fn active() -> bool {
-    CAPTURES.load(Ordering::Relaxed) != 0 && ACTIVE.get()
+    CAPTURES.load(Ordering::Relaxed) != 0 && active_here()
+}
+
+#[cold]
+#[inline(never)]
+fn active_here() -> bool {
+    ACTIVE.get()
 }
 
 /// Begins a capture on this thread; `false` if one is going on.
 pub fn begin() -> bool {
-    let begun = BUFFERS.with_borrow_mut(|buffers| match buffers {
-        Some(_) => false,
-        None => {
-            *buffers = Some(Buffers::default());
-            true
-        }
+    let begun = BUFFERS.with_borrow_mut(|buffers| {
+        let begun = buffers.is_none();
+        buffers.get_or_insert_default();
+        begun
     });
     if begun {
         CAPTURES.fetch_add(1, Ordering::Relaxed);
@@ -169,8 +173,8 @@ fn note(storage: &Storage, origin: Origin) {
         let Some(buffers) = buffers else { return };
         let traced = matches!(origin, Origin::Input(_));
         let born = buffers.by_address.len();
-        let storage_of = || storage.data_handle();
-        let new = || Buffer { storage: storage_of(), origin, traced, settled: false, born };
+        let new =
+            || Buffer { storage: storage.data_handle(), origin, traced, settled: false, born };
         let known = buffers.by_address.entry(key).or_insert_with(new);
         // Memory of somebody else may be adopted twice, the second time more of it.
         if known.storage.nbytes() < storage.nbytes() {

@@ -2,7 +2,9 @@
 //!
 //! Owns: `Layout`, its representation and its queries. Never touches data, never knows a dtype:
 //! strides and offset count elements. Views of a layout are made in `restride`.
-//! Invariant: the cached contiguity is that of dims and strides.
+//! Invariant: the cached contiguity is that of dims and strides, and the words are on the heap exactly above `INLINE` axes.
+
+use std::mem::ManuallyDrop;
 
 use smallvec::SmallVec;
 
@@ -12,25 +14,23 @@ use crate::error::{Error, Result};
 /// Dimensions kept without the heap.
 const INLINE: usize = 4;
 
-#[derive(Clone, Copy)]
-struct Meta {
-    ndim: u32,
-    contiguous: bool,
+/// Dims and strides. Which field it is follows from the number of axes.
+union Words {
+    /// Dims from 0 on, the unused ones 1; strides from `INLINE` on.
+    inline: [usize; 2 * INLINE],
+    /// Dims from 0 on, strides from `ndim` on.
+    heap: ManuallyDrop<Box<[usize]>>,
 }
 
-#[derive(Clone)]
-enum Repr {
-    /// Dims from 0 on, strides from `INLINE` on.
-    Inline(Meta, [usize; 2 * INLINE]),
-    /// Dims from 0 on, strides from `ndim` on.
-    Heap(Meta, Box<[usize]>),
-}
+/// The words of no axes.
+const NO_AXES: [usize; 2 * INLINE] = [1, 1, 1, 1, 0, 0, 0, 0];
 
 /// Dims, signed strides and offset, in elements.
-#[derive(Clone)]
 pub struct Layout {
-    repr: Repr,
+    words: Words,
     offset: isize,
+    ndim: u32,
+    contiguous: bool,
 }
 
 pub(super) type Strides = SmallVec<[isize; 8]>;
@@ -40,8 +40,7 @@ impl Layout {
     /// The layout of one element.
     #[inline]
     pub const fn scalar() -> Layout {
-        let meta = Meta { ndim: 0, contiguous: true };
-        Layout { repr: Repr::Inline(meta, [0; 2 * INLINE]), offset: 0 }
+        Layout { words: Words { inline: NO_AXES }, offset: 0, ndim: 0, contiguous: true }
     }
 
     /// C order from offset 0; an error when the size is not addressable.
@@ -59,7 +58,6 @@ impl Layout {
     #[inline]
     pub(super) fn contiguous_unchecked(dims: &[usize]) -> Layout {
         let n = dims.len();
-        let meta = Meta { ndim: n as u32, contiguous: true };
         let fill = |words: &mut [usize], at: usize| {
             let mut stride = 1;
             for axis in (0..n).rev() {
@@ -68,14 +66,7 @@ impl Layout {
                 stride *= dims[axis].max(1);
             }
         };
-        if n <= INLINE {
-            let mut words = [0; 2 * INLINE];
-            fill(&mut words, INLINE);
-            return Layout { repr: Repr::Inline(meta, words), offset: 0 };
-        }
-        let mut words = vec![0; 2 * n].into_boxed_slice();
-        fill(&mut words, n);
-        Layout { repr: Repr::Heap(meta, words), offset: 0 }
+        Layout::filled(n, 0, true, fill)
     }
 
     /// A layout from its parts, for memory that others laid out. The caller answers for the strides
@@ -93,41 +84,68 @@ impl Layout {
 
     pub(super) fn raw(dims: &[usize], strides: &[isize], offset: isize) -> Layout {
         let n = dims.len();
-        let meta = Meta { ndim: n as u32, contiguous: is_c_order(dims, strides) };
         let fill = |words: &mut [usize], at: usize| {
             words[..n].copy_from_slice(dims);
             for (word, &stride) in words[at..at + n].iter_mut().zip(strides) {
                 *word = stride as usize;
             }
         };
+        Layout::filled(n, offset, is_c_order(dims, strides), fill)
+    }
+
+    /// A layout whose words `fill` writes: dims from 0 on, strides from the number that it is given on.
+    #[inline(always)]
+    fn filled(
+        n: usize,
+        offset: isize,
+        contiguous: bool,
+        fill: impl FnOnce(&mut [usize], usize),
+    ) -> Layout {
+        let ndim = n as u32;
         if n <= INLINE {
-            let mut words = [0; 2 * INLINE];
-            fill(&mut words, INLINE);
-            return Layout { repr: Repr::Inline(meta, words), offset };
+            let mut inline = NO_AXES;
+            fill(&mut inline, INLINE);
+            return Layout { words: Words { inline }, offset, ndim, contiguous };
         }
         let mut words = vec![0; 2 * n].into_boxed_slice();
         fill(&mut words, n);
-        Layout { repr: Repr::Heap(meta, words), offset }
+        let words = Words { heap: ManuallyDrop::new(words) };
+        Layout { words, offset, ndim, contiguous }
+    }
+
+    /// Whether dims and strides are kept without the heap.
+    #[inline(always)]
+    fn is_inline(&self) -> bool {
+        self.ndim as usize <= INLINE
+    }
+
+    /// The first word, and where the strides begin.
+    #[inline(always)]
+    fn words(&self) -> (*const usize, usize) {
+        // SAFETY: the number of axes says which field was written.
+        unsafe {
+            if self.is_inline() {
+                (self.words.inline.as_ptr(), INLINE)
+            } else {
+                (self.words.heap.as_ptr(), self.ndim as usize)
+            }
+        }
     }
 
     /// The size of each axis.
     #[inline(always)]
     pub fn dims(&self) -> &[usize] {
-        match &self.repr {
-            Repr::Inline(meta, words) => &words[..meta.ndim as usize],
-            Repr::Heap(meta, words) => &words[..meta.ndim as usize],
-        }
+        // SAFETY: the words hold as many dims as there are axes, and live as long as the layout.
+        unsafe { std::slice::from_raw_parts(self.words().0, self.ndim as usize) }
     }
 
     /// The distance between neighbours along each axis, in elements.
     #[inline(always)]
     pub fn strides(&self) -> &[isize] {
-        let words = match &self.repr {
-            Repr::Inline(meta, words) => &words[INLINE..INLINE + meta.ndim as usize],
-            Repr::Heap(meta, words) => &words[meta.ndim as usize..],
-        };
-        // SAFETY: isize and usize have the same size and alignment, and every bit pattern is valid.
-        unsafe { std::slice::from_raw_parts(words.as_ptr().cast(), words.len()) }
+        let (words, strides) = self.words();
+        // SAFETY: behind the dims there are as many strides; isize and usize have the same size and alignment, and
+        // every bit pattern is valid.
+        unsafe { std::slice::from_raw_parts(words.add(strides).cast(), self.ndim as usize) }
     }
 
     /// The position of element (0, 0, …) in the storage, in elements.
@@ -139,23 +157,48 @@ impl Layout {
     /// The number of axes.
     #[inline(always)]
     pub fn ndim(&self) -> usize {
-        match &self.repr {
-            Repr::Inline(meta, _) | Repr::Heap(meta, _) => meta.ndim as usize,
-        }
+        self.ndim as usize
     }
 
     /// The number of elements.
     #[inline(always)]
     pub fn numel(&self) -> usize {
+        if !self.is_inline() {
+            return self.product();
+        }
+        // SAFETY: there are few axes, so the words are inline. Unused dims are 1.
+        let words = unsafe { &self.words.inline };
+        (words[0] * words[1]) * (words[2] * words[3])
+    }
+
+    /// The product of many dims.
+    #[cold]
+    #[inline(never)]
+    fn product(&self) -> usize {
         self.dims().iter().product()
+    }
+
+    /// Whether another layout has the same dims.
+    #[inline(always)]
+    pub fn same_dims(&self, other: &Layout) -> bool {
+        if !self.is_inline() || !other.is_inline() {
+            return self.dims() == other.dims();
+        }
+        // SAFETY: there are few axes, so the words are inline. Unused dims are 1.
+        let (own, others) = unsafe { (&self.words.inline, &other.words.inline) };
+        self.ndim == other.ndim && own[..INLINE] == others[..INLINE]
     }
 
     /// Whether the elements lie in C order without gaps (whatever the offset).
     #[inline(always)]
     pub fn is_contiguous(&self) -> bool {
-        match &self.repr {
-            Repr::Inline(meta, _) | Repr::Heap(meta, _) => meta.contiguous,
-        }
+        self.contiguous
+    }
+
+    #[cold]
+    #[inline(never)]
+    fn clone_heap(&self) -> Layout {
+        Layout::raw(self.dims(), self.strides(), self.offset)
     }
 
     /// The smallest and largest position addressed, inclusive; `None` when there is no element.
@@ -175,6 +218,9 @@ impl Layout {
     /// Whether no two elements share a position. A layout may be called overlapping although it is not when
     /// its axes interleave.
     pub fn is_injective(&self) -> bool {
+        if self.contiguous {
+            return true;
+        }
         let mut axes: SmallVec<[(usize, usize); 8]> = self
             .strides()
             .iter()
@@ -200,25 +246,73 @@ impl Layout {
         self.is_injective() && span as usize == self.numel()
     }
 
+    /// The same axes but one, from another offset.
+    #[inline]
+    pub(super) fn with_axis(&self, axis: usize, dim: usize, stride: isize, at: isize) -> Layout {
+        let mut out = self.with_offset(at);
+        let n = out.ndim();
+        // SAFETY: the number of axes says which field was written.
+        let (words, strides) = unsafe {
+            if out.is_inline() {
+                (&mut out.words.inline[..], INLINE)
+            } else {
+                (&mut (*out.words.heap)[..], n)
+            }
+        };
+        (words[..n][axis], words[strides + axis]) = (dim, stride as usize);
+        out.contiguous = is_c_order(out.dims(), out.strides());
+        out
+    }
+
     /// Two axes exchanged in place, when they are inline.
     #[inline]
     pub(super) fn swapped_inline(&self, a: usize, b: usize) -> Option<Layout> {
-        let Repr::Inline(meta, mut words) = self.repr else {
+        if !self.is_inline() {
             return None;
+        }
+        let n = self.ndim();
+        // SAFETY: there are few axes, so the words are inline.
+        let mut inline = unsafe { self.words.inline };
+        inline[..n].swap(a, b);
+        inline[INLINE..INLINE + n].swap(a, b);
+        let mut out = Layout {
+            words: Words { inline },
+            offset: self.offset,
+            ndim: self.ndim,
+            contiguous: false,
         };
-        let n = meta.ndim as usize;
-        words[..n].swap(a, b);
-        words[INLINE..INLINE + n].swap(a, b);
-        let mut out = Layout { repr: Repr::Inline(meta, words), offset: self.offset };
-        let contiguous = is_c_order(out.dims(), out.strides());
-        out.repr = Repr::Inline(Meta { contiguous, ..meta }, words);
+        out.contiguous = is_c_order(out.dims(), out.strides());
         Some(out)
     }
 
     /// The same axes from another offset; the caller answers for its staying inside the storage.
     #[inline]
     pub fn with_offset(&self, offset: isize) -> Layout {
-        Layout { repr: self.repr.clone(), offset }
+        let mut same = self.clone();
+        same.offset = offset;
+        same
+    }
+}
+
+impl Clone for Layout {
+    #[inline(always)]
+    fn clone(&self) -> Layout {
+        if !self.is_inline() {
+            return self.clone_heap();
+        }
+        // SAFETY: there are few axes, so the words are inline.
+        let words = Words { inline: unsafe { self.words.inline } };
+        Layout { words, offset: self.offset, ndim: self.ndim, contiguous: self.contiguous }
+    }
+}
+
+impl Drop for Layout {
+    #[inline(always)]
+    fn drop(&mut self) {
+        if !self.is_inline() {
+            // SAFETY: with this many axes the words are on the heap; nobody uses them again.
+            unsafe { ManuallyDrop::drop(&mut self.words.heap) };
+        }
     }
 }
 

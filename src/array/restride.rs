@@ -95,18 +95,16 @@ impl Layout {
 
     /// Elements `start`, `start + step`, … of an axis, `len` of them.
     pub fn slice(&self, axis: usize, start: usize, step: isize, len: usize) -> Layout {
-        let (mut dims, mut strides) = self.parts();
+        let (dim, stride) = (self.dims()[axis], self.strides()[axis]);
         let mut offset = self.offset();
         if len > 0 {
             let last =
                 (len as isize - 1).checked_mul(step).and_then(|r| r.checked_add_unsigned(start));
-            let inside = last.is_some_and(|l| l >= 0 && (l as usize) < dims[axis]);
-            assert!(inside && start < dims[axis], "slice outside an axis of size {}", dims[axis]);
-            offset += start as isize * strides[axis];
+            let inside = last.is_some_and(|l| l >= 0 && (l as usize) < dim);
+            assert!(inside && start < dim, "slice outside an axis of size {dim}");
+            offset += start as isize * stride;
         }
-        dims[axis] = len;
-        strides[axis] = if len > 1 { strides[axis] * step } else { strides[axis] };
-        Layout::raw(&dims, &strides, offset)
+        self.with_axis(axis, len, if len > 1 { stride * step } else { stride }, offset)
     }
 
     /// The diagonal of two axes, which disappear, as a new last axis; `k > 0` lies above it.

@@ -69,12 +69,19 @@ pub(crate) fn array_view<'a, T: Element>(
 }
 
 /// Whether every element of a layout lies inside a storage.
+#[inline]
 pub(crate) fn fits(storage: &Storage, layout: &Layout, dtype: DType) -> bool {
-    let capacity = (storage.nbytes() / dtype.size()) as isize;
-    if layout.is_contiguous() {
-        let n = layout.numel() as isize;
-        return n == 0 || (layout.offset() >= 0 && layout.offset().saturating_add(n) <= capacity);
+    if !layout.is_contiguous() {
+        return strided_fits(storage, layout, dtype);
     }
+    let (n, offset) = (layout.numel(), layout.offset());
+    let end = (offset as usize).saturating_add(n).saturating_mul(dtype.size());
+    n == 0 || (offset >= 0 && end <= storage.nbytes())
+}
+
+#[inline(never)]
+fn strided_fits(storage: &Storage, layout: &Layout, dtype: DType) -> bool {
+    let capacity = (storage.nbytes() / dtype.size()) as isize;
     match layout.extent() {
         Some((low, high)) => low >= 0 && high < capacity,
         None => layout.numel() == 0,

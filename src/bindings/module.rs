@@ -35,6 +35,7 @@ fn core(m: &Bound<'_, PyModule>) -> PyResult<()> {
     host::register();
     m.add("__version__", env!("CARGO_PKG_VERSION"))?;
     m.add_class::<object::PyTensor>()?;
+    object::recycle::begin(py)?;
     m.add_class::<tensor::TensorIterator>()?;
     m.add_class::<object::node::PyNode>()?;
     m.add_class::<saved::SavedHandle>()?;

@@ -53,6 +53,12 @@ impl Mode {
         self.0 & bits == bits
     }
 
+    /// Whether operations on plain data give plain data: they record, and no result is marked.
+    #[inline]
+    pub fn plain_results(self) -> bool {
+        self.0 & (GRAD | INFERENCE) == GRAD
+    }
+
     /// The word with `bits` on or off.
     #[inline]
     #[must_use]

@@ -68,13 +68,12 @@ pub struct Node<V: Value> {
 }
 
 impl<V: Value> Node<V> {
-    #[inline]
-    #[allow(clippy::too_many_arguments)]
+    /// A node whose saved values are still to come: it is large, and they are moved only once.
+    #[inline(always)]
     pub(super) fn new(
         seq: u64,
         rule: RuleRef<V>,
         edges: Edges<V>,
-        saved: SavedValues<V>,
         outputs: u32,
         cost: f32,
         flags: Flags,
@@ -89,7 +88,7 @@ impl<V: Value> Node<V> {
             cost,
             call: OnceLock::new(),
             extras: OnceLock::new(),
-            saved: SavedCell::new(saved),
+            saved: SavedCell::new(),
         }
     }
 

@@ -32,20 +32,30 @@ pub fn next_node() -> u64 {
 ///
 /// # Errors
 /// `Inference` for a value that may not be saved; whatever a saved-value hook reports.
-#[inline]
+#[inline(always)]
 pub fn record<V: Value>(
     rule: RuleRef<V>,
     inputs: Edges<V>,
     mut saved: SavedValues<V>,
     outputs: u32,
     cost_ns: f32,
-    mut flags: Flags,
+    flags: Flags,
+) -> Result<NodeRef<V>> {
+    record_saving(rule, inputs, &mut saved, (outputs, cost_ns, flags))
+}
+
+/// The same by reference: saved values are large, and only those that are there move into the node.
+fn record_saving<V: Value>(
+    rule: RuleRef<V>,
+    inputs: Edges<V>,
+    saved: &mut SavedValues<V>,
+    (outputs, cost_ns, mut flags): (u32, f32, Flags),
 ) -> Result<NodeRef<V>> {
     let mode = Mode::current();
-    for entry in &saved {
+    for entry in saved.iter() {
         entry.admit(|| rule.name())?;
     }
-    if mode.has(PACKING) && !saved.is_empty() && packing::pack(&rule.name(), &mut saved)? {
+    if mode.has(PACKING) && !saved.is_empty() && packing::pack(&rule.name(), saved)? {
         flags = flags | Flags::FOREIGN;
     }
     Ok(insert(rule, inputs, saved, (outputs, cost_ns, flags), mode))
@@ -59,14 +69,14 @@ pub fn record_plain<V: Value>(
     cost_ns: f32,
     flags: Flags,
 ) -> NodeRef<V> {
-    insert(rule, inputs, SavedValues::new(), (outputs, cost_ns, flags), Mode::current())
+    insert(rule, inputs, &mut SavedValues::new(), (outputs, cost_ns, flags), Mode::current())
 }
 
 #[inline(always)]
 fn insert<V: Value>(
     rule: RuleRef<V>,
     inputs: Edges<V>,
-    saved: SavedValues<V>,
+    saved: &mut SavedValues<V>,
     (outputs, cost_ns, flags): (u32, f32, Flags),
     mode: Mode,
 ) -> NodeRef<V> {
@@ -75,7 +85,7 @@ fn insert<V: Value>(
         newest = newest.max(edge.node().seq());
     }
     let seq = arena::next_seq(newest);
-    let node = V::arena().insert(Node::new(seq, rule, inputs, saved, outputs, cost_ns, flags));
+    let node = V::arena().insert(Node::new(seq, rule, inputs, outputs, cost_ns, flags), saved);
     if site::watched(mode) {
         site::remember(&node);
     }

@@ -36,10 +36,16 @@ fn copy_words<W: Copy + Send + Sync>(src: View, dst: ViewMut) {
     if numel == 0 {
         return;
     }
+    let bytes = numel * size_of::<W>();
+    if bytes < SPLIT_BYTES && src.is_contiguous() && dst.is_contiguous() {
+        // SAFETY: both views are valid for their elements, which lie in a run, and do not overlap.
+        return unsafe {
+            ptr::copy_nonoverlapping(src.ptr.cast::<W>(), dst.ptr.cast::<W>(), numel);
+        };
+    }
     let axes = Axes::new(dst.dims, [dst.strides, src.strides]).collapse(true);
     let job = Job { src: src.ptr.cast::<W>(), dst: dst.ptr.cast::<W>() };
     let outer = axes.dims.first().copied().unwrap_or(1);
-    let bytes = numel * size_of::<W>();
     let blocks = if bytes < SPLIT_BYTES { 1 } else { (bytes / (SPLIT_BYTES / 2)).min(outer) };
     if blocks <= 1 {
         // SAFETY: the views are valid for every position of the axes and do not overlap.

@@ -17,6 +17,13 @@ impl Tensor {
             None if self.version == self.storage.version() && !self.marks.has(Marks::CUT) => false,
             Some(meta) if meta.requires_grad() => true,
             Some(meta) if !meta.is_rebased() && self.edge.is_some() => true,
+            Some(meta)
+                if !meta.is_rebased()
+                    && self.version == self.storage.version()
+                    && !self.marks.has(Marks::CUT) =>
+            {
+                false
+            }
             _ => self.was_given_history(),
         }
     }

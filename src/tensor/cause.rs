@@ -104,6 +104,12 @@ impl CutCause {
         CutCause(AtomicU8::new(0))
     }
 
+    /// Whether none is known.
+    #[inline(always)]
+    pub(super) fn is_unknown(&self) -> bool {
+        self.get() == 0
+    }
+
     #[inline]
     fn get(&self) -> u8 {
         self.0.load(Ordering::Relaxed)
@@ -193,15 +199,6 @@ impl Tensor {
     #[inline]
     pub(crate) fn cut_from(self, from: &Tensor, cause: Cause) -> Tensor {
         self.set_cause(&from.cause_by(cause));
-        self
-    }
-
-    /// This gradient of a backward that was not recorded.
-    #[inline]
-    pub(crate) fn cut_by_backward(self) -> Tensor {
-        if !self.requires_grad() {
-            self.cut_cause.set(&CutCause::here(Cause::Backward));
-        }
         self
     }
 

@@ -9,7 +9,7 @@ use std::sync::{Arc, OnceLock};
 use crate::array::{Layout, Storage};
 use crate::dtype::DType;
 use crate::error::{Error, Result};
-use crate::graph::{self, CHECK_NAN, FORWARD, GRAD, INFERENCE, Mode, Value};
+use crate::graph::{self, CHECK_NAN, Mode, Value};
 use crate::tensor::effects;
 use crate::tensor::{Creation, CutCause, Edge, Marks, Meta};
 
@@ -99,15 +99,31 @@ impl Tensor {
         self
     }
 
+    /// Whether this is data alone: without history, state, marks or a note why there is no history.
+    #[inline(always)]
+    pub(crate) fn is_plain(&self) -> bool {
+        self.edge.is_none()
+            && self.meta.get().is_none()
+            && self.marks == Marks::default()
+            && self.cut_cause.is_unknown()
+            && self.version == self.storage.version()
+    }
+
     /// The same data as an output of a node.
     #[inline]
     pub(crate) fn attach(mut self, edge: Edge) -> Tensor {
+        self.set_edge(edge);
+        self
+    }
+
+    /// Makes this data an output of a node.
+    #[inline]
+    pub(crate) fn set_edge(&mut self, edge: Edge) {
         self.version = self.storage.version();
         if let Some(extras) = edge.node().extras() {
             self.note_nan(extras);
         }
         self.edge = Some(edge);
-        self
     }
 
     /// In anomaly mode an operation remembers that its result held NaN.
@@ -144,15 +160,6 @@ impl Tensor {
         self.creation
     }
 
-    /// This handle, noting how it was made if it is a view; the first note stays.
-    #[inline]
-    pub(crate) fn created(mut self, how: Creation) -> Tensor {
-        if self.is_view() && self.creation == Creation::Plain {
-            self.creation = how;
-        }
-        self
-    }
-
     /// The same handle with more marks.
     #[inline]
     pub(crate) fn marked(mut self, marks: Marks) -> Tensor {
@@ -164,10 +171,12 @@ impl Tensor {
     #[cfg(feature = "python")]
     pub(crate) fn read_only(self) -> Tensor {
         // A handle with state is somebody's own; the read-only one is another.
-        let shown = match (self.meta().is_some(), self.grad_edge()) {
-            (false, _) => self,
-            (true, None) => self.detach(),
-            (true, Some(edge)) => self.detach().attach(edge),
+        if self.meta().is_none() {
+            return self.marked(Marks::READ_ONLY);
+        }
+        let shown = match self.grad_edge() {
+            None => self.detach(),
+            Some(edge) => self.detach().attach(edge),
         };
         shown.marked(Marks::READ_ONLY)
     }
@@ -191,49 +200,6 @@ impl Tensor {
             || (self.storage.version() != self.version && self.history_is_cut())
     }
 
-    /// This result of an operation that was not recorded, with the marks of the mode that it was made in.
-    #[inline]
-    pub(crate) fn unrecorded<'a>(
-        mut self,
-        inputs: impl Iterator<Item = &'a Tensor> + Clone,
-    ) -> Tensor {
-        let mode = Mode::current();
-        self.cut_cause = CutCause::of(inputs.clone(), mode);
-        if mode.has(GRAD) { self } else { self.made_in(mode, inputs) }
-    }
-
-    /// This result of an operation that has no derivative there.
-    #[inline]
-    pub(crate) fn underived<'a>(mut self, inputs: impl Iterator<Item = &'a Tensor>) -> Tensor {
-        self.cut_cause = CutCause::of(inputs, Mode::current());
-        self
-    }
-
-    /// A view made without recording must not be changed with it; inside a custom function's forward, a result is
-    /// marked when it varies with an input that requires grad.
-    fn made_in<'a>(mut self, mode: Mode, mut inputs: impl Iterator<Item = &'a Tensor>) -> Tensor {
-        let view = self.marks.has(Marks::VIEW);
-        if mode.has(INFERENCE) {
-            if view && !self.marks.has(Marks::INFERENCE) {
-                self = self.created(Creation::InferenceMode);
-            } else {
-                self.marks = self.marks.and(Marks::INFERENCE);
-            }
-        } else {
-            self = self.created(Creation::NoGrad);
-        }
-        let varies = (view || mode.has(FORWARD))
-            && self.dtype.is_float()
-            && inputs.any(|x| x.requires_grad() || x.is_cut() || x.marks.has(Marks::HIDES_GRAD));
-        if varies && view {
-            self.marks = self.marks.and(Marks::HIDES_GRAD);
-        }
-        if varies && mode.has(FORWARD) {
-            self.marks = self.marks.and(Marks::CUT);
-        }
-        self
-    }
-
     /// Whether this was made in inference mode, so that nothing may save it.
     #[inline]
     pub fn is_inference(&self) -> bool {
@@ -248,20 +214,33 @@ impl Tensor {
     /// The same data outside the graph, in the same handle.
     #[inline]
     pub(crate) fn without_history(mut self) -> Tensor {
+        self.forget();
+        self
+    }
+
+    /// Takes this only handle of its memory out of the graph.
+    #[inline]
+    pub(crate) fn forget(&mut self) {
         self.edge = None;
         self.meta = OnceLock::new();
-        self.owner()
+        self.own();
     }
 
     /// This only handle of its memory, which is therefore neither a view nor a data handle.
+    #[cfg(feature = "python")]
     pub(crate) fn owner(mut self) -> Tensor {
+        self.own();
+        self
+    }
+
+    #[inline]
+    fn own(&mut self) {
         let made = self.marks.has(Marks::INFERENCE) || self.creation == Creation::InferenceMode;
         self.marks = if made { Marks::INFERENCE } else { Marks::default() };
         self.creation = Creation::Plain;
         if self.storage.is_data_handle() {
             self.storage = self.storage.full_handle();
         }
-        self
     }
 
     /// The dimensions.

@@ -18,6 +18,7 @@ mod leaf;
 mod marks;
 mod meta;
 pub(crate) mod packing;
+mod results;
 mod retain;
 mod saved;
 

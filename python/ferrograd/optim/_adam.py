@@ -12,6 +12,9 @@ from ferrograd._core import Tensor, sqrt, tensor, zeros_like
 from ferrograd.optim._numbers import as_tensor
 from ferrograd.optim._optimizer import Group, Optimizer, Ready, State, at_least, betas
 
+#: What a step needs of the count of steps.
+Corrections = tuple[Tensor, Tensor, Tensor | None]
+
 
 class Adam(Optimizer):
     """Adam: `p -= lr m / (1 - β1^t) / (√v / √(1 - β2^t) + eps)`.
@@ -66,16 +69,16 @@ class Adam(Optimizer):
         decay: float = group["weight_decay"]
         decoupled = self.decoupled and decay != 0
         # What a step needs beside gradients, for each count and dtype.
-        corrections: dict[Any, tuple[Tensor, ...]] = {}
+        corrections: dict[Any, Corrections] = {}
         for (p, grad), state in zip(ready, self._counted(group, ready), strict=True):
             key = id(state["step"]), p.dtype
             found = corrections.get(key)
             if found is None:
-                found = corrections[key] = _corrections(group, state["step"], p.dtype)
+                found = corrections[key] = _corrections(group, state["step"], p.dtype, decoupled)
             scale, inverse_rate, shrink = found
             if group["maximize"]:
                 grad = -grad
-            if decoupled:
+            if shrink is not None:
                 p.mul_(shrink)
             elif decay != 0:
                 grad = grad + decay * p.detach()
@@ -136,13 +139,16 @@ class Adam(Optimizer):
                 state["step"] = counts[number]
 
 
-def _corrections(group: Group, count: Tensor, dtype: Any) -> tuple[Tensor, ...]:
-    """`1 / √(1 - β2^t)`, `(1 - β1^t) / lr` and `1 - lr weight_decay`."""
+def _corrections(group: Group, count: Tensor, dtype: Any, decoupled: bool) -> Corrections:
+    """`1 / √(1 - β2^t)`, `(1 - β1^t) / lr` and, for a decoupled decay, `1 - lr weight_decay`."""
     beta1, beta2 = group["betas"]
     inverse_rate = (1.0 - beta1**count) / group["lr"]
     scale = 1.0 / sqrt(1.0 - beta2**count)
-    shrink = as_tensor(1.0 - group["lr"] * group["weight_decay"], dtype)
-    return scale.astype(dtype), inverse_rate.astype(dtype), shrink
+    if dtype != count.dtype:
+        scale, inverse_rate = scale.astype(dtype), inverse_rate.astype(dtype)
+    if not decoupled:
+        return scale, inverse_rate, None
+    return scale, inverse_rate, as_tensor(1.0 - group["lr"] * group["weight_decay"], dtype)
 
 
 class AdamW(Adam):

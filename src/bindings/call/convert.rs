@@ -6,7 +6,9 @@
 
 use pyo3::exceptions::{PyAttributeError, PyOverflowError, PyTypeError, PyValueError};
 use pyo3::prelude::*;
-use pyo3::types::{PyBool, PyComplex, PyDict, PyEllipsis, PyFloat, PyInt, PySet, PySlice, PyTuple};
+use pyo3::types::{
+    PyBool, PyComplex, PyDict, PyEllipsis, PyFloat, PyInt, PyList, PySet, PySlice, PyTuple,
+};
 use smallvec::SmallVec;
 
 use crate::array::Access;
@@ -191,6 +193,9 @@ pub(crate) fn tensors_of(
     name: &str,
     ob: &Bound<'_, PyAny>,
 ) -> PyResult<Vec<Tensor>> {
+    if let Some(tensors) = plain_tensors(ob) {
+        return Ok(tensors);
+    }
     if !iterable(ob) {
         return Err(bad_type(
             decl.name,
@@ -200,6 +205,18 @@ pub(crate) fn tensors_of(
     }
     let items: Vec<_> = elements(decl.name, name, ob, MOST_ITEMS)?.collect::<PyResult<_>>()?;
     each_tensor(decl, "an element", &items)
+}
+
+/// The tensors in a list or tuple that holds nothing else; `None` for any other object.
+fn plain_tensors(ob: &Bound<'_, PyAny>) -> Option<Vec<Tensor>> {
+    let tensor = |item: Bound<'_, PyAny>| {
+        item.cast_exact::<PyTensor>().ok().map(|tensor| tensor.get().tensor.clone())
+    };
+    if let Ok(list) = ob.cast_exact::<PyList>() {
+        list.iter().map(tensor).collect()
+    } else {
+        ob.cast_exact::<PyTuple>().ok()?.iter().map(tensor).collect()
+    }
 }
 
 /// A tensor of each object, promoted as operands of one result, if there is one.

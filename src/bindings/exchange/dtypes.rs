@@ -5,6 +5,7 @@
 
 use numpy::{PyArrayDescr, PyArrayDescrMethods};
 use pyo3::prelude::*;
+use pyo3::types::PyString;
 
 use crate::bindings::errors::{bad_type, to_python, type_name};
 use crate::dtype::{CONVERT, DType, Kind};
@@ -38,6 +39,12 @@ pub(super) fn unsupported(op: &str, descr: &Bound<'_, PyArrayDescr>) -> PyErr {
 
 /// A dtype from anything `numpy.dtype` accepts.
 pub(crate) fn dtype_of(op: &str, ob: &Bound<'_, PyAny>) -> PyResult<DType> {
+    if let Ok(name) = ob.cast_exact::<PyString>() {
+        let name = name.to_cow()?;
+        if let Some(dtype) = DType::ALL.into_iter().find(|dtype| dtype.name() == name) {
+            return Ok(dtype);
+        }
+    }
     let descr = PyArrayDescr::new(ob.py(), ob).map_err(|_| {
         bad_type(op, format!("{} is not a dtype", display(ob)), "use one such as fg.float32")
     })?;

@@ -11,6 +11,7 @@ use pyo3::prelude::*;
 use pyo3::types::{PyWeakrefMethods, PyWeakrefReference};
 
 use crate::bindings::object::node::CoOwned;
+use crate::bindings::object::recycle;
 use crate::dtype::with_dtype;
 use crate::tensor::{Meta, Tensor};
 
@@ -53,7 +54,7 @@ pub(crate) fn wrap(py: Python<'_>, tensor: Tensor) -> PyResult<Bound<'_, PyAny>>
     // The memory of a view that an operation made of its own intermediate is the view's alone.
     let alone = tensor.is_view() && tensor.storage().is_unique();
     let tensor = if alone { tensor.owner() } else { tensor };
-    Ok(Bound::new(py, PyTensor::from(tensor))?.into_any())
+    Ok(recycle::object(py, tensor, None)?.into_any())
 }
 
 /// The same for a result of an operation on `source`, which it may be a view of.
@@ -78,7 +79,7 @@ fn wrap_view<'py>(source: &Bound<'py, PyTensor>, tensor: Tensor) -> PyResult<Bou
     }
     let base = base.as_ref().map_or_else(|| source.clone().unbind(), |base| base.clone_ref(py));
     let linked = tensor.meta().is_some();
-    let object = Bound::new(py, PyTensor { base: Some(base), ..PyTensor::from(tensor) })?;
+    let object = recycle::object(py, tensor, Some(base))?;
     if linked {
         remember(&object)?;
     }
@@ -90,7 +91,7 @@ fn wrap_known(py: Python<'_>, tensor: Tensor) -> PyResult<Bound<'_, PyAny>> {
     if let Some(object) = known_object(py, &tensor) {
         return Ok(object);
     }
-    let object = Bound::new(py, PyTensor::from(tensor))?;
+    let object = recycle::object(py, tensor, None)?;
     remember(&object)?;
     Ok(object.into_any())
 }
@@ -116,7 +117,7 @@ pub(crate) fn remember(object: &Bound<'_, PyTensor>) -> PyResult<()> {
 
 /// A tensor that requires grad, as Python sees it.
 pub(crate) fn leaf(py: Python<'_>, tensor: Tensor) -> PyResult<Bound<'_, PyTensor>> {
-    let object = Bound::new(py, PyTensor::from(tensor))?;
+    let object = recycle::object(py, tensor, None)?;
     object.get().tensor.make_leaf(true)?;
     remember(&object)?;
     Ok(object)

@@ -12,7 +12,7 @@ use crate::bindings::call::sequence::is_sequence;
 use crate::bindings::errors::{bad_type, bad_value, type_name};
 use crate::bindings::exchange::dlpack;
 use crate::bindings::exchange::numpy;
-use crate::bindings::object::{PyTensor, remember};
+use crate::bindings::object::{PyTensor, recycle, remember};
 use crate::bindings::tensor::attributes::converted;
 use crate::dtype::DType;
 use crate::ops::core::declare::Scalar;
@@ -124,7 +124,7 @@ pub(crate) fn tensor<'py>(
     name: Option<&str>,
 ) -> PyResult<Bound<'py, PyTensor>> {
     let tensor = copied(data, dtype_option("tensor", dtype)?)?.in_mode();
-    let object = Bound::new(data.py(), PyTensor::from(tensor))?;
+    let object = recycle::object(data.py(), tensor, None)?;
     finish(&object, requires_grad, name)?;
     Ok(object)
 }
@@ -200,7 +200,7 @@ pub(crate) fn full<'py>(
     }
     let dims: Vec<usize> = shape.iter().map(|&d| d as usize).collect();
     let tensor = Tensor::full(&dims, value, dtype)?.in_mode();
-    let object = Bound::new(py, PyTensor::from(tensor))?;
+    let object = recycle::object(py, tensor, None)?;
     finish(&object, requires_grad, None)?;
     Ok(object)
 }

@@ -6,6 +6,7 @@
 //! replaced only while nobody is inside.
 
 use std::cell::UnsafeCell;
+use std::ptr;
 
 use super::use_count::{Entry, UseCount};
 use crate::graph::SavedValues;
@@ -23,9 +24,31 @@ pub(in crate::graph) struct SavedCell<V: Value> {
 unsafe impl<V: Value> Sync for SavedCell<V> where SavedValues<V>: Send + Sync {}
 
 impl<V: Value> SavedCell<V> {
-    #[inline]
-    pub(in crate::graph) fn new(values: SavedValues<V>) -> SavedCell<V> {
-        SavedCell { users: UseCount::new(values.is_empty()), values: UnsafeCell::new(values) }
+    /// A cell of no values.
+    #[inline(always)]
+    pub(in crate::graph) fn new() -> SavedCell<V> {
+        SavedCell { users: UseCount::new(true), values: UnsafeCell::new(SavedValues::new()) }
+    }
+
+    /// Moves values into the empty cell of a node that nobody has seen; no more than there are.
+    #[inline(always)]
+    pub(super) fn fill(&mut self, values: &mut SavedValues<V>) {
+        let count = values.len();
+        if count == 0 {
+            return;
+        }
+        self.users = UseCount::new(false);
+        let cell = self.values.get_mut();
+        if values.spilled() || cell.spilled() {
+            std::mem::swap(cell, values);
+            return;
+        }
+        // SAFETY: neither is on the heap, so both have the same room inline; the values move, and `values` forgets them.
+        unsafe {
+            ptr::copy_nonoverlapping(values.as_ptr(), cell.as_mut_ptr(), count);
+            values.set_len(0);
+            cell.set_len(count);
+        }
     }
 
     /// Use of the values; `spend` frees them when the last user has left. `None` if they are spent.

@@ -13,7 +13,7 @@ use super::local;
 use super::shard::Shard;
 use super::sync::AtomicPtr;
 use super::word::Word;
-use crate::graph::node::Node;
+use crate::graph::node::{Node, SavedValues};
 use crate::graph::value::Value;
 
 /// The last generation: a slot that reaches it is retired.
@@ -53,12 +53,16 @@ impl<V: Value> Slot<V> {
     ///
     /// # Safety
     /// `slot` is vacant, of this type, and reached by nobody else.
-    #[inline]
-    pub(super) unsafe fn occupy(slot: NonNull<Slot<V>>, node: Node<V>) -> NodeRef<V> {
+    #[inline(always)]
+    pub(super) unsafe fn occupy(
+        slot: NonNull<Slot<V>>,
+        node: Node<V>,
+        saved: &mut SavedValues<V>,
+    ) -> NodeRef<V> {
         // SAFETY: the caller has the vacant slot to itself; the count is still zero, so no key can be upgraded
         // before the release store below publishes the node.
         unsafe {
-            (*(*slot.as_ptr()).node.get()).write(node);
+            (*(*slot.as_ptr()).node.get()).write(node).saved.fill(saved);
             (*slot.as_ptr()).header.word.publish();
             NodeRef::from_counted(slot)
         }

@@ -27,6 +27,8 @@ pub fn discovered() -> u64 {
 enum Index {
     Stamps(Stamps<'static>),
     Map(HashMap<usize, u32>),
+    /// Nobody is looked for any more: other passes may stamp.
+    Closed,
 }
 
 impl Index {
@@ -42,6 +44,7 @@ impl Index {
         match self {
             Index::Stamps(stamps) => stamps.index(node.stamp()),
             Index::Map(map) => map.get(&node.address()).copied(),
+            Index::Closed => None,
         }
     }
 
@@ -51,6 +54,7 @@ impl Index {
             // Past the last index stamps would alias; discovery refuses such a graph when it ends.
             Index::Stamps(stamps) => node.set_stamp(stamps.stamp(k & (Stamps::MAX as u32 - 1))),
             Index::Map(map) => drop(map.insert(node.address(), k)),
+            Index::Closed => {}
         }
     }
 }
@@ -128,8 +132,8 @@ impl<'g, V: Value> Finder<'g, V> {
         below(self.plan.cost)
     }
 
-    /// The plan of everything that was found, or of what leads to `targets`.
-    pub(super) fn finish(mut self, targets: Option<&[Edge<V>]>) -> Result<Plan<'g, V>> {
+    /// The plan of everything that was found, or of what leads to `targets`. Nothing more can be found then.
+    pub(super) fn finish(&mut self, targets: Option<&[Edge<V>]>) -> Result<&Plan<'g, V>> {
         self.discover(None);
         DISCOVERED.set(DISCOVERED.get() + self.done as u64);
         let most = self.plan.targets.len().max(self.outputs).max(self.plan.items.len());
@@ -145,7 +149,8 @@ impl<'g, V: Value> Finder<'g, V> {
             self.mark(targets);
             self.plan.prune();
         }
-        Ok(self.plan)
+        self.index = Index::Closed;
+        Ok(&self.plan)
     }
 
     /// The dense number of the output that `edge` points to; its node joins the plan on first sight.

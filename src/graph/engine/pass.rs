@@ -80,11 +80,11 @@ impl<V: Value> Pass<'_, V> {
         let run = Run { host: self.host, options, lanes, rows };
         let mut finder = Finder::new(&edges, targets, self.since);
         if finder.discover(Some(GATE_NS / rows)) {
-            return run.planned(finder, targets, seeds);
+            return run.planned(&mut finder, targets, seeds);
         }
         // Long: the rest of the discovery needs the host no more than the walk does.
         let cost = finder.cost() * rows;
-        detach_if_long(self.host, cost, || run.planned(finder, targets, seeds))
+        detach_if_long(self.host, cost, || run.planned(&mut finder, targets, seeds))
     }
 }
 
@@ -101,7 +101,7 @@ struct Run<'a> {
 impl Run<'_> {
     fn planned<V: Value>(
         self,
-        finder: Finder<'_, V>,
+        finder: &mut Finder<'_, V>,
         targets: Option<&[Edge<V>]>,
         seeds: Seeds<V>,
     ) -> Result<Option<Vec<Option<V>>>> {
@@ -111,15 +111,15 @@ impl Run<'_> {
             return Ok(None);
         }
         let long = lanes > 1 && plan.cost * rows >= GATE_NS;
-        let schedule = long.then(|| Schedule::new(&plan));
+        let schedule = long.then(|| Schedule::new(plan));
         let outcome = match schedule {
             Some(schedule) if schedule.forkable >= GATE_NS => {
-                parallel::walk(&plan, &schedule, options, host, seeds, lanes)?
+                parallel::walk(plan, &schedule, options, host, seeds, lanes)?
             }
-            _ => serial::walk(&plan, options, host, seeds)?,
+            _ => serial::walk(plan, options, host, seeds)?,
         };
         let wanted = targets.filter(|_| options.capture).map_or(0, <[_]>::len);
-        finish(&plan, options, host, outcome, wanted).map(Some)
+        finish(plan, options, host, outcome, wanted).map(Some)
     }
 }
 

@@ -112,13 +112,15 @@ pub(super) struct Poll {
 
 impl Poll {
     const NODES: u32 = 64;
+    /// As many nodes as one of the host counts for; the host's own code asks about signals itself.
+    const FOREIGN: u32 = 8;
     const ESTIMATE_NS: f32 = 1e6;
     const EVERY: Duration = Duration::from_millis(20);
 
     /// Counts a node that is about to run.
     #[inline]
     pub(super) fn node(&mut self, cost_ns: f32, foreign: bool, host: &dyn Host) -> Result<()> {
-        self.nodes += if foreign { Self::NODES } else { 1 };
+        self.nodes += if foreign { Self::FOREIGN } else { 1 };
         self.estimate += cost_ns;
         if self.nodes < Self::NODES && self.estimate < Self::ESTIMATE_NS {
             return Ok(());

@@ -2,9 +2,11 @@
 //!
 //! Owns: `Flat`, a bounds-checked contiguous run, and the call without a plan for small ones.
 //! Never splits, gathers or pads; what it refuses goes through `apply`.
-//! Invariant: every operand has the output's element count, or is one number for one element.
+//! Invariant: every operand has the output's element count, or is one number.
 
 use std::marker::PhantomData;
+use std::mem::MaybeUninit;
+use std::ptr;
 
 use smallvec::smallvec;
 
@@ -36,7 +38,28 @@ impl<'a> Flat<'a> {
         if !layout.is_contiguous() {
             return None;
         }
-        let (n, offset, size) = (layout.numel(), layout.offset(), dtype.size());
+        Flat::run(storage, layout, dtype, layout.numel())
+    }
+
+    /// The one element that all elements of a layout are, if they are few.
+    #[inline]
+    pub(crate) fn repeated(
+        storage: &'a Storage,
+        layout: &Layout,
+        dtype: DType,
+    ) -> Option<Flat<'a>> {
+        let one = || layout.strides().iter().all(|&stride| stride == 0);
+        let n = layout.numel();
+        if !(1..=FEW).contains(&n) || !one() {
+            return None;
+        }
+        Flat::run(storage, layout, dtype, 1).map(|flat| Flat { n, ..flat })
+    }
+
+    /// `n` elements in a run, from the first of a layout on.
+    #[inline(always)]
+    fn run(storage: &'a Storage, layout: &Layout, dtype: DType, n: usize) -> Option<Flat<'a>> {
+        let (offset, size) = (layout.offset(), dtype.size());
         let inside = n <= FEW && offset >= 0 && (offset as usize + n) * size <= storage.nbytes();
         let ptr = storage.ptr().wrapping_add(offset as usize * size);
         if capture::active() {
@@ -51,16 +74,37 @@ impl<'a> Flat<'a> {
 pub enum FlatIn<'a> {
     /// Elements.
     Elements(Flat<'a>),
-    /// One number; only for one element.
-    Number(In<'a>),
+    /// One element for all.
+    Repeated(Flat<'a>),
+    /// One number for all elements.
+    Float(f64),
+    /// The same.
+    Int(i64),
 }
 
 impl FlatIn<'_> {
     #[inline(always)]
     fn dtype(&self) -> Option<DType> {
         match self {
-            FlatIn::Elements(x) => Some(x.dtype),
-            FlatIn::Number(_) => None,
+            FlatIn::Elements(x) | FlatIn::Repeated(x) => Some(x.dtype),
+            FlatIn::Float(_) | FlatIn::Int(_) => None,
+        }
+    }
+
+    /// The one value that stands for `n` elements of a dtype, as a word.
+    #[inline(always)]
+    fn word(&self, dtype: DType, n: usize) -> Option<u64> {
+        match *self {
+            FlatIn::Float(float) => Some(word(In::Float(float), dtype)),
+            FlatIn::Int(int) => Some(word(In::Int(int), dtype)),
+            // A recording is to read the element again.
+            FlatIn::Repeated(x) if x.n == n && x.dtype == dtype && !capture::active() => {
+                let mut bytes = [0; 8];
+                // SAFETY: the element was inside its storage, and no element is larger than a word.
+                unsafe { ptr::copy_nonoverlapping(x.ptr, bytes.as_mut_ptr(), dtype.size()) };
+                Some(u64::from_ne_bytes(bytes))
+            }
+            _ => None,
         }
     }
 }
@@ -74,7 +118,9 @@ pub(crate) fn apply_flat(
     params: &[f64],
 ) -> bool {
     let mut numbers = [0u64; MAX_OPERANDS];
-    let mut ptrs = [std::ptr::null(); MAX_OPERANDS];
+    let mut repeated = false;
+    let mut words = [const { MaybeUninit::uninit() }; FEW];
+    let mut ptrs = [ptr::null(); MAX_OPERANDS];
     let dtype = ins.iter().find_map(FlatIn::dtype).unwrap_or(out.dtype);
     if ins.len() > MAX_OPERANDS || out.dtype != table.result(dtype) {
         return false;
@@ -82,11 +128,20 @@ pub(crate) fn apply_flat(
     for (k, input) in ins.iter().enumerate() {
         ptrs[k] = match *input {
             FlatIn::Elements(x) if x.n == out.n && x.dtype == dtype => x.ptr.cast_const(),
-            FlatIn::Number(number) if out.n == 1 => {
-                numbers[k] = word(number, dtype);
-                (&raw const numbers[k]).cast()
+            FlatIn::Elements(_) => return false,
+            ref one => {
+                let Some(word) = one.word(dtype, out.n) else { return false };
+                numbers[k] = word;
+                if out.n == 1 {
+                    (&raw const numbers[k]).cast()
+                } else if repeated || out.n > FEW {
+                    return false;
+                } else {
+                    repeated = true;
+                    repeat(word, dtype, &mut words[..(out.n * dtype.size()).div_ceil(8)]);
+                    words.as_ptr().cast()
+                }
             }
-            _ => return false,
         };
     }
     let Some(f) = table.get(dtype) else {
@@ -96,10 +151,24 @@ pub(crate) fn apply_flat(
         record((f, table.text), (ins, &numbers), out, params, table.cost(dtype));
     }
     if out.n > 0 {
-        // SAFETY: every pointer addresses `out.n` elements of the loop's dtype in live storage, or a number for one.
+        // SAFETY: every pointer addresses `out.n` elements of the loop's dtype: in live storage, or of one number, which
+        // stands in `numbers` for one element and in `words` for more.
         unsafe { f(ptrs.as_ptr(), out.ptr, out.n, params.as_ptr()) };
     }
     true
+}
+
+/// Fills words with elements that are all the first of `word`.
+#[inline(always)]
+fn repeat(word: u64, dtype: DType, words: &mut [MaybeUninit<u64>]) {
+    let bytes = word.to_ne_bytes();
+    let pattern = match dtype.size() {
+        8 => bytes,
+        size => std::array::from_fn(|i| bytes[i % size]),
+    };
+    for place in words {
+        place.write(u64::from_ne_bytes(pattern));
+    }
 }
 
 impl From<&Flat<'_>> for Operand {
@@ -119,11 +188,11 @@ fn record(
 ) {
     let elements = |input: &FlatIn<'_>| match input {
         FlatIn::Elements(x) => Some(Operand::from(x)),
-        FlatIn::Number(_) => None,
+        _ => None,
     };
     let number = |(input, &word): (&FlatIn<'_>, &u64)| match input {
         FlatIn::Elements(_) => None,
-        FlatIn::Number(_) => Some(word),
+        _ => Some(word),
     };
     let numbers = ins.iter().zip(words).map(number).collect();
     let work = Work::Map { table, text, numbers, params: params.into(), cost };

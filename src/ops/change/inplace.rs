@@ -11,6 +11,7 @@ use smallvec::SmallVec;
 use crate::error::{Error, Result};
 use crate::graph::{self, FORWARD, INFERENCE, Mode};
 use crate::kernels;
+use crate::kernels::elementwise::{self, apply_flat};
 use crate::ops::core::declare::{Arg, Kind, OpDecl, Operand, Output, Shortcut};
 use crate::ops::core::elementwise::{Elementwise, Slot, Source, binary_operands};
 use crate::ops::core::layout::{astype, broadcast_to};
@@ -280,8 +281,15 @@ fn over(
     if let Some(guard) = op.guard {
         guard(&slots, dtype)?;
     }
-    let ins: SmallVec<[_; 3]> = slots.iter().map(|slot| slot.input()).collect();
-    kernels::elementwise::apply(op.forward, &ins, x.shared_view_mut(), params);
+    let small: Option<SmallVec<[_; 3]>> = slots.iter().map(|slot| slot.flat()).collect();
+    let done = match (small, x.flat()) {
+        (Some(ins), Some(out)) => apply_flat(op.forward, &ins, out, params),
+        _ => false,
+    };
+    if !done {
+        let ins: SmallVec<[_; 3]> = slots.iter().map(|slot| slot.input()).collect();
+        elementwise::apply(op.forward, &ins, x.shared_view_mut(), params);
+    }
     finish_write(name, x, x, None, false);
     Ok(true)
 }

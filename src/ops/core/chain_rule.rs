@@ -75,45 +75,61 @@ impl Rule<Tensor> for Elementwise {
         let Some(g) = cx.take_grad(0) else {
             return Ok(());
         };
-        let mut g = Some(g);
-        let wanted = (0..self.by.len()).filter(|&i| cx.wants(i)).count();
-        let (mut operands, mut done) = (None, 0);
-        for (i, derivative) in self.by.iter().enumerate() {
-            if !cx.wants(i) {
-                continue;
+        let Some(last) = (0..self.by.len()).rev().find(|&i| cx.wants(i)) else {
+            return Ok(());
+        };
+        let mut operands = None;
+        for (i, derivative) in self.by[..last].iter().enumerate() {
+            if cx.wants(i) {
+                let gradient = match self.small(cx, derivative, &g) {
+                    Some(gradient) => gradient,
+                    None => self.derived(cx, derivative, g.clone(), &mut operands)?,
+                };
+                cx.give(i, gradient)?;
             }
-            done += 1;
-            // The last derivative may write into the gradient's own buffer.
-            let taken = if done == wanted { g.take() } else { g.clone() };
-            let Some(g) = taken else { break };
-            let gradient = match derivative {
-                Derivative::Identity => g,
-                Derivative::Zero => Tensor::zeros(g.shape(), g.dtype())?,
-                Derivative::Formula { uses, table, sym } => {
-                    if !cx.create_graph()
-                        && cx.batch().is_empty()
-                        && let Some(gradient) = self.fused_flat(cx, &g, uses, table)
-                    {
-                        cx.give(i, gradient)?;
-                        continue;
-                    }
-                    let mut read = Operands::restore(self, cx, uses, operands.take())?;
-                    let gradient = if cx.create_graph() {
-                        symbolic(&g, uses, *sym, &read)?
-                    } else {
-                        fused(&g, uses, table, &mut read)?
-                    };
-                    operands = Some(read);
-                    gradient
-                }
-            };
-            cx.give(i, gradient)?;
         }
-        Ok(())
+        let derivative = &self.by[last];
+        // The last derivative may write into the gradient's own buffer.
+        if g.is_plain() && g.is_contiguous() && g.storage().is_reusable() {
+            if !self.small_into(cx, derivative, &g, &g) {
+                let gradient = self.derived(cx, derivative, g, &mut operands)?;
+                return cx.give(last, gradient);
+            }
+            return cx.give(last, g);
+        }
+        let gradient = match self.small(cx, derivative, &g) {
+            Some(gradient) => gradient,
+            None => self.derived(cx, derivative, g, &mut operands)?,
+        };
+        cx.give(last, gradient)
     }
 }
 
 impl Elementwise {
+    /// One derivative, with the gradient to use up.
+    fn derived(
+        &self,
+        cx: &mut Context<'_, Tensor>,
+        derivative: &Derivative,
+        g: Tensor,
+        operands: &mut Option<Operands>,
+    ) -> Result<Tensor> {
+        Ok(match derivative {
+            Derivative::Identity => g,
+            Derivative::Zero => Tensor::zeros(g.shape(), g.dtype())?,
+            Derivative::Formula { uses, table, sym } => {
+                let mut read = Operands::restore(self, cx, uses, operands.take())?;
+                let gradient = if cx.create_graph() {
+                    symbolic(&g, uses, *sym, &read)?
+                } else {
+                    fused(&g, uses, table, &mut read)?
+                };
+                *operands = Some(read);
+                gradient
+            }
+        })
+    }
+
     /// The saved entry of a source.
     #[inline]
     fn entry(&self, source: Source) -> usize {
@@ -138,12 +154,45 @@ impl Elementwise {
                 Flat::of(storage, layout, dtype).map(FlatIn::Elements)
             }
             None if cx.has_saved(entry) => None,
-            None => Some(FlatIn::Number(In::Float(cx.scalar(entry).ok()?))),
+            None => Some(FlatIn::Float(cx.scalar(entry).ok()?)),
         }
     }
 
-    /// The derivative as one small loop without restoring anything; `None` leaves it to `fused`,
-    /// which also reports what was changed in place.
+    /// The derivative as one small loop into memory of its own; `None` leaves it to `derived`.
+    #[inline]
+    fn small(
+        &self,
+        cx: &Context<'_, Tensor>,
+        derivative: &Derivative,
+        g: &Tensor,
+    ) -> Option<Tensor> {
+        if !matches!(derivative, Derivative::Formula { .. }) || g.flat().is_none() {
+            return None;
+        }
+        let out = Tensor::empty_as(g.layout(), g.dtype()).ok()?;
+        self.small_into(cx, derivative, g, &out).then_some(out)
+    }
+
+    /// The derivative as one small loop without restoring anything, into `out`, which may be the gradient; `false` leaves
+    /// it to `derived`, which also reports what was changed in place.
+    #[inline]
+    fn small_into(
+        &self,
+        cx: &Context<'_, Tensor>,
+        derivative: &Derivative,
+        g: &Tensor,
+        out: &Tensor,
+    ) -> bool {
+        match derivative {
+            Derivative::Formula { uses, table, .. }
+                if !cx.create_graph() && cx.batch().is_empty() =>
+            {
+                self.fused_flat(cx, g, uses, table, out).is_some()
+            }
+            _ => false,
+        }
+    }
+
     #[inline]
     fn fused_flat(
         &self,
@@ -151,8 +200,9 @@ impl Elementwise {
         g: &Tensor,
         uses: &[Source],
         table: &LoopTable,
-    ) -> Option<Tensor> {
-        let mut ins = [FlatIn::Number(In::Int(0)); 4];
+        out: &Tensor,
+    ) -> Option<()> {
+        let mut ins = [FlatIn::Int(0); 4];
         for (input, &source) in ins.iter_mut().zip(uses) {
             *input = self.flat_operand(cx, g, source)?;
         }
@@ -160,8 +210,7 @@ impl Elementwise {
         for (k, param) in params.iter_mut().zip(self.saves.len()..cx.saved_count()) {
             *k = cx.scalar(param).ok()?;
         }
-        let out = gradient_buffer(g).ok()?;
-        apply_flat(table, ins.get(..uses.len())?, out.flat()?, &params).then_some(out)
+        apply_flat(table, ins.get(..uses.len())?, out.flat()?, &params).then_some(())
     }
 }
 

@@ -9,12 +9,12 @@ use std::borrow::Cow;
 
 use smallvec::SmallVec;
 
-use crate::array::{Layout, broadcast_shapes, capture};
+use crate::array::{Layout, Storage, broadcast_shapes, capture};
 use crate::dtype::DType;
 use crate::error::{Error, Result};
-use crate::graph::{self, Flags, RuleRef, Saved};
-use crate::kernels::elementwise::{Flat, FlatIn, In, LoopTable, apply, apply_flat};
-use crate::kernels::{View, ViewMut, launch};
+use crate::graph::{self, Edges, Flags, GRAD, Mode, RuleRef, Saved};
+use crate::kernels::elementwise::{FlatIn, In, LoopTable, apply, apply_flat};
+use crate::kernels::launch;
 use crate::ops::core::declare::{Operand, Scalar};
 use crate::ops::core::layout::{astype, broadcast_to};
 use crate::ops::core::sym::Sym;
@@ -108,41 +108,23 @@ impl<'a> Slot<'a> {
         }
     }
 
+    /// The operand of a small call, if it is one.
+    #[inline(always)]
+    pub(in crate::ops) fn flat(self) -> Option<FlatIn<'a>> {
+        match self {
+            Slot::Tensor(t) if t.is_contiguous() => t.flat().map(FlatIn::Elements),
+            Slot::Tensor(t) => t.repeated().map(FlatIn::Repeated),
+            Slot::Scalar(Scalar::Int(i)) => Some(FlatIn::Int(i)),
+            Slot::Scalar(s) => Some(FlatIn::Float(s.as_f64())),
+        }
+    }
+
     pub(in crate::ops) fn input(self) -> In<'a> {
         match self {
             Slot::Tensor(t) => In::View(t.view_of()),
             Slot::Scalar(Scalar::Int(i)) => In::Int(i),
             Slot::Scalar(s) => In::Float(s.as_f64()),
         }
-    }
-}
-
-impl Tensor {
-    /// The kernel's view of this tensor.
-    #[inline]
-    pub(crate) fn view_of(&self) -> View<'_> {
-        View::of(self.storage(), self.layout(), self.dtype())
-    }
-
-    /// The elements as one small contiguous run, if they are that.
-    #[inline]
-    pub(crate) fn flat(&self) -> Option<Flat<'_>> {
-        Flat::of(self.storage(), self.layout(), self.dtype())
-    }
-
-    /// The view through which an operation fills a tensor that it made itself, or a part of one: memory that nobody
-    /// else has a handle of, that no derivative keeps and that has not been written in place.
-    #[inline]
-    pub(crate) fn view_mut(&self) -> ViewMut<'_> {
-        debug_assert!(self.storage().version() == 0, "the memory of an output is new");
-        self.shared_view_mut()
-    }
-
-    /// The view through which an operation writes in place into memory that others see. The caller has had the write
-    /// admitted (`ops::inplace::admit_write`), or is the only one who has the memory, and raises its version.
-    #[inline]
-    pub(crate) fn shared_view_mut(&self) -> ViewMut<'_> {
-        ViewMut::of(self.storage(), self.layout(), self.dtype())
     }
 }
 
@@ -192,18 +174,49 @@ impl Elementwise {
             }
         }
         let out_dtype = self.forward.result(dtype);
-        let out = Tensor::empty_as(layout, out_dtype)?;
+        let mut out = if layout.is_contiguous() {
+            // Put together here: a result that passes through others is copied each time.
+            let nbytes = layout.numel().saturating_mul(out_dtype.size());
+            Tensor::assemble(Storage::alloc(nbytes)?, layout.with_offset(0), out_dtype, None)
+        } else {
+            Tensor::empty(layout.dims(), out_dtype)?
+        };
         if !self.run_flat(&slots, &out, params) {
             apply(self.forward, &slots.map(Slot::input), out.view_mut(), params);
         }
-        if graph::recording() && !self.by.is_empty() && out_dtype.is_float() {
-            let edges = slots.map(|slot| slot.tensor().and_then(Tensor::grad_edge));
+        let operands = || slots.iter().filter_map(|slot| slot.tensor());
+        let mode = Mode::current();
+        if !mode.plain_results() || !operands().all(Tensor::is_plain) {
+            self.relate(&slots, &mut out, params, mode)?;
+        }
+        Ok(out)
+    }
+
+    /// Gives the result its history, or notes why it has none.
+    #[inline(never)]
+    fn relate<const N: usize>(
+        &'static self,
+        slots: &[Slot<'_>; N],
+        out: &mut Tensor,
+        params: &[f64],
+        mode: Mode,
+    ) -> Result<()> {
+        let operands = slots.iter().filter_map(|slot| slot.tensor());
+        if self.by.is_empty() {
+            out.note_underived(operands, mode);
+            return Ok(());
+        }
+        if mode.has(GRAD) && out.dtype().is_float() {
+            let mut edges = Edges::new();
+            for slot in slots {
+                edges.push(slot.tensor().and_then(Tensor::grad_edge));
+            }
             if edges.iter().any(Option::is_some) {
                 return self.record(slots, edges, out, params);
             }
         }
-        let operands = slots.iter().filter_map(|slot| slot.tensor());
-        Ok(if self.by.is_empty() { out.underived(operands) } else { out.unrecorded(operands) })
+        out.note_unrecorded(operands, mode);
+        Ok(())
     }
 
     /// The call without a plan, for a few contiguous elements; says whether it was made.
@@ -217,35 +230,29 @@ impl Elementwise {
         let Some(target) = out.flat() else {
             return false;
         };
-        let mut ins = [FlatIn::Number(In::Int(0)); N];
+        let mut ins = [FlatIn::Int(0); N];
         for (input, slot) in ins.iter_mut().zip(slots) {
-            *input = match slot {
-                Slot::Scalar(Scalar::Int(i)) => FlatIn::Number(In::Int(*i)),
-                Slot::Scalar(s) => FlatIn::Number(In::Float(s.as_f64())),
-                Slot::Tensor(t) => match t.flat() {
-                    Some(flat) => FlatIn::Elements(flat),
-                    None => return false,
-                },
-            };
+            let Some(flat) = slot.flat() else { return false };
+            *input = flat;
         }
         apply_flat(self.forward, &ins, target, params)
     }
 
-    #[inline(never)]
+    #[inline]
     fn record<const N: usize>(
         &'static self,
-        slots: [Slot<'_>; N],
-        edges: [Option<Edge>; N],
-        out: Tensor,
+        slots: &[Slot<'_>; N],
+        edges: Edges<Tensor>,
+        out: &mut Tensor,
         params: &[f64],
-    ) -> Result<Tensor> {
+    ) -> Result<()> {
         let dtype = out.dtype();
         let mut saved: SmallVec<[Saved<Tensor>; 2]> = SmallVec::new();
         for &source in self.saves {
             let used = (0..N).any(|i| edges[i].is_some() && self.by[i].uses().contains(&source));
             saved.push(match source {
                 _ if !used => Saved::None,
-                Source::Output => Saved::output(&out, 0),
+                Source::Output => Saved::output(out, 0),
                 Source::Input(k) => match slots[k as usize] {
                     Slot::Scalar(s) => Saved::Scalar(s.as_f64()),
                     Slot::Tensor(t) => Saved::input(t, u32::from(k)),
@@ -255,15 +262,9 @@ impl Elementwise {
         }
         saved.extend(params.iter().map(|&p| Saved::Scalar(p)));
         let cost = 40.0 + out.size() as f32 * self.forward.cost(dtype);
-        let node = graph::record(
-            RuleRef::Static(self),
-            edges.into_iter().collect(),
-            saved,
-            1,
-            cost,
-            Flags::NONE,
-        )?;
-        Ok(out.attach(Edge::new(node, 0)))
+        let node = graph::record(RuleRef::Static(self), edges, saved, 1, cost, Flags::NONE)?;
+        out.set_edge(Edge::new(node, 0));
+        Ok(())
     }
 }
 
@@ -301,7 +302,7 @@ pub fn unary_with(op: &'static Elementwise, x: &Tensor, params: &[f64]) -> Resul
 /// Applies a two-operand operation.
 #[inline]
 pub fn binary(op: &'static Elementwise, a: &Tensor, b: &Tensor) -> Result<Tensor> {
-    if a.dtype() == b.dtype() && a.shape() == b.shape() && op.takes(a.dtype()) {
+    if a.dtype() == b.dtype() && a.layout().same_dims(b.layout()) && op.takes(a.dtype()) {
         return op.run([Slot::Tensor(a), Slot::Tensor(b)], a.layout(), a.dtype(), &[]);
     }
     binary_slow(op, a, b)

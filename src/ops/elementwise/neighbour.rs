@@ -50,6 +50,6 @@ crate::operations! { family "elementwise";
             let pairs = from.to_vec::<f64>()?.into_iter().zip(to.to_vec::<f64>()?);
             Tensor::from_vec(pairs.map(|(a, b)| towards64(a, b)).collect::<Vec<f64>>(), &dims)?
         };
-        Ok(out.underived([&a, &b].into_iter()))
+        Ok(out.underived([&*a, &*b].into_iter()))
     }
 }

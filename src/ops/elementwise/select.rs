@@ -3,6 +3,8 @@
 //! Owns: the masked selection and what follows from it. Never repairs a NaN of the branch not taken.
 //! Invariant: a mask is boolean and has no gradient.
 
+use std::borrow::Cow;
+
 use crate::array::broadcast_shapes;
 use crate::dtype::DType;
 use crate::error::Result;
@@ -24,20 +26,30 @@ pub(crate) fn dtype_of(a: &Operand, b: &Operand) -> DType {
     }
 }
 
-pub(crate) fn operand_tensor(x: &Operand, dtype: DType) -> Result<Tensor> {
+pub(crate) fn operand_tensor(x: &Operand, dtype: DType) -> Result<Cow<'_, Tensor>> {
     match x {
-        Operand::Tensor(t) => astype(t, dtype),
-        Operand::Scalar(s) => Tensor::full(&[], *s, dtype),
+        Operand::Tensor(t) if t.dtype() == dtype => Ok(Cow::Borrowed(t)),
+        Operand::Tensor(t) => astype(t, dtype).map(Cow::Owned),
+        Operand::Scalar(s) => Tensor::full(&[], *s, dtype).map(Cow::Owned),
     }
+}
+
+/// A tensor in a shape that it broadcasts to.
+fn spread<'a>(x: &'a Tensor, dims: &[usize]) -> Result<Cow<'a, Tensor>> {
+    if x.shape() == dims { Ok(Cow::Borrowed(x)) } else { broadcast_to(x, dims).map(Cow::Owned) }
 }
 
 /// `a` where `condition` holds, else `b`; all broadcast.
 pub fn where_(condition: &Tensor, a: &Operand, b: &Operand) -> Result<Tensor> {
     let dtype = dtype_of(a, b);
     let (a, b) = (operand_tensor(a, dtype)?, operand_tensor(b, dtype)?);
-    let mask = astype(&condition.detach(), DType::Bool)?;
+    let mask = if condition.dtype() == DType::Bool && condition.is_plain() {
+        Cow::Borrowed(condition)
+    } else {
+        Cow::Owned(astype(&condition.detach(), DType::Bool)?)
+    };
     let dims = broadcast_shapes("where", &[mask.shape(), a.shape(), b.shape()])?;
-    choose(&broadcast_to(&mask, &dims)?, &broadcast_to(&a, &dims)?, &broadcast_to(&b, &dims)?)
+    choose(&*spread(&mask, &dims)?, &*spread(&a, &dims)?, &*spread(&b, &dims)?)
 }
 
 impl Tensor {

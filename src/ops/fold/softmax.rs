@@ -26,6 +26,11 @@ fn exchanged(x: &Tensor, axis: usize) -> Result<Tensor> {
 
 /// Runs a kernel that works along the last axis of contiguous rows, along any axis.
 fn along(x: &Tensor, axis: usize, kernel: RowKernel) -> Result<Tensor> {
+    if axis + 1 == x.ndim() && x.is_contiguous() {
+        let out = Tensor::empty_as(x.layout(), x.dtype())?;
+        kernel(x.view_of(), out.view_mut());
+        return Ok(out);
+    }
     let rows = exchanged(&x.detach(), axis)?.contiguous()?;
     let out = Tensor::empty(rows.shape(), x.dtype())?;
     kernel(rows.view_of(), out.view_mut());
@@ -36,6 +41,12 @@ type RowGradient = fn(View<'_>, View<'_>, ViewMut<'_>);
 
 /// The fused derivative from the result `y`, along any axis.
 fn along_backward(y: &Tensor, g: &Tensor, axis: usize, kernel: RowGradient) -> Result<Tensor> {
+    let along_last = axis + 1 == y.ndim() && y.shape() == g.shape();
+    if along_last && y.is_contiguous() && g.is_contiguous() {
+        let out = Tensor::empty_as(y.layout(), y.dtype())?;
+        kernel(y.view_of(), g.view_of(), out.view_mut());
+        return Ok(out);
+    }
     let rows = exchanged(&broadcast_to(&y.detach(), g.shape())?, axis)?.contiguous()?;
     let g = exchanged(&g.detach(), axis)?.contiguous()?;
     let out = Tensor::empty(rows.shape(), y.dtype())?;

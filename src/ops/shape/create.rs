@@ -8,7 +8,7 @@ use crate::error::{Error, Result};
 use crate::kernels;
 use crate::ops::core::declare::Scalar;
 use crate::ops::core::structured::{Record, finish, move_cost, nothing};
-use crate::tensor::{Marks, Tensor};
+use crate::tensor::{Cause, CutCause, Marks, Tensor};
 
 /// An empty list with room for `n` elements; an error where the system refuses the memory.
 pub(crate) fn room<T>(n: usize) -> Result<Vec<T>> {
@@ -91,22 +91,27 @@ impl Tensor {
     }
 
     /// This tensor's data where nobody else holds it: in place if that is so already, else a copy.
-    pub(crate) fn into_owned(self) -> Result<Tensor> {
+    #[cfg(feature = "python")]
+    pub(crate) fn into_owned(mut self) -> Result<Tensor> {
         if self.is_contiguous() && self.storage().is_reusable() {
-            Ok(self.without_history())
+            self.forget();
+            Ok(self)
         } else {
             self.duplicate()
         }
     }
 
     /// A finished gradient as a value of its own, that shares memory with nothing: with its history if `create_graph`.
-    pub(crate) fn separate(self, create_graph: bool) -> Result<Tensor> {
+    pub(crate) fn separate(mut self, create_graph: bool) -> Result<Tensor> {
         let alone = self.is_contiguous() && self.storage().is_reusable();
-        match create_graph {
-            true if alone => Ok(self),
-            true => self.copied("clone"),
-            false => Ok(self.into_owned()?.cut_by_backward()),
+        match (create_graph, alone) {
+            (true, true) => return Ok(self),
+            (true, false) => return self.copied("clone"),
+            (false, true) => self.forget(),
+            (false, false) => self = self.duplicate()?,
         }
+        self.set_cause(&CutCause::here(Cause::Backward));
+        Ok(self)
     }
 }
 
