@@ -778,8 +778,7 @@ def _scan(
     again: Callable[..., list[Tensor]],
     carry: list[Tensor],
     xs: list[Tensor],
-    length: int,
-    reverse: bool,
+    how: tuple[int, bool, int],
 ) -> list[Tensor] | None: ...
 def _while_loop(
     condition: Callable[..., list[Tensor]],

@@ -28,6 +28,7 @@ def scan(
     length: int | None = None,
     *,
     reverse: bool = False,
+    checkpoint: int = 1,
 ) -> tuple[Any, Any]:
     """The last carry and the stacked results of `carry, y = f(carry, x)` over the first axis of xs.
 
@@ -39,11 +40,14 @@ def scan(
     f is recorded once and then runs without Python, in a compiled function and outside: it must not
     look at values (`if`, `float()`), and what it prints is printed once. Where it does look, and no
     compiled function is being recorded, the loop runs in Python. The derivative is one node; higher
-    ones run the loop in Python.
+    ones run the loop in Python. It keeps what each iteration leaves; with `checkpoint=k` it keeps
+    the carry before every k iterations, and runs them again in the backward pass. Gradients have
+    the same bits; a k near the square root of the number of iterations needs the least memory.
 
     Parameters: `f` maps (carry, x) to (carry, y); y may be None. Returns (carry, ys), of tensors.
     Errors: `ShapeError`, `DTypeError` where the carry changes or lengths differ; `ArgumentError`
-    without xs and length; `CompileError` when f looks at values in a compiled function.
+    without xs and length, or for a checkpoint below 1; `CompileError` when f looks at values in a
+    compiled function.
     Source: `jax.lax.scan`.
 
     >>> import ferrograd as fg
@@ -51,6 +55,7 @@ def scan(
     >>> sums.tolist()
     [1.0, 3.0, 6.0]
     """
+    every = _every("scan", checkpoint)
     carry, carry_tree = _taken("scan", "init", init)
     scanned, xs_tree = _taken("scan", "xs", xs)
     count = _count(scanned, length)
@@ -67,8 +72,9 @@ def scan(
         return [*now, *(stack(list(column)) for column in columns)]
 
     found = None
+    how = (count, reverse, min(every, max(count, 1)))
     if may_be_native():
-        found = natively(lambda: _core._scan(body, in_python, carry, scanned, count, reverse))
+        found = natively(lambda: _core._scan(body, in_python, carry, scanned, how))
     if found is None:
         found = in_python(*carry, *scanned) if count else _unchanged(body, carry, scanned)
     rest = iter(found)
@@ -77,12 +83,18 @@ def scan(
 
 
 def fori_loop(
-    lower: int | Tensor, upper: int | Tensor, body: Callable[[Any, Any], Any], init: Any
+    lower: int | Tensor,
+    upper: int | Tensor,
+    body: Callable[[Any, Any], Any],
+    init: Any,
+    *,
+    checkpoint: int = 1,
 ) -> Any:
     """The value after `for i in range(lower, upper): value = body(i, value)`.
 
-    i is a tensor of dtype int64; the rest is as in `scan`. A bound may be a tensor of one whole
-    number; where a compiled function is recorded, such a loop is a `while_loop`.
+    i is a tensor of dtype int64; the rest, and `checkpoint`, is as in `scan`. A bound may be a
+    tensor of one whole number; where a compiled function is recorded, such a loop is a
+    `while_loop`, which keeps what every iteration leaves.
 
     Errors: those of `scan`; `ArgumentTypeError` for bounds that are no whole numbers.
     Source: `jax.lax.fori_loop`.
@@ -91,6 +103,7 @@ def fori_loop(
     >>> fg.fori_loop(0, 4, lambda i, total: total + i, 0.0).item()
     6.0
     """
+    every = _every("fori_loop", checkpoint)
     for name, bound in (("lower", lower), ("upper", upper)):
         whole = isinstance(bound, int | np.integer) or (
             isinstance(bound, Tensor) and bound.shape == () and "int" in bound.dtype.name
@@ -107,7 +120,8 @@ def fori_loop(
     if upper <= lower:
         carry, tree = _taken("fori_loop", "init", init)
         return tree.build(iter(carry))
-    return scan(lambda value, i: (body(i, value), None), init, np.arange(lower, upper))[0]
+    indices = np.arange(lower, upper)
+    return scan(lambda value, i: (body(i, value), None), init, indices, checkpoint=every)[0]
 
 
 def while_loop(cond: Callable[[Any], Any], body: Callable[[Any], Any], init: Any) -> Any:
@@ -235,6 +249,16 @@ def _shown(bound: Any) -> str:
     if isinstance(bound, Tensor):
         return f"{bound.dtype.name}{list(bound.shape)}"
     return f"a {type(bound).__name__}"
+
+
+def _every(op: str, checkpoint: Any) -> int:
+    """How many iterations keep one carry."""
+    if not isinstance(checkpoint, int | np.integer) or checkpoint is True or checkpoint < 1:
+        raise ArgumentError(
+            f"{op}: checkpoint is {checkpoint!r}; give the number of iterations, at least 1, that"
+            " run again from one carry"
+        )
+    return int(checkpoint)
 
 
 def _tree(value: Any) -> Tree:

@@ -52,7 +52,8 @@ fn found<'py>(
     PyList::new(py, wrapped?).map(Some)
 }
 
-/// `scan` of `body`, a function of carry and elements; `again` is one of carry and whole tensors.
+/// `scan` of `body`, a function of carry and elements; `again` is one of carry and whole tensors. The backward pass runs
+/// every `every` iterations again from the carry before them.
 #[pyfunction]
 pub(crate) fn _scan<'py>(
     py: Python<'py>,
@@ -60,12 +61,12 @@ pub(crate) fn _scan<'py>(
     again: &Bound<'py, PyAny>,
     carry: Vec<Bound<'py, PyTensor>>,
     xs: Vec<Bound<'py, PyTensor>>,
-    length: usize,
-    reverse: bool,
+    how: (usize, bool, usize),
 ) -> PyResult<Found<'py>> {
     let (carry, xs) = (tensors(&carry), tensors(&xs));
     let original = original(again)?;
-    let over = Scanned { xs: &xs, length, reverse };
+    let (length, reverse, every) = how;
+    let over = Scanned { xs: &xs, length, reverse, every };
     found(py, "scan", |host| scan(&carry, over, original, host, &traced(body)))
 }
 

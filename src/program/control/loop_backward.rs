@@ -6,6 +6,7 @@
 
 use smallvec::SmallVec;
 
+use super::iterations::{Around, Segment};
 use super::looped::{Handover, Loop, Trace};
 use super::placed::{Place, inputs, settle, starts};
 use crate::array::Storage;
@@ -39,7 +40,14 @@ impl Loop {
         let given = Given { scanned, outside, cotangents: &rest[1..] };
         let count = trace.map_or(self.parts.length, |trace| trace.count);
         let mut pass = BackwardLoop::begin(self, given.cotangents, count)?;
+        let mut segment = if self.parts.every > 1 { Some(Segment::new(self)?) } else { None };
         for k in (0..count).rev() {
+            if let Some(segment) = &mut segment {
+                let around = Around { scanned, outside };
+                let (tape, objects) = segment.at(k, rest[0].ptr, around)?;
+                pass.step(k, tape, &given, objects, &places)?;
+                continue;
+            }
             let own = trace.and_then(|trace| trace.tapes.get(k));
             let tape = match own {
                 Some(tape) => tape.ptr(),

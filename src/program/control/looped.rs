@@ -5,6 +5,7 @@
 
 use smallvec::SmallVec;
 
+use super::iterations::{Around, Iterations};
 use super::placed::{Place, Placement, Tape, inputs, settle, starts};
 use crate::array::Storage;
 use crate::error::Result;
@@ -47,6 +48,8 @@ pub struct LoopParts {
     pub length: usize,
     /// Whether it begins at the end of the scanned tensors.
     pub reverse: bool,
+    /// How many iterations keep one carry, from which the backward loop runs them again; 1 keeps what each of them leaves.
+    pub every: usize,
     /// The number of each result among the cotangents, if it has a history.
     pub cotangents: Vec<Option<usize>>,
     /// For each argument and each closure, the number of its gradient among the results of the backward program.
@@ -71,6 +74,11 @@ pub struct Loop {
     pub(in crate::program) residuals: Vec<usize>,
     /// Where the carry lies, where the backward program reads it.
     pub(in crate::program) kept: Vec<Option<usize>>,
+    /// Where each carried value lies in what a segment keeps, and the bytes of that.
+    pub(in crate::program) carried: Vec<usize>,
+    pub(in crate::program) slot: usize,
+    /// Where each stacked result of an iteration that runs again may lie, and the bytes of all.
+    pub(in crate::program) stacked: Vec<usize>,
     pub(in crate::program) forward: Placement,
     pub(in crate::program) backward: Placement,
     asked: Option<Placement>,
@@ -94,7 +102,11 @@ impl Handover {
 
 impl Loop {
     /// Finds out where everything lies.
-    pub fn new(parts: LoopParts) -> Loop {
+    pub fn new(mut parts: LoopParts) -> Loop {
+        if parts.cotangents.iter().all(Option::is_none) {
+            // There is no backward loop.
+            parts.every = 1;
+        }
         let LoopParts { body, carries, argument_bytes, condition, .. } = &parts;
         let mut tape = Tape::default();
         let residuals: Vec<usize> =
@@ -106,7 +118,13 @@ impl Loop {
         let forward = Placement::new(&body.forward, &taped);
         let backward = Placement::new(&body.backward, &[]);
         let asked = condition.as_ref().map(|condition| Placement::new(&condition.program, &[]));
-        Loop { stride: tape.nbytes, residuals, kept, forward, backward, asked, parts }
+        let (mut slot, mut unused) = (Tape::default(), Tape::default());
+        let carried = argument_bytes[..*carries].iter().map(|&bytes| slot.add(bytes)).collect();
+        let results = &parts.result_bytes[*carries..];
+        let mut stacked: Vec<usize> = results.iter().map(|&bytes| unused.add(bytes)).collect();
+        stacked.push(unused.nbytes);
+        let (stride, slot) = (tape.nbytes, slot.nbytes);
+        Loop { stride, residuals, kept, carried, slot, stacked, forward, backward, asked, parts }
     }
 
     /// What it is called in an explanation.
@@ -140,14 +158,22 @@ impl Loop {
         self.parts.outside
     }
 
-    /// For each argument, then for each buffer that the body reads outside, whether the backward loop reads it.
+    /// For each argument, then for each buffer that the body reads outside, whether the backward loop reads it:
+    /// all of them, where it runs iterations again.
     pub fn read_backward(&self) -> impl Iterator<Item = bool> + '_ {
-        self.parts.body.read_backward(self.parts.argument_bytes.len(), self.parts.outside)
+        let again = self.parts.every > 1;
+        let read =
+            self.parts.body.read_backward(self.parts.argument_bytes.len(), self.parts.outside);
+        read.map(move |read| read || again)
     }
 
-    /// Bytes of the tape: residuals, and the carry where the backward program reads it.
+    /// Bytes of the tape: residuals, and the carry where the backward program reads it; or the carry of each segment.
     pub fn tape_bytes(&self) -> usize {
-        if self.parts.condition.is_some() { 0 } else { self.parts.length * self.stride }
+        match (&self.parts.condition, self.parts.every) {
+            (Some(_), _) => 0,
+            (None, 1) => self.parts.length * self.stride,
+            (None, every) => self.parts.length.div_ceil(every) * self.slot,
+        }
     }
 
     /// The numbers of the results that have a history.
@@ -181,59 +207,44 @@ impl Loop {
     /// # Errors
     /// What a step raises.
     pub fn forward(&self, reads: &[View<'_>], writes: &mut [ViewMut<'_>]) -> Result<Trace> {
-        let LoopParts { carries, scanned, outside, length, result_bytes, .. } = &self.parts;
+        let LoopParts { carries, scanned, outside, length, every, result_bytes, .. } = &self.parts;
         let places: SmallVec<[Place; 16]> = writes.iter_mut().map(|w| w.ptr).collect();
-        let handed = Handover::new(result_bytes[..*carries].iter().copied())?;
-        let mut carry: SmallVec<[*const u8; 8]> = starts(&reads[..*carries]).collect();
+        let mut iterations = Iterations::begin(self, starts(&reads[..*carries]))?;
         let (xs, rest) = reads[*carries..].split_at(*scanned);
         let (outside, asked) = rest.split_at(*outside);
+        let around = Around { scanned: xs, outside };
+        let again = if *every > 1 { Some(Storage::alloc(self.stride)?) } else { None };
         let mut trace = Trace { count: 0, objects: Vec::new(), tapes: Vec::new() };
         let mut signals = Signals::begin();
-        while trace.count < *length && self.goes_on(&carry, asked)? {
+        while trace.count < *length && self.goes_on(&iterations.carry, asked)? {
             let k = trace.count;
             let element = self.element(k);
-            let mine = match self.parts.condition {
-                Some(_) => trace.tape(self.stride)?,
-                None => places[result_bytes.len()].wrapping_add(element * self.stride),
-            };
-            self.keep(&carry, mine);
-            let all = carry.iter().copied().chain(self.scanned(xs, element)).chain(starts(outside));
-            // SAFETY: all of these hold what the body was recorded with, for this run.
-            let given = unsafe { inputs(all) };
-            let own = |result: usize| match result < *carries {
-                true => handed.at(result, k),
-                false => places[result].wrapping_add(element * result_bytes[result]),
-            };
-            let program = &self.parts.body.forward;
-            let (found, objects) = self.forward.run(program, &given, &[], mine, own)?;
-            if program.has_objects() {
-                trace.objects.push(objects);
-            }
-            for (result, (&from, &bytes)) in found.iter().zip(result_bytes).enumerate() {
-                match carry.get_mut(result) {
-                    Some(carry) => *carry = from,
-                    // SAFETY: the stacked tensor has room for each element.
-                    None => unsafe { settle(from, own(result), bytes) },
+            let slot =
+                |number: usize, bytes| places[result_bytes.len()].wrapping_add(number * bytes);
+            let mine = match (&self.parts.condition, &again) {
+                (Some(_), _) => trace.tape(self.stride)?,
+                (None, None) => slot(element, self.stride),
+                (None, Some(again)) => {
+                    if k.is_multiple_of(*every) {
+                        iterations.save(slot(k / every, self.slot));
+                    }
+                    again.ptr()
                 }
+            };
+            let stacked =
+                |result: usize| places[result].wrapping_add(element * result_bytes[result]);
+            let objects = iterations.step(k, mine, around, stacked)?;
+            if self.parts.body.forward.has_objects() && again.is_none() {
+                trace.objects.push(objects);
             }
             trace.count += 1;
             signals.check()?;
         }
-        for ((&to, &from), &bytes) in places.iter().zip(&carry).zip(result_bytes) {
+        for ((&to, &from), &bytes) in places.iter().zip(&iterations.carry).zip(result_bytes) {
             // SAFETY: both hold the carry; the last one lies in a buffer of its own.
             unsafe { settle(from, to, bytes) };
         }
         Ok(trace)
-    }
-
-    /// Keeps the carry for the backward loop, where it is read there.
-    fn keep(&self, carry: &[*const u8], tape: Place) {
-        for ((&from, at), &bytes) in carry.iter().zip(&self.kept).zip(&self.parts.argument_bytes) {
-            if let Some(at) = at {
-                // SAFETY: the tape has room for the carry of each iteration, and nobody else has the tape.
-                unsafe { settle(from, tape.wrapping_add(*at), bytes) };
-            }
-        }
     }
 
     /// Whether the body runs with this carry.

@@ -186,7 +186,11 @@ impl Recording {
         if self.part && !(steps.outside.is_empty() && steps.hosts.is_empty()) {
             let what = "the body of a loop or a branch changes memory outside, or calls Python (random \
                         numbers, callbacks, functions that look at values)";
-            steps.refused.get_or_insert_with(|| refusal(what));
+            steps.refused.get_or_insert_with(|| {
+                let remedy =
+                    "compute that before the loop or the branch, and pass it as an argument";
+                Box::new(Error::Captured { op: "compile".into(), what: what.into(), remedy })
+            });
         }
         let read = capture::take_read_outside();
         self.end();

@@ -28,6 +28,8 @@ pub struct Scanned<'a> {
     pub length: usize,
     /// Whether the loop begins at the end.
     pub reverse: bool,
+    /// How many iterations keep one carry, from which the backward pass runs them again; 1 keeps what each of them leaves.
+    pub every: usize,
 }
 
 /// The last carry, then results stacked along a new first axis, of `carry, ys = f(carry, x)` for every x.
@@ -73,7 +75,7 @@ pub fn while_loop<E: From<Box<Error>>>(
     if recording() && carry.iter().zip(&part.cotangents).any(cut) {
         return Err(loses_history().into());
     }
-    let over = Scanned { xs: &[], length: usize::MAX, reverse: false };
+    let over = Scanned { xs: &[], length: usize::MAX, reverse: false, every: 1 };
     let outside = until.joint.outside.clone();
     let condition = Condition { program: until.joint.forward };
     let mut looped = looped(part, carry.len(), over, Some(condition));
@@ -155,6 +157,7 @@ fn looped(part: Part, carries: usize, over: Scanned<'_>, condition: Option<Condi
         scanned: over.xs.len(),
         length: over.length,
         reverse: over.reverse,
+        every: over.every,
         argument_bytes: sizes(&arguments),
         result_bytes: sizes(&results),
         nothing: closures.iter().map(minus_zeros).collect(),
