@@ -19,7 +19,7 @@ use crate::bindings::function::recorded;
 use crate::bindings::object::{PyTensor, wrap};
 use crate::bindings::pass::arguments::{Argument, Arguments};
 use crate::bindings::pass::host::run_pass;
-use crate::bindings::pass::replay::{Objects, call};
+use crate::bindings::pass::replay::{Objects, call, give_memory_back};
 use crate::bindings::pass::watched::Watched;
 use crate::error::{Error, Result};
 use crate::graph::Foreign;
@@ -54,7 +54,9 @@ pub(crate) fn _record_joint<'py>(
     let tensors: Vec<Tensor> = arguments.iter().map(|a| a.get().tensor.clone()).collect();
     let requires: Vec<bool> = tensors.iter().map(Tensor::requires_grad).collect();
     let plain: Vec<Tensor> = tensors.iter().map(Tensor::detach).collect();
-    match recorded(|| record(py, function, (&plain, &requires), (weak, may_keep)))? {
+    let found = recorded(|| record(py, function, (&plain, &requires), (weak, may_keep)))?;
+    give_memory_back();
+    match found {
         Ok(joint) => {
             let (large, watched) = (joint.work() > SMALL, Watched::of(watched)?);
             Ok((Some(PyJoint { joint: Arc::new(joint), watched, large }), false, None))

@@ -12,7 +12,7 @@ use pyo3::types::{PyFloat, PyList, PyTuple};
 use pyo3::{PyTraverseError, PyVisit};
 use smallvec::{SmallVec, smallvec};
 
-use crate::array::{Elements, ElementsMut, capture};
+use crate::array::{self, Elements, ElementsMut, capture};
 use crate::bindings::call::door::SMALL;
 use crate::bindings::call::foreign;
 use crate::bindings::exchange::numpy;
@@ -36,6 +36,9 @@ pub(crate) struct PyProgram {
     plain: Option<Vec<usize>>,
 }
 
+/// Freed memory that is kept for the next operations after a recording.
+const KEPT_BYTES: usize = 64 << 20;
+
 /// Larger results lie in our memory, which is used again; NumPy asks the system for it.
 const SMALL_BYTES: usize = 1 << 14;
 
@@ -53,6 +56,7 @@ pub(crate) fn _record<'py>(
     let tensors: Vec<Tensor> = arguments.iter().map(|a| a.get().tensor.clone()).collect();
     let (replay, results) = recorded(|| record(py, function, &tensors, (weak, may_keep)))?;
     let results = results.unwrap_or_else(|| PyList::empty(py));
+    give_memory_back();
     let program = |replay: Replay| {
         let large = replay.program().work() > SMALL;
         let program = replay.program();
@@ -62,6 +66,13 @@ pub(crate) fn _record<'py>(
         PyResult::Ok(PyProgram { replay: Arc::new(replay), watched, large, plain })
     };
     Ok((replay.map(program).transpose()?, results))
+}
+
+/// A recording keeps every buffer that it met until it ends; those that are free then go back to the system if they are many.
+pub(super) fn give_memory_back() {
+    if array::cached_bytes() > KEPT_BYTES {
+        array::trim();
+    }
 }
 
 fn record<'py>(
