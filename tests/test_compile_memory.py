@@ -3,8 +3,12 @@
 import pathlib
 import subprocess
 import sys
+from typing import Any
 
+import numpy as np
 import pytest
+
+import ferrograd as fg
 
 PROGRAM = """
 import ferrograd as fg
@@ -38,3 +42,26 @@ def test_a_recording_gives_its_memory_back(transform: str) -> None:
         check=True,
     )
     assert float(ran.stdout) < 200
+
+
+def test_results_of_loops_take_the_memory_of_operands() -> None:
+    def f(x: Any, w: Any) -> Any:
+        return fg.tanh(fg.tanh(x @ w) @ w + 1.0) @ w
+
+    x, w = (np.random.default_rng(0).standard_normal((30, 30)) for _ in range(2))
+    compiled = fg.compile(f)
+    assert compiled(x, w).tobytes() == np.asarray(f(x, w)).tobytes()
+    assert compiled.programs[0].temporary_bytes < 3 * 8 * 30 * 30
+
+
+def test_operands_that_are_read_elsewhere_keep_their_memory() -> None:
+    def f(x: Any, w: Any) -> Any:
+        a = x @ w
+        b = fg.exp(a)
+        c = a.T * (b @ w)
+        return c @ w, a @ b, (a + a.T) @ w
+
+    x, w = (np.random.default_rng(1).standard_normal((9, 9)) for _ in range(2))
+    compiled = fg.compile(f)
+    for got, want in zip(compiled(x, w), f(x, w), strict=True):
+        assert got.tobytes() == np.asarray(want).tobytes()

@@ -1,12 +1,13 @@
 //! The plan of a program: which steps are needed, and where temporaries lie.
 //!
 //! Owns: dead steps, lives of buffers, and one block of memory for all temporaries. Never changes what a step computes.
-//! Invariant: two temporaries whose lives overlap do not share a byte.
+//! Invariant: two temporaries whose lives overlap do not share a byte, but for an operand and the result of a loop that
+//! reads each element just before it writes there.
 
 use std::cmp::Reverse;
 use std::collections::{BTreeMap, BinaryHeap};
 
-use crate::program::steps::{Buffer, Id, Output, Source, Step};
+use crate::program::steps::{Action, Argument, Buffer, Id, Map, Output, Slice, Source, Step};
 
 /// Temporaries begin at multiples of this: a cache line, and the widest vector.
 const ALIGNMENT: usize = 64;
@@ -43,7 +44,8 @@ pub(in crate::program) fn remove_dead(
     steps.retain(|_| kept.next().unwrap_or(true));
 }
 
-/// Places temporaries in one block, first fit, by the steps between their first and their last use.
+/// Places temporaries in one block, first fit, by the steps between their first and their last use. The result of an
+/// element-wise loop takes the memory of an operand that nobody reads afterwards.
 pub(in crate::program) fn place(steps: &[Step], buffers: &[Buffer]) -> Plan {
     let mut lives: Vec<Option<(usize, usize)>> = vec![None; buffers.len()];
     for (at, step) in steps.iter().enumerate() {
@@ -52,8 +54,9 @@ pub(in crate::program) fn place(steps: &[Step], buffers: &[Buffer]) -> Plan {
             life.1 = at;
         }
     }
+    let homes = homes(steps, buffers, &mut lives);
     let mut order: Vec<(Id, usize, usize)> = (0..buffers.len())
-        .filter(|&b| matches!(buffers[b].source, Source::Temporary))
+        .filter(|&b| matches!(buffers[b].source, Source::Temporary) && homes[b] == b as Id)
         .filter_map(|b| lives[b].map(|(first, last)| (b as Id, first, last)))
         .collect();
     order.sort_unstable_by_key(|&(buffer, first, _)| (first, buffer));
@@ -73,7 +76,50 @@ pub(in crate::program) fn place(steps: &[Step], buffers: &[Buffer]) -> Plan {
         taken.push(Reverse((last, at, size)));
         offsets[buffer as usize] = at;
     }
+    for (buffer, &home) in homes.iter().enumerate() {
+        offsets[buffer] = offsets[home as usize];
+    }
     Plan { offsets, nbytes: space.end }
+}
+
+/// For each buffer the one in whose memory it lies: itself, or an operand of the loop that makes it, whose life becomes
+/// longer by that of the result.
+fn homes(steps: &[Step], buffers: &[Buffer], lives: &mut [Option<(usize, usize)>]) -> Vec<Id> {
+    let mut homes: Vec<Id> = (0..buffers.len() as Id).collect();
+    for (at, step) in steps.iter().enumerate() {
+        let Action::Map(map) = &step.action else { continue };
+        let out = map.out.buffer as usize;
+        let own = matches!(buffers[out].source, Source::Temporary);
+        let Some((first, last)) = lives[out].filter(|(first, _)| own && *first == at) else {
+            continue;
+        };
+        let Some(operand) = operand_in_place(map, buffers) else { continue };
+        let home = homes[operand as usize];
+        let dies = lives[operand as usize].is_some_and(|(_, last)| last == at);
+        if let Some(life) = lives[home as usize].as_mut().filter(|life| dies && life.1 == first) {
+            life.1 = last;
+            homes[out] = home;
+        }
+    }
+    homes
+}
+
+/// A temporary whose elements a loop reads just where its result has them, and nowhere else.
+fn operand_in_place(map: &Map, buffers: &[Buffer]) -> Option<Id> {
+    let slices = || map.ins.iter().filter_map(Argument::slice);
+    let lies_alike = |slice: &Slice| {
+        slice.offset == map.out.offset
+            && slice.dims == map.out.dims
+            && slice.strides == map.out.strides
+            && slice.dtype.size() == map.out.dtype.size()
+    };
+    let found = slices().find(|slice| {
+        let (from, to) = (&buffers[slice.buffer as usize], &buffers[map.out.buffer as usize]);
+        matches!(from.source, Source::Temporary)
+            && from.nbytes == to.nbytes
+            && slices().filter(|other| other.buffer == slice.buffer).all(lies_alike)
+    });
+    found.map(|slice| slice.buffer)
 }
 
 /// The block while it is planned.

@@ -99,6 +99,14 @@ impl Argument {
             Argument::Number(_, dtype) => *dtype,
         }
     }
+
+    /// The elements; none where one number stands for all.
+    pub fn slice(&self) -> Option<&Slice> {
+        match self {
+            Argument::Slice(slice) => Some(slice),
+            Argument::Number(..) => None,
+        }
+    }
 }
 
 /// What a step does.
