@@ -204,9 +204,11 @@ impl Storage {
         self.header().notes.switches.load(Ordering::Relaxed)
     }
 
-    /// For a data handle: whether there is any other handle.
-    pub fn is_held_elsewhere(&self) -> bool {
-        self.header().count.load(Ordering::Acquire) != DATA_HANDLE
+    /// Whether there is any other handle than this one and those of `others` that are of this memory.
+    pub fn is_held_beside(&self, others: &[&Storage]) -> bool {
+        let own = others.iter().filter(|other| other.same(self));
+        let known = own.fold(self.unit(), |sum, other| sum + other.unit());
+        self.header().count.load(Ordering::Acquire) != known
     }
 
     /// To be called before the data is written: results that were saved in this version get a copy of it.

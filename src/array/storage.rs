@@ -183,7 +183,7 @@ impl Storage {
 
     /// What this handle counts.
     #[inline(always)]
-    fn unit(&self) -> u64 {
+    pub(super) fn unit(&self) -> u64 {
         1 << ((self.0.addr().get() as u64 & 1) << 5)
     }
 

@@ -67,11 +67,10 @@ class Compiled(_core._Replayed):
         if found is None:
             return self._record(call, args, kwargs)
         self._shorten(known, call, args, kwargs)
-        results = known.form.build(found)
         self._calls += 1
         if self._check and self._calls % self._check == 0:
-            self._compare(results, args, kwargs)
-        return results
+            self._compare(known, found, call, args, kwargs)
+        return known.form.build(found)
 
     def __repr__(self) -> str:
         count = len(self.programs)
@@ -324,18 +323,36 @@ class Compiled(_core._Replayed):
             self._programs.popitem(last=False)
             self._forget()
 
-    def _compare(self, results: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> None:
-        """Raises where a replay differs from the function in any bit."""
-        got: list[Any] = []
-        want: list[Any] = []
-        flatten(results, got)
-        flatten(self.__wrapped__(*args, **kwargs), want)
-        for i, (a, b) in enumerate(zip(got, want, strict=True)):
-            if _bits(a) != _bits(b):
+    def _compare(
+        self,
+        known: Recorded | Joint,
+        found: list[Any],
+        call: Call,
+        args: tuple[Any, ...],
+        kwargs: dict[str, Any],
+    ) -> None:
+        """Raises where a replay differs from the function, on tensors, in any bit."""
+        function = OfTensors(self.__wrapped__, call, self._static, args, kwargs)
+        tensors = iter(function(*(as_tensor(value) for value in call.values)))
+        results = iter(found)
+        new, old = function.taken_form(), known.form
+        if not new.tree.same(old.tree):
+            raise CompileError(
+                f"compile: {self.name} returned {old.tree} when it was recorded and returns"
+                f" {new.tree} now; {_ANEW}"
+            )
+        for i, (a, b) in enumerate(zip(old.leaves, new.leaves, strict=True)):
+            got = next(results) if a is Tensor else a
+            want = next(tensors) if b is Tensor else b
+            if _bits(got) != _bits(want):
                 raise CompileError(
-                    f"compile: result {i} of {self.name} is {a} replayed and {b} computed anew;"
-                    " the function depends on something besides its arguments; pass it as one"
+                    f"compile: result {i} of {self.name} is {got} replayed and {want} computed"
+                    f" anew; {_ANEW}"
                 )
+
+
+#: Why a replay may differ.
+_ANEW = "the function depends on something besides its arguments; pass it as one"
 
 
 def _has_history(results: Any) -> bool:

@@ -7,13 +7,44 @@ call alive.
 
 from __future__ import annotations
 
+import copy
+import numbers
+import types
 from collections.abc import Callable
+from enum import Enum
 from typing import Any, NamedTuple
+
+import numpy as np
 
 from ferrograd import _core
 from ferrograd._compile.signature import Call, Static
 from ferrograd._core import Tensor
 from ferrograd._tensor.tree import LEAF, Tree, flatten
+from ferrograd.errors import CompileError
+
+#: Results that a program may give as they are: they hold nothing that was computed.
+_CONSTANT = (
+    Tensor,
+    np.ndarray,
+    np.generic,
+    np.dtype,
+    numbers.Number,
+    str,
+    bytes,
+    bytearray,
+    set,
+    frozenset,
+    range,
+    slice,
+    type,
+    type(None),
+    type(...),
+    Enum,
+    types.BuiltinFunctionType,
+    types.ModuleType,
+)
+#: Those of which every call has a copy.
+_MUTABLE = frozenset({np.ndarray, set, bytearray})
 
 
 class OfTensors:
@@ -49,6 +80,13 @@ class OfTensors:
         found: list[Any] = []
         tree = flatten(self.function(*args, **kwargs), found)
         results = [leaf for leaf in found if isinstance(leaf, Tensor)]
+        for leaf in found:
+            if not isinstance(leaf, _CONSTANT):
+                raise CompileError(
+                    f"compile: the function returns a {type(leaf).__name__}, which every later call"
+                    " would return as it is now; return tensors, arrays, numbers and containers of"
+                    " them"
+                )
         self.form = Form(tree, [Tensor if isinstance(x, Tensor) else x for x in found])
         return results
 
@@ -78,14 +116,17 @@ class Form(NamedTuple):
     def kind(self) -> int:
         """0 for one tensor, 1 for a tuple of tensors, 2 for anything else."""
         if self.tree is LEAF:
-            return 0 if self.leaves == [Tensor] else 2
+            return 0 if self.leaves[0] is Tensor else 2
         flat = self.tree.kind is tuple and all(child is LEAF for child in self.tree.children)
         return 1 if flat and all(leaf is Tensor for leaf in self.leaves) else 2
 
     def build(self, found: list[Any]) -> Any:
         """The results of the function, from those of a program."""
         rest = iter(found)
-        return self.tree.build(iter([next(rest) if x is Tensor else x for x in self.leaves]))
+        leaves = [next(rest) if x is Tensor else x for x in self.leaves]
+        if any(type(x) in _MUTABLE for x in self.leaves):
+            leaves = [copy.copy(x) if type(x) in _MUTABLE else x for x in leaves]
+        return self.tree.build(iter(leaves))
 
 
 class Recorded(NamedTuple):

@@ -55,6 +55,11 @@ def sort(args: tuple[Any, ...], kwargs: dict[str, Any], static: Static, floats: 
             tensors = True
             contiguous = contiguous and leaf.is_contiguous()
             key.append((leaf.dtype.name, leaf.shape, leaf.requires_grad))
+        elif isinstance(leaf, np.ma.MaskedArray | np.matrix):
+            raise ArgumentTypeError(
+                f"compile: an argument is a {kind.__name__}, which computes otherwise than arrays"
+                " do; pass a plain array (numpy.asarray, filled())"
+            )
         elif isinstance(leaf, np.ndarray | np.generic) and leaf.dtype in _HELD:
             leaf = np.ascontiguousarray(leaf).reshape(leaf.shape)
             key.append((leaf.dtype.char, leaf.shape))

@@ -55,7 +55,6 @@ pub(crate) fn _record<'py>(
 ) -> PyResult<(Option<PyProgram>, Bound<'py, PyList>)> {
     let tensors: Vec<Tensor> = arguments.iter().map(|a| a.get().tensor.clone()).collect();
     let (replay, results) = recorded(|| record(py, function, &tensors, (weak, may_keep)))?;
-    let results = results.unwrap_or_else(|| PyList::empty(py));
     give_memory_back();
     let program = |replay: Replay| {
         let large = replay.program().work() > SMALL;
@@ -80,15 +79,12 @@ fn record<'py>(
     function: &Bound<'py, PyAny>,
     tensors: &[Tensor],
     (weak, may_keep): (bool, bool),
-) -> PyResult<(Option<Replay>, Option<Bound<'py, PyList>>)> {
-    let mut returned = None;
-    let called = |copies: &[Tensor]| {
-        let (results, tensors) = call(py, function, copies)?;
-        returned = Some(results);
-        PyResult::Ok(tensors)
-    };
-    let (replay, _) = Replay::attempt(tensors, weak, may_keep, called)?;
-    Ok((replay, returned))
+) -> PyResult<(Option<Replay>, Bound<'py, PyList>)> {
+    // Python's objects of the results go before the recording ends: who holds one of them keeps it.
+    let called = |copies: &[Tensor]| call(py, function, copies).map(|(_, tensors)| tensors);
+    let (replay, results) = Replay::attempt(tensors, weak, may_keep, called)?;
+    let results: PyResult<Vec<_>> = results.into_iter().map(|x| wrap(py, x)).collect();
+    Ok((replay, PyList::new(py, results?)?))
 }
 
 /// Calls a Python function of tensors that returns a list of tensors.

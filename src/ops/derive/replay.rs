@@ -142,7 +142,11 @@ impl Replay {
             touched.iter().zip(&grads).filter(made).filter_map(|(_, grad)| grad.as_ref()).collect();
         let places: Vec<Recorded<'_>> =
             results.iter().chain(added.iter().copied()).map(place).collect();
-        let program = recording.finish(copies.len(), &places, may_keep);
+        // A result that is the gradient of a leaf is held by the leaf.
+        let is_gradient = |x: &&Tensor| added.iter().any(|grad| grad.storage().same(x.storage()));
+        let own = results.iter().filter(|x| !is_gradient(x));
+        let held: Vec<&Storage> = copies.iter().chain(own).map(Tensor::storage).collect();
+        let program = recording.finish(copies.len(), &places, &held, may_keep);
         let Some(program) = program.inspect_err(|_| give_back(&touched))? else {
             return Ok((None, results));
         };

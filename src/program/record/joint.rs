@@ -60,11 +60,12 @@ impl Recording {
         (arguments, cotangents): (usize, usize),
         results: &[Recorded<'_>],
         derived: &[Recorded<'_>],
+        held: &[&Storage],
         may_keep: bool,
     ) -> Result<Option<Joint>> {
         let part = self.part;
         let all: Vec<Recorded<'_>> = results.iter().chain(derived).copied().collect();
-        let (mut steps, mut outputs, read) = self.end_with(&all, may_keep)?;
+        let (mut steps, mut outputs, read) = self.end_with(&all, held, may_keep)?;
         if steps.kept {
             steps.give_back();
             return Ok(None);

@@ -144,6 +144,7 @@ impl Recording {
 
     /// Ends the capture and makes the program that computes these results. Where somebody keeps other tensors that were
     /// computed there can be none: then what the call did stays and the answer is `None` if `may_keep`, else an error.
+    /// `held` is what the caller has of arguments and results: who else holds those keeps them, too.
     ///
     /// # Errors
     /// What refused the program while it was recorded.
@@ -151,9 +152,10 @@ impl Recording {
         self,
         inputs: usize,
         results: &[Recorded<'_>],
+        held: &[&Storage],
         may_keep: bool,
     ) -> Result<Option<Program>> {
-        let (mut steps, outputs, read) = self.end_with(results, may_keep)?;
+        let (mut steps, outputs, read) = self.end_with(results, held, may_keep)?;
         if steps.kept {
             return Ok(None);
         }
@@ -168,6 +170,7 @@ impl Recording {
     pub(in crate::program) fn end_with(
         mut self,
         results: &[Recorded<'_>],
+        held: &[&Storage],
         may_keep: bool,
     ) -> Result<(Steps, Vec<Output>, ReadOutside)> {
         let mut steps = std::mem::take(&mut *self.shared.borrow_mut());
@@ -179,7 +182,7 @@ impl Recording {
         }
         steps.copies();
         let outputs = results.iter().map(|&result| steps.output(result)).collect();
-        steps.find_kept(may_keep);
+        steps.find_kept(held, may_keep);
         if capture::was_read_refused() {
             steps.refused.get_or_insert_with(|| capture::read_refused("compile"));
         }

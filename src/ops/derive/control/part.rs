@@ -104,7 +104,8 @@ impl Part {
         let places: Vec<Recorded<'_>> = results.iter().map(place).collect();
         let derived: Vec<Recorded<'_>> = found.iter().flatten().map(place).collect();
         let counts = (copies.len(), seeds.len());
-        let joint = recording.finish_joint(counts, &places, &derived, false)?.ok_or_else(lost)?;
+        let joint =
+            recording.finish_joint(counts, &places, &derived, &[], false)?.ok_or_else(lost)?;
         let arguments = copies.iter().map(Signature::of).collect();
         let results = results.iter().map(Signature::of).collect();
         let requires = ends.own.iter().map(Option::is_some).collect();

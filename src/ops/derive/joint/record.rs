@@ -197,7 +197,8 @@ fn derived(
     let places: Vec<Recorded<'_>> = results.iter().map(place).collect();
     let derived: Vec<Recorded<'_>> = found.iter().flatten().map(place).collect();
     let counts = (copies.len(), seeds.len());
-    let Some(joint) = recording.finish_joint(counts, &places, &derived, may_keep)? else {
+    let held: Vec<&Storage> = copies.iter().chain(&results).map(Tensor::storage).collect();
+    let Some(joint) = recording.finish_joint(counts, &places, &derived, &held, may_keep)? else {
         return Ok(Err(NotJoint::Kept));
     };
     let Ends { cotangents, own, closures, .. } = ends;

@@ -1,0 +1,148 @@
+"""What a compiled function may keep and return: what would be stale in later calls is found.
+
+Owns: kept results and arguments, results that are no trees of arrays, constants, `check`.
+"""
+
+import functools
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+import pytest
+
+import ferrograd as fg
+from ferrograd.errors import ArgumentTypeError, CompileError
+
+
+class Average(fg.nn.Module):
+    def __init__(self) -> None:
+        super().__init__()
+        self.register_buffer("mean", fg.zeros(2))
+
+    def forward(self, x: Any) -> Any:
+        self.mean = self.mean * 0.9 + x
+        return self.mean
+
+
+class Keeper:
+    """Functions that keep what they return, or their argument."""
+
+    def __init__(self) -> None:
+        self.kept: Any = None
+        self.all: list[Any] = []
+
+    def result(self, x: Any) -> Any:
+        self.kept = (x * x).sum()
+        return self.kept
+
+    def detached(self, x: Any) -> Any:
+        y = fg.tanh(x)
+        self.kept = y.detach()
+        return y
+
+    def listed(self, x: Any) -> Any:
+        self.all.append((x * x).sum())
+        return self.all[-1]
+
+    def argument(self, x: Any) -> Any:
+        self.kept = x
+        return x * 2.0
+
+    def view(self, x: Any) -> Any:
+        self.kept = x[:1]
+        return x * 2.0
+
+
+@pytest.mark.parametrize("grad", [False, True])
+@pytest.mark.parametrize("name", ["result", "detached", "listed", "argument", "view"])
+def test_what_is_kept_at_each_call_is_refused(name: str, grad: bool) -> None:
+    function = fg.compile(getattr(Keeper(), name))
+    x = fg.tensor([1.0, 2.0], requires_grad=grad)
+    function(x)  # A first call may keep tensors, as an optimiser does.
+    with pytest.raises(CompileError, match="is kept after each call"):
+        function(x)
+
+
+def test_a_module_that_replaces_its_buffer_is_refused() -> None:
+    average = Average()
+    compiled = fg.compile(average)
+    np.testing.assert_array_equal(compiled(fg.ones(2)).numpy(), [1.0, 1.0])
+    with pytest.raises(CompileError, match="is kept after each call"):
+        compiled(fg.ones(2))
+    np.testing.assert_array_equal(average.mean.numpy(), [1.0, 1.0])
+
+
+def test_the_caller_may_keep_results() -> None:
+    compiled = fg.compile(lambda x: (x * 2.0, x.sum()))
+    found = [compiled(fg.full(2, float(i))) for i in range(4)]
+    assert [s.item() for _, s in found] == [0.0, 2.0, 4.0, 6.0]
+    assert [d[0].item() for d, _ in found] == [0.0, 2.0, 4.0, 6.0]
+
+
+def generated(x: Any) -> Any:
+    yield x * 2.0
+
+
+async def awaited(x: Any) -> Any:
+    return x * 2.0
+
+
+STALE: dict[str, Callable[[Any], Any]] = {
+    "function": lambda x: lambda: x * 2.0,
+    "partial": lambda x: functools.partial(np.add, x, 1.0),
+    "generator": generated,
+    "map": lambda x: map(np.sin, x),
+}
+
+
+@pytest.mark.parametrize("name", STALE)
+def test_results_that_are_no_trees_of_arrays(name: str) -> None:
+    with pytest.raises(CompileError, match=f"returns a {name}.*return tensors, arrays"):
+        fg.compile(STALE[name])(fg.ones(3))
+
+
+def test_coroutines_are_no_results() -> None:
+    with (
+        pytest.warns(RuntimeWarning, match="never awaited"),
+        pytest.raises(CompileError, match="returns a coroutine"),
+    ):
+        fg.compile(awaited)(fg.ones(3))
+
+
+def test_constants_among_results_belong_to_the_caller() -> None:
+    compiled = fg.compile(lambda x: (x * 2.0, np.zeros(1), {1, 2}, "name", None))
+    for _ in range(3):
+        _, zeros, numbers, name, nothing = compiled(fg.ones(2))
+        assert (zeros.tolist(), numbers, name, nothing) == ([0.0], {1, 2}, "name", None)
+        zeros += 1
+        numbers.clear()
+
+
+def test_an_array_as_the_only_result() -> None:
+    compiled = fg.compile(lambda x: np.arange(3.0))
+    for _ in range(2):
+        np.testing.assert_array_equal(compiled(np.ones(3)), [0.0, 1.0, 2.0])
+
+
+@pytest.mark.filterwarnings("ignore::PendingDeprecationWarning")
+@pytest.mark.parametrize("kind", [np.ma.MaskedArray, np.matrix])
+def test_arrays_that_compute_otherwise_are_refused(kind: Any) -> None:
+    with pytest.raises(ArgumentTypeError, match=f"an argument is a {kind.__name__}"):
+        fg.compile(lambda x: x * x)(kind([[1.0, 2.0], [3.0, 4.0]]))
+
+
+def test_check_compares_with_the_function_on_tensors() -> None:
+    compiled = fg.compile(lambda x: np.sin(x) + np.linalg.inv(np.outer(x, x) + np.eye(50)), check=1)
+    x = np.random.default_rng(3).standard_normal(50)
+    for _ in range(3):
+        compiled(x)
+    calls: list[int] = []
+
+    def changing(x: Any) -> Any:
+        calls.append(1)
+        return [x * 2.0] * min(len(calls), 2)
+
+    other = fg.compile(changing, check=1)
+    other(x)
+    with pytest.raises(CompileError, match=r"returned list\(\[0\]: \*\) when"):
+        other(x)
