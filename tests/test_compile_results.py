@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 
 import ferrograd as fg
-from ferrograd.errors import ArgumentTypeError, CompileError
+from ferrograd.errors import ArgumentTypeError, CompileError, GradientError
 
 
 class Average(fg.nn.Module):
@@ -146,3 +146,61 @@ def test_check_compares_with_the_function_on_tensors() -> None:
     other(x)
     with pytest.raises(CompileError, match=r"returned list\(\[0\]: \*\) when"):
         other(x)
+
+
+def test_functions_that_differentiate_by_an_argument() -> None:
+    def force(x: Any) -> Any:
+        with fg.enable_grad():
+            return fg.autograd.grad((x**3).sum(), [x])[0]
+
+    compiled = fg.compile(force)
+    for i in range(3):
+        x = fg.tensor([1.0, 2.0 + i], requires_grad=True)
+        np.testing.assert_array_equal(compiled(x).numpy(), force(x).numpy())
+        with fg.no_grad():
+            np.testing.assert_array_equal(compiled(x).numpy(), force(x).numpy())
+
+
+def test_functions_that_ask_whether_an_argument_requires_grad() -> None:
+    compiled = fg.compile(lambda x: x * 2.0 if x.requires_grad else x * 3.0)
+    for grad in (True, False):
+        x = fg.ones(2, requires_grad=grad)
+        with fg.no_grad():
+            assert compiled(x).tolist() == [2.0 if grad else 3.0] * 2
+
+
+def test_gradients_that_belong_to_an_argument() -> None:
+    def step(x: Any) -> Any:
+        (x * x).sum().backward()
+        return x.detach() * 2.0
+
+    x = fg.ones(2, requires_grad=True)
+    assert fg.compile(step)(x).tolist() == [2.0, 2.0]
+    assert x.grad.tolist() == [2.0, 2.0]
+
+    def weighted(x: Any) -> Any:
+        return x.sum() if x.grad is None else (x * x.grad).sum()
+
+    with fg.no_grad(), pytest.raises(CompileError, match="reads or sets the gradient of an arg"):
+        fg.compile(weighted)(x)
+
+
+def test_hooks_that_come_later_never_run_twice() -> None:
+    weight = fg.tensor([1.0, 2.0], requires_grad=True)
+    compiled = fg.compile(lambda x: (x * weight).sum())
+    x = fg.ones(2, requires_grad=True)
+    compiled(x)
+    handle = weight.register_hook(lambda g: g + 1.0)
+    (slope,) = fg.autograd.grad(compiled(x) ** 2, [weight])
+    assert slope.tolist() == [7.0, 7.0]
+    with pytest.raises(GradientError, match="got a hook after"):
+        fg.autograd.grad(compiled(x) ** 2, [weight], create_graph=True)
+    handle.remove()
+
+
+def test_slices_belong_to_the_program() -> None:
+    compiled = fg.compile(lambda x, where: x[where] * 2.0)
+    x = fg.tensor([1.0, 2.0, 3.0])
+    for where in (slice(1), slice(1, 3), slice(1)):
+        assert compiled(x, where).tolist() == (x[where] * 2.0).tolist()
+    assert len(compiled.programs) == 2

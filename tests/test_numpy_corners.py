@@ -203,3 +203,11 @@ def test_which_triangle_a_symmetric_matrix_gives_its_gradient_to() -> None:
     assert lower[0, 1] == 0
     np.testing.assert_allclose(lower + lower.T, t.grad.numpy() * 2)
     assert fg.gradcheck(lambda a: np.linalg.eigh((a + a.T) / 2)[0] ** 2, (t,))
+
+
+def test_powers_of_integers_wrap_around_for_any_exponent() -> None:
+    base = np.array([1, -1, 2, 3, -7, 6])
+    for exponent in (3, 63, 2**32 - 1, 2**32, 2**32 + 1, 2**62 + 12345):
+        want = base**exponent
+        np.testing.assert_array_equal((fg.tensor(base) ** exponent).numpy(), want)
+        np.testing.assert_array_equal((fg.tensor(base) ** fg.tensor(exponent)).numpy(), want)

@@ -251,6 +251,8 @@ class Compiled(_core._Replayed):
             try:
                 return self._recorded_plain(call, of_tensors, values, weak, may_keep, detach)
             except _HistoryError:
+                if not recording:
+                    return Eager("it records although gradients are off"), []
                 if warm is None and not call.tensors:
                     # Whether a call with arrays gives a history, only such a call can tell.
                     return WarmUp(None, kept=False), []
@@ -288,9 +290,8 @@ class Compiled(_core._Replayed):
             check()
             return results
 
-        plain = [value.detach() for value in values]
         with Watch() as watch, recorded_generators() as check:
-            program, results = _core._record(traced, plain, weak, may_keep, watch.containers)
+            program, results = _core._record(traced, values, weak, may_keep, watch.containers)
         found = list(results) if call.tensors else [np.array(r.numpy())[()] for r in results]
         form = of_tensors.taken_form()
         return WarmUp(form) if program is None else Recorded(program, form), found

@@ -122,6 +122,8 @@ def _structure(tree: Tree) -> Hashable:
 
 
 def _hashed(leaf: Hashable) -> Hashable:
+    if isinstance(leaf, slice):
+        return "slice", _hashed(leaf.start), _hashed(leaf.stop), _hashed(leaf.step)
     try:
         hash(leaf)
     except TypeError:

@@ -58,7 +58,8 @@ pub(crate) fn _record_joint<'py>(
     give_memory_back();
     match found {
         Ok(joint) => {
-            let (large, watched) = (joint.work() > SMALL, Watched::of(watched)?);
+            let (large, watched) =
+                (joint.work() > SMALL || joint.has_objects(), Watched::of(watched)?);
             Ok((Some(PyJoint { joint: Arc::new(joint), watched, large }), false, None))
         }
         Err(NotJoint::Because(reason)) => Ok((None, false, Some(reason))),

@@ -57,7 +57,7 @@ pub(crate) fn _record<'py>(
     let (replay, results) = recorded(|| record(py, function, &tensors, (weak, may_keep)))?;
     give_memory_back();
     let program = |replay: Replay| {
-        let large = replay.program().work() > SMALL;
+        let large = replay.program().work() > SMALL || replay.program().has_objects();
         let program = replay.program();
         let small = program.results().iter().all(|&buffer| program.nbytes(buffer) <= SMALL_BYTES);
         let plain = replay.plain().filter(|_| small);

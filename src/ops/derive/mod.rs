@@ -12,3 +12,4 @@ pub mod inspect;
 pub mod jacobian;
 pub mod joint;
 pub mod replay;
+mod touched;

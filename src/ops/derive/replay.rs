@@ -13,6 +13,7 @@ use crate::dtype::DType;
 use crate::error::{Dims, Error, Result};
 use crate::graph::{Foreign, ModeGuard, SERIAL};
 use crate::ops::derive::host::foreign;
+use crate::ops::derive::touched::{is_made, refuse_own_gradients};
 use crate::ops::function::Spec;
 pub use crate::program::Output;
 use crate::program::{Program, Recorded, Recording, Source};
@@ -122,7 +123,8 @@ impl Replay {
         may_keep: bool,
         f: impl FnOnce(&[Tensor]) -> Result<Vec<Tensor>, E>,
     ) -> Result<(Option<Replay>, Vec<Tensor>), E> {
-        let copies: Vec<Tensor> = arguments.iter().map(Tensor::duplicate).collect::<Result<_>>()?;
+        let requires: Vec<bool> = arguments.iter().map(Tensor::requires_grad).collect();
+        let copies = copied(arguments, &requires)?;
         // One thread makes every launch; inside, kernels use as many as ever.
         let _mode = ModeGuard::switch(SERIAL, true);
         let storages: Vec<&Storage> = copies.iter().map(Tensor::storage).collect();
@@ -132,14 +134,10 @@ impl Replay {
         let results = f(&copies);
         let touched = touched.end();
         let results = results.inspect_err(|_| give_back(&touched))?;
+        refuse_own_gradients(&touched, &copies)?;
         let grads: Vec<Option<Tensor>> = touched.iter().map(|leaf| leaf.meta.grad()).collect();
-        let made = |(leaf, grad): &(&TouchedLeaf, &Option<Tensor>)| {
-            grad.as_ref().is_some_and(|grad| {
-                leaf.before.as_ref().is_none_or(|before| !before.storage().same(grad.storage()))
-            })
-        };
-        let added: Vec<&Tensor> =
-            touched.iter().zip(&grads).filter(made).filter_map(|(_, grad)| grad.as_ref()).collect();
+        let added = touched.iter().zip(&grads).filter(|(leaf, grad)| is_made(leaf, grad));
+        let added: Vec<&Tensor> = added.filter_map(|(_, grad)| grad.as_ref()).collect();
         let places: Vec<Recorded<'_>> =
             results.iter().chain(added.iter().copied()).map(place).collect();
         // A result that is the gradient of a leaf is held by the leaf.
@@ -154,7 +152,7 @@ impl Replay {
         let leaves = touched.iter().zip(&grads).map(|(leaf, grad)| {
             let sets = match grad {
                 None => Set::Nothing,
-                Some(_) if made(&(leaf, grad)) => {
+                Some(_) if is_made(leaf, grad) => {
                     next += 1;
                     Set::Output(next - 1)
                 }
@@ -328,6 +326,15 @@ impl Replay {
 /// Gives leaves the gradients that they had before a recording that failed.
 pub(crate) fn give_back(touched: &[TouchedLeaf]) {
     touched.iter().for_each(|leaf| leaf.meta.set_grad(leaf.before.clone()));
+}
+
+/// Copies of arguments; those that require grad are leaves.
+pub(crate) fn copied(arguments: &[Tensor], requires: &[bool]) -> Result<Vec<Tensor>> {
+    let copy = |(x, &requires): (&Tensor, &bool)| {
+        let copy = x.duplicate()?;
+        Ok(if requires { copy.with_grad() } else { copy })
+    };
+    arguments.iter().zip(requires).map(copy).collect()
 }
 
 pub(crate) fn place(t: &Tensor) -> Recorded<'_> {

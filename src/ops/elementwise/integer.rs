@@ -42,8 +42,16 @@ pub(crate) fn fmod(a: i64, b: i64) -> i64 {
 pub(crate) fn power(a: i64, b: i64) -> i64 {
     match u32::try_from(b) {
         Ok(b) => a.wrapping_pow(b),
-        Err(_) => 0,
+        Err(_) if b < 0 => 0,
+        Err(_) => large_power(a, b),
     }
+}
+
+/// The power of an exponent of more than 32 bits: `(a ** 2**32) ** high * a ** low`.
+#[cold]
+fn large_power(a: i64, b: i64) -> i64 {
+    let squared = (0..32).fold(a, |power, _| power.wrapping_mul(power));
+    squared.wrapping_pow((b >> 32) as u32).wrapping_mul(a.wrapping_pow(b as u32))
 }
 
 /// NumPy has no integer for an integer to a negative power, so neither have we.

@@ -79,6 +79,11 @@ pub(crate) fn gradients(
     create_graph: bool,
     call: impl FnOnce(&[Tensor]) -> Result<Vec<Tensor>>,
 ) -> Result<Vec<Option<Tensor>>> {
+    let closed = closures.edges();
+    let hooked = |edge: &Edge| edge.node().extras().is_some_and(|e| !e.output_hooks().is_empty());
+    if closed.iter().any(hooked) {
+        return Err(hooked_later());
+    }
     let _mode = ModeGuard::grad(true);
     let copies = arguments.iter().zip(requires).map(|(x, requires)| {
         Ok(match (requires, x.requires_grad()) {
@@ -101,7 +106,6 @@ pub(crate) fn gradients(
     let own = copies.iter().zip(requires).filter(|(_, requires)| **requires);
     let own = own.map(|(copy, _)| copy.grad_edge().ok_or_else(lost));
     let mut targets: Vec<Edge> = own.collect::<Result<_>>()?;
-    let closed = closures.edges();
     let wanted = requires.iter().copied().chain(closed.iter().map(|_| true));
     targets.extend(closed.iter().cloned());
     if let Closures::Exactly(_) = closures {
@@ -118,6 +122,17 @@ pub(crate) fn gradients(
 #[cold]
 fn lost() -> Box<Error> {
     Box::new(Error::Internal { op: OP.into(), what: "a copy of an argument has no history".into() })
+}
+
+#[cold]
+fn hooked_later() -> Box<Error> {
+    Box::new(Error::State {
+        op: OP.into(),
+        what: "a tensor that the function closes over got a hook after the function was recorded, and \
+               derivatives of derivatives would run it twice"
+            .into(),
+        remedy: "register hooks before, or call clear() and call the function again",
+    })
 }
 
 #[cold]

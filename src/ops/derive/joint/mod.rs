@@ -7,6 +7,6 @@ mod rule;
 pub use again::Original;
 pub(crate) use again::{Closures, gradients};
 pub(crate) use node::bytes;
-pub(crate) use record::{Ends, copied, cotangents, numbered};
+pub(crate) use record::{Ends, cotangents, numbered};
 pub use record::{JointReplay, NotJoint};
 pub(crate) use rule::{BackwardProgram, record_node};

@@ -8,7 +8,7 @@ use crate::error::{Error, Result};
 use crate::graph::{Flags, Foreign, GRAD, Host, Mode, ModeGuard, SERIAL, frontier, next_node};
 use crate::ops::derive::backward::{Endpoint, Endpoints, GradOptions, grad_of};
 use crate::ops::derive::host::foreign;
-use crate::ops::derive::replay::{Signature, give_back, place};
+use crate::ops::derive::replay::{Signature, copied, give_back, place};
 use crate::program::{Joint, Program, Recorded, Recording, Told};
 use crate::tensor::effects;
 use crate::tensor::{Edge, Tensor};
@@ -121,6 +121,11 @@ impl JointReplay {
         self.joint.forward.work()
     }
 
+    /// Whether a call finds things beside memory: loops, branches, host code.
+    pub fn has_objects(&self) -> bool {
+        self.joint.forward.has_objects()
+    }
+
     /// Which arguments require grad.
     pub fn requires(&self) -> &[bool] {
         &self.requires
@@ -229,15 +234,6 @@ pub(crate) fn numbered<'a>(
         there.then(|| next - 1)
     };
     targets.map(number).collect()
-}
-
-/// Copies of arguments; those that require grad are leaves.
-pub(crate) fn copied(arguments: &[Tensor], requires: &[bool]) -> Result<Vec<Tensor>> {
-    let copy = |(x, &requires): (&Tensor, &bool)| {
-        let copy = x.duplicate()?;
-        Ok(if requires { copy.with_grad() } else { copy })
-    };
-    arguments.iter().zip(requires).map(copy).collect()
 }
 
 /// Gradients of the roots, which are the arguments of the recording from number `first` on. Their values do not matter:
