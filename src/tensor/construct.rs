@@ -69,7 +69,7 @@ impl Tensor {
     /// `DType` when `T` is not the tensor's element type.
     pub fn view<T: Element>(&self) -> Result<ViewGuard<T>> {
         self.check_element::<T>("view")?;
-        array::capture::check_read("view", self.storage())?;
+        array::capture::check_read("compile", self.storage())?;
         Ok(ViewGuard { tensor: self.stable_data()?, element: std::marker::PhantomData })
     }
 
