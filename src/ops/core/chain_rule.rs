@@ -58,6 +58,20 @@ impl Operands {
     }
 }
 
+/// What a small loop may compute: a formula in a pass that is neither recorded nor batched.
+#[inline]
+fn plain_formula<'d>(
+    cx: &Context<'_, Tensor>,
+    derivative: &'d Derivative,
+) -> Option<(&'d [Source], &'d LoopTable)> {
+    match derivative {
+        Derivative::Formula { uses, table, .. } if !cx.create_graph() && cx.batch().is_empty() => {
+            Some((uses, table))
+        }
+        _ => None,
+    }
+}
+
 impl Rule<Tensor> for Elementwise {
     fn name(&self) -> Cow<'static, str> {
         Cow::Borrowed(self.name)
@@ -90,14 +104,12 @@ impl Rule<Tensor> for Elementwise {
         }
         let derivative = &self.by[last];
         // The last derivative may write into the gradient's own buffer.
-        if g.is_plain() && g.is_contiguous() && g.storage().is_reusable() {
-            if !self.small_into(cx, derivative, &g, &g) {
-                let gradient = self.derived(cx, derivative, g, &mut operands)?;
-                return cx.give(last, gradient);
-            }
+        let reusable = g.is_plain() && g.is_contiguous() && g.storage().is_reusable();
+        if reusable && self.small_into(cx, derivative, &g, &g) {
             return cx.give(last, g);
         }
-        let gradient = match self.small(cx, derivative, &g) {
+        let small = if reusable { None } else { self.small(cx, derivative, &g) };
+        let gradient = match small {
             Some(gradient) => gradient,
             None => self.derived(cx, derivative, g, &mut operands)?,
         };
@@ -166,11 +178,11 @@ impl Elementwise {
         derivative: &Derivative,
         g: &Tensor,
     ) -> Option<Tensor> {
-        if !matches!(derivative, Derivative::Formula { .. }) || g.flat().is_none() {
-            return None;
-        }
+        let (uses, table) = plain_formula(cx, derivative)?;
+        g.flat()?;
         let out = Tensor::empty_as(g.layout(), g.dtype()).ok()?;
-        self.small_into(cx, derivative, g, &out).then_some(out)
+        self.fused_flat(cx, g, uses, table, &out)?;
+        Some(out)
     }
 
     /// The derivative as one small loop without restoring anything, into `out`, which may be the gradient; `false` leaves
@@ -183,14 +195,9 @@ impl Elementwise {
         g: &Tensor,
         out: &Tensor,
     ) -> bool {
-        match derivative {
-            Derivative::Formula { uses, table, .. }
-                if !cx.create_graph() && cx.batch().is_empty() =>
-            {
-                self.fused_flat(cx, g, uses, table, out).is_some()
-            }
-            _ => false,
-        }
+        plain_formula(cx, derivative)
+            .and_then(|(uses, table)| self.fused_flat(cx, g, uses, table, out))
+            .is_some()
     }
 
     #[inline]

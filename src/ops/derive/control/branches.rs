@@ -15,7 +15,9 @@ use crate::graph::{Context, Foreign, Host, NoHost, recording};
 use crate::kernels::launch::Objects;
 use crate::kernels::{View, ViewMut};
 use crate::ops::derive::backward::Endpoint;
-use crate::ops::derive::joint::{BackwardProgram, Closures, Original, bytes, record_node};
+use crate::ops::derive::joint::{
+    BackwardProgram, Closures, Original, arguments, bytes, record_node,
+};
 use crate::ops::derive::replay::{Signature, in_order};
 use crate::ops::function::Spec;
 use crate::program::{Branch, BranchParts, Choice};
@@ -216,11 +218,7 @@ impl BackwardProgram for SwitchNode {
         if !capture::active() {
             return self.computed(cx);
         }
-        for saved in 0..cx.saved_count() {
-            cx.saved(saved)?;
-        }
-        let own = (0..requires.len()).map(|i| cx.saved_with_edge(i));
-        let mut given = own.collect::<Result<Vec<Tensor>>>()?;
+        let mut given = arguments(cx, requires.len())?;
         for &k in histories {
             let cotangent = cx.grad(k).cloned();
             given.push(cotangent.map_or_else(|| results[k].spec(None).zeros(), Ok)?);

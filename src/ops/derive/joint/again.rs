@@ -56,18 +56,25 @@ pub(crate) fn computed(
     histories: impl Iterator<Item = usize>,
     call: impl FnOnce(&[Tensor]) -> Result<Vec<Tensor>>,
 ) -> Result<Vec<Option<Tensor>>> {
-    // All of it must be what it was, also what only the forward program read.
-    for saved in 0..cx.saved_count() {
-        cx.saved(saved)?;
-    }
-    let arguments = (0..requires.len()).map(|i| cx.saved_with_edge(i));
-    let arguments = arguments.collect::<Result<Vec<Tensor>>>()?;
+    let arguments = arguments(cx, requires.len())?;
     let seeds: Vec<_> = histories.map(|k| (k, cx.grad(k).cloned())).collect();
     gradients(&arguments, requires, closures, &seeds, cx.create_graph(), call)
 }
 
-/// The gradients, in the order of arguments and closures, of the results that `call` gives for these arguments. `seeds` are
-/// the cotangents of results by their number.
+/// The first `count` values that the running node saved, with their histories. All that it saved must be what it was, also
+/// what only the forward program read.
+///
+/// # Errors
+/// `Modified` for a value that was changed.
+pub(crate) fn arguments(cx: &Context<'_, Tensor>, count: usize) -> Result<Vec<Tensor>> {
+    for saved in 0..cx.saved_count() {
+        cx.saved(saved)?;
+    }
+    (0..count).map(|i| cx.saved_with_edge(i)).collect()
+}
+
+/// The gradients, in the order of arguments and closures, of the results that `call` gives for these arguments.
+/// `cotangents` are those of results by their number.
 ///
 /// # Errors
 /// As [`computed`].

@@ -5,7 +5,7 @@ mod record;
 mod rule;
 
 pub use again::Original;
-pub(crate) use again::{Closures, gradients};
+pub(crate) use again::{Closures, arguments, gradients};
 pub(crate) use node::bytes;
 pub(crate) use record::{Ends, cotangents, numbered};
 pub use record::{JointReplay, NotJoint};
