@@ -23,6 +23,8 @@ pub enum Kind {
     Signed,
     /// Floating-point numbers.
     Float,
+    /// Pairs of floating-point numbers: real and imaginary part.
+    Complex,
 }
 
 /// What there is to know of a dtype: a row of the table.
@@ -38,6 +40,9 @@ pub struct Row {
     pub kind: Kind,
     /// The dtype in which its sums and products are accumulated and given back.
     pub accumulates: DType,
+    /// The dtype whose loops compute with it where it has none: its values are converted, and the result is rounded
+    /// to the dtype.
+    pub computes: DType,
     /// NumPy's type number.
     pub numpy: i32,
     /// DLPack's type code; the bits follow from the size.
@@ -59,6 +64,15 @@ impl Truth {
 
 /// NumPy's number of an eight-byte integer: `long`, and `long long` where that is short.
 const NUMPY_I64: i32 = if cfg!(windows) { 9 } else { 7 };
+/// NumPy's number of one without a sign.
+const NUMPY_U64: i32 = NUMPY_I64 + 1;
+
+/// A float of 16 bits. It is stored, and converted to compute with it.
+pub type Half = half::f16;
+/// A complex number of two float64.
+pub type Complex128 = num_complex::Complex<f64>;
+/// A complex number of two float32.
+pub type Complex64 = num_complex::Complex<f32>;
 
 pub use promotion::Weak;
 
@@ -67,10 +81,10 @@ mod sealed {
 }
 
 /// A Rust type that is the element of some dtype. Sealed: the rows of the table are all there are.
-pub trait Element: sealed::Sealed + Copy + Send + Sync + PartialOrd + fmt::Debug + 'static {
+pub trait Element: sealed::Sealed + Copy + Send + Sync + PartialEq + fmt::Debug + 'static {
     /// The dtype of this type.
     const DTYPE: DType;
-    /// The value as a float64 (rounded for large integers).
+    /// The value as a float64 (rounded for large integers; the real part of a complex number).
     fn to_f64(self) -> f64;
     /// The value nearest to a float64, as Rust's `as` converts.
     fn from_f64(v: f64) -> Self;
@@ -95,70 +109,126 @@ impl Element for bool {
     }
 }
 
+impl sealed::Sealed for Half {}
+impl Element for Half {
+    const DTYPE: DType = DType::F16;
+    #[inline(always)]
+    fn to_f64(self) -> f64 {
+        f64::from(self)
+    }
+    #[inline(always)]
+    fn from_f64(v: f64) -> Self {
+        Half::from_f64(v)
+    }
+    #[inline(always)]
+    fn from_i64(v: i64) -> Self {
+        // Beyond 2^53 every integer is beyond the range, so that the two roundings are one.
+        Half::from_f64(v as f64)
+    }
+}
+
+macro_rules! complex_elements {
+    ($($t:ty, $part:ty, $dtype:ident;)*) => {$(
+        impl sealed::Sealed for $t {}
+        impl Element for $t {
+            const DTYPE: DType = DType::$dtype;
+            #[inline(always)]
+            fn to_f64(self) -> f64 {
+                self.re as f64
+            }
+            #[inline(always)]
+            fn from_f64(v: f64) -> Self {
+                Self::new(v as $part, 0.0)
+            }
+            #[inline(always)]
+            fn from_i64(v: i64) -> Self {
+                Self::new(v as $part, 0.0)
+            }
+        }
+    )*};
+}
+complex_elements! { Complex128, f64, C128; Complex64, f32, C64; }
+
 /// Makes the enum, its table, the elements and the dispatch from the rows. `$d` is a dollar sign.
 macro_rules! dtypes {
     ($d:tt
-     floats { $($f:ident $ft:ident $fkind:ident $fname:literal accumulates $facc:ident numpy $fnum:literal dlpack $fdl:literal;)* }
-     integers { $($i:ident $it:ident $ikind:ident $iname:literal accumulates $iacc:ident numpy $inum:expr, dlpack $idl:literal;)* }
-     truth { $b:ident $bt:ident $bkind:ident $bname:literal accumulates $bacc:ident numpy $bnum:literal dlpack $bdl:literal; }) => {
-        /// The type of a tensor's elements.
+     floats { $($f:ident $ft:ident $frow:tt;)* }
+     halves { $($h:ident $ht:ident $hrow:tt;)* }
+     complexes { $($c:ident $ct:ident $crow:tt;)* }
+     integers { $($i:ident $it:ident $irow:tt;)* }
+     narrow { $($n:ident $nt:ident $nrow:tt;)* }
+     truth { $b:ident $bt:ident $brow:tt; }) => {
+        /// The type of a tensor's elements: `F` for floats, `C` for complex numbers, `I` and `U` for integers with and
+        /// without a sign, each with its bits.
         #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
         #[repr(u8)]
+        #[allow(missing_docs)]
         pub enum DType {
-            $(#[doc = $fname] $f,)*
-            $(#[doc = $iname] $i,)*
-            #[doc = $bname] $b,
+            $($f,)*
+            $($h,)*
+            $($c,)*
+            $($i,)*
+            $($n,)*
+            $b,
         }
 
         impl DType {
             /// Every dtype, in the order of the discriminants.
-            pub const ALL: [DType; COUNT] = [$(DType::$f,)* $(DType::$i,)* DType::$b];
-
-            /// Whether a tensor of this dtype can require a gradient.
-            #[inline]
-            pub const fn is_float(self) -> bool {
-                matches!(self, $(DType::$f)|*)
-            }
-
-            /// Whether the elements are whole numbers (booleans are not).
-            #[inline]
-            pub const fn is_integer(self) -> bool {
-                matches!(self, $(DType::$i)|*)
-            }
+            pub const ALL: [DType; COUNT] =
+                [$(DType::$f,)* $(DType::$h,)* $(DType::$c,)* $(DType::$i,)* $(DType::$n,)* DType::$b];
         }
 
         /// How many dtypes there are.
-        const COUNT: usize = [$($fname,)* $($iname,)* $bname].len();
+        const COUNT: usize = [
+            $(stringify!($f),)* $(stringify!($h),)* $(stringify!($c),)* $(stringify!($i),)* $(stringify!($n),)* stringify!($b)
+        ].len();
 
         /// The table, in the order of the discriminants.
         const ROWS: &[Row; COUNT] = &[
-            $(dtypes!(@row $f $ft $fkind $fname $facc $fnum, $fdl),)*
-            $(dtypes!(@row $i $it $ikind $iname $iacc $inum, $idl),)*
-            dtypes!(@row $b $bt $bkind $bname $bacc $bnum, $bdl),
+            $(dtypes!(@row $f $ft $frow),)*
+            $(dtypes!(@row $h $ht $hrow),)*
+            $(dtypes!(@row $c $ct $crow),)*
+            $(dtypes!(@row $i $it $irow),)*
+            $(dtypes!(@row $n $nt $nrow),)*
+            dtypes!(@row $b $bt $brow),
         ];
 
         $(dtypes!(@element $f $ft);)*
         $(dtypes!(@element $i $it);)*
+        $(dtypes!(@element $n $nt);)*
 
         /// Runs a body with `T` bound to the Rust type of a dtype, the only choice of a type by a dtype.
         ///
         /// * `with_dtype!(dtype, T => body)`: every dtype; a boolean is `bool`.
         /// * `with_dtype!(stored dtype, T => body)`: every dtype as it lies in memory; a boolean is `Truth`.
-        /// * `with_dtype!(number dtype, T => body)`: floats and integers; a boolean panics.
-        /// * `with_dtype!(float dtype, T => body)`: floats; the others panic.
+        /// * `with_dtype!(ring dtype, T => body)`: those with loops of their own, and `Truth`; a rare one panics.
+        /// * `with_dtype!(number dtype, T => body)`: the same without truth values.
+        /// * `with_dtype!(real dtype, T => body)`: the same without complex numbers.
+        /// * `with_dtype!(float dtype, T => body)`: float64 and float32; the others panic.
         macro_rules! with_dtype {
             (stored $d dtype:expr, $d T:ident => $d body:expr) => {
                 match $d dtype {
-                    $($crate::dtype::DType::$f => { type $d T = $ft; $d body })*
-                    $($crate::dtype::DType::$i => { type $d T = $it; $d body })*
                     $crate::dtype::DType::$b => { type $d T = $crate::dtype::Truth; $d body }
+                    other => $crate::dtype::with_dtype!(but_bool other, $d T => $d body),
+                }
+            };
+            (ring $d dtype:expr, $d T:ident => $d body:expr) => {
+                match $d dtype {
+                    $crate::dtype::DType::$b => { type $d T = $crate::dtype::Truth; $d body }
+                    other => $crate::dtype::with_dtype!(number other, $d T => $d body),
                 }
             };
             (number $d dtype:expr, $d T:ident => $d body:expr) => {
                 match $d dtype {
+                    $($crate::dtype::DType::$c => { type $d T = $crate::dtype::$ct; $d body })*
+                    other => $crate::dtype::with_dtype!(real other, $d T => $d body),
+                }
+            };
+            (real $d dtype:expr, $d T:ident => $d body:expr) => {
+                match $d dtype {
                     $($crate::dtype::DType::$f => { type $d T = $ft; $d body })*
                     $($crate::dtype::DType::$i => { type $d T = $it; $d body })*
-                    other => $crate::dtype::no_loop("numbers", other),
+                    other => $crate::dtype::no_loop("real numbers", other),
                 }
             };
             (float $d dtype:expr, $d T:ident => $d body:expr) => {
@@ -167,22 +237,32 @@ macro_rules! dtypes {
                     other => $crate::dtype::no_loop("floats", other),
                 }
             };
-            ($d dtype:expr, $d T:ident => $d body:expr) => {
+            (but_bool $d dtype:expr, $d T:ident => $d body:expr) => {
                 match $d dtype {
                     $($crate::dtype::DType::$f => { type $d T = $ft; $d body })*
+                    $($crate::dtype::DType::$h => { type $d T = $crate::dtype::$ht; $d body })*
+                    $($crate::dtype::DType::$c => { type $d T = $crate::dtype::$ct; $d body })*
                     $($crate::dtype::DType::$i => { type $d T = $it; $d body })*
+                    $($crate::dtype::DType::$n => { type $d T = $nt; $d body })*
+                    other => $crate::dtype::no_loop("numbers", other),
+                }
+            };
+            ($d dtype:expr, $d T:ident => $d body:expr) => {
+                match $d dtype {
                     $crate::dtype::DType::$b => { type $d T = $bt; $d body }
+                    other => $crate::dtype::with_dtype!(but_bool other, $d T => $d body),
                 }
             };
         }
     };
-    (@row $dtype:ident $t:ident $kind:ident $name:literal $acc:ident $numpy:expr, $dlpack:literal) => {
+    (@row $dtype:ident $t:ident ($kind:ident $name:literal accumulates $acc:ident computes $computes:ident numpy $numpy:tt dlpack $dlpack:literal)) => {
         Row {
             dtype: DType::$dtype,
             name: $name,
             size: size_of::<$t>(),
             kind: Kind::$kind,
             accumulates: DType::$acc,
+            computes: DType::$computes,
             numpy: $numpy,
             dlpack: $dlpack,
         }
@@ -207,19 +287,34 @@ macro_rules! dtypes {
     };
 }
 
-// A new dtype is a row here, a Rust type for it, and the loops of the families that take it.
+// A new dtype is a row here, a Rust type for it, and its conversions in `kernels/cast.rs`. In `halves` and `narrow` it has
+// no other loops: `computes` names the dtype whose loops do its work.
 dtypes! {
     $
     floats {
-        F64 f64 Float "float64" accumulates F64 numpy 12 dlpack 2;
-        F32 f32 Float "float32" accumulates F32 numpy 11 dlpack 2;
+        F64 f64 (Float "float64" accumulates F64 computes F64 numpy 12 dlpack 2);
+        F32 f32 (Float "float32" accumulates F32 computes F32 numpy 11 dlpack 2);
+    }
+    halves {
+        F16 Half (Float "float16" accumulates F16 computes F32 numpy 23 dlpack 2);
+    }
+    complexes {
+        C128 Complex128 (Complex "complex128" accumulates C128 computes C128 numpy 15 dlpack 5);
+        C64 Complex64 (Complex "complex64" accumulates C64 computes C128 numpy 14 dlpack 5);
     }
     integers {
-        I64 i64 Signed "int64" accumulates I64 numpy NUMPY_I64, dlpack 0;
-        I32 i32 Signed "int32" accumulates I64 numpy 5, dlpack 0;
-        U8 u8 Unsigned "uint8" accumulates I64 numpy 2, dlpack 1;
+        I64 i64 (Signed "int64" accumulates I64 computes I64 numpy NUMPY_I64 dlpack 0);
+        I32 i32 (Signed "int32" accumulates I64 computes I64 numpy 5 dlpack 0);
+        U8 u8 (Unsigned "uint8" accumulates U64 computes I64 numpy 2 dlpack 1);
+        U64 u64 (Unsigned "uint64" accumulates U64 computes U64 numpy NUMPY_U64 dlpack 1);
     }
-    truth { Bool bool Bool "bool" accumulates I64 numpy 0 dlpack 6; }
+    narrow {
+        I16 i16 (Signed "int16" accumulates I64 computes I64 numpy 3 dlpack 0);
+        I8 i8 (Signed "int8" accumulates I64 computes I64 numpy 1 dlpack 0);
+        U32 u32 (Unsigned "uint32" accumulates U64 computes I64 numpy 6 dlpack 1);
+        U16 u16 (Unsigned "uint16" accumulates U64 computes I64 numpy 4 dlpack 1);
+    }
+    truth { Bool bool (Bool "bool" accumulates I64 computes I64 numpy 0 dlpack 6); }
 }
 pub(crate) use with_dtype;
 
@@ -275,9 +370,64 @@ impl DType {
         found.map(|row| row.dtype)
     }
 
-    /// The dtype in which a float function of this dtype is computed: integers become float64.
+    /// Whether the elements are floating-point numbers (complex ones are not).
+    #[inline]
+    pub const fn is_float(self) -> bool {
+        matches!(self.row().kind, Kind::Float)
+    }
+
+    /// Whether the elements are complex numbers.
+    #[inline]
+    pub const fn is_complex(self) -> bool {
+        matches!(self.row().kind, Kind::Complex)
+    }
+
+    /// Whether a tensor of this dtype can require a gradient: floats and complex numbers.
+    #[inline]
+    pub const fn is_inexact(self) -> bool {
+        matches!(self.row().kind, Kind::Float | Kind::Complex)
+    }
+
+    /// Whether the elements are whole numbers (booleans are not).
+    #[inline]
+    pub const fn is_integer(self) -> bool {
+        matches!(self.row().kind, Kind::Signed | Kind::Unsigned)
+    }
+
+    /// The dtype of the real part: a complex number's float; every other dtype is its own.
+    pub const fn real(self) -> DType {
+        match self {
+            DType::C128 => DType::F64,
+            DType::C64 => DType::F32,
+            other => other,
+        }
+    }
+
+    /// The complex dtype that holds values of this dtype.
+    pub const fn to_complex(self) -> DType {
+        self.promote(DType::C64)
+    }
+
+    /// The dtype whose loops compute with elements of this dtype.
+    #[inline]
+    pub const fn computes(self) -> DType {
+        ROWS[self as usize].computes
+    }
+
+    /// The dtype in which a mean or a norm of this dtype is computed: integers become float64.
     pub const fn to_float(self) -> DType {
-        if self.is_float() { self } else { DType::F64 }
+        if self.is_inexact() { self } else { DType::F64 }
+    }
+
+    /// The dtype of a NumPy ufunc that has loops of floats only: that of the smallest float for which the integers
+    /// of this size convert safely.
+    pub const fn to_ufunc_float(self) -> DType {
+        match (self.row().kind, self.size()) {
+            (Kind::Float | Kind::Complex, _) => self,
+            (_, 1) => DType::F16,
+            (_, 2) => DType::F32,
+            _ => DType::F64,
+        }
     }
 
     /// The dtype of sums and products of elements.

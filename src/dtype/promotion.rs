@@ -15,6 +15,8 @@ pub enum Weak {
     Int,
     /// `float`
     Float,
+    /// `complex`
+    Complex,
 }
 
 /// `promote` of every pair, computed once from the rows.
@@ -38,6 +40,13 @@ const fn common(i: usize, k: usize) -> DType {
     let wider = if low.size > high.size { low.size } else { high.size };
     match (low.kind, high.kind) {
         (Kind::Bool, _) => high.dtype,
+        (Kind::Complex, _) => smallest(Kind::Complex, wider),
+        // The float that a value becomes fits a part, and there is none wider than float64.
+        (kind, Kind::Complex) => {
+            let float = if matches!(kind, Kind::Float) { low.size } else { 2 * low.size };
+            let wanted = if float > 8 { 16 } else { 2 * float };
+            smallest(Kind::Complex, if wanted > high.size { wanted } else { high.size })
+        }
         (Kind::Float, _) => smallest(Kind::Float, wider),
         // A float twice as wide as an integer holds all its values; NumPy lets float64 stand for int64.
         (_, Kind::Float) => {
@@ -76,8 +85,10 @@ impl DType {
             (d, Weak::Bool) => d,
             (DType::Bool, Weak::Int) => DType::I64,
             (d, Weak::Int) => d,
-            (d, Weak::Float) if d.is_float() => d,
+            (d, Weak::Float) if d.is_inexact() => d,
             (_, Weak::Float) => DType::F64,
+            (d, Weak::Complex) if d.is_inexact() => d.to_complex(),
+            (_, Weak::Complex) => DType::C128,
         }
     }
 

@@ -1,14 +1,18 @@
 //! Conversion between dtypes.
 //!
 //! Owns: `cast`. Never copies within a dtype without need (see `copy`), never promotes by itself.
-//! Invariant: conversions are Rust's `as` (integers wrap, floats saturate), and anything that is not
-//! zero becomes `true`.
+//! Invariant: conversions are Rust's `as` (integers wrap, floats saturate), a complex number gives its real part, and
+//! anything that is not zero becomes `true`.
+
+use std::mem::MaybeUninit;
+
+use smallvec::{SmallVec, smallvec};
 
 use super::copy::copy;
 use super::launch::{c_strides, launch};
 use super::leveled::{Levels, leveled};
-use super::view::{Axes, View, ViewMut, with_elements};
-use crate::dtype::{DType, Truth};
+use super::view::{Axes, View, ViewMut};
+use crate::dtype::{Complex64, Complex128, DType, Half, Truth, no_loop, with_dtype};
 use crate::threads::parallel_for;
 
 /// Elements per block of a split cast, and the size from which on it is split.
@@ -41,11 +45,54 @@ macro_rules! conversions {
     };
 }
 // Those of a dtype to itself are never run.
-conversions!(f64 => Baseline f64, All f32, All i64, UpToAvx2 i32, UpToAvx2 u8; All);
-conversions!(f32 => All f64, Baseline f32, All i64, UpToAvx2 i32, UpToAvx2 u8; All);
-conversions!(i64 => All f64, All f32, Baseline i64, UpToAvx2 i32, UpToAvx2 u8; All);
-conversions!(i32 => UpToAvx2 f64, UpToAvx2 f32, UpToAvx2 i64, Baseline i32, UpToAvx2 u8; UpToAvx2);
-conversions!(u8 => UpToAvx2 f64, UpToAvx2 f32, UpToAvx2 i64, UpToAvx2 i32, Baseline u8; UpToAvx2);
+conversions!(f64 => Baseline f64, All f32, All i64, UpToAvx2 i32, UpToAvx2 u8, Baseline u64; All);
+conversions!(f32 => All f64, Baseline f32, All i64, UpToAvx2 i32, UpToAvx2 u8, Baseline u64; All);
+conversions!(i64 => All f64, All f32, Baseline i64, UpToAvx2 i32, UpToAvx2 u8, Baseline u64; All);
+conversions!(i32 => UpToAvx2 f64, UpToAvx2 f32, UpToAvx2 i64, Baseline i32, UpToAvx2 u8, Baseline u64; UpToAvx2);
+conversions!(u8 => UpToAvx2 f64, UpToAvx2 f32, UpToAvx2 i64, UpToAvx2 i32, Baseline u8, Baseline u64; UpToAvx2);
+conversions!(u64 => Baseline f64, Baseline f32, Baseline i64, Baseline i32, Baseline u8, Baseline u64; Baseline);
+
+/// Conversions that have one portable loop.
+macro_rules! portable {
+    ($(|$x:ident: $a:ty| -> $b:ty { $value:expr })*) => {$(
+        impl Convert<$a> for $b {
+            const LEVELS: Levels = Levels::Baseline;
+            #[inline(always)]
+            fn convert($x: $a) -> $b { $value }
+        }
+    )*};
+}
+macro_rules! complex {
+    ($c:ty, $part:ty: $($t:ty),*) => {
+        portable! {
+            $(
+                |z: $c| -> $t { z.re as $t }
+                |x: $t| -> $c { <$c>::new(x as $part, 0.0) }
+            )*
+            |z: $c| -> Truth { Truth((z.re != 0.0 || z.im != 0.0) as u8) }
+            |x: Truth| -> $c { <$c>::new(x.holds() as u8 as $part, 0.0) }
+            |z: $c| -> $c { z }
+        }
+    };
+}
+complex!(Complex128, f64: f64, f32, i64, i32, u8, u64);
+complex!(Complex64, f32: f64, f32, i64, i32, u8, u64);
+portable! {
+    |z: Complex128| -> Complex64 { Complex64::new(z.re as f32, z.im as f32) }
+    |z: Complex64| -> Complex128 { Complex128::new(z.re as f64, z.im as f64) }
+    |x: Half| -> f64 { f64::from(x) }
+    |x: f64| -> Half { Half::from_f64(x) }
+    |x: Half| -> f32 { f32::from(x) }
+    |x: f32| -> Half { Half::from_f32(x) }
+    |x: i16| -> i64 { x as i64 }
+    |x: i64| -> i16 { x as i16 }
+    |x: i8| -> i64 { x as i64 }
+    |x: i64| -> i8 { x as i8 }
+    |x: u32| -> i64 { x as i64 }
+    |x: i64| -> u32 { x as u32 }
+    |x: u16| -> i64 { x as i64 }
+    |x: i64| -> u16 { x as u16 }
+}
 impl Convert<Truth> for Truth {
     const LEVELS: Levels = Levels::Baseline;
     #[inline(always)]
@@ -62,8 +109,113 @@ pub fn cast(src: View, dst: ViewMut) {
     }
     launch!(
         "cast", [src] => [dst];;
-        run(with_elements!([src], A => with_elements!([dst], B => line_of::<A, B>())), src, dst)
+        run(&route(src.dtype, dst.dtype), src, dst)
     );
+}
+
+/// Whether a dtype has loops of its own, and with them a conversion to every other such dtype.
+fn has_loops(dtype: DType) -> bool {
+    dtype.computes() == dtype || matches!(dtype, DType::C64 | DType::I32 | DType::U8 | DType::Bool)
+}
+
+/// The dtype through which a rare one is converted, without loss.
+fn hub(dtype: DType) -> DType {
+    match dtype {
+        DType::F16 => DType::F64,
+        other if has_loops(other) => other,
+        other => other.computes(),
+    }
+}
+
+/// The conversions, one after another, that lead from one dtype to another, and the dtype after each.
+type Route = SmallVec<[(Line, DType); 3]>;
+
+fn route(from: DType, to: DType) -> Route {
+    if let Some(line) = direct(from, to) {
+        return smallvec![(line, to)];
+    }
+    let stops = [from, hub(from), hub(to), to];
+    let steps = stops.windows(2).filter(|pair| pair[0] != pair[1]);
+    steps
+        .map(|pair| {
+            (direct(pair[0], pair[1]).unwrap_or_else(|| no_loop("this dtype", pair[0])), pair[1])
+        })
+        .collect()
+}
+
+/// The loop between two dtypes, if there is one.
+fn direct(from: DType, to: DType) -> Option<Line> {
+    Some(match (from, to) {
+        (a, b) if has_loops(a) && has_loops(b) => {
+            with_dtype!(ring a, A => with_dtype!(ring b, B => line_of::<A, B>()))
+        }
+        (DType::F16, DType::F64) => line_of::<Half, f64>(),
+        (DType::F64, DType::F16) => line_of::<f64, Half>(),
+        (DType::F16, DType::F32) => line_of::<Half, f32>(),
+        (DType::F32, DType::F16) => line_of::<f32, Half>(),
+        (DType::I16, DType::I64) => line_of::<i16, i64>(),
+        (DType::I64, DType::I16) => line_of::<i64, i16>(),
+        (DType::I8, DType::I64) => line_of::<i8, i64>(),
+        (DType::I64, DType::I8) => line_of::<i64, i8>(),
+        (DType::U32, DType::I64) => line_of::<u32, i64>(),
+        (DType::I64, DType::U32) => line_of::<i64, u32>(),
+        (DType::U16, DType::I64) => line_of::<u16, i64>(),
+        (DType::I64, DType::U16) => line_of::<i64, u16>(),
+        _ => return None,
+    })
+}
+
+/// Elements that are converted at once where a conversion has several steps.
+const TILE: usize = 256;
+
+/// Converts elements by a route.
+///
+/// # Safety
+/// As `Line`, for the dtypes at the ends of the route.
+unsafe fn convert(
+    route: &Route,
+    (a, from): (*const u8, isize),
+    a_size: usize,
+    (b, to): (*mut u8, isize),
+    n: usize,
+) {
+    // SAFETY: the caller's contract; a tile holds TILE elements of any dtype.
+    unsafe {
+        if let [(line, _)] = route[..] {
+            return line(a, from, b, to, n);
+        }
+        let b_size = route.last().map_or(0, |(_, dtype)| dtype.size());
+        let mut tiles = [[MaybeUninit::<[u64; 2]>::uninit(); TILE]; 2];
+        for start in (0..n).step_by(TILE) {
+            let len = TILE.min(n - start);
+            let mut source = a.offset(start as isize * from * a_size as isize);
+            let mut step = from;
+            for (k, (line, _)) in route.iter().enumerate() {
+                if k + 1 == route.len() {
+                    line(source, step, b.offset(start as isize * to * b_size as isize), to, len);
+                } else {
+                    let tile = tiles[k % 2].as_mut_ptr().cast::<u8>();
+                    line(source, step, tile, 1, len);
+                    (source, step) = (tile, 1);
+                }
+            }
+        }
+    }
+}
+
+/// Converts `n` neighbouring elements.
+///
+/// # Safety
+/// `n` elements of the dtypes are readable and writable, and do not overlap.
+pub(super) unsafe fn convert_run(from: (DType, *const u8), to: (DType, *mut u8), n: usize) {
+    // SAFETY: the caller's contract.
+    unsafe {
+        if from.0 == to.0 {
+            std::ptr::copy_nonoverlapping(from.1, to.1, n * from.0.size());
+        } else {
+            convert(&route(from.0, to.0), (from.1, 1), from.0.size(), (to.1, 1), n);
+        }
+    }
 }
 
 /// Runs `body` on a contiguous copy of `input` in the dtype `to`, and writes its result, of the dtype `result`, to `out`:
@@ -79,9 +231,9 @@ pub(super) fn through(
         if result == out.dtype {
             return body(copied, out);
         }
-        let mut wide = vec![0u64; out.numel()];
+        let mut wide = vec![0u64; out.numel() * result.size().div_ceil(8)];
         let (strides, ptr) = (c_strides(out.dims), wide.as_mut_ptr().cast());
-        // SAFETY: eight bytes for every element, which nobody else sees.
+        // SAFETY: room for every element, which nobody else sees.
         let mut found = unsafe { ViewMut::from_raw(result, ptr, out.dims, &strides) };
         body(copied, found.reborrow());
         cast(found.as_view(), out);
@@ -90,9 +242,9 @@ pub(super) fn through(
 
 /// Lends a contiguous copy of the elements in another dtype.
 pub(super) fn with_copy(to: DType, input: View, body: impl FnOnce(View)) {
-    let mut copy = vec![0u64; input.numel()];
+    let mut copy = vec![0u64; input.numel() * to.size().div_ceil(8)];
     let (strides, ptr) = (c_strides(input.dims), copy.as_mut_ptr().cast());
-    // SAFETY: the copy has eight bytes for every element, and nobody else sees it.
+    // SAFETY: the copy has room for every element, and nobody else sees it.
     let mut target = unsafe { ViewMut::from_raw(to, ptr, input.dims, &strides) };
     cast(input, target.reborrow());
     body(target.as_view());
@@ -116,7 +268,7 @@ fn line_of<A: Copy, B: Convert<A>>() -> Line {
     }
 }
 
-fn run(line: Line, src: View, dst: ViewMut) {
+fn run(route: &Route, src: View, dst: ViewMut) {
     let numel = dst.numel();
     if numel == 0 {
         return;
@@ -130,7 +282,7 @@ fn run(line: Line, src: View, dst: ViewMut) {
             let a = src.byte_at(at[1] + skip as isize * from);
             let b = dst.byte_at(at[0] + skip as isize * to);
             // SAFETY: the views are valid for every position of their axes and do not overlap.
-            unsafe { line(a, from, b, to, n) };
+            unsafe { convert(route, (a, from), src.dtype.size(), (b, to), n) };
         });
     };
     if numel < 2 * BLOCK {

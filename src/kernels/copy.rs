@@ -6,8 +6,8 @@
 
 use std::ptr;
 
-use super::launch::{Work, launch};
-use super::view::{Axes, View, ViewMut, one_dtype};
+use super::launch::{Work, known_to_programs, launch};
+use super::view::{Axes, View, ViewMut, one_dtype, with_word};
 use crate::threads::parallel_for;
 
 /// Copies from this many bytes on are split over the threads, in blocks of half as much.
@@ -19,16 +19,16 @@ const SHORT: usize = 4;
 
 /// Copies `src` into `dst`, which has the same dims and does not overlap it.
 pub fn copy(src: View, dst: ViewMut) {
-    launch!("copy", [src] => [dst] as Work::Copy; copy_elements(src, dst));
+    if known_to_programs(dst.dtype) {
+        launch!("copy", [src] => [dst] as Work::Copy; copy_elements(src, dst));
+    } else {
+        launch!("copy", [src] => [dst];; copy_elements(src, dst));
+    }
 }
 
 fn copy_elements(src: View, dst: ViewMut) {
     assert_eq!(src.dims, dst.dims, "copy needs equal dims");
-    match one_dtype([src.dtype, dst.dtype]).size() {
-        8 => copy_words::<u64>(src, dst),
-        4 => copy_words::<u32>(src, dst),
-        _ => copy_words::<u8>(src, dst),
-    }
+    with_word!(one_dtype([src.dtype, dst.dtype]).size(), W => copy_words::<W>(src, dst));
 }
 
 fn copy_words<W: Copy + Send + Sync>(src: View, dst: ViewMut) {

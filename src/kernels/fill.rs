@@ -2,8 +2,8 @@
 //!
 //! Owns: `fill` and `zero`. Never allocates. Invariant: elements outside the view stay untouched.
 
-use super::launch::{Work, launch};
-use super::view::{Axes, ViewMut};
+use super::launch::{Work, known_to_programs, launch};
+use super::view::{Axes, ViewMut, with_word};
 use crate::dtype::{Element, with_dtype};
 use crate::threads::parallel_for;
 
@@ -20,22 +20,27 @@ pub fn fill_int(value: i64, out: ViewMut) {
     fill_with(with_dtype!(out.dtype, T => bits(T::from_i64(value))), out);
 }
 
-/// As `fill`, for the bytes of an element.
+/// As `fill`, for the bytes of an element; beyond the first eight they are zero.
 pub fn fill_with(bits: u64, out: ViewMut) {
-    let [a, b, c, d, ..] = bits.to_ne_bytes();
-    launch!("fill", [] => [out] as Work::Fill(bits); match out.dtype.size() {
-        8 => fill_words(bits, out),
-        4 => fill_words(u32::from_ne_bytes([a, b, c, d]), out),
-        _ => fill_words(a, out),
-    });
+    if known_to_programs(out.dtype) {
+        launch!("fill", [] => [out] as Work::Fill(bits); fill_elements(bits, out));
+    } else {
+        launch!("fill", [] => [out]; bits = bits; fill_elements(bits, out));
+    }
 }
 
-/// The bytes of an element, from the first of the word on.
+fn fill_elements(bits: u64, out: ViewMut) {
+    let word = [bits, 0];
+    // SAFETY: a word of any size lies inside the two, from the first byte on.
+    with_word!(out.dtype.size(), W => fill_words(unsafe { *word.as_ptr().cast::<W>() }, out));
+}
+
+/// The bytes of an element, from the first of the word on: those of the real part of a complex128.
 fn bits<T: Element>(value: T) -> u64 {
-    let mut word = 0u64;
-    // SAFETY: an element has at most eight bytes.
-    unsafe { (&raw mut word).cast::<T>().write(value) };
-    word
+    let mut word = [0u64; 2];
+    // SAFETY: an element has at most sixteen bytes.
+    unsafe { word.as_mut_ptr().cast::<T>().write(value) };
+    word[0]
 }
 
 /// Writes zero to every element.

@@ -141,6 +141,13 @@ pub enum Work {
     Foreign(Arc<dyn Host>),
 }
 
+/// Whether the steps of programs that are no opaque kernels take elements of this dtype: those of one, four and eight
+/// bytes that are one number.
+#[inline]
+pub(super) fn known_to_programs(dtype: DType) -> bool {
+    matches!(dtype.size(), 1 | 4 | 8) && !dtype.is_complex()
+}
+
 /// One launch.
 pub struct Launch {
     /// The kernel's name.

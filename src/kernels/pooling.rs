@@ -13,7 +13,7 @@ use crate::threads::parallel_for;
 /// Elements per block of a split.
 const SPLIT: usize = 1 << 15;
 
-trait Number: Element + std::ops::Add<Output = Self> + Default {
+trait Number: Element + PartialOrd + std::ops::Add<Output = Self> + Default {
     const LEAST: Self;
     fn nan(self) -> bool;
 }

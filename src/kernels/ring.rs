@@ -2,7 +2,7 @@
 //!
 //! Owns: `Ring`. Never a loop. Invariant: integers wrap; a boolean sum is an or, a boolean product an and.
 
-use crate::dtype::Truth;
+use crate::dtype::{Complex64, Complex128, Truth};
 
 /// An element as it lies in memory, with its sum and product.
 pub(super) trait Ring: Copy + Send + Sync {
@@ -33,6 +33,9 @@ macro_rules! rings {
     )*};
 }
 rings! {
+    Complex128, Complex128::new(0.0, 0.0), |a, b| a + b, a * b;
+    Complex64, Complex64::new(0.0, 0.0), |a, b| a + b, a * b;
+    u64, 0, |a, b| a.wrapping_add(b), a.wrapping_mul(b);
     f64, 0.0, |a, b| a + b, a * b;
     f32, 0.0, |a, b| a + b, a * b;
     i64, 0, |a, b| a.wrapping_add(b), a.wrapping_mul(b);

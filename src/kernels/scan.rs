@@ -27,14 +27,32 @@ pub enum Scan {
     LogSum,
 }
 
-/// Runs `$body` with `$T` bound to a type that has loops of its own; other dtypes go through int64.
+/// Runs `$body` with `$T` bound to a type that has loops of its own and an order; other dtypes go through copies.
 macro_rules! with_loop {
     ($dtype:expr, $T:ident => $body:expr) => {
-        if $dtype == DType::I64 {
-            type $T = i64;
-            $body
-        } else {
-            crate::dtype::with_dtype!(float $dtype, $T => $body)
+        match $dtype {
+            DType::I64 => {
+                type $T = i64;
+                $body
+            }
+            DType::U64 => {
+                type $T = u64;
+                $body
+            }
+            other => crate::dtype::with_dtype!(float other, $T => $body),
+        }
+    };
+}
+
+/// As `with_loop!`, with complex numbers, which have no order.
+macro_rules! with_ring {
+    ($dtype:expr, $T:ident => $body:expr) => {
+        match $dtype {
+            DType::C128 => {
+                type $T = crate::dtype::Complex128;
+                $body
+            }
+            other => with_loop!(other, $T => $body),
         }
     };
 }
@@ -80,14 +98,14 @@ impl<const N: usize> Lines<N> {
     }
 }
 
-/// Whether a dtype has loops of its own; the others go through copies in int64.
+/// Whether a dtype has loops of its own; the others go through copies in the dtype that computes with them.
 fn has_loops(dtype: DType) -> bool {
-    dtype.is_float() || dtype == DType::I64
+    dtype.computes() == dtype
 }
 
 /// The bytes of the copies that the scan of `n` elements of a dtype makes. The caller has asked for them.
 pub fn working_bytes(dtype: DType, n: usize) -> usize {
-    if has_loops(dtype) { 0 } else { n.saturating_mul(16) }
+    if has_loops(dtype) { 0 } else { n.saturating_mul(2 * dtype.computes().size()) }
 }
 
 /// Writes the running fold of `input` along `axis`, with equal dims and of one dtype.
@@ -103,12 +121,15 @@ fn scan_elements(op: Scan, input: View, axis: usize, out: ViewMut) {
     match op {
         Scan::Sum | Scan::Prod if !has_loops(dtype) => {
             // The low bits of a wide sum or product are the narrow one, and so is its truth.
-            through(DType::I64, input, DType::I64, out, |input, out| {
-                scan_elements(op, input, axis, out);
-            });
+            let wide = dtype.computes();
+            through(wide, input, wide, out, |input, out| scan_elements(op, input, axis, out));
         }
-        Scan::Sum => with_loop!(dtype, T => fold::<T>(input, axis, out, T::plus)),
-        Scan::Prod => with_loop!(dtype, T => fold::<T>(input, axis, out, T::times)),
+        Scan::Sum => with_ring!(dtype, T => fold::<T>(input, axis, out, T::plus)),
+        Scan::Prod => with_ring!(dtype, T => fold::<T>(input, axis, out, T::times)),
+        Scan::LogSum if !has_loops(dtype) => {
+            let wide = dtype.computes();
+            through(wide, input, wide, out, |input, out| scan_elements(op, input, axis, out));
+        }
         Scan::LogSum => with_float!([input, out], T => {
             fold::<T>(input, axis, out, |a, b| T::from_f64(log_add(a.to_f64(), b.to_f64())));
         }),
@@ -232,7 +253,7 @@ pub fn scan_extreme(largest: bool, input: View, axis: usize, out: ViewMut) {
 fn extremes(largest: bool, input: View, axis: usize, out: ViewMut) {
     let dtype = input.dtype;
     if !has_loops(dtype) {
-        return with_copy(DType::I64, input, |copied| extremes(largest, copied, axis, out));
+        return with_copy(dtype.computes(), input, |copied| extremes(largest, copied, axis, out));
     }
     with_loop!(dtype, T => if largest {
         extreme::<T>(input, axis, out, |x, best| x >= best)

@@ -105,7 +105,7 @@ impl Tensor {
                 remedy: "use detach() for a tensor outside the graph",
             }));
         }
-        if on && !self.dtype.is_float() {
+        if on && !self.dtype.is_inexact() {
             return Err(Box::new(Error::NotFloat { op: "requires_grad".into(), got: self.dtype }));
         }
         if on && self.is_inference() && !Mode::current().has(INFERENCE) {

@@ -76,7 +76,7 @@ impl Tensor {
             self.set_created(Creation::NoGrad);
         }
         let varies = (view || mode.has(FORWARD))
-            && self.dtype.is_float()
+            && self.dtype.is_inexact()
             && inputs.any(|x| x.requires_grad() || x.is_cut() || x.marks.has(Marks::HIDES_GRAD));
         if varies && view {
             self.marks = self.marks.and(Marks::HIDES_GRAD);

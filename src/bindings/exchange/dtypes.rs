@@ -28,10 +28,6 @@ pub(super) fn unsupported(op: &str, descr: &Bound<'_, PyArrayDescr>) -> PyErr {
             "an array of Python objects cannot become a tensor".to_owned(),
             "give numbers of one kind; ragged rows must be padded",
         ),
-        b'c' => (
-            format!("dtype {descr} is not supported: there are no complex tensors"),
-            "use the real and imaginary parts, a.real and a.imag",
-        ),
         _ => (format!("dtype {descr} is not supported"), CONVERT.as_str()),
     };
     to_python(Box::new(Error::Unsupported { op: op.to_owned().into(), what, remedy }))
@@ -62,6 +58,7 @@ pub(crate) fn dtype_of_code(code: u8, size: usize) -> Option<DType> {
         b'i' => Kind::Signed,
         b'u' => Kind::Unsigned,
         b'b' => Kind::Bool,
+        b'c' => Kind::Complex,
         _ => return None,
     };
     DType::from_kind(kind, size)

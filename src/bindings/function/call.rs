@@ -137,7 +137,8 @@ impl<'py> Job<'_, 'py> {
         for (k, y) in outputs.tensors.iter().enumerate() {
             let tensor = outputs.tensor(k)?;
             let listed = |list: &[Py<PyAny>]| list.iter().any(|ob| ob.is(y));
-            let varies = call.recorded() && tensor.dtype().is_float() && !listed(&marks.constants);
+            let varies =
+                call.recorded() && tensor.dtype().is_inexact() && !listed(&marks.constants);
             let argument = self.arguments.position(y.as_any().as_unbound()).is_some();
             kinds.push(if listed(&marks.dirty) {
                 OutputKind::Dirty

@@ -243,7 +243,7 @@ impl FunctionContext {
         let copy = python(tensor_of(op, "an array", ob)?.duplicate())?;
         let state = self.lock();
         let given = state.arrays.contains(&(ob.as_ptr() as usize));
-        let varies = !given && copy.dtype().is_float() && state.needs.contains(&true);
+        let varies = !given && copy.dtype().is_inexact() && state.needs.contains(&true);
         drop(state);
         wrap(ob.py(), if varies { copy.marked(tensor::Marks::CUT) } else { copy })
     }

@@ -8,11 +8,12 @@ use std::sync::{Arc, OnceLock};
 
 use pyo3::IntoPyObjectExt;
 use pyo3::prelude::*;
-use pyo3::types::{PyWeakrefMethods, PyWeakrefReference};
+use pyo3::types::{PyComplex, PyWeakrefMethods, PyWeakrefReference};
 
 use crate::bindings::object::node::CoOwned;
 use crate::bindings::object::recycle;
-use crate::dtype::with_dtype;
+use crate::dtype::{Complex128, DType, Half, with_dtype};
+use crate::ops::core::layout::astype;
 use crate::tensor::{Meta, Tensor};
 
 /// A multi-dimensional array that remembers how it was computed.
@@ -130,5 +131,17 @@ pub(crate) fn read_only(py: Python<'_>, grad: Tensor) -> PyResult<Bound<'_, PyAn
 
 /// The one element as a Python number.
 pub(crate) fn item<'py>(py: Python<'py>, tensor: &Tensor) -> PyResult<Bound<'py, PyAny>> {
-    with_dtype!(tensor.dtype(), T => tensor.item::<T>()?.into_bound_py_any(py))
+    match tensor.dtype() {
+        DType::F16 => tensor.item::<Half>()?.to_f64().into_bound_py_any(py),
+        DType::C128 | DType::C64 => {
+            let number = astype(&tensor.detach(), DType::C128)?.item::<Complex128>()?;
+            Ok(PyComplex::from_doubles(py, number.re, number.im).into_any())
+        }
+        DType::Bool => tensor.item::<bool>()?.into_bound_py_any(py),
+        dtype if dtype.is_integer() => match dtype {
+            DType::U64 => tensor.item::<u64>()?.into_bound_py_any(py),
+            _ => astype(&tensor.detach(), DType::I64)?.item::<i64>()?.into_bound_py_any(py),
+        },
+        dtype => with_dtype!(float dtype, T => tensor.item::<T>()?.into_bound_py_any(py)),
+    }
 }

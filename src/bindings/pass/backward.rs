@@ -102,7 +102,7 @@ fn gradient(op: &str, root: &Endpoint, ob: Option<&Bound<'_, PyAny>>) -> PyResul
 
 /// A gradient given as an array or a number, as a value of its own and of a tensor's dtype.
 pub(crate) fn gradient_of(given: Tensor, dtype: DType) -> PyResult<Tensor> {
-    if given.dtype() == dtype || !dtype.is_float() {
+    if given.dtype() == dtype || !dtype.is_inexact() {
         // The array's owner may change it later; gradients are values.
         return Ok(given.into_owned()?);
     }

@@ -81,7 +81,7 @@ fn entered<'py>(
         return made.map(|(made, kind)| Ok((leaf(py, made)?, kind))).transpose();
     };
     let tensor = &tensor.get().tensor;
-    if !tensor.dtype().is_float() || before.has(TRACING) {
+    if !tensor.dtype().is_inexact() || before.has(TRACING) {
         return Ok(None);
     }
     if tensor.requires_grad() && before.has(GRAD) {

@@ -141,7 +141,7 @@ impl PyTensor {
 
     /// Whether the elements are floats.
     fn is_floating_point(&self) -> bool {
-        self.tensor.dtype().is_float()
+        self.tensor.dtype().is_inexact()
     }
 
     /// The address of the first element: equal addresses mean shared memory.

@@ -4,12 +4,15 @@
 //! Never casts: the operands share a dtype, and the output has that of the loop's result.
 //! Invariant: what reaches `run` has the output's dims, operand by operand.
 
+use std::sync::Arc;
+
 use smallvec::{SmallVec, smallvec};
 
+use super::converted::apply_converted;
 use super::{Loop, LoopTable, Operand, OutOperand, run, where_loop};
 use crate::array::capture;
 use crate::dtype::{DType, no_loop};
-use crate::kernels::launch::{self, Launch, Work};
+use crate::kernels::launch::{self, Launch, Work, known_to_programs, launch};
 use crate::kernels::view::{View, ViewMut, one_dtype};
 
 /// An operand: elements, or one number for all of them.
@@ -35,10 +38,12 @@ pub(super) fn word(input: In<'_>, dtype: DType) -> u64 {
     match dtype {
         DType::F64 => out = float.to_ne_bytes(),
         DType::F32 => out[..4].copy_from_slice(&(float as f32).to_ne_bytes()),
-        DType::I64 => out = int.to_ne_bytes(),
+        DType::I64 | DType::U64 => out = int.to_ne_bytes(),
         DType::I32 => out[..4].copy_from_slice(&(int as i32).to_ne_bytes()),
         DType::U8 => out[0] = int as u8,
         DType::Bool => out[0] = (float != 0.0) as u8,
+        // Numbers of the others are converted with the elements.
+        _ => {}
     }
     u64::from_ne_bytes(out)
 }
@@ -85,16 +90,21 @@ pub(crate) unsafe fn run_loop<'a>(
     unsafe { run(f, &operands, target, out.dims, params, cost) }
 }
 
+/// The operands that are elements.
+pub(super) fn views_of<'a>(ins: &[In<'a>]) -> impl Iterator<Item = View<'a>> {
+    ins.iter().filter_map(|input| match *input {
+        In::View(view) => Some(view),
+        _ => None,
+    })
+}
+
 /// The dtype that the operands share: that of the elements among them, else the result's.
 ///
 /// # Panics
 /// When they differ: a bug of the caller.
 #[inline]
 fn shared(ins: &[In<'_>], out: DType) -> DType {
-    let mut views = ins.iter().filter_map(|input| match input {
-        In::View(view) => Some(view.dtype),
-        _ => None,
-    });
+    let mut views = views_of(ins).map(|view| view.dtype);
     let Some(first) = views.next() else {
         return out;
     };
@@ -110,6 +120,9 @@ fn shared(ins: &[In<'_>], out: DType) -> DType {
 pub fn apply(table: &LoopTable, ins: &[In<'_>], out: ViewMut<'_>, params: &[f64]) {
     let dtype = shared(ins, out.dtype);
     assert!(out.dtype == table.result(dtype), "an output of the loop's dtype");
+    if !known_to_programs(dtype) || table.get(dtype).is_none() {
+        return apply_unusual(table, dtype, ins, out, params);
+    }
     let constants: SmallVec<[u64; 4]> = ins.iter().map(|&i| word(i, dtype)).collect();
     let f = table.get(dtype).unwrap_or_else(|| no_loop("other elements", dtype));
     let _paused = capture::active().then(|| {
@@ -117,10 +130,7 @@ pub fn apply(table: &LoopTable, ins: &[In<'_>], out: ViewMut<'_>, params: &[f64]
             In::View(_) => None,
             _ => Some(word),
         });
-        let views = ins.iter().filter_map(|input| match input {
-            In::View(view) => Some(launch::Operand::from(view)),
-            _ => None,
-        });
+        let views = views_of(ins).map(|view| launch::Operand::from(&view));
         let work = Work::Map {
             table: f,
             text: table.text,
@@ -139,10 +149,38 @@ pub fn apply(table: &LoopTable, ins: &[In<'_>], out: ViewMut<'_>, params: &[f64]
     unsafe { run_loop(f, inputs, out, params, table.cost(dtype)) }
 }
 
+/// As `apply`, for dtypes that are converted, and complex numbers, whose loops are opaque to programs.
+#[cold]
+#[inline(never)]
+fn apply_unusual(
+    table: &LoopTable,
+    dtype: DType,
+    ins: &[In<'_>],
+    out: ViewMut<'_>,
+    params: &[f64],
+) {
+    let views: SmallVec<[View<'_>; 4]> = views_of(ins).collect();
+    let (Some(f), true) = (table.get(dtype), views.len() == ins.len()) else {
+        return apply_converted(table, dtype, ins, out, params);
+    };
+    let (params, cost) = (SmallVec::<[f64; 4]>::from_slice(params), table.cost(dtype));
+    let run: launch::Run = Arc::new(move |reads, writes, _| {
+        let inputs = reads.iter().copied().map(Input::View);
+        // SAFETY: operands and output have the loop's dtypes, as asserted by `apply`.
+        unsafe { run_loop(f, inputs, writes[0].reborrow(), &params, cost) };
+        Ok(())
+    });
+    let done = launch::run_kernel("map", &views, &mut [out], run, &mut Vec::new());
+    debug_assert!(done.is_ok(), "a loop has no error");
+}
+
 /// `a` where the mask (bool) holds, else `b`, all of one dtype; all dims agree.
 pub fn select(mask: View<'_>, a: View<'_>, b: View<'_>, out: ViewMut<'_>) {
     assert!(mask.dtype == DType::Bool, "a mask is boolean");
     let size = one_dtype([a.dtype, b.dtype, out.dtype]).size();
+    if !known_to_programs(out.dtype) {
+        return launch!("select", [mask, a, b] => [out];; selected(mask, a, b, out));
+    }
     let _paused = capture::active().then(|| {
         launch::record(Launch {
             name: "select",
@@ -157,6 +195,11 @@ pub fn select(mask: View<'_>, a: View<'_>, b: View<'_>, out: ViewMut<'_>) {
             },
         })
     });
+    selected(mask, a, b, out);
+}
+
+fn selected(mask: View<'_>, a: View<'_>, b: View<'_>, out: ViewMut<'_>) {
+    let size = out.dtype.size();
     let inputs = [mask, a, b].into_iter().map(Input::View);
     // SAFETY: operands and output have the loop's dtypes, as asserted above.
     unsafe { run_loop(where_loop(size), inputs, out, &[], 0.3) }

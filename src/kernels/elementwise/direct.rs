@@ -8,6 +8,7 @@ use std::mem::MaybeUninit;
 
 use super::drive::{MAX_OPERANDS, Operand, OutOperand};
 use super::table::Loop;
+use crate::kernels::view::with_word;
 
 /// Tails are padded to one vector of the widest level, in bytes.
 const VECTOR: usize = 64;
@@ -48,11 +49,7 @@ unsafe fn padded<T: Copy>(from: *const u8, to: *mut u8, count: usize, total: usi
 unsafe fn pad(size: usize, from: *const u8, to: *mut u8, count: usize, total: usize) {
     // SAFETY: the same contract; the element size decides the type, not its meaning.
     unsafe {
-        match size {
-            8 => padded::<u64>(from, to, count, total),
-            4 => padded::<u32>(from, to, count, total),
-            _ => padded::<u8>(from, to, count, total),
-        }
+        with_word!(size, W => padded::<W>(from, to, count, total));
     }
 }
 

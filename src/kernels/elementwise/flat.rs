@@ -95,6 +95,8 @@ impl FlatIn<'_> {
     #[inline(always)]
     fn word(&self, dtype: DType, n: usize) -> Option<u64> {
         match *self {
+            // Two words are needed, or a conversion.
+            _ if dtype.is_complex() => None,
             FlatIn::Float(float) => Some(word(In::Float(float), dtype)),
             FlatIn::Int(int) => Some(word(In::Int(int), dtype)),
             // A recording is to read the element again.
@@ -123,6 +125,9 @@ pub(crate) fn apply_flat(
     let mut ptrs = [ptr::null(); MAX_OPERANDS];
     let dtype = ins.iter().find_map(FlatIn::dtype).unwrap_or(out.dtype);
     if ins.len() > MAX_OPERANDS || out.dtype != table.result(dtype) {
+        return false;
+    }
+    if dtype.is_complex() && capture::active() {
         return false;
     }
     for (k, input) in ins.iter().enumerate() {

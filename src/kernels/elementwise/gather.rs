@@ -1,8 +1,10 @@
 //! Moving strided elements to and from contiguous tiles, by element size only.
 //!
 //! Owns: gathering and scattering a range of the flat (C) index space of an operand.
-//! Never interprets an element: 1, 4 and 8 bytes are all it knows.
+//! Never interprets an element: its bytes are all it knows.
 //! Invariant: a range is walked as runs along the last dimension, so the inner loops are plain.
+
+use crate::kernels::view::with_word;
 
 /// Walks `count` elements from flat index `start` as runs along the last dimension, calling `run`
 /// with (element offset, done so far, length).
@@ -92,11 +94,7 @@ pub(super) unsafe fn gather(
 ) {
     // SAFETY: the same contract; the element size decides the type, not its meaning.
     unsafe {
-        match itemsize {
-            8 => gather_as::<u64>(src.cast(), dims, strides, range, dst.cast()),
-            4 => gather_as::<u32>(src.cast(), dims, strides, range, dst.cast()),
-            _ => gather_as::<u8>(src, dims, strides, range, dst),
-        }
+        with_word!(itemsize, W => gather_as::<W>(src.cast(), dims, strides, range, dst.cast()));
     }
 }
 
@@ -114,10 +112,6 @@ pub(super) unsafe fn scatter(
 ) {
     // SAFETY: the same contract; the element size decides the type, not its meaning.
     unsafe {
-        match itemsize {
-            8 => scatter_as::<u64>(src.cast(), dims, strides, range, dst.cast()),
-            4 => scatter_as::<u32>(src.cast(), dims, strides, range, dst.cast()),
-            _ => scatter_as::<u8>(src, dims, strides, range, dst),
-        }
+        with_word!(itemsize, W => scatter_as::<W>(src.cast(), dims, strides, range, dst.cast()));
     }
 }

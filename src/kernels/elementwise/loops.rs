@@ -281,7 +281,10 @@ const fn table(f64: [Loop; 3], f32: [Loop; 3]) -> LoopTable {
         i64: None,
         i32: None,
         u8: None,
+        u64: None,
         bool: None,
+        c128: None,
+        c64: None,
         cost: 0.3,
         text: "",
     }
@@ -333,8 +336,10 @@ unsafe fn choose<T: Copy>(ins: *const *const u8, out: *mut u8, n: usize, _: *con
 /// The loop of `where`: operands (bool, a, b), for elements of this many bytes.
 pub const fn where_loop(itemsize: usize) -> Loop {
     match itemsize {
+        16 => choose::<[u64; 2]>,
         8 => choose::<u64>,
         4 => choose::<u32>,
+        2 => choose::<u16>,
         _ => choose::<u8>,
     }
 }

@@ -1,5 +1,6 @@
 //! Element-wise loops: tables of them, built from a text, and the one driver that runs them all.
 mod apply;
+mod converted;
 mod direct;
 mod drive;
 mod flat;

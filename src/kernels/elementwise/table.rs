@@ -32,6 +32,12 @@ pub struct LoopTable {
     pub i32: Option<Loop>,
     /// uint8.
     pub u8: Option<Loop>,
+    /// uint64.
+    pub u64: Option<Loop>,
+    /// complex128.
+    pub c128: Option<Loop>,
+    /// complex64.
+    pub c64: Option<Loop>,
     /// bool; operands and output are bytes, 0 or 1.
     pub bool: Option<Loop>,
     /// Nanoseconds per float64 element on one core, for splitting and scheduling.
@@ -51,8 +57,25 @@ impl LoopTable {
             DType::I64 => self.i64,
             DType::I32 => self.i32,
             DType::U8 => self.u8,
+            DType::U64 => self.u64,
+            DType::C128 => self.c128,
+            DType::C64 => self.c64,
             DType::Bool => self.bool,
+            _ => None,
         }
+    }
+
+    /// Whether there is a loop for operands of this dtype, if only that of the dtype that computes with it.
+    #[inline]
+    pub fn takes(&self, dtype: DType) -> bool {
+        self.get(dtype).is_some() || self.computes(dtype).is_some()
+    }
+
+    /// The dtype that computes with this one, where that has a loop and this one has none.
+    pub(super) fn computes(&self, dtype: DType) -> Option<DType> {
+        let wide = dtype.computes();
+        let rare = !matches!(dtype, DType::Bool) && wide != dtype && self.get(dtype).is_none();
+        (rare && self.get(wide).is_some()).then_some(wide)
     }
 
     /// The dtype of the result of operands of this dtype.
@@ -78,8 +101,8 @@ impl LoopTable {
 /// * `float_calls: …` instead when the text calls scalar library functions (one loop serves all levels).
 /// * `mask: |a, b| text;` instead when the text is a mask: the output is bool.
 /// * `no_float;` instead when the operation takes integers and bool only.
-/// * `ints: |a, b| text;` for i64, i32 and u8 (plain Rust on the integer type `T`), or `i64:`,
-///   `i32:`, `u8:` one by one; `bool:` on bytes that are 0 or 1. The result's type is `T` in a
+/// * `ints: |a, b| text;` for i64, i32, u8 and u64 (plain Rust on the integer type `T`), or `i64:`,
+///   `i32:`, `u8:`, `u64:` one by one; `bool:` on bytes that are 0 or 1. The result's type is `T` in a
 ///   `float:` table, and bool in a `mask:` table.
 #[macro_export]
 #[doc(hidden)]
@@ -131,6 +154,7 @@ macro_rules! loop_table {
         $t.i64 = $crate::loop_table!(@row [$($O)?] i64 [$($x)*] $body);
         $t.i32 = $crate::loop_table!(@row [$($O)?] i32 [$($x)*] $body);
         $t.u8 = $crate::loop_table!(@row [$($O)?] u8 [$($x)*] $body);
+        $t.u64 = $crate::loop_table!(@row [$($O)?] u64 [$($x)*] $body);
         $crate::loop_table!(@rows $t [$($O)?] $($rest)*);
     };
     (@rows $t:ident [$($O:ty)?] bool: |$($x:ident),*| $body:expr; $($rest:tt)*) => {

@@ -26,7 +26,7 @@ macro_rules! plain_gemm {
         }
     )*};
 }
-plain_gemm!(i64, i32, u8, Truth);
+plain_gemm!(i64, i32, u64, u8, Truth);
 
 /// Each element of `c` as one running sum.
 ///

@@ -5,7 +5,7 @@
 //! threads.
 
 use super::super::ring::Ring;
-use super::super::view::{Axes, View, ViewMut, one_dtype, with_elements};
+use super::super::view::{Axes, View, ViewMut, one_dtype, with_elements, with_word};
 use super::offsets::Offsets;
 use super::recorded::{self, Move};
 use crate::array::capture;
@@ -26,11 +26,8 @@ fn taken(src: View, offsets: &Offsets, out: ViewMut) {
     assert!(out.dims[0] == offsets.len() && out.dims[1..] == *src.dims, "take: dims");
     let axes = Axes::new(src.dims, [&out.strides[1..], src.strides]);
     let (by, from, to) = (out.strides[0], src.ptr, out.ptr);
-    match one_dtype([src.dtype, out.dtype]).size() {
-        8 => moved::<u64>(offsets, axes, Table { table: from.cast_mut(), rows: to, by }, false),
-        4 => moved::<u32>(offsets, axes, Table { table: from.cast_mut(), rows: to, by }, false),
-        _ => moved::<u8>(offsets, axes, Table { table: from.cast_mut(), rows: to, by }, false),
-    }
+    let table = Table { table: from.cast_mut(), rows: to, by };
+    with_word!(one_dtype([src.dtype, out.dtype]).size(), W => moved::<W>(offsets, axes, table, false));
 }
 
 /// `dst[offsets[i] + …] = src[i, …]`, in the order of `i`: the last of equal offsets stays.
@@ -44,11 +41,8 @@ fn laid(dst: ViewMut, offsets: &Offsets, src: View) {
     assert!(src.dims[0] == offsets.len() && src.dims[1..] == *dst.dims, "put: dims");
     let axes = Axes::new(dst.dims, [&src.strides[1..], dst.strides]);
     let (by, from, to) = (src.strides[0], src.ptr, dst.ptr);
-    match one_dtype([src.dtype, dst.dtype]).size() {
-        8 => moved::<u64>(offsets, axes, Table { table: to, rows: from.cast_mut(), by }, true),
-        4 => moved::<u32>(offsets, axes, Table { table: to, rows: from.cast_mut(), by }, true),
-        _ => moved::<u8>(offsets, axes, Table { table: to, rows: from.cast_mut(), by }, true),
-    }
+    let table = Table { table: to, rows: from.cast_mut(), by };
+    with_word!(one_dtype([src.dtype, dst.dtype]).size(), W => moved::<W>(offsets, axes, table, true));
 }
 
 /// For each position, whether no later one equals it.

@@ -5,7 +5,7 @@
 
 use std::cmp::Ordering;
 
-use crate::dtype::Truth;
+use crate::dtype::{Complex64, Complex128, Half, Truth};
 
 /// An element with a total order.
 pub trait Key: Copy + Send + Sync {
@@ -26,7 +26,7 @@ macro_rules! float_keys {
         }
     )*};
 }
-float_keys!(f64, f32);
+float_keys!(f64, f32, Half);
 
 macro_rules! plain_keys {
     ($($t:ty),*) => {$(
@@ -38,7 +38,22 @@ macro_rules! plain_keys {
         }
     )*};
 }
-plain_keys!(i64, i32, u8, bool);
+plain_keys!(i64, i32, i16, i8, u64, u32, u16, u8, bool);
+
+/// NumPy's order: by the real part, then by the imaginary one; numbers with a NaN last, those with a real one first.
+macro_rules! complex_keys {
+    ($($t:ty),*) => {$(
+        impl Key for $t {
+            #[inline]
+            fn order(self, other: $t) -> Ordering {
+                let nan = |z: $t| (z.re.is_nan(), z.im.is_nan());
+                let parts = || self.re.order(other.re).then(self.im.order(other.im));
+                nan(self).cmp(&nan(other)).then_with(parts)
+            }
+        }
+    )*};
+}
+complex_keys!(Complex128, Complex64);
 
 impl Key for Truth {
     #[inline]
@@ -81,7 +96,7 @@ macro_rules! numbers {
         }
     )*};
 }
-numbers!(u64, u32);
+numbers!(u128, u64, u32);
 
 macro_rules! float_digits {
     ($($t:ty => $u:ty),*) => {$(
@@ -128,7 +143,42 @@ macro_rules! int_digits {
         }
     )*};
 }
-int_digits!(i64 => u64, 1 << 63; i32 => u32, 1 << 31; u8 => u32, 0);
+int_digits!(i64 => u64, 1 << 63; i32 => u32, 1 << 31; u64 => u64, 0; u8 => u32, 0);
+
+/// The two numbers side by side. Behind those without a NaN come those of which only the imaginary part is one, in the order
+/// of their real parts, and then the others.
+macro_rules! complex_digits {
+    ($($t:ty => $half:ty, $u:ty;)*) => {$(
+        impl Digits for $t {
+            type Number = $u;
+            #[inline(always)]
+            fn number(self) -> $u {
+                Self::new(self.re + 0.0, self.im + 0.0).distinct()
+            }
+            #[inline(always)]
+            fn distinct(self) -> $u {
+                let (re, im) = (self.re.distinct(), self.im.distinct());
+                let (high, low) = match (self.re.is_nan(), self.im.is_nan()) {
+                    (false, false) => (re, im),
+                    (false, true) => (<$half>::MAX - 1, re),
+                    (true, _) => (<$half>::MAX, im),
+                };
+                (high as $u) << <$half>::BITS | low as $u
+            }
+            #[inline(always)]
+            fn of_distinct(number: $u) -> $t {
+                let (high, low) = ((number >> <$half>::BITS) as $half, number as $half);
+                let (re, im) = match high {
+                    <$half>::MAX => (high, low),
+                    high if high == <$half>::MAX - 1 => (low, <$half>::MAX),
+                    high => (high, low),
+                };
+                Self::new(Digits::of_distinct(re), Digits::of_distinct(im))
+            }
+        }
+    )*};
+}
+complex_digits! { Complex128 => u64, u128; Complex64 => u32, u64; }
 
 impl Digits for Truth {
     type Number = u32;

@@ -80,7 +80,7 @@ fn sort_lines<T: Digits>(descending: bool, input: View, axis: usize, out: ViewMu
 #[inline(always)]
 fn in_order<N: Number>(mut numbers: Vec<N>) -> Vec<N> {
     // Bare numbers of eight bytes are compared faster than they are moved eight times.
-    if numbers.len() < FEW || N::BYTES == MOST_BYTES {
+    if numbers.len() < FEW || N::BYTES >= MOST_BYTES {
         numbers.sort_unstable();
         return numbers;
     }
@@ -143,7 +143,7 @@ fn last_wanted<N: Number>(numbers: &[N], wanted: usize) -> (N, usize) {
     at_rank(&mut kept, wanted - 1)
 }
 
-/// The bytes of the longest number.
+/// The bytes of the longest number that is sorted byte by byte.
 const MOST_BYTES: usize = 8;
 /// Below this many numbers comparing them takes less time than counting their digits.
 const FEW: usize = 256;
@@ -171,7 +171,7 @@ fn first<N: Number>(numbers: Vec<N>, wanted: usize) -> Vec<(N, usize)> {
     } else {
         numbers.into_iter().zip(0..).collect()
     };
-    if pairs.len() < FEW {
+    if pairs.len() < FEW || N::BYTES > MOST_BYTES {
         pairs.sort_unstable();
         return pairs;
     }
@@ -185,12 +185,12 @@ fn sort_by_bytes<K: Copy, N: Number>(mut items: Vec<K>, key: impl Fn(K) -> N) ->
     let mut counts = [[0u32; 256]; MOST_BYTES];
     for &item in items.iter() {
         let number = key(item);
-        for at in 0..N::BYTES {
+        for at in 0..N::BYTES.min(MOST_BYTES) {
             counts[at][number.byte(at)] += 1;
         }
     }
     let mut other = items.clone();
-    for (at, count) in counts[..N::BYTES].iter_mut().enumerate() {
+    for (at, count) in counts[..N::BYTES.min(MOST_BYTES)].iter_mut().enumerate() {
         if count.contains(&(items.len() as u32)) {
             continue;
         }

@@ -49,7 +49,7 @@ macro_rules! picks {
         }
     )*};
 }
-picks!(f64, f32, i64);
+picks!(f64, f32, i64, u64);
 
 /// Writes the index of the largest (or smallest) element along `axis` as int64. `out` has the dims of
 /// `input` without the axis, or with 1 in its place; the axis is not empty.
@@ -60,9 +60,12 @@ pub fn arg_reduce(largest: bool, input: View, axis: usize, out: ViewMut) {
 fn arg_lines(largest: bool, input: View, axis: usize, out: ViewMut) {
     assert!(out.dtype == DType::I64, "arg_reduce writes indices");
     match input.dtype {
-        d if d.is_float() => with_float!([input], T => by_extreme::<T>(largest, input, axis, out)),
+        DType::F64 | DType::F32 => {
+            with_float!([input], T => by_extreme::<T>(largest, input, axis, out))
+        }
         DType::I64 => by_extreme::<i64>(largest, input, axis, out),
-        _ => with_copy(DType::I64, input, |copied| arg_lines(largest, copied, axis, out)),
+        DType::U64 => by_extreme::<u64>(largest, input, axis, out),
+        rare => with_copy(rare.computes(), input, |copied| arg_lines(largest, copied, axis, out)),
     }
 }
 

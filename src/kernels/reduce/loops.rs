@@ -7,7 +7,8 @@ use super::fold::{Fold, Tree, add_rows, merge_rows, rows, run};
 use super::inner::{Shape, piece};
 use super::kinds::{All, Any, Max, Min, Prod, Sum, SumSquares};
 use super::run::Reduction;
-use crate::dtype::{DType, Truth};
+use crate::dtype::{Complex128, DType, Truth};
+use crate::kernels::view::with_word;
 
 /// What a fold does with elements and results at addresses. Strides and steps count elements or results. The safety
 /// contracts are those of the functions of `fold` with these names.
@@ -49,8 +50,13 @@ pub(super) fn loops(op: Reduction, dtype: DType) -> Option<&'static Loops> {
     Some(match (op, dtype) {
         (_, DType::F64) => of_type!(f64),
         (_, DType::F32) => of_type!(f32),
-        (Reduction::Sum, DType::I64) => of::<Sum<i64>>(),
-        (Reduction::Prod, DType::I64) => of::<Prod<i64>>(),
+        // The low bits of a sum or a product are the same with and without a sign.
+        (Reduction::Sum, DType::I64 | DType::U64) => of::<Sum<i64>>(),
+        (Reduction::Prod, DType::I64 | DType::U64) => of::<Prod<i64>>(),
+        (Reduction::Max, DType::U64) => of::<Max<u64>>(),
+        (Reduction::Min, DType::U64) => of::<Min<u64>>(),
+        (Reduction::Sum, DType::C128) => of::<Sum<Complex128>>(),
+        (Reduction::Prod, DType::C128) => of::<Prod<Complex128>>(),
         (Reduction::Max, DType::I64) => of::<Max<i64>>(),
         (Reduction::Min, DType::I64) => of::<Min<i64>>(),
         (Reduction::Sum | Reduction::Count, DType::Bool) => of::<Sum<Truth>>(),
@@ -131,10 +137,6 @@ pub(super) unsafe fn move_line(
     }
     // SAFETY: the caller's contract.
     unsafe {
-        match size {
-            8 => words::<u64>(from, to, n),
-            4 => words::<u32>(from, to, n),
-            _ => words::<u8>(from, to, n),
-        }
+        with_word!(size, W => words::<W>(from, to, n));
     }
 }

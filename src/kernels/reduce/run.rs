@@ -14,11 +14,11 @@ use crate::dtype::{DType, no_loop};
 /// What to reduce with.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
 pub enum Reduction {
-    /// Pairwise sum; integers and booleans in int64.
+    /// Pairwise sum; integers and booleans in 64 bits.
     Sum,
     /// Pairwise sum of squares; floats only.
     SumSquares,
-    /// Product; integers and booleans in int64.
+    /// Product; integers and booleans in 64 bits.
     Prod,
     /// Largest element; NaN if there is one.
     Max,
@@ -74,11 +74,11 @@ fn reduce_elements(op: Reduction, input: View, axes: &[usize], out: ViewMut) {
     assert!(out.dtype == op.out_dtype(dtype), "reduce: {op:?} of {dtype} into {}", out.dtype);
     match (loops(op, dtype), op) {
         (Some(loops), _) => planned(loops, input, axes, out),
-        (None, Reduction::SumSquares) => no_loop("floats", dtype),
         (None, Reduction::Any | Reduction::All | Reduction::Count) => {
             converted(op, DType::Bool, input, axes, out);
         }
-        (None, _) => converted(op, DType::I64, input, axes, out),
+        (None, _) if dtype.computes() == dtype => no_loop("other elements", dtype),
+        (None, _) => converted(op, dtype.computes(), input, axes, out),
     }
 }
 

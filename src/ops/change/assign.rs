@@ -25,7 +25,7 @@ fn fitted(x: &Tensor, dims: &[usize], value: &Operand) -> Result<Tensor> {
         Operand::Tensor(t) => t.clone(),
         Operand::Scalar(s) => Tensor::full(&[], *s, x.dtype())?,
     };
-    if graph::recording() && value.requires_grad() && !x.dtype().is_float() {
+    if graph::recording() && value.requires_grad() && !x.dtype().is_inexact() {
         return Err(Box::new(Error::GraphCut {
             op: "setitem".into(),
             remedy: "assign value.detach(), or assign into a floating-point tensor",
@@ -100,7 +100,7 @@ fn varying_mask<'a>(x: &Tensor, items: &'a [IndexItem]) -> Option<&'a Tensor> {
 /// `x[index] = value`.
 pub fn set_index(x: &Tensor, items: &[IndexItem], value: &Operand) -> Result<()> {
     let needs = matches!(value, Operand::Tensor(t) if t.requires_grad());
-    let recorded = recorded(x, needs && x.dtype().is_float());
+    let recorded = recorded(x, needs && x.dtype().is_inexact());
     admit_write("setitem", x, recorded)?;
     if let Some(mask) = varying_mask(x, items)
         && !needs

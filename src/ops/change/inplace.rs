@@ -357,7 +357,7 @@ pub fn apply(decl: &OpDecl, name: &'static str, args: &mut [Arg]) -> Result<()> 
             && t.storage().same(x.storage())
         {
             admit_source(name, &x, t)?;
-            if graph::recording() && t.dtype().is_float() {
+            if graph::recording() && t.dtype().is_inexact() {
                 *t = kept(t)?;
             }
         }

@@ -131,19 +131,22 @@ impl<'a> Slot<'a> {
 impl Elementwise {
     #[inline]
     pub(in crate::ops) fn takes(&self, dtype: DType) -> bool {
-        self.forward.get(dtype).is_some()
+        self.forward.takes(dtype)
     }
 
     /// The dtype to compute in: the operands' own, else the float (or integer) that stands for it.
     pub(in crate::ops) fn compute_dtype(&self, common: DType) -> Result<DType> {
-        let stand_in = if self.forward.float { common.to_float() } else { DType::I64 };
-        match common {
-            _ if self.takes(common) => Ok(common),
-            // NumPy refuses these too, or answers in int8, which we do not have.
-            DType::Bool if self.forward.float && self.takes(DType::I64) => Err(self.refuse(common)),
-            _ if self.forward.float || common == DType::Bool => Ok(stand_in),
-            _ => Err(self.refuse(common)),
+        let stand_in = match common {
+            _ if self.takes(common) => return Ok(common),
+            // NumPy refuses these, or answers in int8.
+            DType::Bool if self.forward.float && self.takes(DType::I64) => DType::I8,
+            _ if self.forward.float => common.to_ufunc_float(),
+            _ => DType::I8,
+        };
+        if self.takes(stand_in) && !common.is_inexact() {
+            return Ok(stand_in);
         }
+        Err(self.refuse(common))
     }
 
     #[cold]
@@ -206,7 +209,7 @@ impl Elementwise {
             out.note_underived(operands, mode);
             return Ok(());
         }
-        if mode.has(GRAD) && out.dtype().is_float() {
+        if mode.has(GRAD) && out.dtype().is_inexact() {
             let mut edges = Edges::new();
             for slot in slots {
                 edges.push(slot.tensor().and_then(Tensor::grad_edge));

@@ -169,7 +169,7 @@ pub(crate) fn finish<'a, P: Send + Sync + 'static>(
     inputs: &[&Tensor],
     record: impl FnOnce(&Tensor) -> Record<'a, P>,
 ) -> Result<Tensor> {
-    if !out.dtype().is_float() {
+    if !out.dtype().is_inexact() {
         return Ok(out.underived(inputs.iter().copied()));
     }
     let Some(edges) = edges_of(inputs) else {
@@ -200,7 +200,7 @@ pub(crate) fn finish_many<'a, P: Send + Sync + 'static>(
     let rule = RuleRef::Boxed(Box::new(rule));
     let node = graph::record(rule, edges, saved, outs.len() as u32, cost, Flags::NONE)?;
     let attach = |(i, out): (usize, Tensor)| {
-        if out.dtype().is_float() {
+        if out.dtype().is_inexact() {
             sibling(out).attach(Edge::new(node.clone(), i as u32))
         } else {
             out.underived(inputs.iter().copied())

@@ -111,7 +111,7 @@ fn seed(op: &'static str, root: &Endpoint, gradient: Option<&Tensor>) -> Result<
             want: (&dims[..]).into(),
         }));
     }
-    if !gradient.dtype().is_float() {
+    if !gradient.dtype().is_inexact() {
         return Err(Box::new(Error::DType {
             op: op.into(),
             got: gradient.dtype(),

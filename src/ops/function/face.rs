@@ -103,7 +103,7 @@ fn finish<F: Function>(
     let varies: SmallVec<[bool; 4]> = raws
         .iter()
         .map(|y| {
-            call.recorded() && y.dtype().is_float() && !cx.constants.iter().any(|c| same(c, y))
+            call.recorded() && y.dtype().is_inexact() && !cx.constants.iter().any(|c| same(c, y))
         })
         .collect();
     if !varies.contains(&true) {
