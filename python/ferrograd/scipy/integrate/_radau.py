@@ -82,8 +82,11 @@ class Radau:
     def _newton(self, known: Any, given: Any, count: int) -> Any:
         t, h, y = given[0], given[1], given[2 : 2 + count]
         found = numpy.ravel(known(t + _C * h).T - y)
-        residual = on_arrays(lambda z: self._residual(z, given))
-        slopes = on_arrays(jacobian(lambda z: self._residual(z, given)))
+
+        def equations(z: Any) -> Any:
+            return self._residual(z, given)
+
+        residual, slopes = on_arrays(equations), on_arrays(jacobian(equations))
         scale = numpy.finfo(float).eps * (1.0 + numpy.abs(y).max(initial=0.0))
         for _ in range(_MOST):
             change = numpy.linalg.solve(slopes(found), residual(found))
