@@ -32,7 +32,7 @@ class interp1d:  # noqa: N801
         fill_value: what stands outside: a value, a pair for below and above, or "extrapolate".
 
     Calls take places of any shape. Differentiable by `x`, `y`, `fill_value` and places; the steps
-    are constant between places. At a sample a straight line has the slope to its left. Errors:
+    are constant between places. At a sample a straight line has the slope to its right. Errors:
     `ArgumentError` for places outside, places given twice and other kinds.
 
     >>> from ferrograd.scipy.interpolate import interp1d
@@ -107,9 +107,7 @@ class interp1d:  # noqa: N801
             return PPoly.__call__(self._spline, x, 0, True)
         if np.shape(self.x)[0] == 1:
             return self._y[numpy.zeros(np.shape(x), int)]
-        # A place on a sample belongs to the interval on its left, as in SciPy.
-        place = numpy.searchsorted(plain(self.x), plain(x)) - 1
-        place = numpy.clip(place, 0, np.shape(self.x)[0] - 2)
+        place = interval(self.x, x)
         slopes = np.diff(self._y, axis=0) / column(np.diff(self.x), self._y)
         offset = x - self.x[place]
         offset = np.reshape(offset, (*np.shape(x), *(1,) * (np.ndim(self._y) - 1)))
