@@ -1,5 +1,6 @@
 """Loops and branches: `scan`, `fori_loop`, `while_loop`, `cond`, `switch`, compiled and not."""
 
+import signal
 from collections.abc import Callable
 from typing import Any
 
@@ -8,7 +9,7 @@ import pytest
 from hypothesis import given, settings, strategies as st
 
 import ferrograd as fg
-from ferrograd.errors import CompileError, InPlaceError
+from ferrograd.errors import ArgumentError, CompileError, InPlaceError
 
 rng = np.random.default_rng(11)
 
@@ -353,3 +354,46 @@ def test_memory_that_changes_before_a_second_run_is_found() -> None:
         p.add_(1.0)
         with pytest.raises(InPlaceError):
             y.sum().backward(create_graph=True)
+
+
+def test_a_long_fori_loop_makes_no_array_of_counters() -> None:
+    def late(*_: Any) -> None:
+        raise TimeoutError
+
+    before = signal.signal(signal.SIGALRM, late)
+    try:
+        for compiled in (False, True):
+            loop = lambda x: fg.fori_loop(0, 10**12, lambda i, v: v + i, x)  # noqa: E731
+            signal.setitimer(signal.ITIMER_REAL, 0.3)
+            with pytest.raises(TimeoutError):
+                (fg.compile(loop) if compiled else loop)(fg.tensor(0))
+    finally:
+        signal.setitimer(signal.ITIMER_REAL, 0)
+        signal.signal(signal.SIGALRM, before)
+
+
+@pytest.mark.parametrize("unroll", [1, 4, True, False])
+def test_the_arguments_of_jax(unroll: Any) -> None:
+    """Names and order are those of `jax.lax`; how iterations are cut changes nothing."""
+    xs = fg.tensor([1.0, 2.0, 3.0])
+    f = lambda s, x: (s + x, s * x)  # noqa: E731
+    want = fg.scan(f, 0.0, xs, reverse=True)
+    for found in (
+        fg.scan(f, 0.0, xs, None, True, unroll),
+        fg.scan(f=f, init=0.0, xs=xs, length=3, reverse=True, unroll=unroll),
+    ):
+        assert [x.tolist() for x in found] == [x.tolist() for x in want]
+    found = fg.fori_loop(lower=1, upper=4, body_fun=lambda i, v: v + i, init_val=0, unroll=unroll)
+    assert found.item() == 6
+    doubled = fg.while_loop(cond_fun=lambda v: v < 9, body_fun=lambda v: v * 2, init_val=2)
+    assert doubled.item() == 16
+
+
+@pytest.mark.parametrize("unroll", [0, -1, 1.5, "all"])
+def test_an_unroll_that_makes_no_sense(unroll: Any) -> None:
+    for loop in (
+        lambda: fg.fori_loop(0, 2, lambda i, v: v + i, 0, unroll=unroll),
+        lambda: fg.scan(lambda s, x: (s, None), 0.0, length=2, unroll=unroll),
+    ):
+        with pytest.raises(ArgumentError, match=r"unroll is .* at least 1"):
+            loop()

@@ -68,6 +68,7 @@ from ferrograd._tensor.random import (
 
 if _typing.TYPE_CHECKING:
     from ferrograd import (
+        array_api as array_api,
         builtins as builtins,
         core as core,
         differential_operators as differential_operators,
@@ -101,11 +102,11 @@ if _typing.TYPE_CHECKING:
         switch as switch,
         while_loop as while_loop,
     )
-    from ferrograd._dispatch.array_api import bool as bool
     from ferrograd._inspect.explain import explain_no_grad as explain_no_grad
     from ferrograd._inspect.info import show_config as show_config
     from ferrograd._inspect.scope import Graph as Graph
     from ferrograd._tensor.checkpoint import checkpoint as checkpoint
+    from ferrograd._tensor.creation import bool_ as bool
     from ferrograd.autograd import graph as graph
     from ferrograd.autograd._passes import (
         BackwardPass as BackwardPass,
@@ -176,10 +177,10 @@ _LAZY = {
     **dict.fromkeys(_TRANSFORMS, "ferrograd.transforms"),
     **dict.fromkeys(("dict", "isinstance", "list", "tuple", "type"), "ferrograd.builtins"),
     **dict.fromkeys(("functions", "functors", "linalg", "nn", "optim", "transforms"), ""),
-    **dict.fromkeys(("numpy", "scipy", "extend"), ""),
+    **dict.fromkeys(("array_api", "numpy", "scipy", "extend"), ""),
     **dict.fromkeys(("builtins", "core", "differential_operators", "misc"), ""),
     **dict.fromkeys(("test_util", "tracer", "util", "wrap_util"), ""),
-    "bool": "ferrograd._dispatch.array_api",
+    "bool": "ferrograd.array_api",
     "primitive": "ferrograd.extend",
     "BackwardPass": "ferrograd.autograd._passes",
     **dict.fromkeys(("ShapeDtypeStruct", "compile", "pure_callback"), "ferrograd._compile"),

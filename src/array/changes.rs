@@ -11,7 +11,7 @@ use std::ptr::NonNull;
 use std::sync::atomic::{AtomicBool, AtomicU16, AtomicU64, Ordering, fence};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-use super::storage::{DATA_HANDLE, free};
+use super::storage::{DATA_HANDLE, Kind, free};
 use super::{Storage, author, capture};
 use crate::error::Result;
 
@@ -202,6 +202,11 @@ impl Storage {
     #[inline]
     pub fn switches(&self) -> u16 {
         self.header().notes.switches.load(Ordering::Relaxed)
+    }
+
+    /// Whether the data is in memory of ours, of which no other storage has a part.
+    pub fn is_own(&self) -> bool {
+        !matches!(self.header().kind, Kind::Adopted)
     }
 
     /// Whether there is any other handle than this one and those of `others` that are of this memory.

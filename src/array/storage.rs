@@ -29,7 +29,7 @@ pub enum Access {
 }
 
 #[derive(Clone, Copy, PartialEq, Eq)]
-enum Kind {
+pub(super) enum Kind {
     /// Header and data in one block of the allocator.
     Block,
     /// Header and data in one block of the pool.
@@ -47,7 +47,7 @@ pub(super) struct Header {
     pub(super) changes: Changes,
     pub(super) version: AtomicU32,
     exports: AtomicU32,
-    kind: Kind,
+    pub(super) kind: Kind,
     writable: bool,
     /// Whether the owner of adopted memory may write to it.
     foreign_writer: bool,

@@ -11,7 +11,7 @@ use pyo3::sync::PyOnceLock;
 pub(crate) const PACKAGE: &str = "ferrograd";
 
 /// The namespace of the array API standard.
-pub(crate) const ARRAY_API: &str = "ferrograd._dispatch.array_api";
+pub(crate) const ARRAY_API: &str = "ferrograd.array_api";
 
 /// The ufuncs that are operations of ours, as a dict.
 pub(crate) static OPERATIONS: LazyImport =

@@ -16,6 +16,8 @@ pub(crate) struct TouchedLeaf {
     pub(crate) before: Option<Tensor>,
     /// Whether what the function did may depend on it.
     pub(crate) read: bool,
+    /// Whether somebody else had a handle of its memory, or was a view of it.
+    pub(crate) shared: bool,
 }
 
 thread_local! {
@@ -34,7 +36,13 @@ pub(crate) fn touch(meta: &Arc<Meta>, read: bool) {
 fn list(meta: &Arc<Meta>, read: bool) {
     LEAVES.with_borrow_mut(|leaves| {
         if !leaves.iter().any(|leaf| Arc::ptr_eq(&leaf.meta, meta)) {
-            leaves.push(TouchedLeaf { meta: meta.clone(), before: meta.grad(), read });
+            let before = meta.grad();
+            // The leaf has one handle, `before` another one.
+            let shared = before.as_ref().is_some_and(|grad| {
+                let memory = grad.storage();
+                memory.is_held_beside(&[memory]) || !memory.is_own()
+            });
+            leaves.push(TouchedLeaf { meta: meta.clone(), before, read, shared });
         }
     });
 }

@@ -1,6 +1,6 @@
 """`Compiled`: a function with the programs that were recorded of it.
 
-Owns: the cache of programs by signature, recording, and when the function runs eagerly instead.
+Owns: what a call gets, recording, and when the function runs eagerly instead.
 Never computes. Invariant: a call gives what the function itself would give, bit for bit, or raises
 what it would raise.
 """
@@ -10,15 +10,25 @@ from __future__ import annotations
 import functools
 import os
 import warnings
-from collections import OrderedDict, deque
+from collections import deque
 from collections.abc import Callable
 from typing import Any
 
 import numpy as np
 
 from ferrograd import _core
+from ferrograd._compile.cache import MANY, PAUSED, Cache, Known
+from ferrograd._compile.comparison import compare
 from ferrograd._compile.explanation import check_format, explained
-from ferrograd._compile.recorded import Eager, Joint, OfTensors, Recorded, WarmUp, as_tensor
+from ferrograd._compile.recorded import (
+    Eager,
+    Entry,
+    Joint,
+    OfTensors,
+    Recorded,
+    WarmUp,
+    as_tensor,
+)
 from ferrograd._compile.signature import Call, Static, difference, sort
 from ferrograd._compile.watching import Watch
 from ferrograd._core import Tensor, is_grad_enabled
@@ -26,13 +36,11 @@ from ferrograd._tensor.generator import recorded_generators
 from ferrograd._tensor.tree import flatten
 from ferrograd.errors import ArgumentTypeError, CompileError, DTypeError
 
-#: More programs of one function than this are worth a warning; at twice as many, the one that was
-#: used longest ago goes.
-MANY = 8
 #: The most recordings whose reasons are kept.
 LOGGED = 16
 
-Entry = Recorded | Joint | Eager | WarmUp
+#: A count of calls that does not end.
+ALWAYS = 1 << 63
 
 
 class Compiled(_core._Replayed):
@@ -46,7 +54,7 @@ class Compiled(_core._Replayed):
         self._check = check
         self._calls = 0
         self.name = name or getattr(f, "__name__", type(f).__name__)
-        self._programs: OrderedDict[Any, Entry] = OrderedDict()
+        self._cache = Cache()
         #: Why it was recorded, the last times.
         self._log: deque[str] = deque(maxlen=LOGGED)
         #: Whether floats are taken anew by each call; otherwise they belong to the program.
@@ -57,20 +65,69 @@ class Compiled(_core._Replayed):
         if not (_core._may_replay() and enabled()):
             return self.__wrapped__(*args, **kwargs)
         call = sort(args, kwargs, self._static, self._floats)
-        known = self._programs.get(call.key)
-        if isinstance(known, Eager) or not call.contiguous:
+        known = self._cache.get(call.key)
+        if not call.contiguous:
             return self.__wrapped__(*args, **kwargs)
-        if known is None or isinstance(known, WarmUp):
+        if known is None or isinstance(known.other, WarmUp):
             return self._record(call, args, kwargs)
-        # None: what the function read or decided while it was recorded is different now.
-        found = known.run(call)
-        if found is None:
-            return self._record(call, args, kwargs)
-        self._shorten(known, call, args, kwargs)
+        if known.other is not None:
+            return self._function(ALWAYS, call, args, kwargs)
+        for entry in known.programs:
+            # None: what the function read or decided while it was recorded is different now.
+            found = entry.run(call)
+            if found is not None:
+                return self._replayed(entry, found, call, args, kwargs)
+        return self._recorded_again(known, call, args, kwargs)
+
+    def _replayed(
+        self,
+        entry: Recorded | Joint,
+        found: list[Any],
+        call: Call,
+        args: tuple[Any, ...],
+        kwargs: dict[str, Any],
+    ) -> Any:
+        """What a program gave, as the function gives it."""
+        self._shorten(entry, call, args, kwargs)
         self._calls += 1
         if self._check and self._calls % self._check == 0:
-            self._compare(known, found, call, args, kwargs)
-        return known.form.build(found)
+            function = OfTensors(self.__wrapped__, call, self._static, args, kwargs)
+            compare(str(self.name), entry.form, found, function, call)
+        return entry.form.build(found)
+
+    def _recorded_again(
+        self, known: Known, call: Call, args: tuple[Any, ...], kwargs: dict[str, Any]
+    ) -> Any:
+        """Records the function once more, unless that has not paid the last times."""
+        if not known.rests():
+            return self._record(call, args, kwargs)
+        if not known.told:
+            known.told = True
+            self._log.append(f"{self._why(call)}, once more: {PAUSED}")
+        if known.fresh() is not None:
+            # It would run, and find again that values take another way.
+            self._forget()
+        return self._function(known.pause, call, args, kwargs, known)
+
+    def _function(
+        self,
+        count: int,
+        call: Call,
+        args: tuple[Any, ...],
+        kwargs: dict[str, Any],
+        known: Known | None = None,
+    ) -> Any:
+        """Calls the function itself, and lets further calls like this one do so."""
+        told = not self._is_long() and self._remember_function(
+            self.__wrapped__, (args, kwargs), call.values, count
+        )
+        if told and known is not None:
+            known.pause = 1
+        return self.__wrapped__(*args, **kwargs)
+
+    def _is_long(self) -> bool:
+        """Whether every call must come here."""
+        return bool(self._check or self._static.names or self._static.nums)
 
     def __repr__(self) -> str:
         count = len(self.programs)
@@ -93,13 +150,12 @@ class Compiled(_core._Replayed):
     @property
     def programs(self) -> tuple[Any, ...]:
         """The programs recorded so far."""
-        kept = self._programs.values()
-        return tuple(entry.program for entry in kept if isinstance(entry, Recorded | Joint))
+        return tuple(entry.program for entry in self._cache.programs())
 
     def clear(self) -> None:
         """Forgets every program."""
         self._forget()
-        self._programs.clear()
+        self._cache.clear()
         self._log.clear()
         self._floats = True
 
@@ -144,13 +200,17 @@ class Compiled(_core._Replayed):
 
     def _known(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> tuple[Call, Any]:
         """A call, and what there is for it; it is recorded if need be."""
-        call = sort(args, kwargs, self._static, self._floats)
-        for _ in range(2):
-            known = self._programs.get(call.key)
-            if known is None or (isinstance(known, WarmUp) and not known.kept):
-                self(*args, **kwargs)
-                call = sort(args, kwargs, self._static, self._floats)
-        return call, self._programs.get(call.key)
+        for again in (True, True, False):
+            call = sort(args, kwargs, self._static, self._floats)
+            known = self._cache.get(call.key)
+            entry: Any = known and (known.other or known.fresh())
+            to_record = entry is None or (isinstance(entry, WarmUp) and not entry.kept)
+            if not (again and to_record and enabled() and call.contiguous):
+                break
+            self(*args, **kwargs)
+        if known is not None and entry is None and call.contiguous:
+            return call, Eager(PAUSED)
+        return call, entry
 
     def _reason(self, known: Eager | None) -> str:
         return (
@@ -189,29 +249,25 @@ class Compiled(_core._Replayed):
 
     def _why(self, call: Call) -> str:
         """Why a call is recorded."""
-        known = self._programs.get(call.key)
-        if isinstance(known, WarmUp):
-            did = "kept tensors that it computed" if known.kept else "showed what arrays give"
-            return f"the call before {did}"
-        if isinstance(known, Recorded | Joint):
-            stale = known.program._is_stale()
+        known = self._cache.get(call.key)
+        if known is None:
+            newest = self._cache.newest
             return (
-                "what the function looked at beside its arguments has changed"
-                if stale
-                else "values took another way than those recorded before"
+                "it was called for the first time" if newest is None else difference(newest, call)
             )
-        if not self._programs:
-            return "it was called for the first time"
-        return difference(next(reversed(self._programs)), call)
+        if isinstance(known.other, WarmUp):
+            did = "kept tensors that it computed" if known.other.kept else "showed what arrays give"
+            return f"the call before {did}"
+        if known.fresh() is None:
+            return "what the function looked at beside its arguments has changed"
+        return "values took another way than those recorded before"
 
     def _record(self, call: Call, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
         self._log.append(self._why(call))
-        if call.key in self._programs:
-            self._forget()
         of_tensors = OfTensors(self.__wrapped__, call, self._static, args, kwargs)
-        known = self._programs.get(call.key)
+        known = self._cache.get(call.key)
         try:
-            warm = known if isinstance(known, WarmUp) else None
+            warm = known.other if known and isinstance(known.other, WarmUp) else None
             entry, results = self._recorded(call, of_tensors, warm)
         except BaseException as raised:
             self._log.pop()
@@ -258,7 +314,7 @@ class Compiled(_core._Replayed):
                     return WarmUp(None, kept=False), []
         with Watch() as watch, recorded_generators() as check:
             program, kept, reason = _core._record_joint(
-                of_tensors.then(check), values, weak, may_keep, watch.containers
+                of_tensors.then(check), values, weak, may_keep, watch
             )
             if program is None:
                 watch.restore()
@@ -269,6 +325,8 @@ class Compiled(_core._Replayed):
         if program is None:
             return self._recorded_plain(call, of_tensors, values, weak, may_keep)
         entry = Joint(program, of_tensors.taken_form(), of_tensors)
+        # The program runs for the first time, and turns them itself.
+        watch.turn_back()
         found = entry.run(call)
         return (entry, found) if found is not None else (Eager("it decides anew"), [])
 
@@ -291,7 +349,7 @@ class Compiled(_core._Replayed):
             return results
 
         with Watch() as watch, recorded_generators() as check:
-            program, results = _core._record(traced, values, weak, may_keep, watch.containers)
+            program, results = _core._record(traced, values, weak, may_keep, watch)
         found = list(results) if call.tensors else [np.array(r.numpy())[()] for r in results]
         form = of_tensors.taken_form()
         return WarmUp(form) if program is None else Recorded(program, form), found
@@ -300,7 +358,7 @@ class Compiled(_core._Replayed):
         self, entry: Entry, call: Call, args: tuple[Any, ...], kwargs: dict[str, Any]
     ) -> None:
         """Makes calls like this one run the program without coming here."""
-        if self._check or self._static.names or self._static.nums:
+        if self._is_long():
             return
         if isinstance(entry, Recorded | Joint):
             original = entry.original if isinstance(entry, Joint) else None
@@ -309,10 +367,11 @@ class Compiled(_core._Replayed):
             self._remember(program, (args, kwargs), call.values, form.kind(), build, original)
 
     def _keep(self, key: Any, entry: Entry) -> None:
-        new = key not in self._programs
-        self._programs[key] = entry
-        count = len(self._programs)
-        if new and count == MANY + 1:
+        before = len(self._cache)
+        if self._cache.keep(key, entry):
+            self._forget()
+        count = len(self._cache)
+        if before < count == MANY + 1:
             warnings.warn(
                 f"compile: {self.name} has been recorded for {count} signatures, the last time as"
                 f" {self._log[-1]}; pass arrays of fewer shapes, or floats instead of other values"
@@ -320,40 +379,6 @@ class Compiled(_core._Replayed):
                 RuntimeWarning,
                 stacklevel=5,
             )
-        if count > 2 * MANY:
-            self._programs.popitem(last=False)
-            self._forget()
-
-    def _compare(
-        self,
-        known: Recorded | Joint,
-        found: list[Any],
-        call: Call,
-        args: tuple[Any, ...],
-        kwargs: dict[str, Any],
-    ) -> None:
-        """Raises where a replay differs from the function, on tensors, in any bit."""
-        function = OfTensors(self.__wrapped__, call, self._static, args, kwargs)
-        tensors = iter(function(*(as_tensor(value) for value in call.values)))
-        results = iter(found)
-        new, old = function.taken_form(), known.form
-        if not new.tree.same(old.tree):
-            raise CompileError(
-                f"compile: {self.name} returned {old.tree} when it was recorded and returns"
-                f" {new.tree} now; {_ANEW}"
-            )
-        for i, (a, b) in enumerate(zip(old.leaves, new.leaves, strict=True)):
-            got = next(results) if a is Tensor else a
-            want = next(tensors) if b is Tensor else b
-            if _bits(got) != _bits(want):
-                raise CompileError(
-                    f"compile: result {i} of {self.name} is {got} replayed and {want} computed"
-                    f" anew; {_ANEW}"
-                )
-
-
-#: Why a replay may differ.
-_ANEW = "the function depends on something besides its arguments; pass it as one"
 
 
 def _has_history(results: Any) -> bool:
@@ -364,13 +389,6 @@ def _has_history(results: Any) -> bool:
 
 class _HistoryError(Exception):
     """The results have a history: the capture ends, and what it changed is given back."""
-
-
-def _bits(value: Any) -> Any:
-    if isinstance(value, Tensor):
-        value = value.detach().numpy()
-    numeric = isinstance(value, np.ndarray | np.generic | float)
-    return np.asarray(value).tobytes() if numeric else value
 
 
 def enabled() -> bool:

@@ -26,8 +26,9 @@ def scan(
     init: Any,
     xs: Any = None,
     length: int | None = None,
-    *,
     reverse: bool = False,
+    unroll: int | bool = 1,
+    *,
     checkpoint: int = 1,
 ) -> tuple[Any, Any]:
     """The last carry and the stacked results of `carry, y = f(carry, x)` over the first axis of xs.
@@ -44,10 +45,11 @@ def scan(
     the carry before every k iterations, and runs them again in the backward pass. Gradients have
     the same bits; a k near the square root of the number of iterations needs the least memory.
 
-    Parameters: `f` maps (carry, x) to (carry, y); y may be None. Returns (carry, ys), of tensors.
+    Parameters: `f` maps (carry, x) to (carry, y); y may be None. `unroll`, a number or a boolean,
+    is JAX's hint to its compiler: it changes nothing here. Returns (carry, ys), of tensors.
     Errors: `ShapeError`, `DTypeError` where the carry changes or lengths differ; `ArgumentError`
-    without xs and length, or for a checkpoint below 1; `CompileError` when f looks at values in a
-    compiled function.
+    without xs and length, or for a checkpoint or an unroll below 1; `CompileError` when f looks at
+    values in a compiled function.
     Source: `jax.lax.scan`.
 
     >>> import ferrograd as fg
@@ -56,6 +58,7 @@ def scan(
     [1.0, 3.0, 6.0]
     """
     every = _every("scan", checkpoint)
+    _check_unroll("scan", unroll)
     carry, carry_tree = _taken("scan", "init", init)
     scanned, xs_tree = _taken("scan", "xs", xs)
     count = _count(scanned, length)
@@ -85,15 +88,16 @@ def scan(
 def fori_loop(
     lower: int | Tensor,
     upper: int | Tensor,
-    body: Callable[[Any, Any], Any],
-    init: Any,
+    body_fun: Callable[[Any, Any], Any],
+    init_val: Any,
     *,
+    unroll: int | bool | None = None,
     checkpoint: int = 1,
 ) -> Any:
-    """The value after `for i in range(lower, upper): value = body(i, value)`.
+    """The value after `for i in range(lower, upper): value = body_fun(i, value)`.
 
-    i is a tensor of dtype int64; the rest, and `checkpoint`, is as in `scan`. A bound may be a
-    tensor of one whole number; where a compiled function is recorded, such a loop is a
+    i is a tensor of dtype int64; the rest, with `unroll` and `checkpoint`, is as in `scan`. A bound
+    may be a tensor of one whole number; where a compiled function is recorded, such a loop is a
     `while_loop`, which keeps what every iteration leaves.
 
     Errors: those of `scan`; `ArgumentTypeError` for bounds that are no whole numbers.
@@ -104,50 +108,55 @@ def fori_loop(
     6.0
     """
     every = _every("fori_loop", checkpoint)
+    _check_unroll("fori_loop", 1 if unroll is None else unroll)
     for name, bound in (("lower", lower), ("upper", upper)):
         whole = isinstance(bound, int | np.integer) or (
             isinstance(bound, Tensor) and bound.shape == () and "int" in bound.dtype.name
         )
         if not whole:
             raise ArgumentTypeError(f"fori_loop: {name} is {_shown(bound)}; give a whole number")
+    first = (_core.tensor(lower, dtype="int64"), init_val)
+
+    def step(now: Any, _: Any = None) -> Any:
+        return now[0] + 1, body_fun(now[0], now[1])
+
     if _core._is_recording_program() and (isinstance(lower, Tensor) or isinstance(upper, Tensor)):
-        return while_loop(
-            lambda now: now[0] < upper,
-            lambda now: (now[0] + 1, body(now[0], now[1])),
-            (_core.tensor(lower, dtype="int64"), init),
-        )[1]
+        return while_loop(lambda now: now[0] < upper, step, first)[1]
     lower, upper = int(lower), int(upper)
     if upper <= lower:
-        carry, tree = _taken("fori_loop", "init", init)
+        carry, tree = _taken("fori_loop", "init_val", init_val)
         return tree.build(iter(carry))
-    indices = np.arange(lower, upper)
-    return scan(lambda value, i: (body(i, value), None), init, indices, checkpoint=every)[0]
+    length = upper - lower
+    return scan(lambda now, _: (step(now), None), first, length=length, checkpoint=every)[0][1]
 
 
-def while_loop(cond: Callable[[Any], Any], body: Callable[[Any], Any], init: Any) -> Any:
-    """The value after `while cond(value): value = body(value)`.
+def while_loop(
+    cond_fun: Callable[[Any], Any], body_fun: Callable[[Any], Any], init_val: Any
+) -> Any:
+    """The value after `while cond_fun(value): value = body_fun(value)`.
 
-    `init` is a tensor, an array, a number, or a tree of them, which keeps its tree, shapes and
-    dtypes. `cond` gives one boolean. Both functions are recorded once and then run without Python,
-    as in `scan`. The derivative keeps what every iteration leaves.
+    `init_val` is a tensor, an array, a number, or a tree of them, which keeps its tree, shapes and
+    dtypes. `cond_fun` gives one boolean. Both functions are recorded once and then run without
+    Python, as in `scan`. The derivative keeps what every iteration leaves.
 
-    Errors: `ShapeError`, `DTypeError` where the value changes its form, or `cond` gives no single
-    boolean; `CompileError` when they look at values in a compiled function.
+    Errors: `ShapeError`, `DTypeError` where the value changes its form, or `cond_fun` gives no
+    single boolean; `CompileError` when they look at values in a compiled function.
     Source: `jax.lax.while_loop`, which has no derivative in reverse mode.
 
     >>> import ferrograd as fg
     >>> fg.while_loop(lambda x: x < 100.0, lambda x: x * 2.0, 3.0).item()
     192.0
     """
-    carry, tree = _taken("while_loop", "init", init)
-    step = _Body("while_loop", lambda value, _: (body(value), None), carry, tree, _tree(None))
+    carry, tree = _taken("while_loop", "init_val", init_val)
+    step = _Body("while_loop", lambda value, _: (body_fun(value), None), carry, tree, _tree(None))
 
     def goes_on(*given: Tensor) -> list[Tensor]:
-        found = cond(tree.build(iter(given)))
+        found = cond_fun(tree.build(iter(given)))
         result = found if isinstance(found, Tensor) else _core.tensor(found)
         if result.shape != () or result.dtype.name != "bool":
             raise ShapeError(
-                f"while_loop: cond gave {result.dtype.name}{list(result.shape)}; give one boolean"
+                f"while_loop: cond_fun gave {result.dtype.name}{list(result.shape)};"
+                " give one boolean"
             )
         return [result]
 
@@ -259,6 +268,12 @@ def _every(op: str, checkpoint: Any) -> int:
             " run again from one carry"
         )
     return int(checkpoint)
+
+
+def _check_unroll(op: str, unroll: Any) -> None:
+    if isinstance(unroll, bool | np.bool_) or (isinstance(unroll, int | np.integer) and unroll > 0):
+        return
+    raise ArgumentError(f"{op}: unroll is {unroll!r}; give a whole number of at least 1")
 
 
 def _tree(value: Any) -> Tree:

@@ -170,6 +170,10 @@ class WarmUp(NamedTuple):
     detach: bool = False
 
 
+#: What is found out about the calls of a signature.
+Entry = Recorded | Joint | Eager | WarmUp
+
+
 def as_tensor(value: Any) -> Tensor:
     """An argument that a program takes anew, as a tensor."""
     if isinstance(value, Tensor):

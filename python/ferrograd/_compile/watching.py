@@ -1,7 +1,8 @@
 """What a function looks at beside its arguments while it is recorded: modules and optimisers.
 
-Owns: the list of their dicts and lists, by thread. Never decides what becomes of a program: one
-whose containers hold other objects than at the end of its recording is recorded again.
+Owns: the list of their dicts and lists, by thread. Never decides what becomes of a program: it
+serves while the containers hold the objects that they held at the end of its recording, and the
+switches (booleans, texts, None) that they held before it.
 Invariant: a recording that fails leaves those containers as they were.
 """
 
@@ -9,12 +10,15 @@ from __future__ import annotations
 
 import _thread
 from types import TracebackType
-from typing import Any
+from typing import Any, cast
 
 Container = dict[Any, Any] | list[Any]
 
 #: How many threads record. Who has something to note looks here first, which costs nothing.
 recordings = 0
+
+#: What has few values: a program serves one of them. Numbers count, and would each have a program.
+_SWITCH = (bool, str, type(None))
 
 _lock = _thread.allocate_lock()
 _local = _thread._local()
@@ -46,6 +50,22 @@ class Watch:
         """Gives containers back what they held before."""
         for container in self.containers:
             _restore(container, self._before[id(container)])
+
+    def switches(self) -> list[tuple[dict[Any, Any], Any, Any]]:
+        """The switches that have changed: where they are, and what they were."""
+        return [
+            (now, key, old)
+            for now in self.containers
+            if isinstance(now, dict)
+            for key, old in cast("dict[Any, Any]", self._before[id(now)]).items()
+            if isinstance(old, _SWITCH) and key in now and now[key] is not old
+            if isinstance(now[key], _SWITCH)
+        ]
+
+    def turn_back(self) -> None:
+        """Gives switches the values that they had before."""
+        for container, key, before in self.switches():
+            container[key] = before
 
     def add(self, container: Container) -> None:
         """Notes a container once."""

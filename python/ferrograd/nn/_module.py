@@ -317,6 +317,8 @@ class Module:
     def train(self, mode: bool = True) -> Self:
         """Sets `training` on this module and all below."""
         for module in self.modules():
+            if watching.recordings:
+                watching.note(module.__dict__)
             object.__setattr__(module, "training", bool(mode))
         return self
 

@@ -93,6 +93,7 @@ impl PyBoundProgram {
         } else {
             self.bound.run()?;
         }
+        self.watched.set(py)?;
         Ok(self.returns.clone_ref(py))
     }
 

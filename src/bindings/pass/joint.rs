@@ -20,6 +20,7 @@ use crate::bindings::object::{PyTensor, wrap};
 use crate::bindings::pass::arguments::{Argument, Arguments};
 use crate::bindings::pass::host::run_pass;
 use crate::bindings::pass::replay::{Objects, call, give_memory_back};
+use crate::bindings::pass::usage::Usage;
 use crate::bindings::pass::watched::Watched;
 use crate::error::{Error, Result};
 use crate::graph::Foreign;
@@ -35,6 +36,7 @@ pub(crate) struct PyJoint {
     watched: Watched,
     /// Whether a run is worth releasing the GIL.
     large: bool,
+    usage: Usage,
 }
 
 /// The program, whether there is none because tensors are kept, and why there can be none.
@@ -49,7 +51,7 @@ pub(crate) fn _record_joint<'py>(
     arguments: Vec<Bound<'py, PyTensor>>,
     weak: bool,
     may_keep: bool,
-    watched: &Bound<'py, PyList>,
+    watch: &Bound<'py, PyAny>,
 ) -> PyResult<Outcome> {
     let tensors: Vec<Tensor> = arguments.iter().map(|a| a.get().tensor.clone()).collect();
     let requires: Vec<bool> = tensors.iter().map(Tensor::requires_grad).collect();
@@ -59,8 +61,9 @@ pub(crate) fn _record_joint<'py>(
     match found {
         Ok(joint) => {
             let (large, watched) =
-                (joint.work() > SMALL || joint.has_objects(), Watched::of(watched)?);
-            Ok((Some(PyJoint { joint: Arc::new(joint), watched, large }), false, None))
+                (joint.work() > SMALL || joint.has_objects(), Watched::of(watch)?);
+            let (joint, usage) = (Arc::new(joint), Usage::new());
+            Ok((Some(PyJoint { joint, watched, large, usage }), false, None))
         }
         Err(NotJoint::Because(reason)) => Ok((None, false, Some(reason))),
         Err(NotJoint::Kept) => Ok((None, true, None)),
@@ -157,6 +160,8 @@ impl PyJoint {
             Err(error) if matches!(*error, Error::Diverged { .. }) => return Ok(None),
             results => results?,
         };
+        self.usage.note();
+        self.watched.set(py)?;
         results.into_iter().map(|x| wrap(py, x)).collect::<PyResult<_>>().map(Some)
     }
 }
@@ -208,6 +213,17 @@ impl PyJoint {
     /// Whether what the function looked at beside its arguments is different now.
     fn _is_stale(&self, py: Python<'_>) -> bool {
         self.joint.is_stale() || self.watched.have_changed(py)
+    }
+
+    /// When it ran last, in no unit, and how often.
+    #[getter]
+    fn _used(&self) -> (u64, u64) {
+        self.usage.told()
+    }
+
+    /// Gives the memory of temporaries back.
+    fn _trim(&self) {
+        self.joint.trim();
     }
 
     /// Whether it reads memory that is no argument.

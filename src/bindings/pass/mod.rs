@@ -10,4 +10,5 @@ pub(crate) mod replay;
 pub(crate) mod replayed;
 pub(crate) mod search;
 pub(crate) mod short;
-pub(crate) mod watched;
+pub(crate) mod usage;
+mod watched;

@@ -8,6 +8,7 @@ use pyo3::types::{PyDict, PyList};
 
 use crate::bindings::call::show::default_text;
 use crate::bindings::errors::{bad_value, python};
+use crate::dtype::DType;
 use crate::graph::{GRAD, INFERENCE, Mode, SERIAL, Value, discovered, grad_enabled};
 use crate::kernels::isa;
 use crate::ops::registry;
@@ -105,6 +106,7 @@ pub(crate) fn config(py: Python<'_>) -> PyResult<Bound<'_, PyDict>> {
     facts.set_item("threads", threads::num_threads())?;
     facts.set_item("simd", format!("{:?}", isa::level()).to_lowercase())?;
     facts.set_item("operations", registry().len())?;
+    facts.set_item("dtypes", DType::ALL.map(|dtype| dtype.row().name))?;
     Ok(facts)
 }
 

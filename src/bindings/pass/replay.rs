@@ -19,10 +19,11 @@ use crate::bindings::exchange::numpy;
 use crate::bindings::function::recorded;
 use crate::bindings::object::{PyTensor, wrap};
 use crate::bindings::pass::arguments::{Argument, in_place};
+use crate::bindings::pass::usage::Usage;
 use crate::bindings::pass::watched::Watched;
 use crate::error::{Error, Result};
 use crate::graph::{Foreign, GRAD, Mode, SERIAL, TRANSFORM};
-use crate::ops::derive::replay::{Output, Replay, Signature, in_order};
+use crate::ops::derive::replay::{Gradients, Output, Replay, Signature, in_order};
 use crate::tensor::Tensor;
 
 /// A recorded function: the list of what its kernels did.
@@ -34,6 +35,7 @@ pub(crate) struct PyProgram {
     pub(super) large: bool,
     /// The results that the program may write into small arrays of NumPy's: see `Replay::plain`.
     plain: Option<Vec<usize>>,
+    usage: Usage,
 }
 
 /// Freed memory that is kept for the next operations after a recording.
@@ -42,8 +44,8 @@ const KEPT_BYTES: usize = 64 << 20;
 /// Larger results lie in our memory, which is used again; NumPy asks the system for it.
 const SMALL_BYTES: usize = 1 << 14;
 
-/// Calls `function` with copies of the tensors and records it; it returns a list of tensors, and adds to `watched` the
-/// dicts and lists that must stay as they are when it returns. No program where `may_keep` lets it keep tensors.
+/// Calls `function` with copies of the tensors and records it; it returns a list of tensors, and `watch` has the
+/// dicts and lists that it looked at. No program where `may_keep` lets it keep tensors.
 #[pyfunction]
 pub(crate) fn _record<'py>(
     py: Python<'py>,
@@ -51,7 +53,7 @@ pub(crate) fn _record<'py>(
     arguments: Vec<Bound<'py, PyTensor>>,
     weak: bool,
     may_keep: bool,
-    watched: &Bound<'py, PyList>,
+    watch: &Bound<'py, PyAny>,
 ) -> PyResult<(Option<PyProgram>, Bound<'py, PyList>)> {
     let tensors: Vec<Tensor> = arguments.iter().map(|a| a.get().tensor.clone()).collect();
     let (replay, results) = recorded(|| record(py, function, &tensors, (weak, may_keep)))?;
@@ -61,8 +63,9 @@ pub(crate) fn _record<'py>(
         let program = replay.program();
         let small = program.results().iter().all(|&buffer| program.nbytes(buffer) <= SMALL_BYTES);
         let plain = replay.plain().filter(|_| small);
-        let watched = Arc::new(Watched::of(watched)?);
-        PyResult::Ok(PyProgram { replay: Arc::new(replay), watched, large, plain })
+        let watched = Arc::new(Watched::of(watch)?);
+        let (replay, usage) = (Arc::new(replay), Usage::new());
+        PyResult::Ok(PyProgram { replay, watched, large, plain, usage })
     };
     Ok((replay.map(program).transpose()?, results))
 }
@@ -155,6 +158,17 @@ impl PyProgram {
         self.replay.is_stale() || self.watched.have_changed(py)
     }
 
+    /// When it ran last, in no unit, and how often.
+    #[getter]
+    fn _used(&self) -> (u64, u64) {
+        self.usage.told()
+    }
+
+    /// Gives the memory of temporaries back.
+    fn _trim(&self) {
+        self.replay.program().trim();
+    }
+
     /// Whether it reads memory that is no argument.
     #[getter]
     fn reads_outside(&self) -> bool {
@@ -201,18 +215,24 @@ impl PyProgram {
             Argument::Tensor(tensor) => self.replay.writes_to(tensor),
             Argument::Array(_) => false,
         };
-        let stale = self.replay.is_stale() || self.watched.have_changed(py);
-        if stale || bound.iter().any(written) {
+        let Some(gradients) = self.replay.surroundings() else { return Ok(None) };
+        if self.watched.have_changed(py) || bound.iter().any(written) {
             return Ok(None);
         }
-        let inputs: SmallVec<[Elements<'_>; 8]> = bound.iter().map(Argument::elements).collect();
+        let mut inputs: SmallVec<[Elements<'_>; 8]> =
+            bound.iter().map(Argument::elements).collect();
+        if !self.replay.are_apart(&gradients, &inputs) {
+            return Ok(None);
+        }
+        inputs.extend(gradients.elements());
         if !tensors && let Some(plain) = &self.plain {
-            return self.write_arrays(py, &inputs, plain);
+            return self.write_arrays(py, (&inputs, &gradients), plain);
         }
         let Some(results) = self.lasting(py, || self.replay.program().compute(&inputs))? else {
             return Ok(None);
         };
-        self.replay.finish(&results)?;
+        self.replay.finish(&results, &gradients)?;
+        self.done(py)?;
         let object = |number| -> PyResult<Bound<'py, PyAny>> {
             let result = self.replay.result(number, &results, |i| match &bound[i] {
                 Argument::Tensor(tensor) => Ok(tensor.clone()),
@@ -229,7 +249,7 @@ impl PyProgram {
     fn write_arrays<'py>(
         &self,
         py: Python<'py>,
-        inputs: &[Elements<'_>],
+        (inputs, gradients): (&[Elements<'_>], &Gradients),
         plain: &[usize],
     ) -> PyResult<Option<Objects<'py>>> {
         let outputs = &self.replay.program().outputs()[..plain.len()];
@@ -256,7 +276,8 @@ impl PyProgram {
         if done.is_none() {
             return Ok(None);
         }
-        self.replay.finish(&[])?;
+        self.replay.finish(&[], gradients)?;
+        self.done(py)?;
         let object = |(array, (output, word)): (Option<Bound<'py, _>>, (&Output, &u64))| match array
         {
             Some(array) => Ok(Bound::into_any(array)),
@@ -264,6 +285,12 @@ impl PyProgram {
         };
         let objects = arrays.into_iter().zip(outputs.iter().zip(&words)).map(object);
         objects.collect::<PyResult<_>>().map(Some)
+    }
+
+    /// What is left to do after a run.
+    fn done(&self, py: Python<'_>) -> PyResult<()> {
+        self.usage.note();
+        self.watched.set(py)
     }
 
     /// Calls `run` without the GIL if that is worth it; `None` when the program must not run here.

@@ -4,15 +4,19 @@
 //! a call: what is like none of the last ones is left to `Compiled._call`. Invariant: a program is run only in the mode in
 //! which it was run before, on arguments of the kinds, dtypes and shapes that it was recorded with.
 
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 
+use ::numpy::{PyUntypedArray, PyUntypedArrayMethods};
 use pyo3::prelude::*;
-use pyo3::types::{PyDict, PyList, PyTuple};
+use pyo3::types::{PyDict, PyFloat, PyList, PyTuple};
 use pyo3::{PyTraverseError, PyVisit};
 use smallvec::SmallVec;
 
 use crate::array::capture;
 use crate::bindings::call::default_dtype::default_dtype;
+use crate::bindings::exchange::numpy;
+use crate::bindings::object::PyTensor;
 use crate::bindings::pass::arguments::{Arguments, Places};
 use crate::bindings::pass::joint::PyJoint;
 use crate::bindings::pass::replay::{Objects, PyProgram};
@@ -33,6 +37,8 @@ enum Runs {
     Plain(Py<PyProgram>),
     /// A call is one node, which may call the function of tensors again.
     Joint(Py<PyJoint>, Py<PyAny>),
+    /// The function itself, so many times, where no program serves.
+    Function(Py<PyAny>, Vec<Signature>, AtomicU64),
 }
 
 /// A program that was run.
@@ -100,14 +106,25 @@ impl Replayed {
             1 => Form::Tuple,
             _ => Form::Built(build),
         };
-        let (mode, default_dtype) = (Mode::current(), default_dtype());
-        let last = Arc::new(Last { runs, places, mode, default_dtype, form });
-        let mut lasts = self.lasts();
-        let gone = if lasts.len() == TRIED { lasts.pop() } else { None };
-        lasts.insert(0, last);
-        drop(lasts);
-        drop(gone);
+        self.add(0, Last::of(runs, places, form));
         Ok(())
+    }
+
+    /// Makes the next `count` calls whose arguments are like these run the function itself, where no program serves; whether
+    /// such calls can be told.
+    fn _remember_function<'py>(
+        &self,
+        function: Py<PyAny>,
+        call: (Bound<'py, PyTuple>, Bound<'py, PyDict>),
+        values: &Bound<'py, PyList>,
+        count: u64,
+    ) -> bool {
+        let Some(places) = Places::of(&call.0, &call.1, values) else { return false };
+        let wants = values.iter().map(|value| signature(&value));
+        let Some(wants) = wants.collect::<Option<Vec<_>>>() else { return false };
+        let runs = Runs::Function(function, wants, AtomicU64::new(count));
+        self.add(TRIED, Last::of(runs, places, Form::One));
+        true
     }
 
     /// The programs of the function may lead back to it.
@@ -138,6 +155,20 @@ impl Replayed {
         self.lasts.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
+    /// Adds an entry at this place among those that are tried; those that will not run any more go.
+    fn add(&self, place: usize, last: Last) {
+        let mut lasts = self.lasts();
+        let (mut kept, mut gone): (Lasts, Lasts) =
+            std::mem::take(&mut *lasts).into_iter().partition(|last| !last.is_over());
+        if kept.len() == TRIED {
+            gone.extend(kept.pop());
+        }
+        kept.insert(place.min(kept.len()), Arc::new(last));
+        *lasts = kept;
+        drop(lasts);
+        drop(gone);
+    }
+
     fn again<'py>(
         &self,
         py: Python<'py>,
@@ -148,17 +179,64 @@ impl Replayed {
             return Ok(None);
         }
         let surroundings = (Mode::current(), default_dtype());
-        let like = |last: &Arc<Last>| {
-            let arguments = last.arguments(py, args, kwargs, surroundings)?;
-            Some((Arc::clone(last), arguments))
-        };
-        let found = self.lasts().iter().find_map(like);
-        let Some((last, arguments)) = found else { return Ok(None) };
-        last.run(py, arguments)
+        let mut tried = 0;
+        loop {
+            let like = |(number, last): (usize, &Arc<Last>)| {
+                let arguments = last.arguments(py, args, kwargs, surroundings)?;
+                Some((number, Arc::clone(last), arguments))
+            };
+            let found = self.lasts().iter().enumerate().skip(tried).find_map(like);
+            let Some((number, last, arguments)) = found else { return Ok(None) };
+            let results = match &last.runs {
+                Runs::Function(function, _, left) => called(function.bind(py), args, kwargs, left)?,
+                _ => last.run(py, arguments)?,
+            };
+            if results.is_some() {
+                return Ok(results);
+            }
+            // Its surroundings are others; the next one may be of these.
+            tried = number + 1;
+        }
     }
 }
 
+/// Calls the function itself, unless it has been called often enough to try again what else there is.
+fn called<'py>(
+    function: &Bound<'py, PyAny>,
+    args: &Bound<'py, PyTuple>,
+    kwargs: Option<&Bound<'py, PyDict>>,
+    left: &AtomicU64,
+) -> PyResult<Option<Bound<'py, PyAny>>> {
+    let count = left.load(Ordering::Relaxed);
+    if count == 0 {
+        return Ok(None);
+    }
+    left.store(count - 1, Ordering::Relaxed);
+    function.call(args, kwargs).map(Some)
+}
+
+/// What an array, a tensor or a number is like.
+fn signature(value: &Bound<'_, PyAny>) -> Option<Signature> {
+    if let Ok(tensor) = value.cast::<PyTensor>() {
+        return Some(Signature::of(&tensor.get().tensor));
+    }
+    if value.is_exact_instance_of::<PyFloat>() {
+        return Some(Signature { dtype: DType::F64, dims: SmallVec::new() });
+    }
+    let array = value.cast_exact::<PyUntypedArray>().ok()?;
+    Some(Signature { dtype: numpy::native(&array.dtype())?, dims: array.shape().into() })
+}
+
 impl Last {
+    fn of(runs: Runs, places: Places, form: Form) -> Last {
+        Last { runs, places, mode: Mode::current(), default_dtype: default_dtype(), form }
+    }
+
+    /// Whether it stands for the function itself, which has been called as often as it should.
+    fn is_over(&self) -> bool {
+        matches!(&self.runs, Runs::Function(_, _, left) if left.load(Ordering::Relaxed) == 0)
+    }
+
     /// The arguments that the program takes, if the call is like the recorded one.
     fn arguments<'py>(
         &self,
@@ -170,6 +248,7 @@ impl Last {
         let wants: &[Signature] = match &self.runs {
             Runs::Plain(program) => program.bind(py).get().arguments(),
             Runs::Joint(program, _) => program.bind(py).get().arguments(),
+            Runs::Function(_, wants, _) => wants,
         };
         ((self.mode, self.default_dtype) == surroundings).then_some(())?;
         self.places.arguments(args, kwargs, wants)
@@ -185,6 +264,7 @@ impl Last {
             Runs::Joint(program, original) => {
                 program.get().call(py, arguments, original.bind(py))?
             }
+            Runs::Function(..) => None,
         };
         results.map(|results| self.formed(py, results)).transpose()
     }
@@ -208,6 +288,7 @@ impl Last {
                 visit.call(program)?;
                 visit.call(original)?;
             }
+            Runs::Function(function, ..) => visit.call(function)?,
         }
         match &self.form {
             Form::Built(build) => visit.call(build),

@@ -1,7 +1,8 @@
 //! Python containers that a function looked at while it was recorded: members of modules, options of optimisers.
 //!
-//! Owns: which containers, and what they held when the recording ended. Never decides what is looked at: the package
-//! does. Invariant: containers hold the same objects as long as `have_changed` says no.
+//! Owns: which containers, what they must hold before a run, and the switches that a run turns. Never decides what is
+//! looked at: the package does. Invariant: containers hold the same objects as long as `have_changed` says no; a switch (a
+//! boolean or a text that the function sets, such as `training`) is before a run as it was before the recording.
 
 use pyo3::gc::{PyTraverseError, PyVisit};
 use pyo3::prelude::*;
@@ -19,12 +20,23 @@ fn same(now: &Bound<'_, PyAny>, before: &Bound<'_, PyAny>) -> bool {
     now.is(before) || bits(now).is_some_and(|now| Some(now) == bits(before))
 }
 
-/// Containers, with what they held.
-pub(crate) struct Watched(Vec<Held>);
+/// A value in a dict that the function sets.
+struct Switch {
+    dict: Py<PyDict>,
+    key: Py<PyAny>,
+    after: Py<PyAny>,
+}
+
+/// Containers, with what they must hold.
+pub(crate) struct Watched {
+    held: Vec<Held>,
+    switches: Vec<Switch>,
+}
 
 impl Watched {
-    /// What these dicts and lists hold now.
-    pub(crate) fn of(containers: &Bound<'_, PyList>) -> PyResult<Watched> {
+    /// What the dicts and lists that a `Watch` of the package noted hold now, and which switches have changed meanwhile.
+    pub(crate) fn of(watch: &Bound<'_, PyAny>) -> PyResult<Watched> {
+        let containers = watch.getattr("containers")?.cast_into::<PyList>()?;
         let held = |container: Bound<'_, PyAny>| {
             let container = match container.cast_into::<PyDict>() {
                 Ok(dict) => {
@@ -38,12 +50,41 @@ impl Watched {
             let items = list.iter().map(Bound::unbind).collect();
             Ok(Held::List(list.unbind(), items))
         };
-        Ok(Watched(containers.iter().map(held).collect::<PyResult<_>>()?))
+        let held = containers.iter().map(held).collect::<PyResult<_>>()?;
+        let mut watched = Watched { held, switches: Vec::new() };
+        for switch in watch.call_method0("switches")?.try_iter()? {
+            let (dict, key, before): (Bound<'_, PyDict>, Bound<'_, PyAny>, Py<PyAny>) =
+                switch?.extract()?;
+            watched.expect(&dict, &key, before);
+        }
+        Ok(watched)
+    }
+
+    /// A run finds `before` at this key, and leaves what is there now.
+    fn expect(&mut self, dict: &Bound<'_, PyDict>, key: &Bound<'_, PyAny>, before: Py<PyAny>) {
+        for held in &mut self.held {
+            let Held::Dict(noted, items) = held else { continue };
+            if !noted.bind(dict.py()).is(dict) {
+                continue;
+            }
+            for (_, value) in items.iter_mut().filter(|(own, _)| own.bind(dict.py()).is(key)) {
+                let after = std::mem::replace(value, before.clone_ref(dict.py()));
+                let (dict, key) = (dict.clone().unbind(), key.clone().unbind());
+                self.switches.push(Switch { dict, key, after });
+            }
+        }
+    }
+
+    /// Turns the switches, as the function does.
+    #[inline]
+    pub(crate) fn set(&self, py: Python<'_>) -> PyResult<()> {
+        let turn = |switch: &Switch| switch.dict.bind(py).set_item(&switch.key, &switch.after);
+        self.switches.iter().try_for_each(turn)
     }
 
     /// Whether a container holds something else.
     pub(crate) fn have_changed(&self, py: Python<'_>) -> bool {
-        self.0.iter().any(|held| match held {
+        self.held.iter().any(|held| match held {
             Held::Dict(dict, items) => {
                 let dict = dict.bind(py);
                 let holds = |key: &Py<PyAny>, value: &Py<PyAny>| {
@@ -60,7 +101,7 @@ impl Watched {
     }
 
     pub(crate) fn traverse(&self, visit: &PyVisit<'_>) -> Result<(), PyTraverseError> {
-        for held in &self.0 {
+        for held in &self.held {
             match held {
                 Held::Dict(dict, items) => {
                     visit.call(dict)?;

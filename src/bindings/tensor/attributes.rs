@@ -204,6 +204,25 @@ impl PyTensor {
         slf.clone()
     }
 
+    /// The tensor itself on `'cpu'`, as the array API standard asks for it; there is no other device and no stream.
+    #[pyo3(signature = (device, /, *, stream=None))]
+    fn to_device<'py>(
+        slf: &Bound<'py, Self>,
+        device: &Bound<'py, PyAny>,
+        stream: Option<&Bound<'py, PyAny>>,
+    ) -> PyResult<Bound<'py, Self>> {
+        if let Some(stream) = stream {
+            let what = format!("the stream {} was given, and the CPU has none", stream.repr()?);
+            return Err(bad_value("to_device", what, "leave it out"));
+        }
+        if !is_device(device)? {
+            let what =
+                format!("there is no device {}; tensors live in main memory", device.repr()?);
+            return Err(bad_value("to_device", what, "use \"cpu\""));
+        }
+        Ok(slf.clone())
+    }
+
     /// The same data in another dtype, or on `'cpu'`: by position a dtype, a device or a tensor to be like. The tensor
     /// itself where nothing changes, unless `copy`.
     #[pyo3(signature = (*targets, dtype=None, device=None, copy=false, non_blocking=false))]

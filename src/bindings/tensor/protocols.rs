@@ -8,10 +8,13 @@ use pyo3::prelude::*;
 use pyo3::types::{PyDict, PyNotImplemented, PyTuple};
 
 use crate::bindings::call::dispatch;
-use crate::bindings::errors::bad_type;
+use crate::bindings::errors::{bad_type, bad_value};
 use crate::bindings::exchange::foreign::{self, OverrideRule};
 use crate::bindings::object::PyTensor;
 use crate::bindings::package;
+
+/// The versions of the array API standard that the namespace fulfils.
+const API_VERSIONS: [&str; 4] = ["2021.12", "2022.12", "2023.12", "2024.12"];
 
 #[pymethods]
 impl PyTensor {
@@ -79,12 +82,18 @@ impl PyTensor {
         apply.call1((func, types, args, kwargs))
     }
 
+    /// The namespace of the array API standard, `ferrograd.array_api`.
     #[pyo3(signature = (*, api_version=None))]
     fn __array_namespace__<'py>(
         slf: &Bound<'py, Self>,
         api_version: Option<&Bound<'py, PyAny>>,
     ) -> PyResult<Bound<'py, PyModule>> {
-        let _ = api_version;
+        let Some(version) = api_version else { return slf.py().import(package::ARRAY_API) };
+        if !version.extract::<String>().is_ok_and(|name| API_VERSIONS.contains(&name.as_str())) {
+            let what = format!("there is no version {}", version.repr()?);
+            let remedy = "ask for \"2024.12\" or an earlier one, or leave it out";
+            return Err(bad_value("__array_namespace__", what, remedy));
+        }
         slf.py().import(package::ARRAY_API)
     }
 }

@@ -6,6 +6,7 @@
 use std::ffi::c_int;
 use std::sync::Arc;
 
+use super::leaves::Gradients;
 use super::replay::{Replay, elements_of};
 use crate::error::{Error, Result};
 pub use crate::program::Callable;
@@ -41,6 +42,8 @@ pub struct BoundReplay {
     replay: Arc<Replay>,
     memory: Bound,
     results: Vec<Tensor>,
+    /// The gradients that runs add to.
+    gradients: Gradients,
 }
 
 impl Replay {
@@ -60,7 +63,9 @@ impl Replay {
         }
         self.refuse_written(OP, arguments)?;
         let inputs = arguments.iter().map(|a| (a.storage().full_handle(), elements_of(a)));
-        let memory = self.program().bound(inputs.collect())?;
+        let gradients = self.surroundings().ok_or_else(stale)?;
+        let taken = gradients.memory().iter().map(|memory| (memory.clone(), 0));
+        let memory = self.program().bound(inputs.chain(taken).collect())?;
         let result = |number: usize| {
             let output = &self.program().outputs()[number];
             match (self.program().source(output.buffer), memory.copy(output.buffer)) {
@@ -72,7 +77,7 @@ impl Replay {
             }
         };
         let results = (0..self.results()).map(result).collect::<Result<_>>()?;
-        Ok(BoundReplay { replay: self.clone(), memory, results })
+        Ok(BoundReplay { replay: self.clone(), memory, results, gradients })
     }
 }
 
@@ -88,11 +93,12 @@ impl BoundReplay {
     /// `State` while another thread runs it; `Captured` when what the function read or decided while it was recorded is
     /// different now; what a step reports.
     pub fn run(&self) -> Result<()> {
-        if self.replay.is_stale() {
+        let found = self.replay.surroundings();
+        if found.is_none_or(|found| !found.are(&self.gradients)) {
             return Err(stale());
         }
         let finish = || {
-            self.replay.finish(self.memory.results())?;
+            self.replay.finish(self.memory.results(), &self.gradients)?;
             self.results.iter().for_each(|result| {
                 result.storage().bump_version(OP);
             });

@@ -11,5 +11,6 @@ pub mod host;
 pub mod inspect;
 pub mod jacobian;
 pub mod joint;
+mod leaves;
 pub mod replay;
 mod touched;

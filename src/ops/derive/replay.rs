@@ -4,8 +4,6 @@
 //! recorded function may differentiate, a program has no history. Invariant: results are those of the recorded function,
 //! bit for bit; memory outside that the program writes counts as changed.
 
-use std::sync::Arc;
-
 use smallvec::SmallVec;
 
 use crate::array::{Elements, Layout, Storage, capture};
@@ -13,12 +11,14 @@ use crate::dtype::DType;
 use crate::error::{Dims, Error, Result};
 use crate::graph::{Foreign, ModeGuard, SERIAL};
 use crate::ops::derive::host::foreign;
+pub(crate) use crate::ops::derive::leaves::Gradients;
+use crate::ops::derive::leaves::Leaves;
 use crate::ops::derive::touched::{is_made, refuse_own_gradients};
 use crate::ops::function::Spec;
 pub use crate::program::Output;
 use crate::program::{Program, Recorded, Recording, Source};
+use crate::tensor::Tensor;
 use crate::tensor::effects::{self, TouchedLeaf};
-use crate::tensor::{Meta, Tensor};
 
 const OP: &str = "compile";
 
@@ -68,32 +68,7 @@ pub struct Replay {
     arguments: Vec<Signature>,
     /// How many outputs of the program are results of the function; gradients of leaves follow.
     results: usize,
-    leaves: Vec<Leaf>,
-}
-
-/// A leaf outside whose gradient the function reads or sets.
-struct Leaf {
-    meta: Arc<Meta>,
-    expects: Expected,
-    sets: Set,
-}
-
-/// What gradient a leaf must have before a run.
-enum Expected {
-    Any,
-    Nothing,
-    Something,
-    /// The one in this memory.
-    Memory(Storage),
-}
-
-/// What becomes of the gradient of a leaf.
-enum Set {
-    /// It stays; its memory may have been written.
-    Kept,
-    Nothing,
-    /// Another output of the program.
-    Output(usize),
+    leaves: Leaves,
 }
 
 impl Replay {
@@ -145,22 +120,10 @@ impl Replay {
         let own = results.iter().filter(|x| !is_gradient(x));
         let held: Vec<&Storage> = copies.iter().chain(own).map(Tensor::storage).collect();
         let program = recording.finish(copies.len(), &places, &held, may_keep);
-        let Some(program) = program.inspect_err(|_| give_back(&touched))? else {
+        let Some(mut program) = program.inspect_err(|_| give_back(&touched))? else {
             return Ok((None, results));
         };
-        let mut next = results.len();
-        let leaves = touched.iter().zip(&grads).map(|(leaf, grad)| {
-            let sets = match grad {
-                None => Set::Nothing,
-                Some(_) if is_made(leaf, grad) => {
-                    next += 1;
-                    Set::Output(next - 1)
-                }
-                Some(_) => Set::Kept,
-            };
-            Leaf { meta: leaf.meta.clone(), expects: Expected::of(leaf, &program), sets }
-        });
-        let leaves = leaves.collect();
+        let leaves = Leaves::of(&touched, &grads, results.len(), &mut program);
         let arguments = copies.iter().map(Signature::of).collect();
         Ok((Some(Replay { program, arguments, results: results.len(), leaves }), results))
     }
@@ -173,12 +136,20 @@ impl Replay {
     /// Whether something that the function read beside its arguments is not what it was: gradients of leaves that are
     /// there or not, numbers. Then it must be recorded again.
     pub fn is_stale(&self) -> bool {
-        let met = |leaf: &Leaf| match (&leaf.expects, leaf.meta.grad()) {
-            (Expected::Any, _) | (Expected::Nothing, None) | (Expected::Something, Some(_)) => true,
-            (Expected::Memory(storage), Some(grad)) => grad.storage().same(storage),
-            _ => false,
-        };
-        self.program.is_stale() || !self.leaves.iter().all(met)
+        self.surroundings().is_none()
+    }
+
+    /// The memory of gradients that a run adds to, which it takes after its arguments; `None` where the program is stale.
+    #[inline]
+    pub(crate) fn surroundings(&self) -> Option<Gradients> {
+        if self.program.is_stale() { None } else { self.leaves.gradients(&self.program) }
+    }
+
+    /// Whether gradients that a run adds to are no memory of its arguments.
+    pub(crate) fn are_apart(&self, gradients: &Gradients, arguments: &[Elements<'_>]) -> bool {
+        let mut given = self.arguments.iter().zip(arguments);
+        gradients.is_empty()
+            || given.all(|(signature, elements)| gradients.are_apart(elements, signature.nbytes()))
     }
 
     /// Whether an argument is memory that a run writes.
@@ -207,18 +178,21 @@ impl Replay {
     /// `Argument` for arguments of another number, dtype or shape; what a step reports.
     pub fn run(&self, arguments: &[Tensor]) -> Result<Vec<Tensor>> {
         self.check(OP, arguments)?;
-        if self.is_stale() {
+        let whole: Vec<Tensor> = arguments.iter().map(in_order).collect::<Result<_>>()?;
+        let gradients = self.surroundings();
+        let mut elements: SmallVec<[Elements<'_>; 8]> = whole.iter().map(elements).collect();
+        let gradients = gradients.as_ref().filter(|found| self.are_apart(found, &elements));
+        let Some(gradients) = gradients else {
             return Err(Box::new(Error::State {
                 op: OP.into(),
                 what: "what the function read beside its arguments has changed".into(),
                 remedy: "record the function again",
             }));
-        }
+        };
         self.refuse_written(OP, arguments)?;
-        let whole: Vec<Tensor> = arguments.iter().map(in_order).collect::<Result<_>>()?;
-        let elements: SmallVec<[Elements<'_>; 8]> = whole.iter().map(elements).collect();
+        elements.extend(gradients.elements());
         let results = self.program.compute(&elements)?;
-        self.finish(&results)?;
+        self.finish(&results, gradients)?;
         let outputs = 0..self.results;
         outputs.map(|number| self.result(number, &results, |i| Ok(whole[i].clone()))).collect()
     }
@@ -228,8 +202,7 @@ impl Replay {
     #[cfg(feature = "python")]
     pub(crate) fn plain(&self) -> Option<Vec<usize>> {
         let outputs = &self.program.outputs()[..self.results];
-        let kept = self.leaves.iter().any(|leaf| matches!(leaf.sets, Set::Output(_)));
-        if kept || outputs.len() != self.program.results().len() {
+        if self.leaves.are_results() || outputs.len() != self.program.results().len() {
             return None;
         }
         let whole = |buffer, output: &Output| {
@@ -266,21 +239,12 @@ impl Replay {
     }
 
     /// Does what the function does beside its results: memory outside counts as changed, and leaves get gradients.
-    pub(crate) fn finish(&self, results: &[Storage]) -> Result<()> {
+    pub(crate) fn finish(&self, results: &[Storage], gradients: &Gradients) -> Result<()> {
         for storage in self.program.written_outside() {
             storage.bump_version(OP);
         }
-        for leaf in &self.leaves {
-            match leaf.sets {
-                Set::Kept => {}
-                Set::Nothing => leaf.meta.set_grad(None),
-                Set::Output(number) => {
-                    let grad = self.result(number, results, |_| Err(argument_as_gradient()))?;
-                    leaf.meta.set_grad(Some(grad));
-                }
-            }
-        }
-        Ok(())
+        self.leaves
+            .set(gradients, |number| self.result(number, results, |_| Err(argument_as_gradient())))
     }
 
     /// Refuses arguments that are memory which a run writes.
@@ -339,19 +303,6 @@ pub(crate) fn copied(arguments: &[Tensor], requires: &[bool]) -> Result<Vec<Tens
 
 pub(crate) fn place(t: &Tensor) -> Recorded<'_> {
     (t.storage(), t.layout(), t.dtype())
-}
-
-impl Expected {
-    fn of(leaf: &TouchedLeaf, program: &Program) -> Expected {
-        match &leaf.before {
-            _ if !leaf.read => Expected::Any,
-            None => Expected::Nothing,
-            Some(grad) if program.touches(grad.storage()) => {
-                Expected::Memory(grad.storage().data_handle())
-            }
-            Some(_) => Expected::Something,
-        }
-    }
 }
 
 #[cold]

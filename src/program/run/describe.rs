@@ -58,8 +58,8 @@ impl Program {
         used.dedup();
         let told = |id: u32| {
             let from = match self.source(id) {
-                Source::Input(number) => format!("argument {number}"),
-                Source::Outside(_) => "outside".to_owned(),
+                Source::Input(number) if *number < self.arguments() => format!("argument {number}"),
+                Source::Input(_) | Source::Outside(_) => "outside".to_owned(),
                 Source::Constant(_) => "constant".to_owned(),
                 Source::Output => "result".to_owned(),
                 Source::Temporary => "temporary".to_owned(),

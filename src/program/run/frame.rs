@@ -1,6 +1,6 @@
 //! A frame: the memory of one run.
 //!
-//! Owns: the block of temporaries, the address of every buffer, and the objects. Never runs a step.
+//! Owns: the block of temporaries, the address of every buffer, the objects, and what a run may have to put back. Never runs a step.
 //! Invariant: a frame serves one run at a time; addresses of inputs and results are those of the last run until the next
 //! one sets them.
 
@@ -40,5 +40,30 @@ impl Frame {
         };
         let addresses = buffers.iter().zip(&plan.offsets).map(address).collect();
         Ok(Frame { addresses, objects: vec![None; objects], _block: block })
+    }
+}
+
+/// What memory held before a run, which may find that it must not happen.
+pub(in crate::program) struct Held {
+    at: *mut u8,
+    bytes: Storage,
+}
+
+impl Held {
+    /// What these bytes hold.
+    ///
+    /// # Safety
+    /// The memory may be read, and written, as long as this lives.
+    pub(in crate::program) unsafe fn of(at: *mut u8, nbytes: usize) -> Result<Held> {
+        let bytes = Storage::alloc(nbytes)?;
+        // SAFETY: the copy is as long, and our own.
+        unsafe { bytes.ptr().copy_from_nonoverlapping(at, nbytes) };
+        Ok(Held { at, bytes })
+    }
+
+    /// Puts them back.
+    pub(in crate::program) fn give_back(&self) {
+        // SAFETY: as above.
+        unsafe { self.at.copy_from_nonoverlapping(self.bytes.ptr(), self.bytes.nbytes()) };
     }
 }

@@ -8,7 +8,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 
 use smallvec::SmallVec;
 
-use super::frame::Frame;
+use super::frame::{Frame, Held};
 use super::uses::Uses;
 use crate::array::{Elements, ElementsMut, Storage};
 use crate::error::Result;
@@ -87,6 +87,11 @@ impl Program {
         self.inputs
     }
 
+    /// How many of the inputs are arguments of the recorded function.
+    pub(super) fn arguments(&self) -> usize {
+        self.inputs - self.uses.taken
+    }
+
     /// The results, in the order in which `run` gives their memory.
     pub fn outputs(&self) -> &[Output] {
         &self.outputs
@@ -114,6 +119,23 @@ impl Program {
         self.buffers.iter().any(
             |buffer| matches!(&buffer.source, Source::Outside(storage) if storage.same(outside)),
         )
+    }
+
+    /// Makes memory outside another input, which runs take after the others, and may write to; whether they do. `None`
+    /// where it must be this memory: numbers were read of it, or it is a result.
+    pub fn take_as_input(&mut self, outside: &Storage) -> Option<bool> {
+        let is_it = |buffer: &Buffer| buffer.source.outside().is_some_and(|s| s.same(outside));
+        let buffer = self.buffers.iter().position(is_it)?;
+        let id = buffer as Id;
+        if self.outputs.iter().any(|output| output.buffer == id)
+            || self.read_outside.iter().any(|(storage, _)| storage.same(outside))
+        {
+            return None;
+        }
+        self.buffers[buffer].source = Source::Input(self.inputs);
+        let written = self.uses.become_input(id, self.inputs, outside);
+        self.inputs += 1;
+        Some(written)
     }
 
     /// Where the memory of a buffer comes from.
@@ -221,6 +243,12 @@ impl Program {
         self.objects > HOST + 1
     }
 
+    /// Gives the memory of temporaries back; the next run takes new memory.
+    pub fn trim(&self) {
+        let frames = std::mem::take(&mut *self.frames());
+        drop(frames);
+    }
+
     fn frame(&self) -> Result<Frame> {
         let kept = self.frames().pop();
         kept.map_or_else(|| self.new_frame(), Ok)
@@ -252,7 +280,7 @@ impl Program {
     /// # Safety
     /// They lie there still.
     pub(in crate::program) unsafe fn run_in(&self, frame: &mut Frame) -> Result<()> {
-        let (held, states) = self.held()?;
+        let (held, states) = self.held(frame)?;
         let done = self.code.iter().try_for_each(|code| {
             let addresses = &frame.addresses[..];
             // SAFETY: operands lie inside their buffers, whose addresses the frame has; results and temporaries belong to
@@ -273,7 +301,7 @@ impl Program {
             Ok(())
         });
         if done.is_err() {
-            held.iter().for_each(|(storage, held)| storage.overwrite(held));
+            held.iter().for_each(Held::give_back);
             states.iter().for_each(|(host, state)| host.give_back(state));
         }
         done
@@ -281,12 +309,16 @@ impl Program {
 
     /// What memory outside holds that the program writes, and the states that host code changes, if the program may find
     /// that it must not run.
-    fn held(&self) -> Result<(Vec<(&Storage, Storage)>, States)> {
+    fn held(&self, frame: &Frame) -> Result<(Vec<Held>, States)> {
         if !self.uses.decides {
             return Ok((Vec::new(), Vec::new()));
         }
-        let copy = |storage| Ok((storage, Storage::copy(storage)?));
-        Ok((self.written_outside().map(copy).collect::<Result<_>>()?, self.states()?))
+        let outside = self.written_outside().map(|storage| (storage.ptr(), storage.nbytes()));
+        let given = self.uses.written_inputs.iter().map(|&id| id as usize);
+        let given = given.map(|id| (frame.addresses[id], self.buffers[id].nbytes));
+        // SAFETY: the memory is there until the run ends.
+        let held = outside.chain(given).map(|(at, nbytes)| unsafe { Held::of(at, nbytes) });
+        Ok((held.collect::<Result<_>>()?, self.states()?))
     }
 
     /// What host code changes beside its results, as it is now.

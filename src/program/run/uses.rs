@@ -21,6 +21,10 @@ pub(super) struct Uses {
     pub(super) read: Vec<Storage>,
     /// Memory outside that steps write.
     pub(super) written: Vec<Storage>,
+    /// The inputs that steps write.
+    pub(super) written_inputs: Vec<Id>,
+    /// How many inputs were memory outside when the function was recorded: the last ones.
+    pub(super) taken: usize,
     /// Whether a step that comes after a change of what is outside may find that the recorded function would have decided
     /// otherwise.
     pub(super) decides: bool,
@@ -50,7 +54,22 @@ impl Uses {
         let switched = |(_, storage): (Id, Storage)| (storage.switches(), storage);
         let outside = outside.into_iter().map(switched).collect();
         let decides = decides(steps, buffers);
-        Uses { bound, reads_input, results, outside, read, written, decides }
+        let (written_inputs, taken) = (Vec::new(), 0);
+        Uses { bound, reads_input, results, outside, read, written, written_inputs, taken, decides }
+    }
+
+    /// Takes note that a buffer outside is an input from now on; whether steps write it.
+    pub(super) fn become_input(&mut self, id: Id, number: usize, outside: &Storage) -> bool {
+        let there = |list: &[Storage]| list.iter().any(|storage| storage.same(outside));
+        let written = there(&self.written);
+        self.taken += 1;
+        self.bound.push((id, number));
+        self.reads_input.push(there(&self.read));
+        self.outside.retain(|(_, storage)| !storage.same(outside));
+        self.read.retain(|storage| !storage.same(outside));
+        self.written.retain(|storage| !storage.same(outside));
+        self.written_inputs.extend(written.then_some(id));
+        written
     }
 }
 

@@ -145,7 +145,10 @@ impl PyTensor {
     ///
     /// Shared read-only with consumers that know the whole protocol (`copy=None`), writable and
     /// counted as `numpy(writable=True)` with `copy=False`; every other consumer gets a copy.
-    #[pyo3(signature = (**kwargs))]
+    #[pyo3(
+        signature = (**kwargs),
+        text_signature = "($self, *, stream=None, max_version=None, dl_device=None, copy=None)"
+    )]
     fn __dlpack__<'py>(
         &self,
         py: Python<'py>,

@@ -107,6 +107,11 @@ impl JointReplay {
         self.programs().iter().map(|program| program.temporary_bytes()).sum()
     }
 
+    /// Gives the memory of temporaries back; the next run takes new memory.
+    pub fn trim(&self) {
+        self.programs().into_iter().for_each(Program::trim);
+    }
+
     fn programs(&self) -> [&Program; 2] {
         [&self.joint.forward, &self.joint.backward]
     }

@@ -13,10 +13,10 @@ import numpy
 
 import ferrograd.numpy as np
 from ferrograd._core import is_grad_enabled
-from ferrograd.errors import NotDifferentiableError
 from ferrograd.extend import defvjp_argnums, primitive
 from ferrograd.hips.misc.flatten import flatten
-from ferrograd.hips.tracer import getval, isbox
+from ferrograd.hips.tracer import getval
+from ferrograd.scipy._closures import refuse_closure
 from ferrograd.scipy._library import library
 from ferrograd.transforms import make_vjp
 
@@ -43,11 +43,8 @@ def odeint(func: Callable[..., Any], y0: Any, t: Any, args: Any = (), **options:
         return func(y, time, *unflatten(values))
 
     y0, t = np.asarray(y0), np.asarray(t, dtype=float)
-    if is_grad_enabled() and isbox(of_flat(getval(y0), getval(t[0]), getval(flat))):
-        raise NotDifferentiableError(
-            "odeint: func depends on a value that requires grad and is not among its arguments;"
-            " pass it in args=(...,)"
-        )
+    if is_grad_enabled():
+        refuse_closure("odeint", of_flat(getval(y0), getval(t[0]), getval(flat)))
     return _solve(y0, t, flat, of_flat, options)
 
 

@@ -12,6 +12,7 @@ import numpy
 
 import ferrograd.numpy as np
 from ferrograd.errors import ArgumentError, ShapeError
+from ferrograd.scipy._windows import correlated
 
 Axes = Sequence[Sequence[int]]
 
@@ -55,16 +56,35 @@ def convolve(
         for k, size in zip(pairs[0], sizes[1], strict=True):
             width[k] = (size - 1, size - 1)
         A = np.pad(A, width)
-    windows = numpy.lib.stride_tricks.sliding_window_view(A, tuple(sizes[1]), axis=tuple(pairs[0]))
-    inner = range(np.ndim(A), np.ndim(A) + len(pairs[0]))
     kernel = np.flip(B, tuple(pairs[1])) if pairs[1] else B
-    made = np.tensordot(windows, kernel, axes=([*inner, *dots[0]], [*pairs[1], *dots[1]]))
-    made = _ordered(made, np.ndim(A), pairs[0], dots[0])
+    if pairs[1] == list(range(np.ndim(B))) and np.ndim(B):
+        last = range(np.ndim(A) - np.ndim(B), np.ndim(A))
+        made = correlated(np.moveaxis(A, pairs[0], last), kernel)
+    else:
+        made = _contracted(A, kernel, pairs, dots, sizes[1])
     if mode == "same":
         # SciPy cuts an odd surplus at the end.
         middle = [slice((b - 1) // 2, (b - 1) // 2 + a) for a, b in zip(*sizes, strict=True)]
         made = made[(..., *middle)] if middle else made
     return made
+
+
+def correlate(in1: Any, in2: Any, mode: str = "full") -> Any:
+    """Cross-correlation over all axes, `Σ_l in1[l] in2[l - k]`: `convolve` with `in2` reversed.
+
+    >>> from ferrograd.scipy import signal
+    >>> signal.correlate(np.array([1.0, 2.0, 3.0]), np.array([0.0, 1.0]), "valid").tolist()
+    [2.0, 3.0]
+    """
+    return convolve(np.asarray(in1), np.flip(np.asarray(in2)), mode=mode)
+
+
+def _contracted(A: Any, kernel: Any, pairs: Any, dots: Any, sizes: list[int]) -> Any:
+    """The product of windows of one array with the other, over convolved and summed axes."""
+    windows = numpy.lib.stride_tricks.sliding_window_view(A, tuple(sizes), axis=tuple(pairs[0]))
+    inner = range(np.ndim(A), np.ndim(A) + len(pairs[0]))
+    made = np.tensordot(windows, kernel, axes=([*inner, *dots[0]], [*pairs[1], *dots[1]]))
+    return _ordered(made, np.ndim(A), pairs[0], dots[0])
 
 
 def _positive(axes: Axes, A: Any, B: Any) -> tuple[list[int], list[int]]:

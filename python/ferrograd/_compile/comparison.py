@@ -1,0 +1,45 @@
+"""`compile(f, check=n)`: a replay beside the function itself.
+
+Owns: the comparison of their results. Never runs a program.
+Invariant: results that differ in a bit, or in their containers, raise.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from ferrograd._compile.recorded import Form, OfTensors, as_tensor
+from ferrograd._compile.signature import Call
+from ferrograd._core import Tensor
+from ferrograd.errors import CompileError
+
+#: Why a replay may differ.
+_ANEW = "the function depends on something besides its arguments; pass it as one"
+
+
+def compare(name: str, old: Form, found: list[Any], function: OfTensors, call: Call) -> None:
+    """Raises where a replay, which found these results, differs from the function, on tensors."""
+    tensors = iter(function(*(as_tensor(value) for value in call.values)))
+    results = iter(found)
+    new = function.taken_form()
+    if not new.tree.same(old.tree):
+        raise CompileError(
+            f"compile: {name} returned {old.tree} when it was recorded and returns {new.tree} now;"
+            f" {_ANEW}"
+        )
+    for i, (a, b) in enumerate(zip(old.leaves, new.leaves, strict=True)):
+        got = next(results) if a is Tensor else a
+        want = next(tensors) if b is Tensor else b
+        if _bits(got) != _bits(want):
+            raise CompileError(
+                f"compile: result {i} of {name} is {got} replayed and {want} computed anew; {_ANEW}"
+            )
+
+
+def _bits(value: Any) -> Any:
+    if isinstance(value, Tensor):
+        value = value.detach().numpy()
+    numeric = isinstance(value, np.ndarray | np.generic | float)
+    return np.asarray(value).tobytes() if numeric else value

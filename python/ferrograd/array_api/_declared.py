@@ -1,0 +1,65 @@
+"""How an operation of the core becomes a function of the standard.
+
+Owns: the two signatures that most functions have. Never computes: a call goes on to the operation,
+without the keywords (`out=`, `dim=`) that the standard has not.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any, Protocol
+
+from ferrograd import _core
+from ferrograd._core import Tensor
+
+
+class Unary(Protocol):
+    """A function of one array."""
+
+    def __call__(self, x: Any, /) -> Tensor: ...
+
+
+class Binary(Protocol):
+    """A function of two arrays, or of an array and a number."""
+
+    def __call__(self, x1: Any, x2: Any, /) -> Tensor: ...
+
+
+def named(call: Any, name: str, ours: Any) -> Any:
+    """The function under the standard's name, with the operation's description."""
+    call.__name__ = call.__qualname__ = name
+    call.__module__ = "ferrograd.array_api"
+    call.__doc__ = ours.__doc__
+    return call
+
+
+def operation(name: str, otherwise: Callable[..., Any] | None = None) -> Callable[..., Any]:
+    """The core's operation of a name; `otherwise` where the core has none."""
+    found: Callable[..., Any] = (
+        getattr(_core, name) if otherwise is None else getattr(_core, name, otherwise)
+    )
+    return found
+
+
+def unary(name: str, otherwise: Callable[..., Any] | None = None) -> Unary:
+    """The core's operation as a function of the standard of one array."""
+    ours = operation(name, otherwise)
+
+    def call(x: Any, /) -> Tensor:
+        made: Tensor = ours(x)
+        return made
+
+    made: Unary = named(call, name, ours)
+    return made
+
+
+def binary(name: str) -> Binary:
+    """The core's operation as a function of the standard of two arrays."""
+    ours = operation(name)
+
+    def call(x1: Any, x2: Any, /) -> Tensor:
+        made: Tensor = ours(x1, x2)
+        return made
+
+    made: Binary = named(call, name, ours)
+    return made

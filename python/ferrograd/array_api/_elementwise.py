@@ -1,0 +1,91 @@
+"""Element-wise functions of the standard.
+
+Owns: their names. Every one is an operation of the core under the signature `(x, /)` or
+`(x1, x2, /)`, save `clip`. Never computes.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from ferrograd import _core
+from ferrograd._core import Tensor
+from ferrograd._dispatch.composed import calculus
+from ferrograd.array_api._declared import binary, unary
+
+abs = unary("abs")
+acos = unary("acos")
+acosh = unary("acosh")
+add = binary("add")
+asin = unary("asin")
+asinh = unary("asinh")
+atan = unary("atan")
+atan2 = binary("atan2")
+atanh = unary("atanh")
+bitwise_and = binary("bitwise_and")
+bitwise_invert = unary("bitwise_invert")
+bitwise_left_shift = binary("bitwise_left_shift")
+bitwise_or = binary("bitwise_or")
+bitwise_right_shift = binary("bitwise_right_shift")
+bitwise_xor = binary("bitwise_xor")
+ceil = unary("ceil")
+conj = unary("conj", calculus.positive)
+copysign = binary("copysign")
+cos = unary("cos")
+cosh = unary("cosh")
+divide = binary("divide")
+equal = binary("equal")
+exp = unary("exp")
+expm1 = unary("expm1")
+floor = unary("floor")
+floor_divide = binary("floor_divide")
+greater = binary("greater")
+greater_equal = binary("greater_equal")
+hypot = binary("hypot")
+imag = unary("imag", calculus.imag)
+isfinite = unary("isfinite")
+isinf = unary("isinf")
+isnan = unary("isnan")
+less = binary("less")
+less_equal = binary("less_equal")
+log = unary("log")
+log10 = unary("log10")
+log1p = unary("log1p")
+log2 = unary("log2")
+logaddexp = binary("logaddexp")
+logical_and = binary("logical_and")
+logical_not = unary("logical_not")
+logical_or = binary("logical_or")
+logical_xor = binary("logical_xor")
+maximum = binary("maximum")
+minimum = binary("minimum")
+multiply = binary("multiply")
+negative = unary("negative")
+nextafter = binary("nextafter")
+not_equal = binary("not_equal")
+positive = unary("positive", calculus.positive)
+pow = binary("pow")
+real = unary("real", calculus.real)
+reciprocal = unary("reciprocal")
+remainder = binary("remainder")
+round = unary("round")
+sign = unary("sign")
+signbit = unary("signbit")
+sin = unary("sin")
+sinh = unary("sinh")
+sqrt = unary("sqrt")
+square = unary("square")
+subtract = binary("subtract")
+tan = unary("tan")
+tanh = unary("tanh")
+trunc = unary("trunc")
+
+
+def clip(x: Any, /, min: Any = None, max: Any = None) -> Tensor:
+    """The elements limited to a range, whose ends broadcast with them; None: no limit.
+
+    >>> import ferrograd.array_api as xp
+    >>> xp.clip(xp.asarray([1.0, 2.0, 3.0]), max=2.5).tolist()
+    [1.0, 2.0, 2.5]
+    """
+    return _core.clip(x, min, max)

@@ -1,0 +1,37 @@
+"""Values that an equation defines: the implicit function theorem.
+
+Owns: the rule. Never solves the equation: that is the caller's, and the value comes in as numbers.
+Invariant: the rule is made of differentiable functions of the solution and of the parameters, so
+every order follows.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import ferrograd.numpy as np
+from ferrograd.extend import defvjp, primitive
+from ferrograd.transforms import jacobian, make_vjp
+
+
+@primitive
+def solution(parameters: Any, residual: Callable[[Any, Any], Any], found: Any) -> Any:
+    """The vector `x` with `residual(x, parameters) = 0`, which is `found`.
+
+    Derivative by the parameters: `dx/dp = -(∂r/∂x)⁻¹ ∂r/∂p`. Source: the implicit function theorem.
+    """
+    return found
+
+
+def _by_parameters(ans: Any, parameters: Any, residual: Any, found: Any) -> Callable[[Any], Any]:
+    def pull(g: Any) -> Any:
+        slopes = jacobian(lambda x: residual(x, parameters))(ans)
+        weight = np.linalg.solve(slopes.T, g)
+        by_parameters, _ = make_vjp(lambda p: residual(ans, p))(parameters)
+        return -by_parameters(weight)
+
+    return pull
+
+
+defvjp(solution, _by_parameters)

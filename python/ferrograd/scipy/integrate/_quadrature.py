@@ -1,0 +1,139 @@
+"""Integrals of functions that can be called.
+
+Owns: Leibniz's rule for `quad`: the integrand at the limits, and the integral of the derivative by
+the arguments. SciPy integrates; nothing is recorded for the points that it visits.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy
+
+import ferrograd.numpy as np
+from ferrograd._core import is_grad_enabled
+from ferrograd.errors import ArgumentError, NotDifferentiableError
+from ferrograd.extend import defvjp, primitive
+from ferrograd.hips.misc.flatten import flatten
+from ferrograd.hips.tracer import getval
+from ferrograd.numpy._values import holds_tensor
+from ferrograd.scipy._closures import floats, on_arrays, refuse_closure
+from ferrograd.scipy._library import library
+from ferrograd.transforms import make_vjp
+
+#: What `quad_vec`, which integrates the derivatives, understands of the options of `quad`.
+_SHARED = ("epsabs", "epsrel", "limit", "points")
+
+
+def quad(
+    func: Callable[..., Any], a: Any, b: Any, args: Any = (), full_output: Any = 0, **options: Any
+) -> Any:
+    """`(value, error)` of the integral of `func(x, *args)` from `a` to `b`, by QUADPACK.
+
+    `a` and `b` are numbers, also infinite; `args` floats, arrays and containers of them. The value
+    is differentiable to any order by `a`, `b` and `args`, by Leibniz's rule:
+    `∂/∂b = f(b)`, `∂/∂a = -f(a)`, `∂/∂p = ∫ ∂f/∂p dx`. `options` are those of SciPy's `quad`.
+    Errors: `NotDifferentiableError` where `func` closes over a value that requires grad, or where a
+    gradient is asked through `weight` or `complex_func`.
+
+    >>> from ferrograd.scipy import integrate
+    >>> slope = fg.grad(lambda k: integrate.quad(lambda x, k: np.exp(-k * x), 0, np.inf, (k,))[0])
+    >>> round(slope(2.0), 9)
+    -0.25
+    """
+    args = args if isinstance(args, tuple) else (args,)
+    flat, unflatten = flatten(args)
+
+    def of_flat(x: Any, values: Any) -> Any:
+        return func(x, *unflatten(values))
+
+    own = getval(flat)
+    inner = on_arrays(lambda x: of_flat(x, own))
+    ends = [float(getval(np.asarray(end))) for end in (a, b)]
+    found = library("integrate.quad")(
+        lambda x: float(inner(x)), *ends, full_output=full_output, **options
+    )
+    recorded = holds_tensor([a, b, flat])
+    if is_grad_enabled() and ends[0] != ends[1]:
+        refuse_closure("quad", of_flat(_between(*ends), own))
+    if not recorded:
+        return found
+    other = [key for key in options if key not in _SHARED and options[key] not in (None, False)]
+    if other:
+        raise NotDifferentiableError(
+            f"quad: {other[0]}={options[other[0]]!r} has no derivative here; put the weight into"
+            " func, or pass detached values"
+        )
+    return (_integral(a, b, flat, of_flat, options, found[0]), *found[1:])
+
+
+def _between(a: float, b: float) -> float:
+    """A place inside the interval."""
+    low, high = min(a, b), max(a, b)
+    low = low if numpy.isfinite(low) else min(high, 1.0) - 1.0
+    high = high if numpy.isfinite(high) else low + 1.0
+    return 0.5 * (low + high)
+
+
+@primitive
+def _integral(a: Any, b: Any, flat: Any, func: Any, options: Any, known: Any = None) -> Any:
+    """The integral of a function with a number or a vector for its value."""
+    if known is not None:
+        return known
+    plain = on_arrays(lambda x: func(x, flat))
+    return library("integrate.quad_vec")(plain, float(a), float(b), **options)[0]
+
+
+def _by_limit(place: int) -> Callable[..., Any]:
+    sign = 2.0 * place - 1.0
+
+    def rule(ans: Any, a: Any, b: Any, flat: Any, func: Any, options: Any, *_: Any) -> Any:
+        limit = (a, b)[place]
+        if not numpy.isfinite(getval(limit)):
+            return lambda g: numpy.zeros(())
+        return lambda g: sign * np.sum(g * np.asarray(func(limit, flat)))
+
+    return rule
+
+
+def _by_arguments(
+    ans: Any, a: Any, b: Any, flat: Any, func: Any, options: Any, *_: Any
+) -> Callable[[Any], Any]:
+    shared = {key: options[key] for key in _SHARED if options.get(key) is not None}
+
+    def pull(g: Any) -> Any:
+        count = np.shape(flat)[0]
+
+        def slope(x: Any, given: Any) -> Any:
+            by_flat, value = make_vjp(lambda p: np.asarray(func(x, p)))(given[:count])
+            return by_flat(np.reshape(given[count:], np.shape(value)))
+
+        return _integral(a, b, np.concatenate([flat, np.ravel(g)]), slope, shared)
+
+    return pull
+
+
+defvjp(_integral, _by_limit(0), _by_limit(1), _by_arguments)
+
+
+def fixed_quad(func: Callable[..., Any], a: Any, b: Any, args: Any = (), n: int = 5) -> Any:
+    """`(value, None)` of the integral from `a` to `b` by Gauss and Legendre's rule of order `n`.
+
+    `func(x, *args)` takes `n` places at once, along its last axis, and is recorded, so that the
+    value is differentiable by everything that it reads. Errors: `ArgumentError` for infinite
+    limits.
+
+    >>> from ferrograd.scipy import integrate
+    >>> fg.grad(lambda b: integrate.fixed_quad(lambda x: x**3, 0.0, b)[0])(2.0)
+    8.0
+    """
+    a, b = floats(a), floats(b)
+    if not numpy.all(numpy.isfinite(getval(a))) or not numpy.all(numpy.isfinite(getval(b))):
+        raise ArgumentError(
+            f"fixed_quad: the limits are {getval(a)} and {getval(b)}; give finite ones, or use quad"
+        )
+    places, weights = numpy.polynomial.legendre.leggauss(n)
+    x = (b - a) * (places + 1) / 2 + a
+    args = args if isinstance(args, tuple) else (args,)
+    return (b - a) / 2 * np.sum(weights * func(x, *args), -1), None

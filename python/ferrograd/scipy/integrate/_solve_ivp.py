@@ -1,0 +1,185 @@
+"""`scipy.integrate.solve_ivp`, differentiable through its steps.
+
+Owns: the face: what SciPy chooses (the steps) and what is recorded on them (the states). Never
+chooses a step. Invariant: the recorded states are those of SciPy's method on SciPy's steps, and the
+gradient is that of these states with the steps held fixed.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy
+
+import ferrograd.numpy as np
+from ferrograd._core import Tensor, is_grad_enabled
+from ferrograd._tensor.checkpoint import run as checkpointed
+from ferrograd.errors import ArgumentError, NotDifferentiableError
+from ferrograd.hips.misc.flatten import flatten
+from ferrograd.hips.tracer import getval, isbox
+from ferrograd.scipy._closures import floats, on_arrays, refuse_closure
+from ferrograd.scipy._library import library
+from ferrograd.scipy.integrate._explicit import Explicit
+from ferrograd.scipy.integrate._radau import Radau
+
+
+def solve_ivp(
+    fun: Callable[..., Any],
+    t_span: Any,
+    y0: Any,
+    method: Any = "RK45",
+    t_eval: Any = None,
+    dense_output: bool = False,
+    events: Any = None,
+    vectorized: bool = False,
+    args: Any = None,
+    *,
+    checkpoint: bool = False,
+    **options: Any,
+) -> Any:
+    """The solution of `dy/dt = fun(t, y, *args)` from `y0` over `t_span`, as SciPy's result object.
+
+    SciPy chooses the steps with the numbers of the arguments; the states on these steps are then
+    computed with tensors, `result.y` of shape `(n, points)`. It is differentiable to any order by
+    `y0`, `args`, `t_span`, `t_eval` and, for the explicit methods, by whatever `fun` closes over:
+    the gradient of the discrete solution ("discretise, then optimise"), which unlike the adjoint
+    equation needs no integration backwards and is exact on the steps.
+
+    Args:
+        fun: takes a number and a vector and returns a vector or a list; written with
+            `ferrograd.numpy`.
+        method: "RK23", "RK45", "DOP853" or "Radau" where a gradient is wanted; "Radau" for stiff
+            systems: each step is an implicit function.
+        checkpoint: keep the state of each step only, and compute its stages again in the backward
+            pass.
+        options: SciPy's, `rtol`, `atol`, `max_step`, `first_step`, `jac`.
+
+    Errors: `NotDifferentiableError` for other methods, for `events` and `dense_output` where a
+    gradient would be lost, and where `fun` of "Radau" closes over a value that requires grad.
+
+    >>> from ferrograd.scipy import integrate
+    >>> def end(rate):
+    ...     solved = integrate.solve_ivp(
+    ...         lambda t, y, rate: -rate * y, (0.0, 1.0), [2.0], args=(rate,), rtol=1e-9, atol=1e-12
+    ...     )
+    ...     return solved.y[0, -1]
+    >>> round(fg.grad(end)(1.0), 6)  # -2 / e
+    -0.735759
+    """
+    args = () if args is None else tuple(args)
+    state, times = _start(y0), [t_span[0], t_span[1]]
+    flat, unflatten = flatten(args)
+    own = unflatten(getval(flat)) if isinstance(flat, Tensor) else args
+    start, ends = getval(state), [float(getval(np.asarray(end))) for end in times]
+    closes = is_grad_enabled() and isbox(np.asarray(fun(ends[0], start, *own)))
+    recorded = closes or any(isinstance(v, Tensor) for v in (state, *times, flat, t_eval))
+    if recorded:
+        _check(method, dense_output, events)
+    found = library("integrate.solve_ivp")(
+        on_arrays(lambda t, y: fun(t, y, *own)),
+        ends,
+        start,
+        method,
+        None if recorded else t_eval,
+        dense_output or (recorded and method == "Radau"),
+        events,
+        vectorized,
+        **_options(options, own),
+    )
+    if not recorded:
+        return found
+    if closes and method == "Radau":
+        refuse_closure("solve_ivp", np.asarray(fun(ends[0], start, *own)))
+    return _replaced(found, fun, args, state, times, t_eval, method, checkpoint)
+
+
+def _start(y0: Any) -> Any:
+    state = floats(y0)
+    if np.ndim(state) != 1:
+        raise ArgumentError(
+            f"solve_ivp: y0 has shape {np.shape(state)}; give a vector, and reshape it inside fun"
+        )
+    return state
+
+
+def _options(options: dict[str, Any], args: tuple[Any, ...]) -> dict[str, Any]:
+    jac = options.get("jac")
+    return (
+        {**options, "jac": on_arrays(lambda t, y: jac(t, y, *args))} if callable(jac) else options
+    )
+
+
+def _check(method: Any, dense_output: bool, events: Any) -> None:
+    if method not in ("RK23", "RK45", "DOP853", "Radau"):
+        raise NotDifferentiableError(
+            f"solve_ivp: method {method!r} has no recorded steps; use 'RK23', 'RK45', 'DOP853', or"
+            " 'Radau' for stiff systems"
+        )
+    if dense_output or events is not None:
+        asked = "dense_output" if dense_output else "events"
+        raise NotDifferentiableError(
+            f"solve_ivp: {asked} has no derivative here; give the times in t_eval, or pass detached"
+            " values"
+        )
+
+
+def _replaced(
+    found: Any,
+    fun: Any,
+    args: tuple[Any, ...],
+    y: Any,
+    span: list[Any],
+    t_eval: Any,
+    method: str,
+    checkpoint: bool,
+) -> Any:
+    """SciPy's result with recorded states in place of its own."""
+    knots = numpy.asarray(found.t)
+    stepper: Any = Explicit(method, fun, args) if method != "Radau" else Radau(fun, args, found.sol)
+    run = checkpointed if checkpoint else lambda step, *values: step(*values)
+    places = _places(knots, t_eval)
+    moving = _moving(knots, span)
+    slope = stepper.start(moving(0), y)
+    states = [y] if t_eval is None else []
+    for k in range(len(knots) - 1):
+        t, h = moving(k), moving(k + 1) - moving(k)
+        inner = None if places is None else places[k]
+        at = None if inner is None or not len(inner) else (t_eval[inner] - t) / h
+        step = stepper.step(k, h)
+        y, slope, between = run(step, t, y, slope, h, at)
+        if at is not None:
+            states.extend(between)
+        elif t_eval is None:
+            states.append(y)
+    found.t = knots if t_eval is None else t_eval
+    found.y = np.stack(states, -1) if states else found.y[:, :0]
+    found.sol = None
+    return found
+
+
+def _moving(knots: Any, span: list[Any]) -> Callable[[int], Any]:
+    """The time of a step, which moves with the ends where these are tensors."""
+    if not any(isinstance(end, Tensor) for end in span):
+        return lambda k: float(knots[k])
+    whole = knots[-1] - knots[0]
+    shares = (knots - knots[0]) / (whole if whole else 1.0)
+    return lambda k: span[0] + (span[1] - span[0]) * float(shares[k])
+
+
+def _places(knots: Any, t_eval: Any) -> list[Any] | None:
+    """For each step the numbers of the times that lie in it, its end included."""
+    if t_eval is None:
+        return None
+    times = numpy.asarray(getval(t_eval), dtype=float)
+    sign = 1.0 if knots[-1] >= knots[0] else -1.0
+    low, high = sorted((knots[0], knots[-1]))
+    if times.ndim != 1 or numpy.any(numpy.diff(sign * times) <= 0):
+        raise ArgumentError("solve_ivp: t_eval is no sorted vector; sort the times along t_span")
+    if times.size and (times.min() < low or times.max() > high):
+        raise ArgumentError(
+            f"solve_ivp: t_eval reaches from {times.min()} to {times.max()}, t_span from {low} to"
+            f" {high}; give times within t_span"
+        )
+    owner = numpy.searchsorted(sign * knots[1:], sign * times, side="left")
+    return [numpy.flatnonzero(owner == k) for k in range(len(knots) - 1)]

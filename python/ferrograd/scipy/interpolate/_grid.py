@@ -1,0 +1,178 @@
+"""Values on a regular grid: `RegularGridInterpolator`.
+
+Owns: the sum over the corners of a cell, and the piecewise cubics along one axis after the other.
+"""
+
+from __future__ import annotations
+
+import itertools
+from typing import Any
+
+import numpy
+
+import ferrograd.numpy as np
+from ferrograd.errors import ArgumentError, ShapeError
+from ferrograd.scipy._closures import floats, plain
+from ferrograd.scipy.interpolate._cubic import CubicSpline
+from ferrograd.scipy.interpolate._knots import column, interval, rising
+from ferrograd.scipy.interpolate._local import PchipInterpolator
+
+_METHODS = ("linear", "nearest", "slinear", "cubic", "pchip")
+_CURVES: dict[str, Any] = {"cubic": CubicSpline, "pchip": PchipInterpolator}
+
+
+class RegularGridInterpolator:
+    """A function of several variables from its values on a grid.
+
+    Args:
+        points: a rising or falling vector for each variable.
+        values: an array of these sizes; further axes are values of one place.
+        method: "linear" ("slinear"), "nearest", "cubic" (splines, "not-a-knot") or "pchip".
+        bounds_error: whether a place outside the grid is an error.
+        fill_value: what stands outside otherwise; None extrapolates.
+
+    Calls take places of the shape `(..., variables)` or a tuple of arrays, one for each variable,
+    and give the shape `(..., *further axes)`. Differentiable by `points`, `values` and places.
+    Errors: `ArgumentError` for places outside, unsorted points and other methods; `ShapeError`.
+
+    >>> from ferrograd.scipy.interpolate import RegularGridInterpolator
+    >>> plane = RegularGridInterpolator(([0.0, 1.0], [0.0, 2.0]), [[0.0, 2.0], [3.0, 5.0]])
+    >>> fg.grad(lambda x: plane(x)[0])(np.array([0.5, 0.5])).tolist()
+    [3.0, 1.0]
+    """
+
+    def __init__(
+        self,
+        points: Any,
+        values: Any,
+        method: str = "linear",
+        bounds_error: bool = True,
+        fill_value: Any = numpy.nan,
+    ) -> None:
+        self.method, self.bounds_error, self.fill_value = method, bounds_error, fill_value
+        values, grid = floats(values), [floats(p) for p in points]
+        sizes = tuple(np.shape(p)[0] if np.ndim(p) == 1 else -1 for p in grid)
+        if sizes != np.shape(values)[: len(grid)]:
+            raise ShapeError(
+                f"RegularGridInterpolator: points have sizes {sizes} and values shape"
+                f" {np.shape(values)}; give a vector of points for each leading axis of values"
+            )
+        for k, own in enumerate(grid):
+            if sizes[k] > 1 and plain(own[0]) > plain(own[-1]):
+                grid[k], values = own[::-1], np.flip(values, k)
+            rising("RegularGridInterpolator", grid[k])
+        self.grid, self.values = tuple(grid), values
+        self._known(method)
+
+    def _known(self, method: str) -> None:
+        if method not in _METHODS:
+            raise ArgumentError(
+                f"RegularGridInterpolator: method is {method!r}; give one of {', '.join(_METHODS)}"
+            )
+        least = 4 if method in _CURVES else 1
+        small = [np.shape(p)[0] for p in self.grid if np.shape(p)[0] < least]
+        if small:
+            raise ShapeError(
+                f"RegularGridInterpolator: a variable has {small[0]} points, and method {method!r}"
+                f" needs {least}; give more points or method='linear'"
+            )
+
+    def __call__(self, xi: Any, method: str | None = None) -> Any:
+        """The values at places; `method` takes the place of that of the object."""
+        method = self.method if method is None else method
+        self._known(method)
+        xi = self._places(xi)
+        shape = np.shape(xi)[:-1]
+        places = [np.reshape(xi[..., k], -1) for k in range(len(self.grid))]
+        outside = self._outside(places)
+        if method in _CURVES:
+            value = self._curved(places, _CURVES[method])
+        else:
+            value = self._straight(places, method)
+        if not self.bounds_error and self.fill_value is not None and outside.any():
+            value = np.where(column(outside, value), self.fill_value, value)
+        unknown = numpy.isnan(numpy.stack([plain(p) for p in places])).any(0)
+        if unknown.any():
+            value = np.where(column(unknown, value), numpy.nan, value)
+        return np.reshape(value, (*shape, *np.shape(self.values)[len(self.grid) :]))
+
+    def _places(self, xi: Any) -> Any:
+        count = len(self.grid)
+        if isinstance(xi, tuple):
+            xi = np.stack(np.broadcast_arrays(*(floats(x) for x in xi)), -1)
+        xi = floats(xi)
+        if np.ndim(xi) == 1:
+            xi = np.reshape(xi, (-1, count)) if np.shape(xi)[0] % count == 0 else xi
+        if np.ndim(xi) == 0 or np.shape(xi)[-1] != count:
+            raise ShapeError(
+                f"RegularGridInterpolator: places have shape {np.shape(xi)}, the grid {count}"
+                " variables; give places of the shape (..., variables)"
+            )
+        return xi
+
+    def _outside(self, places: list[Any]) -> Any:
+        outside = numpy.zeros(np.shape(places[0]), bool)
+        for k, (place, own) in enumerate(zip(places, self.grid, strict=True)):
+            known, low, high = plain(place), plain(own[0]), plain(own[-1])
+            out = (known < low) | (known > high)
+            if self.bounds_error and out.any():
+                raise ArgumentError(
+                    f"RegularGridInterpolator: variable {k} of a place is {known[out][0]}, its"
+                    f" points reach from {low} to {high}; give bounds_error=False to allow it"
+                )
+            outside |= out
+        return outside
+
+    def _straight(self, places: list[Any], method: str) -> Any:
+        """The sum over the corners of each place's cell, each with the volume opposite."""
+        corners = []
+        for place, own in zip(places, self.grid, strict=True):
+            low = interval(own, place)
+            high = numpy.minimum(low + 1, np.shape(own)[0] - 1)
+            width = np.where(high > low, own[high] - own[low], 1.0)
+            part = (place - own[low]) / width
+            corners.append(((low, 1.0 - part), (high, part)))
+        if method == "nearest":
+            nearest = [numpy.where(plain(c[1][1]) <= 0.5, c[0][0], c[1][0]) for c in corners]
+            return self.values[tuple(nearest)]
+        total = 0.0
+        for corner in itertools.product(*corners):
+            weight = corner[0][1]
+            for _, more in corner[1:]:
+                weight = weight * more
+            value = self.values[tuple(index for index, _ in corner)]
+            total = total + value * column(weight, value)
+        return total
+
+    def _curved(self, places: list[Any], curve: Any) -> Any:
+        """Fits along the last variable, takes the values at all places, and so on to the first.
+
+        From the second variable on every place has a curve of its own.
+        """
+        rows = numpy.arange(np.shape(places[0])[0])
+        found = self.values
+        for k in reversed(range(len(self.grid))):
+            first = k == len(self.grid) - 1
+            fitted = curve(self.grid[k], found, k if first else k + 1)
+            index = interval(self.grid[k], places[k])
+            c = fitted.c[:, index] if first else fitted.c[:, index, rows]
+            offset = column(places[k] - self.grid[k][index], c[0])
+            found = ((c[0] * offset + c[1]) * offset + c[2]) * offset + c[3]
+        return found
+
+
+def interpn(
+    points: Any,
+    values: Any,
+    xi: Any,
+    method: str = "linear",
+    bounds_error: bool = True,
+    fill_value: Any = numpy.nan,
+) -> Any:
+    """The values of `RegularGridInterpolator` at places, in one call.
+
+    >>> from ferrograd.scipy.interpolate import interpn
+    >>> interpn(([0.0, 1.0],), [0.0, 2.0], [[0.25]]).tolist()
+    [0.5]
+    """
+    return RegularGridInterpolator(points, values, method, bounds_error, fill_value)(xi)

@@ -1,0 +1,52 @@
+"""Sample points along an axis.
+
+Owns: their checks, and which interval a place lies in. Never differentiates a choice: an interval
+is found with the numbers.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy
+
+import ferrograd.numpy as np
+from ferrograd.errors import ArgumentError, ShapeError
+from ferrograd.scipy._closures import floats, plain
+
+
+def samples(name: str, x: Any, y: Any, axis: int, least: int = 2) -> tuple[Any, Any]:
+    """The places as a rising vector of floats and the values with their axis first."""
+    x, y = floats(x), floats(y)
+    if np.ndim(x) != 1 or np.ndim(y) == 0 or np.shape(y)[axis] != np.shape(x)[0]:
+        raise ShapeError(
+            f"{name}: x has shape {np.shape(x)} and y {np.shape(y)} along axis {axis}; give a"
+            " vector x and as many values of y along the axis"
+        )
+    if np.shape(x)[0] < least:
+        raise ShapeError(f"{name}: there are {np.shape(x)[0]} points; give at least {least}")
+    rising(name, x)
+    return x, np.moveaxis(y, axis, 0)
+
+
+def rising(name: str, x: Any) -> None:
+    """Refuses places that do not rise."""
+    known = plain(x)
+    if not numpy.all(numpy.diff(known) > 0):
+        k = int(numpy.flatnonzero(~(numpy.diff(known) > 0))[0])
+        raise ArgumentError(
+            f"{name}: x[{k}] is {known[k]} and x[{k + 1}] is {known[k + 1]}; sort x, and give each"
+            " place once"
+        )
+
+
+def interval(knots: Any, at: Any) -> Any:
+    """For each place the number of the interval whose start is the last knot not above it."""
+    known = plain(knots)
+    found = numpy.searchsorted(known, plain(at), side="right") - 1
+    return numpy.clip(found, 0, max(len(known) - 2, 0))
+
+
+def column(value: Any, like: Any) -> Any:
+    """A vector with axes of size 1 behind, to stand beside an array of more axes."""
+    return np.reshape(value, (*np.shape(value), *(1,) * (np.ndim(like) - np.ndim(value))))

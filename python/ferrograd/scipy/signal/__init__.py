@@ -1,0 +1,10 @@
+"""`scipy.signal`: convolution and linear filters, differentiable."""
+
+from ferrograd.scipy._library import rest_of as _rest_of
+from ferrograd.scipy.signal._convolve import convolve as convolve, correlate as correlate
+from ferrograd.scipy.signal._planes import convolve2d as convolve2d, correlate2d as correlate2d
+from ferrograd.scipy.signal._recursive import lfilter as lfilter, lfilter_zi as lfilter_zi
+from ferrograd.scipy.signal._sections import sosfilt as sosfilt, sosfilt_zi as sosfilt_zi
+from ferrograd.scipy.signal._zero_phase import filtfilt as filtfilt, sosfiltfilt as sosfiltfilt
+
+__getattr__ = _rest_of("signal")

@@ -1,0 +1,208 @@
+//! Gradients of leaves that a program reads and sets: the state beside memory.
+//!
+//! Owns: what a program expects of them before a run, and what becomes of them after it. Never runs a program.
+//! Invariant: a gradient that a run adds to is the one that the leaf has then, in memory of its own.
+
+use std::sync::Arc;
+
+use smallvec::SmallVec;
+
+use super::touched::is_made;
+use crate::array::{Elements, Layout, Storage};
+use crate::dtype::DType;
+use crate::error::Result;
+use crate::program::Program;
+use crate::tensor::effects::TouchedLeaf;
+use crate::tensor::{Meta, Tensor};
+
+const OP: &str = "compile";
+
+/// A leaf outside whose gradient the function reads or sets.
+struct Leaf {
+    meta: Arc<Meta>,
+    expects: Expected,
+    sets: Set,
+}
+
+/// What gradient a leaf must have before a run.
+enum Expected {
+    Any,
+    Nothing,
+    Something,
+    /// The one in this memory.
+    Memory(Storage),
+    /// One like this, whose memory the program takes anew.
+    Like(Form),
+}
+
+/// What a gradient that a program takes is like.
+struct Form {
+    layout: Layout,
+    dtype: DType,
+    nbytes: usize,
+    switches: u16,
+    /// Whether a run adds to it.
+    written: bool,
+}
+
+/// What becomes of the gradient of a leaf.
+enum Set {
+    /// It stays; its memory may have been written.
+    Kept,
+    Nothing,
+    /// Another output of the program.
+    Output(usize),
+}
+
+/// The leaves of a program.
+pub(super) struct Leaves(Vec<Leaf>);
+
+/// Memory of gradients that a run takes after its arguments.
+#[derive(Default)]
+pub(crate) struct Gradients(SmallVec<[Storage; 2]>);
+
+impl Leaves {
+    /// Those that a recorded function touched, with the gradients that they have now; what it made is an output of the
+    /// program, from this number on.
+    pub(super) fn of(
+        touched: &[TouchedLeaf],
+        grads: &[Option<Tensor>],
+        mut next: usize,
+        program: &mut Program,
+    ) -> Leaves {
+        let leaves = touched.iter().zip(grads).map(|(leaf, grad)| {
+            let sets = match grad {
+                None => Set::Nothing,
+                Some(_) if is_made(leaf, grad) => {
+                    next += 1;
+                    Set::Output(next - 1)
+                }
+                Some(_) => Set::Kept,
+            };
+            Leaf { meta: leaf.meta.clone(), expects: Expected::of(leaf, program), sets }
+        });
+        Leaves(leaves.collect())
+    }
+
+    /// The memory of gradients that a run takes; `None` where a gradient is not what the program expects.
+    #[inline]
+    pub(super) fn gradients(&self, program: &Program) -> Option<Gradients> {
+        let mut found = Gradients::default();
+        for leaf in &self.0 {
+            let grad = leaf.meta.grad();
+            match (&leaf.expects, &grad) {
+                (Expected::Any, _) | (Expected::Nothing, None) | (Expected::Something, Some(_)) => {
+                }
+                (Expected::Memory(storage), Some(grad)) if grad.storage().same(storage) => {}
+                (Expected::Like(form), Some(grad)) if form.fits(grad) => {
+                    let memory = grad.storage();
+                    if program.touches(memory) || found.0.iter().any(|other| other.same(memory)) {
+                        return None;
+                    }
+                    found.0.push(memory.clone());
+                }
+                _ => return None,
+            }
+        }
+        Some(found)
+    }
+
+    /// Whether results of the program become gradients.
+    #[cfg(feature = "python")]
+    pub(super) fn are_results(&self) -> bool {
+        self.0.iter().any(|leaf| matches!(leaf.sets, Set::Output(_)))
+    }
+
+    /// Gives leaves what a run leaves them, after it took these gradients; `result` makes a tensor of an output.
+    pub(super) fn set(
+        &self,
+        gradients: &Gradients,
+        result: impl Fn(usize) -> Result<Tensor>,
+    ) -> Result<()> {
+        let mut taken = gradients.0.iter();
+        for leaf in &self.0 {
+            if let Expected::Like(form) = &leaf.expects
+                && let Some(memory) = taken.next()
+                && form.written
+            {
+                memory.bump_version(OP);
+            }
+            match leaf.sets {
+                Set::Kept => {}
+                Set::Nothing => leaf.meta.set_grad(None),
+                Set::Output(number) => leaf.meta.set_grad(Some(result(number)?)),
+            }
+        }
+        Ok(())
+    }
+}
+
+impl Gradients {
+    /// Whether there are none.
+    pub(crate) fn is_empty(&self) -> bool {
+        self.0.is_empty()
+    }
+
+    /// Where they lie.
+    pub(crate) fn elements(&self) -> impl Iterator<Item = Elements<'_>> {
+        self.0.iter().map(|memory| Elements::of(memory, 0))
+    }
+
+    /// Their memory.
+    pub(super) fn memory(&self) -> &[Storage] {
+        &self.0
+    }
+
+    /// Whether these are the same.
+    pub(super) fn are(&self, others: &Gradients) -> bool {
+        self.0.iter().zip(&others.0).all(|(one, other)| one.same(other))
+    }
+
+    /// Whether they have no byte in common with these elements.
+    pub(super) fn are_apart(&self, elements: &Elements<'_>, nbytes: usize) -> bool {
+        let first = elements.ptr().addr();
+        self.0.iter().all(|memory| {
+            let start = memory.ptr().addr();
+            first + nbytes <= start || start + memory.nbytes() <= first
+        })
+    }
+}
+
+impl Expected {
+    fn of(leaf: &TouchedLeaf, program: &mut Program) -> Expected {
+        let grad = match &leaf.before {
+            _ if !leaf.read => return Expected::Any,
+            None => return Expected::Nothing,
+            Some(grad) if !program.touches(grad.storage()) => return Expected::Something,
+            Some(grad) => grad,
+        };
+        let memory = grad.storage();
+        // What somebody else holds may be read as what it is, and not as this leaf's gradient.
+        let taken = if leaf.shared { None } else { program.take_as_input(memory) };
+        match taken {
+            Some(written) => Expected::Like(Form {
+                layout: grad.layout().clone(),
+                dtype: grad.dtype(),
+                nbytes: memory.nbytes(),
+                switches: memory.switches(),
+                written,
+            }),
+            None => Expected::Memory(memory.data_handle()),
+        }
+    }
+}
+
+impl Form {
+    fn fits(&self, grad: &Tensor) -> bool {
+        let memory = grad.storage();
+        let (now, before) = (grad.layout(), &self.layout);
+        (now.offset(), now.dims(), now.strides())
+            == (before.offset(), before.dims(), before.strides())
+            && grad.dtype() == self.dtype
+            && memory.nbytes() == self.nbytes
+            && memory.switches() == self.switches
+            && memory.is_own()
+            && !grad.is_read_only()
+            && !grad.requires_grad()
+    }
+}
