@@ -5,6 +5,7 @@
 //! Never touches a buffer.
 //! Invariant: the rows stand in the order of the discriminants.
 
+mod element;
 mod promotion;
 
 use std::fmt;
@@ -74,80 +75,9 @@ pub type Complex128 = num_complex::Complex<f64>;
 /// A complex number of two float32.
 pub type Complex64 = num_complex::Complex<f32>;
 
+pub use element::Element;
+use element::sealed;
 pub use promotion::Weak;
-
-mod sealed {
-    pub trait Sealed {}
-}
-
-/// A Rust type that is the element of some dtype. Sealed: the rows of the table are all there are.
-pub trait Element: sealed::Sealed + Copy + Send + Sync + PartialEq + fmt::Debug + 'static {
-    /// The dtype of this type.
-    const DTYPE: DType;
-    /// The value as a float64 (rounded for large integers; the real part of a complex number).
-    fn to_f64(self) -> f64;
-    /// The value nearest to a float64, as Rust's `as` converts.
-    fn from_f64(v: f64) -> Self;
-    /// The value of an integer; those that do not fit wrap.
-    fn from_i64(v: i64) -> Self;
-}
-
-impl sealed::Sealed for bool {}
-impl Element for bool {
-    const DTYPE: DType = DType::Bool;
-    #[inline(always)]
-    fn to_f64(self) -> f64 {
-        self as u8 as f64
-    }
-    #[inline(always)]
-    fn from_f64(v: f64) -> Self {
-        v != 0.0
-    }
-    #[inline(always)]
-    fn from_i64(v: i64) -> Self {
-        v != 0
-    }
-}
-
-impl sealed::Sealed for Half {}
-impl Element for Half {
-    const DTYPE: DType = DType::F16;
-    #[inline(always)]
-    fn to_f64(self) -> f64 {
-        f64::from(self)
-    }
-    #[inline(always)]
-    fn from_f64(v: f64) -> Self {
-        Half::from_f64(v)
-    }
-    #[inline(always)]
-    fn from_i64(v: i64) -> Self {
-        // Beyond 2^53 every integer is beyond the range, so that the two roundings are one.
-        Half::from_f64(v as f64)
-    }
-}
-
-macro_rules! complex_elements {
-    ($($t:ty, $part:ty, $dtype:ident;)*) => {$(
-        impl sealed::Sealed for $t {}
-        impl Element for $t {
-            const DTYPE: DType = DType::$dtype;
-            #[inline(always)]
-            fn to_f64(self) -> f64 {
-                self.re as f64
-            }
-            #[inline(always)]
-            fn from_f64(v: f64) -> Self {
-                Self::new(v as $part, 0.0)
-            }
-            #[inline(always)]
-            fn from_i64(v: i64) -> Self {
-                Self::new(v as $part, 0.0)
-            }
-        }
-    )*};
-}
-complex_elements! { Complex128, f64, C128; Complex64, f32, C64; }
 
 /// Makes the enum, its table, the elements and the dispatch from the rows. `$d` is a dollar sign.
 macro_rules! dtypes {
@@ -454,35 +384,4 @@ impl fmt::Display for DType {
 }
 
 #[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn rows_stand_in_the_order_of_the_discriminants() {
-        for (i, dtype) in DType::ALL.into_iter().enumerate() {
-            assert!(dtype as usize == i && dtype.row().dtype == dtype);
-            with_dtype!(dtype, T => assert_eq!(T::DTYPE, dtype));
-            with_dtype!(stored dtype, T => assert_eq!(size_of::<T>(), dtype.size()));
-        }
-    }
-
-    #[test]
-    fn an_integer_is_held_within_the_range_of_its_type() {
-        for value in [
-            i64::MIN,
-            -(1 << 31) - 1,
-            -(1 << 31),
-            -1,
-            0,
-            255,
-            256,
-            (1 << 31) - 1,
-            1 << 31,
-            i64::MAX,
-        ] {
-            assert!(DType::I64.holds(value) && DType::F32.holds(value));
-            assert_eq!(DType::I32.holds(value), i32::try_from(value).is_ok(), "{value}");
-            assert_eq!(DType::U8.holds(value), u8::try_from(value).is_ok(), "{value}");
-        }
-    }
-}
+mod tests;

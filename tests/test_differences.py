@@ -104,8 +104,8 @@ def test_a_change_through_data_is_noticed() -> None:
         z.backward()
 
 
-def test_complex_is_refused_with_the_reason() -> None:
-    for dtype in (np.complex128, np.float16, np.uint64, object):
+def test_what_is_no_number_is_refused_with_the_reason() -> None:
+    for dtype in ("M8[s]", "U3", "S2", object):
         with pytest.raises(fg.errors.DTypeError, match="tensor"):
             fg.tensor(np.zeros(2, dtype=dtype))
 

@@ -142,9 +142,9 @@ TABLE: list[Row] = [
      "backward: dtype int64 is not supported; give a floating-point gradient"),
     ("DType", lambda: setattr(leaf(2), "grad", ones(2, dtype=np.float32)),
      "grad: dtype float32 is not supported; give a gradient of the tensor's own dtype"),
-    ("Unsupported", lambda: fg.tensor(np.array([1j])),
-     "tensor: dtype complex128 is not supported: there are no complex tensors; use the real and"
-     " imaginary parts, a.real and a.imag"),
+    ("Unsupported", lambda: fg.full(2, 1j, dtype=np.float64),
+     "full: the number (0+1j) goes into elements of float64; give its real part, or use a complex"
+     " dtype"),
     ("Unsupported", lambda: fg.from_numpy(np.array([1, "a"], dtype=object)),
      "from_numpy: an array of Python objects cannot become a tensor; give numbers of one kind;"
      " ragged"

@@ -95,7 +95,7 @@ class TestCore:
         assert "shapes" in repr(space)
 
     def test_what_is_no_vector(self) -> None:
-        for value in ("text", 1 + 2j, onp.arange(3), 3):
+        for value in ("text", onp.arange(3), 3):
             with pytest.raises(TypeError, match="vspace"):
                 vspace(value)
 
@@ -224,9 +224,9 @@ class TestChecks:
         with pytest.raises(AssertionError, match=r"\(VJP\) check of vjp_outer failed"):
             check_grads(outer, modes=["rev"])(1.0)
 
-    def test_complex_arguments_are_refused(self) -> None:
-        with pytest.raises(TypeError, match="complex derivatives are not supported"):
-            check_grads(np.abs)(1.0 + 1j)
+    def test_complex_arguments_are_checked(self) -> None:
+        check_grads(np.abs)(1.0 + 1j)
+        check_grads(lambda z: np.exp(z) * np.conj(z))(1.0 + 1j)
 
 
 class TestNamespace:

@@ -173,12 +173,15 @@ class TestOperators:
         assert grad_and_aux(lambda x: (x**2, "note"))(3.0) == (6.0, "note")
         assert grad(f, argnum=1)(3.0, 5.0) == 6.0
 
-    def test_complex_is_refused_with_the_reason(self) -> None:
-        with pytest.raises(NotImplementedError, match="complex"):
-            holomorphic_grad(np.sin)
-        for f in (lambda x: 1j * x, lambda x: x * 1j, lambda x: x + onp.complex128(1j)):
-            with pytest.raises(TypeError, match="complex"):
-                grad(lambda x, f=f: np.real(f(x)))(1.0)
+    def test_complex_numbers_are_those_of_hips(self) -> None:
+        assert holomorphic_grad(np.sin)(1j) == pytest.approx(onp.cos(1j))
+        for f, slope in (
+            (lambda x: 1j * x, 0.0),
+            (lambda x: x * (2 + 1j), 2.0),
+            (lambda x: x + onp.complex128(1j), 1.0),
+        ):
+            assert grad(lambda x, f=f: np.real(f(x)))(1.0) == slope
+        assert grad(lambda z: np.abs(z) ** 2)(1 + 2j) == pytest.approx(2 - 4j)
         x = npr.randn(3)
         assert grad(lambda x: np.sum(np.real(x) * np.conj(x) + np.imag(x)))(x) == pytest.approx(
             2 * x

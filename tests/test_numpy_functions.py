@@ -228,6 +228,5 @@ def test_real_tensors_have_the_parts_of_complex_ones() -> None:
     assert x.conj() is x
     assert x.conjugate() is x
     assert x.imag.tolist() == [0.0, 0.0]
-    for call in (lambda: 1j * x, lambda: x / 2j, lambda: fg.add(x, 1j), lambda: x @ 1j):
-        with pytest.raises(TypeError, match="no complex tensors"):
-            call()
+    for call in (lambda x: 1j * x, lambda x: x / 2j, lambda x: np.add(x, 1j)):
+        assert call(x).tolist() == call(np.array([1.0, -2.0])).tolist()

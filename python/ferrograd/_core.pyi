@@ -1,6 +1,7 @@
 # Written by tools/stubs.py from the registry and tools/_core_classes.pyi; edit those.
 
 from builtins import bool as _bool
+from builtins import complex as _complex
 from builtins import float as _float
 from builtins import int as _int
 from collections.abc import Callable, Iterator, Sequence
@@ -52,6 +53,10 @@ class Tensor:
     def T(self) -> Tensor: ...  # noqa: N802
     @property
     def mT(self) -> Tensor: ...  # noqa: N802
+    @property
+    def mH(self) -> Tensor: ...  # noqa: N802
+    @property
+    def H(self) -> Tensor: ...  # noqa: N802
     @property
     def is_leaf(self) -> _bool: ...
     @property
@@ -190,7 +195,7 @@ class Tensor:
     def __bool__(self) -> _bool: ...
     def __float__(self) -> _float: ...
     def __int__(self) -> _int: ...
-    def __complex__(self) -> complex: ...
+    def __complex__(self) -> _complex: ...
     def __index__(self) -> _int: ...
     def __iter__(self) -> Iterator[Tensor]: ...
     def __contains__(self, value: Any, /) -> _bool: ...
@@ -306,6 +311,14 @@ class Tensor:
     def not_equal(self, b: _TensorLike, *, out: Any = None, name: str | None = None) -> Tensor: """Element-wise `a != b`."""
     def ne(self, b: _TensorLike, *, out: Any = None, name: str | None = None) -> Tensor: """Element-wise `a != b`."""
     def signbit(self, *, out: Any = None, name: str | None = None) -> Tensor: """Whether the sign of each element is negative, also that of a zero or a NaN."""
+    def angle(self, deg: _bool = False, *, out: Any = None, name: str | None = None) -> Tensor: """Angle of complex numbers in the plane, from -π to π (in degrees with `deg`); 0 and π for real numbers. Derivative: `i g x / |x|²`."""
+    def complex(self, imag: _TensorLike, *, out: Any = None, name: str | None = None) -> Tensor: """Complex numbers of a real and an imaginary part, broadcast. Derivatives: the parts of `g`."""
+    def is_complex(self) -> _bool: """Whether the dtype is complex."""
+    def iscomplex(self, *, out: Any = None, name: str | None = None) -> Tensor: """Whether the imaginary part of each element is not zero."""
+    def isreal(self, *, out: Any = None, name: str | None = None) -> Tensor: """Whether the imaginary part of each element is zero."""
+    def polar(self, angle: _TensorLike, *, out: Any = None, name: str | None = None) -> Tensor: """Complex numbers of an absolute value and an angle, `abs (cos angle + i sin angle)`. Derivatives: those of the parts."""
+    def view_as_complex(self, *, out: Any = None, name: str | None = None) -> Tensor: """Complex numbers of the pairs along the last axis, of size 2; a copy. Derivative: `view_as_real` of `g`."""
+    def view_as_real(self, *, out: Any = None, name: str | None = None) -> Tensor: """The parts of complex numbers along a new last axis of size 2; a copy. Derivative: `view_as_complex` of `g`."""
     def clone(self, *, out: Any = None, name: str | None = None) -> Tensor: """A copy with storage of its own. Derivative: `g`."""
     def copy(self, *, out: Any = None, name: str | None = None) -> Tensor: """A copy with storage of its own. Derivative: `g`."""
     def full_like(self, fill_value: _float, dtype: DTypeLike | None = None, *, out: Any = None, name: str | None = None) -> Tensor: """One repeated number of the same shape and dtype."""
@@ -323,8 +336,8 @@ class Tensor:
     def trace(self, offset: _int = 0, axis1: _int = 0, axis2: _int = 1, *, out: Any = None, name: str | None = None) -> Tensor: """The sum of a diagonal of two axes. Derivative: `g` on that diagonal."""
     def tril(self, k: _int = 0, *, out: Any = None, name: str | None = None) -> Tensor: """The elements on and below diagonal `k` of the last two axes, zeros elsewhere. Derivative: the same of `g`."""
     def triu(self, k: _int = 0, *, out: Any = None, name: str | None = None) -> Tensor: """The elements on and above diagonal `k` of the last two axes, zeros elsewhere. Derivative: the same of `g`."""
-    def abs(self, *, out: Any = None, name: str | None = None) -> Tensor: """Absolute value. Derivative: `g sign(x)`, 0 at 0."""
-    def absolute(self, *, out: Any = None, name: str | None = None) -> Tensor: """Absolute value. Derivative: `g sign(x)`, 0 at 0."""
+    def abs(self, *, out: Any = None, name: str | None = None) -> Tensor: """Absolute value; of complex numbers a real one. Derivative: `g sign(x)`, 0 at 0."""
+    def absolute(self, *, out: Any = None, name: str | None = None) -> Tensor: """Absolute value; of complex numbers a real one. Derivative: `g sign(x)`, 0 at 0."""
     def addcdiv(self, a: _TensorLike, b: _TensorLike, value: _float = 1.0, *, out: Any = None, name: str | None = None) -> Tensor: """`x + value a / b`. Derivatives: `g`, `g value / b` and `-g value a / b²`."""
     def addcmul(self, a: _TensorLike, b: _TensorLike, value: _float = 1.0, *, out: Any = None, name: str | None = None) -> Tensor: """`x + value a b`. Derivatives: `g`, `g value b` and `g value a`."""
     def arccos(self, *, out: Any = None, name: str | None = None) -> Tensor: """Inverse cosine. Derivative: `-g / sqrt(1 - x²)`."""
@@ -370,7 +383,8 @@ class Tensor:
     def round(self, decimals: _int = 0, *, out: Any = None, name: str | None = None) -> Tensor: """Nearest number with so many decimals, ties to even; negative `decimals` round before the point. Derivative: zero."""
     def around(self, decimals: _int = 0, *, out: Any = None, name: str | None = None) -> Tensor: """Nearest number with so many decimals, ties to even; negative `decimals` round before the point. Derivative: zero."""
     def rsqrt(self, *, out: Any = None, name: str | None = None) -> Tensor: """Reciprocal square root. Derivative: `-g y / (2 x)`."""
-    def sign(self, *, out: Any = None, name: str | None = None) -> Tensor: """Sign: -1, 0 or 1; NaN for NaN. Derivative: zero."""
+    def sign(self, *, out: Any = None, name: str | None = None) -> Tensor: """Sign: -1, 0 or 1; NaN for NaN; a complex number over its absolute value, and 0 for 0. Derivative: zero, and of complex numbers that of the quotient."""
+    def sgn(self, *, out: Any = None, name: str | None = None) -> Tensor: """Sign: -1, 0 or 1; NaN for NaN; a complex number over its absolute value, and 0 for 0. Derivative: zero, and of complex numbers that of the quotient."""
     def sin(self, *, out: Any = None, name: str | None = None) -> Tensor: """Sine. Derivative: `g cos x`."""
     def sinc(self, *, out: Any = None, name: str | None = None) -> Tensor: """`sin(pi x) / (pi x)`, 1 at 0. Derivative: `g` times that of the next order, finite at 0 for every order."""
     def sinh(self, *, out: Any = None, name: str | None = None) -> Tensor: """Hyperbolic sine. Derivative: `g cosh x`."""
@@ -517,6 +531,8 @@ class Tensor:
     def add_(self, b: _TensorLike) -> Self: """`add` in place."""
     def arctan2_(self, b: _TensorLike) -> Self: """`arctan2` in place."""
     def atan2_(self, b: _TensorLike) -> Self: """`arctan2` in place."""
+    def conjugate_(self) -> Self: """`conjugate` in place."""
+    def conj_(self) -> Self: """`conjugate` in place."""
     def copysign_(self, b: _TensorLike) -> Self: """`copysign` in place."""
     def divide_(self, b: _TensorLike) -> Self: """`divide` in place."""
     def div_(self, b: _TensorLike) -> Self: """`divide` in place."""
@@ -603,6 +619,7 @@ class Tensor:
     def around_(self, decimals: _int = 0) -> Self: """`round` in place."""
     def rsqrt_(self) -> Self: """`rsqrt` in place."""
     def sign_(self) -> Self: """`sign` in place."""
+    def sgn_(self) -> Self: """`sign` in place."""
     def sin_(self) -> Self: """`sin` in place."""
     def sinc_(self) -> Self: """`sinc` in place."""
     def sinh_(self) -> Self: """`sinh` in place."""
@@ -1091,6 +1108,8 @@ def take_along_dim(x: _TensorLike, indices: _TensorLike, axis: _int | None = Non
 def add(a: _TensorLike, b: _TensorLike, *, out: Any = None, name: str | None = None) -> Tensor: """Sum, `a + b`. Derivative: `g` for both."""
 def arctan2(a: _TensorLike, b: _TensorLike, *, out: Any = None, name: str | None = None) -> Tensor: """Angle of the point (`b`, `a`). Derivatives: `g b / (a² + b²)` and `-g a / (a² + b²)`."""
 def atan2(a: _TensorLike, b: _TensorLike, *, out: Any = None, name: str | None = None) -> Tensor: """Angle of the point (`b`, `a`). Derivatives: `g b / (a² + b²)` and `-g a / (a² + b²)`."""
+def conjugate(x: _TensorLike, *, out: Any = None, name: str | None = None) -> Tensor: """Complex conjugate; real numbers are their own. Derivative: the conjugate of `g`."""
+def conj(x: _TensorLike, *, out: Any = None, name: str | None = None) -> Tensor: """Complex conjugate; real numbers are their own. Derivative: the conjugate of `g`."""
 def copysign(a: _TensorLike, b: _TensorLike, *, out: Any = None, name: str | None = None) -> Tensor: """The magnitude of `a` with the sign of `b`. Derivatives: `g` times the sign change, and zero."""
 def divide(a: _TensorLike, b: _TensorLike, *, out: Any = None, name: str | None = None) -> Tensor: """Quotient, `a / b`; integers divide as float64. Derivatives: `g / b` and `-g y / b`."""
 def div(a: _TensorLike, b: _TensorLike, *, out: Any = None, name: str | None = None) -> Tensor: """Quotient, `a / b`; integers divide as float64. Derivatives: `g / b` and `-g y / b`."""
@@ -1159,6 +1178,16 @@ def logical_xor(a: _TensorLike, b: _TensorLike, *, out: Any = None, name: str | 
 def not_equal(a: _TensorLike, b: _TensorLike, *, out: Any = None, name: str | None = None) -> Tensor: """Element-wise `a != b`."""
 def ne(a: _TensorLike, b: _TensorLike, *, out: Any = None, name: str | None = None) -> Tensor: """Element-wise `a != b`."""
 def signbit(x: _TensorLike, *, out: Any = None, name: str | None = None) -> Tensor: """Whether the sign of each element is negative, also that of a zero or a NaN."""
+def angle(x: _TensorLike, deg: _bool = False, *, out: Any = None, name: str | None = None) -> Tensor: """Angle of complex numbers in the plane, from -π to π (in degrees with `deg`); 0 and π for real numbers. Derivative: `i g x / |x|²`."""
+def complex(real: _TensorLike, imag: _TensorLike, *, out: Any = None, name: str | None = None) -> Tensor: """Complex numbers of a real and an imaginary part, broadcast. Derivatives: the parts of `g`."""
+def imag(x: _TensorLike, *, out: Any = None, name: str | None = None) -> Tensor: """Imaginary part; zeros for real numbers. A copy. Derivative: `i g`."""
+def is_complex(x: _TensorLike) -> _bool: """Whether the dtype is complex."""
+def iscomplex(x: _TensorLike, *, out: Any = None, name: str | None = None) -> Tensor: """Whether the imaginary part of each element is not zero."""
+def isreal(x: _TensorLike, *, out: Any = None, name: str | None = None) -> Tensor: """Whether the imaginary part of each element is zero."""
+def polar(abs: _TensorLike, angle: _TensorLike, *, out: Any = None, name: str | None = None) -> Tensor: """Complex numbers of an absolute value and an angle, `abs (cos angle + i sin angle)`. Derivatives: those of the parts."""
+def real(x: _TensorLike, *, out: Any = None, name: str | None = None) -> Tensor: """Real part; real numbers are their own. A copy for complex numbers. Derivative: `g` as a complex number."""
+def view_as_complex(x: _TensorLike, *, out: Any = None, name: str | None = None) -> Tensor: """Complex numbers of the pairs along the last axis, of size 2; a copy. Derivative: `view_as_real` of `g`."""
+def view_as_real(x: _TensorLike, *, out: Any = None, name: str | None = None) -> Tensor: """The parts of complex numbers along a new last axis of size 2; a copy. Derivative: `view_as_complex` of `g`."""
 def clone(x: _TensorLike, *, out: Any = None, name: str | None = None) -> Tensor: """A copy with storage of its own. Derivative: `g`."""
 def copy(x: _TensorLike, *, out: Any = None, name: str | None = None) -> Tensor: """A copy with storage of its own. Derivative: `g`."""
 def full_like(x: _TensorLike, fill_value: _float, dtype: DTypeLike | None = None, *, out: Any = None, name: str | None = None) -> Tensor: """One repeated number of the same shape and dtype."""
@@ -1176,8 +1205,8 @@ def diagonal(x: _TensorLike, offset: _int = 0, axis1: _int = 0, axis2: _int = 1,
 def trace(x: _TensorLike, offset: _int = 0, axis1: _int = 0, axis2: _int = 1, *, out: Any = None, name: str | None = None) -> Tensor: """The sum of a diagonal of two axes. Derivative: `g` on that diagonal."""
 def tril(x: _TensorLike, k: _int = 0, *, out: Any = None, name: str | None = None) -> Tensor: """The elements on and below diagonal `k` of the last two axes, zeros elsewhere. Derivative: the same of `g`."""
 def triu(x: _TensorLike, k: _int = 0, *, out: Any = None, name: str | None = None) -> Tensor: """The elements on and above diagonal `k` of the last two axes, zeros elsewhere. Derivative: the same of `g`."""
-def abs(x: _TensorLike, *, out: Any = None, name: str | None = None) -> Tensor: """Absolute value. Derivative: `g sign(x)`, 0 at 0."""
-def absolute(x: _TensorLike, *, out: Any = None, name: str | None = None) -> Tensor: """Absolute value. Derivative: `g sign(x)`, 0 at 0."""
+def abs(x: _TensorLike, *, out: Any = None, name: str | None = None) -> Tensor: """Absolute value; of complex numbers a real one. Derivative: `g sign(x)`, 0 at 0."""
+def absolute(x: _TensorLike, *, out: Any = None, name: str | None = None) -> Tensor: """Absolute value; of complex numbers a real one. Derivative: `g sign(x)`, 0 at 0."""
 def addcdiv(x: _TensorLike, a: _TensorLike, b: _TensorLike, value: _float = 1.0, *, out: Any = None, name: str | None = None) -> Tensor: """`x + value a / b`. Derivatives: `g`, `g value / b` and `-g value a / b²`."""
 def addcmul(x: _TensorLike, a: _TensorLike, b: _TensorLike, value: _float = 1.0, *, out: Any = None, name: str | None = None) -> Tensor: """`x + value a b`. Derivatives: `g`, `g value b` and `g value a`."""
 def arccos(x: _TensorLike, *, out: Any = None, name: str | None = None) -> Tensor: """Inverse cosine. Derivative: `-g / sqrt(1 - x²)`."""
@@ -1224,7 +1253,8 @@ def rint(x: _TensorLike, *, out: Any = None, name: str | None = None) -> Tensor:
 def round(x: _TensorLike, decimals: _int = 0, *, out: Any = None, name: str | None = None) -> Tensor: """Nearest number with so many decimals, ties to even; negative `decimals` round before the point. Derivative: zero."""
 def around(x: _TensorLike, decimals: _int = 0, *, out: Any = None, name: str | None = None) -> Tensor: """Nearest number with so many decimals, ties to even; negative `decimals` round before the point. Derivative: zero."""
 def rsqrt(x: _TensorLike, *, out: Any = None, name: str | None = None) -> Tensor: """Reciprocal square root. Derivative: `-g y / (2 x)`."""
-def sign(x: _TensorLike, *, out: Any = None, name: str | None = None) -> Tensor: """Sign: -1, 0 or 1; NaN for NaN. Derivative: zero."""
+def sign(x: _TensorLike, *, out: Any = None, name: str | None = None) -> Tensor: """Sign: -1, 0 or 1; NaN for NaN; a complex number over its absolute value, and 0 for 0. Derivative: zero, and of complex numbers that of the quotient."""
+def sgn(x: _TensorLike, *, out: Any = None, name: str | None = None) -> Tensor: """Sign: -1, 0 or 1; NaN for NaN; a complex number over its absolute value, and 0 for 0. Derivative: zero, and of complex numbers that of the quotient."""
 def sin(x: _TensorLike, *, out: Any = None, name: str | None = None) -> Tensor: """Sine. Derivative: `g cos x`."""
 def sinc(x: _TensorLike, *, out: Any = None, name: str | None = None) -> Tensor: """`sin(pi x) / (pi x)`, 1 at 0. Derivative: `g` times that of the next order, finite at 0 for every order."""
 def sinh(x: _TensorLike, *, out: Any = None, name: str | None = None) -> Tensor: """Hyperbolic sine. Derivative: `g cosh x`."""
@@ -1369,6 +1399,7 @@ __all__ = [
     "allclose",
     "amax",
     "amin",
+    "angle",
     "any",
     "arccos",
     "arccosh",
@@ -1415,9 +1446,12 @@ __all__ = [
     "clip",
     "clone",
     "column_stack",
+    "complex",
     "compress",
     "concat",
     "concatenate",
+    "conj",
+    "conjugate",
     "convolve",
     "copy",
     "copysign",
@@ -1489,6 +1523,7 @@ __all__ = [
     "hsplit",
     "hstack",
     "hypot",
+    "imag",
     "index",
     "index_add",
     "index_reduce",
@@ -1498,14 +1533,17 @@ __all__ = [
     "invert",
     "is_anomaly_check_nan_enabled",
     "is_anomaly_enabled",
+    "is_complex",
     "is_grad_enabled",
     "is_inference_mode_enabled",
     "is_multithreading_enabled",
     "isclose",
+    "iscomplex",
     "isfinite",
     "isin",
     "isinf",
     "isnan",
+    "isreal",
     "kron",
     "le",
     "leaky_relu",
@@ -1572,6 +1610,7 @@ __all__ = [
     "percentile",
     "permute",
     "permute_dims",
+    "polar",
     "polygamma",
     "polyval",
     "pow",
@@ -1584,6 +1623,7 @@ __all__ = [
     "rad2deg",
     "radians",
     "ravel",
+    "real",
     "reciprocal",
     "relu",
     "relu6",
@@ -1606,6 +1646,7 @@ __all__ = [
     "selu",
     "set_default_dtype",
     "set_num_threads",
+    "sgn",
     "sigmoid",
     "sign",
     "signbit",
@@ -1660,6 +1701,8 @@ __all__ = [
     "var_mean",
     "vdot",
     "view",
+    "view_as_complex",
+    "view_as_real",
     "vsplit",
     "vstack",
     "where",

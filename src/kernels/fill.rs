@@ -4,7 +4,7 @@
 
 use super::launch::{Work, known_to_programs, launch};
 use super::view::{Axes, ViewMut, with_word};
-use crate::dtype::{Element, with_dtype};
+use crate::dtype::{DType, Element, with_dtype};
 use crate::threads::parallel_for;
 
 /// Fills from this many bytes on are split over the threads.
@@ -20,17 +20,27 @@ pub fn fill_int(value: i64, out: ViewMut) {
     fill_with(with_dtype!(out.dtype, T => bits(T::from_i64(value))), out);
 }
 
+/// As `fill`, for complex elements.
+pub fn fill_complex(re: f64, im: f64, out: ViewMut) {
+    let word = match out.dtype {
+        DType::C64 => {
+            [u64::from((re as f32).to_bits()) | u64::from((im as f32).to_bits()) << 32, 0]
+        }
+        _ => [re.to_bits(), im.to_bits()],
+    };
+    launch!("fill", [] => [out]; word = word; fill_elements(word, out));
+}
+
 /// As `fill`, for the bytes of an element; beyond the first eight they are zero.
 pub fn fill_with(bits: u64, out: ViewMut) {
     if known_to_programs(out.dtype) {
-        launch!("fill", [] => [out] as Work::Fill(bits); fill_elements(bits, out));
+        launch!("fill", [] => [out] as Work::Fill(bits); fill_elements([bits, 0], out));
     } else {
-        launch!("fill", [] => [out]; bits = bits; fill_elements(bits, out));
+        launch!("fill", [] => [out]; bits = bits; fill_elements([bits, 0], out));
     }
 }
 
-fn fill_elements(bits: u64, out: ViewMut) {
-    let word = [bits, 0];
+fn fill_elements(word: [u64; 2], out: ViewMut) {
     // SAFETY: a word of any size lies inside the two, from the first byte on.
     with_word!(out.dtype.size(), W => fill_words(unsafe { *word.as_ptr().cast::<W>() }, out));
 }

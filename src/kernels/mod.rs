@@ -4,6 +4,8 @@
 //! Never knows a tensor, a graph or an operation's derivative.
 //! Invariant: a result depends on the operands only, not on the thread count.
 pub mod cast;
+mod choice;
+pub mod complex_lane;
 pub mod convolution;
 pub mod convolve;
 pub mod copy;
@@ -21,6 +23,7 @@ pub mod linalg;
 pub mod math;
 pub mod normalize;
 pub mod order;
+pub mod parts;
 pub mod pooling;
 pub mod real;
 pub mod reduce;
@@ -32,7 +35,7 @@ pub mod view;
 pub use cast::cast;
 pub use copy::copy;
 pub use elementwise::select;
-pub use fill::{fill, fill_int, zero};
+pub use fill::{fill, fill_complex, fill_int, zero};
 pub use gemm::{matmul, matmul_batch, matmul_both};
 pub use reduce::{Reduction, arg_reduce, reduce};
 pub use view::{View, ViewMut};

@@ -142,6 +142,21 @@ pub trait Real:
     fn is_nan(self) -> Self::Mask {
         self.ne(self)
     }
+    /// The complex conjugate; a real number is its own.
+    #[inline(always)]
+    fn conj(self) -> Self {
+        self
+    }
+    /// Whether the value is infinite.
+    #[inline(always)]
+    fn is_infinite(self) -> Self::Mask {
+        self.abs().eq(Self::lit(f64::INFINITY))
+    }
+    /// Whether the value is neither infinite nor NaN.
+    #[inline(always)]
+    fn is_finite(self) -> Self::Mask {
+        self.abs().lt(Self::lit(f64::INFINITY))
+    }
     /// `self * self`.
     #[inline(always)]
     fn square(self) -> Self {

@@ -243,55 +243,7 @@ fn several(dtypes: &[DType]) -> ! {
     panic!("a kernel takes operands of one dtype and was given {dtypes:?}")
 }
 
-/// Runs `$body` with `$T` bound to the type in which the elements of the views, which share one dtype, lie in memory.
-/// Dtypes without loops of their own are a bug of the caller and panic: they go through `computes`.
-macro_rules! with_elements {
-    ([$($view:expr),+], $T:ident => $body:expr) => {
-        $crate::dtype::with_dtype!(ring $crate::kernels::view::one_dtype([$($view.dtype),+]), $T => $body)
-    };
-}
-
-/// As `with_elements!`, for floats and integers; booleans are a bug of the caller and panic.
-macro_rules! with_number {
-    ([$($view:expr),+], $T:ident => $body:expr) => {
-        $crate::dtype::with_dtype!(number $crate::kernels::view::one_dtype([$($view.dtype),+]), $T => $body)
-    };
-}
-
-/// As `with_elements!`, for floats; other dtypes are a bug of the caller and panic.
-macro_rules! with_float {
-    ([$($view:expr),+], $T:ident => $body:expr) => {
-        $crate::dtype::with_dtype!(float $crate::kernels::view::one_dtype([$($view.dtype),+]), $T => $body)
-    };
-}
-/// Runs `$body` with `$W` bound to a type of so many bytes, for code that moves elements and does not read them.
-macro_rules! with_word {
-    ($size:expr, $W:ident => $body:expr) => {
-        match $size {
-            16 => {
-                type $W = [u64; 2];
-                $body
-            }
-            8 => {
-                type $W = u64;
-                $body
-            }
-            4 => {
-                type $W = u32;
-                $body
-            }
-            2 => {
-                type $W = u16;
-                $body
-            }
-            _ => {
-                type $W = u8;
-                $body
-            }
-        }
-    };
-}
-pub(crate) use {with_elements, with_float, with_number, with_word};
+pub(crate) use super::choice::{with_elements, with_float, with_number, with_word};
 
 /// Whether dims and strides describe C order without gaps.
 #[inline]

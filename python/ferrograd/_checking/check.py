@@ -36,6 +36,8 @@ def gradcheck(
     """Compares the derivatives of `function(*inputs)` with central differences.
 
     The tensors that require grad are checked, in float64; if there are none, the float arrays are.
+    A complex number is checked as the pair of its parts, along a last axis of size 2: both steps,
+    the real and the imaginary one, and both parts of what comes out.
     What else is given is passed on as it is. Beside the entries it checks that two backward passes
     agree (to `nondet_tol`), that gradients of zero give zeros, and, with `check_undefined_grad`,
     that a missing gradient, of every output at once and of each of several, counts as zeros.
@@ -187,14 +189,15 @@ def _dtypes(function: Callable[..., Any], inputs: Any) -> list[str]:
     given = [inputs] if isinstance(inputs, Tensor | np.ndarray) else list(inputs)
     problem = prepared(function, given)
     for i in problem.checked:
-        problem.args[i] = problem.args[i].detach().astype(given[i].dtype).requires_grad_()
+        dtype = np.real(np.zeros((), given[i].dtype)).dtype
+        problem.args[i] = problem.args[i].detach().astype(dtype).requires_grad_()
     with enable_grad():
         outputs = problem.outputs(problem.args)
     found = pulled(problem, outputs, [np.ones(o.shape) for o in outputs])
     return [
-        f"the gradient of input {i} is {gradient.dtype}, and the input is {given[i].dtype}"
+        f"the gradient of input {i} is {gradient.dtype}, and the input is {problem.args[i].dtype}"
         for i, gradient in zip(problem.checked, found, strict=True)
-        if gradient is not None and gradient.dtype != given[i].dtype
+        if gradient is not None and gradient.dtype != problem.args[i].dtype
     ]
 
 

@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 
 from ferrograd._checking.report import Jacobians
-from ferrograd._core import Tensor, grad, tensor
+from ferrograd._core import Tensor, grad, tensor, view_as_complex, view_as_real
 from ferrograd._tensor.modes import enable_grad
 from ferrograd.errors import ArgumentError, GradcheckError
 
@@ -30,6 +30,8 @@ class Problem:
     kinds: list[str] = field(default_factory=list)
     #: The outputs there, recorded last.
     recorded: list[Tensor] = field(default_factory=list)
+    #: Positions of complex inputs, which stand in `args` as pairs of real numbers.
+    pairs: set[int] = field(default_factory=set)
 
     @property
     def leaves(self) -> list[Tensor]:
@@ -42,9 +44,12 @@ class Problem:
 
     def results(self, args: Sequence[Any]) -> tuple[list[Tensor], list[str]]:
         """The differentiable results for these arguments, and the kinds of all results."""
-        result = self.function(*args)
+        own = [view_as_complex(a) if i in self.pairs else a for i, a in enumerate(args)]
+        result = self.function(*own)
         given = result if isinstance(result, tuple | list) else [result]
-        found = [tensor(o) if isinstance(o, np.ndarray | np.floating) else o for o in given]
+        found = [tensor(o) if isinstance(o, np.ndarray | np.inexact) else o for o in given]
+        # A complex number is checked as a pair: by the real and by the imaginary step.
+        found = [view_as_real(o) if _is_complex(o) else o for o in found]
         floats = [o for o in found if isinstance(o, Tensor) and o.dtype.kind == "f"]
         if not floats and not self.kinds:
             raise ArgumentError(
@@ -52,6 +57,10 @@ class Problem:
                 " check; return a float tensor computed from the inputs, without item()"
             )
         return floats, [_kind(o) for o in found]
+
+
+def _is_complex(value: Any) -> bool:
+    return isinstance(value, Tensor | np.ndarray) and value.dtype.kind == "c"
 
 
 def _kind(result: Any) -> str:
@@ -77,7 +86,7 @@ def prepared(function: Callable[..., Any], inputs: Any) -> Problem:
     floats = [
         i
         for i, value in enumerate(given)
-        if isinstance(value, Tensor | np.ndarray) and value.dtype.kind == "f"
+        if isinstance(value, Tensor | np.ndarray) and value.dtype.kind in "fc"
     ]
     tensors = [i for i in floats if isinstance(given[i], Tensor)]
     checked = [i for i in tensors if given[i].requires_grad]
@@ -96,17 +105,22 @@ def prepared(function: Callable[..., Any], inputs: Any) -> Problem:
             " float arrays"
         )
     notes = [
-        f"input {i} is {given[i].dtype} and was checked in float64"
+        f"input {i} is {given[i].dtype} and was checked in "
+        + ("complex128" if _is_complex(given[i]) else "float64")
         for i in sorted({*tensors, *checked})
-        if given[i].dtype != np.float64
+        if given[i].dtype not in (np.float64, np.complex128)
     ]
+    pairs: set[int] = set()
     for i in {*tensors, *checked}:
         value = given[i]
         values = value.detach().numpy() if isinstance(value, Tensor) else value
+        if _is_complex(value):
+            pairs.add(i)
+            values = np.stack([values.real, values.imag], -1)
         given[i] = tensor(values, dtype=np.float64)
         if i in checked:
             given[i].requires_grad_()
-    return Problem(function, given, checked, notes)
+    return Problem(function, given, checked, notes, pairs=pairs)
 
 
 def pulled(

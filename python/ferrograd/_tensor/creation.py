@@ -176,7 +176,7 @@ def _repeated(
 
 def full(
     shape: Shape,
-    fill_value: bool | int | float | Tensor,
+    fill_value: bool | int | float | complex | Tensor,
     *,
     out: Tensor | None = None,
     dtype: DTypeLike | None = None,
@@ -190,7 +190,9 @@ def full(
     if isinstance(fill_value, Tensor):
         return placed("full", _repeated("full", sizes, fill_value, dtype, requires_grad), out)
     number = _number(fill_value)
-    if dtype is None and not isinstance(number, float):
+    if dtype is None and isinstance(number, complex):
+        dtype = tensor(number).dtype
+    elif dtype is None and not isinstance(number, float):
         dtype = bool_ if isinstance(number, bool) else int64
     return placed("full", _full("full", sizes, number, dtype, requires_grad), out)
 
@@ -219,7 +221,7 @@ def empty_like(x: Any, *, dtype: DTypeLike | None = None, requires_grad: bool = 
 
 def full_like(
     x: Any,
-    fill_value: bool | int | float | Tensor,
+    fill_value: bool | int | float | complex | Tensor,
     *,
     dtype: DTypeLike | None = None,
     requires_grad: bool = False,

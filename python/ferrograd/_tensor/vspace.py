@@ -24,14 +24,12 @@ class VSpace:
     are vectors, and so are tuples, lists, dicts, named tuples and dataclasses of vectors.
     """
 
-    iscomplex = False
-
     def __init__(self, value: Any) -> None:
         leaves: list[Any] = []
         self._tree = flatten(value, leaves)
         for leaf in leaves:
             kind = getattr(leaf, "dtype", np.dtype(type(leaf)) if _number(leaf) else None)
-            if kind is None or kind.kind != "f":
+            if kind is None or kind.kind not in "fc":
                 raise ArgumentTypeError(
                     f"vspace: a {type(leaf).__name__} is in no vector space of floats; pass floats,"
                     " float arrays and containers of them"
@@ -50,6 +48,11 @@ class VSpace:
 
     def __repr__(self) -> str:
         return f"VSpace({self._tree}, shapes {self._shapes})"
+
+    @property
+    def iscomplex(self) -> bool:
+        """Whether some numbers are complex."""
+        return any(np.dtype(dtype or float).kind == "c" for dtype in self._dtypes)
 
     @property
     def size(self) -> int:
@@ -123,8 +126,8 @@ class VSpace:
         return reduce(add, self._each(lambda a, b: np.sum(a * b), x, y), 0.0)
 
     def covector(self, x: Any) -> Any:
-        """The vector itself: the numbers are real."""
-        return x
+        """The conjugate: a real vector is its own."""
+        return self._tree.build(iter(self._each(np.conj, x))) if self.iscomplex else x
 
 
 def _number(value: Any) -> bool:

@@ -156,25 +156,27 @@ def metadata(A: Any) -> tuple[Any, ...]:
 
 
 def real(val: Any) -> Any:
-    """The real part: of a tensor, itself."""
-    return val if isinstance(val, Tensor) else np.real(val)
+    """The real part: of a real tensor, itself."""
+    return val.real if isinstance(val, Tensor) else np.real(val)
 
 
 def imag(val: Any) -> Any:
-    """The imaginary part: of a tensor, zeros."""
-    return np.zeros(val.shape, val.dtype) if isinstance(val, Tensor) else np.imag(val)
+    """The imaginary part: of a real tensor, zeros that are an array."""
+    if isinstance(val, Tensor) and val.dtype.kind != "c":
+        return np.zeros(val.shape, val.dtype)
+    return val.imag if isinstance(val, Tensor) else np.imag(val)
 
 
 def isrealobj(x: Any) -> bool:
-    """Whether the dtype is real, as that of every tensor."""
-    return isinstance(x, Tensor) or bool(np.isrealobj(x))
+    """Whether the dtype is real."""
+    return not iscomplexobj(x)
 
 
 def iscomplexobj(x: Any) -> bool:
-    """Whether the dtype is complex, as that of no tensor."""
-    return not isinstance(x, Tensor) and bool(np.iscomplexobj(x))
+    """Whether the dtype is complex."""
+    return x.dtype.kind == "c" if isinstance(x, Tensor) else bool(np.iscomplexobj(x))
 
 
 def _conjugate(x: Any, *args: Any, **kwargs: Any) -> Any:
-    """The complex conjugate: of a tensor, a copy."""
-    return x.clone() if isinstance(x, Tensor) else np.conjugate(x, *args, **kwargs)
+    """The complex conjugate: of a real tensor, a copy."""
+    return x.conj() if isinstance(x, Tensor) else np.conjugate(x, *args, **kwargs)

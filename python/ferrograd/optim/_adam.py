@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import Any
 
-from ferrograd._core import Tensor, sqrt, tensor, zeros_like
+from ferrograd._core import Tensor, sqrt, tensor, view_as_complex, view_as_real, zeros_like
 from ferrograd.optim._numbers import as_tensor
 from ferrograd.optim._optimizer import Group, Optimizer, Ready, State, at_least, betas
 
@@ -20,7 +20,8 @@ class Adam(Optimizer):
     """Adam: `p -= lr m / (1 - β1^t) / (√v / √(1 - β2^t) + eps)`.
 
     `m = β1 m + (1 - β1) g` and `v = β2 v + (1 - β2) g²`, with `g += weight_decay p`. With `amsgrad`
-    the largest v so far is used. `lr` may be a tensor of no axes, whose value of the moment counts.
+    the largest v so far is used. A complex parameter is a pair of real ones. `lr` may be a tensor
+    of no axes, whose value of the moment counts.
     Errors: `ArgumentError` for negative options and betas outside [0, 1).
     Source: Kingma and Ba, Adam, 2015.
 
@@ -71,10 +72,12 @@ class Adam(Optimizer):
         # What a step needs beside gradients, for each count and dtype.
         corrections: dict[Any, Corrections] = {}
         for (p, grad), state in zip(ready, self._counted(group, ready), strict=True):
-            key = id(state["step"]), p.dtype
+            paired = p.dtype.kind == "c"
+            dtype = state["exp_avg"].dtype
+            key = id(state["step"]), dtype
             found = corrections.get(key)
             if found is None:
-                found = corrections[key] = _corrections(group, state["step"], p.dtype, decoupled)
+                found = corrections[key] = _corrections(group, state["step"], dtype, decoupled)
             scale, inverse_rate, shrink = found
             if group["maximize"]:
                 grad = -grad
@@ -82,6 +85,8 @@ class Adam(Optimizer):
                 p.mul_(shrink)
             elif decay != 0:
                 grad = grad + decay * p.detach()
+            if paired:
+                grad = view_as_real(grad)
             mean = state["exp_avg"].lerp_(grad, 1.0 - beta1)
             square = state["exp_avg_sq"]
             square *= beta2
@@ -93,7 +98,10 @@ class Adam(Optimizer):
             below += eps
             # Divided by the rate, which may be 0, only where eps has been added.
             below *= inverse_rate
-            p.addcdiv_(mean, below, -1.0)
+            if paired:
+                p.sub_(view_as_complex(mean / below))
+            else:
+                p.addcdiv_(mean, below, -1.0)
 
     def _counted(self, group: Group, ready: Ready) -> list[State]:
         """The states of the parameters, with the number of their steps, this one included.
@@ -104,13 +112,14 @@ class Adam(Optimizer):
         for p, _ in ready:
             if not self.state.get(p):
                 start = tensor(0.0, dtype="float64") if start is None else start
+                own = view_as_real(p.detach()) if p.dtype.kind == "c" else p
                 state: State = {
                     "step": start,
-                    "exp_avg": zeros_like(p),
-                    "exp_avg_sq": zeros_like(p),
+                    "exp_avg": zeros_like(own),
+                    "exp_avg_sq": zeros_like(own),
                 }
                 if group["amsgrad"]:
-                    state["max_exp_avg_sq"] = zeros_like(p)
+                    state["max_exp_avg_sq"] = zeros_like(own)
                 self.state[p] = state
         states = [self.state[p] for p, _ in ready]
         resting: set[int] = set()
@@ -122,8 +131,8 @@ class Adam(Optimizer):
         for state in states:
             known = id(state["step"])
             if known not in counts:
-                own = state["step"].clone() if known in resting else state["step"]
-                counts[known] = own.add_(1.0)
+                count = state["step"].clone() if known in resting else state["step"]
+                counts[known] = count.add_(1.0)
             state["step"] = counts[known]
         return states
 

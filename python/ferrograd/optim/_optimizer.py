@@ -173,6 +173,8 @@ def _copied(op: str, key: str, value: Any, p: Tensor) -> Any:
         return value
     if tuple(value.shape) == () != tuple(p.shape):
         return tensor(value)
+    if p.dtype.kind == "c" and tuple(value.shape) == (*p.shape, 2):
+        return tensor(value, dtype=p.real.dtype)
     if tuple(value.shape) != tuple(p.shape):
         raise ArgumentError(
             f"{op}: {key} has shape {tuple(value.shape)} but its parameter {tuple(p.shape)}"

@@ -26,12 +26,18 @@ Argnums = int | str | tuple[int | str, ...] | list[int | str]
 class Wanted:
     """The differentiated arguments of one transform."""
 
-    __slots__ = ("function", "items", "op", "position", "single")
+    __slots__ = ("function", "holomorphic", "items", "op", "position", "single")
 
     def __init__(
-        self, op: str, function: Any, argnums: Argnums | None, argnum: Argnums | None
+        self,
+        op: str,
+        function: Any,
+        argnums: Argnums | None,
+        argnum: Argnums | None,
+        holomorphic: bool = False,
     ) -> None:
         self.op = op
+        self.holomorphic = holomorphic
         self.function = function
         if not callable(function):
             raise _no_function(op, function)

@@ -14,8 +14,14 @@ import numpy as np
 
 from ferrograd._core import Tensor, _jacobian, tensor
 from ferrograd.transforms._argnums import Argnums, P, Wanted, named
-from ferrograd.transforms._trace import Trace, outputs_of, outside_inference, traced
-from ferrograd.transforms._values import FLOAT, SCALAR, TENSOR, array_of
+from ferrograd.transforms._trace import (
+    Trace,
+    check_holomorphic,
+    outputs_of,
+    outside_inference,
+    traced,
+)
+from ferrograd.transforms._values import FLOAT, SCALAR, TENSOR, array_of, conjugate
 
 
 def jacobian(
@@ -24,12 +30,14 @@ def jacobian(
     has_aux: bool = False,
     *,
     argnum: Argnums | None = None,
+    holomorphic: bool = False,
 ) -> Callable[P, Any]:
     """The function that gives all derivatives of all results.
 
     For arrays the shape is that of the result followed by that of the argument. Containers give
     containers: of the results' structure outside, of the arguments' inside. With `has_aux`, `f`
-    returns `(value, aux)` and the result is `(jacobian, aux)`.
+    returns `(value, aux)` and the result is `(jacobian, aux)`. Complex results of complex arguments
+    need `holomorphic`: the derivatives are the complex ones.
 
     >>> import numpy as np
     >>> import ferrograd as fg
@@ -37,7 +45,7 @@ def jacobian(
     array([[2., 0.],
            [0., 4.]])
     """
-    return _matrix(Wanted("jacobian", f, argnums, argnum), has_aux, _first)
+    return _matrix(Wanted("jacobian", f, argnums, argnum, holomorphic), has_aux, _first)
 
 
 def hessian(
@@ -72,6 +80,12 @@ def _matrix(
         if has_aux:
             found.split_aux()
         outputs, tree = outputs_of(found)
+        for out in outputs:
+            complex_result = isinstance(out, Tensor) and out.dtype.kind == "c"
+            if wanted.holomorphic or (
+                complex_result and any(x.dtype.kind == "c" for x in found.tensors)
+            ):
+                check_holomorphic(found, out)
         attached = found.attached(outputs)
         result = tree.build(found.tree(derivatives(found, out, attached)) for out in outputs)
         return (result, found.leave_aux(attached)) if has_aux else result
@@ -109,8 +123,15 @@ def blocks(out: Any, inputs: Sequence[Tensor], attached: bool) -> Sequence[Tenso
     """
     if not isinstance(out, Tensor) or not out.requires_grad:
         return [None] * len(inputs)
-    made: list[Tensor | None] = _jacobian(out, inputs, attached)
-    return made
+    if out.dtype.kind != "c" or all(x.dtype.kind == "c" for x in inputs):
+        made: list[Tensor | None] = _jacobian(out, inputs, attached)
+        return [block if block is None else conjugate(block) for block in made]
+    # A complex function of real numbers has the derivatives of its parts.
+    real, imag = (blocks(part, inputs, attached) for part in (out.real, out.imag))
+    return [
+        a if b is None else b * 1j if a is None else a + b * 1j
+        for a, b in zip(real, imag, strict=True)
+    ]
 
 
 def _finished(found: Trace, out: Any, made: Sequence[Tensor | None]) -> list[Any]:
@@ -131,7 +152,7 @@ def _block(kind: int, out: Any, x: Tensor, block: Tensor | None) -> Any:
     if kind == TENSOR:
         return tensor(array)
     if array.ndim == 0 and kind in (FLOAT, SCALAR):
-        return float(array) if kind == FLOAT else array[()]
+        return array.item() if kind == FLOAT else array[()]
     return array
 
 

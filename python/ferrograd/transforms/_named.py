@@ -13,11 +13,11 @@ from typing import Any
 import numpy as np
 
 from ferrograd._core import Tensor
-from ferrograd.errors import ArgumentError, NotDifferentiableError
-from ferrograd.transforms._argnums import Argnums, P, named
+from ferrograd.errors import ArgumentError
+from ferrograd.transforms._argnums import Argnums, P, Wanted, named
 from ferrograd.transforms._forward import hvp, make_jvp
 from ferrograd.transforms._matrix import jacobian
-from ferrograd.transforms._reverse import grad, make_vjp
+from ferrograd.transforms._reverse import grad, gradient, make_vjp
 
 
 def grad_named(f: Callable[P, Any], argname: str) -> Callable[P, Any]:
@@ -78,11 +78,14 @@ def deriv(
 
 
 def holomorphic_grad(f: Callable[P, Any], argnum: int = 0) -> Callable[P, Any]:
-    """Refuses: there are no complex tensors."""
-    raise NotDifferentiableError(
-        "holomorphic_grad: complex derivatives are not supported, because there are no complex"
-        " tensors; differentiate real and imaginary parts with grad"
-    )
+    """The complex derivative of a holomorphic function of a complex number.
+
+    >>> import numpy as np
+    >>> import ferrograd as fg
+    >>> fg.holomorphic_grad(lambda z: z**2)(1 + 2j)
+    (2+4j)
+    """
+    return gradient(Wanted("holomorphic_grad", f, argnum, None, True))
 
 
 def hessian_tensor_product(f: Callable[..., Any], argnum: int = 0) -> Callable[..., Any]:

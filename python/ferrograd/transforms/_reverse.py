@@ -11,13 +11,14 @@ from typing import Any
 
 import numpy as np
 
-from ferrograd._core import Tensor, _short_gradient, grad as _grad, tensor
+from ferrograd._core import Tensor, _short_gradient, grad as _grad, ones_like, tensor
 from ferrograd._tensor.tree import LEAF, Tree, flatten
 from ferrograd.errors import ArgumentError, ArgumentTypeError, DTypeError, ShapeError
 from ferrograd.transforms._argnums import Argnums, P, R, Wanted, name_of, named
 from ferrograd.transforms._trace import (
     GRAD,
     Trace,
+    check_holomorphic,
     check_output,
     described,
     leave_tree,
@@ -30,7 +31,7 @@ from ferrograd.transforms._trace import (
     trace,
     traced,
 )
-from ferrograd.transforms._values import leave, value_of, zeros
+from ferrograd.transforms._values import conjugate, leave, value_of, zeros
 
 
 def grad(
@@ -39,13 +40,16 @@ def grad(
     has_aux: bool = False,
     *,
     argnum: Argnums | None = None,
+    holomorphic: bool = False,
 ) -> Callable[P, Any]:
     """The function that gives the gradient of a scalar function.
 
     `argnums` names the arguments to differentiate, by position or by name; several give a tuple.
     Arguments may be floats, arrays, tensors or containers of them; the gradient has the same
     structure and kind. With `has_aux`, `f` returns `(value, aux)` and the result is
-    `(gradient, aux)`. Differentiable to any order by nesting.
+    `(gradient, aux)`. Differentiable to any order by nesting. The gradient by a complex argument
+    `x + iy` is `dL/dx - i dL/dy`, as in JAX and HIPS autograd (`backward` gives its conjugate); a
+    complex result needs `holomorphic`, and then the gradient is the complex derivative.
     Errors: `TypeError` for integer or other arguments that have no derivative, and for results that
     are no number; `ValueError` when `f` gives more than one number.
 
@@ -54,7 +58,7 @@ def grad(
     >>> fg.grad(lambda x: np.sum(x**2))(np.array([1.0, 2.0]))
     array([2., 4.])
     """
-    return gradient(Wanted("grad", f, argnums, argnum), has_aux)
+    return gradient(Wanted("grad", f, argnums, argnum, holomorphic), has_aux)
 
 
 def gradient(wanted: Wanted, has_aux: bool = False) -> Callable[..., Any]:
@@ -76,6 +80,7 @@ def value_and_grad(
     has_aux: bool = False,
     *,
     argnum: Argnums | None = None,
+    holomorphic: bool = False,
 ) -> Callable[P, tuple[R, Any]]:
     """As `grad`, with the value: `(value, gradient)`, or `((value, aux), gradient)`.
 
@@ -85,7 +90,7 @@ def value_and_grad(
     >>> fg.value_and_grad(lambda x: x**3)(2.0)
     (8.0, 12.0)
     """
-    return valued(Wanted("value_and_grad", f, argnums, argnum), has_aux)
+    return valued(Wanted("value_and_grad", f, argnums, argnum, holomorphic), has_aux)
 
 
 def valued(wanted: Wanted, has_aux: bool = False) -> Callable[..., Any]:
@@ -128,19 +133,22 @@ def _gradient(found: Trace) -> tuple[bool, Any]:
         out = scalar(found)
     elif not out.requires_grad:
         check_output(found.wanted, out)
+    if type(out) is Tensor and (found.wanted.holomorphic or out.dtype.kind == "c"):
+        check_holomorphic(found, out)
     if out is None or not out.requires_grad:
         return False, found.tree(list(map(zeros, found.kinds, found.tensors)))
     attached = found.attached((out,))
+    seed = ones_like(out) if out.dtype.kind == "c" else None
     slopes = found.derived(
-        (out,), attached, lambda create: _grad(out, found.tensors, None, None, create, True)
+        (out,), attached, lambda create: _grad(out, found.tensors, seed, None, create, True)
     )
     return attached, found.tree(left(found, slopes))
 
 
 def left(found: Trace, slopes: Sequence[Tensor | None]) -> list[Any]:
-    """Derivatives in the kinds of the arguments, zeros where there is none."""
+    """Derivatives in the kinds of the arguments, zeros where there is none, from gradients."""
     return [
-        zeros(kind, x) if slope is None else leave(kind, slope)
+        zeros(kind, x) if slope is None else leave(kind, conjugate(slope))
         for kind, x, slope in zip(found.kinds, found.tensors, slopes, strict=True)
     ]
 
@@ -164,7 +172,11 @@ def scalar(found: Trace) -> Tensor | None:
             " use jacobian for all derivatives, elementwise_grad for one per element, vjp for a"
             " weighted sum, or reduce it with sum()"
         )
-    return out if isinstance(out, Tensor) else None
+    if isinstance(out, Tensor):
+        return out
+    if np.iscomplexobj(out):
+        check_holomorphic(found, out)
+    return None
 
 
 def elementwise_grad(
@@ -221,6 +233,7 @@ class Pullback:
         seeds = matched(
             found.wanted.op, "the cotangent", cotangents, self.tree, self._outputs, "results"
         )
+        seeds = list(map(conjugate, seeds))
         slopes = found.derived(
             self._outputs,
             self.attached or recorded(seeds),
@@ -248,8 +261,12 @@ def matched(
         )
     vectors = []
     for path, leaf, x in zip(tree.paths(), leaves, like, strict=True):
-        floats = isinstance(x, Tensor) and x.dtype.kind == "f"
+        floats = isinstance(x, Tensor) and x.dtype.kind in "fc"
         dtype = x.dtype if floats else np.float64
+        if np.iscomplexobj(leaf) and np.dtype(dtype).kind != "c":
+            raise ArgumentTypeError(
+                f"{op}: {what}{path} is complex and the {whose} are real; give its real part"
+            )
         if isinstance(leaf, Tensor):
             vector = leaf if leaf.dtype == dtype else leaf.astype(dtype)
         else:

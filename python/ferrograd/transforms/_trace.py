@@ -297,7 +297,7 @@ def outputs_of(found: Trace, constants: bool = False) -> tuple[list[Any], Tree]:
 def check_output(wanted: Wanted, value: Any, path: str = "") -> None:
     """Refuses a result that no derivative exists of."""
     if isinstance(value, Tensor):
-        if value.dtype.kind != "f":
+        if value.dtype.kind not in "fc":
             raise DTypeError(
                 f"{wanted.op}: {name_of(wanted.function)} returned {described(value)}{_at(path)},"
                 " which is not differentiable; return floats, or return it as aux (has_aux=True)"
@@ -309,18 +309,33 @@ def check_output(wanted: Wanted, value: Any, path: str = "") -> None:
             f"{wanted.op}: {name_of(wanted.function)} returned {described(value)}{_at(path)}, which"
             " is not differentiable; return floats, or return it as aux (has_aux=True)"
         )
-    numeric = isinstance(value, int | float) or kind in tuple("fiu")
-    if isinstance(value, complex | np.complexfloating) or (
-        isinstance(value, np.ndarray) and value.dtype.kind == "c"
-    ):
-        raise DTypeError(
-            f"{wanted.op}: {name_of(wanted.function)} returned {described(value)}{_at(path)};"
-            " complex derivatives are not supported, return real and imaginary parts"
-        )
+    numeric = isinstance(value, int | float | complex) or kind in tuple("fiuc")
     if not numeric:
         raise ArgumentTypeError(
             f"{wanted.op}: {name_of(wanted.function)} returned {described(value)}{_at(path)};"
             " return floats, arrays or containers of them, the rest as aux (has_aux=True)"
+        )
+
+
+def check_holomorphic(found: Trace, out: Any) -> None:
+    """Refuses the gradient of a complex result, unless it was asked for as a complex derivative."""
+    wanted = found.wanted
+    if not wanted.holomorphic:
+        raise DTypeError(
+            f"{wanted.op}: {name_of(wanted.function)} returned {described(out)}, which has no"
+            " gradient; reduce it to a real number, for example abs(z)**2, pass holomorphic=True"
+            " where the function is holomorphic, or use vjp"
+        )
+    for x in found.tensors:
+        if x.dtype.kind != "c":
+            raise DTypeError(
+                f"{wanted.op}: holomorphic=True with an argument of dtype {x.dtype}; pass complex"
+                " arguments, x.astype(complex)"
+            )
+    if not np.iscomplexobj(out.detach().numpy() if isinstance(out, Tensor) else out):
+        raise DTypeError(
+            f"{wanted.op}: holomorphic=True and {name_of(wanted.function)} returned"
+            f" {described(out)}; leave holomorphic out where the result is real"
         )
 
 

@@ -22,7 +22,7 @@ _REMEDY = {
     "i": "pass x.astype(float)",
     "u": "pass x.astype(float)",
     "b": "pass x.astype(float)",
-    "c": "complex derivatives are not supported; differentiate with respect to x.real and x.imag",
+    "c": "pass x.astype(np.complex128)",
     "O": "an array of objects has no derivative; pass a list or tuple of float arrays",
     "f": "pass x.astype(np.float64) or x.astype(np.float32)",
 }
@@ -36,19 +36,21 @@ def enter(op: str, where: str, value: Any, recording: bool) -> tuple[Tensor, int
     """
     kind = type(value)
     if isinstance(value, Tensor):
-        if value.dtype.kind != "f":
+        if value.dtype.kind not in "fc":
             raise refused(op, where, value)
         if value.requires_grad and recording:
             return value.clone(), TENSOR
         return value.detach().clone().requires_grad_(), TENSOR
     if kind is float:
         return tensor(value, dtype=np.float64, requires_grad=True), FLOAT
+    if kind is complex:
+        return tensor(value, dtype=np.complex128, requires_grad=True), FLOAT
     if isinstance(value, np.ma.MaskedArray):
         raise ArgumentTypeError(
             f"{op}: {where} is a masked array, whose mask a derivative would lose; pass x.filled(0)"
             " and use the mask inside the function: np.where(mask, 0, ...)"
         )
-    if isinstance(value, np.ndarray | np.floating) and value.dtype.char in "fd":
+    if isinstance(value, np.ndarray | np.inexact) and value.dtype.char in "fdFD":
         plain = np.asarray(value)
         return (
             tensor(plain, requires_grad=True),
@@ -72,8 +74,6 @@ def refused(op: str, where: str, value: Any) -> Exception:
         )
     if isinstance(value, int):
         return DTypeError(f"{op}: {where} is the integer {value}; pass {value}.0{_bound(op)}")
-    if isinstance(value, complex):
-        return DTypeError(f"{op}: {where} is the complex number {value}; {_REMEDY['c']}")
     shown = f"the string {value!r}" if isinstance(value, str) else f"a {type(value).__name__}"
     return ArgumentTypeError(
         f"{op}: {where} is {shown}, and no derivative exists with respect to it; give floats, float"
@@ -94,6 +94,15 @@ def array_of(found: Tensor) -> np.ndarray:
     return array if array.flags.c_contiguous else array.copy()
 
 
+def conjugate(found: Tensor) -> Tensor:
+    """A gradient of the engine as a transform gives it, and back: `conj` of a complex one.
+
+    The engine's is the direction of steepest ascent, `dL/dx + i dL/dy`. Transforms multiply with
+    derivatives as they stand: that of a holomorphic function is `f'`.
+    """
+    return found.conj() if found.dtype.kind == "c" else found
+
+
 def leave(kind: int, found: Tensor) -> Any:
     """A derivative as what its argument was; one that is still recorded stays a tensor."""
     if kind == TENSOR or found.requires_grad:
@@ -108,7 +117,7 @@ def leave(kind: int, found: Tensor) -> Any:
 def zeros(kind: int, like: Tensor) -> Any:
     """The derivative of what does not depend on an argument."""
     if kind == FLOAT:
-        return 0.0
+        return 0.0 if like.dtype.kind == "f" else 0j
     array = np.zeros(like.shape, like.dtype)
     if kind == TENSOR:
         return tensor(array)

@@ -2,7 +2,7 @@
 //!
 //! Owns: every such conversion and its error message. Never computes and never touches array memory:
 //! that is `numpy.rs`.
-//! Invariant: `bool`, `int` and exact `float` objects stay weak numbers; NumPy scalars are 0-d arrays.
+//! Invariant: `bool`, `int` and exact `float` and `complex` objects stay weak numbers; NumPy scalars are 0-d arrays.
 
 use pyo3::exceptions::{PyAttributeError, PyOverflowError, PyTypeError, PyValueError};
 use pyo3::prelude::*;
@@ -50,6 +50,9 @@ pub(crate) fn weak_number(ob: &Bound<'_, PyAny>) -> PyResult<Option<Scalar>> {
     if ob.is_instance_of::<PyInt>() {
         return integer(ob).map(|i| Some(Scalar::Int(i)));
     }
+    if let Ok(complex) = ob.cast_exact::<PyComplex>() {
+        return Ok(Some(Scalar::Complex(complex.real(), complex.imag())));
+    }
     Ok(None)
 }
 
@@ -89,9 +92,6 @@ pub(crate) fn tensor_like(op: &str, ob: &Bound<'_, PyAny>) -> PyResult<Option<Te
         // A foreign tensor: its library may write to the memory later.
         return numpy::meet(op, &numpy::asarray(op, ob)?, Access::Shared).map(Some);
     }
-    if ob.is_instance_of::<PyComplex>() {
-        return Err(complex(op, ob));
-    }
     Ok(None)
 }
 
@@ -109,15 +109,6 @@ pub(crate) fn operand_like(
     }
     let beside = |operand| beside(operand, ob, [tensor.dtype()], fractions);
     tensor_like(op, ob)?.map(beside).transpose()
-}
-
-#[cold]
-fn complex(op: &str, ob: &Bound<'_, PyAny>) -> PyErr {
-    to_python(Box::new(Error::Unsupported {
-        op: op.to_owned().into(),
-        what: format!("the complex number {ob} meets a tensor, and there are no complex tensors"),
-        remedy: "compute with real and imaginary parts",
-    }))
 }
 
 /// A tensor from anything that acts as one, or a clear error.

@@ -4,7 +4,7 @@
 //! Invariant: what is shown converts back to the argument it was made from.
 
 use pyo3::prelude::*;
-use pyo3::types::{PyList, PyString, PyTuple};
+use pyo3::types::{PyComplex, PyList, PyString, PyTuple};
 
 use crate::bindings::exchange::numpy;
 use crate::bindings::object::wrap;
@@ -16,6 +16,7 @@ fn number<'py>(py: Python<'py>, scalar: Scalar) -> PyResult<Bound<'py, PyAny>> {
         Scalar::Bool(flag) => flag.into_pyobject(py)?.to_owned().into_any(),
         Scalar::Int(int) => int.into_pyobject(py)?.into_any(),
         Scalar::Float(float) => float.into_pyobject(py)?.into_any(),
+        Scalar::Complex(re, im) => PyComplex::from_doubles(py, re, im).into_any(),
     })
 }
 

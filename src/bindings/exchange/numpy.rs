@@ -185,7 +185,7 @@ type ShapeSteps = smallvec::SmallVec<[isize; 8]>;
 pub(crate) fn copy(op: &str, array: &Bound<'_, PyUntypedArray>, dtype: DType) -> PyResult<Tensor> {
     foreign::refuse_masked(op, array)?;
     let descr = array.dtype();
-    if !matches!(descr.kind(), b'f' | b'i' | b'u' | b'b') {
+    if !matches!(descr.kind(), b'f' | b'i' | b'u' | b'b' | b'c') {
         return Err(unsupported(op, &descr));
     }
     let out = Tensor::empty(array.shape(), dtype)?;

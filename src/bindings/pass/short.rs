@@ -11,12 +11,14 @@ use pyo3::types::{PyDict, PyFloat, PyTuple};
 use smallvec::smallvec;
 
 use crate::bindings::call::thread_state::room;
+use crate::bindings::errors::python;
 use crate::bindings::exchange::numpy;
 use crate::bindings::object::{PyTensor, item, leaf, wrap};
 use crate::bindings::pass::host::run_pass;
 use crate::bindings::pass::search::depends_on_others;
 use crate::graph::{GRAD, INFERENCE, Mode, ModeGuard, TRACING, TRANSFORM};
 use crate::ops::derive::backward::{Endpoint, GradOptions, grad_at};
+use crate::ops::elementwise::arith::conjugate;
 use crate::tensor::Tensor;
 
 /// What an argument is, and its derivative will be.
@@ -158,7 +160,8 @@ pub(crate) fn _short_gradient<'py>(
     valued: bool,
 ) -> PyResult<Option<Pulled<'py>>> {
     let (py, x) = (x.py(), &x.get().tensor);
-    let Some(out) = recorded(result, x).filter(|out| out.ndim() == 0) else {
+    let real = |out: &&Tensor| out.ndim() == 0 && !out.dtype().is_complex();
+    let Some(out) = recorded(result, x).filter(real) else {
         return Ok(None);
     };
     let attached = kind == Kind::Tensor
@@ -167,6 +170,8 @@ pub(crate) fn _short_gradient<'py>(
     let Some(slope) = pulled(py, out, x, None, attached)? else {
         return Ok(None);
     };
+    // The engine's gradient is the conjugate of what a transform gives.
+    let slope = if slope.dtype().is_complex() { python(conjugate(&slope))? } else { slope };
     let value = match (valued, kind) {
         (false, _) => None,
         (true, Kind::Float) => Some(item(py, out)?),

@@ -10,12 +10,14 @@ use crate::bindings::call::convert;
 use crate::bindings::call::door::Call;
 use crate::bindings::errors::{bad_value, to_python};
 use crate::bindings::exchange::numpy;
-use crate::bindings::object::{PyTensor, wrap, wrap_of};
+use crate::bindings::object::{PyTensor, wrap_of};
 use crate::bindings::package;
 use crate::dtype::DType;
 use crate::error::Error;
 use crate::ops::core::declare::Ints;
 use crate::ops::core::layout::astype;
+use crate::ops::elementwise::arith::conjugate;
+use crate::ops::elementwise::complex;
 use crate::ops::shape::reshape;
 
 /// The axes of a tensor in another order, as a view.
@@ -45,26 +47,21 @@ impl PyTensor {
         PyTuple::new(py, self.tensor.shape())
     }
 
-    /// The tensor itself: there are no complex ones.
+    /// The real part; a real tensor is its own. A copy for complex numbers; recorded.
     #[getter]
-    fn real<'py>(slf: &Bound<'py, Self>) -> Bound<'py, Self> {
-        slf.clone()
+    fn real<'py>(slf: &Bound<'py, Self>) -> PyResult<Bound<'py, PyAny>> {
+        let tensor = &slf.get().tensor;
+        if !tensor.dtype().is_complex() {
+            return Ok(slf.clone().into_any());
+        }
+        Call::operator("real", &[slf.as_any()]).tensor(tensor.size(), || complex::real(tensor))
     }
 
-    /// Zeros: there are no complex tensors.
+    /// The imaginary part; zeros for a real tensor. A copy; recorded.
     #[getter]
-    fn imag<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyAny>> {
-        wrap(py, crate::tensor::Tensor::zeros(self.tensor.shape(), self.tensor.dtype())?)
-    }
-
-    /// The tensor itself: there are no complex ones.
-    fn conj<'py>(slf: &Bound<'py, Self>) -> Bound<'py, Self> {
-        slf.clone()
-    }
-
-    /// The tensor itself: there are no complex ones.
-    fn conjugate<'py>(slf: &Bound<'py, Self>) -> Bound<'py, Self> {
-        slf.clone()
+    fn imag<'py>(slf: &Bound<'py, Self>) -> PyResult<Bound<'py, PyAny>> {
+        let tensor = &slf.get().tensor;
+        Call::operator("imag", &[slf.as_any()]).tensor(tensor.size(), || complex::imag(tensor))
     }
 
     /// The number of axes.
@@ -172,6 +169,37 @@ impl PyTensor {
         let mut axes: Ints = (0..n as i64).collect();
         axes.swap(n - 1, n - 2);
         permuted(slf, axes)
+    }
+
+    /// The complex conjugate; a real tensor is its own. Recorded.
+    fn conj<'py>(slf: &Bound<'py, Self>) -> PyResult<Bound<'py, PyAny>> {
+        let tensor = &slf.get().tensor;
+        if !tensor.dtype().is_complex() {
+            return Ok(slf.clone().into_any());
+        }
+        Call::operator("conjugate", &[slf.as_any()]).tensor(tensor.size(), || conjugate(tensor))
+    }
+
+    /// The complex conjugate; a real tensor is its own. Recorded.
+    fn conjugate<'py>(slf: &Bound<'py, Self>) -> PyResult<Bound<'py, PyAny>> {
+        Self::conj(slf)
+    }
+
+    /// The conjugate of each element, the last two axes swapped.
+    #[getter(mH)]
+    fn adjoint<'py>(slf: &Bound<'py, Self>) -> PyResult<Bound<'py, PyAny>> {
+        Self::matrix_transposed(slf)?.call_method0("conj")
+    }
+
+    /// The conjugate of a matrix with its axes swapped.
+    #[getter(H)]
+    fn hermitian<'py>(slf: &Bound<'py, Self>) -> PyResult<Bound<'py, PyAny>> {
+        let n = slf.get().tensor.ndim();
+        if n != 2 {
+            let what = format!("the tensor has {n} dimensions");
+            return Err(bad_value("H", what, "use mH on batches of matrices"));
+        }
+        Self::adjoint(slf)
     }
 
     /// The same data as float64; recorded.

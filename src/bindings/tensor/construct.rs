@@ -44,6 +44,7 @@ fn copied(data: &Bound<'_, PyAny>, dtype: Option<DType>) -> PyResult<Tensor> {
     if let Some(number) = convert::weak_number(data)? {
         let natural = match number {
             Scalar::Float(_) => default_dtype(),
+            Scalar::Complex(..) => default_dtype().to_complex(),
             Scalar::Int(_) => DType::I64,
             Scalar::Bool(_) => DType::Bool,
         };
@@ -82,6 +83,7 @@ fn sequence(op: &str, data: &Bound<'_, PyAny>, dtype: Option<DType>) -> PyResult
         None => match numpy::dtype_for_copy(op, array)? {
             // A list of Python floats arrives as float64 whatever the default is.
             DType::F64 if is_sequence(data) => default_dtype(),
+            DType::C128 if is_sequence(data) => default_dtype().to_complex(),
             natural => natural,
         },
     };

@@ -39,7 +39,7 @@ pub trait Predicate<const N: usize> {
 }
 
 /// Whether the baseline of this target has fused multiply-add.
-const BASE_FMA: bool = cfg!(any(target_arch = "aarch64", target_feature = "fma"));
+pub(super) const BASE_FMA: bool = cfg!(any(target_arch = "aarch64", target_feature = "fma"));
 
 /// How many elements are examined at once for arguments that need `WIDE` lanes.
 const WIDE_CHUNK: usize = 2048;
@@ -49,7 +49,7 @@ const WIDE_CHUNK: usize = 2048;
 /// # Safety
 /// `ins` holds `N` pointers.
 #[inline(always)]
-unsafe fn operands<T, const N: usize>(ins: *const *const u8) -> [*const T; N] {
+pub(super) unsafe fn operands<T, const N: usize>(ins: *const *const u8) -> [*const T; N] {
     // SAFETY: the caller vouches for N pointers; thin pointers have one layout.
     unsafe { *ins.cast::<[*const T; N]>() }
 }

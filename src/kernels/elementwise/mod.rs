@@ -1,5 +1,6 @@
 //! Element-wise loops: tables of them, built from a text, and the one driver that runs them all.
 mod apply;
+pub mod complex_loops;
 mod converted;
 mod direct;
 mod drive;

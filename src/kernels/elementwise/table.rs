@@ -34,10 +34,10 @@ pub struct LoopTable {
     pub u8: Option<Loop>,
     /// uint64.
     pub u64: Option<Loop>,
-    /// complex128.
-    pub c128: Option<Loop>,
-    /// complex64.
-    pub c64: Option<Loop>,
+    /// complex128, by level.
+    pub c128: Option<[Loop; 3]>,
+    /// complex64, by level.
+    pub c64: Option<[Loop; 3]>,
     /// bool; operands and output are bytes, 0 or 1.
     pub bool: Option<Loop>,
     /// Nanoseconds per float64 element on one core, for splitting and scheduling.
@@ -58,8 +58,8 @@ impl LoopTable {
             DType::I32 => self.i32,
             DType::U8 => self.u8,
             DType::U64 => self.u64,
-            DType::C128 => self.c128,
-            DType::C64 => self.c64,
+            DType::C128 => self.c128.map(|levels| levels[isa::level() as usize]),
+            DType::C64 => self.c64.map(|levels| levels[isa::level() as usize]),
             DType::Bool => self.bool,
             _ => None,
         }
@@ -100,6 +100,10 @@ impl LoopTable {
 /// * `float_remainder: …` instead when the text takes the remainder of its two operands.
 /// * `float_calls: …` instead when the text calls scalar library functions (one loop serves all levels).
 /// * `mask: |a, b| text;` instead when the text is a mask: the output is bool.
+/// * `complex: |a, b| text;` as `float:`, and the text is read over complex numbers, too: it is holomorphic, or the same
+///   formula all the same. `complex_ring:` is for texts of sums and products, `complex_angles:` for those that take
+///   exponentials (`complex_wide:` and `complex_calls:` are the same beside `float_wide:` and `float_calls:`), and
+///   `complex_mask:` stands for `mask:`.
 /// * `no_float;` instead when the operation takes integers and bool only.
 /// * `ints: |a, b| text;` for i64, i32, u8 and u64 (plain Rust on the integer type `T`), or `i64:`,
 ///   `i32:`, `u8:`, `u64:` one by one; `bool:` on bytes that are 0 or 1. The result's type is `T` in a
@@ -204,16 +208,52 @@ macro_rules! loop_table {
         $crate::loop_table!(@rows table [] $($rest)*);
         table
     }};
+    (complex_ring: |$($x:ident),* $(; $($p:ident),*)?| $body:expr; $($rest:tt)*) => {{
+        $crate::loop_table!(@kernel K [$($x)*] [$($($p)*)?] Never $body);
+        let mut table = $crate::kernels::elementwise::loops::float_table::<K, _, _>();
+        table.c128 = $crate::kernels::elementwise::complex_loops::wide::<K, $crate::kernels::elementwise::complex_loops::Ring, _, _>();
+        table.c64 = $crate::kernels::elementwise::complex_loops::narrow::<K, _, _>();
+        table.text = stringify!($body);
+        $crate::loop_table!(@rows table [] $($rest)*);
+        table
+    }};
+    (complex: $($rest:tt)*) => { $crate::loop_table!(@complex Never float_table Field $($rest)*) };
+    (complex_angles: $($rest:tt)*) => { $crate::loop_table!(@complex Never float_table Angled $($rest)*) };
+    (complex_wide: $($rest:tt)*) => { $crate::loop_table!(@complex Angles float_table Angled $($rest)*) };
+    (complex_calls: $($rest:tt)*) => { $crate::loop_table!(@complex Never call_table Angled $($rest)*) };
+    (@complex $wide:ident $make:ident $scan:ident |$($x:ident),* $(; $($p:ident),*)?| $body:expr; $($rest:tt)*) => {{
+        $crate::loop_table!(@kernel K [$($x)*] [$($($p)*)?] $wide $body);
+        let mut table = $crate::kernels::elementwise::loops::$make::<K, _, _>();
+        table.c128 = $crate::kernels::elementwise::complex_loops::wide::<K, $crate::kernels::elementwise::complex_loops::$scan, _, _>();
+        table.text = stringify!($body);
+        $crate::loop_table!(@rows table [] $($rest)*);
+        table
+    }};
     (no_float; $($rest:tt)*) => {{
         let mut table = $crate::kernels::elementwise::loops::no_float_table();
         $crate::loop_table!(@rows table [] $($rest)*);
         table
     }};
     (mask: |$($x:ident),*| $body:expr; $($rest:tt)*) => {{
-        struct K;
+        $crate::loop_table!(@predicate K [$($x)*] $body);
+        let mut table = $crate::kernels::elementwise::loops::mask_table::<K, _>();
+        table.text = stringify!($body);
+        $crate::loop_table!(@rows table [bool] $($rest)*);
+        table
+    }};
+    (complex_mask: |$($x:ident),*| $body:expr; $($rest:tt)*) => {{
+        $crate::loop_table!(@predicate K [$($x)*] $body);
+        let mut table = $crate::kernels::elementwise::loops::mask_table::<K, _>();
+        [table.c128, table.c64] = $crate::kernels::elementwise::complex_loops::masks::<K, _>();
+        table.text = stringify!($body);
+        $crate::loop_table!(@rows table [bool] $($rest)*);
+        table
+    }};
+    (@predicate $K:ident [$($x:ident)*] $body:expr) => {
+        struct $K;
         impl $crate::kernels::elementwise::Predicate<
             { $crate::loop_table!(@count $($x)*) },
-        > for K {
+        > for $K {
             #[inline(always)]
             fn eval<R: $crate::kernels::real::Real>(
                 [$($x),*]: [R; $crate::loop_table!(@count $($x)*)],
@@ -224,9 +264,5 @@ macro_rules! loop_table {
                 $body
             }
         }
-        let mut table = $crate::kernels::elementwise::loops::mask_table::<K, _>();
-        table.text = stringify!($body);
-        $crate::loop_table!(@rows table [bool] $($rest)*);
-        table
-    }};
+    };
 }

@@ -46,13 +46,13 @@ macro_rules! exponentials {
 
             /// `e^r - 1` for a reduced argument.
             #[inline(always)]
-            fn reduced_expm1<const FMA: bool>(r: $t) -> $t {
+            pub fn reduced_expm1<const FMA: bool>(r: $t) -> $t {
                 fma::<FMA>(r * r, horner::<FMA, _>(&POLY, r), r)
             }
 
             /// The integer `k` and the rest `r` with `x = k ln(2) + r`.
             #[inline(always)]
-            fn reduce<const FMA: bool>(x: $t) -> ($t, $t) {
+            pub fn reduce<const FMA: bool>(x: $t) -> ($t, $t) {
                 let k = fma::<FMA>(x, LOG2_E, MAGIC) - MAGIC;
                 let r = fma::<FMA>(k, -$ln2_hi, x);
                 (k, fma::<FMA>(k, -$ln2_lo, r))

@@ -7,6 +7,8 @@
 
 mod argument;
 mod basic;
+#[allow(missing_docs)]
+pub mod complex;
 mod erf;
 mod erfinv;
 mod exp;

@@ -12,7 +12,7 @@ use crate::error::{Error, Result};
 use crate::graph::{self, FORWARD, INFERENCE, Mode};
 use crate::kernels;
 use crate::kernels::elementwise::{self, apply_flat};
-use crate::ops::core::declare::{Arg, Kind, OpDecl, Operand, Output, Shortcut};
+use crate::ops::core::declare::{Arg, Kind, OpDecl, Operand, Output, Scalar, Shortcut};
 use crate::ops::core::elementwise::{Elementwise, Slot, Source, binary_operands};
 use crate::ops::core::layout::{astype, broadcast_to};
 use crate::ops::core::structured::{Record, finish, move_cost, nothing};
@@ -268,6 +268,7 @@ fn over(
                 None => return Ok(false),
             },
             // A number may stand for another operation, or make floats of integers.
+            Slot::Scalar(Scalar::Complex(..)) => return Ok(false),
             Slot::Scalar(_) if dtype.is_float() && op.beside_number.is_none() => None,
             Slot::Scalar(_) => return Ok(false),
         });

@@ -21,6 +21,8 @@ pub enum Scalar {
     Int(i64),
     /// A float.
     Float(f64),
+    /// A complex number: real and imaginary part.
+    Complex(f64, f64),
 }
 
 impl Scalar {
@@ -30,15 +32,17 @@ impl Scalar {
             Scalar::Bool(_) => Weak::Bool,
             Scalar::Int(_) => Weak::Int,
             Scalar::Float(_) => Weak::Float,
+            Scalar::Complex(..) => Weak::Complex,
         }
     }
 
-    /// Its value as a float64.
+    /// Its value as a float64; NaN for a complex number, which has none.
     pub fn as_f64(self) -> f64 {
         match self {
             Scalar::Bool(b) => b as u8 as f64,
             Scalar::Int(i) => i as f64,
             Scalar::Float(f) => f,
+            Scalar::Complex(..) => f64::NAN,
         }
     }
 }
@@ -300,9 +304,10 @@ impl OpDecl {
         self.facts.namespaces == ["Tensor"]
     }
 
-    /// Whether its first parameter is a tensor.
+    /// Whether its first parameter is a tensor that has the operation as a method.
     pub fn takes_tensor(&self) -> bool {
-        matches!(self.params.first().map(|p| p.kind), Some(Kind::Tensor | Kind::Operand))
+        let first = self.params.first().map(|p| p.kind);
+        matches!(first, Some(Kind::Tensor | Kind::Operand)) && !self.facts.attribute
     }
 
     /// How many arguments may be given by position.

@@ -13,10 +13,11 @@ use crate::array::{Layout, Storage, broadcast_shapes, capture};
 use crate::dtype::DType;
 use crate::error::{Error, Result};
 use crate::graph::{self, Edges, Flags, GRAD, Mode, RuleRef, Saved};
-use crate::kernels::elementwise::{FlatIn, In, LoopTable, apply, apply_flat};
-use crate::kernels::launch;
+use crate::kernels::elementwise::{FlatIn, LoopTable, apply, apply_flat};
 use crate::ops::core::declare::{Operand, Scalar};
 use crate::ops::core::layout::{astype, broadcast_to};
+pub use crate::ops::core::slot::Slot;
+use crate::ops::core::slot::{refuse_number, stands_for_number};
 use crate::ops::core::sym::Sym;
 use crate::tensor::{Edge, Tensor};
 
@@ -70,6 +71,8 @@ pub struct Elementwise {
     pub guard: Option<Guard>,
     /// What computes the same of one float operand beside this number on the right.
     pub beside_number: Option<fn(f64) -> Option<&'static Elementwise>>,
+    /// What computes it of a complex operand, where the loops cannot: it is not holomorphic.
+    pub complex: Option<fn(&Tensor) -> Result<Tensor>>,
     /// What the derivatives use, in the order of the saved values.
     pub saves: &'static [Source],
     /// One derivative per operand; empty for a constant operation.
@@ -79,52 +82,6 @@ pub struct Elementwise {
 impl std::fmt::Debug for Elementwise {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         write!(f, "Elementwise({})", self.name)
-    }
-}
-
-/// An operand whose dtype and shape are operands.
-#[derive(Clone, Copy)]
-pub enum Slot<'a> {
-    /// Elements.
-    Tensor(&'a Tensor),
-    /// One number for all elements.
-    Scalar(Scalar),
-}
-
-impl<'a> From<&'a Operand> for Slot<'a> {
-    fn from(operand: &'a Operand) -> Slot<'a> {
-        match operand {
-            Operand::Tensor(t) => Slot::Tensor(t),
-            Operand::Scalar(s) => Slot::Scalar(*s),
-        }
-    }
-}
-
-impl<'a> Slot<'a> {
-    fn tensor(self) -> Option<&'a Tensor> {
-        match self {
-            Slot::Tensor(t) => Some(t),
-            Slot::Scalar(_) => None,
-        }
-    }
-
-    /// The operand of a small call, if it is one.
-    #[inline(always)]
-    pub(in crate::ops) fn flat(self) -> Option<FlatIn<'a>> {
-        match self {
-            Slot::Tensor(t) if t.is_contiguous() => t.flat().map(FlatIn::Elements),
-            Slot::Tensor(t) => t.repeated().map(FlatIn::Repeated),
-            Slot::Scalar(Scalar::Int(i)) => Some(FlatIn::Int(i)),
-            Slot::Scalar(s) => Some(FlatIn::Float(s.as_f64())),
-        }
-    }
-
-    pub(in crate::ops) fn input(self) -> In<'a> {
-        match self {
-            Slot::Tensor(t) => In::View(t.view_of()),
-            Slot::Scalar(Scalar::Int(i)) => In::Int(i),
-            Slot::Scalar(s) => In::Float(s.as_f64()),
-        }
     }
 }
 
@@ -153,6 +110,7 @@ impl Elementwise {
     fn refuse(&self, got: DType) -> Box<Error> {
         let remedy = match got {
             DType::Bool => "convert it with astype(fg.int64), or use a logical operation",
+            DType::C64 | DType::C128 => "compute with x.real, x.imag or abs(x)",
             _ => "use an integer or boolean dtype, as astype(fg.int64) gives",
         };
         Box::new(Error::DType { op: self.name.into(), got, remedy })
@@ -271,21 +229,6 @@ impl Elementwise {
     }
 }
 
-/// Whether a tensor is a one-element argument of a function that is being recorded.
-#[cold]
-fn stands_for_number(x: &Tensor) -> bool {
-    let input = capture::with_buffer(x.storage().ptr().addr(), |buffer| {
-        matches!(buffer.origin, capture::Origin::Input(_))
-    });
-    input == Some(true) && x.storage().nbytes() <= 8
-}
-
-/// An operation that computes otherwise beside some numbers: a number that is an argument belongs to the program.
-#[cold]
-fn refuse_number(op: &'static str) {
-    launch::with_recorder(|recorder| recorder.refuse_number(op));
-}
-
 /// Applies a one-operand operation.
 #[inline]
 pub fn unary(op: &'static Elementwise, x: &Tensor) -> Result<Tensor> {
@@ -297,6 +240,9 @@ pub fn unary(op: &'static Elementwise, x: &Tensor) -> Result<Tensor> {
 pub fn unary_with(op: &'static Elementwise, x: &Tensor, params: &[f64]) -> Result<Tensor> {
     if op.takes(x.dtype()) {
         return op.run([Slot::Tensor(x)], x.layout(), x.dtype(), params);
+    }
+    if let (Some(complex), true) = (op.complex, x.dtype().is_complex()) {
+        return complex(x);
     }
     let x = astype(x, op.compute_dtype(x.dtype())?)?;
     op.run([Slot::Tensor(&x)], x.layout(), x.dtype(), params)
@@ -341,8 +287,11 @@ pub(in crate::ops) fn broadcast_to_dims(x: &Tensor, dims: &[usize]) -> Result<Te
 /// Applies a two-operand operation to a tensor and a number.
 #[inline]
 pub fn binary_scalar(op: &'static Elementwise, a: &Tensor, b: Scalar) -> Result<Tensor> {
+    if let Scalar::Complex(..) = b {
+        return binary(op, a, &beside_tensor(b, a)?);
+    }
     if let Some(beside) = op.beside_number
-        && a.dtype().is_float()
+        && a.dtype().is_inexact()
         && let Some(same) = beside(b.as_f64())
     {
         return unary(same, a);
@@ -354,8 +303,17 @@ pub fn binary_scalar(op: &'static Elementwise, a: &Tensor, b: Scalar) -> Result<
 /// Applies a two-operand operation to a number and a tensor.
 #[inline]
 pub fn scalar_binary(op: &'static Elementwise, a: Scalar, b: &Tensor) -> Result<Tensor> {
+    if let Scalar::Complex(..) = a {
+        return binary(op, &beside_tensor(a, b)?, b);
+    }
     let b = promote_beside_scalar(op, b, a)?;
     op.run([Slot::Scalar(a), Slot::Tensor(&b)], b.layout(), b.dtype(), &[])
+}
+
+/// A complex number as the tensor that it is beside another one.
+#[cold]
+fn beside_tensor(number: Scalar, x: &Tensor) -> Result<Tensor> {
+    Tensor::full(&[], number, x.dtype().promote_weak(number.weak()))
 }
 
 #[inline]

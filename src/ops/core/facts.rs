@@ -55,6 +55,8 @@ pub struct Facts {
     pub neutral: Option<i64>,
     /// The operation of two operands whose running fold this is.
     pub scan: Option<&'static str>,
+    /// Whether the method is an attribute, which the class declares itself.
+    pub attribute: bool,
     /// The loop that computes it where all operands are floats of one dtype: operands first, then parameters.
     pub elementwise: Option<&'static Elementwise>,
 }
@@ -86,6 +88,7 @@ impl Facts {
         fold: None,
         neutral: None,
         scan: None,
+        attribute: false,
         elementwise: None,
     };
 
@@ -102,6 +105,11 @@ impl Facts {
     /// Where it lives.
     pub const fn namespace(self, spaces: &'static [&'static str]) -> Facts {
         Facts { namespaces: spaces, ..self }
+    }
+
+    /// Tensors have an attribute of the name, not a method.
+    pub const fn attribute(self, _: &'static [&'static str]) -> Facts {
+        Facts { attribute: true, ..self }
     }
 
     /// It has no derivative.

@@ -57,15 +57,34 @@ macro_rules! source {
     };
 }
 
-/// One derivative of an element-wise operation.
+/// One derivative of an element-wise operation: `identity`, `zero`, or a kind of `loop_table!` and a text that is linear in
+/// the gradient `g`. With a complex kind the text is the derivative of a holomorphic function times `g`, and the gradient
+/// of the operand is that of the conjugates: `conj(text(conj g, …)) = g conj(f')`. `adjoint |g| text` is a gradient that
+/// is no such product.
 #[macro_export]
 #[doc(hidden)]
 macro_rules! derivative {
     (identity) => { $crate::ops::core::elementwise::Derivative::Identity };
     (zero) => { $crate::ops::core::elementwise::Derivative::Zero };
-    ($kind:ident |$($arg:ident),* $(; $($p:ident),*)?| $body:expr) => {{
-        static TABLE: $crate::kernels::elementwise::LoopTable =
-            $crate::loop_table!($kind: |$($arg),* $(; $($p),*)?| $body;);
+    (complex $($text:tt)*) => { $crate::derivative!(@holomorphic complex $($text)*) };
+    (complex_ring $($text:tt)*) => { $crate::derivative!(@holomorphic complex_ring $($text)*) };
+    (complex_angles $($text:tt)*) => { $crate::derivative!(@holomorphic complex_angles $($text)*) };
+    (complex_wide $($text:tt)*) => { $crate::derivative!(@holomorphic complex_wide $($text)*) };
+    (complex_calls $($text:tt)*) => { $crate::derivative!(@holomorphic complex_calls $($text)*) };
+    (adjoint |$($arg:ident),*| $body:expr) => {
+        $crate::derivative!(@formula complex_ring [$($arg),*] [] $body, stringify!($body))
+    };
+    (@holomorphic $kind:ident |$g:ident $(, $arg:ident)* $(; $($p:ident),*)?| $body:expr) => {
+        $crate::derivative!(@formula $kind [$g $(, $arg)*] [$($($p),*)?] { let $g = $g.conj(); ($body).conj() }, stringify!($body))
+    };
+    ($kind:ident |$($arg:ident),* $(; $($p:ident),*)?| $body:expr) => {
+        $crate::derivative!(@formula $kind [$($arg),*] [$($($p),*)?] $body, stringify!($body))
+    };
+    (@formula $kind:ident [$($arg:ident),*] [$($p:ident),*] $body:expr, $text:expr) => {{
+        static TABLE: $crate::kernels::elementwise::LoopTable = $crate::kernels::elementwise::LoopTable {
+            text: $text,
+            ..$crate::loop_table!($kind: |$($arg),* ; $($p),*| $body;)
+        };
         fn symbolic(symbols: &[$crate::ops::core::sym::Sym]) -> $crate::ops::core::sym::Sym {
             #[allow(dead_code)]
             type R = $crate::ops::core::sym::Sym;
@@ -73,7 +92,7 @@ macro_rules! derivative {
             use $crate::kernels::real::Real;
             let mut _symbols = symbols.iter().copied();
             $( let $arg = _symbols.next().unwrap_or_else(|| R::lit(0.0)); )*
-            $( $( let $p = _symbols.next().unwrap_or_else(|| R::lit(0.0)); )* )?
+            $( let $p = _symbols.next().unwrap_or_else(|| R::lit(0.0)); )*
             $body
         }
         $crate::ops::core::elementwise::Derivative::Formula {
@@ -90,6 +109,7 @@ macro_rules! derivative {
 macro_rules! derivative_sources {
     (identity) => { [] };
     (zero) => { [] };
+    (adjoint |$($arg:ident),*| $body:expr) => { [$($crate::source!($arg)),*] };
     ($kind:ident |$($arg:ident),* $(; $($p:ident),*)?| $body:expr) => { [$($crate::source!($arg)),*] };
 }
 
@@ -104,6 +124,7 @@ macro_rules! elementwise_specs {
         fn $name:ident($($x:ident),+ $(; $($p:ident = $default:expr),+)?) = $spec:ident {
             $(guard $guard:path;)?
             $(beside_number $beside:path;)?
+            $(complex $complex:path;)?
             forward { $($forward:tt)* }
             $( by $wrt:ident { $($by:tt)* } )*
         }
@@ -119,6 +140,7 @@ macro_rules! elementwise_specs {
                     forward: &FORWARD,
                     guard: $crate::optional!($($guard)?),
                     beside_number: $crate::optional!($($beside)?),
+                    complex: $crate::optional!($($complex)?),
                     saves: SAVES.0.split_at(SAVES.1).0,
                     by: &[$($crate::derivative!($($by)*)),*],
                 }
@@ -142,7 +164,8 @@ macro_rules! optional {
 
 /// Declares a family of element-wise operations. One entry (`guard path::to::check;` may precede
 /// `forward`, for operands that the loops take and the operation does not, and `beside_number path;`
-/// for numbers on the right with which another operation computes the same):
+/// for numbers on the right with which another operation computes the same, and `complex path;` for a function of complex
+/// numbers that is not holomorphic and thus no text of theirs):
 ///
 /// ```text
 /// /// Documentation; the formula and its derivative.
@@ -161,6 +184,7 @@ macro_rules! elementwise {
         fn $name:ident($($x:ident),+ $(; $($p:ident = $default:expr),+)?) = $spec:ident {
             $(guard $guard:path;)?
             $(beside_number $beside:path;)?
+            $(complex $complex:path;)?
             forward { $($forward:tt)* }
             $( by $wrt:ident { $($by:tt)* } )*
         }
@@ -170,6 +194,7 @@ macro_rules! elementwise {
             fn $name($($x),+ $(; $($p = $default),+)?) = $spec {
                 $(guard $guard;)?
                 $(beside_number $beside;)?
+                $(complex $complex;)?
                 forward { $($forward)* }
                 $( by $wrt { $($by)* } )*
             }

@@ -15,6 +15,7 @@ pub(crate) mod operand;
 #[macro_use]
 pub mod operations;
 pub(crate) mod row_indices;
+pub(crate) mod slot;
 pub(crate) mod structured;
 pub mod sym;
 pub(crate) mod view;

@@ -182,6 +182,18 @@ impl Real for Sym {
     fn mask_not(a: Sym) -> Sym {
         apply1(&compare::LOGICAL_NOT, a)
     }
+    fn conj(self) -> Sym {
+        match read(self) {
+            Operand::Tensor(x) if x.dtype().is_complex() => apply1(&arith::CONJUGATE, self),
+            _ => self,
+        }
+    }
+    fn is_infinite(self) -> Sym {
+        apply1(&compare::ISINF, self)
+    }
+    fn is_finite(self) -> Sym {
+        apply1(&compare::ISFINITE, self)
+    }
 
     for_each_real_unary!(unary_methods);
     for_each_real_binary!(binary_methods);

@@ -5,6 +5,7 @@
 
 use smallvec::SmallVec;
 
+use crate::dtype::DType;
 use crate::error::{Error, Result};
 use crate::graph::{Host, ModeGuard, Pass, Targets};
 use crate::ops::core::layout::astype;
@@ -91,11 +92,19 @@ pub struct GradOptions {
     pub since: u64,
 }
 
+/// A complex result names no direction in which it grows.
+#[cold]
+fn complex_root(op: &'static str, got: DType) -> Box<Error> {
+    let remedy = "give the gradient of the output, or reduce it to a real number: abs(z), z.real";
+    Box::new(Error::DType { op: op.into(), got, remedy })
+}
+
 /// The gradient at which a root starts.
 fn seed(op: &'static str, root: &Endpoint, gradient: Option<&Tensor>) -> Result<Tensor> {
     let Spec { dims, dtype } = &root.spec;
     let Some(gradient) = gradient else {
         return match dims.iter().product::<usize>() {
+            1 if dtype.is_complex() => Err(complex_root(op, *dtype)),
             1 => Tensor::ones(dims, *dtype),
             _ => {
                 let argument = if op == "grad" { "grad_outputs" } else { "gradient" };

@@ -23,8 +23,8 @@ elementwise! { family "activation" [in_place];
     /// Logistic function, `1 / (1 + e^-x)`. Derivative: `g y (1 - y)`.
     [numpy("scipy.special.expit"), aliases("expit")]
     fn sigmoid(x) = SIGMOID {
-        forward { float: |x| x.sigmoid(); cost: 0.9; }
-        by x { float |g, y| g * (y * (1.0 - y)) }
+        forward { complex_angles: |x| x.sigmoid(); cost: 0.9; }
+        by x { complex_ring |g, y| g * (y * (1.0 - y)) }
     }
     /// Logarithm of the logistic function. Derivative: `g sigmoid(-x)`.
     [numpy("scipy.special.log_expit")]

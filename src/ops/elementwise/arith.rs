@@ -3,47 +3,53 @@ elementwise! { family "arithmetic" [in_place];
     /// Negative, `-x`. Derivative: `-g`.
     [numpy("negative"), aliases("neg")]
     fn negative(x) = NEGATIVE {
-        forward { float: |x| -x; ints: |x| x.wrapping_neg(); cost: 0.3; }
-        by x { float |g| -g }
+        forward { complex_ring: |x| -x; ints: |x| x.wrapping_neg(); cost: 0.3; }
+        by x { complex_ring |g| -g }
+    }
+    /// Complex conjugate; real numbers are their own. Derivative: the conjugate of `g`.
+    [numpy("conjugate", "conj"), aliases("conj"), attribute]
+    fn conjugate(x) = CONJUGATE {
+        forward { complex_ring: |x| x.conj(); ints: |x| x; bool: |x| x; cost: 0.3; }
+        by x { adjoint |g| g.conj() }
     }
     /// Sum, `a + b`. Derivative: `g` for both.
     [numpy("add")]
     fn add(a, b) = ADD {
-        forward { float: |a, b| a + b; ints: |a, b| a.wrapping_add(b); bool: |a, b| a | b; cost: 0.22; }
+        forward { complex_ring: |a, b| a + b; ints: |a, b| a.wrapping_add(b); bool: |a, b| a | b; cost: 0.22; }
         by a { identity }
         by b { identity }
     }
     /// Difference, `a - b`. Derivatives: `g` and `-g`.
     [numpy("subtract"), aliases("sub")]
     fn subtract(a, b) = SUBTRACT {
-        forward { float: |a, b| a - b; ints: |a, b| a.wrapping_sub(b); cost: 0.22; }
+        forward { complex_ring: |a, b| a - b; ints: |a, b| a.wrapping_sub(b); cost: 0.22; }
         by a { identity }
-        by b { float |g| -g }
+        by b { complex_ring |g| -g }
     }
     /// Product, `a * b`. Derivatives: `g b` and `g a`.
     [numpy("multiply"), aliases("mul")]
     fn multiply(a, b) = MULTIPLY {
-        forward { float: |a, b| a * b; ints: |a, b| a.wrapping_mul(b); bool: |a, b| a & b; cost: 0.22; }
-        by a { float |g, b| g * b }
-        by b { float |g, a| g * a }
+        forward { complex_ring: |a, b| a * b; ints: |a, b| a.wrapping_mul(b); bool: |a, b| a & b; cost: 0.22; }
+        by a { complex_ring |g, b| g * b }
+        by b { complex_ring |g, a| g * a }
     }
     /// Quotient, `a / b`; integers divide as float64. Derivatives: `g / b` and `-g y / b`.
     [numpy("divide", "true_divide"), aliases("div", "true_divide")]
     fn divide(a, b) = DIVIDE {
-        forward { float: |a, b| a / b; cost: 0.5; }
-        by a { float |g, b| g / b }
-        by b { float |g, b, y| -g * y / b }
+        forward { complex: |a, b| a / b; cost: 0.5; }
+        by a { complex |g, b| g / b }
+        by b { complex |g, b, y| -g * y / b }
     }
     /// Power, `a ** b`. Derivatives: `g b a^(b-1)`, zero where `b` is 0, and `g y ln a`, zero where `a` is 0 and `b` is not negative. Integers to negative integer powers are refused, as in NumPy.
     [numpy("power"), aliases("pow")]
     fn power(a, b) = POWER {
         guard crate::ops::elementwise::integer::refuse_negative_power;
         beside_number crate::ops::elementwise::powers::of_number;
-        forward { float: |a, b| a.powf(b);
+        forward { complex_angles: |a, b| a.powf(b);
             i64: |a, b| crate::ops::elementwise::integer::power(a, b); i32: |a, b| crate::ops::elementwise::integer::power(a as i64, b as i64) as i32;
             u8: |a, b| crate::ops::elementwise::integer::power(a as i64, b as i64) as u8; cost: 4.0; }
-        by a { float |g, a, b| R::select(b.eq(R::lit(0.0)), R::lit(0.0), g * (b * a.powf(R::select(b.eq(R::lit(0.0)), R::lit(1.0), b - 1.0)))) }
-        by b { float |g, a, b, y| g * y * R::select(R::mask_and(a.eq(R::lit(0.0)), b.ge(R::lit(0.0))), R::lit(1.0), a).ln() }
+        by a { complex_angles |g, a, b| R::select(b.eq(R::lit(0.0)), R::lit(0.0), g * (b * a.powf(R::select(b.eq(R::lit(0.0)), R::lit(1.0), b - 1.0)))) }
+        by b { complex |g, a, b, y| g * y * R::select(R::mask_and(a.eq(R::lit(0.0)), b.ge(R::lit(0.0))), R::lit(1.0), a).ln() }
     }
     /// Largest integer not above the quotient, as Python's `//`. Derivative: zero.
     [numpy("floor_divide")]

@@ -19,29 +19,29 @@ use crate::tensor::Tensor;
 elementwise_specs! {
     /// Linear interpolation, `a + c (b - a)`. Derivatives: `g (1 - c)`, `g c` and `g (b - a)`.
     fn lerp_(a, b, c) = LERP {
-        forward { float: |a, b, c| a + c * (b - a); cost: 0.4; }
-        by a { float |g, c| g * (1.0 - c) }
-        by b { float |g, c| g * c }
-        by c { float |g, a, b| g * (b - a) }
+        forward { complex_ring: |a, b, c| a + c * (b - a); cost: 0.4; }
+        by a { complex_ring |g, c| g * (1.0 - c) }
+        by b { complex_ring |g, c| g * c }
+        by c { complex_ring |g, a, b| g * (b - a) }
     }
     /// `a + value b c`; of integers `a + b c`. Derivatives: `g`, `g value c` and `g value b`.
     fn addcmul_(a, b, c; value = 1.0) = ADDCMUL {
         forward {
-            float: |a, b, c; value| a + b * c * value;
+            complex_ring: |a, b, c; value| a + b * c * value;
             ints: |a, b, c| a.wrapping_add(b.wrapping_mul(c));
             bool: |a, b, c| a | (b & c);
             cost: 0.4;
         }
         by a { identity }
-        by b { float |g, c; value| g * value * c }
-        by c { float |g, b; value| g * value * b }
+        by b { complex_ring |g, c; value| g * value * c }
+        by c { complex_ring |g, b; value| g * value * b }
     }
     /// `a + value b / c`. Derivatives: `g`, `g value / c` and `-g value b / c²`.
     fn addcdiv_(a, b, c; value = 1.0) = ADDCDIV {
-        forward { float: |a, b, c; value| a + b / c * value; cost: 0.5; }
+        forward { complex: |a, b, c; value| a + b / c * value; cost: 0.5; }
         by a { identity }
-        by b { float |g, c; value| g * value / c }
-        by c { float |g, b, c; value| -(g * value * b / c) / c }
+        by b { complex |g, c; value| g * value / c }
+        by c { complex |g, b, c; value| -(g * value * b / c) / c }
     }
 }
 
@@ -74,6 +74,9 @@ fn ternary(
     let cast = |t: &Tensor| broadcast_to_dims(&astype(t, dtype)?, &dims);
     let x = cast(x)?;
     let [a, b] = others.map(|other| match other {
+        Operand::Scalar(s @ Scalar::Complex(..)) => {
+            Tensor::full(&[], *s, dtype).and_then(|t| cast(&t)).map(Operand::Tensor)
+        }
         Operand::Scalar(s) => check_range(op.name, dtype, *s).map(|()| Operand::Scalar(*s)),
         Operand::Tensor(t) => cast(t).map(Operand::Tensor),
     });

@@ -3,54 +3,54 @@ elementwise! { family "comparison";
     /// Element-wise `a == b`.
     [numpy("equal"), aliases("eq")]
     fn equal(a, b) = EQUAL {
-        forward { mask: |a, b| a.eq(b); ints: |a, b| a == b; bool: |a, b| a == b; }
+        forward { complex_mask: |a, b| a.eq(b); ints: |a, b| a == b; bool: |a, b| a == b; }
     }
     /// Element-wise `a != b`.
     [numpy("not_equal"), aliases("ne")]
     fn not_equal(a, b) = NOT_EQUAL {
-        forward { mask: |a, b| a.ne(b); ints: |a, b| a != b; bool: |a, b| a != b; }
+        forward { complex_mask: |a, b| a.ne(b); ints: |a, b| a != b; bool: |a, b| a != b; }
     }
     /// Element-wise `a < b`.
     [numpy("less"), aliases("lt")]
     fn less(a, b) = LESS {
-        forward { mask: |a, b| a.lt(b); ints: |a, b| a < b; bool: |a, b| a < b; }
+        forward { complex_mask: |a, b| a.lt(b); ints: |a, b| a < b; bool: |a, b| a < b; }
     }
     /// Element-wise `a <= b`.
     [numpy("less_equal"), aliases("le")]
     fn less_equal(a, b) = LESS_EQUAL {
-        forward { mask: |a, b| a.le(b); ints: |a, b| a <= b; bool: |a, b| a <= b; }
+        forward { complex_mask: |a, b| a.le(b); ints: |a, b| a <= b; bool: |a, b| a <= b; }
     }
     /// Element-wise `a > b`.
     [numpy("greater"), aliases("gt")]
     fn greater(a, b) = GREATER {
-        forward { mask: |a, b| a.gt(b); ints: |a, b| a > b; bool: |a, b| a > b; }
+        forward { complex_mask: |a, b| a.gt(b); ints: |a, b| a > b; bool: |a, b| a > b; }
     }
     /// Element-wise `a >= b`.
     [numpy("greater_equal"), aliases("ge")]
     fn greater_equal(a, b) = GREATER_EQUAL {
-        forward { mask: |a, b| a.ge(b); ints: |a, b| a >= b; bool: |a, b| a >= b; }
+        forward { complex_mask: |a, b| a.ge(b); ints: |a, b| a >= b; bool: |a, b| a >= b; }
     }
     /// Element-wise truth of both.
     [numpy("logical_and"), in_place]
     fn logical_and(a, b) = LOGICAL_AND {
-        forward { mask: |a, b| R::mask_and(a.ne(R::lit(0.0)), b.ne(R::lit(0.0))); ints: |a, b| (a != 0) & (b != 0); bool: |a, b| (a & b) != 0; }
+        forward { complex_mask: |a, b| R::mask_and(a.ne(R::lit(0.0)), b.ne(R::lit(0.0))); ints: |a, b| (a != 0) & (b != 0); bool: |a, b| (a & b) != 0; }
     }
     /// Element-wise truth of either.
     [numpy("logical_or"), in_place]
     fn logical_or(a, b) = LOGICAL_OR {
-        forward { mask: |a, b| R::mask_or(a.ne(R::lit(0.0)), b.ne(R::lit(0.0))); ints: |a, b| (a != 0) | (b != 0); bool: |a, b| (a | b) != 0; }
+        forward { complex_mask: |a, b| R::mask_or(a.ne(R::lit(0.0)), b.ne(R::lit(0.0))); ints: |a, b| (a != 0) | (b != 0); bool: |a, b| (a | b) != 0; }
     }
     /// Element-wise truth of exactly one.
     [numpy("logical_xor"), in_place]
     fn logical_xor(a, b) = LOGICAL_XOR {
-        forward { mask: |a, b| R::mask_or(
+        forward { complex_mask: |a, b| R::mask_or(
                 R::mask_and(a.ne(R::lit(0.0)), b.eq(R::lit(0.0))),
                 R::mask_and(a.eq(R::lit(0.0)), b.ne(R::lit(0.0)))); ints: |a, b| (a != 0) != (b != 0); bool: |a, b| a != b; }
     }
     /// Element-wise falsehood.
     [numpy("logical_not"), in_place]
     fn logical_not(x) = LOGICAL_NOT {
-        forward { mask: |x| x.eq(R::lit(0.0)); ints: |x| x == 0; bool: |x| x == 0; }
+        forward { complex_mask: |x| x.eq(R::lit(0.0)); ints: |x| x == 0; bool: |x| x == 0; }
     }
     /// Whether the sign of each element is negative, also that of a zero or a NaN.
     [numpy("signbit")]
@@ -60,16 +60,16 @@ elementwise! { family "comparison";
     /// Whether each element is NaN.
     [numpy("isnan")]
     fn isnan(x) = ISNAN {
-        forward { mask: |x| x.is_nan(); ints: |_x| false; bool: |_x| false; }
+        forward { complex_mask: |x| x.is_nan(); ints: |_x| false; bool: |_x| false; }
     }
     /// Whether each element is infinite.
     [numpy("isinf")]
     fn isinf(x) = ISINF {
-        forward { mask: |x| x.abs().eq(R::lit(f64::INFINITY)); ints: |_x| false; bool: |_x| false; }
+        forward { complex_mask: |x| x.is_infinite(); ints: |_x| false; bool: |_x| false; }
     }
     /// Whether each element is neither infinite nor NaN.
     [numpy("isfinite")]
     fn isfinite(x) = ISFINITE {
-        forward { mask: |x| x.abs().lt(R::lit(f64::INFINITY)); ints: |_x| true; bool: |_x| true; }
+        forward { complex_mask: |x| x.is_finite(); ints: |_x| true; bool: |_x| true; }
     }
 }

@@ -56,7 +56,7 @@ fn large_power(a: i64, b: i64) -> i64 {
 
 /// NumPy has no integer for an integer to a negative power, so neither have we.
 pub(crate) fn refuse_negative_power(operands: &[Slot<'_>], dtype: DType) -> Result<()> {
-    if dtype.is_float() {
+    if dtype.is_inexact() {
         return Ok(());
     }
     let lowest = match operands.get(1) {

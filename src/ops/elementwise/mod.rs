@@ -10,6 +10,7 @@ pub mod blend;
 pub mod cast;
 pub mod closeness;
 pub mod compare;
+pub mod complex;
 pub mod extremes;
 pub mod gelu;
 pub(crate) mod integer;

@@ -9,8 +9,8 @@ use crate::ops::elementwise::unary::{RECIPROCAL, SQUARE};
 elementwise_specs! {
     /// `x³`. Derivative: `3 g x²`.
     fn cube(x) = CUBE {
-        forward { float: |x| x * x * x; cost: 0.3; }
-        by x { float |g, x| g * 3.0 * (x * x) }
+        forward { complex_ring: |x| x * x * x; cost: 0.3; }
+        by x { complex_ring |g, x| g * 3.0 * (x * x) }
     }
 }
 

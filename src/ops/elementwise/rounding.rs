@@ -7,6 +7,7 @@ use crate::dtype::DType;
 use crate::ops::core::elementwise::unary_with;
 use crate::ops::core::layout::astype;
 use crate::ops::elementwise::arith::{divide, multiply};
+use crate::ops::elementwise::complex::by_parts;
 use crate::ops::elementwise::unary::rint;
 use crate::tensor::Tensor;
 
@@ -26,6 +27,9 @@ crate::operations! { family "elementwise" [in_place];
     /// Nearest number with so many decimals, ties to even; negative `decimals` round before the point. Derivative: zero.
     [numpy("round", "around"), aliases("around")]
     fn round(x: Tensor, decimals: isize = 0) -> Tensor {
+        if x.dtype().is_complex() {
+            return by_parts(x, |part| round(part, decimals));
+        }
         if decimals == 0 || !x.dtype().is_float() && decimals > 0 {
             return if x.dtype().is_float() { rint(x) } else { Ok(x.clone()) };
         }
@@ -39,6 +43,9 @@ crate::operations! { family "elementwise" [in_place];
     /// NaN replaced by `nan`, infinities by `posinf` and `neginf` (the largest finite numbers by default). Derivative: `g` where `x` was finite, 0 elsewhere.
     [numpy("nan_to_num")]
     fn nan_to_num(x: Tensor, nan: f64 = 0.0, posinf: Option<f64> = None, neginf: Option<f64> = None) -> Tensor {
+        if x.dtype().is_complex() {
+            return by_parts(x, |part| nan_to_num(part, nan, posinf, neginf));
+        }
         if !x.dtype().is_float() {
             return Ok(x.clone());
         }

@@ -23,8 +23,8 @@ elementwise_specs! {
     }
     /// Derivative of order `b` of `sinc` at `a`. Derivative: `g` times that of order `b + 1`.
     fn sinc_order(a, b) = SINC_ORDER {
-        forward { float_calls: |a, b| a.sinc(b); cost: 60.0; }
-        by a { float_calls |g, a, b| g * a.sinc(b + 1.0) }
+        forward { complex_calls: |a, b| a.sinc(b); cost: 60.0; }
+        by a { complex_calls |g, a, b| g * a.sinc(b + 1.0) }
         by b { zero }
     }
 }

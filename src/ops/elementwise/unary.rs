@@ -1,33 +1,35 @@
 //! Element-wise functions of one argument: declarations, formula and derivative side by side.
 elementwise! { family "elementwise" [in_place];
-    /// Absolute value. Derivative: `g sign(x)`, 0 at 0.
+    /// Absolute value; of complex numbers a real one. Derivative: `g sign(x)`, 0 at 0.
     [numpy("absolute"), aliases("absolute")]
     fn abs_(x) = ABS {
+        complex crate::ops::elementwise::complex::modulus;
         forward { float: |x| x.abs(); ints: |x| (x as i64).wrapping_abs() as T; bool: |x| x; cost: 0.3; }
         by x { float |g, x| g * x.sign() }
     }
-    /// Sign: -1, 0 or 1; NaN for NaN. Derivative: zero.
-    [numpy("sign")]
+    /// Sign: -1, 0 or 1; NaN for NaN; a complex number over its absolute value, and 0 for 0. Derivative: zero, and of complex numbers that of the quotient.
+    [numpy("sign"), aliases("sgn")]
     fn sign(x) = SIGN {
+        complex crate::ops::elementwise::complex::direction;
         forward { float: |x| x.sign(); ints: |x| ((x as i64) > 0) as u8 as T - ((x as i64) < 0) as u8 as T; cost: 0.4; }
         by x { zero }
     }
     /// Square, `x²`. Derivative: `2 g x`.
     [numpy("square")]
     fn square(x) = SQUARE {
-        forward { float: |x| x * x; ints: |x| x.wrapping_mul(x); cost: 0.3; }
-        by x { float |g, x| g * 2.0 * x }
+        forward { complex_ring: |x| x * x; ints: |x| x.wrapping_mul(x); cost: 0.3; }
+        by x { complex_ring |g, x| g * 2.0 * x }
     }
     /// Square root; NaN below zero. Derivative: `g / (2 y)`, infinite at 0.
     [numpy("sqrt")]
     fn sqrt(x) = SQRT {
-        forward { float: |x| x.sqrt(); cost: 1.0; }
-        by x { float |g, y| g * 0.5 / y }
+        forward { complex: |x| x.sqrt(); cost: 1.0; }
+        by x { complex |g, y| g * 0.5 / y }
     }
     /// Reciprocal square root. Derivative: `-g y / (2 x)`.
     fn rsqrt(x) = RSQRT {
-        forward { float: |x| R::lit(1.0) / x.sqrt(); cost: 1.2; }
-        by x { float |g, x, y| g * -0.5 * y / x }
+        forward { complex: |x| R::lit(1.0) / x.sqrt(); cost: 1.2; }
+        by x { complex |g, x, y| g * -0.5 * y / x }
     }
     /// Cube root. Derivative: `g / (3 y²)`.
     [numpy("cbrt")]
@@ -38,122 +40,122 @@ elementwise! { family "elementwise" [in_place];
     /// Reciprocal, `1 / x`; integers become float64. Derivative: `-g y²`.
     [numpy("reciprocal")]
     fn reciprocal(x) = RECIPROCAL {
-        forward { float: |x| R::lit(1.0) / x; cost: 0.5; }
-        by x { float |g, y| -g * y * y }
+        forward { complex: |x| R::lit(1.0) / x; cost: 0.5; }
+        by x { complex_ring |g, y| -g * y * y }
     }
     /// Exponential. Derivative: `g y`.
     [numpy("exp")]
     fn exp(x) = EXP {
-        forward { float: |x| x.exp(); cost: 0.75; }
-        by x { float |g, y| g * y }
+        forward { complex_angles: |x| x.exp(); cost: 0.75; }
+        by x { complex_ring |g, y| g * y }
     }
     /// `2^x`. Derivative: `g y ln 2`.
     [numpy("exp2")]
     fn exp2(x) = EXP2 {
-        forward { float: |x| x.exp2(); cost: 0.75; }
-        by x { float |g, y| g * y * std::f64::consts::LN_2 }
+        forward { complex_angles: |x| x.exp2(); cost: 0.75; }
+        by x { complex_ring |g, y| g * y * std::f64::consts::LN_2 }
     }
     /// `e^x - 1`, accurate near zero. Derivative: `g e^x`.
     [numpy("expm1")]
     fn expm1(x) = EXPM1 {
-        forward { float: |x| x.expm1(); cost: 1.5; }
-        by x { float |g, x| g * x.exp() }
+        forward { complex_angles: |x| x.expm1(); cost: 1.5; }
+        by x { complex_angles |g, x| g * x.exp() }
     }
     /// Natural logarithm. Derivative: `g / x`.
     [numpy("log")]
     fn log(x) = LOG {
-        forward { float: |x| x.ln(); cost: 1.0; }
-        by x { float |g, x| g / x }
+        forward { complex: |x| x.ln(); cost: 1.0; }
+        by x { complex |g, x| g / x }
     }
     /// Logarithm to base 2. Derivative: `g / (x ln 2)`.
     [numpy("log2")]
     fn log2(x) = LOG2 {
-        forward { float: |x| x.log2(); cost: 1.0; }
-        by x { float |g, x| g / (x * std::f64::consts::LN_2) }
+        forward { complex: |x| x.log2(); cost: 1.0; }
+        by x { complex |g, x| g / (x * std::f64::consts::LN_2) }
     }
     /// Logarithm to base 10. Derivative: `g / (x ln 10)`.
     [numpy("log10")]
     fn log10(x) = LOG10 {
-        forward { float: |x| x.log10(); cost: 1.4; }
-        by x { float |g, x| g / (x * std::f64::consts::LN_10) }
+        forward { complex: |x| x.log10(); cost: 1.4; }
+        by x { complex |g, x| g / (x * std::f64::consts::LN_10) }
     }
     /// `ln(1 + x)`, accurate near zero. Derivative: `g / (1 + x)`.
     [numpy("log1p")]
     fn log1p(x) = LOG1P {
-        forward { float: |x| x.log1p(); cost: 1.5; }
-        by x { float |g, x| g / (1.0 + x) }
+        forward { complex: |x| x.log1p(); cost: 1.5; }
+        by x { complex |g, x| g / (1.0 + x) }
     }
     /// Sine. Derivative: `g cos x`.
     [numpy("sin")]
     fn sin(x) = SIN {
-        forward { float_wide: |x| x.sin(); cost: 1.4; }
-        by x { float_wide |g, x| g * x.cos() }
+        forward { complex_wide: |x| x.sin(); cost: 1.4; }
+        by x { complex_wide |g, x| g * x.cos() }
     }
     /// Cosine. Derivative: `-g sin x`.
     [numpy("cos")]
     fn cos(x) = COS {
-        forward { float_wide: |x| x.cos(); cost: 1.4; }
-        by x { float_wide |g, x| -g * x.sin() }
+        forward { complex_wide: |x| x.cos(); cost: 1.4; }
+        by x { complex_wide |g, x| -g * x.sin() }
     }
     /// Tangent. Derivative: `g (1 + y²)`.
     [numpy("tan")]
     fn tan(x) = TAN {
-        forward { float_wide: |x| x.tan(); cost: 1.6; }
-        by x { float |g, y| g * (1.0 + y * y) }
+        forward { complex_wide: |x| x.tan(); cost: 1.6; }
+        by x { complex_ring |g, y| g * (1.0 + y * y) }
     }
     /// Inverse sine. Derivative: `g / sqrt(1 - x²)`.
     [numpy("arcsin"), aliases("asin")]
     fn arcsin(x) = ARCSIN {
-        forward { float: |x| x.asin(); cost: 1.4; }
-        by x { float |g, x| g / (1.0 - x * x).sqrt() }
+        forward { complex: |x| x.asin(); cost: 1.4; }
+        by x { complex |g, x| g / (1.0 - x * x).sqrt() }
     }
     /// Inverse cosine. Derivative: `-g / sqrt(1 - x²)`.
     [numpy("arccos"), aliases("acos")]
     fn arccos(x) = ARCCOS {
-        forward { float: |x| x.acos(); cost: 1.4; }
-        by x { float |g, x| -g / (1.0 - x * x).sqrt() }
+        forward { complex: |x| x.acos(); cost: 1.4; }
+        by x { complex |g, x| -g / (1.0 - x * x).sqrt() }
     }
     /// Inverse tangent. Derivative: `g / (1 + x²)`.
     [numpy("arctan"), aliases("atan")]
     fn arctan(x) = ARCTAN {
-        forward { float: |x| x.atan(); cost: 1.2; }
-        by x { float |g, x| g / (1.0 + x * x) }
+        forward { complex: |x| x.atan(); cost: 1.2; }
+        by x { complex |g, x| g / (1.0 + x * x) }
     }
     /// Hyperbolic sine. Derivative: `g cosh x`.
     [numpy("sinh")]
     fn sinh(x) = SINH {
-        forward { float: |x| x.sinh(); cost: 1.6; }
-        by x { float |g, x| g * x.cosh() }
+        forward { complex_angles: |x| x.sinh(); cost: 1.6; }
+        by x { complex_angles |g, x| g * x.cosh() }
     }
     /// Hyperbolic cosine. Derivative: `g sinh x`.
     [numpy("cosh")]
     fn cosh(x) = COSH {
-        forward { float: |x| x.cosh(); cost: 1.1; }
-        by x { float |g, x| g * x.sinh() }
+        forward { complex_angles: |x| x.cosh(); cost: 1.1; }
+        by x { complex_angles |g, x| g * x.sinh() }
     }
     /// Hyperbolic tangent. Derivative: `g (1 - y²)`.
     [numpy("tanh")]
     fn tanh(x) = TANH {
-        forward { float: |x| x.tanh(); cost: 1.1; }
-        by x { float |g, y| g * (1.0 - y * y) }
+        forward { complex_angles: |x| x.tanh(); cost: 1.1; }
+        by x { complex_ring |g, y| g * (1.0 - y * y) }
     }
     /// Inverse hyperbolic sine. Derivative: `g / sqrt(x² + 1)`.
     [numpy("arcsinh"), aliases("asinh")]
     fn arcsinh(x) = ARCSINH {
-        forward { float: |x| x.asinh(); cost: 2.8; }
-        by x { float |g, x| g / (x * x + 1.0).sqrt() }
+        forward { complex: |x| x.asinh(); cost: 2.8; }
+        by x { complex |g, x| g / (x * x + 1.0).sqrt() }
     }
     /// Inverse hyperbolic cosine. Derivative: `g / sqrt(x² - 1)`.
     [numpy("arccosh"), aliases("acosh")]
     fn arccosh(x) = ARCCOSH {
-        forward { float: |x| x.acosh(); cost: 2.6; }
-        by x { float |g, x| g / ((x - 1.0).sqrt() * (x + 1.0).sqrt()) }
+        forward { complex: |x| x.acosh(); cost: 2.6; }
+        by x { complex |g, x| g / ((x - 1.0).sqrt() * (x + 1.0).sqrt()) }
     }
     /// Inverse hyperbolic tangent. Derivative: `g / (1 - x²)`.
     [numpy("arctanh"), aliases("atanh")]
     fn arctanh(x) = ARCTANH {
-        forward { float: |x| x.atanh(); cost: 1.7; }
-        by x { float |g, x| g / (1.0 - x * x) }
+        forward { complex: |x| x.atanh(); cost: 1.7; }
+        by x { complex |g, x| g / (1.0 - x * x) }
     }
     /// Error function. Derivative: `g 2/sqrt(pi) e^(-x²)`.
     [numpy("scipy.special.erf")]
@@ -212,6 +214,7 @@ elementwise! { family "elementwise" [in_place];
     /// Nearest integer, ties to even. Derivative: zero.
     [numpy("rint")]
     fn rint(x) = RINT {
+        complex crate::ops::elementwise::complex::rounded;
         forward { float: |x| x.round(); cost: 0.4; }
         by x { zero }
     }
@@ -224,8 +227,8 @@ elementwise! { family "elementwise" [in_place];
     /// `sin(pi x) / (pi x)`, 1 at 0. Derivative: `g` times that of the next order, finite at 0 for every order.
     [numpy("sinc")]
     fn sinc(x) = SINC {
-        forward { float_wide: |x| R::select(x.eq(R::lit(0.0)), R::lit(1.0), (x * std::f64::consts::PI).sin() / (x * std::f64::consts::PI)); cost: 2.0; }
-        by x { float_calls |g, x| g * x.sinc(R::lit(1.0)) }
+        forward { complex_wide: |x| R::select(x.eq(R::lit(0.0)), R::lit(1.0), (x * std::f64::consts::PI).sin() / (x * std::f64::consts::PI)); cost: 2.0; }
+        by x { complex_calls |g, x| g * x.sinc(R::lit(1.0)) }
     }
 }
 

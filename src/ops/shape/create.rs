@@ -3,7 +3,7 @@
 //! Owns: the constructors that need a kernel. Never records.
 //! Invariant: the result owns fresh storage that nobody else sees.
 
-use crate::dtype::DType;
+use crate::dtype::{Complex128, DType};
 use crate::error::{Error, Result};
 use crate::kernels;
 use crate::ops::core::declare::Scalar;
@@ -19,12 +19,26 @@ pub(crate) fn room<T>(n: usize) -> Result<Vec<T>> {
     }
 }
 
+/// A complex number where real ones are wanted.
+#[cold]
+fn not_real(re: f64, im: f64, dtype: DType) -> Box<Error> {
+    Box::new(Error::Unsupported {
+        op: "full".into(),
+        what: format!("the number ({re}{im:+}j) goes into elements of {dtype}"),
+        remedy: "give its real part, or use a complex dtype",
+    })
+}
+
 impl Tensor {
     /// A tensor of one repeated number.
     pub fn full(dims: &[usize], value: Scalar, dtype: DType) -> Result<Tensor> {
         let out = Tensor::empty(dims, dtype)?;
         match value {
             Scalar::Int(i) => kernels::fill_int(i, out.view_mut()),
+            Scalar::Complex(re, im) if !dtype.is_complex() => {
+                return Err(not_real(re, im, dtype));
+            }
+            Scalar::Complex(re, im) => kernels::fill_complex(re, im, out.view_mut()),
             other => kernels::fill(other.as_f64(), out.view_mut()),
         }
         Ok(out)
@@ -48,6 +62,7 @@ impl Tensor {
             Scalar::Bool(b) => Tensor::from(b),
             Scalar::Int(i) => Tensor::from(i),
             Scalar::Float(f) => Tensor::from(f),
+            Scalar::Complex(re, im) => Tensor::from(Complex128::new(re, im)),
         }
     }
 

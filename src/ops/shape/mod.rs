@@ -8,6 +8,7 @@ pub mod diagonal;
 pub mod flip;
 pub mod grid;
 pub mod join;
+pub mod pairs;
 pub mod repeat;
 pub mod reshape;
 pub mod split;

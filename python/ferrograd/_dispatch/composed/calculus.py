@@ -199,30 +199,17 @@ def ldexp(x1: Any, x2: Any) -> Any:
     return x1 * np.ldexp(np.ones((), x1.dtype), np.asarray(values(x2)))
 
 
-@composes("positive", "conj", "conjugate")
+@composes("positive")
 def positive(x: Any) -> Tensor:
     """A copy."""
     return _core.clone(asarray(x))
 
 
-@composes("real", "real_if_close")
-def real(val: Any, tol: Any = None) -> Tensor:
-    """The tensor itself: there are no complex ones."""
-    return asarray(val)
-
-
-@composes("imag")
-def imag(val: Any) -> Tensor:
-    """Zeros: there are no complex tensors."""
-    return _core.zeros_like(asarray(val))
-
-
-@composes("angle")
-def angle(z: Any, deg: bool = False) -> Any:
-    """0 for positive and π for negative numbers; the derivative is zero."""
-    z = floats(z).detach()
-    found = _core.arctan2(_core.zeros_like(z), z)
-    return found * (180 / np.pi) if deg else found
+@composes("real_if_close")
+def real_if_close(a: Any, tol: Any = 100) -> Tensor:
+    """The real part, where all imaginary ones are within `tol` units of the last place of zero."""
+    a = asarray(a)
+    return a if np.iscomplexobj(np.real_if_close(values(a), tol)) else a.real
 
 
 @composes("float_power")

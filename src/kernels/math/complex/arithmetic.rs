@@ -1,0 +1,113 @@
+//! The complex quotient, and the questions that choose a careful way.
+//!
+//! Owns: both, and the scaling by powers of two. Never reads a buffer. Invariant: no intermediate value of a quotient leaves the range where the quotient
+//! itself does not.
+
+use crate::dtype::Complex128;
+
+/// 2^200: products of four parts below it and of their reciprocals are normal numbers.
+const FAR: f64 = 1.606938044258990275541962092341162602522202993782792835301376e60;
+/// 2^900: as far as one product of two parts may go before a quotient is computed with scaled operands.
+const SAFE: f64 = FAR * FAR * FAR * FAR * 1.2676506002282294e30;
+
+/// Whether a part is infinite, NaN, very large, or very small and not zero.
+#[inline(always)]
+pub fn is_far(part: f64) -> bool {
+    let size = part.abs();
+    !((size < FAR) & ((size > 1.0 / FAR) | (size == 0.0)))
+}
+
+/// `a / b` by the conjugate: `a conj(b) / |b|²`. A divisor of zero gives infinities and NaN, as NumPy.
+#[inline(always)]
+fn plain(a: Complex128, b: Complex128) -> Complex128 {
+    let size = b.re * b.re + b.im * b.im;
+    let (re, im) = (a.re * b.re + a.im * b.im, a.im * b.re - a.re * b.im);
+    let none = (b.re == 0.0) & (b.im == 0.0);
+    let choose = |zero: f64, other: f64| if none { zero } else { other };
+    Complex128::new(
+        choose(a.re, re) / choose(b.re.abs(), size),
+        choose(a.im, im) / choose(b.re.abs(), size),
+    )
+}
+
+/// The quotient.
+#[inline(always)]
+pub fn quotient<const CAREFUL: bool>(a: Complex128, b: Complex128) -> Complex128 {
+    if CAREFUL { careful(a, b) } else { plain(a, b) }
+}
+
+/// The larger part.
+#[inline(always)]
+pub(super) fn largest(z: Complex128) -> f64 {
+    z.re.abs().max(z.im.abs())
+}
+
+/// The quotient of any operands.
+fn careful(a: Complex128, b: Complex128) -> Complex128 {
+    let (top, bottom) = (largest(a), largest(b));
+    let within = |size: f64| size < SAFE && size > 1.0 / SAFE;
+    let finite = [a.re, a.im, b.re, b.im].iter().all(|part| part.is_finite());
+    if !finite {
+        return smith(a, b);
+    }
+    if bottom == 0.0 || within(bottom * bottom) && (top == 0.0 || within(top * bottom)) {
+        return plain(a, b);
+    }
+    // Powers of two change no digit; the quotient is scaled back in two steps, of which only the last may round.
+    let (p, q) = (exponent(top), exponent(bottom));
+    let quotient = plain(scaled(a, -p), scaled(b, -q));
+    scaled(quotient, p - q)
+}
+
+/// Smith's algorithm (Communications of the ACM 5, 1962) as NumPy has it, for what infinities and NaN give.
+fn smith(a: Complex128, b: Complex128) -> Complex128 {
+    if b.re.abs() >= b.im.abs() {
+        let ratio = b.im / b.re;
+        let scale = 1.0 / (b.re + b.im * ratio);
+        Complex128::new((a.re + a.im * ratio) * scale, (a.im - a.re * ratio) * scale)
+    } else {
+        let ratio = b.re / b.im;
+        let scale = 1.0 / (b.im + b.re * ratio);
+        Complex128::new((a.re * ratio + a.im) * scale, (a.im * ratio - a.re) * scale)
+    }
+}
+
+/// The exponent of a finite number: `2^e <= size < 2^(e + 1)`; 0 for zero.
+pub(super) fn exponent(size: f64) -> i32 {
+    if size == 0.0 {
+        return 0;
+    }
+    let bits = |size: f64| ((size.to_bits() >> 52) & 0x7ff) as i32 - 1023;
+    if size < f64::MIN_POSITIVE { bits(size * 18014398509481984.0) - 54 } else { bits(size) }
+}
+
+/// `z 2^e`, in steps that stay in range.
+pub(super) fn scaled(z: Complex128, e: i32) -> Complex128 {
+    let mut z = z;
+    let mut left = e;
+    while left != 0 {
+        let step = left.clamp(-1000, 1000);
+        let factor = f64::from_bits(((step + 1023) as u64) << 52);
+        z = Complex128::new(z.re * factor, z.im * factor);
+        left -= step;
+    }
+    z
+}
+
+/// Whether a part is infinite or NaN.
+#[inline(always)]
+pub(super) fn is_special(z: Complex128) -> bool {
+    !(z.re.is_finite() && z.im.is_finite())
+}
+
+/// `i z`.
+#[inline(always)]
+pub(super) fn turned(z: Complex128) -> Complex128 {
+    Complex128::new(-z.im, z.re)
+}
+
+/// `-i z`.
+#[inline(always)]
+pub(super) fn turned_back(z: Complex128) -> Complex128 {
+    Complex128::new(z.im, -z.re)
+}

@@ -1,0 +1,151 @@
+//! Complex numbers and real ones: parts, absolute value, angle, and back.
+//!
+//! Owns: what is not holomorphic, and thus no text of complex lanes. Never differentiates by hand: all of it is made of
+//! the two parts. Invariant: the gradient of a complex number is `dL/d re + i dL/d im`, PyTorch's convention; that of a
+//! part is the part of the gradient.
+
+use crate::dtype::DType;
+use crate::error::{Error, Result};
+use crate::kernels::parts::{self, Part};
+use crate::ops::core::declare::{Operand, Scalar};
+use crate::ops::core::elementwise::{binary, binary_operands, binary_scalar};
+use crate::ops::core::layout::astype;
+use crate::ops::core::structured::{Record, finish, move_cost, nothing};
+use crate::ops::elementwise::arith::{ARCTAN2, DIVIDE, HYPOT, MULTIPLY};
+use crate::ops::elementwise::compare::{EQUAL, NOT_EQUAL};
+use crate::ops::elementwise::select::where_;
+use crate::ops::elementwise::unary::{cos, rint, sin};
+use crate::tensor::Tensor;
+
+/// One part of complex numbers, recorded.
+pub(crate) fn part_of(x: &Tensor, part: Part) -> Result<Tensor> {
+    let out = Tensor::empty(x.shape(), x.dtype().real())?;
+    parts::take_part(part, x.view_of(), out.view_mut());
+    finish(out, &[x], |out| Record {
+        name: if part == Part::Real { "real" } else { "imag" },
+        cost: move_cost(out),
+        params: part,
+        saved: nothing(),
+        backward: |part, g, cx| {
+            cx.give_with(0, |_| {
+                let none = Tensor::zeros(g.shape(), g.dtype())?;
+                if *part == Part::Real { joined(&g, &none) } else { joined(&none, &g) }
+            })
+        },
+    })
+}
+
+/// Complex numbers of two parts that share a float dtype and a shape, recorded.
+pub(crate) fn joined(re: &Tensor, im: &Tensor) -> Result<Tensor> {
+    let out = Tensor::empty(re.shape(), re.dtype().to_complex())?;
+    parts::join_parts(re.view_of(), im.view_of(), out.view_mut());
+    finish(out, &[re, im], |out| Record {
+        name: "complex",
+        cost: move_cost(out),
+        params: (),
+        saved: nothing(),
+        backward: |(), g, cx| {
+            cx.give_with(0, |_| part_of(&g, Part::Real))?;
+            cx.give_with(1, |_| part_of(&g, Part::Imag))
+        },
+    })
+}
+
+/// Two tensors of one shape and of the float dtype whose pairs are complex numbers.
+fn pair(re: &Tensor, im: &Tensor) -> Result<[Tensor; 2]> {
+    let common = re.dtype().promote(im.dtype());
+    if common.is_complex() {
+        return Err(Box::new(Error::DType {
+            op: "complex".into(),
+            got: common,
+            remedy: "give two tensors of real numbers",
+        }));
+    }
+    let dtype = common.to_complex().real();
+    let dims = crate::array::broadcast_shapes("complex", &[re.shape(), im.shape()])?;
+    let fit = |x: &Tensor| crate::ops::core::layout::broadcast_to(&astype(x, dtype)?, &dims);
+    Ok([fit(re)?, fit(im)?])
+}
+
+/// A function of real numbers, applied to each part.
+pub(crate) fn by_parts(x: &Tensor, f: impl Fn(&Tensor) -> Result<Tensor>) -> Result<Tensor> {
+    joined(&f(&part_of(x, Part::Real)?)?, &f(&part_of(x, Part::Imag)?)?)
+}
+
+/// The nearest whole numbers of each part.
+pub(crate) fn rounded(x: &Tensor) -> Result<Tensor> {
+    by_parts(x, rint)
+}
+
+/// The absolute value of complex numbers.
+pub(crate) fn modulus(x: &Tensor) -> Result<Tensor> {
+    binary(&HYPOT, &part_of(x, Part::Real)?, &part_of(x, Part::Imag)?)
+}
+
+/// Complex numbers over their absolute values; 0 for 0.
+pub(crate) fn direction(x: &Tensor) -> Result<Tensor> {
+    let size = modulus(x)?;
+    let none = binary_scalar(&EQUAL, &size.detach(), Scalar::Int(0))?;
+    let size = where_(&none, &Operand::Scalar(Scalar::Float(1.0)), &Operand::Tensor(size))?;
+    let unit = |part| binary(&DIVIDE, &part_of(x, part)?, &size);
+    joined(&unit(Part::Real)?, &unit(Part::Imag)?)
+}
+
+crate::operations! { family "complex" [ufunc];
+    /// Real part; real numbers are their own. A copy for complex numbers. Derivative: `g` as a complex number.
+    [numpy("real"), attribute]
+    fn real(x: Tensor) -> Tensor {
+        if x.dtype().is_complex() { part_of(x, Part::Real) } else { Ok(x.clone()) }
+    }
+    /// Imaginary part; zeros for real numbers. A copy. Derivative: `i g`.
+    [numpy("imag"), attribute]
+    fn imag(x: Tensor) -> Tensor {
+        if x.dtype().is_complex() {
+            return part_of(x, Part::Imag);
+        }
+        Ok(Tensor::zeros(x.shape(), x.dtype())?.underived([x].into_iter()))
+    }
+    /// Angle of complex numbers in the plane, from -π to π (in degrees with `deg`); 0 and π for real numbers. Derivative: `i g x / |x|²`.
+    [numpy("angle")]
+    fn angle(x: Tensor, deg: bool = false) -> Tensor {
+        let z = astype(x, x.dtype().to_complex())?;
+        let angle = binary(&ARCTAN2, &part_of(&z, Part::Imag)?, &part_of(&z, Part::Real)?)?;
+        if deg { binary_scalar(&MULTIPLY, &angle, Scalar::Float(57.29577951308232)) } else { Ok(angle) }
+    }
+    /// Complex numbers of a real and an imaginary part, broadcast. Derivatives: the parts of `g`.
+    fn complex(real: Operand, imag: Operand) -> Tensor {
+        let tensor = |x: &Operand, other: &Operand| match (x, other) {
+            (Operand::Tensor(x), _) => Ok(x.clone()),
+            (Operand::Scalar(s), Operand::Tensor(other)) => Tensor::full(&[], *s, other.dtype().promote_weak(s.weak())),
+            (Operand::Scalar(s), _) => Ok(Tensor::scalar(*s)),
+        };
+        let [re, im] = pair(&tensor(real, imag)?, &tensor(imag, real)?)?;
+        joined(&re, &im)
+    }
+    /// Complex numbers of an absolute value and an angle, `abs (cos angle + i sin angle)`. Derivatives: those of the parts.
+    fn polar(abs: Tensor, angle: Tensor) -> Tensor {
+        let [size, angle] = pair(abs, angle)?;
+        joined(&binary(&MULTIPLY, &size, &cos(&angle)?)?, &binary(&MULTIPLY, &size, &sin(&angle)?)?)
+    }
+    /// Whether the imaginary part of each element is zero.
+    [numpy("isreal"), constant]
+    fn isreal(x: Tensor) -> Tensor {
+        if x.dtype().is_complex() {
+            return binary_scalar(&EQUAL, &imag(&x.detach())?, Scalar::Int(0));
+        }
+        Tensor::full(x.shape(), Scalar::Bool(true), DType::Bool)
+    }
+    /// Whether the imaginary part of each element is not zero.
+    [numpy("iscomplex"), constant]
+    fn iscomplex(x: Tensor) -> Tensor {
+        if x.dtype().is_complex() {
+            return binary_operands(&NOT_EQUAL, &Operand::Tensor(imag(&x.detach())?), &Operand::Scalar(Scalar::Int(0)));
+        }
+        Tensor::full(x.shape(), Scalar::Bool(false), DType::Bool)
+    }
+    /// Whether the dtype is complex.
+    [constant]
+    fn is_complex(x: Tensor) -> bool {
+        Ok(x.dtype().is_complex())
+    }
+}
