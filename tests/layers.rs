@@ -52,6 +52,8 @@ const CRATES: &[(&str, &[&str])] = &[
     ("gemm_f32", &["kernels"]),
     ("gemm_f64", &["kernels"]),
     ("nalgebra", &["kernels"]),
+    ("realfft", &["kernels"]),
+    ("rustfft", &["kernels"]),
     ("rayon", &["threads"]),
     ("libc", &["threads", "array"]),
     ("ndarray", &["array", "kernels", "tensor", "ops"]),

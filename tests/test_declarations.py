@@ -43,7 +43,8 @@ def named_in(text: str, python: bool) -> set[str]:
     if python:
         text = re.sub(r'""".*?"""|#[^\n]*', "", text, flags=re.S)
     else:
-        text = re.sub(r"//[^\n]*", "", text)
+        # A feature of the crate may have the name of an operation that it brings.
+        text = re.sub(r"//[^\n]*|#\[cfg\([^\n]*\)\]", "", text)
     return set(re.findall(r'"(\w+)"', text)) & names - ARGUMENTS - METHODS
 
 

@@ -37,6 +37,7 @@ OURS = {
     "scipy.linalg.cholesky",
     "scipy.linalg.solve",
     "scipy.linalg.expm",
+    "scipy.signal.fftconvolve",
     "scipy.stats.norm.pdf",
 }
 

@@ -18,7 +18,18 @@ import ferrograd as fg
 from op_support import REGISTRY
 
 ROOT = Path(__file__).resolve().parent.parent
-SPACES = ("", "linalg", "nn", "nn.functional", "autograd", "errors", "functors", "optim", "extend")
+SPACES = (
+    "",
+    "fft",
+    "linalg",
+    "nn",
+    "nn.functional",
+    "autograd",
+    "errors",
+    "functors",
+    "optim",
+    "extend",
+)
 
 
 def public(space: str) -> Iterator[tuple[str, Any]]:

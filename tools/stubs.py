@@ -20,6 +20,7 @@ STUB = ROOT / "python" / "ferrograd" / "_core.pyi"
 TABLE = ROOT / "docs" / "operations.md"
 SPACES = {
     "linalg": ROOT / "python" / "ferrograd" / "linalg.pyi",
+    "fft": ROOT / "python" / "ferrograd" / "fft" / "_operations.pyi",
     "functors": ROOT / "python" / "ferrograd" / "functors" / "_operations.pyi",
     "nn.functional": ROOT / "python" / "ferrograd" / "nn" / "_operations.pyi",
 }

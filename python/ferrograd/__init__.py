@@ -73,6 +73,7 @@ if _typing.TYPE_CHECKING:
         core as core,
         differential_operators as differential_operators,
         extend as extend,
+        fft as fft,
         functions as functions,
         functors as functors,
         linalg as linalg,
@@ -176,7 +177,7 @@ _TRANSFORMS = (
 _LAZY = {
     **dict.fromkeys(_TRANSFORMS, "ferrograd.transforms"),
     **dict.fromkeys(("dict", "isinstance", "list", "tuple", "type"), "ferrograd.builtins"),
-    **dict.fromkeys(("functions", "functors", "linalg", "nn", "optim", "transforms"), ""),
+    **dict.fromkeys(("fft", "functions", "functors", "linalg", "nn", "optim", "transforms"), ""),
     **dict.fromkeys(("array_api", "numpy", "scipy", "extend"), ""),
     **dict.fromkeys(("builtins", "core", "differential_operators", "misc"), ""),
     **dict.fromkeys(("test_util", "tracer", "util", "wrap_util"), ""),

@@ -10,6 +10,8 @@ pub mod convolution;
 pub mod convolve;
 pub mod copy;
 pub mod elementwise;
+#[cfg(feature = "fft")]
+pub mod fft;
 pub mod fill;
 pub mod gemm;
 pub mod host;

@@ -10,6 +10,8 @@ pub mod core;
 pub mod change;
 pub mod derive;
 pub mod elementwise;
+#[cfg(feature = "fft")]
+pub mod fft;
 pub mod fold;
 pub mod function;
 pub mod index;

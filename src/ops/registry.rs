@@ -8,6 +8,8 @@ use std::sync::LazyLock;
 use crate::ops::core::declare::OpDecl;
 use crate::ops::{elementwise, fold, index, nn, product, shape, signal};
 
+#[cfg(feature = "fft")]
+use crate::ops::fft;
 #[cfg(feature = "linalg")]
 use crate::ops::linalg;
 
@@ -85,6 +87,16 @@ static FAMILIES: &[&[OpDecl]] = &[
     fold::quantile::DECLS,
     fold::statistics::DECLS,
     signal::numerical::DECLS,
+    #[cfg(feature = "fft")]
+    fft::fourier::DECLS,
+    #[cfg(feature = "fft")]
+    fft::real::DECLS,
+    #[cfg(feature = "fft")]
+    fft::hermitian::DECLS,
+    #[cfg(feature = "fft")]
+    fft::shift::DECLS,
+    #[cfg(feature = "fft")]
+    fft::trigonometric::DECLS,
 ];
 
 /// Every operation, in the order of the families.

@@ -96,7 +96,6 @@ HINTS: dict[str, dict[str, str]] = {
         **_each("jit fx", _COMPILE),
         **_each("func vmap", _DERIVATIVES),
         "utils": "fg.checkpoint for torch.utils.checkpoint, arrays of NumPy for torch.utils.data",
-        "fft": "products with matrices of cosines and sines; there are no complex tensors",
         "special": "ferrograd.scipy.special",
         "distributions": "ferrograd.scipy.stats",
     },

@@ -1,10 +1,12 @@
-"""`numpy.fft` as it is: tensors that require grad are refused with the reason, by dispatch."""
+"""`numpy.fft` for code to be differentiated: ours for tensors, NumPy's own for arrays."""
 
 from typing import Any
 
 import numpy
 
-_names = {name: getattr(numpy.fft, name) for name in numpy.fft.__all__}
+from ferrograd.numpy._face import faces as _faces
+
+_names = _faces(numpy.fft)
 globals().update(_names)
 __all__ = sorted(_names)
 

@@ -77,7 +77,7 @@ macro_rules! family_facts {
 macro_rules! decl_param {
     ($name:ident $ty:ty $(, $default:expr)?) => {
         $crate::ops::core::declare::Param {
-            name: stringify!($name),
+            name: $crate::ops::core::operations::python_name(stringify!($name)),
             kind: <$ty as $crate::ops::core::arguments::FromArg>::KIND,
             optional: <$ty as $crate::ops::core::arguments::FromArg>::OPTIONAL,
             default: $crate::decl_shown!($ty $(, $default)?),

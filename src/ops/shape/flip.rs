@@ -52,7 +52,7 @@ fn rolled(x: &Tensor, moves: &[(usize, usize)]) -> Result<Tensor> {
 }
 
 /// Rolled along several axes.
-fn roll_axes(x: &Tensor, moves: &[(usize, usize)]) -> Result<Tensor> {
+pub(crate) fn roll_axes(x: &Tensor, moves: &[(usize, usize)]) -> Result<Tensor> {
     let out = rolled(x, moves)?;
     finish(out, &[x], |out| Record {
         name: "roll",

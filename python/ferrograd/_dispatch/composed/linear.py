@@ -9,8 +9,6 @@ from __future__ import annotations
 import math
 from typing import Any
 
-import numpy as np
-
 from ferrograd import _core
 from ferrograd._core import Tensor, asarray
 from ferrograd._dispatch.composed.shared import composes, refuses
@@ -123,28 +121,3 @@ refuses(
     reason="eigenvalues of a general matrix are complex, and there are no complex tensors; use"
     " eigh for symmetric matrices, svd for singular values, or pass t.detach()",
 )
-refuses(
-    *(f"fft.{name}" for name in np.fft.__all__ if not name.endswith(("shift", "freq"))),
-    reason="Fourier transforms have complex values, and there are no complex tensors; write the"
-    " transform as a product with the matrices of cosines and sines, or pass t.detach()",
-)
-
-
-@composes("fft.fftshift")
-def fftshift(x: Any, axes: Any = None) -> Any:
-    """The zero frequency in the middle."""
-    return _shifted(x, axes, lambda size: size // 2)
-
-
-@composes("fft.ifftshift")
-def ifftshift(x: Any, axes: Any = None) -> Any:
-    """The zero frequency at the beginning again."""
-    return _shifted(x, axes, lambda size: -(size // 2))
-
-
-def _shifted(x: Any, axes: Any, by: Any) -> Any:
-    x = asarray(x)
-    chosen = range(x.ndim) if axes is None else np.atleast_1d(axes).tolist()
-    for axis in chosen:
-        x = _core.roll(x, by(x.shape[axis]), axis)
-    return x

@@ -1,10 +1,16 @@
-"""`scipy.signal`: convolution and linear filters, differentiable."""
+"""`scipy.signal`: convolution, linear filters and spectra, differentiable."""
 
 from ferrograd.scipy._library import rest_of as _rest_of
 from ferrograd.scipy.signal._convolve import convolve as convolve, correlate as correlate
+from ferrograd.scipy.signal._fourier import fftconvolve as fftconvolve, oaconvolve as oaconvolve
 from ferrograd.scipy.signal._planes import convolve2d as convolve2d, correlate2d as correlate2d
 from ferrograd.scipy.signal._recursive import lfilter as lfilter, lfilter_zi as lfilter_zi
 from ferrograd.scipy.signal._sections import sosfilt as sosfilt, sosfilt_zi as sosfilt_zi
+from ferrograd.scipy.signal._spectral import (
+    istft as istft,
+    periodogram as periodogram,
+    stft as stft,
+)
 from ferrograd.scipy.signal._zero_phase import filtfilt as filtfilt, sosfiltfilt as sosfiltfilt
 
 __getattr__ = _rest_of("signal")

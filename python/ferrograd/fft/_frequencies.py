@@ -1,0 +1,84 @@
+"""The frequencies of spectra, and lengths that are transformed fast.
+
+Owns: `fftfreq`, `rfftfreq`, `next_fast_len`. Never transforms.
+Invariant: values are NumPy's, bit for bit.
+"""
+
+from __future__ import annotations
+
+import operator
+from typing import Any
+
+import numpy as np
+
+from ferrograd import _core
+from ferrograd._core import Tensor
+from ferrograd.errors import ArgumentError
+
+
+def _scaled(n: Any, steps: Any, d: Any, dtype: Any) -> Tensor:
+    frequencies: Tensor = _core.asarray(steps) * (1.0 / (n * d))
+    return frequencies if dtype is None else frequencies.astype(dtype)
+
+
+def _points(op: str, n: Any) -> int:
+    try:
+        points = operator.index(n)
+    except TypeError:
+        raise ArgumentError(f"{op}: n is {n!r}; n should be an integer") from None
+    if points < 1:
+        raise ArgumentError(f"{op}: n is {points}; give at least 1")
+    return points
+
+
+def fftfreq(n: int, d: Any = 1.0, *, dtype: Any = None, device: Any = None) -> Tensor:
+    """The frequencies of `fft` of `n` points `d` apart: `[0, 1, …, -2, -1] / (d n)`.
+
+    `d` may be a tensor and then has a derivative. Errors: `ArgumentError` for an `n` that is no
+    positive integer.
+
+    >>> import ferrograd as fg
+    >>> fg.fft.fftfreq(4, 0.5).tolist()
+    [0.0, 0.5, -1.0, -0.5]
+    """
+    n = _points("fftfreq", n)
+    half = (n - 1) // 2 + 1
+    return _scaled(n, np.concatenate([np.arange(half), np.arange(-(n // 2), 0)]), d, dtype)
+
+
+def rfftfreq(n: int, d: Any = 1.0, *, dtype: Any = None, device: Any = None) -> Tensor:
+    """The frequencies of `rfft` of `n` points `d` apart: `[0, 1, …, n // 2] / (d n)`.
+
+    `d` may be a tensor and then has a derivative. Errors: `ArgumentError` for an `n` that is no
+    positive integer.
+
+    >>> import ferrograd as fg
+    >>> fg.fft.rfftfreq(4, 0.5).tolist()
+    [0.0, 0.5, 1.0]
+    """
+    n = _points("rfftfreq", n)
+    return _scaled(n, np.arange(n // 2 + 1), d, dtype)
+
+
+def next_fast_len(target: int, real: bool = False) -> int:
+    """The smallest length from `target` on that is a product of small primes.
+
+    Of 2, 3, 5, 7 and 11, or with real=True of 2, 3 and 5, as SciPy's of the same name. Pad to it
+    before a transform whose length may be chosen. Errors: `ArgumentError` for a negative target.
+
+    >>> import ferrograd as fg
+    >>> fg.fft.next_fast_len(10007)
+    10080
+    """
+    target = operator.index(target)
+    if target < 0:
+        raise ArgumentError(f"next_fast_len: target is {target}; give a length")
+    primes = (2, 3, 5) if real else (2, 3, 5, 7, 11)
+    while True:
+        rest = max(target, 1)
+        for prime in primes:
+            while rest % prime == 0:
+                rest //= prime
+        if rest == 1 or target == 0:
+            return target
+        target += 1

@@ -1,0 +1,95 @@
+//! Transforms of complex lines to complex lines.
+//!
+//! Owns: the kernel and its pass. Never conjugates: a direction is a plan of its own.
+//! Invariant: the factor is applied once, in the pass along the last of the axes.
+
+use std::sync::Arc;
+
+use rustfft::num_complex::Complex;
+use rustfft::{Fft, FftDirection, FftPlanner};
+
+use super::number::{Number, Parts, Real, bytes_of, scale};
+use super::strips::{Pass, Source, run};
+use crate::dtype::DType;
+use crate::kernels::copy::copy;
+use crate::kernels::launch::launch;
+use crate::kernels::view::{View, ViewMut, one_dtype};
+
+/// The plan of complex lines of `n` points.
+pub(super) fn plan<T: Real>(n: usize, forward: bool) -> Arc<dyn Fft<T>> {
+    let direction = if forward { FftDirection::Forward } else { FftDirection::Inverse };
+    T::complex().get((n, u8::from(forward)), || FftPlanner::new().plan_fft(n, direction))
+}
+
+struct Lines<T: Real> {
+    plan: Arc<dyn Fft<T>>,
+    factor: T,
+}
+
+impl<T: Real> Pass for Lines<T>
+where
+    Complex<T>: Number<Part = T>,
+{
+    type In = Complex<T>;
+    type Out = Complex<T>;
+
+    fn lens(&self) -> [usize; 2] {
+        [self.plan.len(); 2]
+    }
+
+    fn room(&self, _: usize) -> usize {
+        let most = self.plan.get_inplace_scratch_len().max(self.plan.get_immutable_scratch_len());
+        bytes_of::<Complex<T>>(most)
+    }
+
+    fn run(&self, source: Source<'_, Complex<T>>, out: &mut [Complex<T>], mut room: Parts<'_>) {
+        if let Some(lines) = source.direct() {
+            let scratch = room.take(self.plan.get_immutable_scratch_len());
+            self.plan.process_immutable_with_scratch(lines, out, scratch);
+        } else {
+            if !source.in_place {
+                source.gather(out);
+            }
+            let scratch = room.take(self.plan.get_inplace_scratch_len());
+            self.plan.process_with_scratch(out, scratch);
+        }
+        if self.factor != T::one() {
+            scale(out, self.factor);
+        }
+    }
+}
+
+/// Writes `factor` times the discrete Fourier transform of `input` along the axes, one after the other: the sums of
+/// `x e^(-2πi jk/n)`, or of `x e^(2πi jk/n)` where it is not `forward`.
+///
+/// # Panics
+/// When the dims differ or the dtype is not complex: bugs of the caller.
+pub fn complex_to_complex(input: View, axes: &[usize], forward: bool, factor: f64, out: ViewMut) {
+    launch!(
+        "fft", [input] => [out]; axes = axes.to_vec();
+        match one_dtype([input.dtype, out.dtype]) {
+            DType::C64 => along::<f32>(input, &axes, forward, factor, out),
+            _ => along::<f64>(input, &axes, forward, factor, out),
+        }
+    );
+}
+
+fn along<T: Real>(input: View, axes: &[usize], forward: bool, factor: f64, out: ViewMut)
+where
+    Complex<T>: Number<Part = T>,
+{
+    assert!(input.dtype.is_complex() && input.dims == out.dims, "fft: operands");
+    if out.dims.contains(&0) {
+        return;
+    }
+    // From the last axis to the first, as NumPy's order of sums is.
+    let mut source = Some(input);
+    for (left, &axis) in axes.iter().enumerate().rev() {
+        let factor = if left == 0 { T::narrow(factor) } else { T::one() };
+        let plan = plan::<T>(out.dims[axis], forward);
+        run(&Lines { plan, factor }, source.take(), &out, axis);
+    }
+    if let Some(input) = source {
+        copy(input, out);
+    }
+}

@@ -1,0 +1,13 @@
+//! Discrete Fourier, cosine and sine transforms of the lines of a strided array.
+mod complex;
+mod half;
+mod number;
+mod plans;
+mod strips;
+mod tables;
+mod trigonometric;
+
+pub use complex::complex_to_complex;
+pub use half::{complex_to_real, real_to_complex};
+pub use strips::working_bytes;
+pub use trigonometric::{Edges, Family, trigonometric};

@@ -1,0 +1,236 @@
+//! Passes along one axis: lines taken to where a plan can work on them, and back.
+//!
+//! Owns: the cut into strips of neighbouring lines, the transposes into and out of working memory, the split over
+//! threads. Never transforms. Invariant: the strips follow from the shapes alone, so that no bit depends on the threads.
+
+use super::number::{Number, Parts, Room, bytes_of};
+use crate::kernels::view::{Axes, View, ViewMut};
+use crate::threads::{num_threads, parallel_for};
+
+/// Elements per block of a split.
+const BLOCK: usize = 1 << 14;
+/// The bytes of a strip that fit beside others into a core's cache.
+const CACHE: usize = 128 << 10;
+/// Positions of a line that are moved together in a transpose.
+const TILE: usize = 8;
+/// The most lines of a strip.
+const WIDEST: usize = 32;
+
+/// What is done to the lines of an axis.
+pub(super) trait Pass: Sync {
+    /// The elements of the lines that are read.
+    type In: Number;
+    /// The elements of the lines that are written.
+    type Out: Number;
+    /// The elements of a line that is read and of one that is written.
+    fn lens(&self) -> [usize; 2];
+    /// The working memory for so many lines, in bytes.
+    fn room(&self, lines: usize) -> usize;
+    /// Transforms the lines of `source` into `out`, where they follow on each other.
+    fn run(&self, source: Source<'_, Self::In>, out: &mut [Self::Out], room: Parts<'_>);
+}
+
+/// The lines of a strip where they are read.
+pub(super) struct Source<'a, A> {
+    ptr: *const A,
+    step: isize,
+    gap: isize,
+    len: usize,
+    pub(super) lines: usize,
+    /// Whether they are the lines that are written, in their place.
+    pub(super) in_place: bool,
+    life: std::marker::PhantomData<&'a A>,
+}
+
+impl<'a, A: Number> Source<'a, A> {
+    /// The lines as one slice, where they follow on each other.
+    pub(super) fn direct(&self) -> Option<&'a [A]> {
+        let follow = self.step == 1 && (self.lines == 1 || self.gap == self.len as isize);
+        // SAFETY: the view holds them, and nobody writes them: they are not `in_place`.
+        (follow && !self.in_place)
+            .then(|| unsafe { std::slice::from_raw_parts(self.ptr, self.lines * self.len) })
+    }
+
+    /// Copies the lines to where they follow on each other.
+    pub(super) fn gather(&self, to: &mut [A]) {
+        assert!(to.len() == self.lines * self.len, "gather: lines");
+        for start in (0..self.len).step_by(TILE) {
+            let rows = TILE.min(self.len - start);
+            for line in 0..self.lines {
+                let target = &mut to[line * self.len + start..][..rows];
+                let from = self.ptr.wrapping_offset(line as isize * self.gap);
+                let from = from.wrapping_offset(start as isize * self.step);
+                // SAFETY: the view holds every position of its lines.
+                unsafe { take_tile(from, self.step, target) };
+            }
+        }
+    }
+}
+
+/// # Safety
+/// Positions that many steps apart are readable.
+#[inline(always)]
+unsafe fn take_tile<A: Number>(from: *const A, step: isize, to: &mut [A]) {
+    // SAFETY: the caller's contract.
+    unsafe {
+        if let Ok(to) = <&mut [A; TILE]>::try_from(&mut *to) {
+            (0..TILE).for_each(|i| to[i] = *from.offset(i as isize * step));
+        } else {
+            to.iter_mut().enumerate().for_each(|(i, to)| *to = *from.offset(i as isize * step));
+        }
+    }
+}
+
+/// Where the lines of a strip are written.
+#[derive(Clone, Copy)]
+struct Target<A> {
+    ptr: *mut A,
+    step: isize,
+    gap: isize,
+    len: usize,
+    lines: usize,
+}
+
+impl<A: Number> Target<A> {
+    fn is_direct(&self) -> bool {
+        self.step == 1 && (self.lines == 1 || self.gap == self.len as isize)
+    }
+
+    /// Copies lines that follow on each other to their places.
+    ///
+    /// # Safety
+    /// The places are writable and nobody else's.
+    unsafe fn scatter(&self, from: &[A]) {
+        for start in (0..self.len).step_by(TILE) {
+            let rows = TILE.min(self.len - start);
+            for line in 0..self.lines {
+                let source = &from[line * self.len + start..][..rows];
+                let to = self.ptr.wrapping_offset(line as isize * self.gap);
+                let to = to.wrapping_offset(start as isize * self.step);
+                for (i, &x) in source.iter().enumerate() {
+                    // SAFETY: the caller's contract.
+                    unsafe { *to.offset(i as isize * self.step) = x };
+                }
+            }
+        }
+    }
+}
+
+/// The lines of an axis in two operands, in strips.
+struct Strips {
+    others: Axes<2>,
+    steps: [isize; 2],
+    /// How far neighbouring lines are apart, how many there are, and how many make a strip.
+    gaps: [isize; 2],
+    count: usize,
+    width: usize,
+}
+
+/// The lines of a strip: as many as fit into the cache, and so many that a transpose moves whole cache lines.
+fn width_of(strided: bool, line_bytes: usize, element: usize) -> usize {
+    let least = if strided { 64usize.div_ceil(element).max(1) } else { 1 };
+    (CACHE / line_bytes.max(1)).clamp(least, WIDEST)
+}
+
+impl Strips {
+    fn new(
+        dims: &[usize],
+        axis: usize,
+        strides: [&[isize]; 2],
+        line: usize,
+        size: usize,
+    ) -> Strips {
+        let mut others = Axes::new(dims, strides);
+        let (_, steps) = (others.dims.remove(axis), others.strides.remove(axis));
+        // Lines are neighbours where they lie side by side in the operand that is not read or written in line.
+        let by = usize::from(steps[0] == 1);
+        let near = (0..others.dims.len()).filter(|&i| others.dims[i] > 1).min_by_key(|&i| {
+            (others.strides[i][by].unsigned_abs(), others.strides[i][0].unsigned_abs())
+        });
+        let (count, gaps) = match near {
+            Some(i) => (others.dims.remove(i), others.strides.remove(i)),
+            None => (1, [0, 0]),
+        };
+        let width = width_of(steps != [1, 1], line * size, size).min(count);
+        Strips { others, steps, gaps, count, width }
+    }
+
+    /// Whether lines of `len` elements are written where they stay.
+    fn is_direct(&self, len: usize) -> bool {
+        self.steps[1] == 1 && (self.width == 1 || self.gaps[1] == len as isize)
+    }
+}
+
+/// The bytes of working memory that a pass along lines of `len` numbers needs, about. The caller has asked for them.
+pub fn working_bytes(len: usize, lines: usize, size: usize) -> usize {
+    let width = width_of(true, len.saturating_mul(size), size).min(lines);
+    let threads = num_threads().min(lines.div_ceil(width.max(1)));
+    len.saturating_mul(size).saturating_mul(width.max(4) + 4).saturating_mul(threads)
+}
+
+/// Runs a pass along an axis; without an input, in the place of the output.
+pub(super) fn run<P: Pass>(pass: &P, input: Option<View<'_>>, out: &ViewMut<'_>, axis: usize) {
+    let in_place = input.is_none();
+    let input = input.unwrap_or(out.as_view());
+    let [in_len, out_len] = pass.lens();
+    assert!(input.dims[axis] == in_len && out.dims[axis] == out_len, "fft: lengths");
+    if out.dims.contains(&0) {
+        return;
+    }
+    let size = size_of::<P::In>().max(size_of::<P::Out>());
+    let line = in_len.max(out_len);
+    let strips = Strips::new(out.dims, axis, [input.strides, out.strides], line, size);
+    let per_row = strips.count.div_ceil(strips.width);
+    let units = strips.others.count() * per_row;
+    let blocks = (strips.others.count() * strips.count).saturating_mul(line) / BLOCK;
+    let blocks = blocks.clamp(1, units);
+    let direct = strips.is_direct(out_len);
+    let taken = if direct { 0 } else { bytes_of::<P::Out>(strips.width * out_len) };
+    let bytes = pass.room(strips.width) + taken;
+    parallel_for(blocks, &|b| {
+        let mut room = Room::new(bytes);
+        for unit in b * units / blocks..(b + 1) * units / blocks {
+            let (row, first) = (unit / per_row, unit % per_row * strips.width);
+            let lines = strips.width.min(strips.count - first);
+            strips.others.for_range(row, row + 1, &mut |[from, to]| {
+                let [from_gap, to_gap] = strips.gaps;
+                let source = Source {
+                    ptr: input.at(from + first as isize * from_gap),
+                    step: strips.steps[0],
+                    gap: from_gap,
+                    len: in_len,
+                    lines,
+                    in_place: false,
+                    life: std::marker::PhantomData,
+                };
+                let ptr = out.at(to + first as isize * to_gap);
+                let target =
+                    Target { ptr, step: strips.steps[1], gap: to_gap, len: out_len, lines };
+                // SAFETY: the views hold these lines, and each is in one strip, which one thread works on.
+                unsafe { strip(pass, source, target, in_place, room.parts()) };
+            });
+        }
+    });
+}
+
+/// # Safety
+/// The lines of both are valid, and those of the target are nobody else's.
+unsafe fn strip<P: Pass>(
+    pass: &P,
+    mut source: Source<'_, P::In>,
+    target: Target<P::Out>,
+    in_place: bool,
+    mut room: Parts<'_>,
+) {
+    let n = target.lines * target.len;
+    if target.is_direct() {
+        source.in_place = in_place;
+        // SAFETY: the caller's contract; the lines are as many neighbours.
+        pass.run(source, unsafe { std::slice::from_raw_parts_mut(target.ptr, n) }, room);
+    } else {
+        let lines = room.take(n);
+        pass.run(source, lines, room);
+        // SAFETY: the caller's contract.
+        unsafe { target.scatter(lines) };
+    }
+}

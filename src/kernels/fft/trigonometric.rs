@@ -1,0 +1,337 @@
+//! Cosine and sine transforms of the types 1 to 4, of real lines to real lines.
+//!
+//! Owns: the kernel, and the reorderings that make each of them one Fourier transform. Never knows norms: those are a
+//! factor and the weights of the first and the last element.
+//! Invariant: without weights the matrices are plain cosines and sines; those of type 2 and 3 are each other's transpose
+//! and the others are symmetric.
+//! Sources: J. Makhoul, A fast cosine transform in one and two dimensions (1980), for types 2 and 3.
+
+use std::sync::Arc;
+
+use realfft::{ComplexToReal, RealToComplex};
+use rustfft::Fft;
+use rustfft::num_complex::Complex;
+
+use super::complex;
+use super::half::{from_half, real_line, to_half};
+use super::number::{Number, Parts, Real, bytes_of};
+use super::strips::{Pass, Source, run};
+use super::tables::{Table, fourth, quarter};
+use crate::dtype::DType;
+use crate::kernels::launch::launch;
+use crate::kernels::view::{View, ViewMut, one_dtype};
+
+/// Which transform.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Family {
+    /// Sines instead of cosines.
+    pub sine: bool,
+    /// The type, 1 to 4.
+    pub kind: u8,
+}
+
+impl Family {
+    /// The transform with the transposed matrix.
+    pub fn transposed(self) -> Family {
+        let kind = match self.kind {
+            2 => 3,
+            3 => 2,
+            own => own,
+        };
+        Family { kind, ..self }
+    }
+}
+
+/// Factors of the first and the last element of a line, as it is read and as it is written.
+#[derive(Clone, Copy, PartialEq, Debug)]
+pub struct Edges {
+    /// Of the line that is read.
+    pub read: [f64; 2],
+    /// Of the line that is written.
+    pub written: [f64; 2],
+}
+
+impl Edges {
+    /// Those of the transposed transform.
+    pub fn transposed(self) -> Edges {
+        Edges { read: self.written, written: self.read }
+    }
+}
+
+enum Plan<T: Real> {
+    Forward(Arc<dyn RealToComplex<T>>),
+    Back(Arc<dyn ComplexToReal<T>>, Arc<Table<T>>),
+    Turned(Arc<dyn RealToComplex<T>>, Arc<Table<T>>),
+    Complex(Arc<dyn Fft<T>>, Arc<Table<T>>),
+}
+
+impl<T: Real> Plan<T> {
+    fn new(family: Family, n: usize) -> Plan<T> {
+        match (family.kind, family.sine) {
+            (1, false) => Plan::Forward(to_half(2 * (n - 1))),
+            (1, true) => Plan::Forward(to_half(2 * (n + 1))),
+            (2, _) => Plan::Turned(to_half(n), quarter(n)),
+            (3, _) => Plan::Back(from_half(n), quarter(n)),
+            _ if n.is_multiple_of(2) => Plan::Complex(complex::plan(n / 2, true), fourth(n)),
+            _ => Plan::Complex(complex::plan(2 * n, true), fourth(n)),
+        }
+    }
+
+    /// The lengths of a real line, a complex one, and the plan's own scratch.
+    fn lens(&self) -> [usize; 3] {
+        match self {
+            Plan::Forward(plan) | Plan::Turned(plan, _) => {
+                [plan.len(), plan.len() / 2 + 1, plan.get_scratch_len()]
+            }
+            Plan::Back(plan, _) => [plan.len(), plan.len() / 2 + 1, plan.get_scratch_len()],
+            Plan::Complex(plan, _) => [0, plan.len(), plan.get_inplace_scratch_len()],
+        }
+    }
+}
+
+struct Lines<T: Real> {
+    family: Family,
+    n: usize,
+    factor: T,
+    edges: Edges,
+    plan: Plan<T>,
+}
+
+/// Working memory of one line.
+struct Desk<'a, T> {
+    real: &'a mut [T],
+    complex: &'a mut [Complex<T>],
+    scratch: &'a mut [Complex<T>],
+}
+
+impl<T: Real> Pass for Lines<T>
+where
+    Complex<T>: Number<Part = T>,
+{
+    type In = T;
+    type Out = T;
+
+    fn lens(&self) -> [usize; 2] {
+        [self.n; 2]
+    }
+
+    fn room(&self, lines: usize) -> usize {
+        let [real, complex, scratch] = self.plan.lens();
+        bytes_of::<T>(lines * self.n)
+            + bytes_of::<T>(real)
+            + bytes_of::<Complex<T>>(complex)
+            + bytes_of::<Complex<T>>(scratch)
+    }
+
+    fn run(&self, source: Source<'_, T>, out: &mut [T], mut room: Parts<'_>) {
+        let lines = room.take(source.lines * self.n);
+        source.gather(lines);
+        let [real, complex, scratch] = self.plan.lens();
+        let mut desk = Desk {
+            real: room.take(real),
+            complex: room.take(complex),
+            scratch: room.take(scratch),
+        };
+        for (line, out) in lines.chunks_exact_mut(self.n).zip(out.chunks_exact_mut(self.n)) {
+            weigh(line, self.edges.read);
+            self.line(line, out, &mut desk);
+            super::number::scale(out, self.factor);
+            weigh(out, self.edges.written);
+        }
+    }
+}
+
+fn weigh<T: Real>(line: &mut [T], [first, last]: [f64; 2]) {
+    if let Some(x) = line.first_mut() {
+        *x = x.scaled(T::narrow(first));
+    }
+    if let Some(x) = line.last_mut() {
+        *x = x.scaled(T::narrow(last));
+    }
+}
+
+/// Every other element with the other sign.
+fn alternate<T: Real>(line: &mut [T]) {
+    line.iter_mut().skip(1).step_by(2).for_each(|x| *x = -*x);
+}
+
+impl<T: Real> Lines<T>
+where
+    Complex<T>: Number<Part = T>,
+{
+    fn line(&self, line: &mut [T], out: &mut [T], desk: &mut Desk<'_, T>) {
+        match (self.family.sine, self.family.kind) {
+            (true, 2) => alternate(line),
+            (true, 3 | 4) => line.reverse(),
+            _ => {}
+        }
+        match &self.plan {
+            Plan::Forward(plan) if self.family.sine => odd(&**plan, line, out, desk),
+            Plan::Forward(plan) => even(&**plan, line, out, desk),
+            Plan::Turned(plan, table) => second(&**plan, table, line, out, desk),
+            Plan::Back(plan, table) => third(&**plan, table, line, out, desk),
+            Plan::Complex(plan, table) if self.n.is_multiple_of(2) => {
+                folded(&**plan, table, line, out, desk);
+            }
+            Plan::Complex(plan, table) => padded(&**plan, table, line, out, desk),
+        }
+        match (self.family.sine, self.family.kind) {
+            (true, 2) => out.reverse(),
+            (true, 3 | 4) => alternate(out),
+            _ => {}
+        }
+    }
+}
+
+fn spectrum<T: Real>(plan: &dyn RealToComplex<T>, desk: &mut Desk<'_, T>) {
+    let done = plan.process_with_scratch(desk.real, desk.complex, desk.scratch);
+    debug_assert!(done.is_ok(), "dct: lengths");
+}
+
+/// Type 1 of cosines: the spectrum of the line and its mirror image.
+fn even<T: Real>(plan: &dyn RealToComplex<T>, line: &[T], out: &mut [T], desk: &mut Desk<'_, T>) {
+    let (n, two) = (line.len(), T::narrow(2.0));
+    for (i, &x) in line.iter().enumerate() {
+        desk.real[i] = x;
+        desk.real[(2 * (n - 1) - i) % (2 * (n - 1))] = x;
+    }
+    desk.real[0] = line[0] * two;
+    desk.real[n - 1] = line[n - 1] * two;
+    spectrum(plan, desk);
+    for (out, x) in out.iter_mut().zip(&*desk.complex) {
+        *out = x.re * T::narrow(0.5);
+    }
+}
+
+/// Type 1 of sines: the spectrum of the line and its negative mirror image.
+fn odd<T: Real>(plan: &dyn RealToComplex<T>, line: &[T], out: &mut [T], desk: &mut Desk<'_, T>) {
+    let m = 2 * (line.len() + 1);
+    desk.real.fill(T::zero());
+    for (i, &x) in line.iter().enumerate() {
+        desk.real[i + 1] = x;
+        desk.real[m - 1 - i] = -x;
+    }
+    spectrum(plan, desk);
+    for (out, x) in out.iter_mut().zip(&desk.complex[1..]) {
+        *out = x.im * T::narrow(-0.5);
+    }
+}
+
+/// Type 2 of cosines.
+fn second<T: Real>(
+    plan: &dyn RealToComplex<T>,
+    table: &[Complex<T>],
+    line: &[T],
+    out: &mut [T],
+    desk: &mut Desk<'_, T>,
+) {
+    let n = line.len();
+    for (i, &x) in line.iter().enumerate() {
+        desk.real[if i % 2 == 0 { i / 2 } else { n - 1 - i / 2 }] = x;
+    }
+    spectrum(plan, desk);
+    for (k, (x, turn)) in desk.complex.iter().zip(table).enumerate() {
+        let turned = *x * *turn;
+        if k > 0 {
+            out[n - k] = -turned.im;
+        }
+        out[k] = turned.re;
+    }
+}
+
+/// Type 3 of cosines: the steps of type 2 transposed, from the last to the first.
+fn third<T: Real>(
+    plan: &dyn ComplexToReal<T>,
+    table: &[Complex<T>],
+    line: &[T],
+    out: &mut [T],
+    desk: &mut Desk<'_, T>,
+) {
+    let (n, half) = (line.len(), T::narrow(0.5));
+    for (k, (x, turn)) in desk.complex.iter_mut().zip(table).enumerate() {
+        let made = if k == 0 {
+            Complex::new(line[0], T::zero())
+        } else {
+            Complex::new(line[k] * half, -line[n - k] * half)
+        };
+        *x = made * turn.conj();
+    }
+    real_line(plan, desk.complex, desk.real, desk.scratch);
+    for (i, out) in out.iter_mut().enumerate() {
+        *out = desk.real[if i % 2 == 0 { i / 2 } else { n - 1 - i / 2 }];
+    }
+}
+
+/// Type 4 of cosines for an even number of points: pairs from both ends as complex numbers.
+fn folded<T: Real>(
+    plan: &dyn Fft<T>,
+    table: &[Complex<T>],
+    line: &[T],
+    out: &mut [T],
+    desk: &mut Desk<'_, T>,
+) {
+    let n = line.len();
+    for (i, (x, turn)) in desk.complex.iter_mut().zip(table).enumerate() {
+        *x = Complex::new(line[2 * i], line[n - 1 - 2 * i]) * *turn;
+    }
+    plan.process_with_scratch(desk.complex, desk.scratch);
+    for (k, (x, turn)) in desk.complex.iter().zip(table).enumerate() {
+        let turned = *x * *turn;
+        out[2 * k] = turned.re;
+        out[n - 1 - 2 * k] = -turned.im;
+    }
+}
+
+/// Type 4 of cosines for an odd number of points: as many zeros behind the line.
+fn padded<T: Real>(
+    plan: &dyn Fft<T>,
+    table: &[Complex<T>],
+    line: &[T],
+    out: &mut [T],
+    desk: &mut Desk<'_, T>,
+) {
+    desk.complex.fill(Complex::new(T::zero(), T::zero()));
+    for ((x, &real), turn) in desk.complex.iter_mut().zip(line).zip(table) {
+        *x = *turn * real;
+    }
+    plan.process_with_scratch(desk.complex, desk.scratch);
+    for ((out, x), turn) in out.iter_mut().zip(&*desk.complex).zip(table) {
+        *out = (*x * *turn).re;
+    }
+}
+
+/// Writes `factor` times a cosine or sine transform of real lines along an axis, without the weights of SciPy's
+/// definitions: with `n` points, type 1 sums `x cos(πjk/(n-1))`, type 2 `x cos(πk(2j+1)/(2n))`, type 3 its transpose, type 4
+/// `x cos(π(2j+1)(2k+1)/(4n))`; for sines, the indices that stand alone are counted from 1 and type 1 divides by `n+1`.
+///
+/// # Panics
+/// When dims or dtypes differ or there are no such transforms: bugs of the caller.
+pub fn trigonometric(
+    input: View,
+    axis: usize,
+    family: Family,
+    factor: f64,
+    edges: Edges,
+    out: ViewMut,
+) {
+    launch!("dct", [input] => [out];; {
+        assert!(input.dims == out.dims, "dct: dims");
+        match one_dtype([input.dtype, out.dtype]) {
+            DType::F32 => along::<f32>(input, axis, family, factor, edges, out),
+            _ => along::<f64>(input, axis, family, factor, edges, out),
+        }
+    });
+}
+
+fn along<T: Real>(input: View, axis: usize, family: Family, factor: f64, edges: Edges, out: ViewMut)
+where
+    Complex<T>: Number<Part = T>,
+{
+    assert!(input.dtype.is_float(), "dct: dtype");
+    if out.dims.contains(&0) {
+        return;
+    }
+    let n = out.dims[axis];
+    let lines = Lines { family, n, factor: T::narrow(factor), edges, plan: Plan::new(family, n) };
+    run(&lines, Some(input), &out, axis);
+}
