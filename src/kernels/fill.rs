@@ -28,7 +28,7 @@ pub fn fill_complex(re: f64, im: f64, out: ViewMut) {
         }
         _ => [re.to_bits(), im.to_bits()],
     };
-    launch!("fill", [] => [out]; word = word; fill_elements(word, out));
+    launch!("fill", [] => [out];; fill_elements(word, out));
 }
 
 /// As `fill`, for the bytes of an element; beyond the first eight they are zero.
@@ -36,7 +36,7 @@ pub fn fill_with(bits: u64, out: ViewMut) {
     if known_to_programs(out.dtype) {
         launch!("fill", [] => [out] as Work::Fill(bits); fill_elements([bits, 0], out));
     } else {
-        launch!("fill", [] => [out]; bits = bits; fill_elements([bits, 0], out));
+        launch!("fill", [] => [out];; fill_elements([bits, 0], out));
     }
 }
 

@@ -29,7 +29,7 @@ fn shift(part: Part, size: usize) -> usize {
 /// Writes one part of complex elements to `out`, of their dtype `real()` and their dims.
 pub fn take_part(part: Part, src: View<'_>, out: ViewMut<'_>) {
     assert!(src.dtype.is_complex() && src.dtype.real() == out.dtype, "a part of its own dtype");
-    launch!("part", [src] => [out]; part = part; {
+    launch!("part", [src] => [out];; {
         let (strides, dtype) = (doubled(src.strides), out.dtype);
         let ptr = src.ptr.wrapping_add(shift(part, dtype.size()));
         // SAFETY: each element of the view is two of this dtype, of which these are the first or the second.

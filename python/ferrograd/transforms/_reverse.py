@@ -116,7 +116,7 @@ def _differentiated(
         found = trace(wanted, args, kwargs)
     else:
         before, leaf, kind, out = hit
-        if not has_aux:
+        if not has_aux and not wanted.holomorphic:
             short = _short_gradient(before, out, leaf, kind, valued)
             if short is not None:
                 return None, *short

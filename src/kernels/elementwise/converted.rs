@@ -86,6 +86,11 @@ pub(super) fn apply_converted(
     debug_assert!(done.is_ok(), "a loop has no error");
 }
 
+/// The axes of an operand; one of size 1 where there are none.
+fn axes<'a>(dims: &'a [usize], strides: &'a [isize]) -> (&'a [usize], &'a [isize]) {
+    if dims.is_empty() { (&[1], &[0]) } else { (dims, strides) }
+}
+
 impl Converted {
     /// Runs the loop; its results, of the dtype `result`, are converted to that of `out`.
     fn run(&self, reads: &[View<'_>], out: &ViewMut<'_>, result: DType) {
@@ -119,7 +124,8 @@ impl Converted {
                         let Some(view) = views.next() else { unreachable!("a view for each") };
                         let size = view.dtype.size();
                         let to = if view.dtype == self.dtype { tile } else { raw };
-                        gather(view.ptr, size, view.dims, view.strides, range, to);
+                        let (dims, strides) = axes(view.dims, view.strides);
+                        gather(view.ptr, size, dims, strides, range, to);
                         if view.dtype != self.dtype {
                             convert_run((view.dtype, raw), (self.dtype, tile), n);
                         }
@@ -141,7 +147,8 @@ impl Converted {
                 convert_run((result, target), (out.dtype, raw), n);
                 from = raw;
             }
-            scatter(from, out.dtype.size(), out.dims, out.strides, range, out.ptr);
+            let (dims, strides) = axes(out.dims, out.strides);
+            scatter(from, out.dtype.size(), dims, strides, range, out.ptr);
         }
     }
 }
