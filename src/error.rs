@@ -161,6 +161,9 @@ errors! {
     /// An argument of the right type and a value that makes no sense.
     Argument { op: Op, what: String, remedy: String } => ArgumentError,
         "{op}: {what}; {remedy}";
+    /// A Python integer that is no value of the dtype it meets.
+    IntegerRange { op: Op, value: String, dtype: DType } => IntegerRangeError,
+        "{op}: the Python integer {value} is out of bounds for {dtype}; convert the tensor with astype(fg.int64) first, or give a float";
     /// A matrix for which the operation has no answer.
     Matrix { op: Op, what: String, remedy: &'static str } => MatrixError,
         "{op}: {what}; {remedy}";
@@ -236,6 +239,11 @@ pub const CLASSES: &[(&str, &[&str], &str)] = &[
     ("AxisError", &["ValueError", "IndexError"], "An axis that the array does not have."),
     ("DTypeError", &["TypeError"], "An element type that the operation does not take."),
     ("ArgumentError", &["ValueError"], "An argument whose value makes no sense."),
+    (
+        "IntegerRangeError",
+        &["OverflowError", "ValueError"],
+        "A Python integer that the dtype it meets does not hold.",
+    ),
     ("ArgumentTypeError", &["TypeError"], "An argument of the wrong type."),
     (
         "IndexOutOfRangeError",

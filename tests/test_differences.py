@@ -110,6 +110,11 @@ def test_what_is_no_number_is_refused_with_the_reason() -> None:
             fg.tensor(np.zeros(2, dtype=dtype))
 
 
+def test_there_is_no_forward_mode() -> None:
+    assert not hasattr(fg.autograd, "forward_ad")
+    assert not hasattr(fg, "vmap")
+
+
 def test_scalars_are_0d_tensors() -> None:
     x = fg.tensor(X)
     assert isinstance(x[0, 0], fg.Tensor)

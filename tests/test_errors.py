@@ -149,9 +149,9 @@ TABLE: list[Row] = [
      "from_numpy: an array of Python objects cannot become a tensor; give numbers of one kind;"
      " ragged"
      " rows must be padded"),
-    ("Unsupported", lambda: fg.asarray(np.zeros(1, np.uint16)),
-     "asarray: dtype uint16 is not supported; use float64, float32, int64, int32, uint8 or bool,"
-     " for"
+    ("Unsupported", lambda: fg.asarray(np.zeros(1, "M8[s]")),
+     "asarray: dtype datetime64[s] is not supported; use float64, float32, float16, complex128,"
+     " complex64, int64, int32, uint8, uint64, int16, int8, uint32, uint16 or bool, for"
      " example a.astype(np.float64)"),
     ("ArgumentType", lambda: fg.tensor(None),
      "tensor: the data is a NoneType; give a number, a nested sequence of numbers, an array or a"
@@ -185,9 +185,9 @@ TABLE: list[Row] = [
      " swapaxes(0, 1) or permute(0, 1)"),
     ("Argument", lambda: fg.concatenate([]),
      "concatenate: no tensors were given; give at least one"),
-    ("Argument", lambda: ones(2, dtype=np.uint8) + 300,
+    ("IntegerRange", lambda: ones(2, dtype=np.uint8) + 300,
      "add: the Python integer 300 is out of bounds for uint8; convert the tensor with"
-     " astype(fg.int64) first"),
+     " astype(fg.int64) first, or give a float"),
     ("Argument", lambda: fg.where(ones(2) > 0, ones(2)),
      "where: one of the two choices is missing; give both a and b, or neither for the positions"),
     ("Argument", lambda: leaf(2).numpy(writable=True),

@@ -70,7 +70,6 @@ ARGUMENTS: dict[str, Row] = {
         TypeError,
         "an array of objects has no derivative",
     ),
-    "half": (lambda: fg.grad(np.sum)(X.astype(np.float16)), TypeError, "not float64 or float32"),
     "complex": (
         lambda: fg.grad(np.sum)(X * 1j),
         TypeError,

@@ -99,7 +99,13 @@ class Tensor:
     def detach_(self) -> Self: ...
     def double(self) -> Tensor: ...
     def float(self) -> Tensor: ...
+    def half(self) -> Tensor: ...
+    def cdouble(self) -> Tensor: ...
+    def cfloat(self) -> Tensor: ...
     def long(self) -> Tensor: ...
+    def short(self) -> Tensor: ...
+    def char(self) -> Tensor: ...
+    def byte(self) -> Tensor: ...
     def int(self) -> Tensor: ...
     def bool(self) -> Tensor: ...
     def cpu(self) -> Self: ...
@@ -448,12 +454,12 @@ class Tensor:
     def nanvar(self, axis: _Axes = None, *, ddof: _float = 0.0, keepdims: _bool = False, out: Any = None, name: str | None = None) -> Tensor: """Variance over the axes of what is not NaN. Derivative: `2 g (x - mean) / (n - ddof)`, 0 for a NaN."""
     def norm(self, ord: _float | str | None = None, axis: _Axes = None, *, keepdims: _bool = False, out: Any = None, name: str | None = None) -> Tensor: """NumPy's norm: of the flattened tensor by default; with an order, of a vector or a matrix; along one axis, or of the matrices of two. Derivative: 0 where the norm is 0."""
     def percentile(self, q: _TensorLike, axis: _Axes = None, *, keepdims: _bool = False, method: str = "linear", out: Any = None, name: str | None = None) -> Tensor: """Quantiles at levels `q` from 0 to 100, between neighbours by NumPy's `method`; the axes of `q` come first."""
-    def prod(self, axis: _Axes = None, *, keepdims: _bool = False, dtype: DTypeLike | None = None, out: Any = None, name: str | None = None) -> Tensor: """Product over the axes; integers and booleans in int64. Derivative: `g` times the product of the others, exact also where elements are zero."""
+    def prod(self, axis: _Axes = None, *, keepdims: _bool = False, dtype: DTypeLike | None = None, out: Any = None, name: str | None = None) -> Tensor: """Product over the axes; booleans and integers in int64, those without a sign in uint64. Derivative: `g` times the product of the others, exact also where elements are zero."""
     def ptp(self, axis: _Axes = None, *, keepdims: _bool = False, out: Any = None, name: str | None = None) -> Tensor: """Range over the axes, `max - min`. Derivative: `g` to the largest and `-g` to the smallest, shared evenly among ties."""
     def quantile(self, q: _TensorLike, axis: _Axes = None, *, keepdims: _bool = False, method: str = "linear", out: Any = None, name: str | None = None) -> Tensor: """Quantiles at levels `q` from 0 to 1, between neighbours by NumPy's `method`; the axes of `q` come first; a method that picks one element keeps integers. Derivatives: `g` to the two neighbours by their weight; the slope between them by `q`."""
     def std(self, axis: _Axes = None, *, ddof: _float = 0.0, keepdims: _bool = False, out: Any = None, name: str | None = None) -> Tensor: """Standard deviation, the square root of `var`. Derivative: that of the root, and 0 where the deviation is 0."""
     def std_mean(self, axis: _Axes = None, *, ddof: _float = 1.0, keepdims: _bool = False, out: Any = None, name: str | None = None) -> tuple[Tensor, Tensor]: """Standard deviation and mean over the axes; unlike `std` by `n - 1`, as PyTorch, whose name it is. Derivatives: those of both."""
-    def sum(self, axis: _Axes = None, *, keepdims: _bool = False, dtype: DTypeLike | None = None, out: Any = None, name: str | None = None) -> Tensor: """Sum over the axes; integers and booleans sum as int64. Derivative: `g` repeated."""
+    def sum(self, axis: _Axes = None, *, keepdims: _bool = False, dtype: DTypeLike | None = None, out: Any = None, name: str | None = None) -> Tensor: """Sum over the axes; booleans and integers sum as int64, those without a sign as uint64. Derivative: `g` repeated."""
     def var(self, axis: _Axes = None, *, ddof: _float = 0.0, keepdims: _bool = False, out: Any = None, name: str | None = None) -> Tensor: """Variance over the axes, `sum((x - mean)²) / (n - ddof)`; `correction` is another name of `ddof`. Derivative: `2 g (x - mean) / (n - ddof)`."""
     def var_mean(self, axis: _Axes = None, *, ddof: _float = 1.0, keepdims: _bool = False, out: Any = None, name: str | None = None) -> tuple[Tensor, Tensor]: """Variance and mean over the axes; unlike `var` by `n - 1`, as PyTorch, whose name it is. Derivatives: those of both."""
     def repeat(self, repeats: _TensorLike, axis: _int | None = None, *, out: Any = None, name: str | None = None) -> Tensor: """Each element of an axis (of the flattened tensor by default) so many times: one number for all or one for each. Derivative: `g` summed over the repetitions."""
@@ -1036,6 +1042,9 @@ class ArgumentTypeError(FerrogradError, TypeError):
 class IndexOutOfRangeError(FerrogradError, IndexError):
     """An index outside its axis, or one that cannot index."""
 
+class IntegerRangeError(FerrogradError, OverflowError, ValueError):
+    """A Python integer that the dtype it meets does not hold."""
+
 class OutOfMemoryError(FerrogradError, MemoryError):
     """An allocation that the system refused."""
 
@@ -1327,12 +1336,12 @@ def nansum(x: _TensorLike, axis: _Axes = None, *, keepdims: _bool = False, out: 
 def nanvar(x: _TensorLike, axis: _Axes = None, *, ddof: _float = 0.0, keepdims: _bool = False, out: Any = None, name: str | None = None) -> Tensor: """Variance over the axes of what is not NaN. Derivative: `2 g (x - mean) / (n - ddof)`, 0 for a NaN."""
 def norm(x: _TensorLike, ord: _float | str | None = None, axis: _Axes = None, *, keepdims: _bool = False, out: Any = None, name: str | None = None) -> Tensor: """NumPy's norm: of the flattened tensor by default; with an order, of a vector or a matrix; along one axis, or of the matrices of two. Derivative: 0 where the norm is 0."""
 def percentile(x: _TensorLike, q: _TensorLike, axis: _Axes = None, *, keepdims: _bool = False, method: str = "linear", out: Any = None, name: str | None = None) -> Tensor: """Quantiles at levels `q` from 0 to 100, between neighbours by NumPy's `method`; the axes of `q` come first."""
-def prod(x: _TensorLike, axis: _Axes = None, *, keepdims: _bool = False, dtype: DTypeLike | None = None, out: Any = None, name: str | None = None) -> Tensor: """Product over the axes; integers and booleans in int64. Derivative: `g` times the product of the others, exact also where elements are zero."""
+def prod(x: _TensorLike, axis: _Axes = None, *, keepdims: _bool = False, dtype: DTypeLike | None = None, out: Any = None, name: str | None = None) -> Tensor: """Product over the axes; booleans and integers in int64, those without a sign in uint64. Derivative: `g` times the product of the others, exact also where elements are zero."""
 def ptp(x: _TensorLike, axis: _Axes = None, *, keepdims: _bool = False, out: Any = None, name: str | None = None) -> Tensor: """Range over the axes, `max - min`. Derivative: `g` to the largest and `-g` to the smallest, shared evenly among ties."""
 def quantile(x: _TensorLike, q: _TensorLike, axis: _Axes = None, *, keepdims: _bool = False, method: str = "linear", out: Any = None, name: str | None = None) -> Tensor: """Quantiles at levels `q` from 0 to 1, between neighbours by NumPy's `method`; the axes of `q` come first; a method that picks one element keeps integers. Derivatives: `g` to the two neighbours by their weight; the slope between them by `q`."""
 def std(x: _TensorLike, axis: _Axes = None, *, ddof: _float = 0.0, keepdims: _bool = False, out: Any = None, name: str | None = None) -> Tensor: """Standard deviation, the square root of `var`. Derivative: that of the root, and 0 where the deviation is 0."""
 def std_mean(x: _TensorLike, axis: _Axes = None, *, ddof: _float = 1.0, keepdims: _bool = False, out: Any = None, name: str | None = None) -> tuple[Tensor, Tensor]: """Standard deviation and mean over the axes; unlike `std` by `n - 1`, as PyTorch, whose name it is. Derivatives: those of both."""
-def sum(x: _TensorLike, axis: _Axes = None, *, keepdims: _bool = False, dtype: DTypeLike | None = None, out: Any = None, name: str | None = None) -> Tensor: """Sum over the axes; integers and booleans sum as int64. Derivative: `g` repeated."""
+def sum(x: _TensorLike, axis: _Axes = None, *, keepdims: _bool = False, dtype: DTypeLike | None = None, out: Any = None, name: str | None = None) -> Tensor: """Sum over the axes; booleans and integers sum as int64, those without a sign as uint64. Derivative: `g` repeated."""
 def var(x: _TensorLike, axis: _Axes = None, *, ddof: _float = 0.0, keepdims: _bool = False, out: Any = None, name: str | None = None) -> Tensor: """Variance over the axes, `sum((x - mean)²) / (n - ddof)`; `correction` is another name of `ddof`. Derivative: `2 g (x - mean) / (n - ddof)`."""
 def var_mean(x: _TensorLike, axis: _Axes = None, *, ddof: _float = 1.0, keepdims: _bool = False, out: Any = None, name: str | None = None) -> tuple[Tensor, Tensor]: """Variance and mean over the axes; unlike `var` by `n - 1`, as PyTorch, whose name it is. Derivatives: those of both."""
 def repeat(x: _TensorLike, repeats: _TensorLike, axis: _int | None = None, *, out: Any = None, name: str | None = None) -> Tensor: """Each element of an axis (of the flattened tensor by default) so many times: one number for all or one for each. Derivative: `g` summed over the repetitions."""

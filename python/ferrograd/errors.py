@@ -21,6 +21,7 @@ from ferrograd._core import (
     IndexOutOfRangeError as IndexOutOfRangeError,
     InferenceError as InferenceError,
     InPlaceError as InPlaceError,
+    IntegerRangeError as IntegerRangeError,
     InternalError as InternalError,
     MatrixError as MatrixError,
     NotDifferentiableError as NotDifferentiableError,

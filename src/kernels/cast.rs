@@ -240,14 +240,44 @@ pub(super) fn through(
     });
 }
 
+/// Lends elements in a dtype that has loops: as they lie, or a contiguous copy in the dtype that computes with them.
+pub(super) fn lifted<R>(input: View, body: impl FnOnce(View) -> R) -> R {
+    if has_loops(input.dtype) {
+        body(input)
+    } else {
+        with_copy(input.dtype.computes(), input, body)
+    }
+}
+
+/// Lends room for results in a dtype that has loops, and puts them into `out`. With `keeps` the room begins with what
+/// `out` holds.
+pub(super) fn lifted_out<R>(out: &ViewMut, keeps: bool, body: impl FnOnce(ViewMut) -> R) -> R {
+    // SAFETY: the same view, which its owner does not use meanwhile.
+    let mut to = unsafe { ViewMut::from_raw(out.dtype, out.ptr, out.dims, out.strides) };
+    if has_loops(out.dtype) {
+        return body(to);
+    }
+    let wide = out.dtype.computes();
+    let mut room = vec![0u64; out.numel() * wide.size().div_ceil(8)];
+    let (strides, ptr) = (c_strides(out.dims), room.as_mut_ptr().cast());
+    // SAFETY: room for every element, which nobody else sees.
+    let mut found = unsafe { ViewMut::from_raw(wide, ptr, out.dims, &strides) };
+    if keeps {
+        cast(to.as_view(), found.reborrow());
+    }
+    let done = body(found.reborrow());
+    cast(found.as_view(), to.reborrow());
+    done
+}
+
 /// Lends a contiguous copy of the elements in another dtype.
-pub(super) fn with_copy(to: DType, input: View, body: impl FnOnce(View)) {
+pub(super) fn with_copy<R>(to: DType, input: View, body: impl FnOnce(View) -> R) -> R {
     let mut copy = vec![0u64; input.numel() * to.size().div_ceil(8)];
     let (strides, ptr) = (c_strides(input.dims), copy.as_mut_ptr().cast());
     // SAFETY: the copy has room for every element, and nobody else sees it.
     let mut target = unsafe { ViewMut::from_raw(to, ptr, input.dims, &strides) };
     cast(input, target.reborrow());
-    body(target.as_view());
+    body(target.as_view())
 }
 
 /// Converts `n` elements: where they lie, how far apart; where they go, how far apart.

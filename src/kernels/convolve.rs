@@ -3,6 +3,7 @@
 //! Owns: the loop. Never multiplies with padding, so that a zero beyond the end meets no infinity.
 //! Invariant: the terms of an element are added in the order of the second vector.
 
+use super::cast::{lifted, lifted_out};
 use super::launch::launch;
 use super::ring::Ring;
 use super::view::{View, ViewMut, with_number};
@@ -12,7 +13,12 @@ use super::view::{View, ViewMut, with_number};
 /// # Panics
 /// When the dims do not fit, a view has gaps, or the dtype is bool: bugs of the caller.
 pub fn convolve(a: View, v: View, out: ViewMut) {
-    launch!("convolve", [a, v] => [out];; with_number!([a, v, out], T => full::<T>(a, v, out)));
+    launch!(
+        "convolve", [a, v] => [out];;
+        lifted(a, |a| lifted(v, |v| lifted_out(&out, false, |out| {
+            with_number!([a, v, out], T => full::<T>(a, v, out));
+        })))
+    );
 }
 
 fn full<T: Ring>(a: View, v: View, out: ViewMut) {

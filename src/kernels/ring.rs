@@ -2,7 +2,7 @@
 //!
 //! Owns: `Ring`. Never a loop. Invariant: integers wrap; a boolean sum is an or, a boolean product an and.
 
-use crate::dtype::{Complex64, Complex128, Truth};
+use crate::dtype::{Complex64, Complex128, Half, Truth};
 
 /// An element as it lies in memory, with its sum and product.
 pub(super) trait Ring: Copy + Send + Sync {
@@ -41,6 +41,11 @@ rings! {
     i64, 0, |a, b| a.wrapping_add(b), a.wrapping_mul(b);
     i32, 0, |a, b| a.wrapping_add(b), a.wrapping_mul(b);
     u8, 0, |a, b| a.wrapping_add(b), a.wrapping_mul(b);
+    i16, 0, |a, b| a.wrapping_add(b), a.wrapping_mul(b);
+    i8, 0, |a, b| a.wrapping_add(b), a.wrapping_mul(b);
+    u32, 0, |a, b| a.wrapping_add(b), a.wrapping_mul(b);
+    u16, 0, |a, b| a.wrapping_add(b), a.wrapping_mul(b);
+    Half, Half::ZERO, |a, b| Half::from_f32(a.to_f32() + b.to_f32()), Half::from_f32(a.to_f32() * b.to_f32());
     Truth, Truth(0),
         |a, b| Truth((a.holds() | b.holds()) as u8), Truth((a.holds() & b.holds()) as u8);
 }

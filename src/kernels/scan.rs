@@ -3,7 +3,7 @@
 //! Owns: the walk over lines of an axis and the folds. Each line is folded by one thread, front to back.
 //! Never reduces the rank. Invariant: element `i` of a line depends on the elements up to `i` only.
 
-use super::cast::{through, with_copy};
+use super::cast::{lifted, lifted_out, through, with_copy};
 use super::launch::launch;
 use super::ring::Ring;
 use super::view::{Axes, View, ViewMut, one_dtype, with_float};
@@ -213,7 +213,9 @@ fn side_by_side<T: Copy>(
 pub fn recurrence(a: View, b: View, axis: usize, out: ViewMut) {
     launch!(
         "recurrence", [a, b] => [out];;
-        with_float!([a, b, out], T => linear::<T>(a, b, axis, out, |a, s, b| a * s + b))
+        lifted(a, |a| lifted(b, |b| lifted_out(&out, false, |out| {
+            with_float!([a, b, out], T => linear::<T>(a, b, axis, out, |a, s, b| a * s + b));
+        })))
     );
 }
 

@@ -7,7 +7,7 @@ use std::borrow::Cow;
 use std::sync::Arc;
 
 use crate::array::{Layout, ShapeVec};
-use crate::dtype::DType;
+use crate::dtype::{DType, Half};
 use crate::error::Result;
 use crate::graph::{self, Arena, Pack, Value};
 use crate::kernels::elementwise::{FlatIn, In, apply, apply_flat};
@@ -64,6 +64,7 @@ impl Value for Tensor {
         match self.dtype() {
             DType::F64 => self.view::<f64>().is_ok_and(|v| v.array().iter().any(|x| x.is_nan())),
             DType::F32 => self.view::<f32>().is_ok_and(|v| v.array().iter().any(|x| x.is_nan())),
+            DType::F16 => self.view::<Half>().is_ok_and(|v| v.array().iter().any(|x| x.is_nan())),
             _ => false,
         }
     }

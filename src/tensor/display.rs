@@ -8,7 +8,7 @@ use std::fmt;
 
 use ndarray::{ArrayViewD, Axis};
 
-use crate::dtype::{Element, with_dtype};
+use crate::dtype::{DType, Element, Half, with_dtype};
 use crate::error::Result;
 use crate::tensor::Tensor;
 
@@ -26,9 +26,10 @@ const DEBUG_VALUES: usize = 8;
 impl fmt::Display for Tensor {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let text = match self.dtype() {
+            DType::F16 => text::<Half>(self, floats, scalar_float),
             d if d.is_float() => with_dtype!(float d, T => text::<T>(self, floats, scalar_float)),
             d if d.is_integer() => {
-                with_dtype!(number d, T => text::<T>(self, aligned, |v| v.to_string()))
+                with_dtype!(d, T => text::<T>(self, aligned, |v| format!("{v:?}")))
             }
             _ => {
                 let word = |v: bool| if v { "True" } else { "False" };
@@ -138,8 +139,8 @@ fn right(words: Vec<String>) -> Vec<String> {
     words.into_iter().map(|word| format!("{word:>width$}")).collect()
 }
 
-fn aligned<T: fmt::Display>(values: &[T]) -> Vec<String> {
-    right(values.iter().map(T::to_string).collect())
+fn aligned<T: fmt::Debug>(values: &[T]) -> Vec<String> {
+    right(values.iter().map(|v| format!("{v:?}")).collect())
 }
 
 /// NaN and the infinities as NumPy writes them.

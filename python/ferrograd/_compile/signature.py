@@ -17,7 +17,11 @@ from ferrograd._tensor.tree import LEAF, Tree, flatten
 from ferrograd.errors import ArgumentTypeError
 
 #: NumPy dtypes that tensors have.
-_HELD = frozenset(np.dtype(name) for name in ("f8", "f4", "i8", "i4", "u1", "?"))
+_HELD = frozenset(
+    np.dtype(f"{kind}{size}")
+    for kind, sizes in {"b": "1", "i": "1248", "u": "1248", "f": "248", "c": ("8", "16")}.items()
+    for size in sizes
+)
 
 
 class Call(NamedTuple):

@@ -14,7 +14,7 @@ _WEIGHTS = "nn.functional.{} with Parameters in a Module of your own"
 _LOSS = "nn.functional.{}"
 _RECURRENT = "a loop over nn.Linear layers; fg.checkpoint keeps its memory small"
 _CPU = "nothing: tensors live in main memory, and operations use threads by themselves"
-_DTYPE = "float64, float32, int64, int32, uint8 or bool_; there are no tensors of other dtypes"
+_DTYPE = "float32; tensors have the dtypes of NumPy"
 _FILES = "numpy.savez and numpy.load with the arrays of state_dict()"
 _COMPILE = "fg.compile(f), which records f once and replays it"
 _DERIVATIVES = "the transforms of the package: fg.grad, fg.vjp, fg.jvp, fg.jacobian, fg.hessian"
@@ -89,8 +89,11 @@ HINTS: dict[str, dict[str, str]] = {
     },
     "": {
         **_each("cuda mps xpu backends distributed set_default_device", _CPU),
-        **_each("float16 half bfloat16 complex64 complex128 cfloat cdouble", _DTYPE),
-        **_each("int8 int16 short uint16 uint32 uint64", _DTYPE),
+        "bfloat16": _DTYPE,
+        "half": "float16",
+        "short": "int16",
+        "cfloat": "complex64",
+        "cdouble": "complex128",
         **_each("FloatTensor DoubleTensor LongTensor IntTensor BoolTensor", "fg.tensor"),
         **_each("save load", _FILES),
         **_each("jit fx", _COMPILE),

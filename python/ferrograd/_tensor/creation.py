@@ -23,8 +23,16 @@ if TYPE_CHECKING:
 
 float64 = np.dtype("float64")
 float32 = np.dtype("float32")
+float16 = np.dtype("float16")
+complex128 = np.dtype("complex128")
+complex64 = np.dtype("complex64")
 int64 = np.dtype("int64")
 int32 = np.dtype("int32")
+int16 = np.dtype("int16")
+int8 = np.dtype("int8")
+uint64 = np.dtype("uint64")
+uint32 = np.dtype("uint32")
+uint16 = np.dtype("uint16")
 uint8 = np.dtype("uint8")
 bool_ = np.dtype("bool")
 

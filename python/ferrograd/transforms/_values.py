@@ -50,7 +50,7 @@ def enter(op: str, where: str, value: Any, recording: bool) -> tuple[Tensor, int
             f"{op}: {where} is a masked array, whose mask a derivative would lose; pass x.filled(0)"
             " and use the mask inside the function: np.where(mask, 0, ...)"
         )
-    if isinstance(value, np.ndarray | np.inexact) and value.dtype.char in "fdFD":
+    if isinstance(value, np.ndarray | np.inexact) and value.dtype.char in "efdFD":
         plain = np.asarray(value)
         return (
             tensor(plain, requires_grad=True),
@@ -65,7 +65,7 @@ def refused(op: str, where: str, value: Any) -> Exception:
         what = "a tensor" if isinstance(value, Tensor) else "an array"
         remedy = _REMEDY.get(dtype.kind, "pass an array of floats")
         return DTypeError(
-            f"{op}: {where} is {what} of dtype {dtype}, not float64 or float32;"
+            f"{op}: {where} is {what} of dtype {dtype}, not a float that tensors have;"
             f" {remedy}{_bound(op)}"
         )
     if isinstance(value, bool):

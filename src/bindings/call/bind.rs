@@ -14,9 +14,7 @@ use crate::bindings::call::result_options::ResultOptions;
 use crate::bindings::call::sequence::{self, MOST_AXES, MOST_ITEMS};
 use crate::bindings::errors::{bad_type, type_name};
 use crate::bindings::exchange::numpy;
-use crate::bindings::exchange::stand_in::{beside, others};
 use crate::bindings::object::PyTensor;
-use crate::dtype::DType;
 use crate::ops::core::declare::{Arg, Kind, OpDecl, Operand, Param, Scalar};
 
 pub(crate) type Args = SmallVec<[Arg; 4]>;
@@ -68,39 +66,7 @@ pub(crate) fn bind<'py>(
             return Err(complain(decl, format!("missing argument {:?}", param.name)));
         }
     }
-    promote_foreign(decl, positional, keywords, args)?;
     Ok(options)
-}
-
-/// Brings arrays of dtypes that no tensor has to the dtype that the other operands ask for.
-fn promote_foreign(
-    decl: &OpDecl,
-    positional: &[Bound<'_, PyAny>],
-    keywords: &[Keyword<'_>],
-    args: &mut Args,
-) -> PyResult<()> {
-    let whole = |arg: &Arg| matches!(arg, Arg::Tensor(t) if t.dtype().is_integer());
-    if !args.iter().any(whole) {
-        return Ok(());
-    }
-    let counts = |i: usize| !decl.facts.indices.contains(&decl.params[i].name);
-    let dtype = |(i, arg): (usize, &Arg)| match arg {
-        Arg::Tensor(t) if counts(i) => Some(t.dtype()),
-        _ => None,
-    };
-    let dtypes: SmallVec<[Option<DType>; 4]> = args.iter().enumerate().map(dtype).collect();
-    let named =
-        keywords.iter().filter_map(|(key, ob)| Some((decl.parameter(key.to_str().ok()?)?, ob)));
-    for (i, ob) in positional.iter().enumerate().chain(named) {
-        let Some(Arg::Tensor(t)) = args.get(i) else {
-            continue;
-        };
-        if counts(i) {
-            let tensor = beside(t.clone(), ob, others(&dtypes, i), decl.differentiable)?;
-            args[i] = Arg::Tensor(tensor);
-        }
-    }
-    Ok(())
 }
 
 /// Binds everything given by position to the first parameter.
@@ -109,7 +75,7 @@ fn bind_several(
     given: &[Bound<'_, PyAny>],
     args: &mut Args,
 ) -> PyResult<Option<usize>> {
-    args[0] = Arg::Tensors(convert::each_tensor(decl, "an argument", given)?);
+    args[0] = Arg::Tensors(convert::each_tensor(decl.name, "an argument", given)?);
     Ok(None)
 }
 
@@ -140,7 +106,7 @@ fn bind_positional(
     };
     let rest = &given[last..];
     args[last] = if params[last].kind == Kind::Tensors {
-        Arg::Tensors(convert::each_tensor(decl, params[last].name, rest)?)
+        Arg::Tensors(convert::each_tensor(decl.name, params[last].name, rest)?)
     } else {
         let int = |value: &Bound<'_, PyAny>| {
             value.extract().map_err(|_| wrong(decl, &params[last], "integers", value))

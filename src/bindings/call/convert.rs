@@ -11,7 +11,6 @@ use pyo3::types::{
 };
 use smallvec::SmallVec;
 
-use crate::array::Access;
 use crate::array::capture;
 use crate::bindings::call::sequence::{
     MOST_ITEMS, any_element, check_depth, elements, is_sequence,
@@ -19,11 +18,10 @@ use crate::bindings::call::sequence::{
 use crate::bindings::errors::{bad_type, to_python, type_name};
 use crate::bindings::exchange::foreign::{self, OverrideRule};
 use crate::bindings::exchange::numpy;
-use crate::bindings::exchange::stand_in::{beside, others};
 use crate::bindings::object::PyTensor;
 use crate::dtype::DType;
 use crate::error::Error;
-use crate::ops::core::declare::{IndexItem, Ints, Nested, OpDecl, Operand, Returns, Scalar};
+use crate::ops::core::declare::{IndexItem, Ints, Nested, OpDecl, Operand, Scalar};
 use crate::ops::shape::join;
 use crate::tensor::Tensor;
 
@@ -41,19 +39,28 @@ pub(crate) fn weak_number(ob: &Bound<'_, PyAny>) -> PyResult<Option<Scalar>> {
         return Ok(Some(Scalar::Float(float.value())));
     }
     if ob.is_exact_instance_of::<PyInt>() {
-        return integer(ob).map(|i| Some(Scalar::Int(i)));
+        return whole_number(ob).map(Some);
     }
     if let Ok(flag) = ob.cast_exact::<PyBool>() {
         return Ok(Some(Scalar::Bool(flag.is_true())));
     }
     // A subclass of int, such as `t.size` or a member of an enumeration, is a number like any other.
     if ob.is_instance_of::<PyInt>() {
-        return integer(ob).map(|i| Some(Scalar::Int(i)));
+        return whole_number(ob).map(Some);
     }
     if let Ok(complex) = ob.cast_exact::<PyComplex>() {
         return Ok(Some(Scalar::Complex(complex.real(), complex.imag())));
     }
     Ok(None)
+}
+
+/// An integer as a number that stays weak.
+#[inline]
+fn whole_number(ob: &Bound<'_, PyAny>) -> PyResult<Scalar> {
+    integer(ob).map(Scalar::Int).or_else(|error| match ob.extract::<u64>() {
+        Ok(beyond) => Ok(Scalar::Unsigned(beyond)),
+        Err(_) => Err(error),
+    })
 }
 
 /// An integer, also from an object with `__index__`.
@@ -80,17 +87,17 @@ pub(crate) fn tensor_like(op: &str, ob: &Bound<'_, PyAny>) -> PyResult<Option<Te
         return Ok(Some(Tensor::scalar(number)));
     }
     if numpy::is_array(ob) {
-        return numpy::meet(op, ob, Access::Shared).map(Some);
+        return numpy::share(op, ob).map(Some);
     }
     if is_sequence(ob) {
         return from_sequence(op, ob).map(Some);
     }
     if numpy::is_scalar(ob)? {
-        return numpy::meet(op, &numpy::asarray(op, ob)?, Access::Frozen).map(Some);
+        return numpy::share_fresh(op, &numpy::asarray(op, ob)?).map(Some);
     }
     if ob.hasattr(pyo3::intern!(ob.py(), "__array__"))? {
         // A foreign tensor: its library may write to the memory later.
-        return numpy::meet(op, &numpy::asarray(op, ob)?, Access::Shared).map(Some);
+        return numpy::share(op, &numpy::asarray(op, ob)?).map(Some);
     }
     Ok(None)
 }
@@ -101,14 +108,11 @@ pub(crate) fn operand_like(
     op: &str,
     rule: OverrideRule,
     ob: &Bound<'_, PyAny>,
-    tensor: &Tensor,
-    fractions: bool,
 ) -> PyResult<Option<Tensor>> {
     if foreign::should_defer(rule, ob)? {
         return Ok(None);
     }
-    let beside = |operand| beside(operand, ob, [tensor.dtype()], fractions);
-    tensor_like(op, ob)?.map(beside).transpose()
+    tensor_like(op, ob)
 }
 
 /// A tensor from anything that acts as one, or a clear error.
@@ -147,7 +151,7 @@ pub(crate) fn from_sequence(op: &str, ob: &Bound<'_, PyAny>) -> PyResult<Tensor>
 /// The same for a sequence inside others; `depth` counts it and them.
 fn sequence_at(op: &str, ob: &Bound<'_, PyAny>, depth: usize) -> PyResult<Tensor> {
     if !holds_tensor_at(op, ob, depth)? {
-        let tensor = numpy::meet(op, &numpy::asarray(op, ob)?, Access::Frozen)?;
+        let tensor = numpy::share_fresh(op, &numpy::asarray(op, ob)?)?;
         capture::filled(tensor.storage());
         return Ok(tensor);
     }
@@ -195,7 +199,7 @@ pub(crate) fn tensors_of(
         ));
     }
     let items: Vec<_> = elements(decl.name, name, ob, MOST_ITEMS)?.collect::<PyResult<_>>()?;
-    each_tensor(decl, "an element", &items)
+    each_tensor(decl.name, "an element", &items)
 }
 
 /// The tensors in a list or tuple that holds nothing else; `None` for any other object.
@@ -210,20 +214,13 @@ fn plain_tensors(ob: &Bound<'_, PyAny>) -> Option<Vec<Tensor>> {
     }
 }
 
-/// A tensor of each object, promoted as operands of one result, if there is one.
+/// A tensor of each object.
 pub(crate) fn each_tensor(
-    decl: &OpDecl,
+    op: &str,
     name: &str,
     objects: &[Bound<'_, PyAny>],
 ) -> PyResult<Vec<Tensor>> {
-    let tensors: Vec<_> =
-        objects.iter().map(|ob| tensor_of(decl.name, name, ob)).collect::<PyResult<_>>()?;
-    if decl.returns != Returns::Tensor {
-        return Ok(tensors);
-    }
-    let dtypes: SmallVec<[_; 8]> = tensors.iter().map(|tensor| Some(tensor.dtype())).collect();
-    let settled = |(i, (tensor, ob))| beside(tensor, ob, others(&dtypes, i), true);
-    tensors.into_iter().zip(objects).enumerate().map(settled).collect()
+    objects.iter().map(|ob| tensor_of(op, name, ob)).collect()
 }
 
 fn iterable(ob: &Bound<'_, PyAny>) -> bool {

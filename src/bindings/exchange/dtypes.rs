@@ -13,12 +13,23 @@ use crate::error::Error;
 
 /// The dtype that an array has as it stands; `None` for a foreign byte order.
 pub(crate) fn native(descr: &Bound<'_, PyArrayDescr>) -> Option<DType> {
-    if descr.is_native_byteorder() == Some(false) { None } else { translate(descr) }
+    if descr.is_native_byteorder() == Some(false) {
+        return None;
+    }
+    dtype_of_code(descr.kind(), descr.itemsize())
 }
 
-/// The dtype of the same kind and width, whatever the byte order.
+/// The dtype that an array is converted to where it is not `native`: that of the same kind and width in another byte
+/// order, or the widest of the kind for one that no tensor has.
 pub(super) fn translate(descr: &Bound<'_, PyArrayDescr>) -> Option<DType> {
-    dtype_of_code(descr.kind(), descr.itemsize())
+    let same = dtype_of_code(descr.kind(), descr.itemsize());
+    same.or_else(|| match descr.kind() {
+        // A long double, and a pair of them.
+        b'f' => Some(DType::F64),
+        b'c' => Some(DType::C128),
+        b'V' if descr.to_string() == "bfloat16" => Some(DType::F32),
+        _ => None,
+    })
 }
 
 #[cold]

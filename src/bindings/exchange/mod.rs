@@ -3,4 +3,3 @@ pub(crate) mod dlpack;
 mod dtypes;
 pub(crate) mod foreign;
 pub(crate) mod numpy;
-pub(crate) mod stand_in;

@@ -11,7 +11,7 @@ use std::ptr;
 use numpy::npyffi::{
     self, NPY_ARRAY_ALIGNED, NPY_ARRAY_C_CONTIGUOUS, NPY_ARRAY_WRITEABLE, PY_ARRAY_API, npy_intp,
 };
-use numpy::{PyArrayDescrMethods, PyUntypedArray, PyUntypedArrayMethods};
+use numpy::{PyUntypedArray, PyUntypedArrayMethods};
 use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
 use pyo3::sync::PyOnceLock;
@@ -22,7 +22,6 @@ use crate::bindings::errors::{bad_value, to_python, type_name};
 pub(crate) use crate::bindings::exchange::dtypes::{dtype_of, dtype_of_code, native};
 use crate::bindings::exchange::dtypes::{translate, unsupported};
 use crate::bindings::exchange::foreign;
-use crate::bindings::exchange::stand_in::stand_in;
 use crate::dtype::DType;
 use crate::error::Error;
 use crate::tensor::{Cause, CutCause, Tensor};
@@ -77,7 +76,7 @@ pub(crate) fn operand(op: &str, ob: &Bound<'_, PyAny>) -> PyResult<Tensor> {
         Some(dtype) if small && flags(array) & NPY_ARRAY_C_CONTIGUOUS != 0 => {
             copy(op, array, dtype)
         }
-        _ => meet(op, ob, Access::Shared),
+        _ => share(op, ob),
     }
 }
 
@@ -86,24 +85,6 @@ pub(crate) fn share(op: &str, ob: &Bound<'_, PyAny>) -> PyResult<Tensor> {
     let array = ob.cast::<PyUntypedArray>()?;
     let ours = flags(array) & NPY_ARRAY_WRITEABLE != 0;
     adopt(op, array, if ours { Access::Shared } else { Access::Foreign })
-}
-
-/// A tensor of an array that meets tensors: shared, or converted where no tensor has its dtype.
-pub(crate) fn meet(op: &str, ob: &Bound<'_, PyAny>, access: Access) -> PyResult<Tensor> {
-    let array = ob.cast::<PyUntypedArray>()?;
-    let Some(dtype) = stand_in(&array.dtype()) else {
-        return if access == Access::Frozen { share_fresh(op, ob) } else { share(op, ob) };
-    };
-    let tensor = copy(op, array, dtype)?;
-    let wide = array.dtype().kind() == b'u' && array.dtype().itemsize() == 8;
-    if wide && tensor.to_vec::<i64>()?.iter().any(|&i| i < 0) {
-        return Err(to_python(Box::new(Error::Unsupported {
-            op: op.to_owned().into(),
-            what: "an unsigned integer does not fit in int64".into(),
-            remedy: "convert the array to floats, for example a.astype(np.float64)",
-        })));
-    }
-    Ok(tensor)
 }
 
 /// The same for an array that nobody else can write to, such as one just made.
@@ -185,7 +166,7 @@ type ShapeSteps = smallvec::SmallVec<[isize; 8]>;
 pub(crate) fn copy(op: &str, array: &Bound<'_, PyUntypedArray>, dtype: DType) -> PyResult<Tensor> {
     foreign::refuse_masked(op, array)?;
     let descr = array.dtype();
-    if !matches!(descr.kind(), b'f' | b'i' | b'u' | b'b' | b'c') {
+    if translate(&descr).is_none() {
         return Err(unsupported(op, &descr));
     }
     let out = Tensor::empty(array.shape(), dtype)?;

@@ -12,10 +12,8 @@ use crate::bindings::call::convert;
 use crate::bindings::call::door::Call;
 use crate::bindings::errors::bad_type;
 use crate::bindings::exchange::foreign::{self, OverrideRule};
-use crate::bindings::exchange::stand_in::beside;
 use crate::bindings::object::PyTensor;
 use crate::ops::change::inplace;
-use crate::ops::core::declare::Operand;
 use crate::ops::core::elementwise::{Elementwise, binary, binary_scalar, scalar_binary, unary};
 use crate::ops::elementwise::{arith, bitwise, compare, unary as maths};
 use crate::ops::product::matmul;
@@ -54,7 +52,7 @@ fn forward<'py>(
     if let Some(scalar) = convert::weak_number(other)? {
         return call.tensor(a.size(), || binary_scalar(op, a, scalar));
     }
-    match convert::operand_like(op.name, OverrideRule::Operator, other, a, !op.by.is_empty())? {
+    match convert::operand_like(op.name, OverrideRule::Operator, other)? {
         Some(b) => call.tensor(a.size().max(b.size()), || binary(op, a, &b)),
         None => unfit(op, other),
     }
@@ -71,7 +69,7 @@ fn reflected<'py>(
     if let Some(scalar) = convert::weak_number(other)? {
         return call.tensor(b.size(), || scalar_binary(op, scalar, b));
     }
-    match convert::operand_like(op.name, OverrideRule::Reflected, other, b, !op.by.is_empty())? {
+    match convert::operand_like(op.name, OverrideRule::Reflected, other)? {
         Some(a) => call.tensor(a.size().max(b.size()), || binary(op, &a, b)),
         None => unfit(op, other),
     }
@@ -84,10 +82,7 @@ fn in_place(
 ) -> PyResult<()> {
     foreign::refuse_in_place(op.name, other)?;
     let x = &slf.get().tensor;
-    let mut operand = convert::operand_of(op.name, "the operand", other)?;
-    if let Operand::Tensor(b) = operand {
-        operand = Operand::Tensor(beside(b, other, [x.dtype()], !op.by.is_empty())?);
-    }
+    let operand = convert::operand_of(op.name, "the operand", other)?;
     let operands = [slf.as_any(), other];
     let call = Call::operator(op.name, &operands);
     call.change(slf.as_any(), x.size(), || inplace::binary_(op, x, &operand)).map(drop)
@@ -215,14 +210,14 @@ impl PyTensor {
         if let Ok(b) = other.cast::<PyTensor>() {
             return product(operands, a, &b.get().tensor);
         }
-        match convert::operand_like("matmul", OverrideRule::Operator, other, a, true)? {
+        match convert::operand_like("matmul", OverrideRule::Operator, other)? {
             Some(b) => product(operands, a, &b),
             None => Ok(not_implemented(other.py())),
         }
     }
     fn __rmatmul__<'py>(slf: &Bound<'py, Self>, other: &Bound<'py, PyAny>) -> Object<'py> {
         let b = &slf.get().tensor;
-        match convert::operand_like("matmul", OverrideRule::Reflected, other, b, true)? {
+        match convert::operand_like("matmul", OverrideRule::Reflected, other)? {
             Some(a) => product([other, slf.as_any()], &a, b),
             None => Ok(not_implemented(other.py())),
         }

@@ -212,6 +212,36 @@ impl PyTensor {
         converted(slf, DType::F32)
     }
 
+    /// The same data as float16; recorded.
+    fn half<'py>(slf: &Bound<'py, Self>) -> PyResult<Bound<'py, PyAny>> {
+        converted(slf, DType::F16)
+    }
+
+    /// The same data as int16.
+    fn short<'py>(slf: &Bound<'py, Self>) -> PyResult<Bound<'py, PyAny>> {
+        converted(slf, DType::I16)
+    }
+
+    /// The same data as int8.
+    fn char<'py>(slf: &Bound<'py, Self>) -> PyResult<Bound<'py, PyAny>> {
+        converted(slf, DType::I8)
+    }
+
+    /// The same data as uint8.
+    fn byte<'py>(slf: &Bound<'py, Self>) -> PyResult<Bound<'py, PyAny>> {
+        converted(slf, DType::U8)
+    }
+
+    /// The same data as complex64; recorded.
+    fn cfloat<'py>(slf: &Bound<'py, Self>) -> PyResult<Bound<'py, PyAny>> {
+        converted(slf, DType::C64)
+    }
+
+    /// The same data as complex128; recorded.
+    fn cdouble<'py>(slf: &Bound<'py, Self>) -> PyResult<Bound<'py, PyAny>> {
+        converted(slf, DType::C128)
+    }
+
     /// The same data as int64.
     fn long<'py>(slf: &Bound<'py, Self>) -> PyResult<Bound<'py, PyAny>> {
         converted(slf, DType::I64)

@@ -5,6 +5,7 @@
 
 use ::numpy::PyUntypedArray;
 use pyo3::prelude::*;
+use pyo3::types::IntoPyDict;
 
 use crate::bindings::call::convert;
 use crate::bindings::call::default_dtype::{self, default_dtype};
@@ -46,6 +47,7 @@ fn copied(data: &Bound<'_, PyAny>, dtype: Option<DType>) -> PyResult<Tensor> {
             Scalar::Float(_) => default_dtype(),
             Scalar::Complex(..) => default_dtype().to_complex(),
             Scalar::Int(_) => DType::I64,
+            Scalar::Unsigned(_) => DType::U64,
             Scalar::Bool(_) => DType::Bool,
         };
         return cast(Tensor::scalar(number), dtype.unwrap_or(natural));
@@ -76,7 +78,12 @@ fn sequence(op: &str, data: &Bound<'_, PyAny>, dtype: Option<DType>) -> PyResult
         let stacked = convert::from_sequence(op, data)?;
         return cast(stacked.clone(), dtype.unwrap_or(stacked.dtype()));
     }
-    let array = numpy::asarray(op, data)?;
+    let mut array = numpy::asarray(op, data)?;
+    if dtype == Some(DType::U64) && array.getattr("dtype")?.getattr("kind")?.eq("f")? {
+        // Integers beyond int64 beside smaller ones, which become floats where no dtype is named.
+        let named = [("dtype", "uint64")].into_py_dict(data.py())?;
+        array = data.py().import("numpy")?.getattr("asarray")?.call((data,), Some(&named))?;
+    }
     let array = array.cast::<PyUntypedArray>()?;
     let dtype = match dtype {
         Some(dtype) => dtype,

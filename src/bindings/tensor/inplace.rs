@@ -8,7 +8,6 @@ use pyo3::prelude::*;
 use crate::bindings::call::convert;
 use crate::bindings::call::door::Call;
 use crate::bindings::exchange::foreign;
-use crate::bindings::exchange::stand_in::beside;
 use crate::bindings::object::PyTensor;
 use crate::bindings::tensor::arithmetic::product_work;
 use crate::error::Result;
@@ -63,7 +62,6 @@ impl PyTensor {
     fn __imatmul__(slf: &Bound<'_, Self>, other: &Bound<'_, PyAny>) -> PyResult<()> {
         foreign::refuse_in_place("matmul", other)?;
         let b = convert::tensor_of("matmul", "the operand", other)?;
-        let b = beside(b, other, [slf.get().tensor.dtype()], true)?;
         let work = product_work(&slf.get().tensor, &b);
         let product = |x: &Tensor| {
             let mut args = [Arg::Tensor(x.clone()), Arg::Tensor(b)];

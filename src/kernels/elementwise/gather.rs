@@ -16,7 +16,9 @@ fn runs(
     count: usize,
     mut run: impl FnMut(isize, usize, usize),
 ) {
-    let last = dims.len() - 1;
+    let Some(last) = dims.len().checked_sub(1) else {
+        return run(0, 0, count);
+    };
     let (mut row, column) = (start / dims[last], start % dims[last]);
     let (mut done, mut column) = (0, column);
     while done < count {
@@ -43,7 +45,7 @@ unsafe fn gather_as<T: Copy>(
     (start, count): (usize, usize),
     dst: *mut T,
 ) {
-    let step = strides[dims.len() - 1];
+    let step = strides.last().copied().unwrap_or(1);
     runs(dims, strides, start, count, |offset, done, len| {
         // SAFETY: the offsets lie inside the operand, and done + len <= count.
         unsafe {
@@ -70,7 +72,7 @@ unsafe fn scatter_as<T: Copy>(
     (start, count): (usize, usize),
     dst: *mut T,
 ) {
-    let step = strides[dims.len() - 1];
+    let step = strides.last().copied().unwrap_or(1);
     runs(dims, strides, start, count, |offset, done, len| {
         // SAFETY: the offsets lie inside the output, and done + len <= count.
         unsafe {

@@ -6,6 +6,7 @@
 //! blocks may follow the threads to spare. Products with vectors have no such promise from the gemm crates:
 //! their blocks follow from the shape.
 
+use super::super::cast::{lifted, lifted_out};
 use super::super::launch::launch;
 use super::super::view::{View, ViewMut, with_elements};
 use super::{float, plain};
@@ -167,6 +168,10 @@ pub(super) fn multiply(a: View, b: View, out: &ViewMut) {
 }
 
 fn product_of(a: View, b: View, out: &ViewMut) {
+    lifted(a, |a| lifted(b, |b| lifted_out(out, false, |out| product_in(a, b, &out))));
+}
+
+fn product_in(a: View, b: View, out: &ViewMut) {
     let ([m, k], [k2, n]) = (dims2(a.dims), dims2(b.dims));
     assert!(k == k2 && dims2(out.dims) == [m, n], "matmul: the dims do not agree");
     let size = Size { m, n, k };

@@ -5,11 +5,11 @@
 //! threads.
 
 use super::super::ring::Ring;
-use super::super::view::{Axes, View, ViewMut, one_dtype, with_elements, with_word};
+use super::super::view::{Axes, View, ViewMut, one_dtype, with_word};
 use super::offsets::Offsets;
 use super::recorded::{self, Move};
 use crate::array::capture;
-use crate::dtype::DType;
+use crate::dtype::{DType, with_dtype};
 use crate::threads::parallel_for;
 
 /// Elements per block of a split.
@@ -154,7 +154,8 @@ pub fn add_at(dst: ViewMut, offsets: &Offsets, src: View) {
 
 fn summed(dst: ViewMut, offsets: &Offsets, src: View) {
     assert!(src.dims[0] == offsets.len() && src.dims[1..] == *dst.dims, "add_at: dims");
-    with_elements!([dst, src], T => added::<T>(dst, offsets, src));
+    // Every dtype: the rows lie apart in memory of which the views know no end, so it cannot be converted.
+    with_dtype!(stored one_dtype([dst.dtype, src.dtype]), T => added::<T>(dst, offsets, src));
 }
 
 fn added<T: Ring>(dst: ViewMut, offsets: &Offsets, src: View) {

@@ -5,6 +5,7 @@
 //! Invariant: the order is stable; a NaN is above everything. Elements without indices differ from
 //! that in nothing but the signs of neighbouring zeros and of NaN.
 
+use super::super::cast::{lifted, lifted_out};
 use super::super::launch::launch;
 use super::super::scan::Lines;
 use super::super::view::{View, ViewMut, with_elements};
@@ -20,7 +21,9 @@ pub fn arg_order(descending: bool, input: View, axis: usize, out: ViewMut) {
     assert!(out.dtype == DType::I64, "arg_order writes indices");
     launch!(
         "arg_order", [input] => [out];;
-        with_elements!([input], T => lines::<T>(descending, input, axis, out))
+        lifted(input, |input| {
+            with_elements!([input], T => lines::<T>(descending, input, axis, out))
+        })
     );
 }
 
@@ -62,7 +65,9 @@ pub fn sort(descending: bool, input: View, axis: usize, out: ViewMut) {
     assert!(input.dims == out.dims, "sort: dims");
     launch!(
         "sort", [input] => [out];;
-        with_elements!([input, out], T => sort_lines::<T>(descending, input, axis, out))
+        lifted(input, |input| lifted_out(&out, false, |out| {
+            with_elements!([input, out], T => sort_lines::<T>(descending, input, axis, out))
+        }))
     );
 }
 
@@ -93,7 +98,9 @@ pub fn arg_ranks(input: View, axis: usize, ranks: &[usize], out: ViewMut) {
     assert!(out.dtype == DType::I64, "arg_ranks writes indices");
     launch!(
         "arg_ranks", [input] => [out]; ranks = ranks.to_vec();
-        with_elements!([input], T => rank_lines::<T>(input, axis, &ranks, out))
+        lifted(input, |input| {
+            with_elements!([input], T => rank_lines::<T>(input, axis, &ranks, out))
+        })
     );
 }
 

@@ -3,6 +3,7 @@
 //! Owns: places in an ordered vector, and whether a value is in a list. Never sorts in place.
 //! Invariant: a NaN is above every number, and in no list.
 
+use super::super::cast::lifted;
 use super::super::launch::launch;
 use super::super::view::{Axes, View, ViewMut, with_elements};
 use super::key::{Digits, Number};
@@ -18,8 +19,10 @@ pub fn insertion_points(list: View, values: View, right: bool, out: ViewMut) -> 
     assert!(out.dtype == DType::I64, "places are int64");
     launch!(
         "searchsorted", [list, values] => [out];;
-        with_elements!([list, values], T => both::<T>((list, true), values, |list, values| {
-            placed(list, values, right, &out);
+        lifted(list, |list| lifted(values, |values| {
+            with_elements!([list, values], T => both::<T>((list, true), values, |list, values| {
+                placed(list, values, right, &out);
+            }))
         }))
     )
 }
@@ -38,8 +41,10 @@ pub fn among(list: View, values: View, invert: bool, out: ViewMut) -> Result<()>
     assert!(out.dtype == DType::Bool, "answers are boolean");
     launch!(
         "isin", [list, values] => [out];;
-        with_elements!([list, values], T => both::<T>((list, false), values, |list, values| {
-            held(list, values, invert, &out);
+        lifted(list, |list| lifted(values, |values| {
+            with_elements!([list, values], T => both::<T>((list, false), values, |list, values| {
+                held(list, values, invert, &out);
+            }))
         }))
     )
 }

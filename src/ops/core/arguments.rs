@@ -10,6 +10,7 @@ use crate::error::{Error, Result};
 use crate::ops::core::declare::{
     Arg, Axes, IndexItem, Ints, Kind, Nested, Operand, Output, Returns, Scalar,
 };
+use crate::ops::core::halves::{self, Halves, Narrow};
 use crate::tensor::Tensor;
 
 /// A Rust type that a parameter of an operation can have.
@@ -28,6 +29,11 @@ pub trait FromArg: Sized {
     fn lend(&self) -> Self::Param<'_>;
     /// The argument that converts to it: how the host is shown a default.
     fn show(&self) -> Arg;
+    /// Tells what it has to do with float16; `name` is the parameter's.
+    #[inline(always)]
+    fn meet(_param: &Self::Param<'_>, _name: &'static str, _halves: &mut Halves) {}
+    /// The same argument with float32 for float16.
+    fn widened(param: Self::Param<'_>) -> Result<Self>;
 }
 
 /// The error of an argument whose type no conversion accepts.
@@ -60,6 +66,7 @@ macro_rules! from_arg {
                 }
             }
             fn lend(&self) -> $t { self.clone() }
+            fn widened(param: $t) -> Result<$t> { Ok(param) }
             fn show(&self) -> Arg {
                 let show: fn(&$t) -> Arg = $show;
                 show(self)
@@ -72,7 +79,6 @@ from_arg!(isize, Int, "an integer", [Arg::Scalar(Scalar::Int(i)) => i as isize, 
 from_arg!(f64, Float, "a number", [Arg::Scalar(s) => s.as_f64()], |f| Arg::Scalar(Scalar::Float(*f)));
 from_arg!(bool, Bool, "a boolean", [Arg::Scalar(Scalar::Bool(b)) => b, Arg::Scalar(s) => s.as_f64() != 0.0], |b| Arg::Scalar(Scalar::Bool(*b)));
 from_arg!(String, Str, "a string", [Arg::Str(s) => s], |s| Arg::Str(s.clone()));
-from_arg!(DType, DType, "a dtype", [Arg::DType(d) => d], |d| Arg::DType(*d));
 from_arg!(Scalar, Float, "a number", [Arg::Scalar(s) => s], |s| Arg::Scalar(*s));
 from_arg!(Ints, Ints, "a tuple of integers", [Arg::Ints(i) => i, Arg::Scalar(Scalar::Int(i)) => SmallVec::from_slice(&[i])], |i| shown_ints(i));
 from_arg!(Nested, Nested, "an integer or a sequence of integers or of sequences of them", [Arg::Nested(n) => n, Arg::Scalar(Scalar::Int(i)) => Nested::One(i)], |n| Arg::Nested(n.clone()));
@@ -118,8 +124,32 @@ from_arg!(Padding, Padding, "an integer, a tuple of integers, \"valid\" or \"sam
     Padding::Rule(rule) => Arg::Str(rule.clone()),
 });
 
+impl FromArg for DType {
+    type Param<'a> = DType;
+    const KIND: Kind = Kind::DType;
+    fn from_arg(arg: Arg, name: &'static str) -> Result<DType> {
+        match arg {
+            Arg::DType(dtype) => Ok(dtype),
+            _ => Err(wrong_type(name, "a dtype")),
+        }
+    }
+    fn lend(&self) -> DType {
+        *self
+    }
+    fn show(&self) -> Arg {
+        Arg::DType(*self)
+    }
+    #[inline(always)]
+    fn meet(param: &DType, _: &'static str, halves: &mut Halves) {
+        halves.meet_dtype(*param);
+    }
+    fn widened(param: DType) -> Result<DType> {
+        Ok(halves::wide(param))
+    }
+}
+
 macro_rules! from_arg_ref {
-    ($t:ty, $lent:ty, $kind:ident, $want:literal, [$($pattern:pat => $value:expr),+], $show:expr) => {
+    ($t:ty, $lent:ty, $kind:ident, $want:literal, [$($pattern:pat => $value:expr),+], $show:expr, $meet:expr, $widened:expr) => {
         impl FromArg for $t {
             type Param<'a> = &'a $lent;
             const KIND: Kind = Kind::$kind;
@@ -134,24 +164,36 @@ macro_rules! from_arg_ref {
                 let show: fn(&$t) -> Arg = $show;
                 show(self)
             }
+            #[inline(always)]
+            fn meet(param: &&$lent, name: &'static str, halves: &mut Halves) {
+                let meet: fn(&$lent, &'static str, &mut Halves) = $meet;
+                meet(param, name, halves);
+            }
+            fn widened(param: &$lent) -> Result<$t> {
+                let widened: fn(&$lent) -> Result<$t> = $widened;
+                widened(param)
+            }
         }
     };
 }
 
-from_arg_ref!(Tensor, Tensor, Tensor, "a tensor", [Arg::Tensor(t) => t, Arg::Scalar(s) => Tensor::scalar(s)], |t| Arg::Tensor(t.clone()));
+from_arg_ref!(Tensor, Tensor, Tensor, "a tensor", [Arg::Tensor(t) => t, Arg::Scalar(s) => Tensor::scalar(s)], |t| Arg::Tensor(t.clone()), |t, name, halves| halves.meet(name, t.dtype()), halves::widen);
 from_arg_ref!(Operand, Operand, Operand, "a tensor or a number", [Arg::Tensor(t) => Operand::Tensor(t), Arg::Scalar(s) => Operand::Scalar(s)], |operand| match operand {
     Operand::Tensor(tensor) => Arg::Tensor(tensor.clone()),
     Operand::Scalar(scalar) => Arg::Scalar(*scalar),
-});
+}, |operand, name, halves| if let Operand::Tensor(t) = operand { halves.meet(name, t.dtype()) }, |operand| Ok(match operand {
+    Operand::Tensor(t) => Operand::Tensor(halves::widen(t)?),
+    Operand::Scalar(s) => Operand::Scalar(*s),
+}));
 /// Several tensors, as the first parameter of an operation.
 pub type Tensors = Vec<Tensor>;
 
-from_arg_ref!(Tensors, [Tensor], Tensors, "a sequence of tensors", [Arg::Tensors(t) => t], |t| Arg::Tensors(t.clone()));
+from_arg_ref!(Tensors, [Tensor], Tensors, "a sequence of tensors", [Arg::Tensors(t) => t], |t| Arg::Tensors(t.clone()), |all, name, halves| all.iter().for_each(|t| halves.meet(name, t.dtype())), |all| all.iter().map(halves::widen).collect());
 
 /// Several tensors, each an argument of its own, as the first parameter of an operation.
 pub struct Variadic(Vec<Tensor>);
 
-from_arg_ref!(Variadic, [Tensor], Variadic, "tensors", [Arg::Tensors(t) => Variadic(t)], |t| Arg::Tensors(t.0.clone()));
+from_arg_ref!(Variadic, [Tensor], Variadic, "tensors", [Arg::Tensors(t) => Variadic(t)], |t| Arg::Tensors(t.0.clone()), |all, name, halves| all.iter().for_each(|t| halves.meet(name, t.dtype())), |all| Ok(Variadic(all.iter().map(halves::widen).collect::<Result<_>>()?)));
 
 impl std::ops::Deref for Variadic {
     type Target = [Tensor];
@@ -166,7 +208,7 @@ pub struct Condition(Tensor);
 from_arg_ref!(Condition, Tensor, Condition, "a tensor", [
     Arg::Tensor(t) => Condition(t),
     Arg::Scalar(s) => Condition(Tensor::scalar(s))
-], |t| Arg::Tensor(t.0.clone()));
+], |t| Arg::Tensor(t.0.clone()), |_, _, _| {}, |t| Ok(Condition(t.clone())));
 
 impl std::ops::Deref for Condition {
     type Target = Tensor;
@@ -181,7 +223,7 @@ pub struct Input(Tensor);
 from_arg_ref!(Input, Tensor, Tensor, "a tensor", [
     Arg::Tensor(t) => Input(t),
     Arg::Scalar(s) => Input(Tensor::scalar(s))
-], |t| Arg::Tensor(t.0.clone()));
+], |t| Arg::Tensor(t.0.clone()), |t, name, halves| halves.meet(name, t.dtype()), |t| halves::widen(t).map(Input));
 
 impl std::ops::Deref for Input {
     type Target = Tensor;
@@ -193,7 +235,7 @@ impl std::ops::Deref for Input {
 /// An index expression.
 pub type Key = Vec<IndexItem>;
 
-from_arg_ref!(Key, [IndexItem], Index, "an index", [Arg::Index(i) => i], |i| Arg::Index(i.clone()));
+from_arg_ref!(Key, [IndexItem], Index, "an index", [Arg::Index(i) => i], |i| Arg::Index(i.clone()), |_, _, _| {}, |items| Ok(items.to_vec()));
 
 impl<T: FromArg> FromArg for Option<T> {
     type Param<'a>
@@ -214,10 +256,19 @@ impl<T: FromArg> FromArg for Option<T> {
     fn show(&self) -> Arg {
         self.as_ref().map_or(Arg::None, T::show)
     }
+    #[inline(always)]
+    fn meet(param: &Option<T::Param<'_>>, name: &'static str, halves: &mut Halves) {
+        if let Some(param) = param {
+            T::meet(param, name, halves);
+        }
+    }
+    fn widened(param: Option<T::Param<'_>>) -> Result<Self> {
+        param.map(T::widened).transpose()
+    }
 }
 
 /// A Rust type that an operation can return.
-pub trait IntoOutput {
+pub trait IntoOutput: Narrow {
     /// What the host receives.
     const RETURNS: Returns;
     /// Wraps it for the host.

@@ -19,6 +19,8 @@ pub enum Scalar {
     Bool(bool),
     /// An integer.
     Int(i64),
+    /// An integer beyond int64.
+    Unsigned(u64),
     /// A float.
     Float(f64),
     /// A complex number: real and imaginary part.
@@ -30,7 +32,7 @@ impl Scalar {
     pub fn weak(self) -> Weak {
         match self {
             Scalar::Bool(_) => Weak::Bool,
-            Scalar::Int(_) => Weak::Int,
+            Scalar::Int(_) | Scalar::Unsigned(_) => Weak::Int,
             Scalar::Float(_) => Weak::Float,
             Scalar::Complex(..) => Weak::Complex,
         }
@@ -41,6 +43,7 @@ impl Scalar {
         match self {
             Scalar::Bool(b) => b as u8 as f64,
             Scalar::Int(i) => i as f64,
+            Scalar::Unsigned(u) => u as f64,
             Scalar::Float(f) => f,
             Scalar::Complex(..) => f64::NAN,
         }

@@ -15,6 +15,7 @@ use crate::error::{Error, Result};
 use crate::graph::{self, Edges, Flags, GRAD, Mode, RuleRef, Saved};
 use crate::kernels::elementwise::{FlatIn, LoopTable, apply, apply_flat};
 use crate::ops::core::declare::{Operand, Scalar};
+use crate::ops::core::facts::WholeNumbers;
 use crate::ops::core::layout::{astype, broadcast_to};
 pub use crate::ops::core::slot::Slot;
 use crate::ops::core::slot::{refuse_number, stands_for_number};
@@ -67,6 +68,8 @@ pub struct Elementwise {
     pub name: &'static str,
     /// The forward loops.
     pub forward: &'static LoopTable,
+    /// What becomes of whole numbers without a loop.
+    pub whole_numbers: WholeNumbers,
     /// What it refuses although it has a loop for the dtype.
     pub guard: Option<Guard>,
     /// What computes the same of one float operand beside this number on the right.
@@ -95,15 +98,39 @@ impl Elementwise {
     pub(in crate::ops) fn compute_dtype(&self, common: DType) -> Result<DType> {
         let stand_in = match common {
             _ if self.takes(common) => return Ok(common),
-            // NumPy refuses these, or answers in int8.
+            DType::Bool if self.whole_numbers == WholeNumbers::NotBool => {
+                return Err(self.refuse(common));
+            }
+            // Arithmetic of booleans is that of int8.
             DType::Bool if self.forward.float && self.takes(DType::I64) => DType::I8,
-            _ if self.forward.float => common.to_ufunc_float(),
+            _ if self.forward.float => self.float_for(common),
             _ => DType::I8,
         };
         if self.takes(stand_in) && !common.is_inexact() {
             return Ok(stand_in);
         }
         Err(self.refuse(common))
+    }
+
+    /// The float that stands for a dtype.
+    fn float_for(&self, dtype: DType) -> DType {
+        match self.whole_numbers {
+            WholeNumbers::SmallestFloat => dtype.to_ufunc_float(),
+            _ => dtype.to_float(),
+        }
+    }
+
+    /// The dtype to compute in for operands of several dtypes: each is converted safely to a float that stands for it,
+    /// which may be narrower than what stands for their common dtype.
+    fn compute_dtype_of(&self, dtypes: &[DType]) -> Result<DType> {
+        let promoted = |all: &mut dyn Iterator<Item = DType>| all.reduce(DType::promote);
+        let common = promoted(&mut dtypes.iter().copied()).unwrap_or(DType::F64);
+        let whole = !common.is_inexact() && common != DType::Bool && !self.takes(common);
+        if whole && self.forward.float && self.takes(DType::F64) {
+            let each = promoted(&mut dtypes.iter().map(|&dtype| self.float_for(dtype)));
+            return Ok(each.unwrap_or(DType::F64));
+        }
+        self.compute_dtype(common)
     }
 
     #[cold]
@@ -271,8 +298,7 @@ pub(crate) fn promote_and_broadcast<const N: usize>(
 ) -> Result<[Tensor; N]> {
     let shapes = xs.map(|x| x.shape());
     let dims = broadcast_shapes(op.name, &shapes)?;
-    let common = xs.iter().skip(1).fold(xs[0].dtype(), |d, x| d.promote(x.dtype()));
-    let dtype = op.compute_dtype(common)?;
+    let dtype = op.compute_dtype_of(&xs.map(Tensor::dtype))?;
     let mut operands = xs.map(Tensor::clone);
     for x in &mut operands {
         *x = broadcast_to_dims(&astype(x, dtype)?, &dims)?;
@@ -296,7 +322,7 @@ pub fn binary_scalar(op: &'static Elementwise, a: &Tensor, b: Scalar) -> Result<
     {
         return unary(same, a);
     }
-    let a = promote_beside_scalar(op, a, b)?;
+    let (a, b) = promote_beside_scalar(op, a, b)?;
     op.run([Slot::Tensor(&a), Slot::Scalar(b)], a.layout(), a.dtype(), &[])
 }
 
@@ -306,7 +332,7 @@ pub fn scalar_binary(op: &'static Elementwise, a: Scalar, b: &Tensor) -> Result<
     if let Scalar::Complex(..) = a {
         return binary(op, &beside_tensor(a, b)?, b);
     }
-    let b = promote_beside_scalar(op, b, a)?;
+    let (b, a) = promote_beside_scalar(op, b, a)?;
     op.run([Slot::Scalar(a), Slot::Tensor(&b)], b.layout(), b.dtype(), &[])
 }
 
@@ -321,32 +347,33 @@ fn promote_beside_scalar<'a>(
     op: &'static Elementwise,
     x: &'a Tensor,
     scalar: Scalar,
-) -> Result<Cow<'a, Tensor>> {
+) -> Result<(Cow<'a, Tensor>, Scalar)> {
     if x.dtype().is_float() && op.takes(x.dtype()) {
-        return Ok(Cow::Borrowed(x));
+        return Ok((Cow::Borrowed(x), scalar));
     }
-    let mut dtype = op.compute_dtype(x.dtype().promote_weak(scalar.weak()))?;
-    if op.forward.mask && check_range(op.name, dtype, scalar).is_err() {
-        // A comparison has an answer also for a number that the dtype cannot hold.
-        dtype = DType::I64;
+    let dtype = op.compute_dtype(x.dtype().promote_weak(scalar.weak()))?;
+    match in_range(op.name, dtype, scalar) {
+        Ok(scalar) => Ok((Cow::Owned(astype(x, dtype)?), scalar)),
+        // A comparison has an answer also for a number that the dtype cannot hold: that of an infinity.
+        Err(_) if op.forward.mask => {
+            let beyond = f64::INFINITY.copysign(scalar.as_f64());
+            Ok((Cow::Owned(astype(x, DType::F64)?), Scalar::Float(beyond)))
+        }
+        Err(error) => Err(error),
     }
-    check_range(op.name, dtype, scalar)?;
-    astype(x, dtype).map(Cow::Owned)
 }
 
-/// NumPy 2: a Python integer must fit the array's integer dtype.
-pub(in crate::ops) fn check_range(op: &'static str, dtype: DType, scalar: Scalar) -> Result<()> {
-    let Scalar::Int(value) = scalar else {
-        return Ok(());
+/// NumPy 2: a Python integer must fit the array's integer dtype. The number as loops of the dtype take it.
+pub(in crate::ops) fn in_range(op: &'static str, dtype: DType, scalar: Scalar) -> Result<Scalar> {
+    let value = match scalar {
+        Scalar::Int(value) if dtype.holds(value) => return Ok(scalar),
+        // Loops of uint64 take the bits.
+        Scalar::Unsigned(value) if dtype == DType::U64 => return Ok(Scalar::Int(value as i64)),
+        Scalar::Unsigned(value) if dtype.is_integer() => value.to_string(),
+        Scalar::Int(value) => value.to_string(),
+        _ => return Ok(scalar),
     };
-    if dtype.holds(value) {
-        return Ok(());
-    }
-    Err(Box::new(Error::Argument {
-        op: op.into(),
-        what: format!("the Python integer {value} is out of bounds for {dtype}"),
-        remedy: "convert the tensor with astype(fg.int64) first".into(),
-    }))
+    Err(Box::new(Error::IntegerRange { op: op.into(), value, dtype }))
 }
 
 /// Applies a two-operand operation to anything that acts as a tensor.

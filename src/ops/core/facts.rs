@@ -57,8 +57,37 @@ pub struct Facts {
     pub scan: Option<&'static str>,
     /// Whether the method is an attribute, which the class declares itself.
     pub attribute: bool,
+    /// Whether whole numbers are computed in float64, although NumPy's ufuncs take the smallest float that holds them.
+    pub float64: bool,
+    /// Whether it refuses booleans, for which NumPy has no such ufunc.
+    pub no_bool: bool,
+    /// Whether float16 operands are computed in float32 as a whole, and the results rounded once.
+    pub float32: bool,
     /// The loop that computes it where all operands are floats of one dtype: operands first, then parameters.
     pub elementwise: Option<&'static Elementwise>,
+}
+
+/// What element-wise operations make of whole numbers that they have no loop for.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum WholeNumbers {
+    /// The smallest float that holds them, as NumPy's ufuncs do.
+    SmallestFloat,
+    /// float64.
+    Float64,
+    /// All but booleans have a loop.
+    NotBool,
+}
+
+/// Whether a name is that of a module's member.
+const fn has_dot(name: &str) -> bool {
+    let (bytes, mut i) = (name.as_bytes(), 0);
+    while i < bytes.len() {
+        if bytes[i] == b'.' {
+            return true;
+        }
+        i += 1;
+    }
+    false
 }
 
 /// The first of a list that a declaration gives for a fact of one value.
@@ -89,6 +118,9 @@ impl Facts {
         neutral: None,
         scan: None,
         attribute: false,
+        float64: false,
+        no_bool: false,
+        float32: false,
         elementwise: None,
     };
 
@@ -170,6 +202,35 @@ impl Facts {
     /// Whose running fold it is.
     pub const fn scan(self, operation: &'static [&'static str]) -> Facts {
         Facts { scan: first(operation), ..self }
+    }
+
+    /// Whole numbers are computed in float64.
+    pub const fn float64(self, _: &'static [&'static str]) -> Facts {
+        Facts { float64: true, ..self }
+    }
+
+    /// It refuses booleans.
+    pub const fn no_bool(self, _: &'static [&'static str]) -> Facts {
+        Facts { no_bool: true, ..self }
+    }
+
+    /// Float16 operands are computed in float32 as a whole.
+    pub const fn float32(self, _: &'static [&'static str]) -> Facts {
+        Facts { float32: true, ..self }
+    }
+
+    /// What whole numbers become where the operation has no loop for them: as a ufunc of NumPy's own, or float64.
+    pub const fn whole_numbers(&self) -> WholeNumbers {
+        let (mut i, mut ufunc) = (0, false);
+        while i < self.numpy.len() {
+            ufunc |= !has_dot(self.numpy[i]);
+            i += 1;
+        }
+        match () {
+            () if self.no_bool => WholeNumbers::NotBool,
+            () if ufunc && !self.float64 => WholeNumbers::SmallestFloat,
+            () => WholeNumbers::Float64,
+        }
     }
 
     /// The loop of its operands, then its parameters.

@@ -138,6 +138,9 @@ macro_rules! elementwise_specs {
                 $crate::ops::core::elementwise::Elementwise {
                     name: $crate::ops::core::operations::python_name(stringify!($name)),
                     forward: &FORWARD,
+                    whole_numbers: const {
+                        $crate::ops::core::facts::Facts::NEW $($(.$key(&[$($($value),*)?]))*)?.whole_numbers()
+                    },
                     guard: $crate::optional!($($guard)?),
                     beside_number: $crate::optional!($($beside)?),
                     complex: $crate::optional!($($complex)?),
@@ -191,6 +194,7 @@ macro_rules! elementwise {
     )*) => {
         $crate::elementwise_specs! {$(
             $(#[doc = $doc])*
+            $([$($key $(($($value),*))?),*])?
             fn $name($($x),+ $(; $($p = $default),+)?) = $spec {
                 $(guard $guard;)?
                 $(beside_number $beside;)?

@@ -10,6 +10,7 @@ pub mod elementwise;
 pub mod facts;
 #[macro_use]
 pub mod formula;
+pub mod halves;
 pub mod layout;
 pub(crate) mod operand;
 #[macro_use]

@@ -20,7 +20,21 @@ macro_rules! operations {
         $(
             $(#[doc = $doc])*
             #[allow(clippy::too_many_arguments, reason = "an operation's parameters are its signature")]
-            pub fn $name($first: <$first_ty as $crate::ops::core::arguments::FromArg>::Param<'_> $(, $arg: <$ty as $crate::ops::core::arguments::FromArg>::Param<'_>)*) -> $crate::error::Result<$ret> $body
+            pub fn $name($first: <$first_ty as $crate::ops::core::arguments::FromArg>::Param<'_> $(, $arg: <$ty as $crate::ops::core::arguments::FromArg>::Param<'_>)*) -> $crate::error::Result<$ret> {
+                const FACTS: $crate::ops::core::facts::Facts = FAMILY $($(.$key(&[$($($value),*)?]))*)?;
+                if FACTS.float32 {
+                    use $crate::ops::core::arguments::FromArg;
+                    let mut halves = $crate::ops::core::halves::Halves::new(FACTS.indices);
+                    <$first_ty as FromArg>::meet(&$first, stringify!($first), &mut halves);
+                    $(<$ty as FromArg>::meet(&$arg, stringify!($arg), &mut halves);)*
+                    if halves.found() {
+                        let $first = <$first_ty as FromArg>::widened($first)?;
+                        $(let $arg = <$ty as FromArg>::widened($arg)?;)*
+                        return halves.narrowed($name($first.lend() $(, $arg.lend())*)?);
+                    }
+                }
+                $body
+            }
             $crate::decl_method!($first_ty [$($doc)*] $name($($arg: $ty),*) -> $ret);
         )*
         $crate::family_facts!($([$($fact $(($($given),*))?),*])?);

@@ -1,7 +1,7 @@
 //! Arithmetic: declarations of the operators and their kin.
 elementwise! { family "arithmetic" [in_place];
     /// Negative, `-x`. Derivative: `-g`.
-    [numpy("negative"), aliases("neg")]
+    [numpy("negative"), aliases("neg"), no_bool]
     fn negative(x) = NEGATIVE {
         forward { complex_ring: |x| -x; ints: |x| x.wrapping_neg(); cost: 0.3; }
         by x { complex_ring |g| -g }
@@ -20,7 +20,7 @@ elementwise! { family "arithmetic" [in_place];
         by b { identity }
     }
     /// Difference, `a - b`. Derivatives: `g` and `-g`.
-    [numpy("subtract"), aliases("sub")]
+    [numpy("subtract"), aliases("sub"), no_bool]
     fn subtract(a, b) = SUBTRACT {
         forward { complex_ring: |a, b| a - b; ints: |a, b| a.wrapping_sub(b); cost: 0.22; }
         by a { identity }
@@ -34,7 +34,7 @@ elementwise! { family "arithmetic" [in_place];
         by b { complex_ring |g, a| g * a }
     }
     /// Quotient, `a / b`; integers divide as float64. Derivatives: `g / b` and `-g y / b`.
-    [numpy("divide", "true_divide"), aliases("div", "true_divide")]
+    [numpy("divide", "true_divide"), aliases("div", "true_divide"), float64]
     fn divide(a, b) = DIVIDE {
         forward { complex: |a, b| a / b; cost: 0.5; }
         by a { complex |g, b| g / b }
@@ -46,8 +46,7 @@ elementwise! { family "arithmetic" [in_place];
         guard crate::ops::elementwise::integer::refuse_negative_power;
         beside_number crate::ops::elementwise::powers::of_number;
         forward { complex_angles: |a, b| a.powf(b);
-            i64: |a, b| crate::ops::elementwise::integer::power(a, b); i32: |a, b| crate::ops::elementwise::integer::power(a as i64, b as i64) as i32;
-            u8: |a, b| crate::ops::elementwise::integer::power(a as i64, b as i64) as u8; cost: 4.0; }
+            ints: |a, b| crate::ops::elementwise::integer::power(a, b); cost: 4.0; }
         by a { complex_angles |g, a, b| R::select(b.eq(R::lit(0.0)), R::lit(0.0), g * (b * a.powf(R::select(b.eq(R::lit(0.0)), R::lit(1.0), b - 1.0)))) }
         by b { complex |g, a, b, y| g * y * R::select(R::mask_and(a.eq(R::lit(0.0)), b.ge(R::lit(0.0))), R::lit(1.0), a).ln() }
     }
@@ -55,8 +54,7 @@ elementwise! { family "arithmetic" [in_place];
     [numpy("floor_divide")]
     fn floor_divide(a, b) = FLOOR_DIVIDE {
         forward { float_remainder: |a, b| a.floor_div(b);
-            i64: |a, b| crate::ops::elementwise::integer::floor_divide(a, b); i32: |a, b| crate::ops::elementwise::integer::floor_divide(a as i64, b as i64) as i32;
-            u8: |a, b| crate::ops::elementwise::integer::floor_divide(a as i64, b as i64) as u8; cost: 2.2; }
+            ints: |a, b| crate::ops::elementwise::integer::floor_divide(a, b); cost: 2.2; }
         by a { zero }
         by b { zero }
     }
@@ -64,8 +62,7 @@ elementwise! { family "arithmetic" [in_place];
     [numpy("remainder", "mod"), aliases("mod")]
     fn remainder(a, b) = REMAINDER {
         forward { float_remainder: |a, b| a.rem(b);
-            i64: |a, b| crate::ops::elementwise::integer::remainder(a, b); i32: |a, b| crate::ops::elementwise::integer::remainder(a as i64, b as i64) as i32;
-            u8: |a, b| crate::ops::elementwise::integer::remainder(a as i64, b as i64) as u8; cost: 1.0; }
+            ints: |a, b| crate::ops::elementwise::integer::remainder(a, b); cost: 1.0; }
         by a { identity }
         by b { float |g, a, b| -g * (a / b).floor() }
     }
@@ -87,8 +84,7 @@ elementwise! { family "arithmetic" [in_place];
     [numpy("fmod")]
     fn fmod(a, b) = FMOD {
         forward { float_remainder: |a, b| a.fmod(b);
-            i64: |a, b| crate::ops::elementwise::integer::fmod(a, b); i32: |a, b| crate::ops::elementwise::integer::fmod(a as i64, b as i64) as i32;
-            u8: |a, b| crate::ops::elementwise::integer::fmod(a as i64, b as i64) as u8; cost: 1.0; }
+            ints: |a, b| crate::ops::elementwise::integer::fmod(a, b); cost: 1.0; }
         by a { identity }
         by b { float |g, a, b| -g * (a / b).trunc() }
     }

@@ -10,7 +10,7 @@ use crate::array::broadcast_shapes;
 use crate::error::Result;
 use crate::ops::core::declare::{Operand, Scalar};
 use crate::ops::core::elementwise::{
-    Elementwise, Slot, binary_operands, broadcast_to_dims, check_range,
+    Elementwise, Slot, binary_operands, broadcast_to_dims, in_range,
 };
 use crate::ops::core::layout::astype;
 use crate::ops::elementwise::arith::{ADD, MULTIPLY, SUBTRACT};
@@ -77,7 +77,7 @@ fn ternary(
         Operand::Scalar(s @ Scalar::Complex(..)) => {
             Tensor::full(&[], *s, dtype).and_then(|t| cast(&t)).map(Operand::Tensor)
         }
-        Operand::Scalar(s) => check_range(op.name, dtype, *s).map(|()| Operand::Scalar(*s)),
+        Operand::Scalar(s) => in_range(op.name, dtype, *s).map(Operand::Scalar),
         Operand::Tensor(t) => cast(t).map(Operand::Tensor),
     });
     let (a, b) = (a?, b?);

@@ -55,7 +55,7 @@ elementwise! { family "comparison";
     /// Whether the sign of each element is negative, also that of a zero or a NaN.
     [numpy("signbit")]
     fn signbit(x) = SIGNBIT {
-        forward { mask: |x| R::lit(1.0).copysign(x).lt(R::lit(0.0)); ints: |x| (x as i64) < 0; bool: |_x| false; }
+        forward { mask: |x| R::lit(1.0).copysign(x).lt(R::lit(0.0)); ints: |x| x < 0; bool: |_x| false; }
     }
     /// Whether each element is NaN.
     [numpy("isnan")]

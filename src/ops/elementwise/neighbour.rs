@@ -4,7 +4,7 @@
 //! Invariant: the result differs from `a` by one unit in the last place, or is `b`.
 
 use crate::array::broadcast_shapes;
-use crate::dtype::DType;
+use crate::dtype::{DType, Half};
 use crate::error::Error;
 use crate::graph;
 use crate::ops::core::declare::Operand;
@@ -25,6 +25,25 @@ macro_rules! towards {
     };
 }
 
+/// A half beside an equal float32 is the same number; its neighbours are a unit of its own bits away.
+fn towards16(a: Half, b: Half) -> Half {
+    const SIGN: u16 = 1 << 15;
+    match a.partial_cmp(&b) {
+        None => Half::NAN,
+        Some(std::cmp::Ordering::Equal) => b,
+        Some(order) => {
+            let up = order == std::cmp::Ordering::Less;
+            let bits = a.to_bits();
+            Half::from_bits(match bits & !SIGN {
+                0 if up => 1,
+                0 => SIGN | 1,
+                _ if up == (bits & SIGN == 0) => bits + 1,
+                _ => bits - 1,
+            })
+        }
+    }
+}
+
 towards!(towards32, f32);
 towards!(towards64, f64);
 
@@ -32,7 +51,10 @@ crate::operations! { family "elementwise";
     /// The float next to `a` on the way to `b`. It has no derivative, so an operand that requires grad is refused while recording.
     [numpy("nextafter"), constant, ufunc]
     fn nextafter(a: Operand, b: Operand) -> Tensor {
-        let dtype = dtype_of(a, b).to_float();
+        let dtype = match (a, b) {
+            (Operand::Tensor(a), Operand::Tensor(b)) => a.dtype().to_ufunc_float().promote(b.dtype().to_ufunc_float()),
+            _ => dtype_of(a, b).to_ufunc_float(),
+        };
         let (a, b) = (operand_tensor(a, dtype)?, operand_tensor(b, dtype)?);
         if graph::recording() && (a.requires_grad() || b.requires_grad()) {
             return Err(Box::new(Error::NotDifferentiable {
@@ -43,7 +65,10 @@ crate::operations! { family "elementwise";
         }
         let dims = broadcast_shapes("nextafter", &[a.shape(), b.shape()])?;
         let (from, to) = (broadcast_to(&a.detach(), &dims)?, broadcast_to(&b.detach(), &dims)?);
-        let out = if dtype == DType::F32 {
+        let out = if dtype == DType::F16 {
+            let pairs = from.to_vec::<Half>()?.into_iter().zip(to.to_vec::<Half>()?);
+            Tensor::from_vec(pairs.map(|(a, b)| towards16(a, b)).collect::<Vec<Half>>(), &dims)?
+        } else if dtype == DType::F32 {
             let pairs = from.to_vec::<f32>()?.into_iter().zip(to.to_vec::<f32>()?);
             Tensor::from_vec(pairs.map(|(a, b)| towards32(a, b)).collect::<Vec<f32>>(), &dims)?
         } else {

@@ -3,7 +3,7 @@
 //! Owns: `round` and `nan_to_num`. Never invents a gradient: where the value was replaced, it is zero.
 //! Invariant: integers stay the integers they are, unless decimals before the point are asked for.
 
-use crate::dtype::DType;
+use crate::dtype::{DType, Half};
 use crate::ops::core::elementwise::unary_with;
 use crate::ops::core::layout::astype;
 use crate::ops::elementwise::arith::{divide, multiply};
@@ -49,7 +49,11 @@ crate::operations! { family "elementwise" [in_place];
         if !x.dtype().is_float() {
             return Ok(x.clone());
         }
-        let most = if x.dtype() == DType::F32 { f64::from(f32::MAX) } else { f64::MAX };
+        let most = match x.dtype() {
+            DType::F16 => Half::MAX.to_f64(),
+            DType::F32 => f64::from(f32::MAX),
+            _ => f64::MAX,
+        };
         unary_with(&REPLACE_NONFINITE, x, &[nan, posinf.unwrap_or(most), neginf.unwrap_or(-most)])
     }
 }

@@ -4,14 +4,14 @@ elementwise! { family "elementwise" [in_place];
     [numpy("absolute"), aliases("absolute")]
     fn abs_(x) = ABS {
         complex crate::ops::elementwise::complex::modulus;
-        forward { float: |x| x.abs(); ints: |x| (x as i64).wrapping_abs() as T; bool: |x| x; cost: 0.3; }
+        forward { float: |x| x.abs(); ints: |x| if x < 0 { x.wrapping_neg() } else { x }; bool: |x| x; cost: 0.3; }
         by x { float |g, x| g * x.sign() }
     }
     /// Sign: -1, 0 or 1; NaN for NaN; a complex number over its absolute value, and 0 for 0. Derivative: zero, and of complex numbers that of the quotient.
-    [numpy("sign"), aliases("sgn")]
+    [numpy("sign"), aliases("sgn"), no_bool]
     fn sign(x) = SIGN {
         complex crate::ops::elementwise::complex::direction;
-        forward { float: |x| x.sign(); ints: |x| ((x as i64) > 0) as u8 as T - ((x as i64) < 0) as u8 as T; cost: 0.4; }
+        forward { float: |x| x.sign(); ints: |x| ((x > 0) as T).wrapping_sub((x < 0) as T); cost: 0.4; }
         by x { zero }
     }
     /// Square, `x²`. Derivative: `2 g x`.
@@ -38,7 +38,7 @@ elementwise! { family "elementwise" [in_place];
         by x { float |g, y| g / (y * y * 3.0) }
     }
     /// Reciprocal, `1 / x`; integers become float64. Derivative: `-g y²`.
-    [numpy("reciprocal")]
+    [numpy("reciprocal"), float64]
     fn reciprocal(x) = RECIPROCAL {
         forward { complex: |x| R::lit(1.0) / x; cost: 0.5; }
         by x { complex_ring |g, y| -g * y * y }
@@ -225,7 +225,7 @@ elementwise! { family "elementwise" [in_place];
         by x { zero }
     }
     /// `sin(pi x) / (pi x)`, 1 at 0. Derivative: `g` times that of the next order, finite at 0 for every order.
-    [numpy("sinc")]
+    [numpy("sinc"), float64]
     fn sinc(x) = SINC {
         forward { complex_wide: |x| R::select(x.eq(R::lit(0.0)), R::lit(1.0), (x * std::f64::consts::PI).sin() / (x * std::f64::consts::PI)); cost: 2.0; }
         by x { complex_calls |g, x| g * x.sinc(R::lit(1.0)) }

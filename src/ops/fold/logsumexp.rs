@@ -44,7 +44,7 @@ fn shared(x: &Tensor, level: &Tensor, total: &Tensor, g: &Tensor) -> Result<Tens
     binary(&MULTIPLY, &parts, &binary(&DIVIDE, g, &divisor(total)?)?)
 }
 
-crate::operations! { family "reduction";
+crate::operations! { family "reduction" [float32];
     /// `ln(sum(e^x))` over the axes, without overflow; -inf for lines of -inf. Derivative: `g e^(x - y)`, the share of each element.
     [numpy("scipy.special.logsumexp"), positional(2), fold("logaddexp")]
     fn logsumexp(x: Tensor, axis: Axes = Axes::All, keepdims: bool = false) -> Tensor {

@@ -72,7 +72,7 @@ fn variance(x: &Tensor, axes: &[usize], ddof: f64) -> Result<Tensor> {
     binary(&DIVIDE, &sum_over(&square(&gap)?, axes, true)?, &divisor)
 }
 
-crate::operations! { family "reduction";
+crate::operations! { family "reduction" [float32];
     /// Sum over the axes, a NaN counting as 0. Derivative: `g` repeated, 0 for a NaN.
     [numpy("nansum"), positional(2), fold("add"), neutral(0)]
     fn nansum(x: Tensor, axis: Axes = Axes::All, keepdims: bool = false) -> Tensor {

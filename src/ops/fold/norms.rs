@@ -142,7 +142,7 @@ fn sorted(mut axes: ShapeVec) -> ShapeVec {
     axes
 }
 
-crate::operations! { family "reduction";
+crate::operations! { family "reduction" [float32];
     /// NumPy's norm: of the flattened tensor by default; with an order, of a vector or a matrix; along one axis, or of the matrices of two. Derivative: 0 where the norm is 0.
     [numpy("linalg.norm"), namespace("", "linalg"), positional(3), keywords(("p", "ord"))]
     fn norm(x: Tensor, ord: Option<Order> = None, axis: Axes = Axes::All, keepdims: bool = false) -> Tensor {

@@ -202,7 +202,7 @@ const MEDIAN_ALONG: Ambiguous = Ambiguous {
     ..TWO_RESULTS
 };
 
-crate::operations! { family "reduction";
+crate::operations! { family "reduction" [float32];
     /// Range over the axes, `max - min`. Derivative: `g` to the largest and `-g` to the smallest, shared evenly among ties.
     [numpy("ptp"), positional(2)]
     fn ptp(x: Tensor, axis: Axes = Axes::All, keepdims: bool = false) -> Tensor {

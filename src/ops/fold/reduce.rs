@@ -203,7 +203,7 @@ const DIVISOR: Ambiguous = Ambiguous {
 };
 
 crate::operations! { family "reduction";
-    /// Sum over the axes; integers and booleans sum as int64. Derivative: `g` repeated.
+    /// Sum over the axes; booleans and integers sum as int64, those without a sign as uint64. Derivative: `g` repeated.
     [numpy("sum"), positional(2), fold("add"), neutral(0)]
     fn sum(x: Tensor, axis: Axes = Axes::All, keepdims: bool = false, dtype: Option<DType> = None) -> Tensor {
         let axes = resolve_fold("sum", &axis, x.ndim())?;
@@ -212,7 +212,7 @@ crate::operations! { family "reduction";
             Some(d) => astype(&sum_over(&astype(x, d)?, &axes, keepdims)?, d),
         }
     }
-    /// Product over the axes; integers and booleans in int64. Derivative: `g` times the product of the others, exact also where elements are zero.
+    /// Product over the axes; booleans and integers in int64, those without a sign in uint64. Derivative: `g` times the product of the others, exact also where elements are zero.
     [numpy("prod"), positional(2), fold("multiply"), neutral(1)]
     fn prod(x: Tensor, axis: Axes = Axes::All, keepdims: bool = false, dtype: Option<DType> = None) -> Tensor {
         let axes = resolve_fold("prod", &axis, x.ndim())?;
@@ -222,7 +222,7 @@ crate::operations! { family "reduction";
         }
     }
     /// Mean over the axes, a float. Derivative: `g / n` repeated.
-    [numpy("mean"), positional(2)]
+    [numpy("mean"), positional(2), float32]
     fn mean(x: Tensor, axis: Axes = Axes::All, keepdims: bool = false, dtype: Option<DType> = None) -> Tensor {
         if let Some(got) = dtype.filter(|d| !d.is_float()) {
             return Err(Box::new(Error::DType { op: "mean".into(), got, remedy: "give a float dtype, and cast the mean" }));
@@ -254,23 +254,23 @@ crate::operations! { family "reduction";
         extreme(Reduction::Min, "amin", x, &axis, keepdims)
     }
     /// Variance over the axes, `sum((x - mean)²) / (n - ddof)`; `correction` is another name of `ddof`. Derivative: `2 g (x - mean) / (n - ddof)`.
-    [numpy("var"), positional(2), keywords(("correction", "ddof"), ("unbiased", "ddof")), ambiguous(&DIVISOR)]
+    [numpy("var"), float32, positional(2), keywords(("correction", "ddof"), ("unbiased", "ddof")), ambiguous(&DIVISOR)]
     fn var(x: Tensor, axis: Axes = Axes::All, ddof: f64 = 0.0, keepdims: bool = false) -> Tensor {
         var_over(x, &resolve("var", &axis, x.ndim())?, ddof, keepdims)
     }
     /// Standard deviation, the square root of `var`. Derivative: that of the root, and 0 where the deviation is 0.
-    [numpy("std"), positional(2), keywords(("correction", "ddof"), ("unbiased", "ddof")), ambiguous(&DIVISOR)]
+    [numpy("std"), float32, positional(2), keywords(("correction", "ddof"), ("unbiased", "ddof")), ambiguous(&DIVISOR)]
     fn std(x: Tensor, axis: Axes = Axes::All, ddof: f64 = 0.0, keepdims: bool = false) -> Tensor {
         root(&var_over(x, &resolve("std", &axis, x.ndim())?, ddof, keepdims)?)
     }
     /// Variance and mean over the axes; unlike `var` by `n - 1`, as PyTorch, whose name it is. Derivatives: those of both.
-    [positional(2), keywords(("correction", "ddof"), ("unbiased", "ddof"))]
+    [float32, positional(2), keywords(("correction", "ddof"), ("unbiased", "ddof"))]
     fn var_mean(x: Tensor, axis: Axes = Axes::All, ddof: f64 = 1.0, keepdims: bool = false) -> (Tensor, Tensor) {
         let axes = resolve("var_mean", &axis, x.ndim())?;
         Ok((var_over(x, &axes, ddof, keepdims)?, mean_over(x, &axes, keepdims)?))
     }
     /// Standard deviation and mean over the axes; unlike `std` by `n - 1`, as PyTorch, whose name it is. Derivatives: those of both.
-    [positional(2), keywords(("correction", "ddof"), ("unbiased", "ddof"))]
+    [float32, positional(2), keywords(("correction", "ddof"), ("unbiased", "ddof"))]
     fn std_mean(x: Tensor, axis: Axes = Axes::All, ddof: f64 = 1.0, keepdims: bool = false) -> (Tensor, Tensor) {
         let axes = resolve("std_mean", &axis, x.ndim())?;
         Ok((root(&var_over(x, &axes, ddof, keepdims)?)?, mean_over(x, &axes, keepdims)?))

@@ -9,7 +9,7 @@ use std::collections::HashMap;
 use smallvec::SmallVec;
 
 use crate::array::{ShapeVec, capture, normalize_axis};
-use crate::dtype::DType;
+use crate::dtype::{DType, Kind};
 use crate::error::{Error, Result};
 use crate::kernels::Reduction;
 use crate::ops::core::declare::{Axes, Operand, Scalar};
@@ -68,11 +68,12 @@ impl Reduce {
 
 /// The smallest and the largest value of an integer dtype.
 fn bounds(dtype: DType) -> (i64, i64) {
-    match dtype {
-        DType::U8 => (0, i64::from(u8::MAX)),
-        DType::I32 => (i64::from(i32::MIN), i64::from(i32::MAX)),
-        DType::Bool => (0, 1),
-        _ => (i64::MIN, i64::MAX),
+    let bits = 8 * dtype.size() as u32;
+    match dtype.row().kind {
+        Kind::Bool => (0, 1),
+        // The largest uint64 is written as the integer of the same bits.
+        Kind::Unsigned => (0, (u64::MAX >> (64 - bits)) as i64),
+        _ => (i64::MIN >> (64 - bits), i64::MAX >> (64 - bits)),
     }
 }
 
@@ -179,7 +180,7 @@ fn numbered(x: &Tensor) -> Result<Tensor> {
     Tensor::from_vec((0..x.size() as i64).collect(), x.shape())
 }
 
-crate::operations! { family "along an axis";
+crate::operations! { family "along an axis" [float32];
     /// As `scatter_add`, folded by `reduce`: `sum`, `prod`, `mean`, `amax` or `amin`; without `include_self`, what was in a place takes no part. Derivatives: those of the fold, shared evenly among equal extremes.
     [in_place, indices("index")]
     fn scatter_reduce(x: Tensor, axis: isize, index: Tensor, src: Tensor, reduce: String, include_self: bool = true) -> Tensor {

@@ -157,7 +157,7 @@ fn on_axis(
     function(&x, normalize_axis(op, axis, x.ndim())?)
 }
 
-crate::operations! { family "softmax";
+crate::operations! { family "softmax" [float32];
     /// `e^x / sum(e^x)` along an axis, computed in `dtype` if it is given. Derivative: `y (g - sum(g y))`.
     [numpy("scipy.special.softmax")]
     fn softmax(x: Tensor, axis: isize, dtype: Option<DType> = None) -> Tensor {

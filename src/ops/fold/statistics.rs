@@ -162,7 +162,7 @@ fn joined(op: &'static str, x: &Tensor, y: Option<&Tensor>, rowvar: bool) -> Res
     }
 }
 
-crate::operations! { family "statistics";
+crate::operations! { family "statistics" [float32];
     /// Weighted mean over the axes, `sum(x w) / sum(w)`; the plain mean without weights. Weights have the tensor's shape or that of the axes named. With `returned`, also the sums of the weights.
     [numpy("average")]
     fn average(x: Tensor, axis: Axes = Axes::All, weights: Option<Tensor> = None, keepdims: bool = false, returned: bool = false) -> OneOrTuple {

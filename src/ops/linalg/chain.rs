@@ -101,7 +101,7 @@ fn identity(like: &Tensor) -> Result<Tensor> {
     .contiguous()
 }
 
-crate::operations! { family "linear algebra";
+crate::operations! { family "linear algebra" [float32];
     /// The product of two or more matrices in the order of least work; the first and last may be vectors. Derivatives: those of `matmul`.
     [numpy("linalg.multi_dot"), namespace("linalg")]
     fn multi_dot(arrays: Tensors) -> Tensor {

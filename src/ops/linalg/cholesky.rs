@@ -57,7 +57,7 @@ fn lower_factor(a: &Tensor) -> Result<Tensor> {
     })
 }
 
-crate::operations! { family "linear algebra";
+crate::operations! { family "linear algebra" [float32];
     /// The triangular factor of positive definite matrices: `l lᵀ = x`, or `uᵀ u = x` with upper=True; the other triangle of `x` is not read. Derivative: `l⁻ᵀ φ(lᵀ g) l⁻¹` made symmetric, `φ` being the lower triangle with half its diagonal.
     [numpy("linalg.cholesky"), namespace("linalg")]
     fn cholesky(x: Tensor, upper: bool = false) -> Tensor {

@@ -108,7 +108,7 @@ fn determinants(a: &Tensor) -> Result<Tensor> {
     })
 }
 
-crate::operations! { family "linear algebra";
+crate::operations! { family "linear algebra" [float32];
     /// Determinant of square matrices. Derivative: `g` times the cofactors, `det(x) x⁻ᵀ` where `x` is invertible.
     [numpy("linalg.det"), namespace("linalg")]
     fn det(x: Tensor) -> Tensor {

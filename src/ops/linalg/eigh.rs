@@ -57,7 +57,7 @@ fn decomposed(op: &'static str, a: &Tensor, triangle: &str) -> Result<(Tensor, T
     })
 }
 
-crate::operations! { family "linear algebra";
+crate::operations! { family "linear algebra" [float32];
     /// `(w, v)`: rising eigenvalues and eigenvectors (columns) of symmetric matrices, of which the triangle `uplo` is read. Derivative: symmetric (under `ferrograd.numpy`: zero in the triangle that is not read); finite in `w`; NaN in vectors of equal eigenvalues, which have none, unless their gradient is zero. Signs of vectors are arbitrary.
     [numpy("linalg.eigh"), namespace("linalg"), keywords(("UPLO", "uplo"))]
     fn eigh(x: Tensor, uplo: String = "L".to_owned()) -> (Tensor, Tensor) {

@@ -39,7 +39,7 @@ fn rank_of(s: &Tensor, cutoff: f64) -> Result<usize> {
     Ok(rank as usize)
 }
 
-crate::operations! { family "linear algebra";
+crate::operations! { family "linear algebra" [float32];
     /// `(x, residuals, rank, s)`: the `x` of least norm that minimises `|a x - b|²`, the minima where `a` has full column rank and more rows than columns (else empty), the rank, the singular values of `a`. Derivatives: those of `pinv(a) b`.
     [numpy("linalg.lstsq"), namespace("linalg"), keywords(("rtol", "rcond"))]
     fn lstsq(a: Tensor, b: Tensor, rcond: Option<f64> = None) -> OneOrTuple {

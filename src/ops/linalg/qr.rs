@@ -131,7 +131,7 @@ pub(super) fn complete(op: &'static str, u: &Tensor) -> Result<Tensor> {
     })
 }
 
-crate::operations! { family "linear algebra";
+crate::operations! { family "linear algebra" [float32];
     /// `(q, r)` with orthonormal columns `q` and upper triangular `r`, `q r = x`; mode "reduced" (q is m×k, k the smaller dimension), "complete" (q is m×m) or "r" (`r` alone). Derivative: `(g_q + q L) r⁻ᵀ`, `L` the mirrored lower triangle of `r g_rᵀ - g_qᵀ q`.
     [numpy("linalg.qr"), namespace("linalg")]
     fn qr(x: Tensor, mode: String = "reduced".to_owned()) -> OneOrTuple {

@@ -141,7 +141,7 @@ fn system(
     reshape_dims(&x, &dims)
 }
 
-crate::operations! { family "linear algebra";
+crate::operations! { family "linear algebra" [float32];
     /// Inverse of square matrices. Derivative: `-yᵀ g yᵀ`.
     [numpy("linalg.inv"), namespace("linalg")]
     fn inv(x: Tensor) -> Tensor {

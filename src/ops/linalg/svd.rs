@@ -213,7 +213,7 @@ pub(super) fn default_cutoff(a: &Tensor) -> f64 {
     rows(a).max(columns(a)) as f64 * epsilon(a.dtype())
 }
 
-crate::operations! { family "linear algebra";
+crate::operations! { family "linear algebra" [float32];
     /// `(u, s, vh)` with `u diag(s) vh = x`, singular values falling; square `u` and `vh` unless full_matrices=False; `s` alone with compute_uv=False. Derivative: finite in `s`; NaN in vectors of equal singular values, which have none, unless their gradient is zero; an error where a gradient tells bases of the null space apart. Signs of vectors are arbitrary.
     [numpy("linalg.svd"), namespace("linalg")]
     fn svd(x: Tensor, full_matrices: bool = true, compute_uv: bool = true) -> OneOrTuple {

@@ -80,7 +80,7 @@ fn alternate(x: &Tensor, start: usize, pairs: usize) -> Result<Tensor> {
     slice_axis(x, x.ndim() - 1, start, 2, pairs)
 }
 
-crate::operations! { family "attention";
+crate::operations! { family "attention" [float32];
     /// `softmax(q kᵀ scale + mask) v` for queries (…, L, E), keys (…, S, E) and values (…, S, V); `scale` is 1/sqrt(E) unless given; a boolean mask says which keys are seen, is_causal those up to the query's position. Derivatives: those of its parts.
     [namespace("nn.functional")]
     fn scaled_dot_product_attention(query: Tensor, key: Tensor, value: Tensor, attn_mask: Option<Tensor> = None, is_causal: bool = false, scale: Option<f64> = None) -> Tensor {

@@ -325,7 +325,7 @@ fn int(value: i64) -> Ints {
     SmallVec::from_slice(&[value])
 }
 
-crate::operations! { family "convolution";
+crate::operations! { family "convolution" [float32];
     /// Convolution of sequences (N, C, L) with kernels (O, C / groups, k), as in PyTorch: a cross-correlation; padding may be a rule, `valid` or `same`. Derivatives: `g` spread back through the weight, and the products of `g` with the windows of `x`.
     [namespace("nn.functional")]
     fn conv1d(x: Tensor, weight: Tensor, bias: Option<Tensor> = None, stride: Ints = int(1), padding: Padding = width(0), dilation: Ints = int(1), groups: isize = 1) -> Tensor {

@@ -224,7 +224,7 @@ fn float(x: &Tensor) -> Result<Tensor> {
     astype(x, x.dtype().to_float())
 }
 
-crate::operations! { family "losses";
+crate::operations! { family "losses" [float32];
     /// Cross entropy of the softmax of logits (rows, classes, …) against class numbers (rows, …) or probabilities of the logits' shape; rows with the number `ignore_index` do not count, `weight` has one element per class and the mean divides by the weights that count. Derivative: `g (softmax(x) - target)`, over that divisor for the mean.
     [namespace("", "nn.functional"), indices("target")]
     fn cross_entropy(x: Tensor, target: Tensor, weight: Option<Tensor> = None, ignore_index: isize = -100, reduction: String = "mean".to_owned(), label_smoothing: f64 = 0.0) -> Tensor {

@@ -12,7 +12,7 @@ use crate::ops::elementwise::arith::{ADD, MULTIPLY};
 use crate::ops::product::matmul::matmul;
 use crate::tensor::Tensor;
 
-crate::operations! { family "dense layers";
+crate::operations! { family "dense layers" [float32];
     /// `x weight + bias` over the last axis of `x`; the weight is (in, out), the bias (out). Derivatives: `g weightᵀ`, `xᵀ g` and `g` summed over the rows.
     [namespace("nn.functional")]
     fn linear(x: Tensor, weight: Tensor, bias: Option<Tensor> = None) -> Tensor {

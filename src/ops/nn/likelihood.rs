@@ -79,7 +79,7 @@ fn refuse_outside(x: &Tensor) -> Result<()> {
     }
 }
 
-crate::operations! { family "losses";
+crate::operations! { family "losses" [float32];
     /// Cross entropy of probabilities `x` against targets in 0..1; logarithms are limited to -100; an `x` outside 0..1 is refused. Derivative: `g (x - target) / (x (1 - x))`.
     [namespace("nn.functional")]
     fn binary_cross_entropy(x: Tensor, target: Tensor, weight: Option<Tensor> = None, reduction: String = "mean".to_owned()) -> Tensor {

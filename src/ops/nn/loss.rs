@@ -98,7 +98,7 @@ fn length(x: &Tensor, axis: usize, eps: f64) -> Result<Tensor> {
     binary_scalar(&MAXIMUM, &root(&squares)?, Scalar::Float(eps))
 }
 
-crate::operations! { family "losses";
+crate::operations! { family "losses" [float32];
     /// Squared differences: their mean, their sum, or all of them. Derivative: `2 g (x - target)`, over n for the mean.
     [namespace("nn.functional")]
     fn mse_loss(x: Tensor, target: Tensor, reduction: String = "mean".to_owned()) -> Tensor {

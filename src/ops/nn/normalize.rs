@@ -281,7 +281,7 @@ fn with_statistics(x: &Tensor, mean: Tensor, var: Tensor, eps: f64) -> Result<Te
     mul(&binary(&SUBTRACT, x, &mean)?, &scale)
 }
 
-crate::operations! { family "normalisation";
+crate::operations! { family "normalisation" [float32];
     /// `(x - mean) / sqrt(var + eps) weight + bias` over the last dimensions, whose sizes are `normalized_shape`. Derivative: `r (g - mean(g) - y mean(g y))` with `r` the reciprocal deviation and `y` the normalised rows.
     [namespace("nn.functional")]
     fn layer_norm(x: Tensor, normalized_shape: Ints, weight: Option<Tensor> = None, bias: Option<Tensor> = None, eps: f64 = 1e-5) -> Tensor {

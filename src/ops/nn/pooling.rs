@@ -236,7 +236,7 @@ fn int(value: i64) -> Ints {
     SmallVec::from_slice(&[value])
 }
 
-crate::operations! { family "pooling";
+crate::operations! { family "pooling" [float32];
     /// Largest element of windows along the last axis; stride is the window's size unless given; with return_indices also the place of each in its plane. Derivative: `g` to the largest, the first of equals.
     [namespace("nn.functional")]
     fn max_pool1d(x: Tensor, kernel_size: Ints, stride: Option<Ints> = None, padding: Ints = int(0), dilation: Ints = int(1), ceil_mode: bool = false, return_indices: bool = false) -> OneOrTuple {

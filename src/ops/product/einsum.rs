@@ -127,7 +127,7 @@ fn cheapest(parts: &[Part], plan: &Plan) -> (usize, usize) {
     best.unwrap_or((0, 1))
 }
 
-crate::operations! { family "products";
+crate::operations! { family "products" [float32];
     /// Einstein summation: `"ij,jk->ik"` names the axes of the operands and of the result; labels that the result leaves out are summed, a repeated label reads the diagonal, `...` broadcasts. Without `->`, labels that appear once are kept, in alphabetical order. Derivatives: the same summation with `g` in the operand's place.
     [numpy("einsum"), ignores(("optimize", None))]
     fn einsum(subscripts: String, operands: Tensors) -> Tensor {

@@ -22,7 +22,7 @@ fn fiber(op: &'static str, axis: isize, batch_ndim: isize) -> Result<Fiber> {
     Ok(Fiber { axis: count(op, "axis", axis)?, batch_ndim: count(op, "batch_ndim", batch_ndim)? })
 }
 
-crate::operations! { family "functors" [namespace("functors"), named];
+crate::operations! { family "functors" [namespace("functors"), named, float32];
     /// `alpha x + beta y` of two tensors of one shape; `name` names the result. Operands of two dtypes meet in the larger one, integers become float64; zero factors follow IEEE. Derivatives: `alpha g` and `beta g`.
     fn add(alpha: f64, x: Input, beta: f64, y: Input) -> Tensor {
         functor::axpby(alpha, x, beta, y)

@@ -118,7 +118,7 @@ pub(crate) fn product(a: &Tensor, b: &Tensor) -> Result<Tensor> {
     })
 }
 
-crate::operations! { family "matmul";
+crate::operations! { family "matmul" [float32];
     /// Matrix product: vectors are rows or columns, leading axes are batches that broadcast. Derivatives: `g bᵀ` and `aᵀ g`.
     [numpy("matmul"), aliases("mm", "bmm"), ufunc]
     fn matmul(a: Tensor, b: Tensor) -> Tensor {

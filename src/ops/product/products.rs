@@ -122,7 +122,7 @@ fn spread(x: &Tensor, ndim: usize, after: usize) -> ShapeVec {
     own.flat_map(|d| if after == 1 { [d, 1] } else { [1, d] }).collect()
 }
 
-crate::operations! { family "products";
+crate::operations! { family "products" [float32];
     /// Inner product of vectors, product of matrices, or the sum over the last axis of `a` and the second-last of `b`; a number multiplies. Derivatives: `g bᵀ` and `aᵀ g`.
     [numpy("dot")]
     fn dot(a: Tensor, b: Tensor) -> Tensor {

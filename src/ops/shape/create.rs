@@ -39,6 +39,10 @@ impl Tensor {
                 return Err(not_real(re, im, dtype));
             }
             Scalar::Complex(re, im) => kernels::fill_complex(re, im, out.view_mut()),
+            // Integers wrap, so that the bits are those of the number in uint64.
+            Scalar::Unsigned(u) if dtype.is_integer() => {
+                kernels::fill_int(u as i64, out.view_mut())
+            }
             other => kernels::fill(other.as_f64(), out.view_mut()),
         }
         Ok(out)
@@ -61,6 +65,7 @@ impl Tensor {
         match value {
             Scalar::Bool(b) => Tensor::from(b),
             Scalar::Int(i) => Tensor::from(i),
+            Scalar::Unsigned(u) => Tensor::from(u),
             Scalar::Float(f) => Tensor::from(f),
             Scalar::Complex(re, im) => Tensor::from(Complex128::new(re, im)),
         }

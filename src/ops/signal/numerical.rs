@@ -203,7 +203,7 @@ fn wrapped(x: &Tensor, xp: &Tensor, fp: &Tensor, period: f64) -> Result<(Tensor,
     Ok((inside(x)?, ends(&xp, period)?, ends(&fp, 0.0)?))
 }
 
-crate::operations! { family "numerical";
+crate::operations! { family "numerical" [float32];
     /// Differences of neighbours along an axis, `n` times; of booleans, whether they differ. Derivative: the negative differences of `g`.
     [numpy("diff")]
     fn diff(x: Tensor, n: isize = 1, axis: isize = -1, prepend: Option<Operand> = None, append: Option<Operand> = None) -> Tensor {
