@@ -37,6 +37,8 @@ OURS = {
     "scipy.linalg.cholesky",
     "scipy.linalg.solve",
     "scipy.linalg.expm",
+    "scipy.signal.lfilter",
+    "scipy.interpolate.interp1d",
     "scipy.stats.norm.pdf",
 }
 
