@@ -1,7 +1,7 @@
 """The array API standard 2024.12: `t.__array_namespace__()`, `import ferrograd.array_api as xp`.
 
-Owns: the standard's names, no others. Every function is an operation of the core, with its
-derivatives, under the standard's signature. Never computes.
+Owns: the standard's names, and the few more of `_beyond`. Every function is an operation of the
+core, with its derivatives, under the standard's signature. Never computes.
 Invariant: a name that is missing here does not exist: nothing falls through to the package, whose
 functions of the same name take other arguments.
 
@@ -28,6 +28,19 @@ from ferrograd._tensor.creation import (
     pi as pi,
 )
 from ferrograd.array_api import linalg as linalg
+from ferrograd.array_api._beyond import (
+    cross as cross,
+    cumprod as cumprod,
+    cumsum as cumsum,
+    einsum as einsum,
+    gradient as gradient,
+    isin as isin,
+    lib as lib,
+    median as median,
+    pad as pad,
+    quantile as quantile,
+    transpose as transpose,
+)
 from ferrograd.array_api._creation import (
     arange as arange,
     asarray as asarray,

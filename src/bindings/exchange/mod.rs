@@ -1,6 +1,7 @@
 //! Memory that is shared with other array libraries.
 pub(crate) mod dlpack;
 mod dtypes;
+pub(crate) mod einops;
 pub(crate) mod foreign;
 pub(crate) mod numpy;
 pub(crate) mod stand_in;
