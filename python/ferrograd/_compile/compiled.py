@@ -26,6 +26,7 @@ from ferrograd._compile.recorded import (
     Joint,
     OfTensors,
     Recorded,
+    RunsEagerlyError,
     WarmUp,
     as_tensor,
 )
@@ -269,6 +270,8 @@ class Compiled(_core._Replayed):
         try:
             warm = known.other if known and isinstance(known.other, WarmUp) else None
             entry, results = self._recorded(call, of_tensors, warm)
+        except RunsEagerlyError as raised:
+            entry, results = Eager(str(raised)), []
         except BaseException as raised:
             self._log.pop()
             if not isinstance(raised, CompileError | ArgumentTypeError | DTypeError):
@@ -314,7 +317,7 @@ class Compiled(_core._Replayed):
                     return WarmUp(None, kept=False), []
         with Watch() as watch, recorded_generators() as check:
             program, kept, reason = _core._record_joint(
-                of_tensors.then(check), values, weak, may_keep, watch
+                of_tensors.then(lambda _: check()), values, weak, may_keep, watch
             )
             if program is None:
                 watch.restore()
@@ -339,17 +342,17 @@ class Compiled(_core._Replayed):
         may_keep: bool,
         detach: bool = False,
     ) -> tuple[Recorded | WarmUp, list[Any]]:
-        def traced(*tensors: Tensor) -> list[Tensor]:
-            results = of_tensors(*tensors)
+        def detached(results: list[Tensor]) -> None:
             if detach:
-                results = [result.detach() for result in results]
+                results[:] = [result.detach() for result in results]
             if any(result.requires_grad for result in results):
                 raise _HistoryError
             check()
-            return results
 
         with Watch() as watch, recorded_generators() as check:
-            program, results = _core._record(traced, values, weak, may_keep, watch)
+            program, results = _core._record(
+                of_tensors.then(detached), values, weak, may_keep, watch
+            )
         found = list(results) if call.tensors else [np.array(r.numpy())[()] for r in results]
         form = of_tensors.taken_form()
         return WarmUp(form) if program is None else Recorded(program, form), found
