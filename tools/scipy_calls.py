@@ -9,6 +9,8 @@ from typing import Any
 
 import numpy as np
 
+from scipy_rotation_calls import ROTATION_CALLS
+
 
 def arrays() -> dict[str, Any]:
     """The arrays that expressions name, as NumPy's: those of floats are differentiated."""
@@ -60,6 +62,10 @@ def arrays() -> dict[str, Any]:
         "hit": np.ones((3, 3), bool),
         "groups": np.asarray([1, 1, 2, 2, 3, 3, 1], np.int32),
         "markers": np.pad(np.asarray([[1, 0], [0, 2]], np.int8), ((0, 4), (0, 5))),
+        "rv": np.asarray([[0.1, 0.2, 0.3], [0.4, -0.1, 0.2]]),
+        "qs": np.asarray([[0.1, 0.2, 0.3, 0.9], [0.5, 0.1, -0.2, 0.7]]),
+        "ws": np.asarray([[1.0, 2.0, 3.0], [0.5, 1.0, 1.0]]),
+        "ec": np.asarray([[0.1, 0.2, 0.3, 1.0, 2.0, 3.0], [0.4, -0.1, 0.2, 0.0, 1.0, 1.0]]),
         "bytes": (image * 100).astype(np.uint8),
     }
 
@@ -286,8 +292,7 @@ boxcox1p: x, y
 inv_boxcox: x, y
 chdtr chdtrc: y, z
 chdtri: y, x
-entr erfinv ndtri expit exprel gamma gammaln loggamma logit psi rgamma: x
-digamma: x
+digamma entr erfinv ndtri expit exprel gamma gammaln loggamma logit psi rgamma: x
 expn: i, x
 fdtr fdtrc: y, z, x
 fdtri: y, z, x
@@ -302,27 +307,21 @@ pdtr pdtrc: y, z
 pdtri: 2, x
 poch: y, x
 spence: x
-stdtr: y, x
-stdtrit: y, x
+stdtr stdtrit: y, x
 yn: i, y
 binom: z, x
-exp1 expi: x
-zetac: y
-sindg cosdg tandg cotdg: y
+sindg cosdg tandg cotdg zetac: y
 i0 i0e i1 i1e k0 k0e k1 k1e y0 y1 j0 j1: y
 betaln: y, z
-gammasgn cbrt: x
+gammasgn cbrt cosm1 erf erfc erfcx ndtr log_ndtr exp2 exp10: x
 radian: x, y, z
-cosm1 erf erfc erfcx ndtr log_ndtr exp2 exp10: x
 gammainc gammaincc: y, z
 gammaincinv gammainccinv: y, x
-ellipk ellipkm1: x
+ellipk ellipkm1 exp1 expi sinc: x
 xlogy xlog1py: x, y
 polygamma: 1, y
-sinc: x
 zeta: y, x
-logsumexp: v
-softmax log_softmax: v
+logsumexp softmax log_softmax: v
 multigammaln: z, 2
 """
 
@@ -396,4 +395,5 @@ CALLS: dict[str, str] = {
     **_rows("signal.windows", _WINDOWS),
     **_rows("special", _SPECIAL),
     **_rows("stats", _STATS),
+    **ROTATION_CALLS,
 }

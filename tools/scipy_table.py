@@ -24,6 +24,7 @@ from typing import Any
 import numpy as np
 import scipy
 from scipy._lib._array_api import xp_capabilities_table
+from scipy.spatial.transform import RigidTransform, Rotation, Slerp
 
 import ferrograd as fg
 import ferrograd.array_api as xp
@@ -34,6 +35,8 @@ MODULES = """cluster.hierarchy cluster.vq constants differentiate fft integrate 
     ndimage optimize optimize.elementwise signal signal.windows special stats stats.contingency"""
 #: Arrays of floats that hold numbers of clusters.
 CONSTANT = {"Z", "ML", "R"}
+#: Classes whose methods are tried one by one.
+CLASSES = [Rotation, RigidTransform, Slerp]
 SECONDS = 20
 STEP = 1e-5
 INTRODUCTION = """# SciPy's own functions on tensors
@@ -41,10 +44,12 @@ INTRODUCTION = """# SciPy's own functions on tensors
 Written by `make scipy` with SciPy {version}. With `SCIPY_ARRAY_API=1` in the environment before
 the first import of SciPy, its functions compute with the [namespace](array_api.md) of their
 arguments, and its special functions are `xp.special`'s, so that tensors go through them and
-gradients come back. Here is each function for which SciPy claims that support.
+gradients come back. Here is each function for which SciPy claims that support, and
+the methods of rotations.
 
 * *values*: `yes` where a call with tensors gives what the same call with arrays gives; `arrays`
-  where the result is no tensor; otherwise the error.
+  where the result is no tensor; `differ` where SciPy's code for the array API gives something
+  else than its code for NumPy; otherwise the error.
 * *gradient*: `yes` where the gradients by all arrays of floats among the arguments are those of a
   central difference, in float64; `zero` where the result does not depend on them smoothly; `by`
   where only some arguments have one; `–` where no array of floats is an argument, or the values
@@ -80,7 +85,7 @@ class Row:
 
 
 def functions() -> Iterator[tuple[str, Any]]:
-    """SciPy's public functions that claim array API support, each once."""
+    """SciPy's public functions and methods that claim array API support, each once."""
     seen = set()
     for module in MODULES.split():
         home = importlib.import_module(f"scipy.{module}")
@@ -91,6 +96,13 @@ def functions() -> Iterator[tuple[str, Any]]:
                 continue
             seen.add(function)
             yield f"{module}.{name}", function
+    for kind in CLASSES:
+        for name in vars(kind):
+            method = getattr(kind, name)
+            own = getattr(method, "__func__", method)
+            path = f"spatial.transform.{kind.__name__}.{name}"
+            if path in CALLS and xp_capabilities_table.get(own):
+                yield path, method
 
 
 def given() -> dict[str, Any]:
@@ -133,7 +145,8 @@ def call(function: Any, expression: str, names: dict[str, Any], space: Any) -> l
     body = expression if "f(" in expression else f"f({expression})"
     with warnings.catch_warnings(), np.errstate(all="ignore"):
         warnings.simplefilter("ignore")
-        return list(leaves(eval(body, {"np": np, "f": function, "xp": space, **names})))
+        scope = {"np": np, "f": function, "xp": space, **names}
+        return list(leaves(eval(body, scope | {kind.__name__: kind for kind in CLASSES})))
 
 
 def tensors_of(pool: dict[str, Any]) -> dict[str, Any]:
