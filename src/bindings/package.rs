@@ -29,6 +29,9 @@ pub(crate) static EINOPS_SPEC: LazyImport =
     LazyImport::new("ferrograd._dispatch.einops", "spec_of_backends");
 pub(crate) static EINOPS_REGISTER: LazyImport =
     LazyImport::new("ferrograd._dispatch.einops", "register");
+/// The product of a tensor and a sparse array of SciPy's.
+pub(crate) static SPARSE_PRODUCT: LazyImport =
+    LazyImport::new("ferrograd.scipy.sparse._arrays", "product");
 /// The class of `t.size`.
 pub(crate) static SIZE: LazyImport = LazyImport::new("ferrograd._tensor.size", "Size");
 /// `autograd.grad` of a batch of gradients.
