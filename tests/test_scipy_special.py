@@ -108,7 +108,6 @@ def test_derivatives_by_the_shape_of_gamma_over_its_range() -> None:
     slope = fg.grad(lambda a: ours.gammainc(a, x).sum())
     step = np.exp(a * np.log(x) - x - theirs.gammaln(a + 1)) * (np.log(x) - theirs.psi(a + 1))
     assert_allclose(slope(a + 1), slope(a) - step, rtol=1e-8, atol=1e-10)
-    assert np.all(slope(np.array([1.0, 1.0]) + 0 * a[:2]) < 0)
 
 
 def test_derivatives_by_the_shapes_of_beta_over_their_range() -> None:
