@@ -39,6 +39,7 @@ OURS = {
     "scipy.linalg.expm",
     "scipy.signal.lfilter",
     "scipy.interpolate.interp1d",
+    "scipy.optimize.minimize",
     "scipy.stats.norm.pdf",
 }
 

@@ -5,9 +5,14 @@ Arrays give arrays and tensors give tensors; SciPy itself is loaded only by what
 
 from ferrograd.scipy import (
     integrate as integrate,
+    interpolate as interpolate,
     linalg as linalg,
     misc as misc,
+    ndimage as ndimage,
+    optimize as optimize,
     signal as signal,
+    sparse as sparse,
+    spatial as spatial,
     special as special,
     stats as stats,
 )
