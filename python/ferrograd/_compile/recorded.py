@@ -189,3 +189,10 @@ def as_tensor(value: Any) -> Tensor:
     if isinstance(value, Tensor):
         return value
     return _core.tensor(value, dtype="float64") if type(value) is float else _core.tensor(value)
+
+
+def has_history(results: Any) -> bool:
+    """Whether a tensor among the results of a function has one."""
+    found: list[Any] = []
+    flatten(results, found)
+    return any(isinstance(leaf, Tensor) and leaf.requires_grad for leaf in found)

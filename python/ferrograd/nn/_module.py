@@ -201,6 +201,8 @@ class Module:
 
     def __setattr__(self, name: str, value: Any) -> None:
         """Registers parameters and modules; everything else is a plain attribute."""
+        if watching.recordings:
+            watching.note(self.__dict__)
         if isinstance(module_of(value), Parameter | Module):
             self._ready()
             table = "_parameters" if isinstance(value, Parameter) else "_modules"
