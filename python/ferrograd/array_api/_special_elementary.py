@@ -1,4 +1,4 @@
-"""Special functions that SciPy computes: powers and logarithms, angles, losses, Bessel functions.
+"""Special functions that SciPy computes: powers and logarithms, angles, losses, combinatorics.
 
 Owns: their derivatives, as rules of differentiable functions. Never computes: SciPy does.
 Invariant: a rule is finite wherever the derivative is.
@@ -115,10 +115,6 @@ def _pseudo_slope(delta: Any, r: Any) -> Any:
     return delta * (root - 1) ** 2 / root
 
 
-k0: _Primitive = _of_scipy("special.k0", lambda ans, x: lambda g: -g * k1(x))
-k1: _Primitive = _of_scipy("special.k1", lambda ans, x: lambda g: -g * (k0(x) + ans / x))
-k0e: _Primitive = _of_scipy("special.k0e", lambda ans, x: lambda g: g * (ans - k1e(x)))
-k1e: _Primitive = _of_scipy("special.k1e", lambda ans, x: lambda g: g * (ans - k0e(x) - ans / x))
 expn: _Primitive = _of_scipy(
     "special.expn", None, lambda ans, n, x: lambda g: -g * _lower_expn(n, x)
 )
