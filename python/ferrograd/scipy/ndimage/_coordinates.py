@@ -14,8 +14,9 @@ import numpy
 import ferrograd.numpy as np
 from ferrograd.errors import ArgumentError, ShapeError
 from ferrograd.numpy._values import holds_tensor
-from ferrograd.scipy._closures import floats, plain
+from ferrograd.scipy._closures import fixed, floats
 from ferrograd.scipy._library import library
+from ferrograd.scipy.interpolate._knots import chosen
 from ferrograd.scipy.ndimage._linear import MODES, checked
 from ferrograd.scipy.ndimage._splines import spline_filter, weights
 
@@ -73,14 +74,15 @@ def _spline(image: Any, places: Any, order: int, mode: str, cval: Any) -> Any:
     """The sum over the neighbours of each place, the last axis first."""
     count = np.ndim(image)
     shape = np.shape(places)[1:]
-    indices, parts, beyond = [], [], numpy.zeros(shape, bool)
+    indices, parts = [], []
+    beyond: Any = numpy.zeros(shape, bool)
     for axis in range(count):
         length = np.shape(image)[axis]
         place, outside = _inside(places[axis], length, mode)
-        beyond |= outside
-        known = plain(place)
-        start = numpy.floor(known if order % 2 else known + 0.5)
-        start = numpy.where(numpy.isfinite(start), start, 0.0)
+        beyond = beyond | outside
+        known = fixed(place)
+        start = np.floor(known if order % 2 else known + 0.5)
+        start = np.where(np.isfinite(start), start, 0.0)
         part = place - start if order % 2 else place + 0.5 - start
         own = (
             start.astype(int) - order // 2 + numpy.arange(order + 1).reshape(-1, *[1] * len(shape))
@@ -88,10 +90,11 @@ def _spline(image: Any, places: Any, order: int, mode: str, cval: Any) -> Any:
         index, missing = _index(own, length, mode)
         axes = [1] * count
         axes[axis] = order + 1
-        indices.append((index.reshape(*axes, *shape), missing.reshape(*axes, *shape)))
+        wide = (*axes, *shape)
+        indices.append((np.reshape(index, wide), np.reshape(missing, wide)))
         ones = np.ones_like(part) if order == 0 else part
         parts.append(np.stack([w * np.ones_like(ones) for w in weights(part, order)]))
-    found = image[tuple(index for index, _ in indices)]
+    found = chosen(image, tuple(index for index, _ in indices))
     if mode == "grid-constant":
         lost = indices[0][1]
         for _, more in indices[1:]:
@@ -100,7 +103,7 @@ def _spline(image: Any, places: Any, order: int, mode: str, cval: Any) -> Any:
     for axis in reversed(range(count)):
         wide = np.reshape(parts[axis], (*[1] * axis, order + 1, *shape))
         found = np.sum(found * wide, axis)
-    return np.where(beyond, cval, found) if beyond.any() else found
+    return np.where(beyond, cval, found) if mode == "constant" else found
 
 
 def _inside(place: Any, length: int, mode: str) -> tuple[Any, Any]:
@@ -108,19 +111,19 @@ def _inside(place: Any, length: int, mode: str) -> tuple[Any, Any]:
 
     Mirrors and cycles are left to the indices of the neighbours.
     """
-    known = plain(place)
-    nowhere = numpy.zeros(known.shape, bool)
+    known = fixed(place)
+    nowhere = numpy.zeros(np.shape(known), bool)
     last = length - 1
     if mode == "constant":
-        outside = (known < 0) | (known > last) | numpy.isnan(known)
+        outside = (known < 0) | (known > last) | np.isnan(known)
         return np.where(outside, 0.0, place), outside
     if mode == "nearest":
         return np.clip(place, 0, last), nowhere
     if mode == "wrap" and last:
         # The period of this border is one less than the length.
         low, high = known < 0, known > last
-        turns = numpy.where(low, numpy.trunc(-known / last) + 1, 0.0)
-        turns = numpy.where(high, -numpy.trunc(known / last), turns)
+        turns = np.where(low, np.trunc(-known / last) + 1, 0.0)
+        turns = np.where(high, -np.trunc(known / last), turns)
         return place + turns * last, nowhere
     return place, nowhere
 
@@ -129,12 +132,12 @@ def _index(index: Any, length: int, mode: str) -> tuple[Any, Any]:
     """The element that stands at a whole place, and which places have none."""
     missing = (index < 0) | (index >= length)
     if mode in ("nearest", "grid-constant"):
-        return numpy.clip(index, 0, length - 1), missing
+        return np.clip(index, 0, length - 1), missing
     if mode == "grid-wrap":
         return index % length, missing
     if mode in ("reflect", "grid-mirror"):
         turned = index % (2 * length)
-        return numpy.minimum(turned, 2 * length - 1 - turned), missing
+        return np.minimum(turned, 2 * length - 1 - turned), missing
     period = max(2 * length - 2, 1)
     turned = index % period
-    return numpy.minimum(turned, period - turned) if length > 1 else 0 * index, missing
+    return np.minimum(turned, period - turned) if length > 1 else 0 * index, missing

@@ -12,7 +12,6 @@ from typing import Any
 import numpy
 
 import ferrograd.numpy as np
-from ferrograd.scipy._closures import plain
 from ferrograd.scipy.special import rel_entr
 
 Metric = Callable[..., Any]
@@ -20,12 +19,12 @@ Metric = Callable[..., Any]
 
 def _root(total: Any, power: float = 0.5) -> Any:
     """A power below 1 of a sum that may be 0."""
-    there = plain(total) > 0
+    there = total > 0
     return np.where(there, np.where(there, total, 1.0) ** power, 0.0)
 
 
 def _ratio(over: Any, under: Any) -> Any:
-    there = plain(under) != 0
+    there = under != 0
     return np.where(there, over / np.where(there, under, 1.0), 0.0)
 
 
@@ -47,7 +46,7 @@ def _cityblock(u: Any, v: Any, w: Any = None) -> Any:
 
 def _chebyshev(u: Any, v: Any, w: Any = None) -> Any:
     far = np.abs(u - v)
-    return np.max(far if w is None else far * (plain(w) > 0), -1)
+    return np.max(far if w is None else far * (w > 0), -1)
 
 
 def _minkowski(u: Any, v: Any, p: float = 2.0, w: Any = None) -> Any:
@@ -55,7 +54,7 @@ def _minkowski(u: Any, v: Any, p: float = 2.0, w: Any = None) -> Any:
         return _chebyshev(u, v, w)
     far = np.abs(u - v)
     # A power between 0 and 2 of 0 has no second derivative; the term is constant there.
-    there = plain(far) > 0
+    there = far > 0
     return _root(_sum(np.where(there, np.where(there, far, 1.0) ** p, 0.0), w), 1 / p)
 
 

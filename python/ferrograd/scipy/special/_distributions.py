@@ -13,7 +13,7 @@ import numpy
 
 import ferrograd.numpy as _face
 from ferrograd.extend import Primitive
-from ferrograd.scipy._closures import plain
+from ferrograd.scipy._closures import fixed
 from ferrograd.scipy._library import of_scipy
 from ferrograd.scipy.special._elementary import (
     betaln,
@@ -99,7 +99,7 @@ def _student_by_df(df: Any, t: Any) -> Callable[[Any], Any]:
     """By the beta distribution of `df / (df + t²)`, whose function ends flat at 1."""
 
     def tail(d: Any) -> Any:
-        far = plain(t) != 0
+        far = t != 0
         part = np.where(far, d / (d + np.where(far, t, 1.0) ** 2), 0.5)
         return np.where(far, -np.sign(t) * betainc(d / 2.0, 0.5, part) / 2, 0.0 * d)
 
@@ -120,11 +120,11 @@ def _beyond(end: Any, scale: Any, up: Any, term: Callable[[Any], Any]) -> Any:
     Source: H. Takahasi and M. Mori, Publications of RIMS 9, 1974. The scale is constant: the value
     of an integral does not depend on it.
     """
-    sign = numpy.where(up, 1.0, -1.0)
+    sign = np.where(up, 1.0, -1.0)
     reach = scale[..., None] * _PLACES
     place = end[..., None] + sign[..., None] * reach
     parts = term(place)
-    return scale * np.sum(_WEIGHTS * np.where(numpy.isfinite(plain(parts)), parts, 0.0), -1)
+    return scale * np.sum(_WEIGHTS * np.where(np.isfinite(parts), parts, 0.0), -1)
 
 
 def _gamma_by_shape(a: Any, x: Any) -> Any:
@@ -133,10 +133,9 @@ def _gamma_by_shape(a: Any, x: Any) -> Any:
     Beyond the mode it is minus the integral from `x` on, since the whole one is 0.
     """
     a, x = np.broadcast_arrays(np.asarray(a, dtype=float), np.asarray(x, dtype=float))
-    known, shape = plain(x), plain(a)
-    inside = (known > 0) & numpy.isfinite(known)
+    inside = (x > 0) & np.isfinite(x)
     a, x = np.where(inside, a, 1.0), np.where(inside, x, 1.0)
-    known, shape = plain(x), plain(a)
+    known, shape = fixed(x), fixed(a)
     up = known >= shape
 
     def term(v: Any) -> Any:
@@ -144,9 +143,9 @@ def _gamma_by_shape(a: Any, x: Any) -> Any:
         v = np.minimum(v, 700.0)
         return np.exp(wide * v - np.exp(v) - gammaln(wide)) * (v - digamma(wide))
 
-    scale = 1.0 / (numpy.sqrt(shape) + abs(shape - known))
+    scale = 1.0 / (np.sqrt(shape) + abs(shape - known))
     found = _beyond(np.log(x), scale, up, term)
-    return np.where(inside, numpy.where(up, -1.0, 1.0) * found, 0.0)
+    return np.where(inside, np.where(up, -1.0, 1.0) * found, 0.0)
 
 
 def _beta_by_shape(a: Any, b: Any, x: Any, which: int) -> Any:
@@ -156,10 +155,9 @@ def _beta_by_shape(a: Any, b: Any, x: Any, which: int) -> Any:
     the line of `log(t / (1 - t))`.
     """
     a, b, x = np.broadcast_arrays(*(np.asarray(v, dtype=float) for v in (a, b, x)))
-    known = plain(x)
-    inside = (known > 0) & (known < 1)
+    inside = (x > 0) & (x < 1)
     a, b, x = (np.where(inside, v, 0.5) for v in (a, b, x))
-    first, second, known = plain(a), plain(b), plain(x)
+    first, second, known = fixed(a), fixed(b), fixed(x)
     both = first + second
     up = known >= first / both
 
@@ -170,6 +168,6 @@ def _beta_by_shape(a: Any, b: Any, x: Any, which: int) -> Any:
         logs, own = (log_t, low) if which == 0 else (log_rest, high)
         return density * (logs - digamma(own) + digamma(low + high))
 
-    scale = 1.0 / (numpy.sqrt(first * second / both) + abs(first - both * known))
+    scale = 1.0 / (np.sqrt(first * second / both) + abs(first - both * known))
     found = _beyond(np.log(x) - np.log1p(-x), scale, up, term)
-    return np.where(inside, numpy.where(up, -1.0, 1.0) * found, 0.0)
+    return np.where(inside, np.where(up, -1.0, 1.0) * found, 0.0)

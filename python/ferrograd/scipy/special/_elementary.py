@@ -14,7 +14,7 @@ from ferrograd import _core
 from ferrograd._core import Tensor
 from ferrograd._tensor.creation import shape_of
 from ferrograd.errors import ArgumentError
-from ferrograd.scipy._closures import floats, plain
+from ferrograd.scipy._closures import floats
 from ferrograd.scipy._face import face
 
 digamma = psi = face(_core.digamma, "digamma")
@@ -73,14 +73,13 @@ def entr(x: Any) -> Any:
 def rel_entr(x: Any, y: Any) -> Any:
     """`x log(x / y)`, 0 where `x` is 0 and `y` is not negative, ∞ where either is negative."""
     x, y = floats(x), floats(y)
-    known, other = plain(x), plain(y)
-    defined = (known > 0) & (other > 0)
+    defined = (x > 0) & (y > 0)
     found = np.where(defined, x, 1.0) * np.log(
         np.where(defined, x, 1.0) / np.where(defined, y, 1.0)
     )
-    rest = numpy.where((known == 0) & (other >= 0), 0.0, numpy.inf)
-    rest = numpy.where(numpy.isnan(known) | numpy.isnan(other), numpy.nan, rest)
-    return found if defined.all() else np.where(defined, found, rest)
+    rest = np.where((x == 0) & (y >= 0), 0.0, numpy.inf)
+    rest = np.where(np.isnan(x) | np.isnan(y), numpy.nan, rest)
+    return np.where(defined, found, rest.astype(found.dtype))
 
 
 def kl_div(x: Any, y: Any) -> Any:

@@ -17,7 +17,7 @@ from ferrograd._core import Tensor
 from ferrograd.errors import ArgumentTypeError
 from ferrograd.extend import defvjp_argnums, primitive
 from ferrograd.numpy._values import holds_tensor
-from ferrograd.scipy._closures import floats, plain
+from ferrograd.scipy._closures import floats
 from ferrograd.scipy._library import library
 from ferrograd.transforms import make_vjp
 
@@ -93,8 +93,7 @@ class Continuous:
         z = (floats(x) - loc) / scale
         if self._low == -numpy.inf and self._high == numpy.inf:
             return z, z, None
-        known = plain(z)
-        inside = (known >= self._low) & (known <= self._high)
+        inside = (z >= self._low) & (z <= self._high)
         return z, np.where(inside, z, self._within), inside
 
     def _known(self, formula: str, inner: Any, shapes: list[Any]) -> Any:
@@ -109,8 +108,8 @@ class Continuous:
         found = self._known(formula, inner, shapes)
         if inside is None:
             return found
-        outside = numpy.where(plain(z) < self._low, below, above)
-        return np.where(inside, found, numpy.where(numpy.isnan(plain(z)), numpy.nan, outside))
+        outside = np.where(z < self._low, below, above)
+        return np.where(inside, found, np.where(np.isnan(z), numpy.nan, outside))
 
     def logpdf(self, x: Any, *args: Any, **kwargs: Any) -> Any:
         """The logarithm of the density, -∞ outside the support."""
@@ -153,18 +152,13 @@ class Continuous:
         q = floats(q)
         if "ppf" in self._formulas:
             return loc + scale * self._formula_ppf(q, shapes)
-        values = [plain(shape) for shape in shapes]
-        found = library(f"stats.{self.name}").ppf(plain(q), *values)
-        if holds_tensor([q, *shapes]):
-            found = quantile(q, *shapes, distribution=self, found=found)
-        return loc + scale * found
+        return loc + scale * quantile(q, *shapes, distribution=self)
 
     def _formula_ppf(self, q: Any, shapes: list[Any]) -> Any:
-        known = plain(q)
-        chance = (known >= 0) & (known <= 1)
+        chance = (q >= 0) & (q <= 1)
         with numpy.errstate(divide="ignore"):
             found = self._known("ppf", np.where(chance, q, 0.5), shapes)
-        return found if chance.all() else np.where(chance, found, numpy.nan)
+        return np.where(chance, found, numpy.nan)
 
     def isf(self, q: Any, *args: Any, **kwargs: Any) -> Any:
         """The place with the probability `q` above it."""
@@ -176,19 +170,14 @@ class Continuous:
         Each moves with the parameters as the quantile that it is.
         """
         shapes, loc, scale = self._given("rvs", args, kwargs)
-        if not holds_tensor([*shapes, loc, scale]):
+        given = [*shapes, loc, scale]
+        if not holds_tensor(given):
             draw = library(f"stats.{self.name}").rvs
             return draw(*args, size=size, random_state=random_state, **kwargs)
-        values = [plain(value) for value in shapes]
         # One number for each set of parameters, or as many as asked for.
-        dims = numpy.broadcast_shapes(*(np.shape(v) for v in (*shapes, loc, scale)))
-        dims = dims if size is None else size
-        draw = library(f"stats.{self.name}").rvs
-        found = numpy.asarray(draw(*values, size=dims, random_state=random_state))
-        if any(isinstance(shape, Tensor) for shape in shapes):
-            known = [plain(shape) for shape in shapes]
-            level = plain(self._known("cdf", found, known))
-            found = quantile(level, *shapes, distribution=self, found=found)
+        dims = numpy.broadcast_shapes(*map(np.shape, given)) if size is None else size
+        anchor = next(value for value in given if isinstance(value, Tensor))
+        found = quantile(anchor, *shapes, distribution=self, draw=(dims, random_state))
         return loc + scale * found
 
 
@@ -211,12 +200,16 @@ class Frozen:
 
 
 @primitive
-def quantile(q: Any, *shapes: Any, distribution: Continuous, found: Any) -> Any:
-    """The `z` with `F(z, shapes) = q`, which is `found`.
+def quantile(q: Any, *shapes: Any, distribution: Continuous, draw: Any = None) -> Any:
+    """The `z` with `F(z, shapes) = q`, or random numbers, whose `q` is a constant.
 
     Derivatives: `1 / f(z)` by `q`, `-∂F/∂shape / f(z)` by a shape.
     """
-    return numpy.asarray(found)
+    theirs = library(f"stats.{distribution.name}")
+    if draw is None:
+        return theirs.ppf(q, *shapes)
+    size, random_state = draw
+    return numpy.asarray(theirs.rvs(*shapes, size=size, random_state=random_state))
 
 
 def _by_all(
@@ -226,8 +219,9 @@ def _by_all(
 
     def pull(g: Any) -> tuple[Any, ...]:
         weight = g / np.exp(own._known("logpdf", ans, list(shapes)))
-        slopes: dict[int, Any] = {0: weight}
         places = tuple(k - 1 for k in argnums if k)
+        drawn = kwargs.get("draw") is not None
+        slopes: dict[int, Any] = {0: np.zeros_like(args[0]) if drawn else weight}
         if places:
             back, _ = make_vjp(lambda *s: own._known("cdf", ans, list(s)), places)(*shapes)
             slopes.update(zip([k + 1 for k in places], back(-weight), strict=True))
