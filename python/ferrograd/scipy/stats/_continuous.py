@@ -33,7 +33,15 @@ class Continuous:
     `logpdf(z, *shapes)` and `cdf(z, *shapes)` are formulas of the standard distribution between
     `low` and `high`; `sf`, `logcdf`, `logsf` and `ppf` replace what follows from these. The methods
     take what SciPy's take: the shapes, `loc` and `scale`, by position or by name. They are
-    differentiable by all of these and by the place, `rvs` by reparametrisation.
+    differentiable by all of these and by the place, `rvs` by reparametrisation (M. Figurnov,
+    S. Mohamed, A. Mnih, NeurIPS 2018). Errors: `ArgumentTypeError` for unknown parameters.
+
+    >>> from ferrograd.scipy import stats
+    >>> round(fg.grad(lambda shape: stats.gamma.cdf(2.0, shape))(3.0), 6)
+    -0.231849
+    >>> draw = lambda scale: stats.expon.rvs(scale=scale, random_state=1)
+    >>> bool(np.isclose(fg.grad(draw)(2.0), draw(2.0) / 2))
+    True
     """
 
     def __init__(

@@ -24,6 +24,10 @@ class Discrete:
 
     `logpmf(k, *parameters)` and `cdf(k, *parameters)` are its formulas; `high(*parameters)` is the
     largest number. The methods take what SciPy's take: the parameters, then `loc`.
+
+    >>> from ferrograd.scipy import stats
+    >>> round(fg.grad(lambda p: stats.binom.logpmf(2, 4, p))(0.25), 6)
+    5.333333
     """
 
     def __init__(
