@@ -289,3 +289,20 @@ def test_a_leaf_is_copied_with_its_gradient_and_without_its_graph(duplicate: Any
     with pytest.raises(RuntimeError, match="detach"):
         duplicate(y)
     assert duplicate(fg.ones(2, 3).T[1:]).shape == (2, 2)
+
+
+def test_frequencies_and_shifts_are_numpys() -> None:
+    from ferrograd.array_api import fft
+
+    assert fft.fftfreq(5, d=0.5).tolist() == np.fft.fftfreq(5, 0.5).tolist()
+    assert fft.rfftfreq(5, dtype=xp.float32).dtype == xp.float32
+    x = fg.tensor([[0.0, 1.0, 2.0], [3.0, 4.0, 5.0]], requires_grad=True)
+    for ours, theirs in ((fft.fftshift, np.fft.fftshift), (fft.ifftshift, np.fft.ifftshift)):
+        for axes in (None, 1, (0, 1)):
+            made = ours(x, axes=axes)
+            assert made.requires_grad
+            assert made.tolist() == theirs(x.detach().numpy(), axes).tolist()
+    if not HAS_FFT:
+        assert not hasattr(xp, "fft")
+        with pytest.raises(NotImplementedError, match="fft: this build has no transforms"):
+            fft.rfft(x)

@@ -160,6 +160,14 @@ def weights(index: int, shape: tuple[int, ...]) -> Any:
     return np.cos(1.0 + index + np.arange(math.prod(shape))).reshape(shape)
 
 
+def weighed(leaf: Any, index: int) -> Any:
+    """The sum of a leaf's elements with fixed weights, of complex ones also their other parts."""
+    first = weights(index, tuple(leaf.shape))
+    if leaf.dtype.kind != "c":
+        return (first * leaf).sum()
+    return (first * leaf.real).sum() + (np.sin(first) * leaf.imag).sum()
+
+
 def used(expression: str, pool: dict[str, Any]) -> list[str]:
     """The arrays of floats that an expression names."""
     words = compile(expression if "f(" in expression else f"f({expression})", "", "eval").co_names
@@ -177,10 +185,7 @@ def slope(function: Any, expression: str, pool: dict[str, Any], name: str, way: 
     def sums(step: float) -> list[Any]:
         moved = pool | {name: pool[name] + step * way}
         found = [plain(leaf) for leaf in call(function, expression, moved, np)]
-        return [
-            np.sum(weights(k, a.shape) * a) if a.dtype.kind == "f" else 0.0
-            for k, a in enumerate(found)
-        ]
+        return [weighed(a, k) if a.dtype.kind in "fc" else 0.0 for k, a in enumerate(found)]
 
     near = [np.subtract(a, b) for a, b in zip(sums(STEP), sums(-STEP), strict=True)]
     return [float(n) / (2 * STEP) for n in near]
@@ -196,7 +201,7 @@ def gradient(function: Any, expression: str, pool: dict[str, Any], names: list[s
     live = set()
     for k, leaf in enumerate(found):
         if isinstance(leaf, fg.Tensor) and leaf.requires_grad:
-            loss = loss + (leaf * weights(k, tuple(leaf.shape))).sum()
+            loss = loss + weighed(leaf, k)
             live.add(k)
     if live:
         loss.backward()

@@ -138,6 +138,7 @@ from ferrograd.array_api._elementwise import (
     trunc as trunc,
 )
 from ferrograd.array_api._info import (
+    LAZY as _LAZY,
     __array_api_version__ as __array_api_version__,
     __array_namespace_info__ as __array_namespace_info__,
 )
@@ -198,6 +199,7 @@ if _typing.TYPE_CHECKING:
     from ferrograd.array_api import special as special
 
 __all__ = [
+    *_LAZY[1:],
     *(name for name in globals() if name[0] != "_" and name != "annotations"),
     "__array_api_version__",
     "__array_namespace_info__",
@@ -205,15 +207,15 @@ __all__ = [
 
 
 def __getattr__(name: str) -> _typing.Any:
-    """`special`, which is loaded when it is first used."""
-    if name != "special":
+    """`special` and `fft`, which are loaded when they are first used."""
+    if name not in _LAZY:
         raise AttributeError(
             f"module 'ferrograd.array_api' has no attribute {name!r}: it holds the names of the"
             " standard; ferrograd's own are in the package, NumPy's in ferrograd.numpy"
         )
-    return _import_module("ferrograd.array_api.special")
+    return _import_module(f"ferrograd.array_api.{name}")
 
 
 def __dir__() -> list[str]:
     """The standard's names, and `special`."""
-    return [*__all__, "special"]
+    return [*__all__, *(name for name in _LAZY if name not in __all__)]
