@@ -130,6 +130,10 @@ fmt: $(VENV)/.dev ## format Rust and Python
 stubs: $(VENV)/.wheel ## write the operation part of _core.pyi and docs/operations.md
 	$(BIN)/python tools/stubs.py
 
+.PHONY: scipy
+scipy: $(VENV)/.wheel ## write docs/scipy.md: SciPy's functions on tensors
+	$(BIN)/python tools/scipy_table.py
+
 $(VENV)/.coverage: pyproject.toml tools/requirements.py $(VENV)/.dev
 	$(call step,install the tools that read Rust coverage,$(BIN)/python tools/requirements.py coverage | xargs -d '\n' $(BIN)/python $(PIP))
 	@touch $@

@@ -8,7 +8,9 @@ use std::thread::{self, ThreadId};
 use std::time::{Duration, Instant};
 
 use ferrograd::error::Result;
-use ferrograd::graph::{Context, Edge, Flags, Host, Pass, Rule, RuleRef, Saved, Targets, record};
+use ferrograd::graph::{
+    Context, Edge, Flags, Host, Pass, Rule, RuleRef, Saved, Since, Targets, record,
+};
 use ferrograd::threads::{parallel_for, set_num_threads};
 use graph_support::{Random, on_a_main_stack};
 use smallvec::smallvec;
@@ -104,7 +106,7 @@ fn foreign_nodes_run_on_the_caller() {
         let roots = vec![(root.edge.clone().unwrap(), plain(1.0))];
         let retain_graph = false;
         let pass = Pass {
-            since: 0,
+            since: Since::default(),
             roots,
             targets: Targets::Leaves,
             retain_graph,
@@ -147,7 +149,7 @@ fn an_interrupt_ends_the_pass_soon() {
         let begin = Instant::now();
         let retain_graph = false;
         let pass = Pass {
-            since: 0,
+            since: Since::default(),
             roots,
             targets: Targets::Leaves,
             retain_graph,

@@ -24,7 +24,13 @@ from array_api_signatures import (
     SIGNATURES,
 )
 from ferrograd._core import _config
+from ferrograd.array_api import _beyond
 
+#: What other libraries call on every namespace.
+BEYOND = {
+    *("cross", "cumprod", "cumsum", "einsum", "gradient", "isin", "lib", "median", "pad"),
+    *("quantile", "transpose"),
+}
 HAS_FFT = hasattr(xp, "fft")
 
 
@@ -56,6 +62,7 @@ def test_the_namespace_holds_the_standard_and_nothing_else() -> None:
     names = {name for name in functions if "." not in name} | set(CONSTANTS.split())
     names |= set(DTYPES.split()) & set(_config()["dtypes"])
     names |= {"linalg", "__array_api_version__"} | ({"fft"} if HAS_FFT else set())
+    names |= BEYOND
     assert set(xp.__all__) == names
     assert set(dir(xp)) == names | {"special"}
     assert [name for name in names if not hasattr(xp, name)] == []
@@ -63,6 +70,31 @@ def test_the_namespace_holds_the_standard_and_nothing_else() -> None:
         assert not hasattr(xp, ours), ours
     with pytest.raises(AttributeError, match=r"no attribute 'sigmoid': it holds the names of the"):
         _ = xp.sigmoid
+
+
+def test_names_beyond_the_standard_mean_what_numpy_means() -> None:
+    shared = {name for name, value in vars(_beyond).items() if vars(xp).get(name) is value}
+    shared = {name for name in shared if name[0] != "_"}
+    assert shared - {"annotations"} == BEYOND
+    x = fg.tensor([[1.0, 4.0], [9.0, 2.0], [3.0, 3.0]], requires_grad=True)
+    a = x.detach().numpy()
+    pairs = [
+        (xp.pad(x, ((1, 0), (0, 2))), np.pad(a, ((1, 0), (0, 2)))),
+        (xp.pad(x, 1, mode="edge"), np.pad(a, 1, mode="edge")),
+        (xp.transpose(x), a.T),
+        (xp.quantile(x, 0.3, axis=0), np.quantile(a, 0.3, axis=0)),
+        (xp.median(x, axis=1), np.median(a, axis=1)),
+        (xp.gradient(x, axis=0), np.gradient(a, axis=0)),
+        (xp.einsum("ij,kj->ik", x, x), a @ a.T),
+        (xp.cross(x.T, x.T), np.cross(a.T, a.T)),
+        (xp.cumsum(x, axis=1), np.cumsum(a, axis=1)),
+        (xp.cumprod(x), np.cumprod(a)),
+        (xp.lib.stride_tricks.sliding_window_view(x, 2, axis=0)[..., 1], a[1:]),
+    ]
+    for ours, theirs in pairs:
+        assert np.array_equal(ours.detach().numpy(), theirs)
+        assert ours.requires_grad
+    assert xp.isin(x.detach(), xp.asarray([3.0])).sum().item() == 2
 
 
 def test_a_tensor_has_what_the_standard_asks_of_an_array() -> None:
@@ -257,3 +289,20 @@ def test_a_leaf_is_copied_with_its_gradient_and_without_its_graph(duplicate: Any
     with pytest.raises(RuntimeError, match="detach"):
         duplicate(y)
     assert duplicate(fg.ones(2, 3).T[1:]).shape == (2, 2)
+
+
+def test_frequencies_and_shifts_are_numpys() -> None:
+    from ferrograd.array_api import fft
+
+    assert fft.fftfreq(5, d=0.5).tolist() == np.fft.fftfreq(5, 0.5).tolist()
+    assert fft.rfftfreq(5, dtype=xp.float32).dtype == xp.float32
+    x = fg.tensor([[0.0, 1.0, 2.0], [3.0, 4.0, 5.0]], requires_grad=True)
+    for ours, theirs in ((fft.fftshift, np.fft.fftshift), (fft.ifftshift, np.fft.ifftshift)):
+        for axes in (None, 1, (0, 1)):
+            made = ours(x, axes=axes)
+            assert made.requires_grad
+            assert made.tolist() == theirs(x.detach().numpy(), axes).tolist()
+    if not HAS_FFT:
+        assert not hasattr(xp, "fft")
+        with pytest.raises(NotImplementedError, match="fft: this build has no transforms"):
+            fft.rfft(x)

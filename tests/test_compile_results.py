@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 
 import ferrograd as fg
-from ferrograd.errors import ArgumentTypeError, CompileError, GradientError
+from ferrograd.errors import ArgumentTypeError, CompileError
 
 
 class Average(fg.nn.Module):
@@ -185,17 +185,107 @@ def test_gradients_that_belong_to_an_argument() -> None:
         fg.compile(weighted)(x)
 
 
-def test_hooks_that_come_later_never_run_twice() -> None:
+@pytest.mark.parametrize("run", [lambda f: f, fg.compile], ids=["eager", "compiled"])
+def test_hooks_that_come_later_run_once(run: Any) -> None:
     weight = fg.tensor([1.0, 2.0], requires_grad=True)
-    compiled = fg.compile(lambda x: (x * weight).sum())
-    x = fg.ones(2, requires_grad=True)
+    compiled = run(lambda x: (x * weight * weight).sum())
+    x = fg.tensor([3.0, 5.0], requires_grad=True)
     compiled(x)
-    handle = weight.register_hook(lambda g: g + 1.0)
-    (slope,) = fg.autograd.grad(compiled(x) ** 2, [weight])
-    assert slope.tolist() == [7.0, 7.0]
-    with pytest.raises(GradientError, match="got a hook after"):
-        fg.autograd.grad(compiled(x) ** 2, [weight], create_graph=True)
+    seen: list[Any] = []
+
+    def hook(g: Any) -> Any:
+        seen.append(g.tolist())
+        return g + 1.0
+
+    handle = weight.register_hook(hook)
+    value = compiled(x)
+    (slope,) = fg.autograd.grad(value**2, [weight])
+    value = compiled(x)
+    (again,) = fg.autograd.grad(value**2, [weight], create_graph=True)
+    assert again.tolist() == slope.tolist()
+    again.sum().backward()
+    twice = [g.tolist() for g in (weight.grad, x.grad)]
     handle.remove()
+    # 2 v v', plus one; then its derivative, whose gradient the hook sees as well.
+    v, slopes = 23.0, np.array([6.0, 20.0])
+    np.testing.assert_allclose(slope.tolist(), 2 * v * slopes + 1.0)
+    assert len(seen) == 3
+    w, y = np.array([1.0, 2.0]), np.array([3.0, 5.0])
+    total = (2 * y * w).sum()
+    np.testing.assert_allclose(twice[0], 2 * total * 2 * y * w + 2 * v * 2 * y + 1.0)
+    np.testing.assert_allclose(twice[1], 2 * total * w * w + 2 * v * 2 * w)
+
+
+def test_hooks_of_a_loop_that_come_later_run_once() -> None:
+    for loop in (
+        lambda w: fg.fori_loop(0, 3, lambda i, c: c * w, fg.ones(1)),
+        lambda w: fg.ones(1) * w * w * w,
+    ):
+        w = fg.tensor([2.0], requires_grad=True)
+        seen: list[Any] = []
+        y = loop(w)
+        w.register_hook(lambda g, seen=seen: seen.append(g.tolist()))
+        (slope,) = fg.autograd.grad(y, [w], create_graph=True)
+        assert slope.tolist() == [12.0]
+        slope.backward()
+        assert w.grad.tolist() == [12.0]
+        assert seen == [[12.0], [12.0]]
+
+
+def test_retained_gradients_are_those_of_the_pass_around() -> None:
+    w = fg.tensor([2.0], requires_grad=True)
+    m = w * 1.0
+    m.retain_grad()
+    compiled = fg.compile(lambda x: (x * x).sum())
+    for _ in range(2):
+        m.grad = None
+        (slope,) = fg.autograd.grad(compiled(m) + m.sum(), [w], create_graph=True)
+        assert slope.tolist() == [5.0]
+        assert m.grad.tolist() == [5.0]
+
+
+def test_hooks_that_a_function_registers_on_its_arguments() -> None:
+    def f(x: Any) -> Any:
+        if x.requires_grad:
+            x.register_hook(lambda g: g * 3.0)
+        return (x**3).sum()
+
+    compiled = fg.compile(f)
+    for run in (f, compiled, compiled):
+        x = fg.tensor([2.0], requires_grad=True)
+        (slope,) = fg.autograd.grad(run(x), [x], create_graph=True)
+        assert slope.tolist() == [36.0]
+        (twice,) = fg.autograd.grad(slope, [x])
+        assert twice.tolist() == [108.0]  # the hook sees the second pass, too
+
+
+def test_an_argument_that_comes_to_require_grad() -> None:
+    def f(x: Any) -> Any:
+        x.requires_grad_(True)
+        return (x * x).sum()
+
+    for make in (lambda: fg.tensor([3.0]), lambda: fg.tensor([3.0], requires_grad=True)):
+        compiled = fg.compile(f)
+        for _ in range(3):
+            x = make()
+            compiled(x).backward()
+            assert x.requires_grad
+            assert x.grad.tolist() == [6.0]
+    compiled = fg.compile(f)
+    x = fg.tensor([3.0])
+    for n in range(1, 4):
+        compiled(x).backward()
+        assert x.grad.tolist() == [6.0 * n]
+    assert "changes whether an argument requires grad" in compiled.explain(fg.tensor([3.0]))
+    off = fg.compile(lambda x: (x.requires_grad_(False), x * 2.0)[1])
+    x = fg.tensor([3.0], requires_grad=True)
+    assert not off(x).requires_grad
+    assert not x.requires_grad
+    # An array has no such state.
+    energy = fg.compile(lambda x: fg.autograd.grad((x.requires_grad_() ** 2).sum(), [x])[0])
+    for _ in range(2):
+        assert energy(np.array([3.0])).tolist() == [6.0]
+    assert len(energy.programs) == 1
 
 
 def test_slices_belong_to_the_program() -> None:

@@ -295,3 +295,24 @@ def test_calls_that_run_eagerly_for_good_do_so_at_once() -> None:
     assert "closes over a tensor with a history" in f.explain(x)
     assert len(f.log) == 1
     assert len(runs) >= 5
+
+
+def test_an_attribute_that_a_function_changes_before_it_calls_the_module() -> None:
+    class Named(fg.nn.Module):
+        kind = "a"
+
+        def forward(self, x: Any) -> Any:
+            return x * (2.0 if self.kind == "a" else 3.0)
+
+    model = Named()
+
+    def f(x: Any) -> Any:
+        model.kind = "b" if model.kind == "a" else "a"
+        return model(x)
+
+    g, runs = counted(f)
+    assert [g(np.ones(1))[0] for _ in range(7)] == [3.0, 2.0, 3.0, 2.0, 3.0, 2.0, 3.0]
+    assert model.kind == "b"
+    model.kind = "a"
+    assert g(np.ones(1))[0] == 3.0
+    assert len(runs) <= 3  # there was no attribute before the first call

@@ -38,6 +38,9 @@ OURS = {
     "scipy.linalg.solve",
     "scipy.linalg.expm",
     "scipy.signal.fftconvolve",
+    "scipy.signal.lfilter",
+    "scipy.interpolate.interp1d",
+    "scipy.optimize.minimize",
     "scipy.stats.norm.pdf",
 }
 

@@ -1,4 +1,4 @@
-"""Functions that are called many times: `fg.compile` beside `jax.jit` and eager PyTorch.
+"""Functions that are called many times: `fg.compile` beside `jax.jit`, eager PyTorch and CasADi.
 
 Rosenbrock's function of 10 variables (value and gradient, Hessian), an element-wise chain of 4
 million elements with its gradient, and a training step of the network in `mlp.py` with SGD and with
@@ -58,6 +58,20 @@ def torched(operator: str, function: Any, x: Any) -> dict[str, Any]:
     return {"run": both if operator == "value_and_grad" else hessian}
 
 
+def symbolic(operator: str, x: Any) -> dict[str, Any]:
+    """Rosenbrock's function as CasADi's expression graph, called with an array."""
+    casadi = module("casadi")
+    symbol = casadi.SX.sym("x", len(x))
+    squares = 100.0 * (symbol[1:] - symbol[:-1] ** 2) ** 2 + (1 - symbol[:-1]) ** 2
+    value = casadi.sum1(squares)
+    derived = {
+        "value_and_grad": lambda: [value, casadi.gradient(value, symbol)],
+        "hessian": lambda: [casadi.hessian(value, symbol)[0]],
+    }[operator]()
+    call = casadi.Function("f", [symbol], derived)
+    return {"run": lambda: call(x)}
+
+
 def transformed(operator: str, function: Any, x: Any) -> Any:
     """The set-up of a transform of a function of one array."""
 
@@ -66,6 +80,8 @@ def transformed(operator: str, function: Any, x: Any) -> Any:
             return jitted(operator, function, x)
         if library == "torch":
             return torched(operator, function, x)
+        if library == "casadi" and function is rosenbrock:
+            return symbolic(operator, x)
         if library != "ferrograd":
             return None
         fg = module(library)
@@ -163,7 +179,7 @@ def jax_training(images: Any, labels: Any, weights: list[Any], rule: str) -> dic
 
 
 def case(name: str, setup: Any, **options: Any) -> Case:
-    return Case(f"compiled: {name}", "run()", setup, peers=("jax", "torch"), **options)
+    return Case(f"compiled: {name}", "run()", setup, peers=("jax", "torch", "casadi"), **options)
 
 
 CASES = [

@@ -7,7 +7,7 @@ use pyo3::prelude::*;
 use pyo3::types::{PyList, PyType};
 
 use crate::bindings::call::{entry, foreign, observe};
-use crate::bindings::exchange::{dlpack, numpy};
+use crate::bindings::exchange::{dlpack, einops, numpy};
 use crate::bindings::graph::{collect, edge, group, hooks, introspect, packing, saved, site};
 use crate::bindings::pass::{
     backward, bound, control, host, joint, modes, replay, replayed, search, short,
@@ -56,6 +56,7 @@ fn core(m: &Bound<'_, PyModule>) -> PyResult<()> {
     for (name, class) in errors::types(py)? {
         m.add(*name, class.bind(py))?;
     }
+    einops::wait(py)?;
     publish(m)
 }
 

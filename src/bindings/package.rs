@@ -24,6 +24,14 @@ pub(crate) static ARRAY_FUNCTION: LazyImport =
     LazyImport::new("ferrograd._dispatch.protocols", "array_function");
 /// What NumPy is told that asks for the array of a tensor in a graph.
 pub(crate) static ARRAY_OF: LazyImport = LazyImport::new("ferrograd._dispatch.leaving", "array_of");
+/// The specification of einops' backends, followed by ours; and adding ours to a loaded einops.
+pub(crate) static EINOPS_SPEC: LazyImport =
+    LazyImport::new("ferrograd._dispatch.einops", "spec_of_backends");
+pub(crate) static EINOPS_REGISTER: LazyImport =
+    LazyImport::new("ferrograd._dispatch.einops", "register");
+/// The product of a tensor and a sparse array of SciPy's.
+pub(crate) static SPARSE_PRODUCT: LazyImport =
+    LazyImport::new("ferrograd.scipy.sparse._arrays", "product");
 /// The class of `t.size`.
 pub(crate) static SIZE: LazyImport = LazyImport::new("ferrograd._tensor.size", "Size");
 /// `autograd.grad` of a batch of gradients.

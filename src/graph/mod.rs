@@ -22,7 +22,7 @@ mod value;
 pub use arena::{Arena, Edge, NodeId, NodeRef};
 pub use context::Context;
 pub use engine::{
-    Host, NoHost, Pass, Targets, detach_if_long, discovered, estimate, frontier, search, vjp,
+    Host, NoHost, Pass, Since, Targets, detach_if_long, discovered, estimate, frontier, search, vjp,
 };
 pub use extras::Extras;
 pub use hook::{Foreign, Hook, NodeHook, RunningPass, Sink};

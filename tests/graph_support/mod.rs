@@ -55,8 +55,8 @@ macro_rules! value {
 
             use ferrograd::error::{Error, Result};
             use ferrograd::graph::{
-                Arena, Context, Edge, Flags, NoHost, NodeRef, Pass, Rule, RuleRef, Saved, Targets,
-                Value, record, recording,
+                Arena, Context, Edge, Flags, NoHost, NodeRef, Pass, Rule, RuleRef, Saved, Since,
+                Targets, Value, record, recording,
             };
             use smallvec::smallvec;
 
@@ -275,7 +275,7 @@ macro_rules! value {
                 Pass {
                     roots,
                     targets,
-                    since: 0,
+                    since: Since::default(),
                     retain_graph,
                     create_graph,
                     host: &NoHost,

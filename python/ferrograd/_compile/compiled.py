@@ -26,14 +26,15 @@ from ferrograd._compile.recorded import (
     Joint,
     OfTensors,
     Recorded,
+    RunsEagerlyError,
     WarmUp,
     as_tensor,
+    has_history,
 )
 from ferrograd._compile.signature import Call, Static, difference, sort
 from ferrograd._compile.watching import Watch
 from ferrograd._core import Tensor, is_grad_enabled
 from ferrograd._tensor.generator import recorded_generators
-from ferrograd._tensor.tree import flatten
 from ferrograd.errors import ArgumentTypeError, CompileError, DTypeError
 
 #: The most recordings whose reasons are kept.
@@ -127,7 +128,7 @@ class Compiled(_core._Replayed):
 
     def _is_long(self) -> bool:
         """Whether every call must come here."""
-        return bool(self._check or self._static.names or self._static.nums)
+        return bool(self._check or any(self._static))
 
     def __repr__(self) -> str:
         count = len(self.programs)
@@ -240,8 +241,8 @@ class Compiled(_core._Replayed):
         _, known = self._known(args, kwargs)
         if isinstance(known, WarmUp):
             return (
-                f"{self.name}: the first call kept tensors that it computed, such as an optimiser's"
-                " state, and ran as it is; the next call is recorded"
+                f"{self.name}: the call before made state (members of modules, tensors of an"
+                " optimiser) and ran as it is; the next call is recorded"
             )
         if known is None or isinstance(known, Eager):
             return f"{self.name}: runs eagerly, because {self._reason(known)}"
@@ -256,8 +257,9 @@ class Compiled(_core._Replayed):
                 "it was called for the first time" if newest is None else difference(newest, call)
             )
         if isinstance(known.other, WarmUp):
-            did = "kept tensors that it computed" if known.other.kept else "showed what arrays give"
-            return f"the call before {did}"
+            return (
+                f"the call before {'made state' if known.other.kept else 'showed what arrays give'}"
+            )
         if known.fresh() is None:
             return "what the function looked at beside its arguments has changed"
         return "values took another way than those recorded before"
@@ -266,9 +268,11 @@ class Compiled(_core._Replayed):
         self._log.append(self._why(call))
         of_tensors = OfTensors(self.__wrapped__, call, self._static, args, kwargs)
         known = self._cache.get(call.key)
+        warm = known.other if known and isinstance(known.other, WarmUp) else None
         try:
-            warm = known.other if known and isinstance(known.other, WarmUp) else None
             entry, results = self._recorded(call, of_tensors, warm)
+        except RunsEagerlyError as raised:
+            entry, results = Eager(str(raised)), []
         except BaseException as raised:
             self._log.pop()
             if not isinstance(raised, CompileError | ArgumentTypeError | DTypeError):
@@ -289,7 +293,7 @@ class Compiled(_core._Replayed):
         if isinstance(entry, Eager) or entry.form is None:
             results = self.__wrapped__(*args, **kwargs)
             if isinstance(entry, WarmUp) and not entry.kept:
-                self._keep(call.key, entry._replace(detach=not _has_history(results)))
+                self._keep(call.key, entry._replace(detach=not has_history(results)))
             return results
         self._shorten(entry, call, args, kwargs)
         return entry.form.build(results)
@@ -314,9 +318,10 @@ class Compiled(_core._Replayed):
                     return WarmUp(None, kept=False), []
         with Watch() as watch, recorded_generators() as check:
             program, kept, reason = _core._record_joint(
-                of_tensors.then(check), values, weak, may_keep, watch
+                of_tensors.then(lambda _: check()), values, weak, may_keep, watch
             )
-            if program is None:
+            kept = kept or (program is not None and may_keep and watch.has_other_keys())
+            if program is None or kept:
                 watch.restore()
         if kept:
             return WarmUp(None), []
@@ -339,20 +344,22 @@ class Compiled(_core._Replayed):
         may_keep: bool,
         detach: bool = False,
     ) -> tuple[Recorded | WarmUp, list[Any]]:
-        def traced(*tensors: Tensor) -> list[Tensor]:
-            results = of_tensors(*tensors)
+        def detached(results: list[Tensor]) -> None:
             if detach:
-                results = [result.detach() for result in results]
+                results[:] = [result.detach() for result in results]
             if any(result.requires_grad for result in results):
                 raise _HistoryError
             check()
-            return results
 
         with Watch() as watch, recorded_generators() as check:
-            program, results = _core._record(traced, values, weak, may_keep, watch)
+            program, results = _core._record(
+                of_tensors.then(detached), values, weak, may_keep, watch
+            )
         found = list(results) if call.tensors else [np.array(r.numpy())[()] for r in results]
         form = of_tensors.taken_form()
-        return WarmUp(form) if program is None else Recorded(program, form), found
+        if program is None or (may_keep and watch.has_other_keys()):
+            return WarmUp(form), found
+        return Recorded(program, form), found
 
     def _shorten(
         self, entry: Entry, call: Call, args: tuple[Any, ...], kwargs: dict[str, Any]
@@ -379,12 +386,6 @@ class Compiled(_core._Replayed):
                 RuntimeWarning,
                 stacklevel=5,
             )
-
-
-def _has_history(results: Any) -> bool:
-    found: list[Any] = []
-    flatten(results, found)
-    return any(isinstance(leaf, Tensor) and leaf.requires_grad for leaf in found)
 
 
 class _HistoryError(Exception):

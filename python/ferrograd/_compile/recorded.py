@@ -70,6 +70,7 @@ class OfTensors:
         self.static = static
         self.args, self.kwargs = static.only(args, kwargs)
         self.form: Form | None = None
+        self._are_tensors = [isinstance(value, Tensor) for value in call.values]
 
     def __call__(self, *tensors: Tensor) -> list[Tensor]:
         leaves = list(self.leaves)
@@ -90,12 +91,17 @@ class OfTensors:
         self.form = Form(tree, [Tensor if isinstance(x, Tensor) else x for x in found])
         return results
 
-    def then(self, check: Callable[[], None]) -> Callable[..., list[Tensor]]:
-        """The same with a check at its end."""
+    def then(self, check: Callable[[list[Tensor]], None]) -> Callable[..., list[Tensor]]:
+        """The same as it is recorded, with a check of its results at its end."""
 
         def checked(*tensors: Tensor) -> list[Tensor]:
+            before = [tensor.requires_grad for tensor in tensors]
             results = self(*tensors)
-            check()
+            for there, old, now in zip(self._are_tensors, before, tensors, strict=True):
+                # The tensors are copies: the caller's would stay as it is.
+                if there and now.requires_grad is not old:
+                    raise RunsEagerlyError("it changes whether an argument requires grad")
+            check(results)
             return results
 
         return checked
@@ -104,6 +110,10 @@ class OfTensors:
         """The form of the last call's results."""
         assert self.form is not None, "the function was called"
         return self.form
+
+
+class RunsEagerlyError(Exception):
+    """Calls like the recorded one run the function itself: the capture ends."""
 
 
 class Form(NamedTuple):
@@ -179,3 +189,10 @@ def as_tensor(value: Any) -> Tensor:
     if isinstance(value, Tensor):
         return value
     return _core.tensor(value, dtype="float64") if type(value) is float else _core.tensor(value)
+
+
+def has_history(results: Any) -> bool:
+    """Whether a tensor among the results of a function has one."""
+    found: list[Any] = []
+    flatten(results, found)
+    return any(isinstance(leaf, Tensor) and leaf.requires_grad for leaf in found)

@@ -62,6 +62,14 @@ class Watch:
             if isinstance(now[key], _SWITCH)
         ]
 
+    def has_other_keys(self) -> bool:
+        """Whether the function has made or removed members: it will find others next time."""
+        return any(
+            now.keys() != self._before[id(now)].keys()  # type: ignore[union-attr]
+            for now in self.containers
+            if isinstance(now, dict)
+        )
+
     def turn_back(self) -> None:
         """Gives switches the values that they had before."""
         for container, key, before in self.switches():

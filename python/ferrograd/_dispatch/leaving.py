@@ -34,14 +34,30 @@ def array_of(tensor: Tensor) -> Any:
     """What `__array__` of a tensor that requires grad does: nearly always, refuse.
 
     `numpy.polynomial` maps its argument to a window, for which it wants something like an array
-    and multiplies that by a number: there the tensor can go on.
+    and multiplies that by a number: there the tensor can go on. A sparse array of SciPy's leaves a
+    product to the other operand where that is no array of numbers.
     """
     frame = sys._getframe(1)
+    if _leaves_products(frame):
+        whole = np.empty((), object)
+        whole[()] = tensor
+        return whole
     if frame.f_code is mapdomain.__code__:
         carried = tensor.detach().numpy().view(_Carried)
         carried.tensor = tensor
         return carried
     raise _refusal(frame)
+
+
+def _leaves_products(frame: FrameType) -> bool:
+    """Whether it is `sparse @ tensor` that asks for an array."""
+    before = frame.f_back
+    return (
+        frame.f_code.co_name == "_matmul_dispatch"
+        and str(frame.f_globals.get("__name__", "")).startswith("scipy.sparse.")
+        and before is not None
+        and before.f_code.co_name == "__matmul__"
+    )
 
 
 class _Carried(np.ndarray):

@@ -1,7 +1,7 @@
 """The array API standard 2024.12: `t.__array_namespace__()`, `import ferrograd.array_api as xp`.
 
-Owns: the standard's names, no others. Every function is an operation of the core, with its
-derivatives, under the standard's signature. Never computes.
+Owns: the standard's names, and the few more of `_beyond`. Every function is an operation of the
+core, with its derivatives, under the standard's signature. Never computes.
 Invariant: a name that is missing here does not exist: nothing falls through to the package, whose
 functions of the same name take other arguments.
 
@@ -28,6 +28,19 @@ from ferrograd._tensor.creation import (
     pi as pi,
 )
 from ferrograd.array_api import linalg as linalg
+from ferrograd.array_api._beyond import (
+    cross as cross,
+    cumprod as cumprod,
+    cumsum as cumsum,
+    einsum as einsum,
+    gradient as gradient,
+    isin as isin,
+    lib as lib,
+    median as median,
+    pad as pad,
+    quantile as quantile,
+    transpose as transpose,
+)
 from ferrograd.array_api._creation import (
     arange as arange,
     asarray as asarray,
@@ -125,6 +138,7 @@ from ferrograd.array_api._elementwise import (
     trunc as trunc,
 )
 from ferrograd.array_api._info import (
+    LAZY as _LAZY,
     __array_api_version__ as __array_api_version__,
     __array_namespace_info__ as __array_namespace_info__,
 )
@@ -185,6 +199,7 @@ if _typing.TYPE_CHECKING:
     from ferrograd.array_api import special as special
 
 __all__ = [
+    *_LAZY[1:],
     *(name for name in globals() if name[0] != "_" and name != "annotations"),
     "__array_api_version__",
     "__array_namespace_info__",
@@ -192,15 +207,15 @@ __all__ = [
 
 
 def __getattr__(name: str) -> _typing.Any:
-    """`special`, which is loaded when it is first used."""
-    if name != "special":
+    """`special` and `fft`, which are loaded when they are first used."""
+    if name not in _LAZY:
         raise AttributeError(
             f"module 'ferrograd.array_api' has no attribute {name!r}: it holds the names of the"
             " standard; ferrograd's own are in the package, NumPy's in ferrograd.numpy"
         )
-    return _import_module("ferrograd.array_api.special")
+    return _import_module(f"ferrograd.array_api.{name}")
 
 
 def __dir__() -> list[str]:
     """The standard's names, and `special`."""
-    return [*__all__, "special"]
+    return [*__all__, *(name for name in _LAZY if name not in __all__)]

@@ -87,9 +87,10 @@ def linspace(
     [0.0, 0.25, 0.5, 0.75, 1.0]
     """
     check_device("linspace", device)
-    return creation.linspace(
-        _number(start), _number(stop), num, dtype=dtype, endpoint=bool(endpoint)
-    )
+    ends = (_number(start), _number(stop))
+    if dtype is None and any(isinstance(end, complex) for end in ends):
+        dtype = np.result_type(_core.get_default_dtype(), np.complex64)
+    return creation.linspace(*ends, num, dtype=dtype, endpoint=bool(endpoint))
 
 
 def _number(value: Any) -> Any:

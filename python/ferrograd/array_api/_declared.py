@@ -33,17 +33,9 @@ def named(call: Any, name: str, ours: Any) -> Any:
     return call
 
 
-def operation(name: str, otherwise: Callable[..., Any] | None = None) -> Callable[..., Any]:
-    """The core's operation of a name; `otherwise` where the core has none."""
-    found: Callable[..., Any] = (
-        getattr(_core, name) if otherwise is None else getattr(_core, name, otherwise)
-    )
-    return found
-
-
-def unary(name: str, otherwise: Callable[..., Any] | None = None) -> Unary:
+def unary(name: str) -> Unary:
     """The core's operation as a function of the standard of one array."""
-    ours = operation(name, otherwise)
+    ours = getattr(_core, name)
 
     def call(x: Any, /) -> Tensor:
         made: Tensor = ours(x)
@@ -53,9 +45,21 @@ def unary(name: str, otherwise: Callable[..., Any] | None = None) -> Unary:
     return made
 
 
+def numpys(function: Callable[..., Any], name: str) -> Unary:
+    """What NumPy's function of one array does with a tensor."""
+
+    def call(x: Any, /) -> Tensor:
+        made: Tensor = function(_core.asarray(x))
+        return made
+
+    made: Unary = named(call, name, function)
+    made.__doc__ = (function.__doc__ or "").strip().splitlines()[0]
+    return made
+
+
 def binary(name: str) -> Binary:
     """The core's operation as a function of the standard of two arrays."""
-    ours = operation(name)
+    ours = getattr(_core, name)
 
     def call(x1: Any, x2: Any, /) -> Tensor:
         made: Tensor = ours(x1, x2)

@@ -1,17 +1,18 @@
 """Element-wise functions of the standard.
 
 Owns: their names. Every one is an operation of the core under the signature `(x, /)` or
-`(x1, x2, /)`, save `clip`. Never computes.
+`(x1, x2, /)`, or what NumPy's function does with a tensor. Never computes.
 """
 
 from __future__ import annotations
 
 from typing import Any
 
+import numpy as np
+
 from ferrograd import _core
 from ferrograd._core import Tensor
-from ferrograd._dispatch.composed import calculus
-from ferrograd.array_api._declared import binary, unary
+from ferrograd.array_api._declared import binary, numpys, unary
 
 abs = unary("abs")
 acos = unary("acos")
@@ -29,7 +30,7 @@ bitwise_or = binary("bitwise_or")
 bitwise_right_shift = binary("bitwise_right_shift")
 bitwise_xor = binary("bitwise_xor")
 ceil = unary("ceil")
-conj = unary("conj", _core.conjugate)
+conj = numpys(np.conj, "conj")
 copysign = binary("copysign")
 cos = unary("cos")
 cosh = unary("cosh")
@@ -42,7 +43,7 @@ floor_divide = binary("floor_divide")
 greater = binary("greater")
 greater_equal = binary("greater_equal")
 hypot = binary("hypot")
-imag = unary("imag", _core.imag)
+imag = numpys(np.imag, "imag")
 isfinite = unary("isfinite")
 isinf = unary("isinf")
 isnan = unary("isnan")
@@ -63,9 +64,9 @@ multiply = binary("multiply")
 negative = unary("negative")
 nextafter = binary("nextafter")
 not_equal = binary("not_equal")
-positive = unary("positive", calculus.positive)
+positive = numpys(np.positive, "positive")
 pow = binary("pow")
-real = unary("real", _core.real)
+real = numpys(np.real, "real")
 reciprocal = unary("reciprocal")
 remainder = binary("remainder")
 round = unary("round")

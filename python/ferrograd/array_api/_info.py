@@ -14,6 +14,9 @@ from ferrograd._tensor.creation import MOST_AXES
 from ferrograd.array_api._devices import check_device
 from ferrograd.array_api._dtype_names import DTYPES
 
+#: Modules of the namespace that are loaded on use; transforms only where the core has them.
+LAZY = ["special", "fft"] if "fft" in _core._namespaces else ["special"]
+
 __array_api_version__ = "2024.12"
 
 

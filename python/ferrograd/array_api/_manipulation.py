@@ -85,14 +85,15 @@ def roll(x: Any, /, shift: Any, *, axis: Any = None) -> Tensor:
 
 def squeeze(x: Any, /, axis: Any) -> Tensor:
     """The named axes of size 1 dropped; an axis of another size is an error."""
-    axes = (axis,) if isinstance(axis, int) else tuple(axis)
-    sizes = tuple(x.shape)
-    for each in axes:
-        if -len(sizes) <= each < len(sizes) and sizes[each] != 1:
-            raise ArgumentError(
-                f"squeeze: axis {each} of shape {sizes} has size {sizes[each]}; name axes of size 1"
-            )
-    return _core.squeeze(x, axes)
+    x = _core.asarray(x)
+    made = _core.squeeze(x, axis)
+    named = len(axis) if isinstance(axis, tuple | list) else 1
+    if made.ndim + named != x.ndim:
+        raise ArgumentError(
+            f"squeeze: axis {axis} of shape {tuple(x.shape)} has another size than 1; name axes of"
+            " size 1"
+        )
+    return made
 
 
 def stack(arrays: Any, /, *, axis: int = 0) -> Tensor:

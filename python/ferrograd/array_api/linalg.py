@@ -55,7 +55,7 @@ def cholesky(x: Any, /, *, upper: bool = False) -> Tensor:
 
 def cross(x1: Any, x2: Any, /, *, axis: int = -1) -> Tensor:
     """Cross product of vectors of three components along an axis."""
-    return linear.cross(x1, x2, axis=axis)
+    return _core.cross(x1, x2, axis=axis)
 
 
 def det(x: Any, /) -> Tensor:
@@ -130,8 +130,8 @@ def pinv(x: Any, /, *, rtol: Any = None) -> Tensor:
     """
     x = _core.asarray(x)
     limits = np.asarray(detached(rtol)) if rtol is not None else None
-    if limits is None or limits.ndim == 0:
-        made: Tensor = _OURS["pinv"](x, None if limits is None else float(limits))
+    if limits is None or limits.ndim == 0 or x.ndim < 2:
+        made: Tensor = _OURS["pinv"](x, None if limits is None else float(limits.flat[0]))
         return made
     front = np.broadcast_shapes(tuple(x.shape[:-2]), limits.shape)
     rows, columns = x.shape[-2:]

@@ -2,8 +2,8 @@
 
 Owns: the choice of names. With `SCIPY_ARRAY_API=1`, `scipy.special` asks the namespace of its
 arguments first, so that its functions of tensors are ours and have derivatives. Never computes.
-Invariant: only functions of `ferrograd.scipy.special` that are defined there are members. What it
-passes on to SciPy would come back here without end.
+Invariant: only functions that have derivatives are members: those that `ferrograd.scipy.special`
+defines, and those of the two modules here. What is passed on to SciPy would come back without end.
 """
 
 from __future__ import annotations
@@ -11,6 +11,7 @@ from __future__ import annotations
 from types import ModuleType
 from typing import Any
 
+from ferrograd.array_api import _special_distributions, _special_elementary
 from ferrograd.scipy import special as _special
 
 
@@ -23,8 +24,15 @@ def _defined(home: ModuleType) -> dict[str, Any]:
     }
 
 
-__all__ = sorted(_defined(_special))
-globals().update(_defined(_special))
+_FUNCTIONS = {
+    **_defined(_special_elementary),
+    **_defined(_special_distributions),
+    **_defined(_special),
+}
+_FUNCTIONS.pop("annotations", None)
+
+__all__ = sorted(_FUNCTIONS)
+globals().update(_FUNCTIONS)
 
 
 def __dir__() -> list[str]:

@@ -14,6 +14,7 @@ from ferrograd._core import Tensor
 from ferrograd.errors import ArgumentError, ArgumentTypeError
 from ferrograd.nn import _hooks, _state, _wrap
 from ferrograd.nn._hooks import Forwards, P, R
+from ferrograd.nn._members import join, module_of
 from ferrograd.nn._parameter import Parameter, kind_of
 
 if TYPE_CHECKING:
@@ -159,13 +160,13 @@ class Module:
             self._unsaved.add(name)
 
     def register_module(self, name: str, module: Module) -> None:
-        """Registers a child module under a name."""
-        if not isinstance(module, Module):
+        """Registers a child module, which may be compiled, under a name."""
+        if not isinstance(module_of(module), Module):
             raise ArgumentTypeError(
                 f"{type(self).__name__}.register_module: {name!r} is {kind_of(module)};"
                 " register a Module"
             )
-        if any(found is self for found in module.modules()):
+        if any(found is self for found in module_of(module).modules()):
             raise ArgumentError(
                 f"{type(self).__name__}.register_module: {name!r} contains this module; a module"
                 " cannot be inside itself"
@@ -200,12 +201,14 @@ class Module:
 
     def __setattr__(self, name: str, value: Any) -> None:
         """Registers parameters and modules; everything else is a plain attribute."""
-        if isinstance(value, Parameter | Module):
+        if watching.recordings:
+            watching.note(self.__dict__)
+        if isinstance(module_of(value), Parameter | Module):
             self._ready()
             table = "_parameters" if isinstance(value, Parameter) else "_modules"
             self._forget(name, but=table)
             register = self.register_parameter if table == "_parameters" else self.register_module
-            register(name, value)  # type: ignore[arg-type]
+            register(name, value)
         elif name in self.__dict__.get("_buffers", ()) and isinstance(value, Tensor):
             self.register_buffer(name, value, persistent=name not in self._unsaved)
         else:
@@ -255,7 +258,7 @@ class Module:
             seen.add(id(module))
             yield name, module
             children = reversed(module._modules.items())
-            pending.extend((_join(name, key), child) for key, child in children)
+            pending.extend((join(name, key), module_of(child)) for key, child in children)
 
     def modules(self) -> Iterator[Module]:
         """This module and all below, depth first, each once."""
@@ -265,9 +268,9 @@ class Module:
         """The modules registered here, with their names; each once."""
         seen: set[int] = set()
         for name, child in self._modules.items():
-            if id(child) not in seen:
-                seen.add(id(child))
-                yield name, child
+            if id(module_of(child)) not in seen:
+                seen.add(id(module_of(child)))
+                yield name, module_of(child)
 
     def children(self) -> Iterator[Module]:
         """The modules registered here, each once."""
@@ -280,7 +283,7 @@ class Module:
             for name, tensor in module.__dict__[table].items():
                 if id(tensor) not in seen:
                     seen.add(id(tensor))
-                    yield _join(owner, name), tensor
+                    yield join(owner, name), tensor
 
     def named_parameters(
         self, prefix: str = "", recurse: bool = True
@@ -394,7 +397,3 @@ class Module:
     def to_string(self) -> str:
         """The tree that `repr` shows."""
         return repr(self)
-
-
-def _join(prefix: str, name: str) -> str:
-    return f"{prefix}.{name}" if prefix else name

@@ -13,6 +13,7 @@ import numpy as np
 
 from ferrograd._core import Tensor, asarray
 from ferrograd.errors import ArgumentError, ArgumentTypeError, DTypeError, StateDictError
+from ferrograd.nn._members import module_of
 from ferrograd.nn._parameter import Parameter
 
 if TYPE_CHECKING:
@@ -55,7 +56,7 @@ def _entries(module: Module, prefix: str) -> dict[str, tuple[Module, Tensor]]:
             if name not in owner._unsaved:
                 found[start + name] = owner, tensor
         children = reversed(owner._modules.items())
-        pending.extend((start + name, child) for name, child in children)
+        pending.extend((start + name, module_of(child)) for name, child in children)
     return found
 
 

@@ -47,6 +47,11 @@ def floats(value: Any) -> Any:
     return value if value.dtype.kind in "fc" else value.astype(float)
 
 
+def fixed(value: Any) -> Any:
+    """The value without its history, still a tensor if it is one: what only decides."""
+    return value.detach() if isinstance(value, Tensor) else value
+
+
 def plain(value: Any) -> Any:
     """The numbers of a value without its history, floats."""
     return numpy.asarray(detached(value), dtype=float)

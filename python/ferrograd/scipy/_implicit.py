@@ -10,9 +10,12 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-import ferrograd.numpy as np
+from ferrograd import _core
 from ferrograd.extend import defvjp, primitive
+from ferrograd.scipy._face import face
 from ferrograd.transforms import jacobian, make_vjp
+
+_solve = face(_core._namespaces["linalg"]["solve"], "solve")
 
 
 @primitive
@@ -27,7 +30,7 @@ def solution(parameters: Any, residual: Callable[[Any, Any], Any], found: Any) -
 def _by_parameters(ans: Any, parameters: Any, residual: Any, found: Any) -> Callable[[Any], Any]:
     def pull(g: Any) -> Any:
         slopes = jacobian(lambda x: residual(x, parameters))(ans)
-        weight = np.linalg.solve(slopes.T, g)
+        weight = _solve(slopes.T, g)
         by_parameters, _ = make_vjp(lambda p: residual(ans, p))(parameters)
         return -by_parameters(weight)
 

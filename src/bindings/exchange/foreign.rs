@@ -64,6 +64,12 @@ fn overrides(rule: OverrideRule, ob: &Bound<'_, PyAny>) -> PyResult<bool> {
     Ok(priority.is_some_and(|p| p.extract::<f64>().is_ok_and(|p| p > 0.0)))
 }
 
+/// Whether the operand is a sparse array of SciPy's, which has a product with dense ones only.
+pub(crate) fn is_sparse(ob: &Bound<'_, PyAny>) -> bool {
+    let module = ob.get_type().module();
+    module.is_ok_and(|name| name.to_string_lossy().starts_with("scipy.sparse."))
+}
+
 fn masked(ob: &Bound<'_, PyAny>) -> PyResult<bool> {
     static MASKED: PyOnceLock<Py<PyType>> = PyOnceLock::new();
     if ob.cast::<PyUntypedArray>().is_err() || ob.cast_exact::<PyUntypedArray>().is_ok() {

@@ -1,5 +1,6 @@
 //! Memory that is shared with other array libraries.
 pub(crate) mod dlpack;
 mod dtypes;
+pub(crate) mod einops;
 pub(crate) mod foreign;
 pub(crate) mod numpy;

@@ -16,7 +16,7 @@ use crate::bindings::object::{PyTensor, remember, wrap};
 use crate::bindings::package;
 use crate::bindings::pass::host::run_pass;
 use crate::dtype::DType;
-use crate::graph::Flags;
+use crate::graph::{Flags, Since};
 use crate::ops::core::layout::astype;
 use crate::ops::derive::backward::{
     self as engine, BackwardOptions, Endpoint, Endpoints, GradOptions,
@@ -251,7 +251,7 @@ pub(crate) fn grad<'py>(
             create_graph,
             allow_unused,
             materialize: materialize_grads,
-            since: 0,
+            since: Since::default(),
         };
         engine::grad_at(roots, &wanted, &grads, &options, host)
     })?;
@@ -291,7 +291,7 @@ pub(crate) fn _grad_rows<'py>(
             create_graph: graph.1,
             allow_unused: unused.0,
             materialize: unused.1,
-            since: 0,
+            since: Since::default(),
         };
         grad_rows(&roots, &wanted, &gradients, &options, host)
     })?;

@@ -11,7 +11,6 @@ use pyo3::types::PyList;
 use pyo3::{PyTraverseError, PyVisit};
 
 use crate::bindings::call::callback::Callback;
-use crate::bindings::call::door::SMALL;
 use crate::bindings::call::foreign;
 use crate::bindings::call::thread_state::{ThreadStateGuard, room};
 use crate::bindings::errors::{bad_type, from_python};
@@ -19,7 +18,7 @@ use crate::bindings::function::recorded;
 use crate::bindings::object::{PyTensor, wrap};
 use crate::bindings::pass::arguments::{Argument, Arguments};
 use crate::bindings::pass::host::run_pass;
-use crate::bindings::pass::replay::{Objects, call, give_memory_back};
+use crate::bindings::pass::replay::{Objects, call, give_memory_back, is_large};
 use crate::bindings::pass::usage::Usage;
 use crate::bindings::pass::watched::Watched;
 use crate::error::{Error, Result};
@@ -60,8 +59,7 @@ pub(crate) fn _record_joint<'py>(
     give_memory_back();
     match found {
         Ok(joint) => {
-            let (large, watched) =
-                (joint.work() > SMALL || joint.has_objects(), Watched::of(watch)?);
+            let (large, watched) = (is_large(joint.forward()), Watched::of(watch)?);
             let (joint, usage) = (Arc::new(joint), Usage::new());
             Ok((Some(PyJoint { joint, watched, large, usage }), false, None))
         }

@@ -23,7 +23,7 @@ use crate::bindings::pass::usage::Usage;
 use crate::bindings::pass::watched::Watched;
 use crate::error::{Error, Result};
 use crate::graph::{Foreign, GRAD, Mode, SERIAL, TRANSFORM};
-use crate::ops::derive::replay::{Gradients, Output, Replay, Signature, in_order};
+use crate::ops::derive::replay::{Gradients, Output, Program, Replay, Signature, in_order};
 use crate::tensor::Tensor;
 
 /// A recorded function: the list of what its kernels did.
@@ -59,7 +59,7 @@ pub(crate) fn _record<'py>(
     let (replay, results) = recorded(|| record(py, function, &tensors, (weak, may_keep)))?;
     give_memory_back();
     let program = |replay: Replay| {
-        let large = replay.program().work() > SMALL || replay.program().has_objects();
+        let large = is_large(replay.program());
         let program = replay.program();
         let small = program.results().iter().all(|&buffer| program.nbytes(buffer) <= SMALL_BYTES);
         let plain = replay.plain().filter(|_| small);
@@ -68,6 +68,11 @@ pub(crate) fn _record<'py>(
         PyResult::Ok(PyProgram { replay, watched, large, plain, usage })
     };
     Ok((replay.map(program).transpose()?, results))
+}
+
+/// Whether a run is worth releasing the GIL: it takes long, or steps run programs, which may.
+pub(super) fn is_large(program: &Program) -> bool {
+    program.work() > SMALL || program.has_objects()
 }
 
 /// A recording keeps every buffer that it met until it ends; those that are free then go back to the system if they are many.

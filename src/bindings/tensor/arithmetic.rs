@@ -13,6 +13,7 @@ use crate::bindings::call::door::Call;
 use crate::bindings::errors::bad_type;
 use crate::bindings::exchange::foreign::{self, OverrideRule};
 use crate::bindings::object::PyTensor;
+use crate::bindings::package::SPARSE_PRODUCT;
 use crate::ops::change::inplace;
 use crate::ops::core::elementwise::{Elementwise, binary, binary_scalar, scalar_binary, unary};
 use crate::ops::elementwise::{arith, bitwise, compare, unary as maths};
@@ -101,6 +102,12 @@ pub(super) fn product_work(a: &Tensor, b: &Tensor) -> usize {
 
 fn product<'py>(operands: [&Bound<'py, PyAny>; 2], a: &Tensor, b: &Tensor) -> Object<'py> {
     Call::operator("matmul", &operands).tensor(product_work(a, b), || matmul::matmul(a, b))
+}
+
+/// The product with a sparse array of SciPy's, which knows dense arrays only.
+#[cold]
+fn sparse_product<'py>(a: &Bound<'py, PyAny>, b: &Bound<'py, PyAny>) -> Object<'py> {
+    SPARSE_PRODUCT.get(a.py())?.call1((a, b))
 }
 
 fn refuse_modulo(modulo: &Bound<'_, PyAny>) -> PyResult<()> {
@@ -212,11 +219,15 @@ impl PyTensor {
         }
         match convert::operand_like("matmul", OverrideRule::Operator, other)? {
             Some(b) => product(operands, a, &b),
+            None if foreign::is_sparse(other) => sparse_product(slf.as_any(), other),
             None => Ok(not_implemented(other.py())),
         }
     }
     fn __rmatmul__<'py>(slf: &Bound<'py, Self>, other: &Bound<'py, PyAny>) -> Object<'py> {
         let b = &slf.get().tensor;
+        if foreign::is_sparse(other) {
+            return sparse_product(other, slf.as_any());
+        }
         match convert::operand_like("matmul", OverrideRule::Reflected, other)? {
             Some(a) => product([other, slf.as_any()], &a, b),
             None => Ok(not_implemented(other.py())),

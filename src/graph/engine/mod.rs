@@ -21,6 +21,6 @@ mod watch;
 
 pub use discover::{discovered, estimate, frontier, search};
 pub use host::{Host, NoHost, detach_if_long};
-pub use pass::{Pass, Targets};
+pub use pass::{Pass, Since, Targets};
 pub use single::vjp;
 pub(super) use table::InputGrads;

@@ -31,14 +31,24 @@ pub enum Targets<V: Value> {
     Capture(Vec<Edge<V>>),
 }
 
+/// Numbers of nodes (see [`next_node`](crate::graph::next_node)) at which a pass within another one begins; 0 for a pass
+/// that is within none.
+#[derive(Clone, Copy, Default, Debug)]
+pub struct Since {
+    /// Earlier nodes do not run: they are ends.
+    pub nodes: u64,
+    /// Hooks and retained gradients of earlier nodes are left to the pass around this one, which reaches those nodes, too.
+    pub hooks: u64,
+}
+
 /// A backward pass.
 pub struct Pass<'a, V: Value> {
     /// Where it begins, with the gradients there; several on one output are summed in order.
     pub roots: Vec<(Edge<V>, V)>,
     /// Where it ends.
     pub targets: Targets<V>,
-    /// Nodes that were recorded before this one (see [`next_node`](crate::graph::next_node)) do not run: they are ends.
-    pub since: u64,
+    /// What was recorded earlier is left to the pass around this one.
+    pub since: Since,
     /// Keep the saved values for another pass.
     pub retain_graph: bool,
     /// Record the computation of the gradients.
@@ -71,14 +81,15 @@ impl<V: Value> Pass<'_, V> {
             Targets::Capture(wanted) => (Some(wanted), true),
         };
         let _mode = ModeGuard::new(Mode::current());
-        let options =
-            PassOptions::new(self.retain_graph, self.create_graph, capture).with_batch(batch);
+        let options = PassOptions::new(self.retain_graph, self.create_graph, capture)
+            .with_batch(batch)
+            .with_hooks_since(self.since.hooks);
         let _site = site::set_site(site::here());
         // Serial when anomalies are looked for: the first is then found first.
         let serial = options.packs() || Mode::current().0 & (ANOMALY | SERIAL) != 0;
         let lanes = if serial { 1 } else { self.threads.min(threads::num_threads()) };
         let run = Run { host: self.host, options, lanes, rows };
-        let mut finder = Finder::new(&edges, targets, self.since);
+        let mut finder = Finder::new(&edges, targets, self.since.nodes);
         if finder.discover(Some(GATE_NS / rows)) {
             return run.planned(&mut finder, targets, seeds);
         }

@@ -3,8 +3,6 @@
 //! Owns the table of gradients while it runs. It is what the parallel walk must equal bit by bit.
 //! Invariant: when a node is reached, all its consumers have run.
 
-use std::time::{Duration, Instant};
-
 use super::host::Host;
 use super::plan::Plan;
 use super::step::{self, Grads, Outcome, PassOptions, Seeds};
@@ -12,6 +10,7 @@ use super::table::Table;
 use crate::error::{Error, Result};
 use crate::graph::node::Flags;
 use crate::graph::value::Value;
+use crate::threads::signals::Clock;
 
 /// Runs the whole plan on this thread.
 pub(super) fn walk<V: Value>(
@@ -107,7 +106,7 @@ pub(super) fn leaves<V: Value>(
 pub(super) struct Poll {
     nodes: u32,
     estimate: f32,
-    last: Option<Instant>,
+    clock: Clock,
 }
 
 impl Poll {
@@ -115,7 +114,6 @@ impl Poll {
     /// As many nodes as one of the host counts for; the host's own code asks about signals itself.
     const FOREIGN: u32 = 8;
     const ESTIMATE_NS: f32 = 1e6;
-    const EVERY: Duration = Duration::from_millis(20);
 
     /// Counts a node that is about to run.
     #[inline]
@@ -133,21 +131,9 @@ impl Poll {
     pub(super) fn check(&mut self, host: &dyn Host) -> Result<()> {
         self.nodes = 0;
         self.estimate = 0.0;
-        let now = Instant::now();
-        match self.last {
-            Some(last) if now - last < Self::EVERY => Ok(()),
-            None => {
-                self.last = Some(now);
-                Ok(())
-            }
-            Some(_) => {
-                self.last = Some(now);
-                if host.interrupted() {
-                    Err(Error::Interrupted { op: "backward".into() }.into())
-                } else {
-                    Ok(())
-                }
-            }
+        if self.clock.is_due() && host.interrupted() {
+            return Err(Error::Interrupted { op: "backward".into() }.into());
         }
+        Ok(())
     }
 }

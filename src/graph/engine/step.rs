@@ -36,6 +36,8 @@ pub(super) struct PassOptions {
     pub(super) capture: bool,
     /// How many rows each gradient has, in a batched pass.
     pub(super) batch: Option<usize>,
+    /// Hooks of nodes with a smaller number do not run.
+    hooks_since: u64,
     mode: Mode,
     /// The sequence number from which every rule and every sum of gradients starts to count, so that what they record
     /// is numbered alike on every lane.
@@ -48,12 +50,25 @@ impl PassOptions {
         let packs = create_graph && now.has(PACKING);
         let mode = now.with(INFERENCE | TRACING, false).with(GRAD, create_graph);
         let mode = mode.with(PACKING, packs);
-        PassOptions { retain, create_graph, capture, batch: None, mode, seq: last_seq() }
+        PassOptions {
+            retain,
+            create_graph,
+            capture,
+            batch: None,
+            hooks_since: 0,
+            mode,
+            seq: last_seq(),
+        }
     }
 
     /// The same for gradients that are batches of this many rows.
     pub(super) fn with_batch(self, batch: Option<usize>) -> PassOptions {
         PassOptions { batch, ..self }
+    }
+
+    /// The same, but hooks of nodes with a smaller number do not run.
+    pub(super) fn with_hooks_since(self, hooks_since: u64) -> PassOptions {
+        PassOptions { hooks_since, ..self }
     }
 
     /// What a node takes in this pass, in nanoseconds.
@@ -118,7 +133,7 @@ pub(super) fn run<V: Value>(
     let node = item.node.get();
     let need = plan.need(k);
     options.enter();
-    let extras = node.extras();
+    let extras = node.extras().filter(|_| node.seq() >= options.hooks_since);
     if let Some(extras) = extras {
         outputs(plan, options, extras, grads, outcome)?;
     }

@@ -7,7 +7,7 @@ use smallvec::SmallVec;
 
 use crate::dtype::DType;
 use crate::error::{Error, Result};
-use crate::graph::{Host, ModeGuard, Pass, Targets};
+use crate::graph::{Host, ModeGuard, Pass, Since, Targets};
 use crate::ops::core::layout::astype;
 use crate::ops::function::Spec;
 use crate::tensor::{Edge, Tensor};
@@ -88,8 +88,8 @@ pub struct GradOptions {
     pub allow_unused: bool,
     /// An input that was not used yields zeros.
     pub materialize: bool,
-    /// Nodes that were recorded before this one do not run: 0 for all of them.
-    pub since: u64,
+    /// What was recorded earlier is left to the pass around this one.
+    pub since: Since,
 }
 
 /// A complex result names no direction in which it grows.
@@ -193,7 +193,7 @@ pub fn backward_from(
             None => Targets::Leaves,
             Some(points) => Targets::LeavesOf(points.into_iter().map(|p| p.edge).collect()),
         },
-        since: 0,
+        since: Since::default(),
         retain_graph: options.retain_graph.unwrap_or(options.create_graph),
         create_graph: options.create_graph,
         host,

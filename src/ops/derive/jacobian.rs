@@ -5,7 +5,7 @@
 
 use crate::array::{Layout, ShapeVec};
 use crate::error::Result;
-use crate::graph::{Host, ModeGuard, Pass, Targets, detach_if_long, estimate};
+use crate::graph::{Host, ModeGuard, Pass, Since, Targets, detach_if_long, estimate};
 use crate::kernels;
 use crate::ops::core::layout::reshape_dims;
 use crate::ops::core::view::slice_axis;
@@ -125,7 +125,7 @@ impl Passes<'_> {
             let pass = Pass {
                 roots: self.roots.iter().cloned().zip(seeds(start, rows, batches)?).collect(),
                 targets: Targets::Capture(self.targets.clone()),
-                since: 0,
+                since: Since::default(),
                 retain_graph: retain_graph || start + rows < size,
                 create_graph,
                 host,

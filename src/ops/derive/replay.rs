@@ -15,8 +15,8 @@ pub(crate) use crate::ops::derive::leaves::Gradients;
 use crate::ops::derive::leaves::Leaves;
 use crate::ops::derive::touched::{is_made, refuse_own_gradients};
 use crate::ops::function::Spec;
-pub use crate::program::Output;
-use crate::program::{Program, Recorded, Recording, Source};
+pub use crate::program::{Output, Program};
+use crate::program::{Recorded, Recording, Source};
 use crate::tensor::Tensor;
 use crate::tensor::effects::{self, TouchedLeaf};
 

@@ -215,7 +215,7 @@ impl Loop {
         let around = Around { scanned: xs, outside };
         let again = if *every > 1 { Some(Storage::alloc(self.stride)?) } else { None };
         let mut trace = Trace { count: 0, objects: Vec::new(), tapes: Vec::new() };
-        let mut signals = Signals::begin();
+        let mut signals = Signals::default();
         while trace.count < *length && self.goes_on(&iterations.carry, asked)? {
             let k = trace.count;
             let element = self.element(k);

@@ -8,7 +8,8 @@ use std::collections::HashMap;
 use super::copies::overlap;
 use super::slots::chained;
 use crate::kernels::reduce::whole;
-use crate::program::steps::chain::{REDUCTIONS, SHORTEST};
+use crate::program::steps::chain::{REDUCTIONS, SHORTEST, WIDEST};
+use crate::program::steps::repeat::broadcast_form;
 use crate::program::steps::{Action, Argument, Buffer, Id, Map, Slice, Source, Step};
 
 /// The most steps that move behind one chain.
@@ -66,6 +67,7 @@ impl Open {
             _ => false,
         };
         may && elements(step) >= SHORTEST
+            && step.reads.iter().chain(&step.writes).all(|slice| slice.dtype.size() <= WIDEST)
             && self.steps.first().is_none_or(|first| elements(first) == elements(step))
             && self.is_apart(step, buffers)
             && !self.deferred.iter().any(|later| conflict(later, step))
@@ -109,7 +111,7 @@ impl Open {
     fn takes_map(&self, map: &Map) -> bool {
         let reads = map.ins.iter().all(|argument| match argument {
             Argument::Number(..) => true,
-            Argument::Slice(slice) if slice.is_value() => {
+            Argument::Slice(slice) if is_repeated(slice) => {
                 self.touched.get(&slice.buffer).is_none_or(|touch| !touch.written)
                     && slice.buffer != map.out.buffer
             }
@@ -147,7 +149,7 @@ impl Open {
 
     fn add(&mut self, step: Step) {
         for slice in &step.reads {
-            let elements = (!slice.is_value()).then(|| (slice.offset, slice.dtype.size()));
+            let elements = (!is_repeated(slice)).then(|| (slice.offset, slice.dtype.size()));
             let touch =
                 self.touched.entry(slice.buffer).or_insert(Touch { elements, written: false });
             if touch.elements != elements {
@@ -201,6 +203,11 @@ impl Open {
         }
         joined.extend(open.deferred);
     }
+}
+
+/// Whether elements of an operand stand for several of the result.
+fn is_repeated(slice: &Slice) -> bool {
+    slice.is_value() || (!slice.is_contiguous() && broadcast_form(slice).is_some())
 }
 
 /// The number of elements of a step of a chain.

@@ -10,6 +10,7 @@ use smallvec::SmallVec;
 use super::join::elements;
 use crate::kernels::reduce::{WHOLE_LEAF, whole};
 use crate::program::steps::chain::{Chain, Link, Place, REDUCING, Repeated, SLOTS, Value};
+use crate::program::steps::repeat::broadcast_form;
 use crate::program::steps::{Action, Argument, Buffer, Id, Map, Slice, Source, Step};
 
 /// The places of the operands of a chain.
@@ -121,6 +122,10 @@ fn value_of(argument: &Argument) -> Option<(Repeated, usize)> {
         Argument::Number(bits, _) => Repeated::Number(*bits),
         Argument::Slice(slice) if slice.is_value() => {
             Repeated::Memory { buffer: slice.buffer, offset: slice.offset }
+        }
+        Argument::Slice(slice) if !slice.is_contiguous() => {
+            let (count, inner) = broadcast_form(slice)?;
+            Repeated::Broadcast { buffer: slice.buffer, offset: slice.offset, count, inner }
         }
         Argument::Slice(_) => return None,
     };

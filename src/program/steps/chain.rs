@@ -9,6 +9,7 @@ use std::mem::MaybeUninit;
 
 use smallvec::SmallVec;
 
+use super::repeat::{Broadcast, repeat};
 use super::step::Id;
 use crate::kernels::elementwise::{Loop, MAX_OPERANDS, in_blocks};
 use crate::kernels::reduce::{WHOLE_LEAF, Whole};
@@ -17,6 +18,8 @@ use crate::kernels::reduce::{WHOLE_LEAF, Whole};
 pub(in crate::program) const SHORTEST: usize = 2048;
 /// Elements of a piece: all slots together lie in the nearest cache. Divides a leaf of a reduction.
 const PIECE: usize = 256;
+/// Bytes of the largest element that has room in a piece.
+pub(in crate::program) const WIDEST: usize = 8;
 /// The most temporaries and repeated values of a chain that stay in the cache.
 pub(in crate::program) const SLOTS: usize = 12;
 /// The most reductions of a chain.
@@ -59,7 +62,7 @@ pub(in crate::program) enum Link {
     },
 }
 
-/// A value that stands for all elements: repeated once for each block.
+/// A value, or a few, that stand for all elements: repeated in a piece of the cache.
 #[derive(Clone)]
 pub(in crate::program) struct Value {
     pub(in crate::program) slot: usize,
@@ -70,7 +73,17 @@ pub(in crate::program) struct Value {
 #[derive(Clone, Copy, PartialEq)]
 pub(in crate::program) enum Repeated {
     Number(u64),
-    Memory { buffer: Id, offset: isize },
+    Memory {
+        buffer: Id,
+        offset: isize,
+    },
+    /// Neighbours that are broadcast: each stands for `inner` elements, and all of them again for the next ones.
+    Broadcast {
+        buffer: Id,
+        offset: isize,
+        count: usize,
+        inner: usize,
+    },
 }
 
 /// Element-wise steps over the same elements.
@@ -120,14 +133,20 @@ impl Chain {
         // Where the pieces of a leaf meet.
         let mut whole = [[MaybeUninit::<u64>::uninit(); WHOLE_LEAF]; REDUCTIONS];
         let base = slots.as_mut_ptr().cast::<u8>();
-        let slot = |slot: usize| base.wrapping_add(slot * PIECE * 8);
+        let slot = |slot: usize| base.wrapping_add(slot * PIECE * WIDEST);
+        let mut broadcasts: SmallVec<[(&Value, Broadcast); 4]> = SmallVec::new();
         for value in &self.values {
             let from: *const u8 = match &value.from {
                 Repeated::Number(bits) => (&raw const *bits).cast(),
                 Repeated::Memory { buffer, offset } => addresses.at(*buffer, *offset),
+                &Repeated::Broadcast { buffer, offset, count, inner } => {
+                    let from = addresses.at(buffer, offset);
+                    broadcasts.push((value, Broadcast { from, size: value.size, count, inner }));
+                    continue;
+                }
             };
             // SAFETY: one element is read, and the slot holds the piece.
-            unsafe { repeat(from, slot(value.slot), value.size) };
+            unsafe { repeat((from, value.size), slot(value.slot), PIECE) };
         }
         let place = |place: &Place, at: usize| match *place {
             Place::Memory { buffer, offset, size } => {
@@ -137,6 +156,10 @@ impl Chain {
         };
         for at in (start..end).step_by(PIECE) {
             let count = PIECE.min(end - at);
+            for (value, broadcast) in &broadcasts {
+                // SAFETY: the elements lie inside their buffer, and the slot holds the piece.
+                unsafe { broadcast.fill(at, count, slot(value.slot)) };
+            }
             for link in &self.links {
                 let piece = (at, count, at + count == end);
                 // SAFETY: every place holds `count` elements of the loop's types from here on; an operand is the output
@@ -187,31 +210,6 @@ impl Link {
                 }
             }
         }
-    }
-}
-
-/// Fills a piece with one element.
-///
-/// # Safety
-/// `from` holds an element of this size, `to` has room for a piece.
-unsafe fn repeat(from: *const u8, to: *mut u8, size: usize) {
-    // SAFETY: the caller's contract; elements are aligned.
-    unsafe {
-        match size {
-            8 => fill(from.cast::<u64>(), to.cast()),
-            4 => fill(from.cast::<u32>(), to.cast()),
-            _ => fill(from, to),
-        }
-    }
-}
-
-/// # Safety
-/// As `repeat`.
-unsafe fn fill<T: Copy>(from: *const T, to: *mut T) {
-    // SAFETY: the caller's contract.
-    unsafe {
-        let value = *from;
-        (0..PIECE).for_each(|i| *to.add(i) = value);
     }
 }
 

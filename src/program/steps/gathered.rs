@@ -7,6 +7,7 @@ use std::mem::MaybeUninit;
 
 use smallvec::SmallVec;
 
+use super::chain::WIDEST;
 use super::code::{At, Code};
 use super::step::{Argument, Map, Slice};
 use crate::kernels::elementwise::{Loop, MAX_OPERANDS};
@@ -50,7 +51,7 @@ impl Elements {
 }
 
 fn is_few(slice: &Slice) -> bool {
-    (1..=MOST).contains(&slice.numel())
+    (1..=MOST).contains(&slice.numel()) && slice.dtype.size() <= WIDEST
 }
 
 /// A loop whose result is one contiguous row, if it is short.
@@ -59,6 +60,7 @@ pub(in crate::program) fn of_map(map: &Map) -> Option<Code> {
         return None;
     }
     let elements = |argument: &Argument| match argument {
+        Argument::Slice(slice) if slice.dtype.size() > WIDEST => None,
         Argument::Slice(slice) => Some(Elements::of(slice)),
         Argument::Number(..) => None,
     };

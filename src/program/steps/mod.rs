@@ -7,6 +7,7 @@ pub(in crate::program) mod code;
 pub(in crate::program) mod execute;
 mod gathered;
 pub(in crate::program) mod hash;
+pub(in crate::program) mod repeat;
 pub(in crate::program) mod step;
 
 pub use chain::Chain;

@@ -66,8 +66,10 @@ def trace(x: Any, /, *, offset: int = 0, dtype: Any = None) -> Tensor:
 
 @composes("vecdot", "linalg.vecdot")
 def vecdot(x1: Any, x2: Any, /, *, axis: int = -1) -> Tensor:
-    """Sum of products along an axis."""
-    return _core.sum(_core.multiply(asarray(x1), asarray(x2)), axis)
+    """Sum of products along an axis, in the dtype of the products."""
+    x1, x2 = asarray(x1), asarray(x2)
+    products = _core.multiply(x1.conj() if x1.dtype.kind == "c" else x1, x2)
+    return _core.sum(products, axis, dtype=products.dtype)
 
 
 @composes("matvec")

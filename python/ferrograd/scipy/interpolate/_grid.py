@@ -14,7 +14,7 @@ import ferrograd.numpy as np
 from ferrograd.errors import ArgumentError, ShapeError
 from ferrograd.scipy._closures import floats, plain
 from ferrograd.scipy.interpolate._cubic import CubicSpline
-from ferrograd.scipy.interpolate._knots import column, interval, rising
+from ferrograd.scipy.interpolate._knots import chosen, column, interval, rising
 from ferrograd.scipy.interpolate._local import PchipInterpolator
 
 _METHODS = ("linear", "nearest", "slinear", "cubic", "pchip")
@@ -89,11 +89,10 @@ class RegularGridInterpolator:
             value = self._curved(places, _CURVES[method])
         else:
             value = self._straight(places, method)
-        if not self.bounds_error and self.fill_value is not None and outside.any():
+        if not self.bounds_error and self.fill_value is not None:
             value = np.where(column(outside, value), self.fill_value, value)
-        unknown = numpy.isnan(numpy.stack([plain(p) for p in places])).any(0)
-        if unknown.any():
-            value = np.where(column(unknown, value), numpy.nan, value)
+        unknown = np.any(np.isnan(np.stack(places)), 0)
+        value = np.where(column(unknown, value), numpy.nan, value)
         return np.reshape(value, (*shape, *np.shape(self.values)[len(self.grid) :]))
 
     def _places(self, xi: Any) -> Any:
@@ -111,16 +110,18 @@ class RegularGridInterpolator:
         return xi
 
     def _outside(self, places: list[Any]) -> Any:
-        outside = numpy.zeros(np.shape(places[0]), bool)
+        outside: Any = numpy.zeros(np.shape(places[0]), bool)
         for k, (place, own) in enumerate(zip(places, self.grid, strict=True)):
+            outside = outside | (place < own[0]) | (place > own[-1])
+            if not self.bounds_error:
+                continue
             known, low, high = plain(place), plain(own[0]), plain(own[-1])
             out = (known < low) | (known > high)
-            if self.bounds_error and out.any():
+            if out.any():
                 raise ArgumentError(
                     f"RegularGridInterpolator: variable {k} of a place is {known[out][0]}, its"
                     f" points reach from {low} to {high}; give bounds_error=False to allow it"
                 )
-            outside |= out
         return outside
 
     def _straight(self, places: list[Any], method: str) -> Any:
@@ -128,19 +129,19 @@ class RegularGridInterpolator:
         corners = []
         for place, own in zip(places, self.grid, strict=True):
             low = interval(own, place)
-            high = numpy.minimum(low + 1, np.shape(own)[0] - 1)
-            width = np.where(high > low, own[high] - own[low], 1.0)
-            part = (place - own[low]) / width
+            high = np.minimum(low + 1, np.shape(own)[0] - 1)
+            start = chosen(own, low)
+            part = (place - start) / np.where(high > low, chosen(own, high) - start, 1.0)
             corners.append(((low, 1.0 - part), (high, part)))
         if method == "nearest":
-            nearest = [numpy.where(plain(c[1][1]) <= 0.5, c[0][0], c[1][0]) for c in corners]
-            return self.values[tuple(nearest)]
+            nearest = [np.where(c[1][1] <= 0.5, c[0][0], c[1][0]) for c in corners]
+            return chosen(self.values, tuple(nearest))
         total = 0.0
         for corner in itertools.product(*corners):
             weight = corner[0][1]
             for _, more in corner[1:]:
                 weight = weight * more
-            value = self.values[tuple(index for index, _ in corner)]
+            value = chosen(self.values, tuple(index for index, _ in corner))
             total = total + value * column(weight, value)
         return total
 
@@ -155,8 +156,9 @@ class RegularGridInterpolator:
             first = k == len(self.grid) - 1
             fitted = curve(self.grid[k], found, k if first else k + 1)
             index = interval(self.grid[k], places[k])
-            c = fitted.c[:, index] if first else fitted.c[:, index, rows]
-            offset = column(places[k] - self.grid[k][index], c[0])
+            own = index if first else (index, rows)
+            c = [chosen(row, own) for row in fitted.c]
+            offset = column(places[k] - chosen(self.grid[k], index), c[0])
             found = ((c[0] * offset + c[1]) * offset + c[2]) * offset + c[3]
         return found
 

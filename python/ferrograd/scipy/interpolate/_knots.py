@@ -11,8 +11,10 @@ from typing import Any
 import numpy
 
 import ferrograd.numpy as np
+from ferrograd._core import Tensor
 from ferrograd.errors import ArgumentError, ShapeError
-from ferrograd.scipy._closures import floats, plain
+from ferrograd.numpy._values import tensor_of
+from ferrograd.scipy._closures import fixed, floats, plain
 
 
 def samples(name: str, x: Any, y: Any, axis: int, least: int = 2) -> tuple[Any, Any]:
@@ -42,9 +44,14 @@ def rising(name: str, x: Any) -> None:
 
 def interval(knots: Any, at: Any) -> Any:
     """For each place the number of the interval whose start is the last knot not above it."""
-    known = plain(knots)
-    found = numpy.searchsorted(known, plain(at), side="right") - 1
-    return numpy.clip(found, 0, max(len(known) - 2, 0))
+    found = np.searchsorted(fixed(knots), fixed(at), side="right") - 1
+    return np.clip(found, 0, max(np.shape(knots)[0] - 2, 0))
+
+
+def chosen(values: Any, index: Any) -> Any:
+    """The elements at places that may be a tensor, as a tensor then."""
+    parts = index if isinstance(index, tuple) else (index,)
+    return tensor_of(values)[index] if any(isinstance(p, Tensor) for p in parts) else values[index]
 
 
 def column(value: Any, like: Any) -> Any:

@@ -11,9 +11,9 @@ import numpy
 
 import ferrograd.numpy as np
 from ferrograd.errors import ArgumentError
-from ferrograd.scipy._closures import floats, plain
+from ferrograd.scipy._closures import fixed, floats, plain
 from ferrograd.scipy.interpolate._cubic import CubicSpline
-from ferrograd.scipy.interpolate._knots import column, interval, samples
+from ferrograd.scipy.interpolate._knots import chosen, column, interval, samples
 from ferrograd.scipy.interpolate._piecewise import PPoly
 
 _STEPS = ("nearest", "nearest-up", "previous", "next")
@@ -78,22 +78,24 @@ class interp1d:  # noqa: N801
     def __call__(self, x: Any) -> Any:
         """The values at places of any shape, which stands where the axis of the samples stood."""
         x = floats(x)
-        known = plain(x)
-        outside = [known < plain(self.x[0]), known > plain(self.x[-1])]
-        for out, side in zip(outside, ("below", "above"), strict=True):
-            if self.bounds_error and numpy.any(out):
-                raise ArgumentError(
-                    f"interp1d: {known[out].flat[0]} lies {side} the samples, which reach from"
-                    f" {plain(self.x[0])} to {plain(self.x[-1])}; give bounds_error=False or"
-                    " fill_value='extrapolate'"
-                )
+        outside = [x < self.x[0], x > self.x[-1]]
+        if self.bounds_error:
+            self._check(plain(x))
         value = self._at(x)
         if not self._beyond:
             for out, fill in zip(outside, self._fills(), strict=True):
-                if numpy.any(out):
-                    value = np.where(column(out, value), fill, value)
+                value = np.where(column(out, value), fill, value)
         front = np.ndim(x)
         return np.moveaxis(value, range(front), range(self.axis, self.axis + front))
+
+    def _check(self, known: Any) -> None:
+        low, high = plain(self.x[0]), plain(self.x[-1])
+        for out, side in ((known < low, "below"), (known > high, "above")):
+            if numpy.any(out):
+                raise ArgumentError(
+                    f"interp1d: {known[out].flat[0]} lies {side} the samples, which reach from"
+                    f" {low} to {high}; give bounds_error=False or fill_value='extrapolate'"
+                )
 
     def _fills(self) -> tuple[Any, Any]:
         fill = self.fill_value
@@ -109,24 +111,24 @@ class interp1d:  # noqa: N801
             return self._y[numpy.zeros(np.shape(x), int)]
         place = interval(self.x, x)
         slopes = np.diff(self._y, axis=0) / column(np.diff(self.x), self._y)
-        offset = x - self.x[place]
+        offset = x - chosen(self.x, place)
         offset = np.reshape(offset, (*np.shape(x), *(1,) * (np.ndim(self._y) - 1)))
-        return self._y[place] + slopes[place] * offset
+        return chosen(self._y, place) + chosen(slopes, place) * offset
 
     def _step(self, x: Any) -> Any:
-        places, known = plain(self.x), plain(x)
+        places, known = fixed(self.x), fixed(x)
         if self.kind == "previous":
-            index = interval(numpy.append(places, numpy.inf), known)
+            index = np.searchsorted(places, known, side="right") - 1
         elif self.kind == "next":
-            index = numpy.searchsorted(places, known)
+            index = np.searchsorted(places, known)
         else:
-            halves = (places[1:] + places[:-1]) / 2
             up = self.kind == "nearest-up"
-            index = numpy.searchsorted(halves, known, side="right" if up else "left")
-        value = self._y[numpy.clip(index, 0, len(places) - 1)]
-        unknown = numpy.isnan(known)
+            halves = (places[1:] + places[:-1]) / 2
+            index = np.searchsorted(halves, known, side="right" if up else "left")
+        value = chosen(self._y, np.clip(index, 0, np.shape(places)[0] - 1))
+        unknown = np.isnan(known)
         if self._beyond and self.kind == "previous" and not self._goes_on:
             unknown = unknown | (known < places[0])
         if self._beyond and self.kind == "next":
             unknown = unknown | (known > places[-1])
-        return np.where(column(unknown, value), numpy.nan, value) if unknown.any() else value
+        return np.where(column(unknown, value), numpy.nan, value)

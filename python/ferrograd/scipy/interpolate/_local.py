@@ -8,11 +8,9 @@ from __future__ import annotations
 
 from typing import Any
 
-import numpy
-
 import ferrograd.numpy as np
 from ferrograd.errors import ArgumentError, ShapeError
-from ferrograd.scipy._closures import floats, plain
+from ferrograd.scipy._closures import floats
 from ferrograd.scipy.interpolate._knots import column, samples
 from ferrograd.scipy.interpolate._piecewise import Hermite
 
@@ -61,7 +59,7 @@ def _monotone(x: Any, y: Any) -> Any:
         return np.concatenate([rises, rises])
     before, after = rises[:-1], rises[1:]
     one, two = 2 * steps[1:] + steps[:-1], steps[1:] + 2 * steps[:-1]
-    same = numpy.sign(plain(before)) * numpy.sign(plain(after)) > 0
+    same = np.sign(before) * np.sign(after) > 0
     mean = one / np.where(same, before, 1.0) + two / np.where(same, after, 1.0)
     inner = np.where(same, (one + two) / np.where(same, mean, 1.0), 0.0)
     first = _edge(steps[0], steps[1], rises[0], rises[1])
@@ -72,9 +70,8 @@ def _monotone(x: Any, y: Any) -> Any:
 def _edge(near: Any, far: Any, rise: Any, next_rise: Any) -> Any:
     """The slope of the parabola through three samples, limited so that the shape is kept."""
     slope = ((2 * near + far) * rise - near * next_rise) / (near + far)
-    known, own, other = plain(slope), plain(rise), plain(next_rise)
-    turns = numpy.sign(known) != numpy.sign(own)
-    steep = (numpy.sign(own) != numpy.sign(other)) & (abs(known) > 3 * abs(own))
+    turns = np.sign(slope) != np.sign(rise)
+    steep = (np.sign(rise) != np.sign(next_rise)) & (np.abs(slope) > 3 * np.abs(rise))
     return np.where(turns, 0.0, np.where(steep, 3 * rise, slope))
 
 
@@ -114,7 +111,6 @@ def _akima(x: Any, y: Any, method: str) -> Any:
         turns = turns + np.abs(m[1:] + m[:-1]) / 2
     left, right = turns[2:], turns[:-2]
     both = left + right
-    known = plain(both)
-    clear = known > 1e-9 * known.max(initial=0.0)
+    clear = both > 1e-9 * np.max(both)
     mean = (left * m[1:-2] + right * m[2:-1]) / np.where(clear, both, 1.0)
     return np.where(clear, mean, (m[3:] + m[:-3]) / 2)

@@ -13,8 +13,8 @@ import numpy
 
 import ferrograd.numpy as np
 from ferrograd.errors import ArgumentError, ShapeError
-from ferrograd.scipy._closures import floats, plain
-from ferrograd.scipy.interpolate._knots import column, interval, rising
+from ferrograd.scipy._closures import fixed, floats, plain
+from ferrograd.scipy.interpolate._knots import chosen, column, interval, rising
 
 
 class PPoly:
@@ -55,17 +55,16 @@ class PPoly:
         mode = self.extrapolate if extrapolate is None else extrapolate
         if mode == "periodic":
             low, length = self.x[0], self.x[-1] - self.x[0]
-            x = x - length * numpy.floor((plain(x) - plain(low)) / plain(length))
+            x = x - length * np.floor(fixed((x - low) / length))
         place = interval(self.x, x)
-        offset = x - self.x[place]
+        offset = x - chosen(self.x, place)
         trailing = np.ndim(self.c) - 2
         offset = np.reshape(offset, (*np.shape(x), *(1,) * trailing))
-        value = self.c[0][place]
+        value = chosen(self.c[0], place)
         for row in self.c[1:]:
-            value = value * offset + row[place]
+            value = value * offset + chosen(row, place)
         if not mode:
-            known = plain(x)
-            outside = (known < plain(self.x[0])) | (known > plain(self.x[-1]))
+            outside = (x < self.x[0]) | (x > self.x[-1])
             value = np.where(column(outside, value), numpy.nan, value)
         front = np.ndim(x)
         return np.moveaxis(value, range(front), range(self.axis, self.axis + front))

@@ -27,8 +27,8 @@ def lfilter(b: Any, a: Any, x: Any, axis: int = -1, zi: Any = None) -> Any:
     `ArgumentError` where `a[0]` is 0, `ShapeError`.
 
     >>> from ferrograd.scipy import signal
-    >>> decay = lambda r: signal.lfilter([1.0], np.array([1.0, -1.0]) * [1.0, r], [1.0, 0, 0, 0])[3]
-    >>> decay(0.5), fg.grad(decay)(0.5)  # r³
+    >>> decay = lambda r: signal.lfilter([1.0], np.array([1.0, -r]), [1.0, 0, 0, 0])[3]
+    >>> float(decay(0.5)), fg.grad(decay)(0.5)  # r³
     (0.125, 0.75)
     """
     if not holds_tensor([b, a, x, zi]):

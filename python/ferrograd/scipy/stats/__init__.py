@@ -1,4 +1,4 @@
-"""Distributions of `scipy.stats`: their densities, and distribution functions where known."""
+"""Distributions of `scipy.stats`: densities, distribution functions, quantiles and draws."""
 
 from typing import Any
 
@@ -12,6 +12,37 @@ from ferrograd.scipy.stats import (
     norm as norm,
     poisson as poisson,
     t as t,
+)
+from ferrograd.scipy.stats._bounded import (
+    powerlaw as powerlaw,
+    triang as triang,
+    uniform as uniform,
+)
+from ferrograd.scipy.stats._discrete import (
+    bernoulli as bernoulli,
+    binom as binom,
+    geom as geom,
+    nbinom as nbinom,
+)
+from ferrograd.scipy.stats._line import (
+    cauchy as cauchy,
+    gumbel_l as gumbel_l,
+    gumbel_r as gumbel_r,
+    laplace as laplace,
+    logistic as logistic,
+)
+from ferrograd.scipy.stats._positive import (
+    expon as expon,
+    f as f,
+    halfcauchy as halfcauchy,
+    halfnorm as halfnorm,
+    invgamma as invgamma,
+    lognorm as lognorm,
+    lomax as lomax,
+    maxwell as maxwell,
+    pareto as pareto,
+    rayleigh as rayleigh,
+    weibull_min as weibull_min,
 )
 
 

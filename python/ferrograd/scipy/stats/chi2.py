@@ -1,28 +1,24 @@
 """The chi-squared distribution."""
 
-from typing import Any
+from math import log as _log
 
 from ferrograd.scipy._library import rest_of
-from ferrograd.scipy.stats import gamma
+from ferrograd.scipy.special import (
+    gammainc as _gammainc,
+    gammaincc as _gammaincc,
+    gammaln as _gammaln,
+    xlogy as _xlogy,
+)
+from ferrograd.scipy.stats._continuous import Continuous as _Continuous
 
 __getattr__ = rest_of("stats.chi2")
 
-
-def logpdf(x: Any, df: Any, loc: Any = 0.0, scale: Any = 1.0) -> Any:
-    """The logarithm of the density, -∞ below `loc`."""
-    return gamma.logpdf(x, df / 2.0, loc, 2.0 * scale)
-
-
-def pdf(x: Any, df: Any, loc: Any = 0.0, scale: Any = 1.0) -> Any:
-    """The density."""
-    return gamma.pdf(x, df / 2.0, loc, 2.0 * scale)
-
-
-def cdf(x: Any, df: Any, loc: Any = 0.0, scale: Any = 1.0) -> Any:
-    """The distribution function; `df` must not require grad."""
-    return gamma.cdf(x, df / 2.0, loc, 2.0 * scale)
-
-
-def logcdf(x: Any, df: Any, loc: Any = 0.0, scale: Any = 1.0) -> Any:
-    """The logarithm of the distribution function."""
-    return gamma.logcdf(x, df / 2.0, loc, 2.0 * scale)
+_own = _Continuous(
+    "chi2",
+    "df",
+    lambda z, df: _xlogy(df / 2.0 - 1.0, z) - z / 2 - _gammaln(df / 2.0) - df * (_log(2) / 2),
+    lambda z, df: _gammainc(df / 2.0, z / 2),
+    sf=lambda z, df: _gammaincc(df / 2.0, z / 2),
+    low=0.0,
+)
+logpdf, pdf, cdf, logcdf, sf, logsf, ppf, isf, rvs = _own.methods()

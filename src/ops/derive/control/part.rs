@@ -6,7 +6,7 @@
 use crate::array::{Storage, capture};
 use crate::dtype::DType;
 use crate::error::{Error, Result};
-use crate::graph::{Context, Host, Mode, ModeGuard, SERIAL, Saved, SavedValues, next_node};
+use crate::graph::{Context, Host, Mode, ModeGuard, SERIAL, Saved, SavedValues, Since, next_node};
 use crate::ops::derive::backward::{Endpoint, GradOptions, grad_of};
 use crate::ops::derive::joint::{Ends, cotangents, numbered};
 use crate::ops::derive::replay::{Signature, copied, give_back, in_order, place};
@@ -45,6 +45,7 @@ impl Part {
         host: &dyn Host,
         f: Traced<'_, E>,
     ) -> std::result::Result<Part, E> {
+        let hooks = next_node();
         let copies = {
             // They belong to the part alone.
             let _paused = capture::Pause::new();
@@ -54,7 +55,7 @@ impl Part {
         let storages: Vec<&Storage> = copies.iter().map(Tensor::storage).collect();
         let recording = Recording::begin_part(&storages);
         let touched = effects::Scope::begin();
-        let since = next_node();
+        let since = Since { nodes: next_node(), hooks };
         let results = f(&copies);
         let touched = touched.end();
         if !touched.is_empty() {
@@ -74,7 +75,7 @@ impl Part {
         mut recording: Recording,
         copies: &[Tensor],
         results: Vec<Tensor>,
-        since: u64,
+        since: Since,
         host: &dyn Host,
     ) -> Result<Part> {
         let mut ends = Ends::of(copies, &results, since);
@@ -140,7 +141,7 @@ fn of(point: &Endpoint) -> Option<&Edge> {
 }
 
 /// The closures that gradients reach, with their shapes: those of the gradients, which a first pass finds.
-fn closures(ends: &Ends, host: &dyn Host, since: u64) -> Result<Vec<Endpoint>> {
+fn closures(ends: &Ends, host: &dyn Host, since: Since) -> Result<Vec<Endpoint>> {
     if ends.closures.is_empty() {
         return Ok(Vec::new());
     }

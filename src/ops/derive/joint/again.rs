@@ -4,7 +4,7 @@
 //! Invariant: a gradient that is computed so has a history when the pass records, through arguments and closures.
 
 use crate::error::{Error, Result};
-use crate::graph::{Context, Foreign, ModeGuard, NoHost, frontier, next_node};
+use crate::graph::{Context, Foreign, ModeGuard, NoHost, Since, frontier, next_node};
 use crate::ops::derive::backward::{Endpoint, Endpoints, GradOptions, grad_of};
 use crate::tensor::{Edge, Tensor};
 
@@ -87,11 +87,9 @@ pub(crate) fn gradients(
     call: impl FnOnce(&[Tensor]) -> Result<Vec<Tensor>>,
 ) -> Result<Vec<Option<Tensor>>> {
     let closed = closures.edges();
-    let hooked = |edge: &Edge| edge.node().extras().is_some_and(|e| !e.output_hooks().is_empty());
-    if closed.iter().any(hooked) {
-        return Err(hooked_later());
-    }
     let _mode = ModeGuard::grad(true);
+    // Hooks that the function registers on the copies run; those of what it closes over are left to the pass around.
+    let hooks = next_node();
     let copies = arguments.iter().zip(requires).map(|(x, requires)| {
         Ok(match (requires, x.requires_grad()) {
             (true, true) => x.copied("clone")?,
@@ -101,7 +99,7 @@ pub(crate) fn gradients(
         })
     });
     let copies = copies.collect::<Result<Vec<Tensor>>>()?;
-    let since = next_node();
+    let since = Since { nodes: next_node(), hooks };
     let results = call(&copies)?;
     let (mut roots, mut seeds) = (Endpoints::new(), Vec::new());
     for (k, cotangent) in cotangents {
@@ -117,7 +115,7 @@ pub(crate) fn gradients(
     targets.extend(closed.iter().cloned());
     if let Closures::Exactly(_) = closures {
         let edges: Vec<Edge> = roots.iter().map(|root| root.edge.clone()).collect();
-        if frontier(&edges, since).iter().any(|edge| !targets.contains(edge)) {
+        if frontier(&edges, since.nodes).iter().any(|edge| !targets.contains(edge)) {
             return Err(other_closure());
         }
     }
@@ -129,17 +127,6 @@ pub(crate) fn gradients(
 #[cold]
 fn lost() -> Box<Error> {
     Box::new(Error::Internal { op: OP.into(), what: "a copy of an argument has no history".into() })
-}
-
-#[cold]
-fn hooked_later() -> Box<Error> {
-    Box::new(Error::State {
-        op: OP.into(),
-        what: "a tensor that the function closes over got a hook after the function was recorded, and \
-               derivatives of derivatives would run it twice"
-            .into(),
-        remedy: "register hooks before, or call clear() and call the function again",
-    })
 }
 
 #[cold]

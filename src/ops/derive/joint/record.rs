@@ -5,7 +5,9 @@
 
 use crate::array::{Storage, capture};
 use crate::error::{Error, Result};
-use crate::graph::{Flags, Foreign, GRAD, Host, Mode, ModeGuard, SERIAL, frontier, next_node};
+use crate::graph::{
+    Flags, Foreign, GRAD, Host, Mode, ModeGuard, SERIAL, Since, frontier, next_node,
+};
 use crate::ops::derive::backward::{Endpoint, Endpoints, GradOptions, grad_of};
 use crate::ops::derive::host::foreign;
 use crate::ops::derive::replay::{Signature, copied, give_back, place};
@@ -52,13 +54,14 @@ impl JointReplay {
         host: &dyn Host,
         f: impl FnOnce(&[Tensor]) -> Result<Vec<Tensor>, E>,
     ) -> Result<std::result::Result<JointReplay, NotJoint>, E> {
+        let hooks = next_node();
         let copies = copied(arguments, requires)?;
         let _mode = ModeGuard::new(Mode::current().with(SERIAL | GRAD, true));
         let storages: Vec<&Storage> = copies.iter().map(Tensor::storage).collect();
         let given: Vec<&Storage> = arguments.iter().map(Tensor::storage).collect();
         let recording = Recording::begin(&storages, &given, weak)?;
         let touched = effects::Scope::begin();
-        let since = next_node();
+        let since = Since { nodes: next_node(), hooks };
         let results = f(&copies);
         let touched = touched.end();
         if results.is_err() || !touched.is_empty() {
@@ -121,14 +124,9 @@ impl JointReplay {
         self.joint.forward.written_outside().any(|storage| storage.same(argument.storage()))
     }
 
-    /// How many elements the steps of a call read and write.
-    pub fn work(&self) -> usize {
-        self.joint.forward.work()
-    }
-
-    /// Whether a call finds things beside memory: loops, branches, host code.
-    pub fn has_objects(&self) -> bool {
-        self.joint.forward.has_objects()
+    /// The program of a call.
+    pub fn forward(&self) -> &Program {
+        &self.joint.forward
     }
 
     /// Which arguments require grad.
@@ -154,7 +152,7 @@ pub(crate) struct Ends {
 
 impl Ends {
     /// The ends of a pass from these results.
-    pub(crate) fn of(copies: &[Tensor], results: &[Tensor], since: u64) -> Ends {
+    pub(crate) fn of(copies: &[Tensor], results: &[Tensor], since: Since) -> Ends {
         let mut roots = Endpoints::new();
         let mut number = |result: &Tensor| {
             roots.push(Endpoint::of(result)?);
@@ -164,7 +162,7 @@ impl Ends {
         let own: Vec<Option<Edge>> = copies.iter().map(Tensor::grad_edge).collect();
         let edges: Vec<Edge> = roots.iter().map(|root| root.edge.clone()).collect();
         let is_own = |edge: &Edge| own.iter().flatten().any(|own| own == edge);
-        let mut closures = frontier(&edges, since);
+        let mut closures = frontier(&edges, since.nodes);
         closures.retain(|edge| !is_own(edge));
         Ends { roots, cotangents, own, closures }
     }
@@ -188,7 +186,7 @@ fn derived(
     (mut recording, may_keep): (Recording, bool),
     copies: &[Tensor],
     results: Vec<Tensor>,
-    since: u64,
+    since: Since,
     host: &dyn Host,
 ) -> Result<std::result::Result<JointReplay, NotJoint>> {
     let mut ends = Ends::of(copies, &results, since);

@@ -1,0 +1,28 @@
+"""`scipy.ndimage`: linear filters and interpolation of images, differentiable."""
+
+from ferrograd.scipy._library import rest_of as _rest_of
+from ferrograd.scipy.ndimage._coordinates import map_coordinates as map_coordinates
+from ferrograd.scipy.ndimage._linear import (
+    convolve as convolve,
+    convolve1d as convolve1d,
+    correlate as correlate,
+    correlate1d as correlate1d,
+)
+from ferrograd.scipy.ndimage._smooth import (
+    gaussian_filter as gaussian_filter,
+    gaussian_filter1d as gaussian_filter1d,
+    laplace as laplace,
+    sobel as sobel,
+    uniform_filter as uniform_filter,
+    uniform_filter1d as uniform_filter1d,
+)
+from ferrograd.scipy.ndimage._splines import (
+    spline_filter as spline_filter,
+    spline_filter1d as spline_filter1d,
+)
+from ferrograd.scipy.ndimage._transforms import (
+    affine_transform as affine_transform,
+    shift as shift,
+)
+
+__getattr__ = _rest_of("ndimage")

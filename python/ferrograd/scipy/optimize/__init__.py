@@ -1,0 +1,17 @@
+"""`scipy.optimize`: roots and minima as functions of their parameters."""
+
+from ferrograd.scipy._library import rest_of as _rest_of
+from ferrograd.scipy.optimize._minimum import (
+    curve_fit as curve_fit,
+    least_squares as least_squares,
+    minimize as minimize,
+)
+from ferrograd.scipy.optimize._root import (
+    brentq as brentq,
+    fsolve as fsolve,
+    newton as newton,
+    root as root,
+    root_scalar as root_scalar,
+)
+
+__getattr__ = _rest_of("optimize")

@@ -1,0 +1,62 @@
+"""A function of a point and of parameters, as SciPy and as the implicit function theorem see it.
+
+Owns: the parameters as one vector. Never solves. Invariant: SciPy gets arrays, and a parameter that
+the theorem would not see is refused.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy
+
+import ferrograd.numpy as np
+from ferrograd._core import Tensor, is_grad_enabled
+from ferrograd.errors import NotDifferentiableError
+from ferrograd.hips.misc.flatten import flatten
+from ferrograd.hips.tracer import getval
+from ferrograd.scipy._closures import on_arrays, plain, refuse_closure
+from ferrograd.scipy._implicit import solution
+
+
+class Problem:
+    """`fun(x, *args)` with the parameters in a vector and `x` in the shape of `x0`."""
+
+    def __init__(self, name: str, fun: Callable[..., Any], x0: Any, args: Any) -> None:
+        self.name, self.fun = name, fun
+        self.args = args if isinstance(args, tuple) else (args,)
+        self.start = plain(x0)
+        self.shape = self.start.shape
+        self.flat, self._unflatten = flatten(self.args)
+        self.known = getval(self.flat)
+        if is_grad_enabled():
+            refuse_closure(name, np.asarray(self(self.start, self.known)))
+
+    @property
+    def recorded(self) -> bool:
+        """Whether a parameter is a tensor."""
+        return isinstance(self.flat, Tensor)
+
+    def __call__(self, x: Any, flat: Any) -> Any:
+        """The function of a point of its own shape."""
+        return self.fun(x, *self._unflatten(flat))
+
+    def on_arrays(self, function: Callable[[Any, Any], Any]) -> Callable[[Any], Any]:
+        """A function of the point and the vector, at the known parameters, for SciPy."""
+        return on_arrays(lambda x: function(x, self.known))
+
+    def given(self, derivative: Any) -> Any:
+        """A derivative that the caller gives, with the known parameters."""
+        if not callable(derivative):
+            return derivative
+        args = self._unflatten(self.known)
+        return on_arrays(lambda x, *more: derivative(x, *more, *args))
+
+    def solved(self, residual: Callable[[Any, Any], Any], found: Any) -> Any:
+        """The solution as a function of the parameters: a vector equation of a vector."""
+        return solution(self.flat, residual, numpy.asarray(found, dtype=float))
+
+    def refuse(self, what: str, remedy: str) -> None:
+        """Refuses an option that leaves no equation to differentiate."""
+        raise NotDifferentiableError(f"{self.name}: {what} has no derivative here; {remedy}")

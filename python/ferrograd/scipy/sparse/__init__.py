@@ -1,0 +1,16 @@
+"""`scipy.sparse`: products with and solutions of sparse matrices, differentiable.
+
+Sparse arrays of SciPy are constants: `A @ t` and `t @ A` are tensors. `csr_array`, `csc_array` and
+`coo_array` of this package also hold values that are tensors.
+"""
+
+from ferrograd.scipy._library import rest_of as _rest_of
+from ferrograd.scipy.sparse import linalg as linalg
+from ferrograd.scipy.sparse._arrays import (
+    coo_array as coo_array,
+    csc_array as csc_array,
+    csr_array as csr_array,
+    product as product,
+)
+
+__getattr__ = _rest_of("sparse")

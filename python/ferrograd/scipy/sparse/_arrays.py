@@ -1,0 +1,216 @@
+"""Sparse arrays whose values may be tensors, and the products of SciPy's sparse arrays.
+
+Owns: the construction of a structure, and what of SciPy's interface can be differentiated.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy
+
+import ferrograd.numpy as np
+from ferrograd._core import Tensor
+from ferrograd.errors import ArgumentTypeError, ShapeError
+from ferrograd.scipy._closures import floats
+from ferrograd.scipy._library import library
+from ferrograd.scipy.sparse._structure import Structure, times
+
+
+class _Array:
+    """A compressed sparse matrix with constant places; `data` are its values."""
+
+    #: Goes before NumPy's arrays in `array @ sparse`.
+    __array_priority__ = 10.2
+    __array_ufunc__ = None
+
+    def __init__(self, data: Any, structure: Structure) -> None:
+        self.data, self._structure = data, structure
+
+    @property
+    def shape(self) -> tuple[int, int]:
+        """The number of rows and of columns."""
+        return self._structure.shape
+
+    @property
+    def ndim(self) -> int:
+        """Two."""
+        return 2
+
+    @property
+    def dtype(self) -> Any:
+        """The dtype of the values."""
+        return self.data.dtype
+
+    @property
+    def format(self) -> str:
+        """How the places are stored: "csr" or "csc"."""
+        return self._structure.format
+
+    @property
+    def indices(self) -> Any:
+        """The columns (of "csr") or rows (of "csc") of the values."""
+        return self._structure.indices
+
+    @property
+    def indptr(self) -> Any:
+        """Where each row (of "csr") or column (of "csc") starts among the values."""
+        return self._structure.indptr
+
+    @property
+    def nnz(self) -> int:
+        """The number of stored values."""
+        return int(np.shape(self.data)[0])
+
+    @property
+    def T(self) -> _Array:  # noqa: N802
+        """The transposed matrix, which shares the values."""
+        return self.transpose()
+
+    def transpose(self) -> _Array:
+        """The transposed matrix, which shares the values."""
+        return _Array(self.data, self._structure.transposed())
+
+    def toarray(self) -> Any:
+        """The dense matrix."""
+        if not isinstance(self.data, Tensor):
+            return self._structure.matrix(self.data).toarray()
+        return times(self.data, numpy.eye(self.shape[1], dtype=self.dtype), self._structure)
+
+    todense = toarray
+
+    def dot(self, other: Any) -> Any:
+        """The product with a vector or a matrix, which is dense."""
+        return product(self, other)
+
+    def __matmul__(self, other: Any) -> Any:
+        return product(self, other)
+
+    def __rmatmul__(self, other: Any) -> Any:
+        return product(other, self)
+
+    def __mul__(self, other: Any) -> Any:
+        if np.ndim(other):
+            return NotImplemented
+        return _Array(self.data * other, self._structure)
+
+    __rmul__ = __mul__
+
+    def __truediv__(self, other: Any) -> Any:
+        return self * (1.0 / other)
+
+    def __neg__(self) -> _Array:
+        return _Array(-self.data, self._structure)
+
+    def __repr__(self) -> str:
+        return f"<sparse {self.format} array of shape {self.shape} with {self.nnz} stored values>"
+
+
+def csr_array(arg: Any, shape: tuple[int, int] | None = None) -> Any:
+    """A sparse array by rows, of `(data, indices, indptr)`, `(data, (row, column))` or SciPy's.
+
+    `data` may be a tensor: products and solutions are differentiable by it. Values at the same
+    place are added.
+
+    >>> from ferrograd.scipy import sparse
+    >>> def product(values):
+    ...     matrix = sparse.csr_array((values, ([0, 1, 1], [0, 0, 1])), shape=(2, 2))
+    ...     return (matrix @ np.array([1.0, 10.0])).sum()
+    >>> fg.grad(product)(np.array([1.0, 2.0, 3.0])).tolist()
+    [1.0, 1.0, 10.0]
+    """
+    return _made("csr", arg, shape)
+
+
+def csc_array(arg: Any, shape: tuple[int, int] | None = None) -> Any:
+    """A sparse array by columns; the arguments are those of `csr_array`."""
+    return _made("csc", arg, shape)
+
+
+def coo_array(arg: Any, shape: tuple[int, int] | None = None) -> Any:
+    """A sparse array of `(data, (row, column))`, stored by rows."""
+    return _made("csr", arg, shape)
+
+
+def _made(format: str, arg: Any, shape: tuple[int, int] | None) -> _Array:
+    if isinstance(arg, _Array) or hasattr(arg, "tocsr"):
+        return _of(arg, format)
+    if not isinstance(arg, tuple) or len(arg) not in (2, 3):
+        raise ArgumentTypeError(
+            f"{format}_array: got a {type(arg).__name__}; give (data, indices, indptr),"
+            " (data, (row, column)) or a sparse array"
+        )
+    data = floats(arg[0])
+    if len(arg) == 2:
+        data, indices, indptr, shape = _compressed(format, data, arg[1], shape)
+    else:
+        indices, indptr = (numpy.asarray(part) for part in arg[1:])
+    if shape is None:
+        outer, inner = len(indptr) - 1, int(indices.max(initial=-1)) + 1
+        shape = (outer, inner) if format == "csr" else (inner, outer)
+    if np.shape(data) != indices.shape:
+        raise ShapeError(
+            f"{format}_array: data has shape {np.shape(data)} and there are {len(indices)} places;"
+            " give one value for each"
+        )
+    structure = Structure(format, indices, indptr, (int(shape[0]), int(shape[1])))
+    structure.matrix(numpy.zeros(len(indices)))
+    return _Array(data, structure)
+
+
+def _compressed(format: str, data: Any, places: Any, shape: Any) -> tuple[Any, Any, Any, Any]:
+    """The values in the order of rows or columns, with the indices of that order."""
+    rows, columns = (numpy.asarray(part, dtype=int) for part in places)
+    if not np.shape(data) == rows.shape == columns.shape:
+        raise ShapeError(
+            f"{format}_array: data has shape {np.shape(data)}, rows {rows.shape} and columns"
+            f" {columns.shape}; give one value and one place for each"
+        )
+    if shape is None:
+        shape = (int(rows.max(initial=-1)) + 1, int(columns.max(initial=-1)) + 1)
+    outer, inner = (rows, columns) if format == "csr" else (columns, rows)
+    count = shape[0] if format == "csr" else shape[1]
+    order = numpy.argsort(outer, kind="stable")
+    starts = numpy.concatenate([[0], numpy.cumsum(numpy.bincount(outer, minlength=count))])
+    return data[order], inner[order], starts, shape
+
+
+def _of(matrix: Any, format: str | None = None) -> _Array:
+    """A sparse array of SciPy's or of ours as ours, in a format if one is given."""
+    if isinstance(matrix, _Array):
+        if format in (None, matrix.format):
+            return matrix
+        return _made(str(format), (matrix.data, matrix._structure.places()), matrix.shape)
+    if matrix.ndim != 2:
+        raise ShapeError(f"sparse: the array has {matrix.ndim} axes; give a matrix")
+    known = matrix if matrix.format in ("csr", "csc") and format is None else None
+    known = getattr(matrix, f"to{format or 'csr'}")() if known is None else known
+    structure = Structure(known.format, known.indices, known.indptr, known.shape)
+    return _Array(floats(known.data), structure)
+
+
+def product(a: Any, b: Any) -> Any:
+    """`a @ b`, one of them a sparse matrix, the other a vector or a matrix that is dense.
+
+    The result is dense. Differentiable by the dense side and by values that are a tensor.
+
+    >>> import scipy.sparse
+    >>> from ferrograd.scipy import sparse
+    >>> shift = scipy.sparse.csr_array(np.eye(3, k=1))
+    >>> fg.grad(lambda x: sparse.product(shift, x)[0])(np.zeros(3)).tolist()
+    [0.0, 1.0, 0.0]
+    """
+    if not _sparse(a):
+        turned = product(_of(b).T, np.swapaxes(a, -1, -2) if np.ndim(a) == 2 else a)
+        return turned.T if np.ndim(a) == 2 else turned
+    matrix, dense = _of(a), floats(b)
+    if np.ndim(dense) not in (1, 2) or np.shape(dense)[0] != matrix.shape[1]:
+        raise ShapeError(
+            f"sparse product: the matrix has shape {matrix.shape}, the other side"
+            f" {np.shape(dense)}; give a vector or a matrix with fitting sizes"
+        )
+    return times(matrix.data, dense, matrix._structure)
+
+
+def _sparse(value: Any) -> bool:
+    return isinstance(value, _Array) or bool(library("sparse.issparse")(value))

@@ -1,0 +1,109 @@
+"""Distances of vectors along the last axis, which broadcast against each other.
+
+Owns: the formulas. Invariant: a distance of two equal vectors has the derivative 0, which lies
+between its one-sided ones.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy
+
+import ferrograd.numpy as np
+from ferrograd.scipy.special import rel_entr
+
+Metric = Callable[..., Any]
+
+
+def _root(total: Any, power: float = 0.5) -> Any:
+    """A power below 1 of a sum that may be 0."""
+    there = total > 0
+    return np.where(there, np.where(there, total, 1.0) ** power, 0.0)
+
+
+def _ratio(over: Any, under: Any) -> Any:
+    there = under != 0
+    return np.where(there, over / np.where(there, under, 1.0), 0.0)
+
+
+def _sum(terms: Any, w: Any) -> Any:
+    return np.sum(terms if w is None else w * terms, -1)
+
+
+def _euclidean(u: Any, v: Any, w: Any = None) -> Any:
+    return _root(_sum((u - v) ** 2, w))
+
+
+def _sqeuclidean(u: Any, v: Any, w: Any = None) -> Any:
+    return _sum((u - v) ** 2, w)
+
+
+def _cityblock(u: Any, v: Any, w: Any = None) -> Any:
+    return _sum(np.abs(u - v), w)
+
+
+def _chebyshev(u: Any, v: Any, w: Any = None) -> Any:
+    far = np.abs(u - v)
+    return np.max(far if w is None else far * (w > 0), -1)
+
+
+def _minkowski(u: Any, v: Any, p: float = 2.0, w: Any = None) -> Any:
+    if p == numpy.inf:
+        return _chebyshev(u, v, w)
+    far = np.abs(u - v)
+    # A power between 0 and 2 of 0 has no second derivative; the term is constant there.
+    there = far > 0
+    return _root(_sum(np.where(there, np.where(there, far, 1.0) ** p, 0.0), w), 1 / p)
+
+
+def _canberra(u: Any, v: Any, w: Any = None) -> Any:
+    return _sum(_ratio(np.abs(u - v), np.abs(u) + np.abs(v)), w)
+
+
+def _braycurtis(u: Any, v: Any, w: Any = None) -> Any:
+    return _ratio(_sum(np.abs(u - v), w), _sum(np.abs(u + v), w))
+
+
+def _cosine(u: Any, v: Any, w: Any = None) -> Any:
+    lengths = np.sqrt(_sum(u * u, w)) * np.sqrt(_sum(v * v, w))
+    return 1.0 - _sum(u * v, w) / lengths
+
+
+def _correlation(u: Any, v: Any, w: Any = None) -> Any:
+    if w is not None:
+        w = w / np.sum(w)
+        return _cosine(u - _sum(u, w)[..., None], v - _sum(v, w)[..., None], w)
+    return _cosine(u - np.mean(u, -1, keepdims=True), v - np.mean(v, -1, keepdims=True))
+
+
+def _seuclidean(u: Any, v: Any, V: Any) -> Any:
+    return _root(np.sum((u - v) ** 2 / V, -1))
+
+
+def _mahalanobis(u: Any, v: Any, VI: Any) -> Any:
+    apart = u - v
+    return _root(np.sum((apart @ VI) * apart, -1))
+
+
+def _jensenshannon(u: Any, v: Any) -> Any:
+    p, q = u / np.sum(u, -1, keepdims=True), v / np.sum(v, -1, keepdims=True)
+    middle = (p + q) / 2
+    return _root(np.sum(rel_entr(p, middle) + rel_entr(q, middle), -1) / 2)
+
+
+METRICS: dict[str, Metric] = {
+    "braycurtis": _braycurtis,
+    "canberra": _canberra,
+    "chebyshev": _chebyshev,
+    "cityblock": _cityblock,
+    "correlation": _correlation,
+    "cosine": _cosine,
+    "euclidean": _euclidean,
+    "jensenshannon": _jensenshannon,
+    "mahalanobis": _mahalanobis,
+    "minkowski": _minkowski,
+    "seuclidean": _seuclidean,
+    "sqeuclidean": _sqeuclidean,
+}

@@ -1,0 +1,117 @@
+"""`scipy.spatial.distance`: distances of all pairs of points, differentiable.
+
+Owns: which pairs. The formulas are `_metrics`. Arrays alone go to SciPy.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as _numpy
+
+import ferrograd.numpy as np
+from ferrograd.errors import ArgumentError as _ArgumentError, ShapeError as _ShapeError
+from ferrograd.numpy._values import holds_tensor as _holds_tensor
+from ferrograd.scipy._closures import floats as _floats
+from ferrograd.scipy._library import library as _library, rest_of as _rest_of
+from ferrograd.scipy.spatial._metrics import METRICS as _METRICS
+
+__getattr__ = _rest_of("spatial.distance")
+
+
+def cdist(XA: Any, XB: Any, metric: Any = "euclidean", *, out: Any = None, **kwargs: Any) -> Any:
+    """The distances of all rows of `XA`, `(m, k)`, from all rows of `XB`, `(n, k)`: `(m, n)`.
+
+    `metric` is "euclidean", "sqeuclidean", "cityblock", "chebyshev", "minkowski" (`p`),
+    "seuclidean" (`V`), "mahalanobis" (`VI`), "cosine", "correlation", "canberra", "braycurtis",
+    "jensenshannon" or a function of two vectors; most take weights `w`. Differentiable by the
+    points and by tensors among the parameters, 0 between equal points. Memory: `m n k` elements.
+    Errors: `ArgumentError` for metrics that have no derivative, `ShapeError`.
+
+    >>> from ferrograd.scipy.spatial import distance
+    >>> x = fg.tensor([[0.0, 0.0]], requires_grad=True)
+    >>> distance.cdist(x, [[3.0, 4.0]]).sum().backward()
+    >>> x.grad.round(9).tolist()
+    [[-0.6, -0.8]]
+    """
+    if not _holds_tensor([XA, XB, *kwargs.values()]):
+        return _library("spatial.distance.cdist")(XA, XB, metric, out=out, **kwargs)
+    a, b = _points("cdist", XA), _points("cdist", XB)
+    if np.shape(a)[1] != np.shape(b)[1]:
+        raise _ShapeError(
+            f"cdist: XA has shape {np.shape(a)} and XB {np.shape(b)}; give points of as many"
+            " coordinates"
+        )
+    measure = _measure("cdist", metric, out, (a, b), kwargs)
+    if callable(metric):
+        rows = [[metric(u, v, **kwargs) for v in b] for u in a]
+        return np.stack([np.stack(row) for row in rows])
+    return measure(a[:, None], b[None])
+
+
+def pdist(X: Any, metric: Any = "euclidean", *, out: Any = None, **kwargs: Any) -> Any:
+    """The distances of all pairs of rows of `X`, as a vector: (0, 1), (0, 2), …, (1, 2), …
+
+    Metrics, parameters and errors are those of `cdist`; `squareform` makes a matrix of it.
+
+    >>> from ferrograd.scipy.spatial import distance
+    >>> distance.pdist(fg.tensor([[0.0], [1.0], [4.0]]), "cityblock").tolist()
+    [1.0, 4.0, 3.0]
+    """
+    if not _holds_tensor([X, *kwargs.values()]):
+        return _library("spatial.distance.pdist")(X, metric, out=out, **kwargs)
+    x = _points("pdist", X)
+    measure = _measure("pdist", metric, out, (x,), kwargs)
+    first, second = _numpy.triu_indices(np.shape(x)[0], 1)
+    if callable(metric):
+        return np.stack([metric(x[i], x[j], **kwargs) for i, j in zip(first, second, strict=True)])
+    return measure(x[first], x[second])
+
+
+def squareform(X: Any, force: str = "no", checks: bool = True) -> Any:
+    """The symmetric matrix of a vector of distances, or the vector of such a matrix.
+
+    >>> from ferrograd.scipy.spatial import distance
+    >>> distance.squareform(fg.tensor([1.0, 4.0, 3.0])).tolist()
+    [[0.0, 1.0, 4.0], [1.0, 0.0, 3.0], [4.0, 3.0, 0.0]]
+    """
+    if not _holds_tensor(X) or force != "no" or np.ndim(X) not in (1, 2):
+        return _library("spatial.distance.squareform")(X, force, checks)
+    if np.ndim(X) == 2:
+        if checks:
+            _library("spatial.distance.squareform")(X.detach().numpy())
+        return X[_numpy.triu_indices(np.shape(X)[0], 1)]
+    count = round((1 + (1 + 8 * np.shape(X)[0]) ** 0.5) / 2)
+    if count * (count - 1) // 2 != np.shape(X)[0]:
+        raise _ShapeError(
+            f"squareform: {np.shape(X)[0]} elements are not the distances of all pairs of points;"
+            " give n (n - 1) / 2 elements"
+        )
+    places = _numpy.zeros((count, count), int)
+    places[_numpy.triu_indices(count, 1)] = _numpy.arange(1, np.shape(X)[0] + 1)
+    return np.concatenate([0 * X[:1] if count > 1 else _numpy.zeros(1), X])[places + places.T]
+
+
+def _points(name: str, X: Any) -> Any:
+    x = _floats(X)
+    if np.ndim(x) != 2:
+        raise _ShapeError(f"{name}: points have shape {np.shape(x)}; give a matrix, a point a row")
+    return x
+
+
+def _measure(name: str, metric: Any, out: Any, sets: tuple[Any, ...], kwargs: Any) -> Any:
+    """The formula of a metric with its parameters; some depend on all points."""
+    if out is not None:
+        raise _ArgumentError(f"{name}: out= cannot be used with tensors; use the result")
+    if callable(metric):
+        return None
+    if metric not in _METRICS:
+        raise _ArgumentError(
+            f"{name}: metric {metric!r} has no derivative here; give one of {', '.join(_METRICS)}"
+        )
+    given = {key: value for key, value in kwargs.items() if value is not None}
+    if metric == "seuclidean" and "V" not in given:
+        given["V"] = np.var(np.concatenate(sets), axis=0, ddof=1)
+    if metric == "mahalanobis" and "VI" not in given:
+        given["VI"] = np.linalg.inv(np.cov(np.concatenate(sets).T)).T
+    return lambda u, v: _METRICS[metric](u, v, **given)

@@ -1,0 +1,94 @@
+"""Bessel functions of `scipy.special`, of constant real orders.
+
+Owns: the rules. A derivative is a combination of neighbouring orders (DLMF 10.6, 10.29, 10.51), so
+every order follows. By the order itself a gradient is refused.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import ferrograd.numpy as _face
+from ferrograd.extend import Primitive
+from ferrograd.scipy._library import of_scipy
+
+np: Any = _face
+
+
+def _half(call: Any, v: Any, x: Any, sign: float) -> Any:
+    """Half of the neighbour below, plus or minus that above."""
+    return (call(v - 1, x) + sign * call(v + 1, x)) / 2
+
+
+iv: Primitive = of_scipy(
+    "special.iv",
+    None,
+    lambda ans, v, x: lambda g: g * (iv(v - 1, x) + iv(v + 1, x)) / 2,
+)
+ive: Primitive = of_scipy(
+    "special.ive",
+    None,
+    lambda ans, v, x: lambda g: g * ((ive(v - 1, x) + ive(v + 1, x)) / 2 - np.sign(x) * ans),
+)
+i0: Primitive = of_scipy("special.i0", lambda ans, x: lambda g: g * i1(x))
+i1: Primitive = of_scipy("special.i1", lambda ans, x: lambda g: g * (i0(x) + iv(2, x)) / 2)
+i0e: Primitive = of_scipy("special.i0e", lambda ans, x: lambda g: g * (i1e(x) - np.sign(x) * ans))
+i1e: Primitive = of_scipy(
+    "special.i1e",
+    lambda ans, x: lambda g: g * ((i0e(x) + ive(2, x)) / 2 - np.sign(x) * ans),
+)
+jv: Primitive = of_scipy(
+    "special.jv", None, lambda ans, v, x: lambda g: g * (jv(v - 1, x) - jv(v + 1, x)) / 2
+)
+jn = jv
+yn: Primitive = of_scipy(
+    "special.yn", None, lambda ans, n, x: lambda g: g * (yn(n - 1, x) - yn(n + 1, x)) / 2
+)
+j0: Primitive = of_scipy("special.j0", lambda ans, x: lambda g: -g * j1(x))
+j1: Primitive = of_scipy("special.j1", lambda ans, x: lambda g: g * (j0(x) - jv(2, x)) / 2)
+y0: Primitive = of_scipy("special.y0", lambda ans, x: lambda g: -g * y1(x))
+y1: Primitive = of_scipy("special.y1", lambda ans, x: lambda g: g * (y0(x) - yn(2, x)) / 2)
+yv: Primitive = of_scipy("special.yv", None, lambda ans, v, x: lambda g: g * _half(yv, v, x, -1.0))
+yve: Primitive = of_scipy(
+    "special.yve", None, lambda ans, v, x: lambda g: g * _half(yve, v, x, -1.0)
+)
+jve: Primitive = of_scipy(
+    "special.jve", None, lambda ans, v, x: lambda g: g * _half(jve, v, x, -1.0)
+)
+kv: Primitive = of_scipy("special.kv", None, lambda ans, v, x: lambda g: -g * _half(kv, v, x, 1.0))
+kn: Primitive = of_scipy("special.kn", None, lambda ans, n, x: lambda g: -g * _half(kv, n, x, 1.0))
+kve: Primitive = of_scipy(
+    "special.kve", None, lambda ans, v, x: lambda g: g * (ans - _half(kve, v, x, 1.0))
+)
+k0: Primitive = of_scipy("special.k0", lambda ans, x: lambda g: -g * k1(x))
+k1: Primitive = of_scipy("special.k1", lambda ans, x: lambda g: -g * (k0(x) + kv(2, x)) / 2)
+k0e: Primitive = of_scipy("special.k0e", lambda ans, x: lambda g: g * (ans - k1e(x)))
+k1e: Primitive = of_scipy(
+    "special.k1e", lambda ans, x: lambda g: g * (ans - (k0e(x) + kve(2, x)) / 2)
+)
+
+
+def _neighbours(call: Any, n: Any, z: Any, low: float, high: float) -> Any:
+    """`(low n f(n - 1) + high (n + 1) f(n + 1)) / (2 n + 1)`."""
+    below = np.maximum(n - 1, 0)
+    return (low * n * call(below, z) + high * (n + 1) * call(n + 1, z)) / (2 * n + 1)
+
+
+def _spherical(name: str, low: float, high: float) -> tuple[Any, Primitive]:
+    """A spherical Bessel function with SciPy's arguments, and the operation behind it."""
+    made: Primitive = of_scipy(
+        f"special.{name}", None, lambda ans, n, z: lambda g: g * _neighbours(made, n, z, low, high)
+    )
+
+    def call(n: Any, z: Any, derivative: bool = False) -> Any:
+        return _neighbours(made, np.asarray(n), z, low, high) if derivative else made(n, z)
+
+    call.__name__ = call.__qualname__ = name
+    call.__doc__ = f"`scipy.special.{name}`, differentiable by `z`."
+    return call, made
+
+
+spherical_jn = _spherical("spherical_jn", 1.0, -1.0)[0]
+spherical_yn = _spherical("spherical_yn", 1.0, -1.0)[0]
+spherical_in = _spherical("spherical_in", 1.0, 1.0)[0]
+spherical_kn = _spherical("spherical_kn", -1.0, -1.0)[0]

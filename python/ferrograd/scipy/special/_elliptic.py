@@ -1,0 +1,72 @@
+"""Elliptic integrals, hypergeometric functions and Hurwitz's zeta function.
+
+Owns: their rules. Parameters of hypergeometric functions are constant. The derivatives of complete
+elliptic integrals are hypergeometric functions, which are regular where `m` is 0.
+"""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+import ferrograd.numpy as _face
+from ferrograd.extend import Primitive
+from ferrograd.scipy._library import of_scipy
+
+np: Any = _face
+
+hyp2f1: Primitive = of_scipy(
+    "special.hyp2f1",
+    None,
+    None,
+    None,
+    lambda ans, a, b, c, z: lambda g: g * (a * b / c) * hyp2f1(a + 1.0, b + 1.0, c + 1.0, z),
+)
+hyp0f1: Primitive = of_scipy(
+    "special.hyp0f1", None, lambda ans, v, z: lambda g: g * hyp0f1(v + 1.0, z) / v
+)
+hyperu: Primitive = of_scipy(
+    "special.hyperu",
+    None,
+    None,
+    lambda ans, a, b, x: lambda g: -g * a * hyperu(a + 1.0, b + 1.0, x),
+)
+ellipk: Primitive = of_scipy(
+    "special.ellipk", lambda ans, m: lambda g: g * (math.pi / 8) * hyp2f1(1.5, 1.5, 2.0, m)
+)
+ellipe: Primitive = of_scipy(
+    "special.ellipe", lambda ans, m: lambda g: g * (-math.pi / 8) * hyp2f1(0.5, 1.5, 2.0, m)
+)
+ellipkm1: Primitive = of_scipy(
+    "special.ellipkm1", lambda ans, p: lambda g: g * (-math.pi / 8) * hyp2f1(1.5, 1.5, 2.0, 1.0 - p)
+)
+
+
+def _root(phi: Any, m: Any) -> Any:
+    return np.sqrt(1.0 - m * np.sin(phi) ** 2)
+
+
+def _first_by_m(ans: Any, phi: Any, m: Any) -> Any:
+    edge = np.sin(2 * phi) / (4 * (1.0 - m) * _root(phi, m))
+    return ellipeinc(phi, m) / (2 * m * (1.0 - m)) - ans / (2 * m) - edge
+
+
+ellipkinc: Primitive = of_scipy(
+    "special.ellipkinc",
+    lambda ans, phi, m: lambda g: g / _root(phi, m),
+    lambda ans, phi, m: lambda g: g * _first_by_m(ans, phi, m),
+)
+ellipeinc: Primitive = of_scipy(
+    "special.ellipeinc",
+    lambda ans, phi, m: lambda g: g * _root(phi, m),
+    lambda ans, phi, m: lambda g: g * (ans - ellipkinc(phi, m)) / (2 * m),
+)
+
+_hurwitz: Primitive = of_scipy(
+    "special.zeta", None, lambda ans, x, q: lambda g: -g * x * _hurwitz(x + 1.0, q)
+)
+
+
+def zeta(x: Any, q: Any = None) -> Any:
+    """`Σ (k + q)**-x` over `k` from 0 on, by default from `q = 1`; differentiable by `q`."""
+    return _hurwitz(x, 1.0 if q is None else q)

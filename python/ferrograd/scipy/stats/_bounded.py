@@ -1,0 +1,55 @@
+"""Distributions on an interval: uniform, powers, triangles."""
+
+from typing import Any
+
+import ferrograd.numpy as _face
+from ferrograd.scipy.special import xlogy
+from ferrograd.scipy.stats._continuous import Continuous
+
+np: Any = _face
+
+#: The density 1 from 0 to 1.
+uniform = Continuous(
+    "uniform",
+    "",
+    lambda z: 0.0 * z,
+    lambda z: z,
+    sf=lambda z: 1.0 - z,
+    ppf=lambda q: q,
+    low=0.0,
+    high=1.0,
+)
+
+#: The density `a z**(a - 1)`.
+powerlaw = Continuous(
+    "powerlaw",
+    "a",
+    lambda z, a: np.log(a) + xlogy(a - 1.0, z),
+    lambda z, a: z**a,
+    logcdf=lambda z, a: xlogy(a, z),
+    ppf=lambda q, a: q ** (1.0 / a),
+    low=0.0,
+    high=1.0,
+)
+
+
+def _triangle(z: Any, c: Any) -> Any:
+    """Where the place lies below the top, which ends the one side or the other."""
+    return (z < c) | (c == 1.0)
+
+
+def _triang_logpdf(z: Any, c: Any) -> Any:
+    up = _triangle(z, c)
+    height = np.where(up, z / np.where(up, c, 1.0), (1.0 - z) / np.where(up, 1.0, 1.0 - c))
+    return np.log(2 * height)
+
+
+def _triang_cdf(z: Any, c: Any) -> Any:
+    up = _triangle(z, c)
+    return np.where(
+        up, z * z / np.where(up, c, 1.0), 1.0 - (1.0 - z) ** 2 / np.where(up, 1.0, 1.0 - c)
+    )
+
+
+#: The density that rises from 0 to its top at `c` and falls to 1.
+triang = Continuous("triang", "c", _triang_logpdf, _triang_cdf, low=0.0, high=1.0)

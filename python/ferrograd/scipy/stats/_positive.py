@@ -1,0 +1,166 @@
+"""Distributions on the half line: exponential, half normal, log-normal, Weibull, Pareto and kin."""
+
+from math import inf, log, pi, sqrt
+from typing import Any
+
+import ferrograd.numpy as _face
+from ferrograd.scipy.special import (
+    betainc,
+    betaln,
+    gammainc,
+    gammaincc,
+    gammaln,
+    log_ndtr,
+    ndtr,
+    ndtri,
+    xlog1py,
+    xlogy,
+)
+from ferrograd.scipy.stats._continuous import Continuous
+
+np: Any = _face
+
+_HALF_LOG_2PI = log(2 * pi) / 2
+_ROOT_2 = sqrt(2.0)
+
+#: The density `exp(-z)`.
+expon = Continuous(
+    "expon",
+    "",
+    lambda z: -z,
+    lambda z: -np.expm1(-z),
+    sf=lambda z: np.exp(-z),
+    logsf=lambda z: -z,
+    ppf=lambda q: -np.log1p(-q),
+    low=0.0,
+)
+
+#: The absolute value of a standard normal.
+halfnorm = Continuous(
+    "halfnorm",
+    "",
+    lambda z: -z * z / 2 + log(2) - _HALF_LOG_2PI,
+    lambda z: 2 * ndtr(z) - 1.0,
+    sf=lambda z: 2 * ndtr(-z),
+    logsf=lambda z: log(2) + log_ndtr(-z),
+    ppf=lambda q: ndtri((1.0 + q) / 2),
+    low=0.0,
+)
+
+#: The absolute value of a standard Cauchy.
+halfcauchy = Continuous(
+    "halfcauchy",
+    "",
+    lambda z: -np.log1p(z * z) + log(2 / pi),
+    lambda z: 2 / pi * np.arctan(z),
+    sf=lambda z: 2 / pi * np.arctan2(1.0, z),
+    ppf=lambda q: np.tan(pi / 2 * q),
+    low=0.0,
+)
+
+#: The length of a vector of two standard normals.
+rayleigh = Continuous(
+    "rayleigh",
+    "",
+    lambda z: np.log(z) - z * z / 2,
+    lambda z: -np.expm1(-z * z / 2),
+    sf=lambda z: np.exp(-z * z / 2),
+    logsf=lambda z: -z * z / 2,
+    ppf=lambda q: np.sqrt(-2 * np.log1p(-q)),
+    low=0.0,
+)
+
+#: The length of a vector of three standard normals.
+maxwell = Continuous(
+    "maxwell",
+    "",
+    lambda z: 2 * np.log(z) - z * z / 2 + log(2) - _HALF_LOG_2PI,
+    lambda z: gammainc(1.5, z * z / 2),
+    sf=lambda z: gammaincc(1.5, z * z / 2),
+    low=0.0,
+)
+
+
+def _lognorm_logpdf(z: Any, s: Any) -> Any:
+    logs = np.log(z)
+    return -((logs / s) ** 2) / 2 - np.log(s) - logs - _HALF_LOG_2PI
+
+
+#: `exp` of a normal of the width `s`.
+lognorm = Continuous(
+    "lognorm",
+    "s",
+    _lognorm_logpdf,
+    lambda z, s: ndtr(np.log(z) / s),
+    sf=lambda z, s: ndtr(-np.log(z) / s),
+    logcdf=lambda z, s: log_ndtr(np.log(z) / s),
+    logsf=lambda z, s: log_ndtr(-np.log(z) / s),
+    ppf=lambda q, s: np.exp(s * ndtri(q)),
+    low=0.0,
+)
+
+#: `sf` is `exp(-z**c)`.
+weibull_min = Continuous(
+    "weibull_min",
+    "c",
+    lambda z, c: np.log(c) + xlogy(c - 1.0, z) - z**c,
+    lambda z, c: -np.expm1(-(z**c)),
+    sf=lambda z, c: np.exp(-(z**c)),
+    logsf=lambda z, c: -(z**c),
+    ppf=lambda q, c: (-np.log1p(-q)) ** (1.0 / c),
+    low=0.0,
+)
+
+#: `sf` is `z**-b` from 1 on.
+pareto = Continuous(
+    "pareto",
+    "b",
+    lambda z, b: np.log(b) - (b + 1.0) * np.log(z),
+    lambda z, b: 1.0 - z**-b,
+    sf=lambda z, b: z**-b,
+    logsf=lambda z, b: -b * np.log(z),
+    ppf=lambda q, b: (1.0 - q) ** (-1.0 / b),
+    low=1.0,
+    within=2.0,
+)
+
+#: `sf` is `(1 + z)**-c`.
+lomax = Continuous(
+    "lomax",
+    "c",
+    lambda z, c: np.log(c) - (c + 1.0) * np.log1p(z),
+    lambda z, c: -np.expm1(-c * np.log1p(z)),
+    sf=lambda z, c: np.exp(-c * np.log1p(z)),
+    logsf=lambda z, c: -c * np.log1p(z),
+    ppf=lambda q, c: np.expm1(-np.log1p(-q) / c),
+    low=0.0,
+)
+
+#: One over a gamma variable.
+invgamma = Continuous(
+    "invgamma",
+    "a",
+    lambda z, a: -(a + 1.0) * np.log(z) - gammaln(a) - 1.0 / z,
+    lambda z, a: gammaincc(a, 1.0 / z),
+    sf=lambda z, a: gammainc(a, 1.0 / z),
+    low=0.0,
+)
+
+
+def _f_logpdf(z: Any, dfn: Any, dfd: Any) -> Any:
+    n, m = dfn / 2.0, dfd / 2.0
+    ratio = n / m
+    rest = xlogy(n - 1.0, z) - xlog1py(n + m, ratio * z)
+    return n * np.log(ratio) + rest - betaln(n, m)
+
+
+#: The quotient of two mean squares.
+f = Continuous(
+    "f",
+    "dfn dfd",
+    _f_logpdf,
+    lambda z, dfn, dfd: betainc(dfn / 2.0, dfd / 2.0, dfn * z / (dfd + dfn * z)),
+    sf=lambda z, dfn, dfd: betainc(dfd / 2.0, dfn / 2.0, dfd / (dfd + dfn * z)),
+    low=0.0,
+    high=inf,
+)

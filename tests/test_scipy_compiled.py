@@ -1,0 +1,80 @@
+"""Functions of `ferrograd.scipy` in compiled functions: later calls have the bits of eager ones."""
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+import pytest
+import scipy.sparse
+
+import ferrograd as fg
+import ferrograd.numpy as fnp
+from ferrograd.scipy import (
+    integrate,
+    interpolate,
+    ndimage,
+    optimize,
+    signal,
+    sparse,
+    special,
+    stats,
+)
+from ferrograd.scipy.spatial import distance
+
+XS = np.arange(5.0)
+MATRIX = scipy.sparse.csr_array(np.eye(4, k=1) * 3 + np.eye(4))
+
+
+def closed(x: Any) -> Any:
+    return fnp.concatenate([x, x[:1]])
+
+
+CALLS: dict[str, Callable[[Any], Any]] = {
+    "product": lambda x: sparse.product(MATRIX, x).sum(),
+    "product from the right": lambda x: (x @ MATRIX).sum(),
+    "CubicSpline": lambda x: interpolate.CubicSpline(XS, closed(x))(x).sum(),
+    "PchipInterpolator": lambda x: interpolate.PchipInterpolator(XS, closed(x))(1.5),
+    "interp1d": lambda x: interpolate.interp1d(XS, XS**2, bounds_error=False)(x).sum(),
+    "lfilter": lambda x: signal.lfilter([1.0], [1.0, -0.5], x).sum(),
+    "filtfilt": lambda x: signal.filtfilt([1.0], [1.0, -0.5], x, padlen=2).sum(),
+    "gaussian_filter": lambda x: (ndimage.gaussian_filter(x, 1.0) ** 2).sum(),
+    "map_coordinates": lambda x: ndimage.map_coordinates(XS**2, x[None], order=3).sum(),
+    "simpson": lambda x: integrate.simpson(x, x=fnp.cumsum(x)),
+    "gamma.rvs": lambda x: stats.gamma.rvs(x, random_state=3).sum(),
+    "expon.pdf": lambda x: stats.expon.pdf(x - 1.0).sum(),
+    "gamma.cdf": lambda x: stats.gamma.cdf(x, x + 1).sum(),
+    "jv": lambda x: special.jv(1.5, x).sum(),
+    "rel_entr": lambda x: special.rel_entr(x, x[::-1]).sum(),
+    "pdist": lambda x: distance.pdist(x[:, None] - 1.0, "canberra").sum(),
+}
+ARGUMENTS = (np.array([0.5, 1.5, 0.7, 2.2]), np.array([2.6, 0.4, 1.1, 0.9]))
+
+
+@pytest.mark.parametrize("name", CALLS)
+def test_calls_follow_their_arguments(name: str) -> None:
+    for function in (CALLS[name], fg.grad(CALLS[name])):
+        compiled = fg.compile(function)
+        for x in (*ARGUMENTS, ARGUMENTS[0]):
+            # Arrays alone may be SciPy's own way, with other roundings.
+            expected = np.asarray(function(fg.tensor(x)))
+            np.testing.assert_array_equal(np.asarray(compiled(x)), expected)
+
+
+def test_draws_of_a_compiled_function_are_new_in_every_call() -> None:
+    compiled = fg.compile(lambda scale: stats.norm.rvs(0.0, scale, size=3))
+    first, second = (np.asarray(compiled(np.array(2.0))) for _ in range(2))
+    assert np.all(first != second)
+
+
+@pytest.mark.parametrize(
+    "call",
+    [
+        lambda x: integrate.quad(lambda t, p: p * t, 0.0, 1.0, (x[0],))[0],
+        lambda x: integrate.solve_ivp(lambda t, y: -y, (0.0, 1.0), x).y.sum(),
+        lambda x: optimize.root(lambda y, p: y**3 - p, np.ones(4), (x,)).x.sum(),
+        lambda x: interpolate.interp1d(XS, XS**2)(x).sum(),
+    ],
+)
+def test_what_looks_at_values_is_refused(call: Any) -> None:
+    with pytest.raises(fg.errors.CompileError, match="reads a value"):
+        fg.compile(call)(ARGUMENTS[0])

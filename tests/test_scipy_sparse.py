@@ -1,0 +1,126 @@
+"""Products with sparse arrays of SciPy's, and sparse arrays whose values are tensors."""
+
+from typing import Any
+
+import numpy as np
+import pytest
+import scipy.sparse
+import scipy.sparse.linalg
+from numpy.testing import assert_allclose
+
+import ferrograd as fg
+from ferrograd.scipy import sparse
+from scipy_support import agree
+
+RANDOM = np.random.default_rng(31)
+DENSE = RANDOM.normal(size=(4, 3)) * (RANDOM.uniform(size=(4, 3)) < 0.6)
+SQUARE = DENSE[:3] + 4 * np.eye(3)
+X, Y, V = RANDOM.normal(size=(3, 2)), RANDOM.normal(size=(2, 4)), RANDOM.normal(size=3)
+KINDS = [
+    getattr(scipy.sparse, f"{form}_{kind}")
+    for form in ("csr", "csc", "coo", "lil", "dia")
+    for kind in ("array", "matrix")
+]
+
+
+@pytest.mark.parametrize("kind", KINDS, ids=lambda k: k.__name__)
+def test_constants_of_scipy(kind: Any) -> None:
+    matrix = kind(DENSE)
+    agree(lambda x: sparse.product(matrix, x), lambda x: DENSE @ x, X, singles=False)
+    for x in (X, V):
+        t = fg.tensor(x, requires_grad=True)
+        found = matrix @ t
+        assert isinstance(found, fg.Tensor)
+        assert_allclose(found.detach().numpy(), DENSE @ x)
+        fg.gradcheck(lambda t: matrix @ t, t)
+        fg.gradgradcheck(lambda t: (matrix @ t) ** 2, t)
+    t = fg.tensor(Y, requires_grad=True)
+    assert_allclose((t @ matrix).detach().numpy(), Y @ DENSE)
+    fg.gradcheck(lambda t: t @ matrix, t)
+    row = fg.tensor(Y[0], requires_grad=True)
+    assert_allclose((row @ matrix).detach().numpy(), Y[0] @ DENSE)
+    assert_allclose((fg.tensor(Y) @ matrix).numpy(), Y @ DENSE)
+
+
+def test_single_precision() -> None:
+    matrix = scipy.sparse.csr_array(DENSE.astype(np.float32))
+    t = fg.tensor(X.astype(np.float32), requires_grad=True)
+    found = matrix @ t
+    assert found.dtype == np.float32
+    found.sum().backward()
+    assert t.grad.dtype == np.float32
+
+
+def test_other_operators_of_sparse_arrays_still_refuse() -> None:
+    t = fg.tensor(V, requires_grad=True)
+    with pytest.raises(fg.errors.GraphCutError, match="silently leave the graph"):
+        scipy.sparse.csr_array(DENSE) * t
+    with pytest.raises(ValueError, match="fitting sizes"):
+        scipy.sparse.csr_array(DENSE) @ fg.tensor(Y, requires_grad=True)
+
+
+ROWS, COLUMNS = np.array([0, 2, 2, 1, 0, 2]), np.array([1, 0, 2, 1, 1, 2])
+VALUES = RANDOM.normal(size=6)
+
+
+@pytest.mark.parametrize("name", ["csr_array", "csc_array", "coo_array"])
+def test_values_that_are_tensors(name: str) -> None:
+    def matrix(home: Any, values: Any) -> Any:
+        return getattr(home, name)((values, (ROWS, COLUMNS)), shape=(4, 3))
+
+    other = scipy.sparse
+    agree(lambda v, x: matrix(sparse, v) @ x, lambda v, x: matrix(other, v) @ x, VALUES, X)
+    agree(lambda v, y: y @ matrix(sparse, v), lambda v, y: y @ matrix(other, v), VALUES, Y)
+    agree(lambda v, x: matrix(sparse, v).dot(x), lambda v, x: matrix(other, v) @ x, VALUES, V)
+    agree(lambda v: matrix(sparse, v).toarray(), lambda v: matrix(other, v).toarray(), VALUES)
+    agree(
+        lambda v, x: (-2.0 * matrix(sparse, v) / 3.0).T @ x,
+        lambda v, x: (-2.0 * matrix(other, v) / 3.0).T @ x,
+        VALUES,
+        Y.T,
+    )
+
+
+def test_what_a_sparse_array_shows() -> None:
+    known = scipy.sparse.csr_array(DENSE)
+    ours = sparse.csr_array((fg.tensor(known.data), known.indices, known.indptr))
+    assert (ours.shape, ours.nnz, ours.ndim) == ((4, 3), known.nnz, 2)
+    assert ours.format == "csr"
+    assert ours.T.format == "csc"
+    assert ours.dtype == np.float64
+    assert_allclose(sparse.csc_array(ours).toarray().numpy(), DENSE)
+    assert_allclose(sparse.csr_array(scipy.sparse.coo_array(DENSE)).toarray(), DENSE)
+    assert sparse.csc_array(scipy.sparse.csc_array(DENSE)).indptr.tolist()[-1] == ours.nnz
+    assert ours.indices.tolist() == known.indices.tolist()
+    assert repr(ours) == f"<sparse csr array of shape (4, 3) with {known.nnz} stored values>"
+
+
+@pytest.mark.parametrize("right", [V, X])
+def test_equations(right: Any) -> None:
+    rows, columns = np.nonzero(SQUARE)
+
+    def ours(values: Any, b: Any) -> Any:
+        return sparse.linalg.spsolve(sparse.csr_array((values, (rows, columns))), b)
+
+    agree(
+        ours,
+        lambda v, b: np.linalg.solve(scipy.sparse.csr_array((v, (rows, columns))).toarray(), b),
+        SQUARE[rows, columns],
+        right,
+    )
+    matrix = scipy.sparse.csc_array(SQUARE)
+    assert_allclose(sparse.linalg.spsolve(matrix, right), np.linalg.solve(SQUARE, right))
+
+
+@pytest.mark.parametrize(
+    ("call", "words"),
+    [
+        (lambda: sparse.csr_array((fg.ones(3), ([0, 1], [0, 1]))), "one value"),
+        (lambda: sparse.csr_array(3.0), "give .data, indices, indptr."),
+        (lambda: sparse.linalg.spsolve(scipy.sparse.csr_array(DENSE), V), "square matrix"),
+        (lambda: sparse.product(scipy.sparse.coo_array(V), V), "give a matrix"),
+    ],
+)
+def test_wrong_arguments(call: Any, words: str) -> None:
+    with pytest.raises((ValueError, TypeError, IndexError), match=words):
+        call()

@@ -1,0 +1,147 @@
+"""Further functions of `ferrograd.scipy.special` beside SciPy."""
+
+from typing import Any
+
+import numpy as np
+import pytest
+import scipy.special as theirs
+from numpy.testing import assert_allclose
+
+import ferrograd as fg
+from ferrograd.scipy import special as ours
+from scipy_support import agree
+
+RANDOM = np.random.default_rng(41)
+X = RANDOM.uniform(0.2, 0.9, size=4)
+P = RANDOM.uniform(0.6, 4.0, size=4)
+S = RANDOM.normal(size=4)
+
+#: Name, constant arguments before the variables, and the variables.
+CASES: list[tuple[str, tuple[Any, ...], tuple[Any, ...]]] = [
+    *((name, (), (P,)) for name in ("exp1", "expi", "dawsn", "erfi", "k0", "k1", "k0e", "k1e")),
+    *((name, (), (S,)) for name in ("dawsn", "erfi")),
+    *((name, (), (X,)) for name in ("ellipk", "ellipe", "ellipkm1")),
+    *((name, (), (-P,)) for name in ("ellipk", "ellipe", "expi")),
+    *((name, (), (P, P[::-1])) for name in ("kl_div", "rel_entr")),
+    *((name, (), (X, P / 5)) for name in ("ellipkinc", "ellipeinc")),
+    *((name, (1.7,), (P,)) for name in ("jv", "iv", "kv", "yv", "ive", "kve", "jve", "yve")),
+    *((name, (-0.3,), (P,)) for name in ("jv", "iv", "kv", "yv")),
+    *((name, (np.array([0, 1, 2, 5]),), (P,)) for name in ("kn", "spherical_jn", "spherical_yn")),
+    *((name, (2,), (P,)) for name in ("spherical_in", "spherical_kn")),
+    ("spherical_jn", (np.array([0, 3]), X[0], True), ()),
+    ("hyp2f1", (0.3, 1.4, 2.2), (np.concatenate([X, -P]),)),
+    ("hyp0f1", (1.5,), (S,)),
+    ("hyperu", (0.7, 1.2), (P,)),
+    ("zeta", (2.5,), (P,)),
+    ("gammainc", (), (P, P[::-1])),
+    ("gammaincc", (), (P, P[::-1])),
+    ("betainc", (), (P, P[::-1], X)),
+    ("stdtr", (), (P, S)),
+    *((f"eval_{name}", (np.array([0, 1, 2, 5]),), (S,)) for name in ("legendre", "chebyt")),
+    *((f"eval_{name}", (np.array([0, 1, 2, 5]),), (S,)) for name in ("chebyu", "hermite")),
+    *((f"eval_{name}", (np.array([0, 1, 2, 5]),), (S,)) for name in ("hermitenorm", "laguerre")),
+    *((f"eval_{name}", (3, 1.5), (S,)) for name in ("gegenbauer", "genlaguerre")),
+    ("eval_jacobi", (3, 0.5, 1.5), (S,)),
+]
+
+
+@pytest.mark.parametrize(("name", "first", "arrays"), CASES, ids=lambda v: str(v)[:20])
+def test_functions(name: str, first: Any, arrays: Any) -> None:
+    mine, other = getattr(ours, name), getattr(theirs, name)
+    if not arrays:
+        assert_allclose(mine(*first), other(*first))
+        return
+    agree(
+        lambda *a: mine(*first, *a), lambda *a: other(*first, *a), *arrays, singles=False, rtol=2e-9
+    )
+
+
+@pytest.mark.parametrize("name", ["sici", "shichi", "fresnel", "airy"])
+def test_functions_of_several_values(name: str) -> None:
+    for k in range(len(getattr(theirs, name)(P))):
+        agree(
+            lambda x, k=k: getattr(ours, name)(x)[k],
+            lambda x, k=k: getattr(theirs, name)(x)[k],
+            P,
+            singles=False,
+        )
+    zero = fg.tensor(0.0, requires_grad=True)
+    slope = fg.autograd.grad(getattr(ours, name)(zero)[0], zero, create_graph=True)[0]
+    fg.autograd.grad(slope, zero)
+
+
+def test_third_derivatives() -> None:
+    for f, x in ((ours.ellipk, 0.0), (ours.exp1, 1.2), (lambda x: ours.jv(0.5, x), 1.3)):
+        third = fg.grad(fg.grad(fg.grad(f)))(x)
+        step = 1e-4
+        second = fg.grad(fg.grad(f))
+        assert third == pytest.approx((second(x + step) - second(x - step)) / (2 * step), rel=1e-5)
+    assert fg.grad(ours.ellipk)(0.0) == pytest.approx(np.pi / 8)
+
+
+@pytest.mark.parametrize("name", ["jv", "sici", "ellipk", "exp1", "kl_div"])
+def test_ufuncs_of_scipy_on_tensors(name: str) -> None:
+    x = fg.tensor(X, requires_grad=True)
+    args = {"jv": (0.5, x), "kl_div": (x, P)}.get(name, (x,))
+    found = getattr(theirs, name)(*args)
+    found = found[0] if isinstance(found, tuple) else found
+    assert isinstance(found, fg.Tensor)
+    assert found.requires_grad
+
+
+def test_entropies_at_the_border() -> None:
+    x, y = np.array([0.0, 0.0, 1.0, -1.0, 2.0, np.nan]), np.array([0.0, 2.0, 0.0, 1.0, -1.0, 1.0])
+    for name in ("rel_entr", "kl_div"):
+        assert_allclose(getattr(ours, name)(x, y), getattr(theirs, name)(x, y))
+    slope = fg.grad(lambda y: ours.kl_div(np.zeros(2), y).sum())(np.ones(2))
+    assert_allclose(slope, 1.0)
+
+
+SHAPES = np.array([0.05, 0.4, 1.0, 3.0, 40.0, 700.0])
+PARTS = np.array([0.02, 0.5, 0.95, 1.0, 1.05, 2.0, 8.0])
+
+
+def test_derivatives_by_the_shape_of_gamma_over_its_range() -> None:
+    """By the step `P(a + 1, x) = P(a, x) - x**a exp(-x) / Γ(a + 1)`, differentiated."""
+    a, x = (v.ravel() for v in np.meshgrid(SHAPES, PARTS))
+    x = a * x
+    slope = fg.grad(lambda a: ours.gammainc(a, x).sum())
+    step = np.exp(a * np.log(x) - x - theirs.gammaln(a + 1)) * (np.log(x) - theirs.psi(a + 1))
+    assert_allclose(slope(a + 1), slope(a) - step, rtol=1e-8, atol=1e-10)
+
+
+def test_derivatives_by_the_shapes_of_beta_over_their_range() -> None:
+    """By the step `I(a + 1, b) = I(a, b) - x**a (1 - x)**b / (a B(a, b))`, differentiated."""
+    a, b, x = (v.ravel() for v in np.meshgrid(SHAPES[:5], SHAPES[:5], [1e-3, 0.2, 0.5, 0.9]))
+    slopes = fg.grad(lambda a, b: ours.betainc(a, b, x).sum(), argnums=(0, 1))
+    (up_a, up_b), (at_a, at_b) = slopes(a + 1, b), slopes(a, b)
+    logs, rest = np.log(x), np.log1p(-x)
+    step = np.exp(a * logs + b * rest - theirs.betaln(a, b)) / a
+    both = theirs.psi(a + b)
+    by_a = step * (logs - theirs.psi(a) + both - 1 / a)
+    assert_allclose(up_a, at_a - by_a, rtol=1e-8, atol=1e-10)
+    assert_allclose(up_b, at_b - step * (rest - theirs.psi(b) + both), rtol=1e-8, atol=1e-10)
+
+
+def test_shapes_at_the_ends_of_the_support() -> None:
+    for slope in (
+        fg.grad(lambda a: ours.gammainc(a, np.array([0.0, np.inf])).sum())(2.0),
+        fg.grad(lambda a: ours.betainc(a, 2.0, np.array([0.0, 1.0])).sum())(2.0),
+        fg.grad(lambda d: ours.stdtr(d, 0.0))(3.0),
+    ):
+        assert slope == 0
+
+
+@pytest.mark.parametrize(
+    "call",
+    [
+        lambda v: ours.yv(v, 1.0),
+        lambda v: ours.kve(v, 1.0),
+        lambda v: ours.hyp2f1(v, 1.0, 1.5, 0.2),
+        lambda v: ours.zeta(v, 2.0),
+        lambda v: ours.eval_jacobi(2, v, 1.0, 0.3),
+    ],
+)
+def test_orders_are_constant(call: Any) -> None:
+    with pytest.raises(NotImplementedError, match="has no rule"):
+        fg.grad(call)(1.5)

@@ -1,0 +1,133 @@
+"""Distributions of `ferrograd.scipy.stats` beside SciPy: functions, quantiles, draws."""
+
+from typing import Any
+
+import numpy as np
+import pytest
+import scipy.stats as theirs
+from numpy.testing import assert_allclose
+
+import ferrograd as fg
+from ferrograd.scipy import stats as ours
+from scipy_support import agree
+
+RANDOM = np.random.default_rng(37)
+Q = RANDOM.uniform(0.1, 0.9, size=4)
+LOC, SCALE = RANDOM.normal(size=4), RANDOM.uniform(0.5, 2.0, size=4)
+S, R = RANDOM.uniform(1.2, 3.0, size=4), RANDOM.uniform(2.5, 4.0, size=4)
+
+#: The shapes of each distribution.
+SHAPES: dict[str, tuple[Any, ...]] = {
+    **dict.fromkeys(("norm", "laplace", "logistic", "cauchy", "gumbel_r", "gumbel_l"), ()),
+    **dict.fromkeys(("expon", "halfnorm", "halfcauchy", "rayleigh", "maxwell", "uniform"), ()),
+    **dict.fromkeys(("lognorm", "weibull_min", "pareto", "lomax", "powerlaw", "gamma"), (S,)),
+    **dict.fromkeys(("invgamma", "chi2", "t"), (R,)),
+    "triang": (Q[::-1],),
+    "beta": (S, R),
+    "f": (R, 2 * R),
+}
+FUNCTIONS = ["pdf", "logpdf", "cdf", "logcdf", "sf", "logsf"]
+
+
+def of(home: Any, name: str, method: str) -> Any:
+    return getattr(getattr(home, name), method)
+
+
+@pytest.mark.parametrize("name", SHAPES)
+@pytest.mark.parametrize("method", FUNCTIONS)
+def test_functions(name: str, method: str) -> None:
+    shapes = SHAPES[name]
+    x = LOC + SCALE * getattr(theirs, name).ppf(Q, *shapes)
+    mine, other = of(ours, name, method), of(theirs, name, method)
+    agree(mine, other, x, *shapes, LOC, SCALE, singles=False, rtol=1e-8)
+
+
+@pytest.mark.parametrize("name", SHAPES)
+@pytest.mark.parametrize("method", ["ppf", "isf"])
+def test_quantiles(name: str, method: str) -> None:
+    shapes = SHAPES[name]
+    mine, other = of(ours, name, method), of(theirs, name, method)
+    agree(mine, other, Q, *shapes, LOC, SCALE, singles=False, rtol=1e-8)
+    assert np.isnan(mine(1.5, *(s[0] for s in shapes)))
+
+
+@pytest.mark.parametrize("name", SHAPES)
+def test_draws_move_with_their_parameters(name: str) -> None:
+    mine, other = of(ours, name, "rvs"), of(theirs, name, "rvs")
+    given = (*SHAPES[name], LOC, SCALE)
+
+    def draw(*args: Any) -> Any:
+        return mine(*args, size=4, random_state=7)
+
+    plain = other(*given, size=4, random_state=7)
+    assert_allclose(draw(*given), plain)
+    tensors = [fg.tensor(a, requires_grad=True) for a in given]
+    moved = draw(*tensors)
+    assert_allclose(moved.detach().numpy(), plain, rtol=1e-10)
+    # With its random number held fixed, a draw is a quantile.
+    level = of(theirs, name, "cdf")(plain, *given)
+    slopes = fg.autograd.grad(moved.sum(), tensors)
+    quantiles = of(ours, name, "ppf")(level, *tensors)
+    for one, two in zip(slopes, fg.autograd.grad(quantiles.sum(), tensors), strict=True):
+        assert_allclose(one.numpy(), two.numpy(), rtol=1e-6)
+
+
+def test_the_shape_of_draws() -> None:
+    scale = fg.tensor(SCALE, requires_grad=True)
+    assert ours.norm.rvs(0.0, scale).shape == (4,)
+    assert ours.norm.rvs(0.0, scale, size=(3, 4)).shape == (3, 4)
+    assert ours.norm.rvs(fg.tensor(0.0)).shape == ()
+    assert isinstance(ours.norm.rvs(), float)
+    assert ours.gamma.rvs(2.0, scale=scale, size=None).shape == (4,)
+
+
+@pytest.mark.parametrize("name", ["gamma", "expon", "beta", "pareto", "uniform", "triang", "f"])
+def test_outside_the_support(name: str) -> None:
+    shapes = tuple(s[0] for s in SHAPES[name])
+    at = np.array([-3.0, -0.1, 0.5, 7.0, np.nan])
+    for method in FUNCTIONS:
+        found = of(ours, name, method)(at, *shapes)
+        assert_allclose(found[:-1], of(theirs, name, method)(at, *shapes)[:-1], rtol=1e-9)
+    slope = fg.grad(lambda x: of(ours, name, "pdf")(x, *shapes).sum())(at[:4])
+    assert np.all(np.isfinite(slope))
+    assert slope[0] == 0
+
+
+def test_frozen_distributions() -> None:
+    scale = fg.tensor(2.0, requires_grad=True)
+    frozen = ours.expon(scale=scale)
+    assert frozen.pdf(1.0).item() == pytest.approx(theirs.expon(scale=2.0).pdf(1.0))
+    assert frozen.rvs(size=3, random_state=1).shape == (3,)
+    assert ours.expon(scale=2.0).mean() == 2.0
+    assert ours.expon.mean(scale=2.0) == 2.0
+    with pytest.raises(AttributeError, match="entropy"):
+        _ = frozen.entropy
+
+
+COUNTS = np.array([0, 1, 2, 4, 1.5, -1])
+
+
+@pytest.mark.parametrize(
+    ("name", "fixed"), [("bernoulli", ()), ("binom", (4,)), ("geom", ()), ("nbinom", (3,))]
+)
+@pytest.mark.parametrize("method", ["pmf", "logpmf", "cdf", "sf", "logcdf"])
+def test_counts(name: str, fixed: Any, method: str) -> None:
+    mine, other = of(ours, name, method), of(theirs, name, method)
+    counts = COUNTS[:4] if method.startswith("log") else COUNTS
+
+    def inside(k: Any) -> Any:
+        return k[np.isfinite(other(k, *fixed, 0.3))]
+
+    counts = inside(counts)
+    p = RANDOM.uniform(0.2, 0.8, size=counts.size)
+    agree(lambda p: mine(counts, *fixed, p), lambda p: other(counts, *fixed, p), p, singles=False)
+    assert_allclose(mine(COUNTS + 2, *fixed, 0.3, 2), other(COUNTS + 2, *fixed, 0.3, 2))
+
+
+def test_wrong_parameters() -> None:
+    with pytest.raises(TypeError, match="give s, loc, scale"):
+        ours.lognorm.pdf(1.0)
+    with pytest.raises(TypeError, match="give loc, scale"):
+        ours.expon.pdf(1.0, rate=2.0)
+    with pytest.raises(TypeError, match="got 3 parameters"):
+        ours.expon.pdf(1.0, 0.0, 1.0, 2.0)

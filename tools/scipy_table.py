@@ -1,0 +1,356 @@
+"""Writes docs/scipy.md: what SciPy's functions with array API support do with tensors.
+
+`--check` writes nothing and prints what the page calls right and is not; words in the arguments
+choose functions by parts of their names and print their rows.
+Owns: the trial of each function: its values beside those of NumPy's arrays, its gradient beside a
+central difference along one direction for every array of floats among its arguments.
+Invariant: the functions come from SciPy's own table of array API support, not from a list.
+"""
+
+import os
+
+os.environ["SCIPY_ARRAY_API"] = "1"
+
+import dataclasses
+import importlib
+import math
+import signal
+import sys
+import warnings
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import scipy
+from scipy._lib._array_api import xp_capabilities_table
+from scipy.spatial.transform import RigidTransform, Rotation, Slerp
+
+import ferrograd as fg
+import ferrograd.array_api as xp
+from scipy_calls import CALLS, arrays
+
+PAGE = Path(__file__).resolve().parent.parent / "docs" / "scipy.md"
+MODULES = """cluster.hierarchy cluster.vq constants differentiate fft integrate interpolate linalg
+    ndimage optimize optimize.elementwise signal signal.windows special stats stats.contingency"""
+#: Arrays of floats that hold numbers of clusters.
+CONSTANT = {"Z", "ML", "R"}
+#: Classes whose methods are tried one by one.
+CLASSES = [Rotation, RigidTransform, Slerp]
+SECONDS = 20
+STEP = 1e-5
+INTRODUCTION = """# SciPy's own functions on tensors
+
+Written by `make scipy` with SciPy {version}. With `SCIPY_ARRAY_API=1` in the environment before
+the first import of SciPy, its functions compute with the [namespace](array_api.md) of their
+arguments, and its special functions are `xp.special`'s, so that tensors go through them and
+gradients come back. Here is each function for which SciPy claims that support, and
+the methods of rotations.
+
+* *values*: `yes` where a call with tensors gives what the same call with arrays gives; `arrays`
+  where the result is no tensor; `differ` where SciPy's code for the array API gives something
+  else than its code for NumPy; otherwise the error.
+* *gradient*: `yes` where the gradients by all arrays of floats among the arguments are those of a
+  central difference, in float64; `zero` where the result does not depend on them smoothly; `by`
+  where only some arguments have one; `–` where no array of floats is an argument, or the values
+  are refused. What is refused raises before anything is lost: most often compiled code that needs
+  an array (`GraphCutError`). Such functions may be in [`ferrograd.scipy`](scipy_functions.md).
+
+Of {all} functions {right} are right in both: {differentiated} have gradients by every argument,
+{constant} are piecewise constant, {plain} take no floats. {partly} more have gradients by some of
+their arguments.
+
+```sh
+SCIPY_ARRAY_API=1 python -c "
+import ferrograd as fg
+from scipy import stats
+x = fg.tensor([1.0, 2.0, 4.0], requires_grad=True)
+stats.zscore(x)[2].backward()
+print(x.grad)"
+```"""
+
+
+@dataclasses.dataclass
+class Row:
+    """What a trial found."""
+
+    name: str
+    values: str
+    gradient: str
+
+    @property
+    def holds(self) -> bool:
+        """Whether values and gradient, where there is one, are right."""
+        return self.values == "yes" and self.gradient in ("yes", "zero", "–")
+
+
+def functions() -> Iterator[tuple[str, Any]]:
+    """SciPy's public functions and methods that claim array API support, each once."""
+    seen = set()
+    for module in MODULES.split():
+        home = importlib.import_module(f"scipy.{module}")
+        for name in sorted(home.__all__ if hasattr(home, "__all__") else dir(home)):
+            function = getattr(home, name)
+            facts = callable(function) and xp_capabilities_table.get(function)
+            if not facts or facts["np_only"] or facts["out_of_scope"] or function in seen:
+                continue
+            seen.add(function)
+            yield f"{module}.{name}", function
+    for kind in CLASSES:
+        for name in vars(kind):
+            method = getattr(kind, name)
+            own = getattr(method, "__func__", method)
+            path = f"spatial.transform.{kind.__name__}.{name}"
+            if path in CALLS and xp_capabilities_table.get(own):
+                yield path, method
+
+
+def given() -> dict[str, Any]:
+    """The arrays of the calls, with what hierarchies are made of."""
+    from scipy.cluster import hierarchy
+
+    made = arrays()
+    links = hierarchy.linkage(made["d"])
+    return made | {
+        "Z": links,
+        "ML": hierarchy.to_mlab_linkage(links),
+        "R": hierarchy.inconsistent(links),
+        "T": hierarchy.fcluster(links, 2, "maxclust").astype(np.int32),
+    }
+
+
+def leaves(result: Any) -> Iterator[Any]:
+    """The arrays and numbers in a result, in order."""
+    if isinstance(result, fg.Tensor | np.ndarray | np.generic | int | float | complex):
+        yield result
+    elif isinstance(result, dict):
+        for key in sorted(result, key=str):
+            yield from leaves(result[key])
+    elif isinstance(result, tuple | list):
+        for item in result:
+            yield from leaves(item)
+    elif type(result).__module__.startswith("scipy.") and hasattr(result, "__dict__"):
+        for key in sorted(vars(result)):
+            if not key.startswith("_"):
+                yield from leaves(getattr(result, key))
+
+
+def plain(leaf: Any) -> Any:
+    """A leaf as an array of NumPy's."""
+    return leaf.detach().numpy() if isinstance(leaf, fg.Tensor) else np.asarray(leaf)
+
+
+def call(function: Any, expression: str, names: dict[str, Any], space: Any) -> list[Any]:
+    """The leaves of what an expression gives."""
+    body = expression if "f(" in expression else f"f({expression})"
+    with warnings.catch_warnings(), np.errstate(all="ignore"):
+        warnings.simplefilter("ignore")
+        scope = {"np": np, "f": function, "xp": space, **names}
+        return list(leaves(eval(body, scope | {kind.__name__: kind for kind in CLASSES})))
+
+
+def tensors_of(pool: dict[str, Any]) -> dict[str, Any]:
+    """The arrays as tensors, where these have the dtype."""
+    kept = set(xp.__array_namespace_info__().dtypes())
+    return {k: fg.asarray(v) if v.dtype.name in kept else v for k, v in pool.items()}
+
+
+def weights(index: int, shape: tuple[int, ...]) -> Any:
+    """Fixed weights of a leaf in the number that is differentiated."""
+    return np.cos(1.0 + index + np.arange(math.prod(shape))).reshape(shape)
+
+
+def weighed(leaf: Any, index: int) -> Any:
+    """The sum of a leaf's elements with fixed weights, of complex ones also their other parts."""
+    first = weights(index, tuple(leaf.shape))
+    if leaf.dtype.kind != "c":
+        return (first * leaf).sum()
+    return (first * leaf.real).sum() + (np.sin(first) * leaf.imag).sum()
+
+
+def used(expression: str, pool: dict[str, Any]) -> list[str]:
+    """The arrays of floats that an expression names."""
+    words = compile(expression if "f(" in expression else f"f({expression})", "", "eval").co_names
+    nested = {name for name in pool if name in expression.replace("(", " ").split()}
+    return [
+        k
+        for k in pool
+        if k in {*words, *nested} and k not in CONSTANT and pool[k].dtype.kind == "f"
+    ]
+
+
+def slope(function: Any, expression: str, pool: dict[str, Any], name: str, way: Any) -> list[Any]:
+    """The derivative of each leaf's weighted sum along a direction, by differences of NumPy's."""
+
+    def sums(step: float) -> list[Any]:
+        moved = pool | {name: pool[name] + step * way}
+        found = [plain(leaf) for leaf in call(function, expression, moved, np)]
+        return [weighed(a, k) if a.dtype.kind in "fc" else 0.0 for k, a in enumerate(found)]
+
+    near = [np.subtract(a, b) for a, b in zip(sums(STEP), sums(-STEP), strict=True)]
+    return [float(n) / (2 * STEP) for n in near]
+
+
+def gradient(function: Any, expression: str, pool: dict[str, Any], names: list[str]) -> str:
+    """How the gradients by the named arrays compare; "yes", "zero", "wrong" or what was raised."""
+    tensors = tensors_of(pool)
+    for name in names:
+        tensors[name] = fg.tensor(pool[name], requires_grad=True)
+    found = call(function, expression, tensors, xp)
+    loss: Any = 0.0
+    live = set()
+    for k, leaf in enumerate(found):
+        if isinstance(leaf, fg.Tensor) and leaf.requires_grad:
+            loss = loss + weighed(leaf, k)
+            live.add(k)
+    if live:
+        loss.backward()
+    moved = False
+    for name in names:
+        way = np.random.default_rng(3).normal(size=pool[name].shape)
+        numeric = slope(function, expression, pool, name, way)
+        size = max([1.0, *(abs(n) for n in numeric)])
+        if any(abs(n) > 1e-6 * size for k, n in enumerate(numeric) if k not in live):
+            return "lost"
+        grad = tensors[name].grad
+        ours = 0.0 if grad is None else float(np.sum(grad.numpy() * way))
+        total = sum(numeric[k] for k in live)
+        if not abs(ours - total) <= 2e-5 * max(1.0, abs(total)):
+            return f"wrong by {name}: {ours:.6g} for {total:.6g}"
+        moved = moved or any(abs(n) > 1e-9 for n in numeric)
+    return "yes" if moved else "zero"
+
+
+def attempt(action: Any) -> Any:
+    """What an action gives, or the name of what it raises."""
+
+    def late(*_: Any) -> None:
+        raise TimeoutError
+
+    signal.signal(signal.SIGALRM, late)
+    signal.alarm(SECONDS)
+    try:
+        return action()
+    except Exception as error:
+        if "-v" in sys.argv:
+            print("   ", type(error).__name__, str(error).splitlines()[:1])
+        return f"refused: `{type(error).__name__}`"
+    finally:
+        signal.alarm(0)
+
+
+def same(ours: list[Any], theirs: list[Any]) -> str:
+    """Whether two lists of leaves agree in shape and value."""
+    if len(ours) != len(theirs):
+        return "differ"
+    for a, b in zip(map(plain, ours), map(plain, theirs), strict=True):
+        if a.shape != b.shape or not np.allclose(a, b, rtol=1e-9, atol=1e-10, equal_nan=True):
+            return "differ"
+    return "yes" if any(isinstance(a, fg.Tensor) for a in ours) or not ours else "arrays"
+
+
+def trial(name: str, function: Any, pool: dict[str, Any]) -> Row:
+    """Tries one function."""
+    expression = CALLS.get(name)
+    if expression is None:
+        return Row(name, "not tried", "–")
+    theirs = attempt(lambda: call(function, expression, pool, np))
+    if isinstance(theirs, str):
+        return Row(name, "not tried", "–")
+    tensors = tensors_of(pool)
+    ours = attempt(lambda: call(function, expression, tensors, xp))
+    values = ours if isinstance(ours, str) else same(ours, theirs)
+    names = used(expression, pool)
+    if not names or values not in ("yes", "arrays"):
+        return Row(name, values, "–")
+    found = attempt(lambda: gradient(function, expression, pool, names))
+    if found.startswith("refused") and len(names) > 1:
+        each = {n: attempt(lambda n=n: gradient(function, expression, pool, [n])) for n in names}
+        kept = [n for n in names if each[n] in ("yes", "zero")]
+        if kept:
+            return Row(name, values, f"by {', '.join(f'`{n}`' for n in kept)}")
+    return Row(name, values, found)
+
+
+def tried(only: list[str]) -> list[Row]:
+    """The rows of all functions, or of those whose names hold one of the words."""
+    pool = given()
+    chosen = [
+        (name, function)
+        for name, function in functions()
+        if not only or any(word in name for word in only)
+    ]
+    return [trial(name, function, pool) for name, function in chosen]
+
+
+def page(rows: list[Row]) -> str:
+    """The text of the page."""
+    count = {
+        "right": sum(row.holds for row in rows),
+        "differentiated": sum(row.values == "yes" and row.gradient == "yes" for row in rows),
+        "partly": sum(row.gradient.startswith("by ") for row in rows),
+        "constant": sum(row.holds and row.gradient == "zero" for row in rows),
+        "plain": sum(row.holds and row.gradient == "–" for row in rows),
+    }
+    lines = [INTRODUCTION.format(version=scipy.__version__, all=len(rows), **count)]
+    home = ""
+    for row in rows:
+        module, _, name = row.name.rpartition(".")
+        if module != home:
+            home = module
+            lines += [
+                "",
+                f"## scipy.{module}",
+                "",
+                "| function | values | gradient |",
+                "|---|---|---|",
+            ]
+        lines.append(f"| `{name}` | {row.values} | {row.gradient} |")
+    return "\n".join(lines) + "\n"
+
+
+def written() -> dict[str, Row]:
+    """The rows of the page as it is."""
+    rows = {}
+    home = ""
+    for line in PAGE.read_text().splitlines():
+        if line.startswith("## scipy."):
+            home = line.removeprefix("## scipy.")
+        elif line.startswith("| `"):
+            name, values, gradient = (part.strip() for part in line.strip("| ").split(" | "))
+            rows[f"{home}.{name.strip('`')}"] = Row(f"{home}.{name.strip('`')}", values, gradient)
+    return rows
+
+
+def check() -> list[str]:
+    """What the page calls right and is not, and names that are only there or only in SciPy."""
+    if f"SciPy {scipy.__version__}" not in PAGE.read_text():
+        return []
+    before, now = written(), {row.name: row for row in tried([])}
+    problems = [f"{name}: not on both sides" for name in sorted(set(before) ^ set(now))]
+    for name in sorted(set(before) & set(now)):
+        wrong = now[name].gradient.startswith(("wrong", "lost"))
+        if wrong or (before[name].holds and not now[name].holds):
+            problems.append(f"{name}: {now[name].values}, {now[name].gradient}")
+    return problems
+
+
+def main() -> int:
+    """Writes the page, or prints rows."""
+    if "--check" in sys.argv:
+        problems = check()
+        print("\n".join(problems) or "the page holds")
+        return 1 if problems else 0
+    only = [word for word in sys.argv[1:] if not word.startswith("-")]
+    rows = tried(only)
+    if only:
+        for row in rows:
+            print(f"{row.name:45} {row.values:28} {row.gradient}")
+    else:
+        PAGE.write_text(page(rows))
+        print(len(rows), "tried,", sum(row.holds for row in rows), "right")
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
