@@ -5,6 +5,8 @@ Owns: which programs are kept, and when recording ends. What programs compute is
 
 from __future__ import annotations
 
+import threading
+import warnings
 from collections.abc import Callable
 from typing import Any
 
@@ -316,3 +318,30 @@ def test_an_attribute_that_a_function_changes_before_it_calls_the_module() -> No
     model.kind = "a"
     assert g(np.ones(1))[0] == 3.0
     assert len(runs) <= 3  # there was no attribute before the first call
+
+
+def test_threads_share_the_programs() -> None:
+    """They record, drop and forget programs of one function at once."""
+    f = fg.compile(lambda x: (x * 2.0).sum())
+    raised: list[BaseException] = []
+
+    def work(seed: int) -> None:
+        draw = np.random.default_rng(seed)
+        try:
+            for i in range(600):
+                n = int(draw.integers(1, 30))
+                assert f(np.full(n, float(seed))) == 2.0 * n * seed
+                assert len(f.programs) < 40
+                if i % 200 == 0:
+                    f.clear()
+        except BaseException as error:
+            raised.append(error)
+
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        threads = [threading.Thread(target=work, args=(seed,)) for seed in range(1, 5)]
+        for thread in threads:
+            thread.start()
+        for thread in threads:
+            thread.join()
+    assert raised == []

@@ -2,7 +2,8 @@
 
 Owns: which of them are kept, which goes when there are too many, and when recording pays.
 Never records or runs anything. Invariant: of one signature there are several programs at most where
-each was recorded because the others did not serve.
+each was recorded because the others did not serve. Threads share a cache: lists are replaced and
+never changed, and what is walked over is a copy.
 """
 
 from __future__ import annotations
@@ -25,6 +26,8 @@ TRIES = 8
 #: ... so many of them, and twice as many after each further recording that did not pay.
 PAUSE = 64
 LONGEST = 1 << 20
+#: A pause from which on no program is tried meanwhile.
+LONG = 1 << 10
 PAUSED = (
     "recording does not pay, as its programs serve few calls, so that the function itself runs for"
     " a while, and longer each time"
@@ -55,7 +58,8 @@ class Known:
         if self.pause:
             self.pause -= 1
             return self.pause > 0
-        if self.programs and self.programs[0].program._used[1] < PAYS:
+        newest = next(iter(self.programs), None)
+        if newest is not None and newest.program._used[1] < PAYS:
             self.unpaid += 1
         else:
             self.unpaid, self.told = 0, False
@@ -81,7 +85,7 @@ class Cache:
 
     def programs(self) -> Iterator[Recorded | Joint]:
         """All programs."""
-        for known in self._known.values():
+        for known in list(self._known.values()):
             yield from known.programs
 
     def clear(self) -> None:
@@ -95,14 +99,14 @@ class Cache:
         known = self._known.setdefault(key, Known())
         if not isinstance(entry, Recorded | Joint):
             known.other, dropped = entry, bool(known.programs)
-            known.programs.clear()
+            known.programs = []
             self._limit_others()
             return dropped
         known.other = None
         for other in known.programs:
             # Only programs that are used in turn need memory for their temporaries at once.
             other.program._trim()
-        known.programs.insert(0, entry)
+        known.programs = [entry, *known.programs]
         gone = self._oldest(known.programs, VARIANTS) + self._oldest(self.programs(), 2 * MANY)
         for one in gone:
             self._drop(one)
@@ -117,9 +121,10 @@ class Cache:
         for key, known in list(self._known.items()):
             known.programs = [own for own in known.programs if own is not entry]
             if not known.programs and known.other is None:
-                del self._known[key]
+                self._known.pop(key, None)
 
     def _limit_others(self) -> None:
-        others = [key for key, known in self._known.items() if known.other is not None]
+        items = list(self._known.items())
+        others = [key for key, known in items if known.other is not None]
         for key in others[: max(len(others) - WITHOUT, 0)]:
-            del self._known[key]
+            self._known.pop(key, None)

@@ -17,7 +17,7 @@ from typing import Any
 import numpy as np
 
 from ferrograd import _core
-from ferrograd._compile.cache import MANY, PAUSED, Cache, Known
+from ferrograd._compile.cache import LONG, MANY, PAUSED, Cache, Known
 from ferrograd._compile.comparison import compare
 from ferrograd._compile.explanation import check_format, explained
 from ferrograd._compile.recorded import (
@@ -105,8 +105,8 @@ class Compiled(_core._Replayed):
         if not known.told:
             known.told = True
             self._log.append(f"{self._why(call)}, once more: {PAUSED}")
-        if known.fresh() is not None:
-            # It would run, and find again that values take another way.
+        if known.pause >= LONG or known.fresh() is not None:
+            # Programs would be tried in vain: often, or by running them.
             self._forget()
         return self._function(known.pause, call, args, kwargs, known)
 

@@ -199,7 +199,7 @@ if _typing.TYPE_CHECKING:
     from ferrograd.array_api import special as special
 
 __all__ = [
-    *_LAZY[1:],
+    *(name for name in _LAZY if name != "special"),
     *(name for name in globals() if name[0] != "_" and name != "annotations"),
     "__array_api_version__",
     "__array_namespace_info__",
@@ -213,7 +213,7 @@ def __getattr__(name: str) -> _typing.Any:
             f"module 'ferrograd.array_api' has no attribute {name!r}: it holds the names of the"
             " standard; ferrograd's own are in the package, NumPy's in ferrograd.numpy"
         )
-    return _import_module(f"ferrograd.array_api.{name}")
+    return _import_module(f"ferrograd.array_api.{_LAZY[name]}")
 
 
 def __dir__() -> list[str]:

@@ -15,7 +15,7 @@ from ferrograd.array_api._devices import check_device
 from ferrograd.array_api._dtype_names import DTYPES
 
 #: Modules of the namespace that are loaded on use; transforms only where the core has them.
-LAZY = ["special", "fft"] if "fft" in _core._namespaces else ["special"]
+LAZY = {"special": "special"} | ({"fft": "_fft"} if "fft" in _core._namespaces else {})
 
 __array_api_version__ = "2024.12"
 

@@ -1,7 +1,7 @@
 """The `fft` extension of the standard.
 
 Owns: its names and signatures. Never transforms: the core does, with derivatives, which are
-transforms again. The module is there when the core has transforms.
+transforms again. The namespace shows this module as `fft` when the core has transforms.
 """
 
 from __future__ import annotations
