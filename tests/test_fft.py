@@ -37,12 +37,6 @@ def samples(name: str, *shape: int, seed: int = 0, dtype: Any = np.complex128) -
     return (values + 1j * rng.standard_normal(shape)).astype(dtype)
 
 
-def tensor(values: np.ndarray, requires_grad: bool = False) -> fg.Tensor:
-    """A tensor of the values, complex ones by DLPack."""
-    made = fg.from_dlpack(values) if values.dtype.kind == "c" else fg.tensor(values)
-    return made.requires_grad_() if requires_grad else made
-
-
 def close(ours: Any, theirs: Any, bound: float, why: Any = "") -> None:
     """Asserts equal shape and dtype, and a small error relative to the largest value."""
     assert isinstance(ours, fg.Tensor), why
@@ -64,7 +58,7 @@ def test_every_length_gives_numpys_values(name: str) -> None:
         x, norm = samples(name, 2, n, seed=n), NORMS[i % 4]
         if name in ("irfft", "hfft") and n == 1:
             continue
-        close(ours(tensor(x), norm=norm), theirs(x, norm=norm), 1e-14, (n, norm))
+        close(ours(fg.tensor(x), norm=norm), theirs(x, norm=norm), 1e-14, (n, norm))
 
 
 @pytest.mark.parametrize("name", LINES)
@@ -72,7 +66,7 @@ def test_single_precision_stays_single(name: str) -> None:
     ours, theirs = getattr(fg.fft, name), getattr(np.fft, name)
     for n in (2, 3, 8, 13, 60, 97, 128, 509, 1000, 4096, 10007):
         x = samples(name, 3, n, seed=n, dtype=np.complex64)
-        close(ours(tensor(x)), theirs(x), 3e-6, n)
+        close(ours(fg.tensor(x)), theirs(x), 3e-6, n)
 
 
 @pytest.mark.parametrize("name", LINES)
@@ -85,7 +79,7 @@ def test_lengths_axes_and_layouts(name: str, axis: int) -> None:
             if n is None and a.shape[axis] < 2:
                 continue
             for norm in NORMS[2:]:
-                got = ours(tensor(a), n, axis, norm)
+                got = ours(fg.tensor(a), n, axis, norm)
                 if a.shape[axis] == 0:
                     # NumPy's irfft reads memory there that nobody wrote.
                     assert not got.numpy().any()
@@ -103,11 +97,11 @@ def test_several_axes(name: str) -> None:
         choices += [{"axes": (1,)}, {"axes": (2, 1, 0)}, {"s": (7, 8, 6), "axes": (0, 1, 2)}]
     for options in choices:
         for norm in NORMS:
-            got = ours(tensor(x), **options, norm=norm)
+            got = ours(fg.tensor(x), **options, norm=norm)
             close(got, theirs(x, **options, norm=norm), 1e-14, (options, norm))
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
-        close(ours(tensor(x), (3, 4)), theirs(x, (3, 4), axes=(-2, -1)), 1e-14)
+        close(ours(fg.tensor(x), (3, 4)), theirs(x, (3, 4), axes=(-2, -1)), 1e-14)
 
 
 @pytest.mark.parametrize("name", ["hfft2", "ihfft2", "hfftn", "ihfftn"])
@@ -115,7 +109,7 @@ def test_scipys_own_names(name: str) -> None:
     x = samples(name, 4, 6, 5)
     for options in ({}, {"axes": (0, 1)}, {"s": (5, 8), "axes": (2, 1)}, {"norm": "ortho"}):
         want = getattr(scipy.fft, name)(x, **options)
-        close(getattr(fg.fft, name)(tensor(x), **options), want, 1e-14, options)
+        close(getattr(fg.fft, name)(fg.tensor(x), **options), want, 1e-14, options)
 
 
 @pytest.mark.parametrize("name", WAVES)
@@ -128,11 +122,11 @@ def test_cosines_and_sines(name: str, kind: int) -> None:
         x, options = samples(name, 2, n, seed=n), {"norm": NORMS[i % 4]}
         if i % 3:
             options["orthogonalize"] = bool(i % 2)
-        close(ours(tensor(x), kind, **options), theirs(x, kind, **options), 3e-14, (n, options))
+        close(ours(fg.tensor(x), kind, **options), theirs(x, kind, **options), 3e-14, (n, options))
     x = samples(name, 5, 6, 7).astype(np.float32)
-    close(ours(tensor(x), type=kind, n=9, axis=0), theirs(x, kind, n=9, axis=0), 3e-6)
+    close(ours(fg.tensor(x), type=kind, n=9, axis=0), theirs(x, kind, n=9, axis=0), 3e-6)
     x = samples(name, 5, 6, 7)
-    several = getattr(fg.fft, f"{name}n")(tensor(x), kind, (4, 9), (2, 0), "ortho")
+    several = getattr(fg.fft, f"{name}n")(fg.tensor(x), kind, (4, 9), (2, 0), "ortho")
     close(several, getattr(scipy.fft, f"{name}n")(x, kind, (4, 9), (2, 0), "ortho"), 3e-14)
 
 
@@ -142,7 +136,7 @@ def test_other_dtypes_become_what_numpy_makes_of_them(name: str, dtype: str) -> 
     x = (np.arange(24).reshape(4, 6) % 5).astype(dtype)
     # NumPy rounds the factor of a norm to float16.
     bound = 1e-3 if dtype == "float16" else 1e-14
-    close(getattr(fg.fft, name)(tensor(x)), getattr(np.fft, name)(x), bound)
+    close(getattr(fg.fft, name)(fg.tensor(x)), getattr(np.fft, name)(x), bound)
 
 
 def test_frequencies_shifts_and_lengths() -> None:
@@ -152,7 +146,7 @@ def test_frequencies_shifts_and_lengths() -> None:
         x = np.arange(n * 3).reshape(n, 3)
         for name in ("fftshift", "ifftshift"):
             for axes in (None, 0, 1, (0, 1), -1):
-                got = getattr(fg.fft, name)(tensor(x), axes).numpy()
+                got = getattr(fg.fft, name)(fg.tensor(x), axes).numpy()
                 np.testing.assert_array_equal(got, getattr(np.fft, name)(x, axes))
     for n in (0, 1, 7, 13, 97, 1021, 10007):
         for real in (False, True):
@@ -181,14 +175,14 @@ def test_errors_are_numpys(what: str) -> None:
     with pytest.raises((TypeError, ValueError, IndexError)) as theirs:
         getattr(np.fft, name)(x, *args, **options)
     with pytest.raises(theirs.type) as ours:
-        getattr(fg.fft, name)(tensor(x), *args, **options)
+        getattr(fg.fft, name)(fg.tensor(x), *args, **options)
     assert isinstance(ours.value, fg.errors.FerrogradError)
 
 
 @pytest.mark.parametrize("name", REAL)
 def test_complex_values_are_refused_by_transforms_of_real_ones(name: str) -> None:
     with pytest.raises(TypeError, match=rf"{name}: complex128 values.*; use fft"):
-        getattr(fg.fft, name)(tensor(np.ones((2, 4), np.complex128)))
+        getattr(fg.fft, name)(fg.tensor(np.ones((2, 4), np.complex128)))
 
 
 def test_axes_without_points() -> None:
@@ -207,7 +201,7 @@ def test_bits_do_not_depend_on_threads(threads: int) -> None:
     calls: list[Callable[[], Any]] = []
     before = fg.get_num_threads()
     for shape in ((300, 250), (70, 64, 64), (1 << 15,), (33, 1009)):
-        z, x = tensor(samples("fft", *shape)), tensor(samples("rfft", *shape))
+        z, x = fg.tensor(samples("fft", *shape)), fg.tensor(samples("rfft", *shape))
         calls += [lambda z=z: fg.fft.fftn(z), lambda x=x: fg.fft.rfftn(x, axes=(0,))]
         calls += [lambda z=z: fg.fft.irfftn(z), lambda x=x: fg.fft.dctn(x)]
     for transform in calls:
@@ -221,7 +215,7 @@ def test_bits_do_not_depend_on_threads(threads: int) -> None:
 @pytest.mark.parametrize("name", [*LINES, *AREAS])
 def test_the_ways_to_call(name: str) -> None:
     x = samples(name, 4, 6)
-    t, theirs = tensor(x), getattr(np.fft, name)
+    t, theirs = fg.tensor(x), getattr(np.fft, name)
     want = getattr(fg.fft, name)(t).numpy()
     np.testing.assert_array_equal(theirs(t).numpy(), want)
     np.testing.assert_array_equal(theirs(t, norm=None).numpy(), want)
@@ -241,13 +235,13 @@ def test_the_face_of_scipy() -> None:
     for name in (*WAVES, *(f"{name}n" for name in WAVES)):
         got = getattr(sfft, name)(x, 3, norm="ortho")
         np.testing.assert_allclose(got, getattr(scipy.fft, name)(x, 3, norm="ortho"), 1e-12, 1e-14)
-        np.testing.assert_array_equal(getattr(sfft, name)(tensor(x), 3, norm="ortho"), got)
+        np.testing.assert_array_equal(getattr(sfft, name)(fg.tensor(x), 3, norm="ortho"), got)
     z = samples("fft", 4, 6)
     np.testing.assert_array_equal(sfft.dct(z), scipy.fft.dct(z))
     np.testing.assert_array_equal(sfft.fft2(z, (4, None)), sfft.fft2(z))
     assert sfft.next_fast_len(97) == scipy.fft.next_fast_len(97)
     with pytest.raises(TypeError, match="complex128 values"):
-        sfft.dct(tensor(z))
+        sfft.dct(fg.tensor(z))
 
 
 def test_compiled_functions_have_the_bits_of_eager() -> None:
@@ -256,11 +250,11 @@ def test_compiled_functions_have_the_bits_of_eager() -> None:
 
     compiled = fg.compile(f)
     for seed in range(3):
-        x = tensor(samples("rfft", 9, 7, seed=seed))
+        x = fg.tensor(samples("rfft", 9, 7, seed=seed))
         np.testing.assert_array_equal(compiled(x).numpy(), f(x).numpy())
     spectrum = fg.compile(lambda z: fg.fft.fftshift(fg.fft.ifft2(z)))
     for seed in range(3):
-        z = tensor(samples("fft", 6, 5, seed=seed))
+        z = fg.tensor(samples("fft", 6, 5, seed=seed))
         want = fg.fft.fftshift(fg.fft.ifft2(z)).numpy()
         np.testing.assert_array_equal(spectrum(z).numpy(), want)
 

@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 
 import ferrograd as fg
-from test_fft import NORMS, REAL, WAVES, samples, tensor
+from test_fft import NORMS, REAL, WAVES, samples
 
 SHAPES: dict[str, tuple[dict[str, Any], ...]] = {
     "": ({}, {"n": 5}, {"n": 9, "axis": 0}, {"axis": 1}),
@@ -50,17 +50,17 @@ def like(rng: np.random.Generator, value: Any) -> np.ndarray:
 def test_gradients_to_second_order(name: str) -> None:
     rng = np.random.default_rng(5)
     for f in calls(name):
-        x = tensor(samples(name, 4, 6, 7), requires_grad=True)
+        x = fg.tensor(samples(name, 4, 6, 7), requires_grad=True)
         y = f(x)
-        g = tensor(like(rng, y), requires_grad=True)
+        g = fg.tensor(like(rng, y), requires_grad=True)
         (slope,) = fg.autograd.grad([y], [x], [g], create_graph=True)
         assert slope.dtype == x.dtype
         for _ in range(2):
             d = like(rng, x)
-            want = inner(g, f(tensor(d)))
+            want = inner(g, f(fg.tensor(d)))
             assert abs(inner(slope, d) - want) <= 1e-12 * np.sqrt(inner(d, d) * inner(slope, slope))
         # The gradient is linear in `g`, and its own adjoint is the transform again.
-        v = tensor(like(rng, x))
+        v = fg.tensor(like(rng, x))
         (back,) = fg.autograd.grad([slope], [g], [v])
         want = f(v).numpy()
         np.testing.assert_allclose(back.numpy(), want, 1e-11, 1e-12 * np.abs(want).max())
@@ -68,13 +68,13 @@ def test_gradients_to_second_order(name: str) -> None:
 
 @pytest.mark.parametrize("name", [name for name in FOURIER if name not in REAL])
 def test_real_input_has_a_real_gradient(name: str) -> None:
-    x = tensor(samples("rfft", 3, 8), requires_grad=True)
+    x = fg.tensor(samples("rfft", 3, 8), requires_grad=True)
     y = getattr(fg.fft, name)(x, norm="ortho")
     g = like(np.random.default_rng(1), y)
-    (slope,) = fg.autograd.grad([y], [x], [tensor(g)])
+    (slope,) = fg.autograd.grad([y], [x], [fg.tensor(g)])
     assert slope.dtype == np.float64
     d = samples("rfft", 3, 8, seed=4)
-    want = inner(g, getattr(fg.fft, name)(tensor(d), norm="ortho"))
+    want = inner(g, getattr(fg.fft, name)(fg.tensor(d), norm="ortho"))
     assert abs(inner(slope, d) - want) <= 1e-12
 
 
@@ -82,29 +82,29 @@ def test_real_input_has_a_real_gradient(name: str) -> None:
 def test_batched_pulls_are_the_single_ones(name: str) -> None:
     rng = np.random.default_rng(3)
     f = calls(name)[-1]
-    x = tensor(samples(name, 4, 6, 7), requires_grad=True)
+    x = fg.tensor(samples(name, 4, 6, 7), requires_grad=True)
     y = f(x)
     rows = np.stack([like(rng, y) for _ in range(3)])
     (together,) = fg.autograd.grad(
-        [y], [x], [tensor(rows)], is_grads_batched=True, retain_graph=True
+        [y], [x], [fg.tensor(rows)], is_grads_batched=True, retain_graph=True
     )
     for row, found in zip(rows, together.numpy(), strict=True):
-        (alone,) = fg.autograd.grad([y], [x], [tensor(row)], retain_graph=True)
+        (alone,) = fg.autograd.grad([y], [x], [fg.tensor(row)], retain_graph=True)
         np.testing.assert_allclose(found, alone.numpy(), 1e-12, 1e-13)
 
 
 def test_the_gradient_of_fft_is_pytorchs() -> None:
-    x = tensor(samples("fft", 6), requires_grad=True)
+    x = fg.tensor(samples("fft", 6), requires_grad=True)
     g = samples("fft", 6, seed=2)
-    fg.fft.fft(x).backward(tensor(g))
+    fg.fft.fft(x).backward(fg.tensor(g))
     np.testing.assert_allclose(x.grad.numpy(), 6 * np.fft.ifft(g), 1e-13)
 
 
 def test_a_filter_is_fitted_in_frequency_space() -> None:
     """A loss of real values on both sides of a transform goes down along its gradient."""
     rng = np.random.default_rng(0)
-    target = tensor(rng.standard_normal(32))
-    x = tensor(rng.standard_normal(32), requires_grad=True)
+    target = fg.tensor(rng.standard_normal(32))
+    x = fg.tensor(rng.standard_normal(32), requires_grad=True)
     losses = []
     for _ in range(20):
         loss = (
@@ -124,5 +124,5 @@ def test_compiled_gradients_have_the_bits_of_eager() -> None:
 
     slope, compiled = fg.grad(loss), fg.compile(fg.grad(loss))
     for seed in range(3):
-        x = tensor(samples("rfft", 4, 15, seed=seed))
+        x = fg.tensor(samples("rfft", 4, 15, seed=seed))
         np.testing.assert_array_equal(compiled(x).numpy(), slope(x).numpy())

@@ -11,7 +11,6 @@ import scipy.signal
 
 import ferrograd as fg
 from ferrograd.scipy import signal
-from test_fft import tensor
 
 RNG = np.random.default_rng(0)
 PAIRS: dict[str, tuple[tuple[int, ...], tuple[int, ...], Any]] = {
@@ -44,9 +43,9 @@ def test_convolution_by_spectra(name: str, mode: str, what: str) -> None:
     want = theirs(a, v, mode, axes)
     close(ours(a, v, mode, axes), want)
     assert isinstance(ours(a, v, mode, axes), np.ndarray)
-    close(ours(tensor(a), v, mode, axes), want)
+    close(ours(fg.tensor(a), v, mode, axes), want)
     z = a + 1j * RNG.standard_normal(first)
-    close(ours(tensor(z), tensor(v), mode, axes), theirs(z, v, mode, axes))
+    close(ours(fg.tensor(z), fg.tensor(v), mode, axes), theirs(z, v, mode, axes))
     fg.check_grads(lambda a, v: ours(a, v, mode, axes), order=2)(a, v)
 
 
@@ -80,7 +79,7 @@ def test_short_time_transforms(options: dict[str, Any]) -> None:
     x = RNG.standard_normal((2, 70, 3))
     for a, axis in ((x[0, :, 0], -1), (x, 1)):
         want = scipy.signal.stft(a, axis=axis, **options)
-        for ours, theirs in zip(signal.stft(tensor(a), axis=axis, **options), want, strict=True):
+        for ours, theirs in zip(signal.stft(fg.tensor(a), axis=axis, **options), want, strict=True):
             close(ours, theirs)
 
     def power(a: Any) -> Any:
@@ -98,7 +97,7 @@ def test_inverse_short_time_transforms(options: dict[str, Any]) -> None:
     if given.get("window") is not None:
         given["nperseg"] = given["window"].size
     z = scipy.signal.stft(x, **given)[2]
-    close(signal.istft(tensor(z), **given)[1], scipy.signal.istft(z, **given)[1])
+    close(signal.istft(fg.tensor(z), **given)[1], scipy.signal.istft(z, **given)[1])
     close(signal.istft(z, **given)[1][:, :60], x[:, :60])
     for ours, theirs in zip(
         signal.istft(z[0], **given), scipy.signal.istft(z[0], **given), strict=True
@@ -124,7 +123,7 @@ def test_inverse_short_time_transforms(options: dict[str, Any]) -> None:
 def test_periodograms(options: dict[str, Any]) -> None:
     x = RNG.standard_normal((30, 25))
     for ours, theirs in zip(
-        signal.periodogram(tensor(x), **options),
+        signal.periodogram(fg.tensor(x), **options),
         scipy.signal.periodogram(x, **options),
         strict=True,
     ):
