@@ -12,7 +12,8 @@ use crate::ops::core::declare::{Axes, Operand, Scalar};
 use crate::ops::core::elementwise::{binary, binary_operands, binary_scalar};
 use crate::ops::core::facts::Ambiguous;
 use crate::ops::core::layout::{
-    any_true, astype, broadcast_to, kept_dims, permute_axes, reduced, reshape_dims, sum_over,
+    any_true, astype, broadcast_to, kept_dims, permute_axes, real_numbers, reduced, reshape_dims,
+    sum_over,
 };
 use crate::ops::elementwise::arith::{ADD, DIVIDE, FLOOR_DIVIDE, MULTIPLY, SUBTRACT};
 use crate::ops::elementwise::compare::{EQUAL, GREATER_EQUAL, isnan, logical_not};
@@ -120,6 +121,7 @@ fn quantile_over(
     keepdims: bool,
     method: &str,
 ) -> Result<Tensor> {
+    real_numbers(op, x)?;
     let method = Method::named(op, method)?.at(q);
     let x = &(if method.picks() { x.clone() } else { astype(x, x.dtype().to_float())? });
     need_elements(op, x, axes)?;
