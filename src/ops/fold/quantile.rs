@@ -217,6 +217,7 @@ crate::operations! { family "reduction" [float32];
     /// Median over the axes, the mean of the middle two if the count is even; NaN if there is one. Derivative: `g` to the middle element, half each to two.
     [numpy("median"), positional(2), ignores(("overwrite_input", None)), ambiguous(&MEDIAN_ALONG)]
     fn median(x: Tensor, axis: Axes = Axes::All, keepdims: bool = false) -> Tensor {
+        real_numbers("median", x)?;
         let x = astype(x, x.dtype().to_float())?;
         let axes = resolve("median", &axis, x.ndim())?;
         finish_shape(median_over(&x, &axes)?, &axes, keepdims)
@@ -224,6 +225,7 @@ crate::operations! { family "reduction" [float32];
     /// Median over the axes of what is not NaN, the mean of the middle two if their count is even; NaN if all are. Derivative: `g` to the middle element, half each to two, 0 for a NaN.
     [numpy("nanmedian"), positional(2), ignores(("overwrite_input", None)), ambiguous(&MEDIAN_ALONG)]
     fn nanmedian(x: Tensor, axis: Axes = Axes::All, keepdims: bool = false) -> Tensor {
+        real_numbers("nanmedian", x)?;
         let x = astype(x, x.dtype().to_float())?;
         let axes = resolve("nanmedian", &axis, x.ndim())?;
         finish_shape(nanmedian_over(&x, &axes)?, &axes, keepdims)
