@@ -124,6 +124,45 @@ def solve_triangular(a: Any, b: Any, **options: Any) -> Any:
     return linalg.solve_triangular(a, b, **options)
 
 
+def unordered(f: Function) -> Function:
+    """What depends neither on the order of eigenvalues nor on the phases of vectors."""
+
+    def whole(x: Any) -> Any:
+        found = f(x)
+        if isinstance(found, tuple):
+            w, v = found
+            return (abs(v) ** 2 * abs(w)[..., None, :]).sum(-1)
+        return (abs(found) ** 2).sum(-1)
+
+    return symmetric(lambda x: firm(whole)(x + 3 * np.tri(x.shape[-1], dtype=x.dtype)))
+
+
+def multiplied(f: Function) -> Function:
+    """The product of the factors of Schur's form."""
+
+    def whole(x: Any) -> Any:
+        t, z = f(x)
+        return z @ t @ z.mT
+
+    return whole
+
+
+def stacked(f: Function) -> Function:
+    """A function of one matrix for stacks of them."""
+
+    def each(x: Any) -> Any:
+        if x.ndim == 2:
+            return f(x)
+        parts = [each(part) for part in x]
+        return (
+            tuple(map(np.stack, zip(*parts, strict=True)))
+            if isinstance(parts[0], tuple)
+            else np.stack(parts)
+        )
+
+    return each
+
+
 def chained(f: Function) -> Function:
     return lambda *xs: f(list(xs))
 
@@ -162,6 +201,12 @@ LINALG = (
     row("pinv", np.linalg.pinv, *ANY, through=apart),
     row("eigh", np.linalg.eigh, *STACKS, call(MAT, UPLO="U"), through=unsigned),
     row("eigvalsh", np.linalg.eigvalsh, *STACKS, call(MAT, UPLO="U"), through=symmetric),
+    row("eig", np.linalg.eig, *STACKS, through=unordered),
+    row("eigvals", np.linalg.eigvals, *STACKS, through=unordered),
+    row("schur", stacked(linalg.schur), *STACKS, through=multiplied, order=0),
+    row("expm", linalg.expm, *STACKS),
+    row("sqrtm", stacked(linalg.sqrtm), *STACKS, through=positive),
+    row("logm", stacked(linalg.logm), *STACKS, through=positive),
     row("lstsq", lstsq, call(TALL, A(4)), call(TALL, A(4, 3)), call(WIDE, A(2)), call(MAT, A(3)),
         through=least),
     row("multi_dot", np.linalg.multi_dot, call(A(2, 3), A(3, 4)), call(A(2, 3), A(3, 4), A(4, 2)),

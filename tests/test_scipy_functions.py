@@ -65,7 +65,6 @@ def test_outside_the_support_densities_vanish_and_gradients_stay_finite() -> Non
         lambda a: special.kv(a, 1.0),
         lambda a: special.hyp2f1(a, 1.0, 1.5, 0.2),
         lambda a: special.zeta(a, 1.0),
-        lambda a: linalg.sqrtm(-a * np.eye(2)),
         lambda a: linalg.eigh(a * np.eye(2), np.eye(2)),
         lambda a: stats.multivariate_normal.logpdf(
             np.zeros(2), cov=a * np.eye(2), allow_singular=True

@@ -10,20 +10,27 @@ from numpy.typing import DTypeLike
 
 from ferrograd._core import Tensor, _Axes, _Shape, _TensorLike
 
-def cholesky(x: _TensorLike, upper: _bool = False, *, out: Any = None, name: str | None = None) -> Tensor: """The triangular factor of positive definite matrices: `l lᵀ = x`, or `uᵀ u = x` with upper=True; the other triangle of `x` is not read. Derivative: `l⁻ᵀ φ(lᵀ g) l⁻¹` made symmetric, `φ` being the lower triangle with half its diagonal."""
-def det(x: _TensorLike, *, out: Any = None, name: str | None = None) -> Tensor: """Determinant of square matrices. Derivative: `g` times the cofactors, `det(x) x⁻ᵀ` where `x` is invertible."""
-def eigh(x: _TensorLike, uplo: str = "L", *, out: Any = None, name: str | None = None) -> tuple[Tensor, Tensor]: """`(w, v)`: rising eigenvalues and eigenvectors (columns) of symmetric matrices, of which the triangle `uplo` is read. Derivative: symmetric (under `ferrograd.numpy`: zero in the triangle that is not read); finite in `w`; NaN in vectors of equal eigenvalues, which have none, unless their gradient is zero. Signs of vectors are arbitrary."""
-def eigvalsh(x: _TensorLike, uplo: str = "L", *, out: Any = None, name: str | None = None) -> Tensor: """Rising eigenvalues of symmetric matrices. Derivative: `v diag(g) vᵀ`."""
-def inv(x: _TensorLike, *, out: Any = None, name: str | None = None) -> Tensor: """Inverse of square matrices. Derivative: `-yᵀ g yᵀ`."""
+def cholesky(x: _TensorLike, upper: _bool = False, *, out: Any = None, name: str | None = None) -> Tensor: """The triangular factor of positive definite Hermitian matrices: `l lᴴ = x`, or `uᴴ u = x` with upper=True; the other triangle of `x` is not read. Derivative: `l⁻ᴴ φ(lᴴ g) l⁻¹` made Hermitian, `φ` being the lower triangle with half its diagonal."""
+def det(x: _TensorLike, *, out: Any = None, name: str | None = None) -> Tensor: """Determinant of square matrices. Derivative: `g` times the conjugates of the cofactors, `det(x) x⁻ᵀ` where `x` is invertible."""
+def eig(x: _TensorLike, *, out: Any = None, name: str | None = None) -> tuple[Tensor, Tensor]: """`(w, v)`: eigenvalues and eigenvectors (columns of length 1, their largest component positive) of square matrices, complex also for real ones; in no order. Derivative: `v⁻ᴴ (diag(g_w) + (vᴴ g_v - vᴴ v diag(Re vᴴ g_v)) / conj(w_k - w_i)) vᴴ`; NaN in vectors of equal eigenvalues unless their gradient is zero, refused where it depends on the vectors' phases or the matrix has no basis of eigenvectors."""
+def eigh(x: _TensorLike, uplo: str = "L", *, out: Any = None, name: str | None = None) -> tuple[Tensor, Tensor]: """`(w, v)`: rising eigenvalues and eigenvectors (columns) of symmetric or Hermitian matrices, of which the triangle `uplo` is read. Derivative: symmetric (under `ferrograd.numpy`: zero in the triangle that is not read); finite in `w`; NaN in vectors of equal eigenvalues, which have none, unless their gradient is zero. Signs and phases of vectors are arbitrary: a complex gradient that depends on a phase is refused."""
+def eigvals(x: _TensorLike, *, out: Any = None, name: str | None = None) -> Tensor: """Eigenvalues of square matrices, complex also for real ones; in no order. Derivative: `v⁻ᴴ diag(g) vᴴ`."""
+def eigvalsh(x: _TensorLike, uplo: str = "L", *, out: Any = None, name: str | None = None) -> Tensor: """Rising eigenvalues of symmetric or Hermitian matrices. Derivative: `v diag(g) vᴴ`."""
+def expm(x: _TensorLike, *, out: Any = None, name: str | None = None) -> Tensor: """Exponential of square matrices, by a Padé approximant with scaling and squaring. Derivative: the exponential of `[[xᴴ, g], [0, xᴴ]]`, its upper right block."""
+def matrix_exp(x: _TensorLike, *, out: Any = None, name: str | None = None) -> Tensor: """Exponential of square matrices, by a Padé approximant with scaling and squaring. Derivative: the exponential of `[[xᴴ, g], [0, xᴴ]]`, its upper right block."""
+def inv(x: _TensorLike, *, out: Any = None, name: str | None = None) -> Tensor: """Inverse of square matrices. Derivative: `-yᴴ g yᴴ`."""
+def logm(x: _TensorLike, *, out: Any = None, name: str | None = None) -> Tensor: """Principal logarithm of invertible matrices, `expm(y) = x`. A real matrix with a negative eigenvalue has no real one and is refused: convert it to a complex dtype. Derivative: the logarithm of `[[xᴴ, g], [0, xᴴ]]`, its upper right block."""
 def lstsq(a: _TensorLike, b: _TensorLike, rcond: _float | None = None, *, out: Any = None, name: str | None = None) -> Any: """`(x, residuals, rank, s)`: the `x` of least norm that minimises `|a x - b|²`, the minima where `a` has full column rank and more rows than columns (else empty), the rank, the singular values of `a`. Derivatives: those of `pinv(a) b`."""
 def matrix_power(x: _TensorLike, n: _int, *, out: Any = None, name: str | None = None) -> Tensor: """Square matrices to an integer power; the inverse's for a negative one, the identity for 0. Derivative: that of the product."""
 def multi_dot(arrays: Sequence[_TensorLike], *, out: Any = None, name: str | None = None) -> Tensor: """The product of two or more matrices in the order of least work; the first and last may be vectors. Derivatives: those of `matmul`."""
 def pinv(x: _TensorLike, rcond: _float | None = None, *, out: Any = None, name: str | None = None) -> Tensor: """The Moore-Penrose inverse; singular values up to `rcond` times the largest count as zero (the larger dimension times the machine epsilon if None). Derivative: that of a matrix of constant rank."""
-def qr(x: _TensorLike, mode: str = "reduced", *, out: Any = None, name: str | None = None) -> Any: """`(q, r)` with orthonormal columns `q` and upper triangular `r`, `q r = x`; mode "reduced" (q is m×k, k the smaller dimension), "complete" (q is m×m) or "r" (`r` alone). Derivative: `(g_q + q L) r⁻ᵀ`, `L` the mirrored lower triangle of `r g_rᵀ - g_qᵀ q`."""
-def slogdet(x: _TensorLike, *, out: Any = None, name: str | None = None) -> tuple[Tensor, Tensor]: """`(sign, logabsdet)` of square matrices; 0 and -inf for a singular one. Derivative: `g x⁻ᵀ` of the logarithm, none of the sign; a singular matrix is refused."""
-def solve(a: _TensorLike, b: _TensorLike, *, out: Any = None, name: str | None = None) -> Tensor: """The solution of `a x = b` for square `a`; `b` is a vector or a stack of matrices. Derivatives: `a⁻ᵀ g` for `b`, and minus its product with `xᵀ` for `a`."""
-def solve_triangular(a: _TensorLike, b: _TensorLike, trans: _int = 0, lower: _bool = False, unit_diagonal: _bool = False, upper: _bool | None = None, *, out: Any = None, name: str | None = None) -> Tensor: """The solution of `a x = b` (of `aᵀ x = b` with trans=1) for triangular `a`, of which the other triangle is not read; `upper` is PyTorch's word for not `lower`. Derivatives: as those of `solve`, the triangle of it for `a`."""
-def svd(x: _TensorLike, full_matrices: _bool = True, compute_uv: _bool = True, *, out: Any = None, name: str | None = None) -> Any: """`(u, s, vh)` with `u diag(s) vh = x`, singular values falling; square `u` and `vh` unless full_matrices=False; `s` alone with compute_uv=False. Derivative: finite in `s`; NaN in vectors of equal singular values, which have none, unless their gradient is zero; an error where a gradient tells bases of the null space apart. Signs of vectors are arbitrary."""
+def qr(x: _TensorLike, mode: str = "reduced", *, out: Any = None, name: str | None = None) -> Any: """`(q, r)` with orthonormal columns `q` and upper triangular `r`, `q r = x`; mode "reduced" (q is m×k, k the smaller dimension), "complete" (q is m×m) or "r" (`r` alone). Derivative: `(g_q + q L) r⁻ᴴ`, `L` the mirrored lower triangle of `r g_rᴴ - g_qᴴ q`."""
+def schur(x: _TensorLike, output: str = "real", *, out: Any = None, name: str | None = None) -> tuple[Tensor, Tensor]: """Schur's form `(t, z)`: `z t zᴴ = x` with unitary `z` and upper triangular `t`; of real matrices with output "real" both are real, and `t` has blocks of two rows for pairs of complex eigenvalues. No derivative: the order of the eigenvalues and the phases are arbitrary."""
+def slogdet(x: _TensorLike, *, out: Any = None, name: str | None = None) -> tuple[Tensor, Tensor]: """`(sign, logabsdet)` of square matrices; 0 and -inf for a singular one. The sign of a complex determinant is its direction. Derivative: `g x⁻ᴴ` of the logarithm, none of a real sign, `i Im(g conj(sign)) x⁻ᴴ` of a complex one; a singular matrix is refused."""
+def solve(a: _TensorLike, b: _TensorLike, *, out: Any = None, name: str | None = None) -> Tensor: """The solution of `a x = b` for square `a`; `b` is a vector or a stack of matrices. Derivatives: `a⁻ᴴ g` for `b`, and minus its product with `xᴴ` for `a`."""
+def solve_triangular(a: _TensorLike, b: _TensorLike, trans: _int = 0, lower: _bool = False, unit_diagonal: _bool = False, upper: _bool | None = None, *, out: Any = None, name: str | None = None) -> Tensor: """The solution of `a x = b` (of `aᵀ x = b` with trans=1, of `aᴴ x = b` with trans=2) for triangular `a`, of which the other triangle is not read; `upper` is PyTorch's word for not `lower`. Derivatives: as those of `solve`, the triangle of it for `a`."""
+def sqrtm(x: _TensorLike, *, out: Any = None, name: str | None = None) -> Tensor: """Principal square root of square matrices, `y y = x`. A real matrix with a negative eigenvalue has no real one and is refused: convert it to a complex dtype. Derivative: the root of `[[xᴴ, g], [0, xᴴ]]`, its upper right block."""
+def svd(x: _TensorLike, full_matrices: _bool = True, compute_uv: _bool = True, *, out: Any = None, name: str | None = None) -> Any: """`(u, s, vh)` with `u diag(s) vh = x`, singular values falling; square `u` and `vh` unless full_matrices=False; `s` alone with compute_uv=False. Derivative: finite in `s`; NaN in vectors of equal singular values, which have none, unless their gradient is zero; an error where a gradient tells bases of the null space apart. Signs and phases of vectors are arbitrary: a complex gradient that depends on a phase is refused."""
 def svdvals(x: _TensorLike, *, out: Any = None, name: str | None = None) -> Tensor: """Singular values, falling. Derivative: `u diag(g) vh`."""
 def matrix_norm(x: _TensorLike, ord: _float | str | None = None, axis: _Axes = None, *, keepdims: _bool = False, out: Any = None, name: str | None = None) -> Tensor: """The norm of the matrices in the last two axes, or in the two named; Frobenius by default. Derivative: 0 where the norm is 0."""
 def norm(x: _TensorLike, ord: _float | str | None = None, axis: _Axes = None, *, keepdims: _bool = False, out: Any = None, name: str | None = None) -> Tensor: """NumPy's norm: of the flattened tensor by default; with an order, of a vector or a matrix; along one axis, or of the matrices of two. Derivative: 0 where the norm is 0."""
@@ -32,19 +39,26 @@ def vector_norm(x: _TensorLike, ord: _float = 2.0, axis: _Axes = None, *, keepdi
 __all__ = [
     "cholesky",
     "det",
+    "eig",
     "eigh",
+    "eigvals",
     "eigvalsh",
+    "expm",
     "inv",
+    "logm",
     "lstsq",
+    "matrix_exp",
     "matrix_norm",
     "matrix_power",
     "multi_dot",
     "norm",
     "pinv",
     "qr",
+    "schur",
     "slogdet",
     "solve",
     "solve_triangular",
+    "sqrtm",
     "svd",
     "svdvals",
     "vector_norm",

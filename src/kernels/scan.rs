@@ -7,7 +7,7 @@ use super::cast::{lifted, lifted_out, through, with_copy};
 use super::launch::launch;
 use super::ring::Ring;
 use super::view::{Axes, View, ViewMut, one_dtype, with_float};
-use crate::dtype::{DType, Element};
+use crate::dtype::{Complex64, Complex128, DType, Element};
 use crate::threads::parallel_for;
 
 /// Elements per block of a split.
@@ -206,15 +206,17 @@ fn side_by_side<T: Copy>(
     });
 }
 
-/// `s[i] = a[i] s[i - 1] + b[i]` along `axis`, with 0 before the first; floats only.
+/// `s[i] = a[i] s[i - 1] + b[i]` along `axis`, with 0 before the first; inexact numbers only.
 ///
 /// # Panics
-/// When the dims differ or the dtype is no float: bugs of the caller.
+/// When the dims differ or the dtype is not inexact: bugs of the caller.
 pub fn recurrence(a: View, b: View, axis: usize, out: ViewMut) {
     launch!(
         "recurrence", [a, b] => [out];;
-        lifted(a, |a| lifted(b, |b| lifted_out(&out, false, |out| {
-            with_float!([a, b, out], T => linear::<T>(a, b, axis, out, |a, s, b| a * s + b));
+        lifted(a, |a| lifted(b, |b| lifted_out(&out, false, |out| match a.dtype {
+            DType::C128 => linear::<Complex128>(a, b, axis, out, |a, s, b| a * s + b),
+            DType::C64 => linear::<Complex64>(a, b, axis, out, |a, s, b| a * s + b),
+            _ => with_float!([a, b, out], T => linear::<T>(a, b, axis, out, |a, s, b| a * s + b)),
         })))
     );
 }

@@ -52,6 +52,10 @@ static FAMILIES: &[&[OpDecl]] = &[
     #[cfg(feature = "linalg")]
     linalg::eigh::DECLS,
     #[cfg(feature = "linalg")]
+    linalg::eig::DECLS,
+    #[cfg(feature = "linalg")]
+    linalg::functions::DECLS,
+    #[cfg(feature = "linalg")]
     linalg::lstsq::DECLS,
     #[cfg(feature = "linalg")]
     linalg::chain::DECLS,

@@ -1,7 +1,7 @@
 """`scipy.linalg` as far as ferrograd has derivatives.
 
 Owns: SciPy's argument order and its conventions where they differ from NumPy's. Never factorises:
-that is the core, or SciPy for functions of matrices.
+that is the core.
 """
 
 from __future__ import annotations
@@ -10,10 +10,10 @@ from typing import Any
 
 import ferrograd.numpy as np
 from ferrograd import _core
-from ferrograd.errors import NotDifferentiableError
+from ferrograd.errors import MatrixError, NotDifferentiableError
 from ferrograd.extend import Primitive as _Primitive
 from ferrograd.scipy._face import face as _face
-from ferrograd.scipy._library import library as _library, of_scipy as _of_scipy, rest_of as _rest_of
+from ferrograd.scipy._library import of_scipy as _of_scipy, rest_of as _rest_of
 
 __getattr__ = _rest_of("linalg")
 
@@ -27,6 +27,12 @@ inv = _face(_space["inv"], "inv")
 lstsq = _face(_space["lstsq"], "lstsq")
 pinv = _face(_space["pinv"], "pinv")
 svdvals = _face(_space["svdvals"], "svdvals")
+eig = _face(_space["eig"], "eig")
+eigvals = _face(_space["eigvals"], "eigvals")
+expm = _face(_space["expm"], "expm")
+schur = _face(_space["schur"], "schur")
+_sqrtm = _face(_space["sqrtm"], "sqrtm")
+_logm = _face(_space["logm"], "logm")
 
 
 def cholesky(a: Any, lower: bool = False, overwrite_a: bool = False) -> Any:
@@ -45,7 +51,7 @@ def solve_triangular(
 ) -> Any:
     """The solution of `a x = b` for triangular `a`."""
     _no_options("solve_triangular", options)
-    trans = {"N": 0, "T": 1, "C": 1}.get(trans, trans)
+    trans = {"N": 0, "T": 1, "C": 2}.get(trans, trans)
     return _triangular(a, b, trans, lower, unit_diagonal)
 
 
@@ -59,8 +65,8 @@ def cho_solve(c_and_lower: tuple[Any, bool], b: Any, **options: Any) -> Any:
     """The solution of `a x = b` from the factor of `a` that `cho_factor` gives."""
     _no_options("cho_solve", options)
     c, lower = c_and_lower
-    half = solve_triangular(c, b, trans=0 if lower else 1, lower=lower)
-    return solve_triangular(c, half, trans=1 if lower else 0, lower=lower)
+    half = solve_triangular(c, b, trans=0 if lower else 2, lower=lower)
+    return solve_triangular(c, half, trans=2 if lower else 0, lower=lower)
 
 
 def svd(a: Any, full_matrices: bool = True, compute_uv: bool = True, **options: Any) -> Any:
@@ -111,28 +117,23 @@ solve_sylvester: _Primitive = _of_scipy(
 )
 
 
-def _real_root(a: Any) -> Any:
-    found = _library("linalg.sqrtm")(a)
-    if np.iscomplexobj(found):
-        raise NotDifferentiableError(
-            "scipy.linalg.sqrtm: the root is complex, and there are no complex tensors; pass a"
-            " matrix without negative eigenvalues"
-        )
-    return found
+def sqrtm(a: Any) -> Any:
+    """The principal square root of a matrix, complex where a real one has a negative eigenvalue."""
+    return _of_real(_sqrtm, a)
 
 
-sqrtm: _Primitive = _of_scipy(
-    "linalg.sqrtm", lambda ans, a: lambda g: solve_sylvester(ans.T, ans.T, g)
-)
-sqrtm.function = _real_root
-expm: _Primitive = _of_scipy("linalg.expm", lambda ans, a: lambda g: _expm_pull(a, g))
+def logm(a: Any) -> Any:
+    """The principal logarithm of a matrix, complex where a real one has a negative eigenvalue."""
+    return _of_real(_logm, a)
 
 
-def _expm_pull(a: Any, g: Any) -> Any:
-    """The derivative of `expm` is a corner of `expm` of a matrix twice as large."""
-    n = np.shape(a)[-1]
-    corner = np.block([[a.T, g], [np.zeros((n, n)), a.T]])
-    return expm(corner)[:n, n:]
+def _of_real(function: Any, a: Any) -> Any:
+    try:
+        return function(a)
+    except MatrixError:
+        if np.iscomplexobj(a):
+            raise
+        return function(a + 0j)
 
 
 def solve_banded(l_and_u: Any, ab: Any, b: Any, **options: Any) -> Any:

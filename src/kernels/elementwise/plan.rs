@@ -18,7 +18,7 @@ const TILE: usize = 512;
 /// Rows at least this long are run one by one, shorter ones are gathered into tiles.
 const LONG_ROW: usize = 128;
 
-type Tile = [MaybeUninit<u64>; TILE];
+type Tile = [MaybeUninit<[u64; 2]>; TILE];
 type Axes<T> = SmallVec<[T; 6]>;
 
 /// How a span reaches the elements of an operand.

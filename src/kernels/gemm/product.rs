@@ -9,7 +9,7 @@
 use super::super::cast::{lifted, lifted_out};
 use super::super::launch::launch;
 use super::super::view::{View, ViewMut, with_elements};
-use super::{float, plain};
+use super::{complex, float, plain};
 use crate::array::afford;
 use crate::dtype::{Complex64, Complex128};
 use crate::error::Result;
@@ -93,35 +93,23 @@ macro_rules! float_gemm {
 }
 float_gemm!(f64, f32);
 
-/// A complex product is four real ones of the parts, which lie two apart.
 macro_rules! complex_gemm {
-    ($($c:ty, $part:ty;)*) => {$(
+    ($($c:ty),*) => {$(
         impl Gemm for $c {
             unsafe fn gemm(s: Size, a: Mat<*const $c>, b: Mat<*const $c>, c: Mat<*mut $c>) {
-                if s.m * s.n * s.k <= plain::TINY {
-                    // SAFETY: the caller's contract.
-                    return unsafe { plain::product(s, a, b, c) };
-                }
-                let read = |m: Mat<*const $c>, part: usize| {
-                    let ptr = m.ptr.cast::<$part>().wrapping_add(part);
-                    Mat { ptr, rs: 2 * m.rs, cs: 2 * m.cs }
-                };
-                let to = |part: usize| {
-                    let ptr = c.ptr.cast::<$part>().wrapping_add(part);
-                    Mat { ptr, rs: 2 * c.rs, cs: 2 * c.cs }
-                };
-                // SAFETY: the caller's contract; a complex number is its two parts side by side.
+                // SAFETY: the caller's contract.
                 unsafe {
-                    float::multiply(s, to(0), false, read(a, 0), read(b, 0), 1.0);
-                    float::multiply(s, to(0), true, read(a, 1), read(b, 1), -1.0);
-                    float::multiply(s, to(1), false, read(a, 0), read(b, 1), 1.0);
-                    float::multiply(s, to(1), true, read(a, 1), read(b, 0), 1.0);
+                    if s.m * s.n * s.k <= plain::TINY {
+                        plain::product(s, a, b, c)
+                    } else {
+                        complex::multiply(s, c, false, a, b, false)
+                    }
                 }
             }
         }
     )*};
 }
-complex_gemm! { Complex128, f64; Complex64, f32; }
+complex_gemm!(Complex128, Complex64);
 
 /// Multiply-adds worth a block of a product, about 12 µs of float32 (`benches/run.py --only blocks`).
 const SPLIT: usize = 1 << 20;

@@ -6,25 +6,25 @@
 
 use nalgebra::{DMatrix, DVector, LU};
 
-use super::product::subtract;
+use super::field::{Field, subtract};
 use super::triangle;
 
 /// Columns of a panel that the library eliminates one by one.
 const PANEL: usize = 8;
 
 /// `l` (unit lower) and `u` in one matrix, and which row of `a` each row of `l u` is.
-pub(super) struct Lu {
-    pub(super) packed: DMatrix<f64>,
+pub(super) struct Lu<T: Field> {
+    pub(super) packed: DMatrix<T>,
     pub(super) order: DVector<usize>,
     /// The sign of the exchanges.
-    pub(super) sign: f64,
+    pub(super) sign: T,
 }
 
-impl Lu {
+impl<T: Field> Lu<T> {
     /// Factorises a square matrix.
-    pub(super) fn new(a: DMatrix<f64>) -> Lu {
+    pub(super) fn new(a: DMatrix<T>) -> Lu<T> {
         let n = a.nrows();
-        let mut lu = Lu { packed: a, order: DVector::from_fn(n, |i, _| i), sign: 1.0 };
+        let mut lu = Lu { packed: a, order: DVector::from_fn(n, |i, _| i), sign: T::one() };
         lu.eliminate(0, n);
         lu
     }
@@ -52,6 +52,6 @@ impl Lu {
             factor.p().permute_rows(&mut self.packed.view_range_mut(first..n, columns));
         }
         factor.p().permute_rows(&mut self.order.rows_range_mut(first..n));
-        self.sign *= factor.p().determinant::<f64>();
+        self.sign *= factor.p().determinant::<T>();
     }
 }

@@ -7,34 +7,35 @@ use nalgebra::DMatrix;
 
 use super::super::launch::launch;
 use super::super::view::{View, ViewMut};
+use super::field::{Field, with_field};
 use super::lu::Lu;
 use super::stack::{Stack, each};
 use super::triangle::{self, solve_general};
 
 /// Sign and logarithm of the magnitude of a determinant.
-fn log_det(a: DMatrix<f64>) -> (f64, f64) {
+fn log_det<T: Field>(a: DMatrix<T>) -> (T, f64) {
     let Lu { packed, mut sign, .. } = Lu::new(a);
     let mut log = 0.0;
     for &pivot in packed.diagonal().iter() {
-        if pivot == 0.0 {
-            return (0.0, f64::NEG_INFINITY);
+        if pivot == T::zero() {
+            return (T::zero(), f64::NEG_INFINITY);
         }
         sign *= pivot.signum();
-        log += pivot.abs().ln();
+        log += pivot.modulus().ln();
     }
     (sign, log)
 }
 
 /// Determinants of square matrices; 1 for one without elements.
 pub fn det(a: View, out: ViewMut) {
-    launch!("det", [a] => [out];; det_of(a, out));
+    launch!("det", [a] => [out];; with_field!(a.dtype, T => det_of::<T>(a, out)));
 }
 
-fn det_of(a: View, out: ViewMut) {
+fn det_of<T: Field>(a: View, out: ViewMut) {
     let (a, out) = (Stack::matrices(a), Stack::numbers_mut(out));
     let _ = each(out.count(), a.rows.pow(3), |index| {
-        let Lu { packed, sign, .. } = Lu::new(a.load(index));
-        let product = packed.diagonal().iter().fold(sign, |d, pivot| d * pivot);
+        let Lu { packed, sign, .. } = Lu::<T>::new(a.load(index));
+        let product = packed.diagonal().iter().fold(sign, |d, &pivot| d * pivot);
         out.store(index, |_, _| product);
         true
     });
@@ -42,14 +43,17 @@ fn det_of(a: View, out: ViewMut) {
 
 /// Signs and logarithms of the magnitudes of determinants; 0 and -inf for a singular matrix.
 pub fn slogdet(a: View, sign: ViewMut, log: ViewMut) {
-    launch!("slogdet", [a] => [sign, log];; slogdet_of(a, sign, log));
+    launch!(
+        "slogdet", [a] => [sign, log];;
+        with_field!(a.dtype, T => slogdet_of::<T>(a, sign, log))
+    );
 }
 
-fn slogdet_of(a: View, sign: ViewMut, log: ViewMut) {
+fn slogdet_of<T: Field>(a: View, sign: ViewMut, log: ViewMut) {
     let a = Stack::matrices(a);
     let (sign, log) = (Stack::numbers_mut(sign), Stack::numbers_mut(log));
     let _ = each(sign.count(), a.rows.pow(3), |index| {
-        let (s, l) = log_det(a.load(index));
+        let (s, l) = log_det::<T>(a.load(index));
         sign.store(index, |_, _| s);
         log.store(index, |_, _| l);
         true
@@ -57,7 +61,7 @@ fn slogdet_of(a: View, sign: ViewMut, log: ViewMut) {
 }
 
 /// Writes a solution, if there is one.
-fn keep(out: &Stack<'_>, index: usize, solution: Option<DMatrix<f64>>) -> bool {
+fn keep<T: Field>(out: &Stack<'_>, index: usize, solution: Option<DMatrix<T>>) -> bool {
     let Some(x) = solution else { return false };
     out.store(index, |i, k| x[(i, k)]);
     true
@@ -65,27 +69,29 @@ fn keep(out: &Stack<'_>, index: usize, solution: Option<DMatrix<f64>>) -> bool {
 
 /// `a⁻¹`; the error is the index of a singular matrix.
 pub fn inverse(a: View, out: ViewMut) -> Result<(), usize> {
-    launch!("inverse", [a] => [out];; inverse_of(a, out))
+    launch!("inverse", [a] => [out];; with_field!(a.dtype, T => inverse_of::<T>(a, out)))
 }
 
-fn inverse_of(a: View, out: ViewMut) -> Result<(), usize> {
+fn inverse_of<T: Field>(a: View, out: ViewMut) -> Result<(), usize> {
     let (a, out) = (Stack::matrices(a), Stack::matrices_mut(out));
     each(out.count(), 2 * a.rows.pow(3), |index| {
-        let identity = DMatrix::identity(a.rows, a.rows);
+        let identity = DMatrix::<T>::identity(a.rows, a.rows);
         keep(&out, index, solve_general(a.load(index), identity))
     })
 }
 
 /// `a⁻¹ b` for matrices `b`; the error is the index of a singular matrix.
 pub fn solve(a: View, b: View, out: ViewMut) -> Result<(), usize> {
-    launch!("solve", [a, b] => [out];; solve_of(a, b, out))
+    launch!("solve", [a, b] => [out];; with_field!(a.dtype, T => solve_of::<T>(a, b, out)))
 }
 
-fn solve_of(a: View, b: View, out: ViewMut) -> Result<(), usize> {
+fn solve_of<T: Field>(a: View, b: View, out: ViewMut) -> Result<(), usize> {
     let (a, b) = (Stack::matrices(a), Stack::matrices(b));
     let out = Stack::matrices_mut(out);
     let work = a.rows.pow(2) * (a.rows + b.columns);
-    each(out.count(), work, |index| keep(&out, index, solve_general(a.load(index), b.load(index))))
+    each(out.count(), work, |index| {
+        keep(&out, index, solve_general::<T>(a.load(index), b.load(index)))
+    })
 }
 
 /// `a⁻¹ b` for triangular `a`, of which one triangle is read, or `a⁻ᵀ b`; the error is the index of a
@@ -98,11 +104,11 @@ pub fn solve_triangular(
 ) -> Result<(), usize> {
     launch!(
         "solve_triangular", [a, b] => [out];;
-        solve_triangular_of(a, b, out, triangle)
+        with_field!(a.dtype, T => solve_triangular_of::<T>(a, b, out, triangle))
     )
 }
 
-fn solve_triangular_of(
+fn solve_triangular_of<T: Field>(
     a: View,
     b: View,
     out: ViewMut,
@@ -111,12 +117,12 @@ fn solve_triangular_of(
     let (a, b) = (Stack::matrices(a), Stack::matrices(b));
     let out = Stack::matrices_mut(out);
     each(out.count(), a.rows.pow(2) * b.columns, |index| {
-        let (mut a, mut x) = (a.load(index), b.load(index));
+        let (mut a, mut x) = (a.load::<T>(index), b.load(index));
         if transposed {
             a.transpose_mut();
         }
         if unit {
-            a.fill_diagonal(1.0);
+            a.fill_diagonal(T::one());
         }
         let solved = triangle::solve(&a, lower != transposed, &mut x);
         keep(&out, index, solved.then_some(x))

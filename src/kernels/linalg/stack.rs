@@ -2,13 +2,14 @@
 //!
 //! Owns: reading a matrix of any strides into the form the factorisations take, writing it back, and the
 //! splitting of a stack over threads. Never factorises.
-//! Invariant: everything is computed in float64; the items are independent, so any split gives one result.
+//! Invariant: everything is computed in float64 and complex128; the items are independent, so any split gives one result.
 
 use std::sync::atomic::{AtomicUsize, Ordering};
 
 use nalgebra::DMatrix;
 
 use super::super::view::{View, ViewMut};
+use super::field::Field;
 use crate::dtype::DType;
 use crate::threads::parallel_for;
 
@@ -35,7 +36,10 @@ impl<'a> Stack<'a> {
     /// `ptr` is the view's, and may be written if the view came from one that may.
     fn new(ptr: *mut u8, view: View<'a>, own: usize) -> Stack<'a> {
         let View { dtype, dims, strides, .. } = view;
-        assert!(dtype.is_float() && dims.len() >= own, "linalg takes float matrices");
+        assert!(
+            dtype.is_inexact() && dims.len() >= own,
+            "linalg takes matrices of inexact numbers"
+        );
         let (lead, own_dims) = dims.split_at(dims.len() - own);
         let (lead_strides, own_strides) = strides.split_at(lead.len());
         let part = |i: usize, none: usize| own_dims.get(i).copied().unwrap_or(none);
@@ -85,36 +89,26 @@ impl<'a> Stack<'a> {
         offset
     }
 
-    /// Item `index` in float64.
-    pub(super) fn load(&self, index: usize) -> DMatrix<f64> {
+    /// Item `index`.
+    pub(super) fn load<T: Field>(&self, index: usize) -> DMatrix<T> {
         let first = self.offset(index);
         let [rs, cs] = self.strides;
         DMatrix::from_fn(self.rows, self.columns, |i, k| {
             let at = first + i as isize * rs + k as isize * cs;
             // SAFETY: the view holds every element of this item.
-            unsafe {
-                match self.dtype {
-                    DType::F64 => *self.ptr.cast::<f64>().offset(at),
-                    _ => f64::from(*self.ptr.cast::<f32>().offset(at)),
-                }
-            }
+            unsafe { T::read(self.dtype, self.ptr, at) }
         })
     }
 
     /// Writes item `index`, `value(row, column)` at each place.
-    pub(super) fn store(&self, index: usize, value: impl Fn(usize, usize) -> f64) {
+    pub(super) fn store<T: Field>(&self, index: usize, value: impl Fn(usize, usize) -> T) {
         let first = self.offset(index);
         let [rs, cs] = self.strides;
         for i in 0..self.rows {
             for k in 0..self.columns {
                 let at = first + i as isize * rs + k as isize * cs;
                 // SAFETY: the view holds every element of this item, and only this thread writes it.
-                unsafe {
-                    match self.dtype {
-                        DType::F64 => *self.ptr.cast::<f64>().offset(at) = value(i, k),
-                        _ => *self.ptr.cast::<f32>().offset(at) = value(i, k) as f32,
-                    }
-                }
+                unsafe { value(i, k).write(self.dtype, self.ptr, at) }
             }
         }
     }

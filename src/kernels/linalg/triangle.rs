@@ -5,8 +5,8 @@
 
 use nalgebra::{DMatrix, DMatrixView, DMatrixViewMut};
 
+use super::field::{Field, subtract};
 use super::lu::Lu;
-use super::product::subtract;
 
 /// Rows up to which the library's own substitution runs.
 const LEAF: usize = 16;
@@ -21,22 +21,26 @@ enum Triangle {
 }
 
 /// `x = a⁻¹ x` for a triangle of `a`; false when a diagonal element is zero.
-pub(super) fn solve(a: &DMatrix<f64>, lower: bool, x: &mut DMatrix<f64>) -> bool {
+pub(super) fn solve<T: Field>(a: &DMatrix<T>, lower: bool, x: &mut DMatrix<T>) -> bool {
     let triangle = if lower { Triangle::Lower } else { Triangle::Upper };
     halves(a.as_view(), triangle, x.as_view_mut())
 }
 
 /// `x = a⁻¹ x` for the lower triangle of `a` with ones on its diagonal.
-pub(super) fn unit_lower(a: DMatrixView<'_, f64>, x: DMatrixViewMut<'_, f64>) {
+pub(super) fn unit_lower<T: Field>(a: DMatrixView<'_, T>, x: DMatrixViewMut<'_, T>) {
     halves(a, Triangle::UnitLower, x);
 }
 
 /// `x = a⁻¹ x` for the lower triangle of `a`; false when a diagonal element is zero.
-pub(super) fn lower(a: DMatrixView<'_, f64>, x: DMatrixViewMut<'_, f64>) -> bool {
+pub(super) fn lower<T: Field>(a: DMatrixView<'_, T>, x: DMatrixViewMut<'_, T>) -> bool {
     halves(a, Triangle::Lower, x)
 }
 
-fn halves(a: DMatrixView<'_, f64>, triangle: Triangle, mut x: DMatrixViewMut<'_, f64>) -> bool {
+fn halves<T: Field>(
+    a: DMatrixView<'_, T>,
+    triangle: Triangle,
+    mut x: DMatrixViewMut<'_, T>,
+) -> bool {
     let (n, columns) = x.shape();
     if n == 0 || columns == 0 {
         return true;
@@ -45,7 +49,7 @@ fn halves(a: DMatrixView<'_, f64>, triangle: Triangle, mut x: DMatrixViewMut<'_,
         return match triangle {
             Triangle::Lower => a.solve_lower_triangular_mut(&mut x),
             Triangle::Upper => a.solve_upper_triangular_mut(&mut x),
-            Triangle::UnitLower => a.solve_lower_triangular_with_diag_mut(&mut x, 1.0),
+            Triangle::UnitLower => a.solve_lower_triangular_with_diag_mut(&mut x, T::one()),
         };
     }
     let half = n / 2;
@@ -67,7 +71,7 @@ fn halves(a: DMatrixView<'_, f64>, triangle: Triangle, mut x: DMatrixViewMut<'_,
 }
 
 /// `a⁻¹ b`; `None` when `a` is singular.
-pub(super) fn solve_general(a: DMatrix<f64>, b: DMatrix<f64>) -> Option<DMatrix<f64>> {
+pub(super) fn solve_general<T: Field>(a: DMatrix<T>, b: DMatrix<T>) -> Option<DMatrix<T>> {
     let Lu { packed, order, .. } = Lu::new(a);
     let mut x = b.select_rows(&order);
     unit_lower(packed.as_view(), x.as_view_mut());

@@ -12,6 +12,7 @@ use super::super::view::{Axes, View, ViewMut, with_float};
 use super::fold::{Fold, LEAF};
 use super::inner::Partials;
 use super::kinds::{Max, Min};
+use super::lexical;
 use crate::dtype::DType;
 use crate::threads::parallel_for;
 
@@ -65,6 +66,7 @@ fn arg_lines(largest: bool, input: View, axis: usize, out: ViewMut) {
         }
         DType::I64 => by_extreme::<i64>(largest, input, axis, out),
         DType::U64 => by_extreme::<u64>(largest, input, axis, out),
+        DType::C128 => lexical::arg_lines(largest, input, axis, &out),
         rare => with_copy(rare.computes(), input, |copied| arg_lines(largest, copied, axis, out)),
     }
 }
@@ -115,7 +117,7 @@ fn go<F: Pick>(input: View, axis: usize, out: ViewMut) {
 }
 
 /// The axes that are kept: strides of the input and the output.
-fn other_axes(input: &View, axis: usize, out: &ViewMut) -> Axes<2> {
+pub(super) fn other_axes(input: &View, axis: usize, out: &ViewMut) -> Axes<2> {
     let keepdims = out.dims.len() == input.dims.len();
     let mut kept = Axes::none();
     for other in (0..input.dims.len()).filter(|&i| i != axis) {

@@ -3,6 +3,7 @@ mod arg;
 mod fold;
 mod inner;
 mod kinds;
+mod lexical;
 mod loops;
 mod outer;
 mod run;

@@ -154,6 +154,18 @@ pub(crate) fn axis_or_flat(
     }
 }
 
+/// Refuses complex numbers, for an operation that has no meaning for them.
+pub(crate) fn real_numbers(op: &'static str, x: &Tensor) -> Result<()> {
+    if !x.dtype().is_complex() {
+        return Ok(());
+    }
+    Err(Box::new(Error::DType {
+        op: op.into(),
+        got: x.dtype(),
+        remedy: "compute with x.real, x.imag or abs(x)",
+    }))
+}
+
 /// A tensor of one axis, or an error that shows its shape.
 pub(crate) fn vector<'a>(op: &'static str, x: &'a Tensor) -> Result<&'a Tensor> {
     if x.ndim() == 1 {

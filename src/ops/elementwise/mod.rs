@@ -11,6 +11,7 @@ pub mod cast;
 pub mod closeness;
 pub mod compare;
 pub mod complex;
+pub(crate) mod conjugated;
 pub mod extremes;
 pub mod gelu;
 pub(crate) mod integer;

@@ -10,7 +10,7 @@ use crate::error::Result;
 use crate::kernels::Reduction;
 use crate::ops::core::declare::{Axes, Operand, Scalar};
 use crate::ops::core::elementwise::{binary, binary_scalar};
-use crate::ops::core::layout::{astype, reduced, sum_over};
+use crate::ops::core::layout::{astype, real_numbers, reduced, sum_over};
 use crate::ops::core::structured::{Record, Save, finish, move_cost};
 use crate::ops::elementwise::arith::{ADD, DIVIDE, MULTIPLY, SUBTRACT};
 use crate::ops::elementwise::compare::{EQUAL, isfinite};
@@ -48,6 +48,7 @@ crate::operations! { family "reduction" [float32];
     /// `ln(sum(e^x))` over the axes, without overflow; -inf for lines of -inf. Derivative: `g e^(x - y)`, the share of each element.
     [numpy("scipy.special.logsumexp"), positional(2), fold("logaddexp")]
     fn logsumexp(x: Tensor, axis: Axes = Axes::All, keepdims: bool = false) -> Tensor {
+        real_numbers("logsumexp", x)?;
         let x = astype(x, x.dtype().to_float())?;
         let axes = resolve_fold("logsumexp", &axis, x.ndim())?;
         let [level, total] = level_and_total(&x.detach(), &axes)?;

@@ -12,9 +12,10 @@ use crate::ops::core::layout::{any_true, astype, reduced, sum_over};
 use crate::ops::elementwise::arith::{DIVIDE, SUBTRACT};
 use crate::ops::elementwise::compare::{LESS_EQUAL, isnan, logical_not};
 use crate::ops::elementwise::select::where_;
-use crate::ops::elementwise::unary::square;
 use crate::ops::fold::norms::root;
-use crate::ops::fold::reduce::{extreme_over, finish_shape, need_elements, resolve, resolve_fold};
+use crate::ops::fold::reduce::{
+    extreme_over, finish_shape, need_elements, resolve, resolve_fold, squares_over,
+};
 use crate::tensor::Tensor;
 
 fn number(value: f64) -> Operand {
@@ -23,7 +24,7 @@ fn number(value: f64) -> Operand {
 
 /// `x` with `value` where it is NaN; integers as they are.
 fn replaced(x: &Tensor, value: f64) -> Result<Tensor> {
-    if !x.dtype().is_float() {
+    if !x.dtype().is_inexact() {
         return Ok(x.clone());
     }
     where_(&isnan(x)?, &number(value), &Operand::Tensor(x.clone()))
@@ -39,7 +40,11 @@ fn numbers(x: &Tensor, axes: &[usize], dtype: DType) -> Result<Tensor> {
 }
 
 fn mean_of_numbers(x: &Tensor, axes: &[usize]) -> Result<Tensor> {
-    binary(&DIVIDE, &sum_over(&replaced(x, 0.0)?, axes, true)?, &numbers(x, axes, x.dtype())?)
+    binary(
+        &DIVIDE,
+        &sum_over(&replaced(x, 0.0)?, axes, true)?,
+        &numbers(x, axes, x.dtype().real())?,
+    )
 }
 
 fn extreme_of_numbers(
@@ -54,7 +59,7 @@ fn extreme_of_numbers(
     let (kind, worst) =
         if largest { (Reduction::Max, f64::NEG_INFINITY) } else { (Reduction::Min, f64::INFINITY) };
     let out = extreme_over(kind, op, &replaced(x, worst)?, &axes)?;
-    if !x.dtype().is_float() {
+    if !x.dtype().is_inexact() {
         return finish_shape(out, &axes, keepdims);
     }
     let none = reduced(Reduction::All, &isnan(&x.detach())?, &axes, DType::Bool)?;
@@ -66,10 +71,11 @@ fn variance(x: &Tensor, axes: &[usize], ddof: f64) -> Result<Tensor> {
     let x = astype(x, x.dtype().to_float())?;
     let gap = binary(&SUBTRACT, &x, &mean_of_numbers(&x, axes)?)?;
     let gap = where_(&isnan(&x)?, &number(0.0), &Operand::Tensor(gap))?;
-    let divisor = binary_scalar(&SUBTRACT, &numbers(&x, axes, x.dtype())?, Scalar::Float(ddof))?;
+    let divisor =
+        binary_scalar(&SUBTRACT, &numbers(&x, axes, x.dtype().real())?, Scalar::Float(ddof))?;
     let nothing = binary_scalar(&LESS_EQUAL, &divisor, Scalar::Float(0.0))?;
     let divisor = where_(&nothing, &number(f64::NAN), &Operand::Tensor(divisor))?;
-    binary(&DIVIDE, &sum_over(&square(&gap)?, axes, true)?, &divisor)
+    binary(&DIVIDE, &squares_over(&gap, axes, true)?, &divisor)
 }
 
 crate::operations! { family "reduction" [float32];
@@ -79,7 +85,7 @@ crate::operations! { family "reduction" [float32];
         let axes = resolve_fold("nansum", &axis, x.ndim())?;
         // A sum without NaN has met none.
         let total = sum_over(x, &axes, keepdims)?;
-        if x.dtype().is_float() && any_nan(&total)? {
+        if x.dtype().is_inexact() && any_nan(&total)? {
             return sum_over(&replaced(x, 0.0)?, &axes, keepdims);
         }
         Ok(total)

@@ -67,6 +67,9 @@ fn largest(x: &Tensor, axes: &[usize]) -> Result<Tensor> {
 
 /// The norm of the elements over resolved axes, which stay as size 1.
 fn vector(x: &Tensor, order: f64, axes: &[usize]) -> Result<Tensor> {
+    if x.dtype().is_complex() && order != 2.0 {
+        return vector(&abs_(x)?, order, axes);
+    }
     let named = || Axes::Named(axes.iter().map(|&a| a as isize).collect());
     let even = order > 0.0 && order % 2.0 == 0.0;
     match order {

@@ -12,7 +12,8 @@ use crate::ops::core::declare::{Axes, Operand, Scalar};
 use crate::ops::core::elementwise::{binary, binary_operands, binary_scalar};
 use crate::ops::core::facts::Ambiguous;
 use crate::ops::core::layout::{
-    any_true, astype, broadcast_to, kept_dims, permute_axes, reduced, reshape_dims, sum_over,
+    any_true, astype, broadcast_to, kept_dims, permute_axes, real_numbers, reduced, reshape_dims,
+    sum_over,
 };
 use crate::ops::elementwise::arith::{ADD, DIVIDE, FLOOR_DIVIDE, MULTIPLY, SUBTRACT};
 use crate::ops::elementwise::compare::{EQUAL, GREATER_EQUAL, isnan, logical_not};
@@ -120,6 +121,7 @@ fn quantile_over(
     keepdims: bool,
     method: &str,
 ) -> Result<Tensor> {
+    real_numbers(op, x)?;
     let method = Method::named(op, method)?.at(q);
     let x = &(if method.picks() { x.clone() } else { astype(x, x.dtype().to_float())? });
     need_elements(op, x, axes)?;
@@ -215,6 +217,7 @@ crate::operations! { family "reduction" [float32];
     /// Median over the axes, the mean of the middle two if the count is even; NaN if there is one. Derivative: `g` to the middle element, half each to two.
     [numpy("median"), positional(2), ignores(("overwrite_input", None)), ambiguous(&MEDIAN_ALONG)]
     fn median(x: Tensor, axis: Axes = Axes::All, keepdims: bool = false) -> Tensor {
+        real_numbers("median", x)?;
         let x = astype(x, x.dtype().to_float())?;
         let axes = resolve("median", &axis, x.ndim())?;
         finish_shape(median_over(&x, &axes)?, &axes, keepdims)
@@ -222,6 +225,7 @@ crate::operations! { family "reduction" [float32];
     /// Median over the axes of what is not NaN, the mean of the middle two if their count is even; NaN if all are. Derivative: `g` to the middle element, half each to two, 0 for a NaN.
     [numpy("nanmedian"), positional(2), ignores(("overwrite_input", None)), ambiguous(&MEDIAN_ALONG)]
     fn nanmedian(x: Tensor, axis: Axes = Axes::All, keepdims: bool = false) -> Tensor {
+        real_numbers("nanmedian", x)?;
         let x = astype(x, x.dtype().to_float())?;
         let axes = resolve("nanmedian", &axis, x.ndim())?;
         finish_shape(nanmedian_over(&x, &axes)?, &axes, keepdims)

@@ -18,10 +18,12 @@ use crate::ops::core::layout::{
     sum_over,
 };
 use crate::ops::core::structured::{Record, Save, batched, finish, move_cost};
-use crate::ops::elementwise::arith::{DIVIDE, MULTIPLY, SUBTRACT};
+use crate::ops::elementwise::arith::{ADD, DIVIDE, MULTIPLY, SUBTRACT};
 use crate::ops::elementwise::compare::{EQUAL, LOGICAL_AND, LOGICAL_OR, isnan};
+use crate::ops::elementwise::complex::{imag, real};
+use crate::ops::elementwise::conjugated::conjugated;
 use crate::ops::fold::norms::root;
-use crate::ops::fold::scan::product_of_others;
+use crate::ops::fold::scan::{product_of_others, taken_along};
 use crate::tensor::Tensor;
 
 pub(crate) fn resolve(op: &'static str, axis: &Axes, ndim: usize) -> Result<ShapeVec> {
@@ -56,8 +58,12 @@ pub(crate) fn finish_shape(out: Tensor, axes: &[usize], keepdims: bool) -> Resul
     reshape_dims(&out, &dims)
 }
 
-/// Sum of the squares of floats over resolved axes. Derivative: `2 g x`.
+/// Sum of the squares of the magnitudes over resolved axes, a real number. Derivative: `2 g x`.
 pub(crate) fn squares_over(x: &Tensor, axes: &[usize], keepdims: bool) -> Result<Tensor> {
+    if x.dtype().is_complex() {
+        let of = |part: Tensor| squares_over(&part, axes, keepdims);
+        return binary(&ADD, &of(real(x)?)?, &of(imag(x)?)?);
+    }
     let out = reduced(Reduction::SumSquares, x, axes, x.dtype())?;
     let dims = if keepdims { out.shape().into() } else { dropped_dims(x.shape(), axes) };
     let out = out.relaid(crate::array::Layout::contiguous(&dims)?);
@@ -106,7 +112,11 @@ pub(crate) fn extreme_over(
     x: &Tensor,
     axes: &[usize],
 ) -> Result<Tensor> {
-    let out = reduced(op, x, axes, x.dtype())?;
+    let out = if x.dtype().is_complex() {
+        extreme_of_complex(op, name, &x.detach(), axes)?
+    } else {
+        reduced(op, x, axes, x.dtype())?
+    };
     finish(out, &[x], |_| Record {
         name,
         cost: 4.0 * move_cost(x),
@@ -120,6 +130,20 @@ pub(crate) fn extreme_over(
             cx.give_with(0, |_| binary(&MULTIPLY, &g, &share))
         },
     })
+}
+
+/// The extreme in the order of the real, then the imaginary parts, where a NaN in either comes first.
+fn extreme_of_complex(
+    op: Reduction,
+    name: &'static str,
+    x: &Tensor,
+    axes: &[usize],
+) -> Result<Tensor> {
+    let lines = lines(x, axes)?;
+    let last = lines.ndim() - 1;
+    let index = Tensor::empty(&kept_dims(lines.shape(), &[last]), DType::I64)?;
+    kernels::arg_reduce(op == Reduction::Max, lines.view_of(), last, index.view_mut());
+    reshape_dims(&taken_along(name, &lines, last, &index)?, &kept_dims(x.shape(), axes))
 }
 
 /// Where the elements are the extreme: equal to it, or NaN as it is.
@@ -176,7 +200,7 @@ fn prod_over(x: &Tensor, axes: &[usize], keepdims: bool) -> Result<Tensor> {
             params: ShapeVec::from_slice(axes),
             saved: smallvec![Save::input(0, &[0])],
             backward: |axes, g, cx| {
-                let x = cx.saved(0)?;
+                let x = conjugated(&cx.saved(0)?)?;
                 let lines = lines(&x, axes)?;
                 // Never the product over the element: the products of the others are exact at zeros.
                 let others = product_of_others(&lines, lines.ndim() - 1)?;
@@ -224,7 +248,7 @@ crate::operations! { family "reduction";
     /// Mean over the axes, a float. Derivative: `g / n` repeated.
     [numpy("mean"), positional(2), float32]
     fn mean(x: Tensor, axis: Axes = Axes::All, keepdims: bool = false, dtype: Option<DType> = None) -> Tensor {
-        if let Some(got) = dtype.filter(|d| !d.is_float()) {
+        if let Some(got) = dtype.filter(|d| !d.is_inexact()) {
             return Err(Box::new(Error::DType { op: "mean".into(), got, remedy: "give a float dtype, and cast the mean" }));
         }
         let axes = resolve("mean", &axis, x.ndim())?;

@@ -12,12 +12,13 @@ use crate::error::Result;
 use crate::kernels::{self, scan::Scan};
 use crate::ops::core::declare::{Operand, Scalar};
 use crate::ops::core::elementwise::{binary, binary_scalar};
-use crate::ops::core::layout::{astype, broadcast_to, reshape_dims};
+use crate::ops::core::layout::{astype, broadcast_to, real_numbers, reshape_dims};
 use crate::ops::core::row_indices::{RowIndices, take_rows};
 use crate::ops::core::structured::{Record, Save, finish, from_end, move_cost, nothing};
 use crate::ops::core::view::{Step, embed, slice_axis};
 use crate::ops::elementwise::arith::{DIVIDE, MULTIPLY, SUBTRACT};
 use crate::ops::elementwise::compare::{EQUAL, equal, isfinite, not_equal};
+use crate::ops::elementwise::conjugated::conjugated;
 use crate::ops::elementwise::select::where_;
 use crate::ops::elementwise::unary::exp;
 use crate::ops::shape::join::concatenate;
@@ -81,9 +82,9 @@ fn recurrence(a: &Tensor, b: &Tensor, axis: usize) -> Result<Tensor> {
         params: from_end(out, axis),
         saved: smallvec![Save::input(0, &[0, 1]), Save::output(0, &[0])],
         backward: |&axis, g, cx| {
-            let h = recurrence_from_end(&cx.saved(0)?, &g, axis)?;
+            let h = recurrence_from_end(&conjugated(&cx.saved(0)?)?, &g, axis)?;
             cx.give_with(0, |cx| {
-                let sums = cx.saved(1)?;
+                let sums = conjugated(&cx.saved(1)?)?;
                 binary(&MULTIPLY, &h, &moved_up(&sums, from_end(&sums, axis))?)
             })?;
             cx.give_with(1, |_| Ok(h))
@@ -119,7 +120,7 @@ pub(crate) fn cumulative_product(x: &Tensor, axis: usize) -> Result<Tensor> {
         params: from_end(out, axis),
         saved: smallvec![Save::input(0, &[0]), Save::output(0, &[0])],
         backward: |&axis, g, cx| {
-            let (x, y) = (cx.saved(0)?, cx.saved(1)?);
+            let (x, y) = (conjugated(&cx.saved(0)?)?, conjugated(&cx.saved(1)?)?);
             let after = recurrence_from_end(&x, &g, axis)?;
             cx.give_with(0, |_| binary(&MULTIPLY, &before(&y, from_end(&y, axis))?, &after))
         },
@@ -190,6 +191,7 @@ fn cumulative_extreme(
     x: &Tensor,
     axis: Option<isize>,
 ) -> Result<(Tensor, Tensor)> {
+    real_numbers(op, x)?;
     let (x, axis) = line(op, &at_least_1d(x)?, axis)?;
     let index = Tensor::empty(x.shape(), DType::I64)?;
     if x.size() > 0 {
@@ -226,6 +228,7 @@ crate::operations! { family "cumulative";
     /// Running `ln(sum(e^x))` along an axis (or of the flattened tensor), without overflow. Derivative: the share of each element in all later sums.
     [scan("logaddexp")]
     fn logcumsumexp(x: Tensor, axis: Option<isize> = None) -> Tensor {
+        real_numbers("logcumsumexp", x)?;
         let (x, axis) = line("logcumsumexp", &astype(&at_least_1d(x)?, x.dtype().to_float())?, axis)?;
         cumulative_logsumexp(&x, axis)
     }

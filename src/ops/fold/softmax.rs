@@ -10,7 +10,9 @@ use crate::dtype::DType;
 use crate::error::{Error, Result};
 use crate::kernels::{self, View, ViewMut};
 use crate::ops::core::elementwise::binary;
-use crate::ops::core::layout::{astype, broadcast_to, reshape_dims, sum_over, swap_axes};
+use crate::ops::core::layout::{
+    astype, broadcast_to, real_numbers, reshape_dims, sum_over, swap_axes,
+};
 use crate::ops::core::structured::{Record, Save, finish, from_end, move_cost};
 use crate::ops::elementwise::arith::{MULTIPLY, SUBTRACT};
 use crate::ops::elementwise::compare::{equal, not_equal};
@@ -150,6 +152,7 @@ fn on_axis(
         let remedy = "give fg.float32 or fg.float64";
         return Err(Box::new(Error::DType { op: op.into(), got, remedy }));
     }
+    real_numbers(op, x)?;
     let x = astype(x, dtype.unwrap_or(x.dtype().to_float()))?;
     if x.ndim() == 0 && matches!(axis, 0 | -1) {
         return reshape_dims(&function(&reshape_dims(&x, &[1])?, 0)?, &[]);

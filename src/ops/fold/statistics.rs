@@ -17,6 +17,8 @@ use crate::ops::core::layout::{
 use crate::ops::core::view::{Step, view_through};
 use crate::ops::elementwise::arith::{DIVIDE, MULTIPLY, SUBTRACT};
 use crate::ops::elementwise::compare::EQUAL;
+use crate::ops::elementwise::complex::{complex, imag, real};
+use crate::ops::elementwise::conjugated::conjugated;
 use crate::ops::elementwise::select::clip;
 use crate::ops::elementwise::unary::sqrt;
 use crate::ops::fold::reduce::{count, finish_shape, mean_over, resolve};
@@ -65,9 +67,9 @@ fn weighted_mean(x: &Tensor, weights: &Tensor, axes: &[usize]) -> Result<(Tensor
     Ok((binary(&DIVIDE, &sum, &total)?, total))
 }
 
-/// Observations as a float64 matrix, one variable per row.
+/// Observations as a float64 or complex128 matrix, one variable per row.
 fn observations(op: &'static str, x: &Tensor, rowvar: bool) -> Result<Tensor> {
-    let x = astype(x, DType::F64)?;
+    let x = astype(x, DType::F64.promote(x.dtype()))?;
     match x.ndim() {
         0 | 1 => reshape_dims(&x, &[1, x.size()]),
         2 if rowvar => Ok(x),
@@ -128,7 +130,7 @@ fn covariance(x: &Tensor, weights: &Weights<'_>, ddof: f64) -> Result<Tensor> {
         let divisor = (samples as f64 - ddof).max(0.0);
         return binary_scalar(
             &DIVIDE,
-            &matmul(&gap, &swap_axes(&gap, 0, 1)?)?,
+            &matmul(&gap, &swap_axes(&conjugated(&gap)?, 0, 1)?)?,
             Scalar::Float(divisor),
         );
     };
@@ -145,8 +147,17 @@ fn covariance(x: &Tensor, weights: &Weights<'_>, ddof: f64) -> Result<Tensor> {
     let divisor = binary(&SUBTRACT, &total, &lost)?;
     let divisor = clip(&divisor, Some(&Operand::from(0.0)), None)?;
     let gap = binary(&SUBTRACT, x, &mean)?;
-    let product = matmul(&binary(&MULTIPLY, &gap, &row)?, &swap_axes(&gap, 0, 1)?)?;
+    let product = matmul(&binary(&MULTIPLY, &gap, &row)?, &swap_axes(&conjugated(&gap)?, 0, 1)?)?;
     binary(&DIVIDE, &product, &divisor)
+}
+
+/// Each part clipped to -1 … 1.
+fn within_one(c: &Tensor) -> Result<Tensor> {
+    if c.dtype().is_complex() {
+        let part = |x: Tensor| Ok::<_, Box<Error>>(Operand::Tensor(within_one(&x)?));
+        return complex(&part(real(c)?)?, &part(imag(c)?)?);
+    }
+    clip(c, Some(&Operand::from(-1.0)), Some(&Operand::from(1.0)))
 }
 
 /// The rows of `x`, then those of `y`.
@@ -196,11 +207,11 @@ crate::operations! { family "statistics" [float32];
         let rows = joined("corrcoef", x, y, rowvar)?;
         let c = covariance(&rows, &Weights { frequency: None, importance: None }, 1.0)?;
         let n = c.shape()[0];
-        let spread = sqrt(&view_through(&c, "diagonal", vec![Step::Diagonal { offset: 0, axis1: 0, axis2: 1 }])?)?;
+        let spread = sqrt(&view_through(&real(&c)?, "diagonal", vec![Step::Diagonal { offset: 0, axis1: 0, axis2: 1 }])?)?;
         let c = binary(&DIVIDE, &c, &reshape_dims(&spread, &[n, 1])?)?;
         let c = binary(&DIVIDE, &c, &reshape_dims(&spread, &[1, n])?)?;
         // Rounding may lead a perfect correlation past 1.
-        let c = clip(&c, Some(&Operand::from(-1.0)), Some(&Operand::from(1.0)))?;
+        let c = within_one(&c)?;
         if n == 1 { reshape_dims(&c, &[]) } else { Ok(c) }
     }
 }

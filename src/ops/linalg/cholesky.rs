@@ -1,21 +1,22 @@
 //! The Cholesky factor.
 //!
 //! Owns: `cholesky` and its derivative. Never checks the triangle it does not read.
-//! Invariant: the gradient is symmetric, as if both triangles held the same variables.
+//! Invariant: the gradient is Hermitian, as if both triangles held the same variables.
 
 use smallvec::smallvec;
 
-use super::common::{cost, mul, refuse, room, square, symmetric, t};
+use super::common::{cost, h, hermitian, mul, refuse, room, square};
 use super::solve::{Reading, solved_triangular};
 use crate::error::Result;
 use crate::kernels;
 use crate::ops::core::structured::{Record, Save, finish};
+use crate::ops::elementwise::conjugated::conjugated;
 use crate::ops::linalg::common::mm;
 use crate::ops::shape::diagonal::tril;
 use crate::tensor::Tensor;
 
 /// 1 below the diagonal, 1/2 on it, 0 above it.
-fn half_diagonal(n: usize, like: &Tensor) -> Result<Tensor> {
+pub(super) fn half_diagonal(n: usize, like: &Tensor) -> Result<Tensor> {
     let weight = |i: usize, k: usize| {
         if i > k {
             1.0
@@ -49,19 +50,20 @@ fn lower_factor(a: &Tensor) -> Result<Tensor> {
         backward: |(), g, cx| {
             let l = cx.saved(0)?;
             let inner =
-                mul(&mm(&t(&l)?, &tril(&g, 0)?)?, &half_diagonal(l.shape()[l.ndim() - 1], &l)?)?;
+                mul(&mm(&h(&l)?, &tril(&g, 0)?)?, &half_diagonal(l.shape()[l.ndim() - 1], &l)?)?;
             let up = Reading { lower: true, transposed: true, unit: false };
+            let l = conjugated(&l)?;
             let left = solved_triangular(&l, &inner, up)?;
-            cx.give_with(0, |_| symmetric(&solved_triangular(&l, &t(&left)?, up)?))
+            cx.give_with(0, |_| hermitian(&h(&solved_triangular(&l, &h(&left)?, up)?)?))
         },
     })
 }
 
 crate::operations! { family "linear algebra" [float32];
-    /// The triangular factor of positive definite matrices: `l lᵀ = x`, or `uᵀ u = x` with upper=True; the other triangle of `x` is not read. Derivative: `l⁻ᵀ φ(lᵀ g) l⁻¹` made symmetric, `φ` being the lower triangle with half its diagonal.
+    /// The triangular factor of positive definite Hermitian matrices: `l lᴴ = x`, or `uᴴ u = x` with upper=True; the other triangle of `x` is not read. Derivative: `l⁻ᴴ φ(lᴴ g) l⁻¹` made Hermitian, `φ` being the lower triangle with half its diagonal.
     [numpy("linalg.cholesky"), namespace("linalg")]
     fn cholesky(x: Tensor, upper: bool = false) -> Tensor {
         let x = square("cholesky", x)?;
-        if upper { t(&lower_factor(&t(&x)?)?) } else { lower_factor(&x) }
+        if upper { h(&lower_factor(&h(&x)?)?) } else { lower_factor(&x) }
     }
 }

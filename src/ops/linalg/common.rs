@@ -1,7 +1,7 @@
 //! What the matrix operations share: checks of their operands and the small words of matrix calculus.
 //!
 //! Owns: transposes, columns of numbers as diagonals, batches brought to one shape. Never factorises.
-//! Invariant: operands that leave here are floats whose last two axes are the matrices.
+//! Invariant: operands that leave here are inexact numbers whose last two axes are the matrices.
 
 use crate::array::{ShapeVec, afford, broadcast_shapes};
 use crate::error::{Dims, Error, Result};
@@ -9,13 +9,14 @@ use crate::ops::core::elementwise::binary;
 use crate::ops::core::layout::{astype, broadcast_to, reshape_dims, swap_axes};
 use crate::ops::core::view::slice_axis;
 use crate::ops::elementwise::arith::{ADD, MULTIPLY, SUBTRACT};
+use crate::ops::elementwise::conjugated::conjugated;
 use crate::ops::product::matmul::product;
 use crate::tensor::Tensor;
 use crate::threads::spare;
 
 pub(super) use crate::ops::elementwise::arith::negative;
 
-/// The operand as floats; it has at least two axes.
+/// The operand as inexact numbers; it has at least two axes.
 pub(super) fn matrices(op: &'static str, x: &Tensor) -> Result<Tensor> {
     if x.ndim() < 2 {
         return Err(Box::new(Error::Shape {
@@ -40,11 +41,13 @@ pub(super) fn square(op: &'static str, x: &Tensor) -> Result<Tensor> {
     }))
 }
 
-/// Refuses matrices for which the system has no working memory, `copies` of each in float64 on every thread that works:
+/// Refuses matrices for which the system has no working memory, `copies` of each in double precision on every thread that works:
 /// the factorisations would end the process.
 pub(super) fn room(x: &Tensor, copies: usize) -> Result<()> {
     let stack = lead(x).iter().product::<usize>().min(1 + spare());
-    let each = rows(x).saturating_mul(columns(x)).saturating_mul(8 * copies);
+    let each = rows(x)
+        .saturating_mul(columns(x))
+        .saturating_mul(8 * copies * if x.dtype().is_complex() { 2 } else { 1 });
     afford(each.saturating_mul(stack))
 }
 
@@ -71,6 +74,11 @@ pub(super) fn t(x: &Tensor) -> Result<Tensor> {
     swap_axes(x, x.ndim() - 2, x.ndim() - 1)
 }
 
+/// The conjugates of the transposed matrices; a view of real ones.
+pub(super) fn h(x: &Tensor) -> Result<Tensor> {
+    conjugated(&t(x)?)
+}
+
 pub(super) fn mm(a: &Tensor, b: &Tensor) -> Result<Tensor> {
     product(a, b)
 }
@@ -87,14 +95,14 @@ pub(super) fn sub(a: &Tensor, b: &Tensor) -> Result<Tensor> {
     binary(&SUBTRACT, a, b)
 }
 
-/// `x - xᵀ`.
+/// `x - xᴴ`.
 pub(super) fn skew(x: &Tensor) -> Result<Tensor> {
-    sub(x, &t(x)?)
+    sub(x, &h(x)?)
 }
 
-/// `(x + xᵀ) / 2`.
-pub(super) fn symmetric(x: &Tensor) -> Result<Tensor> {
-    mul(&add(x, &t(x)?)?, &Tensor::from(0.5f64).cast_like(x)?)
+/// `(x + xᴴ) / 2`.
+pub(super) fn hermitian(x: &Tensor) -> Result<Tensor> {
+    mul(&add(x, &h(x)?)?, &Tensor::from(0.5f64).cast_like(x)?)
 }
 
 /// A vector per matrix as columns: it scales rows.

@@ -7,15 +7,16 @@
 
 use smallvec::smallvec;
 
-use super::common::{columns, cost, each, lead, mul, not_converged, room, square, t};
-use super::solve::{inverse, times_inverse_transposed};
+use super::common::{add, columns, cost, each, lead, mul, not_converged, room, square, sub, t};
+use super::solve::{inverse, times_inverse_adjoint};
 use crate::dtype::DType;
 use crate::error::{Error, Result};
 use crate::kernels;
 use crate::kernels::launch::decide;
 use crate::ops::core::declare::IndexItem;
 use crate::ops::core::layout::astype;
-use crate::ops::core::structured::{Record, Save, finish};
+use crate::ops::core::structured::{Record, RecordMany, Save, finish, finish_many};
+use crate::ops::elementwise::conjugated::conjugated;
 use crate::ops::index::getitem::index;
 use crate::tensor::Tensor;
 
@@ -48,7 +49,8 @@ fn cofactors_by_minors(a: &Tensor) -> Result<Tensor> {
 /// Whether every determinant is finite and at least `share` of the product of its rows' lengths.
 fn regular(a: &Tensor, d: &Tensor, share: f64) -> Result<bool> {
     let n = columns(a);
-    let (d, a) = (astype(&d.detach(), DType::F64)?, astype(&a.detach(), DType::F64)?);
+    let real = |x: &Tensor| astype(&x.detach().abs_()?, DType::F64);
+    let (d, a) = (real(d)?, real(a)?);
     let regular = decide("det", &[d.view_of(), a.view_of()], move |of| {
         let [values, elements] = [0, 1].map(|i| of[i].to_vec::<f64>());
         let regular = values.iter().enumerate().all(|(i, v)| {
@@ -103,24 +105,62 @@ fn determinants(a: &Tensor) -> Result<Tensor> {
         backward: |(), g, cx| {
             let (a, d) = (cx.saved(0)?, cx.saved(1)?);
             let slopes = cofactors(&a, &d, cx.create_graph())?;
-            cx.give_with(0, |_| mul(&each(&g)?, &slopes))
+            cx.give_with(0, |_| mul(&each(&g)?, &conjugated(&slopes)?))
         },
     })
 }
 
+/// Records sign and logarithm of complex determinants: the sign turns with the matrix.
+fn complex_slogdet(a: &Tensor, sign: Tensor, log: Tensor) -> Result<(Tensor, Tensor)> {
+    let mut outs = finish_many(vec![sign, log], &[a], |_| RecordMany {
+        name: "slogdet",
+        cost: cost(a, 2.0),
+        params: (),
+        saved: smallvec![Save::input(0, &[0]), Save::output(0, &[0])],
+        backward: |(), cx| {
+            let (a, sign) = (cx.saved(0)?, cx.saved(1)?);
+            let mut total = None;
+            if let Some(g) = cx.take_grad(0) {
+                let turn = mul(&g, &conjugated(&sign)?)?;
+                let twice = sub(&turn, &conjugated(&turn)?)?;
+                total = Some(mul(&twice, &Tensor::from(0.5f64).cast_like(&twice)?)?);
+            }
+            if let Some(g) = cx.take_grad(1) {
+                let g = g.cast_like(&a)?;
+                total = Some(match total {
+                    Some(turn) => add(&turn, &g)?,
+                    None => g,
+                });
+            }
+            match total {
+                Some(g) => cx.give_with(0, |_| times_inverse_adjoint("slogdet", &g, &a)),
+                None => Ok(()),
+            }
+        },
+    })?;
+    let log = outs.pop();
+    outs.pop().zip(log).ok_or_else(|| {
+        Box::new(Error::Internal { op: "slogdet".into(), what: "an output is missing".into() })
+    })
+}
+
 crate::operations! { family "linear algebra" [float32];
-    /// Determinant of square matrices. Derivative: `g` times the cofactors, `det(x) x⁻ᵀ` where `x` is invertible.
+    /// Determinant of square matrices. Derivative: `g` times the conjugates of the cofactors, `det(x) x⁻ᵀ` where `x` is invertible.
     [numpy("linalg.det"), namespace("linalg")]
     fn det(x: Tensor) -> Tensor {
         determinants(&square("det", x)?)
     }
-    /// `(sign, logabsdet)` of square matrices; 0 and -inf for a singular one. Derivative: `g x⁻ᵀ` of the logarithm, none of the sign; a singular matrix is refused.
+    /// `(sign, logabsdet)` of square matrices; 0 and -inf for a singular one. The sign of a complex determinant is its direction. Derivative: `g x⁻ᴴ` of the logarithm, none of a real sign, `i Im(g conj(sign)) x⁻ᴴ` of a complex one; a singular matrix is refused.
     [numpy("linalg.slogdet"), namespace("linalg")]
     fn slogdet(x: Tensor) -> (Tensor, Tensor) {
         let a = square("slogdet", x)?;
-        let (sign, log) = (Tensor::empty(lead(&a), a.dtype())?, Tensor::empty(lead(&a), a.dtype())?);
+        let sign = Tensor::empty(lead(&a), a.dtype())?;
+        let log = Tensor::empty(lead(&a), a.dtype().real())?;
         room(&a, 4)?;
         kernels::linalg::slogdet(a.view_of(), sign.view_mut(), log.view_mut());
+        if a.dtype().is_complex() {
+            return complex_slogdet(&a, sign, log);
+        }
         let log = finish(log, &[&a], |_| Record {
             name: "slogdet",
             cost: cost(&a, 2.0),
@@ -128,7 +168,7 @@ crate::operations! { family "linear algebra" [float32];
             saved: smallvec![Save::input(0, &[0])],
             backward: |(), g, cx| {
                 let a = cx.saved(0)?;
-                cx.give_with(0, |_| times_inverse_transposed("slogdet", &g, &a))
+                cx.give_with(0, |_| times_inverse_adjoint("slogdet", &g, &a))
             },
         })?;
         Ok((sign, log))

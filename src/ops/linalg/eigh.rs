@@ -1,11 +1,12 @@
-//! Eigenvalues and eigenvectors of symmetric matrices.
+//! Eigenvalues and eigenvectors of symmetric and Hermitian matrices.
 //!
 //! Owns: `eigh`, `eigvalsh` and their derivative. Never reads the other triangle.
-//! Invariant: the gradient is symmetric; that of eigenvalues alone is finite for every matrix.
+//! Invariant: the gradient is Hermitian; that of eigenvalues alone is finite for every matrix.
 
 use smallvec::smallvec;
 
-use super::common::{columns, cost, mm, not_converged, room, square, symmetric, t, with_last};
+use super::common::{columns, cost, h, hermitian, mm, not_converged, room, square, with_last};
+use super::gauge::refuse_phase;
 use super::svd::over_gaps;
 use crate::error::{Error, Result};
 use crate::kernels;
@@ -27,7 +28,7 @@ fn decomposed(op: &'static str, a: &Tensor, triangle: &str) -> Result<(Tensor, T
         }
     };
     let a = square(op, a)?;
-    let w = Tensor::empty(&with_last(&a, &[columns(&a)]), a.dtype())?;
+    let w = Tensor::empty(&with_last(&a, &[columns(&a)]), a.dtype().real())?;
     let v = Tensor::empty(a.shape(), a.dtype())?;
     room(&a, 8)?;
     kernels::linalg::eigh(a.view_of(), lower, w.view_mut(), v.view_mut())
@@ -41,14 +42,15 @@ fn decomposed(op: &'static str, a: &Tensor, triangle: &str) -> Result<(Tensor, T
             let (w, v) = (cx.saved(0)?, cx.saved(1)?);
             let (gw, gv) = (cx.take_grad(0), cx.take_grad(1));
             let mut core = match &gw {
-                Some(gw) => diag_embed(gw, 0, -2, -1)?,
+                Some(gw) => diag_embed(gw, 0, -2, -1)?.cast_like(&v)?,
                 None => Tensor::zeros(v.shape(), v.dtype())?,
             };
             if let Some(gv) = &gv {
-                let mixing = mm(&t(&v)?, gv)?;
+                let mixing = mm(&h(&v)?, gv)?;
+                refuse_phase("eigh", &mixing, gv)?;
                 core = add(&core, &over_gaps(&mixing, &w, &w, &mixing)?)?;
             }
-            cx.give_with(0, |_| symmetric(&mm(&mm(&v, &core)?, &t(&v)?)?))
+            cx.give_with(0, |_| hermitian(&mm(&mm(&v, &core)?, &h(&v)?)?))
         },
     })?;
     let v = outs.pop();
@@ -58,12 +60,12 @@ fn decomposed(op: &'static str, a: &Tensor, triangle: &str) -> Result<(Tensor, T
 }
 
 crate::operations! { family "linear algebra" [float32];
-    /// `(w, v)`: rising eigenvalues and eigenvectors (columns) of symmetric matrices, of which the triangle `uplo` is read. Derivative: symmetric (under `ferrograd.numpy`: zero in the triangle that is not read); finite in `w`; NaN in vectors of equal eigenvalues, which have none, unless their gradient is zero. Signs of vectors are arbitrary.
+    /// `(w, v)`: rising eigenvalues and eigenvectors (columns) of symmetric or Hermitian matrices, of which the triangle `uplo` is read. Derivative: symmetric (under `ferrograd.numpy`: zero in the triangle that is not read); finite in `w`; NaN in vectors of equal eigenvalues, which have none, unless their gradient is zero. Signs and phases of vectors are arbitrary: a complex gradient that depends on a phase is refused.
     [numpy("linalg.eigh"), namespace("linalg"), keywords(("UPLO", "uplo"))]
     fn eigh(x: Tensor, uplo: String = "L".to_owned()) -> (Tensor, Tensor) {
         decomposed("eigh", x, &uplo)
     }
-    /// Rising eigenvalues of symmetric matrices. Derivative: `v diag(g) vᵀ`.
+    /// Rising eigenvalues of symmetric or Hermitian matrices. Derivative: `v diag(g) vᴴ`.
     [numpy("linalg.eigvalsh"), namespace("linalg"), keywords(("UPLO", "uplo"))]
     fn eigvalsh(x: Tensor, uplo: String = "L".to_owned()) -> Tensor {
         Ok(decomposed("eigvalsh", x, &uplo)?.0)

@@ -3,14 +3,15 @@
 //! Owns: `lstsq`. Never solves normal equations: the pseudo-inverse gives the solution of least norm.
 //! Invariant: the rank is decided by the same cut as the pseudo-inverse.
 
-use super::common::{columns, matrices, mm, rows, sub};
+use super::common::{columns, matrices, mm, mul, rows, sub};
 use super::svd::{default_cutoff, pseudo_inverse, reduced};
 use crate::dtype::DType;
 use crate::error::{Dims, Error, Result};
 use crate::kernels::launch::decide;
 use crate::ops::core::arguments::OneOrTuple;
 use crate::ops::core::layout::{astype, reshape_dims, sum_over};
-use crate::ops::elementwise::unary::square;
+use crate::ops::elementwise::complex::real;
+use crate::ops::elementwise::conjugated::conjugated;
 use crate::tensor::Tensor;
 
 fn check(a: &Tensor, b: &Tensor) -> Result<()> {
@@ -52,9 +53,12 @@ crate::operations! { family "linear algebra" [float32];
         let [_, s, _] = reduced("lstsq", &a)?;
         let rank = rank_of(&s, cutoff)?;
         let residuals = if rank == columns(&a) && rows(&a) > columns(&a) {
-            sum_over(&square(&sub(&wide, &mm(&a, &x)?)?)?, &[0], false)?
+            {
+            let gap = sub(&wide, &mm(&a, &x)?)?;
+            sum_over(&real(&mul(&gap, &conjugated(&gap)?)?)?, &[0], false)?
+        }
         } else {
-            Tensor::zeros(&[0], dtype)?
+            Tensor::zeros(&[0], dtype.real())?
         };
         // The residuals read `x`: what is given out is a copy that may be changed.
         let x = x.copied("lstsq")?;

@@ -5,8 +5,9 @@
 
 use smallvec::smallvec;
 
+use super::cholesky::half_diagonal;
 use super::common::{
-    add, columns, cost, matrices, mm, room, rows, skew, some_columns, sub, t, with_last,
+    add, columns, cost, h, matrices, mm, mul, room, rows, skew, some_columns, sub, with_last,
 };
 use super::solve::{Reading, solved_triangular};
 use crate::dtype::DType;
@@ -17,18 +18,19 @@ use crate::ops::core::arguments::OneOrTuple;
 use crate::ops::core::declare::Axes;
 use crate::ops::core::layout::astype;
 use crate::ops::core::structured::{Cx, Record, RecordMany, Save, batched, finish, finish_many};
-use crate::ops::shape::diagonal::{tril, triu};
+use crate::ops::shape::diagonal::triu;
 use crate::ops::shape::join::concatenate;
 use crate::tensor::Tensor;
 
 /// The gradient of a matrix with independent columns, from those of its factors.
 fn tall_gradient(q: &Tensor, r: &Tensor, gq: &Tensor, gr: &Tensor) -> Result<Tensor> {
-    let m = sub(&mm(r, &t(&triu(gr, 0)?)?)?, &mm(&t(gq)?, q)?)?;
-    // The lower triangle of `m` on both sides of the diagonal.
-    let mirrored = add(&tril(&m, 0)?, &t(&tril(&m, -1)?)?)?;
+    let m = sub(&mm(r, &h(&triu(gr, 0)?)?)?, &mm(&h(gq)?, q)?)?;
+    // The lower triangle of `m` on both sides of the diagonal, which is real: so is that of `r`.
+    let lower = mul(&m, &half_diagonal(columns(r), r)?)?;
+    let mirrored = add(&lower, &h(&lower)?)?;
     let right = add(gq, &mm(q, &mirrored)?)?;
     let plain = Reading { lower: false, transposed: false, unit: false };
-    t(&solved_triangular(r, &t(&right)?, plain)?)
+    h(&solved_triangular(r, &h(&right)?, plain)?)
 }
 
 /// The gradient of output `k`, or zeros where none arrived.
@@ -48,7 +50,7 @@ fn gradient(cx: &mut Cx<'_>) -> Result<()> {
     // Wide: the factors of the first columns; the others are `q` times the rest of `r`.
     let (head, tail) = (some_columns(&r, 0, m)?, some_columns(&r, m, n - m)?);
     let g_tail = some_columns(&gr, m, n - m)?;
-    let gq = add(&gq, &mm(&mm(&q, &tail)?, &t(&g_tail)?)?)?;
+    let gq = add(&gq, &mm(&mm(&q, &tail)?, &h(&g_tail)?)?)?;
     let left = tall_gradient(&q, &head, &gq, &some_columns(&gr, 0, m)?)?;
     cx.give_with(0, |_| concatenate(&[left, mm(&q, &g_tail)?], Some(-1)))
 }
@@ -81,10 +83,11 @@ fn refuse_basis(op: &'static str, rest: &Tensor, g: &Tensor) -> Result<()> {
     if columns(rest) < 2 || g.size() == 0 {
         return Ok(());
     }
-    let noise = if rest.dtype() == DType::F32 { 1e-4 } else { 1e-8 };
-    let (rest, g) = (astype(&rest.detach(), DType::F64)?, astype(&g.detach(), DType::F64)?);
+    let noise = if rest.dtype().real() == DType::F32 { 1e-4 } else { 1e-8 };
+    let wide = DType::F64.promote(rest.dtype());
+    let (rest, g) = (astype(&rest.detach(), wide)?, astype(&g.detach(), wide)?);
     let largest = |x: &Tensor| x.abs_()?.max(Axes::All, false);
-    let (turning, whole) = (largest(&skew(&mm(&t(&rest)?, &g)?)?)?, largest(&g)?);
+    let (turning, whole) = (largest(&skew(&mm(&h(&rest)?, &g)?)?)?, largest(&g)?);
     let decides = decide(op, &[turning.view_of(), whole.view_of()], move |of| {
         let [turning, whole] = [0, 1].map(|i| of[i].to_vec::<f64>()[0]);
         u64::from(!turning.is_nan() && turning > noise * whole)
@@ -126,13 +129,13 @@ pub(super) fn complete(op: &'static str, u: &Tensor) -> Result<Tensor> {
             let (u, rest) = (some_columns(&out, 0, known)?, some_columns(&out, known, others)?);
             let (gu, g_rest) = (some_columns(&g, 0, known)?, some_columns(&g, known, others)?);
             refuse_basis(op, &rest, &g_rest)?;
-            cx.give_with(0, |_| sub(&gu, &mm(&rest, &mm(&t(&g_rest)?, &u)?)?))
+            cx.give_with(0, |_| sub(&gu, &mm(&rest, &mm(&h(&g_rest)?, &u)?)?))
         },
     })
 }
 
 crate::operations! { family "linear algebra" [float32];
-    /// `(q, r)` with orthonormal columns `q` and upper triangular `r`, `q r = x`; mode "reduced" (q is m×k, k the smaller dimension), "complete" (q is m×m) or "r" (`r` alone). Derivative: `(g_q + q L) r⁻ᵀ`, `L` the mirrored lower triangle of `r g_rᵀ - g_qᵀ q`.
+    /// `(q, r)` with orthonormal columns `q` and upper triangular `r`, `q r = x`; mode "reduced" (q is m×k, k the smaller dimension), "complete" (q is m×m) or "r" (`r` alone). Derivative: `(g_q + q L) r⁻ᴴ`, `L` the mirrored lower triangle of `r g_rᴴ - g_qᴴ q`.
     [numpy("linalg.qr"), namespace("linalg")]
     fn qr(x: Tensor, mode: String = "reduced".to_owned()) -> OneOrTuple {
         let x = matrices("qr", x)?;

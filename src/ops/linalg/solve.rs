@@ -6,14 +6,15 @@
 use smallvec::smallvec;
 
 use super::common::{
-    columns, cost, each, lead, matrices, mm, mul, negative, paired, room, rows, singular, square,
-    t, with_last,
+    columns, cost, each, h, lead, matrices, mm, mul, negative, paired, room, rows, singular,
+    square, t, with_last,
 };
 use crate::array::ShapeVec;
 use crate::error::{Dims, Error, Result};
 use crate::kernels;
 use crate::ops::core::layout::{broadcast_to, permute_axes, reshape_dims};
 use crate::ops::core::structured::{Record, Save, finish};
+use crate::ops::elementwise::conjugated::conjugated;
 use crate::ops::shape::diagonal::{tril, triu};
 use crate::tensor::Tensor;
 
@@ -28,7 +29,7 @@ pub(super) fn inverse(op: &'static str, a: &Tensor) -> Result<Tensor> {
         params: (),
         saved: smallvec![Save::output(0, &[0])],
         backward: |(), g, cx| {
-            let y = t(&cx.saved(0)?)?;
+            let y = h(&cx.saved(0)?)?;
             cx.give_with(0, |_| negative(&mm(&mm(&y, &g)?, &y)?))
         },
     })
@@ -65,8 +66,8 @@ fn solved(a: &Tensor, b: &Tensor) -> Result<Tensor> {
         params: (),
         saved: smallvec![Save::input(0, &[0, 1]), Save::output(0, &[0])],
         backward: |(), g, cx| {
-            let gb = behind_batch(&t(&cx.saved(0)?)?, &g, solved)?;
-            cx.give_with(0, |cx| negative(&mm(&gb, &t(&cx.saved(1)?)?)?))?;
+            let gb = behind_batch(&h(&cx.saved(0)?)?, &g, solved)?;
+            cx.give_with(0, |cx| negative(&mm(&gb, &h(&cx.saved(1)?)?)?))?;
             cx.give_with(1, |_| Ok(gb))
         },
     })
@@ -98,12 +99,12 @@ pub(super) fn solved_triangular(a: &Tensor, b: &Tensor, how: Reading) -> Result<
         saved: smallvec![Save::input(0, &[0, 1]), Save::output(0, &[0])],
         backward: |&how, g, cx| {
             let gb = solved_triangular(
-                &cx.saved(0)?,
+                &conjugated(&cx.saved(0)?)?,
                 &g,
                 Reading { transposed: !how.transposed, ..how },
             )?;
             cx.give_with(0, |cx| {
-                let x = cx.saved(1)?;
+                let x = conjugated(&cx.saved(1)?)?;
                 let whole = if how.transposed { mm(&x, &t(&gb)?)? } else { mm(&gb, &t(&x)?)? };
                 let k = isize::from(how.unit);
                 let part = if how.lower { tril(&whole, -k)? } else { triu(&whole, k)? };
@@ -142,17 +143,17 @@ fn system(
 }
 
 crate::operations! { family "linear algebra" [float32];
-    /// Inverse of square matrices. Derivative: `-yᵀ g yᵀ`.
+    /// Inverse of square matrices. Derivative: `-yᴴ g yᴴ`.
     [numpy("linalg.inv"), namespace("linalg")]
     fn inv(x: Tensor) -> Tensor {
         inverse("inv", &square("inv", x)?)
     }
-    /// The solution of `a x = b` for square `a`; `b` is a vector or a stack of matrices. Derivatives: `a⁻ᵀ g` for `b`, and minus its product with `xᵀ` for `a`.
+    /// The solution of `a x = b` for square `a`; `b` is a vector or a stack of matrices. Derivatives: `a⁻ᴴ g` for `b`, and minus its product with `xᴴ` for `a`.
     [numpy("linalg.solve"), namespace("linalg")]
     fn solve(a: Tensor, b: Tensor) -> Tensor {
         system("solve", a, b, solved)
     }
-    /// The solution of `a x = b` (of `aᵀ x = b` with trans=1) for triangular `a`, of which the other triangle is not read; `upper` is PyTorch's word for not `lower`. Derivatives: as those of `solve`, the triangle of it for `a`.
+    /// The solution of `a x = b` (of `aᵀ x = b` with trans=1, of `aᴴ x = b` with trans=2) for triangular `a`, of which the other triangle is not read; `upper` is PyTorch's word for not `lower`. Derivatives: as those of `solve`, the triangle of it for `a`.
     [namespace("linalg"), keywords(("unitriangular", "unit_diagonal"))]
     fn solve_triangular(a: Tensor, b: Tensor, trans: isize = 0, lower: bool = false, unit_diagonal: bool = false, upper: Option<bool> = None) -> Tensor {
         let transposed = match trans {
@@ -161,16 +162,17 @@ crate::operations! { family "linear algebra" [float32];
             other => return Err(Box::new(Error::Argument {
                 op: "solve_triangular".into(),
                 what: format!("trans={other}"),
-                remedy: "use 0, or 1 to solve with the transposed matrix".into(),
+                remedy: "use 0, 1 for the transposed matrix or 2 for its conjugate".into(),
             })),
         };
         let lower = upper.map_or(lower, |upper| !upper);
         let how = Reading { lower, transposed, unit: unit_diagonal };
+        let a = &if trans == 2 { conjugated(a)? } else { a.clone() };
         system("solve_triangular", a, b, |a, b| solved_triangular(a, b, how))
     }
 }
 
-/// `g` of each matrix times the transposed inverse: the derivative of a determinant's logarithm.
-pub(super) fn times_inverse_transposed(op: &'static str, g: &Tensor, a: &Tensor) -> Result<Tensor> {
-    mul(&each(g)?, &t(&inverse(op, a)?)?)
+/// `g` of each matrix times the adjoint of the inverse: the derivative of a determinant's logarithm.
+pub(super) fn times_inverse_adjoint(op: &'static str, g: &Tensor, a: &Tensor) -> Result<Tensor> {
+    mul(&each(g)?, &h(&inverse(op, a)?)?)
 }

@@ -7,9 +7,10 @@
 use smallvec::smallvec;
 
 use super::common::{
-    across, add, columns, cost, down, matrices, mm, mul, negative, not_converged, room, rows, skew,
-    sub, t, with_last,
+    across, add, columns, cost, down, h, matrices, mm, mul, negative, not_converged, room, rows,
+    skew, sub, with_last,
 };
+use super::gauge::refuse_phase;
 use super::qr::complete;
 use crate::dtype::DType;
 use crate::error::{Error, Result};
@@ -30,12 +31,12 @@ fn number(value: f64) -> Operand {
 
 /// The machine epsilon of a float dtype.
 pub(super) fn epsilon(dtype: DType) -> f64 {
-    if dtype == DType::F32 { f64::from(f32::EPSILON) } else { f64::EPSILON }
+    if dtype.real() == DType::F32 { f64::from(f32::EPSILON) } else { f64::EPSILON }
 }
 
 /// Which pairs of different positions hold values that cannot be told apart.
 fn coincide(values: &Tensor) -> Result<Tensor> {
-    let v = astype(&values.detach(), DType::F64)?;
+    let v = astype(&values.detach(), DType::F64.promote(values.dtype()))?;
     let n = v.shape()[v.ndim() - 1];
     let noise = mul(
         &v.abs_()?.max(Axes::from(-1), true)?,
@@ -70,40 +71,54 @@ pub(super) fn over_gaps(
     let asked = asked.detach();
     let touched = logical_or(
         &not_equal(&asked, &Tensor::from(0.0f64).cast_like(&asked)?)?,
-        &not_equal(&t(&asked)?, &Tensor::from(0.0f64).cast_like(&asked)?)?,
+        &not_equal(&h(&asked)?, &Tensor::from(0.0f64).cast_like(&asked)?)?,
     )?;
     where_(&logical_and(&close, &touched)?, &number(f64::NAN), &Operand::Tensor(quotient))
 }
 
 /// What reaches the matrix from the vectors on one side: the inner part, and the part outside their span.
 struct Side {
+    /// `vᴴ g`.
+    mixing: Tensor,
     inner: Tensor,
     outer: Option<Tensor>,
 }
 
 /// `v` the vectors as columns, `g` their gradient.
 fn side(v: &Tensor, g: &Tensor, s: &Tensor) -> Result<Side> {
-    let w = mm(&t(v)?, g)?;
+    let w = mm(&h(v)?, g)?;
     let inner = over_gaps(&skew(&w)?, &mul(s, s)?, s, &w)?;
     if rows(v) == columns(v) {
-        return Ok(Side { inner, outer: None });
+        return Ok(Side { mixing: w, inner, outer: None });
     }
     let outside = sub(g, &mm(v, &w)?)?;
     // A vector of the value 0 that nothing is asked of stays out of the division.
-    let s = across(s)?;
+    let s = across(s)?.cast_like(&w)?;
     let idle = logical_and(
         &equal(&s.detach(), &Tensor::from(0.0f64).cast_like(&s)?)?,
         &equal(&outside.detach(), &Tensor::from(0.0f64).cast_like(&s)?)?,
     )?;
     let safe = where_(&idle, &number(1.0), &Operand::Tensor(s))?;
-    Ok(Side { inner, outer: Some(divide(&outside, &safe)?) })
+    Ok(Side { mixing: w, inner, outer: Some(divide(&outside, &safe)?) })
+}
+
+/// What the phases of the left vectors add on the diagonal: `i Im(uᴴ g) / s`.
+fn phase_part(mixing: &Tensor, s: &Tensor) -> Result<Tensor> {
+    let n = columns(mixing);
+    let half = (0..n * n).map(|p| if p % (n + 1) == 0 { 0.5 } else { 0.0 }).collect();
+    let half = Tensor::from_vec::<f64>(half, &[n, n])?.cast_like(mixing)?;
+    let turning = mul(&skew(mixing)?, &half)?;
+    let still = equal(&turning.detach(), &Tensor::from(0.0f64).cast_like(&turning)?)?;
+    let safe = where_(&still, &number(1.0), &Operand::Tensor(across(s)?.cast_like(mixing)?))?;
+    divide(&turning, &safe)
 }
 
 fn gradient(cx: &mut Cx<'_>) -> Result<()> {
     let (u, s, vt) = (cx.saved(0)?, cx.saved(1)?, cx.saved(2)?);
+    let mut phases: Option<Tensor> = None;
     let (gu, gs, gvt) = (cx.take_grad(0), cx.take_grad(1), cx.take_grad(2));
     let mut core = match &gs {
-        Some(gs) => diag_embed(gs, 0, -2, -1)?,
+        Some(gs) => diag_embed(gs, 0, -2, -1)?.cast_like(&u)?,
         None => Tensor::zeros(&with_last(&u, &[columns(&u), columns(&u)]), u.dtype())?,
     };
     let mut rest: Option<Tensor> = None;
@@ -116,17 +131,28 @@ fn gradient(cx: &mut Cx<'_>) -> Result<()> {
     };
     if let Some(gu) = &gu {
         let left = side(&u, gu, &s)?;
+        if u.dtype().is_complex() {
+            core = add(&core, &phase_part(&left.mixing, &s)?)?;
+        }
         core = add(&core, &mul(&left.inner, &across(&s)?)?)?;
         if let Some(outer) = left.outer {
             more(mm(&outer, &vt)?)?;
         }
+        phases = Some(left.mixing);
     }
     if let Some(gvt) = &gvt {
-        let right = side(&t(&vt)?, &t(gvt)?, &s)?;
+        let right = side(&h(&vt)?, &h(gvt)?, &s)?;
         core = add(&core, &mul(&right.inner, &down(&s)?)?)?;
         if let Some(outer) = right.outer {
-            more(mm(&u, &t(&outer)?)?)?;
+            more(mm(&u, &h(&outer)?)?)?;
         }
+        phases = Some(match phases {
+            Some(left) => add(&left, &right.mixing)?,
+            None => right.mixing,
+        });
+    }
+    if let (Some(phases), Some(g)) = (&phases, gu.as_ref().or(gvt.as_ref())) {
+        refuse_phase("svd", phases, g)?;
     }
     more(mm(&mm(&u, &core)?, &vt)?)?;
     if let Some(total) = rest {
@@ -139,7 +165,7 @@ fn gradient(cx: &mut Cx<'_>) -> Result<()> {
 fn factors(op: &'static str, a: &Tensor) -> Result<[Tensor; 3]> {
     let k = rows(a).min(columns(a));
     let u = Tensor::empty(&with_last(a, &[rows(a), k]), a.dtype())?;
-    let s = Tensor::empty(&with_last(a, &[k]), a.dtype())?;
+    let s = Tensor::empty(&with_last(a, &[k]), a.dtype().real())?;
     let vt = Tensor::empty(&with_last(a, &[k, columns(a)]), a.dtype())?;
     room(a, 12)?;
     kernels::linalg::svd(a.view_of(), u.view_mut(), s.view_mut(), vt.view_mut())
@@ -179,7 +205,7 @@ pub(super) fn pseudo_inverse(a: &Tensor, cutoff: f64) -> Result<Tensor> {
     let kept = crate::ops::elementwise::compare::greater(&s, &cut)?;
     let safe = where_(&kept, &Operand::Tensor(s), &number(1.0))?;
     let reciprocal = where_(&kept, &Operand::Tensor(safe.reciprocal()?), &number(0.0))?;
-    let out = mm(&mul(&t(&vt)?, &across(&reciprocal)?)?, &t(&u)?)?;
+    let out = mm(&mul(&h(&vt)?, &across(&reciprocal)?)?, &h(&u)?)?;
     let free = [rank_below(&kept, rows(a))?, rank_below(&kept, columns(a))?];
     finish(out, &[a], |_| Record {
         name: "pinv",
@@ -188,18 +214,18 @@ pub(super) fn pseudo_inverse(a: &Tensor, cutoff: f64) -> Result<Tensor> {
         saved: smallvec![Save::input(0, &[0]), Save::output(0, &[0])],
         backward: |[rows_free, columns_free], g, cx| {
             let (a, p) = (cx.saved(0)?, cx.saved(1)?);
-            let (pt, gt) = (t(&p)?, t(&g)?);
-            let inner = negative(&mm(&mm(&pt, &g)?, &pt)?)?;
-            // What the rank lets through: (1 - a p) gᵀ p pᵀ + pᵀ p gᵀ (1 - p a). At full rank a projector is 0, and
+            let (ph, gh) = (h(&p)?, h(&g)?);
+            let inner = negative(&mm(&mm(&ph, &g)?, &ph)?)?;
+            // What the rank lets through: (1 - a p) gᴴ p pᴴ + pᴴ p gᴴ (1 - p a). At full rank a projector is 0, and
             // what rounding leaves of it would be noise in the next derivative.
             let mut total = inner;
             if let Some(free) = rows_free {
-                let left = mm(&mm(&gt, &p)?, &pt)?;
+                let left = mm(&mm(&gh, &p)?, &ph)?;
                 let left = sub(&left, &mm(&a, &mm(&p, &left)?)?)?;
                 total = add(&total, &where_(free, &Operand::Tensor(left), &number(0.0))?)?;
             }
             if let Some(free) = columns_free {
-                let right = mm(&pt, &mm(&p, &gt)?)?;
+                let right = mm(&ph, &mm(&p, &gh)?)?;
                 let right = sub(&right, &mm(&mm(&right, &p)?, &a)?)?;
                 total = add(&total, &where_(free, &Operand::Tensor(right), &number(0.0))?)?;
             }
@@ -214,7 +240,7 @@ pub(super) fn default_cutoff(a: &Tensor) -> f64 {
 }
 
 crate::operations! { family "linear algebra" [float32];
-    /// `(u, s, vh)` with `u diag(s) vh = x`, singular values falling; square `u` and `vh` unless full_matrices=False; `s` alone with compute_uv=False. Derivative: finite in `s`; NaN in vectors of equal singular values, which have none, unless their gradient is zero; an error where a gradient tells bases of the null space apart. Signs of vectors are arbitrary.
+    /// `(u, s, vh)` with `u diag(s) vh = x`, singular values falling; square `u` and `vh` unless full_matrices=False; `s` alone with compute_uv=False. Derivative: finite in `s`; NaN in vectors of equal singular values, which have none, unless their gradient is zero; an error where a gradient tells bases of the null space apart. Signs and phases of vectors are arbitrary: a complex gradient that depends on a phase is refused.
     [numpy("linalg.svd"), namespace("linalg")]
     fn svd(x: Tensor, full_matrices: bool = true, compute_uv: bool = true) -> OneOrTuple {
         let [u, s, vt] = reduced("svd", &matrices("svd", x)?)?;
@@ -224,7 +250,7 @@ crate::operations! { family "linear algebra" [float32];
         if !full_matrices {
             return Ok(OneOrTuple::Tuple(vec![u, s, vt]));
         }
-        Ok(OneOrTuple::Tuple(vec![complete("svd", &u)?, s, t(&complete("svd", &t(&vt)?)?)?]))
+        Ok(OneOrTuple::Tuple(vec![complete("svd", &u)?, s, h(&complete("svd", &h(&vt)?)?)?]))
     }
     /// Singular values, falling. Derivative: `u diag(g) vh`.
     [numpy("linalg.svdvals"), namespace("linalg")]

@@ -17,6 +17,7 @@ use crate::ops::core::elementwise::binary_scalar;
 use crate::ops::core::layout::{astype, permute_axes, sum_over};
 use crate::ops::core::structured::{Cx, Record, Save, batched, finish, move_cost, nothing};
 use crate::ops::elementwise::arith::{ADD, MULTIPLY};
+use crate::ops::elementwise::conjugated::conjugated;
 use crate::ops::product::contract::{contract, scale};
 pub use crate::ops::product::fiber::Fiber;
 use crate::ops::product::fiber::refuse;
@@ -206,7 +207,7 @@ fn gemm_backward(params: &Params, g: Tensor, cx: &mut Cx<'_>) -> Result<()> {
         if front == 0 { Ok(x.clone()) } else { moved_axis(x, from, to) }
     };
     cx.give_with(0, |cx| {
-        let b = cx.saved(1)?;
+        let b = conjugated(&cx.saved(1)?)?;
         let over = |trans_a, trans_b| Gemm { trans_a, trans_b, ndim: n_ndim, ..rule };
         if rule.trans_a {
             moved(&gemm(&b, &g, over(rule.trans_b, true))?, rule.ndim, 0)
@@ -215,7 +216,7 @@ fn gemm_backward(params: &Params, g: Tensor, cx: &mut Cx<'_>) -> Result<()> {
         }
     })?;
     cx.give_with(1, |cx| {
-        let (a, g) = (cx.saved(0)?, moved(&g, 0, m_ndim)?);
+        let (a, g) = (conjugated(&cx.saved(0)?)?, moved(&g, 0, m_ndim)?);
         let over = |trans_a, trans_b| Gemm { trans_a, trans_b, ndim: m_ndim, ..rule };
         if rule.trans_b {
             gemm(&g, &a, over(true, rule.trans_a))

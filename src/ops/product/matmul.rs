@@ -11,6 +11,7 @@ use crate::error::{Error, Result};
 use crate::kernels;
 use crate::ops::core::layout::{astype, readable, reshape_dims, sum_to, sum_to_behind, swap_axes};
 use crate::ops::core::structured::{Cx, Record, Save, finish};
+use crate::ops::elementwise::conjugated::conjugated;
 use crate::tensor::Tensor;
 
 /// Multiply-adds that one nanosecond of one core does in float64, about.
@@ -42,9 +43,14 @@ fn transposed(x: &Tensor) -> Result<Tensor> {
     swap_axes(x, x.ndim() - 2, x.ndim() - 1)
 }
 
-/// `g bᵀ` and `aᵀ g`, unrecorded, on two threads where it pays.
+/// The conjugates, transposed.
+fn adjoint(x: &Tensor) -> Result<Tensor> {
+    transposed(&conjugated(x)?)
+}
+
+/// `g bᴴ` and `aᴴ g`, unrecorded, on two threads where it pays.
 fn both_gradients(a: &Tensor, b: &Tensor, g: &Tensor) -> Result<[Tensor; 2]> {
-    let (a, b) = (transposed(a)?, transposed(b)?);
+    let (a, b) = (adjoint(a)?, adjoint(b)?);
     let (ga, gb) = (product_dims(g, &b)?.0, product_dims(&a, g)?.0);
     let outs = [Tensor::empty(&ga, g.dtype())?, Tensor::empty(&gb, g.dtype())?];
     let [ga, gb] = outs.each_ref().map(Tensor::view_mut);
@@ -62,7 +68,7 @@ fn batched_gradients(
 ) -> Result<()> {
     let rows = cx.batch()[0];
     if cx.wants(0) {
-        let bt = transposed(&cx.saved(1)?)?;
+        let bt = adjoint(&cx.saved(1)?)?;
         let ga = if bt.ndim() == 2 {
             let mut dims = ShapeVec::from_slice(g.shape());
             let k = dims.pop().unwrap_or(1);
@@ -75,7 +81,7 @@ fn batched_gradients(
         cx.give(0, sum_to_behind(&ga, cx.batch(), a_dims)?)?;
     }
     if cx.wants(1) {
-        let a = cx.saved(0)?;
+        let a = conjugated(&cx.saved(0)?)?;
         let (m, n) = (g.shape()[g.ndim() - 2], g.shape()[g.ndim() - 1]);
         let gb = if a.ndim() == 2 && g.ndim() == 3 && n == 1 {
             let gb = product(&reshape_dims(g, &[rows, m])?, &a)?;
@@ -112,14 +118,14 @@ pub(crate) fn product(a: &Tensor, b: &Tensor) -> Result<Tensor> {
                 cx.give(1, sum_to(&gb, b_dims)?)?;
                 return Ok(());
             }
-            cx.give_with(0, |cx| sum_to(&product(&g, &transposed(&cx.saved(1)?)?)?, a_dims))?;
-            cx.give_with(1, |cx| sum_to(&product(&transposed(&cx.saved(0)?)?, &g)?, b_dims))
+            cx.give_with(0, |cx| sum_to(&product(&g, &adjoint(&cx.saved(1)?)?)?, a_dims))?;
+            cx.give_with(1, |cx| sum_to(&product(&adjoint(&cx.saved(0)?)?, &g)?, b_dims))
         },
     })
 }
 
 crate::operations! { family "matmul" [float32];
-    /// Matrix product: vectors are rows or columns, leading axes are batches that broadcast. Derivatives: `g bᵀ` and `aᵀ g`.
+    /// Matrix product: vectors are rows or columns, leading axes are batches that broadcast. Derivatives: `g bᴴ` and `aᴴ g`, with the conjugates of complex operands.
     [numpy("matmul"), aliases("mm", "bmm"), ufunc]
     fn matmul(a: Tensor, b: Tensor) -> Tensor {
         if a.ndim() == 0 || b.ndim() == 0 {

@@ -14,6 +14,7 @@ use crate::ops::core::elementwise::binary;
 use crate::ops::core::layout::{astype, permute_axes, reshape_dims};
 use crate::ops::core::view::{Step, view_through};
 use crate::ops::elementwise::arith::{MULTIPLY, SUBTRACT};
+use crate::ops::elementwise::conjugated::conjugated;
 use crate::ops::product::matmul::product;
 use crate::ops::shape::join::stack;
 use crate::tensor::Tensor;
@@ -131,10 +132,10 @@ crate::operations! { family "products" [float32];
         }
         contract("dot", a, b, &[a.ndim() - 1], &[b.ndim().saturating_sub(2)])
     }
-    /// Sum of the products of all elements, both flattened. Derivatives: `g b` and `g a`.
+    /// Sum of the products of all elements, both flattened, with the conjugate of a complex `a`. Derivatives: `conj(g) b` and `g a`.
     [numpy("vdot")]
     fn vdot(a: Tensor, b: Tensor) -> Tensor {
-        contract("vdot", &reshape_dims(a, &[a.size()])?, &reshape_dims(b, &[b.size()])?, &[0], &[0])
+        contract("vdot", &conjugated(&reshape_dims(a, &[a.size()])?)?, &reshape_dims(b, &[b.size()])?, &[0], &[0])
     }
     /// Sum of products over the last axes of both; a number multiplies. Derivatives: `g b` and `gᵀ a`.
     [numpy("inner")]

@@ -12,7 +12,8 @@ use crate::kernels;
 use crate::ops::core::declare::{Operand, Scalar};
 use crate::ops::core::elementwise::{binary, binary_scalar};
 use crate::ops::core::layout::{
-    any_true, astype, broadcast_to, readable, reshape_dims, sum_over, swap_axes, vector,
+    any_true, astype, broadcast_to, readable, real_numbers, reshape_dims, sum_over, swap_axes,
+    vector,
 };
 use crate::ops::core::structured::{Record, Save, finish, move_cost};
 use crate::ops::core::view::{Step, embed, slice_axis, view_through};
@@ -20,6 +21,7 @@ use crate::ops::elementwise::arith::{ADD, DIVIDE, MULTIPLY, REMAINDER, SUBTRACT}
 use crate::ops::elementwise::compare::{
     EQUAL, GREATER, LESS, LOGICAL_AND, NOT_EQUAL, isnan, logical_not,
 };
+use crate::ops::elementwise::conjugated::conjugated;
 use crate::ops::elementwise::rounding::nan_to_num;
 use crate::ops::elementwise::select::{clip, where_};
 use crate::ops::fold::scan::{reversed, taken_along};
@@ -73,11 +75,11 @@ fn correlate(a: &Tensor, v: &Tensor) -> Result<Tensor> {
         saved: smallvec![Save::input(0, &[1]), Save::input(1, &[0])],
         backward: |(), g, cx| {
             if !cx.batch().is_empty() {
-                cx.give_with(0, |cx| full_rows(&g, &cx.saved(1)?))?;
-                return cx.give_with(1, |cx| correlate_with_rows(&cx.saved(0)?, &g));
+                cx.give_with(0, |cx| full_rows(&g, &conjugated(&cx.saved(1)?)?))?;
+                return cx.give_with(1, |cx| correlate_with_rows(&conjugated(&cx.saved(0)?)?, &g));
             }
-            cx.give_with(0, |cx| convolve_full(&g, &cx.saved(1)?))?;
-            cx.give_with(1, |cx| correlate(&cx.saved(0)?, &g))
+            cx.give_with(0, |cx| convolve_full(&g, &conjugated(&cx.saved(1)?)?))?;
+            cx.give_with(1, |cx| correlate(&conjugated(&cx.saved(0)?)?, &g))
         },
     })
 }
@@ -117,8 +119,8 @@ fn convolve_full(a: &Tensor, v: &Tensor) -> Result<Tensor> {
         backward: |(), g, cx| {
             let rows = !cx.batch().is_empty();
             let along = |v: &Tensor| if rows { correlate_rows(&g, v) } else { correlate(&g, v) };
-            cx.give_with(0, |cx| along(&cx.saved(1)?))?;
-            cx.give_with(1, |cx| along(&cx.saved(0)?))
+            cx.give_with(0, |cx| along(&conjugated(&cx.saved(1)?)?))?;
+            cx.give_with(1, |cx| along(&conjugated(&cx.saved(0)?)?))
         },
     })
 }
@@ -248,7 +250,10 @@ crate::operations! { family "numerical" [float32];
     /// Piecewise linear interpolation at `x` of the values `fp` at ascending knots `xp`; beyond them `left` and `right`, or the values at the ends. With a `period`, the knots go round it in any order. Derivatives: the slope by `x`, the weights by `fp`.
     [numpy("interp")]
     fn interp(x: Tensor, xp: Tensor, fp: Tensor, left: Option<Operand> = None, right: Option<Operand> = None, period: Option<f64> = None) -> Tensor {
-        let (x, xp, fp) = (astype(x, DType::F64)?, astype(vector("interp", xp)?, DType::F64)?, astype(vector("interp", fp)?, DType::F64)?);
+        real_numbers("interp", x)?;
+        real_numbers("interp", xp)?;
+        let wide = DType::F64.promote(fp.dtype());
+        let (x, xp, fp) = (astype(x, DType::F64)?, astype(vector("interp", xp)?, DType::F64)?, astype(vector("interp", fp)?, wide)?);
         if xp.size() != fp.size() {
             return Err(Box::new(Error::Shape {
                 op: "interp".into(),

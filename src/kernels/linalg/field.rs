@@ -1,0 +1,135 @@
+//! The numbers that factorisations compute with: float64 and complex128.
+//!
+//! Owns: `Field`, which reads and writes them as any inexact dtype and multiplies their matrices; and `with_field!`, the
+//! choice by a dtype. Never factorises.
+//! Invariant: a text over `Field` is one algorithm, whose conjugates do nothing to real numbers.
+
+use nalgebra::{ComplexField, DMatrixView, DMatrixViewMut};
+
+use super::super::gemm::{Mat, Size, multiply, multiply_complex};
+use crate::dtype::{Complex64, Complex128, DType, no_loop};
+
+/// A number of the factorisations.
+pub(super) trait Field: ComplexField<RealField = f64> + Copy {
+    /// The number of this element.
+    ///
+    /// # Safety
+    /// `at` is a readable element of the dtype, counted from `ptr`.
+    unsafe fn read(dtype: DType, ptr: *const u8, at: isize) -> Self;
+    /// Writes the number as an element.
+    ///
+    /// # Safety
+    /// As `read`, for writing.
+    unsafe fn write(self, dtype: DType, ptr: *mut u8, at: isize);
+    /// `c -= a b`.
+    ///
+    /// # Safety
+    /// The operands are valid for the sizes, and `c` overlaps neither.
+    unsafe fn subtract(s: Size, c: Mat<*mut Self>, a: Mat<*const Self>, b: Mat<*const Self>);
+}
+
+impl Field for f64 {
+    #[inline(always)]
+    unsafe fn read(dtype: DType, ptr: *const u8, at: isize) -> f64 {
+        // SAFETY: the caller's contract.
+        unsafe {
+            match dtype {
+                DType::F64 => *ptr.cast::<f64>().offset(at),
+                DType::F32 => f64::from(*ptr.cast::<f32>().offset(at)),
+                other => no_loop("real matrices", other),
+            }
+        }
+    }
+
+    #[inline(always)]
+    unsafe fn write(self, dtype: DType, ptr: *mut u8, at: isize) {
+        // SAFETY: the caller's contract.
+        unsafe {
+            match dtype {
+                DType::F64 => *ptr.cast::<f64>().offset(at) = self,
+                DType::F32 => *ptr.cast::<f32>().offset(at) = self as f32,
+                other => Complex128::new(self, 0.0).write(other, ptr, at),
+            }
+        }
+    }
+
+    unsafe fn subtract(s: Size, c: Mat<*mut f64>, a: Mat<*const f64>, b: Mat<*const f64>) {
+        // SAFETY: the caller's contract.
+        unsafe { multiply(s, c, true, a, b, -1.0) }
+    }
+}
+
+impl Field for Complex128 {
+    #[inline(always)]
+    unsafe fn read(dtype: DType, ptr: *const u8, at: isize) -> Complex128 {
+        // SAFETY: the caller's contract.
+        unsafe {
+            match dtype {
+                DType::C128 => *ptr.cast::<Complex128>().offset(at),
+                DType::C64 => {
+                    let z = *ptr.cast::<Complex64>().offset(at);
+                    Complex128::new(f64::from(z.re), f64::from(z.im))
+                }
+                other => Complex128::new(f64::read(other, ptr, at), 0.0),
+            }
+        }
+    }
+
+    #[inline(always)]
+    unsafe fn write(self, dtype: DType, ptr: *mut u8, at: isize) {
+        // SAFETY: the caller's contract.
+        unsafe {
+            match dtype {
+                DType::C128 => *ptr.cast::<Complex128>().offset(at) = self,
+                DType::C64 => {
+                    *ptr.cast::<Complex64>().offset(at) =
+                        Complex64::new(self.re as f32, self.im as f32);
+                }
+                other => no_loop("complex matrices", other),
+            }
+        }
+    }
+
+    unsafe fn subtract(
+        s: Size,
+        c: Mat<*mut Complex128>,
+        a: Mat<*const Complex128>,
+        b: Mat<*const Complex128>,
+    ) {
+        // SAFETY: the caller's contract.
+        unsafe { multiply_complex(s, c, true, a, b, true) }
+    }
+}
+
+/// Runs a body with `$T` bound to the number that computes with a dtype.
+macro_rules! with_field {
+    ($dtype:expr, $T:ident => $body:expr) => {
+        if $dtype.is_complex() {
+            type $T = $crate::dtype::Complex128;
+            $body
+        } else {
+            type $T = f64;
+            $body
+        }
+    };
+}
+pub(super) use with_field;
+
+/// `c -= a b` for parts of matrices.
+pub(super) fn subtract<T: Field>(
+    c: &mut DMatrixViewMut<'_, T>,
+    a: DMatrixView<'_, T>,
+    b: DMatrixView<'_, T>,
+) {
+    let ((m, n), k) = (c.shape(), a.ncols());
+    assert!(a.nrows() == m && b.shape() == (k, n), "subtract: the dims do not agree");
+    if m == 0 || n == 0 || k == 0 {
+        return;
+    }
+    let strides = |(rows, columns): (usize, usize)| [rows as isize, columns as isize];
+    let (a, b) =
+        (Mat::new(a.as_ptr(), strides(a.strides())), Mat::new(b.as_ptr(), strides(b.strides())));
+    let at = strides(c.strides());
+    // SAFETY: the views hold these sizes at these strides, and `c` is borrowed mutably, so it overlaps neither.
+    unsafe { T::subtract(Size { m, n, k }, Mat::new(c.as_mut_ptr(), at), a, b) }
+}

@@ -1,0 +1,226 @@
+//! Schur's form of any square matrix, and the eigenvalues and eigenvectors read from it.
+//!
+//! Owns: the shifted QR iteration in complex arithmetic, back substitution for the vectors, and their gauge.
+//! Never iterates for ever. Invariant: vectors have length 1 and a largest component that is positive, as LAPACK's have.
+//! Sources: Golub and Van Loan, Matrix Computations, 7.5 and 7.6; the exceptional shifts are those of EISPACK's `comqr`.
+
+use nalgebra::{ComplexField, DMatrix, Hessenberg, Schur};
+
+use super::super::launch::launch;
+use super::super::view::{View, ViewMut};
+use super::factor::{limit, scale};
+use super::stack::{Stack, each};
+use crate::dtype::Complex128;
+
+/// An upper triangular `t` and a unitary `z` with `z t zᴴ = a`.
+pub(super) struct Triangular {
+    pub(super) t: DMatrix<Complex128>,
+    pub(super) z: DMatrix<Complex128>,
+}
+
+/// Iterations per eigenvalue.
+const STEPS: usize = 40;
+
+fn size_of(z: Complex128) -> f64 {
+    z.re.abs() + z.im.abs()
+}
+
+/// A rotation `[[c, s], [-s̄, c]]` that takes `(a, b)` to `(r, 0)`.
+fn rotation(a: Complex128, b: Complex128) -> (f64, Complex128) {
+    let length = a.norm().hypot(b.norm());
+    if b == Complex128::default() {
+        return (1.0, b);
+    }
+    if a == Complex128::default() {
+        return (0.0, b.conj() / length);
+    }
+    (a.norm() / length, a / a.norm() * b.conj() / length)
+}
+
+impl Triangular {
+    /// The form of a finite matrix; `None` without convergence.
+    pub(super) fn of(a: DMatrix<Complex128>) -> Option<Triangular> {
+        let n = a.nrows();
+        if n < 2 {
+            return Some(Triangular { t: a, z: DMatrix::identity(n, n) });
+        }
+        let (z, t) = Hessenberg::new(a).unpack();
+        let mut form = Triangular { t, z };
+        let (mut last, mut step, mut total) = (n - 1, 0, 0);
+        loop {
+            while last > 0 && form.negligible(last - 1) {
+                (last, step) = (last - 1, 0);
+            }
+            if last == 0 {
+                return Some(form);
+            }
+            (step, total) = (step + 1, total + 1);
+            if total > STEPS * n {
+                return None;
+            }
+            let mut first = last - 1;
+            while first > 0 && !form.negligible(first - 1) {
+                first -= 1;
+            }
+            let shift = form.shift(last, step);
+            form.chase(first, last, shift);
+        }
+    }
+
+    /// Whether the element below the diagonal in column `i` counts as zero, which it then becomes.
+    fn negligible(&mut self, i: usize) -> bool {
+        let around = size_of(self.t[(i, i)]) + size_of(self.t[(i + 1, i + 1)]);
+        let small = size_of(self.t[(i + 1, i)]) <= f64::EPSILON * around.max(f64::MIN_POSITIVE);
+        if small {
+            self.t[(i + 1, i)] = Complex128::default();
+        }
+        small
+    }
+
+    /// The eigenvalue of the last two rows that is nearer to the corner.
+    fn shift(&self, last: usize, step: usize) -> Complex128 {
+        let t = &self.t;
+        if step.is_multiple_of(10) {
+            let above = if last > 1 { t[(last - 1, last - 2)].re.abs() } else { 0.0 };
+            return Complex128::new(t[(last, last - 1)].re.abs() + above, 0.0);
+        }
+        let (a, b) = (t[(last - 1, last - 1)], t[(last - 1, last)]);
+        let (c, d) = (t[(last, last - 1)], t[(last, last)]);
+        let half = (a - d) / 2.0;
+        let root = (half * half + b * c).sqrt();
+        let root = if (half.conj() * root).re < 0.0 { -root } else { root };
+        let sum = half + root;
+        if sum == Complex128::default() { d } else { d - b * c / sum }
+    }
+
+    /// One step of the iteration with a shift on the rows `first..=last`.
+    fn chase(&mut self, first: usize, last: usize, shift: Complex128) {
+        let n = self.t.nrows();
+        let (mut head, mut below) = (self.t[(first, first)] - shift, self.t[(first + 1, first)]);
+        for i in first..last {
+            let (c, s) = rotation(head, below);
+            for k in i.saturating_sub(1).max(first)..n {
+                let (x, y) = (self.t[(i, k)], self.t[(i + 1, k)]);
+                self.t[(i, k)] = x * c + s * y;
+                self.t[(i + 1, k)] = y * c - s.conj() * x;
+            }
+            let turn = |m: &mut DMatrix<Complex128>, rows: usize| {
+                for k in 0..rows {
+                    let (x, y) = (m[(k, i)], m[(k, i + 1)]);
+                    m[(k, i)] = x * c + s.conj() * y;
+                    m[(k, i + 1)] = y * c - s * x;
+                }
+            };
+            turn(&mut self.t, (i + 2).min(last) + 1);
+            turn(&mut self.z, n);
+            if i > first {
+                self.t[(i + 1, i - 1)] = Complex128::default();
+            }
+            if i + 1 < last {
+                (head, below) = (self.t[(i + 1, i)], self.t[(i + 2, i)]);
+            }
+        }
+    }
+
+    /// Eigenvectors as columns.
+    fn vectors(&self) -> DMatrix<Complex128> {
+        let n = self.t.nrows();
+        let size = self.t.iter().map(|&x| size_of(x)).fold(f64::MIN_POSITIVE, f64::max);
+        let least = f64::EPSILON * size;
+        let mut within = DMatrix::zeros(n, n);
+        for k in 0..n {
+            within[(k, k)] = Complex128::new(1.0, 0.0);
+            for i in (0..k).rev() {
+                let sum = (i + 1..=k)
+                    .fold(Complex128::default(), |sum, j| sum - self.t[(i, j)] * within[(j, k)]);
+                let gap = self.t[(i, i)] - self.t[(k, k)];
+                let gap = if gap.norm() < least { Complex128::new(least, 0.0) } else { gap };
+                within[(i, k)] = sum / gap;
+                // Vectors of equal eigenvalues grow by 1 / epsilon at each of them.
+                let grown = within[(i, k)].norm();
+                if grown > 1e100 {
+                    within.column_mut(k).iter_mut().for_each(|x| *x /= grown);
+                }
+            }
+        }
+        let mut out = &self.z * within;
+        for mut column in out.column_iter_mut() {
+            let largest = column
+                .iter()
+                .copied()
+                .fold(Complex128::default(), |m, x| if x.norm() > m.norm() { x } else { m });
+            let unit = Complex128::new(column.norm(), 0.0) * largest.signum();
+            column.iter_mut().for_each(|x| *x /= unit);
+        }
+        out
+    }
+}
+
+/// The eigenvalues of a real matrix come in conjugate pairs: one whose conjugate has no other near it is real.
+fn pairs(values: &mut [Complex128]) {
+    let given = values.to_vec();
+    for (i, value) in values.iter_mut().enumerate() {
+        let own = 2.0 * given[i].im.abs();
+        let other = |(k, z): (usize, &Complex128)| k != i && (given[i].conj() - z).norm() < own;
+        if !given.iter().enumerate().any(other) {
+            value.im = 0.0;
+        }
+    }
+}
+
+/// Eigenvalues and eigenvectors (columns) of square matrices, both complex; the error is the index of a matrix with NaN
+/// or infinity, or whose iteration did not converge. The operand may be real.
+pub fn eig(a: View, w: ViewMut, v: ViewMut) -> Result<(), usize> {
+    launch!("eig", [a] => [w, v];; eig_of(a, w, v))
+}
+
+fn eig_of(a: View, w: ViewMut, v: ViewMut) -> Result<(), usize> {
+    let real = !a.dtype.is_complex();
+    let a = Stack::matrices(a);
+    let (w, v) = (Stack::columns_mut(w), Stack::matrices_mut(v));
+    each(a.count(), 20 * a.rows.pow(3), |index| {
+        let matrix = a.load(index);
+        let Some(unit) = scale(&matrix) else { return false };
+        let Some(form) = Triangular::of(matrix / Complex128::new(unit, 0.0)) else { return false };
+        let mut values: Vec<Complex128> = form.t.diagonal().iter().copied().collect();
+        if real {
+            pairs(&mut values);
+        }
+        w.store(index, |i, _| values[i] * unit);
+        let vectors = form.vectors();
+        v.store(index, |i, k| vectors[(i, k)]);
+        true
+    })
+}
+
+/// `z t zᴴ = a` with unitary `z` and upper triangular `t`, for real matrices triangular up to blocks of two rows; the
+/// error is as in `eig`.
+pub fn schur(a: View, t: ViewMut, z: ViewMut) -> Result<(), usize> {
+    launch!("schur", [a] => [t, z];; schur_of(a, t, z))
+}
+
+fn schur_of(a: View, t: ViewMut, z: ViewMut) -> Result<(), usize> {
+    let real = !a.dtype.is_complex();
+    let (a, t) = (Stack::matrices(a), Stack::matrices_mut(t));
+    let z = Stack::matrices_mut(z);
+    each(a.count(), 20 * a.rows.pow(3), |index| {
+        if a.rows == 0 {
+            return true;
+        }
+        if real {
+            let matrix = a.load::<f64>(index);
+            let Some(unit) = scale(&matrix) else { return false };
+            let form = Schur::try_new(matrix / unit, f64::EPSILON, limit(a.rows));
+            let Some((turn, form)) = form.map(Schur::unpack) else { return false };
+            t.store(index, |i, k| if i > k + 1 { 0.0 } else { form[(i, k)] * unit });
+            z.store(index, |i, k| turn[(i, k)]);
+            return true;
+        }
+        let matrix = a.load::<Complex128>(index);
+        let Some(unit) = scale(&matrix) else { return false };
+        let Some(form) = Triangular::of(matrix / Complex128::new(unit, 0.0)) else { return false };
+        t.store(index, |i, k| if i > k { Complex128::default() } else { form.t[(i, k)] * unit });
+        z.store(index, |i, k| form.z[(i, k)]);
+        true
+    })
+}

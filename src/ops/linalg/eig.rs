@@ -1,0 +1,102 @@
+//! Eigenvalues and eigenvectors of general matrices, and Schur's form.
+//!
+//! Owns: `eig`, `eigvals`, `schur`. Never returns real eigenvalues: whether a real matrix has them depends on its elements.
+//! Invariant: vectors have length 1 and their largest component is positive; a gradient that depends on their phases is
+//! refused. Source: Boeddeker et al., "On the computation of complex-valued gradients with application to statistically
+//! optimum beamforming" (2017).
+
+use smallvec::smallvec;
+
+use super::common::{
+    across, add, columns, cost, h, mm, mul, not_converged, room, square, sub, with_last,
+};
+use super::gauge::refuse_phase;
+use super::solve::inverse;
+use super::svd::over_gaps;
+use crate::error::{Error, Result};
+use crate::kernels;
+use crate::ops::core::layout::astype;
+use crate::ops::core::structured::{Cx, RecordMany, Save, finish_many};
+use crate::ops::core::view::{Step, view_through};
+use crate::ops::elementwise::complex::real;
+use crate::ops::elementwise::conjugated::conjugated;
+use crate::ops::shape::diagonal::diag_embed;
+use crate::tensor::Tensor;
+
+/// The diagonals of the matrices.
+fn diagonal(x: &Tensor) -> Result<Tensor> {
+    let (axis1, axis2) = (x.ndim() - 2, x.ndim() - 1);
+    view_through(x, "diagonal", vec![Step::Diagonal { offset: 0, axis1, axis2 }])
+}
+
+fn gradient(cx: &mut Cx<'_>) -> Result<()> {
+    let (w, v) = (cx.saved(0)?, cx.saved(1)?);
+    let (gw, gv) = (cx.take_grad(0), cx.take_grad(1));
+    let mut core = match &gw {
+        Some(gw) => diag_embed(gw, 0, -2, -1)?,
+        None => Tensor::zeros(v.shape(), v.dtype())?,
+    };
+    if let Some(gv) = &gv {
+        let mixing = mm(&h(&v)?, gv)?;
+        refuse_phase("eig", &mixing, gv)?;
+        // Vectors keep their length: what lengthens them is taken away.
+        let lengths = real(&diagonal(&mixing)?)?.cast_like(&mixing)?;
+        let along = mul(&mm(&h(&v)?, &v)?, &across(&lengths)?)?;
+        let turning = sub(&mixing, &along)?;
+        core = add(&core, &over_gaps(&turning, &conjugated(&w)?, &w, &mixing)?)?;
+    }
+    cx.give_with(0, |_| mm(&mm(&inverse("eig", &h(&v)?)?, &core)?, &h(&v)?))
+}
+
+fn decomposed(op: &'static str, x: &Tensor) -> Result<(Tensor, Tensor)> {
+    let given = square(op, x)?;
+    let a = astype(&given, given.dtype().to_complex())?;
+    let w = Tensor::empty(&with_last(&a, &[columns(&a)]), a.dtype())?;
+    let v = Tensor::empty(a.shape(), a.dtype())?;
+    room(&a, 6)?;
+    // The kernel reads the matrix as it was given, and pairs the eigenvalues of a real one.
+    kernels::linalg::eig(given.view_of(), w.view_mut(), v.view_mut())
+        .map_err(|i| not_converged(op, &a, i))?;
+    let mut outs = finish_many(vec![w, v], &[&a], |_| RecordMany {
+        name: "eig",
+        cost: cost(&a, 16.0),
+        params: (),
+        saved: smallvec![Save::output(0, &[0]), Save::output(1, &[0])],
+        backward: |(), cx| gradient(cx),
+    })?;
+    let v = outs.pop();
+    outs.pop().zip(v).ok_or_else(|| {
+        Box::new(Error::Internal { op: op.into(), what: "a factor is missing".into() })
+    })
+}
+
+crate::operations! { family "linear algebra" [float32];
+    /// `(w, v)`: eigenvalues and eigenvectors (columns of length 1, their largest component positive) of square matrices, complex also for real ones; in no order. Derivative: `v⁻ᴴ (diag(g_w) + (vᴴ g_v - vᴴ v diag(Re vᴴ g_v)) / conj(w_k - w_i)) vᴴ`; NaN in vectors of equal eigenvalues unless their gradient is zero, refused where it depends on the vectors' phases or the matrix has no basis of eigenvectors.
+    [numpy("linalg.eig"), namespace("linalg")]
+    fn eig(x: Tensor) -> (Tensor, Tensor) {
+        decomposed("eig", x)
+    }
+    /// Eigenvalues of square matrices, complex also for real ones; in no order. Derivative: `v⁻ᴴ diag(g) vᴴ`.
+    [numpy("linalg.eigvals"), namespace("linalg")]
+    fn eigvals(x: Tensor) -> Tensor {
+        Ok(decomposed("eigvals", x)?.0)
+    }
+    /// Schur's form `(t, z)`: `z t zᴴ = x` with unitary `z` and upper triangular `t`; of real matrices with output "real" both are real, and `t` has blocks of two rows for pairs of complex eigenvalues. No derivative: the order of the eigenvalues and the phases are arbitrary.
+    [numpy("scipy.linalg.schur"), namespace("linalg"), constant]
+    fn schur(x: Tensor, output: String = "real".to_owned()) -> (Tensor, Tensor) {
+        let mut a = square("schur", x)?;
+        match output.as_str() {
+            "real" | "r" => {}
+            "complex" | "c" => a = astype(&a, a.dtype().to_complex())?,
+            other => return Err(Box::new(Error::Argument {
+                op: "schur".into(),
+                what: format!("output={other:?}"),
+                remedy: "use \"real\" or \"complex\"".into(),
+            })),
+        }
+        let (t, z) = (Tensor::empty(a.shape(), a.dtype())?, Tensor::empty(a.shape(), a.dtype())?);
+        room(&a, 6)?;
+        kernels::linalg::schur(a.view_of(), t.view_mut(), z.view_mut()).map_err(|i| not_converged("schur", &a, i))?;
+        Ok((t.underived([x].into_iter()), z.underived([x].into_iter())))
+    }
+}
