@@ -159,9 +159,11 @@ def test_every_derivative_that_is_zero_is_known() -> None:
     for row in fg._core._registry():
         if not row["differentiable"] or len(row["params"]) != 1 or not row["method"]:
             continue
+        if row["name"] == "view_as_real":  # It takes complex numbers only.
+            continue
         x = fg.tensor(points, requires_grad=True)
         out = getattr(x, row["name"])()
-        if isinstance(out, fg.Tensor) and out.requires_grad:
+        if isinstance(out, fg.Tensor) and out.requires_grad and out.dtype.kind == "f":
             out.sum().backward()
             assert ("zero everywhere" in explain(out)) == (not x.grad.any()), row["name"]
 

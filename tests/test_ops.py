@@ -20,6 +20,7 @@ import pytest
 
 import ferrograd as fg
 from case_model import Case
+from cases_complex import ELSEWHERE
 from op_support import (
     DTYPES,
     REGISTRY,
@@ -48,7 +49,7 @@ def rows(cases: list[Case]) -> Any:
 
 def test_every_op_has_a_case() -> None:
     named = {case.key for case in ROWS}
-    assert set(REGISTRY) - named == set(), "operations without a row"
+    assert set(REGISTRY) - named == ELSEWHERE, "operations without a row"
     assert named - set(REGISTRY) == set(), "rows without an operation"
 
 

@@ -142,7 +142,7 @@ class TestLeavingTheGraph:
         for cut in (
             lambda: np.asarray(x),
             lambda: np.array([x[0, 0], x[0, 1]]),
-            lambda: np.linalg.eigvals(x @ x.T),
+            lambda: np.roots(x[0]),
         ):
             with pytest.raises((fg.errors.GraphCutError, fg.errors.NotDifferentiableError)):
                 cut()

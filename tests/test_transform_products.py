@@ -212,7 +212,7 @@ def test_the_numpy_face() -> None:
     fg.check_grads(lambda x: anp.linalg.inv(anp.eye(5) + anp.outer(x, x)), order=1)(X)
     fg.check_grads(lambda x: anp.linspace(x[0], 1.0, 3))(X)
     with pytest.raises(NotImplementedError, match="complex"):
-        fg.grad(lambda x: anp.linalg.eigvals(anp.outer(x, x))[0])(X)
+        fg.grad(lambda x: anp.roots(x)[0])(X)
 
 
 def test_the_scipy_face() -> None:

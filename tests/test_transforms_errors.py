@@ -271,10 +271,10 @@ RESULTS: dict[str, Row] = {
 }
 
 INSIDE: dict[str, Row] = {
-    "eigvals": (
-        lambda: fg.grad(lambda x: np.linalg.eigvals(np.outer(x, x)).sum())(X),
+    "roots": (
+        lambda: fg.grad(lambda x: np.roots(x).sum())(X),
         NotImplementedError,
-        "numpy.linalg.eigvals",
+        "numpy.roots",
     ),
     "foreign": (
         lambda: fg.grad(lambda x: np.sort_complex(x).sum())(X),

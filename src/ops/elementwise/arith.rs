@@ -9,7 +9,7 @@ elementwise! { family "arithmetic" [in_place];
     /// Complex conjugate; real numbers are their own. Derivative: the conjugate of `g`.
     [numpy("conjugate", "conj"), aliases("conj"), attribute]
     fn conjugate(x) = CONJUGATE {
-        forward { complex_ring: |x| x.conj(); ints: |x| x; bool: |x| x; cost: 0.3; }
+        forward { complex_ring: |x| x.conj(); ints: |x| x; cost: 0.3; }
         by x { adjoint |g| g.conj() }
     }
     /// Sum, `a + b`. Derivative: `g` for both.

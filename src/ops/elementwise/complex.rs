@@ -8,7 +8,7 @@ use crate::dtype::DType;
 use crate::error::{Error, Result};
 use crate::kernels::parts::{self, Part};
 use crate::ops::core::declare::{Operand, Scalar};
-use crate::ops::core::elementwise::{binary, binary_operands, binary_scalar};
+use crate::ops::core::elementwise::{binary, binary_scalar};
 use crate::ops::core::layout::astype;
 use crate::ops::core::structured::{Record, finish, move_cost, nothing};
 use crate::ops::elementwise::arith::{ARCTAN2, DIVIDE, HYPOT, MULTIPLY};
@@ -131,17 +131,17 @@ crate::operations! { family "complex" [ufunc];
     [numpy("isreal"), constant]
     fn isreal(x: Tensor) -> Tensor {
         if x.dtype().is_complex() {
-            return binary_scalar(&EQUAL, &imag(&x.detach())?, Scalar::Int(0));
+            return Ok(binary_scalar(&EQUAL, &imag(&x.detach())?, Scalar::Int(0))?.underived([x].into_iter()));
         }
-        Tensor::full(x.shape(), Scalar::Bool(true), DType::Bool)
+        Ok(Tensor::full(x.shape(), Scalar::Bool(true), DType::Bool)?.underived([x].into_iter()))
     }
     /// Whether the imaginary part of each element is not zero.
     [numpy("iscomplex"), constant]
     fn iscomplex(x: Tensor) -> Tensor {
         if x.dtype().is_complex() {
-            return binary_operands(&NOT_EQUAL, &Operand::Tensor(imag(&x.detach())?), &Operand::Scalar(Scalar::Int(0)));
+            return Ok(binary_scalar(&NOT_EQUAL, &imag(&x.detach())?, Scalar::Int(0))?.underived([x].into_iter()));
         }
-        Tensor::full(x.shape(), Scalar::Bool(false), DType::Bool)
+        Ok(Tensor::full(x.shape(), Scalar::Bool(false), DType::Bool)?.underived([x].into_iter()))
     }
     /// Whether the dtype is complex.
     [constant]

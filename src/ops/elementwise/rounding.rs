@@ -31,7 +31,8 @@ crate::operations! { family "elementwise" [in_place];
             return by_parts(x, |part| round(part, decimals));
         }
         if decimals == 0 || !x.dtype().is_float() && decimals > 0 {
-            return if x.dtype().is_float() { rint(x) } else { Ok(x.clone()) };
+            let rounded = x.dtype().is_float() || x.dtype() == DType::Bool;
+            return if rounded { rint(x) } else { Ok(x.clone()) };
         }
         let power = Tensor::full(&[], crate::ops::core::declare::Scalar::Float(10f64.powi(decimals.unsigned_abs().min(400) as i32)), x.dtype().to_float())?;
         if decimals > 0 {

@@ -205,11 +205,23 @@ def positive(x: Any) -> Tensor:
     return _core.clone(asarray(x))
 
 
+@composes("iscomplexobj")
+def iscomplexobj(x: Any) -> bool:
+    """Whether the dtype is complex."""
+    return bool(asarray(x).dtype.kind == "c")
+
+
+@composes("isrealobj")
+def isrealobj(x: Any) -> bool:
+    """Whether the dtype is not complex."""
+    return not iscomplexobj(x)
+
+
 @composes("real_if_close")
 def real_if_close(a: Any, tol: Any = 100) -> Tensor:
     """The real part, where all imaginary ones are within `tol` units of the last place of zero."""
     a = asarray(a)
-    return a if np.iscomplexobj(np.real_if_close(values(a), tol)) else a.real
+    return a if np.iscomplexobj(np.real_if_close(values(a), tol)) else _core.real(a)
 
 
 @composes("float_power")
