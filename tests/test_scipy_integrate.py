@@ -192,3 +192,24 @@ def test_wrong_arguments_of_an_initial_value_problem() -> None:
         ours.solve_ivp(lambda t, y: -y, SPAN, fg.ones(2), t_eval=[1.0, 0.5])
     with pytest.raises(ValueError, match="give times within"):
         ours.solve_ivp(lambda t, y: -y, SPAN, fg.ones(2), t_eval=[1.0, 2.5])
+
+
+def test_right_hand_sides_of_other_shapes() -> None:
+    times = np.linspace(0.0, 1.0, 3)
+    options = {"rtol": 1e-10, "atol": 1e-12}
+
+    def ends(k: Any) -> list[Any]:
+        more: dict[str, Any] = {"t_eval": [0.0, 0.5, 1.0], "args": (k,), **options}
+        return [
+            ours.odeint(lambda y, t, k: [-k * y[0]], [1.0], times, (k,), **options)[-1, 0],
+            ours.odeint(lambda y, t, k: -k * y[0], [1.0], times, (k,), **options)[-1, 0],
+            ours.odeint(lambda y, t, k: -k * y, 1.0, times, (k,), **options)[-1, 0],
+            ours.odeint(lambda t, y, k: -k * y, 1.0, times, (k,), tfirst=True, **options)[-1, 0],
+            ours.solve_ivp(lambda t, y, k: -k * y[0], (0, 1), [1.0], **more).y[0, -1],
+            ours.solve_ivp(lambda t, y, k: [-k * y[0]], (0, 1), [1.0], "Radau", **more).y[0, -1],
+            ours.solve_ivp(lambda t, y, k: -k * y[0], (0, 1), [1.0], "Radau", **more).y[0, -1],
+        ]
+
+    assert_allclose(ends(2.0), np.exp(-2.0), rtol=1e-7)
+    for i in range(7):
+        assert fg.grad(lambda k, i=i: ends(k)[i])(2.0) == pytest.approx(-np.exp(-2.0), rel=1e-6)

@@ -191,3 +191,13 @@ T = fg.tensor(IMAGE)
 def test_wrong_arguments(call: Any, words: str) -> None:
     with pytest.raises(ValueError, match=words):
         call()
+
+
+@pytest.mark.parametrize("order", [2, 3, 4, 5])
+def test_splines_reach_their_border_outside(order: int) -> None:
+    places = np.array([[-7.2, -1.4, -0.4, 1.0, 3.4, 4.2, 9.0], [1.0, -2.5, 4.6, 5.3, 6.7, 0.2, -1]])
+    more = {"order": order, "mode": "nearest", "prefilter": False}
+    found = ours.map_coordinates(fg.tensor(IMAGE), places, **more).numpy()
+    assert_allclose(found, theirs.map_coordinates(IMAGE, places, **more), atol=1e-12)
+    found = ours.shift(fg.tensor(IMAGE), (1.3, -2.4), **more).numpy()
+    assert_allclose(found, theirs.shift(IMAGE, (1.3, -2.4), **more), atol=1e-12)

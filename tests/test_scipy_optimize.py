@@ -195,3 +195,33 @@ def test_what_has_no_derivative_says_so(call: Any, words: str) -> None:
 def test_a_singular_jacobian_has_no_inverse() -> None:
     with pytest.raises(fg.errors.MatrixError):
         fg.grad(lambda p: ours.root(lambda x, p: 0 * x * p + x - x, [1.0], (p,)).x[0])(1.0)
+
+
+def test_full_output_and_starts_of_other_shapes() -> None:
+    def f(x: Any, p: Any) -> Any:
+        return x**3 - p
+
+    x, info, status, message = ours.fsolve(f, 1.0, (8.0,), full_output=True)
+    assert x.shape == (1,)
+    assert status == 1
+    assert info["fvec"].shape == (1,)
+    assert "converged" in message
+    with pytest.raises(fg.errors.ArgumentTypeError, match="unknown options"):
+        ours.fsolve(f, 1.0, (8.0,), rubbish=True)
+    for solve in (
+        lambda p: ours.brentq(f, 0.0, 5.0, (p,), full_output=True),
+        lambda p: ours.newton(f, 1.0, args=(p,), full_output=True),
+    ):
+        for pick in (lambda found: found[0], lambda found: found[1].root):
+            slope = fg.grad(lambda p, pick=pick, solve=solve: pick(solve(p)))
+            assert slope(8.0) == pytest.approx(1 / 12)
+        assert solve(8.0)[1].converged
+    p, start = np.array([8.0, 27.0]), np.ones(2)
+    assert_allclose(ours.newton(f, start, args=(p,)), [2.0, 3.0])
+    slopes = fg.jacobian(lambda p: ours.newton(f, start, args=(p,)))(p)
+    assert_allclose(slopes, np.diag([1 / 12, 1 / 27]), atol=1e-9)
+    slopes = fg.jacobian(lambda p: ours.newton(f, start, args=(p,), full_output=True).root)(p)
+    assert_allclose(slopes, np.diag([1 / 12, 1 / 27]), atol=1e-9)
+    assert ours.root(f, 1.0, (8.0,)).x.shape == (1,)
+    assert ours.minimize(lambda x: (x[0] - 1) ** 2, 0.0).x.shape == (1,)
+    assert fg.grad(lambda p: ours.root(f, 1.0, (p,)).x[0])(8.0) == pytest.approx(1 / 12)

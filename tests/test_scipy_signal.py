@@ -169,3 +169,26 @@ T = fg.tensor(X)
 def test_wrong_arguments(call: Any, words: str) -> None:
     with pytest.raises((ValueError, NotImplementedError), match=words):
         call()
+
+
+@pytest.mark.parametrize("method", ["auto", "direct", "fft"])
+def test_methods_of_convolution(method: str) -> None:
+    a, b = np.array([1.0, 2.0, 4.0]), np.array([0.5, -1.0])
+    for name in ("convolve", "correlate"):
+        mine, other = getattr(ours, name), getattr(theirs, name)
+        for mode in ("full", "valid", "same"):
+            found = mine(fg.tensor(a), b, mode, method=method).numpy()
+            assert_allclose(found, other(a, b, mode), atol=1e-12)
+        assert_allclose(mine(a, b, "full", method), other(a, b), atol=1e-12)
+    with pytest.raises(fg.errors.ArgumentError, match="method is"):
+        ours.convolve(a, b, method="none")
+
+
+def test_images_of_whole_numbers_stay_whole() -> None:
+    a, b = np.arange(12).reshape(3, 4), np.array([[1, 2], [3, -1]])
+    for name in ("convolve2d", "correlate2d"):
+        for mode in ("full", "valid", "same"):
+            found = getattr(ours, name)(fg.tensor(a), b, mode).numpy()
+            same = getattr(theirs, name)(a, b, mode)
+            assert found.dtype == same.dtype
+            assert (found == same).all()

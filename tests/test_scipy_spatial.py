@@ -112,3 +112,15 @@ T = fg.tensor(A)
 def test_wrong_arguments(call: Any, words: str) -> None:
     with pytest.raises(ValueError, match=words):
         call()
+
+
+def test_points_without_mass_coordinates_or_numbers() -> None:
+    points = fg.tensor([[0.0, 0.0], [1.0, 2.0]])
+    found = ours.cdist(points, [[1.0, 2.0]], "jensenshannon").numpy()
+    assert_allclose(found, [[np.inf], [0.0]])
+    for metric in ("euclidean", "minkowski", "cityblock", "sqeuclidean"):
+        assert np.isnan(ours.cdist(fg.tensor([[np.nan, 1.0]]), [[0.0, 1.0]], metric).numpy()).all()
+    column = np.array([[0.0], [1.0], [4.0]])
+    found = ours.cdist(fg.tensor(column), column, "mahalanobis").numpy()
+    assert_allclose(found, theirs.cdist(column, column, "mahalanobis"))
+    assert ours.cdist(fg.ones(2, 0), np.ones((1, 0)), "chebyshev").tolist() == [[0.0], [0.0]]

@@ -145,3 +145,16 @@ def test_shapes_at_the_ends_of_the_support() -> None:
 def test_orders_are_constant(call: Any) -> None:
     with pytest.raises(NotImplementedError, match="has no rule"):
         fg.grad(call)(1.5)
+
+
+def test_poles_edges_and_lists() -> None:
+    for z, slope in ((0.0, 1.0), (-1.0, -1.0), (-2.0, 2.0), (-3.0, -6.0)):
+        assert fg.grad(ours.rgamma)(z) == pytest.approx(slope)
+    assert fg.grad(ours.rgamma)(-1.5) == pytest.approx(
+        (theirs.rgamma(-1.5 + 1e-6) - theirs.rgamma(-1.5 - 1e-6)) / 2e-6
+    )
+    mixed = fg.hessian(lambda p: ours.stdtr(p[0], p[1]))(np.array([3.0, 0.0]))
+    assert_allclose([mixed[0, 1], mixed[1, 0]], 0.00973298165, rtol=1e-9)
+    assert np.isnan(ours.entr(np.nan))
+    assert np.isnan(ours.loggamma(fg.tensor([-1.5])).item())
+    assert fg.grad(lambda a: ours.logsumexp([a, 1.0]))(1.0) == pytest.approx(0.5)

@@ -131,3 +131,107 @@ def test_wrong_parameters() -> None:
         ours.expon.pdf(1.0, rate=2.0)
     with pytest.raises(TypeError, match="got 3 parameters"):
         ours.expon.pdf(1.0, 0.0, 1.0, 2.0)
+
+
+@pytest.mark.parametrize("name", SHAPES)
+def test_tails_edges_and_impossible_parameters(name: str) -> None:
+    shapes = tuple(float(s[0]) for s in SHAPES[name])
+    for q in (1e-17, 1e-9, 0.25, 0.75):
+        assert_allclose(of(ours, name, "isf")(q, *shapes), of(theirs, name, "isf")(q, *shapes))
+    low, high = of(theirs, name, "support")(*shapes)
+    for method in FUNCTIONS:
+        mine = of(ours, name, method)
+        tensor = fg.tensor(0.6, requires_grad=True)
+        for bad in (mine(np.nan, *shapes), mine(0.6, *shapes, np.nan), mine(0.6, *shapes, 0.0, -1)):
+            assert np.isnan(bad)
+        assert np.isnan(mine(tensor, *shapes, 0.0, -1.0).item())
+        for end, below in ((low, 1.0), (high, 0.0)):
+            if method in ("cdf", "sf"):
+                level = below if method == "sf" else 1.0 - below
+                assert mine(end, *shapes) == pytest.approx(level)
+    for method in ("cdf", "ppf", "isf"):
+        assert np.isnan(of(ours, name, method)(0.5, *shapes, 0.0, 0.0))
+        if shapes:
+            assert np.isnan(of(ours, name, method)(0.5, *[-1.0 for _ in shapes]))
+
+
+def test_densities_at_ends_are_limits() -> None:
+    assert ours.lognorm.pdf(0.0, 0.8) == 0.0
+    assert ours.invgamma.pdf(0.0, 3.0) == 0.0
+    assert ours.rayleigh.pdf(np.inf) == 0.0
+    assert ours.halfnorm.logcdf(1e-300) == pytest.approx(theirs.halfnorm.logcdf(1e-300))
+    assert ours.cauchy.ppf(1.0) == ours.halfcauchy.ppf(1.0) == np.inf
+    assert ours.cauchy.ppf(0.0) == -np.inf
+
+
+def test_derivatives_at_the_middle() -> None:
+    slopes = [
+        fg.grad(lambda loc, m=m: of(ours, "laplace", m)(0.5, loc))(0.5)
+        for m in ("cdf", "sf", "logcdf", "logsf")
+    ]
+    assert slopes == [-0.5, 0.5, -1.0, 1.0]
+    assert abs(fg.grad(fg.grad(lambda q: ours.cauchy.ppf(q, scale=1.4)))(0.5)) < 1e-12
+    for x in (0.0, 1e-12, -1e-9, 1e-5, 9e-3, 1.1e-2):
+        step = 0.01
+        near = (theirs.t.pdf(0, 3 + step) - theirs.t.pdf(0, 3 - step)) / (2 * step) * x
+        assert_allclose(fg.grad(lambda v, x=x: ours.t.cdf(x, v))(3.0), near, rtol=1e-3)
+        assert_allclose(fg.grad(lambda v, x=x: ours.t.sf(x, v))(3.0), -near, rtol=1e-3)
+
+
+#: Discrete distributions with their parameters and impossible ones.
+DISCRETE: dict[str, tuple[tuple[float, ...], tuple[float, ...]]] = {
+    "poisson": ((2.5,), (-1.0,)),
+    "binom": ((5.0, 0.3), (5.0, 1.3)),
+    "bernoulli": ((0.3,), (-0.3,)),
+    "geom": ((0.3,), (1.3,)),
+    "nbinom": ((4.0, 0.3), (-4.0, 0.3)),
+}
+
+
+@pytest.mark.parametrize("name", DISCRETE)
+@pytest.mark.parametrize("method", ["pmf", "logpmf", "cdf", "logcdf", "sf", "logsf"])
+def test_counts_and_edges(name: str, method: str) -> None:
+    good, bad = DISCRETE[name]
+    k = np.array([-1.0, 0.0, 1.0, 2.5, 3.0, 40.0, np.nan])
+    mine, other = of(ours, name, method), of(theirs, name, method)
+    with np.errstate(divide="ignore", invalid="ignore"):
+        assert_allclose(mine(k, *good), other(k, *good), rtol=1e-9)
+        assert_allclose(mine(k + 2, *good, loc=2), other(k + 2, *good, loc=2), rtol=1e-9)
+        assert np.isnan(mine(k, *bad)).all()
+
+    def of_last(p: Any) -> Any:
+        return of(ours, name, method)(1, *good[:-1], p)
+
+    if name == "bernoulli" and method in ("sf", "cdf", "logcdf", "logsf"):
+        return
+    near = (other(1, *good[:-1], good[-1] + 1e-6) - other(1, *good[:-1], good[-1] - 1e-6)) / 2e-6
+    assert_allclose(fg.grad(of_last)(good[-1]), near, rtol=1e-6)
+
+
+def test_frozen_distributions_of_arrays_and_modules() -> None:
+    for name, args in {**SHAPES, "poisson": (S,), "binom": (5.0, Q)}.items():
+        mine, other = getattr(ours, name)(*args), getattr(theirs, name)(*args)
+        for method in ("cdf", "logsf"):
+            assert_allclose(getattr(mine, method)(Q), getattr(other, method)(Q), rtol=1e-9)
+        assert_allclose(mine.mean(), other.mean())
+    assert fg.grad(lambda m: ours.norm(m, 2.0).logpdf(1.0))(0.0) == pytest.approx(0.25)
+    x = fg.tensor(1.0, requires_grad=True)
+    ours.norm(0.0, 2.0).logpdf(x).backward()
+    assert x.grad.item() == pytest.approx(-0.25)
+    assert ours.norm(0.0, 1.0).rvs(3, random_state=1).shape == (3,)
+    with pytest.raises(AttributeError, match="tensors as parameters"):
+        ours.norm(x).mean()
+
+
+def test_normal_vectors_of_lists() -> None:
+    lists = [0.1, 0.2], [0.3, 0.0], [[1.0, 0.0], [0.0, 1.0]]
+    assert_allclose(
+        ours.multivariate_normal.logpdf(*lists), theirs.multivariate_normal.logpdf(*lists)
+    )
+    frozen = ours.multivariate_normal(*lists[1:])
+    assert_allclose(frozen.logpdf(lists[0]), theirs.multivariate_normal.logpdf(*lists))
+
+    def of_mean(m: Any) -> Any:
+        return ours.multivariate_normal.logpdf([0.1, 0.2], [m, 0.0], lists[2])
+
+    assert fg.grad(of_mean)(0.3) == pytest.approx(-0.2)

@@ -23,7 +23,7 @@ class Explicit:
 
     def slope(self, t: Any, y: Any) -> Any:
         """The right-hand side as an array or a tensor."""
-        return np.asarray(self.fun(t, y, *self.args))
+        return self.fun(t, y, *self.args)
 
     #: What the first step is given beside the state.
     start = slope

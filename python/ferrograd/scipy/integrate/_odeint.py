@@ -29,8 +29,19 @@ def _solve(y0: Any, t: Any, args: Any, func: Callable[..., Any], options: Any) -
     return library("integrate.odeint")(slope, y0, t, (args,), **options)
 
 
-def odeint(func: Callable[..., Any], y0: Any, t: Any, args: Any = (), **options: Any) -> Any:
+def odeint(
+    func: Callable[..., Any],
+    y0: Any,
+    t: Any,
+    args: Any = (),
+    *,
+    tfirst: bool = False,
+    **options: Any,
+) -> Any:
     """The states at times `t` of the system `dy/dt = func(y, t, *args)` that starts at `y0`.
+
+    With `tfirst`, `func` takes the time first. It returns a vector or a list, or a number where
+    `y0` has one element.
 
     Differentiable to any order by `y0`, by `t` and by `args`, which may be floats, arrays and
     containers of them. Errors: `NotDifferentiableError` where `func` closes over a value that
@@ -40,9 +51,11 @@ def odeint(func: Callable[..., Any], y0: Any, t: Any, args: Any = (), **options:
     flat, unflatten = flatten(args)
 
     def of_flat(y: Any, time: Any, values: Any) -> Any:
-        return func(y, time, *unflatten(values))
+        given = (time, y) if tfirst else (y, time)
+        slope = np.asarray(func(*given, *unflatten(values)))
+        return slope if np.shape(slope) == np.shape(y) else np.reshape(slope, np.shape(y))
 
-    y0, t = np.asarray(y0), np.asarray(t, dtype=float)
+    y0, t = np.atleast_1d(np.asarray(y0)), np.asarray(t, dtype=float)
     if is_grad_enabled():
         refuse_closure("odeint", of_flat(getval(y0), getval(t[0]), getval(flat)))
     return _solve(y0, t, flat, of_flat, options)

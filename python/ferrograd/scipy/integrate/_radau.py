@@ -62,9 +62,7 @@ class Radau:
         t, h, y = given[0], given[1], given[2 : 2 + count]
         args = self.unflatten(given[2 + count :])
         rows = np.reshape(stages, (3, count))
-        slopes = np.stack(
-            [np.asarray(self.fun(t + _C[k] * h, y + rows[k], *args)) for k in range(3)]
-        )
+        slopes = np.stack([self.fun(t + _C[k] * h, y + rows[k], *args) for k in range(3)])
         return np.ravel(rows - h * (_A @ slopes))
 
     def _step(self, known: Any, t: Any, y: Any, h: Any, at: Any) -> tuple[Any, Any, Any]:

@@ -47,8 +47,8 @@ def solve_ivp(
     equation needs no integration backwards and is exact on the steps.
 
     Args:
-        fun: takes a number and a vector and returns a vector or a list; written with
-            `ferrograd.numpy`.
+        fun: takes a number and a vector and returns a vector or a list, or one number for all
+            elements; written with `ferrograd.numpy`.
         method: "RK23", "RK45", "DOP853" or "Radau" where a gradient is wanted; "Radau" for stiff
             systems: each step is an implicit function.
         checkpoint: keep the state of each step only, and compute its stages again in the backward
@@ -68,6 +68,7 @@ def solve_ivp(
     -0.735759
     """
     args = () if args is None else tuple(args)
+    fun, t_eval = _vectors(fun), None if t_eval is None else floats(t_eval)
     state, times = _start(y0), [t_span[0], t_span[1]]
     flat, unflatten = flatten(args)
     own = unflatten(getval(flat)) if isinstance(flat, Tensor) else args
@@ -92,6 +93,16 @@ def solve_ivp(
     if closes and method == "Radau":
         refuse_closure("solve_ivp", np.asarray(fun(ends[0], start, *own)))
     return _replaced(found, fun, args, state, times, t_eval, method, checkpoint)
+
+
+def _vectors(fun: Callable[..., Any]) -> Callable[..., Any]:
+    """The right-hand side with an array or a tensor for a result, as large as the state."""
+
+    def slope(t: Any, y: Any, *args: Any) -> Any:
+        found = np.asarray(fun(t, y, *args))
+        return found if np.ndim(found) else np.broadcast_to(found, np.shape(y))
+
+    return slope
 
 
 def _start(y0: Any) -> Any:

@@ -78,7 +78,7 @@ def _spline(image: Any, places: Any, order: int, mode: str, cval: Any) -> Any:
     beyond: Any = numpy.zeros(shape, bool)
     for axis in range(count):
         length = np.shape(image)[axis]
-        place, outside = _inside(places[axis], length, mode)
+        place, outside = _inside(places[axis], length, mode, order)
         beyond = beyond | outside
         known = fixed(place)
         start = np.floor(known if order % 2 else known + 0.5)
@@ -106,7 +106,7 @@ def _spline(image: Any, places: Any, order: int, mode: str, cval: Any) -> Any:
     return np.where(beyond, cval, found) if mode == "constant" else found
 
 
-def _inside(place: Any, length: int, mode: str) -> tuple[Any, Any]:
+def _inside(place: Any, length: int, mode: str, order: int) -> tuple[Any, Any]:
     """A place with the same value between the first and the last element, and which have none.
 
     Mirrors and cycles are left to the indices of the neighbours.
@@ -118,7 +118,9 @@ def _inside(place: Any, length: int, mode: str) -> tuple[Any, Any]:
         outside = (known < 0) | (known > last) | np.isnan(known)
         return np.where(outside, 0.0, place), outside
     if mode == "nearest":
-        return np.clip(place, 0, last), nowhere
+        # A spline of higher order reaches the value at the edge only some elements outside.
+        reach = order + 1 if order > 1 else 0
+        return np.clip(place, -reach, last + reach), nowhere
     if mode == "wrap" and last:
         # The period of this border is one less than the length.
         low, high = known < 0, known > last

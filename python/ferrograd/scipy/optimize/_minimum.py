@@ -55,7 +55,7 @@ def minimize(
     >>> fg.jacobian(lowest)(np.array([2.0, 3.0])).round(6).tolist()
     [[1.0, 0.0], [0.0, 1.0]]
     """
-    problem = Problem("minimize", fun, x0, args)
+    problem = Problem("minimize", fun, x0, args, least=1)
 
     def value(x: Any, flat: Any) -> Any:
         found = np.asarray(problem(np.reshape(x, problem.shape), flat))

@@ -21,12 +21,18 @@ from ferrograd.scipy._implicit import solution
 
 
 class Problem:
-    """`fun(x, *args)` with the parameters in a vector and `x` in the shape of `x0`."""
+    """`fun(x, *args)` with the parameters in a vector and `x` in the shape of `x0`.
 
-    def __init__(self, name: str, fun: Callable[..., Any], x0: Any, args: Any) -> None:
+    `x` has at least as many axes as `least` says.
+    """
+
+    def __init__(
+        self, name: str, fun: Callable[..., Any], x0: Any, args: Any, least: int = 0
+    ) -> None:
         self.name, self.fun = name, fun
         self.args = args if isinstance(args, tuple) else (args,)
-        self.start = plain(x0)
+        start = plain(x0)
+        self.start = start if start.ndim >= least else start.reshape((1,) * least)
         self.shape = self.start.shape
         self.flat, self._unflatten = flatten(self.args)
         self.known = getval(self.flat)
@@ -41,6 +47,10 @@ class Problem:
     def __call__(self, x: Any, flat: Any) -> Any:
         """The function of a point of its own shape."""
         return self.fun(x, *self._unflatten(flat))
+
+    def residual(self, x: Any, flat: Any) -> Any:
+        """The function as a vector of a vector."""
+        return np.ravel(np.asarray(self(np.reshape(x, self.shape), flat)))
 
     def on_arrays(self, function: Callable[[Any, Any], Any]) -> Callable[[Any], Any]:
         """A function of the point and the vector, at the known parameters, for SciPy."""

@@ -8,10 +8,14 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from typing import Any
+from warnings import warn
 
 import numpy
 
 import ferrograd.numpy as np
+from ferrograd._dispatch.detached import detached
+from ferrograd.errors import ArgumentTypeError
+from ferrograd.scipy._closures import plain
 from ferrograd.scipy._library import library
 from ferrograd.scipy.optimize._parameters import Problem
 from ferrograd.transforms import jacobian
@@ -40,11 +44,9 @@ def root(
     >>> round(fg.grad(crossing)(4.0), 9)
     0.25
     """
-    problem = Problem("root", fun, x0, args)
+    problem = Problem("root", fun, x0, args, least=1)
 
-    def residual(x: Any, flat: Any) -> Any:
-        return np.ravel(np.asarray(problem(np.reshape(x, problem.shape), flat)))
-
+    residual = problem.residual
     if (jac is None or jac is False) and method in ("hybr", "lm"):
         jac = problem.on_arrays(lambda x, flat: jacobian(lambda y: residual(y, flat))(x))
     else:
@@ -65,18 +67,42 @@ def root(
     return found
 
 
-def fsolve(func: Callable[..., Any], x0: Any, args: Any = (), **options: Any) -> Any:
+def fsolve(
+    func: Callable[..., Any],
+    x0: Any,
+    args: Any = (),
+    fprime: Any = None,
+    full_output: bool = False,
+    col_deriv: bool = False,
+    **options: Any,
+) -> Any:
     """The vector `x` with `func(x, *args) = 0`; `root` gives more than the root.
 
-    `options` are `xtol` and `maxfev`. Differentiable as `root` is.
+    `options` are SciPy's: `xtol`, `maxfev`, `band`, `epsfcn`, `factor`, `diag`. With `full_output`,
+    `(x, infodict, ier, mesg)`. Differentiable as `root` is. Errors: `ArgumentTypeError` for unknown
+    options, and those of `root`.
 
     >>> from ferrograd.scipy import optimize
     >>> round(float(optimize.fsolve(lambda x: x**3 - 8.0, 1.0)[0]), 9)
     2.0
     """
-    known = {key: value for key, value in options.items() if key in ("xtol", "maxfev")}
-    problem = root(func, np.atleast_1d(np.asarray(x0)), args, options=known or None)
-    return problem.x
+    wrong = sorted(set(options) - {"xtol", "maxfev", "band", "epsfcn", "factor", "diag"})
+    if wrong:
+        raise ArgumentTypeError(
+            f"fsolve: unknown options {wrong}; give xtol, maxfev, band, epsfcn, factor or diag"
+        )
+    names = {"epsfcn": "eps"}
+    known: dict[str, Any] = {names.get(key, key): value for key, value in options.items()}
+    if fprime is not None:
+        known["col_deriv"] = col_deriv
+    found = root(func, x0, args, jac=fprime, options=known or None)
+    if not full_output:
+        if not found.success:
+            warn(f"fsolve: {found.message}", RuntimeWarning, stacklevel=2)
+        return found.x
+    kept = ("nfev", "njev", "fjac", "r", "qtf")
+    info = {key: found[key] for key in kept if key in found} | {"fvec": found.fun}
+    return found.x, info, found.status, found.message
 
 
 def root_scalar(f: Callable[..., Any], args: Any = (), **options: Any) -> Any:
@@ -113,16 +139,44 @@ def _number(problem: Problem, found: Any) -> Any:
     return problem.solved(residual, numpy.reshape(found, (1,)))[0]
 
 
+def _by_name(
+    name: str, f: Callable[..., Any], args: Any, start: Any, *ends: Any, **own: Any
+) -> Any:
+    """What SciPy's function of this name gives, with the root as a function of the parameters."""
+    problem = Problem(name, f, start, args)
+    numbers = problem.on_arrays(lambda x, flat: np.reshape(problem(x, flat), np.shape(x)))
+    full_output = own.pop("full_output", False)
+    for key in ("fprime", "fprime2"):
+        if key in own:
+            own[key] = problem.given(own[key])
+    found = library(f"optimize.{name}")(numbers, *ends, full_output=full_output, **own)
+    if not problem.recorded:
+        return found
+    root = found[0] if full_output else found
+    if problem.shape:
+        root = np.reshape(problem.solved(problem.residual, np.ravel(root)), problem.shape)
+    else:
+        root = _number(problem, root)
+    if not full_output:
+        return root
+    if hasattr(found, "_replace"):
+        return found._replace(root=root)
+    found[1].root = root
+    return (root, *found[1:])
+
+
 def brentq(f: Callable[..., Any], a: Any, b: Any, args: Any = (), **options: Any) -> Any:
     """The number between `a` and `b` with `f(x, *args) = 0`, by Brent's method.
 
-    `options` are `xtol`, `rtol` and `maxiter`. Differentiable to any order by `args`.
+    `options` are SciPy's: `xtol`, `rtol`, `maxiter`, `disp` and `full_output`, which gives the
+    root and a result object. Differentiable to any order by `args`.
 
     >>> from ferrograd.scipy import optimize
     >>> round(fg.grad(lambda p: optimize.brentq(lambda x, p: x * x - p, 0, 9, (p,)))(4.0), 9)
     0.25
     """
-    return root_scalar(f, args, bracket=(a, b), method="brentq", **options).root
+    a, b = float(detached(a)), float(detached(b))
+    return _by_name("brentq", f, args, a, a, b, **options)
 
 
 def newton(
@@ -130,12 +184,15 @@ def newton(
 ) -> Any:
     """The number near `x0` with `f(x, *args) = 0`, by Newton's method or the secant method.
 
-    `options` are those of `root_scalar`. Differentiable to any order by `args`.
+    An array of starts gives an array of roots of a function of each element. `options` are SciPy's:
+    `tol`, `maxiter`, `fprime2`, `x1`, `rtol`, `disp` and `full_output`. Differentiable to any order
+    by `args`.
 
     >>> from ferrograd.scipy import optimize
     >>> round(fg.grad(lambda p: optimize.newton(lambda x, p: x * x - p, 1.0, args=(p,)))(4.0), 9)
     0.25
     """
-    if fprime is None:
-        return root_scalar(f, args, x0=x0, method="secant", **options).root
-    return root_scalar(f, args, x0=x0, fprime=fprime, method="newton", **options).root
+    start = plain(x0)
+    if "xtol" in options:
+        options["tol"] = options.pop("xtol")
+    return _by_name("newton", f, args, start, start[()], fprime=fprime, **options)

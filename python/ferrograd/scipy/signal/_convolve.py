@@ -13,22 +13,44 @@ import numpy
 import ferrograd.numpy as np
 from ferrograd.errors import ArgumentError, ShapeError
 from ferrograd.scipy._windows import correlated
+from ferrograd.scipy.signal._fourier import fftconvolve
 
 Axes = Sequence[Sequence[int]]
 
 
 def convolve(
-    A: Any, B: Any, axes: Axes | str | None = None, dot_axes: Axes = ((), ()), mode: str = "full"
+    A: Any,
+    B: Any,
+    axes: Axes | str | None = None,
+    dot_axes: Axes | str = ((), ()),
+    mode: str = "full",
+    method: str = "auto",
 ) -> Any:
     """Convolution over axes of two arrays.
 
     `axes` and `dot_axes` give for each array the axes that are convolved and those that are summed
     over; by default all are convolved. The result has the remaining axes of `A`, those of `B`, then
     the convolved ones. `mode` is 'full', 'valid' or 'same': the middle of 'full', as large as `A`;
-    SciPy's programs give it in third place.
+    SciPy's programs give it in third place. `method` is SciPy's: 'fft' convolves all axes by
+    transforms, 'direct' and 'auto' by sums.
     """
+    if method not in ("auto", "direct", "fft"):
+        raise ArgumentError(
+            f"signal.convolve: method is {method!r}; give 'auto', 'direct' or 'fft'"
+        )
     if isinstance(axes, str):
-        return convolve(A, B, None, dot_axes, axes)
+        if isinstance(dot_axes, str):
+            return convolve(A, B, None, ((), ()), axes, dot_axes)
+        return convolve(A, B, None, dot_axes, axes, method)
+    if isinstance(dot_axes, str):
+        raise ArgumentError("signal.convolve: dot_axes is a string; give method= by name")
+    # Sums of whole numbers are exact, and stay whole.
+    if (
+        method == "fft"
+        and axes is None
+        and np.result_type(np.asarray(A), np.asarray(B)).kind in "fc"
+    ):
+        return fftconvolve(A, B, mode)
     if mode not in ("full", "valid", "same"):
         raise ArgumentError(f"signal.convolve: mode is {mode!r}; give 'full', 'valid' or 'same'")
     axes = (range(np.ndim(A)), range(np.ndim(B))) if axes is None else axes
@@ -69,14 +91,14 @@ def convolve(
     return made
 
 
-def correlate(in1: Any, in2: Any, mode: str = "full") -> Any:
+def correlate(in1: Any, in2: Any, mode: str = "full", method: str = "auto") -> Any:
     """Cross-correlation over all axes, `Σ_l in1[l] in2[l - k]`: `convolve` with `in2` reversed.
 
     >>> from ferrograd.scipy import signal
     >>> signal.correlate(np.array([1.0, 2.0, 3.0]), np.array([0.0, 1.0]), "valid").tolist()
     [2.0, 3.0]
     """
-    return convolve(np.asarray(in1), np.flip(np.asarray(in2)), mode=mode)
+    return convolve(np.asarray(in1), np.flip(np.asarray(in2)), mode=mode, method=method)
 
 
 def _contracted(A: Any, kernel: Any, pairs: Any, dots: Any, sizes: list[int]) -> Any:

@@ -9,7 +9,6 @@ from typing import Any
 
 import ferrograd.numpy as np
 from ferrograd.errors import ArgumentError, ShapeError
-from ferrograd.scipy._closures import floats
 from ferrograd.scipy._windows import correlated
 
 _BOUNDARIES = {"fill": "constant", "wrap": "wrap", "circular": "wrap", "symm": "symmetric"}
@@ -54,7 +53,7 @@ def _around(
         raise ArgumentError(f"{name}: mode is {mode!r}; give 'full', 'valid' or 'same'")
     if boundary not in _BOUNDARIES:
         raise ArgumentError(f"{name}: boundary is {boundary!r}; give 'fill', 'wrap' or 'symm'")
-    image, kernel = floats(in1), floats(in2)
+    image, kernel = np.asarray(in1), np.asarray(in2)
     if np.ndim(image) != 2 or np.ndim(kernel) != 2 or 0 in (*np.shape(image), *np.shape(kernel)):
         raise ShapeError(
             f"{name}: the arrays have shapes {np.shape(image)} and {np.shape(kernel)}; give two"

@@ -19,7 +19,7 @@ Metric = Callable[..., Any]
 
 def _root(total: Any, power: float = 0.5) -> Any:
     """A power below 1 of a sum that may be 0."""
-    there = total > 0
+    there = ~(total <= 0)  # NaN stays NaN
     return np.where(there, np.where(there, total, 1.0) ** power, 0.0)
 
 
@@ -46,6 +46,8 @@ def _cityblock(u: Any, v: Any, w: Any = None) -> Any:
 
 def _chebyshev(u: Any, v: Any, w: Any = None) -> Any:
     far = np.abs(u - v)
+    if not np.shape(far)[-1]:
+        return np.sum(far, -1)
     return np.max(far if w is None else far * (w > 0), -1)
 
 
@@ -54,7 +56,7 @@ def _minkowski(u: Any, v: Any, p: float = 2.0, w: Any = None) -> Any:
         return _chebyshev(u, v, w)
     far = np.abs(u - v)
     # A power between 0 and 2 of 0 has no second derivative; the term is constant there.
-    there = far > 0
+    there = far != 0
     return _root(_sum(np.where(there, np.where(there, far, 1.0) ** p, 0.0), w), 1 / p)
 
 
@@ -88,9 +90,13 @@ def _mahalanobis(u: Any, v: Any, VI: Any) -> Any:
 
 
 def _jensenshannon(u: Any, v: Any) -> Any:
-    p, q = u / np.sum(u, -1, keepdims=True), v / np.sum(v, -1, keepdims=True)
+    totals = np.sum(u, -1, keepdims=True), np.sum(v, -1, keepdims=True)
+    empty = (totals[0] == 0) | (totals[1] == 0)
+    p, q = (x / np.where(empty, 1.0, total) for x, total in zip((u, v), totals, strict=True))
     middle = (p + q) / 2
-    return _root(np.sum(rel_entr(p, middle) + rel_entr(q, middle), -1) / 2)
+    apart = np.sum(rel_entr(p, middle) + rel_entr(q, middle), -1) / 2
+    # What has no mass is no distribution: it is infinitely far from every one.
+    return np.where(empty[..., 0], numpy.inf, _root(apart))
 
 
 METRICS: dict[str, Metric] = {

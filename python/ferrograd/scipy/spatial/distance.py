@@ -113,5 +113,5 @@ def _measure(name: str, metric: Any, out: Any, sets: tuple[Any, ...], kwargs: An
     if metric == "seuclidean" and "V" not in given:
         given["V"] = np.var(np.concatenate(sets), axis=0, ddof=1)
     if metric == "mahalanobis" and "VI" not in given:
-        given["VI"] = np.linalg.inv(np.cov(np.concatenate(sets).T)).T
+        given["VI"] = np.linalg.inv(np.atleast_2d(np.cov(np.concatenate(sets).T))).T
     return lambda u, v: _METRICS[metric](u, v, **given)

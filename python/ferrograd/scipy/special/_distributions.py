@@ -32,8 +32,16 @@ _ROOT_2PI = math.sqrt(2 * math.pi)
 _HALF_ROOT_PI = 0.5 * math.sqrt(math.pi)
 
 gamma: Primitive = of_scipy("special.gamma", lambda ans, x: lambda g: g * ans * digamma(x))
-rgamma: Primitive = of_scipy("special.rgamma", lambda ans, x: lambda g: -g * ans * digamma(x))
+rgamma: Primitive = of_scipy("special.rgamma", lambda ans, x: lambda g: g * _rgamma_slope(ans, x))
 gammasgn: Primitive = of_scipy("special.gammasgn", lambda ans, x: lambda g: 0.0 * g)
+
+
+def _rgamma_slope(ans: Any, x: Any) -> Any:
+    """`-ψ(x) / Γ(x)`; below 1/2 by `Γ(x) Γ(1 - x) = π / sin(π x)`, since ψ has poles there."""
+    low = x < 0.5
+    rest = 1.0 - np.where(low, x, 0.0)
+    below = np.cos(math.pi * (1.0 - rest)) * gamma(rest) - ans * digamma(rest)
+    return np.where(low, below, -ans * digamma(np.where(low, 1.0, x)))
 
 
 def factorial(n: Any) -> Any:
@@ -98,13 +106,24 @@ def _student(df: Any, t: Any) -> Any:
 def _student_by_df(df: Any, t: Any) -> Callable[[Any], Any]:
     """By the beta distribution of `df / (df + t²)`, whose function ends flat at 1."""
 
+    far = fixed(t * t) > 1e-4 * np.minimum(fixed(df), 1.0)
+
     def tail(d: Any) -> Any:
-        far = t != 0
-        part = np.where(far, d / (d + np.where(far, t, 1.0) ** 2), 0.5)
-        return np.where(far, -np.sign(t) * betainc(d / 2.0, 0.5, part) / 2, 0.0 * d)
+        outer, inner = np.where(far, t, 1.0), np.where(far, 0.0, t)
+        found = -np.sign(outer) * betainc(d / 2.0, 0.5, d / (d + outer**2)) / 2
+        return np.where(far, found, _student_middle(d, inner))
 
     back: Callable[[Any], Any] = make_vjp(tail)(df)[0]
     return back
+
+
+def _student_middle(df: Any, t: Any) -> Any:
+    """The distribution function minus 1/2 near 0: the integral of the density's power series."""
+    power, square = (df + 1.0) / 2, t * t / df
+    series = 1.0 - power * square * (
+        1 / 3 - (power + 1.0) * square * (1 / 10 - (power + 2.0) * square / 42)
+    )
+    return _student(df, 0.0) * t * series
 
 
 #: Double exponential quadrature on the half line: places and weights.

@@ -22,7 +22,7 @@ erf = face(_core.erf, "erf")
 erfc = face(_core.erfc, "erfc")
 erfinv = face(_core.erfinv, "erfinv")
 expit = face(_core.sigmoid, "expit")
-gammaln = loggamma = face(_core.lgamma, "gammaln")
+gammaln = face(_core.lgamma, "gammaln")
 log_expit = face(_core.logsigmoid, "log_expit")
 logit = face(_core.logit, "logit")
 polygamma = face(_core.polygamma, "polygamma")
@@ -34,6 +34,7 @@ def logsumexp(
     a: Any, axis: Any = None, b: Any = None, keepdims: bool = False, return_sign: bool = False
 ) -> Any:
     """log Σ b eᵃ over axes, without overflow; with `return_sign`, `(log |Σ|, sign)`."""
+    a = np.asarray(a)
     if axis is None:
         axis = tuple(range(max(np.ndim(a), np.ndim(b) if b is not None else 0)))
     if b is None and not return_sign:
@@ -47,6 +48,14 @@ def logsumexp(
     if not return_sign:
         return np.log(total) + offset
     return np.log(np.abs(total)) + offset, np.sign(total)
+
+
+def loggamma(z: Any) -> Any:
+    """The principal branch of the logarithm of Γ: of real numbers NaN below 0."""
+    z = np.asarray(z)
+    if z.dtype.kind == "c":
+        return gammaln(z)
+    return np.where(z < 0, numpy.nan, gammaln(z))
 
 
 def log_softmax(x: Any, axis: Any = None) -> Any:
@@ -66,8 +75,10 @@ def xlog1py(x: Any, y: Any) -> Any:
 
 def entr(x: Any) -> Any:
     """`-x log x`, 0 at 0 and -∞ below."""
+    x = np.asarray(x)
     inside = x >= 0
-    return np.where(inside, -xlogy(x, np.where(inside, x, 1.0)), -np.inf)
+    outside = np.where(np.isnan(x), numpy.nan, -numpy.inf)
+    return np.where(inside, -xlogy(x, np.where(inside, x, 1.0)), outside)
 
 
 def rel_entr(x: Any, y: Any) -> Any:

@@ -16,6 +16,7 @@ uniform = Continuous(
     lambda z: z,
     sf=lambda z: 1.0 - z,
     ppf=lambda q: q,
+    isf=lambda q: 1.0 - q,
     low=0.0,
     high=1.0,
 )
@@ -28,6 +29,7 @@ powerlaw = Continuous(
     lambda z, a: z**a,
     logcdf=lambda z, a: xlogy(a, z),
     ppf=lambda q, a: q ** (1.0 / a),
+    isf=lambda q, a: np.exp(np.log1p(-q) / a),
     low=0.0,
     high=1.0,
 )
@@ -52,4 +54,12 @@ def _triang_cdf(z: Any, c: Any) -> Any:
 
 
 #: The density that rises from 0 to its top at `c` and falls to 1.
-triang = Continuous("triang", "c", _triang_logpdf, _triang_cdf, low=0.0, high=1.0)
+triang = Continuous(
+    "triang",
+    "c",
+    _triang_logpdf,
+    _triang_cdf,
+    low=0.0,
+    high=1.0,
+    valid=lambda c: (np.asarray(c) >= 0) & (np.asarray(c) <= 1),
+)

@@ -19,9 +19,13 @@ from ferrograd.extend import defvjp_argnums, primitive
 from ferrograd.numpy._values import holds_tensor
 from ferrograd.scipy._closures import floats
 from ferrograd.scipy._library import library
+from ferrograd.scipy.stats._frozen import Frozen
 from ferrograd.transforms import make_vjp
 
 Formula = Callable[..., Any]
+
+#: Impossible parameters and places outside give NaN and limits, and no warnings.
+_QUIET: Any = numpy.errstate(divide="ignore", invalid="ignore", over="ignore")
 
 #: What a module of one distribution binds.
 METHODS = ("logpdf", "pdf", "cdf", "logcdf", "sf", "logsf", "ppf", "isf", "rvs")
@@ -31,8 +35,9 @@ class Continuous:
     """A distribution under SciPy's name.
 
     `logpdf(z, *shapes)` and `cdf(z, *shapes)` are formulas of the standard distribution between
-    `low` and `high`; `sf`, `logcdf`, `logsf` and `ppf` replace what follows from these. The methods
-    take what SciPy's take: the shapes, `loc` and `scale`, by position or by name. They are
+    `low` and `high`; `sf`, `logcdf`, `logsf`, `ppf` and `isf` replace what follows from these.
+    `valid(*shapes)` says which shapes are possible, by default positive ones; others give NaN. The
+    methods take what SciPy's take: the shapes, `loc` and `scale`, by position or by name. They are
     differentiable by all of these and by the place, `rvs` by reparametrisation (M. Figurnov,
     S. Mohamed, A. Mnih, NeurIPS 2018). Errors: `ArgumentTypeError` for unknown parameters.
 
@@ -54,11 +59,13 @@ class Continuous:
         low: float = -numpy.inf,
         high: float = numpy.inf,
         within: float = 0.5,
+        valid: Formula | None = None,
         **others: Formula,
     ) -> None:
         self.name, self.shapes = name, shapes.split()
         self._formulas = {"logpdf": logpdf, "cdf": cdf, **others}
         self._low, self._high, self._within = low, high, within
+        self._valid = valid or _all_positive
 
     def __repr__(self) -> str:
         return f"<distribution {self.name}>"
@@ -71,10 +78,8 @@ class Continuous:
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
         """The distribution with fixed parameters: its methods take the place only."""
-        if not holds_tensor([*args, *kwargs.values()]):
-            return library(f"stats.{self.name}")(*args, **kwargs)
         self._given("__call__", args, kwargs)
-        return Frozen(self, args, kwargs)
+        return Frozen(self, self.name, args, kwargs)
 
     def methods(self) -> tuple[Any, ...]:
         """The functions that a module of this distribution offers."""
@@ -101,12 +106,21 @@ class Continuous:
         z = (floats(x) - loc) / scale
         if self._low == -numpy.inf and self._high == numpy.inf:
             return z, z, None
-        inside = (z >= self._low) & (z <= self._high)
+        # An infinite end is outside: the limits are known, and a formula may be ∞ - ∞ there.
+        inside = (z >= self._low) & (z < self._high if self._high == numpy.inf else z <= self._high)
         return z, np.where(inside, z, self._within), inside
+
+    def _checked(self, found: Any, shapes: list[Any], scale: Any) -> Any:
+        """NaN where the shapes or the scale are impossible."""
+        possible = (np.asarray(scale) > 0) & self._valid(*shapes)
+        if not isinstance(possible, Tensor) and numpy.all(possible):
+            return found
+        return np.where(possible, found, numpy.nan)
 
     def _known(self, formula: str, inner: Any, shapes: list[Any]) -> Any:
         return self._formulas[formula](inner, *shapes)
 
+    @_QUIET
     def _limited(
         self, formula: str, below: float, above: float, x: Any, args: Any, kwargs: Any
     ) -> Any:
@@ -114,17 +128,21 @@ class Continuous:
         shapes, loc, scale = self._given(formula, args, kwargs)
         z, inner, inside = self._at(x, loc, scale)
         found = self._known(formula, inner, shapes)
-        if inside is None:
-            return found
-        outside = np.where(z < self._low, below, above)
-        return np.where(inside, found, np.where(np.isnan(z), numpy.nan, outside))
+        if inside is not None:
+            outside = np.where(z < self._low, below, above)
+            found = np.where(inside, found, np.where(np.isnan(z), numpy.nan, outside))
+        return self._checked(found, shapes, scale)
 
+    @_QUIET
     def logpdf(self, x: Any, *args: Any, **kwargs: Any) -> Any:
         """The logarithm of the density, -∞ outside the support."""
         shapes, loc, scale = self._given("logpdf", args, kwargs)
-        _, inner, inside = self._at(x, loc, scale)
+        z, inner, inside = self._at(x, loc, scale)
         found = self._known("logpdf", inner, shapes) - np.log(scale)
-        return found if inside is None else np.where(inside, found, -numpy.inf)
+        if inside is not None:
+            outside = np.where(np.isnan(z), numpy.nan, -numpy.inf)
+            found = np.where(inside, found, outside)
+        return self._checked(found, shapes, scale)
 
     def pdf(self, x: Any, *args: Any, **kwargs: Any) -> Any:
         """The density."""
@@ -156,21 +174,23 @@ class Continuous:
 
     def ppf(self, q: Any, *args: Any, **kwargs: Any) -> Any:
         """The quantile of a probability, NaN outside 0 to 1."""
-        shapes, loc, scale = self._given("ppf", args, kwargs)
-        q = floats(q)
-        if "ppf" in self._formulas:
-            return loc + scale * self._formula_ppf(q, shapes)
-        return loc + scale * quantile(q, *shapes, distribution=self)
-
-    def _formula_ppf(self, q: Any, shapes: list[Any]) -> Any:
-        chance = (q >= 0) & (q <= 1)
-        with numpy.errstate(divide="ignore"):
-            found = self._known("ppf", np.where(chance, q, 0.5), shapes)
-        return np.where(chance, found, numpy.nan)
+        return self._place("ppf", q, args, kwargs)
 
     def isf(self, q: Any, *args: Any, **kwargs: Any) -> Any:
-        """The place with the probability `q` above it."""
-        return self.ppf(1.0 - floats(q), *args, **kwargs)
+        """The place with the probability `q` above it, exact for small `q`."""
+        return self._place("isf", q, args, kwargs)
+
+    @_QUIET
+    def _place(self, method: str, q: Any, args: Any, kwargs: Any) -> Any:
+        shapes, loc, scale = self._given(method, args, kwargs)
+        q = floats(q)
+        if method in self._formulas:
+            chance = (q >= 0) & (q <= 1)
+            found = self._known(method, np.where(chance, q, 0.5), shapes)
+            found = np.where(chance, found, numpy.nan)
+        else:
+            found = quantile(q, *shapes, distribution=self, tail=method == "isf")
+        return self._checked(loc + scale * found, shapes, scale)
 
     def rvs(self, *args: Any, size: Any = None, random_state: Any = None, **kwargs: Any) -> Any:
         """Random numbers, SciPy's for `random_state`, of the shape `size` or of the parameters.
@@ -189,33 +209,24 @@ class Continuous:
         return loc + scale * found
 
 
-class Frozen:
-    """A distribution with its parameters."""
-
-    def __init__(self, dist: Continuous, args: tuple[Any, ...], kwargs: dict[str, Any]) -> None:
-        self.dist, self.args, self.kwds = dist, args, kwargs
-
-    def rvs(self, size: Any = None, random_state: Any = None) -> Any:
-        """Random numbers with these parameters."""
-        return self.dist.rvs(*self.args, size=size, random_state=random_state, **self.kwds)
-
-    def __getattr__(self, name: str) -> Any:
-        """A method that takes the place only."""
-        if name not in METHODS:
-            raise AttributeError(f"{self.dist.name} with tensors as parameters has no {name!r}")
-        method = getattr(self.dist, name)
-        return lambda x: method(x, *self.args, **self.kwds)
+def _all_positive(*shapes: Any) -> Any:
+    found: Any = True
+    for shape in shapes:
+        found = (np.asarray(shape) > 0) & found
+    return found
 
 
 @primitive
-def quantile(q: Any, *shapes: Any, distribution: Continuous, draw: Any = None) -> Any:
+def quantile(
+    q: Any, *shapes: Any, distribution: Continuous, draw: Any = None, tail: bool = False
+) -> Any:
     """The `z` with `F(z, shapes) = q`, or random numbers, whose `q` is a constant.
 
-    Derivatives: `1 / f(z)` by `q`, `-∂F/∂shape / f(z)` by a shape.
+    Derivatives: `1 / f(z)` by `q`, `-∂F/∂shape / f(z)` by a shape. With `tail`, `1 - F` is `q`.
     """
     theirs = library(f"stats.{distribution.name}")
     if draw is None:
-        return theirs.ppf(q, *shapes)
+        return (theirs.isf if tail else theirs.ppf)(q, *shapes)
     size, random_state = draw
     return numpy.asarray(theirs.rvs(*shapes, size=size, random_state=random_state))
 
@@ -226,12 +237,16 @@ def _by_all(
     own, shapes = kwargs["distribution"], args[1:]
 
     def pull(g: Any) -> tuple[Any, ...]:
-        weight = g / np.exp(own._known("logpdf", ans, list(shapes)))
+        sign = -1.0 if kwargs.get("tail") else 1.0
+        weight = sign * g / np.exp(own._known("logpdf", ans, list(shapes)))
         places = tuple(k - 1 for k in argnums if k)
         drawn = kwargs.get("draw") is not None
         slopes: dict[int, Any] = {0: np.zeros_like(args[0]) if drawn else weight}
         if places:
-            back, _ = make_vjp(lambda *s: own._known("cdf", ans, list(s)), places)(*shapes)
+            curve = "sf" if kwargs.get("tail") and "sf" in own._formulas else "cdf"
+            if curve == "cdf":
+                weight = sign * weight
+            back, _ = make_vjp(lambda *s: own._known(curve, ans, list(s)), places)(*shapes)
             slopes.update(zip([k + 1 for k in places], back(-weight), strict=True))
         return tuple(slopes[k] for k in argnums)
 

@@ -11,8 +11,14 @@ np: Any = _face
 
 
 def _laplace_cdf(z: Any) -> Any:
-    half = np.exp(-np.abs(z)) / 2
-    return np.where(z < 0, half, 1.0 - half)
+    # Each side by its own variable: at 0 the derivative is that of the upper one, 1/2.
+    up = z >= 0
+    return np.where(up, 1.0 - np.exp(-np.where(up, z, 0.0)) / 2, np.exp(np.where(up, 0.0, z)) / 2)
+
+
+def _laplace_logcdf(z: Any) -> Any:
+    up = z >= 0
+    return np.where(up, np.log1p(-np.exp(-np.where(up, z, 0.0)) / 2), np.where(up, 0.0, z) - log(2))
 
 
 def _laplace_ppf(q: Any) -> Any:
@@ -29,7 +35,10 @@ laplace = Continuous(
     lambda z: -np.abs(z) - log(2),
     _laplace_cdf,
     sf=lambda z: _laplace_cdf(-z),
+    logcdf=_laplace_logcdf,
+    logsf=lambda z: _laplace_logcdf(-z),
     ppf=_laplace_ppf,
+    isf=lambda q: -_laplace_ppf(q),
 )
 
 #: The distribution function `1 / (1 + exp(-z))`.
@@ -42,7 +51,17 @@ logistic = Continuous(
     logcdf=log_expit,
     logsf=lambda z: log_expit(-z),
     ppf=logit,
+    isf=lambda q: -logit(q),
 )
+
+
+def _cauchy_ppf(q: Any) -> Any:
+    """`tan(π (q - 1/2))`, from the nearer of 0, 1/2 and 1."""
+    low, high = q < 0.25, q > 0.75
+    end = low | high
+    edge = np.where(low, -q, np.where(high, 1.0 - q, 0.25))
+    return np.where(end, 1.0 / np.tan(pi * edge), np.tan(pi * (np.where(end, 0.5, q) - 0.5)))
+
 
 #: The density `1 / (π (1 + z²))`.
 cauchy = Continuous(
@@ -51,7 +70,8 @@ cauchy = Continuous(
     lambda z: -np.log1p(z * z) - log(pi),
     lambda z: np.arctan2(1.0, -z) / pi,
     sf=lambda z: np.arctan2(1.0, z) / pi,
-    ppf=lambda q: -1.0 / np.tan(pi * q),
+    ppf=_cauchy_ppf,
+    isf=lambda q: -_cauchy_ppf(q),
 )
 
 #: The largest of many: the distribution function `exp(-exp(-z))`.
@@ -63,6 +83,7 @@ gumbel_r = Continuous(
     sf=lambda z: -np.expm1(-np.exp(-z)),
     logcdf=lambda z: -np.exp(-z),
     ppf=lambda q: -np.log(-np.log(q)),
+    isf=lambda q: -np.log(-np.log1p(-q)),
 )
 
 #: The smallest of many: `sf` is `exp(-exp(z))`.
@@ -74,4 +95,5 @@ gumbel_l = Continuous(
     sf=lambda z: np.exp(-np.exp(z)),
     logsf=lambda z: -np.exp(z),
     ppf=lambda q: np.log(-np.log1p(-q)),
+    isf=lambda q: np.log(-np.log(q)),
 )

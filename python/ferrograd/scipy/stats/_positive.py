@@ -7,6 +7,7 @@ import ferrograd.numpy as _face
 from ferrograd.scipy.special import (
     betainc,
     betaln,
+    erf,
     gammainc,
     gammaincc,
     gammaln,
@@ -32,6 +33,7 @@ expon = Continuous(
     sf=lambda z: np.exp(-z),
     logsf=lambda z: -z,
     ppf=lambda q: -np.log1p(-q),
+    isf=lambda q: -np.log(q),
     low=0.0,
 )
 
@@ -40,12 +42,33 @@ halfnorm = Continuous(
     "halfnorm",
     "",
     lambda z: -z * z / 2 + log(2) - _HALF_LOG_2PI,
-    lambda z: 2 * ndtr(z) - 1.0,
+    lambda z: erf(z / _ROOT_2),
     sf=lambda z: 2 * ndtr(-z),
     logsf=lambda z: log(2) + log_ndtr(-z),
     ppf=lambda q: ndtri((1.0 + q) / 2),
+    isf=lambda q: -ndtri(q / 2),
     low=0.0,
 )
+
+
+def _halfcauchy_isf(q: Any) -> Any:
+    """`tan(π (1 - q) / 2)`, from the nearer end."""
+    low = q < 0.5
+    return np.where(
+        low,
+        1.0 / np.tan(pi / 2 * np.where(low, q, 0.5)),
+        np.tan(pi / 2 * (1.0 - np.where(low, 0.5, q))),
+    )
+
+
+def _halfcauchy_ppf(q: Any) -> Any:
+    low = q < 0.5
+    return np.where(
+        low,
+        np.tan(pi / 2 * np.where(low, q, 0.5)),
+        1.0 / np.tan(pi / 2 * (1.0 - np.where(low, 0.5, q))),
+    )
+
 
 #: The absolute value of a standard Cauchy.
 halfcauchy = Continuous(
@@ -54,7 +77,8 @@ halfcauchy = Continuous(
     lambda z: -np.log1p(z * z) + log(2 / pi),
     lambda z: 2 / pi * np.arctan(z),
     sf=lambda z: 2 / pi * np.arctan2(1.0, z),
-    ppf=lambda q: np.tan(pi / 2 * q),
+    ppf=_halfcauchy_ppf,
+    isf=_halfcauchy_isf,
     low=0.0,
 )
 
@@ -67,6 +91,7 @@ rayleigh = Continuous(
     sf=lambda z: np.exp(-z * z / 2),
     logsf=lambda z: -z * z / 2,
     ppf=lambda q: np.sqrt(-2 * np.log1p(-q)),
+    isf=lambda q: np.sqrt(-2 * np.log(q)),
     low=0.0,
 )
 
@@ -82,8 +107,11 @@ maxwell = Continuous(
 
 
 def _lognorm_logpdf(z: Any, s: Any) -> Any:
-    logs = np.log(z)
-    return -((logs / s) ** 2) / 2 - np.log(s) - logs - _HALF_LOG_2PI
+    # The density ends at 0 with 0, where the formula is ∞ - ∞.
+    there = z > 0
+    logs = np.log(np.where(there, z, 1.0))
+    found = -((logs / s) ** 2) / 2 - np.log(s) - logs - _HALF_LOG_2PI
+    return np.where(there, found, -inf)
 
 
 #: `exp` of a normal of the width `s`.
@@ -96,6 +124,7 @@ lognorm = Continuous(
     logcdf=lambda z, s: log_ndtr(np.log(z) / s),
     logsf=lambda z, s: log_ndtr(-np.log(z) / s),
     ppf=lambda q, s: np.exp(s * ndtri(q)),
+    isf=lambda q, s: np.exp(-s * ndtri(q)),
     low=0.0,
 )
 
@@ -108,6 +137,7 @@ weibull_min = Continuous(
     sf=lambda z, c: np.exp(-(z**c)),
     logsf=lambda z, c: -(z**c),
     ppf=lambda q, c: (-np.log1p(-q)) ** (1.0 / c),
+    isf=lambda q, c: (-np.log(q)) ** (1.0 / c),
     low=0.0,
 )
 
@@ -120,6 +150,7 @@ pareto = Continuous(
     sf=lambda z, b: z**-b,
     logsf=lambda z, b: -b * np.log(z),
     ppf=lambda q, b: (1.0 - q) ** (-1.0 / b),
+    isf=lambda q, b: q ** (-1.0 / b),
     low=1.0,
     within=2.0,
 )
@@ -133,14 +164,23 @@ lomax = Continuous(
     sf=lambda z, c: np.exp(-c * np.log1p(z)),
     logsf=lambda z, c: -c * np.log1p(z),
     ppf=lambda q, c: np.expm1(-np.log1p(-q) / c),
+    isf=lambda q, c: np.expm1(-np.log(q) / c),
     low=0.0,
 )
+
+
+def _invgamma_logpdf(z: Any, a: Any) -> Any:
+    # As of the log-normal density, 0 at 0.
+    there = z > 0
+    z = np.where(there, z, 1.0)
+    return np.where(there, -(a + 1.0) * np.log(z) - gammaln(a) - 1.0 / z, -inf)
+
 
 #: One over a gamma variable.
 invgamma = Continuous(
     "invgamma",
     "a",
-    lambda z, a: -(a + 1.0) * np.log(z) - gammaln(a) - 1.0 / z,
+    _invgamma_logpdf,
     lambda z, a: gammaincc(a, 1.0 / z),
     sf=lambda z, a: gammainc(a, 1.0 / z),
     low=0.0,

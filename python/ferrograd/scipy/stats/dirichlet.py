@@ -5,8 +5,10 @@ from typing import Any
 import ferrograd.numpy as np
 from ferrograd.scipy._library import rest_of
 from ferrograd.scipy.special import gammaln, xlogy
+from ferrograd.scipy.stats._frozen import make_callable
 
 __getattr__ = rest_of("stats.dirichlet")
+make_callable(__name__)
 
 
 def logpdf(x: Any, alpha: Any) -> Any:

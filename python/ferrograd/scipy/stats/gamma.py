@@ -8,8 +8,10 @@ from ferrograd.scipy.special import (
     xlogy as _xlogy,
 )
 from ferrograd.scipy.stats._continuous import Continuous as _Continuous
+from ferrograd.scipy.stats._frozen import make_callable as _make_callable
 
 __getattr__ = rest_of("stats.gamma")
+_make_callable(__name__)
 
 _own = _Continuous(
     "gamma",

@@ -7,14 +7,18 @@ import numpy
 import ferrograd.numpy as np
 from ferrograd.errors import NotDifferentiableError
 from ferrograd.hips.tracer import getval, isbox
+from ferrograd.scipy._closures import floats
 from ferrograd.scipy._library import rest_of
+from ferrograd.scipy.stats._frozen import make_callable
 
 __getattr__ = rest_of("stats.multivariate_normal")
+make_callable(__name__)
 
 
 def _full(mean: Any, cov: Any) -> tuple[Any, Any]:
     """Mean and covariance as a vector and a matrix."""
-    cov = np.asarray(cov)
+    cov = floats(cov)
+    mean = None if mean is None else floats(mean)
     size = max(
         np.shape(mean)[-1] if mean is not None and np.ndim(mean) else 1,
         np.shape(cov)[-1] if np.ndim(cov) else 1,
@@ -32,7 +36,7 @@ def logpdf(x: Any, mean: Any = None, cov: Any = 1.0, allow_singular: bool = Fals
     """
     mean, cov = _full(mean, cov)
     size = np.shape(cov)[-1]
-    centred = x - mean
+    centred = floats(x) - mean
     if np.ndim(centred) == 0 or np.shape(centred)[-1] != size:
         centred = np.reshape(centred, (*np.shape(centred), 1))
     rows = np.reshape(centred, (-1, size))

@@ -5,8 +5,10 @@ from math import log as _log, pi as _pi
 from ferrograd.scipy._library import rest_of
 from ferrograd.scipy.special import log_ndtr as _log_ndtr, ndtr as _ndtr, ndtri as _ndtri
 from ferrograd.scipy.stats._continuous import Continuous as _Continuous
+from ferrograd.scipy.stats._frozen import make_callable as _make_callable
 
 __getattr__ = rest_of("stats.norm")
+_make_callable(__name__)
 
 _own = _Continuous(
     "norm",
@@ -17,5 +19,6 @@ _own = _Continuous(
     logcdf=_log_ndtr,
     logsf=lambda z: _log_ndtr(-z),
     ppf=_ndtri,
+    isf=lambda q: -_ndtri(q),
 )
 logpdf, pdf, cdf, logcdf, sf, logsf, ppf, isf, rvs = _own.methods()

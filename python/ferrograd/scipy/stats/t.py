@@ -7,10 +7,12 @@ import ferrograd.numpy as _face
 from ferrograd.scipy._library import rest_of
 from ferrograd.scipy.special import gammaln as _gammaln, stdtr as _stdtr
 from ferrograd.scipy.stats._continuous import Continuous as _Continuous
+from ferrograd.scipy.stats._frozen import make_callable as _make_callable
 
 _np: _Any = _face
 
 __getattr__ = rest_of("stats.t")
+_make_callable(__name__)
 
 _own = _Continuous(
     "t",
