@@ -24,11 +24,14 @@ from ferrograd.transforms import make_vjp
 
 Formula = Callable[..., Any]
 
-#: Impossible parameters and places outside give NaN and limits, and no warnings.
-_QUIET: Any = numpy.errstate(divide="ignore", invalid="ignore", over="ignore")
-
 #: What a module of one distribution binds.
 METHODS = ("logpdf", "pdf", "cdf", "logcdf", "sf", "logsf", "ppf", "isf", "rvs")
+
+
+def _quiet(method: Formula) -> Formula:
+    """Impossible parameters and places outside give NaN and limits, and no warnings."""
+    made: Formula = numpy.errstate(divide="ignore", invalid="ignore", over="ignore")(method)
+    return made
 
 
 class Continuous:
@@ -120,7 +123,7 @@ class Continuous:
     def _known(self, formula: str, inner: Any, shapes: list[Any]) -> Any:
         return self._formulas[formula](inner, *shapes)
 
-    @_QUIET
+    @_quiet
     def _limited(
         self, formula: str, below: float, above: float, x: Any, args: Any, kwargs: Any
     ) -> Any:
@@ -133,7 +136,7 @@ class Continuous:
             found = np.where(inside, found, np.where(np.isnan(z), numpy.nan, outside))
         return self._checked(found, shapes, scale)
 
-    @_QUIET
+    @_quiet
     def logpdf(self, x: Any, *args: Any, **kwargs: Any) -> Any:
         """The logarithm of the density, -∞ outside the support."""
         shapes, loc, scale = self._given("logpdf", args, kwargs)
@@ -180,7 +183,7 @@ class Continuous:
         """The place with the probability `q` above it, exact for small `q`."""
         return self._place("isf", q, args, kwargs)
 
-    @_QUIET
+    @_quiet
     def _place(self, method: str, q: Any, args: Any, kwargs: Any) -> Any:
         shapes, loc, scale = self._given(method, args, kwargs)
         q = floats(q)
