@@ -39,8 +39,10 @@ class Continuous:
 
     `logpdf(z, *shapes)` and `cdf(z, *shapes)` are formulas of the standard distribution between
     `low` and `high`; `sf`, `logcdf`, `logsf`, `ppf` and `isf` replace what follows from these.
-    `valid(*shapes)` says which shapes are possible, by default positive ones; others give NaN. The
-    methods take what SciPy's take: the shapes, `loc` and `scale`, by position or by name. They are
+    With `open_low` the formulas are not asked at `low`, where density and distribution function are
+    0 with all derivatives. `valid(*shapes)` says which shapes are possible, by default positive
+    ones; others give NaN. The methods take what SciPy's take: the shapes, `loc` and `scale`, by
+    position or by name. They are
     differentiable by all of these and by the place, `rvs` by reparametrisation (M. Figurnov,
     S. Mohamed, A. Mnih, NeurIPS 2018). Errors: `ArgumentTypeError` for unknown parameters.
 
@@ -62,13 +64,14 @@ class Continuous:
         low: float = -numpy.inf,
         high: float = numpy.inf,
         within: float = 0.5,
+        open_low: bool = False,
         valid: Formula | None = None,
         **others: Formula,
     ) -> None:
         self.name, self.shapes = name, shapes.split()
         self._formulas = {"logpdf": logpdf, "cdf": cdf, **others}
         self._low, self._high, self._within = low, high, within
-        self._valid = valid or _all_positive
+        self._valid, self._open_low = valid or _all_positive, open_low
 
     def __repr__(self) -> str:
         return f"<distribution {self.name}>"
@@ -110,7 +113,8 @@ class Continuous:
         if self._low == -numpy.inf and self._high == numpy.inf:
             return z, z, None
         # An infinite end is outside: the limits are known, and a formula may be ∞ - ∞ there.
-        inside = (z >= self._low) & (z < self._high if self._high == numpy.inf else z <= self._high)
+        inside = z > self._low if self._open_low else z >= self._low
+        inside = inside & (z < self._high if self._high == numpy.inf else z <= self._high)
         return z, np.where(inside, z, self._within), inside
 
     def _checked(self, found: Any, shapes: list[Any], scale: Any) -> Any:
@@ -132,7 +136,7 @@ class Continuous:
         z, inner, inside = self._at(x, loc, scale)
         found = self._known(formula, inner, shapes)
         if inside is not None:
-            outside = np.where(z < self._low, below, above)
+            outside = np.where(z <= self._low, below, above)
             found = np.where(inside, found, np.where(np.isnan(z), numpy.nan, outside))
         return self._checked(found, shapes, scale)
 
