@@ -164,6 +164,13 @@ def test_densities_at_ends_are_limits() -> None:
     assert ours.cauchy.ppf(0.0) == -np.inf
 
 
+def test_derivatives_at_the_low_end_are_numbers() -> None:
+    for name, shapes in {"lognorm": (0.8,), "invgamma": (3.0,)}.items():
+        for method in ("pdf", "cdf", "sf", "logsf"):
+            slopes = fg.jacobian(lambda p, n=name, m=method: of(ours, n, m)(*p))
+            assert slopes(np.array([0.0, *shapes, 0.0, 1.3])).tolist() == [0.0] * 4
+
+
 def test_derivatives_at_the_middle() -> None:
     slopes = [
         fg.grad(lambda loc, m=m: of(ours, "laplace", m)(0.5, loc))(0.5)

@@ -24,11 +24,14 @@ from ferrograd.transforms import make_vjp
 
 Formula = Callable[..., Any]
 
-#: Impossible parameters and places outside give NaN and limits, and no warnings.
-_QUIET: Any = numpy.errstate(divide="ignore", invalid="ignore", over="ignore")
-
 #: What a module of one distribution binds.
 METHODS = ("logpdf", "pdf", "cdf", "logcdf", "sf", "logsf", "ppf", "isf", "rvs")
+
+
+def _quiet(method: Formula) -> Formula:
+    """Impossible parameters and places outside give NaN and limits, and no warnings."""
+    made: Formula = numpy.errstate(divide="ignore", invalid="ignore", over="ignore")(method)
+    return made
 
 
 class Continuous:
@@ -36,8 +39,10 @@ class Continuous:
 
     `logpdf(z, *shapes)` and `cdf(z, *shapes)` are formulas of the standard distribution between
     `low` and `high`; `sf`, `logcdf`, `logsf`, `ppf` and `isf` replace what follows from these.
-    `valid(*shapes)` says which shapes are possible, by default positive ones; others give NaN. The
-    methods take what SciPy's take: the shapes, `loc` and `scale`, by position or by name. They are
+    With `open_low` the formulas are not asked at `low`, where density and distribution function are
+    0 with all derivatives. `valid(*shapes)` says which shapes are possible, by default positive
+    ones; others give NaN. The methods take what SciPy's take: the shapes, `loc` and `scale`, by
+    position or by name. They are
     differentiable by all of these and by the place, `rvs` by reparametrisation (M. Figurnov,
     S. Mohamed, A. Mnih, NeurIPS 2018). Errors: `ArgumentTypeError` for unknown parameters.
 
@@ -59,13 +64,14 @@ class Continuous:
         low: float = -numpy.inf,
         high: float = numpy.inf,
         within: float = 0.5,
+        open_low: bool = False,
         valid: Formula | None = None,
         **others: Formula,
     ) -> None:
         self.name, self.shapes = name, shapes.split()
         self._formulas = {"logpdf": logpdf, "cdf": cdf, **others}
         self._low, self._high, self._within = low, high, within
-        self._valid = valid or _all_positive
+        self._valid, self._open_low = valid or _all_positive, open_low
 
     def __repr__(self) -> str:
         return f"<distribution {self.name}>"
@@ -107,7 +113,8 @@ class Continuous:
         if self._low == -numpy.inf and self._high == numpy.inf:
             return z, z, None
         # An infinite end is outside: the limits are known, and a formula may be ∞ - ∞ there.
-        inside = (z >= self._low) & (z < self._high if self._high == numpy.inf else z <= self._high)
+        inside = z > self._low if self._open_low else z >= self._low
+        inside = inside & (z < self._high if self._high == numpy.inf else z <= self._high)
         return z, np.where(inside, z, self._within), inside
 
     def _checked(self, found: Any, shapes: list[Any], scale: Any) -> Any:
@@ -120,7 +127,7 @@ class Continuous:
     def _known(self, formula: str, inner: Any, shapes: list[Any]) -> Any:
         return self._formulas[formula](inner, *shapes)
 
-    @_QUIET
+    @_quiet
     def _limited(
         self, formula: str, below: float, above: float, x: Any, args: Any, kwargs: Any
     ) -> Any:
@@ -129,11 +136,11 @@ class Continuous:
         z, inner, inside = self._at(x, loc, scale)
         found = self._known(formula, inner, shapes)
         if inside is not None:
-            outside = np.where(z < self._low, below, above)
+            outside = np.where(z <= self._low, below, above)
             found = np.where(inside, found, np.where(np.isnan(z), numpy.nan, outside))
         return self._checked(found, shapes, scale)
 
-    @_QUIET
+    @_quiet
     def logpdf(self, x: Any, *args: Any, **kwargs: Any) -> Any:
         """The logarithm of the density, -∞ outside the support."""
         shapes, loc, scale = self._given("logpdf", args, kwargs)
@@ -180,7 +187,7 @@ class Continuous:
         """The place with the probability `q` above it, exact for small `q`."""
         return self._place("isf", q, args, kwargs)
 
-    @_QUIET
+    @_quiet
     def _place(self, method: str, q: Any, args: Any, kwargs: Any) -> Any:
         shapes, loc, scale = self._given(method, args, kwargs)
         q = floats(q)

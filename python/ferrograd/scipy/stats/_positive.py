@@ -107,11 +107,8 @@ maxwell = Continuous(
 
 
 def _lognorm_logpdf(z: Any, s: Any) -> Any:
-    # The density ends at 0 with 0, where the formula is ∞ - ∞.
-    there = z > 0
-    logs = np.log(np.where(there, z, 1.0))
-    found = -((logs / s) ** 2) / 2 - np.log(s) - logs - _HALF_LOG_2PI
-    return np.where(there, found, -inf)
+    logs = np.log(z)
+    return -((logs / s) ** 2) / 2 - np.log(s) - logs - _HALF_LOG_2PI
 
 
 #: `exp` of a normal of the width `s`.
@@ -126,6 +123,7 @@ lognorm = Continuous(
     ppf=lambda q, s: np.exp(s * ndtri(q)),
     isf=lambda q, s: np.exp(-s * ndtri(q)),
     low=0.0,
+    open_low=True,
 )
 
 #: `sf` is `exp(-z**c)`.
@@ -169,21 +167,15 @@ lomax = Continuous(
 )
 
 
-def _invgamma_logpdf(z: Any, a: Any) -> Any:
-    # As of the log-normal density, 0 at 0.
-    there = z > 0
-    z = np.where(there, z, 1.0)
-    return np.where(there, -(a + 1.0) * np.log(z) - gammaln(a) - 1.0 / z, -inf)
-
-
 #: One over a gamma variable.
 invgamma = Continuous(
     "invgamma",
     "a",
-    _invgamma_logpdf,
+    lambda z, a: -(a + 1.0) * np.log(z) - gammaln(a) - 1.0 / z,
     lambda z, a: gammaincc(a, 1.0 / z),
     sf=lambda z, a: gammainc(a, 1.0 / z),
     low=0.0,
+    open_low=True,
 )
 
 
