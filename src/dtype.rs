@@ -76,6 +76,7 @@ pub type Complex128 = num_complex::Complex<f64>;
 pub type Complex64 = num_complex::Complex<f32>;
 
 pub use element::Element;
+pub(crate) use element::half_of;
 use element::sealed;
 pub use promotion::Weak;
 

@@ -275,3 +275,21 @@ def test_what_complex_numbers_do_not_have_is_refused(call: Function) -> None:
         raise AssertionError("a panic") from error
     except (TypeError, fg.errors.FerrogradError):
         pass
+
+
+@pytest.mark.parametrize(
+    "call",
+    [
+        lambda z: fg.nn.functional.conv1d(z[None], z[:1, None]),
+        lambda z: fg.nn.functional.avg_pool2d(z[None], 2),
+        lambda z: fg.nn.functional.max_pool2d(z[None], 2),
+        lambda z: fg.nn.functional.group_norm(z[None], 1),
+        lambda z: fg.nn.functional.batch_norm(z, training=True),
+        lambda z: fg.nn.functional.layer_norm(z, (4,)),
+        lambda z: fg.nn.functional.cross_entropy(z, fg.tensor([0, 1, 2, 3])),
+    ],
+)
+def test_layers_of_real_numbers_refuse_complex_ones(call: Any) -> None:
+    z = fg.tensor(np.ones((4, 4)) + 1j)
+    with pytest.raises(fg.errors.DTypeError, match="real"):
+        call(z)

@@ -293,3 +293,38 @@ def test_replay_has_the_bits_of_eager(name: str, dtype: Any) -> None:
         expected, made = COMPILED[name](x), compiled(x)
         assert made.dtype == expected.dtype
         np.testing.assert_array_equal(made, expected)
+
+
+def test_float64_is_rounded_to_float16_once() -> None:
+    near = np.array([1 + 2**-11 + 2**-40, 1 + 2**-11 - 2**-40, 1 + 2**-11, 65519.999, 3e-8, 1e-300])
+    values = np.concatenate([near, -near, np.random.default_rng(0).standard_normal(1000)])
+    with np.errstate(over="ignore"):
+        expected = values.astype(np.float16)
+    np.testing.assert_array_equal(fg.tensor(values).astype("float16").numpy(), expected)
+
+
+@pytest.mark.parametrize("dtype", [np.float16, np.float32, np.float64, np.complex64, np.complex128])
+def test_loops_and_branches_add_up_what_they_close_over(dtype: Any) -> None:
+    """The sum of a closure's gradients has its dtype, whichever that is."""
+    start = np.array([0.5, 1.0, 0.25], dtype)
+
+    def loop(x: fg.Tensor) -> fg.Tensor:
+        return fg.fori_loop(0, 3, lambda i, c: c * x + x, x)
+
+    def unrolled(x: fg.Tensor) -> fg.Tensor:
+        c = x
+        for _ in range(3):
+            c = c * x + x
+        return c
+
+    def branch(x: fg.Tensor) -> fg.Tensor:
+        return fg.cond(fg.abs(x).sum() > 0.1, lambda c: c * x, lambda c: c, x)
+
+    def gradient(f: Any) -> Any:
+        x = fg.tensor(start, requires_grad=True)
+        fg.abs(f(x)).sum().backward()
+        return x.grad.numpy()
+
+    for _ in range(20):
+        np.testing.assert_allclose(gradient(loop), gradient(unrolled), 2e-3)
+        np.testing.assert_allclose(gradient(branch), gradient(lambda x: x * x), 2e-3)

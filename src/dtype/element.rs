@@ -40,6 +40,18 @@ impl Element for bool {
     }
 }
 
+/// The float16 nearest to a float64, ties to even. On the way a float32 keeps in its last bit whether anything was cut off,
+/// so that rounding it again is as rounding once.
+#[inline]
+pub(crate) fn half_of(v: f64) -> Half {
+    let near = v as f32;
+    if f64::from(near) == v || !near.is_finite() {
+        return Half::from_f32(near);
+    }
+    let away = f64::from(near).abs() > v.abs();
+    Half::from_f32(f32::from_bits((near.to_bits() - u32::from(away)) | 1))
+}
+
 impl sealed::Sealed for Half {}
 impl Element for Half {
     const DTYPE: DType = DType::F16;
@@ -49,12 +61,12 @@ impl Element for Half {
     }
     #[inline(always)]
     fn from_f64(v: f64) -> Self {
-        Half::from_f64(v)
+        half_of(v)
     }
     #[inline(always)]
     fn from_i64(v: i64) -> Self {
         // Beyond 2^53 every integer is beyond the range, so that the two roundings are one.
-        Half::from_f64(v as f64)
+        half_of(v as f64)
     }
 }
 

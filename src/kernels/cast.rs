@@ -12,7 +12,7 @@ use super::copy::copy;
 use super::launch::{c_strides, launch};
 use super::leveled::{Levels, leveled};
 use super::view::{Axes, View, ViewMut};
-use crate::dtype::{Complex64, Complex128, DType, Half, Truth, no_loop, with_dtype};
+use crate::dtype::{Complex64, Complex128, DType, Half, Truth, half_of, no_loop, with_dtype};
 use crate::threads::parallel_for;
 
 /// Elements per block of a split cast, and the size from which on it is split.
@@ -81,7 +81,7 @@ portable! {
     |z: Complex128| -> Complex64 { Complex64::new(z.re as f32, z.im as f32) }
     |z: Complex64| -> Complex128 { Complex128::new(z.re as f64, z.im as f64) }
     |x: Half| -> f64 { f64::from(x) }
-    |x: f64| -> Half { Half::from_f64(x) }
+    |x: f64| -> Half { half_of(x) }
     |x: Half| -> f32 { f32::from(x) }
     |x: f32| -> Half { Half::from_f32(x) }
     |x: i16| -> i64 { x as i64 }

@@ -22,6 +22,19 @@ pub fn astype(x: &Tensor, dtype: DType) -> Result<Tensor> {
     converted(x, Tensor::empty(x.shape(), dtype)?)
 }
 
+/// The dtype in which a function of real floats is computed.
+///
+/// # Errors
+/// `DType` for complex numbers.
+pub(crate) fn real_float(op: &'static str, dtype: DType) -> Result<DType> {
+    if dtype.is_complex() {
+        let remedy =
+            "it takes real numbers; give the parts, z.real and z.imag, one after the other";
+        return Err(Box::new(Error::DType { op: op.into(), got: dtype, remedy }));
+    }
+    Ok(dtype.to_float())
+}
+
 /// The values of `x` in `out`, a new tensor of any dtype.
 pub(crate) fn converted(x: &Tensor, out: Tensor) -> Result<Tensor> {
     kernels::cast(x.view_of(), out.view_mut());

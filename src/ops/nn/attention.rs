@@ -8,7 +8,7 @@ use crate::dtype::DType;
 use crate::error::{Dims, Error, Result};
 use crate::ops::core::declare::{Operand, Scalar};
 use crate::ops::core::elementwise::{binary, binary_scalar};
-use crate::ops::core::layout::{astype, broadcast_to, reshape_dims, swap_axes};
+use crate::ops::core::layout::{astype, broadcast_to, real_float, reshape_dims, swap_axes};
 use crate::ops::core::view::slice_axis;
 use crate::ops::elementwise::arith::{ADD, MULTIPLY, SUBTRACT};
 use crate::ops::elementwise::select::where_;
@@ -85,7 +85,8 @@ crate::operations! { family "attention" [float32];
     [namespace("nn.functional")]
     fn scaled_dot_product_attention(query: Tensor, key: Tensor, value: Tensor, attn_mask: Option<Tensor> = None, is_causal: bool = false, scale: Option<f64> = None) -> Tensor {
         check(query, key, value)?;
-        let dtype = query.dtype().promote(key.dtype()).promote(value.dtype()).to_float();
+        let dtype = query.dtype().promote(key.dtype()).promote(value.dtype());
+        let dtype = real_float("scaled_dot_product_attention", dtype)?;
         let (q, k, v) = (astype(query, dtype)?, astype(key, dtype)?, astype(value, dtype)?);
         let scale = scale.unwrap_or_else(|| 1.0 / (q.shape()[q.ndim() - 1] as f64).sqrt());
         let q = binary_scalar(&MULTIPLY, &q, Scalar::Float(scale))?;
@@ -101,7 +102,7 @@ crate::operations! { family "attention" [float32];
     /// Rotary positions on (…, L, E): pair `i` of the last axis turns by `position / base^(2i/E)`; pairs are the two halves, or neighbours with interleaved=True; positions count from 0 unless given. Derivative: `g` turned back.
     [namespace("nn.functional")]
     fn rope(x: Tensor, positions: Option<Tensor> = None, base: f64 = 10000.0, interleaved: bool = false) -> Tensor {
-        let x = astype(x, x.dtype().to_float())?;
+        let x = astype(x, real_float("rope", x.dtype())?)?;
         if x.ndim() < 2 || x.shape()[x.ndim() - 1] % 2 == 1 {
             return Err(unfit("rope", format!("an input of shape {}", Dims::from(x.shape())), "give (…, positions, elements) with an even number of elements"));
         }

@@ -12,7 +12,7 @@ use crate::kernels::convolution::{self, Geometry};
 use crate::ops::core::arguments::Padding;
 use crate::ops::core::declare::Ints;
 use crate::ops::core::elementwise::binary;
-use crate::ops::core::layout::{astype, reshape_dims, sum_over};
+use crate::ops::core::layout::{astype, real_float, reshape_dims, sum_over};
 use crate::ops::core::structured::{Record, Save, finish, from_end};
 use crate::ops::core::view::{Step, view_through};
 use crate::ops::elementwise::arith::ADD;
@@ -180,7 +180,7 @@ impl Operands {
                 "give input (batch, channels, …) or (channels, …), and a weight of one more axis than that without the batch",
             ));
         }
-        let dtype = x.dtype().promote(w.dtype()).to_float();
+        let dtype = real_float(op, x.dtype().promote(w.dtype()))?;
         let four = |t: &Tensor, batch: bool| {
             let mut dims = t.shape().to_vec();
             if !batch {

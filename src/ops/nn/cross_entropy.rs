@@ -11,7 +11,7 @@ use crate::error::{Dims, Error, Result};
 use crate::kernels::launch::decide;
 use crate::ops::core::declare::{Operand, Scalar};
 use crate::ops::core::elementwise::{binary, binary_scalar};
-use crate::ops::core::layout::{astype, permute_axes, reshape_dims, sum_over};
+use crate::ops::core::layout::{astype, permute_axes, real_float, reshape_dims, sum_over};
 use crate::ops::elementwise::arith::{ADD, DIVIDE, MULTIPLY};
 use crate::ops::elementwise::compare::{EQUAL, NOT_EQUAL};
 use crate::ops::elementwise::select::where_;
@@ -221,7 +221,7 @@ fn check_smoothing(smoothing: f64) -> Result<()> {
 }
 
 fn float(x: &Tensor) -> Result<Tensor> {
-    astype(x, x.dtype().to_float())
+    astype(x, real_float("cross_entropy", x.dtype())?)
 }
 
 crate::operations! { family "losses" [float32];

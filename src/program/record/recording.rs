@@ -341,7 +341,10 @@ impl Steps {
     /// Refuses float32: a number would have been rounded to it, and the input that stands for it was not.
     fn refuse_narrow(&mut self) {
         let narrow = |step: &Step| {
-            step.reads.iter().chain(&step.writes).any(|slice| slice.dtype == DType::F32)
+            step.reads
+                .iter()
+                .chain(&step.writes)
+                .any(|slice| matches!(slice.dtype.real(), DType::F32 | DType::F16))
         };
         if self.steps.iter().any(narrow) {
             let what = "a number meets float32, so that it belongs to the program";

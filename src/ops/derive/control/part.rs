@@ -4,7 +4,7 @@
 //! arguments is an input of its programs, so that the program around it may place that memory anew.
 
 use crate::array::{Storage, capture};
-use crate::dtype::DType;
+use crate::dtype::{DType, Half};
 use crate::error::{Error, Result};
 use crate::graph::{Context, Host, Mode, ModeGuard, SERIAL, Saved, SavedValues, Since, next_node};
 use crate::ops::derive::backward::{Endpoint, GradOptions, grad_of};
@@ -160,9 +160,13 @@ fn closures(ends: &Ends, host: &dyn Host, since: Since) -> Result<Vec<Endpoint>>
 /// The bytes of a gradient to which another one can be added without a change of a bit: minus zeros.
 pub(super) fn minus_zeros(point: &Endpoint) -> Vec<u8> {
     let count: usize = point.spec.dims.iter().product();
-    match point.spec.dtype {
-        DType::F32 => (-0.0f32).to_ne_bytes().repeat(count),
-        _ => (-0.0f64).to_ne_bytes().repeat(count),
+    let dtype = point.spec.dtype;
+    // A complex number is two of its parts.
+    let parts = count * (dtype.size() / dtype.real().size());
+    match dtype.real() {
+        DType::F16 => Half::NEG_ZERO.to_ne_bytes().repeat(parts),
+        DType::F32 => (-0.0f32).to_ne_bytes().repeat(parts),
+        _ => (-0.0f64).to_ne_bytes().repeat(parts),
     }
 }
 
