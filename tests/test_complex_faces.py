@@ -4,9 +4,9 @@ from typing import Any
 
 import numpy as np
 import pytest
-from complex_support import check, numbers
 
 import ferrograd as fg
+from complex_support import check, numbers
 from ferrograd.errors import DTypeError
 
 Z = np.array([1 + 2j, 3 - 1j, 0.5 + 0.25j, 2 - 2j, 1j])
@@ -45,9 +45,7 @@ def test_special_functions_without_a_complex_rule_refuse(name: str) -> None:
     assert getattr(special, name)(*order, fg.tensor(Z)).dtype == np.complex128
 
 
-@pytest.mark.parametrize(
-    "name", ["loggamma", "gammaln", "psi", "digamma", "erf", "erfc", "ndtr"]
-)
+@pytest.mark.parametrize("name", ["loggamma", "gammaln", "psi", "digamma", "erf", "erfc", "ndtr"])
 def test_special_functions_of_reals_refuse_complex_tensors(name: str) -> None:
     pytest.importorskip("scipy")
     from ferrograd.scipy import special
@@ -133,7 +131,7 @@ VALUES: dict[str, Any] = {
 def test_functions_keep_the_imaginary_part(name: str) -> None:
     got = VALUES[name](fg.tensor(Z), fg.tensor(R))
     np.testing.assert_allclose(got.numpy(), VALUES[name](Z, R), atol=1e-9)
-    check(VALUES[name], Z, R, second=False)
+    check(lambda z, r: VALUES[name](z, r) * r[0], Z, R, second=False)
 
 
 #: Calls that would lose an imaginary part.

@@ -181,6 +181,6 @@ def polyfit(
 
 refuses(
     "roots",
-    reason="no derivative is written for the roots of a polynomial; take eigvals of its companion"
+    reason="roots are complex and have no derivative here; take np.linalg.eigvals of the companion"
     " matrix, or pass t.detach()",
 )
