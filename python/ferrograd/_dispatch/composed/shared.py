@@ -98,7 +98,7 @@ def conjugate(value: Any) -> Tensor:
 
 def same_kind(name: str, value: Any, dtype: Any) -> None:
     """Refuses a value that would lose its imaginary part in elements of a dtype."""
-    kind = value.dtype if hasattr(value, "dtype") else np.asarray(value).dtype
+    kind = value.dtype if hasattr(value, "dtype") else asarray(value).dtype
     if kind.kind == "c" and np.dtype(dtype).kind != "c":
         raise DTypeError(
             f"numpy.{name}: the value is {kind} and goes into elements of {np.dtype(dtype)}; take"
