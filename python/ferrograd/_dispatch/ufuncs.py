@@ -18,6 +18,7 @@ from ferrograd._dispatch.table import FOLDS, SCANS
 from ferrograd.errors import (
     ArgumentError,
     ArgumentTypeError,
+    DTypeError,
     GraphCutError,
     NotDifferentiableError,
     ShapeError,
@@ -64,6 +65,11 @@ def write(
     """
     fits = hasattr(out, "shape") and _fits(out, result, repeats)
     if isinstance(out, Tensor):
+        if not np.can_cast(result.dtype, out.dtype, "same_kind"):
+            raise DTypeError(
+                f"numpy.{name}: the result is {result.dtype} and out has elements of {out.dtype};"
+                " give out another dtype, or use astype on the result"
+            )
         if fits or where is not True:
             out[...] = result if where is True else _core.where(where, result, out)
             return out

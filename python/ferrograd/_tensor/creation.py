@@ -278,6 +278,11 @@ def linspace(
     """`num` evenly spaced numbers from `start` to `stop`."""
     (num,) = shape_of("linspace", (num,))
     dtype = dtype_for(dtype, out) or get_default_dtype()
+    if np.dtype(dtype).kind != "c" and (np.iscomplexobj(start) or np.iscomplexobj(stop)):
+        raise DTypeError(
+            f"linspace: the ends {start} and {stop} are complex and the elements {np.dtype(dtype)};"
+            " give dtype=complex, or real ends"
+        )
     values = np.linspace(start, stop, num, endpoint=endpoint, dtype=dtype)
     made = tensor(values, dtype=dtype, requires_grad=requires_grad)
     return placed("linspace", made, out)

@@ -10,6 +10,9 @@ from collections.abc import Callable
 from importlib import import_module
 from typing import Any
 
+import ferrograd.numpy as np
+from ferrograd._core import Tensor, is_grad_enabled
+from ferrograd.errors import DTypeError
 from ferrograd.extend import Primitive, defvjp
 
 
@@ -35,10 +38,11 @@ def rest_of(path: str) -> Callable[[str], Any]:
     return find
 
 
-def of_scipy(path: str, *rules: Any) -> Primitive:
+def of_scipy(path: str, *rules: Any, real: bool = False) -> Primitive:
     """A function of SciPy's with one rule for each argument in turn.
 
-    None stands where no formula is known, and then a gradient is refused.
+    None stands where no formula is known, and then a gradient is refused. With `real` the rules
+    hold for real numbers only, and complex ones that require grad are refused.
     """
 
     def function(*args: Any, **kwargs: Any) -> Any:
@@ -46,7 +50,37 @@ def of_scipy(path: str, *rules: Any) -> Primitive:
 
     function.__name__ = function.__qualname__ = path.rsplit(".", 1)[1]
     function.__doc__ = f"`scipy.{path}`, differentiable."
-    made = Primitive(function)
+    made = _OfReals(function) if real else Primitive(function)
     known = [k for k, rule in enumerate(rules) if rule is not None]
-    defvjp(made, *(rules[k] for k in known), argnums=known)
+    defvjp(made, *(conjugating(rules[k]) for k in known), argnums=known)
     return made
+
+
+def conjugating(rule: Any) -> Any:
+    """The rule of a holomorphic function: of complex numbers `g * conj(slope)` for `g * slope`.
+
+    A rule is linear in `g`, so the conjugate goes around it as a whole.
+    """
+
+    def rule_of(ans: Any, *args: Any, **kwargs: Any) -> Any:
+        pull = rule(ans, *args, **kwargs)
+        if not np.iscomplexobj(ans):
+            return pull
+        return lambda g: np.conj(pull(np.conj(g)))
+
+    return rule_of
+
+
+class _OfReals(Primitive):
+    """A function of SciPy's whose rules hold for real numbers only."""
+
+    def __call__(self, *args: Any, **kwargs: Any) -> Any:
+        """The function; a complex argument that requires grad is refused."""
+        if is_grad_enabled():
+            for a in args:
+                if isinstance(a, Tensor) and a.requires_grad and a.dtype.kind == "c":
+                    raise DTypeError(
+                        f"{self._name}: an argument of dtype {a.dtype} requires grad, and the"
+                        " derivative is written for real numbers only; pass t.detach()"
+                    )
+        return super().__call__(*args, **kwargs)

@@ -12,13 +12,23 @@ import numpy as np
 
 from ferrograd import _core
 from ferrograd._core import Tensor, asarray, concatenate
-from ferrograd._dispatch.composed.shared import axis_of, composes, floats, refuse, refuses, values
+from ferrograd._dispatch.composed.shared import (
+    axis_of,
+    composes,
+    conjugate,
+    floats,
+    inexact,
+    refuse,
+    refuses,
+    same_kind,
+    values,
+)
 
 
 @composes("gradient")
 def gradient(f: Any, *varargs: Any, axis: Any = None, edge_order: int = 1) -> Any:
     """Second-order central differences, one-sided at the ends."""
-    f = floats(f)
+    f = inexact(f)
     if axis is None:
         axes = tuple(range(f.ndim))
     else:
@@ -50,12 +60,14 @@ def _along(f: Tensor, spacing: Any, axis: int, edge_order: int) -> Tensor:
         return h if np.ndim(h) == 0 else h.reshape((-1,) + (1,) * (f.ndim - axis - 1))
 
     if np.ndim(spacing) == 0:
+        if np.iscomplexobj(values(spacing)):
+            floats("gradient", spacing)
         h: Any = spacing
         steps = before = after = h
         inner = (part(2, None) - part(None, -2)) / (2.0 * h)
         ends = (h, h, h, h)
     else:
-        x = floats(spacing)
+        x = floats("gradient", spacing)
         if x.ndim != 1 or x.shape[0] != size:
             raise ValueError(
                 f"numpy.gradient: coordinates of shape {tuple(x.shape)} for an axis of {size}"
@@ -93,8 +105,8 @@ def _edges(part: Any, ends: Any, edge_order: int) -> tuple[Tensor, Tensor]:
 
 @composes("correlate")
 def correlate(a: Any, v: Any, mode: str = "valid") -> Tensor:
-    """Cross-correlation of two vectors."""
-    a, v = asarray(a), asarray(v)
+    """Cross-correlation of two vectors, with the conjugate of the second."""
+    a, v = asarray(a), conjugate(v)
     if len(v) > len(a):
         return _core.convolve(v, a.flip(), mode).flip()
     return _core.convolve(a, v.flip(), mode)
@@ -115,7 +127,7 @@ def ediff1d(ary: Any, to_end: Any = None, to_begin: Any = None) -> Tensor:
 @composes("unwrap")
 def unwrap(p: Any, discont: Any = None, axis: int = -1, *, period: float = 2 * np.pi) -> Any:
     """Phases without jumps; the jumps are constants to differentiation."""
-    p = floats(p)
+    p = floats("unwrap", p)
     plain = values(p)
     return p + (np.unwrap(plain, discont, axis, period=period) - plain)
 
@@ -133,7 +145,7 @@ def linspace(
     device: Any = None,
 ) -> Any:
     """Evenly spaced numbers between two ends."""
-    start, stop = floats(start), floats(stop)
+    start, stop = inexact(start), inexact(stop)
     ndim = max(start.ndim, stop.ndim)
     share = np.linspace(0.0, 1.0, num, endpoint).reshape((num,) + (1,) * ndim)
     share = share.astype(np.result_type(start.dtype, stop.dtype))
@@ -141,6 +153,7 @@ def linspace(
     if axis:
         made = _core.moveaxis(made, 0, axis)
     if dtype is not None:
+        same_kind("linspace", made, dtype)
         made = made.astype(dtype)
     if not retstep:
         return made
@@ -160,6 +173,8 @@ def logspace(
 ) -> Tensor:
     """Numbers whose logarithms are evenly spaced."""
     made = _core.power(base, linspace(start, stop, num, endpoint, axis=axis))
+    if dtype is not None:
+        same_kind("logspace", made, dtype)
     return made if dtype is None else made.astype(dtype)
 
 
@@ -168,7 +183,7 @@ def geomspace(
     start: Any, stop: Any, num: int = 50, endpoint: bool = True, dtype: Any = None, axis: int = 0
 ) -> Any:
     """Numbers of which each is the same multiple of the one before."""
-    start, stop = floats(start).astype(np.float64), floats(stop).astype(np.float64)
+    start, stop = (floats("geomspace", end).astype(np.float64) for end in (start, stop))
     if np.any(values(start) == 0) or np.any(values(stop) == 0):
         raise ValueError("numpy.geomspace: an end is zero; give ends other than zero")
     exponents = linspace(0.0 * start, _core.log(stop / start), num, endpoint, axis=0)
@@ -187,7 +202,7 @@ def divmod_(a: Any, b: Any) -> tuple[Tensor, Tensor]:
 @composes("modf")
 def modf(x: Any) -> tuple[Tensor, Tensor]:
     """Fractional and whole part; the derivative of the second is zero."""
-    x = floats(x)
+    x = floats("modf", x)
     whole = _core.trunc(x)
     return _core.where(_core.isinf(x), _core.copysign(0.0, x), x - whole), whole
 
@@ -195,7 +210,7 @@ def modf(x: Any) -> tuple[Tensor, Tensor]:
 @composes("ldexp")
 def ldexp(x1: Any, x2: Any) -> Any:
     """`x1 * 2**x2` for integers `x2`."""
-    x1 = floats(x1)
+    x1 = floats("ldexp", x1)
     return x1 * np.ldexp(np.ones((), x1.dtype), np.asarray(values(x2)))
 
 
@@ -226,14 +241,16 @@ def real_if_close(a: Any, tol: Any = 100) -> Tensor:
 
 @composes("float_power")
 def float_power(x1: Any, x2: Any) -> Any:
-    """`x1 ** x2` in float64, whatever the dtypes."""
-    return _core.power(asarray(x1).astype(np.float64), asarray(x2).astype(np.float64))
+    """`x1 ** x2` in float64 or complex128, whatever the dtypes."""
+    x1, x2 = asarray(x1), asarray(x2)
+    dtype = np.complex128 if "c" in (x1.dtype.kind, x2.dtype.kind) else np.float64
+    return _core.power(x1.astype(dtype), x2.astype(dtype))
 
 
 @composes("fabs")
 def fabs(x: Any) -> Any:
     """The absolute value as a float; integers become float64."""
-    return _core.abs(floats(x))
+    return _core.abs(floats("fabs", x))
 
 
 @composes("empty_like")

@@ -1,4 +1,4 @@
-"""Compositions of linear algebra, and what is complex there and therefore refused.
+"""Compositions of linear algebra.
 
 Owns: NumPy's newer names of products and of parts of matrices. Never factorises itself.
 Invariant: names in `numpy.linalg` mean the last two axes.
@@ -11,7 +11,7 @@ from typing import Any
 
 from ferrograd import _core
 from ferrograd._core import Tensor, asarray
-from ferrograd._dispatch.composed.shared import composes, refuses
+from ferrograd._dispatch.composed.shared import composes, conjugate
 
 _linalg = _core._namespaces["linalg"]
 
@@ -67,8 +67,7 @@ def trace(x: Any, /, *, offset: int = 0, dtype: Any = None) -> Tensor:
 @composes("vecdot", "linalg.vecdot")
 def vecdot(x1: Any, x2: Any, /, *, axis: int = -1) -> Tensor:
     """Sum of products along an axis, in the dtype of the products."""
-    x1, x2 = asarray(x1), asarray(x2)
-    products = _core.multiply(x1.conj() if x1.dtype.kind == "c" else x1, x2)
+    products = _core.multiply(conjugate(x1), asarray(x2))
     return _core.sum(products, axis, dtype=products.dtype)
 
 
@@ -80,8 +79,8 @@ def matvec(x1: Any, x2: Any, /) -> Tensor:
 
 @composes("vecmat")
 def vecmat(x1: Any, x2: Any, /) -> Tensor:
-    """Vectors times matrices."""
-    return _core.matmul(asarray(x1)[..., None, :], x2)[..., 0, :]
+    """Vectors, complex ones conjugated, times matrices."""
+    return _core.matmul(conjugate(x1)[..., None, :], x2)[..., 0, :]
 
 
 @composes("linalg.cond")
@@ -115,11 +114,3 @@ def tensorsolve(a: Any, b: Any, axes: Any = None) -> Any:
     unknown = tuple(a.shape[b.ndim :])
     size = math.prod(unknown)
     return _linalg["solve"](a.reshape(-1, size), b.reshape(-1)).reshape(unknown)
-
-
-refuses(
-    "linalg.eig",
-    "linalg.eigvals",
-    reason="eigenvalues of a general matrix are complex, and there are no complex tensors; use"
-    " eigh for symmetric matrices, svd for singular values, or pass t.detach()",
-)

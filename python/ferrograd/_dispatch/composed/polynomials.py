@@ -1,6 +1,6 @@
 """Compositions on polynomials as vectors of coefficients, highest power first.
 
-Owns: `poly*` and `vander`. Never finds roots: they are complex.
+Owns: `poly*` and `vander`. Never finds roots.
 Invariant: lengths are those that NumPy gives.
 """
 
@@ -12,7 +12,14 @@ import numpy as np
 
 from ferrograd import _core
 from ferrograd._core import Tensor, asarray, concatenate
-from ferrograd._dispatch.composed.shared import composes, floats, missing, refuse, refuses
+from ferrograd._dispatch.composed.shared import (
+    composes,
+    conjugate,
+    inexact,
+    missing,
+    refuse,
+    refuses,
+)
 from ferrograd._tensor.creation import shape_of
 from ferrograd.errors import ArgumentError, ShapeError
 
@@ -68,7 +75,7 @@ def _from_first(p: Tensor) -> Tensor:
 @composes("polydiv")
 def polydiv(u: Any, v: Any) -> tuple[Tensor, Tensor]:
     """Quotient and remainder of two polynomials."""
-    u, v = floats(_coefficients(u)), floats(_coefficients(v))
+    u, v = inexact(_coefficients(u)), inexact(_coefficients(v))
     if max(u.ndim, v.ndim) > 1:
         raise ShapeError(f"numpy.polydiv: shapes {u.shape} and {v.shape}; give vectors")
     steps = len(u) - len(v) + 1
@@ -99,12 +106,12 @@ def polyder(p: Any, m: int = 1) -> Any:
 @composes("polyint")
 def polyint(p: Any, m: int = 1, k: Any = None) -> Any:
     """The integral of a polynomial, with constants."""
-    p, m = floats(_coefficients(p)), _order("polyint", m)
+    p, m = inexact(_coefficients(p)), _order("polyint", m)
     if m > MOST_INTEGRALS:
         raise ArgumentError(
             f"numpy.polyint: m is {m}; integrate at most {MOST_INTEGRALS} times in one call"
         )
-    constants = floats(0.0 if k is None else k).reshape(-1)
+    constants = inexact(0.0 if k is None else k).reshape(-1)
     if len(constants) == 1 and m > 1:
         constants = constants * np.ones(m)
     if len(constants) < m:
@@ -119,12 +126,12 @@ def polyint(p: Any, m: int = 1, k: Any = None) -> Any:
 @composes("poly")
 def poly(seq_of_zeros: Any) -> Tensor:
     """The polynomial with these roots."""
-    roots = floats(seq_of_zeros)
+    roots = inexact(seq_of_zeros)
     if roots.ndim > 1:
         raise missing(
             "poly",
-            "the characteristic polynomial of a matrix needs complex eigenvalues",
-            "pass the roots",
+            "of a matrix the characteristic polynomial is not written",
+            "pass its eigenvalues, as np.linalg.eigvals gives them",
         )
     made = asarray(np.ones(1, roots.dtype))
     for root in roots.reshape(-1):
@@ -160,13 +167,13 @@ def polyfit(
 ) -> Any:
     """The polynomial of least squares through points."""
     refuse("polyfit", full=full, cov=cov)
-    x, y = floats(x), floats(y)
+    x, y = inexact(x), inexact(y)
     columns = vander(x, deg + 1)
     if w is not None:
-        weights = floats(w)
+        weights = inexact(w)
         columns = columns * weights[:, None]
         y = y * (weights[:, None] if y.ndim > 1 else weights)
-    scale = _core.sqrt((columns * columns).sum(0))
+    scale = _core.sqrt((columns * conjugate(columns)).sum(0))
     tolerance = len(x) * np.finfo(x.dtype).eps if rcond is None else rcond
     found = _core._namespaces["linalg"]["lstsq"](columns / scale, y, tolerance)[0]
     return found / (scale[:, None] if y.ndim > 1 else scale)
@@ -174,6 +181,6 @@ def polyfit(
 
 refuses(
     "roots",
-    reason="roots are complex numbers, and there are no complex tensors; find them by Newton's"
-    " method on polyval, or pass t.detach()",
+    reason="roots are complex and have no derivative here; take np.linalg.eigvals of the companion"
+    " matrix, or pass t.detach()",
 )

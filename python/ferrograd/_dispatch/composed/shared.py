@@ -17,7 +17,7 @@ import numpy as np
 from ferrograd._core import Tensor, asarray
 from ferrograd._dispatch.table import REASONS, numpy_function, register
 from ferrograd._dispatch.ufuncs import write
-from ferrograd.errors import ArgumentError, NotDifferentiableError
+from ferrograd.errors import ArgumentError, DTypeError, NotDifferentiableError
 
 F = TypeVar("F", bound=Callable[..., Any])
 
@@ -73,10 +73,37 @@ def missing(name: str, reason: str, remedy: str) -> Exception:
     return NotDifferentiableError(f"numpy.{name}: {reason}; {remedy}")
 
 
-def floats(value: Any) -> Tensor:
-    """A tensor of floats from a tensor, array, number or nested sequence."""
+def inexact(value: Any) -> Tensor:
+    """A tensor of floats or complex numbers from a tensor, array, number or nested sequence."""
     made: Tensor = asarray(value)
-    return made if made.dtype.kind == "f" else made.astype(np.float64)
+    return made if made.dtype.kind in "fc" else made.astype(np.float64)
+
+
+def floats(name: str, value: Any) -> Tensor:
+    """`inexact` for a function of real numbers only: complex ones are refused."""
+    made = inexact(value)
+    if made.dtype.kind == "c":
+        raise DTypeError(
+            f"numpy.{name}: dtype {made.dtype} is not supported; compute with x.real, x.imag or"
+            " abs(x)"
+        )
+    return made
+
+
+def conjugate(value: Any) -> Tensor:
+    """The conjugate of a complex tensor; any other as it is."""
+    made: Tensor = asarray(value)
+    return made.conj() if made.dtype.kind == "c" else made
+
+
+def same_kind(name: str, value: Any, dtype: Any) -> None:
+    """Refuses a value that would lose its imaginary part in elements of a dtype."""
+    kind = value.dtype if hasattr(value, "dtype") else asarray(value).dtype
+    if kind.kind == "c" and np.dtype(dtype).kind != "c":
+        raise DTypeError(
+            f"numpy.{name}: the value is {kind} and goes into elements of {np.dtype(dtype)}; take"
+            " its real part, or use a complex dtype"
+        )
 
 
 def values(value: Any) -> Any:

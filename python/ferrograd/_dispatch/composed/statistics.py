@@ -63,7 +63,7 @@ def nanquantile(a: Any, q: Any, axis: Any = None, out: Any = None, **kwargs: Any
     if kwargs.pop("method", "linear") != "linear":
         raise missing("nanquantile", "only method='linear' has a derivative here", "leave it out")
     keepdims = _options("nanquantile", kwargs)
-    a = floats(a)
+    a = floats("nanquantile", a)
     levels = np.asarray(values(q), dtype=np.float64)
     if np.any((levels < 0) | (levels > 1)):
         raise ValueError(f"numpy.nanquantile: the level {q} is outside 0..1; give one inside")
@@ -104,4 +104,5 @@ def bincount(x: Any, /, weights: Any = None, minlength: int = 0) -> Tensor:
     if weights is None:
         return asarray(np.bincount(numbers, minlength=minlength))
     size = np.bincount(numbers, minlength=minlength).size
-    return _core.index_add(asarray(np.zeros(size)), 0, numbers.astype(np.int64), floats(weights))
+    amounts = floats("bincount", weights)
+    return _core.index_add(asarray(np.zeros(size)), 0, numbers.astype(np.int64), amounts)

@@ -12,12 +12,15 @@ import numpy as np
 
 from ferrograd import _core
 from ferrograd._core import Tensor, asarray, is_grad_enabled
-from ferrograd._dispatch.composed.shared import composes, values
-from ferrograd.errors import GraphCutError
+from ferrograd._dispatch.composed.shared import composes, same_kind, values
+from ferrograd.errors import DTypeError, GraphCutError
 
 
 def _target(name: str, target: Any, *sources: Any) -> bool:
     """Whether the target is a tensor; refuses an array that cannot take a recorded value."""
+    if isinstance(target, Tensor | np.ndarray):
+        for source in sources:
+            same_kind(name, source, target.dtype)
     if isinstance(target, Tensor):
         return True
     if is_grad_enabled() and any(isinstance(s, Tensor) and s.requires_grad for s in sources):
@@ -31,6 +34,13 @@ def _target(name: str, target: Any, *sources: Any) -> bool:
 @composes("copyto")
 def copyto(dst: Any, src: Any, casting: Any = "same_kind", where: Any = True) -> None:
     """Writes the source to the target, where the mask holds."""
+    if casting != "unsafe" and not isinstance(src, bool | int):
+        kind = src.dtype if hasattr(src, "dtype") else asarray(src).dtype
+        if isinstance(dst, Tensor) and not np.can_cast(kind, dst.dtype, casting):
+            raise DTypeError(
+                f"numpy.copyto: the value is {kind} and goes into elements of {dst.dtype}, which"
+                f" casting={casting!r} does not allow; use astype"
+            )
     if not _target("copyto", dst, src):
         np.copyto(dst, values(src), casting, values(where))
     elif where is True:

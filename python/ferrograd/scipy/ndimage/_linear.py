@@ -66,7 +66,7 @@ def correlate1d(
     """`y[n] = Σ_j weights[j] x[n + j - len(weights) // 2 - origin]` along an axis; `x`'s shape.
 
     `mode` says what is around the image: "reflect", "constant" (`cval`), "nearest", "mirror",
-    "wrap". Differentiable by `input` and `weights`.
+    "wrap". Complex weights are conjugated. Differentiable by `input` and `weights`.
 
     >>> from ferrograd.scipy import ndimage
     >>> ndimage.correlate1d([1.0, 2.0, 4.0], [1.0, 0.0, -1.0], mode="nearest").tolist()
@@ -74,7 +74,7 @@ def correlate1d(
     """
     if not holds_tensor([input, weights, cval]):
         return library("ndimage.correlate1d")(input, weights, axis, output, mode, cval, origin)
-    return _along("correlate1d", input, floats(weights), axis, output, mode, cval, origin)
+    return _along("correlate1d", input, np.conj(floats(weights)), axis, output, mode, cval, origin)
 
 
 def convolve1d(
@@ -86,7 +86,7 @@ def convolve1d(
     cval: Any = 0.0,
     origin: int = 0,
 ) -> Any:
-    """`correlate1d` with the weights in the reverse order.
+    """`correlate1d` with the weights in the reverse order, not conjugated.
 
     >>> from ferrograd.scipy import ndimage
     >>> ndimage.convolve1d([1.0, 2.0, 4.0], [1.0, 0.0, -1.0], mode="nearest").tolist()
@@ -121,7 +121,8 @@ def correlate(
     """The correlation of an image with a kernel of as many axes; of the shape of the image.
 
     `mode` says what is around the image: "reflect", "constant" (`cval`), "nearest", "mirror",
-    "wrap"; `origin` moves the middle of the kernel. Differentiable by `input` and `weights`.
+    "wrap"; `origin` moves the middle of the kernel. Complex weights are conjugated. Differentiable
+    by `input` and `weights`.
 
     >>> from ferrograd.scipy import ndimage
     >>> ndimage.correlate(np.eye(2), np.array([[0.0, 1.0, 1.0]]), mode="constant").tolist()
@@ -129,7 +130,7 @@ def correlate(
     """
     if not holds_tensor([input, weights, cval]):
         return library("ndimage.correlate")(input, weights, output, mode, cval, origin)
-    return _whole("correlate", input, floats(weights), output, mode, cval, origin, False)
+    return _whole("correlate", input, np.conj(floats(weights)), output, mode, cval, origin, False)
 
 
 def convolve(
@@ -140,7 +141,7 @@ def convolve(
     cval: Any = 0.0,
     origin: Any = 0,
 ) -> Any:
-    """`correlate` with the kernel reversed along all axes.
+    """`correlate` with the kernel reversed along all axes, not conjugated.
 
     >>> from ferrograd.scipy import ndimage
     >>> ndimage.convolve(np.eye(2), np.array([[1.0, 1.0, 0.0]]), mode="constant").tolist()

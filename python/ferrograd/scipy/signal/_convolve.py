@@ -92,13 +92,15 @@ def convolve(
 
 
 def correlate(in1: Any, in2: Any, mode: str = "full", method: str = "auto") -> Any:
-    """Cross-correlation over all axes, `Σ_l in1[l] in2[l - k]`: `convolve` with `in2` reversed.
+    """Cross-correlation over all axes, `Σ_l in1[l] conj(in2[l - k])`.
+
+    It is `convolve` with `in2` reversed and conjugated.
 
     >>> from ferrograd.scipy import signal
     >>> signal.correlate(np.array([1.0, 2.0, 3.0]), np.array([0.0, 1.0]), "valid").tolist()
     [2.0, 3.0]
     """
-    return convolve(np.asarray(in1), np.flip(np.asarray(in2)), mode=mode, method=method)
+    return convolve(np.asarray(in1), np.flip(np.conj(np.asarray(in2))), mode=mode, method=method)
 
 
 def _contracted(A: Any, kernel: Any, pairs: Any, dots: Any, sizes: list[int]) -> Any:

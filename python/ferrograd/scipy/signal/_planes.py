@@ -37,7 +37,7 @@ def convolve2d(
 def correlate2d(
     in1: Any, in2: Any, mode: str = "full", boundary: str = "fill", fillvalue: Any = 0
 ) -> Any:
-    """`Σ in1[k + i, l + j] in2[i, j]` of two matrices; the arguments are those of `convolve2d`.
+    """`Σ in1[k + i, l + j] conj(in2[i, j])` of two matrices, with the arguments of `convolve2d`.
 
     >>> from ferrograd.scipy import signal
     >>> signal.correlate2d(np.eye(2), np.array([[1.0, 2.0]]), "valid").tolist()
@@ -71,7 +71,7 @@ def _around(
             )
     else:
         image = _padded(image, np.shape(kernel), mode, boundary, fillvalue, turned)
-    made = correlated(image, np.flip(kernel) if turned else kernel)
+    made = correlated(image, np.flip(kernel) if turned else np.conj(kernel))
     return np.flip(made) if swapped and not turned else made
 
 

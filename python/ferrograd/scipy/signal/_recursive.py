@@ -12,7 +12,7 @@ import ferrograd.numpy as np
 from ferrograd.errors import ArgumentError, ShapeError
 from ferrograd.extend import Primitive
 from ferrograd.numpy._values import holds_tensor
-from ferrograd.scipy._closures import floats, plain
+from ferrograd.scipy._closures import fixed, floats
 from ferrograd.scipy._library import library, of_scipy
 
 
@@ -42,7 +42,7 @@ def lfilter(b: Any, a: Any, x: Any, axis: int = -1, zi: Any = None) -> Any:
     if not np.ndim(x):
         raise ShapeError("lfilter: x has no axis; give at least a vector")
     b, a = np.reshape(b, -1), np.reshape(a, -1)
-    if plain(a)[0] == 0:
+    if fixed(a)[0] == 0:
         raise ArgumentError("lfilter: a[0] is 0; divide by the first coefficient that is not")
     x = np.moveaxis(x, axis, -1)
     y = _filtered(b, a, x)
@@ -68,7 +68,7 @@ def lfilter_zi(b: Any, a: Any) -> Any:
     [1.0]
     """
     b, a = floats(b), floats(a)
-    first = int((plain(a) != 0).argmax())
+    first = int(np.asarray(fixed(a) != 0).argmax())
     a = a[first:]
     b, a = b / a[0], a / a[0]
     count = max(np.shape(a)[0], np.shape(b)[0])

@@ -29,6 +29,7 @@ ive: Primitive = of_scipy(
     "special.ive",
     None,
     lambda ans, v, x: lambda g: g * ((ive(v - 1, x) + ive(v + 1, x)) / 2 - np.sign(x) * ans),
+    real=True,
 )
 i0: Primitive = of_scipy("special.i0", lambda ans, x: lambda g: g * i1(x))
 i1: Primitive = of_scipy("special.i1", lambda ans, x: lambda g: g * (i0(x) + iv(2, x)) / 2)
@@ -50,10 +51,10 @@ y0: Primitive = of_scipy("special.y0", lambda ans, x: lambda g: -g * y1(x))
 y1: Primitive = of_scipy("special.y1", lambda ans, x: lambda g: g * (y0(x) - yn(2, x)) / 2)
 yv: Primitive = of_scipy("special.yv", None, lambda ans, v, x: lambda g: g * _half(yv, v, x, -1.0))
 yve: Primitive = of_scipy(
-    "special.yve", None, lambda ans, v, x: lambda g: g * _half(yve, v, x, -1.0)
+    "special.yve", None, lambda ans, v, x: lambda g: g * _half(yve, v, x, -1.0), real=True
 )
 jve: Primitive = of_scipy(
-    "special.jve", None, lambda ans, v, x: lambda g: g * _half(jve, v, x, -1.0)
+    "special.jve", None, lambda ans, v, x: lambda g: g * _half(jve, v, x, -1.0), real=True
 )
 kv: Primitive = of_scipy("special.kv", None, lambda ans, v, x: lambda g: -g * _half(kv, v, x, 1.0))
 kn: Primitive = of_scipy("special.kn", None, lambda ans, n, x: lambda g: -g * _half(kv, n, x, 1.0))

@@ -31,8 +31,12 @@ _HALF_LOG_2PI = 0.5 * math.log(2 * math.pi)
 _ROOT_2PI = math.sqrt(2 * math.pi)
 _HALF_ROOT_PI = 0.5 * math.sqrt(math.pi)
 
-gamma: Primitive = of_scipy("special.gamma", lambda ans, x: lambda g: g * ans * digamma(x))
-rgamma: Primitive = of_scipy("special.rgamma", lambda ans, x: lambda g: g * _rgamma_slope(ans, x))
+gamma: Primitive = of_scipy(
+    "special.gamma", lambda ans, x: lambda g: g * ans * digamma(x), real=True
+)
+rgamma: Primitive = of_scipy(
+    "special.rgamma", lambda ans, x: lambda g: g * _rgamma_slope(ans, x), real=True
+)
 gammasgn: Primitive = of_scipy("special.gammasgn", lambda ans, x: lambda g: 0.0 * g)
 
 
