@@ -98,8 +98,10 @@ def conjugate(value: Any) -> Tensor:
 
 def same_kind(name: str, value: Any, dtype: Any) -> None:
     """Refuses a value that would lose its imaginary part in elements of a dtype."""
+    if np.dtype(dtype).kind not in "biuf":
+        return
     kind = value.dtype if hasattr(value, "dtype") else asarray(value).dtype
-    if kind.kind == "c" and np.dtype(dtype).kind != "c":
+    if kind.kind == "c":
         raise DTypeError(
             f"numpy.{name}: the value is {kind} and goes into elements of {np.dtype(dtype)}; take"
             " its real part, or use a complex dtype"

@@ -34,9 +34,9 @@ def _target(name: str, target: Any, *sources: Any) -> bool:
 @composes("copyto")
 def copyto(dst: Any, src: Any, casting: Any = "same_kind", where: Any = True) -> None:
     """Writes the source to the target, where the mask holds."""
-    if casting != "unsafe" and not isinstance(src, bool | int):
+    if casting != "unsafe" and isinstance(dst, Tensor) and not isinstance(src, bool | int):
         kind = src.dtype if hasattr(src, "dtype") else asarray(src).dtype
-        if isinstance(dst, Tensor) and not np.can_cast(kind, dst.dtype, casting):
+        if not np.can_cast(kind, dst.dtype, casting):
             raise DTypeError(
                 f"numpy.copyto: the value is {kind} and goes into elements of {dst.dtype}, which"
                 f" casting={casting!r} does not allow; use astype"
