@@ -3,8 +3,6 @@
 Owns: the names, and their registration for ufuncs of SciPy on tensors. Every other name is SciPy's.
 """
 
-from ferrograd._dispatch import table as _table
-from ferrograd.scipy._library import rest_of as _rest_of
 from ferrograd.scipy.special._bessel import (
     i0 as i0,
     i0e as i0e,
@@ -104,8 +102,6 @@ from ferrograd.scipy.special._polynomials import (
     eval_laguerre as eval_laguerre,
     eval_legendre as eval_legendre,
 )
+from ferrograd.scipy.special._registered import registered as _registered
 
-__getattr__ = _rest_of("special")
-
-_table.register(i0, "i0")
-_table.register_module("scipy.special", globals())
+__getattr__ = _registered(globals())

@@ -1,0 +1,19 @@
+"""The entry of this package's functions into the table of NumPy's and SciPy's calls on tensors.
+
+Owns: the entry. Never computes. Invariant: every public function of the package is entered.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from typing import Any
+
+from ferrograd._dispatch import table
+from ferrograd.scipy._library import rest_of
+
+
+def registered(names: Mapping[str, Any]) -> Callable[[str], Any]:
+    """Enters the functions among `names`; gives the look-up of all others, which are SciPy's."""
+    table.register(names["i0"], "i0")
+    table.register_module("scipy.special", names)
+    return rest_of("special")
