@@ -3,7 +3,7 @@
 #[path = "support/strided.rs"]
 mod strided;
 
-use ferrograd::dtype::{DType, Element};
+use ferrograd::dtype::{Complex64, Complex128, DType, Element, Half};
 use ferrograd::kernels::convolve::convolve;
 use ferrograd::kernels::index::offsets_where;
 use ferrograd::kernels::order::arg_order;
@@ -51,7 +51,7 @@ fn a_dtype_without_a_loop_is_refused() {
     assert_eq!(refusal::<i64>(&[3], |out| recurrence(read(&whole), read(&whole), 0, out)), floats);
     let out = |out: ViewMut| reduce(Reduction::SumSquares, read(&whole), &[0], out);
     assert_eq!(refusal::<i64>(&[], out), floats);
-    let numbers = "a kernel of numbers was given bool";
+    let numbers = "a kernel of real numbers was given bool";
     assert_eq!(refusal::<bool>(&[5], |out| convolve(read(&truth), read(&truth), out)), numbers);
 }
 
@@ -84,6 +84,14 @@ fn every_dtype_converts_to_every_other() {
         to::<A, i32>();
         to::<A, u8>();
         to::<A, bool>();
+        to::<A, u64>();
+        to::<A, i16>();
+        to::<A, i8>();
+        to::<A, u32>();
+        to::<A, u16>();
+        to::<A, Half>();
+        to::<A, Complex64>();
+        to::<A, Complex128>();
     }
     from::<f64>();
     from::<f32>();
@@ -91,5 +99,13 @@ fn every_dtype_converts_to_every_other() {
     from::<i32>();
     from::<u8>();
     from::<bool>();
-    assert_eq!(DType::ALL.len(), 6);
+    from::<u64>();
+    from::<i16>();
+    from::<i8>();
+    from::<u32>();
+    from::<u16>();
+    from::<Half>();
+    from::<Complex64>();
+    from::<Complex128>();
+    assert_eq!(DType::ALL.len(), 14);
 }

@@ -89,7 +89,9 @@ fn sums() {
     check(Reduction::Sum, |r| r.small() as f32, 0.0f32, |s, x| s + x);
     check(Reduction::Sum, |r| r.next() as i64, 0i64, |s, x| s.wrapping_add(x));
     check(Reduction::Sum, |r| r.next() as i32, 0i64, |s, x| s.wrapping_add(x as i64));
-    check(Reduction::Sum, |r| r.next() as u8, 0i64, |s, x| s + x as i64);
+    check(Reduction::Sum, |r| r.next() as u8, 0u64, |s, x| s + x as u64);
+    check(Reduction::Sum, |r| r.next(), 0u64, |s, x| s.wrapping_add(x));
+    check(Reduction::Sum, |r| r.next() as i16, 0i64, |s, x| s + x as i64);
     check(Reduction::Sum, |r| r.below(2) == 1, 0i64, |s, x| s + x as i64);
 }
 

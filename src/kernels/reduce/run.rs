@@ -77,6 +77,7 @@ fn reduce_elements(op: Reduction, input: View, axes: &[usize], out: ViewMut) {
         (None, Reduction::Any | Reduction::All | Reduction::Count) => {
             converted(op, DType::Bool, input, axes, out);
         }
+        (None, Reduction::SumSquares) if !dtype.is_inexact() => no_loop("floats", dtype),
         (None, _) if dtype.computes() == dtype => no_loop("other elements", dtype),
         (None, _) => converted(op, dtype.computes(), input, axes, out),
     }
