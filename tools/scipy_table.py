@@ -54,8 +54,8 @@ the methods of rotations.
   central difference, in float64; `zero` where the result does not depend on them smoothly; `by`
   where only some arguments have one; `–` where no array of floats is an argument, or the values
   are refused. What is refused raises before anything is lost: most often compiled code that needs
-  an array (`GraphCutError`). Such functions may be in [`ferrograd.scipy`](scipy_functions.md). `lost` (no gradient, no
-  error) and `wrong` are known faults.
+  an array (`GraphCutError`). Such functions may be in [`ferrograd.scipy`](scipy_functions.md).
+  `lost` (no gradient and no error) and `wrong` are known faults.
 
 Of {all} functions {right} are right in both: {differentiated} have gradients by every argument,
 {constant} are piecewise constant, {plain} take no floats. {partly} more have gradients by some of
