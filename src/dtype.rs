@@ -107,6 +107,12 @@ macro_rules! dtypes {
             /// Every dtype, in the order of the discriminants.
             pub const ALL: [DType; COUNT] =
                 [$(DType::$f,)* $(DType::$h,)* $(DType::$c,)* $(DType::$i,)* $(DType::$n,)* DType::$b];
+
+            /// Whether kernels have loops of this dtype's own: it is none that is only stored.
+            #[inline]
+            pub const fn has_loops(self) -> bool {
+                !matches!(self, $(DType::$h)|* | $(DType::$n)|*)
+            }
         }
 
         /// How many dtypes there are.

@@ -113,16 +113,11 @@ pub fn cast(src: View, dst: ViewMut) {
     );
 }
 
-/// Whether a dtype has loops of its own, and with them a conversion to every other such dtype.
-fn has_loops(dtype: DType) -> bool {
-    dtype.computes() == dtype || matches!(dtype, DType::C64 | DType::I32 | DType::U8 | DType::Bool)
-}
-
 /// The dtype through which a rare one is converted, without loss.
 fn hub(dtype: DType) -> DType {
     match dtype {
         DType::F16 => DType::F64,
-        other if has_loops(other) => other,
+        other if other.has_loops() => other,
         other => other.computes(),
     }
 }
@@ -146,7 +141,7 @@ fn route(from: DType, to: DType) -> Route {
 /// The loop between two dtypes, if there is one.
 fn direct(from: DType, to: DType) -> Option<Line> {
     Some(match (from, to) {
-        (a, b) if has_loops(a) && has_loops(b) => {
+        (a, b) if a.has_loops() && b.has_loops() => {
             with_dtype!(ring a, A => with_dtype!(ring b, B => line_of::<A, B>()))
         }
         (DType::F16, DType::F64) => line_of::<Half, f64>(),
@@ -231,18 +226,16 @@ pub(super) fn through(
         if result == out.dtype {
             return body(copied, out);
         }
-        let mut wide = vec![0u64; out.numel() * result.size().div_ceil(8)];
-        let (strides, ptr) = (c_strides(out.dims), wide.as_mut_ptr().cast());
-        // SAFETY: room for every element, which nobody else sees.
-        let mut found = unsafe { ViewMut::from_raw(result, ptr, out.dims, &strides) };
-        body(copied, found.reborrow());
-        cast(found.as_view(), out);
+        with_room(result, out.dims, |mut found| {
+            body(copied, found.reborrow());
+            cast(found.as_view(), out);
+        });
     });
 }
 
 /// Lends elements in a dtype that has loops: as they lie, or a contiguous copy in the dtype that computes with them.
 pub(super) fn lifted<R>(input: View, body: impl FnOnce(View) -> R) -> R {
-    if has_loops(input.dtype) {
+    if input.dtype.has_loops() {
         body(input)
     } else {
         with_copy(input.dtype.computes(), input, body)
@@ -254,30 +247,34 @@ pub(super) fn lifted<R>(input: View, body: impl FnOnce(View) -> R) -> R {
 pub(super) fn lifted_out<R>(out: &ViewMut, keeps: bool, body: impl FnOnce(ViewMut) -> R) -> R {
     // SAFETY: the same view, which its owner does not use meanwhile.
     let mut to = unsafe { ViewMut::from_raw(out.dtype, out.ptr, out.dims, out.strides) };
-    if has_loops(out.dtype) {
+    if out.dtype.has_loops() {
         return body(to);
     }
-    let wide = out.dtype.computes();
-    let mut room = vec![0u64; out.numel() * wide.size().div_ceil(8)];
-    let (strides, ptr) = (c_strides(out.dims), room.as_mut_ptr().cast());
-    // SAFETY: room for every element, which nobody else sees.
-    let mut found = unsafe { ViewMut::from_raw(wide, ptr, out.dims, &strides) };
-    if keeps {
-        cast(to.as_view(), found.reborrow());
-    }
-    let done = body(found.reborrow());
-    cast(found.as_view(), to.reborrow());
-    done
+    with_room(out.dtype.computes(), out.dims, |mut found| {
+        if keeps {
+            cast(to.as_view(), found.reborrow());
+        }
+        let done = body(found.reborrow());
+        cast(found.as_view(), to.reborrow());
+        done
+    })
 }
 
 /// Lends a contiguous copy of the elements in another dtype.
 pub(super) fn with_copy<R>(to: DType, input: View, body: impl FnOnce(View) -> R) -> R {
-    let mut copy = vec![0u64; input.numel() * to.size().div_ceil(8)];
-    let (strides, ptr) = (c_strides(input.dims), copy.as_mut_ptr().cast());
-    // SAFETY: the copy has room for every element, and nobody else sees it.
-    let mut target = unsafe { ViewMut::from_raw(to, ptr, input.dims, &strides) };
-    cast(input, target.reborrow());
-    body(target.as_view())
+    with_room(to, input.dims, |mut target| {
+        cast(input, target.reborrow());
+        body(target.as_view())
+    })
+}
+
+/// Lends zeros in C order, for as long as the body runs.
+fn with_room<R>(dtype: DType, dims: &[usize], body: impl FnOnce(ViewMut) -> R) -> R {
+    let numel: usize = dims.iter().product();
+    let mut room = vec![0u64; numel * dtype.size().div_ceil(8)];
+    let (strides, ptr) = (c_strides(dims), room.as_mut_ptr().cast());
+    // SAFETY: room for every element, which nobody else sees.
+    body(unsafe { ViewMut::from_raw(dtype, ptr, dims, &strides) })
 }
 
 /// Converts `n` elements: where they lie, how far apart; where they go, how far apart.

@@ -12,12 +12,12 @@ const SPLIT_BYTES: usize = 4 << 20;
 
 /// Writes `value`, converted to the dtype of `out`, to every element.
 pub fn fill(value: f64, out: ViewMut) {
-    fill_with(with_dtype!(out.dtype, T => bits(T::from_f64(value))), out);
+    fill_with(with_dtype!(out.dtype, T => word_of(T::from_f64(value))[0]), out);
 }
 
 /// As `fill`, for integers that a float64 would round.
 pub fn fill_int(value: i64, out: ViewMut) {
-    fill_with(with_dtype!(out.dtype, T => bits(T::from_i64(value))), out);
+    fill_with(with_dtype!(out.dtype, T => word_of(T::from_i64(value))[0]), out);
 }
 
 /// As `fill`, for complex elements.
@@ -45,12 +45,12 @@ fn fill_elements(word: [u64; 2], out: ViewMut) {
     with_word!(out.dtype.size(), W => fill_words(unsafe { *word.as_ptr().cast::<W>() }, out));
 }
 
-/// The bytes of an element, from the first of the word on: those of the real part of a complex128.
-fn bits<T: Element>(value: T) -> u64 {
+/// The bytes of an element, from the first on; of a complex128 the real part comes first.
+pub(super) fn word_of<T: Element>(value: T) -> [u64; 2] {
     let mut word = [0u64; 2];
     // SAFETY: an element has at most sixteen bytes.
     unsafe { word.as_mut_ptr().cast::<T>().write(value) };
-    word[0]
+    word
 }
 
 /// Writes zero to every element.

@@ -138,10 +138,10 @@ pub(crate) fn item<'py>(py: Python<'py>, tensor: &Tensor) -> PyResult<Bound<'py,
             Ok(PyComplex::from_doubles(py, number.re, number.im).into_any())
         }
         DType::Bool => tensor.item::<bool>()?.into_bound_py_any(py),
-        dtype if dtype.is_integer() => match dtype {
-            DType::U64 => tensor.item::<u64>()?.into_bound_py_any(py),
-            _ => astype(&tensor.detach(), DType::I64)?.item::<i64>()?.into_bound_py_any(py),
-        },
-        dtype => with_dtype!(float dtype, T => tensor.item::<T>()?.into_bound_py_any(py)),
+        dtype if dtype.has_loops() => {
+            with_dtype!(real dtype, T => tensor.item::<T>()?.into_bound_py_any(py))
+        }
+        // The other integers fit int64.
+        _ => astype(&tensor.detach(), DType::I64)?.item::<i64>()?.into_bound_py_any(py),
     }
 }

@@ -164,13 +164,24 @@ fn apply_unusual(
         return apply_converted(table, dtype, ins, out, params);
     };
     let (params, cost) = (SmallVec::<[f64; 4]>::from_slice(params), table.cost(dtype));
-    let run: launch::Run = Arc::new(move |reads, writes, _| {
+    run_opaque(&views, out, move |reads, out| {
         let inputs = reads.iter().copied().map(Input::View);
         // SAFETY: operands and output have the loop's dtypes, as asserted by `apply`.
-        unsafe { run_loop(f, inputs, writes[0].reborrow(), &params, cost) };
+        unsafe { run_loop(f, inputs, out, &params, cost) };
+    });
+}
+
+/// Runs a loop that programs repeat without looking into it.
+pub(super) fn run_opaque(
+    reads: &[View<'_>],
+    out: ViewMut<'_>,
+    body: impl Fn(&[View<'_>], ViewMut<'_>) + Send + Sync + 'static,
+) {
+    let run: launch::Run = Arc::new(move |reads, writes, _| {
+        body(reads, writes[0].reborrow());
         Ok(())
     });
-    let done = launch::run_kernel("map", &views, &mut [out], run, &mut Vec::new());
+    let done = launch::run_kernel("map", reads, &mut [out], run, &mut Vec::new());
     debug_assert!(done.is_ok(), "a loop has no error");
 }
 

@@ -4,12 +4,11 @@
 //! its complex loops. Never holds a formula. Invariant: a value does not depend on its neighbours, although they choose
 //! the lane.
 
-use super::loops::{BASE_FMA, Kernel, Predicate, operands};
+use super::loops::{BASE_FMA, Kernel, LaneOf, Predicate, lanes, operands, span};
 use super::table::Loop;
 use crate::dtype::{Complex64, Complex128};
 use crate::kernels::complex_lane::{ComplexElement, ComplexLane};
 use crate::kernels::math::{Argument, complex::is_far};
-use crate::kernels::real::Real;
 
 /// Which arguments of a complex text need `CAREFUL` lanes.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -46,48 +45,16 @@ impl ComplexScan for Angled {
 /// How many elements are examined at once.
 const CHUNK: usize = 512;
 
-/// The lanes at index `i` of each operand.
-///
-/// # Safety
-/// Index `i` is inside every operand.
-#[inline(always)]
-unsafe fn lanes<T: ComplexElement, const N: usize, const FMA: bool, const CAREFUL: bool>(
-    x: &[*const T; N],
-    i: usize,
-) -> [ComplexLane<FMA, CAREFUL>; N] {
-    let mut lanes = [ComplexLane::lit(0.0); N];
-    let mut k = 0;
-    while k < N {
-        // SAFETY: the caller vouches for index i.
-        lanes[k] = ComplexLane(unsafe { *x[k].add(i) }.widen());
-        k += 1;
-    }
-    lanes
-}
-
-/// The elements from `start` to `end` of a loop.
-///
-/// # Safety
-/// As `Loop`, for the elements named.
-#[inline(always)]
-unsafe fn span<K, T, const N: usize, const P: usize, const FMA: bool, const CAREFUL: bool>(
-    x: [*const T; N],
-    out: *mut T,
-    (start, end): (usize, usize),
-    params: &[f64; P],
-) where
-    K: Kernel<N, P>,
-    T: ComplexElement,
+impl<T: ComplexElement, const FMA: bool, const CAREFUL: bool> LaneOf<T>
+    for ComplexLane<FMA, CAREFUL>
 {
-    let mut p = [ComplexLane::<FMA, CAREFUL>::lit(0.0); P];
-    let mut k = 0;
-    while k < P {
-        p[k] = ComplexLane::lit(params[k]);
-        k += 1;
+    #[inline(always)]
+    fn load(element: T) -> Self {
+        ComplexLane(element.widen())
     }
-    for i in start..end {
-        // SAFETY: i is below the count that the caller vouches for.
-        unsafe { *out.add(i) = T::narrow(K::eval(lanes(&x, i), p).0) };
+    #[inline(always)]
+    fn store(self) -> T {
+        T::narrow(self.0)
     }
 }
 
@@ -138,15 +105,15 @@ unsafe fn map<K, S, T, const N: usize, const P: usize, const FMA: bool>(
         let out = out.cast::<T>();
         let params = if P == 0 { [0.0; P] } else { *params.cast::<[f64; P]>() };
         if S::SCAN == Scan::Never {
-            return span::<K, T, N, P, FMA, false>(x, out, (0, n), &params);
+            return span::<ComplexLane<FMA, false>, K, T, N, P>(x, out, (0, n), &params);
         }
         let mut start = 0;
         while start < n {
             let range = (start, n.min(start + CHUNK));
             if any_far(S::SCAN == Scan::Angles, &x, range) {
-                span::<K, T, N, P, FMA, true>(x, out, range, &params);
+                span::<ComplexLane<FMA, true>, K, T, N, P>(x, out, range, &params);
             } else {
-                span::<K, T, N, P, FMA, false>(x, out, range, &params);
+                span::<ComplexLane<FMA, false>, K, T, N, P>(x, out, range, &params);
             }
             start = range.1;
         }

@@ -4,17 +4,16 @@
 //! Invariant: a result is that of the wide loop on the converted operands, rounded once to the dtype of the output.
 
 use std::mem::MaybeUninit;
-use std::sync::Arc;
 
 use smallvec::SmallVec;
 
-use super::apply::{In, views_of};
+use super::apply::{In, run_opaque, views_of};
 use super::drive::{MAX_OPERANDS, in_blocks};
 use super::gather::{gather, scatter};
 use super::table::{Loop, LoopTable};
 use crate::dtype::{DType, Element, no_loop, with_dtype};
 use crate::kernels::cast::convert_run;
-use crate::kernels::launch::{Run, run_kernel};
+use crate::kernels::fill::word_of;
 use crate::kernels::view::{View, ViewMut};
 
 /// Elements that are converted at once.
@@ -40,15 +39,9 @@ struct Converted {
 
 /// The bytes of a number in a dtype.
 fn bytes(input: In<'_>, dtype: DType, wide: DType) -> [u64; 2] {
-    fn of<T: Element>(value: T) -> [u64; 2] {
-        let mut word = [0u64; 2];
-        // SAFETY: an element has at most sixteen bytes.
-        unsafe { word.as_mut_ptr().cast::<T>().write(value) };
-        word
-    }
     let narrow = match input {
-        In::Int(i) => with_dtype!(dtype, T => of(T::from_i64(i))),
-        In::Float(f) => with_dtype!(dtype, T => of(T::from_f64(f))),
+        In::Int(i) => with_dtype!(dtype, T => word_of(T::from_i64(i))),
+        In::Float(f) => with_dtype!(dtype, T => word_of(T::from_f64(f))),
         In::View(_) => [0; 2],
     };
     let mut word = [0u64; 2];
@@ -78,12 +71,7 @@ pub(super) fn apply_converted(
     let work = Converted { f, dtype: wide, sources, params: params.into(), cost };
     let result = table.result(wide);
     let reads: SmallVec<[View<'_>; 4]> = views_of(ins).collect();
-    let run: Run = Arc::new(move |reads, writes, _| {
-        work.run(reads, &writes[0], result);
-        Ok(())
-    });
-    let done = run_kernel("map", &reads, &mut [out], run, &mut Vec::new());
-    debug_assert!(done.is_ok(), "a loop has no error");
+    run_opaque(&reads, out, move |reads, out| work.run(reads, &out, result));
 }
 
 /// The axes of an operand; one of size 1 where there are none.

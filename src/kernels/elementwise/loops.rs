@@ -54,23 +54,42 @@ pub(super) unsafe fn operands<T, const N: usize>(ins: *const *const u8) -> [*con
     unsafe { *ins.cast::<[*const T; N]>() }
 }
 
+/// A lane that reads and writes elements of type `T`.
+pub(super) trait LaneOf<T>: Real {
+    /// The lane of an element.
+    fn load(element: T) -> Self;
+    /// The element of a lane.
+    fn store(self) -> T;
+}
+
+impl<T: Copy, const FMA: bool, const WIDE: bool> LaneOf<T> for Lane<T, FMA, WIDE>
+where
+    Lane<T, FMA, WIDE>: Real,
+{
+    #[inline(always)]
+    fn load(element: T) -> Self {
+        Lane(element)
+    }
+    #[inline(always)]
+    fn store(self) -> T {
+        self.0
+    }
+}
+
 /// The lanes at index `i` of each operand.
 ///
 /// # Safety
 /// Index `i` is inside every operand.
 #[inline(always)]
-unsafe fn lanes<T: Copy, const N: usize, const FMA: bool, const WIDE: bool>(
+pub(super) unsafe fn lanes<L: LaneOf<T>, T: Copy, const N: usize>(
     x: &[*const T; N],
     i: usize,
-) -> [Lane<T, FMA, WIDE>; N]
-where
-    Lane<T, FMA, WIDE>: Real,
-{
-    let mut lanes = [Lane::lit(0.0); N];
+) -> [L; N] {
+    let mut lanes = [L::lit(0.0); N];
     let mut k = 0;
     while k < N {
         // SAFETY: the caller vouches for index i.
-        lanes[k] = Lane(unsafe { *x[k].add(i) });
+        lanes[k] = L::load(unsafe { *x[k].add(i) });
         k += 1;
     }
     lanes
@@ -81,26 +100,26 @@ where
 /// # Safety
 /// As `Loop`, for the elements named.
 #[inline(always)]
-unsafe fn span<K, T, const N: usize, const P: usize, const FMA: bool, const WIDE: bool>(
+pub(super) unsafe fn span<L, K, T, const N: usize, const P: usize>(
     x: [*const T; N],
     out: *mut T,
     (start, end): (usize, usize),
     params: &[f64; P],
 ) where
+    L: LaneOf<T>,
     K: Kernel<N, P>,
     T: Copy,
-    Lane<T, FMA, WIDE>: Real,
-    f64: Lit<Lane<T, FMA, WIDE>>,
+    f64: Lit<L>,
 {
-    let mut p = [Lane::<T, FMA, WIDE>::lit(0.0); P];
+    let mut p = [L::lit(0.0); P];
     let mut k = 0;
     while k < P {
-        p[k] = Lane::lit(params[k]);
+        p[k] = L::lit(params[k]);
         k += 1;
     }
     for i in start..end {
         // SAFETY: i is below the count that the caller vouches for.
-        unsafe { *out.add(i) = K::eval(lanes(&x, i), p).0 };
+        unsafe { *out.add(i) = K::eval(lanes::<L, T, N>(&x, i), p).store() };
     }
 }
 
@@ -156,15 +175,15 @@ unsafe fn map<K, T, const N: usize, const P: usize, const FMA: bool>(
         let out = out.cast::<T>();
         let params = if P == 0 { [0.0; P] } else { *params.cast::<[f64; P]>() };
         if K::WIDE == Wide::Never {
-            return span::<K, T, N, P, FMA, false>(x, out, (0, n), &params);
+            return span::<Lane<T, FMA, false>, K, T, N, P>(x, out, (0, n), &params);
         }
         let mut start = 0;
         while start < n {
             let range = (start, n.min(start + WIDE_CHUNK));
             if any_wide(K::WIDE, &x, range) {
-                span::<K, T, N, P, FMA, true>(x, out, range, &params);
+                span::<Lane<T, FMA, true>, K, T, N, P>(x, out, range, &params);
             } else {
-                span::<K, T, N, P, FMA, false>(x, out, range, &params);
+                span::<Lane<T, FMA, false>, K, T, N, P>(x, out, range, &params);
             }
             start = range.1;
         }

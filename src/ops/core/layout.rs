@@ -35,6 +35,14 @@ pub(crate) fn real_float(op: &'static str, dtype: DType) -> Result<DType> {
     Ok(dtype.to_float())
 }
 
+/// A tensor in the dtype of `real_float`.
+///
+/// # Errors
+/// `DType` for complex numbers.
+pub(crate) fn as_real_float(op: &'static str, x: &Tensor) -> Result<Tensor> {
+    astype(x, real_float(op, x.dtype())?)
+}
+
 /// The values of `x` in `out`, a new tensor of any dtype.
 pub(crate) fn converted(x: &Tensor, out: Tensor) -> Result<Tensor> {
     kernels::cast(x.view_of(), out.view_mut());

@@ -8,7 +8,9 @@ use crate::dtype::DType;
 use crate::error::{Dims, Error, Result};
 use crate::ops::core::declare::{Operand, Scalar};
 use crate::ops::core::elementwise::{binary, binary_scalar};
-use crate::ops::core::layout::{astype, broadcast_to, real_float, reshape_dims, swap_axes};
+use crate::ops::core::layout::{
+    as_real_float, astype, broadcast_to, real_float, reshape_dims, swap_axes,
+};
 use crate::ops::core::view::slice_axis;
 use crate::ops::elementwise::arith::{ADD, MULTIPLY, SUBTRACT};
 use crate::ops::elementwise::select::where_;
@@ -102,7 +104,7 @@ crate::operations! { family "attention" [float32];
     /// Rotary positions on (…, L, E): pair `i` of the last axis turns by `position / base^(2i/E)`; pairs are the two halves, or neighbours with interleaved=True; positions count from 0 unless given. Derivative: `g` turned back.
     [namespace("nn.functional")]
     fn rope(x: Tensor, positions: Option<Tensor> = None, base: f64 = 10000.0, interleaved: bool = false) -> Tensor {
-        let x = astype(x, real_float("rope", x.dtype())?)?;
+        let x = as_real_float("rope", x)?;
         if x.ndim() < 2 || x.shape()[x.ndim() - 1] % 2 == 1 {
             return Err(unfit("rope", format!("an input of shape {}", Dims::from(x.shape())), "give (…, positions, elements) with an even number of elements"));
         }

@@ -11,7 +11,7 @@ use crate::error::{Dims, Error, Result};
 use crate::kernels::launch::decide;
 use crate::ops::core::declare::{Operand, Scalar};
 use crate::ops::core::elementwise::{binary, binary_scalar};
-use crate::ops::core::layout::{astype, permute_axes, real_float, reshape_dims, sum_over};
+use crate::ops::core::layout::{as_real_float, astype, permute_axes, reshape_dims, sum_over};
 use crate::ops::elementwise::arith::{ADD, DIVIDE, MULTIPLY};
 use crate::ops::elementwise::compare::{EQUAL, NOT_EQUAL};
 use crate::ops::elementwise::select::where_;
@@ -220,16 +220,12 @@ fn check_smoothing(smoothing: f64) -> Result<()> {
     }))
 }
 
-fn float(x: &Tensor) -> Result<Tensor> {
-    astype(x, real_float("cross_entropy", x.dtype())?)
-}
-
 crate::operations! { family "losses" [float32];
     /// Cross entropy of the softmax of logits (rows, classes, …) against class numbers (rows, …) or probabilities of the logits' shape; rows with the number `ignore_index` do not count, `weight` has one element per class and the mean divides by the weights that count. Derivative: `g (softmax(x) - target)`, over that divisor for the mean.
     [namespace("", "nn.functional"), indices("target")]
     fn cross_entropy(x: Tensor, target: Tensor, weight: Option<Tensor> = None, ignore_index: isize = -100, reduction: String = "mean".to_owned(), label_smoothing: f64 = 0.0) -> Tensor {
         check_smoothing(label_smoothing)?;
-        let (rows, ignore) = (rows_of("cross_entropy", &float(x)?)?, ignore_index as i64);
+        let (rows, ignore) = (rows_of("cross_entropy", &as_real_float("cross_entropy", x)?)?, ignore_index as i64);
         let weight = class_weights("cross_entropy", x, &rows, weight)?;
         if target.dtype().is_float() {
             if target.shape() != x.shape() {
@@ -258,7 +254,7 @@ crate::operations! { family "losses" [float32];
     /// Negative log likelihood: minus the log-probability (rows, classes, …) of each class number (rows, …), with the weights and ignored rows of `cross_entropy`. Derivative: `-g` at the numbers.
     [namespace("nn.functional"), indices("target")]
     fn nll_loss(x: Tensor, target: Tensor, weight: Option<Tensor> = None, ignore_index: isize = -100, reduction: String = "mean".to_owned()) -> Tensor {
-        let (rows, ignore) = (rows_of("nll_loss", &float(x)?)?, ignore_index as i64);
+        let (rows, ignore) = (rows_of("nll_loss", &as_real_float("cross_entropy", x)?)?, ignore_index as i64);
         let weight = class_weights("nll_loss", x, &rows, weight)?;
         let numbers = class_numbers("nll_loss", x, &rows, target, ignore)?;
         let counts = row_weights(&numbers, weight.as_ref(), ignore, rows.x.dtype())?;

@@ -12,7 +12,9 @@ use crate::kernels;
 use crate::ops::change::inplace::{Value, overwrite};
 use crate::ops::core::declare::{Ints, Scalar};
 use crate::ops::core::elementwise::{binary, binary_scalar};
-use crate::ops::core::layout::{astype, permute_axes, real_float, reshape_dims, sum_over};
+use crate::ops::core::layout::{
+    as_real_float, astype, permute_axes, real_float, reshape_dims, sum_over,
+};
 use crate::ops::core::structured::{Cx, Record, Save, finish, from_end, move_cost};
 use crate::ops::elementwise::arith::{ADD, MULTIPLY, SUBTRACT};
 use crate::ops::elementwise::unary::rsqrt;
@@ -160,10 +162,6 @@ fn unfit(op: &'static str, x: &Tensor, what: String, remedy: &'static str) -> Bo
     })
 }
 
-fn float(op: &'static str, x: &Tensor) -> Result<Tensor> {
-    astype(x, real_float(op, x.dtype())?)
-}
-
 /// Normalises over the last axes, whose shape is `shape`, with parameters of that shape.
 fn over_last(
     op: &'static str,
@@ -298,7 +296,7 @@ crate::operations! { family "normalisation" [float32];
     [namespace("nn.functional")]
     fn group_norm(x: Tensor, num_groups: isize, weight: Option<Tensor> = None, bias: Option<Tensor> = None, eps: f64 = 1e-5) -> Tensor {
         need_channels("group_norm", x)?;
-        let x = float("group_norm", x)?;
+        let x = as_real_float("group_norm", x)?;
         let groups = usize::try_from(num_groups).ok().filter(|&g| g > 0 && x.shape()[1] % g == 0);
         let Some(groups) = groups else {
             return Err(unfit("group_norm", &x, format!("{num_groups} groups"), "give a number of groups that divides the channels, axis 1"));
@@ -312,7 +310,7 @@ crate::operations! { family "normalisation" [float32];
     [namespace("nn.functional")]
     fn batch_norm(x: Tensor, running_mean: Option<Tensor> = None, running_var: Option<Tensor> = None, weight: Option<Tensor> = None, bias: Option<Tensor> = None, training: bool = false, momentum: f64 = 0.1, eps: f64 = 1e-5) -> Tensor {
         need_channels("batch_norm", x)?;
-        let x = float("batch_norm", x)?;
+        let x = as_real_float("batch_norm", x)?;
         let shaped = |p| per_channel("batch_norm", &x, p);
         let (mean, var) = (shaped(running_mean)?, shaped(running_var)?);
         let (weight, bias) = (shaped(weight)?, shaped(bias)?);

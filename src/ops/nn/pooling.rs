@@ -14,7 +14,7 @@ use crate::kernels::pooling;
 use crate::ops::core::arguments::OneOrTuple;
 use crate::ops::core::declare::Ints;
 use crate::ops::core::elementwise::binary;
-use crate::ops::core::layout::{astype, broadcast_to, real_float, reshape_dims};
+use crate::ops::core::layout::{as_real_float, astype, broadcast_to, reshape_dims};
 use crate::ops::core::structured::{Record, Save, finish, move_cost, nothing};
 use crate::ops::core::view::slice_axis;
 use crate::ops::elementwise::arith::MULTIPLY;
@@ -143,7 +143,7 @@ struct Call<'a> {
 /// The planes of an input, the windows over them, and the shape of the result.
 fn prepare(x: &Tensor, call: &Call<'_>) -> Result<(Tensor, Geometry, Vec<usize>)> {
     let op = call.op;
-    let x = astype(x, real_float(op, x.dtype())?)?;
+    let x = as_real_float(op, x)?;
     let (mut dims, batch, image) = planes(op, &x, call.axes)?;
     let kernel = pair(op, "kernel_size", call.kernel, call.axes, 1, 1)?;
     let params = ConvParams::of(
@@ -262,7 +262,7 @@ crate::operations! { family "pooling" [float32];
     [namespace("nn.functional")]
     fn adaptive_avg_pool2d(x: Tensor, output_size: Ints) -> Tensor {
         let op = "adaptive_avg_pool2d";
-        let x = astype(x, real_float(op, x.dtype())?)?;
+        let x = as_real_float(op, x)?;
         let (_, _, image) = planes(op, &x, 2)?;
         let size = pair(op, "output_size", &output_size, 2, 1, 1)?;
         if (0..2).any(|a| image[a] == 0 || size[a] > 1 << 24) {
