@@ -64,6 +64,7 @@ from ferrograd._tensor.modes import (
 from ferrograd._tensor.random import (
     Generator as Generator,
     bernoulli as bernoulli,
+    get_rng_state as get_rng_state,
     manual_seed as manual_seed,
     rand as rand,
     rand_like as rand_like,
@@ -72,6 +73,7 @@ from ferrograd._tensor.random import (
     randn as randn,
     randn_like as randn_like,
     randperm as randperm,
+    set_rng_state as set_rng_state,
 )
 
 if _typing.TYPE_CHECKING:
@@ -94,6 +96,7 @@ if _typing.TYPE_CHECKING:
         tracer as tracer,
         transforms as transforms,
         util as util,
+        utils as utils,
         wrap_util as wrap_util,
     )
     from ferrograd._checking import (
@@ -188,7 +191,7 @@ _LAZY = {
     **dict.fromkeys(("fft", "functions", "functors", "linalg", "nn", "optim", "transforms"), ""),
     **dict.fromkeys(("array_api", "numpy", "scipy", "extend"), ""),
     **dict.fromkeys(("builtins", "core", "differential_operators", "misc"), ""),
-    **dict.fromkeys(("test_util", "tracer", "util", "wrap_util"), ""),
+    **dict.fromkeys(("test_util", "tracer", "util", "utils", "wrap_util"), ""),
     "bool": "ferrograd.array_api",
     "primitive": "ferrograd.extend",
     "BackwardPass": "ferrograd.autograd._passes",
@@ -206,7 +209,17 @@ _LAZY = {
 }
 
 #: Modules that `import *` leaves out: their names are other packages', or too general.
-_UNEXPORTED = {"numpy", "scipy", "core", "misc", "test_util", "tracer", "util", "wrap_util"}
+_UNEXPORTED = {
+    "numpy",
+    "scipy",
+    "core",
+    "misc",
+    "test_util",
+    "tracer",
+    "util",
+    "utils",
+    "wrap_util",
+}
 
 if not _typing.TYPE_CHECKING:
 

@@ -26,6 +26,7 @@ def _each(names: str, hint: str) -> dict[str, str]:
 
 #: By module, then by name.
 HINTS: dict[str, dict[str, str]] = {
+    "utils": {"checkpoint": "fg.checkpoint"},
     "nn": {
         "Conv1d": _WEIGHTS.format("conv1d"),
         "Conv2d": _WEIGHTS.format("conv2d"),
@@ -98,7 +99,6 @@ HINTS: dict[str, dict[str, str]] = {
         **_each("save load", _FILES),
         **_each("jit fx", _COMPILE),
         **_each("func vmap", _DERIVATIVES),
-        "utils": "fg.checkpoint for torch.utils.checkpoint, arrays of NumPy for torch.utils.data",
         "special": "ferrograd.scipy.special",
         "distributions": "ferrograd.scipy.stats",
     },

@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from ferrograd._core import Tensor, _call_foreign, _is_recording_program, tensor
-from ferrograd.errors import CompileError
+from ferrograd.errors import ArgumentError, CompileError
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -60,6 +60,15 @@ class Generator:
             self._seed, self._rng = seed, None
         return self
 
+    def get_state(self) -> dict[str, Any]:
+        """Where it stands: a dict of numbers and strings, for `set_state` and `fg.save`."""
+        return state_of(self.numpy)
+
+    def set_state(self, state: dict[str, Any]) -> Generator:
+        """Goes on from a state that `get_state` gave."""
+        put_state(self.numpy, state)
+        return self
+
 
 _DEFAULT = Generator()
 
@@ -67,6 +76,47 @@ _DEFAULT = Generator()
 def manual_seed(seed: int) -> Generator:
     """Seeds the default generator and returns it."""
     return _DEFAULT.manual_seed(seed)
+
+
+def get_rng_state() -> dict[str, Any]:
+    """Where the default generator stands.
+
+    >>> state = fg.get_rng_state()
+    >>> x = fg.rand(2)
+    >>> fg.set_rng_state(state)
+    >>> fg.array_equal(x, fg.rand(2))
+    True
+    """
+    return _DEFAULT.get_state()
+
+
+def set_rng_state(state: dict[str, Any]) -> None:
+    """Makes the default generator go on from a state that `get_rng_state` gave."""
+    _DEFAULT.set_state(state)
+
+
+def state_of(rng: np.random.Generator) -> dict[str, Any]:
+    """The state of a NumPy generator, which no later draw changes."""
+    return dict(rng.bit_generator.state)
+
+
+def check_state(rng: np.random.Generator, state: Any) -> None:
+    """Raises for what is no state of such a generator."""
+    kind = type(rng.bit_generator)
+    try:
+        kind(0).state = state
+    except (TypeError, ValueError, KeyError, OverflowError) as error:
+        has = state.get("bit_generator", state) if isinstance(state, dict) else state
+        raise ArgumentError(
+            f"set_state: {has!r:.80} is no state of a {kind.__name__} generator ({error}); pass"
+            " what get_state() of such a one gave"
+        ) from None
+
+
+def put_state(rng: np.random.Generator, state: Any) -> None:
+    """Makes a NumPy generator go on from a state."""
+    check_state(rng, state)
+    rng.bit_generator.state = state
 
 
 def _source(generator: Generator | np.random.Generator | None) -> np.random.Generator:

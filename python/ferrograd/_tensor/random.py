@@ -12,7 +12,13 @@ import numpy as np
 
 from ferrograd._core import Tensor, get_default_dtype
 from ferrograd._tensor.creation import dtype_for, placed, shape_of
-from ferrograd._tensor.generator import Generator as Generator, drawn, manual_seed as manual_seed
+from ferrograd._tensor.generator import (
+    Generator as Generator,
+    drawn,
+    get_rng_state as get_rng_state,
+    manual_seed as manual_seed,
+    set_rng_state as set_rng_state,
+)
 from ferrograd.errors import ArgumentError, ArgumentTypeError
 
 if TYPE_CHECKING:

@@ -1,0 +1,22 @@
+"""What stands around a model: data. Loaded when its name is first used."""
+
+import typing as _typing
+from importlib import import_module as _import_module
+
+if _typing.TYPE_CHECKING:
+    from ferrograd.utils import data as data
+
+_LAZY = ("data",)
+
+if not _typing.TYPE_CHECKING:
+
+    def __getattr__(name):
+        """Loads a module of this folder."""
+        if name not in _LAZY:
+            _import_module("ferrograd._inspect.hints").missing("utils", name)
+        return _import_module(f"ferrograd.utils.{name}")
+
+
+def __dir__() -> list[str]:
+    """The modules of this folder, loaded or not."""
+    return sorted(_LAZY)

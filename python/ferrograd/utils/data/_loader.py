@@ -1,0 +1,277 @@
+"""`DataLoader`: batches of a dataset, in an order, made ahead of time, resumed anywhere.
+
+Owns: the arguments, an epoch's run, and its position. Never reads a sample itself. Invariant: for
+the same seeds the same batches come in the same order, for any number of workers, whether the epoch
+ran through or was resumed in the middle.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator
+from itertools import islice, repeat
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from ferrograd._tensor.generator import Generator
+from ferrograd.errors import ArgumentError, ArgumentTypeError
+from ferrograd.utils.data._collate import default_collate, default_convert
+from ferrograd.utils.data._dataset import IterableDataset
+from ferrograd.utils.data._fetch import END, Fetch, FetchStream, Work, Workers
+from ferrograd.utils.data._position import Position, Sources
+from ferrograd.utils.data._sampler import (
+    BatchSampler,
+    RandomSampler,
+    SequentialSampler,
+    draw_seed,
+)
+
+
+class Order(NamedTuple):
+    """What an epoch asks for: its tasks, the first of which is number `first`."""
+
+    tasks: Iterator[Any]
+    first: int
+    work: Work
+    workers: int
+
+
+class DataLoader:
+    """Batches of a dataset; every `for` loop over it is an epoch.
+
+    `dataset` has `__getitem__` and `__len__`, or is an `IterableDataset`. `batch_size=None` gives
+    samples singly. `shuffle` draws an order for each epoch, from `generator` or the default one.
+    `num_workers` threads make up to `prefetch_factor` batches each ahead of the loop. They are
+    threads of this process: arrays are read and copied without Python's lock, Python code of a
+    dataset takes turns.
+
+    `state_dict()` says where the loop is; a loader made alike goes on from there after
+    `load_state_dict(state)`. `epoch` counts the loops.
+
+    >>> data = fg.utils.data.TensorDataset(fg.arange(5))
+    >>> loader = fg.utils.data.DataLoader(data, batch_size=2)
+    >>> for (x,) in loader:
+    ...     print(x, loader.state_dict()["batches"])
+    [0 1] 1
+    [2 3] 2
+    [4] 3
+    """
+
+    def __init__(
+        self,
+        dataset: Any,
+        batch_size: int | None = 1,
+        shuffle: bool | None = None,
+        sampler: Iterable[Any] | None = None,
+        batch_sampler: Iterable[Any] | None = None,
+        num_workers: int = 0,
+        collate_fn: Callable[[Any], Any] | None = None,
+        pin_memory: bool = False,
+        drop_last: bool = False,
+        timeout: float = 0,
+        worker_init_fn: Callable[[int], Any] | None = None,
+        multiprocessing_context: Any = None,
+        generator: Generator | np.random.Generator | None = None,
+        *,
+        prefetch_factor: int | None = None,
+        persistent_workers: bool = False,
+        pin_memory_device: str = "",
+        in_order: bool = True,
+    ) -> None:
+        _refuse("pin_memory", pin_memory or pin_memory_device, "tensors live in main memory")
+        _refuse("multiprocessing_context", multiprocessing_context, "workers are threads")
+        _refuse("persistent_workers", persistent_workers, "workers are threads, started in no time")
+        _refuse("in_order=False", not in_order, "batches come in their order")
+        self._stream = isinstance(dataset, IterableDataset)
+        self._check(shuffle, sampler, batch_sampler, batch_size, drop_last)
+        _count("num_workers", num_workers, 0)
+        if prefetch_factor is not None:
+            _count("prefetch_factor", prefetch_factor, 1)
+            _refuse("prefetch_factor", not num_workers, "without workers nothing is fetched ahead")
+        if not timeout >= 0:
+            raise ArgumentError(f"DataLoader: timeout is {timeout}; give at least 0 seconds")
+        self.dataset = dataset
+        self.batch_size = None if batch_sampler is not None else batch_size
+        self.num_workers = num_workers
+        self.drop_last = drop_last
+        self.timeout = timeout
+        self.worker_init_fn = worker_init_fn
+        self.generator = generator
+        self.prefetch_factor = prefetch_factor
+        self._order_of(shuffle, sampler, batch_sampler)
+        default = default_convert if self._samples_one_by_one() else default_collate
+        self.collate_fn = default if collate_fn is None else collate_fn
+        self._sources = Sources(self)
+        self._position = Position(0)
+        self._resumed: Position | None = None
+
+    def _check(
+        self, shuffle: Any, sampler: Any, batch_sampler: Any, batch_size: Any, drop_last: bool
+    ) -> None:
+        given = {"shuffle": shuffle, "sampler": sampler, "batch_sampler": batch_sampler}
+        if self._stream:
+            for name, value in given.items():
+                _refuse(name, value, "an IterableDataset gives its own order")
+        if batch_sampler is not None:
+            alone = batch_size == 1 and not drop_last and not shuffle and sampler is None
+            _refuse(
+                "batch_sampler",
+                not alone,
+                "it excludes batch_size, shuffle, sampler and drop_last",
+            )
+        if sampler is not None:
+            _refuse("sampler", shuffle, "it excludes shuffle")
+        if batch_size is None:
+            _refuse("drop_last", drop_last, "it needs a batch_size")
+        else:
+            _count("batch_size", batch_size, 1)
+
+    def _order_of(self, shuffle: Any, sampler: Any, batch_sampler: Any) -> None:
+        if sampler is None and not self._stream and batch_sampler is None:
+            data = self.dataset
+            sampler = RandomSampler(data, generator=self.generator) if shuffle else None
+            sampler = SequentialSampler(data) if sampler is None else sampler
+        if batch_sampler is None and self.batch_size is not None and not self._stream:
+            batch_sampler = BatchSampler(sampler, self.batch_size, self.drop_last)
+        self.sampler = sampler
+        self.batch_sampler = batch_sampler
+
+    def _samples_one_by_one(self) -> bool:
+        return self.batch_size is None and self.batch_sampler is None
+
+    def __len__(self) -> int:
+        """How many batches an epoch has."""
+        if not self._stream:
+            order: Any = self.sampler if self.batch_sampler is None else self.batch_sampler
+            return len(order)
+        count = len(self.dataset)
+        if self.batch_size is None:
+            return count
+        return count // self.batch_size if self.drop_last else -(-count // self.batch_size)
+
+    @property
+    def epoch(self) -> int:
+        """The epoch that runs, or the next one if none does: how many have ended."""
+        return (self._resumed or self._position).epoch
+
+    def __iter__(self) -> Iterator[Any]:
+        resumed, self._resumed = self._resumed, None
+        now = self._sources.states()
+        within = resumed is not None and resumed.before is not None
+        if resumed is not None:
+            self._position = resumed
+        if within:
+            self._sources.put(self._position.before)
+        else:
+            self._position = self._position.following(now)
+        try:
+            order = self._begin(self._position)
+        finally:
+            if within:
+                self._sources.put(now)
+        return self._run(self._position, order)
+
+    def _begin(self, position: Position) -> Order:
+        """Draws the order of the epoch, and leaves out what was there already."""
+        seed = draw_seed(self.generator)
+        if self._stream:
+            stream = FetchStream(self.dataset, self.collate_fn, self.drop_last)
+            skipped = position.batches * (1 if self.batch_size is None else self.batch_size)
+            for _ in islice(stream.samples, skipped):
+                stream.read += 1
+            return Order(
+                repeat(self.batch_size), position.batches, stream, min(self.num_workers, 1)
+            )
+        given: Any = self.sampler if self.batch_sampler is None else self.batch_sampler
+        fetch = Fetch(
+            self.dataset, self.collate_fn, self._samples_one_by_one(), self.num_workers, seed
+        )
+        # The first index is asked for here, so that a sampler draws now.
+        tasks = islice(given, position.batches, None)
+        first = list(islice(tasks, 1))
+        return Order(_chained(first, tasks), position.batches, fetch, self.num_workers)
+
+    def _run(self, position: Position, order: Order) -> Iterator[Any]:
+        batches = self._ahead(order) if order.workers else self._here(order)
+        try:
+            for batch in batches:
+                position.batches += 1
+                yield batch
+                del batch
+        finally:
+            batches.close()
+        position.end()
+
+    def _here(self, order: Order) -> Any:
+        for number, task in enumerate(order.tasks, order.first):
+            batch = order.work(number, task, 0, _never)
+            if batch is END:
+                return
+            yield batch
+            del batch
+
+    def _ahead(self, order: Order) -> Any:
+        tasks = enumerate(order.tasks, order.first)
+        workers = Workers(order.workers, order.work, self.worker_init_fn)
+        try:
+            asked = number = order.first
+            depth = order.workers * (self.prefetch_factor or 2)
+            while True:
+                for new, task in islice(tasks, max(0, number + depth - asked)):
+                    workers.submit(new, task)
+                    asked = new + 1
+                if number == asked:
+                    return
+                batch = workers.take(number, self.timeout)
+                if batch is END:
+                    return
+                number += 1
+                yield batch
+                del batch
+        finally:
+            workers.close()
+
+    def state_dict(self) -> dict[str, Any]:
+        """Where the loop is: numbers, strings and lists that `fg.save` and `json` take.
+
+        Called in the middle of a loop, it says that the batch which the loop has now is done.
+        """
+        position = self._resumed or self._position
+        length = None if self._stream else len(self)
+        return {**position.saved(), "length": length, "generators": self._sources.own_states()}
+
+    def load_state_dict(self, state_dict: dict[str, Any]) -> None:
+        """Makes the next loop go on from there. The loader must be made as the saved one was."""
+        op = "DataLoader.load_state_dict"
+        position = Position.loaded(op, state_dict)
+        if position.batches and not self._stream and state_dict["length"] != len(self):
+            raise ArgumentError(
+                f"{op}: the state is in the middle of an epoch of {state_dict['length']} batches,"
+                f" and this loader has {len(self)}; make it alike, or save between epochs"
+            )
+        self._sources.check(op, state_dict["generators"], position.before)
+        self._sources.put_own(state_dict["generators"])
+        self._resumed = position
+
+
+def _chained(first: list[Any], rest: Iterator[Any]) -> Iterator[Any]:
+    yield from first
+    yield from rest
+
+
+def _never() -> bool:
+    return False
+
+
+def _refuse(name: str, given: Any, why: str) -> None:
+    if given:
+        raise ArgumentError(f"DataLoader: {name} is not supported here: {why}; leave it out")
+
+
+def _count(name: str, value: Any, least: int) -> None:
+    if isinstance(value, bool) or not hasattr(value, "__index__"):
+        raise ArgumentTypeError(
+            f"DataLoader: {name} is {value!r}; give a whole number of at least {least}"
+        )
+    if value < least:
+        raise ArgumentError(f"DataLoader: {name} is {value}; give at least {least}")
