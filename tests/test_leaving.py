@@ -73,3 +73,32 @@ def test_polynomials_take_tensors(kind: str, window: Any) -> None:
     np.testing.assert_allclose(fg.grad(lambda x: p(x))(0.5), p.deriv()(0.5))
     second = fg.hessian(lambda x: np.sum(p(x)))(V)
     np.testing.assert_allclose(np.diag(second), p.deriv(2)(V))
+
+
+NUMBERS: dict[str, Callable[[Any], Any]] = {
+    "scipy.signal.butter": lambda w: scipy.signal.butter(2, w),
+    "scipy.signal.bessel": lambda w: scipy.signal.bessel(2, w),
+    "scipy.signal.lp2lp_zpk": lambda w: scipy.signal.lp2lp_zpk([], [-1.0], 1.0, w),
+    "scipy.signal.ellipap": lambda w: scipy.signal.ellipap(3, w, 20.0),
+    "scipy.signal.iirnotch": lambda w: scipy.signal.iirnotch(w, 30.0),
+}
+
+
+@pytest.mark.parametrize("name", NUMBERS)
+def test_a_library_that_asks_for_a_number_is_refused(name: str) -> None:
+    w = fg.tensor(0.3, requires_grad=True)
+    with pytest.raises(fg.errors.GraphCutError) as caught:
+        NUMBERS[name](w)
+    message = str(caught.value)
+    assert message.startswith(f"{name}: "), message
+    assert "detach()" in message
+    assert ("use ferrograd.scipy.signal" in message) == (name[-6:] in ("butter", "bessel"))
+    with fg.no_grad():
+        NUMBERS[name](w)
+    NUMBERS[name](w.detach())
+
+
+def test_a_program_that_asks_for_a_number_is_warned() -> None:
+    w = fg.tensor(0.3, requires_grad=True)
+    with pytest.warns(fg.errors.GraphCutWarning, match="leaves the graph"):
+        assert float(w) == 0.3

@@ -198,7 +198,7 @@ spline_filter spline_filter1d: im
 value_indices: labels
 vectorized_filter: im, xp.mean, size=3
 watershed_ift: bytes, markers
-zoom: im, 1.5
+zoom: im, 1.6
 """
 
 _SIGNAL = """
@@ -245,7 +245,7 @@ lfilter_zi: b, a
 lfiltic: b, a, zs
 lp2bp lp2bs: b, a
 lp2hp lp2lp: b, a
-lp2bp_zpk lp2bs_zpk: zs, ps, 1.0
+lp2bp_zpk lp2bs_zpk: zs, ps, 1.0, 1.3, 0.7
 lp2hp_zpk lp2lp_zpk: zs, ps, 1.0
 medfilt wiener: v, 3
 medfilt2d: im, 3
@@ -277,7 +277,7 @@ kaiser: 9, 3.0, xp=xp
 kaiser_bessel_derived: 8, 3.0, xp=xp
 gaussian: 9, 2.0, xp=xp
 general_gaussian: 9, 1.5, 2.0, xp=xp
-general_cosine: 9, [0.5, 0.3, 0.2] if xp is np else xp.asarray([0.5, 0.3, 0.2])
+general_cosine: 9, xp.asarray([0.5, 0.3, 0.2])
 general_hamming: 9, 0.6, xp=xp
 chebwin: 9, 50.0, xp=xp
 get_window: 'hann', 8, xp=xp
@@ -364,7 +364,7 @@ rankdata: v
 sem: n
 sigmaclip: n
 tmax tmean tmin tsem tstd tvar: n
-trim_mean: n, 0.1
+trim_mean: n, 0.12
 ttest_1samp: n, 0.1
 ttest_ind ttest_rel: n, n2
 ttest_ind_from_stats: x, y, 9, x + 0.1, z, 8

@@ -3,7 +3,8 @@
 `--check` writes nothing and prints what the page calls right and is not; words in the arguments
 choose functions by parts of their names and print their rows.
 Owns: the trial of each function: its values beside those of NumPy's arrays, its gradient beside a
-central difference along one direction for every array of floats among its arguments.
+central difference along one direction for every array of floats among its arguments, and for every
+number among them that is a tensor in its turn.
 Invariant: the functions come from SciPy's own table of array API support, not from a list.
 """
 
@@ -29,6 +30,7 @@ from scipy.spatial.transform import RigidTransform, Rotation, Slerp
 import ferrograd as fg
 import ferrograd.array_api as xp
 from scipy_calls import CALLS, arrays
+from scipy_numbers import NAME, alone
 
 PAGE = Path(__file__).resolve().parent.parent / "docs" / "scipy.md"
 MODULES = """cluster.hierarchy cluster.vq constants differentiate fft integrate interpolate linalg
@@ -55,7 +57,8 @@ the methods of rotations.
   where only some arguments have one; `–` where no array of floats is an argument, or the values
   are refused. What is refused raises before anything is lost: most often compiled code that needs
   an array (`GraphCutError`). Such functions may be in [`ferrograd.scipy`](scipy_functions.md).
-  `lost` (no gradient and no error) and `wrong` are known faults.
+  Numbers among the arguments (frequencies, widths, parameters) are tried as tensors, too, one by
+  one: each has the gradient of a difference, or raises. No gradient is lost without an error.
 
 Of {all} functions {right} are right in both: {differentiated} have gradients by every argument,
 {constant} are piecewise constant, {plain} take no floats. {partly} more have gradients by some of
@@ -192,7 +195,9 @@ def slope(function: Any, expression: str, pool: dict[str, Any], name: str, way: 
     return [float(n) / (2 * STEP) for n in near]
 
 
-def gradient(function: Any, expression: str, pool: dict[str, Any], names: list[str]) -> str:
+def gradient(
+    function: Any, expression: str, pool: dict[str, Any], names: list[str], bound: float = 2e-5
+) -> str:
     """How the gradients by the named arrays compare; "yes", "zero", "wrong" or what was raised."""
     tensors = tensors_of(pool)
     for name in names:
@@ -216,7 +221,7 @@ def gradient(function: Any, expression: str, pool: dict[str, Any], names: list[s
         grad = tensors[name].grad
         ours = 0.0 if grad is None else float(np.sum(grad.numpy() * way))
         total = sum(numeric[k] for k in live)
-        if not abs(ours - total) <= 2e-5 * max(1.0, abs(total)):
+        if not abs(ours - total) <= bound * max(1.0, abs(total)):
             return f"wrong by {name}: {ours:.6g} for {total:.6g}"
         moved = moved or any(abs(n) > 1e-9 for n in numeric)
     return "yes" if moved else "zero"
@@ -262,15 +267,32 @@ def trial(name: str, function: Any, pool: dict[str, Any]) -> Row:
     ours = attempt(lambda: call(function, expression, tensors, xp))
     values = ours if isinstance(ours, str) else same(ours, theirs)
     names = used(expression, pool)
-    if not names or values not in ("yes", "arrays"):
+    if values not in ("yes", "arrays"):
+        return Row(name, values, "–")
+    if fault := faults(function, expression, pool):
+        return Row(name, values, fault)
+    if not names:
         return Row(name, values, "–")
     found = attempt(lambda: gradient(function, expression, pool, names))
     if found.startswith("refused") and len(names) > 1:
         each = {n: attempt(lambda n=n: gradient(function, expression, pool, [n])) for n in names}
+        bad = [v for v in each.values() if v.startswith(("lost", "wrong"))]
+        if bad:
+            return Row(name, values, bad[0])
         kept = [n for n in names if each[n] in ("yes", "zero")]
         if kept:
-            return Row(name, values, f"by {', '.join(f'`{n}`' for n in kept)}")
+            found = f"by {', '.join(f'`{n}`' for n in kept)}"
     return Row(name, values, found)
+
+
+def faults(function: Any, expression: str, pool: dict[str, Any]) -> str:
+    """What is lost or wrong by a number among the arguments, each alone a tensor; else nothing."""
+    for value, renamed in alone(expression if "f(" in expression else f"f({expression})"):
+        moved = pool | {NAME: np.asarray(value)}
+        found = attempt(lambda e=renamed, m=moved: gradient(function, e, m, [NAME], 1e-3))
+        if found.startswith(("lost", "wrong")):
+            return f"{found}, by {value}"
+    return ""
 
 
 def tried(only: list[str]) -> list[Row]:
@@ -330,8 +352,7 @@ def check() -> list[str]:
     before, now = written(), {row.name: row for row in tried([])}
     problems = [f"{name}: not on both sides" for name in sorted(set(before) ^ set(now))]
     for name in sorted(set(before) & set(now)):
-        fault = now[name].gradient.startswith(("wrong", "lost"))
-        wrong = fault and now[name].gradient != before[name].gradient
+        wrong = now[name].gradient.startswith(("wrong", "lost"))
         if wrong or (before[name].holds and not now[name].holds):
             problems.append(f"{name}: {now[name].values}, {now[name].gradient}")
     return problems

@@ -24,6 +24,9 @@ pub(crate) static ARRAY_FUNCTION: LazyImport =
     LazyImport::new("ferrograd._dispatch.protocols", "array_function");
 /// What NumPy is told that asks for the array of a tensor in a graph.
 pub(crate) static ARRAY_OF: LazyImport = LazyImport::new("ferrograd._dispatch.leaving", "array_of");
+/// What refuses `float(t)` of a tensor in a graph where a library asks for it.
+pub(crate) static NUMBER_OF: LazyImport =
+    LazyImport::new("ferrograd._dispatch.leaving", "number_of");
 /// The specification of einops' backends, followed by ours; and adding ours to a loaded einops.
 pub(crate) static EINOPS_SPEC: LazyImport =
     LazyImport::new("ferrograd._dispatch.einops", "spec_of_backends");

@@ -49,6 +49,16 @@ def array_of(tensor: Tensor) -> Any:
     raise _refusal(frame)
 
 
+def number_of(call: str) -> None:
+    """What `float(t)` of a tensor that requires grad does first: refuse, where a library asks.
+
+    A program that asks is warned instead, which a library's caller would not see.
+    """
+    frame = sys._getframe(1)
+    if _root(frame) in _LIBRARIES:
+        raise _refusal(frame, f"it calls {call}, and the result")
+
+
 def _leaves_products(frame: FrameType) -> bool:
     """Whether it is `sparse @ tensor` that asks for an array."""
     before = frame.f_back
@@ -73,7 +83,7 @@ class _Carried(np.ndarray):
         return getattr(ufunc, method)(*given, **kwargs)
 
 
-def _refusal(frame: FrameType) -> GraphCutError:
+def _refusal(frame: FrameType, what: str = "the result") -> GraphCutError:
     home, name = _called(frame) or ("", "__array__")
     remedy = _ANY
     if home.startswith("pandas"):
@@ -81,7 +91,7 @@ def _refusal(frame: FrameType) -> GraphCutError:
     elif _have(home, name):
         remedy = f"use ferrograd.{home}.{name}, or detach() or no_grad() to mean it"
     return GraphCutError(
-        f"{home}{'.' if home else ''}{name}: the result would silently leave the graph of a tensor"
+        f"{home}{'.' if home else ''}{name}: {what} would silently leave the graph of a tensor"
         f" that requires grad; {remedy}"
     )
 

@@ -1,8 +1,8 @@
 //! Tensors to Python numbers, lists and arrays.
 //!
 //! Owns: the doors out of the graph, and the warnings and errors that keep them from being silent.
-//! Invariant: `item`, `tolist` and `numpy` are explicit and complain only inside a transform; `float(t)` and
-//! `int(t)` warn and `__array__` raises where a gradient would be lost while recording.
+//! Invariant: `item`, `tolist` and `numpy` are explicit and complain only inside a transform; where a gradient would be
+//! lost while recording, `float(t)` and `int(t)` warn, `float(t)` in a library's code and `__array__` raise.
 
 use ::numpy::PyArrayDescrMethods;
 use pyo3::exceptions::PyTypeError;
@@ -48,6 +48,10 @@ pub(super) fn refuse_in_transform(
 fn implicit(py: Python<'_>, tensor: &Tensor, call: &'static str) -> PyResult<()> {
     if !cuts(tensor) {
         return Ok(());
+    }
+    // An integer moves in steps, so that its derivative is 0 wherever it has one.
+    if call != "int(t)" {
+        package::NUMBER_OF.get(py)?.call1((call,))?;
     }
     let (call, remedy) = if assigning(py) {
         (ASSIGNED, BUFFER)

@@ -2,6 +2,14 @@
 
 from ferrograd.scipy._library import rest_of as _rest_of
 from ferrograd.scipy.signal._convolve import convolve as convolve, correlate as correlate
+from ferrograd.scipy.signal._design import (
+    bessel as bessel,
+    butter as butter,
+    cheby1 as cheby1,
+    cheby2 as cheby2,
+    ellip as ellip,
+    iirfilter as iirfilter,
+)
 from ferrograd.scipy.signal._fourier import fftconvolve as fftconvolve, oaconvolve as oaconvolve
 from ferrograd.scipy.signal._planes import convolve2d as convolve2d, correlate2d as correlate2d
 from ferrograd.scipy.signal._recursive import lfilter as lfilter, lfilter_zi as lfilter_zi
