@@ -130,6 +130,10 @@ fmt: $(VENV)/.dev ## format Rust and Python
 stubs: $(VENV)/.wheel ## write the operation part of _core.pyi and docs/operations.md
 	$(BIN)/python tools/stubs.py
 
+.PHONY: optim
+optim: $(VENV)/.wheel ## write the tables of docs/optim.md: the names of torch.optim
+	$(BIN)/python tools/optim_table.py
+
 .PHONY: scipy
 scipy: $(VENV)/.wheel ## write docs/scipy.md: SciPy's functions on tensors
 	$(BIN)/python tools/scipy_table.py

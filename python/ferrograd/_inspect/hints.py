@@ -80,13 +80,8 @@ HINTS: dict[str, dict[str, str]] = {
         "instance_norm": "nn.functional.group_norm with one group for each channel",
     },
     "optim": {
-        "LBFGS": 'scipy.optimize.minimize(fg.value_and_grad(f), x0, jac=True, method="L-BFGS-B")',
-        "lr_scheduler": 'group["lr"] = ... for group in optimizer.param_groups',
-        "RMSprop": "optim.Adam, or ferrograd.misc.optimizers.rmsprop on arrays",
-        **_each(
-            "Adagrad Adadelta Adamax NAdam RAdam Rprop ASGD",
-            "optim.Adam, or a subclass of optim.Optimizer with _update",
-        ),
+        **_each("Adafactor SparseAdam", "optim.Adam"),
+        "swap_in_optimizer_params_and_state": _COMPILE,
     },
     "": {
         **_each("cuda mps xpu backends distributed set_default_device", _CPU),

@@ -3,9 +3,19 @@
 import typing as _typing
 
 from ferrograd._inspect import hints as _hints
-from ferrograd.optim._adam import Adam as Adam, AdamW as AdamW
+from ferrograd.optim import lr_scheduler as lr_scheduler, swa_utils as swa_utils
+from ferrograd.optim._adagrad import Adadelta as Adadelta, Adagrad as Adagrad, RMSprop as RMSprop
+from ferrograd.optim._adam import (
+    Adam as Adam,
+    Adamax as Adamax,
+    AdamW as AdamW,
+    NAdam as NAdam,
+    RAdam as RAdam,
+)
+from ferrograd.optim._lbfgs import LBFGS as LBFGS
+from ferrograd.optim._muon import Muon as Muon
 from ferrograd.optim._optimizer import Optimizer as Optimizer
-from ferrograd.optim._sgd import SGD as SGD
+from ferrograd.optim._sgd import ASGD as ASGD, SGD as SGD, Rprop as Rprop
 
 if not _typing.TYPE_CHECKING:
     __getattr__ = _hints.getter("optim")

@@ -1,6 +1,6 @@
-"""`Adam` and `AdamW`.
+"""`Adam` and what is near it: `AdamW`, `NAdam`, `RAdam`, `Adamax`.
 
-Owns: both classes. Invariant: a step equals PyTorch's to rounding.
+Owns: those classes. Invariant: a step equals PyTorch's to rounding.
 """
 
 from __future__ import annotations
@@ -8,20 +8,44 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import Any
 
-from ferrograd._core import Tensor, sqrt, tensor, view_as_complex, view_as_real, zeros_like
-from ferrograd.optim._numbers import as_tensor
-from ferrograd.optim._optimizer import Group, Optimizer, Ready, State, at_least, betas
+from ferrograd._core import Tensor, sqrt, where
+from ferrograd.optim._optimizer import Group
+from ferrograd.optim._options import at_least, betas as checked_betas, flags
+from ferrograd.optim._ruled import Ruled, Slots
+from ferrograd.optim._rules import Number
+from ferrograd.optim._states import State
 
-#: What a step needs of the count of steps.
-Corrections = tuple[Tensor, Tensor, Tensor | None]
+_MOMENTS: Slots = (("exp_avg", 0.0), ("exp_avg_sq", 0.0))
 
 
-class Adam(Optimizer):
+class _Moments(Ruled):
+    """What optimisers with two decay rates share."""
+
+    def _check(self, group: Group) -> None:
+        op = type(self).__name__
+        for name in ("lr", "eps", "weight_decay"):
+            at_least(op, name, group[name])
+        checked_betas(op, group["betas"])
+
+    def _slots(self, group: Group) -> Slots:
+        return _MOMENTS
+
+    def _decoupled(self, group: Group) -> bool:
+        return bool(group.get("decoupled_weight_decay", False))
+
+    def _shrink(self, group: Group) -> Number:
+        """What a decoupled decay multiplies parameters by."""
+        decays = self._decoupled(group) and group["weight_decay"] != 0
+        return 1.0 - group["lr"] * group["weight_decay"] if decays else 1.0
+
+
+class Adam(_Moments):
     """Adam: `p -= lr m / (1 - β1^t) / (√v / √(1 - β2^t) + eps)`.
 
-    `m = β1 m + (1 - β1) g` and `v = β2 v + (1 - β2) g²`, with `g += weight_decay p`. With `amsgrad`
-    the largest v so far is used. A complex parameter is a pair of real ones. `lr` may be a tensor
-    of no axes, whose value of the moment counts.
+    `m = β1 m + (1 - β1) g` and `v = β2 v + (1 - β2) g²`, with `g += weight_decay p`, or, with
+    `decoupled_weight_decay`, `p *= 1 - lr weight_decay` first. With `amsgrad` the largest v so far
+    is used. A complex parameter is a pair of real ones. `lr` may be a tensor of no axes, whose
+    value of the moment counts.
     Errors: `ArgumentError` for negative options and betas outside [0, 1).
     Source: Kingma and Ba, Adam, 2015.
 
@@ -34,130 +58,52 @@ class Adam(Optimizer):
     0.9
     """
 
-    decoupled = False
-    decay = 0.0
-
     def __init__(
         self,
         params: Iterable[Any],
         lr: float | Tensor = 1e-3,
         betas: tuple[float, float] = (0.9, 0.999),
         eps: float = 1e-8,
-        weight_decay: float | None = None,
+        weight_decay: float = 0.0,
         amsgrad: bool = False,
         *,
+        foreach: bool | None = None,
         maximize: bool = False,
+        capturable: bool = False,
+        differentiable: bool = False,
+        fused: bool | None = None,
+        decoupled_weight_decay: bool = False,
     ) -> None:
         options = {
             "lr": lr,
             "betas": tuple(betas),
             "eps": eps,
-            "weight_decay": self.decay if weight_decay is None else weight_decay,
+            "weight_decay": weight_decay,
             "amsgrad": amsgrad,
             "maximize": maximize,
+            "decoupled_weight_decay": decoupled_weight_decay,
+            **flags(
+                type(self).__name__,
+                foreach=foreach,
+                capturable=capturable,
+                differentiable=differentiable,
+                fused=fused,
+            ),
         }
         super().__init__(params, options)
 
-    def _check(self, group: Group) -> None:
-        op = type(self).__name__
-        for name in ("lr", "eps", "weight_decay"):
-            at_least(op, name, group[name])
-        betas(op, group["betas"])
+    def _rule(self, group: Group) -> str:
+        return "amsgrad" if group["amsgrad"] else "adam"
 
-    def _step_group(self, group: Group, ready: Ready) -> None:
+    def _slots(self, group: Group) -> Slots:
+        return (*_MOMENTS, ("max_exp_avg_sq", 0.0)) if group["amsgrad"] else _MOMENTS
+
+    def _numbers(self, group: Group, counts: State, fresh: bool) -> tuple[Number, ...]:
         beta1, beta2 = group["betas"]
-        eps: float = group["eps"]
-        decay: float = group["weight_decay"]
-        decoupled = self.decoupled and decay != 0
-        # What a step needs beside gradients, for each count and dtype.
-        corrections: dict[Any, Corrections] = {}
-        for (p, grad), state in zip(ready, self._counted(group, ready), strict=True):
-            paired = p.dtype.kind == "c"
-            dtype = state["exp_avg"].dtype
-            key = id(state["step"]), dtype
-            found = corrections.get(key)
-            if found is None:
-                found = corrections[key] = _corrections(group, state["step"], dtype, decoupled)
-            scale, inverse_rate, shrink = found
-            if group["maximize"]:
-                grad = -grad
-            if shrink is not None:
-                p.mul_(shrink)
-            elif decay != 0:
-                grad = grad + decay * p.detach()
-            if paired:
-                grad = view_as_real(grad)
-            mean = state["exp_avg"].lerp_(grad, 1.0 - beta1)
-            square = state["exp_avg_sq"]
-            square *= beta2
-            square.addcmul_(grad, grad, 1.0 - beta2)
-            if group["amsgrad"]:
-                square = state["max_exp_avg_sq"].maximum_(square)
-            below = sqrt(square)
-            below *= scale
-            below += eps
-            # Divided by the rate, which may be 0, only where eps has been added.
-            below *= inverse_rate
-            if paired:
-                p.sub_(view_as_complex(mean / below))
-            else:
-                p.addcdiv_(mean, below, -1.0)
-
-    def _counted(self, group: Group, ready: Ready) -> list[State]:
-        """The states of the parameters, with the number of their steps, this one included.
-
-        Parameters of a group that have made the same steps share one count.
-        """
-        start = None
-        for p, _ in ready:
-            if not self.state.get(p):
-                start = tensor(0.0, dtype="float64") if start is None else start
-                own = view_as_real(p.detach()) if p.dtype.kind == "c" else p
-                state: State = {
-                    "step": start,
-                    "exp_avg": zeros_like(own),
-                    "exp_avg_sq": zeros_like(own),
-                }
-                if group["amsgrad"]:
-                    state["max_exp_avg_sq"] = zeros_like(own)
-                self.state[p] = state
-        states = [self.state[p] for p, _ in ready]
-        resting: set[int] = set()
-        if len(ready) < len(group["params"]):
-            moving = {id(state) for state in states}
-            others = [self.state[p] for p in group["params"] if p in self.state]
-            resting = {id(other["step"]) for other in others if id(other) not in moving}
-        counts: dict[int, Tensor] = {}
-        for state in states:
-            known = id(state["step"])
-            if known not in counts:
-                count = state["step"].clone() if known in resting else state["step"]
-                counts[known] = count.add_(1.0)
-            state["step"] = counts[known]
-        return states
-
-    def _share(self, group: Group, loaded: dict[Tensor, State]) -> None:
-        """Counts of steps, which may be numbers in older states, become tensors."""
-        counts: dict[float, Tensor] = {}
-        for p in group["params"]:
-            state = loaded.get(p)
-            if state and "step" in state:
-                number = float(state["step"])
-                if number not in counts:
-                    counts[number] = tensor(number, dtype="float64")
-                state["step"] = counts[number]
-
-
-def _corrections(group: Group, count: Tensor, dtype: Any, decoupled: bool) -> Corrections:
-    """`1 / √(1 - β2^t)`, `(1 - β1^t) / lr` and, for a decoupled decay, `1 - lr weight_decay`."""
-    beta1, beta2 = group["betas"]
-    inverse_rate = (1.0 - beta1**count) / group["lr"]
-    scale = 1.0 / sqrt(1.0 - beta2**count)
-    if dtype != count.dtype:
-        scale, inverse_rate = scale.astype(dtype), inverse_rate.astype(dtype)
-    if not decoupled:
-        return scale, inverse_rate, None
-    return scale, inverse_rate, as_tensor(1.0 - group["lr"] * group["weight_decay"], dtype)
+        step = counts["step"].add_(1.0)
+        rate = group["lr"] / (1.0 - beta1**step)
+        scale = 1.0 / sqrt(1.0 - beta2**step)
+        return self._shrink(group), beta1, beta2, rate, scale, group["eps"]
 
 
 class AdamW(Adam):
@@ -166,5 +112,175 @@ class AdamW(Adam):
     Source: Loshchilov and Hutter, Decoupled Weight Decay Regularization, 2019.
     """
 
-    decoupled = True
-    decay = 0.01
+    def __init__(
+        self,
+        params: Iterable[Any],
+        lr: float | Tensor = 1e-3,
+        betas: tuple[float, float] = (0.9, 0.999),
+        eps: float = 1e-8,
+        weight_decay: float = 1e-2,
+        amsgrad: bool = False,
+        *,
+        maximize: bool = False,
+        foreach: bool | None = None,
+        capturable: bool = False,
+        differentiable: bool = False,
+        fused: bool | None = None,
+    ) -> None:
+        super().__init__(
+            params,
+            lr,
+            betas,
+            eps,
+            weight_decay,
+            amsgrad,
+            foreach=foreach,
+            maximize=maximize,
+            capturable=capturable,
+            differentiable=differentiable,
+            fused=fused,
+            decoupled_weight_decay=True,
+        )
+
+
+class NAdam(_Moments):
+    """Adam with Nesterov momentum: `p -= lr ((1 - μ) g / (1 - Πμ) + μ' m / (1 - μ' Πμ)) / d`.
+
+    `d = √(v / (1 - β2^t)) + eps`; `μ = β1 (1 - 0.96^(t momentum_decay) / 2)`, μ' is that of the
+    next step, and Πμ the product of all so far. m and v are those of `Adam`.
+    Errors: `ArgumentError` for negative options and betas outside [0, 1).
+    Source: Dozat, Incorporating Nesterov Momentum into Adam, 2016.
+    """
+
+    counters = (("step", 0.0), ("mu_product", 1.0))
+
+    def __init__(
+        self,
+        params: Iterable[Any],
+        lr: float | Tensor = 2e-3,
+        betas: tuple[float, float] = (0.9, 0.999),
+        eps: float = 1e-8,
+        weight_decay: float = 0.0,
+        momentum_decay: float = 4e-3,
+        decoupled_weight_decay: bool = False,
+        *,
+        foreach: bool | None = None,
+        maximize: bool = False,
+        capturable: bool = False,
+        differentiable: bool = False,
+    ) -> None:
+        options = {
+            "lr": lr,
+            "betas": tuple(betas),
+            "eps": eps,
+            "weight_decay": weight_decay,
+            "momentum_decay": momentum_decay,
+            "decoupled_weight_decay": decoupled_weight_decay,
+            "maximize": maximize,
+            **flags("NAdam", foreach=foreach, capturable=capturable, differentiable=differentiable),
+        }
+        super().__init__(params, options)
+
+    def _check(self, group: Group) -> None:
+        super()._check(group)
+        at_least("NAdam", "momentum_decay", group["momentum_decay"])
+
+    def _numbers(self, group: Group, counts: State, fresh: bool) -> tuple[Number, ...]:
+        beta1, beta2 = group["betas"]
+        lr, decay = group["lr"], group["momentum_decay"]
+        step = counts["step"].add_(1.0)
+        mu = beta1 * (1.0 - 0.5 * 0.96 ** (step * decay))
+        following = beta1 * (1.0 - 0.5 * 0.96 ** ((step + 1.0) * decay))
+        product = counts["mu_product"].mul_(mu)
+        now = lr * (1.0 - mu) / (1.0 - product)
+        after = lr * following / (1.0 - product * following)
+        return self._shrink(group), beta1, beta2, now, after, 1.0 - beta2**step, group["eps"]
+
+
+class RAdam(_Moments):
+    """Adam with a rectified rate: `p -= lr m / (1 - β1^t) r √(1 - β2^t) / (√v + eps)`.
+
+    r² is the quotient of variances that the paper derives; in the first steps, where
+    `ρ = ρ∞ - 2 t β2^t / (1 - β2^t)` with `ρ∞ = 2 / (1 - β2) - 1` is at most 5, the step is
+    `p -= lr m / (1 - β1^t)`. m and v are those of `Adam`.
+    Errors: `ArgumentError` for negative options and betas outside [0, 1).
+    Source: Liu et al., On the Variance of the Adaptive Learning Rate and Beyond, 2020.
+    """
+
+    def __init__(
+        self,
+        params: Iterable[Any],
+        lr: float | Tensor = 1e-3,
+        betas: tuple[float, float] = (0.9, 0.999),
+        eps: float = 1e-8,
+        weight_decay: float = 0.0,
+        decoupled_weight_decay: bool = False,
+        *,
+        foreach: bool | None = None,
+        maximize: bool = False,
+        capturable: bool = False,
+        differentiable: bool = False,
+    ) -> None:
+        options = {
+            "lr": lr,
+            "betas": tuple(betas),
+            "eps": eps,
+            "weight_decay": weight_decay,
+            "decoupled_weight_decay": decoupled_weight_decay,
+            "maximize": maximize,
+            **flags("RAdam", foreach=foreach, capturable=capturable, differentiable=differentiable),
+        }
+        super().__init__(params, options)
+
+    def _numbers(self, group: Group, counts: State, fresh: bool) -> tuple[Number, ...]:
+        beta1, beta2 = group["betas"]
+        step = counts["step"].add_(1.0)
+        correction = 1.0 - beta2**step
+        limit = 2.0 / (1.0 - beta2) - 1.0
+        rho = limit - 2.0 * step * beta2**step / correction
+        known = (rho - 4.0) * (rho - 2.0) * limit / ((limit - 4.0) * (limit - 2.0) * rho)
+        rectified = where(rho > 5.0, sqrt(abs(known)) * sqrt(correction), -1.0)
+        rate = group["lr"] / (1.0 - beta1**step)
+        return self._shrink(group), beta1, beta2, rate, rectified, group["eps"]
+
+
+class Adamax(_Moments):
+    """Adam with the largest gradient: `u = max(β2 u, |g| + eps)`, `p -= lr m / (1 - β1^t) / u`.
+
+    m is that of `Adam`, with `g += weight_decay p`.
+    Errors: `ArgumentError` for negative options and betas outside [0, 1).
+    Source: Kingma and Ba, Adam, 2015.
+    """
+
+    def __init__(
+        self,
+        params: Iterable[Any],
+        lr: float | Tensor = 2e-3,
+        betas: tuple[float, float] = (0.9, 0.999),
+        eps: float = 1e-8,
+        weight_decay: float = 0.0,
+        foreach: bool | None = None,
+        *,
+        maximize: bool = False,
+        differentiable: bool = False,
+        capturable: bool = False,
+    ) -> None:
+        options = {
+            "lr": lr,
+            "betas": tuple(betas),
+            "eps": eps,
+            "weight_decay": weight_decay,
+            "maximize": maximize,
+            **flags(
+                "Adamax", foreach=foreach, differentiable=differentiable, capturable=capturable
+            ),
+        }
+        super().__init__(params, options)
+
+    def _slots(self, group: Group) -> Slots:
+        return ("exp_avg", 0.0), ("exp_inf", 0.0)
+
+    def _numbers(self, group: Group, counts: State, fresh: bool) -> tuple[Number, ...]:
+        beta1, beta2 = group["betas"]
+        step = counts["step"].add_(1.0)
+        return beta1, beta2, group["lr"] / (1.0 - beta1**step), group["eps"]

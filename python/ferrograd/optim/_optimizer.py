@@ -1,4 +1,4 @@
-"""`Optimizer`: parameter groups, state, and the step around a rule.
+"""`Optimizer`: parameter groups, state, hooks, and the step around a rule.
 
 Owns: what every optimiser has. Never computes an update: subclasses do.
 Invariant: a step runs with recording off and changes parameters in place; a parameter without a
@@ -11,27 +11,50 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable
 from typing import Any
 
-import numpy as np
-
 from ferrograd._compile import watching
-from ferrograd._core import Tensor, tensor
+from ferrograd._core import Tensor
 from ferrograd._tensor.modes import enable_grad, no_grad
-from ferrograd.errors import ArgumentError, ArgumentTypeError
+from ferrograd.errors import ArgumentError, ArgumentTypeError, ContractError
+from ferrograd.optim._hooks import Hook, HookHandle, Hooks
+from ferrograd.optim._states import State, adopted, copies
 
 Group = dict[str, Any]
-#: What is kept of one parameter.
-State = dict[str, Any]
 #: Parameters with their gradients.
 Ready = list[tuple[Tensor, Tensor]]
 
+#: Entries of a group that are no options of the optimiser: names, and what schedules keep there.
+_NOTES = {
+    "params",
+    "param_names",
+    "initial_lr",
+    "max_lr",
+    "min_lr",
+    "swa_lr",
+    "base_momentum",
+    "max_momentum",
+}
 
-class Optimizer:
-    """Base of the optimisers: subclass it with `defaults` and `_update(parameter, grad, …)`."""
+
+class _Stepped:
+    """Whether an optimiser has made a step: no member that a compiled step would depend on."""
+
+    __slots__ = ("_stepped",)
+    _stepped: bool
+
+
+class Optimizer(_Stepped):
+    """Base of the optimisers: subclass it with `defaults` and `_update(parameter, grad, …)`.
+
+    `params` are parameters, pairs of a name and a parameter as `model.named_parameters()` gives
+    them, or dicts of `params` and options.
+    """
 
     def __init__(self, params: Iterable[Any], defaults: Group) -> None:
         self.defaults = defaults
         self.param_groups: list[Group] = []
         self.state: dict[Tensor, State] = {}
+        self._hooks = Hooks()
+        self._stepped = False
         if isinstance(params, Tensor):
             raise ArgumentTypeError(
                 f"{type(self).__name__}: params is one tensor; pass a sequence of parameters"
@@ -43,11 +66,14 @@ class Optimizer:
         for group in groups:
             self.add_param_group(group)
 
-    def add_param_group(self, group: Group) -> None:
+    def add_param_group(self, param_group: Group) -> None:
         """Adds parameters with options of their own; the others are the defaults."""
         op = type(self).__name__
-        params = group["params"]
-        params = [params] if isinstance(params, Tensor) else _listed(op, params)
+        if not isinstance(param_group, dict) or "params" not in param_group:
+            raise ArgumentTypeError(f"{op}: a group is a dict with 'params'; got {param_group!r}")
+        given = param_group["params"]
+        given = [given] if isinstance(given, Tensor) else _listed(op, given)
+        params, names = _unnamed(op, given)
         known = {id(p) for own in self.param_groups for p in own["params"]}
         for i, p in enumerate(params):
             if not isinstance(p, Tensor) or not p.is_leaf:
@@ -56,10 +82,14 @@ class Optimizer:
             if id(p) in known:
                 raise ArgumentError(f"{op}: parameter {i} is there twice; list each once")
             known.add(id(p))
-        unknown = set(group) - {"params", *self.defaults}
+        unknown = set(param_group) - {*_NOTES, *self.defaults}
         if unknown:
             raise ArgumentError(f"{op}: {sorted(unknown)} are no options; use {[*self.defaults]}")
-        full = {**self.defaults, **group, "params": params}
+        full = {**self.defaults, **param_group, "params": params}
+        if names is not None:
+            full["param_names"] = names
+        if any(("param_names" in group) != ("param_names" in full) for group in self.param_groups):
+            raise ArgumentError(f"{op}: some groups have names; name the parameters of all or none")
         self._check(full)
         self.param_groups.append(full)
 
@@ -78,20 +108,35 @@ class Optimizer:
         `closure`, if there is one, is called first, with recording on: it computes the loss and its
         gradients.
         """
+        hooks = self._hooks
+        if watching.recordings:
+            lists = (group["params"] for group in self.param_groups)
+            watching.note(self.__dict__, self.param_groups, *self.param_groups, *lists)
+            watching.note(self.state, *self.state.values(), hooks.step_pre, hooks.step_post)
+        args: tuple[Any, ...] = () if closure is None else (closure,)
+        kwargs: dict[str, Any] = {}
+        for hook in tuple(hooks.step_pre.values()):
+            changed = hook(self, args, kwargs)
+            if changed is not None:
+                args, kwargs = _arguments(type(self).__name__, changed)
+        with no_grad():
+            loss = self._step(*args, **kwargs)
+        self._stepped = True
+        for hook in tuple(hooks.step_post.values()):
+            hook(self, args, kwargs)
+        return loss
+
+    def _step(self, closure: Callable[[], Any] | None = None) -> Any:
+        """A step, with recording off."""
         loss = None
         if closure is not None:
             with enable_grad():
                 loss = closure()
-        if watching.recordings:
-            lists = (group["params"] for group in self.param_groups)
-            watching.note(self.__dict__, self.param_groups, *self.param_groups, *lists)
-            watching.note(self.state, *self.state.values())
-        with no_grad():
-            for group in self.param_groups:
-                found = ((p, p.grad) for p in group["params"])
-                ready = [(p, grad) for p, grad in found if grad is not None]
-                if ready:
-                    self._step_group(group, ready)
+        for group in self.param_groups:
+            found = ((p, p.grad) for p in group["params"])
+            ready = [(p, grad) for p, grad in found if grad is not None]
+            if ready:
+                self._step_group(group, ready)
         return loss
 
     def _step_group(self, group: Group, ready: Ready) -> None:
@@ -104,24 +149,58 @@ class Optimizer:
         """The parameter's next value."""
         raise NotImplementedError
 
+    def register_step_pre_hook(self, hook: Hook) -> HookHandle:
+        """Calls `hook(optimizer, args, kwargs)` before each step; it may return other arguments."""
+        return self._hooks.add("step_pre", hook)
+
+    def register_step_post_hook(self, hook: Hook) -> HookHandle:
+        """Calls `hook(optimizer, args, kwargs)` after each step."""
+        return self._hooks.add("step_post", hook)
+
+    def register_state_dict_pre_hook(self, hook: Hook, prepend: bool = False) -> HookHandle:
+        """Calls `hook(optimizer)` before `state_dict` reads."""
+        return self._hooks.add("state_dict_pre", hook, prepend)
+
+    def register_state_dict_post_hook(self, hook: Hook, prepend: bool = False) -> HookHandle:
+        """Calls `hook(optimizer, state_dict)`, which may return another one."""
+        return self._hooks.add("state_dict_post", hook, prepend)
+
+    def register_load_state_dict_pre_hook(self, hook: Hook, prepend: bool = False) -> HookHandle:
+        """Calls `hook(optimizer, state_dict)` before loading; it may return another one."""
+        return self._hooks.add("load_state_dict_pre", hook, prepend)
+
+    def register_load_state_dict_post_hook(self, hook: Hook, prepend: bool = False) -> HookHandle:
+        """Calls `hook(optimizer)` after loading."""
+        return self._hooks.add("load_state_dict_post", hook, prepend)
+
     def state_dict(self) -> dict[str, Any]:
         """Copies of options and state; parameters are numbered in the order of the groups."""
+        for hook in tuple(self._hooks.state_dict_pre.values()):
+            hook(self)
         numbers: dict[int, int] = {}
         groups = []
         for group in self.param_groups:
             for p in group["params"]:
                 numbers[id(p)] = len(numbers)
-            own = _copies({key: value for key, value in group.items() if key != "params"})
+            own = copies({key: value for key, value in group.items() if key != "params"})
             groups.append({**own, "params": [numbers[id(p)] for p in group["params"]]})
-        state = {numbers[id(p)]: _copies(entry) for p, entry in self.state.items()}
-        return {"state": state, "param_groups": groups}
+        state = {numbers[id(p)]: copies(entry) for p, entry in self.state.items()}
+        made = {"state": state, "param_groups": groups}
+        for hook in tuple(self._hooks.state_dict_post.values()):
+            other = hook(self, made)
+            made = made if other is None else other
+        return made
 
     def load_state_dict(self, state_dict: dict[str, Any]) -> None:
         """Takes over copies of options and state; the groups must have the same sizes.
 
-        An option that is a tensor, such as `lr`, keeps its place and gets the value.
+        An option that is a tensor, such as `lr`, keeps its place and gets the value. State that
+        PyTorch wrote for parameters of the same shapes is read, too.
         """
         op = f"{type(self).__name__}.load_state_dict"
+        for hook in tuple(self._hooks.load_state_dict_pre.values()):
+            other = hook(self, state_dict)
+            state_dict = state_dict if other is None else other
         groups = state_dict["param_groups"]
         sizes = [len(group["params"]) for group in self.param_groups]
         given = [len(group["params"]) for group in groups]
@@ -130,10 +209,10 @@ class Optimizer:
         params = [p for group in self.param_groups for p in group["params"]]
         numbers = [number for group in groups for number in group["params"]]
         by_number = dict(zip(numbers, params, strict=True))
-        loaded = {}
+        loaded: dict[Tensor, State] = {}
         for number, entry in state_dict["state"].items():
             p = by_number[int(number)]
-            loaded[p] = {key: _copied(op, key, value, p) for key, value in entry.items()}
+            loaded[p] = {key: self._adopted(op, key, value, p) for key, value in entry.items()}
         for group in self.param_groups:
             self._share(group, loaded)
         for group, new in zip(self.param_groups, groups, strict=True):
@@ -141,8 +220,14 @@ class Optimizer:
                 if isinstance(group.get(key), Tensor):
                     group[key].data = value
                 elif key != "params":
-                    group[key] = value.clone() if isinstance(value, Tensor) else value
+                    group[key] = copies(value)
         self.state = loaded
+        for hook in tuple(self._hooks.load_state_dict_post.values()):
+            hook(self)
+
+    def _adopted(self, op: str, key: str, value: Any, p: Tensor) -> Any:
+        """A loaded entry of the state of a parameter."""
+        return adopted(op, key, value, p)
 
     def _share(self, group: Group, loaded: dict[Tensor, State]) -> None:
         """Gives loaded state of a group the form that steps expect."""
@@ -157,46 +242,28 @@ class Optimizer:
 
 def _listed(op: str, params: Any) -> list[Any]:
     """The parameters in a list; a model is not unpacked, that is the caller's choice."""
+    if isinstance(params, set | frozenset):
+        raise ArgumentTypeError(f"{op}: params is a set, which has no order; pass a list")
     if isinstance(params, Iterable) and not hasattr(params, "parameters"):
         return list(params)
     advice = "pass a sequence of parameters, such as model.parameters()"
     raise ArgumentTypeError(f"{op}: params is of type {type(params).__name__}; {advice}")
 
 
-def _copies(entries: dict[str, Any]) -> dict[str, Any]:
-    own = entries.items()
-    return {key: v.detach().clone() if isinstance(v, Tensor) else v for key, v in own}
+def _unnamed(op: str, given: list[Any]) -> tuple[list[Any], list[str] | None]:
+    """The parameters of pairs of names and parameters, and the names if there are any."""
+    named = [entry for entry in given if isinstance(entry, tuple)]
+    if not named:
+        return given, None
+    if len(named) != len(given):
+        raise ArgumentError(f"{op}: some parameters have names; name all or none")
+    return [p for _, p in named], [name for name, _ in named]
 
 
-def _copied(op: str, key: str, value: Any, p: Tensor) -> Any:
-    if not hasattr(value, "shape") or isinstance(value, np.generic):
-        return value
-    if tuple(value.shape) == () != tuple(p.shape):
-        return tensor(value)
-    if p.dtype.kind == "c" and tuple(value.shape) == (*p.shape, 2):
-        return tensor(value, dtype=p.real.dtype)
-    if tuple(value.shape) != tuple(p.shape):
-        raise ArgumentError(
-            f"{op}: {key} has shape {tuple(value.shape)} but its parameter {tuple(p.shape)}"
-        )
-    return tensor(value, dtype=p.dtype)
-
-
-def at_least(op: str, name: str, value: float, least: float = 0.0) -> None:
-    """Raises for a number, or a tensor of one, below the least one, NaN included."""
-    if isinstance(value, Tensor) and value.ndim:
-        raise ArgumentError(f"{op}: {name} has shape {tuple(value.shape)}; give a number")
-    try:
-        enough = value >= least
-    except TypeError:
-        raise ArgumentTypeError(
-            f"{op}: {name} is {value!r}; give a number of at least {least:g}"
-        ) from None
-    if not enough:
-        raise ArgumentError(f"{op}: {name} is {value}; give at least {least:g}")
-
-
-def betas(op: str, given: tuple[float, float]) -> None:
-    """Raises for decay rates outside [0, 1)."""
-    if len(given) != 2 or not all(0.0 <= beta < 1.0 for beta in given):
-        raise ArgumentError(f"{op}: betas are {given}; give two numbers from 0 to below 1")
+def _arguments(op: str, changed: Any) -> tuple[tuple[Any, ...], dict[str, Any]]:
+    """What a hook returned, as the arguments of the step."""
+    if isinstance(changed, tuple) and len(changed) == 2:
+        return changed
+    raise ContractError(
+        f"{op}.step: a pre-hook returned {changed!r}; return None or a pair of (args, kwargs)"
+    )

@@ -1,6 +1,6 @@
-"""`SGD`: gradient descent with momentum.
+"""`SGD`, `ASGD` and `Rprop`: gradient descent with momentum, with averages, by signs.
 
-Owns: that class. Invariant: a step equals PyTorch's, operation for operation.
+Owns: those classes. Invariant: a step equals PyTorch's to rounding.
 """
 
 from __future__ import annotations
@@ -8,13 +8,16 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import Any
 
-from ferrograd._core import Tensor
+from ferrograd._core import Tensor, maximum
 from ferrograd.errors import ArgumentError
-from ferrograd.optim._numbers import as_tensor
-from ferrograd.optim._optimizer import Group, Optimizer, Ready, at_least
+from ferrograd.optim._optimizer import Group
+from ferrograd.optim._options import at_least, flags
+from ferrograd.optim._ruled import Ruled, Slots
+from ferrograd.optim._rules import Number
+from ferrograd.optim._states import State
 
 
-class SGD(Optimizer):
+class SGD(Ruled):
     """`p -= lr d` with `g += weight_decay p`, `v = momentum v + (1 - dampening) g`.
 
     d is g without momentum, v with it, and `g + momentum v` with nesterov. The first v is g. `lr`
@@ -31,6 +34,8 @@ class SGD(Optimizer):
     [0.8]
     """
 
+    counters = ()
+
     def __init__(
         self,
         params: Iterable[Any],
@@ -41,6 +46,9 @@ class SGD(Optimizer):
         nesterov: bool = False,
         *,
         maximize: bool = False,
+        foreach: bool | None = None,
+        differentiable: bool = False,
+        fused: bool | None = None,
     ) -> None:
         options = {
             "lr": lr,
@@ -49,6 +57,7 @@ class SGD(Optimizer):
             "weight_decay": weight_decay,
             "nesterov": nesterov,
             "maximize": maximize,
+            **flags("SGD", foreach=foreach, differentiable=differentiable, fused=fused),
         }
         super().__init__(params, options)
 
@@ -58,29 +67,110 @@ class SGD(Optimizer):
         if group["nesterov"] and (group["momentum"] <= 0 or group["dampening"] != 0):
             raise ArgumentError("SGD: nesterov needs a momentum above 0 and a dampening of 0")
 
-    def _step_group(self, group: Group, ready: Ready) -> None:
-        momentum: float = group["momentum"]
-        keep: float = 1.0 - group["dampening"]
-        decay: float = group["weight_decay"]
-        dtype: Any = None
-        for p, grad in ready:
-            if p.dtype is not dtype:
-                dtype = p.dtype
-                rate, one = as_tensor(group["lr"], dtype), as_tensor(1.0, dtype)
-            if group["maximize"]:
-                grad = -grad
-            if decay != 0:
-                grad = grad + decay * p.detach()
-            if momentum != 0:
-                state = self.state.setdefault(p, {})
-                buffer = state.get("momentum_buffer")
-                if buffer is None:
-                    buffer = state["momentum_buffer"] = grad.detach().clone()
-                else:
-                    buffer *= momentum
-                    if keep == 1.0:
-                        buffer += grad
-                    else:
-                        buffer.addcmul_(grad, one, keep)
-                grad = grad + momentum * buffer if group["nesterov"] else buffer
-            p.addcmul_(grad, rate, -1.0)
+    def _rule(self, group: Group) -> str:
+        return "sgd" if group["momentum"] != 0 else "plain"
+
+    def _slots(self, group: Group) -> Slots:
+        return (("momentum_buffer", 0.0),) if group["momentum"] != 0 else ()
+
+    def _numbers(self, group: Group, counts: State, fresh: bool) -> tuple[Number, ...]:
+        if group["momentum"] == 0:
+            return (group["lr"],)
+        keep = 1.0 if fresh else 1.0 - group["dampening"]
+        return group["lr"], group["momentum"], keep, float(group["nesterov"])
+
+
+class ASGD(Ruled):
+    """`p = (1 - lambd η) p - η g`, and `ax`, the average of p from step `t0` on.
+
+    `η = lr / (1 + lambd lr t)^alpha`, with `g += weight_decay p`; `state[p]["ax"]` is the average.
+    Errors: `ArgumentError` for a negative `lr` or `weight_decay`.
+    Source: Polyak and Juditsky, Acceleration of Stochastic Approximation by Averaging, 1992.
+    """
+
+    counters = (("step", 0.0), ("eta", 0.0), ("mu", 1.0))
+
+    def __init__(
+        self,
+        params: Iterable[Any],
+        lr: float | Tensor = 1e-2,
+        lambd: float = 1e-4,
+        alpha: float = 0.75,
+        t0: float = 1e6,
+        weight_decay: float = 0.0,
+        foreach: bool | None = None,
+        maximize: bool = False,
+        differentiable: bool = False,
+        capturable: bool = False,
+    ) -> None:
+        options = {
+            "lr": lr,
+            "lambd": lambd,
+            "alpha": alpha,
+            "t0": t0,
+            "weight_decay": weight_decay,
+            "maximize": maximize,
+            **flags("ASGD", foreach=foreach, differentiable=differentiable, capturable=capturable),
+        }
+        super().__init__(params, options)
+
+    def _check(self, group: Group) -> None:
+        for name in ("lr", "weight_decay"):
+            at_least("ASGD", name, group[name])
+
+    def _slots(self, group: Group) -> Slots:
+        return (("ax", 0.0),)
+
+    def _numbers(self, group: Group, counts: State, fresh: bool) -> tuple[Number, ...]:
+        lr, lambd, step = group["lr"], group["lambd"], counts["step"]
+        if fresh:
+            counts["eta"].fill_(lr)
+        eta, mu = counts["eta"].clone(), counts["mu"].clone()
+        step.add_(1.0)
+        counts["eta"].copy_(lr / (1.0 + lambd * lr * step) ** group["alpha"])
+        counts["mu"].copy_(1.0 / maximum(step - group["t0"], 1.0))
+        return eta, 1.0 - lambd * eta, mu
+
+
+class Rprop(Ruled):
+    """`p -= sign(g) s`: s grows by `etas[1]` while the sign of g stays, shrinks by `etas[0]` else.
+
+    Where the sign has changed, p rests for a step. s begins with `lr` and stays in `step_sizes`.
+    Errors: `ArgumentError` for a negative `lr`, and for etas that are not below and above 1.
+    Source: Riedmiller and Braun, A Direct Adaptive Method for Faster Backpropagation
+    Learning, 1993.
+    """
+
+    def __init__(
+        self,
+        params: Iterable[Any],
+        lr: float | Tensor = 1e-2,
+        etas: tuple[float, float] = (0.5, 1.2),
+        step_sizes: tuple[float, float] = (1e-6, 50.0),
+        *,
+        capturable: bool = False,
+        foreach: bool | None = None,
+        maximize: bool = False,
+        differentiable: bool = False,
+    ) -> None:
+        options = {
+            "lr": lr,
+            "etas": tuple(etas),
+            "step_sizes": tuple(step_sizes),
+            "maximize": maximize,
+            **flags("Rprop", foreach=foreach, differentiable=differentiable, capturable=capturable),
+        }
+        super().__init__(params, options)
+
+    def _check(self, group: Group) -> None:
+        at_least("Rprop", "lr", group["lr"])
+        down, up = group["etas"]
+        if not 0.0 < down < 1.0 < up:
+            raise ArgumentError(f"Rprop: etas are {down, up}; give one below 1 and one above")
+
+    def _slots(self, group: Group) -> Slots:
+        return ("prev", 0.0), ("step_size", group["lr"])
+
+    def _numbers(self, group: Group, counts: State, fresh: bool) -> tuple[Number, ...]:
+        counts["step"].add_(1.0)
+        return (*group["etas"], *group["step_sizes"])

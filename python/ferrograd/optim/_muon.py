@@ -1,0 +1,104 @@
+"""`Muon`: orthogonalised momentum for matrices.
+
+Owns: the class. Invariant: a step equals PyTorch's with its bfloat16 arithmetic replaced by that of
+the parameter's dtype.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable
+from typing import Any
+
+from ferrograd._core import Tensor, maximum, sqrt, zeros_like
+from ferrograd.errors import ArgumentError
+from ferrograd.optim._numbers import as_tensor
+from ferrograd.optim._optimizer import Group, Optimizer, Ready
+from ferrograd.optim._options import at_least, one_of
+
+
+class Muon(Optimizer):
+    """`p = (1 - lr weight_decay) p - lr s O`, O the momentum with singular values of 1.
+
+    `b = momentum b + (1 - momentum) g`; O is found from b, or with `nesterov` from
+    `(1 - momentum) g + momentum b`, by `ns_steps` steps of a Newton-Schulz iteration of fifth
+    order. s is `√max(1, rows / columns)`, or, with `adjust_lr_fn="match_rms_adamw"`,
+    `0.2 √max(rows, columns)`. For matrices only: train other parameters with `AdamW`. The
+    iteration is computed in the dtype of the parameter, where PyTorch's rounds to bfloat16.
+    Errors: `ArgumentError` for parameters that are no real matrices, and negative options.
+    Source: Jordan et al., Muon: An optimizer for hidden layers in neural networks, 2024; Liu et
+    al., Muon is Scalable for LLM Training, 2025.
+    """
+
+    def __init__(
+        self,
+        params: Iterable[Any],
+        lr: float | Tensor = 1e-3,
+        weight_decay: float = 0.1,
+        momentum: float = 0.95,
+        nesterov: bool = True,
+        ns_coefficients: tuple[float, float, float] = (3.4445, -4.775, 2.0315),
+        eps: float = 1e-7,
+        ns_steps: int = 5,
+        adjust_lr_fn: str | None = None,
+    ) -> None:
+        options = {
+            "lr": lr,
+            "weight_decay": weight_decay,
+            "momentum": momentum,
+            "nesterov": nesterov,
+            "ns_coefficients": tuple(ns_coefficients),
+            "eps": eps,
+            "ns_steps": ns_steps,
+            "adjust_lr_fn": adjust_lr_fn,
+        }
+        super().__init__(params, options)
+
+    def _check(self, group: Group) -> None:
+        for name in ("lr", "weight_decay", "momentum"):
+            at_least("Muon", name, group[name])
+        one_of("Muon", "adjust_lr_fn", group["adjust_lr_fn"], (None, "original", "match_rms_adamw"))
+        if len(group["ns_coefficients"]) != 3:
+            raise ArgumentError(f"Muon: ns_coefficients are {group['ns_coefficients']}; give three")
+        if not 0 <= group["ns_steps"] < 100:
+            raise ArgumentError(f"Muon: ns_steps is {group['ns_steps']}; give at most 99")
+        for i, p in enumerate(group["params"]):
+            if p.ndim != 2 or p.dtype.kind == "c":
+                raise ArgumentError(
+                    f"Muon: parameter {i} is {p.dtype} of shape {tuple(p.shape)}; "
+                    "give real matrices, and others to AdamW"
+                )
+
+    def _step_group(self, group: Group, ready: Ready) -> None:
+        momentum: float = group["momentum"]
+        for p, grad in ready:
+            state = self.state.setdefault(p, {})
+            buffer = state.get("momentum_buffer")
+            if buffer is None:
+                buffer = state["momentum_buffer"] = zeros_like(p.detach())
+            grad = grad.detach()
+            buffer.lerp_(grad, 1.0 - momentum)
+            update = grad.lerp(buffer, momentum) if group["nesterov"] else buffer
+            update = orthogonalised(
+                update, group["ns_coefficients"], group["ns_steps"], group["eps"]
+            )
+            rows, columns = p.shape
+            scale = math.sqrt(max(1.0, rows / columns))
+            if group["adjust_lr_fn"] == "match_rms_adamw":
+                scale = 0.2 * math.sqrt(max(rows, columns))
+            p *= as_tensor(1.0 - group["lr"] * group["weight_decay"], p.dtype)
+            p -= as_tensor(group["lr"] * scale, p.dtype) * update
+
+
+def orthogonalised(
+    x: Tensor, coefficients: tuple[float, float, float], steps: int, eps: float
+) -> Tensor:
+    """The factor U Vᵀ of a matrix `U S Vᵀ`, nearly: singular values come near 1."""
+    a, b, c = coefficients
+    tall = x.shape[0] > x.shape[1]
+    x = x.T if tall else x
+    x = x / maximum(sqrt((x * x).sum()), eps)
+    for _ in range(steps):
+        gram = x @ x.T
+        x = a * x + (b * gram + c * (gram @ gram)) @ x
+    return x.T if tall else x

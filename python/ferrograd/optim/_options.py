@@ -1,0 +1,54 @@
+"""Checks of the options of optimisers, and the flags that other libraries have beside them.
+
+Owns: what an option may be. Never reads a parameter or changes a group.
+Invariant: an option that is refused names the optimiser, the option, its value and what to give.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from ferrograd._core import Tensor
+from ferrograd.errors import ArgumentError, ArgumentTypeError
+
+
+def at_least(op: str, name: str, value: Any, least: float = 0.0) -> None:
+    """Raises for a number, or a tensor of one, below the least one, NaN included."""
+    if isinstance(value, Tensor) and value.ndim:
+        raise ArgumentError(f"{op}: {name} has shape {tuple(value.shape)}; give a number")
+    try:
+        enough = value >= least
+    except TypeError:
+        raise ArgumentTypeError(
+            f"{op}: {name} is {value!r}; give a number of at least {least:g}"
+        ) from None
+    if not enough:
+        raise ArgumentError(f"{op}: {name} is {value}; give at least {least:g}")
+
+
+def betas(op: str, given: tuple[float, float]) -> None:
+    """Raises for decay rates outside [0, 1)."""
+    if len(given) != 2 or not all(0.0 <= beta < 1.0 for beta in given):
+        raise ArgumentError(f"{op}: betas are {given}; give two numbers from 0 to below 1")
+
+
+def one_of(op: str, name: str, value: Any, known: tuple[Any, ...]) -> None:
+    """Raises for a word that is not known."""
+    if value not in known:
+        words = ", ".join(repr(word) for word in known)
+        raise ArgumentError(f"{op}: {name} is {value!r}; give one of {words}")
+
+
+def flags(op: str, **given: Any) -> dict[str, Any]:
+    """Flags that choose between implementations: kept in the groups, and without effect here.
+
+    Every step is one loop over all parameters, and every step can be compiled, so `foreach`,
+    `fused` and `capturable` change nothing. `differentiable=True` is refused: a step changes
+    parameters in place with recording off.
+    """
+    if given.get("differentiable"):
+        raise ArgumentError(
+            f"{op}: differentiable=True is not supported, a step is not recorded; compute the next "
+            "parameters with tensor operations, p - lr * fg.grad(f)(p), to differentiate through it"
+        )
+    return given

@@ -1,0 +1,182 @@
+"""`LRScheduler`: the base of schedules of learning rates.
+
+Owns: the count of epochs, the writing of rates into groups, and state. Never knows a formula.
+Invariant: a rate that is a tensor keeps its place and gets values; a schedule that was saved and
+loaded goes on with the same rates.
+"""
+
+from __future__ import annotations
+
+import types
+import warnings
+from typing import Any
+
+from ferrograd._core import Tensor
+from ferrograd.errors import ArgumentError, ArgumentTypeError
+from ferrograd.optim._optimizer import Optimizer
+from ferrograd.optim._states import copies
+
+#: Rates of the groups: numbers, or tensors of no axes.
+Rates = list[Any]
+
+
+def value_of(x: Any) -> Any:
+    """A copy of a tensor, or the number."""
+    return x.detach().clone() if isinstance(x, Tensor) else x
+
+
+def options_of(optimizer: Optimizer, key: str) -> Rates:
+    """An option of every group."""
+    return [value_of(group[key]) for group in optimizer.param_groups]
+
+
+def write(group: dict[str, Any], key: str, value: Any) -> None:
+    """Sets an option; a tensor keeps its place."""
+    if isinstance(group.get(key), Tensor):
+        group[key].fill_(float(value))
+    else:
+        group[key] = value
+
+
+def for_groups(op: str, name: str, optimizer: Optimizer, given: Any) -> list[Any]:
+    """One value for each group: those given, or one for all."""
+    count = len(optimizer.param_groups)
+    if not isinstance(given, list | tuple):
+        return [value_of(given) for _ in range(count)]
+    if len(given) != count:
+        raise ArgumentError(f"{op}: {name} has {len(given)} values for {count} groups")
+    return [value_of(x) for x in given]
+
+
+def checked(op: str, optimizer: Any) -> None:
+    """Raises for what is no optimiser."""
+    if not isinstance(optimizer, Optimizer):
+        raise ArgumentTypeError(
+            f"{op}: the optimizer is a {type(optimizer).__name__}; pass an optimiser of fg.optim"
+        )
+
+
+class LRScheduler:
+    """Base of the schedules: `get_lr` gives the rates of the epoch `last_epoch`, group by group.
+
+    Making a schedule writes the rates of epoch 0; `step()`, after the optimiser's, those of the
+    next one. A schedule of your own defines `get_lr`, from `self.base_lrs` or from the groups'
+    present `lr`.
+    """
+
+    #: What `state_dict` leaves out.
+    _left_out: tuple[str, ...] = ("optimizer",)
+    #: Whether the rates of the first epoch are being computed.
+    _is_initial = False
+
+    def __init__(self, optimizer: Optimizer, last_epoch: int = -1) -> None:
+        checked(type(self).__name__, optimizer)
+        self.optimizer = optimizer
+        for i, group in enumerate(optimizer.param_groups):
+            if last_epoch == -1:
+                group.setdefault("initial_lr", value_of(group["lr"]))
+            elif "initial_lr" not in group:
+                raise ArgumentError(
+                    f"{type(self).__name__}: group {i} has no 'initial_lr' to resume from; load "
+                    "the optimiser's state first, or leave last_epoch at -1"
+                )
+        self.base_lrs: Rates = options_of(optimizer, "initial_lr")
+        self.last_epoch = last_epoch
+        self._last_lr: Rates = []
+        self._initial_step()
+
+    def _initial_step(self) -> None:
+        self._step_count = 0
+        self._is_initial = True
+        try:
+            self.step()
+        finally:
+            del self._is_initial
+
+    def get_lr(self) -> Rates:
+        """The rates of the epoch `last_epoch`."""
+        raise NotImplementedError
+
+    def closed_form(self) -> Rates:
+        """The rates of the epoch `last_epoch` from the initial ones; `get_lr` where not known."""
+        return self.get_lr()
+
+    def get_last_lr(self) -> Rates:
+        """The rates that the last step wrote."""
+        return self._last_lr
+
+    def step(self, epoch: int | None = None) -> None:
+        """Goes to the next epoch, or to a given one, and writes its rates."""
+        if self._step_count == 1 and not self.optimizer._stepped:
+            warnings.warn(
+                f"{type(self).__name__}.step was called before the optimiser's first step, so the "
+                "first rate is never used; call optimizer.step() first",
+                UserWarning,
+                stacklevel=2,
+            )
+        self._step_count += 1
+        self._go_to(epoch)
+
+    def _go_to(self, epoch: int | None) -> None:
+        if epoch is None:
+            self.last_epoch += 1
+            rates = self.get_lr()
+        else:
+            self.last_epoch = epoch
+            rates = self.closed_form()
+        self._write(rates)
+
+    def _write(self, rates: Rates) -> None:
+        for group, rate in zip(self.optimizer.param_groups, rates, strict=True):
+            write(group, "lr", rate)
+        self._last_lr = options_of(self.optimizer, "lr")
+
+    def _now(self) -> Rates:
+        """The rates as they are."""
+        return options_of(self.optimizer, "lr")
+
+    def _times(self, factor: float) -> Rates:
+        """The rates as they are, each multiplied."""
+        return [rate * factor for rate in self._now()]
+
+    def state_dict(self) -> dict[str, Any]:
+        """Copies of everything but the optimiser, and of functions that have state their state."""
+        return {
+            key: [_saved(v) for v in value] if isinstance(value, list) else _saved(value)
+            for key, value in self.__dict__.items()
+            if key not in self._left_out
+        }
+
+    def load_state_dict(self, state_dict: dict[str, Any]) -> None:
+        """Goes on from a state; functions keep their place and take their state."""
+        for key, value in state_dict.items():
+            own = self.__dict__.get(key)
+            if isinstance(own, list) and any(_is_code(v) for v in own):
+                for function, state in zip(own, value, strict=True):
+                    _load(function, state)
+            elif _is_code(own):
+                _load(own, value)
+            else:
+                self.__dict__[key] = copies(value)
+
+
+def _is_code(value: Any) -> bool:
+    """Whether something is a function, a schedule, or another object that is called."""
+    return callable(value) or isinstance(value, LRScheduler)
+
+
+def _saved(value: Any) -> Any:
+    if isinstance(value, LRScheduler):
+        return value.state_dict()
+    if not callable(value):
+        return copies(value)
+    if isinstance(value, types.FunctionType | types.BuiltinFunctionType):
+        return None
+    return dict(getattr(value, "__dict__", {}))
+
+
+def _load(code: Any, state: Any) -> None:
+    if isinstance(code, LRScheduler):
+        code.load_state_dict(state)
+    elif state:
+        code.__dict__.update(state)

@@ -1,0 +1,56 @@
+"""State of optimisers on its way out and in: copies, and the forms that other libraries write.
+
+Owns: copies of state, and what a loaded entry becomes. Never decides which entries there are.
+Invariant: what is loaded has the dtype of its parameter; a count of steps is a float64 tensor.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from ferrograd._core import Tensor, tensor, view_as_complex
+from ferrograd.errors import ArgumentError
+
+#: What is kept of one parameter.
+State = dict[str, Any]
+
+
+def copies(value: Any) -> Any:
+    """Copies of the tensors in dicts, lists and tuples; other objects as they are."""
+    if isinstance(value, Tensor):
+        return value.detach().clone()
+    if isinstance(value, dict):
+        return {key: copies(v) for key, v in value.items()}
+    if isinstance(value, list | tuple):
+        return type(value)(copies(v) for v in value)
+    return value
+
+
+def adopted(op: str, key: str, value: Any, p: Tensor) -> Any:
+    """A loaded entry of the state of a parameter, in the parameter's dtype."""
+    if not hasattr(value, "shape") or isinstance(value, np.generic):
+        return value
+    array = value if isinstance(value, Tensor) else np.asarray(value)
+    if tuple(array.shape) == () != tuple(p.shape):
+        return tensor(array)
+    if p.dtype.kind == "c" and tuple(array.shape) == (*p.shape, 2):
+        return view_as_complex(tensor(array, dtype=p.real.dtype))
+    if tuple(array.shape) != tuple(p.shape):
+        raise ArgumentError(
+            f"{op}: {key} has shape {tuple(array.shape)} but its parameter {tuple(p.shape)}"
+        )
+    return tensor(array, dtype=p.dtype)
+
+
+def shared(states: list[State], names: tuple[str, ...]) -> None:
+    """Makes float64 tensors of loaded counts, one for all states whose counts are the same."""
+    known: dict[tuple[float, ...], dict[str, Tensor]] = {}
+    for state in states:
+        if all(name in state for name in names):
+            numbers = tuple(float(state[name]) for name in names)
+            if numbers not in known:
+                made = (tensor(number, dtype="float64") for number in numbers)
+                known[numbers] = dict(zip(names, made, strict=True))
+            state.update(known[numbers])
