@@ -182,8 +182,8 @@ def test_activations(module: nn.Module, function: Any) -> None:
 
 
 def test_an_activation_refuses_unknown_options() -> None:
-    with pytest.raises(ValueError, match=r"ReLU: the options are none; got \(1,\)"):
-        nn.ReLU(1)
+    with pytest.raises(ValueError, match=r"Tanh: the options are none; got \(1,\)"):
+        nn.Tanh(1)
     assert repr(nn.ELU(2.0)) == "ELU(alpha=2.0)"
 
 

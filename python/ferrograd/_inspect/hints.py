@@ -9,10 +9,8 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any, NoReturn
 
-_LAYER = "nn.functional.{} in a Module of your own"
-_WEIGHTS = "nn.functional.{} with Parameters in a Module of your own"
-_LOSS = "nn.functional.{}"
-_RECURRENT = "a loop over nn.Linear layers; fg.checkpoint keeps its memory small"
+_VOLUMES = "nn.functional.conv3d and operations on two axes after fg.reshape"
+_LAZY = "the layer without Lazy, whose sizes are given when it is made"
 _CPU = "nothing: tensors live in main memory, and operations use threads by themselves"
 _DTYPE = "float32; tensors have the dtypes of NumPy"
 _FILES = "numpy.savez and numpy.load with the arrays of state_dict()"
@@ -28,56 +26,17 @@ def _each(names: str, hint: str) -> dict[str, str]:
 HINTS: dict[str, dict[str, str]] = {
     "utils": {"checkpoint": "fg.checkpoint"},
     "nn": {
-        "Conv1d": _WEIGHTS.format("conv1d"),
-        "Conv2d": _WEIGHTS.format("conv2d"),
-        "ConvTranspose2d": _WEIGHTS.format("conv_transpose2d"),
-        **_each("BatchNorm1d BatchNorm2d BatchNorm3d", _WEIGHTS.format("batch_norm")),
-        "LayerNorm": _WEIGHTS.format("layer_norm"),
-        "GroupNorm": _WEIGHTS.format("group_norm"),
-        "RMSNorm": _WEIGHTS.format("rms_norm"),
-        "Embedding": _WEIGHTS.format("embedding"),
-        "MaxPool1d": _LAYER.format("max_pool1d"),
-        "MaxPool2d": _LAYER.format("max_pool2d"),
-        "AvgPool2d": _LAYER.format("avg_pool2d"),
-        "AdaptiveAvgPool2d": _LAYER.format("adaptive_avg_pool2d"),
-        "Dropout": "nn.functional.dropout(x, p, self.training) in a Module of your own",
-        "Flatten": "fg.flatten(x, 1)",
-        "Unflatten": "fg.reshape",
-        **_each("RNN LSTM GRU RNNCell LSTMCell GRUCell", _RECURRENT),
-        **_each(
-            "MultiheadAttention Transformer TransformerEncoder TransformerEncoderLayer"
-            " TransformerDecoder TransformerDecoderLayer",
-            _WEIGHTS.format("scaled_dot_product_attention"),
-        ),
-        "BCELoss": _LOSS.format("binary_cross_entropy"),
-        "BCEWithLogitsLoss": _LOSS.format("binary_cross_entropy_with_logits"),
-        "L1Loss": _LOSS.format("l1_loss"),
-        "SmoothL1Loss": _LOSS.format("smooth_l1_loss"),
-        "HuberLoss": _LOSS.format("huber_loss"),
-        "NLLLoss": _LOSS.format("nll_loss"),
-        "KLDivLoss": _LOSS.format("kl_div"),
-        "CosineSimilarity": _LOSS.format("cosine_similarity"),
-        "CELU": _LAYER.format("celu"),
-        "SELU": _LAYER.format("selu"),
-        "Mish": _LAYER.format("mish"),
-        "Hardtanh": _LAYER.format("hardtanh"),
-        "Hardswish": _LAYER.format("hardswish"),
-        "Hardsigmoid": _LAYER.format("hardsigmoid"),
-        "LogSigmoid": _LAYER.format("logsigmoid"),
-        "Softsign": _LAYER.format("softsign"),
-        **_each("ParameterList ParameterDict", "Module.register_parameter, under names of yours"),
         **_each("DataParallel parallel", _CPU),
         "Buffer": "Module.register_buffer",
-        "utils": "fg.linalg.norm over the gradients of module.parameter_gradients()",
+        **_each("MaxPool3d AvgPool3d AdaptiveAvgPool3d AdaptiveMaxPool3d", _VOLUMES),
+        "ConvTranspose3d": _VOLUMES,
+        **_each("FractionalMaxPool2d FractionalMaxPool3d", "nn.MaxPool2d, or nn.AdaptiveMaxPool2d"),
+        **_each("LazyLinear LazyConv1d LazyConv2d LazyBatchNorm1d LazyBatchNorm2d", _LAZY),
+        "SyncBatchNorm": "nn.BatchNorm2d",
     },
     "nn.functional": {
-        "normalize": "x / fg.linalg.norm(x, axis=-1, keepdims=True)",
-        "softmin": "nn.functional.softmax(-x)",
-        "glu": "nn.functional.sigmoid of one half times the other, by fg.split",
-        "gumbel_softmax": "nn.functional.softmax of the logits plus -log(-log(fg.rand(...)))",
-        **_each("conv3d conv_transpose1d conv_transpose3d", "nn.functional.conv2d and fg.reshape"),
-        **_each("interpolate upsample", "fg.repeat, or a product with a matrix of weights"),
-        "instance_norm": "nn.functional.group_norm with one group for each channel",
+        **_each("max_pool3d avg_pool3d adaptive_avg_pool3d conv_transpose3d", _VOLUMES),
+        **_each("grid_sample affine_grid", "ferrograd.scipy.ndimage"),
     },
     "optim": {
         **_each("Adafactor SparseAdam", "optim.Adam"),

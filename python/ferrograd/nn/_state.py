@@ -25,6 +25,9 @@ if TYPE_CHECKING:
 #: How the weights of linear layers lie in a state: [out, in], [in, out].
 LAYOUTS = ("torch", "ferrograd")
 
+#: The entries of such a layer, or of the parametrization of its weight, that lie the other way.
+_TURNED = ("weight", "original", "original0", "original1")
+
 
 @dataclass(frozen=True)
 class LoadReport:
@@ -124,11 +127,11 @@ def _of_torch(value: Any) -> bool:
 
 def _turns(key: str, owner: Module) -> bool:
     """Whether PyTorch keeps this entry the other way round."""
-    return key.rpartition(".")[2] == "weight" and _is_linear(owner)
+    return key.rpartition(".")[2] in _TURNED and _is_linear(owner)
 
 
 def _is_linear(owner: Module) -> bool:
-    return bool(getattr(type(owner), "weight_is_in_out", False))
+    return bool(getattr(owner, "weight_is_in_out", False))
 
 
 def _is_turned(owner: Module, value: np.ndarray, tensor: Tensor) -> bool:

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from ferrograd._core import Tensor, asarray
+from ferrograd._core import Tensor, asarray, erfinv, get_default_dtype
 from ferrograd._tensor.generator import Generator, drawn
 from ferrograd.errors import ArgumentError, ShapeError
 from ferrograd.nn._parameter import Parameter
@@ -27,11 +27,22 @@ Source = Generator | np.random.Generator | None
 
 _GAINS = {
     "linear": 1.0,
+    **dict.fromkeys(("conv1d", "conv2d", "conv3d"), 1.0),
+    **dict.fromkeys(("conv_transpose1d", "conv_transpose2d", "conv_transpose3d"), 1.0),
     "sigmoid": 1.0,
     "tanh": 5.0 / 3.0,
     "relu": math.sqrt(2.0),
     "selu": 0.75,
 }
+
+
+def fresh(
+    shape: tuple[int, ...], bound: float, dtype: DTypeLike | None, generator: Source
+) -> Parameter:
+    """A parameter of uniform numbers in ±bound."""
+    made = empty_parameter(shape, dtype or get_default_dtype())
+    uniform_(made, -bound, bound, generator)
+    return made
 
 
 def empty_parameter(shape: tuple[int, ...], dtype: DTypeLike) -> Parameter:
@@ -65,12 +76,10 @@ def ones_(tensor: Tensor) -> Tensor:
     return constant_(tensor, 1.0)
 
 
-def uniform_(
-    tensor: Tensor, low: float = 0.0, high: float = 1.0, generator: Source = None
-) -> Tensor:
-    """Fills with uniform numbers in [low, high)."""
+def uniform_(tensor: Tensor, a: float = 0.0, b: float = 1.0, generator: Source = None) -> Tensor:
+    """Fills with uniform numbers in [a, b)."""
     shape = tensor.shape
-    return _fill(tensor, drawn(generator, lambda rng: rng.uniform(low, high, shape)))
+    return _fill(tensor, drawn(generator, lambda rng: rng.uniform(a, b, shape)))
 
 
 def normal_(
@@ -79,6 +88,110 @@ def normal_(
     """Fills with normal numbers."""
     shape = tensor.shape
     return _fill(tensor, drawn(generator, lambda rng: rng.normal(mean, std, shape)))
+
+
+def trunc_normal_(
+    tensor: Tensor,
+    mean: float = 0.0,
+    std: float = 1.0,
+    a: float = -2.0,
+    b: float = 2.0,
+    generator: Source = None,
+) -> Tensor:
+    """Fills with normal numbers under the condition that they lie in [a, b].
+
+    Uniform numbers go through the inverse of the distribution's function.
+
+    >>> import ferrograd as fg
+    >>> w = fg.nn.init.trunc_normal_(fg.zeros(1000), std=5.0)
+    >>> bool(abs(w).max() <= 2.0)
+    True
+    """
+    if a > b:
+        raise ArgumentError(f"trunc_normal_: a={a} and b={b}; give an interval")
+    low, high = (math.erf((end - mean) / (std * math.sqrt(2.0))) for end in (a, b))
+    shape = tensor.shape
+    levels = asarray(drawn(generator, lambda rng: rng.uniform(low, high, shape)))
+    values = mean + std * math.sqrt(2.0) * erfinv(levels)
+    return _fill(tensor, values.clip(a, b))
+
+
+def eye_(tensor: Tensor) -> Tensor:
+    """Fills a matrix with the identity."""
+    if tensor.ndim != 2:
+        raise ShapeError(f"eye_: a tensor of shape {tuple(tensor.shape)}; give a matrix")
+    return _fill(tensor, np.eye(int(tensor.shape[0]), int(tensor.shape[1])))
+
+
+def dirac_(tensor: Tensor, groups: int = 1) -> Tensor:
+    """Fills the weight of a convolution so that it keeps as many channels as it can.
+
+    >>> import ferrograd as fg
+    >>> layer = fg.nn.Conv1d(2, 2, 3, padding=1, bias=False)
+    >>> _ = fg.nn.init.dirac_(layer.weight)
+    >>> layer(fg.tensor([[[1.0, 2.0], [3.0, 4.0]]])).tolist()
+    [[[1.0, 2.0], [3.0, 4.0]]]
+    """
+    shape = tuple(int(n) for n in tensor.shape)
+    if not 3 <= len(shape) <= 5 or shape[0] % groups:
+        raise ShapeError(
+            f"dirac_: a tensor of shape {shape} and {groups} groups; give [out, in / groups, …] of"
+            " 3 to 5 axes, out a multiple of the groups"
+        )
+    values = np.zeros(shape)
+    middle = tuple(n // 2 for n in shape[2:])
+    each = shape[0] // groups
+    for group in range(groups):
+        for channel in range(min(each, shape[1])):
+            values[(group * each + channel, channel, *middle)] = 1.0
+    return _fill(tensor, values)
+
+
+def orthogonal_(tensor: Tensor, gain: float = 1.0, generator: Source = None) -> Tensor:
+    """Fills with a matrix of orthonormal rows or columns, times `gain`; axes after the first count
+    as one. Source: Saxe et al., arXiv:1312.6120.
+
+    >>> import ferrograd as fg
+    >>> w = fg.nn.init.orthogonal_(fg.zeros(2, 3))
+    >>> bool(fg.allclose(w @ w.T, fg.eye(2)))
+    True
+    """
+    if tensor.ndim < 2:
+        raise ShapeError(f"orthogonal_: a tensor of shape {tuple(tensor.shape)}; give 2 axes")
+    rows = int(tensor.shape[0])
+    columns = math.prod(int(n) for n in tensor.shape[1:])
+    shape = (max(rows, columns), min(rows, columns))
+
+    def draw(rng: np.random.Generator) -> np.ndarray:
+        q, r = np.linalg.qr(rng.standard_normal(shape))
+        q *= np.sign(np.diag(r))
+        return np.ascontiguousarray(q.T if rows < columns else q)
+
+    values = asarray(drawn(generator, draw)) * gain
+    return _fill(tensor, values.reshape(tensor.shape))
+
+
+def sparse_(tensor: Tensor, sparsity: float, std: float = 0.01, generator: Source = None) -> Tensor:
+    """Fills a matrix with normal numbers, of which a share `sparsity` of each column is zero.
+
+    Source: Martens, 2010.
+
+    >>> import ferrograd as fg
+    >>> int((fg.nn.init.sparse_(fg.ones(10, 3), 0.25) == 0).sum())
+    9
+    """
+    if tensor.ndim != 2:
+        raise ShapeError(f"sparse_: a tensor of shape {tuple(tensor.shape)}; give a matrix")
+    rows, columns = (int(n) for n in tensor.shape)
+    zeros = math.ceil(sparsity * rows)
+
+    def draw(rng: np.random.Generator) -> np.ndarray:
+        values = rng.normal(0.0, std, (rows, columns))
+        for column in range(columns):
+            values[rng.permutation(rows)[:zeros], column] = 0.0
+        return values
+
+    return _fill(tensor, drawn(generator, draw))
 
 
 def fans(tensor: Tensor, layout: str | None = None) -> tuple[int, int]:
@@ -106,7 +219,14 @@ def fans(tensor: Tensor, layout: str | None = None) -> tuple[int, int]:
 
 
 def calculate_gain(nonlinearity: str, param: float | None = None) -> float:
-    """The factor by which a non-linearity wants its weights enlarged."""
+    """The factor by which a non-linearity wants its weights enlarged.
+
+    `param` is the slope of "leaky_relu", 0.01 unless given.
+
+    >>> import ferrograd as fg
+    >>> fg.nn.init.calculate_gain("tanh")
+    1.6666666666666667
+    """
     if nonlinearity == "leaky_relu":
         slope = 0.01 if param is None else param
         return math.sqrt(2.0 / (1.0 + slope**2))
@@ -119,7 +239,10 @@ def calculate_gain(nonlinearity: str, param: float | None = None) -> float:
 def xavier_uniform_(
     tensor: Tensor, gain: float = 1.0, generator: Source = None, *, layout: str | None = None
 ) -> Tensor:
-    """Fills with uniform numbers of variance `2 gain² / (in + out)`; `fans` says which axes."""
+    """Fills with uniform numbers of variance `2 gain² / (in + out)`; `fans` says which axes.
+
+    Source: Glorot and Bengio, 2010.
+    """
     bound = gain * math.sqrt(6.0 / sum(fans(tensor, layout)))
     return uniform_(tensor, -bound, bound, generator)
 
@@ -133,27 +256,32 @@ def xavier_normal_(
 
 def kaiming_uniform_(
     tensor: Tensor,
-    nonlinearity: str = "relu",
+    a: float = 0.0,
     mode: str = "fan_in",
+    nonlinearity: str = "leaky_relu",
     generator: Source = None,
     *,
     layout: str | None = None,
 ) -> Tensor:
-    """Fills with uniform numbers of variance `gain² / fan`; `fans` says which axes."""
-    bound = calculate_gain(nonlinearity) * math.sqrt(3.0 / _fan(tensor, mode, layout))
+    """Fills with uniform numbers of variance `gain² / fan`; `fans` says which axes.
+
+    The gain is that of the non-linearity, `a` the slope of "leaky_relu". Source: arXiv:1502.01852.
+    """
+    bound = calculate_gain(nonlinearity, a) * math.sqrt(3.0 / _fan(tensor, mode, layout))
     return uniform_(tensor, -bound, bound, generator)
 
 
 def kaiming_normal_(
     tensor: Tensor,
-    nonlinearity: str = "relu",
+    a: float = 0.0,
     mode: str = "fan_in",
+    nonlinearity: str = "leaky_relu",
     generator: Source = None,
     *,
     layout: str | None = None,
 ) -> Tensor:
-    """Fills with normal numbers of variance `gain² / fan`; `fans` says which axes."""
-    std = calculate_gain(nonlinearity) / math.sqrt(_fan(tensor, mode, layout))
+    """Fills with normal numbers of variance `gain² / fan`; options as `kaiming_uniform_`."""
+    std = calculate_gain(nonlinearity, a) / math.sqrt(_fan(tensor, mode, layout))
     return normal_(tensor, 0.0, std, generator)
 
 

@@ -1,21 +1,22 @@
-"""`Linear` and `MLP`.
+"""`Linear`, `MLP` and `Bilinear`.
 
-Owns: both modules and the checks of what they are given. Never multiplies: the functors do.
-Invariant: a weight is [in, out] (document 001), unlike PyTorch's.
+Owns: the modules and the checks of what they are given. Never multiplies: the functors do.
+Invariant: the weight of `Linear` is [in, out] (document 001), unlike PyTorch's.
 """
 
 from __future__ import annotations
 
+import math
 from typing import TYPE_CHECKING, Any, ClassVar
 
 from ferrograd._core import Tensor, get_default_dtype
 from ferrograd._tensor.generator import Generator
 from ferrograd.errors import ArgumentError, ArgumentTypeError, DTypeError, ShapeError
 from ferrograd.functors._ops import add_fiber, gemm
-from ferrograd.nn import init
-from ferrograd.nn._activation import activation
+from ferrograd.nn import functional as F, init  # noqa: N812
 from ferrograd.nn._module import Module
 from ferrograd.nn._parameter import Parameter
+from ferrograd.nn.layers.activation import activation
 
 if TYPE_CHECKING:
     import numpy as np
@@ -193,3 +194,47 @@ class MLP(Module):
 
 def _activation(given: str | Module) -> Module:
     return given if isinstance(given, Module) else activation(given)
+
+
+class Bilinear(Module):
+    """`Σ_ij x1_i W_kij x2_j + b_k` of two inputs; W is [out, in1, in2], b is [out].
+
+    Shapes: (…, in1) and (…, in2) to (…, out). Both start uniform in ±1/√in1.
+
+    >>> import ferrograd as fg
+    >>> fg.nn.Bilinear(3, 4, 5)(fg.ones(2, 3), fg.ones(2, 4)).shape
+    (2, 5)
+    """
+
+    bias: Parameter | None
+
+    def __init__(
+        self,
+        in1_features: int,
+        in2_features: int,
+        out_features: int,
+        bias: bool = True,
+        *,
+        dtype: DTypeLike | None = None,
+        generator: Generator | np.random.Generator | None = None,
+        name: str | None = None,
+    ) -> None:
+        super().__init__(name)
+        if in1_features < 1:
+            raise ArgumentError(f"Bilinear: in1_features is {in1_features}; give at least 1")
+        self.in1_features, self.in2_features = in1_features, in2_features
+        self.out_features, bound = out_features, 1.0 / math.sqrt(in1_features)
+        shape = (out_features, in1_features, in2_features)
+        self.weight = init.fresh(shape, bound, dtype, generator)
+        self.bias = init.fresh((out_features,), bound, dtype, generator) if bias else None
+
+    def forward(self, input1: Tensor, input2: Tensor) -> Tensor:
+        """The form of both inputs."""
+        return F.bilinear(input1, input2, self.weight, self.bias)
+
+    def extra_repr(self) -> str:
+        """The sizes."""
+        return (
+            f"in1_features={self.in1_features}, in2_features={self.in2_features},"
+            f" out_features={self.out_features}, bias={self.bias is not None}"
+        )

@@ -1,0 +1,71 @@
+"""What the functions of this folder share: numbers for each axis, reductions, checks.
+
+Owns: nothing of its own. Never computes more than a mean or a sum.
+Invariant: a wrong argument is refused before anything is recorded.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from ferrograd._core import Tensor, asarray
+from ferrograd.errors import ArgumentError, ArgumentTypeError, ShapeError
+
+#: One number, or one for each axis of a window.
+Sizes = int | Sequence[int]
+
+
+def per_axis(op: str, what: str, value: Any, count: int) -> tuple[int, ...]:
+    """`count` integers: the one given repeated, or those given."""
+    if hasattr(value, "__index__"):
+        return (int(value),) * count
+    if not isinstance(value, list | tuple) or not all(hasattr(v, "__index__") for v in value):
+        raise ArgumentTypeError(f"{op}: {what} is {value!r}; give an integer or {count} of them")
+    if len(value) != count:
+        raise ArgumentError(f"{op}: {what} is {value!r}; give an integer or {count} of them")
+    return tuple(int(v) for v in value)
+
+
+def reduced(op: str, losses: Tensor, reduction: str) -> Tensor:
+    """The mean, the sum, or all of the losses."""
+    checked_reduction(op, reduction)
+    if reduction == "none":
+        return losses
+    return losses.mean() if reduction == "mean" else losses.sum()
+
+
+def checked_reduction(op: str, reduction: str) -> str:
+    """The reduction, if it is one."""
+    if reduction not in ("mean", "sum", "none"):
+        raise ArgumentError(f'{op}: reduction={reduction!r}; use "mean", "sum" or "none"')
+    return reduction
+
+
+def checked_probability(op: str, p: float) -> float:
+    """A probability, if it is one."""
+    if not 0.0 <= p <= 1.0:
+        raise ArgumentError(f"{op}: p={p}; give a probability from 0 to 1")
+    return p
+
+
+def ranked(op: str, x: Any, ranks: Sequence[int], shape: str) -> Tensor:
+    """A tensor whose number of axes is one of `ranks`; `shape` says which axes those are."""
+    given: Tensor = asarray(x)
+    if given.ndim not in ranks:
+        raise ShapeError(
+            f"{op}: the input has shape {tuple(given.shape)}; it needs"
+            f" {' or '.join(str(rank) for rank in ranks)} axes, {shape}"
+        )
+    return given
+
+
+def same_shape(op: str, x: Any, target: Any) -> tuple[Tensor, Tensor]:
+    """Two tensors of one shape."""
+    a, b = asarray(x), asarray(target)
+    if tuple(a.shape) != tuple(b.shape):
+        raise ShapeError(
+            f"{op}: input of shape {tuple(a.shape)} and target of shape {tuple(b.shape)};"
+            " give both the same shape"
+        )
+    return a, b

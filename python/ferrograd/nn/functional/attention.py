@@ -1,0 +1,134 @@
+"""Attention: the operation of the core with dropped weights, and several heads at once.
+
+Owns: `scaled_dot_product_attention` and `multi_head_attention_forward`.
+Invariant: without dropout and without the weights being asked for, attention is one operation.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from ferrograd import _core
+from ferrograd._core import Tensor, asarray
+from ferrograd._tensor import creation
+from ferrograd._tensor.generator import Generator
+from ferrograd.errors import ArgumentError, ShapeError
+from ferrograd.nn import _operations
+from ferrograd.nn.functional.dropout import dropout
+
+Source = Generator | np.random.Generator | None
+
+
+def scaled_dot_product_attention(
+    query: Any,
+    key: Any,
+    value: Any,
+    attn_mask: Any = None,
+    dropout_p: float = 0.0,
+    is_causal: bool = False,
+    scale: float | None = None,
+    *,
+    generator: Source = None,
+) -> Tensor:
+    """`softmax(q kᵀ scale + mask) v`, with a share `dropout_p` of the weights dropped.
+
+    Shapes: query (…, L, E), key (…, S, E), value (…, S, V); result (…, L, V). A boolean mask says
+    which keys are seen, a float one is added; is_causal shows the keys up to the query's position.
+    `scale` is 1/sqrt(E) unless given. The derivatives are those of the parts.
+    Errors: `ShapeError` for shapes that do not fit, `DTypeError` for a mask of integers,
+    `ArgumentError` for a probability outside 0..1.
+
+    >>> import ferrograd as fg
+    >>> q, k, v = fg.ones(2, 4), fg.ones(3, 4), fg.ones(3, 5)
+    >>> fg.nn.functional.scaled_dot_product_attention(q, k, v).shape
+    (2, 5)
+    """
+    options: dict[str, Any] = {"attn_mask": attn_mask, "is_causal": is_causal, "scale": scale}
+    if dropout_p == 0.0:
+        found: Tensor = _operations.scaled_dot_product_attention(query, key, value, **options)
+        return found
+    value = asarray(value)
+    weights = _weights(query, key, value, options)
+    kept: Tensor = dropout(weights, dropout_p, generator=generator) @ value
+    return kept
+
+
+def _weights(query: Any, key: Any, value: Tensor, options: dict[str, Any]) -> Tensor:
+    """The weights of attention: what it gives of the unit vectors."""
+    units = np.eye(value.shape[-2], dtype=value.dtype)
+    return _operations.scaled_dot_product_attention(query, key, units, **options)
+
+
+def merged_mask(
+    attn_mask: Any, key_padding_mask: Any, rows: int, heads: int, dtype: Any
+) -> Tensor | None:
+    """One mask for (N, heads, L, S) of PyTorch's two, in which truth hides a key.
+
+    Two boolean masks give a boolean one, in which truth shows a key, as attention takes it.
+    """
+    masks = []
+    if attn_mask is not None:
+        attn_mask = asarray(attn_mask)
+        if attn_mask.ndim == 3:
+            attn_mask = attn_mask.reshape((rows, heads, *attn_mask.shape[1:]))
+        masks.append(attn_mask)
+    if key_padding_mask is not None:
+        key_padding_mask = asarray(key_padding_mask)
+        masks.append(key_padding_mask.reshape((rows, 1, 1, key_padding_mask.shape[-1])))
+    if not masks:
+        return None
+    if all(mask.dtype.kind == "b" for mask in masks):
+        hidden = masks[0] if len(masks) == 1 else masks[0] | masks[1]
+        return ~hidden
+    zero = creation.zeros((), dtype=dtype)
+    added = [_core.where(mask, -np.inf, zero) if mask.dtype.kind == "b" else mask for mask in masks]
+    return added[0] if len(added) == 1 else added[0] + added[1]
+
+
+def heads_attention(
+    query: Tensor,
+    key: Tensor,
+    value: Tensor,
+    mask: Tensor | None,
+    is_causal: bool,
+    dropout_p: float,
+    need_weights: bool,
+    generator: Source = None,
+) -> tuple[Tensor, Tensor | None]:
+    """Attention of (N, heads, L, E), and its weights (N, heads, L, S) if they are needed."""
+    options: dict[str, Any] = {"attn_mask": mask, "is_causal": is_causal, "scale": None}
+    if not need_weights:
+        out = scaled_dot_product_attention(
+            query, key, value, mask, dropout_p, is_causal, generator=generator
+        )
+        return out, None
+    weights = _weights(query, key, value, options)
+    weights = dropout(weights, dropout_p, generator=generator)
+    return weights @ value, weights
+
+
+def split_heads(x: Tensor, heads: int) -> Tensor:
+    """(N, L, E) as (N, heads, L, E / heads)."""
+    n, length, size = (int(k) for k in x.shape)
+    if size % heads:
+        raise ShapeError(
+            f"attention: {size} features and {heads} heads; give a multiple of {heads}"
+        )
+    return x.reshape((n, length, heads, size // heads)).permute((0, 2, 1, 3))
+
+
+def join_heads(x: Tensor) -> Tensor:
+    """(N, heads, L, E) as (N, L, heads E)."""
+    n, heads, length, size = (int(k) for k in x.shape)
+    return x.permute((0, 2, 1, 3)).reshape((n, length, heads * size))
+
+
+def checked_causal(op: str, attn_mask: Any, is_causal: bool) -> None:
+    """A hint of causality needs the mask it speaks of, as in PyTorch."""
+    if is_causal and attn_mask is None:
+        raise ArgumentError(
+            f"{op}: is_causal=True without attn_mask; pass the causal mask, such as"
+            " nn.Transformer.generate_square_subsequent_mask(L)"
+        )

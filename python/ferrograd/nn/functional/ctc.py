@@ -1,0 +1,136 @@
+"""Connectionist temporal classification.
+
+Owns: `ctc_loss`, the forward recursion over time, in logarithms. Source: Graves et al., 2006.
+Invariant: the derivative is that of the recursion, by the log-probabilities that were given.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from ferrograd import _core
+from ferrograd._core import Tensor, asarray, where
+from ferrograd._tensor import creation
+from ferrograd.errors import ArgumentError, ShapeError
+from ferrograd.nn.functional._shared import checked_reduction
+
+#: The logarithm of an impossible path: finite, so that no derivative is NaN.
+_NEVER = -1e30
+
+
+def ctc_loss(
+    log_probs: Any,
+    targets: Any,
+    input_lengths: Any,
+    target_lengths: Any,
+    blank: int = 0,
+    reduction: str = "mean",
+    zero_infinity: bool = False,
+) -> Tensor:
+    """Minus the log-probability of a label sequence, summed over all its alignments in time.
+
+    Shapes: log_probs (T, N, C) or (T, C); targets (N, S), or all labels one after another;
+    lengths (N). The mean divides each loss by its number of labels (at least 1) first. A sequence
+    that is too short for its labels has an infinite loss, or with `zero_infinity` 0 and no
+    gradient. Lengths and concatenated targets are read when the function is recorded.
+    PyTorch's gradient by `log_probs` is that of logits in front of `log_softmax`; by these logits
+    both are the same.
+    Errors: `ShapeError` and `ArgumentError` for lengths and labels that do not fit.
+
+    >>> import ferrograd as fg
+    >>> log_probs = fg.log_softmax(fg.zeros(2, 1, 2), -1)
+    >>> loss = fg.nn.functional.ctc_loss(log_probs, fg.tensor([[1]]), [2], [1])
+    >>> round(fg.exp(-loss).item(), 4)
+    0.75
+    """
+    checked_reduction("ctc_loss", reduction)
+    x = asarray(log_probs)
+    if x.ndim == 2:
+        x = x.unsqueeze(1)
+        single = reduction == "none"
+    else:
+        single = False
+    if x.ndim != 3:
+        raise ShapeError(f"ctc_loss: log_probs of shape {tuple(x.shape)}; give (T, N, C)")
+    steps, labels, counts = _read(x, targets, input_lengths, target_lengths, blank)
+    losses = -_log_likelihood(x, steps, labels, counts, blank)
+    impossible = losses.detach() > -0.5 * _NEVER
+    losses = where(impossible, 0.0 if zero_infinity else np.inf, losses)
+    if reduction == "sum":
+        return losses.sum()
+    if reduction == "mean":
+        return (losses / np.maximum(counts, 1).astype(x.dtype)).mean()
+    return losses[0] if single else losses
+
+
+def _whole(what: str, values: Any, rows: int) -> np.ndarray:
+    given = values.detach().numpy() if isinstance(values, Tensor) else np.asarray(values)
+    given = given.reshape(-1)
+    if given.dtype.kind not in "iu" or given.size != rows:
+        raise ArgumentError(f"ctc_loss: {what} is {values!r}; give {rows} integers")
+    return given.astype(np.int64)
+
+
+def _read(
+    x: Tensor, targets: Any, input_lengths: Any, target_lengths: Any, blank: int
+) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """Lengths in time, padded labels (N, S), lengths in labels."""
+    time, rows, classes = (int(n) for n in x.shape)
+    steps = _whole("input_lengths", input_lengths, rows)
+    counts = _whole("target_lengths", target_lengths, rows)
+    given = targets.detach().numpy() if isinstance(targets, Tensor) else np.asarray(targets)
+    if not 0 <= blank < classes:
+        raise ArgumentError(f"ctc_loss: blank is {blank}; give a class from 0 to {classes - 1}")
+    if (steps < 0).any() or (steps > time).any():
+        raise ArgumentError(f"ctc_loss: input_lengths {steps.tolist()}; they are at most {time}")
+    longest = int(counts.max(initial=0))
+    labels = np.zeros((rows, longest), np.int64)
+    if given.ndim == 1 and given.size == counts.sum():
+        for row, part in enumerate(np.split(given, np.cumsum(counts)[:-1])):
+            labels[row, : len(part)] = part
+    elif given.ndim == 2 and len(given) == rows and given.shape[1] >= longest:
+        for row, count in enumerate(counts):
+            labels[row, :count] = given[row, :count]
+    else:
+        raise ShapeError(
+            f"ctc_loss: targets of shape {given.shape} with target_lengths {counts.tolist()};"
+            f" give ({rows}, {longest}) or ({int(counts.sum())},)"
+        )
+    if ((labels < 0) | (labels >= classes)).any():
+        raise ArgumentError(f"ctc_loss: a target outside the classes 0 to {classes - 1}")
+    return steps, labels, counts
+
+
+def _log_likelihood(
+    x: Tensor, steps: np.ndarray, labels: np.ndarray, counts: np.ndarray, blank: int
+) -> Tensor:
+    """The logarithm of the probability of each row's labels."""
+    rows, longest = labels.shape
+    states = np.full((rows, 2 * longest + 1), blank)
+    states[:, 1::2] = labels
+    # A state may be skipped to where its label is no blank and not the one before.
+    skips = np.zeros(states.shape, bool)
+    skips[:, 2:] = (states[:, 2:] != blank) & (states[:, 2:] != states[:, :-2])
+    ends = np.arange(states.shape[1])
+    emitted = _core.take_along_axis(x, states[None], -1)
+    alpha = where(ends < 2, emitted[0], _NEVER)
+    for t in range(1, int(x.shape[0])):
+        one = _shifted(alpha, 1)
+        two = where(skips, _shifted(alpha, 2), _NEVER)
+        reached = _core.logsumexp(_core.stack((alpha, one, two)), 0) + emitted[t]
+        # What is lost below this bound is an impossible path.
+        reached = reached.clip(min=_NEVER)
+        alpha = where((t < steps)[:, None], reached, alpha)
+    last = (ends == 2 * counts[:, None]) | (ends == 2 * counts[:, None] - 1)
+    likelihood = _core.logsumexp(where(last, alpha, _NEVER), 1)
+    # Without a step, only no labels at all are certain.
+    return where(steps > 0, likelihood, np.where(counts == 0, 0.0, _NEVER).astype(x.dtype))
+
+
+def _shifted(alpha: Tensor, by: int) -> Tensor:
+    """Each state's value moved on by some states."""
+    width = int(alpha.shape[1])
+    never = creation.full((alpha.shape[0], min(by, width)), _NEVER, dtype=alpha.dtype)
+    return _core.concatenate((never, alpha[:, : max(width - by, 0)]), 1)

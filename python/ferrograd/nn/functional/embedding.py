@@ -1,0 +1,140 @@
+"""Embeddings with options, and bags of them.
+
+Owns: `embedding` with `max_norm` and `scale_grad_by_freq`, `embedding_bag`. The lookup is the
+core's.
+Invariant: `max_norm` changes the rows that are looked up in place, outside the graph.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from ferrograd import _core, linalg
+from ferrograd._core import Tensor, asarray
+from ferrograd._tensor import creation
+from ferrograd._tensor.modes import no_grad
+from ferrograd.errors import ArgumentError, ShapeError
+
+
+def embedding(
+    input: Any,
+    weight: Any,
+    padding_idx: int | None = None,
+    max_norm: float | None = None,
+    norm_type: float = 2.0,
+    scale_grad_by_freq: bool = False,
+    sparse: bool = False,
+) -> Tensor:
+    """Rows of `weight` by their numbers, of any shape; the row `padding_idx` gets no gradient.
+
+    Shapes: input (…), weight (V, E), result (…, E). Rows longer than `max_norm` (in the norm of
+    order `norm_type`) are shortened in the weight first. dweight = `g` added to the rows, divided
+    by how often a number occurs with `scale_grad_by_freq`.
+    Errors: `IndexOutOfRangeError` for a number outside, `ArgumentError` for `sparse=True`.
+
+    >>> import ferrograd as fg
+    >>> fg.nn.functional.embedding(fg.tensor([1, 0, 1]), fg.tensor([[1.0], [2.0]])).tolist()
+    [[2.0], [1.0], [2.0]]
+    """
+    if sparse:
+        raise ArgumentError("embedding: sparse=True; gradients are dense here, leave it out")
+    if max_norm is not None:
+        _shorten(weight, asarray(input), max_norm, norm_type)
+    rows = _core.embedding(input, weight, padding_idx)
+    if not scale_grad_by_freq:
+        return rows
+    share = 1.0 / _counts(asarray(input), int(asarray(weight).shape[0]), rows.dtype)
+    return share * rows + ((1.0 - share) * rows).detach()
+
+
+def _shorten(weight: Tensor, numbers: Tensor, longest: float, order: float) -> None:
+    """Scales the rows with these numbers to a length of at most `longest`."""
+    with no_grad():
+        used = creation.zeros(int(weight.shape[0]), dtype="bool")
+        used = _core.put_along_axis(used, numbers.reshape(-1), True, 0)
+        lengths = linalg.vector_norm(weight.detach(), order, axis=1)
+        scale = _core.where(used & (lengths > longest), longest / (lengths + 1e-7), 1.0)
+        weight.mul_(scale.unsqueeze(1))
+
+
+def _counts(numbers: Tensor, rows: int, dtype: Any) -> Tensor:
+    """How often each of the numbers occurs among them, with a last axis of size 1."""
+    flat = numbers.reshape(-1)
+    zeros = creation.zeros(rows, dtype=dtype)
+    counts = _core.index_add(zeros, 0, flat, creation.ones(flat.shape, dtype=dtype))
+    return counts[flat].reshape((*numbers.shape, 1))
+
+
+def embedding_bag(
+    input: Any,
+    weight: Any,
+    offsets: Any = None,
+    max_norm: float | None = None,
+    norm_type: float = 2.0,
+    scale_grad_by_freq: bool = False,
+    mode: str = "mean",
+    sparse: bool = False,
+    per_sample_weights: Any = None,
+    include_last_offset: bool = False,
+    padding_idx: int | None = None,
+) -> Tensor:
+    """Sums or means of the embeddings in each bag.
+
+    Shapes: input (B, n), a bag in each row; or (N) with `offsets` (B), where each bag begins (and
+    with `include_last_offset` where the last ends). Result (B, E), zeros for an empty bag.
+    `per_sample_weights`, of the input's shape, multiply the rows (sums only); numbers equal to
+    `padding_idx` do not count.
+    Errors: `ArgumentError` for another mode ("max" included), for weights with "mean" and for
+    offsets that do not belong to the input.
+
+    >>> import ferrograd as fg
+    >>> weight = fg.tensor([[1.0], [2.0], [4.0]])
+    >>> fg.nn.functional.embedding_bag(fg.tensor([0, 1, 2]), weight, fg.tensor([0, 1])).tolist()
+    [[1.0], [3.0]]
+    """
+    numbers = asarray(input)
+    _check_bag(numbers, offsets, mode, per_sample_weights)
+    rows = embedding(numbers, weight, padding_idx, max_norm, norm_type, scale_grad_by_freq, sparse)
+    if per_sample_weights is not None:
+        rows = rows * asarray(per_sample_weights).unsqueeze(-1)
+    counted = None
+    if padding_idx is not None:
+        padding_idx = padding_idx % int(asarray(weight).shape[0])
+        counted = (numbers != padding_idx).astype(rows.dtype).unsqueeze(-1)
+        rows = rows * counted
+    if numbers.ndim == 2:
+        sums = rows.sum(1)
+        if mode == "sum":
+            return sums
+        return rows.mean(1) if counted is None else sums / counted.sum(1).clip(min=1.0)
+    offsets = asarray(offsets)
+    bags = int(offsets.shape[0]) - int(include_last_offset)
+    places = creation.arange(int(numbers.shape[0]))
+    bag = _core.searchsorted(offsets[:bags], places, side="right") - 1
+    zeros = creation.zeros(bags, int(rows.shape[-1]), dtype=rows.dtype)
+    sums = _core.index_add(zeros, 0, bag, rows)
+    if mode == "sum":
+        return sums
+    if counted is None:
+        counted = creation.ones(numbers.shape[0], 1, dtype=rows.dtype)
+    counts = _core.index_add(creation.zeros(bags, 1, dtype=rows.dtype), 0, bag, counted)
+    return sums / counts.clip(min=1.0)
+
+
+def _check_bag(numbers: Tensor, offsets: Any, mode: str, weights: Any) -> None:
+    if mode not in ("sum", "mean"):
+        raise ArgumentError(f'embedding_bag: mode={mode!r}; use "sum" or "mean"')
+    if numbers.ndim not in (1, 2) or (numbers.ndim == 2) != (offsets is None):
+        raise ArgumentError(
+            f"embedding_bag: an input of {numbers.ndim} axes"
+            f" {'without' if offsets is None else 'with'} offsets; give (B, n), or (N) and offsets"
+        )
+    if weights is None:
+        return
+    if mode != "sum":
+        raise ArgumentError(f'embedding_bag: per_sample_weights with mode={mode!r}; use "sum"')
+    if tuple(asarray(weights).shape) != tuple(numbers.shape):
+        raise ShapeError(
+            f"embedding_bag: an input of shape {tuple(numbers.shape)} and per_sample_weights of"
+            f" shape {tuple(asarray(weights).shape)}; give both the same shape"
+        )

@@ -1,0 +1,167 @@
+"""Pooling that the core does not have by itself.
+
+Owns: means and maxima of sequences, adaptive maxima, power means. Each is an operation of the core
+on another shape, or a choice of elements.
+Invariant: sequences are images of one line.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from ferrograd import _core
+from ferrograd._core import Tensor, asarray
+from ferrograd.errors import ArgumentError
+from ferrograd.nn import _operations
+from ferrograd.nn.functional._shared import Sizes, per_axis, ranked
+
+
+def avg_pool1d(
+    x: Any,
+    kernel_size: Sizes,
+    stride: Sizes | None = None,
+    padding: Sizes = 0,
+    ceil_mode: bool = False,
+    count_include_pad: bool = True,
+) -> Tensor:
+    """Means of windows along the last axis of (N, C, L) or (C, L); options as `avg_pool2d`.
+
+    >>> import ferrograd as fg
+    >>> fg.nn.functional.avg_pool1d(fg.arange(4.0).reshape(1, 4), 2).tolist()
+    [[0.5, 2.5]]
+    """
+    op = "avg_pool1d"
+    x = ranked(op, x, (2, 3), "(N, C, L)")
+    (size,) = per_axis(op, "kernel_size", kernel_size, 1)
+    (step,) = (size,) if stride is None else per_axis(op, "stride", stride, 1)
+    (width,) = per_axis(op, "padding", padding, 1)
+    lines = _operations.avg_pool2d(
+        x.unsqueeze(-2), (1, size), (1, step), (0, width), ceil_mode, count_include_pad
+    )
+    return lines.squeeze(-2)
+
+
+def adaptive_avg_pool1d(x: Any, output_size: Sizes) -> Tensor:
+    """Means of the windows that divide the last axis of (N, C, L) into `output_size` parts.
+
+    >>> import ferrograd as fg
+    >>> fg.nn.functional.adaptive_avg_pool1d(fg.arange(4.0).reshape(1, 4), 2).tolist()
+    [[0.5, 2.5]]
+    """
+    x = ranked("adaptive_avg_pool1d", x, (2, 3), "(N, C, L)")
+    (size,) = per_axis("adaptive_avg_pool1d", "output_size", output_size, 1)
+    return _operations.adaptive_avg_pool2d(x.unsqueeze(-2), (1, size)).squeeze(-2)
+
+
+def adaptive_avg_pool2d(x: Any, output_size: Any) -> Tensor:
+    """Means of the windows that divide the last two axes into `output_size` parts.
+
+    A part that is None is as long as the axis. dx = `g` shared by the window.
+
+    >>> import ferrograd as fg
+    >>> fg.nn.functional.adaptive_avg_pool2d(fg.ones(1, 3, 8, 9), (None, 3)).shape
+    (1, 3, 8, 3)
+    """
+    if isinstance(output_size, list | tuple) and None in output_size:
+        x = asarray(x)
+        sizes = zip(output_size, x.shape[-2:], strict=True)
+        output_size = tuple(n if part is None else part for part, n in sizes)
+    return _operations.adaptive_avg_pool2d(x, output_size)
+
+
+def adaptive_max_pool1d(x: Any, output_size: Sizes, return_indices: bool = False) -> Any:
+    """Largest elements of the windows that divide the last axis into `output_size` parts.
+
+    With `return_indices`, also their places. dx = `g` to the largest, the first of equals.
+
+    >>> import ferrograd as fg
+    >>> fg.nn.functional.adaptive_max_pool1d(fg.arange(4.0).reshape(1, 4), 2).tolist()
+    [[1.0, 3.0]]
+    """
+    x = ranked("adaptive_max_pool1d", x, (2, 3), "(N, C, L)")
+    (size,) = per_axis("adaptive_max_pool1d", "output_size", output_size, 1)
+    out, places = adaptive_max_pool2d(x.unsqueeze(-2), (1, size), return_indices=True)
+    return (out.squeeze(-2), places.squeeze(-2)) if return_indices else out.squeeze(-2)
+
+
+def adaptive_max_pool2d(x: Any, output_size: Any, return_indices: bool = False) -> Any:
+    """Largest elements of the windows that divide the last two axes into `output_size` parts.
+
+    With `return_indices`, also their places in the flattened plane. dx = `g` to the largest, the
+    first of equals.
+
+    >>> import ferrograd as fg
+    >>> fg.nn.functional.adaptive_max_pool2d(fg.ones(1, 3, 8, 9), (4, None)).shape
+    (1, 3, 4, 9)
+    """
+    x = ranked("adaptive_max_pool2d", x, (3, 4), "(N, C, H, W)")
+    if not isinstance(output_size, list | tuple):
+        output_size = (output_size, output_size)
+    height, width = (int(n) for n in x.shape[-2:])
+    if len(output_size) != 2:
+        raise ArgumentError(f"adaptive_max_pool2d: output_size is {output_size}; give two sizes")
+    rows = _parts(height, height if output_size[0] is None else output_size[0])
+    columns = _parts(width, width if output_size[1] is None else output_size[1])
+    # Places of the elements of each window in the plane: (rows, columns, elements).
+    places = rows[:, None, :, None] * width + columns[None, :, None, :]
+    shape = (len(rows), len(columns))
+    places = np.ascontiguousarray(places.reshape(*shape, -1))
+    flat = x.reshape((*x.shape[:-2], height * width))
+    within = _core.argmax(flat.detach()[..., places], -1, keepdims=True)
+    chosen = _core.take_along_axis(places.reshape((1,) * (x.ndim - 2) + places.shape), within, -1)
+    chosen = chosen.reshape((*x.shape[:-2], shape[0] * shape[1]))
+    out = _core.take_along_axis(flat, chosen, -1).reshape((*x.shape[:-2], *shape))
+    return (out, chosen.reshape(out.shape)) if return_indices else out
+
+
+def _parts(length: int, count: int) -> np.ndarray:
+    """The elements of each part, shorter ones with their first element repeated in front."""
+    if count < 1:
+        raise ArgumentError(f"adaptive_max_pool: an output size of {count}; give at least 1")
+    starts = np.arange(count) * length // count
+    ends = -(-(np.arange(count) + 1) * length // count)
+    longest = int((ends - starts).max())
+    return np.maximum(ends[:, None] - longest + np.arange(longest), starts[:, None])
+
+
+def lp_pool1d(
+    x: Any,
+    norm_type: float,
+    kernel_size: Sizes,
+    stride: Sizes | None = None,
+    ceil_mode: bool = False,
+) -> Tensor:
+    """`(Σ x^p)^(1/p)` over windows along the last axis, with `p = norm_type`.
+
+    >>> import ferrograd as fg
+    >>> fg.nn.functional.lp_pool1d(fg.tensor([[3.0, 4.0]]), 2, 2).tolist()
+    [[5.0]]
+    """
+    (size,) = per_axis("lp_pool1d", "kernel_size", kernel_size, 1)
+    means = avg_pool1d(asarray(x) ** norm_type, size, stride, 0, ceil_mode)
+    return _root(means, size, norm_type)
+
+
+def lp_pool2d(
+    x: Any,
+    norm_type: float,
+    kernel_size: Sizes,
+    stride: Sizes | None = None,
+    ceil_mode: bool = False,
+) -> Tensor:
+    """`(Σ x^p)^(1/p)` over windows of the last two axes, with `p = norm_type`.
+
+    >>> import ferrograd as fg
+    >>> fg.nn.functional.lp_pool2d(fg.ones(1, 1, 2, 2), 2, 2).tolist()
+    [[[[2.0]]]]
+    """
+    kernel = per_axis("lp_pool2d", "kernel_size", kernel_size, 2)
+    means = _operations.avg_pool2d(asarray(x) ** norm_type, kernel, stride, 0, ceil_mode)
+    return _root(means, kernel[0] * kernel[1], norm_type)
+
+
+def _root(means: Tensor, size: int, p: float) -> Tensor:
+    """The root of sums, 0 where they are not positive."""
+    return _core.relu(means * float(size)) ** (1.0 / p)

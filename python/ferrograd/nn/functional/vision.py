@@ -1,0 +1,212 @@
+"""Images made larger, smaller, or rearranged.
+
+Owns: `interpolate`, `pixel_shuffle` and its inverse, `channel_shuffle`. Never draws or decodes.
+Invariant: interpolation works along one axis after the other, with positions computed once.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from ferrograd import _core
+from ferrograd._core import Tensor, asarray
+from ferrograd.errors import ArgumentError, ShapeError
+from ferrograd.nn._operations import adaptive_avg_pool2d
+from ferrograd.nn.functional._shared import Sizes, ranked
+from ferrograd.nn.functional.pooling import adaptive_avg_pool1d
+
+#: Number of axes that a mode interpolates over; None for any.
+_MODES = {
+    "nearest": None,
+    "nearest-exact": None,
+    "linear": 1,
+    "bilinear": 2,
+    "bicubic": 2,
+    "trilinear": 3,
+    "area": None,
+}
+
+Scales = float | Sequence[float] | None
+
+
+def interpolate(
+    x: Any,
+    size: Sizes | None = None,
+    scale_factor: Scales = None,
+    mode: str = "nearest",
+    align_corners: bool | None = None,
+    recompute_scale_factor: bool | None = None,
+    antialias: bool = False,
+) -> Tensor:
+    """Resizes the axes behind (N, C): to `size`, or by `scale_factor`.
+
+    `mode` is "nearest", "nearest-exact", "linear" (N, C, L), "bilinear" or "bicubic" (N, C, H, W),
+    "trilinear" (N, C, D, H, W) or "area". With `align_corners` the first and last elements keep
+    their places, else the outer edges of the elements do. Derivative: the transposed weights of
+    `g`. Errors: `ArgumentError` for both or neither of size and factor, for `antialias` and for a
+    mode that does not fit.
+
+    >>> import ferrograd as fg
+    >>> x = fg.tensor([[[0.0, 1.0]]])
+    >>> fg.nn.functional.interpolate(x, 3, mode="linear", align_corners=True).tolist()
+    [[[0.0, 0.5, 1.0]]]
+    """
+    x = ranked("interpolate", x, (3, 4, 5), "(N, C, …)")
+    given = [int(n) for n in x.shape[2:]]
+    _check_mode(mode, len(given), align_corners, antialias)
+    sizes, scales = _sizes(given, size, scale_factor, bool(recompute_scale_factor))
+    if mode == "area":
+        return _area(x, sizes)
+    for axis, (old, new, scale) in enumerate(zip(given, sizes, scales, strict=True), start=2):
+        if mode.startswith("nearest"):
+            x = _core.index_select(x, axis, _nearest(old, new, scale, mode == "nearest-exact"))
+        elif old != new or not (align_corners or scale == 1.0):
+            places = _places(old, new, scale, bool(align_corners), mode != "bicubic")
+            x = _cubic(x, axis, places) if mode == "bicubic" else _linear(x, axis, places)
+    return x
+
+
+upsample = interpolate
+
+
+def _check_mode(mode: str, axes: int, align_corners: bool | None, antialias: bool) -> None:
+    if mode not in _MODES:
+        raise ArgumentError(f"interpolate: mode={mode!r}; use one of {', '.join(_MODES)}")
+    if _MODES[mode] not in (None, axes):
+        raise ArgumentError(
+            f"interpolate: mode={mode!r} with {axes} axes behind (N, C); it takes {_MODES[mode]}"
+        )
+    if _MODES[mode] is None and align_corners is not None:
+        raise ArgumentError(f"interpolate: align_corners with mode={mode!r}; leave it out")
+    if antialias:
+        raise ArgumentError('interpolate: antialias=True; use mode="area" to make images smaller')
+
+
+def _sizes(
+    given: list[int], size: Any, factor: Any, recompute: bool
+) -> tuple[list[int], list[float]]:
+    """The new sizes, and how many elements of the old axis one of the new spans."""
+    if (size is None) == (factor is None):
+        raise ArgumentError(
+            f"interpolate: size={size!r} and scale_factor={factor!r}; give one of them"
+        )
+    wanted = factor if size is None else size
+    each = list(wanted) if isinstance(wanted, list | tuple) else [wanted] * len(given)
+    if len(each) != len(given):
+        raise ArgumentError(f"interpolate: {len(each)} sizes for {len(given)} axes; give one each")
+    if size is not None:
+        return [int(n) for n in each], [old / n for old, n in zip(given, each, strict=True)]
+    sizes = [math.floor(old * f) for old, f in zip(given, each, strict=True)]
+    if recompute:
+        return sizes, [old / n for old, n in zip(given, sizes, strict=True)]
+    return sizes, [1.0 / f for f in each]
+
+
+def _nearest(old: int, new: int, scale: float, exact: bool) -> np.ndarray:
+    # PyTorch computes these positions in single precision, which decides some of them.
+    places = np.arange(new, dtype=np.float32) + np.float32(0.5 if exact else 0.0)
+    return np.minimum(np.floor(places * np.float32(scale)).astype(np.int64), old - 1)
+
+
+def _places(old: int, new: int, scale: float, corners: bool, limited: bool) -> np.ndarray:
+    """Where the elements of the new axis stand on the old one."""
+    if corners:
+        return np.arange(new) * ((old - 1) / (new - 1) if new > 1 else 0.0)
+    places = (np.arange(new) + 0.5) * scale - 0.5
+    return np.maximum(places, 0.0) if limited else places
+
+
+def _along(values: np.ndarray, x: Tensor, axis: int) -> np.ndarray:
+    return values.astype(x.dtype).reshape((-1,) + (1,) * (x.ndim - 1 - axis))
+
+
+def _linear(x: Tensor, axis: int, places: np.ndarray) -> Tensor:
+    last = int(x.shape[axis]) - 1
+    below = np.minimum(np.floor(places).astype(np.int64), last)
+    above = np.minimum(below + 1, last)
+    low, high = (_core.index_select(x, axis, index) for index in (below, above))
+    return _core.lerp(low, high, _along(places - below, x, axis))
+
+
+def _cubic(x: Tensor, axis: int, places: np.ndarray) -> Tensor:
+    """Cubic convolution with the factor -0.75 (Keys, 1981)."""
+    last = int(x.shape[axis]) - 1
+    below = np.floor(places).astype(np.int64)
+    t, a = places - below, -0.75
+    near = [((a + 2) * d - (a + 3)) * d * d + 1 for d in (t, 1 - t)]
+    far = [((a * d - 5 * a) * d + 8 * a) * d - 4 * a for d in (1 + t, 2 - t)]
+    weights = (far[0], near[0], near[1], far[1])
+    taps = [
+        _core.index_select(x, axis, np.clip(below + k - 1, 0, last)) * _along(w, x, axis)
+        for k, w in enumerate(weights)
+    ]
+    return taps[0] + taps[1] + taps[2] + taps[3]
+
+
+def _area(x: Tensor, sizes: list[int]) -> Tensor:
+    if len(sizes) == 1:
+        return adaptive_avg_pool1d(x, sizes)
+    if len(sizes) == 2:
+        return adaptive_avg_pool2d(x, sizes)
+    raise ArgumentError('interpolate: mode="area" of volumes; it takes (N, C, L) or (N, C, H, W)')
+
+
+def pixel_shuffle(x: Any, upscale_factor: int) -> Tensor:
+    """(…, C r², H, W) rearranged to (…, C, H r, W r). Source: Shi et al., arXiv:1609.05158.
+
+    >>> import ferrograd as fg
+    >>> fg.nn.functional.pixel_shuffle(fg.arange(4.0).reshape(4, 1, 1), 2).tolist()
+    [[[0.0, 1.0], [2.0, 3.0]]]
+    """
+    x, r = asarray(x), upscale_factor
+    if x.ndim < 3 or r < 1 or x.shape[-3] % (r * r):
+        raise ShapeError(
+            f"pixel_shuffle: an input of shape {tuple(x.shape)} and a factor of {r}; give"
+            f" (…, a multiple of {r * r}, H, W)"
+        )
+    *front, c, h, w = (int(n) for n in x.shape)
+    n = len(front)
+    parts = x.reshape((*front, c // (r * r), r, r, h, w))
+    order = (*range(n), n, n + 3, n + 1, n + 4, n + 2)
+    return parts.permute(order).reshape((*front, c // (r * r), h * r, w * r))
+
+
+def pixel_unshuffle(x: Any, downscale_factor: int) -> Tensor:
+    """(…, C, H r, W r) rearranged to (…, C r², H, W): the inverse of `pixel_shuffle`.
+
+    >>> import ferrograd as fg
+    >>> fg.nn.functional.pixel_unshuffle(fg.arange(4.0).reshape(1, 2, 2), 2).reshape(-1).tolist()
+    [0.0, 1.0, 2.0, 3.0]
+    """
+    x, r = asarray(x), downscale_factor
+    if x.ndim < 3 or r < 1 or x.shape[-1] % r or x.shape[-2] % r:
+        raise ShapeError(
+            f"pixel_unshuffle: an input of shape {tuple(x.shape)} and a factor of {r}; give"
+            f" (…, C, H, W) with multiples of {r}"
+        )
+    *front, c, h, w = (int(n) for n in x.shape)
+    n = len(front)
+    parts = x.reshape((*front, c, h // r, r, w // r, r))
+    order = (*range(n), n, n + 2, n + 4, n + 1, n + 3)
+    return parts.permute(order).reshape((*front, c * r * r, h // r, w // r))
+
+
+def channel_shuffle(x: Any, groups: int) -> Tensor:
+    """The channels (axis 1) of `groups` groups interleaved. Source: arXiv:1707.01083.
+
+    >>> import ferrograd as fg
+    >>> fg.nn.functional.channel_shuffle(fg.arange(4.0).reshape(1, 4), 2).tolist()
+    [[0.0, 2.0, 1.0, 3.0]]
+    """
+    x = asarray(x)
+    if x.ndim < 2 or x.shape[1] % groups:
+        raise ShapeError(
+            f"channel_shuffle: an input of shape {tuple(x.shape)} and {groups} groups; give"
+            f" (N, a multiple of {groups}, …)"
+        )
+    parts = x.reshape((x.shape[0], groups, x.shape[1] // groups, *x.shape[2:]))
+    return parts.swapaxes(1, 2).reshape(x.shape)

@@ -1,0 +1,1 @@
+"""Layers as modules; `ferrograd.nn` has their names."""

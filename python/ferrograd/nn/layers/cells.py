@@ -1,0 +1,178 @@
+"""One step of a recurrent layer, and the cells that do one.
+
+Owns: the steps and `RNNCell`, `LSTMCell`, `GRUCell`. Loops over time: `recurrent.py`.
+Invariant: weights are PyTorch's, [gates hidden, in]; everything starts uniform in ±1/√hidden.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any, ClassVar
+
+import numpy as np
+
+from ferrograd import _core
+from ferrograd._core import Tensor, sigmoid, tanh
+from ferrograd._tensor import creation
+from ferrograd._tensor.generator import Generator
+from ferrograd.errors import ArgumentError, ShapeError
+from ferrograd.nn import init
+from ferrograd.nn._module import Module
+from ferrograd.nn._operations import linear
+from ferrograd.nn._parameter import Parameter
+
+if TYPE_CHECKING:
+    from numpy.typing import DTypeLike
+
+#: The states of a layer: h, or h and c.
+States = tuple[Tensor, ...]
+#: `step(projected input, states, recurrent weight [hidden, gates hidden], its bias)`.
+Step = Callable[[Tensor, States, Tensor, Tensor | None], States]
+
+#: Gates of each kind of layer.
+GATES = {"RNN": 1, "LSTM": 4, "GRU": 3}
+
+
+def _plain(activation: Callable[[Tensor], Tensor]) -> Step:
+    def step(x: Tensor, states: States, weight: Tensor, bias: Tensor | None) -> States:
+        return (activation(x + linear(states[0], weight, bias)),)
+
+    return step
+
+
+def _lstm(x: Tensor, states: States, weight: Tensor, bias: Tensor | None) -> States:
+    h, c = states
+    i, f, g, o = _core.split(x + linear(h, weight, bias), 4, -1)
+    c = _core.addcmul(sigmoid(f) * c, sigmoid(i), tanh(g))
+    return sigmoid(o) * tanh(c), c
+
+
+def _gru(x: Tensor, states: States, weight: Tensor, bias: Tensor | None) -> States:
+    (h,) = states
+    x_r, x_z, x_n = _core.split(x, 3, -1)
+    h_r, h_z, h_n = _core.split(linear(h, weight, bias), 3, -1)
+    new = tanh(_core.addcmul(x_n, sigmoid(x_r + h_r), h_n))
+    return (_core.lerp(new, h, sigmoid(x_z + h_z)),)
+
+
+STEPS: dict[str, Step] = {
+    "RNN_TANH": _plain(tanh),
+    "RNN_RELU": _plain(_core.relu),
+    "LSTM": _lstm,
+    "GRU": _gru,
+}
+
+
+class _Cell(Module):
+    kind: ClassVar[str]
+    bias_ih: Parameter | None
+    bias_hh: Parameter | None
+
+    def __init__(
+        self,
+        input_size: int,
+        hidden_size: int,
+        bias: bool = True,
+        *,
+        dtype: DTypeLike | None = None,
+        generator: Generator | np.random.Generator | None = None,
+        name: str | None = None,
+    ) -> None:
+        super().__init__(name)
+        if hidden_size < 1:
+            raise ArgumentError(
+                f"{type(self).__name__}: hidden_size is {hidden_size}; give at least 1"
+            )
+        self.input_size, self.hidden_size, self.bias = input_size, hidden_size, bias
+        rows, bound = GATES[self.kind] * hidden_size, 1.0 / math.sqrt(hidden_size)
+        self.weight_ih = init.fresh((rows, input_size), bound, dtype, generator)
+        self.weight_hh = init.fresh((rows, hidden_size), bound, dtype, generator)
+        self.bias_ih = init.fresh((rows,), bound, dtype, generator) if bias else None
+        self.bias_hh = init.fresh((rows,), bound, dtype, generator) if bias else None
+
+    def _step(self, input: Tensor, states: Any, name: str, count: int) -> States:
+        if input.ndim not in (1, 2) or input.shape[-1] != self.input_size:
+            raise ShapeError(
+                f"{type(self).__name__}: an input of shape {tuple(input.shape)}; give"
+                f" (N, {self.input_size}) or ({self.input_size},)"
+            )
+        if states is None:
+            zero = creation.zeros((*input.shape[:-1], self.hidden_size), dtype=input.dtype)
+            states = (zero,) * count
+        x = linear(input, self.weight_ih.T, self.bias_ih)
+        return STEPS[name](x, states, self.weight_hh.T, self.bias_hh)
+
+    def extra_repr(self) -> str:
+        """The sizes."""
+        return f"{self.input_size}, {self.hidden_size}, bias={self.bias}"
+
+
+class RNNCell(_Cell):
+    """`h' = tanh(W_ih x + b_ih + W_hh h + b_hh)`, or relu with `nonlinearity="relu"`.
+
+    Shapes: x (N, in) or (in), h and the result (N, hidden) or (hidden); h is zero if left out.
+
+    >>> import ferrograd as fg
+    >>> fg.nn.RNNCell(3, 4)(fg.ones(2, 3)).shape
+    (2, 4)
+    """
+
+    kind = "RNN"
+
+    def __init__(
+        self,
+        input_size: int,
+        hidden_size: int,
+        bias: bool = True,
+        nonlinearity: str = "tanh",
+        **options: Any,
+    ) -> None:
+        super().__init__(input_size, hidden_size, bias, **options)
+        if nonlinearity not in ("tanh", "relu"):
+            raise ArgumentError(f'RNNCell: nonlinearity={nonlinearity!r}; use "tanh" or "relu"')
+        self.nonlinearity = nonlinearity
+
+    def forward(self, input: Tensor, hx: Tensor | None = None) -> Tensor:
+        """The next state."""
+        states = None if hx is None else (hx,)
+        return self._step(input, states, f"RNN_{self.nonlinearity.upper()}", 1)[0]
+
+
+class LSTMCell(_Cell):
+    """`c' = σ(f) c + σ(i) tanh(g)`, `h' = σ(o) tanh(c')`; i, f, g, o are linear in x and h.
+
+    Shapes: x (N, in) or (in); (h, c) and the result are pairs of (N, hidden) or (hidden).
+    Source: Hochreiter and Schmidhuber, 1997.
+
+    >>> import ferrograd as fg
+    >>> h, c = fg.nn.LSTMCell(3, 4)(fg.ones(2, 3))
+    >>> h.shape, c.shape
+    ((2, 4), (2, 4))
+    """
+
+    kind = "LSTM"
+
+    def forward(
+        self, input: Tensor, hx: tuple[Tensor, Tensor] | None = None
+    ) -> tuple[Tensor, Tensor]:
+        """The next pair of states."""
+        h, c = self._step(input, hx, "LSTM", 2)
+        return h, c
+
+
+class GRUCell(_Cell):
+    """`h' = (1 - z) n + z h` with `n = tanh(W x + b + r (U h + d))`; gates r and z are sigmoids.
+
+    Shapes: x (N, in) or (in), h and the result (N, hidden) or (hidden). Source: arXiv:1406.1078.
+
+    >>> import ferrograd as fg
+    >>> fg.nn.GRUCell(3, 4)(fg.ones(2, 3)).shape
+    (2, 4)
+    """
+
+    kind = "GRU"
+
+    def forward(self, input: Tensor, hx: Tensor | None = None) -> Tensor:
+        """The next state."""
+        return self._step(input, None if hx is None else (hx,), "GRU", 1)[0]

@@ -1,0 +1,266 @@
+"""Modules that hold modules or parameters.
+
+Owns: `Sequential`, `ModuleList`, `ModuleDict`, `ParameterList`, `ParameterDict`. Never computes.
+Invariant: members are registered in order, so walks and `state_dict` follow it; the names in a
+list are its positions.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping
+from typing import Any, Self
+
+from ferrograd._core import Tensor
+from ferrograd.errors import ArgumentTypeError, IndexOutOfRangeError
+from ferrograd.nn._module import Module
+from ferrograd.nn._parameter import Parameter
+
+
+class _List(Module):
+    """Members under the names "0", "1", …, kept in one table."""
+
+    _table = "_modules"
+
+    def _all(self) -> list[Any]:
+        return list(self.__dict__[self._table].values())
+
+    def _add(self, key: str, member: Any) -> None:
+        self.register_module(key, member)
+
+    def _place(self, members: Iterable[Any]) -> None:
+        """Makes these the members, under new names."""
+        kept = list(members)
+        self.__dict__[self._table].clear()
+        for position, member in enumerate(kept):
+            self._add(str(position), member)
+
+    def _at(self, index: int) -> int:
+        size = len(self)
+        if not -size <= index < size:
+            raise IndexOutOfRangeError(
+                f"{type(self).__name__}: index {index} of {size} members; give one from {-size} to"
+                f" {size - 1}"
+            )
+        return index % size
+
+    def append(self, module: Any) -> Self:
+        """Adds a member at the end."""
+        self._add(str(len(self)), module)
+        return self
+
+    def extend(self, modules: Iterable[Any]) -> Self:
+        """Adds members at the end."""
+        for module in modules:
+            self.append(module)
+        return self
+
+    def __iadd__(self, modules: Iterable[Any]) -> Self:
+        return self.extend(modules)
+
+    def __len__(self) -> int:
+        return len(self.__dict__[self._table])
+
+    def __iter__(self) -> Iterator[Any]:
+        return iter(self.__dict__[self._table].values())
+
+    def __getitem__(self, index: Any) -> Any:
+        """The member at a position, or a new list of those of a slice."""
+        if isinstance(index, slice):
+            made = type(self)()
+            made._place(self._all()[index])
+            return made
+        return self._all()[self._at(index)]
+
+    def __setitem__(self, index: int, module: Any) -> None:
+        """Replaces the member at a position."""
+        self._add(list(self.__dict__[self._table])[self._at(index)], module)
+
+    def __delitem__(self, index: int | slice) -> None:
+        """Removes members; those behind move up."""
+        members = self._all()
+        del members[index]
+        self._place(members)
+
+
+class _Modules(_List):
+    """A list whose members may be put between others."""
+
+    def insert(self, index: int, module: Module) -> Self:
+        """Puts a module in front of a position."""
+        members = self._all()
+        members.insert(index, module)
+        self._place(members)
+        return self
+
+    def pop(self, index: int = -1) -> Any:
+        """Removes the module at a position and returns it."""
+        found = self[index]
+        del self[self._at(index)]
+        return found
+
+
+class Sequential(_Modules):
+    """Modules called one after another; given one by one or as a dict of names.
+
+    >>> import ferrograd as fg
+    >>> net = fg.nn.Sequential(fg.nn.Linear(3, 5), fg.nn.ReLU(), fg.nn.Linear(5, 1))
+    >>> net(fg.ones(2, 3)).shape, len(net), len(net[:2])
+    ((2, 1), 3, 2)
+    """
+
+    def __init__(self, *modules: Module | Mapping[str, Module], name: str | None = None) -> None:
+        super().__init__(name)
+        if len(modules) == 1 and isinstance(modules[0], Mapping):
+            named: Iterable[tuple[str, Any]] = modules[0].items()
+        else:
+            named = ((str(i), module) for i, module in enumerate(modules))
+        for key, module in named:
+            self.register_module(key, module)
+
+    def forward(self, input: Any) -> Any:
+        """The last module's result."""
+        for module in self._modules.values():
+            input = module(input)
+        return input
+
+    def __getitem__(self, index: Any) -> Any:
+        """The module at a position, or those of a slice under their names."""
+        if isinstance(index, slice):
+            return Sequential(dict(list(self._modules.items())[index]))
+        return super().__getitem__(index)
+
+
+class ModuleList(_Modules):
+    """A list of modules that registers them; it is not called itself.
+
+    >>> import ferrograd as fg
+    >>> layers = fg.nn.ModuleList([fg.nn.Linear(1, 1)]).append(fg.nn.ReLU())
+    >>> len(layers), [name for name, _ in layers.named_parameters()]
+    (2, ['0.weight', '0.bias'])
+    """
+
+    def __init__(self, modules: Iterable[Module] = (), name: str | None = None) -> None:
+        super().__init__(name)
+        self.extend(modules)
+
+
+class ParameterList(_List):
+    """A list of parameters that registers them; tensors and arrays become parameters.
+
+    >>> import ferrograd as fg
+    >>> weights = fg.nn.ParameterList([fg.ones(2), fg.zeros(3)])
+    >>> len(weights), [p.shape for p in weights.parameters()]
+    (2, [(2,), (3,)])
+    """
+
+    _table = "_parameters"
+
+    def __init__(self, values: Iterable[Any] = (), name: str | None = None) -> None:
+        super().__init__(name)
+        self.extend(values)
+
+    def _add(self, key: str, member: Any) -> None:
+        self.register_parameter(key, _parameter(self, member))
+
+
+def _parameter(owner: Module, value: Any) -> Parameter:
+    if isinstance(value, Module):
+        raise ArgumentTypeError(
+            f"{type(owner).__name__}: a {type(value).__name__} is no parameter; use nn.ModuleList"
+        )
+    if isinstance(value, Parameter):
+        return value
+    return Parameter(value.detach() if isinstance(value, Tensor) else value)
+
+
+class _Dict(Module):
+    """Members by names, kept in one table."""
+
+    _table = "_modules"
+
+    def _add(self, key: str, member: Any) -> None:
+        self.register_module(key, member)
+
+    def __setitem__(self, key: str, member: Any) -> None:
+        self._add(key, member)
+
+    def __getitem__(self, key: str) -> Any:
+        """The member of a name."""
+        return self.__dict__[self._table][key]
+
+    def __delitem__(self, key: str) -> None:
+        del self.__dict__[self._table][key]
+
+    def __len__(self) -> int:
+        return len(self.__dict__[self._table])
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self.__dict__[self._table])
+
+    def __contains__(self, key: object) -> bool:
+        return key in self.__dict__[self._table]
+
+    def keys(self) -> Iterator[str]:
+        """The names."""
+        return iter(self)
+
+    def values(self) -> Iterator[Any]:
+        """The members."""
+        return iter(self.__dict__[self._table].values())
+
+    def items(self) -> Iterator[tuple[str, Any]]:
+        """Names and members."""
+        return iter(self.__dict__[self._table].items())
+
+    def update(self, members: Mapping[str, Any] | Iterable[tuple[str, Any]]) -> None:
+        """Adds or replaces members."""
+        pairs = members.items() if hasattr(members, "items") else members
+        for key, member in pairs:
+            self[key] = member
+
+    def pop(self, key: str) -> Any:
+        """Removes a member and returns it."""
+        return self.__dict__[self._table].pop(key)
+
+    def clear(self) -> None:
+        """Removes all members."""
+        self.__dict__[self._table].clear()
+
+
+class ModuleDict(_Dict):
+    """A dict of modules that registers them; it is not called itself.
+
+    >>> import ferrograd as fg
+    >>> table = fg.nn.ModuleDict({"act": fg.nn.ReLU()})
+    >>> table["fc"] = fg.nn.Linear(2, 1)
+    >>> list(table)
+    ['act', 'fc']
+    """
+
+    def __init__(
+        self, modules: Mapping[str, Module] | None = None, name: str | None = None
+    ) -> None:
+        super().__init__(name)
+        self.update(modules or {})
+
+
+class ParameterDict(_Dict):
+    """A dict of parameters that registers them; tensors and arrays become parameters.
+
+    >>> import ferrograd as fg
+    >>> weights = fg.nn.ParameterDict({"a": fg.ones(2)})
+    >>> weights["b"] = fg.zeros(3)
+    >>> [name for name, _ in weights.named_parameters()]
+    ['a', 'b']
+    """
+
+    _table = "_parameters"
+
+    def __init__(
+        self, parameters: Mapping[str, Any] | None = None, name: str | None = None
+    ) -> None:
+        super().__init__(name)
+        self.update(parameters or {})
+
+    def _add(self, key: str, member: Any) -> None:
+        self.register_parameter(key, _parameter(self, member))

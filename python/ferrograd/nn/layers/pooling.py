@@ -1,0 +1,242 @@
+"""Pooling as modules.
+
+Owns: the options. Never computes: `nn.functional` does.
+Invariant: options have PyTorch's order, which is not that of the functions.
+"""
+
+from __future__ import annotations
+
+from typing import Any, ClassVar
+
+from ferrograd._core import Tensor
+from ferrograd.nn import functional as F  # noqa: N812
+from ferrograd.nn._module import Module
+from ferrograd.nn.functional._shared import Sizes
+
+
+class _Pool(Module):
+    """A module that calls one function with its options, which are attributes."""
+
+    function: ClassVar[str]
+
+    def _keep(self, **options: Any) -> None:
+        self._options = tuple(options)
+        for key, value in options.items():
+            setattr(self, key, value)
+
+    def forward(self, input: Tensor) -> Any:
+        """The function of the input."""
+        return getattr(F, self.function)(input, **self._given())
+
+    def _given(self) -> dict[str, Any]:
+        return {key: getattr(self, key) for key in self._options}
+
+    def extra_repr(self) -> str:
+        """The options."""
+        return ", ".join(f"{key}={value!r}" for key, value in self._given().items())
+
+
+class _MaxPool(_Pool):
+    def __init__(
+        self,
+        kernel_size: Sizes,
+        stride: Sizes | None = None,
+        padding: Sizes = 0,
+        dilation: Sizes = 1,
+        return_indices: bool = False,
+        ceil_mode: bool = False,
+        *,
+        name: str | None = None,
+    ) -> None:
+        super().__init__(name)
+        self._keep(
+            kernel_size=kernel_size,
+            stride=kernel_size if stride is None else stride,
+            padding=padding,
+            dilation=dilation,
+            return_indices=return_indices,
+            ceil_mode=ceil_mode,
+        )
+
+
+class MaxPool1d(_MaxPool):
+    """The largest element of each window along the last axis of (N, C, L) or (C, L).
+
+    With `return_indices` also their places. The derivative goes to the largest, the first of
+    equals.
+
+    >>> import ferrograd as fg
+    >>> fg.nn.MaxPool1d(2)(fg.tensor([[1.0, 3.0, 2.0, 0.0]])).tolist()
+    [[3.0, 2.0]]
+    """
+
+    function = "max_pool1d"
+
+
+class MaxPool2d(_MaxPool):
+    """The largest element of each window over the last two axes; as `MaxPool1d`.
+
+    >>> import ferrograd as fg
+    >>> fg.nn.MaxPool2d(3, stride=2)(fg.ones(1, 2, 7, 5)).shape
+    (1, 2, 3, 2)
+    """
+
+    function = "max_pool2d"
+
+
+class AvgPool1d(_Pool):
+    """The mean of each window along the last axis, the padding counting as zeros.
+
+    With `count_include_pad=False`, the padding does not count.
+
+    >>> import ferrograd as fg
+    >>> fg.nn.AvgPool1d(2)(fg.tensor([[1.0, 3.0, 2.0, 0.0]])).tolist()
+    [[2.0, 1.0]]
+    """
+
+    function = "avg_pool1d"
+
+    def __init__(
+        self,
+        kernel_size: Sizes,
+        stride: Sizes | None = None,
+        padding: Sizes = 0,
+        ceil_mode: bool = False,
+        count_include_pad: bool = True,
+        *,
+        name: str | None = None,
+    ) -> None:
+        super().__init__(name)
+        self._keep(
+            kernel_size=kernel_size,
+            stride=kernel_size if stride is None else stride,
+            padding=padding,
+            ceil_mode=ceil_mode,
+            count_include_pad=count_include_pad,
+        )
+
+
+class AvgPool2d(_Pool):
+    """The mean of each window over the last two axes, or its sum over `divisor_override`.
+
+    >>> import ferrograd as fg
+    >>> fg.nn.AvgPool2d(2)(fg.ones(1, 2, 6, 4)).shape
+    (1, 2, 3, 2)
+    """
+
+    function = "avg_pool2d"
+
+    def __init__(
+        self,
+        kernel_size: Sizes,
+        stride: Sizes | None = None,
+        padding: Sizes = 0,
+        ceil_mode: bool = False,
+        count_include_pad: bool = True,
+        divisor_override: float | None = None,
+        *,
+        name: str | None = None,
+    ) -> None:
+        super().__init__(name)
+        self._keep(
+            kernel_size=kernel_size,
+            stride=kernel_size if stride is None else stride,
+            padding=padding,
+            ceil_mode=ceil_mode,
+            count_include_pad=count_include_pad,
+            divisor_override=divisor_override,
+        )
+
+
+class _AdaptiveAvg(_Pool):
+    def __init__(self, output_size: Any, *, name: str | None = None) -> None:
+        super().__init__(name)
+        self._keep(output_size=output_size)
+
+
+class AdaptiveAvgPool1d(_AdaptiveAvg):
+    """Means of the windows that divide the last axis into `output_size` parts.
+
+    >>> import ferrograd as fg
+    >>> fg.nn.AdaptiveAvgPool1d(3)(fg.ones(1, 2, 7)).shape
+    (1, 2, 3)
+    """
+
+    function = "adaptive_avg_pool1d"
+
+
+class AdaptiveAvgPool2d(_AdaptiveAvg):
+    """Means of the windows that divide the last two axes; None keeps an axis.
+
+    >>> import ferrograd as fg
+    >>> fg.nn.AdaptiveAvgPool2d((1, None))(fg.ones(1, 2, 7, 5)).shape
+    (1, 2, 1, 5)
+    """
+
+    function = "adaptive_avg_pool2d"
+
+
+class _AdaptiveMax(_Pool):
+    def __init__(
+        self, output_size: Any, return_indices: bool = False, *, name: str | None = None
+    ) -> None:
+        super().__init__(name)
+        self._keep(output_size=output_size, return_indices=return_indices)
+
+
+class AdaptiveMaxPool1d(_AdaptiveMax):
+    """Largest elements of the windows that divide the last axis into `output_size` parts.
+
+    >>> import ferrograd as fg
+    >>> fg.nn.AdaptiveMaxPool1d(3)(fg.ones(1, 2, 7)).shape
+    (1, 2, 3)
+    """
+
+    function = "adaptive_max_pool1d"
+
+
+class AdaptiveMaxPool2d(_AdaptiveMax):
+    """Largest elements of the windows that divide the last two axes; None keeps an axis.
+
+    >>> import ferrograd as fg
+    >>> fg.nn.AdaptiveMaxPool2d((1, None))(fg.ones(1, 2, 7, 5)).shape
+    (1, 2, 1, 5)
+    """
+
+    function = "adaptive_max_pool2d"
+
+
+class _LPPool(_Pool):
+    def __init__(
+        self,
+        norm_type: float,
+        kernel_size: Sizes,
+        stride: Sizes | None = None,
+        ceil_mode: bool = False,
+        *,
+        name: str | None = None,
+    ) -> None:
+        super().__init__(name)
+        self._keep(norm_type=norm_type, kernel_size=kernel_size, stride=stride, ceil_mode=ceil_mode)
+
+
+class LPPool1d(_LPPool):
+    """`(Σ x^p)^(1/p)` over windows along the last axis, with `p = norm_type`.
+
+    >>> import ferrograd as fg
+    >>> fg.nn.LPPool1d(2, 2)(fg.tensor([[3.0, 4.0]])).tolist()
+    [[5.0]]
+    """
+
+    function = "lp_pool1d"
+
+
+class LPPool2d(_LPPool):
+    """`(Σ x^p)^(1/p)` over windows of the last two axes, with `p = norm_type`.
+
+    >>> import ferrograd as fg
+    >>> fg.nn.LPPool2d(1, 2)(fg.ones(1, 1, 2, 2)).tolist()
+    [[[[4.0]]]]
+    """
+
+    function = "lp_pool2d"

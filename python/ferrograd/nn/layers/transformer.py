@@ -1,0 +1,336 @@
+"""Transformers: layers of attention and a network, encoders and decoders of them.
+
+Owns: the modules and their options. Source: Vaswani et al., arXiv:1706.03762.
+Invariant: names of parameters are PyTorch's; `norm_first` puts each norm in front of its block.
+"""
+
+from __future__ import annotations
+
+import copy
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from ferrograd import _core
+from ferrograd._core import Tensor, get_default_dtype
+from ferrograd.errors import ArgumentError
+from ferrograd.nn import functional as F, init  # noqa: N812
+from ferrograd.nn._module import Module
+from ferrograd.nn.layers.attention import MultiheadAttention
+from ferrograd.nn.layers.container import ModuleList
+from ferrograd.nn.layers.dropout import Dropout
+from ferrograd.nn.layers.linear import Linear
+from ferrograd.nn.layers.normalization import LayerNorm
+
+if TYPE_CHECKING:
+    from numpy.typing import DTypeLike
+
+Function = Callable[[Tensor], Tensor]
+
+
+def _function(activation: str | Function) -> Function:
+    """The function of a name."""
+    if isinstance(activation, str):
+        if activation not in ("relu", "gelu"):
+            raise ArgumentError(f'Transformer: activation={activation!r}; use "relu" or "gelu"')
+        return F.relu if activation == "relu" else F.gelu
+    return activation
+
+
+class _Layer(Module):
+    """What layers of an encoder and a decoder share: the network of two linear layers."""
+
+    norm_first: bool
+
+    def _add_network(
+        self,
+        d_model: int,
+        dim_feedforward: int,
+        dropout: float,
+        activation: str | Function,
+        bias: bool,
+        dtype: DTypeLike | None,
+    ) -> None:
+        self.linear1 = Linear(d_model, dim_feedforward, bias, dtype=dtype)
+        self.dropout = Dropout(dropout)
+        self.linear2 = Linear(dim_feedforward, d_model, bias, dtype=dtype)
+        self.activation = _function(activation)
+
+    def _network(self, x: Tensor, last: Module) -> Tensor:
+        out: Tensor = last(self.linear2(self.dropout(self.activation(self.linear1(x)))))
+        return out
+
+    def _around(self, x: Tensor, norm: Module, block: Function) -> Tensor:
+        """The block beside a short way, with its norm before or after."""
+        out: Tensor = x + block(norm(x)) if self.norm_first else norm(x + block(x))
+        return out
+
+
+class TransformerEncoderLayer(_Layer):
+    """Self-attention and a network of two linear layers, each beside a short way with a norm.
+
+    Shapes: (L, N, d_model), (N, L, d_model) with `batch_first`, or (L, d_model); kept. `activation`
+    is "relu", "gelu" or a function.
+
+    >>> import ferrograd as fg
+    >>> layer = fg.nn.TransformerEncoderLayer(8, 2, dim_feedforward=16, norm_first=True)
+    >>> layer(fg.ones(5, 3, 8)).shape
+    (5, 3, 8)
+    """
+
+    def __init__(
+        self,
+        d_model: int,
+        nhead: int,
+        dim_feedforward: int = 2048,
+        dropout: float = 0.1,
+        activation: str | Function = "relu",
+        layer_norm_eps: float = 1e-5,
+        batch_first: bool = False,
+        norm_first: bool = False,
+        bias: bool = True,
+        *,
+        dtype: DTypeLike | None = None,
+        name: str | None = None,
+    ) -> None:
+        super().__init__(name)
+        self.self_attn = MultiheadAttention(
+            d_model, nhead, dropout, bias, batch_first=batch_first, dtype=dtype
+        )
+        self._add_network(d_model, dim_feedforward, dropout, activation, bias, dtype)
+        self.norm_first = norm_first
+        self.norm1 = LayerNorm(d_model, layer_norm_eps, bias=bias, dtype=dtype)
+        self.norm2 = LayerNorm(d_model, layer_norm_eps, bias=bias, dtype=dtype)
+        self.dropout1, self.dropout2 = Dropout(dropout), Dropout(dropout)
+
+    def forward(
+        self,
+        src: Tensor,
+        src_mask: Any = None,
+        src_key_padding_mask: Any = None,
+        is_causal: bool = False,
+    ) -> Tensor:
+        """The layer; masks as `MultiheadAttention` takes them."""
+
+        def attend(x: Tensor) -> Tensor:
+            options = (src_key_padding_mask, False, src_mask, True, is_causal)
+            out: Tensor = self.dropout1(self.self_attn(x, x, x, *options)[0])
+            return out
+
+        x = self._around(src, self.norm1, attend)
+        return self._around(x, self.norm2, lambda y: self._network(y, self.dropout2))
+
+
+class TransformerDecoderLayer(_Layer):
+    """Self-attention, attention to a memory, and a network, each beside a short way with a norm.
+
+    Shapes as `TransformerEncoderLayer`; the memory is (S, N, d_model).
+
+    >>> import ferrograd as fg
+    >>> layer = fg.nn.TransformerDecoderLayer(8, 2, dim_feedforward=16)
+    >>> layer(fg.ones(5, 3, 8), fg.ones(4, 3, 8)).shape
+    (5, 3, 8)
+    """
+
+    def __init__(
+        self,
+        d_model: int,
+        nhead: int,
+        dim_feedforward: int = 2048,
+        dropout: float = 0.1,
+        activation: str | Function = "relu",
+        layer_norm_eps: float = 1e-5,
+        batch_first: bool = False,
+        norm_first: bool = False,
+        bias: bool = True,
+        *,
+        dtype: DTypeLike | None = None,
+        name: str | None = None,
+    ) -> None:
+        super().__init__(name)
+        self.self_attn, self.multihead_attn = (
+            MultiheadAttention(d_model, nhead, dropout, bias, batch_first=batch_first, dtype=dtype)
+            for _ in range(2)
+        )
+        self._add_network(d_model, dim_feedforward, dropout, activation, bias, dtype)
+        self.norm_first = norm_first
+        self.norm1, self.norm2, self.norm3 = (
+            LayerNorm(d_model, layer_norm_eps, bias=bias, dtype=dtype) for _ in range(3)
+        )
+        self.dropout1, self.dropout2, self.dropout3 = (Dropout(dropout) for _ in range(3))
+
+    def forward(
+        self,
+        tgt: Tensor,
+        memory: Tensor,
+        tgt_mask: Any = None,
+        memory_mask: Any = None,
+        tgt_key_padding_mask: Any = None,
+        memory_key_padding_mask: Any = None,
+        tgt_is_causal: bool = False,
+        memory_is_causal: bool = False,
+    ) -> Tensor:
+        """The layer; masks as `MultiheadAttention` takes them."""
+
+        def itself(x: Tensor) -> Tensor:
+            options = (tgt_key_padding_mask, False, tgt_mask, True, tgt_is_causal)
+            out: Tensor = self.dropout1(self.self_attn(x, x, x, *options)[0])
+            return out
+
+        def memories(x: Tensor) -> Tensor:
+            options = (memory_key_padding_mask, False, memory_mask, True, memory_is_causal)
+            out: Tensor = self.dropout2(self.multihead_attn(x, memory, memory, *options)[0])
+            return out
+
+        x = self._around(tgt, self.norm1, itself)
+        x = self._around(x, self.norm2, memories)
+        return self._around(x, self.norm3, lambda y: self._network(y, self.dropout3))
+
+
+class TransformerEncoder(Module):
+    """Copies of an encoder layer one after another, then a norm if there is one.
+
+    >>> import ferrograd as fg
+    >>> layer = fg.nn.TransformerEncoderLayer(8, 2, dim_feedforward=16)
+    >>> fg.nn.TransformerEncoder(layer, 2)(fg.ones(5, 3, 8)).shape
+    (5, 3, 8)
+    """
+
+    def __init__(
+        self,
+        encoder_layer: TransformerEncoderLayer,
+        num_layers: int,
+        norm: Module | None = None,
+        enable_nested_tensor: bool = True,
+        mask_check: bool = True,
+        *,
+        name: str | None = None,
+    ) -> None:
+        super().__init__(name)
+        self.layers = ModuleList([copy.deepcopy(encoder_layer) for _ in range(num_layers)])
+        self.num_layers, self.norm = num_layers, norm
+
+    def forward(
+        self,
+        src: Tensor,
+        mask: Any = None,
+        src_key_padding_mask: Any = None,
+        is_causal: bool | None = None,
+    ) -> Tensor:
+        """The last layer's result."""
+        for layer in self.layers:
+            src = layer(src, mask, src_key_padding_mask, bool(is_causal))
+        return src if self.norm is None else self.norm(src)
+
+
+class TransformerDecoder(Module):
+    """Copies of a decoder layer one after another, then a norm if there is one.
+
+    >>> import ferrograd as fg
+    >>> layer = fg.nn.TransformerDecoderLayer(8, 2, dim_feedforward=16)
+    >>> fg.nn.TransformerDecoder(layer, 2)(fg.ones(5, 3, 8), fg.ones(4, 3, 8)).shape
+    (5, 3, 8)
+    """
+
+    def __init__(
+        self,
+        decoder_layer: TransformerDecoderLayer,
+        num_layers: int,
+        norm: Module | None = None,
+        *,
+        name: str | None = None,
+    ) -> None:
+        super().__init__(name)
+        self.layers = ModuleList([copy.deepcopy(decoder_layer) for _ in range(num_layers)])
+        self.num_layers, self.norm = num_layers, norm
+
+    def forward(self, tgt: Tensor, memory: Tensor, *masks: Any, **named: Any) -> Tensor:
+        """The last layer's result; masks as a decoder layer takes them."""
+        for layer in self.layers:
+            tgt = layer(tgt, memory, *masks, **named)
+        return tgt if self.norm is None else self.norm(tgt)
+
+
+class Transformer(Module):
+    """An encoder and a decoder that attends to what it gives.
+
+    Shapes: source (S, N, d_model) and target (T, N, d_model), N first with `batch_first`; the
+    result is shaped as the target. Matrices start by Xavier's rule.
+
+    >>> import ferrograd as fg
+    >>> net = fg.nn.Transformer(8, 2, 1, 1, dim_feedforward=16)
+    >>> net(fg.ones(4, 3, 8), fg.ones(5, 3, 8)).shape
+    (5, 3, 8)
+    """
+
+    def __init__(
+        self,
+        d_model: int = 512,
+        nhead: int = 8,
+        num_encoder_layers: int = 6,
+        num_decoder_layers: int = 6,
+        dim_feedforward: int = 2048,
+        dropout: float = 0.1,
+        activation: str | Function = "relu",
+        custom_encoder: Module | None = None,
+        custom_decoder: Module | None = None,
+        layer_norm_eps: float = 1e-5,
+        batch_first: bool = False,
+        norm_first: bool = False,
+        bias: bool = True,
+        *,
+        dtype: DTypeLike | None = None,
+        name: str | None = None,
+    ) -> None:
+        super().__init__(name)
+        sizes = (d_model, nhead, dim_feedforward, dropout, activation, layer_norm_eps)
+        order = (batch_first, norm_first, bias)
+
+        def norm() -> LayerNorm:
+            return LayerNorm(d_model, layer_norm_eps, bias=bias, dtype=dtype)
+
+        self.encoder = custom_encoder or TransformerEncoder(
+            TransformerEncoderLayer(*sizes, *order, dtype=dtype), num_encoder_layers, norm()
+        )
+        self.decoder = custom_decoder or TransformerDecoder(
+            TransformerDecoderLayer(*sizes, *order, dtype=dtype), num_decoder_layers, norm()
+        )
+        for parameter in self.parameters():
+            if parameter.ndim > 1:
+                init.xavier_uniform_(parameter)
+        self.d_model, self.nhead, self.batch_first = d_model, nhead, batch_first
+
+    def forward(
+        self,
+        src: Tensor,
+        tgt: Tensor,
+        src_mask: Any = None,
+        tgt_mask: Any = None,
+        memory_mask: Any = None,
+        src_key_padding_mask: Any = None,
+        tgt_key_padding_mask: Any = None,
+        memory_key_padding_mask: Any = None,
+        src_is_causal: bool | None = None,
+        tgt_is_causal: bool | None = None,
+        memory_is_causal: bool = False,
+    ) -> Tensor:
+        """The decoder's result."""
+        memory = self.encoder(src, src_mask, src_key_padding_mask, src_is_causal)
+        out: Tensor = self.decoder(
+            tgt,
+            memory,
+            tgt_mask,
+            memory_mask,
+            tgt_key_padding_mask,
+            memory_key_padding_mask,
+            bool(tgt_is_causal),
+            memory_is_causal,
+        )
+        return out
+
+    @staticmethod
+    def generate_square_subsequent_mask(sz: int, dtype: DTypeLike | None = None) -> Tensor:
+        """The mask (sz, sz) that is added so that no position sees a later one: 0 and -inf."""
+        hidden = np.triu(np.full((sz, sz), -np.inf), 1)
+        return _core.asarray(hidden.astype(dtype or get_default_dtype()))

@@ -1,0 +1,1 @@
+"""Losses as modules; `ferrograd.nn` has their names."""

@@ -1,0 +1,161 @@
+"""Parameters that are computed from others whenever they are read.
+
+Owns: `register_parametrization` and the list that holds the originals. What is computed:
+`parametrizations.py`.
+Invariant: a parametrized module has a class of its own, whose property computes the tensor; the
+originals are parameters under `parametrizations.<name>`, with PyTorch's names.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from ferrograd._core import Tensor
+from ferrograd._tensor.modes import no_grad
+from ferrograd.errors import ArgumentError, ShapeError
+from ferrograd.nn._module import Module
+from ferrograd.nn._parameter import Parameter
+from ferrograd.nn.layers.container import ModuleDict, ModuleList
+
+
+class ParametrizationList(ModuleList):
+    """The functions of one tensor, one after another, and what the first is called with.
+
+    That is `original`, or `original0`, `original1`, … where its `right_inverse` gives several.
+    """
+
+    def __init__(self, function: Module, tensor: Tensor, is_in_out: bool) -> None:
+        super().__init__([function])
+        #: Whether PyTorch keeps the originals transposed, as it does the weight of `Linear`.
+        self.weight_is_in_out = is_in_out
+        with no_grad():
+            inverse = getattr(function, "right_inverse", None)
+            given = tensor.detach() if inverse is None else inverse(tensor.detach())
+        self.count = len(given) if isinstance(given, list | tuple) else 0
+        parts = list(given) if self.count else [given]
+        names = [f"original{k}" for k in range(self.count)] or ["original"]
+        self._originals = names
+        for name, part in zip(names, parts, strict=True):
+            self.register_parameter(name, Parameter(part, requires_grad=tensor.requires_grad))
+
+    def forward(self) -> Tensor:
+        """The tensor."""
+        given = [getattr(self, name) for name in self._originals]
+        first, *others = self._modules.values()
+        out: Tensor = first(*given)
+        for function in others:
+            out = function(out)
+        return out
+
+
+def register_parametrization(
+    module: Module, tensor_name: str, parametrization: Module, *, unsafe: bool = False
+) -> Module:
+    """Makes a parameter the result of `parametrization(original)`; returns the module.
+
+    Its optional `right_inverse(tensor)` gives the original, or several, of the value that is there.
+    A second one is applied to the result of the first. Make optimisers afterwards.
+    Errors: `ArgumentError` for a name that is no parameter, `ShapeError` for a result of another
+    shape unless `unsafe`.
+
+    >>> import ferrograd as fg
+    >>> class Positive(fg.nn.Module):
+    ...     def forward(self, x):
+    ...         return fg.exp(x)
+    >>> layer = fg.nn.Linear(2, 1, bias=False)
+    >>> _ = fg.nn.utils.parametrize.register_parametrization(layer, "weight", Positive())
+    >>> bool((layer.weight > 0).all()), [name for name, _ in layer.named_parameters()]
+    (True, ['parametrizations.weight.original'])
+    """
+    if is_parametrized(module, tensor_name):
+        held: ParametrizationList = module.parametrizations[tensor_name]
+        before = held()
+        held.append(parametrization)
+        if not unsafe and tuple(held().shape) != tuple(before.shape):
+            del held[len(held) - 1]
+            raise _other_shape(before, tensor_name)
+        return module
+    tensor = module._parameters.get(tensor_name)
+    if tensor is None:
+        raise ArgumentError(
+            f"register_parametrization: {tensor_name!r} is no parameter of"
+            f" {type(module).__name__}; give one of {', '.join(module._parameters) or 'none'}"
+        )
+    turned = tensor_name == "weight" and bool(getattr(module, "weight_is_in_out", False))
+    held = ParametrizationList(parametrization, tensor, turned)
+    with no_grad():
+        fits = unsafe or tuple(held().shape) == tuple(tensor.shape)
+    if not fits:
+        raise _other_shape(tensor, tensor_name)
+    if not is_parametrized(module):
+        module.parametrizations = ModuleDict()
+        plain = type(module)
+        object.__setattr__(module, "__class__", type(f"Parametrized{plain.__name__}", (plain,), {}))
+    del module._parameters[tensor_name]
+    module.parametrizations[tensor_name] = held
+    setattr(type(module), tensor_name, property(_reader(tensor_name)))
+    return module
+
+
+def _other_shape(tensor: Tensor, name: str) -> ShapeError:
+    return ShapeError(
+        f"register_parametrization: the result for {name!r} has another shape than"
+        f" {tuple(tensor.shape)}; keep it, or pass unsafe=True"
+    )
+
+
+def _reader(name: str) -> Any:
+    def read(module: Module) -> Tensor:
+        out: Tensor = module.parametrizations[name]()
+        return out
+
+    return read
+
+
+def is_parametrized(module: Module, tensor_name: str | None = None) -> bool:
+    """Whether a module has computed parameters, or this one.
+
+    >>> import ferrograd as fg
+    >>> fg.nn.utils.parametrize.is_parametrized(fg.nn.Linear(2, 1))
+    False
+    """
+    held = module._modules.get("parametrizations")
+    if not isinstance(held, ModuleDict):
+        return False
+    return tensor_name is None or tensor_name in held
+
+
+def remove_parametrizations(
+    module: Module, tensor_name: str, leave_parametrized: bool = True
+) -> Module:
+    """Makes the parameter one of its own again: its present value, or the original.
+
+    >>> import ferrograd as fg
+    >>> layer = fg.nn.utils.weight_norm(fg.nn.Linear(2, 1))
+    >>> _ = fg.nn.utils.parametrize.remove_parametrizations(layer, "weight")
+    >>> [name for name, _ in layer.named_parameters()]
+    ['bias', 'weight']
+    """
+    if not is_parametrized(module, tensor_name):
+        raise ArgumentError(
+            f"remove_parametrizations: {tensor_name!r} of {type(module).__name__} is not"
+            " parametrized; give the name of a parameter that is"
+        )
+    held: ParametrizationList = module.parametrizations[tensor_name]
+    if not leave_parametrized and held.count:
+        raise ArgumentError(
+            f"remove_parametrizations: {tensor_name!r} has {held.count} originals; pass"
+            " leave_parametrized=True"
+        )
+    with no_grad():
+        value = held() if leave_parametrized else held.original
+    learns = any(p.requires_grad for p in held.parameters())
+    del module.parametrizations[tensor_name]
+    delattr(type(module), tensor_name)
+    if not len(module.parametrizations):
+        del module.parametrizations
+        object.__setattr__(module, "__class__", type(module).__mro__[1])
+    parameter = Parameter(value.detach(), requires_grad=learns)
+    parameter.fan_layout = "in_out" if held.weight_is_in_out else None
+    module.register_parameter(tensor_name, parameter)
+    return module

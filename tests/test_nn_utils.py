@@ -1,0 +1,134 @@
+"""`fg.nn.utils`: clipping, vectors of parameters, parametrizations, sequences of several lengths.
+
+Owns: what PyTorch's numbers do not show (`test_golden_layers.py`): errors, copies, round trips.
+"""
+
+import copy
+from typing import Any
+
+import numpy as np
+import pytest
+
+import ferrograd as fg
+from ferrograd import nn
+from ferrograd.nn import utils
+
+
+def parameters(*gradients: Any) -> list[nn.Parameter]:
+    made = []
+    for gradient in gradients:
+        p = nn.Parameter(np.zeros_like(np.asarray(gradient, float)))
+        p.grad = fg.tensor(gradient, dtype=float)
+        made.append(p)
+    return made
+
+
+@pytest.mark.parametrize("order", [1.0, 2.0, 3.0, np.inf])
+def test_gradients_are_shortened_together(order: float) -> None:
+    given = parameters([3.0, -4.0], [[12.0]])
+    want = np.linalg.norm([3.0, -4.0, 12.0], order)
+    total = utils.clip_grad_norm_([*given, nn.Parameter([1.0])], 2.0, order)
+    assert total.item() == pytest.approx(want)
+    flat = np.concatenate([p.grad.numpy().ravel() for p in given])
+    np.testing.assert_allclose(flat, np.array([3.0, -4.0, 12.0]) * 2.0 / (want + 1e-6))
+    assert utils.clip_grad_norm_(given, 1e9, order).item() == pytest.approx(2.0, rel=1e-5)
+
+
+def test_clipping_edges() -> None:
+    assert utils.clip_grad_norm_([nn.Parameter([1.0])], 1.0).item() == 0.0
+    (p,) = parameters([3.0, -4.0])
+    utils.clip_grad_value_(p, 3.5)
+    assert p.grad.tolist() == [3.0, -3.5]
+    (bad,) = parameters([np.inf])
+    with pytest.raises(ValueError, match=r"the norm of order 2\.0 is inf"):
+        utils.clip_grad_norm_(bad, 1.0, error_if_nonfinite=True)
+    assert bad.grad.tolist() == [np.inf]
+
+
+def test_vectors_of_parameters() -> None:
+    layer = nn.Linear(2, 3)
+    vector = utils.parameters_to_vector(layer.parameters())
+    vector.sum().backward()
+    assert layer.bias.grad.tolist() == [1.0] * 3
+    utils.vector_to_parameters(fg.arange(9.0), layer.parameters())
+    assert layer.weight.tolist() == [[0.0, 1.0, 2.0], [3.0, 4.0, 5.0]]
+    with pytest.raises(ValueError, match=r"shape \(8,\) for 9 elements"):
+        utils.vector_to_parameters(fg.arange(8.0), layer.parameters())
+
+
+def test_weight_norm_has_a_second_derivative() -> None:
+    layer = utils.weight_norm(nn.Linear(3, 2, bias=False))
+    held = layer.parametrizations.weight
+    x = fg.tensor(np.arange(6.0).reshape(2, 3), requires_grad=True)
+    fg.gradgradcheck(lambda x, g, v: x @ held[0](g, v), (x, held.original0, held.original1))
+
+
+@pytest.mark.parametrize("norm", [utils.weight_norm, utils.spectral_norm])
+def test_parametrizations_come_and_go(norm: Any) -> None:
+    layer = nn.Linear(4, 3)
+    before = layer.weight.detach().clone()
+    assert norm(layer) is layer
+    assert utils.parametrize.is_parametrized(layer, "weight")
+    assert isinstance(layer, nn.Linear)
+    x = fg.ones(2, 4)
+    (layer(x) ** 2).sum().backward()
+    assert all(p.grad is not None for p in layer.parameters())
+    twin = copy.deepcopy(layer).eval()
+    twin.load_state_dict(layer.state_dict())
+    np.testing.assert_array_equal(twin(x).detach().numpy(), layer.eval()(x).detach().numpy())
+    value = layer.weight.detach().clone()
+    utils.parametrize.remove_parametrizations(layer, "weight")
+    assert type(layer) is nn.Linear
+    np.testing.assert_array_equal(layer.weight.detach().numpy(), value.numpy())
+    assert nn.init.fans(layer.weight) == (4, 3)
+    if norm is utils.weight_norm:
+        np.testing.assert_allclose(value.numpy(), before.numpy())
+
+
+def test_a_parametrization_of_your_own() -> None:
+    class Symmetric(nn.Module):
+        def forward(self, x: Any) -> Any:
+            return fg.triu(x) + fg.triu(x, 1).T
+
+    class Wrong(nn.Module):
+        def forward(self, x: Any) -> Any:
+            return x[:1]
+
+    register = utils.parametrize.register_parametrization
+    layer = register(nn.Linear(3, 3), "weight", Symmetric())
+    assert fg.array_equal(layer.weight, layer.weight.T)
+    with pytest.raises(ValueError, match="another shape"):
+        register(layer, "weight", Wrong())
+    with pytest.raises(ValueError, match="'wait' is no parameter of Linear"):
+        register(nn.Linear(2, 2), "wait", Symmetric())
+    with pytest.raises(ValueError, match="another shape"):
+        register(nn.Linear(2, 2), "weight", Wrong())
+
+
+def test_packed_sequences_go_there_and_back() -> None:
+    rnn = utils.rnn
+    given = [fg.tensor([[1.0], [2.0]]), fg.tensor([[3.0], [4.0], [5.0]])]
+    packed = rnn.pack_sequence(given)
+    out, lengths = rnn.pad_packed_sequence(packed, True, padding_value=-1.0, total_length=4)
+    assert out[..., 0].tolist() == [[1.0, 2.0, -1.0, -1.0], [3.0, 4.0, 5.0, -1.0]]
+    assert lengths.tolist() == [2, 3]
+    assert [s.tolist() for s in rnn.unpack_sequence(packed)] == [s.tolist() for s in given]
+    left = rnn.pad_sequence(given, True, padding_side="left")
+    assert left[0, :, 0].tolist() == [0.0, 1.0, 2.0]
+    with pytest.raises(ValueError, match="a length for each sequence"):
+        rnn.pack_padded_sequence(fg.ones(3, 2, 1), [1, 2, 3])
+
+
+@pytest.mark.parametrize("kind", ["RNN", "LSTM", "GRU"])
+def test_padding_has_no_effect_on_a_recurrent_layer(kind: str) -> None:
+    layer = getattr(nn, kind)(1, 2, bidirectional=True)
+    short, long = fg.randn(2, 1), fg.randn(4, 1)
+    packed = nn.utils.rnn.pack_sequence([short, long])
+    out, states = layer(packed)
+    alone, ends = layer(short)
+    padded = nn.utils.rnn.pad_packed_sequence(out)[0]
+    np.testing.assert_allclose(padded[:2, 0].detach().numpy(), alone.detach().numpy())
+    assert not padded[2:, 0].detach().numpy().any()
+    first = states[0] if kind == "LSTM" else states
+    last = ends[0] if kind == "LSTM" else ends
+    np.testing.assert_allclose(first[:, 0].detach().numpy(), last.detach().numpy())
