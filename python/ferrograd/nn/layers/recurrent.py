@@ -92,7 +92,7 @@ class _Recurrent(Module):
     def forward(self, input: Any, hx: Any = None) -> tuple[Any, Any]:
         """The outputs of the last layer at all times, and the last states of all layers."""
         packed = input if isinstance(input, PackedSequence) else None
-        x: Any = input if packed is None else packed.data
+        x: Tensor = input if packed is None else packed.data
         batched = packed is not None or x.ndim == 3
         if x.ndim not in (2, 3) or x.shape[-1] != self.input_size:
             raise ShapeError(
@@ -123,8 +123,8 @@ class _Recurrent(Module):
             x, ends = x.squeeze(1), tuple(s.squeeze(1) for s in ends)
         elif self.batch_first and packed is None:
             x = x.swapaxes(0, 1)
-        out = x if packed is None else PackedSequence(x, packed.lengths)
-        return out, (ends if self.count == 2 else ends[0])
+        result = x if packed is None else PackedSequence(x, packed.lengths)
+        return result, (ends if self.count == 2 else ends[0])
 
     def _states(self, x: Tensor, hx: Any, batched: bool) -> States:
         """The first states, (layers directions, N, size) each."""
