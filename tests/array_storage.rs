@@ -124,13 +124,13 @@ fn adopted_memory_lives_as_long_as_a_handle() {
     let _alone = alone();
     let before = live_bytes();
     let drops = Arc::new(AtomicUsize::new(0));
-    for access in [Access::Frozen, Access::Foreign, Access::Shared] {
+    for access in [Access::Ours, Access::Foreign, Access::Shared] {
         let mut owner = Box::new(Owner(drops.clone(), vec![7; 100]));
         let ptr = owner.1.as_mut_ptr();
         // SAFETY: the vector is valid until its owner is dropped.
         let storage = unsafe { Storage::adopt(ptr, 100, access, owner) };
-        assert_eq!(storage.is_writable(), access == Access::Shared);
-        assert_eq!(storage.may_be_written_elsewhere(), access != Access::Frozen);
+        assert_eq!(storage.is_writable(), access != Access::Foreign);
+        assert_eq!(storage.may_be_written_elsewhere(), access != Access::Ours);
         let other = storage.clone();
         drop(storage);
         // SAFETY: `other` keeps the memory alive.

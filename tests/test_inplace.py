@@ -289,3 +289,25 @@ def test_a_refused_change_changes_nothing(change: Any, error: type[Exception]) -
     with pytest.raises(error):
         change(t)
     assert (t.tolist(), t._version) == ([1.0, 2.0, 3.0], 0)
+
+
+@pytest.mark.parametrize(
+    "made",
+    [
+        [1.0, 2.0],
+        (1.0, 2.0),
+        [[1.0, 2.0]],
+        list(range(2000)),
+        [np.float64(3), np.float64(4)],
+        np.float32(5),
+    ],
+    ids=["list", "tuple", "nested", "long", "scalars", "scalar"],
+)
+def test_what_is_made_of_python_objects_is_the_tensors_own(made: Any) -> None:
+    for convert in (fg.asarray, fg.tensor, fg.array_api.asarray):
+        t = convert(made)
+        expected = np.array(made) * 2
+        t *= 2
+        assert t.tolist() == expected.tolist()
+        t[...] = 1
+        assert t.numpy(writable=True).flags.writeable

@@ -24,8 +24,8 @@ pub enum Access {
     Shared,
     /// Its owner only.
     Foreign,
-    /// Nobody.
-    Frozen,
+    /// We alone.
+    Ours,
 }
 
 #[derive(Clone, Copy, PartialEq, Eq)]
@@ -149,8 +149,8 @@ impl Storage {
         owner: Box<dyn Any + Send + Sync>,
     ) -> Storage {
         let header = Header {
-            writable: access == Access::Shared,
-            foreign_writer: access != Access::Frozen,
+            writable: access != Access::Foreign,
+            foreign_writer: access != Access::Ours,
             ..Header::new(ptr, nbytes, Kind::Adopted)
         };
         Storage::boxed(Adopted { header, counted: 0, _owner: owner })

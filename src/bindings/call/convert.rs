@@ -93,7 +93,7 @@ pub(crate) fn tensor_like(op: &str, ob: &Bound<'_, PyAny>) -> PyResult<Option<Te
         return from_sequence(op, ob).map(Some);
     }
     if numpy::is_scalar(ob)? {
-        return numpy::share_fresh(op, &numpy::asarray(op, ob)?).map(Some);
+        return numpy::take_over(op, &numpy::asarray(op, ob)?).map(Some);
     }
     if ob.hasattr(pyo3::intern!(ob.py(), "__array__"))? {
         // A foreign tensor: its library may write to the memory later.
@@ -151,7 +151,7 @@ pub(crate) fn from_sequence(op: &str, ob: &Bound<'_, PyAny>) -> PyResult<Tensor>
 /// The same for a sequence inside others; `depth` counts it and them.
 fn sequence_at(op: &str, ob: &Bound<'_, PyAny>, depth: usize) -> PyResult<Tensor> {
     if !holds_tensor_at(op, ob, depth)? {
-        let tensor = numpy::share_fresh(op, &numpy::asarray(op, ob)?)?;
+        let tensor = numpy::take_over(op, &numpy::asarray(op, ob)?)?;
         capture::filled(tensor.storage());
         return Ok(tensor);
     }

@@ -9,7 +9,8 @@ use std::ffi::{c_int, c_void};
 use std::ptr;
 
 use numpy::npyffi::{
-    self, NPY_ARRAY_ALIGNED, NPY_ARRAY_C_CONTIGUOUS, NPY_ARRAY_WRITEABLE, PY_ARRAY_API, npy_intp,
+    self, NPY_ARRAY_ALIGNED, NPY_ARRAY_C_CONTIGUOUS, NPY_ARRAY_OWNDATA, NPY_ARRAY_WRITEABLE,
+    PY_ARRAY_API, npy_intp,
 };
 use numpy::{PyUntypedArray, PyUntypedArrayMethods};
 use pyo3::exceptions::PyValueError;
@@ -87,9 +88,14 @@ pub(crate) fn share(op: &str, ob: &Bound<'_, PyAny>) -> PyResult<Tensor> {
     adopt(op, array, if ours { Access::Shared } else { Access::Foreign })
 }
 
-/// The same for an array that nobody else can write to, such as one just made.
-pub(crate) fn share_fresh(op: &str, ob: &Bound<'_, PyAny>) -> PyResult<Tensor> {
-    adopt(op, ob.cast::<PyUntypedArray>()?, Access::Frozen)
+/// The same for an array that NumPy may just have made, of which nobody else knows: it becomes ours.
+pub(crate) fn take_over(op: &str, ob: &Bound<'_, PyAny>) -> PyResult<Tensor> {
+    let array = ob.cast::<PyUntypedArray>()?;
+    let whole = NPY_ARRAY_OWNDATA | NPY_ARRAY_WRITEABLE;
+    if flags(array) & whole != whole {
+        return share(op, ob);
+    }
+    adopt(op, array, Access::Ours)
 }
 
 fn flags(array: &Bound<'_, PyUntypedArray>) -> c_int {

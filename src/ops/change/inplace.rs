@@ -93,24 +93,6 @@ fn shared_elements(x: &Tensor) -> &'static str {
     }
 }
 
-/// What is read and what is written may be the same elements, or others, but not partly the same.
-fn admit_source(op: &'static str, x: &Tensor, source: &Tensor) -> Result<()> {
-    if !source.storage().same(x.storage()) || same_elements(source.layout(), x.layout()) {
-        return Ok(());
-    }
-    let (Some((a, b)), Some((c, d))) = (x.layout().extent(), source.layout().extent()) else {
-        return Ok(());
-    };
-    if a > d || c > b || !x.layout().is_dense() || !source.layout().is_dense() {
-        return Ok(());
-    }
-    Err(refuse(
-        op,
-        "the elements read and the elements written partly share memory",
-        "clone() the operand first",
-    ))
-}
-
 /// What NumPy's `same_kind` lets in: wider floats and integers are rounded or wrapped, floats never become integers.
 pub(crate) fn admit_dtype(op: &'static str, x: &Tensor, value: &Tensor) -> Result<()> {
     if x.dtype().takes(value.dtype()) {
@@ -307,7 +289,6 @@ pub fn binary_(op: &'static Elementwise, x: &Tensor, value: &Operand) -> Result<
     };
     let result = match value {
         Operand::Tensor(v) if v.storage().same(x.storage()) => {
-            admit_source(op.name, x, v)?;
             binary_operands(op, &own(x)?, &own(v)?)?
         }
         _ => binary_operands(op, &own(x)?, value)?,
@@ -356,11 +337,10 @@ pub fn apply(decl: &OpDecl, name: &'static str, args: &mut [Arg]) -> Result<()> 
     for arg in args.iter_mut() {
         if let Arg::Tensor(t) = arg
             && t.storage().same(x.storage())
+            && graph::recording()
+            && t.dtype().is_inexact()
         {
-            admit_source(name, &x, t)?;
-            if graph::recording() && t.dtype().is_inexact() {
-                *t = kept(t)?;
-            }
+            *t = kept(t)?;
         }
     }
     let Output::Tensor(result) = (decl.call)(args)? else {
@@ -378,7 +358,6 @@ pub fn apply(decl: &OpDecl, name: &'static str, args: &mut [Arg]) -> Result<()> 
 
 /// `x[...] = value` for all elements, whatever the dtype of the value.
 pub fn copy_(x: &Tensor, value: &Tensor) -> Result<()> {
-    admit_source("copy_", x, value)?;
     copy_named("copy_", x, value)
 }
 
