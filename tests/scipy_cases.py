@@ -89,6 +89,20 @@ SPECIAL = [
         lambda a: np.array([scipy.special.multigammaln(v, 3) for v in a]),
         (P + 2,),
     ),
+    *(_special(name, X) for name in ("cbrt", "exp2", "exp10", "cosm1", "erfcx")),
+    *(_special(name, X) for name in ("exprel", "spence", "sinc")),
+    *(_special(name, S) for name in ["sindg", "cosdg", "tandg"]),
+    *(_special(name, P, X) for name in ("boxcox", "inv_boxcox", "huber", "pseudo_huber", "poch")),
+    *(_special(name, P, X) for name in ("gammaincinv", "gammainccinv", "chdtri", "binom")),
+    *(
+        _special(name, P, Q, X)
+        for name in ("betaincinv", "fdtr", "fdtrc", "gdtr", "gdtrc", "fdtri")
+    ),
+    _special("expn", P, first=(2,)),
+    _special("hyp1f1", S, first=(1.5, 2.5)),
+    _special("pdtr", P, first=(3.0,)),
+    _special("bdtr", X, first=(2.0, 5)),
+    _special("nbdtr", X, first=(2, 5)),
     *(
         Row(
             name,

@@ -32,6 +32,12 @@ def test_the_page_of_scipy_functions_holds() -> None:
     assert (done.returncode, done.stdout) == (0, "the page holds\n"), done.stdout + done.stderr
 
 
+def test_the_page_of_scikit_learn_holds() -> None:
+    pytest.importorskip("sklearn")
+    done = run("-W", "ignore", "tools/sklearn_table.py", "--check")
+    assert (done.returncode, done.stdout) == (0, "the page holds\n"), done.stdout + done.stderr
+
+
 PROGRAM = """
 import numpy as np
 import ferrograd as fg

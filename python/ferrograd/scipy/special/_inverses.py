@@ -10,40 +10,40 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-import ferrograd.numpy as _numpy
-from ferrograd.extend import Primitive as _Primitive
-from ferrograd.scipy import special as _special
-from ferrograd.scipy._library import of_scipy as _of_scipy
-from ferrograd.transforms import make_vjp as _make_vjp
+import ferrograd.numpy as _face
+from ferrograd.extend import Primitive
+from ferrograd.scipy._library import of_scipy
+from ferrograd.scipy.special._distributions import betainc, gammainc, gammaincc
+from ferrograd.transforms import make_vjp
 
-_np: Any = _numpy
+np: Any = _face
 
 _Function = Callable[..., Any]
 
 
 def _f(dfn: Any, dfd: Any, x: Any) -> Any:
     """The function of F: `dfn x / (dfn x + dfd)` has a beta distribution."""
-    return _special.betainc(dfn / 2.0, dfd / 2.0, dfn * x / (dfn * x + dfd))
+    return betainc(dfn / 2.0, dfd / 2.0, dfn * x / (dfn * x + dfd))
 
 
 def _gamma(a: Any, b: Any, x: Any) -> Any:
-    return _special.gammainc(b, a * x)
+    return gammainc(b, a * x)
 
 
 def _chi2(v: Any, x: Any) -> Any:
-    return _special.gammaincc(v / 2.0, x / 2.0)
+    return gammaincc(v / 2.0, x / 2.0)
 
 
 def _poisson(k: Any, m: Any) -> Any:
-    return _special.gammaincc(_np.floor(k) + 1.0, m)
+    return gammaincc(np.floor(k) + 1.0, m)
 
 
 def _binomial(k: Any, n: Any, p: Any) -> Any:
-    return _special.betainc(n - _np.floor(k), _np.floor(k) + 1.0, 1.0 - p)
+    return betainc(n - np.floor(k), np.floor(k) + 1.0, 1.0 - p)
 
 
 def _negative_binomial(k: Any, n: Any, p: Any) -> Any:
-    return _special.betainc(n * 1.0, _np.floor(k) + 1.0, p)
+    return betainc(n * 1.0, np.floor(k) + 1.0, p)
 
 
 def _pulled(function: _Function, place: int, args: Any, g: Any) -> Any:
@@ -52,19 +52,19 @@ def _pulled(function: _Function, place: int, args: Any, g: Any) -> Any:
     def moved(value: Any) -> Any:
         return function(*args[:place], value, *args[place + 1 :])
 
-    return _make_vjp(moved)(args[place] * 1.0)[0](g)
+    return make_vjp(moved)(args[place] * 1.0)[0](g)
 
 
-def _direct(name: str, function: _Function, count: int, sign: float = 1.0) -> _Primitive:
+def _direct(name: str, function: _Function, count: int, sign: float = 1.0) -> Primitive:
     """SciPy's function with the derivatives of another one, which it is, or 1 less which it is."""
 
     def rule(place: int) -> Any:
         return lambda ans, *args: lambda g: _pulled(function, place, args, sign * g)
 
-    return _of_scipy(f"special.{name}", *(rule(place) for place in range(count)))
+    return of_scipy(f"special.{name}", *(rule(place) for place in range(count)))
 
 
-def _inverse(name: str, function: _Function, count: int) -> _Primitive:
+def _inverse(name: str, function: _Function, count: int) -> Primitive:
     """SciPy's inverse of a function by its last argument, which the value stands for.
 
     From `F(θ, y) = p` follows `dy = (dp - F_θ dθ) / F_y`.
@@ -75,7 +75,7 @@ def _inverse(name: str, function: _Function, count: int) -> _Primitive:
             inner = (*args[:-1], ans)
 
             def back(g: Any) -> Any:
-                slope = _pulled(function, count - 1, inner, _np.ones_like(ans * 1.0))
+                slope = _pulled(function, count - 1, inner, np.ones_like(ans * 1.0))
                 if place == count - 1:
                     return g / slope
                 return _pulled(function, place, inner, -g / slope)
@@ -84,12 +84,12 @@ def _inverse(name: str, function: _Function, count: int) -> _Primitive:
 
         return pull
 
-    return _of_scipy(f"special.{name}", *(rule(place) for place in range(count)))
+    return of_scipy(f"special.{name}", *(rule(place) for place in range(count)))
 
 
-gammaincinv = _inverse("gammaincinv", _special.gammainc, 2)
-gammainccinv = _inverse("gammainccinv", _special.gammaincc, 2)
-betaincinv = _inverse("betaincinv", _special.betainc, 3)
+gammaincinv = _inverse("gammaincinv", gammainc, 2)
+gammainccinv = _inverse("gammainccinv", gammaincc, 2)
+betaincinv = _inverse("betaincinv", betainc, 3)
 chdtri = _inverse("chdtri", _chi2, 2)
 gdtr = _direct("gdtr", _gamma, 3)
 gdtrc = _direct("gdtrc", _gamma, 3, -1.0)

@@ -1,0 +1,147 @@
+"""Special functions that SciPy computes: powers and logarithms, angles, losses, combinatorics.
+
+Owns: their derivatives, as rules of differentiable functions. Never computes: SciPy does.
+Invariant: a rule is finite wherever the derivative is.
+"""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+import ferrograd.numpy as _face
+from ferrograd import _core
+from ferrograd.extend import Primitive
+from ferrograd.scipy._face import face
+from ferrograd.scipy._library import of_scipy
+from ferrograd.scipy.special._elementary import psi
+
+np: Any = _face
+_DEGREE = math.pi / 180
+
+cbrt = face(_core.cbrt, "cbrt")
+exp2 = face(_core.exp2, "exp2")
+sinc = face(_core.sinc, "sinc")
+
+exp10: Primitive = of_scipy("special.exp10", lambda ans, x: lambda g: g * ans * math.log(10))
+cosm1: Primitive = of_scipy("special.cosm1", lambda ans, x: lambda g: -g * np.sin(x))
+erfcx: Primitive = of_scipy(
+    "special.erfcx", lambda ans, x: lambda g: g * (2 * x * ans - 2 / math.sqrt(math.pi))
+)
+exprel: Primitive = of_scipy("special.exprel", lambda ans, x: lambda g: g * _exprel_slope(ans, x))
+spence: Primitive = of_scipy("special.spence", lambda ans, x: lambda g: g * _spence_slope(x))
+
+
+def _exprel_slope(ans: Any, x: Any) -> Any:
+    """`(eˣ - exprel(x)) / x`, by its series near 0."""
+    near = abs(x) < 1e-2
+    far = np.where(near, 1.0, x)
+    series = 1 / 2 + x * (1 / 3 + x * (1 / 8 + x * (1 / 30 + x * (1 / 144 + x / 840))))
+    return np.where(near, series, (np.exp(x) - ans) / far)
+
+
+def _spence_slope(x: Any) -> Any:
+    """`log x / (1 - x)`, -1 at 1."""
+    at_one = x == 1
+    return np.where(at_one, -1.0, np.log(x) / (1 - np.where(at_one, 0.0, x)))
+
+
+boxcox: Primitive = of_scipy(
+    "special.boxcox",
+    lambda ans, x, power: lambda g: g * x ** (power - 1),
+    lambda ans, x, power: lambda g: g * _boxcox_slope(ans, np.log(x), power),
+)
+boxcox1p: Primitive = of_scipy(
+    "special.boxcox1p",
+    lambda ans, x, power: lambda g: g * (1 + x) ** (power - 1),
+    lambda ans, x, power: lambda g: g * _boxcox_slope(ans, np.log1p(x), power),
+)
+inv_boxcox: Primitive = of_scipy(
+    "special.inv_boxcox",
+    lambda ans, y, power: lambda g: g * ans ** (1 - power),
+    lambda ans, y, power: lambda g: g * _inverse_slope(ans, y, power),
+)
+inv_boxcox1p: Primitive = of_scipy(
+    "special.inv_boxcox1p",
+    lambda ans, y, power: lambda g: g * (1 + ans) ** (1 - power),
+    lambda ans, y, power: lambda g: g * _inverse_slope(1 + ans, y, power),
+)
+
+
+def _boxcox_slope(ans: Any, log: Any, power: Any) -> Any:
+    """The derivative of `(e^(power log) - 1) / power` by the power."""
+    at_zero = power == 0
+    safe = np.where(at_zero, 1.0, power)
+    return np.where(at_zero, log * log / 2, (np.exp(power * log) * log - ans) / safe)
+
+
+def _inverse_slope(ans: Any, y: Any, power: Any) -> Any:
+    """The derivative of `(1 + power y)^(1 / power)` by the power."""
+    at_zero = power == 0
+    safe = np.where(at_zero, 1.0, power)
+    inside = y / (safe * (1 + safe * y)) - np.log1p(safe * y) / safe**2
+    return ans * np.where(at_zero, -y * y / 2, inside)
+
+
+def radian(d: Any, m: Any, s: Any) -> Any:
+    """Degrees, minutes and seconds of an angle in radians."""
+    return (d + m / 60 + s / 3600) * _DEGREE
+
+
+sindg: Primitive = of_scipy("special.sindg", lambda ans, x: lambda g: g * cosdg(x) * _DEGREE)
+cosdg: Primitive = of_scipy("special.cosdg", lambda ans, x: lambda g: -g * sindg(x) * _DEGREE)
+tandg: Primitive = of_scipy("special.tandg", lambda ans, x: lambda g: g * (1 + ans * ans) * _DEGREE)
+cotdg: Primitive = of_scipy(
+    "special.cotdg", lambda ans, x: lambda g: -g * (1 + ans * ans) * _DEGREE
+)
+
+huber: Primitive = of_scipy(
+    "special.huber",
+    lambda ans, delta, r: lambda g: g * np.where(abs(r) > delta, abs(r) - delta, 0.0),
+    lambda ans, delta, r: lambda g: g * np.clip(r, -delta, delta),
+)
+pseudo_huber: Primitive = of_scipy(
+    "special.pseudo_huber",
+    lambda ans, delta, r: lambda g: g * _pseudo_slope(delta, r),
+    lambda ans, delta, r: lambda g: g * r / np.sqrt(1 + (r / delta) ** 2),
+)
+
+
+def _pseudo_slope(delta: Any, r: Any) -> Any:
+    """The derivative of `delta² (sqrt(1 + (r / delta)²) - 1)` by delta."""
+    root = np.sqrt(1 + (r / delta) ** 2)
+    return delta * (root - 1) ** 2 / root
+
+
+expn: Primitive = of_scipy("special.expn", None, lambda ans, n, x: lambda g: -g * _lower_expn(n, x))
+
+
+def _lower_expn(n: Any, x: Any) -> Any:
+    """`expn(n - 1, x)`, also for `n` of 0."""
+    at_zero = n == 0
+    below = np.exp(-x) * (1 + 1 / x) / x
+    return np.where(at_zero, below, expn(np.where(at_zero, 0, n - 1), x))
+
+
+binom: Primitive = of_scipy(
+    "special.binom",
+    lambda ans, n, k: lambda g: g * ans * (psi(n + 1.0) - psi(n - k + 1.0)),
+    lambda ans, n, k: lambda g: g * ans * (psi(n - k + 1.0) - psi(k + 1.0)),
+)
+poch: Primitive = of_scipy(
+    "special.poch",
+    lambda ans, z, m: lambda g: g * ans * (psi(z + m) - psi(z)),
+    lambda ans, z, m: lambda g: g * ans * psi(z + m),
+)
+hyp1f1: Primitive = of_scipy(
+    "special.hyp1f1",
+    None,
+    None,
+    lambda ans, a, b, x: lambda g: g * a / b * hyp1f1(a + 1, b + 1, x),
+)
+lpmv: Primitive = of_scipy(
+    "special.lpmv",
+    None,
+    None,
+    lambda ans, m, v, x: lambda g: g * (v * x * ans - (v + m) * lpmv(m, v - 1, x)) / (x * x - 1),
+)

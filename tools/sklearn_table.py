@@ -1,0 +1,79 @@
+"""Writes docs/scikit_learn.md: what scikit-learn's array API support does with tensors.
+
+Arguments are those of `tools/scipy_table.py`, which tries the calls.
+Owns: the estimators and functions that are tried, those that scikit-learn's documentation lists for
+the array API and some more.
+"""
+
+import importlib
+import sys
+from functools import partial
+from pathlib import Path
+
+import sklearn
+from sklearn.linear_model import LogisticRegression, Ridge
+from sklearn.preprocessing import StandardScaler
+
+import scipy_table as trials  # switches SciPy's array API support on before its first import
+from sklearn_calls import CALLS, arrays
+
+PAGE = Path(__file__).resolve().parent.parent / "docs" / "scikit_learn.md"
+ESTIMATORS = {kind.__name__: kind for kind in (LogisticRegression, Ridge, StandardScaler)}
+INTRODUCTION = """# scikit-learn on tensors
+
+Written by `make scipy` with {version}, `SCIPY_ARRAY_API=1` and
+`sklearn.set_config(array_api_dispatch=True)`: what its documentation lists for the array API, and a
+few more. Words after a name say which of several ways of computing is meant.
+
+* *values*: `yes` where a call with tensors gives what the same call with arrays gives; `arrays`
+  where the result is a number of Python's, as that of most metrics, or an array; otherwise the
+  error.
+* *gradient*: of predictions, transforms and scores by all arrays of floats among the arguments,
+  fitting included, beside a central difference; `zero` where nothing moves smoothly; `–` where
+  there are no floats.
+    * `GraphCutError`: scikit-learn makes a number or an array of the tensor, as metrics do that
+      return a float. Use `multioutput="raw_values"` where there is one, write the metric with
+      `fg`'s operations, or pass `t.detach()`.
+    * `InPlaceError`: it writes into an array whose values a derivative needs, `X /= norm(X)`; the
+      same program is refused by PyTorch. Transform `t.detach()`, or write `X / norm(X)`.
+    * `TypeError`: `roc_curve` calls `diff` and `where` as the standard does not know them, but for
+      `drop_intermediate=False`.
+    * `NaN`: it computes 0 / 0 and overwrites the result: the first batch of `StandardScaler`'s
+      running variance. `fg.detect_anomaly()` names the place. Write `(X - mean) / std` instead.
+
+Of {all} calls {right} are right in both: {differentiated} have gradients, {constant} are piecewise
+constant, {plain} take no floats. {numbers} more give the right numbers.
+
+```sh
+SCIPY_ARRAY_API=1 python -c "
+import ferrograd as fg
+import sklearn
+from sklearn.linear_model import Ridge
+
+sklearn.set_config(array_api_dispatch=True)
+X = fg.tensor([[0.0], [1.0], [3.0]], requires_grad=True)
+y = fg.tensor([1.0, 2.0, 3.0])
+Ridge(solver='svd').fit(X, y).predict(X)[0].backward()
+print(X.grad)"
+```"""
+
+
+def tried(only: list[str]) -> list[trials.Row]:
+    """The rows of all calls, or of those whose names hold one of the words."""
+    from sklearn.experimental import enable_halving_search_cv  # noqa: F401
+
+    pool, rows = arrays(), []
+    for name, expression in CALLS.items():
+        if only and not any(word in name for word in only):
+            continue
+        home, _, kind = name.partition(" ")[0].rpartition(".")
+        function = getattr(importlib.import_module(f"sklearn.{home}"), kind)
+        with sklearn.config_context(array_api_dispatch=True):
+            rows.append(trials.trial(name, function, pool, expression, 1e-6))
+    return rows
+
+
+if __name__ == "__main__":
+    trials.SCOPE.update(ESTIMATORS)
+    write = partial(trials.write, PAGE, "sklearn", f"scikit-learn {sklearn.__version__}")
+    sys.exit(write(INTRODUCTION, tried))
