@@ -20,7 +20,7 @@ import footprint
 import harness
 from cases import ALL
 
-PEERS = ("numpy", "torch", "jax", "autograd", "mygrad", "casadi")
+PEERS = ("numpy", "scipy", "torch", "jax", "autograd", "mygrad", "casadi")
 
 
 def available(wanted: list[str]) -> list[str]:
