@@ -2,7 +2,7 @@
 #[path = "support/strided.rs"]
 mod strided;
 
-use ferrograd::dtype::Element;
+use ferrograd::dtype::{Complex64, Complex128, Element};
 use ferrograd::kernels::gemm::{matmul, matmul_batch};
 use ferrograd::threads::set_num_threads;
 use ndarray::{ArrayD, ArrayViewD, Dimension, IxDyn};
@@ -64,6 +64,10 @@ fn every_dtype_and_order() {
     check(|r| r.next() as i32, 0, |c, a, b| c.wrapping_add(a.wrapping_mul(b)));
     check(|r| r.next() as u8, 0, |c, a, b| c.wrapping_add(a.wrapping_mul(b)));
     check(|r| r.below(4) == 0, false, |c, a, b| c | (a & b));
+    let part = |r: &mut Rng| r.below(9) as f64 - 4.0;
+    check(|r| Complex128::new(part(r), part(r)), Complex128::default(), |c, a, b| c + a * b);
+    let part = |r: &mut Rng| r.below(9) as f32 - 4.0;
+    check(|r| Complex64::new(part(r), part(r)), Complex64::default(), |c, a, b| c + a * b);
 }
 
 #[test]
@@ -129,6 +133,13 @@ fn no_element_depends_on_the_cut() {
     check(|| rng.small() / 3.0, 0.0f64);
     let mut rng = Rng(6);
     check(|| rng.small() as f32 / 3.0, 0.0f32);
+    let mut rng = Rng(7);
+    check(|| Complex128::new(rng.small() / 3.0, rng.small() / 7.0), Complex128::default());
+    let mut rng = Rng(8);
+    check(
+        || Complex64::new(rng.small() as f32 / 3.0, rng.small() as f32 / 7.0),
+        Complex64::default(),
+    );
 }
 
 #[test]

@@ -52,7 +52,6 @@ const CRATES: &[(&str, &[&str])] = &[
     ("gemm_f32", &["kernels"]),
     ("gemm_f64", &["kernels"]),
     ("nalgebra", &["kernels"]),
-    ("realfft", &["kernels"]),
     ("rustfft", &["kernels"]),
     ("rayon", &["threads"]),
     ("libc", &["threads", "array"]),

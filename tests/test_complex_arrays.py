@@ -223,6 +223,25 @@ def test_products_of_every_arrangement(n: int, dtype: Any) -> None:
         )
 
 
+def test_sums_of_single_precision_are_rounded_once() -> None:
+    x = numbers(3, 301, 1100).astype(np.complex64)
+    wide = x.astype(np.complex128)
+    t = fg.tensor(x)
+    for axis in (None, 0, 1, (0, 1)):
+        for f in (lambda m, x, axis: m.sum(x, axis=axis), lambda m, x, axis: m.mean(x, axis=axis)):
+            got, want = f(fg, t, axis).numpy(), f(np, wide, axis)
+            assert got.dtype == np.complex64
+            np.testing.assert_allclose(got, want.astype(np.complex64), rtol=2e-7, atol=1e-7)
+    got = fg.sum(t[::-2, ::3].T, axis=0).numpy()
+    np.testing.assert_allclose(got, wide[::-2, ::3].sum(axis=1), rtol=2e-7, atol=1e-7)
+    unit = x / abs(x)
+    want = np.prod(unit.astype(np.complex128), axis=1)
+    np.testing.assert_allclose(fg.prod(fg.tensor(unit), axis=1).numpy(), want, rtol=1e-4)
+    assert fg.sum(fg.zeros((0,), dtype=np.complex64)).numpy() == 0
+    big = np.full(4, 3e38 + 3e38j, np.complex64) * np.array([1, -1, 1, -1], np.float32)
+    assert fg.sum(fg.tensor(big)).numpy() == 0
+
+
 def test_small_parts_survive_beside_large_ones() -> None:
     a = np.eye(20) + 1e-30j * numbers(1, 20, 20).real
     got = (fg.tensor(a) @ fg.tensor(numbers(2, 20, 20).real)).numpy()

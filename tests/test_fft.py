@@ -237,11 +237,63 @@ def test_the_face_of_scipy() -> None:
         np.testing.assert_allclose(got, getattr(scipy.fft, name)(x, 3, norm="ortho"), 1e-12, 1e-14)
         np.testing.assert_array_equal(getattr(sfft, name)(fg.tensor(x), 3, norm="ortho"), got)
     z = samples("fft", 4, 6)
-    np.testing.assert_array_equal(sfft.dct(z), scipy.fft.dct(z))
+    np.testing.assert_allclose(sfft.dct(z), scipy.fft.dct(z), 1e-12, 1e-14)
     np.testing.assert_array_equal(sfft.fft2(z, (4, None)), sfft.fft2(z))
     assert sfft.next_fast_len(97) == scipy.fft.next_fast_len(97)
-    with pytest.raises(TypeError, match="complex128 values"):
-        sfft.dct(fg.tensor(z))
+    np.testing.assert_array_equal(sfft.dct(fg.tensor(z)), sfft.dct(z))
+
+
+@pytest.mark.parametrize("dtype", [np.complex64, np.complex128])
+@pytest.mark.parametrize("name", [*WAVES, *(f"{name}n" for name in WAVES)])
+def test_cosine_and_sine_transforms_of_complex_values(name: str, dtype: Any) -> None:
+    z = samples("fft", 5, 6, dtype=dtype)
+    for kind in (1, 2, 3, 4):
+        want = getattr(scipy.fft, name)(z, kind, norm="ortho")
+        close(
+            getattr(fg.fft, name)(fg.tensor(z), kind, norm="ortho"), want, 50 * np.finfo(dtype).eps
+        )
+    x = fg.tensor(z, requires_grad=True)
+    getattr(fg.fft, name)(x).abs().square().sum().backward()
+    assert x.grad.dtype == dtype
+    parts = fg.tensor(np.stack([z.real, z.imag]), requires_grad=True)
+    getattr(fg.fft, name)(parts, **_last(name)).square().sum().backward()
+    want = parts.grad.numpy()[0] + 1j * parts.grad.numpy()[1]
+    np.testing.assert_allclose(
+        x.grad.numpy(), want, rtol=0, atol=1e-3 if dtype == np.complex64 else 1e-9
+    )
+
+
+def _last(name: str) -> dict[str, Any]:
+    """The axes of a plane behind an axis of parts."""
+    return {"axes": (1, 2)} if name.endswith("n") else {}
+
+
+@pytest.mark.parametrize("name", ["rfft", "irfft", "hfft", "ihfft"])
+@pytest.mark.parametrize("n", [1, 2, 3, 4, 5, 6, 8, 9, 31, 64, 127, 250])
+def test_half_spectra_keep_special_values_and_signs_apart(name: str, n: int) -> None:
+    x = samples(name, 3, n + (name in ("irfft", "hfft")))
+    x[1] = np.nan
+    x[2] = 0.0
+    found = getattr(fg.fft, name)(fg.tensor(x)).numpy()
+    alone = getattr(fg.fft, name)(fg.tensor(x[0])).numpy()
+    np.testing.assert_array_equal(found[0], alone)
+    assert np.isnan(found[1]).any()
+    np.testing.assert_array_equal(found[2], np.zeros_like(found[2]))
+
+
+def test_half_spectra_of_lines_across_memory_and_in_reverse() -> None:
+    x = samples("rfft", 40, 36)
+    for name in ("rfft", "ihfft"):
+        for view in (x, x[:, ::-1], x[::-2], x.T, x[:, 1:35], x[:, ::3]):
+            got = getattr(fg.fft, name)(fg.tensor(view)).numpy()
+            np.testing.assert_allclose(got, getattr(np.fft, name)(view), 1e-12, 1e-12)
+            got = getattr(fg.fft, name)(fg.tensor(x)[3:, 2:], axis=0).numpy()
+            np.testing.assert_allclose(got, getattr(np.fft, name)(x[3:, 2:], axis=0), 1e-12, 1e-12)
+    z = samples("fft", 19, 20)
+    for name in ("irfft", "hfft"):
+        for view in (z, z[:, ::-1], z.T, z[:, 1:], z[::2, ::3]):
+            got = getattr(fg.fft, name)(fg.tensor(view)).numpy()
+            np.testing.assert_allclose(got, getattr(np.fft, name)(view), 1e-12, 1e-12)
 
 
 def test_compiled_functions_have_the_bits_of_eager() -> None:

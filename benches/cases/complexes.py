@@ -1,4 +1,4 @@
-"""Complex numbers beside NumPy and PyTorch: element by element, with a gradient, and products of matrices.
+"""Complex numbers beside NumPy and PyTorch: element by element, with a gradient, and products.
 
 Every library allocates its result. PyTorch's `conj` only sets a bit, so `conj_physical` is timed.
 """

@@ -1,4 +1,4 @@
-"""Fourier and cosine transforms of a line, a batch, a plane and a cube beside NumPy, SciPy and PyTorch."""
+"""Fourier and cosine transforms of lines, planes and a cube beside NumPy, SciPy and PyTorch."""
 
 from collections.abc import Iterator
 from functools import partial
@@ -27,7 +27,7 @@ AXIS = {"torch": "dim"}
 
 
 def values(shape: tuple[int, ...], kind: str, axis: int | None, dtype: str) -> Any:
-    """What a kind of transform takes: real or complex values, or half a spectrum of such real ones."""
+    """What a kind of transform takes: real or complex values, or half a spectrum."""
     rng = np.random.default_rng(0)
     if kind in ("rfft", "dct"):
         return rng.standard_normal(shape).astype(dtype)

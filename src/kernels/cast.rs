@@ -222,14 +222,17 @@ pub(super) fn through(
     out: ViewMut,
     body: impl FnOnce(View, ViewMut),
 ) {
-    with_copy(to, input, |copied| {
-        if result == out.dtype {
-            return body(copied, out);
-        }
-        with_room(result, out.dims, |mut found| {
-            body(copied, found.reborrow());
-            cast(found.as_view(), out);
-        });
+    with_copy(to, input, |copied| rounded(result, out, |out| body(copied, out)));
+}
+
+/// Lends room for results of a dtype that are rounded into `out`, or `out` itself where it has this dtype.
+pub(super) fn rounded(result: DType, out: ViewMut, body: impl FnOnce(ViewMut)) {
+    if result == out.dtype {
+        return body(out);
+    }
+    with_room(result, out.dims, |mut found| {
+        body(found.reborrow());
+        cast(found.as_view(), out);
     });
 }
 

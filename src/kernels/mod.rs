@@ -30,6 +30,7 @@ pub mod pooling;
 pub mod real;
 pub mod reduce;
 mod ring;
+mod room;
 pub mod scan;
 pub mod softmax;
 pub mod view;

@@ -15,7 +15,6 @@ from ferrograd import _core
 from ferrograd.errors import ArgumentError as _ArgumentError
 from ferrograd.extend import Primitive as _Primitive
 from ferrograd.fft import next_fast_len as next_fast_len
-from ferrograd.numpy._values import holds_tensor as _holds_tensor
 from ferrograd.numpy.fft import (
     fftfreq as fftfreq,
     fftshift as fftshift,
@@ -23,7 +22,7 @@ from ferrograd.numpy.fft import (
     rfftfreq as rfftfreq,
 )
 from ferrograd.scipy._face import face as _face
-from ferrograd.scipy._library import library as _library, of_scipy as _of_scipy, rest_of as _rest_of
+from ferrograd.scipy._library import of_scipy as _of_scipy, rest_of as _rest_of
 
 __getattr__ = _rest_of("fft")
 
@@ -78,8 +77,6 @@ def _waves(name: str) -> Callable[..., Any]:
     ours, several = _face(_core._namespaces["fft"][name], name), name.endswith("n")
 
     def real(x: Any, type: int, n: Any, axis: Any, norm: Any, orthogonalize: Any) -> Any:
-        if not _holds_tensor(x) and _numpy.iscomplexobj(x):
-            return _library(f"fft.{name}")(x, type, n, axis, norm, orthogonalize=orthogonalize)
         return ours(x, type, _lengths(n) if several else n, axis, norm, orthogonalize)
 
     if several:

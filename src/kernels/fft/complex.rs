@@ -8,11 +8,12 @@ use std::sync::Arc;
 use rustfft::num_complex::Complex;
 use rustfft::{Fft, FftDirection, FftPlanner};
 
-use super::number::{Number, Parts, Real, bytes_of, scale};
+use super::number::{Number, Real, scale};
 use super::strips::{Pass, Source, run};
 use crate::dtype::DType;
 use crate::kernels::copy::copy;
 use crate::kernels::launch::launch;
+use crate::kernels::room::{Parts, bytes_of};
 use crate::kernels::view::{View, ViewMut, one_dtype};
 
 /// The plan of complex lines of `n` points.

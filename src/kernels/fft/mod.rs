@@ -2,7 +2,9 @@
 mod complex;
 mod half;
 mod number;
+mod pairs;
 mod plans;
+mod reorder;
 mod strips;
 mod tables;
 mod trigonometric;

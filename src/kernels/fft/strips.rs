@@ -3,14 +3,15 @@
 //! Owns: the cut into strips of neighbouring lines, the transposes into and out of working memory, the split over
 //! threads. Never transforms. Invariant: the strips follow from the shapes alone, so that no bit depends on the threads.
 
-use super::number::{Number, Parts, Room, bytes_of};
+use super::number::Number;
+use crate::kernels::room::{Parts, Room, bytes_of};
 use crate::kernels::view::{Axes, View, ViewMut};
 use crate::threads::{num_threads, parallel_for};
 
 /// Elements per block of a split.
 const BLOCK: usize = 1 << 14;
 /// The bytes of a strip that fit beside others into a core's cache.
-const CACHE: usize = 128 << 10;
+const CACHE: usize = 512 << 10;
 /// Positions of a line that are moved together in a transpose.
 const TILE: usize = 8;
 /// The most lines of a strip.
@@ -56,6 +57,8 @@ impl<'a, A: Number> Source<'a, A> {
         assert!(to.len() == self.lines * self.len, "gather: lines");
         for start in (0..self.len).step_by(TILE) {
             let rows = TILE.min(self.len - start);
+            let next = self.ptr.wrapping_offset((start + TILE) as isize * self.step);
+            call_for(next, [self.step, self.gap], self.len - start - rows, self.lines);
             for line in 0..self.lines {
                 let target = &mut to[line * self.len + start..][..rows];
                 let from = self.ptr.wrapping_offset(line as isize * self.gap);
@@ -65,6 +68,25 @@ impl<'a, A: Number> Source<'a, A> {
             }
         }
     }
+}
+
+/// Calls for the cache lines of the next tile, where neighbouring lines lie side by side: each position is on a page of its
+/// own, where the processor predicts nothing.
+#[inline(always)]
+fn call_for<A>(at: *const A, [step, gap]: [isize; 2], left: usize, lines: usize) {
+    #[cfg(target_arch = "x86_64")]
+    if gap == 1 && step != 1 {
+        use std::arch::x86_64::{_MM_HINT_T0, _mm_prefetch};
+        for position in 0..TILE.min(left) {
+            let row = at.wrapping_offset(position as isize * step).cast::<i8>();
+            for byte in (0..lines * size_of::<A>()).step_by(64) {
+                // SAFETY: a prefetch reads nothing, whatever the address is.
+                unsafe { _mm_prefetch(row.wrapping_add(byte), _MM_HINT_T0) };
+            }
+        }
+    }
+    #[cfg(not(target_arch = "x86_64"))]
+    let _ = (at, step, gap, left, lines);
 }
 
 /// # Safety
@@ -103,6 +125,8 @@ impl<A: Number> Target<A> {
     unsafe fn scatter(&self, from: &[A]) {
         for start in (0..self.len).step_by(TILE) {
             let rows = TILE.min(self.len - start);
+            let next = self.ptr.wrapping_offset((start + TILE) as isize * self.step);
+            call_for(next, [self.step, self.gap], self.len - start - rows, self.lines);
             for line in 0..self.lines {
                 let source = &from[line * self.len + start..][..rows];
                 let to = self.ptr.wrapping_offset(line as isize * self.gap);

@@ -8,17 +8,18 @@
 
 use std::sync::Arc;
 
-use realfft::{ComplexToReal, RealToComplex};
 use rustfft::Fft;
 use rustfft::num_complex::Complex;
 
 use super::complex;
-use super::half::{from_half, real_line, to_half};
-use super::number::{Number, Parts, Real, bytes_of};
+use super::number::{Number, Real};
+use super::pairs::{RealPlan, Weights, from_half, to_half};
+use super::reorder::{fold, turn, turn_back, unfold};
 use super::strips::{Pass, Source, run};
 use super::tables::{Table, fourth, quarter};
 use crate::dtype::DType;
 use crate::kernels::launch::launch;
+use crate::kernels::room::{Parts, bytes_of};
 use crate::kernels::view::{View, ViewMut, one_dtype};
 
 /// Which transform.
@@ -59,9 +60,9 @@ impl Edges {
 }
 
 enum Plan<T: Real> {
-    Forward(Arc<dyn RealToComplex<T>>),
-    Back(Arc<dyn ComplexToReal<T>>, Arc<Table<T>>),
-    Turned(Arc<dyn RealToComplex<T>>, Arc<Table<T>>),
+    Forward(Arc<RealPlan<T>>),
+    Back(Arc<RealPlan<T>>, Arc<Table<T>>),
+    Turned(Arc<RealPlan<T>>, Arc<Table<T>>),
     Complex(Arc<dyn Fft<T>>, Arc<Table<T>>),
 }
 
@@ -77,14 +78,26 @@ impl<T: Real> Plan<T> {
         }
     }
 
-    /// The lengths of a real line, a complex one, and the plan's own scratch.
-    fn lens(&self) -> [usize; 3] {
+    /// The lengths of a real line and of a complex one, and the bytes of the plan's own working memory.
+    fn sizes(&self) -> [usize; 3] {
         match self {
-            Plan::Forward(plan) | Plan::Turned(plan, _) => {
-                [plan.len(), plan.len() / 2 + 1, plan.get_scratch_len()]
+            Plan::Forward(plan) | Plan::Turned(plan, _) | Plan::Back(plan, _) => {
+                [plan.len(), plan.half(), plan.room()]
             }
-            Plan::Back(plan, _) => [plan.len(), plan.len() / 2 + 1, plan.get_scratch_len()],
-            Plan::Complex(plan, _) => [0, plan.len(), plan.get_inplace_scratch_len()],
+            Plan::Complex(plan, _) => {
+                [0, plan.len(), bytes_of::<Complex<T>>(plan.get_inplace_scratch_len())]
+            }
+        }
+    }
+
+    /// Takes the plan's own working memory.
+    fn desk<'a>(&self, room: &mut Parts<'a>) -> [&'a mut [Complex<T>]; 2]
+    where
+        Complex<T>: Number<Part = T>,
+    {
+        match self {
+            Plan::Forward(plan) | Plan::Turned(plan, _) | Plan::Back(plan, _) => plan.desk(room),
+            Plan::Complex(plan, _) => [&mut [], room.take(plan.get_inplace_scratch_len())],
         }
     }
 }
@@ -101,7 +114,7 @@ struct Lines<T: Real> {
 struct Desk<'a, T> {
     real: &'a mut [T],
     complex: &'a mut [Complex<T>],
-    scratch: &'a mut [Complex<T>],
+    own: [&'a mut [Complex<T>]; 2],
 }
 
 impl<T: Real> Pass for Lines<T>
@@ -116,22 +129,16 @@ where
     }
 
     fn room(&self, lines: usize) -> usize {
-        let [real, complex, scratch] = self.plan.lens();
-        bytes_of::<T>(lines * self.n)
-            + bytes_of::<T>(real)
-            + bytes_of::<Complex<T>>(complex)
-            + bytes_of::<Complex<T>>(scratch)
+        let [real, complex, own] = self.plan.sizes();
+        bytes_of::<T>(lines * self.n) + bytes_of::<T>(real) + bytes_of::<Complex<T>>(complex) + own
     }
 
     fn run(&self, source: Source<'_, T>, out: &mut [T], mut room: Parts<'_>) {
         let lines = room.take(source.lines * self.n);
         source.gather(lines);
-        let [real, complex, scratch] = self.plan.lens();
-        let mut desk = Desk {
-            real: room.take(real),
-            complex: room.take(complex),
-            scratch: room.take(scratch),
-        };
+        let [real, complex, _] = self.plan.sizes();
+        let (real, complex) = (room.take(real), room.take(complex));
+        let mut desk = Desk { real, complex, own: self.plan.desk(&mut room) };
         for (line, out) in lines.chunks_exact_mut(self.n).zip(out.chunks_exact_mut(self.n)) {
             weigh(line, self.edges.read);
             self.line(line, out, &mut desk);
@@ -166,10 +173,10 @@ where
             _ => {}
         }
         match &self.plan {
-            Plan::Forward(plan) if self.family.sine => odd(&**plan, line, out, desk),
-            Plan::Forward(plan) => even(&**plan, line, out, desk),
-            Plan::Turned(plan, table) => second(&**plan, table, line, out, desk),
-            Plan::Back(plan, table) => third(&**plan, table, line, out, desk),
+            Plan::Forward(plan) if self.family.sine => odd(plan, line, out, desk),
+            Plan::Forward(plan) => even(plan, line, out, desk),
+            Plan::Turned(plan, table) => second(plan, table, line, out, desk),
+            Plan::Back(plan, table) => third(plan, table, line, out, desk),
             Plan::Complex(plan, table) if self.n.is_multiple_of(2) => {
                 folded(&**plan, table, line, out, desk);
             }
@@ -183,13 +190,18 @@ where
     }
 }
 
-fn spectrum<T: Real>(plan: &dyn RealToComplex<T>, desk: &mut Desk<'_, T>) {
-    let done = plan.process_with_scratch(desk.real, desk.complex, desk.scratch);
-    debug_assert!(done.is_ok(), "dct: lengths");
+fn spectrum<T: Real>(plan: &RealPlan<T>, desk: &mut Desk<'_, T>)
+where
+    Complex<T>: Number<Part = T>,
+{
+    plan.forward(desk.real, desk.complex, &mut desk.own, Weights::none());
 }
 
 /// Type 1 of cosines: the spectrum of the line and its mirror image.
-fn even<T: Real>(plan: &dyn RealToComplex<T>, line: &[T], out: &mut [T], desk: &mut Desk<'_, T>) {
+fn even<T: Real>(plan: &RealPlan<T>, line: &[T], out: &mut [T], desk: &mut Desk<'_, T>)
+where
+    Complex<T>: Number<Part = T>,
+{
     let (n, two) = (line.len(), T::narrow(2.0));
     for (i, &x) in line.iter().enumerate() {
         desk.real[i] = x;
@@ -204,7 +216,10 @@ fn even<T: Real>(plan: &dyn RealToComplex<T>, line: &[T], out: &mut [T], desk: &
 }
 
 /// Type 1 of sines: the spectrum of the line and its negative mirror image.
-fn odd<T: Real>(plan: &dyn RealToComplex<T>, line: &[T], out: &mut [T], desk: &mut Desk<'_, T>) {
+fn odd<T: Real>(plan: &RealPlan<T>, line: &[T], out: &mut [T], desk: &mut Desk<'_, T>)
+where
+    Complex<T>: Number<Part = T>,
+{
     let m = 2 * (line.len() + 1);
     desk.real.fill(T::zero());
     for (i, &x) in line.iter().enumerate() {
@@ -219,47 +234,36 @@ fn odd<T: Real>(plan: &dyn RealToComplex<T>, line: &[T], out: &mut [T], desk: &m
 
 /// Type 2 of cosines.
 fn second<T: Real>(
-    plan: &dyn RealToComplex<T>,
+    plan: &RealPlan<T>,
     table: &[Complex<T>],
     line: &[T],
     out: &mut [T],
     desk: &mut Desk<'_, T>,
-) {
-    let n = line.len();
-    for (i, &x) in line.iter().enumerate() {
-        desk.real[if i % 2 == 0 { i / 2 } else { n - 1 - i / 2 }] = x;
-    }
+) where
+    Complex<T>: Number<Part = T>,
+{
+    // SAFETY: both have as many elements.
+    unsafe { unfold(line, desk.real) };
     spectrum(plan, desk);
-    for (k, (x, turn)) in desk.complex.iter().zip(table).enumerate() {
-        let turned = *x * *turn;
-        if k > 0 {
-            out[n - k] = -turned.im;
-        }
-        out[k] = turned.re;
-    }
+    // SAFETY: the spectrum and the table are half as long as the line.
+    unsafe { turn(desk.complex, table, out) };
 }
 
 /// Type 3 of cosines: the steps of type 2 transposed, from the last to the first.
 fn third<T: Real>(
-    plan: &dyn ComplexToReal<T>,
+    plan: &RealPlan<T>,
     table: &[Complex<T>],
     line: &[T],
     out: &mut [T],
     desk: &mut Desk<'_, T>,
-) {
-    let (n, half) = (line.len(), T::narrow(0.5));
-    for (k, (x, turn)) in desk.complex.iter_mut().zip(table).enumerate() {
-        let made = if k == 0 {
-            Complex::new(line[0], T::zero())
-        } else {
-            Complex::new(line[k] * half, -line[n - k] * half)
-        };
-        *x = made * turn.conj();
-    }
-    real_line(plan, desk.complex, desk.real, desk.scratch);
-    for (i, out) in out.iter_mut().enumerate() {
-        *out = desk.real[if i % 2 == 0 { i / 2 } else { n - 1 - i / 2 }];
-    }
+) where
+    Complex<T>: Number<Part = T>,
+{
+    // SAFETY: as above, and here.
+    unsafe { turn_back(line, table, desk.complex) };
+    plan.backward(desk.complex, desk.real, &mut desk.own, Weights::none());
+    // SAFETY: both have as many elements.
+    unsafe { fold(desk.real, out) };
 }
 
 /// Type 4 of cosines for an even number of points: pairs from both ends as complex numbers.
@@ -274,7 +278,7 @@ fn folded<T: Real>(
     for (i, (x, turn)) in desk.complex.iter_mut().zip(table).enumerate() {
         *x = Complex::new(line[2 * i], line[n - 1 - 2 * i]) * *turn;
     }
-    plan.process_with_scratch(desk.complex, desk.scratch);
+    plan.process_with_scratch(desk.complex, desk.own[1]);
     for (k, (x, turn)) in desk.complex.iter().zip(table).enumerate() {
         let turned = *x * *turn;
         out[2 * k] = turned.re;
@@ -294,7 +298,7 @@ fn padded<T: Real>(
     for ((x, &real), turn) in desk.complex.iter_mut().zip(line).zip(table) {
         *x = *turn * real;
     }
-    plan.process_with_scratch(desk.complex, desk.scratch);
+    plan.process_with_scratch(desk.complex, desk.own[1]);
     for ((out, x), turn) in out.iter_mut().zip(&*desk.complex).zip(table) {
         *out = (*x * *turn).re;
     }

@@ -1,53 +1,34 @@
-//! The product of complex matrices as one real product of twice the inner size and twice the columns.
+//! The product of complex matrices: operands packed by planes, tile by tile.
 //!
-//! Owns: the real reading of the operands: a row of `a` is its parts as they lie in memory, and a row of `b` becomes two,
-//! itself and `i` times itself. Four real products would read and write every second number. Three would be faster and
-//! lose what is small beside the other part, on which derivatives by complex steps rest.
-//! Never splits. Invariant: the inner axis is cut into the same pieces whichever block of the result is computed.
+//! Owns: the packing and the cut into what the caches hold. Three real products instead of four would be faster and lose
+//! what is small beside the other part, on which derivatives by complex steps rest.
+//! Never splits over threads. Invariant: the inner axis is cut into the same pieces whichever block of the result is
+//! computed.
 
-use super::float::{self, FloatGemm};
+use super::super::leveled::leveled;
+use super::super::room::{Bits, Room, bytes_of};
 use super::product::{Mat, Size};
+use super::tile::{Place, TilePart, Tiles};
 use crate::dtype::{Complex64, Complex128};
 
-/// Inner size of a piece, which bounds the memory of the real operands.
-const DEPTH: usize = 256;
-/// Elements read along the other axis where the operand is transposed.
-const TILE: usize = 4;
-/// Elements behind each row of a copy: rows a power of two apart would meet in the same lines of the cache.
-const GAP: usize = 16;
+/// Inner size of a piece: of `b`, the rows of a tile fit into the first cache.
+const DEPTH: usize = 128;
+/// Rows of `a` that are packed together, a multiple of the rows of every tile.
+const HIGH: usize = 96;
+/// Columns of `b` that are packed together.
+const WIDE: usize = 512;
 
 /// A complex number of which matrices are multiplied.
-pub(in crate::kernels) trait ComplexGemm: Copy + Default {
-    /// Its parts.
-    type Part: FloatGemm;
-    /// The parts.
-    fn parts(self) -> [Self::Part; 2];
-    /// The parts of `i` times the number.
-    fn turned(self) -> [Self::Part; 2];
-    /// The number with the other sign.
-    fn negated(self) -> Self;
+pub(in crate::kernels) trait ComplexGemm: Copy {
+    /// Its parts, of which it is an array of two.
+    type Part: TilePart + Bits;
 }
-
-macro_rules! complexes {
-    ($($c:ty, $part:ty;)*) => {$(
-        impl ComplexGemm for $c {
-            type Part = $part;
-            #[inline(always)]
-            fn parts(self) -> [$part; 2] {
-                [self.re, self.im]
-            }
-            #[inline(always)]
-            fn turned(self) -> [$part; 2] {
-                [-self.im, self.re]
-            }
-            #[inline(always)]
-            fn negated(self) -> $c {
-                -self
-            }
-        }
-    )*};
+impl ComplexGemm for Complex128 {
+    type Part = f64;
 }
-complexes! { Complex128, f64; Complex64, f32; }
+impl ComplexGemm for Complex64 {
+    type Part = f32;
+}
 
 /// `c = a b`, `c += a b` with `keep`; with `minus` the other sign of the product.
 ///
@@ -61,134 +42,216 @@ pub(in crate::kernels) unsafe fn multiply<C: ComplexGemm>(
     b: Mat<*const C>,
     minus: bool,
 ) {
-    let (by_rows, by_columns) = (c.cs == 1 || s.n == 1, c.rs == 1 || s.m == 1);
+    let parts = |m: Mat<*const C>| Mat::new(m.ptr.cast::<[C::Part; 2]>(), [m.rs, m.cs]);
+    let (a, b, c) = (parts(a), parts(b), Mat::new(c.ptr.cast(), [c.rs, c.cs]));
+    // The rows of the result are to be the contiguous ones: else the transposed product is computed.
+    let turned = if s.n == 1 { s.m > 1 } else { c.cs.unsigned_abs() > c.rs.unsigned_abs() };
     // SAFETY: the caller's contract, also for the transposed product.
     unsafe {
-        if by_rows && (s.m != 1 || s.n == 1) {
-            pieces(s, c, keep, a, b, minus);
-        } else if by_columns {
-            let turned = Size { m: s.n, n: s.m, k: s.k };
-            pieces(turned, c.transposed(), keep, b.transposed(), a.transposed(), minus);
+        if turned {
+            let s = Size { m: s.n, n: s.m, k: s.k };
+            panels(s, c.transposed(), keep, b.transposed(), a.transposed(), minus);
         } else {
-            scattered(s, c, keep, a, b, minus);
+            panels(s, c, keep, a, b, minus);
         }
     }
 }
 
-/// A result whose rows are not contiguous is computed beside it.
-///
 /// # Safety
 /// As `multiply`.
-unsafe fn scattered<C: ComplexGemm>(
+unsafe fn panels<T: TilePart + Bits>(
     s: Size,
-    c: Mat<*mut C>,
+    c: Mat<*mut [T; 2]>,
     keep: bool,
-    a: Mat<*const C>,
-    b: Mat<*const C>,
+    a: Mat<*const [T; 2]>,
+    b: Mat<*const [T; 2]>,
     minus: bool,
 ) {
-    let at = |i: usize, j: usize| c.from(i, j).ptr;
-    // SAFETY: the caller's contract.
-    let start = |p: usize| if keep { unsafe { *at(p / s.n, p % s.n) } } else { C::default() };
-    let mut beside: Vec<C> = (0..s.m * s.n).map(start).collect();
-    // SAFETY: the copy has room for the result.
-    unsafe {
-        pieces(s, Mat::new(beside.as_mut_ptr(), [s.n as isize, 1]), keep, a, b, minus);
-        for i in 0..s.m {
-            (0..s.n).for_each(|j| at(i, j).write(beside[i * s.n + j]));
+    let tiles = T::tiles();
+    let [deep, high] = [s.k.min(DEPTH), s.m.min(HIGH).next_multiple_of(tiles.rows[0])];
+    let wide = s.n.min(WIDE).next_multiple_of(tiles.columns[0]);
+    let (left, right) = (2 * deep * high, 2 * deep * wide);
+    let mut room = Room::new(bytes_of::<T>(left) + bytes_of::<T>(right));
+    let mut parts = room.parts();
+    let (left, right) = (parts.take::<T>(left).as_mut_ptr(), parts.take::<T>(right).as_mut_ptr());
+    for column in (0..s.n).step_by(WIDE) {
+        let n = WIDE.min(s.n - column);
+        let mut start = 0;
+        while start < s.k || start == 0 {
+            let k = DEPTH.min(s.k - start);
+            // SAFETY: the pieces lie inside the operands, and the room holds them up to whole tiles.
+            unsafe {
+                pack_columns(tiles, k, n, b.from(start, column), right);
+                for row in (0..s.m).step_by(HIGH) {
+                    let m = HIGH.min(s.m - row);
+                    pack_rows(tiles, m, k, a.from(row, start), minus, left);
+                    let piece = Size { m, n, k };
+                    block(tiles, piece, c.from(row, column), keep || start > 0, left, right);
+                }
+            }
+            start += DEPTH;
         }
     }
 }
 
-/// A product whose result has contiguous rows.
-///
+/// The tile for what is left of an axis: the large one unless the small one covers it. Also its size.
+fn fitting(sizes: [usize; 2], left: usize) -> (usize, usize) {
+    let small = usize::from(left <= sizes[1]);
+    (small, sizes[small])
+}
+
 /// # Safety
-/// As `multiply`.
-unsafe fn pieces<C: ComplexGemm>(
+/// The packed operands are of this size, and the result is writable.
+unsafe fn block<T: TilePart>(
+    tiles: &Tiles<T>,
     s: Size,
-    c: Mat<*mut C>,
+    c: Mat<*mut [T; 2]>,
     keep: bool,
-    a: Mat<*const C>,
-    b: Mat<*const C>,
-    minus: bool,
+    left: *const T,
+    right: *const T,
 ) {
-    let deep = s.k.min(DEPTH);
-    let copied = a.cs != 1;
-    let mut left: Vec<C::Part> =
-        Vec::with_capacity(if copied { s.m * (2 * deep + GAP) } else { 0 });
-    let mut right: Vec<C::Part> = Vec::with_capacity(2 * deep * (2 * s.n + GAP));
-    let to = Mat::new(c.ptr.cast::<C::Part>(), [2 * c.rs, 1]);
-    let mut start = 0;
-    while start < s.k || start == 0 {
-        let k = DEPTH.min(s.k - start);
-        // SAFETY: the piece lies inside the operands, and the copies have room for it.
-        unsafe {
-            let from = a.from(0, start);
-            let parts = if copied {
-                rows(s.m, k, from, left.as_mut_ptr());
-                Mat::new(left.as_ptr(), [(2 * k + GAP) as isize, 1])
-            } else {
-                Mat::new(from.ptr.cast(), [2 * a.rs, 1])
+    let (mut j, mut b) = (0, right);
+    while j < s.n {
+        let (narrow, wide) = fitting(tiles.columns, s.n - j);
+        let (mut i, mut a) = (0, left);
+        while i < s.m {
+            let (low, high) = fitting(tiles.rows, s.m - i);
+            let to = Place {
+                ptr: c.from(i, j).ptr,
+                strides: [c.rs, c.cs],
+                rows: high.min(s.m - i),
+                columns: wide.min(s.n - j),
+                keep,
             };
-            doubled(k, s.n, b.from(start, 0), minus, right.as_mut_ptr());
-            let doubled = Mat::new(right.as_ptr(), [(2 * s.n + GAP) as isize, 1]);
-            let size = Size { m: s.m, n: 2 * s.n, k: 2 * k };
-            float::multiply(size, to, keep || start > 0, parts, doubled, C::Part::ONE);
+            // SAFETY: the caller's contract.
+            unsafe {
+                (tiles.run[low][narrow])(s.k, a, b, to);
+                a = a.add(2 * high * s.k);
+            }
+            i += high;
         }
-        start += DEPTH;
+        // SAFETY: as above.
+        b = unsafe { b.add(2 * wide * s.k) };
+        j += wide;
     }
 }
 
-/// Calls `each(i, j)` for every place of a matrix, along the axis that is contiguous in memory.
-#[inline(always)]
-fn walk(rows: usize, columns: usize, across: bool, mut each: impl FnMut(usize, usize)) {
-    if !across {
-        for i in 0..rows {
-            (0..columns).for_each(|j| each(i, j));
-        }
-        return;
-    }
-    for first in (0..rows).step_by(TILE) {
-        for j in 0..columns {
-            (first..rows.min(first + TILE)).for_each(|i| each(i, j));
-        }
-    }
-}
-
-/// The parts of a matrix, row after row.
+/// Packs rows of `a`: for each tile, column after column of complex numbers, with zeros where there is no row.
 ///
 /// # Safety
-/// The matrix is readable, and `to` has room for its parts.
-unsafe fn rows<C: ComplexGemm>(m: usize, k: usize, a: Mat<*const C>, to: *mut C::Part) {
-    walk(m, k, a.rs.unsigned_abs() < a.cs.unsigned_abs(), |i, p| {
-        // SAFETY: the caller's contract.
-        unsafe {
-            to.add(i * (2 * k + GAP) + 2 * p)
-                .cast::<[C::Part; 2]>()
-                .write((*a.from(i, p).ptr).parts())
+/// The matrix is readable, and `to` has room for whole tiles.
+unsafe fn pack_rows<T: TilePart>(
+    tiles: &Tiles<T>,
+    m: usize,
+    k: usize,
+    a: Mat<*const [T; 2]>,
+    minus: bool,
+    to: *mut T,
+) {
+    let (mut i, mut to) = (0, to.cast::<[T; 2]>());
+    while i < m {
+        let (_, high) = fitting(tiles.rows, m - i);
+        let rows = high.min(m - i);
+        for r in 0..high {
+            let from = a.from(i + r, 0).ptr;
+            for p in 0..k {
+                // SAFETY: the caller's contract.
+                unsafe {
+                    *to.add(p * high + r) = if r >= rows {
+                        [T::default(); 2]
+                    } else {
+                        let [x, y] = *from.offset(p as isize * a.cs);
+                        if minus { [-x, -y] } else { [x, y] }
+                    };
+                }
+            }
         }
-    });
+        // SAFETY: as above.
+        to = unsafe { to.add(high * k) };
+        i += high;
+    }
 }
 
-/// Each row of `b` followed by `i` times it, as parts.
+/// Packs columns of `b`: for each tile, row after row, real parts before imaginary ones.
 ///
 /// # Safety
-/// The matrix is readable, and `to` has room for its parts twice.
-unsafe fn doubled<C: ComplexGemm>(
+/// As `pack_rows`.
+unsafe fn pack_columns<T: TilePart>(
+    tiles: &Tiles<T>,
     k: usize,
     n: usize,
-    b: Mat<*const C>,
-    minus: bool,
-    to: *mut C::Part,
+    b: Mat<*const [T; 2]>,
+    to: *mut T,
 ) {
-    walk(k, n, b.rs.unsigned_abs() < b.cs.unsigned_abs(), |p, j| {
+    let (mut j, mut to) = (0, to);
+    while j < n {
+        let (_, wide) = fitting(tiles.columns, n - j);
+        let columns = wide.min(n - j);
         // SAFETY: the caller's contract.
         unsafe {
-            let value = *b.from(p, j).ptr;
-            let value = if minus { value.negated() } else { value };
-            let row = to.add(2 * p * (2 * n + GAP) + 2 * j);
-            row.cast::<[C::Part; 2]>().write(value.parts());
-            row.add(2 * n + GAP).cast::<[C::Part; 2]>().write(value.turned());
+            if b.cs == 1 {
+                planes(k, columns, wide, b.from(0, j), to);
+            } else {
+                across(k, columns, wide, b.from(0, j), to);
+            }
+            to = to.add(2 * wide * k);
         }
-    });
+        j += wide;
+    }
+}
+
+leveled! {
+    /// Packs columns that are neighbours in memory.
+    unsafe fn planes<T: TilePart>(k: usize, columns: usize, wide: usize, b: Mat<*const [T; 2]>, to: *mut T) = planes_body
+}
+
+/// # Safety
+/// As `pack_rows`.
+#[inline(always)]
+unsafe fn planes_body<T: TilePart>(
+    k: usize,
+    columns: usize,
+    wide: usize,
+    b: Mat<*const [T; 2]>,
+    to: *mut T,
+) {
+    for p in 0..k {
+        // SAFETY: the caller's contract.
+        unsafe {
+            let (from, re) = (b.from(p, 0).ptr, to.add(2 * wide * p));
+            let im = re.add(wide);
+            for j in 0..columns {
+                let [x, y] = *from.add(j);
+                *re.add(j) = x;
+                *im.add(j) = y;
+            }
+            for j in columns..wide {
+                (*re.add(j), *im.add(j)) = (T::default(), T::default());
+            }
+        }
+    }
+}
+
+/// Packs columns along their strides.
+///
+/// # Safety
+/// As `pack_rows`.
+unsafe fn across<T: TilePart>(
+    k: usize,
+    columns: usize,
+    wide: usize,
+    b: Mat<*const [T; 2]>,
+    to: *mut T,
+) {
+    for j in 0..wide {
+        for p in 0..k {
+            // SAFETY: the caller's contract.
+            unsafe {
+                let [x, y] = if j < columns { *b.from(p, j).ptr } else { [T::default(); 2] };
+                let at = to.add(2 * wide * p + j);
+                *at = x;
+                *at.add(wide) = y;
+            }
+        }
+    }
 }

@@ -1,9 +1,11 @@
-//! Matrix products: floats and complex numbers through the gemm crates, integers by a plain loop, batches, splitting.
+//! Matrix products: floats through the gemm crates, complex numbers by tiles of our own, integers by a plain loop, batches,
+//! splitting.
 mod batch;
 mod complex;
 mod float;
 mod plain;
 mod product;
+mod tile;
 
 pub(super) use complex::multiply as multiply_complex;
 pub(super) use float::{FloatGemm, multiply};

@@ -9,6 +9,8 @@ use crate::dtype::Truth;
 
 /// Multiply-adds up to which the plain loop beats the packing of the micro-kernels.
 pub(super) const TINY: usize = 8 * 8 * 8;
+/// The same of complex numbers, whose packing is cheaper.
+pub(super) const FEW: usize = 4 * 4 * 4;
 
 macro_rules! plain_gemm {
     ($($t:ty),*) => {$(

@@ -99,7 +99,7 @@ macro_rules! complex_gemm {
             unsafe fn gemm(s: Size, a: Mat<*const $c>, b: Mat<*const $c>, c: Mat<*mut $c>) {
                 // SAFETY: the caller's contract.
                 unsafe {
-                    if s.m * s.n * s.k <= plain::TINY {
+                    if s.m * s.n * s.k <= plain::FEW {
                         plain::product(s, a, b, c)
                     } else {
                         complex::multiply(s, c, false, a, b, false)

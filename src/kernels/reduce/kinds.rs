@@ -4,9 +4,10 @@
 
 use std::marker::PhantomData;
 
+use super::super::complex_lane::ComplexElement;
 use super::super::leveled::{Levels, leveled};
 use super::fold::{Fold, LEAF, halve, in_order, lanes, prefetch};
-use crate::dtype::{Complex128, Truth};
+use crate::dtype::{Complex64, Complex128, Truth};
 
 /// `lanes` of an extreme of floats: `pick` ignores NaN, which is looked for beside it. One comparison
 /// that does both at once takes twice the time.
@@ -147,6 +148,8 @@ int_folds! { i64, 32; }
 fold!(All Max<u64> -> u64 as Max, 0, 0, 32, |x| x, |a, b| if b > a { b } else { a });
 fold!(All Min<u64> -> u64 as Min, u64::MAX, u64::MAX, 32, |x| x, |a, b| if b < a { b } else { a });
 fold!(UpToAvx2 Sum<Complex128> -> Complex128 as Sum, Complex128::new(-0.0, -0.0), Complex128::new(0.0, 0.0), 16, |x| x, |a, b| a + b);
+fold!(UpToAvx2 Sum<Complex64> -> Complex128 as Sum, Complex128::new(-0.0, -0.0), Complex128::new(0.0, 0.0), 16, |x| x.widen(), |a, b| a + b);
+fold!(Baseline Prod<Complex64> -> Complex128 as Prod, Complex128::new(1.0, 0.0), Complex128::new(1.0, 0.0), 4, |x| x.widen(), |a, b| a * b);
 fold!(Baseline Prod<Complex128> -> Complex128 as Prod, Complex128::new(1.0, 0.0), Complex128::new(1.0, 0.0), 4, |x| x, |a, b| a * b);
 
 /// Truth of elements, with lanes as wide as these: the comparison gives masks of their width.

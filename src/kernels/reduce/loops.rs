@@ -7,7 +7,7 @@ use super::fold::{Fold, Tree, add_rows, merge_rows, rows, run};
 use super::inner::{Shape, piece};
 use super::kinds::{All, Any, Max, Min, Prod, Sum, SumSquares};
 use super::run::Reduction;
-use crate::dtype::{Complex128, DType, Truth};
+use crate::dtype::{Complex64, Complex128, DType, Truth};
 use crate::kernels::view::with_word;
 
 /// What a fold does with elements and results at addresses. Strides and steps count elements or results. The safety
@@ -57,6 +57,9 @@ pub(super) fn loops(op: Reduction, dtype: DType) -> Option<&'static Loops> {
         (Reduction::Min, DType::U64) => of::<Min<u64>>(),
         (Reduction::Sum, DType::C128) => of::<Sum<Complex128>>(),
         (Reduction::Prod, DType::C128) => of::<Prod<Complex128>>(),
+        // Their results are complex128.
+        (Reduction::Sum, DType::C64) => of::<Sum<Complex64>>(),
+        (Reduction::Prod, DType::C64) => of::<Prod<Complex64>>(),
         (Reduction::Max, DType::I64) => of::<Max<i64>>(),
         (Reduction::Min, DType::I64) => of::<Min<i64>>(),
         (Reduction::Sum | Reduction::Count, DType::Bool) => of::<Sum<Truth>>(),

@@ -3,7 +3,7 @@
 //! Owns: `Reduction` and the sorting of axes into kept and reduced ones. Never touches elements.
 //! Invariant: the plan depends on dims, strides and dtype only, never on the number of threads.
 
-use super::super::cast::through;
+use super::super::cast::{rounded, through};
 use super::super::launch::{Work, launch};
 use super::super::view::{Axes, View, ViewMut};
 use super::fold::LEAF;
@@ -73,6 +73,9 @@ fn reduce_elements(op: Reduction, input: View, axes: &[usize], out: ViewMut) {
     let dtype = input.dtype;
     assert!(out.dtype == op.out_dtype(dtype), "reduce: {op:?} of {dtype} into {}", out.dtype);
     match (loops(op, dtype), op) {
+        (Some(loops), _) if dtype == DType::C64 => {
+            rounded(dtype.computes(), out, |out| planned(loops, input, axes, out));
+        }
         (Some(loops), _) => planned(loops, input, axes, out),
         (None, Reduction::Any | Reduction::All | Reduction::Count) => {
             converted(op, DType::Bool, input, axes, out);

@@ -1,13 +1,14 @@
 //! Cosine and sine transforms of the types 1 to 4, along one axis or several.
 //!
 //! Owns: SciPy's definitions as factors and weights of the kernel's plain sums; the declarations.
-//! Never transforms complex values. Invariant: an inverse is the transform of the type that undoes it, with its factor.
+//! Invariant: complex values are transformed by their parts; an inverse is the transform of the type that undoes it, with its factor.
 
 use std::f64::consts::{FRAC_1_SQRT_2, SQRT_2};
 
 use crate::error::Result;
 use crate::kernels::fft::{Edges, Family};
 use crate::ops::core::declare::{Axes, Ints};
+use crate::ops::elementwise::complex::by_parts;
 use crate::ops::fft::arguments::{Norm, area, as_real, each_once, line, sizes, wrong};
 use crate::ops::fft::lines::{Waves, resized, waves};
 use crate::tensor::Tensor;
@@ -71,12 +72,18 @@ impl Call {
     }
 
     fn single(&self, x: &Tensor, n: Option<isize>, axis: isize) -> Result<Tensor> {
+        if x.dtype().is_complex() {
+            return by_parts(x, |part| self.single(part, n, axis));
+        }
         let (axis, n) = line(self.op, x, n, axis)?;
         self.along(&as_real(self.op, x)?, axis, n)
     }
 
-    fn several(&self, x: &Tensor, s: Option<Ints>, axes: &Axes) -> Result<Tensor> {
-        let (axes, asked) = area(self.op, x, s.as_deref(), axes)?;
+    fn several(&self, x: &Tensor, s: Option<&[i64]>, axes: &Axes) -> Result<Tensor> {
+        if x.dtype().is_complex() {
+            return by_parts(x, |part| self.several(part, s, axes));
+        }
+        let (axes, asked) = area(self.op, x, s, axes)?;
         each_once(self.op, &axes)?;
         let sizes = sizes(self.op, x, &axes, &asked)?;
         let mut x = as_real(self.op, x)?;
@@ -127,21 +134,21 @@ crate::operations! { family "cosine and sine transforms";
     /// `dct` along several axes, by default all. Derivative: the transposed transforms.
     [namespace("fft")]
     fn dctn(x: Tensor, type_: isize = 2, s: Option<Ints> = None, axes: Axes = Axes::All, norm: Option<String> = None, orthogonalize: Option<bool> = None) -> Tensor {
-        Call::read("dctn", type_, norm, orthogonalize)?.several(x, s, &axes)
+        Call::read("dctn", type_, norm, orthogonalize)?.several(x, s.as_deref(), &axes)
     }
     /// `idct` along several axes, by default all. Derivative: the transposed transforms.
     [namespace("fft")]
     fn idctn(x: Tensor, type_: isize = 2, s: Option<Ints> = None, axes: Axes = Axes::All, norm: Option<String> = None, orthogonalize: Option<bool> = None) -> Tensor {
-        Call::read("idctn", type_, norm, orthogonalize)?.several(x, s, &axes)
+        Call::read("idctn", type_, norm, orthogonalize)?.several(x, s.as_deref(), &axes)
     }
     /// `dst` along several axes, by default all. Derivative: the transposed transforms.
     [namespace("fft")]
     fn dstn(x: Tensor, type_: isize = 2, s: Option<Ints> = None, axes: Axes = Axes::All, norm: Option<String> = None, orthogonalize: Option<bool> = None) -> Tensor {
-        Call::read("dstn", type_, norm, orthogonalize)?.several(x, s, &axes)
+        Call::read("dstn", type_, norm, orthogonalize)?.several(x, s.as_deref(), &axes)
     }
     /// `idst` along several axes, by default all. Derivative: the transposed transforms.
     [namespace("fft")]
     fn idstn(x: Tensor, type_: isize = 2, s: Option<Ints> = None, axes: Axes = Axes::All, norm: Option<String> = None, orthogonalize: Option<bool> = None) -> Tensor {
-        Call::read("idstn", type_, norm, orthogonalize)?.several(x, s, &axes)
+        Call::read("idstn", type_, norm, orthogonalize)?.several(x, s.as_deref(), &axes)
     }
 }

@@ -1,0 +1,229 @@
+//! Plans between one real line and half its spectrum.
+//!
+//! Owns: `RealPlan`. An even number of points is a complex line of half as many: its neighbours are the parts, and a
+//! combination of each frequency with its mirror image separates what they became. An odd one is a complex line without
+//! imaginary parts. Never cuts or gathers lines.
+//! Invariant: the weights are applied to the finished numbers, each once; ends of a spectrum are real.
+
+use std::f64::consts::PI;
+use std::sync::Arc;
+
+use rustfft::Fft;
+use rustfft::num_complex::Complex;
+
+use super::complex;
+use super::number::{Number, Real};
+use crate::kernels::leveled::leveled;
+use crate::kernels::room::{Parts, bytes_of};
+
+/// The plan of real lines of one length in one direction.
+pub(super) struct RealPlan<T: Real> {
+    n: usize,
+    fft: Arc<dyn Fft<T>>,
+    /// `-i/2 e^(-iθ)` with `θ = 2πk/n` on the way to the spectrum, `i e^(iθ)` on the way back, `0 < k < n/4`.
+    turns: Vec<Complex<T>>,
+}
+
+/// What is applied to the numbers of a spectrum.
+#[derive(Clone, Copy)]
+pub(super) struct Weights<T> {
+    /// The factor of the frequencies that are their own mirror image, and that of the others.
+    pub(super) factor: T,
+    pub(super) interior: T,
+    pub(super) conjugate: bool,
+}
+
+impl<T: Real> Weights<T> {
+    /// Weights that do nothing.
+    pub(super) fn none() -> Weights<T> {
+        Weights { factor: T::one(), interior: T::one(), conjugate: false }
+    }
+
+    /// The factor of imaginary parts as `sign` times that of real ones.
+    fn sign(self) -> T {
+        if self.conjugate { -T::one() } else { T::one() }
+    }
+}
+
+/// The plan of the way to the spectrum, kept for the process.
+pub(super) fn to_half<T: Real>(n: usize) -> Arc<RealPlan<T>> {
+    T::real().get((n, 1), || Arc::new(RealPlan::new(n, true)))
+}
+
+/// The plan of the way back.
+pub(super) fn from_half<T: Real>(n: usize) -> Arc<RealPlan<T>> {
+    T::real().get((n, 0), || Arc::new(RealPlan::new(n, false)))
+}
+
+impl<T: Real> RealPlan<T> {
+    fn new(n: usize, forward: bool) -> RealPlan<T> {
+        let even = n.is_multiple_of(2);
+        let fft = complex::plan(if even { n / 2 } else { n }, forward);
+        let turn = |k: usize| {
+            let (sin, cos) = (2.0 * PI * k as f64 / n as f64).sin_cos();
+            let (re, im) = if forward { (-0.5 * sin, -0.5 * cos) } else { (-sin, cos) };
+            Complex::new(T::narrow(re), T::narrow(im))
+        };
+        let count = if even { (n / 2).div_ceil(2) } else { 1 };
+        RealPlan { n, fft, turns: (1..count).map(turn).collect() }
+    }
+
+    /// The points of a line.
+    pub(super) fn len(&self) -> usize {
+        self.n
+    }
+
+    /// The numbers of half a spectrum.
+    pub(super) fn half(&self) -> usize {
+        self.n / 2 + 1
+    }
+
+    fn scratch(&self) -> usize {
+        let fft = &self.fft;
+        fft.get_inplace_scratch_len()
+            .max(fft.get_immutable_scratch_len())
+            .max(fft.get_outofplace_scratch_len())
+    }
+
+    /// The bytes of working memory of one line.
+    pub(super) fn room(&self) -> usize {
+        bytes_of::<Complex<T>>(self.fft.len()) + bytes_of::<Complex<T>>(self.scratch())
+    }
+
+    /// Takes the working memory.
+    pub(super) fn desk<'a>(&self, room: &mut Parts<'a>) -> [&'a mut [Complex<T>]; 2]
+    where
+        Complex<T>: Number<Part = T>,
+    {
+        [room.take(self.fft.len()), room.take(self.scratch())]
+    }
+
+    /// Half the spectrum of a line.
+    pub(super) fn forward(
+        &self,
+        line: &[T],
+        out: &mut [Complex<T>],
+        [z, scratch]: &mut [&mut [Complex<T>]; 2],
+        weights: Weights<T>,
+    ) {
+        assert!(line.len() == self.n && out.len() == self.half(), "rfft: lengths");
+        let (factor, interior, sign) = (weights.factor, weights.interior, weights.sign());
+        if !self.n.is_multiple_of(2) {
+            z.iter_mut().zip(line).for_each(|(z, &x)| *z = Complex::new(x, T::zero()));
+            self.fft.process_with_scratch(z, scratch);
+            z[0].im = T::zero();
+            for (k, (out, z)) in out.iter_mut().zip(&**z).enumerate() {
+                let by = if k == 0 { factor } else { interior };
+                *out = Complex::new(z.re * by, z.im * by * sign);
+            }
+            return;
+        }
+        self.fft.process_immutable_with_scratch(pairs(line), z, scratch);
+        let ends = [z[0].re + z[0].im, z[0].re - z[0].im];
+        let m = z.len();
+        if m.is_multiple_of(2) {
+            let middle = z[m / 2];
+            out[m / 2] = Complex::new(middle.re * interior, -middle.im * interior * sign);
+        }
+        let mirror = Mirror {
+            from: z.as_ptr(),
+            to: out.as_mut_ptr(),
+            last: m,
+            half: T::narrow(0.5),
+            read: T::one(),
+            written: [interior, interior * sign],
+        };
+        // SAFETY: both have the places from 1 to `last - 1`, and the output is borrowed alone.
+        unsafe { combine(mirror, &self.turns) };
+        out[0] = Complex::new(ends[0] * factor, T::zero() * sign);
+        out[m] = Complex::new(ends[1] * factor, T::zero() * sign);
+    }
+
+    /// The line of half a spectrum. Frequencies that are their own mirror image count with their real part.
+    pub(super) fn backward(
+        &self,
+        line: &[Complex<T>],
+        out: &mut [T],
+        [z, scratch]: &mut [&mut [Complex<T>]; 2],
+        weights: Weights<T>,
+    ) {
+        assert!(out.len() == self.n && line.len() == self.half(), "irfft: lengths");
+        let (factor, interior, sign) = (weights.factor, weights.interior, weights.sign());
+        z[0] = Complex::new(line[0].re * factor, T::zero());
+        if !self.n.is_multiple_of(2) {
+            for (k, x) in line.iter().enumerate().skip(1) {
+                let (re, im) = (x.re * interior, x.im * interior * sign);
+                (z[k], z[self.n - k]) = (Complex::new(re, im), Complex::new(re, -im));
+            }
+            self.fft.process_with_scratch(z, scratch);
+            out.iter_mut().zip(&**z).for_each(|(out, z)| *out = z.re);
+            return;
+        }
+        let m = z.len();
+        if m.is_multiple_of(2) {
+            let (middle, twice) = (line[m / 2], interior + interior);
+            z[m / 2] = Complex::new(middle.re * twice, -middle.im * twice * sign);
+        }
+        let mirror = Mirror {
+            from: line.as_ptr(),
+            to: z.as_mut_ptr(),
+            last: m,
+            half: T::one(),
+            read: sign,
+            written: [interior, interior],
+        };
+        // SAFETY: as above.
+        unsafe { combine(mirror, &self.turns) };
+        let last = line[m].re * factor;
+        z[0] = Complex::new(z[0].re + last, z[0].re - last);
+        self.fft.process_outofplace_with_scratch(z, pairs_mut(out), scratch);
+    }
+}
+
+/// Neighbours as complex numbers.
+fn pairs<T: Real>(line: &[T]) -> &[Complex<T>] {
+    // SAFETY: a complex number is its two parts, one after the other.
+    unsafe { std::slice::from_raw_parts(line.as_ptr().cast(), line.len() / 2) }
+}
+
+fn pairs_mut<T: Real>(line: &mut [T]) -> &mut [Complex<T>] {
+    // SAFETY: as above.
+    unsafe { std::slice::from_raw_parts_mut(line.as_mut_ptr().cast(), line.len() / 2) }
+}
+
+/// A combination of the numbers at `k` and `last - k`: with `s` the one plus the conjugate of the other and `d` the
+/// difference, `half s + turn d` goes to `k`, and the conjugate of `half s - turn d` to `last - k`.
+#[derive(Clone, Copy)]
+struct Mirror<T> {
+    from: *const Complex<T>,
+    to: *mut Complex<T>,
+    last: usize,
+    half: T,
+    /// The factor of imaginary parts that are read.
+    read: T,
+    /// The factors of the parts that are written.
+    written: [T; 2],
+}
+
+leveled! {
+    /// Combines as many numbers as there are turns with their mirror images.
+    unsafe fn combine<T: Real>(mirror: Mirror<T>, turns: &[Complex<T>]) = combine_body
+}
+
+/// # Safety
+/// The places from 1 to `last - 1` are readable and writable, and there are at most half as many turns.
+#[inline(always)]
+unsafe fn combine_body<T: Real>(mirror: Mirror<T>, turns: &[Complex<T>]) {
+    let Mirror { from, to, last, half, read, written: [re, im] } = mirror;
+    // SAFETY: the caller's contract.
+    unsafe {
+        for (k, &turn) in turns.iter().enumerate() {
+            let (a, b) = (*from.add(1 + k), *from.add(last - 1 - k));
+            let (s_re, s_im) = (half * (a.re + b.re), half * (read * (a.im - b.im)));
+            let (d_re, d_im) = (a.re - b.re, read * (a.im + b.im));
+            let (t_re, t_im) = (turn.re * d_re - turn.im * d_im, turn.re * d_im + turn.im * d_re);
+            *to.add(1 + k) = Complex::new(re * (s_re + t_re), im * (s_im + t_im));
+            *to.add(last - 1 - k) = Complex::new(re * (s_re - t_re), im * (t_im - s_im));
+        }
+    }
+}
