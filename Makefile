@@ -130,6 +130,10 @@ fmt: $(VENV)/.dev ## format Rust and Python
 stubs: $(VENV)/.wheel ## write the operation part of _core.pyi and docs/operations.md
 	$(BIN)/python tools/stubs.py
 
+.PHONY: nn
+nn: $(VENV)/.wheel ## write the tables of docs/nn.md: the names of torch.nn
+	$(BIN)/python tools/nn_table.py
+
 .PHONY: optim
 optim: $(VENV)/.wheel ## write the tables of docs/optim.md: the names of torch.optim
 	$(BIN)/python tools/optim_table.py

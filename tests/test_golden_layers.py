@@ -44,7 +44,7 @@ def test_compiled_calls_have_the_bits_of_eager_ones(case: Case, want: np.ndarray
 
     compiled = fg.compile(lambda *given: run(module, list(given)))
     for step in range(3):
-        scale = 1.0 + 0.25 * step
+        scale = 1.0 - 0.25 * step
         given = [
             None if k in fixed else x if k in whole else x.detach() * scale
             for k, x in enumerate(inputs)

@@ -61,9 +61,9 @@ def _fill(tensor: Tensor, values: np.ndarray | Tensor) -> Tensor:
     return tensor
 
 
-def constant_(tensor: Tensor, value: float) -> Tensor:
+def constant_(tensor: Tensor, val: float) -> Tensor:
     """Fills with one number."""
-    return _fill(tensor, np.full(tensor.shape, value))
+    return _fill(tensor, np.full(tensor.shape, val))
 
 
 def zeros_(tensor: Tensor) -> Tensor:

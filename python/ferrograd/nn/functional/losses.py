@@ -53,7 +53,7 @@ def gaussian_nll_loss(
 
     `var` has the input's shape, lacks its last axis, has 1 there, or is a number. With `full`,
     `½ ln 2π` is added.
-    Errors: `ArgumentError` for a negative variance, `ShapeError` for a shape that does not fit.
+    Errors: `ShapeError` for a shape that does not fit; a negative variance counts as `eps`.
 
     >>> import ferrograd as fg
     >>> x, t, v = fg.tensor([1.0]), fg.tensor([3.0]), fg.tensor([1.0])

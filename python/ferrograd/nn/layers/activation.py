@@ -10,9 +10,10 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING, Any, ClassVar
 
 from ferrograd._core import Tensor, get_default_dtype
-from ferrograd.errors import ArgumentError, ShapeError
+from ferrograd.errors import ArgumentError, ArgumentTypeError, ShapeError
 from ferrograd.nn import functional as F, init  # noqa: N812
 from ferrograd.nn._module import Module
+from ferrograd.nn._signature import signature
 
 if TYPE_CHECKING:
     from numpy.typing import DTypeLike
@@ -25,6 +26,10 @@ class Activation(Module):
     defaults: ClassVar[dict[str, Any]] = {}
     #: Whether the module may change its input in place, which is the last option then.
     changes: ClassVar[bool] = False
+
+    def __init_subclass__(cls) -> None:
+        more = {"inplace": False} if cls.changes else {}
+        cls.__signature__ = signature({**cls.defaults, **more})  # type: ignore[attr-defined]
 
     def __init__(self, *args: Any, name: str | None = None, **options: Any) -> None:
         super().__init__(name)
@@ -208,11 +213,13 @@ class Threshold(_InPlace):
 
     function = "threshold"
 
-    def __init__(
-        self, threshold: float, value: float, inplace: bool = False, *, name: str | None = None
-    ) -> None:
-        super().__init__(inplace, name=name)
-        self.options = {"threshold": threshold, "value": value}
+    defaults: ClassVar[dict[str, Any]] = {"threshold": ..., "value": ...}
+
+    def __init__(self, *args: Any, **options: Any) -> None:
+        super().__init__(*args, **options)
+        missing = [key for key, value in self.options.items() if value is ...]
+        if missing:
+            raise ArgumentTypeError(f"Threshold: {' and '.join(missing)} left out; give a number")
 
 
 class GLU(Activation):

@@ -139,9 +139,9 @@ class ModuleList(_Modules):
     (2, ['0.weight', '0.bias'])
     """
 
-    def __init__(self, modules: Iterable[Module] = (), name: str | None = None) -> None:
+    def __init__(self, modules: Iterable[Module] | None = None, name: str | None = None) -> None:
         super().__init__(name)
-        self.extend(modules)
+        self.extend(modules or ())
 
 
 class ParameterList(_List):
@@ -155,9 +155,9 @@ class ParameterList(_List):
 
     _table = "_parameters"
 
-    def __init__(self, values: Iterable[Any] = (), name: str | None = None) -> None:
+    def __init__(self, values: Iterable[Any] | None = None, name: str | None = None) -> None:
         super().__init__(name)
-        self.extend(values)
+        self.extend(values or ())
 
     def _add(self, key: str, member: Any) -> None:
         self.register_parameter(key, _parameter(self, member))

@@ -47,12 +47,13 @@ class _Channels(Module):
         momentum: float | None,
         affine: bool,
         track: bool,
+        bias: bool,
         dtype: DTypeLike | None,
     ) -> None:
         self.num_features, self.eps, self.momentum = num_features, eps, momentum
         self.affine, self.track_running_stats = affine, track
         self.weight = _scale(num_features, affine, 1.0, dtype)
-        self.bias = _scale(num_features, affine, 0.0, dtype)
+        self.bias = _scale(num_features, affine and bias, 0.0, dtype)
         self.running_mean = self.running_var = self.num_batches_tracked = None
         if track:
             kind = dtype or get_default_dtype()
@@ -92,11 +93,12 @@ class _BatchNorm(_Channels):
         affine: bool = True,
         track_running_stats: bool = True,
         *,
+        bias: bool = True,
         dtype: DTypeLike | None = None,
         name: str | None = None,
     ) -> None:
         super().__init__(name)
-        self._prepare(num_features, eps, momentum, affine, track_running_stats, dtype)
+        self._prepare(num_features, eps, momentum, affine, track_running_stats, bias, dtype)
 
     def forward(self, input: Tensor) -> Tensor:
         """The normalised input; while training, the running averages move."""
@@ -171,11 +173,12 @@ class _InstanceNorm(_Channels):
         affine: bool = False,
         track_running_stats: bool = False,
         *,
+        bias: bool = True,
         dtype: DTypeLike | None = None,
         name: str | None = None,
     ) -> None:
         super().__init__(name)
-        self._prepare(num_features, eps, momentum, affine, track_running_stats, dtype)
+        self._prepare(num_features, eps, momentum, affine, track_running_stats, bias, dtype)
 
     def forward(self, input: Tensor) -> Tensor:
         """The normalised input; while training, the running averages move."""

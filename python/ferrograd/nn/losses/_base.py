@@ -12,6 +12,7 @@ from ferrograd._core import Tensor
 from ferrograd.errors import ArgumentError
 from ferrograd.nn import functional as F  # noqa: N812
 from ferrograd.nn._module import Module
+from ferrograd.nn._signature import signature
 from ferrograd.nn.functional._shared import checked_reduction
 
 
@@ -26,6 +27,9 @@ class Loss(Module):
     defaults: ClassVar[dict[str, Any]] = {"reduction": "mean"}
     #: Options that are tensors.
     tensors: ClassVar[tuple[str, ...]] = ()
+
+    def __init_subclass__(cls) -> None:
+        cls.__signature__ = signature(cls.defaults)  # type: ignore[attr-defined]
 
     def __init__(self, *args: Any, name: str | None = None, **options: Any) -> None:
         super().__init__(name)

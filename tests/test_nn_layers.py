@@ -1,0 +1,211 @@
+"""Layers and losses beyond PyTorch's numbers: what draws, what refuses, what containers do.
+
+Owns: that. Values and derivatives: `test_golden_layers.py`; `Linear` and `MLP`: `test_layers.py`.
+"""
+
+import copy
+import pickle
+from typing import Any
+
+import numpy as np
+import pytest
+
+import ferrograd as fg
+from ferrograd import nn
+from ferrograd.nn import functional as F  # noqa: N812
+
+
+@pytest.mark.parametrize(
+    ("kind", "shape", "same"),
+    [
+        ("Dropout", (50, 40), ()),
+        ("Dropout1d", (50, 40, 3), (2,)),
+        ("Dropout2d", (50, 40, 2, 3), (2, 3)),
+        ("Dropout3d", (50, 40, 2, 1, 3), (2, 3, 4)),
+    ],
+)
+def test_dropout_zeroes_elements_or_channels(kind: str, shape: Any, same: tuple[int, ...]) -> None:
+    fg.manual_seed(0)
+    layer = getattr(nn, kind)(0.25)
+    out = layer(fg.ones(shape)).numpy()
+    assert set(np.unique(out)) == {0.0, 4.0 / 3.0}
+    assert (out == 0).mean() == pytest.approx(0.25, abs=0.05)
+    assert np.ptp(out, axis=same).max() == 0 if same else True
+    x = fg.ones(shape)
+    assert layer.eval()(x) is x
+
+
+@pytest.mark.parametrize("kind", ["AlphaDropout", "FeatureAlphaDropout"])
+def test_alpha_dropout_keeps_mean_and_variance(kind: str) -> None:
+    fg.manual_seed(0)
+    x = fg.randn(400, 100, 4)
+    out = getattr(nn, kind)(0.3)(x).numpy()
+    assert out.mean() == pytest.approx(0.0, abs=0.03)
+    assert out.std() == pytest.approx(1.0, abs=0.03)
+
+
+def test_what_draws_is_drawn_anew_in_compiled_calls() -> None:
+    fg.manual_seed(0)
+    for layer in (nn.Dropout(0.5), nn.Dropout1d(0.5), nn.RReLU(), nn.AlphaDropout(0.5)):
+        compiled = fg.compile(lambda x, layer=layer: layer(x))
+        outs = [compiled(-fg.ones(1, 20, 30)).tolist() for _ in range(3)]
+        assert outs[0] != outs[1] != outs[2]
+        assert len(compiled.programs) == 1
+
+
+def test_gumbel_softmax_draws_by_its_weights() -> None:
+    fg.manual_seed(0)
+    logits = fg.tensor(np.log([[0.2, 0.8]]).repeat(4000, 0), requires_grad=True)
+    hard = F.gumbel_softmax(logits, hard=True)
+    assert hard.detach().numpy().mean(0)[1] == pytest.approx(0.8, abs=0.03)
+    hard[:, 0].sum().backward()
+    assert logits.grad.numpy().any()
+
+
+def test_activations_in_place() -> None:
+    for layer in (nn.ReLU(inplace=True), nn.Threshold(0.5, 0.0, True), nn.RReLU(inplace=True)):
+        x = fg.tensor([-1.0, 2.0])
+        assert layer(x) is x
+        assert x.tolist()[1] == 2.0
+        assert x.tolist()[0] != -1.0
+    assert repr(nn.ReLU(inplace=True)) == "ReLU(inplace=True)"
+    with pytest.raises(TypeError, match="threshold and value left out"):
+        nn.Threshold()
+
+
+def test_embeddings() -> None:
+    weight = fg.tensor([[3.0, 4.0], [0.3, 0.4], [6.0, 8.0]])
+    layer = nn.Embedding.from_pretrained(weight, max_norm=1.0)
+    assert not layer.weight.requires_grad
+    layer(fg.tensor([0, 1]))
+    np.testing.assert_allclose(layer.weight.numpy(), [[0.6, 0.8], [0.3, 0.4], [6, 8]], rtol=1e-6)
+    fresh = nn.Embedding(4, 3, padding_idx=-1)
+    assert fresh.padding_idx == 3
+    assert fresh.weight[3].tolist() == [0.0] * 3
+
+
+def test_batch_norm_forgets_its_averages() -> None:
+    layer = nn.BatchNorm1d(2)
+    layer(fg.randn(5, 2))
+    assert layer.num_batches_tracked.item() == 1
+    layer.reset_running_stats()
+    assert layer.running_mean.tolist() == [0.0, 0.0]
+    assert layer.running_var.tolist() == [1.0, 1.0]
+
+
+def test_lists_of_modules() -> None:
+    parts = [nn.Linear(1, 1), nn.ReLU(), nn.Tanh()]
+    net = nn.Sequential(*parts)
+    net.insert(1, nn.Sigmoid())
+    assert [type(m).__name__ for m in net] == ["Linear", "Sigmoid", "ReLU", "Tanh"]
+    assert [name for name, _ in net.named_children()] == ["0", "1", "2", "3"]
+    assert type(net.pop(1)).__name__ == "Sigmoid"
+    del net[0]
+    net[0] = nn.ELU()
+    assert [type(m).__name__ for m in net] == ["ELU", "Tanh"]
+    named = nn.Sequential({"a": parts[0], "b": parts[1]})
+    assert [name for name, _ in named[:1].named_children()] == ["a"]
+    with pytest.raises(IndexError, match="index 2 of 2 members"):
+        net[2]
+    table = nn.ModuleDict({"a": nn.ReLU()})
+    table.update({"b": nn.Tanh()})
+    assert list(table.keys()) == ["a", "b"]
+    assert type(table.pop("a")).__name__ == "ReLU"
+    table.clear()
+    assert len(table) == 0
+
+
+def test_lists_of_parameters() -> None:
+    held = nn.ParameterList([np.ones(2), nn.Parameter([3.0])])
+    held += [fg.zeros(1)]
+    assert [p.tolist() for p in held.parameters()] == [[1.0, 1.0], [3.0], [0.0]]
+    assert len(held[1:]) == 2
+    again = pickle.loads(pickle.dumps(held))
+    assert [name for name, _ in again.named_parameters()] == ["0", "1", "2"]
+    with pytest.raises(TypeError, match="a ReLU is no parameter"):
+        held.append(nn.ReLU())
+
+
+def test_copies_and_pickles_of_layers() -> None:
+    for layer, shape in [
+        (nn.Conv2d(1, 2, 2), (1, 1, 3, 3)),
+        (nn.LSTM(2, 3, bidirectional=True), (4, 1, 2)),
+        (nn.TransformerEncoderLayer(4, 2, 8, dropout=0.0), (3, 2, 4)),
+        (nn.ReflectionPad2d(1), (1, 1, 3, 3)),
+    ]:
+        x = fg.randn(shape)
+        want = layer(x)
+        for other in (copy.deepcopy(layer), pickle.loads(pickle.dumps(layer))):
+            got = other(x)
+            first = (want[0], got[0]) if isinstance(want, tuple) else (want, got)
+            np.testing.assert_array_equal(first[1].detach().numpy(), first[0].detach().numpy())
+
+
+def test_dtypes() -> None:
+    layer = nn.TransformerEncoderLayer(4, 2, 8, dtype=np.float32)
+    assert {p.dtype for p in layer.parameters()} == {np.dtype(np.float32)}
+    assert layer(fg.ones(3, 1, 4, dtype=np.float32)).dtype == np.float32
+    norm = nn.BatchNorm1d(2).to(np.float32)
+    assert norm.num_batches_tracked.dtype == np.int64
+    assert norm(fg.randn(3, 2, dtype=np.float32)).dtype == np.float32
+
+
+REFUSED = [
+    (lambda: nn.Conv2d(3, 4, 2, groups=2), "in_channels is 3 and groups is 2"),
+    (lambda: nn.Conv1d(2, 2, 2, padding="fitting"), "padding='fitting'"),
+    (lambda: nn.Conv1d(2, 2, 2, 2, padding="same"), "use a stride of 1"),
+    (lambda: nn.Conv2d(2, 2, (2, 2, 2)), "kernel_size is"),
+    (lambda: nn.Conv1d(2, 2, 2, padding_mode="mirror"), "padding_mode='mirror'"),
+    (lambda: nn.ConvTranspose1d(1, 1, 3, 2)(fg.ones(1, 1, 3), [9]), "may have 7 to 8"),
+    (lambda: nn.BatchNorm2d(2)(fg.ones(2, 2)), "it needs 4 axes"),
+    (lambda: nn.GroupNorm(3, 4), "4 channels and 3 groups"),
+    (lambda: nn.InstanceNorm1d(2)(fg.ones(1, 2, 1)), "one value per channel"),
+    (lambda: nn.Dropout(1.5), "p=1.5"),
+    (lambda: nn.Embedding(3, 2, padding_idx=3), "padding_idx is 3"),
+    (lambda: nn.EmbeddingBag(3, 2, mode="max"), "mode='max'"),
+    (lambda: nn.LSTM(2, 3, proj_size=3), "proj_size is 3"),
+    (lambda: nn.GRU(2, 3)(fg.ones(4, 1, 5)), r"give \(T, N, 2\)"),
+    (lambda: nn.LSTM(2, 3)(fg.ones(4, 1, 2), (fg.ones(1, 1, 3), fg.ones(1, 2, 3))), "first state"),
+    (lambda: nn.RNN(2, 3, nonlinearity="gelu"), "nonlinearity='gelu'"),
+    (lambda: nn.MultiheadAttention(5, 2), "embed_dim is 5"),
+    (lambda: nn.MultiheadAttention(4, 2)(*[fg.ones(3, 4)] * 3, is_causal=True), "is_causal=True"),
+    (lambda: nn.TransformerEncoderLayer(4, 2, activation="tanh"), "activation='tanh'"),
+    (lambda: nn.Upsample(2, mode="cubic")(fg.ones(1, 1, 3)), "mode='cubic'"),
+    (lambda: nn.Upsample(mode="nearest")(fg.ones(1, 1, 3)), "give one of them"),
+    (lambda: nn.PixelShuffle(2)(fg.ones(3, 2, 2)), "a multiple of 4"),
+    (lambda: nn.Fold(4, 2)(fg.ones(1, 4, 4)), r"it needs \(N, a multiple of 4, 9\)"),
+    (lambda: nn.L1Loss("avg"), "reduction='avg'"),
+    (lambda: nn.MSELoss(delta=1), "the options are"),
+    (lambda: nn.MultiMarginLoss(3), "p=3"),
+    (lambda: nn.TripletMarginLoss(-1.0), "margin=-1.0"),
+    (lambda: F.ctc_loss(fg.ones(2, 1, 2), fg.tensor([[5]]), [2], [1]), "outside the classes"),
+    (lambda: F.cosine_embedding_loss(fg.ones(2), fg.ones(2), fg.ones(2)), "a target of shape"),
+    (lambda: F.glu(fg.ones(3)), "is odd"),
+    (lambda: nn.init.dirac_(fg.ones(2, 2)), "3 to 5 axes"),
+    (lambda: nn.init.trunc_normal_(fg.ones(2), a=1.0, b=0.0), "give an interval"),
+]
+
+
+@pytest.mark.parametrize(("make", "message"), REFUSED, ids=[m for _, m in REFUSED])
+def test_what_does_not_fit_is_refused(make: Any, message: str) -> None:
+    with pytest.raises(fg.errors.FerrogradError, match=message):
+        make()
+
+
+def test_initialisers_of_more_kinds() -> None:
+    init, rng = nn.init, np.random.default_rng(0)
+    w = init.trunc_normal_(fg.zeros(4000), 1.0, 2.0, -1.0, 1.5, rng).numpy()
+    assert -1.0 <= w.min() < -0.9
+    assert 1.4 < w.max() <= 1.5
+    for shape in ((4, 3), (3, 4), (2, 3, 2)):
+        q = init.orthogonal_(fg.zeros(shape), 2.0, rng).numpy().reshape(shape[0], -1)
+        small = q @ q.T if q.shape[0] <= q.shape[1] else q.T @ q
+        np.testing.assert_allclose(small, 4 * np.eye(len(small)), atol=1e-12)
+    assert init.eye_(fg.zeros(2, 3)).tolist() == [[1.0, 0.0, 0.0], [0.0, 1.0, 0.0]]
+    assert (init.sparse_(fg.ones(10, 4), 0.3, generator=rng).numpy() == 0).sum(0).tolist() == [
+        3
+    ] * 4
+    dirac = init.dirac_(fg.zeros(4, 2, 3), 2).numpy()
+    assert [tuple(i) for i in np.argwhere(dirac)] == [(0, 0, 1), (1, 1, 1), (2, 0, 1), (3, 1, 1)]
+    w = init.kaiming_uniform_(nn.Parameter(np.zeros((100, 100))), a=1.0, generator=rng)
+    assert w.detach().numpy().std() == pytest.approx(0.1, rel=0.05)

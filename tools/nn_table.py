@@ -1,0 +1,164 @@
+"""Writes the tables of docs/nn.md: the names of `torch.nn` beside those of `fg.nn`.
+
+The names and arguments of PyTorch are those of `tests/golden/nn_names.json`. With `--check` it
+prints what the page has otherwise, names that are neither here nor explained, and arguments that
+differ without being listed here.
+"""
+
+import importlib
+import inspect
+import json
+import re
+import sys
+from pathlib import Path
+from typing import Any
+
+ROOT = Path(__file__).parent.parent
+PAGE = ROOT / "docs" / "nn.md"
+GOLDEN = json.loads((ROOT / "tests" / "golden" / "nn_names.json").read_text())
+BEGIN, END = "<!-- table of {} -->\n", "<!-- end of {} -->\n"
+
+#: What is not here, by a pattern of the name, and why.
+LEFT_OUT = {
+    r"Lazy\w+|Uninitialized\w+": "sizes are given when a layer is made",
+    r"\w*(MaxPool|AvgPool|LPPool|max_pool|avg_pool|lp_pool)3d": "volumes: `Conv3d` and norms only",
+    r"ConvTranspose3d|conv_transpose3d": "volumes: `Conv3d` and norms only",
+    r"MaxUnpool\dd|max_unpool\dd": "`fg.scatter` with the places that `max_pool` returns",
+    r"FractionalMaxPool\dd|fractional_max_pool\w+": "`AdaptiveMaxPool2d` has parts of fixed sizes",
+    r"\w+_with_indices": "`return_indices=True` of the function",
+    r"AdaptiveLogSoftmaxWithLoss": "`Linear` layers and `log_softmax` for each cluster",
+    r"LinearCrossEntropy\w+|linear_cross_entropy": "`linear`, then `cross_entropy`",
+    r"CrossMapLRN2d": "`LocalResponseNorm`",
+    r"Container|NLLLoss2d|upsample_(bilinear|nearest)": "deprecated in PyTorch",
+    r"Buffer": "`Module.register_buffer`",
+    r"DataParallel": "one process uses all cores of a machine",
+    r"SyncBatchNorm": "`BatchNorm1d` and its kin, in one process",
+    r"RNNBase|RNNCellBase": "what layers share has no public name",
+    r"affine_grid|grid_sample": "`ferrograd.scipy.ndimage.map_coordinates`",
+    r"conv_tbc": "`conv1d` of the permuted input",
+    r"(scaled_|scaled_grouped_|grouped_)mm": "kernels of accelerators",
+    r"multi_head_attention_forward": "`MultiheadAttention`",
+    r"native_channel_shuffle": "`channel_shuffle`",
+    r"(uniform|normal|constant|eye|dirac|xavier_\w+|kaiming_\w+|orthogonal|sparse|clip_grad_norm)":
+        "deprecated in PyTorch: the name with an underscore",
+    r"convert_conv\dd_weight_memory_format": "layouts of accelerators",
+    r"fuse_\w+": "a change of weights for inference; `fg.compile` fuses operations",
+    r"skip_init": "layers are cheap to fill",
+    r"invert_permutation": "`fg.argsort`",
+    r"cached|type_before_parametrizations|transfer_parametrizations_and_params":
+        "a parametrization is computed whenever it is read",
+}  # fmt: skip
+#: Where arguments differ, and why.
+DIFFERENT = {
+    "Softmax": "`dim` is the last axis unless given", "Softmin": "as `Softmax`",
+    "LogSoftmax": "as `Softmax`",
+    "softmax": "the axis must be given", "log_softmax": "as `softmax`", "softmin": "as `softmax`",
+    "Parameter": "copies; `dtype=` and `name=` besides",
+    "Linear": "sizes may be left out for a tied `weight=`",
+    "EmbeddingBag": "modes \"sum\" and \"mean\"", "embedding_bag": "as `EmbeddingBag`; input first",
+    "Unflatten": "axes have no names",
+    "PackedSequence": "a padded tensor with its lengths",
+    "pack_padded_sequence": "any order of lengths", "pack_sequence": "any order of lengths",
+    "weight_norm": "the parametrization", "spectral_norm": "the parametrization",
+    "remove_spectral_norm": "removes the parametrization",
+    "remove_weight_norm": "removes the parametrization",
+    "linear": "the weight is [in, out]",
+    "batch_norm": "running averages may be left out",
+    "gumbel_softmax": "without `eps`, which is deprecated",
+    "l1_loss": "without `weight`", "mse_loss": "without `weight`", "huber_loss": "without `weight`",
+    "ParametrizationList": "made by `register_parametrization`",
+}  # fmt: skip
+#: Options of PyTorch that no function or class has here, but `inplace`, which layers have.
+NOT_HERE = {"device", "size_average", "reduce", "inplace", "_stacklevel", "_freeze", "out"} | {
+    "min_value",
+    "max_value",
+}
+#: Operations of the core have shorter names for the same argument.
+SAME = {"x": "input", "axis": "dim"}
+
+
+def arguments(value: Any) -> list[list[str]] | None:
+    """Names, whether they go by position, and defaults as text."""
+    try:
+        parameters = inspect.signature(value).parameters.values()
+    except (TypeError, ValueError):
+        return None
+    rows = []
+    for p in parameters:
+        if p.kind in (p.VAR_POSITIONAL, p.VAR_KEYWORD):
+            return None
+        row = [SAME.get(p.name, p.name), "name" if p.kind is p.KEYWORD_ONLY else "position"]
+        rows.append(row if p.default is p.empty else [*row, repr(p.default)])
+    return rows
+
+
+def number(text: str) -> Any:
+    """A default as a value, so that 1 and 1.0 are the same."""
+    try:
+        return float(text)
+    except ValueError:
+        return text
+
+
+def problem(ours: list[list[str]] | None, theirs: list[list[str]] | None) -> str | None:
+    """Arguments of theirs that we lack, have elsewhere, or with another default."""
+    if ours is None or theirs is None:
+        return None
+    known = {row[0]: row[2:] for row in ours}
+    names = [row[0] for row in theirs if row[0] not in NOT_HERE and row[0] not in ("dtype", "name")]
+    for row in theirs:
+        if row[0] in names and row[0] not in known:
+            return f"{row[0]} is missing"
+        if row[0] in names and [number(t) for t in known[row[0]]] != [number(t) for t in row[2:]]:
+            return f"{row[0]} has the default {known[row[0]]} instead of {row[2:]}"
+    kinds = {row[0]: row[1] for row in theirs}
+    order = [row[0] for row in ours if row[0] in names and kinds[row[0]] == "position"]
+    want = [name for name in names if kinds[name] == "position"]
+    return None if order == want else f"the order is {order} instead of {want}"
+
+
+def reason(name: str) -> str | None:
+    """Why a name is left out."""
+    return next((why for text, why in LEFT_OUT.items() if re.fullmatch(text, name)), None)
+
+
+def tables() -> tuple[dict[str, str], list[str]]:
+    """The tables by module, and what is wrong."""
+    made, problems = {}, []
+    for module, names in GOLDEN["names"].items():
+        home = importlib.import_module(f"ferrograd.{module}")
+        lines = ["| name | here | |", "|---|---|---|"]
+        for name, theirs in names.items():
+            here = hasattr(home, name)
+            note = DIFFERENT.get(name, "") if here else reason(name)
+            lines.append(f"| `{name}` | {'yes' if here else 'no'} | {note or ''} |")
+            if not here and note is None:
+                problems.append(f"{module}.{name}: not here, and not explained")
+            elif here and name not in DIFFERENT:
+                wrong = problem(arguments(getattr(home, name)), theirs)
+                problems += [f"{module}.{name}: {wrong}"] if wrong else []
+        made[module] = "\n".join(lines) + "\n"
+    return made, problems
+
+
+def main() -> int:
+    """Writes the page, or says what is wrong."""
+    made, problems = tables()
+    text = PAGE.read_text()
+    for module, table in made.items():
+        begin, end = BEGIN.format(module), END.format(module)
+        before, rest = text.split(begin)
+        old, after = rest.split(end)
+        if old != table:
+            problems += [f"{module}: the page has another table"] if "--check" in sys.argv else []
+        text = before + begin + table + end + after
+    if "--check" in sys.argv:
+        print("\n".join(problems) or "the page holds")
+        return 1 if problems else 0
+    PAGE.write_text(text)
+    print("\n".join(problems))
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
