@@ -117,6 +117,12 @@ if _typing.TYPE_CHECKING:
     from ferrograd._inspect.explain import explain_no_grad as explain_no_grad
     from ferrograd._inspect.info import show_config as show_config
     from ferrograd._inspect.scope import Graph as Graph
+    from ferrograd._saving import (
+        load as load,
+        load_state as load_state,
+        save as save,
+        save_state as save_state,
+    )
     from ferrograd._tensor.checkpoint import checkpoint as checkpoint
     from ferrograd._tensor.creation import bool_ as bool
     from ferrograd.autograd import graph as graph
@@ -197,6 +203,7 @@ _LAZY = {
     "BackwardPass": "ferrograd.autograd._passes",
     **dict.fromkeys(("ShapeDtypeStruct", "compile", "pure_callback"), "ferrograd._compile"),
     **dict.fromkeys(("cond", "fori_loop", "scan", "switch", "while_loop"), "ferrograd._compile"),
+    **dict.fromkeys(("load", "load_state", "save", "save_state"), "ferrograd._saving"),
     "GradientComputer": "ferrograd.autograd._passes",
     "Graph": "ferrograd._inspect.scope",
     "checkpoint": "ferrograd._tensor.checkpoint",

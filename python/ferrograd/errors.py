@@ -38,5 +38,9 @@ class GradcheckError(FerrogradError, RuntimeError):
     """An analytic derivative that the numerical one contradicts."""
 
 
+class FileFormatError(FerrogradError, ValueError):
+    """A file that is damaged, cut off, or not of the format it should have."""
+
+
 class StateDictError(FerrogradError, ValueError):
     """A state whose keys, shapes or dtypes do not fit the module."""

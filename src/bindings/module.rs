@@ -7,7 +7,7 @@ use pyo3::prelude::*;
 use pyo3::types::{PyList, PyType};
 
 use crate::bindings::call::{entry, foreign, observe};
-use crate::bindings::exchange::{dlpack, einops, numpy};
+use crate::bindings::exchange::{dlpack, einops, numpy, safetensors};
 use crate::bindings::graph::{collect, edge, group, hooks, introspect, packing, saved, site};
 use crate::bindings::pass::{
     backward, bound, control, host, joint, modes, replay, replayed, search, short,
@@ -130,6 +130,8 @@ fn internals(m: &Bound<'_, PyModule>) -> PyResult<()> {
     m.add_function(wrap_pyfunction!(short::_short_gradient, m)?)?;
     m.add_function(wrap_pyfunction!(short::_short_push, m)?)?;
     m.add_function(wrap_pyfunction!(observe::_unobserve, m)?)?;
+    m.add_function(wrap_pyfunction!(safetensors::_safetensors_header, m)?)?;
+    m.add_function(wrap_pyfunction!(safetensors::_safetensors_write, m)?)?;
     Ok(())
 }
 

@@ -13,7 +13,6 @@ _VOLUMES = "nn.functional.conv3d and operations on two axes after fg.reshape"
 _LAZY = "the layer without Lazy, whose sizes are given when it is made"
 _CPU = "nothing: tensors live in main memory, and operations use threads by themselves"
 _DTYPE = "float32; tensors have the dtypes of NumPy"
-_FILES = "numpy.savez and numpy.load with the arrays of state_dict()"
 _COMPILE = "fg.compile(f), which records f once and replays it"
 _DERIVATIVES = "the transforms of the package: fg.grad, fg.vjp, fg.jvp, fg.jacobian, fg.hessian"
 
@@ -50,7 +49,6 @@ HINTS: dict[str, dict[str, str]] = {
         "cfloat": "complex64",
         "cdouble": "complex128",
         **_each("FloatTensor DoubleTensor LongTensor IntTensor BoolTensor", "fg.tensor"),
-        **_each("save load", _FILES),
         **_each("jit fx", _COMPILE),
         **_each("func vmap", _DERIVATIVES),
         "special": "ferrograd.scipy.special",

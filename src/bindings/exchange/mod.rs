@@ -4,3 +4,5 @@ mod dtypes;
 pub(crate) mod einops;
 pub(crate) mod foreign;
 pub(crate) mod numpy;
+pub(crate) mod safetensors;
+mod whole_file;

@@ -1,0 +1,149 @@
+"""`save` and `load`: trees of tensors in files of the safetensors format.
+
+Owns: what stands where in a file, and what comes out of one. Never runs what a file says: there is
+no pickle. Invariant: a file is replaced whole or not at all, and one that is damaged or made to do
+harm raises `FileFormatError` before anything of its claimed size is allocated.
+"""
+
+from __future__ import annotations
+
+import os
+from typing import Any
+
+import numpy as np
+
+from ferrograd._core import _safetensors_header, _safetensors_write, asarray, tensor
+from ferrograd._saving.structure import CODES, Encoder, decoded, parsed
+from ferrograd.errors import ArgumentTypeError, FileFormatError
+
+#: Where our structure stands among the texts of a file.
+KEY = "ferrograd"
+
+_DTYPES = {code: np.dtype(name) for name, code in CODES.items() if name != "complex128"}
+
+
+class LoadedState(dict[str, Any]):
+    """Tensors of a file of PyTorch's programs; the mark tells it to `load_state_dict`."""
+
+    _metadata: Any = None
+
+
+def save(obj: Any, path: str | os.PathLike[str]) -> None:
+    """Writes a tree of tensors, numbers and strings to a file in the safetensors format.
+
+    `obj` holds tensors, NumPy arrays and scalars, numbers, strings and None in dicts, lists and
+    tuples, such as `model.state_dict()`. A flat dict of tensors is a file like any other of this
+    format. The file appears whole: it is written beside the old one, brought to the disk, and
+    renamed; an error leaves the old one as it was.
+
+    >>> import tempfile, os
+    >>> path = os.path.join(tempfile.mkdtemp(), "run.safetensors")
+    >>> fg.save({"w": fg.ones(2), "epoch": 3, "seen": ("a", 0.5)}, path)
+    >>> fg.load(path)
+    {'w': tensor([1., 1.]), 'epoch': 3, 'seen': ('a', 0.5)}
+    """
+    name = _path("save", path)
+    encoder = Encoder()
+    text = encoder.text(obj)
+    entries = [(key, *_written(array)) for key, array in encoder.arrays.items()]
+    try:
+        _safetensors_write(name, entries, [(KEY, text)])
+    except OSError as error:
+        raise type(error)(f"save: {name!r}: {error}; the file is as it was") from None
+
+
+def load(path: str | os.PathLike[str], *, mmap: bool = False) -> Any:
+    """Reads what `save` wrote, or any other file of the safetensors format: a dict of tensors.
+
+    With `mmap=True` the tensors are the file's memory: their bytes are read when they are used, and
+    what is changed in place stays in this process. Numbers of the dtype bfloat16 become float32,
+    which holds them exactly.
+
+    Raises `FileFormatError` for a file that is no such file, damaged or cut off.
+    """
+    name = _path("load", path)
+    try:
+        return _File(name, mmap).tree()
+    except (ValueError, OverflowError, TypeError) as error:
+        raise FileFormatError(
+            f"load: {name!r} is no whole file of the safetensors format: {error}; nothing was"
+            " loaded"
+        ) from None
+
+
+def _path(op: str, path: Any) -> str:
+    try:
+        return os.fsdecode(path)
+    except TypeError:
+        raise ArgumentTypeError(
+            f"{op}: the path is a {type(path).__name__}; give a str or a pathlib.Path"
+        ) from None
+
+
+def _written(array: np.ndarray) -> tuple[str, tuple[int, ...], np.ndarray]:
+    """Code of the dtype, shape and bytes of an array."""
+    shape = array.shape
+    code = CODES[array.dtype.name]
+    if array.dtype.name == "complex128":
+        shape = (*shape, 2)
+    flat = np.ascontiguousarray(array, array.dtype.newbyteorder("<")).reshape(-1)
+    return code, shape, flat.view(np.uint8)
+
+
+class _File:
+    """An open file: its header, and the tensors in it."""
+
+    def __init__(self, name: str, mmap: bool) -> None:
+        self._mmap = mmap
+        with open(name, "rb") as file:
+            size = os.fstat(file.fileno()).st_size
+            if size < 8:
+                raise ValueError(f"it has {size} bytes, and a header begins with 8")
+            self._bytes = np.memmap(file, np.uint8, "c" if mmap else "r").view(np.ndarray)
+        texts, described = _safetensors_header(self._bytes)
+        length = int(self._bytes[:8].view("<u8")[0])
+        # The reader of the header keeps the last of equal keys; here they are an error.
+        parsed(self._bytes[8 : 8 + length].tobytes().decode())
+        self._texts = dict(texts)
+        self._described = {name: (code, shape, at, end) for name, code, shape, at, end in described}
+
+    def tree(self) -> Any:
+        """What was saved; a dict of all tensors if it was not `save` that wrote the file."""
+        if KEY in self._texts:
+            return decoded(self._texts[KEY], self._value)
+        found = LoadedState((name, self._value("tensor", name, False)) for name in self._described)
+        if self._texts.get("format") == "pt":
+            found._metadata = self._texts
+            return found
+        return dict(found)
+
+    def _value(self, kind: str, name: str, wide: bool) -> Any:
+        if name not in self._described:
+            raise ValueError(f"it has no tensor {name!r:.60}, which its structure names")
+        array = self._array(name, wide)
+        if kind == "scalar":
+            if array.ndim:
+                raise ValueError(f"the scalar {name!r:.60} has shape {array.shape}")
+            return array[()]
+        if kind == "array":
+            return array if self._mmap else array.copy()
+        return asarray(array) if self._mmap else tensor(array)
+
+    def _array(self, name: str, wide: bool) -> np.ndarray:
+        code, shape, begin, end = self._described[name]
+        raw = self._bytes[begin:end]
+        if code == "BF16":
+            halves = raw.view("<u2").astype(np.uint32) << 16
+            made: np.ndarray = halves.view(np.float32).reshape(shape)
+            return made
+        dtype = _DTYPES.get(code)
+        if dtype is None:
+            raise ValueError(f"{name!r:.60} has dtype {code}, which tensors do not have here")
+        if wide:
+            if code != "F64" or not shape or shape[-1] != 2:
+                raise ValueError(f"{name!r:.60} is said to be complex and has shape {shape}")
+            dtype, shape = np.dtype("complex128"), shape[:-1]
+        if code == "BOOL" and raw.size and raw.max() > 1:
+            raise ValueError(f"{name!r:.60} has booleans that are neither 0 nor 1")
+        elements: np.ndarray = raw.view(dtype.newbyteorder("<")).reshape(shape)
+        return elements

@@ -1,0 +1,120 @@
+"""`save_state` and `load_state`: everything that a training run needs to go on, in one file.
+
+Owns: which parts a state has, and that they are loaded together. Never knows what a part keeps.
+Invariant: a run that loads its last state goes on with the bits of one that was not stopped; a load
+that fails leaves every part as it was.
+"""
+
+from __future__ import annotations
+
+import os
+from typing import Any
+
+import numpy as np
+
+from ferrograd._core import Tensor
+from ferrograd._saving.files import load, save
+from ferrograd._tensor.generator import (
+    Generator,
+    _source,
+    check_state,
+    get_rng_state,
+    put_state,
+    set_rng_state,
+    state_of,
+)
+from ferrograd._tensor.tree import flatten
+from ferrograd.errors import ArgumentTypeError, StateDictError
+
+
+def save_state(path: str | os.PathLike[str], /, **parts: Any) -> None:
+    """Writes the state of a training run to a file, which is replaced whole or not at all.
+
+    A part is anything with `state_dict()` (module, optimiser, scheduler, data loader), a generator,
+    or a value that `fg.save` takes. The default generator's state is always there.
+
+    >>> import tempfile, os
+    >>> path = os.path.join(tempfile.mkdtemp(), "run.safetensors")
+    >>> model = fg.nn.Linear(2, 1)
+    >>> optimizer = fg.optim.Adam(model.parameters())
+    >>> fg.save_state(path, model=model, optimizer=optimizer, epoch=3)
+    >>> fg.load_state(path, model=model, optimizer=optimizer)
+    {'epoch': 3}
+    """
+    states, values = {}, {}
+    for name, part in parts.items():
+        if _keeps_state(part):
+            states[name] = _state(part)
+        else:
+            values[name] = part
+    save({"states": states, "values": values, "default_generator": get_rng_state()}, path)
+
+
+def load_state(
+    path: str | os.PathLike[str], /, *, strict: bool = True, **parts: Any
+) -> dict[str, Any]:
+    """Gives every part the state that `save_state` wrote, and returns the values that it wrote.
+
+    The default generator goes on from where it was. With `strict`, parts here and states in the
+    file must have the same names. If a part refuses its state, all parts get back what they had.
+    """
+    saved = load(path)
+    if not isinstance(saved, dict) or set(saved) != {"states", "values", "default_generator"}:
+        raise StateDictError(f"load_state: {os.fsdecode(path)!r} was not written by save_state")
+    for name, part in parts.items():
+        if not _keeps_state(part):
+            raise ArgumentTypeError(
+                f"load_state: {name} is a {type(part).__name__}, which has no load_state_dict;"
+                " values come back in the result"
+            )
+    states = saved["states"]
+    if missing := sorted(set(parts) - set(states)):
+        raise StateDictError(
+            f"load_state: the file has no states for {missing}; nothing was loaded"
+        )
+    if strict and (more := sorted(set(states) - set(parts))):
+        raise StateDictError(
+            f"load_state: the file has states of {more} too; pass these parts, or strict=False;"
+            " nothing was loaded"
+        )
+    before = [(part, _kept(_state(part))) for part in parts.values()]
+    generator = get_rng_state()
+    try:
+        for name, part in parts.items():
+            _load(part, states[name])
+        # Last: a part may draw while it loads.
+        set_rng_state(saved["default_generator"])
+    except BaseException:
+        for part, state in before:
+            _load(part, state)
+        set_rng_state(generator)
+        raise
+    values: dict[str, Any] = saved["values"]
+    return values
+
+
+def _generates(part: Any) -> bool:
+    return isinstance(part, Generator | np.random.Generator)
+
+
+def _keeps_state(part: Any) -> bool:
+    return _generates(part) or (hasattr(part, "state_dict") and hasattr(part, "load_state_dict"))
+
+
+def _state(part: Any) -> Any:
+    return state_of(_source(part)) if _generates(part) else part.state_dict()
+
+
+def _load(part: Any, state: Any) -> None:
+    if _generates(part):
+        check_state(_source(part), state)
+        put_state(_source(part), state)
+    else:
+        part.load_state_dict(state)
+
+
+def _kept(state: Any) -> Any:
+    """The state with tensors of its own, which loading does not change."""
+    leaves: list[Any] = []
+    tree = flatten(state, leaves)
+    return tree.build(iter(x.clone() if isinstance(x, Tensor) else x for x in leaves))
