@@ -209,3 +209,46 @@ def test_initialisers_of_more_kinds() -> None:
     assert [tuple(i) for i in np.argwhere(dirac)] == [(0, 0, 1), (1, 1, 1), (2, 0, 1), (3, 1, 1)]
     w = init.kaiming_uniform_(nn.Parameter(np.zeros((100, 100))), a=1.0, generator=rng)
     assert w.detach().numpy().std() == pytest.approx(0.1, rel=0.05)
+
+
+def test_a_summary_has_shapes_and_counts_and_changes_nothing() -> None:
+    class Tied(nn.Module):
+        def __init__(self) -> None:
+            super().__init__()
+            self.a = nn.Linear(3, 3)
+            self.b = nn.Linear(weight=self.a.weight, bias=False)
+            self.norm = nn.BatchNorm1d(3).eval()
+            self.rnn = nn.LSTM(3, 2)
+
+        def forward(self, x: Any) -> Any:
+            return self.rnn(self.norm(self.b(self.a(x))))
+
+    net = Tied()
+    net.rnn.requires_grad_(False)
+    before = {key: value.clone() for key, value in net.state_dict().items()}
+    found = net.summary(fg.ones(4, 3))
+    rows = {row.name: (row.kind, row.shapes, row.parameters) for row in found.rows}
+    assert rows["a"] == ("Linear", "(4, 3)", 12)
+    assert rows["b"] == ("Linear", "(4, 3)", 0)
+    assert rows["rnn"][1] == "(4, 2), (1, 2), (1, 2)"
+    assert found.parameters == sum(row.parameters for row in found.rows) == 12 + 6 + 56
+    assert found.trainable == 18
+    assert [m.training for m in net.modules()] == [True, True, True, False, True]
+    assert not net.a.__dict__["_hooks"]
+    for key, value in net.state_dict().items():
+        np.testing.assert_array_equal(value.numpy(), before[key].numpy())
+    with pytest.raises(ValueError, match="Expected 3, got 2"):
+        net.summary(fg.ones(4, 2))
+    assert net.training
+    assert "learn" in str(net.summary())
+
+
+def test_members_by_dotted_names() -> None:
+    net = nn.Sequential(nn.MLP(2, 3), nn.BatchNorm1d(2))
+    assert net.get_submodule("") is net
+    assert net.get_parameter("0.fc1.weight") is net[0].fc1.weight
+    assert net.get_buffer("1.running_mean") is net[1].running_mean
+    with pytest.raises(AttributeError, match=r"no module is called 'fc9' \(of '0\.fc9'\)"):
+        net.get_submodule("0.fc9")
+    with pytest.raises(AttributeError, match=r"no parameter is called '0\.bias'"):
+        net.get_parameter("0.bias")

@@ -7,6 +7,7 @@ from ferrograd.nn import functional as functional, init as init, utils as utils
 from ferrograd.nn._module import Module as Module
 from ferrograd.nn._parameter import Parameter as Parameter
 from ferrograd.nn._state import LoadReport as LoadReport
+from ferrograd.nn._summary import Summary as Summary
 from ferrograd.nn.layers.activation import (
     CELU as CELU,
     ELU as ELU,

@@ -1,12 +1,12 @@
 """`Module`: a callable that owns parameters, buffers and other modules.
 
-Owns: registration, the walks over what is registered, and the call. Never computes.
-Invariant: a walk lists a shared parameter or module once, under its first name.
+Owns: registration, the call, and modes. Walks over what is registered: `_walks.py`. Never computes.
+Invariant: a name is a parameter, a buffer, a module or a plain attribute, never two of these.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from typing import TYPE_CHECKING, Any, Self, cast
 
 from ferrograd._compile import watching
@@ -14,8 +14,10 @@ from ferrograd._core import Tensor
 from ferrograd.errors import ArgumentError, ArgumentTypeError
 from ferrograd.nn import _hooks, _state, _wrap
 from ferrograd.nn._hooks import Forwards, P, R
-from ferrograd.nn._members import join, module_of
+from ferrograd.nn._members import module_of
 from ferrograd.nn._parameter import Parameter, kind_of
+from ferrograd.nn._summary import Summary, summarise
+from ferrograd.nn._walks import Walks
 
 if TYPE_CHECKING:
     from numpy.typing import DTypeLike
@@ -23,7 +25,7 @@ if TYPE_CHECKING:
 _TABLES = ("_parameters", "_buffers", "_modules")
 
 
-class Module:
+class Module(Walks):
     """Base of every layer: subclass it, assign parameters and modules, define `forward`.
 
     Assigning a `Parameter` or a `Module` to an attribute registers it under that name. Calling the
@@ -42,9 +44,6 @@ class Module:
 
     training: bool
     name: str | None
-    _parameters: dict[str, Tensor]
-    _buffers: dict[str, Tensor]
-    _modules: dict[str, Module]
     _unsaved: set[str]
 
     def __init__(self, name: str | None = None) -> None:
@@ -245,76 +244,6 @@ class Module:
     def __dir__(self) -> list[str]:
         return sorted({*super().__dir__(), *self._names()})
 
-    # --- walks -----------------------------------------------------------------------------
-
-    def named_modules(self, prefix: str = "") -> Iterator[tuple[str, Module]]:
-        """This module and all below, depth first, with dotted names; each once."""
-        seen: set[int] = set()
-        pending: list[tuple[str, Module]] = [(prefix, self)]
-        while pending:
-            name, module = pending.pop()
-            if id(module) in seen:
-                continue
-            seen.add(id(module))
-            yield name, module
-            children = reversed(module._modules.items())
-            pending.extend((join(name, key), module_of(child)) for key, child in children)
-
-    def modules(self) -> Iterator[Module]:
-        """This module and all below, depth first, each once."""
-        return (module for _, module in self.named_modules())
-
-    def named_children(self) -> Iterator[tuple[str, Module]]:
-        """The modules registered here, with their names; each once."""
-        seen: set[int] = set()
-        for name, child in self._modules.items():
-            if id(module_of(child)) not in seen:
-                seen.add(id(module_of(child)))
-                yield name, module_of(child)
-
-    def children(self) -> Iterator[Module]:
-        """The modules registered here, each once."""
-        return (child for _, child in self.named_children())
-
-    def _members(self, table: str, prefix: str, recurse: bool) -> Iterator[tuple[str, Tensor]]:
-        seen: set[int] = set()
-        owners = self.named_modules(prefix) if recurse else iter([(prefix, self)])
-        for owner, module in owners:
-            for name, tensor in module.__dict__[table].items():
-                if id(tensor) not in seen:
-                    seen.add(id(tensor))
-                    yield join(owner, name), tensor
-
-    def named_parameters(
-        self, prefix: str = "", recurse: bool = True
-    ) -> Iterator[tuple[str, Parameter]]:
-        """The parameters with dotted names such as `mlp.fc1.weight`; a shared one once."""
-        return self._members("_parameters", prefix, recurse)  # type: ignore[return-value]
-
-    def parameters(self, recurse: bool = True) -> Iterator[Parameter]:
-        """The parameters, a shared one once."""
-        return (parameter for _, parameter in self.named_parameters(recurse=recurse))
-
-    def named_buffers(self, prefix: str = "", recurse: bool = True) -> Iterator[tuple[str, Tensor]]:
-        """The buffers with dotted names."""
-        return self._members("_buffers", prefix, recurse)
-
-    def buffers(self, recurse: bool = True) -> Iterator[Tensor]:
-        """The buffers."""
-        return (buffer for _, buffer in self.named_buffers(recurse=recurse))
-
-    def parameter_gradients(self, recurse: bool = True) -> list[tuple[Parameter, Tensor]]:
-        """Pairs of a parameter and its gradient, where there is one."""
-        pairs = ((p, p.grad) for p in self.parameters(recurse))
-        return [(p, grad) for p, grad in pairs if grad is not None]
-
-    def apply(self, function: Callable[[Module], Any]) -> Self:
-        """Calls a function with every module, children first."""
-        for child in self.children():
-            child.apply(function)
-        function(self)
-        return self
-
     # --- state -----------------------------------------------------------------------------
 
     def train(self, mode: bool = True) -> Self:
@@ -393,6 +322,23 @@ class Module:
             return f"{head}{self.extra_repr()})"
         first = f"{head}{self.extra_repr()}" if self.extra_repr() else head
         return "\n".join([first, *children, ")"])
+
+    def summary(self, *inputs: Any, **named: Any) -> Summary:
+        """A table of all modules: the shapes of their results, and how many parameters they own.
+
+        The module is called with the inputs, as after `eval()` and with recording off; modes come
+        back and no state changes. Without inputs there are no shapes.
+
+        >>> import ferrograd as fg
+        >>> net = fg.nn.Sequential(fg.nn.Linear(3, 4), fg.nn.ReLU())
+        >>> print(net.summary(fg.ones(2, 3)))
+        module | kind       | result | parameters
+                 Sequential   (2, 4)            0
+        0        Linear       (2, 4)           16
+        1        ReLU         (2, 4)            0
+        16 parameters, of which 16 learn; 128 bytes
+        """
+        return summarise(self, inputs, named)
 
     def to_string(self) -> str:
         """The tree that `repr` shows."""

@@ -1,0 +1,131 @@
+"""The walks over what a module holds, and the way to a member by its dotted name.
+
+Owns: `Walks`, which `Module` inherits. Never registers anything.
+Invariant: a walk lists a shared parameter or module once, under its first name.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from typing import TYPE_CHECKING, Any, Self, cast
+
+from ferrograd._core import Tensor
+from ferrograd.nn._members import join, module_of
+from ferrograd.nn._parameter import Parameter
+
+if TYPE_CHECKING:
+    from ferrograd.nn._module import Module
+
+
+class Walks:
+    """What `Module` inherits."""
+
+    _parameters: dict[str, Tensor]
+    _buffers: dict[str, Tensor]
+    _modules: dict[str, Module]
+
+    def named_modules(self, prefix: str = "") -> Iterator[tuple[str, Module]]:
+        """This module and all below, depth first, with dotted names; each once."""
+        seen: set[int] = set()
+        pending: list[tuple[str, Module]] = [(prefix, cast("Module", self))]
+        while pending:
+            name, module = pending.pop()
+            if id(module) in seen:
+                continue
+            seen.add(id(module))
+            yield name, module
+            children = reversed(module._modules.items())
+            pending.extend((join(name, key), module_of(child)) for key, child in children)
+
+    def modules(self) -> Iterator[Module]:
+        """This module and all below, depth first, each once."""
+        return (module for _, module in self.named_modules())
+
+    def named_children(self) -> Iterator[tuple[str, Module]]:
+        """The modules registered here, with their names; each once."""
+        seen: set[int] = set()
+        for name, child in self._modules.items():
+            if id(module_of(child)) not in seen:
+                seen.add(id(module_of(child)))
+                yield name, module_of(child)
+
+    def children(self) -> Iterator[Module]:
+        """The modules registered here, each once."""
+        return (child for _, child in self.named_children())
+
+    def _members(self, table: str, prefix: str, recurse: bool) -> Iterator[tuple[str, Tensor]]:
+        seen: set[int] = set()
+        owners = self.named_modules(prefix) if recurse else iter([(prefix, self)])
+        for owner, module in owners:
+            for name, tensor in module.__dict__[table].items():
+                if id(tensor) not in seen:
+                    seen.add(id(tensor))
+                    yield join(owner, name), tensor
+
+    def named_parameters(
+        self, prefix: str = "", recurse: bool = True
+    ) -> Iterator[tuple[str, Parameter]]:
+        """The parameters with dotted names such as `mlp.fc1.weight`; a shared one once."""
+        return self._members("_parameters", prefix, recurse)  # type: ignore[return-value]
+
+    def parameters(self, recurse: bool = True) -> Iterator[Parameter]:
+        """The parameters, a shared one once."""
+        return (parameter for _, parameter in self.named_parameters(recurse=recurse))
+
+    def named_buffers(self, prefix: str = "", recurse: bool = True) -> Iterator[tuple[str, Tensor]]:
+        """The buffers with dotted names."""
+        return self._members("_buffers", prefix, recurse)
+
+    def buffers(self, recurse: bool = True) -> Iterator[Tensor]:
+        """The buffers."""
+        return (buffer for _, buffer in self.named_buffers(recurse=recurse))
+
+    def parameter_gradients(self, recurse: bool = True) -> list[tuple[Parameter, Tensor]]:
+        """Pairs of a parameter and its gradient, where there is one."""
+        pairs = ((p, p.grad) for p in self.parameters(recurse))
+        return [(p, grad) for p, grad in pairs if grad is not None]
+
+    def apply(self, function: Callable[[Module], Any]) -> Self:
+        """Calls a function with every module, children first."""
+        for child in self.children():
+            child.apply(function)
+        function(cast("Module", self))
+        return self
+
+    def get_submodule(self, target: str) -> Module:
+        """The module of a dotted name; this one for an empty name.
+
+        Errors: `AttributeError` for a name that no module has.
+
+        >>> import ferrograd as fg
+        >>> fg.nn.MLP(2, 3).get_submodule("fc1")
+        Linear(in_features=2, out_features=3, bias=False)
+        """
+        found = cast("Module", self)
+        for part in target.split(".") if target else ():
+            if part not in found._modules:
+                names = ", ".join(found._modules) or "none"
+                raise AttributeError(
+                    f"{type(found).__name__}: no module is called {part!r} (of {target!r}); there"
+                    f" are {names}"
+                )
+            found = module_of(found._modules[part])
+        return found
+
+    def get_parameter(self, target: str) -> Parameter:
+        """The parameter of a dotted name. Errors: `AttributeError` for a name that none has."""
+        return cast(Parameter, self._member("_parameters", "parameter", target))
+
+    def get_buffer(self, target: str) -> Tensor:
+        """The buffer of a dotted name. Errors: `AttributeError` for a name that none has."""
+        return self._member("_buffers", "buffer", target)
+
+    def _member(self, table: str, what: str, target: str) -> Tensor:
+        owner, _, name = target.rpartition(".")
+        own: dict[str, Tensor] = self.get_submodule(owner).__dict__[table]
+        if name not in own:
+            names = ", ".join(own) or "none"
+            raise AttributeError(
+                f"{type(self).__name__}: no {what} is called {target!r}; there are {names}"
+            )
+        return own[name]
