@@ -120,7 +120,8 @@ def test_plain_coefficients() -> None:
     assert np.isnan(ours.PPoly(c, X, extrapolate=False)(ANYWHERE)[0]).all()
 
 
-KINDS = ["linear", "slinear", "zero", "nearest", "nearest-up", "previous", "next", "cubic"]
+KINDS = ["linear", "slinear", "zero", "nearest", "nearest-up", "previous", "next"]
+KINDS += ["quadratic", "cubic"]
 
 
 @pytest.mark.parametrize("kind", KINDS)
@@ -133,7 +134,7 @@ def test_interp1d(kind: str) -> None:
             expected = theirs.interp1d(X, y, kind, axis, **options)(places)
             assert_allclose(found, expected, rtol=1e-9, atol=1e-12)
     fg.check_grads(lambda y: ours.interp1d(X, y, kind, 0)(INSIDE), order=2)(Y)
-    if kind in ("linear", "cubic"):
+    if kind in ("linear", "quadratic", "cubic"):
         agree(
             lambda x, y, at: ours.interp1d(x, y, kind, 0)(at),
             lambda x, y, at: theirs.interp1d(x, y, kind, 0)(at),
@@ -141,6 +142,16 @@ def test_interp1d(kind: str) -> None:
             Y,
             INSIDE,
         )
+
+
+@pytest.mark.parametrize("count", [3, 4, 5])
+def test_quadratic_splines_of_few_samples(count: int) -> None:
+    x, y = X[:count], Y[:count]
+    places = np.linspace(X[0] - 1, X[count - 1] + 1, 12).reshape(3, 4)
+    mine, other = (m.interp1d(x, y, 2, 0, fill_value="extrapolate") for m in (ours, theirs))
+    assert_allclose(mine(places), other(places), rtol=1e-9, atol=1e-12)
+    with pytest.raises(fg.errors.ShapeError, match="give at least 3"):
+        ours.interp1d(X[:2], Y[:2], "quadratic", 0)
 
 
 def test_interp1d_sorts_and_fills() -> None:

@@ -20,6 +20,7 @@ from ferrograd.hips.misc.flatten import flatten
 from ferrograd.hips.tracer import getval, isbox
 from ferrograd.scipy._closures import floats, on_arrays, refuse_closure
 from ferrograd.scipy._library import library
+from ferrograd.scipy.integrate._continuous import continuous
 from ferrograd.scipy.integrate._explicit import Explicit
 from ferrograd.scipy.integrate._radau import Radau
 
@@ -36,6 +37,7 @@ def solve_ivp(
     args: Any = None,
     *,
     checkpoint: bool = False,
+    adjoint: bool = False,
     **options: Any,
 ) -> Any:
     """The solution of `dy/dt = fun(t, y, *args)` from `y0` over `t_span`, as SciPy's result object.
@@ -53,6 +55,11 @@ def solve_ivp(
             systems: each step is an implicit function.
         checkpoint: keep the state of each step only, and compute its stages again in the backward
             pass.
+        adjoint: integrate the adjoint equation backwards instead of recording steps ("optimise,
+            then discretise"): any method of SciPy's, and memory for the states at `t_eval` alone,
+            whatever the number of steps. The derivative is then that of the exact solution up to
+            `rtol` and `atol`, of which the default is coarse, and wrong where the equation cannot
+            be integrated backwards, as stiff ones. `fun` may not close over what requires grad.
         options: SciPy's, `rtol`, `atol`, `max_step`, `first_step`, `jac`.
 
     Errors: `NotDifferentiableError` for other methods, for `events` and `dense_output` where a
@@ -76,22 +83,25 @@ def solve_ivp(
     closes = is_grad_enabled() and isbox(np.asarray(fun(ends[0], start, *own)))
     recorded = closes or any(isinstance(v, Tensor) for v in (state, *times, flat, t_eval))
     if recorded:
-        _check(method, dense_output, events)
+        _check(method, dense_output, events, adjoint)
     found = library("integrate.solve_ivp")(
         on_arrays(lambda t, y: fun(t, y, *own)),
         ends,
         start,
         method,
-        None if recorded else t_eval,
-        dense_output or (recorded and method == "Radau"),
+        getval(t_eval) if adjoint or not recorded else None,
+        dense_output or (recorded and method == "Radau" and not adjoint),
         events,
         vectorized,
         **_options(options, own),
     )
     if not recorded:
         return found
-    if closes and method == "Radau":
+    if closes and (adjoint or method == "Radau"):
         refuse_closure("solve_ivp", np.asarray(fun(ends[0], start, *own)))
+    if adjoint:
+        at = _times(numpy.asarray(found.t), times, t_eval)
+        return continuous(found, fun, (flat, unflatten), state, at, {**options, "method": method})
     return _replaced(found, fun, args, state, times, t_eval, method, checkpoint)
 
 
@@ -121,11 +131,11 @@ def _options(options: dict[str, Any], args: tuple[Any, ...]) -> dict[str, Any]:
     )
 
 
-def _check(method: Any, dense_output: bool, events: Any) -> None:
-    if method not in ("RK23", "RK45", "DOP853", "Radau"):
+def _check(method: Any, dense_output: bool, events: Any, adjoint: bool) -> None:
+    if not adjoint and method not in ("RK23", "RK45", "DOP853", "Radau"):
         raise NotDifferentiableError(
             f"solve_ivp: method {method!r} has no recorded steps; use 'RK23', 'RK45', 'DOP853', or"
-            " 'Radau' for stiff systems"
+            " 'Radau' for stiff systems, or adjoint=True"
         )
     if dense_output or events is not None:
         asked = "dense_output" if dense_output else "events"
@@ -133,6 +143,17 @@ def _check(method: Any, dense_output: bool, events: Any) -> None:
             f"solve_ivp: {asked} has no derivative here; give the times in t_eval, or pass detached"
             " values"
         )
+
+
+def _times(knots: Any, span: list[Any], t_eval: Any) -> Any:
+    """The start and the times that were asked for and reached, or those of the steps."""
+    if t_eval is None:
+        moving = _moving(knots, span)
+        return np.stack([np.asarray(moving(k)) for k in range(len(knots))])
+    reached = t_eval[: len(knots)]
+    if len(knots) and getval(reached)[0] == float(getval(np.asarray(span[0]))):
+        return reached
+    return np.concatenate([np.reshape(np.asarray(span[0]), (1,)), reached])
 
 
 def _replaced(

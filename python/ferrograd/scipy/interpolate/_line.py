@@ -1,6 +1,7 @@
 """`interp1d`: straight lines, steps and splines between samples.
 
-Owns: what lies outside the samples. Cubics are those of `CubicSpline`.
+Owns: what lies outside the samples. Cubics are those of `CubicSpline`,
+quadratic ones those of `_quadratic`.
 """
 
 from __future__ import annotations
@@ -15,9 +16,19 @@ from ferrograd.scipy._closures import fixed, floats, plain
 from ferrograd.scipy.interpolate._cubic import CubicSpline
 from ferrograd.scipy.interpolate._knots import chosen, column, interval, samples
 from ferrograd.scipy.interpolate._piecewise import PPoly
+from ferrograd.scipy.interpolate._quadratic import Quadratic
 
 _STEPS = ("nearest", "nearest-up", "previous", "next")
-_ALIASES = {"zero": "previous", "slinear": "linear", 0: "previous", 1: "linear", 3: "cubic"}
+_ALIASES = {
+    "zero": "previous",
+    "slinear": "linear",
+    0: "previous",
+    1: "linear",
+    2: "quadratic",
+    3: "cubic",
+}
+#: The fewest samples of a kind that needs more than one.
+_FEWEST = {"quadratic": 3, "cubic": 4}
 
 
 class interp1d:  # noqa: N801
@@ -26,7 +37,8 @@ class interp1d:  # noqa: N801
     Args:
         x: a vector of places, sorted unless `assume_sorted` is True and they are.
         y: the values; the axis `axis` belongs to `x`.
-        kind: "linear" ("slinear"), "cubic", "nearest", "nearest-up", "previous" ("zero"), "next".
+        kind: "linear" ("slinear"), "quadratic", "cubic", "nearest", "nearest-up", "previous"
+            ("zero") or "next".
         bounds_error: whether a place outside is an error; by default where `fill_value` does not
             extrapolate.
         fill_value: what stands outside: a value, a pair for below and above, or "extrapolate".
@@ -55,16 +67,16 @@ class interp1d:  # noqa: N801
         # A spline of degree 0 goes on below the samples, where nothing is previous.
         self._goes_on = kind in ("zero", 0)
         kind = _ALIASES.get(kind, kind)
-        if kind not in ("linear", "cubic", *_STEPS):
+        if kind not in ("linear", "quadratic", "cubic", *_STEPS):
             raise ArgumentError(
-                f"interp1d: kind is {kind!r}; give 'linear', 'cubic', 'nearest', 'nearest-up',"
-                " 'previous' or 'next'"
+                f"interp1d: kind is {kind!r}; give 'linear', 'quadratic', 'cubic', 'nearest',"
+                " 'nearest-up', 'previous' or 'next'"
             )
         x, y = floats(x), floats(y)
         if not assume_sorted and np.ndim(x) == 1:
             order = numpy.argsort(plain(x), kind="stable")
             x, y = x[order], np.take(y, order, axis)
-        self.x, self._y = samples("interp1d", x, y, axis, 4 if kind == "cubic" else 1)
+        self.x, self._y = samples("interp1d", x, y, axis, _FEWEST.get(kind, 1))
         self.y, self.axis, self.kind = y, axis % np.ndim(y), kind
         self._beyond = isinstance(fill_value, str) and fill_value == "extrapolate"
         if self._beyond and bounds_error:
@@ -73,7 +85,11 @@ class interp1d:  # noqa: N801
             )
         self.bounds_error = not self._beyond if bounds_error is None else bounds_error
         self.fill_value = fill_value
-        self._spline = CubicSpline(self.x, self._y) if kind == "cubic" else None
+        self._spline: Any = None
+        if kind == "cubic":
+            self._spline = CubicSpline(self.x, self._y)
+        elif kind == "quadratic":
+            self._spline = Quadratic(self.x, self._y)
 
     def __call__(self, x: Any) -> Any:
         """The values at places of any shape, which stands where the axis of the samples stood."""
@@ -105,7 +121,9 @@ class interp1d:  # noqa: N801
         """The values with the axes of the places first."""
         if self.kind in _STEPS:
             return self._step(x)
-        if self._spline is not None:
+        if self.kind == "quadratic":
+            return self._spline(x)
+        if self.kind == "cubic":
             return PPoly.__call__(self._spline, x, 0, True)
         if np.shape(self.x)[0] == 1:
             return self._y[numpy.zeros(np.shape(x), int)]
