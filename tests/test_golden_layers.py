@@ -54,3 +54,45 @@ def test_compiled_calls_have_the_bits_of_eager_ones(case: Case, want: np.ndarray
         for a, b in zip(got, plain, strict=True):
             np.testing.assert_array_equal(a.detach().numpy(), b.detach().numpy())
     assert len(compiled.programs) == 1
+
+
+TRAINED = (
+    "nn.Conv2d(2, 2, 2) ",
+    "nn.Conv3d(2, 2, 2) ",
+    "nn.ConvTranspose1d(2, 3, 3) ",
+    "nn.BatchNorm1d(3) ",
+    "nn.Embedding(5, 2) ",
+    "nn.MaxPool1d(2) ",
+    "nn.Upsample((3, 5), mode='bilinear') ",
+    "nn.LSTM(2, 2) ",
+    "nn.GRU(2, 2) ",
+    "nn.MultiheadAttention(4, 2) ",
+    "nn.TransformerEncoderLayer(2, 1, 3, 0.0) ",
+    "nn.utils.parametrizations.spectral_norm(nn.Linear(3, 2)) ",
+)
+STEPS = [case for case, _ in GOLDEN if case.train and case.key.startswith(TRAINED)]
+
+
+@pytest.mark.parametrize("case", STEPS, ids=[case.key for case in STEPS])
+def test_compiled_training_steps_have_the_bits_of_eager_ones(case: Case) -> None:
+    eager, module = loaded(case), loaded(case)
+    inputs = [x.detach() if isinstance(x, fg.Tensor) else x for x in arguments(case)]
+
+    def step(net: nn.Module, *given: Any) -> Any:
+        net.zero_grad()
+        loss: Any = 0.0
+        for out in flat(net(*given, **named(case))):
+            loss = loss + (out * out).sum()
+        if loss.requires_grad:
+            loss.backward()
+        with fg.no_grad():
+            for p in net.parameters():
+                p -= 0.1 * p.grad
+        return loss.detach()
+
+    compiled = fg.compile(lambda *given: step(module, *given))
+    for _ in range(3):
+        np.testing.assert_array_equal(compiled(*inputs).numpy(), step(eager, *inputs).numpy())
+        for a, b in zip(module.state_dict().values(), eager.state_dict().values(), strict=True):
+            np.testing.assert_array_equal(a.numpy(), b.numpy())
+    assert len(compiled.programs) == 1
