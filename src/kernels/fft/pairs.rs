@@ -210,20 +210,50 @@ leveled! {
     unsafe fn combine<T: Real>(mirror: Mirror<T>, turns: &[Complex<T>]) = combine_body
 }
 
+/// Combinations that are computed at a time, which the compiler turns into vectors.
+const BLOCK: usize = 16;
+
+impl<T: Real> Mirror<T> {
+    /// What goes to the place of `a` and to that of its mirror image `b`.
+    #[inline(always)]
+    fn pair(self, a: Complex<T>, b: Complex<T>, turn: Complex<T>) -> [Complex<T>; 2] {
+        let Mirror { half, read, written: [re, im], .. } = self;
+        let (s_re, s_im) = (half * (a.re + b.re), half * (read * (a.im - b.im)));
+        let (d_re, d_im) = (a.re - b.re, read * (a.im + b.im));
+        let (t_re, t_im) = (turn.re * d_re - turn.im * d_im, turn.re * d_im + turn.im * d_re);
+        [
+            Complex::new(re * (s_re + t_re), im * (s_im + t_im)),
+            Complex::new(re * (s_re - t_re), im * (t_im - s_im)),
+        ]
+    }
+}
+
 /// # Safety
 /// The places from 1 to `last - 1` are readable and writable, and there are at most half as many turns.
 #[inline(always)]
 unsafe fn combine_body<T: Real>(mirror: Mirror<T>, turns: &[Complex<T>]) {
-    let Mirror { from, to, last, half, read, written: [re, im] } = mirror;
+    let Mirror { from, to, last, .. } = mirror;
+    let zero = Complex::new(T::zero(), T::zero());
+    let blocks = turns.chunks_exact(BLOCK);
+    let rest = blocks.remainder();
+    let mut k = 1;
     // SAFETY: the caller's contract.
     unsafe {
-        for (k, &turn) in turns.iter().enumerate() {
-            let (a, b) = (*from.add(1 + k), *from.add(last - 1 - k));
-            let (s_re, s_im) = (half * (a.re + b.re), half * (read * (a.im - b.im)));
-            let (d_re, d_im) = (a.re - b.re, read * (a.im + b.im));
-            let (t_re, t_im) = (turn.re * d_re - turn.im * d_im, turn.re * d_im + turn.im * d_re);
-            *to.add(1 + k) = Complex::new(re * (s_re + t_re), im * (s_im + t_im));
-            *to.add(last - 1 - k) = Complex::new(re * (s_re - t_re), im * (t_im - s_im));
+        for turns in blocks {
+            let (mut a, mut b) = ([zero; BLOCK], [zero; BLOCK]);
+            let mirrored = from.add(last + 1 - k - BLOCK);
+            (0..BLOCK).for_each(|j| a[j] = *from.add(k + j));
+            (0..BLOCK).for_each(|j| b[j] = *mirrored.add(BLOCK - 1 - j));
+            (0..BLOCK).for_each(|j| [a[j], b[j]] = mirror.pair(a[j], b[j], turns[j]));
+            let mirrored = to.add(last + 1 - k - BLOCK);
+            (0..BLOCK).for_each(|j| *to.add(k + j) = a[j]);
+            (0..BLOCK).for_each(|j| *mirrored.add(BLOCK - 1 - j) = b[j]);
+            k += BLOCK;
+        }
+        for &turn in rest {
+            let [a, b] = mirror.pair(*from.add(k), *from.add(last - k), turn);
+            (*to.add(k), *to.add(last - k)) = (a, b);
+            k += 1;
         }
     }
 }

@@ -131,11 +131,23 @@ impl<A: Number> Target<A> {
                 let source = &from[line * self.len + start..][..rows];
                 let to = self.ptr.wrapping_offset(line as isize * self.gap);
                 let to = to.wrapping_offset(start as isize * self.step);
-                for (i, &x) in source.iter().enumerate() {
-                    // SAFETY: the caller's contract.
-                    unsafe { *to.offset(i as isize * self.step) = x };
-                }
+                // SAFETY: the caller's contract.
+                unsafe { put_tile(source, to, self.step) };
             }
+        }
+    }
+}
+
+/// # Safety
+/// Positions that many steps apart are writable.
+#[inline(always)]
+unsafe fn put_tile<A: Number>(from: &[A], to: *mut A, step: isize) {
+    // SAFETY: the caller's contract.
+    unsafe {
+        if let Ok(from) = <&[A; TILE]>::try_from(from) {
+            (0..TILE).for_each(|i| *to.offset(i as isize * step) = from[i]);
+        } else {
+            from.iter().enumerate().for_each(|(i, &x)| *to.offset(i as isize * step) = x);
         }
     }
 }
