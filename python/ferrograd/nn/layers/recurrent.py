@@ -152,10 +152,15 @@ class _Recurrent(Module):
         def parameter(what: str) -> Any:
             return getattr(self, _name(what, layer, direction))
 
-        bias = parameter("bias_hh") if self.bias else None
+        first, bias = None, None
+        if self.bias:
+            first, bias = parameter("bias_ih"), parameter("bias_hh")
+            if self.kind != "GRU":
+                # Both are added to the same gates, so once for all times is enough.
+                first, bias = first + bias, None
         weight, step = parameter("weight_hh").T, STEPS[self._step_name()]
         shrink = parameter("weight_hr").T if self.proj_size else None
-        given = F.linear(x, parameter("weight_ih").T, parameter("bias_ih") if self.bias else None)
+        given = F.linear(x, parameter("weight_ih").T, first)
         times = range(int(x.shape[0]))
         outputs = []
         for t in reversed(times) if direction else times:
