@@ -11,6 +11,7 @@ import numpy as np
 import pytest
 
 import ferrograd as fg
+from ferrograd._compile.compiled import WARM_UPS
 from ferrograd.errors import ArgumentTypeError, CompileError
 
 
@@ -58,7 +59,8 @@ class Keeper:
 def test_what_is_kept_at_each_call_is_refused(name: str, grad: bool) -> None:
     function = fg.compile(getattr(Keeper(), name))
     x = fg.tensor([1.0, 2.0], requires_grad=grad)
-    function(x)  # A first call may keep tensors, as an optimiser does.
+    for _ in range(WARM_UPS):
+        function(x)  # These calls may keep tensors, as an optimiser does.
     with pytest.raises(CompileError, match="is kept after each call"):
         function(x)
 
@@ -66,10 +68,11 @@ def test_what_is_kept_at_each_call_is_refused(name: str, grad: bool) -> None:
 def test_a_module_that_replaces_its_buffer_is_refused() -> None:
     average = Average()
     compiled = fg.compile(average)
-    np.testing.assert_array_equal(compiled(fg.ones(2)).numpy(), [1.0, 1.0])
+    found = [compiled(fg.ones(2)).numpy() for _ in range(WARM_UPS)]
+    np.testing.assert_array_equal(found[0], [1.0, 1.0])
     with pytest.raises(CompileError, match="is kept after each call"):
         compiled(fg.ones(2))
-    np.testing.assert_array_equal(average.mean.numpy(), [1.0, 1.0])
+    np.testing.assert_array_equal(average.mean.numpy(), found[-1])
 
 
 def test_the_caller_may_keep_results() -> None:

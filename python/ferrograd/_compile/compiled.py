@@ -40,6 +40,9 @@ from ferrograd.errors import ArgumentTypeError, CompileError, DTypeError
 #: The most recordings whose reasons are kept.
 LOGGED = 16
 
+#: So many calls in a row may make state: members of modules, tensors of an optimiser.
+WARM_UPS = 4
+
 #: A count of calls that does not end.
 ALWAYS = 1 << 63
 
@@ -179,7 +182,7 @@ class Compiled(_core._Replayed):
         array([6., 8.])
         """
         call, known = self._known(args, kwargs)
-        if isinstance(known, WarmUp):
+        while isinstance(known, WarmUp):
             self(*args, **kwargs)
             call, known = self._known(args, kwargs)
         if isinstance(known, Joint):
@@ -302,20 +305,21 @@ class Compiled(_core._Replayed):
         self, call: Call, of_tensors: OfTensors, warm: WarmUp | None
     ) -> tuple[Entry, list[Any]]:
         """The program of a call, and the results; or why there is none."""
-        may_keep = warm is None or not warm.kept
+        kept_before = 0 if warm is None else warm.kept
+        may_keep = kept_before < WARM_UPS
         weak = any(type(value) is float for value in call.values)
         values = [as_tensor(value) for value in call.values]
         recording = is_grad_enabled()
         detach = warm is not None and warm.detach
         if not (recording and any(value.requires_grad for value in values)):
             try:
-                return self._recorded_plain(call, of_tensors, values, weak, may_keep, detach)
+                return self._recorded_plain(call, of_tensors, values, weak, kept_before, detach)
             except _HistoryError:
                 if not recording:
                     return Eager("it records although gradients are off"), []
                 if warm is None and not call.tensors:
                     # Whether a call with arrays gives a history, only such a call can tell.
-                    return WarmUp(None, kept=False), []
+                    return WarmUp(None, kept_before), []
         with Watch() as watch, recorded_generators() as check:
             program, kept, reason = _core._record_joint(
                 of_tensors.then(lambda _: check()), values, weak, may_keep, watch
@@ -324,11 +328,11 @@ class Compiled(_core._Replayed):
             if program is None or kept:
                 watch.restore()
         if kept:
-            return WarmUp(None), []
+            return WarmUp(None, kept_before + 1, detach), []
         if reason is not None:
             return Eager(reason), []
         if program is None:
-            return self._recorded_plain(call, of_tensors, values, weak, may_keep)
+            return self._recorded_plain(call, of_tensors, values, weak, kept_before)
         entry = Joint(program, of_tensors.taken_form(), of_tensors)
         # The program runs for the first time, and turns them itself.
         watch.turn_back()
@@ -341,7 +345,7 @@ class Compiled(_core._Replayed):
         of_tensors: OfTensors,
         values: list[Tensor],
         weak: bool,
-        may_keep: bool,
+        kept_before: int,
         detach: bool = False,
     ) -> tuple[Recorded | WarmUp, list[Any]]:
         def detached(results: list[Tensor]) -> None:
@@ -351,6 +355,7 @@ class Compiled(_core._Replayed):
                 raise _HistoryError
             check()
 
+        may_keep = kept_before < WARM_UPS
         with Watch() as watch, recorded_generators() as check:
             program, results = _core._record(
                 of_tensors.then(detached), values, weak, may_keep, watch
@@ -358,7 +363,7 @@ class Compiled(_core._Replayed):
         found = list(results) if call.tensors else [np.array(r.numpy())[()] for r in results]
         form = of_tensors.taken_form()
         if program is None or (may_keep and watch.has_other_keys()):
-            return WarmUp(form), found
+            return WarmUp(form, kept_before + 1, detach), found
         return Recorded(program, form), found
 
     def _shorten(

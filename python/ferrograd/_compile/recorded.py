@@ -170,12 +170,12 @@ class Eager(NamedTuple):
 
 
 class WarmUp(NamedTuple):
-    """The first call was a plain call: the next one records."""
+    """The call before was a plain call: the next one records."""
 
     #: Of results that were recorded although there is no program.
     form: Form | None
-    #: Whether it kept tensors that it computed.
-    kept: bool = True
+    #: How many calls in a row kept tensors that they computed.
+    kept: int
     #: Whether arrays go in and nothing with a history comes out, whatever tensors did instead.
     detach: bool = False
 

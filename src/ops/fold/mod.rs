@@ -11,6 +11,7 @@ pub(crate) mod quantile_method;
 pub mod reduce;
 pub mod scan;
 pub mod scatter_reduce;
+mod segments;
 pub mod softmax;
 pub mod sort;
 pub mod statistics;

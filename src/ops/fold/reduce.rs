@@ -147,7 +147,7 @@ fn extreme_of_complex(
 }
 
 /// Where the elements are the extreme: equal to it, or NaN as it is.
-fn chosen(x: &Tensor, extreme: &Tensor) -> Result<Tensor> {
+pub(super) fn chosen(x: &Tensor, extreme: &Tensor) -> Result<Tensor> {
     let equal = binary(&EQUAL, x, extreme)?;
     let spoiled = isnan(extreme)?;
     if !any_true(&spoiled)? {
