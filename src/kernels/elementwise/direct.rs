@@ -17,6 +17,8 @@ const VECTOR: usize = 64;
 const PAYS_PADDING: std::ops::Range<f32> = 0.3..6.0;
 /// A tail shorter than this is computed as it is: one by one costs less than the padding.
 const SHORTEST_PADDED: usize = 6;
+/// Room for an element of any dtype.
+type Widest = [u64; 2];
 /// Elements of a tile that repeats a value.
 const SPLAT: usize = 256;
 
@@ -93,8 +95,8 @@ impl Work {
         (start, count): (usize, usize),
         (sizes, out_size): (&[usize], usize),
     ) {
-        let mut pads = [[MaybeUninit::<u64>::uninit(); VECTOR]; MAX_OPERANDS];
-        let mut target = [MaybeUninit::<u64>::uninit(); VECTOR];
+        let mut pads = [[MaybeUninit::<Widest>::uninit(); VECTOR]; MAX_OPERANDS];
+        let mut target = [MaybeUninit::<Widest>::uninit(); VECTOR];
         let mut ptrs = [std::ptr::null(); MAX_OPERANDS];
         let group = VECTOR / out_size;
         // SAFETY: a pad holds the elements of a vector, of any size; operands and output hold the range.
@@ -190,7 +192,7 @@ impl Direct {
     /// The range is inside the shape.
     #[inline(never)]
     unsafe fn span_with_values(&self, start: usize, end: usize) {
-        let mut tiles = [[MaybeUninit::<u64>::uninit(); SPLAT]; MAX_OPERANDS];
+        let mut tiles = [[MaybeUninit::<Widest>::uninit(); SPLAT]; MAX_OPERANDS];
         let mut splats = [std::ptr::null(); MAX_OPERANDS];
         for (k, x) in self.ins[..self.count].iter().enumerate() {
             if x.value {
