@@ -71,6 +71,15 @@ INDEXED = {
     "index_reduce": lambda x, i, v: fg.index_reduce(
         x.reshape(4, 3), 0, i % 4 - 4, v[:, None], "mean", include_self=False
     ),
+    "scatter_reduce prod": lambda x, i, v: fg.scatter_reduce(x, 0, i, v, "prod"),
+    "scatter_reduce amax": lambda x, i, v: fg.scatter_reduce(x, 0, i % 3, v, "amax"),
+    "scatter_reduce amin": lambda x, i, v: fg.scatter_reduce(x, 0, i, v, "amin", False),
+    "index_reduce prod": lambda x, i, v: fg.index_reduce(
+        x.reshape(4, 3), 0, i % 4 - 4, v[:, None] * (v[:, None] > 0.0), "prod", include_self=False
+    ),
+    "index_reduce amax": lambda x, i, v: fg.index_reduce(
+        x.reshape(4, 3), 0, i % 4, fg.round(v)[:, None], "amax"
+    ),
     "index_reduce sum": lambda x, i, v: fg.index_reduce(x, 0, i, v, "sum", include_self=False),
     "put_along_axis": lambda x, i, v: fg.put_along_axis(x, i, v, 0),
     "take_along_axis": lambda x, i, v: fg.take_along_axis(x, i, 0) * v,

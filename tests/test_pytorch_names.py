@@ -140,6 +140,19 @@ def test_equal_extremes_and_zeros_that_meet() -> None:
     zeros = fg.tensor([0.0, 3.0], requires_grad=True)
     out = fg.tensor([2.0]).scatter_reduce(0, [0, 0], zeros, "prod")
     assert fg.autograd.grad(out.sum(), zeros)[0].tolist() == [6.0, 0.0]
+    places = fg.tensor([0.0, 5.0, 0.0, 3.0, 2.0, 0.0], requires_grad=True)
+    for where in ([0, 2, 0, 2, 2, 1], [-3, -1, -3, 2, -1, 1]):
+        out = fg.ones(3).scatter_reduce(0, where, places, "prod", include_self=False)
+        (first,) = fg.autograd.grad(out.sum(), places, create_graph=True)
+        assert first.tolist() == [0.0, 6.0, 0.0, 10.0, 15.0, 1.0]
+        # The two zeros that meet are each other's derivative.
+        (second,) = fg.autograd.grad(first[0], places)
+        assert second.tolist() == [0.0, 0.0, 1.0, 0.0, 0.0, 0.0]
+    spoiled = fg.tensor([1.0, fg.nan, 2.0], requires_grad=True)
+    for how in ("amax", "amin"):
+        out = fg.zeros(2).scatter_reduce(0, [0, 0, 1], spoiled, how, include_self=False)
+        assert fg.isnan(out).tolist() == [True, False]
+        assert fg.autograd.grad(out.sum(), spoiled)[0].tolist() == [0.0, 1.0, 1.0]
     numbers = fg.tensor([7, 7, 7]).scatter_reduce(0, [0, 0, 2], fg.tensor([1, 2, 5]), "mean")
     assert numbers.tolist() == [3, 7, 6]
     with pytest.raises(fg.errors.ArgumentError, match="use sum, mean, prod, amax or amin"):

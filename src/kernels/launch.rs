@@ -118,7 +118,7 @@ pub enum Work {
     Map {
         /// The loop.
         table: Loop,
-        /// What it computes, for people.
+        /// What it computes: its operands, a bar, a formula.
         text: &'static str,
         /// A number in the place of each operand that is none of `reads`.
         numbers: SmallVec<[Option<u64>; 4]>,

@@ -217,9 +217,8 @@ class Compiled(_core._Replayed):
         return call, entry
 
     def _reason(self, known: Eager | None) -> str:
-        return (
-            known.reason if known else "compiling is switched off, or an argument is not in C order"
-        )
+        switched_off = "compiling is switched off, or an argument is not in C order"
+        return known.reason if known else switched_off
 
     @property
     def log(self) -> tuple[str, ...]:
@@ -243,10 +242,8 @@ class Compiled(_core._Replayed):
         check_format(format)
         _, known = self._known(args, kwargs)
         if isinstance(known, WarmUp):
-            return (
-                f"{self.name}: the call before made state (members of modules, tensors of an"
-                " optimiser) and ran as it is; the next call is recorded"
-            )
+            what = "the call before made state (members of modules, tensors of an optimiser)"
+            return f"{self.name}: {what} and ran as it is; the next call is recorded"
         if known is None or isinstance(known, Eager):
             return f"{self.name}: runs eagerly, because {self._reason(known)}"
         return explained(str(self.name), known.program, self._log, format)

@@ -42,7 +42,7 @@ pub struct LoopTable {
     pub bool: Option<Loop>,
     /// Nanoseconds per float64 element on one core, for splitting and scheduling.
     pub cost: f32,
-    /// What it computes, as it stands in the source.
+    /// Its operands, a bar, and what it computes, as it stands in the source.
     pub text: &'static str,
 }
 
@@ -153,7 +153,7 @@ macro_rules! loop_table {
     (@rows $t:ident $O:tt) => {};
     (@rows $t:ident [$($O:ty)?] ints: |$($x:ident),*| $body:expr; $($rest:tt)*) => {
         if $t.text.is_empty() {
-            $t.text = stringify!($body);
+            $t.text = concat!(stringify!($($x),*), " | ", stringify!($body));
         }
         $t.i64 = $crate::loop_table!(@row [$($O)?] i64 [$($x)*] $body);
         $t.i32 = $crate::loop_table!(@row [$($O)?] i32 [$($x)*] $body);
@@ -183,28 +183,28 @@ macro_rules! loop_table {
     (float: |$($x:ident),* $(; $($p:ident),*)?| $body:expr; $($rest:tt)*) => {{
         $crate::loop_table!(@kernel K [$($x)*] [$($($p)*)?] Never $body);
         let mut table = $crate::kernels::elementwise::loops::float_table::<K, _, _>();
-        table.text = stringify!($body);
+        table.text = concat!(stringify!($($x),*), " | ", stringify!($body));
         $crate::loop_table!(@rows table [] $($rest)*);
         table
     }};
     (float_wide: |$($x:ident),* $(; $($p:ident),*)?| $body:expr; $($rest:tt)*) => {{
         $crate::loop_table!(@kernel K [$($x)*] [$($($p)*)?] Angles $body);
         let mut table = $crate::kernels::elementwise::loops::float_table::<K, _, _>();
-        table.text = stringify!($body);
+        table.text = concat!(stringify!($($x),*), " | ", stringify!($body));
         $crate::loop_table!(@rows table [] $($rest)*);
         table
     }};
     (float_remainder: |$($x:ident),* $(; $($p:ident),*)?| $body:expr; $($rest:tt)*) => {{
         $crate::loop_table!(@kernel K [$($x)*] [$($($p)*)?] Quotients $body);
         let mut table = $crate::kernels::elementwise::loops::float_table::<K, _, _>();
-        table.text = stringify!($body);
+        table.text = concat!(stringify!($($x),*), " | ", stringify!($body));
         $crate::loop_table!(@rows table [] $($rest)*);
         table
     }};
     (float_calls: |$($x:ident),* $(; $($p:ident),*)?| $body:expr; $($rest:tt)*) => {{
         $crate::loop_table!(@kernel K [$($x)*] [$($($p)*)?] Never $body);
         let mut table = $crate::kernels::elementwise::loops::call_table::<K, _, _>();
-        table.text = stringify!($body);
+        table.text = concat!(stringify!($($x),*), " | ", stringify!($body));
         $crate::loop_table!(@rows table [] $($rest)*);
         table
     }};
@@ -213,7 +213,7 @@ macro_rules! loop_table {
         let mut table = $crate::kernels::elementwise::loops::float_table::<K, _, _>();
         table.c128 = $crate::kernels::elementwise::complex_loops::wide::<K, $crate::kernels::elementwise::complex_loops::Ring, _, _>();
         table.c64 = $crate::kernels::elementwise::complex_loops::narrow::<K, _, _>();
-        table.text = stringify!($body);
+        table.text = concat!(stringify!($($x),*), " | ", stringify!($body));
         $crate::loop_table!(@rows table [] $($rest)*);
         table
     }};
@@ -225,7 +225,7 @@ macro_rules! loop_table {
         $crate::loop_table!(@kernel K [$($x)*] [$($($p)*)?] $wide $body);
         let mut table = $crate::kernels::elementwise::loops::$make::<K, _, _>();
         table.c128 = $crate::kernels::elementwise::complex_loops::wide::<K, $crate::kernels::elementwise::complex_loops::$scan, _, _>();
-        table.text = stringify!($body);
+        table.text = concat!(stringify!($($x),*), " | ", stringify!($body));
         $crate::loop_table!(@rows table [] $($rest)*);
         table
     }};
@@ -237,7 +237,7 @@ macro_rules! loop_table {
     (mask: |$($x:ident),*| $body:expr; $($rest:tt)*) => {{
         $crate::loop_table!(@predicate K [$($x)*] $body);
         let mut table = $crate::kernels::elementwise::loops::mask_table::<K, _>();
-        table.text = stringify!($body);
+        table.text = concat!(stringify!($($x),*), " | ", stringify!($body));
         $crate::loop_table!(@rows table [bool] $($rest)*);
         table
     }};
@@ -245,7 +245,7 @@ macro_rules! loop_table {
         $crate::loop_table!(@predicate K [$($x)*] $body);
         let mut table = $crate::kernels::elementwise::loops::mask_table::<K, _>();
         [table.c128, table.c64] = $crate::kernels::elementwise::complex_loops::masks::<K, _>();
-        table.text = stringify!($body);
+        table.text = concat!(stringify!($($x),*), " | ", stringify!($body));
         $crate::loop_table!(@rows table [bool] $($rest)*);
         table
     }};

@@ -163,11 +163,8 @@ impl Segments {
             choose(&binary(&LOGICAL_AND, same, &which.wins(before, own)?)?, before, own)
         })?;
         let (old, ends) = (x.detach(), take_rows(&kept, &self.ends)?);
-        let both = if include_self {
-            choose(&which.wins(&old, &ends)?, &old, &ends)?
-        } else {
-            ends
-        };
+        let both =
+            if include_self { choose(&which.wins(&old, &ends)?, &old, &ends)? } else { ends };
         let out = choose(&self.met_in(&both)?, &both, &old)?;
         finish(out, &[x, rows], |_| Record {
             name: NAME,

@@ -5,11 +5,12 @@
 
 use smallvec::SmallVec;
 
-use super::placed::{Place, Placement, Tape, inputs, settle, starts};
+use super::placed::{Place, Placement, Places, Tape, settle, starts};
 use crate::error::Result;
 use crate::kernels::launch::{Object, Objects};
 use crate::kernels::{View, ViewMut};
 use crate::program::record::Joint;
+use crate::program::run::Session;
 
 /// What a branch is made of.
 pub struct BranchParts {
@@ -104,10 +105,11 @@ impl Choice {
         let tape = places[self.result_bytes.len()];
         let (operands, outside) = reads[1..].split_at(self.operands);
         let (branch, outside) = self.chosen(&reads[0], outside);
+        let given: Places = starts(operands).chain(starts(outside)).collect();
+        let mut session = Session::begin(&branch.parts.body.forward)?;
         // SAFETY: all of these hold what the branch was recorded with, for this run.
-        let given = unsafe { inputs(starts(operands).chain(starts(outside))) };
-        let program = &branch.parts.body.forward;
-        let (found, objects) = branch.forward.run(program, &given, &[], tape, |k| places[k])?;
+        let ran = unsafe { branch.forward.run(&mut session, &given, &[], tape, |k| places[k]) };
+        let (found, objects) = ran?;
         for ((&from, &to), &bytes) in found.iter().zip(&places).zip(&self.result_bytes) {
             // SAFETY: both hold the result, in buffers of their own.
             unsafe { settle(from, to, bytes) };
@@ -138,16 +140,16 @@ impl Choice {
         }
         let parts = &branch.parts;
         let on_tape = |at: &usize| tape.wrapping_add(*at);
-        let all = starts(operands)
+        let taken: Places = starts(operands)
             .chain(parts.cotangents.iter().map(|&k| given[k].ptr))
             .chain(parts.nothing.iter().map(|bits| bits.as_ptr()))
             .chain(branch.residuals.iter().map(on_tape))
-            .chain(starts(outside));
-        // SAFETY: all of these hold what the branch was recorded with, for this run.
-        let taken = unsafe { inputs(all) };
+            .chain(starts(outside))
+            .collect();
         let own = |number: usize| places[parts.derived[number]];
-        let program = &parts.body.backward;
-        let (found, _) = branch.backward.run(program, &taken, objects, tape.cast_mut(), own)?;
+        let (mut session, tape) = (Session::begin(&parts.body.backward)?, tape.cast_mut());
+        // SAFETY: all of these hold what the branch was recorded with, for this run.
+        let (found, _) = unsafe { branch.backward.run(&mut session, &taken, objects, tape, own)? };
         for (number, &from) in found.iter().enumerate() {
             let bytes = self.derived_bytes[parts.derived[number]];
             // SAFETY: both hold the gradient, in buffers of their own.

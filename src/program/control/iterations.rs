@@ -6,11 +6,12 @@
 use smallvec::SmallVec;
 
 use super::looped::{Handover, Loop};
-use super::placed::{Place, inputs, settle, starts};
+use super::placed::{Place, Places, settle, starts};
 use crate::array::Storage;
 use crate::error::Result;
 use crate::kernels::View;
 use crate::kernels::launch::{Object, Objects};
+use crate::program::run::Session;
 
 /// What every iteration reads.
 #[derive(Clone, Copy)]
@@ -22,6 +23,7 @@ pub(in crate::program) struct Around<'v, 'a> {
 /// Iterations, one after the other.
 pub(in crate::program) struct Iterations<'l> {
     of: &'l Loop,
+    session: Session<'l>,
     handed: Handover,
     /// Where the carry lies.
     pub(in crate::program) carry: SmallVec<[*const u8; 8]>,
@@ -34,7 +36,8 @@ impl<'l> Iterations<'l> {
         carry: impl Iterator<Item = *const u8>,
     ) -> Result<Iterations<'l>> {
         let bytes = of.parts.result_bytes[..of.parts.carries].iter().copied();
-        Ok(Iterations { of, handed: Handover::new(bytes)?, carry: carry.collect() })
+        let session = Session::begin(&of.parts.body.forward)?;
+        Ok(Iterations { of, session, handed: Handover::new(bytes)?, carry: carry.collect() })
     }
 
     /// Iteration `k`: leaves residuals, and the carry where the backward program reads it, on `tape`. A stacked result goes
@@ -49,15 +52,16 @@ impl<'l> Iterations<'l> {
         let (of, carries) = (self.of, self.of.parts.carries);
         self.keep(tape);
         let scanned = of.scanned(around.scanned, of.element(k));
-        let all = self.carry.iter().copied().chain(scanned).chain(starts(around.outside));
-        // SAFETY: all of these hold what the body was recorded with, for this run.
-        let given = unsafe { inputs(all) };
+        let given: Places =
+            self.carry.iter().copied().chain(scanned).chain(starts(around.outside)).collect();
         let handed = &self.handed;
         let own = |result: usize| match result < carries {
             true => handed.at(result, k),
             false => stacked(result),
         };
-        let (found, objects) = of.forward.run(&of.parts.body.forward, &given, &[], tape, own)?;
+        // SAFETY: all of these hold what the body was recorded with, for this run.
+        let (found, objects) =
+            unsafe { of.forward.run(&mut self.session, &given, &[], tape, own)? };
         for (result, (&from, &bytes)) in found.iter().zip(&of.parts.result_bytes).enumerate() {
             match self.carry.get_mut(result) {
                 Some(carry) => *carry = from,

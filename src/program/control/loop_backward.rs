@@ -8,11 +8,12 @@ use smallvec::SmallVec;
 
 use super::iterations::{Around, Segment};
 use super::looped::{Handover, Loop, Trace};
-use super::placed::{Place, inputs, settle, starts};
+use super::placed::{Place, Places, settle, starts};
 use crate::array::Storage;
 use crate::error::Result;
 use crate::kernels::launch::Object;
 use crate::kernels::{View, ViewMut};
+use crate::program::run::Session;
 
 /// What every iteration reads.
 struct Given<'v, 'a> {
@@ -64,6 +65,7 @@ impl Loop {
 /// A run of the backward loop.
 struct BackwardLoop<'l> {
     of: &'l Loop,
+    session: Session<'l>,
     /// The targets, arguments and closures by number, that have a gradient, with its bytes.
     derived: Vec<(usize, usize)>,
     handed: Handover,
@@ -98,11 +100,8 @@ impl<'l> BackwardLoop<'l> {
         let derived = parts.grads.iter().zip(&all).enumerate();
         let derived =
             derived.filter_map(|(target, (number, &bytes))| number.map(|_| (target, bytes)));
-        Ok(BackwardLoop { of, derived: derived.collect(), handed, taken, zeros })
-    }
-
-    fn is_scanned(&self, target: usize) -> bool {
-        (self.of.parts.carries..self.of.parts.argument_bytes.len()).contains(&target)
+        let session = Session::begin(&parts.body.backward)?;
+        Ok(BackwardLoop { of, session, derived: derived.collect(), handed, taken, zeros })
     }
 
     /// One iteration.
@@ -124,26 +123,27 @@ impl<'l> BackwardLoop<'l> {
                 false => given.ptr.wrapping_add(element * of.parts.result_bytes[result]),
             }
         });
-        let all = carry
+        let inputs: Places = carry
             .chain(of.scanned(given.scanned, element))
             .chain(cotangents)
             .chain(self.taken[arguments..].iter().copied())
             .chain(of.residuals.iter().map(on_tape))
-            .chain(starts(given.outside));
-        // SAFETY: all of these hold what the body was recorded with, for this run; what is null is not read.
-        let inputs = unsafe { inputs(all) };
-        let own = |number: usize| match self.derived[number] {
-            (target, bytes) if self.is_scanned(target) => {
+            .chain(starts(given.outside))
+            .collect();
+        let (derived, handed) = (&self.derived, &self.handed);
+        let own = |number: usize| match derived[number] {
+            (target, bytes) if of.is_scanned(target) => {
                 places[number].wrapping_add(element * bytes)
             }
-            (target, _) => self.handed.at(target, k),
+            (target, _) => handed.at(target, k),
         };
-        let program = &of.parts.body.backward;
-        let (found, _) = of.backward.run(program, &inputs, objects, tape, own)?;
+        // SAFETY: all of these hold what the body was recorded with, for this run; what is null is not read.
+        let (found, _) =
+            unsafe { of.backward.run(&mut self.session, &inputs, objects, tape, own)? };
         let mut next: SmallVec<[*const u8; 16]> = SmallVec::from_slice(&self.taken);
         next[..arguments].fill(self.zeros.ptr());
         for (number, (&from, &(target, bytes))) in found.iter().zip(&self.derived).enumerate() {
-            if self.is_scanned(target) {
+            if of.is_scanned(target) {
                 // SAFETY: the gradient has room for each element.
                 unsafe { settle(from, own(number), bytes) };
             } else {
@@ -157,7 +157,7 @@ impl<'l> BackwardLoop<'l> {
     /// Gives the gradients of the first carry and the sums of closures.
     fn end(&self, places: &[Place]) {
         for (&to, &(target, bytes)) in places.iter().zip(&self.derived) {
-            if !self.is_scanned(target) {
+            if !self.of.is_scanned(target) {
                 // SAFETY: both hold the gradient, in buffers of their own.
                 unsafe { settle(self.taken[target], to, bytes) };
             }

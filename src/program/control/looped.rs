@@ -6,13 +6,13 @@
 use smallvec::SmallVec;
 
 use super::iterations::{Around, Iterations};
-use super::placed::{Place, Placement, Tape, inputs, settle, starts};
+use super::placed::{Place, Placement, Places, Tape, settle, starts};
 use crate::array::Storage;
 use crate::error::Result;
 use crate::kernels::launch::Objects;
 use crate::kernels::{View, ViewMut};
 use crate::program::record::Joint;
-use crate::program::run::Program;
+use crate::program::run::{Program, Session};
 use crate::threads::signals::Signals;
 
 /// What decides whether a loop goes on.
@@ -186,6 +186,11 @@ impl Loop {
         self.parts.grads.iter().map(Option::is_some)
     }
 
+    /// Whether an argument or closure is an element of a scanned tensor.
+    pub(in crate::program) fn is_scanned(&self, target: usize) -> bool {
+        (self.parts.carries..self.parts.argument_bytes.len()).contains(&target)
+    }
+
     /// The element of the scanned and stacked tensors that iteration `k` has.
     pub(in crate::program) fn element(&self, k: usize) -> usize {
         if self.parts.reverse { self.parts.length - 1 - k } else { k }
@@ -216,7 +221,9 @@ impl Loop {
         let again = if *every > 1 { Some(Storage::alloc(self.stride)?) } else { None };
         let mut trace = Trace { count: 0, objects: Vec::new(), tapes: Vec::new() };
         let mut signals = Signals::default();
-        while trace.count < *length && self.goes_on(&iterations.carry, asked)? {
+        let condition = self.parts.condition.as_ref();
+        let mut asking = condition.map(|it| Session::begin(&it.program)).transpose()?;
+        while trace.count < *length && self.goes_on(&mut asking, &iterations.carry, asked)? {
             let k = trace.count;
             let element = self.element(k);
             let slot =
@@ -248,15 +255,18 @@ impl Loop {
     }
 
     /// Whether the body runs with this carry.
-    fn goes_on(&self, carry: &[*const u8], outside: &[View<'_>]) -> Result<bool> {
-        let (Some(condition), Some(placement)) = (&self.parts.condition, &self.asked) else {
-            return Ok(true);
-        };
-        // SAFETY: all of these hold what the condition was recorded with, for this run.
-        let given = unsafe { inputs(carry.iter().copied().chain(starts(outside))) };
+    fn goes_on(
+        &self,
+        session: &mut Option<Session<'_>>,
+        carry: &[*const u8],
+        outside: &[View<'_>],
+    ) -> Result<bool> {
+        let (Some(session), Some(placement)) = (session, &self.asked) else { return Ok(true) };
+        let given: Places = carry.iter().copied().chain(starts(outside)).collect();
         let mut answer = 0u64;
         let place = (&raw mut answer).cast::<u8>();
-        let (found, _) = placement.run(&condition.program, &given, &[], place, |_| place)?;
+        // SAFETY: all of these hold what the condition was recorded with, for this run.
+        let (found, _) = unsafe { placement.run(session, &given, &[], place, |_| place)? };
         // SAFETY: the result is one boolean, which is one byte.
         Ok(unsafe { *found[0] } != 0)
     }

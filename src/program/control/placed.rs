@@ -5,19 +5,18 @@
 
 use smallvec::SmallVec;
 
-use crate::array::{Elements, ElementsMut, Storage};
+use crate::array::Storage;
 use crate::error::Result;
 use crate::kernels::View;
 use crate::kernels::launch::{Object, Objects};
-use crate::program::run::Program;
+use crate::program::run::{Program, Session};
+use crate::program::steps::code::copy_few;
 use crate::program::steps::{Id, Output, Source};
 
 /// The first byte of a value.
 pub(in crate::program) type Place = *mut u8;
-/// Where inputs lie.
-pub(in crate::program) type Inputs<'a> = SmallVec<[Elements<'a>; 16]>;
-/// Where results lie after a run.
-pub(in crate::program) type Found = SmallVec<[*const u8; 8]>;
+/// Where inputs lie, or results after a run.
+pub(in crate::program) type Places = SmallVec<[*const u8; 16]>;
 
 /// Values of a tape begin at multiples of this.
 const ALIGNMENT: usize = 64;
@@ -95,26 +94,28 @@ impl Placement {
 
     /// Runs the program; outputs that are not taped go to `own` by their number. Returns where the outputs lie, and the
     /// objects.
-    pub(in crate::program) fn run(
+    ///
+    /// # Safety
+    /// Inputs hold what the program was recorded with, while the run goes on; null is an input that no step reads. Each
+    /// result has a place of its own that is long enough.
+    pub(in crate::program) unsafe fn run(
         &self,
-        program: &Program,
-        inputs: &Inputs<'_>,
+        session: &mut Session<'_>,
+        inputs: &Places,
         objects: &[Option<Object>],
         tape: Place,
         own: impl Fn(usize) -> Place,
-    ) -> Result<(Found, Objects)> {
+    ) -> Result<(Places, Objects)> {
         let place = |goes: &Goes| match *goes {
             Goes::Tape(at) => tape.wrapping_add(at),
             Goes::Own(number) => own(number),
         };
         let places: SmallVec<[Place; 16]> = self.results.iter().map(place).collect();
-        // SAFETY: each result has a place of its own that is long enough.
-        let mut results: SmallVec<[ElementsMut<'_>; 16]> =
-            places.iter().map(|&place| unsafe { ElementsMut::new(place) }).collect();
-        let made = program.run_part(inputs, &mut results, objects)?;
+        // SAFETY: the caller's contract.
+        let made = unsafe { session.run(inputs, &places, objects)? };
         let lies = |lies: &Lies| match lies {
             Lies::Result(number, offset) => places[*number].wrapping_offset(*offset).cast_const(),
-            Lies::Input(number, offset) => inputs[*number].ptr().wrapping_offset(*offset),
+            Lies::Input(number, offset) => inputs[*number].wrapping_offset(*offset),
             Lies::Constant(storage, offset) => storage.ptr().wrapping_offset(*offset).cast_const(),
             Lies::Nowhere => std::ptr::null(),
         };
@@ -129,7 +130,7 @@ impl Placement {
 pub(in crate::program) unsafe fn settle(from: *const u8, to: Place, nbytes: usize) {
     if from != to.cast_const() && nbytes > 0 {
         // SAFETY: the caller's contract.
-        unsafe { to.copy_from_nonoverlapping(from, nbytes) };
+        unsafe { copy_few(from, to, nbytes) };
     }
 }
 
@@ -138,13 +139,4 @@ pub(in crate::program) fn starts<'v>(
     views: &'v [View<'_>],
 ) -> impl Iterator<Item = *const u8> + Clone + 'v {
     views.iter().map(|view| view.ptr)
-}
-
-/// The inputs of a run that lie at these addresses.
-///
-/// # Safety
-/// They hold what the program was recorded with, while the run goes on; null is an input that no step reads.
-pub(in crate::program) unsafe fn inputs<'a>(places: impl Iterator<Item = *const u8>) -> Inputs<'a> {
-    // SAFETY: the caller's contract.
-    places.map(|place| unsafe { Elements::new(place) }).collect()
 }

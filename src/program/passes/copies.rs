@@ -4,11 +4,13 @@
 //! Owns: the passes that remove them. Never touches a copy whose sides are written later.
 //! Invariant: a step reads the values that it read before.
 
+use std::ops::Range;
+
 use smallvec::SmallVec;
 
 use super::constants::is_whole;
 use crate::array::Storage;
-use crate::program::steps::{Action, Argument, Buffer, Id, Map, Source, Step};
+use crate::program::steps::{Action, Argument, Buffer, Id, Map, Slice, Source, Step};
 
 /// Removes copies of whole buffers, and lets steps read or write the other side.
 pub(in crate::program) fn remove(steps: &mut Vec<Step>, buffers: &[Buffer]) {
@@ -129,11 +131,16 @@ pub(in crate::program) fn place(steps: &mut Vec<Step>, buffers: &[Buffer]) {
         let target = map.out.buffer as usize;
         let between: Vec<usize> =
             uses[target].iter().copied().filter(|&use_| maker < use_ && use_ < at).collect();
-        let fills = between.iter().all(|&use_| matches!(steps[use_].action, Action::Fill(_)));
-        if !fills || uses[target].contains(&maker) {
+        // Steps that write beside the piece stay where they are.
+        let (beside, before): (Vec<usize>, Vec<usize>) =
+            between.into_iter().partition(|&use_| writes_beside(&steps[use_], &map.out));
+        let fills = before.iter().all(|&use_| matches!(steps[use_].action, Action::Fill(_)));
+        // A fill that moves must not pass what is written beside the piece.
+        let passes = !before.is_empty() && !beside.is_empty();
+        if !fills || passes || uses[target].contains(&maker) {
             continue;
         }
-        between.iter().for_each(|&fill| order[fill].0 = order[fill].0.min(2 * maker));
+        before.iter().for_each(|&fill| order[fill].0 = order[fill].0.min(2 * maker));
         steps[maker] = Step::of_map(steps[maker].name, map);
         uses[target].push(maker);
         uses[target].sort_unstable();
@@ -146,6 +153,27 @@ pub(in crate::program) fn place(steps: &mut Vec<Step>, buffers: &[Buffer]) {
     let mut old: Vec<Option<Step>> = steps.drain(..).map(Some).collect();
     let kept = order.into_iter().filter(|&(_, at)| !gone[at]);
     steps.extend(kept.filter_map(|(_, at)| old[at].take()));
+}
+
+/// Whether a step touches the buffer of a slice only by writing to bytes beside it.
+fn writes_beside(step: &Step, slice: &Slice) -> bool {
+    let own = bytes_of(slice);
+    let apart = |w: &Slice| {
+        let other = bytes_of(w);
+        w.buffer != slice.buffer || other.end <= own.start || own.end <= other.start
+    };
+    step.reads.iter().all(|read| read.buffer != slice.buffer) && step.writes.iter().all(apart)
+}
+
+/// The bytes of its buffer from the first to the last that a slice has.
+fn bytes_of(slice: &Slice) -> Range<isize> {
+    let size = slice.dtype.size() as isize;
+    let reach = |(&dim, &stride): (&usize, &isize)| (dim as isize - 1) * stride * size;
+    let (mut start, mut end) = (slice.offset, slice.offset + size);
+    for reach in slice.dims.iter().zip(&slice.strides).map(reach) {
+        if reach < 0 { start += reach } else { end += reach }
+    }
+    start..end
 }
 
 /// The step that makes what step `at` copies, and its loop with the copy's target as its result.

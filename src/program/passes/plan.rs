@@ -37,11 +37,24 @@ pub(in crate::program) fn remove_dead(
             || step.writes.iter().any(|w| needed[w.buffer as usize]);
         *kept = wanted;
         if wanted {
+            replaced(step, buffers).for_each(|id| needed[id as usize] = false);
             step.reads.iter().for_each(|read| needed[read.buffer as usize] = true);
         }
     }
     let mut kept = kept.into_iter();
     steps.retain(|_| kept.next().unwrap_or(true));
+}
+
+/// The temporaries of which a step writes every byte: what was there before, nobody needs.
+fn replaced<'s>(step: &'s Step, buffers: &'s [Buffer]) -> impl Iterator<Item = Id> + 's {
+    let plain =
+        matches!(step.action, Action::Map(_) | Action::Fill(_) | Action::Copy | Action::Reduce(..));
+    let whole = move |w: &&Slice| {
+        let Buffer { source, nbytes } = &buffers[w.buffer as usize];
+        let apart = w.dims.iter().zip(&w.strides).all(|(&dim, &stride)| dim == 1 || stride != 0);
+        matches!(source, Source::Temporary) && apart && w.numel() * w.dtype.size() == *nbytes
+    };
+    step.writes.iter().filter(move |w| plain && whole(w)).map(|w| w.buffer)
 }
 
 /// Places temporaries in one block, first fit, by the steps between their first and their last use. The result of an

@@ -27,7 +27,7 @@ impl Step {
     /// What it computes: one text for each loop.
     pub(in crate::program) fn texts(&self) -> Vec<String> {
         match &self.action {
-            Action::Map(map) => vec![clipped(map.text)],
+            Action::Map(map) => vec![clipped(map.formula().1)],
             Action::Chain(chain) => chain.texts.clone(),
             Action::Sequence(steps) => steps.iter().flat_map(Step::texts).collect(),
             Action::Reduce(op, _) => vec![format!("{op:?}").to_lowercase()],

@@ -7,9 +7,11 @@ mod describe;
 mod entry;
 mod frame;
 pub(in crate::program) mod program;
+mod session;
 mod uses;
 
 pub use bound::Bound;
 pub use describe::Told;
 pub use entry::{Callable, Entry};
 pub use program::{Program, Results, States, places};
+pub(in crate::program) use session::Session;

@@ -199,8 +199,7 @@ impl Program {
         self.bind(&mut frame, inputs, results);
         // SAFETY: the elements are borrowed until the run ends.
         let done = unsafe { self.run_in(&mut frame) };
-        frame.objects.fill(None);
-        self.frames().push(frame);
+        self.give_back(frame);
         done
     }
 
@@ -233,8 +232,7 @@ impl Program {
         // SAFETY: the elements are borrowed until the run ends.
         let done = unsafe { self.run_in(&mut frame) };
         let objects = frame.objects.clone();
-        frame.objects.fill(None);
-        self.frames().push(frame);
+        self.give_back(frame);
         done.map(|()| objects)
     }
 
@@ -249,9 +247,16 @@ impl Program {
         drop(frames);
     }
 
-    fn frame(&self) -> Result<Frame> {
+    /// A frame for runs.
+    pub(super) fn frame(&self) -> Result<Frame> {
         let kept = self.frames().pop();
         kept.map_or_else(|| self.new_frame(), Ok)
+    }
+
+    /// Takes a frame back.
+    pub(super) fn give_back(&self, mut frame: Frame) {
+        frame.objects.fill(None);
+        self.frames().push(frame);
     }
 
     /// Memory for runs.
@@ -266,12 +271,24 @@ impl Program {
         inputs: &[Elements<'_>],
         results: &mut [ElementsMut<'_>],
     ) {
-        assert!(inputs.len() == self.inputs && results.len() == self.uses.results.len());
+        assert!(inputs.len() == self.inputs);
+        let places: SmallVec<[*mut u8; 8]> = results.iter_mut().map(|r| r.ptr()).collect();
+        self.bind_places(frame, |number| inputs[number].ptr().cast_mut(), &places);
+    }
+
+    /// The same, where inputs and results begin.
+    pub(super) fn bind_places(
+        &self,
+        frame: &mut Frame,
+        input: impl Fn(usize) -> *mut u8,
+        results: &[*mut u8],
+    ) {
+        assert!(results.len() == self.uses.results.len());
         for &(buffer, number) in &self.uses.bound {
-            frame.addresses[buffer as usize] = inputs[number].ptr().cast_mut();
+            frame.addresses[buffer as usize] = input(number);
         }
-        for (&buffer, result) in self.uses.results.iter().zip(results) {
-            frame.addresses[buffer as usize] = result.ptr();
+        for (&buffer, &result) in self.uses.results.iter().zip(results) {
+            frame.addresses[buffer as usize] = result;
         }
     }
 
@@ -287,6 +304,7 @@ impl Program {
             // this run, and memory outside is what eager code would write to as well.
             unsafe {
                 match code {
+                    Code::Arithmetic(arithmetic) => arithmetic.run(addresses),
                     Code::Row(row) => row.run(addresses),
                     Code::Rows(rows) => rows.run(addresses),
                     Code::Copied(copied) => copied.run(addresses),

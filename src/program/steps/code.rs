@@ -6,6 +6,7 @@
 
 use smallvec::SmallVec;
 
+use super::arithmetic::Arithmetic;
 use super::gathered::{self, Gathered};
 use super::step::{Action, Argument, Id, Map, Slice, Step};
 use crate::kernels::elementwise::{Loop, MAX_OPERANDS};
@@ -45,15 +46,15 @@ impl At {
 #[derive(Clone, Copy)]
 pub(in crate::program) struct Row {
     table: Loop,
-    n: u32,
+    pub(super) n: u32,
     count: u32,
-    ins: [Near; 3],
-    out: Near,
+    pub(super) ins: [Near; 3],
+    pub(super) out: Near,
 }
 
 /// An `At` whose offset is small.
 #[derive(Clone, Copy, Default)]
-struct Near {
+pub(super) struct Near {
     buffer: Id,
     offset: u32,
 }
@@ -64,7 +65,7 @@ impl Near {
     }
 
     #[inline(always)]
-    fn address(self, addresses: &[*mut u8]) -> *mut u8 {
+    pub(super) fn address(self, addresses: &[*mut u8]) -> *mut u8 {
         addresses[self.buffer as usize].wrapping_add(self.offset as usize)
     }
 }
@@ -114,6 +115,8 @@ pub(in crate::program) struct Leaf {
 pub(in crate::program) enum Code {
     /// A loop over one row.
     Row(Row),
+    /// Arithmetic of a few numbers.
+    Arithmetic(Arithmetic),
     /// A loop.
     Rows(Box<Rows>),
     /// A copy.
@@ -197,7 +200,8 @@ fn rows(map: &Map) -> Option<Code> {
     let (table, count, params) = (map.table, map.ins.len(), map.params.clone());
     let out = At::of(&map.out);
     let rows = Rows { table, count, ins, out, params, n, rows, steps };
-    Some(Row::of(&rows).map_or_else(|| Code::Rows(Box::new(rows)), Code::Row))
+    let Some(row) = Row::of(&rows) else { return Some(Code::Rows(Box::new(rows))) };
+    Some(Arithmetic::of(map, &row).map_or(Code::Row(row), Code::Arithmetic))
 }
 
 fn copied(from: &Slice, to: &Slice) -> Option<Code> {
@@ -274,8 +278,25 @@ impl Copied {
         let (mut from, mut to) = (self.from.address(addresses), self.to.address(addresses));
         for _ in 0..self.rows {
             // SAFETY: the rows lie inside their buffers; a copy's sides do not overlap.
-            unsafe { to.copy_from_nonoverlapping(from, self.nbytes) };
+            unsafe { copy_few(from, to, self.nbytes) };
             (from, to) = (from.wrapping_offset(self.steps[0]), to.wrapping_offset(self.steps[1]));
+        }
+    }
+}
+
+/// Copies bytes; those of a few numbers without a call.
+///
+/// # Safety
+/// Both sides hold as many and do not overlap.
+#[inline(always)]
+pub(in crate::program) unsafe fn copy_few(from: *const u8, to: *mut u8, nbytes: usize) {
+    // SAFETY: the caller's contract.
+    unsafe {
+        match nbytes {
+            8 => to.copy_from_nonoverlapping(from, 8),
+            16 => to.copy_from_nonoverlapping(from, 16),
+            32 => to.copy_from_nonoverlapping(from, 32),
+            _ => to.copy_from_nonoverlapping(from, nbytes),
         }
     }
 }

@@ -2,6 +2,7 @@
 //!
 //! Owns: steps, chains of steps, the execution of a step, and the short code that replaces it where operands are small.
 //! Never knows which steps a program has. Invariant: what a step touches lies inside its buffers.
+pub(in crate::program) mod arithmetic;
 pub(in crate::program) mod chain;
 pub(in crate::program) mod code;
 pub(in crate::program) mod execute;

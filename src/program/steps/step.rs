@@ -70,7 +70,7 @@ pub type Slice = Operand<Id>;
 pub struct Map {
     /// The loop.
     pub table: Loop,
-    /// What it computes, for people.
+    /// What it computes: its operands, a bar, a formula.
     pub text: &'static str,
     /// The operands: slices, or the bytes of a number.
     pub ins: SmallVec<[Argument; 2]>,
@@ -80,6 +80,13 @@ pub struct Map {
     pub params: SmallVec<[f64; 2]>,
     /// Nanoseconds per element.
     pub cost: f32,
+}
+
+impl Map {
+    /// The names of the operands, and what is computed of them.
+    pub(in crate::program) fn formula(&self) -> (&'static str, &'static str) {
+        self.text.split_once(" | ").unwrap_or(("", self.text))
+    }
 }
 
 /// An operand of an element-wise loop.
