@@ -158,3 +158,38 @@ def test_poles_edges_and_lists() -> None:
     assert np.isnan(ours.entr(np.nan))
     assert np.isnan(ours.loggamma(fg.tensor([-1.5])).item())
     assert fg.grad(lambda a: ours.logsumexp([a, 1.0]))(1.0) == pytest.approx(0.5)
+
+
+@pytest.mark.parametrize(
+    ("a", "b"),
+    [
+        *[(1e10, 1.0), (0.02, 6.6e9), (1e5, 1e5), (20.0, 20.0), (-0.0276, 0.69), (-2.83, 1.378)],
+        *[(-3.0, 1.0), (-12.0, 5.0), (-3.0, 4.0), (0.0, 1.0), (np.inf, 1.0), (3.0, -2.0)],
+    ],
+)
+def test_the_beta_function_far_out_and_at_its_poles(a: float, b: float) -> None:
+    for name in ("betaln", "beta"):
+        got = getattr(ours, name)(fg.tensor(a), b)
+        assert_allclose(float(got), getattr(theirs, name)(a, b), rtol=1e-11)
+
+
+def test_derivatives_of_the_beta_function_where_its_arguments_are_far_or_equal() -> None:
+    a = fg.tensor([5.0, 30.0, 0.5, 20.0], dtype="float64", requires_grad=True)
+    b = fg.tensor([5.0, 2.0, 40.0, 20.0], dtype="float64", requires_grad=True)
+    assert fg.gradcheck(ours.betaln, (a, b))
+    assert fg.gradgradcheck(ours.betaln, (a, b))
+    assert fg.grad(ours.betaln)(1e10, 1.0) == pytest.approx(-1e-10, rel=1e-9)
+
+
+def test_orders_of_polygamma_may_be_an_array() -> None:
+    orders = np.array([[0.0], [2.0], [1.0]])
+    x = np.array([0.5, 1.5])
+    got = ours.polygamma(orders, fg.tensor(x))
+    assert_allclose(got.numpy(), theirs.polygamma(orders, x), rtol=1e-12)
+    assert np.isnan(ours.polygamma(np.array([-1.0, 1.5]), 2.0)).all()
+
+
+def test_small_arguments_of_xlog1py_and_the_dtype_of_entr() -> None:
+    assert float(ours.xlog1py(fg.tensor(2.0), 1e-20)) == 2e-20
+    assert fg.grad(lambda y: ours.xlog1py(0.0, y))(-1.0) == 0
+    assert ours.entr(fg.tensor([0.5, -1.0], dtype="float32")).dtype == np.float32
