@@ -51,7 +51,7 @@ $(VENV)/.maturin: $(VENV)/.created
 	@touch $@
 
 $(VENV)/.dev: pyproject.toml tools/requirements.py $(VENV)/.created
-	$(call step,install the development tools,$(BIN)/python tools/requirements.py dev demo | xargs -d '\n' $(BIN)/python $(PIP))
+	$(call step,install the development tools,$(BIN)/python tools/requirements.py dev demo mpi | xargs -d '\n' $(BIN)/python $(PIP))
 	@touch $@
 
 $(VENV)/.demo: pyproject.toml tools/requirements.py $(VENV)/.created

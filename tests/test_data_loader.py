@@ -101,6 +101,11 @@ class TestLoader:
         assert rows(short) == [[0.0, 1.0], [2.0, 3.0]]
         assert rows(DataLoader(Count(2), None, num_workers=workers, collate_fn=np.array)) == [0, 1]
 
+    def test_a_batch_of_no_samples_has_its_shapes(self) -> None:
+        rows_of = data.TensorDataset(np.ones((4, 3)), np.arange(4))
+        ((x, y),) = DataLoader(rows_of, batch_sampler=[[]])
+        assert (x.shape, y.shape, y.dtype) == ((0, 3), (0,), np.int64)
+
     def test_a_whole_batch_may_be_asked_for(self) -> None:
         class Whole(data.Dataset[Any]):
             def __len__(self) -> int:

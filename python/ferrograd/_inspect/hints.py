@@ -42,7 +42,7 @@ HINTS: dict[str, dict[str, str]] = {
         "swap_in_optimizer_params_and_state": _COMPILE,
     },
     "": {
-        **_each("cuda mps xpu backends distributed set_default_device", _CPU),
+        **_each("cuda mps xpu backends set_default_device", _CPU),
         "bfloat16": _DTYPE,
         "half": "float16",
         "short": "int16",

@@ -85,8 +85,8 @@ class Fetch:
             if self.single:
                 samples = self._sample(indices, number)
             else:
-                gathers = self.collate is default_collate and len(indices)
-                batch = gather(self.dataset, indices) if gathers else None
+                usual = self.collate is default_collate
+                batch = gather(self.dataset, indices) if usual else None
                 if batch is not None:
                     return batch
                 samples = self._samples(indices, number, stopped)

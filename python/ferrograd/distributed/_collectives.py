@@ -1,0 +1,184 @@
+"""Collective communication of tensors, differentiable to any order.
+
+Owns: the operations and their derivatives, which are communication too: the adjoint of sending is
+receiving. Never moves elements itself. Invariant: when all ranks call `backward`, each gets for its
+own tensors the gradients of what the losses of all ranks add up to.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+from ferrograd._core import Function, Tensor, asarray, is_grad_enabled, where, zeros_like
+from ferrograd.distributed import _raw
+from ferrograd.distributed._world import checked_rank, world
+from ferrograd.errors import ArgumentError
+
+#: The adjoint, given the gradient.
+Adjoint = Callable[[Tensor], Tensor]
+
+
+class _Communicate(Function):
+    """A result of communication, with the communication that takes gradients back."""
+
+    @staticmethod
+    def forward(ctx: Any, x: Tensor, anchor: Any, made: Tensor, adjoint: Adjoint) -> Tensor:
+        ctx.adjoint = adjoint
+        return made
+
+    @staticmethod
+    def backward(ctx: Any, g: Tensor) -> Any:
+        return ctx.adjoint(g), None, None, None
+
+
+def anchored(x: Tensor, made: Tensor, tracked: bool, adjoint: Adjoint) -> Tensor:
+    """The result as part of the graph, if any rank's is: then the pass comes by on every rank."""
+    if not tracked:
+        return made
+    _raw.in_order()
+    anchor = None if x.requires_grad else zeros_like(made[()].sum()).requires_grad_()
+    linked: Tensor = _Communicate.apply(x, anchor, made, adjoint)
+    return linked
+
+
+def tracks(x: Any) -> bool:
+    """Whether a call with this operand is recorded here."""
+    return is_grad_enabled() and isinstance(x, Tensor) and x.requires_grad
+
+
+def _call(
+    op: str, x: Any, root: int, comm: Any, run: Callable[[np.ndarray], Tensor], adjoint: Adjoint
+) -> Tensor:
+    array = _raw.array_of(op, x)
+    tracked = _raw.agree(op, array, tracks(x), root, comm)
+    given = x if isinstance(x, Tensor) else asarray(array)
+    return anchored(given, run(array), tracked and is_grad_enabled(), adjoint)
+
+
+def allreduce(x: Any, op: str = "sum", comm: Any = None) -> Tensor:
+    """Combines the tensors of all ranks; every rank gets the result, with the same bits.
+
+    `op` is "sum", "mean", "max" or "min". Derivative: the sum of all ranks' gradients; of "max" and
+    "min" to the ranks that have the extreme, in equal shares. Shapes and dtypes are equal on all
+    ranks; `ContractError` on all of them if not.
+    """
+    comm = world(comm)
+    if op == "mean":
+        mean: Tensor = allreduce(x, "sum", comm) / comm.Get_size()
+        return mean
+    if op == "sum":
+        return _call(
+            "allreduce sum",
+            x,
+            -1,
+            comm,
+            lambda array: _raw.allreduce(array, "sum", comm),
+            lambda g: allreduce(g, "sum", comm),
+        )
+    if op not in ("max", "min"):
+        raise ArgumentError(f'allreduce: op is {op!r}; use "sum", "mean", "max" or "min"')
+    found: list[Tensor] = []
+
+    def extreme(array: np.ndarray) -> Tensor:
+        found.append(_raw.allreduce(array, op, comm))
+        return found[0]
+
+    def shares(g: Tensor) -> Tensor:
+        here = given == found[0].detach()
+        count = allreduce(here.astype(g.dtype), "sum", comm)
+        share: Tensor = where(here, allreduce(g, "sum", comm) / count, 0.0)
+        return share
+
+    given = x.detach() if isinstance(x, Tensor) else x
+    return _call(f"allreduce {op}", x, -1, comm, extreme, shares)
+
+
+def reduce(x: Any, root: int = 0, comm: Any = None) -> Tensor:
+    """The sum over all ranks on `root`; zeros elsewhere. Derivative: the root's gradient."""
+    comm = world(comm)
+    root = checked_rank("reduce", "root", root, comm)
+    return _call(
+        "reduce",
+        x,
+        root,
+        comm,
+        lambda array: _raw.reduce(array, root, comm),
+        lambda g: bcast(g, root, comm),
+    )
+
+
+def bcast(x: Any, root: int = 0, comm: Any = None) -> Tensor:
+    """The tensor of `root` on every rank; others pass one alike. Derivative: the sum, on `root`."""
+    comm = world(comm)
+    root = checked_rank("bcast", "root", root, comm)
+    return _call(
+        "bcast",
+        x,
+        root,
+        comm,
+        lambda array: _raw.bcast(array, root, comm),
+        lambda g: reduce(g, root, comm),
+    )
+
+
+def gather(x: Any, root: int = 0, comm: Any = None) -> Tensor:
+    """The tensors of all ranks along a new first axis, on `root`; zeros elsewhere.
+
+    Derivative: the rows of the root's gradient, `scatter`.
+    """
+    comm = world(comm)
+    root = checked_rank("gather", "root", root, comm)
+    return _call(
+        "gather",
+        x,
+        root,
+        comm,
+        lambda array: _raw.gather(array, root, comm),
+        lambda g: scatter(g, root, comm),
+    )
+
+
+def allgather(x: Any, comm: Any = None) -> Tensor:
+    """The tensors of all ranks along a new first axis, on every rank.
+
+    Derivative: the sum of the rows that are this rank's in all ranks' gradients.
+    """
+    comm = world(comm)
+    return _call(
+        "allgather",
+        x,
+        -1,
+        comm,
+        lambda array: _raw.allgather(array, comm),
+        lambda g: alltoall(g, comm).sum(0),
+    )
+
+
+def scatter(x: Any, root: int = 0, comm: Any = None) -> Tensor:
+    """Row `rank` of the tensor of `root`; others pass one alike. Derivative: `gather`."""
+    comm = world(comm)
+    root = checked_rank("scatter", "root", root, comm)
+    return _call(
+        "scatter",
+        x,
+        root,
+        comm,
+        lambda array: _raw.scatter(_raw.rows("scatter", array, comm), root, comm),
+        lambda g: gather(g, root, comm),
+    )
+
+
+def alltoall(x: Any, comm: Any = None) -> Tensor:
+    """Row `i` goes to rank `i`; row `i` of the result is from there. Derivative: the same."""
+    comm = world(comm)
+    return _call(
+        "alltoall",
+        x,
+        -1,
+        comm,
+        lambda array: _raw.alltoall(_raw.rows("alltoall", array, comm), comm),
+        lambda g: alltoall(g, comm),
+    )

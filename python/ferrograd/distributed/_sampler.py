@@ -1,0 +1,67 @@
+"""Which rank gets which part of a batch.
+
+Owns: the split of whole batches, and the weight that makes a mean of means the mean of all. Never
+draws: the sampler that is split does. Invariant: all ranks have as many batches as one rank alone,
+and their parts together are its batches in their order.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from typing import Any
+
+import numpy as np
+
+from ferrograd.distributed._world import get_rank, get_world_size, world
+from ferrograd.errors import ArgumentError
+from ferrograd.utils.data._sampler import Sampler
+
+
+class DistributedBatchSampler(Sampler[list[int]]):
+    """This rank's part of every batch of another batch sampler.
+
+    The parts of a batch differ by at most one sample in size, and may be empty. Every rank must
+    draw the same batches: give the sampler that is split a generator with the same seed on all
+    ranks. As the number of batches does not depend on that of ranks, a loader's state that one job
+    saved is a state for a job with more or fewer ranks.
+    """
+
+    def __init__(
+        self,
+        batch_sampler: Iterable[list[int]],
+        num_replicas: int | None = None,
+        rank: int | None = None,
+    ) -> None:
+        self.batch_sampler = batch_sampler
+        self.num_replicas = get_world_size() if num_replicas is None else num_replicas
+        self.rank = get_rank() if rank is None else rank
+        if not 0 <= self.rank < self.num_replicas:
+            raise ArgumentError(
+                f"DistributedBatchSampler: rank {self.rank} of {self.num_replicas}; give 0 to"
+                f" {self.num_replicas - 1}"
+            )
+
+    def __iter__(self) -> Iterator[list[int]]:
+        for batch in self.batch_sampler:
+            begin = len(batch) * self.rank // self.num_replicas
+            end = len(batch) * (self.rank + 1) // self.num_replicas
+            yield batch[begin:end]
+
+    def __len__(self) -> int:
+        count: Any = self.batch_sampler
+        return len(count)
+
+
+def batch_weight(count: int, comm: Any = None) -> float:
+    """What to multiply a rank's mean loss by where ranks have different numbers of samples.
+
+    It is `ranks * count / total`, so that the mean over ranks, which `DataParallel` takes of
+    gradients, is the mean over all samples. Every rank calls it, with the number of its samples.
+    """
+    comm = world(comm)
+    counts = np.empty(comm.Get_size(), np.int64)
+    comm.Allgather(np.array([count], np.int64), counts)
+    total = int(counts.sum())
+    if total == 0:
+        raise ArgumentError("batch_weight: no rank has a sample; leave this batch out")
+    return float(comm.Get_size() * count / total)

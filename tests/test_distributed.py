@@ -1,0 +1,128 @@
+"""`fg.distributed` on 2 and 4 ranks of this machine; needs the extra `mpi`."""
+
+import os
+import shutil
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+import ferrograd as fg
+
+ROOT = Path(__file__).resolve().parent.parent
+MPIEXEC = shutil.which("mpiexec", path=f"{Path(sys.executable).parent}{os.pathsep}{os.defpath}")
+
+
+def job(ranks: int, *arguments: str, program: str = "tests/mpi_checks.py") -> tuple[int, str]:
+    """Status and output of a program on several ranks."""
+    pytest.importorskip("mpi4py")
+    if MPIEXEC is None:
+        pytest.skip("there is no mpiexec")
+    root = ["--allow-run-as-root"] if os.geteuid() == 0 else []
+    ranked = [MPIEXEC, *root, "--oversubscribe", "-n", str(ranks)]
+    done = subprocess.run(
+        [*ranked, sys.executable, str(ROOT / program), *arguments],
+        stdout=subprocess.PIPE,
+        stderr=subprocess.STDOUT,
+        text=True,
+        timeout=300,
+        check=False,
+        env={**os.environ, "PYTHONPATH": os.pathsep.join(map(str, _paths()))},
+    )
+    return done.returncode, done.stdout
+
+
+def _paths() -> list[Path]:
+    return [Path(fg.__file__).resolve().parent.parent]
+
+
+CHECKS = [
+    *("collectives", "messages", "constants_and_dtypes", "mismatches", "data_parallel"),
+    "sharded",
+]
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("ranks", [2, 4])
+@pytest.mark.parametrize("check", CHECKS)
+def test_ranks(check: str, ranks: int) -> None:
+    status, output = job(ranks, check)
+    assert status == 0, output
+
+
+def losses(output: str) -> np.ndarray:
+    line = next(line for line in output.splitlines() if line.startswith("losses"))
+    return np.array([float(word) for word in line.split()[1:]])
+
+
+@pytest.mark.slow
+def test_training_is_the_same_on_any_number_of_ranks(tmp_path: Path) -> None:
+    curves = []
+    for ranks in (1, 2, 4):
+        status, output = job(ranks, "training")
+        assert status == 0, output
+        curves.append(losses(output))
+    assert len(curves[0]) == 21
+    for curve in curves[1:]:
+        np.testing.assert_allclose(curve, curves[0], 1e-10, 0)
+    # Saved by four ranks in the middle of an epoch, resumed by two.
+    state = str(tmp_path / "state")
+    assert job(4, "training", state, "10")[0] == 0
+    status, output = job(2, "training", state, "-1")
+    assert status == 0, output
+    np.testing.assert_allclose(losses(output), curves[0], 1e-10, 0)
+
+
+@pytest.mark.slow
+def test_the_heat_equation_has_the_gradient_of_one_rank() -> None:
+    status, output = job(4, "--steps", "8", program="examples/heat_mpi.py")
+    assert status == 0, output
+    assert "largest difference" in output
+
+
+@pytest.mark.slow
+def test_digits_have_the_same_losses_on_one_and_two_ranks(tmp_path: Path) -> None:
+    pytest.importorskip("sklearn")
+    outputs = []
+    for ranks in (1, 2):
+        arguments = ["--epochs", "3", "--state", str(tmp_path / str(ranks))]
+        status, output = job(ranks, *arguments, program="examples/digits_mpi.py")
+        assert status == 0, output
+        lines = [line.split() for line in output.splitlines() if line.startswith("epoch")]
+        outputs.append([float(line[-1]) for line in lines])
+    assert len(outputs[0]) == 3
+    np.testing.assert_allclose(outputs[1], outputs[0], 1e-10, 0)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    ("check", "text"), [("raises", "ZeroDivisionError: on purpose"), ("killed", "")]
+)
+def test_a_rank_that_fails_ends_the_job(check: str, text: str) -> None:
+    alone = time.monotonic()
+    assert job(2, "messages")[0] == 0
+    usual = time.monotonic() - alone
+    began = time.monotonic()
+    status, output = job(2, check)
+    assert status != 0
+    assert text in output
+    assert time.monotonic() - began < 10 + 3 * usual
+    if text:
+        assert output.index("rank 1 of 2 failed") < output.index(text)
+
+
+def test_without_mpi_the_error_says_what_to_install() -> None:
+    code = (
+        "import sys; sys.modules['mpi4py'] = None\n"
+        "import ferrograd as fg\n"
+        "try: fg.distributed.get_rank()\n"
+        "except ImportError as error: print(error)"
+    )
+    env = {**os.environ, "PYTHONPATH": str(_paths()[0])}
+    done = subprocess.run(
+        [sys.executable, "-c", code], capture_output=True, text=True, check=True, env=env
+    )
+    assert 'pip install "ferrograd[mpi]"' in done.stdout
