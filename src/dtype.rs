@@ -70,10 +70,11 @@ const NUMPY_U64: i32 = NUMPY_I64 + 1;
 
 /// A float of 16 bits. It is stored, and converted to compute with it.
 pub type Half = half::f16;
+pub(crate) use num_complex::Complex;
 /// A complex number of two float64.
-pub type Complex128 = num_complex::Complex<f64>;
+pub type Complex128 = Complex<f64>;
 /// A complex number of two float32.
-pub type Complex64 = num_complex::Complex<f32>;
+pub type Complex64 = Complex<f32>;
 
 pub use element::Element;
 pub(crate) use element::half_of;

@@ -1,12 +1,13 @@
 //! Every way an operation can fail: one enum, its message and its Python class, declared once.
 //!
-//! Owns: `Error`, `Result`, and the table of exception classes that the bindings create.
+//! Owns: `Error`, `Result`, the table of exception classes that the bindings create, and the warnings of conversions.
 //! Never formats anything on a path that succeeds.
 //! Invariant: a message reads `operation: what happened, with both values; what to do`.
 
 use std::any::Any;
 use std::borrow::Cow;
 use std::fmt;
+use std::sync::OnceLock;
 
 use crate::dtype::DType;
 
@@ -76,6 +77,41 @@ fn indices(size: usize) -> String {
         Some(last) => format!("use an index from -{size} to {last}"),
         None => "the axis is empty".to_owned(),
     }
+}
+
+/// What a conversion loses without failing. The host says it in its own way; without a host nothing is said.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Warning {
+    /// The imaginary part of complex numbers that become real.
+    Imaginary,
+    /// A float that no integer stands for.
+    InvalidCast,
+}
+
+impl Warning {
+    /// NumPy's words.
+    pub fn text(self) -> &'static str {
+        match self {
+            Warning::Imaginary => "Casting complex values to real discards the imaginary part",
+            Warning::InvalidCast => "invalid value encountered in cast",
+        }
+    }
+}
+
+/// Says a warning; an error where the host makes one of it.
+type Warn = fn(Warning) -> Result<()>;
+
+static WARN: OnceLock<Warn> = OnceLock::new();
+
+/// Names the way in which this process says warnings; the first one stays.
+pub fn set_warn(way: Warn) {
+    let _ = WARN.set(way);
+}
+
+/// Says a warning.
+#[cold]
+pub(crate) fn warn(warning: Warning) -> Result<()> {
+    WARN.get().map_or(Ok(()), |way| way(warning))
 }
 
 macro_rules! errors {
@@ -164,6 +200,9 @@ errors! {
     /// A Python integer that is no value of the dtype it meets.
     IntegerRange { op: Op, value: String, dtype: DType } => IntegerRangeError,
         "{op}: the Python integer {value} is out of bounds for {dtype}; convert the tensor with astype(fg.int64) first, or give a float";
+    /// A float that is to become an integer and is none.
+    NoInteger { op: Op, value: f64, dtype: DType } => IntegerRangeError,
+        "{op}: {value} cannot become an element of {dtype}; give a finite number, or use a float dtype";
     /// A matrix for which the operation has no answer.
     Matrix { op: Op, what: String, remedy: &'static str } => MatrixError,
         "{op}: {what}; {remedy}";

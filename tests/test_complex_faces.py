@@ -150,10 +150,8 @@ LOSSES: dict[str, Any] = {
     "place": lambda z, r: np.place(r, r > 0, z),
     "place in an array": lambda z, r: np.place(r.numpy().copy(), np.array(r > 0), z),
     "putmask": lambda z, r: np.putmask(r, r > 0, z),
-    "put": lambda z, r: np.put(r, [0, 1], z),
     "copyto": lambda z, r: np.copyto(r, z),
     "copyto where": lambda z, r: np.copyto(r, z, where=r > 0),
-    "insert": lambda z, r: np.insert(r, 1, z[:1]),
     "out": lambda z, r: np.add(z, 1.5, out=r),
     "out of a sum": lambda z, r: np.add.reduce(z, out=r[0]),
 }

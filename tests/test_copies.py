@@ -4,6 +4,8 @@ Owns: every operation of the table, functions and methods that have nothing to d
 arguments of `astype`. Views that must share stand in `test_sharing.py`.
 """
 
+import copy
+import pickle
 from collections.abc import Callable
 from typing import Any
 
@@ -235,3 +237,26 @@ def test_gradients_of_every_layout() -> None:
         y = x.T.astype(np.float32, order=order) * fg.tensor(w, dtype=np.float32)
         (g,) = fg.autograd.grad(y.sum(), x)
         np.testing.assert_array_equal(g.numpy(), w.T)
+
+
+class Noted(fg.Tensor):
+    """A subclass with attributes of its own."""
+
+    __slots__ = ("unit",)
+    note: Any
+
+
+@pytest.mark.parametrize(
+    "duplicate", [copy.copy, copy.deepcopy, lambda x: pickle.loads(pickle.dumps(x))]
+)
+def test_copies_of_a_subclass_keep_its_attributes(duplicate: Callable[[Any], Any]) -> None:
+    x = Noted([1.0, 2.0])
+    x.requires_grad_()
+    x.unit, x.note = "m", {"of": [1]}
+    found = duplicate(x)
+    assert type(found) is Noted
+    assert found.requires_grad
+    assert (found.unit, found.note, found.tolist()) == ("m", {"of": [1]}, [1.0, 2.0])
+    assert (found.note is x.note) is (duplicate is copy.copy)
+    plain = duplicate(fg.tensor([1.0]))
+    assert type(plain) is fg.Tensor

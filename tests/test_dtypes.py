@@ -167,6 +167,7 @@ def test_names() -> None:
         assert getattr(x, name)().dtype == np.dtype(code)
 
 
+@pytest.mark.filterwarnings("ignore::numpy.exceptions.ComplexWarning")
 def test_casting_rules() -> None:
     for a, b in itertools.product(ALL, ALL):
         for rule in ("no", "equiv", "safe", "same_kind", "unsafe"):

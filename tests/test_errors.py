@@ -142,7 +142,9 @@ TABLE: list[Row] = [
      "backward: dtype int64 is not supported; give a floating-point gradient"),
     ("DType", lambda: setattr(leaf(2), "grad", ones(2, dtype=np.float32)),
      "grad: dtype float32 is not supported; give a gradient of the tensor's own dtype"),
-    ("Unsupported", lambda: fg.full(2, 1j, dtype=np.float64),
+    ("NoInteger", lambda: fg.zeros(2, dtype=np.int64).fill_(np.inf),
+     "full: inf cannot become an element of int64; give a finite number, or use a float dtype"),
+    ("Unsupported", lambda: fg.zeros(2).fill_(1j),
      "full: the number (0+1j) goes into elements of float64; give its real part, or use a complex"
      " dtype"),
     ("Unsupported", lambda: fg.from_numpy(np.array([1, "a"], dtype=object)),

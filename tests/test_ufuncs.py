@@ -214,9 +214,10 @@ REFUSED: list[tuple[Callable[[Any], Any], str]] = [
     (lambda t: np.max(t, where=MASK), "numpy.max: no element may be chosen"),
     (lambda t: np.maximum.reduce(t, where=MASK), "numpy.maximum.reduce: no element may be chosen"),
     (lambda t: np.subtract.reduce(t, axis=(0, 1)), "numpy.subtract.reduce: axis="),
-    (lambda t: np.add(t, t, dtype=np.int64), "numpy.add: cannot cast float64 to int64"),
-    (lambda t: np.less(t, t, dtype=np.float64), "numpy.less: dtype=float64 but the result is bool"),
-    (lambda t: np.add(t, t, casting="unsafe"), "numpy.add: casting='unsafe'"),
+    (lambda t: np.add(t, t, dtype=np.int64), "numpy.add: Cannot cast ufunc 'add' input 0"),
+    (lambda t: np.less(t, t, dtype=np.float64), "numpy.less: No loop matching"),
+    (lambda t: np.add(t, 1j, casting="safe", signature="dd->d"), "numpy.add: Cannot cast ufunc"),
+    (lambda t: np.add(t, t, order="F"), "numpy.add: order='F'"),
 ]
 # fmt: on
 

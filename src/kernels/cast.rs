@@ -1,8 +1,8 @@
 //! Conversion between dtypes.
 //!
 //! Owns: `cast`. Never copies within a dtype without need (see `copy`), never promotes by itself.
-//! Invariant: conversions are Rust's `as` (integers wrap, floats saturate), a complex number gives its real part, and
-//! anything that is not zero becomes `true`.
+//! Invariant: conversions are NumPy's: integers wrap, floats lose their fraction (`truncate.rs`), a complex number gives its
+//! real part, and anything that is not zero becomes `true`.
 
 use std::mem::MaybeUninit;
 
@@ -11,6 +11,7 @@ use smallvec::{SmallVec, smallvec};
 use super::copy::copy;
 use super::launch::{c_strides, launch};
 use super::leveled::{Levels, leveled};
+use super::truncate::Truncate;
 use super::view::{Axes, View, ViewMut};
 use crate::dtype::{Complex64, Complex128, DType, Half, Truth, half_of, no_loop, with_dtype};
 use crate::threads::parallel_for;
@@ -26,11 +27,11 @@ trait Convert<A>: Copy + Send + Sync {
 }
 
 macro_rules! conversions {
-    ($a:ty => $($levels:ident $b:ty),*; $truth:ident) => {
+    ($a:ty => $($levels:ident $b:ty $(: $by:ident)?),*; $truth:ident) => {
         $(impl Convert<$a> for $b {
             const LEVELS: Levels = Levels::$levels;
             #[inline(always)]
-            fn convert(a: $a) -> $b { a as $b }
+            fn convert(a: $a) -> $b { a $(.$by())? as $b }
         })*
         impl Convert<$a> for Truth {
             const LEVELS: Levels = Levels::$truth;
@@ -45,8 +46,8 @@ macro_rules! conversions {
     };
 }
 // Those of a dtype to itself are never run.
-conversions!(f64 => Baseline f64, All f32, All i64, UpToAvx2 i32, UpToAvx2 u8, Baseline u64; All);
-conversions!(f32 => All f64, Baseline f32, All i64, UpToAvx2 i32, UpToAvx2 u8, Baseline u64; All);
+conversions!(f64 => Baseline f64, All f32, All i64: in_64, UpToAvx2 i32: in_32, UpToAvx2 u8: in_32, Baseline u64: in_u64; All);
+conversions!(f32 => All f64, Baseline f32, All i64: in_64, UpToAvx2 i32: in_32, UpToAvx2 u8: in_32, Baseline u64: in_u64; All);
 conversions!(i64 => All f64, All f32, Baseline i64, UpToAvx2 i32, UpToAvx2 u8, Baseline u64; All);
 conversions!(i32 => UpToAvx2 f64, UpToAvx2 f32, UpToAvx2 i64, Baseline i32, UpToAvx2 u8, Baseline u64; UpToAvx2);
 conversions!(u8 => UpToAvx2 f64, UpToAvx2 f32, UpToAvx2 i64, UpToAvx2 i32, Baseline u8, Baseline u64; UpToAvx2);
@@ -66,7 +67,7 @@ macro_rules! complex {
     ($c:ty, $part:ty: $($t:ty),*) => {
         portable! {
             $(
-                |z: $c| -> $t { z.re as $t }
+                |z: $c| -> $t { <$t as Convert<$part>>::convert(z.re) }
                 |x: $t| -> $c { <$c>::new(x as $part, 0.0) }
             )*
             |z: $c| -> Truth { Truth((z.re != 0.0 || z.im != 0.0) as u8) }
@@ -123,13 +124,16 @@ fn hub(dtype: DType) -> DType {
 }
 
 /// The conversions, one after another, that lead from one dtype to another, and the dtype after each.
-type Route = SmallVec<[(Line, DType); 3]>;
+type Route = SmallVec<[(Line, DType); 4]>;
 
 fn route(from: DType, to: DType) -> Route {
     if let Some(line) = direct(from, to) {
         return smallvec![(line, to)];
     }
-    let stops = [from, hub(from), hub(to), to];
+    // A float reaches integers of 8 and 16 bits through those of 32.
+    let register =
+        if from.is_inexact() && to.is_integer() && to.size() < 4 { DType::I32 } else { hub(to) };
+    let stops = [from, hub(from), register, hub(to), to];
     let steps = stops.windows(2).filter(|pair| pair[0] != pair[1]);
     steps
         .map(|pair| {

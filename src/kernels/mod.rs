@@ -33,6 +33,7 @@ mod ring;
 mod room;
 pub mod scan;
 pub mod softmax;
+pub mod truncate;
 pub mod view;
 
 pub use cast::cast;

@@ -8,7 +8,7 @@ use std::fmt;
 
 use ndarray::{ArrayViewD, Axis};
 
-use crate::dtype::{DType, Element, Half, with_dtype};
+use crate::dtype::{Complex, Complex64, Complex128, DType, Element, Half, with_dtype};
 use crate::error::Result;
 use crate::tensor::Tensor;
 
@@ -28,6 +28,8 @@ impl fmt::Display for Tensor {
         let text = match self.dtype() {
             DType::F16 => text::<Half>(self, floats, scalar_float),
             d if d.is_float() => with_dtype!(float d, T => text::<T>(self, floats, scalar_float)),
+            DType::C128 => text::<Complex128>(self, complex::<f64>, scalar_complex::<f64>),
+            DType::C64 => text::<Complex64>(self, complex::<f32>, scalar_complex::<f32>),
             d if d.is_integer() => {
                 with_dtype!(d, T => text::<T>(self, aligned, |v| format!("{v:?}")))
             }
@@ -205,6 +207,34 @@ fn floats<T: Element + fmt::Display + fmt::LowerExp>(values: &[T]) -> Vec<String
         format!("{whole}.{fraction:<places$}")
     };
     right(values.iter().map(|v| word(v).unwrap_or_else(|| write(v))).collect())
+}
+
+/// Complex numbers: the real parts in one format, the imaginary ones in another, always with a sign.
+fn complex<T: Element + fmt::Display + fmt::LowerExp>(values: &[Complex<T>]) -> Vec<String> {
+    let real = floats(&values.iter().map(|z| z.re).collect::<Vec<T>>());
+    let imaginary = floats(&values.iter().map(|z| z.im).collect::<Vec<T>>());
+    let signed = imaginary.iter().map(|word| with_sign(word.trim_start())).collect();
+    let joined = |(re, im): (&String, String)| {
+        let digits = im.trim_end().len();
+        format!("{re}{}j{}", &im[..digits], &im[digits..])
+    };
+    right(real.iter().zip(right(signed)).map(joined).collect())
+}
+
+fn with_sign(word: &str) -> String {
+    if word.starts_with('-') { word.into() } else { format!("+{word}") }
+}
+
+/// One complex number as Python writes it.
+fn scalar_complex<T: Element + fmt::Display + fmt::LowerExp>(value: Complex<T>) -> String {
+    let part = |v: T| {
+        let text = scalar_float(v);
+        text.strip_suffix(".0").map_or_else(|| text.clone(), str::to_owned)
+    };
+    if value.re.to_f64().to_bits() == 0 {
+        return part(value.im) + "j";
+    }
+    format!("({}{}j)", part(value.re), with_sign(&part(value.im)))
 }
 
 /// One float: every digit that tells it from others.

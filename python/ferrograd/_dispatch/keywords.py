@@ -15,7 +15,7 @@ import numpy as np
 import ferrograd._core as _core
 from ferrograd._dispatch import table
 from ferrograd._dispatch.ufuncs import cast, write
-from ferrograd.errors import ArgumentError
+from ferrograd.errors import ArgumentError, ArgumentTypeError
 
 Operation = Callable[..., Any]
 
@@ -115,6 +115,34 @@ def _masked(
     return ours(_core.where(where, _core.asarray(given[first]), neutral), **others)
 
 
+def _with_initial(
+    spelling: Spelling, ours: Operation, given: dict[str, Any], where: Any, initial: Any
+) -> Any:
+    """A reduction that begins with a number."""
+    first = next(iter(given))
+    x = _core.asarray(given[first])
+    if isinstance(initial, complex) and x.dtype.kind != "c":
+        raise ArgumentTypeError(
+            f"numpy.{spelling.name}: initial={initial} of elements of {x.dtype}; give a real"
+            " number, or complex elements"
+        )
+    if x.size == 0 and spelling.neutral is None:
+        # No element has a part in it.
+        axes = {key: value for key, value in given.items() if key in ("axis", "keepdims")}
+        shape = np.sum(np.broadcast_to(0, x.shape), **axes).shape
+        return _core.broadcast_to(_core.asarray(initial).astype(x.dtype), shape).clone()
+    single = ours is _core.prod and x.dtype.kind in "fc" and given.get("axis") is None
+    if where is True and single:
+        # The number comes first: in another order a product over- or underflows elsewhere.
+        flat = _core.concatenate([_core.asarray(initial).astype(x.dtype).reshape(1), x.reshape(-1)])
+        shape = (1,) * x.ndim if given.get("keepdims") else ()
+        rest = {key: v for key, v in given.items() if key not in (first, "axis", "keepdims")}
+        return ours(flat, **rest).reshape(shape)
+    if where is True:
+        return spelling.fold(initial, ours(**given))  # type: ignore[misc]
+    return spelling.fold(initial, _masked(spelling, ours, given, where, initial))  # type: ignore[misc]
+
+
 def _check_rest(spelling: Spelling, rest: dict[str, Any]) -> None:
     for key, value in rest.items():
         harmless = spelling.harmless.get(key, ())
@@ -129,6 +157,9 @@ def call(spelling: Spelling, ours: Operation, args: Any, kwargs: dict[str, Any])
     out, where = rest.pop("out", None), rest.pop("where", True)
     dtype, initial = rest.pop("dtype", None), rest.pop("initial", None)
     copies = rest.get("copy") is True
+    unsafe = dtype is not None and spelling.several and rest.get("casting") == "unsafe"
+    if unsafe:
+        rest.pop("casting")
     _check_rest(spelling, rest)
     asked = given.get("dtype") if dtype is None else dtype
     if asked is not None and where is True and np.dtype(asked).kind in "iu":
@@ -142,14 +173,14 @@ def call(spelling: Spelling, ours: Operation, args: Any, kwargs: dict[str, Any])
     if dtype is not None and not spelling.several:
         first = next(iter(given))
         given[first] = _core.asarray(given[first]).astype(dtype)
-    if where is not True:
+    if initial is not None:
+        result = _with_initial(spelling, ours, given, where, initial)
+    elif where is not True:
         result = _masked(spelling, ours, given, where, initial)
     else:
         result = ours(*positional, **given)
     if copies:
         result = _core.clone(result)
-    if initial is not None and spelling.fold is not None:
-        result = spelling.fold(initial, result)
     if dtype is not None and spelling.several:
-        result = cast(name, result, dtype)
+        result = result.astype(dtype) if unsafe else cast(name, result, dtype)
     return result if out is None else write(name, out, result, repeats=spelling.ufunc)

@@ -1,7 +1,8 @@
 """What NumPy's ufuncs take besides operands, and their methods, on tensors.
 
 Owns: `reduce`, `accumulate`, `reduceat` and `outer` of every ufunc whose operation we have, and the
-keywords `out`, `where` and `dtype`. Never computes: everything is composed of operations.
+keywords `out`, `where`, `dtype`, `signature` and `casting`. Never computes: everything is composed
+of operations.
 Invariant: a keyword is obeyed or refused with the reason, and no result leaves a graph silently.
 """
 
@@ -58,14 +59,15 @@ def write(
     operands: int = 1,
     *,
     repeats: bool = False,
+    casting: Any = "same_kind",
 ) -> Any:
     """Writes a result into `out`, a tensor (recorded) or an array (if no graph loses it).
 
-    With `repeats`, `out` may be larger: the result is broadcast to it.
+    With `repeats`, `out` may be larger: the result is broadcast to it. `casting` is NumPy's rule.
     """
     fits = hasattr(out, "shape") and _fits(out, result, repeats)
     if isinstance(out, Tensor):
-        if not np.can_cast(result.dtype, out.dtype, "same_kind"):
+        if not np.can_cast(result.dtype, out.dtype, casting):
             raise DTypeError(
                 f"numpy.{name}: the result is {result.dtype} and out has elements of {out.dtype};"
                 " give out another dtype, or use astype on the result"
@@ -79,7 +81,7 @@ def write(
         raise ArgumentTypeError(f"numpy.{name}: out is a {type(out).__name__}; pass an array")
     elif fits or where is not True:
         mask = where.numpy() if isinstance(where, Tensor) else where
-        np.copyto(out, result.detach().numpy(), casting="same_kind", where=mask)
+        np.copyto(out, result.detach().numpy(), casting=casting, where=mask)
         return out
     raise ShapeError(
         f"numpy.{name}: out has shape {tuple(out.shape)} and the result"
@@ -122,29 +124,67 @@ def check_harmless(name: str, kwargs: dict[str, Any]) -> None:
             )
 
 
+def _number(name: str, x: complex, dtype: Any, casting: Any) -> Tensor:
+    """A Python number, whose precision counts for nothing, as an operand of a loop."""
+    rule: Any = "unsafe" if casting == "unsafe" else "same_kind"
+    if type(x) is not int and not np.can_cast(np.dtype(type(x)), dtype, rule):
+        raise ArgumentTypeError(
+            f"numpy.{name}: Cannot cast ufunc operand {x!r} to {dtype} with casting rule"
+            f" {casting!r}; use astype on the operands, or another casting="
+        )
+    made: Tensor = _core.tensor(x, dtype) if type(x) is int else _core.asarray(x).astype(dtype)
+    return made
+
+
+def _computed(
+    ufunc: np.ufunc, ours: Operation, inputs: tuple[Any, ...], signature: Any, casting: Any
+) -> Any:
+    """The results in the loop that NumPy takes for a signature under a casting rule."""
+    given = [type(x) if type(x) in (int, float, complex) else _core.asarray(x) for x in inputs]
+    dtypes = [x if isinstance(x, type) else x.dtype for x in given]
+    asked = {} if signature is None else {"signature": signature}
+    try:
+        loop = ufunc.resolve_dtypes((*dtypes, *(None,) * ufunc.nout), casting=casting, **asked)
+    except TypeError as error:
+        raise ArgumentTypeError(
+            f"numpy.{ufunc.__name__}: {error}; use astype on the operands, or another casting="
+        ) from None
+    result = ours(
+        *(
+            _number(ufunc.__name__, x, dtype, casting)
+            if type(x) in (int, float, complex)
+            else _core.asarray(x).astype(dtype)
+            for x, dtype in zip(inputs, loop, strict=False)
+        )
+    )
+    results = result if isinstance(result, tuple) else (result,)
+    wanted = zip(results, loop[ufunc.nin :], strict=True)
+    results = tuple(r if r.dtype == dtype else r.astype(dtype) for r, dtype in wanted)
+    return results if isinstance(result, tuple) else results[0]
+
+
 def call(ufunc: np.ufunc, ours: Operation, inputs: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
-    """`ufunc(*inputs, out=, where=, dtype=)`."""
+    """`ufunc(*inputs, out=, where=, dtype=, signature=, casting=)`."""
     name = ufunc.__name__
     outs = kwargs.pop("out", None)
     where = kwargs.pop("where", True)
-    dtype = kwargs.pop("dtype", None)
+    dtype, casting = kwargs.pop("dtype", None), kwargs.pop("casting", "same_kind")
+    signature = kwargs.pop("signature", kwargs.pop("sig", None))
     check_harmless(name, kwargs)
     if where is not True and outs is None:
         raise ArgumentError(
             f"numpy.{name}: where= without out= leaves the other elements undefined; write"
             f" np.where(mask, np.{name}(...), other)"
         )
-    if dtype is not None:
-        inputs = tuple(cast(name, _core.asarray(x), dtype) for x in inputs)
-    result = ours(*inputs)
-    if dtype is not None and result.dtype != np.dtype(dtype):
-        raise ArgumentTypeError(
-            f"numpy.{name}: dtype={np.dtype(dtype)} but the result is {result.dtype}; use"
-            " astype on the operands or on the result"
-        )
+    if dtype is not None and signature is None:
+        signature = (*(None,) * ufunc.nin, *(np.dtype(dtype),) * ufunc.nout)
+    if signature is None and casting == "same_kind":
+        result = ours(*inputs)
+    else:
+        result = _computed(ufunc, ours, inputs, signature, casting)
     if outs is None:
         return result
-    return write(name, outs[0], result, where, len(inputs), repeats=True)
+    return write(name, outs[0], result, where, len(inputs), repeats=True, casting=casting)
 
 
 def _line(op: str, x: Any, axis: Any) -> tuple[Tensor, int]:

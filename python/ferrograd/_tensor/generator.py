@@ -241,6 +241,19 @@ def drawn(
     return made
 
 
+def parts(draw: Any, shape: tuple[int, ...], dtype: Any) -> Any:
+    """What is drawn for a shape; for a complex dtype, both parts of each number."""
+    if np.dtype(dtype).kind != "c":
+        return draw(shape)
+    return draw((*shape, 2)).view(np.complex128)[..., 0]
+
+
+def normal_numbers(rng: np.random.Generator, shape: tuple[int, ...], dtype: Any) -> Any:
+    """Standard normal numbers of a dtype."""
+    made = parts(rng.standard_normal, shape, dtype)
+    return made * np.sqrt(0.5) if np.dtype(dtype).kind == "c" else made
+
+
 class SavedStates:
     """Where all generators stood at one time; every run of a program saves them anew."""
 

@@ -17,6 +17,8 @@ from ferrograd._tensor.generator import (
     drawn,
     get_rng_state as get_rng_state,
     manual_seed as manual_seed,
+    normal_numbers,
+    parts,
     set_rng_state as set_rng_state,
 )
 from ferrograd.errors import ArgumentError, ArgumentTypeError
@@ -36,9 +38,9 @@ def rand(
     dtype: DTypeLike | None = None,
     requires_grad: bool = False,
 ) -> Tensor:
-    """Uniform numbers in [0, 1)."""
-    sizes = shape_of("rand", shape)
-    made = drawn(generator, lambda rng: rng.random(sizes), dtype=dtype or get_default_dtype())
+    """Uniform numbers in [0, 1); with a complex dtype, both parts are."""
+    sizes, kind = shape_of("rand", shape), dtype or get_default_dtype()
+    made = drawn(generator, lambda rng: parts(rng.random, sizes, kind), dtype=kind)
     return placed("rand", _leaf(made, requires_grad), out)
 
 
@@ -49,11 +51,9 @@ def randn(
     dtype: DTypeLike | None = None,
     requires_grad: bool = False,
 ) -> Tensor:
-    """Standard normal numbers."""
-    sizes = shape_of("randn", shape)
-    made = drawn(
-        generator, lambda rng: rng.standard_normal(sizes), dtype=dtype or get_default_dtype()
-    )
+    """Standard normal numbers; complex ones have half of the variance in each part."""
+    sizes, kind = shape_of("randn", shape), dtype or get_default_dtype()
+    made = drawn(generator, lambda rng: normal_numbers(rng, sizes, kind), dtype=kind)
     return placed("randn", _leaf(made, requires_grad), out)
 
 
@@ -149,8 +149,8 @@ def bernoulli_(
     return self.copy_(_trials("bernoulli_", p, self.shape, generator, self.dtype))
 
 
-def _floats(op: str, x: Tensor) -> None:
-    if x.dtype.kind != "f":
+def _floats(op: str, x: Tensor, kinds: str = "f") -> None:
+    if x.dtype.kind not in kinds:
         raise ArgumentTypeError(f"{op}: the tensor is {x.dtype}; use random_, or a float dtype")
 
 
@@ -161,11 +161,15 @@ def normal_(
     *,
     generator: Generator | np.random.Generator | None = None,
 ) -> Tensor:
-    """Changes the elements to normal numbers."""
-    _floats("normal_", self)
+    """Changes the elements to normal numbers; of complex ones, each part has half the variance."""
+    _floats("normal_", self, "fc")
     _inside("normal_", f"std is {std}; give at least 0", std >= 0)
-    shape = self.shape
-    return self.copy_(drawn(generator, lambda rng: rng.normal(mean, std, shape), dtype=self.dtype))
+    shape, kind = self.shape, self.dtype
+    if kind.kind == "c":
+        values = lambda rng: mean + std * normal_numbers(rng, shape, kind)  # noqa: E731
+    else:
+        values = lambda rng: rng.normal(mean, std, shape)  # noqa: E731
+    return self.copy_(drawn(generator, values, dtype=kind))
 
 
 def uniform_(

@@ -1,7 +1,7 @@
 """`Parameter`: a tensor that a module registers by itself.
 
 Owns: that class. Never behaves differently from a tensor in an operation.
-Invariant: a parameter is a leaf of a float dtype.
+Invariant: a parameter is a leaf of a float or complex dtype.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ class Parameter(Tensor):
     """A leaf that requires grad; assigned to an attribute of a module, it is registered there.
 
     `data` (a tensor, an array or nested sequences) is copied; integers become the default float.
-    Errors: `DTypeError` for a dtype that is no float, `ArgumentTypeError` for None.
+    Errors: `DTypeError` for a dtype that is no float and not complex, `ArgumentTypeError` for None.
 
     >>> import ferrograd as fg
     >>> w = fg.nn.Parameter([[1.0, 2.0]])
@@ -45,19 +45,16 @@ class Parameter(Tensor):
             raise ArgumentTypeError(f"{cls.__name__}: the data is None; pass a tensor or an array")
         if dtype is None:
             own = getattr(data, "dtype", None)
-            if np.dtype(np.asarray(data).dtype if own is None else own).kind != "f":
+            if np.dtype(np.asarray(data).dtype if own is None else own).kind not in "fc":
                 dtype = get_default_dtype()
-        if dtype is not None and np.dtype(dtype).kind != "f":
+        if dtype is not None and np.dtype(dtype).kind not in "fc":
             raise DTypeError(
-                f"{cls.__name__}: dtype {np.dtype(dtype)} is not supported; use a float dtype"
+                f"{cls.__name__}: dtype {np.dtype(dtype)} is not supported; use a float dtype, or a"
+                " complex one"
             )
         self = super().__new__(cls, data, dtype=dtype, name=name)
         self.requires_grad_(requires_grad)
         return self
-
-    def __reduce__(self) -> Any:
-        """Copies and pickles keep what was assigned to the object."""
-        return (*super().__reduce__()[:2], self.__dict__ or None)
 
     def __repr__(self) -> str:
         return f"Parameter containing:\n{super().__repr__()}"

@@ -13,8 +13,8 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from ferrograd._core import Tensor, asarray, erfinv, get_default_dtype
-from ferrograd._tensor.generator import Generator, drawn
-from ferrograd.errors import ArgumentError, ShapeError
+from ferrograd._tensor.generator import Generator, drawn, normal_numbers
+from ferrograd.errors import ArgumentError, DTypeError, ShapeError
 from ferrograd.nn._parameter import Parameter
 
 if TYPE_CHECKING:
@@ -77,16 +77,23 @@ def ones_(tensor: Tensor) -> Tensor:
 
 
 def uniform_(tensor: Tensor, a: float = 0.0, b: float = 1.0, generator: Source = None) -> Tensor:
-    """Fills with uniform numbers in [a, b)."""
+    """Fills with uniform numbers in [a, b); errors: `DTypeError` for complex numbers."""
     shape = tensor.shape
+    if tensor.dtype.kind == "c":
+        raise DTypeError(
+            f"uniform_: dtype {tensor.dtype} is not supported; use normal_, or fill both parts"
+        )
     return _fill(tensor, drawn(generator, lambda rng: rng.uniform(a, b, shape)))
 
 
 def normal_(
     tensor: Tensor, mean: float = 0.0, std: float = 1.0, generator: Source = None
 ) -> Tensor:
-    """Fills with normal numbers."""
-    shape = tensor.shape
+    """Fills with normal numbers; of complex ones, each part has half of the variance."""
+    shape, dtype = tensor.shape, tensor.dtype
+    if dtype.kind == "c":
+        made = drawn(generator, lambda rng: mean + std * normal_numbers(rng, shape, dtype))
+        return _fill(tensor, made)
     return _fill(tensor, drawn(generator, lambda rng: rng.normal(mean, std, shape)))
 
 

@@ -59,7 +59,7 @@ pub(crate) fn weak_number(ob: &Bound<'_, PyAny>) -> PyResult<Option<Scalar>> {
 fn whole_number(ob: &Bound<'_, PyAny>) -> PyResult<Scalar> {
     integer(ob).map(Scalar::Int).or_else(|error| match ob.extract::<u64>() {
         Ok(beyond) => Ok(Scalar::Unsigned(beyond)),
-        Err(_) => Err(error),
+        Err(_) => ob.extract::<f64>().map(Scalar::Huge).map_err(|_| error),
     })
 }
 
@@ -84,6 +84,9 @@ pub(crate) fn tensor_like(op: &str, ob: &Bound<'_, PyAny>) -> PyResult<Option<Te
         return Ok(Some(tensor.get().tensor.clone()));
     }
     if let Some(number) = weak_number(ob)? {
+        if let Scalar::Huge(_) = number {
+            integer(ob)?;
+        }
         return Ok(Some(Tensor::scalar(number)));
     }
     if numpy::is_array(ob) {
@@ -141,6 +144,21 @@ pub(crate) fn operand_of(op: &str, name: &str, ob: &Bound<'_, PyAny>) -> PyResul
         None if numpy::is_array(ob) => numpy::operand(op, ob).map(Operand::Tensor),
         None => tensor_of(op, name, ob).map(Operand::Tensor),
     }
+}
+
+/// What is to be written into elements of a dtype: the Python numbers of a list are checked against it.
+pub(crate) fn value_of(
+    op: &str,
+    name: &str,
+    ob: &Bound<'_, PyAny>,
+    dtype: DType,
+) -> PyResult<Operand> {
+    if is_sequence(ob) && !holds_tensor(op, ob)? {
+        let tensor = numpy::share_fresh(op, &numpy::asarray_for(op, ob, dtype)?)?;
+        capture::filled(tensor.storage());
+        return Ok(Operand::Tensor(tensor));
+    }
+    operand_of(op, name, ob)
 }
 
 /// A tensor from a nested sequence; tensors inside are stacked, so that gradients reach them.

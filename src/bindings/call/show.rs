@@ -16,7 +16,7 @@ fn number<'py>(py: Python<'py>, scalar: Scalar) -> PyResult<Bound<'py, PyAny>> {
         Scalar::Bool(flag) => flag.into_pyobject(py)?.to_owned().into_any(),
         Scalar::Int(int) => int.into_pyobject(py)?.into_any(),
         Scalar::Unsigned(int) => int.into_pyobject(py)?.into_any(),
-        Scalar::Float(float) => float.into_pyobject(py)?.into_any(),
+        Scalar::Float(float) | Scalar::Huge(float) => float.into_pyobject(py)?.into_any(),
         Scalar::Complex(re, im) => PyComplex::from_doubles(py, re, im).into_any(),
     })
 }

@@ -44,10 +44,25 @@ pub(crate) fn is_scalar(ob: &Bound<'_, PyAny>) -> PyResult<bool> {
 
 /// `numpy.asarray`, with ragged and object data refused in our words.
 pub(crate) fn asarray<'py>(op: &str, ob: &Bound<'py, PyAny>) -> PyResult<Bound<'py, PyAny>> {
+    asarray_of(op, ob, None)
+}
+
+/// The same with elements of a dtype, which NumPy checks its numbers against.
+fn asarray_of<'py>(
+    op: &str,
+    ob: &Bound<'py, PyAny>,
+    dtype: Option<DType>,
+) -> PyResult<Bound<'py, PyAny>> {
     static ASARRAY: PyOnceLock<Py<PyAny>> = PyOnceLock::new();
     let py = ob.py();
-    ASARRAY.import(py, "numpy", "asarray")?.call1((ob,)).map_err(|error| {
-        if error.is_instance_of::<PyValueError>(py) {
+    let asarray = ASARRAY.import(py, "numpy", "asarray")?;
+    let made = match dtype {
+        Some(dtype) => asarray.call1((ob, descr(py, dtype))),
+        None => asarray.call1((ob,)),
+    };
+    made.map_err(|error| {
+        let ragged = |error: &PyErr| dtype.is_none() || error.to_string().contains("sequence");
+        if error.is_instance_of::<PyValueError>(py) && ragged(&error) {
             to_python(Box::new(Error::Shape {
                 op: op.to_owned().into(),
                 what: format!("the {} is ragged: its rows have different lengths", type_name(ob)),
@@ -57,6 +72,21 @@ pub(crate) fn asarray<'py>(op: &str, ob: &Bound<'py, PyAny>) -> PyResult<Bound<'
             error
         }
     })
+}
+
+/// `asarray` of Python numbers that are to have a dtype: where it holds less than they do, NumPy checks each of them.
+pub(crate) fn asarray_for<'py>(
+    op: &str,
+    ob: &Bound<'py, PyAny>,
+    dtype: DType,
+) -> PyResult<Bound<'py, PyAny>> {
+    let array = asarray(op, ob)?;
+    let natural = translate(&array.cast::<PyUntypedArray>()?.dtype());
+    let checked = natural.is_some_and(|natural| {
+        let whole = dtype.is_integer() && natural != dtype && natural != DType::Bool;
+        whole || natural.is_complex() && dtype.is_float()
+    });
+    if checked { asarray_of(op, ob, Some(dtype)) } else { Ok(array) }
 }
 
 /// NumPy's object for a dtype, always the same one.

@@ -1,16 +1,22 @@
 //! Where the Python program is when the core is called, and why a tensor has no history.
 //!
-//! Owns: the walk over Python frames, what the innermost one is at, the switches of the modes that ask for it, and `_cut_because`.
+//! Owns: the walk over Python frames, what the innermost one is at, the switches of the modes that ask for it, warnings, and
+//! `_cut_because`.
 //! Never keeps a frame. Invariant: frames of this package are left out, so a site is a line of the user's program.
 
 use std::sync::Arc;
 
+use pyo3::exceptions::PyRuntimeWarning;
 use pyo3::prelude::*;
 use pyo3::sync::PyOnceLock;
 
+use crate::bindings::errors::from_python;
 use crate::bindings::object::PyTensor;
 use crate::bindings::package::PACKAGE;
+use crate::error::{Result, Warning, set_warn};
 use crate::graph::{self, ANOMALY, CHECK_NAN, Caller, Mode, SITES};
+
+static GET_FRAME: PyOnceLock<Py<PyAny>> = PyOnceLock::new();
 
 /// The most frames of a whole site.
 const DEEPEST: usize = 16;
@@ -25,9 +31,10 @@ impl Caller for Interpreter {
     }
 }
 
-/// Lets the engine ask where the program is.
+/// Lets the engine ask where the program is, and the core give warnings.
 pub(crate) fn register() {
     graph::set_caller(&Interpreter);
+    set_warn(say);
 }
 
 /// The folder of this package.
@@ -44,7 +51,6 @@ fn package(py: Python<'_>) -> PyResult<&'static str> {
 
 /// `file:line in function` of the innermost frames of the user's program, the innermost last.
 fn frames(py: Python<'_>, most: usize) -> PyResult<String> {
-    static GET_FRAME: PyOnceLock<Py<PyAny>> = PyOnceLock::new();
     let package = package(py)?;
     let mut lines: Vec<String> = Vec::new();
     let mut frame = GET_FRAME.import(py, "sys", "_getframe")?.call0()?;
@@ -62,10 +68,42 @@ fn frames(py: Python<'_>, most: usize) -> PyResult<String> {
     Ok(lines.join("\n"))
 }
 
+/// How many frames of this package stand above the user's program.
+fn frames_of_package(py: Python<'_>) -> PyResult<i32> {
+    let (package, mut count) = (package(py)?, 0);
+    let mut frame = GET_FRAME.import(py, "sys", "_getframe")?.call0()?;
+    while !frame.is_none() {
+        let file: String = frame.getattr("f_code")?.getattr("co_filename")?.extract()?;
+        if !file.starts_with(package) {
+            return Ok(count);
+        }
+        count += 1;
+        frame = frame.getattr("f_back")?;
+    }
+    Ok(0)
+}
+
+/// Gives a warning of this class at the innermost line of the user's program.
+pub(crate) fn warn_user(py: Python<'_>, class: &Bound<'_, PyAny>, text: &str) -> PyResult<()> {
+    PyErr::warn(py, class, &std::ffi::CString::new(text)?, 1 + frames_of_package(py)?)
+}
+
+/// A warning of the core in the classes of NumPy.
+fn say(warning: Warning) -> Result<()> {
+    static COMPLEX: PyOnceLock<Py<PyAny>> = PyOnceLock::new();
+    let said = Python::attach(|py| {
+        let class = match warning {
+            Warning::Imaginary => COMPLEX.import(py, "numpy.exceptions", "ComplexWarning")?.clone(),
+            Warning::InvalidCast => py.get_type::<PyRuntimeWarning>().into_any(),
+        };
+        warn_user(py, &class, warning.text())
+    });
+    said.map_err(|raised| from_python(raised, ""))
+}
+
 /// Whether the program is at an assignment to an element or a slice: NumPy then takes numbers out of a tensor as
 /// `float(t)` does.
 pub(crate) fn assigning(py: Python<'_>) -> bool {
-    static GET_FRAME: PyOnceLock<Py<PyAny>> = PyOnceLock::new();
     static NAMES: PyOnceLock<Py<PyAny>> = PyOnceLock::new();
     let instruction = || -> PyResult<String> {
         let frame = GET_FRAME.import(py, "sys", "_getframe")?.call0()?;

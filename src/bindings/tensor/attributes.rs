@@ -15,7 +15,6 @@ use crate::bindings::package;
 use crate::dtype::DType;
 use crate::error::Error;
 use crate::ops::core::declare::Ints;
-use crate::ops::core::layout::astype;
 use crate::ops::elementwise::arith::conjugate;
 use crate::ops::elementwise::complex;
 use crate::ops::shape::reshape;
@@ -36,7 +35,7 @@ pub(super) fn converted<'py>(
     if tensor.dtype() == dtype {
         return Ok(slf.clone().into_any());
     }
-    Call::operator("astype", &[slf.as_any()]).tensor(tensor.size(), || astype(tensor, dtype))
+    Call::operator("astype", &[slf.as_any()]).tensor(tensor.size(), || tensor.astype(dtype))
 }
 
 #[pymethods]

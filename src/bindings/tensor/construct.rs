@@ -5,7 +5,6 @@
 
 use ::numpy::PyUntypedArray;
 use pyo3::prelude::*;
-use pyo3::types::IntoPyDict;
 
 use crate::bindings::call::convert;
 use crate::bindings::call::default_dtype::{self, default_dtype};
@@ -17,7 +16,6 @@ use crate::bindings::object::{PyTensor, recycle, remember};
 use crate::bindings::tensor::attributes::converted;
 use crate::dtype::DType;
 use crate::ops::core::declare::Scalar;
-use crate::ops::core::layout::astype;
 use crate::ops::shape::create;
 use crate::tensor::{Cause, Tensor};
 
@@ -46,11 +44,11 @@ fn copied(data: &Bound<'_, PyAny>, dtype: Option<DType>) -> PyResult<Tensor> {
         let natural = match number {
             Scalar::Float(_) => default_dtype(),
             Scalar::Complex(..) => default_dtype().to_complex(),
-            Scalar::Int(_) => DType::I64,
+            Scalar::Int(_) | Scalar::Huge(_) => DType::I64,
             Scalar::Unsigned(_) => DType::U64,
             Scalar::Bool(_) => DType::Bool,
         };
-        return cast(Tensor::scalar(number), dtype.unwrap_or(natural));
+        return Ok(Tensor::full(&[], number, dtype.unwrap_or(natural))?);
     }
     if let Ok(array) = data.cast::<PyUntypedArray>() {
         let dtype = dtype.map_or_else(|| numpy::dtype_for_copy(op, array), Ok)?;
@@ -78,12 +76,10 @@ fn sequence(op: &str, data: &Bound<'_, PyAny>, dtype: Option<DType>) -> PyResult
         let stacked = convert::from_sequence(op, data)?;
         return cast(stacked.clone(), dtype.unwrap_or(stacked.dtype()));
     }
-    let mut array = numpy::asarray(op, data)?;
-    if dtype == Some(DType::U64) && array.getattr("dtype")?.getattr("kind")?.eq("f")? {
-        // Integers beyond int64 beside smaller ones, which become floats where no dtype is named.
-        let named = [("dtype", "uint64")].into_py_dict(data.py())?;
-        array = data.py().import("numpy")?.getattr("asarray")?.call((data,), Some(&named))?;
-    }
+    let array = match dtype.filter(|_| is_sequence(data)) {
+        Some(dtype) => numpy::asarray_for(op, data, dtype)?,
+        None => numpy::asarray(op, data)?,
+    };
     let array = array.cast::<PyUntypedArray>()?;
     let dtype = match dtype {
         Some(dtype) => dtype,
@@ -98,7 +94,7 @@ fn sequence(op: &str, data: &Bound<'_, PyAny>, dtype: Option<DType>) -> PyResult
 }
 
 fn cast(tensor: Tensor, dtype: DType) -> PyResult<Tensor> {
-    if tensor.dtype() == dtype { Ok(tensor) } else { Ok(astype(&tensor, dtype)?) }
+    if tensor.dtype() == dtype { Ok(tensor) } else { Ok(tensor.astype(dtype)?) }
 }
 
 fn dtype_option(op: &str, dtype: Option<&Bound<'_, PyAny>>) -> PyResult<Option<DType>> {
@@ -162,6 +158,7 @@ pub(crate) fn asarray<'py>(
             let shared = dlpack::shared(x)?;
             cast(shared.clone(), dtype.unwrap_or(shared.dtype()))?
         }
+        Err(_) if dtype.is_some() && is_sequence(x) => sequence("asarray", x, dtype)?,
         Err(_) => {
             let tensor = match convert::weak_number(x)? {
                 Some(_) => copied(x, dtype)?,
@@ -208,7 +205,7 @@ pub(crate) fn full<'py>(
         return Err(bad_value(op, what, "give sizes of at least 0"));
     }
     let dims: Vec<usize> = shape.iter().map(|&d| d as usize).collect();
-    let tensor = Tensor::full(&dims, value, dtype)?.in_mode();
+    let tensor = create::repeated(&dims, value, dtype)?.in_mode();
     let object = recycle::object(py, tensor, None)?;
     finish(&object, requires_grad, None)?;
     Ok(object)

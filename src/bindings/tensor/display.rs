@@ -5,7 +5,7 @@
 
 use pyo3::prelude::*;
 use pyo3::sync::PyOnceLock;
-use pyo3::types::PyDict;
+use pyo3::types::{PyDict, PyTuple};
 
 use crate::bindings::exchange::numpy;
 use crate::bindings::object::PyTensor;
@@ -45,6 +45,11 @@ impl PyTensor {
     }
 
     fn __str__<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyAny>> {
+        if self.tensor.ndim() == 0 {
+            // As NumPy's scalars: every digit that tells the number from others.
+            let array = numpy::export(py, &self.tensor, false)?;
+            return Ok(array.get_item(PyTuple::empty(py))?.str()?.into_any());
+        }
         elements(self, py, "")
     }
 

@@ -46,8 +46,8 @@ impl PyTensor {
         value: &Bound<'_, PyAny>,
     ) -> PyResult<()> {
         let items = convert::index_of(key)?;
-        let operand = convert::operand_of("setitem", "the value", value)?;
         let x = &slf.get().tensor;
+        let operand = convert::value_of("setitem", "the value", value, x.dtype())?;
         let operands = [slf.as_any(), key, value];
         let write = || assign::set_index(x, &items, &operand);
         let call = Call::operator("setitem", &operands);

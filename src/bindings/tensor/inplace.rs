@@ -35,7 +35,7 @@ fn changed<'py>(
 impl PyTensor {
     /// Sets every element to one value. Derivative: zero for the old elements, the sum of `g` for the value.
     fn fill_<'py>(slf: &Bound<'py, Self>, value: &Bound<'py, PyAny>) -> Slf<'py> {
-        let filling = convert::operand_of("fill_", "the value", value)?;
+        let filling = convert::value_of("fill_", "the value", value, slf.get().tensor.dtype())?;
         let work = slf.get().tensor.size();
         changed("fill_", &[slf.as_any(), value], slf, work, |x| inplace::fill_(x, &filling))
     }

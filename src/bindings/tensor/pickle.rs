@@ -1,6 +1,6 @@
 //! Pickling and copying.
 //!
-//! Owns: what of a tensor survives: elements, requires_grad, grad and name of a leaf.
+//! Owns: what of a tensor survives: elements, requires_grad, grad and name of a leaf, and what a subclass keeps beside them.
 //! Never serialises a graph. Invariant: a tensor with history refuses, and says how to drop it.
 
 use pyo3::prelude::*;
@@ -57,7 +57,11 @@ impl PyTensor {
         let rebuild = REBUILD.import(py, "ferrograd._core", "_rebuild")?.clone();
         let grad = tensor.grad().map(|grad| numpy::fresh(py, &grad)).transpose()?;
         let name = tensor.name().map(|name| name.to_string());
-        let state = (slf.get_type(), numpy::fresh(py, tensor)?, tensor.requires_grad(), grad, name);
-        (rebuild, state).into_pyobject(py)
+        let parts = (slf.get_type(), numpy::fresh(py, tensor)?, tensor.requires_grad(), grad, name);
+        if slf.is_exact_instance_of::<PyTensor>() {
+            return (rebuild, parts).into_pyobject(py);
+        }
+        let state = slf.call_method0(pyo3::intern!(py, "__getstate__"))?;
+        (rebuild, parts, state).into_pyobject(py)
     }
 }

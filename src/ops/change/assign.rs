@@ -11,7 +11,7 @@ use crate::graph;
 use crate::kernels;
 use crate::ops::change::inplace::{Value, Written, admit_write, finish_write, overwrite, recorded};
 use crate::ops::core::declare::{IndexItem, Operand};
-use crate::ops::core::layout::{astype, broadcast_to, reshape_dims};
+use crate::ops::core::layout::{broadcast_to, cast_aloud, reshape_dims};
 use crate::ops::core::row_indices::{clear_rows, take_last_written};
 use crate::ops::core::structured::{Record, finish, move_cost, nothing};
 use crate::ops::core::view::{replay, view_through};
@@ -31,7 +31,7 @@ fn fitted(x: &Tensor, dims: &[usize], value: &Operand) -> Result<Tensor> {
             remedy: "assign value.detach(), or assign into a floating-point tensor",
         }));
     }
-    let value = astype(&value, x.dtype())?;
+    let value = cast_aloud(&value, x.dtype())?;
     let extra = value.ndim().saturating_sub(dims.len());
     let lead = value.shape()[..extra].iter().take_while(|&&d| d == 1).count();
     let value = reshape_dims(&value, &value.shape()[lead..])?;

@@ -14,7 +14,7 @@ use crate::kernels;
 use crate::kernels::elementwise::{self, apply_flat};
 use crate::ops::core::declare::{Arg, Kind, OpDecl, Operand, Output, Scalar, Shortcut};
 use crate::ops::core::elementwise::{Elementwise, Slot, Source, binary_operands};
-use crate::ops::core::layout::{astype, broadcast_to};
+use crate::ops::core::layout::{astype, broadcast_to, cast_aloud};
 use crate::ops::core::structured::{Record, finish, move_cost, nothing};
 use crate::tensor::{Cause, CutCause, Edge, Marks, Tensor, Write, same_elements};
 
@@ -371,5 +371,5 @@ pub fn fill_(x: &Tensor, value: &Operand) -> Result<()> {
 
 fn copy_named(op: &'static str, x: &Tensor, value: &Tensor) -> Result<()> {
     let source = if value.storage().same(x.storage()) { kept(value)? } else { value.clone() };
-    overwrite(op, x, &astype(&source, x.dtype())?, Value::Assigned)
+    overwrite(op, x, &cast_aloud(&source, x.dtype())?, Value::Assigned)
 }

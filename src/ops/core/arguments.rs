@@ -76,7 +76,7 @@ macro_rules! from_arg {
 }
 
 from_arg!(isize, Int, "an integer", [Arg::Scalar(Scalar::Int(i)) => i as isize, Arg::Scalar(Scalar::Bool(b)) => b as isize], |i| Arg::Scalar(Scalar::Int(*i as i64)));
-from_arg!(f64, Float, "a number", [Arg::Scalar(Scalar::Float(f)) => f, Arg::Scalar(s @ (Scalar::Bool(_) | Scalar::Int(_) | Scalar::Unsigned(_))) => s.as_f64()], |f| Arg::Scalar(Scalar::Float(*f)));
+from_arg!(f64, Float, "a number", [Arg::Scalar(Scalar::Float(f)) => f, Arg::Scalar(s @ (Scalar::Bool(_) | Scalar::Int(_) | Scalar::Unsigned(_) | Scalar::Huge(_))) => s.as_f64()], |f| Arg::Scalar(Scalar::Float(*f)));
 from_arg!(bool, Bool, "a boolean", [Arg::Scalar(Scalar::Bool(b)) => b, Arg::Scalar(s) => s.as_f64() != 0.0], |b| Arg::Scalar(Scalar::Bool(*b)));
 from_arg!(String, Str, "a string", [Arg::Str(s) => s], |s| Arg::Str(s.clone()));
 from_arg!(Scalar, Float, "a number", [Arg::Scalar(s) => s], |s| Arg::Scalar(*s));

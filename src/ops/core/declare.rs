@@ -21,6 +21,8 @@ pub enum Scalar {
     Int(i64),
     /// An integer beyond int64.
     Unsigned(u64),
+    /// An integer beyond 64 bits, as the nearest float.
+    Huge(f64),
     /// A float.
     Float(f64),
     /// A complex number: real and imaginary part.
@@ -32,7 +34,7 @@ impl Scalar {
     pub fn weak(self) -> Weak {
         match self {
             Scalar::Bool(_) => Weak::Bool,
-            Scalar::Int(_) | Scalar::Unsigned(_) => Weak::Int,
+            Scalar::Int(_) | Scalar::Unsigned(_) | Scalar::Huge(_) => Weak::Int,
             Scalar::Float(_) => Weak::Float,
             Scalar::Complex(..) => Weak::Complex,
         }
@@ -44,7 +46,7 @@ impl Scalar {
             Scalar::Bool(b) => b as u8 as f64,
             Scalar::Int(i) => i as f64,
             Scalar::Unsigned(u) => u as f64,
-            Scalar::Float(f) => f,
+            Scalar::Float(f) | Scalar::Huge(f) => f,
             Scalar::Complex(..) => f64::NAN,
         }
     }

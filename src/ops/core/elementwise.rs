@@ -16,6 +16,7 @@ use crate::graph::{self, Edges, Flags, GRAD, Mode, RuleRef, Saved};
 use crate::kernels::elementwise::{FlatIn, LoopTable, apply, apply_flat};
 use crate::ops::core::declare::{Operand, Scalar};
 use crate::ops::core::facts::WholeNumbers;
+use crate::ops::core::integers::{self, in_range};
 use crate::ops::core::layout::{astype, broadcast_to};
 pub use crate::ops::core::slot::Slot;
 use crate::ops::core::slot::{refuse_number, stands_for_number};
@@ -62,6 +63,9 @@ impl Derivative {
 /// A check of operands beyond dtype and shape; its error names them.
 pub type Guard = fn(&[Slot<'_>], DType) -> Result<()>;
 
+/// A function of complex operands that no loop computes.
+pub type OfComplex = fn(&[&Tensor]) -> Result<Tensor>;
+
 /// One element-wise operation.
 pub struct Elementwise {
     /// Its name in the graph and in messages.
@@ -70,12 +74,14 @@ pub struct Elementwise {
     pub forward: &'static LoopTable,
     /// What becomes of whole numbers without a loop.
     pub whole_numbers: WholeNumbers,
+    /// Whether its result follows from the order of two operands.
+    pub compares: bool,
     /// What it refuses although it has a loop for the dtype.
     pub guard: Option<Guard>,
     /// What computes the same of one float operand beside this number on the right.
     pub beside_number: Option<fn(f64) -> Option<&'static Elementwise>>,
-    /// What computes it of a complex operand, where the loops cannot: it is not holomorphic.
-    pub complex: Option<fn(&Tensor) -> Result<Tensor>>,
+    /// What computes it of complex operands, where the loops cannot: it is not holomorphic.
+    pub complex: Option<OfComplex>,
     /// What the derivatives use, in the order of the saved values.
     pub saves: &'static [Source],
     /// One derivative per operand; empty for a constant operation.
@@ -269,7 +275,7 @@ pub fn unary_with(op: &'static Elementwise, x: &Tensor, params: &[f64]) -> Resul
         return op.run([Slot::Tensor(x)], x.layout(), x.dtype(), params);
     }
     if let (Some(complex), true) = (op.complex, x.dtype().is_complex()) {
-        return complex(x);
+        return complex(&[x]);
     }
     let x = astype(x, op.compute_dtype(x.dtype())?)?;
     op.run([Slot::Tensor(&x)], x.layout(), x.dtype(), params)
@@ -287,6 +293,12 @@ pub fn binary(op: &'static Elementwise, a: &Tensor, b: &Tensor) -> Result<Tensor
 #[cold]
 #[inline(never)]
 fn binary_slow(op: &'static Elementwise, a: &Tensor, b: &Tensor) -> Result<Tensor> {
+    if let (Some(complex), true) = (op.complex, a.dtype().promote(b.dtype()).is_complex()) {
+        return complex(&[a, b]);
+    }
+    if op.compares && integers::differ_in_sign(a.dtype(), b.dtype()) {
+        return integers::compare(op, a, b);
+    }
     let [a, b] = promote_and_broadcast(op, [a, b])?;
     op.run([Slot::Tensor(&a), Slot::Tensor(&b)], a.layout(), a.dtype(), &[])
 }
@@ -322,6 +334,9 @@ pub fn binary_scalar(op: &'static Elementwise, a: &Tensor, b: Scalar) -> Result<
     {
         return unary(same, a);
     }
+    if !a.dtype().is_float() && op.complex.is_some() && a.dtype().is_complex() {
+        return binary(op, a, &beside_tensor(b, a)?);
+    }
     let (a, b) = promote_beside_scalar(op, a, b)?;
     op.run([Slot::Tensor(&a), Slot::Scalar(b)], a.layout(), a.dtype(), &[])
 }
@@ -330,6 +345,9 @@ pub fn binary_scalar(op: &'static Elementwise, a: &Tensor, b: Scalar) -> Result<
 #[inline]
 pub fn scalar_binary(op: &'static Elementwise, a: Scalar, b: &Tensor) -> Result<Tensor> {
     if let Scalar::Complex(..) = a {
+        return binary(op, &beside_tensor(a, b)?, b);
+    }
+    if !b.dtype().is_float() && op.complex.is_some() && b.dtype().is_complex() {
         return binary(op, &beside_tensor(a, b)?, b);
     }
     let (b, a) = promote_beside_scalar(op, b, a)?;
@@ -361,19 +379,6 @@ fn promote_beside_scalar<'a>(
         }
         Err(error) => Err(error),
     }
-}
-
-/// NumPy 2: a Python integer must fit the array's integer dtype. The number as loops of the dtype take it.
-pub(in crate::ops) fn in_range(op: &'static str, dtype: DType, scalar: Scalar) -> Result<Scalar> {
-    let value = match scalar {
-        Scalar::Int(value) if dtype.holds(value) => return Ok(scalar),
-        // Loops of uint64 take the bits.
-        Scalar::Unsigned(value) if dtype == DType::U64 => return Ok(Scalar::Int(value as i64)),
-        Scalar::Unsigned(value) if dtype.is_integer() => value.to_string(),
-        Scalar::Int(value) => value.to_string(),
-        _ => return Ok(scalar),
-    };
-    Err(Box::new(Error::IntegerRange { op: op.into(), value, dtype }))
 }
 
 /// Applies a two-operand operation to anything that acts as a tensor.

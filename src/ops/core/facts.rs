@@ -61,6 +61,8 @@ pub struct Facts {
     pub float64: bool,
     /// Whether it refuses booleans, for which NumPy has no such ufunc.
     pub no_bool: bool,
+    /// Whether it compares, so that its result follows from the order of two operands.
+    pub compares: bool,
     /// Whether float16 operands are computed in float32 as a whole, and the results rounded once.
     pub float32: bool,
     /// The loop that computes it where all operands are floats of one dtype: operands first, then parameters.
@@ -120,6 +122,7 @@ impl Facts {
         attribute: false,
         float64: false,
         no_bool: false,
+        compares: false,
         float32: false,
         elementwise: None,
     };
@@ -212,6 +215,11 @@ impl Facts {
     /// It refuses booleans.
     pub const fn no_bool(self, _: &'static [&'static str]) -> Facts {
         Facts { no_bool: true, ..self }
+    }
+
+    /// Its result follows from the order of two operands.
+    pub const fn compares(self, _: &'static [&'static str]) -> Facts {
+        Facts { compares: true, ..self }
     }
 
     /// Float16 operands are computed in float32 as a whole.

@@ -124,7 +124,7 @@ macro_rules! elementwise_specs {
         fn $name:ident($($x:ident),+ $(; $($p:ident = $default:expr),+)?) = $spec:ident {
             $(guard $guard:path;)?
             $(beside_number $beside:path;)?
-            $(complex $complex:path;)?
+            $(complex $complex:expr;)?
             forward { $($forward:tt)* }
             $( by $wrt:ident { $($by:tt)* } )*
         }
@@ -141,6 +141,7 @@ macro_rules! elementwise_specs {
                     whole_numbers: const {
                         $crate::ops::core::facts::Facts::NEW $($(.$key(&[$($($value),*)?]))*)?.whole_numbers()
                     },
+                    compares: const { $crate::ops::core::facts::Facts::NEW $($(.$key(&[$($($value),*)?]))*)?.compares },
                     guard: $crate::optional!($($guard)?),
                     beside_number: $crate::optional!($($beside)?),
                     complex: $crate::optional!($($complex)?),
@@ -167,7 +168,7 @@ macro_rules! optional {
 
 /// Declares a family of element-wise operations. One entry (`guard path::to::check;` may precede
 /// `forward`, for operands that the loops take and the operation does not, and `beside_number path;`
-/// for numbers on the right with which another operation computes the same, and `complex path;` for a function of complex
+/// for numbers on the right with which another operation computes the same, and `complex f;` for a function of complex
 /// numbers that is not holomorphic and thus no text of theirs):
 ///
 /// ```text
@@ -187,7 +188,7 @@ macro_rules! elementwise {
         fn $name:ident($($x:ident),+ $(; $($p:ident = $default:expr),+)?) = $spec:ident {
             $(guard $guard:path;)?
             $(beside_number $beside:path;)?
-            $(complex $complex:path;)?
+            $(complex $complex:expr;)?
             forward { $($forward:tt)* }
             $( by $wrt:ident { $($by:tt)* } )*
         }

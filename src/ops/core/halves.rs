@@ -17,7 +17,7 @@ pub struct Halves {
     indices: &'static [&'static str],
     /// Whether anything is float16.
     found: bool,
-    /// Whether an operand that counts is float16, and whether one is float32.
+    /// Whether an operand that counts is float16, and whether one makes float32 of it.
     half: bool,
     single: bool,
     /// The dtype that the call asks for.
@@ -34,11 +34,11 @@ impl Halves {
     /// A tensor as this parameter.
     #[inline(always)]
     pub fn meet(&mut self, name: &'static str, dtype: DType) {
-        if matches!(dtype, DType::F16 | DType::F32) {
-            let counts = !self.indices.contains(&name);
-            self.found |= dtype == DType::F16;
-            self.half |= counts && dtype == DType::F16;
-            self.single |= counts && dtype == DType::F32;
+        if matches!(dtype, DType::F16 | DType::F32 | DType::I16 | DType::U16) {
+            let (counts, half) = (!self.indices.contains(&name), dtype == DType::F16);
+            self.found |= half;
+            self.half |= counts && half;
+            self.single |= counts && !half;
         }
     }
 

@@ -6,10 +6,11 @@
 
 use smallvec::smallvec;
 
-use crate::array::{Layout, ShapeVec, broadcast_shapes, checked_numel, normalize_axis};
+use crate::array::{Layout, ShapeVec, broadcast_shapes, capture, checked_numel, normalize_axis};
 use crate::dtype::DType;
-use crate::error::{Dims, Error, Result};
+use crate::error::{Dims, Error, Result, Warning, warn};
 use crate::kernels::launch::decide;
+use crate::kernels::truncate::all_fit;
 use crate::kernels::{self, Reduction};
 use crate::ops::core::structured::{Record, Save, VIEW_COST, batched, finish, move_cost, nothing};
 use crate::tensor::Tensor;
@@ -20,6 +21,31 @@ pub fn astype(x: &Tensor, dtype: DType) -> Result<Tensor> {
         return Ok(x.clone());
     }
     converted(x, Tensor::empty(x.shape(), dtype)?)
+}
+
+/// Says what a conversion that the user asked for loses: imaginary parts, and floats that no integer stands for. Values
+/// that a program will replace are not read.
+///
+/// # Errors
+/// What the host makes of the warning.
+pub(crate) fn warn_of_loss(x: &Tensor, to: DType) -> Result<()> {
+    let from = x.dtype();
+    if !from.is_inexact() || to.is_inexact() && !(from.is_complex() && to.is_float()) {
+        return Ok(());
+    }
+    if from.is_complex() && to != DType::Bool {
+        warn(Warning::Imaginary)?;
+    }
+    if to.is_integer() && !capture::active() && !all_fit(x.view_of(), to) {
+        warn(Warning::InvalidCast)?;
+    }
+    Ok(())
+}
+
+/// As `astype`, for a conversion that the user asked for.
+pub(crate) fn cast_aloud(x: &Tensor, dtype: DType) -> Result<Tensor> {
+    warn_of_loss(x, dtype)?;
+    astype(x, dtype)
 }
 
 /// The dtype in which a function of real floats is computed.

@@ -11,6 +11,7 @@ pub mod facts;
 #[macro_use]
 pub mod formula;
 pub mod halves;
+pub(crate) mod integers;
 pub mod layout;
 pub(crate) mod operand;
 #[macro_use]

@@ -289,6 +289,7 @@ pub(crate) fn value_for(op: &'static str, x: &Tensor, value: &Operand) -> Result
             let got = match other {
                 Operand::Tensor(t) => t.dtype().name(),
                 Operand::Scalar(Scalar::Float(_)) => "float",
+                Operand::Scalar(Scalar::Complex(..)) => "complex",
                 Operand::Scalar(_) => "integer",
             };
             Err(Box::new(Error::Unsupported {

@@ -66,16 +66,18 @@ elementwise! { family "arithmetic" [in_place];
         by a { identity }
         by b { float |g, a, b| -g * (a / b).floor() }
     }
-    /// The larger operand; NaN if either is NaN. Derivative: `g` to the larger, or to the NaN; half each at a tie.
+    /// The larger operand; NaN if either is NaN. Complex numbers are compared by their real, then their imaginary parts. Derivative: `g` to the larger, or to the NaN; half each at a tie of real numbers.
     [numpy("maximum")]
     fn maximum(a, b) = MAXIMUM {
+        complex |z| crate::ops::elementwise::complex::chosen(&crate::ops::elementwise::compare::GREATER_EQUAL, z, 0);
         forward { float: |a, b| a.max(b); ints: |a, b| a.max(b); bool: |a, b| a | b; cost: 0.22; }
         by a { float |g, a, b| R::select(a.ties(b), g * 0.5, R::select(R::mask_or(a.gt(b), a.is_nan()), g, R::lit(0.0))) }
         by b { float |g, a, b| R::select(a.ties(b), g * 0.5, R::select(R::mask_or(b.gt(a), b.is_nan()), g, R::lit(0.0))) }
     }
-    /// The smaller operand; NaN if either is NaN. Derivative: `g` to the smaller, or to the NaN; half each at a tie.
+    /// The smaller operand; NaN if either is NaN. Complex numbers are compared by their real, then their imaginary parts. Derivative: `g` to the smaller, or to the NaN; half each at a tie of real numbers.
     [numpy("minimum")]
     fn minimum(a, b) = MINIMUM {
+        complex |z| crate::ops::elementwise::complex::chosen(&crate::ops::elementwise::compare::LESS_EQUAL, z, 0);
         forward { float: |a, b| a.min(b); ints: |a, b| a.min(b); bool: |a, b| a & b; cost: 0.22; }
         by a { float |g, a, b| R::select(a.ties(b), g * 0.5, R::select(R::mask_or(a.lt(b), a.is_nan()), g, R::lit(0.0))) }
         by b { float |g, a, b| R::select(a.ties(b), g * 0.5, R::select(R::mask_or(b.lt(a), b.is_nan()), g, R::lit(0.0))) }

@@ -9,9 +9,8 @@ use smallvec::SmallVec;
 use crate::array::broadcast_shapes;
 use crate::error::Result;
 use crate::ops::core::declare::{Operand, Scalar};
-use crate::ops::core::elementwise::{
-    Elementwise, Slot, binary_operands, broadcast_to_dims, in_range,
-};
+use crate::ops::core::elementwise::{Elementwise, Slot, binary_operands, broadcast_to_dims};
+use crate::ops::core::integers::in_range;
 use crate::ops::core::layout::astype;
 use crate::ops::elementwise::arith::{ADD, MULTIPLY, SUBTRACT};
 use crate::tensor::Tensor;

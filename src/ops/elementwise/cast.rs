@@ -76,18 +76,19 @@ impl Tensor {
     /// The same values in another dtype; a tensor of that dtype is returned as it is.
     ///
     /// # Errors
-    /// `Memory` when there is none for the result.
+    /// `Memory` when there is none for the result; what the host makes of a warning about lost values.
     pub fn astype(&self, dtype: DType) -> Result<Tensor> {
-        layout::astype(self, dtype)
+        layout::cast_aloud(self, dtype)
     }
 }
 
 crate::operations! { family "casting";
-    /// A copy in another dtype; floats to integers truncate. With `copy=False` the tensor itself, where dtype and `order` need no copy. `order` is that of the elements in memory, `casting` what may be converted, both as in NumPy. Derivative: `g` in the input's dtype.
+    /// A copy in another dtype; floats to integers truncate, and wrap as NumPy does; an imaginary part is lost with a `ComplexWarning`. With `copy=False` the tensor itself, where dtype and `order` need no copy. `order` is that of the elements in memory, `casting` what may be converted, both as in NumPy. Derivative: `g` in the input's dtype.
     [numpy("astype")]
     fn astype_(x: Tensor, dtype: DType, order: String = "K".to_owned(), casting: String = "unsafe".to_owned(), subok: bool = true, copy: bool = true) -> Tensor {
         let _ = subok;
         admit_casting(x.dtype(), dtype, &casting)?;
+        layout::warn_of_loss(x, dtype)?;
         let (same, plain) = (!copy && x.dtype() == dtype, matches!(&*order, "C" | "K"));
         if plain && x.is_contiguous() {
             return if same { Ok(x.clone()) } else { layout::converted(x, Tensor::empty_as(x.layout(), dtype)?) };

@@ -8,11 +8,11 @@ use crate::dtype::DType;
 use crate::error::{Error, Result};
 use crate::kernels::parts::{self, Part};
 use crate::ops::core::declare::{Operand, Scalar};
-use crate::ops::core::elementwise::{binary, binary_scalar};
+use crate::ops::core::elementwise::{Elementwise, binary, binary_scalar, scalar_binary};
 use crate::ops::core::layout::astype;
 use crate::ops::core::structured::{Record, finish, move_cost, nothing};
 use crate::ops::elementwise::arith::{ARCTAN2, DIVIDE, HYPOT, MULTIPLY};
-use crate::ops::elementwise::compare::{EQUAL, NOT_EQUAL};
+use crate::ops::elementwise::compare::{EQUAL, LOGICAL_OR, NOT_EQUAL, isnan};
 use crate::ops::elementwise::select::where_;
 use crate::ops::elementwise::unary::{cos, rint, sin};
 use crate::tensor::Tensor;
@@ -91,6 +91,14 @@ pub(crate) fn direction(x: &Tensor) -> Result<Tensor> {
     joined(&unit(Part::Real)?, &unit(Part::Imag)?)
 }
 
+/// The first of two operands where it wins, or where operand `nan` is NaN, else the second: NumPy's extremes of complex
+/// numbers. The gradient goes to the one that was chosen.
+pub(crate) fn chosen(wins: &'static Elementwise, z: &[&Tensor], nan: usize) -> Result<Tensor> {
+    let first = binary(wins, &z[0].detach(), &z[1].detach())?;
+    let first = binary(&LOGICAL_OR, &first, &isnan(&z[nan].detach())?)?;
+    where_(&first, &Operand::from(z[0]), &Operand::from(z[1]))
+}
+
 crate::operations! { family "complex" [ufunc];
     /// Real part; real numbers are their own. A copy for complex numbers. Derivative: `g` as a complex number.
     [numpy("real"), attribute]
@@ -108,8 +116,11 @@ crate::operations! { family "complex" [ufunc];
     /// Angle of complex numbers in the plane, from -π to π (in degrees with `deg`); 0 and π for real numbers. Derivative: `i g x / |x|²`.
     [numpy("angle")]
     fn angle(x: Tensor, deg: bool = false) -> Tensor {
-        let z = astype(x, x.dtype().to_complex())?;
-        let angle = binary(&ARCTAN2, &part_of(&z, Part::Imag)?, &part_of(&z, Part::Real)?)?;
+        let angle = if x.dtype().is_complex() {
+            binary(&ARCTAN2, &part_of(x, Part::Imag)?, &part_of(x, Part::Real)?)?
+        } else {
+            scalar_binary(&ARCTAN2, Scalar::Int(0), x)?
+        };
         if deg { binary_scalar(&MULTIPLY, &angle, Scalar::Float(57.29577951308232)) } else { Ok(angle) }
     }
     /// Complex numbers of a real and an imaginary part, broadcast. Derivatives: the parts of `g`.

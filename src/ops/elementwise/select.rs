@@ -6,11 +6,13 @@
 use std::borrow::Cow;
 
 use crate::array::broadcast_shapes;
-use crate::dtype::DType;
+use crate::dtype::{DType, Weak};
 use crate::error::Result;
 use crate::ops::core::declare::{Operand, Scalar};
 use crate::ops::core::elementwise::{Elementwise, binary, binary_operands, unary_with};
+use crate::ops::core::integers::in_range;
 use crate::ops::core::layout::{astype, broadcast_to, choose};
+use crate::ops::elementwise::arith::{MAXIMUM, MINIMUM};
 use crate::ops::elementwise::compare::{GREATER, LESS, LOGICAL_OR, isnan};
 use crate::tensor::Tensor;
 
@@ -30,6 +32,10 @@ pub(crate) fn operand_tensor(x: &Operand, dtype: DType) -> Result<Cow<'_, Tensor
     match x {
         Operand::Tensor(t) if t.dtype() == dtype => Ok(Cow::Borrowed(t)),
         Operand::Tensor(t) => astype(t, dtype).map(Cow::Owned),
+        // An integer that the dtype does not have wraps, as in NumPy.
+        Operand::Scalar(s) if dtype.is_integer() && !matches!(s, Scalar::Huge(_)) => {
+            astype(&Tensor::scalar(*s), dtype).map(Cow::Owned)
+        }
         Operand::Scalar(s) => Tensor::full(&[], *s, dtype).map(Cow::Owned),
     }
 }
@@ -93,10 +99,31 @@ fn number(bound: Option<&Operand>, missing: f64) -> Option<f64> {
     }
 }
 
+/// A bound that the dtype of the elements has.
+fn of_range(x: &Tensor, bound: &Operand) -> Result<Operand> {
+    match bound {
+        Operand::Scalar(s) => {
+            in_range("clip", x.dtype().promote_weak(s.weak()), *s).map(|_| bound.clone())
+        }
+        Operand::Tensor(_) => Ok(bound.clone()),
+    }
+}
+
+/// The bound of integers; none where no element can pass it.
+fn binding(bound: Option<&Operand>, dtype: DType, lower: bool) -> Option<&Operand> {
+    bound.filter(|bound| match bound {
+        Operand::Scalar(s) if dtype.is_integer() && s.weak() == Weak::Int => {
+            in_range("clip", dtype, *s).is_ok() || (s.as_f64() < 0.0) != lower
+        }
+        _ => true,
+    })
+}
+
 crate::operations! { family "selection" [in_place, ufunc];
-    /// Limited to the range `min..max`; a bound that is None does not limit. Derivative: `g` inside and at the bounds, 0 outside.
+    /// Limited to the range `min..max`; a bound that is None does not limit. Complex numbers are compared by their real, then their imaginary parts. Derivative: `g` inside and at the bounds, 0 outside.
     [numpy("clip"), aliases("clamp"), keywords(("a_min", "min"), ("a_max", "max"))]
     fn clip(x: Tensor, min: Option<Operand> = None, max: Option<Operand> = None) -> Tensor {
+        let (min, max) = (binding(min, x.dtype(), true), binding(max, x.dtype(), false));
         if min.is_none() && max.is_none() && !x.dtype().is_float() {
             return x.duplicate();
         }
@@ -104,11 +131,23 @@ crate::operations! { family "selection" [in_place, ufunc];
             return unary_with(&LIMITED, x, &[low, high]);
         }
         let mut out = x.clone();
+        let complex = |bound: &Operand| match bound {
+            Operand::Tensor(t) => t.dtype().is_complex(),
+            Operand::Scalar(s) => matches!(s, Scalar::Complex(..)),
+        };
+        if x.dtype().is_complex() || min.into_iter().chain(max).any(complex) {
+            for (op, bound) in [(&MAXIMUM, min), (&MINIMUM, max)] {
+                if let Some(bound) = bound {
+                    out = binary_operands(op, &Operand::Tensor(out), bound)?;
+                }
+            }
+            return Ok(out);
+        }
         if let Some(low) = min {
-            out = where_(&beyond(&LESS, &out, low)?, low, &Operand::Tensor(out))?;
+            out = where_(&beyond(&LESS, &out, low)?, &of_range(&out, low)?, &Operand::Tensor(out))?;
         }
         if let Some(high) = max {
-            out = where_(&beyond(&GREATER, &out, high)?, high, &Operand::Tensor(out))?;
+            out = where_(&beyond(&GREATER, &out, high)?, &of_range(&out, high)?, &Operand::Tensor(out))?;
         }
         Ok(out)
     }

@@ -38,7 +38,11 @@ impl Ordered {
     fn new(x: &Tensor, axes: &[usize]) -> Result<Ordered> {
         let lines = lines(x, axes)?;
         let (plain, last) = (lines.detach(), lines.ndim() - 1);
-        let spoiled = isnan(&reduced(Reduction::Max, &plain, &[last], plain.dtype())?)?;
+        let spoiled = if plain.dtype().is_complex() {
+            reduced(Reduction::Any, &isnan(&plain)?, &[last], DType::Bool)?
+        } else {
+            isnan(&reduced(Reduction::Max, &plain, &[last], plain.dtype())?)?
+        };
         Ok(Ordered { lines, spoiled })
     }
 
@@ -58,10 +62,15 @@ impl Ordered {
 
     /// `value`, but NaN for lines that hold one; the gradient then goes to the NaN elements, in equal shares.
     fn unless_spoiled(&self, value: &Tensor) -> Result<Tensor> {
-        if !value.dtype().is_float() || !any_true(&self.spoiled)? {
+        if !value.dtype().is_inexact() || !any_true(&self.spoiled)? {
             return Ok(value.clone());
         }
-        let nan = extreme_over(Reduction::Max, "max", &self.lines, &[self.last()])?;
+        let nan = if value.dtype().is_complex() {
+            // The last in their order.
+            self.at("median", &[self.lines.shape()[self.last()] - 1])?
+        } else {
+            extreme_over(Reduction::Max, "max", &self.lines, &[self.last()])?
+        };
         let nan = broadcast_to(&astype(&nan, value.dtype())?, value.shape())?;
         where_(&self.spoiled, &Operand::Tensor(nan), &Operand::Tensor(value.clone()))
     }
@@ -217,7 +226,6 @@ crate::operations! { family "reduction" [float32];
     /// Median over the axes, the mean of the middle two if the count is even; NaN if there is one. Derivative: `g` to the middle element, half each to two.
     [numpy("median"), positional(2), ignores(("overwrite_input", None)), ambiguous(&MEDIAN_ALONG)]
     fn median(x: Tensor, axis: Axes = Axes::All, keepdims: bool = false) -> Tensor {
-        real_numbers("median", x)?;
         let x = astype(x, x.dtype().to_float())?;
         let axes = resolve("median", &axis, x.ndim())?;
         finish_shape(median_over(&x, &axes)?, &axes, keepdims)
@@ -225,7 +233,6 @@ crate::operations! { family "reduction" [float32];
     /// Median over the axes of what is not NaN, the mean of the middle two if their count is even; NaN if all are. Derivative: `g` to the middle element, half each to two, 0 for a NaN.
     [numpy("nanmedian"), positional(2), ignores(("overwrite_input", None)), ambiguous(&MEDIAN_ALONG)]
     fn nanmedian(x: Tensor, axis: Axes = Axes::All, keepdims: bool = false) -> Tensor {
-        real_numbers("nanmedian", x)?;
         let x = astype(x, x.dtype().to_float())?;
         let axes = resolve("nanmedian", &axis, x.ndim())?;
         finish_shape(nanmedian_over(&x, &axes)?, &axes, keepdims)

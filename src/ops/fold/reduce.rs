@@ -14,8 +14,8 @@ use crate::ops::core::declare::{Axes, Scalar};
 use crate::ops::core::elementwise::{binary, binary_scalar};
 use crate::ops::core::facts::Ambiguous;
 use crate::ops::core::layout::{
-    any_true, astype, dropped_dims, kept_dims, permute_axes, readable, reduced, reshape_dims,
-    sum_over,
+    any_true, astype, cast_aloud, dropped_dims, kept_dims, permute_axes, readable, reduced,
+    reshape_dims, sum_over,
 };
 use crate::ops::core::structured::{Record, Save, batched, finish, move_cost};
 use crate::ops::elementwise::arith::{ADD, DIVIDE, MULTIPLY, SUBTRACT};
@@ -233,7 +233,7 @@ crate::operations! { family "reduction";
         let axes = resolve_fold("sum", &axis, x.ndim())?;
         match dtype {
             None => sum_over(x, &axes, keepdims),
-            Some(d) => astype(&sum_over(&astype(x, d)?, &axes, keepdims)?, d),
+            Some(d) => astype(&sum_over(&cast_aloud(x, d)?, &axes, keepdims)?, d),
         }
     }
     /// Product over the axes; booleans and integers in int64, those without a sign in uint64. Derivative: `g` times the product of the others, exact also where elements are zero.
@@ -242,7 +242,7 @@ crate::operations! { family "reduction";
         let axes = resolve_fold("prod", &axis, x.ndim())?;
         match dtype {
             None => prod_over(x, &axes, keepdims),
-            Some(d) => astype(&prod_over(&astype(x, d)?, &axes, keepdims)?, d),
+            Some(d) => astype(&prod_over(&cast_aloud(x, d)?, &axes, keepdims)?, d),
         }
     }
     /// Mean over the axes, a float. Derivative: `g / n` repeated.
@@ -254,7 +254,7 @@ crate::operations! { family "reduction";
         let axes = resolve("mean", &axis, x.ndim())?;
         match dtype {
             None => mean_over(x, &axes, keepdims),
-            Some(d) => mean_over(&astype(x, d)?, &axes, keepdims),
+            Some(d) => mean_over(&cast_aloud(x, d)?, &axes, keepdims),
         }
     }
     /// Largest element over the axes; NaN if there is one. Derivative: `g` to the largest, shared evenly among ties.

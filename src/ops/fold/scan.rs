@@ -12,7 +12,7 @@ use crate::error::Result;
 use crate::kernels::{self, scan::Scan};
 use crate::ops::core::declare::{Operand, Scalar};
 use crate::ops::core::elementwise::{binary, binary_scalar};
-use crate::ops::core::layout::{astype, broadcast_to, real_numbers, reshape_dims};
+use crate::ops::core::layout::{astype, broadcast_to, cast_aloud, real_numbers, reshape_dims};
 use crate::ops::core::row_indices::{RowIndices, take_rows};
 use crate::ops::core::structured::{Record, Save, finish, from_end, move_cost, nothing};
 use crate::ops::core::view::{Step, embed, slice_axis};
@@ -39,7 +39,7 @@ fn at_least_1d(x: &Tensor) -> Result<Tensor> {
 
 /// The dtype that a running sum or product has: NumPy's, integers widened to int64.
 fn widened(x: &Tensor, dtype: Option<DType>) -> Result<Tensor> {
-    astype(x, dtype.unwrap_or(x.dtype().accumulates()))
+    cast_aloud(x, dtype.unwrap_or(x.dtype().accumulates()))
 }
 
 /// An axis back to front; a view.

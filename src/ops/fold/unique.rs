@@ -47,13 +47,23 @@ impl Distinct {
     }
 }
 
+/// Whether two elements count as one: equals, and any two NaN.
+fn alike<T: Key + PartialEq>(a: T, b: T) -> bool {
+    a.order(b) == Ordering::Equal || (is_nan(a) && is_nan(b))
+}
+
+#[allow(clippy::eq_op)]
+fn is_nan<T: Key + PartialEq>(value: T) -> bool {
+    value != value
+}
+
 /// The distinct elements of a tensor of one axis.
 fn elements(flat: &Tensor) -> Result<Distinct> {
     let order = order_along(flat, 0, flat.size(), false)?.to_vec::<i64>()?;
     let order: Vec<usize> = order.into_iter().map(|i| i as usize).collect();
     with_dtype!(flat.dtype(), T => {
         let values = flat.to_vec::<T>()?;
-        Ok(Distinct::of(&order, &|a, b| values[a].order(values[b]) == Ordering::Equal))
+        Ok(Distinct::of(&order, &|a, b| alike(values[a], values[b])))
     })
 }
 
@@ -109,7 +119,13 @@ fn distinct_values(x: &Tensor) -> Result<Tensor> {
     let sorted = sort(&x.detach(), None, false)?;
     let values = with_dtype!(x.dtype(), T => {
         let mut values = sorted.to_vec::<T>()?;
-        values.dedup_by(|a, b| a.order(*b) == Ordering::Equal);
+        values.dedup_by(|a, b| alike(*a, *b));
+        // Of several NaN the first one stays, which need not be the first in order.
+        if let Some(last) = values.last_mut()
+            && is_nan(*last)
+        {
+            *last = x.to_vec::<T>()?.into_iter().find(|&v| is_nan(v)).unwrap_or(*last);
+        }
         Tensor::from(values)
     });
     Ok(values.unrecorded(std::iter::once(x)))

@@ -7,6 +7,8 @@ use crate::dtype::{Complex128, DType};
 use crate::error::{Error, Result};
 use crate::kernels;
 use crate::ops::core::declare::Scalar;
+use crate::ops::core::integers::in_range;
+use crate::ops::core::layout::broadcast_to;
 use crate::ops::core::structured::{Record, finish, move_cost, nothing};
 use crate::tensor::{Cause, CutCause, Marks, Tensor};
 
@@ -29,9 +31,46 @@ fn not_real(re: f64, im: f64, dtype: DType) -> Box<Error> {
     })
 }
 
+/// The number as an integer dtype takes it from Python: without its fraction, and only if the dtype has it.
+fn as_integer(value: Scalar, dtype: DType) -> Result<Scalar> {
+    let whole = match value {
+        // Both ends are floats: what lies between them is an integer of 64 bits.
+        Scalar::Float(f) if f > -9_223_372_036_854_777_856.0 && f < 9_223_372_036_854_775_808.0 => {
+            Scalar::Int(f as i64)
+        }
+        Scalar::Float(f)
+            if (9_223_372_036_854_775_808.0..18_446_744_073_709_551_616.0).contains(&f) =>
+        {
+            Scalar::Unsigned(f as u64)
+        }
+        Scalar::Float(value) => {
+            return Err(Box::new(Error::NoInteger { op: "full".into(), value, dtype }));
+        }
+        other => other,
+    };
+    in_range("full", dtype, whole)
+}
+
+/// A tensor of one repeated number as NumPy's `full` makes it: a float or a complex number is converted as an array is.
+pub(crate) fn repeated(dims: &[usize], value: Scalar, dtype: DType) -> Result<Tensor> {
+    let converted = match value {
+        Scalar::Float(_) => dtype.is_integer(),
+        Scalar::Complex(..) => !dtype.is_complex(),
+        _ => false,
+    };
+    if converted {
+        return broadcast_to(&Tensor::scalar(value).astype(dtype)?, dims)?.duplicate();
+    }
+    Tensor::full(dims, value, dtype)
+}
+
 impl Tensor {
     /// A tensor of one repeated number.
+    ///
+    /// # Errors
+    /// `IntegerRange` and `NoInteger` for a number that the integer dtype does not have.
     pub fn full(dims: &[usize], value: Scalar, dtype: DType) -> Result<Tensor> {
+        let value = if dtype.is_integer() { as_integer(value, dtype)? } else { value };
         let out = Tensor::empty(dims, dtype)?;
         match value {
             Scalar::Int(i) => kernels::fill_int(i, out.view_mut()),
@@ -39,10 +78,6 @@ impl Tensor {
                 return Err(not_real(re, im, dtype));
             }
             Scalar::Complex(re, im) => kernels::fill_complex(re, im, out.view_mut()),
-            // Integers wrap, so that the bits are those of the number in uint64.
-            Scalar::Unsigned(u) if dtype.is_integer() => {
-                kernels::fill_int(u as i64, out.view_mut())
-            }
             other => kernels::fill(other.as_f64(), out.view_mut()),
         }
         Ok(out)
@@ -66,7 +101,7 @@ impl Tensor {
             Scalar::Bool(b) => Tensor::from(b),
             Scalar::Int(i) => Tensor::from(i),
             Scalar::Unsigned(u) => Tensor::from(u),
-            Scalar::Float(f) => Tensor::from(f),
+            Scalar::Float(f) | Scalar::Huge(f) => Tensor::from(f),
             Scalar::Complex(re, im) => Tensor::from(Complex128::new(re, im)),
         }
     }
@@ -154,6 +189,6 @@ crate::operations! { family "creation";
     /// One repeated number of the same shape and dtype.
     [numpy("full_like"), constant]
     fn full_like(x: Tensor, fill_value: Scalar, dtype: Option<DType> = None) -> Tensor {
-        Tensor::full(x.shape(), fill_value, dtype.unwrap_or(x.dtype()))
+        repeated(x.shape(), fill_value, dtype.unwrap_or(x.dtype()))
     }
 }

@@ -228,13 +228,19 @@ crate::operations! { family "numerical" [float32];
     }
     /// Integral along an axis by the trapezoidal rule, over places `x` or steps of `dx`. Derivative: `g` times half the steps on either side.
     [numpy("trapezoid"), aliases("trapz")]
-    fn trapezoid(y: Tensor, x: Option<Tensor> = None, dx: f64 = 1.0, axis: isize = -1) -> Tensor {
+    fn trapezoid(y: Tensor, x: Option<Tensor> = None, dx: Scalar = Scalar::Float(1.0), axis: isize = -1) -> Tensor {
         let y = astype(y, y.dtype().to_float())?;
         let axis = normalize_axis("trapezoid", axis, y.ndim())?;
         let (high, low) = neighbours(&y, axis)?;
         let sums = binary(&ADD, &high, &low)?;
         let steps = match x {
-            None => return binary_scalar(&MULTIPLY, &sum_over(&sums, &[axis], false)?, Scalar::Float(dx / 2.0)),
+            None => {
+                let half = match dx {
+                    Scalar::Complex(re, im) => Scalar::Complex(re / 2.0, im / 2.0),
+                    real => Scalar::Float(real.as_f64() / 2.0),
+                };
+                return binary_scalar(&MULTIPLY, &sum_over(&sums, &[axis], false)?, half);
+            }
             Some(x) if x.ndim() == 1 => {
                 let mut dims = ShapeVec::from_elem(1, y.ndim());
                 let steps = diff(x, 1, -1, None, None)?;

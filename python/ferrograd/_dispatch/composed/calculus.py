@@ -145,7 +145,10 @@ def linspace(
     device: Any = None,
 ) -> Any:
     """Evenly spaced numbers between two ends."""
-    start, stop = inexact(start), inexact(stop)
+    ends = [x if isinstance(x, int | float | complex) else asarray(x) for x in (start, stop)]
+    # The ends decide together: a float beside integers is not widened by them.
+    kind = np.result_type(*(x.dtype if isinstance(x, Tensor) else x for x in ends), 0.0)
+    start, stop = (asarray(x).astype(kind) for x in ends)
     ndim = max(start.ndim, stop.ndim)
     share = np.linspace(0.0, 1.0, num, endpoint).reshape((num,) + (1,) * ndim)
     share = share.astype(np.result_type(start.dtype, stop.dtype))
@@ -209,9 +212,21 @@ def modf(x: Any) -> tuple[Tensor, Tensor]:
 
 @composes("ldexp")
 def ldexp(x1: Any, x2: Any) -> Any:
-    """`x1 * 2**x2` for integers `x2`."""
-    x1 = floats("ldexp", x1)
-    return x1 * np.ldexp(np.ones((), x1.dtype), np.asarray(values(x2)))
+    """`x1 * 2**x2` for integers `x2`, rounded once."""
+    x1, n = asarray(x1), np.asarray(values(x2))
+    if x1.dtype.kind == "c":
+        floats("ldexp", x1)
+    kind = np.ldexp(np.zeros(0, x1.dtype), np.zeros(0, n.dtype)).dtype
+    low, high = np.finfo(kind).minexp, np.finfo(kind).maxexp - 1
+    left, powers = np.clip(n.astype(np.int64), -3 * high, 3 * high), []
+    for _ in range(3):
+        powers.append(np.clip(left, low, high))
+        left = left - powers[-1]
+    out = x1.astype(kind)
+    # The largest step comes last: only it may round.
+    for power in reversed(powers):
+        out = out * np.ldexp(np.ones((), kind), power)
+    return out
 
 
 @composes("positive")

@@ -24,11 +24,21 @@ def _shaped(x: Tensor, axis: Any, keepdims: Any) -> Tensor:
     return x.reshape(()) if axis is None else _core.squeeze(x, axis)
 
 
-def _centred(x: Any, where: Any, axis: Any, dtype: Any) -> tuple[Tensor, Tensor, Tensor]:
-    """The elements less their mean, 0 where the mask fails; that mean; how many elements hold."""
+def _given(x: Any, dtype: Any) -> tuple[Tensor, Any]:
+    """The elements to compute with, float32 for float16, and the dtype of the result."""
     x = _core.asarray(x)
     x = x if dtype is None else x.astype(dtype)
-    n = _core.sum(_core.broadcast_to(_core.asarray(where), x.shape), axis=axis, keepdims=True)
+    if x.dtype == np.float16:
+        return x.astype(np.float32), x.dtype
+    return x, x.dtype if x.dtype.kind in "fc" else np.dtype(np.float64)
+
+
+def _centred(x: Tensor, where: Any, axis: Any, dtype: Any) -> tuple[Tensor, Tensor, Tensor]:
+    """The elements less their mean, 0 where the mask fails; that mean; how many elements hold."""
+    chosen = _core.broadcast_to(_core.asarray(where), x.shape)
+    # A real number, which widens no mean.
+    real = np.zeros(0, np.result_type(dtype, np.float32)).real.dtype
+    n = _core.sum(chosen, axis=axis, keepdims=True).astype(real)
     mean = _core.sum(_core.where(where, x, 0), axis=axis, keepdims=True) / n
     return _core.where(where, x - mean, 0), mean, n
 
@@ -37,25 +47,31 @@ def masked_mean(
     where: Any, x: Any, axis: Any = None, keepdims: Any = False, dtype: Any = None
 ) -> Tensor:
     """The mean over the elements where a mask holds."""
-    return _shaped(_centred(x, where, axis, dtype)[1], axis, keepdims)
+    x, dtype = _given(x, dtype)
+    return _shaped(_centred(x, where, axis, dtype)[1], axis, keepdims).astype(dtype)
 
 
 def masked_var(
     where: Any, x: Any, axis: Any = None, ddof: Any = 0, keepdims: Any = False, dtype: Any = None
 ) -> Tensor:
     """The variance over the elements where a mask holds."""
+    x, dtype = _given(x, dtype)
     gap, _, n = _centred(x, where, axis, dtype)
-    squares = _core.sum(gap * gap, axis=axis, keepdims=True)
-    return _shaped(squares / _core.maximum(n - ddof, 0), axis, keepdims)
+    squares = (gap * gap.conj()).real if dtype.kind == "c" else gap * gap
+    squares = _core.sum(squares, axis=axis, keepdims=True)
+    out = _shaped(squares / _core.maximum(n - ddof, 0), axis, keepdims)
+    return out if dtype.kind == "c" else out.astype(dtype)
 
 
 def masked_std(
     where: Any, x: Any, axis: Any = None, ddof: Any = 0, keepdims: Any = False, dtype: Any = None
 ) -> Tensor:
     """The deviation over the elements where a mask holds: a norm, smooth where all are equal."""
+    x, dtype = _given(x, dtype)
     gap, _, n = _centred(x, where, axis, dtype)
     length = _core._namespaces["linalg"]["vector_norm"](gap, axis=axis, keepdims=True)
-    return _shaped(length / _core.sqrt(_core.maximum(n - ddof, 0)), axis, keepdims)
+    out = _shaped(length / _core.sqrt(_core.maximum(n - ddof, 0)), axis, keepdims)
+    return out if dtype.kind == "c" else out.astype(dtype)
 
 
 def _floats_refused(name: str, x: Any, dtype: Any) -> Tensor:

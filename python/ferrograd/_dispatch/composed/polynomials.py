@@ -57,7 +57,9 @@ def polyadd(a1: Any, a2: Any) -> Tensor:
 @composes("polysub")
 def polysub(a1: Any, a2: Any) -> Tensor:
     """The difference of two polynomials."""
-    return polyadd(a1, -_coefficients(a2))
+    a1, a2 = _coefficients(a1), _coefficients(a2)
+    size = max(len(a1), len(a2))
+    return _longer(a1, size) - _longer(a2, size)
 
 
 @composes("polymul")

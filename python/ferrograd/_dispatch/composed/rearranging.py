@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 
 from ferrograd._core import Tensor, asarray, concatenate, moveaxis, stack, where
-from ferrograd._dispatch.composed.shared import axis_of, composes, missing, same_kind, values
+from ferrograd._dispatch.composed.shared import axis_of, composes, missing, values
 from ferrograd._tensor.tree import check_depth
 
 
@@ -43,8 +43,7 @@ def insert(arr: Any, obj: Any, values: Any, axis: Any = None) -> Tensor:
     """The values before the given places."""
     arr, values = asarray(arr), asarray(values)
     if values.dtype != arr.dtype:
-        same_kind("insert", values, arr.dtype)
-        if values.requires_grad and arr.dtype.kind != "f":
+        if values.requires_grad and arr.dtype.kind not in "fc":
             raise missing(
                 "insert",
                 f"values that require grad would become {arr.dtype}",

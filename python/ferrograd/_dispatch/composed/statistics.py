@@ -18,7 +18,7 @@ from ferrograd._dispatch.composed.shared import axes_of, composes, floats, missi
 
 def _filled(a: Any, value: float) -> Any:
     a = asarray(a)
-    if a.dtype.kind != "f":
+    if a.dtype.kind not in "fc":
         return a
     return _core.where(_core.isnan(a), asarray(np.asarray(value, a.dtype)), a)
 

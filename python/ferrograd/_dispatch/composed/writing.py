@@ -15,10 +15,13 @@ from ferrograd._core import Tensor, asarray, is_grad_enabled
 from ferrograd._dispatch.composed.shared import composes, same_kind, values
 from ferrograd.errors import DTypeError, GraphCutError
 
+#: These convert as an assignment does: an imaginary part is lost with a warning.
+_CONVERTING = ("put", "put_along_axis")
+
 
 def _target(name: str, target: Any, *sources: Any) -> bool:
     """Whether the target is a tensor; refuses an array that cannot take a recorded value."""
-    if isinstance(target, Tensor | np.ndarray):
+    if isinstance(target, Tensor | np.ndarray) and name not in _CONVERTING:
         for source in sources:
             same_kind(name, source, target.dtype)
     if isinstance(target, Tensor):
@@ -41,12 +44,13 @@ def copyto(dst: Any, src: Any, casting: Any = "same_kind", where: Any = True) ->
                 f"numpy.copyto: the value is {kind} and goes into elements of {dst.dtype}, which"
                 f" casting={casting!r} does not allow; use astype"
             )
-    if not _target("copyto", dst, src):
+    converts = casting == "unsafe"
+    if not (_target("put", dst, src) if converts else _target("copyto", dst, src)):
         np.copyto(dst, values(src), casting, values(where))
     elif where is True:
         dst[...] = src
     else:
-        dst[...] = _core.where(asarray(where), src, dst)
+        dst[...] = _core.where(asarray(where), _real_for(dst, src), dst)
 
 
 @composes("putmask")
@@ -89,7 +93,15 @@ def put_along_axis(arr: Any, indices: Any, values: Any, axis: Any) -> None:
     elif axis is None:
         put(arr, indices, values)
     else:
-        arr[...] = _core.put_along_axis(arr, indices, values, axis)
+        arr[...] = _core.put_along_axis(arr, indices, _real_for(arr, values), axis)
+
+
+def _real_for(target: Any, source: Any) -> Any:
+    """The source, without its imaginary part where the target has none."""
+    if target.dtype.kind == "c" or isinstance(source, int | float):
+        return source
+    given = asarray(source)
+    return given.astype(target.dtype) if given.dtype.kind == "c" else source
 
 
 def _plain(value: Any) -> Any:

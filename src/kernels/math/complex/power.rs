@@ -1,7 +1,7 @@
 //! Powers, and the derivatives of `sin(pi z) / (pi z)`.
 //!
 //! Owns: both. Never goes through a logarithm where the exponent is a small whole number.
-//! Invariant: `z^0` is 1, and `0^w` is 0 for positive real `w` and NaN for others, as in NumPy.
+//! Invariant: `z^0` is 1, and `0^w` is 0 where `w` has a positive real part and NaN for others, as in NumPy.
 
 use std::f64::consts::PI;
 
@@ -39,7 +39,7 @@ pub fn powf<const FMA: bool, const CAREFUL: bool>(z: Complex128, w: Complex128) 
     }
     if z.re == 0.0 && z.im == 0.0 {
         let nan = Complex128::new(f64::NAN, f64::NAN);
-        return if w.re > 0.0 && w.im == 0.0 { Complex128::new(0.0, 0.0) } else { nan };
+        return if w.re > 0.0 { Complex128::new(0.0, 0.0) } else { nan };
     }
     if w.im == 0.0 && w.re.abs() < 100.0 && w.re.trunc() == w.re {
         return whole_power(z, w.re as i32);
