@@ -242,7 +242,7 @@ def test_gradients_of_every_layout() -> None:
 class Noted(fg.Tensor):
     """A subclass with attributes of its own."""
 
-    __slots__ = ("unit",)
+    __slots__ = ("__dict__", "unit")
     note: Any
 
 
