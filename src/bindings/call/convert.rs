@@ -154,7 +154,7 @@ pub(crate) fn value_of(
     dtype: DType,
 ) -> PyResult<Operand> {
     if is_sequence(ob) && !holds_tensor(op, ob)? {
-        let tensor = numpy::share_fresh(op, &numpy::asarray_for(op, ob, dtype)?)?;
+        let tensor = numpy::take_over(op, &numpy::asarray_for(op, ob, dtype)?)?;
         capture::filled(tensor.storage());
         return Ok(Operand::Tensor(tensor));
     }
