@@ -112,7 +112,7 @@ class TestWhatComesBack:
     @pytest.mark.parametrize(
         "value",
         [object(), {"a": [print]}, {"a": np.array(["x"])}, {object(): 1}, {1, 2}, b"bytes"],
-        ids=repr,
+        ids=["object", "function", "text", "key", "set", "bytes"],
     )
     def test_what_cannot_be_saved(self, tmp_path: Path, value: Any) -> None:
         (tmp_path / "a").write_text("old")
