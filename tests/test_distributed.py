@@ -102,14 +102,12 @@ def test_digits_have_the_same_losses_on_one_and_two_ranks(tmp_path: Path) -> Non
     ("check", "text"), [("raises", "ZeroDivisionError: on purpose"), ("killed", "")]
 )
 def test_a_rank_that_fails_ends_the_job(check: str, text: str) -> None:
-    alone = time.monotonic()
-    assert job(2, "messages")[0] == 0
-    usual = time.monotonic() - alone
     began = time.monotonic()
     status, output = job(2, check)
     assert status != 0
     assert text in output
-    assert time.monotonic() - began < 10 + 3 * usual
+    # The ranks that are left would wait for a minute, or for ever.
+    assert time.monotonic() - began < 60
     if text:
         assert output.index("rank 1 of 2 failed") < output.index(text)
 

@@ -66,7 +66,7 @@ def test_an_axis_out_of_range(case: Case, name: str, axis: int) -> None:
 #: Functions written in Python, whose keywords Python checks, and one whose row has another form.
 CREATED = (
     *("zeros_like", "ones_like", "full_like", "linalg.multi_dot"),
-    "nn.functional.scaled_dot_product_attention",
+    *("nn.functional.scaled_dot_product_attention", "nn.functional.adaptive_avg_pool2d"),
 )
 
 

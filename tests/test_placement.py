@@ -43,7 +43,8 @@ def computed(case: Case, values: list[np.ndarray], n: int, offset: int, step: in
     y = f(*real, **case.options)
     found = [y]
     if y.requires_grad:
-        seed = placed(values[count], n, offset, step).astype(y.dtype)
+        drawn = values[count] if y.dtype.kind == "c" else values[count].real
+        seed = placed(drawn, n, offset, step).astype(y.dtype)
         slopes = fg.autograd.grad(y, real, seed, allow_unused=True, create_graph=True)
         found += slopes
         further = [g for g in slopes if g is not None and g.requires_grad]

@@ -48,9 +48,10 @@ class _Recurrent(Module):
     ) -> None:
         super().__init__(name)
         op = type(self).__name__
-        if hidden_size < 1 or num_layers < 1:
+        if hidden_size < 1 or not 1 <= num_layers <= 10_000:
             raise ArgumentError(
-                f"{op}: hidden_size is {hidden_size} and num_layers {num_layers}; give at least 1"
+                f"{op}: hidden_size is {hidden_size} and num_layers {num_layers}; give at least 1,"
+                " and at most 10000 layers"
             )
         if not 0.0 <= dropout <= 1.0:
             raise ArgumentError(f"{op}: dropout={dropout}; give a probability from 0 to 1")

@@ -7,6 +7,7 @@ Invariant: names of parameters are PyTorch's; `norm_first` puts each norm in fro
 from __future__ import annotations
 
 import copy
+import operator
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
@@ -27,6 +28,17 @@ if TYPE_CHECKING:
     from numpy.typing import DTypeLike
 
 Function = Callable[[Tensor], Tensor]
+
+#: No network is deeper; a number that is a mistake would copy layers for hours.
+_DEEPEST = 10_000
+
+
+def _copies(op: str, layer: Module, num_layers: int) -> ModuleList:
+    """The layer, `num_layers` times."""
+    count = operator.index(num_layers)
+    if not 0 <= count <= _DEEPEST:
+        raise ArgumentError(f"{op}: num_layers is {count}; give 0 to {_DEEPEST}")
+    return ModuleList([copy.deepcopy(layer) for _ in range(count)])
 
 
 def _function(activation: str | Function) -> Function:
@@ -208,7 +220,7 @@ class TransformerEncoder(Module):
         name: str | None = None,
     ) -> None:
         super().__init__(name)
-        self.layers = ModuleList([copy.deepcopy(encoder_layer) for _ in range(num_layers)])
+        self.layers = _copies("TransformerEncoder", encoder_layer, num_layers)
         self.num_layers, self.norm = num_layers, norm
 
     def forward(
@@ -242,7 +254,7 @@ class TransformerDecoder(Module):
         name: str | None = None,
     ) -> None:
         super().__init__(name)
-        self.layers = ModuleList([copy.deepcopy(decoder_layer) for _ in range(num_layers)])
+        self.layers = _copies("TransformerDecoder", decoder_layer, num_layers)
         self.num_layers, self.norm = num_layers, norm
 
     def forward(self, tgt: Tensor, memory: Tensor, *masks: Any, **named: Any) -> Tensor:
