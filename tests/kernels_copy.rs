@@ -92,12 +92,14 @@ fn casts<A: Element, B: Element>(values: &[A], expected: &[B], blank: B) {
 }
 
 #[test]
-fn casts_follow_as() {
+fn casts_follow_numpy() {
     let floats = [0.0, -0.0, 1.5, -2.5, 300.0, 1e20, f64::NAN];
     casts(&floats[..5], &[0i64, 0, 1, -2, 300], 9);
     casts(&floats[..6], &[0.0f32, -0.0, 1.5, -2.5, 300.0, 1e20], 9.0);
     casts(&floats, &[false, false, true, true, true, true, true], false);
-    casts(&[1e20, -1e20, f64::NAN], &[i32::MAX, i32::MIN, 0], 9);
+    casts(&[1e20, -1e20, f64::NAN], &[i32::MIN; 3], 9);
+    casts(&[1e20, -1e20, f64::NAN], &[i64::MIN; 3], 9);
+    casts(&[300.0, -1.0, -2.5], &[44u8, 255, 254], 9);
     casts(&[0i64, 1, -1, 1 << 40], &[0i32, 1, -1, 0], 9);
     casts(&[0i64, 255, 256, -1], &[0u8, 255, 0, 255], 9);
     casts(&[0i64, 2, -1], &[false, true, true], false);
