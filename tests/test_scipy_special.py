@@ -187,6 +187,10 @@ def test_orders_of_polygamma_may_be_an_array() -> None:
     got = ours.polygamma(orders, fg.tensor(x))
     assert_allclose(got.numpy(), theirs.polygamma(orders, x), rtol=1e-12)
     assert np.isnan(ours.polygamma(np.array([-1.0, 1.5]), 2.0)).all()
+    nothing = ours.polygamma(np.array([-1.0]), fg.tensor([2.0], dtype="float32"))
+    assert isinstance(nothing, fg.Tensor)
+    assert nothing.dtype == np.float32
+    assert np.isnan(nothing.numpy()).all()
 
 
 def test_small_arguments_of_xlog1py_and_the_dtype_of_entr() -> None:

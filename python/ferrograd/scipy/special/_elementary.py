@@ -108,7 +108,7 @@ def polygamma(n: Any, x: Any) -> Any:
     if isinstance(n, int | numpy.integer) and n >= 0:
         return _polygamma(n, x)
     orders, x = plain(n), floats(x)
-    found = numpy.full(numpy.broadcast_shapes(orders.shape, np.shape(x)), numpy.nan, x.dtype)
+    found = np.where(numpy.ones(orders.shape, bool), numpy.nan, x)
     for order in numpy.unique(orders[(orders >= 0) & (orders == numpy.floor(orders))]):
         found = np.where(orders == order, _polygamma(int(order), x), found)
     return found
