@@ -15,10 +15,10 @@ from ferrograd._core import Tensor as _Tensor, tensor as _tensor
 from ferrograd._tensor.modes import no_grad as _no_grad
 from ferrograd.errors import ArgumentError as _ArgumentError
 from ferrograd.nn._module import Module as _Module
-from ferrograd.optim._factors import cosine as _cosine
 from ferrograd.optim._optimizer import Optimizer as _Optimizer
 from ferrograd.optim._options import one_of as _one_of
-from ferrograd.optim._schedule import (
+from ferrograd.optim.lr_scheduler._factors import cosine as _cosine
+from ferrograd.optim.lr_scheduler._schedule import (
     LRScheduler as _LRScheduler,
     Rates as _Rates,
     for_groups as _for_groups,

@@ -11,8 +11,8 @@ from typing import Any
 
 from ferrograd.errors import ArgumentError, ArgumentTypeError
 from ferrograd.optim._optimizer import Optimizer
-from ferrograd.optim._plateau import ReduceLROnPlateau
-from ferrograd.optim._schedule import LRScheduler, options_of, write
+from ferrograd.optim.lr_scheduler._plateau import ReduceLROnPlateau
+from ferrograd.optim.lr_scheduler._schedule import LRScheduler, options_of, write
 
 
 def _joined(op: str, optimizer: Optimizer | None, schedulers: Sequence[Any]) -> Optimizer:

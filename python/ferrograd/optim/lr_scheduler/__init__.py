@@ -4,16 +4,16 @@ A schedule writes `lr` into the groups of an optimiser: when it is made those of
 each `step()`, after the optimiser's, those of the next epoch.
 """
 
-from ferrograd.optim._chains import (
+from ferrograd.optim.lr_scheduler._chains import (
     ChainedScheduler as ChainedScheduler,
     SequentialLR as SequentialLR,
 )
-from ferrograd.optim._cycles import (
+from ferrograd.optim.lr_scheduler._cycles import (
     CosineAnnealingWarmRestarts as CosineAnnealingWarmRestarts,
     CyclicLR as CyclicLR,
     OneCycleLR as OneCycleLR,
 )
-from ferrograd.optim._factors import (
+from ferrograd.optim.lr_scheduler._factors import (
     ConstantLR as ConstantLR,
     CosineAnnealingLR as CosineAnnealingLR,
     ExponentialLR as ExponentialLR,
@@ -24,5 +24,5 @@ from ferrograd.optim._factors import (
     PolynomialLR as PolynomialLR,
     StepLR as StepLR,
 )
-from ferrograd.optim._plateau import ReduceLROnPlateau as ReduceLROnPlateau
-from ferrograd.optim._schedule import LRScheduler as LRScheduler
+from ferrograd.optim.lr_scheduler._plateau import ReduceLROnPlateau as ReduceLROnPlateau
+from ferrograd.optim.lr_scheduler._schedule import LRScheduler as LRScheduler

@@ -11,7 +11,13 @@ from typing import Any, SupportsFloat
 from ferrograd.errors import ArgumentError
 from ferrograd.optim._optimizer import Optimizer
 from ferrograd.optim._options import one_of
-from ferrograd.optim._schedule import LRScheduler, checked, for_groups, options_of, write
+from ferrograd.optim.lr_scheduler._schedule import (
+    LRScheduler,
+    checked,
+    for_groups,
+    options_of,
+    write,
+)
 
 
 class ReduceLROnPlateau(LRScheduler):

@@ -14,7 +14,7 @@ from typing import Any
 
 from ferrograd.errors import ArgumentError, ArgumentTypeError
 from ferrograd.optim._optimizer import Optimizer
-from ferrograd.optim._schedule import LRScheduler, Rates
+from ferrograd.optim.lr_scheduler._schedule import LRScheduler, Rates
 
 Factor = Callable[[int], float]
 

@@ -11,10 +11,10 @@ from collections.abc import Callable
 from typing import Any
 
 from ferrograd.errors import ArgumentError
-from ferrograd.optim._factors import between, cosine
 from ferrograd.optim._optimizer import Optimizer
 from ferrograd.optim._options import one_of
-from ferrograd.optim._schedule import LRScheduler, Rates, checked, for_groups, write
+from ferrograd.optim.lr_scheduler._factors import between, cosine
+from ferrograd.optim.lr_scheduler._schedule import LRScheduler, Rates, checked, for_groups, write
 
 
 def _whole(op: str, name: str, value: Any, least: int = 1) -> None:
