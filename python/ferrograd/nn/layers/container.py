@@ -15,6 +15,9 @@ from ferrograd.errors import ArgumentTypeError, IndexOutOfRangeError
 from ferrograd.nn._module import Module
 from ferrograd.nn._parameter import Parameter
 
+#: No network is deeper; a number that is a mistake would make layers for hours.
+MOST_LAYERS = 10_000
+
 
 class _List(Module):
     """Members under the names "0", "1", …, kept in one table."""

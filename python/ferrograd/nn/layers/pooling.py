@@ -6,37 +6,13 @@ Invariant: options have PyTorch's order, which is not that of the functions.
 
 from __future__ import annotations
 
-from typing import Any, ClassVar
+from typing import Any
 
-from ferrograd._core import Tensor
-from ferrograd.nn import functional as F  # noqa: N812
-from ferrograd.nn._module import Module
 from ferrograd.nn.functional._shared import Sizes
+from ferrograd.nn.layers.function import FunctionModule
 
 
-class _Pool(Module):
-    """A module that calls one function with its options, which are attributes."""
-
-    function: ClassVar[str]
-
-    def _keep(self, **options: Any) -> None:
-        self._options = tuple(options)
-        for key, value in options.items():
-            setattr(self, key, value)
-
-    def forward(self, input: Tensor) -> Any:
-        """The function of the input."""
-        return getattr(F, self.function)(input, **self._given())
-
-    def _given(self) -> dict[str, Any]:
-        return {key: getattr(self, key) for key in self._options}
-
-    def extra_repr(self) -> str:
-        """The options."""
-        return ", ".join(f"{key}={value!r}" for key, value in self._given().items())
-
-
-class _MaxPool(_Pool):
+class _MaxPool(FunctionModule):
     def __init__(
         self,
         kernel_size: Sizes,
@@ -84,7 +60,7 @@ class MaxPool2d(_MaxPool):
     function = "max_pool2d"
 
 
-class AvgPool1d(_Pool):
+class AvgPool1d(FunctionModule):
     """The mean of each window along the last axis, the padding counting as zeros.
 
     With `count_include_pad=False`, the padding does not count.
@@ -116,7 +92,7 @@ class AvgPool1d(_Pool):
         )
 
 
-class AvgPool2d(_Pool):
+class AvgPool2d(FunctionModule):
     """The mean of each window over the last two axes, or its sum over `divisor_override`.
 
     >>> import ferrograd as fg
@@ -148,7 +124,7 @@ class AvgPool2d(_Pool):
         )
 
 
-class _AdaptiveAvg(_Pool):
+class _AdaptiveAvg(FunctionModule):
     def __init__(self, output_size: Any, *, name: str | None = None) -> None:
         super().__init__(name)
         self._keep(output_size=output_size)
@@ -176,7 +152,7 @@ class AdaptiveAvgPool2d(_AdaptiveAvg):
     function = "adaptive_avg_pool2d"
 
 
-class _AdaptiveMax(_Pool):
+class _AdaptiveMax(FunctionModule):
     def __init__(
         self, output_size: Any, return_indices: bool = False, *, name: str | None = None
     ) -> None:
@@ -206,7 +182,7 @@ class AdaptiveMaxPool2d(_AdaptiveMax):
     function = "adaptive_max_pool2d"
 
 
-class _LPPool(_Pool):
+class _LPPool(FunctionModule):
     def __init__(
         self,
         norm_type: float,

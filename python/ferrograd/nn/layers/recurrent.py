@@ -20,6 +20,7 @@ from ferrograd.errors import ArgumentError, ShapeError
 from ferrograd.nn import functional as F, init  # noqa: N812
 from ferrograd.nn._module import Module
 from ferrograd.nn.layers.cells import GATES, STEPS, States
+from ferrograd.nn.layers.container import MOST_LAYERS
 from ferrograd.nn.utils.rnn import PackedSequence
 
 if TYPE_CHECKING:
@@ -48,10 +49,10 @@ class _Recurrent(Module):
     ) -> None:
         super().__init__(name)
         op = type(self).__name__
-        if hidden_size < 1 or not 1 <= num_layers <= 10_000:
+        if hidden_size < 1 or not 1 <= num_layers <= MOST_LAYERS:
             raise ArgumentError(
                 f"{op}: hidden_size is {hidden_size} and num_layers {num_layers}; give at least 1,"
-                " and at most 10000 layers"
+                f" and at most {MOST_LAYERS} layers"
             )
         if not 0.0 <= dropout <= 1.0:
             raise ArgumentError(f"{op}: dropout={dropout}; give a probability from 0 to 1")

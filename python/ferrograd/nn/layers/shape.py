@@ -14,7 +14,7 @@ from ferrograd.errors import ArgumentError, ShapeError
 from ferrograd.nn import functional as F  # noqa: N812
 from ferrograd.nn._module import Module
 from ferrograd.nn.functional._shared import Sizes, per_axis
-from ferrograd.nn.layers.pooling import _Pool
+from ferrograd.nn.layers.function import FunctionModule
 
 
 class Flatten(Module):
@@ -69,7 +69,7 @@ class Unflatten(Module):
         return f"dim={self.dim}, unflattened_size={self.unflattened_size}"
 
 
-class Unfold(_Pool):
+class Unfold(FunctionModule):
     """The windows of images as columns: (N, C, H, W) to (N, C kh kw, windows).
 
     >>> import ferrograd as fg
@@ -92,7 +92,7 @@ class Unfold(_Pool):
         self._keep(kernel_size=kernel_size, dilation=dilation, padding=padding, stride=stride)
 
 
-class Fold(_Pool):
+class Fold(FunctionModule):
     """Columns summed into images: the adjoint of `Unfold`.
 
     >>> import ferrograd as fg
@@ -122,7 +122,7 @@ class Fold(_Pool):
         )
 
 
-class PixelShuffle(_Pool):
+class PixelShuffle(FunctionModule):
     """(…, C r², H, W) to (…, C, H r, W r). Source: arXiv:1609.05158.
 
     >>> import ferrograd as fg
@@ -137,7 +137,7 @@ class PixelShuffle(_Pool):
         self._keep(upscale_factor=upscale_factor)
 
 
-class PixelUnshuffle(_Pool):
+class PixelUnshuffle(FunctionModule):
     """(…, C, H r, W r) to (…, C r², H, W): the inverse of `PixelShuffle`.
 
     >>> import ferrograd as fg
@@ -152,7 +152,7 @@ class PixelUnshuffle(_Pool):
         self._keep(downscale_factor=downscale_factor)
 
 
-class ChannelShuffle(_Pool):
+class ChannelShuffle(FunctionModule):
     """The channels of `groups` groups interleaved. Source: arXiv:1707.01083.
 
     >>> import ferrograd as fg
@@ -167,7 +167,7 @@ class ChannelShuffle(_Pool):
         self._keep(groups=groups)
 
 
-class Upsample(_Pool):
+class Upsample(FunctionModule):
     """Resizes the axes behind (N, C) to `size` or by `scale_factor`; modes as `F.interpolate`.
 
     >>> import ferrograd as fg

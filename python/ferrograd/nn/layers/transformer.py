@@ -19,7 +19,7 @@ from ferrograd.errors import ArgumentError
 from ferrograd.nn import functional as F, init  # noqa: N812
 from ferrograd.nn._module import Module
 from ferrograd.nn.layers.attention import MultiheadAttention
-from ferrograd.nn.layers.container import ModuleList
+from ferrograd.nn.layers.container import MOST_LAYERS, ModuleList
 from ferrograd.nn.layers.dropout import Dropout
 from ferrograd.nn.layers.linear import Linear
 from ferrograd.nn.layers.normalization import LayerNorm
@@ -29,15 +29,12 @@ if TYPE_CHECKING:
 
 Function = Callable[[Tensor], Tensor]
 
-#: No network is deeper; a number that is a mistake would copy layers for hours.
-_DEEPEST = 10_000
-
 
 def _copies(op: str, layer: Module, num_layers: int) -> ModuleList:
     """The layer, `num_layers` times."""
     count = operator.index(num_layers)
-    if not 0 <= count <= _DEEPEST:
-        raise ArgumentError(f"{op}: num_layers is {count}; give 0 to {_DEEPEST}")
+    if not 0 <= count <= MOST_LAYERS:
+        raise ArgumentError(f"{op}: num_layers is {count}; give 0 to {MOST_LAYERS}")
     return ModuleList([copy.deepcopy(layer) for _ in range(count)])
 
 

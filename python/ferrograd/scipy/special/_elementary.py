@@ -128,13 +128,25 @@ def _stirling(x: Any) -> Any:
     return found / x
 
 
+def _ordered(a: Any, b: Any) -> tuple[Any, Any]:
+    """The smaller and the larger argument.
+
+    Equal ones change places, so that derivatives of every order are right there.
+    """
+    return np.where(a < b, a, b), np.where(a < b, b, a)
+
+
+def _is_pole(x: Any) -> Any:
+    """Where the gamma function has a pole."""
+    return (x <= 0) & (x == np.floor(x)) & np.isfinite(x)
+
+
 def _betaln_of_positive(a: Any, b: Any) -> Any:
     """Where the larger argument is far, the difference of two large logarithms is never formed.
 
     Source: A. R. DiDonato and A. H. Morris, ACM Trans. Math. Softw. 18 (1992).
     """
-    # Equal arguments change places, so that derivatives of every order are right there.
-    low, high = np.where(a < b, a, b), np.where(a < b, b, a)
+    low, high = _ordered(a, b)
     far = (high >= _FAR) & (low > 0) & np.isfinite(high)
     big, small = np.where(far, high, _FAR), np.where(far, low, 1.0)
     drop = (big - 0.5) * np.log1p(small / big) + small * np.log(big + small) - small
@@ -152,8 +164,8 @@ def betaln(a: Any, b: Any) -> Any:
     -46.05170186
     """
     a, b = floats(a), floats(b)
-    low, high = np.where(a < b, a, b), np.where(a < b, b, a)
-    pole = (low <= 0) & (low == np.floor(low)) & np.isfinite(low)
+    low, high = _ordered(a, b)
+    pole = _is_pole(low)
     rest = 1.0 - a - b
     finite = pole & (high == np.floor(high)) & (rest > 0) & (high > 0)
     found = _betaln_of_positive(np.where(pole, 1.0, a), np.where(pole, 1.0, b))
@@ -170,9 +182,8 @@ def beta(a: Any, b: Any) -> Any:
     a, b = floats(a), floats(b)
     negative = _gamma_is_negative(a) ^ _gamma_is_negative(b) ^ _gamma_is_negative(a + b)
     # Beside a pole that another cancels, the sign is that of (-1)^b.
-    low, high = np.where(a < b, a, b), np.where(a < b, b, a)
-    pole = (low <= 0) & (low == np.floor(low))
-    negative = np.where(pole, high % 2 == 1, negative)
+    low, high = _ordered(a, b)
+    negative = np.where(_is_pole(low), high % 2 == 1, negative)
     size = np.exp(betaln(a, b))
     return np.where(negative & np.isfinite(size), -size, size)
 

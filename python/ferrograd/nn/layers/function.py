@@ -1,0 +1,35 @@
+"""`FunctionModule`: the base of modules that are one function with its options.
+
+Owns: the options as attributes, the call, and the text. Never checks an option: the function does.
+Invariant: an option that is changed as an attribute counts from the next call on.
+"""
+
+from __future__ import annotations
+
+from typing import Any, ClassVar
+
+from ferrograd._core import Tensor
+from ferrograd.nn import functional as F  # noqa: N812
+from ferrograd.nn._module import Module
+
+
+class FunctionModule(Module):
+    """A module that calls one function with its options, which are attributes."""
+
+    function: ClassVar[str]
+
+    def _keep(self, **options: Any) -> None:
+        self._options = tuple(options)
+        for key, value in options.items():
+            setattr(self, key, value)
+
+    def forward(self, input: Tensor) -> Any:
+        """The function of the input."""
+        return getattr(F, self.function)(input, **self._given())
+
+    def _given(self) -> dict[str, Any]:
+        return {key: getattr(self, key) for key in self._options}
+
+    def extra_repr(self) -> str:
+        """The options."""
+        return ", ".join(f"{key}={value!r}" for key, value in self._given().items())
