@@ -1,0 +1,121 @@
+//! How often an operation asks the allocator, and how much memory a training step holds at most.
+//!
+//! Both numbers are exact on one thread, so that a change that costs an allocation per operation, or that keeps a
+//! buffer longer than the pass needs it, fails here and not only in a profile.
+use std::alloc::{GlobalAlloc, Layout, System};
+use std::cell::Cell;
+
+use ferrograd::{Axes, DType, Result, Tensor, no_grad};
+
+thread_local! {
+    static CALLS: Cell<usize> = const { Cell::new(0) };
+    static BYTES: Cell<isize> = const { Cell::new(0) };
+    static PEAK: Cell<isize> = const { Cell::new(0) };
+}
+
+/// The system's allocator, which counts for each thread.
+struct Counting;
+
+fn count(bytes: isize) {
+    let now = BYTES.get() + bytes;
+    BYTES.set(now);
+    PEAK.set(PEAK.get().max(now));
+    CALLS.set(CALLS.get() + usize::from(bytes > 0));
+}
+
+// SAFETY: every call goes on to the system's allocator; the counters are cells without destructors.
+unsafe impl GlobalAlloc for Counting {
+    unsafe fn alloc(&self, layout: Layout) -> *mut u8 {
+        count(layout.size() as isize);
+        // SAFETY: the caller's contract.
+        unsafe { System.alloc(layout) }
+    }
+
+    unsafe fn dealloc(&self, block: *mut u8, layout: Layout) {
+        count(-(layout.size() as isize));
+        // SAFETY: the caller's contract.
+        unsafe { System.dealloc(block, layout) }
+    }
+}
+
+#[global_allocator]
+static ALLOCATOR: Counting = Counting;
+
+/// Allocations of one call, once it has run often enough for pools and pages to be there.
+fn allocations<T>(mut call: impl FnMut() -> T) -> usize {
+    for _ in 0..3 {
+        call();
+    }
+    let before = CALLS.get();
+    let result = call();
+    let made = CALLS.get() - before;
+    drop(result);
+    made
+}
+
+fn vector(x: f64) -> Tensor {
+    Tensor::from(vec![x; 4])
+}
+
+#[test]
+fn constants_cost_one_allocation_for_the_result() {
+    let (a, b) = (vector(1.5), vector(2.5));
+    assert_eq!(allocations(|| &a + &b), 1, "add");
+    assert_eq!(allocations(|| &a * 2.0), 1, "multiply by a number");
+    assert_eq!(allocations(|| a.sin().unwrap()), 1, "sin");
+    assert_eq!(allocations(|| a.sum(Axes::All, false, None).unwrap()), 1, "sum");
+    assert_eq!(allocations(|| no_grad(|| &a + &b)), 1, "add without recording");
+}
+
+#[test]
+fn recording_costs_no_further_allocation() {
+    let (a, b) = (vector(1.5).with_grad(), vector(2.5).with_grad());
+    assert_eq!(allocations(|| &a + &b), 1, "add");
+    assert_eq!(allocations(|| &a * &b), 1, "multiply");
+    assert_eq!(allocations(|| a.sin().unwrap()), 1, "sin");
+}
+
+#[test]
+fn a_backward_pass_allocates_for_gradients_only() {
+    let a = vector(1.5).with_grad();
+    let chain = |steps: usize| {
+        let mut y = a.clone();
+        for _ in 0..steps {
+            y = &y * 1.0001;
+        }
+        y.sum(Axes::All, false, None).unwrap().backward().unwrap();
+    };
+    let (short, long) = (allocations(|| chain(10)), allocations(|| chain(110)));
+    // A gradient takes the memory of the one before; the ten are lists of the pass that grow by doubling.
+    assert!(long - short <= 110, "{} allocations for 100 steps", long - short);
+}
+
+/// Two layers, a loss and the pass through them.
+fn step(x: &Tensor, weights: &[Tensor; 2]) -> Result<()> {
+    let hidden = x.matmul(&weights[0])?.tanh()?;
+    let error = hidden.matmul(&weights[1])?;
+    (&error * &error).sum(Axes::All, false, None)?.backward()
+}
+
+#[test]
+fn a_training_step_holds_what_the_pass_needs() {
+    const ROWS: usize = 16;
+    const WIDE: usize = 64;
+    let zeros = |dims: &[usize]| Tensor::zeros(dims, DType::F64).unwrap();
+    let weights = [zeros(&[WIDE, WIDE]).with_grad(), zeros(&[WIDE, WIDE]).with_grad()];
+    let x = zeros(&[ROWS, WIDE]);
+    for _ in 0..3 {
+        step(&x, &weights).unwrap();
+    }
+    let before = BYTES.get();
+    PEAK.set(before);
+    step(&x, &weights).unwrap();
+    let peak = PEAK.get() - before;
+    let (activation, weight) = (8 * ROWS * WIDE, 8 * WIDE * WIDE);
+    let needed = 2 * weight + 2 * activation;
+    assert!(
+        peak as usize <= needed,
+        "{peak} bytes, where {needed} hold both gradients and two activations"
+    );
+    assert_eq!(BYTES.get(), before, "a step leaves nothing behind");
+}
