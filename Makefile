@@ -79,7 +79,7 @@ demo: $(VENV)/.wheel $(VENV)/.demo ## train a network on handwritten digits; pic
 # --- checks ------------------------------------------------------------------------------------
 
 .PHONY: test
-test: lint test-rust test-package test-python ## everything CI checks
+test: lint test-rust test-package test-python cost ## everything CI checks
 	@printf '\nall checks passed in %d s\n' $$(($$(date +%s) - $(BEGIN)))
 
 .PHONY: lint
@@ -115,6 +115,11 @@ quick: $(VENV)/.wheel $(VENV)/.dev ## for daily work: ruff, and a part of every 
 test-python: $(VENV)/.wheel $(VENV)/.dev ## the installed wheel: pytest, stubs, types
 	$(call step,mypy,$(BIN)/python -m mypy)
 	$(call step,pytest,$(BIN)/python -m pytest -q --durations=5 $(SPREAD))
+
+.PHONY: cost
+cost: $(VENV)/.wheel ## the size of the wheel, and instructions of small operations beside their baseline
+	@du --apparent-size --block-size=KB dist/*.whl
+	$(call step,instructions of small operations,$(BIN)/python benches/instructions.py --check)
 
 .PHONY: fuzz
 fuzz: $(VENV)/.wheel $(VENV)/.dev ## hostile calls of every public name (ARGS="--calls 1000000 --seed 7")

@@ -2,7 +2,9 @@
 
 Owns: the list of paths and the way to count. Never times anything: a count does not depend on the
 load of the machine. `python benches/instructions.py` prints a table; `--write` makes its numbers
-the baseline. Needs valgrind on x86-64. Counts differ between builds: compare release builds.
+the baseline; `--check` ends with an error where a path takes `ALLOWED` times its baseline, and says
+so and nothing more where valgrind or x86-64 is missing. Counts differ between builds: compare
+release builds.
 """
 
 from __future__ import annotations
@@ -11,7 +13,9 @@ import ctypes
 import json
 import mmap
 import os
+import platform
 import re
+import shutil
 import subprocess
 import sys
 import tempfile
@@ -37,6 +41,8 @@ PATHS = {
     "value and gradient of Rosenbrock, 10": ("rosenbrock(x)", 1),
 }
 NOTHING = "nothing"
+#: Other versions of Python and of the compiler differ by less than this.
+ALLOWED = 1.25
 ROUNDS = 200
 #: Callgrind's client requests.
 ZERO, DUMP, BEGIN = 1, 3, 4
@@ -156,6 +162,10 @@ def count() -> dict[str, int]:
 def main() -> None:
     if "--run" in sys.argv:
         return run()
+    able = platform.machine() == "x86_64" and shutil.which("valgrind") is not None
+    if "--check" in sys.argv and not able:
+        print("no instructions were counted: this takes x86-64 and valgrind")
+        return None
     counts = count()
     known = json.loads(BASELINE.read_text()) if BASELINE.exists() else {}
     for name, instructions in counts.items():
@@ -164,6 +174,9 @@ def main() -> None:
         print(f"{name:40}{instructions:9}{ratio}")
     if "--write" in sys.argv:
         BASELINE.write_text(json.dumps(counts, indent=1) + "\n")
+    slower = [name for name, n in counts.items() if name in known and n > ALLOWED * known[name]]
+    if "--check" in sys.argv and slower:
+        sys.exit(f"more than {ALLOWED} times the instructions of {BASELINE.name}: {slower}")
     return None
 
 
