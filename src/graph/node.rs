@@ -106,7 +106,7 @@ impl<V: Value> Node<V> {
 
     /// The operation's name.
     pub fn name(&self) -> Cow<'static, str> {
-        self.rule.name()
+        Cow::Owned(self.rule.name().into_owned())
     }
 
     /// Where the gradients of the inputs go; `None` where none is needed.

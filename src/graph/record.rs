@@ -5,6 +5,8 @@
 //! Invariant: the inputs are counted before the node is visible, and `seq` exceeds that of every input. A node that is
 //! refused leaves no trace.
 
+use std::borrow::Cow;
+
 use super::arena::{self, NodeRef};
 use super::mode::{self, Mode, PACKING};
 use super::node::{Flags, Node};
@@ -53,7 +55,7 @@ fn record_saving<V: Value>(
 ) -> Result<NodeRef<V>> {
     let mode = Mode::current();
     for entry in saved.iter() {
-        entry.admit(|| rule.name())?;
+        entry.admit(|| Cow::Owned(rule.name().into_owned()))?;
     }
     if mode.has(PACKING) && !saved.is_empty() && packing::pack(&rule.name(), saved)? {
         flags = flags | Flags::FOREIGN;

@@ -17,7 +17,7 @@ use crate::error::{Error, Result};
 /// How a node turns the gradients of its outputs into those of its inputs.
 pub trait Rule<V: Value>: Send + Sync {
     /// The operation's name, e.g. `mul`.
-    fn name(&self) -> Cow<'static, str>;
+    fn name(&self) -> Cow<'_, str>;
 
     /// Gives a gradient to every input that `cx.wants`.
     fn backward(&self, cx: &mut Context<'_, V>) -> Result<()>;
@@ -41,7 +41,7 @@ pub trait Rule<V: Value>: Send + Sync {
     /// Accumulator nodes only: adds a finished gradient to the leaf.
     fn commit(&self, _grad: V, _create_graph: bool) -> Result<()> {
         Err(Error::Internal {
-            op: self.name(),
+            op: self.name().into_owned().into(),
             what: "commit called on a node that is no accumulator".into(),
         }
         .into())

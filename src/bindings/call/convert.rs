@@ -15,6 +15,7 @@ use crate::array::capture;
 use crate::bindings::call::sequence::{
     MOST_ITEMS, any_element, check_depth, elements, is_sequence,
 };
+use crate::bindings::call::slice;
 use crate::bindings::errors::{bad_type, to_python, type_name};
 use crate::bindings::exchange::foreign::{self, OverrideRule};
 use crate::bindings::exchange::numpy;
@@ -335,7 +336,7 @@ fn index_item(part: &Bound<'_, PyAny>) -> PyResult<IndexItem> {
         return Ok(IndexItem::Int(integer(part)?));
     }
     if let Ok(slice) = part.cast::<PySlice>() {
-        return slice_item(slice);
+        return slice::item(slice);
     }
     if part.is_none() {
         return Ok(IndexItem::NewAxis);
@@ -360,28 +361,4 @@ fn index_item(part: &Bound<'_, PyAny>) -> PyResult<IndexItem> {
         what: format!("a {} cannot index", type_name(part)),
         remedy: "use integers, slices, None, ..., and integer or boolean arrays",
     })))
-}
-
-/// A bound of a slice; one beyond 64 bits means the end on its side, as in Python.
-fn bound(value: &Bound<'_, PyAny>) -> PyResult<i64> {
-    value.extract::<i64>().or_else(|error| {
-        if error.is_instance_of::<PyOverflowError>(value.py()) {
-            Ok(if value.lt(0)? { i64::MIN } else { i64::MAX })
-        } else {
-            Err(error)
-        }
-    })
-}
-
-fn slice_item(slice: &Bound<'_, PySlice>) -> PyResult<IndexItem> {
-    let py = slice.py();
-    let part = |name: &Bound<'_, pyo3::types::PyString>| -> PyResult<Option<i64>> {
-        let value = slice.getattr(name)?;
-        if value.is_none() { Ok(None) } else { bound(&value).map(Some) }
-    };
-    Ok(IndexItem::Slice(
-        part(pyo3::intern!(py, "start"))?,
-        part(pyo3::intern!(py, "stop"))?,
-        part(pyo3::intern!(py, "step"))?,
-    ))
 }

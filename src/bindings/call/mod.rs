@@ -12,4 +12,5 @@ pub(crate) mod observe;
 pub(crate) mod result_options;
 pub(crate) mod sequence;
 pub(crate) mod show;
+pub(crate) mod slice;
 pub(crate) mod thread_state;

@@ -271,8 +271,8 @@ pub(crate) fn context_of<'py>(
 }
 
 impl Rule<Tensor> for Trampoline {
-    fn name(&self) -> Cow<'static, str> {
-        Cow::Owned(self.name.to_string())
+    fn name(&self) -> Cow<'_, str> {
+        Cow::Borrowed(&self.name)
     }
 
     fn backward(&self, cx: &mut Cx<'_>) -> Result<()> {
