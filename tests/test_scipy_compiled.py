@@ -42,6 +42,8 @@ CALLS: dict[str, Callable[[Any], Any]] = {
     "simpson": lambda x: integrate.simpson(x, x=fnp.cumsum(x)),
     "gamma.rvs": lambda x: stats.gamma.rvs(x, random_state=3).sum(),
     "expon.pdf": lambda x: stats.expon.pdf(x - 1.0).sum(),
+    "gamma.pdf at an end": lambda x: stats.gamma.pdf(x - 0.5, x + 1, scale=x).sum(),
+    "beta.logcdf at an end": lambda x: fnp.tanh(stats.beta.logcdf(x - 0.5, x + 1, x)).sum(),
     "cauchy.isf": lambda x: stats.cauchy.isf(x / 3, scale=x).sum(),
     "lognorm.logpdf": lambda x: stats.lognorm(x).logpdf(x - 0.6).sum(),
     "laplace.logcdf": lambda x: stats.laplace.logcdf(x, 1.5, x).sum(),

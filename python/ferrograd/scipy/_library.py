@@ -10,6 +10,8 @@ from collections.abc import Callable
 from importlib import import_module
 from typing import Any
 
+import numpy
+
 import ferrograd.numpy as np
 from ferrograd._core import Tensor, is_grad_enabled
 from ferrograd.errors import DTypeError
@@ -56,14 +58,23 @@ def of_scipy(path: str, *rules: Any, real: bool = False) -> Primitive:
     return made
 
 
+def quiet(function: Callable[..., Any]) -> Callable[..., Any]:
+    """The function without NumPy's warnings of infinities and NaN."""
+    made: Callable[..., Any] = numpy.errstate(divide="ignore", invalid="ignore", over="ignore")(
+        function
+    )
+    return made
+
+
 def conjugating(rule: Any) -> Any:
     """The rule of a holomorphic function: of complex numbers `g * conj(slope)` for `g * slope`.
 
-    A rule is linear in `g`, so the conjugate goes around it as a whole.
+    A rule is linear in `g`, so the conjugate goes around it as a whole. SciPy's functions give
+    infinities without a warning, and so do their derivatives.
     """
 
     def rule_of(ans: Any, *args: Any, **kwargs: Any) -> Any:
-        pull = rule(ans, *args, **kwargs)
+        pull = quiet(rule(ans, *args, **kwargs))
         if not np.iscomplexobj(ans):
             return pull
         return lambda g: np.conj(pull(np.conj(g)))

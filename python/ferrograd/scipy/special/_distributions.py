@@ -23,11 +23,13 @@ from ferrograd.scipy.special._elementary import (
     xlog1py,
     xlogy,
 )
+from ferrograd.scipy.special._formulas import erfcx
 from ferrograd.transforms import make_vjp
 
 np: Any = _face
 
-_HALF_LOG_2PI = 0.5 * math.log(2 * math.pi)
+_ROOT_2 = math.sqrt(2.0)
+_ROOT_2_OVER_PI = math.sqrt(2 / math.pi)
 _ROOT_2PI = math.sqrt(2 * math.pi)
 _HALF_ROOT_PI = 0.5 * math.sqrt(math.pi)
 
@@ -58,9 +60,10 @@ def ndtr(x: Any) -> Any:
     return erfc(-x / 2**0.5) / 2
 
 
+# The density over the distribution function as one quotient, which is exact far below 0.
 log_ndtr: Primitive = of_scipy(
     "special.log_ndtr",
-    lambda ans, x: lambda g: g * np.exp(-x * x / 2 - ans - _HALF_LOG_2PI),
+    lambda ans, x: lambda g: g * (_ROOT_2_OVER_PI / erfcx(-x / _ROOT_2)),
 )
 ndtri: Primitive = of_scipy(
     "special.ndtri", lambda ans, x: lambda g: g * _ROOT_2PI * np.exp(ans * ans / 2)
@@ -94,7 +97,9 @@ stdtr: Primitive = of_scipy(
 
 
 def _gamma_slope(a: Any, x: Any) -> Any:
-    return np.exp(xlogy(a - 1.0, x) - x - gammaln(a))
+    finite = x < numpy.inf
+    inner = np.where(finite, x, 1.0)
+    return np.where(finite, np.exp(xlogy(a - 1.0, inner) - inner - gammaln(a)), 0.0)
 
 
 def _beta_slope(a: Any, b: Any, x: Any) -> Any:
@@ -113,7 +118,8 @@ def _student_by_df(df: Any, t: Any) -> Callable[[Any], Any]:
     far = fixed(t * t) > 1e-4 * np.minimum(fixed(df), 1.0)
 
     def tail(d: Any) -> Any:
-        outer, inner = np.where(far, t, 1.0), np.where(far, 0.0, t)
+        outer = np.clip(np.where(far, t, 1.0), -1e100, 1e100)
+        inner = np.where(far, 0.0, t)
         found = -np.sign(outer) * betainc(d / 2.0, 0.5, d / (d + outer**2)) / 2
         return np.where(far, found, _student_middle(d, inner))
 

@@ -72,7 +72,9 @@ def xlog1py(x: Any, y: Any) -> Any:
     """`x log(1 + y)`, 0 where `x` is 0 and `y` no NaN, exact for small `y`."""
     x, y = floats(x), floats(y)
     nothing = (x == 0) & ~np.isnan(y)
-    return np.where(nothing, 0.0 * x, x * np.log1p(np.where(nothing, 0.0, y)))
+    with numpy.errstate(divide="ignore"):
+        logs = np.log1p(np.where(nothing, 0.0, y))
+    return np.where(nothing, 0.0 * x, x * logs)
 
 
 def entr(x: Any) -> Any:

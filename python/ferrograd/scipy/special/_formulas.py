@@ -25,11 +25,18 @@ sinc = face(_core.sinc, "sinc")
 
 exp10: Primitive = of_scipy("special.exp10", lambda ans, x: lambda g: g * ans * math.log(10))
 cosm1: Primitive = of_scipy("special.cosm1", lambda ans, x: lambda g: -g * np.sin(x))
-erfcx: Primitive = of_scipy(
-    "special.erfcx", lambda ans, x: lambda g: g * (2 * x * ans - 2 / math.sqrt(math.pi))
-)
+erfcx: Primitive = of_scipy("special.erfcx", lambda ans, x: lambda g: g * _erfcx_slope(ans, x))
 exprel: Primitive = of_scipy("special.exprel", lambda ans, x: lambda g: g * _exprel_slope(ans, x))
 spence: Primitive = of_scipy("special.spence", lambda ans, x: lambda g: g * _spence_slope(x))
+
+
+def _erfcx_slope(ans: Any, x: Any) -> Any:
+    """`2 x erfcx(x) - 2 / √π`, for large `x` by the asymptotic series of DLMF 7.12.1."""
+    far = np.real(x) > 50.0
+    square = 1.0 / np.where(far, x, 1.0) ** 2
+    series = square * (1 - square * (3 / 2 - square * (15 / 4 - square * 105 / 8)))
+    near = 2 * np.where(far, 0.0, x) * ans - 2 / math.sqrt(math.pi)
+    return np.where(far, -series / math.sqrt(math.pi), near)
 
 
 def _exprel_slope(ans: Any, x: Any) -> Any:

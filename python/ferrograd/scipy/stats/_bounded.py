@@ -1,9 +1,10 @@
 """Distributions on an interval: uniform, powers, triangles."""
 
+from math import log
 from typing import Any
 
 import ferrograd.numpy as _face
-from ferrograd.scipy.special import xlogy
+from ferrograd.scipy.special import xlog1py, xlogy
 from ferrograd.scipy.stats._continuous import Continuous
 
 np: Any = _face
@@ -25,13 +26,14 @@ uniform = Continuous(
 powerlaw = Continuous(
     "powerlaw",
     "a",
-    lambda z, a: np.log(a) + xlogy(a - 1.0, z),
+    lambda z, a: np.log(a) + 0.0 * z,
     lambda z, a: z**a,
     logcdf=lambda z, a: xlogy(a, z),
     ppf=lambda q, a: q ** (1.0 / a),
-    isf=lambda q, a: np.exp(np.log1p(-q) / a),
+    isf=lambda q, a: (1.0 - q) ** (1.0 / a),
     low=0.0,
     high=1.0,
+    low_power=lambda a: a - 1.0,
 )
 
 
@@ -40,10 +42,20 @@ def _triangle(z: Any, c: Any) -> Any:
     return (z < c) | (c == 1.0)
 
 
+def _rises(c: Any) -> Any:
+    return np.where(c > 0, 1.0, 0.0)
+
+
+def _falls(c: Any) -> Any:
+    return np.where(c < 1, 1.0, 0.0)
+
+
 def _triang_logpdf(z: Any, c: Any) -> Any:
+    """The density without the powers of both ends, of which a side has one."""
     up = _triangle(z, c)
-    height = np.where(up, z / np.where(up, c, 1.0), (1.0 - z) / np.where(up, 1.0, 1.0 - c))
-    return np.log(2 * height)
+    rising = np.log(np.where(up, c, 1.0)) + xlog1py(_falls(c), -np.where(up, z, 0.5))
+    falling = np.log1p(-np.where(up, 0.0, c)) + xlogy(_rises(c), np.where(up, 0.5, z))
+    return log(2) - np.where(up, rising, falling)
 
 
 def _triang_cdf(z: Any, c: Any) -> Any:
@@ -61,5 +73,7 @@ triang = Continuous(
     _triang_cdf,
     low=0.0,
     high=1.0,
+    low_power=_rises,
+    high_power=_falls,
     valid=lambda c: (np.asarray(c) >= 0) & (np.asarray(c) <= 1),
 )

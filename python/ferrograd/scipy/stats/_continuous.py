@@ -2,7 +2,7 @@
 
 Owns: what follows from the standard distribution: shifted and scaled densities, distribution
 functions, quantiles and draws. Never knows a formula: a distribution brings its own.
-Invariant: a quantile and a draw are differentiated as solutions of `F(z, shapes) = q`.
+Invariant: a formula is asked at places inside the support only.
 """
 
 from __future__ import annotations
@@ -13,25 +13,21 @@ from typing import Any
 import numpy
 
 import ferrograd.numpy as np
-from ferrograd._core import Tensor
+from ferrograd._core import Tensor, _is_recording_program
+from ferrograd._dispatch.detached import detached
 from ferrograd.errors import ArgumentTypeError
-from ferrograd.extend import defvjp_argnums, primitive
 from ferrograd.numpy._values import holds_tensor
-from ferrograd.scipy._closures import floats
-from ferrograd.scipy._library import library
+from ferrograd.scipy._closures import fixed, floats
+from ferrograd.scipy._library import library, quiet
+from ferrograd.scipy.special import xlog1py, xlogy
 from ferrograd.scipy.stats._frozen import Frozen
-from ferrograd.transforms import make_vjp
+from ferrograd.scipy.stats._places import FAR, Places, moves, standard, unit_power, valued
+from ferrograd.scipy.stats._quantile import quantile
 
 Formula = Callable[..., Any]
 
 #: What a module of one distribution binds.
 METHODS = ("logpdf", "pdf", "cdf", "logcdf", "sf", "logsf", "ppf", "isf", "rvs")
-
-
-def _quiet(method: Formula) -> Formula:
-    """Impossible parameters and places outside give NaN and limits, and no warnings."""
-    made: Formula = numpy.errstate(divide="ignore", invalid="ignore", over="ignore")(method)
-    return made
 
 
 class Continuous:
@@ -40,11 +36,15 @@ class Continuous:
     `logpdf(z, *shapes)` and `cdf(z, *shapes)` are formulas of the standard distribution between
     `low` and `high`; `sf`, `logcdf`, `logsf`, `ppf` and `isf` replace what follows from these.
     With `open_low` the formulas are not asked at `low`, where density and distribution function are
-    0 with all derivatives. `valid(*shapes)` says which shapes are possible, by default positive
+    0 with all derivatives. With `low_power(*shapes)` the density has that power of `z` as a factor,
+    which is not in `logpdf`, and `low` is 0; with `high_power` that of `1 - z`, and `high` is 1.
+    `valid(*shapes)` says which shapes are possible, by default positive
     ones; others give NaN. The methods take what SciPy's take: the shapes, `loc` and `scale`, by
     position or by name. They are
-    differentiable by all of these and by the place, `rvs` by reparametrisation (M. Figurnov,
-    S. Mohamed, A. Mnih, NeurIPS 2018). Errors: `ArgumentTypeError` for unknown parameters.
+    differentiable by all of these and by the place: at an end of the support the derivatives are
+    the limits from inside, outside they are 0, and those of logarithms at an infinite place are the
+    ones at `reach`. `rvs` is differentiable by reparametrisation (M. Figurnov, S. Mohamed, A. Mnih,
+    NeurIPS 2018). Errors: `ArgumentTypeError` for unknown parameters.
 
     >>> from ferrograd.scipy import stats
     >>> round(fg.grad(lambda shape: stats.gamma.cdf(2.0, shape))(3.0), 6)
@@ -65,13 +65,18 @@ class Continuous:
         high: float = numpy.inf,
         within: float = 0.5,
         open_low: bool = False,
+        low_power: Formula | None = None,
+        high_power: Formula | None = None,
+        reach: float = FAR,
         valid: Formula | None = None,
         **others: Formula,
     ) -> None:
         self.name, self.shapes = name, shapes.split()
         self._formulas = {"logpdf": logpdf, "cdf": cdf, **others}
-        self._low, self._high, self._within = low, high, within
-        self._valid, self._open_low = valid or _all_positive, open_low
+        self.support_of_standard, self.within, self.open_low = (low, high), within, open_low
+        self._powers, self._reach = (low_power, high_power), reach
+        self.standard = standard if low == 0 else _quotient
+        self._valid = valid or _all_positive
 
     def __repr__(self) -> str:
         return f"<distribution {self.name}>"
@@ -107,77 +112,186 @@ class Continuous:
         values = [found[key] for key in names]
         return values[:-2], values[-2], values[-1]
 
-    def _at(self, x: Any, loc: Any, scale: Any) -> tuple[Any, Any, Any]:
-        """The standard place, a place inside where it is none, and where it is one."""
-        z = (floats(x) - loc) / scale
-        if self._low == -numpy.inf and self._high == numpy.inf:
-            return z, z, None
-        # An infinite end is outside: the limits are known, and a formula may be ∞ - ∞ there.
-        inside = z > self._low if self._open_low else z >= self._low
-        inside = inside & (z < self._high if self._high == numpy.inf else z <= self._high)
-        return z, np.where(inside, z, self._within), inside
+    def _places(self, x: Any, loc: Any, scale: Any) -> Places:
+        return Places(floats(x), loc, scale, self)
 
     def _checked(self, found: Any, shapes: list[Any], scale: Any) -> Any:
         """NaN where the shapes or the scale are impossible."""
         possible = (np.asarray(scale) > 0) & self._valid(*shapes)
-        if not isinstance(possible, Tensor) and numpy.all(possible):
-            return found
-        return np.where(possible, found, numpy.nan)
+        if isinstance(possible, Tensor) or not numpy.all(possible):
+            found = np.where(possible, found, numpy.nan)
+        return found[()] if isinstance(found, numpy.ndarray) else found
 
-    def _known(self, formula: str, inner: Any, shapes: list[Any]) -> Any:
-        return self._formulas[formula](inner, *shapes)
+    def _known(self, formula: str, z: Any, shapes: list[Any]) -> Any:
+        if formula == "sf" and "sf" not in self._formulas:
+            return 1.0 - self._known("cdf", z, shapes)
+        return self._formulas[formula](z, *shapes)
 
-    @_quiet
-    def _limited(
-        self, formula: str, below: float, above: float, x: Any, args: Any, kwargs: Any
-    ) -> Any:
-        """A formula with its limits outside the support."""
-        shapes, loc, scale = self._given(formula, args, kwargs)
-        z, inner, inside = self._at(x, loc, scale)
-        found = self._known(formula, inner, shapes)
-        if inside is not None:
-            outside = np.where(z <= self._low, below, above)
-            found = np.where(inside, found, np.where(np.isnan(z), numpy.nan, outside))
+    def _power(self, end: int, shapes: list[Any]) -> Any:
+        """The power of the distance to an end that the density has there."""
+        power = self._powers[end]
+        return 0.0 if power is None else power(*shapes)
+
+    def _log_density(self, z: Any, shapes: list[Any]) -> Any:
+        found = self._known("logpdf", z, shapes)
+        if self._powers[0] is not None:
+            found = found + xlogy(self._power(0, shapes), z)
+        if self._powers[1] is not None:
+            found = found + xlog1py(self._power(1, shapes), -z)
+        return found
+
+    def _simple(self, name: str, z: Any, shapes: list[Any], scale: Any) -> Any:
+        """A function of a standard place at which nothing is special."""
+        if name == "logpdf":
+            return self._log_density(z, shapes) - np.log(scale)
+        if name == "pdf":
+            return np.exp(self._simple("logpdf", z, shapes, scale))
+        if name in self._formulas or name == "sf":
+            return self._known(name, z, shapes)
+        return np.log(self._known(name[3:], z, shapes))
+
+    def _ordinary(self, name: str, x: Any, shapes: list[Any], loc: Any, scale: Any) -> Any:
+        """The function where each place lies inside and nothing vanishes there, else None.
+
+        A program that is recorded serves other places, too.
+        """
+        if _is_recording_program():
+            return None
+        z = self.standard(floats(x), loc, scale)
+        known, (low, high) = detached(z), self.support_of_standard
+        if not numpy.all((known > low) & (known < high)):
+            return None
+        found = self._simple(name, z, shapes, scale)
+        known = detached(found)
+        if not numpy.all(numpy.isfinite(known)) or (name[:3] != "log" and not numpy.all(known)):
+            return None
         return self._checked(found, shapes, scale)
 
-    @_quiet
+    @quiet
     def logpdf(self, x: Any, *args: Any, **kwargs: Any) -> Any:
         """The logarithm of the density, -∞ outside the support."""
         shapes, loc, scale = self._given("logpdf", args, kwargs)
-        z, inner, inside = self._at(x, loc, scale)
-        found = self._known("logpdf", inner, shapes) - np.log(scale)
-        if inside is not None:
-            outside = np.where(np.isnan(z), numpy.nan, -numpy.inf)
-            found = np.where(inside, found, outside)
+        found = self._ordinary("logpdf", x, shapes, loc, scale)
+        if found is not None:
+            return found
+        places = self._places(x, loc, scale)
+        found = self._log_density_at(places, places.inside | places.far, shapes, scale)
         return self._checked(found, shapes, scale)
 
+    def _log_density_at(self, places: Places, mask: Any, shapes: list[Any], scale: Any) -> Any:
+        """The logarithm of the density where the mask holds, elsewhere -∞."""
+        found = self._simple("logpdf", places.at(mask, self._reach), shapes, scale)
+        if self._powers[0] is not None and moves(scale):
+            shift = unit_power(scale, fixed(self._power(0, shapes)))
+            found = found + np.where(places.ends[0], shift, 0.0)
+        found = _either(mask, found, places.outside(-numpy.inf, -numpy.inf))
+        if numpy.isfinite(self.support_of_standard).all():
+            return found
+        return valued(found, np.where(places.far, -numpy.inf, fixed(found)))
+
+    @quiet
     def pdf(self, x: Any, *args: Any, **kwargs: Any) -> Any:
         """The density."""
-        return np.exp(self.logpdf(x, *args, **kwargs))
+        shapes, loc, scale = self._given("pdf", args, kwargs)
+        found = self._ordinary("pdf", x, shapes, loc, scale)
+        if found is not None:
+            return found
+        if not moves(x, loc, scale, *shapes):
+            return np.exp(self.logpdf(x, *args, **kwargs))
+        # Where the density is 0 its logarithm has no slope to multiply with.
+        known = np.exp(self.logpdf(fixed(x), *map(fixed, (*shapes, loc, scale))))
+        some = fixed(loc) + fixed(scale) * self.within
+        found = self.logpdf(np.where(known > 0, x, some), *shapes, loc, scale)
+        # An infinite density goes the way of its logarithm.
+        found = np.exp(valued(found, np.minimum(fixed(found), 700.0)))
+        found = _either(known > 0, valued(found, known), known)
+        if self._powers == (None, None):
+            return found
+        places = self._places(x, loc, scale)
+        powers = [self._power(end, shapes) for end in (0, 1)]
+        ends = [places.ends[end] & (fixed(powers[end]) > 0) for end in (0, 1)]
+        z = places.at(ends[0] | ends[1])
+        near = np.exp(self._known("logpdf", z, shapes)) * z ** powers[0] / scale
+        if self._powers[1] is not None:
+            near = near * (1.0 - z) ** powers[1]
+        return _either((ends[0] | ends[1]) & ~np.isnan(known), near, found)
 
     def cdf(self, x: Any, *args: Any, **kwargs: Any) -> Any:
         """The distribution function."""
-        return self._limited("cdf", 0.0, 1.0, x, args, kwargs)
+        return self._curve(0, x, args, kwargs)
 
     def sf(self, x: Any, *args: Any, **kwargs: Any) -> Any:
         """One minus the distribution function."""
-        if "sf" in self._formulas:
-            return self._limited("sf", 1.0, 0.0, x, args, kwargs)
-        return 1.0 - self.cdf(x, *args, **kwargs)
+        return self._curve(1, x, args, kwargs)
+
+    @quiet
+    def _curve(self, end: int, x: Any, args: Any, kwargs: Any) -> Any:
+        """The function that vanishes at the low end or at the high one."""
+        name = ("cdf", "sf")[end]
+        shapes, loc, scale = self._given(name, args, kwargs)
+        found = self._ordinary(name, x, shapes, loc, scale)
+        if found is not None:
+            return found
+        places = self._places(x, loc, scale)
+        mask, outside = places.inside, places.outside(float(end), 1.0 - end)
+        if moves(x, loc, scale, *shapes):
+            known = self._known(name, fixed(places.at(mask)), [fixed(s) for s in shapes])
+            mask = mask & ((known != 0) | places.ends[0] | places.ends[1])
+            outside = np.where(places.inside, 0.0, outside)
+        found = _either(mask, self._known(name, places.at(mask), shapes), outside)
+        return self._checked(found, shapes, scale)
 
     def logcdf(self, x: Any, *args: Any, **kwargs: Any) -> Any:
         """The logarithm of the distribution function."""
-        if "logcdf" in self._formulas:
-            return self._limited("logcdf", -numpy.inf, 0.0, x, args, kwargs)
-        with numpy.errstate(divide="ignore"):
-            return np.log(self.cdf(x, *args, **kwargs))
+        return self._log_curve(0, x, args, kwargs)
 
     def logsf(self, x: Any, *args: Any, **kwargs: Any) -> Any:
         """The logarithm of `sf`."""
-        if "logsf" in self._formulas:
-            return self._limited("logsf", 0.0, -numpy.inf, x, args, kwargs)
-        with numpy.errstate(divide="ignore"):
-            return np.log(self.sf(x, *args, **kwargs))
+        return self._log_curve(1, x, args, kwargs)
+
+    @quiet
+    def _log_curve(self, end: int, x: Any, args: Any, kwargs: Any) -> Any:
+        """The logarithm of such a function, which is asked where it does not vanish."""
+        name = ("logcdf", "logsf")[end]
+        shapes, loc, scale = self._given(name, args, kwargs)
+        found = self._ordinary(name, x, shapes, loc, scale)
+        if found is not None:
+            return found
+        places = self._places(x, loc, scale)
+        gone = places.ends[end] & (places.inside | places.far)
+        mask = places.inside & ~gone
+        formula = name in self._formulas
+        if not formula:
+            known = self._known(name[3:], fixed(places.at(mask)), [fixed(s) for s in shapes])
+            gone = gone | (mask & (known == 0))
+            mask = mask & (known != 0)
+        found = self._simple(name, places.at(mask), shapes, scale)
+        limits = (-numpy.inf, 0.0) if end == 0 else (0.0, -numpy.inf)
+        outside = np.where(gone, -numpy.inf, places.outside(*limits))
+        found = _either(mask, found, outside)
+        if moves(x, loc, scale, *shapes):
+            near = self._vanishing(end, name, places, gone, shapes, scale)
+            found = _either(gone, valued(near, np.full_like(fixed(near), -numpy.inf)), found)
+        return self._checked(found, shapes, scale)
+
+    def _vanishing(
+        self, end: int, name: str, places: Places, gone: Any, shapes: list[Any], scale: Any
+    ) -> Any:
+        """What has the derivatives of the logarithm of a function that vanishes.
+
+        Near a finite end the density is a power `p` of the distance, and its integral that of
+        `p + 1`; far out the logarithms of both go the same way.
+        """
+        if name in self._formulas and numpy.isinf(self.support_of_standard[end]):
+            return self._known(name, places.at(gone, self._reach), shapes)
+        if numpy.isinf(self.support_of_standard[end]) or (end == 0 and self.open_low):
+            return self._log_density_at(places, gone, shapes, scale)
+        z, power = places.at(gone), self._power(end, shapes) + 1.0
+        gap = (z - self.support_of_standard[0]) if end == 0 else self.support_of_standard[1] - z
+        found = xlogy(power, gap) + self._known("logpdf", fixed(z), shapes) - np.log(power)
+        if end == 0 and self.support_of_standard[0] == 0:
+            found = found + np.where(places.ends[0], unit_power(scale, fixed(power)), 0.0)
+        return found
 
     def ppf(self, q: Any, *args: Any, **kwargs: Any) -> Any:
         """The quantile of a probability, NaN outside 0 to 1."""
@@ -187,17 +301,26 @@ class Continuous:
         """The place with the probability `q` above it, exact for small `q`."""
         return self._place("isf", q, args, kwargs)
 
-    @_quiet
+    @quiet
     def _place(self, method: str, q: Any, args: Any, kwargs: Any) -> Any:
         shapes, loc, scale = self._given(method, args, kwargs)
         q = floats(q)
-        if method in self._formulas:
-            chance = (q >= 0) & (q <= 1)
-            found = self._known(method, np.where(chance, q, 0.5), shapes)
-            found = np.where(chance, found, numpy.nan)
-        else:
-            found = quantile(q, *shapes, distribution=self, tail=method == "isf")
+        chance = (fixed(q) >= 0) & (fixed(q) <= 1)
+        inner = np.where(chance, q, 0.5)
+        found = self._quantile(method, fixed(inner), [fixed(s) for s in shapes])
+        if moves(q, loc, scale, *shapes):
+            # An infinite quantile goes the way of the nearest finite one.
+            known = fixed(inner)
+            near = np.where(np.isinf(found), np.clip(known, 1e-30, 1.0 - 2.0**-53), known)
+            found = valued(self._quantile(method, valued(inner, near), shapes), found)
+        found = _either(chance, found, np.full_like(fixed(found), numpy.nan))
         return self._checked(loc + scale * found, shapes, scale)
+
+    def _quantile(self, method: str, q: Any, shapes: list[Any]) -> Any:
+        """The standard quantile of a probability, below or above."""
+        if method not in self._formulas:
+            return quantile(q, *shapes, distribution=self, tail=method == "isf")
+        return self._known(method, q, shapes)
 
     def rvs(self, *args: Any, size: Any = None, random_state: Any = None, **kwargs: Any) -> Any:
         """Random numbers, SciPy's for `random_state`, of the shape `size` or of the parameters.
@@ -216,48 +339,17 @@ class Continuous:
         return loc + scale * found
 
 
+def _quotient(x: Any, loc: Any, scale: Any) -> Any:
+    return (x - loc) / scale
+
+
+def _either(mask: Any, found: Any, outside: Any) -> Any:
+    """What was found where the mask holds, elsewhere the constants, in the dtype of what was."""
+    return np.where(mask, found, outside.astype(found.dtype))
+
+
 def _all_positive(*shapes: Any) -> Any:
     found: Any = True
     for shape in shapes:
         found = (np.asarray(shape) > 0) & found
     return found
-
-
-@primitive
-def quantile(
-    q: Any, *shapes: Any, distribution: Continuous, draw: Any = None, tail: bool = False
-) -> Any:
-    """The `z` with `F(z, shapes) = q`, or random numbers, whose `q` is a constant.
-
-    Derivatives: `1 / f(z)` by `q`, `-∂F/∂shape / f(z)` by a shape. With `tail`, `1 - F` is `q`.
-    """
-    theirs = library(f"stats.{distribution.name}")
-    if draw is None:
-        return (theirs.isf if tail else theirs.ppf)(q, *shapes)
-    size, random_state = draw
-    return numpy.asarray(theirs.rvs(*shapes, size=size, random_state=random_state))
-
-
-def _by_all(
-    argnums: Any, ans: Any, args: Any, kwargs: dict[str, Any]
-) -> Callable[[Any], tuple[Any, ...]]:
-    own, shapes = kwargs["distribution"], args[1:]
-
-    def pull(g: Any) -> tuple[Any, ...]:
-        sign = -1.0 if kwargs.get("tail") else 1.0
-        weight = sign * g / np.exp(own._known("logpdf", ans, list(shapes)))
-        places = tuple(k - 1 for k in argnums if k)
-        drawn = kwargs.get("draw") is not None
-        slopes: dict[int, Any] = {0: np.zeros_like(args[0]) if drawn else weight}
-        if places:
-            curve = "sf" if kwargs.get("tail") and "sf" in own._formulas else "cdf"
-            if curve == "cdf":
-                weight = sign * weight
-            back, _ = make_vjp(lambda *s: own._known(curve, ans, list(s)), places)(*shapes)
-            slopes.update(zip([k + 1 for k in places], back(-weight), strict=True))
-        return tuple(slopes[k] for k in argnums)
-
-    return pull
-
-
-defvjp_argnums(quantile, _by_all)

@@ -1,11 +1,12 @@
 """Distributions on the whole line: Laplace, logistic, Cauchy, Gumbel."""
 
-from math import log, pi
+from math import inf, log, pi
 from typing import Any
 
 import ferrograd.numpy as _face
 from ferrograd.scipy.special import expit, log_expit, logit
 from ferrograd.scipy.stats._continuous import Continuous
+from ferrograd.scipy.stats._places import log1p_square
 
 np: Any = _face
 
@@ -39,6 +40,7 @@ laplace = Continuous(
     logsf=lambda z: _laplace_logcdf(-z),
     ppf=_laplace_ppf,
     isf=lambda q: -_laplace_ppf(q),
+    reach=inf,
 )
 
 #: The distribution function `1 / (1 + exp(-z))`.
@@ -52,6 +54,7 @@ logistic = Continuous(
     logsf=lambda z: log_expit(-z),
     ppf=logit,
     isf=lambda q: -logit(q),
+    reach=inf,
 )
 
 
@@ -67,20 +70,26 @@ def _cauchy_ppf(q: Any) -> Any:
 cauchy = Continuous(
     "cauchy",
     "",
-    lambda z: -np.log1p(z * z) - log(pi),
+    lambda z: -log1p_square(z) - log(pi),
     lambda z: np.arctan2(1.0, -z) / pi,
     sf=lambda z: np.arctan2(1.0, z) / pi,
     ppf=_cauchy_ppf,
     isf=lambda q: -_cauchy_ppf(q),
 )
 
+
+def _least(z: Any) -> Any:
+    """`exp(-z)`, bounded: the exponential of minus it is 0 there, with all derivatives."""
+    return np.exp(-np.maximum(z, -700.0))
+
+
 #: The largest of many: the distribution function `exp(-exp(-z))`.
 gumbel_r = Continuous(
     "gumbel_r",
     "",
     lambda z: -z - np.exp(-z),
-    lambda z: np.exp(-np.exp(-z)),
-    sf=lambda z: -np.expm1(-np.exp(-z)),
+    lambda z: np.exp(-_least(z)),
+    sf=lambda z: -np.expm1(-_least(z)),
     logcdf=lambda z: -np.exp(-z),
     ppf=lambda q: -np.log(-np.log(q)),
     isf=lambda q: -np.log(-np.log1p(-q)),
@@ -91,8 +100,8 @@ gumbel_l = Continuous(
     "gumbel_l",
     "",
     lambda z: z - np.exp(z),
-    lambda z: -np.expm1(-np.exp(z)),
-    sf=lambda z: np.exp(-np.exp(z)),
+    lambda z: -np.expm1(-_least(-z)),
+    sf=lambda z: np.exp(-_least(-z)),
     logsf=lambda z: -np.exp(z),
     ppf=lambda q: np.log(-np.log1p(-q)),
     isf=lambda q: np.log(-np.log(q)),

@@ -4,6 +4,7 @@ from math import inf, log, pi, sqrt
 from typing import Any
 
 import ferrograd.numpy as _face
+from ferrograd.scipy._closures import fixed
 from ferrograd.scipy.special import (
     betainc,
     betaln,
@@ -15,9 +16,9 @@ from ferrograd.scipy.special import (
     ndtr,
     ndtri,
     xlog1py,
-    xlogy,
 )
 from ferrograd.scipy.stats._continuous import Continuous
+from ferrograd.scipy.stats._places import log1p_square, standard
 
 np: Any = _face
 
@@ -74,7 +75,7 @@ def _halfcauchy_ppf(q: Any) -> Any:
 halfcauchy = Continuous(
     "halfcauchy",
     "",
-    lambda z: -np.log1p(z * z) + log(2 / pi),
+    lambda z: -log1p_square(z) + log(2 / pi),
     lambda z: 2 / pi * np.arctan(z),
     sf=lambda z: 2 / pi * np.arctan2(1.0, z),
     ppf=_halfcauchy_ppf,
@@ -86,29 +87,39 @@ halfcauchy = Continuous(
 rayleigh = Continuous(
     "rayleigh",
     "",
-    lambda z: np.log(z) - z * z / 2,
+    lambda z: -z * z / 2,
     lambda z: -np.expm1(-z * z / 2),
     sf=lambda z: np.exp(-z * z / 2),
     logsf=lambda z: -z * z / 2,
     ppf=lambda q: np.sqrt(-2 * np.log1p(-q)),
-    isf=lambda q: np.sqrt(-2 * np.log(q)),
+    isf=lambda q: np.sqrt(0.0 - 2 * np.log(q)),
     low=0.0,
+    low_power=lambda: 1.0,
 )
 
 #: The length of a vector of three standard normals.
 maxwell = Continuous(
     "maxwell",
     "",
-    lambda z: 2 * np.log(z) - z * z / 2 + log(2) - _HALF_LOG_2PI,
+    lambda z: -z * z / 2 + log(2) - _HALF_LOG_2PI,
     lambda z: gammainc(1.5, z * z / 2),
     sf=lambda z: gammaincc(1.5, z * z / 2),
     low=0.0,
+    low_power=lambda: 2.0,
 )
 
 
 def _lognorm_logpdf(z: Any, s: Any) -> Any:
     logs = np.log(z)
     return -((logs / s) ** 2) / 2 - np.log(s) - logs - _HALF_LOG_2PI
+
+
+def _lognorm_ppf(q: Any, s: Any, above: Any = None) -> Any:
+    """The quantile of `q`, or of what is `above` it; at 0 it has the slopes of a root."""
+    none = q == 0
+    normal = ndtri(np.where(none, 0.5, q if above is None else above))
+    normal = normal if above is None else -normal
+    return np.where(none, np.sqrt(np.where(none, q, 1.0)), np.exp(s * normal))
 
 
 #: `exp` of a normal of the width `s`.
@@ -120,23 +131,30 @@ lognorm = Continuous(
     sf=lambda z, s: ndtr(-np.log(z) / s),
     logcdf=lambda z, s: log_ndtr(np.log(z) / s),
     logsf=lambda z, s: log_ndtr(-np.log(z) / s),
-    ppf=lambda q, s: np.exp(s * ndtri(q)),
-    isf=lambda q, s: np.exp(-s * ndtri(q)),
+    ppf=_lognorm_ppf,
+    isf=lambda q, s: _lognorm_ppf(1.0 - q, s, q),
     low=0.0,
     open_low=True,
 )
+
+
+def _power(z: Any, c: Any) -> Any:
+    """`z**c`, bounded: the exponential of minus it is 0 there, with all derivatives."""
+    return np.minimum(z, 800.0 ** (1.0 / fixed(c))) ** c
+
 
 #: `sf` is `exp(-z**c)`.
 weibull_min = Continuous(
     "weibull_min",
     "c",
-    lambda z, c: np.log(c) + xlogy(c - 1.0, z) - z**c,
-    lambda z, c: -np.expm1(-(z**c)),
-    sf=lambda z, c: np.exp(-(z**c)),
+    lambda z, c: np.log(c) - z**c,
+    lambda z, c: -np.expm1(-_power(z, c)),
+    sf=lambda z, c: np.exp(-_power(z, c)),
     logsf=lambda z, c: -(z**c),
     ppf=lambda q, c: (-np.log1p(-q)) ** (1.0 / c),
     isf=lambda q, c: (-np.log(q)) ** (1.0 / c),
     low=0.0,
+    low_power=lambda c: c - 1.0,
 )
 
 #: `sf` is `z**-b` from 1 on.
@@ -182,8 +200,17 @@ invgamma = Continuous(
 def _f_logpdf(z: Any, dfn: Any, dfd: Any) -> Any:
     n, m = dfn / 2.0, dfd / 2.0
     ratio = n / m
-    rest = xlogy(n - 1.0, z) - xlog1py(n + m, ratio * z)
-    return n * np.log(ratio) + rest - betaln(n, m)
+    return n * np.log(ratio) - xlog1py(n + m, ratio * z) - betaln(n, m)
+
+
+def _f_cdf(z: Any, dfn: Any, dfd: Any) -> Any:
+    ratio = standard(z, 0.0, dfd / dfn)
+    return betainc(dfn / 2.0, dfd / 2.0, -np.expm1(-np.log1p(ratio)))
+
+
+def _f_sf(z: Any, dfn: Any, dfd: Any) -> Any:
+    ratio = standard(z, 0.0, dfd / dfn)
+    return betainc(dfd / 2.0, dfn / 2.0, 1.0 / (1.0 + ratio))
 
 
 #: The quotient of two mean squares.
@@ -191,8 +218,9 @@ f = Continuous(
     "f",
     "dfn dfd",
     _f_logpdf,
-    lambda z, dfn, dfd: betainc(dfn / 2.0, dfd / 2.0, dfn * z / (dfd + dfn * z)),
-    sf=lambda z, dfn, dfd: betainc(dfd / 2.0, dfn / 2.0, dfd / (dfd + dfn * z)),
+    _f_cdf,
+    sf=_f_sf,
     low=0.0,
     high=inf,
+    low_power=lambda dfn, dfd: dfn / 2.0 - 1.0,
 )

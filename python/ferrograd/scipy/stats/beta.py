@@ -4,8 +4,6 @@ from ferrograd.scipy._library import rest_of
 from ferrograd.scipy.special import (
     betainc as _betainc,
     betaln as _betaln,
-    xlog1py as _xlog1py,
-    xlogy as _xlogy,
 )
 from ferrograd.scipy.stats._continuous import Continuous as _Continuous
 from ferrograd.scipy.stats._frozen import make_callable as _make_callable
@@ -16,10 +14,12 @@ _make_callable(__name__)
 _own = _Continuous(
     "beta",
     "a b",
-    lambda z, a, b: _xlogy(a - 1.0, z) + _xlog1py(b - 1.0, -z) - _betaln(a, b),
+    lambda z, a, b: 0.0 * z - _betaln(a, b),
     lambda z, a, b: _betainc(a, b, z),
     sf=lambda z, a, b: _betainc(b, a, 1.0 - z),
     low=0.0,
     high=1.0,
+    low_power=lambda a, b: a - 1.0,
+    high_power=lambda a, b: b - 1.0,
 )
 logpdf, pdf, cdf, logcdf, sf, logsf, ppf, isf, rvs = _own.methods()

@@ -5,7 +5,6 @@ from ferrograd.scipy.special import (
     gammainc as _gammainc,
     gammaincc as _gammaincc,
     gammaln as _gammaln,
-    xlogy as _xlogy,
 )
 from ferrograd.scipy.stats._continuous import Continuous as _Continuous
 from ferrograd.scipy.stats._frozen import make_callable as _make_callable
@@ -16,9 +15,10 @@ _make_callable(__name__)
 _own = _Continuous(
     "gamma",
     "a",
-    lambda z, a: _xlogy(a - 1.0, z) - z - _gammaln(a),
+    lambda z, a: -z - _gammaln(a),
     lambda z, a: _gammainc(a, z),
     sf=lambda z, a: _gammaincc(a, z),
     low=0.0,
+    low_power=lambda a: a - 1.0,
 )
 logpdf, pdf, cdf, logcdf, sf, logsf, ppf, isf, rvs = _own.methods()

@@ -1,6 +1,6 @@
 """The normal distribution."""
 
-from math import log as _log, pi as _pi
+from math import inf as _inf, log as _log, pi as _pi
 
 from ferrograd.scipy._library import rest_of
 from ferrograd.scipy.special import log_ndtr as _log_ndtr, ndtr as _ndtr, ndtri as _ndtri
@@ -20,5 +20,6 @@ _own = _Continuous(
     logsf=lambda z: _log_ndtr(-z),
     ppf=_ndtri,
     isf=lambda q: -_ndtri(q),
+    reach=_inf,
 )
 logpdf, pdf, cdf, logcdf, sf, logsf, ppf, isf, rvs = _own.methods()

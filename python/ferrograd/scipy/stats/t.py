@@ -8,6 +8,7 @@ from ferrograd.scipy._library import rest_of
 from ferrograd.scipy.special import gammaln as _gammaln, stdtr as _stdtr
 from ferrograd.scipy.stats._continuous import Continuous as _Continuous
 from ferrograd.scipy.stats._frozen import make_callable as _make_callable
+from ferrograd.scipy.stats._places import log1p_square as _log1p_square
 
 _np: _Any = _face
 
@@ -21,7 +22,7 @@ _own = _Continuous(
         _gammaln((df + 1.0) / 2)
         - _gammaln(df / 2.0)
         - _np.log(df * _pi) / 2
-        - (df + 1.0) / 2 * _np.log1p(z * z / df)
+        - (df + 1.0) / 2 * _log1p_square(z / _np.sqrt(df))
     ),
     lambda z, df: _stdtr(df, z),
     sf=lambda z, df: _stdtr(df, -z),

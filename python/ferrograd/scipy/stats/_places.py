@@ -1,0 +1,112 @@
+"""Places of a distribution: the standard variable, its ends and what lies outside.
+
+Owns: where a formula is asked, so that its derivatives are numbers. Never knows a distribution.
+Invariant: the value of a place that a formula is not asked at is a constant.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy
+
+import ferrograd.numpy as np
+from ferrograd._core import Tensor, is_grad_enabled
+from ferrograd.extend import defvjp, primitive
+from ferrograd.scipy._closures import fixed
+from ferrograd.scipy._library import quiet
+
+#: An infinite place takes the derivatives of this one, in widths, unless a formula bears infinity.
+FAR = 1e150
+
+
+@primitive
+def standard(x: Any, loc: Any, scale: Any) -> Any:
+    """`(x - loc) / scale`.
+
+    Where it is 0, as at the low end of a support, an infinite slope moves nothing by the scale.
+    """
+    return (x - loc) / scale
+
+
+def _by_scale(ans: Any, x: Any, loc: Any, scale: Any) -> Callable[[Any], Any]:
+    @quiet
+    def pull(g: Any) -> Any:
+        return -np.where((ans == 0) & np.isinf(g), 0.0, g) * ans / scale
+
+    return pull
+
+
+defvjp(
+    standard,
+    lambda ans, x, loc, scale: lambda g: g / scale,
+    lambda ans, x, loc, scale: lambda g: -g / scale,
+    _by_scale,
+)
+
+
+@primitive
+def valued(found: Any, value: Any) -> Any:
+    """The value, with the derivatives of what was found: for limits that a formula cannot give."""
+    return value
+
+
+defvjp(valued, lambda ans, found, value: lambda g: g, argnums=[0])
+
+
+def unit_power(scale: Any, power: Any) -> Any:
+    """0, with the derivative `-power / scale`: what `power·log z` has where `z` is 0."""
+    return power * (np.log(fixed(scale)) - np.log(scale))
+
+
+def log1p_square(z: Any) -> Any:
+    """`log(1 + z²)`, of any size of `z`."""
+    big = np.abs(z) > 1e100
+    return np.where(
+        big, 2.0 * np.log(np.abs(np.where(big, z, 1.0))), np.log1p(np.where(big, 0.0, z) ** 2)
+    )
+
+
+def moves(*values: Any) -> bool:
+    """Whether a derivative may be asked for."""
+    return is_grad_enabled() and any(isinstance(v, Tensor) for v in values)
+
+
+class Places:
+    """The places of one call: masks of constants, and the standard variable where it is asked.
+
+    `inside` is the closed support without infinity, `ends` its finite and infinite ends.
+    """
+
+    def __init__(self, x: Any, loc: Any, scale: Any, distribution: Any) -> None:
+        self._x, self._loc, self._scale = x, loc, scale
+        self._within, self._standard = distribution.within, distribution.standard
+        self.z = (fixed(x) - fixed(loc)) / fixed(scale)
+        low, high = distribution.support_of_standard
+        infinite = np.isinf(self.z)
+        self.ends = (self.z == low, self.z == high)
+        self.inside = (self.z >= low) & (self.z <= high) & ~infinite
+        if distribution.open_low:
+            self.inside = self.inside & ~self.ends[0]
+        self.far = (self.ends[0] | self.ends[1]) & infinite
+        self._below = self.z <= low
+
+    def at(self, mask: Any, reach: float = FAR) -> Any:
+        """The standard variable where the mask holds, elsewhere a constant in the support.
+
+        An infinite place is as far out as `reach`.
+        """
+        loc, scale = fixed(self._loc), fixed(self._scale)
+        x = np.where(mask, self._x, loc + scale * self._within)
+        far = mask & self.far
+        if not isinstance(far, Tensor) and not numpy.any(far):
+            return self._standard(x, self._loc, self._scale)
+        distant = loc + scale * np.where(self.z > 0, reach, -reach)
+        x = valued(np.where(far, self._x, x), np.where(far, distant, fixed(x)))
+        return self._standard(x, self._loc, self._scale)
+
+    def outside(self, below: float, above: float) -> Any:
+        """The limits below and above the support, NaN for NaN."""
+        limits = np.where(self._below, below, above)
+        return np.where(np.isnan(self.z), numpy.nan, limits)
