@@ -19,10 +19,17 @@ import ferrograd as fg
 OUT = Path(__file__).resolve().parent / "out"
 
 
-def options(description: str, *, compiles: bool = False, **settings: int) -> argparse.Namespace:
+def options(
+    description: str,
+    *,
+    compiles: bool = False,
+    extend: Callable[[argparse.ArgumentParser], None] | None = None,
+    **settings: int,
+) -> argparse.Namespace:
     """`--seed`, `--out` and one integer option for each keyword, which gives its default.
 
     With `compiles`, there is `--compile`, and the option `compiled` is `fg.compile` or nothing.
+    `extend` adds options that are no integers.
     """
     parser = argparse.ArgumentParser(description=description)
     parser.add_argument("--seed", type=int, default=0, help="seed of every random number")
@@ -31,6 +38,8 @@ def options(description: str, *, compiles: bool = False, **settings: int) -> arg
         parser.add_argument("--compile", action="store_true", help="record and replay gradients")
     for name, default in settings.items():
         parser.add_argument(f"--{name}", type=int, default=default, help=f"default: {default}")
+    if extend is not None:
+        extend(parser)
     found = parser.parse_args()
     found.compiled = fg.compile if compiles and found.compile else _as_it_is
     return found

@@ -16,7 +16,7 @@ import pytest
 
 import ferrograd as fg
 from ferrograd import distributed, nn, optim
-from ferrograd.errors import ArgumentError, ContractError
+from ferrograd.errors import ArgumentError, ContractError, ShapeError
 from ferrograd.nn.functional import mse_loss
 from ferrograd.utils import data
 
@@ -216,6 +216,68 @@ def sharded() -> None:
     steps(parts, again, 2)
     for p, q in zip(whole.parameters(), parts.parameters(), strict=True):
         assert np.array_equal(p.detach(), q.detach())
+
+
+def sync_batch_norm() -> None:
+    """Forward, backward, second derivatives and averages are those of one rank; uneven parts."""
+    rng = np.random.default_rng(0)
+    whole = rng.normal(3.0, 2.0, size=(3 * SIZE, 4, 5))
+    scale = rng.normal(size=whole.shape)
+    # Rank 1 has no samples at all, the last one those of two.
+    ends = [3 * (rank + 1) if rank != 1 else 3 for rank in range(SIZE)]
+    ends[-1] = 3 * SIZE
+    begins = [0, *ends[:-1]]
+    own = slice(begins[RANK], ends[RANK])
+    for momentum in (0.1, None):
+        alone = nn.BatchNorm1d(4, momentum=momentum)
+        with fg.no_grad():
+            alone.weight.copy_(fg.tensor(rng.normal(size=4)))
+            alone.bias.copy_(fg.tensor(rng.normal(size=4)))
+        shared = nn.SyncBatchNorm(4, momentum=momentum)
+        shared.load_state_dict(alone.state_dict())
+        for _ in range(2):
+            seconds = []
+            for layer, part in ((alone, slice(None)), (shared, own)):
+                x = fg.tensor(whole[part], requires_grad=True)
+                y = layer(x)
+                loss = ((y + y**2) * fg.tensor(scale[part])).sum()
+                leaves = [x, layer.weight, layer.bias]
+                first = fg.autograd.grad(loss, leaves, create_graph=True)
+                # What rank-wise gradients of shared parameters add up to is linear in them.
+                again = fg.autograd.grad((first[0] ** 3).sum(), [x, layer.weight])
+                seconds.append([y, *first, *again])
+            want, got = seconds
+            for place, (mine, theirs) in enumerate(zip(got, want, strict=True)):
+                if place in (2, 3, 5):
+                    mine = distributed.allreduce(mine.detach())
+                else:
+                    theirs = theirs[own]
+                np.testing.assert_allclose(mine.detach(), theirs.detach(), 1e-12, 1e-12)
+        for name in ("running_mean", "running_var", "num_batches_tracked"):
+            np.testing.assert_allclose(getattr(shared, name), getattr(alone, name), 1e-12)
+        y = shared.eval()(fg.tensor(whole[own]))
+        np.testing.assert_allclose(y.detach(), alone.eval()(fg.tensor(whole)).detach()[own], 1e-12)
+    converted_model(whole)
+    with pytest.raises(ShapeError, match="1 values per channel on all ranks"):
+        nn.SyncBatchNorm(4)(fg.ones(int(RANK == 0), 4))
+
+
+def converted_model(whole: np.ndarray) -> None:
+    """A converted network has the gradients of the whole batch under `DataParallel`."""
+
+    def made() -> Any:
+        fg.manual_seed(0)
+        return nn.Sequential(nn.Conv1d(4, 3, 3), nn.BatchNorm1d(3), nn.ReLU(), nn.Flatten())
+
+    alone, model = made(), nn.SyncBatchNorm.convert_sync_batchnorm(made())
+    assert type(model[1]) is nn.SyncBatchNorm
+    parallel = distributed.DataParallel(model)
+    part = whole[RANK::SIZE]
+    (parallel(fg.tensor(part)) ** 2).mean().backward()
+    (alone(fg.tensor(whole)) ** 2).mean().backward()
+    for p, q in zip(model.parameters(), alone.parameters(), strict=True):
+        np.testing.assert_allclose(p.grad, q.grad, 1e-10, 1e-13)
+    assert model.state_dict().keys() == alone.state_dict().keys()
 
 
 def training() -> None:

@@ -41,7 +41,7 @@ def _paths() -> list[Path]:
 
 CHECKS = [
     *("collectives", "messages", "constants_and_dtypes", "mismatches", "data_parallel"),
-    "sharded",
+    *("sharded", "sync_batch_norm"),
 ]
 
 

@@ -96,6 +96,51 @@ def test_compiled_examples_print_the_same(tmp_path, name, options):
     assert example(name, tmp_path, *options, "--compile") == example(name, tmp_path, *options)
 
 
+NETWORKS = {
+    "digits_conv": ("--epochs", "final loss", 0.03, 0.5),
+    "char_transformer": ("--steps", "loss at last", 2, 5.5),
+    "lstm_forecast": ("--steps", "final loss", 0.1, 0.4),
+}
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("name", NETWORKS)
+def test_a_stopped_training_goes_on_with_the_same_numbers(tmp_path, name):
+    """Saved after two, stopped after three, resumed to four: the bits of one run through."""
+    count, measure, low, high = NETWORKS[name]
+    through, parts = tmp_path / "through", tmp_path / "parts"
+    output = example(name, through, count, "4")
+    assert low <= float(number(measure, output)) <= high
+    again = (count, "4", "--every", "2", "--state", str(tmp_path / "state"), "--compile")
+    with pytest.raises(AssertionError, match="stopped after 3"):
+        example(name, parts, *again, "--stop", "3")
+    resumed = example(name, parts, *again)
+    assert number(measure, resumed) == number(measure, output)
+    lines = (through / f"{name}.jsonl").read_text()
+    assert len(lines.splitlines()) == 4
+    assert (parts / f"{name}.jsonl").read_text() == lines
+    assert (parts / f"{name}.png").read_bytes().startswith(b"\x89PNG")
+
+
+@pytest.mark.slow
+def test_convolutions_reach_98_5_percent(tmp_path):
+    output = example("digits_conv", tmp_path, "--compile")
+    assert float(number("test accuracy", output)) >= 98.5
+
+
+@pytest.mark.slow
+def test_the_forecast_is_better_than_the_last_row(tmp_path):
+    output = example("lstm_forecast", tmp_path, "--compile")
+    assert float(number("squared error beside that of the last row", output)) <= 0.85
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("name", NETWORKS)
+def test_a_step_is_timed_beside_pytorch(tmp_path, name):
+    pytest.importorskip("torch")
+    assert float(number("ratio", example(name, tmp_path, "--compile", "--compare"))) > 0
+
+
 def test_modules_have_the_losses_of_operators(tmp_path):
     output = example("modules", tmp_path)
     assert (tmp_path / "modules.png").read_bytes().startswith(b"\x89PNG")

@@ -12,6 +12,7 @@ import pytest
 
 import ferrograd as fg
 from ferrograd import nn
+from ferrograd.errors import ShapeError
 from ferrograd.nn import functional as F  # noqa: N812
 
 
@@ -190,6 +191,38 @@ REFUSED = [
 def test_what_does_not_fit_is_refused(make: Any, message: str) -> None:
     with pytest.raises(fg.errors.FerrogradError, match=message):
         make()
+
+
+@pytest.mark.parametrize("kind", ["RNN", "LSTM", "GRU", "CTCLoss"])
+def test_steps_of_time_leave_their_input_by_one_node(kind: str) -> None:
+    """A node for each step would add up as many gradients of the whole sequence."""
+    x = fg.randn(7, 2, 3, requires_grad=True)
+    if kind == "CTCLoss":
+        out = F.ctc_loss(x.log_softmax(-1), fg.tensor([[1], [2]]), [7, 7], [1, 1])
+    else:
+        out, _ = getattr(nn, kind)(3, 4)(x)
+    pending, seen = [out.grad_fn], set()
+    while pending:
+        node = pending.pop()
+        if node is not None and node not in seen:
+            seen.add(node)
+            pending += [source for source, _ in node.next_functions]
+    assert [node.name() for node in seen].count("UnbindBackward") == 1
+
+
+def test_sync_batch_norm_replaces_other_layers() -> None:
+    net = nn.Sequential(nn.BatchNorm2d(3, momentum=0.2), nn.Sequential(nn.BatchNorm1d(4)))
+    before = dict(net.named_parameters()), dict(net.named_buffers())
+    assert nn.SyncBatchNorm.convert_sync_batchnorm(net.eval(), "group") is net
+    assert type(net[0]) is type(net[1][0]) is nn.SyncBatchNorm
+    assert (net[0].momentum, net[0].training, net[0].process_group) == (0.2, False, "group")
+    for had, has in zip(before, (net.named_parameters(), net.named_buffers()), strict=True):
+        assert all(had[name] is t for name, t in has)
+    alone = nn.SyncBatchNorm.convert_sync_batchnorm(nn.BatchNorm1d(2, affine=False))
+    assert type(alone) is nn.SyncBatchNorm
+    assert alone.weight is None
+    with pytest.raises(ShapeError, match=r"it needs \(N, 2, …\)"):
+        alone.train()(fg.ones(4, 3))
 
 
 def test_initialisers_of_more_kinds() -> None:

@@ -32,7 +32,6 @@ LEFT_OUT = {
     r"Container|NLLLoss2d|upsample_(bilinear|nearest)": "deprecated in PyTorch",
     r"Buffer": "`Module.register_buffer`",
     r"DataParallel": "one process uses all cores of a machine",
-    r"SyncBatchNorm": "`BatchNorm1d` and its kin, in one process",
     r"RNNBase|RNNCellBase": "what layers share has no public name",
     r"affine_grid|grid_sample": "`ferrograd.scipy.ndimage.map_coordinates`",
     r"conv_tbc": "`conv1d` of the permuted input",

@@ -75,11 +75,18 @@ const PYTHON: &[&str] = &[
 ];
 
 /// What a Python file may import all the same: (file, room, why).
-const PYTHON_ALSO: &[(&str, &str, &str)] = &[(
-    "python/ferrograd/numpy/numpy_boxes.py",
-    "hips",
-    "a name of HIPS autograd that programs import from its numpy package",
-)];
+const PYTHON_ALSO: &[(&str, &str, &str)] = &[
+    (
+        "python/ferrograd/numpy/numpy_boxes.py",
+        "hips",
+        "a name of HIPS autograd that programs import from its numpy package",
+    ),
+    (
+        "python/ferrograd/nn/layers/synchronised.py",
+        "distributed",
+        "the one layer that communicates, which loads it when it first does",
+    ),
+];
 
 fn rank(order: &[&str], room: &str) -> Option<usize> {
     order.iter().position(|known| *known == room)

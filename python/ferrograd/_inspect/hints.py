@@ -31,7 +31,6 @@ HINTS: dict[str, dict[str, str]] = {
         "ConvTranspose3d": _VOLUMES,
         **_each("FractionalMaxPool2d FractionalMaxPool3d", "nn.MaxPool2d, or nn.AdaptiveMaxPool2d"),
         **_each("LazyLinear LazyConv1d LazyConv2d LazyBatchNorm1d LazyBatchNorm2d", _LAZY),
-        "SyncBatchNorm": "nn.BatchNorm2d",
     },
     "nn.functional": {
         **_each("max_pool3d avg_pool3d adaptive_avg_pool3d conv_transpose3d", _VOLUMES),

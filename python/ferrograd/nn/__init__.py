@@ -135,6 +135,9 @@ from ferrograd.nn.layers.shape import (
     ZeroPad2d as ZeroPad2d,
     ZeroPad3d as ZeroPad3d,
 )
+from ferrograd.nn.layers.synchronised import (
+    SyncBatchNorm as SyncBatchNorm,
+)
 from ferrograd.nn.layers.transformer import (
     Transformer as Transformer,
     TransformerDecoder as TransformerDecoder,

@@ -114,7 +114,7 @@ def _log_likelihood(
     skips = np.zeros(states.shape, bool)
     skips[:, 2:] = (states[:, 2:] != blank) & (states[:, 2:] != states[:, :-2])
     ends = np.arange(states.shape[1])
-    emitted = _core.take_along_axis(x, states[None], -1)
+    emitted = _core.unbind(_core.take_along_axis(x, states[None], -1))
     alpha = where(ends < 2, emitted[0], _NEVER)
     for t in range(1, int(x.shape[0])):
         one = _shifted(alpha, 1)

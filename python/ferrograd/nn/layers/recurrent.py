@@ -162,7 +162,8 @@ class _Recurrent(Module):
                 first, bias = first + bias, None
         weight, step = parameter("weight_hh").T, STEPS[self._step_name()]
         shrink = parameter("weight_hr").T if self.proj_size else None
-        given = F.linear(x, parameter("weight_ih").T, first)
+        # One node for the rows of all times: a subscript for each would add up T whole gradients.
+        given = _core.unbind(F.linear(x, parameter("weight_ih").T, first))
         times = range(int(x.shape[0]))
         outputs = []
         for t in reversed(times) if direction else times:
