@@ -1,7 +1,8 @@
-"""Bessel functions of `scipy.special`, of constant real orders.
+"""Bessel functions of `scipy.special`, of real orders.
 
-Owns: the rules. A derivative is a combination of neighbouring orders (DLMF 10.6, 10.29, 10.51), so
-every order follows. By the order itself a gradient is refused.
+Owns: the rules. A derivative by the argument is a combination of neighbouring orders (DLMF 10.6,
+10.29, 10.51), so every order follows; one by the order is an integral (`_orders`). Where the order
+is whole by definition (`jn` excepted, which is `jv`), a gradient by it is refused.
 """
 
 from __future__ import annotations
@@ -11,6 +12,7 @@ from typing import Any
 import ferrograd.numpy as _face
 from ferrograd.extend import Primitive
 from ferrograd.scipy._library import of_scipy
+from ferrograd.scipy.special._orders import by_order
 
 np: Any = _face
 
@@ -20,14 +22,31 @@ def _half(call: Any, v: Any, x: Any, sign: float) -> Any:
     return (call(v - 1, x) + sign * call(v + 1, x)) / 2
 
 
+def _functions() -> dict[str, Any]:
+    return {"jv": jv, "yv": yv, "kv": kv}
+
+
+def _order(name: str, scale: Any = None) -> Any:
+    """The rule by the order of a function, or of one times `scale(x)`."""
+
+    def rule(ans: Any, v: Any, x: Any) -> Any:
+        def pull(g: Any) -> Any:
+            slope = by_order(name, v, x, _functions)
+            return g * slope if scale is None else g * slope * scale(x)
+
+        return pull
+
+    return rule
+
+
 iv: Primitive = of_scipy(
     "special.iv",
-    None,
+    _order("iv"),
     lambda ans, v, x: lambda g: g * (iv(v - 1, x) + iv(v + 1, x)) / 2,
 )
 ive: Primitive = of_scipy(
     "special.ive",
-    None,
+    _order("iv", lambda x: np.exp(-np.abs(x))),
     lambda ans, v, x: lambda g: g * ((ive(v - 1, x) + ive(v + 1, x)) / 2 - np.sign(x) * ans),
     real=True,
 )
@@ -39,7 +58,7 @@ i1e: Primitive = of_scipy(
     lambda ans, x: lambda g: g * ((i0e(x) + ive(2, x)) / 2 - np.sign(x) * ans),
 )
 jv: Primitive = of_scipy(
-    "special.jv", None, lambda ans, v, x: lambda g: g * (jv(v - 1, x) - jv(v + 1, x)) / 2
+    "special.jv", _order("jv"), lambda ans, v, x: lambda g: g * (jv(v - 1, x) - jv(v + 1, x)) / 2
 )
 jn = jv
 yn: Primitive = of_scipy(
@@ -49,17 +68,23 @@ j0: Primitive = of_scipy("special.j0", lambda ans, x: lambda g: -g * j1(x))
 j1: Primitive = of_scipy("special.j1", lambda ans, x: lambda g: g * (j0(x) - jv(2, x)) / 2)
 y0: Primitive = of_scipy("special.y0", lambda ans, x: lambda g: -g * y1(x))
 y1: Primitive = of_scipy("special.y1", lambda ans, x: lambda g: g * (y0(x) - yn(2, x)) / 2)
-yv: Primitive = of_scipy("special.yv", None, lambda ans, v, x: lambda g: g * _half(yv, v, x, -1.0))
+yv: Primitive = of_scipy(
+    "special.yv", _order("yv"), lambda ans, v, x: lambda g: g * _half(yv, v, x, -1.0)
+)
 yve: Primitive = of_scipy(
-    "special.yve", None, lambda ans, v, x: lambda g: g * _half(yve, v, x, -1.0), real=True
+    "special.yve", _order("yv"), lambda ans, v, x: lambda g: g * _half(yve, v, x, -1.0), real=True
 )
 jve: Primitive = of_scipy(
-    "special.jve", None, lambda ans, v, x: lambda g: g * _half(jve, v, x, -1.0), real=True
+    "special.jve", _order("jv"), lambda ans, v, x: lambda g: g * _half(jve, v, x, -1.0), real=True
 )
-kv: Primitive = of_scipy("special.kv", None, lambda ans, v, x: lambda g: -g * _half(kv, v, x, 1.0))
+kv: Primitive = of_scipy(
+    "special.kv", _order("kv"), lambda ans, v, x: lambda g: -g * _half(kv, v, x, 1.0)
+)
 kn: Primitive = of_scipy("special.kn", None, lambda ans, n, x: lambda g: -g * _half(kv, n, x, 1.0))
 kve: Primitive = of_scipy(
-    "special.kve", None, lambda ans, v, x: lambda g: g * (ans - _half(kve, v, x, 1.0))
+    "special.kve",
+    _order("kv", np.exp),
+    lambda ans, v, x: lambda g: g * (ans - _half(kve, v, x, 1.0)),
 )
 k0: Primitive = of_scipy("special.k0", lambda ans, x: lambda g: -g * k1(x))
 k1: Primitive = of_scipy("special.k1", lambda ans, x: lambda g: -g * (k0(x) + kv(2, x)) / 2)

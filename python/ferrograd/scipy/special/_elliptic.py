@@ -1,7 +1,8 @@
 """Elliptic integrals, hypergeometric functions and Hurwitz's zeta function.
 
-Owns: their rules. Parameters of hypergeometric functions are constant. The derivatives of complete
-elliptic integrals are hypergeometric functions, which are regular where `m` is 0.
+Owns: their rules. Parameters of `hyp2f1` have derivatives by its series (`_series`), those of
+`hyp0f1` and `hyperu` are constant. The derivatives of complete elliptic integrals are
+hypergeometric functions, which are regular where `m` is 0.
 """
 
 from __future__ import annotations
@@ -12,14 +13,15 @@ from typing import Any
 import ferrograd.numpy as _face
 from ferrograd.extend import Primitive
 from ferrograd.scipy._library import of_scipy
+from ferrograd.scipy.special._series import by_parameter
 
 np: Any = _face
 
 hyp2f1: Primitive = of_scipy(
     "special.hyp2f1",
-    None,
-    None,
-    None,
+    by_parameter("hyp2f1", 0),
+    by_parameter("hyp2f1", 1),
+    by_parameter("hyp2f1", 2),
     lambda ans, a, b, c, z: lambda g: g * (a * b / c) * hyp2f1(a + 1.0, b + 1.0, c + 1.0, z),
 )
 hyp0f1: Primitive = of_scipy(

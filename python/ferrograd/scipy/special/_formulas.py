@@ -15,6 +15,7 @@ from ferrograd.extend import Primitive
 from ferrograd.scipy._face import face
 from ferrograd.scipy._library import of_scipy
 from ferrograd.scipy.special._elementary import psi
+from ferrograd.scipy.special._series import by_parameter
 
 np: Any = _face
 _DEGREE = math.pi / 180
@@ -142,8 +143,8 @@ poch: Primitive = of_scipy(
 )
 hyp1f1: Primitive = of_scipy(
     "special.hyp1f1",
-    None,
-    None,
+    by_parameter("hyp1f1", 0),
+    by_parameter("hyp1f1", 1),
     lambda ans, a, b, x: lambda g: g * a / b * hyp1f1(a + 1, b + 1, x),
 )
 lpmv: Primitive = of_scipy(
