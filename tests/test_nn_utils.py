@@ -4,6 +4,7 @@ Owns: what PyTorch's numbers do not show (`test_golden_layers.py`): errors, copi
 """
 
 import copy
+import pickle
 from typing import Any
 
 import numpy as np
@@ -132,3 +133,17 @@ def test_padding_has_no_effect_on_a_recurrent_layer(kind: str) -> None:
     first = states[0] if kind == "LSTM" else states
     last = ends[0] if kind == "LSTM" else ends
     np.testing.assert_allclose(first[:, 0].detach().numpy(), last.detach().numpy())
+
+
+def test_parametrized_modules_are_pickled_and_copied() -> None:
+    layer = nn.utils.spectral_norm(nn.utils.weight_norm(nn.Linear(3, 2), "bias"))
+    x = fg.randn(4, 3)
+    with fg.no_grad():
+        layer.eval()
+        for made in (pickle.loads(pickle.dumps(layer)), copy.deepcopy(layer)):
+            assert type(made).__name__ == "ParametrizedLinear"
+            np.testing.assert_array_equal(made(x), layer(x))
+            nn.utils.parametrize.remove_parametrizations(made, "weight")
+            assert nn.utils.parametrize.is_parametrized(layer, "weight")
+            assert nn.utils.parametrize.is_parametrized(made, "bias")
+            np.testing.assert_array_equal(made(x), layer(x))

@@ -21,8 +21,7 @@ BEGIN, END = "<!-- table of {} -->\n", "<!-- end of {} -->\n"
 #: What is not here, by a pattern of the name, and why.
 LEFT_OUT = {
     r"Lazy\w+|Uninitialized\w+": "sizes are given when a layer is made",
-    r"\w*(MaxPool|AvgPool|LPPool|max_pool|avg_pool|lp_pool)3d": "volumes: `Conv3d` and norms only",
-    r"ConvTranspose3d|conv_transpose3d": "volumes: `Conv3d` and norms only",
+    r"AdaptiveMaxPool3d|adaptive_max_pool3d|LPPool3d|lp_pool3d": "`MaxPool3d` and `AvgPool3d`",
     r"MaxUnpool\dd|max_unpool\dd": "`fg.scatter` with the places that `max_pool` returns",
     r"FractionalMaxPool\dd|fractional_max_pool\w+": "`AdaptiveMaxPool2d` has parts of fixed sizes",
     r"\w+_with_indices": "`return_indices=True` of the function",
@@ -54,7 +53,7 @@ DIFFERENT = {
     "softmax": "the axis must be given", "log_softmax": "as `softmax`", "softmin": "as `softmax`",
     "Parameter": "copies; `dtype=` and `name=` besides",
     "Linear": "sizes may be left out for a tied `weight=`",
-    "EmbeddingBag": "modes \"sum\" and \"mean\"", "embedding_bag": "as `EmbeddingBag`; input first",
+    "embedding_bag": "input first",
     "Unflatten": "axes have no names",
     "PackedSequence": "a padded tensor with its lengths",
     "pack_padded_sequence": "any order of lengths", "pack_sequence": "any order of lengths",
@@ -64,7 +63,6 @@ DIFFERENT = {
     "linear": "the weight is [in, out]",
     "batch_norm": "running averages may be left out",
     "gumbel_softmax": "without `eps`, which is deprecated",
-    "l1_loss": "without `weight`", "mse_loss": "without `weight`", "huber_loss": "without `weight`",
     "ParametrizationList": "made by `register_parametrization`",
 }  # fmt: skip
 #: Options of PyTorch that no function or class has here, but `inplace`, which layers have.

@@ -7,6 +7,7 @@ from layer_cases import Case
 
 PAIR = ((2, 3), (2, 3))
 SIGNS = "num([[1.0, -1.0, 1.0], [-1.0, 1.0, -1.0]])"
+WEIGHTS = "num([[1.0, 0.5, 2.0], [0.0, 1.5, 3.0]])"
 LABELS, PLACES = "arr([1, 0])", "arr([[1, 2], [0, -100]])"
 
 
@@ -22,6 +23,11 @@ VALUES = [
     *each("nn.MSELoss({})", PAIR),
     *each("nn.SmoothL1Loss({}, beta=0.5)", PAIR),
     *each("nn.HuberLoss({}, delta=0.5)", PAIR),
+    *(
+        Case(f"F.{name}", PAIR, named={"reduction": f"'{r}'", "weight": WEIGHTS})
+        for name in ("mse_loss", "l1_loss", "huber_loss")
+        for r in ("mean", "sum", "none")
+    ),
     *each("nn.PoissonNLLLoss({})", PAIR),
     *each(
         "nn.PoissonNLLLoss(False, True, {})",

@@ -9,7 +9,6 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any, NoReturn
 
-_VOLUMES = "nn.functional.conv3d and operations on two axes after fg.reshape"
 _LAZY = "the layer without Lazy, whose sizes are given when it is made"
 _CPU = "nothing: tensors live in main memory, and operations use threads by themselves"
 _DTYPE = "float32; tensors have the dtypes of NumPy"
@@ -27,13 +26,14 @@ HINTS: dict[str, dict[str, str]] = {
     "nn": {
         **_each("DataParallel parallel", _CPU),
         "Buffer": "Module.register_buffer",
-        **_each("MaxPool3d AvgPool3d AdaptiveAvgPool3d AdaptiveMaxPool3d", _VOLUMES),
-        "ConvTranspose3d": _VOLUMES,
+        "AdaptiveMaxPool3d": "nn.MaxPool3d",
+        "LPPool3d": "nn.AvgPool3d",
         **_each("FractionalMaxPool2d FractionalMaxPool3d", "nn.MaxPool2d, or nn.AdaptiveMaxPool2d"),
         **_each("LazyLinear LazyConv1d LazyConv2d LazyBatchNorm1d LazyBatchNorm2d", _LAZY),
     },
     "nn.functional": {
-        **_each("max_pool3d avg_pool3d adaptive_avg_pool3d conv_transpose3d", _VOLUMES),
+        "adaptive_max_pool3d": "nn.functional.max_pool3d",
+        "lp_pool3d": "nn.functional.avg_pool3d",
         **_each("grid_sample affine_grid", "ferrograd.scipy.ndimage"),
     },
     "optim": {

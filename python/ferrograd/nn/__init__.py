@@ -61,6 +61,7 @@ from ferrograd.nn.layers.convolution import (
     Conv3d as Conv3d,
     ConvTranspose1d as ConvTranspose1d,
     ConvTranspose2d as ConvTranspose2d,
+    ConvTranspose3d as ConvTranspose3d,
 )
 from ferrograd.nn.layers.dropout import (
     AlphaDropout as AlphaDropout,
@@ -94,14 +95,17 @@ from ferrograd.nn.layers.normalization import (
 from ferrograd.nn.layers.pooling import (
     AdaptiveAvgPool1d as AdaptiveAvgPool1d,
     AdaptiveAvgPool2d as AdaptiveAvgPool2d,
+    AdaptiveAvgPool3d as AdaptiveAvgPool3d,
     AdaptiveMaxPool1d as AdaptiveMaxPool1d,
     AdaptiveMaxPool2d as AdaptiveMaxPool2d,
     AvgPool1d as AvgPool1d,
     AvgPool2d as AvgPool2d,
+    AvgPool3d as AvgPool3d,
     LPPool1d as LPPool1d,
     LPPool2d as LPPool2d,
     MaxPool1d as MaxPool1d,
     MaxPool2d as MaxPool2d,
+    MaxPool3d as MaxPool3d,
 )
 from ferrograd.nn.layers.recurrent import (
     GRU as GRU,

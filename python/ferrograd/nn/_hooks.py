@@ -1,4 +1,4 @@
-"""Forward hooks of modules.
+"""Hooks of modules: around forward, backward, and the dicts of their state.
 
 Owns: the lists of hooks, the handle that removes one, and the call with hooks. Never computes.
 Invariant: hooks run in the order of registration; a module without hooks calls `forward` directly.
@@ -11,6 +11,7 @@ from itertools import count
 from typing import Any, ParamSpec, Protocol, Self, TypeVar
 
 from ferrograd.errors import ArgumentTypeError, ContractError
+from ferrograd.nn import _backward_hooks
 
 P = ParamSpec("P")
 R = TypeVar("R")
@@ -34,11 +35,24 @@ class Hooks:
     def __init__(self) -> None:
         self.before: dict[int, tuple[Hook, bool]] = {}
         self.after: dict[int, tuple[Hook, bool]] = {}
+        #: Before and after the backward pass of the module.
+        self.before_backward: dict[int, tuple[Hook, bool]] = {}
+        self.after_backward: dict[int, tuple[Hook, bool]] = {}
+        #: Around `state_dict` and `load_state_dict`.
+        self.before_state: dict[int, tuple[Hook, bool]] = {}
+        self.after_state: dict[int, tuple[Hook, bool]] = {}
+        self.before_load: dict[int, tuple[Hook, bool]] = {}
+        self.after_load: dict[int, tuple[Hook, bool]] = {}
         #: Hooks that also run when the forward raises.
         self.always: set[int] = set()
 
     def __bool__(self) -> bool:
-        return bool(self.before or self.after)
+        """Whether a call has to look at them."""
+        return bool(self.before or self.after or self.before_backward or self.after_backward)
+
+    def tables(self) -> tuple[dict[int, tuple[Hook, bool]], ...]:
+        """What a recorded call depends on."""
+        return self.before, self.after, self.before_backward, self.after_backward
 
 
 class RemovableHandle:
@@ -63,13 +77,13 @@ def register(
     hooks: Hooks,
     table: dict[int, tuple[Hook, bool]],
     hook: Hook,
-    prepend: bool,
-    with_kwargs: bool,
+    prepend: bool = False,
+    with_kwargs: bool = False,
 ) -> RemovableHandle:
     """Enters a hook last, or first."""
     if not callable(hook):
         raise ArgumentTypeError(
-            f"register_forward_hook: the hook is a {type(hook).__name__}; pass a function"
+            f"register a hook: the hook is a {type(hook).__name__}; pass a function"
         )
     number = next(_NUMBERS)
     others = dict(table) if prepend else {}
@@ -87,10 +101,15 @@ def call(module: Any, hooks: Hooks, args: tuple[Any, ...], kwargs: dict[str, Any
     try:
         for hook, keywords in list(hooks.before.values()):
             args, kwargs = _arguments(module, hook, keywords, args, kwargs)
+        around = _backward_hooks.Around.of(module, hooks)
+        if around is not None:
+            args = around.entered(args)
         out = module.forward(*args, **kwargs)
         for number, (hook, keywords) in list(hooks.after.items()):
             ran.add(number)
             out = _result(module, hook, keywords, args, kwargs, out)
+        if around is not None:
+            out = around.left(out)
     except Exception:
         for number, (hook, keywords) in list(hooks.after.items()):
             if number in hooks.always and number not in ran:
@@ -125,3 +144,124 @@ def _result(
 ) -> Any:
     found = hook(module, args, kwargs, out) if keywords else hook(module, args, out)
     return out if found is None else found
+
+
+class Hooked:
+    """The methods of a module that register hooks."""
+
+    def register_forward_pre_hook(
+        self, hook: Hook, *, prepend: bool = False, with_kwargs: bool = False
+    ) -> RemovableHandle:
+        """Calls `hook(module, args)` before each forward; what it returns replaces the arguments.
+
+        A value that is no tuple is the one argument; None changes nothing. With `with_kwargs`, the
+        call is `hook(module, args, kwargs)` and the answer `(args, kwargs)` or None.
+        """
+        hooks = self._own_hooks()
+        return register(hooks, hooks.before, hook, prepend, with_kwargs)
+
+    def register_forward_hook(
+        self,
+        hook: Hook,
+        *,
+        prepend: bool = False,
+        with_kwargs: bool = False,
+        always_call: bool = False,
+    ) -> RemovableHandle:
+        """Calls `hook(module, args, output)` after each forward; its answer replaces the output.
+
+        None changes nothing. With `with_kwargs`, the call is `hook(module, args, kwargs, output)`;
+        with `always_call`, the hook also runs when the forward or another hook raises.
+
+        >>> import ferrograd as fg
+        >>> layer = fg.nn.ReLU()
+        >>> with layer.register_forward_hook(lambda module, args, output: 2 * output):
+        ...     layer(fg.tensor([1.0, -1.0])).tolist()
+        [2.0, 0.0]
+        """
+        hooks = self._own_hooks()
+        handle = register(hooks, hooks.after, hook, prepend, with_kwargs)
+        if always_call:
+            hooks.always.add(handle.number)
+        return handle
+
+    def register_full_backward_pre_hook(self, hook: Hook, prepend: bool = False) -> RemovableHandle:
+        """Calls `hook(module, grad_output)` when the gradients of the module's results are there.
+
+        `grad_output` is a tuple with an entry, or None, for each tensor among the results. An
+        answer, a tensor or a tuple, takes its place. A hook of a compiled call, like all Python
+        code, runs when that is recorded, and not in its replays.
+        """
+        hooks = self._own_hooks()
+        return register(hooks, hooks.before_backward, hook, prepend)
+
+    def register_full_backward_hook(self, hook: Hook, prepend: bool = False) -> RemovableHandle:
+        """Calls `hook(module, grad_input, grad_output)` when the module's backward pass is done.
+
+        `grad_input` is a tuple with an entry for each positional argument of forward: its gradient,
+        or None for what gets none. An answer takes its place. Where no argument requires grad, the
+        hook is called when the gradients of the results are there.
+
+        >>> import ferrograd as fg
+        >>> layer = fg.nn.Tanh()
+        >>> with layer.register_full_backward_hook(lambda m, g_in, g_out: (10 * g_in[0],)):
+        ...     x = fg.zeros(2, requires_grad=True)
+        ...     layer(x).sum().backward()
+        >>> x.grad.tolist()
+        [10.0, 10.0]
+        """
+        hooks = self._own_hooks()
+        return register(hooks, hooks.after_backward, hook, prepend)
+
+    def register_state_dict_pre_hook(self, hook: Hook) -> RemovableHandle:
+        """Calls `hook(module, prefix, keep_vars)` before the module's entries are taken.
+
+        `keep_vars` is False: the tensors of a state are outside the graph.
+        """
+        hooks = self._own_hooks()
+        return register(hooks, hooks.before_state, hook)
+
+    def register_state_dict_post_hook(self, hook: Hook) -> RemovableHandle:
+        """Calls `hook(module, state_dict, prefix, local_metadata)`, which may change the dict.
+
+        It is called when the entries of the module and of all below it are there.
+        """
+        hooks = self._own_hooks()
+        return register(hooks, hooks.after_state, hook)
+
+    def register_load_state_dict_pre_hook(self, hook: Hook) -> RemovableHandle:
+        """Calls `hook` before a state is looked at; it may change the dict, which is a copy.
+
+        The call is `hook(module, state_dict, prefix, local_metadata, strict, missing_keys,
+        unexpected_keys, error_msgs)`, as in PyTorch; texts added to the last are mismatches.
+
+        >>> import ferrograd as fg
+        >>> layer = fg.nn.Linear(2, 1, bias=False)
+        >>> def renamed(module, state, prefix, *others):
+        ...     state[prefix + "weight"] = state.pop(prefix + "kernel")
+        >>> with layer.register_load_state_dict_pre_hook(renamed):
+        ...     report = layer.load_state_dict({"kernel": fg.ones(2, 1)})
+        >>> layer.weight.tolist()
+        [[1.0], [1.0]]
+        """
+        hooks = self._own_hooks()
+        return register(hooks, hooks.before_load, hook)
+
+    def register_load_state_dict_post_hook(self, hook: Hook) -> RemovableHandle:
+        """Calls `hook(module, report)` when a state has been loaded, once for each module.
+
+        The report has `missing_keys` and `unexpected_keys`; what the hook takes out of these lists
+        is no error. If keys are left, everything gets back what it had.
+        """
+        hooks = self._own_hooks()
+        return register(hooks, hooks.after_load, hook)
+
+    def _own_hooks(self) -> Hooks:
+        self._ready()
+        if "_hooks" not in self.__dict__:
+            object.__setattr__(self, "_hooks", Hooks())
+        found: Hooks = self.__dict__["_hooks"]
+        return found
+
+    def _ready(self) -> None:
+        raise NotImplementedError

@@ -6,14 +6,13 @@ Invariant: a name is a parameter, a buffer, a module or a plain attribute, never
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from typing import TYPE_CHECKING, Any, Self, cast
 
 from ferrograd._compile import watching
 from ferrograd._core import Tensor
 from ferrograd.errors import ArgumentError, ArgumentTypeError
 from ferrograd.nn import _hooks, _state, _wrap
-from ferrograd.nn._hooks import Forwards, P, R
+from ferrograd.nn._hooks import Forwards, Hooked, P, R
 from ferrograd.nn._members import module_of
 from ferrograd.nn._parameter import Parameter, kind_of
 from ferrograd.nn._summary import Summary, summarise
@@ -25,7 +24,7 @@ if TYPE_CHECKING:
 _TABLES = ("_parameters", "_buffers", "_modules")
 
 
-class Module(Walks):
+class Module(Hooked, Walks):
     """Base of every layer: subclass it, assign parameters and modules, define `forward`.
 
     Assigning a `Parameter` or a `Module` to an attribute registers it under that name. Calling the
@@ -67,7 +66,7 @@ class Module(Walks):
         if watching.recordings:
             watching.note(self.__dict__, *(self.__dict__[table] for table in _TABLES))
             if hooks is not None:
-                watching.note(hooks.before, hooks.after)
+                watching.note(*hooks.tables())
         if hooks:
             return cast(R, _hooks.call(self, hooks, args, kwargs))
         return self.forward(*args, **kwargs)
@@ -77,49 +76,6 @@ class Module(Walks):
         return self(*args, **kwargs)
 
     wrap_forward = _wrap.wrap_forward
-
-    def register_forward_pre_hook(
-        self, hook: Callable[..., Any], *, prepend: bool = False, with_kwargs: bool = False
-    ) -> _hooks.RemovableHandle:
-        """Calls `hook(module, args)` before each forward; what it returns replaces the arguments.
-
-        A value that is no tuple is the one argument; None changes nothing. With `with_kwargs`, the
-        call is `hook(module, args, kwargs)` and the answer `(args, kwargs)` or None.
-        """
-        hooks = self._own_hooks()
-        return _hooks.register(hooks, hooks.before, hook, prepend, with_kwargs)
-
-    def register_forward_hook(
-        self,
-        hook: Callable[..., Any],
-        *,
-        prepend: bool = False,
-        with_kwargs: bool = False,
-        always_call: bool = False,
-    ) -> _hooks.RemovableHandle:
-        """Calls `hook(module, args, output)` after each forward; its answer replaces the output.
-
-        None changes nothing. With `with_kwargs`, the call is `hook(module, args, kwargs, output)`;
-        with `always_call`, the hook also runs when the forward or another hook raises.
-
-        >>> import ferrograd as fg
-        >>> layer = fg.nn.ReLU()
-        >>> with layer.register_forward_hook(lambda module, args, output: 2 * output):
-        ...     layer(fg.tensor([1.0, -1.0])).tolist()
-        [2.0, 0.0]
-        """
-        hooks = self._own_hooks()
-        handle = _hooks.register(hooks, hooks.after, hook, prepend, with_kwargs)
-        if always_call:
-            hooks.always.add(handle.number)
-        return handle
-
-    def _own_hooks(self) -> _hooks.Hooks:
-        self._ready()
-        if "_hooks" not in self.__dict__:
-            object.__setattr__(self, "_hooks", _hooks.Hooks())
-        found: _hooks.Hooks = self.__dict__["_hooks"]
-        return found
 
     # --- registration ----------------------------------------------------------------------
 
@@ -284,6 +240,10 @@ class Module(Walks):
     def double(self) -> Self:
         """`to(float64)`."""
         return self.to("float64")
+
+    def half(self) -> Self:
+        """`to(float16)`."""
+        return self.to("float16")
 
     def state_dict(self, prefix: str = "") -> dict[str, Tensor]:
         """Dotted names and the tensors of parameters and persistent buffers, outside the graph.

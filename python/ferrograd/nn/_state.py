@@ -65,7 +65,30 @@ def _entries(module: Module, prefix: str) -> dict[str, tuple[Module, Tensor]]:
 
 def state_dict(module: Module, prefix: str) -> dict[str, Tensor]:
     """The saved tensors by name, detached."""
-    return {key: tensor.detach() for key, (_, tensor) in _entries(module, prefix).items()}
+    hooked = _hooked(module, prefix, "before_state", "after_state")
+    for start, owner, hooks in hooked:
+        for hook, _ in list(hooks.before_state.values()):
+            hook(owner, start, False)
+    found = {key: tensor.detach() for key, (_, tensor) in _entries(module, prefix).items()}
+    for start, owner, hooks in reversed(hooked):
+        for hook, _ in list(hooks.after_state.values()):
+            hook(owner, found, start, {})
+    return found
+
+
+def _hooked(module: Module, prefix: str, *tables: str) -> list[tuple[str, Module, Any]]:
+    """The modules with hooks of these kinds, each with its prefix, parents first."""
+    found = []
+    pending = [(prefix, module)]
+    while pending:
+        path, owner = pending.pop()
+        start = f"{path}." if path else ""
+        hooks = owner.__dict__.get("_hooks")
+        if hooks is not None and any(getattr(hooks, table) for table in tables):
+            found.append((start, owner, hooks))
+        children = reversed(owner._modules.items())
+        pending.extend((start + name, module_of(child)) for name, child in children)
+    return found
 
 
 def load(module: Module, state: dict[str, Any], strict: bool, layout: str | None) -> LoadReport:
@@ -76,13 +99,47 @@ def load(module: Module, state: dict[str, Any], strict: bool, layout: str | None
         )
     if layout not in (None, *LAYOUTS):
         raise ArgumentError(f'load_state_dict: layout={layout!r}; use None, "torch" or "ferrograd"')
+    of_pytorch = getattr(state, "_metadata", None) is not None
+    hooked = _hooked(module, "", "before_load", "after_load")
+    missing: list[str] = []
+    unexpected: list[str] = []
+    mismatches: list[str] = []
+    if hooked:
+        state = dict(state)
+        for start, owner, hooks in hooked:
+            for hook, _ in list(hooks.before_load.values()):
+                hook(owner, state, start, {}, strict, missing, unexpected, mismatches)
     entries = _entries(module, "")
     if layout is None:
-        layout = _known_layout(state, entries)
-    missing = [key for key in entries if key not in state]
-    unexpected = [key for key in state if key not in entries]
-    values: dict[str, np.ndarray] = {}
-    mismatches = []
+        if of_pytorch:
+            layout = "torch"
+        else:
+            _check_layout(state, entries)
+    missing += [key for key in entries if key not in state]
+    unexpected += [key for key in state if key not in entries]
+    values = _values(state, entries, layout, mismatches)
+    report = LoadReport(missing, unexpected, mismatches)
+    told = [(owner, hook) for _, owner, hooks in hooked for hook, _ in hooks.after_load.values()]
+    if mismatches or (strict and not told and (missing or unexpected)):
+        raise _refused(module, report)
+    before = {key: entries[key][1].detach().numpy().copy() for key in values} if told else {}
+    _put(values, entries)
+    try:
+        for owner, hook in reversed(told):
+            hook(owner, report)
+        if strict and (missing or unexpected):
+            raise _refused(module, report)
+    except BaseException:
+        _put(before, entries)
+        raise
+    return report
+
+
+def _values(
+    state: Any, entries: dict[str, tuple[Module, Tensor]], layout: str | None, wrongs: list[str]
+) -> dict[str, np.ndarray]:
+    """The state's arrays as they lie here; what does not fit is added to `wrongs`."""
+    values = {}
     for key, (owner, tensor) in entries.items():
         if key in state:
             turned = layout == "torch" and _turns(key, owner)
@@ -90,27 +147,29 @@ def load(module: Module, state: dict[str, Any], strict: bool, layout: str | None
             wrong = _misfit(key, values[key], tensor)
             if wrong and layout is None and _is_turned(owner, values[key], tensor):
                 wrong[0] += '; it is transposed, as PyTorch keeps it: pass layout="torch"'
-            mismatches += wrong
-    report = LoadReport(missing, unexpected, mismatches)
-    if mismatches or (strict and (missing or unexpected)):
-        raise StateDictError(
-            f"load_state_dict: the state does not fit {type(module).__name__}; nothing was"
-            f" changed\n{report}"
-        )
+            wrongs += wrong
+    return values
+
+
+def _put(values: dict[str, np.ndarray], entries: dict[str, tuple[Module, Tensor]]) -> None:
     for key, value in values.items():
         tensor = entries[key][1]
         tensor.data = asarray(value.astype(tensor.dtype, copy=False))
-    return report
 
 
-def _known_layout(state: Any, entries: dict[str, tuple[Module, Tensor]]) -> str | None:
-    """PyTorch's layout, where the state shows it; None for ours.
+def _refused(module: Module, report: LoadReport) -> StateDictError:
+    return StateDictError(
+        f"load_state_dict: the state does not fit {type(module).__name__}; nothing was"
+        f" changed\n{report}"
+    )
 
-    PyTorch's `state_dict()` leaves `_metadata` on what it returns. Its tensors in any other dict
-    may have either layout, which shapes do not show where a layer has as many inputs as outputs.
+
+def _check_layout(state: Any, entries: dict[str, tuple[Module, Tensor]]) -> None:
+    """Refuses PyTorch's tensors for linear weights in a dict that does not say how they lie.
+
+    Those in a dict without the `_metadata` that PyTorch's `state_dict()` leaves may have either
+    layout, which shapes do not show where a layer has as many inputs as outputs.
     """
-    if getattr(state, "_metadata", None) is not None:
-        return "torch"
     for key, (owner, _) in entries.items():
         if key in state and _turns(key, owner) and _of_torch(state[key]):
             raise ArgumentError(
@@ -118,7 +177,6 @@ def _known_layout(state: Any, entries: dict[str, tuple[Module, Tensor]]) -> str 
                 ' [out, in] in PyTorch and [in, out] here; pass layout="torch", or'
                 ' layout="ferrograd" for weights that are [in, out]'
             )
-    return None
 
 
 def _of_torch(value: Any) -> bool:

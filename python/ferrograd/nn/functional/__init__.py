@@ -86,6 +86,9 @@ from ferrograd.nn.functional.embedding import (
 from ferrograd.nn.functional.losses import (
     gaussian_nll_loss as gaussian_nll_loss,
     hinge_embedding_loss as hinge_embedding_loss,
+    huber_loss as huber_loss,
+    l1_loss as l1_loss,
+    mse_loss as mse_loss,
     multi_margin_loss as multi_margin_loss,
     multilabel_margin_loss as multilabel_margin_loss,
     multilabel_soft_margin_loss as multilabel_soft_margin_loss,
@@ -113,6 +116,12 @@ from ferrograd.nn.functional.vision import (
     pixel_shuffle as pixel_shuffle,
     pixel_unshuffle as pixel_unshuffle,
     upsample as upsample,
+)
+from ferrograd.nn.functional.volumes import (
+    adaptive_avg_pool3d as adaptive_avg_pool3d,
+    avg_pool3d as avg_pool3d,
+    conv_transpose3d as conv_transpose3d,
+    max_pool3d as max_pool3d,
 )
 
 if not _typing.TYPE_CHECKING:

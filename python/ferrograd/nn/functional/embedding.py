@@ -9,6 +9,8 @@ from __future__ import annotations
 
 from typing import Any
 
+import numpy as np
+
 from ferrograd import _core, linalg
 from ferrograd._core import Tensor, asarray
 from ferrograd._tensor import creation
@@ -78,14 +80,14 @@ def embedding_bag(
     include_last_offset: bool = False,
     padding_idx: int | None = None,
 ) -> Tensor:
-    """Sums or means of the embeddings in each bag.
+    """Sums, means or largest elements of the embeddings in each bag.
 
     Shapes: input (B, n), a bag in each row; or (N) with `offsets` (B), where each bag begins (and
     with `include_last_offset` where the last ends). Result (B, E), zeros for an empty bag.
     `per_sample_weights`, of the input's shape, multiply the rows (sums only); numbers equal to
-    `padding_idx` do not count.
-    Errors: `ArgumentError` for another mode ("max" included), for weights with "mean" and for
-    offsets that do not belong to the input.
+    `padding_idx` do not count. The derivative of `mode="max"` goes to the first of equals.
+    Errors: `ArgumentError` for another mode, for weights with "mean" or "max" and for offsets that
+    do not belong to the input.
 
     >>> import ferrograd as fg
     >>> weight = fg.tensor([[1.0], [2.0], [4.0]])
@@ -103,6 +105,8 @@ def embedding_bag(
         counted = (numbers != padding_idx).astype(rows.dtype).unsqueeze(-1)
         rows = rows * counted
     if numbers.ndim == 2:
+        if mode == "max":
+            return _largest(rows, ~creation.zeros(*numbers.shape, 1, dtype="bool"), counted)
         sums = rows.sum(1)
         if mode == "sum":
             return sums
@@ -111,6 +115,9 @@ def embedding_bag(
     bags = int(offsets.shape[0]) - int(include_last_offset)
     places = creation.arange(int(numbers.shape[0]))
     bag = _core.searchsorted(offsets[:bags], places, side="right") - 1
+    if mode == "max":
+        inside = bag == creation.arange(bags).unsqueeze(1)
+        return _largest(rows.unsqueeze(0), inside.unsqueeze(-1), counted)
     zeros = creation.zeros(bags, int(rows.shape[-1]), dtype=rows.dtype)
     sums = _core.index_add(zeros, 0, bag, rows)
     if mode == "sum":
@@ -121,9 +128,23 @@ def embedding_bag(
     return sums / counts.clip(min=1.0)
 
 
+def _largest(rows: Tensor, inside: Tensor, counted: Tensor | None) -> Tensor:
+    """The largest elements (B, E) of the rows (B, n, E) that are inside, zeros where none is."""
+    if counted is not None:
+        inside = inside & (counted != 0)
+    seen = _core.where(inside, rows, -np.inf)
+    if not seen.shape[1]:
+        return seen.sum(1)
+    place = _core.argmax(seen.detach(), 1, keepdims=True)
+    found: Tensor = _core.where(
+        inside.any(1), _core.take_along_axis(seen, place, 1).squeeze(1), 0.0
+    )
+    return found
+
+
 def _check_bag(numbers: Tensor, offsets: Any, mode: str, weights: Any) -> None:
-    if mode not in ("sum", "mean"):
-        raise ArgumentError(f'embedding_bag: mode={mode!r}; use "sum" or "mean"')
+    if mode not in ("sum", "mean", "max"):
+        raise ArgumentError(f'embedding_bag: mode={mode!r}; use "sum", "mean" or "max"')
     if numbers.ndim not in (1, 2) or (numbers.ndim == 2) != (offsets is None):
         raise ArgumentError(
             f"embedding_bag: an input of {numbers.ndim} axes"

@@ -13,7 +13,91 @@ from ferrograd import _core
 from ferrograd._core import Tensor, asarray, where
 from ferrograd._tensor import creation
 from ferrograd.errors import ArgumentError, ShapeError
-from ferrograd.nn.functional._shared import reduced, same_shape
+from ferrograd.nn import _operations
+from ferrograd.nn.functional._shared import checked_reduction, reduced, same_shape
+
+
+def mse_loss(
+    x: Any,
+    target: Any,
+    reduction: str = "mean",
+    weight: Any = None,
+    *,
+    out: Any = None,
+    name: str | None = None,
+) -> Tensor:
+    """`(x - target)²`, its mean, or its sum.
+
+    `weight`, of the input's shape, multiplies each; the mean is over the sum of weights then.
+    Derivative: `2 (x - target)` times weight. Errors: `ShapeError` for shapes that differ.
+
+    >>> import ferrograd as fg
+    >>> x, t = fg.tensor([1.0, 3.0]), fg.tensor([0.0, 1.0])
+    >>> fg.nn.functional.mse_loss(x, t, weight=fg.tensor([3.0, 1.0])).item()
+    1.75
+    """
+    if weight is None:
+        return _operations.mse_loss(x, target, reduction, out=out, name=name)
+    return _weighted("mse_loss", x, target, reduction, weight, out, name)
+
+
+def l1_loss(
+    x: Any,
+    target: Any,
+    reduction: str = "mean",
+    weight: Any = None,
+    *,
+    out: Any = None,
+    name: str | None = None,
+) -> Tensor:
+    """`|x - target|`, its mean, or its sum; `weight` as in `mse_loss`.
+
+    Derivative: the sign, times weight, 0 at 0. Errors: `ShapeError` for shapes that differ.
+
+    >>> import ferrograd as fg
+    >>> fg.nn.functional.l1_loss(fg.tensor([1.0, 3.0]), fg.tensor([0.0, 1.0])).item()
+    1.5
+    """
+    if weight is None:
+        return _operations.l1_loss(x, target, reduction, out=out, name=name)
+    return _weighted("l1_loss", x, target, reduction, weight, out, name)
+
+
+def huber_loss(
+    x: Any,
+    target: Any,
+    reduction: str = "mean",
+    delta: float = 1.0,
+    weight: Any = None,
+    *,
+    out: Any = None,
+    name: str | None = None,
+) -> Tensor:
+    """`d² / 2` up to `delta`, `delta (|d| - delta / 2)` beyond, of the differences `d`.
+
+    `weight`, of the input's shape, multiplies each; the mean is over the number of elements, as in
+    PyTorch. Errors: `ShapeError` for shapes that differ.
+
+    >>> import ferrograd as fg
+    >>> fg.nn.functional.huber_loss(fg.tensor([4.0]), fg.tensor([1.0]), delta=2.0).item()
+    4.0
+    """
+    if weight is None:
+        return _operations.huber_loss(x, target, reduction, delta, out=out, name=name)
+    return _weighted("huber_loss", x, target, reduction, weight, out, name, delta)
+
+
+def _weighted(
+    op: str, x: Any, target: Any, reduction: str, weight: Any, out: Any, name: Any, *more: float
+) -> Tensor:
+    checked_reduction(op, reduction)
+    if out is not None or name is not None:
+        raise ArgumentError(f"{op}: out= and name= are for calls without weight; leave them out")
+    losses: Tensor = getattr(_operations, op)(x, target, "none", *more)
+    losses, weight = same_shape(op, losses, weight)
+    if reduction == "mean" and op != "huber_loss":
+        return (losses * weight).sum() / weight.sum()
+    return reduced(op, losses * weight, reduction)
 
 
 def poisson_nll_loss(

@@ -276,3 +276,15 @@ class ConvTranspose2d(_ConvTranspose):
 
     axes = 2
     function = "conv_transpose2d"
+
+
+class ConvTranspose3d(_ConvTranspose):
+    """The adjoint of `Conv3d`; as `ConvTranspose1d` with three numbers each.
+
+    >>> import ferrograd as fg
+    >>> fg.nn.ConvTranspose3d(2, 3, 2, stride=2)(fg.ones(1, 2, 2, 3, 4)).shape
+    (1, 3, 4, 6, 8)
+    """
+
+    axes = 3
+    function = "conv_transpose3d"

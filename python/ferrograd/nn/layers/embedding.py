@@ -125,9 +125,9 @@ class Embedding(_Table):
 
 
 class EmbeddingBag(_Table):
-    """Sums or means of vectors: a bag in each row of (B, n), or of (N) between `offsets`.
+    """Sums, means or maxima of vectors: a bag in each row of (B, n), or of (N) between `offsets`.
 
-    `mode` is "mean" or "sum". Other options as `Embedding`, and as
+    `mode` is "mean", "sum" or "max". Other options as `Embedding`, and as
     `nn.functional.embedding_bag`.
 
     >>> import ferrograd as fg
@@ -156,16 +156,17 @@ class EmbeddingBag(_Table):
         super().__init__(
             num_embeddings, embedding_dim, padding_idx, _weight, dtype, generator, name
         )
-        if sparse or mode not in ("mean", "sum"):
+        if sparse or mode not in ("mean", "sum", "max"):
             raise ArgumentError(
-                f'EmbeddingBag: mode={mode!r} and sparse={sparse}; use "mean" or "sum", not sparse'
+                f'EmbeddingBag: mode={mode!r} and sparse={sparse}; use "mean", "sum" or "max", not'
+                " sparse"
             )
         self.max_norm, self.norm_type, self.mode = max_norm, norm_type, mode
         self.scale_grad_by_freq = scale_grad_by_freq
         self.include_last_offset = include_last_offset
 
     def forward(self, input: Any, offsets: Any = None, per_sample_weights: Any = None) -> Tensor:
-        """The sums or means."""
+        """The sums, means or maxima."""
         return F.embedding_bag(
             input,
             self.weight,

@@ -60,6 +60,17 @@ class MaxPool2d(_MaxPool):
     function = "max_pool2d"
 
 
+class MaxPool3d(_MaxPool):
+    """The largest element of each window over the last three axes; as `MaxPool1d`.
+
+    >>> import ferrograd as fg
+    >>> fg.nn.MaxPool3d(3, stride=2)(fg.ones(1, 2, 7, 5, 3)).shape
+    (1, 2, 3, 2, 1)
+    """
+
+    function = "max_pool3d"
+
+
 class AvgPool1d(FunctionModule):
     """The mean of each window along the last axis, the padding counting as zeros.
 
@@ -124,6 +135,17 @@ class AvgPool2d(FunctionModule):
         )
 
 
+class AvgPool3d(AvgPool2d):
+    """The mean of each window over the last three axes, or its sum over `divisor_override`.
+
+    >>> import ferrograd as fg
+    >>> fg.nn.AvgPool3d(2)(fg.ones(1, 2, 6, 4, 2)).shape
+    (1, 2, 3, 2, 1)
+    """
+
+    function = "avg_pool3d"
+
+
 class _AdaptiveAvg(FunctionModule):
     def __init__(self, output_size: Any, *, name: str | None = None) -> None:
         super().__init__(name)
@@ -150,6 +172,17 @@ class AdaptiveAvgPool2d(_AdaptiveAvg):
     """
 
     function = "adaptive_avg_pool2d"
+
+
+class AdaptiveAvgPool3d(_AdaptiveAvg):
+    """Means of the windows that divide the last three axes; None keeps an axis.
+
+    >>> import ferrograd as fg
+    >>> fg.nn.AdaptiveAvgPool3d((1, None, 2))(fg.ones(1, 2, 7, 5, 4)).shape
+    (1, 2, 1, 5, 2)
+    """
+
+    function = "adaptive_avg_pool3d"
 
 
 class _AdaptiveMax(FunctionModule):

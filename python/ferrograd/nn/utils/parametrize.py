@@ -8,6 +8,7 @@ originals are parameters under `parametrizations.<name>`, with PyTorch's names.
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from typing import Any
 
 from ferrograd._core import Tensor
@@ -89,12 +90,29 @@ def register_parametrization(
         raise _other_shape(tensor, tensor_name)
     if not is_parametrized(module):
         module.parametrizations = ModuleDict()
-        plain = type(module)
-        object.__setattr__(module, "__class__", type(f"Parametrized{plain.__name__}", (plain,), {}))
+        object.__setattr__(module, "__class__", _parametrized(type(module), ()))
     del module._parameters[tensor_name]
     module.parametrizations[tensor_name] = held
     setattr(type(module), tensor_name, property(_reader(tensor_name)))
     return module
+
+
+def _parametrized(plain: type, names: Iterable[str]) -> type:
+    """A class of one module, which computes these tensors."""
+    made = type(f"Parametrized{plain.__name__}", (plain,), {"__reduce_ex__": _reduced})
+    for name in names:
+        setattr(made, name, property(_reader(name)))
+    return made
+
+
+def _reduced(module: Module, protocol: Any) -> Any:
+    """A copy, or a pickle: the class of the module has no name and is made anew."""
+    plain, names = type(module).__mro__[1], tuple(module.parametrizations._modules)
+    return _restored, (plain, names), dict(module.__dict__)
+
+
+def _restored(plain: type, names: tuple[str, ...]) -> Any:
+    return object.__new__(_parametrized(plain, names))
 
 
 def _other_shape(tensor: Tensor, name: str) -> ShapeError:
