@@ -89,14 +89,5 @@ def test_what_the_adjoint_refuses() -> None:
     k = fg.tensor(1.0, requires_grad=True)
     with pytest.raises(fg.errors.NotDifferentiableError, match="depends on a value"):
         integrate.solve_ivp(lambda t, y: -k * y, (0.0, 1.0), [1.0], adjoint=True)
-    with pytest.raises(fg.errors.NotDifferentiableError, match="events"):
-        integrate.solve_ivp(
-            lambda t, y, k: -k * y,
-            (0.0, 1.0),
-            [1.0],
-            args=(k,),
-            adjoint=True,
-            events=lambda t, y, k: y[0],
-        )
     plain = integrate.solve_ivp(lambda t, y: -y, (0.0, 1.0), [1.0], adjoint=True)
     assert isinstance(plain.y, np.ndarray)

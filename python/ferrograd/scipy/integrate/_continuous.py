@@ -16,17 +16,25 @@ from ferrograd.errors import ArgumentError
 from ferrograd.hips.tracer import getval
 from ferrograd.scipy._library import library
 from ferrograd.scipy.integrate._adjoint import states
+from ferrograd.scipy.integrate._events import Continued, end_at_event, listed, located
 
 #: What holds for the adjoint equation, too: it has more unknowns and no Jacobian.
 _SHARED = ("rtol", "max_step")
 
 
 def continuous(
-    found: Any, fun: Any, args: tuple[Any, Any], y: Any, times: Any, options: dict[str, Any]
+    found: Any,
+    fun: Any,
+    args: tuple[Any, Any],
+    y: Any,
+    times: Any,
+    options: dict[str, Any],
+    asked: tuple[Any, bool, tuple[Any, ...]],
 ) -> Any:
     """SciPy's result `found` at `times`, the first of which is the start.
 
-    `args` are the flat arguments of `fun` and how they are made of these.
+    `args` are the flat arguments of `fun` and how they are made of these; `asked` are the events,
+    whether the dense solution is wanted, and the arguments themselves.
     """
     flat, unflatten = args
     known = found.y.T.copy()
@@ -37,8 +45,20 @@ def continuous(
     def slope(state: Any, time: Any, values: Any) -> Any:
         return fun(time, state, *unflatten(values))
 
-    made = states(y, times, flat, slope, _solver(options), known)
-    found.y, found.t, found.sol = (made[1:] if late else made).T, times[1:] if late else times, None
+    solver = _solver(options)
+    made = states(y, times, flat, slope, solver, known)
+    found.y, found.t = (made[1:] if late else made).T, times[1:] if late else times
+    events, dense, own = asked
+    if found.sol is not None:
+        inner, dense_sol = found.sol, Continued(found.sol, lambda at: between(at), times[0], fun)
+
+        def between(at: Any) -> Any:
+            return states(y, at, flat, slope, solver, inner(getval(at)).T)
+
+        if events is not None:
+            located(found, dense_sol, events, own)
+            end_at_event(found, listed(events))
+        found.sol = dense_sol if dense else None
     return found
 
 

@@ -21,6 +21,7 @@ from ferrograd.hips.tracer import getval, isbox
 from ferrograd.scipy._closures import floats, on_arrays, refuse_closure
 from ferrograd.scipy._library import library
 from ferrograd.scipy.integrate._continuous import continuous
+from ferrograd.scipy.integrate._events import Recorded, end_at_event, listed, located, plain_events
 from ferrograd.scipy.integrate._explicit import Explicit
 from ferrograd.scipy.integrate._radau import Radau
 
@@ -48,6 +49,11 @@ def solve_ivp(
     the gradient of the discrete solution ("discretise, then optimise"), which unlike the adjoint
     equation needs no integration backwards and is exact on the steps.
 
+    `t_events` and `y_events` move with all of these as the implicit function theorem says (to the
+    third order), and so does the end of an integration that an event terminates. With
+    `dense_output`, `result.sol(t)` is the recorded interpolant, differentiable by `t`, too; where
+    the adjoint is asked for, each call of it is a node of its own.
+
     Args:
         fun: takes a number and a vector and returns a vector or a list, or one number for all
             elements; written with `ferrograd.numpy`.
@@ -62,8 +68,8 @@ def solve_ivp(
             be integrated backwards, as stiff ones. `fun` may not close over what requires grad.
         options: SciPy's, `rtol`, `atol`, `max_step`, `first_step`, `jac`.
 
-    Errors: `NotDifferentiableError` for other methods, for `events` and `dense_output` where a
-    gradient would be lost, and where `fun` of "Radau" closes over a value that requires grad.
+    Errors: `NotDifferentiableError` for other methods, and where `fun` of "Radau" closes over a
+    value that requires grad.
 
     >>> from ferrograd.scipy import integrate
     >>> def end(rate):
@@ -83,15 +89,15 @@ def solve_ivp(
     closes = is_grad_enabled() and isbox(np.asarray(fun(ends[0], start, *own)))
     recorded = closes or any(isinstance(v, Tensor) for v in (state, *times, flat, t_eval))
     if recorded:
-        _check(method, dense_output, events, adjoint)
+        _check(method, adjoint)
     found = library("integrate.solve_ivp")(
         on_arrays(lambda t, y: fun(t, y, *own)),
         ends,
         start,
         method,
         getval(t_eval) if adjoint or not recorded else None,
-        dense_output or (recorded and method == "Radau" and not adjoint),
-        events,
+        dense_output or (recorded and (events is not None or (method == "Radau" and not adjoint))),
+        plain_events(events, own),
         vectorized,
         **_options(options, own),
     )
@@ -101,8 +107,15 @@ def solve_ivp(
         refuse_closure("solve_ivp", np.asarray(fun(ends[0], start, *own)))
     if adjoint:
         at = _times(numpy.asarray(found.t), times, t_eval)
-        return continuous(found, fun, (flat, unflatten), state, at, {**options, "method": method})
-    return _replaced(found, fun, args, state, times, t_eval, method, checkpoint)
+        asked = (events, dense_output, args)
+        solver = {**options, "method": method}
+        return continuous(found, fun, (flat, unflatten), state, at, solver, asked)
+    sol = _replaced(found, fun, args, state, times, t_eval, method, checkpoint)
+    if events is not None:
+        located(found, sol, events, args)
+        end_at_event(found, listed(events))
+    found.sol = sol if dense_output else None
+    return found
 
 
 def _vectors(fun: Callable[..., Any]) -> Callable[..., Any]:
@@ -131,17 +144,11 @@ def _options(options: dict[str, Any], args: tuple[Any, ...]) -> dict[str, Any]:
     )
 
 
-def _check(method: Any, dense_output: bool, events: Any, adjoint: bool) -> None:
+def _check(method: Any, adjoint: bool) -> None:
     if not adjoint and method not in ("RK23", "RK45", "DOP853", "Radau"):
         raise NotDifferentiableError(
             f"solve_ivp: method {method!r} has no recorded steps; use 'RK23', 'RK45', 'DOP853', or"
             " 'Radau' for stiff systems, or adjoint=True"
-        )
-    if dense_output or events is not None:
-        asked = "dense_output" if dense_output else "events"
-        raise NotDifferentiableError(
-            f"solve_ivp: {asked} has no derivative here; give the times in t_eval, or pass detached"
-            " values"
         )
 
 
@@ -166,37 +173,68 @@ def _replaced(
     method: str,
     checkpoint: bool,
 ) -> Any:
-    """SciPy's result with recorded states in place of its own."""
-    knots = numpy.asarray(found.t)
+    """Puts recorded states in the place of SciPy's; gives the solution between them.
+
+    The last step may reach beyond the time of an event that ends the integration.
+    """
+    ended, knots = numpy.asarray(found.t), numpy.asarray(found.t)
+    if found.sol is not None:
+        last = found.sol.interpolants
+        knots = numpy.array([step.t_old for step in last] + [last[-1].t])
     stepper: Any = Explicit(method, fun, args) if method != "Radau" else Radau(fun, args, found.sol)
     run = checkpointed if checkpoint else lambda step, *values: step(*values)
+    if t_eval is not None:
+        t_eval = _reached(t_eval, ended, knots, span)
     places = _places(knots, t_eval)
     moving = _moving(knots, span)
     slope = stepper.start(moving(0), y)
     states = [y] if t_eval is None else []
+    starts, steps = [], []
     for k in range(len(knots) - 1):
         t, h = moving(k), moving(k + 1) - moving(k)
         inner = None if places is None else places[k]
         at = None if inner is None or not len(inner) else (t_eval[inner] - t) / h
         step = stepper.step(k, h)
+        starts.append((t, y, slope))
+        steps.append((step, h))
         y, slope, between = run(step, t, y, slope, h, at)
         if at is not None:
             states.extend(between)
         elif t_eval is None:
             states.append(y)
-    found.t = knots if t_eval is None else t_eval
+    found.t = ended if t_eval is None else t_eval
     found.y = np.stack(states, -1) if states else found.y[:, :0]
-    found.sol = None
-    return found
+    return Recorded(knots, starts, steps)
+
+
+def _reached(t_eval: Any, ended: Any, knots: Any, span: list[Any]) -> Any:
+    """The times that come before an event has ended the integration."""
+    if ended[-1] == knots[-1]:
+        return t_eval
+    sign = 1.0 if knots[-1] >= knots[0] else -1.0
+    times = numpy.asarray(getval(t_eval), dtype=float)
+    low, high = sorted(float(getval(np.asarray(end))) for end in span)
+    _in_order(times, low, high, sign)
+    return t_eval[: int(numpy.searchsorted(sign * times, sign * ended[-1], side="right"))]
 
 
 def _moving(knots: Any, span: list[Any]) -> Callable[[int], Any]:
     """The time of a step, which moves with the ends where these are tensors."""
     if not any(isinstance(end, Tensor) for end in span):
         return lambda k: float(knots[k])
-    whole = knots[-1] - knots[0]
+    whole = float(getval(np.asarray(span[1]))) - knots[0]
     shares = (knots - knots[0]) / (whole if whole else 1.0)
     return lambda k: span[0] + (span[1] - span[0]) * float(shares[k])
+
+
+def _in_order(times: Any, low: float, high: float, sign: float) -> None:
+    if times.ndim != 1 or numpy.any(numpy.diff(sign * times) <= 0):
+        raise ArgumentError("solve_ivp: t_eval is no sorted vector; sort the times along t_span")
+    if times.size and (times.min() < low or times.max() > high):
+        raise ArgumentError(
+            f"solve_ivp: t_eval reaches from {times.min()} to {times.max()}, t_span from {low} to"
+            f" {high}; give times within t_span"
+        )
 
 
 def _places(knots: Any, t_eval: Any) -> list[Any] | None:
@@ -206,12 +244,6 @@ def _places(knots: Any, t_eval: Any) -> list[Any] | None:
     times = numpy.asarray(getval(t_eval), dtype=float)
     sign = 1.0 if knots[-1] >= knots[0] else -1.0
     low, high = sorted((knots[0], knots[-1]))
-    if times.ndim != 1 or numpy.any(numpy.diff(sign * times) <= 0):
-        raise ArgumentError("solve_ivp: t_eval is no sorted vector; sort the times along t_span")
-    if times.size and (times.min() < low or times.max() > high):
-        raise ArgumentError(
-            f"solve_ivp: t_eval reaches from {times.min()} to {times.max()}, t_span from {low} to"
-            f" {high}; give times within t_span"
-        )
+    _in_order(times, low, high, sign)
     owner = numpy.searchsorted(sign * knots[1:], sign * times, side="left")
     return [numpy.flatnonzero(owner == k) for k in range(len(knots) - 1)]
