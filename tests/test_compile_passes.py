@@ -52,7 +52,7 @@ def long_chain(x: Any, w: Any) -> Any:
     return fg.sum(z * y) + fg.sum(fg.where(z > 1.0, z, w))
 
 
-PASSES = ["dead", "copy", "fold", "cse", "chain", "spread"]
+PASSES = ["dead", "copy", "fold", "cse", "rows", "chain", "spread"]
 SWITCHES = [None, "", *PASSES, *(",".join(p for p in PASSES if p != off) for off in PASSES)]
 
 

@@ -9,7 +9,8 @@ use std::mem::MaybeUninit;
 use smallvec::{SmallVec, smallvec};
 
 use super::copy::copy;
-use super::launch::{c_strides, launch};
+use super::elementwise::Loop;
+use super::launch::{Work, c_strides, known_to_programs, launch};
 use super::leveled::{Levels, leveled};
 use super::truncate::Truncate;
 use super::view::{Axes, View, ViewMut};
@@ -18,6 +19,9 @@ use crate::threads::parallel_for;
 
 /// Elements per block of a split cast, and the size from which on it is split.
 const BLOCK: usize = 1 << 18;
+
+/// Nanoseconds per element of a conversion.
+const COST: f32 = 0.25;
 
 /// A conversion of one element.
 trait Convert<A>: Copy + Send + Sync {
@@ -108,10 +112,24 @@ pub fn cast(src: View, dst: ViewMut) {
     if src.dtype == dst.dtype {
         return copy(src, dst);
     }
-    launch!(
-        "cast", [src] => [dst];;
-        run(&route(src.dtype, dst.dtype), src, dst)
-    );
+    let route = route(src.dtype, dst.dtype);
+    let known = |dtype: DType| dtype.has_loops() && known_to_programs(dtype);
+    if !(known(src.dtype) && known(dst.dtype)) {
+        return launch!("cast", [src] => [dst]; route = route.clone(); run(&route, src, dst));
+    }
+    launch!("cast", [src] => [dst] as as_map(src.dtype, dst.dtype); run(&route, src, dst));
+}
+
+/// A conversion as an element-wise loop.
+fn as_map(from: DType, to: DType) -> Work {
+    let table = with_dtype!(ring from, A => with_dtype!(ring to, B => loop_of::<A, B>()));
+    let (numbers, params) = (smallvec![None], SmallVec::new());
+    Work::Map { table, text: "x | cast(x)", numbers, params, cost: COST }
+}
+
+fn loop_of<A: Copy, B: Convert<A>>() -> Loop {
+    // SAFETY: the contract of `Loop`, for elements of these types.
+    |ins, out, n, _| unsafe { line::<A, B>((*ins).cast(), out.cast(), n) }
 }
 
 /// The dtype through which a rare one is converted, without loss.

@@ -144,7 +144,7 @@ pub enum Work {
 /// Whether the steps of programs that are no opaque kernels take elements of this dtype: those of one, four and eight
 /// bytes that are one number.
 #[inline]
-pub(super) fn known_to_programs(dtype: DType) -> bool {
+pub fn known_to_programs(dtype: DType) -> bool {
     matches!(dtype.size(), 1 | 4 | 8) && !dtype.is_complex()
 }
 

@@ -111,11 +111,17 @@ unsafe fn run_many(
 /// nanoseconds per element.
 #[inline]
 pub fn in_blocks(n: usize, cost: f32, body: &(dyn Fn(usize, usize) + Sync)) {
-    if n as f32 * cost < SPLIT_ABOVE { body(0, n) } else { split(n, cost, body) }
+    in_units(n, BLOCK_UNIT, cost, body);
+}
+
+/// The same for blocks that are multiples of `unit`.
+#[inline]
+pub fn in_units(n: usize, unit: usize, cost: f32, body: &(dyn Fn(usize, usize) + Sync)) {
+    if n as f32 * cost < SPLIT_ABOVE { body(0, n) } else { split(n, unit, cost, body) }
 }
 
 #[cold]
-fn split(n: usize, cost: f32, body: &(dyn Fn(usize, usize) + Sync)) {
-    let block = ((BLOCK / cost) as usize).next_multiple_of(BLOCK_UNIT);
+fn split(n: usize, unit: usize, cost: f32, body: &(dyn Fn(usize, usize) + Sync)) {
+    let block = ((BLOCK / cost) as usize).max(1).next_multiple_of(unit);
     threads::parallel_for(n.div_ceil(block), &|i| body(i * block, n.min((i + 1) * block)));
 }

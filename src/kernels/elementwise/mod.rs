@@ -12,7 +12,7 @@ mod table;
 
 pub use apply::{In, apply, select};
 pub(crate) use apply::{Input, run_loop};
-pub use drive::{MAX_OPERANDS, Operand, OutOperand, in_blocks, run};
+pub use drive::{MAX_OPERANDS, Operand, OutOperand, in_blocks, in_units, run};
 pub(crate) use flat::apply_flat;
 pub use flat::{Flat, FlatIn};
 pub use loops::{Kernel, Predicate, where_loop};

@@ -7,6 +7,7 @@ use super::fold::{Fold, Tree, add_rows, merge_rows, rows, run};
 use super::inner::{Shape, piece};
 use super::kinds::{All, Any, Max, Min, Prod, Sum, SumSquares};
 use super::run::Reduction;
+use super::whole::RowLoop;
 use crate::dtype::{Complex64, Complex128, DType, Truth};
 use crate::kernels::view::with_word;
 
@@ -17,6 +18,8 @@ pub(super) struct Loops {
     pub(super) run: unsafe fn(*const u8, usize, *mut u8),
     /// `rows`: elements, length and stride of the rows, results, their step, the number of rows.
     pub(super) rows: unsafe fn(*const u8, usize, isize, *mut u8, isize, usize),
+    /// `rows` of elements and results that lie one after the other: elements, length of the rows, results, their number.
+    pub(super) neighbours: RowLoop,
     /// `inner::piece`: elements, number of the piece, the result.
     pub(super) piece: unsafe fn(&Shape, *const u8, usize, *mut u8),
     /// Merges neighbouring results, at least one, in a balanced tree: results, their number, the result.
@@ -78,6 +81,10 @@ fn of<F: Fold>() -> &'static Loops {
             rows: |p, n, stride, out, step, count| {
                 // SAFETY: as above.
                 unsafe { rows::<F>(p.cast(), n, stride, out.cast(), step, count) }
+            },
+            // SAFETY: as above.
+            neighbours: |p, n, out, count| unsafe {
+                rows::<F>(p.cast(), n, n as isize, out.cast(), 1, count)
             },
             // SAFETY: as above.
             piece: |shape, p, i, out| unsafe { *out.cast() = piece::<F>(shape, p.cast(), i) },

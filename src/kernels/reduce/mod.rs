@@ -13,4 +13,4 @@ pub use arg::arg_reduce;
 pub(super) use fold::{LEAF, Tree, run as fold_run};
 pub(super) use kinds::{Max, Sum};
 pub use run::{Reduction, reduce};
-pub use whole::{WHOLE_LEAF, Whole, whole};
+pub use whole::{RowLoop, WHOLE_LEAF, Whole, of_rows, whole};

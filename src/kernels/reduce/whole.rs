@@ -1,6 +1,7 @@
-//! Reductions of all elements of contiguous memory, leaf by leaf: for who has the elements piece by piece.
+//! Reductions of contiguous memory for who has the elements piece by piece: of all of them, leaf by leaf, and of rows.
 //!
-//! Owns: the choice of the loops. Never splits work. Invariant: the merged leaves have the bits that `reduce` gives.
+//! Owns: the choice of the loops. Never splits work. Invariant: the merged leaves, and the rows, have the bits that `reduce`
+//! gives.
 
 use super::fold::LEAF;
 use super::inner::PIECE;
@@ -32,4 +33,16 @@ pub fn whole(op: Reduction, dtype: DType) -> Option<Whole> {
     // Pieces are a power of two of leaves, so that the tree of the leaves is that of the pieces.
     const { assert!((PIECE / LEAF).is_power_of_two() && PIECE.is_multiple_of(LEAF)) };
     Some(Whole { leaf: loops.run, merge: loops.tree })
+}
+
+/// Reduces rows that lie one after the other: elements, the length of a row, the results, how many rows there are.
+///
+/// # Safety
+/// As many elements are readable, and there is room for a result of each row.
+pub type RowLoop = unsafe fn(*const u8, usize, *mut u8, usize);
+
+/// The loop that reduces rows of this length; `None` where elements are converted first, or a row is a tree of pieces.
+pub fn of_rows(op: Reduction, dtype: DType, length: usize) -> Option<RowLoop> {
+    let loops = loops(op, dtype).filter(|_| !dtype.is_complex() && length <= PIECE)?;
+    Some(loops.neighbours)
 }

@@ -1,26 +1,44 @@
-//! Which steps form a chain: neighbouring element-wise steps over the same elements, and reductions of all of them.
+//! Which steps form a chain: neighbouring element-wise steps over the same elements, reductions of all of them, and in
+//! chains of rows what has one element for each row.
 //!
-//! Owns: the pass. Short steps between two parts of a chain move in front of it or behind it. Never says how a
+//! Owns: the pass of chains without rows, and how steps are gathered for either. Short steps between two parts of a chain move in front of it or behind it. Never says how a
 //! chain runs. Invariant: a step reads the values that it read before.
 
 use std::collections::HashMap;
 
 use super::copies::overlap;
+use super::rows::{is_column, pays, rows_of};
 use super::slots::chained;
 use crate::kernels::reduce::whole;
-use crate::program::steps::chain::{REDUCTIONS, SHORTEST, WIDEST};
+use crate::program::steps::chain::{SHORTEST, Shape, WIDEST};
+use crate::program::steps::link::REDUCTIONS;
 use crate::program::steps::repeat::broadcast_form;
 use crate::program::steps::{Action, Argument, Buffer, Id, Map, Slice, Source, Step};
 
 /// The most steps that move behind one chain.
 const DEFERRED: usize = 16;
 
+/// What joins.
+#[derive(Clone, Copy, PartialEq, Default)]
+pub(super) enum Kind {
+    /// Steps over the same elements.
+    #[default]
+    Elements,
+    /// The same, where reductions of their rows are among them.
+    Rows,
+}
+
 /// Joins neighbouring steps into chains.
 pub(in crate::program) fn join(steps: Vec<Step>, buffers: &mut Vec<Buffer>) -> Vec<Step> {
+    joined(steps, buffers, Kind::Elements)
+}
+
+/// Joins neighbouring steps into chains of a kind.
+pub(super) fn joined(steps: Vec<Step>, buffers: &mut Vec<Buffer>, kind: Kind) -> Vec<Step> {
     let mut uses: Vec<usize> = vec![0; buffers.len()];
     steps.iter().flat_map(Step::buffers).for_each(|buffer| uses[buffer as usize] += 1);
     let mut joined: Vec<Step> = Vec::with_capacity(steps.len());
-    let mut open = Open::default();
+    let mut open = Open { kind, ..Open::default() };
     for step in steps {
         if open.takes(&step, buffers) {
             open.add(step);
@@ -29,29 +47,35 @@ pub(in crate::program) fn join(steps: Vec<Step>, buffers: &mut Vec<Buffer>) -> V
         } else if open.is_beside(&step, buffers) && open.deferred.len() < DEFERRED {
             open.deferred.push(step);
         } else {
-            open.close(&mut joined, buffers, &uses);
+            open.close(&mut joined, buffers, &mut uses);
             match open.takes(&step, buffers) {
                 true => open.add(step),
                 false => joined.push(step),
             }
         }
     }
-    open.close(&mut joined, buffers, &uses);
+    open.close(&mut joined, buffers, &mut uses);
     joined
 }
 
-/// How a chain touches a buffer: where, by elements of which size, whether it writes.
+/// How a chain touches a buffer.
 #[derive(Clone, Copy)]
 struct Touch {
-    /// `None` where steps touch different ones: only reads agree with that, and only while nothing writes.
-    elements: Option<(isize, usize)>,
+    /// `None` where steps touch different elements: only reads agree with that, and only while nothing writes.
+    elements: Option<Lie>,
     written: bool,
 }
+
+/// Where elements lie: from which byte on, of which size, whether there is only one for each row.
+type Lie = (isize, usize, bool);
 
 /// A chain that may grow.
 #[derive(Default)]
 struct Open {
+    kind: Kind,
     steps: Vec<Step>,
+    /// Known as soon as rows are reduced.
+    shape: Option<Shape>,
     touched: HashMap<Id, Touch>,
     /// Steps that stood between those of the chain, and run after it.
     deferred: Vec<Step>,
@@ -63,14 +87,39 @@ impl Open {
         let may = match &step.action {
             Action::Map(map) => self.takes_map(map),
             Action::Copy => self.takes_copy(&step.reads[0], &step.writes[0]),
-            Action::Reduce(..) => self.takes_reduction(step, buffers),
+            Action::Reduce(..) if is_whole_reduction(step) => self.takes_reduction(step, buffers),
+            Action::Reduce(..) => self.takes_rows(step),
             _ => false,
         };
-        may && elements(step) >= SHORTEST
+        may && self.fits(elements(step))
             && step.reads.iter().chain(&step.writes).all(|slice| slice.dtype.size() <= WIDEST)
-            && self.steps.first().is_none_or(|first| elements(first) == elements(step))
             && self.is_apart(step, buffers)
             && !self.deferred.iter().any(|later| conflict(later, step))
+    }
+
+    /// Whether a step over so many elements is one over those of the chain, or over its rows.
+    fn fits(&self, count: usize) -> bool {
+        match self.steps.first() {
+            None => count >= SHORTEST,
+            Some(first) => count == elements(first) || self.is_narrow(count),
+        }
+    }
+
+    /// Whether so many elements are one for each row.
+    fn is_narrow(&self, count: usize) -> bool {
+        self.shape.is_some_and(|shape| count == shape.rows)
+    }
+
+    /// Whether an operand has one element for each row, which stands for all of it.
+    fn is_column(&self, slice: &Slice) -> bool {
+        self.shape.is_some_and(|shape| is_column(slice, shape))
+    }
+
+    /// Where the elements of an operand lie; `None` where some stand for several, unless those are a row.
+    fn lie(&self, slice: &Slice) -> Option<Lie> {
+        let column = self.is_column(slice);
+        let narrow = column || self.is_narrow(slice.numel());
+        (column || !is_repeated(slice)).then(|| (slice.offset, slice.dtype.size(), narrow))
     }
 
     /// Whether memory outside that the chain writes overlaps nothing else that it touches there. Where an argument lies is
@@ -99,9 +148,9 @@ impl Open {
         })
     }
 
-    /// A copy from contiguous elements to others.
+    /// A copy from contiguous elements, or a column, to others.
     fn takes_copy(&self, read: &Slice, out: &Slice) -> bool {
-        read.is_contiguous()
+        (read.is_contiguous() || self.is_column(read))
             && out.is_contiguous()
             && read.buffer != out.buffer
             && self.agrees(read, false)
@@ -109,17 +158,32 @@ impl Open {
     }
 
     fn takes_map(&self, map: &Map) -> bool {
+        let narrow = self.is_narrow(map.out.numel());
         let reads = map.ins.iter().all(|argument| match argument {
             Argument::Number(..) => true,
-            Argument::Slice(slice) if is_repeated(slice) => {
+            Argument::Slice(slice) if self.lie(slice).is_none() => {
                 self.touched.get(&slice.buffer).is_none_or(|touch| !touch.written)
                     && slice.buffer != map.out.buffer
+                    && (slice.is_value() || !narrow)
+            }
+            Argument::Slice(slice) if self.is_column(slice) => {
+                slice.buffer != map.out.buffer && self.agrees(slice, false)
             }
             Argument::Slice(slice) => {
                 slice.is_contiguous() && self.agrees(slice, false) && meets(slice, &map.out)
             }
         });
         reads && map.out.is_contiguous() && self.agrees(&map.out, true)
+    }
+
+    /// A reduction of rows, to elements that nothing in the chain touches.
+    fn takes_rows(&self, step: &Step) -> bool {
+        let (input, out) = (&step.reads[0], &step.writes[0]);
+        self.kind == Kind::Rows
+            && rows_of(step).is_some_and(|shape| self.shape.is_none_or(|known| known == shape))
+            && input.buffer != out.buffer
+            && self.agrees(input, false)
+            && !self.touched.contains_key(&out.buffer)
     }
 
     /// A reduction of all elements to a result that nothing in the chain touches.
@@ -129,10 +193,11 @@ impl Open {
         else {
             return false;
         };
-        let reductions = self.steps.iter().filter(|s| matches!(s.action, Action::Reduce(..)));
+        let reductions = self.steps.iter().filter(|step| is_whole_reduction(step));
         matches!(buffers[out.buffer as usize].source, Source::Temporary | Source::Output)
             && reductions.count() < REDUCTIONS
             && axes.len() == input.dims.len()
+            && self.steps.first().is_none_or(|first| elements(first) == input.numel())
             && input.is_contiguous()
             && whole(*op, input.dtype).is_some()
             && input.buffer != out.buffer
@@ -143,13 +208,17 @@ impl Open {
     /// Whether a buffer is touched here as it is by the steps before, unless nobody writes to it.
     fn agrees(&self, slice: &Slice, writes: bool) -> bool {
         self.touched.get(&slice.buffer).is_none_or(|touch| {
-            touch.elements == Some((slice.offset, slice.dtype.size())) || !(touch.written || writes)
+            let lie = self.lie(slice);
+            lie.is_some() && touch.elements == lie || !(touch.written || writes)
         })
     }
 
     fn add(&mut self, step: Step) {
+        if self.kind == Kind::Rows {
+            self.shape = self.shape.or_else(|| rows_of(&step));
+        }
         for slice in &step.reads {
-            let elements = (!is_repeated(slice)).then(|| (slice.offset, slice.dtype.size()));
+            let elements = self.lie(slice);
             let touch =
                 self.touched.entry(slice.buffer).or_insert(Touch { elements, written: false });
             if touch.elements != elements {
@@ -157,8 +226,7 @@ impl Open {
             }
         }
         let out = &step.writes[0];
-        let one = matches!(step.action, Action::Reduce(..));
-        let elements = (!one).then(|| (out.offset, out.dtype.size()));
+        let elements = if is_whole_reduction(&step) { None } else { self.lie(out) };
         self.touched.insert(out.buffer, Touch { elements, written: true });
         self.steps.push(step);
     }
@@ -179,27 +247,39 @@ impl Open {
 
     /// Whether a step is short, and may run before or after the chain.
     fn is_beside(&self, step: &Step, buffers: &[Buffer]) -> bool {
-        let plain = matches!(
-            step.action,
-            Action::Map(_) | Action::Fill(_) | Action::Copy | Action::Reduce(..)
-        );
-        let short = |slice: &Slice| slice.numel() < SHORTEST;
+        let few = self.shape.map_or(0, |shape| shape.rows);
+        let short = |slice: &Slice| slice.numel() < SHORTEST || slice.numel() <= few;
+        // What ends many elements is read where they lie, in a chain of rows or behind it.
+        let reduces = self.shape.is_some() && matches!(step.action, Action::Reduce(..));
+        let plain = match &step.action {
+            Action::Map(_) | Action::Fill(_) | Action::Copy | Action::Reduce(..) => true,
+            // It reads, and a run that it ends leaves nothing.
+            Action::Decision(_) => self.kind == Kind::Rows,
+            _ => false,
+        };
         let inside = |slice: &Slice| {
             matches!(buffers[slice.buffer as usize].source, Source::Temporary | Source::Output)
         };
         plain
             && !self.steps.is_empty()
-            && step.reads.iter().chain(&step.writes).all(short)
-            && step.writes.iter().all(inside)
+            && (reduces || step.reads.iter().all(short))
+            && step.writes.iter().all(|out| short(out) && inside(out))
     }
 
     /// Ends the chain and appends it to `joined`.
-    fn close(&mut self, joined: &mut Vec<Step>, buffers: &mut Vec<Buffer>, uses: &[usize]) {
-        let open = std::mem::take(self);
-        if open.steps.len() < 2 {
-            joined.extend(open.steps);
-        } else {
-            joined.push(chained(open.steps, buffers, uses));
+    fn close(&mut self, joined: &mut Vec<Step>, buffers: &mut Vec<Buffer>, uses: &mut Vec<usize>) {
+        let open = std::mem::replace(self, Open { kind: self.kind, ..Open::default() });
+        let shape = match (open.kind, open.shape, open.steps.first()) {
+            (Kind::Rows, Some(shape), _) => Some(shape).filter(|&shape| pays(&open.steps, shape)),
+            (Kind::Elements, _, Some(first)) => Some(Shape { rows: elements(first), row: 1 }),
+            _ => None,
+        };
+        match shape.filter(|_| open.steps.len() > 1) {
+            Some(shape) => {
+                uses.resize(buffers.len(), 0);
+                joined.push(chained(open.steps, shape, buffers, uses));
+            }
+            None => joined.extend(open.steps),
         }
         joined.extend(open.deferred);
     }
@@ -208,6 +288,11 @@ impl Open {
 /// Whether elements of an operand stand for several of the result.
 fn is_repeated(slice: &Slice) -> bool {
     slice.is_value() || (!slice.is_contiguous() && broadcast_form(slice).is_some())
+}
+
+/// Whether a step reduces all elements.
+pub(super) fn is_whole_reduction(step: &Step) -> bool {
+    matches!(&step.action, Action::Reduce(_, axes) if axes.len() == step.reads[0].dims.len())
 }
 
 /// The number of elements of a step of a chain.

@@ -7,5 +7,6 @@ mod cse;
 mod join;
 pub(in crate::program) mod order;
 pub(in crate::program) mod plan;
+mod rows;
 mod slots;
 mod small;

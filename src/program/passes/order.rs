@@ -2,7 +2,7 @@
 //!
 //! Owns: their order, and the switch of each. Never knows what a pass does. Invariant: none of them changes a bit.
 
-use super::{constants, copies, cse, join, plan, small};
+use super::{constants, copies, cse, join, plan, rows, small};
 use crate::error::Result;
 use crate::program::steps::{Buffer, Output, Step};
 
@@ -41,6 +41,9 @@ pub(in crate::program) fn run(
     }
     // What the passes above no longer read.
     remove_dead(&mut steps, buffers);
+    if is_on("rows") {
+        steps = rows::join(steps, buffers);
+    }
     if is_on("chain") {
         steps = join::join(steps, buffers);
     }

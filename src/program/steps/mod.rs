@@ -8,7 +8,9 @@ pub(in crate::program) mod code;
 pub(in crate::program) mod execute;
 mod gathered;
 pub(in crate::program) mod hash;
+pub(in crate::program) mod link;
 pub(in crate::program) mod repeat;
+mod room;
 pub(in crate::program) mod step;
 
 pub use chain::Chain;
