@@ -1,9 +1,10 @@
 """Functions that are called many times: `fg.compile` beside `jax.jit`, eager PyTorch and CasADi.
 
 Rosenbrock's function of 10 variables (value and gradient, Hessian), an element-wise chain of 4
-million elements with its gradient, and a training step of the network in `mlp.py` with SGD and with
-Adam. JAX is warm, waits for its results and has as many threads as the machine; arrays go in and
-out as NumPy's where the function takes them so.
+million elements with its gradient, softmax and layer norm written by hand with their gradients, and
+a training step of the network in `mlp.py` with SGD and with Adam. JAX is warm, waits for its
+results and has as many threads as the machine; arrays go in and out as NumPy's where the function
+takes them so.
 """
 
 from itertools import pairwise
@@ -18,6 +19,7 @@ from .mlp import BATCH, RATE, SIZES
 
 X = np.linspace(-0.4, 1.1, 10)
 LONG = 4_000_000
+MATRIX = np.sin(np.arange(1e6)).reshape(1000, 1000)
 
 
 def rosenbrock(lib: Any, x: Any) -> Any:
@@ -26,6 +28,25 @@ def rosenbrock(lib: Any, x: Any) -> Any:
 
 def chain(lib: Any, x: Any) -> Any:
     return lib.sum(lib.tanh(x * 1.5 + 0.5) * lib.exp(-x * x) + 3.0 * x)
+
+
+def along_rows(lib: Any, name: str, x: Any) -> Any:
+    """A reduction of each row that keeps its axis."""
+    if lib.__name__ == "torch":
+        return getattr(lib, {"max": "amax"}.get(name, name))(x, -1, keepdim=True)
+    return getattr(lib, name)(x, axis=-1, keepdims=True)
+
+
+def softmax(lib: Any, x: Any) -> Any:
+    e = lib.exp(x - along_rows(lib, "max", x))
+    y = e / along_rows(lib, "sum", e)
+    return lib.sum(y * y)
+
+
+def layer_norm(lib: Any, x: Any) -> Any:
+    d = x - along_rows(lib, "mean", x)
+    y = d / lib.sqrt(along_rows(lib, "mean", d * d) + 1e-5)
+    return lib.sum(y * y * y)
 
 
 def jitted(operator: str, function: Any, x: Any) -> dict[str, Any]:
@@ -196,6 +217,16 @@ CASES = [
         goal=2.0,
         threads=2,
         unit="ms",
+    ),
+    *(
+        case(
+            f"{name} by hand value_and_grad",
+            transformed("value_and_grad", function, MATRIX),
+            threads=threads,
+            unit="ms",
+        )
+        for name, function in (("softmax", softmax), ("layer norm", layer_norm))
+        for threads in (1, 2)
     ),
     case("MLP step with SGD", training("SGD"), goal=1.3, threads=2, unit="ms"),
     case("MLP step with Adam", training("Adam"), goal=1.3, threads=2, unit="ms"),
