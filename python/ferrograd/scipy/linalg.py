@@ -13,14 +13,49 @@ from ferrograd import _core
 from ferrograd.errors import MatrixError, NotDifferentiableError
 from ferrograd.extend import Primitive as _Primitive
 from ferrograd.scipy._face import face as _face
+from ferrograd.scipy._factors import (
+    adjoint as _adjoint,
+    lu as lu,
+    lu_factor as lu_factor,
+    lu_solve as lu_solve,
+    null_space as null_space,
+    orth as orth,
+    orthogonal_procrustes as orthogonal_procrustes,
+    polar as polar,
+    solve_sylvester as solve_sylvester,
+)
 from ferrograd.scipy._library import of_scipy as _of_scipy, rest_of as _rest_of
+from ferrograd.scipy._structured import (
+    circulant as circulant,
+    companion as companion,
+    coshm as coshm,
+    cosm as cosm,
+    eigh_tridiagonal as eigh_tridiagonal,
+    eigvalsh_tridiagonal as eigvalsh_tridiagonal,
+    expm_frechet as expm_frechet,
+    fiedler as fiedler,
+    hankel as hankel,
+    khatri_rao as khatri_rao,
+    leslie as leslie,
+    matmul_toeplitz as matmul_toeplitz,
+    sinhm as sinhm,
+    sinm as sinm,
+    solve_continuous_are as solve_continuous_are,
+    solve_continuous_lyapunov as solve_continuous_lyapunov,
+    solve_discrete_are as solve_discrete_are,
+    solve_discrete_lyapunov as solve_discrete_lyapunov,
+    solve_lyapunov as solve_lyapunov,
+    solve_toeplitz as solve_toeplitz,
+    tanhm as tanhm,
+    tanm as tanm,
+    toeplitz as toeplitz,
+)
 
 __getattr__ = _rest_of("linalg")
 
 _space = _core._namespaces["linalg"]
 _cholesky = _face(_space["cholesky"], "cholesky")
 _triangular = _face(_space["solve_triangular"], "solve_triangular")
-_eigh = _face(_space["eigh"], "eigh")
 
 det = _face(_space["det"], "det")
 inv = _face(_space["inv"], "inv")
@@ -80,10 +115,54 @@ def qr(a: Any, overwrite_a: bool = False, lwork: Any = None, mode: str = "full")
     return np.linalg.qr(a, {"full": "complete", "economic": "reduced"}.get(mode, mode))
 
 
-def eigh(a: Any, b: Any = None, lower: bool = True, **options: Any) -> Any:
-    """Eigenvalues and eigenvectors of a symmetric matrix."""
-    _no_options("eigh", {**options, "b": b})
-    return np.linalg.eigh(a, "L" if lower else "U")
+def eigh(
+    a: Any, b: Any = None, *, lower: bool = True, eigvals_only: bool = False, **options: Any
+) -> Any:
+    """Eigenvalues and eigenvectors of a Hermitian matrix, or of `a v = w b v`."""
+    _no_options("eigh", options)
+    triangle = "L" if lower else "U"
+    if b is None:
+        return np.linalg.eigvalsh(a, triangle) if eigvals_only else np.linalg.eigh(a, triangle)
+    factor = _cholesky(_hermitian(np.asarray(b), lower), upper=False)
+    half = _triangular(factor, _hermitian(np.asarray(a), lower), 0, True)
+    inner = _adjoint(_triangular(factor, _adjoint(half), 0, True))
+    if eigvals_only:
+        return np.linalg.eigvalsh(inner)
+    values, vectors = np.linalg.eigh(inner)
+    return values, _triangular(factor, vectors, 2, True)
+
+
+def eigvalsh(a: Any, b: Any = None, *, lower: bool = True, **options: Any) -> Any:
+    """Eigenvalues of a Hermitian matrix, or of `a v = w b v`."""
+    return eigh(a, b, lower=lower, eigvals_only=True, **options)
+
+
+def _hermitian(a: Any, lower: bool) -> Any:
+    """The Hermitian matrix that has this triangle."""
+    half = np.tril(a, -1) if lower else np.triu(a, 1)
+    return half + _adjoint(half) + np.diag(np.real(np.diag(a)))
+
+
+def pinvh(a: Any, atol: Any = None, rtol: Any = None, lower: bool = True, **options: Any) -> Any:
+    """The pseudoinverse of a Hermitian matrix, of which one triangle is read."""
+    _no_options("pinvh", {**options, "atol": atol, "rtol": rtol})
+    return pinv(_hermitian(np.asarray(a), lower))
+
+
+def norm(a: Any, ord: Any = None, axis: Any = None, keepdims: bool = False, **options: Any) -> Any:
+    """The norm of a vector or a matrix."""
+    _no_options("norm", options)
+    return np.linalg.norm(np.asarray(a), ord, axis, keepdims=keepdims)
+
+
+def fractional_matrix_power(a: Any, t: Any) -> Any:
+    """The power `expm(t logm(a))` of a matrix, differentiable by the matrix and by the power."""
+    return expm(t * logm(a))
+
+
+def signm(a: Any) -> Any:
+    """The sign of a matrix, `a` over the principal root of `a²`."""
+    return np.linalg.solve(sqrtm(a @ a), a)
 
 
 def block_diag(*arrays: Any) -> Any:
@@ -107,14 +186,6 @@ def _no_options(name: str, options: dict[str, Any]) -> None:
             raise NotDifferentiableError(
                 f"scipy.linalg.{name}: {key}={value!r} has no derivative here; leave it out"
             )
-
-
-solve_sylvester: _Primitive = _of_scipy(
-    "linalg.solve_sylvester",
-    lambda ans, a, b, q: lambda g: -solve_sylvester(a.T, b.T, g) @ ans.T,
-    lambda ans, a, b, q: lambda g: -ans.T @ solve_sylvester(a.T, b.T, g),
-    lambda ans, a, b, q: lambda g: solve_sylvester(a.T, b.T, g),
-)
 
 
 def sqrtm(a: Any) -> Any:

@@ -1,0 +1,214 @@
+"""Factors of `scipy.linalg`: LU, polar, bases of spaces.
+
+Owns: their rules. SciPy computes; pivots are constants. Invariant: a rule is made of operations, so
+every order follows, for real and complex matrices.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy
+
+import ferrograd.numpy as np
+from ferrograd import _core
+from ferrograd.errors import ArgumentError
+from ferrograd.extend import defvjp, primitive
+from ferrograd.scipy._closures import fixed, floats
+from ferrograd.scipy._face import face
+from ferrograd.scipy._library import library, of_scipy
+
+_triangular = face(_core._namespaces["linalg"]["solve_triangular"], "solve_triangular")
+_pinv = face(_core._namespaces["linalg"]["pinv"], "pinv")
+
+solve_sylvester: Any = of_scipy(
+    "linalg.solve_sylvester",
+    lambda ans, a, b, q: lambda g: -solve_sylvester(a.T, b.T, g) @ ans.T,
+    lambda ans, a, b, q: lambda g: -ans.T @ solve_sylvester(a.T, b.T, g),
+    lambda ans, a, b, q: lambda g: solve_sylvester(a.T, b.T, g),
+)
+
+
+def adjoint(a: Any) -> Any:
+    """The conjugate transpose of a matrix."""
+    return np.conj(a.T)
+
+
+def _unit_lower(a: Any) -> Any:
+    return np.tril(a, -1) + np.eye(np.shape(a)[0], dtype=a.dtype)
+
+
+@primitive
+def _packed(a: Any) -> Any:
+    """Both triangles of `a = l u` in one square matrix, for an `a` that needs no pivots."""
+    packed = numpy.array(a)
+    for k in range(len(packed) - 1):
+        packed[k + 1 :, k] /= packed[k, k]
+        packed[k + 1 :, k + 1 :] -= numpy.outer(packed[k + 1 :, k], packed[k, k + 1 :])
+    return packed
+
+
+def _of_packed(ans: Any, a: Any) -> Callable[[Any], Any]:
+    """`l⁻ᴴ (tril(lᴴ g_l, -1) + triu(g_u uᴴ)) u⁻ᴴ`."""
+
+    def pull(g: Any) -> Any:
+        lower, upper = _unit_lower(ans), np.triu(ans)
+        inner = np.tril(adjoint(lower) @ np.tril(g, -1), -1) + np.triu(np.triu(g) @ adjoint(upper))
+        left = _triangular(lower, inner, 2, True, True)
+        return adjoint(_triangular(upper, adjoint(left), 0, False, False))
+
+    return pull
+
+
+defvjp(_packed, _of_packed)
+
+
+def _triangles(name: str, a: Any) -> tuple[Any, Any, Any]:
+    """The factors of the rows in their new order, and that order."""
+    a = floats(a)
+    if np.ndim(a) != 2:
+        raise ArgumentError(f"{name}: a has shape {np.shape(a)}; give one matrix")
+    rows, columns = np.shape(a)
+    count = min(rows, columns)
+    order = library("linalg.lu")(numpy.asarray(fixed(a)), p_indices=True)[0]
+    order = numpy.argsort(order)
+    turned = a[order]
+    packed = _packed(turned[:count, :count])
+    lower, upper = _unit_lower(packed), np.triu(packed)
+    if rows > count:
+        below = adjoint(_triangular(upper, adjoint(turned[count:]), 2, False, False))
+        lower = np.concatenate([lower, below])
+    if columns > count:
+        right = _triangular(lower, turned[:, count:], 0, True, True)
+        upper = np.concatenate([upper, right], 1)
+    return lower, upper, order
+
+
+def lu(
+    a: Any,
+    permute_l: bool = False,
+    overwrite_a: bool = False,
+    check_finite: bool = True,
+    p_indices: bool = False,
+) -> tuple[Any, ...]:
+    """`(p, l, u)` with `a = p @ l @ u`, or `(p @ l, u)` with `permute_l`.
+
+    Pivots are constants: the derivative is that of the factors with their rows in this order.
+    """
+    lower, upper, order = _triangles("lu", a)
+    back = numpy.argsort(order)
+    if permute_l:
+        return lower[back], upper
+    if p_indices:
+        return back, lower, upper
+    return numpy.eye(len(back))[back], lower, upper
+
+
+def lu_factor(a: Any, overwrite_a: bool = False, check_finite: bool = True) -> tuple[Any, Any]:
+    """`(lu, piv)` for `lu_solve`: both factors of a square matrix in one, and LAPACK's pivots."""
+    lower, upper, _ = _triangles("lu_factor", a)
+    if np.shape(lower) != np.shape(upper):
+        raise ArgumentError(f"lu_factor: a has shape {np.shape(a)}; give a square matrix")
+    pivots = library("linalg.lu_factor")(numpy.asarray(fixed(floats(a))))[1]
+    return np.tril(lower, -1) + upper, pivots
+
+
+def lu_solve(lu_and_piv: Any, b: Any, trans: int = 0, **options: Any) -> Any:
+    """The solution of `a x = b`, `aᵀ x = b` or `aᴴ x = b` from what `lu_factor` gives."""
+    factors, pivots = lu_and_piv
+    order = numpy.arange(len(pivots))
+    for k, pivot in enumerate(numpy.asarray(pivots)):
+        order[[k, pivot]] = order[[pivot, k]]
+    b = floats(b)
+    if trans == 0:
+        half = _triangular(factors, b[order], 0, True, True)
+        return _triangular(factors, half, 0, False, False)
+    half = _triangular(factors, b, trans, False, False)
+    return _triangular(factors, half, trans, True, True)[numpy.argsort(order)]
+
+
+@primitive
+def unitary_factor(a: Any) -> Any:
+    """The factor with orthonormal columns of a matrix that has as many rows as columns or more."""
+    return library("linalg.polar")(a)[0]
+
+
+def _of_unitary(ans: Any, a: Any) -> Callable[[Any], Any]:
+    """By `z p + p z = uᴴ g`: `u (z - zᴴ) + (1 - u uᴴ) g p⁻¹`; no quotient of equal values."""
+
+    def pull(g: Any) -> Any:
+        p = adjoint(ans) @ a
+        p = (p + adjoint(p)) / 2
+        inner = adjoint(ans) @ g
+        z = solve_sylvester(p, p, inner)
+        rest = adjoint(np.linalg.solve(p, adjoint(g - ans @ inner)))
+        return ans @ (z - adjoint(z)) + rest
+
+    return pull
+
+
+defvjp(unitary_factor, _of_unitary)
+
+
+def polar(a: Any, side: str = "right") -> tuple[Any, Any]:
+    """`(u, p)` with `a = u p`, or `a = p u` for `side="left"`: unitary and positive semidefinite.
+
+    Differentiable where `a` has full rank, equal singular values included.
+    """
+    if side not in ("left", "right"):
+        raise ArgumentError(f"polar: side is {side!r}; give 'left' or 'right'")
+    a = floats(a)
+    tall = np.shape(a)[0] >= np.shape(a)[1]
+    u = unitary_factor(a) if tall else adjoint(unitary_factor(adjoint(a)))
+    p = adjoint(u) @ a if side == "right" else a @ adjoint(u)
+    return u, (p + adjoint(p)) / 2
+
+
+def orthogonal_procrustes(a: Any, b: Any, check_finite: bool = True) -> tuple[Any, Any]:
+    """The orthogonal `r` that brings `a @ r` nearest to `b`, and the sum of singular values."""
+    inner = floats(a).T @ np.conj(floats(b)) if np.iscomplexobj(a) else floats(a).T @ floats(b)
+    u = unitary_factor(inner)
+    return u, np.real(np.trace(adjoint(u) @ inner))
+
+
+@primitive
+def _null_basis(a: Any, rcond: Any) -> Any:
+    return library("linalg.null_space")(a, rcond)
+
+
+defvjp(
+    _null_basis,
+    lambda ans, a, rcond: lambda g: -adjoint(_pinv(a)) @ g @ adjoint(ans),
+    argnums=[0],
+)
+
+
+def null_space(a: Any, rcond: Any = None, **options: Any) -> Any:
+    """An orthonormal basis of the vectors that `a` makes 0.
+
+    The derivative is that of the space, whose basis moves no further than it must: it is exact for
+    what does not depend on the choice of a basis, as the projector `n @ n.conj().T`.
+    """
+    return _null_basis(floats(a), rcond)
+
+
+@primitive
+def _range_basis(a: Any, rcond: Any) -> Any:
+    return library("linalg.orth")(a, rcond)
+
+
+def _of_range(ans: Any, a: Any, rcond: Any) -> Callable[[Any], Any]:
+    def pull(g: Any) -> Any:
+        moved = g - ans @ (adjoint(ans) @ g)
+        return moved @ adjoint(_pinv(a) @ ans)
+
+    return pull
+
+
+defvjp(_range_basis, _of_range, argnums=[0])
+
+
+def orth(a: Any, rcond: Any = None) -> Any:
+    """An orthonormal basis of the range of `a`; the derivative is as for `null_space`."""
+    return _range_basis(floats(a), rcond)
