@@ -13,6 +13,7 @@ from . import (
     loops,
     matrices,
     mlp,
+    optim,
     small,
     transforms,
 )
@@ -28,6 +29,7 @@ ALL = {
     "blocks": blocks.CASES,
     "branches": branches.CASES,
     "mlp": mlp.CASES,
+    "optim": optim.CASES,
     "transforms": transforms.CASES,
     "matrices": matrices.CASES,
     "compiled": compiled.CASES,

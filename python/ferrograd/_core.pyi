@@ -700,6 +700,13 @@ def _run(
     backward_fn: Callable[[Any], Any] | None,
     name: str | None,
 ) -> Tensor: ...
+def _update(
+    rule: str,
+    lists: tuple[Sequence[Tensor], Sequence[Tensor], Sequence[Tensor], Sequence[Tensor]],
+    options: Sequence[float | Tensor],
+    maximize: bool,
+    decay: float,
+) -> None: ...
 def _wrap_forward(
     owner: type,
     input: Tensor,

@@ -110,6 +110,7 @@ fn functions(m: &Bound<'_, PyModule>) -> PyResult<()> {
 fn internals(m: &Bound<'_, PyModule>) -> PyResult<()> {
     m.add_function(wrap_pyfunction!(foreign::_call_foreign, m)?)?;
     m.add_function(wrap_pyfunction!(function::_run, m)?)?;
+    m.add_function(wrap_pyfunction!(tensor::_update, m)?)?;
     m.add_function(wrap_pyfunction!(function::_wrap_forward, m)?)?;
     m.add_function(wrap_pyfunction!(introspect::_output_of, m)?)?;
     m.add_function(wrap_pyfunction!(introspect::_graph_facts, m)?)?;

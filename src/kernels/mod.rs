@@ -34,6 +34,7 @@ mod room;
 pub mod scan;
 pub mod softmax;
 pub mod truncate;
+pub mod update;
 pub mod view;
 
 pub use cast::cast;

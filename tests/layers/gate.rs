@@ -34,7 +34,7 @@ fn functions(text: &str) -> Vec<(String, String, String)> {
 }
 
 fn is_gated(body: &str) -> bool {
-    ["launch!(", "record(Launch", "launch::record(", "recorded::"]
+    ["launch!(", "record(Launch", "launch::record(", "launch::run_kernel(", "recorded::"]
         .iter()
         .any(|gate| body.contains(gate))
 }

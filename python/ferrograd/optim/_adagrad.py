@@ -10,11 +10,10 @@ from typing import Any
 
 from ferrograd._core import Tensor
 from ferrograd.errors import ArgumentError
+from ferrograd.optim._numbers import Number
 from ferrograd.optim._optimizer import Group
 from ferrograd.optim._options import at_least, flags
 from ferrograd.optim._ruled import Ruled, Slots
-from ferrograd.optim._rules import Number
-from ferrograd.optim._states import State
 
 
 class Adagrad(Ruled):
@@ -57,10 +56,8 @@ class Adagrad(Ruled):
     def _slots(self, group: Group) -> Slots:
         return (("sum", group["initial_accumulator_value"]),)
 
-    def _numbers(self, group: Group, counts: State, fresh: bool) -> tuple[Number, ...]:
-        rate = group["lr"] / (1.0 + counts["step"] * group["lr_decay"])
-        counts["step"].add_(1.0)
-        return rate, group["eps"]
+    def _numbers(self, group: Group, fresh: bool) -> tuple[Number, ...]:
+        return group["lr"], group["lr_decay"], group["eps"]
 
 
 class Adadelta(Ruled):
@@ -105,8 +102,7 @@ class Adadelta(Ruled):
     def _slots(self, group: Group) -> Slots:
         return ("square_avg", 0.0), ("acc_delta", 0.0)
 
-    def _numbers(self, group: Group, counts: State, fresh: bool) -> tuple[Number, ...]:
-        counts["step"].add_(1.0)
+    def _numbers(self, group: Group, fresh: bool) -> tuple[Number, ...]:
         return group["lr"], group["rho"], group["eps"]
 
 
@@ -164,6 +160,5 @@ class RMSprop(Ruled):
             slots += (("grad_avg", 0.0),)
         return slots
 
-    def _numbers(self, group: Group, counts: State, fresh: bool) -> tuple[Number, ...]:
-        counts["step"].add_(1.0)
+    def _numbers(self, group: Group, fresh: bool) -> tuple[Number, ...]:
         return group["lr"], group["alpha"], group["eps"], group["momentum"]

@@ -8,12 +8,11 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import Any
 
-from ferrograd._core import Tensor, sqrt, where
+from ferrograd._core import Tensor
+from ferrograd.optim._numbers import Number
 from ferrograd.optim._optimizer import Group
 from ferrograd.optim._options import at_least, betas as checked_betas, flags
 from ferrograd.optim._ruled import Ruled, Slots
-from ferrograd.optim._rules import Number
-from ferrograd.optim._states import State
 
 _MOMENTS: Slots = (("exp_avg", 0.0), ("exp_avg_sq", 0.0))
 
@@ -33,10 +32,9 @@ class _Moments(Ruled):
     def _decoupled(self, group: Group) -> bool:
         return bool(group.get("decoupled_weight_decay", False))
 
-    def _shrink(self, group: Group) -> Number:
-        """What a decoupled decay multiplies parameters by."""
-        decays = self._decoupled(group) and group["weight_decay"] != 0
-        return 1.0 - group["lr"] * group["weight_decay"] if decays else 1.0
+    def _numbers(self, group: Group, fresh: bool) -> tuple[Number, ...]:
+        decay = group["weight_decay"] if self._decoupled(group) else 0.0
+        return group["lr"], *group["betas"], group["eps"], decay
 
 
 class Adam(_Moments):
@@ -97,13 +95,6 @@ class Adam(_Moments):
 
     def _slots(self, group: Group) -> Slots:
         return (*_MOMENTS, ("max_exp_avg_sq", 0.0)) if group["amsgrad"] else _MOMENTS
-
-    def _numbers(self, group: Group, counts: State, fresh: bool) -> tuple[Number, ...]:
-        beta1, beta2 = group["betas"]
-        step = counts["step"].add_(1.0)
-        rate = group["lr"] / (1.0 - beta1**step)
-        scale = 1.0 / sqrt(1.0 - beta2**step)
-        return self._shrink(group), beta1, beta2, rate, scale, group["eps"]
 
 
 class AdamW(Adam):
@@ -185,16 +176,8 @@ class NAdam(_Moments):
         super()._check(group)
         at_least("NAdam", "momentum_decay", group["momentum_decay"])
 
-    def _numbers(self, group: Group, counts: State, fresh: bool) -> tuple[Number, ...]:
-        beta1, beta2 = group["betas"]
-        lr, decay = group["lr"], group["momentum_decay"]
-        step = counts["step"].add_(1.0)
-        mu = beta1 * (1.0 - 0.5 * 0.96 ** (step * decay))
-        following = beta1 * (1.0 - 0.5 * 0.96 ** ((step + 1.0) * decay))
-        product = counts["mu_product"].mul_(mu)
-        now = lr * (1.0 - mu) / (1.0 - product)
-        after = lr * following / (1.0 - product * following)
-        return self._shrink(group), beta1, beta2, now, after, 1.0 - beta2**step, group["eps"]
+    def _numbers(self, group: Group, fresh: bool) -> tuple[Number, ...]:
+        return *super()._numbers(group, fresh), group["momentum_decay"]
 
 
 class RAdam(_Moments):
@@ -231,17 +214,6 @@ class RAdam(_Moments):
             **flags("RAdam", foreach=foreach, capturable=capturable, differentiable=differentiable),
         }
         super().__init__(params, options)
-
-    def _numbers(self, group: Group, counts: State, fresh: bool) -> tuple[Number, ...]:
-        beta1, beta2 = group["betas"]
-        step = counts["step"].add_(1.0)
-        correction = 1.0 - beta2**step
-        limit = 2.0 / (1.0 - beta2) - 1.0
-        rho = limit - 2.0 * step * beta2**step / correction
-        known = (rho - 4.0) * (rho - 2.0) * limit / ((limit - 4.0) * (limit - 2.0) * rho)
-        rectified = where(rho > 5.0, sqrt(abs(known)) * sqrt(correction), -1.0)
-        rate = group["lr"] / (1.0 - beta1**step)
-        return self._shrink(group), beta1, beta2, rate, rectified, group["eps"]
 
 
 class Adamax(_Moments):
@@ -280,7 +252,5 @@ class Adamax(_Moments):
     def _slots(self, group: Group) -> Slots:
         return ("exp_avg", 0.0), ("exp_inf", 0.0)
 
-    def _numbers(self, group: Group, counts: State, fresh: bool) -> tuple[Number, ...]:
-        beta1, beta2 = group["betas"]
-        step = counts["step"].add_(1.0)
-        return beta1, beta2, group["lr"] / (1.0 - beta1**step), group["eps"]
+    def _numbers(self, group: Group, fresh: bool) -> tuple[Number, ...]:
+        return group["lr"], *group["betas"], group["eps"]

@@ -11,6 +11,9 @@ from typing import Any
 
 from ferrograd._core import Tensor, tensor
 
+#: A number, or a tensor of one.
+Number = float | Tensor
+
 
 @functools.lru_cache(maxsize=256)
 def _constant(number: float, dtype: Any) -> Tensor:
@@ -18,7 +21,7 @@ def _constant(number: float, dtype: Any) -> Tensor:
     return tensor(number, dtype=dtype)
 
 
-def as_tensor(number: float | Tensor, dtype: Any) -> Tensor:
+def as_tensor(number: Number, dtype: Any) -> Tensor:
     """A number, or a tensor of one, as a tensor of no axes in this dtype."""
     if isinstance(number, Tensor):
         return number.detach().astype(dtype)

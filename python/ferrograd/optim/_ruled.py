@@ -1,31 +1,28 @@
 """`Ruled`: an optimiser whose step is one rule for every element of its parameters.
 
 Owns: the state that rules read and write, and the counts that parameters share.
-Never knows a rule: `_rules.py` has them.
+Never knows a rule: the core has them, and changes all parameters of a group in one call.
 Invariant: parameters of a group that have made the same steps share one count, so that what follows
 from it is computed once; a count is a float64 tensor, changed in place.
 """
 
 from __future__ import annotations
 
-from typing import Any
-
-from ferrograd._core import Tensor, full_like, tensor, view_as_complex, view_as_real
-from ferrograd.optim._numbers import as_tensor
+from ferrograd._core import Tensor, _update, full_like, tensor, view_as_complex, view_as_real
+from ferrograd.optim._numbers import Number
 from ferrograd.optim._optimizer import Group, Optimizer, Ready
-from ferrograd.optim._rules import RULES, Number
 from ferrograd.optim._states import State, shared
 
-#: A parameter, its gradient and its state.
-Member = tuple[Tensor, Tensor, State]
 #: The names of tensors of the size of a parameter, and what they are at first.
 Slots = tuple[tuple[str, Number], ...]
+#: Parameters, their gradients, the states of each one after another, and the counts they share.
+Lists = tuple[list[Tensor], list[Tensor], list[Tensor], list[Tensor]]
 
 
 class Ruled(Optimizer):
-    """Base of the optimisers with a rule of `_rules.py`."""
+    """Base of the optimisers with a rule of the core."""
 
-    #: What is counted for each parameter, and where the counts begin.
+    #: What is counted for each parameter, in the order of the rule, and where the counts begin.
     counters: tuple[tuple[str, float], ...] = (("step", 0.0),)
 
     def _rule(self, group: Group) -> str:
@@ -33,60 +30,38 @@ class Ruled(Optimizer):
         return type(self).__name__.lower()
 
     def _slots(self, group: Group) -> Slots:
-        """The state of the size of a parameter, and what it is at first."""
+        """The state of the size of a parameter, in the order of the rule; what it is at first."""
         raise NotImplementedError
 
-    def _numbers(self, group: Group, counts: State, fresh: bool) -> tuple[Number, ...]:
-        """What the rule takes beside tensors, for parameters with these counts, which it moves."""
+    def _numbers(self, group: Group, fresh: bool) -> tuple[Number, ...]:
+        """The options in the order of the rule, for parameters whose state is new or is not."""
         raise NotImplementedError
 
     def _step_group(self, group: Group, ready: Ready) -> None:
         slots = self._slots(group)
-        batches: dict[Any, tuple[bool, list[Member]]] = {}
-        for fresh, member in self._members(group, ready, slots):
-            key = fresh, *(id(member[2][name]) for name, _ in self.counters)
-            batches.setdefault(key, (fresh, []))[1].append(member)
-        names = [name for name, _ in slots]
-        for fresh, members in batches.values():
-            numbers = self._numbers(group, members[0][2], fresh)
-            self._apply(group, members, names, numbers)
-
-    def _apply(
-        self, group: Group, members: list[Member], names: list[str], numbers: tuple[Number, ...]
-    ) -> None:
-        """Applies the rule. A complex parameter is a pair of real ones."""
-        rule = RULES[self._rule(group)]
-        cast: dict[Any, tuple[Number, ...]] = {}
+        batches: dict[tuple[int, ...], Lists] = {}
+        for (p, grad), (fresh, state) in zip(ready, self._states(group, ready, slots), strict=True):
+            counts = [state[name] for name, _ in self.counters]
+            key = fresh, *map(id, counts)
+            params, grads, states, _ = batches.setdefault(key, ([], [], [], counts))
+            params.append(p)
+            grads.append(grad)
+            states.extend([state[name] for name, _ in slots])
+        rule = self._rule(group)
         decay = 0.0 if self._decoupled(group) else group.get("weight_decay", 0.0)
-        for p, grad, state in members:
-            own = [p.detach(), *(state[name] for name in names)]
-            if group.get("maximize", False):
-                grad = -grad
-            if decay != 0:
-                grad = grad + decay * own[0]
-            paired = p.dtype.kind == "c"
-            if paired:
-                grad = view_as_real(grad)
-            real = [view_as_real(x) for x in own] if paired else own
-            dtype = real[0].dtype
-            if dtype not in cast:
-                cast[dtype] = tuple(
-                    as_tensor(n, dtype) if isinstance(n, Tensor) else n for n in numbers
-                )
-            rule(real[0], grad.detach(), *real[1:], *cast[dtype])
-            if paired:
-                for x, pair in zip(own, real, strict=True):
-                    x.copy_(view_as_complex(pair))
+        for (new, *_), lists in batches.items():
+            numbers = self._numbers(group, bool(new))
+            _update(rule, lists, numbers, bool(group.get("maximize")), decay)
 
     def _decoupled(self, group: Group) -> bool:
         """Whether weight decay acts on the parameter and not on the gradient."""
         return False
 
-    def _members(self, group: Group, ready: Ready, slots: Slots) -> list[tuple[bool, Member]]:
-        """The parameters with their state, which is made where there is none."""
+    def _states(self, group: Group, ready: Ready, slots: Slots) -> list[tuple[bool, State]]:
+        """The state of each parameter, and whether something of it had to be made."""
         start: State | None = None
         found = []
-        for p, grad in ready:
+        for p, _ in ready:
             state = self.state.get(p)
             if not state and (slots or self.counters):
                 if start is None:
@@ -96,9 +71,9 @@ class Ruled(Optimizer):
             missing = [(name, value) for name, value in slots if name not in state]
             for name, value in missing:
                 state[name] = filled_like(p, value)
-            found.append((bool(missing), (p, grad, state)))
+            found.append((bool(missing), state))
         if self.counters:
-            self._part(group, [member[2] for _, member in found])
+            self._part(group, [state for _, state in found])
         return found
 
     def _part(self, group: Group, moving: list[State]) -> None:

@@ -8,13 +8,12 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import Any
 
-from ferrograd._core import Tensor, maximum
+from ferrograd._core import Tensor
 from ferrograd.errors import ArgumentError
+from ferrograd.optim._numbers import Number
 from ferrograd.optim._optimizer import Group
 from ferrograd.optim._options import at_least, flags
 from ferrograd.optim._ruled import Ruled, Slots
-from ferrograd.optim._rules import Number
-from ferrograd.optim._states import State
 
 
 class SGD(Ruled):
@@ -68,16 +67,18 @@ class SGD(Ruled):
             raise ArgumentError("SGD: nesterov needs a momentum above 0 and a dampening of 0")
 
     def _rule(self, group: Group) -> str:
-        return "sgd" if group["momentum"] != 0 else "plain"
+        if group["momentum"] == 0:
+            return "plain"
+        return "nesterov" if group["nesterov"] else "sgd"
 
     def _slots(self, group: Group) -> Slots:
         return (("momentum_buffer", 0.0),) if group["momentum"] != 0 else ()
 
-    def _numbers(self, group: Group, counts: State, fresh: bool) -> tuple[Number, ...]:
+    def _numbers(self, group: Group, fresh: bool) -> tuple[Number, ...]:
         if group["momentum"] == 0:
             return (group["lr"],)
         keep = 1.0 if fresh else 1.0 - group["dampening"]
-        return group["lr"], group["momentum"], keep, float(group["nesterov"])
+        return group["lr"], group["momentum"], keep
 
 
 class ASGD(Ruled):
@@ -121,15 +122,8 @@ class ASGD(Ruled):
     def _slots(self, group: Group) -> Slots:
         return (("ax", 0.0),)
 
-    def _numbers(self, group: Group, counts: State, fresh: bool) -> tuple[Number, ...]:
-        lr, lambd, step = group["lr"], group["lambd"], counts["step"]
-        if fresh:
-            counts["eta"].fill_(lr)
-        eta, mu = counts["eta"].clone(), counts["mu"].clone()
-        step.add_(1.0)
-        counts["eta"].copy_(lr / (1.0 + lambd * lr * step) ** group["alpha"])
-        counts["mu"].copy_(1.0 / maximum(step - group["t0"], 1.0))
-        return eta, 1.0 - lambd * eta, mu
+    def _numbers(self, group: Group, fresh: bool) -> tuple[Number, ...]:
+        return group["lr"], group["lambd"], group["alpha"], group["t0"]
 
 
 class Rprop(Ruled):
@@ -171,6 +165,5 @@ class Rprop(Ruled):
     def _slots(self, group: Group) -> Slots:
         return ("prev", 0.0), ("step_size", group["lr"])
 
-    def _numbers(self, group: Group, counts: State, fresh: bool) -> tuple[Number, ...]:
-        counts["step"].add_(1.0)
+    def _numbers(self, group: Group, fresh: bool) -> tuple[Number, ...]:
         return (*group["etas"], *group["step_sizes"])

@@ -10,9 +10,11 @@ mod inplace;
 mod like;
 mod pickle;
 mod protocols;
+mod update;
 
 pub(crate) use construct::{
     asarray, from_numpy, full, get_default_dtype, set_default_dtype, tensor,
 };
 pub(crate) use indexing::TensorIterator;
 pub(crate) use pickle::rebuild;
+pub(crate) use update::_update;

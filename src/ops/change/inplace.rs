@@ -207,7 +207,7 @@ fn fits(op: &'static str, x: &Tensor, result: &Tensor) -> Result<()> {
 }
 
 /// Whether the memory of `t` neither overlaps that of `x` nor is it, or the elements are the same ones.
-fn reads_apart(x: &Tensor, t: &Tensor) -> bool {
+pub(crate) fn reads_apart(x: &Tensor, t: &Tensor) -> bool {
     let range = |t: &Tensor| {
         let start = t.storage().ptr() as usize;
         (start, start + t.storage().nbytes())

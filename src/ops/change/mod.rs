@@ -6,3 +6,4 @@
 pub mod assign;
 pub mod inplace;
 pub(crate) mod overwritten;
+pub mod update;
