@@ -61,11 +61,11 @@ def test_outside_the_support_densities_vanish_and_gradients_stay_finite() -> Non
 @pytest.mark.parametrize(
     "call",
     [
-        lambda a: special.iv(a, 1.0),
-        lambda a: special.kv(a, 1.0),
-        lambda a: special.hyp2f1(a, 1.0, 1.5, 0.2),
+        lambda a: special.spherical_in(a, 1.0),
+        lambda a: special.hyperu(a, 1.0, 1.5),
+        lambda a: special.hyp0f1(a, 0.2),
         lambda a: special.zeta(a, 1.0),
-        lambda a: linalg.eigh(a * np.eye(2), np.eye(2)),
+        lambda a: linalg.eigh(a * np.eye(2), subset_by_index=[0, 0]),
         lambda a: stats.multivariate_normal.logpdf(
             np.zeros(2), cov=a * np.eye(2), allow_singular=True
         ),
@@ -132,7 +132,7 @@ def test_bands() -> None:
 
 def test_other_names_are_those_of_scipy() -> None:
     assert special.ellipj is scipy.special.ellipj
-    assert linalg.toeplitz is scipy.linalg.toeplitz
+    assert linalg.hadamard is scipy.linalg.hadamard
     assert stats.norm.rvs(size=3, random_state=1).shape == (3,)
     assert stats.dirichlet.rvs(np.ones(3)).shape == (1, 3)
     assert stats.nakagami is scipy.stats.nakagami
