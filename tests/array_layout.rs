@@ -204,3 +204,23 @@ fn sizes_beyond_memory_are_refused() {
         assert!(Layout::contiguous(dims).is_err());
     }
 }
+
+#[test]
+fn elements_of_other_sizes() {
+    let pairs = Layout::contiguous(&[3, 4, 2]).unwrap();
+    let whole = pairs.coarsen(2).unwrap();
+    assert_eq!((whole.dims(), whole.strides()), (&[3, 4][..], &[4, 1][..]));
+    let odd = whole.slice(1, 1, 2, 2).swap(0, 1);
+    let refined = odd.refine(2);
+    let both = positions(&odd).into_iter().flat_map(|at| [2 * at, 2 * at + 1]);
+    assert_eq!(positions(&refined), both.collect::<Vec<_>>());
+    assert_eq!(positions(&refined.coarsen(2).unwrap()), positions(&odd));
+    // A first position inside an element, a distance that is no multiple, neighbours apart, another number of them.
+    let flat = Layout::contiguous(&[12]).unwrap();
+    assert!(flat.slice(0, 1, 1, 4).reshape(&[2, 2]).unwrap().coarsen(2).is_none());
+    assert!(Layout::strided(&[2, 2], &[3, 1], 0).unwrap().coarsen(2).is_none());
+    assert!(Layout::strided(&[2, 2], &[2, 2], 0).unwrap().coarsen(2).is_none());
+    assert!(flat.coarsen(2).is_none());
+    assert!(Layout::scalar().coarsen(2).is_none());
+    assert_eq!(Layout::contiguous(&[0, 2]).unwrap().coarsen(2).unwrap().dims(), [0]);
+}

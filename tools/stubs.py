@@ -58,6 +58,7 @@ TYPES = {
     "DType": "DTypeLike",
     "Index": "Any",
     "Padding": "_Shape | str",
+    "Regarded": "_Shape | DTypeLike",
     "Nested": "_int | Sequence[_int | Sequence[_int]]",
 }
 

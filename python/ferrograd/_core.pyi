@@ -213,8 +213,12 @@ class Tensor:
     def __array_function__(self, func: Any, types: Any, args: Any, kwargs: Any) -> Any: ...
     @property
     def real(self) -> Tensor: ...
+    @real.setter
+    def real(self, value: Any, /) -> None: ...
     @property
     def imag(self) -> Tensor: ...
+    @imag.setter
+    def imag(self, value: Any, /) -> None: ...
     def conj(self) -> Tensor: ...
     def conjugate(self) -> Tensor: ...
     def __dlpack__(
@@ -323,8 +327,8 @@ class Tensor:
     def iscomplex(self, *, out: Any = None, name: str | None = None) -> Tensor: """Whether the imaginary part of each element is not zero."""
     def isreal(self, *, out: Any = None, name: str | None = None) -> Tensor: """Whether the imaginary part of each element is zero."""
     def polar(self, angle: _TensorLike, *, out: Any = None, name: str | None = None) -> Tensor: """Complex numbers of an absolute value and an angle, `abs (cos angle + i sin angle)`. Derivatives: those of the parts."""
-    def view_as_complex(self, *, out: Any = None, name: str | None = None) -> Tensor: """Complex numbers of the pairs along the last axis, of size 2; a copy. Derivative: `view_as_real` of `g`."""
-    def view_as_real(self, *, out: Any = None, name: str | None = None) -> Tensor: """The parts of complex numbers along a new last axis of size 2; a copy. Derivative: `view_as_complex` of `g`."""
+    def view_as_complex(self, *, out: Any = None, name: str | None = None) -> Tensor: """Complex numbers of the pairs along the last axis, of size 2; a view: writing to it changes `x`. Refused where the pairs do not lie in memory as complex numbers do. Derivative: `view_as_real` of `g`."""
+    def view_as_real(self, *, out: Any = None, name: str | None = None) -> Tensor: """The parts of complex numbers along a new last axis of size 2; a view: writing to it changes `x`. Derivative: `view_as_complex` of `g`."""
     def clone(self, *, out: Any = None, name: str | None = None) -> Tensor: """A copy with storage of its own. Derivative: `g`."""
     def copy(self, *, out: Any = None, name: str | None = None) -> Tensor: """A copy with storage of its own. Derivative: `g`."""
     def full_like(self, fill_value: _float, dtype: DTypeLike | None = None, *, out: Any = None, name: str | None = None) -> Tensor: """One repeated number of the same shape and dtype."""
@@ -440,7 +444,7 @@ class Tensor:
     def argmax(self, axis: _int | None = None, *, keepdims: _bool = False, out: Any = None, name: str | None = None) -> Tensor: """Index of the first largest element, along an axis or over all."""
     def argmin(self, axis: _int | None = None, *, keepdims: _bool = False, out: Any = None, name: str | None = None) -> Tensor: """Index of the first smallest element, along an axis or over all."""
     def count_nonzero(self, axis: _Axes = None, *, keepdims: _bool = False, out: Any = None, name: str | None = None) -> Tensor: """How many elements over the axes are not zero."""
-    def logsumexp(self, axis: _Axes = None, *, keepdims: _bool = False, out: Any = None, name: str | None = None) -> Tensor: """`ln(sum(e^x))` over the axes, without overflow; -inf for lines of -inf. Derivative: `g e^(x - y)`, the share of each element."""
+    def logsumexp(self, axis: _Axes = None, *, keepdims: _bool = False, out: Any = None, name: str | None = None) -> Tensor: """`ln(sum(e^x))` over the axes, without overflow; -inf for lines of -inf. Of complex numbers the principal branch. Derivative: `g e^(x - y)`, the share of each element."""
     def max(self, axis: _Axes = None, *, keepdims: _bool = False, out: Any = None, name: str | None = None) -> Tensor: """Largest element over the axes; NaN if there is one. Derivative: `g` to the largest, shared evenly among ties."""
     def mean(self, axis: _Axes = None, *, keepdims: _bool = False, dtype: DTypeLike | None = None, out: Any = None, name: str | None = None) -> Tensor: """Mean over the axes, a float. Derivative: `g / n` repeated."""
     def median(self, axis: _Axes = None, *, keepdims: _bool = False, out: Any = None, name: str | None = None) -> Tensor: """Median over the axes, the mean of the middle two if the count is even; NaN if there is one. Derivative: `g` to the middle element, half each to two."""
@@ -492,7 +496,7 @@ class Tensor:
     def swapaxes(self, axis1: _int, axis2: _int, *, out: Any = None, name: str | None = None) -> Tensor: """Two axes exchanged; a view."""
     def swapdims(self, axis1: _int, axis2: _int, *, out: Any = None, name: str | None = None) -> Tensor: """Two axes exchanged; a view."""
     def transpose(self, axes: _Shape | None = None, *, out: Any = None, name: str | None = None) -> Tensor: """The axes in another order, reversed by default; a view. Two axes given as `transpose(i, j)` are swapped."""
-    def view(self, shape: _Shape, *, out: Any = None, name: str | None = None) -> Tensor: """The same elements under another shape, never copied: refused where the strides do not allow it."""
+    def view(self, shape: _Shape | DTypeLike | None = None, *, out: Any = None, name: str | None = None) -> Tensor: """The same elements under another shape, or the same bytes as another dtype; never copied, and refused where the strides do not allow it. As in NumPy, elements of another size change the last axis. Derivative of a shape, and between complex numbers and their parts: the inverse view of `g`; any other dtype gives a constant."""
     def log_softmax(self, axis: _int, dtype: DTypeLike | None = None, *, out: Any = None, name: str | None = None) -> Tensor: """Logarithm of the softmax along an axis, computed in `dtype` if it is given. Derivative: `g - softmax(x) sum(g)`."""
     def softmax(self, axis: _int, dtype: DTypeLike | None = None, *, out: Any = None, name: str | None = None) -> Tensor: """`e^x / sum(e^x)` along an axis, computed in `dtype` if it is given. Derivative: `y (g - sum(g y))`."""
     def array_split(self, indices_or_sections: _TensorLike, axis: _int = 0, *, out: Any = None, name: str | None = None) -> list[Tensor]: """As `split`, where `n` need not divide the axis: the first parts are longer by one."""
@@ -1204,14 +1208,14 @@ def ne(a: _TensorLike, b: _TensorLike, *, out: Any = None, name: str | None = No
 def signbit(x: _TensorLike, *, out: Any = None, name: str | None = None) -> Tensor: """Whether the sign of each element is negative, also that of a zero or a NaN."""
 def angle(x: _TensorLike, deg: _bool = False, *, out: Any = None, name: str | None = None) -> Tensor: """Angle of complex numbers in the plane, from -π to π (in degrees with `deg`); 0 and π for real numbers. Derivative: `i g x / |x|²`."""
 def complex(real: _TensorLike, imag: _TensorLike, *, out: Any = None, name: str | None = None) -> Tensor: """Complex numbers of a real and an imaginary part, broadcast. Derivatives: the parts of `g`."""
-def imag(x: _TensorLike, *, out: Any = None, name: str | None = None) -> Tensor: """Imaginary part; zeros for real numbers. A copy. Derivative: `i g`."""
+def imag(x: _TensorLike, *, out: Any = None, name: str | None = None) -> Tensor: """Imaginary part; a view of complex numbers, new zeros for real ones. Derivative: `i g`."""
 def is_complex(x: _TensorLike) -> _bool: """Whether the dtype is complex."""
 def iscomplex(x: _TensorLike, *, out: Any = None, name: str | None = None) -> Tensor: """Whether the imaginary part of each element is not zero."""
 def isreal(x: _TensorLike, *, out: Any = None, name: str | None = None) -> Tensor: """Whether the imaginary part of each element is zero."""
 def polar(abs: _TensorLike, angle: _TensorLike, *, out: Any = None, name: str | None = None) -> Tensor: """Complex numbers of an absolute value and an angle, `abs (cos angle + i sin angle)`. Derivatives: those of the parts."""
-def real(x: _TensorLike, *, out: Any = None, name: str | None = None) -> Tensor: """Real part; real numbers are their own. A copy for complex numbers. Derivative: `g` as a complex number."""
-def view_as_complex(x: _TensorLike, *, out: Any = None, name: str | None = None) -> Tensor: """Complex numbers of the pairs along the last axis, of size 2; a copy. Derivative: `view_as_real` of `g`."""
-def view_as_real(x: _TensorLike, *, out: Any = None, name: str | None = None) -> Tensor: """The parts of complex numbers along a new last axis of size 2; a copy. Derivative: `view_as_complex` of `g`."""
+def real(x: _TensorLike, *, out: Any = None, name: str | None = None) -> Tensor: """Real part; real numbers are their own. A view: writing to it changes `x`. Derivative: `g` as a complex number."""
+def view_as_complex(x: _TensorLike, *, out: Any = None, name: str | None = None) -> Tensor: """Complex numbers of the pairs along the last axis, of size 2; a view: writing to it changes `x`. Refused where the pairs do not lie in memory as complex numbers do. Derivative: `view_as_real` of `g`."""
+def view_as_real(x: _TensorLike, *, out: Any = None, name: str | None = None) -> Tensor: """The parts of complex numbers along a new last axis of size 2; a view: writing to it changes `x`. Derivative: `view_as_complex` of `g`."""
 def clone(x: _TensorLike, *, out: Any = None, name: str | None = None) -> Tensor: """A copy with storage of its own. Derivative: `g`."""
 def copy(x: _TensorLike, *, out: Any = None, name: str | None = None) -> Tensor: """A copy with storage of its own. Derivative: `g`."""
 def full_like(x: _TensorLike, fill_value: _float, dtype: DTypeLike | None = None, *, out: Any = None, name: str | None = None) -> Tensor: """One repeated number of the same shape and dtype."""
@@ -1337,7 +1341,7 @@ def any(x: _TensorLike, axis: _Axes = None, *, keepdims: _bool = False, out: Any
 def argmax(x: _TensorLike, axis: _int | None = None, *, keepdims: _bool = False, out: Any = None, name: str | None = None) -> Tensor: """Index of the first largest element, along an axis or over all."""
 def argmin(x: _TensorLike, axis: _int | None = None, *, keepdims: _bool = False, out: Any = None, name: str | None = None) -> Tensor: """Index of the first smallest element, along an axis or over all."""
 def count_nonzero(x: _TensorLike, axis: _Axes = None, *, keepdims: _bool = False, out: Any = None, name: str | None = None) -> Tensor: """How many elements over the axes are not zero."""
-def logsumexp(x: _TensorLike, axis: _Axes = None, *, keepdims: _bool = False, out: Any = None, name: str | None = None) -> Tensor: """`ln(sum(e^x))` over the axes, without overflow; -inf for lines of -inf. Derivative: `g e^(x - y)`, the share of each element."""
+def logsumexp(x: _TensorLike, axis: _Axes = None, *, keepdims: _bool = False, out: Any = None, name: str | None = None) -> Tensor: """`ln(sum(e^x))` over the axes, without overflow; -inf for lines of -inf. Of complex numbers the principal branch. Derivative: `g e^(x - y)`, the share of each element."""
 def max(x: _TensorLike, axis: _Axes = None, *, keepdims: _bool = False, out: Any = None, name: str | None = None) -> Tensor: """Largest element over the axes; NaN if there is one. Derivative: `g` to the largest, shared evenly among ties."""
 def mean(x: _TensorLike, axis: _Axes = None, *, keepdims: _bool = False, dtype: DTypeLike | None = None, out: Any = None, name: str | None = None) -> Tensor: """Mean over the axes, a float. Derivative: `g / n` repeated."""
 def median(x: _TensorLike, axis: _Axes = None, *, keepdims: _bool = False, out: Any = None, name: str | None = None) -> Tensor: """Median over the axes, the mean of the middle two if the count is even; NaN if there is one. Derivative: `g` to the middle element, half each to two."""
@@ -1390,7 +1394,7 @@ def sum_to_size(x: _TensorLike, shape: _Shape, *, out: Any = None, name: str | N
 def swapaxes(x: _TensorLike, axis1: _int, axis2: _int, *, out: Any = None, name: str | None = None) -> Tensor: """Two axes exchanged; a view."""
 def swapdims(x: _TensorLike, axis1: _int, axis2: _int, *, out: Any = None, name: str | None = None) -> Tensor: """Two axes exchanged; a view."""
 def transpose(x: _TensorLike, axes: _Shape | None = None, *, out: Any = None, name: str | None = None) -> Tensor: """The axes in another order, reversed by default; a view. Two axes given as `transpose(i, j)` are swapped."""
-def view(x: _TensorLike, shape: _Shape, *, out: Any = None, name: str | None = None) -> Tensor: """The same elements under another shape, never copied: refused where the strides do not allow it."""
+def view(x: _TensorLike, shape: _Shape | DTypeLike | None = None, *, out: Any = None, name: str | None = None) -> Tensor: """The same elements under another shape, or the same bytes as another dtype; never copied, and refused where the strides do not allow it. As in NumPy, elements of another size change the last axis. Derivative of a shape, and between complex numbers and their parts: the inverse view of `g`; any other dtype gives a constant."""
 def log_softmax(x: _TensorLike, axis: _int, dtype: DTypeLike | None = None, *, out: Any = None, name: str | None = None) -> Tensor: """Logarithm of the softmax along an axis, computed in `dtype` if it is given. Derivative: `g - softmax(x) sum(g)`."""
 def softmax(x: _TensorLike, axis: _int, dtype: DTypeLike | None = None, *, out: Any = None, name: str | None = None) -> Tensor: """`e^x / sum(e^x)` along an axis, computed in `dtype` if it is given. Derivative: `y (g - sum(g y))`."""
 def array_split(x: _TensorLike, indices_or_sections: _TensorLike, axis: _int = 0, *, out: Any = None, name: str | None = None) -> list[Tensor]: """As `split`, where `n` need not divide the axis: the first parts are longer by one."""

@@ -139,6 +139,31 @@ impl Layout {
         Layout::raw(&dims, &strides, self.offset())
     }
 
+    /// Each element as `k` smaller ones beside each other, which are a new last axis. Strides and offset count the smaller
+    /// ones.
+    pub fn refine(&self, k: usize) -> Layout {
+        let (mut dims, mut strides) = self.parts();
+        strides.iter_mut().for_each(|stride| *stride = stride.wrapping_mul(k as isize));
+        dims.push(k);
+        strides.push(1);
+        Layout::raw(&dims, &strides, self.offset().wrapping_mul(k as isize))
+    }
+
+    /// The `k` elements along the last axis as one larger one, the inverse of `refine`; `None` where they do not lie beside
+    /// each other, or the distances are no multiples of the larger one.
+    pub fn coarsen(&self, k: usize) -> Option<Layout> {
+        let (mut dims, mut strides) = self.parts();
+        let beside = (dims.pop()?, strides.pop()?) == (k, 1);
+        let k = k as isize;
+        let moves = |(d, s): (&usize, &isize)| *d > 1 && s % k != 0;
+        let empty = self.numel() == 0;
+        if !empty && (!beside || self.offset() % k != 0 || dims.iter().zip(&strides).any(moves)) {
+            return None;
+        }
+        strides.iter_mut().for_each(|stride| *stride /= k);
+        Some(Layout::raw(&dims, &strides, self.offset() / k))
+    }
+
     /// The same elements in C order under other dims; `None` when that needs a copy (or the number
     /// of elements differs).
     pub fn reshape(&self, dims: &[usize]) -> Option<Layout> {

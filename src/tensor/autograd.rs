@@ -135,6 +135,20 @@ impl Tensor {
         same.cut_from(self, Cause::Detach)
     }
 
+    /// The same data as a tensor with a history of its own: `detach` as users know it.
+    pub(crate) fn detached(&self) -> Tensor {
+        let shared = self.storage.data_handle();
+        let mut detached = Tensor::assemble(shared, self.layout.clone(), self.dtype, None);
+        detached.marks = Marks::DETACHED;
+        if self.is_read_only() {
+            detached.marks = detached.marks.and(Marks::READ_ONLY);
+        }
+        if self.is_inference() {
+            detached.marks = detached.marks.and(Marks::INFERENCE);
+        }
+        detached.cut_from(self, Cause::Detach)
+    }
+
     /// The data of a custom function's result outside the graph, with no mark of how forward made it; `shared` says
     /// whether something that lives on shows the same memory.
     pub(crate) fn returned(&self, shared: bool) -> Tensor {
@@ -159,20 +173,6 @@ impl Tensor {
     /// This restored value as one that users may take views of and change.
     pub(crate) fn into_detached(self) -> Tensor {
         if self.meta().is_some() { self } else { self.marked(Marks::DETACHED) }
-    }
-
-    /// The same data as a tensor with a history of its own: `detach` as users know it.
-    pub(crate) fn detached(&self) -> Tensor {
-        let shared = self.storage.data_handle();
-        let mut detached = Tensor::assemble(shared, self.layout.clone(), self.dtype, None);
-        detached.marks = Marks::DETACHED;
-        if self.is_read_only() {
-            detached.marks = detached.marks.and(Marks::READ_ONLY);
-        }
-        if self.is_inference() {
-            detached.marks = detached.marks.and(Marks::INFERENCE);
-        }
-        detached.cut_from(self, Cause::Detach)
     }
 
     /// Takes this tensor out of the graph; its leaf state goes, too. Views keep the history they have.

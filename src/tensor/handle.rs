@@ -92,6 +92,21 @@ impl Tensor {
         view
     }
 
+    /// The same data as elements of another dtype, outside the graph: a view.
+    #[inline]
+    pub(crate) fn with_region(&self, layout: Layout, dtype: DType) -> Tensor {
+        let mut view = self.with_layout(layout);
+        view.dtype = dtype;
+        view
+    }
+
+    /// This handle on its memory as elements of another dtype.
+    #[inline]
+    pub(crate) fn recast(mut self, layout: Layout, dtype: DType) -> Tensor {
+        (self.layout, self.dtype) = (layout, dtype);
+        self
+    }
+
     /// This handle under another layout.
     #[inline]
     pub(crate) fn relaid(mut self, layout: Layout) -> Tensor {

@@ -10,8 +10,7 @@
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
 
-use crate::array::Layout;
-use crate::tensor::{Edge, Marks, Meta, Tensor, retain};
+use crate::tensor::{Edge, Marks, Meta, Region, Tensor, retain};
 
 /// One recorded change.
 #[derive(Clone)]
@@ -19,7 +18,7 @@ pub(crate) struct Write {
     /// The operation.
     pub(crate) op: &'static str,
     /// The elements it wrote.
-    pub(crate) region: Layout,
+    pub(crate) region: Region,
     /// The history of what it wrote; `None` for constants.
     pub(crate) edge: Option<Edge>,
     /// Whether the edge is that of a node made for this write, and of no other tensor.
@@ -30,7 +29,7 @@ pub(crate) struct Write {
 
 /// The tensor whose memory the others show.
 struct Base {
-    layout: Layout,
+    region: Region,
     /// Its edge before the writes that are not yet part of it.
     edge: Option<Edge>,
     /// Whether it was taken out of the graph since: its views keep the edge, later writes do not see it.
@@ -82,7 +81,7 @@ impl State {
     fn declare(&mut self, base: &Tensor, edge: Option<Edge>, since: u32) {
         if self.base.is_none() && base.layout().is_injective() {
             self.writes = self.since(since);
-            self.base = Some(Base { layout: base.layout().clone(), edge, detached: false });
+            self.base = Some(Base { region: Region::of(base), edge, detached: false });
         }
     }
 }
@@ -110,22 +109,22 @@ impl History {
 
     /// Gives the base the edge of its values after all writes. No lock is held while the node is made: in anomaly mode
     /// that asks the host for the call site.
-    fn advance(&self, like: &Tensor) {
+    fn advance(&self) {
         loop {
             let state = self.lock();
             let Some(base) = state.base.as_ref().filter(|_| !state.writes.is_empty()) else {
                 return;
             };
             let own = if base.detached { None } else { base.edge.clone() };
-            let (layout, writes) = (base.layout.clone(), Arc::clone(&state.writes));
+            let (own_region, writes) = (base.region.clone(), Arc::clone(&state.writes));
             drop(state);
             let edge = match writes.last() {
                 Some(Write { own_node: true, edge: Some(edge), region, .. })
-                    if same_elements(region, &layout) =>
+                    if region.is(&own_region) =>
                 {
                     edge.clone()
                 }
-                _ => Tensor::copy_slices(&layout, like.dtype(), own, &writes),
+                _ => Tensor::copy_slices(&own_region, own, &writes),
             };
             let mut state = self.lock();
             if !Arc::ptr_eq(&writes, &state.writes) {
@@ -156,22 +155,22 @@ impl History {
         if state.base.is_none() {
             let writes = state.since(since);
             drop(state);
-            let edge = Tensor::copy_slices(tensor.layout(), tensor.dtype(), own.cloned(), &writes);
+            let edge = Tensor::copy_slices(&Region::of(tensor), own.cloned(), &writes);
             return Some(CurrentEdge { edge, version, of_base: false });
         }
         if !state.writes.is_empty() {
             drop(state);
-            self.advance(tensor);
+            self.advance();
             state = self.lock();
         }
         let base = state.base.as_ref()?;
         let edge = base.edge.clone()?;
-        if !tensor.is_view() && same_elements(&base.layout, tensor.layout()) {
+        if !tensor.is_view() && base.region.is_of(tensor) {
             return Some(CurrentEdge { edge, version, of_base: true });
         }
-        let layout = base.layout.clone();
+        let region = base.region.clone();
         drop(state);
-        Some(CurrentEdge { edge: tensor.as_strided_edge(&layout, edge), version, of_base: false })
+        Some(CurrentEdge { edge: tensor.as_strided_edge(&region, edge), version, of_base: false })
     }
 }
 
@@ -182,11 +181,6 @@ struct CurrentEdge {
     version: u32,
     /// Whether it is that of the base, which the history itself keeps: no handle needs to.
     of_base: bool,
-}
-
-/// Whether two layouts show the same elements in the same order.
-pub(crate) fn same_elements(a: &Layout, b: &Layout) -> bool {
-    a.offset() == b.offset() && a.dims() == b.dims() && a.strides() == b.strides()
 }
 
 impl Tensor {
@@ -213,8 +207,7 @@ impl Tensor {
 
     /// Remembers a write to elements of this tensor; its version is the tensor's now.
     pub(crate) fn wrote(&self, write: Write) {
-        let bytes = write.region.numel() * self.dtype().size();
-        let whole = write.region.is_injective() && bytes == self.storage().nbytes();
+        let whole = write.region.is_whole(self.storage().nbytes());
         let history = self.history_or_new();
         if !self.is_view() {
             let (own, since) = self.own_edge();
@@ -271,7 +264,7 @@ impl Tensor {
         let Some(history) = self.history() else {
             return;
         };
-        history.advance(self);
+        history.advance();
         if let Some(base) = &mut history.lock().base {
             base.detached = true;
         }

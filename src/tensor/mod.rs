@@ -18,6 +18,7 @@ mod leaf;
 mod marks;
 mod meta;
 pub(crate) mod packing;
+mod region;
 mod results;
 mod retain;
 mod saved;
@@ -27,10 +28,11 @@ pub(crate) use cause::CutCause;
 pub(crate) use creation::Creation;
 pub(crate) use cut::with_cut_edge;
 pub use handle::Tensor;
-pub(crate) use history::{Write, same_elements};
+pub(crate) use history::Write;
 pub use leaf::Accumulate;
 pub(crate) use marks::Marks;
 pub use meta::{Identity, Meta};
+pub(crate) use region::{Region, same_elements, same_places};
 pub use saved::SavedTensor;
 
 /// An edge of the graph of tensors.

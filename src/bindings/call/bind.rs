@@ -5,7 +5,7 @@
 //! Invariant: after [`bind`] every parameter has its argument, or is missing and has a default.
 
 use pyo3::prelude::*;
-use pyo3::types::{PyBool, PyString};
+use pyo3::types::{PyBool, PyString, PyType};
 use smallvec::SmallVec;
 
 use crate::bindings::call::convert;
@@ -189,7 +189,7 @@ fn convert_arg(decl: &OpDecl, param: &Param, value: &Bound<'_, PyAny>) -> PyResu
             Err(_) => Err(wrong(decl, param, "an integer", value)),
         },
         Kind::Axes | Kind::Ints => convert_ints(decl, param, value),
-        Kind::Padding | Kind::Nested => convert_ints(decl, param, value),
+        Kind::Padding | Kind::Nested | Kind::Regarded => convert_ints(decl, param, value),
         Kind::Bool => match (value.extract::<bool>(), value.extract::<i64>()) {
             (Ok(flag), _) => Ok(Arg::Scalar(Scalar::Bool(flag))),
             // NumPy takes 1 and 0 for them.
@@ -224,7 +224,13 @@ fn refuse_axis(decl: &OpDecl, value: &Bound<'_, PyAny>) -> PyResult<()> {
     Err(bad_type(decl.name, format!("axis is a {}", type_name(value)), remedy))
 }
 
-/// Integers, alone, in a sequence or in several; a padding may be a name instead.
+/// Whether an object is a dtype: NumPy's, a scalar type, or the name of one.
+fn names_dtype(value: &Bound<'_, PyAny>) -> bool {
+    let class = || value.is_instance_of::<PyType>() || value.hasattr("itemsize").unwrap_or(false);
+    value.is_instance_of::<PyString>() || class()
+}
+
+/// Integers, alone, in a sequence or in several; a padding may be a name instead, and memory be seen as a dtype.
 fn convert_ints(decl: &OpDecl, param: &Param, value: &Bound<'_, PyAny>) -> PyResult<Arg> {
     let (op, name) = (decl.name, param.name);
     if let Some(one) = convert::index_number(value)? {
@@ -241,6 +247,11 @@ fn convert_ints(decl: &OpDecl, param: &Param, value: &Bound<'_, PyAny>) -> PyRes
                 let widths = convert::ints(op, name, value, MOST_AXES)?;
                 (widths.map(Arg::Ints), "integers, \"valid\" or \"same\"")
             }
+        },
+        Kind::Regarded => match convert::ints(op, name, value, MOST_ITEMS)? {
+            Some(shape) => (Some(Arg::Ints(shape)), ""),
+            None if names_dtype(value) => (Some(Arg::DType(convert::dtype_of(op, value)?)), ""),
+            None => (None, "a shape or a dtype"),
         },
         kind => {
             let most = if kind == Kind::Axes { MOST_AXES } else { MOST_ITEMS };

@@ -11,7 +11,7 @@ use crate::bindings::function::outputs::as_tensor;
 use crate::bindings::function::tree::Tree;
 use crate::bindings::object::{PyTensor, wrap};
 use crate::ops::function::output;
-use crate::tensor::{Edge, Node, Write};
+use crate::tensor::{Edge, Node, Region, Write};
 
 /// What becomes of an output.
 #[derive(Clone, Copy, PartialEq, Eq)]
@@ -91,7 +91,7 @@ pub(super) fn attach<'py>(
             let edge = Edge::new(node.clone(), k as u32);
             tensor.wrote(Write {
                 op: form.lasting(),
-                region: tensor.layout().clone(),
+                region: Region::of(tensor),
                 edge: Some(edge),
                 own_node: true,
                 version: tensor.version(),

@@ -91,7 +91,7 @@ fn alive<'py>(
     let object = original.bind(py).upgrade()?;
     let tensor = &object.cast::<PyTensor>().ok()?.get().tensor;
     let same = tensor.storage().same(restored.storage())
-        && same_elements(tensor.layout(), restored.layout())
+        && same_elements(tensor, restored)
         && tensor.grad_edge() == restored.grad_edge();
     same.then_some(object)
 }

@@ -4,11 +4,11 @@
 //! Invariant: a dtype given out is NumPy's own object.
 
 use pyo3::prelude::*;
-use pyo3::types::PyTuple;
+use pyo3::types::{PyEllipsis, PyTuple};
 
 use crate::bindings::call::convert;
 use crate::bindings::call::door::Call;
-use crate::bindings::errors::{bad_value, to_python};
+use crate::bindings::errors::{bad_type, bad_value, to_python};
 use crate::bindings::exchange::numpy;
 use crate::bindings::object::{PyTensor, wrap_of};
 use crate::bindings::package;
@@ -46,21 +46,40 @@ impl PyTensor {
         PyTuple::new(py, self.tensor.shape())
     }
 
-    /// The real part; a real tensor is its own. A copy for complex numbers; recorded.
+    /// The real part, as a view; a real tensor is its own. Assigning to it changes the tensor.
     #[getter]
     fn real<'py>(slf: &Bound<'py, Self>) -> PyResult<Bound<'py, PyAny>> {
         let tensor = &slf.get().tensor;
         if !tensor.dtype().is_complex() {
             return Ok(slf.clone().into_any());
         }
-        Call::operator("real", &[slf.as_any()]).tensor(tensor.size(), || complex::real(tensor))
+        let view = |view| wrap_of(slf, view);
+        Call::operator("real", &[slf.as_any()]).run(1, || complex::real(tensor), view)
     }
 
-    /// The imaginary part; zeros for a real tensor. A copy; recorded.
+    #[setter(real)]
+    fn set_real(slf: &Bound<'_, Self>, value: &Bound<'_, PyAny>) -> PyResult<()> {
+        Self::real(slf)?.set_item(PyEllipsis::get(slf.py()), value)
+    }
+
+    /// The imaginary part, as a view; zeros for a real tensor. Assigning to it changes the tensor.
     #[getter]
     fn imag<'py>(slf: &Bound<'py, Self>) -> PyResult<Bound<'py, PyAny>> {
         let tensor = &slf.get().tensor;
-        Call::operator("imag", &[slf.as_any()]).tensor(tensor.size(), || complex::imag(tensor))
+        let (work, view) = (if tensor.dtype().is_complex() { 1 } else { tensor.size() }, |view| {
+            wrap_of(slf, view)
+        });
+        Call::operator("imag", &[slf.as_any()]).run(work, || complex::imag(tensor), view)
+    }
+
+    #[setter(imag)]
+    fn set_imag(slf: &Bound<'_, Self>, value: &Bound<'_, PyAny>) -> PyResult<()> {
+        let dtype = slf.get().tensor.dtype();
+        if !dtype.is_complex() {
+            let what = format!("the elements are {dtype}, which have no imaginary part to set");
+            return Err(bad_type("imag", what, "convert the tensor first, t.astype(complex)"));
+        }
+        Self::imag(slf)?.set_item(PyEllipsis::get(slf.py()), value)
     }
 
     /// The number of axes.

@@ -80,7 +80,7 @@ fn cleared(g: Tensor, advanced: &AdvancedIndex) -> Result<Tensor> {
 fn is_itself(x: &Tensor, target: &Tensor, value: &Tensor) -> bool {
     value.storage().same(x.storage())
         && value.storage().is_data_handle() == x.storage().is_data_handle()
-        && same_elements(value.layout(), target.layout())
+        && same_elements(value, target)
         && value.requires_grad() == x.requires_grad()
         && value.creation() == Creation::Plain
 }

@@ -16,7 +16,7 @@ use crate::ops::core::declare::{Arg, Kind, OpDecl, Operand, Output, Scalar, Shor
 use crate::ops::core::elementwise::{Elementwise, Slot, Source, binary_operands};
 use crate::ops::core::layout::{astype, broadcast_to, cast_aloud};
 use crate::ops::core::structured::{Record, finish, move_cost, nothing};
-use crate::tensor::{Cause, CutCause, Edge, Marks, Tensor, Write, same_elements};
+use crate::tensor::{Cause, CutCause, Edge, Marks, Region, Tensor, Write, same_elements};
 
 fn refuse(op: &'static str, what: &str, remedy: &'static str) -> Box<Error> {
     Box::new(Error::InPlace { op: op.into(), what: what.into(), remedy })
@@ -123,7 +123,7 @@ pub(crate) fn finish_write(
 ) {
     let version = x.changed_in_place(op);
     if let Some(Written { edge, own_node }) = history {
-        x.wrote(Write { op, region: region.layout().clone(), edge, own_node, version });
+        x.wrote(Write { op, region: Region::of(region), edge, own_node, version });
     } else if varies {
         x.set_cause(&CutCause::here(Cause::NoGrad));
         if Mode::current().has(FORWARD) {
@@ -213,7 +213,7 @@ pub(crate) fn reads_apart(x: &Tensor, t: &Tensor) -> bool {
         (start, start + t.storage().nbytes())
     };
     let ((a, b), (c, d)) = (range(x), range(t));
-    b <= c || d <= a || (a == c && same_elements(x.layout(), t.layout()))
+    b <= c || d <= a || (a == c && same_elements(x, t))
 }
 
 /// `t` in the shape of `x`, if it is of its dtype, has that shape or one element, and can be read while `x` is written.

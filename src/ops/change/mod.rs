@@ -6,4 +6,5 @@
 pub mod assign;
 pub mod inplace;
 pub(crate) mod overwritten;
+mod units;
 pub mod update;

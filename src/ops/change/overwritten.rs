@@ -14,18 +14,21 @@ use crate::dtype::DType;
 use crate::error::{Error, Result};
 use crate::graph::{self, Edges, Flags, RuleRef};
 use crate::kernels;
+use crate::ops::change::units::{Place, as_values, in_each, in_units, span, units_of, values_of};
 use crate::ops::core::layout::{choose, reshape_dims};
 use crate::ops::core::structured::{
     Cx, Record, RecordMany, Structured, VIEW_COST, finish, finish_many, move_cost, nothing,
 };
-use crate::tensor::{Creation, Edge, Tensor, Write, same_elements};
+use crate::tensor::{Creation, Edge, Region, Tensor, Write, same_places};
 
 /// Where the elements of a tensor and those of the writes lie in the part of memory that both touch.
 struct Slices {
+    /// What positions count.
+    unit: DType,
     /// The tensor's own.
-    own: Layout,
+    own: Place,
     /// Those of the writes, the oldest first.
-    writes: Vec<Layout>,
+    writes: Vec<Place>,
     /// The size of the part.
     size: usize,
 }
@@ -34,23 +37,19 @@ struct Slices {
 type Taken = Vec<bool>;
 
 impl Slices {
-    fn new(own: &Layout, writes: &[Write]) -> Slices {
+    fn new(own: &Region, writes: &[Write]) -> Slices {
         let all = std::iter::once(own).chain(writes.iter().map(|write| &write.region));
-        let (low, size) = span(all);
-        Slices {
-            own: own.with_offset(own.offset() - low),
-            writes: writes
-                .iter()
-                .map(|write| write.region.with_offset(write.region.offset() - low))
-                .collect(),
-            size,
-        }
+        let (unit, low, size) = span(all);
+        let place = |region| Place::of(region, unit, low);
+        let writes = writes.iter().map(|write| place(&write.region)).collect();
+        Slices { unit, own: place(own), writes, size }
     }
 
     /// The same in each of `n` such memories, one after the other.
     fn in_each(&self, n: usize) -> Result<Slices> {
-        let stacked = |region: &Layout| in_each(region, n, self.size);
+        let stacked = |place: &Place| place.in_each(n, self.size);
         Ok(Slices {
+            unit: self.unit,
             own: stacked(&self.own)?,
             writes: self.writes.iter().map(stacked).collect::<Result<_>>()?,
             size: n * self.size,
@@ -59,19 +58,22 @@ impl Slices {
 
     /// Whether some write left nothing of what was there.
     fn is_covered(&self) -> bool {
-        let last = self.size as isize - 1;
-        self.writes.iter().any(|region| {
-            same_elements(region, &self.own)
-                || (region.is_dense() && region.extent() == Some((0, last)))
+        let own = &self.own.layout;
+        let holds = |(low, high): (isize, isize)| {
+            own.extent().is_none_or(|(first, last)| low <= first && last <= high)
+        };
+        self.writes.iter().any(|Place { layout, .. }| {
+            same_places(layout, own) || (layout.is_dense() && layout.extent().is_some_and(holds))
         })
     }
 
     /// A gradient of the tensor by position in memory, where it may be written to.
     fn memory(&self, g: Tensor, reuse: bool) -> Result<Tensor> {
-        let plain = self.own.is_contiguous() && self.own.numel() == self.size;
+        let (g, own) = (in_units(g, self.unit), &self.own.layout);
+        let plain = own.is_contiguous() && own.numel() == self.size;
         if !plain {
-            let memory = Tensor::zeros(&[self.size], g.dtype())?;
-            add_at(&memory, &self.own, &g)?;
+            let memory = Tensor::zeros(&[self.size], self.unit)?;
+            add_at(&memory, own, &g)?;
             return Ok(memory);
         }
         let ours = reuse && g.is_contiguous() && g.storage().is_reusable();
@@ -82,14 +84,14 @@ impl Slices {
 
     /// The parts of a gradient that belong to those taken, in their order. Records nothing; writes to `g` if it may.
     fn split(&self, g: Tensor, reuse: bool, taken: &Taken) -> Result<Vec<Tensor>> {
-        let whole = self.own.is_injective();
+        let whole = self.own.layout.is_injective();
         let kept = if whole || !taken[0] { None } else { Some(g.duplicate()?) };
         let memory = self.memory(g, reuse)?;
         let mut parts = Vec::new();
-        for (region, taken) in self.writes.iter().zip(&taken[1..]).rev() {
-            let target = memory.relaid_view(region);
+        for (place, taken) in self.writes.iter().zip(&taken[1..]).rev() {
+            let target = memory.relaid_view(&place.layout);
             if *taken {
-                parts.push(target.duplicate()?);
+                parts.push(as_values(target.duplicate()?, place.dtype)?);
             }
             kernels::zero(target.shared_view_mut());
         }
@@ -98,7 +100,9 @@ impl Slices {
                 self.clear_written(&kept)?;
                 parts.push(kept);
             }
-            None if taken[0] => parts.push(memory.relaid_view(&self.own)),
+            None if taken[0] => {
+                parts.push(as_values(memory.relaid_view(&self.own.layout), self.own.dtype)?);
+            }
             None => {}
         }
         parts.reverse();
@@ -106,23 +110,24 @@ impl Slices {
     }
 
     /// What the tensor holds when its past and the writes hold `parts`, those not taken being zero. Records nothing.
-    fn merge(&self, parts: &[&Tensor], taken: &Taken, dtype: DType) -> Result<Tensor> {
-        let memory = Tensor::zeros(&[self.size], dtype)?;
-        let mut parts = parts.iter();
+    fn merge(&self, parts: &[&Tensor], taken: &Taken) -> Result<Tensor> {
+        let memory = Tensor::zeros(&[self.size], self.unit)?;
+        let (own, mut parts) = (&self.own.layout, parts.iter());
         let mut next = |taken: bool| if taken { parts.next() } else { None };
         let past = next(taken[0]);
-        if let Some(past) = past.filter(|_| self.own.is_injective()) {
-            kernels::copy(past.view_of(), memory.relaid_view(&self.own).view_mut());
+        let units = |part: &Tensor| in_units(part.detach(), self.unit);
+        if let Some(past) = past.filter(|_| own.is_injective()) {
+            kernels::copy(units(past).view_of(), memory.relaid_view(own).view_mut());
         }
-        for (region, taken) in self.writes.iter().zip(&taken[1..]) {
-            let target = memory.relaid_view(region);
+        for (place, taken) in self.writes.iter().zip(&taken[1..]) {
+            let target = memory.relaid_view(&place.layout);
             match next(*taken) {
-                Some(part) => kernels::copy(part.view_of(), target.view_mut()),
+                Some(part) => kernels::copy(units(part).view_of(), target.view_mut()),
                 None => kernels::zero(target.view_mut()),
             }
         }
-        let out = memory.relaid_view(&self.own);
-        if self.own.is_injective() {
+        let out = as_values(memory.relaid_view(own), self.own.dtype)?;
+        if own.is_injective() {
             return Ok(out);
         }
         let out = out.duplicate()?;
@@ -137,24 +142,17 @@ impl Slices {
     /// Zeros in `x`, of the tensor's own shape, wherever something was written.
     fn clear_written(&self, x: &Tensor) -> Result<()> {
         let memory = Tensor::ones(&[self.size], DType::Bool)?;
-        for region in &self.writes {
-            kernels::zero(memory.relaid_view(region).view_mut());
+        for place in &self.writes {
+            kernels::zero(memory.relaid_view(&place.layout).view_mut());
         }
-        let zero = Tensor::zeros(&[], x.dtype())?;
+        let x = in_units(x.detach(), self.unit);
+        let zero = Tensor::zeros(&[], self.unit)?;
         let zeros = zero.layout().broadcast_to(x.shape())?;
-        let untouched = memory.relaid_view(&self.own);
-        let kept = choose(&untouched, &x.detach(), &zero.relaid(zeros))?;
+        let untouched = memory.relaid_view(&self.own.layout);
+        let kept = choose(&untouched, &x, &zero.relaid(zeros))?;
         kernels::copy(kept.view_of(), x.view_mut());
         Ok(())
     }
-}
-
-/// The lowest position of any layout and how many there are up to the highest.
-fn span<'a>(layouts: impl Iterator<Item = &'a Layout>) -> (isize, usize) {
-    let (low, high) = layouts
-        .filter_map(Layout::extent)
-        .fold((isize::MAX, isize::MIN), |(low, high), (a, b)| (low.min(a), high.max(b)));
-    if low > high { (0, 0) } else { (low, (high - low + 1) as usize) }
 }
 
 /// The slices of a value in the running pass, which may be one of a batch.
@@ -186,9 +184,9 @@ fn split_recorded(slices: &Arc<Slices>, g: &Tensor, taken: Taken) -> Result<Vec<
     finish_many(parts, &[g], |_| RecordMany {
         name: "copy_slices_backward",
         cost: move_cost(g),
-        params: (Arc::clone(slices), taken, g.dtype()),
+        params: (Arc::clone(slices), taken),
         saved: nothing(),
-        backward: |(slices, taken, dtype), cx| {
+        backward: |(slices, taken), cx| {
             let mut present = taken.clone();
             let mut parts = Vec::new();
             let places = present.iter_mut().filter(|taken| **taken);
@@ -200,20 +198,15 @@ fn split_recorded(slices: &Arc<Slices>, g: &Tensor, taken: Taken) -> Result<Vec<
             if parts.is_empty() {
                 return Ok(());
             }
-            cx.give_with(0, |cx| merge_recorded(&of_pass(slices, cx)?, &parts, present, *dtype))
+            cx.give_with(0, |cx| merge_recorded(&of_pass(slices, cx)?, &parts, present))
         },
     })
 }
 
 /// `merge`, recorded; its adjoint is `split`.
-fn merge_recorded(
-    slices: &Arc<Slices>,
-    parts: &[Tensor],
-    taken: Taken,
-    dtype: DType,
-) -> Result<Tensor> {
+fn merge_recorded(slices: &Arc<Slices>, parts: &[Tensor], taken: Taken) -> Result<Tensor> {
     let parts: Vec<&Tensor> = parts.iter().collect();
-    let out = slices.merge(&parts, &taken, dtype)?;
+    let out = slices.merge(&parts, &taken)?;
     finish(out, &parts, |out| Record {
         name: "copy_slices",
         cost: move_cost(out),
@@ -238,15 +231,10 @@ fn merge_recorded(
 
 impl Tensor {
     /// The edge of the values of `own` after `writes`, where `past` is that of the values before.
-    pub(crate) fn copy_slices(
-        own: &Layout,
-        dtype: DType,
-        past: Option<Edge>,
-        writes: &[Write],
-    ) -> Edge {
+    pub(crate) fn copy_slices(own: &Region, past: Option<Edge>, writes: &[Write]) -> Edge {
         let slices = Slices::new(own, writes);
         let name = writes.last().map_or("copy_slices", |write| write.op);
-        let bytes = (slices.size * dtype.size()) as f32;
+        let bytes = (slices.size * slices.unit.size()) as f32;
         let cost = 40.0 + bytes / 20.0 + 200.0 * writes.len() as f32;
         // Where the last write left nothing, the past gets no gradient: not even a zero, which an infinite
         // derivative would make a NaN.
@@ -258,11 +246,11 @@ impl Tensor {
     }
 
     /// The edge of this view of a base that was changed in place, where `edge` is that of the base now.
-    pub(crate) fn as_strided_edge(&self, base: &Layout, edge: Edge) -> Edge {
-        let (low, size) = span([base, self.layout()].into_iter());
-        let moved = |layout: &Layout| layout.with_offset(layout.offset() - low);
-        let (params, cost) =
-            ((size, moved(base), moved(self.layout())), VIEW_COST + move_cost(self));
+    pub(crate) fn as_strided_edge(&self, base: &Region, edge: Edge) -> Edge {
+        let own = Region::of(self);
+        let (unit, low, size) = span([base, &own].into_iter());
+        let place = |region| Place::of(region, unit, low);
+        let (params, cost) = ((unit, size, place(base), place(&own)), VIEW_COST + move_cost(self));
         let rule = if self.creation() == Creation::CustomFunction {
             RuleRef::Boxed(Box::new(Structured::new("as_strided", params, |_, _, _| {
                 Err(bypassed())
@@ -271,8 +259,11 @@ impl Tensor {
             RuleRef::Boxed(Box::new(Structured::new(
                 "as_strided",
                 params,
-                |(size, base, own), g, cx| {
-                    cx.give_with(0, |_| shown(&spread(&g, *size, own)?, base))
+                |(unit, size, base, own), g, cx| {
+                    cx.give_with(0, |_| {
+                        let memory = spread(&units_of(&g, *unit)?, *size, &own.layout)?;
+                        values_of(&shown(&memory, &base.layout)?, base.dtype)
+                    })
                 },
             )))
         };
@@ -290,13 +281,6 @@ fn bypassed() -> Box<Error> {
             .into(),
         remedy: "return a clone() from forward, or use the view before the change",
     })
-}
-
-/// A region in each of `n` memories of `size` elements, one after the other: a new first axis.
-fn in_each(region: &Layout, n: usize, size: usize) -> Result<Layout> {
-    let dims = [&[n][..], region.dims()].concat();
-    let strides = [&[size as isize][..], region.strides()].concat();
-    Layout::strided(&dims, &strides, region.offset())
 }
 
 /// A memory of `size` elements, zero but for `g` at the positions of `region`; what meets there is summed. A batch of

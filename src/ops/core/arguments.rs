@@ -124,6 +124,24 @@ from_arg!(Padding, Padding, "an integer, a tuple of integers, \"valid\" or \"sam
     Padding::Rule(rule) => Arg::Str(rule.clone()),
 });
 
+/// What memory is seen as.
+#[derive(Clone, PartialEq, Debug)]
+pub enum Regarded {
+    /// In another shape.
+    In(Ints),
+    /// As elements of another dtype.
+    As(DType),
+}
+
+from_arg!(Regarded, Regarded, "a shape or a dtype", [
+    Arg::Ints(i) => Regarded::In(i),
+    Arg::Scalar(Scalar::Int(i)) => Regarded::In(SmallVec::from_slice(&[i])),
+    Arg::DType(dtype) => Regarded::As(dtype)
+], |regarded| match regarded {
+    Regarded::In(shape) => shown_ints(shape),
+    Regarded::As(dtype) => Arg::DType(*dtype),
+});
+
 impl FromArg for DType {
     type Param<'a> = DType;
     const KIND: Kind = Kind::DType;

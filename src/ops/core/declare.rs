@@ -168,6 +168,8 @@ pub enum Kind {
     Nested,
     /// An integer, several of them, or the name of a rule that gives them.
     Padding,
+    /// A shape, given as one is, or a dtype.
+    Regarded,
     /// A boolean.
     Bool,
     /// A float.
@@ -324,7 +326,7 @@ impl OpDecl {
     pub fn spreads(&self) -> Option<usize> {
         let last = self.positional().checked_sub(1)?;
         let takes = match self.params.get(last)?.kind {
-            Kind::Ints => true,
+            Kind::Ints | Kind::Regarded => true,
             // Behind axes another number means a truth value to some, so it does not where one may follow.
             Kind::Axes => self.facts.positional.is_none(),
             _ => false,

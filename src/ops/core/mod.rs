@@ -16,6 +16,7 @@ pub mod layout;
 pub(crate) mod operand;
 #[macro_use]
 pub mod operations;
+pub(crate) mod parts;
 pub(crate) mod row_indices;
 pub(crate) mod slot;
 pub(crate) mod structured;

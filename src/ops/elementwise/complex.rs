@@ -1,55 +1,20 @@
 //! Complex numbers and real ones: parts, absolute value, angle, and back.
 //!
-//! Owns: what is not holomorphic, and thus no text of complex lanes. Never differentiates by hand: all of it is made of
-//! the two parts. Invariant: the gradient of a complex number is `dL/d re + i dL/d im`, PyTorch's convention; that of a
-//! part is the part of the gradient.
+//! Owns: what is not holomorphic, and thus no text of complex lanes. Never differentiates: all of it is made of the two
+//! parts. Invariant: what users call `real` and `imag` is memory of its argument; what others are made of is copied.
 
 use crate::dtype::DType;
 use crate::error::{Error, Result};
-use crate::kernels::parts::{self, Part};
+use crate::kernels::parts::Part;
 use crate::ops::core::declare::{Operand, Scalar};
 use crate::ops::core::elementwise::{Elementwise, binary, binary_scalar, scalar_binary};
 use crate::ops::core::layout::astype;
-use crate::ops::core::structured::{Record, finish, move_cost, nothing};
+use crate::ops::core::parts::{joined, part_of, part_view};
 use crate::ops::elementwise::arith::{ARCTAN2, DIVIDE, HYPOT, MULTIPLY};
 use crate::ops::elementwise::compare::{EQUAL, LOGICAL_OR, NOT_EQUAL, isnan};
 use crate::ops::elementwise::select::where_;
 use crate::ops::elementwise::unary::{cos, rint, sin};
 use crate::tensor::Tensor;
-
-/// One part of complex numbers, recorded.
-pub(crate) fn part_of(x: &Tensor, part: Part) -> Result<Tensor> {
-    let out = Tensor::empty(x.shape(), x.dtype().real())?;
-    parts::take_part(part, x.view_of(), out.view_mut());
-    finish(out, &[x], |out| Record {
-        name: if part == Part::Real { "real" } else { "imag" },
-        cost: move_cost(out),
-        params: part,
-        saved: nothing(),
-        backward: |part, g, cx| {
-            cx.give_with(0, |_| {
-                let none = Tensor::zeros(g.shape(), g.dtype())?;
-                if *part == Part::Real { joined(&g, &none) } else { joined(&none, &g) }
-            })
-        },
-    })
-}
-
-/// Complex numbers of two parts that share a float dtype and a shape, recorded.
-pub(crate) fn joined(re: &Tensor, im: &Tensor) -> Result<Tensor> {
-    let out = Tensor::empty(re.shape(), re.dtype().to_complex())?;
-    parts::join_parts(re.view_of(), im.view_of(), out.view_mut());
-    finish(out, &[re, im], |out| Record {
-        name: "complex",
-        cost: move_cost(out),
-        params: (),
-        saved: nothing(),
-        backward: |(), g, cx| {
-            cx.give_with(0, |_| part_of(&g, Part::Real))?;
-            cx.give_with(1, |_| part_of(&g, Part::Imag))
-        },
-    })
-}
 
 /// Two tensors of one shape and of the float dtype whose pairs are complex numbers.
 fn pair(re: &Tensor, im: &Tensor) -> Result<[Tensor; 2]> {
@@ -100,16 +65,16 @@ pub(crate) fn chosen(wins: &'static Elementwise, z: &[&Tensor], nan: usize) -> R
 }
 
 crate::operations! { family "complex" [ufunc];
-    /// Real part; real numbers are their own. A copy for complex numbers. Derivative: `g` as a complex number.
+    /// Real part; real numbers are their own. A view: writing to it changes `x`. Derivative: `g` as a complex number.
     [numpy("real"), attribute]
     fn real(x: Tensor) -> Tensor {
-        if x.dtype().is_complex() { part_of(x, Part::Real) } else { Ok(x.clone()) }
+        if x.dtype().is_complex() { part_view(x, Part::Real) } else { Ok(x.clone()) }
     }
-    /// Imaginary part; zeros for real numbers. A copy. Derivative: `i g`.
+    /// Imaginary part; a view of complex numbers, new zeros for real ones. Derivative: `i g`.
     [numpy("imag"), attribute]
     fn imag(x: Tensor) -> Tensor {
         if x.dtype().is_complex() {
-            return part_of(x, Part::Imag);
+            return part_view(x, Part::Imag);
         }
         Ok(Tensor::zeros(x.shape(), x.dtype())?.underived([x].into_iter()))
     }

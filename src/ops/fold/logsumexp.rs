@@ -8,9 +8,11 @@ use smallvec::smallvec;
 use crate::array::ShapeVec;
 use crate::error::Result;
 use crate::kernels::Reduction;
+use crate::kernels::parts::Part;
 use crate::ops::core::declare::{Axes, Operand, Scalar};
 use crate::ops::core::elementwise::{binary, binary_scalar};
-use crate::ops::core::layout::{astype, real_numbers, reduced, sum_over};
+use crate::ops::core::layout::{astype, reduced, sum_over};
+use crate::ops::core::parts::part_of;
 use crate::ops::core::structured::{Record, Save, finish, move_cost};
 use crate::ops::elementwise::arith::{ADD, DIVIDE, MULTIPLY, SUBTRACT};
 use crate::ops::elementwise::compare::{EQUAL, isfinite};
@@ -44,13 +46,29 @@ fn shared(x: &Tensor, level: &Tensor, total: &Tensor, g: &Tensor) -> Result<Tens
     binary(&MULTIPLY, &parts, &binary(&DIVIDE, g, &divisor(total)?)?)
 }
 
+/// The same of complex numbers, whose largest real part is the level. Lines of nothing but `e^x = 0` are -inf and have no
+/// slope.
+fn of_complex(x: &Tensor, axes: &[usize]) -> Result<Tensor> {
+    let real = part_of(&x.detach(), Part::Real)?;
+    let top = reduced(Reduction::Max, &real, axes, real.dtype())?;
+    let zero = Operand::Scalar(Scalar::Float(0.0));
+    let level = where_(&isfinite(&top)?, &Operand::Tensor(top), &zero)?;
+    let level = astype(&level, x.dtype())?;
+    let total = sum_over(&exp(&binary(&SUBTRACT, x, &level)?)?, axes, true)?;
+    let none = binary_scalar(&EQUAL, &total.detach(), Scalar::Float(0.0))?;
+    let value = binary(&ADD, &log(&divisor(&total)?)?, &level)?;
+    where_(&none, &Operand::Scalar(Scalar::Float(f64::NEG_INFINITY)), &Operand::Tensor(value))
+}
+
 crate::operations! { family "reduction" [float32];
-    /// `ln(sum(e^x))` over the axes, without overflow; -inf for lines of -inf. Derivative: `g e^(x - y)`, the share of each element.
+    /// `ln(sum(e^x))` over the axes, without overflow; -inf for lines of -inf. Of complex numbers the principal branch. Derivative: `g e^(x - y)`, the share of each element.
     [numpy("scipy.special.logsumexp"), positional(2), fold("logaddexp")]
     fn logsumexp(x: Tensor, axis: Axes = Axes::All, keepdims: bool = false) -> Tensor {
-        real_numbers("logsumexp", x)?;
         let x = astype(x, x.dtype().to_float())?;
         let axes = resolve_fold("logsumexp", &axis, x.ndim())?;
+        if x.dtype().is_complex() {
+            return finish_shape(of_complex(&x, &axes)?, &axes, keepdims);
+        }
         let [level, total] = level_and_total(&x.detach(), &axes)?;
         let value = binary(&ADD, &log(&total)?, &level)?;
         let out = finish(value, &[&x], |_| Record {

@@ -15,6 +15,7 @@ use crate::kernels::elementwise::{In, LoopTable, apply};
 use crate::ops::core::declare::Scalar;
 use crate::ops::core::elementwise::binary_scalar;
 use crate::ops::core::layout::{astype, permute_axes, sum_over};
+use crate::ops::core::parts::as_parts;
 use crate::ops::core::structured::{Cx, Record, Save, batched, finish, move_cost, nothing};
 use crate::ops::elementwise::arith::{ADD, MULTIPLY};
 use crate::ops::elementwise::conjugated::conjugated;
@@ -267,6 +268,7 @@ pub fn add_fiber(
     let out = Tensor::empty(tensor.shape(), tensor.dtype())?;
     let spread = place.spread(&fiber.detach(), tensor.shape())?;
     if beta == 0.0 {
+        let (spread, out) = (as_parts(spread), as_parts(out.detach()));
         apply(&SCALED, &[In::View(spread.view_of())], out.view_mut(), &[alpha]);
     } else {
         add_scaled(alpha, &spread, beta, &tensor, &out);
@@ -299,9 +301,14 @@ fn fiber_sums(x: &Tensor, place: Fiber, alpha: f64, front: usize) -> Result<Tens
     times(&sum_over(x, &axes, false)?, alpha)
 }
 
-/// Fills `out` with `alpha x + beta y`; operands and `out` agree in shape and dtype.
+/// Fills `out` with `alpha x + beta y`; operands and `out` agree in shape and dtype. Real factors scale each part of
+/// complex numbers alone.
 #[inline]
 fn add_scaled(alpha: f64, x: &Tensor, beta: f64, y: &Tensor, out: &Tensor) {
+    if out.dtype().is_complex() {
+        let [x, y, out] = [x, y, out].map(|t| as_parts(t.detach()));
+        return add_scaled(alpha, &x, beta, &y, &out);
+    }
     let ins = [In::View(x.view_of()), In::View(y.view_of())];
     if alpha == 1.0 && beta == 1.0 {
         // The same bits as with the factors, at the cost of the plain sum.

@@ -9,6 +9,7 @@ pub mod flip;
 pub mod grid;
 pub mod join;
 pub mod pairs;
+pub(crate) mod reinterpret;
 pub mod repeat;
 pub mod reshape;
 pub mod split;

@@ -1,24 +1,36 @@
 //! Complex numbers as pairs of real ones along a last axis, and back.
 //!
-//! Owns: `view_as_real` and `view_as_complex`. Never shares memory: both copy, as in JAX.
-//! Invariant: each is the adjoint of the other.
+//! Owns: `view_as_real` and `view_as_complex`. Never copies.
+//! Invariant: each is the inverse of the other, and its adjoint.
 
 use crate::error::{Dims, Error};
-use crate::kernels::parts::Part;
-use crate::ops::core::view::{Step, view_through};
-use crate::ops::elementwise::complex::{joined, part_of};
-use crate::ops::shape::join::stack;
+use crate::ops::core::parts::{complex_view, pairs_of};
 use crate::tensor::Tensor;
 
+/// Why elements cannot be shown as larger ones where they lie.
+#[cold]
+pub(crate) fn apart(op: &'static str, x: &Tensor) -> Box<Error> {
+    Box::new(Error::Shape {
+        op: op.into(),
+        what: format!(
+            "the elements of a tensor of shape {} do not lie in memory as larger ones: strides {:?}, first position {}",
+            Dims::from(x.shape()),
+            x.layout().strides(),
+            x.layout().offset()
+        ),
+        remedy: "view a clone() of it, which lies in order",
+    })
+}
+
 crate::operations! { family "complex";
-    /// The parts of complex numbers along a new last axis of size 2; a copy. Derivative: `view_as_complex` of `g`.
+    /// The parts of complex numbers along a new last axis of size 2; a view: writing to it changes `x`. Derivative: `view_as_complex` of `g`.
     fn view_as_real(x: Tensor) -> Tensor {
         if !x.dtype().is_complex() {
             return Err(Box::new(Error::DType { op: "view_as_real".into(), got: x.dtype(), remedy: "give complex numbers" }));
         }
-        stack(&[part_of(x, Part::Real)?, part_of(x, Part::Imag)?], -1)
+        pairs_of(x)
     }
-    /// Complex numbers of the pairs along the last axis, of size 2; a copy. Derivative: `view_as_real` of `g`.
+    /// Complex numbers of the pairs along the last axis, of size 2; a view: writing to it changes `x`. Refused where the pairs do not lie in memory as complex numbers do. Derivative: `view_as_real` of `g`.
     fn view_as_complex(x: Tensor) -> Tensor {
         if x.shape().last() != Some(&2) || !matches!(x.dtype().size(), 4 | 8) || !x.dtype().is_float() {
             return Err(Box::new(Error::Shape {
@@ -27,8 +39,6 @@ crate::operations! { family "complex";
                 remedy: "give float64 or float32 with a last axis of size 2",
             }));
         }
-        let axis = x.ndim() - 1;
-        let part = |index| view_through(x, "select", vec![Step::Select { axis, index }]);
-        joined(&part(0)?, &part(1)?)
+        complex_view(x).unwrap_or_else(|| Err(apart("view_as_complex", x)))
     }
 }

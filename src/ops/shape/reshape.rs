@@ -7,9 +7,11 @@ use smallvec::SmallVec;
 
 use crate::array::{ShapeVec, checked_numel, normalize_axes, normalize_axis};
 use crate::error::{Dims, Error, Result};
+use crate::ops::core::arguments::Regarded;
 use crate::ops::core::declare::{Axes, Ints};
 use crate::ops::core::layout::{broadcast_to, permute_axes, reshape_dims, sum_to, swap_axes};
 use crate::ops::core::view::view_identity;
+use crate::ops::shape::reinterpret::as_dtype;
 use crate::tensor::Tensor;
 
 /// Resolves a reshape target with at most one `-1`.
@@ -117,10 +119,14 @@ crate::operations! { family "shape";
         let out = reshape_dims(&permute_axes(x, &reversed(x))?, &backwards)?;
         permute_axes(&out, &reversed(&out))
     }
-    /// The same elements under another shape, never copied: refused where the strides do not allow it.
-    [keywords(("size", "shape"))]
-    fn view_(x: Tensor, shape: Ints) -> Tensor {
-        let dims = resolve(x.shape(), &shape)?;
+    /// The same elements under another shape, or the same bytes as another dtype; never copied, and refused where the strides do not allow it. As in NumPy, elements of another size change the last axis. Derivative of a shape, and between complex numbers and their parts: the inverse view of `g`; any other dtype gives a constant.
+    [keywords(("size", "shape"), ("dtype", "shape"))]
+    fn view_(x: Tensor, shape: Option<Regarded> = None) -> Tensor {
+        let dims = match shape {
+            None => return view_identity(x),
+            Some(Regarded::As(dtype)) => return as_dtype(x, dtype),
+            Some(Regarded::In(shape)) => resolve(x.shape(), &shape)?,
+        };
         if x.layout().reshape(&dims).is_some() {
             return reshaped(x, &dims);
         }

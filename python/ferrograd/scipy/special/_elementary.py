@@ -40,7 +40,7 @@ def logsumexp(
     if b is None and not return_sign:
         return _every(a, axis, keepdims=keepdims)
     known = a.detach().numpy() if isinstance(a, Tensor) else np.asarray(a)
-    top = np.max(known, axis, keepdims=True)
+    top = np.max(known.real, axis, keepdims=True)
     top = np.where(np.isfinite(top), top, 0.0)
     terms = np.exp(a - top) if b is None else b * np.exp(a - top)
     total = np.sum(terms, axis, keepdims=keepdims)
@@ -105,11 +105,13 @@ def kl_div(x: Any, y: Any) -> Any:
 
 def polygamma(n: Any, x: Any) -> Any:
     """The derivatives of `digamma` of whole orders `n`, one or an array of them: NaN where an order
-    is negative or not whole. Differentiable by `x`.
+    is negative or not whole. Differentiable by `x`; float64 for every `x`, as SciPy computes it.
     """
+    x = floats(x)
+    x = x if x.dtype == numpy.float64 else x.astype(numpy.float64)
     if isinstance(n, int | numpy.integer) and n >= 0:
         return _polygamma(n, x)
-    orders, x = plain(n), floats(x)
+    orders = plain(n)
     found = np.where(numpy.ones(orders.shape, bool), numpy.nan, x)
     for order in numpy.unique(orders[(orders >= 0) & (orders == numpy.floor(orders))]):
         found = np.where(orders == order, _polygamma(int(order), x), found)
