@@ -4,16 +4,15 @@
 //! Never iterates for ever: a limit on the sweeps makes a matrix fail instead.
 //! Invariant: an item that fails is named by its index, and its output is not read.
 
-use nalgebra::{DMatrix, DMatrixViewMut, QR, SymmetricEigen};
+use nalgebra::{DMatrix, DMatrixViewMut};
 
 use super::super::launch::launch;
-use super::super::order::sorted;
 use super::super::view::{View, ViewMut};
 use super::field::{Field, subtract, with_field};
-use super::reflections;
 use super::singular::{self, Singular, turn};
 use super::stack::{Stack, each};
 use super::triangle;
+use super::{hermitian, reflections};
 
 /// The sweeps after which an iteration is given up.
 pub(super) fn limit(n: usize) -> usize {
@@ -123,8 +122,11 @@ fn complete_of<T: Field>(u: View, out: ViewMut) {
         let given = u.load::<T>(index);
         let known = given.ncols();
         let square = given.clone().resize(u.rows, u.rows, T::zero());
-        let whole =
-            if known == 0 { DMatrix::identity(u.rows, u.rows) } else { QR::new(square).q() };
+        let whole = if known == 0 {
+            DMatrix::identity(u.rows, u.rows)
+        } else {
+            reflections::factors(square).0
+        };
         out.store(index, |i, k| if k < known { given[(i, k)] } else { whole[(i, k)] });
         true
     });
@@ -162,16 +164,6 @@ fn svd_of<T: Field>(a: View, u: ViewMut, s: ViewMut, vt: ViewMut) -> Result<(), 
     })
 }
 
-/// The upper triangle becomes that of the lower one's Hermitian matrix; the diagonal is read as real.
-fn hermitian<T: Field>(a: &mut DMatrix<T>) {
-    for k in 0..a.ncols() {
-        a[(k, k)] = T::from_real(a[(k, k)].real());
-        for i in k + 1..a.nrows() {
-            a[(k, i)] = a[(i, k)].conjugate();
-        }
-    }
-}
-
 /// Rising eigenvalues and orthonormal eigenvectors (columns) of Hermitian matrices, of which one triangle is read;
 /// the error is as in `svd`.
 pub fn eigh(a: View, lower: bool, w: ViewMut, v: ViewMut) -> Result<(), usize> {
@@ -189,21 +181,16 @@ fn eigh_of<T: Field>(a: View, lower: bool, w: ViewMut, v: ViewMut) -> Result<(),
         if !lower {
             matrix.adjoint_mut();
         }
-        hermitian(&mut matrix);
+        hermitian::mirror(&mut matrix);
         let Some(unit) = scale(&matrix) else {
             return false;
         };
-        let Some(eigen) =
-            SymmetricEigen::try_new(matrix / T::from_real(unit), f64::EPSILON, limit(a.rows))
-        else {
+        let Some((values, vectors)) = hermitian::eigen(matrix / T::from_real(unit)) else {
             return false;
         };
-        let order = sorted(a.rows, &|i, k| eigen.eigenvalues[i].total_cmp(&eigen.eigenvalues[k]));
-        w.store(index, |i, _| eigen.eigenvalues[order[i]] * unit);
-        let vectors = &eigen.eigenvectors;
-        let turns: Vec<T> =
-            (0..a.rows).map(|k| turn(vectors.column(order[k]).as_slice())).collect();
-        v.store(index, |i, k| turns[k] * vectors[(i, order[k])]);
+        w.store(index, |i, _| values[i] * unit);
+        let turns: Vec<T> = vectors.column_iter().map(|c| turn(c.as_slice())).collect();
+        v.store(index, |i, k| turns[k] * vectors[(i, k)]);
         true
     })
 }

@@ -4,7 +4,7 @@
 //! choice by a dtype. Never factorises.
 //! Invariant: a text over `Field` is one algorithm, whose conjugates do nothing to real numbers.
 
-use nalgebra::{ComplexField, DMatrixView, DMatrixViewMut};
+use nalgebra::{ComplexField, DMatrix, DMatrixView, DMatrixViewMut};
 
 use super::super::gemm::{Mat, Size, multiply, multiply_complex};
 use crate::dtype::{Complex64, Complex128, DType, no_loop};
@@ -132,4 +132,11 @@ pub(super) fn subtract<T: Field>(
     let at = strides(c.strides());
     // SAFETY: the views hold these sizes at these strides, and `c` is borrowed mutably, so it overlaps neither.
     unsafe { T::subtract(Size { m, n, k }, Mat::new(c.as_mut_ptr(), at), a, b) }
+}
+
+/// `a b`.
+pub(super) fn product<T: Field>(a: &DMatrix<T>, b: &DMatrix<T>) -> DMatrix<T> {
+    let mut out = DMatrix::zeros(a.nrows(), b.ncols());
+    subtract(&mut out.as_view_mut(), a.as_view(), b.as_view());
+    -out
 }

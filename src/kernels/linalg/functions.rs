@@ -10,7 +10,7 @@ use nalgebra::{ComplexField, DMatrix};
 
 use super::super::launch::launch;
 use super::super::view::{View, ViewMut};
-use super::field::{Field, subtract, with_field};
+use super::field::{Field, product, with_field};
 use super::schur::Triangular;
 use super::stack::{Stack, each};
 use super::triangle::{self, solve_general};
@@ -60,12 +60,6 @@ fn by_item<T: Field>(
         out.store(index, |i, k| found[(i, k)]);
         true
     })
-}
-
-fn product<T: Field>(a: &DMatrix<T>, b: &DMatrix<T>) -> DMatrix<T> {
-    let mut out = DMatrix::zeros(a.nrows(), b.ncols());
-    subtract(&mut out.as_view_mut(), a.as_view(), b.as_view());
-    -out
 }
 
 /// The largest sum of magnitudes in a column.

@@ -1,14 +1,20 @@
 //! Matrix factorisations and what follows from them, for stacks of matrices of real and complex numbers.
+mod bidiagonal;
+mod divide;
 mod factor;
 mod field;
 mod functions;
+mod hermitian;
 mod lu;
 mod reflections;
 mod schur;
+mod secular;
 mod singular;
 mod solve;
 mod stack;
 mod triangle;
+mod tridiagonal;
+mod vectors;
 
 pub use factor::{cholesky, cofactor, complete, eigh, qr, svd};
 pub use functions::{Function, function};

@@ -1,12 +1,126 @@
 //! The QR factorisation by Householder's reflections, with LAPACK's signs.
 //!
-//! Owns: one reflection per column, and the columns of Q that they make. Never pivots.
+//! Owns: reflections, one by one and gathered in blocks, whose work is matrix products. Never pivots.
 //! Invariant: the diagonal of R is real, and a column that has no tail and a real head is not reflected.
-//! Source: LAPACK's `geqr2`, `larfg` and `ung2r` (Anderson et al., LAPACK Users' Guide, 1999).
+//! Sources: LAPACK's `geqr2`, `larfg` and `ung2r` (Anderson et al., LAPACK Users' Guide, 1999); Schreiber and Van Loan,
+//! SIAM J. Sci. Stat. Comput. 10 (1989), for the blocks.
 
-use nalgebra::{DMatrix, DVector};
+use nalgebra::{DMatrix, DMatrixViewMut, DVector};
 
-use super::field::Field;
+use super::field::{Field, subtract};
+use super::vectors::{adjoint_times, subtract_outer};
+
+/// Columns reflected one by one, before their block is applied to the others.
+pub(super) const WIDTH: usize = 32;
+/// Columns up to which a whole matrix is done one by one.
+const FEW: usize = 16;
+
+/// Turns a column into the axis `v` of a reflection `1 - factor v vᴴ`, with 1 in front, and returns the factor and what the
+/// adjoint of the reflection puts in front of the column, all else being zero. A factor of zero reflects nothing.
+pub(super) fn reflection<T: Field>(axis: &mut [T]) -> (T, T) {
+    let head = std::mem::replace(&mut axis[0], T::one());
+    let tail = axis[1..].iter().map(|x| x.modulus_squared()).sum::<f64>().sqrt();
+    if tail == 0.0 && head.imaginary() == 0.0 {
+        return (T::zero(), head);
+    }
+    let turned = T::from_real(-head.modulus().hypot(tail).copysign(head.real()));
+    let unit = T::one() / (head - turned);
+    axis[1..].iter_mut().for_each(|x| *x *= unit);
+    ((turned - head) / turned, turned)
+}
+
+/// The product `1 - v t vᴴ` of reflections whose axes are the columns of `v`.
+pub(super) struct Block<T: Field> {
+    v: DMatrix<T>,
+    across: DMatrix<T>,
+    t: DMatrix<T>,
+}
+
+impl<T: Field> Block<T> {
+    /// The reflections in their order.
+    pub(super) fn new(v: DMatrix<T>, factors: &[T]) -> Block<T> {
+        let (across, k) = (v.adjoint(), factors.len());
+        let mut overlaps = DMatrix::zeros(k, k);
+        subtract(&mut overlaps.as_view_mut(), across.as_view(), v.as_view());
+        let mut t = DMatrix::zeros(k, k);
+        for (i, &factor) in factors.iter().enumerate() {
+            t[(i, i)] = factor;
+            for row in 0..i {
+                let sum = (row..i).fold(T::zero(), |sum, j| sum + t[(row, j)] * overlaps[(j, i)]);
+                t[(row, i)] = factor * sum;
+            }
+        }
+        Block { v, across, t }
+    }
+
+    /// `c` becomes the product, or its adjoint, times itself.
+    pub(super) fn apply(&self, c: &mut DMatrixViewMut<'_, T>, adjoint: bool) {
+        let (k, n) = (self.t.nrows(), c.ncols());
+        let mut parts = DMatrix::zeros(k, n);
+        subtract(&mut parts.as_view_mut(), self.across.as_view(), c.as_view());
+        let mut steps = DMatrix::zeros(k, n);
+        let t = if adjoint { self.t.adjoint() } else { self.t.clone() };
+        subtract(&mut steps.as_view_mut(), t.as_view(), parts.as_view());
+        subtract(c, self.v.as_view(), steps.as_view());
+    }
+}
+
+/// Blocks of reflections, each with the first row that it changes.
+pub(super) struct Reflections<T: Field>(pub(super) Vec<(usize, Block<T>)>);
+
+impl<T: Field> Reflections<T> {
+    /// `c` becomes the product of all, the first leftmost, times itself.
+    pub(super) fn apply(&self, c: &mut DMatrix<T>) {
+        for (first, block) in self.0.iter().rev() {
+            block.apply(&mut c.rows_range_mut(*first..), false);
+        }
+    }
+
+    /// The first `k` columns of the product, of `rows` rows.
+    pub(super) fn columns(&self, rows: usize, k: usize) -> DMatrix<T> {
+        let mut q = DMatrix::identity(rows, k);
+        for (first, block) in self.0.iter().rev() {
+            block.apply(&mut q.view_range_mut(*first.., *first..), false);
+        }
+        q
+    }
+}
+
+/// Eliminates the columns of a panel below their diagonals.
+fn panel<T: Field>(mut a: DMatrixViewMut<'_, T>) -> Block<T> {
+    let (m, n) = a.shape();
+    let (mut v, mut factors) = (DMatrix::zeros(m, n), Vec::with_capacity(n));
+    for i in 0..n {
+        let mut axis: Vec<T> = a.column(i).iter().skip(i).copied().collect();
+        let (factor, turned) = reflection(&mut axis);
+        a[(i, i)] = turned;
+        let mut others = a.view_range_mut(i.., i + 1..);
+        if factor != T::zero() && others.ncols() > 0 {
+            let mut steps = adjoint_times(others.as_view(), &axis);
+            steps *= factor;
+            subtract_outer(&mut others, &axis, steps.as_slice());
+        }
+        v.column_mut(i).rows_range_mut(i..).copy_from_slice(&axis);
+        factors.push(factor);
+    }
+    Block::new(v, &factors)
+}
+
+/// The reflections, and `r` in the upper triangle of `a`; what is below it means nothing.
+pub(super) fn eliminate<T: Field>(a: &mut DMatrix<T>) -> Reflections<T> {
+    let size = a.nrows().min(a.ncols());
+    let mut blocks = Vec::new();
+    for first in (0..size).step_by(WIDTH) {
+        let end = (first + WIDTH).min(size);
+        let (mut left, mut right) = a.columns_range_pair_mut(first..end, end..);
+        let block = panel(left.rows_range_mut(first..));
+        if right.ncols() > 0 {
+            block.apply(&mut right.rows_range_mut(first..), true);
+        }
+        blocks.push((first, block));
+    }
+    Reflections(blocks)
+}
 
 /// Columns `from..` of `a` from row `at` on become `(1 - factor v vᴴ)` times themselves.
 fn reflect<T: Field>(a: &mut DMatrix<T>, v: &DVector<T>, at: usize, from: usize, factor: T) {
@@ -21,23 +135,18 @@ fn reflect<T: Field>(a: &mut DMatrix<T>, v: &DVector<T>, at: usize, from: usize,
     }
 }
 
-/// `q`, m by k, and `r`, k by n and upper triangular, with `q r = a`, k being the smaller of m and n.
+/// `q`, m by k, and `r`, k by n, with `q r = a`, k being the smaller of m and n. Below the diagonal `r` means nothing.
 pub(super) fn factors<T: Field>(mut a: DMatrix<T>) -> (DMatrix<T>, DMatrix<T>) {
     let (m, n) = a.shape();
     let size = m.min(n);
+    if size > FEW {
+        let q = eliminate(&mut a).columns(m, size);
+        return (q, a.resize_vertically(size, T::zero()));
+    }
     let mut axes: Vec<(DVector<T>, T)> = Vec::with_capacity(size);
     for i in 0..size {
-        let head = a[(i, i)];
         let mut axis = a.column(i).rows_range(i..).into_owned();
-        let tail = axis.rows_range(1..).norm();
-        if tail == 0.0 && head.imaginary() == 0.0 {
-            axes.push((axis, T::zero()));
-            continue;
-        }
-        let turned = T::from_real(-head.modulus().hypot(tail).copysign(head.real()));
-        let (factor, unit) = ((turned - head) / turned, T::one() / (head - turned));
-        axis *= unit;
-        axis[0] = T::one();
+        let (factor, turned) = reflection(axis.as_mut_slice());
         a[(i, i)] = turned;
         reflect(&mut a, &axis, i, i + 1, factor.conjugate());
         axes.push((axis, factor));

@@ -1,15 +1,21 @@
 //! Singular values and vectors, checked.
 //!
-//! Owns: the decomposition of one matrix, its verification, and the second way when the first fails it: the
-//! library's iteration can settle on wrong values for matrices of low rank.
+//! Owns: the decomposition of one matrix, its verification, and the ways to it: the library's iteration for small
+//! matrices, which can settle on wrong values for those of low rank, and `divide` for large ones.
 //! Never returns a decomposition that does not multiply back to its matrix.
 //! Invariant: vectors are orthonormal and values fall, to rounding; their signs follow the matrix without jumps.
 
-use nalgebra::{DMatrix, QR, SVD, SymmetricEigen};
+use nalgebra::{DMatrix, SVD};
 
-use super::super::order::sorted;
-use super::factor::limit;
-use super::field::Field;
+use super::bidiagonal::{self, Bidiagonal};
+use super::factor::{limit, scale};
+use super::field::{Field, product, subtract};
+use super::{divide, hermitian, reflections};
+
+/// Rows and columns from which a matrix is divided.
+const LARGE: usize = 40;
+/// What a singular value is of the largest at least, for the halves of an eigenvector to be singular vectors to rounding.
+const REACH: f64 = 1.0 / 64.0;
 
 /// Left vectors (columns), falling values, right vectors (rows).
 pub(super) struct Singular<T: Field> {
@@ -26,28 +32,24 @@ impl<T: Field> Singular<T> {
     /// Whether it multiplies back to `a` and its vectors are orthonormal.
     fn holds(&self, a: &DMatrix<T>) -> bool {
         let rounding = 16.0 * f64::EPSILON * (a.nrows() + a.ncols()) as f64;
-        let mut product = self.u.clone();
-        for (mut column, s) in product.column_iter_mut().zip(&self.s) {
+        let mut scaled = self.u.clone();
+        for (mut column, s) in scaled.column_iter_mut().zip(&self.s) {
             column *= T::from_real(*s);
         }
-        let close = |x: DMatrix<T>, size: f64| x.norm() <= rounding * size;
-        let k = self.s.len();
-        close(product * &self.vt - a, a.norm())
-            && close(self.u.ad_mul(&self.u) - DMatrix::identity(k, k), 1.0)
-            && close(&self.vt * self.vt.adjoint() - DMatrix::identity(k, k), 1.0)
+        let close = |mut x: DMatrix<T>, b: &DMatrix<T>, c: &DMatrix<T>, size: f64| {
+            subtract(&mut x.as_view_mut(), b.as_view(), c.as_view());
+            x.norm() <= rounding * size
+        };
+        let one = || DMatrix::identity(self.s.len(), self.s.len());
+        close(a.clone(), &scaled, &self.vt, a.norm())
+            && close(one(), &self.u.adjoint(), &self.u, 1.0)
+            && close(one(), &self.vt, &self.vt.adjoint(), 1.0)
     }
 }
 
 /// The decomposition of a finite matrix with elements of about 1; `None` when no iteration converges.
 pub(super) fn decompose<T: Field>(a: &DMatrix<T>) -> Option<Singular<T>> {
-    let n = a.nrows().min(a.ncols());
-    let first = SVD::try_new(a.clone(), true, true, 5.0 * f64::EPSILON, limit(n)).and_then(|svd| {
-        let s = svd.singular_values.iter().copied().collect();
-        Some(Singular { u: svd.u?, s, vt: svd.v_t? })
-    });
-    let mut found = first
-        .filter(|found| found.holds(a))
-        .or_else(|| by_eigenvectors(a).filter(|found| found.holds(a)))?;
+    let mut found = checked(a)?;
     for (k, mut column) in found.u.column_iter_mut().enumerate() {
         let turn = turn(column.as_slice());
         if turn != T::one() {
@@ -56,6 +58,101 @@ pub(super) fn decompose<T: Field>(a: &DMatrix<T>) -> Option<Singular<T>> {
         }
     }
     Some(found)
+}
+
+/// The same with any signs.
+fn checked<T: Field>(a: &DMatrix<T>) -> Option<Singular<T>> {
+    let n = a.nrows().min(a.ncols());
+    let holds = |found: &Singular<T>| found.holds(a);
+    if n >= LARGE
+        && let Some(found) = by_halves(a).filter(holds)
+    {
+        return Some(found);
+    }
+    let library = SVD::try_new(a.clone(), true, true, 5.0 * f64::EPSILON, limit(n));
+    let first = library.and_then(|svd| {
+        let s = svd.singular_values.iter().copied().collect();
+        Some(Singular { u: svd.u?, s, vt: svd.v_t? })
+    });
+    first.filter(holds).or_else(|| by_eigenvectors(a).filter(holds))
+}
+
+/// The decomposition by way of a bidiagonal matrix.
+fn by_halves<T: Field>(a: &DMatrix<T>) -> Option<Singular<T>> {
+    let (m, n) = a.shape();
+    if m < n {
+        return by_halves(&a.adjoint()).map(Singular::transposed);
+    }
+    if m > n {
+        let (q, r) = reflections::factors(a.clone());
+        let found = by_halves(&r.upper_triangle())?;
+        return Some(Singular { u: product(&q, &found.u), ..found });
+    }
+    let Bidiagonal { diagonal, above, q, p } = bidiagonal::reduce(a.clone());
+    let found = of_bidiagonal(&diagonal, &above)?;
+    let (mut u, mut v) = (found.u.map(T::from_real), found.vt.transpose().map(T::from_real));
+    q.apply(&mut u);
+    p.apply(&mut v);
+    Some(Singular { u, s: found.s, vt: v.adjoint() })
+}
+
+/// Of an upper bidiagonal matrix `b`: the eigenvectors of `[[0, bᵀ], [b, 0]]`, which is tridiagonal when rows and columns
+/// alternate. Their halves are singular vectors where the value is not small; for the rest, `b` is taken between the
+/// complements of those.
+fn of_bidiagonal(diagonal: &[f64], above: &[f64]) -> Option<Singular<f64>> {
+    let n = diagonal.len();
+    let beside: Vec<f64> =
+        (0..2 * n - 1).map(|i| if i % 2 == 0 { diagonal[i / 2] } else { above[i / 2] }).collect();
+    let eigen = divide::eigen(vec![0.0; 2 * n], &beside, n)?;
+    let mut s: Vec<f64> = eigen.values[n..].iter().rev().map(|s| s.max(0.0)).collect();
+    let good = s.iter().take_while(|&&x| x > REACH * s[0]).count();
+    let root = std::f64::consts::SQRT_2;
+    let half = |odd: usize| {
+        DMatrix::from_fn(n, good, |i, k| root * eigen.vectors[(2 * i + odd, n - 1 - k)])
+    };
+    let (mut u, mut v) = (half(1), half(0));
+    if good < n {
+        let (left, right) = (complement(&u), complement(&v));
+        let row = |i: usize, k: usize| {
+            let next = if i + 1 < n { above[i] * right[(i + 1, k)] } else { 0.0 };
+            diagonal[i] * right[(i, k)] + next
+        };
+        let inner = product(&left.transpose(), &DMatrix::from_fn(n, n - good, row));
+        let unit = scale(&inner)?;
+        let rest = checked(&(inner / unit))?;
+        let least = s[..good].last().copied().unwrap_or(f64::INFINITY);
+        s.truncate(good);
+        s.extend(rest.s.iter().map(|x| (x * unit).min(least)));
+        u = beside_each_other(u, product(&left, &rest.u));
+        v = beside_each_other(v, product(&right, &rest.vt.transpose()));
+    }
+    Some(Singular { u, s, vt: v.transpose() })
+}
+
+fn beside_each_other(a: DMatrix<f64>, b: DMatrix<f64>) -> DMatrix<f64> {
+    let (n, k) = a.shape();
+    let mut out = a.resize_horizontally(k + b.ncols(), 0.0);
+    out.view_range_mut(..n, k..).copy_from(&b);
+    out
+}
+
+/// Orthonormal columns that complete those of `u`: arbitrary numbers without what `u` holds of them, twice.
+fn complement(u: &DMatrix<f64>) -> DMatrix<f64> {
+    let (n, k) = u.shape();
+    let mut state = 0x2545_f491_4f6c_dd1d_u64;
+    let mut out = DMatrix::from_fn(n, n - k, |_, _| {
+        state ^= state << 13;
+        state ^= state >> 7;
+        state ^= state << 17;
+        (state >> 11) as f64 / (1u64 << 52) as f64 - 1.0
+    });
+    let across = u.transpose();
+    for _ in 0..2 {
+        let held = product(&across, &out);
+        subtract(&mut out.as_view_mut(), u.as_view(), held.as_view());
+        out = reflections::factors(out).0;
+    }
+    out
 }
 
 /// What to multiply a vector with that is known up to its sign, or its phase: its first large component is to be
@@ -73,23 +170,22 @@ fn by_eigenvectors<T: Field>(a: &DMatrix<T>) -> Option<Singular<T>> {
         return by_eigenvectors(&a.adjoint()).map(Singular::transposed);
     }
     let n = a.ncols();
-    let (q, r) = QR::new(a.clone()).unpack();
+    let (q, r) = reflections::factors(a.clone());
+    let r = r.upper_triangle();
     let mut paired = DMatrix::zeros(2 * n, 2 * n);
     paired.view_mut((0, n), (n, n)).copy_from(&r);
     paired.view_mut((n, 0), (n, n)).copy_from(&r.adjoint());
-    let eigen = SymmetricEigen::try_new(paired, f64::EPSILON, limit(2 * n))?;
-    let order = sorted(2 * n, &|i, k| eigen.eigenvalues[k].total_cmp(&eigen.eigenvalues[i]));
+    let (values, vectors) = hermitian::eigen(paired)?;
     let half = |start: usize| {
-        orthonormal(DMatrix::from_fn(n, n, |i, k| eigen.eigenvectors[(start + i, order[k])]))
+        orthonormal(DMatrix::from_fn(n, n, |i, k| vectors[(start + i, 2 * n - 1 - k)]))
     };
-    let s = order[..n].iter().map(|&i| eigen.eigenvalues[i].max(0.0)).collect();
+    let s = values[n..].iter().rev().map(|s| s.max(0.0)).collect();
     Some(Singular { u: q * half(0), s, vt: half(n).adjoint() })
 }
 
 /// The columns made orthonormal, each without what the ones before it hold.
 fn orthonormal<T: Field>(x: DMatrix<T>) -> DMatrix<T> {
-    let factors = QR::new(x.clone());
-    let mut q = factors.q();
+    let (mut q, _) = reflections::factors(x.clone());
     for (mut column, given) in q.column_iter_mut().zip(x.column_iter()) {
         if column.dotc(&given).real() < 0.0 {
             column.neg_mut();
@@ -112,10 +208,12 @@ mod tests {
             state ^= state << 17;
             (state >> 11) as f64 / (1u64 << 53) as f64 * 2.0 - 1.0
         };
-        for (m, n, rank) in
-            [(4, 3, 2), (3, 4, 2), (8, 3, 2), (4, 4, 1), (5, 5, 3), (2, 2, 1), (6, 6, 0)]
+        let small = [(4, 3, 2), (3, 4, 2), (8, 3, 2), (4, 4, 1), (5, 5, 3), (2, 2, 1), (6, 6, 0)];
+        let large = [(50, 40, 30), (41, 60, 1), (45, 45, 0), (90, 90, 45)];
+        for ((m, n, rank), times) in
+            small.map(|d| (d, 400)).into_iter().chain(large.map(|d| (d, 2)))
         {
-            for _ in 0..400 {
+            for _ in 0..times {
                 let left = DMatrix::from_fn(m, rank, |_, _| next());
                 let right = DMatrix::from_fn(rank, n, |_, _| next());
                 let a = left * right;

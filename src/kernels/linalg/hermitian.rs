@@ -1,0 +1,41 @@
+//! Eigenvalues and eigenvectors of one Hermitian matrix.
+//!
+//! Owns: the choice between the library's iteration, for few rows, and the division of a tridiagonal matrix.
+//! Never decides signs. Invariant: values rise, and vectors are orthonormal to rounding.
+
+use nalgebra::{DMatrix, SymmetricEigen};
+
+use super::super::order::sorted;
+use super::factor::limit;
+use super::field::Field;
+use super::{divide, tridiagonal};
+
+/// Rows from which a matrix is reduced and divided.
+const LARGE: usize = 32;
+
+/// The upper triangle becomes that of the lower one's Hermitian matrix; the diagonal is read as real.
+pub(super) fn mirror<T: Field>(a: &mut DMatrix<T>) {
+    for k in 0..a.ncols() {
+        a[(k, k)] = T::from_real(a[(k, k)].real());
+        for i in k + 1..a.nrows() {
+            a[(k, i)] = a[(i, k)].conjugate();
+        }
+    }
+}
+
+/// Rising eigenvalues and the eigenvectors (columns) of a finite matrix with elements of about 1; `None` without
+/// convergence.
+pub(super) fn eigen<T: Field>(a: DMatrix<T>) -> Option<(Vec<f64>, DMatrix<T>)> {
+    let n = a.nrows();
+    if n >= LARGE {
+        let form = tridiagonal::reduce(a);
+        let found = divide::eigen(form.diagonal, &form.beside, n)?;
+        let mut vectors = found.vectors.map(T::from_real);
+        form.q.apply(&mut vectors);
+        return Some((found.values, vectors));
+    }
+    let found = SymmetricEigen::try_new(a, f64::EPSILON, limit(n))?;
+    let order = sorted(n, &|i, k| found.eigenvalues[i].total_cmp(&found.eigenvalues[k]));
+    let values = order.iter().map(|&i| found.eigenvalues[i]).collect();
+    Some((values, found.eigenvectors.select_columns(&order)))
+}

@@ -1,0 +1,111 @@
+//! Hermitian matrices reduced to real tridiagonal ones.
+//!
+//! Owns: the reduction by panels, half of whose work is matrix products. Never reads above the diagonal.
+//! Invariant: `q t qᴴ` is the matrix, `q` the product of the reflections.
+//! Source: LAPACK's `latrd` and `hetrd` (Dongarra, Sorensen and Hammarling, J. Comput. Appl. Math. 27, 1989).
+
+use nalgebra::DMatrix;
+
+use super::field::{Field, subtract};
+use super::reflections::{Block, Reflections, WIDTH, reflection};
+use super::vectors::{add_times, adjoint_times, hermitian_times};
+
+/// The diagonal, what is beside it, and the reflections.
+pub(super) struct Tridiagonal<T: Field> {
+    pub(super) diagonal: Vec<f64>,
+    pub(super) beside: Vec<f64>,
+    pub(super) q: Reflections<T>,
+}
+
+/// The axes of a panel and the columns `w` by which it will change the rest: `a - v wᴴ - w vᴴ`. Their rows are those
+/// of the matrix from `first` on.
+struct Panel<T: Field> {
+    first: usize,
+    v: DMatrix<T>,
+    w: DMatrix<T>,
+    factors: Vec<T>,
+}
+
+/// `y -= of (by's row)ᴴ`, for `k` columns and the rows from `at` on.
+fn without_row<T: Field>(y: &mut [T], of: &DMatrix<T>, by: &DMatrix<T>, k: usize, at: usize) {
+    let row: Vec<T> = (0..k).map(|c| -by[(at, c)].conjugate()).collect();
+    add_times(y, of.view_range(at.., ..k), &row);
+}
+
+/// `y -= of (byᴴ x)`, for `k` columns and the rows from `at` on.
+fn without<T: Field>(y: &mut [T], of: &DMatrix<T>, by: &DMatrix<T>, x: &[T], k: usize, at: usize) {
+    let inner = -adjoint_times(by.view_range(at.., ..k), x);
+    add_times(y, of.view_range(at.., ..k), inner.as_slice());
+}
+
+impl<T: Field> Panel<T> {
+    /// Takes in the next column, of which the earlier ones of the panel are done; `None` for the last one of the matrix.
+    fn column(&mut self, a: &DMatrix<T>, into: &mut (Vec<f64>, Vec<f64>)) {
+        let (k, n) = (self.factors.len(), a.nrows());
+        let i = self.first + k;
+        let mut column: Vec<T> = a.column(i).iter().skip(i).copied().collect();
+        if k > 0 {
+            without_row(&mut column, &self.v, &self.w, k, k);
+            without_row(&mut column, &self.w, &self.v, k, k);
+        }
+        into.0.push(column[0].real());
+        if i + 1 == n {
+            return;
+        }
+        let axis = &mut column[1..];
+        let (factor, turned) = reflection(axis);
+        into.1.push(turned.real());
+        let mut w = hermitian_times(a.view_range(i + 1.., i + 1..), axis);
+        if k > 0 {
+            without(w.as_mut_slice(), &self.v, &self.w, axis, k, k + 1);
+            without(w.as_mut_slice(), &self.w, &self.v, axis, k, k + 1);
+        }
+        w *= factor;
+        let overlap = w.iter().zip(&*axis).fold(T::zero(), |s, (w, v)| s + w.conjugate() * *v);
+        let half = -factor * overlap * T::from_real(0.5);
+        self.v.column_mut(k).rows_range_mut(k + 1..).copy_from_slice(axis);
+        w.iter_mut().zip(&*axis).for_each(|(w, v)| *w += half * *v);
+        self.w.column_mut(k).rows_range_mut(k + 1..).copy_from_slice(w.as_slice());
+        self.factors.push(factor);
+    }
+
+    /// Changes the columns of the lower triangle behind the panel.
+    fn change(&self, a: &mut DMatrix<T>) {
+        let (n, k) = (a.nrows(), self.factors.len());
+        let both = |x: &DMatrix<T>, y: &DMatrix<T>| {
+            let mut out = DMatrix::zeros(x.nrows(), 2 * k);
+            out.columns_range_mut(..k).copy_from(&x.columns_range(..k));
+            out.columns_range_mut(k..).copy_from(&y.columns_range(..k));
+            out
+        };
+        let (left, right) = (both(&self.v, &self.w), both(&self.w, &self.v).adjoint());
+        for from in (self.first + k..n).step_by(2 * WIDTH) {
+            let end = (from + 2 * WIDTH).min(n);
+            let mut part = a.view_range_mut(from.., from..end);
+            let rows = from - self.first..;
+            let columns = from - self.first..end - self.first;
+            subtract(&mut part, left.rows_range(rows), right.columns_range(columns));
+        }
+    }
+}
+
+/// Reduces the Hermitian matrix of a lower triangle.
+pub(super) fn reduce<T: Field>(mut a: DMatrix<T>) -> Tridiagonal<T> {
+    let n = a.nrows();
+    let (mut found, mut blocks) = ((Vec::with_capacity(n), Vec::with_capacity(n)), Vec::new());
+    for first in (0..n).step_by(WIDTH) {
+        let (rows, width) = (n - first, WIDTH.min(n - first));
+        let (v, w) = (DMatrix::zeros(rows, width), DMatrix::zeros(rows, width));
+        let mut panel = Panel { first, v, w, factors: Vec::with_capacity(width) };
+        for _ in 0..width {
+            panel.column(&a, &mut found);
+        }
+        panel.change(&mut a);
+        let k = panel.factors.len();
+        if k > 0 {
+            let axes = panel.v.view_range(1.., ..k).into_owned();
+            blocks.push((first + 1, Block::new(axes, &panel.factors)));
+        }
+    }
+    Tridiagonal { diagonal: found.0, beside: found.1, q: Reflections(blocks) }
+}

@@ -1,0 +1,181 @@
+//! Products of a matrix with a vector, which the reductions to few diagonals spend half of their time in.
+//!
+//! Owns: loops over contiguous columns, four at a time, compiled for every SIMD level. Never allocates.
+//! Invariant: every level adds in the same order.
+
+use nalgebra::{DMatrix, DMatrixView, DMatrixViewMut};
+
+use super::super::leveled::leveled;
+use super::field::Field;
+
+/// Elements added side by side.
+const LANES: usize = 8;
+
+/// A column-major matrix: its first element, the distance of its columns, its rows and columns.
+#[derive(Clone, Copy)]
+struct Columns<T> {
+    ptr: *const T,
+    stride: usize,
+    rows: usize,
+    columns: usize,
+}
+
+impl<T: Field> Columns<T> {
+    fn of(a: &DMatrixView<'_, T>) -> Columns<T> {
+        assert!(a.strides().0 == 1, "columns are contiguous");
+        Columns { ptr: a.as_ptr(), stride: a.strides().1, rows: a.nrows(), columns: a.ncols() }
+    }
+
+    /// Four columns from `k` on, from row `from` on; beyond the last column, that one again.
+    #[inline(always)]
+    fn four(self, k: usize, from: usize) -> [*const T; 4] {
+        [0, 1, 2, 3]
+            .map(|c| self.ptr.wrapping_add((k + c).min(self.columns - 1) * self.stride + from))
+    }
+}
+
+/// `Σ conj(a_c) x` of four columns of `n` elements.
+#[inline(always)]
+unsafe fn four_dots<T: Field>(a: [*const T; 4], x: *const T, n: usize) -> [T; 4] {
+    let mut sums = [[T::zero(); LANES]; 4];
+    let whole = n - n % LANES;
+    for i in (0..whole).step_by(LANES) {
+        for (sum, a) in sums.iter_mut().zip(a) {
+            for (l, s) in sum.iter_mut().enumerate() {
+                // SAFETY: `i + l` is below `n`, which the caller vouches for.
+                *s += unsafe { (*a.add(i + l)).conjugate() * *x.add(i + l) };
+            }
+        }
+    }
+    for i in whole..n {
+        for (sum, a) in sums.iter_mut().zip(a) {
+            // SAFETY: as above.
+            sum[i - whole] += unsafe { (*a.add(i)).conjugate() * *x.add(i) };
+        }
+    }
+    sums.map(|s| ((s[0] + s[4]) + (s[1] + s[5])) + ((s[2] + s[6]) + (s[3] + s[7])))
+}
+
+/// `y += Σ a_c f_c` of four columns of `n` elements.
+#[inline(always)]
+unsafe fn four_axpys<T: Field>(a: [*const T; 4], f: [T; 4], y: *mut T, n: usize) {
+    for i in 0..n {
+        // SAFETY: `i` is below `n`, which the caller vouches for.
+        unsafe {
+            let at = |c: usize| *a[c].add(i) * f[c];
+            *y.add(i) += (at(0) + at(1)) + (at(2) + at(3));
+        }
+    }
+}
+
+#[inline(always)]
+unsafe fn adjoint_body<T: Field>(a: Columns<T>, x: *const T, y: *mut T) {
+    for k in (0..a.columns).step_by(4) {
+        // SAFETY: the columns hold their rows, `x` as many, and `y` an element for each column.
+        unsafe {
+            let sums = four_dots(a.four(k, 0), x, a.rows);
+            for (c, &sum) in sums.iter().enumerate().take(a.columns - k) {
+                *y.add(k + c) = sum;
+            }
+        }
+    }
+}
+
+#[inline(always)]
+unsafe fn plain_body<T: Field>(a: Columns<T>, x: *const T, y: *mut T) {
+    for k in (0..a.columns).step_by(4) {
+        let factor =
+            // SAFETY: `x` holds an element for each column.
+            |c: usize| if k + c < a.columns { unsafe { *x.add(k + c) } } else { T::zero() };
+        // SAFETY: the columns and `y` hold the rows.
+        unsafe { four_axpys(a.four(k, 0), [0, 1, 2, 3].map(factor), y, a.rows) }
+    }
+}
+
+/// The lower triangle of a Hermitian matrix: below each square of four rows on the diagonal, an element is read
+/// once for both of its places.
+#[inline(always)]
+unsafe fn hermitian_body<T: Field>(a: Columns<T>, x: *const T, y: *mut T) {
+    let n = a.columns;
+    for k in (0..n).step_by(4) {
+        let end = (k + 4).min(n);
+        // SAFETY: every index is below `n`, which `x` and `y` hold, as do the rows of each column.
+        unsafe {
+            let at = |i: usize, c: usize| *a.ptr.add(c * a.stride + i);
+            for c in k..end {
+                *y.add(c) += T::from_real(at(c, c).real()) * *x.add(c);
+                for i in c + 1..end {
+                    *y.add(i) += at(i, c) * *x.add(c);
+                    *y.add(c) += at(i, c).conjugate() * *x.add(i);
+                }
+            }
+            if end < n {
+                let below = a.four(k, end);
+                let sums = four_dots(below, x.add(end), n - end);
+                four_axpys(below, [0, 1, 2, 3].map(|c| *x.add(k + c)), y.add(end), n - end);
+                for (c, sum) in sums.into_iter().enumerate() {
+                    *y.add(k + c) += sum;
+                }
+            }
+        }
+    }
+}
+
+#[inline(always)]
+unsafe fn outer_body<T: Field>(a: Columns<T>, x: *const T, y: *const T) {
+    for k in 0..a.columns {
+        // SAFETY: the columns and `x` hold the rows, `y` an element for each column; the matrix may be written.
+        unsafe {
+            let (to, factor) = (a.ptr.cast_mut().add(k * a.stride), (*y.add(k)).conjugate());
+            for i in 0..a.rows {
+                *to.add(i) -= *x.add(i) * factor;
+            }
+        }
+    }
+}
+
+leveled! {
+    unsafe fn adjoint_loop<T: Field>(a: Columns<T>, x: *const T, y: *mut T) = adjoint_body
+}
+leveled! {
+    unsafe fn plain_loop<T: Field>(a: Columns<T>, x: *const T, y: *mut T) = plain_body
+}
+leveled! {
+    unsafe fn outer_loop<T: Field>(a: Columns<T>, x: *const T, y: *const T) = outer_body
+}
+leveled! {
+    unsafe fn hermitian_loop<T: Field>(a: Columns<T>, x: *const T, y: *mut T) = hermitian_body
+}
+
+/// `aᴴ x`.
+pub(super) fn adjoint_times<T: Field>(a: DMatrixView<'_, T>, x: &[T]) -> DMatrix<T> {
+    assert_eq!(a.nrows(), x.len(), "adjoint_times: the dims do not agree");
+    let mut y = DMatrix::zeros(a.ncols(), 1);
+    // SAFETY: the operands hold these dims.
+    unsafe { adjoint_loop(Columns::of(&a), x.as_ptr(), y.as_mut_slice().as_mut_ptr()) }
+    y
+}
+
+/// `y += a x`.
+pub(super) fn add_times<T: Field>(y: &mut [T], a: DMatrixView<'_, T>, x: &[T]) {
+    assert!(a.shape() == (y.len(), x.len()), "add_times: the dims do not agree");
+    // SAFETY: the operands hold these dims.
+    unsafe { plain_loop(Columns::of(&a), x.as_ptr(), y.as_mut_ptr()) }
+}
+
+/// `a x` for the Hermitian matrix of a lower triangle.
+pub(super) fn hermitian_times<T: Field>(a: DMatrixView<'_, T>, x: &[T]) -> DMatrix<T> {
+    assert!(a.shape() == (x.len(), x.len()), "hermitian_times: the dims do not agree");
+    let mut y = DMatrix::zeros(x.len(), 1);
+    // SAFETY: the operands hold these dims.
+    unsafe { hermitian_loop(Columns::of(&a), x.as_ptr(), y.as_mut_slice().as_mut_ptr()) }
+    y
+}
+
+/// `a -= x yᴴ`.
+pub(super) fn subtract_outer<T: Field>(a: &mut DMatrixViewMut<'_, T>, x: &[T], y: &[T]) {
+    assert!(a.shape() == (x.len(), y.len()), "subtract_outer: the dims do not agree");
+    let to = Columns::of(&a.as_view());
+    // SAFETY: the operands hold these dims, and `a` is borrowed mutably.
+    unsafe { outer_loop(Columns { ptr: a.as_mut_ptr(), ..to }, x.as_ptr(), y.as_ptr()) }
+}
