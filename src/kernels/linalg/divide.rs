@@ -54,9 +54,13 @@ fn step(d: &mut [f64], e: &mut [f64], first: usize, last: usize, z: &mut DMatrix
 
 /// The iteration: eigenvalues in `d`, in no order, and `z` times the eigenvectors; false without convergence.
 fn iterate(d: &mut [f64], e: &mut [f64], z: &mut DMatrix<f64>) -> bool {
+    let size = d.iter().chain(e.iter()).fold(0.0f64, |m, x| m.max(x.abs()));
     for first in 0..d.len() {
         for turn in 0.. {
-            let small = |i: usize| e[i].abs() <= f64::EPSILON * (d[i].abs() + d[i + 1].abs());
+            // What is small beside the whole matrix counts as zero too: values may all be zero here.
+            let small = |i: usize| {
+                e[i].abs() <= f64::EPSILON * (size / 2.0).max(d[i].abs() + d[i + 1].abs())
+            };
             let last = (first..e.len()).find(|&i| small(i)).unwrap_or(e.len());
             if last == first {
                 break;
@@ -77,7 +81,6 @@ fn rising(values: &[f64]) -> Vec<usize> {
     order
 }
 
-#[allow(dead_code)]
 /// Rising eigenvalues alone, of a diagonal and what is beside it; `None` without convergence.
 pub(super) fn values(mut d: Vec<f64>, mut e: Vec<f64>) -> Option<Vec<f64>> {
     let mut none = DMatrix::zeros(0, d.len());

@@ -164,6 +164,25 @@ fn svd_of<T: Field>(a: View, u: ViewMut, s: ViewMut, vt: ViewMut) -> Result<(), 
     })
 }
 
+/// Falling singular values alone; the error is as in `svd`.
+pub fn singular_values(a: View, s: ViewMut) -> Result<(), usize> {
+    launch!("svdvals", [a] => [s];; with_field!(a.dtype, T => singular_values_of::<T>(a, s)))
+}
+
+fn singular_values_of<T: Field>(a: View, s: ViewMut) -> Result<(), usize> {
+    let (a, s) = (Stack::matrices(a), Stack::columns_mut(s));
+    if s.rows == 0 {
+        return Ok(());
+    }
+    each(a.count(), 4 * a.rows * a.columns * s.rows, |index| {
+        let matrix = a.load::<T>(index);
+        let Some(unit) = scale(&matrix) else { return false };
+        let Some(found) = singular::values(matrix / T::from_real(unit)) else { return false };
+        s.store(index, |i, _| found[i] * unit);
+        true
+    })
+}
+
 /// Rising eigenvalues and orthonormal eigenvectors (columns) of Hermitian matrices, of which one triangle is read;
 /// the error is as in `svd`.
 pub fn eigh(a: View, lower: bool, w: ViewMut, v: ViewMut) -> Result<(), usize> {

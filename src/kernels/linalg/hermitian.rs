@@ -11,7 +11,7 @@ use super::field::Field;
 use super::{divide, tridiagonal};
 
 /// Rows from which a matrix is reduced and divided.
-const LARGE: usize = 32;
+const LARGE: usize = 64;
 
 /// The upper triangle becomes that of the lower one's Hermitian matrix; the diagonal is read as real.
 pub(super) fn mirror<T: Field>(a: &mut DMatrix<T>) {

@@ -16,7 +16,7 @@ mod triangle;
 mod tridiagonal;
 mod vectors;
 
-pub use factor::{cholesky, cofactor, complete, eigh, qr, svd};
+pub use factor::{cholesky, cofactor, complete, eigh, qr, singular_values, svd};
 pub use functions::{Function, function};
 pub use schur::{eig, schur};
 pub use solve::{det, inverse, slogdet, solve, solve_triangular};

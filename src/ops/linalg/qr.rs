@@ -56,7 +56,7 @@ fn gradient(cx: &mut Cx<'_>) -> Result<()> {
 }
 
 /// The reduced factors.
-fn reduced(a: &Tensor) -> Result<(Tensor, Tensor)> {
+pub(super) fn reduced(a: &Tensor) -> Result<(Tensor, Tensor)> {
     let k = rows(a).min(columns(a));
     let q = Tensor::empty(&with_last(a, &[rows(a), k]), a.dtype())?;
     let r = Tensor::empty(&with_last(a, &[k, columns(a)]), a.dtype())?;

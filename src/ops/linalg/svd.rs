@@ -187,6 +187,24 @@ pub(super) fn reduced(op: &'static str, a: &Tensor) -> Result<[Tensor; 3]> {
     })
 }
 
+/// The singular values, recorded; the vectors are computed when a gradient arrives.
+pub(super) fn values_only(op: &'static str, a: &Tensor) -> Result<Tensor> {
+    let s = Tensor::empty(&with_last(a, &[rows(a).min(columns(a))]), a.dtype().real())?;
+    room(a, 8)?;
+    kernels::linalg::singular_values(a.view_of(), s.view_mut())
+        .map_err(|i| not_converged(op, a, i))?;
+    finish(s, &[a], |_| Record {
+        name: "svdvals",
+        cost: cost(a, 12.0),
+        params: op,
+        saved: smallvec![Save::input(0, &[0])],
+        backward: |&op, g, cx| {
+            let [u, _, vt] = reduced(op, &cx.saved(0)?)?;
+            cx.give_with(0, |_| mm(&mul(&u, &across(&g)?.cast_like(&u)?)?, &vt))
+        },
+    })
+}
+
 /// Which matrices keep fewer singular values than `size`, as a mask of shape (…, 1, 1); `None` when none does.
 fn rank_below(kept: &Tensor, size: usize) -> Result<Option<Tensor>> {
     let rank = kept.sum(Axes::from(-1), true, None)?;
