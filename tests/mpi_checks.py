@@ -323,6 +323,26 @@ def raises() -> None:
     distributed.barrier()
 
 
+def exits() -> None:
+    """One rank leaves with a status; what was caught before does not count."""
+    with pytest.raises(SystemExit) as caught:
+        sys.exit(5)
+    assert caught.value.code == 5
+    distributed.barrier()
+    if RANK == 1:
+        sys.exit(3)
+    distributed.barrier()
+
+
+def leaves() -> None:
+    """Leaving without a status ends nobody else, nor does one that was caught."""
+    with pytest.raises(SystemExit):
+        sys.exit(7)
+    if RANK == 1:
+        sys.exit()
+    sys.exit(0)
+
+
 def killed() -> None:
     """One rank dies; the others wait for it."""
     if RANK == 1:

@@ -112,6 +112,34 @@ def test_a_rank_that_fails_ends_the_job(check: str, text: str) -> None:
         assert output.index("rank 1 of 2 failed") < output.index(text)
 
 
+@pytest.mark.slow
+def test_the_environment_chooses_how_sums_are_made() -> None:
+    code = "from ferrograd import distributed as d; import os; d.get_rank(); print(os.environ[N])"
+    name = "OMPI_MCA_coll_libnbc_iallreduce_algorithm"
+    pytest.importorskip("mpi4py")
+    base = {**os.environ, "PYTHONPATH": str(_paths()[0])}
+    base.pop(name, None)
+    for given, want in (({}, "1"), ({name: "3"}, "3")):
+        done = subprocess.run(
+            [sys.executable, "-c", f"N = {name!r}; {code}"],
+            capture_output=True,
+            text=True,
+            check=True,
+            env={**base, **given},
+        )
+        assert done.stdout.strip() == want
+
+
+@pytest.mark.slow
+def test_sys_exit_of_one_rank_ends_the_job() -> None:
+    began = time.monotonic()
+    status, output = job(2, "exits")
+    assert status == 3, output
+    assert "rank 1 of 2 left by sys.exit(3)" in output
+    assert time.monotonic() - began < 60
+    assert job(2, "leaves") == (0, "")
+
+
 def test_without_mpi_the_error_says_what_to_install() -> None:
     code = (
         "import sys; sys.modules['mpi4py'] = None\n"

@@ -15,6 +15,7 @@ import numpy as np
 
 from ferrograd._core import Function, Tensor, _depends_on, asarray, is_grad_enabled, tensor
 from ferrograd._tensor.tree import flatten
+from ferrograd.distributed._progress import Progress
 from ferrograd.distributed._raw import in_order
 from ferrograd.distributed._world import mpi, world
 from ferrograd.errors import ArgumentError, ArgumentTypeError, ContractError, GradientError
@@ -45,7 +46,6 @@ class _Bucket:
         self.ends = np.cumsum(sizes).tolist()
         self.flat = np.zeros(sum(sizes), parameters[0][1].dtype)
         self.waiting: set[int] = set()
-        self.request: Any = None
 
     def parts(self) -> Iterator[tuple[int, Tensor, np.ndarray]]:
         """Number, parameter, and where its gradient lies in the message."""
@@ -86,6 +86,7 @@ class DataParallel(Module):
             _tracked=[p for _, p in parameters],
             _buckets_in_order=buckets,
             _bucket_of={number: b for b in buckets for number, _ in b.parameters},
+            _progress=Progress(),
             _next=0,
             _sync=True,
             _running=False,
@@ -167,8 +168,7 @@ class DataParallel(Module):
             vars(self).update(_running=True, _next=0)
             self._used[...] = 0
             for bucket in self._buckets_in_order:
-                bucket.waiting, bucket.request = set(), None
-                bucket.flat[...] = 0
+                bucket.waiting = set()
         for bucket in self._buckets_in_order[self._next :]:
             bucket.waiting |= {n for n, _ in bucket.parameters if reached[n]}
         self._used[reached] = 1
@@ -193,30 +193,27 @@ class DataParallel(Module):
         if self._next == len(buckets):
             self._complete()
         else:
-            # Lets MPI go on with what is under way.
-            mpi().Request.Testall([b.request for b in buckets[: self._next]])
+            self._progress.poll()
 
     def _send(self, bucket: _Bucket) -> None:
         for _, p, part in bucket.parts():
-            if p.grad is not None:
-                np.copyto(part, p.grad.detach().numpy())
-        bucket.request = self._comm.Iallreduce(mpi().IN_PLACE, bucket.flat)
+            np.copyto(part, 0 if p.grad is None else p.grad.detach().numpy())
+        self._progress.add(self._comm.Iallreduce(mpi().IN_PLACE, bucket.flat))
         vars(self)["bytes_sent"] = self.bytes_sent + bucket.flat.nbytes
 
     def _complete(self) -> None:
         used = self._used.copy()
         self._comm.Allreduce(mpi().IN_PLACE, used, mpi().MAX)
         size = self._comm.Get_size()
+        self._progress.wait()
         for bucket in self._buckets_in_order:
-            bucket.request.Wait()
-            bucket.flat /= size
             for number, p, part in bucket.parts():
                 if not used[number]:
                     continue
                 if p.grad is None:
                     p.grad = tensor(part)
-                else:
-                    np.copyto(p.grad.detach().numpy(writable=True), part)
+                # One pass over memory: the mean goes where the gradient is.
+                np.divide(part, size, out=p.grad.detach().numpy(writable=True))
         vars(self)["_running"] = False
 
 
