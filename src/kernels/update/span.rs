@@ -10,10 +10,12 @@ use crate::kernels::lane::Lane;
 use crate::kernels::leveled::{Levels, leveled};
 use crate::kernels::real::Real;
 
-/// Elements that are loaded and stored together.
-const LANES: usize = 8;
+/// Elements that are loaded, computed and stored together: a plane of each operand is what the compiler makes vectors of.
+const LANES: usize = 32;
 /// Wider vectors do not make divisions, roots or memory faster.
 const LEVELS: Levels = Levels::UpToAvx2;
+/// The place of the gradient among them, which is not written.
+const GRADIENT: usize = 1;
 /// The most operands of an element: the parameter, the gradient, the states.
 pub(super) const OPERANDS: usize = 2 + MOST_STATES;
 
@@ -40,8 +42,6 @@ pub(super) struct Row {
 pub(super) trait Stored: Copy {
     /// What a text computes with.
     type Value: Real;
-    /// Whether several elements are loaded together.
-    const WIDE: bool;
     fn load(self) -> Self::Value;
     fn store(value: Self::Value) -> Self;
 }
@@ -50,7 +50,6 @@ macro_rules! stored {
     ($($t:ident),*) => {$(
         impl Stored for $t {
             type Value = Lane<$t, false>;
-            const WIDE: bool = true;
             #[inline(always)]
             fn load(self) -> Self::Value {
                 Lane(self)
@@ -67,7 +66,6 @@ stored!(f32, f64);
 
 impl Stored for Half {
     type Value = Lane<f32, false>;
-    const WIDE: bool = false;
     #[inline(always)]
     fn load(self) -> Self::Value {
         Lane(self.to_f32())
@@ -100,53 +98,57 @@ unsafe fn span_body<T: Text, S: Stored>(change: &Change, row: &Row) {
         numbers: change.numbers.map(S::Value::lit),
     };
     let at = row.at.map(|at| at.cast::<S>());
-    let dense = S::WIDE && row.strides == [1; OPERANDS];
-    let wide = if dense { row.len / LANES * LANES } else { 0 };
-    // SAFETY: the caller's contract.
-    unsafe {
-        for i in (0..wide).step_by(LANES) {
-            lanes::<T, S, LANES>(&by, at.map(|at| at.wrapping_add(i)));
-        }
-        for i in wide..row.len {
-            let place = |k: usize| at[k].wrapping_offset(i as isize * row.strides[k]);
-            lanes::<T, S, 1>(&by, std::array::from_fn(place));
+    let dense = row.strides == [1; OPERANDS];
+    let used = 2 + T::STATES;
+    let mut planes = [[S::Value::lit(0.0); LANES]; OPERANDS];
+    for start in (0..row.len).step_by(LANES) {
+        let len = (row.len - start).min(LANES);
+        let whole = dense && len == LANES;
+        let place =
+            |k: usize, i: usize| at[k].wrapping_offset((start + i) as isize * row.strides[k]);
+        // SAFETY: the caller's contract; memory may have any alignment.
+        unsafe {
+            for (k, plane) in planes.iter_mut().enumerate().take(used) {
+                if whole {
+                    let from = at[k].add(start);
+                    for (i, value) in plane.iter_mut().enumerate() {
+                        *value = from.add(i).read_unaligned().load();
+                    }
+                } else {
+                    for (i, value) in plane.iter_mut().enumerate().take(len) {
+                        *value = place(k, i).read_unaligned().load();
+                    }
+                }
+            }
+            compute::<T, S::Value>(&by, &mut planes);
+            for (k, plane) in planes.iter().enumerate().take(used) {
+                if k == GRADIENT {
+                    continue;
+                }
+                if whole {
+                    let to = at[k].add(start);
+                    for (i, &value) in plane.iter().enumerate() {
+                        to.add(i).write_unaligned(S::store(value));
+                    }
+                } else {
+                    for (i, &value) in plane.iter().enumerate().take(len) {
+                        place(k, i).write_unaligned(S::store(value));
+                    }
+                }
+            }
         }
     }
 }
 
-/// Changes `L` elements that follow one another.
-///
-/// # Safety
-/// The operands of the rule have them, of type `S`.
+/// Changes as many elements as a plane has. Where a row ends, the last of them are left from before and not stored.
 #[inline(always)]
-unsafe fn lanes<T: Text, S: Stored, const L: usize>(by: &By<S::Value>, at: [*mut S; OPERANDS]) {
-    let [p_at, g_at, states_at @ ..] = at;
-    let mut p = [S::Value::lit(0.0); L];
-    let (mut g, mut states) = (p, [p; MOST_STATES]);
-    // SAFETY: the caller's contract; memory may have any alignment.
-    unsafe {
-        for lane in 0..L {
-            p[lane] = p_at.add(lane).read_unaligned().load();
-            g[lane] = g_at.add(lane).read_unaligned().load();
-            for k in 0..T::STATES {
-                states[k][lane] = states_at[k].add(lane).read_unaligned().load();
-            }
-        }
-    }
-    for lane in 0..L {
-        let mut own = [states[0][lane], states[1][lane], states[2][lane]];
-        let signed = by.sign * g[lane];
-        let g = by.decay.map_or(signed, |decay| signed + decay * p[lane]);
-        T::step(&by.numbers, &mut p[lane], g, &mut own);
-        [states[0][lane], states[1][lane], states[2][lane]] = own;
-    }
-    // SAFETY: as above.
-    unsafe {
-        for lane in 0..L {
-            p_at.add(lane).write_unaligned(S::store(p[lane]));
-            for k in 0..T::STATES {
-                states_at[k].add(lane).write_unaligned(S::store(states[k][lane]));
-            }
-        }
+fn compute<T: Text, R: Real>(by: &By<R>, planes: &mut [[R; LANES]; OPERANDS]) {
+    let [p, g, a, b, c] = planes;
+    for i in 0..LANES {
+        let signed = by.sign * g[i];
+        let g = by.decay.map_or(signed, |decay| signed + decay * p[i]);
+        let mut own = [a[i], b[i], c[i]];
+        T::step(&by.numbers, &mut p[i], g, &mut own);
+        [a[i], b[i], c[i]] = own;
     }
 }
