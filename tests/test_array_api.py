@@ -28,7 +28,7 @@ from ferrograd.array_api import _beyond
 
 #: What other libraries call on every namespace.
 BEYOND = {
-    *("cross", "cumprod", "cumsum", "einsum", "gradient", "isin", "lib", "median", "pad"),
+    *("cross", "cumprod", "cumsum", "diag", "einsum", "gradient", "isin", "lib", "median", "pad"),
     *("quantile", "transpose"),
 }
 HAS_FFT = hasattr(xp, "fft")
@@ -82,6 +82,8 @@ def test_names_beyond_the_standard_mean_what_numpy_means() -> None:
         (xp.pad(x, ((1, 0), (0, 2))), np.pad(a, ((1, 0), (0, 2)))),
         (xp.pad(x, 1, mode="edge"), np.pad(a, 1, mode="edge")),
         (xp.transpose(x), a.T),
+        (xp.diag(x, k=-1), np.diag(a, k=-1)),
+        (xp.diag(x[0]), np.diag(a[0])),
         (xp.quantile(x, 0.3, axis=0), np.quantile(a, 0.3, axis=0)),
         (xp.median(x, axis=1), np.median(a, axis=1)),
         (xp.gradient(x, axis=0), np.gradient(a, axis=0)),

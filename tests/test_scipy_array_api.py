@@ -60,6 +60,30 @@ print("done")
 """
 
 
+RBF = """
+import numpy as np
+import ferrograd as fg
+from scipy.interpolate import RBFInterpolator
+
+rng = np.random.default_rng(0)
+y, q = rng.random((20, 2)), rng.random((5, 2))
+for d in (rng.random(20), rng.random(20) + 1j * rng.random(20), rng.random((20, 3))):
+    x = fg.tensor(d, requires_grad=True)
+    found = RBFInterpolator(fg.tensor(y), x)(fg.tensor(q))
+    np.testing.assert_allclose(found.detach().numpy(), RBFInterpolator(y, d)(q), rtol=1e-10)
+    at = rng.standard_normal(found.shape)
+    (found.real * at).sum().backward()
+    step = 1e-3 * rng.standard_normal(d.shape)
+    rise = (RBFInterpolator(y, d + step)(q) - RBFInterpolator(y, d)(q)).real * at
+    np.testing.assert_allclose((x.grad.numpy().real * step).sum(), rise.sum(), rtol=1e-8)
+"""
+
+
+def test_radial_basis_functions_of_real_and_complex_values_have_derivatives() -> None:
+    done = run("-c", RBF)
+    assert done.returncode == 0, done.stderr
+
+
 def test_special_functions_and_statistics_have_derivatives() -> None:
     done = run("-c", PROGRAM)
     assert done.stdout == "done\n", done.stdout + done.stderr

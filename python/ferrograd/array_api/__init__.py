@@ -32,6 +32,7 @@ from ferrograd.array_api._beyond import (
     cross as cross,
     cumprod as cumprod,
     cumsum as cumsum,
+    diag as diag,
     einsum as einsum,
     gradient as gradient,
     isin as isin,

@@ -1,7 +1,7 @@
 """Names beyond the standard that other libraries call on the namespace of their arguments.
 
-Owns: which these are: those that xarray takes from every namespace, with NumPy's parameters and
-meaning. Never computes.
+Owns: which these are: those that xarray or SciPy takes from every namespace, with NumPy's
+parameters and meaning. Never computes.
 Invariant: no name by which a library tells one array package from another stands here.
 """
 
@@ -28,6 +28,11 @@ def cumprod(x: Any, /, *, axis: int | None = None, dtype: Any = None) -> Tensor:
 def cumsum(x: Any, /, *, axis: int | None = None, dtype: Any = None) -> Tensor:
     """The running sum along an axis, or of the flattened array."""
     return _core.cumsum(x, axis, dtype)
+
+
+def diag(x: Any, /, *, k: int = 0) -> Tensor:
+    """The diagonal of a matrix, or the matrix with this diagonal."""
+    return _core.diag(x, k)
 
 
 def einsum(subscripts: str, /, *operands: Any, **options: Any) -> Tensor:
