@@ -233,3 +233,17 @@ def test_a_step_moves_past_a_chain_only_where_it_may() -> None:
             total.copy_(start[1])
             same_bits(got, step(x))
             same_bits(after, (scale.clone(), total.clone()))
+
+
+def test_passes_work_when_a_program_runs_for_the_first_time(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    counts = []
+    for passes in ("all", "none"):
+        compiled = fg.compile(lambda x: (x * 2.0 + 1.0).sum() + (x * 2.0 + 1.0).sum())
+        compiled(fg.ones(3))
+        if passes == "none":
+            monkeypatch.setenv("FERROGRAD_COMPILE_PASSES", passes)
+        assert compiled(fg.ones(3)).item() == 18.0
+        counts.append(len(compiled.programs[0].steps()))
+    assert counts[0] < counts[1]

@@ -121,6 +121,20 @@ def test_constants_among_results_belong_to_the_caller() -> None:
         numbers.clear()
 
 
+def test_constant_tensors_among_results_may_change() -> None:
+    def plain(x: Any) -> Any:
+        c = fg.tensor([1.0, 2.0])
+        return x * c + c * 3.0, c
+
+    weight = fg.ones(2, requires_grad=True)
+    for f in (plain, lambda x: plain(x * weight)):
+        compiled, x = fg.compile(f), fg.tensor([3.0, 4.0])
+        for _ in range(3):
+            product, c = compiled(x)
+            assert (product.tolist(), c.tolist()) == ([6.0, 14.0], [1.0, 2.0])
+            c.mul_(10.0)
+
+
 def test_an_array_as_the_only_result() -> None:
     compiled = fg.compile(lambda x: np.arange(3.0))
     for _ in range(2):

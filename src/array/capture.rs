@@ -5,10 +5,10 @@
 //! alive until the capture ends, so that an address means one buffer; outside a capture all of this is one load.
 
 use std::cell::{Cell, RefCell};
-use std::collections::BTreeMap;
 use std::sync::atomic::{AtomicU32, Ordering};
 
 use super::Storage;
+use super::seen::Seen;
 use crate::error::{Error, Result};
 
 /// Where a buffer of a capture came from.
@@ -43,7 +43,7 @@ pub struct Buffer {
 /// The buffers that a capture has seen, by the address of their first byte.
 #[derive(Default)]
 pub struct Buffers {
-    by_address: BTreeMap<usize, Buffer>,
+    seen: Seen,
     copies: Vec<(usize, usize)>,
     /// Memory outside whose contents left for the program, with the version that it had.
     read_outside: Vec<(Storage, u32)>,
@@ -172,10 +172,10 @@ fn note(storage: &Storage, origin: Origin) {
     BUFFERS.with_borrow_mut(|buffers| {
         let Some(buffers) = buffers else { return };
         let traced = matches!(origin, Origin::Input(_));
-        let born = buffers.by_address.len();
+        let born = buffers.seen.len();
         let new =
             || Buffer { storage: storage.data_handle(), origin, traced, settled: false, born };
-        let known = buffers.by_address.entry(key).or_insert_with(new);
+        let known = buffers.seen.get_or_insert(key, new);
         // Memory of somebody else may be adopted twice, the second time more of it.
         if known.storage.nbytes() < storage.nbytes() {
             known.storage = storage.data_handle();
@@ -234,7 +234,7 @@ pub fn take_copies() -> Vec<(usize, usize)> {
 
 /// Calls `body` with the buffer at an address, if the capture has seen it.
 pub fn with_buffer<T>(address: usize, body: impl FnOnce(&mut Buffer) -> T) -> Option<T> {
-    BUFFERS.with_borrow_mut(|buffers| buffers.as_mut()?.by_address.get_mut(&address).map(body))
+    BUFFERS.with_borrow_mut(|buffers| buffers.as_mut()?.seen.get_mut(address).map(body))
 }
 
 /// Refuses to let contents out that depend on an argument: the program would keep them for ever.
@@ -317,7 +317,7 @@ fn with_buffers<T>(body: impl FnOnce(&mut Buffers) -> T) -> Option<T> {
 /// Whether varying contents are read by a stretch of host code that may; the innermost such stretch takes note of it.
 fn read_by_host(address: usize) -> bool {
     let found = with_buffers(|buffers| {
-        let buffer = buffers.by_address.get(&address)?;
+        let buffer = buffers.seen.get(address)?;
         let mut stretches = buffers.stretches.iter_mut().rev();
         stretches
             .find(|stretch| stretch.admits(address, buffer))
@@ -329,7 +329,7 @@ fn read_by_host(address: usize) -> bool {
 /// Begins a stretch of host code that was given these buffers.
 pub fn begin_stretch(given: Vec<usize>) {
     with_buffers(|buffers| {
-        let (since, read_outside) = (buffers.by_address.len(), buffers.read_outside.len());
+        let (since, read_outside) = (buffers.seen.len(), buffers.read_outside.len());
         buffers.stretches.push(Stretch { since, given, reads: false, read_outside });
     });
 }
@@ -345,7 +345,7 @@ pub fn stretch_reads() -> bool {
 pub fn host_finds(address: usize) -> bool {
     let found = with_buffers(|buffers| {
         let Some(stretch) = buffers.stretches.last() else { return true };
-        let Some(buffer) = buffers.by_address.get_mut(&address) else { return true };
+        let Some(buffer) = buffers.seen.get_mut(address) else { return true };
         let admitted = stretch.admits(address, buffer);
         buffer.settled |= !admitted;
         admitted || !buffer.traced
@@ -356,7 +356,7 @@ pub fn host_finds(address: usize) -> bool {
 /// Whether the innermost stretch may write to a buffer: it made it, or the memory is outside.
 pub fn host_may_write(address: usize) -> bool {
     let found = with_buffers(|buffers| {
-        let (stretch, buffer) = (buffers.stretches.last()?, buffers.by_address.get(&address)?);
+        let (stretch, buffer) = (buffers.stretches.last()?, buffers.seen.get(address)?);
         Some(buffer.born >= stretch.since || buffer.origin == Origin::Outside)
     });
     found.flatten() != Some(false)
@@ -370,7 +370,7 @@ pub fn end_stretch(again: bool) {
             return;
         }
         buffers.read_outside.truncate(stretch.read_outside);
-        for buffer in buffers.by_address.values_mut().filter(|b| b.born >= stretch.since) {
+        for buffer in buffers.seen.values_mut().filter(|b| b.born >= stretch.since) {
             if buffer.origin != Origin::Outside {
                 (buffer.origin, buffer.traced) = (Origin::Host, true);
             }
@@ -380,13 +380,7 @@ pub fn end_stretch(again: bool) {
 
 /// The address of the buffer in which an element lies.
 pub fn buffer_of(element: usize) -> Option<usize> {
-    BUFFERS.with_borrow(|buffers| {
-        let below = buffers.as_ref()?.by_address.range(..=element).rev();
-        // Memory outside may overlap: the nearest beginning need not be that of a buffer that reaches so far.
-        let mut holds =
-            below.filter(|(start, buffer)| element < *start + buffer.storage.nbytes().max(1));
-        holds.next().map(|(&start, _)| start)
-    })
+    BUFFERS.with_borrow(|buffers| buffers.as_ref()?.seen.holding(element))
 }
 
 /// Whether the contents where an element lies may differ from run to run.

@@ -50,7 +50,7 @@ impl PyProgram {
         let results = results.collect::<PyResult<Vec<_>>>()?;
         let returns = build.call1((PyList::new(py, results)?,))?.unbind();
         let (watched, callable) = (self.watched.clone(), OnceLock::new());
-        Ok(PyBoundProgram { bound, watched, callable, returns, large: self.large })
+        Ok(PyBoundProgram { bound, watched, callable, returns, large: self.is_large() })
     }
 }
 

@@ -4,7 +4,7 @@
 //! `python/ferrograd/_compile` does. Invariant: an argument is read where it lies if it has the dtype, shape and order
 //! that were recorded, and is otherwise converted or refused as the recorded function would have.
 
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock};
 
 use ::numpy::PyUntypedArray;
 use pyo3::prelude::*;
@@ -31,11 +31,17 @@ use crate::tensor::Tensor;
 pub(crate) struct PyProgram {
     pub(super) replay: Arc<Replay>,
     pub(super) watched: Arc<Watched>,
+    /// Found at the first run, which plans the program.
+    manner: OnceLock<Manner>,
+    usage: Usage,
+}
+
+/// How a program runs.
+struct Manner {
     /// Whether a run is worth releasing the GIL.
-    pub(super) large: bool,
+    large: bool,
     /// The results that the program may write into small arrays of NumPy's: see `Replay::plain`.
     plain: Option<Vec<usize>>,
-    usage: Usage,
 }
 
 /// Freed memory that is kept for the next operations after a recording.
@@ -59,13 +65,9 @@ pub(crate) fn _record<'py>(
     let (replay, results) = recorded(|| record(py, function, &tensors, (weak, may_keep)))?;
     give_memory_back();
     let program = |replay: Replay| {
-        let large = is_large(replay.program());
-        let program = replay.program();
-        let small = program.results().iter().all(|&buffer| program.nbytes(buffer) <= SMALL_BYTES);
-        let plain = replay.plain().filter(|_| small);
         let watched = Arc::new(Watched::of(watch)?);
-        let (replay, usage) = (Arc::new(replay), Usage::new());
-        PyResult::Ok(PyProgram { replay, watched, large, plain, usage })
+        let (replay, manner, usage) = (Arc::new(replay), OnceLock::new(), Usage::new());
+        PyResult::Ok(PyProgram { replay, watched, manner, usage })
     };
     Ok((replay.map(program).transpose()?, results))
 }
@@ -210,6 +212,21 @@ impl PyProgram {
         self.replay.arguments()
     }
 
+    fn manner(&self) -> &Manner {
+        self.manner.get_or_init(|| {
+            let program = self.replay.program();
+            let small =
+                program.results().iter().all(|&buffer| program.nbytes(buffer) <= SMALL_BYTES);
+            let plain = self.replay.plain().filter(|_| small);
+            Manner { large: is_large(program), plain }
+        })
+    }
+
+    /// Whether a run is worth releasing the GIL.
+    pub(super) fn is_large(&self) -> bool {
+        self.manner().large
+    }
+
     pub(crate) fn replay<'py>(
         &self,
         py: Python<'py>,
@@ -230,7 +247,7 @@ impl PyProgram {
             return Ok(None);
         }
         inputs.extend(gradients.elements());
-        if !tensors && let Some(plain) = &self.plain {
+        if !tensors && let Some(plain) = &self.manner().plain {
             return self.write_arrays(py, (&inputs, &gradients), plain);
         }
         let Some(results) = self.lasting(py, || self.replay.program().compute(&inputs))? else {
@@ -304,7 +321,7 @@ impl PyProgram {
         py: Python<'_>,
         run: impl FnOnce() -> Result<T> + Send,
     ) -> PyResult<Option<T>> {
-        let done = if self.large { py.detach(run) } else { run() };
+        let done = if self.is_large() { py.detach(run) } else { run() };
         match done {
             Err(error) if matches!(*error, Error::Diverged { .. }) => Ok(None),
             done => Ok(Some(done?)),

@@ -1,7 +1,8 @@
 //! What is the same in every run is computed once, when the program is made.
 //!
 //! Owns: numbers that steps read from memory that always holds them, and small memory that only such numbers reach.
-//! Never computes what reads an argument or memory outside. Invariant: a step reads the bits that it read before.
+//! Never computes what reads an argument or memory outside, and leaves steps as they are where there is no memory for a
+//! constant. Invariant: a step reads the bits that it read before.
 
 use std::collections::HashMap;
 
@@ -17,10 +18,10 @@ use crate::program::steps::{Action, Argument, Buffer, Id, Map, Slice, Source, St
 const MOST: usize = 16 << 10;
 
 /// Computes constants, and lets steps read them.
-pub(in crate::program) fn fold(steps: &mut Vec<Step>, buffers: &mut Vec<Buffer>) -> Result<()> {
+pub(in crate::program) fn fold(steps: &mut Vec<Step>, buffers: &mut Vec<Buffer>) {
     numbers(steps, buffers);
-    arrays(steps, buffers)?;
-    order(steps, buffers)
+    arrays(steps, buffers);
+    order(steps, buffers);
 }
 
 /// How many steps write to each buffer.
@@ -121,22 +122,27 @@ fn value(map: &Map) -> Option<u64> {
 }
 
 /// Runs the steps whose results are the same in every run, and makes their memory constant.
-fn arrays(steps: &mut Vec<Step>, buffers: &mut [Buffer]) -> Result<()> {
+fn arrays(steps: &mut Vec<Step>, buffers: &mut [Buffer]) {
     let folded = foldable(steps, buffers);
     let mut addresses: Vec<*mut u8> = buffers.iter().map(address).collect();
+    let mut made: Vec<(usize, Storage)> = Vec::new();
     for (step, _) in steps.iter().zip(&folded).filter(|(_, folded)| **folded) {
         let out = step.writes[0].buffer as usize;
-        if matches!(buffers[out].source, Source::Temporary) {
-            let storage = Storage::zeroed(buffers[out].nbytes)?;
+        if addresses[out].is_null() {
+            let Ok(storage) = Storage::zeroed(buffers[out].nbytes) else { return };
             addresses[out] = storage.ptr();
-            buffers[out].source = Source::Constant(storage);
+            made.push((out, storage));
         }
         // SAFETY: the step reads constants and writes memory that was just made, at these addresses.
-        unsafe { run_step(step, &addresses, &mut Vec::new())? };
+        if unsafe { run_step(step, &addresses, &mut Vec::new()) }.is_err() {
+            return;
+        }
+    }
+    for (buffer, storage) in made {
+        buffers[buffer].source = Source::Constant(storage);
     }
     let mut gone = folded.into_iter();
     steps.retain(|_| !gone.next().unwrap_or(false));
-    Ok(())
 }
 
 fn address(buffer: &Buffer) -> *mut u8 {
@@ -194,7 +200,7 @@ fn is_pure(step: &Step, buffers: &[Buffer]) -> bool {
 }
 
 /// Gives loops copies in C order of the few constants that lie otherwise.
-fn order(steps: &mut [Step], buffers: &mut Vec<Buffer>) -> Result<()> {
+fn order(steps: &mut [Step], buffers: &mut Vec<Buffer>) {
     let mut known: HashMap<Slice, Slice> = HashMap::new();
     for step in steps {
         let any = |map: &&Map| map.ins.iter().any(|argument| lies_otherwise(argument, buffers));
@@ -210,14 +216,16 @@ fn order(steps: &mut [Step], buffers: &mut Vec<Buffer>) -> Result<()> {
             let nbytes = slice.numel() * slice.dtype.size();
             let copy = match known.get(slice) {
                 Some(copy) => copy.clone(),
-                None => copied(slice, nbytes, buffers)?,
+                None => match copied(slice, nbytes, buffers) {
+                    Ok(copy) => copy,
+                    Err(_) => return,
+                },
             };
             known.insert(slice.clone(), copy.clone());
             *slice = copy;
         }
         *step = Step::of_map(step.name, ordered);
     }
-    Ok(())
 }
 
 /// Whether an operand is few elements of a constant, in another order than that of C.

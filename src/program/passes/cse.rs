@@ -9,7 +9,7 @@ use smallvec::SmallVec;
 
 use super::constants::{is_whole, writers};
 use super::copies::Names;
-use crate::program::steps::hash::{FastMap, Mixer};
+use crate::array::hash::{FastMap, Mixer};
 use crate::program::steps::{Action, Argument, Buffer, Id, Slice, Source, Step};
 
 /// How often each buffer that a step reads was written before.

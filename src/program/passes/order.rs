@@ -3,7 +3,6 @@
 //! Owns: their order, and the switch of each. Never knows what a pass does. Invariant: none of them changes a bit.
 
 use super::{constants, copies, cse, join, plan, rows, small};
-use crate::error::Result;
 use crate::program::steps::{Buffer, Output, Step};
 
 /// Whether a pass is on: `FERROGRAD_COMPILE_PASSES` names those that are, all of them if it is not set.
@@ -13,14 +12,11 @@ fn is_on(name: &str) -> bool {
 }
 
 /// Runs the passes that are on.
-///
-/// # Errors
-/// `Memory` when there is none for constants.
 pub(in crate::program) fn run(
     mut steps: Vec<Step>,
     buffers: &mut Vec<Buffer>,
     outputs: &[Output],
-) -> Result<Vec<Step>> {
+) -> Vec<Step> {
     let remove_dead = |steps: &mut Vec<Step>, buffers: &[Buffer]| {
         if is_on("dead") {
             plan::remove_dead(steps, buffers, outputs);
@@ -31,7 +27,7 @@ pub(in crate::program) fn run(
         copies::remove(&mut steps, buffers);
     }
     if is_on("fold") {
-        constants::fold(&mut steps, buffers)?;
+        constants::fold(&mut steps, buffers);
     }
     if is_on("cse") {
         cse::remove(&mut steps, buffers);
@@ -48,7 +44,7 @@ pub(in crate::program) fn run(
         steps = join::join(steps, buffers);
     }
     if is_on("spread") {
-        small::spread(&mut steps, buffers)?;
+        small::spread(&mut steps, buffers);
     }
-    Ok(steps)
+    steps
 }

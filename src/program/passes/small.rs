@@ -3,17 +3,17 @@
 //! Owns: the pass, and the constants that it makes. Never touches a step that needs a walk all the same. Invariant: every element of such a constant is the number.
 
 use crate::array::Storage;
+use crate::array::hash::FastMap;
 use crate::error::Result;
 use crate::kernels::launch::Strides;
 use crate::program::steps::code::{is_direct, may_be_rows};
-use crate::program::steps::hash::FastMap;
 use crate::program::steps::{Argument, Buffer, Id, Slice, Source, Step};
 
 /// Elements of such a constant, and the most elements of a step that reads one whole.
 const FEW: usize = 256;
 
 /// Gives short loops constant elements in the place of numbers.
-pub(in crate::program) fn spread(steps: &mut [Step], buffers: &mut Vec<Buffer>) -> Result<()> {
+pub(in crate::program) fn spread(steps: &mut [Step], buffers: &mut Vec<Buffer>) {
     let mut known: FastMap<(u64, usize), Id> = FastMap::default();
     for step in steps {
         let Some(map) = step.map() else { continue };
@@ -26,7 +26,10 @@ pub(in crate::program) fn spread(steps: &mut [Step], buffers: &mut Vec<Buffer>) 
             let Argument::Number(bits, dtype) = *argument else { continue };
             let buffer = match known.get(&(bits, dtype.size())) {
                 Some(&buffer) => buffer,
-                None => constant(bits, dtype.size(), buffers)?,
+                None => match constant(bits, dtype.size(), buffers) {
+                    Ok(buffer) => buffer,
+                    Err(_) => return,
+                },
             };
             known.insert((bits, dtype.size()), buffer);
             let (dims, strides) = (dims.clone(), strides(&dims));
@@ -37,7 +40,6 @@ pub(in crate::program) fn spread(steps: &mut [Step], buffers: &mut Vec<Buffer>) 
             *step = spread;
         }
     }
-    Ok(())
 }
 
 /// The strides of C order while the elements suffice, and of one row for all beyond.

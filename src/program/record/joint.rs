@@ -91,8 +91,8 @@ impl Recording {
         let (objects, hosts) = (steps.objects, steps.hosts);
         let again = (read.clone(), hosts.clone());
         Ok(Some(Joint {
-            forward: Program::new(first, forward, arguments, outputs, objects, again.0, again.1)?,
-            backward: Program::new(second, backward, inputs, derived, objects, read, hosts)?,
+            forward: Program::new(first, forward, arguments, outputs, objects, again.0, again.1),
+            backward: Program::new(second, backward, inputs, derived, objects, read, hosts),
             residuals,
             outside,
         }))

@@ -34,4 +34,21 @@ impl Steps {
             self.refused.get_or_insert_with(|| refusal(KEPT));
         }
     }
+
+    /// Copies the constants that are results: the caller may change those in place.
+    pub(in crate::program) fn copy_returned(&mut self, held: &[&Storage]) {
+        let _paused = capture::Pause::new();
+        for buffer in &mut self.buffers {
+            let Source::Constant(storage) = &buffer.source else { continue };
+            if !held.iter().any(|own| own.same(storage)) {
+                continue;
+            }
+            match storage.copy() {
+                Ok(copy) => buffer.source = Source::Constant(copy),
+                Err(error) => {
+                    self.refused.get_or_insert(error);
+                }
+            }
+        }
+    }
 }

@@ -11,13 +11,13 @@ use smallvec::{SmallVec, smallvec};
 
 use super::stretch::closed_over;
 use crate::array::capture::{self, Origin};
+use crate::array::hash::FastMap;
 use crate::array::{Layout, Storage};
 use crate::dtype::DType;
 use crate::error::{Error, Result};
 use crate::kernels::host::{Host, Mark};
 use crate::kernels::launch::{self, Launch, Object, Operand, Recorder, Work};
 use crate::program::run::program::{Program, ReadOutside};
-use crate::program::steps::hash::FastMap;
 use crate::program::steps::{Buffer, Id, Output, Slice, Source, Step};
 
 /// A result of the recorded function: memory, layout, dtype.
@@ -162,8 +162,8 @@ impl Recording {
         let all = steps.with_constants();
         let buffers = std::mem::take(&mut steps.buffers);
         let hosts = std::mem::take(&mut steps.hosts);
-        let program = Program::new(all, buffers, inputs, outputs, steps.objects, read, hosts);
-        program.inspect_err(|_| steps.give_back()).map(Some)
+        let objects = steps.objects;
+        Ok(Some(Program::new(all, buffers, inputs, outputs, objects, read, hosts)))
     }
 
     /// Ends the capture: the steps, the results and the numbers that left for the program.
@@ -183,6 +183,7 @@ impl Recording {
         steps.copies();
         let outputs = results.iter().map(|&result| steps.output(result)).collect();
         steps.find_kept(held, may_keep);
+        steps.copy_returned(held);
         if capture::was_read_refused() {
             steps.refused.get_or_insert_with(|| capture::read_refused("compile"));
         }

@@ -6,6 +6,7 @@ mod bound;
 mod describe;
 mod entry;
 mod frame;
+mod planned;
 pub(in crate::program) mod program;
 mod session;
 mod uses;

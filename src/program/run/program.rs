@@ -9,30 +9,26 @@ use std::sync::{Arc, Mutex, PoisonError};
 use smallvec::SmallVec;
 
 use super::frame::{Frame, Held};
-use super::uses::Uses;
+use super::planned::{Deferred, Planned};
 use crate::array::{Elements, ElementsMut, Storage};
 use crate::error::Result;
 use crate::kernels::host::Host;
 use crate::kernels::launch::{HOST, Object, Objects};
-use crate::program::passes::order;
-use crate::program::passes::plan::{self, Plan};
-use crate::program::steps::code::{Code, lower};
+use crate::program::steps::code::Code;
 use crate::program::steps::execute::run_step;
 use crate::program::steps::{Buffer, Id, Output, Slice, Source, Step};
 
 /// The launches of a function, to be run again.
 pub struct Program {
-    steps: Vec<Step>,
-    code: Vec<Code>,
-    buffers: Vec<Buffer>,
+    deferred: Deferred,
     inputs: usize,
     outputs: Vec<Output>,
     objects: usize,
-    uses: Uses,
+    /// Memory outside, and how often tensors over it had begun or ceased to require a gradient.
+    outside: Vec<(u16, Storage)>,
     read_outside: ReadOutside,
     /// The host code that steps call, or that such code calls.
     hosts: Vec<Arc<dyn Host>>,
-    plan: Plan,
     frames: Mutex<Vec<Frame>>,
     /// Another one for every program.
     pub(in crate::program) number: usize,
@@ -43,42 +39,34 @@ static PROGRAMS: AtomicUsize = AtomicUsize::new(0);
 impl Program {
     pub(in crate::program) fn new(
         steps: Vec<Step>,
-        mut buffers: Vec<Buffer>,
+        buffers: Vec<Buffer>,
         inputs: usize,
         outputs: Vec<Output>,
         objects: usize,
         read_outside: ReadOutside,
         hosts: Vec<Arc<dyn Host>>,
-    ) -> Result<Program> {
-        let steps = order::run(steps, &mut buffers, &outputs)?;
-        let code = lower(&steps);
-        let plan = plan::place(&steps, &buffers);
-        let uses = Uses::of(&steps, &buffers, inputs);
-        Ok(Program {
-            steps,
-            code,
-            buffers,
-            inputs,
-            outputs,
-            objects,
-            uses,
-            read_outside,
-            hosts,
-            plan,
-            frames: Mutex::default(),
-            number: PROGRAMS.fetch_add(1, Ordering::Relaxed),
-        })
+    ) -> Program {
+        let outside = buffers.iter().filter_map(|buffer| buffer.source.outside());
+        let outside = outside.map(|storage| (storage.switches(), storage.clone())).collect();
+        let (deferred, frames) = (Deferred::new(steps, buffers), Mutex::default());
+        let number = PROGRAMS.fetch_add(1, Ordering::Relaxed);
+        Program { deferred, inputs, outputs, objects, outside, read_outside, hosts, frames, number }
+    }
+
+    #[inline]
+    fn planned(&self) -> &Planned {
+        self.deferred.get(self.inputs, &self.outputs)
     }
 
     /// The steps, in the order in which they run.
     pub fn steps(&self) -> &[Step] {
-        &self.steps
+        &self.planned().steps
     }
 
     /// The steps as texts: name, what is read, what is written.
     pub fn described(&self) -> Vec<(&'static str, Vec<String>, Vec<String>)> {
         let texts = |slices: &[Slice]| slices.iter().map(ToString::to_string).collect();
-        let steps = self.steps.iter();
+        let steps = self.steps().iter();
         steps.map(|step| (step.name, texts(&step.reads), texts(&step.writes))).collect()
     }
 
@@ -89,7 +77,7 @@ impl Program {
 
     /// How many of the inputs are arguments of the recorded function.
     pub(super) fn arguments(&self) -> usize {
-        self.inputs - self.uses.taken
+        self.inputs - self.planned().uses.taken
     }
 
     /// The results, in the order in which `run` gives their memory.
@@ -99,24 +87,24 @@ impl Program {
 
     /// Bytes of the block of temporaries of one run.
     pub fn temporary_bytes(&self) -> usize {
-        self.plan.nbytes
+        self.planned().plan.nbytes
     }
 
     /// Memory outside that the program writes to.
     pub fn written_outside(&self) -> impl Iterator<Item = &Storage> {
-        self.uses.written.iter()
+        self.planned().uses.written.iter()
     }
 
     /// Whether numbers that were read while the function was recorded have changed since, or which memory requires
     /// gradients.
     pub fn is_stale(&self) -> bool {
-        self.uses.outside.iter().any(|(switches, storage)| storage.switches() != *switches)
+        self.outside.iter().any(|(switches, storage)| storage.switches() != *switches)
             || self.read_outside.iter().any(|(storage, version)| storage.version() != *version)
     }
 
     /// Whether the program reads or writes this memory where it lies.
     pub fn touches(&self, outside: &Storage) -> bool {
-        self.buffers.iter().any(
+        self.planned().buffers.iter().any(
             |buffer| matches!(&buffer.source, Source::Outside(storage) if storage.same(outside)),
         )
     }
@@ -125,37 +113,40 @@ impl Program {
     /// where it must be this memory: numbers were read of it, or it is a result.
     pub fn take_as_input(&mut self, outside: &Storage) -> Option<bool> {
         let is_it = |buffer: &Buffer| buffer.source.outside().is_some_and(|s| s.same(outside));
-        let buffer = self.buffers.iter().position(is_it)?;
+        let buffer = self.planned().buffers.iter().position(is_it)?;
         let id = buffer as Id;
         if self.outputs.iter().any(|output| output.buffer == id)
             || self.read_outside.iter().any(|(storage, _)| storage.same(outside))
         {
             return None;
         }
-        self.buffers[buffer].source = Source::Input(self.inputs);
-        let written = self.uses.become_input(id, self.inputs, outside);
+        let number = self.inputs;
+        let planned = self.deferred.get_mut(number, &self.outputs);
+        planned.buffers[buffer].source = Source::Input(number);
+        let written = planned.uses.become_input(id, number, outside);
+        self.outside.retain(|(_, storage)| !storage.same(outside));
         self.inputs += 1;
         Some(written)
     }
 
     /// Where the memory of a buffer comes from.
     pub fn source(&self, buffer: Id) -> &Source {
-        &self.buffers[buffer as usize].source
+        &self.planned().buffers[buffer as usize].source
     }
 
     /// Whether a step reads input `number`.
     pub fn reads_input(&self, number: usize) -> bool {
-        self.uses.reads_input[number]
+        self.planned().uses.reads_input[number]
     }
 
     /// Memory outside that steps read.
     pub fn read_where_it_lies(&self) -> &[Storage] {
-        &self.uses.read
+        &self.planned().uses.read
     }
 
     /// How many elements the steps of a run read and write.
     pub fn work(&self) -> usize {
-        let slices = self.steps.iter().flat_map(|step| step.reads.iter().chain(&step.writes));
+        let slices = self.steps().iter().flat_map(|step| step.reads.iter().chain(&step.writes));
         slices.map(Slice::numel).sum()
     }
 
@@ -164,7 +155,8 @@ impl Program {
     /// # Errors
     /// `Memory` when the system refuses it.
     pub fn allocate(&self) -> Result<Results> {
-        self.uses.results.iter().map(|&b| Storage::alloc(self.buffers[b as usize].nbytes)).collect()
+        let Planned { uses, buffers, .. } = self.planned();
+        uses.results.iter().map(|&b| Storage::alloc(buffers[b as usize].nbytes)).collect()
     }
 
     /// The memory of a buffer among those of a run.
@@ -172,18 +164,18 @@ impl Program {
     /// # Panics
     /// When the buffer is no result: a bug of the caller.
     pub fn result<'a>(&self, buffer: Id, results: &'a [Storage]) -> &'a Storage {
-        let at = self.uses.results.iter().position(|&b| b == buffer).expect("a buffer of a result");
+        let at = self.results().iter().position(|&b| b == buffer).expect("a buffer of a result");
         &results[at]
     }
 
     /// The buffers that are results, in the order in which `run` takes their memory.
     pub fn results(&self) -> &[Id] {
-        &self.uses.results
+        &self.planned().uses.results
     }
 
     /// The length of a buffer.
     pub fn nbytes(&self, buffer: Id) -> usize {
-        self.buffers[buffer as usize].nbytes
+        self.planned().buffers[buffer as usize].nbytes
     }
 
     /// Runs the program. `inputs` has those that were recorded, in the same dtypes and shapes; `results` the memory
@@ -261,7 +253,8 @@ impl Program {
 
     /// Memory for runs.
     pub(in crate::program) fn new_frame(&self) -> Result<Frame> {
-        Frame::new(&self.plan, &self.buffers, self.objects)
+        let Planned { plan, buffers, .. } = self.planned();
+        Frame::new(plan, buffers, self.objects)
     }
 
     /// Tells a frame where inputs and results lie.
@@ -283,11 +276,12 @@ impl Program {
         input: impl Fn(usize) -> *mut u8,
         results: &[*mut u8],
     ) {
-        assert!(results.len() == self.uses.results.len());
-        for &(buffer, number) in &self.uses.bound {
+        let uses = &self.planned().uses;
+        assert!(results.len() == uses.results.len());
+        for &(buffer, number) in &uses.bound {
             frame.addresses[buffer as usize] = input(number);
         }
-        for (&buffer, &result) in self.uses.results.iter().zip(results) {
+        for (&buffer, &result) in uses.results.iter().zip(results) {
             frame.addresses[buffer as usize] = result;
         }
     }
@@ -298,7 +292,8 @@ impl Program {
     /// They lie there still.
     pub(in crate::program) unsafe fn run_in(&self, frame: &mut Frame) -> Result<()> {
         let (held, states) = self.held(frame)?;
-        let done = self.code.iter().try_for_each(|code| {
+        let Planned { steps, code, .. } = self.planned();
+        let done = code.iter().try_for_each(|code| {
             let addresses = &frame.addresses[..];
             // SAFETY: operands lie inside their buffers, whose addresses the frame has; results and temporaries belong to
             // this run, and memory outside is what eager code would write to as well.
@@ -312,7 +307,7 @@ impl Program {
                     Code::Leaf(leaf) => leaf.run(addresses),
                     Code::Gathered(gathered) => gathered.run(addresses),
                     Code::Step(number) => {
-                        return run_step(&self.steps[*number], addresses, &mut frame.objects);
+                        return run_step(&steps[*number], addresses, &mut frame.objects);
                     }
                 }
             }
@@ -328,12 +323,13 @@ impl Program {
     /// What memory outside holds that the program writes, and the states that host code changes, if the program may find
     /// that it must not run.
     fn held(&self, frame: &Frame) -> Result<(Vec<Held>, States)> {
-        if !self.uses.decides {
+        let Planned { uses, buffers, .. } = self.planned();
+        if !uses.decides {
             return Ok((Vec::new(), Vec::new()));
         }
         let outside = self.written_outside().map(|storage| (storage.ptr(), storage.nbytes()));
-        let given = self.uses.written_inputs.iter().map(|&id| id as usize);
-        let given = given.map(|id| (frame.addresses[id], self.buffers[id].nbytes));
+        let given = uses.written_inputs.iter().map(|&id| id as usize);
+        let given = given.map(|id| (frame.addresses[id], buffers[id].nbytes));
         // SAFETY: the memory is there until the run ends.
         let held = outside.chain(given).map(|(at, nbytes)| unsafe { Held::of(at, nbytes) });
         Ok((held.collect::<Result<_>>()?, self.states()?))

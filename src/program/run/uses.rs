@@ -15,8 +15,6 @@ pub(super) struct Uses {
     pub(super) reads_input: Vec<bool>,
     /// The buffers that each run allocates for its results.
     pub(super) results: Vec<Id>,
-    /// Memory outside, and how often tensors over it had begun or ceased to require a gradient.
-    pub(super) outside: Vec<(u16, Storage)>,
     /// Memory outside that steps read.
     pub(super) read: Vec<Storage>,
     /// Memory outside that steps write.
@@ -51,11 +49,9 @@ impl Uses {
             used.map(|(_, storage)| storage.clone()).collect()
         };
         let (written, read) = (of(&|id| writers[id] > 0), of(&|id| read[id]));
-        let switched = |(_, storage): (Id, Storage)| (storage.switches(), storage);
-        let outside = outside.into_iter().map(switched).collect();
         let decides = decides(steps, buffers);
         let (written_inputs, taken) = (Vec::new(), 0);
-        Uses { bound, reads_input, results, outside, read, written, written_inputs, taken, decides }
+        Uses { bound, reads_input, results, read, written, written_inputs, taken, decides }
     }
 
     /// Takes note that a buffer outside is an input from now on; whether steps write it.
@@ -65,7 +61,6 @@ impl Uses {
         self.taken += 1;
         self.bound.push((id, number));
         self.reads_input.push(there(&self.read));
-        self.outside.retain(|(_, storage)| !storage.same(outside));
         self.read.retain(|storage| !storage.same(outside));
         self.written.retain(|storage| !storage.same(outside));
         self.written_inputs.extend(written.then_some(id));

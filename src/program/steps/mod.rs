@@ -7,7 +7,6 @@ pub(in crate::program) mod chain;
 pub(in crate::program) mod code;
 pub(in crate::program) mod execute;
 mod gathered;
-pub(in crate::program) mod hash;
 pub(in crate::program) mod link;
 pub(in crate::program) mod repeat;
 mod room;

@@ -1,4 +1,4 @@
-//! A fast hash for keys that programs make themselves: addresses, numbers, steps.
+//! A fast hash for keys that the crate makes itself: addresses, numbers, steps.
 //!
 //! Owns: the hasher. Never hashes what others choose, who could make keys collide.
 //! Invariant: equal keys have equal hashes, in one process and in the next.
@@ -7,11 +7,11 @@ use std::collections::HashMap;
 use std::hash::{BuildHasherDefault, Hasher};
 
 /// A map with this hash.
-pub(in crate::program) type FastMap<K, V> = HashMap<K, V, BuildHasherDefault<Mixer>>;
+pub(crate) type FastMap<K, V> = HashMap<K, V, BuildHasherDefault<Mixer>>;
 
 /// Multiplies and rotates.
 #[derive(Default)]
-pub(in crate::program) struct Mixer(u64);
+pub(crate) struct Mixer(u64);
 
 impl Hasher for Mixer {
     fn write(&mut self, bytes: &[u8]) {
