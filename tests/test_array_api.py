@@ -29,7 +29,7 @@ from ferrograd.array_api import _beyond
 #: What other libraries call on every namespace.
 BEYOND = {
     *("cross", "cumprod", "cumsum", "diag", "einsum", "gradient", "isin", "lib", "median", "pad"),
-    *("quantile", "transpose"),
+    *("quantile", "transpose", "logspace", "float16"),
 }
 HAS_FFT = hasattr(xp, "fft")
 
@@ -66,7 +66,7 @@ def test_the_namespace_holds_the_standard_and_nothing_else() -> None:
     assert set(xp.__all__) == names
     assert set(dir(xp)) == names | {"special"}
     assert [name for name in names if not hasattr(xp, name)] == []
-    for ours in ("put_along_axis", "tensor", "Tensor", "sigmoid", "grad", "int4", "float16"):
+    for ours in ("put_along_axis", "tensor", "Tensor", "sigmoid", "grad", "int4", "bfloat16"):
         assert not hasattr(xp, ours), ours
     with pytest.raises(AttributeError, match=r"no attribute 'sigmoid': it holds the names of the"):
         _ = xp.sigmoid
@@ -96,6 +96,14 @@ def test_names_beyond_the_standard_mean_what_numpy_means() -> None:
     for ours, theirs in pairs:
         assert np.array_equal(ours.detach().numpy(), theirs)
         assert ours.requires_grad
+    assert xp.ones(2, dtype=xp.float16).dtype == xp.float16 == np.float16
+    end = fg.tensor(2.0, requires_grad=True)
+    spaced = xp.logspace(0, end, 4, base=3.0)
+    np.testing.assert_allclose(spaced.detach().numpy(), np.logspace(0, 2, 4, base=3.0))
+    spaced[-1].backward()
+    assert end.grad is not None
+    assert end.grad.item() == pytest.approx(9 * np.log(3.0))
+    assert isinstance(xp.logspace(-3, 0, 4), fg.Tensor)
     assert xp.isin(x.detach(), xp.asarray([3.0])).sum().item() == 2
 
 

@@ -10,6 +10,8 @@ from __future__ import annotations
 from types import SimpleNamespace
 from typing import Any
 
+import numpy as np
+
 from ferrograd import _core
 from ferrograd._core import Tensor
 from ferrograd._dispatch.composed import calculus
@@ -50,6 +52,13 @@ def isin(x1: Any, x2: Any, /, *, invert: bool = False) -> Tensor:
     return _core.isin(x1, x2, invert=invert)
 
 
+def logspace(
+    start: Any, stop: Any, /, num: int = 50, *, endpoint: bool = True, base: Any = 10.0
+) -> Tensor:
+    """Numbers from `base**start` to `base**stop` whose logarithms are evenly spaced."""
+    return calculus.logspace(start, stop, num, endpoint, base)
+
+
 def median(x: Any, /, *, axis: Any = None, keepdims: bool = False) -> Tensor:
     """The median over the axes, the mean of the middle two if the count is even."""
     return _core.median(x, axis, keepdims=keepdims)
@@ -71,6 +80,9 @@ def transpose(x: Any, /, axes: Any = None) -> Tensor:
     """The axes in another order, reversed by default."""
     return _core.transpose(x, axes)
 
+
+#: Half precision, which the standard leaves out and tensors have.
+float16: np.dtype[Any] = np.dtype("float16")
 
 #: NumPy's place for windows.
 lib = SimpleNamespace(stride_tricks=SimpleNamespace(sliding_window_view=_core.sliding_window_view))
