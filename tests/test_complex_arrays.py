@@ -223,6 +223,22 @@ def test_products_of_every_arrangement(n: int, dtype: Any) -> None:
         )
 
 
+@pytest.mark.parametrize("dtype", [np.complex64, np.complex128])
+def test_products_have_the_same_bits_wherever_operands_lie(dtype: Any) -> None:
+    a, b = numbers(1, 70, 300).astype(dtype), numbers(2, 300, 45).astype(dtype)
+    whole = (fg.tensor(a) @ fg.tensor(b)).numpy()
+    far = [np.zeros((x.shape[0], 1000), dtype) for x in (a, b)]
+    for x, wide in zip((a, b), far, strict=True):
+        wide[:, : x.shape[1]] = x
+    left = [fg.tensor(a), fg.tensor(far[0])[:, :300], fg.tensor(np.asfortranarray(a))]
+    right = [fg.tensor(b), fg.tensor(far[1])[:, :45], fg.tensor(np.asfortranarray(b))]
+    for x in left:
+        for y in right:
+            np.testing.assert_array_equal((x @ y).numpy(), whole)
+            np.testing.assert_array_equal((x[:33] @ y[:, 16:41]).numpy(), whole[:33, 16:41])
+            np.testing.assert_array_equal((y.T @ x.T).numpy(), whole.T)
+
+
 def test_sums_of_single_precision_are_rounded_once() -> None:
     x = numbers(3, 301, 1100).astype(np.complex64)
     wide = x.astype(np.complex128)

@@ -44,24 +44,43 @@ pub(crate) trait Fold: Sized + 'static {
 /// `n` elements are readable.
 #[inline(always)]
 pub(super) unsafe fn lanes<F: Fold, const L: usize>(p: *const F::In, n: usize) -> F::Acc {
-    let (mut at, mut total) = (p, None);
-    // SAFETY: every index below is below `n`.
-    unsafe {
-        if n >= L {
-            let mut lanes = [F::IDENTITY; L];
-            for _ in 0..n / L {
-                prefetch(at, L);
-                for (j, lane) in lanes.iter_mut().enumerate() {
-                    *lane = F::merge(*lane, F::load(*at.add(j)));
-                }
-                at = at.add(L);
+    let full = |mut at: *const F::In, blocks| {
+        let mut lanes = [F::IDENTITY; L];
+        for _ in 0..blocks {
+            prefetch(at, L);
+            for (j, lane) in lanes.iter_mut().enumerate() {
+                // SAFETY: the blocks are readable.
+                *lane = F::merge(*lane, F::load(unsafe { *at.add(j) }));
             }
-            let all = halve::<F>(&mut lanes);
-            if n.is_multiple_of(L) {
-                return all;
-            }
-            total = Some(all);
+            at = at.wrapping_add(L);
         }
+        halve::<F>(&mut lanes)
+    };
+    // SAFETY: the caller's contract.
+    unsafe { lanes_by::<F, L>(p, n, full) }
+}
+
+/// `lanes` with a loop over the blocks of `L` elements, at least one, that merges their lanes too.
+///
+/// # Safety
+/// `n` elements are readable.
+#[inline(always)]
+pub(super) unsafe fn lanes_by<F: Fold, const L: usize>(
+    p: *const F::In,
+    n: usize,
+    full: impl FnOnce(*const F::In, usize) -> F::Acc,
+) -> F::Acc {
+    let mut total = None;
+    if n >= L {
+        let all = full(p, n / L);
+        if n.is_multiple_of(L) {
+            return all;
+        }
+        total = Some(all);
+    }
+    // SAFETY: the caller's contract.
+    unsafe {
+        let at = p.add(n / L * L);
         // One copy of each: what does not fill the lanes, and what never did.
         let rest = if n % L < 8 { in_order::<F>(at, n % L) } else { eight::<F>(at, n % L) };
         total.map_or(rest, |total| F::merge(total, rest))

@@ -2,12 +2,13 @@
 //!
 //! Owns: the implementations of `Fold`. Never walks more than a leaf. Invariant: as that of `Fold`.
 
+use std::array::from_fn;
 use std::marker::PhantomData;
 
 use super::super::complex_lane::ComplexElement;
 use super::super::leveled::{Levels, leveled};
-use super::fold::{Fold, LEAF, halve, in_order, lanes, prefetch};
-use crate::dtype::{Complex64, Complex128, Truth};
+use super::fold::{Fold, LEAF, halve, in_order, lanes, lanes_by, prefetch};
+use crate::dtype::{Complex, Complex64, Complex128, Truth};
 
 /// `lanes` of an extreme of floats: `pick` ignores NaN, which is looked for beside it. One comparison
 /// that does both at once takes twice the time.
@@ -147,10 +148,101 @@ float_folds! { f64, 32; f32, 64; }
 int_folds! { i64, 32; }
 fold!(All Max<u64> -> u64 as Max, 0, 0, 32, |x| x, |a, b| if b > a { b } else { a });
 fold!(All Min<u64> -> u64 as Min, u64::MAX, u64::MAX, 32, |x| x, |a, b| if b < a { b } else { a });
-fold!(UpToAvx2 Sum<Complex128> -> Complex128 as Sum, Complex128::new(-0.0, -0.0), Complex128::new(0.0, 0.0), 16, |x| x, |a, b| a + b);
-fold!(UpToAvx2 Sum<Complex64> -> Complex128 as Sum, Complex128::new(-0.0, -0.0), Complex128::new(0.0, 0.0), 16, |x| x.widen(), |a, b| a + b);
-fold!(Baseline Prod<Complex64> -> Complex128 as Prod, Complex128::new(1.0, 0.0), Complex128::new(1.0, 0.0), 4, |x| x.widen(), |a, b| a * b);
-fold!(Baseline Prod<Complex128> -> Complex128 as Prod, Complex128::new(1.0, 0.0), Complex128::new(1.0, 0.0), 4, |x| x, |a, b| a * b);
+
+/// `lanes` of complex sums: the parts as they lie, so that neighbours are converted together.
+///
+/// # Safety
+/// `n` elements are readable.
+#[inline(always)]
+unsafe fn sum_lanes<F, T>(p: *const Complex<T>, n: usize) -> Complex128
+where
+    F: Fold<In = Complex<T>, Acc = Complex128>,
+    T: Copy + Into<f64>,
+{
+    const PAIRS: usize = 16;
+    let full = |mut at: *const Complex<T>, blocks| {
+        let mut sums = [-0.0; 2 * PAIRS];
+        for _ in 0..blocks {
+            prefetch(at, PAIRS);
+            for (j, sum) in sums.iter_mut().enumerate() {
+                // SAFETY: the blocks are readable, and a complex number is its two parts.
+                *sum += unsafe { *at.cast::<T>().add(j) }.into();
+            }
+            at = at.wrapping_add(PAIRS);
+        }
+        let mut lanes = from_fn::<_, PAIRS, _>(|j| Complex::new(sums[2 * j], sums[2 * j + 1]));
+        halve::<F>(&mut lanes)
+    };
+    // SAFETY: the caller's contract.
+    unsafe { lanes_by::<F, PAIRS>(p, n, full) }
+}
+
+/// `lanes` of complex products: real parts apart from imaginary ones.
+///
+/// # Safety
+/// `n` elements are readable.
+#[inline(always)]
+unsafe fn product_lanes<F, T>(p: *const Complex<T>, n: usize) -> Complex128
+where
+    F: Fold<In = Complex<T>, Acc = Complex128>,
+    T: Copy + Into<f64>,
+{
+    const PAIRS: usize = 8;
+    let full = |mut at: *const Complex<T>, blocks| {
+        let (mut re, mut im) = ([1.0; PAIRS], [0.0; PAIRS]);
+        for _ in 0..blocks {
+            prefetch(at, PAIRS);
+            let (mut x, mut y) = ([0.0; PAIRS], [0.0; PAIRS]);
+            for j in 0..PAIRS {
+                // SAFETY: the blocks are readable.
+                let z = unsafe { *at.add(j) };
+                (x[j], y[j]) = (z.re.into(), z.im.into());
+            }
+            for j in 0..PAIRS {
+                let (a, b) = (re[j], im[j]);
+                (re[j], im[j]) = (a * x[j] - b * y[j], a * y[j] + b * x[j]);
+            }
+            at = at.wrapping_add(PAIRS);
+        }
+        let mut lanes = from_fn::<_, PAIRS, _>(|j| Complex::new(re[j], im[j]));
+        halve::<F>(&mut lanes)
+    };
+    // SAFETY: the caller's contract.
+    unsafe { lanes_by::<F, PAIRS>(p, n, full) }
+}
+
+/// Folds of complex numbers, in float64.
+macro_rules! complex_folds {
+    ($($f:ident<$t:ty>, $identity:expr, $empty:expr, $lanes:ident, |$a:ident, $b:ident| $merge:expr;)*) => {$(
+        impl Fold for $f<$t> {
+            type In = $t;
+            type Acc = Complex128;
+            type Merging = $f<Complex128>;
+            const LEVELS: Levels = Levels::UpToAvx2;
+            const IDENTITY: Complex128 = $identity;
+            const EMPTY: Complex128 = $empty;
+            #[inline(always)]
+            fn load(x: $t) -> Complex128 {
+                x.widen()
+            }
+            #[inline(always)]
+            fn merge($a: Complex128, $b: Complex128) -> Complex128 {
+                $merge
+            }
+            #[inline(always)]
+            unsafe fn leaf(p: *const $t, n: usize) -> Complex128 {
+                // SAFETY: the caller's contract.
+                unsafe { $lanes::<Self, _>(p, n) }
+            }
+        }
+    )*};
+}
+complex_folds! {
+    Sum<Complex128>, Complex::new(-0.0, -0.0), Complex::new(0.0, 0.0), sum_lanes, |a, b| a + b;
+    Sum<Complex64>, Complex::new(-0.0, -0.0), Complex::new(0.0, 0.0), sum_lanes, |a, b| a + b;
+    Prod<Complex128>, Complex::new(1.0, 0.0), Complex::new(1.0, 0.0), product_lanes, |a, b| a * b;
+    Prod<Complex64>, Complex::new(1.0, 0.0), Complex::new(1.0, 0.0), product_lanes, |a, b| a * b;
+}
 
 /// Truth of elements, with lanes as wide as these: the comparison gives masks of their width.
 macro_rules! truth_folds {
