@@ -14,3 +14,19 @@ from ferrograd.functors._ops import (
     gemm as gemm,
     sum_fiber as sum_fiber,
 )
+from ferrograd.functors._slices import (
+    AddSlice as AddSlice,
+    MultiplyFiber as MultiplyFiber,
+    MultiplySlice as MultiplySlice,
+    NormFiber as NormFiber,
+    NormSlice as NormSlice,
+    Scale as Scale,
+    SumSlice as SumSlice,
+    add_slice as add_slice,
+    multiply_fiber as multiply_fiber,
+    multiply_slice as multiply_slice,
+    norm_fiber as norm_fiber,
+    norm_slice as norm_slice,
+    scale as scale,
+    sum_slice as sum_slice,
+)
