@@ -281,6 +281,12 @@ fn read_outside(storage: &Storage) {
     });
 }
 
+/// The same for memory that the program knows already, here and in the captures around this one.
+pub fn serve_version(storage: &Storage) {
+    read_outside(storage);
+    in_outer(|| serve_version(storage));
+}
+
 /// Memory outside whose contents became part of the program, with the version that it had.
 pub fn take_read_outside() -> Vec<(Storage, u32)> {
     BUFFERS.with_borrow_mut(|buffers| {

@@ -24,7 +24,7 @@ pub type Strides = SmallVec<[isize; 2]>;
 
 /// An operand: elements of a buffer. A launch names a buffer by the address of its first byte, 0 for no elements; a
 /// program by its number.
-#[derive(Clone, PartialEq, Eq, Hash, Debug)]
+#[derive(PartialEq, Eq, Hash, Debug)]
 pub struct Operand<B = usize> {
     /// The buffer.
     pub buffer: B,
@@ -36,6 +36,15 @@ pub struct Operand<B = usize> {
     pub dims: Dims,
     /// The stride of each axis, in elements.
     pub strides: Strides,
+}
+
+impl<B: Clone> Clone for Operand<B> {
+    fn clone(&self) -> Operand<B> {
+        // `SmallVec::clone` goes from element to element: programs have many operands.
+        let (dims, strides) = (Dims::from_slice(&self.dims), Strides::from_slice(&self.strides));
+        let (dtype, offset) = (self.dtype, self.offset);
+        Operand { buffer: self.buffer.clone(), dtype, offset, dims, strides }
+    }
 }
 
 /// The strides of C order.
@@ -80,7 +89,8 @@ impl Operand {
         let buffer = if dims.contains(&0) { None } else { capture::buffer_of(ptr.addr()) };
         let buffer = buffer.unwrap_or(0);
         let offset = if buffer == 0 { 0 } else { ptr.addr() as isize - buffer as isize };
-        Operand { buffer, dtype, offset, dims: dims.into(), strides: strides.into() }
+        let (dims, strides) = (Dims::from_slice(dims), Strides::from_slice(strides));
+        Operand { buffer, dtype, offset, dims, strides }
     }
 }
 

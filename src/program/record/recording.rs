@@ -183,7 +183,9 @@ impl Recording {
         steps.copies();
         let outputs = results.iter().map(|&result| steps.output(result)).collect();
         steps.find_kept(held, may_keep);
-        steps.copy_returned(held);
+        if !steps.kept {
+            steps.watch_kept(held);
+        }
         if capture::was_read_refused() {
             steps.refused.get_or_insert_with(|| capture::read_refused("compile"));
         }

@@ -179,7 +179,7 @@ impl Step {
                     })
                     .collect();
                 let out = writes[0].clone();
-                return Step::of_map(name, Map { table, text, ins, out, params, cost });
+                Action::Map(Box::new(Map { table, text, ins, out, params, cost }))
             }
         };
         Step { name, reads, writes, action }
