@@ -12,8 +12,6 @@ use crate::kernels::real::Real;
 
 /// Elements that are loaded, computed and stored together: a plane of each operand is what the compiler makes vectors of.
 const LANES: usize = 32;
-/// Wider vectors do not make divisions, roots or memory faster.
-const LEVELS: Levels = Levels::UpToAvx2;
 /// The place of the gradient among them, which is not written.
 const GRADIENT: usize = 1;
 /// The most operands of an element: the parameter, the gradient, the states.
@@ -42,6 +40,8 @@ pub(super) struct Row {
 pub(super) trait Stored: Copy {
     /// What a text computes with.
     type Value: Real;
+    /// Wider vectors do not make divisions, roots or memory faster; float16 is rare.
+    const LEVELS: Levels;
     fn load(self) -> Self::Value;
     fn store(value: Self::Value) -> Self;
 }
@@ -50,6 +50,7 @@ macro_rules! stored {
     ($($t:ident),*) => {$(
         impl Stored for $t {
             type Value = Lane<$t, false>;
+            const LEVELS: Levels = Levels::UpToAvx2;
             #[inline(always)]
             fn load(self) -> Self::Value {
                 Lane(self)
@@ -66,6 +67,7 @@ stored!(f32, f64);
 
 impl Stored for Half {
     type Value = Lane<f32, false>;
+    const LEVELS: Levels = Levels::Baseline;
     #[inline(always)]
     fn load(self) -> Self::Value {
         Lane(self.to_f32())
@@ -78,7 +80,7 @@ impl Stored for Half {
 
 leveled! {
     /// Changes the elements of a row, which are of type `S` in every operand that the rule has.
-    pub(super) unsafe fn span<T: Text, S: Stored>(change: &Change, row: &Row) = span_body, LEVELS
+    pub(super) unsafe fn span<T: Text, S: Stored>(change: &Change, row: &Row) = span_body, S::LEVELS
 }
 
 /// A change in the numbers of a loop.

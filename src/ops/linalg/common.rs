@@ -41,14 +41,20 @@ pub(super) fn square(op: &'static str, x: &Tensor) -> Result<Tensor> {
     }))
 }
 
+/// Matrices with more rows or columns may be factored by blocks.
+const BLOCKED: usize = 16;
+/// What the operands of a product of blocks take, packed, in bytes.
+const PACKED: usize = 2 << 20;
+
 /// Refuses matrices for which the system has no working memory, `copies` of each in double precision on every thread that works:
-/// the factorisations would end the process.
+/// the factorisations would end the process. Products of blocks pack their operands beside that.
 pub(super) fn room(x: &Tensor, copies: usize) -> Result<()> {
     let stack = lead(x).iter().product::<usize>().min(1 + spare());
     let each = rows(x)
         .saturating_mul(columns(x))
         .saturating_mul(8 * copies * if x.dtype().is_complex() { 2 } else { 1 });
-    afford(each.saturating_mul(stack))
+    let packed = if rows(x).max(columns(x)) > BLOCKED { PACKED } else { 0 };
+    afford(each.saturating_add(packed).saturating_mul(stack))
 }
 
 pub(super) fn rows(x: &Tensor) -> usize {

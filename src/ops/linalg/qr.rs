@@ -116,7 +116,7 @@ pub(super) fn complete(op: &'static str, u: &Tensor) -> Result<Tensor> {
         return Ok(u.clone());
     }
     let out = Tensor::empty(&with_last(u, &[rows(u), rows(u)]), u.dtype())?;
-    room(&out, 4)?;
+    room(&out, 6)?;
     kernels::linalg::complete(u.view_of(), out.view_mut());
     finish(out, &[u], |out| Record {
         name: "complete",

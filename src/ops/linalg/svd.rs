@@ -167,7 +167,7 @@ fn factors(op: &'static str, a: &Tensor) -> Result<[Tensor; 3]> {
     let u = Tensor::empty(&with_last(a, &[rows(a), k]), a.dtype())?;
     let s = Tensor::empty(&with_last(a, &[k]), a.dtype().real())?;
     let vt = Tensor::empty(&with_last(a, &[k, columns(a)]), a.dtype())?;
-    room(a, 12)?;
+    room(a, 14)?;
     kernels::linalg::svd(a.view_of(), u.view_mut(), s.view_mut(), vt.view_mut())
         .map_err(|i| not_converged(op, a, i))?;
     Ok([u, s, vt])
@@ -190,7 +190,7 @@ pub(super) fn reduced(op: &'static str, a: &Tensor) -> Result<[Tensor; 3]> {
 /// The singular values, recorded; the vectors are computed when a gradient arrives.
 pub(super) fn values_only(op: &'static str, a: &Tensor) -> Result<Tensor> {
     let s = Tensor::empty(&with_last(a, &[rows(a).min(columns(a))]), a.dtype().real())?;
-    room(a, 8)?;
+    room(a, 14)?;
     kernels::linalg::singular_values(a.view_of(), s.view_mut())
         .map_err(|i| not_converged(op, a, i))?;
     finish(s, &[a], |_| Record {
