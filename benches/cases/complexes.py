@@ -25,7 +25,6 @@ OPERATIONS = {
     "log": 1,
     "sqrt": 1,
     "conj": 1,
-    "real": 1,
     "sum": 1,
     "mean": 1,
     "prod": 1,
@@ -33,7 +32,6 @@ OPERATIONS = {
 #: Where PyTorch's namesake does something else.
 TORCH: dict[str, Callable[[Any], Any]] = {
     "conj": lambda x: module("torch").conj_physical(x),
-    "real": lambda x: module("torch").real(x).clone(),
 }
 #: Batches of square products: how many, and their size.
 BATCHES = ((256, 8), (64, 32), (16, 128))
