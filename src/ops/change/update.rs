@@ -1,7 +1,8 @@
 //! Steps of optimisers: lists of parameters and their states, changed in place by a rule.
 //!
-//! Owns: the checks before anything is written, the conversion of states and gradients of another dtype than the parameter, and the versions. Never
-//! knows a rule: `kernels::update` has them. Invariant: a step that is refused has changed nothing.
+//! Owns: the checks before anything is written, the conversion of states and gradients of another dtype than the
+//! parameter, and the versions. Never knows a rule: `kernels::update` has them.
+//! Invariant: a step that is refused has changed nothing.
 
 use std::borrow::Cow;
 

@@ -1,8 +1,9 @@
 //! Which steps form a chain: neighbouring element-wise steps over the same elements, reductions of all of them, and in
 //! chains of rows what has one element for each row.
 //!
-//! Owns: the pass of chains without rows, and how steps are gathered for either. Short steps between two parts of a chain move in front of it or behind it. Never says how a
-//! chain runs. Invariant: a step reads the values that it read before.
+//! Owns: the pass of chains without rows, and how steps are gathered for either. Short steps between two parts of a chain
+//! move in front of it or behind it. Never says how a chain runs.
+//! Invariant: a step reads the values that it read before.
 
 use std::collections::HashMap;
 

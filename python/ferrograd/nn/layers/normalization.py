@@ -85,6 +85,15 @@ class _Channels(Module):
 
 
 class _BatchNorm(_Channels):
+    def _counted(self, mean: Tensor) -> Any:
+        """Counts a batch. How much it counts in the running averages, whose mean is given."""
+        with no_grad():
+            self.num_batches_tracked.add_(1)
+            if self.momentum is not None:
+                return self.momentum
+            # The mean of all batches: each counts as much as those before it.
+            return (1.0 / self.num_batches_tracked).astype(mean.dtype)
+
     def __init__(
         self,
         num_features: int,
@@ -106,12 +115,9 @@ class _BatchNorm(_Channels):
         training = self.training or self.running_mean is None
         mean, var, momentum = self.running_mean, self.running_var, self.momentum
         if self.training and mean is not None and var is not None:
-            with no_grad():
-                self.num_batches_tracked.add_(1)
+            share = self._counted(mean)
             if momentum is None:
-                # The mean of all batches: each counts as much as those before it.
-                share = 1.0 / self.num_batches_tracked
-                move_averages(input, mean, var, share.astype(mean.dtype))
+                move_averages(input, mean, var, share)
                 mean = var = None
         return F.batch_norm(
             input,

@@ -99,11 +99,8 @@ class SyncBatchNorm(_BatchNorm):
         return mean, var, count
 
     def _move(self, mean: Tensor, var: Tensor, new_mean: Tensor, new_var: Tensor) -> None:
+        share = self._counted(mean)
         with no_grad():
-            self.num_batches_tracked.add_(1)
-            share: Any = self.momentum
-            if share is None:
-                share = (1.0 / self.num_batches_tracked).astype(mean.dtype)
             mean.lerp_(new_mean.detach(), share)
             var.lerp_(new_var.detach(), share)
 
