@@ -51,6 +51,7 @@ CALLS: dict[str, Callable[[Any], Any]] = {
     "poisson.logsf": lambda x: stats.poisson.logsf(2, x).sum(),
     "gamma.isf": lambda x: stats.gamma.isf(0.1, x).sum(),
     "gamma.cdf": lambda x: stats.gamma.cdf(x, x + 1).sum(),
+    "binom.logpmf": lambda x: stats.binom.logpmf(2, 4, x / 3).sum(),
     "jv": lambda x: special.jv(1.5, x).sum(),
     "rel_entr": lambda x: special.rel_entr(x, x[::-1]).sum(),
     "pdist": lambda x: distance.pdist(x[:, None] - 1.0, "canberra").sum(),

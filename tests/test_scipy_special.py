@@ -196,6 +196,9 @@ def test_orders_of_polygamma_may_be_an_array() -> None:
 def test_small_arguments_of_xlog1py_and_the_dtype_of_entr() -> None:
     assert float(ours.xlog1py(fg.tensor(2.0), 1e-20)) == 2e-20
     assert fg.grad(lambda y: ours.xlog1py(0.0, y))(-1.0) == 0
+    assert fg.grad(lambda x: ours.xlog1py(x, 0.5))(0.0) == np.log1p(0.5)
+    assert fg.grad(lambda x: ours.xlog1py(x, -1.0))(0.0) == 0
+    assert ours.xlog1py(0.0, np.inf) == 0
     assert ours.entr(fg.tensor([0.5, -1.0], dtype="float32")).dtype == np.float32
 
 

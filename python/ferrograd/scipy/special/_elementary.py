@@ -5,6 +5,7 @@ Owns: SciPy's names and arguments.
 
 from __future__ import annotations
 
+import math
 from typing import Any
 
 import numpy
@@ -71,7 +72,7 @@ def softmax(x: Any, axis: Any = None) -> Any:
 def xlog1py(x: Any, y: Any) -> Any:
     """`x log(1 + y)`, 0 where `x` is 0 and `y` no NaN, exact for small `y`."""
     x, y = floats(x), floats(y)
-    nothing = (x == 0) & ~np.isnan(y)
+    nothing = (x == 0) & ((y <= -1) | (y == math.inf))
     with numpy.errstate(divide="ignore"):
         logs = np.log1p(np.where(nothing, 0.0, y))
     return np.where(nothing, 0.0 * x, x * logs)

@@ -15,12 +15,12 @@ import numpy
 import ferrograd.numpy as np
 from ferrograd._core import Tensor, _is_recording_program
 from ferrograd._dispatch.detached import detached
-from ferrograd.errors import ArgumentTypeError
 from ferrograd.numpy._values import holds_tensor
 from ferrograd.scipy._closures import fixed, floats
 from ferrograd.scipy._library import library, quiet
 from ferrograd.scipy.special import xlog1py, xlogy
 from ferrograd.scipy.stats._frozen import Frozen
+from ferrograd.scipy.stats._given import parameters
 from ferrograd.scipy.stats._places import FAR, Places, moves, standard, unit_power, valued
 from ferrograd.scipy.stats._quantile import quantile
 
@@ -100,17 +100,9 @@ class Continuous:
         self, method: str, args: tuple[Any, ...], kwargs: dict[str, Any]
     ) -> tuple[list[Any], Any, Any]:
         """Shapes, location and scale of a call."""
-        names = [*self.shapes, "loc", "scale"]
-        found = {"loc": 0.0, "scale": 1.0, **dict(zip(names, args, strict=False)), **kwargs}
-        wrong = [key for key in kwargs if key not in names or key in names[: len(args)]]
-        lost = [key for key in self.shapes if key not in found]
-        if wrong or lost or len(args) > len(names):
-            raise ArgumentTypeError(
-                f"{self.name}.{method}: got {len(args)} parameters and {sorted(kwargs)}; give"
-                f" {', '.join(names)}, loc and scale where they are not 0 and 1"
-            )
-        values = [found[key] for key in names]
-        return values[:-2], values[-2], values[-1]
+        others = {"loc": 0.0, "scale": 1.0}
+        *shapes, loc, scale = parameters(f"{self.name}.{method}", self.shapes, others, args, kwargs)
+        return shapes, loc, scale
 
     def _places(self, x: Any, loc: Any, scale: Any) -> Places:
         return Places(floats(x), loc, scale, self)

@@ -12,7 +12,8 @@ from typing import Any
 import numpy
 
 import ferrograd.numpy as np
-from ferrograd._core import Tensor, is_grad_enabled
+from ferrograd._core import Tensor, _is_recording_program, is_grad_enabled
+from ferrograd._dispatch.detached import detached
 from ferrograd.extend import defvjp, primitive
 from ferrograd.scipy._closures import fixed
 from ferrograd.scipy._library import quiet
@@ -62,6 +63,9 @@ def unit_power(scale: Any, power: Any) -> Any:
 
 def log1p_square(z: Any) -> Any:
     """`log(1 + z²)`, of any size of `z`."""
+    square = z * z
+    if not _is_recording_program() and numpy.all(numpy.isfinite(detached(square))):
+        return np.log1p(square)
     big = np.abs(z) > 1e100
     return np.where(
         big, 2.0 * np.log(np.abs(np.where(big, z, 1.0))), np.log1p(np.where(big, 0.0, z) ** 2)
