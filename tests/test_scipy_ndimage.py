@@ -177,7 +177,11 @@ T = fg.tensor(IMAGE)
         (lambda: ours.correlate1d(T, W3, mode="round"), "mode is 'round'"),
         (lambda: ours.correlate1d(T, W3, origin=2), "keep the middle inside"),
         (lambda: ours.correlate1d(T, IMAGE), "give a vector"),
-        (lambda: ours.correlate1d(T, W3, output=IMAGE), "output= cannot"),
+        (
+            lambda: ours.correlate1d(fg.tensor(IMAGE, requires_grad=True), W3, output=IMAGE),
+            "lose the history",
+        ),
+        (lambda: ours.sobel(T, output=fg.zeros(3, 3)), r"shape \(3, 3\) and the result \(4, 5\)"),
         (lambda: ours.convolve(T, W3), "as many axes"),
         (lambda: ours.gaussian_filter(T, (1.0, 2.0, 3.0)), "3 values for 2 axes"),
         (lambda: ours.gaussian_filter(T, 1.0, order=-1), "from 0 on"),
@@ -201,3 +205,54 @@ def test_splines_reach_their_border_outside(order: int) -> None:
     assert_allclose(found, theirs.map_coordinates(IMAGE, places, **more), atol=1e-12)
     found = ours.shift(fg.tensor(IMAGE), (1.3, -2.4), **more).numpy()
     assert_allclose(found, theirs.shift(IMAGE, (1.3, -2.4), **more), atol=1e-12)
+
+
+#: One call of each function with `output`.
+WITH_OUTPUT: dict[str, tuple[Any, ...]] = {
+    "correlate1d": (W3,),
+    "convolve1d": (W3,),
+    "correlate": (IMAGE[:3, :3],),
+    "convolve": (IMAGE[:3, :3],),
+    "gaussian_filter1d": (1.0,),
+    "gaussian_filter": (1.0,),
+    "uniform_filter1d": (3,),
+    "uniform_filter": (3,),
+    "sobel": (),
+    "laplace": (),
+    "spline_filter1d": (),
+    "spline_filter": (),
+    "map_coordinates": (np.indices(IMAGE.shape) * 0.7,),
+    "affine_transform": (np.eye(2) * 0.8,),
+    "shift": (0.3,),
+}
+
+
+@pytest.mark.parametrize("name", WITH_OUTPUT)
+def test_output(name: str) -> None:
+    function, others = getattr(ours, name), WITH_OUTPUT[name]
+    expected = getattr(theirs, name)(IMAGE, *others)
+    x = fg.tensor(IMAGE, requires_grad=True)
+    buffer = fg.zeros(*IMAGE.shape)
+    assert function(x, *others, output=buffer) is buffer
+    assert_allclose(buffer.detach().numpy(), expected)
+    buffer.square().sum().backward()
+    slope = x.grad
+    assert slope is not None
+    again = fg.tensor(IMAGE, requires_grad=True)
+    wanted = fg.autograd.grad(function(again, *others).square().sum(), again)[0]
+    np.testing.assert_array_equal(slope.numpy(), wanted.numpy())
+    assert function(x, *others, output=np.float32).dtype == np.float32
+    assert function(x, *others, output="complex128").dtype == np.complex128
+    memory = np.zeros(IMAGE.shape)
+    assert function(fg.tensor(IMAGE), *others, output=memory) is memory
+    assert_allclose(memory, expected)
+    filled = fg.zeros(*IMAGE.shape)
+    assert function(IMAGE, *others, output=filled) is filled
+    assert_allclose(filled.numpy(), expected)
+    assert_allclose(function(IMAGE, *others, output=np.float64), expected)
+
+
+def test_output_by_position() -> None:
+    buffer = fg.zeros(7, dtype=np.float64)
+    ours.gaussian_filter1d(fg.tensor(ROW), 1.0, -1, 0, buffer, "nearest")
+    assert_allclose(buffer.numpy(), theirs.gaussian_filter1d(ROW, 1.0, mode="nearest"))

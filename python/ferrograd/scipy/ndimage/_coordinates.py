@@ -18,12 +18,14 @@ from ferrograd.scipy._closures import fixed, floats
 from ferrograd.scipy._library import library
 from ferrograd.scipy.interpolate._knots import chosen
 from ferrograd.scipy.ndimage._linear import MODES, checked
+from ferrograd.scipy.ndimage._output import fills_output
 from ferrograd.scipy.ndimage._splines import spline_filter, weights
 
 #: Elements added at the border where the recursion of the spline has no exact start there.
 _MARGIN = 12
 
 
+@fills_output
 def map_coordinates(
     input: Any,
     coordinates: Any,
@@ -50,7 +52,7 @@ def map_coordinates(
         return library("ndimage.map_coordinates")(
             input, coordinates, output, order, mode, cval, prefilter
         )
-    checked("map_coordinates", mode, output)
+    checked("map_coordinates", mode)
     if not isinstance(order, int) or not 0 <= order <= 5:
         raise ArgumentError(f"map_coordinates: order is {order!r}; give 0 to 5")
     image, places = floats(input), floats(coordinates)

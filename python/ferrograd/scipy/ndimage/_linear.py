@@ -14,6 +14,7 @@ from ferrograd.numpy._values import holds_tensor
 from ferrograd.scipy._closures import floats
 from ferrograd.scipy._library import library
 from ferrograd.scipy._windows import correlated
+from ferrograd.scipy.ndimage._output import fills_output
 
 #: SciPy's names of what is around an image, and NumPy's.
 MODES = {
@@ -28,12 +29,10 @@ MODES = {
 }
 
 
-def checked(name: str, mode: str, output: Any) -> None:
-    """Refuses unknown borders, and memory that cannot have a history."""
+def checked(name: str, mode: str) -> None:
+    """Refuses unknown borders."""
     if mode not in MODES:
         raise ArgumentError(f"{name}: mode is {mode!r}; give one of {', '.join(MODES)}")
-    if output is not None:
-        raise ArgumentError(f"{name}: output= cannot be used with tensors; use the result")
 
 
 def _padded(x: Any, width: list[tuple[int, int]], mode: str, cval: Any) -> Any:
@@ -54,6 +53,7 @@ def _reach(name: str, size: int, origin: int) -> tuple[int, int]:
     return before, size - 1 - before
 
 
+@fills_output
 def correlate1d(
     input: Any,
     weights: Any,
@@ -74,9 +74,10 @@ def correlate1d(
     """
     if not holds_tensor([input, weights, cval]):
         return library("ndimage.correlate1d")(input, weights, axis, output, mode, cval, origin)
-    return _along("correlate1d", input, np.conj(floats(weights)), axis, output, mode, cval, origin)
+    return _along("correlate1d", input, np.conj(floats(weights)), axis, mode, cval, origin)
 
 
+@fills_output
 def convolve1d(
     input: Any,
     weights: Any,
@@ -96,13 +97,13 @@ def convolve1d(
         return library("ndimage.convolve1d")(input, weights, axis, output, mode, cval, origin)
     weights = np.flip(floats(weights))
     origin = -origin - 1 + np.shape(weights)[0] % 2
-    return _along("convolve1d", input, weights, axis, output, mode, cval, origin)
+    return _along("convolve1d", input, weights, axis, mode, cval, origin)
 
 
 def _along(
-    name: str, input: Any, weights: Any, axis: int, output: Any, mode: str, cval: Any, origin: int
+    name: str, input: Any, weights: Any, axis: int, mode: str, cval: Any, origin: int
 ) -> Any:
-    checked(name, mode, output)
+    checked(name, mode)
     if np.ndim(weights) != 1 or not np.shape(weights)[0]:
         raise ShapeError(f"{name}: weights have shape {np.shape(weights)}; give a vector")
     x = np.moveaxis(floats(input), axis, -1)
@@ -110,6 +111,7 @@ def _along(
     return np.moveaxis(correlated(_padded(x, width, mode, cval), weights), -1, axis)
 
 
+@fills_output
 def correlate(
     input: Any,
     weights: Any,
@@ -130,9 +132,10 @@ def correlate(
     """
     if not holds_tensor([input, weights, cval]):
         return library("ndimage.correlate")(input, weights, output, mode, cval, origin)
-    return _whole("correlate", input, np.conj(floats(weights)), output, mode, cval, origin, False)
+    return _whole("correlate", input, np.conj(floats(weights)), mode, cval, origin, False)
 
 
+@fills_output
 def convolve(
     input: Any,
     weights: Any,
@@ -149,13 +152,13 @@ def convolve(
     """
     if not holds_tensor([input, weights, cval]):
         return library("ndimage.convolve")(input, weights, output, mode, cval, origin)
-    return _whole("convolve", input, floats(weights), output, mode, cval, origin, True)
+    return _whole("convolve", input, floats(weights), mode, cval, origin, True)
 
 
 def _whole(
-    name: str, input: Any, weights: Any, output: Any, mode: str, cval: Any, origin: Any, turn: bool
+    name: str, input: Any, weights: Any, mode: str, cval: Any, origin: Any, turn: bool
 ) -> Any:
-    checked(name, mode, output)
+    checked(name, mode)
     x = floats(input)
     if np.ndim(x) != np.ndim(weights) or not np.ndim(x) or 0 in np.shape(weights):
         raise ShapeError(

@@ -17,6 +17,7 @@ from ferrograd.numpy._values import holds_tensor
 from ferrograd.scipy._closures import floats
 from ferrograd.scipy._library import library
 from ferrograd.scipy.ndimage._linear import checked, correlate1d
+from ferrograd.scipy.ndimage._output import fills_output
 
 
 def _kernel(sigma: Any, order: int, radius: int) -> Any:
@@ -42,6 +43,7 @@ def _kernel(sigma: Any, order: int, radius: int) -> Any:
     return weights * factor
 
 
+@fills_output
 def gaussian_filter1d(
     input: Any,
     sigma: Any,
@@ -68,7 +70,7 @@ def gaussian_filter1d(
         return library("ndimage.gaussian_filter1d")(
             input, sigma, axis, order, output, mode, cval, truncate, radius=radius
         )
-    checked("gaussian_filter1d", mode, output)
+    checked("gaussian_filter1d", mode)
     width = int(truncate * float(getval(sigma)) + 0.5) if radius is None else radius
     weights = np.flip(_kernel(sigma, order, width))
     input = floats(input)
@@ -95,6 +97,7 @@ def _axes(axes: Any, ndim: int) -> list[int]:
     return [k % ndim for k in ([axes] if isinstance(axes, int) else axes)]
 
 
+@fills_output
 def gaussian_filter(
     input: Any,
     sigma: Any,
@@ -125,12 +128,13 @@ def gaussian_filter(
     along = _axes(axes, np.ndim(x))
     given = [_each(v, len(along), "gaussian_filter") for v in (sigma, order, mode, radius)]
     for k, own, degree, border, reach in zip(along, *given, strict=True):
-        checked("gaussian_filter", border, output)
+        checked("gaussian_filter", border)
         if float(getval(own)) > 1e-15:
             x = gaussian_filter1d(x, own, k, degree, None, border, cval, truncate, radius=reach)
     return x
 
 
+@fills_output
 def uniform_filter1d(
     input: Any,
     size: int,
@@ -154,6 +158,7 @@ def uniform_filter1d(
     return correlate1d(x, np.full(size, 1 / size, x.dtype), axis, output, mode, cval, origin)
 
 
+@fills_output
 def uniform_filter(
     input: Any,
     size: Any = 3,
@@ -180,6 +185,7 @@ def uniform_filter(
     return x
 
 
+@fills_output
 def sobel(
     input: Any, axis: int = -1, output: Any = None, mode: Any = "reflect", cval: Any = 0.0
 ) -> Any:
@@ -201,6 +207,7 @@ def sobel(
     return made
 
 
+@fills_output
 def laplace(input: Any, output: Any = None, mode: Any = "reflect", cval: Any = 0.0) -> Any:
     """The sum of second differences along all axes.
 

@@ -17,6 +17,7 @@ from ferrograd.numpy._values import holds_tensor
 from ferrograd.scipy._closures import floats
 from ferrograd.scipy._library import library
 from ferrograd.scipy.ndimage._linear import checked
+from ferrograd.scipy.ndimage._output import fills_output
 from ferrograd.scipy.signal import lfilter
 
 #: The poles of the recursion for each order; M. Unser, IEEE Signal Processing Magazine 16, 1999.
@@ -67,6 +68,7 @@ def _starts(z: float, n: int, mode: str) -> tuple[Any, Any]:
     return first / (1 - powers[-1] ** 2), last
 
 
+@fills_output
 def spline_filter1d(
     input: Any, order: int = 3, axis: int = -1, output: Any = None, mode: str = "mirror"
 ) -> Any:
@@ -81,12 +83,10 @@ def spline_filter1d(
     if not holds_tensor(input):
         given = numpy.float64 if output is None else output
         return library("ndimage.spline_filter1d")(input, order, axis, given, mode)
-    checked("spline_filter1d", mode, None)
+    checked("spline_filter1d", mode)
     if order not in _POLES:
         raise ArgumentError(f"spline_filter1d: order is {order!r}; give 0 to 5")
     c = np.moveaxis(floats(input), axis, -1)
-    if output is not None:
-        c = c.astype(output)
     n = np.shape(c)[-1]
     for z in _POLES[order] if n > 1 else ():
         poles = numpy.array([1.0, -z], c.dtype)
@@ -99,6 +99,7 @@ def spline_filter1d(
     return np.moveaxis(c, -1, axis)
 
 
+@fills_output
 def spline_filter(input: Any, order: int = 3, output: Any = None, mode: str = "mirror") -> Any:
     """`spline_filter1d` along all axes.
 
@@ -110,7 +111,7 @@ def spline_filter(input: Any, order: int = 3, output: Any = None, mode: str = "m
         given = numpy.float64 if output is None else output
         return library("ndimage.spline_filter")(input, order, given, mode)
     for axis in range(np.ndim(input)):
-        input = spline_filter1d(input, order, axis, output, mode)
+        input = spline_filter1d(input, order, axis, None, mode)
     return input
 
 

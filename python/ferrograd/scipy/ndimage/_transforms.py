@@ -16,8 +16,10 @@ from ferrograd.scipy._closures import floats
 from ferrograd.scipy._library import library
 from ferrograd.scipy.ndimage._coordinates import map_coordinates
 from ferrograd.scipy.ndimage._linear import checked
+from ferrograd.scipy.ndimage._output import fills_output
 
 
+@fills_output
 def affine_transform(
     input: Any,
     matrix: Any,
@@ -43,7 +45,7 @@ def affine_transform(
         return library("ndimage.affine_transform")(
             input, matrix, offset, output_shape, output, order, mode, cval, prefilter
         )
-    checked("affine_transform", mode, output)
+    checked("affine_transform", mode)
     image, matrix, offset = floats(input), floats(matrix), floats(offset)
     count = np.ndim(image)
     if np.ndim(matrix) == 2 and np.shape(matrix)[1] == count + 1:
@@ -62,6 +64,7 @@ def affine_transform(
     return map_coordinates(image, places, None, order, mode, cval, prefilter)
 
 
+@fills_output
 def shift(
     input: Any,
     shift: Any,
