@@ -63,6 +63,45 @@ def test_edges() -> None:
     assert fg.grad(lambda v: ours.kv(v, np.inf))(0.3) == 0.0
 
 
+#: Functions, the place of the parameter, arguments, and mpmath's derivative.
+BY_PARAMETER = [
+    ("zeta", 0, (1.1, 1.0), -99.92816307577054),
+    ("zeta", 0, (1.5, 0.3), 3.292037761731204),
+    ("zeta", 0, (50.0, 0.1), 2.302585092994039e50),
+    ("zeta", 0, (2.5, 10000.0), -6.585131894468707e-06),
+    ("zeta", 0, (-0.5, 1.0), -0.3608543395999476),
+    ("hyp0f1", 0, (1.5, 2.0), -1.6144614674791236),
+    ("hyp0f1", 0, (0.3, -1.0), 6.629554920018167),
+    ("hyp0f1", 0, (4.0, -20.0), -0.01333849065351031),
+    ("hyp0f1", 0, (-1.5, 0.7), 0.6612077936420402),
+    ("hyperu", 0, (0.5, 1.0, 0.2), 0.4386432540061797),
+    ("hyperu", 1, (0.5, 1.0, 0.2), 0.9984921175657716),
+    ("hyperu", 0, (5.0, 1.0, 10.0), -5.102816261698344e-06),
+    ("hyperu", 1, (2.3, 0.7, 1.0), 0.06978829161420741),
+    ("hyperu", 0, (-0.5, -2.0, 3.0), -3.7499151866188187),
+    ("hyperu", 1, (-0.5, -2.0, 3.0), -0.2097607652445927),
+]
+
+
+@pytest.mark.parametrize(("name", "place", "args", "expected"), BY_PARAMETER)
+def test_derivatives_by_parameters(
+    name: str, place: int, args: tuple[float, ...], expected: float
+) -> None:
+    def of_one(value: Any) -> Any:
+        return getattr(ours, name)(*args[:place], value, *args[place + 1 :])
+
+    assert fg.grad(of_one)(args[place]) == pytest.approx(expected, rel=1e-12)
+
+
+def test_zeta_and_its_like_by_all_arguments() -> None:
+    s, q = np.array([1.3, 2.5, 4.0]), np.array([0.4, 1.0, 3.2])
+    agree(ours.zeta, theirs.zeta, s, q, singles=False)
+    agree(ours.hyp0f1, theirs.hyp0f1, s, q - 1.5, singles=False)
+    agree(ours.hyperu, theirs.hyperu, q, s - 2.0, q[::-1], singles=False, rtol=1e-7)
+    agree(ours.zetac, theirs.zetac, s, singles=False)
+    assert fg.grad(ours.zetac)(2.5) == fg.grad(ours.zeta)(2.5)
+
+
 @pytest.mark.parametrize(
     ("call", "at"),
     [
@@ -71,6 +110,9 @@ def test_edges() -> None:
         (lambda a: ours.hyp2f1(a, 0.5, 1.5, 0.9999), 0.3),
         (lambda a: ours.hyp1f1(a, 0.7, -40.0), 60.0),
         (lambda a: ours.hyp1f1(a, 0.7, 1e5), 0.3),
+        (lambda v: ours.hyp0f1(v, -900.0), 0.3),
+        (lambda a: ours.hyperu(a, 0.5, 2.0), -1.5),
+        (lambda s: ours.zeta(s, 1e-9 + 0.5), 1e6),
         (lambda a: ours.hyp2f1(a, 0.5, 1.5, 0.2 + 1.0j).real, 0.3),
     ],
 )

@@ -80,6 +80,7 @@ from ferrograd.scipy.special._elliptic import (
     hyp2f1 as hyp2f1,
     hyperu as hyperu,
     zeta as zeta,
+    zetac as zetac,
 )
 from ferrograd.scipy.special._formulas import (
     binom as binom,

@@ -1,8 +1,7 @@
 """Elliptic integrals, hypergeometric functions and Hurwitz's zeta function.
 
-Owns: their rules. Parameters of `hyp2f1` have derivatives by its series (`_series`), those of
-`hyp0f1` and `hyperu` are constant. The derivatives of complete elliptic integrals are
-hypergeometric functions, which are regular where `m` is 0.
+Owns: their rules. Parameters have derivatives by series and integrals (`_series`). The derivatives
+of complete elliptic integrals are hypergeometric functions, which are regular where `m` is 0.
 """
 
 from __future__ import annotations
@@ -25,12 +24,14 @@ hyp2f1: Primitive = of_scipy(
     lambda ans, a, b, c, z: lambda g: g * (a * b / c) * hyp2f1(a + 1.0, b + 1.0, c + 1.0, z),
 )
 hyp0f1: Primitive = of_scipy(
-    "special.hyp0f1", None, lambda ans, v, z: lambda g: g * hyp0f1(v + 1.0, z) / v
+    "special.hyp0f1",
+    by_parameter("hyp0f1", 0),
+    lambda ans, v, z: lambda g: g * hyp0f1(v + 1.0, z) / v,
 )
 hyperu: Primitive = of_scipy(
     "special.hyperu",
-    None,
-    None,
+    by_parameter("hyperu", 0),
+    by_parameter("hyperu", 1),
     lambda ans, a, b, x: lambda g: -g * a * hyperu(a + 1.0, b + 1.0, x),
 )
 ellipk: Primitive = of_scipy(
@@ -65,10 +66,17 @@ ellipeinc: Primitive = of_scipy(
 )
 
 _hurwitz: Primitive = of_scipy(
-    "special.zeta", None, lambda ans, x, q: lambda g: -g * x * _hurwitz(x + 1.0, q)
+    "special.zeta",
+    by_parameter("zeta", 0),
+    lambda ans, x, q: lambda g: -g * x * _hurwitz(x + 1.0, q),
 )
 
 
 def zeta(x: Any, q: Any = None) -> Any:
-    """`Σ (k + q)**-x` over `k` from 0 on, by default from `q = 1`; differentiable by `q`."""
+    """`Σ (k + q)**-x` over `k` from 0 on, by default from `q = 1`; differentiable by both."""
     return _hurwitz(x, 1.0 if q is None else q)
+
+
+zetac: Primitive = of_scipy(
+    "special.zetac", lambda ans, x: by_parameter("zeta", 0)(ans + 1.0, x, 1.0)
+)
