@@ -355,3 +355,27 @@ def test_slices_belong_to_the_program() -> None:
     for where in (slice(1), slice(1, 3), slice(1)):
         assert compiled(x, where).tolist() == (x[where] * 2.0).tolist()
     assert len(compiled.programs) == 2
+
+
+def test_arrays_give_arrays_where_the_function_runs_as_it_is() -> None:
+    f = fg.compile(lambda x: (fg.sum(x), x * 2.0, {"rows": fg.sum(x, axis=1)}))
+    x = np.arange(6.0).reshape(2, 3)
+    for given in (x, x.T, x[:, ::-1], np.asfortranarray(x)):
+        total, twice, rest = f(given)
+        assert [type(v) for v in (total, twice, rest["rows"])] == [np.float64, *[np.ndarray] * 2]
+        assert total == 15.0
+        assert rest["rows"].tolist() == given.sum(axis=1).tolist()
+    assert isinstance(f(fg.tensor(x).T)[0], fg.Tensor)
+
+
+def test_errors_of_matrices_are_those_of_the_operation() -> None:
+    for function in (fg.linalg.inv, fg.linalg.cholesky, lambda a: fg.linalg.solve(a, a)):
+        compiled = fg.compile(function)
+        compiled(np.eye(2))
+        compiled(np.eye(2) * 2.0)
+        wrong = np.array([[-1.0, 0.0], [0.0, 0.0]])
+        with pytest.raises(np.linalg.LinAlgError) as eager:
+            function(fg.tensor(wrong))
+        with pytest.raises(np.linalg.LinAlgError) as replayed:
+            compiled(wrong)
+        assert str(replayed.value) == str(eager.value)

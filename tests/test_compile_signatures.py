@@ -4,6 +4,7 @@ Owns: keys of programs. What a compiled function does is in `test_compile.py`.
 """
 
 import collections
+from typing import Any
 
 import numpy as np
 import pytest
@@ -54,3 +55,41 @@ def test_a_compiled_module_is_used_like_the_module() -> None:
     assert repr(compiled) == "<compiled linear: 1 program>"
     with pytest.raises(AttributeError, match="nothing_of_this"):
         _ = compiled.nothing_of_this
+
+
+def test_keywords_in_another_order_share_a_program() -> None:
+    f = fg.compile(lambda x, *, scale, shift: x * scale + shift)
+    x, scale, shift = np.ones(2), np.full(2, 3.0), np.full(2, 0.5)
+    for _ in range(3):
+        assert f(x, scale=scale, shift=shift).tolist() == [3.5, 3.5]
+        assert f(x, shift=shift, scale=scale).tolist() == [3.5, 3.5]
+        assert f(shift=shift, scale=scale, x=x).tolist() == [3.5, 3.5]
+    assert len(f.programs) == 2
+    run = f.bind(x, shift=shift, scale=scale)
+    assert run().tolist() == [3.5, 3.5]
+    assert len(f.programs) == 2
+
+
+def test_a_function_that_sees_the_order_of_keywords_keeps_it() -> None:
+    def last(**given: Any) -> Any:
+        return [*given.values()][-1] * 2.0, list(given)
+
+    f = fg.compile(last)
+    a, b = np.ones(2), np.zeros(2)
+    for _ in range(3):
+        assert f(a=a, b=b)[0].tolist() == [0.0, 0.0]
+        assert f(b=b, a=a)[1] == ["b", "a"]
+        assert f(b=b, a=a)[0].tolist() == [2.0, 2.0]
+
+
+def test_keywords_of_modules_and_transforms_in_another_order() -> None:
+    class Affine(fg.nn.Module):
+        def forward(self, x: Any, *, scale: Any, shift: Any) -> Any:
+            return (x * scale + shift * shift).sum()
+
+    x, scale, shift = (fg.tensor(value) for value in (2.0, 3.0, 4.0))
+    for f in (fg.compile(Affine()), fg.compile(fg.grad(Affine()))):
+        first = f(x, scale=scale, shift=shift)
+        assert f(x, shift=shift, scale=scale).item() == first.item()
+        assert f(x, shift=scale, scale=shift).item() != first.item()
+        assert len(f.programs) == 1

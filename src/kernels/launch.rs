@@ -178,6 +178,8 @@ pub trait Recorder {
     fn object(&mut self) -> usize;
     /// Takes note that an operation may depend on which number an argument is.
     fn refuse_number(&mut self, op: &'static str);
+    /// Remembers that what is recorded takes zeros for gradients that are missing, or asks whether they are.
+    fn keep_whole(&mut self);
     /// Remembers why there can be no program.
     fn refuse(&mut self, error: Box<Error>);
     /// Where the program stands.
@@ -219,6 +221,14 @@ pub(super) fn record(launch: Launch) -> capture::Pause {
 pub fn new_object() -> usize {
     let number = || with_recorder(|recorder| recorder.object());
     if capture::active() { number().unwrap_or(HOST) } else { HOST }
+}
+
+/// Says to a recording that a backward pass takes zeros for gradients that are missing, or asks whether they are: what is
+/// recorded serves only where all of them are there.
+pub fn keep_whole() {
+    if capture::active() {
+        with_recorder(|recorder| recorder.keep_whole());
+    }
 }
 
 /// Runs a kernel of any number of operands; in a capture, it is recorded.
@@ -267,30 +277,48 @@ pub fn decide(
 
 /// Whether a kernel succeeded, as a program asks.
 pub(super) trait Outcome {
-    fn outcome(self) -> Result<()>;
+    fn outcome(self, name: &'static str, reads: &[View<'_>]) -> Result<()>;
 }
 
 impl Outcome for () {
-    fn outcome(self) -> Result<()> {
+    fn outcome(self, _: &'static str, _: &[View<'_>]) -> Result<()> {
         Ok(())
     }
 }
 
 impl Outcome for Result<()> {
-    fn outcome(self) -> Result<()> {
+    fn outcome(self, _: &'static str, _: &[View<'_>]) -> Result<()> {
         self
     }
 }
 
 /// A kernel that names the matrix of a stack for which it has no answer.
 impl Outcome for Result<(), usize> {
-    fn outcome(self) -> Result<()> {
+    fn outcome(self, name: &'static str, reads: &[View<'_>]) -> Result<()> {
         self.map_err(|index| {
-            Box::new(Error::Matrix {
-                op: "linalg".into(),
-                what: format!("matrix {index} of the stack has no answer"),
-                remedy: "call the function with FERROGRAD_COMPILE=0 to see which operation it is",
-            })
+            let singular = ("is singular", "use pinv or lstsq, or add a multiple of the identity");
+            let (op, (is, remedy)) = match name {
+                "inverse" => ("inv", singular),
+                "solve" => (name, singular),
+                "cholesky" => (
+                    name,
+                    (
+                        "is not positive definite",
+                        "check its symmetry, or add a multiple of the identity",
+                    ),
+                ),
+                _ => (
+                    name,
+                    (
+                        "has no answer: it holds NaN or infinity, or an iteration did not converge",
+                        "check where the values come from",
+                    ),
+                ),
+            };
+            let one = reads.first().is_none_or(|read| read.dims.len() <= 2);
+            let which =
+                if one { "the matrix".into() } else { format!("matrix {index} of the stack") };
+            Box::new(Error::Matrix { op: op.into(), what: format!("{which} {is}"), remedy })
         })
     }
 }
@@ -322,7 +350,7 @@ macro_rules! launch {
                 let &[$($r),*] = reads else { unreachable!("the operands of {}", $name) };
                 let [$($w),*] = writes else { unreachable!("the results of {}", $name) };
                 $(let $w = $w.reborrow();)*
-                $crate::kernels::launch::Outcome::outcome($body)
+                $crate::kernels::launch::Outcome::outcome($body, $name, reads)
             });
             let work = $crate::kernels::launch::Work::Kernel(run);
             paused = Some($crate::kernels::launch::record($crate::kernels::launch::Launch {

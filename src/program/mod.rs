@@ -10,7 +10,9 @@ mod record;
 mod run;
 mod steps;
 
-pub use control::{Branch, BranchParts, Choice, Condition, Loop, LoopParts, Trace};
-pub use record::{Joint, Recorded, Recording};
+pub use control::{
+    BackwardPlan, Branch, BranchParts, Choice, Condition, Loop, LoopParts, Trace, Ways,
+};
+pub use record::{Joint, Narrowed, Recorded, Recording, Taken};
 pub use run::{Bound, Callable, Entry, Program, Results, States, Told, places};
 pub use steps::{Action, Argument, Buffer, Chain, Id, Map, Output, Slice, Source, Step};

@@ -8,7 +8,6 @@ what it would raise.
 from __future__ import annotations
 
 import functools
-import os
 import warnings
 from collections import deque
 from collections.abc import Callable
@@ -23,15 +22,18 @@ from ferrograd._compile.explanation import check_format, explained
 from ferrograd._compile.recorded import (
     Eager,
     Entry,
+    HistoryError,
     Joint,
     OfTensors,
     Recorded,
     RunsEagerlyError,
     WarmUp,
     as_tensor,
+    enabled,
     has_history,
+    itself,
 )
-from ferrograd._compile.signature import Call, Static, difference, sort
+from ferrograd._compile.signature import Call, Static, difference, named, sort, takes_any_keyword
 from ferrograd._compile.watching import Watch
 from ferrograd._core import Tensor, is_grad_enabled
 from ferrograd._tensor.generator import recorded_generators
@@ -56,6 +58,7 @@ class Compiled(_core._Replayed):
         functools.update_wrapper(self, f, updated=())
         self._static = static
         self._check = check
+        self._ordered = takes_any_keyword(f)
         self._calls = 0
         self.name = name or getattr(f, "__name__", type(f).__name__)
         self._cache = Cache()
@@ -68,10 +71,11 @@ class Compiled(_core._Replayed):
         """Calls the function, or replays what it did with such arguments."""
         if not (_core._may_replay() and enabled()):
             return self.__wrapped__(*args, **kwargs)
+        kwargs = named(kwargs, self._ordered)
         call = sort(args, kwargs, self._static, self._floats)
         known = self._cache.get(call.key)
         if not call.contiguous:
-            return self.__wrapped__(*args, **kwargs)
+            return itself(self.__wrapped__, call.tensors)(*args, **kwargs)
         if known is None or isinstance(known.other, WarmUp):
             return self._record(call, args, kwargs)
         if known.other is not None:
@@ -122,12 +126,13 @@ class Compiled(_core._Replayed):
         known: Known | None = None,
     ) -> Any:
         """Calls the function itself, and lets further calls like this one do so."""
+        function, values = itself(self.__wrapped__, call.tensors), (call.values, self._ordered)
         told = not self._is_long() and self._remember_function(
-            self.__wrapped__, (args, kwargs), call.values, count
+            function, (args, kwargs), values, count
         )
         if told and known is not None:
             known.pause = 1
-        return self.__wrapped__(*args, **kwargs)
+        return function(*args, **kwargs)
 
     def _is_long(self) -> bool:
         """Whether every call must come here."""
@@ -205,7 +210,7 @@ class Compiled(_core._Replayed):
     def _known(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> tuple[Call, Any]:
         """A call, and what there is for it; it is recorded if need be."""
         for again in (True, True, False):
-            call = sort(args, kwargs, self._static, self._floats)
+            call = sort(args, named(kwargs, self._ordered), self._static, self._floats)
             known = self._cache.get(call.key)
             entry: Any = known and (known.other or known.fresh())
             to_record = entry is None or (isinstance(entry, WarmUp) and not entry.kept)
@@ -291,7 +296,7 @@ class Compiled(_core._Replayed):
             entry = Eager("it closes over a tensor, and is called inside a transform")
         self._keep(call.key, entry)
         if isinstance(entry, Eager) or entry.form is None:
-            results = self.__wrapped__(*args, **kwargs)
+            results = itself(self.__wrapped__, call.tensors)(*args, **kwargs)
             if isinstance(entry, WarmUp) and not entry.kept:
                 self._keep(call.key, entry._replace(detach=not has_history(results)))
             return results
@@ -311,7 +316,7 @@ class Compiled(_core._Replayed):
         if not (recording and any(value.requires_grad for value in values)):
             try:
                 return self._recorded_plain(call, of_tensors, values, weak, kept_before, detach)
-            except _HistoryError:
+            except HistoryError:
                 if not recording:
                     return Eager("it records although gradients are off"), []
                 if warm is None and not call.tensors:
@@ -349,7 +354,7 @@ class Compiled(_core._Replayed):
             if detach:
                 results[:] = [result.detach() for result in results]
             if any(result.requires_grad for result in results):
-                raise _HistoryError
+                raise HistoryError
             check()
 
         may_keep = kept_before < WARM_UPS
@@ -371,9 +376,9 @@ class Compiled(_core._Replayed):
             return
         if isinstance(entry, Recorded | Joint):
             original = entry.original if isinstance(entry, Joint) else None
-            form, program = entry.form, entry.program
-            build = form.build
-            self._remember(program, (args, kwargs), call.values, form.kind(), build, original)
+            form, values = entry.form, (call.values, self._ordered)
+            how = form.kind(), form.build, original
+            self._remember(entry.program, (args, kwargs), values, *how)
 
     def _keep(self, key: Any, entry: Entry) -> None:
         before = len(self._cache)
@@ -388,12 +393,3 @@ class Compiled(_core._Replayed):
                 RuntimeWarning,
                 stacklevel=5,
             )
-
-
-class _HistoryError(Exception):
-    """The results have a history: the capture ends, and what it changed is given back."""
-
-
-def enabled() -> bool:
-    """Whether functions are compiled at all: `FERROGRAD_COMPILE=0` switches it off."""
-    return os.environ.get("FERROGRAD_COMPILE", "1") != "0"

@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 
 from ferrograd import _core
-from ferrograd._compile.compiled import enabled
+from ferrograd._compile.recorded import enabled
 from ferrograd._core import Tensor, stack
 from ferrograd._tensor.creation import zeros
 from ferrograd._tensor.modes import no_grad

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import copy
 import numbers
+import os
 import types
 from collections.abc import Callable
 from enum import Enum
@@ -116,6 +117,10 @@ class RunsEagerlyError(Exception):
     """Calls like the recorded one run the function itself: the capture ends."""
 
 
+class HistoryError(Exception):
+    """The results have a history: the capture ends, and what it changed is given back."""
+
+
 class Form(NamedTuple):
     """The results of the function, with places for tensors."""
 
@@ -196,3 +201,30 @@ def has_history(results: Any) -> bool:
     found: list[Any] = []
     flatten(results, found)
     return any(isinstance(leaf, Tensor) and leaf.requires_grad for leaf in found)
+
+
+def itself(function: Callable[..., Any], tensors: bool) -> Callable[..., Any]:
+    """The function; for calls without tensors, results without a history are arrays."""
+    return function if tensors else _Arrays(function)
+
+
+class _Arrays:
+    """A function whose results are arrays, as those of its programs are for arrays."""
+
+    def __init__(self, function: Callable[..., Any]) -> None:
+        self._function = function
+
+    def __call__(self, *args: Any, **kwargs: Any) -> Any:
+        found = self._function(*args, **kwargs)
+        leaves: list[Any] = []
+        tree = flatten(found, leaves)
+        tensors = [leaf for leaf in leaves if isinstance(leaf, Tensor)]
+        if not tensors or any(tensor.requires_grad for tensor in tensors):
+            return found
+        arrays = [x.numpy()[()] if isinstance(x, Tensor) else x for x in leaves]
+        return tree.build(iter(arrays))
+
+
+def enabled() -> bool:
+    """Whether functions are compiled at all: `FERROGRAD_COMPILE=0` switches it off."""
+    return os.environ.get("FERROGRAD_COMPILE", "1") != "0"

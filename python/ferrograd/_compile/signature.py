@@ -77,6 +77,24 @@ def sort(args: tuple[Any, ...], kwargs: dict[str, Any], static: Static, floats: 
     return Call(tuple(key), values, leaves, places, tree, tensors, contiguous)
 
 
+def takes_any_keyword(function: Any) -> bool:
+    """Whether a function takes, or may take, `**kwargs`, whose order it sees."""
+    while hasattr(function, "__wrapped__"):
+        function = function.__wrapped__
+    if not hasattr(function, "__code__"):
+        function = getattr(function, "forward", function)
+    code = getattr(function, "__code__", None)
+    return code is None or bool(code.co_flags & VAR_KEYWORD)
+
+
+def named(kwargs: dict[str, Any], ordered: bool) -> dict[str, Any]:
+    """Keywords in an order of their own, unless the function sees that of the call."""
+    return kwargs if ordered or len(kwargs) < 2 else dict(sorted(kwargs.items()))
+
+
+#: The flag of code that takes `**kwargs`.
+VAR_KEYWORD = 0x08
+
 #: What stands in a key before the leaves.
 _SURROUNDINGS = (
     "the structure of the arguments",

@@ -72,6 +72,8 @@ enum Place {
 pub(crate) struct Places {
     positional: Vec<Place>,
     keywords: Vec<(Py<PyAny>, Place)>,
+    /// Whether the function sees in which order keywords were given.
+    ordered: bool,
     /// Whether there is a tensor: then results are tensors.
     pub(crate) tensors: bool,
 }
@@ -82,6 +84,7 @@ impl Places {
         args: &Bound<'py, PyTuple>,
         kwargs: &Bound<'py, PyDict>,
         values: &Bound<'py, PyList>,
+        ordered: bool,
     ) -> Option<Places> {
         let mut values = values.iter().peekable();
         let mut place = |given: &Bound<'py, PyAny>| Place::of(given, &mut values);
@@ -91,7 +94,7 @@ impl Places {
         if values.next().is_some() {
             return None;
         }
-        let mut places = Places { positional, keywords, tensors: false };
+        let mut places = Places { positional, keywords, ordered, tensors: false };
         let all = places.keywords.iter().map(|(_, place)| place).chain(&places.positional);
         places.tensors = all.fold(false, |any, place| any | place.has_tensor());
         Some(places)
@@ -112,7 +115,16 @@ impl Places {
             place.take(&given, wants, &mut found)?;
         }
         match kwargs {
-            Some(kwargs) => take_items(&self.keywords, kwargs, wants, &mut found)?,
+            Some(kwargs) if self.ordered => {
+                take_items(&self.keywords, kwargs, wants, &mut found)?;
+            }
+            Some(kwargs) => {
+                (kwargs.len() == self.keywords.len()).then_some(())?;
+                for (name, place) in &self.keywords {
+                    let given = kwargs.get_item(name).ok()??;
+                    place.take(&given, wants, &mut found)?;
+                }
+            }
             None if self.keywords.is_empty() => {}
             None => return None,
         }

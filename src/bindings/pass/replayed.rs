@@ -91,12 +91,13 @@ impl Replayed {
         &self,
         program: &Bound<'py, PyAny>,
         call: (Bound<'py, PyTuple>, Bound<'py, PyDict>),
-        values: &Bound<'py, PyList>,
+        values: (Bound<'py, PyList>, bool),
         form: u8,
         build: Py<PyAny>,
         original: Option<Py<PyAny>>,
     ) -> PyResult<()> {
-        let Some(places) = Places::of(&call.0, &call.1, values) else { return Ok(()) };
+        let (values, ordered) = values;
+        let Some(places) = Places::of(&call.0, &call.1, &values, ordered) else { return Ok(()) };
         let runs = match original {
             Some(original) => Runs::Joint(program.cast::<PyJoint>()?.clone().unbind(), original),
             None => Runs::Plain(program.cast::<PyProgram>()?.clone().unbind()),
@@ -116,10 +117,11 @@ impl Replayed {
         &self,
         function: Py<PyAny>,
         call: (Bound<'py, PyTuple>, Bound<'py, PyDict>),
-        values: &Bound<'py, PyList>,
+        values: (Bound<'py, PyList>, bool),
         count: u64,
     ) -> bool {
-        let Some(places) = Places::of(&call.0, &call.1, values) else { return false };
+        let (values, ordered) = values;
+        let Some(places) = Places::of(&call.0, &call.1, &values, ordered) else { return false };
         let wants = values.iter().map(|value| signature(&value));
         let Some(wants) = wants.collect::<Option<Vec<_>>>() else { return false };
         let runs = Runs::Function(function, wants, AtomicU64::new(count));

@@ -10,6 +10,7 @@ use smallvec::SmallVec;
 
 use crate::error::{Error, Result};
 use crate::graph::{Context, Flags, ModeGuard, Rule, Saved, SavedValues};
+use crate::kernels::launch::keep_whole;
 use crate::ops::function::call::{output, same};
 use crate::ops::function::{
     Call, FunctionContext, Gradients, SavedKind, SavedRole, Spec, intermediate,
@@ -172,6 +173,9 @@ impl<F: Function> Trampoline<F> {
     }
 
     fn gradients(&self, cx: &mut Context<'_, Tensor>) -> Result<Vec<Option<Tensor>>> {
+        if self.outputs.len() > 1 {
+            keep_whole();
+        }
         let take = |(k, spec): (usize, &Spec)| match cx.take_grad(k) {
             None if !self.cx.raw_absent => spec.zeros().map(Some),
             grad => Ok(grad),

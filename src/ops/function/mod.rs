@@ -12,6 +12,8 @@ mod face;
 mod gradients;
 
 #[cfg(feature = "python")]
+pub(crate) use crate::kernels::launch::keep_whole;
+#[cfg(feature = "python")]
 pub(crate) use call::output;
 pub use call::{Call, SavedKind, SavedRole, Spec};
 pub use context::FunctionContext;

@@ -6,6 +6,7 @@
 use smallvec::SmallVec;
 
 use super::placed::{Place, Placement, Places, Tape, settle, starts};
+use super::way::Way;
 use crate::error::Result;
 use crate::kernels::launch::{Object, Objects};
 use crate::kernels::{View, ViewMut};
@@ -51,6 +52,9 @@ impl Branch {
     }
 }
 
+/// How gradients go through the branches.
+pub struct Ways(Vec<Way>);
+
 /// Several branches.
 pub struct Choice {
     /// The branches by their number.
@@ -67,6 +71,24 @@ impl Choice {
     /// Bytes of the tape of any branch.
     pub fn tape_bytes(&self) -> usize {
         self.branches.iter().map(|branch| branch.tape_bytes).max().unwrap_or(0)
+    }
+
+    /// The ways through the branches where those results with a history have a gradient that `given` says; none where there
+    /// is no program for them.
+    pub fn ways(&self, given: &[bool]) -> Option<Ways> {
+        let of = |branch: &Branch| {
+            let given: Vec<bool> = branch.parts.cotangents.iter().map(|&k| given[k]).collect();
+            Way::of(&branch.parts.body, &given)
+        };
+        self.branches.iter().map(of).collect::<Option<_>>().map(Ways)
+    }
+
+    /// Whether some branch gives this one of the gradients.
+    pub fn gives(&self, ways: &Ways, gradient: usize) -> bool {
+        let gives = |(branch, way): (&Branch, &Way)| {
+            way.numbers.iter().any(|&n| branch.parts.derived[n] == gradient)
+        };
+        self.branches.iter().zip(&ways.0).any(gives)
     }
 
     /// For each operand, then for each buffer that a branch reads outside, whether a backward program reads it.
@@ -117,13 +139,14 @@ impl Choice {
         Ok(objects)
     }
 
-    /// Runs the backward program of the branch that ran. `reads` are those of `forward`, the tape, and the cotangents;
+    /// Runs the backward program of the branch that ran, for the gradients that come to it. `reads` are those of `forward`, the tape, and the cotangents;
     /// `writes` are the gradients, which are zero where the branch gives none.
     ///
     /// # Errors
     /// What a step raises.
     pub fn backward(
         &self,
+        ways: &Ways,
         reads: &[View<'_>],
         writes: &mut [ViewMut<'_>],
         objects: &[Option<Object>],
@@ -138,7 +161,10 @@ impl Choice {
             // SAFETY: the gradient is that long; zeros are numbers of every dtype.
             unsafe { place.write_bytes(0, bytes) };
         }
-        let parts = &branch.parts;
+        let number = self.branches.iter().position(|other| std::ptr::eq(other, branch));
+        let (parts, way) = (&branch.parts, &ways.0[number.expect("a branch of ours")]);
+        let whole = (&parts.body.backward, &branch.backward);
+        let Some((program, placement)) = way.program(whole) else { return Ok(()) };
         let on_tape = |at: &usize| tape.wrapping_add(*at);
         let taken: Places = starts(operands)
             .chain(parts.cotangents.iter().map(|&k| given[k].ptr))
@@ -146,12 +172,13 @@ impl Choice {
             .chain(branch.residuals.iter().map(on_tape))
             .chain(starts(outside))
             .collect();
-        let own = |number: usize| places[parts.derived[number]];
-        let (mut session, tape) = (Session::begin(&parts.body.backward)?, tape.cast_mut());
+        let gradient = |number: usize| parts.derived[way.numbers[number]];
+        let own = |number: usize| places[gradient(number)];
+        let (mut session, tape) = (Session::begin(program)?, tape.cast_mut());
         // SAFETY: all of these hold what the branch was recorded with, for this run.
-        let (found, _) = unsafe { branch.backward.run(&mut session, &taken, objects, tape, own)? };
+        let (found, _) = unsafe { placement.run(&mut session, &taken, objects, tape, own)? };
         for (number, &from) in found.iter().enumerate() {
-            let bytes = self.derived_bytes[parts.derived[number]];
+            let bytes = self.derived_bytes[gradient(number)];
             // SAFETY: both hold the gradient, in buffers of their own.
             unsafe { settle(from, own(number), bytes) };
         }

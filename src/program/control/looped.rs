@@ -95,6 +95,12 @@ impl Handover {
         Ok(Handover { buffers: bytes.map(pair).collect::<Result<_>>()? })
     }
 
+    /// The place of a value that is not this one.
+    pub(in crate::program) fn other(&self, value: usize, taken: *const u8) -> Place {
+        let [a, b] = &self.buffers[value];
+        if a.ptr().cast_const() == taken { b.ptr() } else { a.ptr() }
+    }
+
     pub(in crate::program) fn at(&self, value: usize, iteration: usize) -> Place {
         self.buffers[value][iteration % 2].ptr()
     }
@@ -125,6 +131,11 @@ impl Loop {
         stacked.push(unused.nbytes);
         let (stride, slot) = (tape.nbytes, slot.nbytes);
         Loop { stride, residuals, kept, carried, slot, stacked, forward, backward, asked, parts }
+    }
+
+    /// The backward program for gradients of all results, and where its own lie.
+    pub(in crate::program) fn whole(&self) -> (&Program, &Placement) {
+        (&self.parts.body.backward, &self.backward)
     }
 
     /// What it is called in an explanation.
@@ -179,11 +190,6 @@ impl Loop {
     /// The numbers of the results that have a history.
     pub fn histories(&self) -> impl Iterator<Item = usize> + '_ {
         (0..).zip(&self.parts.cotangents).filter_map(|(result, number)| number.map(|_| result))
-    }
-
-    /// For each argument and each closure, whether it has a gradient.
-    pub fn has_gradient(&self) -> impl Iterator<Item = bool> + '_ {
-        self.parts.grads.iter().map(Option::is_some)
     }
 
     /// Whether an argument or closure is an element of a scanned tensor.

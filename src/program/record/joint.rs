@@ -3,6 +3,7 @@
 //! Owns: which buffers are residuals, and the buffers as each program sees them. Never a step: those are cut at one place.
 //! Invariant: a residual is written by the forward pass only, so that the backward pass can run again.
 
+use super::partial::{Narrowed, Partial};
 use super::recording::{Recorded, Recording, refusal};
 use crate::array::Storage;
 use crate::error::Result;
@@ -19,9 +20,27 @@ pub struct Joint {
     pub residuals: Vec<Id>,
     /// Of a part of another program: the memory outside that both programs take after their other inputs.
     pub outside: Vec<Storage>,
+    /// The backward pass as it was recorded, if it begins at several results.
+    partial: Option<Box<Partial>>,
+}
+
+/// What a forward and a backward pass take.
+#[derive(Clone, Copy)]
+pub struct Taken {
+    /// Arguments of both.
+    pub arguments: usize,
+    /// Gradients of results.
+    pub cotangents: usize,
+    /// Sums of gradients, to which the backward pass adds.
+    pub sums: usize,
 }
 
 impl Joint {
+    /// The backward program where only those results have a gradient; none where it cannot be told from the recording.
+    pub fn narrowed(&self, given: &[bool]) -> Option<Narrowed> {
+        self.partial.as_ref()?.narrowed(given)
+    }
+
     /// Of a part of another program: for each of the arguments, then for each of so many buffers outside, whether the
     /// backward program reads it.
     pub(in crate::program) fn read_backward(
@@ -50,20 +69,21 @@ fn outside_as_inputs(buffers: &mut [Buffer], first: usize) -> Vec<Storage> {
 
 impl Recording {
     /// Ends the capture and makes two programs of it: what came before `split` computes `results` of the first
-    /// `arguments` inputs; the rest computes `derived` of all inputs and of what the first one leaves. Memory outside
+    /// inputs that are arguments; the rest computes `derived` of all inputs and of what the first one leaves. Memory outside
     /// gets back what it held: neither program counts as run. `None` as `finish`.
     ///
     /// # Errors
     /// As `finish`; `Captured` where the second part changes values of the first in place.
     pub fn finish_joint(
         self,
-        (arguments, cotangents): (usize, usize),
+        taken: Taken,
         results: &[Recorded<'_>],
         derived: &[Recorded<'_>],
         held: &[&Storage],
         may_keep: bool,
     ) -> Result<Option<Joint>> {
         let part = self.part;
+        let (arguments, cotangents) = (taken.arguments, taken.cotangents + taken.sums);
         let all: Vec<Recorded<'_>> = results.iter().chain(derived).copied().collect();
         let (mut steps, mut outputs, read) = self.end_with(&all, held, may_keep)?;
         if steps.kept {
@@ -88,14 +108,15 @@ impl Recording {
         };
         let (arguments, inputs) = (arguments + outside.len(), inputs + outside.len());
         steps.give_back();
-        let (objects, hosts) = (steps.objects, steps.hosts);
+        let (objects, hosts, whole) = (steps.objects, steps.hosts, steps.whole);
         let again = (read.clone(), hosts.clone());
-        Ok(Some(Joint {
-            forward: Program::new(first, forward, arguments, outputs, objects, again.0, again.1),
-            backward: Program::new(second, backward, inputs, derived, objects, read, hosts),
-            residuals,
-            outside,
-        }))
+        let forward = Program::new(first, forward, arguments, outputs, objects, again.0, again.1);
+        let (steps, buffers) = (second, backward);
+        let backward = Partial { taken, inputs, steps, buffers, derived, objects, read, hosts };
+        let has_parts = taken.cotangents > 1 && !whole;
+        let partial = has_parts.then(|| Box::new(backward.clone()));
+        let backward = backward.whole();
+        Ok(Some(Joint { forward, backward, residuals, outside, partial }))
     }
 }
 

@@ -4,9 +4,11 @@
 //! Invariant: when a recording is dropped or finished, its thread captures no more.
 mod joint;
 mod kept;
+mod partial;
 mod recording;
 mod stretch;
 mod undo;
 
-pub use joint::Joint;
+pub use joint::{Joint, Taken};
+pub use partial::Narrowed;
 pub use recording::{Recorded, Recording};

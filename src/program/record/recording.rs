@@ -47,6 +47,8 @@ pub(in crate::program) struct Steps {
     pub(in crate::program) numbers: FastMap<usize, Id>,
     pub(in crate::program) objects: usize,
     pub(in crate::program) refused: Option<Box<Error>>,
+    /// Whether the backward pass serves only where all gradients are there.
+    pub(in crate::program) whole: bool,
     /// Whether somebody keeps values that it computed and that are no results.
     pub(in crate::program) kept: bool,
     /// An operation that computes otherwise beside some numbers, and met an argument of one element.
@@ -77,6 +79,10 @@ impl Recorder for Shared {
 
     fn refuse_number(&mut self, op: &'static str) {
         self.0.borrow_mut().chosen_by_number.get_or_insert(op);
+    }
+
+    fn keep_whole(&mut self) {
+        self.0.borrow_mut().whole = true;
     }
 
     fn refuse(&mut self, error: Box<Error>) {

@@ -7,7 +7,7 @@ use std::sync::Arc;
 
 use super::derived::{Branches, Derived};
 use super::kernel::Left;
-use super::part::{Part, cotangent, minus_zeros, restored, saved};
+use super::part::{Part, cotangents_of, minus_zeros, restored, saved};
 use crate::array::{Storage, capture};
 use crate::dtype::DType;
 use crate::error::{Error, Result};
@@ -179,28 +179,32 @@ impl BackwardProgram for SwitchNode {
         self.of.histories.clone()
     }
 
-    fn takes_partial(&self) -> bool {
-        true
-    }
-
-    fn replayed(&self, cx: &Context<'_, Tensor>) -> Result<Vec<Option<Tensor>>> {
+    fn replayed(&self, cx: &Context<'_, Tensor>) -> Result<Option<Vec<Option<Tensor>>>> {
         let Switch { choice, results, histories, targets, .. } = &self.of;
+        let given: Vec<bool> = histories.iter().map(|&k| cx.grad(k).is_some()).collect();
+        let Some(ways) = choice.ways(&given) else { return Ok(None) };
         let read: Vec<bool> =
             [true].into_iter().chain(choice.read_backward()).chain([true]).collect();
         let taken = (0..cx.saved_count()).map(|saved| restored(cx, saved, read[saved]));
         let mut reads = taken.collect::<Result<Vec<Tensor>>>()?;
-        for &k in histories {
-            reads.push(cotangent(cx, k, &results[k].spec(None))?);
-        }
+        reads.extend(cotangents_of(
+            cx,
+            histories.iter().map(|&k| (k, results[k].spec(None))),
+            true,
+        )?);
         let found: Vec<Tensor> =
             targets.iter().map(|(_, spec)| spec.empty()).collect::<Result<_>>()?;
-        let choice = Arc::clone(choice);
+        let (choice, ways) = (Arc::clone(choice), Arc::new(ways));
+        let (of_choice, of_pass) = (Arc::clone(&choice), Arc::clone(&ways));
         let kernel =
             move |reads: &[View<'_>], writes: &mut [ViewMut<'_>], left: Option<&Objects>| {
-                choice.backward(reads, writes, left.map_or(&[], |objects| &objects[..]))
+                let objects = left.map_or(&[][..], |objects| &objects[..]);
+                of_choice.backward(&of_pass, reads, writes, objects)
             };
         self.left.taken(NAME, reads.iter(), found.iter(), kernel)?;
-        Ok(self.placed(found))
+        let gives = |gradient: usize| choice.gives(&ways, gradient);
+        let found = found.into_iter().enumerate();
+        Ok(Some(self.placed(found.map(|(k, gradient)| gives(k).then_some(gradient)))))
     }
 
     fn call_again(&self, arguments: &[Tensor]) -> Result<Vec<Tensor>> {
@@ -234,17 +238,17 @@ impl BackwardProgram for SwitchNode {
         };
         let functions = self.functions.0.iter().map(|branch| derived(&**branch)).collect();
         let found = switch(&given[0], &given[1..], functions, &NoHost)?;
-        Ok(self.placed(found))
+        Ok(self.placed(found.into_iter().map(Some)))
     }
 }
 
 impl SwitchNode {
     /// The gradients of the targets, each at its place among the node's edges.
-    fn placed(&self, found: Vec<Tensor>) -> Vec<Option<Tensor>> {
+    fn placed(&self, found: impl Iterator<Item = Option<Tensor>>) -> Vec<Option<Tensor>> {
         let Switch { requires, targets, closures, .. } = &self.of;
         let mut grads: Vec<Option<Tensor>> = vec![None; requires.len() + closures.len()];
         for ((place, _), gradient) in targets.iter().zip(found) {
-            grads[*place] = Some(gradient);
+            grads[*place] = gradient;
         }
         grads
     }

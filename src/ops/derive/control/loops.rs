@@ -6,8 +6,8 @@
 use std::sync::Arc;
 
 use super::kernel::Left;
-use super::part::{Part, Traced, cotangent, minus_zeros, restored, saved};
-use crate::array::Storage;
+use super::part::{Part, Traced, cotangents_of, minus_zeros, restored, saved};
+use crate::array::{Storage, capture};
 use crate::dtype::DType;
 use crate::error::{Error, Result};
 use crate::graph::{Context, Foreign, Host, ModeGuard, detach_if_long, recording};
@@ -242,29 +242,31 @@ impl BackwardProgram for LoopNode {
         self.of.looped.histories().collect()
     }
 
-    fn takes_partial(&self) -> bool {
-        true
-    }
-
-    fn replayed(&self, cx: &Context<'_, Tensor>) -> Result<Vec<Option<Tensor>>> {
+    fn replayed(&self, cx: &Context<'_, Tensor>) -> Result<Option<Vec<Option<Tensor>>>> {
         let looped = &self.of.looped;
+        let given: Vec<bool> = looped.histories().map(|k| cx.grad(k).is_some()).collect();
+        let narrowed = looped.backward_plan(Some(&given));
+        let (exact, endless) = (narrowed.is_some(), looped.length() == usize::MAX);
+        // How often a loop with a condition runs is not known to a recording: missing gradients are zeros there.
+        let whole = || looped.backward_plan(None).filter(|_| endless && capture::active());
+        let Some(plan) = narrowed.or_else(whole) else { return Ok(None) };
         let read: Vec<bool> = looped.read_backward().chain([true]).collect();
         let taken = looped.carries()..cx.saved_count();
         let taken = taken.map(|saved| restored(cx, saved, read[saved]));
         let mut reads = taken.collect::<Result<Vec<Tensor>>>()?;
-        for k in looped.histories() {
-            reads.push(cotangent(cx, k, &self.of.result(k))?);
-        }
-        let derived = looped.has_gradient().enumerate().filter(|(_, there)| *there);
+        let results = looped.histories().map(|k| (k, self.of.result(k)));
+        reads.extend(cotangents_of(cx, results, exact)?);
+        let derived = plan.gradients().enumerate().filter(|(_, there)| *there);
         let found: Vec<Tensor> =
             derived.map(|(target, _)| self.of.target(target).empty()).collect::<Result<_>>()?;
-        let of_loop = Arc::clone(looped);
+        let (of_loop, plan) = (Arc::clone(looped), Arc::new(plan));
+        let of_pass = Arc::clone(&plan);
         let kernel = move |reads: &[View<'_>], writes: &mut [ViewMut<'_>], left: Option<&Trace>| {
-            of_loop.backward(reads, writes, left)
+            of_loop.backward(&of_pass, reads, writes, left)
         };
         self.left.taken(looped.name(), reads.iter(), found.iter(), kernel)?;
         let mut found = found.into_iter();
-        Ok(looped.has_gradient().map(|there| if there { found.next() } else { None }).collect())
+        Ok(Some(plan.gradients().map(|there| if there { found.next() } else { None }).collect()))
     }
 
     fn call_again(&self, arguments: &[Tensor]) -> Result<Vec<Tensor>> {

@@ -11,7 +11,7 @@ use crate::ops::derive::backward::{Endpoint, GradOptions, grad_of};
 use crate::ops::derive::joint::{Ends, cotangents, numbered};
 use crate::ops::derive::replay::{Signature, copied, give_back, in_order, place};
 use crate::ops::function::Spec;
-use crate::program::{Joint, Recorded, Recording};
+use crate::program::{Joint, Recorded, Recording, Taken};
 use crate::tensor::effects;
 use crate::tensor::{Edge, Tensor};
 
@@ -104,9 +104,10 @@ impl Part {
         let results: Vec<Tensor> = results.into_iter().map(Tensor::without_history).collect();
         let places: Vec<Recorded<'_>> = results.iter().map(place).collect();
         let derived: Vec<Recorded<'_>> = found.iter().flatten().map(place).collect();
-        let counts = (copies.len(), seeds.len());
+        let sums = closures.len();
+        let taken = Taken { arguments: copies.len(), cotangents: histories, sums };
         let joint =
-            recording.finish_joint(counts, &places, &derived, &[], false)?.ok_or_else(lost)?;
+            recording.finish_joint(taken, &places, &derived, &[], false)?.ok_or_else(lost)?;
         let arguments = copies.iter().map(Signature::of).collect();
         let results = results.iter().map(Signature::of).collect();
         let requires = ends.own.iter().map(Option::is_some).collect();
@@ -131,9 +132,15 @@ pub(super) fn restored(cx: &Context<'_, Tensor>, saved: usize, is_read: bool) ->
     if is_read { in_order(&cx.saved(saved)?) } else { Tensor::empty(&[0], DType::U8) }
 }
 
-/// The gradient of a result, in C order; zeros if it has none.
-pub(super) fn cotangent(cx: &Context<'_, Tensor>, result: usize, spec: &Spec) -> Result<Tensor> {
-    cx.grad(result).map_or_else(|| spec.zeros(), in_order)
+/// The gradients of these results, in C order. Where one is missing, there is nothing if `may_miss`, else zeros.
+pub(super) fn cotangents_of(
+    cx: &Context<'_, Tensor>,
+    results: impl Iterator<Item = (usize, Spec)>,
+    may_miss: bool,
+) -> Result<Vec<Tensor>> {
+    let nothing =
+        |spec: &Spec| if may_miss { Tensor::empty(&[0], DType::U8) } else { spec.zeros() };
+    results.map(|(k, spec)| cx.grad(k).map_or_else(|| nothing(&spec), in_order)).collect()
 }
 
 fn of(point: &Endpoint) -> Option<&Edge> {

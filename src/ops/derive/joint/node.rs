@@ -125,13 +125,16 @@ impl BackwardProgram for Compiled {
         cotangents.filter_map(|(k, cotangent)| cotangent.map(|_| k)).collect()
     }
 
-    fn takes_partial(&self) -> bool {
-        false
-    }
-
-    fn replayed(&self, cx: &Context<'_, Tensor>) -> Result<Vec<Option<Tensor>>> {
-        let JointReplay { joint, arguments, .. } = &*self.joint;
-        let program = &joint.backward;
+    fn replayed(&self, cx: &Context<'_, Tensor>) -> Result<Option<Vec<Option<Tensor>>>> {
+        let JointReplay { joint, arguments, grads, .. } = &*self.joint;
+        let given: Vec<bool> = self.histories().iter().map(|&k| cx.grad(k).is_some()).collect();
+        let narrowed = if given.contains(&false) {
+            let Some(narrowed) = self.joint.narrowed(&given) else { return Ok(None) };
+            Some(narrowed)
+        } else {
+            None
+        };
+        let program = narrowed.as_ref().map_or(&joint.backward, |narrowed| &narrowed.program);
         let mut whole: Vec<Option<Tensor>> = Vec::new();
         for i in 0..arguments.len() {
             let read = program.reads_input(i);
@@ -140,7 +143,7 @@ impl BackwardProgram for Compiled {
         for k in self.histories() {
             whole.push(cx.grad(k).map(in_order).transpose()?);
         }
-        let outside = program.read_where_it_lies().len();
+        let outside = joint.backward.read_where_it_lies().len();
         for saved in (arguments.len()..).take(joint.residuals.len() + outside) {
             whole.push(Some(cx.saved(saved)?));
         }
@@ -151,10 +154,10 @@ impl BackwardProgram for Compiled {
         let memory = program.allocate()?;
         program.run_part(&inputs, &mut places(&memory), &self.objects)?;
         let read = |n: usize| whole[n].clone().expect("an input that is a result is there");
-        let grad = |number: &Option<usize>| {
-            number.map(|n| result(program, &program.outputs()[n], &memory, read)).transpose()
-        };
-        self.joint.grads.iter().map(grad).collect()
+        let number = |n: usize| narrowed.as_ref().map_or(Some(n), |narrowed| narrowed.numbers[n]);
+        let grad = |n: usize| result(program, &program.outputs()[n], &memory, read);
+        let found = grads.iter().map(|n| n.and_then(number).map(grad).transpose());
+        found.collect::<Result<_>>().map(Some)
     }
 
     fn foreign(&self) -> Option<&dyn Foreign> {
@@ -180,9 +183,9 @@ fn runs_otherwise() -> Box<Error> {
     Box::new(Error::State {
         op: OP.into(),
         what:
-            "this backward runs the function again (a result has no gradient, or create_graph is \
-               set), which would not do what it did: it changes memory outside, or a number that \
-               it read has changed"
+            "this backward runs the function again (create_graph is set, or an operation has several \
+               results of which some have no gradient), which would not do what it did: it changes \
+               memory outside, or a number that it read has changed"
                 .into(),
         remedy: "return only results that are used, or call the function without fg.compile",
     })

@@ -3,6 +3,8 @@
 //! Owns: `JointReplay`, and which tensors beside the arguments gradients go to. Never runs a program.
 //! Invariant: a recording changes nothing, neither memory outside nor gradients.
 
+use std::sync::{Arc, Mutex, PoisonError};
+
 use crate::array::{Storage, capture};
 use crate::error::{Error, Result};
 use crate::graph::{
@@ -11,7 +13,7 @@ use crate::graph::{
 use crate::ops::derive::backward::{Endpoint, Endpoints, GradOptions, grad_of};
 use crate::ops::derive::host::foreign;
 use crate::ops::derive::replay::{Signature, copied, give_back, place};
-use crate::program::{Joint, Program, Recorded, Recording, Told};
+use crate::program::{Joint, Narrowed, Program, Recorded, Recording, Taken, Told};
 use crate::tensor::effects;
 use crate::tensor::{Edge, Tensor};
 
@@ -29,7 +31,12 @@ pub struct JointReplay {
     pub(super) closures: Vec<Edge>,
     /// For each argument and each closure, the number of its gradient among the results of the backward program.
     pub(super) grads: Vec<Option<usize>>,
+    /// Backward programs for gradients of some results, by which of them have one.
+    narrowed: Mutex<Vec<Known>>,
 }
+
+/// Which results have a gradient, and the backward program for those, if there is one.
+type Known = (Vec<bool>, Option<Arc<Narrowed>>);
 
 /// Why a function has no joint program: its calls run eagerly, or have a plain program.
 pub enum NotJoint {
@@ -72,6 +79,18 @@ impl JointReplay {
             return Ok(Err(NotJoint::Because("it sets gradients of leaves and returns a history")));
         }
         Ok(derived((recording, may_keep), &copies, results, since, host)?)
+    }
+
+    /// The backward program for gradients of those results, which is made when it is first asked for; none where it cannot
+    /// be told from the recording.
+    pub(super) fn narrowed(&self, given: &[bool]) -> Option<Arc<Narrowed>> {
+        let mut known = self.narrowed.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some((_, found)) = known.iter().find(|(of, _)| of == given) {
+            return found.clone();
+        }
+        let made = self.joint.narrowed(given).map(Arc::new);
+        known.push((given.to_vec(), made.clone()));
+        made
     }
 
     /// Whether memory that Python read as numbers has changed since the recording.
@@ -204,16 +223,26 @@ fn derived(
     let results: Vec<Tensor> = results.into_iter().map(Tensor::without_history).collect();
     let places: Vec<Recorded<'_>> = results.iter().map(place).collect();
     let derived: Vec<Recorded<'_>> = found.iter().flatten().map(place).collect();
-    let counts = (copies.len(), seeds.len());
+    let taken = Taken { arguments: copies.len(), cotangents: seeds.len(), sums: 0 };
     let held: Vec<&Storage> = copies.iter().chain(&results).map(Tensor::storage).collect();
-    let Some(joint) = recording.finish_joint(counts, &places, &derived, &held, may_keep)? else {
+    let Some(joint) = recording.finish_joint(taken, &places, &derived, &held, may_keep)? else {
         return Ok(Err(NotJoint::Kept));
     };
     let Ends { cotangents, own, closures, .. } = ends;
     let arguments = copies.iter().map(Signature::of).collect();
     let requires = own.iter().map(Option::is_some).collect();
     let outside = saved_outside(&joint);
-    Ok(Ok(JointReplay { joint, arguments, requires, cotangents, outside, closures, grads }))
+    let narrowed = Mutex::default();
+    Ok(Ok(JointReplay {
+        joint,
+        arguments,
+        requires,
+        cotangents,
+        outside,
+        closures,
+        grads,
+        narrowed,
+    }))
 }
 
 /// Memory outside that the programs read, that of the backward program first.

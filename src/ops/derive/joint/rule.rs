@@ -27,14 +27,11 @@ pub(crate) trait BackwardProgram: Send + Sync + 'static {
     /// The numbers of the results that have a history.
     fn histories(&self) -> Vec<usize>;
 
-    /// Whether the program gives gradients where only some results have one.
-    fn takes_partial(&self) -> bool;
-
-    /// The gradients of arguments and closures.
+    /// The gradients of arguments and closures; `None` where no program gives those of the results that have one.
     ///
     /// # Errors
     /// `Diverged` where the program would decide otherwise than when it was recorded.
-    fn replayed(&self, cx: &Context<'_, Tensor>) -> Result<Vec<Option<Tensor>>>;
+    fn replayed(&self, cx: &Context<'_, Tensor>) -> Result<Option<Vec<Option<Tensor>>>>;
 
     /// The results by the function that the program was recorded of, with a history of their own.
     ///
@@ -92,16 +89,15 @@ pub(crate) fn record_node<P: BackwardProgram>(
 struct ProgramRule<P>(P);
 
 impl<P: BackwardProgram> ProgramRule<P> {
-    /// The gradients by the program; `None` where the function itself must give them: for higher derivatives, where a
-    /// result has no gradient, and where the program would decide otherwise.
+    /// The gradients by the program; `None` where the function itself must give them: for higher derivatives, where there
+    /// is no program for those results that have a gradient, and where the program would decide otherwise.
     fn replayed(&self, cx: &Context<'_, Tensor>) -> Result<Option<Vec<Option<Tensor>>>> {
-        let partial = || self.0.histories().iter().any(|&k| cx.grad(k).is_none());
-        if cx.create_graph() || !self.0.takes_partial() && partial() {
+        if cx.create_graph() {
             return Ok(None);
         }
         match self.0.replayed(cx) {
             Err(error) if matches!(*error, Error::Diverged { .. }) => Ok(None),
-            replayed => replayed.map(Some),
+            replayed => replayed,
         }
     }
 }
