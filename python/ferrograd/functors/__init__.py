@@ -1,6 +1,30 @@
 """Functors: operations as callable objects, and the base class for your own (document 001)."""
 
 from ferrograd.functors._base import AutogradFunction as AutogradFunction
+from ferrograd.functors._networks import (
+    Concat as Concat,
+    CrossEntropy as CrossEntropy,
+    Embedding as Embedding,
+    GeluTanh as GeluTanh,
+    Relu as Relu,
+    RmsNorm as RmsNorm,
+    Rope as Rope,
+    Sdpa as Sdpa,
+    Silu as Silu,
+    Softmax as Softmax,
+    Transpose as Transpose,
+    concat as concat,
+    cross_entropy as cross_entropy,
+    embedding as embedding,
+    gelutanh as gelutanh,
+    relu as relu,
+    rms_norm as rms_norm,
+    rope as rope,
+    sdpa as sdpa,
+    silu as silu,
+    softmax as softmax,
+    transpose as transpose,
+)
 from ferrograd.functors._operation import Op as Op
 from ferrograd.functors._ops import (
     Add as Add,
@@ -13,6 +37,18 @@ from ferrograd.functors._ops import (
     gelu as gelu,
     gemm as gemm,
     sum_fiber as sum_fiber,
+)
+from ferrograd.functors._products import (
+    MseLoss as MseLoss,
+    Multiply as Multiply,
+    Norm as Norm,
+    ScaleFiber as ScaleFiber,
+    ScaleSlice as ScaleSlice,
+    mse_loss as mse_loss,
+    multiply as multiply,
+    norm as norm,
+    scale_fiber as scale_fiber,
+    scale_slice as scale_slice,
 )
 from ferrograd.functors._slices import (
     AddSlice as AddSlice,
