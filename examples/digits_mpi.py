@@ -4,9 +4,13 @@ What it shows: `DataParallel`, batches that are shared out over ranks, and a sta
 saves and any number of ranks resumes. The losses do not depend on the number of ranks.
 
     mpiexec -n 2 python examples/digits_mpi.py
+    mpiexec -n 2 python examples/digits_mpi.py --compare
 """
 
 import argparse
+import contextlib
+import socket
+import sys
 from pathlib import Path
 
 import numpy as np
@@ -21,19 +25,80 @@ from ferrograd.utils import data
 BATCH = 64
 
 
+def network() -> nn.Module:
+    """Two linear layers."""
+    return nn.Sequential(nn.Linear(64, 128), nn.ReLU(), nn.Linear(128, 10))
+
+
+def torch_network(torch, model: nn.Module, rank: int, ranks: int):
+    """The same network with the same weights in PyTorch, in its own data parallel on gloo."""
+    import training
+
+    other = torch.nn.Sequential(
+        torch.nn.Linear(64, 128), torch.nn.ReLU(), torch.nn.Linear(128, 10)
+    ).double()
+    other.load_state_dict(training.torch_state(torch, model))
+    if ranks == 1:
+        return other
+    with socket.socket() as free:
+        free.bind(("127.0.0.1", 0))
+        port = distributed.bcast(fg.tensor(free.getsockname()[1])).item()
+    torch.distributed.init_process_group(
+        "gloo", init_method=f"tcp://127.0.0.1:{port}", rank=rank, world_size=ranks
+    )
+    return torch.nn.parallel.DistributedDataParallel(other)
+
+
+def compare(images: np.ndarray, labels: np.ndarray) -> None:
+    """Times a step of all ranks beside PyTorch's, on one thread for each rank."""
+    import training
+
+    torch = training.torch_or_none()
+    if torch is None:
+        return
+    rank, ranks = distributed.get_rank(), distributed.get_world_size()
+    fg.manual_seed(0)
+    model = network()
+    parallel, optimizer = distributed.DataParallel(model), optim.Adam(model.parameters(), lr=3e-3)
+    other = torch_network(torch, model, rank, ranks)
+    their_optimizer = torch.optim.Adam(other.parameters(), lr=3e-3)
+    mine = slice(rank, BATCH, ranks)
+    x, y = fg.tensor(images[:BATCH][mine]), fg.tensor(labels[:BATCH][mine])
+    their_x, their_y = torch.tensor(x.numpy()), torch.tensor(y.numpy())
+
+    def ours() -> None:
+        optimizer.zero_grad()
+        functional.cross_entropy(parallel(x), y).backward()
+        optimizer.step()
+
+    def theirs() -> None:
+        their_optimizer.zero_grad()
+        torch.nn.functional.cross_entropy(other(their_x), their_y).backward()
+        their_optimizer.step()
+
+    with contextlib.redirect_stdout(None if rank else sys.stdout):
+        training.race(ours, theirs)
+    if ranks > 1:
+        torch.distributed.destroy_process_group()
+
+
 def main() -> None:
-    """Trains, saves after every epoch, and tests."""
+    """Trains, saves after every epoch, and tests; or races."""
     parser = argparse.ArgumentParser(description="handwritten digits on MPI")
     parser.add_argument("--epochs", type=int, default=15)
     parser.add_argument("--state", type=Path, help="file to save to, and to resume from")
+    parser.add_argument("--compare", action="store_true", help="time a step beside PyTorch's")
     given = parser.parse_args()
     rank = distributed.get_rank()
     digits = load_digits()
     images, tests, labels, answers = train_test_split(
         digits.data / 16.0, digits.target, test_size=0.25, stratify=digits.target, random_state=0
     )
+    if given.compare:
+        compare(images, labels)
+        return
     fg.manual_seed(0)
-    model = nn.Sequential(nn.Linear(64, 128), nn.ReLU(), nn.Linear(128, 10))
+    model = network()
     parallel = distributed.DataParallel(model)
     optimizer = optim.Adam(model.parameters(), lr=3e-3)
     order = data.RandomSampler(images, generator=fg.Generator(0))

@@ -72,6 +72,7 @@ def test_digits_give_the_same_numbers_at_any_thread_count(tmp_path):
         ("physics", [], "misses by", 0, 1e-5),
         ("fixed_point", [], "accuracy", 95, 100),
         ("lstm", ["--steps", "25"], "loss at last", 2, 3.6),
+        ("lbfgs", ["--compile", "--gradients", "90"], "L-BFGS stress", 0.06, 0.08),
     ],
 )
 def test_examples_reach_what_they_print(tmp_path, name, options, measure, low, high):
