@@ -277,6 +277,18 @@ def test_to_changes_the_dtype_and_keeps_sharing() -> None:
         net.to(np.int64)
 
 
+def test_to_takes_what_pytorch_s_takes() -> None:
+    net = Net()
+    before = [id(p) for p in net.parameters()]
+    assert net.to(fg.device("cpu")).to("cpu", non_blocking=True).to(device="cpu").cpu() is net
+    assert [id(p) for p in net.parameters()] == before
+    assert net.to(fg.ones(1, dtype=np.float32)).head.weight.dtype == np.float32
+    assert net.to("cpu", "float64").head.weight.dtype == np.float64
+    assert net.to(dtype=fg.float32).head.weight.dtype == np.float32
+    with pytest.raises(fg.errors.ArgumentError, match='no device "cuda"'):
+        net.to("cuda")
+
+
 def test_repr_is_a_tree() -> None:
     assert repr(Net()) == "\n".join(
         [

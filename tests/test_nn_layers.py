@@ -183,6 +183,12 @@ REFUSED = [
     (lambda: F.cosine_embedding_loss(fg.ones(2), fg.ones(2), fg.ones(2)), "a target of shape"),
     (lambda: F.glu(fg.ones(3)), "is odd"),
     (lambda: nn.init.dirac_(fg.ones(2, 2)), "3 to 5 axes"),
+    (lambda: F.max_unpool1d(fg.ones(1, 1, 2), fg.tensor([[[0]]]), 2), "places that max_pool1d"),
+    (lambda: nn.MaxUnpool1d(2)(fg.ones(1, 2), fg.tensor([[0, 2]]), (7,)), r"give \(4,\)"),
+    (lambda: F.grid_sample(fg.ones(1, 1, 2, 2), fg.ones(1, 2, 2, 3)), r"\(N, h, w, 2\)"),
+    (lambda: F.grid_sample(fg.ones(1, 1, 2, 2), fg.ones(1, 2, 2, 2), "bicubic"), "use the mode"),
+    (lambda: F.affine_grid(fg.ones(1, 2, 2), (1, 1, 2, 2)), r"give \(N, 2, 3\)"),
+    (lambda: F.adaptive_max_pool3d(fg.ones(1, 1, 2, 2, 2), (1, 2)), "give 3 sizes"),
     (lambda: nn.init.trunc_normal_(fg.ones(2), a=1.0, b=0.0), "give an interval"),
 ]
 

@@ -21,8 +21,6 @@ BEGIN, END = "<!-- table of {} -->\n", "<!-- end of {} -->\n"
 #: What is not here, by a pattern of the name, and why.
 LEFT_OUT = {
     r"Lazy\w+|Uninitialized\w+": "sizes are given when a layer is made",
-    r"AdaptiveMaxPool3d|adaptive_max_pool3d|LPPool3d|lp_pool3d": "`MaxPool3d` and `AvgPool3d`",
-    r"MaxUnpool\dd|max_unpool\dd": "`fg.scatter` with the places that `max_pool` returns",
     r"FractionalMaxPool\dd|fractional_max_pool\w+": "`AdaptiveMaxPool2d` has parts of fixed sizes",
     r"\w+_with_indices": "`return_indices=True` of the function",
     r"AdaptiveLogSoftmaxWithLoss": "`Linear` layers and `log_softmax` for each cluster",
@@ -32,7 +30,6 @@ LEFT_OUT = {
     r"Buffer": "`Module.register_buffer`",
     r"DataParallel": "one process uses all cores of a machine",
     r"RNNBase|RNNCellBase": "what layers share has no public name",
-    r"affine_grid|grid_sample": "`ferrograd.scipy.ndimage.map_coordinates`",
     r"conv_tbc": "`conv1d` of the permuted input",
     r"(scaled_|scaled_grouped_|grouped_)mm": "kernels of accelerators",
     r"multi_head_attention_forward": "`MultiheadAttention`",

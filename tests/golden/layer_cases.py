@@ -151,8 +151,30 @@ POOLS = [
     Case("nn.AdaptiveMaxPool1d(3)", ((2, 2, 7),)),
     Case("nn.AdaptiveMaxPool2d((2, 3))", ((1, 2, 3, 5),)),
     Case("lambda x: F.adaptive_max_pool2d(x, 2, True)[1] * x[..., :2, :2]", ((1, 2, 3, 5),)),
+    Case("nn.AdaptiveMaxPool3d((2, None, 3))", ((1, 2, 3, 2, 5),)),
+    Case("nn.LPPool3d(3, 2, 1)", ((1, 2, 3, 2, 3),), positive=True),
+    Case("nn.MaxUnpool1d(2)", ((1, 2, 2), "arr([[[1, 2], [0, 3]]])")),
+    Case("nn.MaxUnpool2d(2, 1)", ((1, 1, 2, 2), "arr([[[[0, 2], [3, 8]]]])")),
+    Case("nn.MaxUnpool3d(2)", ((1, 1, 1, 1, 2), "arr([[[[[5, 15]]]]])")),
     Case("nn.LPPool1d(2, 3, 2)", ((2, 2, 7),), positive=True),
     Case("nn.LPPool2d(3, 2)", ((1, 2, 4, 4),), positive=True),
+]
+
+SAMPLES = [
+    Case("lambda t: F.affine_grid(t, (2, 1, 2, 3), align_corners=False)", ((2, 2, 3),)),
+    Case("lambda t: F.affine_grid(t, (1, 1, 2, 1, 3), align_corners=True)", ((1, 3, 4),)),
+    *[
+        Case(f"lambda x, g: F.grid_sample(x, {scale} * g, {options})", shapes, twice=False)
+        for scale, options, shapes in [
+            (1.2, "align_corners=False", ((2, 2, 3, 4), (2, 2, 5, 2))),
+            (1.2, "align_corners=True", ((1, 2, 3, 4), (1, 2, 5, 2))),
+            (1.5, "'bilinear', 'border', False", ((1, 2, 3, 4), (1, 2, 5, 2))),
+            (3.0, "'bilinear', 'reflection', False", ((1, 2, 3, 4), (1, 2, 5, 2))),
+            (3.0, "'bilinear', 'reflection', True", ((1, 2, 3, 4), (1, 2, 5, 2))),
+            (1.2, "'nearest', 'zeros', False", ((1, 2, 3, 4), (1, 2, 5, 2))),
+            (1.2, "align_corners=False", ((1, 2, 3, 2, 4), (1, 2, 2, 3, 3))),
+        ]
+    ],
 ]
 
 NORMS = [
@@ -253,4 +275,4 @@ TABLES = [
     Case("nn.utils.parametrizations.spectral_norm(nn.Conv1d(2, 3, 2))", ((1, 2, 3),)),
 ]
 
-LAYERS = [*ACTIVATIONS, *CONVOLUTIONS, *POOLS, *NORMS, *SHAPES, *TABLES]
+LAYERS = [*ACTIVATIONS, *CONVOLUTIONS, *POOLS, *SAMPLES, *NORMS, *SHAPES, *TABLES]

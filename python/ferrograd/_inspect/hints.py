@@ -26,15 +26,12 @@ HINTS: dict[str, dict[str, str]] = {
     "nn": {
         **_each("DataParallel parallel", _CPU),
         "Buffer": "Module.register_buffer",
-        "AdaptiveMaxPool3d": "nn.MaxPool3d",
-        "LPPool3d": "nn.AvgPool3d",
         **_each("FractionalMaxPool2d FractionalMaxPool3d", "nn.MaxPool2d, or nn.AdaptiveMaxPool2d"),
         **_each("LazyLinear LazyConv1d LazyConv2d LazyBatchNorm1d LazyBatchNorm2d", _LAZY),
     },
     "nn.functional": {
-        "adaptive_max_pool3d": "nn.functional.max_pool3d",
-        "lp_pool3d": "nn.functional.avg_pool3d",
-        **_each("grid_sample affine_grid", "ferrograd.scipy.ndimage"),
+        "conv_tbc": "nn.functional.conv1d",
+        "multi_head_attention_forward": "nn.MultiheadAttention",
     },
     "optim": {
         **_each("Adafactor SparseAdam", "optim.Adam"),
@@ -42,9 +39,14 @@ HINTS: dict[str, dict[str, str]] = {
     },
     "": {
         **_each("cuda mps xpu backends set_default_device", _CPU),
-        "bfloat16": _DTYPE,
+        **_each("bfloat16 amp autocast", _DTYPE),
         "half": "float16",
+        "float": "float32",
+        "double": "float64",
         "short": "int16",
+        "int": "int32",
+        "long": "int64",
+        "as_tensor": "fg.asarray",
         "cfloat": "complex64",
         "cdouble": "complex128",
         **_each("FloatTensor DoubleTensor LongTensor IntTensor BoolTensor", "fg.tensor"),

@@ -225,12 +225,29 @@ class Module(Hooked, Walks):
             parameter.requires_grad_(requires_grad)
         return self
 
-    def to(self, dtype: DTypeLike) -> Self:
+    def to(
+        self,
+        *target: Any,
+        dtype: DTypeLike | None = None,
+        device: str | None = None,
+        non_blocking: bool = False,
+    ) -> Self:
         """Replaces parameters and float buffers by ones of another float dtype; sharing stays.
 
-        They are new tensors without gradients: make optimisers afterwards.
+        They are new tensors without gradients: make optimisers afterwards. As PyTorch's, it takes a
+        dtype, a tensor whose dtype is meant, or a device, which is the CPU and changes nothing.
+
+        >>> import ferrograd as fg
+        >>> fg.nn.Linear(2, 2).to(fg.device("cpu"), fg.float32).weight.dtype
+        dtype('float32')
         """
-        _state.convert(self, dtype)
+        found = _state.target(target, dtype, device)
+        if found is not None:
+            _state.convert(self, found)
+        return self
+
+    def cpu(self) -> Self:
+        """The module: tensors live in main memory."""
         return self
 
     def float(self) -> Self:

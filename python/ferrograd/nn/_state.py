@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from ferrograd._core import Tensor, asarray
+from ferrograd._tensor.device import device
 from ferrograd.errors import ArgumentError, ArgumentTypeError, DTypeError, StateDictError
 from ferrograd.nn._members import module_of
 from ferrograd.nn._parameter import Parameter
@@ -213,6 +214,28 @@ def _misfit(key: str, value: np.ndarray, tensor: Tensor) -> list[str]:
     if not np.can_cast(value.dtype, tensor.dtype, "same_kind"):
         wrong.append(f"{key} has dtype {value.dtype}, the module's has {tensor.dtype}")
     return wrong
+
+
+def target(given: tuple[Any, ...], dtype: Any, where: Any) -> Any:
+    """The dtype among the arguments of `to`, if there is one; devices must be the CPU."""
+    if where is not None:
+        device(where)
+    for value in given:
+        if isinstance(value, device) or (isinstance(value, str) and _names_no_dtype(value)):
+            device(value)
+        elif isinstance(value, Tensor):
+            dtype = value.dtype
+        elif not isinstance(value, bool) and value is not None:
+            dtype = value
+    return dtype
+
+
+def _names_no_dtype(text: str) -> bool:
+    try:
+        np.dtype(text)
+    except TypeError:
+        return True
+    return False
 
 
 def convert(module: Module, dtype: DTypeLike) -> None:

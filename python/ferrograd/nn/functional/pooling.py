@@ -7,6 +7,7 @@ Invariant: sequences are images of one line.
 
 from __future__ import annotations
 
+import math
 from typing import Any
 
 import numpy as np
@@ -97,22 +98,40 @@ def adaptive_max_pool2d(x: Any, output_size: Any, return_indices: bool = False) 
     (1, 3, 4, 9)
     """
     x = ranked("adaptive_max_pool2d", x, (3, 4), "(N, C, H, W)")
+    return _adaptive_max("adaptive_max_pool2d", x, output_size, 2, return_indices)
+
+
+def adaptive_max_pool3d(x: Any, output_size: Any, return_indices: bool = False) -> Any:
+    """Largest elements of the windows that divide the last three axes; as `adaptive_max_pool2d`.
+
+    >>> import ferrograd as fg
+    >>> fg.nn.functional.adaptive_max_pool3d(fg.ones(1, 3, 8, 9, 4), (4, None, 1)).shape
+    (1, 3, 4, 9, 1)
+    """
+    x = ranked("adaptive_max_pool3d", x, (4, 5), "(N, C, D, H, W)")
+    return _adaptive_max("adaptive_max_pool3d", x, output_size, 3, return_indices)
+
+
+def _adaptive_max(op: str, x: Tensor, output_size: Any, axes: int, return_indices: bool) -> Any:
     if not isinstance(output_size, list | tuple):
-        output_size = (output_size, output_size)
-    height, width = (int(n) for n in x.shape[-2:])
-    if len(output_size) != 2:
-        raise ArgumentError(f"adaptive_max_pool2d: output_size is {output_size}; give two sizes")
-    rows = _parts(height, height if output_size[0] is None else output_size[0])
-    columns = _parts(width, width if output_size[1] is None else output_size[1])
-    # Places of the elements of each window in the plane: (rows, columns, elements).
-    places = rows[:, None, :, None] * width + columns[None, :, None, :]
-    shape = (len(rows), len(columns))
-    places = np.ascontiguousarray(places.reshape(*shape, -1))
-    flat = x.reshape((*x.shape[:-2], height * width))
+        output_size = (output_size,) * axes
+    if len(output_size) != axes:
+        raise ArgumentError(f"{op}: output_size is {output_size}; give {axes} sizes")
+    lead, sizes = tuple(x.shape[:-axes]), [int(n) for n in x.shape[-axes:]]
+    # Places of the elements of each window in the flattened axes: (windows…, elements…).
+    places = np.zeros((1,) * (2 * axes), np.int64)
+    for axis, (n, count) in enumerate(zip(sizes, output_size, strict=True)):
+        parts = _parts(n, n if count is None else count)
+        shape = [1] * (2 * axes)
+        shape[axis], shape[axes + axis] = parts.shape
+        places = places * n + parts.reshape(shape)
+    windows = places.shape[:axes]
+    places = np.ascontiguousarray(places.reshape(*windows, -1))
+    flat = x.reshape((*lead, math.prod(sizes)))
     within = _core.argmax(flat.detach()[..., places], -1, keepdims=True)
-    chosen = _core.take_along_axis(places.reshape((1,) * (x.ndim - 2) + places.shape), within, -1)
-    chosen = chosen.reshape((*x.shape[:-2], shape[0] * shape[1]))
-    out = _core.take_along_axis(flat, chosen, -1).reshape((*x.shape[:-2], *shape))
+    chosen = _core.take_along_axis(places.reshape((1,) * len(lead) + places.shape), within, -1)
+    chosen = chosen.reshape((*lead, math.prod(windows)))
+    out = _core.take_along_axis(flat, chosen, -1).reshape((*lead, *windows))
     return (out, chosen.reshape(out.shape)) if return_indices else out
 
 
@@ -141,7 +160,7 @@ def lp_pool1d(
     """
     (size,) = per_axis("lp_pool1d", "kernel_size", kernel_size, 1)
     means = avg_pool1d(asarray(x) ** norm_type, size, stride, 0, ceil_mode)
-    return _root(means, size, norm_type)
+    return root_of_sums(means, size, norm_type)
 
 
 def lp_pool2d(
@@ -159,9 +178,9 @@ def lp_pool2d(
     """
     kernel = per_axis("lp_pool2d", "kernel_size", kernel_size, 2)
     means = _operations.avg_pool2d(asarray(x) ** norm_type, kernel, stride, 0, ceil_mode)
-    return _root(means, kernel[0] * kernel[1], norm_type)
+    return root_of_sums(means, kernel[0] * kernel[1], norm_type)
 
 
-def _root(means: Tensor, size: int, p: float) -> Tensor:
+def root_of_sums(means: Tensor, size: int, p: float) -> Tensor:
     """The root of sums, 0 where they are not positive."""
     return _core.relu(means * float(size)) ** (1.0 / p)

@@ -1,6 +1,6 @@
 """Pooling of volumes (N, C, D, H, W), and the adjoint of their convolution.
 
-Owns: `max_pool3d`, `avg_pool3d`, `adaptive_avg_pool3d`, `conv_transpose3d`. `conv3d`:
+Owns: `max_pool3d`, `avg_pool3d`, `adaptive_avg_pool3d`, `lp_pool3d`, `conv_transpose3d`. `conv3d`:
 `convolution.py`. Never has a loop: planes go through the core's operations on images, then the
 first axis does. Invariant: of equal elements in a window, the first in memory is the largest.
 """
@@ -16,6 +16,7 @@ from ferrograd.errors import ShapeError
 from ferrograd.nn import _operations
 from ferrograd.nn.functional._shared import Sizes, per_axis, ranked
 from ferrograd.nn.functional.convolution import conv_transpose1d
+from ferrograd.nn.functional.pooling import root_of_sums
 
 _VOLUMES = "(N, C, D, H, W)"
 
@@ -122,6 +123,24 @@ def adaptive_avg_pool3d(x: Any, output_size: Any) -> Tensor:
     lines = _lines(flat)
     out = _operations.adaptive_avg_pool2d(lines, (depth, int(lines.shape[-1])))
     return out.reshape((*x.shape[:-3], depth, *flat.shape[-2:]))
+
+
+def lp_pool3d(
+    x: Any,
+    norm_type: float,
+    kernel_size: Sizes,
+    stride: Sizes | None = None,
+    ceil_mode: bool = False,
+) -> Tensor:
+    """`(Σ x^p)^(1/p)` over windows of the last three axes, with `p = norm_type`.
+
+    >>> import ferrograd as fg
+    >>> fg.nn.functional.lp_pool3d(fg.ones(1, 1, 2, 2, 1), 2, (2, 2, 1)).tolist()
+    [[[[[2.0]]]]]
+    """
+    kernel = per_axis("lp_pool3d", "kernel_size", kernel_size, 3)
+    means = avg_pool3d(asarray(x) ** norm_type, kernel, stride, 0, ceil_mode)
+    return root_of_sums(means, kernel[0] * kernel[1] * kernel[2], norm_type)
 
 
 def conv_transpose3d(

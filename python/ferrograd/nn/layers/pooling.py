@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from typing import Any
 
+from ferrograd.nn import functional as F  # noqa: N812
 from ferrograd.nn.functional._shared import Sizes
 from ferrograd.nn.layers.function import FunctionModule
 
@@ -215,6 +216,72 @@ class AdaptiveMaxPool2d(_AdaptiveMax):
     function = "adaptive_max_pool2d"
 
 
+class AdaptiveMaxPool3d(_AdaptiveMax):
+    """Largest elements of the windows that divide the last three axes; None keeps an axis.
+
+    >>> import ferrograd as fg
+    >>> fg.nn.AdaptiveMaxPool3d((1, None, 2))(fg.ones(1, 2, 7, 5, 4)).shape
+    (1, 2, 1, 5, 2)
+    """
+
+    function = "adaptive_max_pool3d"
+
+
+class _MaxUnpool(FunctionModule):
+    def __init__(
+        self,
+        kernel_size: Sizes,
+        stride: Sizes | None = None,
+        padding: Sizes = 0,
+        *,
+        name: str | None = None,
+    ) -> None:
+        super().__init__(name)
+        stride = kernel_size if stride is None else stride
+        self._keep(kernel_size=kernel_size, stride=stride, padding=padding)
+
+    def forward(self, input: Any, indices: Any, output_size: Any = None) -> Any:  # type: ignore[override]
+        """The elements at the places that the pooling returned."""
+        unpool = getattr(F, self.function)
+        return unpool(input, indices, **self._given(), output_size=output_size)
+
+
+class MaxUnpool1d(_MaxUnpool):
+    """Puts what `MaxPool1d(…, return_indices=True)` gave back to its places, zeros elsewhere.
+
+    >>> import ferrograd as fg
+    >>> x, places = fg.nn.MaxPool1d(2, return_indices=True)(fg.tensor([[1.0, 3.0, 2.0, 0.0]]))
+    >>> fg.nn.MaxUnpool1d(2)(x, places).tolist()
+    [[0.0, 3.0, 2.0, 0.0]]
+    """
+
+    function = "max_unpool1d"
+
+
+class MaxUnpool2d(_MaxUnpool):
+    """Puts what `MaxPool2d` gave back to its places; `output_size` says which of the sizes it was.
+
+    >>> import ferrograd as fg
+    >>> x, places = fg.nn.MaxPool2d(2, return_indices=True)(fg.ones(1, 2, 5, 4))
+    >>> fg.nn.MaxUnpool2d(2)(x, places, output_size=(5, 4)).shape
+    (1, 2, 5, 4)
+    """
+
+    function = "max_unpool2d"
+
+
+class MaxUnpool3d(_MaxUnpool):
+    """Puts what `MaxPool3d` gave back to its places; as `MaxUnpool2d`.
+
+    >>> import ferrograd as fg
+    >>> x, places = fg.nn.MaxPool3d(2, return_indices=True)(fg.ones(1, 2, 4, 4, 2))
+    >>> fg.nn.MaxUnpool3d(2)(x, places).shape
+    (1, 2, 4, 4, 2)
+    """
+
+    function = "max_unpool3d"
+
+
 class _LPPool(FunctionModule):
     def __init__(
         self,
@@ -249,3 +316,14 @@ class LPPool2d(_LPPool):
     """
 
     function = "lp_pool2d"
+
+
+class LPPool3d(_LPPool):
+    """`(Σ x^p)^(1/p)` over windows of the last three axes, with `p = norm_type`.
+
+    >>> import ferrograd as fg
+    >>> fg.nn.LPPool3d(1, 2)(fg.ones(1, 1, 2, 2, 2)).tolist()
+    [[[[[8.0]]]]]
+    """
+
+    function = "lp_pool3d"
