@@ -25,6 +25,13 @@ from ferrograd.scipy._factors import (
     solve_sylvester as solve_sylvester,
 )
 from ferrograd.scipy._library import of_scipy as _of_scipy, rest_of as _rest_of
+from ferrograd.scipy._reduced import (
+    cossin as cossin,
+    hessenberg as hessenberg,
+    ldl as ldl,
+    qz as qz,
+    rq as rq,
+)
 from ferrograd.scipy._structured import (
     circulant as circulant,
     companion as companion,
