@@ -2,25 +2,29 @@
 //!
 //! Owns: gathering and scattering a range of the flat (C) index space of an operand.
 //! Never interprets an element: its bytes are all it knows.
-//! Invariant: a range is walked as runs along the last dimension, so the inner loops are plain.
+//! Invariant: a range is walked as blocks of rows along the last dimension, so the inner loops are plain.
 
+use crate::kernels::leveled::{Levels, leveled};
 use crate::kernels::view::with_word;
 
-/// Walks `count` elements from flat index `start` as runs along the last dimension, calling `run`
-/// with (element offset, done so far, length).
+/// Rows shorter than this are moved column by column.
+const SHORT: usize = 8;
+
+/// Walks a range = (first flat index, count) as blocks of rows that lie evenly apart, calling `block` with (offset of the
+/// first element, done so far, rows, length of a row).
 #[inline(always)]
-fn runs(
+fn blocks(
     dims: &[usize],
     strides: &[isize],
-    start: usize,
-    count: usize,
-    mut run: impl FnMut(isize, usize, usize),
+    (start, count): (usize, usize),
+    mut block: impl FnMut(isize, usize, usize, usize),
 ) {
     let Some(last) = dims.len().checked_sub(1) else {
-        return run(0, 0, count);
+        return block(0, 0, 1, count);
     };
-    let (mut row, column) = (start / dims[last], start % dims[last]);
-    let (mut done, mut column) = (0, column);
+    let (width, high) = (dims[last], if last == 0 { 1 } else { dims[last - 1] });
+    let (mut row, mut column) = (start / width, start % width);
+    let mut done = 0;
     while done < count {
         let mut offset = column as isize * strides[last];
         let mut rest = row;
@@ -28,11 +32,23 @@ fn runs(
             offset += (rest % dims[axis]) as isize * strides[axis];
             rest /= dims[axis];
         }
-        let len = (dims[last] - column).min(count - done);
-        run(offset, done, len);
-        done += len;
-        row += 1;
+        let left = count - done;
+        let whole = column == 0 && left >= width;
+        let rows = if whole { (left / width).min(high - row % high) } else { 1 };
+        let len = (width - column).min(left);
+        block(offset, done, rows, len);
+        done += rows * len;
+        row += rows;
         column = 0;
+    }
+}
+
+/// The steps along the last dimension and the one before it.
+fn steps(strides: &[isize]) -> (isize, isize) {
+    match *strides {
+        [] => (1, 0),
+        [step] => (step, 0),
+        [.., by, step] => (step, by),
     }
 }
 
@@ -42,25 +58,100 @@ unsafe fn gather_as<T: Copy>(
     src: *const T,
     dims: &[usize],
     strides: &[isize],
-    (start, count): (usize, usize),
+    range: (usize, usize),
     dst: *mut T,
 ) {
-    let step = strides.last().copied().unwrap_or(1);
-    runs(dims, strides, start, count, |offset, done, len| {
-        // SAFETY: the offsets lie inside the operand, and done + len <= count.
+    let (step, by) = steps(strides);
+    blocks(dims, strides, range, |offset, done, rows, len| {
+        // SAFETY: the offsets lie inside the operand, and done + rows * len <= count.
         unsafe {
             let (from, to) = (src.offset(offset), dst.add(done));
-            match step {
-                1 => std::ptr::copy_nonoverlapping(from, to, len),
-                0 => std::slice::from_raw_parts_mut(to.cast(), len)
-                    .fill(std::mem::MaybeUninit::new(*from)),
-                // Known steps are loaded as vectors and shuffled.
-                2 => (0..len).for_each(|i| *to.add(i) = *from.add(2 * i)),
-                -1 => (0..len).for_each(|i| *to.add(i) = *from.sub(i)),
-                _ => (0..len).for_each(|i| *to.add(i) = *from.offset(i as isize * step)),
+            if rows > 1 && by == 0 {
+                gather_rows(from, 0, step, to, 1, len);
+                repeat(to, len, rows * len);
+            } else {
+                gather_rows(from, by, step, to, rows, len);
             }
         }
     });
+}
+
+/// Repeats the first `done` elements up to `total`.
+///
+/// # Safety
+/// There is room for `total` elements, and the first `done` are written.
+unsafe fn repeat<T: Copy>(to: *mut T, mut done: usize, total: usize) {
+    while done < total {
+        let more = done.min(total - done);
+        // SAFETY: the caller's contract; what is copied was written.
+        unsafe { std::ptr::copy_nonoverlapping(to, to.add(done), more) };
+        done += more;
+    }
+}
+
+/// # Safety
+/// `rows` rows, `by` apart, of `len` elements, `step` apart, are readable; `to` has room for them and is disjoint.
+#[inline(always)]
+unsafe fn gather_rows_body<T: Copy>(
+    from: *const T,
+    by: isize,
+    step: isize,
+    to: *mut T,
+    rows: usize,
+    len: usize,
+) {
+    // SAFETY: the caller's contract.
+    unsafe {
+        if len < SHORT && rows > len {
+            for j in 0..len {
+                let (from, to) = (from.offset(j as isize * step), to.add(j));
+                for i in 0..rows {
+                    *to.add(i * len) = *from.offset(i as isize * by);
+                }
+            }
+            return;
+        }
+        for i in 0..rows {
+            let (from, to) = (from.offset(i as isize * by), to.add(i * len));
+            match step {
+                1 => std::ptr::copy_nonoverlapping(from, to, len),
+                0 => {
+                    let value = *from;
+                    for j in 0..len {
+                        *to.add(j) = value;
+                    }
+                }
+                // Known steps are loaded as vectors and shuffled.
+                2 => {
+                    for j in 0..len {
+                        *to.add(j) = *from.add(2 * j);
+                    }
+                }
+                -1 => {
+                    for j in 0..len {
+                        *to.add(j) = *from.sub(j);
+                    }
+                }
+                _ => {
+                    for j in 0..len {
+                        *to.add(j) = *from.offset(j as isize * step);
+                    }
+                }
+            }
+        }
+    }
+}
+
+/// Bytes and the widest elements are rare.
+const fn levels(size: usize) -> Levels {
+    if matches!(size, 4 | 8) { Levels::All } else { Levels::Baseline }
+}
+
+leveled! {
+    /// Gathers rows.
+    unsafe fn gather_rows<T: Copy>(
+        from: *const T, by: isize, step: isize, to: *mut T, rows: usize, len: usize,
+    ) = gather_rows_body, levels(size_of::<T>())
 }
 
 /// # Safety
@@ -69,15 +160,29 @@ unsafe fn scatter_as<T: Copy>(
     src: *const T,
     dims: &[usize],
     strides: &[isize],
-    (start, count): (usize, usize),
+    range: (usize, usize),
     dst: *mut T,
 ) {
-    let step = strides.last().copied().unwrap_or(1);
-    runs(dims, strides, start, count, |offset, done, len| {
-        // SAFETY: the offsets lie inside the output, and done + len <= count.
+    let (step, by) = steps(strides);
+    blocks(dims, strides, range, |offset, done, rows, len| {
+        // SAFETY: the offsets lie inside the output, and done + rows * len <= count.
         unsafe {
             let (from, to) = (src.add(done), dst.offset(offset));
-            (0..len).for_each(|i| *to.offset(i as isize * step) = *from.add(i));
+            if len < SHORT && rows > len {
+                for j in 0..len {
+                    let (from, to) = (from.add(j), to.offset(j as isize * step));
+                    (0..rows).for_each(|i| *to.offset(i as isize * by) = *from.add(i * len));
+                }
+                return;
+            }
+            for i in 0..rows {
+                let (from, to) = (from.add(i * len), to.offset(i as isize * by));
+                if step == 1 {
+                    std::ptr::copy_nonoverlapping(from, to, len);
+                } else {
+                    (0..len).for_each(|i| *to.offset(i as isize * step) = *from.add(i));
+                }
+            }
         }
     });
 }

@@ -8,7 +8,7 @@ use std::mem::MaybeUninit;
 
 use smallvec::SmallVec;
 
-use super::direct::{Work, contiguous};
+use super::direct::Work;
 use super::drive::{MAX_OPERANDS, Operand, OutOperand};
 use super::gather::{gather, scatter};
 use crate::array::sort_axes;
@@ -30,6 +30,8 @@ enum Access {
     Row,
     /// One value for the whole shape.
     Value,
+    /// One row again and again, which lies in a tile as often as it fits.
+    Repeated,
     /// Through a tile.
     Tile,
 }
@@ -37,16 +39,20 @@ enum Access {
 /// Operands of which some are strided, broadcast, or the output itself.
 pub(super) struct Plan {
     work: Work,
-    dims: Axes<usize>,
     ins: SmallVec<[Arg; MAX_OPERANDS]>,
     out: Arg,
+    /// Elements of the longest rows that are rows of every operand.
+    row: usize,
     by_row: bool,
     tiled: bool,
+    /// Elements of a tile: whole rows, if one fits.
+    tile: usize,
 }
 
-/// One operand of a plan (the output's pointer is mutable in truth).
+/// One operand of a plan (the output's pointer is mutable in truth), its dimensions collapsed by themselves.
 struct Arg {
     ptr: *mut u8,
+    dims: Axes<usize>,
     strides: Axes<isize>,
     size: usize,
     access: Access,
@@ -64,61 +70,35 @@ impl Plan {
         in_place: bool,
     ) -> Plan {
         let order = order(dims, out.strides);
-        let arg = |ptr: *mut u8, strides: &[isize], size| Arg {
-            ptr,
-            strides: order.iter().map(|&axis| strides[axis]).collect(),
-            size,
-            access: Access::Tile,
+        let arg = |ptr: *mut u8, strides: &[isize], size| {
+            let (dims, strides) = collapsed(&order, dims, strides);
+            Arg { ptr, dims, strides, size, access: Access::Tile }
         };
         let mut plan = Plan {
             work,
-            dims: order.iter().map(|&axis| dims[axis]).collect(),
             ins: ins.iter().map(|x| arg(x.ptr.cast_mut(), x.strides, x.itemsize)).collect(),
             out: arg(out.ptr, out.strides, out.itemsize),
+            row: 0,
             by_row: false,
             tiled: false,
+            tile: TILE,
         };
-        plan.collapse();
-        plan.by_row = plan.dims[plan.dims.len() - 1] >= LONG_ROW;
-        for k in 0..plan.ins.len() {
-            plan.ins[k].access = plan.access(&plan.ins[k]);
+        // What runs on in one operand is made of whole rows of the others.
+        plan.row = plan.ins.iter().map(Arg::row).fold(plan.out.row(), usize::min);
+        plan.by_row = plan.row >= LONG_ROW;
+        if !plan.by_row {
+            // Whole vectors of whole rows, where they fit.
+            let unit = if 8 * plan.row <= TILE { 8 * plan.row } else { plan.row };
+            plan.tile = TILE / unit * unit;
         }
-        plan.out.access = if in_place { Access::Tile } else { plan.access(&plan.out) };
-        let tiled = |a: &Arg| matches!(a.access, Access::Tile | Access::Value);
+        let (by_row, row) = (plan.by_row, plan.row);
+        plan.ins.iter_mut().for_each(|a| a.access = a.reached(by_row, row));
+        if !in_place {
+            plan.out.access = plan.out.reached(by_row, row);
+        }
+        let tiled = |a: &Arg| !matches!(a.access, Access::Flat | Access::Row);
         plan.tiled = tiled(&plan.out) || plan.ins.iter().any(tiled);
         plan
-    }
-
-    /// Merges neighbouring dimensions that every operand walks with one stride.
-    fn collapse(&mut self) {
-        let mut kept = 0;
-        for axis in 1..self.dims.len() {
-            let size = self.dims[axis] as isize;
-            let joins = |a: &Arg| a.strides[kept] == a.strides[axis] * size;
-            if joins(&self.out) && self.ins.iter().all(joins) {
-                self.dims[kept] *= self.dims[axis];
-            } else {
-                kept += 1;
-                self.dims[kept] = self.dims[axis];
-            }
-            let args = self.ins.iter_mut().chain(std::iter::once(&mut self.out));
-            args.for_each(|a| a.strides[kept] = a.strides[axis]);
-        }
-        self.dims.truncate(kept + 1);
-        let args = self.ins.iter_mut().chain(std::iter::once(&mut self.out));
-        args.for_each(|a| a.strides.truncate(kept + 1));
-    }
-
-    fn access(&self, a: &Arg) -> Access {
-        if a.strides.iter().all(|&s| s == 0) {
-            Access::Value
-        } else if contiguous(&self.dims, &a.strides) {
-            Access::Flat
-        } else if self.by_row && a.strides[a.strides.len() - 1] == 1 {
-            Access::Row
-        } else {
-            Access::Tile
-        }
     }
 
     /// # Safety
@@ -129,23 +109,24 @@ impl Plan {
         let mut sizes = [0; MAX_OPERANDS];
         for (k, a) in self.ins.iter().enumerate() {
             sizes[k] = a.size;
-            if a.access == Access::Value {
-                let range = (0, TILE.min(end - start));
+            if matches!(a.access, Access::Value | Access::Repeated) {
+                // What lies before the first element, if anything, is gathered with it.
+                let range = (0, self.tile.min(end - start + start % self.row));
                 let tile = tiles[k].as_mut_ptr().cast();
-                // SAFETY: one element, repeated; the tile has room.
-                unsafe { gather(a.ptr, a.size, &[TILE], &[0], range, tile) };
+                // SAFETY: the shape begins with such a range; the tile has room.
+                unsafe { gather(a.ptr, a.size, &a.dims, &a.strides, range, tile) };
             }
         }
         let sizes = (&sizes[..self.ins.len()], self.out.size);
-        let row = self.dims[self.dims.len() - 1];
+        let row = self.row;
         let mut pos = start;
         while pos < end {
             let mut n = end - pos;
-            if self.tiled {
-                n = n.min(TILE);
-            }
             if self.by_row {
                 n = n.min(row - pos % row);
+            }
+            if self.tiled {
+                n = n.min(self.tile - if self.by_row { 0 } else { pos % row });
             }
             // SAFETY: pos + n <= end, and n fits a tile if one is used.
             unsafe { self.step((pos, n), tiles, out_tile, sizes) };
@@ -168,16 +149,19 @@ impl Plan {
             for (k, a) in self.ins.iter().enumerate() {
                 let tile = tiles[k].as_mut_ptr().cast::<u8>();
                 if a.access == Access::Tile {
-                    gather(a.ptr, a.size, &self.dims, &a.strides, range, tile);
+                    gather(a.ptr, a.size, &a.dims, &a.strides, range, tile);
                 }
-                ptrs[k] = self.address(a, range.0).unwrap_or(tile);
+                ptrs[k] = match a.access {
+                    Access::Repeated => tile.add(range.0 % self.row * a.size),
+                    _ => self.address(a, range.0).unwrap_or(tile),
+                };
             }
             let out = self.address(&self.out, range.0);
             let target = out.unwrap_or(out_tile.as_mut_ptr().cast());
             self.work.call(&ptrs, target, range.1, sizes);
             if out.is_none() {
-                let (o, dims) = (&self.out, &self.dims);
-                scatter(target, o.size, dims, &o.strides, range, o.ptr);
+                let o = &self.out;
+                scatter(target, o.size, &o.dims, &o.strides, range, o.ptr);
             }
         }
     }
@@ -192,17 +176,54 @@ impl Plan {
             Access::Row => {
                 let mut rest = flat;
                 let mut offset = 0;
-                for (&d, &s) in self.dims.iter().zip(&a.strides).rev() {
+                for (&d, &s) in a.dims.iter().zip(&a.strides).rev() {
                     offset += (rest % d) as isize * s;
                     rest /= d;
                 }
                 offset
             }
-            Access::Value | Access::Tile => return None,
+            Access::Value | Access::Repeated | Access::Tile => return None,
         };
         // SAFETY: the element is inside the operand.
         Some(unsafe { a.ptr.offset(offset * a.size as isize) })
     }
+}
+
+impl Arg {
+    /// Elements of a row: neighbours that lie evenly apart.
+    fn row(&self) -> usize {
+        self.dims[self.dims.len() - 1]
+    }
+
+    /// How spans reach it, with the row that all operands share.
+    fn reached(&self, by_row: bool, row: usize) -> Access {
+        match *self.strides {
+            [0] => Access::Value,
+            [1] => Access::Flat,
+            [.., 1] if by_row => Access::Row,
+            [0, _] if !by_row && self.row() == row => Access::Repeated,
+            _ => Access::Tile,
+        }
+    }
+}
+
+/// The axes of `order` with one operand's strides, neighbours merged where it runs on.
+fn collapsed(order: &[usize], dims: &[usize], strides: &[isize]) -> (Axes<usize>, Axes<isize>) {
+    let (mut sizes, mut steps) = (Axes::<usize>::new(), Axes::<isize>::new());
+    for &axis in order {
+        let (size, step) = (dims[axis], strides[axis]);
+        match (sizes.last_mut(), steps.last_mut()) {
+            (Some(last), Some(by)) if *by == step * size as isize => {
+                *last *= size;
+                *by = step;
+            }
+            _ => {
+                sizes.push(size);
+                steps.push(step);
+            }
+        }
+    }
+    (sizes, steps)
 }
 
 /// The axes longer than 1, in the order in which the output lies in memory.

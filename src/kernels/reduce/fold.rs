@@ -121,15 +121,22 @@ pub(super) unsafe fn in_order<F: Fold>(p: *const F::In, n: usize) -> F::Acc {
 unsafe fn eight<F: Fold>(p: *const F::In, n: usize) -> F::Acc {
     // SAFETY: every index below is below `n`.
     unsafe {
-        let mut lanes: [F::Acc; 8] = std::array::from_fn(|j| F::load(*p.add(j)));
+        // No closure: it would not have the instructions of the level.
+        let mut lanes = [F::IDENTITY; 8];
+        for (j, lane) in lanes.iter_mut().enumerate() {
+            *lane = F::load(*p.add(j));
+        }
         for i in 1..n / 8 {
             for (j, lane) in lanes.iter_mut().enumerate() {
                 *lane = F::merge(*lane, F::load(*p.add(8 * i + j)));
             }
         }
-        let done = n / 8 * 8;
-        for (j, lane) in lanes[..n - done].iter_mut().enumerate() {
-            *lane = F::merge(*lane, F::load(*p.add(done + j)));
+        let (done, left) = (n / 8 * 8, n % 8);
+        // Every lane has a name of its own: an index that is not known keeps them in memory.
+        for (j, lane) in lanes.iter_mut().enumerate() {
+            if j < left {
+                *lane = F::merge(*lane, F::load(*p.add(done + j)));
+            }
         }
         halve::<F>(&mut lanes)
     }
