@@ -24,13 +24,16 @@ const SPLIT: usize = 1 << 15;
 /// Rows at most in one running sum for a parameter.
 const MOST_ROWS: usize = 256;
 
-trait Number: Element + Add<Output = Self> + Sub<Output = Self> + Mul<Output = Self> + Default {}
+pub(super) trait Number:
+    Element + Add<Output = Self> + Sub<Output = Self> + Mul<Output = Self> + Default
+{
+}
 impl Number for f64 {}
 impl Number for f32 {}
 
 /// The sum of `term(0..n)`.
 #[inline(always)]
-fn sum<T: Number>(n: usize, term: impl Fn(usize) -> T) -> f64 {
+pub(super) fn sum<T: Number>(n: usize, term: impl Fn(usize) -> T) -> f64 {
     let mut total = 0.0;
     for start in (0..n).step_by(BLOCK) {
         let end = n.min(start + BLOCK);

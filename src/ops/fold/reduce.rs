@@ -6,7 +6,7 @@
 
 use smallvec::smallvec;
 
-use crate::array::{ShapeVec, normalize_axes};
+use crate::array::{Layout, ShapeVec, normalize_axes};
 use crate::dtype::DType;
 use crate::error::{Error, Result};
 use crate::kernels::{self, Reduction};
@@ -66,7 +66,7 @@ pub(crate) fn squares_over(x: &Tensor, axes: &[usize], keepdims: bool) -> Result
     }
     let out = reduced(Reduction::SumSquares, x, axes, x.dtype())?;
     let dims = if keepdims { out.shape().into() } else { dropped_dims(x.shape(), axes) };
-    let out = out.relaid(crate::array::Layout::contiguous(&dims)?);
+    let out = out.relaid(Layout::contiguous(&dims)?);
     finish(out, &[x], |_| Record {
         name: "sum_of_squares",
         cost: 2.0 * move_cost(x),
@@ -163,12 +163,36 @@ pub(crate) fn mean_over(x: &Tensor, axes: &[usize], keepdims: bool) -> Result<Te
     binary_scalar(&DIVIDE, &sum_over(&x, axes, keepdims)?, Scalar::Float(n))
 }
 
-/// Variance over resolved axes: `sum((x - mean)²) / (n - ddof)`.
+/// Variance over resolved axes: `sum((x - mean)²) / (n - ddof)`. Derivative: `2 g (x - mean) / (n - ddof)`.
 pub(crate) fn var_over(x: &Tensor, axes: &[usize], ddof: f64, keepdims: bool) -> Result<Tensor> {
     let x = astype(x, x.dtype().to_float())?;
-    let centred = binary(&SUBTRACT, &x, &mean_over(&x, axes, true)?)?;
     let divisor = (count(&x, axes) as f64 - ddof).max(0.0);
-    binary_scalar(&DIVIDE, &squares_over(&centred, axes, keepdims)?, Scalar::Float(divisor))
+    let last = x.ndim() - axes.len();
+    let rows = x.is_contiguous() && axes.iter().enumerate().all(|(i, &axis)| axis == last + i);
+    if x.dtype().is_complex() || !rows {
+        let centred = binary(&SUBTRACT, &x, &mean_over(&x, axes, true)?)?;
+        let squares = squares_over(&centred, axes, keepdims)?;
+        return binary_scalar(&DIVIDE, &squares, Scalar::Float(divisor));
+    }
+    let kept: usize = x.shape()[..last].iter().product();
+    let out = Tensor::empty(&[kept], x.dtype())?;
+    let lines = x.detach().relaid(Layout::contiguous(&[kept, count(&x, axes)])?);
+    kernels::normalize::variance(lines.view_of(), divisor, out.view_mut());
+    let dims = if keepdims { kept_dims(x.shape(), axes) } else { x.shape()[..last].into() };
+    let out = out.relaid(Layout::contiguous(&dims)?);
+    finish(out, &[&x], |_| Record {
+        name: "var",
+        cost: 3.0 * move_cost(&x),
+        params: (ShapeVec::from_slice(axes), 2.0 / divisor),
+        saved: smallvec![Save::input(0, &[0])],
+        backward: |(axes, factor), g, cx| {
+            let x = cx.saved(0)?;
+            let g = binary_scalar(&MULTIPLY, &g, Scalar::Float(*factor))?;
+            let g = reshape_dims(&g, &batched(cx, &kept_dims(x.shape(), axes)))?;
+            let centred = binary(&SUBTRACT, &x, &mean_over(&x, axes, true)?)?;
+            cx.give_with(0, |_| binary(&MULTIPLY, &g, &centred))
+        },
+    })
 }
 
 /// The axes after all others, merged into one: one line per result.
