@@ -5,4 +5,4 @@ mod recorded;
 mod rows;
 
 pub use offsets::{Indexed, Offsets, offsets, offsets_along, offsets_where};
-pub use rows::{add_at, mark_last, put, take};
+pub use rows::{add_at, mark_last, put, take, take_checked};

@@ -249,6 +249,6 @@ fn room(n: usize) -> Result<Vec<isize>> {
 }
 
 #[cold]
-fn out_of_range(op: &'static str, index: i64, axis: Indexed) -> Box<Error> {
+pub(super) fn out_of_range(op: &'static str, index: i64, axis: Indexed) -> Box<Error> {
     Box::new(Error::IndexRange { op: op.into(), index, axis: axis.axis, size: axis.size })
 }

@@ -1,15 +1,19 @@
 //! Moving rows to and from offsets: gather, scatter and scatter-add.
 //!
-//! Owns: the loops and their splitting. Never checks an offset: `Offsets` are inside by construction.
+//! Owns: the loops and their splitting. Never checks an offset, which is inside by construction; `take_checked` has none.
 //! Invariant: rows are added in the order of the offsets, so a scatter-add is the same at any number of
 //! threads.
 
+use std::sync::atomic::{AtomicUsize, Ordering};
+
 use super::super::ring::Ring;
 use super::super::view::{Axes, View, ViewMut, one_dtype, with_word};
-use super::offsets::Offsets;
+use super::offsets::{Indexed, Offsets, out_of_range};
 use super::recorded::{self, Move};
 use crate::array::capture;
 use crate::dtype::{DType, with_dtype};
+use crate::error::Result;
+use crate::kernels::launch::launch;
 use crate::threads::parallel_for;
 
 /// Elements per block of a split.
@@ -28,6 +32,63 @@ fn taken(src: View, offsets: &Offsets, out: ViewMut) {
     let (by, from, to) = (out.strides[0], src.ptr, out.ptr);
     let table = Table { table: from.cast_mut(), rows: to, by };
     with_word!(one_dtype([src.dtype, out.dtype]).size(), W => moved::<W>(offsets, axes, table, false));
+}
+
+/// `out[i] = src[index[i]]` of a vector, without a list of offsets: an index is checked where it is read. The index (int64)
+/// and the output are contiguous vectors.
+///
+/// # Errors
+/// `IndexRange` for the first index outside the vector, which is called axis `axis`.
+pub fn take_checked(
+    op: &'static str,
+    src: View,
+    axis: usize,
+    index: View,
+    out: ViewMut,
+) -> Result<()> {
+    launch!("take", [src, index] => [out]; op = op, axis = axis; checked(op, src, axis, index, &out))
+}
+
+fn checked(op: &'static str, src: View, axis: usize, index: View, out: &ViewMut) -> Result<()> {
+    assert!(index.dtype == DType::I64 && index.dims == out.dims && out.dims.len() == 1);
+    assert!(src.dims.len() == 1 && index.is_contiguous() && out.is_contiguous());
+    let (n, first) = (index.dims[0], AtomicUsize::new(usize::MAX));
+    let blocks = (n / BLOCK).max(1);
+    let size = one_dtype([src.dtype, out.dtype]).size();
+    parallel_for(blocks, &|b| {
+        let range = (b * n / blocks, (b + 1) * n / blocks);
+        let bad = with_word!(size, W => gathered::<W>(src, index, out, range));
+        first.fetch_min(bad, Ordering::Relaxed);
+    });
+    let indexed = Indexed { axis, size: src.dims[0], stride: src.strides[0] };
+    match first.into_inner() {
+        usize::MAX => Ok(()),
+        // SAFETY: the position is inside the vector.
+        at => Err(out_of_range(op, unsafe { *index.at::<i64>(at as isize) }, indexed)),
+    }
+}
+
+/// Gathers a range and gives the first position whose index is outside, `usize::MAX` if there is none.
+fn gathered<W: Copy>(src: View, index: View, out: &ViewMut, (start, end): (usize, usize)) -> usize {
+    let (size, step) = (src.dims[0], src.strides[0]);
+    if size == 0 {
+        return if start < end { start } else { usize::MAX };
+    }
+    let (table, to) = (src.ptr.cast::<W>(), out.ptr.cast::<W>());
+    let mut bad = usize::MAX;
+    for i in start..end {
+        // SAFETY: the range is inside both vectors, and an index that is outside counts as 0.
+        unsafe {
+            let index = *index.at::<i64>(i as isize);
+            let at = if index < 0 { index.wrapping_add(size as i64) } else { index };
+            let inside = (at as u64) < size as u64;
+            if !inside {
+                bad = bad.min(i);
+            }
+            *to.add(i) = *table.offset(if inside { at as isize } else { 0 } * step);
+        }
+    }
+    bad
 }
 
 /// `dst[offsets[i] + …] = src[i, …]`, in the order of `i`: the last of equal offsets stays.

@@ -9,7 +9,9 @@ use crate::ops::core::declare::Ints;
 use crate::ops::core::layout::{axis_or_flat, broadcast_to, permute_axes, reshape_dims};
 use crate::ops::core::row_indices::{RowIndices, integers, scatter_rows, take_rows};
 
+use crate::kernels;
 use crate::ops::core::layout::vector;
+use crate::ops::core::structured::edges_of;
 use crate::ops::shape::create::room;
 use crate::tensor::Tensor;
 
@@ -37,8 +39,14 @@ pub(crate) fn take_along(
     axis: usize,
     rows: &Tensor,
 ) -> Result<Tensor> {
-    let places =
-        RowIndices::indexed(op, x.shape(), &[axis], &[reshape_dims(rows, &[rows.size()])?])?;
+    let rows = reshape_dims(rows, &[rows.size()])?;
+    if x.ndim() == 1 && edges_of(&[x]).is_none() && rows.is_contiguous() {
+        // Nobody asks for the offsets later.
+        let out = Tensor::empty(rows.shape(), x.dtype())?;
+        kernels::index::take_checked(op, x.view_of(), axis, rows.view_of(), out.view_mut())?;
+        return Ok(out.unrecorded([x].into_iter()));
+    }
+    let places = RowIndices::indexed(op, x.shape(), &[axis], &[rows])?;
     let taken = take_rows(x, &places)?;
     if axis == 0 {
         return Ok(taken);
