@@ -1,5 +1,7 @@
 //! Convolution of images: the product, and both of its adjoints.
+mod direct;
 mod geometry;
+mod lanes;
 mod product;
 mod tiles;
 

@@ -1,12 +1,14 @@
 //! The product of images and kernels, and both of its adjoints.
 //!
-//! Owns: the splitting into blocks and tiles. Never multiplies itself: each tile is one product of the gemm crates.
+//! Owns: the splitting into blocks and tiles. Never multiplies itself: each tile is one product of the gemm crates, unless
+//! `direct` takes the whole.
 //! All operands are contiguous.
 //! Invariant: tiles and blocks follow from the shapes, and sums over tiles run in one order, so the result is the
 //! same at any number of threads.
 
 use super::super::launch::launch;
 use super::super::view::{View, ViewMut, with_float};
+use super::direct::{self, Steps};
 use super::geometry::Geometry;
 use super::tiles::{Number, Scratch, gather, multiply, scatter};
 use crate::error::Result;
@@ -65,6 +67,10 @@ fn product<T: Number>(g: &Geometry, at: Shared<T>, bias: Option<Shared<T>>) -> R
     if positions * out * g.batch == 0 {
         return Ok(());
     }
+    if let Some(steps) = Steps::forward(g) {
+        // SAFETY: `check` holds the operands to the geometry.
+        return unsafe { direct::product(steps, (at.0, at.1, at.2), bias.map(|b| b.0)) };
+    }
     let (rows, scratch) = (g.tile_rows(depth), Scratch::default());
     let tiles = g.result[0].div_ceil(rows);
     let all = g.batch * g.groups * tiles;
@@ -115,6 +121,10 @@ pub fn spread(g: &Geometry, y: View, w: View, x: ViewMut) -> Result<()> {
 
 fn spread_images<T: Number>(g: &Geometry, at: Shared<T>) -> Result<()> {
     let [own, out] = g.own();
+    if let Some(steps) = Steps::backward(g) {
+        // SAFETY: `check` holds the operands to the geometry.
+        return unsafe { direct::product(steps, (at.0, at.1, at.2), None) };
+    }
     let (positions, taps) = (g.output_plane(), g.taps());
     // A block has some channels of one image: it alone adds to them, tile after tile. Few images are cut finer.
     let jobs = g.batch * g.groups;

@@ -7,12 +7,13 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 
 use super::super::gemm::{self, FloatGemm};
 use super::geometry::Geometry;
+use super::lanes::Tile;
 use crate::dtype::Element;
 use crate::error::{Error, Result};
 
 /// A float with a matrix product.
 pub(super) trait Number:
-    Element + FloatGemm + std::ops::Add<Output = Self> + Default
+    Element + FloatGemm + Tile + std::ops::Add<Output = Self> + Default
 {
 }
 impl Number for f64 {}
