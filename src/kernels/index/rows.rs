@@ -46,7 +46,7 @@ pub fn take_checked(
     index: View,
     out: ViewMut,
 ) -> Result<()> {
-    launch!("take", [src, index] => [out]; op = op, axis = axis; checked(op, src, axis, index, &out))
+    launch!("take", [src, index] => [out];; checked(op, src, axis, index, &out))
 }
 
 fn checked(op: &'static str, src: View, axis: usize, index: View, out: &ViewMut) -> Result<()> {

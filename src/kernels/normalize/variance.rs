@@ -41,7 +41,7 @@ impl Moments {
 
 /// `out[row] = sum((x[row] - mean(x[row]))²) / divisor` for contiguous rows.
 pub fn variance(x: View, divisor: f64, out: ViewMut) {
-    launch!("variance", [x] => [out]; divisor = divisor; rows_variance(x, divisor, &out));
+    launch!("variance", [x] => [out];; rows_variance(x, divisor, &out));
 }
 
 fn rows_variance(x: View, divisor: f64, out: &ViewMut) {
