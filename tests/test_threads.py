@@ -131,6 +131,26 @@ def test_python_rules_among_parallel_branches() -> None:
     np.testing.assert_array_equal(x.grad.numpy(), np.full(40_000, expected))
 
 
+def test_leaves_with_hooks_get_their_gradients_whichever_thread_brings_them() -> None:
+    calls: list[int] = []
+
+    def gradients(threads: int) -> list[Any]:
+        fg.set_num_threads(threads)
+        leaves = [fg.ones((300, 300), requires_grad=True) for _ in range(9)]
+        for i, leaf in enumerate(leaves):
+            leaf.register_hook(lambda g, i=i: calls.append(i))
+        shared, own = leaves[0], leaves[1:]
+        fg.stack(
+            [fg.tanh(shared * x * (i + 1.0)).sum() for i, x in enumerate(own)]
+        ).sum().backward()
+        return [leaf.grad for leaf in leaves]
+
+    alone, several = gradients(1), gradients(4)
+    assert sorted(calls) == sorted([*range(9), *range(9)])
+    for a, b in zip(alone, several, strict=True):
+        np.testing.assert_array_equal(a.numpy(), b.numpy())
+
+
 def test_changing_the_number_of_threads_while_others_compute() -> None:
     stop = threading.Event()
 

@@ -91,7 +91,10 @@ pub(super) fn walk<V: Value>(
     for part in lock(&shared.outcomes).drain(..) {
         outcome.captured.extend(part.captured);
         outcome.stored.extend(part.stored);
+        outcome.commits.extend(part.commits);
     }
+    // As the serial walk meets them.
+    outcome.commits.sort_unstable_by_key(|(k, _)| schedule.positions[*k as usize]);
     serial::leaves(plan, options, &mut |output| shared.slots.take(output), &mut outcome);
     Ok(outcome)
 }
