@@ -14,11 +14,11 @@ use pyo3::types::{PyDict, PyString, PyTuple, PyType};
 
 use crate::bindings::call::dispatch::{self, Keywords, Positional};
 use crate::bindings::call::door::{self, Keyword};
-use crate::bindings::call::{attributes, show::default_text};
+use crate::bindings::call::{attributes, show::documentation};
 use crate::bindings::errors::{bad_type, to_python};
 use crate::bindings::object::{PyTensor, wrap};
 use crate::error::Error;
-use crate::ops::core::declare::{Kind, OpDecl, Returns, Shortcut};
+use crate::ops::core::declare::{OpDecl, Shortcut};
 use crate::ops::core::elementwise::{binary, unary_with};
 use crate::ops::registry;
 use crate::tensor::Tensor;
@@ -252,42 +252,6 @@ fn leak(text: String) -> PyResult<*const c_char> {
     Ok(CString::new(text)?.into_raw().cast_const())
 }
 
-/// The signature line that `inspect` reads, then the documentation. `entries` says which calls it is of: of a function,
-/// a method, or one that changes its receiver.
-fn documentation(
-    py: Python<'_>,
-    decl: &OpDecl,
-    entries: &Entries,
-    name: &str,
-    method: bool,
-) -> PyResult<String> {
-    let (mut parts, mut by_name) = (Vec::<String>::new(), false);
-    for (i, param) in decl.params.iter().enumerate() {
-        let given = if method && i == 0 { "$self" } else { param.name };
-        if i > 0 && i == decl.positional() {
-            by_name = true;
-            parts.push("*".into());
-        }
-        parts.push(match default_text(py, param)? {
-            _ if param.kind == Kind::Variadic => format!("*{given}"),
-            _ if i == 0 => given.to_owned(),
-            Some(default) => format!("{given}={default}"),
-            None => given.to_owned(),
-        });
-        by_name |= param.kind == Kind::Variadic;
-        if method && i == 0 {
-            parts.push("/".into());
-        }
-    }
-    if !ptr::eq(entries, &CHANGES) && decl.returns != Returns::Bool {
-        parts.extend(decl.facts.named.then(|| "name=None".to_owned()));
-        parts.extend((!by_name).then(|| "*".to_owned()));
-        parts.push("out=None".into());
-        parts.extend((!decl.facts.named).then(|| "name=None".to_owned()));
-    }
-    Ok(format!("{name}({})\n--\n\n{}", parts.join(", "), decl.doc.trim()))
-}
-
 fn definition(
     py: Python<'_>,
     entries: &Entries,
@@ -295,14 +259,14 @@ fn definition(
     name: &str,
     method: bool,
 ) -> PyResult<*mut c::PyMethodDef> {
-    let decl = registry()[index];
+    let (decl, changes) = (registry()[index], ptr::eq(entries, &CHANGES));
     Ok(Box::into_raw(Box::new(c::PyMethodDef {
         ml_name: leak(name.to_owned())?,
         ml_meth: c::PyMethodDefPointer {
             PyCFunctionFastWithKeywords: entries[index / 16][index % 16],
         },
         ml_flags: c::METH_FASTCALL | c::METH_KEYWORDS,
-        ml_doc: leak(documentation(py, decl, entries, name, method)?)?,
+        ml_doc: leak(documentation(py, decl, name, method, changes)?)?,
     })))
 }
 
