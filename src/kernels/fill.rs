@@ -81,11 +81,12 @@ fn fill_words<W: Copy + Send + Sync>(value: W, out: ViewMut) {
     }
     let bytes = numel * size_of::<W>();
     let blocks = if bytes < SPLIT_BYTES { 1 } else { bytes / (SPLIT_BYTES / 2) };
-    parallel_for(blocks, &|i| {
+    let block = |i: usize| {
         let (start, end) = (i * numel / blocks, (i + 1) * numel / blocks);
         // SAFETY: the view is contiguous and `numel` long; the blocks are disjoint. The memory may be
         // uninitialised, but every bit pattern of `W` is valid and it is only written.
         let part = unsafe { std::slice::from_raw_parts_mut(target.0.add(start), end - start) };
         part.fill(value);
-    });
+    };
+    if blocks == 1 { block(0) } else { parallel_for(blocks, &block) }
 }

@@ -70,7 +70,7 @@ impl Value for Tensor {
     }
 
     fn row(&self, k: usize) -> Result<Tensor> {
-        view_through(self, "row", vec![Step::Select { axis: 0, index: k }])
+        view_through(self, "row", [Step::Select { axis: 0, index: k }])
     }
 
     fn batched(rows: Vec<Option<Tensor>>) -> Result<Option<Tensor>> {

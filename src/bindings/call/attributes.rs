@@ -44,25 +44,21 @@ pub(crate) fn before(decl: &'static OpDecl, args: &[Arg]) -> Option<Pending> {
     if !decl.has_attributes || !graph::recording() {
         return None;
     }
-    let (mut operands, mut recorded) = (SmallVec::new(), false);
-    let mut look = |x: &Tensor| {
-        recorded |= x.requires_grad();
-        operands.extend(producer(x));
+    let tensors = || {
+        args.iter().flat_map(|arg| match arg {
+            Arg::Tensor(x) => std::slice::from_ref(x),
+            Arg::Tensors(all) => all,
+            _ => &[],
+        })
     };
-    for arg in args {
-        match arg {
-            Arg::Tensor(x) => look(x),
-            Arg::Tensors(all) => all.iter().for_each(&mut look),
-            _ => {}
-        }
+    if !tensors().any(Tensor::requires_grad) {
+        return None;
     }
     let keep = |(param, arg): (&Param, &Arg)| {
         if is_attribute(param, arg) { arg.clone() } else { OPERAND }
     };
-    recorded.then(|| {
-        let args = decl.params.iter().zip(args).map(keep).collect();
-        Pending(Box::new(Call { decl, args }), operands)
-    })
+    let args = decl.params.iter().zip(args).map(keep).collect();
+    Some(Pending(Box::new(Call { decl, args }), tensors().filter_map(producer).collect()))
 }
 
 /// The node of the first recorded part of a result.

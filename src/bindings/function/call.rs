@@ -280,7 +280,8 @@ impl<'py> Job<'_, 'py> {
         for ob in to_save {
             entries.push(self.role(&ob, outputs, kinds), ob.bind(py));
         }
-        let Some(attributes) = existing_dict(context.as_any()) else {
+        let attributes = existing_dict(context.as_any());
+        let Some(attributes) = attributes.filter(|attributes| !attributes.is_empty()) else {
             return Ok(entries);
         };
         for (name, value) in attributes.copy()?.iter() {

@@ -13,7 +13,7 @@ use smallvec::SmallVec;
 use crate::bindings::call::convert::tensor_of;
 use crate::bindings::errors::{bad_type, python, to_python, type_name};
 use crate::bindings::function::outputs::{as_tensor, is_numpy};
-use crate::bindings::function::saved::{BackwardCall, Originals, SavedTensors, from_node, object};
+use crate::bindings::function::saved::{BackwardCall, Originals, SavedObjects, from_node, object};
 use crate::bindings::object::wrap;
 use crate::error::Error;
 use crate::graph::NodeId;
@@ -34,7 +34,7 @@ pub(super) struct State {
     pub(super) cleared: bool,
     /// Whether backward may read the saved tensors only once and then holds them alone.
     pub(super) once: bool,
-    pub(super) running: Vec<BackwardCall>,
+    pub(super) running: SmallVec<[BackwardCall; 1]>,
     /// The addresses of the arrays among the arguments, alive while forward runs.
     pub(super) arrays: Arrays,
     pub(super) rare: Option<Box<Rare>>,
@@ -121,16 +121,13 @@ impl FunctionContext {
     }
 
     /// The object that entry `i` was saved from.
-    fn original(&self, py: Python<'_>, i: usize) -> Option<Py<PyWeakrefReference>> {
+    pub(super) fn original(&self, py: Python<'_>, i: usize) -> Option<Py<PyWeakrefReference>> {
         Some(self.lock().originals.get(i)?.as_ref()?.clone_ref(py))
     }
 
     /// Gives restored values to the backward that is about to run on this thread.
     pub(super) fn begin_backward(&self, call: BackwardCall) {
-        let mut state = self.lock();
-        // One runs, as a rule: the room for four that a vector begins with would be a slow allocation.
-        state.running.reserve_exact(1);
-        state.running.push(call);
+        self.lock().running.push(call);
     }
 
     /// Drops what this thread was given last.
@@ -154,7 +151,7 @@ impl FunctionContext {
     }
 
     /// Takes what the running backward was given, where it may be read only once.
-    fn taken(&self) -> PyResult<Option<SavedTensors>> {
+    fn taken(&self) -> PyResult<Option<SavedObjects>> {
         let mut state = self.lock();
         if !state.once || state.rare.as_ref().is_some_and(|rare| !rare.attributes.is_empty()) {
             return Ok(None);
@@ -162,7 +159,7 @@ impl FunctionContext {
         let mine = state.running.iter_mut().rev().find(|call| call.is_mine());
         match mine.map(|call| call.take()) {
             None => Ok(None),
-            Some(Some(tensors)) => Ok(Some(tensors)),
+            Some(Some(objects)) => Ok(Some(objects)),
             Some(None) => Err(to_python(Box::new(Error::State {
                 op: "saved_tensors".into(),
                 what: "with clear_saved_tensors_on_access they can only be accessed once".into(),
@@ -172,33 +169,36 @@ impl FunctionContext {
     }
 
     /// The saved tensors after forward; `None` while they still wait in the context.
-    pub(super) fn restored(&self) -> PyResult<Option<SavedTensors>> {
+    pub(super) fn restored(&self, py: Python<'_>) -> PyResult<Option<SavedObjects>> {
         let state = self.lock();
         if state.cleared {
             return Err(to_python(disposed()));
         }
         if let Some(call) = state.running.iter().rev().find(|call| call.is_mine()) {
-            return Ok(Some(call.tensors.clone()));
+            return Ok(Some(call.objects.iter().map(|ob| ob.clone_ref(py)).collect()));
         }
         let Some(node) = state.node else {
             return Ok(None);
         };
         drop(state);
-        from_node(node).map(Some)
+        let found = |(i, tensor)| match tensor {
+            Some(tensor) => object(py, tensor, self.original(py, i).as_ref()),
+            None => Ok(py.None()),
+        };
+        from_node(node)?.into_iter().enumerate().map(found).collect::<PyResult<_>>().map(Some)
     }
 
     /// The objects of the saved tensors, attributes that are outputs left out.
-    pub(super) fn saved<'py>(&self, py: Python<'py>) -> PyResult<SmallVec<[Bound<'py, PyAny>; 2]>> {
-        let found = |(i, tensor)| object(py, tensor, self.original(py, i).as_ref());
+    pub(super) fn saved(&self, py: Python<'_>) -> PyResult<SavedObjects> {
         if let Some(taken) = self.taken()? {
-            return taken.into_iter().enumerate().map(found).collect();
+            return Ok(taken);
         }
-        let Some(mut restored) = self.restored()? else {
-            return Ok(self.lock().to_save.iter().map(|ob| ob.bind(py).clone()).collect());
+        let Some(mut restored) = self.restored(py)? else {
+            return Ok(self.lock().to_save.iter().map(|ob| ob.clone_ref(py)).collect());
         };
         let attributes = self.lock().rare.as_ref().map_or(0, |rare| rare.attributes.len());
         restored.truncate(restored.len() - attributes);
-        restored.into_iter().enumerate().map(found).collect()
+        Ok(restored)
     }
 
     /// Keeps a tensor object at the next place, or at `at`.

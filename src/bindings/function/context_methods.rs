@@ -10,7 +10,6 @@ use pyo3::types::{PyList, PyString, PyTuple};
 
 use crate::bindings::errors::{bad_type, to_python};
 use crate::bindings::function::context::{FunctionContext, State};
-use crate::bindings::function::saved::object;
 use crate::error::Error;
 use crate::ops::function::{disposed, out_of_range};
 
@@ -62,7 +61,8 @@ impl FunctionContext {
             None => index.extract::<i64>()?,
         };
         let saved = self.saved(py)?;
-        let found = usize::try_from(place).ok().and_then(|i| saved.get(i).cloned());
+        let found = usize::try_from(place).ok().and_then(|i| saved.get(i));
+        let found = found.map(|ob| ob.bind(py).clone());
         found.ok_or_else(|| to_python(out_of_range(place, saved.len())))
     }
 
@@ -210,9 +210,10 @@ impl FunctionContext {
             kept.find(|(known, _)| known == name).map(|(_, i)| *i)
         };
         if let Some(place) = place
-            && let Some(restored) = own.restored()?
+            && let Some(restored) = own.restored(slf.py())?
+            && let Some(object) = restored.get(place)
         {
-            return object(slf.py(), restored.into_iter().nth(place).flatten(), None);
+            return Ok(object.bind(slf.py()).clone());
         }
         Err(PyAttributeError::new_err(format!(
             "the context has no attribute {name:?}: forward did not set it"

@@ -34,28 +34,26 @@ pub(super) struct ReturnedGradients<'a, 'py> {
 impl<'py> ReturnedGradients<'_, 'py> {
     /// Checks everything, and finds the gradients by the numbers of the inputs.
     #[inline]
-    pub(super) fn find(&self, returned: &Bound<'py, PyAny>) -> Result<Fitted> {
+    pub(super) fn find(&self, returned: &Bound<'py, PyAny>, fitted: &mut Fitted) -> Result<()> {
         let mut check = Gradients::new(&self.rule.name, self.rule.strict);
-        let mut fitted = Fitted::new();
         if let ([slot], Some(_)) = (&self.rule.slots[..], as_tensor(returned)) {
-            self.walk(0, slot, returned, &mut check, &mut fitted)?;
+            self.walk(0, slot, returned, &mut check, fitted)?;
         } else {
             let items = self.items(returned)?;
             let expected = self.rule.slots.len();
             let none = || items[expected..].iter().all(|ob| ob.is_none());
             check.count(expected, items.len(), none)?;
             for (i, (slot, ob)) in self.rule.slots.iter().zip(&items).enumerate() {
-                self.walk(i, slot, ob, &mut check, &mut fitted)?;
+                self.walk(i, slot, ob, &mut check, fitted)?;
             }
         }
-        check.finish()?;
-        Ok(fitted)
+        check.finish()
     }
 
     /// Gives the gradients to the engine.
     #[inline]
-    pub(super) fn give(&self, fitted: Fitted, cx: &mut Context<'_, Tensor>) -> Result<()> {
-        for (i, gradient) in fitted {
+    pub(super) fn give(&self, fitted: &mut Fitted, cx: &mut Context<'_, Tensor>) -> Result<()> {
+        for (i, gradient) in fitted.drain(..) {
             if cx.wants(i) {
                 let gradient = self.limit_history(gradient, cx);
                 cx.give(i, gradient)?;
@@ -204,6 +202,7 @@ impl<'py> ReturnedGradients<'_, 'py> {
     }
 
     /// The gradient with the history this pass allows.
+    #[inline]
     fn limit_history(&self, gradient: Tensor, cx: &Context<'_, Tensor>) -> Tensor {
         if !self.once {
             return if cx.create_graph() || !gradient.requires_grad() {

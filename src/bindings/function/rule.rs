@@ -20,9 +20,9 @@ use crate::bindings::errors::from_python;
 use crate::bindings::function::arguments::Slots;
 use crate::bindings::function::context::FunctionContext;
 use crate::bindings::function::foreign::{BackwardStretch, RepeatedCall, begin_anew, no_second};
-use crate::bindings::function::gradients::ReturnedGradients;
+use crate::bindings::function::gradients::{Fitted, ReturnedGradients};
 use crate::bindings::function::outputs::as_tensor;
-use crate::bindings::function::saved::{BackwardCall, SavedTensors};
+use crate::bindings::function::saved::{BackwardCall, SavedObjects, object};
 use crate::bindings::function::tree::Tree;
 use crate::bindings::object::counted::Counted;
 use crate::bindings::object::{read_only, wrap};
@@ -86,21 +86,26 @@ impl Trampoline {
     }
 
     /// Restores the saved tensors with their edges, so that a backward may differentiate by them; under `create_graph` the
-    /// cut ones get an edge that refuses.
-    fn restore(&self, cx: &Cx<'_>) -> Result<SavedTensors> {
+    /// cut ones get an edge that refuses. Each goes straight into its object, which is all that backward asks for.
+    fn restore(&self, py: Python<'_>, cx: &Cx<'_>) -> Result<SavedObjects> {
         let mut cut: Option<Edge> = None;
-        let mut restored = SavedTensors::new();
+        let mut restored = SavedObjects::new();
         for (i, kind) in self.saved_kinds.iter().enumerate() {
-            restored.push(match kind {
-                SavedKind::Nothing => None,
+            let tensor = match kind {
+                SavedKind::Nothing => {
+                    restored.push(py.None());
+                    continue;
+                }
                 SavedKind::Intermediate if cx.create_graph() => {
                     let edge =
                         cut.get_or_insert_with(|| intermediate(self.name.to_string().into(), cx));
-                    Some(cx.saved(i)?.detach().attach(edge.clone()))
+                    cx.saved(i)?.detach().attach(edge.clone())
                 }
-                SavedKind::Intermediate => Some(cx.saved(i)?.into_detached()),
-                SavedKind::Tensor => Some(cx.saved_with_edge(i)?.into_detached()),
-            });
+                SavedKind::Intermediate => cx.saved(i)?.into_detached(),
+                SavedKind::Tensor => cx.saved_with_edge(i)?.into_detached(),
+            };
+            let found = object(py, tensor, self.context.get().original(py, i).as_ref());
+            restored.push(found.map_err(|raised| from_python(raised, self.note()))?);
         }
         Ok(restored)
     }
@@ -117,12 +122,18 @@ impl Trampoline {
                 None => Ok(read_only(py, self.outputs[k as usize].zeros()?)?.unbind()),
             }
         };
-        let mut one = |tree: &Tree| Ok(tree.build(py, None, &mut leaf)?.into_bound(py));
+        let mut grads = Grads::new();
+        let mut one = |tree: &Tree| tree.build(py, None, &mut leaf);
         match self.tree.as_deref() {
-            None => one(&Tree::Tensor(0)).map(|grad| Grads::from_iter([grad])),
-            Some(Tree::Sequence(sequence)) => sequence.1.iter().map(one).collect(),
-            Some(tree) => one(tree).map(|grad| Grads::from_iter([grad])),
+            None => grads.push(leaf(0)?.into_bound(py)),
+            Some(Tree::Sequence(sequence)) => {
+                for tree in &sequence.1 {
+                    grads.push(one(tree)?.into_bound(py));
+                }
+            }
+            Some(tree) => grads.push(one(tree)?.into_bound(py)),
         }
+        Ok(grads)
     }
 
     fn call<'py>(
@@ -155,8 +166,8 @@ impl Trampoline {
         let backward = self.backward_of(py).map_err(python)?;
         let once = cx.create_graph() && is_once(&backward).map_err(python)?;
         let needs = self.slots.iter().map(|slot| slot.any(&|i| cx.wants(i as usize))).collect();
-        let restored = self.restore(cx)?;
-        let stretch = self.stretch(&restored, cx)?;
+        let restored = self.restore(py, cx)?;
+        let stretch = self.stretch(py, &restored, cx)?;
         let grads = self.gradients(py, cx).map_err(python)?;
         let context = self.context.get();
         context.begin_backward(BackwardCall::new(restored, needs));
@@ -176,25 +187,31 @@ impl Trampoline {
         }
         let returned = returned.map_err(python)?;
         let gradients = ReturnedGradients { rule: self, once, grads: &grads };
-        let found = gradients.find(&returned)?;
-        let found = match (stretch, &self.repeated) {
+        let mut found = Fitted::new();
+        gradients.find(&returned, &mut found)?;
+        match (stretch, &self.repeated) {
             (Some(stretch), Some(call)) => {
-                stretch.replace(py, &self.name, call, found, cx, self.inputs.len())?
+                found = stretch.replace(py, &self.name, call, found, cx, self.inputs.len())?;
             }
             (Some(stretch), None) if stretch.reads_values() => {
                 return Err(begin_anew(&self.name, &self.reads));
             }
-            _ => found,
-        };
-        gradients.give(found, cx)
+            _ => {}
+        }
+        gradients.give(&mut found, cx)
     }
 
     /// In a recording, the stretch in which the backward of a class that can be called again runs.
-    fn stretch(&self, saved: &SavedTensors, cx: &Cx<'_>) -> Result<Option<BackwardStretch>> {
+    fn stretch(
+        &self,
+        py: Python<'_>,
+        saved: &SavedObjects,
+        cx: &Cx<'_>,
+    ) -> Result<Option<BackwardStretch>> {
         if matches!(self.callee, Callee::Op { .. }) {
             return Ok(None);
         }
-        let saved = saved.iter().flatten();
+        let saved = saved.iter().filter_map(|ob| as_tensor(ob.bind(py)));
         let stretch = BackwardStretch::begin(self.repeated.as_ref(), saved, cx);
         if stretch.is_some() && self.repeated.is_some() && cx.create_graph() {
             return Err(no_second(&self.name));

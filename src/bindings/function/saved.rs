@@ -13,14 +13,14 @@ use crate::bindings::object::{PyTensor, wrap};
 use crate::graph::{NodeId, SavedRef};
 use crate::tensor::{Tensor, same_elements};
 
-/// Saved tensors, restored; `None` where nothing was saved.
-pub(super) type SavedTensors = SmallVec<[Option<Tensor>; 2]>;
+/// The objects of saved tensors, restored; Python's `None` where nothing was saved.
+pub(super) type SavedObjects = SmallVec<[Py<PyAny>; 2]>;
 
 /// What a context gives while its backward runs on one thread.
 pub(super) struct BackwardCall {
     thread: usize,
     taken: bool,
-    pub(super) tensors: SavedTensors,
+    pub(super) objects: SavedObjects,
     pub(super) needs: SmallVec<[bool; 4]>,
 }
 
@@ -33,14 +33,14 @@ pub(super) fn this_thread() -> usize {
 
 impl BackwardCall {
     /// For the current thread.
-    pub(super) fn new(tensors: SavedTensors, needs: SmallVec<[bool; 4]>) -> BackwardCall {
-        BackwardCall { thread: this_thread(), taken: false, tensors, needs }
+    pub(super) fn new(objects: SavedObjects, needs: SmallVec<[bool; 4]>) -> BackwardCall {
+        BackwardCall { thread: this_thread(), taken: false, objects, needs }
     }
 
-    /// Gives the tensors away, the first time.
-    pub(super) fn take(&mut self) -> Option<SavedTensors> {
+    /// Gives the objects away, the first time.
+    pub(super) fn take(&mut self) -> Option<SavedObjects> {
         let first = !std::mem::replace(&mut self.taken, true);
-        first.then(|| std::mem::take(&mut self.tensors))
+        first.then(|| std::mem::take(&mut self.objects))
     }
 
     /// Whether it was made for this thread.
@@ -50,8 +50,8 @@ impl BackwardCall {
     }
 }
 
-/// Restores the saved values of a node outside a backward, with their history.
-pub(super) fn from_node(id: NodeId<Tensor>) -> PyResult<SavedTensors> {
+/// Restores the saved values of a node outside a backward, with their history; `None` where nothing was saved.
+pub(super) fn from_node(id: NodeId<Tensor>) -> PyResult<Vec<Option<Tensor>>> {
     let freed = || {
         contract(
             "Cannot retrieve tensor from disposed context: its graph was freed by a backward, or its outputs are \
@@ -64,7 +64,7 @@ pub(super) fn from_node(id: NodeId<Tensor>) -> PyResult<SavedTensors> {
         node.with_saved(|saved| saved.iter().map(|entry| entry.to_ref(&node)).collect());
     let name = node.name();
     let restore = |held: Option<SavedRef<Tensor>>| held.map(|held| held.restore(&name)).transpose();
-    let restored: crate::error::Result<SavedTensors> =
+    let restored: crate::error::Result<_> =
         held.ok_or_else(freed)?.into_iter().map(restore).collect();
     Ok(restored?)
 }
@@ -98,16 +98,13 @@ fn alive<'py>(
 
 /// The Python object of one restored value: the one that forward saved, where it lives.
 #[inline]
-pub(super) fn object<'py>(
-    py: Python<'py>,
-    tensor: Option<Tensor>,
+pub(super) fn object(
+    py: Python<'_>,
+    tensor: Tensor,
     original: Option<&Py<PyWeakrefReference>>,
-) -> PyResult<Bound<'py, PyAny>> {
-    let Some(tensor) = tensor else {
-        return Ok(py.None().into_bound(py));
-    };
+) -> PyResult<Py<PyAny>> {
     match original.and_then(|original| alive(py, original, &tensor)) {
-        Some(object) => Ok(object),
-        None => wrap(py, tensor),
+        Some(object) => Ok(object.unbind()),
+        None => Ok(wrap(py, tensor)?.unbind()),
     }
 }

@@ -82,28 +82,30 @@ pub(super) struct Finder<'g, V: Value> {
 }
 
 impl<'g, V: Value> Finder<'g, V> {
-    /// Begins at `roots`, toward `targets` only if there are any; nodes with a number below `since` are ends.
-    pub(super) fn new(
-        roots: &'g [Edge<V>],
-        targets: Option<&[Edge<V>]>,
-        since: u64,
-    ) -> Finder<'g, V> {
-        let mut finder = Finder {
+    /// Has met nothing yet. It is large: made where it stays.
+    #[inline(always)]
+    pub(super) fn new() -> Finder<'g, V> {
+        Finder {
             plan: Plan::new(),
             index: Index::new::<V>(),
             outputs: 0,
             last_seq: u64::MAX,
             sorted: true,
             hooked: Vec::new(),
-            floor: targets.map_or(0, oldest),
-            since,
+            floor: 0,
+            since: 0,
             done: 0,
-        };
-        for root in roots {
-            let output = finder.output(root);
-            finder.plan.roots.push(output);
         }
-        finder
+    }
+
+    /// Begins at `roots`, toward `targets` only if there are any; nodes with a number below `since` are ends.
+    pub(super) fn begin(&mut self, roots: &'g [Edge<V>], targets: Option<&[Edge<V>]>, since: u64) {
+        self.floor = targets.map_or(0, oldest);
+        self.since = since;
+        for root in roots {
+            let output = self.output(root);
+            self.plan.roots.push(output);
+        }
     }
 
     /// The estimated nanoseconds of the nodes met so far.
@@ -231,7 +233,8 @@ impl<'g, V: Value> Finder<'g, V> {
 
 /// The estimated nanoseconds of one pass from `roots` toward `targets`.
 pub fn estimate<V: Value>(roots: &[Edge<V>], targets: &[Edge<V>]) -> f32 {
-    let mut finder = Finder::new(roots, Some(targets), 0);
+    let mut finder = Finder::new();
+    finder.begin(roots, Some(targets), 0);
     finder.discover(None);
     DISCOVERED.set(DISCOVERED.get() + finder.done as u64);
     finder.cost()

@@ -10,13 +10,13 @@ use super::host::{GATE_NS, Host, detach_if_long};
 use super::parallel;
 use super::plan::Plan;
 use super::schedule::Schedule;
-use super::serial;
+use super::serial::{self, Walk};
 use super::step::{Outcome, PassOptions, Seeds};
 use super::watch;
 use crate::error::Result;
 use crate::graph::arena::Edge;
 use crate::graph::mode::{ANOMALY, Mode, ModeGuard, SERIAL};
-use crate::graph::node::Flags;
+use crate::graph::node::{Flags, Node};
 use crate::graph::site;
 use crate::graph::value::Value;
 use crate::threads;
@@ -74,7 +74,11 @@ impl<V: Value> Pass<'_, V> {
 
     fn run_as(self, batch: Option<usize>) -> Result<Option<Vec<Option<V>>>> {
         let rows = batch.unwrap_or(1) as f32;
-        let (edges, seeds): (SmallVec<[Edge<V>; 1]>, Seeds<V>) = self.roots.into_iter().unzip();
+        let (mut edges, mut seeds) = (SmallVec::<[Edge<V>; 1]>::new(), Seeds::new());
+        for (edge, seed) in self.roots {
+            edges.push(edge);
+            seeds.push(seed);
+        }
         let (targets, capture): (Option<&[Edge<V>]>, bool) = match &self.targets {
             Targets::Leaves => (None, false),
             Targets::LeavesOf(wanted) => (Some(wanted), false),
@@ -89,13 +93,14 @@ impl<V: Value> Pass<'_, V> {
         let serial = options.packs() || Mode::current().0 & (ANOMALY | SERIAL) != 0;
         let lanes = if serial { 1 } else { self.threads.min(threads::num_threads()) };
         let run = Run { host: self.host, options, lanes, rows };
-        let mut finder = Finder::new(&edges, targets, self.since.nodes);
+        let mut finder = Finder::new();
+        finder.begin(&edges, targets, self.since.nodes);
         if finder.discover(Some(GATE_NS / rows)) {
-            return run.planned(&mut finder, targets, seeds);
+            return run.planned(&mut finder, targets, &mut seeds);
         }
         // Long: the rest of the discovery needs the host no more than the walk does.
         let cost = finder.cost() * rows;
-        detach_if_long(self.host, cost, || run.planned(&mut finder, targets, seeds))
+        detach_if_long(self.host, cost, || run.planned(&mut finder, targets, &mut seeds))
     }
 }
 
@@ -114,7 +119,7 @@ impl Run<'_> {
         self,
         finder: &mut Finder<'_, V>,
         targets: Option<&[Edge<V>]>,
-        seeds: Seeds<V>,
+        seeds: &mut Seeds<V>,
     ) -> Result<Option<Vec<Option<V>>>> {
         let Run { host, options, lanes, rows } = self;
         let plan = finder.finish(targets)?;
@@ -123,44 +128,47 @@ impl Run<'_> {
         }
         let long = lanes > 1 && plan.cost * rows >= GATE_NS;
         let schedule = long.then(|| Schedule::new(plan));
-        let outcome = match schedule {
-            Some(schedule) if schedule.forkable >= GATE_NS => {
-                parallel::walk(plan, &schedule, options, host, seeds, lanes)?
-            }
-            _ => serial::walk(plan, options, host, seeds)?,
-        };
         let wanted = targets.filter(|_| options.capture).map_or(0, <[_]>::len);
-        finish(plan, options, host, outcome, wanted).map(Some)
+        if let Some(schedule) = schedule.filter(|schedule| schedule.forkable >= GATE_NS) {
+            let seeds = std::mem::take(seeds);
+            let outcome = parallel::walk(plan, &schedule, options, host, seeds, lanes)?;
+            return finish(plan, options, host, (outcome, &mut |_| None), wanted).map(Some);
+        }
+        let mut walk = Walk::new(plan, options, host);
+        walk.run(seeds)?;
+        let outcome = std::mem::take(&mut walk.outcome);
+        finish(plan, options, host, (outcome, &mut |output| walk.take(output)), wanted).map(Some)
     }
 }
+
+/// What a walk has collected, and how to take the gradients of leaves that it has left.
+type Walked<'a, V> = (Outcome<V>, &'a mut dyn FnMut(u32) -> Option<V>);
 
 /// Commits and captures: only now does anything outside the pass change.
 fn finish<V: Value>(
     plan: &Plan<'_, V>,
     options: PassOptions,
     host: &dyn Host,
-    outcome: Outcome<V>,
+    (mut outcome, take): Walked<'_, V>,
     wanted: usize,
 ) -> Result<Vec<Option<V>>> {
     options.enter();
+    if options.checks() || options.capture {
+        serial::leaves(plan, options, take, &mut outcome);
+    }
     if options.checks() {
         for (k, grad) in &outcome.commits {
             watch::arriving(plan.items[*k as usize].node.get(), grad)?;
         }
     }
     for (k, grad) in outcome.commits {
-        let node = plan.items[k as usize].node.get();
-        if !node.flags().has(Flags::FOREIGN) {
-            node.rule().commit(grad, options.create_graph)?;
-            continue;
+        commit(plan.items[k as usize].node.get(), options, host, grad)?;
+    }
+    for &k in &plan.leaves {
+        let item = &plan.items[k as usize];
+        if let Some(grad) = take(item.output) {
+            commit(item.node.get(), options, host, grad)?;
         }
-        let (mut done, mut grad) = (Ok(()), Some(grad));
-        host.attached(&mut || {
-            if let Some(grad) = grad.take() {
-                done = node.rule().commit(grad, options.create_graph);
-            }
-        });
-        done?;
     }
     for (sink, grad) in outcome.stored {
         sink.store(grad, options.create_graph)?;
@@ -170,4 +178,19 @@ fn finish<V: Value>(
         captured[position] = Some(grad);
     }
     Ok(captured)
+}
+
+/// Commits the gradient of a leaf.
+#[inline]
+fn commit<V: Value>(node: &Node<V>, options: PassOptions, host: &dyn Host, grad: V) -> Result<()> {
+    if !node.flags().has(Flags::FOREIGN) {
+        return node.rule().commit(grad, options.create_graph);
+    }
+    let (mut done, mut grad) = (Ok(()), Some(grad));
+    host.attached(&mut || {
+        if let Some(grad) = grad.take() {
+            done = node.rule().commit(grad, options.create_graph);
+        }
+    });
+    done
 }

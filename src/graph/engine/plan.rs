@@ -52,6 +52,7 @@ pub(super) const TARGET: u8 = 2;
 
 impl<V: Value> Plan<'_, V> {
     /// A plan of nothing.
+    #[inline(always)]
     pub(super) fn new() -> Self {
         Plan {
             items: SmallVec::new(),

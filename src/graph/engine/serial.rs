@@ -12,36 +12,50 @@ use crate::graph::node::Flags;
 use crate::graph::value::Value;
 use crate::threads::signals::Clock;
 
-/// Runs the whole plan on this thread.
-pub(super) fn walk<V: Value>(
-    plan: &Plan<'_, V>,
-    options: PassOptions,
-    host: &dyn Host,
-    seeds: Seeds<V>,
-) -> Result<Outcome<V>> {
-    let mut table = Table::new(plan.outputs as usize, options);
-    options.enter();
-    for (&output, seed) in plan.roots.iter().zip(seeds) {
-        table.add(output, seed)?;
-    }
-    let mut walk =
-        Walk { plan, options, host, table, outcome: Outcome::default(), poll: Poll::default() };
-    walk.nodes()?;
-    let Walk { mut table, mut outcome, .. } = walk;
-    leaves(plan, options, &mut |output| table.take(output), &mut outcome);
-    Ok(outcome)
-}
-
-struct Walk<'w, 'g, V: Value> {
+/// A walk over a whole plan on this thread.
+pub(super) struct Walk<'w, 'g, V: Value> {
     plan: &'w Plan<'g, V>,
     options: PassOptions,
     host: &'w dyn Host,
     table: Table<V>,
-    outcome: Outcome<V>,
+    pub(super) outcome: Outcome<V>,
     poll: Poll,
 }
 
-impl<V: Value> Walk<'_, '_, V> {
+impl<'w, 'g, V: Value> Walk<'w, 'g, V> {
+    /// Before its first node. It is large: made where it stays.
+    #[inline(always)]
+    pub(super) fn new(
+        plan: &'w Plan<'g, V>,
+        options: PassOptions,
+        host: &'w dyn Host,
+    ) -> Walk<'w, 'g, V> {
+        Walk {
+            plan,
+            options,
+            host,
+            table: Table::new(plan.outputs as usize, options),
+            outcome: Outcome::default(),
+            poll: Poll::default(),
+        }
+    }
+
+    /// Runs all nodes; the gradients of leaves without hooks are left to be taken.
+    #[inline]
+    pub(super) fn run(&mut self, seeds: &mut Seeds<V>) -> Result<()> {
+        self.options.enter();
+        for (&output, seed) in self.plan.roots.iter().zip(seeds.drain(..)) {
+            self.table.add(output, seed)?;
+        }
+        self.nodes()
+    }
+
+    /// Takes the gradient of an output.
+    #[inline]
+    pub(super) fn take(&mut self, output: u32) -> Option<V> {
+        self.table.take(output)
+    }
+
     fn nodes(&mut self) -> Result<()> {
         let order = &self.plan.order;
         let mut at = 0;

@@ -26,11 +26,12 @@ pub(super) struct Table<V> {
 }
 
 impl<V: Value> Table<V> {
+    #[inline(always)]
     pub(super) fn new(outputs: usize, options: PassOptions) -> Table<V> {
         Table {
             options,
             place: smallvec![ABSENT; outputs],
-            values: Vec::with_capacity(4),
+            values: Vec::with_capacity(2),
             vacant: SmallVec::new(),
         }
     }

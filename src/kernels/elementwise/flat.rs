@@ -13,6 +13,7 @@ use smallvec::smallvec;
 use super::LoopTable;
 use super::apply::{In, word};
 use super::drive::MAX_OPERANDS;
+use super::loops::where_loop;
 use super::table::Loop;
 
 use crate::array::{Layout, Storage, capture};
@@ -160,6 +161,31 @@ pub(crate) fn apply_flat(
         // stands in `numbers` for one element and in `words` for more.
         unsafe { f(ptrs.as_ptr(), out.ptr, out.n, params.as_ptr()) };
     }
+    true
+}
+
+/// `a` where the mask holds, else `b`, for a few elements outside recordings; says whether it was done. The output is
+/// fresh, and numbers are in its dtype.
+pub(crate) fn select_flat(mask: Flat<'_>, ins: [FlatIn<'_>; 2], out: Flat<'_>) -> bool {
+    let (n, size) = (out.n, out.dtype.size());
+    if mask.dtype != DType::Bool || mask.n != n || n > FEW || capture::active() {
+        return false;
+    }
+    let mut words = [[const { MaybeUninit::uninit() }; FEW]; 2];
+    let mut ptrs = [mask.ptr.cast_const(), ptr::null(), ptr::null()];
+    for ((place, input), words) in ptrs[1..].iter_mut().zip(ins).zip(&mut words) {
+        *place = match input {
+            FlatIn::Elements(x) if x.n == n && x.dtype == out.dtype => x.ptr.cast_const(),
+            FlatIn::Elements(_) => return false,
+            one => {
+                let Some(word) = one.word(out.dtype, n) else { return false };
+                repeat(word, out.dtype, &mut words[..(n * size).div_ceil(8)]);
+                words.as_ptr().cast()
+            }
+        };
+    }
+    // SAFETY: every pointer addresses `n` elements: of the mask and of the output's dtype, in live storage or in `words`.
+    unsafe { where_loop(size)(ptrs.as_ptr(), out.ptr, n, ptr::null()) };
     true
 }
 

@@ -13,7 +13,7 @@ mod table;
 pub use apply::{In, apply, select};
 pub(crate) use apply::{Input, run_loop};
 pub use drive::{MAX_OPERANDS, Operand, OutOperand, in_blocks, in_units, run};
-pub(crate) use flat::apply_flat;
 pub use flat::{Flat, FlatIn};
+pub(crate) use flat::{apply_flat, select_flat};
 pub use loops::{Kernel, Predicate, where_loop};
 pub use table::{Loop, LoopTable};

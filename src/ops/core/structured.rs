@@ -13,7 +13,7 @@ use smallvec::SmallVec;
 
 use crate::array::ShapeVec;
 use crate::error::Result;
-use crate::graph::{self, Context, Flags, Rule, RuleRef, Saved};
+use crate::graph::{self, Context, Flags, Mode, Rule, RuleRef, Saved};
 use crate::tensor::{Creation, Edge, Tensor};
 
 /// What a rule of the tensor graph sees.
@@ -169,11 +169,10 @@ pub(crate) fn finish<'a, P: Send + Sync + 'static>(
     inputs: &[&Tensor],
     record: impl FnOnce(&Tensor) -> Record<'a, P>,
 ) -> Result<Tensor> {
-    if !out.dtype().is_inexact() {
-        return Ok(out.underived(inputs.iter().copied()));
-    }
-    let Some(edges) = edges_of(inputs) else {
-        return Ok(out.unrecorded(inputs.iter().copied()));
+    let Some(edges) = edges_of(inputs).filter(|_| out.dtype().is_inexact()) else {
+        let mut out = out;
+        note_unrecorded(&mut out, inputs);
+        return Ok(out);
     };
     let Record { name, cost, params, saved, backward } = record(&out);
     let outs = std::slice::from_ref(&out);
@@ -181,6 +180,20 @@ pub(crate) fn finish<'a, P: Send + Sync + 'static>(
     let rule = RuleRef::Boxed(Box::new(Structured::new(name, params, backward)));
     let node = graph::record(rule, edges, saved, 1, cost, Flags::NONE)?;
     Ok(out.attach(Edge::new(node, 0)))
+}
+
+/// Notes why a result that is not recorded has no history, if there was one to have.
+#[inline(never)]
+fn note_unrecorded(out: &mut Tensor, inputs: &[&Tensor]) {
+    let (mode, mut inputs) = (Mode::current(), inputs.iter().copied());
+    if mode.plain_results() && inputs.clone().all(Tensor::is_plain) {
+        return;
+    }
+    if out.dtype().is_inexact() {
+        out.note_unrecorded(inputs, mode);
+    } else {
+        out.note_underived(&mut inputs, mode);
+    }
 }
 
 /// Records several outputs of one operation; those that are not floats stay outside the graph.

@@ -3,6 +3,8 @@
 //! Owns: slices along an axis, selection of one index, and `embed`, their common adjoint.
 //! Never copies forward. Invariant: a view's gradient is zero outside the view.
 
+use smallvec::SmallVec;
+
 use crate::array::{Layout, ShapeVec};
 use crate::error::Result;
 use crate::kernels;
@@ -55,21 +57,29 @@ impl Step {
     }
 }
 
+/// Steps in their order; most views take one.
+pub(crate) type StepList = SmallVec<[Step; 1]>;
+
 /// Steps for values of so many axes; a batch of gradients has more in front.
 #[derive(Clone)]
 pub(crate) struct Steps {
     ndim: usize,
-    all: Vec<Step>,
+    all: StepList,
 }
 
 impl Steps {
-    pub(crate) fn new(ndim: usize, all: Vec<Step>) -> Steps {
+    pub(crate) fn new(ndim: usize, all: StepList) -> Steps {
         Steps { ndim, all }
     }
 
     fn replay(&self, layout: &Layout) -> Layout {
         let front = layout.ndim() - self.ndim;
-        self.all.iter().fold(layout.clone(), |layout, step| step.behind(front).apply(&layout))
+        match self.all.as_slice() {
+            [step] => step.behind(front).apply(layout),
+            all => {
+                all.iter().fold(layout.clone(), |layout, step| step.behind(front).apply(&layout))
+            }
+        }
     }
 }
 
@@ -79,8 +89,13 @@ pub(crate) fn replay(layout: &Layout, steps: &[Step]) -> Layout {
 }
 
 /// A view of `x` through several steps: one node.
-pub(crate) fn view_through(x: &Tensor, name: &'static str, steps: Vec<Step>) -> Result<Tensor> {
-    shown(x, name, Steps::new(x.ndim(), steps))
+#[inline]
+pub(crate) fn view_through(
+    x: &Tensor,
+    name: &'static str,
+    steps: impl Into<StepList>,
+) -> Result<Tensor> {
+    shown(x, name, Steps::new(x.ndim(), steps.into()))
 }
 
 /// The same of a value or a batch of its gradients.
@@ -95,7 +110,7 @@ pub(crate) fn shown(x: &Tensor, name: &'static str, steps: Steps) -> Result<Tens
         params: (ShapeVec::from_slice(x.shape()), steps),
         saved: nothing(),
         backward: |(dims, steps), g, cx| {
-            cx.give_with(0, |cx| placed(&g, &batched(cx, dims), steps.clone()))
+            cx.give_with(0, |cx| placed(&g, &batched(cx, dims), steps))
         },
     })
 }
@@ -114,11 +129,11 @@ pub(crate) fn view_identity(x: &Tensor) -> Result<Tensor> {
 
 /// Zeros of shape `dims` with `g` where the steps lead: the adjoint of a view.
 pub(crate) fn embed(g: &Tensor, dims: &[usize], steps: &[Step]) -> Result<Tensor> {
-    placed(g, dims, Steps::new(dims.len(), steps.to_vec()))
+    placed(g, dims, &Steps::new(dims.len(), steps.into()))
 }
 
 /// The same of a value or a batch of its gradients.
-fn placed(g: &Tensor, dims: &[usize], steps: Steps) -> Result<Tensor> {
+fn placed(g: &Tensor, dims: &[usize], steps: &Steps) -> Result<Tensor> {
     let out = Tensor::zeros(dims, g.dtype())?;
     let target = out.with_layout(steps.replay(out.layout()));
     kernels::copy(g.view_of(), target.view_mut());
@@ -126,7 +141,7 @@ fn placed(g: &Tensor, dims: &[usize], steps: Steps) -> Result<Tensor> {
     finish(out, &[g], |_| Record {
         name: "embed",
         cost: move_cost(g),
-        params: steps,
+        params: steps.clone(),
         saved: nothing(),
         backward: |steps, g, cx| cx.give_with(0, |_| shown(&g, "view", steps.clone())),
     })
@@ -140,5 +155,5 @@ pub(crate) fn slice_axis(
     step: isize,
     len: usize,
 ) -> Result<Tensor> {
-    view_through(x, "slice", vec![Step::Slice { axis, start, step, len }])
+    view_through(x, "slice", [Step::Slice { axis, start, step, len }])
 }

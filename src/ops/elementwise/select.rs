@@ -8,8 +8,10 @@ use std::borrow::Cow;
 use crate::array::broadcast_shapes;
 use crate::dtype::{DType, Weak};
 use crate::error::Result;
+use crate::graph::Mode;
+use crate::kernels::elementwise::select_flat;
 use crate::ops::core::declare::{Operand, Scalar};
-use crate::ops::core::elementwise::{Elementwise, binary, binary_operands, unary_with};
+use crate::ops::core::elementwise::{Elementwise, Slot, binary, binary_operands, unary_with};
 use crate::ops::core::integers::in_range;
 use crate::ops::core::layout::{astype, broadcast_to, choose};
 use crate::ops::elementwise::arith::{MAXIMUM, MINIMUM};
@@ -40,14 +42,39 @@ pub(crate) fn operand_tensor(x: &Operand, dtype: DType) -> Result<Cow<'_, Tensor
     }
 }
 
-/// A tensor in a shape that it broadcasts to.
-fn spread<'a>(x: &'a Tensor, dims: &[usize]) -> Result<Cow<'a, Tensor>> {
-    if x.shape() == dims { Ok(Cow::Borrowed(x)) } else { broadcast_to(x, dims).map(Cow::Owned) }
+/// A tensor in a shape that it broadcasts to. What is owned was made here: it has no history to go through.
+fn spread<'a>(x: Cow<'a, Tensor>, dims: &[usize]) -> Result<Cow<'a, Tensor>> {
+    Ok(match x {
+        x if x.shape() == dims => x,
+        Cow::Owned(x) if x.is_plain() => Cow::Owned(x.with_layout(x.layout().broadcast_to(dims)?)),
+        x => Cow::Owned(broadcast_to(&x, dims)?),
+    })
+}
+
+/// The selection of a few plain elements: nothing is recorded, converted or broadcast but numbers.
+fn few(condition: &Tensor, operands: [&Operand; 2], dtype: DType) -> Option<Result<Tensor>> {
+    let plain = |x: &Operand| match x {
+        Operand::Tensor(x) => x.is_plain() && x.layout().same_dims(condition.layout()),
+        Operand::Scalar(_) => matches!(dtype, DType::F64 | DType::F32),
+    };
+    let plain = condition.is_plain() && operands.into_iter().all(plain);
+    if !plain || !Mode::current().plain_results() {
+        return None;
+    }
+    let mask = condition.flat()?;
+    let [a, b] = operands.map(|x| Slot::from(x).flat());
+    match Tensor::empty_as(condition.layout(), dtype) {
+        Ok(out) => select_flat(mask, [a?, b?], out.flat()?).then_some(Ok(out)),
+        Err(error) => Some(Err(error)),
+    }
 }
 
 /// `a` where `condition` holds, else `b`; all broadcast.
 pub fn where_(condition: &Tensor, a: &Operand, b: &Operand) -> Result<Tensor> {
     let dtype = dtype_of(a, b);
+    if let Some(out) = few(condition, [a, b], dtype) {
+        return out;
+    }
     let (a, b) = (operand_tensor(a, dtype)?, operand_tensor(b, dtype)?);
     let mask = if condition.dtype() == DType::Bool && condition.is_plain() {
         Cow::Borrowed(condition)
@@ -55,7 +82,7 @@ pub fn where_(condition: &Tensor, a: &Operand, b: &Operand) -> Result<Tensor> {
         Cow::Owned(astype(&condition.detach(), DType::Bool)?)
     };
     let dims = broadcast_shapes("where", &[mask.shape(), a.shape(), b.shape()])?;
-    choose(&*spread(&mask, &dims)?, &*spread(&a, &dims)?, &*spread(&b, &dims)?)
+    choose(&*spread(mask, &dims)?, &*spread(a, &dims)?, &*spread(b, &dims)?)
 }
 
 impl Tensor {

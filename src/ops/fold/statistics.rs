@@ -207,7 +207,7 @@ crate::operations! { family "statistics" [float32];
         let rows = joined("corrcoef", x, y, rowvar)?;
         let c = covariance(&rows, &Weights { frequency: None, importance: None }, 1.0)?;
         let n = c.shape()[0];
-        let spread = sqrt(&view_through(&real(&c)?, "diagonal", vec![Step::Diagonal { offset: 0, axis1: 0, axis2: 1 }])?)?;
+        let spread = sqrt(&view_through(&real(&c)?, "diagonal", [Step::Diagonal { offset: 0, axis1: 0, axis2: 1 }])?)?;
         let c = binary(&DIVIDE, &c, &reshape_dims(&spread, &[n, 1])?)?;
         let c = binary(&DIVIDE, &c, &reshape_dims(&spread, &[1, n])?)?;
         // Rounding may lead a perfect correlation past 1.

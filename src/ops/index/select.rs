@@ -15,7 +15,7 @@ crate::operations! { family "indexing";
         let size = x.shape()[axis];
         let at = if index < 0 { index + size as isize } else { index };
         match usize::try_from(at) {
-            Ok(at) if at < size => view_through(x, "select", vec![Step::Select { axis, index: at }]),
+            Ok(at) if at < size => view_through(x, "select", [Step::Select { axis, index: at }]),
             _ => Err(Box::new(Error::IndexRange { op: "select".into(), index: index as i64, axis, size })),
         }
     }

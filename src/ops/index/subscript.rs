@@ -9,14 +9,14 @@ use crate::error::{Dims, Error, Result};
 use crate::ops::core::declare::IndexItem;
 use crate::ops::core::layout::broadcast_to;
 use crate::ops::core::row_indices::{RowIndices, integers};
-use crate::ops::core::view::Step;
+use crate::ops::core::view::{Step, StepList};
 use crate::ops::index::nonzero::coordinates;
 use crate::tensor::Tensor;
 
 /// An index expression resolved against a shape.
 pub(crate) struct Subscript {
     /// The basic part, as steps of a view.
-    pub(crate) steps: Vec<Step>,
+    pub(crate) steps: StepList,
     /// What arrays choose of that view.
     pub(crate) advanced: Option<AdvancedIndex>,
 }
@@ -63,7 +63,7 @@ struct Reader<'a> {
     /// The axis of the tensor and the axis of the view that come next.
     source: usize,
     target: usize,
-    steps: Vec<Step>,
+    steps: StepList,
     /// The dims of the view so far.
     view: ShapeVec,
     /// The indexed axes of the view and their arrays (int64, or a mask over several axes).
@@ -168,7 +168,7 @@ pub(crate) fn subscript(dims: &[usize], items: &[IndexItem]) -> Result<Subscript
         dims,
         source: 0,
         target: 0,
-        steps: vec![],
+        steps: StepList::new(),
         view: ShapeVec::new(),
         arrays: vec![],
         positions: vec![],

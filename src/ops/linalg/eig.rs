@@ -26,7 +26,7 @@ use crate::tensor::Tensor;
 /// The diagonals of the matrices.
 fn diagonal(x: &Tensor) -> Result<Tensor> {
     let (axis1, axis2) = (x.ndim() - 2, x.ndim() - 1);
-    view_through(x, "diagonal", vec![Step::Diagonal { offset: 0, axis1, axis2 }])
+    view_through(x, "diagonal", [Step::Diagonal { offset: 0, axis1, axis2 }])
 }
 
 fn gradient(cx: &mut Cx<'_>) -> Result<()> {

@@ -63,7 +63,7 @@ fn part_by_part(
 ) -> Result<Tensor> {
     let part = |x: &Tensor, index: usize| {
         if x.ndim() > 4 {
-            view_through(x, "row", vec![Step::Select { axis: 0, index }])
+            view_through(x, "row", [Step::Select { axis: 0, index }])
         } else {
             Ok(x.clone())
         }

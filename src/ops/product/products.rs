@@ -113,7 +113,7 @@ fn components(x: &Tensor, axis: isize, name: &str) -> Result<[Tensor; 3]> {
             remedy: "give vectors of 3 components; append a zero to vectors of 2",
         }));
     }
-    let part = |index| view_through(x, "select", vec![Step::Select { axis, index }]);
+    let part = |index| view_through(x, "select", [Step::Select { axis, index }]);
     Ok([part(0)?, part(1)?, part(2)?])
 }
 

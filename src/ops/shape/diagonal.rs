@@ -90,7 +90,7 @@ crate::operations! { family "diagonals";
     [numpy("diagonal")]
     fn diagonal(x: Tensor, offset: isize = 0, axis1: isize = 0, axis2: isize = 1) -> Tensor {
         let (axis1, axis2) = plane("diagonal", axis1, axis2, x.ndim())?;
-        view_through(x, "diagonal", vec![Step::Diagonal { offset, axis1, axis2 }])
+        view_through(x, "diagonal", [Step::Diagonal { offset, axis1, axis2 }])
     }
     /// The diagonal of a matrix (a view), or a matrix with this vector on its diagonal.
     [numpy("diag"), keywords(("diagonal", "k"), ("offset", "k"))]
@@ -113,7 +113,7 @@ crate::operations! { family "diagonals";
     [numpy("trace")]
     fn trace(x: Tensor, offset: isize = 0, axis1: isize = 0, axis2: isize = 1) -> Tensor {
         let (axis1, axis2) = plane("trace", axis1, axis2, x.ndim())?;
-        let line = view_through(x, "diagonal", vec![Step::Diagonal { offset, axis1, axis2 }])?;
+        let line = view_through(x, "diagonal", [Step::Diagonal { offset, axis1, axis2 }])?;
         sum_over(&line, &[line.ndim() - 1], false)
     }
 }

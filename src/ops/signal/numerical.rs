@@ -166,7 +166,7 @@ fn between(x: &Tensor, xp: &Tensor, fp: &Tensor) -> Result<Tensor> {
 
 /// One end of a vector, 0-d.
 fn end(x: &Tensor, index: usize) -> Result<Tensor> {
-    view_through(x, "index", vec![Step::Select { axis: 0, index }])
+    view_through(x, "index", [Step::Select { axis: 0, index }])
 }
 
 /// `outside` (or the nearest value) where a place lies beyond the knots.

@@ -81,7 +81,7 @@ fn bordered(x: &Tensor, widths: &Widths, value: &Tensor) -> Result<Tensor> {
     finish(out, &[x], |out| Record {
         name: "pad",
         cost: move_cost(out),
-        params: Steps::new(x.ndim(), steps),
+        params: Steps::new(x.ndim(), steps.into()),
         saved: nothing(),
         backward: |steps, g, cx| cx.give_with(0, |_| shown_through(&g, "pad", steps.clone())),
     })

@@ -75,7 +75,7 @@ crate::operations! { family "windows";
     fn unfold(x: Tensor, axis: isize, size: isize, step: isize) -> Tensor {
         if x.ndim() == 0 {
             // PyTorch gives the windows of a number no axis to count them.
-            return view_through(&unfold(&reshape_dims(x, &[1])?, axis, size, step)?, "unfold", vec![Step::Select { axis: 0, index: 0 }]);
+            return view_through(&unfold(&reshape_dims(x, &[1])?, axis, size, step)?, "unfold", [Step::Select { axis: 0, index: 0 }]);
         }
         let axis = normalize_axis("unfold", axis, x.ndim())?;
         let size = length("unfold", x, axis, size as i64)?;
