@@ -130,3 +130,29 @@ def test_a_container_is_asked_what_it_holds() -> None:
     hidden = fg.tensor(1.0, requires_grad=True)
     with pytest.raises(fg.errors.NotDifferentiableError, match="inside a container"):
         counted(1.0, Endless((hidden,)))
+
+
+@pytest.mark.parametrize("name", ["a real argument", "complex numbers", "both by one rule"])
+def test_complex_gradients_of_rules_are_those_of_fg_grad(name: str) -> None:
+    """As in HIPS autograd: a rule multiplies by the slope itself, not by its conjugate."""
+
+    @primitive
+    def times(a: Any, b: Any) -> Any:
+        return a * b
+
+    if name == "both by one rule":
+        fg.extend.defvjp_argnums(
+            times,
+            lambda argnums, ans, args, kwargs: lambda g: tuple(g * args[1 - k] for k in argnums),
+        )
+    else:
+        defvjp(times, lambda ans, a, b: lambda g: g * b, lambda ans, a, b: lambda g: g * a)
+    b = np.array([1 + 2j, -0.5j, 3.0])
+    x = X if name == "a real argument" else X * (1 - 2j)
+    assert_allclose(
+        fg.grad(lambda x: np.sum(np.abs(times(x, b) + 1)))(x),
+        fg.grad(lambda x: np.sum(np.abs(x * b + 1)))(x),
+    )
+    fg.check_grads(times, order=2)(x, b)
+    t = fg.tensor(x, requires_grad=True)
+    assert fg.gradcheck(lambda t: times(t, b), (t,))

@@ -353,3 +353,23 @@ class TestPrograms:
             check_equivalent(1.0, 1.1)
         assert scalar_close(1.0, 1.0 + 1e-9)
         assert not scalar_close(1.0, 1.1)
+
+    def test_where_has_keywords(self) -> None:
+        def chosen(x: Any) -> Any:
+            return np.sum(np.where(condition=x > 0, x=x * 2.0, y=-x))
+
+        onp.testing.assert_allclose(grad(chosen)(np.array([1.0, -1.0])), [2, -1])
+        onp.testing.assert_array_equal(np.where([True, False], y=[0, 1], x=[2, 3]), [2, 1])
+        onp.testing.assert_array_equal(np.where([True, False]), [[0]])
+
+    @pytest.mark.parametrize("triangle", ["L", "U"])
+    def test_eigh_of_complex_matrices_reads_one_triangle(self, triangle: str) -> None:
+        random = onp.random.default_rng(3)
+        x = random.normal(size=(4, 4)) + 1j * random.normal(size=(4, 4))
+
+        def f(x: Any) -> Any:
+            w, v = np.linalg.eigh(x, triangle)
+            return w, np.abs(v)
+
+        onp.testing.assert_allclose(f(x)[0], onp.linalg.eigvalsh(x, triangle))
+        check_grads(f)(x)

@@ -174,3 +174,22 @@ def test_wrong_shapes() -> None:
         ours.lu(np.ones((2, 3, 3)))
     with pytest.raises(ValueError, match="give a square matrix"):
         ours.lu_factor(TALL)
+
+
+def test_sylvester_of_real_and_complex_matrices() -> None:
+    """SciPy's own is wrong here, since the real matrix has complex eigenvalues."""
+    turning = np.array([[0.0, 2.0], [-1.0, 0.5]])
+    b, q = np.diag([1.0 + 1j, 3.0]), np.array([[1.0, 2.0], [0.0, 1.0]])
+    x = ours.solve_sylvester(turning, b, q)
+    assert_allclose(turning @ x + x @ b, q, atol=1e-14)
+    fg.check_grads(ours.solve_sylvester, order=2)(turning, b, q)
+
+
+@pytest.mark.parametrize("stacked", [False, True])
+def test_root_of_real_matrices_with_negative_eigenvalues(stacked: bool) -> None:
+    """On the branch cut, where eigenvalues of symmetric matrices stay."""
+    x = np.array([[-2.0, 0.3, 0.1], [0.3, 1.0, -0.4], [0.1, -0.4, -0.5]])
+    x = np.stack([x, POSITIVE]) if stacked else x
+    root = ours.sqrtm(x)
+    assert_allclose(root @ root, x, atol=1e-13)
+    fg.check_grads(lambda x: ours.sqrtm((x + np.swapaxes(x, -1, -2)) / 2), order=2)(x)

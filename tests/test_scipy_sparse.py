@@ -124,3 +124,15 @@ def test_equations(right: Any) -> None:
 def test_wrong_arguments(call: Any, words: str) -> None:
     with pytest.raises((ValueError, TypeError, IndexError), match=words):
         call()
+
+
+def test_complex_values() -> None:
+    values = np.array([1.0 + 1j, 2.0, -3j, 0.5])
+    places = (np.array([0, 0, 1, 1]), np.array([0, 2, 1, 2]))
+    right = np.array([1j, 2.0 - 1j, 0.5])
+
+    def product(values: Any, right: Any) -> Any:
+        return sparse.csr_array((values, places), shape=(2, 3)) @ right
+
+    assert_allclose(product(values, right), [1.0 - 1 + 1j, -6j - 3 + 0.25])
+    fg.check_grads(product, order=2)(values, right)

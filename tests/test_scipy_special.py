@@ -245,3 +245,17 @@ def test_logsumexp_of_complex_numbers(z: list[complex]) -> None:
     else:
         fg.logsumexp(x, 1).real.sum().backward()
         assert np.isfinite(x.grad.numpy()).all()
+
+
+@pytest.mark.parametrize("name", ["erf", "erfc", "ndtr", "loggamma", "digamma", "psi"])
+def test_complex_arguments(name: str) -> None:
+    z = np.array([0.3 + 0.2j, -2.5 - 0.1j, 1.7 + 0.8j, -0.2 + 1.5j])
+    f = getattr(ours, name)
+    assert_allclose(f(z), getattr(theirs, name)(z), rtol=1e-14)
+    fg.check_grads(f, order=2)(z)
+
+
+def test_xlogy_of_complex_numbers() -> None:
+    x, y = np.array([0.0, 1.0 + 2j]), np.array([[2.0], [0.5 - 1j]])
+    assert_allclose(ours.xlogy(x, y), theirs.xlogy(x, y))
+    fg.check_grads(ours.xlogy, order=2)(x + 0.5, y)

@@ -203,13 +203,21 @@ class _Call(Function):
             args[place] = value
         answers, gradients = saved[count:], [see(g) for g in grads]
         ans = answers[0] if ctx.several is None else tuple(answers)
+        gradients = [_conjugate(g) for g in gradients]
         g = gradients[0] if ctx.several is None else tuple(gradients)
         bound = ctx.bound
         found: list[Any] = [None] * (len(args) + 1)
         wanted = [i for i in ctx.places if ctx.needs_input_grad[i + 1]]
         for i, slope in bound.primitive.pull(wanted, ans, args, bound.kwargs, g):
-            found[i + 1] = slope
+            found[i + 1] = _conjugate(slope)
         return tuple(found)
+
+
+def _conjugate(g: Any) -> Any:
+    """Between the engine's convention for complex gradients and that of rules, both ways."""
+    if isinstance(g, complex) or getattr(getattr(g, "dtype", None), "kind", "") == "c":
+        return g.conjugate()
+    return g
 
 
 def primitive(function: Callable[..., Any]) -> Primitive:
@@ -234,7 +242,8 @@ def defvjp(
 
     A rule takes the answer and the arguments and returns the function from the gradient of the
     answer to that of its argument; None means that the derivative is zero. A rule written with
-    differentiable functions can be differentiated again.
+    differentiable functions can be differentiated again. Complex gradients are those of `fg.grad`
+    and of HIPS autograd, which is `g * slope` for a function with a complex slope.
     """
     if not isinstance(function, Primitive):
         raise ArgumentTypeError(

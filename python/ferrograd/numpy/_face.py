@@ -75,6 +75,7 @@ def members() -> dict[str, Any]:
         names[own.__name__] = functools.wraps(getattr(np, own.__name__))(own)
     for alias in ("asarray", "asanyarray", "ascontiguousarray", "asarray_chkfinite"):
         names[alias] = _as_array(getattr(np, alias))
+    names["where"] = _named_where(names["where"])
     names["conj"] = names["conjugate"] = _conjugate
     names.update(r_=r_, c_=c_, make_diagonal=make_diagonal, ndenumerate=ndenumerate)
     names.update(vectorize=vectorize, metadata=metadata)
@@ -104,6 +105,15 @@ def _shaped(made: Tensor, dtype: Any, ndmin: int) -> Tensor:
     if made.ndim < ndmin:
         made = made.reshape((1,) * (ndmin - made.ndim) + tuple(made.shape))
     return made
+
+
+def _named_where(either: Any) -> Any:
+    """`where` with the keywords that HIPS autograd's has and NumPy's has not."""
+
+    def where(condition: Any, *args: Any, **kwargs: Any) -> Any:
+        return either(condition, *args, *(kwargs.pop(k) for k in ("x", "y") if k in kwargs))
+
+    return functools.wraps(np.where)(where)
 
 
 def full(shape: Any, fill_value: Any, dtype: Any = None, **kwargs: Any) -> Any:

@@ -56,7 +56,8 @@ def _of_triangle(name: str) -> Any:
             return symmetric(a, UPLO)
         upper = UPLO.upper() == "U"
         cut = _core.triu if upper else _core.tril
-        return symmetric(cut(a) + cut(a, 1 if upper else -1).mT, UPLO)
+        other = cut(a, 1 if upper else -1).mT
+        return symmetric(cut(a) + (other.conj() if a.dtype.kind == "c" else other), UPLO)
 
     return decompose
 

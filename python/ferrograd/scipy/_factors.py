@@ -22,17 +22,59 @@ from ferrograd.scipy._library import library, of_scipy
 _triangular = face(_core._namespaces["linalg"]["solve_triangular"], "solve_triangular")
 _pinv = face(_core._namespaces["linalg"]["pinv"], "pinv")
 
-solve_sylvester: Any = of_scipy(
+_sylvester: Any = of_scipy(
     "linalg.solve_sylvester",
-    lambda ans, a, b, q: lambda g: -solve_sylvester(a.T, b.T, g) @ ans.T,
-    lambda ans, a, b, q: lambda g: -ans.T @ solve_sylvester(a.T, b.T, g),
-    lambda ans, a, b, q: lambda g: solve_sylvester(a.T, b.T, g),
+    lambda ans, a, b, q: lambda g: -_sylvester(a.T, b.T, g) @ ans.T,
+    lambda ans, a, b, q: lambda g: -ans.T @ _sylvester(a.T, b.T, g),
+    lambda ans, a, b, q: lambda g: _sylvester(a.T, b.T, g),
 )
+
+
+def solve_sylvester(a: Any, b: Any, q: Any) -> Any:
+    """The solution of `a x + x b = q`.
+
+    SciPy's own is wrong for a real matrix with complex eigenvalues beside complex operands, so that
+    all three have one dtype here.
+    """
+    matrices = [floats(m) for m in (a, b, q)]
+    if any(map(np.iscomplexobj, matrices)):
+        matrices = [m if np.iscomplexobj(m) else m + 0j for m in matrices]
+    return _sylvester(*matrices)
+
+
+@primitive
+def _root(a: Any) -> Any:
+    return library("linalg.sqrtm")(a)
+
+
+def _of_root(ans: Any, a: Any) -> Callable[[Any], Any]:
+    """`yᵀ s + s yᵀ = g`: unlike the root of a block matrix, it holds on the branch cut."""
+    return lambda g: _sylvester(ans.T, ans.T, g)
+
+
+defvjp(_root, _of_root)
+
+
+def root_on_the_cut(a: Any) -> Any:
+    """The complex root of one matrix, or of each in a stack, with negative eigenvalues."""
+    if np.ndim(a) == 2:
+        return _root(a)
+    return np.stack([root_on_the_cut(m) for m in a])
 
 
 def adjoint(a: Any) -> Any:
     """The conjugate transpose of a matrix."""
     return np.conj(a.T)
+
+
+def _along(rule: Callable[..., Callable[[Any], Any]]) -> Callable[..., Any]:
+    """The rule of one that is written for gradients along the steepest ascent, with adjoints."""
+
+    def rule_of(*args: Any) -> Callable[[Any], Any]:
+        pull = rule(*args)
+        return lambda g: np.conj(pull(np.conj(g)))
+
+    return rule_of
 
 
 def _unit_lower(a: Any) -> Any:
@@ -61,7 +103,7 @@ def _of_packed(ans: Any, a: Any) -> Callable[[Any], Any]:
     return pull
 
 
-defvjp(_packed, _of_packed)
+defvjp(_packed, _along(_of_packed))
 
 
 def _triangles(name: str, a: Any) -> tuple[Any, Any, Any]:
@@ -148,7 +190,7 @@ def _of_unitary(ans: Any, a: Any) -> Callable[[Any], Any]:
     return pull
 
 
-defvjp(unitary_factor, _of_unitary)
+defvjp(unitary_factor, _along(_of_unitary))
 
 
 def polar(a: Any, side: str = "right") -> tuple[Any, Any]:
@@ -179,7 +221,7 @@ def _null_basis(a: Any, rcond: Any) -> Any:
 
 defvjp(
     _null_basis,
-    lambda ans, a, rcond: lambda g: -adjoint(_pinv(a)) @ g @ adjoint(ans),
+    _along(lambda ans, a, rcond: lambda g: -adjoint(_pinv(a)) @ g @ adjoint(ans)),
     argnums=[0],
 )
 
@@ -206,7 +248,7 @@ def _of_range(ans: Any, a: Any, rcond: Any) -> Callable[[Any], Any]:
     return pull
 
 
-defvjp(_range_basis, _of_range, argnums=[0])
+defvjp(_range_basis, _along(_of_range), argnums=[0])
 
 
 def orth(a: Any, rcond: Any = None) -> Any:

@@ -12,7 +12,6 @@ from typing import Any
 
 import numpy
 
-import ferrograd.numpy as np
 from ferrograd._core import Tensor, is_grad_enabled
 from ferrograd.errors import DTypeError
 from ferrograd.extend import Primitive, defvjp
@@ -54,7 +53,7 @@ def of_scipy(path: str, *rules: Any, real: bool = False) -> Primitive:
     function.__doc__ = f"`scipy.{path}`, differentiable."
     made = _OfReals(function) if real else Primitive(function)
     known = [k for k, rule in enumerate(rules) if rule is not None]
-    defvjp(made, *(conjugating(rules[k]) for k in known), argnums=known)
+    defvjp(made, *(quietly(rules[k]) for k in known), argnums=known)
     return made
 
 
@@ -66,20 +65,9 @@ def quiet(function: Callable[..., Any]) -> Callable[..., Any]:
     return made
 
 
-def conjugating(rule: Any) -> Any:
-    """The rule of a holomorphic function: of complex numbers `g * conj(slope)` for `g * slope`.
-
-    A rule is linear in `g`, so the conjugate goes around it as a whole. SciPy's functions give
-    infinities without a warning, and so do their derivatives.
-    """
-
-    def rule_of(ans: Any, *args: Any, **kwargs: Any) -> Any:
-        pull = quiet(rule(ans, *args, **kwargs))
-        if not np.iscomplexobj(ans):
-            return pull
-        return lambda g: np.conj(pull(np.conj(g)))
-
-    return rule_of
+def quietly(rule: Any) -> Any:
+    """A rule whose pull is quiet: SciPy's functions give infinities without a warning."""
+    return lambda ans, *args, **kwargs: quiet(rule(ans, *args, **kwargs))
 
 
 class _OfReals(Primitive):

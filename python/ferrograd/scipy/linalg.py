@@ -22,6 +22,7 @@ from ferrograd.scipy._factors import (
     orth as orth,
     orthogonal_procrustes as orthogonal_procrustes,
     polar as polar,
+    root_on_the_cut as _root_on_the_cut,
     solve_sylvester as solve_sylvester,
 )
 from ferrograd.scipy._library import of_scipy as _of_scipy, rest_of as _rest_of
@@ -197,21 +198,22 @@ def _no_options(name: str, options: dict[str, Any]) -> None:
 
 def sqrtm(a: Any) -> Any:
     """The principal square root of a matrix, complex where a real one has a negative eigenvalue."""
-    return _of_real(_sqrtm, a)
+    try:
+        return _sqrtm(a)
+    except MatrixError:
+        if np.iscomplexobj(a):
+            raise
+        return _root_on_the_cut(a + 0j)
 
 
 def logm(a: Any) -> Any:
     """The principal logarithm of a matrix, complex where a real one has a negative eigenvalue."""
-    return _of_real(_logm, a)
-
-
-def _of_real(function: Any, a: Any) -> Any:
     try:
-        return function(a)
+        return _logm(a)
     except MatrixError:
         if np.iscomplexobj(a):
             raise
-        return function(a + 0j)
+        return _logm(a + 0j)
 
 
 def solve_banded(l_and_u: Any, ab: Any, b: Any, **options: Any) -> Any:

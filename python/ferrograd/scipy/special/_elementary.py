@@ -15,19 +15,34 @@ from ferrograd import _core
 from ferrograd._core import Tensor
 from ferrograd._tensor.creation import shape_of
 from ferrograd.errors import ArgumentError
+from ferrograd.numpy.numpy_vjps import unbroadcast
 from ferrograd.scipy._closures import floats, plain
 from ferrograd.scipy._face import face
+from ferrograd.scipy.special._complex import trigamma, with_complex
 
-digamma = psi = face(_core.digamma, "digamma")
-erf = face(_core.erf, "erf")
-erfc = face(_core.erfc, "erfc")
+_BELL = 2.0 / math.sqrt(math.pi)
+
+digamma = psi = with_complex(
+    face(_core.digamma, "digamma"), "digamma", lambda ans, z: lambda g: g * trigamma(z)
+)
+erf = with_complex(
+    face(_core.erf, "erf"), "erf", lambda ans, x: lambda g: _BELL * g * np.exp(-x * x)
+)
+erfc = with_complex(
+    face(_core.erfc, "erfc"), "erfc", lambda ans, x: lambda g: -_BELL * g * np.exp(-x * x)
+)
 erfinv = face(_core.erfinv, "erfinv")
 expit = face(_core.sigmoid, "expit")
 gammaln = face(_core.lgamma, "gammaln")
 log_expit = face(_core.logsigmoid, "log_expit")
 logit = face(_core.logit, "logit")
 _polygamma = face(_core.polygamma, "polygamma")
-xlogy = face(_core.xlogy, "xlogy")
+xlogy = with_complex(
+    face(_core.xlogy, "xlogy"),
+    "xlogy",
+    lambda ans, x, y: lambda g: unbroadcast(g * np.log(y), np.shape(x)),
+    lambda ans, x, y: lambda g: unbroadcast(g * x / y, np.shape(y)),
+)
 _every = face(_core.logsumexp, "logsumexp")
 
 
@@ -51,12 +66,13 @@ def logsumexp(
     return np.log(np.abs(total)) + offset, np.sign(total)
 
 
-def loggamma(z: Any) -> Any:
+def _loggamma(z: Any) -> Any:
     """The principal branch of the logarithm of Γ: of real numbers NaN below 0."""
     z = np.asarray(z)
-    if z.dtype.kind == "c":
-        return gammaln(z)
     return np.where(z < 0, numpy.nan, gammaln(z))
+
+
+loggamma = with_complex(_loggamma, "loggamma", lambda ans, z: lambda g: g * digamma(z))
 
 
 def log_softmax(x: Any, axis: Any = None) -> Any:

@@ -10,7 +10,7 @@ from typing import Any
 
 import ferrograd.numpy as _face
 from ferrograd.extend import Primitive
-from ferrograd.scipy._library import conjugating, library, of_scipy
+from ferrograd.scipy._library import library, of_scipy, quietly
 
 np: Any = _face
 
@@ -30,7 +30,7 @@ def _part(name: str, k: int, rule: Any) -> Primitive:
 
     value.__name__ = f"{name}[{k}]"
     made = Primitive(value)
-    made.defgrad(conjugating(rule))
+    made.defgrad(quietly(rule))
     return made
 
 

@@ -1,0 +1,45 @@
+"""Functions of real numbers here that SciPy has for complex numbers, too.
+
+Owns: the choice between ours and SciPy's, and the rules of SciPy's.
+"""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Callable
+from typing import Any
+
+import ferrograd.numpy as np
+from ferrograd.scipy._library import of_scipy
+
+
+def with_complex(ours: Callable[..., Any], name: str, *rules: Any) -> Callable[..., Any]:
+    """Our function of real arguments, SciPy's where one is complex; rules as in `of_scipy`."""
+    theirs = of_scipy(f"special.{name}", *rules)
+
+    @functools.wraps(ours)
+    def either(*args: Any, **kwargs: Any) -> Any:
+        if any(map(np.iscomplexobj, args)):
+            return theirs(*args, **kwargs)
+        return ours(*args, **kwargs)
+
+    return either
+
+
+def trigamma(z: Any) -> Any:
+    """The derivative of `digamma` at complex numbers, by DLMF 5.15.8 beyond a real part of 15.
+
+    It is moved there by 5.15.5, from the left half of the plane through 5.15.6. Made of operations,
+    so that every order follows.
+    """
+    left = np.real(z) < 0.5
+    right = np.where(left, 1.0 - z, z)
+    found = sum(1.0 / (right + k) ** 2 for k in range(15))
+    inverse = 1.0 / (right + 15)
+    square = inverse * inverse
+    series = 0.0
+    for factor in (5 / 66, -1 / 30, 1 / 42, -1 / 30, 1 / 6):
+        series = series * square + factor
+    found = found + inverse + square * (0.5 + series * inverse)
+    turn = np.pi / np.sin(np.pi * np.where(left, z, 0.5))
+    return np.where(left, turn * turn - found, found)
