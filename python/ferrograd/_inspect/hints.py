@@ -12,6 +12,9 @@ from typing import Any, NoReturn
 _LAZY = "the layer without Lazy, whose sizes are given when it is made"
 _CPU = "nothing: tensors live in main memory, and operations use threads by themselves"
 _DTYPE = "float32; tensors have the dtypes of NumPy"
+_LINALG = "fg.linalg, or np.linalg and ferrograd.scipy.linalg"
+_LAYERS = "nn.functional"
+_NUMPY = "NumPy's function, which takes tensors"
 _COMPILE = "fg.compile(f), which records f once and replays it"
 _DERIVATIVES = "the transforms of the package: fg.grad, fg.vjp, fg.jvp, fg.jacobian, fg.hessian"
 
@@ -22,7 +25,6 @@ def _each(names: str, hint: str) -> dict[str, str]:
 
 #: By module, then by name.
 HINTS: dict[str, dict[str, str]] = {
-    "utils": {"checkpoint": "fg.checkpoint"},
     "nn": {
         **_each("DataParallel parallel", _CPU),
         "Buffer": "Module.register_buffer",
@@ -46,12 +48,33 @@ HINTS: dict[str, dict[str, str]] = {
         "short": "int16",
         "int": "int32",
         "long": "int64",
-        "as_tensor": "fg.asarray",
         "cfloat": "complex64",
         "cdouble": "complex128",
         **_each("FloatTensor DoubleTensor LongTensor IntTensor BoolTensor", "fg.tensor"),
         **_each("jit fx", _COMPILE),
         **_each("func vmap", _DERIVATIVES),
+        "as_tensor": "fg.asarray, which shares memory as it does, or fg.tensor",
+        "is_tensor": "isinstance(x, fg.Tensor)",
+        "numel": "x.numel(), or x.size of NumPy",
+        "detach": "x.detach()",
+        "is_floating_point": "x.is_floating_point()",
+        **_each("det slogdet logdet inverse pinverse cholesky svd qr matrix_power", _LINALG),
+        **_each("matrix_exp matrix_rank lstsq cholesky_solve triangular_solve lu", _LINALG),
+        **_each("addmm addmv addbmm baddbmm addr mv chain_matmul", "fg.matmul and +"),
+        **_each("clamp_min clamp_max", "fg.clip(x, low, high), either of which may be None"),
+        **_each("index_put index_copy index_fill masked_scatter", "y = x.clone(); y[index] = v"),
+        **_each("multinomial normal poisson binomial", "the generators of np.random"),
+        **_each("layer_norm group_norm dropout conv1d conv2d conv3d avg_pool1d", _LAYERS),
+        **_each("max_pool1d max_pool2d cosine_similarity prelu threshold", _LAYERS),
+        **_each("binary_cross_entropy_with_logits kl_div pixel_shuffle", _LAYERS),
+        **_each("bincount histc unravel_index broadcast_shapes result_type vander", _NUMPY),
+        **_each("finfo iinfo can_cast tril_indices triu_indices logspace frexp", _NUMPY),
+        **_each("bucketize", "fg.searchsorted"),
+        **_each("aminmax kthvalue mode msort", "fg.amin, fg.amax, fg.sort or fg.partition"),
+        **_each("block_diag cdist pdist", "ferrograd.scipy.linalg, ferrograd.scipy.spatial"),
+        **_each("stft istft hann_window hamming_window", "ferrograd.scipy.signal"),
+        "set_printoptions": "np.set_printoptions",
+        "seed": "fg.manual_seed",
         "special": "ferrograd.scipy.special",
         "distributions": "ferrograd.scipy.stats",
     },

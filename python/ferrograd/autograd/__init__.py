@@ -28,10 +28,10 @@ from ferrograd._tensor.modes import (
 if _typing.TYPE_CHECKING:
     from ferrograd._checking import gradcheck as gradcheck, gradgradcheck as gradgradcheck
     from ferrograd._tensor.checkpoint import run as checkpoint
-    from ferrograd.autograd import functional as functional, graph as graph
+    from ferrograd.autograd import function as function, functional as functional, graph as graph
 
 #: Names that are loaded when they are first asked for.
-_LAZY = ("gradcheck", "gradgradcheck", "checkpoint", "functional", "graph")
+_LAZY = ("gradcheck", "gradgradcheck", "checkpoint", "function", "functional", "graph")
 
 if not _typing.TYPE_CHECKING:
 
@@ -39,7 +39,7 @@ if not _typing.TYPE_CHECKING:
         """Loads what most programs never use."""
         if name in ("gradcheck", "gradgradcheck"):
             return getattr(_import_module("ferrograd._checking"), name)
-        if name in ("functional", "graph"):
+        if name in ("function", "functional", "graph"):
             return _import_module(f"ferrograd.autograd.{name}")
         if name == "checkpoint":
             return _import_module("ferrograd._tensor.checkpoint").run

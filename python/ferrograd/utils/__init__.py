@@ -1,12 +1,12 @@
-"""What stands around a model: data. Loaded when its name is first used."""
+"""What stands around a model: data, checkpoints. Loaded when its name is first used."""
 
 import typing as _typing
 from importlib import import_module as _import_module
 
 if _typing.TYPE_CHECKING:
-    from ferrograd.utils import data as data
+    from ferrograd.utils import checkpoint as checkpoint, data as data
 
-_LAZY = ("data",)
+_LAZY = ("checkpoint", "data")
 
 if not _typing.TYPE_CHECKING:
 

@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy
 
-import ferrograd.numpy as np
+import ferrograd.numpy as _face
 from ferrograd import _core
 from ferrograd._core import Tensor
 from ferrograd._tensor.creation import shape_of
@@ -19,6 +19,8 @@ from ferrograd.numpy.numpy_vjps import unbroadcast
 from ferrograd.scipy._closures import floats, plain
 from ferrograd.scipy._face import face
 from ferrograd.scipy.special._complex import trigamma, with_complex
+
+np: Any = _face
 
 _BELL = 2.0 / math.sqrt(math.pi)
 
