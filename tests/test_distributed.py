@@ -113,9 +113,10 @@ def test_a_rank_that_fails_ends_the_job(check: str, text: str) -> None:
 
 
 @pytest.mark.slow
-def test_the_environment_chooses_how_sums_are_made() -> None:
+@pytest.mark.parametrize("setting", ["coll_libnbc_iallreduce_algorithm", "mpi_yield_when_idle"])
+def test_the_environment_chooses_how_messages_are_sent(setting: str) -> None:
     code = "from ferrograd import distributed as d; import os; d.get_rank(); print(os.environ[N])"
-    name = "OMPI_MCA_coll_libnbc_iallreduce_algorithm"
+    name = f"OMPI_MCA_{setting}"
     pytest.importorskip("mpi4py")
     base = {**os.environ, "PYTHONPATH": str(_paths()[0])}
     base.pop(name, None)

@@ -24,8 +24,12 @@ _LOADED: list[Any] = []
 
 #: Settings of Open MPI, read when it starts; what the environment says of them goes first. Its
 #: non-blocking sums of arrays in place go down and up a tree, which takes two to three times as
-#: long for megabytes as a ring (1).
-SETTINGS = {"OMPI_MCA_coll_libnbc_iallreduce_algorithm": "1"}
+#: long for megabytes as a ring (1). A rank that waits turns in its loop; where others compute on
+#: its core, it must let them, or a small message takes a time slice of the system, milliseconds.
+SETTINGS = {
+    "OMPI_MCA_coll_libnbc_iallreduce_algorithm": "1",
+    "OMPI_MCA_mpi_yield_when_idle": "1",
+}
 
 
 def mpi() -> Any:
