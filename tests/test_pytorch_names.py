@@ -3,6 +3,8 @@
 Owns: creation from tensors, devices, numbers drawn in place, parts of sizes, folds into places.
 """
 
+from typing import Any
+
 import numpy as np
 import pytest
 
@@ -55,6 +57,35 @@ class TestPlace:
             assert entered is cpu
         with pytest.raises(fg.errors.ArgumentError, match='there is no device "cuda:1"'):
             fg.device("cuda:1")
+
+    @pytest.mark.parametrize(
+        "make",
+        [
+            *(getattr(fg, name) for name in ("zeros", "ones", "empty", "rand", "randn")),
+            *(getattr(fg, name) for name in ("eye", "arange", "randperm")),
+            lambda n, device: fg.full((n,), 1.5, device=device),
+            lambda n, device: fg.linspace(0, 1, n, device=device),
+            lambda n, device: fg.randint(n, (n,), device=device),
+            lambda n, device: fg.zeros(1).new_ones(n, device=device),
+            lambda n, device: fg.zeros(1).new_full((n,), 2.0, device=device),
+            *(
+                lambda n, device, name=name: getattr(fg, f"{name}_like")(fg.ones(n), device=device)
+                for name in ("zeros", "ones", "empty", "rand", "randn")
+            ),
+            lambda n, device: fg.full_like(fg.ones(n), 2.0, device=device),
+            lambda n, device: fg.randint_like(fg.ones(n), 5, device=device),
+        ],
+    )
+    def test_what_is_made_takes_a_device(self, make: Any) -> None:
+        for place in ("cpu", fg.device("cpu"), None):
+            assert make(3, device=place).shape[0] == 3
+        with pytest.raises(fg.errors.ArgumentError, match='there is no device "cuda"'):
+            make(3, device="cuda")
+
+    def test_words_of_pytorch_for_sizes(self) -> None:
+        assert fg.linspace(0, 1, steps=3).tolist() == [0.0, 0.5, 1.0]
+        assert fg.randint(7, size=(2, 3)).shape == (2, 3)
+        assert fg.randint(3, high=4, size=(2,)).tolist() == [3, 3]
 
     def test_is_inference(self) -> None:
         with fg.inference_mode():

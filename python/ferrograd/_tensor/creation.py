@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from ferrograd._core import Tensor, _full, asarray, get_default_dtype, tensor
+from ferrograd._tensor.device import on_cpu
 from ferrograd.errors import ArgumentError, ArgumentTypeError, DTypeError, ShapeError
 
 if TYPE_CHECKING:
@@ -132,8 +133,11 @@ def zeros(
     out: Tensor | None = None,
     dtype: DTypeLike | None = None,
     requires_grad: bool = False,
+    device: Any = None,
 ) -> Tensor:
     """Zeros of a shape, given as a tuple or as several integers."""
+    if device is not None:
+        on_cpu(device)
     dtype = dtype_for(dtype, out)
     made = _full("zeros", shape_of("zeros", shape), 0, dtype, requires_grad)
     return placed("zeros", made, out)
@@ -144,8 +148,11 @@ def ones(
     out: Tensor | None = None,
     dtype: DTypeLike | None = None,
     requires_grad: bool = False,
+    device: Any = None,
 ) -> Tensor:
     """Ones of a shape, given as a tuple or as several integers."""
+    if device is not None:
+        on_cpu(device)
     dtype = dtype_for(dtype, out)
     made = _full("ones", shape_of("ones", shape), 1, dtype, requires_grad)
     return placed("ones", made, out)
@@ -156,8 +163,11 @@ def empty(
     out: Tensor | None = None,
     dtype: DTypeLike | None = None,
     requires_grad: bool = False,
+    device: Any = None,
 ) -> Tensor:
     """A tensor whose values do not matter; they are zeros."""
+    if device is not None:
+        on_cpu(device)
     dtype = dtype_for(dtype, out)
     made = _full("empty", shape_of("empty", shape), 0, dtype, requires_grad)
     return placed("empty", made, out)
@@ -189,11 +199,14 @@ def full(
     out: Tensor | None = None,
     dtype: DTypeLike | None = None,
     requires_grad: bool = False,
+    device: Any = None,
 ) -> Tensor:
     """One repeated number; its kind decides the dtype unless `dtype` does.
 
     A tensor of one number is repeated with its dtype, and gradients reach it.
     """
+    if device is not None:
+        on_cpu(device)
     sizes, dtype = shape_of("full", (shape,)), dtype_for(dtype, out)
     if isinstance(fill_value, Tensor):
         return placed("full", _repeated("full", sizes, fill_value, dtype, requires_grad), out)
@@ -205,22 +218,46 @@ def full(
     return placed("full", _full("full", sizes, number, dtype, requires_grad), out)
 
 
-def zeros_like(x: Any, *, dtype: DTypeLike | None = None, requires_grad: bool = False) -> Tensor:
+def zeros_like(
+    x: Any,
+    *,
+    dtype: DTypeLike | None = None,
+    requires_grad: bool = False,
+    device: Any = None,
+) -> Tensor:
     """Zeros of the shape and dtype of another tensor or array."""
+    if device is not None:
+        on_cpu(device)
     x = pattern("zeros_like", x)
     return _full(
         "zeros_like", tuple(x.shape), 0, x.dtype if dtype is None else dtype, requires_grad
     )
 
 
-def ones_like(x: Any, *, dtype: DTypeLike | None = None, requires_grad: bool = False) -> Tensor:
+def ones_like(
+    x: Any,
+    *,
+    dtype: DTypeLike | None = None,
+    requires_grad: bool = False,
+    device: Any = None,
+) -> Tensor:
     """Ones of the shape and dtype of another tensor or array."""
+    if device is not None:
+        on_cpu(device)
     x = pattern("ones_like", x)
     return _full("ones_like", tuple(x.shape), 1, x.dtype if dtype is None else dtype, requires_grad)
 
 
-def empty_like(x: Any, *, dtype: DTypeLike | None = None, requires_grad: bool = False) -> Tensor:
+def empty_like(
+    x: Any,
+    *,
+    dtype: DTypeLike | None = None,
+    requires_grad: bool = False,
+    device: Any = None,
+) -> Tensor:
     """A tensor like another whose values do not matter; they are zeros."""
+    if device is not None:
+        on_cpu(device)
     x = pattern("empty_like", x)
     return _full(
         "empty_like", tuple(x.shape), 0, x.dtype if dtype is None else dtype, requires_grad
@@ -233,8 +270,11 @@ def full_like(
     *,
     dtype: DTypeLike | None = None,
     requires_grad: bool = False,
+    device: Any = None,
 ) -> Tensor:
     """One repeated number in the shape and dtype of another tensor or array."""
+    if device is not None:
+        on_cpu(device)
     x = pattern("full_like", x)
     dtype = x.dtype if dtype is None else dtype
     if isinstance(fill_value, Tensor):
@@ -250,8 +290,11 @@ def arange(
     out: Tensor | None = None,
     dtype: DTypeLike | None = None,
     requires_grad: bool = False,
+    device: Any = None,
 ) -> Tensor:
     """Evenly spaced numbers from `start` (or 0) up to but without `stop`."""
+    if device is not None:
+        on_cpu(device)
     if stop is None:
         start, stop = 0, start
     check_numbers("arange", start=start, stop=stop, step=step)
@@ -274,8 +317,13 @@ def linspace(
     endpoint: bool = True,
     dtype: DTypeLike | None = None,
     requires_grad: bool = False,
+    device: Any = None,
+    steps: int | None = None,
 ) -> Tensor:
-    """`num` evenly spaced numbers from `start` to `stop`."""
+    """`num` evenly spaced numbers from `start` to `stop`; `steps` is PyTorch's name of `num`."""
+    if device is not None:
+        on_cpu(device)
+    num = num if steps is None else steps
     (num,) = shape_of("linspace", (num,))
     dtype = dtype_for(dtype, out) or get_default_dtype()
     if np.dtype(dtype).kind != "c" and (np.iscomplexobj(start) or np.iscomplexobj(stop)):
@@ -296,8 +344,11 @@ def eye(
     k: int = 0,
     dtype: DTypeLike | None = None,
     requires_grad: bool = False,
+    device: Any = None,
 ) -> Tensor:
     """Ones on a diagonal of an `n` by `m` matrix, zeros elsewhere."""
+    if device is not None:
+        on_cpu(device)
     shape_of("eye", (n, n if m is None else m))
     values = np.eye(n, m, k)
     made = tensor(

@@ -49,6 +49,11 @@ class device(str):  # noqa: N801
         return None
 
 
+def on_cpu(where: Any) -> None:
+    """Refuses every device but the CPU, for functions that make tensors."""
+    device(where)
+
+
 def is_inference(tensor: Tensor) -> bool:
     """Whether a tensor was made in inference mode: it never takes part in a graph."""
     if not isinstance(tensor, Tensor):

@@ -12,6 +12,7 @@ import numpy as np
 
 from ferrograd._core import Tensor, get_default_dtype
 from ferrograd._tensor.creation import dtype_for, placed, shape_of
+from ferrograd._tensor.device import on_cpu
 from ferrograd._tensor.generator import (
     Generator as Generator,
     drawn,
@@ -37,8 +38,11 @@ def rand(
     generator: Generator | np.random.Generator | None = None,
     dtype: DTypeLike | None = None,
     requires_grad: bool = False,
+    device: Any = None,
 ) -> Tensor:
     """Uniform numbers in [0, 1); with a complex dtype, both parts are."""
+    if device is not None:
+        on_cpu(device)
     sizes, kind = shape_of("rand", shape), dtype or get_default_dtype()
     made = drawn(generator, lambda rng: parts(rng.random, sizes, kind), dtype=kind)
     return placed("rand", _leaf(made, requires_grad), out)
@@ -50,8 +54,11 @@ def randn(
     generator: Generator | np.random.Generator | None = None,
     dtype: DTypeLike | None = None,
     requires_grad: bool = False,
+    device: Any = None,
 ) -> Tensor:
     """Standard normal numbers; complex ones have half of the variance in each part."""
+    if device is not None:
+        on_cpu(device)
     sizes, kind = shape_of("randn", shape), dtype or get_default_dtype()
     made = drawn(generator, lambda rng: normal_numbers(rng, sizes, kind), dtype=kind)
     return placed("randn", _leaf(made, requires_grad), out)
@@ -63,8 +70,14 @@ def randint(
     out: Tensor | None = None,
     generator: Generator | np.random.Generator | None = None,
     dtype: DTypeLike | None = None,
+    high: int | None = None,
+    size: Any = None,
+    device: Any = None,
 ) -> Tensor:
     """Integers: `randint(high, shape)` or `randint(low, high, shape)`; `high` is excluded."""
+    if device is not None:
+        on_cpu(device)
+    rest = (*rest, *(given for given in (high, size) if given is not None))
     if len(rest) == 1:
         low, high, shape = 0, low, rest[0]
     elif len(rest) == 2:
@@ -83,26 +96,56 @@ def randint(
 
 
 def randperm(
-    n: int, *, out: Tensor | None = None, generator: Generator | np.random.Generator | None = None
+    n: int,
+    *,
+    out: Tensor | None = None,
+    generator: Generator | np.random.Generator | None = None,
+    device: Any = None,
 ) -> Tensor:
     """A random permutation of the integers below `n`."""
+    if device is not None:
+        on_cpu(device)
     shape_of("randperm", (n,))
     made = drawn(generator, lambda rng: rng.permutation(n))
     return placed("randperm", made, out)
 
 
-def rand_like(x: Tensor, *, dtype: DTypeLike | None = None, requires_grad: bool = False) -> Tensor:
+def rand_like(
+    x: Tensor,
+    *,
+    dtype: DTypeLike | None = None,
+    requires_grad: bool = False,
+    device: Any = None,
+) -> Tensor:
     """Uniform numbers in the shape and dtype of another tensor."""
+    if device is not None:
+        on_cpu(device)
     return rand(x.shape, dtype=dtype or x.dtype, requires_grad=requires_grad)
 
 
-def randn_like(x: Tensor, *, dtype: DTypeLike | None = None, requires_grad: bool = False) -> Tensor:
+def randn_like(
+    x: Tensor,
+    *,
+    dtype: DTypeLike | None = None,
+    requires_grad: bool = False,
+    device: Any = None,
+) -> Tensor:
     """Standard normal numbers in the shape and dtype of another tensor."""
+    if device is not None:
+        on_cpu(device)
     return randn(x.shape, dtype=dtype or x.dtype, requires_grad=requires_grad)
 
 
-def randint_like(x: Tensor, low: int, high: int | None = None) -> Tensor:
+def randint_like(
+    x: Tensor,
+    low: int,
+    high: int | None = None,
+    *,
+    device: Any = None,
+) -> Tensor:
     """Integers in the shape and dtype of another tensor."""
+    if device is not None:
+        on_cpu(device)
     low, high = (0, low) if high is None else (low, high)
     return randint(low, high, x.shape, dtype=x.dtype)
 
