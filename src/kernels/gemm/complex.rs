@@ -10,13 +10,13 @@ use super::product::{Mat, Size};
 use super::tile::{Place, TilePart, Tiles};
 use crate::dtype::{Complex64, Complex128};
 
-/// Inner size of a piece: of `b`, the rows of a tile fit into the first cache.
-const DEPTH: usize = 256;
-/// Rows of `a` that are packed together, a multiple of the rows of every tile.
-const HIGH: usize = 96;
+/// Inner size of a piece: what a tile reads of both operands fits into the first cache.
+const DEPTH: usize = 192;
+/// Rows of `a` that stay in the second cache, a multiple of the rows of every tile.
+const HIGH: usize = 48;
 /// Columns of `b` that are packed together, a multiple of the columns of every tile.
-const WIDE: usize = 256;
-/// Bytes between neighbours from which on reading them as they lie costs more than packing.
+const WIDE: usize = 512;
+/// Bytes between the places that a tile reads one after the other from which on packing costs less.
 const FAR: usize = 2048;
 
 /// A complex number of which matrices are multiplied.
@@ -84,16 +84,16 @@ struct Packed<T> {
 }
 
 impl<T: TilePart + Bits> Product<T> {
-    /// Whether neighbours of a matrix lie so far apart that packing pays.
-    fn far(m: Mat<*const [T; 2]>) -> bool {
-        m.rs.unsigned_abs().max(m.cs.unsigned_abs()) >= FAR / size_of::<[T; 2]>()
+    /// Whether places that many elements apart are so far from each other that packing pays.
+    fn far(step: isize) -> bool {
+        step.unsigned_abs() >= FAR / size_of::<[T; 2]>()
     }
 
     /// # Safety
     /// As `multiply`.
     unsafe fn panels(&self, c: Mat<*mut [T; 2]>, keep: bool) {
         let s = self.s;
-        let left = if Self::far(self.a) { s.k.min(DEPTH) * s.m.min(HIGH) } else { 0 };
+        let left = if Self::far(self.a.cs) { s.k.min(DEPTH) * s.m.min(HIGH) } else { 0 };
         let right = s.k.min(DEPTH) * s.n.min(WIDE).next_multiple_of(self.tiles.columns[0]);
         let mut room = Room::new(bytes_of::<T>(2 * left) + bytes_of::<T>(2 * right));
         let mut parts = room.parts();
@@ -121,7 +121,7 @@ impl<T: TilePart + Bits> Product<T> {
 
     /// Whether columns of `b` are read as they lie, `wide` of them where a tile has so many.
     fn straight(&self, b: Mat<*const [T; 2]>, columns: usize, wide: usize) -> bool {
-        b.cs == 1 && columns >= wide && !Self::far(b)
+        b.cs == 1 && columns >= wide && !Self::far(b.rs)
     }
 
     /// # Safety
@@ -135,7 +135,7 @@ impl<T: TilePart + Bits> Product<T> {
         c: Mat<*mut [T; 2]>,
         keep: bool,
     ) {
-        let far = Self::far(a);
+        let far = Self::far(a.cs);
         let mut right = packed.right.cast_const();
         if far {
             // SAFETY: the caller's contract.
@@ -175,11 +175,11 @@ impl<T: TilePart + Bits> Product<T> {
         while i < m {
             let (_, high) = fitting(self.tiles.rows, m - i);
             let rows = high.min(m - i);
-            for r in 0..rows {
-                let from = a.from(i + r, 0).ptr;
+            for p in 0..k {
+                let from = a.from(i, p).ptr;
                 // SAFETY: the caller's contract.
-                (0..k).for_each(|p| unsafe {
-                    *to.add(p * rows + r) = *from.offset(p as isize * a.cs);
+                (0..rows).for_each(|r| unsafe {
+                    *to.add(p * rows + r) = *from.offset(r as isize * a.rs);
                 });
             }
             to = to.wrapping_add(rows * k);

@@ -124,7 +124,7 @@ unsafe fn plain<T: TilePart, const R: usize, const W: usize>(
 
 macro_rules! vector_tile {
     ($name:ident, $feature:literal, $t:ty, $lanes:literal,
-     $zero:ident $load:ident $all:ident $fma:ident $mixed:ident $mul:ident $swap:ident<$order:literal> $store:ident) => {
+     $zero:ident $load:ident $all:ident $fma:ident $mixed:ident $add:ident $mul:ident $swap:ident<$order:literal> $store:ident) => {
         /// # Safety
         /// As `Tile`.
         #[cfg(target_arch = "x86_64")]
@@ -140,8 +140,18 @@ macro_rules! vector_tile {
             const L: usize = $lanes;
             let (mut re, mut im) = ([[$zero(); V]; R], [[$zero(); V]; R]);
             let (mut at, mut b) = (rows::<$t, R>(a, to.rows), b.cast::<$t>());
-            // SAFETY: the caller's contract.
+            // Whole rows of the result are written from registers.
+            let whole = to.strides[1] == 1 && to.columns == V * L / 2;
+            let place = |i: usize, j: usize| {
+                to.ptr.wrapping_offset(i as isize * to.strides[0]).cast::<$t>().wrapping_add(j * L)
+            };
+            // SAFETY: the caller's contract; a prefetch reads nothing.
             unsafe {
+                if whole {
+                    for i in 0..R {
+                        (0..V).for_each(|j| _mm_prefetch::<_MM_HINT_T0>(place(i, j).cast::<i8>()));
+                    }
+                }
                 for _ in 0..k {
                     let mut row = [$zero(); V];
                     for j in 0..V {
@@ -157,23 +167,31 @@ macro_rules! vector_tile {
                     }
                     b = b.wrapping_offset(2 * step);
                 }
-                let mut tile = [[[0.0; L]; V]; R];
                 let (one, sign) = ($all(1.0), $all(to.sign));
                 for i in 0..R {
                     for j in 0..V {
-                        let sum = $mixed(one, re[i][j], $swap::<$order>(im[i][j]));
-                        $store(tile[i][j].as_mut_ptr(), $mul(sign, sum));
+                        re[i][j] = $mul(sign, $mixed(one, re[i][j], $swap::<$order>(im[i][j])));
+                        if whole && i < to.rows {
+                            let (at, new) = (place(i, j), re[i][j]);
+                            $store(at, if to.keep { $add($load(at), new) } else { new });
+                        }
                     }
                 }
-                write(to, tile.as_ptr().cast(), V * L / 2);
+                if !whole {
+                    let mut tile = [[[0.0; L]; V]; R];
+                    for i in 0..R {
+                        (0..V).for_each(|j| $store(tile[i][j].as_mut_ptr(), re[i][j]));
+                    }
+                    write(to, tile.as_ptr().cast(), V * L / 2);
+                }
             }
         }
     };
 }
-vector_tile!(avx512_f64, "avx512f,avx512dq,avx512bw,avx512vl,avx2,fma", f64, 8, _mm512_setzero_pd _mm512_loadu_pd _mm512_set1_pd _mm512_fmadd_pd _mm512_fmaddsub_pd _mm512_mul_pd _mm512_permute_pd<0x55> _mm512_storeu_pd);
-vector_tile!(avx512_f32, "avx512f,avx512dq,avx512bw,avx512vl,avx2,fma", f32, 16, _mm512_setzero_ps _mm512_loadu_ps _mm512_set1_ps _mm512_fmadd_ps _mm512_fmaddsub_ps _mm512_mul_ps _mm512_permute_ps<0xb1> _mm512_storeu_ps);
-vector_tile!(avx2_f64, "avx2,fma", f64, 4, _mm256_setzero_pd _mm256_loadu_pd _mm256_set1_pd _mm256_fmadd_pd _mm256_fmaddsub_pd _mm256_mul_pd _mm256_permute_pd<0x5> _mm256_storeu_pd);
-vector_tile!(avx2_f32, "avx2,fma", f32, 8, _mm256_setzero_ps _mm256_loadu_ps _mm256_set1_ps _mm256_fmadd_ps _mm256_fmaddsub_ps _mm256_mul_ps _mm256_permute_ps<0xb1> _mm256_storeu_ps);
+vector_tile!(avx512_f64, "avx512f,avx512dq,avx512bw,avx512vl,avx2,fma", f64, 8, _mm512_setzero_pd _mm512_loadu_pd _mm512_set1_pd _mm512_fmadd_pd _mm512_fmaddsub_pd _mm512_add_pd _mm512_mul_pd _mm512_permute_pd<0x55> _mm512_storeu_pd);
+vector_tile!(avx512_f32, "avx512f,avx512dq,avx512bw,avx512vl,avx2,fma", f32, 16, _mm512_setzero_ps _mm512_loadu_ps _mm512_set1_ps _mm512_fmadd_ps _mm512_fmaddsub_ps _mm512_add_ps _mm512_mul_ps _mm512_permute_ps<0xb1> _mm512_storeu_ps);
+vector_tile!(avx2_f64, "avx2,fma", f64, 4, _mm256_setzero_pd _mm256_loadu_pd _mm256_set1_pd _mm256_fmadd_pd _mm256_fmaddsub_pd _mm256_add_pd _mm256_mul_pd _mm256_permute_pd<0x5> _mm256_storeu_pd);
+vector_tile!(avx2_f32, "avx2,fma", f32, 8, _mm256_setzero_ps _mm256_loadu_ps _mm256_set1_ps _mm256_fmadd_ps _mm256_fmaddsub_ps _mm256_add_ps _mm256_mul_ps _mm256_permute_ps<0xb1> _mm256_storeu_ps);
 
 macro_rules! tile_parts {
     ($($t:ty, $avx512:ident, $avx2:ident, $lanes:literal;)*) => {$(
