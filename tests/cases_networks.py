@@ -171,6 +171,34 @@ def rope(x: Any, positions: Any = None, base: float = 10000.0, interleaved: bool
     return np.concatenate([a, b], -1).astype(x.dtype)
 
 
+def sequence(step: Function, x: Any, states: tuple[Any, ...], reverse: bool) -> list[Any]:
+    """The states of a recurrent layer after every step, in the order of time."""
+    after: list[Any] = []
+    for row in x[::-1] if reverse else x:
+        states = step(row, *states)
+        after.append(states)
+    after = after[::-1] if reverse else after
+    return [np.stack(parts) for parts in zip(*after, strict=True)]
+
+
+def lstm_sequence(x: Any, h: Any, weight: Any, c: Any, reverse: bool = False) -> Any:
+    def step(row: Any, h: Any, c: Any) -> Any:
+        i, f, g, o = np.split(row + h @ weight.T, 4, -1)
+        c = special.expit(f) * c + special.expit(i) * np.tanh(g)
+        return special.expit(o) * np.tanh(c), c
+
+    return sequence(step, x, (h, c), reverse)
+
+
+def gru_sequence(x: Any, h: Any, weight: Any, bias: Any, reverse: bool = False) -> Any:
+    def step(row: Any, h: Any) -> Any:
+        (r, z, n), (hr, hz, hn) = np.split(row, 3, -1), np.split(h @ weight.T, 3, -1)
+        z, n = special.expit(z + hz), np.tanh(n + special.expit(r + hr) * (hn + bias))
+        return ((1 - z) * n + z * h,)
+
+    return sequence(step, x, (h,), reverse)[0]
+
+
 def row(name: str, ref: Function, *calls: Any, **over: Any) -> Case:
     """A row of `fg.nn.functional`."""
     return op(name, ref, *calls, path=f"nn.functional.{name}", **{"ints": None, **over})
@@ -244,6 +272,12 @@ LAYERS = (
         call(A(2, 2, 3, 2), A(2, 2, 3, 2), A(2, 2, 3, 2), is_causal=True),
         call(A(3, 4), A(5, 4), A(5, 2), A(3, 5), scale=0.3), call(A(3, 4), A(5, 4), A(5, 2), KEPT),
         f32=1e-5, finite=True),
+    row("lstm_sequence", lstm_sequence, call(A(3, 2, 8), A(2, 2), A(8, 2), A(2, 2)),
+        call(A(1, 2, 4), A(2, 1), A(4, 1), A(2, 1), True),
+        call(A(3, 1, 12), A(1, 3), A(12, 3), A(1, 3), reverse=True), f32=1e-5, finite=True),
+    row("gru_sequence", gru_sequence, call(A(3, 2, 6), A(2, 2), A(6, 2), A(2)),
+        call(A(1, 2, 3), A(2, 1), A(3, 1), A(1), True),
+        call(A(3, 1, 9), A(1, 3), A(9, 3), A(3), reverse=True), f32=1e-5, finite=True),
     row("rope", rope, call(A(5, 4)), call(A(2, 3, 6), interleaved=True),
         call(A(3, 4), nested(4, 0, 7), 100.0), f32=1e-5, finite=True),
 )

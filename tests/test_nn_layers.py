@@ -199,7 +199,15 @@ def test_what_does_not_fit_is_refused(make: Any, message: str) -> None:
         make()
 
 
-@pytest.mark.parametrize("kind", ["RNN", "LSTM", "GRU", "CTCLoss"])
+STEPS = {
+    "RNN": "UnbindBackward",
+    "LSTM": "LstmSequenceBackward",
+    "GRU": "GruSequenceBackward",
+    "CTCLoss": "UnbindBackward",
+}
+
+
+@pytest.mark.parametrize("kind", STEPS)
 def test_steps_of_time_leave_their_input_by_one_node(kind: str) -> None:
     """A node for each step would add up as many gradients of the whole sequence."""
     x = fg.randn(7, 2, 3, requires_grad=True)
@@ -213,7 +221,50 @@ def test_steps_of_time_leave_their_input_by_one_node(kind: str) -> None:
         if node is not None and node not in seen:
             seen.add(node)
             pending += [source for source, _ in node.next_functions]
-    assert [node.name() for node in seen].count("UnbindBackward") == 1
+    assert [node.name() for node in seen].count(STEPS[kind]) == 1
+
+
+@pytest.mark.parametrize("bias", [True, False])
+@pytest.mark.parametrize("kind", ["LSTM", "GRU"])
+def test_all_steps_at_once_are_the_steps_of_packed_sequences(kind: str, bias: bool) -> None:
+    layer = getattr(nn, kind)(3, 5, num_layers=2, bias=bias, bidirectional=True)
+    x = fg.randn(6, 2, 3, requires_grad=True)
+    found = []
+    for given in (x, nn.utils.rnn.pack_padded_sequence(x, [6, 6])):
+        out, last = layer(given)
+        out = out if given is x else nn.utils.rnn.pad_packed_sequence(out)[0]
+        parts = [out, *(last if kind == "LSTM" else (last,))]
+        total = sum((part * part.detach().cos()).sum() for part in parts)
+        wanted = [x, *layer.parameters()]
+        found.append([*parts, *fg.autograd.grad(total, wanted)])
+    for a, b in zip(*found, strict=True):
+        np.testing.assert_allclose(a.detach(), b.detach(), rtol=1e-12, atol=1e-14)
+
+
+def test_steps_at_once_refuse_what_does_not_fit() -> None:
+    h, weight = fg.ones(2, 3), fg.ones(12, 3)
+    with pytest.raises(ShapeError, match=r"at least one step"):
+        F.lstm_sequence(fg.ones(0, 2, 12), h, weight, h)
+    with pytest.raises(ShapeError, match=r"\(4, 2, 12\), \(2, 3\), \(12, 3\), \(2, 4\)"):
+        F.lstm_sequence(fg.ones(4, 2, 12), h, weight, fg.ones(2, 4))
+    with pytest.raises(ShapeError, match="the bias"):
+        F.gru_sequence(fg.ones(4, 2, 9), h, fg.ones(9, 3), fg.ones(2))
+
+
+@pytest.mark.parametrize("kind", ["LSTM", "GRU"])
+def test_outputs_of_all_steps_may_be_changed(kind: str) -> None:
+    """The gradient is that of what was computed."""
+    layer, x = getattr(nn, kind)(3, 4), fg.randn(5, 2, 3)
+    gradients = []
+    for changed in (False, True):
+        layer.zero_grad()
+        out, _ = layer(x)
+        if changed:
+            out.add_(1.0)
+        out.sum().backward()
+        gradients.append([p.grad.numpy() for p in layer.parameters()])
+    for a, b in zip(*gradients, strict=True):
+        np.testing.assert_array_equal(a, b)
 
 
 def test_sync_batch_norm_replaces_other_layers() -> None:

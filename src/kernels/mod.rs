@@ -28,6 +28,7 @@ pub mod order;
 pub mod parts;
 pub mod pooling;
 pub mod real;
+pub mod recurrent;
 pub mod reduce;
 mod ring;
 mod room;

@@ -36,6 +36,8 @@ def adaptive_avg_pool2d(x: _TensorLike, output_size: _Shape, *, out: Any = None,
 def avg_pool2d(x: _TensorLike, kernel_size: _Shape, stride: _Shape | None = None, padding: _Shape = 0, ceil_mode: _bool = False, count_include_pad: _bool = True, divisor_override: _float | None = None, *, out: Any = None, name: str | None = None) -> Tensor: """Mean of windows over the last two axes, with the padding as zeros unless count_include_pad=False, or the sum over `divisor_override`; stride is the window's size unless given. Derivative: `g` shared by the window."""
 def max_pool1d(x: _TensorLike, kernel_size: _Shape, stride: _Shape | None = None, padding: _Shape = 0, dilation: _Shape = 1, ceil_mode: _bool = False, return_indices: _bool = False, *, out: Any = None, name: str | None = None) -> Any: """Largest element of windows along the last axis; stride is the window's size unless given; with return_indices also the place of each in its plane. Derivative: `g` to the largest, the first of equals."""
 def max_pool2d(x: _TensorLike, kernel_size: _Shape, stride: _Shape | None = None, padding: _Shape = 0, dilation: _Shape = 1, ceil_mode: _bool = False, return_indices: _bool = False, *, out: Any = None, name: str | None = None) -> Any: """Largest element of windows over the last two axes; stride is the window's size unless given; with return_indices also the place of each in its plane. Derivative: `g` to the largest, the first of equals."""
+def gru_sequence(x: _TensorLike, h: _TensorLike, weight: _TensorLike, bias: _TensorLike, reverse: _bool = False, *, out: Any = None, name: str | None = None) -> Tensor: """All steps of a GRU: `r` and `z` are sigmoids of the first parts of `x_t + h weightᵀ`, `n = tanh(x_n + r (h weightᵀ_n + bias))`, `h' = n + z (h - n)`. x is (T, N, 3H), h (N, H), the weight (3H, H), the bias (H); the result is h' at all times, (T, N, H). `reverse` begins with the last. Derivative: the chain rule from step to step."""
+def lstm_sequence(x: _TensorLike, h: _TensorLike, weight: _TensorLike, c: _TensorLike, reverse: _bool = False, *, out: Any = None, name: str | None = None) -> list[Tensor]: """All steps of an LSTM: `i, f, g, o` are the parts of `x_t + h weightᵀ`, `c' = σ(f) c + σ(i) tanh(g)`, `h' = σ(o) tanh(c')`. x is (T, N, 4H), the states (N, H), the weight (4H, H); the results are h' and c' at all times, (T, N, H). `reverse` begins with the last. Derivative: the chain rule from step to step."""
 
 __all__ = [
     "adaptive_avg_pool2d",
@@ -50,11 +52,13 @@ __all__ = [
     "cross_entropy",
     "dropout_mask",
     "group_norm",
+    "gru_sequence",
     "huber_loss",
     "kl_div",
     "l1_loss",
     "layer_norm",
     "linear",
+    "lstm_sequence",
     "max_pool1d",
     "max_pool2d",
     "mse_loss",

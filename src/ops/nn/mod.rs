@@ -8,3 +8,5 @@ pub mod likelihood;
 pub mod loss;
 pub mod normalize;
 pub mod pooling;
+pub mod recurrent;
+mod recurrent_recorded;

@@ -17,7 +17,7 @@ from ferrograd._core import Tensor, sigmoid, tanh
 from ferrograd._tensor import creation
 from ferrograd._tensor.generator import Generator
 from ferrograd.errors import ArgumentError, ShapeError
-from ferrograd.nn import init
+from ferrograd.nn import _operations, init
 from ferrograd.nn._module import Module
 from ferrograd.nn._operations import linear
 from ferrograd.nn._parameter import Parameter
@@ -62,6 +62,40 @@ STEPS: dict[str, Step] = {
     "LSTM": _lstm,
     "GRU": _gru,
 }
+
+
+Weights = tuple[Tensor, Tensor, Tensor | None, Tensor | None]
+#: `whole(input, states, weights and biases of input and state, reverse)`: outputs, last states.
+Whole = Callable[[Tensor, States, Weights, bool], tuple[Tensor, States]]
+
+
+def _whole_lstm(
+    x: Tensor, states: States, weights: Weights, reverse: bool
+) -> tuple[Tensor, States]:
+    projection, weight, first, _ = weights
+    h, c = states
+    given = linear(x, projection.T, first)
+    out, cells = _operations.lstm_sequence(given, h, weight, c, reverse)
+    last = 0 if reverse else -1
+    return out, (out[last], cells[last])
+
+
+def _whole_gru(x: Tensor, states: States, weights: Weights, reverse: bool) -> tuple[Tensor, States]:
+    projection, weight, first, bias = weights
+    (h,) = states
+    size = int(h.shape[-1])
+    if first is None or bias is None:
+        inner = creation.zeros((size,), dtype=x.dtype)
+    else:
+        # The reset gate multiplies the last part of the second bias; the others join the first.
+        inner, zero = bias[2 * size :], creation.zeros((size,), dtype=bias.dtype)
+        first = first + _core.concatenate([bias[: 2 * size], zero])
+    out = _operations.gru_sequence(linear(x, projection.T, first), h, weight, inner, reverse)
+    return out, (out[0 if reverse else -1],)
+
+
+#: All steps at once, where a kind has an operation for them.
+WHOLE: dict[str, Whole] = {"LSTM": _whole_lstm, "GRU": _whole_gru}
 
 
 class _Cell(Module):

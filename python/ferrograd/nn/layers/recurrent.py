@@ -19,7 +19,7 @@ from ferrograd._tensor.generator import Generator
 from ferrograd.errors import ArgumentError, ShapeError
 from ferrograd.nn import functional as F, init  # noqa: N812
 from ferrograd.nn._module import Module
-from ferrograd.nn.layers.cells import GATES, STEPS, States
+from ferrograd.nn.layers.cells import GATES, STEPS, WHOLE, States
 from ferrograd.nn.layers.container import MOST_LAYERS
 from ferrograd.nn.utils.rnn import PackedSequence
 
@@ -154,16 +154,19 @@ class _Recurrent(Module):
         def parameter(what: str) -> Any:
             return getattr(self, _name(what, layer, direction))
 
-        first, bias = None, None
+        weight, projection, first, bias = parameter("weight_hh"), parameter("weight_ih"), None, None
         if self.bias:
             first, bias = parameter("bias_ih"), parameter("bias_hh")
             if self.kind != "GRU":
                 # Both are added to the same gates, so once for all times is enough.
                 first, bias = first + bias, None
-        weight, step = parameter("weight_hh").T, STEPS[self._step_name()]
+        whole = mask is None and not self.proj_size and x.dtype.kind == "f" and len(x) > 0
+        if whole and self.kind in WHOLE:
+            return WHOLE[self.kind](x, states, (projection, weight, first, bias), bool(direction))
+        step, weight = STEPS[self._step_name()], weight.T
         shrink = parameter("weight_hr").T if self.proj_size else None
         # One node for the rows of all times: a subscript for each would add up T whole gradients.
-        given = _core.unbind(F.linear(x, parameter("weight_ih").T, first))
+        given = _core.unbind(F.linear(x, projection.T, first))
         times = range(int(x.shape[0]))
         outputs = []
         for t in reversed(times) if direction else times:
