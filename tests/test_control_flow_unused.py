@@ -283,3 +283,20 @@ def test_custom_functions_with_several_results_of_which_one_is_used() -> None:
                 grads = fg.autograd.grad(function(x, y)[use].sum(), (x, y), allow_unused=True)
                 found.append([None if g is None else g.numpy() for g in grads])
             same(found[1], found[0])
+
+
+def test_operations_without_a_slope_give_zeros_where_the_pass_comes_to_them() -> None:
+    def f(x: Any, y: Any) -> Any:
+        z = fg.floor(y) + x
+        return z * 2.0, z * y, fg.concatenate([fg.floor(x), x * y])
+
+    compiled = fg.compile(f)
+    for use in [(0,), (1,), (2,), (0, 1), (1, 2)]:
+        found = []
+        for function in (f, compiled):
+            x, y = fg.ones(2, requires_grad=True), fg.full((2,), 2.5, requires_grad=True)
+            results = function(x, y)
+            total = sum(results[k].sum() for k in use)
+            grads = fg.autograd.grad(total, (x, y), allow_unused=True)
+            found.append([None if g is None else g.numpy() for g in grads])
+        same(found[1], found[0])

@@ -322,7 +322,7 @@ class Compiled(_core._Replayed):
                 if warm is None and not call.tensors:
                     # Whether a call with arrays gives a history, only such a call can tell.
                     return WarmUp(None, kept_before), []
-        with Watch() as watch, recorded_generators() as check:
+        with of_tensors.fails_backward(), Watch() as watch, recorded_generators() as check:
             program, kept, reason = _core._record_joint(
                 of_tensors.then(lambda _: check()), values, weak, may_keep, watch
             )

@@ -18,7 +18,14 @@ from ferrograd._core import Tensor, stack
 from ferrograd._tensor.creation import zeros
 from ferrograd._tensor.modes import no_grad
 from ferrograd._tensor.tree import LEAF, Tree, flatten
-from ferrograd.errors import ArgumentError, ArgumentTypeError, CompileError, DTypeError, ShapeError
+from ferrograd.errors import (
+    ArgumentError,
+    ArgumentTypeError,
+    CompileError,
+    DTypeError,
+    MatrixError,
+    ShapeError,
+)
 
 
 def scan(
@@ -174,7 +181,7 @@ def while_loop(
 
     found = None
     if may_be_native():
-        found = natively(lambda: _core._while_loop(goes_on, step, in_python, carry))
+        found = natively(lambda: _core._while_loop(goes_on, step, in_python, carry), endless=True)
     return tree.build(iter(in_python(*carry) if found is None else found))
 
 
@@ -246,11 +253,16 @@ def may_be_native() -> bool:
     return enabled() and (_core._is_recording_program() or _core._may_replay())
 
 
-def natively(run: Callable[[], list[Tensor] | None]) -> list[Tensor] | None:
+def natively(run: Callable[[], list[Tensor] | None], endless: bool = False) -> list[Tensor] | None:
     """What the core computes; None where a body cannot be recorded, so that Python runs it."""
     try:
         return run()
     except CompileError:
+        return None
+    except MatrixError:
+        # Perhaps of the derivative, which nobody may ask for.
+        if endless and _core._is_recording_program():
+            raise
         return None
 
 

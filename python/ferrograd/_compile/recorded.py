@@ -11,7 +11,8 @@ import copy
 import numbers
 import os
 import types
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from enum import Enum
 from typing import Any, NamedTuple
 
@@ -106,6 +107,19 @@ class OfTensors:
             return results
 
         return checked
+
+    @contextmanager
+    def fails_backward(self) -> Iterator[None]:
+        """What the backward pass raises as it is recorded is left to that of a call."""
+        try:
+            yield
+        except (CompileError, RunsEagerlyError):
+            raise
+        except Exception as raised:
+            if self.form is None:
+                raise
+            what = f"its backward pass, as it is recorded, raises {type(raised).__name__}"
+            raise RunsEagerlyError(what) from raised
 
     def taken_form(self) -> Form:
         """The form of the last call's results."""

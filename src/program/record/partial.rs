@@ -39,10 +39,12 @@ pub struct Narrowed {
 /// What a buffer holds.
 #[derive(Clone, Copy, PartialEq)]
 enum Holds {
-    /// What depends on no gradient.
-    Other,
-    /// The same, filled within the pass: perhaps the gradient of what does not depend on its operands.
-    Filled,
+    /// What the pass reads and does not write.
+    Given,
+    /// What it fills with a number.
+    Blank,
+    /// What it computes from no gradient: perhaps the gradient of something that does not depend on its operands.
+    Own,
     /// A gradient.
     Gradient,
     /// The sum of gradients that were there before the pass, and nothing else.
@@ -52,7 +54,7 @@ enum Holds {
     /// The same, and zeros: gradients of parts that are joined are zeros where there is none.
     Zeros,
 }
-use Holds::{Filled, Gradient, Nothing, Other, Sum, Zeros};
+use Holds::{Blank, Given, Gradient, Nothing, Own, Sum, Zeros};
 
 impl Partial {
     /// The program for gradients of all results.
@@ -74,7 +76,7 @@ impl Partial {
             numbers.push(match pass.holds[output.buffer as usize] {
                 Gradient => Some(outputs.len()),
                 Sum | Nothing | Zeros => None,
-                Other | Filled => return None,
+                Given | Blank | Own => return None,
             });
             outputs.extend(numbers.last()?.map(|_| output.clone()));
         }
@@ -107,7 +109,7 @@ impl<'p> Pass<'p> {
         {
             Some(number) if number < cotangents => [Nothing, Gradient][given[number] as usize],
             Some(number) if number < cotangents + sums => Sum,
-            _ => Other,
+            _ => Given,
         };
         Pass { buffers: &of.buffers, holds: of.buffers.iter().map(holds).collect() }
     }
@@ -121,18 +123,19 @@ impl<'p> Pass<'p> {
         let read: Vec<Holds> = step.reads.iter().map(|read| self.of(read)).collect();
         let has = |what: &[Holds]| read.iter().any(|holds| what.contains(holds));
         let (missing, there) = (has(&[Nothing, Zeros]), has(&[Gradient, Sum]));
+        // Whether the pass comes to an operation that gives a constant for a gradient, nobody can tell.
+        if (missing || there) && has(&[Blank, Own]) && operands(step).is_some() {
+            return None;
+        }
         let is_copy = matches!(step.action, Action::Copy);
         let now = match (missing, there) {
             (true, true) => return self.added(step),
             (true, false) if is_copy => Zeros,
             (true, false) => Nothing,
-            // Of an operation that gives no gradient, nobody can tell whether the pass comes there.
-            (false, true) if has(&[Filled]) && operands(step).is_some() => return None,
             (false, true) if is_copy => read[0],
             (false, true) => Gradient,
-            (false, false) if is_copy && has(&[Filled]) => Filled,
-            (false, false) if matches!(step.action, Action::Fill(_)) => Filled,
-            (false, false) => Other,
+            (false, false) if matches!(step.action, Action::Fill(_)) => Blank,
+            (false, false) => Own,
         };
         for slice in &step.writes {
             self.write(slice, now)?;
@@ -166,9 +169,9 @@ impl<'p> Pass<'p> {
         *holds = match (*holds, now) {
             (_, now) if whole => now,
             (before, now) if before == now => now,
-            (before, Other | Filled) => before,
-            (Other | Filled, now) => now,
-            (Gradient | Sum, Gradient | Sum) => Gradient,
+            (before, Blank) => before,
+            (Given | Blank, now) => now,
+            (Gradient | Sum | Own, Gradient | Sum) | (Gradient | Sum, Own) => Gradient,
             (Gradient, Zeros) | (Zeros, Gradient) => Gradient,
             (Nothing, Zeros) | (Zeros, Nothing) => Nothing,
             _ => return None,
