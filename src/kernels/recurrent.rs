@@ -39,14 +39,15 @@ pub struct Loops {
     pub tanh: Loop,
 }
 
-/// Calls a loop of one operand; the result may begin where the operand does.
+/// Calls a loop of one operand.
 ///
 /// # Safety
-/// The loop is for this element type, and both hold `n` elements.
-unsafe fn apply<T>(function: Loop, x: *const T, out: *mut T, n: usize) {
-    let operand = x.cast::<u8>();
-    // SAFETY: the caller's contract; a text of one operand has no parameters here.
-    unsafe { function(&raw const operand, out.cast(), n, std::ptr::null()) };
+/// The loop is for this element type.
+unsafe fn apply<T>(function: Loop, x: &[T], out: &mut [T]) {
+    assert!(x.len() == out.len(), "a loop over parts of different sizes");
+    let operand = x.as_ptr().cast::<u8>();
+    // SAFETY: the caller's contract; both have these elements, and the text has no parameters.
+    unsafe { function(&raw const operand, out.as_mut_ptr().cast(), out.len(), std::ptr::null()) };
 }
 
 /// Elements of an operand.
@@ -142,13 +143,14 @@ fn lstm_step(loops: Loops, [x, product, c]: [View; 3], [gates, cells, out]: [&Vi
                 let gate = |k: usize| part_mut::<T>(gates, k * rows * n + start, m);
                 for k in 0..4 {
                     let (x, p) = (columns(x, at, wide, k * n), columns(product, at, wide, k * n));
-                    add_rows::<T>(x, p, [wide; 2], n, gate(k));
+                    // The last part has the sums first: a loop in place is not vectorised.
+                    add_rows::<T>(x, p, [wide; 2], n, gate(4));
                     let function = if k == 2 { loops.tanh } else { loops.sigmoid };
-                    apply(function, gate(k).as_ptr(), gate(k).as_mut_ptr(), m);
+                    apply(function, gate(4), gate(k));
                 }
                 let cells = part_mut::<T>(cells, start, m);
                 mix(gate(1), part(c, start, m), gate(0), gate(2), cells);
-                apply(loops.tanh, cells.as_ptr(), gate(4).as_mut_ptr(), m);
+                apply(loops.tanh, cells, gate(4));
                 times(gate(3), gate(4), part_mut::<T>(out, start, m));
             }
         });
@@ -294,15 +296,15 @@ fn gru_step(loops: Loops, [x, product, bias, h]: [View; 4], [gates, out]: [&View
                 let gate = |k: usize| part_mut::<T>(gates, k * rows * n + start, m);
                 for k in 0..2 {
                     let (x, p) = (columns(x, at, wide, k * n), columns(product, at, wide, k * n));
-                    add_rows::<T>(x, p, [wide; 2], n, gate(k));
-                    apply(loops.sigmoid, gate(k).as_ptr(), gate(k).as_mut_ptr(), m);
+                    add_rows::<T>(x, p, [wide; 2], n, gate(3));
+                    apply(loops.sigmoid, gate(3), gate(k));
                 }
                 let (x, p) = (columns(x, at, wide, 2 * n), columns(product, at, wide, 2 * n));
                 add_rows::<T>(p, part(bias, 0, n), [wide, 0], n, gate(3));
                 times(gate(0), gate(3), gate(2));
                 let new = part_mut::<T>(out, start, m);
                 add_rows::<T>(x, gate(2), [wide, n], n, new);
-                apply(loops.tanh, new.as_ptr(), gate(2).as_mut_ptr(), m);
+                apply(loops.tanh, new, gate(2));
                 blend(gate(2), part(h, start, m), gate(1), new);
             }
         });
