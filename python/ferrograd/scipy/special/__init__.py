@@ -122,7 +122,10 @@ from ferrograd.scipy.special._inverses import (
     bdtr as bdtr,
     bdtrc as bdtrc,
     bdtri as bdtri,
+    betaincc as betaincc,
     betaincinv as betaincinv,
+    chdtr as chdtr,
+    chdtrc as chdtrc,
     chdtri as chdtri,
     fdtr as fdtr,
     fdtrc as fdtrc,
@@ -137,6 +140,7 @@ from ferrograd.scipy.special._inverses import (
     pdtr as pdtr,
     pdtrc as pdtrc,
     pdtri as pdtri,
+    stdtrit as stdtrit,
 )
 from ferrograd.scipy.special._polynomials import (
     eval_chebyt as eval_chebyt,

@@ -13,7 +13,7 @@ from typing import Any
 import ferrograd.numpy as _face
 from ferrograd.extend import Primitive
 from ferrograd.scipy._library import of_scipy
-from ferrograd.scipy.special._distributions import betainc, gammainc, gammaincc
+from ferrograd.scipy.special._distributions import betainc, gammainc, gammaincc, stdtr
 from ferrograd.transforms import make_vjp
 
 np: Any = _face
@@ -90,6 +90,9 @@ def _inverse(name: str, function: _Function, count: int) -> Primitive:
 gammaincinv = _inverse("gammaincinv", gammainc, 2)
 gammainccinv = _inverse("gammainccinv", gammaincc, 2)
 betaincinv = _inverse("betaincinv", betainc, 3)
+betaincc = _direct("betaincc", betainc, 3, -1.0)
+chdtr = _direct("chdtr", _chi2, 2, -1.0)
+chdtrc = _direct("chdtrc", _chi2, 2)
 chdtri = _inverse("chdtri", _chi2, 2)
 gdtr = _direct("gdtr", _gamma, 3)
 gdtrc = _direct("gdtrc", _gamma, 3, -1.0)
@@ -105,3 +108,4 @@ bdtri = _inverse("bdtri", _binomial, 3)
 nbdtr = _direct("nbdtr", _negative_binomial, 3)
 nbdtrc = _direct("nbdtrc", _negative_binomial, 3, -1.0)
 nbdtri = _inverse("nbdtri", _negative_binomial, 3)
+stdtrit = _inverse("stdtrit", stdtr, 2)
