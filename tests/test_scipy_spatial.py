@@ -124,3 +124,28 @@ def test_points_without_mass_coordinates_or_numbers() -> None:
     found = ours.cdist(fg.tensor(column), column, "mahalanobis").numpy()
     assert_allclose(found, theirs.cdist(column, column, "mahalanobis"))
     assert ours.cdist(fg.ones(2, 0), np.ones((1, 0)), "chebyshev").tolist() == [[0.0], [0.0]]
+
+
+@pytest.mark.parametrize(
+    "name",
+    [
+        *("braycurtis", "canberra", "chebyshev", "cityblock"),
+        *("correlation", "cosine", "euclidean", "sqeuclidean"),
+    ],
+)
+def test_distances_of_two_vectors(name: str) -> None:
+    mine, other = getattr(ours, name), getattr(theirs, name)
+    agree(mine, other, A[0], B[1], order=1)
+    agree(mine, other, A[0], B[1], abs(B[2]), order=1)
+
+
+def test_distances_of_two_vectors_with_parameters() -> None:
+    agree(lambda u, v: ours.minkowski(u, v, 3), lambda u, v: theirs.minkowski(u, v, 3), A[0], B[0])
+    agree(ours.seuclidean, theirs.seuclidean, A[0], B[0], abs(A[1]))
+    inverse = A.T @ A
+    agree(ours.mahalanobis, theirs.mahalanobis, A[0], B[0], inverse, order=1)
+    x = fg.tensor(A[0])
+    with pytest.raises(ValueError, match="use cdist"):
+        ours.euclidean(fg.tensor(A), B)
+    with pytest.raises(ValueError, match="give u, v and p, w"):
+        ours.minkowski(x, x, q=3)

@@ -1,4 +1,4 @@
-"""`scipy.ndimage`: linear filters and interpolation of images, differentiable."""
+"""`scipy.ndimage`: filters and interpolation of images, differentiable."""
 
 from ferrograd.scipy._library import rest_of as _rest_of
 from ferrograd.scipy.ndimage._coordinates import map_coordinates as map_coordinates
@@ -7,6 +7,13 @@ from ferrograd.scipy.ndimage._linear import (
     convolve1d as convolve1d,
     correlate as correlate,
     correlate1d as correlate1d,
+)
+from ferrograd.scipy.ndimage._ranks import (
+    maximum_filter as maximum_filter,
+    median_filter as median_filter,
+    minimum_filter as minimum_filter,
+    percentile_filter as percentile_filter,
+    rank_filter as rank_filter,
 )
 from ferrograd.scipy.ndimage._smooth import (
     gaussian_filter as gaussian_filter,
@@ -22,7 +29,9 @@ from ferrograd.scipy.ndimage._splines import (
 )
 from ferrograd.scipy.ndimage._transforms import (
     affine_transform as affine_transform,
+    rotate as rotate,
     shift as shift,
+    zoom as zoom,
 )
 
 __getattr__ = _rest_of("ndimage")

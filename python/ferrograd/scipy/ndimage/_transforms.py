@@ -1,4 +1,4 @@
-"""Images under changes of coordinates: `affine_transform` and `shift`.
+"""Images under changes of coordinates: `affine_transform`, `shift`, `zoom` and `rotate`.
 
 Owns: the coordinates. The values between elements are those of `map_coordinates`.
 """
@@ -12,11 +12,13 @@ import numpy
 import ferrograd.numpy as np
 from ferrograd.errors import ShapeError
 from ferrograd.numpy._values import holds_tensor
-from ferrograd.scipy._closures import floats
+from ferrograd.scipy._closures import floats, plain
 from ferrograd.scipy._library import library
 from ferrograd.scipy.ndimage._coordinates import map_coordinates
 from ferrograd.scipy.ndimage._linear import checked
 from ferrograd.scipy.ndimage._output import fills_output
+from ferrograd.scipy.ndimage._smooth import _each
+from ferrograd.scipy.special import cosdg, sindg
 
 
 @fills_output
@@ -89,3 +91,95 @@ def shift(
     return affine_transform(
         image, ones, -floats(shift) * ones, None, output, order, mode, cval, prefilter
     )
+
+
+@fills_output
+def zoom(
+    input: Any,
+    zoom: Any,
+    output: Any = None,
+    order: int = 3,
+    mode: str = "constant",
+    cval: Any = 0.0,
+    prefilter: bool = True,
+    *,
+    grid_mode: bool = False,
+) -> Any:
+    """The image with `zoom` times as many elements along every axis, or each its own.
+
+    Differentiable by `input` and `cval`; the rest is as in `map_coordinates`.
+
+    >>> from ferrograd.scipy import ndimage
+    >>> ndimage.zoom(fg.tensor([0.0, 2.0]), 1.5, order=1).tolist()
+    [0.0, 1.0, 2.0]
+    """
+    if not holds_tensor([input, cval]):
+        return library("ndimage.zoom")(
+            input, zoom, output, order, mode, cval, prefilter, grid_mode=grid_mode
+        )
+    checked("zoom", mode)
+    image = floats(input)
+    factors = _each(zoom, np.ndim(image), "zoom")
+    lines = []
+    for n, factor in zip(np.shape(image), factors, strict=True):
+        count = round(n * float(factor))
+        if grid_mode:
+            lines.append((numpy.arange(count) + 0.5) * (n / max(count, 1)) - 0.5)
+        else:
+            lines.append(numpy.linspace(0.0, n - 1.0 if count > 1 else 0.0, count))
+    places = numpy.stack(numpy.meshgrid(*lines, indexing="ij")).astype(image.dtype)
+    return map_coordinates(image, places, None, order, mode, cval, prefilter)
+
+
+@fills_output
+def rotate(
+    input: Any,
+    angle: Any,
+    axes: tuple[int, int] = (1, 0),
+    reshape: bool = True,
+    output: Any = None,
+    order: int = 3,
+    mode: str = "constant",
+    cval: Any = 0.0,
+    prefilter: bool = True,
+) -> Any:
+    """The image turned by an angle in degrees in the plane of two axes.
+
+    With `reshape` the result holds the whole image. Differentiable by `input`, `angle` (with the
+    shape of the result held fixed) and `cval`; the rest is as in `map_coordinates`.
+
+    >>> from ferrograd.scipy import ndimage
+    >>> ndimage.rotate(fg.tensor([[1.0, 2.0], [3.0, 4.0]]), 90, order=1).round(9).tolist()
+    [[2.0, 4.0], [1.0, 3.0]]
+    """
+    if not holds_tensor([input, angle, cval]):
+        return library("ndimage.rotate")(
+            input, angle, axes, reshape, output, order, mode, cval, prefilter
+        )
+    checked("rotate", mode)
+    image = floats(input)
+    count = np.ndim(image)
+    first, second = sorted(axis % count for axis in axes)
+    if count < 2 or first == second:
+        raise ShapeError(
+            f"rotate: axes are {axes} for an image of {count} axes; give two different ones"
+        )
+    c, s = cosdg(angle), sindg(angle)
+    shape = numpy.array([np.shape(image)[first], np.shape(image)[second]])
+    turn = (
+        np.stack([np.stack([c, s]), np.stack([-s, c])])
+        if holds_tensor(angle)
+        else (numpy.array([[c, s], [-s, c]]))
+    )
+    known, outer = plain(turn), shape
+    if reshape:
+        corners = numpy.array([[0, 0, shape[0], shape[0]], [0, shape[1], 0, shape[1]]])
+        outer = (numpy.ptp(known @ corners, axis=1) + 0.5).astype(int)
+    offset = (shape - 1) / 2 - turn @ ((outer - 1) / 2)
+    dims = list(np.shape(image))
+    dims[first], dims[second] = int(outer[0]), int(outer[1])
+    grid = numpy.indices(dims, dtype=image.dtype)
+    rows = [*grid]
+    rows[first] = turn[0, 0] * grid[first] + turn[0, 1] * grid[second] + offset[0]
+    rows[second] = turn[1, 0] * grid[first] + turn[1, 1] * grid[second] + offset[1]
+    return map_coordinates(image, np.stack(rows), None, order, mode, cval, prefilter)

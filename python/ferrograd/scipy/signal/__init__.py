@@ -14,10 +14,17 @@ from ferrograd.scipy.signal._fourier import fftconvolve as fftconvolve, oaconvol
 from ferrograd.scipy.signal._planes import convolve2d as convolve2d, correlate2d as correlate2d
 from ferrograd.scipy.signal._recursive import lfilter as lfilter, lfilter_zi as lfilter_zi
 from ferrograd.scipy.signal._sections import sosfilt as sosfilt, sosfilt_zi as sosfilt_zi
+from ferrograd.scipy.signal._smoothing import detrend as detrend, savgol_filter as savgol_filter
 from ferrograd.scipy.signal._spectral import (
     istft as istft,
     periodogram as periodogram,
     stft as stft,
+)
+from ferrograd.scipy.signal._welch import (
+    coherence as coherence,
+    csd as csd,
+    spectrogram as spectrogram,
+    welch as welch,
 )
 from ferrograd.scipy.signal._zero_phase import filtfilt as filtfilt, sosfiltfilt as sosfiltfilt
 

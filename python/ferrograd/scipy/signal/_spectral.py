@@ -79,6 +79,8 @@ def _detrended(name: str, segments: Any, detrend: Any) -> Any:
         raise ArgumentError(f"{name}: detrend is {detrend!r}; give 'constant', 'linear' or False")
     n = np.shape(segments)[-1]
     basis, _ = numpy.linalg.qr(numpy.stack([numpy.ones(n), numpy.arange(n) / n], 1))
+    if segments.dtype == numpy.float32:
+        basis = basis.astype(numpy.float32)
     return segments - (segments @ basis) @ basis.T
 
 

@@ -115,3 +115,42 @@ def _measure(name: str, metric: Any, out: Any, sets: tuple[Any, ...], kwargs: An
     if metric == "mahalanobis" and "VI" not in given:
         given["VI"] = np.linalg.inv(np.atleast_2d(np.cov(np.concatenate(sets).T))).T
     return lambda u, v: _METRICS[metric](u, v, **given)
+
+
+def _of_vectors(name: str, parameters: str, text: str) -> Any:
+    """The distance of two vectors under SciPy's name, with SciPy's further parameters."""
+    names = parameters.split()
+
+    def distance(u: Any, v: Any, *args: Any, **kwargs: Any) -> Any:
+        if not _holds_tensor([u, v, *args, *kwargs.values()]):
+            return _library(f"spatial.distance.{name}")(u, v, *args, **kwargs)
+        given = {**dict(zip(names, args, strict=False)), **kwargs}
+        if len(args) > len(names) or not set(given) <= set(names):
+            raise _ArgumentError(
+                f"{name}: got {len(args)} parameters and {sorted(kwargs)}; give u, v"
+                f" and {', '.join(names)}"
+            )
+        u, v = _floats(u), _floats(v)
+        if np.ndim(u) != 1 or np.shape(u) != np.shape(v):
+            raise _ShapeError(
+                f"{name}: u has shape {np.shape(u)} and v {np.shape(v)}; give two vectors of one"
+                " length, or use cdist for all pairs of points"
+            )
+        return _METRICS[name](u, v, **{key: x for key, x in given.items() if x is not None})
+
+    distance.__name__ = distance.__qualname__ = name
+    distance.__doc__ = f"{text} Differentiable by all arguments."
+    return distance
+
+
+braycurtis = _of_vectors("braycurtis", "w", "`Σ |u - v| / Σ |u + v|`.")
+canberra = _of_vectors("canberra", "w", "`Σ |u - v| / (|u| + |v|)`.")
+chebyshev = _of_vectors("chebyshev", "w", "The largest `|u - v|`.")
+cityblock = _of_vectors("cityblock", "w", "`Σ |u - v|`.")
+correlation = _of_vectors("correlation", "w", "One minus the correlation of two vectors.")
+cosine = _of_vectors("cosine", "w", "One minus the cosine of the angle between two vectors.")
+euclidean = _of_vectors("euclidean", "w", "The length of `u - v`.")
+mahalanobis = _of_vectors("mahalanobis", "VI", "The root of `(u - v) @ VI @ (u - v)`.")
+minkowski = _of_vectors("minkowski", "p w", "`(Σ |u - v|**p)**(1 / p)`, by default for `p = 2`.")
+seuclidean = _of_vectors("seuclidean", "V", "The root of `Σ (u - v)**2 / V`.")
+sqeuclidean = _of_vectors("sqeuclidean", "w", "`Σ (u - v)**2`.")
