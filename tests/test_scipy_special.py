@@ -262,3 +262,15 @@ def test_xlogy_of_complex_numbers() -> None:
     x, y = np.array([0.0, 1.0 + 2j]), np.array([[2.0], [0.5 - 1j]])
     assert_allclose(ours.xlogy(x, y), theirs.xlogy(x, y))
     fg.check_grads(ours.xlogy, order=2)(x + 0.5, y)
+
+
+@pytest.mark.parametrize("name", ["chdtr", "chdtrc"])
+def test_results_of_chi_squared_may_be_changed_in_place(name: str) -> None:
+    x = fg.tensor(P, requires_grad=True)
+    found = getattr(ours, name)(3.0, x)
+    found[0] = 0.0
+    slope = fg.autograd.grad(found.sum(), x)[0].numpy()
+    assert slope[0] == 0
+    assert np.all(slope[1:] != 0)
+    v, at = np.array([-2.0, 0.0, 0.0, 2.0, 2.0, np.inf]), np.array([1.0, 0.0, 1.0, -1.0, 0.0, 1.0])
+    assert_allclose(getattr(ours, name)(v, at), getattr(theirs, name)(v, at))
