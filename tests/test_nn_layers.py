@@ -267,6 +267,24 @@ def test_outputs_of_all_steps_may_be_changed(kind: str) -> None:
         np.testing.assert_array_equal(a, b)
 
 
+@pytest.mark.parametrize("kind", ["LSTM", "GRU"])
+def test_all_steps_have_the_same_bits_at_any_number_of_threads(kind: str) -> None:
+    before, found = fg.get_num_threads(), []
+    layer, x = getattr(nn, kind)(3, 97), fg.randn(3, 601, 3)
+    try:
+        for threads in (1, 2, 4):
+            fg.set_num_threads(threads)
+            layer.zero_grad()
+            out, _ = layer(x)
+            (out * out).sum().backward()
+            found.append([out.detach().numpy(), *(p.grad.numpy() for p in layer.parameters())])
+    finally:
+        fg.set_num_threads(before)
+    for other in found[1:]:
+        for a, b in zip(found[0], other, strict=True):
+            np.testing.assert_array_equal(a, b)
+
+
 def test_sync_batch_norm_replaces_other_layers() -> None:
     net = nn.Sequential(nn.BatchNorm2d(3, momentum=0.2), nn.Sequential(nn.BatchNorm1d(4)))
     before = dict(net.named_parameters()), dict(net.named_buffers())
