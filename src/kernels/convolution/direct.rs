@@ -5,7 +5,7 @@
 //! result is the same at any number of threads.
 
 use super::geometry::Geometry;
-use super::lanes::{MOST, OUT, available};
+use super::lanes::{Lines, MOST, OUT, WINDOWS, available, windows_available};
 use super::tiles::{Number, Scratch};
 use crate::error::Result;
 use crate::threads::parallel_for;
@@ -14,6 +14,8 @@ use crate::threads::parallel_for;
 const SPLIT: usize = 1 << 20;
 /// Elements of a strip of an image, about: it stays in the second-level cache.
 const STRIP: usize = 1 << 17;
+/// Windows up to which a gradient is taken window by window; above, columns and one product of matrices are as fast.
+const DEPTH: usize = 256;
 /// Rows of a strip at least.
 const ROWS: usize = 8;
 
@@ -61,6 +63,18 @@ impl Steps {
         let (channels, image, result) = ([out, own], g.result, g.image);
         let steps = Steps { channels, image, result, before, adjoint: true, ..Steps::forward(g)? };
         steps.good(g)
+    }
+
+    /// A convolution whose kernels' gradient is good as products with windows: its results stay near while the windows of few
+    /// channels pass.
+    pub(super) fn windows(g: &Geometry) -> Option<Steps> {
+        let few = |s: &Steps| s.channels[0] * s.taps() <= DEPTH;
+        Steps::forward(g).filter(few).filter(|_| windows_available())
+    }
+
+    /// Elements of a strip, of all its channels.
+    pub(super) fn strip(&self) -> usize {
+        self.channels[0] * self.plane()
     }
 
     fn good(self, g: &Geometry) -> Option<Steps> {
@@ -164,6 +178,47 @@ impl Steps {
                     let from = x.add((channel * self.image[0] + row) * width);
                     let to = line.as_mut_ptr().add(self.before[1]);
                     std::ptr::copy_nonoverlapping(from, to, len);
+                }
+            }
+        }
+    }
+}
+
+/// Adds to `w`, the gradient of a group's kernels, what one image gives, of which the group's channels begin at `x` and those of
+/// the result's gradient at `y`.
+///
+/// # Safety
+/// The operands hold what `s` says, and `strip` a strip with zeros beside the image.
+pub(super) unsafe fn add_products<T: Number>(
+    s: &Steps,
+    (x, y, w): (*const T, *const T, *mut T),
+    strip: &mut [T],
+) {
+    let ([own, out], width, taps) = (s.channels, s.result[1], s.taps());
+    let (depth, all, offsets) = (own * taps, s.rows(), s.offsets());
+    for first in (0..s.result[0]).step_by(all) {
+        let lines = Lines { rows: all.min(s.result[0] - first), width, apart: s.wide() };
+        // SAFETY: the caller's contract.
+        unsafe { s.lay(x, first, lines.rows, strip) };
+        for part in (0..out).step_by(OUT) {
+            let mut rows = [y; OUT];
+            for (k, row) in rows.iter_mut().enumerate() {
+                // Beyond the last channel it is taken again, for nothing.
+                *row = y.wrapping_add(((part + k).min(out - 1) * s.result[0] + first) * width);
+            }
+            for from in (0..depth).step_by(WINDOWS) {
+                let mut windows = [offsets[depth - 1]; WINDOWS];
+                let some = WINDOWS.min(depth - from);
+                windows[..some].copy_from_slice(&offsets[from..from + some]);
+                // SAFETY: the strip has the windows of all its rows; the results are the caller's.
+                unsafe {
+                    let sums = T::products(strip.as_ptr(), windows, rows, lines);
+                    for (k, sums) in sums.iter().enumerate().take(out - part) {
+                        for (t, &sum) in sums.iter().enumerate().take(some) {
+                            let slot = w.add((part + k) * depth + from + t);
+                            *slot = *slot + sum;
+                        }
+                    }
                 }
             }
         }

@@ -1,7 +1,9 @@
-//! The innermost loop of a direct convolution: eight channels of a result at neighbouring positions, in registers.
+//! The innermost loops of direct convolutions: eight channels of a result at neighbouring positions, or their products with
+//! three windows, in registers.
 //!
 //! Owns: `Tile`, for the levels that have fused multiply-add. Never walks over images.
-//! Invariant: every element is one chain of fused multiply-adds in the order of the taps, at every level.
+//! Invariant: an element of a tile is one chain of fused multiply-adds in the order of the taps, at every level; products with
+//! windows are for one level only.
 
 use crate::kernels::isa::{Level, level};
 
@@ -13,6 +15,22 @@ pub(super) const MOST: usize = 48;
 /// Whether this process has such tiles.
 pub(super) fn available() -> bool {
     cfg!(target_arch = "x86_64") && level() != Level::Baseline
+}
+
+/// Whether this process has products with windows.
+pub(super) fn windows_available() -> bool {
+    cfg!(target_arch = "x86_64") && level() == Level::Avx512
+}
+
+/// Windows whose products are taken together.
+pub(super) const WINDOWS: usize = 3;
+
+/// Rows of a result beside the rows of an image: how many, their length, and how far those of the image are apart.
+#[derive(Clone, Copy)]
+pub(super) struct Lines {
+    pub(super) rows: usize,
+    pub(super) width: usize,
+    pub(super) apart: usize,
 }
 
 /// A float with tiles.
@@ -32,6 +50,17 @@ pub(super) trait Tile: Sized {
         start: *const Self,
         y: *mut Self,
     );
+
+    /// The sums of `y[k][i][j] x[windows[t] + i apart + j]` over the rows `i` and columns `j`, for `OUT` channels `k`.
+    ///
+    /// # Safety
+    /// `x` and every `y` hold these lines; products with windows are available.
+    unsafe fn products(
+        x: *const Self,
+        windows: [usize; WINDOWS],
+        y: [*const Self; OUT],
+        lines: Lines,
+    ) -> [[Self; WINDOWS]; OUT];
 }
 
 /// A tile of three vectors by so many channels.
@@ -73,8 +102,59 @@ macro_rules! tile {
     };
 }
 
+/// Products with windows. What is beyond a row is zero on both sides: it may be no number.
+#[cfg(target_arch = "x86_64")]
+macro_rules! products {
+    ($name:ident, $t:ty, $mask:ty, $lanes:literal, $load:ident, $zero:ident, $fma:ident, $sum:ident) => {
+        /// # Safety
+        /// As `Tile::products`.
+        #[target_feature(enable = "avx512f,avx512dq,avx512bw,avx512vl")]
+        unsafe fn $name(
+            x: *const $t,
+            windows: [usize; WINDOWS],
+            y: [*const $t; OUT],
+            lines: Lines,
+        ) -> [[$t; WINDOWS]; OUT] {
+            use std::arch::x86_64::{$fma, $load, $sum, $zero};
+            let mut sums = [[$zero(); WINDOWS]; OUT];
+            for row in 0..lines.rows {
+                let mut j = 0;
+                while j < lines.width {
+                    let left = lines.width - j;
+                    let mask = if left < $lanes { (1 << left) - 1 } else { <$mask>::MAX };
+                    // SAFETY: the caller's contract.
+                    unsafe {
+                        let at = x.add(row * lines.apart + j);
+                        let x0 = $load(mask, at.add(windows[0]));
+                        let x1 = $load(mask, at.add(windows[1]));
+                        let x2 = $load(mask, at.add(windows[2]));
+                        for k in 0..OUT {
+                            let y = $load(mask, y[k].add(row * lines.width + j));
+                            sums[k][0] = $fma(y, x0, sums[k][0]);
+                            sums[k][1] = $fma(y, x1, sums[k][1]);
+                            sums[k][2] = $fma(y, x2, sums[k][2]);
+                        }
+                    }
+                    j += $lanes;
+                }
+            }
+            let mut all = [[0.0; WINDOWS]; OUT];
+            for k in 0..OUT {
+                for t in 0..WINDOWS {
+                    all[k][t] = $sum(sums[k][t]);
+                }
+            }
+            all
+        }
+    };
+}
+#[cfg(target_arch = "x86_64")]
+products! { products_f32, f32, u16, 16, _mm512_maskz_loadu_ps, _mm512_setzero_ps, _mm512_fmadd_ps, _mm512_reduce_add_ps }
+#[cfg(target_arch = "x86_64")]
+products! { products_f64, f64, u8, 8, _mm512_maskz_loadu_pd, _mm512_setzero_pd, _mm512_fmadd_pd, _mm512_reduce_add_pd }
+
 macro_rules! tiles {
-    ($t:ty, $wide:literal, $whole:ident, $part:ident) => {
+    ($t:ty, $wide:literal, $whole:ident, $part:ident, $products:ident) => {
         impl Tile for $t {
             const WIDE: usize = $wide;
 
@@ -99,6 +179,27 @@ macro_rules! tiles {
                 }
             }
 
+            #[cfg(target_arch = "x86_64")]
+            unsafe fn products(
+                x: *const $t,
+                windows: [usize; WINDOWS],
+                y: [*const $t; OUT],
+                lines: Lines,
+            ) -> [[$t; WINDOWS]; OUT] {
+                // SAFETY: the caller's contract.
+                unsafe { $products(x, windows, y, lines) }
+            }
+
+            #[cfg(not(target_arch = "x86_64"))]
+            unsafe fn products(
+                _: *const $t,
+                _: [usize; WINDOWS],
+                _: [*const $t; OUT],
+                _: Lines,
+            ) -> [[$t; WINDOWS]; OUT] {
+                unreachable!("products with windows are not available")
+            }
+
             #[cfg(not(target_arch = "x86_64"))]
             unsafe fn tile(_: *const $t, _: &[usize], _: *const $t, _: *const $t, _: *mut $t) {
                 unreachable!("tiles are not available")
@@ -106,8 +207,8 @@ macro_rules! tiles {
         }
     };
 }
-tiles! { f32, 48, whole_f32, part_f32 }
-tiles! { f64, 24, whole_f64, part_f64 }
+tiles! { f32, 48, whole_f32, part_f32, products_f32 }
+tiles! { f64, 24, whole_f64, part_f64, products_f64 }
 
 #[cfg(target_arch = "x86_64")]
 tile! { whole_f32, f32, "avx512f", 16 by 8, _mm512_loadu_ps, _mm512_set1_ps, _mm512_fmadd_ps, _mm512_storeu_ps }

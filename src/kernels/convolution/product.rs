@@ -192,7 +192,12 @@ fn correlate_images<T: Number>(g: &Geometry, at: Shared<T>) -> Result<()> {
     };
     let rest = Shared(at.0, at.1, sums.as_mut_ptr());
     let depth = own * g.taps();
-    let columns_of_a_tile = if g.direct() { 0 } else { depth * g.tile_rows(depth) * g.result[1] };
+    let windows = Steps::windows(g);
+    let columns_of_a_tile = match windows {
+        Some(steps) => steps.strip(),
+        None if g.direct() => 0,
+        None => depth * g.tile_rows(depth) * g.result[1],
+    };
     parallel_for(parts * g.groups, &|job| {
         let (at, rest) = (&at, &rest);
         let (part, group) = (job / g.groups, job % g.groups);
@@ -206,7 +211,7 @@ fn correlate_images<T: Number>(g: &Geometry, at: Shared<T>) -> Result<()> {
                 Some(part) => rest.2.add((part * g.groups + group) * size),
             };
             correlate_part(
-                g,
+                (g, windows),
                 at,
                 (group, part * g.batch / parts..(part + 1) * g.batch / parts),
                 columns,
@@ -227,9 +232,10 @@ fn correlate_images<T: Number>(g: &Geometry, at: Shared<T>) -> Result<()> {
 /// The sum over some images for one group.
 ///
 /// # Safety
-/// `at` holds the operands of the geometry, `columns` a tile (unless direct), and `to` the kernels of a group.
+/// `at` holds the operands of the geometry, `columns` a tile (unless direct) or the strip of `windows`, and `to` the kernels of
+/// a group.
 unsafe fn correlate_part<T: Number>(
-    g: &Geometry,
+    (g, windows): (&Geometry, Option<Steps>),
     at: &Shared<T>,
     (group, images): (usize, std::ops::Range<usize>),
     mut columns: Vec<T>,
@@ -244,6 +250,10 @@ unsafe fn correlate_part<T: Number>(
         for image in images {
             let x = at.0.add((image * g.channels[0] + group * own) * g.plane());
             let y = at.1.add((image * g.channels[1] + group * out) * positions);
+            if let Some(steps) = &windows {
+                direct::add_products(steps, (x, y, to), &mut columns);
+                continue;
+            }
             for first in (0..g.result[0]).step_by(rows) {
                 let rows = rows.min(g.result[0] - first);
                 let (width, skip) = (rows * g.result[1], first * g.result[1]);
