@@ -210,13 +210,8 @@ fn correlate_images<T: Number>(g: &Geometry, at: Shared<T>) -> Result<()> {
                 None => at.2.add(group * size),
                 Some(part) => rest.2.add((part * g.groups + group) * size),
             };
-            correlate_part(
-                (g, windows),
-                at,
-                (group, part * g.batch / parts..(part + 1) * g.batch / parts),
-                columns,
-                to,
-            );
+            let images = part * g.batch / parts..(part + 1) * g.batch / parts;
+            correlate_part((g, windows), at, (group, images), columns, to);
         }
     });
     // SAFETY: the result holds `size` elements per group, all written above.
