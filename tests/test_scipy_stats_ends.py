@@ -163,3 +163,41 @@ def test_the_logarithm_of_a_normal_tail() -> None:
         assert slope == pytest.approx(ratio, rel=1e-12)
     second = fg.grad(fg.grad(lambda x: ours.norm.logcdf(x)))(-1e5)
     assert second == pytest.approx(-1.0, rel=1e-6)
+
+
+@pytest.mark.parametrize(("name", "shapes"), CASES)
+@pytest.mark.parametrize("method", FUNCTIONS)
+def test_ends_among_many_others(name: str, shapes: tuple[float, ...], method: str) -> None:
+    """The few that are special are computed apart: all is as without the others."""
+    low, high = getattr(theirs, name)(*shapes).support()
+    x = getattr(theirs, name)(*shapes).ppf(np.linspace(0.2, 0.8, 5000)) * 1.3
+    rare = [v for v in (1.3 * low, 1.3 * high, -2.0, 1e300, -1e300, np.inf) if v == v]
+    at = np.array([0, 17, 999, 2500, 4000, 4999])[: len(rare)]
+    x[at] = rare
+
+    def of(x: np.ndarray, width: Any) -> tuple[np.ndarray, ...]:
+        given = [fg.tensor(np.asarray(v, float), requires_grad=True) for v in (x, width)]
+        found = getattr(getattr(ours, name), method)(given[0], *shapes, 0.0, given[1])
+        slope = fg.autograd.grad(found.sum(), given)
+        return tuple(v.detach().numpy() for v in (found, *slope))
+
+    scale = np.full(5000, 1.3)
+    whole, few = of(x, scale), of(x[at], scale[at])
+    usual = of(x[np.setdiff1d(np.arange(5000), at)], np.full(5000 - len(at), 1.3))
+    for all_, special, rest in zip(whole, few, usual, strict=True):
+        np.testing.assert_allclose(all_[at], special, rtol=1e-12)
+        np.testing.assert_allclose(np.delete(all_, at), rest, rtol=1e-12)
+    one = of(x, 1.3)
+    np.testing.assert_array_equal(one[0], whole[0])
+    np.testing.assert_array_equal(one[1], whole[1])
+
+
+def test_ends_among_many_others_with_shapes_of_more_axes() -> None:
+    x, a = np.linspace(0.0, 3.0, 5000), np.array([[1.0], [2.0], [3.5]])
+    given = [fg.tensor(v, requires_grad=True) for v in (x, a)]
+    found = ours.gamma.pdf(*given)
+    np.testing.assert_allclose(found.detach().numpy(), theirs.gamma.pdf(x, a))
+    by_x, by_a = fg.autograd.grad(found.sum(), given)
+    assert by_x.numpy()[0] == pytest.approx(-1.0 + 1.0)
+    rows = [fg.grad(lambda a: ours.gamma.pdf(x[1:], a).sum())(float(v)) for v in a[:, 0]]
+    np.testing.assert_allclose(by_a.numpy()[1:, 0], rows[1:], rtol=1e-9)

@@ -30,6 +30,10 @@ Formula = Callable[..., Any]
 METHODS = ("logpdf", "pdf", "cdf", "logcdf", "sf", "logsf", "ppf", "isf", "rvs")
 
 
+#: In arrays of this size special places are computed apart from the others, which are then cheap.
+MANY = 4096
+
+
 class Continuous:
     """A distribution under SciPy's name.
 
@@ -143,21 +147,49 @@ class Continuous:
         return np.log(self._known(name[3:], z, shapes))
 
     def _ordinary(self, name: str, x: Any, shapes: list[Any], loc: Any, scale: Any) -> Any:
-        """The function where each place lies inside and nothing vanishes there, else None.
+        """The function where most places lie inside and nothing vanishes there, else None.
 
         A program that is recorded serves other places, too.
         """
         if _is_recording_program():
             return None
-        z = self.standard(floats(x), loc, scale)
+        x = floats(x)
+        z = self.standard(x, loc, scale)
         known, (low, high) = detached(z), self.support_of_standard
-        if not numpy.all((known > low) & (known < high)):
-            return None
-        found = self._simple(name, z, shapes, scale)
-        known = detached(found)
-        if not numpy.all(numpy.isfinite(known)) or (name[:3] != "log" and not numpy.all(known)):
-            return None
-        return self._checked(found, shapes, scale)
+        usual = (known > low) & (known < high)
+        many = numpy.size(usual) >= MANY
+        # What vanishes or is infinite is known only when it has been computed.
+        for _ in range(2):
+            if numpy.all(usual):
+                found = self._simple(name, z, shapes, scale)
+            elif not many or 2 * numpy.count_nonzero(usual) < numpy.size(usual):
+                return None
+            else:
+                inner = np.where(usual, x, fixed(loc) + fixed(scale) * self.within)
+                found = self._simple(name, self.standard(inner, loc, scale), shapes, scale)
+            known = detached(found)
+            regular = numpy.isfinite(known)
+            if name[:3] != "log":
+                regular = regular & (known != 0)
+            if numpy.all(regular):
+                found = self._checked(found, shapes, scale)
+                if numpy.all(usual):
+                    return found
+                return self._joined(name, found, ~usual, x, [*shapes, loc, scale])
+            usual = usual & regular
+        return None
+
+    def _joined(self, name: str, found: Any, rare: Any, x: Any, given: list[Any]) -> Any:
+        """What was found, and the function at the few special places, computed apart."""
+        rare = numpy.broadcast_to(rare, np.shape(found))
+
+        def picked(value: Any) -> Any:
+            return value if not np.ndim(value) else np.broadcast_to(value, rare.shape)[rare]
+
+        few = getattr(self, name)(*map(picked, (x, *given)))
+        spread = np.zeros_like(fixed(found))
+        spread[rare] = few
+        return np.where(rare, spread, found)
 
     @quiet
     def logpdf(self, x: Any, *args: Any, **kwargs: Any) -> Any:
