@@ -131,7 +131,7 @@ pub fn end() {
 }
 
 /// Calls `body` in the capture around this one; `None` if there is none.
-fn in_outer<T>(body: impl FnOnce() -> T) -> Option<T> {
+pub(super) fn in_outer<T>(body: impl FnOnce() -> T) -> Option<T> {
     let mut part = BUFFERS.take()?;
     let Some(outer) = part.outer.take() else {
         BUFFERS.set(Some(part));

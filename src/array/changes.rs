@@ -15,6 +15,12 @@ use super::storage::{DATA_HANDLE, Kind, free};
 use super::{Storage, author, capture};
 use crate::error::Result;
 
+/// How many of the handles of a storage belong to captures of this thread.
+fn captured(storage: &Storage) -> u64 {
+    let known = capture::with_buffer(storage.ptr().addr(), |buffer| buffer.storage.same(storage));
+    u64::from(known == Some(true)) + capture::in_outer(|| captured(storage)).unwrap_or(0)
+}
+
 /// What the layers above keep beside the data.
 pub(super) type Attachment = Arc<dyn Any + Send + Sync>;
 
@@ -214,6 +220,28 @@ impl Storage {
         let own = others.iter().filter(|other| other.same(self));
         let known = own.fold(self.unit(), |sum, other| sum + other.unit());
         self.header().count.load(Ordering::Acquire) != known
+    }
+
+    /// Whether this handle is the only one but for those of captures. What is recorded must not depend on whether somebody
+    /// captures: one node more moves the others in the order of a pass.
+    #[inline]
+    pub fn is_alone(&self) -> bool {
+        self.is_unique() || (capture::active() && self.is_alone_in_capture())
+    }
+
+    #[cold]
+    fn is_alone_in_capture(&self) -> bool {
+        let count = self.header().count.load(Ordering::Acquire);
+        count == self.unit() + DATA_HANDLE * captured(self)
+    }
+
+    /// Whether this handle is alone, and the memory is ours.
+    #[inline]
+    pub fn is_separate(&self) -> bool {
+        let header = self.header();
+        self.is_alone()
+            && header.kind != Kind::Adopted
+            && header.exports.load(Ordering::Acquire) == 0
     }
 
     /// To be called before the data is written: results that were saved in this version get a copy of it.

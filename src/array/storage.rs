@@ -46,7 +46,7 @@ pub(super) struct Header {
     nbytes: usize,
     pub(super) changes: Changes,
     pub(super) version: AtomicU32,
-    exports: AtomicU32,
+    pub(super) exports: AtomicU32,
     pub(super) kind: Kind,
     writable: bool,
     /// Whether the owner of adopted memory may write to it.

@@ -158,7 +158,7 @@ impl Tensor {
 
     /// A finished gradient as a value of its own, that shares memory with nothing: with its history if `create_graph`.
     pub(crate) fn separate(mut self, create_graph: bool) -> Result<Tensor> {
-        let alone = self.is_contiguous() && self.storage().is_reusable();
+        let alone = self.is_contiguous() && self.storage().is_separate();
         match (create_graph, alone) {
             (true, true) => return Ok(self),
             (true, false) => return self.copied("clone"),
