@@ -191,3 +191,39 @@ def test_equal_extremes_and_zeros_that_meet() -> None:
     y = fg.zeros(3)
     assert y.index_reduce_(0, [0, 2, 0], fg.tensor([1.0, 2.0, 5.0]), "amax") is y
     assert y.tolist() == [5.0, 0.0, 2.0]
+
+
+class TestOldWords:
+    """Keywords that programs for PyTorch have used for years."""
+
+    @pytest.mark.parametrize("name", ["add", "sub", "subtract"])
+    def test_alpha_multiplies_the_second_operand(self, name: str) -> None:
+        x, y, sign = leaf(3), leaf(3) * 2.0, 1.0 if name == "add" else -1.0
+        for out in (
+            getattr(fg, name)(x, y, alpha=0.5),
+            getattr(x, name)(y, alpha=0.5),
+            getattr(x.detach().clone(), f"{name}_")(y.detach(), alpha=0.5),
+            getattr(x, name)(y, alpha=fg.tensor(0.5)),
+        ):
+            np.testing.assert_array_equal(out.detach(), (x + sign * 0.5 * y).detach())
+        (slope,) = fg.autograd.grad(getattr(x, name)(x, alpha=3).sum(), x)
+        assert slope.tolist() == [1 + 3 * sign] * 3
+        assert getattr(x.detach(), name)(1.0, alpha=2).tolist() == (x + sign * 2).tolist()
+        step = fg.compile(lambda a, b: getattr(a, name)(b, alpha=0.25))
+        np.testing.assert_array_equal(step(x.detach(), x.detach()), (x + sign * 0.25 * x).detach())
+        with pytest.raises(TypeError, match='unexpected keyword argument "alpha"'):
+            fg.multiply(x, y, alpha=2)
+
+    def test_arrays_are_made_on_the_cpu(self) -> None:
+        for make in (fg.tensor, fg.asarray):
+            assert make([1.0], device="cpu").tolist() == [1.0]
+            assert make([1.0], device=fg.device("cpu:0")).tolist() == [1.0]
+            assert make([1.0], device=None).tolist() == [1.0]
+            for wrong in ("cuda", "nowhere"):
+                with pytest.raises(ValueError, match=f"{make.__name__}: there is no device"):
+                    make([1.0], device=wrong)
+
+    def test_only_inputs_of_grad(self) -> None:
+        x = leaf(2)
+        (slope,) = fg.autograd.grad(outputs=(x * x).sum(), inputs=x, only_inputs=True)
+        np.testing.assert_array_equal(slope, 2 * x.detach())

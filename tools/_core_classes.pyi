@@ -237,8 +237,11 @@ def tensor(
     *,
     requires_grad: bool = False,
     name: str | None = None,
+    device: str | None = None,
 ) -> Tensor: ...
-def asarray(x: _TensorLike, dtype: DTypeLike | None = None) -> Tensor: ...
+def asarray(
+    x: _TensorLike, dtype: DTypeLike | None = None, *, device: str | None = None
+) -> Tensor: ...
 def from_dlpack(x: Any, *, device: str | None = None, copy: _bool | None = None) -> Tensor: ...
 def from_numpy(array: NDArray[Any]) -> Tensor: ...
 def get_default_dtype() -> np.dtype[Any]: ...
@@ -326,6 +329,8 @@ def grad(
     allow_unused: bool | None = None,
     materialize_grads: bool = False,
     is_grads_batched: bool = False,
+    *,
+    only_inputs: bool = True,
 ) -> Any: ...
 @final
 class Program:
@@ -388,7 +393,7 @@ class _Replayed:
         self,
         program: Program | JointProgram,
         call: tuple[tuple[Any, ...], dict[str, Any]],
-        values: list[Any],
+        values: tuple[list[Any], bool],
         form: int,
         build: Callable[[list[Any]], Any],
         original: Callable[..., list[Tensor]] | None,
@@ -397,7 +402,7 @@ class _Replayed:
         self,
         function: Callable[..., Any],
         call: tuple[tuple[Any, ...], dict[str, Any]],
-        values: list[Any],
+        values: tuple[list[Any], bool],
         count: int,
     ) -> bool: ...
     def _forget(self) -> None: ...

@@ -657,8 +657,11 @@ def tensor(
     *,
     requires_grad: bool = False,
     name: str | None = None,
+    device: str | None = None,
 ) -> Tensor: ...
-def asarray(x: _TensorLike, dtype: DTypeLike | None = None) -> Tensor: ...
+def asarray(
+    x: _TensorLike, dtype: DTypeLike | None = None, *, device: str | None = None
+) -> Tensor: ...
 def from_dlpack(x: Any, *, device: str | None = None, copy: _bool | None = None) -> Tensor: ...
 def from_numpy(array: NDArray[Any]) -> Tensor: ...
 def get_default_dtype() -> np.dtype[Any]: ...
@@ -746,6 +749,8 @@ def grad(
     allow_unused: bool | None = None,
     materialize_grads: bool = False,
     is_grads_batched: bool = False,
+    *,
+    only_inputs: bool = True,
 ) -> Any: ...
 @final
 class Program:
@@ -808,7 +813,7 @@ class _Replayed:
         self,
         program: Program | JointProgram,
         call: tuple[tuple[Any, ...], dict[str, Any]],
-        values: tuple[list[Any], bool],
+        values: list[Any],
         form: int,
         build: Callable[[list[Any]], Any],
         original: Callable[..., list[Tensor]] | None,
@@ -817,7 +822,7 @@ class _Replayed:
         self,
         function: Callable[..., Any],
         call: tuple[tuple[Any, ...], dict[str, Any]],
-        values: tuple[list[Any], bool],
+        values: list[Any],
         count: int,
     ) -> bool: ...
     def _forget(self) -> None: ...

@@ -47,13 +47,18 @@ pub(crate) fn bind<'py>(
         None if several => 1,
         None => positional.len(),
     };
+    let mut factor = None;
     for (key, value) in keywords {
         let key = key.to_cow()?;
         let Some(i) = decl.parameter(&key) else {
             if options.take(decl, &key, value)? || means_nothing(decl, &key, value) {
                 continue;
             }
-            return Err(unexpected(decl, &key));
+            if decl.facts.factor != Some(&*key) {
+                return Err(unexpected(decl, &key));
+            }
+            factor = Some(value);
+            continue;
         };
         refuse_ambiguous(decl, &key, keywords)?;
         if i < given || spread == Some(i) {
@@ -61,12 +66,40 @@ pub(crate) fn bind<'py>(
         }
         args[i] = convert_arg(decl, &params[i], value)?;
     }
-    for (arg, param) in args.iter().zip(params) {
+    refuse_missing(decl, args)?;
+    if let Some(factor) = factor {
+        weigh(decl, positional, keywords, args, factor)?;
+    }
+    Ok(options)
+}
+
+/// Refuses a call that leaves out what it may not.
+fn refuse_missing(decl: &OpDecl, args: &Args) -> PyResult<()> {
+    for (arg, param) in args.iter().zip(decl.params) {
         if matches!(arg, Arg::Missing) && !param.may_miss() {
             return Err(complain(decl, format!("missing argument {:?}", param.name)));
         }
     }
-    Ok(options)
+    Ok(())
+}
+
+/// Multiplies the second operand by the factor that a keyword gives.
+#[cold]
+fn weigh<'py>(
+    decl: &OpDecl,
+    positional: &[Bound<'py, PyAny>],
+    keywords: &[Keyword<'py>],
+    args: &mut Args,
+    factor: &Bound<'py, PyAny>,
+) -> PyResult<()> {
+    let named =
+        |(key, _): &&Keyword<'py>| key.to_cow().is_ok_and(|key| decl.parameter(&key) == Some(1));
+    let operand = match positional.get(1) {
+        Some(operand) => operand,
+        None => keywords.iter().find(named).map_or(factor, |(_, value)| value),
+    };
+    args[1] = convert_arg(decl, &decl.params[1], &operand.mul(factor)?)?;
+    Ok(())
 }
 
 /// Binds everything given by position to the first parameter.

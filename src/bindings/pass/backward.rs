@@ -221,7 +221,7 @@ fn batched<'py>(
 /// Computes the gradients of `outputs` with respect to `inputs`; no `.grad` changes. With `is_grads_batched` the first
 /// axis of `grad_outputs` and of the results counts vectors.
 #[pyfunction]
-#[pyo3(signature = (outputs, inputs, grad_outputs=None, retain_graph=None, create_graph=false, allow_unused=None, materialize_grads=false, is_grads_batched=false))]
+#[pyo3(signature = (outputs, inputs, grad_outputs=None, retain_graph=None, create_graph=false, allow_unused=None, materialize_grads=false, is_grads_batched=false, *, only_inputs=true))]
 #[allow(clippy::too_many_arguments)]
 pub(crate) fn grad<'py>(
     py: Python<'py>,
@@ -233,7 +233,9 @@ pub(crate) fn grad<'py>(
     allow_unused: Option<bool>,
     materialize_grads: bool,
     is_grads_batched: bool,
+    only_inputs: bool,
 ) -> PyResult<Bound<'py, PyAny>> {
+    let _ = only_inputs;
     if materialize_grads && allow_unused == Some(false) {
         return Err(contradiction());
     }

@@ -291,7 +291,7 @@ impl PyTensor {
             let what = format!("the stream {} was given, and the CPU has none", stream.repr()?);
             return Err(bad_value("to_device", what, "leave it out"));
         }
-        if !is_device(device)? {
+        if !is_device("to_device", device)? {
             let what =
                 format!("there is no device {}; tensors live in main memory", device.repr()?);
             return Err(bad_value("to_device", what, "use \"cpu\""));
@@ -313,7 +313,7 @@ impl PyTensor {
         let _ = non_blocking;
         let mut wanted = slf.get().tensor.dtype();
         for target in targets.iter().chain(dtype.cloned()).chain(device.cloned()) {
-            if !is_device(&target)? {
+            if !is_device("to", &target)? {
                 wanted = match target.cast::<PyTensor>() {
                     Ok(other) => other.get().tensor.dtype(),
                     Err(_) => convert::dtype_of("to", &target)?,
@@ -328,7 +328,7 @@ impl PyTensor {
 }
 
 /// Whether an object names a device; another one than the CPU is an error.
-fn is_device(target: &Bound<'_, PyAny>) -> PyResult<bool> {
+pub(super) fn is_device(op: &str, target: &Bound<'_, PyAny>) -> PyResult<bool> {
     let named = target.getattr_opt("type")?.filter(|_| !target.is_instance_of::<PyTensor>());
     let Ok(device) = named.unwrap_or_else(|| target.clone()).extract::<String>() else {
         return Ok(false);
@@ -341,5 +341,5 @@ fn is_device(target: &Bound<'_, PyAny>) -> PyResult<bool> {
         return Ok(true);
     }
     let what = format!("there is no device {device:?}; tensors live in main memory");
-    Err(bad_value("to", what, "use \"cpu\", or leave it out"))
+    Err(bad_value(op, what, "use \"cpu\", or leave it out"))
 }

@@ -13,7 +13,7 @@ use crate::bindings::errors::{bad_type, bad_value, type_name};
 use crate::bindings::exchange::dlpack;
 use crate::bindings::exchange::numpy;
 use crate::bindings::object::{PyTensor, recycle, remember};
-use crate::bindings::tensor::attributes::converted;
+use crate::bindings::tensor::attributes::{converted, is_device};
 use crate::dtype::DType;
 use crate::ops::core::declare::Scalar;
 use crate::ops::shape::create;
@@ -101,6 +101,17 @@ fn dtype_option(op: &str, dtype: Option<&Bound<'_, PyAny>>) -> PyResult<Option<D
     dtype.map(|ob| convert::dtype_of(op, ob)).transpose()
 }
 
+/// Refuses every device but the CPU.
+fn on_cpu(op: &str, device: Option<&Bound<'_, PyAny>>) -> PyResult<()> {
+    match device {
+        Some(device) if !is_device(op, device)? => {
+            let what = format!("there is no device {}", device.repr()?);
+            Err(bad_value(op, what, "use \"cpu\", or leave it out"))
+        }
+        _ => Ok(()),
+    }
+}
+
 /// Gives a new tensor its leaf state.
 fn finish(object: &Bound<'_, PyTensor>, requires_grad: bool, name: Option<&str>) -> PyResult<()> {
     let tensor = &object.get().tensor;
@@ -121,13 +132,15 @@ fn finish(object: &Bound<'_, PyTensor>, requires_grad: bool, name: Option<&str>)
 /// `data` is a number, a nested sequence (also of tensors, which are stacked differentiably), an array or a
 /// tensor, whose values are copied.
 #[pyfunction]
-#[pyo3(signature = (data, dtype=None, *, requires_grad=false, name=None))]
+#[pyo3(signature = (data, dtype=None, *, requires_grad=false, name=None, device=None))]
 pub(crate) fn tensor<'py>(
     data: &Bound<'py, PyAny>,
     dtype: Option<&Bound<'py, PyAny>>,
     #[pyo3(from_py_with = convert::flag)] requires_grad: bool,
     name: Option<&str>,
+    device: Option<&Bound<'py, PyAny>>,
 ) -> PyResult<Bound<'py, PyTensor>> {
+    on_cpu("tensor", device)?;
     let tensor = copied(data, dtype_option("tensor", dtype)?)?.in_mode();
     let object = recycle::object(data.py(), tensor, None)?;
     finish(&object, requires_grad, name)?;
@@ -136,11 +149,13 @@ pub(crate) fn tensor<'py>(
 
 /// The tensor itself, or a tensor that shares the memory of an array where possible.
 #[pyfunction]
-#[pyo3(signature = (x, dtype=None))]
+#[pyo3(signature = (x, dtype=None, *, device=None))]
 pub(crate) fn asarray<'py>(
     x: &Bound<'py, PyAny>,
     dtype: Option<&Bound<'py, PyAny>>,
+    device: Option<&Bound<'py, PyAny>>,
 ) -> PyResult<Bound<'py, PyAny>> {
+    on_cpu("asarray", device)?;
     let py = x.py();
     let dtype = dtype_option("asarray", dtype)?;
     if let Ok(tensor) = x.cast::<PyTensor>() {

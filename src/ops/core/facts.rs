@@ -45,6 +45,8 @@ pub struct Facts {
     pub indices: &'static [&'static str],
     /// Keywords that ask for what happens anyway, and the truth value for which that holds; `None`: any value.
     pub ignores: &'static [(&'static str, Option<bool>)],
+    /// A keyword whose number multiplies the second operand.
+    pub factor: Option<&'static str>,
     /// A keyword that two libraries read differently.
     pub ambiguous: Option<&'static Ambiguous>,
     /// Whether it broadcasts as NumPy's ufuncs do, so that a larger `out` takes the result repeatedly.
@@ -114,6 +116,7 @@ impl Facts {
         keywords: &[],
         indices: &[],
         ignores: &[],
+        factor: None,
         ambiguous: None,
         ufunc: false,
         fold: None,
@@ -180,6 +183,11 @@ impl Facts {
     /// Keywords that change nothing.
     pub const fn ignores(self, words: &'static [(&'static str, Option<bool>)]) -> Facts {
         Facts { ignores: words, ..self }
+    }
+
+    /// The keyword of a factor of the second operand.
+    pub const fn factor(self, word: &'static [&'static str]) -> Facts {
+        Facts { factor: first(word), ..self }
     }
 
     /// A keyword that is refused.

@@ -13,14 +13,14 @@ elementwise! { family "arithmetic" [in_place];
         by x { adjoint |g| g.conj() }
     }
     /// Sum, `a + b`. Derivative: `g` for both.
-    [numpy("add")]
+    [numpy("add"), factor("alpha")]
     fn add(a, b) = ADD {
         forward { complex_ring: |a, b| a + b; ints: |a, b| a.wrapping_add(b); bool: |a, b| a | b; cost: 0.22; }
         by a { identity }
         by b { identity }
     }
     /// Difference, `a - b`. Derivatives: `g` and `-g`.
-    [numpy("subtract"), aliases("sub"), no_bool]
+    [numpy("subtract"), aliases("sub"), no_bool, factor("alpha")]
     fn subtract(a, b) = SUBTRACT {
         forward { complex_ring: |a, b| a - b; ints: |a, b| a.wrapping_sub(b); cost: 0.22; }
         by a { identity }
