@@ -51,6 +51,26 @@ def test_there_are_two_hundred_sizes() -> None:
     assert len(set(SIZES)) == len(SIZES) == 200
 
 
+@pytest.mark.parametrize("lines", [1, 3, 4, 9, 33])
+@pytest.mark.parametrize("n", [13, 61, 169, 221, 1023, 2046, 53 * 32, 67 * 4, 13 * 631])
+def test_lines_of_unusual_lengths_together(n: int, lines: int) -> None:
+    """Factors from 13 to 61 have ways of their own where there are several lines."""
+    rng = np.random.default_rng(n)
+    x = rng.standard_normal((lines, n)) + 1j * rng.standard_normal((lines, n))
+    for dtype, tolerance in (("complex128", 1e-14), ("complex64", 1e-5)):
+        z = x.astype(dtype)
+        real, half = z.real.copy(), z[:, : n // 2 + 1].copy()
+        pairs = [
+            (fg.fft.fft(z), np.fft.fft(x)),
+            (fg.fft.fft(z.T, axis=0), np.fft.fft(x.T, axis=0)),
+            (fg.fft.ifft(z[:, ::-1], norm="forward"), np.fft.ifft(x[:, ::-1], norm="forward")),
+            (fg.fft.rfft(real), np.fft.rfft(x.real)),
+            (fg.fft.irfft(half, n), np.fft.irfft(x[:, : n // 2 + 1], n)),
+        ]
+        for ours, theirs in pairs:
+            np.testing.assert_allclose(ours, theirs, rtol=0, atol=tolerance * abs(theirs).max())
+
+
 @pytest.mark.parametrize("name", LINES)
 def test_every_length_gives_numpys_values(name: str) -> None:
     ours, theirs = getattr(fg.fft, name), getattr(np.fft, name)

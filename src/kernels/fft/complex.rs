@@ -10,6 +10,7 @@ use rustfft::{Fft, FftDirection, FftPlanner};
 
 use super::number::{Number, Real, scale};
 use super::strips::{Pass, Source, run};
+use super::together::{self, Together};
 use crate::dtype::DType;
 use crate::kernels::copy::copy;
 use crate::kernels::launch::launch;
@@ -19,7 +20,13 @@ use crate::kernels::view::{View, ViewMut, one_dtype};
 /// The plan of complex lines of `n` points.
 pub(super) fn plan<T: Real>(n: usize, forward: bool) -> Arc<dyn Fft<T>> {
     let direction = if forward { FftDirection::Forward } else { FftDirection::Inverse };
-    T::complex().get((n, u8::from(forward)), || FftPlanner::new().plan_fft(n, direction))
+    T::complex().get((n, u8::from(forward)), || {
+        let plan = FftPlanner::new().plan_fft(n, direction);
+        if together::unusual::<T>(n, forward) {
+            return Arc::new(Together { passes: together::passes(n, forward), few: plan });
+        }
+        plan
+    })
 }
 
 struct Lines<T: Real> {

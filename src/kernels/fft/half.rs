@@ -58,8 +58,9 @@ where
         let [n, half] = self.lens();
         let mut desk = self.plan.desk(&mut room);
         let lines = gathered(&source, n, &mut room);
-        for (line, out) in lines.chunks_exact(n).zip(out.chunks_exact_mut(half)) {
-            self.plan.forward(line, out, &mut desk, self.weights);
+        let group = self.plan.group();
+        for (lines, out) in lines.chunks(group * n).zip(out.chunks_mut(group * half)) {
+            self.plan.forward(lines, out, &mut desk, self.weights);
         }
     }
 }
@@ -88,8 +89,9 @@ where
         let [half, n] = self.lens();
         let mut desk = self.plan.desk(&mut room);
         let lines = gathered(&source, half, &mut room);
-        for (line, out) in lines.chunks_exact(half).zip(out.chunks_exact_mut(n)) {
-            self.plan.backward(line, out, &mut desk, self.weights);
+        let group = self.plan.group();
+        for (lines, out) in lines.chunks(group * half).zip(out.chunks_mut(group * n)) {
+            self.plan.backward(lines, out, &mut desk, self.weights);
         }
     }
 }

@@ -5,9 +5,12 @@ mod number;
 mod pairs;
 mod plans;
 mod reorder;
+mod rows;
 mod strips;
 mod tables;
+mod together;
 mod trigonometric;
+mod vector;
 
 pub use complex::complex_to_complex;
 pub use half::{complex_to_real, real_to_complex};

@@ -9,7 +9,9 @@ use rustfft::{Fft, FftNum, num_complex::Complex};
 
 use super::pairs::RealPlan;
 use super::plans::Cache;
+use super::rows::Passes;
 use super::tables::Table;
+use super::together::Lanes;
 use crate::kernels::room::Bits;
 
 /// Elements of lines: floats and complex numbers, in which any bits are a number.
@@ -20,11 +22,12 @@ pub(super) trait Number: Bits + Send + Sync + 'static {
 }
 
 /// A float type for which there are plans.
-pub(super) trait Real: FftNum + Number<Part = Self> + Mul<Output = Self> {
+pub(super) trait Real: FftNum + Lanes + Number<Part = Self> + Mul<Output = Self> {
     fn narrow(v: f64) -> Self;
     fn complex() -> &'static Cache<dyn Fft<Self>>;
     fn real() -> &'static Cache<RealPlan<Self>>;
     fn tables() -> &'static Cache<Table<Self>>;
+    fn passes() -> &'static Cache<Option<Passes<Self>>>;
 }
 
 macro_rules! numbers {
@@ -57,6 +60,10 @@ macro_rules! numbers {
             }
             fn tables() -> &'static Cache<Table<$t>> {
                 static CACHE: Cache<Table<$t>> = Cache::new();
+                &CACHE
+            }
+            fn passes() -> &'static Cache<Option<Passes<$t>>> {
+                static CACHE: Cache<Option<Passes<$t>>> = Cache::new();
                 &CACHE
             }
         }

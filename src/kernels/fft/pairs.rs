@@ -13,6 +13,7 @@ use rustfft::num_complex::Complex;
 
 use super::complex;
 use super::number::{Number, Real};
+use super::together;
 use crate::kernels::leveled::leveled;
 use crate::kernels::room::{Parts, bytes_of};
 
@@ -20,6 +21,8 @@ use crate::kernels::room::{Parts, bytes_of};
 pub(super) struct RealPlan<T: Real> {
     n: usize,
     fft: Arc<dyn Fft<T>>,
+    /// How many lines are transformed at a time.
+    group: usize,
     /// `-i/2 e^(-iθ)` with `θ = 2πk/n` on the way to the spectrum, `i e^(iθ)` on the way back, `0 < k < n/4`.
     turns: Vec<Complex<T>>,
 }
@@ -58,14 +61,20 @@ pub(super) fn from_half<T: Real>(n: usize) -> Arc<RealPlan<T>> {
 impl<T: Real> RealPlan<T> {
     fn new(n: usize, forward: bool) -> RealPlan<T> {
         let even = n.is_multiple_of(2);
-        let fft = complex::plan(if even { n / 2 } else { n }, forward);
+        let points = if even { n / 2 } else { n };
+        let group = if together::unusual::<T>(points, forward) { T::lanes() } else { 1 };
         let turn = |k: usize| {
             let (sin, cos) = (2.0 * PI * k as f64 / n as f64).sin_cos();
             let (re, im) = if forward { (-0.5 * sin, -0.5 * cos) } else { (-sin, cos) };
             Complex::new(T::narrow(re), T::narrow(im))
         };
         let count = if even { (n / 2).div_ceil(2) } else { 1 };
-        RealPlan { n, fft, turns: (1..count).map(turn).collect() }
+        RealPlan {
+            n,
+            fft: complex::plan(points, forward),
+            group,
+            turns: (1..count).map(turn).collect(),
+        }
     }
 
     /// The points of a line.
@@ -78,6 +87,11 @@ impl<T: Real> RealPlan<T> {
         self.n / 2 + 1
     }
 
+    /// How many lines at a time are fastest.
+    pub(super) fn group(&self) -> usize {
+        self.group
+    }
+
     fn scratch(&self) -> usize {
         let fft = &self.fft;
         fft.get_inplace_scratch_len()
@@ -85,9 +99,9 @@ impl<T: Real> RealPlan<T> {
             .max(fft.get_outofplace_scratch_len())
     }
 
-    /// The bytes of working memory of one line.
+    /// The bytes of working memory of a group.
     pub(super) fn room(&self) -> usize {
-        bytes_of::<Complex<T>>(self.fft.len()) + bytes_of::<Complex<T>>(self.scratch())
+        bytes_of::<Complex<T>>(self.group * self.fft.len()) + bytes_of::<Complex<T>>(self.scratch())
     }
 
     /// Takes the working memory.
@@ -95,30 +109,42 @@ impl<T: Real> RealPlan<T> {
     where
         Complex<T>: Number<Part = T>,
     {
-        [room.take(self.fft.len()), room.take(self.scratch())]
+        [room.take(self.group * self.fft.len()), room.take(self.scratch())]
     }
 
-    /// Half the spectrum of a line.
+    /// Half the spectra of lines, of a group at most.
     pub(super) fn forward(
         &self,
-        line: &[T],
+        lines: &[T],
         out: &mut [Complex<T>],
         [z, scratch]: &mut [&mut [Complex<T>]; 2],
         weights: Weights<T>,
     ) {
-        assert!(line.len() == self.n && out.len() == self.half(), "rfft: lengths");
+        let (count, points) = (lines.len() / self.n, self.fft.len());
+        assert!(out.len() == count * self.half() && count <= self.group, "rfft: lengths");
+        let z = &mut z[..count * points];
+        if self.n.is_multiple_of(2) {
+            self.fft.process_immutable_with_scratch(pairs(lines), z, scratch);
+        } else {
+            z.iter_mut().zip(lines).for_each(|(z, &x)| *z = Complex::new(x, T::zero()));
+            self.fft.process_with_scratch(z, scratch);
+        }
+        for (z, out) in z.chunks_exact_mut(points).zip(out.chunks_exact_mut(self.half())) {
+            self.separate(z, out, weights);
+        }
+    }
+
+    /// Half the spectrum of a line from what it became.
+    fn separate(&self, z: &mut [Complex<T>], out: &mut [Complex<T>], weights: Weights<T>) {
         let (factor, interior, sign) = (weights.factor, weights.interior, weights.sign());
         if !self.n.is_multiple_of(2) {
-            z.iter_mut().zip(line).for_each(|(z, &x)| *z = Complex::new(x, T::zero()));
-            self.fft.process_with_scratch(z, scratch);
             z[0].im = T::zero();
-            for (k, (out, z)) in out.iter_mut().zip(&**z).enumerate() {
+            for (k, (out, z)) in out.iter_mut().zip(&*z).enumerate() {
                 let by = if k == 0 { factor } else { interior };
                 *out = Complex::new(z.re * by, z.im * by * sign);
             }
             return;
         }
-        self.fft.process_immutable_with_scratch(pairs(line), z, scratch);
         let ends = [z[0].re + z[0].im, z[0].re - z[0].im];
         let m = z.len();
         if m.is_multiple_of(2) {
@@ -139,15 +165,30 @@ impl<T: Real> RealPlan<T> {
         out[m] = Complex::new(ends[1] * factor, T::zero() * sign);
     }
 
-    /// The line of half a spectrum. Frequencies that are their own mirror image count with their real part.
+    /// The lines of half spectra, of a group at most. Frequencies that are their own mirror image count with their real part.
     pub(super) fn backward(
         &self,
-        line: &[Complex<T>],
+        lines: &[Complex<T>],
         out: &mut [T],
         [z, scratch]: &mut [&mut [Complex<T>]; 2],
         weights: Weights<T>,
     ) {
-        assert!(out.len() == self.n && line.len() == self.half(), "irfft: lengths");
+        let (count, points) = (out.len() / self.n, self.fft.len());
+        assert!(lines.len() == count * self.half() && count <= self.group, "irfft: lengths");
+        let z = &mut z[..count * points];
+        for (z, line) in z.chunks_exact_mut(points).zip(lines.chunks_exact(self.half())) {
+            self.join(line, z, weights);
+        }
+        if self.n.is_multiple_of(2) {
+            self.fft.process_outofplace_with_scratch(z, pairs_mut(out), scratch);
+        } else {
+            self.fft.process_with_scratch(z, scratch);
+            out.iter_mut().zip(&*z).for_each(|(out, z)| *out = z.re);
+        }
+    }
+
+    /// What becomes the line of half a spectrum.
+    fn join(&self, line: &[Complex<T>], z: &mut [Complex<T>], weights: Weights<T>) {
         let (factor, interior, sign) = (weights.factor, weights.interior, weights.sign());
         z[0] = Complex::new(line[0].re * factor, T::zero());
         if !self.n.is_multiple_of(2) {
@@ -155,8 +196,6 @@ impl<T: Real> RealPlan<T> {
                 let (re, im) = (x.re * interior, x.im * interior * sign);
                 (z[k], z[self.n - k]) = (Complex::new(re, im), Complex::new(re, -im));
             }
-            self.fft.process_with_scratch(z, scratch);
-            out.iter_mut().zip(&**z).for_each(|(out, z)| *out = z.re);
             return;
         }
         let m = z.len();
@@ -176,7 +215,6 @@ impl<T: Real> RealPlan<T> {
         unsafe { combine(mirror, &self.turns) };
         let last = line[m].re * factor;
         z[0] = Complex::new(z[0].re + last, z[0].re - last);
-        self.fft.process_outofplace_with_scratch(z, pairs_mut(out), scratch);
     }
 }
 

@@ -4,6 +4,7 @@
 //! threads. Never transforms. Invariant: the strips follow from the shapes alone, so that no bit depends on the threads.
 
 use super::number::Number;
+use super::together::room_bytes;
 use crate::kernels::room::{Parts, Room, bytes_of};
 use crate::kernels::view::{Axes, View, ViewMut};
 use crate::threads::{num_threads, parallel_for};
@@ -201,7 +202,8 @@ impl Strips {
 pub fn working_bytes(len: usize, lines: usize, size: usize) -> usize {
     let width = width_of(true, len.saturating_mul(size), size).min(lines);
     let threads = num_threads().min(lines.div_ceil(width.max(1)));
-    len.saturating_mul(size).saturating_mul(width.max(4) + 4).saturating_mul(threads)
+    let bytes = len.saturating_mul(size).saturating_mul(width.max(4) + 4);
+    bytes.saturating_add(room_bytes(len)).saturating_mul(threads)
 }
 
 /// Runs a pass along an axis; without an input, in the place of the output.

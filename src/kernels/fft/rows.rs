@@ -1,0 +1,316 @@
+//! Transforms of lines that stand side by side: a vector holds the same place of as many lines.
+//!
+//! Owns: the passes of every radix. Never looks at strides. Parts stand in vectors of their own, so that no step moves
+//! numbers within a vector, and any small prime is a radix.
+//! Invariant: what a line becomes does not depend on the lines beside it.
+
+use std::f64::consts::PI;
+use std::mem::MaybeUninit;
+
+use rustfft::num_complex::Complex;
+
+use super::number::Real;
+use super::vector::Vector;
+
+/// The same place of as many lines as a vector has lanes: their real and their imaginary parts.
+pub(super) type Row<V> = [V; 2];
+
+/// The largest prime factor for which the sums of a radix are faster than a transform of another length.
+pub(super) const LARGEST: usize = 61;
+
+/// The largest prime factor for which rustfft has a transform in vectors.
+const USUAL: usize = 11;
+
+/// The passes of a length, from the first to the last.
+pub(super) struct Passes<T> {
+    pub(super) n: usize,
+    forward: bool,
+    passes: Vec<Radix<T>>,
+}
+
+/// A pass: its radix, the number of transforms that precede it, and those that follow.
+struct Radix<T> {
+    p: usize,
+    before: usize,
+    after: usize,
+    /// `e^(±2πi jk before/n)` for `0 < j < p` and each `k < after`.
+    turns: Vec<Complex<T>>,
+    /// Cosine and signed sine of `2π jk/p` for `0 < j, k ≤ p/2`, of odd radices.
+    waves: Vec<[T; 2]>,
+}
+
+/// The radices of a length, if it has only small prime factors.
+fn radices(mut n: usize) -> Option<Vec<usize>> {
+    let mut found = Vec::new();
+    for p in [8, 4, 2].into_iter().chain((3..=LARGEST).step_by(2)) {
+        while n.is_multiple_of(p) {
+            found.push(p);
+            n /= p;
+        }
+    }
+    (n == 1).then_some(found)
+}
+
+impl<T: Real> Passes<T> {
+    /// The passes of a length, if all its prime factors are small.
+    pub(super) fn new(n: usize, forward: bool) -> Option<Passes<T>> {
+        let sign = if forward { -1.0 } else { 1.0 };
+        let point = |k: usize, n: usize| {
+            let (sin, cos) = (2.0 * PI * k as f64 / n as f64).sin_cos();
+            [T::narrow(cos), T::narrow(sign * sin)]
+        };
+        let mut before = 1;
+        let pass = |p: usize| {
+            let after = n / before / p;
+            let turn = |at: usize| {
+                let [re, im] = point((at % (p - 1) + 1) * (at / (p - 1)) * before % n, n);
+                Complex::new(re, im)
+            };
+            let half = if p % 2 == 1 { p / 2 } else { 0 };
+            let wave = |at: usize| point((at / half + 1) * (at % half + 1) % p, p);
+            let radix = Radix {
+                p,
+                before,
+                after,
+                turns: (0..(p - 1) * after).map(turn).collect(),
+                waves: (0..half * half).map(wave).collect(),
+            };
+            before *= p;
+            radix
+        };
+        let passes = radices(n)?.into_iter().map(pass).collect();
+        Some(Passes { n, forward, passes })
+    }
+
+    /// Whether there is a radix for which rustfft has no vectors.
+    pub(super) fn unusual(&self) -> bool {
+        self.passes.iter().any(|pass| pass.p > USUAL)
+    }
+
+    /// Transforms the `n` rows at `from`, using as many at `to`; gives the place of the result, which is one of both.
+    ///
+    /// # Safety
+    /// Both are readable and writable.
+    #[inline(always)]
+    pub(super) unsafe fn run<V: Vector<Part = T>>(
+        &self,
+        mut from: *mut Row<V>,
+        mut to: *mut Row<V>,
+    ) -> *mut Row<V> {
+        // SAFETY: the caller's contract.
+        unsafe {
+            for pass in &self.passes {
+                match pass.p {
+                    2 => even::<V, 2>(pass, self.forward, from, to),
+                    4 => even::<V, 4>(pass, self.forward, from, to),
+                    8 => even::<V, 8>(pass, self.forward, from, to),
+                    _ => odd::<V>(pass, from, to),
+                }
+                (from, to) = (to, from);
+            }
+        }
+        from
+    }
+}
+
+#[inline(always)]
+fn add<V: Vector>(a: Row<V>, b: Row<V>) -> Row<V> {
+    [a[0].add(b[0]), a[1].add(b[1])]
+}
+
+#[inline(always)]
+fn subtract<V: Vector>(a: Row<V>, b: Row<V>) -> Row<V> {
+    [a[0].sub(b[0]), a[1].sub(b[1])]
+}
+
+/// The sum with `i` times the other, and the difference.
+#[inline(always)]
+fn beside<V: Vector>(a: Row<V>, b: Row<V>) -> [Row<V>; 2] {
+    [[a[0].sub(b[1]), a[1].add(b[0])], [a[0].add(b[1]), a[1].sub(b[0])]]
+}
+
+/// Times the same number in each line.
+#[inline(always)]
+fn turned<V: Vector>(a: Row<V>, by: Complex<V::Part>) -> Row<V> {
+    let (re, im) = (V::all(by.re), V::all(by.im));
+    [a[0].fused_sub(re, a[1].mul(im)), a[0].fused(im, a[1].mul(re))]
+}
+
+/// A transform of four rows, the forward one or the other.
+#[inline(always)]
+fn four<V: Vector>(x: [Row<V>; 4], forward: bool) -> [Row<V>; 4] {
+    let (a, b) = (add(x[0], x[2]), subtract(x[0], x[2]));
+    let (c, d) = (add(x[1], x[3]), subtract(x[1], x[3]));
+    let [e, f] = beside(b, d);
+    let (e, f) = if forward { (f, e) } else { (e, f) };
+    [add(a, c), e, subtract(a, c), f]
+}
+
+/// A transform of eight rows.
+#[inline(always)]
+fn eight<V: Vector>(x: [Row<V>; 8], forward: bool) -> [Row<V>; 8] {
+    let e = four([x[0], x[2], x[4], x[6]], forward);
+    let o = four([x[1], x[3], x[5], x[7]], forward);
+    let root = V::all(V::Part::narrow(std::f64::consts::FRAC_1_SQRT_2));
+    let [[p, q], [r, s]] = [o[1], o[3]];
+    // By eighths of a turn: `(p + iq)(1 ± i)` and `(r + is)(-1 ± i)` up to the root.
+    let (first, third) = if forward {
+        ([p.add(q), q.sub(p)], [s.sub(r), V::all(V::Part::narrow(0.0)).sub(r.add(s))])
+    } else {
+        ([p.sub(q), p.add(q)], [V::all(V::Part::narrow(0.0)).sub(r.add(s)), r.sub(s)])
+    };
+    let first = [first[0].mul(root), first[1].mul(root)];
+    let third = [third[0].mul(root), third[1].mul(root)];
+    let [ahead, behind] = beside(e[2], o[2]);
+    let (g, h) = if forward { (behind, ahead) } else { (ahead, behind) };
+    [
+        add(e[0], o[0]),
+        add(e[1], first),
+        g,
+        add(e[3], third),
+        subtract(e[0], o[0]),
+        subtract(e[1], first),
+        h,
+        subtract(e[3], third),
+    ]
+}
+
+/// A pass of radix 2, 4 or 8.
+///
+/// # Safety
+/// The places have rows for the whole length.
+#[inline(always)]
+unsafe fn even<V: Vector, const P: usize>(
+    pass: &Radix<V::Part>,
+    forward: bool,
+    from: *const Row<V>,
+    to: *mut Row<V>,
+) {
+    let (before, after) = (pass.before, pass.after);
+    // The longer of both loops is inside: rows that follow on each other are read and written one after the other.
+    let long = after >= before;
+    let (outer, inner) = if long { (before, after) } else { (after, before) };
+    // SAFETY: the caller's contract.
+    unsafe {
+        for at in 0..outer {
+            for inside in 0..inner {
+                let (b, k) = if long { (at, inside) } else { (inside, at) };
+                let turns = pass.turns.as_ptr().add((P - 1) * k);
+                let mut x = [*from.add(k + after * P * b); P];
+                for j in 1..P {
+                    x[j] = *from.add(k + after * (j + P * b));
+                }
+                match P {
+                    2 => (x[0], x[1]) = (add(x[0], x[1]), subtract(x[0], x[1])),
+                    4 => [x[0], x[1], x[2], x[3]] = four([x[0], x[1], x[2], x[3]], forward),
+                    _ => {
+                        let y = eight([x[0], x[1], x[2], x[3], x[4], x[5], x[6], x[7]], forward);
+                        for j in 0..P {
+                            x[j] = y[j];
+                        }
+                    }
+                }
+                *to.add(k + after * b) = x[0];
+                for j in 1..P {
+                    let y = if k > 0 { turned(x[j], *turns.add(j - 1)) } else { x[j] };
+                    *to.add(k + after * (b + before * j)) = y;
+                }
+            }
+        }
+    }
+}
+
+/// A pass of an odd radix: mirror images are added and subtracted, the sums weighed with cosines and the
+/// differences with sines.
+///
+/// # Safety
+/// The places have rows for the whole length.
+#[inline(always)]
+unsafe fn odd<V: Vector>(pass: &Radix<V::Part>, from: *const Row<V>, to: *mut Row<V>) {
+    let (before, after) = (pass.before, pass.after);
+    // The longer of both loops is inside: rows that follow on each other are read and written one after the other.
+    let long = after >= before;
+    let (outer, inner) = if long { (before, after) } else { (after, before) };
+    let (p, half) = (pass.p, pass.p / 2);
+    let mut sums = [MaybeUninit::<[Row<V>; 2]>::uninit(); LARGEST / 2];
+    let sums = sums.as_mut_ptr().cast::<[Row<V>; 2]>();
+    // SAFETY: the caller's contract; the radix is at most `LARGEST`.
+    unsafe {
+        for at in 0..outer {
+            for inside in 0..inner {
+                let (b, k) = if long { (at, inside) } else { (inside, at) };
+                let turns = pass.turns.as_ptr().add((p - 1) * k);
+                let row = from.add(k + after * p * b);
+                let first = *row;
+                let mut total = first;
+                for j in 0..half {
+                    let (x, y) = (*row.add(after * (j + 1)), *row.add(after * (p - 1 - j)));
+                    let sum = add(x, y);
+                    total = add(total, sum);
+                    *sums.add(j) = [sum, subtract(x, y)];
+                }
+                let to = to.add(k + after * b);
+                *to = total;
+                let mut r = 1;
+                while r <= half {
+                    // Two frequencies at a time, which share what is read.
+                    let next = (r + 1).min(half);
+                    let waves = [r, next].map(|r| pass.waves.as_ptr().add((r - 1) * half));
+                    let [[a, c], [d, e]] = weighed(half, first, sums, waves);
+                    put(beside(a, c), [r, p - r], k, turns, to, after * before);
+                    if next > r {
+                        put(beside(d, e), [next, p - next], k, turns, to, after * before);
+                    }
+                    r += 2;
+                }
+            }
+        }
+    }
+}
+
+/// The sums weighed with cosines, to which `first` is added, and the differences weighed with sines, for two frequencies.
+///
+/// # Safety
+/// There are `half` sums and differences, and as many waves.
+#[inline(always)]
+unsafe fn weighed<V: Vector>(
+    half: usize,
+    first: Row<V>,
+    sums: *const [Row<V>; 2],
+    waves: [*const [V::Part; 2]; 2],
+) -> [[Row<V>; 2]; 2] {
+    let zero = [V::all(V::Part::narrow(0.0)); 2];
+    let (mut a, mut c, mut d, mut e) = (first, zero, first, zero);
+    for j in 0..half {
+        // SAFETY: the caller's contract.
+        let ([s, t], [u, v]) = unsafe { (*sums.add(j), [*waves[0].add(j), *waves[1].add(j)]) };
+        let (cos, sin) = (V::all(u[0]), V::all(u[1]));
+        a = [cos.fused(s[0], a[0]), cos.fused(s[1], a[1])];
+        c = [sin.fused(t[0], c[0]), sin.fused(t[1], c[1])];
+        let (cos, sin) = (V::all(v[0]), V::all(v[1]));
+        d = [cos.fused(s[0], d[0]), cos.fused(s[1], d[1])];
+        e = [sin.fused(t[0], e[0]), sin.fused(t[1], e[1])];
+    }
+    [[a, c], [d, e]]
+}
+
+/// Writes two frequencies of a pass.
+///
+/// # Safety
+/// They have places, and turns where `k` is not 0.
+#[inline(always)]
+unsafe fn put<V: Vector>(
+    pair: [Row<V>; 2],
+    at: [usize; 2],
+    k: usize,
+    turns: *const Complex<V::Part>,
+    to: *mut Row<V>,
+    apart: usize,
+) {
+    // SAFETY: the caller's contract.
+    unsafe {
+        for (x, r) in [(pair[0], at[0]), (pair[1], at[1])] {
+            *to.add(apart * r) = if k > 0 { turned(x, *turns.add(r - 1)) } else { x };
+        }
+    }
+}
