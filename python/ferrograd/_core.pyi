@@ -813,7 +813,7 @@ class _Replayed:
         self,
         program: Program | JointProgram,
         call: tuple[tuple[Any, ...], dict[str, Any]],
-        values: list[Any],
+        values: tuple[list[Any], bool],
         form: int,
         build: Callable[[list[Any]], Any],
         original: Callable[..., list[Tensor]] | None,
@@ -822,7 +822,7 @@ class _Replayed:
         self,
         function: Callable[..., Any],
         call: tuple[tuple[Any, ...], dict[str, Any]],
-        values: list[Any],
+        values: tuple[list[Any], bool],
         count: int,
     ) -> bool: ...
     def _forget(self) -> None: ...

@@ -197,22 +197,20 @@ unsafe fn even<V: Vector, const P: usize>(
                 let (b, k) = if long { (at, inside) } else { (inside, at) };
                 let turns = pass.turns.as_ptr().add((P - 1) * k);
                 let mut x = [*from.add(k + after * P * b); P];
-                for j in 1..P {
-                    x[j] = *from.add(k + after * (j + P * b));
+                for (j, x) in x.iter_mut().enumerate().skip(1) {
+                    *x = *from.add(k + after * (j + P * b));
                 }
                 match P {
                     2 => (x[0], x[1]) = (add(x[0], x[1]), subtract(x[0], x[1])),
                     4 => [x[0], x[1], x[2], x[3]] = four([x[0], x[1], x[2], x[3]], forward),
                     _ => {
                         let y = eight([x[0], x[1], x[2], x[3], x[4], x[5], x[6], x[7]], forward);
-                        for j in 0..P {
-                            x[j] = y[j];
-                        }
+                        x.copy_from_slice(&y[..P]);
                     }
                 }
                 *to.add(k + after * b) = x[0];
-                for j in 1..P {
-                    let y = if k > 0 { turned(x[j], *turns.add(j - 1)) } else { x[j] };
+                for (j, &x) in x.iter().enumerate().skip(1) {
+                    let y = if k > 0 { turned(x, *turns.add(j - 1)) } else { x };
                     *to.add(k + after * (b + before * j)) = y;
                 }
             }
