@@ -37,15 +37,12 @@ pub(crate) fn bind<'py>(
         _ => positional,
     };
     let several = params.first().is_some_and(|p| p.kind == Kind::Variadic);
-    let spread = if several {
-        bind_several(decl, positional, args)?
+    let (spread, given) = if several {
+        bind_several(decl, positional, args)?;
+        (None, 1)
     } else {
-        bind_positional(decl, positional, args)?
-    };
-    let given = match spread {
-        Some(last) => last + 1,
-        None if several => 1,
-        None => positional.len(),
+        let spread = bind_positional(decl, positional, args)?;
+        (spread, spread.map_or(positional.len(), |last| last + 1))
     };
     let mut factor = None;
     for (key, value) in keywords {
@@ -103,13 +100,9 @@ fn weigh<'py>(
 }
 
 /// Binds everything given by position to the first parameter.
-fn bind_several(
-    decl: &OpDecl,
-    given: &[Bound<'_, PyAny>],
-    args: &mut Args,
-) -> PyResult<Option<usize>> {
+fn bind_several(decl: &OpDecl, given: &[Bound<'_, PyAny>], args: &mut Args) -> PyResult<()> {
     args[0] = Arg::Tensors(convert::each_tensor(decl.name, "an argument", given)?);
-    Ok(None)
+    Ok(())
 }
 
 /// Binds what was given by position; the index of a parameter that took several arguments.
