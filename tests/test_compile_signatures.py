@@ -3,6 +3,7 @@
 Owns: keys of programs. What a compiled function does is in `test_compile.py`.
 """
 
+import cmath
 import collections
 from typing import Any
 
@@ -10,6 +11,7 @@ import numpy as np
 import pytest
 
 import ferrograd as fg
+from ferrograd.errors import DTypeError
 from test_compile import same_bits
 
 
@@ -93,3 +95,91 @@ def test_keywords_of_modules_and_transforms_in_another_order() -> None:
         assert f(x, shift=shift, scale=scale).item() == first.item()
         assert f(x, shift=scale, scale=shift).item() != first.item()
         assert len(f.programs) == 1
+
+
+COMPLEX = [1 + 2j, 0.5 - 1j, complex(-0.0, 0.0), complex(0.0, -0.0), complex(np.nan, 1.0), 3j]
+OF_COMPLEX: dict[str, Any] = {
+    "product": lambda z: fg.sin(z) * z,
+    "gradient": fg.holomorphic_grad(lambda z: fg.sin(z) * z),
+    "second": fg.holomorphic_grad(fg.holomorphic_grad(lambda z: fg.exp(z) * z * z)),
+    "real": fg.grad(lambda z: fg.abs(fg.sin(z) * z) ** 2),
+    "beside arrays": lambda z: fg.tensor([1.0, 2.0]) * z + fg.tensor([1, 2]),
+    "results": lambda z: (z, z.real, z.imag, fg.conj(z)),
+}
+
+
+def leaves(found: Any) -> list[Any]:
+    return list(found) if isinstance(found, tuple) else [found]
+
+
+@pytest.mark.parametrize("name", OF_COMPLEX)
+def test_complex_numbers_are_taken_anew(name: str) -> None:
+    f = OF_COMPLEX[name]
+    compiled = fg.compile(f)
+    for z in COMPLEX * 2:
+        found, want = leaves(compiled(z)), leaves(f(fg.tensor(z)))
+        assert [np.asarray(x).tobytes() for x in found] == [x.numpy().tobytes() for x in want]
+        assert not any(isinstance(x, fg.Tensor) for x in found)
+    assert len(compiled.programs) == 1
+
+
+def test_complex_numbers_in_containers_and_beside_others() -> None:
+    f = fg.compile(lambda x, p, *, w: x * p["a"] + p["b"] * w)
+    x = fg.tensor(np.linspace(0.1, 3.0, 5))
+    for a, b, w in [(1j, 2.0, 3.0 + 1j), (2j, 3.0, 4.0 + 0j), (1.5j, 0.5, -1j)]:
+        same_bits(f(x, {"a": a, "b": b}, w=w), x * fg.tensor(a) + fg.tensor(b) * fg.tensor(w))
+    assert len(f.programs) == 1
+    # Another kind of number is another program, and does not run the former one.
+    same_bits(f(x, {"a": 2.0, "b": 3.0}, w=1j), x * 2.0 + fg.tensor(3.0) * fg.tensor(1j))
+    same_bits(f(x, {"a": 1j, "b": 3.0}, w=1j), x * fg.tensor(1j) + fg.tensor(3.0) * fg.tensor(1j))
+    assert len(f.programs) == 2
+    assert "a complex number" in f.log[-1]
+    assert "a float" in f.log[-1]
+
+
+def test_complex_numbers_that_python_computes_with_belong_to_the_program() -> None:
+    cases = {
+        "cmath": lambda z, x: x * cmath.exp(z),
+        "complex64": lambda z, x: x.astype("complex64") * z,
+        "decision": lambda z, x: x if z == 1j else x * 2.0,
+    }
+    x = fg.tensor([0.1, 0.2])
+    for f in cases.values():
+        compiled = fg.compile(f)
+        for z in (1j, 2j, 1j, complex(0.0, -0.0), complex(0.0, 0.0)):
+            same_bits(compiled(z, x), f(z, x))
+
+
+def test_a_complex_number_keeps_its_value_in_a_bound_call() -> None:
+    x = np.array([1.0, 2.0])
+    run = fg.compile(lambda x, z: x * z).bind(x, 2 + 1j)
+    x[:] = 3.0, 4.0
+    assert run().tobytes() == (fg.tensor(x) * fg.tensor(2 + 1j)).numpy().tobytes()
+
+
+def test_complex_numbers_under_recording() -> None:
+    compiled = fg.compile(lambda x, z: fg.abs(x * z).sum())
+    for z in (1 + 1j, 2 - 1j):
+        x = fg.tensor([0.5, 2.0], requires_grad=True)
+        y = fg.tensor([0.5, 2.0], requires_grad=True)
+        compiled(x, z).backward()
+        fg.abs(y * fg.tensor(z)).sum().backward()
+        assert x.grad is not None
+        assert y.grad is not None
+        same_bits(x.grad, y.grad)
+    assert len(compiled.programs) == 1
+
+
+def test_holomorphic_gradients_compile() -> None:
+    def f(z: Any) -> Any:
+        return fg.sin(z) * z * z
+
+    whole = fg.holomorphic_grad(lambda z: fg.sum(f(z)))
+    points = np.array([1 + 1j, 2 - 0.5j, -0.3j])
+    for slope in (whole, fg.grad(lambda z: fg.sum(fg.abs(whole(z)) ** 2))):
+        compiled = fg.compile(slope)
+        for z in (points, points * 2.0):
+            same_bits(compiled(fg.tensor(z)), slope(fg.tensor(z)))
+        assert len(compiled.programs) == 1
+    with pytest.raises(DTypeError, match="returned"):
+        fg.compile(fg.holomorphic_grad(lambda z: fg.abs(fg.sum(z))))(points)

@@ -41,5 +41,5 @@ def compare(name: str, old: Form, found: list[Any], function: OfTensors, call: C
 def _bits(value: Any) -> Any:
     if isinstance(value, Tensor):
         value = value.detach().numpy()
-    numeric = isinstance(value, np.ndarray | np.generic | float)
+    numeric = isinstance(value, np.ndarray | np.generic | float | complex)
     return np.asarray(value).tobytes() if numeric else value

@@ -64,7 +64,7 @@ class Compiled(_core._Replayed):
         self._cache = Cache()
         #: Why it was recorded, the last times.
         self._log: deque[str] = deque(maxlen=LOGGED)
-        #: Whether floats are taken anew by each call; otherwise they belong to the program.
+        #: Whether floats and complex numbers are taken anew; otherwise they belong to the program.
         self._floats = True
 
     def _call(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
@@ -282,7 +282,7 @@ class Compiled(_core._Replayed):
             self._log.pop()
             if not isinstance(raised, CompileError | ArgumentTypeError | DTypeError):
                 raise
-            if not self._floats or not any(type(v) is float for v in call.values):
+            if not (self._floats and call.has_numbers):
                 raise
             # Python computes with a float argument: from now on floats belong to the program.
             self._floats = False
@@ -309,7 +309,7 @@ class Compiled(_core._Replayed):
         """The program of a call, and the results; or why there is none."""
         kept_before = 0 if warm is None else warm.kept
         may_keep = kept_before < WARM_UPS
-        weak = any(type(value) is float for value in call.values)
+        weak = call.has_numbers
         values = [as_tensor(value) for value in call.values]
         recording = is_grad_enabled()
         detach = warm is not None and warm.detach

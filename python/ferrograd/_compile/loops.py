@@ -298,7 +298,7 @@ def _taken(op: str, name: str, value: Any) -> tuple[list[Tensor], Tree]:
     tree = flatten(value, leaves)
     tensors = []
     for leaf in leaves:
-        if not isinstance(leaf, Tensor | np.ndarray | np.generic | float | int | bool):
+        if not isinstance(leaf, Tensor | np.ndarray | np.generic | complex | float | int | bool):
             raise ArgumentTypeError(
                 f"{op}: {name} holds a {type(leaf).__name__}; use tensors, arrays and numbers"
             )

@@ -207,7 +207,8 @@ def as_tensor(value: Any) -> Tensor:
     """An argument that a program takes anew, as a tensor."""
     if isinstance(value, Tensor):
         return value
-    return _core.tensor(value, dtype="float64") if type(value) is float else _core.tensor(value)
+    kinds = {float: "float64", complex: "complex128"}
+    return _core.tensor(value, dtype=kinds.get(type(value)))
 
 
 def has_history(results: Any) -> bool:

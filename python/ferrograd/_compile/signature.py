@@ -2,7 +2,7 @@
 
 Owns: the sorting of arguments into those that a program takes anew and those that belong to it.
 Never calls anything. Invariant: two calls with one key differ in nothing but the contents of arrays
-and tensors and the values of floats.
+and tensors and the values of floats and complex numbers.
 """
 
 from __future__ import annotations
@@ -15,6 +15,9 @@ import numpy as np
 from ferrograd._core import Tensor, get_default_dtype, is_grad_enabled
 from ferrograd._tensor.tree import LEAF, Tree, flatten
 from ferrograd.errors import ArgumentTypeError
+
+#: Python numbers that a program may take anew, and what stands for them in a key.
+NUMBERS = {float: "a float", complex: "a complex number"}
 
 #: NumPy dtypes that tensors have.
 _HELD = frozenset(
@@ -29,7 +32,7 @@ class Call(NamedTuple):
 
     #: What must be equal.
     key: Hashable
-    #: What the program takes anew: arrays, tensors, floats.
+    #: What the program takes anew: arrays, tensors, floats, complex numbers.
     values: list[Any]
     #: All leaves of the arguments; those of `values` stand at `places`.
     leaves: list[Any]
@@ -40,9 +43,14 @@ class Call(NamedTuple):
     #: Whether all arrays and tensors lie in C order: another order sums in another order.
     contiguous: bool
 
+    @property
+    def has_numbers(self) -> bool:
+        """Whether there are Python numbers among the values."""
+        return any(type(value) in NUMBERS for value in self.values)
+
 
 def sort(args: tuple[Any, ...], kwargs: dict[str, Any], static: Static, floats: bool) -> Call:
-    """Takes the arguments of a call apart. With `floats`, floats are taken anew."""
+    """Takes the arguments of a call apart. With `floats`, Python numbers are taken anew."""
     leaves: list[Any] = []
     kept, args, kwargs = static.split(args, kwargs)
     tree = flatten((args, kwargs), leaves)
@@ -67,8 +75,8 @@ def sort(args: tuple[Any, ...], kwargs: dict[str, Any], static: Static, floats: 
         elif isinstance(leaf, np.ndarray | np.generic) and leaf.dtype in _HELD:
             leaf = np.ascontiguousarray(leaf).reshape(leaf.shape)
             key.append((leaf.dtype.char, leaf.shape))
-        elif kind is float and floats:
-            key.append(float)
+        elif kind in NUMBERS and floats:
+            key.append(NUMBERS[kind])
         else:
             key.append((kind, _hashed(leaf)))
             continue
@@ -130,7 +138,7 @@ def _argument(path: str) -> str:
 
 def _told(leaf: Any) -> str:
     if not isinstance(leaf, tuple):
-        return "a float"
+        return str(leaf)
     kind, *rest = leaf
     if isinstance(kind, str):
         history = ", which requires grad" if rest[1:] == [True] else ""
@@ -161,6 +169,8 @@ def _hashed(leaf: Hashable) -> Hashable:
     # -0.0 equals 0.0, NaN not even itself, and 1 equals 1.0 and True.
     if isinstance(leaf, float):
         return leaf.hex()
+    if isinstance(leaf, complex):
+        return leaf.real.hex(), leaf.imag.hex()
     if isinstance(leaf, tuple | frozenset):
         return tuple((type(part), _hashed(part)) for part in leaf)
     return leaf

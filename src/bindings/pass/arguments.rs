@@ -5,12 +5,13 @@
 
 use ::numpy::{PyUntypedArray, PyUntypedArrayMethods};
 use pyo3::prelude::*;
-use pyo3::types::{PyBool, PyDict, PyFloat, PyInt, PyList, PyString, PyTuple};
+use pyo3::types::{PyBool, PyComplex, PyDict, PyFloat, PyInt, PyList, PyString, PyTuple};
 use smallvec::SmallVec;
 
 use crate::array::Elements;
 use crate::bindings::exchange::numpy;
 use crate::bindings::object::PyTensor;
+use crate::dtype::Complex128;
 use crate::ops::derive::replay::{Signature, elements};
 use crate::tensor::Tensor;
 
@@ -42,6 +43,15 @@ impl Argument<'_> {
 /// The arguments of one call that a program takes.
 pub(crate) type Arguments<'py> = SmallVec<[Argument<'py>; 8]>;
 
+/// A float or a complex number that a program takes anew.
+pub(crate) fn number(given: &Bound<'_, PyAny>) -> Option<Tensor> {
+    if let Ok(float) = given.cast_exact::<PyFloat>() {
+        return Some(Tensor::from(float.value()));
+    }
+    let complex = given.cast_exact::<PyComplex>().ok()?;
+    Some(Tensor::from(Complex128::new(complex.real(), complex.imag())))
+}
+
 /// An array that lies as the recorded argument did.
 pub(crate) fn in_place<'py>(
     want: &Signature,
@@ -60,7 +70,8 @@ enum Place {
     Array,
     /// A tensor, and whether it requires grad.
     Tensor(bool),
-    Float,
+    /// A float, or a complex number.
+    Number,
     /// What belongs to the program: None, a whole number, a text, a float.
     Same(Py<PyAny>),
     Tuple(Vec<Place>),
@@ -138,8 +149,8 @@ impl Place {
         values: &mut std::iter::Peekable<impl Iterator<Item = Bound<'py, PyAny>>>,
     ) -> Option<Place> {
         if values.next_if(|value| value.is(given)).is_some() {
-            return Some(if given.is_exact_instance_of::<PyFloat>() {
-                Place::Float
+            return Some(if number(given).is_some() {
+                Place::Number
             } else if let Ok(tensor) = given.cast::<PyTensor>() {
                 Place::Tensor(tensor.get().tensor.requires_grad())
             } else {
@@ -167,7 +178,7 @@ impl Place {
     fn has_tensor(&self) -> bool {
         match self {
             Place::Tensor(_) => true,
-            Place::Array | Place::Float | Place::Same(_) => false,
+            Place::Array | Place::Number | Place::Same(_) => false,
             Place::Tuple(places) | Place::List(places) => places.iter().any(Place::has_tensor),
             Place::Dict(items) => items.iter().any(|(_, place)| place.has_tensor()),
         }
@@ -193,9 +204,10 @@ impl Place {
                     && tensor.requires_grad() == *requires;
                 found.push(Argument::Tensor(like.then(|| tensor.clone())?));
             }
-            Place::Float => {
-                let value = given.cast_exact::<PyFloat>().ok()?.value();
-                found.push(Argument::Tensor(Tensor::from(value)));
+            Place::Number => {
+                let value = number(given)?;
+                (value.dtype() == wants[found.len()].dtype).then_some(())?;
+                found.push(Argument::Tensor(value));
             }
             Place::Same(before) => return same(before.bind(given.py()), given).then_some(()),
             Place::Tuple(places) => {

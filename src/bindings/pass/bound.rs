@@ -7,12 +7,12 @@ use std::sync::{Arc, OnceLock};
 
 use ::numpy::{PyUntypedArray, PyUntypedArrayMethods};
 use pyo3::prelude::*;
-use pyo3::types::{PyFloat, PyList};
+use pyo3::types::PyList;
 
 use crate::bindings::errors::to_python;
 use crate::bindings::exchange::numpy;
 use crate::bindings::object::PyTensor;
-use crate::bindings::pass::arguments::in_place;
+use crate::bindings::pass::arguments::{self, in_place};
 use crate::bindings::pass::replay::{PyProgram, object};
 use crate::bindings::pass::watched::Watched;
 use crate::error::Error;
@@ -57,8 +57,8 @@ impl PyProgram {
 impl PyProgram {
     /// An argument as a tensor over its own memory.
     fn lasting_argument(&self, number: usize, given: &Bound<'_, PyAny>) -> PyResult<Tensor> {
-        if let Ok(value) = given.cast_exact::<PyFloat>() {
-            return Ok(Tensor::from(value.value()));
+        if let Some(value) = arguments::number(given) {
+            return Ok(value);
         }
         if let Ok(tensor) = given.cast::<PyTensor>() {
             return Ok(tensor.get().tensor.clone());

@@ -8,7 +8,7 @@ use std::sync::{Arc, OnceLock};
 
 use ::numpy::PyUntypedArray;
 use pyo3::prelude::*;
-use pyo3::types::{PyFloat, PyList, PyTuple};
+use pyo3::types::{PyList, PyTuple};
 use pyo3::{PyTraverseError, PyVisit};
 use smallvec::{SmallVec, smallvec};
 
@@ -18,7 +18,7 @@ use crate::bindings::call::foreign;
 use crate::bindings::exchange::numpy;
 use crate::bindings::function::recorded;
 use crate::bindings::object::{PyTensor, wrap};
-use crate::bindings::pass::arguments::{Argument, in_place};
+use crate::bindings::pass::arguments::{self, Argument, in_place};
 use crate::bindings::pass::usage::Usage;
 use crate::bindings::pass::watched::Watched;
 use crate::error::{Error, Result};
@@ -336,8 +336,8 @@ impl PyProgram {
         if let Ok(array) = given.cast_exact::<PyUntypedArray>() {
             return Ok(Argument::Tensor(numpy::copy("compile", array, want.dtype)?));
         }
-        if let Ok(number) = given.cast_exact::<PyFloat>() {
-            return Ok(Argument::Tensor(Tensor::from(number.value())));
+        if let Some(number) = arguments::number(given) {
+            return Ok(Argument::Tensor(number));
         }
         let tensor = &given.cast::<PyTensor>()?.get().tensor;
         Ok(Argument::Tensor(in_order(tensor)?))

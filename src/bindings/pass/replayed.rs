@@ -9,7 +9,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 
 use ::numpy::{PyUntypedArray, PyUntypedArrayMethods};
 use pyo3::prelude::*;
-use pyo3::types::{PyDict, PyFloat, PyList, PyTuple};
+use pyo3::types::{PyDict, PyList, PyTuple};
 use pyo3::{PyTraverseError, PyVisit};
 use smallvec::SmallVec;
 
@@ -17,7 +17,7 @@ use crate::array::capture;
 use crate::bindings::call::default_dtype::default_dtype;
 use crate::bindings::exchange::numpy;
 use crate::bindings::object::PyTensor;
-use crate::bindings::pass::arguments::{Arguments, Places};
+use crate::bindings::pass::arguments::{Arguments, Places, number};
 use crate::bindings::pass::joint::PyJoint;
 use crate::bindings::pass::replay::{Objects, PyProgram};
 use crate::dtype::DType;
@@ -222,8 +222,8 @@ fn signature(value: &Bound<'_, PyAny>) -> Option<Signature> {
     if let Ok(tensor) = value.cast::<PyTensor>() {
         return Some(Signature::of(&tensor.get().tensor));
     }
-    if value.is_exact_instance_of::<PyFloat>() {
-        return Some(Signature { dtype: DType::F64, dims: SmallVec::new() });
+    if let Some(number) = number(value) {
+        return Some(Signature::of(&number));
     }
     let array = value.cast_exact::<PyUntypedArray>().ok()?;
     Some(Signature { dtype: numpy::native(&array.dtype())?, dims: array.shape().into() })
