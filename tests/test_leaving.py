@@ -38,6 +38,7 @@ OURS = {
     "scipy.linalg.cholesky",
     "scipy.linalg.solve",
     "scipy.linalg.expm",
+    "scipy.linalg.ldl",
     "scipy.linalg.lu_factor",
     "scipy.signal.fftconvolve",
     "scipy.signal.lfilter",
