@@ -87,3 +87,19 @@ def test_draws_of_a_compiled_function_are_new_in_every_call() -> None:
 def test_what_looks_at_values_is_refused(call: Any) -> None:
     with pytest.raises(fg.errors.CompileError, match="reads a value"):
         fg.compile(call)(ARGUMENTS[0])
+
+
+@pytest.mark.parametrize("name", ["gammaln", "digamma", "erf", "expit", "logsumexp"])
+def test_functions_of_arrays_that_are_closed_over_read_them_where_they_lie(name: str) -> None:
+    weights = np.array([1.5, 2.5])
+
+    def f(x: Any) -> Any:
+        return fnp.sum(x * getattr(special, name)(weights))
+
+    for function in (f, fg.grad(f)):
+        compiled = fg.compile(function)
+        for weights[0] in (1.5, 3.5):
+            for x in (ARGUMENTS[0][:2], ARGUMENTS[1][:2]):
+                expected = np.asarray(function(fg.tensor(x)))
+                np.testing.assert_array_equal(np.asarray(compiled(x)), expected)
+        assert len(compiled.programs) == 1

@@ -125,6 +125,7 @@ fn internals(m: &Bound<'_, PyModule>) -> PyResult<()> {
     m.add_function(wrap_pyfunction!(control::_while_loop, m)?)?;
     m.add_function(wrap_pyfunction!(control::_switch, m)?)?;
     m.add_function(wrap_pyfunction!(replay::_is_recording_program, m)?)?;
+    m.add_function(wrap_pyfunction!(replay::_is_computed_anew, m)?)?;
     m.add_function(wrap_pyfunction!(replay::_may_replay, m)?)?;
     m.add_function(wrap_pyfunction!(replay::_is_in_transform, m)?)?;
     m.add_function(wrap_pyfunction!(short::_traced_call, m)?)?;

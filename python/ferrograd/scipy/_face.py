@@ -1,6 +1,7 @@
 """Our operations under SciPy's names.
 
-Owns: the choice of what a call returns: an array for arrays, a tensor where a tensor came in.
+Owns: the choice of what a call returns: an array for arrays, a tensor where a tensor came in. While
+a program is recorded that reads an array where it lies, results are tensors, too.
 """
 
 from __future__ import annotations
@@ -8,12 +9,14 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from ferrograd._core import Tensor
+from ferrograd._core import Tensor, _is_computed_anew
 from ferrograd.numpy._values import holds_tensor
 
 
 def _array(out: Any) -> Any:
-    return out.numpy().copy()[()] if isinstance(out, Tensor) else out
+    if not isinstance(out, Tensor) or _is_computed_anew(out):
+        return out
+    return out.numpy().copy()[()]
 
 
 def face(ours: Callable[..., Any], name: str) -> Callable[..., Any]:

@@ -116,6 +116,12 @@ pub(crate) fn _is_recording_program() -> bool {
     capture::active()
 }
 
+/// Whether this thread records a program that computes what a tensor holds anew in every call, so that nobody may read it.
+#[pyfunction]
+pub(crate) fn _is_computed_anew(x: &Bound<'_, PyTensor>) -> bool {
+    capture::active() && capture::leaves_for_program(x.get().tensor.storage().ptr().addr())
+}
+
 /// Whether programs may be recorded and run here: not inside a recording, a custom function or inference mode, and where nobody observes operations.
 #[pyfunction]
 pub(crate) fn _may_replay() -> bool {
