@@ -247,6 +247,9 @@ def __dir__() -> _builtins.list[str]:
     return sorted({*(name for name in globals() if name[0] != "_"), *_LAZY, *special})
 
 
-_UNEXPORTED.update(vars(_builtins), ("builtins",))
 #: What `from ferrograd import *` binds: no builtin of Python's is hidden by it.
-__all__ = [name for name in __dir__() if name[0] != "_" and name not in _UNEXPORTED]
+__all__ = [
+    name
+    for name in sorted({*__dir__()}.difference(vars(_builtins), ("builtins",), _UNEXPORTED))
+    if name[0] != "_"
+]
