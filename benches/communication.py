@@ -64,7 +64,8 @@ def main() -> None:
         print(f"ranks: {size}, parameters: {count / 1e6:.1f} million")
         print(f"bytes per step: {share * handed:.0f}, lower bound: {share * 4 * count:.0f}")
         print(f"backward alone: {1e3 * backward:.1f} ms, sums alone: {1e3 * sums:.1f} ms")
-        print(f"both: {1e3 * both:.1f} ms, hidden: {100 * hidden:.0f} %")
+        share_hidden = f", hidden: {100 * hidden:.0f} %" if size > 1 else ""
+        print(f"both: {1e3 * both:.1f} ms{share_hidden}")
         print(f"latency: {1e6 * latency:.0f} us, bandwidth: {share * 4e-9 * count / sums:.2f} GB/s")
 
 
