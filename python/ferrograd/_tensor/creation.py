@@ -136,8 +136,7 @@ def zeros(
     device: Any = None,
 ) -> Tensor:
     """Zeros of a shape, given as a tuple or as several integers."""
-    if device is not None:
-        on_cpu(device)
+    on_cpu(device)
     dtype = dtype_for(dtype, out)
     made = _full("zeros", shape_of("zeros", shape), 0, dtype, requires_grad)
     return placed("zeros", made, out)
@@ -151,8 +150,7 @@ def ones(
     device: Any = None,
 ) -> Tensor:
     """Ones of a shape, given as a tuple or as several integers."""
-    if device is not None:
-        on_cpu(device)
+    on_cpu(device)
     dtype = dtype_for(dtype, out)
     made = _full("ones", shape_of("ones", shape), 1, dtype, requires_grad)
     return placed("ones", made, out)
@@ -166,8 +164,7 @@ def empty(
     device: Any = None,
 ) -> Tensor:
     """A tensor whose values do not matter; they are zeros."""
-    if device is not None:
-        on_cpu(device)
+    on_cpu(device)
     dtype = dtype_for(dtype, out)
     made = _full("empty", shape_of("empty", shape), 0, dtype, requires_grad)
     return placed("empty", made, out)
@@ -205,8 +202,7 @@ def full(
 
     A tensor of one number is repeated with its dtype, and gradients reach it.
     """
-    if device is not None:
-        on_cpu(device)
+    on_cpu(device)
     sizes, dtype = shape_of("full", (shape,)), dtype_for(dtype, out)
     if isinstance(fill_value, Tensor):
         return placed("full", _repeated("full", sizes, fill_value, dtype, requires_grad), out)
@@ -226,8 +222,7 @@ def zeros_like(
     device: Any = None,
 ) -> Tensor:
     """Zeros of the shape and dtype of another tensor or array."""
-    if device is not None:
-        on_cpu(device)
+    on_cpu(device)
     x = pattern("zeros_like", x)
     return _full(
         "zeros_like", tuple(x.shape), 0, x.dtype if dtype is None else dtype, requires_grad
@@ -242,8 +237,7 @@ def ones_like(
     device: Any = None,
 ) -> Tensor:
     """Ones of the shape and dtype of another tensor or array."""
-    if device is not None:
-        on_cpu(device)
+    on_cpu(device)
     x = pattern("ones_like", x)
     return _full("ones_like", tuple(x.shape), 1, x.dtype if dtype is None else dtype, requires_grad)
 
@@ -256,8 +250,7 @@ def empty_like(
     device: Any = None,
 ) -> Tensor:
     """A tensor like another whose values do not matter; they are zeros."""
-    if device is not None:
-        on_cpu(device)
+    on_cpu(device)
     x = pattern("empty_like", x)
     return _full(
         "empty_like", tuple(x.shape), 0, x.dtype if dtype is None else dtype, requires_grad
@@ -273,8 +266,7 @@ def full_like(
     device: Any = None,
 ) -> Tensor:
     """One repeated number in the shape and dtype of another tensor or array."""
-    if device is not None:
-        on_cpu(device)
+    on_cpu(device)
     x = pattern("full_like", x)
     dtype = x.dtype if dtype is None else dtype
     if isinstance(fill_value, Tensor):
@@ -293,8 +285,7 @@ def arange(
     device: Any = None,
 ) -> Tensor:
     """Evenly spaced numbers from `start` (or 0) up to but without `stop`."""
-    if device is not None:
-        on_cpu(device)
+    on_cpu(device)
     if stop is None:
         start, stop = 0, start
     check_numbers("arange", start=start, stop=stop, step=step)
@@ -321,8 +312,7 @@ def linspace(
     steps: int | None = None,
 ) -> Tensor:
     """`num` evenly spaced numbers from `start` to `stop`; `steps` is PyTorch's name of `num`."""
-    if device is not None:
-        on_cpu(device)
+    on_cpu(device)
     num = num if steps is None else steps
     (num,) = shape_of("linspace", (num,))
     dtype = dtype_for(dtype, out) or get_default_dtype()
@@ -347,8 +337,7 @@ def eye(
     device: Any = None,
 ) -> Tensor:
     """Ones on a diagonal of an `n` by `m` matrix, zeros elsewhere."""
-    if device is not None:
-        on_cpu(device)
+    on_cpu(device)
     shape_of("eye", (n, n if m is None else m))
     values = np.eye(n, m, k)
     made = tensor(

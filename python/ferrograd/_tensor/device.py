@@ -50,8 +50,9 @@ class device(str):  # noqa: N801
 
 
 def on_cpu(where: Any) -> None:
-    """Refuses every device but the CPU, for functions that make tensors."""
-    device(where)
+    """Refuses every device but the CPU, for functions that make tensors; None names none."""
+    if where is not None:
+        device(where)
 
 
 def is_inference(tensor: Tensor) -> bool:

@@ -41,8 +41,7 @@ def rand(
     device: Any = None,
 ) -> Tensor:
     """Uniform numbers in [0, 1); with a complex dtype, both parts are."""
-    if device is not None:
-        on_cpu(device)
+    on_cpu(device)
     sizes, kind = shape_of("rand", shape), dtype or get_default_dtype()
     made = drawn(generator, lambda rng: parts(rng.random, sizes, kind), dtype=kind)
     return placed("rand", _leaf(made, requires_grad), out)
@@ -57,8 +56,7 @@ def randn(
     device: Any = None,
 ) -> Tensor:
     """Standard normal numbers; complex ones have half of the variance in each part."""
-    if device is not None:
-        on_cpu(device)
+    on_cpu(device)
     sizes, kind = shape_of("randn", shape), dtype or get_default_dtype()
     made = drawn(generator, lambda rng: normal_numbers(rng, sizes, kind), dtype=kind)
     return placed("randn", _leaf(made, requires_grad), out)
@@ -75,8 +73,7 @@ def randint(
     device: Any = None,
 ) -> Tensor:
     """Integers: `randint(high, shape)` or `randint(low, high, shape)`; `high` is excluded."""
-    if device is not None:
-        on_cpu(device)
+    on_cpu(device)
     rest = (*rest, *(given for given in (high, size) if given is not None))
     if len(rest) == 1:
         low, high, shape = 0, low, rest[0]
@@ -103,8 +100,7 @@ def randperm(
     device: Any = None,
 ) -> Tensor:
     """A random permutation of the integers below `n`."""
-    if device is not None:
-        on_cpu(device)
+    on_cpu(device)
     shape_of("randperm", (n,))
     made = drawn(generator, lambda rng: rng.permutation(n))
     return placed("randperm", made, out)
@@ -118,8 +114,7 @@ def rand_like(
     device: Any = None,
 ) -> Tensor:
     """Uniform numbers in the shape and dtype of another tensor."""
-    if device is not None:
-        on_cpu(device)
+    on_cpu(device)
     return rand(x.shape, dtype=dtype or x.dtype, requires_grad=requires_grad)
 
 
@@ -131,8 +126,7 @@ def randn_like(
     device: Any = None,
 ) -> Tensor:
     """Standard normal numbers in the shape and dtype of another tensor."""
-    if device is not None:
-        on_cpu(device)
+    on_cpu(device)
     return randn(x.shape, dtype=dtype or x.dtype, requires_grad=requires_grad)
 
 
@@ -144,8 +138,7 @@ def randint_like(
     device: Any = None,
 ) -> Tensor:
     """Integers in the shape and dtype of another tensor."""
-    if device is not None:
-        on_cpu(device)
+    on_cpu(device)
     low, high = (0, low) if high is None else (low, high)
     return randint(low, high, x.shape, dtype=x.dtype)
 
