@@ -45,11 +45,24 @@ CHECKS = [
 ]
 
 
+PARALLEL_CHECKS = [
+    *("several_calls", "uneven_use", "higher_orders", "odd_graphs", "dtypes", "changes"),
+    "accumulation",
+]
+
+
 @pytest.mark.slow
 @pytest.mark.parametrize("ranks", [2, 4])
 @pytest.mark.parametrize("check", CHECKS)
 def test_ranks(check: str, ranks: int) -> None:
     status, output = job(ranks, check)
+    assert status == 0, output
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("check", PARALLEL_CHECKS)
+def test_data_parallel(check: str) -> None:
+    status, output = job(3, check, program="tests/mpi_parallel_checks.py")
     assert status == 0, output
 
 

@@ -95,6 +95,7 @@ fn functions(m: &Bound<'_, PyModule>) -> PyResult<()> {
     m.add_function(wrap_pyfunction!(modes::registered, m)?)?;
     m.add_function(wrap_pyfunction!(edge::get_gradient_edge, m)?)?;
     m.add_function(wrap_pyfunction!(group::register_multi_grad_hook, m)?)?;
+    m.add_function(wrap_pyfunction!(group::_watch_passes, m)?)?;
     m.add_function(wrap_pyfunction!(packing::_push_saved_hooks, m)?)?;
     m.add_function(wrap_pyfunction!(packing::_allow_changes_of_saved, m)?)?;
     m.add_function(wrap_pyfunction!(packing::_end_saved_hooks, m)?)?;

@@ -17,7 +17,17 @@ pub trait RunningPass<V: Value> {
 
     /// Whether this pass computes the gradient of an output (unless every derivative on the way gives none).
     fn reaches(&self, node: &NodeId<V>, output: u32) -> bool;
+
+    /// For each of these leaves with hooks, whether this pass is to add to its gradient; `None` if the pass hands
+    /// gradients to its caller.
+    fn commits(&self, leaves: &[NodeId<V>]) -> Option<Vec<bool>>;
+
+    /// Calls a function after the last commit, unless the pass fails.
+    fn at_end(&self, then: AtEnd);
 }
+
+/// What is left to do at the end of a pass.
+pub type AtEnd = Box<dyn FnOnce() -> Result<()> + Send>;
 
 /// A hook on one output's gradient; it may replace the gradient.
 pub trait Hook<V: Value>: Send + Sync {

@@ -25,7 +25,7 @@ pub use engine::{
     Host, NoHost, Pass, Since, Targets, detach_if_long, discovered, estimate, frontier, search, vjp,
 };
 pub use extras::Extras;
-pub use hook::{Foreign, Hook, NodeHook, RunningPass, Sink};
+pub use hook::{AtEnd, Foreign, Hook, NodeHook, RunningPass, Sink};
 pub use mode::{
     ANOMALY, CHECK_NAN, FORWARD, GRAD, INFERENCE, Mode, ModeGuard, PACKING, SERIAL, SITES, TRACING,
     TRANSFORM, grad_enabled, set_grad_enabled,

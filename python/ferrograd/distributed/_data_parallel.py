@@ -1,20 +1,22 @@
 """`DataParallel`: the same model on every rank, each with its part of the data.
 
 Owns: the equal beginning of all ranks, and the mean of their gradients. Never changes what a module
-computes. Invariant: buckets are summed in one order, that of the parameters from last to first, on
+computes. Invariant: messages are summed in one order, that of the parameters from last to first, on
 every rank, so that all ranks get the same bits, and the same from run to run.
 """
 
 from __future__ import annotations
 
 import contextlib
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
 import numpy as np
 
-from ferrograd._core import Function, Tensor, _depends_on, asarray, is_grad_enabled, tensor
+from ferrograd._core import Tensor, _watch_passes, asarray, is_grad_enabled, zeros_like
 from ferrograd._tensor.tree import flatten
+from ferrograd.distributed._buckets import Bucket, buckets
+from ferrograd.distributed._collectives import allreduce
 from ferrograd.distributed._progress import Progress
 from ferrograd.distributed._raw import in_order
 from ferrograd.distributed._world import mpi, world
@@ -22,50 +24,20 @@ from ferrograd.errors import ArgumentError, ArgumentTypeError, ContractError, Gr
 from ferrograd.nn._module import Module
 
 
-class _Begin(Function):
-    """The results of a forward call: the first node of theirs that a backward pass meets."""
-
-    @staticmethod
-    def forward(ctx: Any, begin: Any, *outputs: Tensor) -> Any:
-        ctx.begin = begin
-        ctx.set_materialize_grads(False)
-        return tuple(x.view_as(x) for x in outputs)
-
-    @staticmethod
-    def backward(ctx: Any, *gradients: Any) -> Any:
-        ctx.begin([g is not None for g in gradients])
-        return None, *gradients
-
-
-class _Bucket:
-    """Parameters whose gradients are summed in one message."""
-
-    def __init__(self, parameters: list[tuple[int, Tensor]]) -> None:
-        self.parameters = parameters
-        sizes = [p.numel() for _, p in parameters]
-        self.ends = np.cumsum(sizes).tolist()
-        self.flat = np.zeros(sum(sizes), parameters[0][1].dtype)
-        self.waiting: set[int] = set()
-
-    def parts(self) -> Iterator[tuple[int, Tensor, np.ndarray]]:
-        """Number, parameter, and where its gradient lies in the message."""
-        begin = 0
-        for (number, p), end in zip(self.parameters, self.ends, strict=True):
-            yield number, p, self.flat[begin:end].reshape(p.shape)
-            begin = end
-
-
 class DataParallel(Module):
     """Runs a module on every rank and gives its parameters the mean of all ranks' gradients.
 
     At the start every rank gets the parameters and buffers of rank 0; a rank whose parameters have
     other names, shapes or dtypes is an error on all. In a backward pass gradients are summed in
-    buckets of about `bucket_cap_mb` megabytes, each while the pass goes on, and are complete when
-    `backward` returns. Parameters that a pass does not reach count as zeros; those that it reaches
-    on no rank keep what they had. All ranks call forward and backward alike.
+    messages of at most about `bucket_cap_mb` megabytes, each while the pass goes on, and are means
+    when `backward` returns; large ones are summed where they are. Parameters that a pass does not
+    reach count as zeros; those that it reaches on no rank keep what they had. With `create_graph`
+    the mean is part of the graph, so that derivatives of gradients come from all ranks too. All
+    ranks call forward and backward alike.
 
     `no_sync()` leaves gradients to their rank, for accumulation. `module` is the module itself:
-    save `model.module.state_dict()` on rank 0.
+    save `model.module.state_dict()` on rank 0. Parameters are those that require gradients when the
+    module is wrapped: freeze and convert them before.
     """
 
     def __init__(self, module: Module, comm: Any = None, bucket_cap_mb: float = 25) -> None:
@@ -78,23 +50,26 @@ class DataParallel(Module):
             raise ArgumentError(f"DataParallel: bucket_cap_mb is {bucket_cap_mb}; give above 0")
         self.module = module
         vars(self)["_comm"] = world(comm)
-        parameters = [(name, p) for name, p in module.named_parameters() if p.requires_grad]
+        tracked = [p for p in module.parameters() if p.requires_grad]
         self._check(module)
         self._begin_alike(module)
-        buckets = _buckets([p for _, p in parameters], bucket_cap_mb * 2**20)
         vars(self).update(
-            _tracked=[p for _, p in parameters],
-            _buckets_in_order=buckets,
-            _bucket_of={number: b for b in buckets for number, _ in b.parameters},
+            _tracked=tracked,
+            _known={id(p) for p in tracked},
+            _buckets_in_order=(made := buckets(tracked, bucket_cap_mb * 2**20)),
+            _bucket_of={number: b for b in made for number, _ in b.parameters},
             _progress=Progress(),
             _next=0,
             _sync=True,
+            _armed=False,
             _running=False,
-            _used=np.zeros(len(parameters), np.uint8),
+            _records=False,
+            _used=np.zeros(len(tracked), np.uint8),
             bytes_sent=0,
         )
-        for number, (_, p) in enumerate(parameters):
+        for number, p in enumerate(tracked):
             p.register_post_accumulate_grad_hook(self._hook(number))
+        self._watch(tracked, outputs=False)
 
     def _check(self, module: Module) -> None:
         own = [
@@ -123,32 +98,52 @@ class DataParallel(Module):
                 self._comm.Bcast(elements, 0)
                 t.data = asarray(elements)
 
+    def _watch(self, tensors: Sequence[Tensor], outputs: bool) -> None:
+        """Has `_begin` called in every backward pass that comes to one of these."""
+        numbers = [n for n, p in enumerate(self._tracked) if p.requires_grad]
+
+        def begin(reached: list[bool]) -> Callable[[], None] | None:
+            if self._running or not (outputs or self._armed):
+                return None
+            self._begin({n for n, is_reached in zip(numbers, reached, strict=True) if is_reached})
+            return self._complete
+
+        _watch_passes(tensors, [self._tracked[n] for n in numbers], begin)
+
     def forward(self, *args: Any, **kwargs: Any) -> Any:
         """What the module gives, on the way to which gradients will be summed."""
         made = self.module(*args, **kwargs)
-        if not (is_grad_enabled() and self._sync):
+        if not is_grad_enabled() or self._comm.Get_size() == 1:
             return made
-        if self._running:
-            vars(self)["_running"] = False
-            raise GradientError(
-                "DataParallel: the backward pass before this call did not come to the end of its"
-                " gradients, so ranks have different ones; use all of what a loss depends on"
-            )
+        vars(self)["_armed"] = self._sync
+        if not self._sync:
+            return made
+        self._check_ready()
         in_order()
         leaves: list[Any] = []
         tree = flatten(made, leaves)
-        places = [i for i, x in enumerate(leaves) if isinstance(x, Tensor) and x.requires_grad]
-        reached = [[_depends_on(leaves[i], p) for p in self._tracked] for i in places]
-
-        def begin(used: list[bool]) -> None:
-            masks = [mask for mask, is_used in zip(reached, used, strict=True) if is_used]
-            self._begin_pass(np.any(np.array(masks, bool), axis=0))
-
-        if places:
-            linked = _Begin.apply(begin, *(leaves[i] for i in places))
-            for i, x in zip(places, linked, strict=True):
-                leaves[i] = x
+        linked = []
+        for i, x in enumerate(leaves):
+            if isinstance(x, Tensor) and x.requires_grad:
+                leaves[i] = x.view_as(x)
+                linked.append(leaves[i])
+        if linked:
+            self._watch(linked, outputs=True)
         return tree.build(iter(leaves))
+
+    def _check_ready(self) -> None:
+        if self._running:
+            vars(self)["_running"] = False
+            raise GradientError(
+                "DataParallel: the backward pass before this call failed, so ranks may have"
+                " different gradients; call zero_grad() on all ranks before you go on"
+            )
+        for name, p in self.module.named_parameters():
+            if p.requires_grad and id(p) not in self._known:
+                raise ContractError(
+                    f"DataParallel: {name} is no parameter that was trained when the module was"
+                    " wrapped; wrap it after parameters are added, converted or unfrozen"
+                )
 
     @contextlib.contextmanager
     def no_sync(self) -> Iterator[None]:
@@ -162,74 +157,60 @@ class DataParallel(Module):
         finally:
             vars(self)["_sync"] = before
 
-    def _begin_pass(self, reached: np.ndarray) -> None:
-        """A pass has come to the results of a synchronised call: what is it going to reach?"""
-        if not self._running:
-            vars(self).update(_running=True, _next=0)
-            self._used[...] = 0
-            for bucket in self._buckets_in_order:
-                bucket.waiting = set()
-        for bucket in self._buckets_in_order[self._next :]:
-            bucket.waiting |= {n for n, _ in bucket.parameters if reached[n]}
-        self._used[reached] = 1
-        if not reached.any():
-            self._advance()
+    def _begin(self, reached: set[int]) -> None:
+        """A pass that adds to gradients begins: these parameters are going to have theirs."""
+        self._progress.wait()  # What a pass that failed has left.
+        vars(self).update(_running=True, _next=0, _records=is_grad_enabled())
+        for bucket in self._buckets_in_order:
+            bucket.waiting = {n for n, _ in bucket.parameters if n in reached}
 
     def _hook(self, number: int) -> Any:
         def ready(p: Tensor) -> None:
+            self._used[number] = 1
             if self._running:
-                bucket = self._bucket_of[number]
-                bucket.waiting.discard(number)
+                self._bucket_of[number].waiting.discard(number)
                 self._advance()
 
         return ready
 
     def _advance(self) -> None:
-        """Sends every bucket whose turn it is and whose gradients are all there."""
-        buckets = self._buckets_in_order
-        while self._next < len(buckets) and not buckets[self._next].waiting:
-            self._send(buckets[self._next])
+        """Sends every message whose turn it is and whose gradients are all there."""
+        made = self._buckets_in_order
+        while not self._records and self._next < len(made) and not made[self._next].waiting:
+            self._send(made[self._next])
             vars(self)["_next"] = self._next + 1
-        if self._next == len(buckets):
-            self._complete()
-        else:
-            self._progress.poll()
+        self._progress.poll()
 
-    def _send(self, bucket: _Bucket) -> None:
-        for _, p, part in bucket.parts():
-            np.copyto(part, 0 if p.grad is None else p.grad.detach().numpy())
-        self._progress.add(self._comm.Iallreduce(mpi().IN_PLACE, bucket.flat))
-        vars(self)["bytes_sent"] = self.bytes_sent + bucket.flat.nbytes
+    def _send(self, bucket: Bucket) -> None:
+        message, size = bucket.message(self._used), self._comm.Get_size()
+        request = self._comm.Iallreduce(mpi().IN_PLACE, message)
+        self._progress.add(request, lambda: bucket.divide(size))
+        vars(self)["bytes_sent"] = self.bytes_sent + message.nbytes
 
     def _complete(self) -> None:
-        used = self._used.copy()
-        self._comm.Allreduce(mpi().IN_PLACE, used, mpi().MAX)
-        size = self._comm.Get_size()
-        self._progress.wait()
-        for bucket in self._buckets_in_order:
-            for number, p, part in bucket.parts():
-                if not used[number]:
-                    continue
-                if p.grad is None:
-                    p.grad = tensor(part)
-                # One pass over memory: the mean goes where the gradient is.
-                np.divide(part, size, out=p.grad.detach().numpy(writable=True))
-        vars(self)["_running"] = False
+        """The pass is over: what has not come will not come."""
+        if not self._records:
+            for bucket in self._buckets_in_order:
+                bucket.waiting.clear()
+            self._advance()
+        used = np.empty_like(self._used)
+        self._comm.Allreduce(self._used, used, mpi().MAX)
+        if self._records:
+            self._record(used)
+        else:
+            self._progress.wait()
+            for bucket in self._buckets_in_order:
+                bucket.deliver(used)
+        self._used[...] = 0
+        # Gradients with a history lead back to the parameters.
+        vars(self).update(_running=False, _armed=self._records)
 
-
-def _buckets(parameters: list[Tensor], limit: float) -> list[_Bucket]:
-    """Parameters from last to first, as their gradients come, in messages of one dtype."""
-    made: list[_Bucket] = []
-    group: list[tuple[int, Tensor]] = []
-    size = 0
-    for number in reversed(range(len(parameters))):
-        p = parameters[number]
-        if group and (size + p.nbytes > limit or group[0][1].dtype != p.dtype):
-            made.append(_Bucket(group))
-            group, size = [], 0
-        group.append((number, p))
-        size += p.nbytes
-    return [*made, _Bucket(group)] if group else made
+    def _record(self, used: np.ndarray) -> None:
+        """Means as part of the graph, by the communication that has derivatives."""
+        for number, p in enumerate(self._tracked):
+            if used[number]:
+                own = zeros_like(p) if p.grad is None else p.grad
+                p.grad = allreduce(own, "mean", self._comm)
 
 
 def _shown(entry: tuple[Any, ...]) -> str:

@@ -8,6 +8,7 @@ are complete.
 from __future__ import annotations
 
 from _thread import allocate_lock, start_new_thread
+from collections.abc import Callable
 from time import sleep
 from typing import Any
 
@@ -18,7 +19,7 @@ PAUSE = 0.001
 
 
 class Progress:
-    """Non-blocking calls that are not complete.
+    """Non-blocking calls that are not complete, and what is to be done with each that is.
 
     Libraries of MPI work on a message only inside of calls; a kernel of a backward pass runs longer
     than a step of a message. Without `MPI_THREAD_MULTIPLE` there is no thread, and messages go on
@@ -27,14 +28,16 @@ class Progress:
 
     def __init__(self) -> None:
         self._requests: list[Any] = []
+        self._then: list[Callable[[], None]] = []
         self._lock = allocate_lock()
         self._runs = False
         self._threads = mpi().Query_thread() == mpi().THREAD_MULTIPLE
 
-    def add(self, request: Any) -> None:
-        """Takes a request, which is complete after `wait`."""
+    def add(self, request: Any, then: Callable[[], None]) -> None:
+        """Takes a request, which is complete after `wait`; `then` is called when it is."""
         with self._lock:
             self._requests.append(request)
+            self._then.append(then)
             if self._threads and not self._runs:
                 self._runs = True
                 start_new_thread(self._run, ())
@@ -43,25 +46,26 @@ class Progress:
         """Lets MPI go on, unless the thread is at it."""
         if self._lock.acquire(False):
             try:
-                self._test()
+                self._done(mpi().Request.Testsome(self._requests))
             finally:
                 self._lock.release()
 
     def wait(self) -> None:
         """Returns when all requests are complete."""
         with self._lock:
-            mpi().Request.Waitall(self._requests)
-            self._requests.clear()
+            while self._requests:
+                self._done(mpi().Request.Waitsome(self._requests))
 
-    def _test(self) -> bool:
-        if mpi().Request.Testall(self._requests):
-            self._requests.clear()
-        return not self._requests
+    def _done(self, numbers: list[int] | None) -> None:
+        for number in sorted(numbers or (), reverse=True):
+            del self._requests[number]
+            self._then.pop(number)()
 
     def _run(self) -> None:
         while True:
             sleep(PAUSE)
             with self._lock:
-                if self._test():
+                self._done(mpi().Request.Testsome(self._requests))
+                if not self._requests:
                     self._runs = False
                     return

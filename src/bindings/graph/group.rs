@@ -12,7 +12,7 @@ use pyo3::prelude::*;
 use crate::bindings::call::callback::Callback;
 use crate::bindings::call::sequence::all_of;
 use crate::bindings::call::thread_state::ThreadStateGuard;
-use crate::bindings::errors::bad_value;
+use crate::bindings::errors::{bad_value, from_python};
 use crate::bindings::graph::hooks::{RemovableHandle, attach, edge_of, raised_in, read_only_list};
 use crate::bindings::object::{PyTensor, read_only};
 use crate::error::Result;
@@ -29,6 +29,8 @@ struct PendingPass {
 struct Group {
     outputs: Vec<(NodeId<Tensor>, u32)>,
     any: bool,
+    /// The leaves about which the function is told what the pass will add to, in place of gradients.
+    leaves: Option<Vec<NodeId<Tensor>>>,
     callback: Callback,
     passes: Mutex<Vec<PendingPass>>,
 }
@@ -47,8 +49,8 @@ impl Group {
             passes.drain(..).partition(|known| known.pass.strong_count() > 0);
         let known = live.iter().position(|known| known.pass.ptr_eq(&token));
         let at = known.unwrap_or_else(|| {
-            let expected = self.outputs.iter().filter(|(node, k)| pass.reaches(node, *k)).count();
-            let missing = if self.any { 1 } else { expected.max(1) };
+            let reached = || self.outputs.iter().filter(|(node, k)| pass.reaches(node, *k)).count();
+            let missing = if self.any { 1 } else { reached().max(1) };
             live.push(PendingPass { pass: token, grads: vec![None; self.outputs.len()], missing });
             live.len() - 1
         });
@@ -66,6 +68,22 @@ impl Group {
         drop(over);
         complete
     }
+}
+
+/// Tells the function which leaves the pass is going to add to; what it returns is called when the pass has ended.
+fn begun(
+    function: &Bound<'_, PyAny>,
+    leaves: &[NodeId<Tensor>],
+    pass: &dyn RunningPass<Tensor>,
+) -> PyResult<()> {
+    let Some(commits) = pass.commits(leaves) else { return Ok(()) };
+    let end = function.call1((commits,))?;
+    if !end.is_none() {
+        let end = end.unbind();
+        let run = move |py: Python<'_>| end.call0(py).map(drop).map_err(|e| from_python(e, ""));
+        pass.at_end(Box::new(move || Python::attach(run)));
+    }
+    Ok(())
 }
 
 impl Foreign for Group {
@@ -92,10 +110,12 @@ impl Hook<Tensor> for Member {
         Python::attach(|py| {
             let Some(function) = self.group.callback.get(py) else { return Ok(None) };
             let _kept = ThreadStateGuard::new(py);
-            let called = if self.group.any {
-                read_only(py, grad).and_then(|grad| function.call1((grad,)))
+            let called = if let Some(leaves) = &self.group.leaves {
+                begun(&function, leaves, pass)
+            } else if self.group.any {
+                read_only(py, grad).and_then(|grad| function.call1((grad,)).map(drop))
             } else {
-                read_only_list(py, grads).and_then(|grads| function.call1((grads,)))
+                read_only_list(py, grads).and_then(|grads| function.call1((grads,)).map(drop))
             };
             called.map_err(|raised| raised_in(&function, raised))?;
             Ok(None)
@@ -134,13 +154,40 @@ pub(crate) fn register_multi_grad_hook(
     if !matches!(mode, "all" | "any") {
         return Err(bad_value(op, format!("mode is {mode:?}"), "pass \"all\" or \"any\""));
     }
+    join(op, &tensors, r#fn, mode == "any", None)
+}
+
+/// Calls `fn(reached)` once in every pass that adds to gradients, when it comes to the first of `tensors`; `reached` says
+/// of each leaf whether the pass is going to add to its gradient. What `fn` returns, if not None, is called with nothing
+/// when the pass has ended.
+#[pyfunction]
+pub(crate) fn _watch_passes(
+    tensors: Vec<Bound<'_, PyTensor>>,
+    leaves: Vec<Bound<'_, PyTensor>>,
+    r#fn: &Bound<'_, PyAny>,
+) -> PyResult<RemovableHandle> {
+    let op = "_watch_passes";
+    let leaves: PyResult<Vec<_>> =
+        leaves.iter().map(|leaf| Ok(edge_of(op, &leaf.get().tensor)?.node().id())).collect();
+    join(op, &tensors, r#fn, true, Some(leaves?))
+}
+
+/// Puts a function on the gradients of several tensors.
+fn join(
+    op: &'static str,
+    tensors: &[Bound<'_, PyTensor>],
+    function: &Bound<'_, PyAny>,
+    any: bool,
+    leaves: Option<Vec<NodeId<Tensor>>>,
+) -> PyResult<RemovableHandle> {
     let edges: PyResult<Vec<_>> =
         tensors.iter().map(|tensor| edge_of(op, &tensor.get().tensor)).collect();
     let edges = edges?;
     let group = Arc::new(Group {
         outputs: edges.iter().map(|edge| (edge.node().id(), edge.output())).collect(),
-        any: mode == "any",
-        callback: Callback::new(op, r#fn)?,
+        any,
+        leaves,
+        callback: Callback::new(op, function)?,
         passes: Mutex::default(),
     });
     let member = |(index, edge)| attach(edge, Arc::new(Member { group: group.clone(), index }));

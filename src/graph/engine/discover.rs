@@ -135,7 +135,11 @@ impl<'g, V: Value> Finder<'g, V> {
     }
 
     /// The plan of everything that was found, or of what leads to `targets`. Nothing more can be found then.
-    pub(super) fn finish(&mut self, targets: Option<&[Edge<V>]>) -> Result<&Plan<'g, V>> {
+    pub(super) fn finish(
+        &mut self,
+        targets: Option<&[Edge<V>]>,
+        capture: bool,
+    ) -> Result<&Plan<'g, V>> {
         self.discover(None);
         DISCOVERED.set(DISCOVERED.get() + self.done as u64);
         let most = self.plan.targets.len().max(self.outputs).max(self.plan.items.len());
@@ -151,6 +155,7 @@ impl<'g, V: Value> Finder<'g, V> {
             self.mark(targets);
             self.plan.prune();
         }
+        self.plan.capture = capture;
         self.index = Index::Closed;
         Ok(&self.plan)
     }

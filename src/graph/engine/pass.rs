@@ -122,7 +122,7 @@ impl Run<'_> {
         seeds: &mut Seeds<V>,
     ) -> Result<Option<Vec<Option<V>>>> {
         let Run { host, options, lanes, rows } = self;
-        let plan = finder.finish(targets)?;
+        let plan = finder.finish(targets, options.capture)?;
         if options.batch.is_some() && (!plan.is_plain() || site::watched(Mode::current())) {
             return Ok(None);
         }
@@ -177,6 +177,7 @@ fn finish<V: Value>(
     for (position, grad) in outcome.captured {
         captured[position] = Some(grad);
     }
+    plan.end(options)?;
     Ok(captured)
 }
 

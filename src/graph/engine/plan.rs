@@ -4,13 +4,16 @@
 //! targets never looks below the oldest of them: a node's number exceeds those of its inputs.
 //! Invariant: in `order`, consumers come before producers (descending sequence number).
 
-use std::sync::{Arc, OnceLock, Weak};
+use std::collections::HashMap;
+use std::sync::{Arc, Mutex, OnceLock, PoisonError, Weak};
 
 use smallvec::SmallVec;
 
+use super::step::PassOptions;
+use crate::error::Result;
 use crate::graph::arena::{NodeBorrow, NodeId};
 use crate::graph::context::NOWHERE;
-use crate::graph::hook::RunningPass;
+use crate::graph::hook::{AtEnd, RunningPass};
 use crate::graph::value::Value;
 
 /// A reached node.
@@ -42,7 +45,10 @@ pub(super) struct Plan<'g, V: Value> {
     pub(super) captures: SmallVec<[(u32, u32); 4]>,
     /// The estimated nanoseconds of the nodes that were met.
     pub(super) cost: f32,
+    /// Gradients are handed to the caller, not committed.
+    pub(super) capture: bool,
     token: OnceLock<Arc<()>>,
+    ends: OnceLock<Mutex<Vec<AtEnd>>>,
 }
 
 /// Some input of the node leads to a target: its rule runs.
@@ -64,7 +70,9 @@ impl<V: Value> Plan<'_, V> {
             needs: SmallVec::new(),
             captures: SmallVec::new(),
             cost: 0.0,
+            capture: false,
             token: OnceLock::new(),
+            ends: OnceLock::new(),
         }
     }
 
@@ -72,6 +80,16 @@ impl<V: Value> Plan<'_, V> {
     pub(super) fn is_plain(&self) -> bool {
         let mut nodes = self.order.iter().chain(&self.leaves);
         nodes.all(|k| self.items[*k as usize].node.get().extras().is_none())
+    }
+
+    /// Does what was left to the end of the pass.
+    pub(super) fn end(&self, options: PassOptions) -> Result<()> {
+        let Some(ends) = self.ends.get() else { return Ok(()) };
+        let ends = std::mem::take(&mut *ends.lock().unwrap_or_else(PoisonError::into_inner));
+        ends.into_iter().try_for_each(|then| {
+            options.enter();
+            then()
+        })
     }
 
     /// What the pass asks of node `k`.
@@ -139,5 +157,23 @@ impl<V: Value> RunningPass<V> for Plan<'_, V> {
         };
         let gives = |k: &u32| self.need(*k) & RUN != 0 && self.targets_of(*k).contains(&output);
         self.roots.contains(&output) || self.order.iter().any(gives)
+    }
+
+    fn commits(&self, leaves: &[NodeId<V>]) -> Option<Vec<bool>> {
+        let live = leaves.iter().enumerate().filter(|(_, leaf)| leaf.is_live());
+        let places: HashMap<usize, u32> =
+            live.map(|(i, leaf)| (leaf.address(), i as u32)).collect();
+        let mut commits = vec![false; leaves.len()];
+        for k in &self.order {
+            if let Some(i) = places.get(&self.items[*k as usize].node.address()) {
+                commits[*i as usize] = true;
+            }
+        }
+        (!self.capture).then_some(commits)
+    }
+
+    fn at_end(&self, then: AtEnd) {
+        let ends = self.ends.get_or_init(Mutex::default);
+        ends.lock().unwrap_or_else(PoisonError::into_inner).push(then);
     }
 }

@@ -1,0 +1,292 @@
+"""What `DataParallel` makes of gradients: `python tests/mpi_parallel_checks.py CHECK` on each rank.
+
+Owns: programs of `tests/test_distributed.py`. Each rank computes the losses of all ranks by itself,
+with a copy of the model for each, and compares the means of gradients with those of all ranks.
+"""
+
+import contextlib
+import copy
+import sys
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+import pytest
+
+import ferrograd as fg
+from ferrograd import distributed, nn, optim
+from ferrograd.errors import ContractError, GradientError
+from ferrograd.utils.checkpoint import checkpoint
+
+RANK, SIZE = distributed.get_rank(), distributed.get_world_size()
+#: Messages of one parameter each, of several small and large ones, and a single one.
+CAPS = (1e-6, 3e-4, 25)
+
+#: What a rank does with a model: `net` is what it calls, `model` owns the parameters.
+Step = Callable[[Any, Any, int], None]
+
+
+class Net(nn.Module):
+    """Two branches, a layer that is used twice, and one that is not used."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        fg.manual_seed(3)
+        self.first, self.second = nn.Linear(3, 3), nn.Linear(3, 3)
+        self.twice, self.never = nn.Linear(3, 3), nn.Linear(3, 2)
+        self.scale = nn.Parameter(fg.tensor(1.5))
+        self.none = nn.Parameter(fg.zeros(0, 3))
+
+    def forward(self, x: Any, branch: int = 0) -> Any:
+        layer = self.second if branch else self.first
+        return self.scale * self.twice(fg.tanh(self.twice(layer(x)))) ** 2
+
+
+def own_data(rank: int) -> Any:
+    return fg.tensor(np.random.default_rng(rank).normal(size=(2 + rank, 3)))
+
+
+def gradients(model: Any) -> list[Any]:
+    return [None if p.grad is None else p.grad.detach().numpy().copy() for p in model.parameters()]
+
+
+def agree(step: Step, make: Callable[[], Any] = Net, tolerance: float = 1e-12) -> None:
+    """The means that ranks make together are those of the losses of all ranks."""
+    for cap in CAPS:
+        model = make()
+        copies = [copy.deepcopy(model) for _ in range(SIZE)]
+        step(distributed.DataParallel(model, bucket_cap_mb=cap), model, RANK)
+        for rank, alone in enumerate(copies):
+            step(alone, alone, rank)
+        found, parts = gradients(model), zip(*map(gradients, copies), strict=True)
+        for mine, theirs in zip(found, parts, strict=True):
+            there = [g for g in theirs if g is not None]
+            if not there:
+                assert mine is None
+                continue
+            np.testing.assert_allclose(mine, sum(there) / SIZE, tolerance, tolerance)
+            everyone = np.asarray(distributed.allgather(mine))
+            assert np.array_equal(everyone, np.broadcast_to(everyone[0], everyone.shape))
+
+
+def no_sync(net: Any) -> Any:
+    return net.no_sync() if isinstance(net, distributed.DataParallel) else contextlib.nullcontext()
+
+
+def several_calls() -> None:
+    """Two calls and one pass over both, two passes, and a pass in the other order."""
+
+    def one_pass(net: Any, model: Any, rank: int) -> None:
+        (net(own_data(rank)).sum() + (net(own_data(rank + 1), 1) ** 2).sum()).backward()
+
+    def two_passes(net: Any, model: Any, rank: int) -> None:
+        y, z = net(own_data(rank)), net(own_data(rank), 1)
+        z.sum().backward()
+        y.sum().backward()
+
+    def nested(net: Any, model: Any, rank: int) -> None:
+        net(net(own_data(rank)), 1).sum().backward()
+
+    for step in (one_pass, two_passes, nested):
+        agree(step)
+
+
+def uneven_use() -> None:
+    """Parameters that some ranks use, in this pass, in one before it, or beside the module."""
+
+    def by_rank(net: Any, model: Any, rank: int) -> None:
+        net(own_data(rank), rank % 2).sum().backward()
+
+    def accumulated(net: Any, model: Any, rank: int) -> None:
+        with no_sync(net):
+            net(own_data(rank), rank % 2).sum().backward()
+            net(own_data(rank)).sum().backward()
+        net(own_data(rank), 1).sum().backward()
+
+    def beside(net: Any, model: Any, rank: int) -> None:
+        penalty = (rank + 1) * (model.never.weight**2).sum()
+        (net(own_data(rank)).sum() + penalty).backward()
+
+    def empty(net: Any, model: Any, rank: int) -> None:
+        net(own_data(rank)[: 2 * (rank % 2)]).sum().backward()
+
+    def twice(net: Any, model: Any, rank: int) -> None:
+        for _ in range(2):  # The second time gradients are there, equal on all ranks.
+            net(own_data(rank), rank % 2).sum().backward()
+
+    for step in (by_rank, accumulated, beside, empty, twice):
+        agree(step)
+
+
+def higher_orders() -> None:
+    """Gradients of gradients: a penalty on the slope, and losses of `.grad` itself."""
+
+    def penalty(net: Any, model: Any, rank: int) -> None:
+        x = own_data(rank).requires_grad_()
+        (slope,) = fg.autograd.grad(net(x).sum(), [x], create_graph=True)
+        (slope**2).sum().backward()
+
+    def mixed(net: Any, model: Any, rank: int) -> None:
+        x = own_data(rank).requires_grad_()
+        y = net(x)
+        (slope,) = fg.autograd.grad(y.sum(), [x], create_graph=True)
+        ((slope**2).sum() + net(x, 1).mean() + y.mean()).backward()
+
+    for step in (penalty, mixed):
+        agree(step)
+    for cap in CAPS:
+        model, whole = Net(), Net()
+        parallel = distributed.DataParallel(model, bucket_cap_mb=cap)
+        parallel(own_data(RANK), RANK % 2).sum().backward(create_graph=True)
+        sum(whole(own_data(r), r % 2).sum() / SIZE for r in range(SIZE)).backward(create_graph=True)
+        norms = []
+        for each in (model, whole):
+            used = [p for p in each.parameters() if p.grad is not None]
+            norm = sum((p.grad**2).sum() for p in used)
+            each.zero_grad()
+            norm.backward()
+            norms.append(norm.item())
+        assert len(set(distributed.allgather(fg.tensor(norms[0])).tolist())) == 1
+        np.testing.assert_allclose(*norms, 1e-12)
+        for mine, theirs in zip(gradients(model), gradients(whole), strict=True):
+            assert (mine is None) == (theirs is None)
+            if mine is not None:
+                # What every rank's loss says of the mean, and each rank's loss is the same.
+                np.testing.assert_allclose(mine, theirs, 1e-11, 1e-12)
+
+
+class Stops(fg.Function):
+    """A derivative that gives nothing to its second argument."""
+
+    @staticmethod
+    def forward(ctx: Any, x: Any, y: Any) -> Any:
+        return x * y
+
+    @staticmethod
+    def backward(ctx: Any, g: Any) -> Any:
+        return g, None
+
+
+def odd_graphs() -> None:
+    """Derivatives that give nothing, checkpoints, given gradients, gradients that are kept."""
+
+    def stopped(net: Any, model: Any, rank: int) -> None:
+        x = own_data(rank)
+        (Stops.apply(net(x), model.second(x)) + net(x)).sum().backward()
+
+    def recomputed(net: Any, model: Any, rank: int) -> None:
+        checkpoint(net, own_data(rank)).sum().backward()
+
+    def inner(net: Any, model: Any, rank: int) -> None:
+        before, model.twice.forward = model.twice.forward, lambda x: checkpoint(before, x)
+        net(own_data(rank)).sum().backward()
+
+    def to_some(net: Any, model: Any, rank: int) -> None:
+        net(own_data(rank)).sum().backward(inputs=[model.first.weight, model.scale])
+
+    def asked(net: Any, model: Any, rank: int) -> None:
+        fg.autograd.grad(net(own_data(rank)).sum(), [model.first.weight])
+        net(own_data(rank)).sum().backward()
+
+    def kept(net: Any, model: Any, rank: int) -> None:
+        for p in model.parameters():
+            p.grad = fg.ones(p.shape).T.copy().T
+        model.zero_grad(set_to_none=False)
+        net(own_data(rank)).sum().backward()
+
+    def strided(net: Any, model: Any, rank: int) -> None:
+        model.first.weight.grad = fg.tensor(np.asfortranarray(np.ones((3, 3)) * rank))
+        model.second.weight.grad = fg.tensor(np.ones((3, 3)))
+        net(own_data(rank)).sum().backward()
+
+    for step in (stopped, recomputed, inner, to_some, asked, strided):
+        agree(step)
+    model = Net()
+    kept(distributed.DataParallel(model), model, RANK)
+    assert np.all(model.never.weight.grad.numpy() == 0)
+
+
+def dtypes() -> None:
+    """Parameters of several dtypes in one model, frozen ones, and one that is shared."""
+
+    class Mixed(nn.Module):
+        def __init__(self) -> None:
+            super().__init__()
+            rng = np.random.default_rng(0)
+            for name in ("float16", "float32", "float64", "complex64", "complex128"):
+                setattr(self, name, nn.Parameter(fg.tensor(rng.normal(size=4).astype(name))))
+            self.frozen = nn.Parameter(fg.ones(4), requires_grad=False)
+            self.again = self.float64
+
+        def forward(self, x: Any) -> Any:
+            total = (self.again * self.frozen * x).sum()
+            for name in ("float16", "float32", "float64", "complex64", "complex128"):
+                total = total + (abs(getattr(self, name) * x) ** 2).sum().astype(np.float64)
+            return total
+
+    def step(net: Any, model: Any, rank: int) -> None:
+        net(fg.tensor(np.arange(4.0) + rank)).backward()
+
+    agree(step, Mixed, 1e-2)
+
+
+def changes() -> None:
+    """What has changed since the module was wrapped is an error, and so is a pass that failed."""
+    for change in (
+        lambda m: setattr(m, "more", nn.Parameter(fg.ones(1))),
+        lambda m: m.to(np.float32),
+        lambda m: m.first.weight.requires_grad_(True),
+    ):
+        model = Net()
+        model.first.weight.requires_grad_(False)
+        parallel = distributed.DataParallel(model)
+        change(model)
+        with pytest.raises(ContractError, match="no parameter that was trained when"):
+            parallel(own_data(RANK).astype(model.first.weight.dtype))
+    model = Net()
+    parallel = distributed.DataParallel(model)
+    model.first.weight.requires_grad_(False)
+    parallel(own_data(RANK)).sum().backward()
+    assert model.first.weight.grad is None
+
+    def fails(grad: Any) -> None:
+        raise ZeroDivisionError
+
+    model.zero_grad()
+    handle = model.first.bias.register_hook(fails)
+    with pytest.raises(ZeroDivisionError):
+        parallel(own_data(RANK)).sum().backward()
+    handle.remove()
+    with pytest.raises(GradientError, match="the backward pass before this call failed"):
+        parallel(own_data(RANK))
+    model.zero_grad()
+    alone = [copy.deepcopy(model) for _ in range(SIZE)]
+    parallel(own_data(RANK)).sum().backward()
+    for rank, each in enumerate(alone):
+        each(own_data(rank)).sum().backward()
+    want = sum(each.twice.weight.grad.numpy() for each in alone) / SIZE
+    np.testing.assert_allclose(model.twice.weight.grad, want, 1e-12)
+
+
+def accumulation() -> None:
+    """Accumulated passes, clipped and stepped, are one step of the whole batch."""
+    model, whole = Net(), Net()
+    parallel = distributed.DataParallel(model)
+    for net, each in ((parallel, model), (whole, whole)):
+        optimizer = optim.Adam(each.parameters(), lr=0.1)
+        for turn in range(3):
+            optimizer.zero_grad()
+            ranks = [RANK] if each is model else list(range(SIZE))
+            with no_sync(net):
+                for rank in ranks:
+                    (net(own_data(rank + turn)).sum() / len(ranks)).backward()
+            for rank in ranks:
+                (net(own_data(rank + 9)).sum() / len(ranks)).backward()
+            nn.utils.clip_grad_norm_(each.parameters(), 0.5)
+            optimizer.step()
+    for p, q in zip(model.parameters(), whole.parameters(), strict=True):
+        np.testing.assert_allclose(p.detach(), q.detach(), 1e-9, 1e-11)
+
+
+if __name__ == "__main__":
+    globals()[sys.argv[1]]()
