@@ -216,6 +216,47 @@ def sharded() -> None:
     steps(parts, again, 2)
     for p, q in zip(whole.parameters(), parts.parameters(), strict=True):
         assert np.array_equal(p.detach(), q.detach())
+    shared_groups(whole, parts, steps)
+
+
+def shared_groups(whole: Any, parts: Any, steps: Callable[..., None]) -> None:
+    """Groups with options, a scheduler, hooks; one rank saves, all load."""
+    made = []
+    for each in (whole, parts):
+        groups = [
+            {"params": list(each[0].parameters()), "lr": 0.3},
+            {"params": list(each[2].parameters())},
+        ]
+        kind = optim.AdamW if each is whole else distributed.ZeroRedundancyOptimizer
+        given = () if each is whole else (optim.AdamW,)
+        optimizer = kind(groups, *given, lr=0.1, weight_decay=0.2)
+        made.append((optimizer, optim.lr_scheduler.StepLR(optimizer, 2, 0.5)))
+    for each, (optimizer, schedule) in zip((whole, parts), made, strict=True):
+        for _ in range(3):
+            steps(each, optimizer, 1)
+            schedule.step()
+    for p, q in zip(whole.parameters(), parts.parameters(), strict=True):
+        assert np.array_equal(p.detach(), q.detach())
+    alone, shared = made[0][0], made[1][0]
+    shared.consolidate_state_dict(1)
+    if RANK == 1:  # Nobody else takes part.
+        want, got = alone.state_dict(), shared.state_dict()
+        assert got["state"].keys() == want["state"].keys()
+        assert [g["lr"] for g in got["param_groups"]] == [g["lr"] for g in want["param_groups"]]
+        assert np.array_equal(got["state"][3]["exp_avg"], want["state"][3]["exp_avg"])
+    distributed.barrier()
+    again = distributed.ZeroRedundancyOptimizer(
+        [{"params": list(parts[0].parameters())}, {"params": list(parts[2].parameters())}],
+        optim.AdamW,
+    )
+    again.load_state_dict(alone.state_dict())
+    assert again.param_groups[0]["lr"] == 0.15
+    steps(whole, alone, 1)
+    steps(parts, again, 1)
+    for p, q in zip(whole.parameters(), parts.parameters(), strict=True):
+        assert np.array_equal(p.detach(), q.detach())
+    with pytest.raises(ContractError, match="pass all groups then"):
+        again.add_param_group({"params": [nn.Parameter(fg.ones(1))]})
 
 
 def sync_batch_norm() -> None:

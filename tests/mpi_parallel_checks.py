@@ -15,7 +15,7 @@ import pytest
 
 import ferrograd as fg
 from ferrograd import distributed, nn, optim
-from ferrograd.errors import ContractError, GradientError
+from ferrograd.errors import CompileError, ContractError, GradientError
 from ferrograd.utils.checkpoint import checkpoint
 
 RANK, SIZE = distributed.get_rank(), distributed.get_world_size()
@@ -266,6 +266,41 @@ def changes() -> None:
         each(own_data(rank)).sum().backward()
     want = sum(each.twice.weight.grad.numpy() for each in alone) / SIZE
     np.testing.assert_allclose(model.twice.weight.grad, want, 1e-12)
+
+
+def compiled() -> None:
+    """A compiled module, loss or wrapper trains as the plain one; a whole step is refused."""
+    results = []
+    for kind in ("plain", "module", "wrapper", "loss"):
+        model = Net()
+        inner = fg.compile(model) if kind == "module" else model
+        parallel = distributed.DataParallel(inner)
+        net = fg.compile(parallel) if kind == "wrapper" else parallel
+
+        def loss(x: Any, net: Any = net) -> Any:
+            return (net(x) ** 2).mean()
+
+        called = fg.compile(loss) if kind == "loss" else loss
+        optimizer = optim.SGD(model.parameters(), lr=0.1)
+        for turn in range(6):
+            with no_sync(parallel) if turn % 2 else contextlib.nullcontext():
+                called(own_data(RANK + turn)).backward()
+            if turn % 2 == 0:
+                optimizer.step()
+                optimizer.zero_grad()
+        results.append([p.detach().numpy().copy() for p in model.parameters()])
+    for each in results[1:]:
+        for mine, plain in zip(each, results[0], strict=True):
+            np.testing.assert_allclose(mine, plain, 1e-13)
+
+    def step(x: Any) -> Any:
+        loss = parallel(x).sum()
+        loss.backward()
+        return loss
+
+    for call in (step, distributed.allreduce, lambda x: x * distributed.batch_weight(len(x))):
+        with pytest.raises(CompileError, match="ranks communicate in every call"):
+            fg.compile(call)(own_data(RANK)[:2])
 
 
 def accumulation() -> None:

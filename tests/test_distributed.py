@@ -47,7 +47,7 @@ CHECKS = [
 
 PARALLEL_CHECKS = [
     *("several_calls", "uneven_use", "higher_orders", "odd_graphs", "dtypes", "changes"),
-    "accumulation",
+    *("accumulation", "compiled"),
 ]
 
 

@@ -18,9 +18,10 @@ from ferrograd._tensor.tree import flatten
 from ferrograd.distributed._buckets import Bucket, buckets
 from ferrograd.distributed._collectives import allreduce
 from ferrograd.distributed._progress import Progress
-from ferrograd.distributed._raw import in_order
+from ferrograd.distributed._raw import in_order, not_recorded
 from ferrograd.distributed._world import mpi, world
 from ferrograd.errors import ArgumentError, ArgumentTypeError, ContractError, GradientError
+from ferrograd.nn._members import module_of
 from ferrograd.nn._module import Module
 
 
@@ -42,7 +43,7 @@ class DataParallel(Module):
 
     def __init__(self, module: Module, comm: Any = None, bucket_cap_mb: float = 25) -> None:
         super().__init__()
-        if not isinstance(module, Module):
+        if not isinstance(module_of(module), Module):
             raise ArgumentTypeError(
                 f"DataParallel: the module is a {type(module).__name__}; pass a Module"
             )
@@ -159,6 +160,7 @@ class DataParallel(Module):
 
     def _begin(self, reached: set[int]) -> None:
         """A pass that adds to gradients begins: these parameters are going to have theirs."""
+        not_recorded("DataParallel")
         self._progress.wait()  # What a pass that failed has left.
         vars(self).update(_running=True, _next=0, _records=is_grad_enabled())
         for bucket in self._buckets_in_order:

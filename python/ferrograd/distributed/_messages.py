@@ -50,6 +50,7 @@ def send(x: Any, dest: int, tag: int = 0, comm: Any = None) -> Tensor:
 
 def recv(source: int, tag: int = 0, comm: Any = None) -> Tensor:
     """The tensor that rank `source` sends here. Derivative: the gradient is sent to `source`."""
+    _raw.not_recorded("recv")
     comm = world(comm)
     source = checked_rank("recv", "source", source, comm)
     header = np.empty(_raw.AXES + 3, np.int64)

@@ -11,10 +11,16 @@ from typing import Any
 
 import numpy as np
 
-from ferrograd._core import Tensor, _switch_multithreading, asarray, is_multithreading_enabled
+from ferrograd._core import (
+    Tensor,
+    _is_recording_program,
+    _switch_multithreading,
+    asarray,
+    is_multithreading_enabled,
+)
 from ferrograd._tensor.generator import elements
 from ferrograd.distributed._world import mpi, world
-from ferrograd.errors import ArgumentError, ArgumentTypeError, ContractError
+from ferrograd.errors import ArgumentError, ArgumentTypeError, CompileError, ContractError
 
 #: Numbers of the operations in the agreement.
 OPERATIONS = (
@@ -37,8 +43,18 @@ def in_order() -> None:
         _switch_multithreading(False)
 
 
+def not_recorded(op: str) -> None:
+    """Raises where `fg.compile` records: a program would leave out what ranks say to each other."""
+    if _is_recording_program():
+        raise CompileError(
+            f"{op}: ranks communicate in every call, and fg.compile is recording one; compile what"
+            " computes between communications, such as the module that DataParallel takes"
+        )
+
+
 def array_of(op: str, x: Any) -> np.ndarray:
     """The elements, one after the other."""
+    not_recorded(op)
     if not isinstance(x, Tensor | np.ndarray):
         raise ArgumentTypeError(f"{op}: x is a {type(x).__name__}; pass a tensor")
     array: np.ndarray = np.ascontiguousarray(elements(x)).reshape(np.shape(x))

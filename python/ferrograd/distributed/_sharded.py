@@ -14,18 +14,22 @@ import numpy as np
 
 from ferrograd._core import Tensor, asarray
 from ferrograd._tensor.modes import enable_grad
-from ferrograd.distributed._world import mpi, world
-from ferrograd.errors import ArgumentError
+from ferrograd.distributed._raw import not_recorded
+from ferrograd.distributed._world import checked_rank, mpi, world
+from ferrograd.errors import ContractError
 from ferrograd.optim._optimizer import Optimizer
 
 
-class ZeroRedundancyOptimizer:
+class ZeroRedundancyOptimizer(Optimizer):
     """An optimiser of which every rank keeps the state of a part of the parameters.
 
-    `optimizer_class` is a class of `fg.optim`, `defaults` its options. Each rank updates its part,
-    then all ranks get all parts. Gradients must be equal on all ranks, as `DataParallel` makes
-    them. `state_dict()`, called on every rank, is the whole state, as the optimiser alone would
-    have it, so another number of ranks can load it.
+    `params` are parameters or groups, `optimizer_class` is a class of `fg.optim`, `defaults` its
+    options. Each rank updates its part, then all ranks get all parts. Gradients must be equal on
+    all ranks, as `DataParallel` makes them. Schedulers change the options as of any optimiser.
+
+    `state_dict()`, called on every rank, is the whole state, as the optimiser alone would have it,
+    so another number of ranks can load it. For a file that one rank writes, all ranks call
+    `consolidate_state_dict()` first.
     """
 
     def __init__(
@@ -36,51 +40,48 @@ class ZeroRedundancyOptimizer:
         **defaults: Any,
     ) -> None:
         self._comm = world(comm)
-        self._params: list[Tensor] = list(params)
-        if any(isinstance(p, dict) for p in self._params):
-            raise ArgumentError(
-                "ZeroRedundancyOptimizer: params are groups; pass parameters, and make an optimiser"
-                " for each group"
-            )
+        plain = optimizer_class(params, **defaults)
+        super().__init__(plain.param_groups, plain.defaults)
+        self._params: list[Tensor] = [p for group in self.param_groups for p in group["params"]]
         size, rank = self._comm.Get_size(), self._comm.Get_rank()
         self._owners = _shares([p.nbytes for p in self._params], size)
         self._own = [i for i, owner in enumerate(self._owners) if owner == rank]
-        self._made: Optimizer | None = None
-        if self._own:
-            self._made = optimizer_class([self._params[i] for i in self._own], **defaults)
-        #: The optimiser of a rank without a part, which has options and no state.
-        self._options = optimizer_class(self._params, **defaults) if self._made is None else None
+        own = {id(self._params[i]) for i in self._own}
+        groups = [
+            {**group, "params": [p for p in group["params"] if id(p) in own]}
+            for group in plain.param_groups
+        ]
+        for group in groups:
+            group.pop("param_names", None)
+        #: The optimiser of this rank's part.
+        self.optimizer = optimizer_class(groups, **defaults)
+        self._whole: dict[str, Any] | None = None
 
-    @property
-    def optimizer(self) -> Optimizer:
-        """The optimiser of this rank's part."""
-        made = self._made or self._options
-        assert made is not None
-        return made
+    def add_param_group(self, param_group: dict[str, Any]) -> None:
+        """Refuses: parameters are shared out when the optimiser is made."""
+        if hasattr(self, "_owners"):
+            raise ContractError(
+                "ZeroRedundancyOptimizer.add_param_group: parameters are shared out when the"
+                " optimiser is made; pass all groups then"
+            )
+        super().add_param_group(param_group)
 
-    @property
-    def param_groups(self) -> list[dict[str, Any]]:
-        """The options, which a scheduler may change; the same on all ranks."""
-        return self.optimizer.param_groups
-
-    def zero_grad(self, set_to_none: bool = True) -> None:
-        """Forgets the gradients of all parameters."""
-        for p in self._params:
-            p.zero_grad(set_to_none)
-
-    def step(self, closure: Callable[[], Any] | None = None) -> Any:
+    def _step(self, closure: Callable[[], Any] | None = None) -> Any:
         """Updates this rank's part, and gets those of the others."""
+        not_recorded("ZeroRedundancyOptimizer.step")
         loss = None
         if closure is not None:
             with enable_grad():
                 loss = closure()
-        if self._made is not None:
-            self._made.step()
+        self._whole = None
+        self._hand_on_options()
+        self.optimizer.step()
+        self.state = self.optimizer.state
         requests, received = [], []
         for p, owner in zip(self._params, self._owners, strict=True):
             elements = p.detach().numpy()
             if owner != self._comm.Get_rank():
-                elements = np.empty_like(elements)
+                elements = np.empty_like(elements, order="C")
                 received.append((p, elements))
             else:
                 elements = np.ascontiguousarray(elements)
@@ -90,34 +91,52 @@ class ZeroRedundancyOptimizer:
             p.data = asarray(elements)
         return loss
 
+    def _hand_on_options(self) -> None:
+        for group, own in zip(self.param_groups, self.optimizer.param_groups, strict=True):
+            own.update({k: v for k, v in group.items() if k not in ("params", "param_names")})
+
+    def consolidate_state_dict(self, to: int = 0) -> None:
+        """Gives rank `to` the whole state, which its `state_dict()` is until the next step.
+
+        All ranks call it; then that rank may save without the others.
+        """
+        to = checked_rank("consolidate_state_dict", "to", to, self._comm)
+        whole = self.state_dict()
+        self._whole = whole if self._comm.Get_rank() == to else None
+
     def state_dict(self) -> dict[str, Any]:
         """The whole state, on every rank; all of them must call it."""
-        own = {} if self._made is None else self._made.state_dict()["state"]
-        plain = {self._own[i]: _elements(entry) for i, entry in own.items()}
+        if self._whole is not None:
+            return self._whole
+        own = self.optimizer.state_dict()["state"]
+        places = {id(p): i for i, p in enumerate(self._params)}
+        mine = [p for group in self.optimizer.param_groups for p in group["params"]]
+        plain = {places[id(mine[k])]: _elements(entry) for k, entry in own.items()}
         everyone = self._comm.allgather(plain)
-        state = {i: _tensors(entry) for part in everyone for i, entry in part.items()}
-        group = self.optimizer.state_dict()["param_groups"][0]
-        group["params"] = list(range(len(self._params)))
-        return {"state": dict(sorted(state.items())), "param_groups": [group]}
+        entries = sorted((i, entry) for part in everyone for i, entry in part.items())
+        try:
+            self.state = {self._params[i]: _tensors(entry) for i, entry in entries}
+            return super().state_dict()
+        finally:
+            self.state = self.optimizer.state
 
     def load_state_dict(self, state_dict: dict[str, Any]) -> None:
         """Takes this rank's part of a whole state."""
+        self._whole = None
         groups = state_dict["param_groups"]
-        if len(groups) != 1 or len(groups[0]["params"]) != len(self._params):
-            sizes = [len(group["params"]) for group in groups]
-            raise ArgumentError(
-                f"ZeroRedundancyOptimizer.load_state_dict: groups of {sizes} parameters do not fit"
-                f" one of {len(self._params)}"
-            )
+        super().load_state_dict({"state": {}, "param_groups": groups})
+        numbers = [number for group in groups for number in group["params"]]
         state = {int(i): entry for i, entry in state_dict["state"].items()}
-        if self._made is None:
-            group = {**groups[0], "params": list(range(len(self._params)))}
-            self.optimizer.load_state_dict({"state": {}, "param_groups": [group]})
-            return
-        numbers = list(range(len(self._own)))
-        own = {k: state[i] for k, i in enumerate(self._own) if i in state}
-        group = {**groups[0], "params": numbers}
-        self.optimizer.load_state_dict({"state": own, "param_groups": [group]})
+        own, mine = set(self._own), []
+        begin = 0
+        for group in groups:
+            end = begin + len(group["params"])
+            kept = [numbers[i] for i in range(begin, end) if i in own]
+            mine.append({k: v for k, v in group.items() if k != "param_names"} | {"params": kept})
+            begin = end
+        state = {numbers[i]: state[numbers[i]] for i in self._own if numbers[i] in state}
+        self.optimizer.load_state_dict({"state": state, "param_groups": mine})
+        self.state = self.optimizer.state
 
 
 def _shares(sizes: list[int], ranks: int) -> list[int]:

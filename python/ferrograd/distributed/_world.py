@@ -11,6 +11,7 @@ import os
 import sys
 from _thread import get_ident
 from importlib import import_module, util
+from time import sleep
 from typing import Any, NoReturn
 
 from ferrograd.errors import ArgumentError, FerrogradError
@@ -30,6 +31,10 @@ SETTINGS = {
     "OMPI_MCA_coll_libnbc_iallreduce_algorithm": "1",
     "OMPI_MCA_mpi_yield_when_idle": "1",
 }
+
+
+#: Seconds that a traceback gets to come before the report of MPI.
+FIRST = 0.3
 
 
 def mpi() -> Any:
@@ -101,6 +106,7 @@ def _shown() -> str:
 def _abort(status: int) -> NoReturn:
     sys.stdout.flush()
     sys.stderr.flush()
+    sleep(FIRST)  # What was printed is on its way through mpiexec, which reports the end by itself.
     _LOADED[0].COMM_WORLD.Abort(status)
     os._exit(status)
 
