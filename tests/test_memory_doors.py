@@ -72,6 +72,11 @@ def writable_export() -> tuple[fg.Tensor, Any]:
     return t, t.numpy(writable=True)
 
 
+def plain_export() -> tuple[fg.Tensor, Any]:
+    t = fg.tensor(START)
+    return t, t.numpy()
+
+
 def view_of_a_writable_export() -> tuple[fg.Tensor, Any]:
     t = fg.tensor(START)
     return t, t.numpy(writable=True)[:]
@@ -98,6 +103,7 @@ DOORS = [
     buffer,
     pointer,
     writable_export,
+    plain_export,
     view_of_a_writable_export,
     writable_dlpack,
     memory_view,
@@ -158,11 +164,9 @@ class TestDoors:
         (slope,) = fg.autograd.grad(y, [x], create_graph=True)
         write(door)
         slope.sum().backward()
-        np.testing.assert_allclose(x.grad.numpy(), 12 * START)
+        np.testing.assert_allclose(x.grad, 12 * START)
 
-    def test_a_custom_function_that_saves_it(
-        self, open_door: Callable[[], tuple[Any, Any]]
-    ) -> None:
+    def test_a_custom_function_that_saves_it(self, open_door: Any) -> None:
         class Times(fg.Function):
             @staticmethod
             def forward(ctx: Any, x: Any, c: Any) -> Any:
@@ -205,9 +209,8 @@ class TestWhatIsNotSaved:
         slope = fg.autograd.grad((y * y).sum(), [x])[0]
         fresh = x.detach().requires_grad_()
         again = f(fresh, fg.tensor(START))
-        np.testing.assert_array_equal(
-            slope.numpy(), fg.autograd.grad((again * again).sum(), [fresh])[0].numpy()
-        )
+        (other,) = fg.autograd.grad((again * again).sum(), [fresh])
+        np.testing.assert_array_equal(slope.numpy(), other.numpy())
 
     def test_the_gradient_passed_in(self, open_door: Any) -> None:
         c, door = open_door()
@@ -273,7 +276,7 @@ def test_memory_that_numpy_shows_read_only_takes_no_result(open_door: Any) -> No
     ids=["numpy", "view", "memoryview", "dlpack"],
 )
 class TestDoorsToResults:
-    """A detached result shares its memory, and so does what is exported from it."""
+    """A detached result shares its memory, as does what is exported."""
 
     def test_one_that_its_own_derivative_keeps(self, open_door: Any) -> None:
         x = fg.tensor([0.1, 0.2, 0.3], requires_grad=True)
@@ -331,13 +334,13 @@ def test_a_transform_sees_the_values_at_the_call(open_door: Callable[[], tuple[A
     np.testing.assert_allclose(fg.grad(f)(np.ones(3)), START)
 
 
+OPENED = [lambda t: t.numpy(writable=True), lambda t: np.from_dlpack(t, copy=False)]
+
+
 class TestOpenedLate:
     """A door that opens after the forward cannot copy any more: the backward refuses."""
 
-    @pytest.mark.parametrize(
-        "open_door",
-        [lambda t: t.numpy(writable=True), lambda t: np.from_dlpack(t, copy=False)],
-    )
+    @pytest.mark.parametrize("open_door", OPENED)
     def test_the_backward_says_who_could_write(self, open_door: Any) -> None:
         c, x = fg.tensor(START), fg.ones(3, requires_grad=True)
         y = (x * c).sum()
@@ -349,7 +352,7 @@ class TestOpenedLate:
         c, x = fg.tensor(START), fg.ones(3, requires_grad=True)
         y = (x * c).sum()
         for view in (c.numpy(), np.asarray(c), np.from_dlpack(c), np.array(c, copy=None)):
-            assert not view.flags.writeable or not np.shares_memory(view, c.numpy())
+            assert not view.flags.writeable
             with pytest.raises(ValueError, match="WRITEABLE"):
                 view.flags.writeable = True
             assert memoryview(view).readonly
@@ -372,7 +375,7 @@ class TestHome:
 
     def test_an_operand_that_is_a_view_of_a_tensor(self) -> None:
         t, x = fg.tensor(START), fg.ones(3, requires_grad=True)
-        y = (x * t.numpy()[::-1]).sum()
+        y = (x * t.numpy(writable=False)[::-1]).sum()
         t *= 2
         with pytest.raises(fg.errors.InPlaceError):
             y.backward()

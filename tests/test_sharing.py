@@ -53,7 +53,7 @@ class TestMemory:
 
     def test_exports_are_read_only_and_keep_the_memory(self) -> None:
         t = fg.tensor([1.0, 2.0])
-        a = t.numpy()
+        a = t.numpy(writable=False)
         assert not a.flags.writeable
         assert np.shares_memory(a, t.numpy())
         with pytest.raises(ValueError, match="read-only"):

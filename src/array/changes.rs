@@ -244,6 +244,23 @@ impl Storage {
             && header.exports.load(Ordering::Acquire) == 0
     }
 
+    /// Counts an export through which others can write, unless somebody keeps the data: saved values, programs and tensors
+    /// without the attachment hold data handles. `known` are those of the caller, of which one becomes the export's;
+    /// each export before it has one.
+    pub fn export_if_free(&self, known: u64) -> bool {
+        let header = self.header();
+        if header.foreign_writer {
+            self.export_writable();
+            return true;
+        }
+        let before = u64::from(header.exports.fetch_add(1, Ordering::SeqCst));
+        let free = header.count.load(Ordering::SeqCst) / DATA_HANDLE == known + before;
+        if !free {
+            self.release_export();
+        }
+        free
+    }
+
     /// To be called before the data is written: results that were saved in this version get a copy of it.
     #[inline]
     pub fn before_write(&self) -> Result<()> {

@@ -50,7 +50,7 @@ pub(super) struct Header {
     pub(super) kind: Kind,
     writable: bool,
     /// Whether the owner of adopted memory may write to it.
-    foreign_writer: bool,
+    pub(super) foreign_writer: bool,
     pub(super) notes: Notes,
 }
 
@@ -208,7 +208,8 @@ impl Storage {
 
     #[inline(always)]
     fn count_up(&self, unit: u64) {
-        if self.header().count.fetch_add(unit, Ordering::Relaxed) & OVERFLOW != 0 {
+        // In one order with the exports: whoever keeps data and whoever lends them see each other, or one the other.
+        if self.header().count.fetch_add(unit, Ordering::SeqCst) & OVERFLOW != 0 {
             std::process::abort();
         }
     }
@@ -263,7 +264,7 @@ impl Storage {
     #[inline(always)]
     pub fn may_be_written_elsewhere(&self) -> bool {
         let header = self.header();
-        header.foreign_writer || header.exports.load(Ordering::Acquire) != 0
+        header.foreign_writer || header.exports.load(Ordering::SeqCst) != 0
     }
 
     /// Counts an export through which others can write; `release_export` ends it.

@@ -7,7 +7,7 @@ use pyo3::prelude::*;
 use pyo3::types::{PyList, PyType};
 
 use crate::bindings::call::{entry, foreign, observe};
-use crate::bindings::exchange::{dlpack, einops, numpy, safetensors};
+use crate::bindings::exchange::{dlpack, einops, memory, safetensors};
 use crate::bindings::graph::{collect, edge, group, hooks, introspect, packing, saved, site};
 use crate::bindings::pass::{
     backward, bound, control, host, joint, modes, replay, replayed, search, short,
@@ -40,7 +40,7 @@ fn core(m: &Bound<'_, PyModule>) -> PyResult<()> {
     m.add_class::<object::node::PyNode>()?;
     m.add_class::<saved::SavedHandle>()?;
     m.add_class::<introspect::WeakNode>()?;
-    m.add_class::<numpy::Memory>()?;
+    m.add_class::<memory::Memory>()?;
     m.add_class::<edge::GradientEdge>()?;
     m.add_class::<hooks::RemovableHandle>()?;
     m.add_class::<replay::PyProgram>()?;

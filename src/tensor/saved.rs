@@ -29,19 +29,21 @@ impl SavedTensor {
     /// engine could write to it without moving the version.
     #[inline]
     pub(crate) fn new(tensor: &Tensor) -> SavedTensor {
-        if tensor.storage().may_be_written_elsewhere() {
-            return SavedTensor::copied(tensor);
+        // The handle comes first: an array that is asked for meanwhile is read-only, or seen here.
+        let storage = tensor.storage().data_handle();
+        if storage.may_be_written_elsewhere() {
+            return SavedTensor::copied(tensor, storage);
         }
-        SavedTensor::shared(tensor)
+        SavedTensor::of(tensor, storage)
     }
 
-    #[inline]
-    fn shared(tensor: &Tensor) -> SavedTensor {
+    #[inline(always)]
+    fn of(tensor: &Tensor, storage: Storage) -> SavedTensor {
         SavedTensor {
-            storage: tensor.storage().data_handle(),
+            version: storage.version(),
+            storage,
             layout: tensor.layout().clone(),
             dtype: tensor.dtype(),
-            version: tensor.version(),
             result: false,
             inference: tensor.is_inference(),
         }
@@ -56,14 +58,11 @@ impl SavedTensor {
     }
 
     #[cold]
-    fn copied(tensor: &Tensor) -> SavedTensor {
+    fn copied(tensor: &Tensor, shared: Storage) -> SavedTensor {
         // Out of memory for the copy: the shared data is still what was computed with until then.
-        let mut saved = match tensor.duplicate() {
-            Ok(copy) => SavedTensor::shared(&copy),
-            Err(_) => SavedTensor::shared(tensor),
-        };
-        saved.inference = tensor.is_inference();
-        saved
+        let Ok(copy) = tensor.duplicate() else { return SavedTensor::of(tensor, shared) };
+        let data = copy.storage().data_handle();
+        SavedTensor { inference: tensor.is_inference(), ..SavedTensor::of(&copy, data) }
     }
 
     /// Refuses a tensor made in inference mode, whose changes are not counted, so that a derivative could not know

@@ -15,7 +15,7 @@ from ferrograd._tensor.tree import check_depth
 def detached(value: Any, depth: int = 0) -> Any:
     """The value with read-only arrays in place of tensors, also in lists, tuples and dicts."""
     if isinstance(value, Tensor):
-        return value.detach().numpy()
+        return value.detach().numpy(writable=False)
     if type(value) in (list, tuple):
         check_depth(value, depth)
         return type(value)([detached(item, depth + 1) for item in value])

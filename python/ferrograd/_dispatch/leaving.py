@@ -43,7 +43,7 @@ def array_of(tensor: Tensor) -> Any:
         whole[()] = tensor
         return whole
     if frame.f_code is mapdomain.__code__:
-        carried = tensor.detach().numpy().view(_Carried)
+        carried = tensor.detach().numpy(writable=False).view(_Carried)
         carried.tensor = tensor
         return carried
     raise _refusal(frame)

@@ -3,6 +3,7 @@ pub(crate) mod dlpack;
 mod dtypes;
 pub(crate) mod einops;
 pub(crate) mod foreign;
+pub(crate) mod memory;
 pub(crate) mod numpy;
 pub(crate) mod safetensors;
 mod whole_file;

@@ -2,7 +2,7 @@
 //!
 //! Owns: sharing an array's memory with a tensor, exporting a tensor as an array, dtype translation.
 //! Never casts or reorders silently where sharing was asked for: what cannot be shared is copied once.
-//! Invariant: an exported array keeps the storage alive and is read-only unless it was counted as a
+//! Invariant: an exported array keeps the storage alive and is read-only unless `memory` counted it as a
 //! writable export; a shared array is kept alive by the storage.
 
 use std::ffi::{c_int, c_void};
@@ -19,13 +19,14 @@ use pyo3::sync::PyOnceLock;
 use pyo3::types::{PyDict, PyType};
 
 use crate::array::{Access, Elements, ElementsMut, Layout, Storage, capture};
-use crate::bindings::errors::{bad_value, to_python, type_name};
+use crate::bindings::errors::{to_python, type_name};
 pub(crate) use crate::bindings::exchange::dtypes::{dtype_of, dtype_of_code, native};
 use crate::bindings::exchange::dtypes::{translate, unsupported};
 use crate::bindings::exchange::foreign;
+use crate::bindings::exchange::memory::{Lending, Memory};
 use crate::dtype::DType;
 use crate::error::Error;
-use crate::tensor::{Cause, CutCause, Tensor};
+use crate::tensor::Tensor;
 
 /// Up to this size a copy costs less than sharing an array and copying it when a derivative keeps it.
 const SMALL_BYTES: usize = 1024;
@@ -178,12 +179,12 @@ fn adopt(op: &str, array: &Bound<'_, PyUntypedArray>, access: Access) -> PyResul
     }
     if let Some(memory) = exported(array) {
         // Our own memory comes home: its version then sees what each handle writes.
-        let storage = memory.get().storage.clone();
+        let storage = memory.get().storage().clone();
         let offset = data(array).addr() as isize - storage.ptr().addr() as isize;
         if offset % size == 0 {
             let layout = Layout::strided(dims, &steps, offset / size)?;
             let tensor = Tensor::assemble(storage, layout, dtype, None);
-            tensor.set_cause(&memory.get().cut_cause);
+            tensor.set_cause(memory.get().cut_cause());
             return Ok(tensor);
         }
     }
@@ -228,7 +229,7 @@ pub(crate) fn copy(op: &str, array: &Bound<'_, PyUntypedArray>, dtype: DType) ->
         bytes.iter_mut().for_each(|byte| *byte = (*byte != 0) as u8);
     }
     if let Some(memory) = exported(array) {
-        out.set_cause(&memory.get().cut_cause);
+        out.set_cause(memory.get().cut_cause());
     }
     Ok(out)
 }
@@ -250,43 +251,25 @@ pub(crate) fn dtype_for_copy(op: &str, array: &Bound<'_, PyUntypedArray>) -> PyR
     translate(&descr).ok_or_else(|| unsupported(op, &descr))
 }
 
-/// Keeps a tensor's memory alive for an array; a writable one is counted by the storage.
-#[pyclass(name = "_Memory", module = "ferrograd._core", frozen)]
-pub(crate) struct Memory {
-    storage: Storage,
-    writable: bool,
-    /// Why a tensor made of the array again has no history.
-    cut_cause: CutCause,
-}
-
-impl Drop for Memory {
-    fn drop(&mut self) {
-        if self.writable {
-            self.storage.release_export();
-        }
-    }
-}
-
 /// An array over a tensor's memory.
 pub(crate) fn export<'py>(
     py: Python<'py>,
     tensor: &Tensor,
     writable: bool,
 ) -> PyResult<Bound<'py, PyAny>> {
+    lend(py, tensor, if writable { Lending::Writable } else { Lending::ReadOnly })
+}
+
+/// The same as NumPy may write to it, or not.
+pub(crate) fn lend<'py>(
+    py: Python<'py>,
+    tensor: &Tensor,
+    lending: Lending,
+) -> PyResult<Bound<'py, PyAny>> {
     capture::check_read("numpy", tensor.storage())?;
-    let storage = tensor.storage().data_handle();
-    if writable {
-        if !storage.is_writable() {
-            return Err(bad_value(
-                "numpy",
-                "the memory is a read-only array's",
-                "use t.clone().numpy(writable=True)",
-            ));
-        }
-        storage.export_writable();
-    }
-    let cut_cause = tensor.cause_by(Cause::Array);
-    let base = Bound::new(py, Memory { storage, writable, cut_cause })?;
+    let memory = Memory::of(tensor, lending)?;
+    let writable = memory.is_writable() || lending == Lending::WhereFree && tensor.size() == 0;
+    let base = Bound::new(py, memory)?;
     let size = tensor.dtype().size() as npy_intp;
     let mut steps: ShapeSteps = tensor.layout().strides().iter().map(|&s| s * size).collect();
     let memory = (steps.as_mut_ptr(), tensor.ptr().cast::<c_void>());

@@ -9,6 +9,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 use pyo3::prelude::*;
 use pyo3::types::{PyDict, PyString, PyTuple};
 
+use crate::array::Storage;
 use crate::bindings::call::callback::Callback;
 use crate::bindings::call::convert::tensor_of;
 use crate::bindings::call::thread_state::{ThreadStateGuard, room};
@@ -48,7 +49,12 @@ impl Pack<Tensor> for Hooks {
             };
             let _kept = ThreadStateGuard::new(py);
             let object = wrap(py, value.clone()).and_then(|value| pack.call1((value,)));
-            let object = object.map_err(python)?.unbind();
+            let object = object.map_err(python)?;
+            let shares = object.cast::<PyTensor>().is_ok_and(|kept| {
+                let kept = kept.get().tensor.storage();
+                kept.same(value.storage())
+            });
+            let object = object.unbind();
             if value.version() != version {
                 return Err(Error::InPlace {
                     op: "pack".into(),
@@ -58,7 +64,8 @@ impl Pack<Tensor> for Hooks {
                 .into());
             }
             let object = Mutex::new(Some(object));
-            Ok(Arc::new(Packed { object, unpack: self.unpack.clone(), spec }) as Arc<_>)
+            let _kept = shares.then(|| value.storage().data_handle());
+            Ok(Arc::new(Packed { object, unpack: self.unpack.clone(), spec, _kept }) as Arc<_>)
         })
     }
 }
@@ -68,6 +75,8 @@ struct Packed {
     object: Mutex<Option<Py<PyAny>>>,
     unpack: Arc<Callback>,
     spec: Spec,
+    /// The memory, where pack returned the tensor itself: NumPy is not to write to it.
+    _kept: Option<Storage>,
 }
 
 impl Packed {

@@ -10,6 +10,7 @@ use pyo3::prelude::*;
 use pyo3::types::{PyInt, PyTuple};
 
 use crate::bindings::errors::{bad_value, graph_cut_warning, python, to_python};
+use crate::bindings::exchange::memory::Lending;
 use crate::bindings::exchange::numpy;
 use crate::bindings::graph::site::assigning;
 use crate::bindings::object::{PyTensor, item};
@@ -101,13 +102,18 @@ impl PyTensor {
         numpy::export(py, &self.tensor, false)?.call_method0(pyo3::intern!(py, "tolist"))
     }
 
-    /// The elements as an array that shares the memory: read-only, unless `writable`.
+    /// The elements as an array that shares the memory.
     ///
-    /// A writable array is only given out for a tensor that does not require grad; operations then copy
-    /// what they must keep.
-    #[pyo3(signature = (*, writable=false))]
-    fn numpy<'py>(&self, py: Python<'py>, writable: bool) -> PyResult<Bound<'py, PyAny>> {
+    /// Without `writable`, it can be written through where the tensor does not require grad and nothing has kept the memory
+    /// (no operation for its backward pass, no compiled function), else it is read-only. `False` makes it read-only, `True`
+    /// writable for every tensor that does not require grad. As long as a writable array lives, operations copy what they
+    /// must keep.
+    #[pyo3(signature = (*, writable=None))]
+    fn numpy<'py>(&self, py: Python<'py>, writable: Option<bool>) -> PyResult<Bound<'py, PyAny>> {
         refuse_in_transform(&self.tensor, "numpy", KEEP)?;
+        let Some(writable) = writable else {
+            return numpy::lend(py, &self.tensor, Lending::WhereFree);
+        };
         if writable && self.tensor.requires_grad() {
             return Err(bad_value(
                 "numpy",
@@ -191,7 +197,7 @@ impl PyTensor {
         let array = if copy == Some(true) {
             numpy::fresh(py, tensor)?
         } else {
-            numpy::export(py, tensor, false)?
+            numpy::lend(py, tensor, Lending::WhereFree)?
         };
         let Some(wanted) = wanted else { return Ok(array) };
         if wanted.eq(numpy::descr(py, tensor.dtype()))? {

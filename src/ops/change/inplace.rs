@@ -65,6 +65,12 @@ pub(crate) fn admit_write(op: &'static str, x: &Tensor, recorded: bool) -> Resul
     if recorded {
         admit_history(op, x)?;
     }
+    admit_memory(op, x)?;
+    x.storage().before_write()
+}
+
+/// The refusals of a change whose history does not matter.
+pub(crate) fn admit_memory(op: &'static str, x: &Tensor) -> Result<()> {
     if x.is_inference() && !Mode::current().has(INFERENCE) {
         return Err(Box::new(Error::Inference {
             op: op.into(),
@@ -79,7 +85,14 @@ pub(crate) fn admit_write(op: &'static str, x: &Tensor, recorded: bool) -> Resul
     if !x.layout().is_injective() {
         return Err(refuse(op, shared_elements(x), "clone() it first"));
     }
-    x.storage().before_write()
+    Ok(())
+}
+
+/// Whether an unrecorded write to the elements would be admitted and none of them has a history.
+#[cfg(feature = "python")]
+pub(crate) fn is_plain_memory(x: &Tensor) -> bool {
+    let concerns = x.requires_grad() || x.marks().has(Marks::HIDES_GRAD) || x.shows_leaf();
+    !concerns && admit_memory("numpy", x).is_ok()
 }
 
 /// Why several elements have one address: an axis that does not move, or windows that overlap.

@@ -110,7 +110,7 @@ def same_kind(name: str, value: Any, dtype: Any) -> None:
 
 def values(value: Any) -> Any:
     """The elements of a tensor, for decisions that have no derivative."""
-    return value.detach().numpy() if isinstance(value, Tensor) else value
+    return value.detach().numpy(writable=False) if isinstance(value, Tensor) else value
 
 
 def axis_of(axis: Any, ndim: int) -> int:
