@@ -133,3 +133,9 @@ def test_sort_never_sorts_in_place() -> None:
     x = fg.tensor([2.0, 1.0])
     assert x.sort().tolist() == [1.0, 2.0]
     assert x.tolist() == [2.0, 1.0]
+
+
+def test_reciprocals_of_integers_are_floats() -> None:
+    assert np.reciprocal(np.array([2])).tolist() == [0]
+    found = np.reciprocal(fg.tensor([2]))
+    assert (found.dtype, found.tolist()) == (np.float64, [0.5])

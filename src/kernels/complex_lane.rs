@@ -178,7 +178,7 @@ impl<const FMA: bool, const CAREFUL: bool> Real for ComplexLane<FMA, CAREFUL> {
     }
     #[inline(always)]
     fn recip(self) -> Self {
-        Self::lit(1.0) / self
+        ComplexLane(complex::recip::<CAREFUL>(self.0))
     }
     functions! {
         reads { sqrt, exp, exp2, expm1, ln, log2, log10, log1p, sin, cos, tan, sinh, cosh, tanh, asin, acos, atan, asinh, acosh, atanh, sigmoid }

@@ -6,7 +6,7 @@
 
 use pyo3::prelude::*;
 use pyo3::pyclass::CompareOp;
-use pyo3::types::{PyBytes, PyNotImplemented, PyString};
+use pyo3::types::{PyBytes, PyInt, PyNotImplemented, PyString};
 
 use crate::bindings::call::convert;
 use crate::bindings::call::door::Call;
@@ -14,8 +14,10 @@ use crate::bindings::errors::bad_type;
 use crate::bindings::exchange::foreign::{self, OverrideRule};
 use crate::bindings::object::PyTensor;
 use crate::bindings::package::SPARSE_PRODUCT;
+use crate::dtype::DType;
 use crate::ops::change::inplace;
 use crate::ops::core::elementwise::{Elementwise, binary, binary_scalar, scalar_binary, unary};
+use crate::ops::core::layout::astype;
 use crate::ops::elementwise::{arith, bitwise, compare, unary as maths};
 use crate::ops::product::matmul;
 use crate::ops::shape::create;
@@ -110,6 +112,17 @@ fn sparse_product<'py>(a: &Bound<'py, PyAny>, b: &Bound<'py, PyAny>) -> Object<'
     SPARSE_PRODUCT.get(a.py())?.call1((a, b))
 }
 
+fn is_two(other: &Bound<'_, PyAny>) -> bool {
+    other.cast_exact::<PyInt>().is_ok_and(|n| n.extract::<i64>().is_ok_and(|n| n == 2))
+}
+
+/// `mask ** 2`, which NumPy's operator takes for the square: the smallest integers, as no other power of booleans.
+#[cold]
+fn square_of_mask<'py>(mask: &Bound<'py, PyTensor>) -> Object<'py> {
+    let x = &mask.get().tensor;
+    Call::operator(arith::POWER.name, &[mask.as_any()]).tensor(x.size(), || astype(x, DType::I8))
+}
+
 fn refuse_modulo(modulo: &Bound<'_, PyAny>) -> PyResult<()> {
     if modulo.is_none() {
         return Ok(());
@@ -194,6 +207,9 @@ impl PyTensor {
         modulo: &Bound<'py, PyAny>,
     ) -> Object<'py> {
         refuse_modulo(modulo)?;
+        if slf.get().tensor.dtype() == DType::Bool && is_two(other) {
+            return square_of_mask(slf);
+        }
         forward(&arith::POWER, slf, other)
     }
     fn __rpow__<'py>(

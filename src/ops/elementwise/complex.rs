@@ -10,7 +10,7 @@ use crate::ops::core::declare::{Operand, Scalar};
 use crate::ops::core::elementwise::{Elementwise, binary, binary_scalar, scalar_binary};
 use crate::ops::core::layout::astype;
 use crate::ops::core::parts::{joined, part_of, part_view};
-use crate::ops::elementwise::arith::{ARCTAN2, DIVIDE, HYPOT, MULTIPLY};
+use crate::ops::elementwise::arith::{ARCTAN2, HYPOT, MULTIPLY};
 use crate::ops::elementwise::compare::{EQUAL, LOGICAL_OR, NOT_EQUAL, isnan};
 use crate::ops::elementwise::select::where_;
 use crate::ops::elementwise::unary::{cos, rint, sin};
@@ -47,13 +47,37 @@ pub(crate) fn modulus(x: &Tensor) -> Result<Tensor> {
     binary(&HYPOT, &part_of(x, Part::Real)?, &part_of(x, Part::Imag)?)
 }
 
-/// Complex numbers over their absolute values; 0 for 0.
+elementwise_specs! {
+    /// `a / |a + ib|`: 0 for 0, and beside one infinite part it alone counts. Derivatives: `g b² / |a + ib|³` and
+    /// `-g a b / |a + ib|³`, 0 at 0.
+    fn unit_part(a, b) = UNIT_PART {
+        forward { float_calls: |a, b| {
+            let (size, one) = (a.hypot(b), R::lit(1.0));
+            let alone = R::select(b.is_infinite(), a / b, one.copysign(a));
+            let beside = R::select(a.is_infinite(), alone, R::lit(0.0));
+            let none = size.eq(R::lit(0.0));
+            let finite = R::select(none, R::lit(0.0), a / R::select(none, one, size));
+            R::select(size.is_infinite(), beside, finite)
+        }; cost: 3.0; }
+        by a { float_calls |g, a, b| {
+            let size = a.hypot(b);
+            let none = size.eq(R::lit(0.0));
+            let size = R::select(none, R::lit(1.0), size);
+            g * R::select(none, R::lit(0.0), (b / size) * (b / size) / size)
+        } }
+        by b { float_calls |g, a, b| {
+            let size = a.hypot(b);
+            let none = size.eq(R::lit(0.0));
+            let size = R::select(none, R::lit(1.0), size);
+            -g * R::select(none, R::lit(0.0), (a / size) * (b / size) / size)
+        } }
+    }
+}
+
+/// Complex numbers over their absolute values, as NumPy has them.
 pub(crate) fn direction(x: &Tensor) -> Result<Tensor> {
-    let size = modulus(x)?;
-    let none = binary_scalar(&EQUAL, &size.detach(), Scalar::Int(0))?;
-    let size = where_(&none, &Operand::Scalar(Scalar::Float(1.0)), &Operand::Tensor(size))?;
-    let unit = |part| binary(&DIVIDE, &part_of(x, part)?, &size);
-    joined(&unit(Part::Real)?, &unit(Part::Imag)?)
+    let (re, im) = (part_of(x, Part::Real)?, part_of(x, Part::Imag)?);
+    joined(&binary(&UNIT_PART, &re, &im)?, &binary(&UNIT_PART, &im, &re)?)
 }
 
 /// The first of two operands where it wins, or where operand `nan` is NaN, else the second: NumPy's extremes of complex

@@ -99,7 +99,7 @@ pub(crate) fn refuse_negative_power(operands: &[Slot<'_>], dtype: DType) -> Resu
         return Ok(());
     }
     let lowest = match operands.get(1) {
-        Some(Slot::Scalar(Scalar::Int(i))) => *i,
+        Some(Slot::Scalar(Scalar::Int(i))) if dtype.row().kind != Kind::Unsigned => *i,
         Some(Slot::Tensor(t)) if t.size() > 0 && dtype.row().kind == Kind::Signed => {
             let lowest = astype(&t.detach().min(Axes::All, false)?, DType::I64)?;
             let negative = |lowest: &[View<'_>]| u64::from(lowest[0].to_vec::<i64>()[0] < 0);

@@ -40,7 +40,7 @@ elementwise! { family "elementwise" [in_place];
     /// Reciprocal, `1 / x`; integers become float64. Derivative: `-g y²`.
     [numpy("reciprocal"), float64]
     fn reciprocal(x) = RECIPROCAL {
-        forward { complex: |x| R::lit(1.0) / x; cost: 0.5; }
+        forward { complex: |x| x.recip(); cost: 0.5; }
         by x { complex_ring |g, y| -g * y * y }
     }
     /// Exponential. Derivative: `g y`.

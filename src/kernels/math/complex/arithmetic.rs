@@ -36,6 +36,21 @@ pub fn quotient<const CAREFUL: bool>(a: Complex128, b: Complex128) -> Complex128
     if CAREFUL { careful(a, b) } else { plain(a, b) }
 }
 
+/// The reciprocal: `conj(z) / |z|²`, with zeros as conjugates have them.
+#[inline(always)]
+pub fn recip<const CAREFUL: bool>(z: Complex128) -> Complex128 {
+    if CAREFUL {
+        let inverse = careful(Complex128::new(1.0, 0.0), z);
+        let signed = |part: f64, sign: f64| if part == 0.0 { part.copysign(sign) } else { part };
+        return Complex128::new(signed(inverse.re, z.re), signed(inverse.im, -z.im));
+    }
+    let size = z.re * z.re + z.im * z.im;
+    let none = (z.re == 0.0) & (z.im == 0.0);
+    let choose = |zero: f64, other: f64| if none { zero } else { other };
+    let size = choose(z.re.abs(), size);
+    Complex128::new(choose(1.0, z.re) / size, choose(0.0, -z.im) / size)
+}
+
 /// The larger part.
 #[inline(always)]
 pub(super) fn largest(z: Complex128) -> f64 {
@@ -61,6 +76,9 @@ fn careful(a: Complex128, b: Complex128) -> Complex128 {
 
 /// Smith's algorithm (Communications of the ACM 5, 1962) as NumPy has it, for what infinities and NaN give.
 fn smith(a: Complex128, b: Complex128) -> Complex128 {
+    if b.re == 0.0 && b.im == 0.0 {
+        return plain(a, b);
+    }
     if b.re.abs() >= b.im.abs() {
         let ratio = b.im / b.re;
         let scale = 1.0 / (b.re + b.im * ratio);

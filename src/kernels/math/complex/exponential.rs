@@ -41,7 +41,7 @@ fn special_exp(z: Complex128) -> Complex128 {
         return Complex128::new(x.exp(), y);
     }
     if x == f64::NEG_INFINITY {
-        let (s, c) = if y.is_finite() { y.sin_cos() } else { (0.0, 0.0) };
+        let (s, c) = if y.is_finite() { y.sin_cos() } else { (y, 0.0) };
         return Complex128::new(0f64.copysign(c), 0f64.copysign(s));
     }
     if x == f64::INFINITY {
@@ -62,7 +62,8 @@ pub fn exp2<const FMA: bool, const CAREFUL: bool>(z: Complex128) -> Complex128 {
     let (turn, lost) = real::two_prod::<FMA>(z.im, LN_2);
     let lost = lost + z.im * 2.3190468138462996e-17;
     let (s, c) = angle::<FMA, CAREFUL>(turn);
-    let (s, c) = (s + lost * c, c - lost * s);
+    // A zero keeps its sign.
+    let (s, c) = (if z.im == 0.0 { z.im } else { s + lost * c }, c - lost * s);
     let x = real::limit(z.re, -2000.0, 2000.0);
     let k = real::round::<FMA>(x);
     let p = 1.0 + real::reduced_expm1::<FMA>((x - k) * LN_2);

@@ -11,7 +11,7 @@ mod inverse;
 mod logarithm;
 mod power;
 
-pub use arithmetic::{is_far, quotient};
+pub use arithmetic::{is_far, quotient, recip};
 use arithmetic::{is_special, turned, turned_back};
 pub use exponential::{cos, cosh, exp, exp2, expm1, sigmoid, sin, sinh, tan, tanh};
 pub use inverse::{acos, acosh, asin, asinh, atan, atanh};
