@@ -271,3 +271,39 @@ def test_defective_matrix_has_no_derivative_of_its_vectors() -> None:
     x = fg.tensor(np.array([[1.0, 1.0], [0.0, 1.0]]), requires_grad=True)
     w = la.eigvals(x)
     np.testing.assert_allclose(w.numpy(), [1, 1])
+
+
+@pytest.mark.parametrize("seed", range(6))
+@pytest.mark.parametrize("values", [[-1.5, 2, 3, 1], [-1.5, -0.7, 3, 1], [-1, -2, -3, -0.5]])
+@pytest.mark.parametrize(
+    ("ours", "f"), [(la.logm, np.log), (la.sqrtm, np.sqrt)], ids=["logm", "sqrtm"]
+)
+def test_negative_eigenvalues_lie_on_one_side_of_the_cut(
+    ours: Any, f: Any, values: Any, seed: int
+) -> None:
+    """Against divided differences of the function on the eigenvalues, seen from above."""
+    random = np.random.default_rng(seed)
+    basis = np.linalg.qr(random.normal(size=(N, N)))[0] + 0.2 * random.normal(size=(N, N))
+    a = basis @ np.diag(values) @ np.linalg.inv(basis)
+    step, other = random.normal(size=(2, N, N))
+    weight = random.normal(size=(N, N)) + 1j * random.normal(size=(N, N))
+
+    def known(a: Any) -> tuple[Any, Any]:
+        at, v = np.linalg.eig(a)
+        at = at.real + 0j
+        gaps = at[:, None] - at + np.eye(N)
+        slopes = (f(at)[:, None] - f(at)) / gaps
+        slopes[np.diag_indices(N)] = 1 / at if f is np.log else 0.5 / f(at)
+        back = np.linalg.inv(v)
+        return v @ np.diag(f(at)) @ back, v @ (slopes * (back @ step @ v)) @ back
+
+    x = fg.tensor(a.astype(complex), requires_grad=True)
+    y = ours(x)
+    np.testing.assert_allclose(y.detach().numpy(), known(a)[0], rtol=1e-9, atol=1e-9)
+    (g,) = fg.autograd.grad((y * weight.conj()).real.sum(), [x], create_graph=True)
+    first = float((g.detach().numpy() * step).real.sum())
+    assert np.isclose(first, np.vdot(weight, known(a)[1]).real, rtol=1e-7, atol=1e-7)
+    (h,) = fg.autograd.grad((g * step).real.sum(), [x])
+    second = float((h.numpy() * other).real.sum())
+    ends = (np.vdot(weight, known(a + side * other)[1]).real for side in (1e-5, -1e-5))
+    assert np.isclose(second, np.subtract(*ends) / 2e-5, rtol=1e-3, atol=1e-3)

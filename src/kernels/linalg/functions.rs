@@ -1,10 +1,13 @@
 //! Exponential, square root and logarithm of matrices.
 //!
 //! Owns: the exponential by a Padé approximant with scaling and squaring, roots by Schur's form, the logarithm by roots
-//! and a Padé approximant. Never chooses another branch than the principal one.
+//! and a Padé approximant. Never chooses another branch than the principal one, on whose cut negative numbers count as seen
+//! from above, whatever rounding says.
 //! Invariant: the function of a real matrix is real, or refused.
 //! Sources: Higham, SIAM J. Matrix Anal. Appl. 26 (2005), for the exponential; Björck and Hammarling, Linear Algebra
 //! Appl. 52 (1983), for the root; Higham, Functions of Matrices (2008), 11.5, for the logarithm.
+
+use std::f64::consts::PI;
 
 use nalgebra::{ComplexField, DMatrix};
 
@@ -27,12 +30,14 @@ pub enum Function {
     Log,
 }
 
-/// The function of square matrices; the error is the index of a matrix that has none.
-pub fn function(which: Function, a: View, out: ViewMut) -> Result<(), usize> {
-    launch!("matrix_function", [a] => [out];; function_of(which, a, out))
+/// The function of square matrices; the error is the index of a matrix that has none. Every matrix is `copies` times on
+/// the diagonal of itself, with zeros below: the first of them tells the eigenvalues.
+pub fn function(which: Function, copies: usize, a: View, out: ViewMut) -> Result<(), usize> {
+    launch!("matrix_function", [a] => [out];; function_of(which, copies, a, out))
 }
 
-fn function_of(which: Function, a: View, out: ViewMut) -> Result<(), usize> {
+fn function_of(which: Function, copies: usize, a: View, out: ViewMut) -> Result<(), usize> {
+    let principal = |which, a| principal(which, copies, a);
     match which {
         Function::Exp => with_field!(a.dtype, T => by_item::<T>(a, out, exponential)),
         _ if a.dtype.is_complex() => by_item(a, out, |x| principal(which, x)),
@@ -61,6 +66,9 @@ fn by_item<T: Field>(
         true
     })
 }
+
+/// Angles up to this one are far from the cut.
+const FAR: f64 = 3.0;
 
 /// The largest sum of magnitudes in a column.
 fn norm1<T: Field>(a: &DMatrix<T>) -> f64 {
@@ -111,12 +119,42 @@ fn exponential<T: Field>(a: DMatrix<T>) -> Option<DMatrix<T>> {
     Some(out)
 }
 
-/// Roots and logarithms, through Schur's form.
-fn principal(which: Function, a: DMatrix<Complex128>) -> Option<DMatrix<Complex128>> {
+/// Roots and logarithms, through Schur's form, of a matrix that is turned away from the cut.
+fn principal(
+    which: Function,
+    copies: usize,
+    a: DMatrix<Complex128>,
+) -> Option<DMatrix<Complex128>> {
+    let first = a.nrows() / copies;
+    let first = (copies > 1).then(|| a.view((0, 0), (first, first)).into_owned());
     let Triangular { t, z } = Triangular::of(a)?;
-    let t = t.upper_triangle();
-    let found = if which == Function::Sqrt { root(&t)? } else { logarithm(t)? };
+    let mut t = t.upper_triangle();
+    let turn = match first {
+        Some(first) => turn(&Triangular::of(first)?.t),
+        None => turn(&t),
+    };
+    if turn != 0.0 {
+        t *= Complex128::from_polar(1.0, -turn);
+    }
+    let mut found = if which == Function::Sqrt { root(&t)? } else { logarithm(t)? };
+    match which {
+        _ if turn == 0.0 => {}
+        Function::Sqrt => found *= Complex128::from_polar(1.0, turn / 2.0),
+        _ => found.set_diagonal(&found.diagonal().map(|x| x + Complex128::new(0.0, turn))),
+    }
     Some(product(&product(&z, &found), &z.adjoint()))
+}
+
+/// The angle by which the eigenvalues of a triangular matrix are to be turned back, so that the cut lies in the middle of the
+/// gap between them and rounding moves none across; 0 where it lies far from all.
+fn turn(t: &DMatrix<Complex128>) -> f64 {
+    let noise = 4.0 * f64::EPSILON * t.nrows() as f64 * norm1(t);
+    let (mut low, mut high) = (0.0f64, 0.0f64);
+    for x in t.diagonal().iter() {
+        let angle = if x.re < 0.0 && x.im.abs() <= noise { PI } else { x.arg() };
+        (low, high) = (low.min(angle), high.max(angle));
+    }
+    if low > -FAR && high < FAR { 0.0 } else { (low + high) / 2.0 }
 }
 
 /// The principal root of an upper triangular matrix.
