@@ -4,6 +4,7 @@ Arrays give arrays and tensors give tensors; SciPy itself is loaded only by what
 """
 
 from ferrograd.scipy import (
+    cluster as cluster,
     fft as fft,
     integrate as integrate,
     interpolate as interpolate,

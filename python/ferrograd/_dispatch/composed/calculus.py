@@ -60,7 +60,7 @@ def _along(f: Tensor, spacing: Any, axis: int, edge_order: int) -> Tensor:
         return h if np.ndim(h) == 0 else h.reshape((-1,) + (1,) * (f.ndim - axis - 1))
 
     if np.ndim(spacing) == 0:
-        if np.iscomplexobj(values(spacing)):
+        if np.iscomplexobj(spacing):
             floats("gradient", spacing)
         h: Any = spacing
         steps = before = after = h

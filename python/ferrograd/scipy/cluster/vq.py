@@ -1,0 +1,190 @@
+"""`scipy.cluster.vq`: centroids and distances, differentiable by the points.
+
+Owns: which points belong together, found on the numbers as SciPy does; centroids are means of
+those, and their derivatives those of means. Never differentiates a choice: it is constant between
+its jumps.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as _numpy
+
+import ferrograd.numpy as np
+from ferrograd._core import is_grad_enabled as _is_grad_enabled
+from ferrograd._dispatch.detached import detached as _detached
+from ferrograd.errors import (
+    ArgumentError as _ArgumentError,
+    NotDifferentiableError as _NotDifferentiableError,
+)
+from ferrograd.numpy._values import holds_tensor as _holds_tensor
+from ferrograd.scipy._closures import floats as _floats
+from ferrograd.scipy._library import library as _library, rest_of as _rest_of
+
+__getattr__ = _rest_of("cluster.vq")
+
+
+def whiten(obs: Any, check_finite: bool = True) -> Any:
+    """The observations, `(n, k)` or `(n,)`, over their standard deviations.
+
+    `obs / std(obs, axis=0)`; columns that do not vary stay, with SciPy's warning. Errors:
+    `ValueError` for NaN and infinities, unless `check_finite=False`.
+
+    >>> from ferrograd.scipy.cluster import vq
+    >>> vq.whiten(fg.tensor([[1.0], [3.0]])).tolist()
+    [[1.0], [3.0]]
+    """
+    if not _holds_tensor([obs]):
+        return _library("cluster.vq.whiten")(obs, check_finite)
+    known = _library("cluster.vq.whiten")(_values(obs), check_finite)
+    x = _floats(obs)
+    deviation = np.std(x, axis=0)
+    same = _values(deviation) == 0
+    return x * 1.0 if known.size == 0 else x / np.where(same, 1.0, deviation)
+
+
+def vq(obs: Any, code_book: Any, check_finite: bool = True) -> tuple[Any, Any]:
+    """The nearest row of `code_book`, `(c, k)`, to each of `obs`, `(n, k)`, and its distance.
+
+    Returns `(codes, distances)`, both `(n,)`, the codes as an array of int32. The distances are
+    differentiable by both arguments, 0 where an observation is its code. Errors: SciPy's
+    `ValueError` for shapes that do not fit.
+
+    >>> from ferrograd.scipy.cluster import vq
+    >>> codes, distances = vq.vq(fg.tensor([[1.0, 1.0]]), fg.tensor([[0.0, 1.0], [5.0, 5.0]]))
+    >>> codes.tolist(), distances.tolist()
+    ([0], [1.0])
+    """
+    if not _holds_tensor([obs, code_book]):
+        return _library("cluster.vq.vq")(obs, code_book, check_finite)
+    codes, _ = _library("cluster.vq.vq")(_values(obs), _values(code_book), check_finite)
+    return codes, _distances(_floats(obs), _floats(code_book)[codes])
+
+
+def kmeans(
+    obs: Any,
+    k_or_guess: Any,
+    iter: int = 20,
+    thresh: float = 1e-5,
+    check_finite: bool = True,
+    *,
+    rng: Any = None,
+    seed: Any = None,
+) -> tuple[Any, Any]:
+    """The centroids of `k` clusters of `obs`, `(n, k)`, and the mean distance from them: k-means.
+
+    Arguments are SciPy's; a guess of the centroids is used once, a number of them begins `iter`
+    times with observations that `rng` chooses. Differentiable by `obs`, and by the guess where it
+    takes part in the mean distance, which SciPy measures from the centroids before the last step.
+    Errors: `ArgumentError`, SciPy's `ValueError`.
+
+    >>> from ferrograd.scipy.cluster import vq
+    >>> x = fg.tensor([[0.0], [1.0], [8.0], [10.0]], requires_grad=True)
+    >>> centroids, distortion = vq.kmeans(x, [[0.0], [9.0]])
+    >>> centroids.tolist(), distortion.item()
+    ([[0.5], [9.0]], 0.75)
+    """
+    given = {"rng": rng} if seed is None else {"seed": seed}
+    if not _holds_tensor([obs, k_or_guess]):
+        return _library("cluster.vq.kmeans")(obs, k_or_guess, iter, thresh, check_finite, **given)
+    x, points = _floats(obs), _values(_floats(obs))
+    if np.size(k_or_guess) != 1:
+        start = _floats(k_or_guess)
+        _library("cluster.vq.kmeans")(points, _values(start), iter, thresh, check_finite)
+        return _lloyd(x, points, start, thresh)
+    count = int(_values(k_or_guess))
+    if count != _values(k_or_guess) or count < 1 or iter < 1:
+        raise _ArgumentError(
+            f"kmeans: k_or_guess is {k_or_guess!r} and iter {iter!r}; give a number of centroids,"
+            " or a guess of them, and at least one iteration"
+        )
+    choose = _generator(rng, seed)
+    tries = (
+        _lloyd(x, points, x[choose.choice(points.shape[0], size=count, replace=False)], thresh)
+        for _ in range(iter)
+    )
+    best: tuple[Any, Any] = min(tries, key=lambda found: float(_values(found[1])))
+    return best
+
+
+def kmeans2(
+    data: Any,
+    k: Any,
+    iter: int = 10,
+    thresh: float = 1e-5,
+    minit: str = "random",
+    missing: str = "warn",
+    check_finite: bool = True,
+    *,
+    rng: Any = None,
+    seed: Any = None,
+) -> tuple[Any, Any]:
+    """The centroids of `data`, `(n, k)` or `(n,)`, after `iter` steps, and the last labels.
+
+    Arguments, values and errors are SciPy's. Returns `(centroids, labels)`, the labels as an array.
+    Differentiable by `data`: each centroid is the mean of its observations. Errors:
+    `NotDifferentiableError` where one has none and `data` or `k` requires grad.
+
+    >>> from ferrograd.scipy.cluster import vq
+    >>> x = fg.tensor([0.0, 1.0, 8.0, 10.0], requires_grad=True)
+    >>> centroids, labels = vq.kmeans2(x, [0.0, 9.0], minit="matrix")
+    >>> centroids.tolist(), labels.tolist()
+    ([0.5, 9.0], [0, 0, 1, 1])
+    """
+    given: dict[str, Any] = {"rng": rng} if seed is None else {"seed": seed}
+    find = _library("cluster.vq.kmeans2")
+    if not _holds_tensor([data, k]):
+        found: tuple[Any, Any] = find(data, k, iter, thresh, minit, missing, check_finite, **given)
+        return found
+    x = _floats(data)
+    start = _values(k) if np.ndim(k) else int(_values(k))
+    book, labels = find(_values(x), start, iter, thresh, minit, missing, check_finite, **given)
+    counts = _numpy.bincount(labels, minlength=len(book))
+    if counts.all():
+        return _means(x, labels, len(book)), labels
+    if _is_grad_enabled() and any(getattr(value, "requires_grad", False) for value in (x, k)):
+        raise _NotDifferentiableError(
+            f"kmeans2: cluster {int(_numpy.argmin(counts))} has no observations, so that its"
+            " centroid is no mean; begin elsewhere (k, minit, rng), or with fewer clusters"
+        )
+    return np.asarray(book) + np.zeros_like(_means(x, labels, len(book))), labels
+
+
+def _lloyd(x: Any, points: Any, start: Any, thresh: float) -> tuple[Any, Any]:
+    """The centroids when the mean distance changes by no more than `thresh`, and that distance."""
+    assign = _library("cluster.vq.vq")
+    book, known, last = start, _values(start), _numpy.inf
+    while True:
+        codes, distances = assign(points, known, check_finite=False)
+        mean = distances.mean(axis=-1)
+        before = book, codes
+        used = _numpy.unique(codes)
+        book = _means(x, _numpy.searchsorted(used, codes), len(used))
+        known = _values(book)
+        if abs(last - mean) <= thresh:
+            break
+        last = mean
+    return book, np.mean(_distances(x, before[0][before[1]]))
+
+
+def _means(x: Any, labels: Any, count: int) -> Any:
+    """The mean of the rows with each label; 0 where there is none."""
+    member = _numpy.equal.outer(_numpy.arange(count), labels).astype(x.dtype)
+    return np.matmul(member / _numpy.maximum(member.sum(axis=1, keepdims=True), 1), x)
+
+
+def _values(value: Any) -> Any:
+    return _numpy.asarray(_detached(value))
+
+
+def _distances(x: Any, y: Any) -> Any:
+    if np.ndim(x) == 1:
+        return np.abs(x - y)
+    return np.linalg.norm(x - y, axis=-1)
+
+
+def _generator(rng: Any, seed: Any) -> Any:
+    if seed is None:
+        return _numpy.random.default_rng(rng)
+    return _library("_lib._util.check_random_state")(seed)
