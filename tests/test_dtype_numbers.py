@@ -74,3 +74,15 @@ def test_the_square_of_booleans_is_that_of_the_operator() -> None:
     assert (mask**2).dtype == np.int8
     assert (mask**3).dtype == (mask ** np.int64(2)).dtype == np.power(mask, 2).dtype == np.int64
     assert (mask**2.0).dtype == np.float64
+
+
+@pytest.mark.parametrize("dtype", DTYPES[:9])
+def test_functions_of_real_numbers_make_floats_of_integers(dtype: str) -> None:
+    a = np.array([0, 1, 5]).astype(dtype)
+    for name in ("fabs", "modf"):
+        wanted, found = getattr(np, name)(a), getattr(np, name)(fg.tensor(a))
+        if name == "fabs":
+            wanted, found = (wanted,), (found,)
+        for one, other in zip(found, wanted, strict=True):
+            assert one.dtype == other.dtype
+            np.testing.assert_array_equal(one.numpy(), other)

@@ -205,7 +205,7 @@ def divmod_(a: Any, b: Any) -> tuple[Tensor, Tensor]:
 @composes("modf")
 def modf(x: Any) -> tuple[Tensor, Tensor]:
     """Fractional and whole part; the derivative of the second is zero."""
-    x = floats("modf", x)
+    x = _floats_as("modf", x)
     whole = _core.trunc(x)
     return _core.where(_core.isinf(x), _core.copysign(0.0, x), x - whole), whole
 
@@ -264,8 +264,17 @@ def float_power(x1: Any, x2: Any) -> Any:
 
 @composes("fabs")
 def fabs(x: Any) -> Any:
-    """The absolute value as a float; integers become float64."""
-    return _core.abs(floats("fabs", x))
+    """The absolute value as a float."""
+    return _core.abs(_floats_as("fabs", x))
+
+
+def _floats_as(name: str, x: Any) -> Tensor:
+    """Floats of the dtype that NumPy's function makes of integers."""
+    x = asarray(x)
+    if x.dtype.kind in "biu":
+        made = getattr(np, name)(np.zeros(0, x.dtype))
+        x = x.astype((made[0] if isinstance(made, tuple) else made).dtype)
+    return floats(name, x)
 
 
 @composes("empty_like")
