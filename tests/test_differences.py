@@ -78,6 +78,7 @@ HABITS: dict[str, Callable[[fg.Tensor], Any]] = {
     "transpose(0, 1)": lambda x: x.transpose(0, 1),
     "squeeze(axis)": lambda x: x.squeeze(1),
     "softmax()": lambda x: fg.softmax(x),
+    "split(dim=)": lambda x: x.split(1, dim=1),
 }
 
 

@@ -29,6 +29,7 @@ SPACES = (
     "functors",
     "optim",
     "extend",
+    "func",
     "utils.data",
 )
 

@@ -22,6 +22,7 @@ from ferrograd._inspect.anomaly import (
     record_call_sites as record_call_sites,
     set_detect_anomaly as set_detect_anomaly,
 )
+from ferrograd._pytorch import methods as _methods
 from ferrograd._tensor.creation import (
     arange as arange,
     bool_ as bool_,
@@ -85,6 +86,7 @@ if _typing.TYPE_CHECKING:
         distributed as distributed,
         extend as extend,
         fft as fft,
+        func as func,
         functions as functions,
         functors as functors,
         linalg as linalg,
@@ -118,6 +120,75 @@ if _typing.TYPE_CHECKING:
     from ferrograd._inspect.explain import explain_no_grad as explain_no_grad
     from ferrograd._inspect.info import show_config as show_config
     from ferrograd._inspect.scope import Graph as Graph
+    from ferrograd._pytorch.devices import (
+        accelerator as accelerator,
+        backends as backends,
+        cuda as cuda,
+    )
+    from ferrograd._pytorch.drawn import (
+        multinomial as multinomial,
+        normal as normal,
+        poisson as poisson,
+    )
+    from ferrograd._pytorch.dtypes import (
+        cdouble as cdouble,
+        cfloat as cfloat,
+        double as double,
+        float as float,
+        half as half,
+        int as int,
+        long as long,
+        short as short,
+    )
+    from ferrograd._pytorch.kinds import (
+        as_tensor as as_tensor,
+        broadcast_shapes as broadcast_shapes,
+        can_cast as can_cast,
+        finfo as finfo,
+        iinfo as iinfo,
+        is_floating_point as is_floating_point,
+        is_nonzero as is_nonzero,
+        is_tensor as is_tensor,
+        logspace as logspace,
+        numel as numel,
+        promote_types as promote_types,
+        result_type as result_type,
+    )
+    from ferrograd._pytorch.places import (
+        diagonal_scatter as diagonal_scatter,
+        index_copy as index_copy,
+        index_fill as index_fill,
+        index_put as index_put,
+        masked_scatter as masked_scatter,
+        select_scatter as select_scatter,
+        slice_scatter as slice_scatter,
+        unflatten as unflatten,
+    )
+    from ferrograd._pytorch.products import (
+        addbmm as addbmm,
+        addmm as addmm,
+        addmv as addmv,
+        addr as addr,
+        baddbmm as baddbmm,
+        block_diag as block_diag,
+        cartesian_prod as cartesian_prod,
+        cdist as cdist,
+        combinations as combinations,
+        dist as dist,
+        mv as mv,
+    )
+    from ferrograd._pytorch.sorting import (
+        aminmax as aminmax,
+        bincount as bincount,
+        bucketize as bucketize,
+        histc as histc,
+        kthvalue as kthvalue,
+        mode as mode,
+        msort as msort,
+        tril_indices as tril_indices,
+        triu_indices as triu_indices,
+        unique_consecutive as unique_consecutive,
+    )
     from ferrograd._saving import (
         load as load,
         load_state as load_state,
@@ -196,7 +267,7 @@ _LAZY = {
     **dict.fromkeys(_TRANSFORMS, "ferrograd.transforms"),
     **dict.fromkeys(("dict", "isinstance", "list", "tuple", "type"), "ferrograd.builtins"),
     **dict.fromkeys(("fft", "functions", "functors", "linalg", "nn", "optim", "transforms"), ""),
-    **dict.fromkeys(("array_api", "numpy", "scipy", "extend"), ""),
+    **dict.fromkeys(("array_api", "numpy", "scipy", "extend", "func"), ""),
     **dict.fromkeys(("builtins", "core", "differential_operators", "distributed", "misc"), ""),
     **dict.fromkeys(("test_util", "tracer", "util", "utils", "wrap_util"), ""),
     "bool": "ferrograd.array_api",
@@ -215,6 +286,26 @@ _LAZY = {
     "gradgradcheck": "ferrograd._checking",
     "show_config": "ferrograd._inspect.info",
 }
+
+#: Names of PyTorch's by the module of `_pytorch` that has them; some are methods too.
+_PYTORCH = {
+    "products": "addmm addmv addr addbmm baddbmm mv cdist dist block_diag cartesian_prod"
+    " combinations",
+    "places": "index_put index_copy index_fill masked_scatter select_scatter slice_scatter"
+    " diagonal_scatter unflatten",
+    "drawn": "multinomial normal poisson",
+    "sorting": "kthvalue mode msort aminmax bincount histc bucketize unique_consecutive"
+    " tril_indices triu_indices",
+    "kinds": "is_tensor as_tensor numel is_floating_point is_nonzero result_type promote_types"
+    " can_cast finfo iinfo broadcast_shapes logspace",
+    "devices": "cuda accelerator backends",
+    "dtypes": "half float double short int long cfloat cdouble",
+}
+_LAZY.update(
+    (name, f"ferrograd._pytorch.{home}")
+    for home, names in _PYTORCH.items()
+    for name in names.split()
+)
 
 #: Modules that `import *` leaves out: their names are other packages', or too general.
 _UNEXPORTED = {

@@ -14,7 +14,8 @@ import numpy as np
 
 from ferrograd._core import _safetensors_header, _safetensors_write, asarray, tensor
 from ferrograd._saving.structure import CODES, Encoder, decoded, parsed
-from ferrograd.errors import ArgumentTypeError, FileFormatError
+from ferrograd._tensor.device import on_cpu
+from ferrograd.errors import ArgumentError, ArgumentTypeError, FileFormatError
 
 #: Where our structure stands among the texts of a file.
 KEY = "ferrograd"
@@ -52,16 +53,28 @@ def save(obj: Any, path: str | os.PathLike[str]) -> None:
         raise type(error)(f"save: {name!r}: {error}; the file is as it was") from None
 
 
-def load(path: str | os.PathLike[str], *, mmap: bool = False) -> Any:
+def load(
+    path: str | os.PathLike[str],
+    map_location: Any = None,
+    *,
+    mmap: bool = False,
+    weights_only: bool = True,
+) -> Any:
     """Reads what `save` wrote, or any other file of the safetensors format: a dict of tensors.
 
     With `mmap=True` the tensors are the file's memory: their bytes are read when they are used, and
     what is changed in place stays in this process. Numbers of the dtype bfloat16 become float32,
-    which holds them exactly.
+    which holds them exactly. `map_location` may name the CPU, where tensors live; `weights_only` is
+    PyTorch's word for what is always so: nothing of a file is run.
 
     Raises `FileFormatError` for a file that is no such file, damaged or cut off.
     """
     name = _path("load", path)
+    on_cpu(map_location)
+    if not weights_only:
+        raise ArgumentError(
+            "load: weights_only is False; files hold tensors, numbers and texts only: leave it out"
+        )
     try:
         return _File(name, mmap).tree()
     except (ValueError, OverflowError, TypeError) as error:

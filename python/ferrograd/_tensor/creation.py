@@ -84,6 +84,15 @@ def shape_of(op: str, sizes: tuple[Any, ...]) -> tuple[int, ...]:
     return shape
 
 
+def worded(op: str, sizes: tuple[Any, ...], shape: Any, size: Any) -> tuple[int, ...]:
+    """A shape given by position, as NumPy's `shape=`, or as PyTorch's `size=`."""
+    given = [(each,) for each in (shape, size) if each is not None]
+    given += [sizes] if sizes or not given else []
+    if len(given) > 1:
+        raise ArgumentTypeError(f"{op}: the shape is given {len(given)} times; give it once")
+    return shape_of(op, given[0])
+
+
 def pattern(op: str, x: Any) -> Any:
     """What gives a shape and a dtype: a tensor, an array, or numbers that become one."""
     if hasattr(x, "shape") and hasattr(x, "dtype"):
@@ -129,35 +138,41 @@ def placed(op: str, made: Tensor, out: Tensor | None) -> Tensor:
 
 
 def zeros(
-    *shape: Any,
+    *sizes: Any,
+    shape: Any = None,
+    size: Any = None,
     out: Tensor | None = None,
     dtype: DTypeLike | None = None,
     requires_grad: bool = False,
     device: Any = None,
 ) -> Tensor:
-    """Zeros of a shape, given as a tuple or as several integers."""
+    """Zeros of a shape, given as a tuple or as several integers, or as `shape=`."""
     on_cpu(device)
     dtype = dtype_for(dtype, out)
-    made = _full("zeros", shape_of("zeros", shape), 0, dtype, requires_grad)
+    made = _full("zeros", worded("zeros", sizes, shape, size), 0, dtype, requires_grad)
     return placed("zeros", made, out)
 
 
 def ones(
-    *shape: Any,
+    *sizes: Any,
+    shape: Any = None,
+    size: Any = None,
     out: Tensor | None = None,
     dtype: DTypeLike | None = None,
     requires_grad: bool = False,
     device: Any = None,
 ) -> Tensor:
-    """Ones of a shape, given as a tuple or as several integers."""
+    """Ones of a shape, given as a tuple or as several integers, or as `shape=`."""
     on_cpu(device)
     dtype = dtype_for(dtype, out)
-    made = _full("ones", shape_of("ones", shape), 1, dtype, requires_grad)
+    made = _full("ones", worded("ones", sizes, shape, size), 1, dtype, requires_grad)
     return placed("ones", made, out)
 
 
 def empty(
-    *shape: Any,
+    *sizes: Any,
+    shape: Any = None,
+    size: Any = None,
     out: Tensor | None = None,
     dtype: DTypeLike | None = None,
     requires_grad: bool = False,
@@ -166,7 +181,7 @@ def empty(
     """A tensor whose values do not matter; they are zeros."""
     on_cpu(device)
     dtype = dtype_for(dtype, out)
-    made = _full("empty", shape_of("empty", shape), 0, dtype, requires_grad)
+    made = _full("empty", worded("empty", sizes, shape, size), 0, dtype, requires_grad)
     return placed("empty", made, out)
 
 
@@ -190,9 +205,10 @@ def _repeated(
 
 
 def full(
-    shape: Shape,
-    fill_value: bool | int | float | complex | Tensor,
+    shape: Shape | None = None,
+    fill_value: bool | int | float | complex | Tensor | None = None,
     *,
+    size: Shape | None = None,
     out: Tensor | None = None,
     dtype: DTypeLike | None = None,
     requires_grad: bool = False,
@@ -200,10 +216,13 @@ def full(
 ) -> Tensor:
     """One repeated number; its kind decides the dtype unless `dtype` does.
 
-    A tensor of one number is repeated with its dtype, and gradients reach it.
+    A tensor of one number is repeated with its dtype, and gradients reach it. `size` is PyTorch's
+    name of the shape.
     """
     on_cpu(device)
-    sizes, dtype = shape_of("full", (shape,)), dtype_for(dtype, out)
+    if fill_value is None:
+        raise ArgumentTypeError("full: fill_value is None; give a number")
+    sizes, dtype = worded("full", (), shape, size), dtype_for(dtype, out)
     if isinstance(fill_value, Tensor):
         return placed("full", _repeated("full", sizes, fill_value, dtype, requires_grad), out)
     number = _number(fill_value)

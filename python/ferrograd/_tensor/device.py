@@ -1,6 +1,7 @@
 """Where tensors live: in main memory, under PyTorch's name for it.
 
-Owns: `device` and `is_inference`. Never moves anything. Invariant: there is one device, the CPU.
+Owns: `device`, of a tensor too, and `is_inference`. Never moves anything.
+Invariant: there is one device, the CPU.
 """
 
 from __future__ import annotations
@@ -47,6 +48,13 @@ class device(str):  # noqa: N801
 
     def __exit__(self, *_: Any) -> None:
         return None
+
+
+_CPU = device()
+
+Tensor.device = property(  # type: ignore[method-assign, assignment]
+    lambda _: _CPU, doc='Where the elements are: always `device("cpu")`, which equals `"cpu"`.'
+)
 
 
 def on_cpu(where: Any) -> None:

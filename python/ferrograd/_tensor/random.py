@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from ferrograd._core import Tensor, get_default_dtype
-from ferrograd._tensor.creation import dtype_for, placed, shape_of
+from ferrograd._tensor.creation import dtype_for, placed, shape_of, worded
 from ferrograd._tensor.device import on_cpu
 from ferrograd._tensor.generator import (
     Generator as Generator,
@@ -33,7 +33,9 @@ def _leaf(made: Tensor, requires_grad: bool) -> Tensor:
 
 
 def rand(
-    *shape: Any,
+    *sizes: Any,
+    shape: Any = None,
+    size: Any = None,
     out: Tensor | None = None,
     generator: Generator | np.random.Generator | None = None,
     dtype: DTypeLike | None = None,
@@ -42,13 +44,15 @@ def rand(
 ) -> Tensor:
     """Uniform numbers in [0, 1); with a complex dtype, both parts are."""
     on_cpu(device)
-    sizes, kind = shape_of("rand", shape), dtype or get_default_dtype()
-    made = drawn(generator, lambda rng: parts(rng.random, sizes, kind), dtype=kind)
+    numbers, kind = worded("rand", sizes, shape, size), dtype or get_default_dtype()
+    made = drawn(generator, lambda rng: parts(rng.random, numbers, kind), dtype=kind)
     return placed("rand", _leaf(made, requires_grad), out)
 
 
 def randn(
-    *shape: Any,
+    *sizes: Any,
+    shape: Any = None,
+    size: Any = None,
     out: Tensor | None = None,
     generator: Generator | np.random.Generator | None = None,
     dtype: DTypeLike | None = None,
@@ -57,8 +61,8 @@ def randn(
 ) -> Tensor:
     """Standard normal numbers; complex ones have half of the variance in each part."""
     on_cpu(device)
-    sizes, kind = shape_of("randn", shape), dtype or get_default_dtype()
-    made = drawn(generator, lambda rng: normal_numbers(rng, sizes, kind), dtype=kind)
+    numbers, kind = worded("randn", sizes, shape, size), dtype or get_default_dtype()
+    made = drawn(generator, lambda rng: normal_numbers(rng, numbers, kind), dtype=kind)
     return placed("randn", _leaf(made, requires_grad), out)
 
 

@@ -53,7 +53,7 @@ pub(crate) fn coordinates(mask: &Tensor) -> Result<Vec<Tensor>> {
 
 crate::operations! { family "searching";
     /// The positions of elements that are not zero, in C order: one int64 array per axis.
-    [numpy("nonzero"), constant]
+    [numpy("nonzero"), constant, ignores(("as_tuple", Some(true)))]
     fn nonzero(x: Tensor) -> OneOrTuple {
         if x.ndim() == 0 {
             return Err(Box::new(Error::Shape {

@@ -7,6 +7,7 @@ use crate::array::{ShapeVec, afford, normalize_axis};
 use crate::error::{Error, Result};
 use crate::ops::core::arguments::OneOrTuple;
 use crate::ops::core::declare::Nested;
+use crate::ops::core::facts::Ambiguous;
 use crate::ops::core::layout::{broadcast_to, reshape_dims};
 use crate::ops::core::row_indices::integers;
 use crate::ops::core::structured::{RecordMany, batched, finish_many, move_cost, nothing};
@@ -196,9 +197,17 @@ fn need_dims(op: &'static str, x: &Tensor, least: usize) -> Result<()> {
     }))
 }
 
+/// What a number says beside `dim=`.
+const PARTS: Ambiguous = Ambiguous {
+    keyword: "dim",
+    unless: &[],
+    what: "dim= makes parts of n elements in PyTorch, axis= n parts in NumPy",
+    remedy: "write {name}(x, n, axis=...) for n parts, split_with_sizes(x, n, dim=...) for parts of n",
+};
+
 crate::operations! { family "splitting";
     /// `n` equal parts, or the parts between the indices given; views. Refused when `n` does not divide the axis. Derivative: the parts' gradients joined.
-    [numpy("split")]
+    [numpy("split"), ambiguous(&PARTS)]
     fn split(x: Tensor, indices_or_sections: Tensor, axis: isize = 0) -> Vec<Tensor> {
         divide("split", x, indices_or_sections, axis, false)
     }
@@ -240,6 +249,7 @@ crate::operations! { family "splitting";
         Ok(OneOrTuple::Tuple(split_at(x, axis, bounds)?))
     }
     /// PyTorch's split: parts of `split_size` elements of an axis, the last one shorter where it must be, or parts of the sizes given. Each part is a view of its own, which may be changed in place. Derivative: the parts' gradients joined.
+    [aliases("split_with_sizes")]
     fn unsafe_split(x: Tensor, split_size: Nested, axis: isize = 0) -> OneOrTuple {
         let axis = normalize_axis("unsafe_split", axis, x.ndim())?;
         let bounds = sized("unsafe_split", x.shape()[axis], &split_size)?;

@@ -1,0 +1,50 @@
+"""The modules of PyTorch that ask for accelerators: there is none.
+
+Owns: `cuda`, `accelerator` and `backends`. Never moves anything.
+Invariant: nothing is available, and what would wait for an accelerator returns at once.
+"""
+
+from __future__ import annotations
+
+from types import SimpleNamespace
+from typing import Any
+
+
+class Accelerators:
+    """What a program asks before it chooses a device, and what it tells one that is not there.
+
+    >>> import ferrograd as fg
+    >>> "cuda" if fg.cuda.is_available() else "cpu"
+    'cpu'
+    """
+
+    def is_available(self) -> bool:
+        """False: operations run on the processor's cores."""
+        return False
+
+    def device_count(self) -> int:
+        """0."""
+        return 0
+
+    def manual_seed(self, seed: int) -> None:
+        """Nothing: `fg.manual_seed` seeds what draws."""
+
+    manual_seed_all = manual_seed
+
+    def synchronize(self, device: Any = None) -> None:
+        """Nothing: results are there when an operation returns."""
+
+    def empty_cache(self) -> None:
+        """Nothing."""
+
+
+cuda = accelerator = Accelerators()
+
+#: Switches of PyTorch's kernels, which may be set and change nothing.
+backends = SimpleNamespace(
+    mps=cuda,
+    cuda=SimpleNamespace(matmul=SimpleNamespace(allow_tf32=False)),
+    cudnn=SimpleNamespace(
+        enabled=False, benchmark=False, deterministic=True, allow_tf32=False, is_available=bool
+    ),
+)

@@ -1,0 +1,183 @@
+"""Products and distances under PyTorch's names.
+
+Owns: sums with products, pairs of rows, matrices of blocks. Never computes a derivative: each is
+written with recorded operations. Invariant: shapes and values are PyTorch's.
+"""
+
+from __future__ import annotations
+
+import itertools
+import math
+from typing import Any
+
+from ferrograd import _core as core
+from ferrograd._core import Tensor, asarray
+from ferrograd.errors import ArgumentError, ShapeError
+
+
+def _matrix(op: str, what: str, x: Any, axes: int) -> Tensor:
+    found: Tensor = asarray(x)
+    if found.ndim != axes:
+        raise ShapeError(
+            f"{op}: {what} has {found.ndim} dimensions, of shape {tuple(found.shape)}; give {axes}"
+        )
+    return found
+
+
+def _sum(input: Any, product: Tensor, beta: float, alpha: float) -> Tensor:
+    # With beta = 0 the input is not read: what is not finite in it does not spread.
+    scaled = product if alpha == 1 else alpha * product
+    if beta == 0:
+        return scaled
+    return (input if beta == 1 else beta * asarray(input)) + scaled
+
+
+def mv(input: Any, vec: Any) -> Tensor:
+    """Product of a matrix (m, n) and a vector (n,): (m,). Errors: `ShapeError` for other ranks.
+
+    >>> import ferrograd as fg
+    >>> fg.mv(fg.ones(2, 3), fg.arange(3.0)).tolist()
+    [3.0, 3.0]
+    """
+    return core.matmul(_matrix("mv", "input", input, 2), _matrix("mv", "vec", vec, 1))
+
+
+def addmm(input: Any, mat1: Any, mat2: Any, *, beta: float = 1, alpha: float = 1) -> Tensor:
+    """`beta · input + alpha · mat1 @ mat2` of matrices; input broadcasts to (n, m).
+
+    Errors: `ShapeError` for what are no matrices.
+
+    >>> import ferrograd as fg
+    >>> fg.addmm(fg.ones(2), fg.ones(3, 4), fg.ones(4, 2), alpha=0.5)[0].tolist()
+    [3.0, 3.0]
+    """
+    product = core.matmul(_matrix("addmm", "mat1", mat1, 2), _matrix("addmm", "mat2", mat2, 2))
+    return _sum(input, product, beta, alpha)
+
+
+def addmv(input: Any, mat: Any, vec: Any, *, beta: float = 1, alpha: float = 1) -> Tensor:
+    """`beta · input + alpha · mat @ vec` of a matrix and a vector; input broadcasts to (n,).
+
+    >>> import ferrograd as fg
+    >>> fg.addmv(fg.ones(2), fg.ones(2, 3), fg.ones(3)).tolist()
+    [4.0, 4.0]
+    """
+    return _sum(input, mv(mat, vec), beta, alpha)
+
+
+def addr(input: Any, vec1: Any, vec2: Any, *, beta: float = 1, alpha: float = 1) -> Tensor:
+    """`beta · input + alpha · outer(vec1, vec2)` of two vectors; input broadcasts to (n, m).
+
+    >>> import ferrograd as fg
+    >>> fg.addr(fg.zeros(2, 2), [1.0, 2.0], [3.0, 4.0]).tolist()
+    [[3.0, 4.0], [6.0, 8.0]]
+    """
+    product = core.outer(_matrix("addr", "vec1", vec1, 1), _matrix("addr", "vec2", vec2, 1))
+    return _sum(input, product, beta, alpha)
+
+
+def baddbmm(input: Any, batch1: Any, batch2: Any, *, beta: float = 1, alpha: float = 1) -> Tensor:
+    """`beta · input + alpha · batch1 @ batch2` of (b, n, k) and (b, k, m).
+
+    >>> import ferrograd as fg
+    >>> fg.baddbmm(fg.zeros(1), fg.ones(2, 3, 4), fg.ones(2, 4, 5)).shape
+    (2, 3, 5)
+    """
+    first = _matrix("baddbmm", "batch1", batch1, 3)
+    return _sum(input, core.bmm(first, _matrix("baddbmm", "batch2", batch2, 3)), beta, alpha)
+
+
+def addbmm(input: Any, batch1: Any, batch2: Any, *, beta: float = 1, alpha: float = 1) -> Tensor:
+    """`beta · input + alpha · Σ batch1 @ batch2` over the batch of (b, n, k) and (b, k, m).
+
+    >>> import ferrograd as fg
+    >>> fg.addbmm(fg.zeros(1), fg.ones(2, 3, 4), fg.ones(2, 4, 5)).shape
+    (3, 5)
+    """
+    first = _matrix("addbmm", "batch1", batch1, 3)
+    product = core.bmm(first, _matrix("addbmm", "batch2", batch2, 3))
+    return _sum(input, product.sum(0), beta, alpha)
+
+
+def cdist(x1: Any, x2: Any, p: float = 2.0, compute_mode: str | None = None) -> Tensor:
+    """Distances of all pairs of rows, `(Σ |x1_i - x2_j|^p)^(1/p)`.
+
+    Shapes: (…, n, d) and (…, m, d) to (…, n, m).
+    p may be 0 (how many differ) and infinite. The derivative at equal rows is 0. `compute_mode`
+    changes nothing: differences are computed as they are. Errors: `ShapeError` for rows of
+    different lengths, `ArgumentError` for p < 0.
+
+    >>> import ferrograd as fg
+    >>> fg.cdist(fg.zeros(1, 2), [[3.0, 4.0]]).tolist()
+    [[5.0]]
+    """
+    x1, x2 = asarray(x1), asarray(x2)
+    if x1.ndim < 2 or x2.ndim < 2 or x1.shape[-1] != x2.shape[-1]:
+        raise ShapeError(
+            f"cdist: the rows of {tuple(x1.shape)} and {tuple(x2.shape)} have different lengths;"
+            " give (…, n, d) and (…, m, d)"
+        )
+    if not p >= 0:
+        raise ArgumentError(f"cdist: p is {p}; give at least 0")
+    apart: Tensor = x1.unsqueeze(-2) - x2.unsqueeze(-3)
+    if apart.shape[-1] == 0 and math.isinf(p):
+        return apart.sum(-1)
+    return core.norm(apart, p, -1)
+
+
+def dist(input: Any, other: Any, p: float = 2.0) -> Tensor:
+    """The p-norm of `input - other` as one vector, which broadcast.
+
+    >>> import ferrograd as fg
+    >>> fg.dist([3.0, 0.0], [0.0, 4.0]).item()
+    5.0
+    """
+    return core.norm((asarray(input) - other).reshape(-1), p)
+
+
+def block_diag(*tensors: Any) -> Tensor:
+    """Matrices along the diagonal of one, zeros elsewhere; vectors are rows, numbers (1, 1).
+
+    >>> import ferrograd as fg
+    >>> fg.block_diag([[1.0, 2.0]], 3.0).tolist()
+    [[1.0, 2.0, 0.0], [0.0, 0.0, 3.0]]
+    """
+    blocks = [core.atleast_2d(asarray(x)) for x in tensors]
+    for block in blocks:
+        _matrix("block_diag", "a block", block, 2)
+    width, at, rows = sum(int(b.shape[1]) for b in blocks), 0, []
+    for block in blocks:
+        after = width - at - int(block.shape[1])
+        rows.append(core.pad(block, ((0, 0), (at, after))))
+        at += int(block.shape[1])
+    return core.concatenate(rows, 0) if rows else core.tensor([[]])
+
+
+def cartesian_prod(*tensors: Any) -> Tensor:
+    """All rows that take one element of each vector, the last one varying fastest: (n, k).
+
+    >>> import ferrograd as fg
+    >>> fg.cartesian_prod([1, 2], [3, 4]).tolist()
+    [[1, 3], [1, 4], [2, 3], [2, 4]]
+    """
+    vectors = [_matrix("cartesian_prod", "a tensor", x, 1) for x in tensors]
+    if len(vectors) == 1:
+        return vectors[0]
+    grids = core.meshgrid(*vectors, indexing="ij")
+    return core.stack([grid.reshape(-1) for grid in grids], 1)
+
+
+def combinations(input: Any, r: int = 2, with_replacement: bool = False) -> Tensor:
+    """All choices of r elements of a vector, in its order: (n, r).
+
+    >>> import ferrograd as fg
+    >>> fg.combinations([1, 2, 3]).tolist()
+    [[1, 2], [1, 3], [2, 3]]
+    """
+    input = _matrix("combinations", "input", input, 1)
+    if r < 0:
+        raise ArgumentError(f"combinations: r is {r}; give at least 0")
+    choose: Any = itertools.combinations_with_replacement if with_replacement else None
+    places = list((choose or itertools.combinations)(range(int(input.shape[0])), r))
+    found: Tensor = input[core.tensor(places)] if places and r else input[:0]
+    return found if places or r == 0 else found.reshape((0, r))

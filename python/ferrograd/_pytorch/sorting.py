@@ -1,0 +1,194 @@
+"""Order, counts and runs under PyTorch's names.
+
+Owns: what picks elements by their order, and histograms. Never computes a derivative: elements are
+picked by recorded operations, and counts are constants. Invariant: pairs are named tuples.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from ferrograd import _core as core
+from ferrograd._core import Tensor, asarray, tensor
+from ferrograd.errors import ArgumentError, ShapeError
+
+
+class Picked(NamedTuple):
+    """Elements, and where along the axis they are."""
+
+    values: Tensor
+    indices: Tensor
+
+
+class Extremes(NamedTuple):
+    """The least and the greatest element."""
+
+    min: Tensor
+    max: Tensor
+
+
+def _picked(x: Tensor, places: Any, dim: int, keepdim: bool) -> Picked:
+    places = asarray(places)
+    found = core.take_along_axis(x, places, dim)
+    pair = (found, places) if keepdim else (found.squeeze(dim), places.squeeze(dim))
+    return Picked(*pair)
+
+
+def kthvalue(input: Any, k: int, dim: int = -1, keepdim: bool = False) -> Picked:
+    """The k-th smallest element along an axis, from 1 on, and its index.
+
+    Errors: `ArgumentError` for a k that the axis does not have.
+
+    >>> import ferrograd as fg
+    >>> fg.kthvalue(fg.tensor([3.0, 1.0, 2.0]), 2).values.item()
+    2.0
+    """
+    x = core.atleast_1d(asarray(input))
+    length = int(x.shape[dim])
+    if not 1 <= k <= length:
+        raise ArgumentError(
+            f"kthvalue: k is {k} and the axis has {length}; give one of 1..{length}"
+        )
+    order = core.argsort(x, dim)
+    return _picked(x, core.take(order, [k - 1], dim), dim, keepdim)
+
+
+def mode(input: Any, dim: int = -1, keepdim: bool = False) -> Picked:
+    """The most frequent element along an axis, the least of several, and its last index.
+
+    >>> import ferrograd as fg
+    >>> fg.mode(fg.tensor([2.0, 1.0, 2.0])).values.item()
+    2.0
+    """
+    x = core.atleast_1d(asarray(input))
+    rows = np.moveaxis(x.detach().numpy(), dim, -1)
+    if rows.shape[-1] == 0:
+        raise ShapeError(f"mode: the axis {dim} of shape {tuple(x.shape)} is empty; give elements")
+    places = np.empty((*rows.shape[:-1], 1), np.int64)
+    for at in np.ndindex(rows.shape[:-1]):
+        found, counts = np.unique(rows[at], return_counts=True)
+        places[at] = np.flatnonzero(rows[at] == found[np.argmax(counts)])[-1]
+    return _picked(x, np.moveaxis(places, -1, dim), dim, keepdim)
+
+
+def msort(input: Any) -> Tensor:
+    """The elements in order along the first axis.
+
+    >>> import ferrograd as fg
+    >>> fg.msort([3, 1, 2]).tolist()
+    [1, 2, 3]
+    """
+    return core.sort(input, 0)
+
+
+def aminmax(input: Any, *, dim: int | None = None, keepdim: bool = False) -> Extremes:
+    """The least and the greatest element, of all or along an axis.
+
+    >>> import ferrograd as fg
+    >>> fg.aminmax(fg.tensor([3.0, 1.0, 2.0])).max.item()
+    3.0
+    """
+    return Extremes(
+        core.amin(input, dim, keepdims=keepdim), core.amax(input, dim, keepdims=keepdim)
+    )
+
+
+def bincount(input: Any, weights: Any = None, minlength: int = 0) -> Tensor:
+    """How often each whole number from 0 on comes, or the sum of its weights: (n,).
+
+    A constant. Errors: NumPy's for negative numbers and for what is no vector.
+
+    >>> import ferrograd as fg
+    >>> fg.bincount(fg.tensor([0, 2, 2])).tolist()
+    [1, 0, 2]
+    """
+    plain = asarray(input).detach().numpy()
+    heavy = None if weights is None else asarray(weights).detach().numpy()
+    return tensor(np.bincount(plain, heavy, minlength))
+
+
+def histc(input: Any, bins: int = 100, min: float = 0, max: float = 0) -> Tensor:
+    """How many elements fall into each of equal parts of [min, max]; both 0 mean the data's ends.
+
+    Elements outside are not counted. A constant of the input's dtype.
+
+    >>> import ferrograd as fg
+    >>> fg.histc(fg.tensor([1.0, 2.0, 1.0]), 4, 0, 3).tolist()
+    [0.0, 2.0, 1.0, 0.0]
+    """
+    x = asarray(input).detach().numpy()
+    low, high = (min, max) if min != max or x.size == 0 else (x.min(), x.max())
+    low, high = (low - 1, high + 1) if low == high else (low, high)
+    return tensor(np.histogram(x, bins, (low, high))[0], dtype=x.dtype)
+
+
+def bucketize(
+    input: Any, boundaries: Any, *, out_int32: bool = False, right: bool = False
+) -> Tensor:
+    """Between which boundaries, in order, each element lies: `searchsorted`, arguments turned.
+
+    >>> import ferrograd as fg
+    >>> fg.bucketize([3, 6], [1, 3, 5]).tolist()
+    [1, 3]
+    """
+    found = core.searchsorted(boundaries, input, "right" if right else "left")
+    return found.astype("int32") if out_int32 else found
+
+
+def unique_consecutive(
+    input: Any,
+    return_inverse: bool = False,
+    return_counts: bool = False,
+    dim: int | None = None,
+) -> Any:
+    """The input with each run of equal elements, or rows along an axis, as one.
+
+    With `return_inverse` also the number of the run of each element, with `return_counts` the
+    lengths of runs.
+
+    >>> import ferrograd as fg
+    >>> fg.unique_consecutive([1, 1, 2, 2, 1]).tolist()
+    [1, 2, 1]
+    """
+    x = asarray(input)
+    flat = x.reshape(-1) if dim is None else x
+    axis = 0 if dim is None else dim
+    rows = np.moveaxis(flat.detach().numpy(), axis, 0)
+    rows = rows.reshape(len(rows), -1)
+    first = np.ones(len(rows), np.bool_)
+    first[1:] = np.any(rows[1:] != rows[:-1], axis=1)
+    starts = np.flatnonzero(first)
+    outs = [core.take(flat, starts, axis)]
+    if return_inverse:
+        numbers = np.cumsum(first) - 1
+        outs.append(tensor(numbers.reshape(tuple(x.shape)) if dim is None else numbers))
+    if return_counts:
+        outs.append(tensor(np.diff(np.append(starts, len(rows)))))
+    return outs[0] if len(outs) == 1 else tuple(outs)
+
+
+def _indices(found: Sequence[np.ndarray]) -> Tensor:
+    return tensor(np.stack(found).astype(np.int64))
+
+
+def tril_indices(row: int, col: int, offset: int = 0) -> Tensor:
+    """Rows and columns of the lower triangle of a matrix: (2, n).
+
+    >>> import ferrograd as fg
+    >>> fg.tril_indices(2, 2).tolist()
+    [[0, 1, 1], [0, 0, 1]]
+    """
+    return _indices(np.tril_indices(row, offset, col))
+
+
+def triu_indices(row: int, col: int, offset: int = 0) -> Tensor:
+    """Rows and columns of the upper triangle of a matrix: (2, n).
+
+    >>> import ferrograd as fg
+    >>> fg.triu_indices(2, 2).tolist()
+    [[0, 0, 1], [0, 1, 1]]
+    """
+    return _indices(np.triu_indices(row, offset, col))
