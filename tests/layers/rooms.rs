@@ -50,6 +50,7 @@ const RUST_ALSO: &[(&str, &str, &str)] = &[(
 const PYTHON: &[&str] = &[
     "errors",
     "_tensor",
+    "_pytorch",
     "_inspect",
     "_dispatch",
     "transforms",
@@ -60,6 +61,7 @@ const PYTHON: &[&str] = &[
     "functors",
     "linalg",
     "nn",
+    "func",
     "optim",
     "utils",
     "_saving",

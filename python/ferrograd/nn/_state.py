@@ -13,6 +13,7 @@ import numpy as np
 
 from ferrograd._core import Tensor, asarray
 from ferrograd._tensor.device import device
+from ferrograd._tensor.marks import REPLACED
 from ferrograd.errors import ArgumentError, ArgumentTypeError, DTypeError, StateDictError
 from ferrograd.nn._members import module_of
 from ferrograd.nn._parameter import Parameter
@@ -253,6 +254,8 @@ def convert(module: Module, dtype: DTypeLike) -> None:
             fresh.requires_grad_(tensor.requires_grad)
             if isinstance(tensor, Parameter):
                 vars(fresh).update(vars(tensor))
+                vars(fresh).pop(REPLACED, None)
+                vars(tensor)[REPLACED] = str(target)
             made[id(tensor)] = tensor, fresh
         return made[id(tensor)][1]
 

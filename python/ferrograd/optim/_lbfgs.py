@@ -19,7 +19,7 @@ from ferrograd._core import (
     zeros_like,
 )
 from ferrograd._tensor.modes import enable_grad
-from ferrograd.errors import ArgumentError
+from ferrograd.errors import ArgumentError, ArgumentTypeError
 from ferrograd.optim._optimizer import Group, Optimizer
 from ferrograd.optim._options import at_least, one_of
 from ferrograd.optim._states import State
@@ -76,8 +76,12 @@ class LBFGS(Optimizer):
     def _check(self, group: Group) -> None:
         at_least("LBFGS", "lr", group["lr"])
         one_of("LBFGS", "line_search_fn", group["line_search_fn"], (None, "strong_wolfe"))
+
+    def add_param_group(self, param_group: Group) -> None:
+        """Takes the one group of parameters."""
         if self.param_groups:
             raise ArgumentError("LBFGS: there is one group of parameters; list all of them in it")
+        super().add_param_group(param_group)
 
     def _step(self, closure: Callable[[], Any] | None = None) -> Any:
         if closure is None:
@@ -125,6 +129,8 @@ class LBFGS(Optimizer):
         for p in self.param_groups[0]["params"]:
             grad = zeros_like(p.detach()) if p.grad is None else p.grad.detach()
             parts.append((view_as_real(grad) if p.dtype.kind == "c" else grad).reshape(-1))
+        if given is None:
+            raise ArgumentTypeError("LBFGS.step: the closure gave None; let it return the loss")
         value = given.item() if isinstance(given, Tensor) else given
         return given, float(value), concatenate(parts).clone()
 

@@ -13,6 +13,7 @@ from typing import Any
 
 from ferrograd._compile import watching
 from ferrograd._core import Tensor
+from ferrograd._tensor.marks import REPLACED
 from ferrograd._tensor.modes import enable_grad, no_grad
 from ferrograd.errors import ArgumentError, ArgumentTypeError, ContractError
 from ferrograd.optim._hooks import Hook, HookHandle, Hooks
@@ -135,7 +136,15 @@ class Optimizer(_Stepped):
         for group in self.param_groups:
             found = ((p, p.grad) for p in group["params"])
             ready = [(p, grad) for p, grad in found if grad is not None]
+            if len(ready) < len(group["params"]):
+                _check_replaced(type(self).__name__, group["params"])
             if ready:
+                lost = self.defaults.keys() - group.keys()
+                if lost:
+                    raise ArgumentError(
+                        f"{type(self).__name__}.step: a group has lost {sorted(lost)}; put these"
+                        " options back"
+                    )
                 self._step_group(group, ready)
         return loss
 
@@ -201,18 +210,26 @@ class Optimizer(_Stepped):
         for hook in tuple(self._hooks.load_state_dict_pre.values()):
             other = hook(self, state_dict)
             state_dict = state_dict if other is None else other
-        groups = state_dict["param_groups"]
+        groups = _checked_state(op, state_dict)
         sizes = [len(group["params"]) for group in self.param_groups]
         given = [len(group["params"]) for group in groups]
         if sizes != given:
             raise ArgumentError(f"{op}: groups of {given} parameters do not fit groups of {sizes}")
+        for group, new in zip(self.param_groups, groups, strict=True):
+            self._check({**group, **{key: value for key, value in new.items() if key != "params"}})
         params = [p for group in self.param_groups for p in group["params"]]
         numbers = [number for group in groups for number in group["params"]]
-        by_number = dict(zip(numbers, params, strict=True))
+        by_number = dict(zip(map(str, numbers), params, strict=True))
         loaded: dict[Tensor, State] = {}
         for number, entry in state_dict["state"].items():
-            p = by_number[int(number)]
+            p = by_number.get(str(number))
+            if p is None or not hasattr(entry, "items"):
+                raise ArgumentError(
+                    f"{op}: there is state of a parameter {number!r}, and parameters are"
+                    f" {numbers}; give what state_dict() returned"
+                )
             loaded[p] = {key: self._adopted(op, key, value, p) for key, value in entry.items()}
+            self._complete(op, number, loaded[p])
         for group in self.param_groups:
             self._share(group, loaded)
         for group, new in zip(self.param_groups, groups, strict=True):
@@ -229,6 +246,9 @@ class Optimizer(_Stepped):
         """A loaded entry of the state of a parameter."""
         return adopted(op, key, value, p)
 
+    def _complete(self, op: str, number: Any, entry: State) -> None:
+        """Raises for loaded state that steps could not use."""
+
     def _share(self, group: Group, loaded: dict[Tensor, State]) -> None:
         """Gives loaded state of a group the form that steps expect."""
 
@@ -238,6 +258,33 @@ class Optimizer(_Stepped):
             options = ", ".join(f"{k}={v}" for k, v in group.items() if k != "params")
             lines.append(f"  group {i}: {len(group['params'])} parameters, {options}")
         return "\n".join([*lines, ")"])
+
+
+def _check_replaced(op: str, params: list[Tensor]) -> None:
+    """Refuses parameters that no module has any more, which would never get a gradient again."""
+    for i, p in enumerate(params):
+        dtype = getattr(p, REPLACED, None)
+        if dtype is not None and p.grad is None:
+            raise ArgumentError(
+                f"{op}.step: parameter {i}, {p.dtype} of shape {tuple(p.shape)}, was replaced when"
+                f" Module.to({dtype}) converted its module; make the optimiser after that, and"
+                " load the state of this one"
+            )
+
+
+def _checked_state(op: str, state: Any) -> list[Group]:
+    """The groups of a state, if it is one."""
+    for key, kind in (("state", "items"), ("param_groups", "append")):
+        if not hasattr(state, "items") or not hasattr(state.get(key), kind):
+            what = f"{sorted(map(str, state))}" if hasattr(state, "items") else type(state).__name__
+            raise ArgumentTypeError(
+                f"{op}: the state has {what}; give what state_dict() returned, a dict with 'state'"
+                " and 'param_groups'"
+            )
+    groups: list[Group] = list(state["param_groups"])
+    if not all(hasattr(group, "items") and "params" in group for group in groups):
+        raise ArgumentTypeError(f"{op}: a group lacks 'params'; give what state_dict() returned")
+    return groups
 
 
 def _listed(op: str, params: Any) -> list[Any]:

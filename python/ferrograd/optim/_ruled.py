@@ -8,7 +8,10 @@ from it is computed once; a count is a float64 tensor, changed in place.
 
 from __future__ import annotations
 
+from typing import Any
+
 from ferrograd._core import Tensor, _update, full_like, tensor, view_as_complex, view_as_real
+from ferrograd.errors import ArgumentError
 from ferrograd.optim._numbers import Number
 from ferrograd.optim._optimizer import Group, Optimizer, Ready
 from ferrograd.optim._states import State, shared
@@ -50,8 +53,13 @@ class Ruled(Optimizer):
         rule = self._rule(group)
         decay = 0.0 if self._decoupled(group) else group.get("weight_decay", 0.0)
         for (new, *_), lists in batches.items():
-            numbers = self._numbers(group, bool(new))
-            _update(rule, lists, numbers, bool(group.get("maximize")), decay)
+            try:
+                numbers = self._numbers(group, bool(new))
+                _update(rule, lists, numbers, bool(group.get("maximize")), decay)
+            except TypeError:
+                # An option that is no number any more is named by the check.
+                self._check(group)
+                raise
 
     def _decoupled(self, group: Group) -> bool:
         """Whether weight decay acts on the parameter and not on the gradient."""
@@ -91,6 +99,16 @@ class Ruled(Optimizer):
                 if known not in made:
                     made[known] = {n: state[n].clone() for n, _ in self.counters}
                 state.update(made[known])
+
+    def _complete(self, op: str, number: Any, entry: State) -> None:
+        for name, _ in self.counters if entry else ():
+            try:
+                float(entry[name])
+            except (KeyError, TypeError, ValueError):
+                raise ArgumentError(
+                    f"{op}: {name} of parameter {number} is {entry.get(name)!r}; give a number, as"
+                    f" the state of {type(self).__name__} has it"
+                ) from None
 
     def _share(self, group: Group, loaded: dict[Tensor, State]) -> None:
         states = [loaded[p] for p in group["params"] if p in loaded]

@@ -9,8 +9,14 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from ferrograd._core import Tensor, asarray
-from ferrograd.errors import ArgumentError, ArgumentTypeError, ShapeError
+from ferrograd._core import Tensor, _is_recording_program, asarray
+from ferrograd.errors import (
+    ArgumentError,
+    ArgumentTypeError,
+    DTypeError,
+    IndexOutOfRangeError,
+    ShapeError,
+)
 
 #: One number, or one for each axis of a window.
 Sizes = int | Sequence[int]
@@ -49,20 +55,46 @@ def checked_probability(op: str, p: float) -> float:
     return p
 
 
+def given(op: str, x: Any, what: str = "input") -> Tensor:
+    """What a layer was called with, as a tensor; None is refused."""
+    if x is None:
+        raise ArgumentTypeError(f"{op}: {what} is None; pass a tensor")
+    found: Tensor = x if isinstance(x, Tensor) else asarray(x)
+    return found
+
+
+def classes_inside(op: str, target: Tensor, classes: int, least: int = 0) -> Tensor:
+    """Class numbers, if they are integers and there are as many classes.
+
+    A program that is recorded does not read them.
+    """
+    if _is_recording_program():
+        return target
+    values = target.detach().numpy()
+    if values.dtype.kind not in "iu":
+        raise DTypeError(f"{op}: class numbers of dtype {target.dtype}; give integers")
+    wrong = values[(values < least) | (values >= classes)]
+    if wrong.size:
+        raise IndexOutOfRangeError(
+            f"{op}: class {wrong[0]} of {classes} classes; number the classes from 0"
+        )
+    return target
+
+
 def ranked(op: str, x: Any, ranks: Sequence[int], shape: str) -> Tensor:
     """A tensor whose number of axes is one of `ranks`; `shape` says which axes those are."""
-    given: Tensor = asarray(x)
-    if given.ndim not in ranks:
+    found = given(op, x)
+    if found.ndim not in ranks:
         raise ShapeError(
-            f"{op}: the input has shape {tuple(given.shape)}; it needs"
+            f"{op}: the input has shape {tuple(found.shape)}; it needs"
             f" {' or '.join(str(rank) for rank in ranks)} axes, {shape}"
         )
-    return given
+    return found
 
 
 def same_shape(op: str, x: Any, target: Any) -> tuple[Tensor, Tensor]:
     """Two tensors of one shape."""
-    a, b = asarray(x), asarray(target)
+    a, b = given(op, x), given(op, target, "target")
     if tuple(a.shape) != tuple(b.shape):
         raise ShapeError(
             f"{op}: input of shape {tuple(a.shape)} and target of shape {tuple(b.shape)};"

@@ -44,6 +44,11 @@ def conv3d(
             f"conv3d: the weight has shape {tuple(weight.shape)}; it needs 5 axes,"
             " [out, in / groups, kd, kh, kw]"
         )
+    if groups < 1 or x.shape[1] != weight.shape[1] * groups or weight.shape[0] % groups:
+        raise ShapeError(
+            f"conv3d: input of {x.shape[1]} channels, weight of shape {tuple(weight.shape)} and"
+            f" {groups} groups; the weight is (out, in / groups, …), and groups divides both"
+        )
     steps = per_axis("conv3d", "stride", stride, 3)
     gaps = per_axis("conv3d", "dilation", dilation, 3)
     kernel = tuple(int(k) for k in weight.shape[2:])
@@ -111,6 +116,11 @@ def conv_transpose1d(
         raise ShapeError(
             f"{op}: the weight has shape {tuple(weight.shape)}; it needs 3 axes,"
             " [in, out / groups, k]"
+        )
+    if x.shape[-2] != weight.shape[0]:
+        raise ShapeError(
+            f"{op}: input of {x.shape[-2]} channels and weight of shape {tuple(weight.shape)}; the"
+            " weight is (in, out / groups, k)"
         )
     (step,), (width,) = per_axis(op, "stride", stride, 1), per_axis(op, "padding", padding, 1)
     (more,) = per_axis(op, "output_padding", output_padding, 1)

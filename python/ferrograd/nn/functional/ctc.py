@@ -98,8 +98,12 @@ def _read(
             f"ctc_loss: targets of shape {given.shape} with target_lengths {counts.tolist()};"
             f" give ({rows}, {longest}) or ({int(counts.sum())},)"
         )
-    if ((labels < 0) | (labels >= classes)).any():
-        raise ArgumentError(f"ctc_loss: a target outside the classes 0 to {classes - 1}")
+    wrong = labels[(labels < 0) | (labels >= classes)]
+    if wrong.size:
+        raise ArgumentError(
+            f"ctc_loss: the target {wrong[0]} is outside the classes 0 to {classes - 1}; give class"
+            " numbers from these"
+        )
     return steps, labels, counts
 
 

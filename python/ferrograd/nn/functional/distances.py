@@ -171,6 +171,13 @@ def _triplets(
             f"{op}: inputs of shapes {tuple(a.shape)}, {tuple(p.shape)} and {tuple(n.shape)};"
             " give all the same number of axes"
         )
+    try:
+        np.broadcast_shapes(a.shape, p.shape, n.shape)
+    except ValueError:
+        raise ShapeError(
+            f"{op}: inputs of shapes {tuple(a.shape)}, {tuple(p.shape)} and {tuple(n.shape)};"
+            " give all the same shape"
+        ) from None
     far = distance(a, n)
     if swap:
         far = _core.minimum(far, distance(p, n))

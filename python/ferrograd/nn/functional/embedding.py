@@ -150,6 +150,8 @@ def _check_bag(numbers: Tensor, offsets: Any, mode: str, weights: Any) -> None:
             f"embedding_bag: an input of {numbers.ndim} axes"
             f" {'without' if offsets is None else 'with'} offsets; give (B, n), or (N) and offsets"
         )
+    if offsets is not None and not _core._is_recording_program():
+        _check_offsets(asarray(offsets).detach().numpy(), int(numbers.shape[0]))
     if weights is None:
         return
     if mode != "sum":
@@ -158,4 +160,18 @@ def _check_bag(numbers: Tensor, offsets: Any, mode: str, weights: Any) -> None:
         raise ShapeError(
             f"embedding_bag: an input of shape {tuple(numbers.shape)} and per_sample_weights of"
             f" shape {tuple(asarray(weights).shape)}; give both the same shape"
+        )
+
+
+def _check_offsets(starts: np.ndarray, count: int) -> None:
+    fits = starts.ndim == 1 and starts.dtype.kind in "iu"
+    if not fits or (starts.size and starts[0] != 0) or np.any(np.diff(starts) < 0):
+        raise ArgumentError(
+            f"embedding_bag: offsets {starts.tolist()}; give a vector of integers that begins with"
+            " 0 and never falls"
+        )
+    if starts.size and starts[-1] > count:
+        raise ArgumentError(
+            f"embedding_bag: offsets end at {starts[-1]} and the input has {count} numbers; give"
+            " offsets inside it"
         )

@@ -14,7 +14,12 @@ from ferrograd._core import Tensor, asarray, where
 from ferrograd._tensor import creation
 from ferrograd.errors import ArgumentError, ShapeError
 from ferrograd.nn import _operations
-from ferrograd.nn.functional._shared import checked_reduction, reduced, same_shape
+from ferrograd.nn.functional._shared import (
+    checked_reduction,
+    classes_inside,
+    reduced,
+    same_shape,
+)
 
 
 def mse_loss(
@@ -242,7 +247,7 @@ def _margins(x: Tensor, target: Tensor, p: int, margin: float, weight: Any) -> T
             f"multi_margin_loss: input of shape {tuple(x.shape)} and target of shape"
             f" {tuple(target.shape)}; give (N, C) and (N)"
         )
-    column = target.unsqueeze(1)
+    column = classes_inside("multi_margin_loss", target, int(x.shape[1])).unsqueeze(1)
     right = _core.take_along_axis(x, column, 1)
     steps = _core.relu(margin - right + x)
     if p == 2:
@@ -273,6 +278,7 @@ def multilabel_margin_loss(input: Any, target: Any, reduction: str = "mean") -> 
 
 def _label_margins(x: Tensor, target: Tensor) -> Tensor:
     # A label counts until the first -1 of its row.
+    classes_inside("multilabel_margin_loss", target, int(x.shape[1]), least=-1)
     counts = _core.cumsum((target < 0).astype("int64"), 1) == 0
     safe = where(counts, target, 0)
     right = _core.take_along_axis(x, safe, 1)

@@ -98,9 +98,16 @@ def _sizes(
     each = list(wanted) if isinstance(wanted, list | tuple) else [wanted] * len(given)
     if len(each) != len(given):
         raise ArgumentError(f"interpolate: {len(each)} sizes for {len(given)} axes; give one each")
+    if size is not None and min(each, default=1) < 1:
+        raise ArgumentError(f"interpolate: size={size!r}; give at least 1 for each axis")
     if size is not None:
         return [int(n) for n in each], [old / n for old, n in zip(given, each, strict=True)]
-    sizes = [math.floor(old * f) for old, f in zip(given, each, strict=True)]
+    sizes = [math.floor(old * f) if f > 0 else 0 for old, f in zip(given, each, strict=True)]
+    if min(sizes, default=1) < 1 <= min(given, default=1):
+        raise ArgumentError(
+            f"interpolate: scale_factor={factor!r} of axes of {given} elements; give a factor that"
+            " leaves at least 1"
+        )
     if recompute:
         return sizes, [old / n for old, n in zip(given, sizes, strict=True)]
     return sizes, [1.0 / f for f in each]

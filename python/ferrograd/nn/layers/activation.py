@@ -14,6 +14,7 @@ from ferrograd.errors import ArgumentError, ArgumentTypeError, ShapeError
 from ferrograd.nn import functional as F, init  # noqa: N812
 from ferrograd.nn._module import Module
 from ferrograd.nn._signature import signature
+from ferrograd.nn.functional._shared import given
 
 if TYPE_CHECKING:
     from numpy.typing import DTypeLike
@@ -255,6 +256,7 @@ class Softmax2d(Module):
 
     def forward(self, input: Tensor) -> Tensor:
         """The softmax over the third axis from the end."""
+        input = given("Softmax2d", input)
         if input.ndim not in (3, 4):
             raise ShapeError(
                 f"Softmax2d: an input of shape {tuple(input.shape)}; give (N, C, H, W) or (C, H, W)"

@@ -20,6 +20,7 @@ from ferrograd.errors import ArgumentError, ShapeError
 from ferrograd.nn import functional as F, init  # noqa: N812
 from ferrograd.nn._module import Module
 from ferrograd.nn._parameter import Parameter
+from ferrograd.nn.functional._shared import given
 from ferrograd.nn.functional.attention import (
     checked_causal,
     heads_attention,
@@ -115,6 +116,10 @@ class MultiheadAttention(Module):
     ) -> tuple[Tensor, Tensor | None]:
         """The attention, and its weights if they are needed."""
         checked_causal("MultiheadAttention", attn_mask, is_causal)
+        same = query is key, key is value
+        query = given("MultiheadAttention", query, "query")
+        key = query if same[0] else given("MultiheadAttention", key, "key")
+        value = key if same[1] else given("MultiheadAttention", value, "value")
         self._check(query, key, value)
         batched = query.ndim == 3
         q, k, v = self._projected(query, key, value, batched)
@@ -137,9 +142,9 @@ class MultiheadAttention(Module):
 
     def _check(self, query: Tensor, key: Tensor, value: Tensor) -> None:
         sizes = (self.embed_dim, self.kdim, self.vdim)
-        given = (query, key, value)
-        ranks = {x.ndim for x in given}
-        fits = all(x.shape[-1] == n for x, n in zip(given, sizes, strict=True))
+        three = (query, key, value)
+        ranks = {x.ndim for x in three}
+        fits = all(x.shape[-1] == n for x, n in zip(three, sizes, strict=True))
         if ranks not in ({2}, {3}) or not fits or tuple(key.shape[:-1]) != tuple(value.shape[:-1]):
             raise ShapeError(
                 f"MultiheadAttention: query, key and value of shapes {tuple(query.shape)},"
@@ -152,30 +157,30 @@ class MultiheadAttention(Module):
     ) -> tuple[Tensor, Tensor, Tensor]:
         """Queries, keys and values (N, L, E) behind their projections; one where they are one."""
         same, both = query is key and key is value, key is value
-        given = []
+        three = []
         for x in (query, key, value):
             if not batched:
                 x = x.unsqueeze(0)
             elif not self.batch_first:
                 x = x.swapaxes(0, 1)
-            given.append(x)
+            three.append(x)
         size, bias = self.embed_dim, self.in_proj_bias
         weight = self.in_proj_weight
         weights: list[Any]
         if weight is not None and same:
-            q, k, v = _core.split(F.linear(given[0], weight.T, bias), 3, -1)
+            q, k, v = _core.split(F.linear(three[0], weight.T, bias), 3, -1)
             return q, k, v
         biases = [None] * 3 if bias is None else _core.split(bias, 3)
         if weight is None:
             weights = [self.q_proj_weight, self.k_proj_weight, self.v_proj_weight]
         elif both:
-            q = F.linear(given[0], weight[:size].T, biases[0])
+            q = F.linear(three[0], weight[:size].T, biases[0])
             rest = None if bias is None else bias[size:]
-            k, v = _core.split(F.linear(given[1], weight[size:].T, rest), 2, -1)
+            k, v = _core.split(F.linear(three[1], weight[size:].T, rest), 2, -1)
             return q, k, v
         else:
             weights = _core.split(weight, 3)
-        q, k, v = (F.linear(x, w.T, b) for x, w, b in zip(given, weights, biases, strict=True))
+        q, k, v = (F.linear(x, w.T, b) for x, w, b in zip(three, weights, biases, strict=True))
         return q, k, v
 
     def _with_more(self, k: Tensor, v: Tensor) -> tuple[Tensor, Tensor, int]:

@@ -21,6 +21,7 @@ from ferrograd.nn import _operations, init
 from ferrograd.nn._module import Module
 from ferrograd.nn._operations import linear
 from ferrograd.nn._parameter import Parameter
+from ferrograd.nn.functional._shared import given
 
 if TYPE_CHECKING:
     from numpy.typing import DTypeLike
@@ -74,8 +75,8 @@ def _whole_lstm(
 ) -> tuple[Tensor, States]:
     projection, weight, first, _ = weights
     h, c = states
-    given = linear(x, projection.T, first)
-    out, cells = _operations.lstm_sequence(given, h, weight, c, reverse)
+    inputs = linear(x, projection.T, first)
+    out, cells = _operations.lstm_sequence(inputs, h, weight, c, reverse)
     last = 0 if reverse else -1
     return out, (out[last], cells[last])
 
@@ -126,6 +127,7 @@ class _Cell(Module):
         self.bias_hh = init.fresh((rows,), bound, dtype, generator) if bias else None
 
     def _step(self, input: Tensor, states: Any, name: str, count: int) -> States:
+        input = given(type(self).__name__, input)
         if input.ndim not in (1, 2) or input.shape[-1] != self.input_size:
             raise ShapeError(
                 f"{type(self).__name__}: an input of shape {tuple(input.shape)}; give"

@@ -18,6 +18,7 @@ from ferrograd.errors import ArgumentError, ShapeError
 from ferrograd.nn import functional as F  # noqa: N812
 from ferrograd.nn._module import Module
 from ferrograd.nn._parameter import Parameter
+from ferrograd.nn.functional._shared import given
 from ferrograd.nn.functional.normalization import move_averages
 
 if TYPE_CHECKING:
@@ -111,6 +112,7 @@ class _BatchNorm(_Channels):
 
     def forward(self, input: Tensor) -> Tensor:
         """The normalised input; while training, the running averages move."""
+        input = given(type(self).__name__, input)
         self._check(input)
         training = self.training or self.running_mean is None
         mean, var, momentum = self.running_mean, self.running_var, self.momentum
@@ -188,6 +190,7 @@ class _InstanceNorm(_Channels):
 
     def forward(self, input: Tensor) -> Tensor:
         """The normalised input; while training, the running averages move."""
+        input = given(type(self).__name__, input)
         self._check(input)
         single = input.ndim == self.ranks[0]
         x = input.unsqueeze(0) if single else input

@@ -16,9 +16,10 @@ from ferrograd import _core
 from ferrograd._core import Tensor
 from ferrograd._tensor import creation
 from ferrograd._tensor.generator import Generator
-from ferrograd.errors import ArgumentError, ShapeError
+from ferrograd.errors import ArgumentError, ArgumentTypeError, ShapeError
 from ferrograd.nn import functional as F, init  # noqa: N812
 from ferrograd.nn._module import Module
+from ferrograd.nn.functional._shared import given
 from ferrograd.nn.layers.cells import GATES, STEPS, WHOLE, States
 from ferrograd.nn.layers.container import MOST_LAYERS
 from ferrograd.nn.utils.rnn import PackedSequence
@@ -94,7 +95,7 @@ class _Recurrent(Module):
     def forward(self, input: Any, hx: Any = None) -> tuple[Any, Any]:
         """The outputs of the last layer at all times, and the last states of all layers."""
         packed = input if isinstance(input, PackedSequence) else None
-        x: Tensor = input if packed is None else packed.data
+        x = given(type(self).__name__, input) if packed is None else packed.data
         batched = packed is not None or x.ndim == 3
         if x.ndim not in (2, 3) or x.shape[-1] != self.input_size:
             raise ShapeError(
@@ -106,6 +107,11 @@ class _Recurrent(Module):
             x = x.unsqueeze(1)
         elif self.batch_first and packed is None:
             x = x.swapaxes(0, 1)
+        if not x.shape[0]:
+            raise ShapeError(
+                f"{type(self).__name__}: an input of shape {tuple(input.shape)} has no steps; give"
+                " at least one"
+            )
         mask = None if packed is None else packed.mask.unsqueeze(-1)
         states = self._states(x, hx, batched)
         last: list[States] = []
@@ -134,17 +140,17 @@ class _Recurrent(Module):
         shapes = [(self.num_layers * self._directions, int(x.shape[1]), size) for size in sizes]
         if hx is None:
             return tuple(creation.zeros(shape, dtype=x.dtype) for shape in shapes)
-        given = tuple(hx) if self.count == 2 else (hx,)
+        hidden = _pair(type(self).__name__, hx) if self.count == 2 else (hx,)
         if not batched:
-            given = tuple(s.unsqueeze(1) for s in given)
-        for state, shape in zip(given, shapes, strict=True):
+            hidden = tuple(s.unsqueeze(1) for s in hidden)
+        for state, shape in zip(hidden, shapes, strict=True):
             if tuple(state.shape) != shape:
                 want = shape if batched else (shape[0], shape[2])
                 have = tuple(state.shape) if batched else (state.shape[0], *state.shape[2:])
                 raise ShapeError(
                     f"{type(self).__name__}: a first state of shape {have}; give {want}"
                 )
-        return given
+        return hidden
 
     def _run(
         self, x: Tensor, states: States, layer: int, direction: int, mask: Tensor | None
@@ -166,11 +172,11 @@ class _Recurrent(Module):
         step, weight = STEPS[self._step_name()], weight.T
         shrink = parameter("weight_hr").T if self.proj_size else None
         # One node for the rows of all times: a subscript for each would add up T whole gradients.
-        given = _core.unbind(F.linear(x, projection.T, first))
+        inputs = _core.unbind(F.linear(x, projection.T, first))
         times = range(int(x.shape[0]))
         outputs = []
         for t in reversed(times) if direction else times:
-            new = step(given[t], states, weight, bias)
+            new = step(inputs[t], states, weight, bias)
             if shrink is not None:
                 new = (new[0] @ shrink, *new[1:])
             if mask is not None:
@@ -197,6 +203,14 @@ class _Recurrent(Module):
             if getattr(self, key) != default:
                 parts.append(f"{key}={getattr(self, key)!r}")
         return ", ".join(parts)
+
+
+def _pair(op: str, hx: Any) -> States:
+    """The first states (h, c) of an LSTM."""
+    if isinstance(hx, Tensor) or len(hx) != 2:
+        kind = "one tensor" if isinstance(hx, Tensor) else f"{len(hx)} states"
+        raise ArgumentTypeError(f"{op}: the first states are {kind}; give a pair (h_0, c_0)")
+    return tuple(hx)
 
 
 def _name(what: str, layer: int, direction: int) -> str:

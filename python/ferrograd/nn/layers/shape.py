@@ -6,6 +6,7 @@ Invariant: each calls one function.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from typing import Any, ClassVar
 
@@ -13,7 +14,7 @@ from ferrograd._core import Tensor, flatten
 from ferrograd.errors import ArgumentError, ShapeError
 from ferrograd.nn import functional as F  # noqa: N812
 from ferrograd.nn._module import Module
-from ferrograd.nn.functional._shared import Sizes, per_axis
+from ferrograd.nn.functional._shared import Sizes, given, per_axis
 from ferrograd.nn.layers.function import FunctionModule
 
 
@@ -56,13 +57,21 @@ class Unflatten(Module):
 
     def forward(self, input: Tensor) -> Tensor:
         """The input with more axes."""
+        input = given("Unflatten", input)
         shape = list(input.shape)
         axis = self.dim + input.ndim if self.dim < 0 else self.dim
         if not 0 <= axis < input.ndim:
             raise ShapeError(
                 f"Unflatten: axis {self.dim} of an input of shape {tuple(shape)}; give one it has"
             )
-        return input.reshape((*shape[:axis], *self.unflattened_size, *shape[axis + 1 :]))
+        sizes = [int(size) for size in self.unflattened_size]
+        known = math.prod(size for size in sizes if size != -1)
+        if known != shape[axis] and (sizes.count(-1) != 1 or not known or shape[axis] % known):
+            raise ShapeError(
+                f"Unflatten: axis {self.dim} of an input of shape {tuple(shape)} and the sizes"
+                f" {tuple(sizes)}; give sizes whose product is {shape[axis]}"
+            )
+        return input.reshape((*shape[:axis], *sizes, *shape[axis + 1 :]))
 
     def extra_repr(self) -> str:
         """The axis and its sizes."""

@@ -14,6 +14,7 @@ from ferrograd._tensor.modes import no_grad
 from ferrograd.errors import ShapeError
 from ferrograd.nn._members import module_of
 from ferrograd.nn._module import Module
+from ferrograd.nn.functional._shared import given
 from ferrograd.nn.layers.normalization import _BatchNorm
 
 if TYPE_CHECKING:
@@ -67,6 +68,7 @@ class SyncBatchNorm(_BatchNorm):
 
     def forward(self, input: Tensor) -> Tensor:
         """The normalised input; while training, the running averages move alike on all ranks."""
+        input = given("SyncBatchNorm", input)
         if not self.training and self.running_mean is not None:
             return super().forward(input)
         self._check(input)

@@ -146,6 +146,11 @@ class CyclicLR(_Cycling):
             for group, rate in zip(optimizer.param_groups, base_lrs, strict=True):
                 write(group, "lr", rate)
         down = step_size_up if step_size_down is None else step_size_down
+        if not step_size_up > 0 or down < 0:
+            raise ArgumentError(
+                f"CyclicLR: step_size_up is {step_size_up} and step_size_down {down}; give more"
+                " than 0, and at least 0"
+            )
         self.total_size = float(step_size_up) + float(down)
         self.step_ratio = float(step_size_up) / self.total_size
         self.mode, self.gamma = mode, gamma

@@ -38,6 +38,13 @@ def between(op: str, name: str, value: float, least: float, most: float) -> None
         raise ArgumentError(f"{op}: {name} is {value}; give a number from {least:g} to {most:g}")
 
 
+def _above(op: str, name: str, value: Any) -> Any:
+    """A number of epochs above 0."""
+    if not value > 0:
+        raise ArgumentError(f"{op}: {name} is {value!r}; give a number above 0")
+    return value
+
+
 class LambdaLR(LRScheduler):
     """The initial rate times `lr_lambda(epoch)`; a list has a function for each group.
 
@@ -82,7 +89,7 @@ class StepLR(LRScheduler):
     def __init__(
         self, optimizer: Optimizer, step_size: int, gamma: float = 0.1, last_epoch: int = -1
     ) -> None:
-        self.step_size, self.gamma = step_size, gamma
+        self.step_size, self.gamma = _above("StepLR", "step_size", step_size), gamma
         super().__init__(optimizer, last_epoch)
 
     def get_lr(self) -> Rates:
@@ -247,7 +254,7 @@ class CosineAnnealingLR(LRScheduler):
     def __init__(
         self, optimizer: Optimizer, T_max: int, eta_min: float = 0.0, last_epoch: int = -1
     ) -> None:
-        self.T_max, self.eta_min = T_max, eta_min
+        self.T_max, self.eta_min = _above("CosineAnnealingLR", "T_max", T_max), eta_min
         super().__init__(optimizer, last_epoch)
 
     def get_lr(self) -> Rates:

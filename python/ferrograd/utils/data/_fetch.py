@@ -16,6 +16,7 @@ from typing import Any
 import numpy as np
 
 from ferrograd._tensor.generator import Generator
+from ferrograd.errors import ArgumentTypeError
 from ferrograd.utils.data._collate import default_collate
 from ferrograd.utils.data._dataset import gather
 
@@ -85,6 +86,11 @@ class Fetch:
             if self.single:
                 samples = self._sample(indices, number)
             else:
+                if not hasattr(indices, "__iter__"):
+                    raise ArgumentTypeError(
+                        f"DataLoader: the batch_sampler gave {indices!r} as batch {number}; let it"
+                        " give lists of indices"
+                    )
                 usual = self.collate is default_collate
                 batch = gather(self.dataset, indices) if usual else None
                 if batch is not None:

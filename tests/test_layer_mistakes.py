@@ -1,0 +1,211 @@
+"""What layers, losses, optimisers and loaders answer when they are used wrongly.
+
+Owns: messages that name the operation that was called, both values, and what to do; and that
+nothing is lost. Each was once an error of something inside, or no error.
+"""
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+import pytest
+
+import ferrograd as fg
+from ferrograd import nn, optim
+from ferrograd.errors import ArgumentError, ArgumentTypeError, IndexOutOfRangeError, ShapeError
+from ferrograd.nn import functional as F  # noqa: N812
+from ferrograd.utils import data
+
+LAYERS: dict[str, Callable[[], nn.Module]] = {
+    "BatchNorm1d": lambda: nn.BatchNorm1d(3),
+    "BatchNorm2d": lambda: nn.BatchNorm2d(3),
+    "InstanceNorm1d": lambda: nn.InstanceNorm1d(3),
+    "SyncBatchNorm": lambda: nn.SyncBatchNorm(3),
+    "RNN": lambda: nn.RNN(3, 2),
+    "LSTM": lambda: nn.LSTM(3, 2),
+    "GRU": lambda: nn.GRU(3, 2),
+    "LSTMCell": lambda: nn.LSTMCell(3, 2),
+    "Softmax2d": nn.Softmax2d,
+    "Unflatten": lambda: nn.Unflatten(1, (3, 1)),
+    "Linear": lambda: nn.Linear(3, 2),
+}
+
+
+@pytest.mark.parametrize("name", LAYERS)
+def test_none_is_refused_by_name(name: str) -> None:
+    with pytest.raises(ArgumentTypeError, match=rf"^{name}: input.* None; pass a tensor"):
+        LAYERS[name]()(None)
+
+
+def test_lists_are_inputs() -> None:
+    rows = [[1.0, 2.0, 3.0], [4.0, 5.0, 6.0]]
+    for layer in (nn.BatchNorm1d(3), nn.LSTM(3, 2), nn.GRUCell(3, 2)):
+        given, plain = layer(rows), layer.train()(fg.tensor(rows))
+        assert type(given) is type(plain)
+    attention = nn.MultiheadAttention(3, 1)
+    out, _ = attention(rows, rows, rows)
+    np.testing.assert_allclose(out.detach(), attention(*[fg.tensor(rows)] * 3)[0].detach())
+
+
+@pytest.mark.parametrize("kind", [nn.RNN, nn.LSTM, nn.GRU])
+def test_sequences_have_steps(kind: type[nn.Module]) -> None:
+    with pytest.raises(ShapeError, match=rf"{kind.__name__}: .*\(0, 2, 3\) has no steps"):
+        kind(3, 4)(fg.ones(0, 2, 3))
+
+
+def test_an_lstm_takes_two_states() -> None:
+    with pytest.raises(ArgumentTypeError, match=r"LSTM: the first states are one tensor; .*\(h_0"):
+        nn.LSTM(3, 4)(fg.ones(5, 2, 3), fg.zeros(1, 2, 4))
+
+
+MISTAKES: dict[str, tuple[Callable[[], Any], type[Exception], str]] = {
+    "conv3d": (
+        lambda: nn.Conv3d(2, 3, 3)(fg.ones(1, 5, 4, 4, 4)),
+        *(ShapeError, r"conv3d: input of 5 channels, weight of shape \(3, 2, 3, 3, 3\)"),
+    ),
+    "conv_transpose1d": (
+        lambda: nn.ConvTranspose1d(2, 3, 3)(fg.ones(1, 5, 4)),
+        *(ShapeError, r"conv_transpose1d: input of 5 channels and weight of shape \(2, 3, 3\)"),
+    ),
+    "Unflatten": (
+        lambda: nn.Unflatten(1, (2, 2))(fg.ones(2, 5)),
+        *(ShapeError, r"Unflatten: .*shape \(2, 5\) and the sizes \(2, 2\); .*product is 5"),
+    ),
+    "interpolate size": (
+        lambda: F.interpolate(fg.ones(1, 1, 3), size=0),
+        *(ArgumentError, r"interpolate: size=0; give at least 1"),
+    ),
+    "interpolate factor": (
+        lambda: F.interpolate(fg.ones(1, 1, 3), scale_factor=0.1),
+        *(ArgumentError, r"interpolate: scale_factor=0.1 of axes of \[3\] elements"),
+    ),
+    "multi_margin_loss": (
+        lambda: F.multi_margin_loss(fg.ones(2, 3), fg.tensor([0, -1])),
+        *(IndexOutOfRangeError, r"multi_margin_loss: class -1 of 3 classes"),
+    ),
+    "multilabel_margin_loss": (
+        lambda: F.multilabel_margin_loss(fg.ones(3), fg.tensor([0, 3, -1])),
+        *(IndexOutOfRangeError, r"multilabel_margin_loss: class 3 of 3 classes"),
+    ),
+    "triplet_margin_loss": (
+        lambda: F.triplet_margin_loss(fg.ones(3, 2), fg.ones(3, 2), fg.ones(2, 2)),
+        *(ShapeError, r"triplet_margin_loss: inputs of shapes \(3, 2\), \(3, 2\) and \(2, 2\)"),
+    ),
+    "ctc_loss": (
+        lambda: F.ctc_loss(fg.zeros(4, 1, 3), fg.tensor([[1, 9]]), [4], [2]),
+        *(
+            ArgumentError,
+            r"ctc_loss: the target 9 is outside the classes 0 to 2; give class numbers",
+        ),
+    ),
+    "embedding_bag order": (
+        lambda: F.embedding_bag(fg.tensor([1, 2]), fg.ones(3, 2), fg.tensor([0, 2, 1])),
+        *(ArgumentError, r"offsets \[0, 2, 1\]; .*begins with 0 and never falls"),
+    ),
+    "embedding_bag first": (
+        lambda: F.embedding_bag(fg.tensor([1, 2]), fg.ones(3, 2), fg.tensor([1])),
+        *(ArgumentError, r"offsets \[1\]; .*begins with 0"),
+    ),
+    "embedding_bag end": (
+        lambda: F.embedding_bag(fg.tensor([1, 2]), fg.ones(3, 2), fg.tensor([0, 5])),
+        *(ArgumentError, r"offsets end at 5 and the input has 2"),
+    ),
+    "batch_sampler": (
+        lambda: list(data.DataLoader([1, 2], batch_sampler=[0, 1])),
+        *(ArgumentTypeError, r"the batch_sampler gave 0 as batch 0; let it give lists"),
+    ),
+    "StepLR": (
+        lambda: optim.lr_scheduler.StepLR(_sgd(), 0),
+        *(ArgumentError, r"StepLR: step_size is 0; give a number above 0"),
+    ),
+    "CosineAnnealingLR": (
+        lambda: optim.lr_scheduler.CosineAnnealingLR(_sgd(), 0),
+        *(ArgumentError, r"CosineAnnealingLR: T_max is 0; give a number above 0"),
+    ),
+    "CyclicLR": (
+        lambda: optim.lr_scheduler.CyclicLR(_sgd(), 0.1, 1.0, 0),
+        *(ArgumentError, r"CyclicLR: step_size_up is 0"),
+    ),
+    "LBFGS": (
+        lambda: optim.LBFGS([nn.Parameter([1.0])]).step(lambda: None),
+        *(ArgumentTypeError, r"the closure gave None; let it return the loss"),
+    ),
+}
+
+
+def _sgd() -> optim.SGD:
+    return optim.SGD([nn.Parameter([1.0])], lr=0.1, momentum=0.9)
+
+
+@pytest.mark.parametrize("name", MISTAKES)
+def test_a_mistake_is_named(name: str) -> None:
+    call, kind, text = MISTAKES[name]
+    with pytest.raises(kind, match=text):
+        call()
+
+
+class TestOptimisers:
+    def test_a_step_says_that_the_module_was_converted(self) -> None:
+        model = nn.Linear(2, 2)
+        optimizer = optim.Adam(model.parameters(), lr=0.1)
+        model(fg.ones(2)).sum().backward()
+        optimizer.step()
+        state = optimizer.state_dict()
+        model.to("float32")
+        optimizer.zero_grad()
+        model(fg.ones(2, dtype=fg.float)).sum().backward()
+        with pytest.raises(ArgumentError, match=r"parameter 0, float64 .* Module.to\(float32\)"):
+            optimizer.step()
+        again = optim.Adam(model.parameters(), lr=0.1)
+        again.load_state_dict(state)
+        before = model.weight.detach().clone()
+        again.step()
+        assert (model.weight.detach() != before).all()
+        assert again.state[model.weight]["exp_avg"].dtype == np.float32
+
+    def test_parameters_without_gradients_are_still_left_alone(self) -> None:
+        model = nn.Linear(2, 2).to("float32")
+        optimizer = optim.SGD(model.parameters(), lr=0.1)
+        model.bias.grad = fg.ones(2, dtype=fg.float)
+        before = model.weight.detach().clone()
+        optimizer.step()
+        assert (model.weight.detach() == before).all()
+
+    @pytest.mark.parametrize(
+        ("change", "text"),
+        [
+            (lambda s: "text", "the state has str; give what state_dict"),
+            (lambda s: {"state": {}}, r"the state has \['state'\]"),
+            (lambda s: s["param_groups"][0].pop("params") and s, "a group lacks 'params'"),
+            (lambda s: s["param_groups"][0].update(lr=-1.0) or s, r"lr is -1\.0; give at least 0"),
+            (lambda s: s["state"][0].update(step="x") or s, "step of parameter 0 is 'x'"),
+            (lambda s: s["state"][0].pop("step") is None or s, "step of parameter 0 is None"),
+            (lambda s: s["state"].update({9: {}}) or s, r"a parameter 9, and parameters are \[0"),
+            (lambda s: s["state"].update({1: 3}) or s, "there is state of a parameter 1"),
+        ],
+    )
+    def test_a_state_that_does_not_fit_changes_nothing(self, change: Any, text: str) -> None:
+        def stepped(lr: float) -> optim.Adam:
+            layer = nn.Linear(2, 2)
+            made = optim.Adam(layer.parameters(), lr=lr)
+            layer(fg.ones(2)).sum().backward()
+            made.step()
+            return made
+
+        one, other = stepped(0.1), stepped(0.5)
+        before = str(other.state_dict())
+        with pytest.raises((ArgumentError, ArgumentTypeError), match=text):
+            other.load_state_dict(change(one.state_dict()))
+        assert str(other.state_dict()) == before
+
+    def test_options_that_were_spoiled_are_named(self) -> None:
+        optimizer = _sgd()
+        (p,) = optimizer.param_groups[0]["params"]
+        p.grad = fg.ones(1)
+        optimizer.param_groups[0]["lr"] = "x"
+        with pytest.raises(ArgumentTypeError, match="SGD: lr is 'x'; give a number"):
+            optimizer.step()
+        del optimizer.param_groups[0]["lr"]
+        with pytest.raises(ArgumentError, match=r"SGD.step: a group has lost \['lr'\]"):
+            optimizer.step()
+        assert p.item() == 1.0
