@@ -1,7 +1,8 @@
 """Trains a network on scikit-learn's handwritten digits on several ranks.
 
 What it shows: `DataParallel`, batches that are shared out over ranks, and a state that one rank
-saves and any number of ranks resumes. The losses do not depend on the number of ranks.
+saves and any number of ranks resumes. The losses do not depend on the number of ranks. Rank 0 draws
+them, with the digits that the network gets wrong.
 
     mpiexec -n 2 python examples/digits_mpi.py
     mpiexec -n 2 python examples/digits_mpi.py --compare
@@ -13,11 +14,13 @@ import socket
 import sys
 from pathlib import Path
 
+import matplotlib.pyplot as plt
 import numpy as np
 from sklearn.datasets import load_digits
 from sklearn.model_selection import train_test_split
 
 import ferrograd as fg
+import support
 from ferrograd import distributed, nn, optim
 from ferrograd.nn import functional
 from ferrograd.utils import data
@@ -82,31 +85,40 @@ def compare(images: np.ndarray, labels: np.ndarray) -> None:
         torch.distributed.destroy_process_group()
 
 
-def main() -> None:
-    """Trains, saves after every epoch, and tests; or races."""
-    parser = argparse.ArgumentParser(description="handwritten digits on MPI")
-    parser.add_argument("--epochs", type=int, default=15)
+def picture(folder: Path, losses: list[float], tests: np.ndarray, guessed, answers) -> None:
+    """The losses, and the first digits that are taken for others."""
+    figure, (curve, *places) = plt.subplots(
+        1, 7, figsize=(11, 2.6), gridspec_kw={"width_ratios": [4, 1, 1, 1, 1, 1, 1]}
+    )
+    curve.semilogy(losses)
+    curve.set(xlabel="epoch", ylabel="loss of all ranks")
+    for place in places:
+        place.axis("off")
+    wrong = np.flatnonzero(guessed != answers)
+    for place, i in zip(places, wrong, strict=False):
+        place.imshow(tests[i].reshape(8, 8), cmap="gray_r")
+        place.set_title(f"{answers[i]}, not {guessed[i]}", fontsize=8)
+    support.save(figure, folder, "digits_mpi.png")
+
+
+def _extend(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--state", type=Path, help="file to save to, and to resume from")
     parser.add_argument("--compare", action="store_true", help="time a step beside PyTorch's")
-    given = parser.parse_args()
-    rank = distributed.get_rank()
-    digits = load_digits()
-    images, tests, labels, answers = train_test_split(
-        digits.data / 16.0, digits.target, test_size=0.25, stratify=digits.target, random_state=0
-    )
-    if given.compare:
-        compare(images, labels)
-        return
-    fg.manual_seed(0)
+
+
+def trained(given: argparse.Namespace, images: np.ndarray, labels: np.ndarray):
+    """The network, and its loss in each epoch; saved after every epoch."""
+    fg.manual_seed(given.seed)
     model = network()
     parallel = distributed.DataParallel(model)
     optimizer = optim.Adam(model.parameters(), lr=3e-3)
-    order = data.RandomSampler(images, generator=fg.Generator(0))
+    order = data.RandomSampler(images, generator=fg.Generator(given.seed))
     batches = distributed.DistributedBatchSampler(data.BatchSampler(order, BATCH, False))
     loader = data.DataLoader(data.TensorDataset(images, labels), batch_sampler=batches)
     parts = {"model": model, "optimizer": optimizer, "loader": loader}
+    losses: list[float] = []
     if given.state and given.state.exists():
-        fg.load_state(given.state, **parts)
+        losses = fg.load_state(given.state, **parts)["losses"]
     for epoch in range(loader.epoch, given.epochs):
         total = fg.zeros(())
         for x, y in loader:
@@ -118,15 +130,30 @@ def main() -> None:
             loss.backward()
             optimizer.step()
             total = total + loss.detach()
-        mean = distributed.allreduce(total, "mean").item() / len(loader)
-        if rank == 0:
-            print(f"epoch {epoch}: loss {mean:.12f}")
+        losses.append(distributed.allreduce(total, "mean").item() / len(loader))
+        if distributed.get_rank() == 0:
+            print(f"epoch {epoch}: loss {losses[-1]:.12f}", flush=True)
             if given.state:
-                fg.save_state(given.state, **parts)
-    guessed = np.asarray(model(fg.tensor(tests)).detach()).argmax(axis=1)
-    if rank == 0:
+                fg.save_state(given.state, losses=losses, **parts)
+    return model, losses
+
+
+def main() -> None:
+    """Trains, tests and draws; or races."""
+    given = support.options("handwritten digits on MPI", extend=_extend, epochs=15)
+    digits = load_digits()
+    images, tests, labels, answers = train_test_split(
+        digits.data / 16.0, digits.target, test_size=0.25, stratify=digits.target, random_state=0
+    )
+    if given.compare:
+        compare(images, labels)
+        return
+    model, losses = trained(given, images, labels)
+    if distributed.get_rank() == 0:
+        guessed = np.asarray(model(fg.tensor(tests)).detach()).argmax(axis=1)
         print(f"ranks: {distributed.get_world_size()}")
         print(f"test accuracy: {100 * np.mean(guessed == answers):.2f}")
+        picture(given.out, losses, tests, guessed, answers)
 
 
 if __name__ == "__main__":

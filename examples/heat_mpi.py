@@ -3,16 +3,16 @@
 What it shows: neighbours exchange the rows at their borders with `sendrecv`, which is part of the
 graph, so that the gradient of what all ranks' losses add up to comes back to every rank's part of
 the initial state. Every rank compares its part with the gradient of the same program on the whole
-grid.
+grid, and rank 0 draws what `gather` brings together: the states and the gradient.
 
     mpiexec -n 4 python examples/heat_mpi.py
 """
 
-import argparse
-
+import matplotlib.pyplot as plt
 import numpy as np
 
 import ferrograd as fg
+import support
 from ferrograd import distributed
 
 RATE = 0.2
@@ -44,19 +44,33 @@ def simulated(grid: fg.Tensor, steps: int, bordered) -> fg.Tensor:
     return grid
 
 
+def picture(given, parts: dict) -> None:
+    """Grids of all ranks, brought together and drawn by rank 0."""
+    rank, size = distributed.get_rank(), distributed.get_world_size()
+    # Ranks may have one row more or less, and what is gathered is alike: filled up to the most.
+    counts = [given.rows * (r + 1) // size - given.rows * r // size for r in range(size)]
+    figure, places = plt.subplots(1, len(parts), figsize=(9, 4))
+    for place, (title, part) in zip(places, parts.items(), strict=True):
+        filled = np.zeros((max(counts), part.shape[1]))
+        filled[: counts[rank]] = np.asarray(fg.asarray(part).detach())
+        rows = distributed.gather(filled).numpy()
+        place.imshow(np.concatenate([r[:n] for r, n in zip(rows, counts, strict=True)]))
+        place.set_title(title)
+    if rank == 0:
+        support.save(figure, given.out, "heat_mpi.png")
+
+
 def main() -> None:
     """Simulates, differentiates, compares."""
-    parser = argparse.ArgumentParser(description="the heat equation on MPI")
-    parser.add_argument("--rows", type=int, default=64)
-    parser.add_argument("--steps", type=int, default=20)
-    given = parser.parse_args()
+    given = support.options("the heat equation on MPI", rows=64, steps=20)
     rank, size = distributed.get_rank(), distributed.get_world_size()
-    initial = np.random.default_rng(0).normal(size=(given.rows, 48))
-    wanted = np.random.default_rng(1).normal(size=(given.rows, 48))
+    initial = np.random.default_rng(given.seed).normal(size=(given.rows, 48))
+    wanted = np.random.default_rng(given.seed + 1).normal(size=(given.rows, 48))
     mine = slice(given.rows * rank // size, given.rows * (rank + 1) // size)
 
     part = fg.tensor(initial[mine], requires_grad=True)
-    ((simulated(part, given.steps, with_borders) - wanted[mine]) ** 2).sum().backward()
+    final = simulated(part, given.steps, with_borders)
+    ((final - wanted[mine]) ** 2).sum().backward()
 
     whole = fg.tensor(initial, requires_grad=True)
     ((simulated(whole, given.steps, alone) - wanted) ** 2).sum().backward()
@@ -67,6 +81,7 @@ def main() -> None:
     if rank == 0:
         print(f"ranks: {size}")
         print(f"largest difference of the gradient from one rank's: {worst:.1e}")
+    picture(given, {"initial state": initial[mine], "final state": final, "gradient": part.grad})
 
 
 if __name__ == "__main__":

@@ -90,10 +90,13 @@ def test_training_is_the_same_on_any_number_of_ranks(tmp_path: Path) -> None:
 
 
 @pytest.mark.slow
-def test_the_heat_equation_has_the_gradient_of_one_rank() -> None:
-    status, output = job(4, "--steps", "8", program="examples/heat_mpi.py")
+def test_the_heat_equation_has_the_gradient_of_one_rank(tmp_path: Path) -> None:
+    pytest.importorskip("matplotlib")
+    arguments = ["--steps", "8", "--rows", "30", "--out", str(tmp_path)]
+    status, output = job(4, *arguments, program="examples/heat_mpi.py")
     assert status == 0, output
     assert "largest difference" in output
+    assert (tmp_path / "heat_mpi.png").read_bytes().startswith(b"\x89PNG")
 
 
 @pytest.mark.slow
@@ -101,11 +104,14 @@ def test_digits_have_the_same_losses_on_one_and_two_ranks(tmp_path: Path) -> Non
     pytest.importorskip("sklearn")
     outputs = []
     for ranks in (1, 2):
-        arguments = ["--epochs", "3", "--state", str(tmp_path / str(ranks))]
+        own = tmp_path / str(ranks)
+        arguments = ["--epochs", "3", "--out", str(own), "--state", str(own / "state")]
+        own.mkdir()
         status, output = job(ranks, *arguments, program="examples/digits_mpi.py")
         assert status == 0, output
         lines = [line.split() for line in output.splitlines() if line.startswith("epoch")]
         outputs.append([float(line[-1]) for line in lines])
+        assert (own / "digits_mpi.png").read_bytes().startswith(b"\x89PNG")
     assert len(outputs[0]) == 3
     np.testing.assert_allclose(outputs[1], outputs[0], 1e-10, 0)
 

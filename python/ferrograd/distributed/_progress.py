@@ -43,8 +43,8 @@ class Progress:
                 start_new_thread(self._run, ())
 
     def poll(self) -> None:
-        """Lets MPI go on, unless the thread is at it."""
-        if self._lock.acquire(False):
+        """Lets MPI go on, unless there is the thread for that: a question may cost a time slice."""
+        if self._requests and not self._runs and self._lock.acquire(False):
             try:
                 self._done(mpi().Request.Testsome(self._requests))
             finally:
