@@ -4,10 +4,7 @@ Owns: the programs of `tests/test_distributed.py`. A check that fails ends the j
 that is not 0.
 """
 
-import os
-import signal
 import sys
-import time
 from collections.abc import Callable
 from typing import Any
 
@@ -16,7 +13,7 @@ import pytest
 
 import ferrograd as fg
 from ferrograd import distributed, nn, optim
-from ferrograd.errors import ArgumentError, ContractError, ShapeError
+from ferrograd.errors import ArgumentError, ArgumentTypeError, ContractError, ShapeError
 from ferrograd.nn.functional import mse_loss
 from ferrograd.utils import data
 
@@ -126,11 +123,16 @@ def constants_and_dtypes() -> None:
 
 def mismatches() -> None:
     """Calls that do not fit each other are an error on every rank, and the next call works."""
+    optimizer = distributed.ZeroRedundancyOptimizer(nn.Linear(1, 1).parameters(), optim.SGD, lr=0.1)
     calls = [
         lambda: distributed.allreduce(fg.ones(2 + RANK)),
         lambda: distributed.allreduce(fg.ones(2, dtype=np.float32 if RANK else np.float64)),
         lambda: distributed.bcast(fg.ones(1), root=min(RANK, 1)),
         lambda: distributed.bcast(fg.ones(1)) if RANK else distributed.gather(fg.ones(1)),
+        lambda: distributed.batch_weight(3) if RANK else distributed.barrier(),
+        lambda: distributed.allreduce(fg.ones(1)) if RANK else distributed.batch_weight(3),
+        lambda: distributed.barrier() if RANK else optimizer.step(),
+        lambda: distributed.allreduce(fg.ones(1)) if RANK else optimizer.state_dict(),
     ]
     for call in calls:
         with pytest.raises(ContractError, match=r"rank 0 calls .* rank 1 calls"):
@@ -140,6 +142,13 @@ def mismatches() -> None:
         distributed.DataParallel(nn.Linear(3, 2 + (RANK == SIZE - 1)))
     with pytest.raises(ArgumentError, match="root is"):
         distributed.bcast(fg.ones(1), root=SIZE)
+    with pytest.raises(ArgumentTypeError, match="complex, which has no order"):
+        distributed.allreduce(fg.ones(1, dtype=np.complex64), "max")
+    with pytest.raises(ArgumentTypeError, match="truth values, which have no sum"):
+        distributed.allreduce(fg.ones(1, dtype=bool))
+    assert distributed.allreduce(fg.tensor([RANK == 1, False]), "max").tolist() == [True, False]
+    with pytest.raises(ArgumentTypeError, match="comm is a int"):
+        distributed.allreduce(fg.ones(1), comm=3)
 
 
 class Branching(nn.Module):
@@ -355,41 +364,6 @@ def training() -> None:
                 return
     if RANK == 0:
         print("losses", *map(repr, losses))
-
-
-def raises() -> None:
-    """One rank fails; the others wait for it."""
-    if RANK == 1:
-        raise ZeroDivisionError("on purpose")
-    distributed.barrier()
-
-
-def exits() -> None:
-    """One rank leaves with a status; what was caught before does not count."""
-    with pytest.raises(SystemExit) as caught:
-        sys.exit(5)
-    assert caught.value.code == 5
-    distributed.barrier()
-    if RANK == 1:
-        sys.exit(3)
-    distributed.barrier()
-
-
-def leaves() -> None:
-    """Leaving without a status ends nobody else, nor does one that was caught."""
-    with pytest.raises(SystemExit):
-        sys.exit(7)
-    if RANK == 1:
-        sys.exit()
-    sys.exit(0)
-
-
-def killed() -> None:
-    """One rank dies; the others wait for it."""
-    if RANK == 1:
-        os.kill(os.getpid(), signal.SIGKILL)
-    distributed.allreduce(fg.ones(1))
-    time.sleep(60)
 
 
 if __name__ == "__main__":

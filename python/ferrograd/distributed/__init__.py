@@ -7,6 +7,7 @@ from ferrograd.distributed._collectives import (
     allgather as allgather,
     allreduce as allreduce,
     alltoall as alltoall,
+    barrier as barrier,
     bcast as bcast,
     gather as gather,
     reduce as reduce,
@@ -27,7 +28,6 @@ from ferrograd.distributed._sharded import (
     clip_grad_norm_ as clip_grad_norm_,
 )
 from ferrograd.distributed._world import (
-    barrier as barrier,
     get_rank as get_rank,
     get_world_size as get_world_size,
     is_available as is_available,

@@ -53,9 +53,14 @@ def _call(
     op: str, x: Any, root: int, comm: Any, run: Callable[[np.ndarray], Tensor], adjoint: Adjoint
 ) -> Tensor:
     array = _raw.array_of(op, x)
-    tracked = _raw.agree(op, array, tracks(x), root, comm)
+    tracked = bool(np.any(_raw.agree(op, array, tracks(x), root, comm)))
     given = x if isinstance(x, Tensor) else asarray(array)
     return anchored(given, run(array), tracked and is_grad_enabled(), adjoint)
+
+
+def barrier(comm: Any = None) -> None:
+    """Waits until every process is here."""
+    _raw.together("barrier", world(comm))
 
 
 def allreduce(x: Any, op: str = "sum", comm: Any = None) -> Tensor:

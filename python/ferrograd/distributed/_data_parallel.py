@@ -18,7 +18,7 @@ from ferrograd._tensor.tree import flatten
 from ferrograd.distributed._buckets import Bucket, buckets
 from ferrograd.distributed._collectives import allreduce
 from ferrograd.distributed._progress import Progress
-from ferrograd.distributed._raw import in_order, not_recorded
+from ferrograd.distributed._raw import agree, in_order, not_recorded, together
 from ferrograd.distributed._world import mpi, world
 from ferrograd.errors import ArgumentError, ArgumentTypeError, ContractError, GradientError
 from ferrograd.nn._members import module_of
@@ -78,6 +78,7 @@ class DataParallel(Module):
             for part in (module.named_parameters(), module.named_buffers())
             for name, t in part
         ]
+        together("DataParallel", self._comm)
         everyone = self._comm.allgather(own)
         for rank, theirs in enumerate(everyone):
             for mine, other in zip(everyone[0], theirs, strict=False):
@@ -195,8 +196,10 @@ class DataParallel(Module):
             for bucket in self._buckets_in_order:
                 bucket.waiting.clear()
             self._advance()
-        used = np.empty_like(self._used)
-        self._comm.Allreduce(self._used, used, mpi().MAX)
+        used = self._used.copy()
+        # A rank that is elsewhere, in another call, is seen here.
+        if not agree("DataParallel.backward", used, bool(used.all()), -1, self._comm).all():
+            self._comm.Allreduce(mpi().IN_PLACE, used, mpi().MAX)
         if self._records:
             self._record(used)
         else:

@@ -25,10 +25,14 @@ from ferrograd.errors import ArgumentError, ArgumentTypeError, CompileError, Con
 #: Numbers of the operations in the agreement.
 OPERATIONS = (
     *("allreduce sum", "allreduce max", "allreduce min", "reduce", "bcast", "gather", "allgather"),
-    *("scatter", "alltoall"),
+    *("scatter", "alltoall", "barrier", "batch_weight", "clip_grad_norm_", "SyncBatchNorm"),
+    *("DataParallel", "DataParallel.backward"),
+    *("ZeroRedundancyOptimizer.step", "ZeroRedundancyOptimizer.state_dict"),
 )
 _DTYPES = ("bool", "int8", "int16", "int32", "int64", "uint8", "uint16", "uint32", "uint64")
 DTYPES = (*_DTYPES, "float16", "float32", "float64", "complex64", "complex128")
+#: Kinds of numbers that an operation is not for.
+_NOT = {"allreduce sum": "b", "reduce": "b", "allreduce max": "c", "allreduce min": "c"}
 #: Axes that an agreement has room for.
 AXES = 12
 
@@ -60,38 +64,51 @@ def array_of(op: str, x: Any) -> np.ndarray:
     array: np.ndarray = np.ascontiguousarray(elements(x)).reshape(np.shape(x))
     if array.dtype.name not in DTYPES:
         raise ArgumentTypeError(f"{op}: x has dtype {array.dtype}; pass numbers")
+    if (kind := array.dtype.kind) in _NOT.get(op, ""):
+        what = "truth values, which have no sum" if kind == "b" else "complex, which has no order"
+        raise ArgumentTypeError(f"{op}: x is {what}; convert it, or take its parts")
     if array.ndim > AXES:
         raise ArgumentError(f"{op}: x has {array.ndim} axes; pass at most {AXES}")
     return array
 
 
-def agree(op: str, x: np.ndarray, tracked: bool, root: int, comm: Any) -> bool:
-    """Whether any rank tracks gradients; raises on all ranks if their calls do not fit."""
-    own = np.full(AXES + 5, -1, np.int64)
-    number, code = OPERATIONS.index(op), DTYPES.index(x.dtype.name)
-    own[:5] = number, root, code, tracked, x.ndim
-    own[5 : 5 + x.ndim] = x.shape
+def agree(op: str, x: np.ndarray | None, own_number: int, root: int, comm: Any) -> np.ndarray:
+    """The numbers that ranks tell each other; raises on all ranks if their calls do not fit."""
+    code, shape = (-1, ()) if x is None else (DTYPES.index(x.dtype.name), x.shape)
+    row = [OPERATIONS.index(op), root, code, len(shape), *shape]
+    own = np.array([*row, *[-1] * (AXES + 4 - len(row)), own_number], np.int64)
     everyone = np.empty((comm.Get_size(), own.size), np.int64)
     comm.Allgather(own, everyone)
-    differ = np.any(np.delete(everyone != everyone[0], 3, axis=1), axis=1)
-    if np.any(differ):
+    if not (everyone[:, :-1] == own[:-1]).all():
+        differ = (everyone[:, :-1] != everyone[0, :-1]).any(axis=1)
         other = int(np.argmax(differ))
         raise ContractError(
             f"{op.split()[0]}: rank 0 calls {_shown(everyone[0])}, rank {other} calls"
             f" {_shown(everyone[other])}; all ranks must call the same, with tensors alike"
         )
-    return bool(np.any(everyone[:, 3]))
+    numbers: np.ndarray = everyone[:, -1]
+    return numbers
+
+
+def together(op: str, comm: Any, own_number: int = 0) -> np.ndarray:
+    """The same for a call that is handed no tensor."""
+    not_recorded(op)
+    return agree(op, None, own_number, -1, comm)
 
 
 def _shown(row: np.ndarray) -> str:
-    number, root, code, _, ndim = row[:5].tolist()
+    number, root, code, ndim = row[:4].tolist()
+    if code < 0:
+        return OPERATIONS[number]
     at = f", root {root}" if root >= 0 else ""
-    shape = tuple(row[5 : 5 + ndim].tolist())
+    shape = tuple(row[4 : 4 + ndim].tolist())
     return f"{OPERATIONS[number]} of {DTYPES[code]} {shape}{at}"
 
 
 def allreduce(x: np.ndarray, op: str, comm: Any) -> Tensor:
     """The sum, or the largest or smallest element, over all ranks."""
+    if x.dtype == bool:
+        return asarray(allreduce(x.view(np.uint8), op, comm).numpy().view(bool))
     made = np.empty_like(x)
     comm.Allreduce(x, made, {"sum": mpi().SUM, "max": mpi().MAX, "min": mpi().MIN}[op])
     return asarray(made)

@@ -10,9 +10,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 from typing import Any
 
-import numpy as np
-
-from ferrograd.distributed._raw import not_recorded
+from ferrograd.distributed._raw import together
 from ferrograd.distributed._world import get_rank, get_world_size, world
 from ferrograd.errors import ArgumentError
 from ferrograd.utils.data._sampler import Sampler
@@ -59,11 +57,8 @@ def batch_weight(count: int, comm: Any = None) -> float:
     It is `ranks * count / total`, so that the mean over ranks, which `DataParallel` takes of
     gradients, is the mean over all samples. Every rank calls it, with the number of its samples.
     """
-    not_recorded("batch_weight")
     comm = world(comm)
-    counts = np.empty(comm.Get_size(), np.int64)
-    comm.Allgather(np.array([count], np.int64), counts)
-    total = int(counts.sum())
+    total = int(together("batch_weight", comm, count).sum())
     if total == 0:
         raise ArgumentError("batch_weight: no rank has a sample; leave this batch out")
     return float(comm.Get_size() * count / total)

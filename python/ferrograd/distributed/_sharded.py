@@ -14,7 +14,7 @@ import numpy as np
 
 from ferrograd._core import Tensor, asarray
 from ferrograd._tensor.modes import enable_grad
-from ferrograd.distributed._raw import not_recorded
+from ferrograd.distributed._raw import not_recorded, together
 from ferrograd.distributed._world import checked_rank, mpi, world
 from ferrograd.errors import ContractError
 from ferrograd.optim._optimizer import Optimizer
@@ -77,6 +77,7 @@ class ZeroRedundancyOptimizer(Optimizer):
         self._hand_on_options()
         self.optimizer.step()
         self.state = self.optimizer.state
+        together("ZeroRedundancyOptimizer.step", self._comm)
         requests, received = [], []
         for p, owner in zip(self._params, self._owners, strict=True):
             elements = p.detach().numpy()
@@ -112,6 +113,7 @@ class ZeroRedundancyOptimizer(Optimizer):
         places = {id(p): i for i, p in enumerate(self._params)}
         mine = [p for group in self.optimizer.param_groups for p in group["params"]]
         plain = {places[id(mine[k])]: _elements(entry) for k, entry in own.items()}
+        together("ZeroRedundancyOptimizer.state_dict", self._comm)
         everyone = self._comm.allgather(plain)
         entries = sorted((i, entry) for part in everyone for i, entry in part.items())
         try:
@@ -165,7 +167,8 @@ def clip_grad_norm_(parameters: Iterable[Tensor], max_norm: float, comm: Any = N
     """
     gradients = [p.grad for p in parameters if p.grad is not None]
     own = sum(float(np.vdot(g.numpy(), g.numpy()).real) for g in gradients)
-    norm = float(np.sqrt(world(comm).allreduce(own)))
+    together("clip_grad_norm_", comm := world(comm))
+    norm = float(np.sqrt(comm.allreduce(own)))
     if norm > max_norm:
         for g in gradients:
             elements = g.detach().numpy(writable=True)

@@ -14,7 +14,7 @@ from importlib import import_module, util
 from time import sleep
 from typing import Any, NoReturn
 
-from ferrograd.errors import ArgumentError, FerrogradError
+from ferrograd.errors import ArgumentError, ArgumentTypeError, FerrogradError
 
 
 class MissingMPIError(FerrogradError, ImportError):
@@ -113,7 +113,13 @@ def _abort(status: int) -> NoReturn:
 
 def world(comm: Any = None) -> Any:
     """The communicator that is meant: all processes of the job for None."""
-    return mpi().COMM_WORLD if comm is None else comm
+    if comm is None:
+        return mpi().COMM_WORLD
+    if not isinstance(comm, mpi().Comm):
+        raise ArgumentTypeError(
+            f"distributed: comm is a {type(comm).__name__}; pass a communicator of mpi4py, or None"
+        )
+    return comm
 
 
 def is_available() -> bool:
@@ -131,11 +137,6 @@ def get_world_size(comm: Any = None) -> int:
     """How many processes there are."""
     size: int = world(comm).Get_size()
     return size
-
-
-def barrier(comm: Any = None) -> None:
-    """Waits until every process is here."""
-    world(comm).Barrier()
 
 
 def checked_rank(op: str, name: str, rank: Any, comm: Any) -> int:

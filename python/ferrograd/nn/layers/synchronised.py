@@ -85,10 +85,10 @@ class SyncBatchNorm(_BatchNorm):
 
     def _statistics(self, x: Tensor) -> tuple[Tensor, Tensor, int]:
         """Mean and variance of each channel, and how many values have them, over all ranks."""
-        from ferrograd.distributed import _collectives, _world
+        from ferrograd.distributed import _collectives, _raw, _world
 
         comm = _world.world(self.process_group)
-        count: int = comm.allreduce(x.numel() // self.num_features)
+        count = int(_raw.together("SyncBatchNorm", comm, x.numel() // self.num_features).sum())
         if count < 2:
             raise ShapeError(
                 f"SyncBatchNorm: {count} values per channel on all ranks together, here an input of"
