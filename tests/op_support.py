@@ -122,6 +122,8 @@ def gradients(case: Case, call: Call, inputs: list[fg.Tensor], seed: int = 7) ->
 
 def arranged(array: np.ndarray, how: str) -> np.ndarray:
     """The same values (for "broadcast": those of the first row) in another memory layout."""
+    if how == "behind":
+        return np.array(array, order="C")
     if how == "transposed":
         return np.array(array.T, order="C").T
     flip = (*(slice(None, None, -1) for _ in array.shape), ...)
@@ -134,3 +136,9 @@ def arranged(array: np.ndarray, how: str) -> np.ndarray:
     view = room[(*(slice(1, None, 2) for _ in array.shape), ...)]
     view[...] = array
     return view
+
+
+def behind(array: np.ndarray) -> fg.Tensor:
+    """The elements in C order, behind others in one memory."""
+    view: fg.Tensor = fg.tensor(np.stack([np.full_like(array, 7), array]))[1]
+    return view.detach()

@@ -234,3 +234,60 @@ def test_threads_that_save_and_lend() -> None:
             lent[0][:] = -100.0
         (slope,) = fg.autograd.grad(y, [x])
         np.testing.assert_array_equal(slope.numpy(), START)
+
+
+PROGRAMS: list[Callable[[Any, Any], Any]] = [
+    lambda x, c: x * c,
+    lambda x, c: x / (c * c + 1),
+    lambda x, c: fg.where(c > 0, x * c, x),
+    lambda x, c: fg.exp(x * 0.1) * c,
+    lambda x, c: fg.stack([x, x * 2]) @ c,
+    lambda x, c: fg.autograd.checkpoint(lambda x, c: x * c * c, x, c),
+    lambda x, c: x**2 * fg.tanh(c),
+]
+SHOWN: list[Callable[[fg.Tensor], fg.Tensor]] = [
+    lambda c: c,
+    lambda c: c.detach(),
+    lambda c: c[::-1],
+    lambda c: c.reshape(3, 1)[:, 0],
+    lambda c: fg.from_numpy(np.asarray(c)),
+]
+
+
+@pytest.mark.parametrize("seed", range(60))
+def test_random_programs_and_writes(seed: int) -> None:
+    """Operations, arrays that come, are written and go, and passes in any order."""
+    random = np.random.default_rng(seed)
+    x = fg.tensor(random.normal(size=3), requires_grad=True)
+    constants = [fg.tensor(random.normal(size=3)) for _ in range(3)]
+    arrays: list[Any] = []
+    pending: list[Any] = []
+
+    def differentiate() -> None:
+        y, weight, wanted = pending.pop(random.integers(len(pending)))
+        (found,) = fg.autograd.grad((y * weight).sum(), [x])
+        np.testing.assert_allclose(found.numpy(), wanted, rtol=1e-12, atol=1e-14)
+
+    for action in random.choice(5, size=40, p=[0.35, 0.3, 0.2, 0.1, 0.05]):
+        c = SHOWN[random.integers(len(SHOWN))](constants[random.integers(3)])
+        f = PROGRAMS[random.integers(len(PROGRAMS))]
+        if action == 0:
+            copies = [fg.tensor(v.detach().numpy(writable=False).copy()) for v in (x, c)]
+            y, again = f(x, c), f(copies[0].requires_grad_(), copies[1])
+            weight = fg.tensor(random.normal(size=y.shape))
+            (wanted,) = fg.autograd.grad((again * weight).sum(), copies[:1])
+            pending.append((y, weight, wanted.tolist()))
+        elif action == 1:
+            arrays.append(
+                np.asarray(c if random.random() < 0.8 else x.detach())[random.integers(2) :]
+            )
+        elif arrays and action == 2:
+            array = arrays[random.integers(len(arrays))]
+            if array.flags.writeable:
+                array[...] = random.normal(size=array.shape)
+        elif arrays and action == 3:
+            arrays.pop(random.integers(len(arrays)))
+        elif pending and action == 4:
+            differentiate()
+    while pending:
+        differentiate()

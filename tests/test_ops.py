@@ -26,6 +26,7 @@ from op_support import (
     REGISTRY,
     ROWS,
     arranged,
+    behind,
     function,
     gradients,
     parts,
@@ -102,11 +103,12 @@ def test_arrays_and_methods_and_aliases_are_the_same_operation(case: Case) -> No
 
 @rows([case for case in ROWS if any(with_arrays(case))])
 def test_layouts(case: Case) -> None:
-    hows = ("transposed", "negative", "strided", "broadcast")
+    hows = ("transposed", "negative", "strided", "broadcast", "behind")
     for call, how in itertools.product(itertools.islice(with_arrays(case), 4), hows):
         why = f"{how} {call}"
         views = [arranged(a, how) for a in call.arrays()]
-        inputs = [fg.from_numpy(v).requires_grad_() for v in views]
+        make = behind if how == "behind" else fg.from_numpy
+        inputs = [make(v).requires_grad_() for v in views]
         assert all(t.strides == v.strides for t, v in zip(inputs, views, strict=True) if v.size)
         actual = call.apply(function(case), inputs)
         same(actual, call.apply(reference(case), views), rtol=case.rtol, atol=case.rtol, why=why)

@@ -176,7 +176,8 @@ pub(crate) fn var_over(x: &Tensor, axes: &[usize], ddof: f64, keepdims: bool) ->
     }
     let kept: usize = x.shape()[..last].iter().product();
     let out = Tensor::empty(&[kept], x.dtype())?;
-    let lines = x.detach().relaid(Layout::contiguous(&[kept, count(&x, axes)])?);
+    let dims = Layout::contiguous(&[kept, count(&x, axes)])?.with_offset(x.layout().offset());
+    let lines = x.detach().relaid(dims);
     kernels::normalize::variance(lines.view_of(), divisor, out.view_mut());
     let dims = if keepdims { kept_dims(x.shape(), axes) } else { x.shape()[..last].into() };
     let out = out.relaid(Layout::contiguous(&dims)?);

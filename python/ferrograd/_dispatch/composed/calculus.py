@@ -191,6 +191,8 @@ def geomspace(
         raise ValueError("numpy.geomspace: an end is zero; give ends other than zero")
     exponents = linspace(0.0 * start, _core.log(stop / start), num, endpoint, axis=0)
     made = start * _core.exp(exponents)
+    if endpoint and num > 1:  # the last one is the end to the last bit
+        made = concatenate([made[:-1], _core.broadcast_to(stop, made.shape[1:])[None]], 0)
     if axis:
         made = _core.moveaxis(made, 0, axis)
     return made if dtype is None else made.astype(dtype)
