@@ -25,7 +25,7 @@ def test_values_and_derivatives_are_pytorch_s(case: Case, want: np.ndarray) -> N
 
 
 #: Modules whose options say what the values of lengths are: those are read, not recorded.
-READ = ("CTCLoss", "pack_padded_sequence")
+READ = ("CTCLoss", "pack_padded_sequence", "AdaptiveLogSoftmaxWithLoss")
 
 
 @pytest.mark.parametrize(("case", "want"), GOLDEN, ids=IDS)

@@ -310,3 +310,22 @@ class TestDamagedFiles:
         with pytest.raises(fg.errors.StateDictError, match="nothing was changed"):
             model.load_state_dict(fg.load(tmp_path / "a"))
         assert np.array_equal(model.weight.detach(), before)
+
+
+@pytest.mark.parametrize("start", [b"PK\x03\x04", b"\x80\x02", b"\x80\x04\x95"])
+def test_a_file_of_torch_save_is_named(tmp_path: Path, start: bytes) -> None:
+    path = tmp_path / "model.pt"
+    path.write_bytes(start + bytes(100))
+    with pytest.raises(fg.errors.FileFormatError, match=r"file of torch.save, which is never run"):
+        fg.load(path)
+
+
+def test_words_of_pytorch_for_loading(tmp_path: Path) -> None:
+    path = tmp_path / "x"
+    fg.save({"w": fg.ones(2)}, path)
+    for place in ("cpu", fg.device("cpu"), None):
+        assert fg.load(path, map_location=place, weights_only=True)["w"].tolist() == [1, 1]
+    with pytest.raises(fg.errors.ArgumentError, match='no device "cuda"'):
+        fg.load(path, "cuda")
+    with pytest.raises(fg.errors.ArgumentError, match="weights_only is False"):
+        fg.load(path, weights_only=False)

@@ -20,14 +20,11 @@ BEGIN, END = "<!-- table of {} -->\n", "<!-- end of {} -->\n"
 
 #: What is not here, by a pattern of the name, and why.
 LEFT_OUT = {
-    r"Lazy\w+|Uninitialized\w+": "sizes are given when a layer is made",
-    r"FractionalMaxPool\dd|fractional_max_pool\w+": "`AdaptiveMaxPool2d` has parts of fixed sizes",
+    r"Uninitialized\w+": "a lazy layer has no parameters before its first call",
     r"\w+_with_indices": "`return_indices=True` of the function",
-    r"AdaptiveLogSoftmaxWithLoss": "`Linear` layers and `log_softmax` for each cluster",
     r"LinearCrossEntropy\w+|linear_cross_entropy": "`linear`, then `cross_entropy`",
     r"CrossMapLRN2d": "`LocalResponseNorm`",
     r"Container|NLLLoss2d|upsample_(bilinear|nearest)": "deprecated in PyTorch",
-    r"Buffer": "`Module.register_buffer`",
     r"DataParallel": "one process uses all cores of a machine",
     r"RNNBase|RNNCellBase": "what layers share has no public name",
     r"conv_tbc": "`conv1d` of the permuted input",
@@ -48,7 +45,7 @@ DIFFERENT = {
     "Softmax": "`dim` is the last axis unless given", "Softmin": "as `Softmax`",
     "LogSoftmax": "as `Softmax`",
     "softmax": "the axis must be given", "log_softmax": "as `softmax`", "softmin": "as `softmax`",
-    "Parameter": "copies; `dtype=` and `name=` besides",
+    "Parameter": "copies; `dtype=` and `name=` besides", "Buffer": "copies",
     "Linear": "sizes may be left out for a tied `weight=`",
     "embedding_bag": "input first",
     "Unflatten": "axes have no names",

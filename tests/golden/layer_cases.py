@@ -137,6 +137,19 @@ POOLS = [
     Case("nn.MaxPool2d(2, ceil_mode=True)", ((2, 3, 5),)),
     Case("lambda x: F.max_pool2d(x, 2, return_indices=True)[1] * x[..., :1, :1]", ((1, 2, 2, 4),)),
     Case("nn.MaxPool3d((2, 3, 2), (1, 2, 1), (1, 1, 0))", ((1, 2, 3, 4, 3),)),
+    *(
+        Case(f"lambda x: F.fractional_max_pool{n}d(x, {how}, False, num([[{drawn}]]))", inputs)
+        for n, how, drawn, inputs in (
+            (2, "2, (3, 2), None", "[0.3, 0.8], [0.6, 0.1]", ((1, 2, 6, 5),)),
+            (2, "(1, 3), None, (0.7, 0.4)", "[0.95, 0.4]", ((1, 1, 5, 7),)),
+            (3, "(2, 1, 2), None, 0.5", "[0.3, 0.8, 0.5]", ((1, 1, 4, 3, 6),)),
+        )
+    ),
+    Case(
+        "lambda x: F.fractional_max_pool2d(x, 2, 3, None, True, num([[[0.7, 0.2]]]))[1]"
+        " * x[..., :3, :3]",
+        ((1, 1, 6, 5),),
+    ),
     Case("nn.MaxPool3d(2, 2, 0, (2, 1, 1), ceil_mode=True)", ((1, 4, 3, 5),)),
     Case("nn.AvgPool1d(3, 2, 1)", ((2, 2, 6),)),
     Case("nn.AvgPool1d(2, ceil_mode=True, count_include_pad=False)", ((2, 5),)),

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any, NoReturn
 
-_LAZY = "the layer without Lazy, whose sizes are given when it is made"
+_LAZY = "a lazy layer, nn.LazyLinear, which has no parameters before its first call"
 _CPU = "nothing: tensors live in main memory, and operations use threads by themselves"
 _DTYPE = "float32; tensors have the dtypes of NumPy"
 _LINALG = "fg.linalg, or np.linalg and ferrograd.scipy.linalg"
@@ -27,9 +27,7 @@ def _each(names: str, hint: str) -> dict[str, str]:
 HINTS: dict[str, dict[str, str]] = {
     "nn": {
         **_each("DataParallel parallel", _CPU),
-        "Buffer": "Module.register_buffer",
-        **_each("FractionalMaxPool2d FractionalMaxPool3d", "nn.MaxPool2d, or nn.AdaptiveMaxPool2d"),
-        **_each("LazyLinear LazyConv1d LazyConv2d LazyBatchNorm1d LazyBatchNorm2d", _LAZY),
+        **_each("UninitializedParameter UninitializedBuffer", _LAZY),
     },
     "nn.functional": {
         "conv_tbc": "nn.functional.conv1d",

@@ -20,6 +20,9 @@ from ferrograd.errors import ArgumentError, ArgumentTypeError, FileFormatError
 #: Where our structure stands among the texts of a file.
 KEY = "ferrograd"
 
+#: How archives of torch.save and pickles begin.
+_PICKLES = (b"PK\x03\x04", b"\x80\x02", b"\x80\x03", b"\x80\x04", b"\x80\x05")
+
 _DTYPES = {code: np.dtype(name) for name, code in CODES.items() if name != "complex128"}
 
 
@@ -78,9 +81,13 @@ def load(
     try:
         return _File(name, mmap).tree()
     except (ValueError, OverflowError, TypeError) as error:
+        with open(name, "rb") as file:
+            pickled = file.read(4).startswith(_PICKLES)
+        what = "it is a pickle or a file of torch.save, which is never run" if pickled else error
+        remedy = "; write safetensors.torch.save_file(model.state_dict(), path)" if pickled else ""
         raise FileFormatError(
-            f"load: {name!r} is no whole file of the safetensors format: {error}; nothing was"
-            " loaded"
+            f"load: {name!r} is no whole file of the safetensors format: {what}; nothing was"
+            f" loaded{remedy}"
         ) from None
 
 

@@ -5,7 +5,7 @@ import typing as _typing
 from ferrograd._inspect import hints as _hints
 from ferrograd.nn import functional as functional, init as init, utils as utils
 from ferrograd.nn._module import Module as Module
-from ferrograd.nn._parameter import Parameter as Parameter
+from ferrograd.nn._parameter import Buffer as Buffer, Parameter as Parameter
 from ferrograd.nn._state import LoadReport as LoadReport
 from ferrograd.nn._summary import Summary as Summary
 from ferrograd.nn.layers.activation import (
@@ -39,6 +39,9 @@ from ferrograd.nn.layers.activation import (
     Tanh as Tanh,
     Tanhshrink as Tanhshrink,
     Threshold as Threshold,
+)
+from ferrograd.nn.layers.adaptive import (
+    AdaptiveLogSoftmaxWithLoss as AdaptiveLogSoftmaxWithLoss,
 )
 from ferrograd.nn.layers.attention import (
     MultiheadAttention as MultiheadAttention,
@@ -75,6 +78,21 @@ from ferrograd.nn.layers.embedding import (
     Embedding as Embedding,
     EmbeddingBag as EmbeddingBag,
 )
+from ferrograd.nn.layers.lazy import (
+    LazyBatchNorm1d as LazyBatchNorm1d,
+    LazyBatchNorm2d as LazyBatchNorm2d,
+    LazyBatchNorm3d as LazyBatchNorm3d,
+    LazyConv1d as LazyConv1d,
+    LazyConv2d as LazyConv2d,
+    LazyConv3d as LazyConv3d,
+    LazyConvTranspose1d as LazyConvTranspose1d,
+    LazyConvTranspose2d as LazyConvTranspose2d,
+    LazyConvTranspose3d as LazyConvTranspose3d,
+    LazyInstanceNorm1d as LazyInstanceNorm1d,
+    LazyInstanceNorm2d as LazyInstanceNorm2d,
+    LazyInstanceNorm3d as LazyInstanceNorm3d,
+    LazyLinear as LazyLinear,
+)
 from ferrograd.nn.layers.linear import (
     MLP as MLP,
     Bilinear as Bilinear,
@@ -102,6 +120,8 @@ from ferrograd.nn.layers.pooling import (
     AvgPool1d as AvgPool1d,
     AvgPool2d as AvgPool2d,
     AvgPool3d as AvgPool3d,
+    FractionalMaxPool2d as FractionalMaxPool2d,
+    FractionalMaxPool3d as FractionalMaxPool3d,
     LPPool1d as LPPool1d,
     LPPool2d as LPPool2d,
     LPPool3d as LPPool3d,

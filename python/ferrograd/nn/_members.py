@@ -1,14 +1,16 @@
 """What counts as a module among the members of one.
 
-Owns: the way from a member to its module, and dotted names. Never registers anything.
+Owns: the way from a member to its module, dotted names, and the table of a layer without sizes.
+Never registers anything.
 Invariant: a compiled module is a member like the module, with the same names of parameters.
 """
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NoReturn
 
 from ferrograd._core import _Replayed
+from ferrograd.errors import ArgumentError
 
 if TYPE_CHECKING:
     from ferrograd.nn._module import Module
@@ -24,3 +26,22 @@ def module_of(member: Any) -> Module:
 def join(prefix: str, name: str) -> str:
     """A dotted name."""
     return f"{prefix}.{name}" if prefix else name
+
+
+class Unsized(dict[str, Any]):
+    """The parameters of a layer whose sizes are not known: whoever lists them gets an error."""
+
+    def __init__(self, op: str) -> None:
+        super().__init__()
+        self._op = op
+
+    def _refuse(self, *_: Any) -> NoReturn:
+        raise ArgumentError(
+            f"{self._op}: the layer has no parameters before its first call; call the network with"
+            " a batch before it is given to an optimiser, saved or loaded"
+        )
+
+    items = values = _refuse
+
+    def __reduce__(self) -> Any:
+        return Unsized, (self._op,)

@@ -14,7 +14,7 @@ from ferrograd.errors import ArgumentError, ArgumentTypeError
 from ferrograd.nn import _hooks, _state, _wrap
 from ferrograd.nn._hooks import Forwards, Hooked, P, R
 from ferrograd.nn._members import module_of
-from ferrograd.nn._parameter import Parameter, kind_of
+from ferrograd.nn._parameter import Buffer, Parameter, kind_of
 from ferrograd.nn._summary import Summary, summarise
 from ferrograd.nn._walks import Walks
 
@@ -164,6 +164,10 @@ class Module(Hooked, Walks):
             self._forget(name, but=table)
             register = self.register_parameter if table == "_parameters" else self.register_module
             register(name, value)
+        elif isinstance(value, Buffer):
+            self._ready()
+            self._forget(name, but="_buffers")
+            self.register_buffer(name, value, persistent=value.persistent)
         elif name in self.__dict__.get("_buffers", ()) and isinstance(value, Tensor):
             self.register_buffer(name, value, persistent=name not in self._unsaved)
         else:

@@ -1,6 +1,6 @@
-"""`Parameter`: a tensor that a module registers by itself.
+"""`Parameter` and `Buffer`: tensors that a module registers by itself.
 
-Owns: that class. Never behaves differently from a tensor in an operation.
+Owns: these classes. Never behaves differently from a tensor in an operation.
 Invariant: a parameter is a leaf of a float or complex dtype.
 """
 
@@ -31,6 +31,8 @@ class Parameter(Tensor):
 
     #: Which axes of a weight are its fans, "in_out" or "out_in", if its layer says so; see `init`.
     fan_layout: str | None = None
+    #: The function of `init` that filled it when its layer was made, and that one's numbers.
+    start: tuple[str, tuple[float, ...]] | None = None
 
     def __new__(
         cls,
@@ -58,6 +60,38 @@ class Parameter(Tensor):
 
     def __repr__(self) -> str:
         return f"Parameter containing:\n{super().__repr__()}"
+
+
+class Buffer(Tensor):
+    """A tensor that is no parameter; assigned to an attribute of a module, it is registered there.
+
+    `data` is copied. With `persistent=False` it is left out of `state_dict`.
+
+    >>> import ferrograd as fg
+    >>> class Counted(fg.nn.Module):
+    ...     def __init__(self):
+    ...         super().__init__()
+    ...         self.calls = fg.nn.Buffer(fg.zeros(1))
+    >>> [name for name, _ in Counted().named_buffers()]
+    ['calls']
+    """
+
+    persistent: bool
+
+    def __new__(
+        cls,
+        data: Any,
+        *,
+        persistent: bool = True,
+        dtype: DTypeLike | None = None,
+        name: str | None = None,
+    ) -> Self:
+        """Copies the data."""
+        if data is None:
+            raise ArgumentTypeError(f"{cls.__name__}: the data is None; pass a tensor or an array")
+        self = super().__new__(cls, data, dtype=dtype, name=name)
+        self.persistent = persistent
+        return self
 
 
 def kind_of(value: Any) -> str:

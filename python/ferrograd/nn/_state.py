@@ -15,7 +15,7 @@ from ferrograd._core import Tensor, asarray
 from ferrograd._tensor.device import device
 from ferrograd._tensor.marks import REPLACED
 from ferrograd.errors import ArgumentError, ArgumentTypeError, DTypeError, StateDictError
-from ferrograd.nn._members import module_of
+from ferrograd.nn._members import Unsized, module_of
 from ferrograd.nn._parameter import Parameter
 
 if TYPE_CHECKING:
@@ -260,6 +260,9 @@ def convert(module: Module, dtype: DTypeLike) -> None:
         return made[id(tensor)][1]
 
     for owner in module.modules():
+        if isinstance(owner._parameters, Unsized):
+            owner._options["dtype"] = target
+            continue
         for table in (owner._parameters, owner._buffers):
             for name, tensor in table.items():
                 table[name] = converted(tensor)

@@ -40,14 +40,33 @@ def fresh(
     shape: tuple[int, ...], bound: float, dtype: DTypeLike | None, generator: Source
 ) -> Parameter:
     """A parameter of uniform numbers in ±bound."""
-    made = empty_parameter(shape, dtype or get_default_dtype())
-    uniform_(made, -bound, bound, generator)
-    return made
+    return started(empty_parameter(shape, dtype), "uniform_", (-bound, bound), generator)
 
 
-def empty_parameter(shape: tuple[int, ...], dtype: DTypeLike) -> Parameter:
+def started(
+    parameter: Parameter, name: str, numbers: tuple[float, ...] = (), generator: Source = None
+) -> Parameter:
+    """Fills a parameter by a function of this module, and notes how for `restart`."""
+    parameter.start = name, numbers
+    return restart(parameter, generator)
+
+
+def restart(parameter: Parameter, generator: Source = None) -> Parameter:
+    """Fills a parameter as when its layer was made."""
+    if getattr(parameter, "start", None) is None:
+        raise ArgumentError(
+            f"reset_parameters: a parameter of shape {tuple(parameter.shape)} was given to the"
+            " layer; fill it by a function of nn.init"
+        )
+    name, numbers = parameter.start  # type: ignore[misc]
+    drawn = {} if name == "constant_" else {"generator": generator}
+    globals()[name](parameter, *numbers, **drawn)
+    return parameter
+
+
+def empty_parameter(shape: tuple[int, ...], dtype: DTypeLike | None) -> Parameter:
     """A parameter to be filled."""
-    return Parameter(np.zeros(shape, dtype))
+    return Parameter(np.zeros(shape, dtype or get_default_dtype()))
 
 
 def bounds(fan_in: int) -> tuple[float, float]:

@@ -83,6 +83,10 @@ from ferrograd.nn.functional.embedding import (
     embedding as embedding,
     embedding_bag as embedding_bag,
 )
+from ferrograd.nn.functional.fractional import (
+    fractional_max_pool2d as fractional_max_pool2d,
+    fractional_max_pool3d as fractional_max_pool3d,
+)
 from ferrograd.nn.functional.losses import (
     gaussian_nll_loss as gaussian_nll_loss,
     hinge_embedding_loss as hinge_embedding_loss,

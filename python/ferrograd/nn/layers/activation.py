@@ -9,12 +9,13 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any, ClassVar
 
-from ferrograd._core import Tensor, get_default_dtype
+from ferrograd._core import Tensor
 from ferrograd.errors import ArgumentError, ArgumentTypeError, ShapeError
 from ferrograd.nn import functional as F, init  # noqa: N812
 from ferrograd.nn._module import Module
 from ferrograd.nn._signature import signature
 from ferrograd.nn.functional._shared import given
+from ferrograd.nn.layers.function import Drawn
 
 if TYPE_CHECKING:
     from numpy.typing import DTypeLike
@@ -264,7 +265,7 @@ class Softmax2d(Module):
         return F.softmax(input, -3)
 
 
-class PReLU(Module):
+class PReLU(Drawn):
     """`x` above zero, `weight x` elsewhere; the weights are parameters.
 
     Shapes: (N, C, …) with `num_parameters` 1 or C. Source: arXiv:1502.01852.
@@ -296,7 +297,7 @@ class PReLU(Module):
 
 
 def _filled(count: int, value: float, dtype: DTypeLike | None) -> Any:
-    return init.constant_(init.empty_parameter((count,), dtype or get_default_dtype()), value)
+    return init.started(init.empty_parameter((count,), dtype), "constant_", (value,))
 
 
 class Identity(Module):

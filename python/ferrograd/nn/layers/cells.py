@@ -18,10 +18,10 @@ from ferrograd._tensor import creation
 from ferrograd._tensor.generator import Generator
 from ferrograd.errors import ArgumentError, ShapeError
 from ferrograd.nn import _operations, init
-from ferrograd.nn._module import Module
 from ferrograd.nn._operations import linear
 from ferrograd.nn._parameter import Parameter
 from ferrograd.nn.functional._shared import given
+from ferrograd.nn.layers.function import Drawn
 
 if TYPE_CHECKING:
     from numpy.typing import DTypeLike
@@ -99,7 +99,7 @@ def _whole_gru(x: Tensor, states: States, weights: Weights, reverse: bool) -> tu
 WHOLE: dict[str, Whole] = {"LSTM": _whole_lstm, "GRU": _whole_gru}
 
 
-class _Cell(Module):
+class _Cell(Drawn):
     kind: ClassVar[str]
     bias_ih: Parameter | None
     bias_hh: Parameter | None

@@ -16,9 +16,9 @@ from ferrograd._core import Tensor
 from ferrograd._tensor.generator import Generator
 from ferrograd.errors import ArgumentError
 from ferrograd.nn import functional as F, init  # noqa: N812
-from ferrograd.nn._module import Module
 from ferrograd.nn._parameter import Parameter
 from ferrograd.nn.functional._shared import Sizes, per_axis
+from ferrograd.nn.layers.function import Drawn
 
 if TYPE_CHECKING:
     from numpy.typing import DTypeLike
@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 _MODES = ("zeros", "reflect", "replicate", "circular")
 
 
-class _Convolution(Module):
+class _Convolution(Drawn):
     """What all convolutions hold; `axes` is the number of axes of a window."""
 
     axes: ClassVar[int]

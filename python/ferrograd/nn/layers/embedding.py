@@ -15,14 +15,14 @@ from ferrograd._tensor.generator import Generator
 from ferrograd._tensor.modes import no_grad
 from ferrograd.errors import ArgumentError, ShapeError
 from ferrograd.nn import functional as F, init  # noqa: N812
-from ferrograd.nn._module import Module
 from ferrograd.nn._parameter import Parameter
+from ferrograd.nn.layers.function import Drawn
 
 if TYPE_CHECKING:
     from numpy.typing import DTypeLike
 
 
-class _Table(Module):
+class _Table(Drawn):
     """Vectors by their numbers, and the options of a lookup."""
 
     def __init__(
@@ -47,7 +47,7 @@ class _Table(Module):
         self.padding_idx = padding_idx
         if weight is None:
             fresh = init.empty_parameter(sizes, dtype or get_default_dtype())
-            weight = init.normal_(fresh, generator=generator)
+            weight = init.started(fresh, "normal_", generator=generator)
             if padding_idx is not None:
                 with no_grad():
                     weight[padding_idx] = 0.0
@@ -56,6 +56,13 @@ class _Table(Module):
                 f"{op}: a weight of shape {tuple(weight.shape)} for {sizes}; give that shape"
             )
         self.weight = weight if isinstance(weight, Parameter) else Parameter(weight, dtype=dtype)
+
+    def reset_parameters(self) -> None:
+        """Draws the table anew; the row of `padding_idx` is zero."""
+        super().reset_parameters()
+        if self.padding_idx is not None:
+            with no_grad():
+                self.weight[self.padding_idx] = 0.0
 
     def extra_repr(self) -> str:
         """The sizes."""

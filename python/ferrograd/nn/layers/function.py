@@ -1,16 +1,20 @@
-"""`FunctionModule`: the base of modules that are one function with its options.
+"""`FunctionModule` and `Drawn`: bases of modules that are one function, or fill their parameters.
 
-Owns: the options as attributes, the call, and the text. Never checks an option: the function does.
+Owns: the options as attributes, the call, and the text; `reset_parameters`. Never checks an option:
+the function does.
 Invariant: an option that is changed as an attribute counts from the next call on.
 """
 
 from __future__ import annotations
 
-from typing import Any, ClassVar
+from typing import TYPE_CHECKING, Any, ClassVar, cast
 
 from ferrograd._core import Tensor
-from ferrograd.nn import functional as F  # noqa: N812
+from ferrograd.nn import functional as F, init  # noqa: N812
 from ferrograd.nn._module import Module
+
+if TYPE_CHECKING:
+    from ferrograd.nn._parameter import Parameter
 
 
 class FunctionModule(Module):
@@ -33,3 +37,17 @@ class FunctionModule(Module):
     def extra_repr(self) -> str:
         """The options."""
         return ", ".join(f"{key}={value!r}" for key, value in self._given().items())
+
+
+class Drawn(Module):
+    """A module that knows how its own parameters were filled."""
+
+    def reset_parameters(self) -> None:
+        """Fills the parameters as when the layer was made; running averages begin again.
+
+        Errors: `ArgumentError` for a parameter that was given to the layer.
+        """
+        for parameter in self._parameters.values():
+            init.restart(cast("Parameter", parameter))
+        if (forget := getattr(self, "reset_running_stats", None)) is not None:
+            forget()

@@ -7,7 +7,7 @@ Invariant: the weight of `Linear` is [in, out] (document 001), unlike PyTorch's.
 from __future__ import annotations
 
 import math
-from typing import TYPE_CHECKING, Any, ClassVar
+from typing import TYPE_CHECKING, Any, ClassVar, cast
 
 from ferrograd._core import Tensor, get_default_dtype
 from ferrograd._tensor.generator import Generator
@@ -17,13 +17,14 @@ from ferrograd.nn import functional as F, init  # noqa: N812
 from ferrograd.nn._module import Module
 from ferrograd.nn._parameter import Parameter
 from ferrograd.nn.layers.activation import activation
+from ferrograd.nn.layers.function import Drawn
 
 if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import DTypeLike
 
 
-class Linear(Module):
+class Linear(Drawn):
     """`y = x W + b` over the last axis of x; W is [in, out], b is [out].
 
     Shapes: x is […, in], y is […, out]. `bias` is True, False, or an existing tensor; `weight` is
@@ -67,10 +68,11 @@ class Linear(Module):
             _check_bias(bias, weight)
         elif bias:
             bias_tensor = init.empty_parameter((self.out_features,), weight.dtype)
-            init.uniform_(bias_tensor, *init.bounds(self.in_features), generator=generator)
-            bias = bias_tensor
+            around = init.bounds(self.in_features)
+            bias = init.started(bias_tensor, "uniform_", around, generator)
         if fresh:
-            init.uniform_(weight, *init.bounds(self.in_features), generator=generator)
+            around = init.bounds(self.in_features)
+            init.started(cast(Parameter, weight), "uniform_", around, generator)
         self.register_parameter("weight", weight)
         if isinstance(weight, Parameter):
             weight.fan_layout = "in_out"
@@ -196,7 +198,7 @@ def _activation(given: str | Module) -> Module:
     return given if isinstance(given, Module) else activation(given)
 
 
-class Bilinear(Module):
+class Bilinear(Drawn):
     """`Σ_ij x1_i W_kij x2_j + b_k` of two inputs; W is [out, in1, in2], b is [out].
 
     Shapes: (…, in1) and (…, in2) to (…, out). Both start uniform in ±1/√in1.

@@ -9,17 +9,16 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any, ClassVar
 
-import numpy as np
-
 from ferrograd._core import Tensor, get_default_dtype, tensor
 from ferrograd._tensor import creation
 from ferrograd._tensor.modes import no_grad
 from ferrograd.errors import ArgumentError, ShapeError
-from ferrograd.nn import functional as F  # noqa: N812
+from ferrograd.nn import functional as F, init  # noqa: N812
 from ferrograd.nn._module import Module
 from ferrograd.nn._parameter import Parameter
 from ferrograd.nn.functional._shared import given
 from ferrograd.nn.functional.normalization import move_averages
+from ferrograd.nn.layers.function import Drawn
 
 if TYPE_CHECKING:
     from numpy.typing import DTypeLike
@@ -27,10 +26,13 @@ if TYPE_CHECKING:
 
 def _scale(shape: Any, wanted: bool, value: float, dtype: DTypeLike | None) -> Parameter | None:
     """A parameter of one value, or None."""
-    return Parameter(np.full(shape, value, dtype or get_default_dtype())) if wanted else None
+    if not wanted:
+        return None
+    empty = init.empty_parameter(tuple(shape) if hasattr(shape, "__len__") else (shape,), dtype)
+    return init.started(empty, "constant_", (value,))
 
 
-class _Channels(Module):
+class _Channels(Drawn):
     """One weight, bias and running average for each channel (axis 1)."""
 
     #: How many axes an input may have, and how a message calls them.
@@ -248,7 +250,7 @@ class InstanceNorm3d(_InstanceNorm):
     ranks = (4, 5)
 
 
-class GroupNorm(Module):
+class GroupNorm(Drawn):
     """The channels of (N, C, …) normalised in `num_groups` groups, then scaled each by itself.
 
     Source: Wu and He, arXiv:1803.08494. Errors: `ArgumentError` for channels that the groups do not
@@ -295,7 +297,7 @@ def _shape(normalized_shape: int | Sequence[int]) -> tuple[int, ...]:
     return tuple(int(n) for n in normalized_shape)
 
 
-class LayerNorm(Module):
+class LayerNorm(Drawn):
     """`(x - mean) / sqrt(var + eps) weight + bias` over the last axes, `normalized_shape`.
 
     Source: Ba et al., arXiv:1607.06450.
@@ -332,7 +334,7 @@ class LayerNorm(Module):
         )
 
 
-class RMSNorm(Module):
+class RMSNorm(Drawn):
     """`x / sqrt(mean(x²) + eps) weight` over the last axes; eps is the machine epsilon if None.
 
     Source: Zhang and Sennrich, arXiv:1910.07467.

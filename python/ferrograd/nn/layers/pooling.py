@@ -6,10 +6,12 @@ Invariant: options have PyTorch's order, which is not that of the functions.
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, ClassVar
 
+from ferrograd._core import Tensor
 from ferrograd.nn import functional as F  # noqa: N812
 from ferrograd.nn.functional._shared import Sizes
+from ferrograd.nn.functional.fractional import checked_sizes
 from ferrograd.nn.layers.function import FunctionModule
 
 
@@ -327,3 +329,51 @@ class LPPool3d(_LPPool):
     """
 
     function = "lp_pool3d"
+
+
+class _FractionalMaxPool(FunctionModule):
+    _axes: ClassVar[int]
+
+    def __init__(
+        self,
+        kernel_size: Sizes,
+        output_size: Sizes | None = None,
+        output_ratio: Any = None,
+        return_indices: bool = False,
+        _random_samples: Any = None,
+        *,
+        name: str | None = None,
+    ) -> None:
+        super().__init__(name)
+        checked_sizes(type(self).__name__, self._axes, output_size, output_ratio, None)
+        if isinstance(_random_samples, Tensor):
+            self.register_buffer("_random_samples", _random_samples)
+        self._keep(
+            kernel_size=kernel_size,
+            output_size=output_size,
+            output_ratio=output_ratio,
+            return_indices=return_indices,
+            _random_samples=_random_samples,
+        )
+
+
+class FractionalMaxPool2d(_FractionalMaxPool):
+    """The largest element of windows at random places; see `nn.functional`.
+
+    >>> import ferrograd as fg
+    >>> fg.nn.FractionalMaxPool2d(2, output_ratio=0.75)(fg.ones(1, 2, 8, 8)).shape
+    (1, 2, 6, 6)
+    """
+
+    function, _axes = "fractional_max_pool2d", 2
+
+
+class FractionalMaxPool3d(_FractionalMaxPool):
+    """The largest element of windows of volumes at random places; as `FractionalMaxPool2d`.
+
+    >>> import ferrograd as fg
+    >>> fg.nn.FractionalMaxPool3d(2, output_size=3)(fg.ones(1, 2, 5, 5, 5)).shape
+    (1, 2, 3, 3, 3)
+    """
+
+    function, _axes = "fractional_max_pool3d", 3

@@ -18,17 +18,17 @@ from ferrograd._tensor import creation
 from ferrograd._tensor.generator import Generator
 from ferrograd.errors import ArgumentError, ArgumentTypeError, ShapeError
 from ferrograd.nn import functional as F, init  # noqa: N812
-from ferrograd.nn._module import Module
 from ferrograd.nn.functional._shared import given
 from ferrograd.nn.layers.cells import GATES, STEPS, WHOLE, States
 from ferrograd.nn.layers.container import MOST_LAYERS
+from ferrograd.nn.layers.function import Drawn
 from ferrograd.nn.utils.rnn import PackedSequence
 
 if TYPE_CHECKING:
     from numpy.typing import DTypeLike
 
 
-class _Recurrent(Module):
+class _Recurrent(Drawn):
     kind: ClassVar[str]
     #: States of a layer: h, or h and c.
     count: ClassVar[int] = 1
