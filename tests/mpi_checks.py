@@ -268,6 +268,17 @@ def shared_groups(whole: Any, parts: Any, steps: Callable[..., None]) -> None:
         again.add_param_group({"params": [nn.Parameter(fg.ones(1))]})
 
 
+def clipping() -> None:
+    """The norm over parameters that are others on each rank, and over those that are the same."""
+    own = nn.Parameter(fg.zeros(2))
+    own.grad = fg.tensor([3.0, 4.0]) * (RANK + 1)
+    norm = 5 * np.sqrt(sum((rank + 1) ** 2 for rank in range(SIZE)))
+    for most, factor in ((2 * norm, 1.0), (norm / 2, 0.5)):
+        assert distributed.clip_grad_norm_([own], most) == pytest.approx(norm, 1e-14)
+        np.testing.assert_allclose(own.grad, np.array([3.0, 4.0]) * (RANK + 1) * factor, 1e-14)
+    assert distributed.clip_grad_norm_([nn.Parameter(fg.ones(1))], 1.0) == 0.0
+
+
 def sync_batch_norm() -> None:
     """Forward, backward, second derivatives and averages are those of one rank; uneven parts."""
     rng = np.random.default_rng(0)

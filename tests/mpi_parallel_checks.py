@@ -6,7 +6,9 @@ with a copy of the model for each, and compares the means of gradients with thos
 
 import contextlib
 import copy
+import gc
 import sys
+import weakref
 from collections.abc import Callable
 from typing import Any
 
@@ -15,7 +17,7 @@ import pytest
 
 import ferrograd as fg
 from ferrograd import distributed, nn, optim
-from ferrograd.errors import CompileError, ContractError, GradientError
+from ferrograd.errors import ArgumentError, CompileError, ContractError, GradientError
 from ferrograd.utils.checkpoint import checkpoint
 
 RANK, SIZE = distributed.get_rank(), distributed.get_world_size()
@@ -266,6 +268,57 @@ def changes() -> None:
         each(own_data(rank)).sum().backward()
     want = sum(each.twice.weight.grad.numpy() for each in alone) / SIZE
     np.testing.assert_allclose(model.twice.weight.grad, want, 1e-12)
+
+
+class Several(nn.Module):
+    """Results in containers: results of operations, a parameter, a constant, one changed later."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        fg.manual_seed(0)
+        self.a, self.b = nn.Linear(3, 3), nn.Parameter(fg.ones(3))
+
+    def forward(self, x: Any) -> Any:
+        y = self.a(x)
+        return {"y": y, "more": (self.b, [y * 2, "text"]), "none": None, "x": x}
+
+
+def outputs() -> None:
+    """Gradients come by all results of a module, also by those that are changed in place."""
+
+    def tree(net: Any, model: Any, rank: int) -> None:
+        made = net(own_data(rank))
+        (made["more"][0].sum() + (made["more"][1][0] ** 2).sum() * (rank + 1)).backward()
+
+    def in_place(net: Any, model: Any, rank: int) -> None:
+        y = net(own_data(rank))["y"]
+        y *= 2
+        y[0] = 1.0
+        (y**2).sum().backward()
+
+    def nothing(net: Any, model: Any, rank: int) -> None:
+        made = net(own_data(rank).requires_grad_())
+        made["x"].sum().backward()
+
+    def temporary(net: Any, model: Any, rank: int) -> None:
+        wrapped = distributed.DataParallel(Several()) if net is not model else Several()
+        own = list(wrapped.parameters())
+        y = wrapped(own_data(rank))["y"]
+        del wrapped
+        (y**2).sum().backward()
+        model.a.weight.grad = own[0].grad if own[0].shape == (3, 3) else own[1].grad
+
+    for step in (tree, in_place, nothing, temporary):
+        agree(step, Several)
+    with pytest.raises(ArgumentError, match="wrapped already"):
+        distributed.DataParallel(nn.Sequential(distributed.DataParallel(Several())))
+    model = Several()
+    parallel = distributed.DataParallel(model)
+    parallel(own_data(RANK))["y"].sum().backward()
+    gone = weakref.ref(model)
+    del model, parallel
+    gc.collect()
+    assert gone() is None
 
 
 def compiled() -> None:

@@ -41,13 +41,13 @@ def _paths() -> list[Path]:
 
 CHECKS = [
     *("collectives", "messages", "constants_and_dtypes", "mismatches", "data_parallel"),
-    *("sharded", "sync_batch_norm"),
+    *("sharded", "clipping", "sync_batch_norm"),
 ]
 
 
 PARALLEL_CHECKS = [
     *("several_calls", "uneven_use", "higher_orders", "odd_graphs", "dtypes", "changes"),
-    *("accumulation", "compiled"),
+    *("accumulation", "compiled", "outputs"),
 ]
 
 

@@ -10,6 +10,7 @@ from __future__ import annotations
 import contextlib
 from collections.abc import Callable, Iterator, Sequence
 from typing import Any
+from weakref import ref
 
 import numpy as np
 
@@ -46,6 +47,12 @@ class DataParallel(Module):
         if not isinstance(module_of(module), Module):
             raise ArgumentTypeError(
                 f"DataParallel: the module is a {type(module).__name__}; pass a Module"
+            )
+        inner = [n for n, m in module.named_modules() if isinstance(module_of(m), DataParallel)]
+        if inner:
+            raise ArgumentError(
+                f"DataParallel: {inner[0] or 'the module'} is wrapped already, so gradients would"
+                " be summed twice; wrap the whole once"
             )
         if not bucket_cap_mb > 0:
             raise ArgumentError(f"DataParallel: bucket_cap_mb is {bucket_cap_mb}; give above 0")
@@ -101,16 +108,26 @@ class DataParallel(Module):
                 t.data = asarray(elements)
 
     def _watch(self, tensors: Sequence[Tensor], outputs: bool) -> None:
-        """Has `_begin` called in every backward pass that comes to one of these."""
+        """Has `_met` called in every backward pass that comes to one of these."""
         numbers = [n for n, p in enumerate(self._tracked) if p.requires_grad]
+        # The parameters' own hooks keep this object. This one, which they share, is none that the
+        # collector of garbage sees through them.
+        owner = ref(self) if not outputs else lambda: self
 
         def begin(reached: list[bool]) -> Callable[[], None] | None:
-            if self._running or not (outputs or self._armed):
-                return None
-            self._begin({n for n, is_reached in zip(numbers, reached, strict=True) if is_reached})
-            return self._complete
+            found: DataParallel | None = owner()
+            return None if found is None else found._met(numbers, reached, outputs)
 
         _watch_passes(tensors, [self._tracked[n] for n in numbers], begin)
+
+    def _met(
+        self, numbers: list[int], reached: list[bool], outputs: bool
+    ) -> Callable[[], None] | None:
+        """What a pass has to do at its end; None if it is not to be summed, or is already."""
+        if self._running or not (outputs or self._armed):
+            return None
+        self._begin({n for n, is_reached in zip(numbers, reached, strict=True) if is_reached})
+        return self._complete
 
     def forward(self, *args: Any, **kwargs: Any) -> Any:
         """What the module gives, on the way to which gradients will be summed."""
