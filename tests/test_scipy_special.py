@@ -45,7 +45,39 @@ CASES: list[tuple[str, tuple[Any, ...], tuple[Any, ...]]] = [
     *((f"eval_{name}", (np.array([0, 1, 2, 5]),), (S,)) for name in ("hermitenorm", "laguerre")),
     *((f"eval_{name}", (3, 1.5), (S,)) for name in ("gegenbauer", "genlaguerre")),
     ("eval_jacobi", (3, 0.5, 1.5), (S,)),
+    *((name, (), (P,)) for name in ("ber", "bei", "ker", "kei", "berp", "beip", "kerp", "keip")),
+    *((name, (1.3,), (P,)) for name in ("struve", "modstruve")),
+    *((name, (), (P, S)) for name in ("powm1", "owens_t")),
+    ("voigt_profile", (), (S, P, P[::-1])),
+    ("wrightomega", (), (S,)),
 ]
+
+
+@pytest.mark.parametrize(
+    ("name", "rest"),
+    [("lambertw", ()), ("lambertw", (-1,)), ("lambertw", (2,)), ("wofz", ()), ("wrightomega", ())],
+)
+def test_functions_with_complex_results(name: str, rest: tuple[int, ...]) -> None:
+    mine, other = getattr(ours, name), getattr(theirs, name)
+    for z in (S + 1j * P, S + 0.5):
+        if name == "wrightomega" and not np.iscomplexobj(z):
+            continue
+        t = fg.tensor(z, requires_grad=True)
+        assert_allclose(mine(t, *rest).detach().numpy(), other(z, *rest), rtol=1e-13)
+        fg.gradcheck(lambda t: mine(t, *rest), [t])
+        fg.gradgradcheck(lambda t: mine(t, *rest), [t], rtol=1e-3, atol=1e-4)
+    assert_allclose(mine(S + 1j, *rest), other(S + 1j, *rest))
+
+
+@pytest.mark.parametrize("name", ["hankel1", "hankel2"])
+def test_hankel_functions(name: str) -> None:
+    mine = getattr(ours, name)
+    for z in (P, P + 0.5j):
+        t = fg.tensor(z, requires_grad=True)
+        fg.gradcheck(lambda t: mine(1.3, t), [t])
+        fg.gradgradcheck(lambda t: mine(1.3, t), [t], rtol=1e-3, atol=1e-4)
+    with pytest.raises(fg.errors.NotDifferentiableError):
+        mine(fg.tensor(1.3, requires_grad=True), 2.0).real.backward()
 
 
 @pytest.mark.parametrize(("name", "first", "arrays"), CASES, ids=lambda v: str(v)[:20])

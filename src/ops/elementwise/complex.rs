@@ -3,6 +3,8 @@
 //! Owns: what is not holomorphic, and thus no text of complex lanes. Never differentiates: all of it is made of the two
 //! parts. Invariant: what users call `real` and `imag` is memory of its argument; what others are made of is copied.
 
+use smallvec::smallvec;
+
 use crate::dtype::DType;
 use crate::error::{Error, Result};
 use crate::kernels::parts::Part;
@@ -10,8 +12,10 @@ use crate::ops::core::declare::{Operand, Scalar};
 use crate::ops::core::elementwise::{Elementwise, binary, binary_scalar, scalar_binary};
 use crate::ops::core::layout::astype;
 use crate::ops::core::parts::{joined, part_of, part_view};
-use crate::ops::elementwise::arith::{ARCTAN2, HYPOT, MULTIPLY};
+use crate::ops::core::structured::{Record, Save, finish, move_cost};
+use crate::ops::elementwise::arith::{ARCTAN2, DIVIDE, HYPOT, MULTIPLY, SUBTRACT};
 use crate::ops::elementwise::compare::{EQUAL, LOGICAL_OR, NOT_EQUAL, isnan};
+use crate::ops::elementwise::conjugated::conjugated;
 use crate::ops::elementwise::select::where_;
 use crate::ops::elementwise::unary::{cos, rint, sin};
 use crate::tensor::Tensor;
@@ -48,8 +52,7 @@ pub(crate) fn modulus(x: &Tensor) -> Result<Tensor> {
 }
 
 elementwise_specs! {
-    /// `a / |a + ib|`: 0 for 0, and beside one infinite part it alone counts. Derivatives: `g b² / |a + ib|³` and
-    /// `-g a b / |a + ib|³`, 0 at 0.
+    /// `a / |a + ib|`: 0 for 0, and beside one infinite part it alone counts.
     fn unit_part(a, b) = UNIT_PART {
         forward { float_calls: |a, b| {
             let (size, one) = (a.hypot(b), R::lit(1.0));
@@ -59,25 +62,34 @@ elementwise_specs! {
             let finite = R::select(none, R::lit(0.0), a / R::select(none, one, size));
             R::select(size.is_infinite(), beside, finite)
         }; cost: 3.0; }
-        by a { float_calls |g, a, b| {
-            let size = a.hypot(b);
-            let none = size.eq(R::lit(0.0));
-            let size = R::select(none, R::lit(1.0), size);
-            g * R::select(none, R::lit(0.0), (b / size) * (b / size) / size)
-        } }
-        by b { float_calls |g, a, b| {
-            let size = a.hypot(b);
-            let none = size.eq(R::lit(0.0));
-            let size = R::select(none, R::lit(1.0), size);
-            -g * R::select(none, R::lit(0.0), (a / size) * (b / size) / size)
-        } }
+        by a { zero }
+        by b { zero }
     }
 }
 
-/// Complex numbers over their absolute values, as NumPy has them.
+/// Complex numbers over their absolute values, as NumPy has them. Derivative: `(g - y Re(conj(y) g)) / |x|`, 0 at 0.
 pub(crate) fn direction(x: &Tensor) -> Result<Tensor> {
-    let (re, im) = (part_of(x, Part::Real)?, part_of(x, Part::Imag)?);
-    joined(&binary(&UNIT_PART, &re, &im)?, &binary(&UNIT_PART, &im, &re)?)
+    let known = x.detach();
+    let (re, im) = (part_of(&known, Part::Real)?, part_of(&known, Part::Imag)?);
+    let out = joined(&binary(&UNIT_PART, &re, &im)?, &binary(&UNIT_PART, &im, &re)?)?;
+    finish(out, &[x], |_| Record {
+        name: "sign",
+        cost: 6.0 * move_cost(x),
+        params: (),
+        saved: smallvec![Save::input(0, &[0]), Save::output(0, &[0])],
+        backward: |(), g, cx| {
+            let (x, y) = (cx.saved(0)?, cx.saved(1)?);
+            cx.give_with(0, |_| {
+                let size = modulus(&x)?;
+                let none = binary_scalar(&EQUAL, &size.detach(), Scalar::Int(0))?;
+                let far = Operand::Scalar(Scalar::Float(f64::INFINITY));
+                let size = where_(&none, &far, &Operand::Tensor(size))?;
+                let along = part_of(&binary(&MULTIPLY, &conjugated(&y)?, &g)?, Part::Real)?;
+                let across = binary(&SUBTRACT, &g, &binary(&MULTIPLY, &y, &along)?)?;
+                binary(&DIVIDE, &across, &size)
+            })
+        },
+    })
 }
 
 /// The first of two operands where it wins, or where operand `nan` is NaN, else the second: NumPy's extremes of complex

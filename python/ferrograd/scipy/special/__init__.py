@@ -142,6 +142,26 @@ from ferrograd.scipy.special._inverses import (
     pdtri as pdtri,
     stdtrit as stdtrit,
 )
+from ferrograd.scipy.special._others import (
+    bei as bei,
+    beip as beip,
+    ber as ber,
+    berp as berp,
+    hankel1 as hankel1,
+    hankel2 as hankel2,
+    kei as kei,
+    keip as keip,
+    ker as ker,
+    kerp as kerp,
+    lambertw as lambertw,
+    modstruve as modstruve,
+    owens_t as owens_t,
+    powm1 as powm1,
+    struve as struve,
+    voigt_profile as voigt_profile,
+    wofz as wofz,
+    wrightomega as wrightomega,
+)
 from ferrograd.scipy.special._polynomials import (
     eval_chebyt as eval_chebyt,
     eval_chebyu as eval_chebyu,

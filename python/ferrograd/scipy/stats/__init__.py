@@ -24,6 +24,25 @@ from ferrograd.scipy.stats._discrete import (
     geom as geom,
     nbinom as nbinom,
 )
+from ferrograd.scipy.stats._further import (
+    arcsine as arcsine,
+    betaprime as betaprime,
+    burr12 as burr12,
+    chi as chi,
+    fisk as fisk,
+    gengamma as gengamma,
+    genlogistic as genlogistic,
+    gompertz as gompertz,
+    halflogistic as halflogistic,
+    hypsecant as hypsecant,
+    invgauss as invgauss,
+    invweibull as invweibull,
+    johnsonsu as johnsonsu,
+    levy as levy,
+    moyal as moyal,
+    nakagami as nakagami,
+    skewnorm as skewnorm,
+)
 from ferrograd.scipy.stats._line import (
     cauchy as cauchy,
     gumbel_l as gumbel_l,

@@ -1,0 +1,260 @@
+"""Further distributions, on the half line and on the line, made of formulas of SciPy's tables."""
+
+from math import log, pi, sqrt
+from typing import Any
+
+import ferrograd.numpy as _face
+from ferrograd.scipy._closures import fixed
+from ferrograd.scipy.special import (
+    betainc,
+    betaln,
+    erf,
+    erfc,
+    gammainc,
+    gammaincc,
+    gammaln,
+    log_ndtr,
+    ndtr,
+    ndtri,
+    owens_t,
+    xlog1py,
+)
+from ferrograd.scipy.stats._continuous import Continuous
+from ferrograd.scipy.stats._places import log1p_square
+
+np: Any = _face
+
+_HALF_LOG_2PI = log(2 * pi) / 2
+_ROOT_2 = sqrt(2.0)
+
+#: The length of a vector of `df` standard normals.
+chi = Continuous(
+    "chi",
+    "df",
+    lambda z, df: -z * z / 2 - (df / 2.0 - 1.0) * log(2) - gammaln(df / 2.0),
+    lambda z, df: gammainc(df / 2.0, z * z / 2),
+    sf=lambda z, df: gammaincc(df / 2.0, z * z / 2),
+    low=0.0,
+    low_power=lambda df: df - 1.0,
+)
+
+#: The root of a gamma variable with the mean 1.
+nakagami = Continuous(
+    "nakagami",
+    "nu",
+    lambda z, nu: log(2) + nu * np.log(nu) - gammaln(nu) - nu * z * z,
+    lambda z, nu: gammainc(nu, nu * z * z),
+    sf=lambda z, nu: gammaincc(nu, nu * z * z),
+    low=0.0,
+    low_power=lambda nu: 2.0 * nu - 1.0,
+)
+
+
+def _betaprime_logpdf(z: Any, a: Any, b: Any) -> Any:
+    return -xlog1py(a + b, z) - betaln(a, b)
+
+
+#: The odds of a beta variable.
+betaprime = Continuous(
+    "betaprime",
+    "a b",
+    _betaprime_logpdf,
+    lambda z, a, b: betainc(a, b, -np.expm1(-np.log1p(z))),
+    sf=lambda z, a, b: betainc(b, a, 1.0 / (1.0 + z)),
+    low=0.0,
+    low_power=lambda a, b: a - 1.0,
+)
+
+#: `sf` is `1 / (1 + z**c)`: the exponential of a logistic variable.
+fisk = Continuous(
+    "fisk",
+    "c",
+    lambda z, c: np.log(c) - 2.0 * np.log1p(z**c),
+    lambda z, c: z**c / (1.0 + z**c),
+    sf=lambda z, c: 1.0 / (1.0 + z**c),
+    ppf=lambda q, c: (q / (1.0 - q)) ** (1.0 / c),
+    isf=lambda q, c: ((1.0 - q) / q) ** (1.0 / c),
+    low=0.0,
+    low_power=lambda c: c - 1.0,
+)
+
+#: `sf` is `(1 + z**c)**-d`.
+burr12 = Continuous(
+    "burr12",
+    "c d",
+    lambda z, c, d: np.log(c) + np.log(d) - (d + 1.0) * np.log1p(z**c),
+    lambda z, c, d: -np.expm1(-d * np.log1p(z**c)),
+    sf=lambda z, c, d: np.exp(-d * np.log1p(z**c)),
+    logsf=lambda z, c, d: -d * np.log1p(z**c),
+    ppf=lambda q, c, d: np.expm1(-np.log1p(-q) / d) ** (1.0 / c),
+    isf=lambda q, c, d: np.expm1(-np.log(q) / d) ** (1.0 / c),
+    low=0.0,
+    low_power=lambda c, d: c - 1.0,
+)
+
+#: `sf` is `exp(-c (exp(z) - 1))`.
+gompertz = Continuous(
+    "gompertz",
+    "c",
+    lambda z, c: np.log(c) + z - c * np.expm1(z),
+    lambda z, c: -np.expm1(-c * np.expm1(z)),
+    sf=lambda z, c: np.exp(-c * np.expm1(z)),
+    logsf=lambda z, c: -c * np.expm1(z),
+    ppf=lambda q, c: np.log1p(-np.log1p(-q) / c),
+    isf=lambda q, c: np.log1p(-np.log(q) / c),
+    low=0.0,
+)
+
+#: The absolute value of a logistic variable.
+halflogistic = Continuous(
+    "halflogistic",
+    "",
+    lambda z: log(2) - z - 2.0 * np.log1p(np.exp(-z)),
+    lambda z: np.tanh(z / 2),
+    sf=lambda z: 2.0 / (1.0 + np.exp(z)),
+    ppf=lambda q: 2.0 * np.arctanh(q),
+    isf=lambda q: np.log((2.0 - q) / q),
+    low=0.0,
+)
+
+#: The first passage of a drifting walk, with the mean `mu`.
+invgauss = Continuous(
+    "invgauss",
+    "mu",
+    lambda z, mu: -_HALF_LOG_2PI - 1.5 * np.log(z) - (z / mu - 1.0) ** 2 / (2.0 * z),
+    lambda z, mu: (
+        ndtr((z / mu - 1.0) / np.sqrt(z))
+        + np.exp(2.0 / mu + log_ndtr(-(z / mu + 1.0) / np.sqrt(z)))
+    ),
+    sf=lambda z, mu: (
+        ndtr((1.0 - z / mu) / np.sqrt(z))
+        - np.exp(2.0 / mu + log_ndtr(-(z / mu + 1.0) / np.sqrt(z)))
+    ),
+    low=0.0,
+    open_low=True,
+)
+
+#: One over the square of a standard normal.
+levy = Continuous(
+    "levy",
+    "",
+    lambda z: -_HALF_LOG_2PI - 1.5 * np.log(z) - 0.5 / z,
+    lambda z: erfc(1.0 / np.sqrt(2.0 * z)),
+    sf=lambda z: erf(1.0 / np.sqrt(2.0 * z)),
+    low=0.0,
+    open_low=True,
+)
+
+#: The distribution function `exp(-z**-c)`.
+invweibull = Continuous(
+    "invweibull",
+    "c",
+    lambda z, c: np.log(c) - (c + 1.0) * np.log(z) - z**-c,
+    lambda z, c: np.exp(-(z**-c)),
+    sf=lambda z, c: -np.expm1(-(z**-c)),
+    logcdf=lambda z, c: -(z**-c),
+    logsf=lambda z, c: np.log1p(-np.exp(-(z**-c))),
+    ppf=lambda q, c: (-np.log(q)) ** (-1.0 / c),
+    isf=lambda q, c: (-np.log1p(-q)) ** (-1.0 / c),
+    low=0.0,
+    open_low=True,
+)
+
+
+def _gengamma(lower: Any, upper: Any) -> Any:
+    """A curve of `z**c`, which falls where `c` is negative."""
+
+    def curve(z: Any, a: Any, c: Any) -> Any:
+        rises, power = fixed(c) > 0, z**c
+        return np.where(rises, lower(a, power), upper(a, power))
+
+    return curve
+
+
+#: A gamma variable to the power `1 / c`.
+gengamma = Continuous(
+    "gengamma",
+    "a c",
+    lambda z, a, c: np.log(np.abs(c)) + (a * c - 1.0) * np.log(z) - z**c - gammaln(a),
+    _gengamma(gammainc, gammaincc),
+    sf=_gengamma(gammaincc, gammainc),
+    low=0.0,
+    open_low=True,
+    valid=lambda a, c: (np.asarray(a) > 0) & (np.asarray(c) != 0),
+)
+
+#: The density `1 / (π cosh z)`.
+hypsecant = Continuous(
+    "hypsecant",
+    "",
+    lambda z: log(2 / pi) - np.logaddexp(z, -z),
+    lambda z: 2 / pi * np.arctan(np.exp(z)),
+    sf=lambda z: 2 / pi * np.arctan(np.exp(-z)),
+    ppf=lambda q: np.log(np.tan(pi / 2 * q)),
+    isf=lambda q: -np.log(np.tan(pi / 2 * q)),
+)
+
+#: Minus the logarithm of the square of a standard normal.
+moyal = Continuous(
+    "moyal",
+    "",
+    lambda z: -(z + np.exp(-z)) / 2 - _HALF_LOG_2PI,
+    lambda z: erfc(np.exp(-np.maximum(z, -1400.0) / 2) / _ROOT_2),
+    sf=lambda z: erf(np.exp(-np.maximum(z, -1400.0) / 2) / _ROOT_2),
+)
+
+
+def _johnson(z: Any, a: Any, b: Any) -> Any:
+    return a + b * np.arcsinh(z)
+
+
+#: `sinh` of a normal.
+johnsonsu = Continuous(
+    "johnsonsu",
+    "a b",
+    lambda z, a, b: np.log(b) - log1p_square(z) / 2 - _johnson(z, a, b) ** 2 / 2 - _HALF_LOG_2PI,
+    lambda z, a, b: ndtr(_johnson(z, a, b)),
+    sf=lambda z, a, b: ndtr(-_johnson(z, a, b)),
+    logcdf=lambda z, a, b: log_ndtr(_johnson(z, a, b)),
+    logsf=lambda z, a, b: log_ndtr(-_johnson(z, a, b)),
+    ppf=lambda q, a, b: np.sinh((ndtri(q) - a) / b),
+    isf=lambda q, a, b: np.sinh((-ndtri(q) - a) / b),
+    valid=lambda a, b: (np.asarray(b) > 0) & (np.asarray(a) == np.asarray(a)),
+)
+
+#: The density `2 pdf(z) cdf(a z)` of a normal.
+skewnorm = Continuous(
+    "skewnorm",
+    "a",
+    lambda z, a: log(2) - z * z / 2 - _HALF_LOG_2PI + log_ndtr(a * z),
+    lambda z, a: ndtr(z) - 2.0 * owens_t(z, a),
+    sf=lambda z, a: ndtr(-z) + 2.0 * owens_t(z, a),
+    valid=lambda a: np.asarray(a) == np.asarray(a),
+)
+
+#: The power `c` of a logistic distribution function.
+genlogistic = Continuous(
+    "genlogistic",
+    "c",
+    lambda z, c: np.log(c) - z - (c + 1.0) * np.logaddexp(0.0, -z),
+    lambda z, c: np.exp(-c * np.logaddexp(0.0, -z)),
+    sf=lambda z, c: -np.expm1(-c * np.logaddexp(0.0, -z)),
+    logcdf=lambda z, c: -c * np.logaddexp(0.0, -z),
+    ppf=lambda q, c: -np.log(np.expm1(-np.log(q) / c)),
+    isf=lambda q, c: -np.log(np.expm1(-np.log1p(-q) / c)),
+)
+
+#: The sine of a uniform angle, from 0 to 1.
+arcsine = Continuous(
+    "arcsine",
+    "",
+    lambda z: -log(pi) + 0.0 * z,
+    lambda z: 2 / pi * np.arcsin(np.sqrt(z)),
+    sf=lambda z: 2 / pi * np.arcsin(np.sqrt(1.0 - z)),
+    ppf=lambda q: np.sin(pi / 2 * q) ** 2,
+    isf=lambda q: np.sin(pi / 2 * (1.0 - q)) ** 2,
+    low=0.0,
+    high=1.0,
+    low_power=lambda: -0.5,
+    high_power=lambda: -0.5,
+)
