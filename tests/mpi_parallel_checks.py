@@ -204,6 +204,22 @@ def odd_graphs() -> None:
     for step in (stopped, recomputed, inner, to_some, asked, strided):
         agree(step)
     model = Net()
+    parallel = distributed.DataParallel(model, bucket_cap_mb=CAPS[0])
+
+    class Inner(fg.Function):
+        @staticmethod
+        def forward(ctx: Any, x: Any) -> Any:
+            return x * 1.0
+
+        @staticmethod
+        def backward(ctx: Any, g: Any) -> Any:
+            with fg.enable_grad():
+                (model.never.weight**2).sum().backward()
+            return g
+
+    with pytest.raises(GradientError, match="a backward pass inside of this one"):
+        parallel(Inner.apply(own_data(RANK).requires_grad_())).sum().backward()
+    model = Net()
     kept(distributed.DataParallel(model), model, RANK)
     assert np.all(model.never.weight.grad.numpy() == 0)
 

@@ -31,6 +31,16 @@ class Bucket:
         self.waiting: set[int] = set()
         self._sent: np.ndarray | None = None
 
+    @property
+    def is_sent(self) -> bool:
+        """Whether the elements are on their way."""
+        return self._sent is not None
+
+    def begin(self, reached: set[int]) -> None:
+        """A pass begins that is going to reach these parameters."""
+        self._sent = None
+        self.waiting = {number for number, _ in self.parameters if number in reached}
+
     def message(self, used: np.ndarray) -> np.ndarray:
         """The elements to be summed in place; `used` says which gradients are set here.
 

@@ -58,11 +58,13 @@ class DataParallel(Module):
             raise ArgumentError(f"DataParallel: bucket_cap_mb is {bucket_cap_mb}; give above 0")
         self.module = module
         vars(self)["_comm"] = world(comm)
-        tracked = [p for p in module.parameters() if p.requires_grad]
+        named = [(name, p) for name, p in module.named_parameters() if p.requires_grad]
+        tracked = [p for _, p in named]
         self._check(module)
         self._begin_alike(module)
         vars(self).update(
             _tracked=tracked,
+            _names=[name for name, _ in named],
             _known={id(p) for p in tracked},
             _buckets_in_order=(made := buckets(tracked, bucket_cap_mb * 2**20)),
             _bucket_of={number: b for b in made for number, _ in b.parameters},
@@ -182,14 +184,21 @@ class DataParallel(Module):
         self._progress.wait()  # What a pass that failed has left.
         vars(self).update(_running=True, _next=0, _records=is_grad_enabled())
         for bucket in self._buckets_in_order:
-            bucket.waiting = {n for n, _ in bucket.parameters if n in reached}
+            bucket.begin(reached)
 
     def _hook(self, number: int) -> Any:
         def ready(p: Tensor) -> None:
             self._used[number] = 1
-            if self._running:
-                self._bucket_of[number].waiting.discard(number)
-                self._advance()
+            if not self._running:
+                return
+            bucket = self._bucket_of[number]
+            if bucket.is_sent:
+                raise GradientError(
+                    f"DataParallel: {self._names[number]} got a gradient after its message had been"
+                    " sent, by a backward pass inside of this one; make one pass after the other"
+                )
+            bucket.waiting.discard(number)
+            self._advance()
 
         return ready
 
