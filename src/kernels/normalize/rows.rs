@@ -5,6 +5,7 @@
 //! Invariant: sums over a row run over fixed blocks in float64, sums over rows over blocks that follow from the shape,
 //! so a result is the same at any number of threads.
 
+use std::hint::black_box;
 use std::ops::{Add, Mul, Sub};
 
 use super::super::leveled::leveled;
@@ -54,10 +55,17 @@ fn side_by_side<T: Number, const L: usize>(
     term: impl Fn(usize) -> T,
 ) -> T {
     let mut lanes = [T::default(); L];
+    if start == end {
+        return lanes[0];
+    }
     for at in (start..end).step_by(L) {
         for (k, lane) in lanes.iter_mut().enumerate() {
             *lane = *lane + term(at + k);
         }
+    }
+    if L == LANES {
+        // Through memory: else the compiler makes the vectors of the loop as short as the last step, two elements.
+        lanes = black_box(lanes);
     }
     let mut width = L;
     while width > 1 {
