@@ -21,6 +21,10 @@ const SHAPES: &[&[usize]] = &[
     &[2, 0, 3],
     &[3, 2, 4, 5],
     &[2, 3, 1, 2, 3],
+    // Runs that are moved without a call for each, of every element.
+    &[5, 37],
+    &[3, 6, 9],
+    &[2, 4, 64],
 ];
 
 fn roundtrip<T: Element>(blank: T) {

@@ -7,6 +7,7 @@
 use std::ptr;
 
 use super::launch::{Work, known_to_programs, launch};
+use super::leveled::leveled;
 use super::view::{Axes, View, ViewMut, one_dtype, with_word};
 use crate::threads::parallel_for;
 
@@ -16,6 +17,11 @@ const SPLIT_BYTES: usize = 2 << 20;
 const TILE: usize = 32;
 /// An innermost axis of at most this size is no line of its own.
 const SHORT: usize = 4;
+
+/// Runs of so many bytes are moved without a call for each.
+pub(super) const FEW_BYTES: std::ops::RangeInclusive<usize> = MOVE..=128;
+/// Bytes that are moved at once.
+const MOVE: usize = 16;
 
 /// Copies `src` into `dst`, which has the same dims and does not overlap it.
 pub fn copy(src: View, dst: ViewMut) {
@@ -102,6 +108,16 @@ impl<W: Copy> Job<W> {
             outer.for_each(|at| unsafe {
                 self.shifted(at[0], at[1]).tiles([inner, line], [strides, step]);
             });
+        } else if n > 1 && strides == [1, 1] && FEW_BYTES.contains(&(inner * size_of::<W>())) {
+            let (count, size) = (outer.dims[n - 2], size_of::<W>());
+            let steps = outer.strides[n - 2].map(|step| step * size as isize);
+            outer.dims.truncate(n - 2);
+            outer.strides.truncate(n - 2);
+            // SAFETY: the caller's contract.
+            outer.for_each(|at| unsafe {
+                let Job { src, dst } = self.shifted(at[0], at[1]);
+                runs((src.cast(), dst.cast()), inner * size, count, steps);
+            });
         } else if transposed {
             let rows = outer.dims.remove(fastest);
             let row = outer.strides.remove(fastest);
@@ -155,5 +171,52 @@ impl<W: Copy> Job<W> {
                 }
             }
         }
+    }
+}
+
+leveled! {
+    /// Copies `count` runs of so many bytes, at least `MOVE`, from one address to another; the steps are in bytes, too. The
+    /// sides do not overlap.
+    pub(super) unsafe fn runs(
+        sides: (*const u8, *mut u8), bytes: usize, count: usize, steps: [isize; 2],
+    ) = runs_body, super::leveled::Levels::UpToAvx2
+}
+
+/// # Safety
+/// The runs are readable and writable, have at least `MOVE` bytes, and the sides do not overlap.
+#[inline(always)]
+unsafe fn runs_body(
+    (src, dst): (*const u8, *mut u8),
+    bytes: usize,
+    count: usize,
+    [to, from]: [isize; 2],
+) {
+    for run in 0..count as isize {
+        // SAFETY: the caller's contract.
+        unsafe {
+            let (src, dst) = (src.offset(run * from), dst.offset(run * to));
+            if bytes < 2 * MOVE {
+                moves::<MOVE>(src, dst, bytes)
+            } else {
+                moves::<{ 2 * MOVE }>(src, dst, bytes)
+            }
+        }
+    }
+}
+
+/// Copies bytes, so many at once; the last move overlaps the one before.
+///
+/// # Safety
+/// There are at least `N` bytes on either side, and the sides do not overlap.
+#[inline(always)]
+unsafe fn moves<const N: usize>(src: *const u8, dst: *mut u8, bytes: usize) {
+    let mut at = 0;
+    // SAFETY: every move is inside the bytes.
+    unsafe {
+        while at + N < bytes {
+            dst.add(at).cast::<[u8; N]>().write(*src.add(at).cast());
+            at += N;
+        }
+        dst.add(bytes - N).cast::<[u8; N]>().write(*src.add(bytes - N).cast());
     }
 }

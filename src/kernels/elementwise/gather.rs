@@ -4,6 +4,7 @@
 //! Never interprets an element: its bytes are all it knows.
 //! Invariant: a range is walked as blocks of rows along the last dimension, so the inner loops are plain.
 
+use crate::kernels::copy::{FEW_BYTES, runs};
 use crate::kernels::leveled::{Levels, leveled};
 use crate::kernels::view::with_word;
 
@@ -69,11 +70,19 @@ unsafe fn gather_as<T: Copy>(
             if rows > 1 && by == 0 {
                 gather_rows(from, 0, step, to, 1, len);
                 repeat(to, len, rows * len);
+            } else if is_runs::<T>(rows, len, step) {
+                let (size, bytes) = (size_of::<T>() as isize, len * size_of::<T>());
+                runs((from.cast(), to.cast()), bytes, rows, [bytes as isize, by * size]);
             } else {
                 gather_rows(from, by, step, to, rows, len);
             }
         }
     });
+}
+
+/// Whether rows are short runs of bytes.
+fn is_runs<T>(rows: usize, len: usize, step: isize) -> bool {
+    rows > 1 && step == 1 && FEW_BYTES.contains(&(len * size_of::<T>()))
 }
 
 /// Repeats the first `done` elements up to `total`.
@@ -168,6 +177,10 @@ unsafe fn scatter_as<T: Copy>(
         // SAFETY: the offsets lie inside the output, and done + rows * len <= count.
         unsafe {
             let (from, to) = (src.add(done), dst.offset(offset));
+            if is_runs::<T>(rows, len, step) {
+                let (size, bytes) = (size_of::<T>() as isize, len * size_of::<T>());
+                return runs((from.cast(), to.cast()), bytes, rows, [by * size, bytes as isize]);
+            }
             if len < SHORT && rows > len {
                 for j in 0..len {
                     let (from, to) = (from.add(j), to.offset(j as isize * step));
