@@ -24,6 +24,8 @@ static LIMIT: AtomicUsize = AtomicUsize::new(0);
 static POOL: AtomicPtr<rayon::ThreadPool> = AtomicPtr::new(ptr::null_mut());
 /// Helpers called and not yet back.
 static CALLED: AtomicUsize = AtomicUsize::new(0);
+/// Helpers that are back and stay awake for the next call.
+static AWAKE: AtomicUsize = AtomicUsize::new(0);
 /// Lanes with nothing to do that look for blocks to help with.
 static IDLE: AtomicUsize = AtomicUsize::new(0);
 /// Teams that idle lanes may join.
@@ -126,6 +128,7 @@ fn forget_pool_at_fork() {
 extern "C" fn after_fork_in_child() {
     POOL.store(ptr::null_mut(), Ordering::Relaxed);
     CALLED.store(0, Ordering::Relaxed);
+    AWAKE.store(0, Ordering::Relaxed);
     IDLE.store(0, Ordering::Relaxed);
     // SAFETY: the child has one thread, and it is here; the old list may be locked by a thread that is no more, so it
     // is overwritten without being dropped.
@@ -217,9 +220,25 @@ impl Team {
             gate.pass();
             drop(gate);
             CALLED.fetch_sub(1, Ordering::Relaxed);
+            stay_awake();
         });
         true
     }
+}
+
+/// Waits for the next call of a helper for a moment: waking a worker takes as long as a small operation.
+fn stay_awake() {
+    AWAKE.fetch_add(1, Ordering::Relaxed);
+    let begin = Instant::now();
+    while CALLED.load(Ordering::Relaxed) == 0 && begin.elapsed() < PATIENCE {
+        (0..32).for_each(|_| std::hint::spin_loop());
+    }
+    AWAKE.fetch_sub(1, Ordering::Relaxed);
+}
+
+/// Whether a helper would come at once.
+pub fn awake() -> bool {
+    AWAKE.load(Ordering::Relaxed) > 0
 }
 
 /// Runs `lead` while helpers that it calls run `work`; returns when all who entered have left.

@@ -36,6 +36,8 @@ pub struct OutOperand<'a> {
 pub const MAX_OPERANDS: usize = 5;
 /// Work below this many nanoseconds stays on the calling thread.
 const SPLIT_ABOVE: f32 = 80_000.0;
+/// The same while a helper is awake.
+const SPLIT_AWAKE: f32 = 16_000.0;
 /// Nanoseconds of one block of a split.
 const BLOCK: f32 = 20_000.0;
 /// Blocks are multiples of this many elements: whole tiles, whole pages, whole leaves of reductions.
@@ -91,7 +93,7 @@ unsafe fn run_many(
     let body: &(dyn Fn(usize, usize) + Sync) = match Direct::new(work, ins, out, dims) {
         Some(reached) if !in_place => {
             direct = reached;
-            if n as f32 * cost < SPLIT_ABOVE {
+            if n as f32 * cost < split_above() {
                 // SAFETY: the caller's contract.
                 return unsafe { direct.span(0, n) };
             }
@@ -104,7 +106,13 @@ unsafe fn run_many(
             &|start, end| unsafe { plan.span(start, end) }
         }
     };
-    in_blocks(n, cost, body);
+    if n as f32 * cost < split_above() { body(0, n) } else { split(n, BLOCK_UNIT, cost, body) }
+}
+
+/// The nanoseconds from which on an operation is split: the values of its elements do not depend on the cut.
+#[inline]
+fn split_above() -> f32 {
+    if threads::awake() { SPLIT_AWAKE } else { SPLIT_ABOVE }
 }
 
 /// Runs `body` on ranges that make up `0..n`: on one, or on fixed blocks when there is work for the pool. `cost` is in
@@ -122,6 +130,7 @@ pub fn in_units(n: usize, unit: usize, cost: f32, body: &(dyn Fn(usize, usize) +
 
 #[cold]
 fn split(n: usize, unit: usize, cost: f32, body: &(dyn Fn(usize, usize) + Sync)) {
-    let block = ((BLOCK / cost) as usize).max(1).next_multiple_of(unit);
+    let nanoseconds = BLOCK.min(n as f32 * cost / 4.0);
+    let block = ((nanoseconds / cost) as usize).max(1).next_multiple_of(unit);
     threads::parallel_for(n.div_ceil(block), &|i| body(i * block, n.min((i + 1) * block)));
 }
