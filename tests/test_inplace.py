@@ -311,3 +311,43 @@ def test_what_is_made_of_python_objects_is_the_tensors_own(made: Any) -> None:
         assert t.tolist() == expected.tolist()
         t[...] = 1
         assert t.numpy(writable=True).flags.writeable
+
+
+def layouts(dtype: str) -> dict[str, Callable[[], fg.Tensor]]:
+    """Tensors of many elements, new ones at every call: what lies in a run, and what does not."""
+
+    def new(*shape: int) -> fg.Tensor:
+        return fg.tensor(np.random.default_rng(1).normal(size=shape).astype(dtype))
+
+    return {
+        "run": lambda: new(70, 301),
+        "odd": lambda: new(1, 65)[:, 1:],
+        "part": lambda: new(300, 100)[7:250],
+        "columns": lambda: new(100, 200)[:, 20:],
+        "steps": lambda: new(5000)[::2],
+        "transposed": lambda: new(90, 50).T,
+        "backwards": lambda: new(3000).flip(0)[::-1],
+    }
+
+
+@pytest.mark.parametrize("name", layouts("float64"))
+@pytest.mark.parametrize("dtype", ["float64", "float32", "int64", "complex128"])
+def test_large_changes_have_the_bits_of_what_they_compute(name: str, dtype: str) -> None:
+    make = layouts(dtype)[name]
+    for change in ("add", "subtract", "multiply", "maximum"):
+        if change == "maximum" and dtype == "complex128":
+            continue
+        function = getattr(fg, change)
+        for other in ("apart", "itself", "number", "one", "swapped"):
+            x = make()
+            apart = fg.tensor(np.random.default_rng(2).normal(size=x.shape).astype(dtype))
+            rest = {"apart": apart, "itself": x, "number": 3, "one": apart.flatten()[:1]}
+            operands = (apart, x) if other == "swapped" else (x, rest[other])
+            want = function(*operands).numpy().copy()
+            function(*operands, out=x)
+            np.testing.assert_array_equal(x.numpy(), want, err_msg=f"{change} {other}")
+            again = make()
+            if other != "swapped":
+                value = again if other == "itself" else rest[other]
+                getattr(again, f"{change}_")(value)
+                np.testing.assert_array_equal(again.numpy(), want, err_msg=f"{change}_ {other}")

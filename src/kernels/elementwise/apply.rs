@@ -145,8 +145,22 @@ pub fn apply(table: &LoopTable, ins: &[In<'_>], out: ViewMut<'_>, params: &[f64]
         In::View(view) => Input::View(view),
         _ => Input::Number(constant, dtype.size()),
     });
+    let over = over(table, dtype, ins, &out);
+    let inputs = inputs.skip(usize::from(over.is_some()));
     // SAFETY: operands and output have the loop's dtypes, as asserted and chosen above.
-    unsafe { run_loop(f, inputs, out, params, table.cost(dtype)) }
+    unsafe { run_loop(over.unwrap_or(f), inputs, out, params, table.cost(dtype)) }
+}
+
+/// The loop that writes over its first operand, if there is one and only that operand is the output.
+#[inline]
+fn over(table: &LoopTable, dtype: DType, ins: &[In<'_>], out: &ViewMut<'_>) -> Option<Loop> {
+    let is_out =
+        |input: &In<'_>| matches!(input, In::View(view) if view.ptr == out.ptr.cast_const());
+    let [first @ In::View(view), second] = ins else {
+        return None;
+    };
+    let apart = is_out(first) && view.strides == out.strides && !is_out(second);
+    if apart && out.is_contiguous() { table.over(dtype) } else { None }
 }
 
 /// As `apply`, for dtypes that are converted, and complex numbers, whose loops are opaque to programs.

@@ -12,8 +12,8 @@ use smallvec::smallvec;
 
 use super::LoopTable;
 use super::apply::{In, word};
+use super::choose::where_loop;
 use super::drive::MAX_OPERANDS;
-use super::loops::where_loop;
 use super::table::Loop;
 
 use crate::array::{Layout, Storage, capture};

@@ -241,8 +241,31 @@ pub unsafe fn int_map<T: Copy, O, const N: usize>(
     }
 }
 
+/// A whole loop whose first operand is its output, which the compiler is told by there being one pointer for both: two
+/// equal ones look like operands that overlap, and are read and written one element at a time.
+///
+/// # Safety
+/// As `Loop`, for the second operand of the text.
+#[inline(always)]
+unsafe fn map_over<L, K, T>(ins: *const *const u8, out: *mut u8, n: usize)
+where
+    L: LaneOf<T>,
+    K: Kernel<2, 0>,
+    T: Copy,
+    f64: Lit<L>,
+{
+    // SAFETY: the caller keeps the contract of `Loop`.
+    unsafe {
+        let [b] = operands::<T, 1>(ins);
+        let out = out.cast::<T>();
+        for i in 0..n {
+            *out.add(i) = K::eval([L::load(*out.add(i)), L::load(*b.add(i))], []).store();
+        }
+    }
+}
+
 macro_rules! levels {
-    ($map:ident, $mask:ident, $fma:expr $(, $feature:literal)?) => {
+    ($map:ident, $mask:ident, $over:ident, $fma:expr $(, $feature:literal)?) => {
         /// # Safety
         /// As `Loop`, on a CPU of this level.
         $( #[target_feature(enable = $feature)] )?
@@ -279,17 +302,34 @@ macro_rules! levels {
             // SAFETY: the same contract.
             unsafe { map_mask::<K, T, N, { $fma }>(ins, out, n) }
         }
+
+        /// # Safety
+        /// As `map_over`, on a CPU of this level.
+        $( #[target_feature(enable = $feature)] )?
+        unsafe fn $over<K, T>(ins: *const *const u8, out: *mut u8, n: usize, _: *const f64)
+        where
+            K: Kernel<2, 0>,
+            T: Copy,
+            Lane<T, { $fma }>: Real + LaneOf<T>,
+            f64: Lit<Lane<T, { $fma }>>,
+        {
+            // SAFETY: the same contract.
+            unsafe { map_over::<Lane<T, { $fma }>, K, T>(ins, out, n) }
+        }
     };
 }
 
-levels!(base, base_mask, BASE_FMA);
+levels!(base, base_mask, base_over, BASE_FMA);
 #[cfg(all(target_arch = "x86_64", not(debug_assertions)))]
-levels!(avx2, avx2_mask, true, "avx2,fma");
+levels!(avx2, avx2_mask, avx2_over, true, "avx2,fma");
 #[cfg(all(target_arch = "x86_64", not(debug_assertions)))]
-levels!(avx512, avx512_mask, true, "avx512f,avx512dq,avx512bw,avx512vl,avx2,fma");
+levels!(avx512, avx512_mask, avx512_over, true, "avx512f,avx512dq,avx512bw,avx512vl,avx2,fma");
 
 #[cfg(any(not(target_arch = "x86_64"), debug_assertions))]
-use {base as avx2, base as avx512, base_mask as avx2_mask, base_mask as avx512_mask};
+use {
+    base as avx2, base as avx512, base_mask as avx2_mask, base_mask as avx512_mask,
+    base_over as avx2_over, base_over as avx512_over,
+};
 
 const fn table(f64: [Loop; 3], f32: [Loop; 3]) -> LoopTable {
     LoopTable {
@@ -304,6 +344,7 @@ const fn table(f64: [Loop; 3], f32: [Loop; 3]) -> LoopTable {
         bool: None,
         c128: None,
         c64: None,
+        over: None,
         cost: 0.3,
         text: "",
     }
@@ -331,34 +372,17 @@ pub const fn mask_table<K: Predicate<N>, const N: usize>() -> LoopTable {
     LoopTable { mask: true, ..loops }
 }
 
+/// The loops of a text that write over the first of its two operands: float64 and float32, by level.
+pub const fn over<K: Kernel<2, 0>>() -> [[Loop; 3]; 2] {
+    [
+        [base_over::<K, f64>, avx2_over::<K, f64>, avx512_over::<K, f64>],
+        [base_over::<K, f32>, avx2_over::<K, f32>, avx512_over::<K, f32>],
+    ]
+}
+
 unsafe fn nothing(_: *const *const u8, _: *mut u8, _: usize, _: *const f64) {}
 
 /// The table of an operation on integers and bool, its rows still to be filled.
 pub const fn no_float_table() -> LoopTable {
     LoopTable { float: false, ..table([nothing; 3], [nothing; 3]) }
-}
-
-/// # Safety
-/// As `Loop`, for a mask and two operands of `T`.
-unsafe fn choose<T: Copy>(ins: *const *const u8, out: *mut u8, n: usize, _: *const f64) {
-    // SAFETY: the caller keeps the contract of `Loop`.
-    unsafe {
-        let [mask, a, b] = operands::<u8, 3>(ins);
-        let (a, b, out) = (a.cast::<T>(), b.cast::<T>(), out.cast::<T>());
-        for i in 0..n {
-            let (x, y) = (*a.add(i), *b.add(i));
-            *out.add(i) = if *mask.add(i) != 0 { x } else { y };
-        }
-    }
-}
-
-/// The loop of `where`: operands (bool, a, b), for elements of this many bytes.
-pub const fn where_loop(itemsize: usize) -> Loop {
-    match itemsize {
-        16 => choose::<[u64; 2]>,
-        8 => choose::<u64>,
-        4 => choose::<u32>,
-        2 => choose::<u16>,
-        _ => choose::<u8>,
-    }
 }

@@ -1,5 +1,6 @@
 //! Element-wise loops: tables of them, built from a text, and the one driver that runs them all.
 mod apply;
+mod choose;
 pub mod complex_loops;
 mod converted;
 mod direct;
@@ -12,8 +13,9 @@ mod table;
 
 pub use apply::{In, apply, select};
 pub(crate) use apply::{Input, run_loop};
+pub use choose::where_loop;
 pub use drive::{MAX_OPERANDS, Operand, OutOperand, in_blocks, in_units, run};
 pub use flat::{Flat, FlatIn};
 pub(crate) use flat::{apply_flat, select_flat};
-pub use loops::{Kernel, Predicate, where_loop};
+pub use loops::{Kernel, Predicate};
 pub use table::{Loop, LoopTable};

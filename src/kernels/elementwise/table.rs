@@ -40,6 +40,8 @@ pub struct LoopTable {
     pub c64: Option<[Loop; 3]>,
     /// bool; operands and output are bytes, 0 or 1.
     pub bool: Option<Loop>,
+    /// The loops that write over their first operand, which is not among those that they are given: float64 and float32.
+    pub over: Option<&'static [[Loop; 3]; 2]>,
     /// Nanoseconds per float64 element on one core, for splitting and scheduling.
     pub cost: f32,
     /// Its operands, a bar, and what it computes, as it stands in the source.
@@ -61,6 +63,21 @@ impl LoopTable {
             DType::C128 => self.c128.map(|levels| levels[isa::level() as usize]),
             DType::C64 => self.c64.map(|levels| levels[isa::level() as usize]),
             DType::Bool => self.bool,
+            _ => None,
+        }
+    }
+
+    /// The loop that writes over its first operand, for operands of this dtype at the current level.
+    #[inline]
+    pub(super) fn over(&self, dtype: DType) -> Option<Loop> {
+        let [f64, f32] = self.over?;
+        debug_assert!(
+            self.cost < 0.3,
+            "a tail is never padded: the padding would not hold the first operand"
+        );
+        match dtype {
+            DType::F64 => Some(f64[isa::level() as usize]),
+            DType::F32 => Some(f32[isa::level() as usize]),
             _ => None,
         }
     }
@@ -104,6 +121,7 @@ impl LoopTable {
 ///   formula all the same. `complex_ring:` is for texts of sums and products, `complex_angles:` for those that take
 ///   exponentials (`complex_wide:` and `complex_calls:` are the same beside `float_wide:` and `float_calls:`), and
 ///   `complex_mask:` stands for `mask:`.
+/// * `over;` after the float row of two operands: it is so cheap that in place it has loops of its own.
 /// * `no_float;` instead when the operation takes integers and bool only.
 /// * `ints: |a, b| text;` for i64, i32, u8 and u64 (plain Rust on the integer type `T`), or `i64:`,
 ///   `i32:`, `u8:`, `u64:` one by one; `bool:` on bytes that are 0 or 1. The result's type is `T` in a
@@ -167,6 +185,10 @@ macro_rules! loop_table {
     };
     (@rows $t:ident [$($O:ty)?] cost: $cost:expr; $($rest:tt)*) => {
         $t.cost = $cost;
+        $crate::loop_table!(@rows $t [$($O)?] $($rest)*);
+    };
+    (@rows $t:ident [$($O:ty)?] over; $($rest:tt)*) => {
+        $t.over = Some(const { &$crate::kernels::elementwise::loops::over::<K>() });
         $crate::loop_table!(@rows $t [$($O)?] $($rest)*);
     };
     (@rows $t:ident [$($O:ty)?] $T:ident: |$($x:ident),*| $body:expr; $($rest:tt)*) => {
