@@ -126,11 +126,29 @@ MISTAKES: dict[str, tuple[Callable[[], Any], type[Exception], str]] = {
         lambda: optim.lr_scheduler.CyclicLR(_sgd(), 0.1, 1.0, 0),
         *(ArgumentError, r"CyclicLR: step_size_up is 0"),
     ),
+    "adaptive_max_pool2d": (
+        lambda: F.adaptive_max_pool2d(fg.ones(1, 2, 0, 3), 2),
+        *(ShapeError, r"adaptive_max_pool2d: an input of shape \(1, 2, 0, 3\)"),
+    ),
+    "a hook of another shape": (
+        lambda: _hooked(lambda gradients: (fg.ones(1),)),
+        *(ShapeError, r"Module: a backward hook answered a gradient 0 of shape \(1,\) for one of"),
+    ),
+    "a hook of another kind": (
+        lambda: _hooked(lambda gradients: "text"),
+        *(ArgumentTypeError, r"Module: a backward hook answered a str for gradient 0"),
+    ),
     "LBFGS": (
         lambda: optim.LBFGS([nn.Parameter([1.0])]).step(lambda: None),
         *(ArgumentTypeError, r"the closure gave None; let it return the loss"),
     ),
 }
+
+
+def _hooked(answer: Callable[[Any], Any]) -> None:
+    layer = nn.Linear(2, 2)
+    layer.register_full_backward_hook(lambda module, into, out: answer(into))
+    layer(fg.ones(3, 2, requires_grad=True)).sum().backward()
 
 
 def _sgd() -> optim.SGD:

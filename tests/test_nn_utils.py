@@ -147,3 +147,43 @@ def test_parametrized_modules_are_pickled_and_copied() -> None:
             assert nn.utils.parametrize.is_parametrized(layer, "weight")
             assert nn.utils.parametrize.is_parametrized(made, "bias")
             np.testing.assert_array_equal(made(x), layer(x))
+
+
+@pytest.mark.parametrize("how", [None, "matrix_exp", "cayley", "householder"])
+@pytest.mark.parametrize(("rows", "columns"), [(3, 3), (2, 4), (4, 2)])
+def test_orthogonal_weights_stay_orthogonal(how: Any, rows: int, columns: int) -> None:
+    layer = nn.Linear(rows, columns)
+    plain = layer.weight.detach().clone()
+    utils.parametrizations.orthogonal(layer, orthogonal_map=how)
+    optimizer = fg.optim.SGD(layer.parameters(), lr=0.1)
+    for _ in range(3):
+        weight = layer.weight.detach()
+        tall = weight if rows >= columns else weight.T
+        np.testing.assert_allclose(tall.T @ tall, np.eye(min(rows, columns)), atol=1e-12)
+        optimizer.zero_grad()
+        (layer(fg.ones(2, rows)) ** 3).sum().backward()
+        optimizer.step()
+    assert not np.allclose(layer.weight.detach(), weight)
+    if rows == columns:
+        # The base is the weight as it was, made orthonormal.
+        fresh = nn.Linear(rows, columns, bias=False)
+        with fg.no_grad():
+            fresh.weight.copy_(fg.eye(rows)[::-1].copy())
+        before = fresh.weight.detach().clone()
+        utils.parametrizations.orthogonal(fresh, orthogonal_map=how)
+        np.testing.assert_allclose(fresh.weight.detach(), before, atol=1e-12)
+    assert plain.shape == layer.weight.shape
+
+
+def test_orthogonal_refusals() -> None:
+    make = utils.parametrizations.orthogonal
+    with pytest.raises(fg.errors.ArgumentError, match="orthogonal_map='qr'; use one of matrix_exp"):
+        make(nn.Linear(2, 2), orthogonal_map="qr")
+    with pytest.raises(
+        fg.errors.ShapeError, match=r"'bias' is \(2,\); give a parameter of two axes"
+    ):
+        make(nn.Linear(2, 2), "bias")
+    with pytest.raises(fg.errors.ArgumentError, match="use_trivialization=False with"):
+        make(nn.Linear(2, 3), use_trivialization=False)
+    plain = make(nn.Linear(2, 2), use_trivialization=False)
+    assert [name for name, _ in plain.named_buffers()] == []

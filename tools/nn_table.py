@@ -51,6 +51,7 @@ DIFFERENT = {
     "Unflatten": "axes have no names",
     "PackedSequence": "a padded tensor with its lengths",
     "pack_padded_sequence": "any order of lengths", "pack_sequence": "any order of lengths",
+    "orthogonal": "no reflections without a base",
     "weight_norm": "the parametrization", "spectral_norm": "the parametrization",
     "remove_spectral_norm": "removes the parametrization",
     "remove_weight_norm": "removes the parametrization",

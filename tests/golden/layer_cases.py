@@ -277,6 +277,16 @@ TABLES = [
     Case("nn.Sequential(nn.Linear(3, 4), nn.Tanh(), nn.Linear(4, 2))", ((2, 3),)),
     # PyTorch's second derivative of these fails its own gradgradcheck.
     Case("nn.utils.parametrizations.weight_norm(nn.Linear(3, 2))", ((2, 3),), twice=False),
+    *(
+        Case(f"nn.utils.parametrizations.orthogonal(nn.{layer}, orthogonal_map='{how}')", shape)
+        for how in ("matrix_exp", "cayley")
+        for layer, shape in (
+            ("Linear(3, 3)", ((2, 3),)),
+            ("Linear(2, 4)", ((2, 2),)),
+            ("Linear(4, 2)", ((2, 4),)),
+            ("Conv1d(2, 3, 2)", ((1, 2, 3),)),
+        )
+    ),
     Case("nn.utils.parametrizations.weight_norm(nn.Conv1d(2, 3, 2), dim=None)", ((1, 2, 3),)),
     Case("nn.utils.parametrizations.weight_norm(nn.Linear(3, 2), dim=1)", ((2, 3),), twice=False),
     Case("nn.utils.parametrizations.spectral_norm(nn.Linear(3, 2))", ((2, 3),)),

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 from ferrograd._core import Function, Tensor, is_grad_enabled
 from ferrograd._tensor.tree import flatten
-from ferrograd.errors import ContractError
+from ferrograd.errors import ArgumentTypeError, ContractError, ShapeError
 
 if TYPE_CHECKING:
     from ferrograd.nn._hooks import Hooks
@@ -119,4 +119,17 @@ def _answered(what: str, before: Gradients, answer: Any) -> Gradients:
             f"Module: {what} answered {len(given)} gradients, and there are {len(before)}; answer"
             " one, or None, for each"
         )
+    for i, (new, old) in enumerate(zip(given, before, strict=True)):
+        if new is None:
+            continue
+        if not hasattr(new, "shape"):
+            raise ArgumentTypeError(
+                f"Module: {what} answered a {type(new).__name__} for gradient {i}; answer a tensor"
+                " or None"
+            )
+        if old is not None and tuple(new.shape) != tuple(old.shape):
+            raise ShapeError(
+                f"Module: {what} answered a gradient {i} of shape {tuple(new.shape)} for one of"
+                f" {tuple(old.shape)}; answer that shape"
+            )
     return given

@@ -14,7 +14,7 @@ import numpy as np
 
 from ferrograd import _core
 from ferrograd._core import Tensor, asarray
-from ferrograd.errors import ArgumentError
+from ferrograd.errors import ArgumentError, ShapeError
 from ferrograd.nn import _operations
 from ferrograd.nn.functional._shared import Sizes, per_axis, ranked
 
@@ -128,6 +128,10 @@ def _adaptive_max(op: str, x: Tensor, output_size: Any, axes: int, return_indice
     windows = places.shape[:axes]
     places = np.ascontiguousarray(places.reshape(*windows, -1))
     flat = x.reshape((*lead, math.prod(sizes)))
+    if 0 in x.shape[-axes:]:
+        raise ShapeError(
+            f"{op}: an input of shape {tuple(x.shape)}; give one with elements in its last axes"
+        )
     within = _core.argmax(flat.detach()[..., places], -1, keepdims=True)
     chosen = _core.take_along_axis(places.reshape((1,) * len(lead) + places.shape), within, -1)
     chosen = chosen.reshape((*lead, math.prod(windows)))

@@ -19,6 +19,7 @@ from ferrograd.errors import ArgumentError
 from ferrograd.nn._module import Module
 from ferrograd.nn.functional.normalization import normalize
 from ferrograd.nn.layers.convolution import _ConvTranspose
+from ferrograd.nn.utils.orthogonal import orthogonal as orthogonal
 from ferrograd.nn.utils.parametrize import register_parametrization, remove_parametrizations
 
 
