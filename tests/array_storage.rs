@@ -203,3 +203,41 @@ fn the_note_goes_with_the_last_handle_that_is_no_guest() {
         drop(handle);
     }
 }
+
+#[test]
+fn data_is_lent_only_where_nobody_keeps_it() {
+    let storage = Storage::zeroed(64).unwrap();
+    let (full, export) = (storage.clone(), storage.data_handle());
+    assert!(export.export_if_free(1));
+    let again = storage.data_handle();
+    assert!(again.export_if_free(1), "each export has a handle");
+    let kept = storage.data_handle();
+    let third = storage.data_handle();
+    assert!(!third.export_if_free(1));
+    assert!(kept.may_be_written_elsewhere());
+    drop((kept, third));
+    for export in [export, again] {
+        export.release_export();
+        drop(export);
+    }
+    assert!(!full.may_be_written_elsewhere());
+    let detached = full.data_handle();
+    assert!(detached.data_handle().export_if_free(2), "the handle of whoever asks is known");
+    // Whoever keeps and whoever lends see each other, or one the other.
+    for _ in 0..20_000 {
+        let storage = Storage::zeroed(64).unwrap();
+        let (keeper, lender) = (storage.clone(), storage.clone());
+        let (shared, lent) = std::thread::scope(|scope| {
+            let keeper = scope.spawn(move || {
+                let kept = keeper.data_handle();
+                (!kept.may_be_written_elsewhere()).then_some(kept)
+            });
+            let lender = scope.spawn(move || {
+                let export = lender.data_handle();
+                export.export_if_free(1).then_some(export)
+            });
+            (keeper.join().unwrap(), lender.join().unwrap())
+        });
+        assert!(shared.is_none() || lent.is_none());
+    }
+}
