@@ -206,19 +206,14 @@ def odd_graphs() -> None:
     model = Net()
     parallel = distributed.DataParallel(model, bucket_cap_mb=CAPS[0])
 
-    class Inner(fg.Function):
-        @staticmethod
-        def forward(ctx: Any, x: Any) -> Any:
-            return x * 1.0
+    def inside(grad: Any) -> None:
+        with fg.enable_grad():
+            (model.never.weight**2).sum().backward()
 
-        @staticmethod
-        def backward(ctx: Any, g: Any) -> Any:
-            with fg.enable_grad():
-                (model.never.weight**2).sum().backward()
-            return g
-
+    x = own_data(RANK).requires_grad_()
+    x.register_hook(inside)
     with pytest.raises(GradientError, match="a backward pass inside of this one"):
-        parallel(Inner.apply(own_data(RANK).requires_grad_())).sum().backward()
+        parallel(x).sum().backward()
     model = Net()
     kept(distributed.DataParallel(model), model, RANK)
     assert np.all(model.never.weight.grad.numpy() == 0)
@@ -246,6 +241,11 @@ def dtypes() -> None:
         net(fg.tensor(np.arange(4.0) + rank)).backward()
 
     agree(step, Mixed, 1e-2)
+    for cap in CAPS:
+        half = nn.Linear(2, 1, bias=False).to(np.float16)
+        x = fg.tensor([[60000.0, -60000.0]], dtype=np.float16)
+        distributed.DataParallel(half, bucket_cap_mb=cap)(x).sum().backward()
+        np.testing.assert_allclose(half.weight.grad.flatten(), [60000, -60000], 1e-3)
 
 
 def changes() -> None:
@@ -282,7 +282,7 @@ def changes() -> None:
     parallel(own_data(RANK)).sum().backward()
     for rank, each in enumerate(alone):
         each(own_data(rank)).sum().backward()
-    want = sum(each.twice.weight.grad.numpy() for each in alone) / SIZE
+    want = sum(each.twice.weight.grad for each in alone) / SIZE
     np.testing.assert_allclose(model.twice.weight.grad, want, 1e-12)
 
 
@@ -328,6 +328,8 @@ def outputs() -> None:
         agree(step, Several)
     with pytest.raises(ArgumentError, match="wrapped already"):
         distributed.DataParallel(nn.Sequential(distributed.DataParallel(Several())))
+    with pytest.raises(TypeError, match="copy its module"):
+        copy.deepcopy(distributed.DataParallel(Several()))
     model = Several()
     parallel = distributed.DataParallel(model)
     parallel(own_data(RANK))["y"].sum().backward()

@@ -166,6 +166,12 @@ class DataParallel(Module):
                     " wrapped; wrap it after parameters are added, converted or unfrozen"
                 )
 
+    def __reduce_ex__(self, protocol: Any) -> Any:
+        """Raises: a copy would have to be made on all ranks together."""
+        raise ArgumentTypeError(
+            "DataParallel: a wrapper is neither copied nor pickled; copy its module, and wrap that"
+        )
+
     @contextlib.contextmanager
     def no_sync(self) -> Iterator[None]:
         """Leaves the gradients of forward calls inside the block to their rank.
@@ -212,8 +218,10 @@ class DataParallel(Module):
 
     def _send(self, bucket: Bucket) -> None:
         message, size = bucket.message(self._used), self._comm.Get_size()
+        if first := message.dtype == np.float16:  # Its largest number is too near for sums.
+            bucket.divide(size)
         request = self._comm.Iallreduce(mpi().IN_PLACE, message)
-        self._progress.add(request, lambda: bucket.divide(size))
+        self._progress.add(request, lambda: None if first else bucket.divide(size))
         vars(self)["bytes_sent"] = self.bytes_sent + message.nbytes
 
     def _complete(self) -> None:
