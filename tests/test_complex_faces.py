@@ -168,6 +168,39 @@ def test_an_imaginary_part_is_never_dropped(name: str) -> None:
     assert np.array_equal(real, R)
 
 
+#: What takes positions, classes or counts.
+PLACES: dict[str, Any] = {
+    "index": lambda x, i: x[i],
+    "assignment": lambda x, i: x.clone().__setitem__(i, 0.0),
+    "take": lambda x, i: fg.take(x, i, 0),
+    "index_select": lambda x, i: x.index_select(0, i),
+    "gather": lambda x, i: x.gather(0, i.reshape(1, 2)),
+    "take_along_axis": lambda x, i: fg.take_along_axis(x, i.reshape(2, 1), 0),
+    "scatter": lambda x, i: x.scatter(0, i.reshape(1, 2), fg.ones(1, 2)),
+    "scatter_reduce": lambda x, i: x.scatter_reduce(0, i.reshape(1, 2), fg.ones(1, 2), "sum"),
+    "index_add": lambda x, i: x.index_add(0, i, fg.ones(2, 4)),
+    "index_put": lambda x, i: x.index_put((i,), fg.ones(2, 4)),
+    "put_along_axis": lambda x, i: fg.put_along_axis(x, i.reshape(2, 1), 1.0, 0),
+    "embedding": lambda x, i: fg.nn.functional.embedding(i, x),
+    "one_hot": lambda x, i: fg.nn.functional.one_hot(i, 4),
+    "cross_entropy": lambda x, i: fg.nn.functional.cross_entropy(x[:2], i),
+    "nll_loss": lambda x, i: fg.nn.functional.nll_loss(x[:2], i),
+    "multi_margin_loss": lambda x, i: fg.nn.functional.multi_margin_loss(x[:2], i),
+    "repeat": lambda x, i: fg.repeat(fg.ones(2), i),
+    "split": lambda x, i: fg.split(x, i, 1),
+    "bincount": lambda x, i: fg.bincount(i),
+}
+
+
+@pytest.mark.parametrize("name", sorted(PLACES))
+def test_complex_numbers_are_no_positions(name: str) -> None:
+    x = fg.arange(12.0).reshape(3, 4)
+    PLACES[name](x, fg.tensor([1, 0]))
+    for wrong in (fg.tensor([1 + 1j, 0j]), fg.tensor([1.0, 0.0])):
+        with pytest.raises(fg.errors.FerrogradError, match=f"{wrong.dtype}"):
+            PLACES[name](x, wrong)
+
+
 def test_out_takes_results_of_the_same_kind() -> None:
     whole, single = fg.tensor(np.ones(5, int)), fg.tensor(np.ones(5, np.float32))
     with pytest.raises(DTypeError, match="float64 and out has elements of int64"):

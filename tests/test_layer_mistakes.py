@@ -162,6 +162,51 @@ def test_a_mistake_is_named(name: str) -> None:
         call()
 
 
+SIZES: dict[str, Callable[[Any], Any]] = {
+    "Linear: in_features": lambda n: nn.Linear(n, 2),
+    "Bilinear: in2_features": lambda n: nn.Bilinear(2, n, 2),
+    "Conv2d: in_channels": lambda n: nn.Conv2d(n, 2, 3),
+    "Conv2d: groups": lambda n: nn.Conv2d(2, 2, 3, groups=n),
+    "ConvTranspose1d: out_channels": lambda n: nn.ConvTranspose1d(2, n, 3),
+    "BatchNorm2d: num_features": lambda n: nn.BatchNorm2d(n),
+    "LayerNorm: normalized_shape": lambda n: nn.LayerNorm(n),
+    "RMSNorm: normalized_shape": lambda n: nn.RMSNorm([2, n]),
+    "GroupNorm: num_groups": lambda n: nn.GroupNorm(n, 4),
+    "Embedding: num_embeddings": lambda n: nn.Embedding(n, 2),
+    "EmbeddingBag: embedding_dim": lambda n: nn.EmbeddingBag(2, n),
+    "MultiheadAttention: num_heads": lambda n: nn.MultiheadAttention(4, n),
+    "LSTM: input_size": lambda n: nn.LSTM(n, 2),
+    "GRU: hidden_size": lambda n: nn.GRU(2, n),
+    "RNN: num_layers": lambda n: nn.RNN(2, 2, n),
+    "LSTM: proj_size": lambda n: nn.LSTM(2, 4, proj_size=n),
+    "GRUCell: hidden_size": lambda n: nn.GRUCell(2, n),
+    "PReLU: num_parameters": lambda n: nn.PReLU(n),
+    "pixel_shuffle: upscale_factor": lambda n: nn.PixelShuffle(n)(fg.ones(4, 1, 1)),
+    "channel_shuffle: groups": lambda n: nn.ChannelShuffle(n)(fg.ones(1, 4)),
+    "local_response_norm: size": lambda n: nn.LocalResponseNorm(n)(fg.ones(1, 4, 2)),
+    "ctc_loss: blank": lambda n: F.ctc_loss(fg.zeros(4, 1, 3), fg.tensor([[1]]), [4], [1], n),
+}
+
+
+@pytest.mark.parametrize("name", SIZES)
+def test_sizes_are_whole_numbers(name: str) -> None:
+    for wrong in (None, "x", 1.5, (1,), float("nan"), True, -1):
+        if name.startswith(("LayerNorm", "Conv2d: kernel")) and wrong == (1,):
+            continue
+        with pytest.raises((ArgumentError, ArgumentTypeError)) as caught:
+            SIZES[name](wrong)
+        assert str(caught.value).startswith(f"{name} is {wrong!r}; give "), str(caught.value)
+
+
+def test_kernels_have_elements() -> None:
+    for wrong in (0, -1, (2, 0)):
+        with pytest.raises(ArgumentError, match=r"Conv2d: kernel_size is .*; give at least 1"):
+            nn.Conv2d(1, 1, wrong)
+    for wrong in (None, "x", (0.5,)):
+        with pytest.raises(ArgumentTypeError, match=r"dropout: p=.*; give a probability"):
+            F.dropout(fg.ones(2), wrong)
+
+
 class TestOptimisers:
     def test_a_step_says_that_the_module_was_converted(self) -> None:
         model = nn.Linear(2, 2)

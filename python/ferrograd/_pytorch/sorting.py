@@ -13,7 +13,7 @@ import numpy as np
 
 from ferrograd import _core as core
 from ferrograd._core import Tensor, asarray, tensor
-from ferrograd.errors import ArgumentError, ShapeError
+from ferrograd.errors import ArgumentError, DTypeError, ShapeError
 
 
 class Picked(NamedTuple):
@@ -106,6 +106,8 @@ def bincount(input: Any, weights: Any = None, minlength: int = 0) -> Tensor:
     [1, 0, 2]
     """
     plain = asarray(input).detach().numpy()
+    if plain.dtype.kind not in "iub":
+        raise DTypeError(f"bincount: dtype {plain.dtype} is not supported; give whole numbers")
     heavy = None if weights is None else asarray(weights).detach().numpy()
     return tensor(np.bincount(plain, heavy, minlength))
 

@@ -263,9 +263,9 @@ pub(crate) fn clear_rows(x: &Tensor, indices: &RowIndices) -> Result<Tensor> {
     })
 }
 
-/// Indices as int64, outside the graph; floats are refused.
+/// Indices as int64, outside the graph; floats and complex numbers are refused.
 pub(crate) fn integers(op: &'static str, indices: &Tensor) -> Result<Tensor> {
-    if indices.dtype().is_float() {
+    if indices.dtype().is_inexact() {
         // An empty sequence has no element type of its own.
         if indices.size() > 0 {
             return Err(Box::new(Error::DType {

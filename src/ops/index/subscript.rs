@@ -124,7 +124,7 @@ impl Reader<'_> {
     fn array(&mut self, position: usize, index: &Tensor) -> Result<()> {
         self.positions.push(position);
         if index.dtype() != DType::Bool {
-            if index.dtype().is_float() {
+            if index.dtype().is_inexact() {
                 let what = format!("an index array of dtype {}", index.dtype());
                 return Err(bad(what, "index with integers or booleans"));
             }

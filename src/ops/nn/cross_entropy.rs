@@ -94,7 +94,7 @@ fn class_numbers(
     target: &Tensor,
     ignore: i64,
 ) -> Result<Tensor> {
-    let countable = target.dtype() != DType::Bool && !target.dtype().is_float();
+    let countable = target.dtype() != DType::Bool && !target.dtype().is_inexact();
     if target.shape() == x.shape() && op == "cross_entropy" {
         return Err(uncounted(op, "probabilities", target, "give probabilities as floats"));
     }

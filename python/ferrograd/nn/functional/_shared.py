@@ -22,6 +22,15 @@ from ferrograd.errors import (
 Sizes = int | Sequence[int]
 
 
+def whole(op: str, what: str, value: Any, least: int = 1) -> int:
+    """A whole number, of at least `least`."""
+    if isinstance(value, bool) or not hasattr(value, "__index__"):
+        raise ArgumentTypeError(f"{op}: {what} is {value!r}; give an integer of at least {least}")
+    if value.__index__() < least:
+        raise ArgumentError(f"{op}: {what} is {value}; give at least {least}")
+    return int(value)
+
+
 def per_axis(op: str, what: str, value: Any, count: int) -> tuple[int, ...]:
     """`count` integers: the one given repeated, or those given."""
     if hasattr(value, "__index__"):
@@ -50,6 +59,8 @@ def checked_reduction(op: str, reduction: str) -> str:
 
 def checked_probability(op: str, p: float) -> float:
     """A probability, if it is one."""
+    if isinstance(p, str | tuple | list) or p is None:
+        raise ArgumentTypeError(f"{op}: p={p!r}; give a probability from 0 to 1")
     if not 0.0 <= p <= 1.0:
         raise ArgumentError(f"{op}: p={p}; give a probability from 0 to 1")
     return p

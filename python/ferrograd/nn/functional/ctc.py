@@ -14,7 +14,7 @@ from ferrograd import _core
 from ferrograd._core import Tensor, asarray, where
 from ferrograd._tensor import creation
 from ferrograd.errors import ArgumentError, ShapeError
-from ferrograd.nn.functional._shared import checked_reduction
+from ferrograd.nn.functional._shared import checked_reduction, whole
 
 #: The logarithm of an impossible path: finite, so that no derivative is NaN.
 _NEVER = -1e30
@@ -81,7 +81,7 @@ def _read(
     steps = _whole("input_lengths", input_lengths, rows)
     counts = _whole("target_lengths", target_lengths, rows)
     given = targets.detach().numpy() if isinstance(targets, Tensor) else np.asarray(targets)
-    if not 0 <= blank < classes:
+    if not 0 <= whole("ctc_loss", "blank", blank, 0) < classes:
         raise ArgumentError(f"ctc_loss: blank is {blank}; give a class from 0 to {classes - 1}")
     if (steps < 0).any() or (steps > time).any():
         raise ArgumentError(f"ctc_loss: input_lengths {steps.tolist()}; they are at most {time}")

@@ -14,6 +14,7 @@ from ferrograd._core import Tensor, asarray
 from ferrograd._tensor.modes import no_grad
 from ferrograd.errors import ArgumentError, ShapeError
 from ferrograd.nn._operations import batch_norm, group_norm, pad
+from ferrograd.nn.functional._shared import whole
 
 
 def instance_norm(
@@ -84,6 +85,7 @@ def local_response_norm(
         raise ShapeError(
             f"local_response_norm: an input of shape {tuple(x.shape)}; it needs (N, C, …)"
         )
+    size = whole("local_response_norm", "size", size)
     widths = [0, 0] * (x.ndim - 2) + [size // 2, (size - 1) // 2]
     means = pad(x * x, widths).unfold(1, size, 1).mean(-1)
     return x / (k + alpha * means) ** beta

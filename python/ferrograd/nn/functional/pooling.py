@@ -16,7 +16,7 @@ from ferrograd import _core
 from ferrograd._core import Tensor, asarray
 from ferrograd.errors import ArgumentError, ShapeError
 from ferrograd.nn import _operations
-from ferrograd.nn.functional._shared import Sizes, per_axis, ranked
+from ferrograd.nn.functional._shared import Sizes, per_axis, ranked, whole
 
 
 def avg_pool1d(
@@ -121,7 +121,7 @@ def _adaptive_max(op: str, x: Tensor, output_size: Any, axes: int, return_indice
     # Places of the elements of each window in the flattened axes: (windows…, elements…).
     places = np.zeros((1,) * (2 * axes), np.int64)
     for axis, (n, count) in enumerate(zip(sizes, output_size, strict=True)):
-        parts = _parts(n, n if count is None else count)
+        parts = _parts(n, n if count is None else whole(op, "output_size", count))
         shape = [1] * (2 * axes)
         shape[axis], shape[axes + axis] = parts.shape
         places = places * n + parts.reshape(shape)

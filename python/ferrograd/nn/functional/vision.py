@@ -16,7 +16,7 @@ from ferrograd import _core
 from ferrograd._core import Tensor, asarray
 from ferrograd.errors import ArgumentError, ShapeError
 from ferrograd.nn._operations import adaptive_avg_pool2d
-from ferrograd.nn.functional._shared import Sizes, ranked
+from ferrograd.nn.functional._shared import Sizes, ranked, whole
 from ferrograd.nn.functional.pooling import adaptive_avg_pool1d
 
 #: Number of axes that a mode interpolates over; None for any.
@@ -169,7 +169,7 @@ def pixel_shuffle(x: Any, upscale_factor: int) -> Tensor:
     >>> fg.nn.functional.pixel_shuffle(fg.arange(4.0).reshape(4, 1, 1), 2).tolist()
     [[[0.0, 1.0], [2.0, 3.0]]]
     """
-    x, r = asarray(x), upscale_factor
+    x, r = asarray(x), whole("pixel_shuffle", "upscale_factor", upscale_factor)
     if x.ndim < 3 or r < 1 or x.shape[-3] % (r * r):
         raise ShapeError(
             f"pixel_shuffle: an input of shape {tuple(x.shape)} and a factor of {r}; give"
@@ -189,7 +189,7 @@ def pixel_unshuffle(x: Any, downscale_factor: int) -> Tensor:
     >>> fg.nn.functional.pixel_unshuffle(fg.arange(4.0).reshape(1, 2, 2), 2).reshape(-1).tolist()
     [0.0, 1.0, 2.0, 3.0]
     """
-    x, r = asarray(x), downscale_factor
+    x, r = asarray(x), whole("pixel_unshuffle", "downscale_factor", downscale_factor)
     if x.ndim < 3 or r < 1 or x.shape[-1] % r or x.shape[-2] % r:
         raise ShapeError(
             f"pixel_unshuffle: an input of shape {tuple(x.shape)} and a factor of {r}; give"
@@ -209,7 +209,7 @@ def channel_shuffle(x: Any, groups: int) -> Tensor:
     >>> fg.nn.functional.channel_shuffle(fg.arange(4.0).reshape(1, 4), 2).tolist()
     [[0.0, 2.0, 1.0, 3.0]]
     """
-    x = asarray(x)
+    x, groups = asarray(x), whole("channel_shuffle", "groups", groups)
     if x.ndim < 2 or x.shape[1] % groups:
         raise ShapeError(
             f"channel_shuffle: an input of shape {tuple(x.shape)} and {groups} groups; give"

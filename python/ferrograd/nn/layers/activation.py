@@ -14,7 +14,7 @@ from ferrograd.errors import ArgumentError, ArgumentTypeError, ShapeError
 from ferrograd.nn import functional as F, init  # noqa: N812
 from ferrograd.nn._module import Module
 from ferrograd.nn._signature import signature
-from ferrograd.nn.functional._shared import given
+from ferrograd.nn.functional._shared import given, whole
 from ferrograd.nn.layers.function import Drawn
 
 if TYPE_CHECKING:
@@ -284,6 +284,7 @@ class PReLU(Drawn):
         name: str | None = None,
     ) -> None:
         super().__init__(name)
+        num_parameters = whole("PReLU", "num_parameters", num_parameters)
         self.num_parameters, self.init = num_parameters, init
         self.weight = _filled(num_parameters, init, dtype)
 

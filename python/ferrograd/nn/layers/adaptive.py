@@ -18,7 +18,7 @@ from ferrograd._tensor.generator import Generator
 from ferrograd.errors import ArgumentError, ShapeError
 from ferrograd.nn import functional as F  # noqa: N812
 from ferrograd.nn._module import Module
-from ferrograd.nn.functional._shared import classes_inside, given
+from ferrograd.nn.functional._shared import classes_inside, given, whole
 from ferrograd.nn.layers.container import ModuleList, Sequential
 from ferrograd.nn.layers.linear import Linear
 
@@ -64,7 +64,7 @@ class AdaptiveLogSoftmaxWithLoss(Module):
         name: str | None = None,
     ) -> None:
         super().__init__(name)
-        parts = [int(c) for c in cutoffs]
+        parts = [whole("AdaptiveLogSoftmaxWithLoss", "a cutoff", c, 0) for c in cutoffs]
         rises = all(a < b for a, b in zip([0, *parts], [*parts, n_classes], strict=True))
         if not parts or not rises:
             raise ArgumentError(

@@ -20,7 +20,7 @@ from ferrograd.errors import ArgumentError, ShapeError
 from ferrograd.nn import functional as F, init  # noqa: N812
 from ferrograd.nn._module import Module
 from ferrograd.nn._parameter import Parameter
-from ferrograd.nn.functional._shared import given
+from ferrograd.nn.functional._shared import given, whole
 from ferrograd.nn.functional.attention import (
     checked_causal,
     heads_attention,
@@ -68,6 +68,8 @@ class MultiheadAttention(Module):
         name: str | None = None,
     ) -> None:
         super().__init__(name)
+        embed_dim = whole("MultiheadAttention", "embed_dim", embed_dim)
+        num_heads = whole("MultiheadAttention", "num_heads", num_heads)
         if embed_dim < 1 or num_heads < 1 or embed_dim % num_heads:
             raise ArgumentError(
                 f"MultiheadAttention: embed_dim is {embed_dim} and num_heads {num_heads}; give a"

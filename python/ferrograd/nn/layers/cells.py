@@ -20,7 +20,7 @@ from ferrograd.errors import ArgumentError, ShapeError
 from ferrograd.nn import _operations, init
 from ferrograd.nn._operations import linear
 from ferrograd.nn._parameter import Parameter
-from ferrograd.nn.functional._shared import given
+from ferrograd.nn.functional._shared import given, whole
 from ferrograd.nn.layers.function import Drawn
 
 if TYPE_CHECKING:
@@ -115,10 +115,8 @@ class _Cell(Drawn):
         name: str | None = None,
     ) -> None:
         super().__init__(name)
-        if hidden_size < 1:
-            raise ArgumentError(
-                f"{type(self).__name__}: hidden_size is {hidden_size}; give at least 1"
-            )
+        input_size = whole(type(self).__name__, "input_size", input_size, 0)
+        hidden_size = whole(type(self).__name__, "hidden_size", hidden_size)
         self.input_size, self.hidden_size, self.bias = input_size, hidden_size, bias
         rows, bound = GATES[self.kind] * hidden_size, 1.0 / math.sqrt(hidden_size)
         self.weight_ih = init.fresh((rows, input_size), bound, dtype, generator)

@@ -17,7 +17,7 @@ from ferrograd._tensor.generator import Generator
 from ferrograd.errors import ArgumentError
 from ferrograd.nn import functional as F, init  # noqa: N812
 from ferrograd.nn._parameter import Parameter
-from ferrograd.nn.functional._shared import Sizes, per_axis
+from ferrograd.nn.functional._shared import Sizes, per_axis, whole
 from ferrograd.nn.layers.function import Drawn
 
 if TYPE_CHECKING:
@@ -44,7 +44,12 @@ class _Convolution(Drawn):
         generator: Generator | np.random.Generator | None,
     ) -> None:
         op = type(self).__name__
-        self.in_channels, self.out_channels, self.groups = *channels, groups
+        channels = (
+            whole(op, "in_channels", channels[0]),
+            whole(op, "out_channels", channels[1]),
+        )
+        self.groups = groups = whole(op, "groups", groups)
+        self.in_channels, self.out_channels = channels
         for what in ("in_channels", "out_channels"):
             count = getattr(self, what)
             if groups < 1 or count < 1 or count % groups:
@@ -52,6 +57,8 @@ class _Convolution(Drawn):
                     f"{op}: {what} is {count} and groups is {groups}; give a multiple of groups"
                 )
         self.kernel_size = per_axis(op, "kernel_size", kernel_size, self.axes)
+        if min(self.kernel_size) < 1:
+            raise ArgumentError(f"{op}: kernel_size is {kernel_size}; give at least 1")
         stride, padding, dilation = steps
         self.stride = per_axis(op, "stride", stride, self.axes)
         self.dilation = per_axis(op, "dilation", dilation, self.axes)

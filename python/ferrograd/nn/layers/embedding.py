@@ -16,6 +16,7 @@ from ferrograd._tensor.modes import no_grad
 from ferrograd.errors import ArgumentError, ShapeError
 from ferrograd.nn import functional as F, init  # noqa: N812
 from ferrograd.nn._parameter import Parameter
+from ferrograd.nn.functional._shared import whole
 from ferrograd.nn.layers.function import Drawn
 
 if TYPE_CHECKING:
@@ -36,7 +37,9 @@ class _Table(Drawn):
         name: str | None,
     ) -> None:
         super().__init__(name)
-        op, sizes = type(self).__name__, (num_embeddings, embedding_dim)
+        op = type(self).__name__
+        num_embeddings = whole(op, "num_embeddings", num_embeddings, 0)
+        sizes = num_embeddings, whole(op, "embedding_dim", embedding_dim, 0)
         self.num_embeddings, self.embedding_dim = sizes
         if padding_idx is not None:
             if not -num_embeddings <= padding_idx < num_embeddings:

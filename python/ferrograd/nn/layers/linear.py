@@ -11,11 +11,12 @@ from typing import TYPE_CHECKING, Any, ClassVar, cast
 
 from ferrograd._core import Tensor, get_default_dtype
 from ferrograd._tensor.generator import Generator
-from ferrograd.errors import ArgumentError, ArgumentTypeError, DTypeError, ShapeError
+from ferrograd.errors import ArgumentTypeError, DTypeError, ShapeError
 from ferrograd.functors._ops import add_fiber, gemm
 from ferrograd.nn import functional as F, init  # noqa: N812
 from ferrograd.nn._module import Module
 from ferrograd.nn._parameter import Parameter
+from ferrograd.nn.functional._shared import whole
 from ferrograd.nn.layers.activation import activation
 from ferrograd.nn.layers.function import Drawn
 
@@ -59,7 +60,10 @@ class Linear(Drawn):
         super().__init__(name)
         fresh = weight is None
         if weight is None:
-            sizes = _size("in_features", in_features), _size("out_features", out_features)
+            sizes = tuple(
+                whole("Linear", what, size)
+                for what, size in (("in_features", in_features), ("out_features", out_features))
+            )
             weight = init.empty_parameter(sizes, dtype or get_default_dtype())
         else:
             _check_weight(weight, in_features, out_features, dtype)
@@ -109,14 +113,6 @@ class Linear(Drawn):
             f"in_features={self.in_features}, out_features={self.out_features},"
             f" bias={self.bias is not None}"
         )
-
-
-def _size(name: str, value: int | None) -> int:
-    if value is None or isinstance(value, bool) or not hasattr(value, "__index__"):
-        raise ArgumentTypeError(f"Linear: {name} is {value!r}; give an integer")
-    if value < 1:
-        raise ArgumentError(f"Linear: {name} is {value}; give at least 1")
-    return int(value)
 
 
 def _check_weight(
@@ -222,8 +218,9 @@ class Bilinear(Drawn):
         name: str | None = None,
     ) -> None:
         super().__init__(name)
-        if in1_features < 1:
-            raise ArgumentError(f"Bilinear: in1_features is {in1_features}; give at least 1")
+        in1_features = whole("Bilinear", "in1_features", in1_features)
+        in2_features = whole("Bilinear", "in2_features", in2_features)
+        out_features = whole("Bilinear", "out_features", out_features)
         self.in1_features, self.in2_features = in1_features, in2_features
         self.out_features, bound = out_features, 1.0 / math.sqrt(in1_features)
         shape = (out_features, in1_features, in2_features)

@@ -16,7 +16,7 @@ from ferrograd.errors import ArgumentError, ShapeError
 from ferrograd.nn import functional as F, init  # noqa: N812
 from ferrograd.nn._module import Module
 from ferrograd.nn._parameter import Parameter
-from ferrograd.nn.functional._shared import given
+from ferrograd.nn.functional._shared import given, whole
 from ferrograd.nn.functional.normalization import move_averages
 from ferrograd.nn.layers.function import Drawn
 
@@ -55,6 +55,7 @@ class _Channels(Drawn):
     ) -> None:
         self.num_features, self.eps, self.momentum = num_features, eps, momentum
         self.affine, self.track_running_stats = affine, track
+        num_features = whole(type(self).__name__, "num_features", num_features, 0)
         self.weight = _scale(num_features, affine, 1.0, dtype)
         self.bias = _scale(num_features, affine and bias, 0.0, dtype)
         self.running_mean = self.running_var = self.num_batches_tracked = None
@@ -273,6 +274,8 @@ class GroupNorm(Drawn):
         name: str | None = None,
     ) -> None:
         super().__init__(name)
+        num_groups = whole("GroupNorm", "num_groups", num_groups)
+        num_channels = whole("GroupNorm", "num_channels", num_channels)
         if num_groups < 1 or num_channels % num_groups:
             raise ArgumentError(
                 f"GroupNorm: {num_channels} channels and {num_groups} groups; give a multiple"
@@ -291,10 +294,10 @@ class GroupNorm(Drawn):
         return f"{self.num_groups}, {self.num_channels}, eps={self.eps}, affine={self.affine}"
 
 
-def _shape(normalized_shape: int | Sequence[int]) -> tuple[int, ...]:
-    if isinstance(normalized_shape, int):
-        return (normalized_shape,)
-    return tuple(int(n) for n in normalized_shape)
+def _shape(op: str, normalized_shape: int | Sequence[int]) -> tuple[int, ...]:
+    several = isinstance(normalized_shape, list | tuple)
+    each = normalized_shape if several else (normalized_shape,)
+    return tuple(whole(op, "normalized_shape", n, 0) for n in each)  # type: ignore[union-attr]
 
 
 class LayerNorm(Drawn):
@@ -318,7 +321,7 @@ class LayerNorm(Drawn):
         name: str | None = None,
     ) -> None:
         super().__init__(name)
-        self.normalized_shape, self.eps = _shape(normalized_shape), eps
+        self.normalized_shape, self.eps = _shape(type(self).__name__, normalized_shape), eps
         self.elementwise_affine = elementwise_affine
         self.weight = _scale(self.normalized_shape, elementwise_affine, 1.0, dtype)
         self.bias = _scale(self.normalized_shape, elementwise_affine and bias, 0.0, dtype)
@@ -354,7 +357,7 @@ class RMSNorm(Drawn):
         name: str | None = None,
     ) -> None:
         super().__init__(name)
-        self.normalized_shape, self.eps = _shape(normalized_shape), eps
+        self.normalized_shape, self.eps = _shape(type(self).__name__, normalized_shape), eps
         self.elementwise_affine = elementwise_affine
         self.weight = _scale(self.normalized_shape, elementwise_affine, 1.0, dtype)
 

@@ -18,7 +18,7 @@ from ferrograd._tensor import creation
 from ferrograd._tensor.generator import Generator
 from ferrograd.errors import ArgumentError, ArgumentTypeError, ShapeError
 from ferrograd.nn import functional as F, init  # noqa: N812
-from ferrograd.nn.functional._shared import given
+from ferrograd.nn.functional._shared import given, whole
 from ferrograd.nn.layers.cells import GATES, STEPS, WHOLE, States
 from ferrograd.nn.layers.container import MOST_LAYERS
 from ferrograd.nn.layers.function import Drawn
@@ -50,11 +50,14 @@ class _Recurrent(Drawn):
     ) -> None:
         super().__init__(name)
         op = type(self).__name__
-        if hidden_size < 1 or not 1 <= num_layers <= MOST_LAYERS:
-            raise ArgumentError(
-                f"{op}: hidden_size is {hidden_size} and num_layers {num_layers}; give at least 1,"
-                f" and at most {MOST_LAYERS} layers"
-            )
+        input_size = whole(op, "input_size", input_size, 0)
+        hidden_size = whole(op, "hidden_size", hidden_size)
+        num_layers, proj_size = (
+            whole(op, "num_layers", num_layers),
+            whole(op, "proj_size", proj_size, 0),
+        )
+        if num_layers > MOST_LAYERS:
+            raise ArgumentError(f"{op}: num_layers is {num_layers}; give at most {MOST_LAYERS}")
         if not 0.0 <= dropout <= 1.0:
             raise ArgumentError(f"{op}: dropout={dropout}; give a probability from 0 to 1")
         if proj_size and not (self.kind == "LSTM" and 0 < proj_size < hidden_size):
