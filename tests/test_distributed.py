@@ -1,7 +1,9 @@
 """`fg.distributed` on 2 and 4 ranks of this machine; needs the extra `mpi`."""
 
+import contextlib
 import os
 import shutil
+import signal
 import subprocess
 import sys
 import time
@@ -19,20 +21,28 @@ MPIEXEC = shutil.which("mpiexec", path=f"{Path(sys.executable).parent}{os.pathse
 def job(ranks: int, *arguments: str, program: str = "tests/mpi_checks.py") -> tuple[int, str]:
     """Status and output of a program on several ranks."""
     pytest.importorskip("mpi4py")
+    begun = start(ranks, program, *arguments)
+    try:
+        output, _ = begun.communicate(timeout=300)
+    finally:
+        if begun.poll() is None:
+            os.killpg(begun.pid, signal.SIGKILL)
+    return begun.returncode, output
+
+
+def start(ranks: int, program: str, *arguments: str) -> "subprocess.Popen[str]":
     if MPIEXEC is None:
         pytest.skip("there is no mpiexec")
     root = ["--allow-run-as-root"] if os.geteuid() == 0 else []
     ranked = [MPIEXEC, *root, "--oversubscribe", "-n", str(ranks)]
-    done = subprocess.run(
+    return subprocess.Popen(
         [*ranked, sys.executable, str(ROOT / program), *arguments],
         stdout=subprocess.PIPE,
         stderr=subprocess.STDOUT,
         text=True,
-        timeout=300,
-        check=False,
+        start_new_session=True,
         env={**os.environ, "PYTHONPATH": os.pathsep.join(map(str, _paths()))},
     )
-    return done.returncode, done.stdout
 
 
 def _paths() -> list[Path]:
@@ -114,6 +124,26 @@ def test_digits_have_the_same_losses_on_one_and_two_ranks(tmp_path: Path) -> Non
         assert (own / "digits_mpi.png").read_bytes().startswith(b"\x89PNG")
     assert len(outputs[0]) == 3
     np.testing.assert_allclose(outputs[1], outputs[0], 1e-10, 0)
+
+
+@pytest.mark.slow
+def test_digits_that_are_killed_go_on_with_other_ranks(tmp_path: Path) -> None:
+    pytest.importorskip("mpi4py")
+    pytest.importorskip("sklearn")
+    program, state = "examples/digits_mpi.py", tmp_path / "state"
+    arguments = ["--epochs", "4", "--out", str(tmp_path), "--state"]
+    assert job(1, *arguments, str(tmp_path / "whole"), program=program)[0] == 0
+    begun = start(3, program, *arguments, str(state))
+    while begun.poll() is None and not state.exists():
+        time.sleep(0.01)
+    with contextlib.suppress(ProcessLookupError):
+        os.killpg(begun.pid, signal.SIGKILL)
+    begun.communicate()
+    status, output = job(2, *arguments, str(state), program=program)
+    assert status == 0, output
+    whole, again = (fg.load(path)["values"]["losses"] for path in (tmp_path / "whole", state))
+    assert len(whole) == 4
+    np.testing.assert_allclose(again, whole, 1e-10, 0)
 
 
 @pytest.mark.slow

@@ -64,7 +64,7 @@ class DataParallel(Module):
         self._begin_alike(module)
         vars(self).update(
             _tracked=tracked,
-            _names=[name for name, _ in named],
+            _tracked_names=[name for name, _ in named],
             _known={id(p) for p in tracked},
             _buckets_in_order=(made := buckets(tracked, bucket_cap_mb * 2**20)),
             _bucket_of={number: b for b in made for number, _ in b.parameters},
@@ -199,9 +199,10 @@ class DataParallel(Module):
                 return
             bucket = self._bucket_of[number]
             if bucket.is_sent:
+                name = self._tracked_names[number]
                 raise GradientError(
-                    f"DataParallel: {self._names[number]} got a gradient after its message had been"
-                    " sent, by a backward pass inside of this one; make one pass after the other"
+                    f"DataParallel: {name} got a gradient after its message had been sent, by a"
+                    " backward pass inside of this one; make one pass after the other"
                 )
             bucket.waiting.discard(number)
             self._advance()
