@@ -8,6 +8,7 @@ use std::sync::Arc;
 use rustfft::num_complex::Complex;
 use rustfft::{Fft, FftDirection, FftPlanner};
 
+use super::columns;
 use super::number::{Number, Real, scale};
 use super::strips::{Pass, Source, run};
 use super::together::{self, Together};
@@ -22,8 +23,8 @@ pub(super) fn plan<T: Real>(n: usize, forward: bool) -> Arc<dyn Fft<T>> {
     let direction = if forward { FftDirection::Forward } else { FftDirection::Inverse };
     T::complex().get((n, u8::from(forward)), || {
         let plan = FftPlanner::new().plan_fft(n, direction);
-        if together::unusual::<T>(n, forward) {
-            return Arc::new(Together { passes: together::passes(n, forward), few: plan });
+        if together::unusual::<T>(n) {
+            return Arc::new(Together { passes: together::passes(n), few: plan });
         }
         plan
     })
@@ -94,8 +95,11 @@ where
     let mut source = Some(input);
     for (left, &axis) in axes.iter().enumerate().rev() {
         let factor = if left == 0 { T::narrow(factor) } else { T::one() };
-        let plan = plan::<T>(out.dims[axis], forward);
-        run(&Lines { plan, factor }, source.take(), &out, axis);
+        let input = source.take();
+        if !columns::run(input, &out, axis, forward, factor) {
+            let plan = plan::<T>(out.dims[axis], forward);
+            run(&Lines { plan, factor }, input, &out, axis);
+        }
     }
     if let Some(input) = source {
         copy(input, out);

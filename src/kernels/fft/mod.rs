@@ -1,4 +1,5 @@
 //! Discrete Fourier, cosine and sine transforms of the lines of a strided array.
+mod columns;
 mod complex;
 mod half;
 mod number;

@@ -37,9 +37,9 @@ pub(super) struct Weights<T> {
 }
 
 impl<T: Real> Weights<T> {
-    /// Weights that do nothing.
-    pub(super) fn none() -> Weights<T> {
-        Weights { factor: T::one(), interior: T::one(), conjugate: false }
+    /// The same factor for all.
+    pub(super) fn of(factor: T) -> Weights<T> {
+        Weights { factor, interior: factor, conjugate: false }
     }
 
     /// The factor of imaginary parts as `sign` times that of real ones.
@@ -62,7 +62,7 @@ impl<T: Real> RealPlan<T> {
     fn new(n: usize, forward: bool) -> RealPlan<T> {
         let even = n.is_multiple_of(2);
         let points = if even { n / 2 } else { n };
-        let group = if together::unusual::<T>(points, forward) { T::lanes() } else { 1 };
+        let group = if together::unusual::<T>(points) { T::lanes() } else { 1 };
         let turn = |k: usize| {
             let (sin, cos) = (2.0 * PI * k as f64 / n as f64).sin_cos();
             let (re, im) = if forward { (-0.5 * sin, -0.5 * cos) } else { (-sin, cos) };

@@ -2,7 +2,8 @@
 //!
 //! Owns: the passes of every radix. Never looks at strides. Parts stand in vectors of their own, so that no step moves
 //! numbers within a vector, and any small prime is a radix.
-//! Invariant: what a line becomes does not depend on the lines beside it.
+//! Invariant: what a line becomes does not depend on the lines beside it. Passes are those of the forward transform: the
+//! other one is the same with real and imaginary parts changed for each other, before and after.
 
 use std::f64::consts::PI;
 use std::mem::MaybeUninit;
@@ -18,13 +19,20 @@ pub(super) type Row<V> = [V; 2];
 /// The largest prime factor for which the sums of a radix are faster than a transform of another length.
 pub(super) const LARGEST: usize = 61;
 
+/// The first odd radix that has no transform of its own.
+const LOOPED: usize = 7;
+
 /// The largest prime factor for which rustfft has a transform in vectors.
 const USUAL: usize = 11;
+
+/// Sines and cosines of a third of a turn, and of one and two fifths.
+const SIN_THIRD: f64 = 0.866_025_403_784_438_6;
+const COS_FIFTHS: [f64; 2] = [0.309_016_994_374_947_45, -0.809_016_994_374_947_5];
+const SIN_FIFTHS: [f64; 2] = [0.951_056_516_295_153_5, 0.587_785_252_292_473_1];
 
 /// The passes of a length, from the first to the last.
 pub(super) struct Passes<T> {
     pub(super) n: usize,
-    forward: bool,
     passes: Vec<Radix<T>>,
 }
 
@@ -33,9 +41,9 @@ struct Radix<T> {
     p: usize,
     before: usize,
     after: usize,
-    /// `e^(±2πi jk before/n)` for `0 < j < p` and each `k < after`.
+    /// `e^(-2πi jk before/n)` for `0 < j < p` and each `k < after`.
     turns: Vec<Complex<T>>,
-    /// Cosine and signed sine of `2π jk/p` for `0 < j, k ≤ p/2`, of odd radices.
+    /// Cosine and negative sine of `2π jk/p` for `0 < j, k ≤ p/2`, of odd radices from `LOOPED` on.
     waves: Vec<[T; 2]>,
 }
 
@@ -53,11 +61,10 @@ fn radices(mut n: usize) -> Option<Vec<usize>> {
 
 impl<T: Real> Passes<T> {
     /// The passes of a length, if all its prime factors are small.
-    pub(super) fn new(n: usize, forward: bool) -> Option<Passes<T>> {
-        let sign = if forward { -1.0 } else { 1.0 };
+    pub(super) fn new(n: usize) -> Option<Passes<T>> {
         let point = |k: usize, n: usize| {
             let (sin, cos) = (2.0 * PI * k as f64 / n as f64).sin_cos();
-            [T::narrow(cos), T::narrow(sign * sin)]
+            [T::narrow(cos), T::narrow(-sin)]
         };
         let mut before = 1;
         let pass = |p: usize| {
@@ -66,7 +73,7 @@ impl<T: Real> Passes<T> {
                 let [re, im] = point((at % (p - 1) + 1) * (at / (p - 1)) * before % n, n);
                 Complex::new(re, im)
             };
-            let half = if p % 2 == 1 { p / 2 } else { 0 };
+            let half = if p % 2 == 1 && p >= LOOPED { p / 2 } else { 0 };
             let wave = |at: usize| point((at / half + 1) * (at % half + 1) % p, p);
             let radix = Radix {
                 p,
@@ -79,7 +86,7 @@ impl<T: Real> Passes<T> {
             radix
         };
         let passes = radices(n)?.into_iter().map(pass).collect();
-        Some(Passes { n, forward, passes })
+        Some(Passes { n, passes })
     }
 
     /// Whether there is a radix for which rustfft has no vectors.
@@ -87,7 +94,13 @@ impl<T: Real> Passes<T> {
         self.passes.iter().any(|pass| pass.p > USUAL)
     }
 
-    /// Transforms the `n` rows at `from`, using as many at `to`; gives the place of the result, which is one of both.
+    /// Whether the number of passes is odd.
+    pub(super) fn are_odd(&self) -> bool {
+        !self.passes.len().is_multiple_of(2)
+    }
+
+    /// Transforms the `n` rows at `from`, using as many at `to`. The result is there if the number of passes is odd, else
+    /// where they were.
     ///
     /// # Safety
     /// Both are readable and writable.
@@ -96,20 +109,21 @@ impl<T: Real> Passes<T> {
         &self,
         mut from: *mut Row<V>,
         mut to: *mut Row<V>,
-    ) -> *mut Row<V> {
+    ) {
         // SAFETY: the caller's contract.
         unsafe {
             for pass in &self.passes {
                 match pass.p {
-                    2 => even::<V, 2>(pass, self.forward, from, to),
-                    4 => even::<V, 4>(pass, self.forward, from, to),
-                    8 => even::<V, 8>(pass, self.forward, from, to),
+                    2 => twos::<V>(pass, from, to),
+                    3 => threes::<V>(pass, from, to),
+                    4 => fours::<V>(pass, from, to),
+                    5 => fives::<V>(pass, from, to),
+                    8 => eights::<V>(pass, from, to),
                     _ => odd::<V>(pass, from, to),
                 }
                 (from, to) = (to, from);
             }
         }
-        from
     }
 }
 
@@ -136,86 +150,120 @@ fn turned<V: Vector>(a: Row<V>, by: Complex<V::Part>) -> Row<V> {
     [a[0].fused_sub(re, a[1].mul(im)), a[0].fused(im, a[1].mul(re))]
 }
 
-/// A transform of four rows, the forward one or the other.
+/// Times a number for every lane.
 #[inline(always)]
-fn four<V: Vector>(x: [Row<V>; 4], forward: bool) -> [Row<V>; 4] {
+fn times<V: Vector>(a: Row<V>, by: V) -> Row<V> {
+    [a[0].mul(by), a[1].mul(by)]
+}
+
+/// `a by + b` for the same number in every lane.
+#[inline(always)]
+fn fused<V: Vector>(a: Row<V>, by: V, b: Row<V>) -> Row<V> {
+    [a[0].fused(by, b[0]), a[1].fused(by, b[1])]
+}
+
+/// A transform of two rows.
+#[inline(always)]
+fn two<V: Vector>(x: [Row<V>; 2]) -> [Row<V>; 2] {
+    [add(x[0], x[1]), subtract(x[0], x[1])]
+}
+
+/// A transform of three rows.
+#[inline(always)]
+fn three<V: Vector>(x: [Row<V>; 3]) -> [Row<V>; 3] {
+    let (half, root) = (V::all(V::Part::narrow(-0.5)), V::all(V::Part::narrow(SIN_THIRD)));
+    let sum = add(x[1], x[2]);
+    let difference = times(subtract(x[1], x[2]), root);
+    let [y, z] = beside(fused(sum, half, x[0]), difference);
+    [add(x[0], sum), z, y]
+}
+
+/// A transform of four rows.
+#[inline(always)]
+fn four<V: Vector>(x: [Row<V>; 4]) -> [Row<V>; 4] {
     let (a, b) = (add(x[0], x[2]), subtract(x[0], x[2]));
     let (c, d) = (add(x[1], x[3]), subtract(x[1], x[3]));
     let [e, f] = beside(b, d);
-    let (e, f) = if forward { (f, e) } else { (e, f) };
-    [add(a, c), e, subtract(a, c), f]
+    [add(a, c), f, subtract(a, c), e]
+}
+
+/// A transform of five rows.
+#[inline(always)]
+fn five<V: Vector>(x: [Row<V>; 5]) -> [Row<V>; 5] {
+    let [c, d] = [V::all(V::Part::narrow(COS_FIFTHS[0])), V::all(V::Part::narrow(COS_FIFTHS[1]))];
+    let [s, t] = [V::all(V::Part::narrow(SIN_FIFTHS[0])), V::all(V::Part::narrow(SIN_FIFTHS[1]))];
+    let (a, b) = (add(x[1], x[4]), add(x[2], x[3]));
+    let (e, f) = (subtract(x[1], x[4]), subtract(x[2], x[3]));
+    let outer = fused(b, d, fused(a, c, x[0]));
+    let inner = fused(b, c, fused(a, d, x[0]));
+    let far = [f[0].fused(t, e[0].mul(s)), f[1].fused(t, e[1].mul(s))];
+    let near = [e[0].fused_sub(t, f[0].mul(s)), e[1].fused_sub(t, f[1].mul(s))];
+    let ([y4, y1], [y3, y2]) = (beside(outer, far), beside(inner, near));
+    [add(x[0], add(a, b)), y1, y2, y3, y4]
 }
 
 /// A transform of eight rows.
 #[inline(always)]
-fn eight<V: Vector>(x: [Row<V>; 8], forward: bool) -> [Row<V>; 8] {
-    let e = four([x[0], x[2], x[4], x[6]], forward);
-    let o = four([x[1], x[3], x[5], x[7]], forward);
+fn eight<V: Vector>(x: [Row<V>; 8]) -> [Row<V>; 8] {
+    let e = four([x[0], x[2], x[4], x[6]]);
+    let o = four([x[1], x[3], x[5], x[7]]);
     let root = V::all(V::Part::narrow(std::f64::consts::FRAC_1_SQRT_2));
     let [[p, q], [r, s]] = [o[1], o[3]];
-    // By eighths of a turn: `(p + iq)(1 ± i)` and `(r + is)(-1 ± i)` up to the root.
-    let (first, third) = if forward {
-        ([p.add(q), q.sub(p)], [s.sub(r), V::all(V::Part::narrow(0.0)).sub(r.add(s))])
-    } else {
-        ([p.sub(q), p.add(q)], [V::all(V::Part::narrow(0.0)).sub(r.add(s)), r.sub(s)])
-    };
-    let first = [first[0].mul(root), first[1].mul(root)];
-    let third = [third[0].mul(root), third[1].mul(root)];
+    // By eighths of a turn: `(p + iq)(1 - i)` and `(r + is)(1 + i)`, the latter negative, up to the root.
+    let first = times([p.add(q), q.sub(p)], root);
+    let third = times([r.sub(s), r.add(s)], root);
     let [ahead, behind] = beside(e[2], o[2]);
-    let (g, h) = if forward { (behind, ahead) } else { (ahead, behind) };
     [
         add(e[0], o[0]),
         add(e[1], first),
-        g,
-        add(e[3], third),
+        behind,
+        subtract(e[3], third),
         subtract(e[0], o[0]),
         subtract(e[1], first),
-        h,
-        subtract(e[3], third),
+        ahead,
+        add(e[3], third),
     ]
 }
 
-/// A pass of radix 2, 4 or 8.
-///
-/// # Safety
-/// The places have rows for the whole length.
-#[inline(always)]
-unsafe fn even<V: Vector, const P: usize>(
-    pass: &Radix<V::Part>,
-    forward: bool,
-    from: *const Row<V>,
-    to: *mut Row<V>,
-) {
-    let (before, after) = (pass.before, pass.after);
-    // The longer of both loops is inside: rows that follow on each other are read and written one after the other.
-    let long = after >= before;
-    let (outer, inner) = if long { (before, after) } else { (after, before) };
-    // SAFETY: the caller's contract.
-    unsafe {
-        for at in 0..outer {
-            for inside in 0..inner {
-                let (b, k) = if long { (at, inside) } else { (inside, at) };
-                let turns = pass.turns.as_ptr().add((P - 1) * k);
-                let mut x = [*from.add(k + after * P * b); P];
-                for (j, x) in x.iter_mut().enumerate().skip(1) {
-                    *x = *from.add(k + after * (j + P * b));
-                }
-                match P {
-                    2 => (x[0], x[1]) = (add(x[0], x[1]), subtract(x[0], x[1])),
-                    4 => [x[0], x[1], x[2], x[3]] = four([x[0], x[1], x[2], x[3]], forward),
-                    _ => {
-                        let y = eight([x[0], x[1], x[2], x[3], x[4], x[5], x[6], x[7]], forward);
-                        x.copy_from_slice(&y[..P]);
+/// Passes of radices whose transform stands as a whole. The places of the rows are written out: what is chosen by a
+/// variable goes through memory.
+macro_rules! passes {
+    ($($name:ident of $p:literal: $transform:ident [$($j:literal)*];)*) => {$(
+        /// # Safety
+        /// The places have rows for the whole length.
+        #[inline(always)]
+        unsafe fn $name<V: Vector>(pass: &Radix<V::Part>, from: *const Row<V>, to: *mut Row<V>) {
+            let (before, after) = (pass.before, pass.after);
+            // The longer of both loops is inside: rows that follow on each other are read and written one after the other.
+            let long = after >= before;
+            let (outer, inner) = if long { (before, after) } else { (after, before) };
+            let apart = after * before;
+            // SAFETY: the caller's contract.
+            unsafe {
+                for at in 0..outer {
+                    for inside in 0..inner {
+                        let (b, k) = if long { (at, inside) } else { (inside, at) };
+                        let (row, to) = (from.add(k + after * $p * b), to.add(k + after * b));
+                        let y = $transform([*row $(, *row.add(after * $j))*]);
+                        *to = y[0];
+                        if k == 0 {
+                            $(*to.add(apart * $j) = y[$j];)*
+                        } else {
+                            let turns = pass.turns.as_ptr().add(($p - 1) * k);
+                            $(*to.add(apart * $j) = turned(y[$j], *turns.add($j - 1));)*
+                        }
                     }
-                }
-                *to.add(k + after * b) = x[0];
-                for (j, &x) in x.iter().enumerate().skip(1) {
-                    let y = if k > 0 { turned(x, *turns.add(j - 1)) } else { x };
-                    *to.add(k + after * (b + before * j)) = y;
                 }
             }
         }
-    }
+    )*};
+}
+passes! {
+    twos of 2: two [1];
+    threes of 3: three [1 2];
+    fours of 4: four [1 2 3];
+    fives of 5: five [1 2 3 4];
+    eights of 8: eight [1 2 3 4 5 6 7];
 }
 
 /// A pass of an odd radix: mirror images are added and subtracted, the sums weighed with cosines and the

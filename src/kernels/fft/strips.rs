@@ -154,13 +154,13 @@ unsafe fn put_tile<A: Number>(from: &[A], to: *mut A, step: isize) {
 }
 
 /// The lines of an axis in two operands, in strips.
-struct Strips {
+pub(super) struct Strips {
     others: Axes<2>,
-    steps: [isize; 2],
+    pub(super) steps: [isize; 2],
     /// How far neighbouring lines are apart, how many there are, and how many make a strip.
-    gaps: [isize; 2],
-    count: usize,
-    width: usize,
+    pub(super) gaps: [isize; 2],
+    pub(super) count: usize,
+    pub(super) width: usize,
 }
 
 /// The lines of a strip: as many as fit into the cache, and so many that a transpose moves whole cache lines.
@@ -170,7 +170,7 @@ fn width_of(strided: bool, line_bytes: usize, element: usize) -> usize {
 }
 
 impl Strips {
-    fn new(
+    pub(super) fn new(
         dims: &[usize],
         axis: usize,
         strides: [&[isize]; 2],
@@ -196,6 +196,31 @@ impl Strips {
     fn is_direct(&self, len: usize) -> bool {
         self.steps[1] == 1 && (self.width == 1 || self.gaps[1] == len as isize)
     }
+
+    /// Calls `work` for every strip, on several threads where there is enough: with the places of its first line in both
+    /// operands, the number of its lines, and working memory. `line` is the longer of both lengths.
+    pub(super) fn for_each(
+        &self,
+        line: usize,
+        bytes: usize,
+        work: &(dyn Fn([isize; 2], usize, Parts<'_>) + Sync),
+    ) {
+        let per_row = self.count.div_ceil(self.width);
+        let units = self.others.count() * per_row;
+        let blocks = (self.others.count() * self.count).saturating_mul(line) / BLOCK;
+        let blocks = blocks.clamp(1, units);
+        parallel_for(blocks, &|b| {
+            let mut room = Room::new(bytes);
+            for unit in b * units / blocks..(b + 1) * units / blocks {
+                let (row, first) = (unit / per_row, unit % per_row * self.width);
+                let lines = self.width.min(self.count - first);
+                self.others.for_range(row, row + 1, &mut |[from, to]| {
+                    let [from_gap, to_gap] = self.gaps.map(|gap| first as isize * gap);
+                    work([from + from_gap, to + to_gap], lines, room.parts());
+                });
+            }
+        });
+    }
 }
 
 /// The bytes of working memory that a pass along lines of `len` numbers needs, about. The caller has asked for them.
@@ -203,7 +228,7 @@ pub fn working_bytes(len: usize, lines: usize, size: usize) -> usize {
     let width = width_of(true, len.saturating_mul(size), size).min(lines);
     let threads = num_threads().min(lines.div_ceil(width.max(1)));
     let bytes = len.saturating_mul(size).saturating_mul(width.max(4) + 4);
-    bytes.saturating_add(room_bytes(len)).saturating_mul(threads)
+    bytes.saturating_add(room_bytes(len, 1)).saturating_mul(threads)
 }
 
 /// Runs a pass along an axis; without an input, in the place of the output.
@@ -218,36 +243,16 @@ pub(super) fn run<P: Pass>(pass: &P, input: Option<View<'_>>, out: &ViewMut<'_>,
     let size = size_of::<P::In>().max(size_of::<P::Out>());
     let line = in_len.max(out_len);
     let strips = Strips::new(out.dims, axis, [input.strides, out.strides], line, size);
-    let per_row = strips.count.div_ceil(strips.width);
-    let units = strips.others.count() * per_row;
-    let blocks = (strips.others.count() * strips.count).saturating_mul(line) / BLOCK;
-    let blocks = blocks.clamp(1, units);
     let direct = strips.is_direct(out_len);
     let taken = if direct { 0 } else { bytes_of::<P::Out>(strips.width * out_len) };
     let bytes = pass.room(strips.width) + taken;
-    parallel_for(blocks, &|b| {
-        let mut room = Room::new(bytes);
-        for unit in b * units / blocks..(b + 1) * units / blocks {
-            let (row, first) = (unit / per_row, unit % per_row * strips.width);
-            let lines = strips.width.min(strips.count - first);
-            strips.others.for_range(row, row + 1, &mut |[from, to]| {
-                let [from_gap, to_gap] = strips.gaps;
-                let source = Source {
-                    ptr: input.at(from + first as isize * from_gap),
-                    step: strips.steps[0],
-                    gap: from_gap,
-                    len: in_len,
-                    lines,
-                    in_place: false,
-                    life: std::marker::PhantomData,
-                };
-                let ptr = out.at(to + first as isize * to_gap);
-                let target =
-                    Target { ptr, step: strips.steps[1], gap: to_gap, len: out_len, lines };
-                // SAFETY: the views hold these lines, and each is in one strip, which one thread works on.
-                unsafe { strip(pass, source, target, in_place, room.parts()) };
-            });
-        }
+    let ([step, to_step], [gap, to_gap]) = (strips.steps, strips.gaps);
+    strips.for_each(line, bytes, &|[from, to], lines, room| {
+        let (ptr, life) = (input.at(from), std::marker::PhantomData);
+        let source = Source { ptr, step, gap, len: in_len, lines, in_place: false, life };
+        let target = Target { ptr: out.at(to), step: to_step, gap: to_gap, len: out_len, lines };
+        // SAFETY: the views hold these lines, and each is in one strip, which one thread works on.
+        unsafe { strip(pass, source, target, in_place, room) };
     });
 }
 

@@ -9,8 +9,9 @@ use std::sync::Arc;
 use rustfft::num_complex::Complex;
 use rustfft::{Direction, Fft, FftDirection, Length};
 
+use super::columns;
 use super::number::Real;
-use super::rows::Passes;
+use super::rows::{Passes, Row};
 use super::vector::Vector;
 use crate::kernels::isa::{Level, level};
 
@@ -24,12 +25,17 @@ const ALIGNED: usize = 64;
 /// Positions of a line that are moved together.
 const TILE: usize = 8;
 
-/// Lines that are transformed together, one after the other in memory: at most as many as there are lanes.
+/// Lines that are transformed together: one after the other in memory, at most as many as there are lanes, or side by side.
 #[derive(Clone, Copy)]
 pub(super) struct Strip<T> {
-    from: *const Complex<T>,
-    to: *mut Complex<T>,
-    lines: usize,
+    pub(super) from: *const Complex<T>,
+    pub(super) to: *mut Complex<T>,
+    pub(super) lines: usize,
+    /// Of lines side by side, how far their positions are apart.
+    pub(super) beside: Option<[isize; 2]>,
+    /// What lines side by side are multiplied with.
+    pub(super) factor: T,
+    pub(super) forward: bool,
 }
 
 /// A float type with vectors.
@@ -90,26 +96,26 @@ lanes! {
 }
 
 /// The passes of lines of `n` points, kept for the process, where there are vectors for them.
-pub(super) fn passes<T: Real>(n: usize, forward: bool) -> Arc<Option<Passes<T>>> {
+pub(super) fn passes<T: Real>(n: usize) -> Arc<Option<Passes<T>>> {
     if T::lanes() == 0 || n > LONGEST {
         return Arc::new(None);
     }
-    T::passes().get((n, u8::from(forward)), || Arc::new(Passes::new(n, forward)))
+    T::passes().get((n, 0), || Arc::new(Passes::new(n)))
 }
 
 /// Whether lines of `n` points that follow on each other are transformed together too.
-pub(super) fn unusual<T: Real>(n: usize, forward: bool) -> bool {
-    passes::<T>(n, forward).as_ref().as_ref().is_some_and(Passes::unusual)
+pub(super) fn unusual<T: Real>(n: usize) -> bool {
+    passes::<T>(n).as_ref().as_ref().is_some_and(Passes::unusual)
 }
 
-/// The bytes of working memory for lines of `n` points.
-pub(super) fn room_bytes(n: usize) -> usize {
-    if n > LONGEST { 0 } else { (2 * n + APART) * ROW + ALIGNED }
+/// The bytes of working memory for groups of lines of `n` points.
+pub(super) fn room_bytes(n: usize, groups: usize) -> usize {
+    if n > LONGEST { 0 } else { (groups + 1) * (n + APART) * ROW + ALIGNED }
 }
 
 /// The same in complex numbers.
-pub(super) fn room_of<T>(n: usize) -> usize {
-    room_bytes(n) / size_of::<Complex<T>>() + 1
+pub(super) fn room_of<T>(n: usize, groups: usize) -> usize {
+    room_bytes(n, groups) / size_of::<Complex<T>>() + 1
 }
 
 /// # Safety
@@ -120,14 +126,31 @@ unsafe fn transform<V: Vector>(
     strip: Strip<V::Part>,
     room: *mut Complex<V::Part>,
 ) {
-    let (n, Strip { from, to, lines }) = (passes.n, strip);
+    let (n, Strip { from, to, lines, forward, factor, .. }) = (passes.n, strip);
     let room = room.cast::<u8>();
-    let rows = room.wrapping_add(room.align_offset(ALIGNED)).cast::<[V; 2]>();
-    // SAFETY: the caller's contract: the room holds the rows twice, the distance and the alignment.
+    let rows = room.wrapping_add(room.align_offset(ALIGNED)).cast::<Row<V>>();
+    let apart = n + APART;
+    // The rows of a group stand behind a place that is free: for the first one, and once the group before it has moved down.
+    let odd = passes.are_odd();
+    let out = if odd { rows } else { rows.wrapping_add(apart) };
+    // Where the parts of a row stand.
+    let parts = if forward { [0, V::LANES] } else { [V::LANES, 0] };
+    let beside = |step| columns::Beside { n, step, lines, apart, forward };
+    // SAFETY: the caller's contract: the room holds the rows of the groups, as many, the distances and the alignment.
     unsafe {
-        gather(n, from, lines, rows.cast(), V::LANES);
-        let out = passes.run::<V>(rows, rows.add(n + APART));
-        scatter(n, out.cast(), V::LANES, to, lines);
+        let first = rows.add(apart);
+        match strip.beside {
+            Some([step, _]) => columns::take::<V>(from, first, beside(step)),
+            None => gather(n, from, lines, first.cast(), V::LANES, parts),
+        }
+        for group in 0..lines.div_ceil(V::LANES) {
+            let own = first.add(apart * group);
+            passes.run::<V>(own, if odd { own.sub(apart) } else { rows });
+        }
+        match strip.beside {
+            Some([_, step]) => columns::put::<V>(out, to, factor, beside(step)),
+            None => scatter(n, out.cast(), V::LANES, to, lines, parts),
+        }
     }
 }
 
@@ -142,6 +165,7 @@ unsafe fn gather<T: Real>(
     lines: usize,
     rows: *mut T,
     lanes: usize,
+    [re, im]: [usize; 2],
 ) {
     // SAFETY: the caller's contract.
     unsafe {
@@ -153,8 +177,8 @@ unsafe fn gather<T: Real>(
                 let (from, to) = (from.add(line * n), rows.add(line));
                 for i in start..n.min(start + TILE) {
                     let x = *from.add(i);
-                    *to.add(2 * lanes * i) = x.re;
-                    *to.add(2 * lanes * i + lanes) = x.im;
+                    *to.add(2 * lanes * i + re) = x.re;
+                    *to.add(2 * lanes * i + im) = x.im;
                 }
             }
         }
@@ -172,6 +196,7 @@ unsafe fn scatter<T: Real>(
     lanes: usize,
     to: *mut Complex<T>,
     lines: usize,
+    [re, im]: [usize; 2],
 ) {
     // SAFETY: the caller's contract.
     unsafe {
@@ -179,8 +204,8 @@ unsafe fn scatter<T: Real>(
             for line in 0..lines {
                 let (from, to) = (rows.add(line), to.add(line * n));
                 for i in start..n.min(start + TILE) {
-                    let (re, im) = (*from.add(2 * lanes * i), *from.add(2 * lanes * i + lanes));
-                    *to.add(i) = Complex::new(re, im);
+                    let row = from.add(2 * lanes * i);
+                    *to.add(i) = Complex::new(*row.add(re), *row.add(im));
                 }
             }
         }
@@ -205,7 +230,7 @@ impl<T: Real> Together<T> {
         few: impl Fn(usize, usize, &mut [Complex<T>]),
     ) {
         let (n, lanes) = (self.few.len(), T::lanes());
-        assert!(scratch.len() >= room_of::<T>(n), "fft: scratch");
+        assert!(scratch.len() >= room_of::<T>(n, 1), "fft: scratch");
         let Some(passes) = self.passes.as_ref() else {
             return few(0, len, scratch);
         };
@@ -216,14 +241,15 @@ impl<T: Real> Together<T> {
                 continue;
             }
             let (from, to) = (from.wrapping_add(start * n), to.wrapping_add(start * n));
-            let strip = Strip { from, to, lines };
+            let forward = self.few.fft_direction() == FftDirection::Forward;
+            let strip = Strip { from, to, lines, beside: None, factor: T::one(), forward };
             // SAFETY: the lines lie in slices that the callers borrow, and the scratch was asserted.
             unsafe { T::strip(passes, strip, scratch.as_mut_ptr()) };
         }
     }
 
     fn scratch(&self, few: usize) -> usize {
-        few.max(room_of::<T>(self.few.len()))
+        few.max(room_of::<T>(self.few.len(), 1))
     }
 }
 

@@ -134,15 +134,28 @@ where
     }
 
     fn run(&self, source: Source<'_, T>, out: &mut [T], mut room: Parts<'_>) {
-        let lines = room.take(source.lines * self.n);
-        source.gather(lines);
+        let copies: &mut [T] = room.take(source.lines * self.n);
+        let given = source.direct();
+        if given.is_none() {
+            source.gather(copies);
+        }
         let [real, complex, _] = self.plan.sizes();
         let (real, complex) = (room.take(real), room.take(complex));
         let mut desk = Desk { real, complex, own: self.plan.desk(&mut room) };
-        for (line, out) in lines.chunks_exact_mut(self.n).zip(out.chunks_exact_mut(self.n)) {
-            weigh(line, self.edges.read);
+        let outs = out.chunks_exact_mut(self.n);
+        for (i, (copy, out)) in copies.chunks_exact_mut(self.n).zip(outs).enumerate() {
+            let given = given.map(|lines| &lines[i * self.n..][..self.n]);
+            let line = match given {
+                Some(line) if !self.prepares() => line,
+                _ => {
+                    if let Some(line) = given {
+                        copy.copy_from_slice(line);
+                    }
+                    self.prepare(copy);
+                    copy
+                }
+            };
             self.line(line, out, &mut desk);
-            super::number::scale(out, self.factor);
             weigh(out, self.edges.written);
         }
     }
@@ -166,21 +179,31 @@ impl<T: Real> Lines<T>
 where
     Complex<T>: Number<Part = T>,
 {
-    fn line(&self, line: &mut [T], out: &mut [T], desk: &mut Desk<'_, T>) {
+    /// Whether lines are changed before they are transformed.
+    fn prepares(&self) -> bool {
+        (self.family.sine && self.family.kind != 1) || self.edges.read != [1.0; 2]
+    }
+
+    fn prepare(&self, line: &mut [T]) {
+        weigh(line, self.edges.read);
         match (self.family.sine, self.family.kind) {
             (true, 2) => alternate(line),
             (true, 3 | 4) => line.reverse(),
             _ => {}
         }
+    }
+
+    fn line(&self, line: &[T], out: &mut [T], desk: &mut Desk<'_, T>) {
+        let factor = self.factor;
         match &self.plan {
-            Plan::Forward(plan) if self.family.sine => odd(plan, line, out, desk),
-            Plan::Forward(plan) => even(plan, line, out, desk),
-            Plan::Turned(plan, table) => second(plan, table, line, out, desk),
-            Plan::Back(plan, table) => third(plan, table, line, out, desk),
+            Plan::Forward(plan) if self.family.sine => odd(plan, factor, line, out, desk),
+            Plan::Forward(plan) => even(plan, factor, line, out, desk),
+            Plan::Turned(plan, table) => second((plan, table), factor, line, out, desk),
+            Plan::Back(plan, table) => third((plan, table), factor, line, out, desk),
             Plan::Complex(plan, table) if self.n.is_multiple_of(2) => {
-                folded(&**plan, table, line, out, desk);
+                folded((&**plan, table), factor, line, out, desk);
             }
-            Plan::Complex(plan, table) => padded(&**plan, table, line, out, desk),
+            Plan::Complex(plan, table) => padded((&**plan, table), factor, line, out, desk),
         }
         match (self.family.sine, self.family.kind) {
             (true, 2) => out.reverse(),
@@ -190,15 +213,15 @@ where
     }
 }
 
-fn spectrum<T: Real>(plan: &RealPlan<T>, desk: &mut Desk<'_, T>)
+fn spectrum<T: Real>(plan: &RealPlan<T>, factor: T, desk: &mut Desk<'_, T>)
 where
     Complex<T>: Number<Part = T>,
 {
-    plan.forward(desk.real, desk.complex, &mut desk.own, Weights::none());
+    plan.forward(desk.real, desk.complex, &mut desk.own, Weights::of(factor));
 }
 
 /// Type 1 of cosines: the spectrum of the line and its mirror image.
-fn even<T: Real>(plan: &RealPlan<T>, line: &[T], out: &mut [T], desk: &mut Desk<'_, T>)
+fn even<T: Real>(plan: &RealPlan<T>, factor: T, line: &[T], out: &mut [T], desk: &mut Desk<'_, T>)
 where
     Complex<T>: Number<Part = T>,
 {
@@ -209,14 +232,14 @@ where
     }
     desk.real[0] = line[0] * two;
     desk.real[n - 1] = line[n - 1] * two;
-    spectrum(plan, desk);
+    spectrum(plan, factor, desk);
     for (out, x) in out.iter_mut().zip(&*desk.complex) {
         *out = x.re * T::narrow(0.5);
     }
 }
 
 /// Type 1 of sines: the spectrum of the line and its negative mirror image.
-fn odd<T: Real>(plan: &RealPlan<T>, line: &[T], out: &mut [T], desk: &mut Desk<'_, T>)
+fn odd<T: Real>(plan: &RealPlan<T>, factor: T, line: &[T], out: &mut [T], desk: &mut Desk<'_, T>)
 where
     Complex<T>: Number<Part = T>,
 {
@@ -226,7 +249,7 @@ where
         desk.real[i + 1] = x;
         desk.real[m - 1 - i] = -x;
     }
-    spectrum(plan, desk);
+    spectrum(plan, factor, desk);
     for (out, x) in out.iter_mut().zip(&desk.complex[1..]) {
         *out = x.im * T::narrow(-0.5);
     }
@@ -234,8 +257,8 @@ where
 
 /// Type 2 of cosines.
 fn second<T: Real>(
-    plan: &RealPlan<T>,
-    table: &[Complex<T>],
+    (plan, table): (&RealPlan<T>, &[Complex<T>]),
+    factor: T,
     line: &[T],
     out: &mut [T],
     desk: &mut Desk<'_, T>,
@@ -244,15 +267,15 @@ fn second<T: Real>(
 {
     // SAFETY: both have as many elements.
     unsafe { unfold(line, desk.real) };
-    spectrum(plan, desk);
+    spectrum(plan, factor, desk);
     // SAFETY: the spectrum and the table are half as long as the line.
     unsafe { turn(desk.complex, table, out) };
 }
 
 /// Type 3 of cosines: the steps of type 2 transposed, from the last to the first.
 fn third<T: Real>(
-    plan: &RealPlan<T>,
-    table: &[Complex<T>],
+    (plan, table): (&RealPlan<T>, &[Complex<T>]),
+    factor: T,
     line: &[T],
     out: &mut [T],
     desk: &mut Desk<'_, T>,
@@ -261,15 +284,15 @@ fn third<T: Real>(
 {
     // SAFETY: as above, and here.
     unsafe { turn_back(line, table, desk.complex) };
-    plan.backward(desk.complex, desk.real, &mut desk.own, Weights::none());
+    plan.backward(desk.complex, desk.real, &mut desk.own, Weights::of(factor));
     // SAFETY: both have as many elements.
     unsafe { fold(desk.real, out) };
 }
 
 /// Type 4 of cosines for an even number of points: pairs from both ends as complex numbers.
 fn folded<T: Real>(
-    plan: &dyn Fft<T>,
-    table: &[Complex<T>],
+    (plan, table): (&dyn Fft<T>, &[Complex<T>]),
+    factor: T,
     line: &[T],
     out: &mut [T],
     desk: &mut Desk<'_, T>,
@@ -281,15 +304,15 @@ fn folded<T: Real>(
     plan.process_with_scratch(desk.complex, desk.own[1]);
     for (k, (x, turn)) in desk.complex.iter().zip(table).enumerate() {
         let turned = *x * *turn;
-        out[2 * k] = turned.re;
-        out[n - 1 - 2 * k] = -turned.im;
+        out[2 * k] = turned.re * factor;
+        out[n - 1 - 2 * k] = -turned.im * factor;
     }
 }
 
 /// Type 4 of cosines for an odd number of points: as many zeros behind the line.
 fn padded<T: Real>(
-    plan: &dyn Fft<T>,
-    table: &[Complex<T>],
+    (plan, table): (&dyn Fft<T>, &[Complex<T>]),
+    factor: T,
     line: &[T],
     out: &mut [T],
     desk: &mut Desk<'_, T>,
@@ -300,7 +323,7 @@ fn padded<T: Real>(
     }
     plan.process_with_scratch(desk.complex, desk.own[1]);
     for ((out, x), turn) in out.iter_mut().zip(&*desk.complex).zip(table) {
-        *out = (*x * *turn).re;
+        *out = (*x * *turn).re * factor;
     }
 }
 

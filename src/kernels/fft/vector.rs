@@ -19,10 +19,15 @@ pub(super) unsafe trait Vector: Copy {
     fn fused(self, by: Self, to: Self) -> Self;
     /// `self * by - from`.
     fn fused_sub(self, by: Self, from: Self) -> Self;
+    /// The real and the imaginary parts of as many complex numbers as there are lanes, in an order of its own.
+    fn split(a: Self, b: Self) -> [Self; 2];
+    /// The reverse of `split`.
+    fn join(parts: [Self; 2]) -> [Self; 2];
 }
 
 macro_rules! vectors {
-    ($($v:ident of $lanes:literal $t:ty: $all:ident $add:ident $sub:ident $mul:ident $fused:ident $fused_sub:ident;)*) => {$(
+    ($($v:ident of $lanes:literal $t:ty: $all:ident $add:ident $sub:ident $mul:ident $fused:ident $fused_sub:ident
+        [$($re:tt)*] [$($im:tt)*] $low:ident $high:ident;)*) => {$(
         #[cfg(target_arch = "x86_64")]
         // SAFETY: a register of as many floats.
         unsafe impl Vector for std::arch::x86_64::$v {
@@ -58,12 +63,28 @@ macro_rules! vectors {
                 // SAFETY: as above.
                 unsafe { std::arch::x86_64::$fused_sub(self, by, from) }
             }
+            #[inline(always)]
+            fn split(a: Self, b: Self) -> [Self; 2] {
+                use std::arch::x86_64::*;
+                // SAFETY: as above.
+                unsafe { [$($re)*(a, b), $($im)*(a, b)] }
+            }
+            #[inline(always)]
+            fn join([re, im]: [Self; 2]) -> [Self; 2] {
+                use std::arch::x86_64::{$high, $low};
+                // SAFETY: as above.
+                unsafe { [$low(re, im), $high(re, im)] }
+            }
         }
     )*};
 }
 vectors! {
-    __m512d of 8 f64: _mm512_set1_pd _mm512_add_pd _mm512_sub_pd _mm512_mul_pd _mm512_fmadd_pd _mm512_fmsub_pd;
-    __m512 of 16 f32: _mm512_set1_ps _mm512_add_ps _mm512_sub_ps _mm512_mul_ps _mm512_fmadd_ps _mm512_fmsub_ps;
-    __m256d of 4 f64: _mm256_set1_pd _mm256_add_pd _mm256_sub_pd _mm256_mul_pd _mm256_fmadd_pd _mm256_fmsub_pd;
-    __m256 of 8 f32: _mm256_set1_ps _mm256_add_ps _mm256_sub_ps _mm256_mul_ps _mm256_fmadd_ps _mm256_fmsub_ps;
+    __m512d of 8 f64: _mm512_set1_pd _mm512_add_pd _mm512_sub_pd _mm512_mul_pd _mm512_fmadd_pd _mm512_fmsub_pd
+        [_mm512_unpacklo_pd] [_mm512_unpackhi_pd] _mm512_unpacklo_pd _mm512_unpackhi_pd;
+    __m512 of 16 f32: _mm512_set1_ps _mm512_add_ps _mm512_sub_ps _mm512_mul_ps _mm512_fmadd_ps _mm512_fmsub_ps
+        [_mm512_shuffle_ps::<0x88>] [_mm512_shuffle_ps::<0xdd>] _mm512_unpacklo_ps _mm512_unpackhi_ps;
+    __m256d of 4 f64: _mm256_set1_pd _mm256_add_pd _mm256_sub_pd _mm256_mul_pd _mm256_fmadd_pd _mm256_fmsub_pd
+        [_mm256_unpacklo_pd] [_mm256_unpackhi_pd] _mm256_unpacklo_pd _mm256_unpackhi_pd;
+    __m256 of 8 f32: _mm256_set1_ps _mm256_add_ps _mm256_sub_ps _mm256_mul_ps _mm256_fmadd_ps _mm256_fmsub_ps
+        [_mm256_shuffle_ps::<0x88>] [_mm256_shuffle_ps::<0xdd>] _mm256_unpacklo_ps _mm256_unpackhi_ps;
 }
