@@ -229,3 +229,29 @@ def test_the_documentation_states_the_complex_bounds() -> None:
         part = PARTS.get(name, 4)
         shown = "—" if part is None else f"{part:g}"
         assert f"| `{name}` (complex) | {bound:g} | {shown} |" in text, name
+
+
+@pytest.mark.parametrize("n", [1, 3, 8, 17, 64, 1000, 1029])
+def test_quotients_of_complex64_are_rounded_once(n: int) -> None:
+    """Within one place of the quotient in complex128, whatever is beside them or how they lie."""
+    rng = np.random.default_rng(n)
+    a, b = (
+        (rng.standard_normal(n) + 1j * rng.standard_normal(n)).astype(np.complex64) for _ in "ab"
+    )
+    a *= np.float32(2.0) ** rng.integers(-60, 60, n).astype(np.float32)
+    b *= np.float32(2.0) ** rng.integers(-60, 60, n).astype(np.float32)
+    want = a.astype(np.complex128) / b.astype(np.complex128)
+    got = fg.divide(a, b).numpy()
+    assert got.dtype == np.complex64
+    for part in ("real", "imag"):
+        true, found = getattr(want, part), getattr(got, part)
+        place = np.spacing(np.abs(true).astype(np.float32)).astype(np.float64)
+        assert np.all(np.abs(found - true) <= 0.75 * place + 1e-15 * abs(want))
+    np.testing.assert_array_equal((fg.tensor(b) / b).numpy(), np.ones(n, np.complex64))
+    for special in (np.inf, np.nan, 0.0):
+        beside = np.append(b, np.complex64(special))
+        with_it = fg.divide(np.append(a, np.complex64(1.0)), beside).numpy()
+        np.testing.assert_array_equal(with_it[:n], got)
+    strided = fg.divide(np.repeat(a, 2)[::2], fg.tensor(np.repeat(b, 3))[::3]).numpy()
+    np.testing.assert_array_equal(strided, got)
+    np.testing.assert_array_equal(np.asarray(fg.divide(a[-1:], b[-1:])), got[-1:])

@@ -327,3 +327,17 @@ def test_layers_of_real_numbers_refuse_complex_ones(call: Any) -> None:
     z = fg.tensor(np.ones((4, 4)) + 1j)
     with pytest.raises(fg.errors.DTypeError, match="real"):
         call(z)
+
+
+@pytest.mark.parametrize("n", [1, 7, 8, 9, 24, 1023, 1024, 1025, 5000])
+@pytest.mark.parametrize("dtype", ["complex64", "complex128"])
+def test_products_of_many_elements(n: int, dtype: str) -> None:
+    rng = np.random.default_rng(n)
+    x = np.exp(1j * rng.uniform(0, 7, (n, 3))).astype(dtype)
+    x *= np.exp(rng.uniform(-0.01, 0.01, (n, 3))).astype(x.real.dtype)
+    bound = 1e-12 if dtype == "complex128" else 4e-7
+    wide = x.astype(np.complex128)
+    for axis in (None, 0, 1):
+        want = wide.prod(axis=axis)
+        np.testing.assert_allclose(fg.prod(x, axis=axis), want, rtol=bound)
+    np.testing.assert_allclose(fg.prod(x.T.copy(), axis=1), wide.prod(axis=0), rtol=bound)

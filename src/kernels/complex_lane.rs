@@ -13,10 +13,13 @@ use crate::dtype::{Complex64, Complex128};
 
 /// One complex number of a loop; complex64 is computed in complex128 and rounded once. `FMA`: the loop is compiled for a
 /// CPU that has fused multiply-add. `CAREFUL`: parts may be infinite, NaN, or so large or small that squares leave the
-/// range; without it such parts mean nothing.
+/// range; without it such parts mean nothing. `NARROW`: the result is rounded to complex64, so that a quotient may be a product
+/// with a reciprocal.
 #[derive(Clone, Copy)]
 #[repr(transparent)]
-pub struct ComplexLane<const FMA: bool, const CAREFUL: bool = false>(pub Complex128);
+pub struct ComplexLane<const FMA: bool, const CAREFUL: bool = false, const NARROW: bool = false>(
+    pub Complex128,
+);
 
 /// A complex number as it lies in memory.
 pub trait ComplexElement: Copy {
@@ -56,7 +59,7 @@ fn times(a: Complex128, b: Complex128) -> Complex128 {
 
 macro_rules! operators {
     ($($op:ident $f:ident |$a:ident, $b:ident| $value:expr;)*) => {$(
-        impl<const FMA: bool, const CAREFUL: bool> $op for ComplexLane<FMA, CAREFUL> {
+        impl<const FMA: bool, const CAREFUL: bool, const NARROW: bool> $op for ComplexLane<FMA, CAREFUL, NARROW> {
             type Output = Self;
             #[inline(always)]
             fn $f(self, o: Self) -> Self {
@@ -64,18 +67,18 @@ macro_rules! operators {
                 ComplexLane($value)
             }
         }
-        impl<const FMA: bool, const CAREFUL: bool> $op<f64> for ComplexLane<FMA, CAREFUL> {
+        impl<const FMA: bool, const CAREFUL: bool, const NARROW: bool> $op<f64> for ComplexLane<FMA, CAREFUL, NARROW> {
             type Output = Self;
             #[inline(always)]
             fn $f(self, o: f64) -> Self {
                 $op::$f(self, Self::lit(o))
             }
         }
-        impl<const FMA: bool, const CAREFUL: bool> $op<ComplexLane<FMA, CAREFUL>> for f64 {
-            type Output = ComplexLane<FMA, CAREFUL>;
+        impl<const FMA: bool, const CAREFUL: bool, const NARROW: bool> $op<ComplexLane<FMA, CAREFUL, NARROW>> for f64 {
+            type Output = ComplexLane<FMA, CAREFUL, NARROW>;
             #[inline(always)]
-            fn $f(self, o: ComplexLane<FMA, CAREFUL>) -> ComplexLane<FMA, CAREFUL> {
-                $op::$f(ComplexLane::<FMA, CAREFUL>::lit(self), o)
+            fn $f(self, o: ComplexLane<FMA, CAREFUL, NARROW>) -> ComplexLane<FMA, CAREFUL, NARROW> {
+                $op::$f(ComplexLane::<FMA, CAREFUL, NARROW>::lit(self), o)
             }
         }
     )*};
@@ -84,10 +87,12 @@ operators! {
     Add add |a, b| Complex128::new(a.re + b.re, a.im + b.im);
     Sub sub |a, b| Complex128::new(a.re - b.re, a.im - b.im);
     Mul mul |a, b| times(a, b);
-    Div div |a, b| complex::quotient::<CAREFUL>(a, b);
+    Div div |a, b| complex::quotient::<CAREFUL, NARROW>(a, b);
 }
 
-impl<const FMA: bool, const CAREFUL: bool> Neg for ComplexLane<FMA, CAREFUL> {
+impl<const FMA: bool, const CAREFUL: bool, const NARROW: bool> Neg
+    for ComplexLane<FMA, CAREFUL, NARROW>
+{
     type Output = Self;
     #[inline(always)]
     fn neg(self) -> Self {
@@ -121,7 +126,9 @@ macro_rules! functions {
     };
 }
 
-impl<const FMA: bool, const CAREFUL: bool> Real for ComplexLane<FMA, CAREFUL> {
+impl<const FMA: bool, const CAREFUL: bool, const NARROW: bool> Real
+    for ComplexLane<FMA, CAREFUL, NARROW>
+{
     type Mask = bool;
 
     #[inline(always)]

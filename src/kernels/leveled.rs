@@ -8,7 +8,7 @@
 //!
 //! What is compiled for which levels:
 //! * element-wise texts with `float:` and the folds, products and rows in which programs spend their time: every level;
-//! * what AVX-512 does not make faster: products of floats (`Fold::LEVELS`), conversions of int32 and uint8
+//! * what AVX-512 does not make faster: products (`Fold::LEVELS`), the orders of cosine transforms, conversions of int32 and uint8
 //!   (`Convert::LEVELS`), extremes with a NaN among them: the baseline and AVX2;
 //! * element-wise texts with `ints:`, `bool:` or `float_calls:`, strided conversions, scans, sorts, indexing: the baseline.
 //!

@@ -45,8 +45,8 @@ impl ComplexScan for Angled {
 /// How many elements are examined at once.
 const CHUNK: usize = 512;
 
-impl<T: ComplexElement, const FMA: bool, const CAREFUL: bool> LaneOf<T>
-    for ComplexLane<FMA, CAREFUL>
+impl<T: ComplexElement, const FMA: bool, const CAREFUL: bool, const NARROW: bool> LaneOf<T>
+    for ComplexLane<FMA, CAREFUL, NARROW>
 {
     #[inline(always)]
     fn load(element: T) -> Self {
@@ -84,12 +84,12 @@ unsafe fn any_far<T: ComplexElement, const N: usize>(
     far
 }
 
-/// A whole loop.
+/// A whole loop. `NARROW`: over complex64.
 ///
 /// # Safety
 /// As `Loop`.
 #[inline(always)]
-unsafe fn map<K, S, T, const N: usize, const P: usize, const FMA: bool>(
+unsafe fn map<K, S, T, const N: usize, const P: usize, const FMA: bool, const NARROW: bool>(
     ins: *const *const u8,
     out: *mut u8,
     n: usize,
@@ -105,15 +105,15 @@ unsafe fn map<K, S, T, const N: usize, const P: usize, const FMA: bool>(
         let out = out.cast::<T>();
         let params = if P == 0 { [0.0; P] } else { *params.cast::<[f64; P]>() };
         if S::SCAN == Scan::Never {
-            return span::<ComplexLane<FMA, false>, K, T, N, P>(x, out, (0, n), &params);
+            return span::<ComplexLane<FMA, false, NARROW>, K, T, N, P>(x, out, (0, n), &params);
         }
         let mut start = 0;
         while start < n {
             let range = (start, n.min(start + CHUNK));
             if any_far(S::SCAN == Scan::Angles, &x, range) {
-                span::<ComplexLane<FMA, true>, K, T, N, P>(x, out, range, &params);
+                span::<ComplexLane<FMA, true, NARROW>, K, T, N, P>(x, out, range, &params);
             } else {
-                span::<ComplexLane<FMA, false>, K, T, N, P>(x, out, range, &params);
+                span::<ComplexLane<FMA, false, NARROW>, K, T, N, P>(x, out, range, &params);
             }
             start = range.1;
         }
@@ -125,7 +125,7 @@ macro_rules! levels {
         /// # Safety
         /// As `Loop`, on a CPU of this level.
         $( #[target_feature(enable = $feature)] )?
-        unsafe fn $name<K, S, T, const N: usize, const P: usize>(
+        unsafe fn $name<K, S, T, const N: usize, const P: usize, const NARROW: bool>(
             ins: *const *const u8,
             out: *mut u8,
             n: usize,
@@ -136,7 +136,7 @@ macro_rules! levels {
             T: ComplexElement,
         {
             // SAFETY: the same contract.
-            unsafe { map::<K, S, T, N, P, { $fma }>(ins, out, n, params) }
+            unsafe { map::<K, S, T, N, P, { $fma }, NARROW>(ins, out, n, params) }
         }
     };
 }
@@ -153,20 +153,21 @@ use {base as avx2, base as avx512};
 /// copies for AVX2, which saves 0.2 MB of machine code.
 pub const fn wide<K: Kernel<N, P>, S: ComplexScan, const N: usize, const P: usize>()
 -> Option<[Loop; 3]> {
-    let narrower: Loop = avx2::<K, S, Complex128, N, P>;
+    let narrower: Loop = avx2::<K, S, Complex128, N, P, false>;
     let widest = match S::SCAN {
-        Scan::Never | Scan::Range => avx512::<K, S, Complex128, N, P>,
+        Scan::Never | Scan::Range => avx512::<K, S, Complex128, N, P, false>,
         Scan::Angles => narrower,
     };
-    Some([base::<K, S, Complex128, N, P>, narrower, widest])
+    Some([base::<K, S, Complex128, N, P, false>, narrower, widest])
 }
 
-/// The loops of complex64 by level: only texts of sums and products have any.
-pub const fn narrow<K: Kernel<N, P>, const N: usize, const P: usize>() -> Option<[Loop; 3]> {
+/// The loops of complex64 by level: texts of sums and products have them, and the quotient.
+pub const fn narrow<K: Kernel<N, P>, S: ComplexScan, const N: usize, const P: usize>()
+-> Option<[Loop; 3]> {
     Some([
-        base::<K, Ring, Complex64, N, P>,
-        avx2::<K, Ring, Complex64, N, P>,
-        avx512::<K, Ring, Complex64, N, P>,
+        base::<K, S, Complex64, N, P, true>,
+        avx2::<K, S, Complex64, N, P, true>,
+        avx512::<K, S, Complex64, N, P, true>,
     ])
 }
 

@@ -118,9 +118,9 @@ impl LoopTable {
 /// * `float_calls: …` instead when the text calls scalar library functions (one loop serves all levels).
 /// * `mask: |a, b| text;` instead when the text is a mask: the output is bool.
 /// * `complex: |a, b| text;` as `float:`, and the text is read over complex numbers, too: it is holomorphic, or the same
-///   formula all the same. `complex_ring:` is for texts of sums and products, `complex_angles:` for those that take
-///   exponentials (`complex_wide:` and `complex_calls:` are the same beside `float_wide:` and `float_calls:`), and
-///   `complex_mask:` stands for `mask:`.
+///   formula all the same. `complex_ring:` is for texts of sums and products, `complex_field:` for a
+///   quotient (both have loops of complex64, too), `complex_angles:` for those that take exponentials (`complex_wide:` and
+///   `complex_calls:` are the same beside `float_wide:` and `float_calls:`), and `complex_mask:` stands for `mask:`.
 /// * `over;` after the float row of two operands: it is so cheap that in place it has loops of its own.
 /// * `no_float;` instead when the operation takes integers and bool only.
 /// * `ints: |a, b| text;` for i64, i32, u8 and u64 (plain Rust on the integer type `T`), or `i64:`,
@@ -230,11 +230,13 @@ macro_rules! loop_table {
         $crate::loop_table!(@rows table [] $($rest)*);
         table
     }};
-    (complex_ring: |$($x:ident),* $(; $($p:ident),*)?| $body:expr; $($rest:tt)*) => {{
+    (complex_ring: $($rest:tt)*) => { $crate::loop_table!(@narrow Ring $($rest)*) };
+    (complex_field: $($rest:tt)*) => { $crate::loop_table!(@narrow Field $($rest)*) };
+    (@narrow $scan:ident |$($x:ident),* $(; $($p:ident),*)?| $body:expr; $($rest:tt)*) => {{
         $crate::loop_table!(@kernel K [$($x)*] [$($($p)*)?] Never $body);
         let mut table = $crate::kernels::elementwise::loops::float_table::<K, _, _>();
-        table.c128 = $crate::kernels::elementwise::complex_loops::wide::<K, $crate::kernels::elementwise::complex_loops::Ring, _, _>();
-        table.c64 = $crate::kernels::elementwise::complex_loops::narrow::<K, _, _>();
+        table.c128 = $crate::kernels::elementwise::complex_loops::wide::<K, $crate::kernels::elementwise::complex_loops::$scan, _, _>();
+        table.c64 = $crate::kernels::elementwise::complex_loops::narrow::<K, $crate::kernels::elementwise::complex_loops::$scan, _, _>();
         table.text = concat!(stringify!($($x),*), " | ", stringify!($body));
         $crate::loop_table!(@rows table [] $($rest)*);
         table

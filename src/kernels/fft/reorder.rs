@@ -7,27 +7,27 @@
 use rustfft::num_complex::Complex;
 
 use super::number::Real;
-use crate::kernels::leveled::{Levels, leveled};
+use crate::kernels::leveled::{self, leveled};
 
 leveled! {
     /// Even positions from the front, odd ones from the back.
     pub(super) unsafe fn unfold<T: Real>(line: &[T], to: &mut [T])
-        = unfold_body, Levels::UpToAvx2
+        = unfold_body, leveled::Levels::UpToAvx2
 }
 leveled! {
     /// The reverse of `unfold`.
     pub(super) unsafe fn fold<T: Real>(from: &[T], line: &mut [T])
-        = fold_body, Levels::UpToAvx2
+        = fold_body, leveled::Levels::UpToAvx2
 }
 leveled! {
     /// The real parts of a turned spectrum from the front, the negative imaginary ones from the back.
     pub(super) unsafe fn turn<T: Real>(z: &[Complex<T>], table: &[Complex<T>], out: &mut [T])
-        = turn_body, Levels::UpToAvx2
+        = turn_body, leveled::Levels::UpToAvx2
 }
 leveled! {
     /// The transpose of `turn`, with half the numbers behind the first.
     pub(super) unsafe fn turn_back<T: Real>(line: &[T], table: &[Complex<T>], z: &mut [Complex<T>])
-        = turn_back_body, Levels::UpToAvx2
+        = turn_back_body, leveled::Levels::UpToAvx2
 }
 
 /// Positions that are moved at a time, which the compiler turns into vectors.

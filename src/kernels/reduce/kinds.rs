@@ -177,7 +177,7 @@ where
     unsafe { lanes_by::<F, PAIRS>(p, n, full) }
 }
 
-/// `lanes` of complex products: real parts apart from imaginary ones.
+/// `lanes` of complex products.
 ///
 /// # Safety
 /// `n` elements are readable.
@@ -185,30 +185,44 @@ where
 unsafe fn product_lanes<F, T>(p: *const Complex<T>, n: usize) -> Complex128
 where
     F: Fold<In = Complex<T>, Acc = Complex128>,
-    T: Copy + Into<f64>,
+    Complex<T>: ComplexElement,
 {
-    const PAIRS: usize = 8;
-    let full = |mut at: *const Complex<T>, blocks| {
-        let (mut re, mut im) = ([1.0; PAIRS], [0.0; PAIRS]);
-        for _ in 0..blocks {
-            prefetch(at, PAIRS);
-            let (mut x, mut y) = ([0.0; PAIRS], [0.0; PAIRS]);
-            for j in 0..PAIRS {
-                // SAFETY: the blocks are readable.
-                let z = unsafe { *at.add(j) };
-                (x[j], y[j]) = (z.re.into(), z.im.into());
-            }
-            for j in 0..PAIRS {
-                let (a, b) = (re[j], im[j]);
-                (re[j], im[j]) = (a * x[j] - b * y[j], a * y[j] + b * x[j]);
-            }
-            at = at.wrapping_add(PAIRS);
-        }
-        let mut lanes = from_fn::<_, PAIRS, _>(|j| Complex::new(re[j], im[j]));
-        halve::<F>(&mut lanes)
-    };
     // SAFETY: the caller's contract.
-    unsafe { lanes_by::<F, PAIRS>(p, n, full) }
+    unsafe { lanes_by::<F, PRODUCTS>(p, n, |at, blocks| product_of_blocks(at, blocks)) }
+}
+
+/// Elements of a block of complex products.
+const PRODUCTS: usize = 8;
+
+leveled! {
+    /// The product of blocks. It has copies of its own: as a part of `lanes_by` it is compiled without the instructions of a level.
+    unsafe fn product_of_blocks<C: ComplexElement>(at: *const C, blocks: usize) -> Complex128
+        = product_of_blocks_body, Levels::UpToAvx2
+}
+
+/// Real parts apart from imaginary ones.
+///
+/// # Safety
+/// The blocks are readable.
+#[inline(always)]
+unsafe fn product_of_blocks_body<C: ComplexElement>(mut at: *const C, blocks: usize) -> Complex128 {
+    let (mut re, mut im) = ([1.0; PRODUCTS], [0.0; PRODUCTS]);
+    for _ in 0..blocks {
+        prefetch(at, PRODUCTS);
+        let (mut x, mut y) = ([0.0; PRODUCTS], [0.0; PRODUCTS]);
+        for j in 0..PRODUCTS {
+            // SAFETY: the caller's contract.
+            let z = unsafe { *at.add(j) }.widen();
+            (x[j], y[j]) = (z.re, z.im);
+        }
+        for j in 0..PRODUCTS {
+            let (a, b) = (re[j], im[j]);
+            (re[j], im[j]) = (a * x[j] - b * y[j], a * y[j] + b * x[j]);
+        }
+        at = at.wrapping_add(PRODUCTS);
+    }
+    let mut lanes = from_fn::<_, PRODUCTS, _>(|j| Complex::new(re[j], im[j]));
+    halve::<Prod<Complex128>>(&mut lanes)
 }
 
 /// Folds of complex numbers, in float64.

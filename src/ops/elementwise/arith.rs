@@ -36,7 +36,7 @@ elementwise! { family "arithmetic" [in_place];
     /// Quotient, `a / b`; integers divide as float64. Derivatives: `g / b` and `-g y / b`.
     [numpy("divide", "true_divide"), aliases("div", "true_divide"), float64]
     fn divide(a, b) = DIVIDE {
-        forward { complex: |a, b| a / b; cost: 0.5; }
+        forward { complex_field: |a, b| a / b; cost: 0.5; }
         by a { complex |g, b| g / b }
         by b { complex |g, b, y| -g * y / b }
     }

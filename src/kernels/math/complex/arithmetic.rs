@@ -17,30 +17,36 @@ pub fn is_far(part: f64) -> bool {
     !((size < FAR) & ((size > 1.0 / FAR) | (size == 0.0)))
 }
 
-/// `a / b` by the conjugate: `a conj(b) / |b|²`. A divisor of zero gives infinities and NaN, as NumPy.
+/// `a / b` by the conjugate: `a conj(b) / |b|²`, of which a `NARROW` one takes the reciprocal: two roundings more, which
+/// vanish in complex64. A divisor of zero gives infinities and NaN, as NumPy.
 #[inline(always)]
-fn plain(a: Complex128, b: Complex128) -> Complex128 {
+fn plain<const NARROW: bool>(a: Complex128, b: Complex128) -> Complex128 {
     let size = b.re * b.re + b.im * b.im;
     let (re, im) = (a.re * b.re + a.im * b.im, a.im * b.re - a.re * b.im);
     let none = (b.re == 0.0) & (b.im == 0.0);
     let choose = |zero: f64, other: f64| if none { zero } else { other };
-    Complex128::new(
-        choose(a.re, re) / choose(b.re.abs(), size),
-        choose(a.im, im) / choose(b.re.abs(), size),
-    )
+    let (re, im, size) = (choose(a.re, re), choose(a.im, im), choose(b.re.abs(), size));
+    if NARROW {
+        let by = 1.0 / size;
+        return Complex128::new(re * by, im * by);
+    }
+    Complex128::new(re / size, im / size)
 }
 
 /// The quotient.
 #[inline(always)]
-pub fn quotient<const CAREFUL: bool>(a: Complex128, b: Complex128) -> Complex128 {
-    if CAREFUL { careful(a, b) } else { plain(a, b) }
+pub fn quotient<const CAREFUL: bool, const NARROW: bool>(
+    a: Complex128,
+    b: Complex128,
+) -> Complex128 {
+    if CAREFUL { careful::<NARROW>(a, b) } else { plain::<NARROW>(a, b) }
 }
 
 /// The reciprocal: `conj(z) / |z|²`, with zeros as conjugates have them.
 #[inline(always)]
 pub fn recip<const CAREFUL: bool>(z: Complex128) -> Complex128 {
     if CAREFUL {
-        let inverse = careful(Complex128::new(1.0, 0.0), z);
+        let inverse = careful::<false>(Complex128::new(1.0, 0.0), z);
         let signed = |part: f64, sign: f64| if part == 0.0 { part.copysign(sign) } else { part };
         return Complex128::new(signed(inverse.re, z.re), signed(inverse.im, -z.im));
     }
@@ -58,7 +64,7 @@ pub(super) fn largest(z: Complex128) -> f64 {
 }
 
 /// The quotient of any operands.
-fn careful(a: Complex128, b: Complex128) -> Complex128 {
+fn careful<const NARROW: bool>(a: Complex128, b: Complex128) -> Complex128 {
     let (top, bottom) = (largest(a), largest(b));
     let within = |size: f64| size < SAFE && size > 1.0 / SAFE;
     let finite = [a.re, a.im, b.re, b.im].iter().all(|part| part.is_finite());
@@ -66,18 +72,18 @@ fn careful(a: Complex128, b: Complex128) -> Complex128 {
         return smith(a, b);
     }
     if bottom == 0.0 || within(bottom * bottom) && (top == 0.0 || within(top * bottom)) {
-        return plain(a, b);
+        return plain::<NARROW>(a, b);
     }
     // Powers of two change no digit; the quotient is scaled back in two steps, of which only the last may round.
     let (p, q) = (exponent(top), exponent(bottom));
-    let quotient = plain(scaled(a, -p), scaled(b, -q));
+    let quotient = plain::<NARROW>(scaled(a, -p), scaled(b, -q));
     scaled(quotient, p - q)
 }
 
 /// Smith's algorithm (Communications of the ACM 5, 1962) as NumPy has it, for what infinities and NaN give.
 fn smith(a: Complex128, b: Complex128) -> Complex128 {
     if b.re == 0.0 && b.im == 0.0 {
-        return plain(a, b);
+        return plain::<false>(a, b);
     }
     if b.re.abs() >= b.im.abs() {
         let ratio = b.im / b.re;

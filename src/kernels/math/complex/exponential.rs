@@ -209,5 +209,5 @@ pub fn sigmoid<const FMA: bool, const CAREFUL: bool>(z: Complex128) -> Complex12
     let low = z.re < 0.0;
     let e = exp::<FMA, CAREFUL>(if low { z } else { -z });
     let one = Complex128::new(1.0, 0.0);
-    quotient::<true>(if low { e } else { one }, Complex128::new(1.0 + e.re, e.im))
+    quotient::<true, false>(if low { e } else { one }, Complex128::new(1.0 + e.re, e.im))
 }

@@ -187,7 +187,7 @@ pub fn atanh<const FMA: bool, const CAREFUL: bool>(z: Complex128) -> Complex128 
         return special_atanh(z);
     }
     if CAREFUL && is_beyond(z) {
-        let inverse = quotient::<true>(Complex128::new(1.0, 0.0), z);
+        let inverse = quotient::<true, false>(Complex128::new(1.0, 0.0), z);
         return Complex128::new(inverse.re, FRAC_PI_2.copysign(z.im));
     }
     let (x, y) = (z.re.abs(), z.im);

@@ -29,7 +29,7 @@ fn whole_power(z: Complex128, n: i32) -> Complex128 {
         }
         square = times(square, square);
     }
-    if n < 0 { quotient::<true>(ONE, product) } else { product }
+    if n < 0 { quotient::<true, false>(ONE, product) } else { product }
 }
 
 /// `z^w = e^(w ln z)`.
@@ -80,11 +80,11 @@ fn series(u: Complex128, n: i32) -> Complex128 {
 fn recurrence<const FMA: bool>(u: Complex128, n: i32) -> Complex128 {
     let (s, c) = (sin::<FMA, true>(u), cos::<FMA, true>(u));
     let derivative = [s, c, -s, -c];
-    let mut value = quotient::<true>(s, u);
+    let mut value = quotient::<true, false>(s, u);
     for k in 1..=n {
         let top = derivative[(k % 4) as usize];
         let order = f64::from(k);
-        value = quotient::<true>(
+        value = quotient::<true, false>(
             Complex128::new(top.re - order * value.re, top.im - order * value.im),
             u,
         );
