@@ -226,12 +226,14 @@ impl Team {
     }
 }
 
-/// Waits for the next call of a helper for a moment: waking a worker takes as long as a small operation.
+/// Waits for the next call of a helper for a moment: waking a worker takes as long as a small operation. Gives way to other
+/// threads meanwhile.
 fn stay_awake() {
     AWAKE.fetch_add(1, Ordering::Relaxed);
     let begin = Instant::now();
     while CALLED.load(Ordering::Relaxed) == 0 && begin.elapsed() < PATIENCE {
         (0..32).for_each(|_| std::hint::spin_loop());
+        thread::yield_now();
     }
     AWAKE.fetch_sub(1, Ordering::Relaxed);
 }

@@ -107,3 +107,25 @@ def test_repeated_indices_accumulate_in_order(threads: int) -> None:
 
 def test_the_same_graph_twice() -> None:
     assert random_graph(3, 120, 40) == random_graph(3, 120, 40)
+
+
+def after_a_product(threads: int) -> list[bytes]:
+    """Operations of 10 to 80 µs after one that is split: helpers are awake, these are split too."""
+    fg.set_num_threads(threads)
+    rng = np.random.default_rng(5)
+    a = fg.tensor(rng.standard_normal((200, 200)))
+    fused = fg.compile(lambda x: (fg.sin(x) * x + x).sum())
+    found = []
+    for n in (30_001, 70_000, 140_017, 300_000):
+        x = fg.tensor(rng.standard_normal(n))
+        step = fg.tensor(rng.standard_normal(2 * n))[::2]
+        for work in (lambda x: x * 0.5 + 1, lambda x, s=step: x - s, fg.sqrt, fused):
+            _ = a @ a
+            found.append(work(fg.abs(x)).numpy().tobytes())
+    return found
+
+
+def test_operations_beside_helpers_that_are_awake() -> None:
+    alone = after_a_product(1)
+    for threads in (2, 4):
+        assert all(after_a_product(threads) == alone for _ in range(5))

@@ -106,10 +106,10 @@ unsafe fn run_many(
             &|start, end| unsafe { plan.span(start, end) }
         }
     };
-    if n as f32 * cost < split_above() { body(0, n) } else { split(n, BLOCK_UNIT, cost, body) }
+    in_blocks(n, cost, body);
 }
 
-/// The nanoseconds from which on an operation is split: the values of its elements do not depend on the cut.
+/// The nanoseconds from which on an operation is split: what is computed does not depend on the cut.
 #[inline]
 fn split_above() -> f32 {
     if threads::awake() { SPLIT_AWAKE } else { SPLIT_ABOVE }
@@ -125,7 +125,7 @@ pub fn in_blocks(n: usize, cost: f32, body: &(dyn Fn(usize, usize) + Sync)) {
 /// The same for blocks that are multiples of `unit`.
 #[inline]
 pub fn in_units(n: usize, unit: usize, cost: f32, body: &(dyn Fn(usize, usize) + Sync)) {
-    if n as f32 * cost < SPLIT_ABOVE { body(0, n) } else { split(n, unit, cost, body) }
+    if n as f32 * cost < split_above() { body(0, n) } else { split(n, unit, cost, body) }
 }
 
 #[cold]

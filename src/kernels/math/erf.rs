@@ -9,13 +9,16 @@ macro_rules! error_functions {
     (
         $module:ident, $t:ident, $round:ident, cut: $cut:literal, last: $last:literal,
         center: $center:literal, underflow: $underflow:literal,
+        vanished: $vanished:literal, shift: $shift:literal, last_factor: $last_factor:literal,
         near: $near:expr, far: $far:expr, scaled: $scaled:expr,
     ) => {
         /// Error functions of one width.
         #[allow(missing_docs)]
         pub(super) mod $module {
             use crate::kernels::math::basic::$round::{fma, horner, two_prod};
-            use crate::kernels::math::exp::$module::{exp_moderate, exp_parts, scale};
+            use crate::kernels::math::exp::$module::{
+                exp_moderate, power_of_two, reduce, reduced_expm1,
+            };
 
             const NEAR: [$t; $near.len()] = $near;
             const FAR: [$t; $far.len()] = $far;
@@ -30,20 +33,27 @@ macro_rules! error_functions {
                 (if a < $cut { near } else { far }).copysign(x)
             }
 
-            /// `erfc(a)` for `a >= 0`, given `a²` in two parts.
+            /// `2^-$shift`: powers of two below all normal numbers come in two factors, of which the first is normal for every
+            /// argument.
+            const LAST: $t = $last_factor;
+
+            /// `erfc(a) 2^$shift last` for `a >= 0`, given `-a²` in two parts. What certainly rounds to zero is multiplied by
+            /// zero, because underflow is a hundred times slower.
             #[inline(always)]
-            fn tail<const FMA: bool>(a: $t, (square, low): ($t, $t)) -> $t {
+            fn tail<const FMA: bool>(a: $t, (square, low): ($t, $t), last: $t) -> $t {
                 let t = (a - $center) / (a + $center);
                 let scaled = horner::<FMA, _>(&SCALED, t) / fma::<FMA>(2.0, a, 1.0);
-                let (p, k) = exp_parts::<FMA>(-square, -low);
-                scale::<FMA>(scaled * p, k)
+                let (k, r) = reduce::<FMA>(square);
+                let p = 1.0 + reduced_expm1::<FMA>(r + low);
+                let last = if k > $vanished { last } else { 0.0 };
+                scaled * p * power_of_two(k + $shift) * last
             }
 
             #[inline(always)]
             pub fn erfc<const FMA: bool>(x: $t) -> $t {
                 let a = x.abs();
                 let a = if a > $underflow { $underflow } else { a };
-                let tail = tail::<FMA>(a, two_prod::<FMA>(a, a));
+                let tail = tail::<FMA>(a, two_prod::<FMA>(a, -a), LAST);
                 if x < 0.0 { 2.0 - tail } else { tail }
             }
 
@@ -51,12 +61,11 @@ macro_rules! error_functions {
             /// the digits of the far tail.
             #[inline(always)]
             pub fn normal_cdf<const FMA: bool>(x: $t) -> $t {
-                const LAST: $t = $underflow * std::$t::consts::SQRT_2;
+                const END: $t = $underflow * std::$t::consts::SQRT_2;
                 let a = x.abs();
-                let a = if a > LAST { LAST } else { a };
-                let (square, low) = two_prod::<FMA>(a, a);
-                let a = a * std::$t::consts::FRAC_1_SQRT_2;
-                let tail = 0.5 * tail::<FMA>(a, (0.5 * square, 0.5 * low));
+                let a = if a > END { END } else { a };
+                let square = two_prod::<FMA>(a, -0.5 * a);
+                let tail = tail::<FMA>(a * std::$t::consts::FRAC_1_SQRT_2, square, 0.5 * LAST);
                 if x < 0.0 { tail } else { 1.0 - tail }
             }
         }
@@ -65,6 +74,7 @@ macro_rules! error_functions {
 
 error_functions! {
     w64, f64, round64, cut: 1.0, last: 6.0, center: 4.0, underflow: 28.0,
+    vanished: -1076.0, shift: 512.0, last_factor: 7.458340731200207e-155,
     near: [
         0.12837916709551256, -0.37612638903183343, 0.1128379167093695, -0.026866170641951372,
         0.005223977596573977, -0.0008548325471635083, 0.00012055279914582352,
@@ -91,6 +101,7 @@ error_functions! {
 }
 error_functions! {
     w32, f32, round32, cut: 0.9, last: 4.0, center: 2.0, underflow: 10.5,
+    vanished: -151.0, shift: 64.0, last_factor: 5.421_011e-20,
     near: [
         0.12837915, -0.37612504, 0.11281922, -0.026770491, 0.004998956, -0.00060207734,
     ],
