@@ -29,7 +29,7 @@ def test_import_star_hides_no_builtin_and_no_other_package() -> None:
     assert not [name for name in bound if name.startswith("_")]
 
 
-@pytest.mark.parametrize("name", ["", "nn", "nn.functional", "optim", "autograd", "errors"])
+@pytest.mark.parametrize("name", ["", "nn", "nn.functional", "optim", "autograd", "errors", "func"])
 def test_dir_shows_public_names_only(name: str) -> None:
     home = module(name)
     for shown in dir(home):

@@ -11,6 +11,7 @@ from typing import Any
 import numpy
 
 import ferrograd.numpy as np
+from ferrograd._tensor.creation import MOST_AXES
 from ferrograd.errors import ArgumentError, ShapeError
 from ferrograd.scipy._closures import floats, plain
 from ferrograd.scipy.interpolate._cubic import CubicSpline
@@ -50,7 +51,8 @@ class RegularGridInterpolator:
         fill_value: Any = numpy.nan,
     ) -> None:
         self.method, self.bounds_error, self.fill_value = method, bounds_error, fill_value
-        values, grid = floats(values), [floats(p) for p in points]
+        # One more than there may be: a longer sequence, or one without an end, is not read.
+        values, grid = floats(values), [floats(p) for p in itertools.islice(points, MOST_AXES + 1)]
         sizes = tuple(np.shape(p)[0] if np.ndim(p) == 1 else -1 for p in grid)
         if sizes != np.shape(values)[: len(grid)]:
             raise ShapeError(

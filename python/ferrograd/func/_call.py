@@ -1,6 +1,6 @@
-"""Derivatives of functions and calls of modules with other parameters: `torch.func`.
+"""Calls of modules with other parameters, and gradients beside values.
 
-Owns: `functional_call` and PyTorch's names of the package's transforms. Never changes a module for
+Owns: `functional_call` and `grad_and_value`. Never changes a module for
 longer than a call. Invariant: after a call, also one that raises, a module has the tensors it had.
 """
 
@@ -11,20 +11,11 @@ from typing import TYPE_CHECKING, Any
 
 from ferrograd._compile import watching
 from ferrograd._core import Tensor
-from ferrograd._inspect import hints as _hints
 from ferrograd.errors import ArgumentError, ArgumentTypeError
-from ferrograd.transforms import (
-    grad as grad,
-    hessian as hessian,
-    jacobian as jacrev,
-    jvp as jvp,
-    vjp as vjp,
-)
+from ferrograd.transforms import value_and_grad
 
 if TYPE_CHECKING:
     from ferrograd.nn import Module
-
-__all__ = ["functional_call", "grad", "grad_and_value", "hessian", "jacrev", "jvp", "vjp"]
 
 
 def grad_and_value(func: Any, argnums: Any = 0, has_aux: bool = False) -> Any:
@@ -35,8 +26,6 @@ def grad_and_value(func: Any, argnums: Any = 0, has_aux: bool = False) -> Any:
     >>> slope.tolist(), value.item()
     ([6.0], 9.0)
     """
-    from ferrograd.transforms import value_and_grad
-
     both = value_and_grad(func, argnums, has_aux)
 
     def turned(*args: Any, **kwargs: Any) -> Any:
@@ -134,7 +123,3 @@ def _check(given: dict[str, Any], places: dict[str, Any], strict: bool) -> None:
         raise ArgumentError(
             f"functional_call: {lacking[0]!r} is not given; give all names, or strict=False"
         )
-
-
-if not TYPE_CHECKING:
-    __getattr__ = _hints.getter("func")

@@ -1,0 +1,21 @@
+"""Derivatives of functions and calls of modules with other parameters: `torch.func`."""
+
+import typing as _typing
+
+from ferrograd._inspect import hints as _hints
+from ferrograd.func._call import (
+    functional_call as functional_call,
+    grad_and_value as grad_and_value,
+)
+from ferrograd.transforms import (
+    grad as grad,
+    hessian as hessian,
+    jacobian as jacrev,
+    jvp as jvp,
+    vjp as vjp,
+)
+
+__all__ = ["functional_call", "grad", "grad_and_value", "hessian", "jacrev", "jvp", "vjp"]
+
+if not _typing.TYPE_CHECKING:
+    __getattr__ = _hints.getter("func")
