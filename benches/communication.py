@@ -6,8 +6,11 @@ with the lower bound 2 (n-1)/n times the parameters. It times backward alone, th
 both together, in turns: what is hidden is the part of the sums that does not lengthen the step.
 Beside the time of the slowest rank it prints the processor time of rank 0, which others on the
 machine disturb less. Latency and bandwidth come from sums of 8 bytes and of all parameters.
+With `--compare`, steps are timed in turns with those of PyTorch's data parallel on gloo instead.
 """
 
+import socket
+import sys
 import time
 
 import numpy as np
@@ -25,6 +28,32 @@ def timed(run) -> tuple[float, float]:
     run()
     own, processor = time.perf_counter() - begin, time.process_time() - before
     return distributed.allreduce(fg.tensor(own), "max").item(), processor
+
+
+def compare(step, x) -> None:
+    """Prints the time of a step over that of PyTorch: by the clock, and of the processor."""
+    import torch
+
+    torch.set_num_threads(1)
+    rank, size = distributed.get_rank(), distributed.get_world_size()
+    with socket.socket() as free:
+        free.bind(("127.0.0.1", 0))
+        port = distributed.bcast(fg.tensor(free.getsockname()[1])).item()
+    address = f"tcp://127.0.0.1:{port}"
+    torch.distributed.init_process_group("gloo", init_method=address, rank=rank, world_size=size)
+    other = torch.nn.Sequential(*[torch.nn.Linear(WIDTH, WIDTH) for _ in range(LAYERS)])
+    parallel = torch.nn.parallel.DistributedDataParallel(other, gradient_as_bucket_view=True)
+    theirs = torch.tensor(x.numpy())
+
+    def their_step() -> None:
+        other.zero_grad()
+        parallel(theirs).sum().backward()
+
+    pairs = np.array([[timed(step), timed(their_step)] for _ in range(ROUNDS)])[2:]
+    clock, processor = np.median(pairs[:, 0] / pairs[:, 1], axis=0)
+    if rank == 0:
+        print(f"ranks: {size}; a step over PyTorch's: {clock:.2f}, processor: {processor:.2f}")
+    torch.distributed.destroy_process_group()
 
 
 def main() -> None:
@@ -45,6 +74,9 @@ def main() -> None:
         with parallel.no_sync():
             parallel(x).sum().backward()
 
+    if "--compare" in sys.argv:
+        compare(step, x)
+        return
     from mpi4py import MPI
 
     flat, one = np.zeros(count, np.float32), np.zeros(1)
