@@ -324,3 +324,33 @@ class TestFunctionalCall:
         assert (slope.tolist(), value.item()) == ([12.0], 8.0)
         rows = fg.func.jacrev(lambda x: x**2)(fg.tensor([1.0, 2.0]))
         assert rows.tolist() == [[2.0, 0.0], [0.0, 4.0]]
+
+
+MISTAKES: dict[str, Any] = {
+    "kthvalue: dim is 2 and the tensor has 2 axes": lambda x: x.kthvalue(1, 2),
+    "kthvalue: k is 1.5; give an integer": lambda x: x.kthvalue(1.5),
+    "mode: dim is -3 and the tensor has 2 axes": lambda x: x.mode(-3),
+    "unique_consecutive: dim is 5 and": lambda x: x.unique_consecutive(dim=5),
+    "unflatten: dim is 2 and": lambda x: x.unflatten(2, (1, 2)),
+    "index_fill_: dim is 'x'; give an integer": lambda x: x.index_fill("x", [0], 1.0),
+    "bincount: the numbers have shape": lambda x: fg.bincount(x.long()),
+    "bincount: minlength is -1; give at least 0": lambda x: fg.bincount([1], minlength=-1),
+    "histc: bins is 0; give at least 1": lambda x: x.histc(0),
+    "tril_indices: row is -1; give at least 0": lambda x: fg.tril_indices(-1, 2),
+    "multinomial: num_samples is 0; give at least 1": lambda x: x.multinomial(0),
+}
+
+
+@pytest.mark.parametrize("text", MISTAKES)
+def test_a_mistake_is_named(text: str) -> None:
+    with pytest.raises(fg.errors.FerrogradError) as caught:
+        MISTAKES[text](fg.ones(2, 3))
+    assert str(caught.value).startswith(text)
+
+
+def test_nothing_is_a_run_of_nothing() -> None:
+    empty = fg.zeros(0, 3)
+    assert fg.unique_consecutive(empty).shape == (0,)
+    assert fg.unique_consecutive(empty, dim=0).shape == (0, 3)
+    assert fg.unique_consecutive(fg.zeros(2, 0), dim=0).shape == (1, 0)
+    assert fg.ones(0, 3).multinomial(2).shape == (0, 2)

@@ -11,6 +11,7 @@ from typing import Any
 import numpy as np
 
 from ferrograd._core import Tensor, asarray, get_default_dtype
+from ferrograd._pytorch.checks import whole
 from ferrograd._tensor.creation import placed, shape_of
 from ferrograd._tensor.device import on_cpu
 from ferrograd._tensor.generator import Generator, drawn
@@ -38,7 +39,7 @@ def multinomial(
     >>> fg.multinomial(fg.tensor([0.0, 3.0, 0.0]), 1).tolist()
     [1]
     """
-    weights = asarray(input)
+    weights, num_samples = asarray(input), whole("multinomial", "num_samples", num_samples, 1)
     if weights.ndim not in (1, 2) or weights.dtype.kind != "f":
         raise ShapeError(
             f"multinomial: the weights are {weights.dtype} of shape {tuple(weights.shape)}; give"
@@ -46,7 +47,7 @@ def multinomial(
         )
 
     def values(rng: np.random.Generator, given: np.ndarray) -> np.ndarray:
-        rows = given.reshape(-1, given.shape[-1]).astype(np.float64)
+        rows = np.atleast_2d(given).astype(np.float64)
         _check_weights(rows, num_samples, replacement)
         picked = [
             rng.choice(len(row), num_samples, replacement, row / row.sum(), shuffle=True)

@@ -11,8 +11,9 @@ from typing import Any
 
 from ferrograd import _core as core
 from ferrograd._core import Tensor, asarray
+from ferrograd._pytorch.checks import axis
 from ferrograd._tensor.creation import arange
-from ferrograd.errors import ArgumentError, ArgumentTypeError, ShapeError
+from ferrograd.errors import ArgumentTypeError, ShapeError
 
 
 def where(self: Tensor, condition: Any, other: Any) -> Tensor:
@@ -60,12 +61,7 @@ def _along(op: str, x: Tensor, dim: int, index: Any) -> tuple[Any, ...]:
         raise ArgumentTypeError(
             f"{op}: index is {index.dtype} of shape {tuple(index.shape)}; give a vector of integers"
         )
-    if not -max(x.ndim, 1) <= dim < max(x.ndim, 1):
-        raise ArgumentError(
-            f"{op}: dim is {dim} and the tensor has {x.ndim} axes; give one of them"
-        )
-    axis = dim % max(x.ndim, 1)
-    return (*(slice(None) for _ in range(axis)), index.reshape(-1))
+    return (*(slice(None) for _ in range(axis(op, dim, x.ndim))), index.reshape(-1))
 
 
 def index_copy_(self: Tensor, dim: int, index: Any, source: Any) -> Tensor:
@@ -200,20 +196,18 @@ def unflatten(input: Any, dim: int, sizes: Sequence[int]) -> Tensor:
     (2, 3, 4)
     """
     input = asarray(input)
-    if not -input.ndim <= dim < input.ndim:
-        raise ArgumentError(
-            f"unflatten: dim is {dim} and the tensor has {input.ndim} axes; give one of them"
-        )
-    axis, sizes = dim % input.ndim, list(sizes)
-    known, length = 1, int(input.shape[axis])
+    place, sizes = axis("unflatten", dim, input.ndim), list(sizes)
+    if not input.ndim:
+        raise ShapeError("unflatten: the tensor has no axes; give one with an axis to divide")
+    known, length = 1, int(input.shape[place])
     for size in sizes:
         known *= 1 if size == -1 else size
     if sizes.count(-1) == 1 and known > 0 and length % known == 0:
         sizes[sizes.index(-1)] = length // known
     elif -1 in sizes or known != length:
         raise ShapeError(
-            f"unflatten: axis {axis} has length {length} and the sizes are {tuple(sizes)}; give"
+            f"unflatten: axis {place} has length {length} and the sizes are {tuple(sizes)}; give"
             " sizes whose product it is"
         )
-    shaped: Tensor = input.reshape((*input.shape[:axis], *sizes, *input.shape[axis + 1 :]))
+    shaped: Tensor = input.reshape((*input.shape[:place], *sizes, *input.shape[place + 1 :]))
     return shaped

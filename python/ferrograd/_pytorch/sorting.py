@@ -6,6 +6,7 @@ picked by recorded operations, and counts are constants. Invariant: pairs are na
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from typing import Any, NamedTuple
 
@@ -13,6 +14,7 @@ import numpy as np
 
 from ferrograd import _core as core
 from ferrograd._core import Tensor, asarray, tensor
+from ferrograd._pytorch.checks import axis, whole
 from ferrograd.errors import ArgumentError, DTypeError, ShapeError
 
 
@@ -47,7 +49,8 @@ def kthvalue(input: Any, k: int, dim: int = -1, keepdim: bool = False) -> Picked
     2.0
     """
     x = core.atleast_1d(asarray(input))
-    length = int(x.shape[dim])
+    dim = axis("kthvalue", dim, x.ndim)
+    length, k = int(x.shape[dim]), whole("kthvalue", "k", k, -(1 << 62))
     if not 1 <= k <= length:
         raise ArgumentError(
             f"kthvalue: k is {k} and the axis has {length}; give one of 1..{length}"
@@ -64,6 +67,7 @@ def mode(input: Any, dim: int = -1, keepdim: bool = False) -> Picked:
     2.0
     """
     x = core.atleast_1d(asarray(input))
+    dim = axis("mode", dim, x.ndim)
     rows = np.moveaxis(x.detach().numpy(), dim, -1)
     if rows.shape[-1] == 0:
         raise ShapeError(f"mode: the axis {dim} of shape {tuple(x.shape)} is empty; give elements")
@@ -108,6 +112,9 @@ def bincount(input: Any, weights: Any = None, minlength: int = 0) -> Tensor:
     plain = asarray(input).detach().numpy()
     if plain.dtype.kind not in "iub":
         raise DTypeError(f"bincount: dtype {plain.dtype} is not supported; give whole numbers")
+    if plain.ndim != 1:
+        raise ShapeError(f"bincount: the numbers have shape {plain.shape}; give a vector")
+    minlength = whole("bincount", "minlength", minlength)
     heavy = None if weights is None else asarray(weights).detach().numpy()
     return tensor(np.bincount(plain, heavy, minlength))
 
@@ -121,7 +128,7 @@ def histc(input: Any, bins: int = 100, min: float = 0, max: float = 0) -> Tensor
     >>> fg.histc(fg.tensor([1.0, 2.0, 1.0]), 4, 0, 3).tolist()
     [0.0, 2.0, 1.0, 0.0]
     """
-    x = asarray(input).detach().numpy()
+    x, bins = asarray(input).detach().numpy(), whole("histc", "bins", bins, 1)
     low, high = (min, max) if min != max or x.size == 0 else (x.min(), x.max())
     low, high = (low - 1, high + 1) if low == high else (low, high)
     return tensor(np.histogram(x, bins, (low, high))[0], dtype=x.dtype)
@@ -157,13 +164,15 @@ def unique_consecutive(
     """
     x = asarray(input)
     flat = x.reshape(-1) if dim is None else x
-    axis = 0 if dim is None else dim
-    rows = np.moveaxis(flat.detach().numpy(), axis, 0)
-    rows = rows.reshape(len(rows), -1)
+    if not flat.ndim:
+        raise ShapeError("unique_consecutive: the tensor has no axes; leave dim out")
+    place = 0 if dim is None else axis("unique_consecutive", dim, flat.ndim)
+    rows = np.moveaxis(flat.detach().numpy(), place, 0)
+    rows = rows.reshape(len(rows), math.prod(rows.shape[1:]))
     first = np.ones(len(rows), np.bool_)
     first[1:] = np.any(rows[1:] != rows[:-1], axis=1)
     starts = np.flatnonzero(first)
-    outs = [core.take(flat, starts, axis)]
+    outs = [core.take(flat, starts, place)]
     if return_inverse:
         numbers = np.cumsum(first) - 1
         outs.append(tensor(numbers.reshape(tuple(x.shape)) if dim is None else numbers))
@@ -183,7 +192,9 @@ def tril_indices(row: int, col: int, offset: int = 0) -> Tensor:
     >>> fg.tril_indices(2, 2).tolist()
     [[0, 1, 1], [0, 0, 1]]
     """
-    return _indices(np.tril_indices(row, offset, col))
+    rows, columns = whole("tril_indices", "row", row), whole("tril_indices", "col", col)
+    offset = whole("tril_indices", "offset", offset, -(1 << 62))
+    return _indices(np.tril_indices(rows, offset, columns))
 
 
 def triu_indices(row: int, col: int, offset: int = 0) -> Tensor:
@@ -193,4 +204,6 @@ def triu_indices(row: int, col: int, offset: int = 0) -> Tensor:
     >>> fg.triu_indices(2, 2).tolist()
     [[0, 0, 1], [0, 1, 1]]
     """
-    return _indices(np.triu_indices(row, offset, col))
+    rows, columns = whole("triu_indices", "row", row), whole("triu_indices", "col", col)
+    offset = whole("triu_indices", "offset", offset, -(1 << 62))
+    return _indices(np.triu_indices(rows, offset, columns))
