@@ -354,3 +354,20 @@ def test_nothing_is_a_run_of_nothing() -> None:
     assert fg.unique_consecutive(empty, dim=0).shape == (0, 3)
     assert fg.unique_consecutive(fg.zeros(2, 0), dim=0).shape == (1, 0)
     assert fg.ones(0, 3).multinomial(2).shape == (0, 2)
+
+
+def test_older_names_of_linear_algebra() -> None:
+    x = fg.tensor([[2.0, 1.0], [1.0, 3.0]], requires_grad=True)
+    assert x.det().item() == pytest.approx(5)
+    assert fg.logdet(x).item() == pytest.approx(np.log(5))
+    assert np.isnan(fg.logdet(-fg.eye(3)).item())
+    np.testing.assert_allclose(x.inverse().detach() @ x.detach(), np.eye(2), atol=1e-12)
+    np.testing.assert_allclose(x.pinverse().detach(), x.inverse().detach())
+    np.testing.assert_allclose(x.matrix_power(2).detach(), (x @ x).detach())
+    np.testing.assert_allclose(x.matrix_exp().detach(), fg.linalg.expm(x).detach())
+    upper = x.cholesky(upper=True)
+    np.testing.assert_allclose((upper.T @ upper).detach(), x.detach())
+    assert fg.gradcheck(fg.logdet, (x,))
+    assert x.slogdet()[0].item() == 1
+    assert fg.clamp_min(x, 2.0).tolist() == [[2, 2], [2, 3]]
+    assert x.clamp_max(1.5).tolist() == [[1.5, 1], [1, 1.5]]

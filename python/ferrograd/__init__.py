@@ -120,6 +120,18 @@ if _typing.TYPE_CHECKING:
     from ferrograd._inspect.explain import explain_no_grad as explain_no_grad
     from ferrograd._inspect.info import show_config as show_config
     from ferrograd._inspect.scope import Graph as Graph
+    from ferrograd._pytorch.algebra import (
+        cholesky as cholesky,
+        clamp_max as clamp_max,
+        clamp_min as clamp_min,
+        det as det,
+        inverse as inverse,
+        logdet as logdet,
+        matrix_exp as matrix_exp,
+        matrix_power as matrix_power,
+        pinverse as pinverse,
+        slogdet as slogdet,
+    )
     from ferrograd._pytorch.devices import (
         accelerator as accelerator,
         backends as backends,
@@ -293,6 +305,8 @@ _PYTORCH = {
     " combinations",
     "places": "index_put index_copy index_fill masked_scatter select_scatter slice_scatter"
     " diagonal_scatter unflatten",
+    "algebra": "det slogdet logdet inverse pinverse matrix_power matrix_exp cholesky clamp_min"
+    " clamp_max",
     "drawn": "multinomial normal poisson",
     "sorting": "kthvalue mode msort aminmax bincount histc bucketize unique_consecutive"
     " tril_indices triu_indices",
