@@ -57,7 +57,8 @@ def vq(obs: Any, code_book: Any, check_finite: bool = True) -> tuple[Any, Any]:
     ([0], [1.0])
     """
     if not _holds_tensor([obs, code_book]):
-        return _library("cluster.vq.vq")(obs, code_book, check_finite)
+        plain: tuple[Any, Any] = _library("cluster.vq.vq")(obs, code_book, check_finite)
+        return plain
     codes, _ = _library("cluster.vq.vq")(_values(obs), _values(code_book), check_finite)
     return codes, _distances(_floats(obs), _floats(code_book)[codes])
 
@@ -87,7 +88,10 @@ def kmeans(
     """
     given = {"rng": rng} if seed is None else {"seed": seed}
     if not _holds_tensor([obs, k_or_guess]):
-        return _library("cluster.vq.kmeans")(obs, k_or_guess, iter, thresh, check_finite, **given)
+        plain: tuple[Any, Any] = _library("cluster.vq.kmeans")(
+            obs, k_or_guess, iter, thresh, check_finite, **given
+        )
+        return plain
     x, points = _floats(obs), _values(_floats(obs))
     if np.size(k_or_guess) != 1:
         start = _floats(k_or_guess)
