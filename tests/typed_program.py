@@ -64,4 +64,4 @@ class Apart(fg.Function):
 reveal_type(Square.apply(fg.ones(2), power=3))  # ferrograd._core.Tensor
 reveal_type(Apart.apply(fg.ones(2)))  # tuple[ferrograd._core.Tensor, int]
 _ = fg.typo  # error: attr-defined
-_ = nn.LazyConv2d  # error: attr-defined
+_ = nn.UninitializedBuffer  # error: attr-defined

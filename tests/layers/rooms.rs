@@ -50,7 +50,6 @@ const RUST_ALSO: &[(&str, &str, &str)] = &[(
 const PYTHON: &[&str] = &[
     "errors",
     "_tensor",
-    "_pytorch",
     "_inspect",
     "_dispatch",
     "transforms",
@@ -60,6 +59,7 @@ const PYTHON: &[&str] = &[
     "extend",
     "functors",
     "linalg",
+    "_pytorch",
     "nn",
     "func",
     "optim",
