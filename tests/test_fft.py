@@ -104,6 +104,22 @@ def test_cubes_and_their_left_over_columns() -> None:
             close(fg.fft.ifftn(swapped, axes=axes), np.fft.ifftn(x, axes=axes), 1e-14, shape)
 
 
+def test_half_spectra_of_planes_in_their_place_and_beside_it() -> None:
+    """Without a history the spectrum is transformed where it is, with the same bits."""
+    rng = np.random.default_rng(0)
+    for shape in ((6, 10), (40, 30, 18), (64, 128)):
+        x = rng.standard_normal(shape)
+        t, recorded = fg.tensor(x), fg.tensor(x, requires_grad=True)
+        for axes in (None, (1, 0), (0,)):
+            alone = fg.fft.rfftn(t, axes=axes)
+            np.testing.assert_array_equal(fg.fft.rfftn(recorded, axes=axes).detach(), alone)
+            compiled = fg.compile(lambda t, axes=axes: fg.fft.rfftn(t, axes=axes))
+            for _ in range(2):
+                np.testing.assert_array_equal(compiled(t), alone)
+            close(alone, np.fft.rfftn(x, axes=axes), 1e-14)
+        np.testing.assert_array_equal(t, x)
+
+
 @pytest.mark.parametrize("name", LINES)
 def test_every_length_gives_numpys_values(name: str) -> None:
     ours, theirs = getattr(fg.fft, name), getattr(np.fft, name)

@@ -69,7 +69,7 @@ where
 }
 
 /// Writes `factor` times the discrete Fourier transform of `input` along the axes, one after the other: the sums of
-/// `x e^(-2πi jk/n)`, or of `x e^(2πi jk/n)` where it is not `forward`.
+/// `x e^(-2πi jk/n)`, or of `x e^(2πi jk/n)` where it is not `forward`. Both may be the same memory with the same strides.
 ///
 /// # Panics
 /// When the dims differ or the dtype is not complex: bugs of the caller.
@@ -88,11 +88,12 @@ where
     Complex<T>: Number<Part = T>,
 {
     assert!(input.dtype.is_complex() && input.dims == out.dims, "fft: operands");
+    assert!(!std::ptr::eq(input.ptr, out.ptr) || input.strides == out.strides, "fft: strides");
     if out.dims.contains(&0) {
         return;
     }
     // From the last axis to the first, as NumPy's order of sums is.
-    let mut source = Some(input);
+    let mut source = (!std::ptr::eq(input.ptr, out.ptr)).then_some(input);
     for (left, &axis) in axes.iter().enumerate().rev() {
         let factor = if left == 0 { T::narrow(factor) } else { T::one() };
         let input = source.take();

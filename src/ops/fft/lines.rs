@@ -4,7 +4,7 @@
 //! or shorter. Never reads arguments as users write them.
 //! Invariant: the derivative of each is one of them, so that every order follows and costs what the forward costs.
 
-use crate::array::{ShapeVec, afford};
+use crate::array::{ShapeVec, afford, capture};
 use crate::error::Result;
 use crate::kernels::fft::{
     Edges, Family, complex_to_complex, complex_to_real, real_to_complex, trigonometric,
@@ -66,6 +66,17 @@ pub(super) fn complex(x: &Tensor, axes: &[usize], way: Way) -> Result<Tensor> {
             cx.give_with(0, |_| complex(&g, &axes, way.back()))
         },
     })
+}
+
+/// `complex` of numbers that nobody else sees: where nothing is recorded, in their place.
+pub(super) fn complex_of_own(x: Tensor, axes: &[usize], way: Way) -> Result<Tensor> {
+    if x.requires_grad() || capture::active() || !x.storage().is_reusable() {
+        return complex(&x, axes, way);
+    }
+    let longest = axes.iter().map(|&axis| x.shape()[axis]).max().unwrap_or(1);
+    room(&x, longest, x.dtype().size())?;
+    complex_to_complex(x.view_of(), axes, way.forward, way.factor, x.view_mut());
+    Ok(x)
 }
 
 /// What the rules of the transforms with half spectra need.

@@ -11,7 +11,7 @@ use crate::ops::core::layout::astype;
 use crate::ops::fft::arguments::{
     Norm, area, as_complex, as_real, each_once, line, points, sizes, wrong,
 };
-use crate::ops::fft::lines::{Way, complex, from_half, resized, to_half};
+use crate::ops::fft::lines::{Way, complex, complex_of_own, from_half, resized, to_half};
 use crate::tensor::Tensor;
 
 /// The axes of a call as it was written.
@@ -71,7 +71,10 @@ pub(super) fn half_area(op: &'static str, x: &Tensor, area_of: Area<'_>) -> Resu
         x = resized(&x, axis, n)?;
     }
     let half = to_half(&x, last, Way { forward, factor })?;
-    if others.is_empty() { Ok(half) } else { complex(&half, others, Way { forward, factor: 1.0 }) }
+    if others.is_empty() {
+        return Ok(half);
+    }
+    complex_of_own(half, others, Way { forward, factor: 1.0 })
 }
 
 /// The real values whose spectra, by halves along the last of several axes, are given.
