@@ -24,7 +24,7 @@ PIP    := -m pip --disable-pip-version-check install --quiet
 
 RUST_SOURCES   := $(shell find src -type f 2>/dev/null)
 PYTHON_SOURCES := $(shell find python -type f ! -name '*.pyc' ! -name '*.so' 2>/dev/null)
-MANIFESTS      := Cargo.toml $(wildcard Cargo.lock) pyproject.toml README.md LICENSE-MIT LICENSE-APACHE
+MANIFESTS      := Cargo.toml $(wildcard Cargo.lock) pyproject.toml tools/release.profdata README.md LICENSE-MIT LICENSE-APACHE
 
 export PIP_NO_INPUT := 1
 export CARGO_TERM_PROGRESS_WHEN := never
@@ -46,8 +46,8 @@ $(VENV)/.created:
 	$(call step,create $(VENV) with $(PYTHON),$(PYTHON) -m venv $(VENV))
 	@touch $@
 
-$(VENV)/.maturin: $(VENV)/.created
-	$(call step,install maturin,$(BIN)/python $(PIP) 'maturin>=1.9.4$(comma)<2')
+$(VENV)/.builders: $(VENV)/.created
+	$(call step,install maturin and libdeflate,$(BIN)/python $(PIP) 'maturin>=1.9.4$(comma)<2' 'deflate~=0.9')
 	@touch $@
 
 $(VENV)/.dev: pyproject.toml tools/requirements.py $(VENV)/.created
@@ -60,9 +60,10 @@ $(VENV)/.demo: pyproject.toml tools/requirements.py $(VENV)/.created
 
 # --- the wheel ---------------------------------------------------------------------------------
 
-dist/.built: $(RUST_SOURCES) $(PYTHON_SOURCES) $(MANIFESTS) | $(VENV)/.maturin
+dist/.built: $(RUST_SOURCES) $(PYTHON_SOURCES) $(MANIFESTS) | $(VENV)/.builders
 	@rm -f dist/*.whl
-	$(call step,build the wheel,$(BIN)/maturin build --release $(LOCKED) --quiet --compression-level 9 --interpreter $(BIN)/python --out dist)
+	$(call step,build the wheel,$(BIN)/maturin build --release $(LOCKED) --quiet --interpreter $(BIN)/python --out dist)
+	$(call step,compress it further,$(BIN)/python tools/recompress.py dist/*.whl)
 	@touch $@
 
 $(VENV)/.wheel: dist/.built
@@ -149,12 +150,16 @@ scipy: $(VENV)/.wheel ## write docs/scipy.md and docs/scikit_learn.md: their fun
 	$(BIN)/python tools/sklearn_table.py
 
 $(VENV)/.coverage: pyproject.toml tools/requirements.py $(VENV)/.dev
-	$(call step,install the tools that read Rust coverage,$(BIN)/python tools/requirements.py coverage | xargs -d '\n' $(BIN)/python $(PIP))
+	$(call step,install the tools that read counts of Rust code,$(BIN)/python tools/requirements.py coverage | xargs -d '\n' $(BIN)/python $(PIP))
 	@touch $@
 
 .PHONY: coverage
 coverage: $(VENV)/.coverage ## lines of the Python package and of the Rust trampoline that the tests run
 	$(BIN)/python tools/coverage_report.py $(ARGS)
+
+.PHONY: profile
+profile: $(VENV)/.coverage ## the profile that release builds are optimised with, from the training of tools/pgo_training.py
+	$(BIN)/python tools/pgo.py
 
 .PHONY: picture
 picture: $(VENV)/.wheel $(VENV)/.demo ## draw the picture of the README from its table of figures

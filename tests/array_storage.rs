@@ -182,6 +182,7 @@ fn arrays_are_taken_over() {
 
 #[test]
 fn the_note_goes_with_the_last_handle_that_is_no_guest() {
+    let _alone = alone();
     // One thread drops its handle while another writes the first attachment and drops its own: whoever is last takes the
     // attachment along, although a data handle lives on.
     for round in 0..20_000 {
@@ -206,6 +207,7 @@ fn the_note_goes_with_the_last_handle_that_is_no_guest() {
 
 #[test]
 fn data_is_lent_only_where_nobody_keeps_it() {
+    let _alone = alone();
     let storage = Storage::zeroed(64).unwrap();
     let (full, export) = (storage.clone(), storage.data_handle());
     assert!(export.export_if_free(1));

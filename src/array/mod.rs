@@ -5,7 +5,7 @@ mod changes;
 mod elements;
 pub(crate) mod hash;
 mod layout;
-mod live;
+mod local;
 mod pool;
 mod restride;
 mod seen;
@@ -15,7 +15,7 @@ mod views;
 
 pub use elements::{Elements, ElementsMut};
 pub use layout::{Layout, sort_axes};
-pub use live::live_bytes;
+pub use local::live_bytes;
 pub use pool::{afford, cached_bytes, trim};
 pub use shape::{ShapeVec, broadcast_shapes, checked_numel, normalize_axes, normalize_axis};
 pub use storage::{Access, Storage};

@@ -14,7 +14,7 @@ use std::ptr::NonNull;
 use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
 
 use super::changes::{Changes, Notes};
-use super::{capture, live, pool};
+use super::{capture, local, pool};
 use crate::error::{Error, Result};
 
 /// Who may write to adopted memory.
@@ -89,8 +89,7 @@ impl Storage {
         if nbytes >= WIDE_FROM {
             return Storage::alloc_wide(nbytes);
         }
-        // SAFETY: the size is not zero.
-        let base = unsafe { alloc(small_block(nbytes)) };
+        let base = local::take(HEADER + nbytes);
         // SAFETY: the header fits at the base and the data behind it.
         unsafe { Storage::init(base, HEADER, nbytes, Kind::Block) }
     }
@@ -129,7 +128,7 @@ impl Storage {
         };
         // SAFETY: the caller's contract.
         unsafe { header.write(Header::new(base.add(offset), nbytes, kind)) };
-        live::add(nbytes as isize);
+        local::add(nbytes as isize);
         let storage = Storage(header);
         if capture::active() {
             capture::made(&storage);
@@ -160,7 +159,7 @@ impl Storage {
     pub(super) fn from_vec<T: Send + Sync + 'static>(mut data: Vec<T>) -> Storage {
         let nbytes = data.len() * size_of::<T>();
         let header = Header::new(data.as_mut_ptr().cast(), nbytes, Kind::Adopted);
-        live::add(nbytes as isize);
+        local::add(nbytes as isize);
         let storage = Storage::boxed(Adopted { header, counted: nbytes, _owner: Box::new(data) });
         capture::filled(&storage);
         storage
@@ -347,9 +346,9 @@ pub(super) unsafe fn free(header: NonNull<Header>) {
         unsafe { (*header.as_ptr()).changes = Changes::none() };
     }
     if kind == Kind::Block && nbytes < WIDE_FROM {
-        live::add(-(nbytes as isize));
-        // SAFETY: `alloc` used the same layout.
-        unsafe { dealloc(header.as_ptr().cast(), small_block(nbytes)) };
+        local::add(-(nbytes as isize));
+        // SAFETY: `alloc` took the same size.
+        unsafe { local::give(header.as_ptr().cast(), HEADER + nbytes) };
     } else {
         // SAFETY: the caller's contract.
         unsafe { free_other(header, nbytes, kind) };
@@ -362,27 +361,21 @@ pub(super) unsafe fn free(header: NonNull<Header>) {
 unsafe fn free_other(header: NonNull<Header>, nbytes: usize, kind: Kind) {
     match kind {
         Kind::Block => {
-            live::add(-(nbytes as isize));
+            local::add(-(nbytes as isize));
             // SAFETY: `alloc_wide` used the same layout.
             unsafe { dealloc(header.as_ptr().cast(), wide_block(nbytes)) };
         }
         Kind::Pooled => {
-            live::add(-(nbytes as isize));
+            local::add(-(nbytes as isize));
             // SAFETY: `alloc_wide` took the block with the same size.
             unsafe { pool::give(header.as_ptr().cast(), nbytes + WIDE) };
         }
         Kind::Adopted => {
             // SAFETY: `boxed` leaked this box.
             let adopted = unsafe { Box::from_raw(header.cast::<Adopted>().as_ptr()) };
-            live::add(-(adopted.counted as isize));
+            local::add(-(adopted.counted as isize));
         }
     }
-}
-
-#[inline(always)]
-fn small_block(nbytes: usize) -> Block {
-    // SAFETY: `nbytes` is below `WIDE_FROM`, so nothing overflows; 16 is a power of two.
-    unsafe { Block::from_size_align_unchecked(HEADER + nbytes, 16) }
 }
 
 #[inline(always)]

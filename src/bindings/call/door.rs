@@ -10,7 +10,7 @@ use pyo3::prelude::*;
 use pyo3::types::{PyString, PyTuple};
 
 use crate::bindings::call::observe;
-use crate::bindings::object::{PyTensor, wrap};
+use crate::bindings::object::{PyTensor, wrap_computed};
 use crate::error::Result;
 use crate::graph::{Mode, TRACING};
 use crate::ops::core::declare::OpDecl;
@@ -70,7 +70,7 @@ impl<'a, 'py> Call<'a, 'py> {
         elements: usize,
         compute: impl FnOnce() -> Result<Tensor> + Send,
     ) -> PyResult<Bound<'py, PyAny>> {
-        self.run(elements, compute, |tensor| wrap(self.py, tensor))
+        self.intercept(|| wrap_computed(self.py, || self.at_work(elements, compute)))
     }
 
     /// Runs a computation on this many elements, without the GIL where they are many, and makes an object of what it
@@ -82,10 +82,17 @@ impl<'a, 'py> Call<'a, 'py> {
         compute: impl FnOnce() -> Result<T> + Send,
         object: impl FnOnce(T) -> PyResult<Bound<'py, PyAny>>,
     ) -> PyResult<Bound<'py, PyAny>> {
-        self.intercept(|| {
-            let result = if elements > SMALL { self.py.detach(compute) } else { compute() };
-            object(result?)
-        })
+        self.intercept(|| object(self.at_work(elements, compute)?))
+    }
+
+    /// Runs a computation on this many elements, without the GIL where they are many.
+    #[inline]
+    fn at_work<T: Send>(
+        self,
+        elements: usize,
+        compute: impl FnOnce() -> Result<T> + Send,
+    ) -> Result<T> {
+        if elements > SMALL { self.py.detach(compute) } else { compute() }
     }
 
     /// Runs what changes a tensor in place, by work on this many elements, and gives the tensor back.

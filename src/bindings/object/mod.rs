@@ -4,4 +4,6 @@ pub(crate) mod node;
 pub(crate) mod recycle;
 mod tensor;
 
-pub(crate) use tensor::{PyTensor, item, leaf, object_of, read_only, remember, wrap, wrap_of};
+pub(crate) use tensor::{
+    PyTensor, item, leaf, object_of, read_only, remember, wrap, wrap_computed, wrap_of,
+};

@@ -6,14 +6,15 @@
 
 use std::cell::Cell;
 use std::ffi::c_void;
-use std::mem::{MaybeUninit, offset_of};
-use std::ptr;
+use std::mem::{ManuallyDrop, MaybeUninit, offset_of};
+use std::ptr::{self, NonNull};
 
 use pyo3::PyTypeInfo;
 use pyo3::ffi as c;
 use pyo3::prelude::*;
 
 use crate::bindings::object::PyTensor;
+use crate::error::Result;
 use crate::tensor::Tensor;
 
 /// A loop frees about as many objects as it makes; more blocks than this would only be kept.
@@ -43,6 +44,60 @@ static BLOCKS: Blocks = Blocks {
     blocks: [const { Cell::new(ptr::null_mut()) }; MOST],
 };
 
+/// A block that was used before, which neither the list nor the collector knows. It goes back when nothing was made of it.
+struct Block(NonNull<Object>);
+
+impl Block {
+    /// The block that was freed last.
+    #[inline]
+    fn take() -> Option<Block> {
+        let kept = BLOCKS.kept.get().checked_sub(1)?;
+        BLOCKS.kept.set(kept);
+        NonNull::new(BLOCKS.blocks[kept].get()).map(Block)
+    }
+
+    #[inline]
+    fn value(&self) -> *mut PyTensor {
+        // SAFETY: the place of a field of an object; nothing is read.
+        unsafe { (&raw mut (*self.0.as_ptr()).value).cast() }
+    }
+
+    #[inline]
+    fn tensor(&self) -> *mut Tensor {
+        // SAFETY: as above.
+        unsafe { &raw mut (*self.value()).tensor }
+    }
+
+    /// Makes the object. The collector is told of it when all of it is written.
+    ///
+    /// # Safety
+    /// The tensor stands in its place.
+    #[inline]
+    unsafe fn finish<'py>(
+        self,
+        py: Python<'py>,
+        base: Option<Py<PyTensor>>,
+    ) -> Bound<'py, PyTensor> {
+        let (value, block) = (self.value(), ManuallyDrop::new(self).0.as_ptr());
+        // SAFETY: the block has the size and layout of an object of the class, and nobody else has it.
+        unsafe {
+            c::PyObject_Init(block.cast(), BLOCKS.class.get());
+            (&raw mut (*value).base).write(base);
+            (&raw mut (*value).node).write(Default::default());
+            (&raw mut (*block).weak).write(ptr::null_mut());
+            c::PyObject_GC_Track(block.cast());
+            Bound::from_owned_ptr(py, block.cast()).cast_into_unchecked()
+        }
+    }
+}
+
+impl Drop for Block {
+    fn drop(&mut self) {
+        // SAFETY: nobody else has the block, and the head of an object is still there.
+        unsafe { put_back(self.0.as_ptr()) }
+    }
+}
+
 /// The Python object of a tensor, in a block that was used before if there is one.
 #[inline]
 pub(crate) fn object<'py>(
@@ -50,23 +105,39 @@ pub(crate) fn object<'py>(
     tensor: Tensor,
     base: Option<Py<PyTensor>>,
 ) -> PyResult<Bound<'py, PyTensor>> {
-    let kept = BLOCKS.kept.get();
-    if kept == 0 {
+    let Some(block) = Block::take() else {
         return fresh(py, tensor, base);
-    }
-    BLOCKS.kept.set(kept - 1);
-    let block = BLOCKS.blocks[kept - 1].get();
-    // SAFETY: the block has the size and layout of an object of the class, and nobody else has it. The collector is told
-    // of it when all of it is written.
+    };
+    // SAFETY: nobody else has the block.
     unsafe {
-        c::PyObject_Init(block.cast(), BLOCKS.class.get());
-        let value = (&raw mut (*block).value).cast::<PyTensor>();
-        (&raw mut (*value).tensor).write(tensor);
-        (&raw mut (*value).base).write(base);
-        (&raw mut (*value).node).write(Default::default());
-        (&raw mut (*block).weak).write(ptr::null_mut());
-        c::PyObject_GC_Track(block.cast());
-        Ok(Bound::from_owned_ptr(py, block.cast()).cast_into_unchecked())
+        block.tensor().write(tensor);
+        Ok(block.finish(py, base))
+    }
+}
+
+/// The Python object of a tensor that is computed into its place: each move of one costs as much as a small operation's
+/// bookkeeping. A tensor that is not `plain` becomes an object by `otherwise`.
+#[inline]
+pub(super) fn object_of<'py>(
+    py: Python<'py>,
+    compute: impl FnOnce() -> Result<Tensor>,
+    plain: impl FnOnce(&Tensor) -> bool,
+    otherwise: impl FnOnce(Tensor) -> PyResult<Bound<'py, PyAny>>,
+) -> PyResult<Bound<'py, PyAny>> {
+    const { assert!(size_of::<Result<Tensor>>() == size_of::<Tensor>()) };
+    let Some(block) = Block::take() else {
+        return otherwise(compute()?);
+    };
+    let place = block.tensor().cast::<Result<Tensor>>();
+    // SAFETY: nobody else has the block, which has room for the result; it is moved out at most once.
+    unsafe {
+        place.write(compute());
+        match &*place {
+            Ok(tensor) if ptr::eq(tensor, block.tensor()) && plain(tensor) => {
+                Ok(block.finish(py, None).into_any())
+            }
+            _ => otherwise(place.read()?),
+        }
     }
 }
 
@@ -109,15 +180,30 @@ pub(crate) fn begin(py: Python<'_>) -> PyResult<()> {
 /// # Safety
 /// As `tp_free` of a class with the collector's flag.
 unsafe extern "C" fn give(block: *mut c_void) {
-    let kept = BLOCKS.kept.get();
     // SAFETY: the caller's contract; the head of the object is still there.
     unsafe {
-        if kept == MOST || c::Py_TYPE(block.cast()) != BLOCKS.class.get() {
+        if BLOCKS.kept.get() == MOST || c::Py_TYPE(block.cast()) != BLOCKS.class.get() {
             c::PyObject_GC_Del(block);
             return;
         }
         c::PyObject_GC_UnTrack(block);
+        put_back(block.cast());
     }
-    BLOCKS.blocks[kept].set(block.cast());
-    BLOCKS.kept.set(kept + 1);
+}
+
+/// Puts a block on the list, if there is room.
+///
+/// # Safety
+/// Nobody else has the block, and the collector does not know of it.
+#[inline]
+unsafe fn put_back(block: *mut Object) {
+    let kept = BLOCKS.kept.get();
+    match BLOCKS.blocks.get(kept) {
+        Some(place) => {
+            place.set(block);
+            BLOCKS.kept.set(kept + 1);
+        }
+        // SAFETY: the caller's contract.
+        None => unsafe { c::PyObject_GC_Del(block.cast()) },
+    }
 }

@@ -13,6 +13,7 @@ use pyo3::types::{PyComplex, PyWeakrefMethods, PyWeakrefReference};
 use crate::bindings::object::node::CoOwned;
 use crate::bindings::object::recycle;
 use crate::dtype::{Complex128, DType, Half, with_dtype};
+use crate::error::Result;
 use crate::ops::core::layout::astype;
 use crate::tensor::{Meta, Tensor};
 
@@ -45,6 +46,21 @@ impl PyTensor {
 
 /// The identity kept in a tensor's state: a weak reference to its Python object.
 struct Object(Py<PyWeakrefReference>);
+
+/// The Python object of the tensor that a computation yields.
+#[inline]
+pub(crate) fn wrap_computed<'py>(
+    py: Python<'py>,
+    compute: impl FnOnce() -> Result<Tensor>,
+) -> PyResult<Bound<'py, PyAny>> {
+    let plain = |tensor: &Tensor| tensor.meta().is_none() && !tensor.is_view();
+    recycle::object_of(py, compute, plain, |tensor| wrap_slow(py, tensor))
+}
+
+#[inline(never)]
+fn wrap_slow(py: Python<'_>, tensor: Tensor) -> PyResult<Bound<'_, PyAny>> {
+    wrap(py, tensor)
+}
 
 /// The Python object of a tensor: the one it already has, or a new one.
 #[inline]

@@ -1,0 +1,94 @@
+"""Makes the profile that release builds are optimised with: `make profile`.
+
+Owns: the instrumented release build, the runs of `pgo_training.py` on it, and the choice of the
+functions that `release.profdata` speaks of. Never builds the wheel: `rustc-args` of
+`pyproject.toml` names the file.
+Invariant: no loop over elements is in the profile. How often it ran says how large the arrays of
+the training were, and one that did not run would be compiled for size.
+
+The profile fits this source, this version of rustc and the release profile of `Cargo.toml`. Where a
+function has changed since, the compiler leaves its counts unread, which costs speed, nothing else.
+"""
+
+import os
+import re
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+from instrumented import ROOT, build, in_place, output, tools
+
+PROFILE = ROOT / "tools" / "release.profdata"
+#: What `pgo_training.py` runs, each in a process of its own.
+PARTS = ("operations", "small", "benchmarks")
+#: Copies of a loop for the instruction sets, `kernels/leveled.rs`.
+LEVEL = re.compile(r"::(?:avx512|avx2|baseline)(?:_\w+)?\b")
+#: Where loops over elements stand.
+LOOPS = re.compile(r"\b(?:ferrograd::(?:kernels|program::steps)|nalgebra|rustfft|gemm_\w+)::")
+#: A function whose blocks run more often than this for each call holds such a loop.
+PER_CALL = 8
+
+
+def records(text: str) -> list[str]:
+    """The functions of a profile in LLVM's text format."""
+    body = re.sub(r"^(?:[#:].*\n)+", "", text)
+    return [record.strip() for record in re.split(r"\n\n(?=\S)", body) if record.strip()]
+
+
+def counts(record: str) -> list[int]:
+    """How often each block of the function ran, its entry first."""
+    lines = record.splitlines()
+    first = lines.index("# Counter Values:") + 1
+    return [int(line) for line in lines[first:] if line.isdigit()]
+
+
+def holds_loop(name: str, found: list[int]) -> bool:
+    """Whether the function is, or may be, a loop over elements."""
+    if LEVEL.search(name):
+        return True
+    most = max(found)
+    return bool(LOOPS.search(name)) and (most == 0 or most > PER_CALL * max(found[0], 1))
+
+
+def train(core: Path, folder: Path) -> list[str]:
+    """Runs the training with the core; the files of its counts."""
+    raw = []
+    with in_place(core):
+        for part in PARTS:
+            raw.append(str(folder / f"{part}.profraw"))
+            environment = os.environ | {
+                "PYTHONPATH": str(ROOT / "python"),
+                "LLVM_PROFILE_FILE": raw[-1],
+                "OPENBLAS_NUM_THREADS": "1",
+            }
+            command = [sys.executable, ROOT / "tools" / "pgo_training.py", part]
+            subprocess.run(command, check=True, env=environment, cwd=ROOT)
+    return raw
+
+
+def main() -> None:
+    """Builds, trains, chooses, writes."""
+    profdata, filt = tools("llvm-profdata", "llvm-cxxfilt")
+    # As in `rustc-args`: the names of functions are part of the profile.
+    core = build(["--release"], ["-C", "symbol-mangling-version=v0", "-C", "profile-generate"])
+    folder = core.parent / "pgo"
+    shutil.rmtree(folder, ignore_errors=True)
+    folder.mkdir()
+    raw = train(core, folder)
+    known = records(output(profdata, "merge", "--text", "-o", "-", *raw))
+    mangled = "\n".join(record.split("\n", 1)[0].split(";")[-1] for record in known)
+    names = subprocess.run([filt], input=mangled, check=True, text=True, stdout=subprocess.PIPE)
+    kept = [
+        record
+        for record, name in zip(known, names.stdout.splitlines(), strict=True)
+        if not holds_loop(name, counts(record))
+    ]
+    chosen = folder / "chosen.txt"
+    chosen.write_text(":ir\n" + "\n\n".join(kept) + "\n")
+    output(profdata, "merge", chosen, "-o", PROFILE)
+    print(f"{PROFILE.name}: {len(kept)} of {len(known)} functions, {PROFILE.stat().st_size} bytes")
+
+
+if __name__ == "__main__":
+    main()
