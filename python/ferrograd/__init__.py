@@ -274,6 +274,23 @@ _TRANSFORMS = (
     "vjp",
 )
 
+#: Names of PyTorch's by the module of `_pytorch` that has them; some are methods too.
+_PYTORCH = {
+    "products": "addmm addmv addr addbmm baddbmm mv cdist dist block_diag cartesian_prod"
+    " combinations",
+    "places": "index_put index_copy index_fill masked_scatter select_scatter slice_scatter"
+    " diagonal_scatter unflatten",
+    "algebra": "det slogdet logdet inverse pinverse matrix_power matrix_exp cholesky clamp_min"
+    " clamp_max",
+    "drawn": "multinomial normal poisson",
+    "sorting": "kthvalue mode msort aminmax bincount histc bucketize unique_consecutive"
+    " tril_indices triu_indices",
+    "kinds": "is_tensor as_tensor numel is_floating_point is_nonzero result_type promote_types"
+    " can_cast finfo iinfo broadcast_shapes logspace",
+    "devices": "cuda accelerator backends",
+    "dtypes": "half float double short int long cfloat cdouble",
+}
+
 #: Where a name is; an empty home means a module of that name.
 _LAZY = {
     **dict.fromkeys(_TRANSFORMS, "ferrograd.transforms"),
@@ -297,29 +314,12 @@ _LAZY = {
     "gradcheck": "ferrograd._checking",
     "gradgradcheck": "ferrograd._checking",
     "show_config": "ferrograd._inspect.info",
+    **{
+        name: f"ferrograd._pytorch.{home}"
+        for home, names in _PYTORCH.items()
+        for name in names.split()
+    },
 }
-
-#: Names of PyTorch's by the module of `_pytorch` that has them; some are methods too.
-_PYTORCH = {
-    "products": "addmm addmv addr addbmm baddbmm mv cdist dist block_diag cartesian_prod"
-    " combinations",
-    "places": "index_put index_copy index_fill masked_scatter select_scatter slice_scatter"
-    " diagonal_scatter unflatten",
-    "algebra": "det slogdet logdet inverse pinverse matrix_power matrix_exp cholesky clamp_min"
-    " clamp_max",
-    "drawn": "multinomial normal poisson",
-    "sorting": "kthvalue mode msort aminmax bincount histc bucketize unique_consecutive"
-    " tril_indices triu_indices",
-    "kinds": "is_tensor as_tensor numel is_floating_point is_nonzero result_type promote_types"
-    " can_cast finfo iinfo broadcast_shapes logspace",
-    "devices": "cuda accelerator backends",
-    "dtypes": "half float double short int long cfloat cdouble",
-}
-_LAZY.update(
-    (name, f"ferrograd._pytorch.{home}")
-    for home, names in _PYTORCH.items()
-    for name in names.split()
-)
 
 #: Modules that `import *` leaves out: their names are other packages', or too general.
 _UNEXPORTED = {
