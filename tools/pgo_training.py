@@ -13,7 +13,6 @@ import timeit
 import warnings
 from contextlib import suppress
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 
@@ -65,113 +64,86 @@ def operations() -> None:
 
 def small_programs() -> None:
     """Small operations of every kind that a program of a few numbers consists of."""
+    sys.path.insert(0, str(ROOT / "benches"))
+    from instructions import PATHS, setting
+
     p = fg.tensor(np.linspace(0.1, 0.9, 12).reshape(3, 4), requires_grad=True)
     q = fg.tensor(np.linspace(0.5, 1.5, 4), requires_grad=True)
-    names = {"fg": fg, "np": np, "p": p, "q": q, "x": p.detach(), "i": fg.tensor([2, 0])}
-    names |= {"v": fg.tensor(np.arange(8.0)), "mask": p > 0.5, "square": Square.apply}
-    q.grad, p.grad = fg.zeros(4), fg.zeros((3, 4))
-    names |= {"sgd": fg.optim.SGD([q], lr=0.0, momentum=0.9).step}
-    names |= {"adam": fg.optim.Adam([p, q], lr=0.0).step}
+    q.grad = fg.zeros(4)
+    sgd = fg.optim.SGD([q], lr=0.0, momentum=0.9).step
+    own = {"np": np, "p": p, "q": q, "x": p.detach(), "i": fg.tensor([2, 0]), "sgd": sgd}
+    # Chains of many operations are among the benchmarks.
+    paths = [statement for statement, operations in PATHS.values() if operations == 1]
+    loops = [timeit.Timer(statement, globals=setting()) for statement in paths]
+    loops += [timeit.Timer(statement, globals=setting() | own) for statement in STATEMENTS]
     end = time.monotonic() + 60 * SECONDS
-    loops = [timeit.Timer(statement, globals=names) for statement in STATEMENTS]
     while time.monotonic() < end:
         for loop in loops:
             loop.timeit(20)
 
 
-class Square(fg.Function):
-    """An operation in Python, as users write one."""
-
-    @staticmethod
-    def forward(ctx: Any, x: fg.Tensor) -> fg.Tensor:
-        """`x²`."""
-        ctx.save_for_backward(x)
-        return x * x
-
-    @staticmethod
-    def backward(ctx: Any, grad: fg.Tensor) -> fg.Tensor:
-        """`2 x g`."""
-        (x,) = ctx.saved_tensors
-        return grad * 2.0 * x
-
-
-STATEMENTS = (
-    *(
-        "square(square(q)).sum().backward()",
-        "square(q)",
-        "v[2:5]",
-        "v.sum()",
-        "fg.where(mask, p, 0.0)",
-    ),
-    *(
-        "fg.concatenate([v, v])",
-        "fg.softmax(v, axis=0)",
-        "v[2:5].sum()",
-        "sgd()",
-        "adam()",
-        "v * v",
-    ),
-    *("x + x", "x - 1.0", "2.0 * x", "x / x", "x ** 2", "-x", "x @ x.T", "abs(x)", "x > 0.5"),
-    *(
-        "p + q",
-        "p - 1.0",
-        "2.0 * p",
-        "p / q",
-        "p ** 2",
-        "-p",
-        "p @ p.T",
-        "p.T",
-        "p[1]",
-        "p[:, 1:3]",
-    ),
-    *(
-        "p.sum()",
-        "p.mean(axis=0)",
-        "p.max()",
-        "p.reshape(4, 3)",
-        "fg.exp(p)",
-        "np.sin(p)",
-        "fg.tanh(p)",
-    ),
-    *(
-        "(p * q).sum().backward()",
-        "fg.softmax(p @ p.T, axis=1).sum().backward()",
-        "p[i]",
-        "fg.stack([q, q])",
-    ),
-    *(
-        "fg.where(p > 0.5, p, q)",
-        "fg.concatenate([q, q])",
-        "fg.maximum(p, q)",
-        "p.astype('float32')",
-    ),
-    *(
-        "fg.tensor([1.0, 2.0])",
-        "fg.zeros((3, 4))",
-        "fg.asarray(np.ones(3))",
-        "x.numpy()",
-        "float(q[0])",
-    ),
-    *("p.detach()", "p.clone()", "q.shape", "fg.grad(lambda t: (t * t).sum())(q)"),
-    *(
-        "fg.relu(p)",
-        "fg.sigmoid(p)",
-        "fg.log(p)",
-        "fg.sqrt(p)",
-        "p.flatten()",
-        "p[None]",
-        "q.tolist()",
-    ),
-    *(
-        "x.add_(0.0)",
-        "x[0] = 0.5",
-        "x.mul_(1.0)",
-        "np.asarray(x)",
-        "len(p)",
-        "fg.einsum('ij,kj->ik', p, p)",
-    ),
-)
-
+#: One a line; `benches/instructions.py` has more.
+STATEMENTS = """\
+v[2:5].sum()
+sgd()
+v * v
+x + x
+x - 1.0
+2.0 * x
+x / x
+x ** 2
+-x
+x @ x.T
+abs(x)
+x > 0.5
+p + q
+p - 1.0
+2.0 * p
+p / q
+p ** 2
+-p
+p @ p.T
+p.T
+p[1]
+p[:, 1:3]
+p.sum()
+p.mean(axis=0)
+p.max()
+p.reshape(4, 3)
+fg.exp(p)
+np.sin(p)
+fg.tanh(p)
+(p * q).sum().backward()
+fg.softmax(p @ p.T, axis=1).sum().backward()
+p[i]
+fg.stack([q, q])
+fg.where(p > 0.5, p, q)
+fg.concatenate([q, q])
+fg.maximum(p, q)
+p.astype('float32')
+fg.tensor([1.0, 2.0])
+fg.zeros((3, 4))
+fg.asarray(np.ones(3))
+x.numpy()
+float(q[0])
+p.detach()
+p.clone()
+q.shape
+fg.grad(lambda t: (t * t).sum())(q)
+fg.relu(p)
+fg.sigmoid(p)
+fg.log(p)
+fg.sqrt(p)
+p.flatten()
+p[None]
+q.tolist()
+x.add_(0.0)
+x[0] = 0.5
+x.mul_(1.0)
+np.asarray(x)
+len(p)
+fg.einsum('ij,kj->ik', p, p)
+""".splitlines()
 
 #: Each in a process of its own: two of them have a module named `cases`.
 PARTS = {"operations": operations, "small": small_programs, "benchmarks": benchmarks}
