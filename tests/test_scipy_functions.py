@@ -135,7 +135,7 @@ def test_other_names_are_those_of_scipy() -> None:
     assert linalg.hadamard is scipy.linalg.hadamard
     assert stats.norm.rvs(size=3, random_state=1).shape == (3,)
     assert stats.dirichlet.rvs(np.ones(3)).shape == (1, 3)
-    assert stats.nakagami is scipy.stats.nakagami
+    assert stats.foldnorm is scipy.stats.foldnorm
     with pytest.raises(AttributeError):
         _ = special.no_such_name
     with pytest.raises(TypeError, match=r"ferrograd\.scipy"):

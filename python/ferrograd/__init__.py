@@ -62,20 +62,6 @@ from ferrograd._tensor.modes import (
     no_grad as no_grad,
     set_grad_enabled as set_grad_enabled,
 )
-from ferrograd._tensor.random import (
-    Generator as Generator,
-    bernoulli as bernoulli,
-    get_rng_state as get_rng_state,
-    manual_seed as manual_seed,
-    rand as rand,
-    rand_like as rand_like,
-    randint as randint,
-    randint_like as randint_like,
-    randn as randn,
-    randn_like as randn_like,
-    randperm as randperm,
-    set_rng_state as set_rng_state,
-)
 
 if _typing.TYPE_CHECKING:
     from ferrograd import (
@@ -209,6 +195,20 @@ if _typing.TYPE_CHECKING:
     )
     from ferrograd._tensor.checkpoint import checkpoint as checkpoint
     from ferrograd._tensor.creation import bool_ as bool
+    from ferrograd._tensor.random import (
+        Generator as Generator,
+        bernoulli as bernoulli,
+        get_rng_state as get_rng_state,
+        manual_seed as manual_seed,
+        rand as rand,
+        rand_like as rand_like,
+        randint as randint,
+        randint_like as randint_like,
+        randn as randn,
+        randn_like as randn_like,
+        randperm as randperm,
+        set_rng_state as set_rng_state,
+    )
     from ferrograd.autograd import graph as graph
     from ferrograd.autograd._passes import (
         BackwardPass as BackwardPass,
@@ -314,6 +314,22 @@ _LAZY = {
     "gradcheck": "ferrograd._checking",
     "gradgradcheck": "ferrograd._checking",
     "show_config": "ferrograd._inspect.info",
+    **dict.fromkeys(
+        ("Generator", "get_rng_state", "manual_seed", "set_rng_state"), "ferrograd._tensor.random"
+    ),
+    **dict.fromkeys(
+        (
+            "bernoulli",
+            "rand",
+            "rand_like",
+            "randint",
+            "randint_like",
+            "randn",
+            "randn_like",
+            "randperm",
+        ),
+        "ferrograd._tensor.random",
+    ),
     **{
         name: f"ferrograd._pytorch.{home}"
         for home, names in _PYTORCH.items()
