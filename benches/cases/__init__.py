@@ -14,6 +14,7 @@ from . import (
     matrices,
     mlp,
     optim,
+    programs,
     small,
     transforms,
 )
@@ -30,6 +31,7 @@ ALL = {
     "branches": branches.CASES,
     "mlp": mlp.CASES,
     "optim": optim.CASES,
+    "programs": programs.CASES,
     "transforms": transforms.CASES,
     "matrices": matrices.CASES,
     "compiled": compiled.CASES,
