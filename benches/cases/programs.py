@@ -1,9 +1,9 @@
 """Whole programs with their gradients, written once for both libraries, beside PyTorch.
 
-Small ones of a page each: a valley, a network's Hessian times a vector, and the kinds of program that
-comparisons of automatic differentiation run (mixtures, k-means, bundle adjustment, an LSTM over a
-sequence, a determinant by minors, particles whose forces are gradients). Both libraries run the
-same function `f()`; only names that differ are chosen by `library`.
+Small ones of a page each: a valley, a network's Hessian times a vector, and the kinds of program
+that comparisons of automatic differentiation run (mixtures, k-means, bundle adjustment, an LSTM
+over a sequence, a determinant by minors, particles whose forces are gradients). Every library runs
+the same text, which is in the names that both have.
 """
 
 from collections.abc import Callable
