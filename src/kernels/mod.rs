@@ -34,6 +34,7 @@ mod ring;
 mod room;
 pub mod scan;
 pub mod softmax;
+mod stream;
 pub mod truncate;
 pub mod update;
 pub mod view;

@@ -58,7 +58,7 @@ pub(crate) enum Input<'a> {
     Number(&'a u64, usize),
 }
 
-/// Applies a loop.
+/// Applies a loop. One that is `over` its output has its first operand there, which is none of the inputs.
 ///
 /// # Safety
 /// Operands and output have the loop's dtypes, and the output overlaps no operand, or is one exactly; `params` are as many
@@ -70,7 +70,7 @@ pub(crate) enum Input<'a> {
 pub(crate) unsafe fn run_loop<'a>(
     f: Loop,
     ins: impl Iterator<Item = Input<'a>>,
-    out: ViewMut<'_>,
+    (out, over): (ViewMut<'_>, bool),
     params: &[f64],
     cost: f32,
 ) {
@@ -85,7 +85,8 @@ pub(crate) unsafe fn run_loop<'a>(
         }
     };
     let operands: SmallVec<[Operand<'_>; 4]> = ins.map(operand).collect();
-    let target = OutOperand { ptr: out.ptr, strides: out.strides, itemsize: out.dtype.size() };
+    let (ptr, itemsize) = (out.ptr, out.dtype.size());
+    let target = OutOperand { ptr, strides: out.strides, itemsize, read: over };
     // SAFETY: the caller's contract; views lie in live memory and have the output's dims.
     unsafe { run(f, &operands, target, out.dims, params, cost) }
 }
@@ -148,7 +149,7 @@ pub fn apply(table: &LoopTable, ins: &[In<'_>], out: ViewMut<'_>, params: &[f64]
     let over = over(table, dtype, ins, &out);
     let inputs = inputs.skip(usize::from(over.is_some()));
     // SAFETY: operands and output have the loop's dtypes, as asserted and chosen above.
-    unsafe { run_loop(over.unwrap_or(f), inputs, out, params, table.cost(dtype)) }
+    unsafe { run_loop(over.unwrap_or(f), inputs, (out, over.is_some()), params, table.cost(dtype)) }
 }
 
 /// The loop that writes over its first operand, if there is one and only that operand is the output.
@@ -181,7 +182,7 @@ fn apply_unusual(
     run_opaque(&views, out, move |reads, out| {
         let inputs = reads.iter().copied().map(Input::View);
         // SAFETY: operands and output have the loop's dtypes, as asserted by `apply`.
-        unsafe { run_loop(f, inputs, out, &params, cost) };
+        unsafe { run_loop(f, inputs, (out, false), &params, cost) };
     });
 }
 
@@ -227,5 +228,5 @@ fn selected(mask: View<'_>, a: View<'_>, b: View<'_>, out: ViewMut<'_>) {
     let size = out.dtype.size();
     let inputs = [mask, a, b].into_iter().map(Input::View);
     // SAFETY: operands and output have the loop's dtypes, as asserted above.
-    unsafe { run_loop(where_loop(size), inputs, out, &[], 0.3) }
+    unsafe { run_loop(where_loop(size), inputs, (out, false), &[], 0.3) }
 }

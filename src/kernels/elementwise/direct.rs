@@ -1,6 +1,6 @@
 //! Calling a loop without a plan: contiguous operands and single values, a contiguous output.
 //!
-//! Owns: the padding of tails, and the splatting of values into small tiles.
+//! Owns: the padding of tails, the splatting of values into small tiles, and the tiles of outputs that are streamed.
 //! Never sees other strides; `Plan` does. Invariant: padding repeats an element of the operand, so
 //! a loop meets no value that the operand does not hold.
 
@@ -8,6 +8,7 @@ use std::mem::MaybeUninit;
 
 use super::drive::{MAX_OPERANDS, Operand, OutOperand};
 use super::table::Loop;
+use crate::kernels::stream::{self, Tile};
 use crate::kernels::view::with_word;
 
 /// Tails are padded to one vector of the widest level, in bytes.
@@ -21,13 +22,16 @@ const SHORTEST_PADDED: usize = 6;
 type Widest = [u64; 2];
 /// Elements of a tile that repeats a value.
 const SPLAT: usize = 256;
+/// Elements that are computed before they are streamed: the stores of more would wait for each other.
+const STREAMED: usize = 128;
 
-/// A loop, its parameters, and whether its tails are padded.
+/// A loop, its parameters, whether its tails are padded, and whether memory is what limits it.
 #[derive(Clone, Copy)]
 pub(super) struct Work {
     f: Loop,
     params: *const f64,
     pad: bool,
+    plain: bool,
 }
 
 /// Copies `count` elements and repeats the first up to `total`.
@@ -57,7 +61,8 @@ unsafe fn pad(size: usize, from: *const u8, to: *mut u8, count: usize, total: us
 
 impl Work {
     pub(super) fn new(f: Loop, params: &[f64], cost: f32) -> Work {
-        Work { f, params: params.as_ptr(), pad: PAYS_PADDING.contains(&cost) }
+        let (pad, plain) = (PAYS_PADDING.contains(&cost), cost <= PAYS_PADDING.start);
+        Work { f, params: params.as_ptr(), pad, plain }
     }
 
     /// Calls the loop, with the elements beyond the last whole vector padded to one.
@@ -143,6 +148,7 @@ pub(super) struct Direct {
     count: usize,
     out: (*mut u8, usize),
     values: bool,
+    streamed: bool,
 }
 
 // SAFETY: the pointers are read and written by disjoint ranges, under the contract of `run`.
@@ -170,8 +176,12 @@ impl Direct {
             values |= value;
             *slot = In { ptr: x.ptr, size: x.itemsize, value };
         }
+        let bytes = dims.iter().product::<usize>() * out.itemsize;
+        // Where a loop computes for longer, it does so while stores wait for memory.
+        let arrays = table[..ins.len()].iter().filter(|x| !x.value).count();
+        let streamed = work.plain && arrays > 0 && !out.read && stream::pays(out.ptr, bytes);
         let out = (out.ptr, out.itemsize);
-        Some(Direct { work, ins: table, count: ins.len(), out, values })
+        Some(Direct { work, ins: table, count: ins.len(), out, values, streamed })
     }
 
     /// # Safety
@@ -180,10 +190,11 @@ impl Direct {
     pub(super) unsafe fn span(&self, start: usize, end: usize) {
         // SAFETY: the range is inside the shape, over which everything is valid.
         unsafe {
-            if self.values {
-                self.span_with_values(start, end)
+            if self.values || self.streamed {
+                self.span_in_tiles(start, end)
             } else {
-                self.piece(start, end - start, &[std::ptr::null(); MAX_OPERANDS])
+                let out = self.out.0.add(start * self.out.1);
+                self.piece(start, end - start, out, &[std::ptr::null(); MAX_OPERANDS])
             }
         }
     }
@@ -191,7 +202,9 @@ impl Direct {
     /// # Safety
     /// The range is inside the shape.
     #[inline(never)]
-    unsafe fn span_with_values(&self, start: usize, end: usize) {
+    unsafe fn span_in_tiles(&self, start: usize, end: usize) {
+        let (out, size) = self.out;
+        let mut streamed = Tile::<{ STREAMED * size_of::<Widest>() }>::new();
         let mut tiles = [[MaybeUninit::<Widest>::uninit(); SPLAT]; MAX_OPERANDS];
         let mut splats = [std::ptr::null(); MAX_OPERANDS];
         for (k, x) in self.ins[..self.count].iter().enumerate() {
@@ -202,19 +215,37 @@ impl Direct {
                 splats[k] = tile.cast_const();
             }
         }
+        let step = if self.streamed { STREAMED } else { SPLAT };
         let mut at = start;
         while at < end {
-            let n = SPLAT.min(end - at);
-            // SAFETY: at + n <= end, and the tiles repeat their value n times.
-            unsafe { self.piece(at, n, &splats) };
+            let n = step.min(end - at);
+            // SAFETY: at + n <= end, the tiles repeat their value n times, and the streamed one has room for n elements.
+            unsafe {
+                let place = out.add(at * size);
+                if self.streamed {
+                    self.piece(at, n, streamed.ptr(), &splats);
+                    stream::stream(streamed.ptr(), place, n * size);
+                } else {
+                    self.piece(at, n, place, &splats);
+                }
+            }
             at += n;
+        }
+        if self.streamed {
+            stream::finish();
         }
     }
 
     /// # Safety
-    /// The `n` elements from `start` are inside the shape; values have a tile of `n` elements.
+    /// The `n` elements from `start` are inside the shape; values have a tile of `n` elements, and `out` has room for them.
     #[inline(always)]
-    unsafe fn piece(&self, start: usize, n: usize, splats: &[*const u8; MAX_OPERANDS]) {
+    unsafe fn piece(
+        &self,
+        start: usize,
+        n: usize,
+        out: *mut u8,
+        splats: &[*const u8; MAX_OPERANDS],
+    ) {
         let mut ptrs = *splats;
         let mut sizes = [0; MAX_OPERANDS];
         for (k, x) in self.ins[..self.count].iter().enumerate() {
@@ -224,9 +255,8 @@ impl Direct {
                 ptrs[k] = unsafe { x.ptr.add(start * x.size) };
             }
         }
-        let (out, size) = self.out;
-        let sizes = (&sizes[..self.count], size);
+        let sizes = (&sizes[..self.count], self.out.1);
         // SAFETY: the elements are inside the shape, over which everything is valid.
-        unsafe { self.work.call(&ptrs, out.add(start * size), n, sizes) }
+        unsafe { self.work.call(&ptrs, out, n, sizes) }
     }
 }

@@ -30,6 +30,8 @@ pub struct OutOperand<'a> {
     pub strides: &'a [isize],
     /// Bytes of one element: 1, 4 or 8.
     pub itemsize: usize,
+    /// Whether the loop reads an operand there that is not among its inputs.
+    pub read: bool,
 }
 
 /// The most operands a loop can have.

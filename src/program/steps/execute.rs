@@ -84,6 +84,6 @@ unsafe fn run_map(map: &Map, addresses: &[*mut u8]) {
     // SAFETY: as above; operands and output have the loop's dtypes, as they had when the loop was recorded.
     unsafe {
         let out = view_mut(&map.out, addresses);
-        run_loop(map.table, inputs, out, &map.params, map.cost);
+        run_loop(map.table, inputs, (out, false), &map.params, map.cost);
     }
 }
