@@ -5,9 +5,7 @@
 //! Invariant: a result depends on the operands only, not on the thread count.
 pub mod cast;
 mod choice;
-pub mod complex_lane;
 pub mod convolution;
-pub mod convolve;
 pub mod copy;
 pub mod elementwise;
 #[cfg(feature = "fft")]
@@ -17,20 +15,18 @@ pub mod gemm;
 pub mod host;
 pub mod index;
 pub mod isa;
-pub mod lane;
 pub mod launch;
 mod leveled;
 #[cfg(feature = "linalg")]
 pub mod linalg;
 pub mod math;
 pub mod normalize;
+pub mod number;
 pub mod order;
 pub mod parts;
 pub mod pooling;
-pub mod real;
 pub mod recurrent;
 pub mod reduce;
-mod ring;
 mod room;
 pub mod scan;
 pub mod softmax;

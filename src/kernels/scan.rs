@@ -5,7 +5,7 @@
 
 use super::cast::{lifted, lifted_out, through, with_copy};
 use super::launch::launch;
-use super::ring::Ring;
+use super::number::ring::Ring;
 use super::view::{Axes, View, ViewMut, one_dtype, with_float};
 use crate::dtype::{Complex64, Complex128, DType, Element};
 use crate::threads::parallel_for;

@@ -7,8 +7,8 @@
 use super::loops::{BASE_FMA, Kernel, LaneOf, Predicate, lanes, operands, span};
 use super::table::Loop;
 use crate::dtype::{Complex64, Complex128};
-use crate::kernels::complex_lane::{ComplexElement, ComplexLane};
 use crate::kernels::math::{Argument, complex::is_far};
+use crate::kernels::number::complex_lane::{ComplexElement, ComplexLane};
 
 /// Which arguments of a complex text need `CAREFUL` lanes.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]

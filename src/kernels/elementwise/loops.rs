@@ -5,9 +5,9 @@
 //! Invariant: the loop body is one inlined text, compiled once per dtype and level.
 
 use super::table::{Loop, LoopTable};
-use crate::kernels::lane::Lane;
 use crate::kernels::math::Argument;
-use crate::kernels::real::{Lit, Real};
+use crate::kernels::number::lane::Lane;
+use crate::kernels::number::real::{Lit, Real};
 
 /// Which arguments of a text need `WIDE` lanes.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]

@@ -141,12 +141,12 @@ macro_rules! loop_table {
             const WIDE: $crate::kernels::elementwise::loops::Wide =
                 $crate::kernels::elementwise::loops::Wide::$wide;
             #[inline(always)]
-            fn eval<R: $crate::kernels::real::Real>(
+            fn eval<R: $crate::kernels::number::real::Real>(
                 [$($x),*]: [R; $crate::loop_table!(@count $($x)*)],
                 [$($p),*]: [R; $crate::loop_table!(@count $($p)*)],
             ) -> R
             where
-                f64: $crate::kernels::real::Lit<R>,
+                f64: $crate::kernels::number::real::Lit<R>,
             {
                 $body
             }
@@ -279,11 +279,11 @@ macro_rules! loop_table {
             { $crate::loop_table!(@count $($x)*) },
         > for $K {
             #[inline(always)]
-            fn eval<R: $crate::kernels::real::Real>(
+            fn eval<R: $crate::kernels::number::real::Real>(
                 [$($x),*]: [R; $crate::loop_table!(@count $($x)*)],
             ) -> R::Mask
             where
-                f64: $crate::kernels::real::Lit<R>,
+                f64: $crate::kernels::number::real::Lit<R>,
             {
                 $body
             }

@@ -3,7 +3,7 @@
 //! Owns: one triple loop. Never splits. Invariant: integers wrap; a boolean product is an or of ands.
 
 use super::super::leveled::leveled;
-use super::super::ring::Ring;
+use super::super::number::ring::Ring;
 use super::product::{Gemm, Mat, Size};
 use crate::dtype::Truth;
 

@@ -6,7 +6,7 @@
 
 use std::sync::atomic::{AtomicUsize, Ordering};
 
-use super::super::ring::Ring;
+use super::super::number::ring::Ring;
 use super::super::view::{Axes, View, ViewMut, one_dtype, with_word};
 use super::offsets::{Indexed, Offsets, out_of_range};
 use super::recorded::{self, Move};

@@ -5,8 +5,8 @@
 use std::array::from_fn;
 use std::marker::PhantomData;
 
-use super::super::complex_lane::ComplexElement;
 use super::super::leveled::{Levels, leveled};
+use super::super::number::complex_lane::ComplexElement;
 use super::fold::{Fold, LEAF, halve, in_order, lanes, lanes_by, prefetch};
 use crate::dtype::{Complex, Complex64, Complex128, Truth};
 

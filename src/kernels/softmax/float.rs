@@ -5,9 +5,9 @@
 
 use std::mem::MaybeUninit;
 
-use super::super::lane::Lane;
 use super::super::leveled::leveled_fma;
-use super::super::real::Real;
+use super::super::number::lane::Lane;
+use super::super::number::real::Real;
 use super::super::reduce::{LEAF, Max, Sum, Tree, fold_run};
 use crate::dtype::Element;
 use crate::threads::parallel_for;

@@ -5,7 +5,7 @@
 //! Invariant: a text of elements has no branch, only selections, and no product is contracted into a sum, so that a lane
 //! of a vector computes the bits of a single element.
 
-use crate::kernels::real::Real;
+use crate::kernels::number::real::Real;
 
 /// The most states that a rule has for an element.
 pub(super) const MOST_STATES: usize = 3;

@@ -6,9 +6,9 @@
 
 use super::rules::{MOST_NUMBERS, MOST_STATES, Text};
 use crate::dtype::Half;
-use crate::kernels::lane::Lane;
 use crate::kernels::leveled::{Levels, leveled};
-use crate::kernels::real::Real;
+use crate::kernels::number::lane::Lane;
+use crate::kernels::number::real::Real;
 
 /// Elements that are loaded, computed and stored together: a plane of each operand is what the compiler makes vectors of.
 const LANES: usize = 32;

@@ -89,7 +89,7 @@ macro_rules! derivative {
             #[allow(dead_code)]
             type R = $crate::ops::core::sym::Sym;
             #[allow(unused_imports)]
-            use $crate::kernels::real::Real;
+            use $crate::kernels::number::real::Real;
             let mut _symbols = symbols.iter().copied();
             $( let $arg = _symbols.next().unwrap_or_else(|| R::lit(0.0)); )*
             $( let $p = _symbols.next().unwrap_or_else(|| R::lit(0.0)); )*

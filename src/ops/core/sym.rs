@@ -10,7 +10,7 @@ use std::ops::{Add, Div, Mul, Neg, Sub};
 
 use crate::dtype::DType;
 use crate::error::Result;
-use crate::kernels::real::Real;
+use crate::kernels::number::real::Real;
 use crate::ops::core::declare::{Operand, Scalar};
 use crate::ops::core::elementwise::{Elementwise, binary_operands, unary};
 use crate::ops::elementwise::{arith, compare, select::where_, unary};

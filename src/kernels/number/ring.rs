@@ -5,7 +5,7 @@
 use crate::dtype::{Complex64, Complex128, Half, Truth};
 
 /// An element as it lies in memory, with its sum and product.
-pub(super) trait Ring: Copy + Send + Sync {
+pub(in super::super) trait Ring: Copy + Send + Sync {
     const ZERO: Self;
     fn plus(self, other: Self) -> Self;
     fn times(self, other: Self) -> Self;

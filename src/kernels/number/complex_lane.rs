@@ -7,7 +7,7 @@
 
 use std::ops::{Add, Div, Mul, Neg, Sub};
 
-use super::math::complex;
+use super::super::math::complex;
 use super::real::Real;
 use crate::dtype::{Complex64, Complex128};
 

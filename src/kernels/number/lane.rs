@@ -6,7 +6,7 @@
 
 use std::ops::{Add, Div, Mul, Neg, Sub};
 
-use super::math;
+use super::super::math;
 use super::real::Real;
 
 /// One float of a loop. `FMA`: the loop is compiled for a CPU that has fused multiply-add.

@@ -3,10 +3,10 @@
 //! Owns: the loop. Never multiplies with padding, so that a zero beyond the end meets no infinity.
 //! Invariant: the terms of an element are added in the order of the second vector.
 
-use super::cast::{lifted, lifted_out};
-use super::launch::launch;
-use super::ring::Ring;
-use super::view::{View, ViewMut, with_number};
+use super::super::cast::{lifted, lifted_out};
+use super::super::launch::launch;
+use super::super::number::ring::Ring;
+use super::super::view::{View, ViewMut, with_number};
 
 /// `out[i + j] += a[i] v[j]` into zeros, for contiguous vectors of one dtype (not bool).
 ///

@@ -1,0 +1,5 @@
+//! What a number is to a loop: the alphabet of element-wise texts, its readings, and the ring of each dtype.
+pub mod complex_lane;
+pub mod lane;
+pub mod real;
+pub(super) mod ring;
