@@ -3,10 +3,13 @@
 Owns: programs of `tests/test_distributed.py` that fail on purpose.
 """
 
+import builtins
 import os
 import signal
 import sys
+import threading
 import time
+from sys import exit as imported_exit
 
 import pytest
 
@@ -31,6 +34,33 @@ def exits() -> None:
     distributed.barrier()
     if RANK == 1:
         sys.exit(3)
+    distributed.barrier()
+
+
+def exits_by(how: str) -> None:
+    """One rank ends its program in other ways; what is caught and asked for its status goes on."""
+    for left in (SystemExit(6), SystemExit("words"), SystemExit(1, 2), SystemExit()):
+        with pytest.raises(SystemExit) as caught:
+            raise left
+        assert caught.value.code == (left.args[0] if len(left.args) == 1 else left.args or None)
+        left.code = 8
+        assert caught.value.code == 8
+    distributed.barrier()
+    if RANK == 1:
+        if how == "raise":
+            raise SystemExit(3)
+        if how == "words":
+            raise SystemExit("on purpose")
+        if how == "shell":
+            builtins.exit(3)
+        if how == "imported":
+            imported_exit(3)
+        if how == "thread":
+            thread = threading.Thread(target=sys.exit, args=(5,))
+            thread.start()
+            thread.join()
+            sys.exit(3)
+    distributed.barrier()
     distributed.barrier()
 
 
@@ -62,4 +92,4 @@ def killed() -> None:
 
 
 if __name__ == "__main__":
-    globals()[sys.argv[1]]()
+    globals()[sys.argv[1]](*sys.argv[2:])

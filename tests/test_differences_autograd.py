@@ -155,6 +155,16 @@ def test_what_was_overwritten_entirely_gets_no_gradient() -> None:
     assert x.grad.tolist() == [0.0, 2.0]
 
 
+def test_setting_data_copies_into_the_tensor() -> None:
+    p = fg.ones(2, requires_grad=True)
+    view, other = p.data, fg.tensor([2.0, 0.1], dtype="float32")
+    p.data = other
+    assert p.dtype == "float64"
+    assert p.tolist() == view.tolist() == other.tolist()
+    other += 1
+    assert p.tolist() == view.tolist() != other.tolist()
+
+
 def test_a_tensor_keeps_its_shape() -> None:
     for name in ("t_", "squeeze_", "unsqueeze_", "resize_", "set_"):
         assert not hasattr(fg.ones(2, 3), name)

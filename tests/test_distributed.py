@@ -189,12 +189,25 @@ def test_the_environment_chooses_how_messages_are_sent(setting: str) -> None:
 
 
 @pytest.mark.slow
-def test_sys_exit_of_one_rank_ends_the_job() -> None:
+@pytest.mark.parametrize(
+    ("check", "status", "text"),
+    [
+        (["exits"], 3, "left by SystemExit(3)"),
+        *((["exits_by", how], 3, "left by SystemExit(3)") for how in ("raise", "shell", "thread")),
+        (["exits_by", "imported"], 3, "left by SystemExit(3)"),
+        (["exits_by", "words"], 1, "left by SystemExit('on purpose')"),
+    ],
+)
+def test_the_exit_of_one_rank_ends_the_job(check: list[str], status: int, text: str) -> None:
     began = time.monotonic()
-    status, output = job(2, "exits", program="tests/mpi_ends.py")
-    assert status == 3, output
-    assert "rank 1 of 2 left by sys.exit(3)" in output
+    found, output = job(2, *check, program="tests/mpi_ends.py")
+    assert found == status, output
+    assert f"rank 1 of 2 {text}" in output
     assert time.monotonic() - began < 60
+
+
+@pytest.mark.slow
+def test_leaving_without_a_status_ends_nobody_else() -> None:
     assert job(2, "leaves", program="tests/mpi_ends.py") == (0, "")
 
 

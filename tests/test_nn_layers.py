@@ -360,3 +360,13 @@ def test_members_by_dotted_names() -> None:
         net.get_submodule("0.fc9")
     with pytest.raises(AttributeError, match=r"no parameter is called '0\.bias'"):
         net.get_parameter("0.bias")
+
+
+def test_bags_divide_gradients_by_how_often_a_number_occurs() -> None:
+    bags = fg.tensor([[2, 1, 0], [2, 3, 4]])
+    for given in ((bags,), (bags.reshape(-1), fg.tensor([0, 3]))):
+        layer = nn.EmbeddingBag(6, 1, scale_grad_by_freq=True, mode="sum")
+        layer(*given).sum().backward()
+        assert layer.weight.grad.reshape(-1).tolist() == [1.0] * 5 + [0.0]
+    with pytest.raises(ArgumentError, match="scale_grad_by_freq"):
+        nn.EmbeddingBag(6, 1, scale_grad_by_freq=True, mode="max")(bags)

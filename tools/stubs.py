@@ -9,6 +9,7 @@ Invariant: the same registry gives the same bytes.
 
 import argparse
 import difflib
+import re
 import sys
 from collections.abc import Iterable
 from pathlib import Path
@@ -164,7 +165,14 @@ def stub(registry: list[Row], classes: str, public: Iterable[str]) -> str:
     if classes.count(MARKER) != 1:
         raise ValueError(f"{CLASSES.name} must contain this line once:\n{MARKER}")
     body = classes.replace(MARKER, methods)
-    return HEADER + body.rstrip("\n") + "\n\n" + functions + exports(public)
+    return rounding(HEADER + body.rstrip("\n") + "\n\n" + functions + exports(public))
+
+
+def rounding(text: str) -> str:
+    """The stub with the argument that the methods `div` and `div_` have, and the operation not."""
+    mode = "rounding_mode: str | None = None"
+    text = re.sub(r"(def div\(self[^*]*\*, )", rf"\g<1>{mode}, ", text)
+    return re.sub(r"(def div_\([^)]*)\)", rf"\g<1>, *, {mode})", text)
 
 
 def summary(row: Row) -> str:

@@ -248,6 +248,7 @@ if _typing.TYPE_CHECKING:
     )
 
 array = _core.tensor
+globals().pop("div")  # It has no `rounding_mode`; the one that has is loaded at its first use.
 
 _TRANSFORMS = (
     "check_grads",
@@ -280,6 +281,7 @@ _PYTORCH = {
     " combinations",
     "places": "index_put index_copy index_fill masked_scatter select_scatter slice_scatter"
     " diagonal_scatter unflatten",
+    "division": "div",
     "algebra": "det slogdet logdet inverse pinverse matrix_power matrix_exp cholesky clamp_min"
     " clamp_max",
     "drawn": "multinomial normal poisson",

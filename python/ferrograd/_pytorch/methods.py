@@ -16,6 +16,7 @@ _HOMES = {
     "places": "where index_put index_put_ index_copy index_copy_ index_fill index_fill_"
     " masked_scatter masked_scatter_ select_scatter slice_scatter diagonal_scatter fill_diagonal_"
     " unflatten",
+    "division": "div div_",
     "algebra": "det slogdet logdet inverse pinverse matrix_power matrix_exp cholesky clamp_min"
     " clamp_max",
     "drawn": "multinomial exponential_ log_normal_ cauchy_ geometric_",

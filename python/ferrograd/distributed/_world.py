@@ -1,8 +1,8 @@
 """The processes of a job: who is there, and how one that fails ends all.
 
 Owns: the way to mpi4py, which is loaded when it is first needed, ranks, and the end of the job by
-an exception or by `sys.exit`. Never sends elements. Invariant: an exception that nobody catches on
-one rank prints its traceback and ends every process of the job with a status that is not 0.
+an exception or by `SystemExit`. Never sends elements. Invariant: an exception that nobody catches
+on one rank prints its traceback and ends every process of the job with a status that is not 0.
 """
 
 from __future__ import annotations
@@ -10,6 +10,7 @@ from __future__ import annotations
 import os
 import sys
 from _thread import get_ident
+from gc import get_referents
 from importlib import import_module, util
 from time import sleep
 from typing import Any, NoReturn
@@ -54,7 +55,7 @@ def mpi() -> Any:
 
 
 def _end_together() -> None:
-    before, exits = sys.excepthook, sys.exit
+    before = sys.excepthook
 
     def ends(kind: Any, error: Any, traceback: Any) -> None:
         if _is_alone():
@@ -64,33 +65,55 @@ def _end_together() -> None:
         before(kind, error, traceback)
         _abort(1)
 
-    def leaves(status: Any = None, /) -> NoReturn:
-        if _is_alone() or status in (None, 0) or get_ident() != main:
-            exits(status)
-        raise _Exit(status)
-
-    main = get_ident()
     sys.excepthook = ends
-    sys.exit = leaves
+    _watch_exits()
 
 
-class _Exit(SystemExit):
-    """`sys.exit` with a status that is not 0: the job ends where the interpreter ends this process.
+def _watch_exits() -> None:
+    """Ends the job where the interpreter ends this process by `SystemExit` with a status.
 
-    It asks for the code of an exception that nobody caught when no Python code runs any more; a
-    program that catches the exception and asks for it is a caller.
+    No hook is called for that exception, but the interpreter asks it for its `code` when no Python
+    code runs any more; a program that catches it and asks is a caller. So `code` becomes a property
+    of the class, by the dictionary behind its `__dict__`; what it gives and takes stays the same.
     """
+    names = get_referents(SystemExit.__dict__)[0]
+    member = names["code"]
 
-    @property
-    def code(self) -> Any:  # type: ignore[override]
-        """The status."""
-        status = self.args[0]
-        try:
-            sys._getframe(1)
-        except ValueError:
-            print(f"{_shown()} left by sys.exit({status!r})", file=sys.stderr)
+    def code(error: SystemExit) -> Any:
+        status = member.__get__(error)
+        ends = status not in (None, 0) and get_ident() == main and not _has_caller()
+        if ends and not _is_alone():
+            print(f"{_shown()} left by SystemExit({status!r})", file=sys.stderr)
             _abort(status if isinstance(status, int) else 1)
         return status
+
+    main = get_ident()
+    names["code"] = property(code, member.__set__, doc="The status.")
+    ctypes = import_module("ctypes")
+    ctypes.pythonapi.PyType_Modified(ctypes.py_object(SystemExit))
+    _replace_exit()
+
+
+def _replace_exit() -> None:
+    """Has `sys.exit` make its exception: before Python 3.12 it only notes a class and a status."""
+    before = sys.exit
+
+    def exit(status: Any = None, /) -> NoReturn:
+        raise SystemExit(status)
+
+    for module in list(sys.modules.values()):  # Programs write `from sys import exit`, too.
+        names = getattr(module, "__dict__", {})
+        for name in [name for name, value in list(names.items()) if value is before]:
+            names[name] = exit
+
+
+def _has_caller() -> bool:
+    """Whether Python code called the function that asks."""
+    try:
+        sys._getframe(2)
+    except ValueError:
+        return False
+    return True
 
 
 def _is_alone() -> bool:

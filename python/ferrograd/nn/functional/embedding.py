@@ -86,8 +86,8 @@ def embedding_bag(
     with `include_last_offset` where the last ends). Result (B, E), zeros for an empty bag.
     `per_sample_weights`, of the input's shape, multiply the rows (sums only); numbers equal to
     `padding_idx` do not count. The derivative of `mode="max"` goes to the first of equals.
-    Errors: `ArgumentError` for another mode, for weights with "mean" or "max" and for offsets that
-    do not belong to the input.
+    Errors: `ArgumentError` for another mode, for weights with "mean" or "max", for
+    `scale_grad_by_freq` with "max" and for offsets that do not belong to the input.
 
     >>> import ferrograd as fg
     >>> weight = fg.tensor([[1.0], [2.0], [4.0]])
@@ -95,6 +95,8 @@ def embedding_bag(
     [[1.0], [3.0]]
     """
     numbers = asarray(input)
+    if scale_grad_by_freq and mode == "max":
+        raise ArgumentError('embedding_bag: scale_grad_by_freq with mode="max"; leave it out')
     _check_bag(numbers, offsets, mode, per_sample_weights)
     rows = embedding(numbers, weight, padding_idx, max_norm, norm_type, scale_grad_by_freq, sparse)
     if per_sample_weights is not None:
