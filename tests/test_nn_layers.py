@@ -368,5 +368,5 @@ def test_bags_divide_gradients_by_how_often_a_number_occurs() -> None:
         layer = nn.EmbeddingBag(6, 1, scale_grad_by_freq=True, mode="sum")
         layer(*given).sum().backward()
         assert layer.weight.grad.reshape(-1).tolist() == [1.0] * 5 + [0.0]
-    with pytest.raises(ArgumentError, match="scale_grad_by_freq"):
+    with pytest.raises(fg.errors.ArgumentError, match="scale_grad_by_freq"):
         nn.EmbeddingBag(6, 1, scale_grad_by_freq=True, mode="max")(bags)
