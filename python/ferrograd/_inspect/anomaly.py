@@ -4,6 +4,8 @@ Owns: `detect_anomaly`, `set_detect_anomaly`, `record_call_sites`. Never keeps a
 core's thread-local switch does. Invariant: off, neither costs anything.
 """
 
+from __future__ import annotations
+
 from collections.abc import Callable
 from typing import Any, cast
 

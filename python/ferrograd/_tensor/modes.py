@@ -6,6 +6,8 @@ Invariant: what a `with` block, a decorated call or one step of a decorated gene
 changed is restored when it ends, also when it raises.
 """
 
+from __future__ import annotations
+
 import functools
 import inspect
 import types
@@ -42,7 +44,7 @@ class _Mode:
     def _switch(self) -> int:
         raise NotImplementedError
 
-    def _fresh(self) -> "_Mode":
+    def _fresh(self) -> _Mode:
         return type(self)()
 
     def __enter__(self) -> Self:
@@ -219,7 +221,7 @@ class _Setting(_Immediate):
 
     __slots__ = ("_mode",)
 
-    _put: "ClassVar[staticmethod[[bool], int]]"
+    _put: ClassVar[staticmethod[[bool], int]]
 
     def __init__(self, mode: bool) -> None:
         super().__init__()
@@ -276,7 +278,7 @@ class inference_mode(_Mode):  # noqa: N801
         super().__init__()
         self._mode = bool(mode)
 
-    def _fresh(self) -> "_Mode":
+    def _fresh(self) -> _Mode:
         return cast(_Mode, type(self)(self._mode))
 
     def _switch(self) -> int:
