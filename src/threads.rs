@@ -6,6 +6,7 @@
 //! Invariant: a team's work is borrowed, so the caller leaves only after every helper that entered has left.
 //! A child process after `fork` has none of these threads: a handler forgets the pool, and the child builds its own.
 
+mod alone;
 pub mod signals;
 pub mod stack;
 
@@ -17,6 +18,10 @@ use std::sync::atomic::{AtomicPtr, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, Once, OnceLock, PoisonError};
 use std::thread::{self, Thread};
 use std::time::{Duration, Instant};
+
+#[cfg(feature = "python")]
+pub use alone::host_has_a_lock;
+pub use alone::{NotAlone, add_alone, alone};
 
 /// The limit on threads, the caller included; 0 = not decided yet.
 static LIMIT: AtomicUsize = AtomicUsize::new(0);
@@ -269,6 +274,7 @@ pub fn with_team<R>(work: &(dyn Fn(&Team) + Sync), lead: impl FnOnce(&Team) -> R
         panic: Mutex::new(None),
     };
     let team = Team { gate: Arc::new(gate) };
+    let _helpers = NotAlone::new();
     let result = {
         let _closing = Closing(&team.gate);
         lead(&team)

@@ -6,6 +6,7 @@ number of threads: `test_determinism.py`.
 
 import multiprocessing
 import os
+import sys
 import threading
 import time
 from collections.abc import Callable
@@ -47,6 +48,31 @@ def train(i: int, steps: int = 40) -> list[float]:
 
 def test_independent_training_on_threads() -> None:
     assert in_threads(6, train) == [train(i) for i in range(6)]
+
+
+def test_counts_are_right_while_threads_give_the_lock_up() -> None:
+    # Large operations run without the GIL and count what they share with those that keep it.
+    begin, interval = fg.live_nodes(), sys.getswitchinterval()
+    x = fg.tensor(np.ones(20_000), requires_grad=True)
+    y = x * 2.0
+    until = time.monotonic() + 1.0
+
+    def work(i: int) -> None:
+        while time.monotonic() < until:
+            if i % 2:
+                (y * x) + y
+            else:
+                _ = [(y.detach(), y[:3], y.reshape(-1)) for _ in range(50)]
+
+    sys.setswitchinterval(1e-5)
+    try:
+        in_threads(4, work)
+    finally:
+        sys.setswitchinterval(interval)
+    assert fg.live_nodes() == begin + 2
+    np.testing.assert_array_equal(y.numpy(), np.full(20_000, 2.0))
+    y.sum().backward()
+    np.testing.assert_array_equal(x.grad.numpy(), np.full(20_000, 2.0))
 
 
 def test_threads_may_share_a_leaf() -> None:

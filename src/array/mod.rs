@@ -1,5 +1,6 @@
 //! Buffers, their pool, shapes, strides and ndarray views: the bottom layer.
 mod author;
+mod brief;
 pub mod capture;
 mod changes;
 mod elements;
@@ -13,6 +14,7 @@ mod shape;
 mod storage;
 mod views;
 
+pub use brief::BriefLayout;
 pub use elements::{Elements, ElementsMut};
 pub use layout::{Layout, sort_axes};
 pub use local::live_bytes;

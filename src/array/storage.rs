@@ -16,6 +16,7 @@ use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
 use super::changes::{Changes, Notes};
 use super::{capture, local, pool};
 use crate::error::{Error, Result};
+use crate::threads::{add_alone, alone};
 
 /// Who may write to adopted memory.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -208,7 +209,8 @@ impl Storage {
     #[inline(always)]
     fn count_up(&self, unit: u64) {
         // In one order with the exports: whoever keeps data and whoever lends them see each other, or one the other.
-        if self.header().count.fetch_add(unit, Ordering::SeqCst) & OVERFLOW != 0 {
+        let before = add_alone(&self.header().count, unit, Ordering::SeqCst);
+        if before & OVERFLOW != 0 {
             std::process::abort();
         }
     }
@@ -317,6 +319,9 @@ impl Drop for Storage {
                 return self.drop_counted();
             }
             let less = count - unit;
+            if alone() {
+                return header.count.store(less, Ordering::Relaxed);
+            }
             match header.count.compare_exchange_weak(
                 count,
                 less,

@@ -13,6 +13,7 @@ use crate::bindings::pass::{
     backward, bound, control, host, joint, modes, replay, replayed, search, short,
 };
 use crate::bindings::{errors, function, object, tensor};
+use crate::threads;
 
 /// Functions whose public place is not the package itself: `fg.grad` is another function, and the
 /// package's own `_like` functions take more arguments.
@@ -36,6 +37,9 @@ fn core(m: &Bound<'_, PyModule>) -> PyResult<()> {
     m.add("__version__", env!("CARGO_PKG_VERSION"))?;
     m.add_class::<object::PyTensor>()?;
     object::recycle::begin(py)?;
+    if object::recycle::HAS_GIL {
+        threads::host_has_a_lock();
+    }
     m.add_class::<tensor::TensorIterator>()?;
     m.add_class::<object::node::PyNode>()?;
     m.add_class::<saved::SavedHandle>()?;

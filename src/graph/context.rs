@@ -123,12 +123,7 @@ impl<'a, V: Value> Context<'a, V> {
     /// The data of saved entry `i` in place, without its edge; the caller checks that it is unchanged.
     #[inline]
     pub fn payload(&self, i: usize) -> Option<&'a V::Payload> {
-        match self.saved.get(i)? {
-            Saved::Input { payload, .. }
-            | Saved::Value { payload, .. }
-            | Saved::Output { payload, .. } => Some(payload),
-            _ => None,
-        }
+        self.saved.get(i)?.payload()
     }
 
     /// Saved number `i`.

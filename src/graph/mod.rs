@@ -32,7 +32,7 @@ pub use mode::{
 };
 pub use node::{Edges, Flags, Node, SavedValues};
 pub use packing::{Pack, PackedValue};
-pub use record::{next_node, record, record_plain, recording};
+pub use record::{next_node, record, record_plain, record_with, recording};
 pub use rule::{Rule, RuleRef};
 pub use saved::{Origin, Saved, SavedRef};
 pub use site::{Caller, here, latest, set_caller};

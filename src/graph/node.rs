@@ -16,7 +16,7 @@ use super::extras::Extras;
 use super::hook::Foreign;
 use super::packing::PackedValue;
 use super::rule::{Rule, RuleRef};
-use super::saved::Saved;
+use super::saved::{Packed, Saved};
 use super::value::Value;
 
 /// The inputs of a node: `None` where the operand needs no gradient.
@@ -53,43 +53,51 @@ impl std::ops::BitOr for Flags {
     }
 }
 
-/// One recorded operation.
+/// One recorded operation. What discovery reads comes first: long graphs do not fit the caches.
+#[repr(C)]
 pub struct Node<V: Value> {
     seq: u64,
     stamp: AtomicU64,
-    rule: RuleRef<V>,
     edges: Edges<V>,
     outputs: u32,
     flags: AtomicU32,
     cost: f32,
-    call: OnceLock<Box<dyn Any + Send + Sync>>,
     extras: OnceLock<Box<Extras<V>>>,
+    rule: RuleRef<V>,
     pub(super) saved: SavedCell<V>,
+    call: OnceLock<Box<dyn Any + Send + Sync>>,
 }
 
 impl<V: Value> Node<V> {
-    /// A node whose saved values are still to come: it is large, and they are moved only once.
+    /// A node whose number, inputs and saved values are still to come.
     #[inline(always)]
-    pub(super) fn new(
-        seq: u64,
-        rule: RuleRef<V>,
-        edges: Edges<V>,
-        outputs: u32,
-        cost: f32,
-        flags: Flags,
-    ) -> Node<V> {
+    pub(super) fn new(rule: RuleRef<V>, outputs: u32, cost: f32) -> Node<V> {
         Node {
-            seq,
+            seq: 0,
             stamp: AtomicU64::new(0),
-            rule,
-            edges,
+            edges: Edges::new(),
             outputs,
-            flags: AtomicU32::new(flags.0),
+            flags: AtomicU32::new(0),
             cost,
-            call: OnceLock::new(),
             extras: OnceLock::new(),
+            rule,
             saved: SavedCell::new(),
+            call: OnceLock::new(),
         }
+    }
+
+    /// What is still to come of a node that nobody has seen, beside its rule.
+    #[inline(always)]
+    pub(super) fn contents(&mut self) -> (&RuleRef<V>, &mut Edges<V>, &mut SavedValues<V>) {
+        (&self.rule, &mut self.edges, self.saved.values_mut())
+    }
+
+    /// Makes the node whole; before anybody sees it.
+    #[inline(always)]
+    pub(super) fn complete(&mut self, seq: u64, flags: Flags) {
+        self.seq = seq;
+        self.flags = AtomicU32::new(flags.0);
+        self.saved.complete();
     }
 
     /// Creation order: greater than every input's.
@@ -171,7 +179,7 @@ impl<V: Value> Node<V> {
         let origin = self.with_saved(|saved| saved.get(i).and_then(Saved::origin)).flatten();
         let Some(origin) = origin else { return false };
         let foreign = packed.foreign().is_some();
-        let replaced = self.saved.replace(i, Saved::Packed { packed, origin });
+        let replaced = self.saved.replace(i, Saved::Packed(Box::new(Packed { packed, origin })));
         if replaced.is_ok() && foreign {
             self.add_flags(Flags::FOREIGN);
         }
@@ -182,8 +190,8 @@ impl<V: Value> Node<V> {
     pub fn foreign_saved(&self, found: &mut dyn FnMut(&dyn Foreign)) {
         self.with_saved(|saved| {
             for entry in saved {
-                if let Saved::Packed { packed, .. } = entry
-                    && let Some(foreign) = packed.foreign()
+                if let Saved::Packed(packed) = entry
+                    && let Some(foreign) = packed.packed.foreign()
                 {
                     found(foreign);
                 }

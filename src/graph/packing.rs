@@ -9,7 +9,7 @@ use super::SavedValues;
 use super::arena::Edge;
 use super::hook::Foreign;
 use super::mode::{GRAD, Mode, ModeGuard, PACKING, TRACING};
-use super::saved::{Origin, Saved};
+use super::saved::{Origin, Packed, Saved};
 use super::value::Value;
 use crate::error::Result;
 
@@ -42,7 +42,7 @@ pub(super) fn pack<V: Value>(op: &str, saved: &mut SavedValues<V>) -> Result<boo
         let (payload, origin) = match std::mem::replace(entry, Saved::None) {
             Saved::Input { payload, input } => (payload, Origin::Input(input)),
             Saved::Output { payload, index } => (payload, Origin::Output(index)),
-            Saved::Value { payload, edge } => (payload, Origin::Edge(edge)),
+            Saved::Value(value) => (value.payload, Origin::Edge(value.edge)),
             other => {
                 *entry = other;
                 continue;
@@ -50,7 +50,7 @@ pub(super) fn pack<V: Value>(op: &str, saved: &mut SavedValues<V>) -> Result<boo
         };
         let packed = packer.pack(V::unpack(payload, None, op)?, op)?;
         foreign |= packed.foreign().is_some();
-        *entry = Saved::Packed { packed, origin };
+        *entry = Saved::Packed(Box::new(Packed { packed, origin }));
     }
     Ok(foreign)
 }

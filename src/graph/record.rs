@@ -6,6 +6,7 @@
 //! refused leaves no trace.
 
 use std::borrow::Cow;
+use std::convert::Infallible;
 
 use super::arena::{self, NodeRef};
 use super::mode::{self, Mode, PACKING};
@@ -34,33 +35,60 @@ pub fn next_node() -> u64 {
 ///
 /// # Errors
 /// `Inference` for a value that may not be saved; whatever a saved-value hook reports.
-#[inline(always)]
 pub fn record<V: Value>(
     rule: RuleRef<V>,
     inputs: Edges<V>,
-    mut saved: SavedValues<V>,
+    saved: SavedValues<V>,
     outputs: u32,
     cost_ns: f32,
     flags: Flags,
 ) -> Result<NodeRef<V>> {
-    record_saving(rule, inputs, &mut saved, (outputs, cost_ns, flags))
+    record_with(rule, (outputs, cost_ns, flags), |to, values| (*to, *values) = (inputs, saved))
 }
 
-/// The same by reference: saved values are large, and only those that are there move into the node.
-fn record_saving<V: Value>(
+/// The same; `fill` writes the inputs and the saved values where they stay.
+///
+/// # Errors
+/// As `record`.
+#[inline(always)]
+pub fn record_with<V: Value>(
     rule: RuleRef<V>,
-    inputs: Edges<V>,
-    saved: &mut SavedValues<V>,
-    (outputs, cost_ns, mut flags): (u32, f32, Flags),
+    (outputs, cost_ns, flags): (u32, f32, Flags),
+    fill: impl FnOnce(&mut Edges<V>, &mut SavedValues<V>),
 ) -> Result<NodeRef<V>> {
     let mode = Mode::current();
+    let node = V::arena().insert(
+        || Node::new(rule, outputs, cost_ns),
+        |node| {
+            let (rule, inputs, saved) = node.contents();
+            fill(inputs, saved);
+            let flags = flags | admitted(rule, saved, mode)?;
+            let seq = next_seq(inputs);
+            node.complete(seq, flags);
+            Ok(())
+        },
+    );
+    node.inspect(|node| watched(node, mode))
+}
+
+/// Asks whether the values may be saved, and has them packed; what that makes of the node.
+#[inline(always)]
+fn admitted<V: Value>(rule: &RuleRef<V>, saved: &mut SavedValues<V>, mode: Mode) -> Result<Flags> {
     for entry in saved.iter() {
         entry.admit(|| Cow::Owned(rule.name().into_owned()))?;
     }
-    if mode.has(PACKING) && !saved.is_empty() && packing::pack(&rule.name(), saved)? {
-        flags = flags | Flags::FOREIGN;
+    let foreign = mode.has(PACKING) && !saved.is_empty() && packing::pack(&rule.name(), saved)?;
+    Ok(if foreign { Flags::FOREIGN } else { Flags::NONE })
+}
+
+/// The number of a node with these inputs.
+#[inline(always)]
+fn next_seq<V: Value>(inputs: &Edges<V>) -> u64 {
+    let mut newest = 0;
+    for edge in inputs.iter().flatten() {
+        newest = newest.max(edge.node().seq());
     }
-    Ok(insert(rule, inputs, saved, (outputs, cost_ns, flags), mode))
+    arena::next_seq(newest)
 }
 
 /// Creates the node of an operation that saves nothing, which nobody can refuse.
@@ -71,25 +99,21 @@ pub fn record_plain<V: Value>(
     cost_ns: f32,
     flags: Flags,
 ) -> NodeRef<V> {
-    insert(rule, inputs, &mut SavedValues::new(), (outputs, cost_ns, flags), Mode::current())
+    let fill = |node: &mut Node<V>| -> std::result::Result<(), Infallible> {
+        let seq = next_seq(&inputs);
+        *node.contents().1 = inputs;
+        node.complete(seq, flags);
+        Ok(())
+    };
+    let Ok(node) = V::arena().insert(|| Node::new(rule, outputs, cost_ns), fill);
+    watched(&node, Mode::current());
+    node
 }
 
+/// Has the node remember where the program called it, if the mode asks for that.
 #[inline(always)]
-fn insert<V: Value>(
-    rule: RuleRef<V>,
-    inputs: Edges<V>,
-    saved: &mut SavedValues<V>,
-    (outputs, cost_ns, flags): (u32, f32, Flags),
-    mode: Mode,
-) -> NodeRef<V> {
-    let mut newest = 0;
-    for edge in inputs.iter().flatten() {
-        newest = newest.max(edge.node().seq());
-    }
-    let seq = arena::next_seq(newest);
-    let node = V::arena().insert(Node::new(seq, rule, inputs, outputs, cost_ns, flags), saved);
+fn watched<V: Value>(node: &NodeRef<V>, mode: Mode) {
     if site::watched(mode) {
-        site::remember(&node);
+        site::remember(node);
     }
-    node
 }

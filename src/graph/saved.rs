@@ -22,6 +22,22 @@ pub enum Origin<V: Value> {
     Edge(Option<Edge<V>>),
 }
 
+/// A saved value that is neither input nor output.
+pub struct SavedValue<V: Value> {
+    /// The data.
+    pub payload: V::Payload,
+    /// Where its gradient goes.
+    pub edge: Option<Edge<V>>,
+}
+
+/// What saved-value hooks made of a saved value.
+pub struct Packed<V: Value> {
+    /// The packed form.
+    pub packed: Arc<dyn PackedValue<V>>,
+    /// Where its gradient goes.
+    pub origin: Origin<V>,
+}
+
 /// One entry of a node's saved state.
 pub enum Saved<V: Value> {
     /// An input of the node: its edge is the node's own edge `input`.
@@ -31,13 +47,8 @@ pub enum Saved<V: Value> {
         /// Which input.
         input: u32,
     },
-    /// Any other value, with its edge.
-    Value {
-        /// The data.
-        payload: V::Payload,
-        /// Where its gradient goes.
-        edge: Option<Edge<V>>,
-    },
+    /// Any other value, with its edge. Few nodes have one, and each has room for the largest entry.
+    Value(Box<SavedValue<V>>),
     /// An output of the node itself: its edge is rebuilt from the running node.
     Output {
         /// The data.
@@ -48,12 +59,7 @@ pub enum Saved<V: Value> {
     /// A number.
     Scalar(f64),
     /// A value packed by saved-value hooks.
-    Packed {
-        /// The packed form.
-        packed: Arc<dyn PackedValue<V>>,
-        /// Where its gradient goes.
-        origin: Origin<V>,
-    },
+    Packed(Box<Packed<V>>),
     /// Nothing: keeps the positions of the others.
     None,
 }
@@ -61,12 +67,12 @@ pub enum Saved<V: Value> {
 impl<V: Value> Saved<V> {
     /// Saves a value that is neither input nor output, with its edge.
     pub fn value(value: &V) -> Saved<V> {
-        Saved::Value { payload: value.pack(), edge: value.edge() }
+        Saved::Value(Box::new(SavedValue { payload: value.pack(), edge: value.edge() }))
     }
 
     /// Saves a value that the operation itself made beside its outputs.
     pub fn made(value: &V) -> Saved<V> {
-        Saved::Value { payload: value.pack_result(), edge: value.edge() }
+        Saved::Value(Box::new(SavedValue { payload: value.pack_result(), edge: value.edge() }))
     }
 
     /// Saves input number `input` of the node.
@@ -84,53 +90,44 @@ impl<V: Value> Saved<V> {
     /// Refuses a value that may not be saved.
     #[inline]
     pub(super) fn admit(&self, op: impl FnOnce() -> Cow<'static, str>) -> Result<()> {
+        self.payload().map_or(Ok(()), |payload| V::admit(payload, op))
+    }
+
+    /// The data, if the entry holds a value as it is.
+    #[inline(always)]
+    pub fn payload(&self) -> Option<&V::Payload> {
         match self {
-            Saved::Input { payload, .. }
-            | Saved::Value { payload, .. }
-            | Saved::Output { payload, .. } => V::admit(payload, op),
-            Saved::Scalar(_) | Saved::Packed { .. } | Saved::None => Ok(()),
+            Saved::Input { payload, .. } | Saved::Output { payload, .. } => Some(payload),
+            Saved::Value(value) => Some(&value.payload),
+            Saved::Scalar(_) | Saved::Packed(_) | Saved::None => None,
         }
     }
 
-    /// Whether the entry holds a value as it is.
-    pub(super) fn is_plain(&self) -> bool {
-        matches!(self, Saved::Input { .. } | Saved::Value { .. } | Saved::Output { .. })
-    }
-
     /// Where the gradient of the value goes, if there is one.
-    pub(super) fn origin(&self) -> Option<Origin<V>> {
+    pub fn origin(&self) -> Option<Origin<V>> {
         Some(match self {
-            Saved::Input { input, .. } | Saved::Packed { origin: Origin::Input(input), .. } => {
-                Origin::Input(*input)
-            }
-            Saved::Output { index, .. } | Saved::Packed { origin: Origin::Output(index), .. } => {
-                Origin::Output(*index)
-            }
-            Saved::Value { edge, .. } | Saved::Packed { origin: Origin::Edge(edge), .. } => {
-                Origin::Edge(edge.clone())
-            }
+            Saved::Input { input, .. } => Origin::Input(*input),
+            Saved::Output { index, .. } => Origin::Output(*index),
+            Saved::Value(value) => Origin::Edge(value.edge.clone()),
+            Saved::Packed(packed) => match &packed.origin {
+                Origin::Input(input) => Origin::Input(*input),
+                Origin::Output(index) => Origin::Output(*index),
+                Origin::Edge(edge) => Origin::Edge(edge.clone()),
+            },
             Saved::Scalar(_) | Saved::None => return None,
         })
     }
 
     /// How many bytes the entry keeps alive.
     pub fn bytes(&self) -> usize {
-        match self {
-            Saved::Input { payload, .. }
-            | Saved::Value { payload, .. }
-            | Saved::Output { payload, .. } => V::bytes(payload),
-            Saved::Scalar(_) | Saved::Packed { .. } | Saved::None => 0,
-        }
+        self.payload().map_or(0, V::bytes)
     }
 
     /// Takes the value out of its node, to be rebuilt outside; `None` if the entry holds none.
     pub fn to_ref(&self, node: &NodeRef<V>) -> Option<SavedRef<V>> {
         let data = match self {
-            Saved::Input { payload, .. }
-            | Saved::Value { payload, .. }
-            | Saved::Output { payload, .. } => Data::Plain(payload.clone()),
-            Saved::Packed { packed, .. } => Data::Packed(Arc::clone(packed)),
-            Saved::Scalar(_) | Saved::None => return None,
+            Saved::Packed(packed) => Data::Packed(Arc::clone(&packed.packed)),
+            plain => Data::Plain(plain.payload()?.clone()),
         };
         Some(SavedRef { data, edge: self.edge(Some(node.borrow())) })
     }
@@ -146,27 +143,26 @@ impl<V: Value> Saved<V> {
         let input = |i: u32| node?.get().edges().get(i as usize).cloned().flatten();
         let output = |k: u32| node.map(|node| Edge::new(node.to_ref(), k));
         match self {
-            Saved::Input { input: i, .. } | Saved::Packed { origin: Origin::Input(i), .. } => {
-                input(*i)
-            }
-            Saved::Output { index: k, .. } | Saved::Packed { origin: Origin::Output(k), .. } => {
-                output(*k)
-            }
-            Saved::Value { edge, .. } | Saved::Packed { origin: Origin::Edge(edge), .. } => {
-                edge.clone()
-            }
+            Saved::Input { input: i, .. } => input(*i),
+            Saved::Output { index: k, .. } => output(*k),
+            Saved::Value(value) => value.edge.clone(),
+            Saved::Packed(packed) => match &packed.origin {
+                Origin::Input(i) => input(*i),
+                Origin::Output(k) => output(*k),
+                Origin::Edge(edge) => edge.clone(),
+            },
             Saved::Scalar(_) | Saved::None => None,
         }
     }
 
     #[inline]
     fn rebuild(&self, edge: Option<Edge<V>>, op: &str) -> Result<V> {
-        match self {
-            Saved::Input { payload, .. }
-            | Saved::Value { payload, .. }
-            | Saved::Output { payload, .. } => V::unpack(payload.clone(), edge, op),
-            Saved::Packed { packed, .. } => packed.unpack(edge, op),
-            Saved::Scalar(_) | Saved::None => {
+        if let Saved::Packed(packed) = self {
+            return packed.packed.unpack(edge, op);
+        }
+        match self.payload() {
+            Some(payload) => V::unpack(payload.clone(), edge, op),
+            None => {
                 let what = "a saved entry holds no value".into();
                 Err(Error::Internal { op: op.to_owned().into(), what }.into())
             }

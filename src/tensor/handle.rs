@@ -131,6 +131,15 @@ impl Tensor {
         self
     }
 
+    /// The same for a result that has just been computed: nothing but the edge is written.
+    #[inline(always)]
+    pub(crate) fn recorded(self, edge: Edge) -> Tensor {
+        if let Some(extras) = edge.node().extras() {
+            self.note_nan(extras);
+        }
+        Tensor { edge: Some(edge), ..self }
+    }
+
     /// Makes this data an output of a node.
     #[inline]
     pub(crate) fn set_edge(&mut self, edge: Edge) {

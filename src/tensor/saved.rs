@@ -6,16 +6,19 @@
 
 use std::borrow::Cow;
 
-use crate::array::{Layout, Storage};
+use crate::array::{BriefLayout, Storage};
 use crate::dtype::DType;
 use crate::error::{CalledAt, Error, Result};
 use crate::tensor::{Accumulate, Edge, Tensor};
+
+// Every node has room for two; more would be another line of the cache.
+const _: () = assert!(size_of::<SavedTensor>() <= 32);
 
 /// A saved tensor.
 #[derive(Clone)]
 pub struct SavedTensor {
     storage: Storage,
-    layout: Layout,
+    layout: BriefLayout,
     dtype: DType,
     version: u32,
     /// Whether the operation that saved this made it: then a write copies it first.
@@ -42,7 +45,7 @@ impl SavedTensor {
         SavedTensor {
             version: storage.version(),
             storage,
-            layout: tensor.layout().clone(),
+            layout: BriefLayout::of(tensor.layout()),
             dtype: tensor.dtype(),
             result: false,
             inference: tensor.is_inference(),
@@ -77,7 +80,7 @@ impl SavedTensor {
     pub(crate) fn restore(self, edge: Option<Edge>, saved_by: &str) -> Result<Tensor> {
         let now = self.storage.version();
         let storage = if now == self.version { self.storage } else { self.earlier(saved_by, now)? };
-        Ok(Tensor::assemble(storage, self.layout, self.dtype, None).reattached(edge))
+        Ok(Tensor::assemble(storage, self.layout.layout(), self.dtype, None).reattached(edge))
     }
 
     /// The data from before the memory was changed.
@@ -99,11 +102,12 @@ impl SavedTensor {
         })
     }
 
-    /// The data in place, if nothing changed it since it was saved.
+    /// The data in place if it is a run and nothing changed it since it was saved: the first position and the number of
+    /// elements.
     #[inline]
-    pub(crate) fn unchanged(&self) -> Option<(&Storage, &Layout, DType)> {
-        let same = self.storage.version() == self.version;
-        same.then_some((&self.storage, &self.layout, self.dtype))
+    pub(crate) fn run(&self) -> Option<(&Storage, (isize, usize), DType)> {
+        let run = self.layout.run()?;
+        (self.storage.version() == self.version).then_some((&self.storage, run, self.dtype))
     }
 
     /// An address that identifies its storage while it lives.

@@ -4,12 +4,13 @@
 //! Executions with at most two preemptions are explored, all of them.
 //! Includes the arena's own files with loom's atomics in place of std's, so what runs here is the code that ships.
 //! Modelled: handles dropped by several threads while a key upgrades and the slot is vacated and occupied again; users
-//! of saved values while passes spend them or fail; slots that come home while the owner takes the list. Not modelled:
-//! the claim of shards, the scheduler, a host language.
+//! of saved values while passes spend them or fail; slots that come home while the owner takes the list; threads that
+//! count by loads and stores under a host's lock while others give it up. Not modelled: the claim of shards, the scheduler.
 //! Run: `make loom`.
 #![cfg(test)]
 #![allow(dead_code)]
 
+mod hosted;
 #[path = "../../src/graph/arena/remote_list.rs"]
 mod remote_list;
 #[path = "../../src/graph/arena/use_count.rs"]
@@ -20,6 +21,11 @@ mod word;
 mod sync {
     pub(super) use loom::hint::spin_loop;
     pub(super) use loom::sync::atomic::{AtomicPtr, AtomicU32, AtomicU64, Ordering, fence};
+
+    /// As `src/threads/alone.rs`, in the models that have a host with a lock.
+    pub(super) fn alone() -> bool {
+        super::hosted::alone()
+    }
 }
 
 mod slot {

@@ -15,6 +15,7 @@ use crate::error::Result;
 use crate::graph::{Mode, TRACING};
 use crate::ops::core::declare::OpDecl;
 use crate::tensor::Tensor;
+use crate::threads::NotAlone;
 
 /// Work on more elements than this is worth the 50 ns that a release of the GIL costs.
 pub(crate) const SMALL: usize = 8 << 10;
@@ -43,6 +44,13 @@ pub(crate) struct Call<'a, 'py> {
     py: Python<'py>,
     name: &'a str,
     arguments: Inputs<'a, 'py>,
+}
+
+/// Runs `work` without the GIL: other threads may be in the engine meanwhile.
+#[inline]
+pub(crate) fn detached<T: Send>(py: Python<'_>, work: impl FnOnce() -> T + Send) -> T {
+    let _others = NotAlone::new();
+    py.detach(work)
 }
 
 /// Whether something intercepts the calls of this thread, so that no short way may be taken.
@@ -92,7 +100,7 @@ impl<'a, 'py> Call<'a, 'py> {
         elements: usize,
         compute: impl FnOnce() -> Result<T> + Send,
     ) -> Result<T> {
-        if elements > SMALL { self.py.detach(compute) } else { compute() }
+        if elements > SMALL { detached(self.py, compute) } else { compute() }
     }
 
     /// Runs what changes a tensor in place, by work on this many elements, and gives the tensor back.

@@ -14,15 +14,10 @@ use crate::tensor::{Node, Tensor};
 
 /// What the saved values of a node are called, with their positions; those that are tensors only.
 fn names(node: &Node) -> Result<Vec<(usize, String)>> {
-    let name = |(i, saved): (usize, &Saved<Tensor>)| match saved {
-        Saved::Input { input, .. } | Saved::Packed { origin: Origin::Input(input), .. } => {
-            Some((i, format!("input{input}")))
-        }
-        Saved::Output { index, .. } | Saved::Packed { origin: Origin::Output(index), .. } => {
-            Some((i, format!("output{index}")))
-        }
-        Saved::Value { .. } | Saved::Packed { .. } => Some((i, format!("saved{i}"))),
-        Saved::Scalar(_) | Saved::None => None,
+    let name = |(i, saved): (usize, &Saved<Tensor>)| match saved.origin()? {
+        Origin::Input(input) => Some((i, format!("input{input}"))),
+        Origin::Output(index) => Some((i, format!("output{index}"))),
+        Origin::Edge(_) => Some((i, format!("saved{i}"))),
     };
     let names = node.with_saved(|saved| saved.iter().enumerate().filter_map(name).collect());
     names.ok_or_else(|| Box::new(Error::GraphFreed { op: node.name() }))
@@ -90,7 +85,7 @@ impl SavedHandle {
     ) -> PyResult<()> {
         let op = "register_hooks";
         let hooks = Hooks::new(op, pack_hook, unpack_hook)?;
-        let packed_already = |entry: &Saved<Tensor>| matches!(entry, Saved::Packed { .. });
+        let packed_already = |entry: &Saved<Tensor>| matches!(entry, Saved::Packed(_));
         if self.node.with_saved(|saved| saved.get(self.index).is_some_and(packed_already))
             == Some(true)
         {

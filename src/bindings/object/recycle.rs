@@ -20,6 +20,9 @@ use crate::tensor::Tensor;
 /// A loop frees about as many objects as it makes; more blocks than this would only be kept.
 const MOST: usize = 64;
 
+/// In an interpreter without a GIL the head of an object is larger.
+pub(crate) const HAS_GIL: bool = size_of::<c::PyObject>() == 2 * size_of::<usize>();
+
 /// How PyO3 lays out an object of the class.
 #[repr(C)]
 struct Object {
@@ -156,15 +159,13 @@ pub(crate) fn begin(py: Python<'_>) -> PyResult<()> {
     let class = PyTensor::type_object_raw(py);
     let object = Bound::new(py, PyTensor::from(Tensor::from(0.0)))?;
     let value = ptr::from_ref(object.get()).addr() - object.as_ptr().addr();
-    // In an interpreter without a GIL the head of an object is larger.
-    let has_gil = size_of::<c::PyObject>() == 2 * size_of::<usize>();
     // SAFETY: the class lives for ever, and nobody else changes it while the module is being made.
     let class = unsafe { &mut *class };
     let sizes =
         [class.tp_basicsize, class.tp_weaklistoffset, class.tp_itemsize, class.tp_dictoffset];
     let expected = [size_of::<Object>(), offset_of!(Object, weak), 0, 0];
     let free = class.tp_free.map(|free| free as usize);
-    if has_gil
+    if HAS_GIL
         && value == offset_of!(Object, value)
         && sizes.iter().zip(expected).all(|(&have, want)| have as usize == want)
         && free == Some(c::PyObject_GC_Del as *const () as usize)

@@ -9,6 +9,7 @@ use ::numpy::{PyUntypedArray, PyUntypedArrayMethods};
 use pyo3::prelude::*;
 use pyo3::types::PyList;
 
+use crate::bindings::call::door::detached;
 use crate::bindings::errors::to_python;
 use crate::bindings::exchange::numpy;
 use crate::bindings::object::PyTensor;
@@ -18,6 +19,7 @@ use crate::bindings::pass::watched::Watched;
 use crate::error::Error;
 use crate::ops::derive::bound::{BoundReplay, Callable, stale};
 use crate::tensor::Tensor;
+use crate::threads::NotAlone;
 
 /// A compiled function with the memory of its arguments and results: see `Compiled.bind`.
 #[pyclass(name = "BoundProgram", module = "ferrograd._core", frozen)]
@@ -89,7 +91,7 @@ impl PyBoundProgram {
             return Err(to_python(stale()));
         }
         if self.large {
-            py.detach(|| self.bound.run())?;
+            detached(py, || self.bound.run())?;
         } else {
             self.bound.run()?;
         }
@@ -122,6 +124,8 @@ impl PyBoundProgram {
             return Ok(made);
         }
         let made = self.bound.callable()?;
+        // Whoever has the address may call it at any time and without the GIL.
+        std::mem::forget(NotAlone::new());
         Ok(self.callable.get_or_init(|| made))
     }
 }

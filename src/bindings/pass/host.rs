@@ -9,6 +9,7 @@ use std::sync::{Mutex, PoisonError};
 
 use pyo3::prelude::*;
 
+use crate::bindings::call::door::detached;
 use crate::bindings::call::thread_state::{ThreadStateGuard, room};
 use crate::bindings::errors::{from_python, to_python};
 use crate::error::{Error, Result};
@@ -32,7 +33,7 @@ impl Host for Interpreter {
         if self.detached.swap(true, Ordering::Relaxed) {
             return work();
         }
-        Python::attach(|py| py.detach(work));
+        Python::attach(|py| detached(py, work));
         self.detached.store(false, Ordering::Relaxed);
     }
 

@@ -11,6 +11,7 @@ use pyo3::types::PyList;
 use pyo3::{PyTraverseError, PyVisit};
 
 use crate::bindings::call::callback::Callback;
+use crate::bindings::call::door::detached;
 use crate::bindings::call::foreign;
 use crate::bindings::call::thread_state::{ThreadStateGuard, room};
 use crate::bindings::errors::{bad_type, from_python};
@@ -153,7 +154,7 @@ impl PyJoint {
         }
         let original = Box::new(PythonFunction(Callback::new("compile", original)?));
         let apply = || self.joint.apply(&tensors, original);
-        let results = if self.large { py.detach(apply) } else { apply() };
+        let results = if self.large { detached(py, apply) } else { apply() };
         let results = match results {
             Err(error) if matches!(*error, Error::Diverged { .. }) => return Ok(None),
             results => results?,

@@ -6,6 +6,7 @@
 use pyo3::prelude::*;
 use pyo3::types::{PyDict, PyList};
 
+use crate::bindings::call::door::detached;
 use crate::bindings::call::show::default_text;
 use crate::bindings::errors::{bad_value, python};
 use crate::dtype::DType;
@@ -76,7 +77,7 @@ pub(crate) fn set_num_threads(py: Python<'_>, n: isize) -> PyResult<()> {
     if n < 1 {
         return Err(bad_value("set_num_threads", format!("n is {n}"), "give at least 1"));
     }
-    py.detach(|| threads::set_num_threads(n as usize));
+    detached(py, || threads::set_num_threads(n as usize));
     Ok(())
 }
 

@@ -13,7 +13,7 @@ use pyo3::{PyTraverseError, PyVisit};
 use smallvec::{SmallVec, smallvec};
 
 use crate::array::{self, Elements, ElementsMut, capture};
-use crate::bindings::call::door::SMALL;
+use crate::bindings::call::door::{SMALL, detached};
 use crate::bindings::call::foreign;
 use crate::bindings::exchange::numpy;
 use crate::bindings::function::recorded;
@@ -327,7 +327,7 @@ impl PyProgram {
         py: Python<'_>,
         run: impl FnOnce() -> Result<T> + Send,
     ) -> PyResult<Option<T>> {
-        let done = if self.is_large() { py.detach(run) } else { run() };
+        let done = if self.is_large() { detached(py, run) } else { run() };
         match done {
             Err(error) if matches!(*error, Error::Diverged { .. }) => Ok(None),
             done => Ok(Some(done?)),

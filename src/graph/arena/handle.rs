@@ -207,6 +207,10 @@ impl<V: Value> fmt::Debug for Edge<V> {
     }
 }
 
+/// Bytes of a line of the cache.
+#[cfg(target_arch = "x86_64")]
+const LINE: usize = 64;
+
 /// A handle borrowed from an owner of a count: copied freely, counts nothing.
 pub(in crate::graph) struct NodeBorrow<'g, V: Value> {
     slot: NonNull<Slot<V>>,
@@ -237,6 +241,17 @@ impl<'g, V: Value> NodeBorrow<'g, V> {
     #[inline]
     pub(in crate::graph) fn address(self) -> usize {
         self.slot.as_ptr() as usize
+    }
+
+    /// Has the node brought into the cache: it is about to be read.
+    #[inline(always)]
+    pub(in crate::graph) fn fetch(self) {
+        #[cfg(target_arch = "x86_64")]
+        for line in 0..size_of::<Slot<V>>() / LINE {
+            use std::arch::x86_64::{_MM_HINT_T0, _mm_prefetch};
+            // SAFETY: the line is one of the slot, which is never freed, and nothing is read.
+            unsafe { _mm_prefetch::<_MM_HINT_T0>(self.slot.as_ptr().byte_add(line * LINE).cast()) };
+        }
     }
 }
 

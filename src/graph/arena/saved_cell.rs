@@ -6,7 +6,6 @@
 //! replaced only while nobody is inside.
 
 use std::cell::UnsafeCell;
-use std::ptr;
 
 use super::use_count::{Entry, UseCount};
 use crate::graph::SavedValues;
@@ -30,25 +29,16 @@ impl<V: Value> SavedCell<V> {
         SavedCell { users: UseCount::new(true), values: UnsafeCell::new(SavedValues::new()) }
     }
 
-    /// Moves values into the empty cell of a node that nobody has seen; no more than there are.
+    /// The values of a node that nobody has seen.
     #[inline(always)]
-    pub(super) fn fill(&mut self, values: &mut SavedValues<V>) {
-        let count = values.len();
-        if count == 0 {
-            return;
-        }
-        self.users = UseCount::new(false);
-        let cell = self.values.get_mut();
-        if values.spilled() || cell.spilled() {
-            std::mem::swap(cell, values);
-            return;
-        }
-        // SAFETY: neither is on the heap, so both have the same room inline; the values move, and `values` forgets them.
-        unsafe {
-            ptr::copy_nonoverlapping(values.as_ptr(), cell.as_mut_ptr(), count);
-            values.set_len(0);
-            cell.set_len(count);
-        }
+    pub(in crate::graph) fn values_mut(&mut self) -> &mut SavedValues<V> {
+        self.values.get_mut()
+    }
+
+    /// Says that no more values are to come; before anybody sees the node.
+    #[inline(always)]
+    pub(in crate::graph) fn complete(&mut self) {
+        self.users = UseCount::new(self.values.get_mut().is_empty());
     }
 
     /// Use of the values; `spend` frees them when the last user has left. `None` if they are spent.
@@ -74,7 +64,7 @@ impl<V: Value> SavedCell<V> {
         // SAFETY: the cell is locked: nobody is inside, and nobody enters before it is unlocked.
         let values = unsafe { &mut *self.values.get() };
         let replaced = match values.get_mut(i) {
-            Some(place) if place.is_plain() => Ok(std::mem::replace(place, entry)),
+            Some(place) if place.payload().is_some() => Ok(std::mem::replace(place, entry)),
             _ => Err(entry),
         };
         self.users.unlock();

@@ -13,7 +13,7 @@ use super::local;
 use super::shard::Shard;
 use super::sync::AtomicPtr;
 use super::word::Word;
-use crate::graph::node::{Node, SavedValues};
+use crate::graph::node::Node;
 use crate::graph::value::Value;
 
 /// The last generation: a slot that reaches it is retired.
@@ -38,8 +38,9 @@ pub(super) struct Kind {
     pub(super) vacate: unsafe fn(NonNull<Header>),
 }
 
-/// A header and the place of a node; the header comes first so that pointers to it are pointers to the slot.
-#[repr(C)]
+/// A header and the place of a node; the header comes first so that pointers to it are pointers to the slot. A slot shares
+/// no line of the cache with another.
+#[repr(C, align(64))]
 pub(super) struct Slot<V: Value> {
     pub(super) header: Header,
     node: UnsafeCell<MaybeUninit<Node<V>>>,
@@ -49,22 +50,26 @@ impl<V: Value> Slot<V> {
     pub(super) const KIND: &'static Kind =
         &Kind { layout: Layout::new::<Slot<V>>(), vacate: Slot::<V>::vacate };
 
-    /// Writes the node and makes it visible with a count of one.
+    /// Makes a node where it stays, and makes it visible with a count of one when `fill` has succeeded; else the slot is
+    /// vacant again. What was just written and is moved costs more than a small operation's bookkeeping.
     ///
     /// # Safety
     /// `slot` is vacant, of this type, and reached by nobody else.
     #[inline(always)]
-    pub(super) unsafe fn occupy(
+    pub(super) unsafe fn occupy<E>(
         slot: NonNull<Slot<V>>,
-        node: Node<V>,
-        saved: &mut SavedValues<V>,
-    ) -> NodeRef<V> {
+        node: impl FnOnce() -> Node<V>,
+        fill: impl FnOnce(&mut Node<V>) -> Result<(), E>,
+    ) -> Result<NodeRef<V>, E> {
         // SAFETY: the caller has the vacant slot to itself; the count is still zero, so no key can be upgraded
         // before the release store below publishes the node.
         unsafe {
-            (*(*slot.as_ptr()).node.get()).write(node).saved.fill(saved);
+            let node = (*(*slot.as_ptr()).node.get()).write(node());
+            let unfinished = Unfinished { slot };
+            fill(node)?;
+            std::mem::forget(unfinished);
             (*slot.as_ptr()).header.word.publish();
-            NodeRef::from_counted(slot)
+            Ok(NodeRef::from_counted(slot))
         }
     }
 
@@ -89,6 +94,18 @@ impl<V: Value> Slot<V> {
         // The slot is on no free list yet: code that runs in the drop and records gets another slot.
         unsafe { (*(*slot.as_ptr()).node.get()).assume_init_drop() };
         drop(release);
+    }
+}
+
+/// Vacates the slot of a node that was refused, or whose making panicked.
+struct Unfinished<V: Value> {
+    slot: NonNull<Slot<V>>,
+}
+
+impl<V: Value> Drop for Unfinished<V> {
+    fn drop(&mut self) {
+        // SAFETY: the slot holds a node of this type that nobody else has seen.
+        unsafe { Slot::<V>::vacate(self.slot.cast()) };
     }
 }
 

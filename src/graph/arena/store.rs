@@ -11,7 +11,7 @@ use super::handle::NodeRef;
 use super::local;
 use super::shard::{self, Shard};
 use super::slot::Slot;
-use crate::graph::node::{Node, SavedValues};
+use crate::graph::node::Node;
 use crate::graph::value::Value;
 
 /// All nodes of one value type. Lives in a `static`; pages are kept for reuse.
@@ -48,19 +48,20 @@ impl<V: Value> Arena<V> {
         shard::list(&self.shards).map(Shard::carved).sum()
     }
 
-    /// Places a node with the values that it saves; the returned handle is its first count.
+    /// Makes a node in its place, and fills it; the returned handle is its first count. Nothing is left of a node that
+    /// `fill` refuses.
     #[inline(always)]
-    pub(in crate::graph) fn insert(
+    pub(in crate::graph) fn insert<E>(
         &'static self,
-        node: Node<V>,
-        saved: &mut SavedValues<V>,
-    ) -> NodeRef<V> {
+        node: impl FnOnce() -> Node<V>,
+        fill: impl FnOnce(&mut Node<V>) -> Result<(), E>,
+    ) -> Result<NodeRef<V>, E> {
         let slot = local::with_shard(&self.shards, Slot::<V>::KIND, |shard| {
             // SAFETY: `with_shard` lends a shard of this arena's kind that the current thread owns.
             unsafe { shard.pop() }
         });
         // SAFETY: `pop` returned a vacant slot of this arena's kind that nobody else can reach.
-        unsafe { Slot::occupy(slot.cast::<Slot<V>>(), node, saved) }
+        unsafe { Slot::occupy(slot.cast::<Slot<V>>(), node, fill) }
     }
 
     /// The right to write stamps into nodes, held by one pass at a time; `None`: use a map instead.

@@ -3,7 +3,7 @@
 //! Owns that word. It never touches the values. `tests/loom` runs this file under loom.
 //! Invariant: once `SPENT` is set nobody enters, so exactly one user leaves last, and only it may drop the values.
 
-use super::sync::{AtomicU32, Ordering, spin_loop};
+use super::sync::{AtomicU32, Ordering, alone, spin_loop};
 
 /// Nobody may enter any more: the values are gone, or go with the last user.
 const SPENT: u32 = 1 << 31;
@@ -52,6 +52,10 @@ impl UseCount {
                 continue;
             }
             let inside = (now + 1) | close;
+            if alone() {
+                self.0.store(inside, Ordering::Relaxed);
+                return Entry::Counted;
+            }
             // Whoever enters holds the node, and with it sees its first values; Acquire, with the release of `unlock`,
             // shows those that replaced them. `leave` orders their end.
             match self.0.compare_exchange_weak(now, inside, Ordering::Acquire, Ordering::Relaxed) {

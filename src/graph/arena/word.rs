@@ -1,10 +1,10 @@
 //! The word of a slot: `generation << 32 | count` in one atomic.
 //!
-//! Owns the counting protocol: a relaxed increment, a release decrement, an acquire fence at zero. It never touches
-//! contents. `tests/loom` runs this file under loom.
+//! Owns the counting protocol: a relaxed increment, a release decrement, an acquire fence at zero; a thread that is alone
+//! counts by loads and stores. It never touches contents. `tests/loom` runs this file under loom.
 //! Invariant: a count that has reached zero rises again only by `publish`, in a later generation.
 
-use super::sync::{AtomicU64, Ordering, fence};
+use super::sync::{AtomicU64, Ordering, alone, fence};
 
 /// More handles than this are a leak in a loop; going on would let the count run into the generation.
 const MOST: u32 = i32::MAX as u32;
@@ -56,7 +56,14 @@ impl Word {
     /// One more handle, made by somebody who has one.
     #[inline]
     pub(super) fn increment(&self) {
-        if count(self.0.fetch_add(1, Ordering::Relaxed)) > MOST {
+        let before = if alone() {
+            let now = self.0.load(Ordering::Relaxed);
+            self.0.store(now + 1, Ordering::Relaxed);
+            now
+        } else {
+            self.0.fetch_add(1, Ordering::Relaxed)
+        };
+        if count(before) > MOST {
             std::process::abort();
         }
     }
@@ -64,6 +71,11 @@ impl Word {
     /// One handle less; true for the last, which then has the contents to itself.
     #[inline]
     pub(super) fn decrement(&self) -> bool {
+        if alone() {
+            let now = self.0.load(Ordering::Relaxed);
+            self.0.store(now - 1, Ordering::Relaxed);
+            return count(now) == 1;
+        }
         if count(self.0.fetch_sub(1, Ordering::Release)) != 1 {
             return false;
         }

@@ -12,6 +12,9 @@ use crate::graph::node::Flags;
 use crate::graph::value::Value;
 use crate::threads::signals::Clock;
 
+/// How many nodes ahead the walk has memory fetched: the nodes of a long graph have left the caches.
+const AHEAD: usize = 4;
+
 /// A walk over a whole plan on this thread.
 pub(super) struct Walk<'w, 'g, V: Value> {
     plan: &'w Plan<'g, V>,
@@ -60,6 +63,9 @@ impl<'w, 'g, V: Value> Walk<'w, 'g, V> {
         let order = &self.plan.order;
         let mut at = 0;
         while at < order.len() {
+            if let Some(&later) = order.get(at + AHEAD) {
+                self.plan.items[later as usize].node.fetch();
+            }
             if !self.is_foreign(order[at]) {
                 self.node(order[at])?;
                 at += 1;

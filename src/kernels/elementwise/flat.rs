@@ -39,7 +39,7 @@ impl<'a> Flat<'a> {
         if !layout.is_contiguous() {
             return None;
         }
-        Flat::run(storage, layout, dtype, layout.numel())
+        Flat::run(storage, (layout.offset(), layout.numel()), dtype)
     }
 
     /// The one element that all elements of a layout are, if they are few.
@@ -54,13 +54,17 @@ impl<'a> Flat<'a> {
         if !(1..=FEW).contains(&n) || !one() {
             return None;
         }
-        Flat::run(storage, layout, dtype, 1).map(|flat| Flat { n, ..flat })
+        Flat::run(storage, (layout.offset(), 1), dtype).map(|flat| Flat { n, ..flat })
     }
 
-    /// `n` elements in a run, from the first of a layout on.
+    /// `n` elements in a run from a position on, if they are few and inside the storage.
     #[inline(always)]
-    fn run(storage: &'a Storage, layout: &Layout, dtype: DType, n: usize) -> Option<Flat<'a>> {
-        let (offset, size) = (layout.offset(), dtype.size());
+    pub(crate) fn run(
+        storage: &'a Storage,
+        (offset, n): (isize, usize),
+        dtype: DType,
+    ) -> Option<Flat<'a>> {
+        let size = dtype.size();
         let inside = n <= FEW && offset >= 0 && (offset as usize + n) * size <= storage.nbytes();
         let ptr = storage.ptr().wrapping_add(offset as usize * size);
         if capture::active() {

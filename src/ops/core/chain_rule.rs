@@ -162,8 +162,8 @@ impl Elementwise {
         let entry = self.entry(source);
         match cx.payload(entry) {
             Some(saved) => {
-                let (storage, layout, dtype) = saved.unchanged()?;
-                Flat::of(storage, layout, dtype).map(FlatIn::Elements)
+                let (storage, run, dtype) = saved.run()?;
+                Flat::run(storage, run, dtype).map(FlatIn::Elements)
             }
             None if cx.has_saved(entry) => None,
             None => Some(FlatIn::Float(cx.scalar(entry).ok()?)),

@@ -7,13 +7,11 @@
 
 use std::borrow::Cow;
 
-use smallvec::SmallVec;
-
 use crate::array::{Layout, Storage, broadcast_shapes, capture};
 use crate::dtype::DType;
 use crate::error::{Error, Result};
-use crate::graph::{self, Edges, Flags, GRAD, Mode, RuleRef, Saved};
-use crate::kernels::elementwise::{FlatIn, LoopTable, apply, apply_flat};
+use crate::graph::{self, Flags, GRAD, Mode, RuleRef, Saved};
+use crate::kernels::elementwise::{Flat, FlatIn, LoopTable, apply, apply_flat};
 use crate::ops::core::declare::{Operand, Scalar};
 use crate::ops::core::facts::WholeNumbers;
 use crate::ops::core::integers::{self, in_range};
@@ -175,18 +173,21 @@ impl Elementwise {
         } else {
             Tensor::empty(layout.dims(), out_dtype)?
         };
-        if !self.run_flat(&slots, &out, params) {
+        if !self.run_flat(&slots, &out, layout.numel(), params) {
             apply(self.forward, &slots.map(Slot::input), out.view_mut(), params);
         }
         let operands = || slots.iter().filter_map(|slot| slot.tensor());
         let mode = Mode::current();
-        if !mode.plain_results() || !operands().all(Tensor::is_plain) {
-            self.relate(&slots, &mut out, params, mode)?;
+        if mode.plain_results() && operands().all(Tensor::is_plain) {
+            return Ok(out);
         }
-        Ok(out)
+        Ok(match self.relate(&slots, &mut out, params, mode)? {
+            Some(edge) => out.recorded(edge),
+            None => out,
+        })
     }
 
-    /// Gives the result its history, or notes why it has none.
+    /// Records what made the result, or notes why there is no history.
     #[inline(never)]
     fn relate<const N: usize>(
         &'static self,
@@ -194,23 +195,20 @@ impl Elementwise {
         out: &mut Tensor,
         params: &[f64],
         mode: Mode,
-    ) -> Result<()> {
+    ) -> Result<Option<Edge>> {
         let operands = slots.iter().filter_map(|slot| slot.tensor());
         if self.by.is_empty() {
             out.note_underived(operands, mode);
-            return Ok(());
+            return Ok(None);
         }
         if mode.has(GRAD) && out.dtype().is_inexact() {
-            let mut edges = Edges::new();
-            for slot in slots {
-                edges.push(slot.tensor().and_then(Tensor::grad_edge));
-            }
+            let edges = slots.map(|slot| slot.tensor().and_then(Tensor::grad_edge));
             if edges.iter().any(Option::is_some) {
-                return self.record(slots, edges, out, params);
+                return self.record(slots, edges, out, params).map(Some);
             }
         }
         out.note_unrecorded(operands, mode);
-        Ok(())
+        Ok(None)
     }
 
     /// The call without a plan, for a few contiguous elements; says whether it was made.
@@ -219,14 +217,15 @@ impl Elementwise {
         &self,
         slots: &[Slot<'_>; N],
         out: &Tensor,
+        n: usize,
         params: &[f64],
     ) -> bool {
-        let Some(target) = out.flat() else {
+        let Some(target) = Flat::run(out.storage(), (0, n), out.dtype()) else {
             return false;
         };
         let mut ins = [FlatIn::Int(0); N];
         for (input, slot) in ins.iter_mut().zip(slots) {
-            let Some(flat) = slot.flat() else { return false };
+            let Some(flat) = slot.flat_of(n) else { return false };
             *input = flat;
         }
         apply_flat(self.forward, &ins, target, params)
@@ -236,29 +235,33 @@ impl Elementwise {
     fn record<const N: usize>(
         &'static self,
         slots: &[Slot<'_>; N],
-        edges: Edges<Tensor>,
-        out: &mut Tensor,
+        edges: [Option<Edge>; N],
+        out: &Tensor,
         params: &[f64],
-    ) -> Result<()> {
-        let dtype = out.dtype();
-        let mut saved: SmallVec<[Saved<Tensor>; 2]> = SmallVec::new();
-        for &source in self.saves {
-            let used = (0..N).any(|i| edges[i].is_some() && self.by[i].uses().contains(&source));
-            saved.push(match source {
-                _ if !used => Saved::None,
-                Source::Output => Saved::output(out, 0),
-                Source::Input(k) => match slots[k as usize] {
-                    Slot::Scalar(s) => Saved::Scalar(s.as_f64()),
-                    Slot::Tensor(t) => Saved::input(t, u32::from(k)),
-                },
-                Source::Grad => Saved::None,
-            });
-        }
-        saved.extend(params.iter().map(|&p| Saved::Scalar(p)));
-        let cost = 40.0 + out.size() as f32 * self.forward.cost(dtype);
-        let node = graph::record(RuleRef::Static(self), edges, saved, 1, cost, Flags::NONE)?;
-        out.set_edge(Edge::new(node, 0));
-        Ok(())
+    ) -> Result<Edge> {
+        let wanted = edges.each_ref().map(Option::is_some);
+        let cost = 40.0 + out.size() as f32 * self.forward.cost(out.dtype());
+        let facts = (1, cost, Flags::NONE);
+        let node = graph::record_with(RuleRef::Static(self), facts, |inputs, saved| {
+            for edge in edges {
+                inputs.push(edge);
+            }
+            // Each entry is written where it stays: one that is moved is read before it has left the store buffer.
+            for &source in self.saves {
+                let used = (0..N).any(|i| wanted[i] && self.by[i].uses().contains(&source));
+                match source {
+                    _ if !used => saved.push(Saved::None),
+                    Source::Output => saved.push(Saved::output(out, 0)),
+                    Source::Input(k) => match slots[k as usize] {
+                        Slot::Scalar(s) => saved.push(Saved::Scalar(s.as_f64())),
+                        Slot::Tensor(t) => saved.push(Saved::input(t, u32::from(k))),
+                    },
+                    Source::Grad => saved.push(Saved::None),
+                }
+            }
+            saved.extend(params.iter().map(|&p| Saved::Scalar(p)));
+        })?;
+        Ok(Edge::new(node, 0))
     }
 }
 

@@ -4,7 +4,7 @@
 //! Invariant: a number stands for all elements, in the dtype of those beside it.
 
 use crate::array::capture;
-use crate::kernels::elementwise::{FlatIn, In};
+use crate::kernels::elementwise::{Flat, FlatIn, In};
 use crate::kernels::launch;
 use crate::ops::core::declare::{Operand, Scalar};
 use crate::tensor::Tensor;
@@ -38,8 +38,16 @@ impl<'a> Slot<'a> {
     /// The operand of a small call, if it is one.
     #[inline(always)]
     pub(in crate::ops) fn flat(self) -> Option<FlatIn<'a>> {
+        self.flat_of(self.tensor().map_or(0, Tensor::size))
+    }
+
+    /// The same for an operand that is known to have `n` elements, or to be a number.
+    #[inline(always)]
+    pub(super) fn flat_of(self, n: usize) -> Option<FlatIn<'a>> {
         match self {
-            Slot::Tensor(t) if t.is_contiguous() => t.flat().map(FlatIn::Elements),
+            Slot::Tensor(t) if t.is_contiguous() => {
+                Flat::run(t.storage(), (t.layout().offset(), n), t.dtype()).map(FlatIn::Elements)
+            }
             Slot::Tensor(t) => t.repeated().map(FlatIn::Repeated),
             Slot::Scalar(Scalar::Int(i)) => Some(FlatIn::Int(i)),
             Slot::Scalar(s) => Some(FlatIn::Float(s.as_f64())),

@@ -129,12 +129,7 @@ pub fn vanishing(tensor: &Tensor) -> Option<Vec<Node>> {
 /// The bytes of the buffers that a node keeps and that are not in `buffers` yet.
 fn kept(node: &Node, buffers: &mut HashSet<usize>) -> usize {
     let sum = node.with_saved(|saved| {
-        let payloads = saved.iter().filter_map(|entry| match entry {
-            Saved::Input { payload, .. }
-            | Saved::Value { payload, .. }
-            | Saved::Output { payload, .. } => Some(payload),
-            Saved::Scalar(_) | Saved::Packed { .. } | Saved::None => None,
-        });
+        let payloads = saved.iter().filter_map(Saved::payload);
         payloads.filter(|p| buffers.insert(p.address())).map(|p| p.nbytes()).sum()
     });
     sum.unwrap_or(0)

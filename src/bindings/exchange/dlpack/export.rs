@@ -18,6 +18,7 @@ use crate::error::Error;
 use crate::graph::grad_enabled;
 use crate::ops::shape::create;
 use crate::tensor::Tensor;
+use crate::threads::NotAlone;
 
 /// What a capsule of ours points to; the managed part stands first.
 #[repr(C)]
@@ -27,6 +28,8 @@ struct Exported<M> {
     steps: Vec<i64>,
     storage: Storage,
     counted: bool,
+    /// The consumer may delete this without holding the GIL.
+    _others: NotAlone,
 }
 
 impl<M> Drop for Exported<M> {
@@ -79,7 +82,9 @@ fn capsule_of<'py, M: Managed>(
         byte_offset: 0,
     };
     let managed = M::new(described, flags, delete::<M>);
-    let exported = Box::into_raw(Box::new(Exported { managed, dims, steps, storage, counted }));
+    let _others = NotAlone::new();
+    let exported = Exported { managed, dims, steps, storage, counted, _others };
+    let exported = Box::into_raw(Box::new(exported));
     // SAFETY: the box stays until `delete`, which either `forget` or the consumer calls; when no
     // capsule could be made it is ours again.
     unsafe {
