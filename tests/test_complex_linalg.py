@@ -14,6 +14,7 @@ import scipy.linalg
 import ferrograd as fg
 from complex_support import check, numbers
 from ferrograd import linalg as la
+from ferrograd.errors import NotDifferentiableError
 
 N = 4
 SQUARE = numbers(1, N, N) + 3 * np.eye(N)
@@ -140,8 +141,43 @@ def test_schur_form(a: Any, output: str) -> None:
     )
     assert t.dtype == (a.dtype if output == "real" else np.complex128)
     assert (np.tril(t, -2 if t.dtype == float else -1) == 0).all()
+
+
+def test_schur_form_has_derivatives() -> None:
+    def invariant(x: Any) -> Any:
+        t, z = la.schur(x, output="complex")
+        return (
+            fg.diagonal(t, 0, -2, -1),
+            z @ t @ z.mT.conj(),
+            (z * z.conj()).real,
+            (t * t.conj()).real,
+        )
+
+    for a in (numbers(1, 3, 3), numbers(2, 2, 3, 3), numbers(3, 3, 3).real.copy()):
+        x = fg.tensor(a, requires_grad=True)
+        assert fg.gradcheck(invariant, x)
+        assert fg.gradgradcheck(invariant, x)
+    basis = np.linalg.qr(numbers(4, 4, 4).real)[0]
+    a = basis @ (np.diag([1.0, 2.0, 3.0, 4.5]) + np.triu(numbers(5, 4, 4).real, 1)) @ basis.T
     x = fg.tensor(a, requires_grad=True)
-    assert not any(part.requires_grad for part in la.schur(x))
+    assert fg.gradcheck(la.schur, x)
+    assert fg.gradgradcheck(la.schur, x)
+    slope = fg.grad(lambda a: (abs(la.schur(a)[0]) ** 3).sum())
+    compiled = fg.compile(slope)
+    for scale in (1.0, 2.0):
+        np.testing.assert_array_equal(compiled(scale * SQUARE), slope(scale * SQUARE))
+
+
+def test_schur_form_says_where_it_has_no_derivative() -> None:
+    x = fg.tensor(SQUARE, requires_grad=True)
+    with pytest.raises(NotDifferentiableError, match="phases"):
+        la.schur(x)[1].real.sum().backward()
+    turn = fg.tensor([[0.0, 1.0], [-1.0, 0.0]], requires_grad=True)
+    with pytest.raises(NotDifferentiableError, match='output="complex"'):
+        la.schur(turn)[0].sum().backward()
+    same = fg.tensor(np.eye(2), requires_grad=True)
+    with pytest.raises(fg.errors.MatrixError, match="twice"):
+        abs(la.schur(same)[1]).sum().backward()
 
 
 def test_hermitian_matrices() -> None:

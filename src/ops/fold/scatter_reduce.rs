@@ -92,7 +92,7 @@ fn mean(op: &'static str, sum: &Tensor, ids: &Tensor, include_self: bool) -> Res
     // A row where nothing met stays as it is.
     let counts = clip(&counts, Some(&Operand::Scalar(Scalar::Int(1))), None)?;
     let counts = reshape_dims(&astype(&counts, sum.dtype())?, &dims)?;
-    let divide = if sum.dtype().is_float() { &DIVIDE } else { &FLOOR_DIVIDE };
+    let divide = if sum.dtype().is_inexact() { &DIVIDE } else { &FLOOR_DIVIDE };
     binary(divide, sum, &counts)
 }
 

@@ -11,6 +11,7 @@ use super::common::{
     across, add, columns, cost, h, mm, mul, not_converged, room, square, sub, with_last,
 };
 use super::gauge::refuse_phase;
+use super::schur::recorded;
 use super::solve::inverse;
 use super::svd::over_gaps;
 use crate::error::{Error, Result};
@@ -81,8 +82,8 @@ crate::operations! { family "linear algebra" [float32];
     fn eigvals(x: Tensor) -> Tensor {
         Ok(decomposed("eigvals", x)?.0)
     }
-    /// Schur's form `(t, z)`: `z t zᴴ = x` with unitary `z` and upper triangular `t`; of real matrices with output "real" both are real, and `t` has blocks of two rows for pairs of complex eigenvalues. No derivative: the order of the eigenvalues and the phases are arbitrary.
-    [numpy("scipy.linalg.schur"), namespace("linalg"), constant]
+    /// Schur's form `(t, z)`: `z t zᴴ = x` with unitary `z` and upper triangular `t`; of real matrices with output "real" both are real, and `t` has blocks of two rows for pairs of complex eigenvalues. Derivative: `z (g_t + m) zᴴ` with the strictly lower `m` of `m tᴴ - tᴴ m = w`, `w` the part below the diagonal of `p - pᴴ`, `p = zᴴ g_z + tᴴ g_t - g_t tᴴ`; refused where it depends on the vectors' phases, of an eigenvalue that is there twice, and for blocks of two rows.
+    [numpy("scipy.linalg.schur"), namespace("linalg")]
     fn schur(x: Tensor, output: String = "real".to_owned()) -> (Tensor, Tensor) {
         let mut a = square("schur", x)?;
         match output.as_str() {
@@ -97,6 +98,6 @@ crate::operations! { family "linear algebra" [float32];
         let (t, z) = (Tensor::empty(a.shape(), a.dtype())?, Tensor::empty(a.shape(), a.dtype())?);
         room(&a, 6)?;
         kernels::linalg::schur(a.view_of(), t.view_mut(), z.view_mut()).map_err(|i| not_converged("schur", &a, i))?;
-        Ok((t.underived([x].into_iter()), z.underived([x].into_iter())))
+        recorded(&a, t, z)
     }
 }

@@ -74,7 +74,7 @@ crate::operations! { family "linear algebra" [float32];
     [numpy("linalg.lstsq"), namespace("linalg"), keywords(("rtol", "rcond"))]
     fn lstsq(a: Tensor, b: Tensor, rcond: Option<f64> = None) -> OneOrTuple {
         check(a, b)?;
-        let dtype = a.dtype().promote(b.dtype()).to_float();
+        let dtype = a.dtype().to_float().promote(b.dtype().to_float());
         let (a, b) = (matrices("lstsq", &astype(a, dtype)?)?, astype(b, dtype)?);
         let wide = if b.ndim() == 1 { reshape_dims(&b, &[b.size(), 1])? } else { b.clone() };
         let noise = default_cutoff(&a);

@@ -9,5 +9,6 @@ pub mod functions;
 mod gauge;
 pub mod lstsq;
 pub mod qr;
+mod schur;
 pub mod solve;
 pub mod svd;

@@ -229,7 +229,8 @@ crate::operations! { family "numerical" [float32];
     /// Integral along an axis by the trapezoidal rule, over places `x` or steps of `dx`. Derivative: `g` times half the steps on either side.
     [numpy("trapezoid"), aliases("trapz")]
     fn trapezoid(y: Tensor, x: Option<Tensor> = None, dx: Scalar = Scalar::Float(1.0), axis: isize = -1) -> Tensor {
-        let y = astype(y, y.dtype().to_float())?;
+        let wide = x.map_or(y.dtype(), |x| y.dtype().promote(x.dtype()));
+        let y = astype(y, wide.to_float())?;
         let axis = normalize_axis("trapezoid", axis, y.ndim())?;
         let (high, low) = neighbours(&y, axis)?;
         let sums = binary(&ADD, &high, &low)?;

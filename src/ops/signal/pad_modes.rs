@@ -61,10 +61,11 @@ fn edge(x: &Tensor, axis: usize, side: usize) -> Result<Tensor> {
 
 /// Straight lines from the edges to `ends`, of shape `(axes, 2)`.
 pub(crate) fn ramped(x: &Tensor, widths: &Widths, ends: &Tensor) -> Result<Tensor> {
+    let wide = x.dtype().promote(DType::F64);
     framed(x, widths, |x, axis, side, width| {
         let at = [Step::Select { axis: 0, index: axis }, Step::Select { axis: 0, index: side }];
-        let end = astype(&view_through(ends, "pad", at.to_vec())?, DType::F64)?;
-        let near = astype(&edge(x, axis, side)?, DType::F64)?;
+        let end = astype(&view_through(ends, "pad", at.to_vec())?, wide)?;
+        let near = astype(&edge(x, axis, side)?, wide)?;
         let mut dims = ShapeVec::from_elem(1, x.ndim());
         dims[axis] = width;
         let shares: Vec<f64> = (0..width)
@@ -119,7 +120,7 @@ fn whole(x: &Tensor, value: Tensor) -> Result<Tensor> {
 
 /// Whether NumPy rounds what it computes for `x`: not for booleans, where anything but 0 is true.
 fn holds_integers(x: &Tensor) -> bool {
-    !x.dtype().is_float() && x.dtype() != DType::Bool
+    x.dtype().is_integer()
 }
 
 /// Reflected about the edge (or the border, if `shared`) and turned upside down there.

@@ -1,0 +1,115 @@
+//! The derivative of Schur's form `x = z t zᴴ`.
+//!
+//! Owns: what gradients of `t` and `z` are for the matrix. Never factorises.
+//! Invariant: a gradient that passes does not depend on the phases of the vectors; it is refused for real forms with blocks of
+//! two rows. With `zᴴ dz = m - mᴴ` for a strictly lower `m` and `e = zᴴ dx z`: `m t - t m` is the part of `e` below the diagonal,
+//! and `dt` what is left of `e` with that change of vectors.
+
+use smallvec::smallvec;
+
+use super::common::{add, columns, cost, h, mm, mul, refuse, rows, skew, some_columns, sub};
+use super::gauge::refuse_phase;
+use super::solve::{Reading, solved_triangular};
+use crate::error::{Error, Result};
+use crate::kernels::launch::decide;
+use crate::ops::core::declare::Axes;
+use crate::ops::core::layout::astype;
+use crate::ops::core::structured::{Cx, RecordMany, Save, finish_many};
+use crate::ops::core::view::slice_axis;
+use crate::ops::shape::diagonal::{tril, triu};
+use crate::ops::shape::join::join;
+use crate::tensor::Tensor;
+
+/// `t` and `z` with the derivative of the form of `a`.
+pub(super) fn recorded(a: &Tensor, t: Tensor, z: Tensor) -> Result<(Tensor, Tensor)> {
+    let mut outs = finish_many(vec![t, z], &[a], |_| RecordMany {
+        name: "schur",
+        cost: cost(a, 16.0),
+        params: (),
+        saved: smallvec![Save::output(0, &[0]), Save::output(1, &[0])],
+        backward: |(), cx| gradient(cx),
+    })?;
+    let z = outs.pop();
+    outs.pop().zip(z).ok_or_else(|| {
+        Box::new(Error::Internal { op: "schur".into(), what: "a factor is missing".into() })
+    })
+}
+
+fn gradient(cx: &mut Cx<'_>) -> Result<()> {
+    let (t, z) = (cx.saved(0)?, cx.saved(1)?);
+    let (gt, gz) = (cx.take_grad(0), cx.take_grad(1));
+    refuse_blocks(&t)?;
+    let upper = gt.as_ref().map(|g| triu(g, 0)).transpose()?;
+    let by_form = upper.as_ref().map(|g| sub(&mm(&h(&t)?, g)?, &mm(g, &h(&t)?)?)).transpose()?;
+    let by_vectors = gz.as_ref().map(|g| mm(&h(&z)?, g)).transpose()?;
+    let (turning, size) = match (by_form, by_vectors) {
+        (None, None) => return Ok(()),
+        (Some(one), None) | (None, Some(one)) => (one.clone(), one),
+        (Some(one), Some(other)) => {
+            let size = add(&one.detach().abs_()?, &other.detach().abs_()?)?;
+            (add(&one, &other)?, astype(&size, one.dtype())?)
+        }
+    };
+    refuse_phase("schur", &turning, &size)?;
+    let mut core = mixed(&t, &tril(&skew(&turning)?, -1)?)?;
+    if let Some(g) = &upper {
+        core = add(&core, g)?;
+    }
+    cx.give_with(0, |_| mm(&mm(&z, &core)?, &h(&z)?))
+}
+
+/// Refuses a real form whose eigenvalues are not all on the diagonal.
+fn refuse_blocks(t: &Tensor) -> Result<()> {
+    if t.dtype().is_complex() || t.size() == 0 {
+        return Ok(());
+    }
+    let below = tril(&t.detach(), -1)?.abs_()?.max(Axes::All, false)?;
+    if decide("schur", &[below.view_of()], |of| u64::from(of[0].to_vec::<f64>()[0] != 0.0)) == 0 {
+        return Ok(());
+    }
+    Err(Box::new(Error::NotDifferentiable {
+        op: "schur".into(),
+        what: "the real form of a matrix with complex eigenvalues has blocks of two rows".into(),
+        remedy: "use output=\"complex\"".into(),
+    }))
+}
+
+fn identity(n: usize) -> Result<Tensor> {
+    let elements = (0..n * n).map(|p| f64::from(u8::from(p % (n + 1) == 0))).collect();
+    Tensor::from_vec::<f64>(elements, &[n, n])
+}
+
+/// A part of the matrices: rows and columns as `(start, length)`.
+fn part(x: &Tensor, rows: (usize, usize), columns: (usize, usize)) -> Result<Tensor> {
+    some_columns(&slice_axis(x, x.ndim() - 2, rows.0, 1, rows.1)?, columns.0, columns.1)
+}
+
+/// The strictly lower `m` with `m tᴴ - tᴴ m = w` for strictly lower `w`, column by column from the last.
+fn mixed(t: &Tensor, w: &Tensor) -> Result<Tensor> {
+    let (n, t) = (rows(w), h(t)?);
+    if n == 0 {
+        return Ok(w.clone());
+    }
+    let how = Reading { lower: true, transposed: false, unit: false };
+    let mut done = some_columns(w, n - 1, 1)?;
+    for j in (0..n - 1).rev() {
+        let (below, here) = ((j + 1, n - 1 - j), (j, 1));
+        let known = mm(&part(&done, below, (0, columns(&done)))?, &part(&t, below, here)?)?;
+        let rest = sub(&part(w, below, here)?, &known)?;
+        let eye = identity(below.1)?.cast_like(&t)?;
+        let gaps = sub(&mul(&part(&t, here, here)?, &eye)?, &part(&t, below, below)?)?;
+        let column = solved_triangular(&gaps, &rest, how).map_err(|_| {
+            refuse(
+                "schur",
+                &t,
+                0,
+                "has an eigenvalue twice",
+                "its vectors are not unique; use expm, or the eigenvalues alone",
+            )
+        })?;
+        let above = part(w, (0, j + 1), here)?;
+        let axis = column.ndim() - 2;
+        done = join(&[join(&[above, column], axis)?, done], axis + 1)?;
+    }
+    Ok(done)
+}
