@@ -138,3 +138,26 @@ def test_integration_backwards_to_an_event() -> None:
         return solved.t[-1]
 
     assert fg.grad(time)(1.5) == pytest.approx(np.log(2.0) / 1.5**2, rel=1e-6)
+
+
+@pytest.mark.parametrize("method", ["RK45", "Radau"])
+def test_events_move_in_backward_passes_of_tensors(method: str) -> None:
+    given = [fg.tensor(v, requires_grad=True) for v in START]
+    solved = ours.solve_ivp(
+        fall, (0.0, 9.0), given[:2], method, args=tuple(given[2:]), events=[hit, apex], **OPTIONS
+    )
+    assert all(times.requires_grad for times in solved.t_events)
+    weights = np.array([0.3, 1.7])
+    loss = solved.t_events[0][0] + solved.t_events[1][0] + (solved.y_events[0][0] * weights).sum()
+    slopes = fg.autograd.grad(loss, given)
+
+    def moved(p: Any) -> Any:
+        found = theirs.solve_ivp(
+            fall, (0.0, 9.0), p[:2], method, args=(p[2], p[3]), events=[hit, apex], **OPTIONS
+        )
+        ends = found.t_events[0][0] + found.t_events[1][0]
+        return ends + (found.y_events[0][0] * weights).sum()
+
+    for slope, step in zip(slopes, 1e-4 * np.eye(4), strict=True):
+        change = moved(START + step) - moved(START - step)
+        assert_allclose(slope.item(), change / 2e-4, rtol=1e-4, atol=1e-4)

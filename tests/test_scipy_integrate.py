@@ -212,3 +212,18 @@ def test_right_hand_sides_of_other_shapes() -> None:
     assert_allclose(ends(2.0), np.exp(-2.0), rtol=1e-7)
     for i in range(7):
         assert fg.grad(lambda k, i=i: ends(k)[i])(2.0) == pytest.approx(-np.exp(-2.0), rel=1e-6)
+
+
+def test_quadrature_of_complex_functions() -> None:
+    def mine(a: Any, b: Any, k: Any) -> Any:
+        return ours.quad(lambda x, k: fnp.exp(1j * k * x), a, b, args=(k,), complex_func=True)
+
+    ends = (0.2, 2.0, 1.3)
+    wave = lambda x, k: np.exp(1j * k * x)  # noqa: E731
+    wanted = theirs.quad(wave, 0.2, 2.0, args=(1.3,), complex_func=True, full_output=1)
+    assert mine(*ends) == pytest.approx(wanted[:2])
+    assert fg.gradcheck(
+        lambda *p: mine(*p)[0], tuple(fg.tensor(p, requires_grad=True) for p in ends)
+    )
+    full = ours.quad(wave, 0.2, 2.0, args=(1.3,), complex_func=True, full_output=1)
+    assert sorted(full[2]) == sorted(wanted[2])

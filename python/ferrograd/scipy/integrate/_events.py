@@ -13,6 +13,7 @@ from typing import Any
 import numpy
 
 import ferrograd.numpy as np
+from ferrograd._core import asarray
 from ferrograd.scipy._closures import floats, on_arrays, plain
 from ferrograd.transforms import make_vjp
 
@@ -121,7 +122,8 @@ def _scalar(event: Callable[..., Any]) -> Callable[..., Any]:
 
 
 def _root(sol: Any, event: Callable[..., Any], root: float, args: tuple[Any, ...]) -> Any:
-    time: Any = np.asarray(root)
+    # A tensor: of a number the transform would give an array, without the history of the states.
+    time: Any = asarray(root)
     for _ in range(2):
         value, rate = sol.rate(event, time, args)
         time = time - value / rate
