@@ -98,18 +98,40 @@ def test_kmeans2(minit: str, points: Any) -> None:
     assert labels.tolist() == theirs.kmeans2(points, k, **options)[1].tolist()
 
 
-def test_an_empty_cluster_has_no_derivative() -> None:
-    far = np.append(GUESS, [[99.0, 99.0]], axis=0)
-    x = fg.tensor(POINTS, requires_grad=True)
-    with (
-        pytest.warns(UserWarning, match="empty"),
-        pytest.raises(fg.errors.NotDifferentiableError, match="cluster 3 has no observations"),
-    ):
-        ours.kmeans2(x, far, minit="matrix")
+@pytest.mark.filterwarnings("ignore:One of the clusters is empty")
+@pytest.mark.parametrize("start", [None, [-4.0, -1.0, 0.0, 0.1, 2.0, 9.0, 11.0, 60.0]])
+def test_an_empty_cluster_moves_as_when_it_had_observations(start: Any) -> None:
+    points = np.random.default_rng(4).normal(size=(30, 1)) ** 3
+    given = (points,) if start is None else (points, np.array(start)[:, None])
+    for steps in (2, 3, 5):
+        options: dict[str, Any] = {"minit": "points" if start is None else "matrix"}
+        options |= {"rng": 4, "iter": steps}
+        labels = theirs.kmeans2(points, given[1] if start else 8, **options)[1]
+        assert not np.bincount(labels, minlength=8).all()
+        agree(
+            lambda x, k=8, o=options: ours.kmeans2(x, k, **o)[0],
+            lambda x, k=8, o=options: theirs.kmeans2(x, k, **o)[0],
+            *given,
+            singles=False,
+            order=1,
+        )
+
+
+@pytest.mark.filterwarnings("ignore:One of the clusters is empty")
+def test_a_random_centroid_that_never_has_observations() -> None:
+    x, k = fg.tensor(POINTS, requires_grad=True), np.append(GUESS, [[99.0, 99.0]], axis=0)
+    seeds = range(100)
+    empty = [
+        seed
+        for seed in seeds
+        if not np.bincount(ours.kmeans2(POINTS, 9, iter=1, rng=seed)[1], minlength=9).all()
+    ]
+    with pytest.raises(fg.errors.NotDifferentiableError, match="never has an observation"):
+        ours.kmeans2(x, 9, iter=1, rng=empty[0])
     with pytest.warns(UserWarning, match="empty"):
-        book, _ = ours.kmeans2(x.detach(), far, minit="matrix")
+        book, _ = ours.kmeans2(x.detach(), k, minit="matrix")
     with pytest.warns(UserWarning, match="empty"):
-        assert_allclose(book.numpy(), theirs.kmeans2(POINTS, far, minit="matrix")[0])
+        assert_allclose(book.numpy(), theirs.kmeans2(POINTS, k, minit="matrix")[0])
 
 
 def test_arrays_give_arrays() -> None:

@@ -256,3 +256,15 @@ def test_output_by_position() -> None:
     buffer = fg.zeros(7, dtype=np.float64)
     ours.gaussian_filter1d(fg.tensor(ROW), 1.0, -1, 0, buffer, "nearest")
     assert_allclose(buffer.numpy(), theirs.gaussian_filter1d(ROW, 1.0, mode="nearest"))
+
+
+@pytest.mark.parametrize("name", ["correlate", "convolve"])
+@pytest.mark.parametrize("axes", [(0, 1), (2, 0), (-1, 1), (1,)])
+def test_a_kernel_on_some_axes(name: str, axes: tuple[int, ...]) -> None:
+    image = np.random.default_rng(0).normal(size=(4, 5, 6))
+    kernel = np.random.default_rng(1).normal(size=(3, 3)[: len(axes)])
+    mine, other = getattr(ours, name), getattr(theirs, name)
+    options: dict[str, Any] = {"mode": "nearest", "origin": (1, -1)[: len(axes)], "axes": axes}
+    agree(lambda x, w: mine(x, w, **options), lambda x, w: other(x, w, **options), image, kernel)
+    with pytest.raises(ValueError, match="one axis for each"):
+        mine(fg.tensor(image), np.ones((2, 2, 2)), axes=axes)

@@ -180,7 +180,6 @@ def test_curve_fit() -> None:
             ),
             "constraints has no derivative",
         ),
-        (lambda leaf: ours.minimize(lambda x, t: x, [1.0], (leaf,), jac=True), "leave jac out"),
         (
             lambda leaf: ours.least_squares(lambda x, t: x - t, [1.0], loss="huber", args=(leaf,)),
             "loss='huber' has no derivative",
@@ -225,3 +224,18 @@ def test_full_output_and_starts_of_other_shapes() -> None:
     assert ours.root(f, 1.0, (8.0,)).x.shape == (1,)
     assert ours.minimize(lambda x: (x[0] - 1) ** 2, 0.0).x.shape == (1,)
     assert fg.grad(lambda p: ours.root(f, 1.0, (p,)).x[0])(8.0) == pytest.approx(1 / 12)
+
+
+def test_a_function_that_gives_its_gradient_too() -> None:
+    """`jac=True`, as `value_and_grad` is given."""
+
+    def bowl(x: Any, p: Any) -> Any:
+        return ((x - p) ** 2).sum(), 2 * (x - p)
+
+    ends = np.array([2.0, 3.0])
+    found = ours.minimize(bowl, [0.0, 1.0], args=(ends,), jac=True)
+    assert_allclose(found.x, ends, atol=1e-8)
+    slopes = fg.jacobian(lambda p: ours.minimize(bowl, [0.0, 1.0], args=(p,), jac=True).x)(ends)
+    assert_allclose(slopes, np.eye(2), atol=1e-8)
+    both = fg.value_and_grad(lambda x: ((x - 2) ** 2).sum())
+    assert_allclose(ours.minimize(both, np.zeros(2), jac=True).x, [2.0, 2.0], atol=1e-8)

@@ -149,3 +149,14 @@ def test_distances_of_two_vectors_with_parameters() -> None:
         ours.euclidean(fg.tensor(A), B)
     with pytest.raises(ValueError, match="give u, v and p, w"):
         ours.minkowski(x, x, q=3)
+
+
+def test_jensen_and_shannons_distance() -> None:
+    p, q = abs(A) + 0.1, abs(B[: len(A)]) + 0.1
+    for options in ({}, {"base": 2.0}, {"axis": 1}, {"axis": 1, "keepdims": True}):
+        agree(
+            lambda p, q, o=options: ours.jensenshannon(p, q, **o),
+            lambda p, q, o=options: theirs.jensenshannon(p, q, **o),
+            p,
+            q,
+        )

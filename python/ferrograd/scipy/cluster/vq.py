@@ -7,6 +7,8 @@ its jumps.
 
 from __future__ import annotations
 
+import warnings as _warnings
+from copy import deepcopy as _deepcopy
 from typing import Any
 
 import numpy as _numpy
@@ -127,8 +129,9 @@ def kmeans2(
     """The centroids of `data`, `(n, k)` or `(n,)`, after `iter` steps, and the last labels.
 
     Arguments, values and errors are SciPy's. Returns `(centroids, labels)`, the labels as an array.
-    Differentiable by `data`: each centroid is the mean of its observations. Errors:
-    `NotDifferentiableError` where one has none and `data` or `k` requires grad.
+    Differentiable by `data`: each centroid is the mean of its observations; one that has lost them
+    is that of the last step in which it had some, or `k`'s from the start. Errors:
+    `NotDifferentiableError` where a random one never has any and `data` requires grad.
 
     >>> from ferrograd.scipy.cluster import vq
     >>> x = fg.tensor([0.0, 1.0, 8.0, 10.0], requires_grad=True)
@@ -143,16 +146,52 @@ def kmeans2(
         return found
     x = _floats(data)
     start = _values(k) if np.ndim(k) else int(_values(k))
-    book, labels = find(_values(x), start, iter, thresh, minit, missing, check_finite, **given)
+    options = (thresh, minit, missing, check_finite)
+
+    def run(steps: int, draws: dict[str, Any]) -> tuple[Any, Any]:
+        centres, labels = find(_values(x), start, steps, *options, **draws)
+        return centres, labels
+
+    if _is_grad_enabled() and given == {"rng": None}:
+        given = {"rng": _numpy.random.default_rng()}
+    again = _deepcopy(given)
+    book, labels = run(iter, given)
     counts = _numpy.bincount(labels, minlength=len(book))
+    centroids = _means(x, labels, len(book))
     if counts.all():
-        return _means(x, labels, len(book)), labels
-    if _is_grad_enabled() and any(getattr(value, "requires_grad", False) for value in (x, k)):
+        return centroids, labels
+    if not _is_grad_enabled() or not any(getattr(v, "requires_grad", False) for v in (x, k)):
+        return np.asarray(book) + np.zeros_like(centroids), labels
+    with _warnings.catch_warnings():
+        _warnings.simplefilter("ignore")  # of the empty cluster, which the first run has told
+        for steps in range(iter - 1, 0, -1):
+            _, before = run(steps, _deepcopy(again))
+            centroids = _filled(centroids, counts, _means(x, before, len(book)))
+            counts = counts + _numpy.bincount(before, minlength=len(book))
+    if not counts.all():
+        centroids = _filled(centroids, counts, _first(x, k, book, minit, counts))
+    return centroids, labels
+
+
+def _filled(centroids: Any, counts: Any, earlier: Any) -> Any:
+    """The centroids, where they have had no observation those of an earlier step."""
+    empty = (counts == 0).reshape((-1,) + (1,) * (np.ndim(centroids) - 1))
+    return np.where(empty, earlier, centroids)
+
+
+def _first(x: Any, k: Any, book: Any, minit: str, counts: Any) -> Any:
+    """Where centroids that have never had an observation have been from the start."""
+    if np.ndim(k):
+        return np.asarray(k)
+    if minit == "random":
         raise _NotDifferentiableError(
-            f"kmeans2: cluster {int(_numpy.argmin(counts))} has no observations, so that its"
-            " centroid is no mean; begin elsewhere (k, minit, rng), or with fewer clusters"
+            f"kmeans2: cluster {int(_numpy.argmin(counts))} never has an observation, and its"
+            " random centroid has no derivative; begin elsewhere (k, minit, rng)"
         )
-    return np.asarray(book) + np.zeros_like(_means(x, labels, len(book))), labels
+    # The others are observations.
+    points = _values(x).reshape(len(_values(x)), -1)
+    apart = _numpy.abs(points - book.reshape(len(book), 1, -1)).sum(-1)
+    return x[_numpy.argmin(apart, axis=1)]
 
 
 def _lloyd(x: Any, points: Any, start: Any, thresh: float) -> tuple[Any, Any]:

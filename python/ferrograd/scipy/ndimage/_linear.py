@@ -8,6 +8,8 @@ from __future__ import annotations
 
 from typing import Any
 
+import numpy
+
 import ferrograd.numpy as np
 from ferrograd.errors import ArgumentError, ShapeError
 from ferrograd.numpy._values import holds_tensor
@@ -119,8 +121,10 @@ def correlate(
     mode: str = "reflect",
     cval: Any = 0.0,
     origin: Any = 0,
+    *,
+    axes: Any = None,
 ) -> Any:
-    """The correlation of an image with a kernel of as many axes; of the shape of the image.
+    """The correlation of an image with a kernel of as many axes, or `axes`; of the image's shape.
 
     `mode` says what is around the image: "reflect", "constant" (`cval`), "nearest", "mirror",
     "wrap"; `origin` moves the middle of the kernel. Complex weights are conjugated. Differentiable
@@ -131,8 +135,10 @@ def correlate(
     [[1.0, 0.0], [1.0, 1.0]]
     """
     if not holds_tensor([input, weights, cval]):
-        return library("ndimage.correlate")(input, weights, output, mode, cval, origin)
-    return _whole("correlate", input, np.conj(floats(weights)), mode, cval, origin, False)
+        given = {} if axes is None else {"axes": axes}
+        return library("ndimage.correlate")(input, weights, output, mode, cval, origin, **given)
+    weights, origin = _spread("correlate", np.ndim(input), np.conj(floats(weights)), origin, axes)
+    return _whole("correlate", input, weights, mode, cval, origin, False)
 
 
 @fills_output
@@ -143,6 +149,8 @@ def convolve(
     mode: str = "reflect",
     cval: Any = 0.0,
     origin: Any = 0,
+    *,
+    axes: Any = None,
 ) -> Any:
     """`correlate` with the kernel reversed along all axes, not conjugated.
 
@@ -151,8 +159,28 @@ def convolve(
     [[1.0, 0.0], [1.0, 1.0]]
     """
     if not holds_tensor([input, weights, cval]):
-        return library("ndimage.convolve")(input, weights, output, mode, cval, origin)
-    return _whole("convolve", input, floats(weights), mode, cval, origin, True)
+        given = {} if axes is None else {"axes": axes}
+        return library("ndimage.convolve")(input, weights, output, mode, cval, origin, **given)
+    weights, origin = _spread("convolve", np.ndim(input), floats(weights), origin, axes)
+    return _whole("convolve", input, weights, mode, cval, origin, True)
+
+
+def _spread(name: str, ndim: int, weights: Any, origin: Any, axes: Any) -> tuple[Any, Any]:
+    """The kernel and its origins on all axes, of size 1 on those that are not in `axes`."""
+    if axes is None:
+        return weights, origin
+    named = numpy.lib.array_utils.normalize_axis_tuple(axes, ndim, f"{name}: axes")
+    if np.ndim(weights) != len(named):
+        raise ShapeError(
+            f"{name}: weights have shape {np.shape(weights)} for axes {axes}; give a kernel with"
+            " one axis for each"
+        )
+    own = list(origin) if isinstance(origin, list | tuple) else [origin] * len(named)
+    # SciPy takes the kernel's axes in their order in the image, and origins in that of `axes`.
+    sizes = dict(zip(sorted(named), np.shape(weights), strict=True))
+    weights = np.reshape(weights, [sizes.get(k, 1) for k in range(ndim)])
+    origins = dict(zip(named, own, strict=True))
+    return weights, [origins.get(k, 0) for k in range(ndim)]
 
 
 def _whole(

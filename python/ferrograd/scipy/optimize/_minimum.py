@@ -45,9 +45,9 @@ def minimize(
     `dx/dp = -(∂²f/∂x²)⁻¹ ∂²f/∂x∂p` over the variables that lie on no bound; those on a bound stay.
     `result.fun` is differentiable, too. The derivative is that of the minimum, as exact as `tol`.
     Methods that take a gradient or a Hessian get the exact ones where `jac` and `hess` are not
-    given. Errors: `NotDifferentiableError` for `constraints` where a parameter is a tensor, and
-    where `fun` closes over a value that requires grad; `MatrixError` in the backward pass where the
-    Hessian is singular.
+    given; with `jac=True`, `fun` gives the value and the gradient. Errors: `NotDifferentiableError`
+    for `constraints` where a parameter is a tensor, and where `fun` closes over a value that
+    requires grad; `MatrixError` in the backward pass where the Hessian is singular.
 
     >>> from ferrograd.scipy import optimize
     >>> def lowest(p):
@@ -55,6 +55,8 @@ def minimize(
     >>> fg.jacobian(lowest)(np.array([2.0, 3.0])).round(6).tolist()
     [[1.0, 0.0], [0.0, 1.0]]
     """
+    if jac is True:
+        fun, jac = _halves(fun)
     problem = Problem("minimize", fun, x0, args, least=1)
 
     def value(x: Any, flat: Any) -> Any:
@@ -66,8 +68,6 @@ def minimize(
 
     if problem.recorded and not _none(constraints):
         problem.refuse("constraints", "put them into fun, or use bounds")
-    if jac is True:
-        problem.refuse("jac=True", "leave jac out: the gradient is exact without it")
     name = (method or "BFGS").upper()
     first, second = problem.given(jac), problem.given(hess)
     if jac is None and name in _BY_GRADIENT:
@@ -94,6 +94,11 @@ def minimize(
         found.fun = value(found.x, problem.flat)
     found.x = np.reshape(found.x, problem.shape)
     return found
+
+
+def _halves(pair: Callable[..., Any]) -> tuple[Callable[..., Any], Callable[..., Any]]:
+    """The value and the gradient that one function gives together."""
+    return lambda x, *args: pair(x, *args)[0], lambda x, *args: pair(x, *args)[1]
 
 
 def _none(value: Any) -> bool:

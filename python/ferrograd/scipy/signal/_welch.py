@@ -185,13 +185,13 @@ def spectrogram(
 ) -> tuple[Any, Any, Any]:
     """`(f, t, s)`: the powers of overlapping segments, times as the last axis, as SciPy's.
 
-    Modes are "psd", "complex" and "magnitude". Derivatives of every order by `x`.
+    Modes are "psd", "complex", "magnitude", "angle" and "phase" (angles without jumps).
+    Derivatives of every order by `x`.
     Errors: `ArgumentError` for other modes and for lengths that do not fit.
     """
-    if mode not in ("psd", "complex", "magnitude"):
+    if mode not in ("psd", "complex", "magnitude", "angle", "phase"):
         raise ArgumentError(
-            f"spectrogram: mode is {mode!r}; give 'psd', 'complex' or 'magnitude', and take"
-            " np.angle of the complex one for phases"
+            f"spectrogram: mode is {mode!r}; give 'psd', 'complex', 'magnitude', 'angle' or 'phase'"
         )
     x = np.moveaxis(floats(x), axis, -1)
     values = _window("spectrogram", window, nperseg, np.shape(x)[-1])
@@ -205,5 +205,8 @@ def spectrogram(
         found = cut.twice(np.real(found) ** 2 + np.imag(found) ** 2, onesided)
     elif mode == "magnitude":
         found = np.abs(found)
+    elif mode != "complex":
+        found = np.angle(found)
     place = axis - 1 if axis < 0 else axis
-    return frequencies, cut.times, np.moveaxis(found, -1, place)
+    found = np.moveaxis(found, -1, place)
+    return frequencies, cut.times, np.unwrap(found, axis=place) if mode == "phase" else found

@@ -150,6 +150,32 @@ cityblock = _of_vectors("cityblock", "w", "`Σ |u - v|`.")
 correlation = _of_vectors("correlation", "w", "One minus the correlation of two vectors.")
 cosine = _of_vectors("cosine", "w", "One minus the cosine of the angle between two vectors.")
 euclidean = _of_vectors("euclidean", "w", "The length of `u - v`.")
+
+
+def jensenshannon(
+    p: Any, q: Any, base: Any = None, *, axis: int = 0, keepdims: bool = False
+) -> Any:
+    """The root of the mean of `Σ p log(p / m)` and `Σ q log(q / m)`, `m = (p + q) / 2`.
+
+    `p` and `q` are scaled to sums of 1 along `axis`; logarithms are by `base`. Differentiable by
+    both, and 0 there where they are equal.
+
+    >>> from ferrograd.scipy.spatial import distance
+    >>> round(distance.jensenshannon(fg.tensor([1.0, 0.0]), [0.0, 1.0], 2.0).item(), 9)
+    1.0
+    """
+    if not _holds_tensor([p, q, base]):
+        find = _library("spatial.distance.jensenshannon")
+        return find(p, q, base, axis=axis, keepdims=keepdims)
+    u, v = (np.moveaxis(_floats(x), axis, -1) for x in (p, q))
+    found = _METRICS["jensenshannon"](*np.broadcast_arrays(u, v))
+    if base is not None:
+        # A Python number is weak: it widens no single precision.
+        root = np.log(base) ** 0.5
+        found = found / (root if _holds_tensor(base) else float(root))
+    return np.expand_dims(found, axis) if keepdims else found
+
+
 mahalanobis = _of_vectors("mahalanobis", "VI", "The root of `(u - v) @ VI @ (u - v)`.")
 minkowski = _of_vectors("minkowski", "p w", "`(Σ |u - v|**p)**(1 / p)`, by default for `p = 2`.")
 seuclidean = _of_vectors("seuclidean", "V", "The root of `Σ (u - v)**2 / V`.")
