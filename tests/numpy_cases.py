@@ -94,6 +94,7 @@ CALCULUS = [
     row("real", np.real, V),
     row("conj", np.conj, V),
     row("real_if_close", np.real_if_close, V),
+    row("sort_complex", lambda a: np.sort_complex(a).real, V),
     mask("imag", np.imag, V),
     mask("angle", np.angle, V),
     row("float_power", np.float_power, abs(W) + 1, W),

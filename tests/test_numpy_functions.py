@@ -137,7 +137,7 @@ class TestRefusals:
             (lambda t: np.spacing(t), "bits"),
             (lambda t: np.histogram(t), "no derivative"),
             (lambda t: np.union1d(t, t), "no derivative"),
-            (lambda t: np.sort_complex(t), "no derivative"),
+            (lambda t: np.intersect1d(t, t), "no derivative"),
         ],
     )
     def test_a_recorded_argument_is_refused_with_the_reason(self, call: Any, reason: str) -> None:
@@ -154,14 +154,8 @@ class TestRefusals:
 
     def test_arguments_that_cannot_be_honoured_are_refused(self) -> None:
         t = fg.tensor([1.0, 2.0, 3.0], requires_grad=True)
-        for call in (
-            lambda: np.nanprod(t, where=np.array([True, False, True])),
-            lambda: np.polyfit(t, t, 1, full=True),
-        ):
-            with pytest.raises((ValueError, TypeError), match="tensors"):
-                call()
-        with pytest.raises(NotImplementedError, match="linear"):
-            np.nanquantile(t, 0.5, method="nearest")
+        with pytest.raises((ValueError, TypeError), match="tensors"):
+            np.polyfit(t, t, 1, full=True)
 
     def test_an_insertion_that_would_round_a_recorded_value(self) -> None:
         with pytest.raises(NotImplementedError, match="int64"):

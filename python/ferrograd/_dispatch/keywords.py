@@ -132,6 +132,9 @@ def _with_initial(
         shape = np.sum(np.broadcast_to(0, x.shape), **axes).shape
         return _core.broadcast_to(_core.asarray(initial).astype(x.dtype), shape).clone()
     single = ours is _core.prod and x.dtype.kind in "fc" and given.get("axis") is None
+    if spelling.neutral is None:
+        # An extreme has the dtype of the elements.
+        initial = _core.asarray(initial).astype(x.dtype)
     if where is True and single:
         # The number comes first: in another order a product over- or underflows elsewhere.
         flat = _core.concatenate([_core.asarray(initial).astype(x.dtype).reshape(1), x.reshape(-1)])
@@ -181,6 +184,10 @@ def call(spelling: Spelling, ours: Operation, args: Any, kwargs: dict[str, Any])
         result = ours(*positional, **given)
     if copies:
         result = _core.clone(result)
+    if dtype is not None and spelling.fold is not None:
+        result = result.astype(dtype)
+    if asked is not None and np.dtype(asked).kind == "c" and result.dtype.kind == "f":
+        result = result.astype(asked)
     if dtype is not None and spelling.several:
         result = result.astype(dtype) if unsafe else cast(name, result, dtype)
     return result if out is None else write(name, out, result, repeats=spelling.ufunc)

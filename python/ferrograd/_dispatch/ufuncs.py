@@ -216,6 +216,17 @@ def _folded(ours: Operation, op: str, x: Any, axis: Any, keepdims: bool, initial
     return _core.expand_dims(out, axis) if keepdims else out
 
 
+def _in_own_loop(ufunc: np.ufunc, x: Tensor) -> Tensor:
+    """The operand in the dtype that NumPy's loop for it has; sums and products know theirs."""
+    if ufunc in (np.add, np.multiply):
+        return x
+    try:
+        loop = ufunc.resolve_dtypes((None, x.dtype, None), reduction=True)
+    except TypeError:
+        return x
+    return x if loop[0] == x.dtype else x.astype(loop[0])
+
+
 def _reduce(ufunc: np.ufunc, ours: Operation, x: Any, kwargs: dict[str, Any]) -> Any:
     op = f"{ufunc.__name__}.reduce"
     axis = kwargs.pop("axis", 0)
@@ -230,7 +241,7 @@ def _reduce(ufunc: np.ufunc, ours: Operation, x: Any, kwargs: dict[str, Any]) ->
         if rest is None:
             raise ArgumentError(f"numpy.{op}: no element may be chosen; give initial= with where=")
         x = _core.where(where, x, rest)
-    whole = FOLDS.get(ours)
+    x, whole = _in_own_loop(ufunc, x), FOLDS.get(ours)
     if whole is None:
         return _folded(ours, op, x, axis, keepdims, initial)
     result = whole(x, axis=axis, keepdims=keepdims)
@@ -243,7 +254,7 @@ def _accumulate(ufunc: np.ufunc, ours: Operation, x: Any, kwargs: dict[str, Any]
     dtype = kwargs.pop("dtype", None)
     check_harmless(op, kwargs)
     x = x if dtype is None else cast(op, x, dtype)
-    whole = SCANS.get(ours)
+    x, whole = _in_own_loop(ufunc, x), SCANS.get(ours)
     if whole is not None:
         result = whole(x, axis)
         # A running extreme also says where it was found.

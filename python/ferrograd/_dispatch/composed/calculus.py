@@ -127,8 +127,11 @@ def ediff1d(ary: Any, to_end: Any = None, to_begin: Any = None) -> Tensor:
 @composes("unwrap")
 def unwrap(p: Any, discont: Any = None, axis: int = -1, *, period: float = 2 * np.pi) -> Any:
     """Phases without jumps; the jumps are constants to differentiation."""
-    p = floats("unwrap", p)
+    p, period = asarray(p), values(period)
     plain = values(p)
+    if p.dtype.kind in "biu":
+        return asarray(np.unwrap(plain, discont, axis, period=period))
+    p = floats("unwrap", p)
     return p + (np.unwrap(plain, discont, axis, period=period) - plain)
 
 
@@ -186,7 +189,9 @@ def geomspace(
     start: Any, stop: Any, num: int = 50, endpoint: bool = True, dtype: Any = None, axis: int = 0
 ) -> Any:
     """Numbers of which each is the same multiple of the one before."""
-    start, stop = (floats("geomspace", end).astype(np.float64) for end in (start, stop))
+    start, stop = asarray(start), asarray(stop)
+    wide = np.result_type(start.dtype, stop.dtype, np.float64)
+    start, stop = start.astype(wide), stop.astype(wide)
     if np.any(values(start) == 0) or np.any(values(stop) == 0):
         raise ValueError("numpy.geomspace: an end is zero; give ends other than zero")
     exponents = linspace(0.0 * start, _core.log(stop / start), num, endpoint, axis=0)
@@ -195,6 +200,8 @@ def geomspace(
         made = concatenate([made[:-1], _core.broadcast_to(stop, made.shape[1:])[None]], 0)
     if axis:
         made = _core.moveaxis(made, 0, axis)
+    if dtype is not None:
+        same_kind("geomspace", made, dtype)
     return made if dtype is None else made.astype(dtype)
 
 
@@ -208,17 +215,21 @@ def divmod_(a: Any, b: Any) -> tuple[Tensor, Tensor]:
 def modf(x: Any) -> tuple[Tensor, Tensor]:
     """Fractional and whole part; the derivative of the second is zero."""
     x = _floats_as("modf", x)
-    whole = _core.trunc(x)
-    return _core.where(_core.isinf(x), _core.copysign(0.0, x), x - whole), whole
+    whole, sign = _core.trunc(x), np.copysign(np.ones((), x.dtype), values(x))
+    # The difference of sizes is never a negative zero, and then has the sign of the number.
+    part = (x * sign - whole * sign) * sign
+    return _core.where(_core.isinf(x), _core.copysign(0.0, x), part), whole
 
 
 @composes("ldexp")
 def ldexp(x1: Any, x2: Any) -> Any:
     """`x1 * 2**x2` for integers `x2`, rounded once."""
-    x1, n = asarray(x1), np.asarray(values(x2))
+    # A Python number has no precision of its own.
+    weak = isinstance(x1, int | float)
+    first, x1, n = x1, asarray(x1), np.asarray(values(x2))
     if x1.dtype.kind == "c":
         floats("ldexp", x1)
-    kind = np.ldexp(np.zeros(0, x1.dtype), np.zeros(0, n.dtype)).dtype
+    kind = np.ldexp(first if weak else np.zeros(0, x1.dtype), np.zeros(0, n.dtype)).dtype
     low, high = np.finfo(kind).minexp, np.finfo(kind).maxexp - 1
     left, powers = np.clip(n.astype(np.int64), -3 * high, 3 * high), []
     for _ in range(3):
@@ -254,6 +265,15 @@ def real_if_close(a: Any, tol: Any = 100) -> Tensor:
     """The real part, where all imaginary ones are within `tol` units of the last place of zero."""
     a = asarray(a)
     return a if np.iscomplexobj(np.real_if_close(values(a), tol)) else _core.real(a)
+
+
+@composes("sort_complex")
+def sort_complex(a: Any) -> Any:
+    """The elements in order, as complex numbers."""
+    made = _core.sort(asarray(a), -1)
+    if made.dtype.kind == "c":
+        return made
+    return made.astype(np.complex64 if made.dtype.char in "bhBH" else np.complex128)
 
 
 @composes("float_power")

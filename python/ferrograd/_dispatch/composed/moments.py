@@ -94,12 +94,12 @@ def _truncated(name: str, power: int) -> Callable[..., Tensor]:
         **_: Any,
     ) -> Tensor:
         x = _floats_refused(name, x, dtype)
-        total = _core.sum(x.astype(dtype), axis=axis, keepdims=True)
+        total = _core.sum(x.astype(dtype), axis=axis, keepdims=True).astype(dtype)
         n = x.size // max(total.size, 1)
         out = (total / n).astype(dtype)
         if power > 0:
             squares = _core.square(x - out).astype(dtype)
-            total = _core.sum(squares, axis=axis, keepdims=True)
+            total = _core.sum(squares, axis=axis, keepdims=True).astype(dtype)
             out = (total / max(n - ddof, 0)).astype(dtype)
         if power > 1:
             if out.size != 1 or axis is not None:

@@ -71,7 +71,7 @@ def polymul(a1: Any, a2: Any) -> Tensor:
 def _from_first(p: Tensor) -> Tensor:
     """Without leading zeros; one zero stays of nothing else."""
     found = np.flatnonzero(p.detach().numpy())
-    return p[int(found[0]) :] if len(found) else p[:1] * 0
+    return p[int(found[0]) :] if len(found) else p[:1]
 
 
 @composes("polydiv")
@@ -90,7 +90,7 @@ def polydiv(u: Any, v: Any) -> tuple[Tensor, Tensor]:
         remainder = concatenate([(remainder[: len(v)] - factor * v)[1:], remainder[len(v) :]])
     # NumPy cuts leading zeros of the remainder, to this tolerance.
     kept = remainder.detach().numpy()
-    first = next((k for k, r in enumerate(kept) if abs(r) > 1e-8), max(len(kept) - 1, 0))
+    first = next((k for k, r in enumerate(kept) if not abs(r) <= 1e-8), max(len(kept) - 1, 0))
     rest = remainder[first:] if len(kept) else _zeros(1, u)
     return _core.stack(found), rest
 
@@ -135,6 +135,7 @@ def poly(seq_of_zeros: Any) -> Tensor:
             "of a matrix the characteristic polynomial is not written",
             "pass its eigenvalues, as np.linalg.eigvals gives them",
         )
+    roots = roots.astype(np.mintypecode(roots.dtype.char))
     made = asarray(np.ones(1, roots.dtype))
     for root in roots.reshape(-1):
         made = concatenate([made, _zeros(1, made)]) - concatenate([_zeros(1, made), root * made])

@@ -13,7 +13,7 @@ import numpy as np
 
 from ferrograd import _core
 from ferrograd._core import Tensor, asarray
-from ferrograd._dispatch.composed.shared import axes_of, composes, floats, missing, refuse, values
+from ferrograd._dispatch.composed.shared import axes_of, composes, floats, refuse, values
 
 
 def _filled(a: Any, value: float) -> Any:
@@ -25,9 +25,13 @@ def _filled(a: Any, value: float) -> Any:
 
 @composes("nanprod")
 def nanprod(a: Any, axis: Any = None, dtype: Any = None, out: Any = None, **kwargs: Any) -> Tensor:
-    """The product, a NaN counting as 1."""
-    keepdims = _options("nanprod", kwargs)
-    return _core.prod(_filled(a, 1.0), axis, keepdims=keepdims, dtype=dtype)
+    """The product, a NaN and what `where` leaves out counting as 1."""
+    a, where = _filled(a, 1.0), kwargs.pop("where", np._NoValue)
+    if where is not np._NoValue:
+        a = _core.where(where, a, asarray(np.ones((), a.dtype)))
+    initial = kwargs.pop("initial", np._NoValue)
+    made = _core.prod(a, axis, keepdims=_options("nanprod", kwargs), dtype=dtype)
+    return made if initial is np._NoValue else initial * made
 
 
 @composes("nancumsum")
@@ -58,13 +62,17 @@ def nanpercentile(a: Any, q: Any, axis: Any = None, out: Any = None, **kwargs: A
 
 @composes("nanquantile")
 def nanquantile(a: Any, q: Any, axis: Any = None, out: Any = None, **kwargs: Any) -> Tensor:
-    """Quantiles of what is not NaN, between neighbours by interpolation."""
+    """Quantiles of what is not NaN, by NumPy's methods."""
     kwargs.pop("overwrite_input", None)
-    if kwargs.pop("method", "linear") != "linear":
-        raise missing("nanquantile", "only method='linear' has a derivative here", "leave it out")
+    method = kwargs.pop("method", "linear")
     keepdims = _options("nanquantile", kwargs)
-    a = floats("nanquantile", a)
+    picks = method in _PICKING
+    a = asarray(a)
+    if not picks or a.dtype.kind == "c":
+        a = floats("nanquantile", a)
     levels = np.asarray(values(q), dtype=np.float64)
+    if levels.ndim and not picks:
+        a = a.astype(np.result_type(a.dtype, levels.dtype))
     if np.any((levels < 0) | (levels > 1)):
         raise ValueError(f"numpy.nanquantile: the level {q} is outside 0..1; give one inside")
     shape = list(a.shape)
@@ -73,26 +81,43 @@ def nanquantile(a: Any, q: Any, axis: Any = None, out: Any = None, **kwargs: Any
     lead, count = [shape[k] for k in rest], math.prod(shape[k] for k in axes)
     rows = a.permute((*rest, *axes)).reshape([*lead, count])
     if not count:
+        a = floats("nanquantile", a)
         # Of nothing at all every quantile is NaN.
         rows = asarray(np.full([*lead, 1], np.nan, a.dtype))
     ordered = _core.sort(rows, -1)
     present = np.sum(~np.isnan(values(rows)), -1)
-    made = [_level(ordered, present, level) for level in levels.reshape(-1)]
+    made = [_level(ordered, present, level, method) for level in levels.reshape(-1)]
     kept = [1 if k in axes else shape[k] for k in range(a.ndim)]
     made = [m.reshape(kept) if keepdims else m for m in made]
     if not levels.ndim:
         return made[0]
-    stacked = _core.stack(made).astype(np.result_type(a.dtype, levels.dtype))
+    stacked = _core.stack(made)
     return stacked.reshape(levels.shape + tuple(stacked.shape[1:]))
 
 
-def _level(ordered: Tensor, count: Any, level: float) -> Tensor:
+#: The methods whose quantiles are elements.
+_PICKING = {"lower", "higher", "nearest", "inverted_cdf", "closest_observation"}
+
+
+def _places(counts: Any, level: float, method: str) -> Any:
+    """Where a quantile lies in rows of so many numbers: that of the numbers `0, 1, …`."""
+    known, inverse = np.unique(np.maximum(counts, 1), return_inverse=True)
+    found = [np.quantile(np.arange(float(n)), level, method=method) for n in known]  # type: ignore[call-overload]
+    return np.asarray(found)[inverse].reshape(np.shape(counts))
+
+
+def _level(ordered: Tensor, count: Any, level: float, method: str) -> Tensor:
     """One quantile of sorted rows, of which the first `count` elements are numbers."""
-    place = np.maximum(count - 1, 0) * level
+    if method == "linear":
+        place = np.maximum(count - 1, 0) * level
+    else:
+        place = _places(count, level, method)
     low = np.floor(place).astype(np.int64)
     high = np.minimum(low + 1, np.maximum(count - 1, 0))
     below = _core.take_along_axis(ordered, low[..., None], -1)[..., 0]
     above = _core.take_along_axis(ordered, high[..., None], -1)[..., 0]
+    if method in _PICKING:
+        return below
     share = (place - low).astype(ordered.dtype)
     return _core.lerp(below, above, share)
 

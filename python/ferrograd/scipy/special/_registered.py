@@ -12,8 +12,16 @@ from ferrograd._dispatch import table
 from ferrograd.scipy._library import rest_of
 
 
+def _of_numpy(i0: Callable[[Any], Any]) -> Callable[[Any], Any]:
+    def call(x: Any) -> Any:
+        # NumPy's function is no ufunc: half precision stays.
+        return i0(x).astype(x.dtype) if x.dtype == "float16" else i0(x)
+
+    return call
+
+
 def registered(names: Mapping[str, Any]) -> Callable[[str], Any]:
     """Enters the functions among `names`; gives the look-up of all others, which are SciPy's."""
-    table.register(names["i0"], "i0")
+    table.register(_of_numpy(names["i0"]), "i0")
     table.register_module("scipy.special", names)
     return rest_of("special")
