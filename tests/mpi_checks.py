@@ -14,7 +14,6 @@ import pytest
 import ferrograd as fg
 from ferrograd import distributed, nn, optim
 from ferrograd.errors import ArgumentError, ArgumentTypeError, ContractError, ShapeError
-from ferrograd.nn.functional import mse_loss
 from ferrograd.utils import data
 
 RANK, SIZE = distributed.get_rank(), distributed.get_world_size()
@@ -195,77 +194,6 @@ def data_parallel() -> None:
     np.testing.assert_allclose(branches.a.bias.grad.numpy(), np.ones(2) / SIZE)
     np.testing.assert_allclose(branches.b.bias.grad.numpy(), np.ones(2) * (SIZE - 1) / SIZE)
     assert branches.c.bias.grad is None
-
-
-def sharded() -> None:
-    """Steps and states of a sharded optimiser are those of the whole one; also of other sizes."""
-
-    def model() -> Any:
-        fg.manual_seed(0)
-        return nn.Sequential(nn.Linear(4, 5), nn.Tanh(), nn.Linear(5, 1))
-
-    x = fg.tensor(np.random.default_rng(0).normal(size=(6, 4)))
-
-    def steps(made: Any, optimizer: Any, count: int) -> None:
-        for _ in range(count):
-            optimizer.zero_grad()
-            mse_loss(made(x), fg.ones(6, 1)).backward()
-            optimizer.step()
-
-    whole, parts = model(), model()
-    alone = optim.Adam(whole.parameters(), lr=0.1)
-    shared = distributed.ZeroRedundancyOptimizer(parts.parameters(), optim.Adam, lr=0.1)
-    steps(whole, alone, 3)
-    steps(parts, shared, 3)
-    assert len(shared.optimizer.state) < 4
-    again = distributed.ZeroRedundancyOptimizer(parts.parameters(), optim.Adam, lr=0.5)
-    again.load_state_dict(alone.state_dict())
-    alone.load_state_dict(shared.state_dict())
-    steps(whole, alone, 2)
-    steps(parts, again, 2)
-    for p, q in zip(whole.parameters(), parts.parameters(), strict=True):
-        assert np.array_equal(p.detach(), q.detach())
-    shared_groups(whole, parts, steps)
-
-
-def shared_groups(whole: Any, parts: Any, steps: Callable[..., None]) -> None:
-    """Groups with options, a scheduler, hooks; one rank saves, all load."""
-    made = []
-    for each in (whole, parts):
-        groups = [
-            {"params": list(each[0].parameters()), "lr": 0.3},
-            {"params": list(each[2].parameters())},
-        ]
-        kind = optim.AdamW if each is whole else distributed.ZeroRedundancyOptimizer
-        given = () if each is whole else (optim.AdamW,)
-        optimizer = kind(groups, *given, lr=0.1, weight_decay=0.2)
-        made.append((optimizer, optim.lr_scheduler.StepLR(optimizer, 2, 0.5)))
-    for each, (optimizer, schedule) in zip((whole, parts), made, strict=True):
-        for _ in range(3):
-            steps(each, optimizer, 1)
-            schedule.step()
-    for p, q in zip(whole.parameters(), parts.parameters(), strict=True):
-        assert np.array_equal(p.detach(), q.detach())
-    alone, shared = made[0][0], made[1][0]
-    shared.consolidate_state_dict(1)
-    if RANK == 1:  # Nobody else takes part.
-        want, got = alone.state_dict(), shared.state_dict()
-        assert got["state"].keys() == want["state"].keys()
-        assert [g["lr"] for g in got["param_groups"]] == [g["lr"] for g in want["param_groups"]]
-        assert np.array_equal(got["state"][3]["exp_avg"], want["state"][3]["exp_avg"])
-    distributed.barrier()
-    again = distributed.ZeroRedundancyOptimizer(
-        [{"params": list(parts[0].parameters())}, {"params": list(parts[2].parameters())}],
-        optim.AdamW,
-    )
-    again.load_state_dict(alone.state_dict())
-    assert again.param_groups[0]["lr"] == 0.15
-    steps(whole, alone, 1)
-    steps(parts, again, 1)
-    for p, q in zip(whole.parameters(), parts.parameters(), strict=True):
-        assert np.array_equal(p.detach(), q.detach())
-    with pytest.raises(ContractError, match="pass all groups then"):
-        again.add_param_group({"params": [nn.Parameter(fg.ones(1))]})
 
 
 def clipping() -> None:

@@ -51,7 +51,7 @@ def _paths() -> list[Path]:
 
 CHECKS = [
     *("collectives", "messages", "constants_and_dtypes", "mismatches", "data_parallel"),
-    *("sharded", "clipping", "sync_batch_norm"),
+    *("clipping", "sync_batch_norm"),
 ]
 
 
@@ -73,6 +73,14 @@ def test_ranks(check: str, ranks: int) -> None:
 @pytest.mark.parametrize("check", PARALLEL_CHECKS)
 def test_data_parallel(check: str) -> None:
     status, output = job(3, check, program="tests/mpi_parallel_checks.py")
+    assert status == 0, output
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("ranks", [2, 4])
+@pytest.mark.parametrize("check", ["sharded", "sharded_kinds"])
+def test_sharded_optimisers(check: str, ranks: int) -> None:
+    status, output = job(ranks, check, program="tests/mpi_sharded_checks.py")
     assert status == 0, output
 
 

@@ -24,8 +24,10 @@ class ZeroRedundancyOptimizer(Optimizer):
     """An optimiser of which every rank keeps the state of a part of the parameters.
 
     `params` are parameters or groups, `optimizer_class` is a class of `fg.optim`, `defaults` its
-    options. Each rank updates its part, then all ranks get all parts. Gradients must be equal on
-    all ranks, as `DataParallel` makes them. Schedulers change the options as of any optimiser.
+    options. Each rank updates its part, then all ranks get all parts, gathered in messages of at
+    most about 25 megabytes of each rank. Gradients must be equal on all ranks, as `DataParallel`
+    makes them. Schedulers change the options as of any optimiser. `bytes_sent` and `messages_sent`
+    count what steps of this rank have handed to MPI.
 
     `state_dict()`, called on every rank, is the whole state, as the optimiser alone would have it,
     so another number of ranks can load it. For a file that one rank writes, all ranks call
@@ -55,6 +57,8 @@ class ZeroRedundancyOptimizer(Optimizer):
             group.pop("param_names", None)
         #: The optimiser of this rank's part.
         self.optimizer = optimizer_class(groups, **defaults)
+        self._messages = _messages(self._params, self._owners, size)
+        self.bytes_sent = self.messages_sent = 0
         self._whole: dict[str, Any] | None = None
 
     def add_param_group(self, param_group: dict[str, Any]) -> None:
@@ -78,19 +82,32 @@ class ZeroRedundancyOptimizer(Optimizer):
         self.optimizer.step()
         self.state = self.optimizer.state
         together("ZeroRedundancyOptimizer.step", self._comm)
-        requests, received = [], []
-        for p, owner in zip(self._params, self._owners, strict=True):
-            elements = p.detach().numpy()
-            if owner != self._comm.Get_rank():
-                elements = np.empty_like(elements, order="C")
-                received.append((p, elements))
-            else:
-                elements = np.ascontiguousarray(elements)
-            requests.append(self._comm.Ibcast(elements, owner))
-        mpi().Request.Waitall(requests)
-        for p, elements in received:
-            p.data = asarray(elements)
+        for parts in self._messages:
+            self._exchange(parts)
         return loss
+
+    def _exchange(self, parts: list[list[Tensor]]) -> None:
+        """Gives every rank the parameters of all parts; each has updated its own."""
+        sizes = [sum(p.numel() for p in part) for part in parts]
+        kind = next(p.dtype for part in parts for p in part)
+        everyone, rank = np.empty(sum(sizes), kind), self._comm.Get_rank()
+        ends = np.cumsum(sizes).tolist()
+        begin = ends[rank] - sizes[rank]
+        for p in parts[rank]:
+            everyone[begin : begin + p.numel()] = p.detach().numpy().reshape(-1)
+            begin += p.numel()
+        units = everyone.view(np.uint8 if kind.itemsize > 8 else f"u{kind.itemsize}")
+        factor = units.size // max(everyone.size, 1)
+        counts = [size * factor for size in sizes]
+        self.bytes_sent += sizes[rank] * kind.itemsize
+        self.messages_sent += 1
+        self._comm.Allgatherv(mpi().IN_PLACE, [units, counts])
+        begin = 0
+        for owner, part in enumerate(parts):
+            for p in part:
+                if owner != rank:
+                    p.data = asarray(everyone[begin : begin + p.numel()].reshape(p.shape))
+                begin += p.numel()
 
     def _hand_on_options(self) -> None:
         for group, own in zip(self.param_groups, self.optimizer.param_groups, strict=True):
@@ -149,6 +166,25 @@ def _shares(sizes: list[int], ranks: int) -> list[int]:
         owners[i] = load.index(min(load))
         load[owners[i]] += sizes[i]
     return owners
+
+
+def _messages(
+    params: list[Tensor], owners: list[int], ranks: int, limit: int = 25_000_000
+) -> list[list[list[Tensor]]]:
+    """What is gathered at once: parameters of one dtype, of each rank up to `limit` bytes."""
+    made: list[list[list[Tensor]]] = []
+    for kind in sorted({p.dtype for p in params}, key=str):
+        chunks: list[list[list[Tensor]]] = [[] for _ in range(ranks)]
+        for p, owner in zip(params, owners, strict=True):
+            if p.dtype != kind or not p.numel():
+                continue
+            own = chunks[owner]
+            if not own or sum(q.nbytes for q in own[-1]) + p.nbytes > limit:
+                own.append([])
+            own[-1].append(p)
+        count = max(map(len, chunks))
+        made += [[own[i] if i < len(own) else [] for own in chunks] for i in range(count)]
+    return made
 
 
 def _elements(entry: dict[str, Any]) -> dict[str, Any]:
