@@ -248,6 +248,16 @@ SHAPES = [
     Case("nn.UpsamplingNearest2d(scale_factor=2)", ((1, 1, 2, 2),)),
     Case("nn.UpsamplingBilinear2d((3, 3))", ((1, 1, 2, 2),)),
     Case("lambda x: F.interpolate(x, (2, 3), mode='area')", ((1, 1, 3, 4),)),
+    *(
+        Case(f"lambda x: F.interpolate(x, {how}, antialias=True)", ((1, 2, 5, 7),), twice=False)
+        for how in (
+            "(2, 3), mode='bilinear'",
+            "(3, 9), mode='bicubic'",
+            "(2, 4), mode='bilinear', align_corners=True",
+            "(1, 3), mode='bicubic', align_corners=True",
+            "scale_factor=0.6, mode='bilinear'",
+        )
+    ),
 ]
 
 NUMBERS = "arr([[1, 0, 3], [1, 1, 4]])"

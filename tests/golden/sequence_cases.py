@@ -69,6 +69,14 @@ ATTENTION = [
     ),
 ]
 
+ATTENTION += [
+    Case(
+        "F.scaled_dot_product_attention",
+        ((1, 4, 2, 2), (1, 2, 3, 2), (1, 2, 3, 2)),
+        named={"enable_gqa": "True"},
+    ),
+]
+
 ENCODER = "nn.TransformerEncoderLayer(2, 1, 3, 0.0{})"
 DECODER = "nn.TransformerDecoderLayer(2, 1, 3, 0.0{})"
 TRANSFORMERS = [

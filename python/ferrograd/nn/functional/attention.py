@@ -29,6 +29,7 @@ def scaled_dot_product_attention(
     dropout_p: float = 0.0,
     is_causal: bool = False,
     scale: float | None = None,
+    enable_gqa: bool = False,
     *,
     generator: Source = None,
 ) -> Tensor:
@@ -36,15 +37,18 @@ def scaled_dot_product_attention(
 
     Shapes: query (…, L, E), key (…, S, E), value (…, S, V); result (…, L, V). A boolean mask says
     which keys are seen, a float one is added; is_causal shows the keys up to the query's position.
-    `scale` is 1/sqrt(E) unless given. The derivatives are those of the parts.
+    `scale` is 1/sqrt(E) unless given. With `enable_gqa` the heads, on axis -3, of keys and values
+    may be fewer: each serves as many neighbouring heads of the query. The derivatives are those of the parts.
     Errors: `ShapeError` for shapes that do not fit, `DTypeError` for a mask of integers,
-    `ArgumentError` for a probability outside 0..1.
+    `ArgumentError` for a probability outside 0..1 and heads that do not divide those of the query.
 
     >>> import ferrograd as fg
     >>> q, k, v = fg.ones(2, 4), fg.ones(3, 4), fg.ones(3, 5)
     >>> fg.nn.functional.scaled_dot_product_attention(q, k, v).shape
     (2, 5)
     """
+    if enable_gqa:
+        key, value = (_shared_heads(query, x) for x in (key, value))
     options: dict[str, Any] = {"attn_mask": attn_mask, "is_causal": is_causal, "scale": scale}
     if dropout_p == 0.0:
         found: Tensor = _operations.scaled_dot_product_attention(query, key, value, **options)
@@ -53,6 +57,18 @@ def scaled_dot_product_attention(
     weights = _weights(query, key, value, options)
     kept: Tensor = dropout(weights, dropout_p, generator=generator) @ value
     return kept
+
+
+def _shared_heads(query: Any, x: Any) -> Tensor:
+    """Keys or values with each head repeated for the heads of the query that it serves."""
+    x, heads = asarray(x), int(asarray(query).shape[-3])
+    own = int(x.shape[-3])
+    if own < 1 or heads % own:
+        raise ArgumentError(
+            f"scaled_dot_product_attention: {own} heads of keys or values for {heads} of queries;"
+            " give a number that divides it"
+        )
+    return x if own == heads else _core.repeat(x, heads // own, axis=-3)
 
 
 def _weights(query: Any, key: Any, value: Tensor, options: dict[str, Any]) -> Tensor:

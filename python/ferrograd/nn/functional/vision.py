@@ -46,9 +46,10 @@ def interpolate(
 
     `mode` is "nearest", "nearest-exact", "linear" (N, C, L), "bilinear" or "bicubic" (N, C, H, W),
     "trilinear" (N, C, D, H, W) or "area". With `align_corners` the first and last elements keep
-    their places, else the outer edges of the elements do. Derivative: the transposed weights of
-    `g`. Errors: `ArgumentError` for both or neither of size and factor, for `antialias` and for a
-    mode that does not fit.
+    their places, else the outer edges of the elements do. With `antialias` ("bilinear", "bicubic")
+    an element of a smaller image is a mean over all that it covers. Derivative: the transposed
+    weights of `g`. Errors: `ArgumentError` for both or neither of size and factor, and for a mode
+    that does not fit.
 
     >>> import ferrograd as fg
     >>> x = fg.tensor([[[0.0, 1.0]]])
@@ -64,6 +65,12 @@ def interpolate(
     for axis, (old, new, scale) in enumerate(zip(given, sizes, scales, strict=True), start=2):
         if mode.startswith("nearest"):
             x = _core.index_select(x, axis, _nearest(old, new, scale, mode == "nearest-exact"))
+        elif antialias:
+            step = scale
+            if align_corners:
+                step = (old - 1) / (new - 1) if new > 1 else 0.0
+            weights = _means(old, new, step, mode == "bicubic").astype(x.dtype)
+            x = _core.moveaxis(_core.tensordot(x, weights, ([axis], [1])), -1, axis)
         elif old != new or not (align_corners or scale == 1.0):
             places = _places(old, new, scale, bool(align_corners), mode != "bicubic")
             x = _cubic(x, axis, places) if mode == "bicubic" else _linear(x, axis, places)
@@ -82,8 +89,10 @@ def _check_mode(mode: str, axes: int, align_corners: bool | None, antialias: boo
         )
     if _MODES[mode] is None and align_corners is not None:
         raise ArgumentError(f"interpolate: align_corners with mode={mode!r}; leave it out")
-    if antialias:
-        raise ArgumentError('interpolate: antialias=True; use mode="area" to make images smaller')
+    if antialias and mode not in ("bilinear", "bicubic"):
+        raise ArgumentError(
+            f'interpolate: antialias=True with mode={mode!r}; use "bilinear" or "bicubic"'
+        )
 
 
 def _sizes(
@@ -152,6 +161,28 @@ def _cubic(x: Tensor, axis: int, places: np.ndarray) -> Tensor:
         for k, w in enumerate(weights)
     ]
     return taps[0] + taps[1] + taps[2] + taps[3]
+
+
+def _means(old: int, new: int, scale: float, cubic: bool) -> np.ndarray:
+    """Weights (new, old) of elements around the places of new ones, as wide as these are.
+
+    Triangles, or cubic convolution with the factor -0.5, cut off at the borders; rows sum to 1.
+    """
+    wide = max(scale, 1.0)
+    reach = (2 if cubic else 1) * wide
+    centres = (np.arange(new)[:, None] + 0.5) * scale
+    places = np.arange(old)
+    begin = np.maximum((centres - reach + 0.5).astype(np.int64), 0)
+    end = np.minimum((centres + reach + 0.5).astype(np.int64), old)
+    d = np.abs((places - centres + 0.5) / wide)
+    if cubic:
+        near, far = (1.5 * d - 2.5) * d * d + 1, -0.5 * (((d - 5) * d + 8) * d - 4)
+        weights = np.where(d < 1, near, np.where(d < 2, far, 0.0))
+    else:
+        weights = np.maximum(1.0 - d, 0.0)
+    weights = np.where((places >= begin) & (places < end), weights, 0.0)
+    shares: np.ndarray = weights / weights.sum(1, keepdims=True)
+    return shares
 
 
 def _area(x: Tensor, sizes: list[int]) -> Tensor:
