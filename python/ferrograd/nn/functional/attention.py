@@ -40,7 +40,7 @@ def scaled_dot_product_attention(
     `scale` is 1/sqrt(E) unless given. With `enable_gqa` the heads, on axis -3, of keys and values
     may be fewer: each serves as many neighbouring heads of the query. The derivatives are those of the parts.
     Errors: `ShapeError` for shapes that do not fit, `DTypeError` for a mask of integers,
-    `ArgumentError` for a probability outside 0..1 and heads that do not divide those of the query.
+    `ArgumentError` for a probability outside 0..1 and for heads that do not divide the query's.
 
     >>> import ferrograd as fg
     >>> q, k, v = fg.ones(2, 4), fg.ones(3, 4), fg.ones(3, 5)
