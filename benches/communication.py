@@ -6,11 +6,15 @@ with the lower bound 2 (n-1)/n times the parameters. It times backward alone, th
 both together, in turns: what is hidden is the part of the sums that does not lengthen the step.
 Beside the time of the slowest rank it prints the processor time of rank 0, which others on the
 machine disturb less. Latency and bandwidth come from sums of 8 bytes and of all parameters.
+The last lines are of a network that takes time and no processor, which this machine does not have:
+sums are requests of MPI that sum nothing and complete when a ring of that bandwidth would, one
+after another.
 With `--compare`, steps are timed in turns with those of PyTorch's data parallel on gloo instead.
 """
 
 import socket
 import sys
+import threading
 import time
 
 import numpy as np
@@ -28,6 +32,45 @@ def timed(run) -> tuple[float, float]:
     run()
     own, processor = time.perf_counter() - begin, time.process_time() - before
     return distributed.allreduce(fg.tensor(own), "max").item(), processor
+
+
+def wired(everyone, bandwidth: float):
+    """A communicator whose non-blocking sums only take time, at so many bytes per second."""
+    from mpi4py import MPI
+
+    class Wire(MPI.Intracomm):
+        free = 0.0
+
+        def Iallreduce(self, sendbuf, recvbuf, op=MPI.SUM):  # noqa: N802
+            size = self.Get_size()
+            seconds = 2 * (size - 1) / size * recvbuf.nbytes / bandwidth
+            Wire.free = max(Wire.free, time.perf_counter()) + seconds
+            request = MPI.Grequest.Start(lambda status: None, lambda: None, lambda done: None)
+            wait = Wire.free - time.perf_counter()
+            threading.Timer(wait, request.Complete).start()
+            return request
+
+    return Wire(everyone)
+
+
+def on_a_wire(model, x, everyone, bandwidth: float) -> tuple[float, float, float]:
+    """Seconds of a backward pass, of its sums, and the share of these that is hidden."""
+    parallel = distributed.DataParallel(model, comm=wired(everyone, bandwidth))
+    size = everyone.Get_size()
+    sums = 2 * (size - 1) / size * sum(p.nbytes for p in model.parameters()) / bandwidth
+
+    def step() -> None:
+        model.zero_grad()
+        parallel(x).sum().backward()
+
+    def alone() -> None:
+        model.zero_grad()
+        with parallel.no_sync():
+            parallel(x).sum().backward()
+
+    times = np.array([[timed(alone)[0], timed(step)[0]] for _ in range(ROUNDS)])[2:]
+    hidden = np.median((times[:, 0] + sums - times[:, 1]) / sums)
+    return float(np.median(times[:, 0])), sums, float(hidden)
 
 
 def compare(step, x) -> None:
@@ -104,6 +147,13 @@ def main() -> None:
         processor = ", ".join(f"{1e3 * t:.1f} ms" for t in np.median(times[:, :3, 1], axis=0))
         print(f"processor time, alone, sums and both: {processor}")
         print(f"latency: {1e6 * latency:.0f} us, bandwidth: {share * 4e-9 * count / sums:.2f} GB/s")
+    for bandwidth in (2e9, 1e9, 5e8) if size > 1 else ():
+        backward, sums, hidden = on_a_wire(model, x, everyone, bandwidth)
+        if rank == 0:
+            print(
+                f"no processor, {bandwidth / 1e9} GB/s: backward {1e3 * backward:.0f} ms,"
+                f" sums {1e3 * sums:.0f} ms, hidden: {100 * hidden:.0f} %"
+            )
 
 
 if __name__ == "__main__":

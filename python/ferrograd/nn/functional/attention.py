@@ -38,7 +38,8 @@ def scaled_dot_product_attention(
     Shapes: query (…, L, E), key (…, S, E), value (…, S, V); result (…, L, V). A boolean mask says
     which keys are seen, a float one is added; is_causal shows the keys up to the query's position.
     `scale` is 1/sqrt(E) unless given. With `enable_gqa` the heads, on axis -3, of keys and values
-    may be fewer: each serves as many neighbouring heads of the query. The derivatives are those of the parts.
+    may be fewer: each serves as many neighbouring heads of the query. The derivatives are those of
+    the parts.
     Errors: `ShapeError` for shapes that do not fit, `DTypeError` for a mask of integers,
     `ArgumentError` for a probability outside 0..1 and for heads that do not divide the query's.
 
