@@ -108,7 +108,7 @@ test-package: ## what cargo package ships is a whole crate
 	$(call step,cargo check of the package,cargo check $(LOCKED) --quiet --manifest-path target/shipped/Cargo.toml --target-dir target)
 
 .PHONY: quick
-quick: $(VENV)/.wheel $(VENV)/.dev ## for daily work: ruff, and a part of every Python test (ARGS="tests/test_tensor.py")
+quick: $(VENV)/.wheel $(VENV)/.dev ## for daily work: ruff, and a part of every Python test (ARGS="tests/engine")
 	$(call step,ruff,$(BIN)/ruff format --check --quiet . && $(BIN)/ruff check --quiet .)
 	$(call step,pytest,$(BIN)/python -m pytest -q --quick $(SPREAD) $(ARGS))
 

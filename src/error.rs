@@ -116,7 +116,7 @@ pub(crate) fn warn(warning: Warning) -> Result<()> {
 
 macro_rules! errors {
     ($( $(#[doc = $doc:literal])* $variant:ident { $($field:ident : $ty:ty),* } => $class:ident, $msg:literal $(, $call:ident(*.$part:ident))?; )*) => {
-        /// What went wrong. Each variant is one row of `tests/test_errors.py`.
+        /// What went wrong. Each variant is one row of `tests/operations/test_errors.py`.
         #[derive(Debug, thiserror::Error)]
         #[allow(missing_docs)]
         pub enum Error {

@@ -6,12 +6,19 @@ Invariant: after a test that passed, `live_nodes()` is no more than it was befor
 """
 
 import gc
+import sys
 from collections.abc import Iterator
+from pathlib import Path
 
 import pytest
 from hypothesis import settings
 
 import ferrograd as fg
+
+# What tests share is imported by its name, wherever the test stands.
+HERE = Path(__file__).parent
+ROOMS = sorted({str(path.parent) for path in HERE.glob("*/test_*.py")})
+sys.path[:] = [str(HERE / "cases"), str(HERE / "support"), *sys.path, *ROOMS]
 
 settings.register_profile("ferrograd", deadline=None, derandomize=True, print_blob=True)
 settings.load_profile("ferrograd")

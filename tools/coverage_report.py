@@ -6,7 +6,7 @@ what stood there before comes back.
 Invariant: fails when a test fails or when either share is below the floor.
 
     make coverage
-    python tools/coverage_report.py tests/test_function.py   # a part of the tests
+    python tools/coverage_report.py tests/functions/test_function.py   # a part of the tests
 """
 
 import os
@@ -20,7 +20,7 @@ from instrumented import ROOT, build, in_place, output, tools
 MEASURED = "src/bindings/function"
 FLOOR = 90.0
 # What the tests of the shipped wheel check is not this core; slow ones time release code.
-TESTS = ["-m", "not slow", "--ignore", "tests/test_packaging.py"]
+TESTS = ["-m", "not slow", "--ignore", "tests/package/test_packaging.py"]
 
 
 def run_tests(folder: Path, tests: list[str]) -> bool:

@@ -47,7 +47,7 @@ def benchmarks() -> None:
 
 def operations() -> None:
     """Every row of the operation tables: forward, and backward where it has one."""
-    sys.path.insert(0, str(ROOT / "tests"))
+    sys.path[:0] = [str(ROOT / "tests" / room) for room in ("cases", "support")]
     from op_support import ROWS, parts, plain, tensors
 
     for case in ROWS:

@@ -10,6 +10,7 @@ from typing import Any
 
 import numpy as np
 import torch
+
 from layer_cases import LAYERS, Case, fill, state_value
 from loss_cases import LOSSES
 from sequence_cases import SEQUENCES

@@ -17,7 +17,7 @@ from typing import Any
 
 #: Seconds that one call may take on a machine that does other things as well.
 PATIENCE = 60.0
-TESTS = Path(__file__).resolve().parent.parent
+TESTS = Path(__file__).resolve().parents[1]
 
 
 def environment() -> dict[str, str]:

@@ -1,0 +1,143 @@
+"""`docs/differences.md`: every test it names exists, and those that are nowhere else stand here."""
+
+import re
+import warnings
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+import ferrograd as fg
+
+TESTS = Path(__file__).resolve().parents[1]
+TEXT = (TESTS.parent / "docs" / "differences.md").read_text()
+ROWS = [line for line in TEXT.splitlines() if re.match(r"\| (?!what|-)", line)]
+NAMED = sorted(set(re.findall(r"`(test_\w+): (test_\w+)`", TEXT)))
+
+
+@pytest.mark.parametrize(("file", "test"), NAMED, ids=lambda v: v)
+def test_a_test_that_the_table_names_exists(file: str, test: str) -> None:
+    (path,) = TESTS.rglob(f"{file}.py")
+    text = path.read_text()
+    assert re.search(rf"^ *def {test}\(", text, re.MULTILINE)
+
+
+def test_every_row_names_a_test() -> None:
+    assert len(ROWS) > 40
+    for row in ROWS:
+        cells = [cell.strip() for cell in row.strip("|").split("|")]
+        assert len(cells) == 4, row
+        assert all(cells), row
+        assert re.search(r"`test_\w+: test_\w+`", cells[3]), row
+
+
+X = np.array([[3.0, 1.0, 2.0, 4.0]])
+
+# What is computed here, and what NumPy computes; PyTorch's answer is the one it must not be.
+VALUES: dict[str, tuple[Callable[[Any], Any], Any, Any]] = {
+    "default dtype": (lambda x: fg.tensor([1.5]).dtype.itemsize, 8, 4),
+    "max along an axis": (lambda x: x.max(axis=1), [4.0], ([4.0], [3])),
+    "min along an axis": (lambda x: x.min(axis=1), [1.0], ([1.0], [1])),
+    "sort": (lambda x: x.sort(axis=1), [[1.0, 2.0, 3.0, 4.0]], "a pair"),
+    "median": (lambda x: x.median(), 2.5, 2.0),
+    "std": (lambda x: x.std(), np.std(X), np.std(X, ddof=1)),
+    "var": (lambda x: x.var(axis=1), np.var(X, axis=1), np.var(X, axis=1, ddof=1)),
+    "split": (lambda x: len(fg.split(x, 2, axis=1)), 2, None),
+    "split of unequal parts": (lambda x: [p.shape for p in fg.chunk(x, 3, 1)][-1], (1, 2), None),
+    "repeat": (lambda x: fg.repeat(x.ravel()[:2], 2), [3.0, 3.0, 1.0, 1.0], [3.0, 1.0, 3.0, 1.0]),
+    "tile": (lambda x: fg.tile(x.ravel()[:2], 2), [3.0, 1.0, 3.0, 1.0], None),
+    "nonzero": (lambda x: [tuple(i.tolist()) for i in fg.nonzero(x > 2)], [(0, 0), (0, 3)], None),
+    "meshgrid": (lambda x: fg.meshgrid(fg.ones(2), fg.ones(3))[0].shape, (3, 2), (2, 3)),
+    "sign of nan": (lambda x: fg.sign(fg.tensor(np.nan)), np.nan, 0.0),
+    "cumsum": (lambda x: x.cumsum().shape, (4,), (1, 4)),
+    "equal": (lambda x: x.equal(X), [[True] * 4], True),
+    "array_equal": (lambda x: bool(fg.array_equal(x, X)), True, None),
+    "plus": (lambda x: [(+x).add_(1.0), x][1], X, X + 1.0),
+    "sum of uint8": (lambda x: fg.tensor([200, 100], dtype=np.uint8).sum(), 300, 44),
+    "sin of integers": (lambda x: fg.sin(fg.tensor([1])).dtype.itemsize, 8, 4),
+}
+
+
+@pytest.mark.parametrize("name", VALUES)
+def test_numpy_wins(name: str) -> None:
+    compute, expected, other = VALUES[name]
+    found = compute(fg.tensor(X))
+    found = found.numpy() if isinstance(found, fg.Tensor) else found
+    np.testing.assert_array_equal(found, expected)
+    assert other is None or str(other) != str(expected)
+
+
+HABITS: dict[str, Callable[[fg.Tensor], Any]] = {
+    "max(dim=)": lambda x: x.max(dim=0),
+    "min(dim=)": lambda x: x.min(dim=0),
+    "sort(dim=)": lambda x: x.sort(dim=0),
+    "median(dim=)": lambda x: x.median(dim=0),
+    "std(dim=)": lambda x: x.std(dim=0),
+    "var(dim=)": lambda x: x.var(dim=0),
+    "transpose(0, 1)": lambda x: x.transpose(0, 1),
+    "squeeze(axis)": lambda x: x.squeeze(1),
+    "softmax()": lambda x: fg.softmax(x),
+    "split(dim=)": lambda x: x.split(1, dim=1),
+}
+
+
+@pytest.mark.parametrize("name", HABITS)
+def test_habits_that_would_differ_silently_raise(name: str) -> None:
+    with pytest.raises((TypeError, ValueError)) as caught:
+        HABITS[name](fg.tensor(X))
+    assert name.split("(")[0] in str(caught.value)
+
+
+def test_linear_has_weights_in_by_out() -> None:
+    layer = fg.nn.Linear(3, 2)
+    assert tuple(layer.weight.shape) == (3, 2)
+    x, w = fg.ones(5, 3), fg.ones(3, 2)
+    assert tuple(fg.nn.functional.linear(x, w).shape) == (5, 2)
+
+
+def test_a_change_through_data_is_noticed() -> None:
+    x = fg.tensor([1.0, 2.0], requires_grad=True)
+    y = x.exp()
+    z = (y * y).sum()
+    y.data.mul_(0.0)
+    with pytest.raises(fg.errors.InPlaceError, match='changed in place by "mul'):
+        z.backward()
+
+
+def test_what_is_no_number_is_refused_with_the_reason() -> None:
+    for dtype in ("M8[s]", "U3", "S2", object):
+        with pytest.raises(fg.errors.DTypeError, match="tensor"):
+            fg.tensor(np.zeros(2, dtype=dtype))
+
+
+def test_there_is_no_forward_mode() -> None:
+    assert not hasattr(fg.autograd, "forward_ad")
+    assert not hasattr(fg, "vmap")
+
+
+def test_scalars_are_0d_tensors() -> None:
+    x = fg.tensor(X)
+    assert isinstance(x[0, 0], fg.Tensor)
+    assert isinstance(x.sum(), fg.Tensor)
+    assert x.sum().shape == ()
+
+
+def test_no_floating_point_warnings() -> None:
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        assert np.isinf((1.0 / fg.zeros(1)).item())
+        assert np.isnan(fg.log(fg.tensor(-1.0)).item())
+
+
+def test_sort_never_sorts_in_place() -> None:
+    x = fg.tensor([2.0, 1.0])
+    assert x.sort().tolist() == [1.0, 2.0]
+    assert x.tolist() == [2.0, 1.0]
+
+
+def test_reciprocals_of_integers_are_floats() -> None:
+    assert np.reciprocal(np.array([2])).tolist() == [0]
+    found = np.reciprocal(fg.tensor([2]))
+    assert (found.dtype, found.tolist()) == (np.float64, [0.5])
