@@ -198,6 +198,13 @@ class TestFilesOfOthers:
         ours, theirs = library.load_file(tmp_path / "ours"), fg.load(tmp_path / "theirs")
         assert all(same(ours[k], v) and same(np.asarray(theirs[k]), v) for k, v in arrays.items())
 
+    def test_tensors_of_a_file_of_others_come_as_they_lie_in_it(self, tmp_path: Path) -> None:
+        names = [f"layer{i * 7 % 40}" for i in range(40)]
+        header = {name: entry([1], 4 * i, 4 * i + 4) for i, name in enumerate(names)}
+        shuffled = {name: header[name] for name in sorted(names)}
+        path = written(tmp_path / "a", shuffled, np.arange(40, dtype="<f4").tobytes())
+        assert list(fg.load(path)) == names
+
 
 def ours(text: str, **more: Any) -> dict[str, Any]:
     return {"__metadata__": {"ferrograd": text}, **more}

@@ -125,7 +125,9 @@ class _File:
         # The reader of the header keeps the last of equal keys; here they are an error.
         parsed(self._bytes[8 : 8 + length].tobytes().decode())
         self._texts = dict(texts)
-        self._described = {name: (code, shape, at, end) for name, code, shape, at, end in described}
+        # The reader's table has no order of its own: tensors come as they lie in the file.
+        in_order = sorted(described, key=lambda row: (*row[3:], row[0]))
+        self._described = {name: (code, shape, at, end) for name, code, shape, at, end in in_order}
 
     def tree(self) -> Any:
         """What was saved; a dict of all tensors if it was not `save` that wrote the file."""
