@@ -96,3 +96,31 @@ def test_directions_have_derivatives_where_numbers_are_large_or_zero() -> None:
     )
     fg.gradcheck(np.sign, [fg.tensor([1 + 2j, -3 + 0.5j], requires_grad=True)])
     fg.gradgradcheck(np.sign, [fg.tensor([1 + 2j, -3 + 0.5j], requires_grad=True)])
+
+
+def test_parts_whose_squares_vanish() -> None:
+    y = np.array([1e-300, -1e-300, 1e-200, -3e-170, 1e-160])
+    # NumPy loses small real parts in log1p.
+    for name in ("arccos", "arccosh", "arcsin", "arcsinh", "arctan", "arctanh", "sqrt"):
+        for z in (1 + 1j * y, -1 + 1j * y, y + 1j, y - 1j, 1j * y, y + 1e-300j):
+            with np.errstate(all="ignore"):
+                wanted = getattr(np, name)(z)
+            found = getattr(np, name)(fg.tensor(z)).numpy()
+            np.testing.assert_allclose(found, wanted, rtol=1e-14, err_msg=f"{name} {z}")
+    found = np.log1p(fg.tensor(-1 + 1j * y)).numpy()
+    np.testing.assert_allclose(found, np.log(abs(y)) + 0.5j * np.pi * np.sign(y), rtol=1e-15)
+
+
+def test_powers_of_two_turn_many_times() -> None:
+    y = np.array([1e6, 2e7, 1e9, 3e12, 1e20, 1e29])
+    once, twice = (np.exp2(fg.tensor(1j * part)).numpy() for part in (y, 2 * y))
+    np.testing.assert_allclose(once**2, twice, rtol=1e-14)
+    far = np.exp2(fg.tensor([1e31j, 1e200j, 1e300j, 1 - 1.7e308j])).numpy()
+    np.testing.assert_allclose(abs(far), [1, 1, 1, 2], rtol=1e-14)
+
+
+def test_zeros_of_an_inverse_have_the_sign_of_the_number() -> None:
+    z = np.array([complex(-0.0, 1e300), complex(0.0, -1e300), complex(-1e300, 0.0)])
+    found = np.arctanh(fg.tensor(z)).numpy()
+    assert np.signbit(found.real).tolist() == [True, False, True]
+    assert not np.signbit(np.arctan(fg.tensor([complex(1e300, 0.0)])).numpy().imag).any()

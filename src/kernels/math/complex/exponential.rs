@@ -53,6 +53,15 @@ fn special_exp(z: Complex128) -> Complex128 {
     Complex128::new(f64::NAN, f64::NAN)
 }
 
+/// What an angle beyond this loses is no small angle.
+const MANY_TURNS: f64 = 1e7;
+
+/// Sine and cosine of what an angle has lost; the largest ones have no digit left that could be put back.
+#[cold]
+fn far_angle<const FMA: bool>(y: f64, lost: f64) -> (f64, f64) {
+    if y.abs() > 1e30 { (0.0, 1.0) } else { angle::<FMA, true>(lost) }
+}
+
 /// `2^z`: the real part is split in base 2, and what `y ln 2` lost is put back by the sum of angles.
 #[inline(always)]
 pub fn exp2<const FMA: bool, const CAREFUL: bool>(z: Complex128) -> Complex128 {
@@ -62,8 +71,11 @@ pub fn exp2<const FMA: bool, const CAREFUL: bool>(z: Complex128) -> Complex128 {
     let (turn, lost) = real::two_prod::<FMA>(z.im, LN_2);
     let lost = lost + z.im * 2.3190468138462996e-17;
     let (s, c) = angle::<FMA, CAREFUL>(turn);
+    let (lost_s, lost_c) =
+        if CAREFUL && z.im.abs() > MANY_TURNS { far_angle::<FMA>(z.im, lost) } else { (lost, 1.0) };
     // A zero keeps its sign.
-    let (s, c) = (if z.im == 0.0 { z.im } else { s + lost * c }, c - lost * s);
+    let (s, c) =
+        (if z.im == 0.0 { z.im } else { s * lost_c + lost_s * c }, c * lost_c - lost_s * s);
     let x = real::limit(z.re, -2000.0, 2000.0);
     let k = real::round::<FMA>(x);
     let p = 1.0 + real::reduced_expm1::<FMA>((x - k) * LN_2);

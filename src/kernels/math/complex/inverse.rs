@@ -35,7 +35,8 @@ impl Ellipse {
     #[inline(always)]
     fn of(z: Complex128) -> Ellipse {
         let (x, y) = (z.re.abs(), z.im.abs());
-        let far = |d: f64| (d * d + y * y).sqrt();
+        // The square of a small part may vanish.
+        let far = |d: f64| if d == 0.0 { y } else { (d * d + y * y).sqrt() };
         let (r, s) = (far(x + 1.0), far(x - 1.0));
         Ellipse { x, y, r, s, a: 0.5 * (r + s) }
     }
@@ -188,7 +189,7 @@ pub fn atanh<const FMA: bool, const CAREFUL: bool>(z: Complex128) -> Complex128 
     }
     if CAREFUL && is_beyond(z) {
         let inverse = quotient::<true, false>(Complex128::new(1.0, 0.0), z);
-        return Complex128::new(inverse.re, FRAC_PI_2.copysign(z.im));
+        return Complex128::new(inverse.re.copysign(z.re), FRAC_PI_2.copysign(z.im));
     }
     let (x, y) = (z.re.abs(), z.im);
     let size = if CAREFUL && x == 1.0 && y != 0.0 && is_far(y) {

@@ -85,7 +85,11 @@ pub fn log1p<const FMA: bool, const CAREFUL: bool>(z: Complex128) -> Complex128 
     let added = one - z.re;
     let lost = (z.re - (one - added)) + (1.0 - added);
     let sum = square_sum::<FMA>(one, z.im, 2.0 * one * lost + lost * lost);
-    Complex128::new(half_log(sum, real::ln::<FMA>(sum.0), 1.0), real::atan2::<FMA>(z.im, one))
+    // Straight above -1 the size is the imaginary part, whose square may vanish.
+    let above = one == 0.0;
+    let log = real::ln::<FMA>(if above { z.im.abs() } else { sum.0 });
+    let size = if above { log } else { half_log(sum, log, 1.0) };
+    Complex128::new(size, real::atan2::<FMA>(z.im, one))
 }
 
 /// The square root in the right half-plane: with `t = ((|x| + |z|) / 2)^(1/2)` the parts are `t` and `|y| / 2t`, in the
