@@ -199,6 +199,31 @@ def test_grids(method: str) -> None:
         fg.check_grads(mine, order=2, rtol=1e-3, atol=1e-4)(X[:4], values[:, :4, 0, 0], inside)
 
 
+def test_quintic_grids() -> None:
+    grid = (np.arange(6.0) ** 1.2, np.array([7.0, 6.0, 4.5, 3.0, 2.0, 1.5, 0.0]))
+    values = RANDOM.normal(size=(6, 7, 2))
+    at = RANDOM.uniform([-1.0, 0.0], [8.0, 8.0], size=(2, 3, 2))
+    mine, other = (
+        home.RegularGridInterpolator(grid, values, method, bounds_error=False, fill_value=None)
+        for home, method in ((ours, "quintic"), (theirs, "quintic_legacy"))
+    )
+    assert_allclose(mine(at), other(at), rtol=1e-7)
+    whole = theirs.make_interp_spline(grid[0], values[:, 0, 0], 5)
+    line = ours.RegularGridInterpolator(grid[:1], values[:, 0, 0], "quintic")
+    assert_allclose(line(at[0, :, :1] % 5), whole(at[0, :, 0] % 5), rtol=1e-9)
+    fg.check_grads(
+        lambda x, y, v, at: ours.RegularGridInterpolator((x, y), v, "quintic")(at),
+        order=2,
+        rtol=1e-3,
+        atol=1e-4,
+    )(grid[0], grid[1], values[:, :, 0], np.array([[0.3, 0.6], [4.1, 5.2]]))
+    half = [fg.tensor(np.asarray(a, np.float32)) for a in (grid[0], values[:, 0, 0], at[0, :, :1])]
+    found = ours.RegularGridInterpolator(half[:1], half[1], "quintic", False, None)(half[2])
+    assert found.dtype == np.float32
+    with pytest.raises(fg.errors.ShapeError, match="needs 6"):
+        ours.RegularGridInterpolator((X[:5],), X[:5], "quintic")
+
+
 def test_places_outside_a_grid() -> None:
     grid, values = (X[:3], X[:4]), RANDOM.normal(size=(3, 4))
     at = np.array([[0.0, X[1]], [X[1], X[1]], [X[1], 20.0], [np.nan, X[1]]])
@@ -228,7 +253,7 @@ def test_places_outside_a_grid() -> None:
         (lambda: ours.Akima1DInterpolator(X, Y, method="other"), "'akima' or 'makima'"),
         (lambda: ours.PPoly(Y, X), "one interval less"),
         (lambda: ours.RegularGridInterpolator((X, X), Y), "for each leading axis"),
-        (lambda: ours.RegularGridInterpolator((X,), Y, "quintic"), "method is 'quintic'"),
+        (lambda: ours.RegularGridInterpolator((X,), Y, "quartic"), "method is 'quartic'"),
         (lambda: ours.RegularGridInterpolator((X[:3],), Y[:3], "cubic"), "give more points"),
         (lambda: ours.RegularGridInterpolator((X,), Y)(np.ones((2, 3))), "variables"),
     ],

@@ -17,8 +17,9 @@ from ferrograd.scipy._closures import floats, plain
 from ferrograd.scipy.interpolate._cubic import CubicSpline
 from ferrograd.scipy.interpolate._knots import chosen, column, interval, rising
 from ferrograd.scipy.interpolate._local import PchipInterpolator
+from ferrograd.scipy.interpolate._quintic import quintic
 
-_METHODS = ("linear", "nearest", "slinear", "cubic", "pchip")
+_METHODS = ("linear", "nearest", "slinear", "cubic", "quintic", "pchip")
 _CURVES: dict[str, Any] = {"cubic": CubicSpline, "pchip": PchipInterpolator}
 
 
@@ -28,7 +29,8 @@ class RegularGridInterpolator:
     Args:
         points: a rising or falling vector for each variable.
         values: an array of these sizes; further axes are values of one place.
-        method: "linear" ("slinear"), "nearest", "cubic" (splines, "not-a-knot") or "pchip".
+        method: "linear" ("slinear"), "nearest", "cubic" or "quintic" (splines, "not-a-knot"),
+            or "pchip".
         bounds_error: whether a place outside the grid is an error.
         fill_value: what stands outside otherwise; None extrapolates.
 
@@ -71,7 +73,7 @@ class RegularGridInterpolator:
             raise ArgumentError(
                 f"RegularGridInterpolator: method is {method!r}; give one of {', '.join(_METHODS)}"
             )
-        least = 4 if method in _CURVES else 1
+        least = 6 if method == "quintic" else 4 if method in _CURVES else 1
         small = [np.shape(p)[0] for p in self.grid if np.shape(p)[0] < least]
         if small:
             raise ShapeError(
@@ -89,6 +91,8 @@ class RegularGridInterpolator:
         outside = self._outside(places)
         if method in _CURVES:
             value = self._curved(places, _CURVES[method])
+        elif method == "quintic":
+            value = quintic(self.grid, self.values, places)
         else:
             value = self._straight(places, method)
         if not self.bounds_error and self.fill_value is not None:
