@@ -202,8 +202,10 @@ class TestFilesOfOthers:
         names = [f"layer{i * 7 % 40}" for i in range(40)]
         header = {name: entry([1], 4 * i, 4 * i + 4) for i, name in enumerate(names)}
         shuffled = {name: header[name] for name in sorted(names)}
+        empty = [f"empty{i}" for i in range(9, -1, -1)]
+        shuffled |= {name: entry([0], 0, 0) for name in empty}
         path = written(tmp_path / "a", shuffled, np.arange(40, dtype="<f4").tobytes())
-        assert list(fg.load(path)) == names
+        assert list(fg.load(path)) == [*sorted(empty), *names]
 
 
 def ours(text: str, **more: Any) -> dict[str, Any]:
