@@ -10,12 +10,17 @@ use super::product::{Mat, Size};
 use super::tile::{Place, TilePart, Tiles};
 use crate::dtype::{Complex64, Complex128};
 
-/// Inner size of a piece: what a tile reads of both operands fits into the first cache.
-const DEPTH: usize = 192;
+/// Inner size of a piece at most: of deeper ones, what a tile reads leaves the first cache; of others, the result is read and
+/// written more often.
+const DEPTH: usize = 256;
 /// Rows of `a` that stay in the second cache, a multiple of the rows of every tile.
 const HIGH: usize = 48;
 /// Columns of `b` that are packed together, a multiple of the columns of every tile.
-const WIDE: usize = 512;
+const WIDE: usize = 256;
+/// Tiles that are packed side by side: stretches of a row as long as these are read as fast as whole rows.
+const TOGETHER: usize = 4;
+/// Rows that are called for ahead of the one that is packed.
+const AHEAD: usize = 4;
 /// Bytes between the places that a tile reads one after the other from which on packing costs less.
 const FAR: usize = 2048;
 
@@ -93,8 +98,10 @@ impl<T: TilePart + Bits> Product<T> {
     /// As `multiply`.
     unsafe fn panels(&self, c: Mat<*mut [T; 2]>, keep: bool) {
         let s = self.s;
-        let left = if Self::far(self.a.cs) { s.k.min(DEPTH) * s.m.min(HIGH) } else { 0 };
-        let right = s.k.min(DEPTH) * s.n.min(WIDE).next_multiple_of(self.tiles.columns[0]);
+        // Pieces of one size, as few as there can be.
+        let depth = s.k.div_ceil(s.k.div_ceil(DEPTH).max(1)).max(1);
+        let left = if Self::far(self.a.cs) { depth * s.m.min(HIGH) } else { 0 };
+        let right = depth * s.n.min(WIDE).next_multiple_of(self.tiles.columns[0]);
         let mut room = Room::new(bytes_of::<T>(2 * left) + bytes_of::<T>(2 * right));
         let mut parts = room.parts();
         let left = parts.take::<T>(2 * left).as_mut_ptr().cast();
@@ -103,7 +110,7 @@ impl<T: TilePart + Bits> Product<T> {
         for column in (0..s.n).step_by(WIDE) {
             let mut start = 0;
             while start < s.k || start == 0 {
-                let (n, k) = (WIDE.min(s.n - column), DEPTH.min(s.k - start));
+                let (n, k) = (WIDE.min(s.n - column), depth.min(s.k - start));
                 let b = self.b.from(start, column);
                 // SAFETY: the pieces lie inside the operands, and the room holds them up to whole tiles.
                 unsafe {
@@ -114,7 +121,7 @@ impl<T: TilePart + Bits> Product<T> {
                         self.block(piece, a, b, packed, c.from(row, column), keep || start > 0);
                     }
                 }
-                start += DEPTH;
+                start += depth;
             }
         }
     }
@@ -192,7 +199,15 @@ impl<T: TilePart + Bits> Product<T> {
     /// # Safety
     /// The matrix is readable, and `to` has room for whole tiles.
     unsafe fn pack_columns(&self, k: usize, n: usize, b: Mat<*const [T; 2]>, to: *mut [T; 2]) {
-        let (mut j, mut to) = (0, to);
+        let wide = self.tiles.columns[0];
+        let whole = if b.cs == 1 && !self.straight(b, n, wide) { n / wide } else { 0 };
+        for first in (0..whole).step_by(TOGETHER) {
+            let (b, to) = (b.from(0, first * wide), to.wrapping_add(first * wide * k));
+            let tiles = TOGETHER.min(whole - first);
+            // SAFETY: the caller's contract.
+            unsafe { pack_whole(k, wide, tiles, b, to) };
+        }
+        let (mut j, mut to) = (whole * wide, to.wrapping_add(whole * wide * k));
         while j < n {
             let (_, wide) = fitting(self.tiles.columns, n - j);
             if !self.straight(b, n - j, wide) {
@@ -202,6 +217,48 @@ impl<T: TilePart + Bits> Product<T> {
             }
             to = to.wrapping_add(wide * k);
             j += wide;
+        }
+    }
+}
+
+/// Bytes of a cache line.
+const LINE: usize = 64;
+
+/// Calls for so many numbers, if this target can.
+#[inline(always)]
+fn prefetch<T>(at: *const [T; 2], n: usize) {
+    #[cfg(target_arch = "x86_64")]
+    for byte in (0..n * size_of::<[T; 2]>()).step_by(LINE) {
+        use std::arch::x86_64::{_MM_HINT_T0, _mm_prefetch};
+        // SAFETY: a prefetch reads nothing, whatever the address is.
+        unsafe { _mm_prefetch::<_MM_HINT_T0>(at.cast::<i8>().wrapping_add(byte)) };
+    }
+    #[cfg(not(target_arch = "x86_64"))]
+    let _ = (at, n);
+}
+
+/// Packs neighbouring tiles whose numbers are neighbours, row after row.
+///
+/// # Safety
+/// The matrix is readable, and `to` has room for `k` rows of `wide` for each tile.
+unsafe fn pack_whole<T: TilePart>(
+    k: usize,
+    wide: usize,
+    tiles: usize,
+    b: Mat<*const [T; 2]>,
+    to: *mut [T; 2],
+) {
+    // Rows of a tile are whole lines at every level.
+    let lines = wide * size_of::<[T; 2]>() / LINE;
+    for p in 0..k {
+        let (from, next) = (b.from(p, 0).ptr.cast::<[u8; LINE]>(), b.from(p + AHEAD, 0).ptr);
+        prefetch(next, tiles * wide);
+        for t in 0..tiles {
+            let to = to.wrapping_add((t * k + p) * wide).cast::<[u8; LINE]>();
+            for l in 0..lines {
+                // SAFETY: the caller's contract; bytes have no alignment.
+                unsafe { *to.add(l) = *from.add(t * lines + l) };
+            }
         }
     }
 }

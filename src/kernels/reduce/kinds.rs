@@ -2,12 +2,12 @@
 //!
 //! Owns: the implementations of `Fold`. Never walks more than a leaf. Invariant: as that of `Fold`.
 
-use std::array::from_fn;
 use std::marker::PhantomData;
 
 use super::super::leveled::{Levels, leveled};
 use super::super::number::complex_lane::ComplexElement;
-use super::fold::{Fold, LEAF, halve, in_order, lanes, lanes_by, prefetch};
+use super::complex::{product_lanes, sum_lanes};
+use super::fold::{Fold, LEAF, halve, in_order, lanes, prefetch};
 use crate::dtype::{Complex, Complex64, Complex128, Truth};
 
 /// `lanes` of an extreme of floats: `pick` ignores NaN, which is looked for beside it. One comparison
@@ -149,82 +149,6 @@ int_folds! { i64, 32; }
 fold!(All Max<u64> -> u64 as Max, 0, 0, 32, |x| x, |a, b| if b > a { b } else { a });
 fold!(All Min<u64> -> u64 as Min, u64::MAX, u64::MAX, 32, |x| x, |a, b| if b < a { b } else { a });
 
-/// `lanes` of complex sums: the parts as they lie, so that neighbours are converted together.
-///
-/// # Safety
-/// `n` elements are readable.
-#[inline(always)]
-unsafe fn sum_lanes<F, T>(p: *const Complex<T>, n: usize) -> Complex128
-where
-    F: Fold<In = Complex<T>, Acc = Complex128>,
-    T: Copy + Into<f64>,
-{
-    const PAIRS: usize = 16;
-    let full = |mut at: *const Complex<T>, blocks| {
-        let mut sums = [-0.0; 2 * PAIRS];
-        for _ in 0..blocks {
-            prefetch(at, PAIRS);
-            for (j, sum) in sums.iter_mut().enumerate() {
-                // SAFETY: the blocks are readable, and a complex number is its two parts.
-                *sum += unsafe { *at.cast::<T>().add(j) }.into();
-            }
-            at = at.wrapping_add(PAIRS);
-        }
-        let mut lanes = from_fn::<_, PAIRS, _>(|j| Complex::new(sums[2 * j], sums[2 * j + 1]));
-        halve::<F>(&mut lanes)
-    };
-    // SAFETY: the caller's contract.
-    unsafe { lanes_by::<F, PAIRS>(p, n, full) }
-}
-
-/// `lanes` of complex products.
-///
-/// # Safety
-/// `n` elements are readable.
-#[inline(always)]
-unsafe fn product_lanes<F, T>(p: *const Complex<T>, n: usize) -> Complex128
-where
-    F: Fold<In = Complex<T>, Acc = Complex128>,
-    Complex<T>: ComplexElement,
-{
-    // SAFETY: the caller's contract.
-    unsafe { lanes_by::<F, PRODUCTS>(p, n, |at, blocks| product_of_blocks(at, blocks)) }
-}
-
-/// Elements of a block of complex products.
-const PRODUCTS: usize = 8;
-
-leveled! {
-    /// The product of blocks. It has copies of its own: as a part of `lanes_by` it is compiled without the instructions of a level.
-    unsafe fn product_of_blocks<C: ComplexElement>(at: *const C, blocks: usize) -> Complex128
-        = product_of_blocks_body, Levels::UpToAvx2
-}
-
-/// Real parts apart from imaginary ones.
-///
-/// # Safety
-/// The blocks are readable.
-#[inline(always)]
-unsafe fn product_of_blocks_body<C: ComplexElement>(mut at: *const C, blocks: usize) -> Complex128 {
-    let (mut re, mut im) = ([1.0; PRODUCTS], [0.0; PRODUCTS]);
-    for _ in 0..blocks {
-        prefetch(at, PRODUCTS);
-        let (mut x, mut y) = ([0.0; PRODUCTS], [0.0; PRODUCTS]);
-        for j in 0..PRODUCTS {
-            // SAFETY: the caller's contract.
-            let z = unsafe { *at.add(j) }.widen();
-            (x[j], y[j]) = (z.re, z.im);
-        }
-        for j in 0..PRODUCTS {
-            let (a, b) = (re[j], im[j]);
-            (re[j], im[j]) = (a * x[j] - b * y[j], a * y[j] + b * x[j]);
-        }
-        at = at.wrapping_add(PRODUCTS);
-    }
-    let mut lanes = from_fn::<_, PRODUCTS, _>(|j| Complex::new(re[j], im[j]));
-    halve::<Prod<Complex128>>(&mut lanes)
-}
-
 /// Folds of complex numbers, in float64.
 macro_rules! complex_folds {
     ($($f:ident<$t:ty>, $identity:expr, $empty:expr, $lanes:ident, |$a:ident, $b:ident| $merge:expr;)*) => {$(
@@ -246,7 +170,7 @@ macro_rules! complex_folds {
             #[inline(always)]
             unsafe fn leaf(p: *const $t, n: usize) -> Complex128 {
                 // SAFETY: the caller's contract.
-                unsafe { $lanes::<Self, _>(p, n) }
+                unsafe { $lanes::<Self>(p, n) }
             }
         }
     )*};

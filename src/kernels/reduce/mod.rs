@@ -1,5 +1,6 @@
 //! Reductions over any set of axes: sum, prod, max, min, any, all, count, argmax, argmin.
 mod arg;
+mod complex;
 mod fold;
 mod inner;
 mod kinds;
