@@ -23,9 +23,13 @@ pub(super) struct RealPlan<T: Real> {
     fft: Arc<dyn Fft<T>>,
     /// How many lines are transformed at a time.
     group: usize,
-    /// `-i/2 e^(-iθ)` with `θ = 2πk/n` on the way to the spectrum, `i e^(iθ)` on the way back, `0 < k < n/4`.
+    /// `-i/2 e^(-iθ)` with `θ = 2πk/n` on the way to the spectrum, `i e^(iθ)` on the way back, `0 < k <= n/4`.
     turns: Vec<Complex<T>>,
 }
+
+/// Bytes of the lines that are transformed in one call, and how many lines those are at most.
+const SHORT: usize = 8 << 10;
+const MANY: usize = 16;
 
 /// What is applied to the numbers of a spectrum.
 #[derive(Clone, Copy)]
@@ -62,13 +66,15 @@ impl<T: Real> RealPlan<T> {
     fn new(n: usize, forward: bool) -> RealPlan<T> {
         let even = n.is_multiple_of(2);
         let points = if even { n / 2 } else { n };
-        let group = if together::unusual::<T>(points) { T::lanes() } else { 1 };
+        let short = SHORT / (points * size_of::<Complex<T>>()).max(1);
+        let group = if together::unusual::<T>(points) { T::lanes() } else { short.clamp(1, MANY) };
         let turn = |k: usize| {
             let (sin, cos) = (2.0 * PI * k as f64 / n as f64).sin_cos();
             let (re, im) = if forward { (-0.5 * sin, -0.5 * cos) } else { (-sin, cos) };
             Complex::new(T::narrow(re), T::narrow(im))
         };
-        let count = if even { (n / 2).div_ceil(2) } else { 1 };
+        // With the middle, which is written once more: so the turns of powers of two fill whole blocks.
+        let count = if even { n / 4 + 1 } else { 1 };
         RealPlan {
             n,
             fft: complex::plan(points, forward),
@@ -147,10 +153,6 @@ impl<T: Real> RealPlan<T> {
         }
         let ends = [z[0].re + z[0].im, z[0].re - z[0].im];
         let m = z.len();
-        if m.is_multiple_of(2) {
-            let middle = z[m / 2];
-            out[m / 2] = Complex::new(middle.re * interior, -middle.im * interior * sign);
-        }
         let mirror = Mirror {
             from: z.as_ptr(),
             to: out.as_mut_ptr(),
@@ -161,6 +163,10 @@ impl<T: Real> RealPlan<T> {
         };
         // SAFETY: both have the places from 1 to `last - 1`, and the output is borrowed alone.
         unsafe { combine(mirror, &self.turns) };
+        if m.is_multiple_of(2) {
+            let middle = z[m / 2];
+            out[m / 2] = Complex::new(middle.re * interior, -middle.im * interior * sign);
+        }
         out[0] = Complex::new(ends[0] * factor, T::zero() * sign);
         out[m] = Complex::new(ends[1] * factor, T::zero() * sign);
     }
@@ -199,10 +205,6 @@ impl<T: Real> RealPlan<T> {
             return;
         }
         let m = z.len();
-        if m.is_multiple_of(2) {
-            let (middle, twice) = (line[m / 2], interior + interior);
-            z[m / 2] = Complex::new(middle.re * twice, -middle.im * twice * sign);
-        }
         let mirror = Mirror {
             from: line.as_ptr(),
             to: z.as_mut_ptr(),
@@ -213,6 +215,10 @@ impl<T: Real> RealPlan<T> {
         };
         // SAFETY: as above.
         unsafe { combine(mirror, &self.turns) };
+        if m.is_multiple_of(2) {
+            let (middle, twice) = (line[m / 2], interior + interior);
+            z[m / 2] = Complex::new(middle.re * twice, -middle.im * twice * sign);
+        }
         let last = line[m].re * factor;
         z[0] = Complex::new(z[0].re + last, z[0].re - last);
     }

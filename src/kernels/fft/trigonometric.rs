@@ -78,11 +78,20 @@ impl<T: Real> Plan<T> {
         }
     }
 
-    /// The lengths of a real line and of a complex one, and the bytes of the plan's own working memory.
+    /// How many lines are transformed at a time.
+    fn group(&self) -> usize {
+        match self {
+            Plan::Turned(plan, _) | Plan::Back(plan, _) => plan.group(),
+            _ => 1,
+        }
+    }
+
+    /// The real numbers of a group and the complex ones, and the bytes of the plan's own working memory.
     fn sizes(&self) -> [usize; 3] {
+        let group = self.group();
         match self {
             Plan::Forward(plan) | Plan::Turned(plan, _) | Plan::Back(plan, _) => {
-                [plan.len(), plan.half(), plan.room()]
+                [group * plan.len(), group * plan.half(), plan.room()]
             }
             Plan::Complex(plan, _) => {
                 [0, plan.len(), bytes_of::<Complex<T>>(plan.get_inplace_scratch_len())]
@@ -110,7 +119,7 @@ struct Lines<T: Real> {
     plan: Plan<T>,
 }
 
-/// Working memory of one line.
+/// Working memory of a group of lines.
 struct Desk<'a, T> {
     real: &'a mut [T],
     complex: &'a mut [Complex<T>],
@@ -142,21 +151,18 @@ where
         let [real, complex, _] = self.plan.sizes();
         let (real, complex) = (room.take(real), room.take(complex));
         let mut desk = Desk { real, complex, own: self.plan.desk(&mut room) };
-        let outs = out.chunks_exact_mut(self.n);
-        for (i, (copy, out)) in copies.chunks_exact_mut(self.n).zip(outs).enumerate() {
-            let given = given.map(|lines| &lines[i * self.n..][..self.n]);
-            let line = match given {
-                Some(line) if !self.prepares() => line,
-                _ => {
-                    if let Some(line) = given {
-                        copy.copy_from_slice(line);
-                    }
-                    self.prepare(copy);
-                    copy
-                }
-            };
-            self.line(line, out, &mut desk);
-            weigh(out, self.edges.written);
+        let lines = match given {
+            Some(lines) if !self.prepares() => lines,
+            _ => {
+                given.into_iter().for_each(|given| copies.copy_from_slice(given));
+                copies.chunks_exact_mut(self.n).for_each(|copy| self.prepare(copy));
+                copies
+            }
+        };
+        let group = self.plan.group() * self.n;
+        for (lines, out) in lines.chunks(group).zip(out.chunks_mut(group)) {
+            self.group(lines, out, &mut desk);
+            out.chunks_exact_mut(self.n).for_each(|out| self.finish(out));
         }
     }
 }
@@ -193,7 +199,8 @@ where
         }
     }
 
-    fn line(&self, line: &[T], out: &mut [T], desk: &mut Desk<'_, T>) {
+    /// Transforms a group of lines, which is one line where the plan takes one at a time.
+    fn group(&self, line: &[T], out: &mut [T], desk: &mut Desk<'_, T>) {
         let factor = self.factor;
         match &self.plan {
             Plan::Forward(plan) if self.family.sine => odd(plan, factor, line, out, desk),
@@ -205,11 +212,15 @@ where
             }
             Plan::Complex(plan, table) => padded((&**plan, table), factor, line, out, desk),
         }
+    }
+
+    fn finish(&self, out: &mut [T]) {
         match (self.family.sine, self.family.kind) {
             (true, 2) => out.reverse(),
             (true, 3 | 4) => alternate(out),
             _ => {}
         }
+        weigh(out, self.edges.written);
     }
 }
 
@@ -259,34 +270,48 @@ where
 fn second<T: Real>(
     (plan, table): (&RealPlan<T>, &[Complex<T>]),
     factor: T,
-    line: &[T],
+    lines: &[T],
     out: &mut [T],
     desk: &mut Desk<'_, T>,
 ) where
     Complex<T>: Number<Part = T>,
 {
-    // SAFETY: both have as many elements.
-    unsafe { unfold(line, desk.real) };
-    spectrum(plan, factor, desk);
-    // SAFETY: the spectrum and the table are half as long as the line.
-    unsafe { turn(desk.complex, table, out) };
+    let (n, half) = (plan.len(), plan.half());
+    let (real, spectra) = (&mut desk.real[..lines.len()], lines.len() / n * half);
+    for (line, real) in lines.chunks_exact(n).zip(real.chunks_exact_mut(n)) {
+        // SAFETY: both have as many elements.
+        unsafe { unfold(line, real) };
+    }
+    let spectra = &mut desk.complex[..spectra];
+    plan.forward(real, spectra, &mut desk.own, Weights::of(factor));
+    for (spectrum, out) in spectra.chunks_exact(half).zip(out.chunks_exact_mut(n)) {
+        // SAFETY: the spectrum and the table are half as long as the line.
+        unsafe { turn(spectrum, table, out) };
+    }
 }
 
 /// Type 3 of cosines: the steps of type 2 transposed, from the last to the first.
 fn third<T: Real>(
     (plan, table): (&RealPlan<T>, &[Complex<T>]),
     factor: T,
-    line: &[T],
+    lines: &[T],
     out: &mut [T],
     desk: &mut Desk<'_, T>,
 ) where
     Complex<T>: Number<Part = T>,
 {
-    // SAFETY: as above, and here.
-    unsafe { turn_back(line, table, desk.complex) };
-    plan.backward(desk.complex, desk.real, &mut desk.own, Weights::of(factor));
-    // SAFETY: both have as many elements.
-    unsafe { fold(desk.real, out) };
+    let (n, half) = (plan.len(), plan.half());
+    let (real, spectra) = (&mut desk.real[..lines.len()], lines.len() / n * half);
+    let spectra = &mut desk.complex[..spectra];
+    for (line, spectrum) in lines.chunks_exact(n).zip(spectra.chunks_exact_mut(half)) {
+        // SAFETY: as above.
+        unsafe { turn_back(line, table, spectrum) };
+    }
+    plan.backward(spectra, real, &mut desk.own, Weights::of(factor));
+    for (real, out) in real.chunks_exact(n).zip(out.chunks_exact_mut(n)) {
+        // SAFETY: both have as many elements.
+        unsafe { fold(real, out) };
+    }
 }
 
 /// Type 4 of cosines for an even number of points: pairs from both ends as complex numbers.
