@@ -341,3 +341,15 @@ def test_products_of_many_elements(n: int, dtype: str) -> None:
         want = wide.prod(axis=axis)
         np.testing.assert_allclose(fg.prod(x, axis=axis), want, rtol=bound)
     np.testing.assert_allclose(fg.prod(x.T.copy(), axis=1), wide.prod(axis=0), rtol=bound)
+
+
+@pytest.mark.parametrize("dtype", ["float16", "float32", "float64", "complex64", "complex128"])
+@pytest.mark.parametrize("shape", [(0,), (1,), (7,), (8,), (31,), (33,), (2000,), (3, 4), (40, 3)])
+def test_sums_of_negative_zeros_have_the_sign_of_numpy(dtype: str, shape: tuple[int, ...]) -> None:
+    x = -np.zeros(shape, dtype)
+    for name in ("sum", "nansum"):
+        for axis in (None, *range(len(shape))):
+            want = np.asarray(getattr(np, name)(x, axis=axis))
+            got = getattr(np, name)(fg.tensor(x), axis=axis).numpy()
+            assert np.array_equal(np.signbit(got.real), np.signbit(want.real))
+            assert np.array_equal(np.signbit(got.imag), np.signbit(want.imag))

@@ -167,3 +167,12 @@ def test_where_numpy_differs() -> None:
     found = np.reciprocal(fg.tensor([0j])).item()
     assert np.isinf(found.real)
     assert np.isnan(found.imag)
+
+
+@pytest.mark.parametrize("name", ["maximum", "minimum"])
+@pytest.mark.parametrize("x", NUMBERS)
+def test_running_extremes(name: str, x: Any) -> None:
+    for axis in range(x.ndim):
+        want = getattr(np, name).accumulate(x, axis=axis)
+        got = getattr(np, name).accumulate(fg.tensor(x), axis=axis)
+        np.testing.assert_array_equal(got.numpy(), want)

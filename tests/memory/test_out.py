@@ -213,3 +213,31 @@ def test_an_array_loses_no_gradient() -> None:
         call = FUNCTIONS.get(name, np.sin)
         with pytest.raises(fg.errors.GraphCutError, match="leave out= out"):
             call(x, out=np.zeros_like(call(X)))
+
+
+@pytest.mark.parametrize("name", ["divmod", "modf", "frexp"])
+def test_ufuncs_of_two_results_write_both(name: str) -> None:
+    ufunc = getattr(np, name)
+    given = [np.array([7.0, -8.25, 9.5]), np.array([2.0, 3.0, -4.0])][: ufunc.nin]
+    wanted = ufunc(*given)
+    tensors = [fg.tensor(x) for x in given]
+    places = tuple(fg.zeros(w.shape, dtype=w.dtype) for w in wanted)
+    made = ufunc(*tensors, out=places)
+    assert all(one is place for one, place in zip(made, places, strict=True))
+    for place, want in zip(places, wanted, strict=True):
+        assert np.array_equal(place.numpy(), want)
+    first = fg.zeros(3)
+    made = ufunc(*tensors, out=(first, None))
+    assert made[0] is first
+    assert np.array_equal(made[1], wanted[1])
+    array = np.zeros_like(wanted[1])
+    assert ufunc(*tensors, out=(first, array))[1] is array
+    assert np.array_equal(array, wanted[1])
+
+
+def test_places_of_two_results_are_recorded() -> None:
+    x = fg.tensor([7.0, -8.25], requires_grad=True)
+    whole, part = fg.zeros(2), fg.zeros(2)
+    np.divmod(x, 2.0, out=(whole, part))
+    part.sum().backward()
+    assert x.grad.tolist() == [1.0, 1.0]

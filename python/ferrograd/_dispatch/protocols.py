@@ -95,7 +95,7 @@ def array_ufunc(
     composed = table.composition(ufunc) or _of_scipy(ufunc)
     if composed is not None and method == "__call__" and not kwargs:
         return composed(*inputs)
-    if composed is not None and ufunc.nout == 1:
+    if composed is not None and (ufunc.nout == 1 or method == "__call__"):
         return ufuncs.method(ufunc, method, composed, inputs, dict(kwargs or {}))
     return _on_arrays(getattr(ufunc, method), inputs, dict(kwargs or {}))
 

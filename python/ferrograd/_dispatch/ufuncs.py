@@ -93,16 +93,25 @@ def write(
 def on_arrays(function: Any, args: Any, kwargs: dict[str, Any]) -> Any:
     """What NumPy's own function gives for arrays of the tensors, written to a tensor as `out`."""
     out = kwargs.get("out")
-    place = out[0] if isinstance(out, tuple) and len(out) == 1 else out
-    if not isinstance(place, Tensor):
+    places = out if isinstance(out, tuple) else (out,)
+    if not any(isinstance(place, Tensor) for place in places):
         return function(*detached(args), **detached(kwargs))
     # An array of a tensor's memory is read-only.
     rest = {key: value for key, value in kwargs.items() if key != "out"}
-    made = _core.asarray(function(*detached(args), **detached(rest)))
+    made = function(*detached(args), **detached(rest))
     ufunc = getattr(function, "__self__", None)
     name = getattr(ufunc, "__name__", None) or function.__name__
-    repeats = isinstance(ufunc, np.ufunc)
-    return write(name, place, made, repeats=repeats)
+    return _written(name, places, made, repeats=isinstance(ufunc, np.ufunc))
+
+
+def _written(name: str, places: tuple[Any, ...], made: Any, **how: Any) -> Any:
+    """One result or several, each written into its place if it has one."""
+    if not isinstance(made, tuple):
+        return write(name, places[0], _core.asarray(made), **how)
+    return tuple(
+        one if place is None else write(name, place, _core.asarray(one), **how)
+        for place, one in zip(places, made, strict=True)
+    )
 
 
 def cast(name: str, x: Tensor, dtype: Any) -> Tensor:
@@ -184,7 +193,8 @@ def call(ufunc: np.ufunc, ours: Operation, inputs: tuple[Any, ...], kwargs: dict
         result = _computed(ufunc, ours, inputs, signature, casting)
     if outs is None:
         return result
-    return write(name, outs[0], result, where, len(inputs), repeats=True, casting=casting)
+    how = {"where": where, "operands": len(inputs), "repeats": True, "casting": casting}
+    return _written(name, outs, result, **how)
 
 
 def _line(op: str, x: Any, axis: Any) -> tuple[Tensor, int]:
@@ -255,7 +265,8 @@ def _accumulate(ufunc: np.ufunc, ours: Operation, x: Any, kwargs: dict[str, Any]
     check_harmless(op, kwargs)
     x = x if dtype is None else cast(op, x, dtype)
     x, whole = _in_own_loop(ufunc, x), SCANS.get(ours)
-    if whole is not None:
+    # Running extremes of complex numbers have no loop of their own.
+    if whole is not None and not (x.dtype.kind == "c" and ufunc in (np.maximum, np.minimum)):
         result = whole(x, axis)
         # A running extreme also says where it was found.
         return result[0] if isinstance(result, tuple) else result

@@ -86,7 +86,7 @@ macro_rules! vectors {
         unsafe fn $sum(mut at: *const Complex<$t>, blocks: usize) -> Complex128 {
             use std::arch::x86_64::*;
             const VECTORS: usize = 2 * BLOCK / $lanes;
-            let mut sums = [$all(-0.0); VECTORS];
+            let mut sums = [$all(0.0); VECTORS];
             for _ in 0..blocks {
                 prefetch(at, BLOCK);
                 for (j, sum) in sums.iter_mut().enumerate() {

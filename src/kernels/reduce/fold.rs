@@ -123,10 +123,7 @@ unsafe fn eight<F: Fold>(p: *const F::In, n: usize) -> F::Acc {
     unsafe {
         // No closure: it would not have the instructions of the level.
         let mut lanes = [F::IDENTITY; 8];
-        for (j, lane) in lanes.iter_mut().enumerate() {
-            *lane = F::load(*p.add(j));
-        }
-        for i in 1..n / 8 {
+        for i in 0..n / 8 {
             for (j, lane) in lanes.iter_mut().enumerate() {
                 *lane = F::merge(*lane, F::load(*p.add(8 * i + j)));
             }

@@ -149,7 +149,7 @@ unsafe fn run<F: Fold>(p: *const F::In, step: isize, n: usize) -> F::Acc {
 /// As `run`.
 #[inline(never)]
 unsafe fn strided<F: Fold>(p: *const F::In, step: isize, n: usize) -> F::Acc {
-    let mut buffer = [MaybeUninit::<u64>::uninit(); LEAF];
+    let mut buffer = [MaybeUninit::<F::In>::uninit(); LEAF];
     let mut tree = Tree::new();
     for start in (0..n).step_by(LEAF) {
         let (len, from) = (LEAF.min(n - start), p.wrapping_offset(start as isize * step));

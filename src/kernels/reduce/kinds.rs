@@ -125,8 +125,8 @@ macro_rules! extreme {
 
 macro_rules! float_folds {
     ($($t:ty, $lanes:literal;)*) => {$(
-        // -0.0 is the identity of floating-point addition: -0.0 + 0.0 is 0.0.
-        fold!(All Sum<$t> -> $t as Sum, -0.0, 0.0, $lanes, |x| x, |a, b| a + b);
+        // The sum of negative zeros is 0.0, as NumPy has it: every sum begins with the identity.
+        fold!(All Sum<$t> -> $t as Sum, 0.0, 0.0, $lanes, |x| x, |a, b| a + b);
         fold!(All SumSquares<$t> -> $t as Sum, 0.0, 0.0, $lanes, |x| x * x, |a, b| a + b);
         fold!(UpToAvx2 Prod<$t> -> $t as Prod, 1.0, 1.0, $lanes, |x| x, |a, b| a * b);
         // A NaN replaces anything, and nothing replaces a NaN.
@@ -176,8 +176,8 @@ macro_rules! complex_folds {
     )*};
 }
 complex_folds! {
-    Sum<Complex128>, Complex::new(-0.0, -0.0), Complex::new(0.0, 0.0), sum_lanes, |a, b| a + b;
-    Sum<Complex64>, Complex::new(-0.0, -0.0), Complex::new(0.0, 0.0), sum_lanes, |a, b| a + b;
+    Sum<Complex128>, Complex::new(0.0, 0.0), Complex::new(0.0, 0.0), sum_lanes, |a, b| a + b;
+    Sum<Complex64>, Complex::new(0.0, 0.0), Complex::new(0.0, 0.0), sum_lanes, |a, b| a + b;
     Prod<Complex128>, Complex::new(1.0, 0.0), Complex::new(1.0, 0.0), product_lanes, |a, b| a * b;
     Prod<Complex64>, Complex::new(1.0, 0.0), Complex::new(1.0, 0.0), product_lanes, |a, b| a * b;
 }
