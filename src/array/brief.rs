@@ -1,28 +1,21 @@
-//! Layouts as saved values keep them: in sixteen bytes.
+//! Layouts as saved values keep them: in two words.
 //!
 //! Owns: the short form of a layout in C order from offset 0 with few axes, which nearly all have; any other is kept whole.
-//! Never a view. Invariant: what comes back equals what was given, stride by stride.
+//! Never a view. Invariant: what comes back equals what was given, stride by stride; `first` is 0 exactly where `rest` is
+//! the address of a box.
 
 use super::layout::Layout;
 
 /// Axes of the short form.
 const AXES: usize = 3;
+/// In the first word of a short form; the number of axes stands above it.
+const SHORT: u64 = 1;
 
-/// A layout that is kept.
-#[derive(Clone)]
-pub struct BriefLayout(Form);
-
-#[derive(Clone)]
-enum Form {
-    /// C order from offset 0; dims beyond the axes are 1.
-    Short {
-        ndim: u8,
-        dims: [u32; AXES],
-    },
-    Whole(Box<Layout>),
+/// A layout that is kept. Two words travel in registers.
+pub struct BriefLayout {
+    first: u64,
+    rest: u64,
 }
-
-const _: () = assert!(size_of::<BriefLayout>() == 16);
 
 impl BriefLayout {
     /// Keeps a layout.
@@ -35,44 +28,81 @@ impl BriefLayout {
             for axis in (0..ndim).rev() {
                 let dim = dims[axis];
                 fits &= strides[axis] == expected && dim <= u32::MAX as usize;
-                short[axis] = dim as u32;
+                short[axis] = dim as u64;
                 expected = expected.wrapping_mul(dim.max(1) as isize);
             }
         }
-        if fits {
-            BriefLayout(Form::Short { ndim: ndim as u8, dims: short })
-        } else {
-            BriefLayout::whole(layout)
+        if !fits {
+            return BriefLayout::whole(layout);
         }
+        let [a, b, c] = short;
+        BriefLayout { first: SHORT | (ndim as u64) << 8 | a << 32, rest: b | c << 32 }
     }
 
     #[inline(never)]
     fn whole(layout: &Layout) -> BriefLayout {
-        BriefLayout(Form::Whole(Box::new(layout.clone())))
+        let address = Box::into_raw(Box::new(layout.clone())).expose_provenance();
+        BriefLayout { first: 0, rest: address as u64 }
+    }
+
+    /// The layout, where it is kept whole.
+    #[inline(always)]
+    fn boxed(&self) -> Option<&Layout> {
+        // SAFETY: without a short form the word is the address of a box, which is dropped with this value.
+        (self.first == 0).then(|| unsafe { &*self.place() })
+    }
+
+    #[inline(always)]
+    fn place(&self) -> *mut Layout {
+        std::ptr::with_exposed_provenance_mut(self.rest as usize)
+    }
+
+    #[inline(always)]
+    fn dims(&self) -> [usize; AXES] {
+        let low = |word: u64| word as u32 as usize;
+        [low(self.first >> 32), low(self.rest), low(self.rest >> 32)]
     }
 
     /// The layout again.
     #[inline]
     pub fn layout(&self) -> Layout {
-        match &self.0 {
-            Form::Short { ndim, dims } => {
-                Layout::contiguous_unchecked(&dims.map(|dim| dim as usize)[..usize::from(*ndim)])
+        match self.boxed() {
+            Some(layout) => layout.clone(),
+            None => {
+                Layout::contiguous_unchecked(&self.dims()[..usize::from((self.first >> 8) as u8)])
             }
-            Form::Whole(layout) => (**layout).clone(),
         }
     }
 
     /// The first position and the number of elements, if they lie in C order without gaps.
     #[inline(always)]
     pub fn run(&self) -> Option<(isize, usize)> {
-        match &self.0 {
-            Form::Short { dims, .. } => {
-                let [a, b, c] = dims.map(|dim| dim as usize);
+        match self.boxed() {
+            Some(layout) => layout.is_contiguous().then(|| (layout.offset(), layout.numel())),
+            None => {
+                let [a, b, c] = self.dims();
                 Some((0, a.wrapping_mul(b).wrapping_mul(c)))
             }
-            Form::Whole(layout) => {
-                layout.is_contiguous().then(|| (layout.offset(), layout.numel()))
-            }
+        }
+    }
+}
+
+impl Clone for BriefLayout {
+    #[inline]
+    fn clone(&self) -> BriefLayout {
+        match self.boxed() {
+            Some(layout) => BriefLayout::whole(layout),
+            None => BriefLayout { first: self.first, rest: self.rest },
+        }
+    }
+}
+
+impl Drop for BriefLayout {
+    #[inline(always)]
+    fn drop(&mut self) {
+        if self.first == 0 {
+            // SAFETY: without a short form the word is the address of a box, which nobody uses any more.
+            drop(unsafe { Box::from_raw(self.place()) });
         }
     }
 }
@@ -89,7 +119,7 @@ mod tests {
             let canonical = Layout::contiguous(dims).unwrap();
             let odd: Vec<isize> = canonical.strides().iter().map(|&s| 2 * s + 1).collect();
             for layout in [canonical.with_offset(3), Layout::raw(dims, &odd, 0), canonical] {
-                let brief = BriefLayout::of(&layout);
+                let brief = BriefLayout::of(&layout).clone();
                 assert_eq!(format!("{:?}", brief.layout()), format!("{layout:?}"));
                 let run = layout.is_contiguous().then(|| (layout.offset(), layout.numel()));
                 assert_eq!(brief.run(), run, "{layout:?}");

@@ -76,7 +76,7 @@ impl<V: Value> Saved<V> {
     }
 
     /// Saves input number `input` of the node.
-    #[inline]
+    #[inline(always)]
     pub fn input(value: &V, input: u32) -> Saved<V> {
         Saved::Input { payload: value.pack(), input }
     }

@@ -27,7 +27,7 @@ impl Value for Tensor {
         &ARENA
     }
 
-    #[inline]
+    #[inline(always)]
     fn pack(&self) -> SavedTensor {
         SavedTensor::new(self)
     }

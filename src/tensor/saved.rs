@@ -30,7 +30,7 @@ pub struct SavedTensor {
 impl SavedTensor {
     /// Keeps the data of `tensor` as it is now: by sharing it, or by a copy where somebody outside the
     /// engine could write to it without moving the version.
-    #[inline]
+    #[inline(always)]
     pub(crate) fn new(tensor: &Tensor) -> SavedTensor {
         // The handle comes first: an array that is asked for meanwhile is read-only, or seen here.
         let storage = tensor.storage().data_handle();

@@ -9,7 +9,7 @@ use std::ops::Deref;
 use std::ptr::NonNull;
 
 use super::local;
-use super::slot::Slot;
+use super::slot::{self, Slot};
 use super::word::Word;
 use crate::graph::node::Node;
 use crate::graph::value::Value;
@@ -207,10 +207,6 @@ impl<V: Value> fmt::Debug for Edge<V> {
     }
 }
 
-/// Bytes of a line of the cache.
-#[cfg(target_arch = "x86_64")]
-const LINE: usize = 64;
-
 /// A handle borrowed from an owner of a count: copied freely, counts nothing.
 pub(in crate::graph) struct NodeBorrow<'g, V: Value> {
     slot: NonNull<Slot<V>>,
@@ -246,12 +242,14 @@ impl<'g, V: Value> NodeBorrow<'g, V> {
     /// Has the node brought into the cache: it is about to be read.
     #[inline(always)]
     pub(in crate::graph) fn fetch(self) {
-        #[cfg(target_arch = "x86_64")]
-        for line in 0..size_of::<Slot<V>>() / LINE {
-            use std::arch::x86_64::{_MM_HINT_T0, _mm_prefetch};
-            // SAFETY: the line is one of the slot, which is never freed, and nothing is read.
-            unsafe { _mm_prefetch::<_MM_HINT_T0>(self.slot.as_ptr().byte_add(line * LINE).cast()) };
-        }
+        slot::fetch(self.address(), size_of::<Slot<V>>());
+    }
+
+    /// The same for the node that comes some steps later, if nodes lie as far apart as this one and the one before it: the
+    /// address of the next node of a long chain is known when this one has been read, and that is too late.
+    #[inline(always)]
+    pub(in crate::graph) fn fetch_beyond(self, before: NodeBorrow<'_, V>) {
+        slot::fetch_beyond(before.address(), self.address(), size_of::<Slot<V>>());
     }
 }
 

@@ -9,7 +9,7 @@ use std::ptr::{self, NonNull};
 use std::sync::atomic::{AtomicPtr, Ordering};
 
 use super::shard::{self, Shard};
-use super::slot::{Header, Kind};
+use super::slot::{Header, Kind, fetch_beyond};
 
 struct Local {
     seq: Cell<u64>,
@@ -143,13 +143,19 @@ pub(super) fn vacate_all(header: NonNull<Header>) {
             return;
         }
         let _done = VacatingGuard(&local.vacating);
+        let mut before = header.as_ptr();
         while let Some(dead) = NonNull::new(local.dead.get()) {
             // SAFETY: only slots whose count has reached zero join the list, and each is taken off once; the
             // shard's kind is the slot's.
             unsafe {
                 let header = dead.as_ref();
+                let kind = header.shard.kind();
+                if before != dead.as_ptr() {
+                    fetch_beyond(before.addr(), dead.addr().get(), kind.layout.size());
+                }
+                before = dead.as_ptr();
                 local.dead.set(header.next.load(Ordering::Relaxed));
-                (header.shard.kind().vacate)(dead);
+                (kind.vacate)(dead);
             }
         }
     });

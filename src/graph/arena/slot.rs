@@ -97,6 +97,26 @@ impl<V: Value> Slot<V> {
     }
 }
 
+/// Has memory brought into the cache that is about to be read.
+#[inline(always)]
+pub(super) fn fetch(address: usize, bytes: usize) {
+    #[cfg(not(target_arch = "x86_64"))]
+    let _ = (address, bytes);
+    #[cfg(target_arch = "x86_64")]
+    for line in (0..bytes).step_by(64) {
+        use std::arch::x86_64::{_MM_HINT_T0, _mm_prefetch};
+        let line = std::ptr::without_provenance(address.wrapping_add(line));
+        // SAFETY: a hint, which reads nothing and faults at no address.
+        unsafe { _mm_prefetch::<_MM_HINT_T0>(line) };
+    }
+}
+
+/// The same for what comes four steps after `now`, if steps are as long as the one from `before`.
+#[inline(always)]
+pub(super) fn fetch_beyond(before: usize, now: usize, bytes: usize) {
+    fetch(now.wrapping_add(now.wrapping_sub(before).wrapping_mul(4)), bytes);
+}
+
 /// Vacates the slot of a node that was refused, or whose making panicked.
 struct Unfinished<V: Value> {
     slot: NonNull<Slot<V>>,

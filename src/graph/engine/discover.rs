@@ -118,6 +118,10 @@ impl<'g, V: Value> Finder<'g, V> {
     pub(super) fn discover(&mut self, limit: Option<f32>) -> bool {
         let below = |cost: f32| limit.is_none_or(|limit| cost < limit);
         while below(self.plan.cost) && self.done < self.plan.items.len() {
+            if let Some(before) = self.done.checked_sub(1) {
+                let [before, now] = [before, self.done].map(|k| self.plan.items[k].node);
+                now.fetch_beyond(before);
+            }
             let item = &mut self.plan.items[self.done];
             item.edges = self.plan.targets.len() as u32;
             let node: &'g Node<V> = item.node.get();

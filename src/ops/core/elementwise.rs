@@ -337,7 +337,10 @@ pub fn binary_scalar(op: &'static Elementwise, a: &Tensor, b: Scalar) -> Result<
     {
         return unary(same, a);
     }
-    if !a.dtype().is_float() && op.complex.is_some() && a.dtype().is_complex() {
+    if a.dtype().is_float() && op.takes(a.dtype()) {
+        return op.run([Slot::Tensor(a), Slot::Scalar(b)], a.layout(), a.dtype(), &[]);
+    }
+    if op.complex.is_some() && a.dtype().is_complex() {
         return binary(op, a, &beside_tensor(b, a)?);
     }
     let (a, b) = promote_beside_scalar(op, a, b)?;
