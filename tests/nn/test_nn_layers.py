@@ -360,6 +360,19 @@ def test_members_by_dotted_names() -> None:
         net.get_submodule("0.fc9")
     with pytest.raises(AttributeError, match=r"no parameter is called '0\.bias'"):
         net.get_parameter("0.bias")
+    layer, x = nn.Linear(3, 2), fg.ones(1, 2)
+    net.set_submodule("0.fc2", layer)
+    assert net[0].fc2 is layer
+    assert "0.fc2.bias" in dict(net.named_parameters())
+    assert net(fg.concatenate([x, -x])).shape == (2, 2)
+    net.set_submodule("2", nn.ReLU())
+    assert isinstance(net.get_submodule("2"), nn.ReLU)
+    with pytest.raises(AttributeError, match="no module is called '3'"):
+        net.set_submodule("3", nn.ReLU(), strict=True)
+    with pytest.raises(AttributeError, match="no module is called '3'"):
+        net.set_submodule("3.weight", nn.ReLU())
+    with pytest.raises(AttributeError, match="the name is empty"):
+        net.set_submodule("", nn.ReLU())
 
 
 def test_bags_divide_gradients_by_how_often_a_number_occurs() -> None:

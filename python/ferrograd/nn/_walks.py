@@ -112,6 +112,24 @@ class Walks:
             found = module_of(found._modules[part])
         return found
 
+    def set_submodule(self, target: str, module: Module, strict: bool = False) -> None:
+        """Puts a module where the dotted name says; with `strict` only where there is one.
+
+        Errors: `AttributeError` for an empty name and a name that does not exist.
+
+        >>> import ferrograd as fg
+        >>> net = fg.nn.Sequential(fg.nn.Linear(2, 2), fg.nn.ReLU())
+        >>> net.set_submodule("1", fg.nn.Tanh())
+        >>> net[1]
+        Tanh()
+        """
+        owner, _, name = target.rpartition(".")
+        if not name:
+            raise AttributeError("set_submodule: the name is empty; give that of a member")
+        if strict:
+            self.get_submodule(target)
+        self.get_submodule(owner).add_module(name, module)
+
     def get_parameter(self, target: str) -> Parameter:
         """The parameter of a dotted name. Errors: `AttributeError` for a name that none has."""
         return cast(Parameter, self._member("_parameters", "parameter", target))
