@@ -72,7 +72,7 @@ def test_the_operation_of_contributing_is_the_one_of_the_source():
     ]
     source = (ROOT / "src" / "ops" / "elementwise" / "activation.rs").read_text()
     assert "".join(f"    {line}\n" for line in entry.splitlines()) in source
-    assert row.strip() in (ROOT / "tests" / "cases.py").read_text()
+    assert row.strip() in (ROOT / "tests" / "cases" / "cases.py").read_text()
 
 
 def test_the_rust_of_the_readme_is_the_quickstart():
