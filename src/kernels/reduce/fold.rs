@@ -61,6 +61,8 @@ pub(super) unsafe fn lanes<F: Fold, const L: usize>(p: *const F::In, n: usize) -
 }
 
 /// `lanes` with a loop over the blocks of `L` elements, at least one, that merges their lanes too.
+/// `full` is one function of the baseline for every level. With the instructions of a level, 8192 neighbouring floats in the cache are
+/// summed in 0.25 instead of 0.35 µs, larger arrays wait for memory, and the code of all folds is 90 KB more.
 ///
 /// # Safety
 /// `n` elements are readable.
