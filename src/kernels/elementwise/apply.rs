@@ -9,6 +9,7 @@ use std::sync::Arc;
 use smallvec::{SmallVec, smallvec};
 
 use super::converted::apply_converted;
+use super::rows::{RowLoop, run_rows};
 use super::{Loop, LoopTable, Operand, OutOperand, run, where_loop};
 use crate::array::capture;
 use crate::dtype::{DType, no_loop};
@@ -142,6 +143,11 @@ pub fn apply(table: &LoopTable, ins: &[In<'_>], out: ViewMut<'_>, params: &[f64]
         let writes = smallvec![(&out).into()];
         launch::record(Launch { name: "map", reads: views.collect(), writes, work })
     });
+    if let (Some(rows), &[In::View(a), In::View(b)]) = (table.rows(dtype), ins)
+        && in_rows(rows, [a, b], &out, table.cost(dtype))
+    {
+        return;
+    }
     let inputs = ins.iter().zip(&constants).map(|(input, constant)| match *input {
         In::View(view) => Input::View(view),
         _ => Input::Number(constant, dtype.size()),
@@ -150,6 +156,17 @@ pub fn apply(table: &LoopTable, ins: &[In<'_>], out: ViewMut<'_>, params: &[f64]
     let inputs = inputs.skip(usize::from(over.is_some()));
     // SAFETY: operands and output have the loop's dtypes, as asserted and chosen above.
     unsafe { run_loop(over.unwrap_or(f), inputs, (out, over.is_some()), params, table.cost(dtype)) }
+}
+
+/// Applies a loop over rows, if the operands are rows beside values.
+fn in_rows(f: RowLoop, ins: [View<'_>; 2], out: &ViewMut<'_>, cost: f32) -> bool {
+    assert!(ins.iter().all(|x| x.dims == out.dims), "operands of one shape");
+    let itemsize = out.dtype.size();
+    let ins = ins.map(|x| Operand { ptr: x.ptr, strides: x.strides, itemsize });
+    let target = OutOperand { ptr: out.ptr, strides: out.strides, itemsize, read: false };
+    // SAFETY: views lie in live memory, have the output's dims and the loop's dtype; the output overlaps no operand, or
+    // is one exactly.
+    unsafe { run_rows(f, ins, target, out.dims, cost) }
 }
 
 /// The loop that writes over its first operand, if there is one and only that operand is the output.

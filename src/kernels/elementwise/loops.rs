@@ -345,6 +345,7 @@ const fn table(f64: [Loop; 3], f32: [Loop; 3]) -> LoopTable {
         c128: None,
         c64: None,
         over: None,
+        rows: None,
         cost: 0.3,
         text: "",
     }

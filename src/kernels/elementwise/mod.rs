@@ -9,6 +9,7 @@ mod flat;
 mod gather;
 pub mod loops;
 mod plan;
+pub mod rows;
 mod table;
 
 pub use apply::{In, apply, select};

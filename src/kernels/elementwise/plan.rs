@@ -18,6 +18,9 @@ const TILE: usize = 512;
 /// Rows at least this long are run one by one, shorter ones are gathered into tiles.
 const LONG_ROW: usize = 128;
 
+/// Stretches at least this long are cut into tiles of their own.
+const LONG: usize = 2 * TILE;
+
 type Tile = [MaybeUninit<[u64; 2]>; TILE];
 type Axes<T> = SmallVec<[T; 6]>;
 
@@ -26,12 +29,10 @@ type Axes<T> = SmallVec<[T; 6]>;
 enum Access {
     /// Flat: the operand is contiguous over the whole shape.
     Flat,
-    /// Rows are contiguous and the spans do not cross rows.
+    /// Stretches are contiguous, and the steps do not cross them.
     Row,
-    /// One value for the whole shape.
-    Value,
-    /// One row again and again, which lies in a tile as often as it fits.
-    Repeated,
+    /// One value, or one row, again and again for so many elements: it lies in a tile as often as it fits.
+    Kept(usize),
     /// Through a tile.
     Tile,
 }
@@ -45,6 +46,8 @@ pub(super) struct Plan {
     row: usize,
     by_row: bool,
     tiled: bool,
+    /// No step crosses a multiple of it.
+    cut: usize,
     /// Elements of a tile: whole rows, if one fits.
     tile: usize,
 }
@@ -81,6 +84,7 @@ impl Plan {
             row: 0,
             by_row: false,
             tiled: false,
+            cut: usize::MAX,
             tile: TILE,
         };
         // What runs on in one operand is made of whole rows of the others.
@@ -96,6 +100,16 @@ impl Plan {
         if !in_place {
             plan.out.access = plan.out.reached(by_row, row);
         }
+        for a in plan.ins.iter().chain([&plan.out]) {
+            match a.access {
+                Access::Row => plan.cut = plan.cut.min(if by_row { row } else { a.row() }),
+                Access::Kept(len) => plan.cut = plan.cut.min(len),
+                Access::Flat | Access::Tile => {}
+            }
+        }
+        if by_row {
+            plan.cut = plan.cut.min(row);
+        }
         let tiled = |a: &Arg| !matches!(a.access, Access::Flat | Access::Row);
         plan.tiled = tiled(&plan.out) || plan.ins.iter().any(tiled);
         plan
@@ -107,40 +121,33 @@ impl Plan {
         let mut tiles = [[MaybeUninit::uninit(); TILE]; MAX_OPERANDS + 1];
         let (out_tile, tiles) = tiles.split_last_mut().expect("there is a tile for the output");
         let mut sizes = [0; MAX_OPERANDS];
-        for (k, a) in self.ins.iter().enumerate() {
-            sizes[k] = a.size;
-            if matches!(a.access, Access::Value | Access::Repeated) {
-                // What lies before the first element, if anything, is gathered with it.
-                let range = (0, self.tile.min(end - start + start % self.row));
-                let tile = tiles[k].as_mut_ptr().cast();
-                // SAFETY: the shape begins with such a range; the tile has room.
-                unsafe { gather(a.ptr, a.size, &a.dims, &a.strides, range, tile) };
-            }
-        }
+        self.ins.iter().zip(&mut sizes).for_each(|(a, size)| *size = a.size);
         let sizes = (&sizes[..self.ins.len()], self.out.size);
-        let row = self.row;
+        let mut kept = [usize::MAX; MAX_OPERANDS];
         let mut pos = start;
         while pos < end {
             let mut n = end - pos;
-            if self.by_row {
-                n = n.min(row - pos % row);
+            if self.cut != usize::MAX {
+                n = n.min(self.cut - pos % self.cut);
             }
             if self.tiled {
-                n = n.min(self.tile - if self.by_row { 0 } else { pos % row });
+                n = n.min(self.tile - if self.by_row { 0 } else { pos % self.row });
             }
             // SAFETY: pos + n <= end, and n fits a tile if one is used.
-            unsafe { self.step((pos, n), tiles, out_tile, sizes) };
+            unsafe { self.step((pos, n), tiles, out_tile, &mut kept, sizes) };
             pos += n;
         }
     }
 
     /// # Safety
-    /// The range (first flat index, count) is inside the shape and fits the tiles in use.
+    /// The range (first flat index, count) is inside the shape and fits the tiles in use; `kept` says which stretch lies
+    /// in the tiles of operands that are kept.
     unsafe fn step(
         &self,
         range: (usize, usize),
         tiles: &mut [Tile],
         out_tile: &mut Tile,
+        kept: &mut [usize; MAX_OPERANDS],
         sizes: (&[usize], usize),
     ) {
         let mut ptrs = [std::ptr::null(); MAX_OPERANDS];
@@ -148,20 +155,31 @@ impl Plan {
         unsafe {
             for (k, a) in self.ins.iter().enumerate() {
                 let tile = tiles[k].as_mut_ptr().cast::<u8>();
-                if a.access == Access::Tile {
-                    gather(a.ptr, a.size, &a.dims, &a.strides, range, tile);
-                }
                 ptrs[k] = match a.access {
-                    Access::Repeated => tile.add(range.0 % self.row * a.size),
-                    _ => self.address(a, range.0).unwrap_or(tile),
+                    Access::Flat | Access::Row => self.address(a, range.0),
+                    Access::Tile => {
+                        gather(a.ptr, a.size, &a.dims, &a.strides, range, tile);
+                        tile
+                    }
+                    Access::Kept(len) => {
+                        let stretch = range.0 / len;
+                        if kept[k] != stretch {
+                            let first = (stretch * len, self.tile.min(len));
+                            gather(a.ptr, a.size, &a.dims, &a.strides, first, tile);
+                            kept[k] = stretch;
+                        }
+                        let value = a.strides[a.strides.len() - 1] == 0;
+                        tile.add(if value { 0 } else { range.0 % self.row * a.size })
+                    }
                 };
             }
-            let out = self.address(&self.out, range.0);
-            let target = out.unwrap_or(out_tile.as_mut_ptr().cast());
-            self.work.call(&ptrs, target, range.1, sizes);
-            if out.is_none() {
-                let o = &self.out;
+            let o = &self.out;
+            if o.access == Access::Tile {
+                let target = out_tile.as_mut_ptr().cast();
+                self.work.call(&ptrs, target, range.1, sizes);
                 scatter(target, o.size, &o.dims, &o.strides, range, o.ptr);
+            } else {
+                self.work.call(&ptrs, self.address(o, range.0), range.1, sizes);
             }
         }
     }
@@ -170,22 +188,18 @@ impl Plan {
     ///
     /// # Safety
     /// The index is inside the shape.
-    unsafe fn address(&self, a: &Arg, flat: usize) -> Option<*mut u8> {
-        let offset = match a.access {
-            Access::Flat => flat as isize,
-            Access::Row => {
-                let mut rest = flat;
-                let mut offset = 0;
-                for (&d, &s) in a.dims.iter().zip(&a.strides).rev() {
-                    offset += (rest % d) as isize * s;
-                    rest /= d;
-                }
-                offset
+    unsafe fn address(&self, a: &Arg, flat: usize) -> *mut u8 {
+        let mut offset = flat as isize;
+        if a.access != Access::Flat {
+            let mut rest = flat;
+            offset = 0;
+            for (&d, &s) in a.dims.iter().zip(&a.strides).rev() {
+                offset += (rest % d) as isize * s;
+                rest /= d;
             }
-            Access::Value | Access::Repeated | Access::Tile => return None,
-        };
+        }
         // SAFETY: the element is inside the operand.
-        Some(unsafe { a.ptr.offset(offset * a.size as isize) })
+        unsafe { a.ptr.offset(offset * a.size as isize) }
     }
 }
 
@@ -197,11 +211,16 @@ impl Arg {
 
     /// How spans reach it, with the row that all operands share.
     fn reached(&self, by_row: bool, row: usize) -> Access {
+        let last = self.row();
         match *self.strides {
-            [0] => Access::Value,
             [1] => Access::Flat,
-            [.., 1] if by_row => Access::Row,
-            [0, _] if !by_row && self.row() == row => Access::Repeated,
+            [.., 1] if by_row || last >= LONG => Access::Row,
+            [0] => Access::Kept(last),
+            [.., 0] if last >= LONG => Access::Kept(last),
+            [.., 0, _] if !by_row && last == row => match self.dims[self.dims.len() - 2] * row {
+                len if len >= LONG || self.dims.len() == 2 => Access::Kept(len),
+                _ => Access::Tile,
+            },
             _ => Access::Tile,
         }
     }

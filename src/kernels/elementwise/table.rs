@@ -4,6 +4,7 @@
 //! Never calls a loop: `run` does.
 //! Invariant: the loop of a level uses only instructions of that level.
 
+use super::rows::RowLoop;
 use crate::dtype::DType;
 use crate::kernels::isa;
 
@@ -42,6 +43,8 @@ pub struct LoopTable {
     pub bool: Option<Loop>,
     /// The loops that write over their first operand, which is not among those that they are given: float64 and float32.
     pub over: Option<&'static [[Loop; 3]; 2]>,
+    /// The loops over rows with one value each: float64 and float32.
+    pub rows: Option<&'static [[RowLoop; 3]; 2]>,
     /// Nanoseconds per float64 element on one core, for splitting and scheduling.
     pub cost: f32,
     /// Its operands, a bar, and what it computes, as it stands in the source.
@@ -75,6 +78,17 @@ impl LoopTable {
             self.cost < 0.3,
             "a tail is never padded: the padding would not hold the first operand"
         );
+        match dtype {
+            DType::F64 => Some(f64[isa::level() as usize]),
+            DType::F32 => Some(f32[isa::level() as usize]),
+            _ => None,
+        }
+    }
+
+    /// The loop over rows, for operands of this dtype at the current level.
+    #[inline]
+    pub(super) fn rows(&self, dtype: DType) -> Option<RowLoop> {
+        let [f64, f32] = self.rows?;
         match dtype {
             DType::F64 => Some(f64[isa::level() as usize]),
             DType::F32 => Some(f32[isa::level() as usize]),
@@ -122,6 +136,7 @@ impl LoopTable {
 ///   quotient (both have loops of complex64, too), `complex_angles:` for those that take exponentials (`complex_wide:` and
 ///   `complex_calls:` are the same beside `float_wide:` and `float_calls:`), and `complex_mask:` stands for `mask:`.
 /// * `over;` after the float row of two operands: it is so cheap that in place it has loops of its own.
+/// * `rows;` likewise: it has loops over rows with one value each.
 /// * `no_float;` instead when the operation takes integers and bool only.
 /// * `ints: |a, b| text;` for i64, i32, u8 and u64 (plain Rust on the integer type `T`), or `i64:`,
 ///   `i32:`, `u8:`, `u64:` one by one; `bool:` on bytes that are 0 or 1. The result's type is `T` in a
@@ -189,6 +204,10 @@ macro_rules! loop_table {
     };
     (@rows $t:ident [$($O:ty)?] over; $($rest:tt)*) => {
         $t.over = Some(const { &$crate::kernels::elementwise::loops::over::<K>() });
+        $crate::loop_table!(@rows $t [$($O)?] $($rest)*);
+    };
+    (@rows $t:ident [$($O:ty)?] rows; $($rest:tt)*) => {
+        $t.rows = Some(const { &$crate::kernels::elementwise::rows::row_loops::<K>() });
         $crate::loop_table!(@rows $t [$($O)?] $($rest)*);
     };
     (@rows $t:ident [$($O:ty)?] $T:ident: |$($x:ident),*| $body:expr; $($rest:tt)*) => {

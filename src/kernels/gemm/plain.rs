@@ -52,6 +52,71 @@ pub(super) unsafe fn product<T: Ring>(s: Size, a: Mat<*const T>, b: Mat<*const T
     }
 }
 
+/// A product of rows with a square matrix of a few elements, if it is one that lies in memory row by row.
+///
+/// # Safety
+/// As `Gemm::gemm`.
+#[inline]
+pub(super) unsafe fn by_square<T: Ring>(
+    s: Size,
+    a: Mat<*const T>,
+    b: Mat<*const T>,
+    c: Mat<*mut T>,
+) -> bool {
+    let rows = [a.cs, c.cs] == [1, 1] && [a.rs, c.rs] == [s.k as isize; 2];
+    if s.n != s.k || !(2..=4).contains(&s.n) || !rows {
+        return false;
+    }
+    // SAFETY: the caller's contract.
+    unsafe { each_row(s, a.ptr, b, c.ptr) };
+    true
+}
+
+leveled! {
+    /// Rows of two to four elements, as many as the matrix has.
+    unsafe fn each_row<T: Ring>(
+        s: Size, a: *const T, b: Mat<*const T>, c: *mut T,
+    ) = each_row_body, crate::kernels::leveled::Levels::UpToAvx2
+}
+
+/// # Safety
+/// As `by_square`.
+#[inline(always)]
+unsafe fn each_row_body<T: Ring>(s: Size, a: *const T, b: Mat<*const T>, c: *mut T) {
+    // SAFETY: the caller's contract.
+    unsafe {
+        match s.n {
+            2 => rows_of::<T, 2>(s.m, a, b, c),
+            3 => rows_of::<T, 3>(s.m, a, b, c),
+            _ => rows_of::<T, 4>(s.m, a, b, c),
+        }
+    }
+}
+
+/// # Safety
+/// As `by_square`, for rows of `N`.
+#[inline(always)]
+unsafe fn rows_of<T: Ring, const N: usize>(m: usize, a: *const T, b: Mat<*const T>, c: *mut T) {
+    let mut factor = [[T::ZERO; N]; N];
+    for (p, row) in factor.iter_mut().enumerate() {
+        for (j, element) in row.iter_mut().enumerate() {
+            // SAFETY: the caller's contract.
+            *element = unsafe { *b.ptr.offset(p as isize * b.rs + j as isize * b.cs) };
+        }
+    }
+    for i in 0..m {
+        for j in 0..N {
+            let mut sum = T::ZERO;
+            for (p, row) in factor.iter().enumerate() {
+                // SAFETY: as above.
+                sum = sum.muladd(unsafe { *a.add(i * N + p) }, row[j]);
+            }
+            // SAFETY: as above.
+            unsafe { *c.add(i * N + j) = sum };
+        }
+    }
+}
+
 /// Rows and columns of a tile of sums.
 const HIGH: usize = 4;
 const WIDE: usize = 8;

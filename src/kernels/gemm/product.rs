@@ -86,7 +86,11 @@ macro_rules! float_gemm {
                     return unsafe { plain::small(s, a, b, c) };
                 }
                 // SAFETY: the caller's contract.
-                unsafe { float::multiply(s, c, false, a, b, 1.0) }
+                unsafe {
+                    if !plain::by_square(s, a, b, c) {
+                        float::multiply(s, c, false, a, b, 1.0)
+                    }
+                }
             }
         }
     )*};

@@ -207,7 +207,7 @@ unsafe fn forward_rows_body<T: Number>(
 /// # Safety
 /// `y` holds `n` elements.
 #[inline(always)]
-unsafe fn fill<T>(n: usize, y: *mut T, value: impl Fn(usize) -> T) {
+pub(super) unsafe fn fill<T>(n: usize, y: *mut T, value: impl Fn(usize) -> T) {
     for i in 0..n {
         // SAFETY: the caller's contract.
         unsafe { *y.add(i) = value(i) };

@@ -15,28 +15,28 @@ elementwise! { family "arithmetic" [in_place];
     /// Sum, `a + b`. Derivative: `g` for both.
     [numpy("add"), factor("alpha")]
     fn add(a, b) = ADD {
-        forward { complex_ring: |a, b| a + b; over; ints: |a, b| a.wrapping_add(b); bool: |a, b| a | b; cost: 0.22; }
+        forward { complex_ring: |a, b| a + b; over; rows; ints: |a, b| a.wrapping_add(b); bool: |a, b| a | b; cost: 0.22; }
         by a { identity }
         by b { identity }
     }
     /// Difference, `a - b`. Derivatives: `g` and `-g`.
     [numpy("subtract"), aliases("sub"), no_bool, factor("alpha")]
     fn subtract(a, b) = SUBTRACT {
-        forward { complex_ring: |a, b| a - b; over; ints: |a, b| a.wrapping_sub(b); cost: 0.22; }
+        forward { complex_ring: |a, b| a - b; over; rows; ints: |a, b| a.wrapping_sub(b); cost: 0.22; }
         by a { identity }
         by b { complex_ring |g| -g }
     }
     /// Product, `a * b`. Derivatives: `g b` and `g a`.
     [numpy("multiply"), aliases("mul")]
     fn multiply(a, b) = MULTIPLY {
-        forward { complex_ring: |a, b| a * b; over; ints: |a, b| a.wrapping_mul(b); bool: |a, b| a & b; cost: 0.22; }
+        forward { complex_ring: |a, b| a * b; over; rows; ints: |a, b| a.wrapping_mul(b); bool: |a, b| a & b; cost: 0.22; }
         by a { complex_ring |g, b| g * b }
         by b { complex_ring |g, a| g * a }
     }
     /// Quotient, `a / b`; integers divide as float64. Derivatives: `g / b` and `-g y / b`.
     [numpy("divide", "true_divide"), aliases("div", "true_divide"), float64]
     fn divide(a, b) = DIVIDE {
-        forward { complex_field: |a, b| a / b; cost: 0.5; }
+        forward { complex_field: |a, b| a / b; rows; cost: 0.5; }
         by a { complex |g, b| g / b }
         by b { complex |g, b, y| -g * y / b }
     }

@@ -1,5 +1,6 @@
 //! Functions of neural networks: what users find under `nn.functional`.
 pub mod attention;
+mod channels;
 pub mod convolution;
 pub mod cross_entropy;
 pub mod dense;

@@ -1,35 +1,37 @@
 //! Normalisation: of rows (layer, rms, groups) and over batches.
 //!
-//! Owns: `normalized`, the one recorded form of them all, and the layouts that bring each to rows.
+//! Owns: `normalized`, the recorded form of those with a parameter per column; `channels` has the others.
 //! Never divides by a deviation without its `eps`.
 //! Invariant: the derivative in tensor operations starts from the saved input, so it holds at every order.
 
 use smallvec::{SmallVec, smallvec};
 
-use crate::array::ShapeVec;
+use super::channels::{self, Running};
 use crate::error::{Dims, Error, Result};
 use crate::kernels;
-use crate::ops::change::inplace::{Value, overwrite};
 use crate::ops::core::declare::{Ints, Scalar};
 use crate::ops::core::elementwise::{binary, binary_scalar};
-use crate::ops::core::layout::{
-    as_real_float, astype, permute_axes, real_float, reshape_dims, sum_over,
-};
+use crate::ops::core::layout::{astype, real_float, reshape_dims, sum_over};
 use crate::ops::core::structured::{Cx, Record, Save, finish, from_end, move_cost};
 use crate::ops::elementwise::arith::{ADD, MULTIPLY, SUBTRACT};
 use crate::ops::elementwise::unary::rsqrt;
 use crate::ops::fold::reduce::mean_over;
 use crate::tensor::Tensor;
 
-fn mul(a: &Tensor, b: &Tensor) -> Result<Tensor> {
+pub(super) fn mul(a: &Tensor, b: &Tensor) -> Result<Tensor> {
     binary(&MULTIPLY, a, b)
 }
 
-/// The normalised rows and their reciprocal deviations in tensor operations, for derivatives of the derivative.
-fn recorded(x: &Tensor, eps: f64, centred: bool) -> Result<(Tensor, Tensor)> {
+/// What is normalised over some axes and its reciprocal deviations in tensor operations, for derivatives of the derivative.
+pub(super) fn recorded(
+    x: &Tensor,
+    axes: &[usize],
+    eps: f64,
+    centred: bool,
+) -> Result<(Tensor, Tensor)> {
     let centre =
-        if centred { binary(&SUBTRACT, x, &mean_over(x, &[1], true)?)? } else { x.clone() };
-    let square = mean_over(&mul(&centre, &centre)?, &[1], true)?;
+        if centred { binary(&SUBTRACT, x, &mean_over(x, axes, true)?)? } else { x.clone() };
+    let square = mean_over(&mul(&centre, &centre)?, axes, true)?;
     let r = rsqrt(&binary_scalar(&ADD, &square, Scalar::Float(eps))?)?;
     Ok((mul(&centre, &r)?, r))
 }
@@ -58,7 +60,7 @@ fn gradient(p: &Params, g: Tensor, cx: &mut Cx<'_>) -> Result<()> {
 
 /// `r (h - mean(h) - y mean(h y))` with `h = g weight`, and the sums of `g y` and `g` over the rows.
 fn recorded_gradient(p: &Params, g: &Tensor, cx: &mut Cx<'_>) -> Result<()> {
-    let (y, r) = recorded(&cx.saved(0)?, p.eps, p.centred)?;
+    let (y, r) = recorded(&cx.saved(0)?, &[1], p.eps, p.centred)?;
     let (row, column) = (from_end(g, 2), from_end(g, 1));
     cx.give_with(0, |cx| {
         let h = if p.weight { mul(g, &cx.saved(1)?)? } else { g.clone() };
@@ -109,7 +111,7 @@ fn fused_gradient(p: &Params, g: &Tensor, cx: &mut Cx<'_>) -> Result<()> {
 
 /// Rows (rows, n) with mean 0 (if `centred`) and mean square 1, but for `eps`, times `weight` plus `bias`, which have one
 /// element per column.
-fn normalized(
+pub(super) fn normalized(
     x: &Tensor,
     [weight, bias]: [Option<&Tensor>; 2],
     eps: f64,
@@ -141,20 +143,13 @@ fn normalized(
     })
 }
 
-/// `y weight + bias`, both broadcast.
-fn affine(y: Tensor, weight: Option<Tensor>, bias: Option<Tensor>) -> Result<Tensor> {
-    let mut out = y;
-    if let Some(weight) = weight {
-        out = mul(&out, &weight)?;
-    }
-    match bias {
-        Some(bias) => binary(&ADD, &out, &bias),
-        None => Ok(out),
-    }
-}
-
 #[cold]
-fn unfit(op: &'static str, x: &Tensor, what: String, remedy: &'static str) -> Box<Error> {
+pub(super) fn unfit(
+    op: &'static str,
+    x: &Tensor,
+    what: String,
+    remedy: &'static str,
+) -> Box<Error> {
     Box::new(Error::Shape {
         op: op.into(),
         what: format!("input of shape {} with {what}", Dims::from(x.shape())),
@@ -218,67 +213,6 @@ fn like_last<'p>(
     }
 }
 
-/// A parameter with one element per channel (axis 1), shaped to broadcast.
-fn per_channel(op: &'static str, x: &Tensor, p: Option<&Tensor>) -> Result<Option<Tensor>> {
-    let Some(p) = p else { return Ok(None) };
-    if p.shape() != &x.shape()[1..2] {
-        let what = format!("a parameter of shape {}", Dims::from(p.shape()));
-        return Err(unfit(op, x, what, "give one element per channel, axis 1"));
-    }
-    let dims: ShapeVec = (0..x.ndim()).map(|a| if a == 1 { p.size() } else { 1 }).collect();
-    reshape_dims(p, &dims).map(Some)
-}
-
-fn need_channels(op: &'static str, x: &Tensor) -> Result<()> {
-    if x.ndim() >= 2 {
-        return Ok(());
-    }
-    Err(unfit(op, x, format!("{} dimensions", x.ndim()), "give (rows, channels, …)"))
-}
-
-/// The channels as rows, everything else as columns; and back.
-fn channels_as_rows(x: &Tensor) -> Result<Tensor> {
-    let mut order: ShapeVec = (0..x.ndim()).collect();
-    order.swap(0, 1);
-    let swapped = permute_axes(x, &order)?;
-    let rest = swapped.shape()[1..].iter().product();
-    reshape_dims(&swapped, &[swapped.shape()[0], rest])
-}
-
-fn rows_as_channels(rows: &Tensor, dims: &[usize]) -> Result<Tensor> {
-    let mut swapped = ShapeVec::from_slice(dims);
-    swapped.swap(0, 1);
-    let mut order: ShapeVec = (0..dims.len()).collect();
-    order.swap(0, 1);
-    permute_axes(&reshape_dims(rows, &swapped)?, &order)
-}
-
-/// `running = (1 - momentum) running + momentum value`, in place.
-fn follow(running: Option<&Tensor>, value: &Tensor, momentum: f64) -> Result<()> {
-    let Some(running) = running else {
-        return Ok(());
-    };
-    let old = binary_scalar(&MULTIPLY, &running.detach(), Scalar::Float(1.0 - momentum))?;
-    let new = binary_scalar(&MULTIPLY, &astype(value, running.dtype())?, Scalar::Float(momentum))?;
-    overwrite("batch_norm", running, &binary(&ADD, &old, &new)?, Value::ComputedHere)
-}
-
-/// Moves the running mean and (unbiased) variance towards those of this batch.
-fn track(rows: &Tensor, mean: Option<&Tensor>, var: Option<&Tensor>, momentum: f64) -> Result<()> {
-    if mean.is_none() && var.is_none() {
-        return Ok(());
-    }
-    let rows = rows.detach();
-    follow(mean, &mean_over(&rows, &[1], false)?, momentum)?;
-    follow(var, &crate::ops::fold::reduce::var_over(&rows, &[1], 1.0, false)?, momentum)
-}
-
-/// Normalises with given statistics.
-fn with_statistics(x: &Tensor, mean: Tensor, var: Tensor, eps: f64) -> Result<Tensor> {
-    let scale = rsqrt(&binary_scalar(&ADD, &var, Scalar::Float(eps))?)?;
-    mul(&binary(&SUBTRACT, x, &mean)?, &scale)
-}
-
 crate::operations! { family "normalisation" [float32];
     /// `(x - mean) / sqrt(var + eps) weight + bias` over the last dimensions, whose sizes are `normalized_shape`. Derivative: `r (g - mean(g) - y mean(g y))` with `r` the reciprocal deviation and `y` the normalised rows.
     [namespace("nn.functional")]
@@ -295,42 +229,12 @@ crate::operations! { family "normalisation" [float32];
     /// `layer_norm` of groups of channels (axis 1) of each row, then one weight and bias per channel. Derivative: as that of `layer_norm`.
     [namespace("nn.functional")]
     fn group_norm(x: Tensor, num_groups: isize, weight: Option<Tensor> = None, bias: Option<Tensor> = None, eps: f64 = 1e-5) -> Tensor {
-        need_channels("group_norm", x)?;
-        let x = as_real_float("group_norm", x)?;
-        let groups = usize::try_from(num_groups).ok().filter(|&g| g > 0 && x.shape()[1] % g == 0);
-        let Some(groups) = groups else {
-            return Err(unfit("group_norm", &x, format!("{num_groups} groups"), "give a number of groups that divides the channels, axis 1"));
-        };
-        let rows = x.shape()[0] * groups;
-        let n = x.shape()[1] / groups * x.shape()[2..].iter().product::<usize>();
-        let y = reshape_dims(&normalized(&reshape_dims(&x, &[rows, n])?, [None, None], eps, true)?, x.shape())?;
-        affine(y, per_channel("group_norm", &x, weight)?, per_channel("group_norm", &x, bias)?)
+        channels::group_norm(x, num_groups, [weight, bias], eps)
     }
     /// Normalises each channel (axis 1) over all rows: with the batch's mean and variance while training, moving the running ones (in place) towards them, else with the running ones; then one weight and bias per channel. Derivative: as that of `layer_norm` while training, else `g weight / sqrt(var + eps)`.
     [namespace("nn.functional")]
     fn batch_norm(x: Tensor, running_mean: Option<Tensor> = None, running_var: Option<Tensor> = None, weight: Option<Tensor> = None, bias: Option<Tensor> = None, training: bool = false, momentum: f64 = 0.1, eps: f64 = 1e-5) -> Tensor {
-        need_channels("batch_norm", x)?;
-        let x = as_real_float("batch_norm", x)?;
-        let shaped = |p| per_channel("batch_norm", &x, p);
-        let (mean, var) = (shaped(running_mean)?, shaped(running_var)?);
-        let (weight, bias) = (shaped(weight)?, shaped(bias)?);
-        let y = match (training, mean, var) {
-            (false, Some(mean), Some(var)) => with_statistics(&x, mean, var, eps)?,
-            (false, ..) => return Err(Box::new(Error::Argument {
-                op: "batch_norm".into(),
-                what: "training=False without running_mean and running_var".into(),
-                remedy: "give both, or training=True".into(),
-            })),
-            (true, ..) => {
-                let rows = channels_as_rows(&x)?;
-                if rows.shape()[1] < 2 {
-                    return Err(unfit("batch_norm", &x, "one value per channel".into(), "train with more than one value per channel"));
-                }
-                let y = normalized(&rows, [None, None], eps, true)?;
-                track(&rows, running_mean, running_var, momentum)?;
-                rows_as_channels(&y, x.shape())?
-            }
-        };
-        affine(y, weight, bias)
+        let running = Running { mean: running_mean, var: running_var, momentum };
+        channels::batch_norm(x, running, [weight, bias], training, eps)
     }
 }
