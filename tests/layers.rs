@@ -75,6 +75,9 @@ const UNSAFE: &[&str] = &[
     "src/threads/",
 ];
 
+/// Where the interpreter's lock may be given up; the second file touches no tensor meanwhile.
+const DETACHED: &[&str] = &["src/bindings/call/door.rs", "src/bindings/exchange/safetensors.rs"];
+
 const FILE_LINES: usize = 400;
 const FUNCTION_LINES: usize = 50;
 
@@ -188,6 +191,20 @@ fn unsafe_stays_where_its_contract_is_kept() {
         }
     }
     report("`unsafe` stands outside the files that may hold it", problems);
+}
+
+#[test]
+fn the_interpreter_is_left_through_the_door() {
+    let mut problems = Vec::new();
+    for source in sources() {
+        let path = source.path.to_string_lossy().replace('\\', "/");
+        if !DETACHED.contains(&path.as_str()) {
+            problems.extend(source.lines_with(&["py", ".", "detach"]).iter().map(|line| {
+                format!("{path}:{line}: call `door::detached`, or plain counts are unsound")
+            }));
+        }
+    }
+    report("the interpreter's lock is given up outside the door", problems);
 }
 
 #[test]

@@ -66,6 +66,15 @@ impl Source {
         (0..words.len()).filter(hit).map(|i| self.line(words[i].0)).collect()
     }
 
+    /// Lines on which these words stand one after the other.
+    pub(crate) fn lines_with(&self, wanted: &[&str]) -> Vec<usize> {
+        let words = self.words();
+        let found = words.windows(wanted.len()).filter(|found| {
+            found.iter().zip(wanted).all(|((_, word), wanted)| word.as_str() == *wanted)
+        });
+        found.map(|found| self.line(found[0].0)).collect()
+    }
+
     /// The items at the top of the file, each as its words up to `;` or with its opening brace.
     pub(crate) fn items(&self) -> Vec<(usize, String)> {
         let mut items = Vec::new();
