@@ -4,7 +4,7 @@
 mod strided;
 
 use ferrograd::dtype::{Complex64, Complex128, DType, Element, Half};
-use ferrograd::kernels::convolve::convolve;
+use ferrograd::kernels::convolution::convolve_full;
 use ferrograd::kernels::index::offsets_where;
 use ferrograd::kernels::order::arg_order;
 use ferrograd::kernels::scan::{Scan, recurrence, scan};
@@ -52,7 +52,10 @@ fn a_dtype_without_a_loop_is_refused() {
     let out = |out: ViewMut| reduce(Reduction::SumSquares, read(&whole), &[0], out);
     assert_eq!(refusal::<i64>(&[], out), floats);
     let numbers = "a kernel of real numbers was given bool";
-    assert_eq!(refusal::<bool>(&[5], |out| convolve(read(&truth), read(&truth), out)), numbers);
+    assert_eq!(
+        refusal::<bool>(&[5], |out| convolve_full(read(&truth), read(&truth), out)),
+        numbers
+    );
 }
 
 #[test]
