@@ -44,7 +44,8 @@ fn check(dims: &[usize], x: Operand<'_>, y: Operand<'_>, out_strides: Option<Vec
     let strides = out_strides.unwrap_or_else(|| c_strides(dims));
     let last: isize = dims.iter().zip(&strides).map(|(&d, &s)| (d as isize - 1) * s).sum();
     let mut out = vec![f64::NAN; last as usize + 1];
-    let target = OutOperand { ptr: out.as_mut_ptr().cast(), strides: &strides, itemsize: 8 };
+    let target =
+        OutOperand { ptr: out.as_mut_ptr().cast(), strides: &strides, itemsize: 8, read: false };
     let f = AXPY.get(DType::F64).unwrap();
     // SAFETY: the operands address their data over the whole shape, the output is its own.
     unsafe { run(f, &[x, y], target, dims, &[3.0], 0.3) };
@@ -88,7 +89,7 @@ fn in_place_and_split() {
             Operand { ptr, strides: &[1], itemsize: 8 },
             Operand { ptr: std::ptr::from_ref(&one).cast(), strides: &[0], itemsize: 8 },
         ];
-        let out = OutOperand { ptr, strides: &[1], itemsize: 8 };
+        let out = OutOperand { ptr, strides: &[1], itemsize: 8, read: false };
         // SAFETY: the output is the first operand exactly.
         unsafe { run(ADD.get(DType::F64).unwrap(), &ins, out, &[n], &[], 0.3) };
         assert!(x.iter().enumerate().all(|(i, &v)| v == i as f64 + 1.0), "{n}");
@@ -99,8 +100,8 @@ fn in_place_and_split() {
 
 #[test]
 fn empty_shapes_touch_nothing() {
-    let nowhere = Operand { ptr: std::ptr::null(), strides: &[0, 1], itemsize: 8 };
-    let out = OutOperand { ptr: std::ptr::null_mut(), strides: &[0, 1], itemsize: 8 };
+    let nowhere = Operand { ptr: std::ptr::null(), strides: &[0, 1], itemsize: 8, read: false };
+    let out = OutOperand { ptr: std::ptr::null_mut(), strides: &[0, 1], itemsize: 8, read: false };
     // SAFETY: there are no elements.
     unsafe { run(AXPY.get(DType::F64).unwrap(), &[nowhere; 2], out, &[3, 0], &[1.0], 0.3) };
 }
@@ -116,7 +117,7 @@ fn integers_masks_and_choices() {
     let mut sum = [0i32; 4];
     let mut less = [9u8; 4];
     let mut chosen = [0i32; 4];
-    let to = |ptr, itemsize| OutOperand { ptr, strides: &[1], itemsize };
+    let to = |ptr, itemsize| OutOperand { ptr, strides: &[1], itemsize, read: false };
     // SAFETY: four elements each, of the loops' types.
     unsafe {
         let out = to(sum.as_mut_ptr().cast(), 4);
