@@ -100,7 +100,7 @@ fn in_place_and_split() {
 
 #[test]
 fn empty_shapes_touch_nothing() {
-    let nowhere = Operand { ptr: std::ptr::null(), strides: &[0, 1], itemsize: 8, read: false };
+    let nowhere = Operand { ptr: std::ptr::null(), strides: &[0, 1], itemsize: 8 };
     let out = OutOperand { ptr: std::ptr::null_mut(), strides: &[0, 1], itemsize: 8, read: false };
     // SAFETY: there are no elements.
     unsafe { run(AXPY.get(DType::F64).unwrap(), &[nowhere; 2], out, &[3, 0], &[1.0], 0.3) };
