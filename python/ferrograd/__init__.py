@@ -248,7 +248,6 @@ if _typing.TYPE_CHECKING:
     )
 
 array = _core.tensor
-globals().pop("div")  # It has no `rounding_mode`; the one that has is loaded at its first use.
 
 _TRANSFORMS = (
     "check_grads",

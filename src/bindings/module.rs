@@ -16,9 +16,10 @@ use crate::bindings::{errors, function, object, tensor};
 use crate::threads;
 
 /// Functions whose public place is not the package itself: `fg.grad` is another function, and the
-/// package's own `_like` functions take more arguments.
-const ELSEWHERE: [&str; 8] = [
+/// package's own `div` and `_like` functions take more arguments.
+const ELSEWHERE: [&str; 9] = [
     "backward",
+    "div",
     "full_like",
     "get_gradient_edge",
     "grad",

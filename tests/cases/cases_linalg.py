@@ -138,13 +138,13 @@ def unordered(f: Function) -> Function:
 
 
 def multiplied(f: Function) -> Function:
-    """The product of the factors of Schur's form."""
+    """The product of the factors of Schur's form, of matrices with real eigenvalues."""
 
     def whole(x: Any) -> Any:
         t, z = f(x)
         return z @ t @ z.mT
 
-    return whole
+    return symmetric(whole)
 
 
 def stacked(f: Function) -> Function:
@@ -203,7 +203,7 @@ LINALG = (
     row("eigvalsh", np.linalg.eigvalsh, *STACKS, call(MAT, UPLO="U"), through=symmetric),
     row("eig", np.linalg.eig, *STACKS, through=unordered),
     row("eigvals", np.linalg.eigvals, *STACKS, through=unordered),
-    row("schur", stacked(linalg.schur), *STACKS, through=multiplied, order=0),
+    row("schur", stacked(linalg.schur), *STACKS, through=multiplied),
     row("expm", linalg.expm, *STACKS),
     row("sqrtm", stacked(linalg.sqrtm), *STACKS, through=positive),
     row("logm", stacked(linalg.logm), *STACKS, through=positive),

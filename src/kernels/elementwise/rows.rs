@@ -39,7 +39,7 @@ pub type RowLoop = unsafe fn(ins: [*const u8; 2], out: *mut u8, rows: Rows);
 #[inline(always)]
 unsafe fn map<L, K, T, const W: usize>(ins: [*const u8; 2], out: *mut u8, rows: Rows)
 where
-    L: LaneOf<T>,
+    L: LaneOf<T> + Real<Mask = bool>,
     K: Kernel<2, 0>,
     T: Copy,
     f64: Lit<L>,
@@ -53,13 +53,24 @@ where
         // SAFETY: the row is inside the operands and the output.
         unsafe {
             match kind {
+                // Of two NaN the first is the result, with its sign, as where both lie in memory; a value in a register
+                // may come first after compilation.
                 Kind::ValueFirst => {
                     let a = *a;
-                    blocks::<T, W>(len, out, b, |b| text(a, b));
+                    if L::load(a).is_nan() {
+                        (0..len).for_each(|i| *out.add(i) = a);
+                    } else {
+                        blocks::<T, W>(len, out, b, |b| text(a, b));
+                    }
                 }
                 Kind::ValueSecond => {
                     let b = *b;
-                    blocks::<T, W>(len, out, a, |a| text(a, b));
+                    if L::load(b).is_nan() {
+                        let first = |a: T| if L::load(a).is_nan() { a } else { b };
+                        (0..len).for_each(|i| *out.add(i) = first(*a.add(i)));
+                    } else {
+                        blocks::<T, W>(len, out, a, |a| text(a, b));
+                    }
                 }
                 Kind::Halves => {
                     for i in 0..len {
@@ -113,7 +124,7 @@ macro_rules! levels {
         where
             K: Kernel<2, 0>,
             T: Copy,
-            Lane<T, { $fma }>: Real + LaneOf<T>,
+            Lane<T, { $fma }>: Real<Mask = bool> + LaneOf<T>,
             f64: Lit<Lane<T, { $fma }>>,
         {
             // SAFETY: the same contract.
