@@ -123,6 +123,7 @@ if _typing.TYPE_CHECKING:
         backends as backends,
         cuda as cuda,
     )
+    from ferrograd._pytorch.division import div as div
     from ferrograd._pytorch.drawn import (
         multinomial as multinomial,
         normal as normal,

@@ -1638,7 +1638,6 @@ __all__ = [
     "diagonal",
     "diff",
     "digamma",
-    "div",
     "divide",
     "dot",
     "dsplit",
