@@ -357,8 +357,9 @@ if not _typing.TYPE_CHECKING:
     def __getattr__(name):
         """Loads a lazy module or a name in it."""
         home = _LAZY.get(name)
-        if name == "__all__":
-            return _exported()
+        if name == "__all__":  # no builtin of Python's is hidden by `import *`
+            names = {*__dir__()}.difference(vars(_builtins), ("builtins",), _UNEXPORTED)
+            return sorted(public for public in names if public[0] != "_")
         if home is None:
             _import_module("ferrograd._inspect.hints").missing("", name)
         value = getattr(_import_module(home), name) if home else _import_module(f"ferrograd.{name}")
@@ -370,9 +371,3 @@ def __dir__() -> _builtins.list[str]:
     """Every public name, loaded or not."""
     special = ("__doc__", "__file__", "__name__", "__path__", "__version__")
     return sorted({*(name for name in globals() if name[0] != "_"), *_LAZY, *special})
-
-
-def _exported() -> _builtins.list[str]:
-    """What `from ferrograd import *` binds: no builtin of Python's is hidden by it."""
-    names = {*__dir__()}.difference(vars(_builtins), ("builtins",), _UNEXPORTED)
-    return sorted(name for name in names if name[0] != "_")

@@ -10,6 +10,7 @@ use smallvec::smallvec;
 use super::common::{add, columns, cost, h, mm, mul, refuse, rows, skew, some_columns, sub};
 use super::gauge::refuse_phase;
 use super::solve::{Reading, solved_triangular};
+use crate::dtype::DType;
 use crate::error::{Error, Result};
 use crate::kernels::launch::decide;
 use crate::ops::core::declare::Axes;
@@ -63,7 +64,7 @@ fn refuse_blocks(t: &Tensor) -> Result<()> {
     if t.dtype().is_complex() || t.size() == 0 {
         return Ok(());
     }
-    let below = tril(&t.detach(), -1)?.abs_()?.max(Axes::All, false)?;
+    let below = astype(&tril(&t.detach(), -1)?.abs_()?.max(Axes::All, false)?, DType::F64)?;
     if decide("schur", &[below.view_of()], |of| u64::from(of[0].to_vec::<f64>()[0] != 0.0)) == 0 {
         return Ok(());
     }
