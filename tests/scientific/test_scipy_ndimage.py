@@ -268,3 +268,27 @@ def test_a_kernel_on_some_axes(name: str, axes: tuple[int, ...]) -> None:
     agree(lambda x, w: mine(x, w, **options), lambda x, w: other(x, w, **options), image, kernel)
     with pytest.raises(ValueError, match="one axis for each"):
         mine(fg.tensor(image), np.ones((2, 2, 2)), axes=axes)
+
+
+@pytest.mark.parametrize("order", range(6))
+def test_coordinates_of_complex_images(order: int) -> None:
+    draw = np.random.default_rng(order).normal
+    image = draw(size=(5, 6)) + 1j * draw(size=(5, 6))
+    places = np.array([[1.2, 2.1], [0.7, 3.5]])
+    for mode in ("mirror", "nearest", "constant", "grid-wrap"):
+        expected = theirs.map_coordinates(image, places, order=order, mode=mode)
+        for given in ((fg.tensor(image), places), (image, fg.tensor(places))):
+            found = ours.map_coordinates(*given, order=order, mode=mode).numpy()
+            assert_allclose(found, expected, atol=1e-12)
+    x = fg.tensor(image, requires_grad=True)
+    assert fg.gradcheck(lambda x: ours.map_coordinates(x, places, order=order), x)
+
+
+@pytest.mark.parametrize(("name", "by"), [("shift", 0.4), ("zoom", 1.5), ("rotate", 20.0)])
+def test_complex_images_are_moved(name: str, by: float) -> None:
+    draw = np.random.default_rng(0).normal
+    image = draw(size=(4, 5)) + 1j * draw(size=(4, 5))
+    found = getattr(ours, name)(fg.tensor(image), by).numpy()
+    assert_allclose(found, getattr(theirs, name)(image, by), atol=1e-12)
+    x = fg.tensor(image[:3, :3], requires_grad=True)
+    assert fg.gradcheck(lambda x: getattr(ours, name)(x, by), x)

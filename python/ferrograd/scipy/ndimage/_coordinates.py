@@ -67,7 +67,8 @@ def map_coordinates(
             margin = _MARGIN
             more = {"constant_values": cval} if mode == "grid-constant" else {}
             image = np.pad(image, margin, mode=MODES[mode], **more)
-        image = spline_filter(image, order, numpy.float64, mode)
+        wide = numpy.complex128 if image.dtype.kind == "c" else numpy.float64
+        image = spline_filter(image, order, wide, mode)
     made = _spline(image, places + margin if margin else places, order, mode, cval)
     return made.astype(dtype) if made.dtype != dtype else made
 

@@ -21,6 +21,11 @@ from ferrograd.scipy.ndimage._smooth import _each
 from ferrograd.scipy.special import cosdg, sindg
 
 
+def _real(image: Any) -> Any:
+    """The dtype of places in an image."""
+    return numpy.zeros(0, image.dtype).real.dtype
+
+
 @fills_output
 def affine_transform(
     input: Any,
@@ -58,7 +63,7 @@ def affine_transform(
             " give a square matrix, a vector of scales or a homogeneous matrix"
         )
     shape = np.shape(image) if output_shape is None else tuple(output_shape)
-    grid = numpy.indices(shape, dtype=image.dtype)
+    grid = numpy.indices(shape, dtype=_real(image))
     flat = grid.reshape(count, -1)
     moved = matrix[:, None] * flat if np.ndim(matrix) == 1 else matrix @ flat
     moved = moved + (offset[:, None] if np.ndim(offset) else offset)
@@ -87,7 +92,7 @@ def shift(
     if not holds_tensor([input, shift, cval]):
         return library("ndimage.shift")(input, shift, output, order, mode, cval, prefilter)
     image = floats(input)
-    ones = numpy.ones(np.ndim(image), image.dtype)
+    ones = numpy.ones(np.ndim(image), _real(image))
     return affine_transform(
         image, ones, -floats(shift) * ones, None, output, order, mode, cval, prefilter
     )
@@ -127,7 +132,7 @@ def zoom(
             lines.append((numpy.arange(count) + 0.5) * (n / max(count, 1)) - 0.5)
         else:
             lines.append(numpy.linspace(0.0, n - 1.0 if count > 1 else 0.0, count))
-    places = numpy.stack(numpy.meshgrid(*lines, indexing="ij")).astype(image.dtype)
+    places = numpy.stack(numpy.meshgrid(*lines, indexing="ij")).astype(_real(image))
     return map_coordinates(image, places, None, order, mode, cval, prefilter)
 
 
@@ -178,7 +183,7 @@ def rotate(
     offset = (shape - 1) / 2 - turn @ ((outer - 1) / 2)
     dims = list(np.shape(image))
     dims[first], dims[second] = int(outer[0]), int(outer[1])
-    grid = numpy.indices(dims, dtype=image.dtype)
+    grid = numpy.indices(dims, dtype=_real(image))
     rows = [*grid]
     rows[first] = turn[0, 0] * grid[first] + turn[0, 1] * grid[second] + offset[0]
     rows[second] = turn[1, 0] * grid[first] + turn[1, 1] * grid[second] + offset[1]
