@@ -239,3 +239,17 @@ def test_a_function_that_gives_its_gradient_too() -> None:
     assert_allclose(slopes, np.eye(2), atol=1e-8)
     both = fg.value_and_grad(lambda x: ((x - 2) ** 2).sum())
     assert_allclose(ours.minimize(both, np.zeros(2), jac=True).x, [2.0, 2.0], atol=1e-8)
+    square = ours.minimize(both, np.zeros((2, 2)), jac=True)
+    assert_allclose(square.x, np.full((2, 2), 2.0), atol=1e-8)
+
+
+def test_a_function_that_gives_its_gradient_too_is_called_once_a_place() -> None:
+    places = []
+
+    def bowl(x: Any) -> Any:
+        places.append(x.tolist())
+        return ((x - 2) ** 2).sum(), 2 * (x - 2)
+
+    with fg.no_grad():
+        found = ours.minimize(bowl, np.zeros(2), jac=True)
+    assert len(places) == found.nfev

@@ -55,8 +55,9 @@ def minimize(
     >>> fg.jacobian(lowest)(np.array([2.0, 3.0])).round(6).tolist()
     [[1.0, 0.0], [0.0, 1.0]]
     """
-    if jac is True:
-        fun, jac = _halves(fun)
+    pair = fun if jac is True else None
+    if pair is not None:
+        fun = _first(pair)
     problem = Problem("minimize", fun, x0, args, least=1)
 
     def value(x: Any, flat: Any) -> Any:
@@ -76,7 +77,7 @@ def minimize(
         second = problem.on_arrays(lambda x, flat: hessian(lambda y: value(y, flat))(x))
     plain_value = problem.on_arrays(value)
     found = library("optimize.minimize")(
-        lambda x: float(plain_value(x)),
+        (lambda x: float(plain_value(x))) if pair is None else problem.pair(pair),
         problem.start.ravel(),
         (),
         method,
@@ -96,9 +97,9 @@ def minimize(
     return found
 
 
-def _halves(pair: Callable[..., Any]) -> tuple[Callable[..., Any], Callable[..., Any]]:
-    """The value and the gradient that one function gives together."""
-    return lambda x, *args: pair(x, *args)[0], lambda x, *args: pair(x, *args)[1]
+def _first(pair: Callable[..., Any]) -> Callable[..., Any]:
+    """The value of a function that gives its gradient, too."""
+    return lambda x, *args: pair(x, *args)[0]
 
 
 def _none(value: Any) -> bool:

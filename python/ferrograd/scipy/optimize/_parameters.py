@@ -13,6 +13,7 @@ import numpy
 
 import ferrograd.numpy as np
 from ferrograd._core import Tensor, is_grad_enabled
+from ferrograd._tensor.modes import no_grad
 from ferrograd.errors import NotDifferentiableError
 from ferrograd.hips.misc.flatten import flatten
 from ferrograd.hips.tracer import getval
@@ -62,6 +63,17 @@ class Problem:
             return derivative
         args = self._unflatten(self.known)
         return on_arrays(lambda x, *more: derivative(x, *more, *args))
+
+    def pair(self, function: Callable[..., Any]) -> Callable[[Any], tuple[float, Any]]:
+        """A value and a gradient that the caller gives together, with the known parameters."""
+        args = self._unflatten(self.known)
+
+        def both(x: Any) -> tuple[float, Any]:
+            with no_grad():
+                value, slope = function(np.reshape(x, self.shape), *args)
+            return float(plain(value)), plain(slope).ravel()
+
+        return both
 
     def solved(self, residual: Callable[[Any, Any], Any], found: Any) -> Any:
         """The solution as a function of the parameters: a vector equation of a vector."""
