@@ -317,11 +317,11 @@ _LAZY = {
     "gradgradcheck": "ferrograd._checking",
     "show_config": "ferrograd._inspect.info",
     **dict.fromkeys(
-        ("Generator", "get_rng_state", "manual_seed", "set_rng_state"), "ferrograd._tensor.random"
-    ),
-    **dict.fromkeys(
         (
+            "Generator",
             "bernoulli",
+            "get_rng_state",
+            "manual_seed",
             "rand",
             "rand_like",
             "randint",
@@ -329,6 +329,7 @@ _LAZY = {
             "randn",
             "randn_like",
             "randperm",
+            "set_rng_state",
         ),
         "ferrograd._tensor.random",
     ),
