@@ -89,6 +89,31 @@ pub(in crate::kernels) unsafe fn multiply<T: FloatGemm>(
         (a.ptr, a.cs) = (a.ptr.wrapping_offset(last * a.cs), -a.cs);
         (b.ptr, b.rs) = (b.ptr.wrapping_offset(last * b.rs), -b.rs);
     }
-    // SAFETY: the same operands, walked in another order.
-    unsafe { T::call(s, c, keep, a, b, factor) }
+    let columns = columns_at_once::<T>(s, a);
+    for first in (0..s.n).step_by(columns) {
+        let s = Size { n: columns.min(s.n - first), ..s };
+        // SAFETY: the same operands, walked in another order and in blocks of columns.
+        unsafe { T::call(s, c.from(0, first), keep, a, b.from(0, first), factor) }
+    }
+}
+
+/// The columns that one call of the crate computes. Up to 48 it reads `a` where it lies, above it packs `a` first, which up to
+/// three times as many do not repay (0.9 to 0.97 of the time) where `a` fits half a cache of 2 MB and its columns begin at
+/// whole vectors, less than a page apart.
+fn columns_at_once<T>(s: Size, a: Mat<*const T>) -> usize {
+    const UNPACKED: usize = 48;
+    const TILE: usize = 6;
+    const PAGE: usize = 4096;
+    const VECTOR: usize = 64;
+    const CACHED: usize = 1 << 20;
+    let step = a.cs.unsigned_abs() * size_of::<T>();
+    let near = step < PAGE && step.saturating_mul(s.k) <= CACHED;
+    let whole = a.rs == 1 && step.is_multiple_of(VECTOR) && a.ptr.addr().is_multiple_of(VECTOR);
+    // Products up to 64 × 64 cut their inner axis at other places, and a single column adds in another order: a block
+    // never becomes one of them.
+    let few = s.m > 64 && (UNPACKED + 1..=3 * UNPACKED).contains(&s.n);
+    if !(near && whole && few) {
+        return s.n.max(1);
+    }
+    s.n.div_ceil(s.n.div_ceil(UNPACKED)).next_multiple_of(TILE)
 }
