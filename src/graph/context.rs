@@ -158,6 +158,16 @@ impl<'a, V: Value> Context<'a, V> {
         }
     }
 
+    /// The same of a gradient that is zero but for a part: several such cost what the parts do. For passes that record
+    /// nothing.
+    #[inline]
+    pub fn give_part(&mut self, i: usize, part: V::Part) -> Result<()> {
+        match self.targets.get(i) {
+            Some(&target) if target != NOWHERE => self.input_grads.give_part(i, target, part),
+            _ => Ok(()),
+        }
+    }
+
     /// Gives what `compute` makes as the gradient of input `i`, if the pass wants it.
     #[inline]
     pub fn give_with(&mut self, i: usize, compute: impl FnOnce(&Self) -> Result<V>) -> Result<()> {

@@ -15,6 +15,9 @@ pub trait Value: Clone + Send + Sync + Sized + 'static {
     /// What a saved value stores: the data without autograd state.
     type Payload: Clone + Send + Sync + 'static;
 
+    /// A gradient that is zero but for a part, before it is laid out: what a rule may give instead of a whole one.
+    type Part: Send + 'static;
+
     /// The arena of this type's nodes: one static per type.
     fn arena() -> &'static Arena<Self>;
 
@@ -68,6 +71,13 @@ pub trait Value: Clone + Send + Sync + Sized + 'static {
 
     /// `acc + new`. May reuse `acc`'s buffer if it is unique and recording is off; recorded when grad mode is on.
     fn accumulate(acc: Self, new: &Self) -> Result<Self>;
+
+    /// The part among zeros. Never recorded.
+    fn place(part: Self::Part) -> Result<Self>;
+
+    /// `acc` with the part added where it belongs. May reuse `acc`'s buffer if it is unique; the bits are the same where it
+    /// is not. Never recorded.
+    fn accumulate_part(acc: Self, part: Self::Part) -> Result<Self>;
 }
 
 /// Values without axes take part in no batched pass.

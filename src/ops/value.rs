@@ -13,7 +13,7 @@ use crate::graph::{self, Arena, Pack, Value};
 use crate::kernels::elementwise::{FlatIn, In, apply, apply_flat};
 use crate::ops::core::elementwise::binary;
 use crate::ops::core::layout::reshape_dims;
-use crate::ops::core::view::{Step, view_through};
+use crate::ops::core::view::{Part, Step, view_through};
 use crate::ops::elementwise::arith::ADD;
 use crate::ops::shape::join::join;
 use crate::tensor::{Edge, SavedTensor, Tensor, packing};
@@ -22,6 +22,7 @@ static ARENA: Arena<Tensor> = Arena::new();
 
 impl Value for Tensor {
     type Payload = SavedTensor;
+    type Part = Part;
 
     fn arena() -> &'static Arena<Tensor> {
         &ARENA
@@ -102,6 +103,20 @@ impl Value for Tensor {
             return Ok(acc);
         }
         binary(&ADD, &acc, new)
+    }
+
+    fn place(part: Part) -> Result<Tensor> {
+        part.placed()
+    }
+
+    fn accumulate_part(acc: Tensor, part: Part) -> Result<Tensor> {
+        if !part.fits(&acc) {
+            return binary(&ADD, &acc, &part.placed()?);
+        }
+        let own = acc.is_contiguous() && acc.storage().is_reusable();
+        let sum = if own { acc } else { acc.duplicate()? };
+        part.seen_in(&sum).add_into(part.gradient());
+        Ok(sum)
     }
 }
 

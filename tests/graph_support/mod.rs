@@ -71,6 +71,7 @@ macro_rules! value {
 
             impl Value for $name {
                 type Payload = f64;
+                type Part = std::convert::Infallible;
                 fn arena() -> &'static Arena<$name> {
                     &ARENA
                 }
@@ -88,6 +89,12 @@ macro_rules! value {
                 }
                 fn accumulate(acc: $name, new: &$name) -> Result<$name> {
                     Ok(if recording() { add(&acc, new) } else { plain(acc.x + new.x) })
+                }
+                fn place(part: Self::Part) -> Result<$name> {
+                    match part {}
+                }
+                fn accumulate_part(_acc: $name, part: Self::Part) -> Result<$name> {
+                    match part {}
                 }
             }
 

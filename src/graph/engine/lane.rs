@@ -13,7 +13,7 @@ use super::host::Host;
 use super::parallel::{OFFER_NS, SPINE_NS, Shared};
 use super::schedule::{NO_POSITION, SAME};
 use super::serial::Poll;
-use super::slots::Contribution;
+use super::slots::{Contribution, Given};
 use super::step::{self, Grads, Outcome};
 use super::table::InputGrads;
 use crate::error::Result;
@@ -311,13 +311,18 @@ impl<'l, 's, 'g, V: Value> Lane<'l, 's, 'g, V> {
 }
 
 /// The contributions of the running rule.
-struct Staged<V> {
-    contributions: Vec<(u32, Option<V>)>,
+struct Staged<V: Value> {
+    contributions: Vec<(u32, Option<Given<V>>)>,
 }
 
 impl<V: Value> InputGrads<V> for Staged<V> {
     fn give(&mut self, _input: usize, target: u32, v: V) -> Result<()> {
-        self.contributions.push((target, Some(v)));
+        self.contributions.push((target, Some(Given::Whole(v))));
+        Ok(())
+    }
+
+    fn give_part(&mut self, _input: usize, target: u32, part: V::Part) -> Result<()> {
+        self.contributions.push((target, Some(Given::Part(Box::new(part)))));
         Ok(())
     }
 }

@@ -13,16 +13,23 @@ use super::step::PassOptions;
 use crate::error::Result;
 use crate::graph::value::Value;
 
+/// A gradient as a rule gave it.
+pub(super) enum Given<V: Value> {
+    Whole(V),
+    /// Zero but for a part; laid out, or added, when its turn comes.
+    Part(Box<V::Part>),
+}
+
 /// What one consumer gives to one output: nothing, usually one value, rarely several.
-pub(super) type Contribution<V> = SmallVec<[V; 1]>;
+pub(super) type Contribution<V> = SmallVec<[Given<V>; 1]>;
 
 /// Gradients by output.
-pub(super) struct Slots<V> {
+pub(super) struct Slots<V: Value> {
     slots: Vec<Mutex<Slot<V>>>,
     options: PassOptions,
 }
 
-struct Slot<V> {
+struct Slot<V: Value> {
     sum: Option<V>,
     /// The rank whose turn it is.
     turn: u32,
@@ -44,7 +51,7 @@ impl<V: Value> Slots<V> {
     /// Adds a root's gradient, before any consumer's.
     pub(super) fn seed(&self, output: u32, v: V) -> Result<()> {
         let before = self.lock(output).sum.take();
-        let sum = self.fold(before, std::iter::once(v))?;
+        let sum = self.fold(before, std::iter::once(Given::Whole(v)))?;
         self.lock(output).sum = sum;
         Ok(())
     }
@@ -69,11 +76,13 @@ impl<V: Value> Slots<V> {
         let (mut contribution, mut added) = (contribution, 0);
         loop {
             let before = slot.sum.take();
-            if before.is_none() && contribution.len() <= 1 {
-                // Nothing to add up: no need to let go of the lock.
-                slot.sum = contribution.pop();
-            } else if contribution.is_empty() {
+            if contribution.is_empty() {
                 slot.sum = before;
+            } else if before.is_none() && matches!(contribution[..], [Given::Whole(_)]) {
+                // Nothing to add up: no need to let go of the lock.
+                if let Some(Given::Whole(v)) = contribution.pop() {
+                    slot.sum = Some(v);
+                }
             } else {
                 slot.busy = true;
                 drop(slot);
@@ -92,12 +101,18 @@ impl<V: Value> Slots<V> {
         }
     }
 
-    fn fold(&self, sum: Option<V>, contributions: impl Iterator<Item = V>) -> Result<Option<V>> {
+    fn fold(
+        &self,
+        sum: Option<V>,
+        contributions: impl Iterator<Item = Given<V>>,
+    ) -> Result<Option<V>> {
         let mut sum = sum;
-        for v in contributions {
-            sum = Some(match sum {
-                Some(sum) => self.options.sum(sum, &v)?,
-                None => v,
+        for given in contributions {
+            sum = Some(match (sum, given) {
+                (Some(sum), Given::Whole(v)) => self.options.sum(sum, &v)?,
+                (Some(sum), Given::Part(part)) => V::accumulate_part(sum, *part)?,
+                (None, Given::Whole(v)) => v,
+                (None, Given::Part(part)) => V::place(*part)?,
             });
         }
         Ok(sum)

@@ -10,9 +10,14 @@ use crate::error::Result;
 use crate::graph::value::Value;
 
 /// Takes the gradients of inputs that a rule gives.
-pub(in crate::graph) trait InputGrads<V> {
+pub(in crate::graph) trait InputGrads<V: Value> {
     /// Adds `v` to the gradient of output `target`; it comes from the rule's input `input`.
     fn give(&mut self, input: usize, target: u32, v: V) -> Result<()>;
+
+    /// The same of a gradient that is zero but for a part.
+    fn give_part(&mut self, input: usize, target: u32, part: V::Part) -> Result<()> {
+        self.give(input, target, V::place(part)?)
+    }
 }
 
 const ABSENT: u32 = u32::MAX;
@@ -82,6 +87,19 @@ impl<V: Value> InputGrads<V> for Table<V> {
     #[inline]
     fn give(&mut self, _input: usize, target: u32, v: V) -> Result<()> {
         self.add(target, v)
+    }
+
+    fn give_part(&mut self, _input: usize, target: u32, part: V::Part) -> Result<()> {
+        let place = self.place[target as usize];
+        if place == ABSENT {
+            self.put(target, V::place(part)?);
+            return Ok(());
+        }
+        let value = &mut self.values[place as usize];
+        if let Some(sum) = value.take() {
+            *value = Some(V::accumulate_part(sum, part)?);
+        }
+        Ok(())
     }
 }
 

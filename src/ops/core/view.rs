@@ -110,9 +110,42 @@ pub(crate) fn shown(x: &Tensor, name: &'static str, steps: Steps) -> Result<Tens
         params: (ShapeVec::from_slice(x.shape()), steps),
         saved: nothing(),
         backward: |(dims, steps), g, cx| {
-            cx.give_with(0, |cx| placed(&g, &batched(cx, dims), steps))
+            let dims = batched(cx, dims);
+            if cx.create_graph() {
+                return cx.give_with(0, |_| placed(&g, &dims, steps));
+            }
+            cx.give_part(0, Part { g, dims, steps: steps.clone() })
         },
     })
+}
+
+/// A gradient of a value of which only a view was used, before it is laid out among zeros.
+pub struct Part {
+    g: Tensor,
+    dims: ShapeVec,
+    steps: Steps,
+}
+
+impl Part {
+    /// The gradient among zeros.
+    pub(crate) fn placed(&self) -> Result<Tensor> {
+        placed(&self.g, &self.dims, &self.steps)
+    }
+
+    /// The gradient of the view.
+    pub(crate) fn gradient(&self) -> &Tensor {
+        &self.g
+    }
+
+    /// Whether `whole` has the shape and dtype of the value.
+    pub(crate) fn fits(&self, whole: &Tensor) -> bool {
+        whole.shape() == &self.dims[..] && whole.dtype() == self.g.dtype()
+    }
+
+    /// The view of a whole gradient that shows this part.
+    pub(crate) fn seen_in(&self, whole: &Tensor) -> Tensor {
+        whole.with_layout(self.steps.replay(whole.layout()))
+    }
 }
 
 /// The same elements as a tensor of their own: `x[...]`.

@@ -1,0 +1,130 @@
+"""Gradients of values of which only views are used: parts of one array of zeros.
+
+Owns: sums of overlapping parts beside a dense oracle, the same bits at every number of threads
+(signs of zeros included), and that no other gradient is written to. Views: `tests/operations`.
+"""
+
+from typing import Any
+
+import numpy as np
+import pytest
+from hypothesis import given, settings, strategies as st
+
+import ferrograd as fg
+
+THREADS = (1, 2, 4)
+
+
+def grad(x: fg.Tensor) -> np.ndarray:
+    assert x.grad is not None
+    return x.grad.detach().numpy()
+
+
+def parts() -> st.SearchStrategy[Any]:
+    """Basic indices of an array of 5 × 4."""
+    bound = st.none() | st.integers(-6, 6)
+    slices = st.builds(slice, bound, bound, st.sampled_from([None, 1, 2, -1, -2]))
+    first = slices | st.integers(-5, 4)
+    second = slices | st.integers(-4, 3)
+    return first | st.tuples(first, second) | st.tuples(st.just(...), second)
+
+
+@settings(max_examples=60, deadline=None)
+@given(st.lists(parts(), min_size=1, max_size=6), st.booleans(), st.booleans())
+def test_sums_of_parts(keys: list[Any], whole_first: bool, create_graph: bool) -> None:
+    rng = np.random.default_rng(len(keys))
+    x = fg.tensor(rng.standard_normal((5, 4)), requires_grad=True)
+    expected = np.zeros((5, 4))
+    loss: Any = (x * 3.0).sum() if whole_first else 0.0
+    expected += 3.0 * whole_first
+    for key in keys:
+        view = x[key]
+        weights = rng.standard_normal(view.shape)
+        loss = loss + (view * view * weights).sum()
+        expected[key] += 2 * weights * x.numpy()[key]
+    loss.backward(create_graph=create_graph)
+    np.testing.assert_allclose(grad(x), expected, rtol=1e-13, atol=1e-14)
+
+
+def test_diagonals_and_iteration() -> None:
+    x = fg.tensor(np.arange(16.0).reshape(4, 4), requires_grad=True)
+    loss = fg.diagonal(x).sum() + 2.0 * fg.diagonal(x, 1).sum()
+    for i, row in enumerate(x):
+        loss = loss + i * row.sum()
+    loss.backward()
+    rows = np.arange(4.0)[:, None] * np.ones(4)
+    np.testing.assert_array_equal(grad(x), rows + np.eye(4) + 2 * np.eye(4, k=1))
+
+
+def test_a_shared_gradient_is_not_written_to() -> None:
+    x = fg.tensor(np.arange(6.0), requires_grad=True)
+    z = fg.tensor(np.arange(6.0), requires_grad=True)
+    seen: list[fg.Tensor] = []
+    loss = x[:2].sum() * 5.0 + (x[1:] * x[1:]).sum() + (x + z).sum()
+    z.register_hook(seen.append)
+    loss.backward()
+    np.testing.assert_array_equal(grad(z), np.ones(6))
+    np.testing.assert_array_equal(seen[0].numpy(), np.ones(6))
+    np.testing.assert_array_equal(grad(x), [6.0, 8.0, 5.0, 7.0, 9.0, 11.0])
+
+
+def test_a_seed_is_not_written_to() -> None:
+    x = fg.tensor(np.ones(4), requires_grad=True)
+    y = x * 1.0
+    view = y[1:3]
+    seed, of_view = fg.ones(4), fg.full((2,), 3.0)
+    fg.autograd.backward([y, view], [seed, of_view])
+    np.testing.assert_array_equal(grad(x), [1.0, 4.0, 4.0, 1.0])
+    np.testing.assert_array_equal(seed.numpy(), np.ones(4))
+    np.testing.assert_array_equal(of_view.numpy(), [3.0, 3.0])
+
+
+@pytest.mark.parametrize("whole_at", [0, 3])
+def test_the_same_bits_on_every_number_of_threads(whole_at: int) -> None:
+    """A product with zero leaves negative zeros, which adding zeros to would change."""
+
+    def gradients() -> bytes:
+        rng = np.random.default_rng(0)
+        x = fg.tensor(rng.standard_normal((64, 256)), requires_grad=True)
+        y = x * 1.0
+        loss: Any = 0.0
+        for i in range(6):
+            view = y if i == whole_at else y[8 * i : 8 * i + 40]
+            for _ in range(3):
+                view = fg.tanh(view @ fg.tensor(rng.standard_normal((256, 256))) / 16.0)
+            loss = loss + (view * -0.0 if i == whole_at else view).sum()
+        loss.backward()
+        return grad(x).tobytes()
+
+    results = []
+    for threads in THREADS:
+        fg.set_num_threads(threads)
+        results.append(gradients())
+    assert all(result == results[0] for result in results)
+
+
+def test_hooks_and_second_derivatives_see_whole_gradients() -> None:
+    x = fg.tensor(np.arange(1.0, 5.0), requires_grad=True)
+    y = x * 2.0
+    y.retain_grad()
+    shapes = []
+    y.register_hook(lambda g: shapes.append(g.shape))
+    ((y[0] * y[1]) + (y[1:] ** 3).sum()).backward()
+    assert shapes == [(4,)]
+    np.testing.assert_array_equal(grad(y), [4.0, 2.0 + 48.0, 108.0, 192.0])
+    second = fg.hessian(lambda v: v[0] * v[1] + (v[1:] ** 3).sum())(np.arange(1.0, 5.0))
+    expected = np.diag([0.0, 12.0, 18.0, 24.0])
+    expected[0, 1] = expected[1, 0] = 1.0
+    np.testing.assert_allclose(np.asarray(second), expected)
+
+
+def test_parts_are_compiled() -> None:
+    def gradient(x: fg.Tensor) -> Any:
+        x = x.detach().requires_grad_()
+        loss: Any = sum((x[i] * x[i + 1]).sum() for i in range(3)) + (x[:, ::2] ** 2).sum()
+        return fg.autograd.grad(loss, [x])[0]
+
+    compiled = fg.compile(gradient)
+    for seed in range(3):
+        x = fg.tensor(np.random.default_rng(seed).standard_normal((4, 5)))
+        np.testing.assert_array_equal(compiled(x).numpy(), gradient(x).numpy())
