@@ -104,11 +104,12 @@ test-rust: loom ## the Rust crate alone: unit, integration and doc tests, the Ru
 loom: ## the arena's counting protocols under loom
 	$(call step,loom,cargo test $(LOCKED) --quiet --lib --manifest-path tests/loom/Cargo.toml --target-dir target/loom)
 
+# The package is checked in a target folder of its own: in the common one cargo would take its files for those of the crate.
 .PHONY: test-package
 test-package: ## what cargo package ships is a whole crate
 	$(call step,cargo package,cargo package $(LOCKED) --quiet --allow-dirty --no-verify)
 	@rm -rf target/shipped && mkdir -p target/shipped && tar -xf target/package/ferrograd-*.crate -C target/shipped --strip-components 1
-	$(call step,cargo check of the package,cargo check $(LOCKED) --quiet --manifest-path target/shipped/Cargo.toml --target-dir target)
+	$(call step,cargo check of the package,cargo check $(LOCKED) --quiet --manifest-path target/shipped/Cargo.toml --target-dir target/of-package)
 
 .PHONY: quick
 quick: $(VENV)/.wheel $(VENV)/.dev ## for daily work: ruff, and a part of every Python test (ARGS="tests/engine")
