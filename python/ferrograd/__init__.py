@@ -1,347 +1,72 @@
 """Differentiable NumPy on a Rust engine.
 
 `import ferrograd as fg`: tensors that record what is done to them, and gradients of any order. This
-file only re-exports; modules that cost import time are loaded when their name is first used.
+file only re-exports, and loads nearly everything when its name is first used. Type checkers read
+`__init__.pyi`.
 """
 
 import builtins as _builtins
-import typing as _typing
 from importlib import import_module as _import_module
 
-from ferrograd import _core, autograd, errors
-from ferrograd._core import *
-from ferrograd._core import (
-    CustomFunction as CustomFunction,
-    Function as Function,
-    FunctionContext as FunctionContext,
-    Node as Node,
-    __version__ as __version__,
-)
-from ferrograd._inspect.anomaly import (
-    detect_anomaly as detect_anomaly,
-    record_call_sites as record_call_sites,
-    set_detect_anomaly as set_detect_anomaly,
-)
-from ferrograd._pytorch import methods as _methods
-from ferrograd._tensor.creation import (
-    arange as arange,
-    bool_ as bool_,
-    complex64 as complex64,
-    complex128 as complex128,
-    e as e,
-    empty as empty,
-    empty_like as empty_like,
-    eye as eye,
-    float16 as float16,
-    float32 as float32,
-    float64 as float64,
-    full as full,
-    full_like as full_like,
-    inf as inf,
-    int8 as int8,
-    int16 as int16,
-    int32 as int32,
-    int64 as int64,
-    linspace as linspace,
-    nan as nan,
-    newaxis as newaxis,
-    ones as ones,
-    ones_like as ones_like,
-    pi as pi,
-    uint8 as uint8,
-    uint16 as uint16,
-    uint32 as uint32,
-    uint64 as uint64,
-    zeros as zeros,
-    zeros_like as zeros_like,
-)
-from ferrograd._tensor.device import device as device, is_inference as is_inference
-from ferrograd._tensor.modes import (
-    enable_grad as enable_grad,
-    inference_mode as inference_mode,
-    no_grad as no_grad,
-    set_grad_enabled as set_grad_enabled,
-)
+import numpy as _numpy  # first: it refuses a second interpreter in the process
 
-if _typing.TYPE_CHECKING:
-    from ferrograd import (
-        array_api as array_api,
-        builtins as builtins,
-        core as core,
-        differential_operators as differential_operators,
-        distributed as distributed,
-        extend as extend,
-        fft as fft,
-        func as func,
-        functions as functions,
-        functors as functors,
-        linalg as linalg,
-        misc as misc,
-        nn as nn,
-        numpy as numpy,
-        optim as optim,
-        scipy as scipy,
-        test_util as test_util,
-        tracer as tracer,
-        transforms as transforms,
-        util as util,
-        utils as utils,
-        wrap_util as wrap_util,
-    )
-    from ferrograd._checking import (
-        GradcheckReport as GradcheckReport,
-        gradcheck as gradcheck,
-        gradgradcheck as gradgradcheck,
-    )
-    from ferrograd._compile import (
-        ShapeDtypeStruct as ShapeDtypeStruct,
-        compile as compile,
-        cond as cond,
-        fori_loop as fori_loop,
-        pure_callback as pure_callback,
-        scan as scan,
-        switch as switch,
-        while_loop as while_loop,
-    )
-    from ferrograd._inspect.explain import explain_no_grad as explain_no_grad
-    from ferrograd._inspect.info import show_config as show_config
-    from ferrograd._inspect.scope import Graph as Graph
-    from ferrograd._pytorch.algebra import (
-        cholesky as cholesky,
-        clamp_max as clamp_max,
-        clamp_min as clamp_min,
-        det as det,
-        inverse as inverse,
-        logdet as logdet,
-        matrix_exp as matrix_exp,
-        matrix_power as matrix_power,
-        pinverse as pinverse,
-        slogdet as slogdet,
-    )
-    from ferrograd._pytorch.devices import (
-        accelerator as accelerator,
-        backends as backends,
-        cuda as cuda,
-    )
-    from ferrograd._pytorch.division import div as div
-    from ferrograd._pytorch.drawn import (
-        multinomial as multinomial,
-        normal as normal,
-        poisson as poisson,
-    )
-    from ferrograd._pytorch.dtypes import (
-        cdouble as cdouble,
-        cfloat as cfloat,
-        double as double,
-        float as float,
-        half as half,
-        int as int,
-        long as long,
-        short as short,
-    )
-    from ferrograd._pytorch.kinds import (
-        as_tensor as as_tensor,
-        broadcast_shapes as broadcast_shapes,
-        can_cast as can_cast,
-        finfo as finfo,
-        iinfo as iinfo,
-        is_floating_point as is_floating_point,
-        is_nonzero as is_nonzero,
-        is_tensor as is_tensor,
-        logspace as logspace,
-        numel as numel,
-        promote_types as promote_types,
-        result_type as result_type,
-    )
-    from ferrograd._pytorch.places import (
-        diagonal_scatter as diagonal_scatter,
-        index_copy as index_copy,
-        index_fill as index_fill,
-        index_put as index_put,
-        masked_scatter as masked_scatter,
-        select_scatter as select_scatter,
-        slice_scatter as slice_scatter,
-        unflatten as unflatten,
-    )
-    from ferrograd._pytorch.products import (
-        addbmm as addbmm,
-        addmm as addmm,
-        addmv as addmv,
-        addr as addr,
-        baddbmm as baddbmm,
-        block_diag as block_diag,
-        cartesian_prod as cartesian_prod,
-        cdist as cdist,
-        combinations as combinations,
-        dist as dist,
-        mv as mv,
-    )
-    from ferrograd._pytorch.sorting import (
-        aminmax as aminmax,
-        bincount as bincount,
-        bucketize as bucketize,
-        histc as histc,
-        kthvalue as kthvalue,
-        mode as mode,
-        msort as msort,
-        tril_indices as tril_indices,
-        triu_indices as triu_indices,
-        unique_consecutive as unique_consecutive,
-    )
-    from ferrograd._saving import (
-        load as load,
-        load_state as load_state,
-        save as save,
-        save_state as save_state,
-    )
-    from ferrograd._tensor.checkpoint import checkpoint as checkpoint
-    from ferrograd._tensor.creation import bool_ as bool
-    from ferrograd._tensor.random import (
-        Generator as Generator,
-        bernoulli as bernoulli,
-        get_rng_state as get_rng_state,
-        manual_seed as manual_seed,
-        rand as rand,
-        rand_like as rand_like,
-        randint as randint,
-        randint_like as randint_like,
-        randn as randn,
-        randn_like as randn_like,
-        randperm as randperm,
-        set_rng_state as set_rng_state,
-    )
-    from ferrograd.autograd import graph as graph
-    from ferrograd.autograd._passes import (
-        BackwardPass as BackwardPass,
-        GradientComputer as GradientComputer,
-    )
-    from ferrograd.builtins import (
-        dict as dict,
-        isinstance as isinstance,
-        list as list,
-        tuple as tuple,
-        type as type,
-    )
-    from ferrograd.extend import primitive as primitive
-    from ferrograd.transforms import (
-        check_grads as check_grads,
-        deriv as deriv,
-        elementwise_grad as elementwise_grad,
-        grad as grad,
-        grad_and_aux as grad_and_aux,
-        grad_named as grad_named,
-        hessian as hessian,
-        hessian_tensor_product as hessian_tensor_product,
-        hessian_vector_product as hessian_vector_product,
-        holomorphic_grad as holomorphic_grad,
-        hvp as hvp,
-        jacobian as jacobian,
-        jvp as jvp,
-        make_ggnvp as make_ggnvp,
-        make_hvp as make_hvp,
-        make_jvp as make_jvp,
-        make_vjp as make_vjp,
-        multigrad_dict as multigrad_dict,
-        tensor_jacobian_product as tensor_jacobian_product,
-        value_and_grad as value_and_grad,
-        vector_jacobian_product as vector_jacobian_product,
-        vjp as vjp,
-    )
+from ferrograd import _core
+from ferrograd._core import Tensor, __version__, tensor
 
-array = _core.tensor
+array = tensor
 
-_TRANSFORMS = (
-    "check_grads",
-    "deriv",
-    "elementwise_grad",
-    "grad",
-    "grad_and_aux",
-    "grad_named",
-    "hessian",
-    "hessian_tensor_product",
-    "hessian_vector_product",
-    "holomorphic_grad",
-    "hvp",
-    "jacobian",
-    "jvp",
-    "make_ggnvp",
-    "make_hvp",
-    "make_jvp",
-    "make_vjp",
-    "multigrad_dict",
-    "tensor_jacobian_product",
-    "value_and_grad",
-    "vector_jacobian_product",
-    "vjp",
-)
-
-#: Names of PyTorch's by the module of `_pytorch` that has them; some are methods too.
-_PYTORCH = {
-    "products": "addmm addmv addr addbmm baddbmm mv cdist dist block_diag cartesian_prod"
-    " combinations",
-    "places": "index_put index_copy index_fill masked_scatter select_scatter slice_scatter"
+#: Where names are; names without a home are modules. What is nowhere here is the core's.
+_HOMES = {
+    "": "array_api autograd builtins core differential_operators distributed errors extend fft func"
+    " functions functors linalg misc nn numpy optim scipy test_util tracer transforms util utils"
+    " wrap_util",
+    "_core": "CustomFunction Function FunctionContext Node",
+    "_checking": "GradcheckReport gradcheck gradgradcheck",
+    "_compile": "ShapeDtypeStruct compile cond fori_loop pure_callback scan switch while_loop",
+    "_inspect.anomaly": "detect_anomaly record_call_sites set_detect_anomaly",
+    "_inspect.explain": "explain_no_grad",
+    "_inspect.info": "show_config",
+    "_inspect.scope": "Graph",
+    "_pytorch.algebra": "det slogdet logdet inverse pinverse matrix_power matrix_exp cholesky"
+    " clamp_min clamp_max",
+    "_pytorch.devices": "cuda accelerator backends",
+    "_pytorch.division": "div",
+    "_pytorch.drawn": "multinomial normal poisson",
+    "_pytorch.dtypes": "half float double short int long cfloat cdouble",
+    "_pytorch.kinds": "is_tensor as_tensor numel is_floating_point is_nonzero result_type"
+    " promote_types can_cast finfo iinfo broadcast_shapes logspace",
+    "_pytorch.places": "index_put index_copy index_fill masked_scatter select_scatter slice_scatter"
     " diagonal_scatter unflatten",
-    "division": "div",
-    "algebra": "det slogdet logdet inverse pinverse matrix_power matrix_exp cholesky clamp_min"
-    " clamp_max",
-    "drawn": "multinomial normal poisson",
-    "sorting": "kthvalue mode msort aminmax bincount histc bucketize unique_consecutive"
+    "_pytorch.products": "addmm addmv addr addbmm baddbmm mv cdist dist block_diag cartesian_prod"
+    " combinations",
+    "_pytorch.sorting": "kthvalue mode msort aminmax bincount histc bucketize unique_consecutive"
     " tril_indices triu_indices",
-    "kinds": "is_tensor as_tensor numel is_floating_point is_nonzero result_type promote_types"
-    " can_cast finfo iinfo broadcast_shapes logspace",
-    "devices": "cuda accelerator backends",
-    "dtypes": "half float double short int long cfloat cdouble",
+    "_saving": "load load_state save save_state",
+    "_tensor.checkpoint": "checkpoint",
+    "_tensor.creation": "arange bool_ complex64 complex128 e empty empty_like eye float16"
+    " float32 float64 full full_like inf int8 int16 int32 int64 linspace nan newaxis ones ones_like"
+    " pi uint8 uint16 uint32 uint64 zeros zeros_like",
+    "_tensor.device": "device is_inference",
+    "_tensor.modes": "enable_grad inference_mode no_grad set_grad_enabled",
+    "_tensor.random": "Generator bernoulli get_rng_state manual_seed rand rand_like randint"
+    " randint_like randn randn_like randperm set_rng_state",
+    "array_api": "bool",
+    "autograd": "graph",
+    "autograd._passes": "BackwardPass GradientComputer",
+    "builtins": "dict isinstance list tuple type",
+    "extend": "primitive",
+    "transforms": "check_grads deriv elementwise_grad grad grad_and_aux grad_named hessian"
+    " hessian_tensor_product hessian_vector_product holomorphic_grad hvp jacobian jvp make_ggnvp"
+    " make_hvp make_jvp make_vjp multigrad_dict tensor_jacobian_product value_and_grad"
+    " vector_jacobian_product vjp",
 }
 
-#: Where a name is; an empty home means a module of that name.
-_LAZY = {
-    **dict.fromkeys(_TRANSFORMS, "ferrograd.transforms"),
-    **dict.fromkeys(("dict", "isinstance", "list", "tuple", "type"), "ferrograd.builtins"),
-    **dict.fromkeys(("fft", "functions", "functors", "linalg", "nn", "optim", "transforms"), ""),
-    **dict.fromkeys(("array_api", "numpy", "scipy", "extend", "func"), ""),
-    **dict.fromkeys(("builtins", "core", "differential_operators", "distributed", "misc"), ""),
-    **dict.fromkeys(("test_util", "tracer", "util", "utils", "wrap_util"), ""),
-    "bool": "ferrograd.array_api",
-    "primitive": "ferrograd.extend",
-    "BackwardPass": "ferrograd.autograd._passes",
-    **dict.fromkeys(("ShapeDtypeStruct", "compile", "pure_callback"), "ferrograd._compile"),
-    **dict.fromkeys(("cond", "fori_loop", "scan", "switch", "while_loop"), "ferrograd._compile"),
-    **dict.fromkeys(("load", "load_state", "save", "save_state"), "ferrograd._saving"),
-    "GradientComputer": "ferrograd.autograd._passes",
-    "Graph": "ferrograd._inspect.scope",
-    "checkpoint": "ferrograd._tensor.checkpoint",
-    "explain_no_grad": "ferrograd._inspect.explain",
-    "graph": "ferrograd.autograd",
-    "GradcheckReport": "ferrograd._checking",
-    "gradcheck": "ferrograd._checking",
-    "gradgradcheck": "ferrograd._checking",
-    "show_config": "ferrograd._inspect.info",
-    **dict.fromkeys(
-        (
-            "Generator",
-            "bernoulli",
-            "get_rng_state",
-            "manual_seed",
-            "rand",
-            "rand_like",
-            "randint",
-            "randint_like",
-            "randn",
-            "randn_like",
-            "randperm",
-            "set_rng_state",
-        ),
-        "ferrograd._tensor.random",
-    ),
-    **{
-        name: f"ferrograd._pytorch.{home}"
-        for home, names in _PYTORCH.items()
-        for name in names.split()
-    },
-}
+#: The same by name, with the core's names; filled when it is first asked.
+_HOME_OF = {}
 
 #: Modules that `import *` leaves out: their names are other packages', or too general.
-_UNEXPORTED = {
+_UNEXPORTED = (
+    "builtins",
     "numpy",
     "scipy",
     "core",
@@ -351,24 +76,29 @@ _UNEXPORTED = {
     "util",
     "utils",
     "wrap_util",
-}
-
-if not _typing.TYPE_CHECKING:
-
-    def __getattr__(name):
-        """Loads a lazy module or a name in it."""
-        home = _LAZY.get(name)
-        if name == "__all__":  # no builtin of Python's is hidden by `import *`
-            names = {*__dir__()}.difference(vars(_builtins), ("builtins",), _UNEXPORTED)
-            return sorted(public for public in names if public[0] != "_")
-        if home is None:
-            _import_module("ferrograd._inspect.hints").missing("", name)
-        value = getattr(_import_module(home), name) if home else _import_module(f"ferrograd.{name}")
-        globals()[name] = value
-        return value
+)
 
 
-def __dir__() -> _builtins.list[str]:
+def __getattr__(name):
+    """Loads a module, or a name in one."""
+    if name == "__all__":  # no builtin of Python's is hidden by `import *`
+        names = {*__dir__()}.difference(vars(_builtins), _UNEXPORTED)
+        return sorted(public for public in names if public[0] != "_")
+    if not _HOME_OF:  # all at once: another thread may ask meanwhile
+        homes = {each: home for home, names in _HOMES.items() for each in names.split()}
+        _HOME_OF.update({**_builtins.dict.fromkeys(_core.__all__, "_core"), **homes})
+    home = _HOME_OF.get(name)
+    if home is None:
+        _import_module("ferrograd._inspect.hints").missing("", name)
+    module = _import_module(f"ferrograd.{home or name}")
+    value = getattr(module, name) if home else module
+    globals()[name] = value
+    return value
+
+
+def __dir__():
     """Every public name, loaded or not."""
     special = ("__doc__", "__file__", "__name__", "__path__", "__version__")
-    return sorted({*(name for name in globals() if name[0] != "_"), *_LAZY, *special})
+    lazy = " ".join(_HOMES.values()).split()
+    own = (name for name in globals() if name[0] != "_")
+    return sorted({*own, *lazy, *_core.__all__, *special})

@@ -54,8 +54,22 @@ fn create(py: Python<'_>) -> PyResult<Vec<(&'static str, Py<PyType>)>> {
     Ok(types)
 }
 
+/// The names of the classes.
+pub(crate) fn names() -> impl Iterator<Item = &'static str> {
+    [BASE, WARNING].into_iter().chain(CLASSES.iter().map(|(name, ..)| *name))
+}
+
+/// The class of this name, if there is one.
+pub(crate) fn named<'py>(py: Python<'py>, name: &str) -> PyResult<Option<Bound<'py, PyAny>>> {
+    if !names().any(|known| known == name) {
+        return Ok(None);
+    }
+    types(py)?;
+    Ok(Some(class(py, name).into_any()))
+}
+
 /// Every class, created at the first call.
-pub(crate) fn types(py: Python<'_>) -> PyResult<&'static [(&'static str, Py<PyType>)]> {
+fn types(py: Python<'_>) -> PyResult<&'static [(&'static str, Py<PyType>)]> {
     Ok(TYPES.get_or_try_init(py, || create(py))?.as_slice())
 }
 

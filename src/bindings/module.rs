@@ -1,12 +1,15 @@
-//! What `import ferrograd._core` executes.
+//! What `import ferrograd._core` executes, and what the module makes when it is first asked for.
 //!
 //! Owns: the list of everything the module holds. Never defines any of it.
-//! Invariant: `__all__` holds the public names only; errors and helpers are there without being in it.
+//! Invariant: the module holds the class of tensors from the start, since programs meet tensors in any way; whatever else
+//! it has is made once and then stands in its dict. `__all__` holds the public names only; errors and helpers are there
+//! without being in it.
 
+use pyo3::exceptions::PyAttributeError;
 use pyo3::prelude::*;
-use pyo3::types::{PyList, PyType};
+use pyo3::types::{PyDict, PyList, PyString};
 
-use crate::bindings::call::{entry, foreign, observe};
+use crate::bindings::call::{foreign, late, names, observe};
 use crate::bindings::exchange::{dlpack, einops, memory, safetensors};
 use crate::bindings::graph::{collect, edge, group, hooks, introspect, packing, saved, site};
 use crate::bindings::pass::{
@@ -29,134 +32,149 @@ const ELSEWHERE: [&str; 9] = [
     "zeros_like",
 ];
 
+/// What makes a member of the module.
+type Make = for<'py> fn(&Bound<'py, PyModule>) -> PyResult<Bound<'py, PyAny>>;
+
+/// The table of functions, by the file that has them; `as` stands before the name in Python, where it is another.
+macro_rules! functions {
+    ($($room:ident: $($name:ident $(as $shown:ident)?),+;)+) => { &[$($((
+        functions!(@shown $name $($shown)?),
+        |m| Ok(wrap_pyfunction!($room::$name, m)?.into_any()),
+    )),+),+] };
+    (@shown $name:ident) => { stringify!($name) };
+    (@shown $name:ident $shown:ident) => { stringify!($shown) };
+}
+
+static FUNCTIONS: &[(&str, Make)] = functions! {
+    tensor: tensor, asarray, from_numpy, get_default_dtype, set_default_dtype, full as _full,
+        rebuild as _rebuild, _update;
+    dlpack: from_dlpack;
+    backward: backward, grad, _jacobian, _grad_rows;
+    function: once_differentiable, _run, _wrap_forward;
+    modes: is_grad_enabled, is_inference_mode_enabled, _switch_grad, _switch_inference,
+        _switch_multithreading, is_multithreading_enabled, _restore_mode, get_num_threads,
+        set_num_threads, live_nodes, _discovered_nodes, live_bytes, config as _config,
+        registered as _registry;
+    site: _switch_anomaly, _switch_sites, is_anomaly_enabled, is_anomaly_check_nan_enabled,
+        _cut_because;
+    edge: get_gradient_edge;
+    group: register_multi_grad_hook, _watch_passes;
+    packing: _push_saved_hooks, _allow_changes_of_saved, _end_saved_hooks, _forbid_saved_hooks,
+        _increment_version, _checkpoint;
+    collect: _collecting;
+    foreign: _call_foreign;
+    introspect: _output_of, _graph_facts, _vanishing;
+    observe: _observe, _unobserve;
+    search: _depends_on, _depends_on_others, _runs_python;
+    replay: _record, _is_recording_program, _is_computed_anew, _may_replay, _is_in_transform;
+    joint: _record_joint;
+    control: _scan, _while_loop, _switch;
+    short: _traced_call, _short_gradient, _short_push;
+    safetensors: _safetensors_header, _safetensors_write;
+};
+
+/// The table of classes.
+macro_rules! classes {
+    ($($class:ty),+ $(,)?) => {
+        &[$((<$class as pyo3::PyClass>::NAME, |m| Ok(m.py().get_type::<$class>().into_any()))),+]
+    };
+}
+
+static CLASSES: &[(&str, Make)] = classes![
+    tensor::TensorIterator,
+    object::node::PyNode,
+    saved::SavedHandle,
+    introspect::WeakNode,
+    memory::Memory,
+    edge::GradientEdge,
+    hooks::RemovableHandle,
+    replay::PyProgram,
+    joint::PyJoint,
+    bound::PyBoundProgram,
+    replayed::Replayed,
+    function::Function,
+    function::FunctionContext,
+];
+
+static OTHERS: &[(&str, Make)] = &[
+    ("CustomFunction", |m| {
+        let class = m.py().get_type::<function::CustomFunction>();
+        function::mark(&class)?;
+        Ok(class.into_any())
+    }),
+    ("_namespaces", |m| names::namespaces(m)),
+    ("__all__", |m| Ok(PyList::new(m.py(), public())?.into_any())),
+];
+
 /// The compiled part of ferrograd.
 #[pymodule(name = "_core", gil_used = false)]
 fn core(m: &Bound<'_, PyModule>) -> PyResult<()> {
     let py = m.py();
     site::register();
     host::register();
-    m.add("__version__", env!("CARGO_PKG_VERSION"))?;
-    m.add_class::<object::PyTensor>()?;
+    let (members, class) = (m.dict(), py.get_type::<object::PyTensor>());
+    members.set_item("__version__", env!("CARGO_PKG_VERSION"))?;
+    members.set_item("Tensor", &class)?;
     object::recycle::begin(py)?;
     if object::recycle::HAS_GIL {
         threads::host_has_a_lock();
     }
-    m.add_class::<tensor::TensorIterator>()?;
-    m.add_class::<object::node::PyNode>()?;
-    m.add_class::<saved::SavedHandle>()?;
-    m.add_class::<introspect::WeakNode>()?;
-    m.add_class::<memory::Memory>()?;
-    m.add_class::<edge::GradientEdge>()?;
-    m.add_class::<hooks::RemovableHandle>()?;
-    m.add_class::<replay::PyProgram>()?;
-    m.add_class::<joint::PyJoint>()?;
-    m.add_class::<bound::PyBoundProgram>()?;
-    m.add_class::<replayed::Replayed>()?;
-    m.add_class::<function::Function>()?;
-    m.add_class::<function::CustomFunction>()?;
-    function::mark(&m.py().get_type::<function::CustomFunction>())?;
-    m.add_class::<function::FunctionContext>()?;
-    entry::register(m, &py.get_type::<object::PyTensor>())?;
-    functions(m)?;
-    for (name, class) in errors::types(py)? {
-        m.add(*name, class.bind(py))?;
-    }
-    einops::wait(py)?;
-    publish(m)
-}
-
-fn functions(m: &Bound<'_, PyModule>) -> PyResult<()> {
-    m.add_function(wrap_pyfunction!(tensor::tensor, m)?)?;
-    m.add_function(wrap_pyfunction!(tensor::asarray, m)?)?;
-    m.add_function(wrap_pyfunction!(tensor::from_numpy, m)?)?;
-    m.add_function(wrap_pyfunction!(dlpack::from_dlpack, m)?)?;
-    m.add_function(wrap_pyfunction!(tensor::get_default_dtype, m)?)?;
-    m.add_function(wrap_pyfunction!(tensor::set_default_dtype, m)?)?;
-    m.add_function(wrap_pyfunction!(tensor::full, m)?)?;
-    m.add_function(wrap_pyfunction!(tensor::rebuild, m)?)?;
-    m.add_function(wrap_pyfunction!(backward::backward, m)?)?;
-    m.add_function(wrap_pyfunction!(backward::grad, m)?)?;
-    m.add_function(wrap_pyfunction!(backward::_jacobian, m)?)?;
-    m.add_function(wrap_pyfunction!(backward::_grad_rows, m)?)?;
-    m.add_function(wrap_pyfunction!(function::once_differentiable, m)?)?;
-    m.add_function(wrap_pyfunction!(modes::is_grad_enabled, m)?)?;
-    m.add_function(wrap_pyfunction!(modes::is_inference_mode_enabled, m)?)?;
-    m.add_function(wrap_pyfunction!(modes::_switch_grad, m)?)?;
-    m.add_function(wrap_pyfunction!(modes::_switch_inference, m)?)?;
-    m.add_function(wrap_pyfunction!(modes::_switch_multithreading, m)?)?;
-    m.add_function(wrap_pyfunction!(modes::is_multithreading_enabled, m)?)?;
-    m.add_function(wrap_pyfunction!(modes::_restore_mode, m)?)?;
-    m.add_function(wrap_pyfunction!(site::_switch_anomaly, m)?)?;
-    m.add_function(wrap_pyfunction!(site::_switch_sites, m)?)?;
-    m.add_function(wrap_pyfunction!(site::is_anomaly_enabled, m)?)?;
-    m.add_function(wrap_pyfunction!(site::is_anomaly_check_nan_enabled, m)?)?;
-    m.add_function(wrap_pyfunction!(site::_cut_because, m)?)?;
-    m.add_function(wrap_pyfunction!(modes::get_num_threads, m)?)?;
-    m.add_function(wrap_pyfunction!(modes::set_num_threads, m)?)?;
-    m.add_function(wrap_pyfunction!(modes::live_nodes, m)?)?;
-    m.add_function(wrap_pyfunction!(modes::_discovered_nodes, m)?)?;
-    m.add_function(wrap_pyfunction!(modes::live_bytes, m)?)?;
-    m.add_function(wrap_pyfunction!(modes::config, m)?)?;
-    m.add_function(wrap_pyfunction!(modes::registered, m)?)?;
-    m.add_function(wrap_pyfunction!(edge::get_gradient_edge, m)?)?;
-    m.add_function(wrap_pyfunction!(group::register_multi_grad_hook, m)?)?;
-    m.add_function(wrap_pyfunction!(group::_watch_passes, m)?)?;
-    m.add_function(wrap_pyfunction!(packing::_push_saved_hooks, m)?)?;
-    m.add_function(wrap_pyfunction!(packing::_allow_changes_of_saved, m)?)?;
-    m.add_function(wrap_pyfunction!(packing::_end_saved_hooks, m)?)?;
-    m.add_function(wrap_pyfunction!(packing::_forbid_saved_hooks, m)?)?;
-    m.add_function(wrap_pyfunction!(packing::_increment_version, m)?)?;
-    m.add_function(wrap_pyfunction!(packing::_checkpoint, m)?)?;
-    let callbacks = m.py().import("gc")?.getattr("callbacks")?;
+    late::fill(&class)?;
+    members.set_item("__getattr__", wrap_pyfunction!(__getattr__, m)?)?;
+    members.set_item("__dir__", wrap_pyfunction!(__dir__, m)?)?;
+    let callbacks = py.import("gc")?.getattr("callbacks")?;
     callbacks.call_method1("append", (wrap_pyfunction!(collect::_collecting, m)?,))?;
-    internals(m)
+    einops::wait(py)
 }
 
-/// What the package's own modules are made of.
-fn internals(m: &Bound<'_, PyModule>) -> PyResult<()> {
-    m.add_function(wrap_pyfunction!(foreign::_call_foreign, m)?)?;
-    m.add_function(wrap_pyfunction!(function::_run, m)?)?;
-    m.add_function(wrap_pyfunction!(tensor::_update, m)?)?;
-    m.add_function(wrap_pyfunction!(function::_wrap_forward, m)?)?;
-    m.add_function(wrap_pyfunction!(introspect::_output_of, m)?)?;
-    m.add_function(wrap_pyfunction!(introspect::_graph_facts, m)?)?;
-    m.add_function(wrap_pyfunction!(introspect::_vanishing, m)?)?;
-    m.add_function(wrap_pyfunction!(observe::_observe, m)?)?;
-    m.add_function(wrap_pyfunction!(search::_depends_on, m)?)?;
-    m.add_function(wrap_pyfunction!(search::_depends_on_others, m)?)?;
-    m.add_function(wrap_pyfunction!(search::_runs_python, m)?)?;
-    m.add_function(wrap_pyfunction!(replay::_record, m)?)?;
-    m.add_function(wrap_pyfunction!(joint::_record_joint, m)?)?;
-    m.add_function(wrap_pyfunction!(control::_scan, m)?)?;
-    m.add_function(wrap_pyfunction!(control::_while_loop, m)?)?;
-    m.add_function(wrap_pyfunction!(control::_switch, m)?)?;
-    m.add_function(wrap_pyfunction!(replay::_is_recording_program, m)?)?;
-    m.add_function(wrap_pyfunction!(replay::_is_computed_anew, m)?)?;
-    m.add_function(wrap_pyfunction!(replay::_may_replay, m)?)?;
-    m.add_function(wrap_pyfunction!(replay::_is_in_transform, m)?)?;
-    m.add_function(wrap_pyfunction!(short::_traced_call, m)?)?;
-    m.add_function(wrap_pyfunction!(short::_short_gradient, m)?)?;
-    m.add_function(wrap_pyfunction!(short::_short_push, m)?)?;
-    m.add_function(wrap_pyfunction!(observe::_unobserve, m)?)?;
-    m.add_function(wrap_pyfunction!(safetensors::_safetensors_header, m)?)?;
-    m.add_function(wrap_pyfunction!(safetensors::_safetensors_write, m)?)?;
-    Ok(())
+/// The member of this name, if there is one.
+fn member<'py>(m: &Bound<'py, PyModule>, name: &str) -> PyResult<Option<Bound<'py, PyAny>>> {
+    let mut tables = FUNCTIONS.iter().chain(CLASSES).chain(OTHERS);
+    if let Some((_, make)) = tables.find(|(known, _)| *known == name) {
+        return make(m).map(Some);
+    }
+    if let Some(function) = names::function(m, name)? {
+        return Ok(Some(function));
+    }
+    errors::named(m.py(), name)
 }
 
-/// Narrows `__all__` to what `from ferrograd._core import *` may bring into the package.
-fn publish(m: &Bound<'_, PyModule>) -> PyResult<()> {
-    let hidden = |value: &Bound<'_, PyAny>, name: &str| {
-        let class = value
-            .cast::<PyType>()
-            .is_ok_and(|class| !class.is(m.py().get_type::<object::PyTensor>()));
-        name.starts_with('_') || class || ELSEWHERE.contains(&name)
-    };
-    let public = PyList::empty(m.py());
-    for name in m.index()?.iter() {
-        let text: String = name.extract()?;
-        if !hidden(&m.getattr(text.as_str())?, &text) {
-            public.append(name)?;
+/// A name that is not in the dict of the module yet.
+#[pyfunction]
+#[pyo3(pass_module)]
+fn __getattr__<'py>(
+    m: &Bound<'py, PyModule>,
+    name: &Bound<'py, PyString>,
+) -> PyResult<Bound<'py, PyAny>> {
+    match member(m, name.to_str()?)? {
+        // Two threads that ask at once get the same object.
+        Some(made) => m.dict().call_method1("setdefault", (name, made)),
+        None => {
+            let text = format!("module 'ferrograd._core' has no attribute '{name}'");
+            Err(PyAttributeError::new_err(text))
         }
     }
-    m.setattr("__all__", public)
+}
+
+/// Every name, whether its value was made or not.
+#[pyfunction]
+#[pyo3(pass_module)]
+fn __dir__<'py>(m: &Bound<'py, PyModule>) -> PyResult<Bound<'py, PyList>> {
+    let all = PyDict::new(m.py());
+    m.dict().keys().iter().try_for_each(|name| all.set_item(name, ()))?;
+    let tables = FUNCTIONS.iter().chain(CLASSES).chain(OTHERS).map(|(name, _)| *name);
+    let functions = names::functions().map(|(_, name)| name);
+    let mut lazy = tables.chain(functions).chain(errors::names());
+    lazy.try_for_each(|name| all.set_item(name, ()))?;
+    let names = all.keys();
+    names.sort()?;
+    Ok(names)
+}
+
+/// What `from ferrograd._core import *` may bring into the package.
+fn public() -> Vec<&'static str> {
+    let functions = FUNCTIONS.iter().map(|(name, _)| *name);
+    let all =
+        ["Tensor"].into_iter().chain(functions).chain(names::functions().map(|(_, name)| name));
+    all.filter(|name| !name.starts_with('_') && !ELSEWHERE.contains(name)).collect()
 }

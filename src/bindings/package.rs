@@ -1,7 +1,8 @@
 //! What the bindings call in the Python package.
 //!
-//! Owns: the table of those names, each looked up once. Never calls anything.
-//! Invariant: no other file of the bindings names a module of the package, and `tests/layers/names.rs` finds every
+//! Owns: the table of those names, each looked up once, and that of the methods that Python adds to tensors. Never calls
+//! anything.
+//! Invariant: no other file of the bindings names a module of the package, and `tests/layers/rooms.rs` finds every
 //! name here in the package's sources.
 
 use pyo3::prelude::*;
@@ -50,6 +51,26 @@ pub(crate) static ONES: LazyImport = LazyImport::new("ferrograd", "ones");
 pub(crate) static EMPTY: LazyImport = LazyImport::new("ferrograd", "empty");
 pub(crate) static FULL: LazyImport = LazyImport::new("ferrograd", "full");
 pub(crate) static TENSOR: LazyImport = LazyImport::new("ferrograd", "tensor");
+
+/// Methods and attributes of tensors that are written in Python, by the module that has them. They come before an
+/// operation of the same name.
+pub(crate) const METHODS: &[(&str, &str)] = &[
+    ("ferrograd._pytorch.products", "addmm addmv addr addbmm baddbmm mv dist"),
+    ("ferrograd._pytorch.places", "where index_put index_put_ index_copy index_copy_ index_fill"),
+    ("ferrograd._pytorch.places", "index_fill_ masked_scatter masked_scatter_ select_scatter"),
+    ("ferrograd._pytorch.places", "slice_scatter diagonal_scatter fill_diagonal_ unflatten"),
+    ("ferrograd._pytorch.division", "div div_"),
+    ("ferrograd._pytorch.algebra", "det slogdet logdet inverse pinverse matrix_power matrix_exp"),
+    ("ferrograd._pytorch.algebra", "cholesky clamp_min clamp_max"),
+    ("ferrograd._pytorch.drawn", "multinomial exponential_ log_normal_ cauchy_ geometric_"),
+    ("ferrograd._pytorch.sorting", "kthvalue mode msort aminmax bincount histc"),
+    ("ferrograd._pytorch.sorting", "unique_consecutive"),
+    ("ferrograd._pytorch.kinds", "nelement ndimension get_device is_same_size is_signed"),
+    ("ferrograd._pytorch.kinds", "is_nonzero type pin_memory share_memory_"),
+    ("ferrograd._pytorch.absent", "values indices squeeze_ unsqueeze_ t_ resize_ cuda bfloat16"),
+    ("ferrograd._pytorch.absent", "to_sparse is_cpu is_cuda is_mps is_meta is_sparse"),
+    ("ferrograd._pytorch.absent", "is_quantized"),
+];
 
 /// An object of the package.
 pub(crate) struct LazyImport {

@@ -60,7 +60,8 @@ def targets() -> dict[str, Any]:
     """What is called, by name: functions, classes, methods of the classes in `MADE`."""
     found: dict[str, Any] = {}
     for module in modules():
-        for name, value in vars(module).items():
+        for name in dir(module):
+            value = getattr(module, name)
             hidden = name.startswith("_") or name in LEFT_OUT or inspect.ismodule(value)
             if not hidden and callable(value) and ours(value):
                 found[f"{module.__name__}.{name}"] = value

@@ -8,8 +8,6 @@ goes deeper than `DEEPEST`, so that a container that contains itself is an error
 
 from __future__ import annotations
 
-import copy
-import dataclasses
 from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
@@ -148,7 +146,9 @@ def _parts(value: Any, kind: type) -> Parts | None:
     if isinstance(value, dict):
         keys = tuple(f"[{key!r}]" for key in value)
         return keys, list(value.values()), _dict_maker(value, kind)
-    if dataclasses.is_dataclass(value) and not isinstance(value, type):
+    if hasattr(kind, "__dataclass_fields__") and not isinstance(value, type):
+        import dataclasses  # a millisecond, which few programs need
+
         names = [f.name for f in dataclasses.fields(value) if not f.metadata.get("static")]
         items = [getattr(value, name) for name in names]
         return tuple(f".{name}" for name in names), items, _dataclass_maker(value, names)
@@ -159,9 +159,10 @@ def _dict_maker(value: dict[Any, Any], kind: type) -> Callable[[list[Any]], Any]
     names = list(value)
     if kind is dict:
         return lambda new: dict(zip(names, new, strict=True))
+    from copy import copy
 
     def make(new: list[Any]) -> Any:
-        made = copy.copy(value)
+        made = copy(value)
         # Not `update`, which means something else to a Counter.
         for name, item in zip(names, new, strict=True):
             made[name] = item
@@ -171,8 +172,10 @@ def _dict_maker(value: dict[Any, Any], kind: type) -> Callable[[list[Any]], Any]
 
 
 def _dataclass_maker(value: Any, names: list[str]) -> Callable[[list[Any]], Any]:
+    from copy import copy
+
     def make(new: list[Any]) -> Any:
-        made = copy.copy(value)
+        made = copy(value)
         for name, item in zip(names, new, strict=True):
             object.__setattr__(made, name, item)
         return made

@@ -1,7 +1,7 @@
 //! Functions and methods of `_core`, made from the registry without a macro per operation.
 //!
 //! Owns: the C entry points and the method definitions handed to CPython, which live for ever.
-//! Never binds an argument: that is `dispatch.rs`.
+//! Never binds an argument: that is `dispatch.rs`. Never decides which there are: that is `names.rs`.
 //! Invariant: entry point `I` calls `registry()[I]`; no panic crosses into C.
 
 use std::ffi::{CString, c_char};
@@ -15,7 +15,7 @@ use pyo3::types::{PyDict, PyString, PyTuple, PyType};
 use crate::bindings::call::dispatch::{self, Keywords, Positional};
 use crate::bindings::call::door::{self, Keyword};
 use crate::bindings::call::{attributes, show::documentation};
-use crate::bindings::errors::{bad_type, to_python};
+use crate::bindings::errors::to_python;
 use crate::bindings::object::{PyTensor, wrap};
 use crate::error::Error;
 use crate::ops::core::declare::{OpDecl, Shortcut};
@@ -62,7 +62,7 @@ unsafe extern "C" fn change<const I: usize>(
     unsafe { general(dispatch::change, I, slf, args, nargs as usize, kwnames) }
 }
 
-type Entries = [[Entry; 16]; 32];
+type Entries = [[Entry; 16]; MOST / 16];
 
 macro_rules! entries {
     ($entry:ident) => {
@@ -74,6 +74,9 @@ macro_rules! entries {
     };
     (@of $entry:ident $row:literal: $($k:literal)*) => { [$($entry::<{ $row * 16 + $k }>),*] };
 }
+
+/// The most operations that there may be.
+pub(crate) const MOST: usize = 512;
 
 static ENTRIES: Entries = entries!(entry);
 /// The entry points of the methods that change their receiver.
@@ -286,51 +289,8 @@ pub(crate) fn existing_dict<'py>(ob: &Bound<'py, PyAny>) -> Option<Bound<'py, Py
     }
 }
 
-/// Adds every operation, under each of its names, where it belongs: to the module and, where it fits,
-/// to `Tensor`, or to the namespaces its declaration names (`_namespaces`, a dict of dicts).
-pub(crate) fn register(module: &Bound<'_, PyModule>, class: &Bound<'_, PyType>) -> PyResult<()> {
-    let count = registry().len();
-    if count > ENTRIES.len() * 16 {
-        return Err(bad_type("_core", format!("{count} operations"), "enlarge ENTRIES"));
-    }
-    let namespaces = PyDict::new(module.py());
-    for (index, decl) in registry().iter().enumerate() {
-        if decl.is_top_level() && decl.in_place.is_some() {
-            for name in decl.facts.in_place_aliases {
-                add_method(class, &CHANGES, index, name)?;
-            }
-        }
-        for name in std::iter::once(&decl.name).chain(decl.facts.aliases) {
-            if decl.is_top_level() {
-                module.add(*name, function(module, index, name)?)?;
-                if decl.takes_tensor() {
-                    add_method(class, &ENTRIES, index, name)?;
-                }
-                if decl.in_place.is_some() {
-                    add_method(class, &CHANGES, index, &format!("{name}_"))?;
-                }
-            }
-            if decl.is_method_only() {
-                add_method(class, &ENTRIES, index, name)?;
-                continue;
-            }
-            for space in decl.facts.namespaces.iter().filter(|space| !space.is_empty()) {
-                let members = match namespaces.get_item(space)? {
-                    Some(members) => members.cast_into::<PyDict>()?,
-                    None => {
-                        let fresh = PyDict::new(module.py());
-                        namespaces.set_item(space, &fresh)?;
-                        fresh
-                    }
-                };
-                members.set_item(name, function(module, index, name)?)?;
-            }
-        }
-    }
-    module.add("_namespaces", namespaces)
-}
-
-fn function<'py>(
+/// The function of the module that calls an operation.
+pub(crate) fn function<'py>(
     module: &Bound<'py, PyModule>,
     index: usize,
     name: &str,
@@ -347,18 +307,18 @@ fn function<'py>(
     }
 }
 
-fn add_method(
-    class: &Bound<'_, PyType>,
-    entries: &Entries,
+/// The method that calls an operation, or that `changes` its receiver with it.
+pub(crate) fn method<'py>(
+    class: &Bound<'py, PyType>,
     index: usize,
+    changes: bool,
     name: &str,
-) -> PyResult<()> {
+) -> PyResult<Bound<'py, PyAny>> {
     let py = class.py();
-    let definition = definition(py, entries, index, name, true)?;
+    let definition = definition(py, if changes { &CHANGES } else { &ENTRIES }, index, name, true)?;
     // SAFETY: as in `function`; the descriptor keeps its own reference to the type.
-    let method = unsafe {
+    unsafe {
         let method = c::PyDescr_NewMethod(class.as_type_ptr(), definition);
-        Bound::from_owned_ptr_or_err(py, method)?
-    };
-    class.setattr(name, method)
+        Bound::from_owned_ptr_or_err(py, method)
+    }
 }

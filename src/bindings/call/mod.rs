@@ -8,6 +8,8 @@ pub(crate) mod dispatch;
 pub(crate) mod door;
 pub(crate) mod entry;
 pub(crate) mod foreign;
+pub(crate) mod late;
+pub(crate) mod names;
 pub(crate) mod observe;
 pub(crate) mod result_options;
 pub(crate) mod sequence;

@@ -1,0 +1,48 @@
+"""Attributes of PyTorch's tensors that say what these tensors are not.
+
+Owns: hints for names that there are not, and constant answers. Never computes. The core puts each
+into the class when it is first asked for; `package.rs` lists them.
+Invariant: a name with a hint is no attribute: `hasattr` of a tensor is False.
+"""
+
+from __future__ import annotations
+
+from typing import Any, NoReturn
+
+
+def _missing(name: str, hint: str) -> property:
+    """A name that PyTorch's tensors have and these have not."""
+
+    def refuse(tensor: Any) -> NoReturn:
+        raise AttributeError(
+            f"'{type(tensor).__name__}' object has no attribute {name!r}; PyTorch has it, here"
+            f" {hint}"
+        )
+
+    return property(refuse, doc=f"No attribute: {hint}.")
+
+
+def _same_shape(name: str) -> property:
+    return _missing(
+        name, f"a tensor keeps its shape; use the name without the underscore, x = x.{name[:-1]}(…)"
+    )
+
+
+def _answer(value: bool) -> property:
+    return property(lambda tensor: value, doc=f"{value}: a tensor is dense and in main memory.")
+
+
+_PAIRS = "max, min, sort and median give values as NumPy does; use argmax, argmin, argsort or topk"
+
+values = _missing("values", _PAIRS)
+indices = _missing("indices", _PAIRS)
+squeeze_ = _same_shape("squeeze_")
+unsqueeze_ = _same_shape("unsqueeze_")
+t_ = _same_shape("t_")
+resize_ = _same_shape("resize_")
+cuda = _missing("cuda", "tensors live in main memory; leave it out")
+bfloat16 = _missing("bfloat16", "there is no bfloat16; use float()")
+to_sparse = _missing("to_sparse", "there are no sparse tensors; use ferrograd.scipy.sparse")
+
+is_cpu = _answer(True)
+is_cuda = is_mps = is_meta = is_sparse = is_quantized = _answer(False)
