@@ -2,6 +2,7 @@
 mod columns;
 mod complex;
 mod half;
+mod mirror;
 mod number;
 mod pairs;
 mod plans;

@@ -7,6 +7,7 @@ use std::ops::Mul;
 
 use rustfft::{Fft, FftNum, num_complex::Complex};
 
+use super::mirror::Combine;
 use super::pairs::RealPlan;
 use super::plans::Cache;
 use super::rows::Passes;
@@ -22,7 +23,9 @@ pub(super) trait Number: Bits + Send + Sync + 'static {
 }
 
 /// A float type for which there are plans.
-pub(super) trait Real: FftNum + Lanes + Number<Part = Self> + Mul<Output = Self> {
+pub(super) trait Real:
+    FftNum + Lanes + Combine + Number<Part = Self> + Mul<Output = Self>
+{
     fn narrow(v: f64) -> Self;
     fn complex() -> &'static Cache<dyn Fft<Self>>;
     fn real() -> &'static Cache<RealPlan<Self>>;

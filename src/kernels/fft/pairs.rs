@@ -12,9 +12,9 @@ use rustfft::Fft;
 use rustfft::num_complex::Complex;
 
 use super::complex;
+use super::mirror::Mirror;
 use super::number::{Number, Real};
 use super::together;
-use crate::kernels::leveled::leveled;
 use crate::kernels::room::{Parts, bytes_of};
 
 /// The plan of real lines of one length in one direction.
@@ -162,7 +162,7 @@ impl<T: Real> RealPlan<T> {
             written: [interior, interior * sign],
         };
         // SAFETY: both have the places from 1 to `last - 1`, and the output is borrowed alone.
-        unsafe { combine(mirror, &self.turns) };
+        unsafe { T::combine(mirror, &self.turns) };
         if m.is_multiple_of(2) {
             let middle = z[m / 2];
             out[m / 2] = Complex::new(middle.re * interior, -middle.im * interior * sign);
@@ -214,7 +214,7 @@ impl<T: Real> RealPlan<T> {
             written: [interior, interior],
         };
         // SAFETY: as above.
-        unsafe { combine(mirror, &self.turns) };
+        unsafe { T::combine(mirror, &self.turns) };
         if m.is_multiple_of(2) {
             let (middle, twice) = (line[m / 2], interior + interior);
             z[m / 2] = Complex::new(middle.re * twice, -middle.im * twice * sign);
@@ -233,71 +233,4 @@ fn pairs<T: Real>(line: &[T]) -> &[Complex<T>] {
 fn pairs_mut<T: Real>(line: &mut [T]) -> &mut [Complex<T>] {
     // SAFETY: as above.
     unsafe { std::slice::from_raw_parts_mut(line.as_mut_ptr().cast(), line.len() / 2) }
-}
-
-/// A combination of the numbers at `k` and `last - k`: with `s` the one plus the conjugate of the other and `d` the
-/// difference, `half s + turn d` goes to `k`, and the conjugate of `half s - turn d` to `last - k`.
-#[derive(Clone, Copy)]
-struct Mirror<T> {
-    from: *const Complex<T>,
-    to: *mut Complex<T>,
-    last: usize,
-    half: T,
-    /// The factor of imaginary parts that are read.
-    read: T,
-    /// The factors of the parts that are written.
-    written: [T; 2],
-}
-
-leveled! {
-    /// Combines as many numbers as there are turns with their mirror images.
-    unsafe fn combine<T: Real>(mirror: Mirror<T>, turns: &[Complex<T>]) = combine_body
-}
-
-/// Combinations that are computed at a time, which the compiler turns into vectors.
-const BLOCK: usize = 16;
-
-impl<T: Real> Mirror<T> {
-    /// What goes to the place of `a` and to that of its mirror image `b`.
-    #[inline(always)]
-    fn pair(self, a: Complex<T>, b: Complex<T>, turn: Complex<T>) -> [Complex<T>; 2] {
-        let Mirror { half, read, written: [re, im], .. } = self;
-        let (s_re, s_im) = (half * (a.re + b.re), half * (read * (a.im - b.im)));
-        let (d_re, d_im) = (a.re - b.re, read * (a.im + b.im));
-        let (t_re, t_im) = (turn.re * d_re - turn.im * d_im, turn.re * d_im + turn.im * d_re);
-        [
-            Complex::new(re * (s_re + t_re), im * (s_im + t_im)),
-            Complex::new(re * (s_re - t_re), im * (t_im - s_im)),
-        ]
-    }
-}
-
-/// # Safety
-/// The places from 1 to `last - 1` are readable and writable, and there are at most half as many turns.
-#[inline(always)]
-unsafe fn combine_body<T: Real>(mirror: Mirror<T>, turns: &[Complex<T>]) {
-    let Mirror { from, to, last, .. } = mirror;
-    let zero = Complex::new(T::zero(), T::zero());
-    let blocks = turns.chunks_exact(BLOCK);
-    let rest = blocks.remainder();
-    let mut k = 1;
-    // SAFETY: the caller's contract.
-    unsafe {
-        for turns in blocks {
-            let (mut a, mut b) = ([zero; BLOCK], [zero; BLOCK]);
-            let mirrored = from.add(last + 1 - k - BLOCK);
-            (0..BLOCK).for_each(|j| a[j] = *from.add(k + j));
-            (0..BLOCK).for_each(|j| b[j] = *mirrored.add(BLOCK - 1 - j));
-            (0..BLOCK).for_each(|j| [a[j], b[j]] = mirror.pair(a[j], b[j], turns[j]));
-            let mirrored = to.add(last + 1 - k - BLOCK);
-            (0..BLOCK).for_each(|j| *to.add(k + j) = a[j]);
-            (0..BLOCK).for_each(|j| *mirrored.add(BLOCK - 1 - j) = b[j]);
-            k += BLOCK;
-        }
-        for &turn in rest {
-            let [a, b] = mirror.pair(*from.add(k), *from.add(last - k), turn);
-            (*to.add(k), *to.add(last - k)) = (a, b);
-            k += 1;
-        }
-    }
 }
