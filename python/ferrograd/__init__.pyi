@@ -31,14 +31,15 @@ from ferrograd._checking import (
     gradcheck as gradcheck,
     gradgradcheck as gradgradcheck,
 )
-from ferrograd._compile import (
+from ferrograd._compile.branches import cond as cond, switch as switch
+from ferrograd._compile.callback import (
     ShapeDtypeStruct as ShapeDtypeStruct,
-    compile as compile,
-    cond as cond,
-    fori_loop as fori_loop,
     pure_callback as pure_callback,
+)
+from ferrograd._compile.entry import compile as compile
+from ferrograd._compile.loops import (
+    fori_loop as fori_loop,
     scan as scan,
-    switch as switch,
     while_loop as while_loop,
 )
 from ferrograd._core import *

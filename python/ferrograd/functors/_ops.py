@@ -8,6 +8,7 @@ Invariant: `Add()(…)` and `add(…)` are the same call; batch axes are the las
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import cache
 from typing import ClassVar
 
 from ferrograd import _core
@@ -23,12 +24,15 @@ from ferrograd.functors._operations import (
     sum_fiber as sum_fiber,
 )
 
-#: The names of the operands of each functor.
-_OPERANDS: dict[str, list[str]] = {
-    row["name"]: [p["name"] for p in row["params"] if p["kind"] == "Tensor"]
-    for row in _core._registry()
-    if row["namespaces"] == ["functors"]
-}
+
+@cache
+def _operands() -> dict[str, list[str]]:
+    """The names of the operands of each functor."""
+    return {
+        row["name"]: [p["name"] for p in row["params"] if p["kind"] == "Tensor"]
+        for row in _core._registry()
+        if row["namespaces"] == ["functors"]
+    }
 
 
 class _Builtin(AutogradFunction):
@@ -47,7 +51,7 @@ class _Builtin(AutogradFunction):
         inputs = [x if x.requires_grad and recorded else x.detach() for x in op.inputs]
         inputs = [x if x.requires_grad else x.requires_grad_() for x in inputs]
         with enable_grad():
-            named = dict(zip(_OPERANDS[cls.build_forward.__name__], inputs, strict=True))
+            named = dict(zip(_operands()[cls.build_forward.__name__], inputs, strict=True))
             out = cls.build_forward(**named, **(op.attrs or {}))
         with set_grad_enabled(recorded):
             found = grad(out, inputs, op.grad_outputs[0], create_graph=recorded, allow_unused=True)
