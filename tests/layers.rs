@@ -72,6 +72,7 @@ const UNSAFE: &[&str] = &[
     "src/bindings/call/late.rs",
     "src/bindings/call/slice.rs",
     "src/bindings/object/recycle.rs",
+    "src/bindings/tensor/slots.rs",
     "src/threads.rs",
     "src/threads/",
 ];

@@ -22,21 +22,23 @@ impl BriefLayout {
     #[inline(always)]
     pub fn of(layout: &Layout) -> BriefLayout {
         let (dims, strides) = (layout.dims(), layout.strides());
-        let (ndim, mut short, mut expected) = (dims.len(), [1; AXES], 1);
-        let mut fits = ndim <= AXES && layout.offset() == 0;
-        if fits {
-            for axis in (0..ndim).rev() {
-                let dim = dims[axis];
-                fits &= strides[axis] == expected && dim <= u32::MAX as usize;
-                short[axis] = dim as u64;
-                expected = expected.wrapping_mul(dim.max(1) as isize);
+        let step = |dim: usize| dim.max(1) as isize;
+        // Case by case: a loop over so few axes becomes a call that copies them.
+        let ([a, b, c], ordered) = match (dims, strides) {
+            ([], []) => ([1, 1, 1], true),
+            (&[a], &[s]) => ([a, 1, 1], s == 1),
+            (&[a, b], &[s, t]) => ([a, b, 1], t == 1 && s == step(b)),
+            (&[a, b, c], &[s, t, u]) => {
+                ([a, b, c], u == 1 && t == step(c) && s == t.wrapping_mul(step(b)))
             }
-        }
+            _ => ([1, 1, 1], false),
+        };
+        let fits = ordered && layout.offset() == 0 && (a | b | c) <= u32::MAX as usize;
         if !fits {
             return BriefLayout::whole(layout);
         }
-        let [a, b, c] = short;
-        BriefLayout { first: SHORT | (ndim as u64) << 8 | a << 32, rest: b | c << 32 }
+        let (ndim, [a, b, c]) = (dims.len() as u64, [a, b, c].map(|dim| dim as u64));
+        BriefLayout { first: SHORT | ndim << 8 | a << 32, rest: b | c << 32 }
     }
 
     #[inline(never)]

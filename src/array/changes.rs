@@ -172,6 +172,13 @@ impl Drop for Changes {
 }
 
 impl Storage {
+    /// Whether the data is a block of ours to which nothing is attached.
+    #[inline(always)]
+    pub fn is_bare_block(&self) -> bool {
+        let header = self.header();
+        header.kind == Kind::Block && header.changes.is_empty()
+    }
+
     /// Remembers a change of the data by the operation `op`; returns the new version.
     pub fn bump_version(&self, op: &'static str) -> u32 {
         self.changed(author::named(op))

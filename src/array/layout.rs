@@ -195,6 +195,23 @@ impl Layout {
         self.contiguous
     }
 
+    /// Whether the axes are few and in C order.
+    #[inline(always)]
+    pub(crate) fn is_short(&self) -> bool {
+        self.contiguous && self.is_inline()
+    }
+
+    /// The same axes from offset 0, where `is_short`; no axes otherwise.
+    #[inline(always)]
+    pub(crate) fn packed(&self) -> Layout {
+        // One place is read, whichever it is, so that the words go straight to where the layout will stay.
+        // SAFETY: with few axes the words are inline.
+        let (inline, ndim) = unsafe {
+            if self.is_inline() { (&self.words.inline, self.ndim) } else { (&NO_AXES, 0) }
+        };
+        Layout { words: Words { inline: *inline }, offset: 0, ndim, contiguous: true }
+    }
+
     #[cold]
     #[inline(never)]
     fn clone_heap(&self) -> Layout {
@@ -262,6 +279,22 @@ impl Layout {
         (words[..n][axis], words[strides + axis]) = (dim, stride as usize);
         out.contiguous = is_c_order(out.dims(), out.strides());
         out
+    }
+
+    /// The same without an axis, from another offset, when the axes are inline.
+    #[inline]
+    pub(super) fn without_inline(&self, axis: usize, offset: isize) -> Option<Layout> {
+        let ndim = self.ndim.checked_sub(1).filter(|_| self.is_inline())?;
+        // SAFETY: there are few axes, so the words are inline.
+        let own = unsafe { &self.words.inline };
+        let mut inline = NO_AXES;
+        for k in 0..ndim as usize {
+            let from = k + usize::from(k >= axis);
+            (inline[k], inline[INLINE + k]) = (own[from], own[INLINE + from]);
+        }
+        let mut out = Layout { words: Words { inline }, offset, ndim, contiguous: false };
+        out.contiguous = is_c_order(out.dims(), out.strides());
+        Some(out)
     }
 
     /// Two axes exchanged in place, when they are inline.

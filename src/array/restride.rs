@@ -85,9 +85,13 @@ impl Layout {
 
     /// Element `i` of an axis, which disappears.
     pub fn select(&self, axis: usize, i: usize) -> Layout {
+        let (dim, stride) = (self.dims()[axis], self.strides()[axis]);
+        assert!(i < dim, "index {i} on an axis of size {dim}");
+        let offset = self.offset() + i as isize * stride;
+        if let Some(out) = self.without_inline(axis, offset) {
+            return out;
+        }
         let (mut dims, mut strides) = self.parts();
-        assert!(i < dims[axis], "index {i} on an axis of size {}", dims[axis]);
-        let offset = self.offset() + i as isize * strides[axis];
         dims.remove(axis);
         strides.remove(axis);
         Layout::raw(&dims, &strides, offset)

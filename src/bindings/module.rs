@@ -116,6 +116,7 @@ fn core(m: &Bound<'_, PyModule>) -> PyResult<()> {
     members.set_item("__version__", env!("CARGO_PKG_VERSION"))?;
     members.set_item("Tensor", &class)?;
     object::recycle::begin(py)?;
+    tensor::slots::begin(py);
     if object::recycle::HAS_GIL {
         threads::host_has_a_lock();
     }

@@ -152,7 +152,7 @@ impl Tensor {
 
     /// In anomaly mode an operation remembers that its result held NaN.
     #[cold]
-    fn note_nan(&self, extras: &graph::Extras<Tensor>) {
+    pub(super) fn note_nan(&self, extras: &graph::Extras<Tensor>) {
         if Mode::current().has(CHECK_NAN) && self.holds_nan() {
             extras.mark_nan();
         }

@@ -175,3 +175,15 @@ impl Meta {
         let _old = self.lock().identity.replace(identity);
     }
 }
+
+#[cfg(feature = "python")]
+impl Tensor {
+    /// Whether to drop this handle drops nothing of the host: it has no state, its memory is a block of ours without a
+    /// history, and others count the node that made it.
+    #[inline(always)]
+    pub(crate) fn is_bare(&self) -> bool {
+        self.meta.get().is_none()
+            && self.storage.is_bare_block()
+            && self.edge.as_ref().is_none_or(|edge| edge.node().count() > 1)
+    }
+}

@@ -5,9 +5,18 @@
 //! Invariant: with recording on and outside inference mode, results of plain tensors are plain.
 
 use crate::graph::{FORWARD, GRAD, INFERENCE, Mode};
-use crate::tensor::{Creation, CutCause, Marks, Tensor};
+use crate::tensor::{Creation, CutCause, Edge, Marks, Tensor};
 
 impl Tensor {
+    /// Makes this result, which has just been computed, an output of its node: nothing but the edge is written.
+    #[inline(always)]
+    pub(crate) fn record_as(&mut self, edge: Edge) {
+        if let Some(extras) = edge.node().extras() {
+            self.note_nan(extras);
+        }
+        self.edge = Some(edge);
+    }
+
     /// This handle, noting how it was made if it is a view; the first note stays.
     #[inline]
     pub(crate) fn created(mut self, how: Creation) -> Tensor {

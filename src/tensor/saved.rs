@@ -34,19 +34,16 @@ impl SavedTensor {
     pub(crate) fn new(tensor: &Tensor) -> SavedTensor {
         // The handle comes first: an array that is asked for meanwhile is read-only, or seen here.
         let storage = tensor.storage().data_handle();
-        if storage.may_be_written_elsewhere() {
-            return SavedTensor::copied(tensor, storage);
-        }
-        SavedTensor::of(tensor, storage)
-    }
-
-    #[inline(always)]
-    fn of(tensor: &Tensor, storage: Storage) -> SavedTensor {
+        let copy = if storage.may_be_written_elsewhere() { copied(tensor) } else { None };
+        let (source, storage) = match &copy {
+            Some(copy) => (copy, copy.storage().data_handle()),
+            None => (tensor, storage),
+        };
         SavedTensor {
             version: storage.version(),
             storage,
-            layout: BriefLayout::of(tensor.layout()),
-            dtype: tensor.dtype(),
+            layout: BriefLayout::of(source.layout()),
+            dtype: source.dtype(),
             result: false,
             inference: tensor.is_inference(),
         }
@@ -58,14 +55,6 @@ impl SavedTensor {
         let saved = SavedTensor::new(tensor);
         saved.storage.mark_saved_result();
         SavedTensor { result: true, ..saved }
-    }
-
-    #[cold]
-    fn copied(tensor: &Tensor, shared: Storage) -> SavedTensor {
-        // Out of memory for the copy: the shared data is still what was computed with until then.
-        let Ok(copy) = tensor.duplicate() else { return SavedTensor::of(tensor, shared) };
-        let data = copy.storage().data_handle();
-        SavedTensor { inference: tensor.is_inference(), ..SavedTensor::of(&copy, data) }
     }
 
     /// Refuses a tensor made in inference mode, whose changes are not counted, so that a derivative could not know
@@ -119,6 +108,13 @@ impl SavedTensor {
     pub fn nbytes(&self) -> usize {
         self.storage.nbytes()
     }
+}
+
+/// A copy, or none where there is no memory for it: the shared data is still what was computed with until then.
+#[cold]
+#[inline(never)]
+fn copied(tensor: &Tensor) -> Option<Tensor> {
+    tensor.duplicate().ok()
 }
 
 #[cold]

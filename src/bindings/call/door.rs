@@ -10,9 +10,9 @@ use pyo3::prelude::*;
 use pyo3::types::{PyString, PyTuple};
 
 use crate::bindings::call::observe;
-use crate::bindings::object::{PyTensor, wrap_computed};
+use crate::bindings::object::{PyTensor, wrap_computed, wrap_part};
 use crate::error::Result;
-use crate::graph::{Mode, TRACING};
+use crate::graph::{ANOMALY, CHECK_NAN, Mode, PACKING, SITES, TRACING};
 use crate::ops::core::declare::OpDecl;
 use crate::tensor::Tensor;
 use crate::threads::NotAlone;
@@ -56,7 +56,19 @@ pub(crate) fn detached<T: Send>(py: Python<'_>, work: impl FnOnce() -> T + Send)
 /// Whether something intercepts the calls of this thread, so that no short way may be taken.
 #[inline]
 pub(crate) fn intercepted() -> bool {
-    Mode::current().has(TRACING)
+    intercepts(Mode::current())
+}
+
+/// The same in this mode.
+#[inline]
+pub(crate) fn intercepts(mode: Mode) -> bool {
+    mode.has(TRACING)
+}
+
+/// Whether calls in this mode neither are intercepted nor run code of the host while they compute and record.
+#[inline(always)]
+pub(crate) fn is_quiet(mode: Mode) -> bool {
+    mode.0 & (TRACING | PACKING | SITES | ANOMALY | CHECK_NAN) == 0
 }
 
 impl<'a, 'py> Call<'a, 'py> {
@@ -79,6 +91,17 @@ impl<'a, 'py> Call<'a, 'py> {
         compute: impl FnOnce() -> Result<Tensor> + Send,
     ) -> PyResult<Bound<'py, PyAny>> {
         self.intercept(|| wrap_computed(self.py, || self.at_work(elements, compute)))
+    }
+
+    /// The same of one that may be a view of `source`.
+    #[inline]
+    pub(crate) fn part(
+        self,
+        source: &Bound<'py, PyTensor>,
+        elements: usize,
+        compute: impl FnOnce() -> Result<Tensor> + Send,
+    ) -> PyResult<Bound<'py, PyAny>> {
+        self.intercept(|| wrap_part(source, || self.at_work(elements, compute)))
     }
 
     /// Runs a computation on this many elements, without the GIL where they are many, and makes an object of what it

@@ -5,5 +5,5 @@ pub(crate) mod recycle;
 mod tensor;
 
 pub(crate) use tensor::{
-    PyTensor, item, leaf, object_of, read_only, remember, wrap, wrap_computed, wrap_of,
+    PyTensor, item, leaf, object_of, read_only, remember, wrap, wrap_computed, wrap_of, wrap_part,
 };

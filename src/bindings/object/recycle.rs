@@ -1,13 +1,15 @@
 //! Memory of `Tensor` objects that is used again.
 //!
-//! Owns: a short list of freed blocks, and the making of an object in one. Never keeps a value: what lay in a block was
-//! dropped, and the collector does not know of the block. Subclasses, and interpreters without a GIL, take CPython's way.
+//! Owns: a short list of freed blocks, the making of an object in one, and the end of objects that hold nothing but data.
+//! Never keeps a value: what lay in a block was dropped, and the collector does not know of the block. Subclasses, and
+//! interpreters without a GIL, take CPython's way.
 //! Invariant: a block on the list was an exact `Tensor`, and only the thread that holds the GIL touches the list.
 
 use std::cell::Cell;
 use std::ffi::c_void;
 use std::mem::{ManuallyDrop, MaybeUninit, offset_of};
 use std::ptr::{self, NonNull};
+use std::sync::OnceLock;
 
 use pyo3::PyTypeInfo;
 use pyo3::ffi as c;
@@ -47,6 +49,9 @@ static BLOCKS: Blocks = Blocks {
     blocks: [const { Cell::new(ptr::null_mut()) }; MOST],
 };
 
+/// The object whose memory another one shows, if there is one.
+pub(super) type Base = Option<Py<PyTensor>>;
+
 /// A block that was used before, which neither the list nor the collector knows. It goes back when nothing was made of it.
 struct Block(NonNull<Object>);
 
@@ -76,11 +81,7 @@ impl Block {
     /// # Safety
     /// The tensor stands in its place.
     #[inline]
-    unsafe fn finish<'py>(
-        self,
-        py: Python<'py>,
-        base: Option<Py<PyTensor>>,
-    ) -> Bound<'py, PyTensor> {
+    unsafe fn finish<'py>(self, py: Python<'py>, base: Base) -> Bound<'py, PyTensor> {
         let (value, block) = (self.value(), ManuallyDrop::new(self).0.as_ptr());
         // SAFETY: the block has the size and layout of an object of the class, and nobody else has it.
         unsafe {
@@ -119,12 +120,12 @@ pub(crate) fn object<'py>(
 }
 
 /// The Python object of a tensor that is computed into its place: each move of one costs as much as a small operation's
-/// bookkeeping. A tensor that is not `plain` becomes an object by `otherwise`.
+/// bookkeeping. `base` says whose memory it shows, or nothing of a tensor that becomes an object by `otherwise`.
 #[inline]
 pub(super) fn object_of<'py>(
     py: Python<'py>,
     compute: impl FnOnce() -> Result<Tensor>,
-    plain: impl FnOnce(&Tensor) -> bool,
+    base: impl FnOnce(&Tensor) -> Option<Base>,
     otherwise: impl FnOnce(Tensor) -> PyResult<Bound<'py, PyAny>>,
 ) -> PyResult<Bound<'py, PyAny>> {
     const { assert!(size_of::<Result<Tensor>>() == size_of::<Tensor>()) };
@@ -135,12 +136,54 @@ pub(super) fn object_of<'py>(
     // SAFETY: nobody else has the block, which has room for the result; it is moved out at most once.
     unsafe {
         place.write(compute());
-        match &*place {
-            Ok(tensor) if ptr::eq(tensor, block.tensor()) && plain(tensor) => {
-                Ok(block.finish(py, None).into_any())
-            }
-            _ => otherwise(place.read()?),
+        let base = match &*place {
+            Ok(tensor) if ptr::eq(tensor, block.tensor()) => base(tensor),
+            _ => None,
+        };
+        match base {
+            Some(base) => Ok(block.finish(py, base).into_any()),
+            None => otherwise(place.read()?),
         }
+    }
+}
+
+/// The Python object of a plain tensor that `compute` may put where it stays; none if it put nothing there, or if there is
+/// no block.
+#[inline(always)]
+pub(crate) fn object_at<'py>(
+    py: Python<'py>,
+    compute: impl FnOnce(&mut Option<Tensor>) -> Result<()>,
+) -> Result<Option<Bound<'py, PyTensor>>> {
+    const { assert!(size_of::<Option<Tensor>>() == size_of::<Tensor>()) };
+    let Some(block) = Block::take() else {
+        return Ok(None);
+    };
+    let place = block.tensor().cast::<Option<Tensor>>();
+    // SAFETY: nobody else has the block, which has room for the tensor.
+    unsafe {
+        place.write(None);
+        compute(&mut *place)?;
+        match &*place {
+            Some(tensor) if ptr::eq(tensor, block.tensor()) => Ok(Some(block.finish(py, None))),
+            _ => {
+                drop(place.read());
+                Ok(None)
+            }
+        }
+    }
+}
+
+/// The tensor of an object that is exactly of the class, once blocks are used again.
+///
+/// # Safety
+/// `ob` is a live object, and the thread is attached; the object lives for `'a`.
+#[inline(always)]
+pub(crate) unsafe fn exact<'a>(ob: *mut c::PyObject) -> Option<&'a Tensor> {
+    // SAFETY: the caller's contract; an object of the class lies as `Object` says, and the class is frozen.
+    unsafe {
+        let object = ob.cast::<Object>();
+        (c::Py_TYPE(ob) == BLOCKS.class.get())
+            .then(|| &(*(&raw const (*object).value).cast::<PyTensor>()).tensor)
     }
 }
 
@@ -172,8 +215,41 @@ pub(crate) fn begin(py: Python<'_>) -> PyResult<()> {
     {
         class.tp_free = Some(give);
         BLOCKS.class.set(class);
+        if let Some(before) = class.tp_dealloc
+            && DEALLOC.set(before).is_ok()
+        {
+            class.tp_dealloc = Some(dealloc);
+        }
     }
     Ok(())
+}
+
+/// How pyo3 ends an object.
+static DEALLOC: OnceLock<c::destructor> = OnceLock::new();
+
+/// Ends an object. One that holds data alone needs none of pyo3's preparations for code of the host.
+///
+/// # Safety
+/// As `tp_dealloc` of the class.
+unsafe extern "C" fn dealloc(ob: *mut c::PyObject) {
+    let object = ob.cast::<Object>();
+    // SAFETY: the caller's contract: nobody refers to the object any more, and it is whole; what is dropped is not used again.
+    unsafe {
+        let value = (&raw mut (*object).value).cast::<PyTensor>();
+        let exact = c::Py_TYPE(ob) == BLOCKS.class.get() && (*object).weak.is_null();
+        if exact
+            && (*value).base.is_none()
+            && (*value).node.get().is_none()
+            && (*value).tensor.is_bare()
+        {
+            c::PyObject_GC_UnTrack(ob.cast());
+            (&raw mut (*value).tensor).drop_in_place();
+            put_back(object);
+            c::Py_DECREF(BLOCKS.class.get().cast());
+        } else if let Some(before) = DEALLOC.get() {
+            before(ob);
+        }
+    }
 }
 
 /// Takes the block of an object whose contents are gone.

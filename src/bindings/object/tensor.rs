@@ -53,8 +53,31 @@ pub(crate) fn wrap_computed<'py>(
     py: Python<'py>,
     compute: impl FnOnce() -> Result<Tensor>,
 ) -> PyResult<Bound<'py, PyAny>> {
-    let plain = |tensor: &Tensor| tensor.meta().is_none() && !tensor.is_view();
+    let plain = |tensor: &Tensor| (tensor.meta().is_none() && !tensor.is_view()).then_some(None);
     recycle::object_of(py, compute, plain, |tensor| wrap_slow(py, tensor))
+}
+
+/// The same of a tensor that may be a view of `source`.
+#[inline]
+pub(crate) fn wrap_part<'py>(
+    source: &Bound<'py, PyTensor>,
+    compute: impl FnOnce() -> Result<Tensor>,
+) -> PyResult<Bound<'py, PyAny>> {
+    let (py, from) = (source.py(), source.get());
+    let base = |tensor: &Tensor| match tensor.is_view() {
+        _ if tensor.meta().is_some() => None,
+        false => Some(None),
+        true if tensor.storage().same(from.tensor.storage()) => Some(Some(base_of(source))),
+        true => None,
+    };
+    recycle::object_of(py, compute, base, |tensor| wrap_of(source, tensor))
+}
+
+/// The object that a view of `source` is a view of.
+#[inline]
+fn base_of(source: &Bound<'_, PyTensor>) -> Py<PyTensor> {
+    let base = source.get().base.as_ref();
+    base.map_or_else(|| source.clone().unbind(), |base| base.clone_ref(source.py()))
 }
 
 #[inline(never)]
@@ -89,14 +112,13 @@ pub(crate) fn wrap_of<'py>(
 #[inline(never)]
 fn wrap_view<'py>(source: &Bound<'py, PyTensor>, tensor: Tensor) -> PyResult<Bound<'py, PyAny>> {
     let py = source.py();
-    let PyTensor { tensor: from, base, .. } = source.get();
+    let from = &source.get().tensor;
     let known = tensor.meta().is_some_and(|meta| object_of(py, meta).is_some());
     if known || !tensor.storage().same(from.storage()) {
         return wrap(py, tensor);
     }
-    let base = base.as_ref().map_or_else(|| source.clone().unbind(), |base| base.clone_ref(py));
     let linked = tensor.meta().is_some();
-    let object = recycle::object(py, tensor, Some(base))?;
+    let object = recycle::object(py, tensor, Some(base_of(source)))?;
     if linked {
         remember(&object)?;
     }

@@ -11,7 +11,7 @@ use pyo3::types::{PyBool, PyInt};
 
 use crate::bindings::call::convert;
 use crate::bindings::call::door::{Call, Inputs};
-use crate::bindings::object::{PyTensor, wrap_of};
+use crate::bindings::object::PyTensor;
 use crate::ops::change::assign;
 use crate::ops::core::declare::{Axes, IndexItem, Operand};
 use crate::ops::core::elementwise::{binary, binary_scalar};
@@ -29,15 +29,14 @@ impl PyTensor {
         let tensor = &slf.get().tensor;
         let operands = [slf.as_any(), key];
         let call = Call::operator("index", &operands);
-        let view = |item| wrap_of(slf, item);
         if key.is_exact_instance_of::<PyInt>() {
             let item = IndexItem::Int(convert::integer(key)?);
-            return call.run(1, || getitem::index(tensor, &[item]), view);
+            return call.part(slf, 1, || getitem::index(tensor, &[item]));
         }
         let items = convert::index_of(key)?;
         let copies = items.iter().any(|item| matches!(item, IndexItem::Array(_)));
         let work = if copies { tensor.size() } else { 1 };
-        call.run(work, || getitem::index(tensor, &items), view)
+        call.part(slf, work, || getitem::index(tensor, &items))
     }
 
     fn __setitem__(
@@ -114,7 +113,7 @@ impl TensorIterator {
         }
         let call = Call::new(py, "index", Inputs::Element(source.as_any(), i));
         let element = || getitem::index(tensor, &[IndexItem::Int(i as i64)]);
-        call.run(1, element, |item| wrap_of(source, item)).map(Some)
+        call.part(source, 1, element).map(Some)
     }
 
     fn __length_hint__(&self) -> usize {

@@ -10,6 +10,7 @@ mod inplace;
 mod like;
 mod pickle;
 mod protocols;
+pub(crate) mod slots;
 mod update;
 
 pub(crate) use construct::{

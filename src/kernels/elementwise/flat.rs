@@ -21,7 +21,7 @@ use crate::dtype::DType;
 use crate::kernels::launch::{self, Launch, Operand, Work};
 
 /// Above this many elements the general driver's padding and splitting are worth their cost.
-const FEW: usize = 256;
+pub(super) const FEW: usize = 256;
 
 /// A contiguous run of elements of one dtype inside a storage.
 #[derive(Clone, Copy)]
@@ -195,7 +195,7 @@ pub(crate) fn select_flat(mask: Flat<'_>, ins: [FlatIn<'_>; 2], out: Flat<'_>) -
 
 /// Fills words with elements that are all the first of `word`.
 #[inline(always)]
-fn repeat(word: u64, dtype: DType, words: &mut [MaybeUninit<u64>]) {
+pub(super) fn repeat(word: u64, dtype: DType, words: &mut [MaybeUninit<u64>]) {
     let bytes = word.to_ne_bytes();
     let pattern = match dtype.size() {
         8 => bytes,

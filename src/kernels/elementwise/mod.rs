@@ -10,6 +10,7 @@ mod gather;
 pub mod loops;
 mod plan;
 pub mod rows;
+mod straight;
 mod table;
 
 pub use apply::{In, apply, select};
@@ -19,4 +20,5 @@ pub use drive::{MAX_OPERANDS, Operand, OutOperand, in_blocks, in_units, run};
 pub use flat::{Flat, FlatIn};
 pub(crate) use flat::{apply_flat, select_flat};
 pub use loops::{Kernel, Predicate};
+pub(crate) use straight::{Few, Number, Run, apply_few};
 pub use table::{Loop, LoopTable};

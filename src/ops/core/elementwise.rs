@@ -49,15 +49,6 @@ pub enum Derivative {
     },
 }
 
-impl Derivative {
-    fn uses(&self) -> &'static [Source] {
-        match self {
-            Derivative::Formula { uses, .. } => uses,
-            _ => &[],
-        }
-    }
-}
-
 /// A check of operands beyond dtype and shape; its error names them.
 pub type Guard = fn(&[Slot<'_>], DType) -> Result<()>;
 
@@ -82,6 +73,8 @@ pub struct Elementwise {
     pub complex: Option<OfComplex>,
     /// What the derivatives use, in the order of the saved values.
     pub saves: &'static [Source],
+    /// For each of these the operands whose derivatives use it: bit `i` for operand `i`.
+    pub readers: [u8; 4],
     /// One derivative per operand; empty for a constant operation.
     pub by: &'static [Derivative],
 }
@@ -189,7 +182,7 @@ impl Elementwise {
 
     /// Records what made the result, or notes why there is no history.
     #[inline(never)]
-    fn relate<const N: usize>(
+    pub(super) fn relate<const N: usize>(
         &'static self,
         slots: &[Slot<'_>; N],
         out: &mut Tensor,
@@ -239,7 +232,10 @@ impl Elementwise {
         out: &Tensor,
         params: &[f64],
     ) -> Result<Edge> {
-        let wanted = edges.each_ref().map(Option::is_some);
+        let mut wanted = 0;
+        for (i, edge) in edges.iter().enumerate() {
+            wanted |= u8::from(edge.is_some()) << i;
+        }
         let cost = 40.0 + out.size() as f32 * self.forward.cost(out.dtype());
         let facts = (1, cost, Flags::NONE);
         let node = graph::record_with(RuleRef::Static(self), facts, |inputs, saved| {
@@ -247,10 +243,9 @@ impl Elementwise {
                 inputs.push(edge);
             }
             // Each entry is written where it stays: one that is moved is read before it has left the store buffer.
-            for &source in self.saves {
-                let used = (0..N).any(|i| wanted[i] && self.by[i].uses().contains(&source));
+            for (&source, readers) in self.saves.iter().zip(self.readers) {
                 match source {
-                    _ if !used => saved.push(Saved::None),
+                    _ if readers & wanted == 0 => saved.push(Saved::None),
                     Source::Output => saved.push(Saved::output(out, 0)),
                     Source::Input(k) => match slots[k as usize] {
                         Slot::Scalar(s) => saved.push(Saved::Scalar(s.as_f64())),
@@ -307,16 +302,21 @@ fn binary_slow(op: &'static Elementwise, a: &Tensor, b: &Tensor) -> Result<Tenso
 }
 
 /// Brings operands to their common dtype and shape, through recorded casts and expansions.
-pub(crate) fn promote_and_broadcast<const N: usize>(
+fn promote_and_broadcast<'a, const N: usize>(
     op: &'static Elementwise,
-    xs: [&Tensor; N],
-) -> Result<[Tensor; N]> {
+    xs: [&'a Tensor; N],
+) -> Result<[Cow<'a, Tensor>; N]> {
     let shapes = xs.map(|x| x.shape());
     let dims = broadcast_shapes(op.name, &shapes)?;
     let dtype = op.compute_dtype_of(&xs.map(Tensor::dtype))?;
-    let mut operands = xs.map(Tensor::clone);
+    let mut operands = xs.map(Cow::Borrowed);
     for x in &mut operands {
-        *x = broadcast_to_dims(&astype(x, dtype)?, &dims)?;
+        if x.dtype() != dtype {
+            *x = Cow::Owned(astype(x, dtype)?);
+        }
+        if x.shape() != dims.as_slice() {
+            *x = Cow::Owned(broadcast_to(x, &dims)?);
+        }
     }
     Ok(operands)
 }

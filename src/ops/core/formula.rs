@@ -25,6 +25,24 @@ pub const fn union(all: &[Source]) -> ([Source; 4], usize) {
     (kept, len)
 }
 
+/// For each source that a node saves the operands whose derivatives name it: bit `i` for operand `i`.
+pub const fn readers(saves: &[Source], by: &[&[Source]]) -> [u8; 4] {
+    let (mut masks, mut k) = ([0; 4], 0);
+    while k < saves.len() {
+        let mut i = 0;
+        while i < by.len() {
+            let mut j = 0;
+            while j < by[i].len() {
+                masks[k] |= (same(by[i][j], saves[k]) as u8) << i;
+                j += 1;
+            }
+            i += 1;
+        }
+        k += 1;
+    }
+    masks
+}
+
 const fn same(a: Source, b: Source) -> bool {
     match (a, b) {
         (Source::Input(i), Source::Input(k)) => i == k,
@@ -146,6 +164,9 @@ macro_rules! elementwise_specs {
                     beside_number: $crate::optional!($($beside)?),
                     complex: $crate::optional!($($complex)?),
                     saves: SAVES.0.split_at(SAVES.1).0,
+                    readers: const {
+                        $crate::ops::core::formula::readers(SAVES.0.split_at(SAVES.1).0, &[$(&$crate::derivative_sources!($($by)*)),*])
+                    },
                     by: &[$($crate::derivative!($($by)*)),*],
                 }
             };

@@ -8,6 +8,7 @@ pub(crate) mod chain_rule;
 pub mod declare;
 pub mod elementwise;
 pub mod facts;
+pub(crate) mod few;
 #[macro_use]
 pub mod formula;
 pub mod halves;

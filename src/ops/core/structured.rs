@@ -176,9 +176,13 @@ pub(crate) fn finish<'a, P: Send + Sync + 'static>(
     };
     let Record { name, cost, params, saved, backward } = record(&out);
     let outs = std::slice::from_ref(&out);
-    let saved = saved.into_iter().map(|save| save.saved(inputs, outs, &edges)).collect();
     let rule = RuleRef::Boxed(Box::new(Structured::new(name, params, backward)));
-    let node = graph::record(rule, edges, saved, 1, cost, Flags::NONE)?;
+    let node = graph::record_with(rule, (1, cost, Flags::NONE), |to, values| {
+        for save in saved {
+            values.push(save.saved(inputs, outs, &edges));
+        }
+        *to = edges;
+    })?;
     Ok(out.attach(Edge::new(node, 0)))
 }
 

@@ -57,8 +57,8 @@ impl Step {
     }
 }
 
-/// Steps in their order; most views take one.
-pub(crate) type StepList = SmallVec<[Step; 1]>;
+/// Steps in their order; most views take one or two.
+pub(crate) type StepList = SmallVec<[Step; 2]>;
 
 /// Steps for values of so many axes; a batch of gradients has more in front.
 #[derive(Clone)]
@@ -93,9 +93,9 @@ pub(crate) fn replay(layout: &Layout, steps: &[Step]) -> Layout {
 pub(crate) fn view_through(
     x: &Tensor,
     name: &'static str,
-    steps: impl Into<StepList>,
+    steps: impl AsRef<[Step]>,
 ) -> Result<Tensor> {
-    shown(x, name, Steps::new(x.ndim(), steps.into()))
+    shown(x, name, Steps::new(x.ndim(), StepList::from_slice(steps.as_ref())))
 }
 
 /// The same of a value or a batch of its gradients.

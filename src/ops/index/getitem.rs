@@ -9,8 +9,8 @@ use crate::ops::core::arguments::Key;
 use crate::ops::core::declare::IndexItem;
 use crate::ops::core::layout::{permute_axes, reshape_dims};
 use crate::ops::core::row_indices::take_rows;
-use crate::ops::core::view::view_through;
-use crate::ops::index::subscript::{AdvancedIndex, subscript};
+use crate::ops::core::view::{Steps, shown, view_through};
+use crate::ops::index::subscript::{AdvancedIndex, plain_steps, subscript};
 use crate::tensor::Tensor;
 
 impl AdvancedIndex {
@@ -60,6 +60,9 @@ impl AdvancedIndex {
 crate::operations! { family "indexing";
     /// NumPy's `x[index]`: integers, slices, None and ... give a view; integer and boolean arrays give a copy. Derivative: `g` at the chosen elements, accumulated where an index repeats.
     fn index(x: Tensor, key: Key) -> Tensor {
+        if let Some(steps) = plain_steps(x.shape(), key)? {
+            return shown(x, "index", Steps::new(x.ndim(), steps));
+        }
         let plan = subscript(x.shape(), key)?;
         let read = match plan.advanced {
             None => return view_through(x, "index", plan.steps),

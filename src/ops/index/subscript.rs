@@ -58,6 +58,50 @@ fn consumed(item: &IndexItem) -> usize {
     }
 }
 
+/// An index of an axis, counted from the front.
+#[inline]
+fn resolved(index: i64, axis: usize, size: usize) -> Result<usize> {
+    let resolved = if index < 0 { index + size as i64 } else { index };
+    if resolved < 0 || resolved >= size as i64 {
+        return Err(Box::new(Error::IndexRange { op: "index".into(), index, axis, size }));
+    }
+    Ok(resolved as usize)
+}
+
+/// The step that a slice of an axis is; none for the whole of it.
+#[inline]
+fn sliced([start, stop, step]: [Option<i64>; 3], axis: usize, size: usize) -> Result<Option<Step>> {
+    let step = step.unwrap_or(1);
+    if step == 0 {
+        return Err(bad("a slice step of 0".into(), "use a step other than 0"));
+    }
+    let (start, len) = slice_bounds(start, stop, step, size);
+    let whole = start == 0 && len == size && step == 1;
+    Ok((!whole).then_some(Step::Slice { axis, start, step: step as isize, len }))
+}
+
+/// The steps of integers and slices, of which there are not too many; `None` for any other expression.
+pub(super) fn plain_steps(dims: &[usize], items: &[IndexItem]) -> Result<Option<StepList>> {
+    let (mut steps, mut target) = (StepList::new(), 0);
+    if items.len() > dims.len() {
+        return Ok(None);
+    }
+    for (source, (item, &size)) in items.iter().zip(dims).enumerate() {
+        match *item {
+            IndexItem::Int(index) => {
+                let index = resolved(index, source, size)?;
+                steps.push(Step::Select { axis: target, index });
+            }
+            IndexItem::Slice(start, stop, step) => {
+                steps.extend(sliced([start, stop, step], target, size)?);
+                target += 1;
+            }
+            _ => return Ok(None),
+        }
+    }
+    Ok(Some(steps))
+}
+
 struct Reader<'a> {
     dims: &'a [usize],
     /// The axis of the tensor and the axis of the view that come next.
@@ -81,12 +125,7 @@ impl Reader<'_> {
 
     /// An index of the next axis, counted from the front.
     fn resolved(&self, index: i64) -> Result<usize> {
-        let (axis, size) = (self.source, self.dims[self.source]);
-        let resolved = if index < 0 { index + size as i64 } else { index };
-        if resolved < 0 || resolved >= size as i64 {
-            return Err(Box::new(Error::IndexRange { op: "index".into(), index, axis, size }));
-        }
-        Ok(resolved as usize)
+        resolved(index, self.source, self.dims[self.source])
     }
 
     fn int(&mut self, index: i64) -> Result<()> {
@@ -97,20 +136,12 @@ impl Reader<'_> {
     }
 
     fn slice(&mut self, start: Option<i64>, stop: Option<i64>, step: Option<i64>) -> Result<()> {
-        let step = step.unwrap_or(1);
-        if step == 0 {
-            return Err(bad("a slice step of 0".into(), "use a step other than 0"));
-        }
-        let size = self.dims[self.source];
-        let (first, len) = slice_bounds(start, stop, step, size);
-        if !(first == 0 && len == size && step == 1) {
-            self.steps.push(Step::Slice {
-                axis: self.target,
-                start: first,
-                step: step as isize,
-                len,
-            });
-        }
+        let part = sliced([start, stop, step], self.target, self.dims[self.source])?;
+        let len = match part {
+            Some(Step::Slice { len, .. }) => len,
+            _ => self.dims[self.source],
+        };
+        self.steps.extend(part);
         self.keep(len);
         Ok(())
     }

@@ -64,7 +64,7 @@ pub(crate) fn ramped(x: &Tensor, widths: &Widths, ends: &Tensor) -> Result<Tenso
     let wide = x.dtype().promote(DType::F64);
     framed(x, widths, |x, axis, side, width| {
         let at = [Step::Select { axis: 0, index: axis }, Step::Select { axis: 0, index: side }];
-        let end = astype(&view_through(ends, "pad", at.to_vec())?, wide)?;
+        let end = astype(&view_through(ends, "pad", at)?, wide)?;
         let near = astype(&edge(x, axis, side)?, wide)?;
         let mut dims = ShapeVec::from_elem(1, x.ndim());
         dims[axis] = width;

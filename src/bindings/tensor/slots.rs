@@ -1,0 +1,244 @@
+//! The slots of operators for a few floats, which stand in front of those that pyo3 makes.
+//!
+//! Owns: the C functions, and pyo3's, to which everything goes that is not of this sort: subclasses, other operands, modes
+//! in which somebody watches or code of the host may run. Never computes: `ops::core::few` does.
+//! Invariant: what a slot here answers is what pyo3's answers; without a GIL they are not used.
+
+use std::ffi::c_int;
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::ptr;
+use std::sync::OnceLock;
+
+use pyo3::PyTypeInfo;
+use pyo3::ffi as c;
+use pyo3::prelude::*;
+
+use crate::bindings::call::door;
+use crate::bindings::errors::to_python;
+use crate::bindings::object::{PyTensor, recycle};
+use crate::error::Result;
+use crate::graph::Mode;
+use crate::ops::core::declare::Scalar;
+use crate::ops::core::elementwise::Elementwise;
+use crate::ops::elementwise::{arith, compare};
+use crate::tensor::Tensor;
+
+/// pyo3's slots.
+struct Before {
+    add: c::binaryfunc,
+    subtract: c::binaryfunc,
+    multiply: c::binaryfunc,
+    divide: c::binaryfunc,
+    power: c::ternaryfunc,
+    negative: c::unaryfunc,
+    compare: c::richcmpfunc,
+}
+
+static BEFORE: OnceLock<Before> = OnceLock::new();
+
+type Object = *mut c::PyObject;
+
+/// What a slot gives: an object, null for an exception, or nothing, if the call is not of this sort.
+type Answer = Option<Object>;
+
+macro_rules! binary_slots {
+    ($($name:ident: $op:expr;)*) => {$(
+        /// # Safety
+        /// As the slot.
+        unsafe extern "C" fn $name(a: Object, b: Object) -> Object {
+            // SAFETY: the caller's contract.
+            unsafe {
+                match (two($op, a, b), BEFORE.get()) {
+                    (Some(object), _) => object,
+                    (None, Some(before)) => (before.$name)(a, b),
+                    (None, None) => ptr::null_mut(),
+                }
+            }
+        }
+    )*};
+}
+
+binary_slots! {
+    add: &arith::ADD;
+    subtract: &arith::SUBTRACT;
+    multiply: &arith::MULTIPLY;
+    divide: &arith::DIVIDE;
+}
+
+/// # Safety
+/// As the slot.
+unsafe extern "C" fn power(a: Object, b: Object, modulo: Object) -> Object {
+    // SAFETY: the caller's contract.
+    unsafe {
+        let plain = ptr::eq(modulo, c::Py_None());
+        match (if plain { power_of_number(a, b) } else { None }, BEFORE.get()) {
+            (Some(object), _) => object,
+            (None, Some(before)) => (before.power)(a, b, modulo),
+            (None, None) => ptr::null_mut(),
+        }
+    }
+}
+
+/// # Safety
+/// As the slot.
+unsafe extern "C" fn negative(a: Object) -> Object {
+    // SAFETY: the caller's contract.
+    unsafe {
+        match (one(&arith::NEGATIVE, a), BEFORE.get()) {
+            (Some(object), _) => object,
+            (None, Some(before)) => (before.negative)(a),
+            (None, None) => ptr::null_mut(),
+        }
+    }
+}
+
+/// # Safety
+/// As the slot.
+unsafe extern "C" fn compare(a: Object, b: Object, op: c_int) -> Object {
+    let spec = match op {
+        c::Py_LT => &compare::LESS,
+        c::Py_LE => &compare::LESS_EQUAL,
+        c::Py_EQ => &compare::EQUAL,
+        c::Py_NE => &compare::NOT_EQUAL,
+        c::Py_GT => &compare::GREATER,
+        _ => &compare::GREATER_EQUAL,
+    };
+    // SAFETY: the caller's contract.
+    unsafe {
+        match (two(spec, a, b), BEFORE.get()) {
+            (Some(object), _) => object,
+            (None, Some(before)) => (before.compare)(a, b, op),
+            (None, None) => ptr::null_mut(),
+        }
+    }
+}
+
+/// The float or small integer that an object is exactly.
+///
+/// # Safety
+/// `ob` is a live object, and the thread is attached.
+#[inline(always)]
+unsafe fn number(ob: Object) -> Option<Scalar> {
+    // SAFETY: the caller's contract.
+    unsafe {
+        if c::PyFloat_CheckExact(ob) != 0 {
+            return Some(Scalar::Float(c::PyFloat_AS_DOUBLE(ob)));
+        }
+        if c::PyLong_CheckExact(ob) == 0 {
+            return None;
+        }
+        let mut beyond = 0;
+        let int = c::PyLong_AsLongLongAndOverflow(ob, &mut beyond);
+        (beyond == 0).then_some(Scalar::Int(int))
+    }
+}
+
+/// An operation of two tensors, or of a tensor and a number.
+///
+/// # Safety
+/// The objects live, and the thread is attached.
+#[inline(never)]
+unsafe fn two(op: &'static Elementwise, a: Object, b: Object) -> Answer {
+    let mode = Mode::current();
+    if !door::is_quiet(mode) {
+        return None;
+    }
+    // SAFETY: the caller's contract; the caller's references keep the tensors.
+    let answer = || unsafe {
+        match (recycle::exact(a), recycle::exact(b)) {
+            (Some(x), Some(y)) => made(|place| op.few(x, (x, y), &[], mode, place)),
+            (Some(x), None) => {
+                let number = number(b)?;
+                made(|place| op.few(x, (x, number), &[], mode, place))
+            }
+            (None, Some(y)) => {
+                let number = number(a)?;
+                made(|place| op.few(y, (number, y), &[], mode, place))
+            }
+            (None, None) => None,
+        }
+    };
+    // A panic is for pyo3's slot, which makes an exception of it.
+    catch_unwind(AssertUnwindSafe(answer)).unwrap_or(None)
+}
+
+/// An operation of one tensor.
+///
+/// # Safety
+/// The object lives, and the thread is attached.
+#[inline(never)]
+unsafe fn one(op: &'static Elementwise, a: Object) -> Answer {
+    let mode = Mode::current();
+    if !door::is_quiet(mode) {
+        return None;
+    }
+    // SAFETY: the caller's contract; the caller's reference keeps the tensor.
+    let answer = || unsafe {
+        let x = recycle::exact(a)?;
+        made(|place| op.few(x, (x, ()), &[], mode, place))
+    };
+    catch_unwind(AssertUnwindSafe(answer)).unwrap_or(None)
+}
+
+/// The power of a tensor with one of the exponents for which there is another operation.
+///
+/// # Safety
+/// As `two`.
+#[inline]
+unsafe fn power_of_number(a: Object, b: Object) -> Answer {
+    // SAFETY: the caller's contract.
+    unsafe {
+        let exponent = number(b)?.as_f64();
+        let same = arith::POWER.beside_number.and_then(|beside| beside(exponent))?;
+        one(same, a)
+    }
+}
+
+/// The object of what is computed.
+///
+/// # Safety
+/// The thread is attached.
+#[inline(always)]
+unsafe fn made(compute: impl FnOnce(&mut Option<Tensor>) -> Result<()>) -> Answer {
+    // SAFETY: the caller's contract.
+    let py = unsafe { Python::assume_attached() };
+    match recycle::object_at(py, compute) {
+        Ok(object) => object.map(|object| object.into_ptr()),
+        Err(error) => {
+            to_python(error).restore(py);
+            Some(ptr::null_mut())
+        }
+    }
+}
+
+/// Puts the slots in front of pyo3's.
+pub(crate) fn begin(py: Python<'_>) {
+    let class = PyTensor::type_object_raw(py);
+    // SAFETY: the class lives for ever, as do its slots, and nobody else changes them while the module is being made.
+    unsafe {
+        let Some(numbers) = (*class).tp_as_number.as_mut().filter(|_| recycle::HAS_GIL) else {
+            return;
+        };
+        let found = || {
+            Some(Before {
+                add: numbers.nb_add?,
+                subtract: numbers.nb_subtract?,
+                multiply: numbers.nb_multiply?,
+                divide: numbers.nb_true_divide?,
+                power: numbers.nb_power?,
+                negative: numbers.nb_negative?,
+                compare: (*class).tp_richcompare?,
+            })
+        };
+        if found().is_none_or(|before| BEFORE.set(before).is_err()) {
+            return;
+        }
+        numbers.nb_add = Some(add);
+        numbers.nb_subtract = Some(subtract);
+        numbers.nb_multiply = Some(multiply);
+        numbers.nb_true_divide = Some(divide);
+        numbers.nb_power = Some(power);
+        numbers.nb_negative = Some(negative);
+        (*class).tp_richcompare = Some(compare);
+    }
+}
