@@ -41,6 +41,11 @@ pub fn fill_with(bits: u64, out: ViewMut) {
 }
 
 fn fill_elements(word: [u64; 2], out: ViewMut) {
+    let nbytes = out.numel() * out.dtype.size();
+    if word == [0, 0] && nbytes < SPLIT_BYTES && out.is_contiguous() {
+        // SAFETY: the elements of the view lie in a run.
+        return unsafe { out.ptr.write_bytes(0, nbytes) };
+    }
     // SAFETY: a word of any size lies inside the two, from the first byte on.
     with_word!(out.dtype.size(), W => fill_words(unsafe { *word.as_ptr().cast::<W>() }, out));
 }

@@ -143,6 +143,44 @@ def test_modes_answer_as_the_long_way(name: str, mode: str) -> None:
             agree(name, x, y)
 
 
+KEYS = [
+    *(0, -1, 2, 3, -4, 2**70, True, np.int64(1), None, ..., 1.0, "a"),
+    *(slice(None), slice(1, None), slice(None, -1), slice(None, None, 2), slice(2, 0, -1)),
+    *(slice(5, 9), slice(2**70), slice(None, None, 0), slice(1.0), slice(np.int64(1), None)),
+    *((), (0,), (1, 2), (-1, -1), (0, slice(1, 3)), (slice(None), 1), (slice(1, 3), slice(0, 2))),
+    *(
+        (1, 5),
+        (5, 1),
+        (0, 0, 0),
+        (0, ...),
+        (None, 1),
+        (1, [0, 1]),
+        ([0, 1], 1),
+        (slice(0), slice(1)),
+    ),
+]
+
+
+@pytest.mark.parametrize("key", KEYS, ids=repr)
+@pytest.mark.parametrize("grad", [False, True])
+def test_indices_answer_as_the_long_way(key: Any, grad: bool) -> None:
+    for shape in [(), (3,), (3, 4), (3, 3, 2), (2, 3, 1, 1, 2), (0, 2)]:
+        x = filled(shape, grad=grad)
+        for source in (x, x * 2.0, x.T):
+            assert outcome(lambda: source[key]) == outcome(lambda: source.__getitem__(key))  # noqa: B023
+
+
+def test_views_know_their_base() -> None:
+    x = filled((3, 4))
+    row, element, part = x[1], x[1, 2], x[1:][:, 1]
+    assert row._base is x
+    assert element._base is x
+    assert part._base is x
+    row += 1.0
+    assert float(x[1, 2]) == float(element)
+    assert x._version == element._version == 1
+
+
 def test_negatives_answer_as_the_long_way() -> None:
     for shape in SHAPES:
         for dtype in (np.float64, np.float32, np.int64):
@@ -228,6 +266,7 @@ def test_compiled_functions_record_them() -> None:
 def test_objects_of_data_alone_end_as_others() -> None:
     a, b = filled((3,)), filled((3,), grad=True)
     b + b  # Its accumulator stays.
+    gc.collect()
     nodes, size = fg.live_nodes(), fg.live_bytes()
     gone = []
     for make in (lambda: a + a, lambda: b + b, lambda: a[1:], lambda: (b * 2.0)[0]):

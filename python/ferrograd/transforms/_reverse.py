@@ -119,7 +119,8 @@ def _differentiated(
         if not has_aux and not wanted.holomorphic:
             short = _short_gradient(before, out, leaf, kind, valued)
             if short is not None:
-                return None, *short
+                value, slope = short
+                return None, value, slope
         found = quick_trace(wanted, before, leaf, kind, out)
     if has_aux:
         found.split_aux()

@@ -1,4 +1,4 @@
-//! The slots of operators for a few floats, which stand in front of those that pyo3 makes.
+//! The slots of operators for a few floats, and of basic indices, which stand in front of those that pyo3 makes.
 //!
 //! Owns: the C functions, and pyo3's, to which everything goes that is not of this sort: subclasses, other operands, modes
 //! in which somebody watches or code of the host may run. Never computes: `ops::core::few` does.
@@ -12,15 +12,18 @@ use std::sync::OnceLock;
 use pyo3::PyTypeInfo;
 use pyo3::ffi as c;
 use pyo3::prelude::*;
+use pyo3::types::{PyInt, PySlice, PyTuple};
+use smallvec::SmallVec;
 
-use crate::bindings::call::door;
+use crate::bindings::call::{door, slice};
 use crate::bindings::errors::to_python;
-use crate::bindings::object::{PyTensor, recycle};
+use crate::bindings::object::{PyTensor, recycle, wrap_part};
 use crate::error::Result;
 use crate::graph::Mode;
-use crate::ops::core::declare::Scalar;
+use crate::ops::core::declare::{IndexItem, Scalar};
 use crate::ops::core::elementwise::Elementwise;
 use crate::ops::elementwise::{arith, compare};
+use crate::ops::index::getitem;
 use crate::tensor::Tensor;
 
 /// pyo3's slots.
@@ -32,6 +35,7 @@ struct Before {
     power: c::ternaryfunc,
     negative: c::unaryfunc,
     compare: c::richcmpfunc,
+    subscript: c::binaryfunc,
 }
 
 static BEFORE: OnceLock<Before> = OnceLock::new();
@@ -111,6 +115,69 @@ unsafe extern "C" fn compare(a: Object, b: Object, op: c_int) -> Object {
             (None, None) => ptr::null_mut(),
         }
     }
+}
+
+/// # Safety
+/// As the slot.
+unsafe extern "C" fn subscript(a: Object, key: Object) -> Object {
+    // A panic is for pyo3's slot, which makes an exception of it.
+    // SAFETY: the caller's contract.
+    let part = catch_unwind(AssertUnwindSafe(|| unsafe { part(a, key) })).unwrap_or(None);
+    // SAFETY: as above.
+    unsafe {
+        match (part, BEFORE.get()) {
+            (Some(object), _) => object,
+            (None, Some(before)) => (before.subscript)(a, key),
+            (None, None) => ptr::null_mut(),
+        }
+    }
+}
+
+/// A view by integers and slices.
+///
+/// # Safety
+/// As `two`.
+#[inline]
+unsafe fn part(a: Object, key: Object) -> Answer {
+    if !door::is_quiet(Mode::current()) {
+        return None;
+    }
+    // SAFETY: the caller's contract; `exact` saw a tensor.
+    let (py, x, source, key) = unsafe {
+        let py = Python::assume_attached();
+        let x = recycle::exact(a)?;
+        let source = Bound::from_borrowed_ptr(py, a).cast_into_unchecked::<PyTensor>();
+        (py, x, source, Borrowed::from_ptr(py, key))
+    };
+    let items = match key.cast_exact::<PyTuple>() {
+        Ok(keys) => {
+            let items = keys.iter_borrowed().map(|key| item(&key)).collect::<Option<Items>>()?;
+            wrap_part(&source, || getitem::index(x, &items))
+        }
+        Err(_) => {
+            let item = [item(&key)?];
+            wrap_part(&source, || getitem::index(x, &item))
+        }
+    };
+    Some(items.map_or_else(
+        |error| {
+            error.restore(py);
+            ptr::null_mut()
+        },
+        Bound::into_ptr,
+    ))
+}
+
+type Items = SmallVec<[IndexItem; 2]>;
+
+/// The item of an index that an integer or a slice is.
+#[inline]
+fn item(key: &Bound<'_, PyAny>) -> Option<IndexItem> {
+    if let Ok(slice) = key.cast_exact::<PySlice>() {
+        return slice::item(slice).ok();
+    }
+    let int = key.cast_exact::<PyInt>().ok()?;
+    int.extract::<i64>().ok().map(IndexItem::Int)
 }
 
 /// The float or small integer that an object is exactly.
@@ -216,7 +283,8 @@ pub(crate) fn begin(py: Python<'_>) {
     let class = PyTensor::type_object_raw(py);
     // SAFETY: the class lives for ever, as do its slots, and nobody else changes them while the module is being made.
     unsafe {
-        let Some(numbers) = (*class).tp_as_number.as_mut().filter(|_| recycle::HAS_GIL) else {
+        let (numbers, mapping) = ((*class).tp_as_number.as_mut(), (*class).tp_as_mapping.as_mut());
+        let (true, Some(numbers), Some(mapping)) = (recycle::HAS_GIL, numbers, mapping) else {
             return;
         };
         let found = || {
@@ -228,6 +296,7 @@ pub(crate) fn begin(py: Python<'_>) {
                 power: numbers.nb_power?,
                 negative: numbers.nb_negative?,
                 compare: (*class).tp_richcompare?,
+                subscript: mapping.mp_subscript?,
             })
         };
         if found().is_none_or(|before| BEFORE.set(before).is_err()) {
@@ -240,5 +309,6 @@ pub(crate) fn begin(py: Python<'_>) {
         numbers.nb_power = Some(power);
         numbers.nb_negative = Some(negative);
         (*class).tp_richcompare = Some(compare);
+        mapping.mp_subscript = Some(subscript);
     }
 }

@@ -72,7 +72,11 @@ pub(crate) fn edges_of(inputs: &[&Tensor]) -> Option<Edges> {
     if !graph::recording() || !inputs.iter().any(|x| x.requires_grad()) {
         return None;
     }
-    Some(inputs.iter().map(|x| x.grad_edge()).collect())
+    let mut edges = Edges::with_capacity(inputs.len());
+    for x in inputs {
+        edges.push(x.grad_edge());
+    }
+    Some(edges)
 }
 
 type Edges = SmallVec<[Option<Edge>; 2]>;
@@ -116,7 +120,7 @@ impl<'a> Save<'a> {
         Save { value: Kept::Value(value), by }
     }
 
-    fn saved(self, inputs: &[&Tensor], outs: &[Tensor], edges: &Edges) -> Saved<Tensor> {
+    fn saved(&self, inputs: &[&Tensor], outs: &[Tensor], edges: &Edges) -> Saved<Tensor> {
         if !self.by.iter().any(|&i| edges.get(i).is_some_and(Option::is_some)) {
             return Saved::None;
         }
@@ -174,16 +178,19 @@ pub(crate) fn finish<'a, P: Send + Sync + 'static>(
         note_unrecorded(&mut out, inputs);
         return Ok(out);
     };
+    let (mut out, mut edges) = (out, edges);
     let Record { name, cost, params, saved, backward } = record(&out);
     let outs = std::slice::from_ref(&out);
     let rule = RuleRef::Boxed(Box::new(Structured::new(name, params, backward)));
+    // What is written here stays where it is: each move of an operation's parts costs as much as its bookkeeping.
     let node = graph::record_with(rule, (1, cost, Flags::NONE), |to, values| {
-        for save in saved {
+        for save in &saved {
             values.push(save.saved(inputs, outs, &edges));
         }
-        *to = edges;
+        std::mem::swap(to, &mut edges);
     })?;
-    Ok(out.attach(Edge::new(node, 0)))
+    out.set_edge(Edge::new(node, 0));
+    Ok(out)
 }
 
 /// Notes why a result that is not recorded has no history, if there was one to have.

@@ -93,7 +93,9 @@ pub(super) fn plain_steps(dims: &[usize], items: &[IndexItem]) -> Result<Option<
                 steps.push(Step::Select { axis: target, index });
             }
             IndexItem::Slice(start, stop, step) => {
-                steps.extend(sliced([start, stop, step], target, size)?);
+                if let Some(part) = sliced([start, stop, step], target, size)? {
+                    steps.push(part);
+                }
                 target += 1;
             }
             _ => return Ok(None),
