@@ -1,6 +1,6 @@
-//! Stores that pass the caches by.
+//! Stores that pass the caches by, and loads that are begun early.
 //!
-//! Owns: the size from which results are written so, and the copy of a tile that does it. Never computes. An ordinary
+//! Owns: the size from which results are written so, the copy of a tile that does it, and the call for memory. Never computes. An ordinary
 //! store reads the line that it will overwrite, and a result larger than the caches is out of them before anything reads
 //! it: sums of 4M numbers take two thirds of the time so, results of 8 MB and less a tenth more.
 //! Invariant: what was streamed is visible to whatever follows `finish`.
@@ -27,6 +27,20 @@ impl<const BYTES: usize> Tile<BYTES> {
     pub(super) fn ptr(&mut self) -> *mut u8 {
         self.0.as_mut_ptr().cast()
     }
+}
+
+/// Asks for memory that a loop will soon need. Where a loop computes for long, its next loads are too far behind what is being
+/// computed for the processor to begin them by itself: a power of 4M numbers takes half the time so.
+#[inline(always)]
+pub(super) fn call_for(from: *const u8, bytes: usize) {
+    #[cfg(target_arch = "x86_64")]
+    for at in (0..bytes).step_by(LINE) {
+        use std::arch::x86_64::{_MM_HINT_T0, _mm_prefetch};
+        // SAFETY: asking for memory reads none, wherever it is.
+        unsafe { _mm_prefetch::<_MM_HINT_T0>(from.wrapping_add(at).cast()) };
+    }
+    #[cfg(not(target_arch = "x86_64"))]
+    let _ = (from, bytes);
 }
 
 /// Whether a result of so many bytes at an address is to be streamed, which this machine can.

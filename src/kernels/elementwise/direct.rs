@@ -24,6 +24,10 @@ type Widest = [u64; 2];
 const SPLAT: usize = 256;
 /// Elements that are computed before they are streamed: the stores of more would wait for each other.
 const STREAMED: usize = 128;
+/// Elements for which memory is called at once.
+const CALLED: usize = 256;
+/// Results from this many bytes on do not stay in the nearer caches, nor do their operands.
+const FAR: usize = 1 << 20;
 
 /// A loop, its parameters, whether its tails are padded, and whether memory is what limits it.
 #[derive(Clone, Copy)]
@@ -149,6 +153,7 @@ pub(super) struct Direct {
     out: (*mut u8, usize),
     values: bool,
     streamed: bool,
+    ahead: bool,
 }
 
 // SAFETY: the pointers are read and written by disjoint ranges, under the contract of `run`.
@@ -180,8 +185,9 @@ impl Direct {
         // Where a loop computes for longer, it does so while stores wait for memory.
         let arrays = table[..ins.len()].iter().filter(|x| !x.value).count();
         let streamed = work.plain && arrays > 0 && !out.read && stream::pays(out.ptr, bytes);
+        let ahead = !work.plain && bytes >= FAR;
         let out = (out.ptr, out.itemsize);
-        Some(Direct { work, ins: table, count: ins.len(), out, values, streamed })
+        Some(Direct { work, ins: table, count: ins.len(), out, values, streamed, ahead })
     }
 
     /// # Safety
@@ -192,11 +198,30 @@ impl Direct {
         unsafe {
             if self.values || self.streamed {
                 self.span_in_tiles(start, end)
+            } else if self.ahead {
+                let mut at = start;
+                while at < end {
+                    let n = CALLED.min(end - at);
+                    self.call_for(at + n);
+                    let out = self.out.0.add(at * self.out.1);
+                    self.piece(at, n, out, &[std::ptr::null(); MAX_OPERANDS]);
+                    at += n;
+                }
             } else {
                 let out = self.out.0.add(start * self.out.1);
                 self.piece(start, end - start, out, &[std::ptr::null(); MAX_OPERANDS])
             }
         }
+    }
+
+    /// Calls for the memory of the elements from `start` on, which need not be there.
+    #[inline(always)]
+    fn call_for(&self, start: usize) {
+        for x in self.ins[..self.count].iter().filter(|x| !x.value) {
+            stream::call_for(x.ptr.wrapping_add(start * x.size), CALLED * x.size);
+        }
+        let (out, size) = self.out;
+        stream::call_for(out.wrapping_add(start * size), CALLED * size);
     }
 
     /// # Safety
@@ -219,6 +244,9 @@ impl Direct {
         let mut at = start;
         while at < end {
             let n = step.min(end - at);
+            if self.ahead {
+                self.call_for(at + n);
+            }
             // SAFETY: at + n <= end, the tiles repeat their value n times, and the streamed one has room for n elements.
             unsafe {
                 let place = out.add(at * size);
