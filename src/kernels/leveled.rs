@@ -7,6 +7,7 @@
 //! the baseline only, which makes them several times faster to compile.
 //!
 //! What is compiled for which levels:
+//! * element-wise texts with `sixteen;`, for float32: the baseline and AVX2, and a loop of AVX-512 with functions of its own;
 //! * element-wise texts with `float:` and the folds, products and rows in which programs spend their time: every level;
 //! * what AVX-512 does not make faster: products (`Fold::LEVELS`), the orders of cosine transforms, conversions of int32 and uint8
 //!   (`Convert::LEVELS`), extremes with a NaN among them: the baseline and AVX2;

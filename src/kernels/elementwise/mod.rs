@@ -10,6 +10,8 @@ mod gather;
 pub mod loops;
 mod plan;
 pub mod rows;
+#[cfg(all(target_arch = "x86_64", not(debug_assertions)))]
+pub mod sixteen;
 mod straight;
 mod table;
 

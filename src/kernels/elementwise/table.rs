@@ -137,6 +137,8 @@ impl LoopTable {
 ///   `complex_calls:` are the same beside `float_wide:` and `float_calls:`), and `complex_mask:` stands for `mask:`.
 /// * `over;` after the float row of two operands: it is so cheap that in place it has loops of its own.
 /// * `rows;` likewise: it has loops over rows with one value each.
+/// * `sixteen;` likewise: its functions have instructions of AVX-512 in `math::sixteen`, which float32 takes there.
+///   `sixteen: …` is `float: …` with it.
 /// * `no_float;` instead when the operation takes integers and bool only.
 /// * `ints: |a, b| text;` for i64, i32, u8 and u64 (plain Rust on the integer type `T`), or `i64:`,
 ///   `i32:`, `u8:`, `u64:` one by one; `bool:` on bytes that are 0 or 1. The result's type is `T` in a
@@ -206,6 +208,13 @@ macro_rules! loop_table {
         $t.over = Some(const { &$crate::kernels::elementwise::loops::over::<K>() });
         $crate::loop_table!(@rows $t [$($O)?] $($rest)*);
     };
+    (@rows $t:ident [$($O:ty)?] sixteen; $($rest:tt)*) => {
+        #[cfg(all(target_arch = "x86_64", not(debug_assertions)))]
+        {
+            $t.f32[2] = $crate::kernels::elementwise::sixteen::sixteen::<K, _, _>();
+        }
+        $crate::loop_table!(@rows $t [$($O)?] $($rest)*);
+    };
     (@rows $t:ident [$($O:ty)?] rows; $($rest:tt)*) => {
         $t.rows = Some(const { &$crate::kernels::elementwise::rows::row_loops::<K>() });
         $crate::loop_table!(@rows $t [$($O)?] $($rest)*);
@@ -228,6 +237,9 @@ macro_rules! loop_table {
         $crate::loop_table!(@rows table [] $($rest)*);
         table
     }};
+    (sixteen: |$($x:ident),* $(; $($p:ident),*)?| $body:expr; $($rest:tt)*) => {
+        $crate::loop_table!(float: |$($x),* $(; $($p),*)?| $body; sixteen; $($rest)*)
+    };
     (float_wide: |$($x:ident),* $(; $($p:ident),*)?| $body:expr; $($rest:tt)*) => {{
         $crate::loop_table!(@kernel K [$($x)*] [$($($p)*)?] Angles $body);
         let mut table = $crate::kernels::elementwise::loops::float_table::<K, _, _>();

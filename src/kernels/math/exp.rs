@@ -11,7 +11,7 @@ macro_rules! exponentials {
         mantissa: $mantissa:literal, bias: $bias:literal, ln2: ($ln2_hi:literal, $ln2_lo:literal),
         vanished: $vanished:literal,
         range: $low:literal .. $high:literal, range2: $low2:literal .. $high2:literal,
-        all_one: $all_one:literal, poly: $poly:expr,
+        all_one: $all_one:literal, direct: $direct:literal, poly: $poly:expr,
     ) => {
         /// Exponentials of one width.
         #[allow(missing_docs)]
@@ -20,7 +20,9 @@ macro_rules! exponentials {
             use std::$t::consts::{LN_2, LOG2_E};
 
             const BIASED: $t = MAGIC + $bias;
-            const POLY: [$t; $poly.len()] = $poly;
+            pub(crate) const POLY: [$t; $poly.len()] = $poly;
+            /// `ln(2)` in two parts, of which the first is short.
+            pub(crate) const LN2: ($t, $t) = ($ln2_hi, $ln2_lo);
 
             /// `2^k` for an integer `k` within the exponents of normal numbers.
             #[inline(always)]
@@ -50,39 +52,48 @@ macro_rules! exponentials {
                 fma::<FMA>(r * r, horner::<FMA, _>(&POLY, r), r)
             }
 
+            /// `e^r` for a reduced argument.
+            #[inline(always)]
+            pub fn reduced_exp<const FMA: bool>(r: $t) -> $t {
+                if $direct {
+                    return fma::<FMA>(fma::<FMA>(horner::<FMA, _>(&POLY, r), r, 1.0), r, 1.0);
+                }
+                1.0 + reduced_expm1::<FMA>(r)
+            }
+
             /// The integer `k` and the rest `r` with `x = k ln(2) + r`.
             #[inline(always)]
             pub fn reduce<const FMA: bool>(x: $t) -> ($t, $t) {
                 let k = fma::<FMA>(x, LOG2_E, MAGIC) - MAGIC;
-                let r = fma::<FMA>(k, -$ln2_hi, x);
-                (k, fma::<FMA>(k, -$ln2_lo, r))
+                let r = fma::<FMA>(k, -LN2.0, x);
+                (k, fma::<FMA>(k, -LN2.1, r))
             }
 
             /// `e^x = p * 2^k`, for `e^(x + low)` with a small `low`.
             #[inline(always)]
             pub fn exp_parts<const FMA: bool>(x: $t, low: $t) -> ($t, $t) {
                 let (k, r) = reduce::<FMA>(limit(x, $low, $high));
-                (1.0 + reduced_expm1::<FMA>(r + low), k)
+                (reduced_exp::<FMA>(r + low), k)
             }
 
             /// `e^x` where the result is neither subnormal nor infinite.
             #[inline(always)]
             pub fn exp_moderate<const FMA: bool>(x: $t) -> $t {
                 let (k, r) = reduce::<FMA>(x);
-                (1.0 + reduced_expm1::<FMA>(r)) * power_of_two(k)
+                reduced_exp::<FMA>(r) * power_of_two(k)
             }
 
             #[inline(always)]
             pub fn exp<const FMA: bool>(x: $t) -> $t {
                 let (k, r) = reduce::<FMA>(limit(x, $low, $high));
-                scale::<FMA>(1.0 + reduced_expm1::<FMA>(r), k)
+                scale::<FMA>(reduced_exp::<FMA>(r), k)
             }
 
             #[inline(always)]
             pub fn exp2<const FMA: bool>(x: $t) -> $t {
                 let x = limit(x, $low2, $high2);
                 let k = (x + MAGIC) - MAGIC;
-                scale::<FMA>(1.0 + reduced_expm1::<FMA>((x - k) * LN_2), k)
+                scale::<FMA>(reduced_exp::<FMA>((x - k) * LN_2), k)
             }
 
             /// `(e^x - 1) 2^shift`.
@@ -122,7 +133,7 @@ exponentials! {
     w64, f64, round64,
     mantissa: 52, bias: 1023.0, ln2: (0.6931471805598903, 5.497923018708371e-14),
     vanished: -1076.0,
-    range: -746.0 .. 712.0, range2: -1080.0 .. 1025.0, all_one: -40.0,
+    range: -746.0 .. 712.0, range2: -1080.0 .. 1025.0, all_one: -40.0, direct: false,
     // Of the polynomials that give `e` itself at 1, with and without fused multiply-add, the smallest error found.
     poly: [
         0.5000000000000012, 0.16666666666666707, 0.04166666666651749, 0.008333333333303552,
@@ -134,6 +145,6 @@ exponentials! {
     w32, f32, round32,
     mantissa: 23, bias: 127.0, ln2: (0.693_145_75, 1.428_606_8e-6),
     vanished: -151.0,
-    range: -105.0 .. 91.0, range2: -152.0 .. 129.0, all_one: -20.0,
+    range: -105.0 .. 91.0, range2: -152.0 .. 129.0, all_one: -20.0, direct: true,
     poly: [0.5, 0.16666515, 0.04166658, 0.008369304, 0.0013923296],
 }

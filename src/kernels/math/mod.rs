@@ -3,7 +3,8 @@
 //! Owns: the approximations. Each vectorising function is branch-free: reduce, evaluate a minimax
 //! polynomial, select at the edges. Rare ones are scalar code, or the standard library's.
 //! Never knows a buffer. Invariant: `FMA` decides whether products are fused, nothing else does, so
-//! a value does not depend on the vector width it was computed in.
+//! a value does not depend on the vector width it was computed in. `sixteen` has functions of its own for float32 on
+//! AVX-512, which keep the same bounds and may differ in the last place.
 
 mod argument;
 mod basic;
@@ -23,6 +24,8 @@ mod power;
 mod remainder;
 mod root;
 mod sinc;
+#[cfg(all(target_arch = "x86_64", not(debug_assertions)))]
+pub(crate) mod sixteen;
 mod trig;
 mod trig32;
 

@@ -1,5 +1,5 @@
-//! Sine, cosine and tangent of float32: `x = k pi + r` with `r` in two parts and one odd polynomial on
-//! `|r| <= pi/2` for sine and cosine; multiples of `pi/2` and a quotient for the tangent.
+//! Sine, cosine and tangent of float32: `x = k pi/2 + r` with `r` in two parts, and polynomials on `|r| <= pi/4`; a quotient
+//! for the tangent.
 //!
 //! Without fused products the reduction is done in float64. As in `trig`, a `WIDE` value beyond
 //! `WIDE_ABOVE` takes the standard library's function. Error: all below 1.5 ulp.
@@ -59,10 +59,10 @@ pub(super) mod w32 {
         let q = t.wrapping_add(quadrants);
         let z = r * r;
         let s = (r + fma::<FMA>(r * z, horner::<FMA, _>(&SIN, z), low)).copysign(r);
-        let half = 0.5 * z;
-        let c = 1.0 - half;
-        let c_low = (1.0 - c) - half;
-        let c = c + (c_low + fma::<FMA>(z * z, horner::<FMA, _>(&COS, z), -(r * low)));
+        let c = fma::<FMA>(-0.5, z, 1.0);
+        let c_low = fma::<FMA>(-0.5, z, 1.0 - c);
+        let c_low = fma::<FMA>(z * z, horner::<FMA, _>(&COS, z), c_low);
+        let c = c + fma::<FMA>(-r, low, c_low);
         let value = if q & 1 == 0 { s } else { c };
         f32::from_bits(value.to_bits() ^ ((q & 2) << 30))
     }

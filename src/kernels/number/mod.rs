@@ -3,3 +3,5 @@ pub mod complex_lane;
 pub mod lane;
 pub mod real;
 pub(super) mod ring;
+#[cfg(all(target_arch = "x86_64", not(debug_assertions)))]
+mod sixteen;
