@@ -14,7 +14,7 @@ pub enum Level {
     Baseline,
     /// AVX2 with FMA.
     Avx2,
-    /// AVX-512 F, DQ, BW and VL.
+    /// AVX-512 F, DQ, BW and VL, and the instructions on bits of general registers that such CPUs have.
     Avx512,
 }
 
@@ -40,7 +40,9 @@ pub fn detected() -> Level {
         let avx512 = is_x86_feature_detected!("avx512f")
             && is_x86_feature_detected!("avx512dq")
             && is_x86_feature_detected!("avx512bw")
-            && is_x86_feature_detected!("avx512vl");
+            && is_x86_feature_detected!("avx512vl")
+            && is_x86_feature_detected!("popcnt")
+            && is_x86_feature_detected!("bmi2");
         if avx2 && avx512 {
             return Level::Avx512;
         }

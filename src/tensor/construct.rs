@@ -80,7 +80,11 @@ impl Tensor {
     pub fn to_vec<T: Element>(&self) -> Result<Vec<T>> {
         self.check_element::<T>("to_vec")?;
         afford(self.size().saturating_mul(size_of::<T>()))?;
-        Ok(self.view::<T>()?.array().iter().copied().collect())
+        let view = self.view::<T>()?;
+        Ok(match view.array().as_slice() {
+            Some(elements) => elements.to_vec(),
+            None => view.array().iter().copied().collect(),
+        })
     }
 
     fn check_element<T: Element>(&self, op: &'static str) -> Result<()> {

@@ -2,6 +2,7 @@
 //! splitting.
 mod batch;
 mod complex;
+mod direct;
 mod float;
 mod plain;
 mod product;

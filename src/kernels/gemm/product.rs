@@ -9,7 +9,7 @@
 use super::super::cast::{lifted, lifted_out};
 use super::super::launch::launch;
 use super::super::view::{View, ViewMut, with_elements};
-use super::{complex, float, plain};
+use super::{complex, direct, float, plain};
 use crate::array::afford;
 use crate::dtype::{Complex64, Complex128};
 use crate::error::Result;
@@ -81,13 +81,14 @@ macro_rules! float_gemm {
         impl Gemm for $t {
             #[inline]
             unsafe fn gemm(s: Size, a: Mat<*const $t>, b: Mat<*const $t>, c: Mat<*mut $t>) {
-                if s.m * s.n * s.k <= plain::TINY {
-                    // SAFETY: the caller's contract.
-                    return unsafe { plain::small(s, a, b, c) };
-                }
                 // SAFETY: the caller's contract.
                 unsafe {
-                    if !plain::by_square(s, a, b, c) {
+                    if plain::by_square(s, a, b, c) || direct::direct(s, a, b, c) {
+                        return;
+                    }
+                    if s.m * s.n * s.k <= plain::TINY {
+                        plain::small(s, a, b, c)
+                    } else {
                         float::multiply(s, c, false, a, b, 1.0)
                     }
                 }

@@ -5,12 +5,17 @@
 
 use std::cmp::Ordering;
 
+use super::super::leveled::Levels;
+#[cfg(target_arch = "x86_64")]
+use super::vectors;
 use crate::dtype::{Complex64, Complex128, Half, Truth};
 
 /// An element with a total order.
 pub trait Key: Copy + Send + Sync {
     /// Ascending order, NaN last.
     fn order(self, other: Self) -> Ordering;
+    /// Whether two count as one: equals, and any two NaN.
+    fn alike(self, other: Self) -> bool;
 }
 
 macro_rules! float_keys {
@@ -23,6 +28,10 @@ macro_rules! float_keys {
                     None => self.is_nan().cmp(&other.is_nan()),
                 }
             }
+            #[inline(always)]
+            fn alike(self, other: $t) -> bool {
+                (self == other) | (self.is_nan() & other.is_nan())
+            }
         }
     )*};
 }
@@ -34,6 +43,10 @@ macro_rules! plain_keys {
             #[inline]
             fn order(self, other: $t) -> Ordering {
                 self.cmp(&other)
+            }
+            #[inline(always)]
+            fn alike(self, other: $t) -> bool {
+                self == other
             }
         }
     )*};
@@ -50,6 +63,11 @@ macro_rules! complex_keys {
                 let parts = || self.re.order(other.re).then(self.im.order(other.im));
                 nan(self).cmp(&nan(other)).then_with(parts)
             }
+            #[inline(always)]
+            fn alike(self, other: $t) -> bool {
+                let nan = |z: $t| z.re.is_nan() | z.im.is_nan();
+                (self == other) | (nan(self) & nan(other))
+            }
         }
     )*};
 }
@@ -59,6 +77,10 @@ impl Key for Truth {
     #[inline]
     fn order(self, other: Truth) -> Ordering {
         self.holds().cmp(&other.holds())
+    }
+    #[inline(always)]
+    fn alike(self, other: Truth) -> bool {
+        self.holds() == other.holds()
     }
 }
 
@@ -72,6 +94,8 @@ pub fn sorted(n: usize, compare: &dyn Fn(usize, usize) -> Ordering) -> Vec<usize
 /// An element as an unsigned number in the order of `Key`.
 pub(super) trait Digits: Copy + Sync {
     type Number: Number;
+    /// For which levels the loops between elements and numbers are compiled.
+    const LEVELS: Levels = Levels::Baseline;
     fn number(self) -> Self::Number;
     /// A number that tells the two zeros apart, and the element that has it.
     fn distinct(self) -> Self::Number;
@@ -79,16 +103,23 @@ pub(super) trait Digits: Copy + Sync {
 }
 
 /// An unsigned number, read byte by byte.
-pub(super) trait Number: Copy + Ord + std::ops::Not<Output = Self> + Default {
+pub(super) trait Number:
+    Copy + Ord + Send + Sync + std::ops::BitXor<Output = Self> + std::ops::Not<Output = Self> + Default
+{
     const BYTES: usize;
+    /// The sort by vectors for these numbers, where the CPU has one.
+    #[cfg(target_arch = "x86_64")]
+    const BY_VECTORS: Option<unsafe fn(&mut [Self], u32)>;
     /// The byte of weight `256^at`.
     fn byte(self, at: usize) -> usize;
 }
 
 macro_rules! numbers {
-    ($($t:ty),*) => {$(
+    ($($t:ty, $by_vectors:expr;)*) => {$(
         impl Number for $t {
             const BYTES: usize = size_of::<$t>();
+            #[cfg(target_arch = "x86_64")]
+            const BY_VECTORS: Option<unsafe fn(&mut [$t], u32)> = $by_vectors;
             #[inline(always)]
             fn byte(self, at: usize) -> usize {
                 (self >> (8 * at)) as usize & 0xff
@@ -96,12 +127,13 @@ macro_rules! numbers {
         }
     )*};
 }
-numbers!(u128, u64, u32);
+numbers! { u128, None; u64, Some(vectors::eights::sort); u32, Some(vectors::sixteens::sort); }
 
 macro_rules! float_digits {
     ($($t:ty => $u:ty),*) => {$(
         impl Digits for $t {
             type Number = $u;
+            const LEVELS: Levels = Levels::All;
             #[inline(always)]
             fn number(self) -> $u {
                 // Adding zero makes the two zeros one.

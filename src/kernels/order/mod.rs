@@ -1,8 +1,12 @@
 //! The order of elements along one axis.
+mod few;
 mod key;
 mod lines;
 mod search;
 mod signs;
+mod sorting;
+#[cfg(target_arch = "x86_64")]
+mod vectors;
 
 pub use key::{Key, sorted};
 pub use lines::{arg_order, arg_ranks, sort};

@@ -7,6 +7,7 @@ use super::super::cast::lifted;
 use super::super::launch::launch;
 use super::super::view::{Axes, View, ViewMut, with_elements};
 use super::key::{Digits, Number};
+use super::sorting::in_order;
 use crate::dtype::DType;
 use crate::error::{Error, Result};
 
@@ -50,7 +51,7 @@ pub fn among(list: View, values: View, invert: bool, out: ViewMut) -> Result<()>
 }
 
 fn held<N: Number>(mut list: Vec<N>, values: Vec<N>, invert: bool, out: &ViewMut) {
-    list.sort_unstable();
+    in_order(&mut list);
     write(values.into_iter().map(|v| list.binary_search(&v).is_ok() != invert), out);
 }
 

@@ -47,11 +47,6 @@ impl Distinct {
     }
 }
 
-/// Whether two elements count as one: equals, and any two NaN.
-fn alike<T: Key + PartialEq>(a: T, b: T) -> bool {
-    a.order(b) == Ordering::Equal || (is_nan(a) && is_nan(b))
-}
-
 #[allow(clippy::eq_op)]
 fn is_nan<T: Key + PartialEq>(value: T) -> bool {
     value != value
@@ -63,7 +58,7 @@ fn elements(flat: &Tensor) -> Result<Distinct> {
     let order: Vec<usize> = order.into_iter().map(|i| i as usize).collect();
     with_dtype!(flat.dtype(), T => {
         let values = flat.to_vec::<T>()?;
-        Ok(Distinct::of(&order, &|a, b| alike(values[a], values[b])))
+        Ok(Distinct::of(&order, &|a, b| values[a].alike(values[b])))
     })
 }
 
@@ -114,12 +109,27 @@ crate::operations! { family "ordering";
     }
 }
 
+/// Leaves the first of neighbours that count as one, without a branch that depends on them.
+fn keep_first<T: Key>(values: &mut Vec<T>) {
+    let Some(&(mut last)) = values.first() else {
+        return;
+    };
+    let mut kept = 1;
+    for i in 1..values.len() {
+        let value = values[i];
+        values[kept] = value;
+        kept += usize::from(!value.alike(last));
+        last = value;
+    }
+    values.truncate(kept);
+}
+
 /// The distinct elements when nobody asks where they came from.
 fn distinct_values(x: &Tensor) -> Result<Tensor> {
     let sorted = sort(&x.detach(), None, false)?;
     let values = with_dtype!(x.dtype(), T => {
         let mut values = sorted.to_vec::<T>()?;
-        values.dedup_by(|a, b| alike(*a, *b));
+        keep_first(&mut values);
         // Of several NaN the first one stays, which need not be the first in order.
         if let Some(last) = values.last_mut()
             && is_nan(*last)
