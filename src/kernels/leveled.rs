@@ -11,7 +11,7 @@
 //! * element-wise texts with `float:` and the folds, products and rows in which programs spend their time: every level;
 //! * what AVX-512 does not make faster: products (`Fold::LEVELS`), the orders of cosine transforms, conversions of int32 and uint8
 //!   (`Convert::LEVELS`), extremes with a NaN among them: the baseline and AVX2;
-//! * element-wise texts with `ints:`, `bool:` or `float_calls:`, strided conversions, scans, sorts, indexing: the baseline.
+//! * element-wise texts with `ints:`, `bool:` or `float_calls:`, strided conversions, scans, indexing, sorts (`order/vectors.rs` has those by AVX-512): the baseline.
 //!
 //! What is rarer has no loop of its own: it goes through a copy in a dtype that has one (`cast::through`).
 
