@@ -181,6 +181,67 @@ macro_rules! vector_sort {
                 }
             }
 
+            /// Writes the lanes of a mask from `low` on and the others up to `high`, and something else between them.
+            /// Returns where the next ones belong.
+            ///
+            /// # Safety
+            /// A register can be written from `low` on, and one up to `high`.
+            #[inline]
+            #[target_feature(enable = $features)]
+            unsafe fn put(
+                p: *mut $t,
+                v: __m512i,
+                below: $mask,
+                low: usize,
+                high: usize,
+            ) -> (usize, usize) {
+                let ahead = below.count_ones() as usize;
+                let rest = high - (L - ahead);
+                // SAFETY: the caller's contract.
+                unsafe {
+                    if L == 8 {
+                        let order = PARTED[below as usize].as_ptr();
+                        let order = _mm512_cvtepu8_epi64(_mm_loadl_epi64(order.cast()));
+                        let both = $permute(order, v);
+                        _mm512_storeu_si512(p.add(low).cast(), both);
+                        _mm512_storeu_si512(p.add(high - L).cast(), both);
+                    } else {
+                        _mm512_storeu_si512(p.add(low).cast(), $compress(below, v));
+                        $store(p.add(rest).cast(), first(L - ahead), $compress(!below, v));
+                    }
+                }
+                (low + ahead, rest)
+            }
+
+            /// The same of valid lanes, and of nothing else.
+            ///
+            /// # Safety
+            /// As many numbers can be written from `low` on, and up to `high`.
+            #[inline]
+            #[target_feature(enable = $features)]
+            unsafe fn put_exactly(
+                p: *mut $t,
+                v: __m512i,
+                below: $mask,
+                valid: $mask,
+                low: usize,
+                high: usize,
+            ) -> (usize, usize) {
+                let below = below & valid;
+                let ahead = below.count_ones() as usize;
+                let behind = valid.count_ones() as usize - ahead;
+                // SAFETY: the caller's contract.
+                unsafe {
+                    $store(p.add(low).cast(), first(ahead), $compress(below, v));
+                    $store(
+                        p.add(high - behind).cast(),
+                        first(behind),
+                        $compress(!below & valid, v),
+                    );
+                }
+                (low + ahead, high - behind)
+            }
+
             /// Moves what is below the pivot to the front and says how many these are.
             ///
             /// # Safety
@@ -210,21 +271,7 @@ macro_rules! vector_sort {
                             step[k] = _mm512_loadu_si512(p.add(from + k * L).cast());
                         }
                         for v in step {
-                            let below = $below(v, pivot);
-                            let ahead = below.count_ones() as usize;
-                            if L == 8 {
-                                let order = PARTED[below as usize].as_ptr();
-                                let order = _mm512_cvtepu8_epi64(_mm_loadl_epi64(order.cast()));
-                                let both = $permute(order, v);
-                                _mm512_storeu_si512(p.add(low).cast(), both);
-                                _mm512_storeu_si512(p.add(high - L).cast(), both);
-                                high -= L - ahead;
-                            } else {
-                                _mm512_storeu_si512(p.add(low).cast(), $compress(below, v));
-                                high -= L - ahead;
-                                $store(p.add(high).cast(), first(L - ahead), $compress(!below, v));
-                            }
-                            low += ahead;
+                            (low, high) = put(p, v, $below(v, pivot), low, high);
                         }
                     }
                     let (mut k, mut valid) = (2 * STEP, [!0; 3 * STEP]);
@@ -235,17 +282,7 @@ macro_rules! vector_sort {
                     }
                     for i in 0..k {
                         let (v, valid) = (kept[i], valid[i]);
-                        let below = $below(v, pivot) & valid;
-                        let (ahead, behind) =
-                            (below.count_ones() as usize, valid.count_ones() as usize);
-                        $store(p.add(low).cast(), first(ahead), $compress(below, v));
-                        low += ahead;
-                        high -= behind - ahead;
-                        $store(
-                            p.add(high).cast(),
-                            first(behind - ahead),
-                            $compress(!below & valid, v),
-                        );
+                        (low, high) = put_exactly(p, v, $below(v, pivot), valid, low, high);
                     }
                 }
                 low
