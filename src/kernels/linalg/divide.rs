@@ -9,6 +9,7 @@ use nalgebra::DMatrix;
 
 use super::field::subtract;
 use super::secular::Secular;
+use super::vectors::turn;
 
 /// Rows up to which a matrix is not divided.
 const LEAF: usize = 24;
@@ -19,6 +20,13 @@ const STEPS: usize = 60;
 pub(super) struct Eigen {
     pub(super) values: Vec<f64>,
     pub(super) vectors: DMatrix<f64>,
+}
+
+/// Turns two columns, of which the first comes first: `c x - s y` and `s x + c y`.
+fn turn_columns(z: &mut DMatrix<f64>, first: usize, second: usize, c: f64, s: f64) {
+    let n = z.nrows();
+    let (left, right) = z.as_mut_slice().split_at_mut(second * n);
+    turn(&mut left[first * n..(first + 1) * n], &mut right[..n], c, s);
 }
 
 /// One step of the iteration with an implicit shift on the rows `first..=last`; `z` turns with it.
@@ -43,10 +51,7 @@ fn step(d: &mut [f64], e: &mut [f64], first: usize, last: usize, z: &mut DMatrix
         p = s * t;
         d[i + 1] = g + p;
         g = c * t - b;
-        let (mut left, mut right) = z.columns_range_pair_mut(i, i + 1);
-        for (x, y) in left.iter_mut().zip(right.iter_mut()) {
-            (*y, *x) = (s * *x + c * *y, c * *x - s * *y);
-        }
+        turn_columns(z, i, i + 1, c, s);
     }
     d[first] -= p;
     e[first] = g;
@@ -177,9 +182,9 @@ impl Merge {
 
     /// Turns two columns into each other, the first of which is done then.
     fn turn(&mut self, p: usize, j: usize, c: f64, s: f64) {
-        let (mut left, mut right) = self.q.columns_range_pair_mut(p..=p, j..=j);
-        for (x, y) in left.iter_mut().zip(right.iter_mut()) {
-            (*x, *y) = (c * *x + s * *y, c * *y - s * *x);
+        match p < j {
+            true => turn_columns(&mut self.q, p, j, c, -s),
+            false => turn_columns(&mut self.q, j, p, c, s),
         }
         let (x, y) = (self.d[p], self.d[j]);
         self.d[p] = x * c * c + y * s * s;
@@ -220,9 +225,16 @@ impl Merge {
         for (rows, without) in [(0..self.half, Part::Bottom), (self.half..n, Part::Top)] {
             let some: Vec<usize> =
                 (0..kept.len()).filter(|&i| self.parts[kept[i]] != without).collect();
-            let from: Vec<usize> = some.iter().map(|&i| kept[i]).collect();
-            let columns = self.q.rows_range(rows.clone()).select_columns(&from);
-            let factors = -inner.select_rows(&some);
+            let mut columns = DMatrix::zeros(rows.len(), some.len());
+            for (&i, to) in some.iter().zip(columns.as_mut_slice().chunks_exact_mut(rows.len())) {
+                to.copy_from_slice(&self.q.as_slice()[kept[i] * n..][rows.clone()]);
+            }
+            let mut factors = DMatrix::zeros(some.len(), k);
+            let inner = inner.as_slice().chunks_exact(kept.len().max(1));
+            let factor = factors.as_mut_slice().chunks_exact_mut(some.len().max(1));
+            for (from, to) in inner.zip(factor) {
+                some.iter().zip(to).for_each(|(&i, to)| *to = -from[i]);
+            }
             subtract(&mut out.rows_range_mut(rows), columns.as_view(), factors.as_view());
         }
         out

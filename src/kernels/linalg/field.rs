@@ -21,11 +21,17 @@ pub(super) trait Field: ComplexField<RealField = f64> + Copy {
     /// # Safety
     /// As `read`, for writing.
     unsafe fn write(self, dtype: DType, ptr: *mut u8, at: isize);
-    /// `c -= a b`.
+    /// `c -= a b`, or `c = a b`.
     ///
     /// # Safety
     /// The operands are valid for the sizes, and `c` overlaps neither.
-    unsafe fn subtract(s: Size, c: Mat<*mut Self>, a: Mat<*const Self>, b: Mat<*const Self>);
+    unsafe fn multiply(
+        s: Size,
+        c: Mat<*mut Self>,
+        subtract: bool,
+        a: Mat<*const Self>,
+        b: Mat<*const Self>,
+    );
 }
 
 impl Field for f64 {
@@ -53,9 +59,15 @@ impl Field for f64 {
         }
     }
 
-    unsafe fn subtract(s: Size, c: Mat<*mut f64>, a: Mat<*const f64>, b: Mat<*const f64>) {
+    unsafe fn multiply(
+        s: Size,
+        c: Mat<*mut f64>,
+        subtract: bool,
+        a: Mat<*const f64>,
+        b: Mat<*const f64>,
+    ) {
         // SAFETY: the caller's contract.
-        unsafe { multiply(s, c, true, a, b, -1.0) }
+        unsafe { multiply(s, c, subtract, a, b, if subtract { -1.0 } else { 1.0 }) }
     }
 }
 
@@ -90,14 +102,15 @@ impl Field for Complex128 {
         }
     }
 
-    unsafe fn subtract(
+    unsafe fn multiply(
         s: Size,
         c: Mat<*mut Complex128>,
+        subtract: bool,
         a: Mat<*const Complex128>,
         b: Mat<*const Complex128>,
     ) {
         // SAFETY: the caller's contract.
-        unsafe { multiply_complex(s, c, true, a, b, true) }
+        unsafe { multiply_complex(s, c, subtract, a, b, subtract) }
     }
 }
 
@@ -121,8 +134,18 @@ pub(super) fn subtract<T: Field>(
     a: DMatrixView<'_, T>,
     b: DMatrixView<'_, T>,
 ) {
+    multiplied(c, true, a, b);
+}
+
+/// `c -= a b`, or `c = a b` where `c` is zero.
+fn multiplied<T: Field>(
+    c: &mut DMatrixViewMut<'_, T>,
+    subtract: bool,
+    a: DMatrixView<'_, T>,
+    b: DMatrixView<'_, T>,
+) {
     let ((m, n), k) = (c.shape(), a.ncols());
-    assert!(a.nrows() == m && b.shape() == (k, n), "subtract: the dims do not agree");
+    assert!(a.nrows() == m && b.shape() == (k, n), "product: the dims do not agree");
     if m == 0 || n == 0 || k == 0 {
         return;
     }
@@ -131,12 +154,12 @@ pub(super) fn subtract<T: Field>(
         (Mat::new(a.as_ptr(), strides(a.strides())), Mat::new(b.as_ptr(), strides(b.strides())));
     let at = strides(c.strides());
     // SAFETY: the views hold these sizes at these strides, and `c` is borrowed mutably, so it overlaps neither.
-    unsafe { T::subtract(Size { m, n, k }, Mat::new(c.as_mut_ptr(), at), a, b) }
+    unsafe { T::multiply(Size { m, n, k }, Mat::new(c.as_mut_ptr(), at), subtract, a, b) }
 }
 
 /// `a b`.
 pub(super) fn product<T: Field>(a: &DMatrix<T>, b: &DMatrix<T>) -> DMatrix<T> {
     let mut out = DMatrix::zeros(a.nrows(), b.ncols());
-    subtract(&mut out.as_view_mut(), a.as_view(), b.as_view());
-    -out
+    multiplied(&mut out.as_view_mut(), false, a.as_view(), b.as_view());
+    out
 }

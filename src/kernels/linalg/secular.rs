@@ -19,20 +19,36 @@ const STEPS: usize = 200;
 #[inline(always)]
 unsafe fn poles_body(d: &[f64], squares: &[f64], origin: f64, shift: f64) -> (f64, f64) {
     let (mut sum, mut slope) = ([0.0; LANES], [0.0; LANES]);
-    let mut term = |l: usize, d: f64, square: f64| {
+    let n = d.len().min(squares.len());
+    let mut i = 0;
+    // One step for each loop: a step of all of them for each lane does not become vectors.
+    while i + LANES <= n {
+        // SAFETY: so many elements are left.
+        let (d, squares) = unsafe {
+            (
+                *d.as_ptr().add(i).cast::<[f64; LANES]>(),
+                *squares.as_ptr().add(i).cast::<[f64; LANES]>(),
+            )
+        };
+        let (mut reciprocal, mut part) = ([0.0; LANES], [0.0; LANES]);
+        for l in 0..LANES {
+            reciprocal[l] = 1.0 / ((d[l] - origin) - shift);
+        }
+        for l in 0..LANES {
+            part[l] = squares[l] * reciprocal[l];
+            sum[l] += part[l];
+        }
+        for l in 0..LANES {
+            slope[l] += part[l] * reciprocal[l];
+        }
+        i += LANES;
+    }
+    for (l, (d, square)) in d[i..n].iter().zip(&squares[i..n]).enumerate() {
         let reciprocal = 1.0 / ((d - origin) - shift);
         let part = square * reciprocal;
         sum[l] += part;
         slope[l] += part * reciprocal;
-    };
-    let (whole, squares_whole) = (d.chunks_exact(LANES), squares.chunks_exact(LANES));
-    let rest = whole.remainder().iter().zip(squares_whole.remainder());
-    for (d, square) in whole.zip(squares_whole) {
-        for l in 0..LANES {
-            term(l, d[l], square[l]);
-        }
     }
-    rest.enumerate().for_each(|(l, (&d, &square))| term(l, d, square));
     (sum.iter().sum(), slope.iter().sum())
 }
 
@@ -66,6 +82,15 @@ unsafe fn vector_body(z: &[f64], x: &mut [f64]) -> f64 {
     sum.iter().sum()
 }
 
+/// `x *= factor`.
+#[inline(always)]
+unsafe fn scale_body(x: &mut [f64], factor: f64) {
+    x.iter_mut().for_each(|x| *x *= factor);
+}
+
+leveled! {
+    unsafe fn scale(x: &mut [f64], factor: f64) = scale_body
+}
 leveled! {
     unsafe fn poles(d: &[f64], squares: &[f64], origin: f64, shift: f64) -> (f64, f64) = poles_body
 }
@@ -187,8 +212,10 @@ impl Secular<'_> {
         let mut kept = vectors.columns_range_mut(first..).into_owned();
         for column in kept.as_mut_slice().chunks_exact_mut(k.max(1)) {
             // SAFETY: as above.
-            let length = unsafe { vector(&z, column) }.sqrt();
-            column.iter_mut().for_each(|x| *x /= length);
+            unsafe {
+                let length = vector(&z, column).sqrt();
+                scale(column, 1.0 / length);
+            }
         }
         (roots, kept)
     }

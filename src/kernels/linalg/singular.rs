@@ -10,12 +10,15 @@ use nalgebra::{DMatrix, SVD};
 use super::bidiagonal::{self, Bidiagonal};
 use super::factor::{limit, scale};
 use super::field::{Field, product, subtract};
+use super::vectors::adjoint_times;
 use super::{divide, hermitian, reflections};
 
 /// Rows and columns from which a matrix is divided.
 const LARGE: usize = 64;
 /// What a singular value is of the largest at least, for the halves of an eigenvector to be singular vectors to rounding.
 const REACH: f64 = 1.0 / 64.0;
+/// Vectors on which a large decomposition is checked.
+const PROBES: usize = 4;
 
 /// Left vectors (columns), falling values, right vectors (rows).
 pub(super) struct Singular<T: Field> {
@@ -29,9 +32,32 @@ impl<T: Field> Singular<T> {
         Singular { u: self.vt.adjoint(), s: self.s, vt: self.u.adjoint() }
     }
 
-    /// Whether it multiplies back to `a` and its vectors are orthonormal.
+    /// Whether it multiplies back to `a` and its vectors are orthonormal; of large matrices, what they do to a few vectors of
+    /// arbitrary numbers is looked at, which are not all nearly orthogonal to the rows of an error.
     fn holds(&self, a: &DMatrix<T>) -> bool {
-        let rounding = 16.0 * f64::EPSILON * (a.nrows() + a.ncols()) as f64;
+        if self.s.len() >= LARGE { self.seems_to_hold(a) } else { self.multiplies_back(a) }
+    }
+
+    fn seems_to_hold(&self, a: &DMatrix<T>) -> bool {
+        let bound = f64::from(PROBES as u32).sqrt() * rounding(a);
+        let of_adjoint = |m: &DMatrix<T>, x: &DMatrix<T>| {
+            let parts: Vec<_> =
+                x.column_iter().map(|x| adjoint_times(m.as_view(), x.as_slice())).collect();
+            DMatrix::from_fn(m.ncols(), x.ncols(), |i, k| parts[k][i])
+        };
+        let (x, y) = (arbitrary(a.ncols(), PROBES), arbitrary(self.s.len(), PROBES));
+        let (x, y) = (x.map(T::from_real), y.map(T::from_real));
+        let mut scaled = product(&self.vt, &x);
+        for (mut row, s) in scaled.row_iter_mut().zip(&self.s) {
+            row *= T::from_real(*s);
+        }
+        (product(a, &x) - product(&self.u, &scaled)).norm() <= bound * a.norm()
+            && (of_adjoint(&self.u, &product(&self.u, &y)) - &y).norm() <= bound
+            && (product(&self.vt, &of_adjoint(&self.vt, &y)) - &y).norm() <= bound
+    }
+
+    fn multiplies_back(&self, a: &DMatrix<T>) -> bool {
+        let rounding = rounding(a);
         let mut scaled = self.u.clone();
         for (mut column, s) in scaled.column_iter_mut().zip(&self.s) {
             column *= T::from_real(*s);
@@ -45,6 +71,22 @@ impl<T: Field> Singular<T> {
             && close(one(), &self.u.adjoint(), &self.u, 1.0)
             && close(one(), &self.vt, &self.vt.adjoint(), 1.0)
     }
+}
+
+/// What a product may be off by, of the norm of its matrix.
+fn rounding<T: Field>(a: &DMatrix<T>) -> f64 {
+    16.0 * f64::EPSILON * (a.nrows() + a.ncols()) as f64
+}
+
+/// Numbers between -1 and 1, the same each time.
+fn arbitrary(rows: usize, columns: usize) -> DMatrix<f64> {
+    let mut state = 0x2545_f491_4f6c_dd1d_u64;
+    DMatrix::from_fn(rows, columns, |_, _| {
+        state ^= state << 13;
+        state ^= state >> 7;
+        state ^= state << 17;
+        (state >> 11) as f64 / (1u64 << 52) as f64 - 1.0
+    })
 }
 
 /// The decomposition of a finite matrix with elements of about 1; `None` when no iteration converges.
@@ -111,21 +153,23 @@ fn by_halves<T: Field>(a: &DMatrix<T>) -> Option<Singular<T>> {
         return Some(Singular { u: product(&q, &found.u), ..found });
     }
     let Bidiagonal { diagonal, above, q, p } = bidiagonal::reduce(a.clone());
-    let found = of_bidiagonal(&diagonal, &above)?;
-    let (mut u, mut v) = (found.u.map(T::from_real), found.vt.transpose().map(T::from_real));
+    let (u, s, v) = of_bidiagonal(&diagonal, &above)?;
+    let (mut u, mut v) = (u.map(T::from_real), v.map(T::from_real));
     q.apply(&mut u);
     p.apply(&mut v);
-    Some(Singular { u, s: found.s, vt: v.adjoint() })
+    Some(Singular { u, s, vt: v.adjoint() })
 }
 
-/// Of an upper bidiagonal matrix `b`: the eigenvectors of `[[0, bᵀ], [b, 0]]`, which is tridiagonal when rows and columns
+/// Left vectors, falling values and right vectors (columns) of an upper bidiagonal matrix `b`: the eigenvectors of `[[0, bᵀ], [b, 0]]`, which is tridiagonal when rows and columns
 /// alternate. Their halves are singular vectors where the value is not small; for the rest, `b` is taken between the
 /// complements of those.
-fn of_bidiagonal(diagonal: &[f64], above: &[f64]) -> Option<Singular<f64>> {
+fn of_bidiagonal(
+    diagonal: &[f64],
+    above: &[f64],
+) -> Option<(DMatrix<f64>, Vec<f64>, DMatrix<f64>)> {
     let n = diagonal.len();
     if diagonal.iter().chain(above).all(|&x| x == 0.0) {
-        let [u, vt] = [DMatrix::identity(n, n), DMatrix::identity(n, n)];
-        return Some(Singular { u, s: vec![0.0; n], vt });
+        return Some((DMatrix::identity(n, n), vec![0.0; n], DMatrix::identity(n, n)));
     }
     let eigen = divide::eigen(vec![0.0; 2 * n], &alternating(diagonal, above), n)?;
     let mut s: Vec<f64> = eigen.values[n..].iter().rev().map(|s| s.max(0.0)).collect();
@@ -150,7 +194,7 @@ fn of_bidiagonal(diagonal: &[f64], above: &[f64]) -> Option<Singular<f64>> {
         u = beside_each_other(u, product(&left, &rest.u));
         v = beside_each_other(v, product(&right, &rest.vt.transpose()));
     }
-    Some(Singular { u, s, vt: v.transpose() })
+    Some((u, s, v))
 }
 
 fn beside_each_other(a: DMatrix<f64>, b: DMatrix<f64>) -> DMatrix<f64> {
@@ -163,13 +207,7 @@ fn beside_each_other(a: DMatrix<f64>, b: DMatrix<f64>) -> DMatrix<f64> {
 /// Orthonormal columns that complete those of `u`: arbitrary numbers without what `u` holds of them, twice.
 fn complement(u: &DMatrix<f64>) -> DMatrix<f64> {
     let (n, k) = u.shape();
-    let mut state = 0x2545_f491_4f6c_dd1d_u64;
-    let mut out = DMatrix::from_fn(n, n - k, |_, _| {
-        state ^= state << 13;
-        state ^= state >> 7;
-        state ^= state << 17;
-        (state >> 11) as f64 / (1u64 << 52) as f64 - 1.0
-    });
+    let mut out = arbitrary(n, n - k);
     let across = u.transpose();
     for _ in 0..2 {
         let held = product(&across, &out);

@@ -39,13 +39,19 @@ impl<T: Field> Columns<T> {
 unsafe fn four_dots<T: Field>(a: [*const T; 4], x: *const T, n: usize) -> [T; 4] {
     let mut sums = [[T::zero(); LANES]; 4];
     let whole = n - n % LANES;
-    for i in (0..whole).step_by(LANES) {
-        for (sum, a) in sums.iter_mut().zip(a) {
-            for (l, s) in sum.iter_mut().enumerate() {
-                // SAFETY: `i + l` is below `n`, which the caller vouches for.
-                *s += unsafe { (*a.add(i + l)).conjugate() * *x.add(i + l) };
+    // Subscripts and whole arrays: iterators of both kinds together are not always vectors.
+    let mut i = 0;
+    while i < whole {
+        // SAFETY: `LANES` more elements are below `n`, which the caller vouches for.
+        let x = unsafe { *x.add(i).cast::<[T; LANES]>() };
+        for c in 0..4 {
+            // SAFETY: as above.
+            let a = unsafe { *a[c].add(i).cast::<[T; LANES]>() };
+            for l in 0..LANES {
+                sums[c][l] += a[l].conjugate() * x[l];
             }
         }
+        i += LANES;
     }
     for i in whole..n {
         for (sum, a) in sums.iter_mut().zip(a) {
@@ -134,6 +140,21 @@ unsafe fn outer_body<T: Field>(a: Columns<T>, x: *const T, y: *const T) {
     }
 }
 
+#[inline(always)]
+unsafe fn turn_body(x: *mut f64, y: *mut f64, n: usize, c: f64, s: f64) {
+    for i in 0..n {
+        // SAFETY: both hold `n` elements.
+        unsafe {
+            let (a, b) = (*x.add(i), *y.add(i));
+            *x.add(i) = c * a - s * b;
+            *y.add(i) = s * a + c * b;
+        }
+    }
+}
+
+leveled! {
+    unsafe fn turn_loop(x: *mut f64, y: *mut f64, n: usize, c: f64, s: f64) = turn_body
+}
 leveled! {
     unsafe fn adjoint_loop<T: Field>(a: Columns<T>, x: *const T, y: *mut T) = adjoint_body
 }
@@ -145,6 +166,13 @@ leveled! {
 }
 leveled! {
     unsafe fn hermitian_loop<T: Field>(a: Columns<T>, x: *const T, y: *mut T) = hermitian_body
+}
+
+/// Turns two columns of numbers: `c x - s y` and `s x + c y`.
+pub(super) fn turn(x: &mut [f64], y: &mut [f64], c: f64, s: f64) {
+    assert_eq!(x.len(), y.len(), "turn: the dims do not agree");
+    // SAFETY: both hold as many elements, and are borrowed mutably.
+    unsafe { turn_loop(x.as_mut_ptr(), y.as_mut_ptr(), x.len(), c, s) }
 }
 
 /// `aᴴ x`.
