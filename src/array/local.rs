@@ -12,8 +12,8 @@ use std::sync::atomic::{AtomicBool, AtomicIsize, AtomicPtr, Ordering};
 
 /// Blocks up to this size are kept: those of a few numbers, which programs make and drop all the time.
 const KEPT_UP_TO: usize = 128;
-/// Blocks of a class that a thread keeps at most.
-const MOST: u32 = 64;
+/// Blocks of a class that a thread keeps at most: those of a long graph come back together.
+const MOST: u32 = 1 << 16;
 
 /// What one thread has; handed on to a later thread, never freed.
 #[repr(align(64))]

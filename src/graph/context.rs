@@ -60,6 +60,12 @@ impl<'a, V: Value> Context<'a, V> {
         self.grads.get_mut(k)?.take()
     }
 
+    /// The gradients of the outputs, to be read while others are given; the context has none of them any more.
+    #[inline]
+    pub(crate) fn take_grads(&mut self) -> &'a mut [Option<V>] {
+        std::mem::take(&mut self.grads)
+    }
+
     /// How many outputs the operation has.
     #[inline]
     pub fn outputs(&self) -> usize {
@@ -135,6 +141,15 @@ impl<'a, V: Value> Context<'a, V> {
         }
     }
 
+    /// The same, `None` where the entry is no number.
+    #[inline]
+    pub(crate) fn number(&self, i: usize) -> Option<f64> {
+        match self.saved.get(i) {
+            Some(Saved::Scalar(x)) => Some(*x),
+            _ => None,
+        }
+    }
+
     /// How many entries were saved.
     pub fn saved_count(&self) -> usize {
         self.saved.len()
@@ -164,6 +179,25 @@ impl<'a, V: Value> Context<'a, V> {
     pub fn give_part(&mut self, i: usize, part: V::Part) -> Result<()> {
         match self.targets.get(i) {
             Some(&target) if target != NOWHERE => self.input_grads.give_part(i, target, part),
+            _ => Ok(()),
+        }
+    }
+
+    /// What input `i` has been given so far, if it is a sum that may be added to in place of a `give`. Only rules that do
+    /// not record may.
+    #[inline]
+    pub(crate) fn sum(&mut self, i: usize) -> Option<&mut V> {
+        match self.targets.get(i) {
+            Some(&target) if target != NOWHERE => self.input_grads.sum(target),
+            _ => None,
+        }
+    }
+
+    /// Gives what lies there as the gradient of input `i`, as `give` does; it is taken only if the pass wants it.
+    #[inline]
+    pub(crate) fn pass(&mut self, i: usize, from: &mut Option<V>) -> Result<()> {
+        match self.targets.get(i) {
+            Some(&target) if target != NOWHERE => self.input_grads.pass(i, target, from),
             _ => Ok(()),
         }
     }

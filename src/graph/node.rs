@@ -141,6 +141,12 @@ impl<V: Value> Node<V> {
         Flags(self.flags.load(Ordering::Relaxed) & ((1 << LABEL) - 1))
     }
 
+    /// Whether there is one output, no property and no attachment.
+    #[inline]
+    pub(super) fn is_plain(&self) -> bool {
+        self.outputs == 1 && self.flags() == Flags::NONE && self.extras().is_none()
+    }
+
     /// Adds properties, e.g. `FOREIGN` when a host's hook is attached.
     pub fn add_flags(&self, flags: Flags) {
         self.flags.fetch_or(flags.0, Ordering::Relaxed);

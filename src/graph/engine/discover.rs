@@ -23,6 +23,11 @@ pub fn discovered() -> u64 {
     DISCOVERED.get()
 }
 
+/// Counts nodes that were looked at.
+pub(super) fn count(nodes: u64) {
+    DISCOVERED.set(DISCOVERED.get() + nodes);
+}
+
 /// How nodes find their dense index.
 enum Index {
     Stamps(Stamps<'static>),
@@ -145,7 +150,7 @@ impl<'g, V: Value> Finder<'g, V> {
         capture: bool,
     ) -> Result<&Plan<'g, V>> {
         self.discover(None);
-        DISCOVERED.set(DISCOVERED.get() + self.done as u64);
+        count(self.done as u64);
         let most = self.plan.targets.len().max(self.outputs).max(self.plan.items.len());
         if most >= Stamps::MAX {
             let what = format!("the graph has {most} edges, more than the engine can number");
@@ -245,7 +250,7 @@ pub fn estimate<V: Value>(roots: &[Edge<V>], targets: &[Edge<V>]) -> f32 {
     let mut finder = Finder::new();
     finder.begin(roots, Some(targets), 0);
     finder.discover(None);
-    DISCOVERED.set(DISCOVERED.get() + finder.done as u64);
+    count(finder.done as u64);
     finder.cost()
 }
 
@@ -268,7 +273,7 @@ pub fn frontier<V: Value>(roots: &[Edge<V>], since: u64) -> Vec<Edge<V>> {
             pending.extend(node.edges().iter().flatten().rev());
         }
     }
-    DISCOVERED.set(DISCOVERED.get() + u64::from(met));
+    count(u64::from(met));
     frontier
 }
 
@@ -297,6 +302,6 @@ pub fn search<V: Value>(
             pending.extend(node.edges().iter().flatten().map(Edge::node));
         }
     }
-    DISCOVERED.set(DISCOVERED.get() + met);
+    count(met);
     found
 }

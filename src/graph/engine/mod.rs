@@ -6,6 +6,7 @@
 
 mod batch;
 mod discover;
+mod head;
 mod host;
 mod lane;
 mod parallel;

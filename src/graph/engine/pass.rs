@@ -6,6 +6,7 @@
 use smallvec::SmallVec;
 
 use super::discover::Finder;
+use super::head::Head;
 use super::host::{GATE_NS, Host, detach_if_long};
 use super::parallel;
 use super::plan::Plan;
@@ -93,14 +94,18 @@ impl<V: Value> Pass<'_, V> {
         let serial = options.packs() || Mode::current().0 & (ANOMALY | SERIAL) != 0;
         let lanes = if serial { 1 } else { self.threads.min(threads::num_threads()) };
         let run = Run { host: self.host, options, lanes, rows };
-        let mut finder = Finder::new();
-        finder.begin(&edges, targets, self.since.nodes);
-        if finder.discover(Some(GATE_NS / rows)) {
-            return run.planned(&mut finder, targets, &mut seeds);
+        let anywhere = targets.is_none() && self.since.nodes == 0 && self.since.hooks == 0;
+        if let ([root], true) = (&edges[..], anywhere && options.is_plain()) {
+            let mut head = Head::new(root, seeds.remove(0), options);
+            if head.run(GATE_NS, self.host)? {
+                return run.beyond(head);
+            }
+            return detach_if_long(self.host, GATE_NS, || {
+                head.run(f32::INFINITY, self.host)?;
+                run.beyond(head)
+            });
         }
-        // Long: the rest of the discovery needs the host no more than the walk does.
-        let cost = finder.cost() * rows;
-        detach_if_long(self.host, cost, || run.planned(&mut finder, targets, &mut seeds))
+        run.from(&edges, targets, (seeds, self.since.nodes))
     }
 }
 
@@ -115,6 +120,38 @@ struct Run<'a> {
 }
 
 impl Run<'_> {
+    /// What is left of a pass toward all leaves when its head has run.
+    #[inline(never)]
+    fn beyond<V: Value>(self, head: Head<'_, V>) -> Result<Option<Vec<Option<V>>>> {
+        let (mut edges, mut seeds) = (SmallVec::new(), Seeds::new());
+        if !head.rest(&mut edges, &mut seeds) {
+            return self.from(&edges, None, (seeds, 0));
+        }
+        self.options.enter();
+        for (edge, grad) in edges.iter().zip(seeds) {
+            commit(edge.node(), self.options, self.host, grad)?;
+        }
+        Ok(Some(Vec::new()))
+    }
+
+    /// A pass that is planned.
+    #[inline(never)]
+    fn from<V: Value>(
+        self,
+        edges: &[Edge<V>],
+        targets: Option<&[Edge<V>]>,
+        (mut seeds, since): (Seeds<V>, u64),
+    ) -> Result<Option<Vec<Option<V>>>> {
+        let mut finder = Finder::new();
+        finder.begin(edges, targets, since);
+        if finder.discover(Some(GATE_NS / self.rows)) {
+            return self.planned(&mut finder, targets, &mut seeds);
+        }
+        // Long: the rest of the discovery needs the host no more than the walk does.
+        let cost = finder.cost() * self.rows;
+        detach_if_long(self.host, cost, || self.planned(&mut finder, targets, &mut seeds))
+    }
+
     fn planned<V: Value>(
         self,
         finder: &mut Finder<'_, V>,

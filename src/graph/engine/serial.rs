@@ -21,6 +21,8 @@ pub(super) struct Walk<'w, 'g, V: Value> {
     options: PassOptions,
     host: &'w dyn Host,
     table: Table<V>,
+    /// Every node without attachments needs its rule and nothing else.
+    plain: bool,
     pub(super) outcome: Outcome<V>,
     poll: Poll,
 }
@@ -38,6 +40,7 @@ impl<'w, 'g, V: Value> Walk<'w, 'g, V> {
             options,
             host,
             table: Table::new(plan.outputs as usize, options),
+            plain: plan.needs.is_empty() && options.is_plain(),
             outcome: Outcome::default(),
             poll: Poll::default(),
         }
@@ -66,6 +69,11 @@ impl<'w, 'g, V: Value> Walk<'w, 'g, V> {
             if let Some(&later) = order.get(at + AHEAD) {
                 self.plan.items[later as usize].node.fetch();
             }
+            if self.plain && self.plan.items[order[at] as usize].node.get().is_plain() {
+                self.plain_node(order[at])?;
+                at += 1;
+                continue;
+            }
             if !self.is_foreign(order[at]) {
                 self.node(order[at])?;
                 at += 1;
@@ -81,6 +89,21 @@ impl<'w, 'g, V: Value> Walk<'w, 'g, V> {
             done?;
         }
         Ok(())
+    }
+
+    /// A node with one output and nothing attached, in a pass that asks for nothing but its rule.
+    #[inline]
+    fn plain_node(&mut self, k: u32) -> Result<()> {
+        let item = &self.plan.items[k as usize];
+        let mut grads = [self.table.take(item.output)];
+        if grads[0].is_none() {
+            return Ok(());
+        }
+        let node = item.node.get();
+        self.poll.node(node.cost(), false, self.host)?;
+        self.options.enter();
+        let targets = self.plan.targets_of(k);
+        step::plain_rule(item.node, self.options, targets, &mut grads, &mut self.table)
     }
 
     #[inline]
@@ -116,8 +139,23 @@ pub(super) fn leaves<V: Value>(
 ) {
     for &k in &plan.leaves {
         if let Some(grad) = take(plan.items[k as usize].output) {
-            step::leaf(plan, options, k, grad, outcome);
+            leaf(plan, options, k, grad, outcome);
         }
+    }
+}
+
+/// A leaf without hooks whose gradient is complete: captured or kept for the commit.
+fn leaf<V: Value>(
+    plan: &Plan<'_, V>,
+    options: PassOptions,
+    k: u32,
+    grad: V,
+    outcome: &mut Outcome<V>,
+) {
+    if options.capture {
+        step::capture(plan, plan.items[k as usize].output, &[Some(grad)], outcome);
+    } else {
+        outcome.commits.push((k, grad));
     }
 }
 

@@ -12,7 +12,7 @@ use super::plan::{Plan, RUN, TARGET};
 use super::table::{ByInput, InputGrads};
 use super::watch;
 use crate::error::{Error, Result};
-use crate::graph::arena::{last_seq, set_last_seq};
+use crate::graph::arena::{NodeBorrow, last_seq, set_last_seq};
 use crate::graph::context::{Context, NOWHERE};
 use crate::graph::extras::Extras;
 use crate::graph::hook::Sink;
@@ -86,6 +86,11 @@ impl PassOptions {
     #[inline]
     pub(super) fn checks(self) -> bool {
         self.mode.has(CHECK_NAN)
+    }
+
+    /// Whether rules run as they are: neither watched nor for batches.
+    pub(super) fn is_plain(self) -> bool {
+        self.batch.is_none() && !site::watched(self.mode)
     }
 
     /// Prepares the thread for a rule, a hook or a commit.
@@ -179,26 +184,47 @@ pub(super) fn bare_rule<V: Value>(
     grads: &mut [Option<V>],
     input_grads: &mut dyn InputGrads<V>,
 ) -> Result<()> {
-    let item = &plan.items[k as usize];
-    let node: &Node<V> = item.node.get();
-    let targets = plan.targets_of(k);
-    let Some(mut saved) = node.saved.enter(!options.retain) else {
-        return Err(watch::explained(node, Error::GraphFreed { op: node.name() }.into()));
+    let (item, targets) = (&plan.items[k as usize], plan.targets_of(k));
+    let Some(rows) = options.batch else {
+        return plain_rule(item.node, options, targets, grads, input_grads);
     };
-    let done = match options.batch {
-        Some(rows) if !node.rule().batches() => {
-            batch::by_rows(item.node, options, (grads, rows), saved.values(), targets, input_grads)
-        }
-        batch => {
-            let (node, saved) = (item.node, saved.values());
-            let cx = Context::new(node, grads, saved, targets, input_grads, options.create_graph);
-            called(cx.with_batch(batch))
-        }
+    let node: &Node<V> = item.node.get();
+    let mut saved = node.saved.enter(!options.retain).ok_or_else(|| freed(node))?;
+    let values = saved.values();
+    let done = if node.rule().batches() {
+        let create_graph = options.create_graph;
+        let cx = Context::new(item.node, grads, values, targets, input_grads, create_graph);
+        called(cx.with_batch(Some(rows)))
+    } else {
+        batch::by_rows(item.node, options, (grads, rows), values, targets, input_grads)
     };
     done.map_err(|error| {
         saved.restore();
         watch::explained(node, error)
     })
+}
+
+/// A rule in a pass without batches.
+#[inline(always)]
+pub(super) fn plain_rule<V: Value>(
+    node: NodeBorrow<'_, V>,
+    options: PassOptions,
+    targets: &[u32],
+    grads: &mut [Option<V>],
+    input_grads: &mut dyn InputGrads<V>,
+) -> Result<()> {
+    let mut saved = node.saved.enter(!options.retain).ok_or_else(|| freed(&node))?;
+    let values = saved.values();
+    let cx = Context::new(node, grads, values, targets, input_grads, options.create_graph);
+    called(cx).map_err(|error| {
+        saved.restore();
+        watch::explained(&node, error)
+    })
+}
+
+#[cold]
+fn freed<V: Value>(node: &Node<V>) -> Box<Error> {
+    watch::explained(node, Error::GraphFreed { op: node.name() }.into())
 }
 
 /// Runs a rule.
@@ -317,7 +343,7 @@ fn counted<V: Value>(
     Err(Error::Argument { op: "backward".into(), what, remedy }.into())
 }
 
-fn capture<V: Value>(
+pub(super) fn capture<V: Value>(
     plan: &Plan<'_, V>,
     first: u32,
     grads: &[Option<V>],
@@ -366,19 +392,4 @@ fn hooked_rule<V: Value>(
         }
     }
     Ok(())
-}
-
-/// A leaf without hooks whose gradient is complete: captured or kept for the commit.
-pub(super) fn leaf<V: Value>(
-    plan: &Plan<'_, V>,
-    options: PassOptions,
-    k: u32,
-    grad: V,
-    outcome: &mut Outcome<V>,
-) {
-    if options.capture {
-        capture(plan, plan.items[k as usize].output, &[Some(grad)], outcome);
-    } else {
-        outcome.commits.push((k, grad));
-    }
 }

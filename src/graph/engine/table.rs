@@ -18,6 +18,17 @@ pub(in crate::graph) trait InputGrads<V: Value> {
     fn give_part(&mut self, input: usize, target: u32, part: V::Part) -> Result<()> {
         self.give(input, target, V::place(part)?)
     }
+
+    /// The same for a gradient that is taken from where it lies.
+    fn pass(&mut self, input: usize, target: u32, from: &mut Option<V>) -> Result<()> {
+        from.take().map_or(Ok(()), |v| self.give(input, target, v))
+    }
+
+    /// The gradient of output `target` so far, to be added to in place; `None` if nothing was given yet, or if gradients
+    /// are not added up as they come.
+    fn sum(&mut self, _target: u32) -> Option<&mut V> {
+        None
+    }
 }
 
 const ABSENT: u32 = u32::MAX;
@@ -100,6 +111,31 @@ impl<V: Value> InputGrads<V> for Table<V> {
             *value = Some(V::accumulate_part(sum, part)?);
         }
         Ok(())
+    }
+
+    #[inline]
+    fn pass(&mut self, _input: usize, target: u32, from: &mut Option<V>) -> Result<()> {
+        if self.place[target as usize] != ABSENT {
+            return from.take().map_or(Ok(()), |v| self.add(target, v));
+        }
+        match self.vacant.pop() {
+            Some(place) => {
+                // Nothing is left in a vacant place.
+                std::mem::swap(&mut self.values[place as usize], from);
+                self.place[target as usize] = place;
+            }
+            None => {
+                self.place[target as usize] = self.values.len() as u32;
+                self.values.push(from.take());
+            }
+        }
+        Ok(())
+    }
+
+    #[inline]
+    fn sum(&mut self, target: u32) -> Option<&mut V> {
+        // No place has the number that means none.
+        self.values.get_mut(self.place[target as usize] as usize)?.as_mut()
     }
 }
 

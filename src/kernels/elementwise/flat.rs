@@ -26,9 +26,9 @@ pub(super) const FEW: usize = 256;
 /// A contiguous run of elements of one dtype inside a storage.
 #[derive(Clone, Copy)]
 pub struct Flat<'a> {
-    dtype: DType,
-    ptr: *mut u8,
-    n: usize,
+    pub(super) dtype: DType,
+    pub(super) ptr: *mut u8,
+    pub(super) n: usize,
     life: PhantomData<&'a Storage>,
 }
 

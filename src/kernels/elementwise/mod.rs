@@ -12,6 +12,7 @@ mod plan;
 pub mod rows;
 #[cfg(all(target_arch = "x86_64", not(debug_assertions)))]
 pub mod sixteen;
+mod small;
 mod straight;
 mod table;
 
@@ -22,5 +23,6 @@ pub use drive::{MAX_OPERANDS, Operand, OutOperand, in_blocks, in_units, run};
 pub use flat::{Flat, FlatIn};
 pub(crate) use flat::{apply_flat, select_flat};
 pub use loops::{Kernel, Predicate};
+pub(crate) use small::Small;
 pub(crate) use straight::{Few, Number, Run, apply_few};
 pub use table::{Loop, LoopTable};

@@ -10,7 +10,7 @@ use smallvec::SmallVec;
 
 use crate::error::Result;
 use crate::graph::{Context, Rule};
-use crate::kernels::elementwise::{Flat, FlatIn, In, LoopTable, apply, apply_flat};
+use crate::kernels::elementwise::{In, LoopTable, Small, apply};
 use crate::ops::core::elementwise::{Derivative, Elementwise, Source};
 use crate::ops::core::sym::{self, Sym};
 use crate::tensor::Tensor;
@@ -58,20 +58,6 @@ impl Operands {
     }
 }
 
-/// What a small loop may compute: a formula in a pass that is neither recorded nor batched.
-#[inline]
-fn plain_formula<'d>(
-    cx: &Context<'_, Tensor>,
-    derivative: &'d Derivative,
-) -> Option<(&'d [Source], &'d LoopTable)> {
-    match derivative {
-        Derivative::Formula { uses, table, .. } if !cx.create_graph() && cx.batch().is_empty() => {
-            Some((uses, table))
-        }
-        _ => None,
-    }
-}
-
 impl Rule<Tensor> for Elementwise {
     fn name(&self) -> Cow<'static, str> {
         Cow::Borrowed(self.name)
@@ -86,34 +72,41 @@ impl Rule<Tensor> for Elementwise {
     }
 
     fn backward(&self, cx: &mut Context<'_, Tensor>) -> Result<()> {
-        let Some(g) = cx.take_grad(0) else {
+        let Some(place) = cx.take_grads().first_mut() else {
             return Ok(());
         };
-        let Some(last) = (0..self.by.len()).rev().find(|&i| cx.wants(i)) else {
+        let Some(g) = place.as_ref() else {
             return Ok(());
         };
+        let plain = !cx.create_graph() && cx.batch().is_empty();
+        // The derivative that may use up the gradient comes last. Those that have a sum to be added to need no memory.
+        let free = |&i: &usize| cx.wants(i) && !(plain && cx.sum(i).is_some());
+        let last = (0..self.by.len()).rev().find(free);
+        let mut small = Small::new(if plain { g.flat() } else { None });
+        self.fill(cx, &mut small);
         let mut operands = None;
-        for (i, derivative) in self.by[..last].iter().enumerate() {
-            if cx.wants(i) {
-                let gradient = match self.small(cx, derivative, &g) {
-                    Some(gradient) => gradient,
-                    None => self.derived(cx, derivative, g.clone(), &mut operands)?,
-                };
-                cx.give(i, gradient)?;
+        let mut given = false;
+        for (i, derivative) in self.by.iter().enumerate() {
+            if Some(i) == last || !cx.wants(i) || self.added(cx, i, g, &small) {
+                continue;
             }
+            let gradient = match self.made(i, g, &small) {
+                Some(gradient) => gradient,
+                None => self.derived(cx, derivative, g.clone(), &mut operands)?,
+            };
+            cx.give(i, gradient)?;
+            given = true;
         }
-        let derivative = &self.by[last];
-        // The last derivative may write into the gradient's own buffer.
-        let reusable = g.is_plain() && g.is_contiguous() && g.storage().is_reusable();
-        if reusable && self.small_into(cx, derivative, &g, &g) {
-            return cx.give(last, g);
+        match last {
+            Some(i) if given && self.added(cx, i, g, &small) => Ok(()),
+            Some(i) if self.rewritten(i, g, &small) => cx.pass(i, place),
+            Some(i) => {
+                let Some(g) = place.take() else { return Ok(()) };
+                let gradient = self.derived(cx, &self.by[i], g, &mut operands)?;
+                cx.give(i, gradient)
+            }
+            None => Ok(()),
         }
-        let small = if reusable { None } else { self.small(cx, derivative, &g) };
-        let gradient = match small {
-            Some(gradient) => gradient,
-            None => self.derived(cx, derivative, g, &mut operands)?,
-        };
-        cx.give(last, gradient)
     }
 }
 
@@ -142,82 +135,74 @@ impl Elementwise {
         })
     }
 
-    /// The saved entry of a source.
-    #[inline]
-    fn entry(&self, source: Source) -> usize {
-        self.saves.iter().position(|&s| s == source).unwrap_or(usize::MAX)
+    /// The numbers of a derivative's operands among those of [`Elementwise::small`].
+    #[inline(always)]
+    fn numbered(&self, uses: &'static [Source]) -> impl Iterator<Item = usize> {
+        let saves = self.saves;
+        uses.iter().map(move |&source| match source {
+            Source::Grad => 0,
+            _ => 1 + saves.iter().position(|&s| s == source).unwrap_or(usize::MAX - 1),
+        })
     }
 
-    /// One operand of a small loop, in place.
-    #[inline]
-    fn flat_operand<'b>(
-        &self,
-        cx: &'b Context<'_, Tensor>,
-        g: &'b Tensor,
-        source: Source,
-    ) -> Option<FlatIn<'b>> {
-        if source == Source::Grad {
-            return g.flat().map(FlatIn::Elements);
+    /// What the derivatives read beside the gradient, in place; absent is what is not as it was saved or lies otherwise.
+    #[inline(always)]
+    fn fill<'c: 'f, 'f>(&self, cx: &Context<'c, Tensor>, small: &mut Small<'f>) {
+        if !small.is_open() {
+            return;
         }
-        let entry = self.entry(source);
-        match cx.payload(entry) {
-            Some(saved) => {
-                let (storage, run, dtype) = saved.run()?;
-                Flat::run(storage, run, dtype).map(FlatIn::Elements)
+        for k in 0..self.saves.len() {
+            if let Some(saved) = cx.payload(k) {
+                if let Some((storage, run, dtype)) = saved.run() {
+                    small.elements(k + 1, storage, run, dtype);
+                }
+            } else if let Some(number) = cx.number(k) {
+                small.number(k + 1, number);
             }
-            None if cx.has_saved(entry) => None,
-            None => Some(FlatIn::Float(cx.scalar(entry).ok()?)),
+        }
+        for (k, i) in (self.saves.len()..cx.saved_count()).enumerate() {
+            small.param(k, cx.number(i));
         }
     }
 
-    /// The derivative as one small loop into memory of its own; `None` leaves it to `derived`.
-    #[inline]
-    fn small(
-        &self,
-        cx: &Context<'_, Tensor>,
-        derivative: &Derivative,
-        g: &Tensor,
-    ) -> Option<Tensor> {
-        let (uses, table) = plain_formula(cx, derivative)?;
-        g.flat()?;
+    /// Adds the gradient of operand `i` to what that has been given so far; false where this takes more than a small loop.
+    #[inline(never)]
+    fn added(&self, cx: &mut Context<'_, Tensor>, i: usize, g: &Tensor, small: &Small<'_>) -> bool {
+        let Some(sum) = cx.sum(i).filter(|_| small.is_open()) else { return false };
+        let fits = sum.layout().same_dims(g.layout()) && sum.storage().is_reusable();
+        let Some(place) = sum.flat().filter(|_| fits) else { return false };
+        match &self.by[i] {
+            Derivative::Identity => small.add_first(place, sym::sums()),
+            Derivative::Zero => false,
+            Derivative::Formula { uses, table, .. } => {
+                small.add(table, self.numbered(uses), place, sym::sums())
+            }
+        }
+    }
+
+    /// The gradient of operand `i` in memory of its own; `None` where this takes more than a small loop.
+    #[inline(never)]
+    fn made(&self, i: usize, g: &Tensor, small: &Small<'_>) -> Option<Tensor> {
+        let Derivative::Formula { uses, table, .. } = &self.by[i] else { return None };
+        if !small.is_open() {
+            return None;
+        }
         let out = Tensor::empty_as(g.layout(), g.dtype()).ok()?;
-        self.fused_flat(cx, g, uses, table, &out)?;
-        Some(out)
+        small.write(table, self.numbered(uses), out.flat()?).then_some(out)
     }
 
-    /// The derivative as one small loop without restoring anything, into `out`, which may be the gradient; `false` leaves
-    /// it to `derived`, which also reports what was changed in place.
-    #[inline]
-    fn small_into(
-        &self,
-        cx: &Context<'_, Tensor>,
-        derivative: &Derivative,
-        g: &Tensor,
-        out: &Tensor,
-    ) -> bool {
-        plain_formula(cx, derivative)
-            .and_then(|(uses, table)| self.fused_flat(cx, g, uses, table, out))
-            .is_some()
-    }
-
-    #[inline]
-    fn fused_flat(
-        &self,
-        cx: &Context<'_, Tensor>,
-        g: &Tensor,
-        uses: &[Source],
-        table: &LoopTable,
-        out: &Tensor,
-    ) -> Option<()> {
-        let mut ins = [FlatIn::Int(0); 4];
-        for (input, &source) in ins.iter_mut().zip(uses) {
-            *input = self.flat_operand(cx, g, source)?;
+    /// Turns the gradient of the result into that of operand `i`; false where others see it, or where this takes more
+    /// than a small loop.
+    #[inline(always)]
+    fn rewritten(&self, i: usize, g: &Tensor, small: &Small<'_>) -> bool {
+        match &self.by[i] {
+            Derivative::Identity => true,
+            Derivative::Zero => false,
+            Derivative::Formula { uses, table, .. } => {
+                let ours = small.is_open() && g.is_plain() && g.storage().is_reusable();
+                ours && small.rewrite(table, self.numbered(uses))
+            }
         }
-        let mut params = [0.0; 4];
-        for (k, param) in params.iter_mut().zip(self.saves.len()..cx.saved_count()) {
-            *k = cx.scalar(param).ok()?;
-        }
-        apply_flat(table, ins.get(..uses.len())?, out.flat()?, &params).then_some(())
     }
 }
 

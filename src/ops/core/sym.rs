@@ -10,6 +10,7 @@ use std::ops::{Add, Div, Mul, Neg, Sub};
 
 use crate::dtype::DType;
 use crate::error::Result;
+use crate::kernels::elementwise::LoopTable;
 use crate::kernels::number::real::Real;
 use crate::ops::core::declare::{Operand, Scalar};
 use crate::ops::core::elementwise::{Elementwise, binary_operands, unary};
@@ -74,6 +75,12 @@ fn outcome(result: Result<Tensor>) -> Sym {
 
 fn failed() -> bool {
     TAPE.with_borrow(|tape| tape.failed.is_some())
+}
+
+/// The loops of a sum of gradients.
+#[inline]
+pub(super) fn sums() -> &'static LoopTable {
+    arith::ADD.forward
 }
 
 /// Evaluates a text over tensors; the result has the shape and dtype of `g`.

@@ -1,0 +1,103 @@
+"""Gradients of a few elements are added where they lie: the bits of a sum, and who must not see it.
+
+Owns: nodes whose operands were used before. What accumulates in `.grad` has its own file.
+"""
+
+from typing import Any
+
+import numpy as np
+import pytest
+
+import ferrograd as fg
+
+DTYPES = ["float32", "float64", "complex64", "complex128", "float16"]
+
+
+def numbers(n: int, dtype: str, seed: int) -> Any:
+    values = np.random.default_rng(seed).standard_normal((2, n))
+    whole = values[0] + 1j * values[1] if dtype.startswith("complex") else values[0]
+    return whole.astype(dtype)
+
+
+def leaves(n: int, dtype: str) -> list[fg.Tensor]:
+    return [fg.tensor(numbers(n, dtype, seed), requires_grad=True) for seed in range(2)]
+
+
+@pytest.mark.parametrize("n", [0, 1, 3, 128, 129, 256, 257])
+@pytest.mark.parametrize("dtype", DTYPES)
+def test_sums_have_the_bits_of_separate_gradients(dtype: str, n: int) -> None:
+    """`w` collects one gradient from each step; a loop by hand adds them in the same order."""
+    x, w = leaves(n, dtype)
+    steps = [x]
+    for _ in range(4):
+        steps.append(steps[-1] * w)
+    ones = np.ones(n, dtype)
+    steps[-1].backward(fg.tensor(ones))
+    g, total = fg.tensor(ones), None
+    factor = w.detach().conj()
+    for step in reversed(steps[:-1]):
+        part = g * step.detach().conj()
+        total = part if total is None else total + part
+        g = g * factor
+    assert total is not None
+    assert x.grad is not None
+    assert w.grad is not None
+    np.testing.assert_array_equal(w.grad.numpy(), total.numpy())
+    np.testing.assert_array_equal(x.grad.numpy(), g.numpy())
+
+
+@pytest.mark.parametrize("n", [1, 7, 300])
+def test_one_operand_twice_and_derivatives_of_every_kind(n: int) -> None:
+    x, w = leaves(n, "float64")
+    y = x * x + w
+    y = y - x * w
+    z = (fg.exp(y * 0.1) * y + fg.maximum(y, x) - y / (2.0 + w * w)).sum()
+    recorded = fg.autograd.grad(z, [x, w], create_graph=True)
+    z.backward()
+    for tensor, expected in zip([x, w], recorded, strict=True):
+        assert tensor.grad is not None
+        np.testing.assert_allclose(tensor.grad.numpy(), expected.detach().numpy(), rtol=1e-13)
+
+
+def test_gradients_that_others_hold_are_not_written_to() -> None:
+    x, w = leaves(3, "float64")
+    first, second = fg.tensor([1.0, 2.0, 3.0]), fg.tensor([4.0, 5.0, 6.0])
+    seen: list[Any] = []
+    y = x * w
+    y.register_hook(lambda g: seen.append((g, g.numpy().copy())))
+    z = y * w + y * x
+    fg.autograd.backward([z, z, y], [first, second, first])
+    np.testing.assert_array_equal(first.numpy(), [1.0, 2.0, 3.0])
+    np.testing.assert_array_equal(second.numpy(), [4.0, 5.0, 6.0])
+    assert len(seen) == 1
+    np.testing.assert_array_equal(seen[0][0].numpy(), seen[0][1])
+    xs, ws = x.detach().numpy(), w.detach().numpy()
+    g = first.numpy() + second.numpy()
+    to_y = g * (ws + xs) + first.numpy()
+    assert x.grad is not None
+    assert w.grad is not None
+    np.testing.assert_allclose(x.grad.numpy(), to_y * ws + g * xs * ws, rtol=1e-14)
+    np.testing.assert_allclose(w.grad.numpy(), to_y * xs + g * xs * ws, rtol=1e-14)
+
+
+def test_a_gradient_that_was_handed_on_whole_is_shared_and_not_written_to() -> None:
+    """A sum hands the same gradient to both operands; what comes later is added to one of them."""
+    x, w = leaves(2, "float64")
+    y = x * 2.0
+    z = (x + y) + x * w
+    z.backward(fg.tensor([1.0, 10.0]))
+    assert x.grad is not None
+    expected = np.array([1.0, 10.0]) * (3.0 + w.detach().numpy())
+    np.testing.assert_allclose(x.grad.numpy(), expected, rtol=1e-15)
+
+
+def test_a_changed_operand_is_found_beside_one_that_is_added_to() -> None:
+    x, w = leaves(2, "float64")
+    v = w * 1.0
+    y = x * v
+    v += 1.0
+    z = y + x * x
+    with pytest.raises(RuntimeError, match=r"changed|modified"):
+        z.sum().backward()
+    assert x.grad is None
+    assert w.grad is None
