@@ -185,7 +185,7 @@ impl Direct {
         // Where a loop computes for longer, it does so while stores wait for memory.
         let arrays = table[..ins.len()].iter().filter(|x| !x.value).count();
         let streamed = work.plain && arrays > 0 && !out.read && stream::pays(out.ptr, bytes);
-        let ahead = !work.plain && bytes >= FAR;
+        let ahead = (!work.plain && bytes >= FAR) || streamed;
         let out = (out.ptr, out.itemsize);
         Some(Direct { work, ins: table, count: ins.len(), out, values, streamed, ahead })
     }
@@ -220,8 +220,10 @@ impl Direct {
         for x in self.ins[..self.count].iter().filter(|x| !x.value) {
             stream::call_for(x.ptr.wrapping_add(start * x.size), CALLED * x.size);
         }
-        let (out, size) = self.out;
-        stream::call_for(out.wrapping_add(start * size), CALLED * size);
+        if !self.streamed {
+            let (out, size) = self.out;
+            stream::call_for(out.wrapping_add(start * size), CALLED * size);
+        }
     }
 
     /// # Safety

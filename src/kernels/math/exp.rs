@@ -8,7 +8,7 @@
 macro_rules! exponentials {
     (
         $module:ident, $t:ident, $round:ident,
-        mantissa: $mantissa:literal, bias: $bias:literal, ln2: ($ln2_hi:literal, $ln2_lo:literal),
+        mantissa: $mantissa:literal of $bits:ty, bias: $bias:literal, lift: $lift:literal, ln2: ($ln2_hi:literal, $ln2_lo:literal),
         vanished: $vanished:literal,
         range: $low:literal .. $high:literal, range2: $low2:literal .. $high2:literal,
         all_one: $all_one:literal, direct: $direct:literal, poly: $poly:expr,
@@ -89,6 +89,16 @@ macro_rules! exponentials {
                 scale::<FMA>(reduced_exp::<FMA>(r), k)
             }
 
+            /// `e^x` for an `x` that is not above zero, but for a rounding: the power of two is never too large, so that one
+            /// factor moves it and another one moves it back. The bits are those of `exp`.
+            #[inline(always)]
+            pub fn exp_of_negative<const FMA: bool>(x: $t) -> $t {
+                const BACK: $t = $t::from_bits(($bias - $lift) as $bits << $mantissa);
+                let (k, r) = reduce::<FMA>(if x < $low { $low } else { x });
+                let back = if k > $vanished { BACK } else { 0.0 };
+                reduced_exp::<FMA>(r) * power_of_two(k + $lift) * back
+            }
+
             #[inline(always)]
             pub fn exp2<const FMA: bool>(x: $t) -> $t {
                 let x = limit(x, $low2, $high2);
@@ -122,7 +132,7 @@ macro_rules! exponentials {
 
             #[inline(always)]
             pub fn sigmoid<const FMA: bool>(x: $t) -> $t {
-                let e = exp::<FMA>(-x.abs());
+                let e = exp_of_negative::<FMA>(-x.abs());
                 (if x >= 0.0 { 1.0 } else { e }) / (1.0 + e)
             }
         }
@@ -131,7 +141,7 @@ macro_rules! exponentials {
 
 exponentials! {
     w64, f64, round64,
-    mantissa: 52, bias: 1023.0, ln2: (0.6931471805598903, 5.497923018708371e-14),
+    mantissa: 52 of u64, bias: 1023.0, lift: 64.0, ln2: (0.6931471805598903, 5.497923018708371e-14),
     vanished: -1076.0,
     range: -746.0 .. 712.0, range2: -1080.0 .. 1025.0, all_one: -40.0, direct: false,
     // Of the polynomials that give `e` itself at 1, with and without fused multiply-add, the smallest error found.
@@ -143,7 +153,7 @@ exponentials! {
 }
 exponentials! {
     w32, f32, round32,
-    mantissa: 23, bias: 127.0, ln2: (0.693_145_75, 1.428_606_8e-6),
+    mantissa: 23 of u32, bias: 127.0, lift: 32.0, ln2: (0.693_145_75, 1.428_606_8e-6),
     vanished: -151.0,
     range: -105.0 .. 91.0, range2: -152.0 .. 129.0, all_one: -20.0, direct: true,
     poly: [0.5, 0.16666515, 0.04166658, 0.008369304, 0.0013923296],

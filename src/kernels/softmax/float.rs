@@ -6,8 +6,7 @@
 use std::mem::MaybeUninit;
 
 use super::super::leveled::leveled_fma;
-use super::super::number::lane::Lane;
-use super::super::number::real::Real;
+use super::super::math;
 use super::super::reduce::{LEAF, Max, Sum, Tree, fold_run};
 use crate::dtype::Element;
 use crate::threads::parallel_for;
@@ -24,6 +23,7 @@ pub(super) trait Float:
     + std::ops::Div<Output = Self>
 {
     const ZERO: Self;
+    /// The exponential of a number that is not above zero, but for a rounding.
     fn exp<const FMA: bool>(self) -> Self;
     fn ln(self) -> Self;
     /// # Safety
@@ -40,7 +40,7 @@ macro_rules! float {
             const ZERO: $t = 0.0;
             #[inline(always)]
             fn exp<const FMA: bool>(self) -> $t {
-                Lane::<$t, FMA>(self).exp().0
+                math::$t::exp_of_negative::<FMA>(self)
             }
             #[inline(always)]
             fn ln(self) -> $t {
