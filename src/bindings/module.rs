@@ -7,7 +7,7 @@
 
 use pyo3::exceptions::PyAttributeError;
 use pyo3::prelude::*;
-use pyo3::types::{PyDict, PyList, PyString};
+use pyo3::types::{PyCFunction, PyDict, PyList, PyString, PyType};
 
 use crate::bindings::call::{foreign, late, names, observe};
 use crate::bindings::exchange::{dlpack, einops, memory, safetensors};
@@ -32,20 +32,27 @@ const ELSEWHERE: [&str; 9] = [
     "zeros_like",
 ];
 
-/// What makes a member of the module.
-type Make = for<'py> fn(&Bound<'py, PyModule>) -> PyResult<Bound<'py, PyAny>>;
-
-/// The table of functions, by the file that has them; `as` stands before the name in Python, where it is another.
+/// The functions by the file that has them; `as` stands before the name in Python, where it is another. One `match` for all
+/// of them is a table of their definitions.
 macro_rules! functions {
-    ($($room:ident: $($name:ident $(as $shown:ident)?),+;)+) => { &[$($((
-        functions!(@shown $name $($shown)?),
-        |m| Ok(wrap_pyfunction!($room::$name, m)?.into_any()),
-    )),+),+] };
+    ($($room:ident: $($name:ident $(as $shown:ident)?),+;)+) => {
+        static FUNCTIONS: &[&str] = &[$($(functions!(@shown $name $($shown)?)),+),+];
+
+        fn function<'py>(
+            m: &Bound<'py, PyModule>,
+            name: &str,
+        ) -> Option<PyResult<Bound<'py, PyCFunction>>> {
+            Some(match name {
+                $($(functions!(@shown $name $($shown)?) => wrap_pyfunction!($room::$name, m),)+)+
+                _ => return None,
+            })
+        }
+    };
     (@shown $name:ident) => { stringify!($name) };
     (@shown $name:ident $shown:ident) => { stringify!($shown) };
 }
 
-static FUNCTIONS: &[(&str, Make)] = functions! {
+functions! {
     tensor: tensor, asarray, from_numpy, get_default_dtype, set_default_dtype, full as _full,
         rebuild as _rebuild, _update;
     dlpack: from_dlpack;
@@ -71,40 +78,38 @@ static FUNCTIONS: &[(&str, Make)] = functions! {
     control: _scan, _while_loop, _switch;
     short: _traced_call, _short_gradient, _short_push;
     safetensors: _safetensors_header, _safetensors_write;
-};
+}
 
-/// The table of classes.
+/// The classes beside that of tensors, with their names in Python.
 macro_rules! classes {
-    ($($class:ty),+ $(,)?) => {
-        &[$((<$class as pyo3::PyClass>::NAME, |m| Ok(m.py().get_type::<$class>().into_any()))),+]
+    ($($name:literal: $class:ty,)+) => {
+        static CLASSES: &[&str] = &[$($name),+];
+
+        fn class<'py>(py: Python<'py>, name: &str) -> Option<Bound<'py, PyType>> {
+            Some(match name {
+                $($name => py.get_type::<$class>(),)+
+                _ => return None,
+            })
+        }
     };
 }
 
-static CLASSES: &[(&str, Make)] = classes![
-    tensor::TensorIterator,
-    object::node::PyNode,
-    saved::SavedHandle,
-    introspect::WeakNode,
-    memory::Memory,
-    edge::GradientEdge,
-    hooks::RemovableHandle,
-    replay::PyProgram,
-    joint::PyJoint,
-    bound::PyBoundProgram,
-    replayed::Replayed,
-    function::Function,
-    function::FunctionContext,
-];
-
-static OTHERS: &[(&str, Make)] = &[
-    ("CustomFunction", |m| {
-        let class = m.py().get_type::<function::CustomFunction>();
-        function::mark(&class)?;
-        Ok(class.into_any())
-    }),
-    ("_namespaces", |m| names::namespaces(m)),
-    ("__all__", |m| Ok(PyList::new(m.py(), public())?.into_any())),
-];
+classes! {
+    "TensorIterator": tensor::TensorIterator,
+    "Node": object::node::PyNode,
+    "SavedTensor": saved::SavedHandle,
+    "_WeakNode": introspect::WeakNode,
+    "_Memory": memory::Memory,
+    "GradientEdge": edge::GradientEdge,
+    "RemovableHandle": hooks::RemovableHandle,
+    "Program": replay::PyProgram,
+    "JointProgram": joint::PyJoint,
+    "BoundProgram": bound::PyBoundProgram,
+    "_Replayed": replayed::Replayed,
+    "Function": function::Function,
+    "CustomFunction": function::CustomFunction,
+    "FunctionContext": function::FunctionContext,
+}
 
 /// The compiled part of ferrograd.
 #[pymodule(name = "_core", gil_used = false)]
@@ -130,14 +135,24 @@ fn core(m: &Bound<'_, PyModule>) -> PyResult<()> {
 
 /// The member of this name, if there is one.
 fn member<'py>(m: &Bound<'py, PyModule>, name: &str) -> PyResult<Option<Bound<'py, PyAny>>> {
-    let mut tables = FUNCTIONS.iter().chain(CLASSES).chain(OTHERS);
-    if let Some((_, make)) = tables.find(|(known, _)| *known == name) {
-        return make(m).map(Some);
+    let py = m.py();
+    if let Some(made) = function(m, name) {
+        return Ok(Some(made?.into_any()));
     }
-    if let Some(function) = names::function(m, name)? {
-        return Ok(Some(function));
+    if let Some(class) = class(py, name) {
+        if name == "CustomFunction" {
+            function::mark(&class)?;
+        }
+        return Ok(Some(class.into_any()));
     }
-    errors::named(m.py(), name)
+    match name {
+        "_namespaces" => names::namespaces(m).map(Some),
+        "__all__" => Ok(Some(PyList::new(py, public())?.into_any())),
+        _ => match names::function(m, name)? {
+            Some(operation) => Ok(Some(operation)),
+            None => errors::named(py, name),
+        },
+    }
 }
 
 /// A name that is not in the dict of the module yet.
@@ -163,19 +178,25 @@ fn __getattr__<'py>(
 fn __dir__<'py>(m: &Bound<'py, PyModule>) -> PyResult<Bound<'py, PyList>> {
     let all = PyDict::new(m.py());
     m.dict().keys().iter().try_for_each(|name| all.set_item(name, ()))?;
-    let tables = FUNCTIONS.iter().chain(CLASSES).chain(OTHERS).map(|(name, _)| *name);
-    let functions = names::functions().map(|(_, name)| name);
-    let mut lazy = tables.chain(functions).chain(errors::names());
-    lazy.try_for_each(|name| all.set_item(name, ()))?;
+    let mut lazy = functions();
+    lazy.extend(CLASSES.iter().copied().chain(["_namespaces", "__all__"]).chain(errors::names()));
+    lazy.into_iter().try_for_each(|name| all.set_item(name, ()))?;
     let names = all.keys();
     names.sort()?;
     Ok(names)
 }
 
+/// The names of all functions.
+fn functions() -> Vec<&'static str> {
+    let mut all = FUNCTIONS.to_vec();
+    all.extend(names::functions().map(|(_, name)| name));
+    all
+}
+
 /// What `from ferrograd._core import *` may bring into the package.
 fn public() -> Vec<&'static str> {
-    let functions = FUNCTIONS.iter().map(|(name, _)| *name);
-    let all =
-        ["Tensor"].into_iter().chain(functions).chain(names::functions().map(|(_, name)| name));
-    all.filter(|name| !name.starts_with('_') && !ELSEWHERE.contains(name)).collect()
+    let mut all = functions();
+    all.retain(|name| !name.starts_with('_') && !ELSEWHERE.contains(name));
+    all.push("Tensor");
+    all
 }
