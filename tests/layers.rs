@@ -69,6 +69,7 @@ const UNSAFE: &[&str] = &[
     "src/bindings/exchange/numpy.rs",
     "src/bindings/exchange/dlpack/",
     "src/bindings/call/entry.rs",
+    "src/bindings/call/few.rs",
     "src/bindings/call/late.rs",
     "src/bindings/call/slice.rs",
     "src/bindings/object/recycle.rs",

@@ -143,6 +143,42 @@ def test_modes_answer_as_the_long_way(name: str, mode: str) -> None:
             agree(name, x, y)
 
 
+FUNCTIONS = {
+    "add": fg.add,
+    "sub": fg.subtract,
+    "mul": fg.multiply,
+    "truediv": fg.divide,
+    "lt": fg.less,
+    "ge": fg.greater_equal,
+}
+
+
+@pytest.mark.parametrize("name", FUNCTIONS)
+def test_functions_answer_as_the_long_way(name: str) -> None:
+    function = FUNCTIONS[name]
+    method = function.__name__
+    for dtype in (np.float64, np.float32, np.int64):
+        for shape in SHAPES:
+            a, b = filled(shape, dtype, grad=dtype is np.float64), filled(shape, dtype)
+            for other in (b, 2.0, 3, 2**70):
+                expected = outcome(lambda: long_way(name, a, other))  # noqa: B023
+                assert outcome(lambda: function(a, other)) == expected  # noqa: B023
+                assert outcome(lambda: getattr(a, method)(other)) == expected  # noqa: B023
+            assert outcome(lambda: function(2.0, a)) == outcome(lambda: long_way(name, 2.0, a))  # noqa: B023
+
+
+@pytest.mark.parametrize("name", ["sin", "exp", "tanh", "sigmoid", "sqrt", "isnan", "floor"])
+def test_functions_of_one_tensor_answer_as_their_methods(name: str) -> None:
+    function = getattr(fg, name)
+    for dtype in (np.float64, np.float32, np.int64):
+        for shape in SHAPES:
+            a = filled(shape, dtype, grad=dtype is np.float64)
+            # A keyword goes the long way.
+            expected = outcome(lambda: function(x=a))  # noqa: B023
+            assert outcome(lambda: function(a)) == expected  # noqa: B023
+            assert outcome(getattr(a, name)) == expected
+
+
 KEYS = [
     *(0, -1, 2, 3, -4, 2**70, True, np.int64(1), None, ..., 1.0, "a"),
     *(slice(None), slice(1, None), slice(None, -1), slice(None, None, 2), slice(2, 0, -1)),

@@ -14,10 +14,10 @@ use pyo3::types::{PyDict, PyString, PyTuple, PyType};
 
 use crate::bindings::call::dispatch::{self, Keywords, Positional};
 use crate::bindings::call::door::{self, Keyword};
-use crate::bindings::call::{attributes, show::documentation};
+use crate::bindings::call::{attributes, few, show::documentation};
 use crate::bindings::errors::to_python;
-use crate::bindings::object::{PyTensor, recycle, wrap};
-use crate::error::{Error, Result};
+use crate::bindings::object::{PyTensor, wrap};
+use crate::error::Error;
 use crate::graph::Mode;
 use crate::ops::core::declare::{OpDecl, Shortcut};
 use crate::ops::core::elementwise::{binary, unary_with};
@@ -97,12 +97,25 @@ unsafe fn enter(
     let mode = Mode::current();
     if kwnames.is_null() && !door::intercepts(mode) {
         // SAFETY: the arguments are `slf`, if it is there, and `nargs` more; attached.
+        let few = unsafe {
+            match (&decl.shortcut, slf.is_null(), nargs) {
+                (Shortcut::Unary(op, []), false, 0) => few::one(op, slf, mode),
+                (Shortcut::Unary(op, []), true, 1) => few::one(op, *args, mode),
+                (Shortcut::Binary(op), false, 1) => few::two(op, slf, *args, mode),
+                (Shortcut::Binary(op), true, 2) => few::two(op, *args, *args.add(1), mode),
+                _ => None,
+            }
+        };
+        if let Some(object) = few {
+            return object;
+        }
+        // SAFETY: as above.
         let done = unsafe {
             match (slf.is_null(), nargs) {
-                (false, 0) => alone(index, slf, mode),
-                (true, 1) => alone(index, *args, mode),
-                (false, 1) => paired(decl, slf, *args, mode),
-                (true, 2) => paired(decl, *args, *args.add(1), mode),
+                (false, 0) => alone(index, slf),
+                (true, 1) => alone(index, *args),
+                (false, 1) => paired(decl, slf, *args),
+                (true, 2) => paired(decl, *args, *args.add(1)),
                 _ => None,
             }
         };
@@ -153,7 +166,7 @@ unsafe fn small<'a>(ob: *mut c::PyObject) -> Option<&'a Tensor> {
 /// # Safety
 /// `ob` is a live object and the thread is attached.
 #[inline]
-unsafe fn alone<'py>(index: usize, ob: *mut c::PyObject, mode: Mode) -> Short<'py> {
+unsafe fn alone<'py>(index: usize, ob: *mut c::PyObject) -> Short<'py> {
     let decl = registry()[index];
     if !matches!(decl.shortcut, Shortcut::Unary(..) | Shortcut::Plain(_)) {
         return None;
@@ -164,10 +177,6 @@ unsafe fn alone<'py>(index: usize, ob: *mut c::PyObject, mode: Mode) -> Short<'p
     let source = || unsafe { Bound::from_borrowed_ptr(py, ob).cast_into_unchecked::<PyTensor>() };
     let run = || match decl.shortcut {
         Shortcut::Unary(op, defaults) => {
-            let few = |place: &mut _| op.few(x, (x, ()), defaults, mode, place);
-            if let Some(made) = made(py, defaults.is_empty(), mode, few)? {
-                return Ok(made);
-            }
             let out = unary_with(op, x, defaults)?;
             if !defaults.is_empty() {
                 attributes::of_default(index, x, &out);
@@ -186,43 +195,18 @@ unsafe fn alone<'py>(index: usize, ob: *mut c::PyObject, mode: Mode) -> Short<'p
     Some(catch_unwind(AssertUnwindSafe(run)).unwrap_or_else(|_| Err(panicked(decl))))
 }
 
-/// The object of a few floats that are computed where they stay, in a mode in which nobody looks on.
-#[inline(always)]
-fn made<'py>(
-    py: Python<'py>,
-    sort: bool,
-    mode: Mode,
-    few: impl FnOnce(&mut Option<Tensor>) -> Result<()>,
-) -> PyResult<Option<Bound<'py, PyAny>>> {
-    if !sort || !door::is_quiet(mode) {
-        return Ok(None);
-    }
-    Ok(recycle::object_at(py, few)?.map(Bound::into_any))
-}
-
 /// The same for two exact tensors.
 ///
 /// # Safety
 /// `a` and `b` are live objects and the thread is attached.
 #[inline]
-unsafe fn paired<'py>(
-    decl: &OpDecl,
-    a: *mut c::PyObject,
-    b: *mut c::PyObject,
-    mode: Mode,
-) -> Short<'py> {
+unsafe fn paired<'py>(decl: &OpDecl, a: *mut c::PyObject, b: *mut c::PyObject) -> Short<'py> {
     let Shortcut::Binary(op) = decl.shortcut else {
         return None;
     };
     // SAFETY: the caller's contract.
     let (a, b, py) = unsafe { (small(a)?, small(b)?, Python::assume_attached()) };
-    let run = || {
-        let few = |place: &mut _| op.few(a, (a, b), &[], mode, place);
-        match made(py, true, mode, few)? {
-            Some(made) => Ok(made),
-            None => wrap(py, binary(op, a, b)?),
-        }
-    };
+    let run = || wrap(py, binary(op, a, b)?);
     Some(catch_unwind(AssertUnwindSafe(run)).unwrap_or_else(|_| Err(panicked(decl))))
 }
 

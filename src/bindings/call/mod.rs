@@ -7,6 +7,7 @@ pub(crate) mod default_dtype;
 pub(crate) mod dispatch;
 pub(crate) mod door;
 pub(crate) mod entry;
+pub(crate) mod few;
 pub(crate) mod foreign;
 pub(crate) mod late;
 pub(crate) mod names;

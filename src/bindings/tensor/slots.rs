@@ -15,16 +15,13 @@ use pyo3::prelude::*;
 use pyo3::types::{PyInt, PySlice, PyTuple};
 use smallvec::SmallVec;
 
+use crate::bindings::call::few::{self, Answer, Object};
 use crate::bindings::call::{door, slice};
-use crate::bindings::errors::to_python;
 use crate::bindings::object::{PyTensor, recycle, wrap_part};
-use crate::error::Result;
 use crate::graph::Mode;
-use crate::ops::core::declare::{IndexItem, Scalar};
-use crate::ops::core::elementwise::Elementwise;
+use crate::ops::core::declare::IndexItem;
 use crate::ops::elementwise::{arith, compare};
 use crate::ops::index::getitem;
-use crate::tensor::Tensor;
 
 /// pyo3's slots.
 struct Before {
@@ -40,11 +37,6 @@ struct Before {
 
 static BEFORE: OnceLock<Before> = OnceLock::new();
 
-type Object = *mut c::PyObject;
-
-/// What a slot gives: an object, null for an exception, or nothing, if the call is not of this sort.
-type Answer = Option<Object>;
-
 macro_rules! binary_slots {
     ($($name:ident: $op:expr;)*) => {$(
         /// # Safety
@@ -52,7 +44,7 @@ macro_rules! binary_slots {
         unsafe extern "C" fn $name(a: Object, b: Object) -> Object {
             // SAFETY: the caller's contract.
             unsafe {
-                match (two($op, a, b), BEFORE.get()) {
+                match (few::two($op, a, b, Mode::current()), BEFORE.get()) {
                     (Some(object), _) => object,
                     (None, Some(before)) => (before.$name)(a, b),
                     (None, None) => ptr::null_mut(),
@@ -88,7 +80,7 @@ unsafe extern "C" fn power(a: Object, b: Object, modulo: Object) -> Object {
 unsafe extern "C" fn negative(a: Object) -> Object {
     // SAFETY: the caller's contract.
     unsafe {
-        match (one(&arith::NEGATIVE, a), BEFORE.get()) {
+        match (few::one(&arith::NEGATIVE, a, Mode::current()), BEFORE.get()) {
             (Some(object), _) => object,
             (None, Some(before)) => (before.negative)(a),
             (None, None) => ptr::null_mut(),
@@ -109,7 +101,7 @@ unsafe extern "C" fn compare(a: Object, b: Object, op: c_int) -> Object {
     };
     // SAFETY: the caller's contract.
     unsafe {
-        match (two(spec, a, b), BEFORE.get()) {
+        match (few::two(spec, a, b, Mode::current()), BEFORE.get()) {
             (Some(object), _) => object,
             (None, Some(before)) => (before.compare)(a, b, op),
             (None, None) => ptr::null_mut(),
@@ -136,7 +128,7 @@ unsafe extern "C" fn subscript(a: Object, key: Object) -> Object {
 /// A view by integers and slices.
 ///
 /// # Safety
-/// As `two`.
+/// The objects live, and the thread is attached.
 #[inline]
 unsafe fn part(a: Object, key: Object) -> Answer {
     if !door::is_quiet(Mode::current()) {
@@ -180,101 +172,17 @@ fn item(key: &Bound<'_, PyAny>) -> Option<IndexItem> {
     int.extract::<i64>().ok().map(IndexItem::Int)
 }
 
-/// The float or small integer that an object is exactly.
-///
-/// # Safety
-/// `ob` is a live object, and the thread is attached.
-#[inline(always)]
-unsafe fn number(ob: Object) -> Option<Scalar> {
-    // SAFETY: the caller's contract.
-    unsafe {
-        if c::PyFloat_CheckExact(ob) != 0 {
-            return Some(Scalar::Float(c::PyFloat_AS_DOUBLE(ob)));
-        }
-        if c::PyLong_CheckExact(ob) == 0 {
-            return None;
-        }
-        let mut beyond = 0;
-        let int = c::PyLong_AsLongLongAndOverflow(ob, &mut beyond);
-        (beyond == 0).then_some(Scalar::Int(int))
-    }
-}
-
-/// An operation of two tensors, or of a tensor and a number.
-///
-/// # Safety
-/// The objects live, and the thread is attached.
-#[inline(never)]
-unsafe fn two(op: &'static Elementwise, a: Object, b: Object) -> Answer {
-    let mode = Mode::current();
-    if !door::is_quiet(mode) {
-        return None;
-    }
-    // SAFETY: the caller's contract; the caller's references keep the tensors.
-    let answer = || unsafe {
-        match (recycle::exact(a), recycle::exact(b)) {
-            (Some(x), Some(y)) => made(|place| op.few(x, (x, y), &[], mode, place)),
-            (Some(x), None) => {
-                let number = number(b)?;
-                made(|place| op.few(x, (x, number), &[], mode, place))
-            }
-            (None, Some(y)) => {
-                let number = number(a)?;
-                made(|place| op.few(y, (number, y), &[], mode, place))
-            }
-            (None, None) => None,
-        }
-    };
-    // A panic is for pyo3's slot, which makes an exception of it.
-    catch_unwind(AssertUnwindSafe(answer)).unwrap_or(None)
-}
-
-/// An operation of one tensor.
-///
-/// # Safety
-/// The object lives, and the thread is attached.
-#[inline(never)]
-unsafe fn one(op: &'static Elementwise, a: Object) -> Answer {
-    let mode = Mode::current();
-    if !door::is_quiet(mode) {
-        return None;
-    }
-    // SAFETY: the caller's contract; the caller's reference keeps the tensor.
-    let answer = || unsafe {
-        let x = recycle::exact(a)?;
-        made(|place| op.few(x, (x, ()), &[], mode, place))
-    };
-    catch_unwind(AssertUnwindSafe(answer)).unwrap_or(None)
-}
-
 /// The power of a tensor with one of the exponents for which there is another operation.
 ///
 /// # Safety
-/// As `two`.
+/// The objects live, and the thread is attached.
 #[inline]
 unsafe fn power_of_number(a: Object, b: Object) -> Answer {
     // SAFETY: the caller's contract.
     unsafe {
-        let exponent = number(b)?.as_f64();
+        let exponent = few::number(b)?.as_f64();
         let same = arith::POWER.beside_number.and_then(|beside| beside(exponent))?;
-        one(same, a)
-    }
-}
-
-/// The object of what is computed.
-///
-/// # Safety
-/// The thread is attached.
-#[inline(always)]
-unsafe fn made(compute: impl FnOnce(&mut Option<Tensor>) -> Result<()>) -> Answer {
-    // SAFETY: the caller's contract.
-    let py = unsafe { Python::assume_attached() };
-    match recycle::object_at(py, compute) {
-        Ok(object) => object.map(|object| object.into_ptr()),
-        Err(error) => {
-            to_python(error).restore(py);
-            Some(ptr::null_mut())
-        }
+        few::one(same, a, Mode::current())
     }
 }
 
