@@ -128,6 +128,9 @@ def test_svd_of_spectra(shape: tuple[int, int], spectrum: str) -> None:
     u, s, vt = (x.numpy() for x in linalg.svd(fg.tensor(a), full_matrices=False))
     assert np.all(np.diff(s) <= 0)
     close(s, np.sort(values)[::-1], a)
+    alone = linalg.svdvals(fg.tensor(a)).numpy()
+    assert np.all(np.diff(alone) <= 0)
+    close(alone, np.sort(values)[::-1], a)
     close((u * s) @ vt, a, a)
     orthonormal(u)
     orthonormal(vt.T)
@@ -140,6 +143,11 @@ def test_svd(shape: tuple[int, int], dtype: str) -> None:
     u, s, vt = (x.numpy() for x in linalg.svd(fg.tensor(a)))
     k = min(shape)
     close(s, np.linalg.svdvals(a), a)
+    # Alone, and with the vectors that a gradient reads.
+    for recorded in (False, True):
+        x = fg.tensor(a, requires_grad=recorded)
+        close(linalg.svdvals(x).detach().numpy(), np.linalg.svdvals(a), a)
+        close(linalg.svd(x, compute_uv=False).detach().numpy(), np.linalg.svdvals(a), a)
     close((u[:, :k] * s) @ vt[:k], a, a)
     orthonormal(u)
     orthonormal(vt.conj().T)

@@ -6,6 +6,7 @@ mod field;
 mod functions;
 mod hermitian;
 mod lu;
+mod quotients;
 mod reflections;
 mod schur;
 mod secular;

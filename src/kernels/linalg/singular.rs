@@ -11,7 +11,7 @@ use super::bidiagonal::{self, Bidiagonal};
 use super::factor::{limit, scale};
 use super::field::{Field, product, subtract};
 use super::vectors::adjoint_times;
-use super::{divide, hermitian, reflections};
+use super::{divide, hermitian, quotients, reflections};
 
 /// Rows and columns from which a matrix is divided.
 const LARGE: usize = 64;
@@ -131,8 +131,12 @@ pub(super) fn values<T: Field>(a: DMatrix<T>) -> Option<Vec<f64>> {
         tall = tall.resize_vertically(m.min(n), T::zero()).upper_triangle();
     }
     let Bidiagonal { diagonal, above, .. } = bidiagonal::reduce(tall);
-    let found = divide::values(vec![0.0; 2 * diagonal.len()], alternating(&diagonal, &above))?;
-    Some(found[diagonal.len()..].iter().rev().map(|s| s.max(0.0)).collect())
+    let mut found = quotients::values(&diagonal, &above).or_else(|| {
+        let paired = divide::values(vec![0.0; 2 * diagonal.len()], alternating(&diagonal, &above))?;
+        Some(paired[diagonal.len()..].iter().map(|s| s.max(0.0)).collect())
+    })?;
+    found.sort_by(|a, b| b.total_cmp(a));
+    Some(found)
 }
 
 /// What stands beside the diagonal, of zeros, of the tridiagonal form of `[[0, bᵀ], [b, 0]]`.

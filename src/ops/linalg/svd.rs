@@ -14,6 +14,7 @@ use super::gauge::refuse_phase;
 use super::qr::complete;
 use crate::dtype::DType;
 use crate::error::{Error, Result};
+use crate::graph;
 use crate::kernels;
 use crate::ops::core::arguments::OneOrTuple;
 use crate::ops::core::declare::{Axes, Operand, Scalar};
@@ -205,6 +206,14 @@ pub(super) fn values_only(op: &'static str, a: &Tensor) -> Result<Tensor> {
     })
 }
 
+/// The singular values; with the vectors where a gradient may ask for these.
+fn values(op: &'static str, a: &Tensor) -> Result<Tensor> {
+    if graph::recording() && a.requires_grad() {
+        return reduced(op, a).map(|[_, s, _]| s);
+    }
+    values_only(op, a)
+}
+
 /// Which matrices keep fewer singular values than `size`, as a mask of shape (…, 1, 1); `None` when none does.
 fn rank_below(kept: &Tensor, size: usize) -> Result<Option<Tensor>> {
     let rank = kept.sum(Axes::from(-1), true, None)?;
@@ -261,10 +270,11 @@ crate::operations! { family "linear algebra" [float32];
     /// `(u, s, vh)` with `u diag(s) vh = x`, singular values falling; square `u` and `vh` unless full_matrices=False; `s` alone with compute_uv=False. Derivative: finite in `s`; NaN in vectors of equal singular values, which have none, unless their gradient is zero; an error where a gradient tells bases of the null space apart. Signs and phases of vectors are arbitrary: a complex gradient that depends on a phase is refused.
     [numpy("linalg.svd"), namespace("linalg")]
     fn svd(x: Tensor, full_matrices: bool = true, compute_uv: bool = true) -> OneOrTuple {
-        let [u, s, vt] = reduced("svd", &matrices("svd", x)?)?;
+        let x = matrices("svd", x)?;
         if !compute_uv {
-            return Ok(OneOrTuple::One(s));
+            return values("svd", &x).map(OneOrTuple::One);
         }
+        let [u, s, vt] = reduced("svd", &x)?;
         if !full_matrices {
             return Ok(OneOrTuple::Tuple(vec![u, s, vt]));
         }
@@ -273,8 +283,7 @@ crate::operations! { family "linear algebra" [float32];
     /// Singular values, falling. Derivative: `u diag(g) vh`.
     [numpy("linalg.svdvals"), namespace("linalg")]
     fn svdvals(x: Tensor) -> Tensor {
-        let [_, s, _] = reduced("svdvals", &matrices("svdvals", x)?)?;
-        Ok(s)
+        values("svdvals", &matrices("svdvals", x)?)
     }
     /// The Moore-Penrose inverse; singular values up to `rcond` times the largest count as zero (the larger dimension times the machine epsilon if None). Derivative: that of a matrix of constant rank.
     [numpy("linalg.pinv"), namespace("linalg"), keywords(("rtol", "rcond"))]
