@@ -8,7 +8,6 @@ use rustfft::num_traits::One;
 
 use super::number::Real;
 use super::vector::Pairs;
-use crate::kernels::isa::{Level, level};
 
 /// A combination of the numbers at `k` and `last - k`: with `s` the one plus the conjugate of the other and `d` the
 /// difference, `half s + turn d` goes to `k`, and the conjugate of `half s - turn d` to `last - k`.
@@ -45,6 +44,7 @@ macro_rules! combine {
                         // SAFETY: the caller's contract.
                         unsafe { by_vectors::<std::arch::x86_64::$avx2>(mirror, turns) }
                     }
+                    use crate::kernels::isa::{Level, level};
                     if level() != Level::Baseline {
                         // SAFETY: the CPU has the instructions; the rest is the caller's contract.
                         return unsafe { avx2(mirror, turns) };
