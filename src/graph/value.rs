@@ -73,11 +73,11 @@ pub trait Value: Clone + Send + Sync + Sized + 'static {
     fn accumulate(acc: Self, new: &Self) -> Result<Self>;
 
     /// The part among zeros. Never recorded.
-    fn place(part: Self::Part) -> Result<Self>;
+    fn place(part: &Self::Part) -> Result<Self>;
 
-    /// `acc` with the part added where it belongs. May reuse `acc`'s buffer if it is unique; the bits are the same where it
-    /// is not. Never recorded.
-    fn accumulate_part(acc: Self, part: Self::Part) -> Result<Self>;
+    /// What `accumulate` makes of `acc` and the part among zeros, to the bit. `last` is the part that `acc` was given last,
+    /// `None` if that was a whole gradient: what lies in neither is known to stay as it is. Never recorded.
+    fn accumulate_part(acc: Self, last: Option<&Self::Part>, part: &Self::Part) -> Result<Self>;
 }
 
 /// Values without axes take part in no batched pass.

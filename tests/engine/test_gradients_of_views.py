@@ -81,7 +81,7 @@ def test_a_seed_is_not_written_to() -> None:
 
 @pytest.mark.parametrize("whole_at", [0, 3])
 def test_the_same_bits_on_every_number_of_threads(whole_at: int) -> None:
-    """A product with zero leaves negative zeros, which adding zeros to would change."""
+    """A product with zero leaves negative zeros, which zeros that are added would change."""
 
     def gradients() -> bytes:
         rng = np.random.default_rng(0)
@@ -101,6 +101,28 @@ def test_the_same_bits_on_every_number_of_threads(whole_at: int) -> None:
         fg.set_num_threads(threads)
         results.append(gradients())
     assert all(result == results[0] for result in results)
+
+
+@pytest.mark.parametrize("size", [8, 4096])
+def test_signs_of_zeros_are_those_of_whole_gradients(size: int) -> None:
+    """Negative zeros stay where every contribution is one, and nowhere else."""
+    zeros = np.zeros(size)
+    quarter = size // 4
+    bounds = [(0, 2), (1, 3), (1, 2), (0, 4), (2, 4), (2, 3)]
+    rng = np.random.default_rng(size)
+    for _ in range(60):
+        x = fg.tensor(rng.standard_normal(size), requires_grad=True)
+        expected: Any = None
+        loss: Any = 0.0
+        # The pass meets the terms from the last to the first.
+        for k in rng.integers(0, len(bounds), rng.integers(1, 6))[::-1]:
+            keys = slice(*(quarter * b for b in bounds[k]))
+            loss = loss + (x[keys] * -0.0).sum()
+            part = zeros.copy()
+            part[keys] = -0.0
+            expected = part if expected is None else expected + part
+        loss.backward()
+        assert grad(x).tobytes() == expected.tobytes()
 
 
 def test_hooks_and_second_derivatives_see_whole_gradients() -> None:

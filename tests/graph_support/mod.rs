@@ -90,11 +90,15 @@ macro_rules! value {
                 fn accumulate(acc: $name, new: &$name) -> Result<$name> {
                     Ok(if recording() { add(&acc, new) } else { plain(acc.x + new.x) })
                 }
-                fn place(part: Self::Part) -> Result<$name> {
-                    match part {}
+                fn place(part: &Self::Part) -> Result<$name> {
+                    match *part {}
                 }
-                fn accumulate_part(_acc: $name, part: Self::Part) -> Result<$name> {
-                    match part {}
+                fn accumulate_part(
+                    _acc: $name,
+                    _last: Option<&Self::Part>,
+                    part: &Self::Part,
+                ) -> Result<$name> {
+                    match *part {}
                 }
             }
 

@@ -51,15 +51,6 @@ impl<V: Value> InputGrads<V> for Given<'_, V> {
         Ok(())
     }
 
-    fn give_part(&mut self, _input: usize, target: u32, part: V::Part) -> Result<()> {
-        let place = self.place(target);
-        *place = Some(match place.take() {
-            Some(sum) => V::accumulate_part(sum, part)?,
-            None => V::place(part)?,
-        });
-        Ok(())
-    }
-
     #[inline]
     fn pass(&mut self, input: usize, target: u32, from: &mut Option<V>) -> Result<()> {
         let place = self.place(target);
