@@ -196,12 +196,14 @@ impl Layout {
     }
 
     /// Whether the axes are few and in C order.
+    #[cfg(feature = "python")]
     #[inline(always)]
     pub(crate) fn is_short(&self) -> bool {
         self.contiguous && self.is_inline()
     }
 
     /// The same axes from offset 0, where `is_short`; no axes otherwise.
+    #[cfg(feature = "python")]
     #[inline(always)]
     pub(crate) fn packed(&self) -> Layout {
         // One place is read, whichever it is, so that the words go straight to where the layout will stay.

@@ -5,10 +5,13 @@
 //! Invariant: with recording on and outside inference mode, results of plain tensors are plain.
 
 use crate::graph::{FORWARD, GRAD, INFERENCE, Mode};
-use crate::tensor::{Creation, CutCause, Edge, Marks, Tensor};
+#[cfg(feature = "python")]
+use crate::tensor::Edge;
+use crate::tensor::{Creation, CutCause, Marks, Tensor};
 
 impl Tensor {
     /// Makes this result, which has just been computed, an output of its node: nothing but the edge is written.
+    #[cfg(feature = "python")]
     #[inline(always)]
     pub(crate) fn record_as(&mut self, edge: Edge) {
         if let Some(extras) = edge.node().extras() {

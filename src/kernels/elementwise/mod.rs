@@ -13,6 +13,7 @@ pub mod rows;
 #[cfg(all(target_arch = "x86_64", not(debug_assertions)))]
 pub mod sixteen;
 mod small;
+#[cfg(feature = "python")]
 mod straight;
 mod table;
 
@@ -24,5 +25,6 @@ pub use flat::{Flat, FlatIn};
 pub(crate) use flat::{apply_flat, select_flat};
 pub use loops::{Kernel, Predicate};
 pub(crate) use small::Small;
+#[cfg(feature = "python")]
 pub(crate) use straight::{Few, Number, Run, apply_few};
 pub use table::{Loop, LoopTable};

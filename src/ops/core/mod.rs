@@ -8,6 +8,7 @@ pub(crate) mod chain_rule;
 pub mod declare;
 pub mod elementwise;
 pub mod facts;
+#[cfg(feature = "python")]
 pub(crate) mod few;
 #[macro_use]
 pub mod formula;
