@@ -55,7 +55,7 @@ macro_rules! exponentials {
             /// `e^r` for a reduced argument.
             #[inline(always)]
             pub fn reduced_exp<const FMA: bool>(r: $t) -> $t {
-                if $direct {
+                if $direct && FMA {
                     return fma::<FMA>(fma::<FMA>(horner::<FMA, _>(&POLY, r), r, 1.0), r, 1.0);
                 }
                 1.0 + reduced_expm1::<FMA>(r)
