@@ -252,3 +252,15 @@ def test_singular_values_of_least_squares_have_derivatives() -> None:
     assert y.grad is not None
     np.testing.assert_allclose(x.grad, y.grad, rtol=1e-11)
     assert fg.gradgradcheck(of, [fg.tensor(a, requires_grad=True)])
+
+
+@pytest.mark.parametrize("n", [4, 9, 20, 28, 48, 60])
+def test_small_matrices_with_equal_values_multiply_back(n: int) -> None:
+    for seed in range(40):
+        rng = np.random.default_rng(seed)
+        q, p = (np.linalg.qr(rng.standard_normal((n, n)))[0] for _ in range(2))
+        for s in (np.repeat([3.0, 2.0, 1.0], n // 3 + 1)[:n], 10.0 ** -rng.integers(0, 14, n)):
+            a = (q * s) @ p
+            u, found, v = (x.numpy() for x in linalg.svd(fg.tensor(a), full_matrices=False))
+            off = np.linalg.norm((u * found) @ v - a) / np.linalg.norm(a)
+            assert off <= 8 * np.finfo(float).eps * np.sqrt(2 * n), (n, seed, off)

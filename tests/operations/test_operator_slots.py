@@ -206,6 +206,20 @@ def test_indices_answer_as_the_long_way(key: Any, grad: bool) -> None:
             assert outcome(lambda: source[key]) == outcome(lambda: source.__getitem__(key))  # noqa: B023
 
 
+def test_an_object_with_an_index_is_one() -> None:
+    class Second:
+        def __index__(self) -> int:
+            return 1
+
+    x, second = filled((3, 4), grad=True), Second()
+    assert x[second].tolist() == x[1].tolist()
+    assert x[second, second].item() == x[1, 1].item()
+    assert x[second:, second].tolist() == x[1:, 1].tolist()
+    y = filled((3,))
+    y[second] = 7.0
+    assert y[1].item() == 7.0
+
+
 def test_views_know_their_base() -> None:
     x = filled((3, 4))
     row, element, part = x[1], x[1, 2], x[1:][:, 1]

@@ -111,3 +111,15 @@ def test_orders_that_are_bad_for_pivots_are_sorted(n):
         x = np.arange(n, dtype=np.float64)
         x[step // 2 :: max(step, 1)] -= n
         np.testing.assert_array_equal(fg.sort(fg.tensor(x)).numpy(), np.sort(x))
+
+
+@pytest.mark.parametrize("dtype", ["complex128", "complex64"])
+@pytest.mark.parametrize("n", [2, 9, 40, 300, 5000])
+def test_zeros_of_real_parts_are_one_number(n: int, dtype: str) -> None:
+    rng = np.random.default_rng(n)
+    parts = rng.choice([0.0, -0.0, 1.0, -2.0], n), rng.integers(-9, 9, n)
+    z = np.empty(n, dtype)
+    z.real, z.imag = parts
+    np.testing.assert_array_equal(fg.sort(fg.tensor(z)), np.sort(z))
+    np.testing.assert_array_equal(fg.sort(fg.tensor(z), descending=True), np.sort(z)[::-1])
+    np.testing.assert_array_equal(fg.sort(fg.tensor(z)[::-1]), np.sort(z))

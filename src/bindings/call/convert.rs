@@ -356,6 +356,9 @@ fn index_item(part: &Bound<'_, PyAny>) -> PyResult<IndexItem> {
         }
         return Ok(IndexItem::Array(array));
     }
+    if let Some(number) = index_number(part)? {
+        return Ok(IndexItem::Int(number));
+    }
     Err(to_python(Box::new(Error::BadIndex {
         op: "index".into(),
         what: format!("a {} cannot index", type_name(part)),

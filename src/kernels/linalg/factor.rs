@@ -30,6 +30,12 @@ pub(super) fn scale<T: Field>(a: &DMatrix<T>) -> Option<f64> {
     }
 }
 
+/// `a` over its scale. A quotient of complex numbers squares its divisor, which a far power of two does not survive; the
+/// product with its inverse is exact.
+pub(super) fn over<T: Field>(a: DMatrix<T>, unit: f64) -> DMatrix<T> {
+    if unit == 1.0 { a } else { a * T::from_real(unit.recip()) }
+}
+
 /// The lower factor `l` of `a = l lᴴ`, reading the lower triangle; the error is the index of a matrix that is not
 /// positive definite.
 pub fn cholesky(a: View, out: ViewMut) -> Result<(), usize> {
@@ -104,7 +110,7 @@ fn qr_of<T: Field>(a: View, q: ViewMut, r: ViewMut) {
     let _ = each(a.count(), work, |index| {
         let matrix = a.load::<T>(index);
         let unit = scale(&matrix).unwrap_or(1.0);
-        let (orthonormal, upper) = reflections::factors(matrix / T::from_real(unit));
+        let (orthonormal, upper) = reflections::factors(over(matrix, unit));
         q.store(index, |i, k| orthonormal[(i, k)]);
         r.store(index, |i, k| if i > k { T::zero() } else { upper[(i, k)] * T::from_real(unit) });
         true
@@ -135,7 +141,7 @@ fn complete_of<T: Field>(u: View, out: ViewMut) {
 /// Singular vectors and falling singular values; `None` for NaN and infinity, or without convergence.
 fn decompose<T: Field>(a: DMatrix<T>) -> Option<Singular<T>> {
     let unit = scale(&a)?;
-    let mut found = singular::decompose(&(a / T::from_real(unit)))?;
+    let mut found = singular::decompose(&over(a, unit))?;
     found.s.iter_mut().for_each(|s| *s *= unit);
     Some(found)
 }
@@ -177,7 +183,7 @@ fn singular_values_of<T: Field>(a: View, s: ViewMut) -> Result<(), usize> {
     each(a.count(), 4 * a.rows * a.columns * s.rows, |index| {
         let matrix = a.load::<T>(index);
         let Some(unit) = scale(&matrix) else { return false };
-        let Some(found) = singular::values(matrix / T::from_real(unit)) else { return false };
+        let Some(found) = singular::values(over(matrix, unit)) else { return false };
         s.store(index, |i, _| found[i] * unit);
         true
     })
@@ -204,7 +210,7 @@ fn eigh_of<T: Field>(a: View, lower: bool, w: ViewMut, v: ViewMut) -> Result<(),
         let Some(unit) = scale(&matrix) else {
             return false;
         };
-        let Some((values, vectors)) = hermitian::eigen(matrix / T::from_real(unit)) else {
+        let Some((values, vectors)) = hermitian::eigen(over(matrix, unit)) else {
             return false;
         };
         w.store(index, |i, _| values[i] * unit);

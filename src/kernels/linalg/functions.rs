@@ -13,6 +13,7 @@ use nalgebra::{ComplexField, DMatrix};
 
 use super::super::launch::launch;
 use super::super::view::{View, ViewMut};
+use super::factor::{over, scale};
 use super::field::{Field, product, with_field};
 use super::schur::Triangular;
 use super::stack::{Stack, each};
@@ -127,10 +128,11 @@ fn principal(
 ) -> Option<DMatrix<Complex128>> {
     let first = a.nrows() / copies;
     let first = (copies > 1).then(|| a.view((0, 0), (first, first)).into_owned());
-    let Triangular { t, z } = Triangular::of(a)?;
+    let unit = distance(first.as_ref().unwrap_or(&a))?;
+    let Triangular { t, z } = Triangular::of(over(a, unit))?;
     let mut t = t.upper_triangle();
     let turn = match first {
-        Some(first) => turn(&Triangular::of(first)?.t),
+        Some(first) => turn(&Triangular::of(over(first, unit))?.t),
         None => turn(&t),
     };
     if turn != 0.0 {
@@ -138,11 +140,18 @@ fn principal(
     }
     let mut found = if which == Function::Sqrt { root(&t)? } else { logarithm(t)? };
     match which {
-        _ if turn == 0.0 => {}
-        Function::Sqrt => found *= Complex128::from_polar(1.0, turn / 2.0),
-        _ => found.set_diagonal(&found.diagonal().map(|x| x + Complex128::new(0.0, turn))),
+        _ if turn == 0.0 && unit == 1.0 => {}
+        Function::Sqrt => found *= Complex128::from_polar(unit.sqrt(), turn / 2.0),
+        _ => found.set_diagonal(&found.diagonal().map(|x| x + Complex128::new(unit.ln(), turn))),
     }
     Some(product(&product(&z, &found), &z.adjoint()))
+}
+
+/// The scale of a matrix whose elements are so far from 1 that their squares may not fit; 1 for others, whose logarithms
+/// keep their digits near it.
+fn distance(a: &DMatrix<Complex128>) -> Option<f64> {
+    let unit = scale(a)?;
+    Some(if unit.log2().abs() > 300.0 { unit } else { 1.0 })
 }
 
 /// The angle by which the eigenvalues of a triangular matrix are to be turned back, so that the cut lies in the middle of the

@@ -6,6 +6,7 @@
 
 use nalgebra::{DMatrix, DVector, LU};
 
+use super::factor::{over, scale};
 use super::field::{Field, subtract};
 use super::triangle;
 
@@ -18,13 +19,27 @@ pub(super) struct Lu<T: Field> {
     pub(super) order: DVector<usize>,
     /// The sign of the exchanges.
     pub(super) sign: T,
+    /// What `u` is to be multiplied with.
+    pub(super) unit: f64,
+}
+
+/// A complex matrix over its scale, since the library divides by its pivots in a way that squares them; and that scale. Real
+/// matrices stay as they are.
+pub(super) fn divisible<T: Field>(a: DMatrix<T>) -> (DMatrix<T>, f64) {
+    if size_of::<T>() == size_of::<f64>() {
+        return (a, 1.0);
+    }
+    let unit = scale(&a).unwrap_or(1.0);
+    (over(a, unit), unit)
 }
 
 impl<T: Field> Lu<T> {
     /// Factorises a square matrix.
     pub(super) fn new(a: DMatrix<T>) -> Lu<T> {
         let n = a.nrows();
-        let mut lu = Lu { packed: a, order: DVector::from_fn(n, |i, _| i), sign: T::one() };
+        let (packed, unit) = divisible(a);
+        let order = DVector::from_fn(n, |i, _| i);
+        let mut lu = Lu { packed, order, sign: T::one(), unit };
         lu.eliminate(0, n);
         lu
     }

@@ -24,9 +24,12 @@ pub(super) fn reflection<T: Field>(axis: &mut [T]) -> (T, T) {
         return (T::zero(), head);
     }
     let turned = T::from_real(-head.modulus().hypot(tail).copysign(head.real()));
-    let unit = T::one() / (head - turned);
+    // Quotients by real numbers: one by a complex number squares it.
+    let off = head - turned;
+    let size = off.modulus();
+    let unit = off.conjugate().unscale(size).unscale(size);
     axis[1..].iter_mut().for_each(|x| *x *= unit);
-    ((turned - head) / turned, turned)
+    ((turned - head).unscale(turned.real()), turned)
 }
 
 /// The product `1 - v t vᴴ` of reflections whose axes are the columns of `v`.

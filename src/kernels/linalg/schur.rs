@@ -8,7 +8,7 @@ use nalgebra::{ComplexField, DMatrix, Hessenberg, Schur};
 
 use super::super::launch::launch;
 use super::super::view::{View, ViewMut};
-use super::factor::{limit, scale};
+use super::factor::{limit, over, scale};
 use super::stack::{Stack, each};
 use crate::dtype::Complex128;
 
@@ -181,7 +181,7 @@ fn eig_of(a: View, w: ViewMut, v: ViewMut) -> Result<(), usize> {
     each(a.count(), 20 * a.rows.pow(3), |index| {
         let matrix = a.load(index);
         let Some(unit) = scale(&matrix) else { return false };
-        let Some(form) = Triangular::of(matrix / Complex128::new(unit, 0.0)) else { return false };
+        let Some(form) = Triangular::of(over(matrix, unit)) else { return false };
         let mut values: Vec<Complex128> = form.t.diagonal().iter().copied().collect();
         if real {
             pairs(&mut values);
@@ -218,7 +218,7 @@ fn schur_of(a: View, t: ViewMut, z: ViewMut) -> Result<(), usize> {
         }
         let matrix = a.load::<Complex128>(index);
         let Some(unit) = scale(&matrix) else { return false };
-        let Some(form) = Triangular::of(matrix / Complex128::new(unit, 0.0)) else { return false };
+        let Some(form) = Triangular::of(over(matrix, unit)) else { return false };
         t.store(index, |i, k| if i > k { Complex128::default() } else { form.t[(i, k)] * unit });
         z.store(index, |i, k| form.z[(i, k)]);
         true

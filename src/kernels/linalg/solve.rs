@@ -7,21 +7,22 @@ use nalgebra::DMatrix;
 
 use super::super::launch::launch;
 use super::super::view::{View, ViewMut};
+use super::factor::over;
 use super::field::{Field, with_field};
-use super::lu::Lu;
+use super::lu::{Lu, divisible};
 use super::stack::{Stack, each};
 use super::triangle::{self, solve_general};
 
 /// Sign and logarithm of the magnitude of a determinant.
 fn log_det<T: Field>(a: DMatrix<T>) -> (T, f64) {
-    let Lu { packed, mut sign, .. } = Lu::new(a);
+    let Lu { packed, mut sign, unit, .. } = Lu::new(a);
     let mut log = 0.0;
     for &pivot in packed.diagonal().iter() {
         if pivot == T::zero() {
             return (T::zero(), f64::NEG_INFINITY);
         }
         sign *= pivot.signum();
-        log += pivot.modulus().ln();
+        log += (pivot.modulus() * unit).ln();
     }
     (sign, log)
 }
@@ -34,8 +35,8 @@ pub fn det(a: View, out: ViewMut) {
 fn det_of<T: Field>(a: View, out: ViewMut) {
     let (a, out) = (Stack::matrices(a), Stack::numbers_mut(out));
     let _ = each(out.count(), a.rows.pow(3), |index| {
-        let Lu { packed, sign, .. } = Lu::<T>::new(a.load(index));
-        let product = packed.diagonal().iter().fold(sign, |d, &pivot| d * pivot);
+        let Lu { packed, sign, unit, .. } = Lu::<T>::new(a.load(index));
+        let product = packed.diagonal().iter().fold(sign, |d, &pivot| d * pivot.scale(unit));
         out.store(index, |_, _| product);
         true
     });
@@ -124,7 +125,8 @@ fn solve_triangular_of<T: Field>(
         if unit {
             a.fill_diagonal(T::one());
         }
+        let (a, unit) = divisible(a);
         let solved = triangle::solve(&a, lower != transposed, &mut x);
-        keep(&out, index, solved.then_some(x))
+        keep(&out, index, solved.then(|| over(x, unit)))
     })
 }

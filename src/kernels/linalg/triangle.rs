@@ -5,6 +5,7 @@
 
 use nalgebra::{DMatrix, DMatrixView, DMatrixViewMut};
 
+use super::factor::over;
 use super::field::{Field, subtract};
 use super::lu::Lu;
 
@@ -72,8 +73,8 @@ fn halves<T: Field>(
 
 /// `a⁻¹ b`; `None` when `a` is singular.
 pub(super) fn solve_general<T: Field>(a: DMatrix<T>, b: DMatrix<T>) -> Option<DMatrix<T>> {
-    let Lu { packed, order, .. } = Lu::new(a);
+    let Lu { packed, order, unit, .. } = Lu::new(a);
     let mut x = b.select_rows(&order);
     unit_lower(packed.as_view(), x.as_view_mut());
-    solve(&packed, false, &mut x).then_some(x)
+    solve(&packed, false, &mut x).then(|| over(x, unit))
 }

@@ -97,6 +97,8 @@ pub(super) trait Digits: Copy + Sync {
     /// For which levels the loops between elements and numbers are compiled.
     const LEVELS: Levels = Levels::Baseline;
     fn number(self) -> Self::Number;
+    /// Whether the numbers that tell zeros apart have the order of the others.
+    const WHOLE: bool = true;
     /// A number that tells the two zeros apart, and the element that has it.
     fn distinct(self) -> Self::Number;
     fn of_distinct(number: Self::Number) -> Self;
@@ -183,6 +185,8 @@ macro_rules! complex_digits {
     ($($t:ty => $half:ty, $u:ty;)*) => {$(
         impl Digits for $t {
             type Number = $u;
+            // A zero in front would come before what is behind it.
+            const WHOLE: bool = false;
             #[inline(always)]
             fn number(self) -> $u {
                 Self::new(self.re + 0.0, self.im + 0.0).distinct()
