@@ -1,6 +1,8 @@
 //! Matrix factorisations and what follows from them, for stacks of matrices of real and complex numbers.
 mod bidiagonal;
 mod divide;
+#[cfg(test)]
+mod draws;
 mod factor;
 mod field;
 mod functions;

@@ -123,18 +123,13 @@ pub(super) fn values(diagonal: &[f64], above: &[f64]) -> Option<Vec<f64>> {
 
 #[cfg(test)]
 mod tests {
+    use super::super::draws::draws;
     use super::*;
 
     /// The sums of their squares and of their fourth powers are those of the matrix and of its square.
     #[test]
     fn squares_of_all_values_add_up() {
-        let mut state = 88_172_645_463_325_252_u64;
-        let mut next = move || {
-            state ^= state << 13;
-            state ^= state >> 7;
-            state ^= state << 17;
-            (state >> 11) as f64 / (1u64 << 53) as f64
-        };
+        let mut next = draws();
         for n in [1, 2, 3, 10, 64, 150] {
             for kind in 0..5 {
                 let mut of = |i: usize| match kind {
